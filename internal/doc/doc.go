@@ -1,0 +1,42 @@
+// Package doc holds the words that every layer shares: which document, which revision of it, and the errors that
+// mean a decision.
+//
+// It promises nothing about where a revision came from or whether it is still the current one.
+package doc
+
+import "errors"
+
+// Ref names one document. It is comparable and can be a map key. Index and ID are decoded (no percent escapes);
+// Routing is empty when the request gave none, which the engine takes as the ID.
+type Ref struct {
+	Index   string
+	Routing string
+	ID      string
+}
+
+// Numbers are the engine's numbers of one revision, as in if_seq_no and if_primary_term. They are meaningful only
+// within one life of an index: an index that was deleted and made anew counts from 0 again and accepts old numbers.
+// Primary terms start at 1, so the zero value is never a revision.
+type Numbers struct {
+	SeqNo       int64
+	PrimaryTerm int64
+}
+
+// Known reports whether n are a revision's numbers rather than the zero value.
+func (n Numbers) Known() bool { return n.PrimaryTerm > 0 }
+
+// Revision is one state of a document. Source is immutable and may be shared: nobody may write to it. It is nil where
+// only the numbers are known. Version is the engine's _version, 0 where unknown.
+type Revision struct {
+	Numbers
+	Version int64
+	Source  []byte
+}
+
+var (
+	// ErrConflict reports that the document changed after it was read. Nothing was written.
+	ErrConflict = errors.New("version conflict")
+
+	// ErrMissing reports that there is no such document. Nothing was written.
+	ErrMissing = errors.New("document missing")
+)
