@@ -1,0 +1,328 @@
+// Package api reads the engine's document API off a request line: which operation, on which index and document.
+//
+// It judges by the request line alone: it doesn't know whether an index exists, what an alias stands for, or what a body
+// holds. Names are kept as they stood in the request; Decode gives their meaning.
+package api
+
+import "bytes"
+
+// Kind is an operation of the engine's API, as far as optimist treats it differently from others.
+type Kind uint8
+
+// The kinds. Everything that isn't named is Other and is forwarded as it is.
+const (
+	Other         Kind = iota
+	Index              // PUT|POST /{index}/_doc/{id}: the document is created or replaced
+	IndexAuto          // POST /{index}/_doc: the engine makes the id
+	Create             // PUT|POST /{index}/_create/{id}, or op_type=create: refused with 409 when the document exists
+	Update             // POST /{index}/_update/{id}: merged or scripted by the engine itself
+	Delete             // DELETE /{index}/_doc/{id}
+	Get                // GET|HEAD /{index}/_doc/{id}
+	Source             // GET|HEAD /{index}/_source/{id}
+	Mget               // GET|POST [/{index}]/_mget
+	Search             // GET|POST [/{index}]/_search
+	Bulk               // PUT|POST [/{index}]/_bulk
+	UpdateByQuery      // POST /{index}/_update_by_query
+	DeleteByQuery      // POST /{index}/_delete_by_query
+	NodesHTTP          // GET /_nodes[/{nodes}]/http: what sniffing clients ask
+	IndexAdmin         // a change of indices, aliases, templates or pipelines: what was known of an index may be void
+	kinds
+)
+
+var kindNames = [kinds]string{"other", "index", "index_auto", "create", "update", "delete", "get", "source", "mget", "search",
+	"bulk", "update_by_query", "delete_by_query", "nodes_http", "index_admin"}
+
+// String is the kind's name in logs and metric labels.
+func (k Kind) String() string {
+	if k >= kinds {
+		return "other"
+	}
+	return kindNames[k]
+}
+
+// Kinds is the number of kinds, for arrays indexed by Kind.
+const Kinds = int(kinds)
+
+// Write reports whether the operation changes exactly one document whose id the client names.
+func (k Kind) Write() bool { return k == Index || k == Create || k == Update || k == Delete }
+
+// Read reports whether the operation reads documents whose revisions can become bases.
+func (k Kind) Read() bool { return k == Get || k == Source || k == Mget || k == Search }
+
+// Op is a request line, taken apart. Its slices point into the target that Parse was given. The zero value is Other.
+type Op struct {
+	Kind  Kind
+	Head  bool   // the method is HEAD: the answer has no body
+	Typed bool   // the path names a mapping type (Elasticsearch 6 and 7)
+	Index []byte // the index as it stood in the path, percent-encoded; may be a list, a pattern, an alias; empty if none
+	Type  []byte // the mapping type of a typed path, percent-encoded
+	ID    []byte // the document id as it stood in the path, percent-encoded
+	Path  []byte // the target up to the question mark
+	Query []byte // what follows the question mark, without it
+}
+
+// Parse reads the operation from a method and a request target in origin form. It keeps the target's bytes. An absolute-form
+// target, or a path that it can't judge (an encoded slash in the index, an empty segment), is Other.
+func Parse(method, target []byte, op *Op) {
+	*op = Op{Path: target}
+	if i := bytes.IndexByte(target, '?'); i >= 0 {
+		op.Path, op.Query = target[:i], target[i+1:]
+	}
+	if len(op.Path) < 2 || op.Path[0] != '/' {
+		return
+	}
+	var segs [5][]byte
+	n := split(op.Path[1:], &segs)
+	if n == 0 {
+		return
+	}
+	m := methodOf(method)
+	op.Head = m == mHEAD
+	if segs[0][0] == '_' {
+		parseGlobal(op, m, segs[:n])
+	} else {
+		parseIndex(op, m, segs[:n])
+	}
+}
+
+type httpMethod uint8
+
+const (
+	mOther httpMethod = iota
+	mGET
+	mHEAD
+	mPOST
+	mPUT
+	mDELETE
+)
+
+func methodOf(b []byte) httpMethod {
+	switch string(b) {
+	case "GET":
+		return mGET
+	case "HEAD":
+		return mHEAD
+	case "POST":
+		return mPOST
+	case "PUT":
+		return mPUT
+	case "DELETE":
+		return mDELETE
+	}
+	return mOther
+}
+
+func (m httpMethod) read() bool  { return m == mGET || m == mHEAD }
+func (m httpMethod) write() bool { return m == mPUT || m == mPOST }
+
+// split cuts a path at its slashes. It returns 0 for a path with an empty segment or more than five segments; one slash at
+// the end is allowed, as in the engine.
+func split(path []byte, segs *[5][]byte) int {
+	if len(path) > 0 && path[len(path)-1] == '/' {
+		path = path[:len(path)-1]
+	}
+	n := 0
+	for {
+		i := bytes.IndexByte(path, '/')
+		seg := path
+		if i >= 0 {
+			seg = path[:i]
+		}
+		if len(seg) == 0 || n == len(segs) {
+			return 0
+		}
+		segs[n] = seg
+		n++
+		if i < 0 {
+			return n
+		}
+		path = path[i+1:]
+	}
+}
+
+// parseGlobal reads paths whose first segment is an endpoint.
+func parseGlobal(op *Op, m httpMethod, segs [][]byte) {
+	switch first := string(segs[0]); {
+	case first == "_bulk" && len(segs) == 1 && m.write():
+		op.Kind = Bulk
+	case first == "_mget" && len(segs) == 1 && (m == mGET || m == mPOST):
+		op.Kind = Mget
+	case first == "_search" && len(segs) == 1 && (m == mGET || m == mPOST):
+		op.Kind = Search
+	case first == "_nodes" && m == mGET && nodesHTTP(segs):
+		op.Kind = NodesHTTP
+	case m.read():
+	case isAdmin(first):
+		op.Kind = IndexAdmin
+	}
+}
+
+// nodesHTTP reports whether /_nodes/… asks for the http section: as /_nodes/http, /_nodes/{nodes}/http, in a list, or
+// with all sections.
+func nodesHTTP(segs [][]byte) bool {
+	if len(segs) == 1 {
+		return true
+	}
+	for _, part := range bytes.Split(segs[len(segs)-1], []byte(",")) {
+		switch string(part) {
+		case "http", "_all":
+			return true
+		}
+	}
+	// /_nodes/{nodes}: every section of those nodes, unless the one segment names other sections
+	return len(segs) == 2 && !metricList(segs[1])
+}
+
+// metricList reports whether a segment names sections of the nodes API other than http.
+func metricList(seg []byte) bool {
+	for _, part := range bytes.Split(seg, []byte(",")) {
+		switch string(part) {
+		case "settings", "os", "process", "jvm", "thread_pool", "transport", "plugins", "ingest", "indices", "aggregations",
+			"search_pipelines", "stats", "usage", "hot_threads", "reload_secure_settings", "remote_cluster_server", "breaker",
+			"fs", "discovery", "none", "_none":
+			return true
+		}
+	}
+	return false
+}
+
+func isAdmin(endpoint string) bool {
+	switch endpoint {
+	case "_aliases", "_alias", "_template", "_index_template", "_component_template", "_ingest", "_data_stream", "_snapshot",
+		"_rollover", "_all", "_reindex", "_settings", "_mapping":
+		return true
+	}
+	return false
+}
+
+// parseIndex reads paths whose first segment is an index.
+func parseIndex(op *Op, m httpMethod, segs [][]byte) {
+	op.Index = segs[0]
+	if len(segs) == 1 {
+		if m == mPUT || m == mDELETE {
+			op.Kind = IndexAdmin
+		}
+		return
+	}
+	end := segs[1]
+	if end[0] != '_' {
+		parseTyped(op, m, segs)
+		return
+	}
+	switch string(end) {
+	case "_doc":
+		parseDoc(op, m, segs)
+	case "_create":
+		if len(segs) == 3 && m.write() {
+			op.Kind, op.ID = Create, segs[2]
+		}
+	case "_update":
+		if len(segs) == 3 && m == mPOST {
+			op.Kind, op.ID = Update, segs[2]
+		}
+	case "_source":
+		if len(segs) == 3 && m.read() {
+			op.Kind, op.ID = Source, segs[2]
+		}
+	default:
+		parseEndpoint(op, m, segs)
+	}
+}
+
+// parseDoc reads /{index}/_doc…; with a fourth segment it is a typed path whose type is _doc.
+func parseDoc(op *Op, m httpMethod, segs [][]byte) {
+	switch {
+	case len(segs) == 2 && m == mPOST:
+		op.Kind = IndexAuto
+	case len(segs) == 3 && m.write():
+		op.Kind, op.ID = indexKind(op), segs[2]
+	case len(segs) == 3 && m == mDELETE:
+		op.Kind, op.ID = Delete, segs[2]
+	case len(segs) == 3 && m.read():
+		op.Kind, op.ID = Get, segs[2]
+	case len(segs) == 4:
+		parseTyped(op, m, segs)
+	}
+}
+
+func parseEndpoint(op *Op, m httpMethod, segs [][]byte) {
+	if len(segs) == 2 && (m == mGET || m == mPOST || m == mPUT) {
+		switch string(segs[1]) {
+		case "_bulk":
+			if m.write() {
+				op.Kind = Bulk
+			}
+			return
+		case "_mget":
+			if m != mPUT {
+				op.Kind = Mget
+			}
+			return
+		case "_search":
+			if m != mPUT {
+				op.Kind = Search
+			}
+			return
+		case "_update_by_query":
+			if m == mPOST {
+				op.Kind = UpdateByQuery
+			}
+			return
+		case "_delete_by_query":
+			if m == mPOST {
+				op.Kind = DeleteByQuery
+			}
+			return
+		}
+	}
+	if m.read() {
+		return
+	}
+	switch string(segs[1]) {
+	case "_alias", "_aliases", "_settings", "_mapping", "_mappings", "_close", "_open", "_rollover", "_shrink", "_split",
+		"_clone", "_freeze", "_unfreeze", "_block":
+		op.Kind = IndexAdmin
+	}
+}
+
+// parseTyped reads the paths of Elasticsearch 6 and 7: /{index}/{type}/{id}[/_create|/_update|/_source].
+func parseTyped(op *Op, m httpMethod, segs [][]byte) {
+	op.Type, op.Typed = segs[1], true
+	switch {
+	case len(segs) == 2 && m == mPOST:
+		op.Kind = IndexAuto
+	case len(segs) == 3 && segs[2][0] == '_':
+		parseTypedEndpoint(op, m, string(segs[2]))
+	case len(segs) == 3 && m.write():
+		op.Kind, op.ID = indexKind(op), segs[2]
+	case len(segs) == 3 && m == mDELETE:
+		op.Kind, op.ID = Delete, segs[2]
+	case len(segs) == 3 && m.read():
+		op.Kind, op.ID = Get, segs[2]
+	case len(segs) == 4 && string(segs[3]) == "_create" && m.write():
+		op.Kind, op.ID = Create, segs[2]
+	case len(segs) == 4 && string(segs[3]) == "_update" && m == mPOST:
+		op.Kind, op.ID = Update, segs[2]
+	case len(segs) == 4 && string(segs[3]) == "_source" && m.read():
+		op.Kind, op.ID = Source, segs[2]
+	}
+}
+
+func parseTypedEndpoint(op *Op, m httpMethod, end string) {
+	switch {
+	case end == "_bulk" && m.write():
+		op.Kind = Bulk
+	case end == "_mget" && (m == mGET || m == mPOST):
+		op.Kind = Mget
+	case end == "_search" && (m == mGET || m == mPOST):
+		op.Kind = Search
+	}
+}
+
+// indexKind is Create where op_type says so.
+func indexKind(op *Op) Kind {
+	if v, ok := Param(op.Query, "op_type"); ok && string(v) == "create" {
+		return Create
+	}
+	return Index
+}

@@ -1,0 +1,118 @@
+package api
+
+import "testing"
+
+func TestRequestLinesAreToldApart(t *testing.T) {
+	for _, c := range []struct {
+		method, target string
+		kind           Kind
+		index, id      string
+	}{
+		{"PUT", "/shop/_doc/1", Index, "shop", "1"},
+		{"POST", "/shop/_doc/1?refresh=true", Index, "shop", "1"},
+		{"PUT", "/shop/_doc/1?op_type=create", Create, "shop", "1"},
+		{"PUT", "/shop/_doc/1?op%5Ftype=create", Create, "shop", "1"},
+		{"PUT", "/shop/_doc/1?a=b;op_type=create", Create, "shop", "1"},
+		{"POST", "/shop/_doc", IndexAuto, "shop", ""},
+		{"POST", "/shop/_doc/", IndexAuto, "shop", ""},
+		{"PUT", "/shop/_create/a%2Fb", Create, "shop", "a%2Fb"},
+		{"POST", "/shop/_update/1", Update, "shop", "1"},
+		{"PUT", "/shop/_update/1", Other, "shop", ""},
+		{"DELETE", "/shop/_doc/1", Delete, "shop", "1"},
+		{"GET", "/shop/_doc/1", Get, "shop", "1"},
+		{"HEAD", "/shop/_doc/1", Get, "shop", "1"},
+		{"GET", "/shop/_source/1", Source, "shop", "1"},
+		{"GET", "/_mget", Mget, "", ""},
+		{"POST", "/shop/_mget", Mget, "shop", ""},
+		{"POST", "/shop,b*/_search?q=a", Search, "shop,b*", ""},
+		{"POST", "/_bulk", Bulk, "", ""},
+		{"PUT", "/shop/_bulk", Bulk, "shop", ""},
+		{"POST", "/shop/_update_by_query", UpdateByQuery, "shop", ""},
+		{"POST", "/shop/_delete_by_query", DeleteByQuery, "shop", ""},
+		{"PUT", "/shop/item/1", Index, "shop", "1"},
+		{"PUT", "/shop/item/1/_create", Create, "shop", "1"},
+		{"POST", "/shop/item/1/_update", Update, "shop", "1"},
+		{"PUT", "/shop/_doc/1/_create", Create, "shop", "1"},
+		{"POST", "/shop/item/_bulk", Bulk, "shop", ""},
+		{"GET", "/shop/item/1", Get, "shop", "1"},
+		{"DELETE", "/shop/item/1", Delete, "shop", "1"},
+		{"GET", "/_nodes/http", NodesHTTP, "", ""},
+		{"GET", "/_nodes/_all/http", NodesHTTP, "", ""},
+		{"GET", "/_nodes", NodesHTTP, "", ""},
+		{"GET", "/_nodes/stats", Other, "", ""},
+		{"GET", "/_nodes/http,jvm", NodesHTTP, "", ""},
+		{"PUT", "/shop", IndexAdmin, "shop", ""},
+		{"DELETE", "/shop", IndexAdmin, "shop", ""},
+		{"POST", "/_aliases", IndexAdmin, "", ""},
+		{"GET", "/_aliases", Other, "", ""},
+		{"PUT", "/shop/_alias/a", IndexAdmin, "shop", ""},
+		{"GET", "/shop/_mapping", Other, "shop", ""},
+		{"GET", "/", Other, "", ""},
+		{"PUT", "//shop/_doc/1", Other, "", ""},
+		{"PUT", "/shop//1", Other, "", ""},
+		{"PUT", "http://x/shop/_doc/1", Other, "", ""},
+		{"GET", "/_cat/indices", Other, "", ""},
+		{"PUT", "/%3Clogs-%7Bnow%2Fd%7D%3E/_doc/1", Index, "%3Clogs-%7Bnow%2Fd%7D%3E", "1"},
+	} {
+		var op Op
+		Parse([]byte(c.method), []byte(c.target), &op)
+		if op.Kind != c.kind || string(op.Index) != c.index || string(op.ID) != c.id {
+			t.Errorf("%s %s: got %v index %q id %q, want %v %q %q", c.method, c.target, op.Kind, op.Index, op.ID, c.kind, c.index, c.id)
+		}
+	}
+}
+
+func TestQueryParametersKeepTheirBytes(t *testing.T) {
+	q := []byte("refresh=wait_for&if_seq_no=3&routing=a%2Bb&if_primary_term=1;x")
+	if v, ok := Param(q, "routing"); !ok || string(v) != "a%2Bb" {
+		t.Errorf("routing: %q %v", v, ok)
+	}
+	if v, ok := Param(q, "x"); !ok || len(v) != 0 {
+		t.Errorf("a parameter without a value: %q %v", v, ok)
+	}
+	if got := string(Without(nil, q, "if_seq_no", "if_primary_term")); got != "refresh=wait_for&routing=a%2Bb&x" {
+		t.Errorf("Without: %q", got)
+	}
+}
+
+func TestPlusIsASpaceInQueriesOnly(t *testing.T) {
+	if got, err := Decode(nil, []byte("a+b%2Bc%20")); err != nil || string(got) != "a+b+c " {
+		t.Errorf("segment: %q %v", got, err)
+	}
+	if got, err := DecodeValue(nil, []byte("a+b%2Bc")); err != nil || string(got) != "a b+c" {
+		t.Errorf("value: %q %v", got, err)
+	}
+	for _, bad := range []string{"%", "%2", "%zz", "a%2"} {
+		if _, err := Decode(nil, []byte(bad)); err == nil {
+			t.Errorf("%q was decoded", bad)
+		}
+	}
+	if got := string(AppendSegment(nil, "a/b c#ü")); got != "a%2Fb%20c%23%C3%BC" {
+		t.Errorf("AppendSegment: %q", got)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("PUT", "/shop/_doc/1?op_type=create")
+	f.Add("GET", "/_nodes/a,b/http")
+	f.Fuzz(func(t *testing.T, method, target string) {
+		var op Op
+		Parse([]byte(method), []byte(target), &op)
+		if op.Kind.Write() && (len(op.Index) == 0 || len(op.ID) == 0) {
+			t.Fatalf("%q %q: a write of %q without a document", method, target, op.Kind)
+		}
+		kept := Without(nil, op.Query, "if_seq_no")
+		if _, ok := Param(kept, "if_seq_no"); ok {
+			t.Fatalf("%q: the parameter is still in %q", op.Query, kept)
+		}
+	})
+}
+
+func BenchmarkParse(b *testing.B) {
+	var op Op
+	m, target := []byte("PUT"), []byte("/shop/_doc/12345?refresh=wait_for")
+	b.ReportAllocs()
+	for b.Loop() {
+		Parse(m, target, &op)
+	}
+}

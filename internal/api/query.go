@@ -1,0 +1,137 @@
+package api
+
+import "errors"
+
+// Param returns the raw, undecoded value of a query parameter, and whether it is there. The last one counts. Pairs end at
+// an ampersand or a semicolon, and names may be percent-encoded, as the engines read them.
+func Param(query []byte, name string) (value []byte, ok bool) {
+	for len(query) > 0 {
+		var p pair
+		p, query = nextPair(query)
+		if p.is(name) {
+			value, ok = p.value, true
+		}
+	}
+	return value, ok
+}
+
+// Without appends the query to dst without the named parameters, all other bytes kept.
+func Without(dst, query []byte, names ...string) []byte {
+	start := len(dst)
+	for len(query) > 0 {
+		var p pair
+		p, query = nextPair(query)
+		if len(p.raw) == 0 || p.isAny(names) {
+			continue
+		}
+		if len(dst) > start {
+			dst = append(dst, '&')
+		}
+		dst = append(dst, p.raw...)
+	}
+	return dst
+}
+
+// pair is one parameter as it stands in a query.
+type pair struct{ raw, key, value []byte }
+
+func nextPair(query []byte) (p pair, rest []byte) {
+	end, eq := len(query), -1
+	for i, c := range query {
+		if c == '&' || c == ';' {
+			end, rest = i, query[i+1:]
+			break
+		}
+		if c == '=' && eq < 0 {
+			eq = i
+		}
+	}
+	p.raw = query[:end]
+	if eq < 0 {
+		p.key = p.raw
+		return p, rest
+	}
+	p.key, p.value = p.raw[:eq], p.raw[eq+1:]
+	return p, rest
+}
+
+func (p pair) is(name string) bool {
+	if string(p.key) == name {
+		return true
+	}
+	for _, c := range p.key {
+		if c == '%' {
+			var buf [64]byte
+			key, err := DecodeValue(buf[:0], p.key)
+			return err == nil && string(key) == name
+		}
+	}
+	return false
+}
+
+func (p pair) isAny(names []string) bool {
+	for _, n := range names {
+		if p.is(n) {
+			return true
+		}
+	}
+	return false
+}
+
+// ErrEncoding reports a percent sign that isn't followed by two hexadecimal digits.
+var ErrEncoding = errors.New("invalid percent-encoding")
+
+// Decode appends the meaning of a percent-encoded path segment to dst. A plus sign is a plus sign: it stands for a space in
+// query values only.
+func Decode(dst, raw []byte) ([]byte, error) { return decode(dst, raw, false) }
+
+// DecodeValue appends the meaning of a raw query value to dst; a plus sign is a space.
+func DecodeValue(dst, raw []byte) ([]byte, error) { return decode(dst, raw, true) }
+
+func decode(dst, raw []byte, plus bool) ([]byte, error) {
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case c == '%':
+			if i+2 >= len(raw) {
+				return dst, ErrEncoding
+			}
+			hi, lo := unhex(raw[i+1]), unhex(raw[i+2])
+			if hi > 15 || lo > 15 {
+				return dst, ErrEncoding
+			}
+			dst = append(dst, hi<<4|lo)
+			i += 2
+		case c == '+' && plus:
+			dst = append(dst, ' ')
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return dst, nil
+}
+
+func unhex(c byte) byte {
+	switch {
+	case '0' <= c && c <= '9':
+		return c - '0'
+	case 'a' <= c && c <= 'f':
+		return c - 'a' + 10
+	case 'A' <= c && c <= 'F':
+		return c - 'A' + 10
+	}
+	return 255
+}
+
+// AppendSegment percent-encodes a name as one path segment.
+func AppendSegment(dst []byte, name string) []byte {
+	const hex = "0123456789ABCDEF"
+	for i := 0; i < len(name); i++ {
+		c := name[i]
+		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.' || c == '~' {
+			dst = append(dst, c)
+			continue
+		}
+		dst = append(dst, '%', hex[c>>4], hex[c&15])
+	}
+	return dst
+}
