@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// upstreamFlag reads the one flag that every forwarder takes.
+func upstreamFlag(name string, args []string) (string, error) {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	upstream := fs.String("upstream", "", "host:port of the upstream")
+	if err := fs.Parse(args); err != nil {
+		return "", err
+	}
+	if *upstream == "" {
+		return "", errors.New(name + ": --upstream is missing")
+	}
+	return *upstream, nil
+}
+
+// serveFasthttp is the least that a forwarder on fasthttp can do: Do with the incoming request and answer. It is what
+// the targets are relative to, and it is wrong in the ways that the traps name: it normalises targets and adds headers.
+func serveFasthttp(ctx context.Context, args []string, out io.Writer) error {
+	upstream, err := upstreamFlag("serve-fasthttp", args)
+	if err != nil {
+		return err
+	}
+	client := &fasthttp.HostClient{Addr: upstream, MaxConns: 4096, MaxIdemponentCallAttempts: 1}
+	server := &fasthttp.Server{Handler: func(rc *fasthttp.RequestCtx) {
+		if err := client.Do(&rc.Request, &rc.Response); err != nil {
+			rc.Error(err.Error(), fasthttp.StatusBadGateway)
+		}
+	}}
+	ln, err := listen(ctx, out)
+	if err != nil {
+		return err
+	}
+	return server.Serve(ln)
+}
+
+// serveReverseProxy is the standard library's proxy with a connection pool that is large enough.
+func serveReverseProxy(ctx context.Context, args []string, out io.Writer) error {
+	upstream, err := upstreamFlag("serve-reverseproxy", args)
+	if err != nil {
+		return err
+	}
+	target := &url.URL{Scheme: "http", Host: upstream}
+	rp := &httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport: &http.Transport{MaxIdleConns: 4096, MaxIdleConnsPerHost: 4096, IdleConnTimeout: time.Minute, DisableCompression: true},
+	}
+	ln, err := listen(ctx, out)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: rp, ReadHeaderTimeout: 10 * time.Second}
+	if err := server.Serve(ln); !errors.Is(err, http.ErrServerClosed) && ctx.Err() == nil {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+// Command bench measures what optimist costs beside other proxies, on this machine, all sides in one run.
+//
+// It promises ratios of one run, not absolute figures: engine, load and proxy share the processors.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// command is one thing that bench can do. Those that start with "serve-" are processes that the experiments start.
+type command struct {
+	name string
+	what string
+	run  func(ctx context.Context, args []string, out io.Writer) error
+}
+
+func commands() []command {
+	return []command{
+		{"passthrough", "CPU of a proxy process per forwarded request, beside other proxies", passthrough},
+		{"serve-stub", "a stub of the engine: one small JSON answer to everything", serveStub},
+		{"serve-fasthttp", "a bare forwarder on fasthttp's server and client", serveFasthttp},
+		{"serve-reverseproxy", "net/http/httputil.ReverseProxy", serveReverseProxy},
+	}
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	if len(args) == 0 {
+		return usage()
+	}
+	for _, c := range commands() {
+		if c.name == args[0] {
+			return c.run(ctx, args[1:], out)
+		}
+	}
+	return fmt.Errorf("unknown command %q\n%w", args[0], usage())
+}
+
+func usage() error {
+	var b strings.Builder
+	b.WriteString("usage: bench COMMAND [flags]\n")
+	for _, c := range commands() {
+		fmt.Fprintf(&b, "  %-20s %s\n", c.name, c.what)
+	}
+	return fmt.Errorf("%s", strings.TrimRight(b.String(), "\n"))
+}
