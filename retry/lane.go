@@ -1,0 +1,328 @@
+package retry
+
+import (
+	"context"
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"optimist/internal/doc"
+)
+
+// GuessAge is how long a lane's last written revision may be taken for the current one without a look. Longer, and the index may
+// have been deleted and made anew, where the engine accepts old numbers.
+const GuessAge = time.Second
+
+// backgroundPatience is how many batches may go before a background change that waits, however many foreground changes come.
+const backgroundPatience = 8
+
+// Batch is what a lane's leader works on: changes to one document that may share a write, in the order in which they came, and
+// what the lane remembers. It belongs to the leader until the leader's function returns.
+type Batch[M any] struct {
+	Members []M
+	lane    *lane[M]
+	lanes   *Lanes[M]
+	epoch   uint64
+}
+
+// Guess is the revision that the lane's last write left, if that was less than GuessAge ago and of the same scope (credentials and
+// parameters). It is a guess: good for a write under its guard, never for a decision.
+func (b *Batch[M]) Guess(scope string) (doc.Revision, bool) {
+	l := b.lane
+	if l.last.Source == nil || l.scope != scope || l.epoch != b.lanes.epoch.Load() || b.lanes.now().Sub(l.at) > GuessAge {
+		return doc.Revision{}, false
+	}
+	return l.last, true
+}
+
+// Wrote remembers the revision that the batch's write left. Leave it out where the engine may have stored other bytes than were sent.
+func (b *Batch[M]) Wrote(scope string, rev doc.Revision) {
+	b.lane.last, b.lane.scope, b.lane.at, b.lane.epoch = rev, scope, b.lanes.now(), b.epoch
+}
+
+// Forget drops what the lane remembers: after a conflict, an unknown outcome, or a delete.
+func (b *Batch[M]) Forget() { b.lane.last = doc.Revision{} }
+
+// Lanes are the queues of changes to single documents inside this process. A document has a lane only while a change to it is
+// under way. Safe for concurrent use; make it with NewLanes.
+type Lanes[M any] struct {
+	// Share reports whether a change may share a write with the one that leads a batch. It must be quick: the lane is locked.
+	Share func(lead, m M) bool
+	// Limit is how many changes share a write at most.
+	Limit int
+	now   func() time.Time
+	epoch atomic.Uint64 // counts DropGuesses: what was remembered in an earlier epoch is void
+	seed  maphash.Seed
+	slots [256]laneSlot[M]
+	pool  sync.Pool
+}
+
+// laneSlot holds the busy lanes whose documents hash alike, as a list: most hold none or one.
+type laneSlot[M any] struct {
+	mu    sync.Mutex
+	first *lane[M]
+}
+
+// lane is the queue of one document. Its fields are guarded by its slot's mutex, but last, scope, epoch and at, which belong
+// to the leader.
+type lane[M any] struct {
+	next       *lane[M]
+	ref        doc.Ref
+	foreground queue[M]
+	background queue[M]
+	passedOver int // batches that went since the oldest background change came
+	last       doc.Revision
+	scope      string
+	epoch      uint64
+	at         time.Time
+	batch      []M
+}
+
+type queue[M any] struct{ first, last *waiter[M] }
+
+// waiter is a change that waits in a lane.
+type waiter[M any] struct {
+	m     M
+	next  *waiter[M]
+	turn  chan turn // buffered, so that who gives the turn never waits
+	taken bool      // another's batch holds the change: leaving is too late
+}
+
+type turn uint8
+
+const (
+	lead turn = iota // the waiter leads the next batch
+	done             // its change was in somebody's batch, which is finished
+)
+
+// NewLanes makes lanes whose changes share writes where share says so, at most limit of them.
+func NewLanes[M any](limit int, share func(lead, m M) bool) *Lanes[M] {
+	return &Lanes[M]{Share: share, Limit: max(limit, 1), now: time.Now, seed: maphash.MakeSeed()}
+}
+
+// Do brings the change m to the document's lane. When its turn comes, either run is called with a batch whose first member is m, in
+// this goroutine, or m was a member of another's batch. In both cases m has been dealt with when Do returns nil. Do returns the
+// context's cause, and m has not been touched, when ctx ends before m became a member of a batch; after that the change counts, and
+// Do waits for its end. Background changes go after foreground ones, but are not passed over for ever.
+func (ls *Lanes[M]) Do(ctx context.Context, ref doc.Ref, m M, background bool, run func(*Batch[M])) error {
+	s := ls.slot(ref)
+	s.mu.Lock()
+	l := s.find(ref)
+	if l == nil {
+		l = ls.open(s, ref)
+		l.batch = append(l.batch[:0], m)
+		s.mu.Unlock()
+		ls.lead(s, l, nil, run)
+		return nil
+	}
+	w := &waiter[M]{m: m, turn: make(chan turn, 1)}
+	if background {
+		l.background.push(w)
+	} else {
+		l.foreground.push(w)
+	}
+	s.mu.Unlock()
+	select {
+	case t := <-w.turn:
+		return ls.take(ctx, s, l, w, t, run)
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	if !w.taken && l.remove(w) {
+		s.mu.Unlock()
+		return context.Cause(ctx)
+	}
+	s.mu.Unlock()
+	return ls.take(ctx, s, l, w, <-w.turn, run)
+}
+
+// take acts on the turn that a waiter was given. A waiter that may lead but whose client has left passes the lead on.
+func (ls *Lanes[M]) take(ctx context.Context, s *laneSlot[M], l *lane[M], w *waiter[M], t turn, run func(*Batch[M])) error {
+	if t == done {
+		return nil
+	}
+	if ctx.Err() != nil {
+		ls.pass(s, l)
+		return context.Cause(ctx)
+	}
+	s.mu.Lock()
+	others := ls.gather(l, w.m)
+	s.mu.Unlock()
+	ls.lead(s, l, others, run)
+	return nil
+}
+
+// pass gives the lane to its next waiter, or ends it.
+func (ls *Lanes[M]) pass(s *laneSlot[M], l *lane[M]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := l.nextLeader(); w != nil {
+		w.turn <- lead
+		return
+	}
+	s.close(l)
+	ls.recycle(l)
+}
+
+// lead runs the lane's batch, tells its members, and gives the lane to the next waiter, also when run panics: a lane without a
+// leader would hold its document's writers for ever.
+func (ls *Lanes[M]) lead(s *laneSlot[M], l *lane[M], others *waiter[M], run func(*Batch[M])) {
+	defer func() {
+		for w := others; w != nil; w = w.next {
+			w.turn <- done
+		}
+		ls.pass(s, l)
+	}()
+	run(&Batch[M]{Members: l.batch, lane: l, lanes: ls, epoch: ls.epoch.Load()})
+}
+
+// gather makes the batch that the change m leads: with it go the waiting changes that may share its write. It stops at the first of a
+// class that may not, because changes to one document go in their order.
+func (ls *Lanes[M]) gather(l *lane[M], m M) *waiter[M] {
+	l.batch = append(l.batch[:0], m)
+	var head, tail *waiter[M]
+	for _, q := range [2]*queue[M]{&l.foreground, &l.background} {
+		for q.first != nil && len(l.batch) < ls.Limit && ls.Share(m, q.first.m) {
+			w := q.pop()
+			w.taken = true
+			l.batch = append(l.batch, w.m)
+			if tail == nil {
+				head = w
+			} else {
+				tail.next = w
+			}
+			tail = w
+		}
+		if q.first != nil {
+			break
+		}
+	}
+	return head
+}
+
+// nextLeader takes the next change off the queues: foreground first, unless a background change has been passed over often enough.
+func (l *lane[M]) nextLeader() *waiter[M] {
+	w := (*waiter[M])(nil)
+	switch {
+	case l.background.first == nil:
+		l.passedOver = 0
+		w = l.foreground.pop()
+	case l.foreground.first == nil || l.passedOver >= backgroundPatience:
+		l.passedOver = 0
+		w = l.background.pop()
+	default:
+		l.passedOver++
+		w = l.foreground.pop()
+	}
+	if w != nil {
+		w.taken = true
+	}
+	return w
+}
+
+// DropGuesses makes every lane forget the revision that it remembers: an index or an alias changed, and old numbers are accepted by
+// an index that was made anew.
+func (ls *Lanes[M]) DropGuesses() { ls.epoch.Add(1) }
+
+// Busy is the number of documents that have a lane now, and the number of changes that wait in them.
+func (ls *Lanes[M]) Busy() (lanes, waiting int) {
+	for i := range ls.slots {
+		s := &ls.slots[i]
+		s.mu.Lock()
+		for l := s.first; l != nil; l = l.next {
+			lanes++
+			waiting += l.foreground.len() + l.background.len()
+		}
+		s.mu.Unlock()
+	}
+	return lanes, waiting
+}
+
+func (ls *Lanes[M]) slot(ref doc.Ref) *laneSlot[M] {
+	return &ls.slots[maphash.Comparable(ls.seed, ref)%uint64(len(ls.slots))]
+}
+
+func (ls *Lanes[M]) open(s *laneSlot[M], ref doc.Ref) *lane[M] {
+	l, _ := ls.pool.Get().(*lane[M])
+	if l == nil {
+		l = &lane[M]{}
+	}
+	l.ref, l.next = ref, s.first
+	s.first = l
+	return l
+}
+
+func (ls *Lanes[M]) recycle(l *lane[M]) {
+	clear(l.batch)
+	*l = lane[M]{batch: l.batch[:0]}
+	ls.pool.Put(l)
+}
+
+func (s *laneSlot[M]) find(ref doc.Ref) *lane[M] {
+	for l := s.first; l != nil; l = l.next {
+		if l.ref == ref {
+			return l
+		}
+	}
+	return nil
+}
+
+func (s *laneSlot[M]) close(l *lane[M]) {
+	for p := &s.first; *p != nil; p = &(*p).next {
+		if *p == l {
+			*p = l.next
+			return
+		}
+	}
+}
+
+func (l *lane[M]) remove(w *waiter[M]) bool { return l.foreground.remove(w) || l.background.remove(w) }
+
+func (q *queue[M]) push(w *waiter[M]) {
+	if q.last == nil {
+		q.first = w
+	} else {
+		q.last.next = w
+	}
+	q.last = w
+}
+
+func (q *queue[M]) pop() *waiter[M] {
+	w := q.first
+	if w == nil {
+		return nil
+	}
+	if q.first = w.next; q.first == nil {
+		q.last = nil
+	}
+	w.next = nil
+	return w
+}
+
+func (q *queue[M]) remove(w *waiter[M]) bool {
+	var prev *waiter[M]
+	for v := q.first; v != nil; prev, v = v, v.next {
+		if v != w {
+			continue
+		}
+		if prev == nil {
+			q.first = v.next
+		} else {
+			prev.next = v.next
+		}
+		if q.last == v {
+			q.last = prev
+		}
+		v.next = nil
+		return true
+	}
+	return false
+}
+
+func (q *queue[M]) len() (n int) {
+	for w := q.first; w != nil; w = w.next {
+		n++
+	}
+	return n
+}

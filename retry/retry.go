@@ -1,0 +1,97 @@
+// Package retry decides when and how a write is tried again: the policy, the one loop that the project has, and the lanes in
+// which changes to one document wait for each other.
+//
+// It sends nothing and merges nothing itself, and it never makes an unknown outcome a known one.
+package retry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"optimist/internal/doc"
+)
+
+// Policy bounds the attempts of one write. The zero value is one attempt.
+type Policy struct {
+	// MaxAttempts is how often the write is sent at most, the first time included.
+	MaxAttempts int
+	// MaxElapsed bounds the time from the first attempt's start; no attempt starts after it. Zero is no bound.
+	MaxElapsed time.Duration
+	// BaseInterval is the upper end of the first wait; it doubles with every attempt. The wait itself is drawn evenly between
+	// zero and that end ("full jitter"), so that writers that collided once don't collide again in step.
+	BaseInterval time.Duration
+	// MaxInterval is the largest upper end of a wait.
+	MaxInterval time.Duration
+}
+
+// Default is what a rule that says nothing gets.
+var Default = Policy{MaxAttempts: 20, MaxElapsed: 10 * time.Second, BaseInterval: 2 * time.Millisecond, MaxInterval: 200 * time.Millisecond}
+
+// ExhaustedError reports that every attempt allowed ended in a conflict. Nothing was written.
+type ExhaustedError struct {
+	Attempts int
+	Elapsed  time.Duration
+	Last     error
+}
+
+// Error names the attempts made.
+func (e *ExhaustedError) Error() string {
+	return fmt.Sprintf("gave up after %d attempts in %s: %v", e.Attempts, e.Elapsed.Round(time.Millisecond), e.Last)
+}
+
+// Unwrap gives the last attempt's error.
+func (e *ExhaustedError) Unwrap() error { return e.Last }
+
+// Do calls attempt, with n counting from 1, until it returns anything but doc.ErrConflict, or p is exhausted, or ctx ends. Each
+// attempt must re-read the document: replaying onto a stale copy erases the other writer's change. A lost acknowledgement is not
+// a conflict: Do returns it at once, because the write may have been applied. When ctx ends while Do waits, nothing is in
+// flight, and the context's error is returned.
+func Do(ctx context.Context, p Policy, attempt func(ctx context.Context, n int) error) error {
+	err := attempt(ctx, 1)
+	if !errors.Is(err, doc.ErrConflict) {
+		return err
+	}
+	start := time.Now()
+	waits := p.waits()
+	for n := 2; ; n++ {
+		if n > p.MaxAttempts || p.MaxElapsed > 0 && time.Since(start) >= p.MaxElapsed {
+			return &ExhaustedError{Attempts: n - 1, Elapsed: time.Since(start), Last: err}
+		}
+		if n > 2 {
+			// The first conflict is re-read at once: the other writer is done by then. Only who conflicts again waits.
+			if e := sleep(ctx, waits.NextBackOff()); e != nil {
+				return e
+			}
+		}
+		if err = attempt(ctx, n); !errors.Is(err, doc.ErrConflict) {
+			return err
+		}
+	}
+}
+
+// waits is full jitter by the library's own terms: it draws from interval ± factor × interval, so that half the end with a factor
+// of one draws from zero to the end.
+func (p Policy) waits() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval = max(p.BaseInterval/2, 1)
+	b.MaxInterval = max(p.MaxInterval/2, b.InitialInterval)
+	b.Multiplier = 2
+	b.RandomizationFactor = 1
+	b.Reset()
+	return b
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
