@@ -1,0 +1,108 @@
+package wire
+
+import "io"
+
+// Body reads the body of one message without its transfer coding. Reset makes it ready; it is not safe for concurrent use.
+type Body struct {
+	r      *Reader
+	kind   Framing
+	left   int64 // of the body (Length) or of the current chunk
+	done   bool
+	err    error
+	chunks chunks
+}
+
+// Reset begins the body that follows h on r.
+func (b *Body) Reset(r *Reader, h *Head) {
+	*b = Body{r: r, kind: h.Body, left: h.Length}
+	switch {
+	case h.Body == None, h.Body == Length && h.Length == 0:
+		b.done = true
+	case h.Body == Chunked:
+		b.left = 0
+	}
+}
+
+// Done reports whether the body was read to its end, so that the next message may follow on the connection.
+func (b *Body) Done() bool { return b.done }
+
+// Next returns the next bytes of the body, at least one, or io.EOF at its end. They lie in the Reader's buffer and are
+// valid until the next call. A connection that ends before the body does is io.ErrUnexpectedEOF. Errors are final, save
+// those after which Recover was called on the Reader.
+func (b *Body) Next() ([]byte, error) {
+	if b.done {
+		return nil, io.EOF
+	}
+	if b.err != nil {
+		return nil, b.err
+	}
+	if b.kind == Chunked && b.left == 0 {
+		if err := b.chunks.next(b); err != nil {
+			return nil, err
+		}
+		if b.done {
+			return nil, io.EOF
+		}
+	}
+	if b.r.Buffered() == 0 {
+		if err := b.r.Fill(); err != nil {
+			if err == io.EOF && b.kind == UntilClose {
+				b.done = true
+				return nil, io.EOF
+			}
+			return nil, cut(err, true)
+		}
+	}
+	p := b.r.Peek()
+	if b.kind != UntilClose {
+		if int64(len(p)) > b.left {
+			p = p[:b.left]
+		}
+		b.left -= int64(len(p))
+		b.done = b.kind == Length && b.left == 0
+	}
+	b.r.Discard(len(p))
+	return p, nil
+}
+
+// Whole returns the rest of the body if all of it is buffered already, and consumes it. If not, it consumes nothing and
+// returns false. A body of a known length is returned where it lies, valid until the next read from the Reader; a chunked
+// one is decoded behind dst[:0], which may be nil.
+func (b *Body) Whole(dst []byte) ([]byte, bool) {
+	if b.done {
+		return nil, true
+	}
+	switch b.kind {
+	case Length:
+		if int64(b.r.Buffered()) < b.left {
+			return nil, false
+		}
+		p := b.r.Peek()[:b.left]
+		b.r.Discard(len(p))
+		b.left, b.done = 0, true
+		return p, true
+	case Chunked:
+		return b.wholeChunked(dst[:0])
+	}
+	return nil, false
+}
+
+// Read implements io.Reader with the errors of Next.
+func (b *Body) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	q, err := b.Next()
+	if err != nil {
+		return 0, err
+	}
+	n := copy(p, q)
+	if n < len(q) { // give back what didn't fit: it is still in the buffer
+		b.r.r -= len(q) - n
+		if b.kind != UntilClose {
+			b.left += int64(len(q) - n)
+			b.done = false
+		}
+	}
+	return n, nil
+}

@@ -1,0 +1,116 @@
+package wire
+
+// MaxFields bounds the number of fields of a head: each costs work in every comparison, however short it is.
+const MaxFields = 512
+
+// DefaultMaxHead is the usual limit of a head in bytes. The engines themselves take 8 to 16 KiB; cookies and tokens of
+// gateways before us can be larger.
+const DefaultMaxHead = 64 << 10
+
+// Field is one header field as it stood on the wire, the value without the white space around it.
+type Field struct{ Name, Value []byte }
+
+// Framing says how the end of a body is found.
+type Framing uint8
+
+// The framings.
+const (
+	// None is a message without a body.
+	None Framing = iota
+	// Length is a body of Head.Length bytes, which may be 0.
+	Length
+	// Chunked is a body in the chunked transfer coding.
+	Chunked
+	// UntilClose is the body of an answer that ends with the connection.
+	UntilClose
+)
+
+// Head is the head of one request or answer. It is read with ReadRequest and ReadResponse and written with AppendRequest
+// and AppendResponse; a Head that is used again allocates nothing once it has seen its largest message. All slices point
+// into the Head's own buffer and are valid until it is read again. It is not safe for concurrent use.
+type Head struct {
+	// Method and Target are those of a request. Target is the origin form's own bytes (of a target in absolute form, the
+	// part after the authority), or "*".
+	Method, Target []byte
+	// Minor is the minor version, 0 or 1 (a higher one counts as 1).
+	Minor int
+	// Status is the answer's status, 0 in a request; Reason is its phrase, possibly empty.
+	Status int
+	Reason []byte
+	// Fields are all fields in their order, hop-by-hop ones included. EndToEnd leaves those out.
+	Fields []Field
+	// Body is the framing, and Length the number of bytes where Body is Length (else -1).
+	Body   Framing
+	Length int64
+	// Close says that the sender ends the connection after this message. When written: "Connection: close" is added.
+	Close bool
+	// KeepAlive says that an HTTP/1.0 sender asked for the connection to stay. When written: "Connection: keep-alive".
+	KeepAlive bool
+	// Expect100 says that the client waits for "100 Continue" before it sends the body. When a request is written without
+	// it, an Expect field with that value is left out.
+	Expect100 bool
+	// Upgrade says that the message asked for, or offered, another protocol. It is never passed on.
+	Upgrade bool
+
+	buf    []byte
+	listed bool // Connection names fields: options besides close and keep-alive
+}
+
+// Get returns the value of the first field of that name, compared without case, or nil if there is none. A field that is
+// there and empty gives an empty slice that isn't nil.
+func (h *Head) Get(name string) []byte {
+	for i := range h.Fields {
+		if EqualFold(h.Fields[i].Name, name) {
+			return h.Fields[i].Value
+		}
+	}
+	return nil
+}
+
+// HasBody reports whether there are, or may be, bytes of a body to read.
+func (h *Head) HasBody() bool {
+	return h.Body == Chunked || h.Body == UntilClose || h.Body == Length && h.Length > 0
+}
+
+// Reset empties the Head and keeps its buffers, unless a message made them unusually large.
+func (h *Head) Reset() {
+	buf, fields := h.buf, h.Fields
+	if cap(buf) > 16<<10 {
+		buf = nil
+	}
+	if cap(fields) > 128 {
+		fields = nil
+	}
+	*h = Head{buf: buf[:0], Fields: fields[:0], Length: -1}
+}
+
+// EqualFold compares a name from the wire with one of ours, ASCII letters without case. It is for names of fields,
+// options and codings, which are ASCII; other bytes must be equal.
+func EqualFold(b []byte, s string) bool {
+	if len(b) != len(s) {
+		return false
+	}
+	for i := range b {
+		if lower(b[i]) != lower(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c | 0x20
+	}
+	return c
+}
+
+// MethodString returns method as a string, without allocating for those that the engines know.
+func MethodString(method []byte) string {
+	for _, m := range [...]string{"GET", "PUT", "POST", "HEAD", "DELETE", "PATCH", "OPTIONS"} {
+		if string(method) == m {
+			return m
+		}
+	}
+	return string(method)
+}

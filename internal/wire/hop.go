@@ -1,0 +1,90 @@
+package wire
+
+// EndToEnd appends to dst the fields that may be passed on (RFC 9110 §7.6.1): all but Connection, Keep-Alive,
+// Proxy-Connection, Proxy-Authenticate, Proxy-Authorization, TE, Trailer, Transfer-Encoding, Upgrade, HTTP2-Settings, and
+// those that Connection names. Host and Content-Length stay even if Connection names them: without the one the request is
+// invalid, and the other follows the framing that this package decided, not a client's wish. AppendRequest and
+// AppendResponse write Content-Length at its place with the length that they are told.
+func (h *Head) EndToEnd(dst []Field) []Field {
+	for i := range h.Fields {
+		if !h.hopByHop(h.Fields[i].Name) {
+			dst = append(dst, h.Fields[i])
+		}
+	}
+	return dst
+}
+
+// hopByHop reports whether the field of that name belongs to this connection only.
+func (h *Head) hopByHop(name []byte) bool {
+	switch len(name) {
+	case 2:
+		if EqualFold(name, "TE") {
+			return true
+		}
+	case 4:
+		if EqualFold(name, "Host") {
+			return false
+		}
+	case 7:
+		if EqualFold(name, "Upgrade") || EqualFold(name, "Trailer") {
+			return true
+		}
+	case 10:
+		if EqualFold(name, "Connection") || EqualFold(name, "Keep-Alive") {
+			return true
+		}
+	case 14:
+		if EqualFold(name, "Content-Length") {
+			return false
+		}
+		if EqualFold(name, "HTTP2-Settings") {
+			return true
+		}
+	case 16:
+		if EqualFold(name, "Proxy-Connection") {
+			return true
+		}
+	case 17:
+		if EqualFold(name, "Transfer-Encoding") {
+			return true
+		}
+	case 18:
+		if EqualFold(name, "Proxy-Authenticate") {
+			return true
+		}
+	case 19:
+		if EqualFold(name, "Proxy-Authorization") {
+			return true
+		}
+	}
+	return h.listed && h.names(name)
+}
+
+// names reports whether a Connection field lists name.
+func (h *Head) names(name []byte) bool {
+	for i := range h.Fields {
+		if !EqualFold(h.Fields[i].Name, "Connection") {
+			continue
+		}
+		for v := h.Fields[i].Value; len(v) > 0; {
+			var option []byte
+			option, v = cutComma(v)
+			if len(option) == len(name) && equalFoldBytes(option, name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func equalFoldBytes(a, b []byte) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if lower(a[i]) != lower(b[i]) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,278 @@
+package wire
+
+import (
+	"bytes"
+	"io"
+)
+
+// maxEmptyLines is how many empty lines before a request line are skipped: old clients send one after a body.
+const maxEmptyLines = 4
+
+// ReadRequest reads one request head of at most limit bytes (0: DefaultMaxHead) and decides its framing. It returns io.EOF
+// if the client ended before the first byte, io.ErrUnexpectedEOF if it ended in the middle, the connection's own error, or
+// one of this package's.
+func (h *Head) ReadRequest(r *Reader, limit int) error {
+	h.Reset()
+	for n := 0; ; n++ {
+		for r.Buffered() < 2 && (r.Buffered() == 0 || r.Peek()[0] == '\r') {
+			if err := r.Fill(); err != nil {
+				return cut(err, r.Buffered() > 0)
+			}
+		}
+		b := r.Peek()
+		if b[0] == '\n' {
+			return ErrBareLF
+		}
+		if b[0] != '\r' {
+			if !isToken[b[0]] {
+				return ErrRequestLine // at once: a TLS hello, for one, may never bring the end of a line
+			}
+			break
+		}
+		if b[1] != '\n' || n == maxEmptyLines {
+			return ErrRequestLine
+		}
+		r.Discard(2)
+	}
+	if err := h.take(r, limit); err != nil {
+		return err
+	}
+	return h.parseRequest()
+}
+
+// ReadResponse reads one answer's head of at most limit bytes (0: DefaultMaxHead) to a request of that method. Interim
+// answers (1xx) are returned like others. Errors are as in ReadRequest.
+func (h *Head) ReadResponse(r *Reader, method string, limit int) error {
+	h.Reset()
+	if r.Buffered() == 0 {
+		if err := r.Fill(); err != nil {
+			return err
+		}
+	}
+	if r.Peek()[0] != 'H' {
+		return ErrStatusLine
+	}
+	if err := h.take(r, limit); err != nil {
+		return err
+	}
+	return h.parseResponse(method == "HEAD")
+}
+
+// take moves one head, up to and with its empty line, from r to the Head's buffer.
+func (h *Head) take(r *Reader, limit int) error {
+	if limit <= 0 {
+		limit = DefaultMaxHead
+	}
+	line, seen := 0, 0 // where the current line begins; how far was looked for its end
+	for {
+		b := r.Peek()
+		i := bytes.IndexByte(b[seen:], '\n')
+		if i < 0 {
+			seen = len(b)
+			if seen >= limit {
+				return ErrHeadTooLarge
+			}
+			if err := r.fill(2 * limit); err != nil {
+				return cut(err, true)
+			}
+			continue
+		}
+		end := seen + i
+		if end == line || b[end-1] != '\r' {
+			return ErrBareLF
+		}
+		if end+1 > limit {
+			return ErrHeadTooLarge
+		}
+		if end == line+1 {
+			h.buf = append(h.buf[:0], b[:end+1]...)
+			r.Discard(end + 1)
+			return nil
+		}
+		line, seen = end+1, end+1
+	}
+}
+
+// cut turns an end of the stream in the middle of something into io.ErrUnexpectedEOF.
+func cut(err error, middle bool) error {
+	if err == io.EOF && middle {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func (h *Head) parseRequest() error {
+	line, rest := cutLine(h.buf)
+	sp := bytes.IndexByte(line, ' ')
+	if sp <= 0 || !token(line[:sp]) {
+		return ErrRequestLine
+	}
+	h.Method, line = line[:sp], line[sp+1:]
+	sp = bytes.LastIndexByte(line, ' ')
+	if sp < 0 {
+		return ErrRequestLine
+	}
+	target, version := line[:sp], line[sp+1:]
+	if !h.version(version) {
+		return versionError(version, ErrRequestLine)
+	}
+	if string(h.Method) == "CONNECT" {
+		return ErrConnect
+	}
+	authority, err := h.target(target)
+	if err != nil {
+		return err
+	}
+	if err := h.fields(rest, false); err != nil {
+		return err
+	}
+	return h.finishRequest(authority)
+}
+
+// target takes the origin form, the absolute form and, for OPTIONS, the asterisk. It returns the authority of an
+// absolute form.
+func (h *Head) target(t []byte) (authority []byte, err error) {
+	if len(t) == 0 || !visible(t) {
+		return nil, ErrTarget
+	}
+	if t[0] == '/' {
+		h.Target = t
+		return nil, nil
+	}
+	if string(t) == "*" && string(h.Method) == "OPTIONS" {
+		h.Target = t
+		return nil, nil
+	}
+	for _, scheme := range [...]string{"http://", "https://"} {
+		if len(t) <= len(scheme) || !EqualFold(t[:len(scheme)], scheme) {
+			continue
+		}
+		t = t[len(scheme):]
+		slash := bytes.IndexByte(t, '/')
+		if slash <= 0 || bytes.ContainsAny(t[:slash], "?#@") {
+			return nil, ErrTarget // an empty path, or credentials: nobody sends them to a gateway in good faith
+		}
+		h.Target = t[slash:]
+		return t[:slash], nil
+	}
+	return nil, ErrTarget
+}
+
+func (h *Head) parseResponse(head bool) error {
+	line, rest := cutLine(h.buf)
+	if len(line) < len("HTTP/1.1 200") || line[8] != ' ' || !h.version(line[:8]) {
+		return ErrStatusLine
+	}
+	for _, c := range line[9:12] {
+		if c < '0' || c > '9' {
+			return ErrStatusLine
+		}
+		h.Status = h.Status*10 + int(c-'0')
+	}
+	if h.Status < 100 {
+		return ErrStatusLine
+	}
+	if len(line) > 12 {
+		if line[12] != ' ' || !value(line[13:]) {
+			return ErrStatusLine
+		}
+		h.Reason = line[13:]
+	}
+	if err := h.fields(rest, true); err != nil {
+		return err
+	}
+	return h.finishResponse(head)
+}
+
+// version takes HTTP/1.x; a minor version above 1 counts as 1 (RFC 9110 §2.5).
+func (h *Head) version(v []byte) bool {
+	if len(v) != 8 || string(v[:7]) != "HTTP/1." || v[7] < '0' || v[7] > '9' {
+		return false
+	}
+	h.Minor = min(int(v[7]-'0'), 1)
+	return true
+}
+
+// versionError tells a version that is another one from a line that is something else.
+func versionError(v []byte, other error) error {
+	if len(v) == 8 && string(v[:5]) == "HTTP/" && v[6] == '.' && v[5] >= '0' && v[5] <= '9' && v[7] >= '0' && v[7] <= '9' {
+		return ErrVersion
+	}
+	return other
+}
+
+// fields parses the field lines. Those of an answer may be folded, or have white space before the colon, and are mended
+// as RFC 9112 §5 tells a proxy to; in a request both are refused.
+func (h *Head) fields(rest []byte, answer bool) error {
+	for {
+		var line []byte
+		line, rest = cutLine(rest)
+		if len(line) == 0 {
+			return nil
+		}
+		if line[0] == ' ' || line[0] == '\t' {
+			if !answer || len(h.Fields) == 0 {
+				return ErrFold
+			}
+			if err := h.unfold(line); err != nil {
+				return err
+			}
+			continue
+		}
+		colon := bytes.IndexByte(line, ':')
+		if colon < 0 {
+			return ErrFieldName
+		}
+		name := line[:colon]
+		if answer {
+			name = bytes.TrimRight(name, " \t")
+		}
+		if len(name) == 0 || !token(name) {
+			return ErrFieldName
+		}
+		v := trim(line[colon+1:])
+		if !value(v) {
+			return ErrFieldValue
+		}
+		if len(h.Fields) == MaxFields {
+			return ErrHeadTooLarge
+		}
+		h.Fields = append(h.Fields, Field{Name: name, Value: v})
+	}
+}
+
+// unfold joins a folded line with the value before it: both lie in the Head's buffer, with only the line ending and white
+// space in between, which become spaces.
+func (h *Head) unfold(line []byte) error {
+	if !value(line) {
+		return ErrFieldValue
+	}
+	// Both are slices of buf that share its end of capacity, which tells where they begin.
+	last := &h.Fields[len(h.Fields)-1].Value
+	start, begin := cap(h.buf)-cap(*last), cap(h.buf)-cap(line)
+	for i := start + len(*last); i < begin; i++ {
+		h.buf[i] = ' '
+	}
+	*last = trim(h.buf[start : begin+len(line)])
+	return nil
+}
+
+// cutLine returns the bytes before the next CRLF and those after it. take has made sure that there is one.
+func cutLine(b []byte) (line, rest []byte) {
+	i := bytes.IndexByte(b, '\n')
+	if i < 1 {
+		return nil, nil
+	}
+	return b[:i-1], b[i+1:]
+}
+
+// trim removes spaces and tabs at both ends.
+func trim(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
+		b = b[1:]
+	}
+	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
+		b = b[:len(b)-1]
+	}
+	return b
+}

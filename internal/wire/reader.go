@@ -1,0 +1,117 @@
+package wire
+
+import (
+	"errors"
+	"io"
+)
+
+// Buffer sizes in bytes of a Reader: it begins with the first and doubles up to the second while it streams full reads.
+const (
+	minBuffer = 4 << 10
+	maxBuffer = 64 << 10
+)
+
+// errFull reports that a Reader's buffer may not grow any more. It doesn't leave the package.
+var errFull = errors.New("buffer full")
+
+// Reader buffers a connection for heads and bodies. The zero value with Reset is ready. It is not safe for concurrent
+// use. What Peek returns is valid until the next Fill.
+type Reader struct {
+	src  io.Reader
+	buf  []byte
+	r, w int
+	err  error
+	full bool // the last read filled the buffer: there is likely more, so the next one may be larger
+}
+
+// NewReader returns a Reader of src.
+func NewReader(src io.Reader) *Reader { return &Reader{src: src} }
+
+// Reset makes the Reader read from src and forgets what was buffered. The buffer is kept, unless it grew.
+func (r *Reader) Reset(src io.Reader) {
+	if len(r.buf) > 4*minBuffer {
+		r.buf = nil
+	}
+	*r = Reader{src: src, buf: r.buf}
+}
+
+// Peek returns the bytes that are buffered and not yet discarded.
+func (r *Reader) Peek() []byte { return r.buf[r.r:r.w] }
+
+// Buffered returns how many bytes Peek would return.
+func (r *Reader) Buffered() int { return r.w - r.r }
+
+// Discard skips n buffered bytes. What an earlier Peek returned stays valid until the next Fill.
+func (r *Reader) Discard(n int) { r.r += min(n, r.w-r.r) }
+
+// Fill reads once and appends at least one byte to what is buffered, or returns the connection's error. It returns
+// io.EOF when the peer has ended.
+func (r *Reader) Fill() error { return r.fill(maxBuffer) }
+
+// fill is Fill with a bound in bytes on what may be buffered at once.
+func (r *Reader) fill(limit int) error {
+	if r.err != nil {
+		return r.err
+	}
+	if err := r.room(limit); err != nil {
+		return err
+	}
+	for range 16 { // a source that keeps returning nothing is broken
+		n, err := r.src.Read(r.buf[r.w:])
+		r.w += n
+		r.full = r.w == len(r.buf)
+		if err != nil {
+			r.err = err
+		}
+		if n > 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return io.ErrNoProgress
+}
+
+// room makes place for at least one byte.
+func (r *Reader) room(limit int) error {
+	if r.r == r.w {
+		r.r, r.w = 0, 0
+	}
+	switch {
+	case r.buf == nil:
+		r.buf = make([]byte, minBuffer)
+	case r.w == 0 && r.full && len(r.buf) < maxBuffer:
+		r.buf = make([]byte, 2*len(r.buf))
+	case r.w < len(r.buf):
+	case r.r > 0:
+		r.w = copy(r.buf, r.buf[r.r:r.w])
+		r.r = 0
+	case len(r.buf) >= limit:
+		return errFull
+	default:
+		bigger := make([]byte, 2*len(r.buf))
+		r.w = copy(bigger, r.buf[r.r:r.w])
+		r.r, r.buf = 0, bigger
+	}
+	return nil
+}
+
+// Read implements io.Reader on what is buffered first.
+func (r *Reader) Read(p []byte) (int, error) {
+	if r.r == r.w {
+		if len(p) >= len(r.buf) && len(p) > 0 && r.err == nil {
+			return r.src.Read(p)
+		}
+		if err := r.Fill(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, r.buf[r.r:r.w])
+	r.r += n
+	return n, nil
+}
+
+// Recover forgets an error of the connection, so that reading can go on: after a deadline that was used to interrupt
+// a read and has been lifted.
+func (r *Reader) Recover() { r.err = nil }
