@@ -1,0 +1,109 @@
+package session
+
+import "optimist/internal/doc"
+
+// Kind says where a base comes from.
+type Kind uint8
+
+const (
+	// KindNone: nothing is known of what the client has seen.
+	KindNone Kind = iota
+	// KindRead: the client read the revision.
+	KindRead
+	// KindView: the client wrote the revision; it has seen what it sent.
+	KindView
+	// KindAbsent: the client saw that there was no such document.
+	KindAbsent
+	// KindLost: the client may have seen a revision, but it isn't known any more. Reason says why.
+	KindLost
+	// KindGiven: the client named the numbers itself and this session doesn't know them (TakeAt only).
+	KindGiven
+)
+
+// String returns the kind as it stands in the outcome header and in metrics.
+func (k Kind) String() string {
+	switch k {
+	case KindRead:
+		return "read"
+	case KindView:
+		return "view"
+	case KindAbsent:
+		return "absent"
+	case KindLost:
+		return "lost"
+	case KindGiven:
+		return "given"
+	default:
+		return "none"
+	}
+}
+
+// Reason says why a base is lost, or why there is none.
+type Reason uint8
+
+const (
+	// ReasonNone: no reason to give.
+	ReasonNone Reason = iota
+	// ReasonEvicted: it was evicted to keep within the memory bound.
+	ReasonEvicted
+	// ReasonAged: it was older than the sessions' age.
+	ReasonAged
+	// ReasonRestart: the store is younger than the sessions' age, so the client may have read before it started.
+	ReasonRestart
+	// ReasonIndex: its index or alias was changed or deleted; its numbers may mean another document now.
+	ReasonIndex
+	// ReasonBlind: the session is a blind writer in the index, so that its reads are not kept there.
+	ReasonBlind
+)
+
+// String returns the reason as it stands in the outcome header and in metrics.
+func (r Reason) String() string {
+	switch r {
+	case ReasonEvicted:
+		return "evicted"
+	case ReasonAged:
+		return "aged"
+	case ReasonRestart:
+		return "restart"
+	case ReasonIndex:
+		return "index"
+	case ReasonBlind:
+		return "blind"
+	default:
+		return ""
+	}
+}
+
+// Base is what a client had when it made its change, reserved for one write. Exactly one of Commit, Delete and Release
+// ends the reservation; further calls, and calls on the zero value, do nothing. Its bodies are immutable and stay valid
+// after the end. A Base is for one goroutine at a time.
+type Base struct {
+	// Kind says where the base comes from, Reason why it is lost or none.
+	Kind   Kind
+	Reason Reason
+	// Ambiguous is true where there was more than one distinct candidate.
+	Ambiguous bool
+	// Numbers are the revision's numbers, for the guard. They are zero for KindNone, KindLost and KindAbsent.
+	Numbers doc.Numbers
+	// Version is the revision's _version, 0 where it isn't known.
+	Version int64
+	// View is what the client saw: what it read, or, after a write, what it sent. nil where it isn't known.
+	View []byte
+	// Stored is what the engine holds at Numbers: View itself for reads. nil where it isn't known.
+	Stored []byte
+
+	claim claim
+}
+
+// Ack is an acknowledged write.
+type Ack struct {
+	// Stored is the revision that the write left: the numbers that the engine answered with, and the bytes that it
+	// holds there; no bytes where they aren't known (an ingest pipeline).
+	Stored doc.Revision
+	// Sent is what the client sent: what it has seen of the stored revision.
+	Sent []byte
+	// Told are the numbers that the answer to the client carries, where they are not Stored's.
+	Told doc.Numbers
+	// Created says that the engine made the document instead of overwriting one.
+	Created bool
+}

@@ -1,0 +1,89 @@
+// Package session remembers what clients have seen of documents, and chooses from it the base of a write.
+//
+// It promises nothing about a document's current state: a base is what a client had seen, however old. For sessions
+// that are inferred from credentials and address it is a guess among the reads that such a session has outstanding, and
+// exact only where every read is written back once. It holds a bounded number of bytes and forgets what is over it, and
+// everything at the end of the process.
+package session
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"net/netip"
+	"time"
+)
+
+// Credentials stand for what a client authenticated with. They are a digest, so that no secret is kept, and are
+// compared only for equality. The zero value stands for a client without credentials.
+type Credentials [16]byte
+
+// CredentialsOf returns the credentials of a request that carries these values: its Authorization and whatever else
+// decides what the engine lets it see. The values' boundaries count. With no values, or only empty ones, it returns the
+// zero value.
+func CredentialsOf(values ...[]byte) Credentials {
+	var (
+		c     Credentials
+		n     [8]byte
+		empty = true
+	)
+	h := sha256.New()
+	for _, v := range values {
+		empty = empty && len(v) == 0
+		binary.BigEndian.PutUint64(n[:], uint64(len(v)))
+		h.Write(n[:])
+		h.Write(v)
+	}
+	if empty {
+		return c
+	}
+	var sum [sha256.Size]byte
+	copy(c[:], h.Sum(sum[:0]))
+	return c
+}
+
+// Session is one client, as far as it can be told apart. It is comparable and holds no secret. Credentials are part of
+// it: the same name, or the same address, under other credentials is another session.
+type Session struct {
+	credentials Credentials
+	name        [16]byte
+	named       bool
+}
+
+// Named returns the session that a client named itself in a header: one thread of work.
+func Named(c Credentials, name []byte) Session {
+	s := Session{credentials: c, named: true}
+	sum := sha256.Sum256(name)
+	copy(s.name[:], sum[:])
+	return s
+}
+
+// Inferred returns the session of all clients with these credentials at this address.
+func Inferred(c Credentials, addr netip.Addr) Session {
+	return Session{credentials: c, name: addr.As16()}
+}
+
+// IsNamed reports whether the client named the session itself.
+func (s Session) IsNamed() bool { return s.named }
+
+// Credentials returns the credentials that the session is bound to.
+func (s Session) Credentials() Credentials { return s.credentials }
+
+// Options configure a Store. The zero value of every field but Measure is a usable default.
+type Options struct {
+	// MaxAge is how long a read or an own view can be a base, and how long a blind writer stays one. Default 5 minutes.
+	MaxAge time.Duration
+	// Memory bounds what the store holds, in bytes, its own overhead included. Default 256 MiB, at least 64 KiB. It is
+	// divided among up to 16 shards; of a document larger than a quarter of a shard's part only the numbers are kept.
+	Memory int64
+	// Candidates bounds how many distinct revisions of a document a session can have outstanding; the oldest go first.
+	// Default 128.
+	Candidates int
+	// Measure tells how far what was sent is from what a client had seen. Without it the oldest candidate is taken.
+	Measure Measure
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+}
+
+// Epoch is a moment in the life of the indices. Take one with Store.Epoch before a request is sent and hand it in with
+// what the answer says, so that an answer that was overtaken by the deletion of its index isn't remembered.
+type Epoch uint64
