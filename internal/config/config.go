@@ -1,0 +1,211 @@
+// Package config is optimist's configuration: the structs of the file, their defaults, how they are read, and what is
+// wrong with them, by line and column.
+//
+// It promises nothing about the world outside of the file: whether an upstream answers or a secret's file can be read is
+// found out by those who use it. A *Config is read-only once Load or Parse has returned it, and may be shared.
+//
+// The comments on the structs are the manual: effect, unit, default, danger. Keys are written as in the json tags.
+package config
+
+import "net/netip"
+
+// Config is a whole configuration file. Default gives the values of keys that a file leaves out.
+type Config struct {
+	// Version of the file's format. Only 1 exists. May be left out.
+	Version int `json:"version"`
+
+	// Listen is the address of the data port, to which applications send what they sent to the engine. Default
+	// 127.0.0.1:9280: only from this machine. `:9280` is every interface; optimist checks no credentials, it forwards
+	// them, so whoever reaches this port reaches the engine as far as the engine lets them. A change needs a restart.
+	Listen string `json:"listen"`
+
+	// Admin is the address of the admin listener: health, readiness, metrics, mode, configuration in force, profiles.
+	// Default 127.0.0.1:9281. It asks for no credentials: whoever reaches it can switch guarding off. Another address than
+	// a loopback one is said loudly in the log. Empty switches the listener off. A change needs a restart.
+	Admin string `json:"admin"`
+
+	// Mode is what optimist does with writes: guard (default), observe (changes no byte, counts lost updates), off (the
+	// pass-through alone). A rule's own mode can only do less than this. Changed while running by `optimist mode`; a reload
+	// sets it again only if the file's value has changed.
+	Mode Mode `json:"mode"`
+
+	// Upstream is the engine.
+	Upstream Upstream `json:"upstream"`
+
+	// Limits hold against clients that are slow, large or many.
+	Limits Limits `json:"limits"`
+
+	// Sniffing says what clients that ask for the engine's addresses are told.
+	Sniffing Sniffing `json:"sniffing"`
+
+	// Sessions says how optimist knows which reads and writes are one client's, and how long it remembers what was read.
+	Sessions Sessions `json:"sessions"`
+
+	// Drain is how `serve` ends.
+	Drain Drain `json:"drain"`
+
+	// Log is what is written to standard error.
+	Log Log `json:"log"`
+
+	// Rules say which writes are guarded, and how their changes merge. The first that matches takes the request; a request
+	// that none takes is forwarded as it is. With no rule at all there is one that takes everything that Match describes as
+	// its default. A rule of your own replaces it; to keep it for the rest, end the list with `- name: rest`.
+	Rules []Rule `json:"rules"`
+
+	file     string            // what was read, as named by the caller; empty if nothing was
+	source   []string          // its lines, for messages
+	at       map[string]Pos    // where each key of the file stands
+	flags    map[string]string // the flag that a key's value came from, where it did
+	warnings []Problem
+}
+
+// Upstream is the engine: its nodes, and how they are reached.
+type Upstream struct {
+	// URLs are the nodes of one cluster: http or https, host, port, no path, no user. No default: `serve` doesn't start
+	// without one. Several are for availability: a node that fails is left out until it answers again.
+	URLs []string `json:"urls"`
+
+	// TLS is for https nodes.
+	TLS TLS `json:"tls"`
+
+	// Auth holds optimist's own credentials, for its own requests to the engine (its health check, its own indices). Requests of clients go out
+	// with the clients' credentials, never with these.
+	Auth Auth `json:"auth"`
+
+	// ConnectTimeout is how long a connection to a node may take, TLS included. Default 5s.
+	ConnectTimeout Duration `json:"connect_timeout"`
+
+	// IdleTimeout is how long an unused connection to a node is kept. Default 60s. Keep it below what firewalls between
+	// here and the engine allow.
+	IdleTimeout Duration `json:"idle_timeout"`
+
+	// MaxConnections is how many connections to one node may be open at once. Requests above it wait for one. Default 512.
+	MaxConnections int `json:"max_connections"`
+
+	// HealthInterval is the time between two health checks (`GET /`) of each node. Default 5s. Any answer below 500 is
+	// alive. 0 switches the check off: a node is then judged by the requests that it gets.
+	HealthInterval Duration `json:"health_interval"`
+}
+
+// TLS is how https nodes are trusted, and how optimist shows itself to them. File names are relative to the file that
+// names them. The files are read at start and on reload.
+type TLS struct {
+	// CAFile is a PEM file of the authorities that may have signed the nodes' certificates. Default: the system's.
+	CAFile string `json:"ca_file"`
+
+	// CertFile and KeyFile are a client certificate and its key, PEM, for engines that ask for one. Both or none.
+	CertFile string `json:"cert_file"`
+	KeyFile  string `json:"key_file"`
+
+	// ServerName is the name that the nodes' certificates must have, if it isn't the URL's host.
+	ServerName string `json:"server_name"`
+
+	// Verify is full (default: signature and name) or none. Danger: with none anybody between here and the engine can read
+	// and change everything, passwords included.
+	Verify Verify `json:"verify"`
+}
+
+// Auth names the file with optimist's own credentials. One of the three at most. The file holds the secret alone; a
+// newline at its end is left out. Secrets are never in the configuration, in flags or in variables, and never logged.
+type Auth struct {
+	// APIKeyFile holds an API key: as the engine gives it in `encoded`, or `id:api_key`.
+	APIKeyFile string `json:"api_key_file"`
+
+	// BasicFile holds `user:password`.
+	BasicFile string `json:"basic_file"`
+
+	// BearerFile holds a token.
+	BearerFile string `json:"bearer_file"`
+}
+
+// Limits hold against clients that are slow, large or many.
+type Limits struct {
+	// MaxHeader is how large a request's line and headers may be together; more is a 431. Default 64KiB, four times what the engine takes by default.
+	MaxHeader Size `json:"max_header"`
+
+	// MaxGuardedBody is how large the body of a single-document write may be to be guarded. A larger one is forwarded as it is, streamed, and
+	// the answer says so (`reason=too_large`). Default 16MiB. Each write under way may take this much memory a few times over.
+	MaxGuardedBody Size `json:"max_guarded_body"`
+
+	// HeaderTimeout is how long a client may take from the first byte of a request to the end of its headers; more is a 408. Default 10s.
+	HeaderTimeout Duration `json:"header_timeout"`
+
+	// BodyTimeout is how long a client may pause within a body. Default 60s. A slow but steady upload has no limit.
+	BodyTimeout Duration `json:"body_timeout"`
+
+	// WriteTimeout is how long a client may take no byte of an answer. Default 60s.
+	WriteTimeout Duration `json:"write_timeout"`
+
+	// IdleTimeout is how long a connection may wait for its next request. Default 2m. Keep it above that of a load balancer in
+	// front, or its requests meet a connection that is just being closed.
+	IdleTimeout Duration `json:"idle_timeout"`
+
+	// MaxConnections is how many clients may be connected at once; further ones wait to be accepted. Default 8192. Each needs a file descriptor, and another
+	// one to the engine while it is served.
+	MaxConnections int `json:"max_connections"`
+}
+
+// Sniffing says what clients that ask for the engine's addresses (`_nodes/http`) are told. A client that is told the
+// engine's own addresses goes around optimist from then on, and its writes are not guarded.
+type Sniffing struct {
+	// Answer is rewrite (default: publish_address becomes optimist's) or pass (the engine's answer as it is).
+	Answer SniffAnswer `json:"answer"`
+
+	// Advertise is the host:port that is told. Default: what the client itself used, from its Host header.
+	Advertise string `json:"advertise"`
+}
+
+// Sessions says how optimist knows which reads and writes are one client's, and how long it remembers what was read. All
+// but Header and TrustedProxies take effect on reload without loss of what is remembered.
+type Sessions struct {
+	// Header names the request header by which a client names its session: one thread of work, which reads, changes and
+	// writes. Default Optimist-Session. Bases are exact with it, and guessed without. `X-Opaque-Id` can be used if your
+	// clients keep it for a thread of work; many send a new one with every request, which makes every read a stranger's.
+	Header string `json:"header"`
+
+	// Infer says what a session is without the header: credentials_and_address (default), credentials (for clients behind
+	// one address that changes; danger: all processes with one API key are one session), or none (a base only by header or
+	// If-Match). A client whose token is renewed is a new session from then on.
+	Infer Infer `json:"infer"`
+
+	// MaxAge is how long a read can be the base of a write. Default 5m. A write that comes later follows the rule's
+	// base.lost.
+	MaxAge Duration `json:"max_age"`
+
+	// Memory bounds what is remembered, documents included. Default 256MiB. What doesn't fit goes, oldest first; watch
+	// optimist_session_evictions_total.
+	Memory Size `json:"memory"`
+
+	// TrustedProxies are the addresses or networks (10.0.0.0/8) whose X-Forwarded-For is believed when the client's
+	// address is part of the session. Default none. Danger: an address here that clients can have lets them take each
+	// other's sessions, as far as they have each other's credentials.
+	TrustedProxies []Prefix `json:"trusted_proxies"`
+}
+
+// Drain is how `serve` ends on SIGTERM: readiness goes first, then the listener, and requests under way are finished. A
+// second signal ends at once.
+type Drain struct {
+	// Delay is the time between the end of readiness and the end of the listener, for load balancers to notice. Default
+	// 1s. Not waited for on an interrupt from the keyboard.
+	Delay Duration `json:"delay"`
+
+	// Timeout is how long requests under way may take; those still there after it are cut. Default 0: no limit, since some
+	// of the engine's requests take hours, and whoever sent the signal has a limit, too.
+	Timeout Duration `json:"timeout"`
+}
+
+// Log is what is written to standard error.
+type Log struct {
+	// Format is text (default) or json.
+	Format LogFormat `json:"format"`
+
+	// Level is debug, info (default), warn or error. With debug there is a line for each request: method, path, status,
+	// outcome. No level logs bodies, credentials or query strings.
+	Level LogLevel `json:"level"`
+}
+
+// Prefix is an address or a network.
+type Prefix struct{ netip.Prefix }
+
+// File is the name of the file that the configuration came from, or empty.
+func (c *Config) File() string { return c.file }

@@ -1,0 +1,73 @@
+package config
+
+import "time"
+
+// Default is the configuration of an empty file.
+func Default() *Config {
+	return &Config{
+		Version: 1,
+		Listen:  "127.0.0.1:9280",
+		Admin:   "127.0.0.1:9281",
+		Mode:    ModeGuard,
+		Upstream: Upstream{
+			TLS:            TLS{Verify: VerifyFull},
+			ConnectTimeout: Duration(5 * time.Second),
+			IdleTimeout:    Duration(60 * time.Second),
+			MaxConnections: 512,
+			HealthInterval: Duration(5 * time.Second),
+		},
+		Limits: Limits{
+			MaxHeader:      64 << 10,
+			MaxGuardedBody: 16 << 20,
+			HeaderTimeout:  Duration(10 * time.Second),
+			BodyTimeout:    Duration(60 * time.Second),
+			WriteTimeout:   Duration(60 * time.Second),
+			IdleTimeout:    Duration(2 * time.Minute),
+			MaxConnections: 8192,
+		},
+		Sniffing: Sniffing{Answer: SniffRewrite},
+		Sessions: Sessions{
+			Header: "Optimist-Session",
+			Infer:  InferCredentialsAndAddress,
+			MaxAge: Duration(5 * time.Minute),
+			Memory: 256 << 20,
+		},
+		Drain: Drain{Delay: Duration(time.Second)},
+		Log:   Log{Format: LogText, Level: LevelInfo},
+		Rules: []Rule{DefaultRule("default")},
+	}
+}
+
+// DefaultRule is the rule of a configuration without rules, and what the keys of every rule start from.
+func DefaultRule(name string) Rule {
+	return Rule{
+		Name: name,
+		Match: Match{
+			Ops: []Op{OpIndex, OpCreate, OpUpdate, OpDelete},
+		},
+		Base: Base{
+			From:      []BaseSource{FromIfMatch, FromSession},
+			Reads:     []Read{ReadGet, ReadMget},
+			Explicit:  ExplicitPass,
+			Unknown:   UnknownPass,
+			Lost:      LostPass,
+			Ambiguous: AmbiguousGuess,
+		},
+		Merge:      Merge{Default: MergeSent},
+		Pipeline:   PipelineGuard,
+		OnConflict: ConflictMerge,
+		OnMissing:  MissingFail,
+		Retry: Retry{
+			MaxAttempts: 20,
+			MaxElapsed:  Duration(10 * time.Second),
+			Backoff:     Backoff{BaseInterval: Duration(2 * time.Millisecond), MaxInterval: Duration(200 * time.Millisecond)},
+		},
+		RetryOnConflict: 3,
+		Priority:        PriorityForeground,
+	}
+}
+
+// DefaultIndices are the index patterns of a rule that names none.
+func DefaultIndices() []string {
+	return []string{"*", "-logs-*", "-metrics-*", "-traces-*", "-optimist-*"}
+}

@@ -1,0 +1,153 @@
+package config
+
+// The enumerations. Each value is written in the file as the constant's string; the decoder asks choices for what may
+// stand there, and names the nearest where something else does.
+type (
+	// Mode is what is done with writes.
+	Mode string
+	// Verify is how far a node's certificate is checked.
+	Verify string
+	// SniffAnswer is what `_nodes/http` is answered.
+	SniffAnswer string
+	// Infer is what makes a session without the header.
+	Infer string
+	// LogFormat is how log lines are written.
+	LogFormat string
+	// LogLevel is the least level that is written.
+	LogLevel string
+	// Op is an operation that a rule takes.
+	Op string
+	// BaseSource is where a base may come from.
+	BaseSource string
+	// Read is a request whose answers are remembered.
+	Read string
+	// Explicit is what happens to a client's own guard.
+	Explicit string
+	// Unknown is what happens without a base.
+	Unknown string
+	// Lost is what happens when the base is gone.
+	Lost string
+	// Ambiguous is what happens when several reads could be the base.
+	Ambiguous string
+	// MergeDefault is the strategy where no path says otherwise.
+	MergeDefault string
+	// Strategy is a path's strategy.
+	Strategy string
+	// Pipeline is what happens to conflicts where an ingest pipeline runs.
+	Pipeline string
+	// OnConflict is what happens to a stale write.
+	OnConflict string
+	// OnMissing is what happens to a write of a document that is gone.
+	OnMissing string
+	// OnDeleteConflict is what happens to a stale delete.
+	OnDeleteConflict string
+	// Priority is who goes first.
+	Priority string
+)
+
+// The values of the enumerations; their meaning is told at the keys that take them.
+const (
+	ModeGuard   Mode = "guard"
+	ModeObserve Mode = "observe"
+	ModeOff     Mode = "off"
+
+	VerifyFull Verify = "full"
+	VerifyNone Verify = "none"
+
+	SniffRewrite SniffAnswer = "rewrite"
+	SniffPass    SniffAnswer = "pass"
+
+	InferCredentialsAndAddress Infer = "credentials_and_address"
+	InferCredentials           Infer = "credentials"
+	InferNone                  Infer = "none"
+
+	LogText LogFormat = "text"
+	LogJSON LogFormat = "json"
+
+	LevelDebug LogLevel = "debug"
+	LevelInfo  LogLevel = "info"
+	LevelWarn  LogLevel = "warn"
+	LevelError LogLevel = "error"
+
+	OpIndex  Op = "index"
+	OpCreate Op = "create"
+	OpUpdate Op = "update"
+	OpDelete Op = "delete"
+
+	FromIfMatch BaseSource = "if_match"
+	FromSession BaseSource = "session"
+
+	ReadGet    Read = "get"
+	ReadMget   Read = "mget"
+	ReadSearch Read = "search"
+
+	ExplicitPass  Explicit = "pass"
+	ExplicitMerge Explicit = "merge"
+
+	UnknownPass   Unknown = "pass"
+	UnknownFetch  Unknown = "fetch"
+	UnknownReject Unknown = "reject"
+
+	LostPass   Lost = "pass"
+	LostReject Lost = "reject"
+
+	AmbiguousGuess Ambiguous = "guess"
+	AmbiguousFail  Ambiguous = "fail"
+
+	MergeSent    MergeDefault = "sent"
+	MergeCurrent MergeDefault = "current"
+	MergeFail    MergeDefault = "fail"
+
+	StrategySent    Strategy = "sent"
+	StrategyCurrent Strategy = "current"
+	StrategyFail    Strategy = "fail"
+	StrategySum     Strategy = "sum"
+	StrategyMax     Strategy = "max"
+	StrategyMin     Strategy = "min"
+	StrategyUnion   Strategy = "union"
+	StrategyAppend  Strategy = "append"
+	StrategyByKey   Strategy = "by_key"
+
+	PipelineGuard Pipeline = "guard"
+	PipelineRerun Pipeline = "rerun"
+
+	ConflictMerge OnConflict = "merge"
+	ConflictFail  OnConflict = "fail"
+
+	MissingFail     OnMissing = "fail"
+	MissingRecreate OnMissing = "recreate"
+
+	DeleteSent OnDeleteConflict = "sent"
+	DeleteFail OnDeleteConflict = "fail"
+
+	PriorityForeground Priority = "foreground"
+	PriorityBackground Priority = "background"
+)
+
+// enum is a string type with a closed set of values.
+type enum interface{ choices() []string }
+
+func (Mode) choices() []string        { return []string{"guard", "observe", "off"} }
+func (Verify) choices() []string      { return []string{"full", "none"} }
+func (SniffAnswer) choices() []string { return []string{"rewrite", "pass"} }
+func (Infer) choices() []string {
+	return []string{"credentials_and_address", "credentials", "none"}
+}
+func (LogFormat) choices() []string    { return []string{"text", "json"} }
+func (LogLevel) choices() []string     { return []string{"debug", "info", "warn", "error"} }
+func (Op) choices() []string           { return []string{"index", "create", "update", "delete"} }
+func (BaseSource) choices() []string   { return []string{"if_match", "session"} }
+func (Read) choices() []string         { return []string{"get", "mget", "search"} }
+func (Explicit) choices() []string     { return []string{"pass", "merge"} }
+func (Unknown) choices() []string      { return []string{"pass", "fetch", "reject"} }
+func (Lost) choices() []string         { return []string{"pass", "reject"} }
+func (Ambiguous) choices() []string    { return []string{"guess", "fail"} }
+func (MergeDefault) choices() []string { return []string{"sent", "current", "fail"} }
+func (Strategy) choices() []string {
+	return []string{"sent", "current", "fail", "sum", "max", "min", "union", "append"}
+}
+func (Pipeline) choices() []string         { return []string{"guard", "rerun"} }
+func (OnConflict) choices() []string       { return []string{"merge", "fail"} }
+func (OnMissing) choices() []string        { return []string{"fail", "recreate"} }
+func (OnDeleteConflict) choices() []string { return []string{"sent", "fail"} }
+func (Priority) choices() []string         { return []string{"foreground", "background"} }

@@ -1,0 +1,146 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// Overrides are what flags and variables say; empty values say nothing. They win over the file.
+type Overrides struct {
+	Listen    string   // --listen, OPTIMIST_LISTEN
+	Admin     string   // --admin, OPTIMIST_ADMIN
+	Upstream  []string // --upstream, OPTIMIST_UPSTREAM; replaces the file's urls
+	Mode      string   // --mode, OPTIMIST_MODE
+	LogFormat string   // --log-format, OPTIMIST_LOG_FORMAT
+	LogLevel  string   // --log-level, OPTIMIST_LOG_LEVEL
+}
+
+// Load reads a file and checks it. An empty name is a configuration of defaults and overrides alone. The error is a Problems
+// where the content is wrong, and the system's own where the file can't be read.
+func Load(name string, o Overrides) (*Config, error) {
+	if name == "" {
+		return Parse("", nil, o)
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("the configuration can't be read: %w", err)
+	}
+	return Parse(name, data, o)
+}
+
+// Parse reads a configuration: defaults, then data, then overrides, then all that can be checked. name stands in
+// messages, and its folder is what relative file names in it start from. The error, if any, is a Problems; with no error,
+// Warnings tells what else was found.
+func Parse(name string, data []byte, o Overrides) (*Config, error) {
+	cfg := Default()
+	cfg.file = name
+	cfg.source = strings.Split(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n")
+	cfg.at, cfg.flags = map[string]Pos{}, map[string]string{}
+	d := &decoder{cfg: cfg, anchors: map[string]ast.Node{}}
+	d.file(data)
+	if len(cfg.Rules) == 0 {
+		cfg.Rules = []Rule{DefaultRule("default")}
+	}
+	problems := append(d.problems, cfg.override(o)...)
+	problems = append(problems, cfg.validate(problems)...)
+	problems.sort()
+	if problems.failed() {
+		return nil, problems
+	}
+	cfg.warnings = problems
+	cfg.resolveFiles()
+	return cfg, nil
+}
+
+// Warnings are what was found that doesn't stop the configuration from being used.
+func (c *Config) Warnings() []Problem { return c.warnings }
+
+// Default reports whether the rules are the built-in ones, since the file has none.
+func (c *Config) DefaultRules() bool { _, ok := c.at["rules[0]"]; return !ok }
+
+// file parses the text and decodes its one document.
+func (d *decoder) file(data []byte) {
+	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		var syntax *yaml.SyntaxError
+		if errors.As(err, &syntax) {
+			d.failAt(place(syntax.Token), "", "%s", syntax.Message)
+			return
+		}
+		d.failAt(Pos{}, "", "this is no YAML: %s", err)
+		return
+	}
+	var body ast.Node
+	for _, doc := range file.Docs {
+		switch {
+		case doc.Body == nil:
+		case body != nil:
+			d.fail(doc.Body, "", "a second document begins here; optimist reads one")
+		default:
+			body = doc.Body
+			d.decode(body, reflect.ValueOf(d.cfg).Elem(), "")
+		}
+	}
+}
+
+// override puts what flags and variables say over the file's values.
+func (c *Config) override(o Overrides) Problems {
+	var problems Problems
+	text := func(key, flag, value string, to reflect.Value) {
+		if value == "" {
+			return
+		}
+		c.flags[key] = flag + " (or OPTIMIST_" + strings.ToUpper(strings.NewReplacer("--", "", "-", "_").Replace(flag)) + ")"
+		if e, ok := to.Interface().(enum); ok && !contains(e.choices(), value) {
+			problems = append(problems, c.problem(Error, key, "%s", notOneOf(value, e.choices())))
+			return
+		}
+		to.SetString(value)
+	}
+	text("listen", "--listen", o.Listen, reflect.ValueOf(&c.Listen).Elem())
+	text("admin", "--admin", o.Admin, reflect.ValueOf(&c.Admin).Elem())
+	text("mode", "--mode", o.Mode, reflect.ValueOf(&c.Mode).Elem())
+	text("log.format", "--log-format", o.LogFormat, reflect.ValueOf(&c.Log.Format).Elem())
+	text("log.level", "--log-level", o.LogLevel, reflect.ValueOf(&c.Log.Level).Elem())
+	if len(o.Upstream) > 0 {
+		c.Upstream.URLs = o.Upstream
+		for i := range o.Upstream {
+			c.flags[fmt.Sprintf("upstream.urls[%d]", i)] = "--upstream (or OPTIMIST_UPSTREAM)"
+		}
+	}
+	return problems
+}
+
+func contains(list []string, s string) bool {
+	for _, e := range list {
+		if e == s {
+			return true
+		}
+	}
+	return false
+}
+
+// resolveFiles makes file names relative to the configuration's folder, so that it doesn't matter from where optimist is
+// started.
+func (c *Config) resolveFiles() {
+	dir := filepath.Dir(c.file)
+	t, a := &c.Upstream.TLS, &c.Upstream.Auth
+	for _, name := range []*string{&t.CAFile, &t.CertFile, &t.KeyFile, &a.APIKeyFile, &a.BasicFile, &a.BearerFile} {
+		if *name != "" && !filepath.IsAbs(*name) && c.file != "" {
+			*name = filepath.Join(dir, *name)
+		}
+	}
+}
+
+// JSON is the configuration in force, with every default, in the file's own keys. It holds no secret: those are in files, of which it has the
+// names.
+func (c *Config) JSON() ([]byte, error) { return json.MarshalIndent(c, "", "  ") }

@@ -1,0 +1,144 @@
+package config
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// Pos is a place in the file; lines and columns count from 1, columns in characters. The zero value is no place.
+type Pos struct{ Line, Column int }
+
+// Severity tells what stops optimist from what it merely should be told about.
+type Severity uint8
+
+// The severities.
+const (
+	Error   Severity = iota // the configuration is not used
+	Warning                 // it is used, and probably isn't what was meant
+)
+
+// String is error or warning.
+func (s Severity) String() string {
+	if s == Warning {
+		return "warning"
+	}
+	return "error"
+}
+
+// Problem is one thing that is wrong with a configuration.
+type Problem struct {
+	Severity Severity
+	Pos      Pos
+	Origin   string // what was read: the file's name, or the flag and variable that the value came from
+	Key      string // the key's path, as in rules[0].base.from; may be empty
+	Message  string // what is wrong, and what would be right
+	Line     string // the line of the file, for showing; empty if there is none
+}
+
+// String is the problem in one line, in the form that compilers have made and editors understand: FILE:LINE:COLUMN: message.
+func (p Problem) String() string {
+	var b strings.Builder
+	if p.Origin != "" {
+		b.WriteString(p.Origin)
+		if p.Pos.Line > 0 {
+			fmt.Fprintf(&b, ":%d:%d", p.Pos.Line, p.Pos.Column)
+		}
+		b.WriteString(": ")
+	}
+	if p.Severity == Warning {
+		b.WriteString("warning: ")
+	}
+	if p.Key != "" {
+		b.WriteString(p.Key)
+		b.WriteString(": ")
+	}
+	b.WriteString(p.Message)
+	return b.String()
+}
+
+// Excerpt is the line that the problem is in with a mark under its column, or "" if there is no line to show.
+func (p Problem) Excerpt() string {
+	if p.Pos.Line == 0 || strings.TrimSpace(p.Line) == "" {
+		return ""
+	}
+	number := fmt.Sprintf("%5d", p.Pos.Line)
+	var pad strings.Builder
+	for i, r := range []rune(p.Line) {
+		if i+1 >= p.Pos.Column {
+			break
+		}
+		if r != '\t' {
+			r = ' '
+		}
+		pad.WriteRune(r)
+	}
+	return fmt.Sprintf("%s | %s\n%s | %s^\n", number, p.Line, strings.Repeat(" ", len(number)), pad.String())
+}
+
+// Problems are all that was found in one configuration, in the file's order. As an error it is never empty and holds at
+// least one of severity Error.
+type Problems []Problem
+
+// Error is all of them, one in a line.
+func (ps Problems) Error() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// failed reports whether any problem stops the configuration from being used.
+func (ps Problems) failed() bool {
+	for _, p := range ps {
+		if p.Severity == Error {
+			return true
+		}
+	}
+	return false
+}
+
+func (ps Problems) sort() {
+	sort.SliceStable(ps, func(i, j int) bool {
+		a, b := ps[i].Pos, ps[j].Pos
+		if a.Line != b.Line {
+			return a.Line < b.Line
+		}
+		return a.Column < b.Column
+	})
+}
+
+// problem makes a Problem about a key, with the place where the key's value stands, or its nearest parent that has one.
+func (c *Config) problem(severity Severity, key, format string, args ...any) Problem {
+	p := Problem{Severity: severity, Key: key, Message: fmt.Sprintf(format, args...), Origin: c.file}
+	if flag, ok := c.flags[key]; ok {
+		p.Origin = flag
+		return p
+	}
+	for k := key; k != ""; k = parent(k) {
+		if at, ok := c.at[k]; ok {
+			p.Pos = at
+			break
+		}
+	}
+	p.Line = c.line(p.Pos.Line)
+	return p
+}
+
+// Warn makes a warning about a key, for checks that need more than this package knows, such as a rule that another one hides.
+func (c *Config) Warn(key, format string, args ...any) Problem {
+	return c.problem(Warning, key, format, args...)
+}
+
+func (c *Config) line(n int) string {
+	if n < 1 || n > len(c.source) {
+		return ""
+	}
+	return c.source[n-1]
+}
+
+// parent cuts the last step off a key's path: rules[0].base → rules[0] → rules → "".
+func parent(key string) string {
+	return key[:max(strings.LastIndexAny(key, ".["), 0)]
+}

@@ -1,0 +1,216 @@
+package config
+
+import (
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// validate checks what the types alone don't say. found holds what decoding found already: a key with a mistake isn't
+// judged a second time.
+func (c *Config) validate(found Problems) Problems {
+	v := &validator{cfg: c, known: map[string]bool{}}
+	for _, p := range found {
+		v.known[p.Key] = true
+	}
+	v.top()
+	v.upstream()
+	v.limits()
+	v.sessions()
+	v.rules()
+	return v.problems
+}
+
+type validator struct {
+	cfg      *Config
+	known    map[string]bool
+	problems Problems
+}
+
+func (v *validator) fail(key, format string, args ...any) {
+	v.add(Error, key, format, args...)
+}
+
+func (v *validator) warn(key, format string, args ...any) {
+	v.add(Warning, key, format, args...)
+}
+
+func (v *validator) add(s Severity, key, format string, args ...any) {
+	if !v.known[key] {
+		v.problems = append(v.problems, v.cfg.problem(s, key, format, args...))
+	}
+}
+
+func (v *validator) top() {
+	c := v.cfg
+	if c.Version != 1 {
+		v.fail("version", "this optimist reads version 1 of the file, not %d", c.Version)
+	}
+	v.address("listen", c.Listen)
+	if c.Admin != "" {
+		v.address("admin", c.Admin)
+		if c.Admin == c.Listen && !strings.HasSuffix(c.Admin, ":0") {
+			v.fail("admin", "the data port has the same address, %s; the two listeners must differ", c.Listen)
+		}
+	}
+	if a := c.Sniffing.Advertise; a != "" {
+		v.address("sniffing.advertise", a)
+		if host, _, err := net.SplitHostPort(a); err == nil && host == "" {
+			v.fail("sniffing.advertise", "%q has no host; clients need one that they can reach", a)
+		}
+		if c.Sniffing.Answer == SniffPass {
+			v.warn("sniffing.advertise", "it has no effect where sniffing.answer is pass")
+		}
+	}
+}
+
+// address checks host:port; the host may be empty, which is every interface.
+func (v *validator) address(key, addr string) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		v.fail(key, "%q is no address; write host and port, as in 127.0.0.1:9280 or :9280", addr)
+		return
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		v.fail(key, "%q is no port; it is a number up to 65535", port)
+	}
+	if strings.ContainsAny(host, " /@") {
+		v.fail(key, "%q is no host", host)
+	}
+}
+
+func (v *validator) upstream() {
+	u := &v.cfg.Upstream
+	seen, secure := map[string]bool{}, false
+	for i, raw := range u.URLs {
+		key := "upstream.urls[" + strconv.Itoa(i) + "]"
+		parsed, err := url.Parse(raw)
+		switch {
+		case err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Hostname() == "":
+			v.fail(key, "%q is no URL of a node; write it as in http://127.0.0.1:9200 or https://es1:9200", redact(raw))
+			continue
+		case parsed.User != nil:
+			v.fail(key, "a URL here has no user or password: optimist's own credentials come from a file (upstream.auth), and clients send theirs")
+			continue
+		case strings.Trim(parsed.Path, "/") != "" || parsed.RawQuery != "" || parsed.Fragment != "":
+			v.fail(key, "%q has more than scheme, host and port; clients' paths are forwarded as they are", raw)
+			continue
+		case seen[parsed.Scheme+parsed.Host]:
+			v.fail(key, "%q is here twice", raw)
+		}
+		seen[parsed.Scheme+parsed.Host] = true
+		secure = secure || parsed.Scheme == "https"
+	}
+	v.tls(&u.TLS, len(u.URLs) > 0 && !secure)
+	v.auth(&u.Auth)
+	v.positive("upstream.connect_timeout", u.ConnectTimeout)
+	v.positive("upstream.idle_timeout", u.IdleTimeout)
+	v.atLeast("upstream.max_connections", u.MaxConnections, 1)
+}
+
+// redact keeps what could be a password out of messages.
+func redact(raw string) string {
+	if i := strings.LastIndexByte(raw, '@'); i >= 0 {
+		return "…" + raw[i:]
+	}
+	return raw
+}
+
+func (v *validator) tls(t *TLS, plain bool) {
+	switch {
+	case t.CertFile != "" && t.KeyFile == "":
+		v.fail("upstream.tls.cert_file", "a client certificate needs its key: set key_file, too")
+	case t.KeyFile != "" && t.CertFile == "":
+		v.fail("upstream.tls.key_file", "a key needs its certificate: set cert_file, too")
+	}
+	if t.Verify == VerifyNone {
+		if t.CAFile != "" || t.ServerName != "" {
+			v.fail("upstream.tls.verify", "with none, ca_file and server_name have no effect: leave verify out, or them")
+		} else {
+			v.warn("upstream.tls.verify", "with none, anybody between here and the engine can read and change everything; use ca_file")
+		}
+	}
+	if plain && *t != (TLS{Verify: VerifyFull}) {
+		v.warn("upstream.tls", "it has no effect: no upstream URL begins with https")
+	}
+}
+
+func (v *validator) auth(a *Auth) {
+	given := 0
+	for _, name := range []string{a.APIKeyFile, a.BasicFile, a.BearerFile} {
+		if name != "" {
+			given++
+		}
+	}
+	if given > 1 {
+		v.fail("upstream.auth", "only one of api_key_file, basic_file and bearer_file can be set")
+	}
+}
+
+func (v *validator) limits() {
+	l := &v.cfg.Limits
+	if l.MaxHeader < 4<<10 || l.MaxHeader > 16<<20 {
+		v.fail("limits.max_header", "%s is out of range: 4KiB to 16MiB", l.MaxHeader)
+	}
+	if l.MaxGuardedBody < 1<<10 || l.MaxGuardedBody > 1<<30 {
+		v.fail("limits.max_guarded_body", "%s is out of range: 1KiB to 1GiB", l.MaxGuardedBody)
+	}
+	v.positive("limits.header_timeout", l.HeaderTimeout)
+	v.positive("limits.body_timeout", l.BodyTimeout)
+	v.positive("limits.write_timeout", l.WriteTimeout)
+	v.positive("limits.idle_timeout", l.IdleTimeout)
+	v.atLeast("limits.max_connections", l.MaxConnections, 1)
+}
+
+func (v *validator) sessions() {
+	s := &v.cfg.Sessions
+	if s.Header != "" && !isToken(s.Header) {
+		v.fail("sessions.header", "%q is no header's name", s.Header)
+	}
+	if equalFold(s.Header, "Authorization", "Host", "Content-Type", "Content-Length", "Cookie", "If-Match") {
+		v.fail("sessions.header", "%s has another meaning; take a header of its own, as Optimist-Session", s.Header)
+	}
+	if s.Header == "" && s.Infer == InferNone {
+		v.warn("sessions", "without a header and with infer: none there are no sessions; bases come from If-Match alone")
+	}
+	v.positive("sessions.max_age", s.MaxAge)
+	if s.Memory < 1<<20 {
+		v.fail("sessions.memory", "%s is too little: 1MiB at least", s.Memory)
+	}
+	if len(s.TrustedProxies) > 0 && s.Infer != InferCredentialsAndAddress {
+		v.warn("sessions.trusted_proxies", "they have no effect where the address is no part of the session (infer: %s)", s.Infer)
+	}
+}
+
+func (v *validator) positive(key string, d Duration) {
+	if d <= 0 {
+		v.fail(key, "it must be more than 0")
+	}
+}
+
+func (v *validator) atLeast(key string, n, least int) {
+	if n < least {
+		v.fail(key, "%d is too little: %d at least", n, least)
+	}
+}
+
+func equalFold(s string, names ...string) bool {
+	for _, n := range names {
+		if strings.EqualFold(s, n) {
+			return true
+		}
+	}
+	return false
+}
+
+// isToken reports whether s is a header field's name (RFC 9110 §5.6.2).
+func isToken(s string) bool {
+	for _, r := range s {
+		alnum := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		if !alnum && !strings.ContainsRune("!#$%&'*+-.^_`|~", r) {
+			return false
+		}
+	}
+	return s != ""
+}

@@ -1,0 +1,122 @@
+package config
+
+import (
+	"strconv"
+	"strings"
+)
+
+func (v *validator) rules() {
+	if v.cfg.DefaultRules() {
+		return
+	}
+	first := map[string]int{}
+	for i := range v.cfg.Rules {
+		r, key := &v.cfg.Rules[i], "rules["+strconv.Itoa(i)+"]"
+		switch at, dup := first[r.Name]; {
+		case r.Name == "":
+			v.fail(key, "a rule needs a name: it stands in metrics and answers")
+		case !isRuleName(r.Name):
+			v.fail(key+".name", "%q: a name has letters, digits, dots, dashes and underscores, 64 at most", r.Name)
+		case dup:
+			v.fail(key+".name", "%q is the name of rules[%d], too; names must differ", r.Name, at)
+		default:
+			first[r.Name] = i
+		}
+		v.rule(r, key)
+	}
+}
+
+func (v *validator) rule(r *Rule, key string) {
+	v.match(&r.Match, key+".match")
+	v.base(&r.Base, key+".base")
+	if r.Mode != "" && modeRank(r.Mode) > modeRank(v.cfg.Mode) {
+		v.warn(key+".mode", "%s has no effect while the mode of the whole is %s: a rule can only do less", r.Mode, v.cfg.Mode)
+	}
+	if r.OnConflict == ConflictFail && (len(r.Merge.Paths) > 0 || r.Merge.Default != MergeSent) {
+		v.warn(key+".merge", "it has no effect where on_conflict is fail")
+	}
+	v.retry(&r.Retry, key+".retry")
+	if r.RetryOnConflict < 0 || r.RetryOnConflict > 1000 {
+		v.fail(key+".retry_on_conflict", "%d is out of range: 0 to 1000", r.RetryOnConflict)
+	}
+}
+
+func modeRank(m Mode) int {
+	switch m {
+	case ModeOff:
+		return 0
+	case ModeObserve:
+		return 1
+	}
+	return 2
+}
+
+func (v *validator) match(m *Match, key string) {
+	takes := len(m.Index) == 0
+	for i, p := range m.Index {
+		sub := key + ".index[" + strconv.Itoa(i) + "]"
+		name, out := strings.CutPrefix(p, "-")
+		takes = takes || !out
+		switch {
+		case name == "":
+			v.fail(sub, "an empty name takes nothing")
+		case strings.Contains(name, ","):
+			v.fail(sub, "%q: write the names as entries of the list", p)
+		case strings.ContainsAny(name, " /\\?\"<>|#:") || name == "." || name == "..":
+			v.fail(sub, "%q can't be an index's name", p)
+		case name != strings.ToLower(name):
+			v.fail(sub, "%q: the engine's index names are in lower case", p)
+		case name[0] == '_' || name[0] == '+':
+			v.fail(sub, "%q: the engine's index names don't begin with %c", p, name[0])
+		}
+	}
+	if !takes {
+		v.fail(key+".index", "patterns that only take out leave nothing; put \"*\" first")
+	}
+	if m.Ops != nil && len(m.Ops) == 0 {
+		v.fail(key+".ops", "an empty list takes nothing; leave the key out for all operations")
+	}
+	duplicates(v, key+".ops", m.Ops)
+}
+
+func (v *validator) base(b *Base, key string) {
+	duplicates(v, key+".from", b.From)
+	duplicates(v, key+".reads", b.Reads)
+	if len(b.From) == 2 && b.From[0] == FromSession && b.From[1] == FromIfMatch {
+		v.fail(key+".from", "the strongest stands first: [if_match, session]")
+	}
+	if len(b.From) == 0 && b.Unknown == UnknownReject {
+		v.warn(key+".from", "with no source and unknown: reject, only writes with a guard of the client's own are taken")
+	}
+}
+
+// duplicates fails for entries of a list that stand there twice.
+func duplicates[E ~string](v *validator, key string, list []E) {
+	seen := map[E]bool{}
+	for i, e := range list {
+		if e != "" && seen[e] {
+			v.fail(key+"["+strconv.Itoa(i)+"]", "%q is here twice", string(e))
+		}
+		seen[e] = true
+	}
+}
+
+func (v *validator) retry(r *Retry, key string) {
+	if r.MaxAttempts < 1 || r.MaxAttempts > 10000 {
+		v.fail(key+".max_attempts", "%d is out of range: 1 (never again) to 10000", r.MaxAttempts)
+	}
+	v.positive(key+".max_elapsed", r.MaxElapsed)
+	v.positive(key+".backoff.base_interval", r.Backoff.BaseInterval)
+	if r.Backoff.MaxInterval < r.Backoff.BaseInterval {
+		v.fail(key+".backoff.max_interval", "%s is less than base_interval, %s", r.Backoff.MaxInterval, r.Backoff.BaseInterval)
+	}
+}
+
+func isRuleName(s string) bool {
+	for _, r := range s {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r)) {
+			return false
+		}
+	}
+	return len(s) <= 64
+}

@@ -1,0 +1,123 @@
+package rule
+
+import (
+	"strings"
+
+	"optimist/internal/api"
+	"optimist/internal/config"
+)
+
+// kinds is a set of api.Kind.
+type kinds uint32
+
+func kindsOf(list ...api.Kind) kinds {
+	var k kinds
+	for _, one := range list {
+		k |= 1 << one
+	}
+	return k
+}
+
+func (k kinds) has(one api.Kind) bool { return k&(1<<one) != 0 }
+
+// matcher is a rule's match block.
+type matcher struct {
+	in, out []pattern
+	kinds   kinds // writes that the rule takes, and reads that it watches
+}
+
+func newMatcher(c *config.Rule) matcher {
+	names := c.Match.Index
+	if len(names) == 0 {
+		names = config.DefaultIndices()
+	}
+	var m matcher
+	for _, name := range names {
+		if rest, out := strings.CutPrefix(name, "-"); out {
+			m.out = append(m.out, pattern(rest))
+		} else {
+			m.in = append(m.in, pattern(name))
+		}
+	}
+	ops := c.Match.Ops
+	if len(ops) == 0 {
+		ops = config.DefaultRule("").Match.Ops
+	}
+	for _, op := range ops {
+		switch op {
+		case config.OpIndex:
+			m.kinds |= kindsOf(api.Index, api.IndexAuto)
+		case config.OpCreate:
+			m.kinds |= kindsOf(api.Create)
+		case config.OpUpdate:
+			m.kinds |= kindsOf(api.Update)
+		case config.OpDelete:
+			m.kinds |= kindsOf(api.Delete)
+		}
+	}
+	for _, read := range c.Base.Reads {
+		switch read {
+		case config.ReadGet:
+			m.kinds |= kindsOf(api.Get, api.Source)
+		case config.ReadMget:
+			m.kinds |= kindsOf(api.Mget)
+		case config.ReadSearch:
+			m.kinds |= kindsOf(api.Search)
+		}
+	}
+	return m
+}
+
+func (m *matcher) index(name string) bool {
+	for _, p := range m.out {
+		if p.matches(name) {
+			return false
+		}
+	}
+	for _, p := range m.in {
+		if p.matches(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// Set is a list of rules, compiled. It is immutable and may be shared.
+type Set struct {
+	rules []*Rule
+	any   kinds // what any rule takes, so that most requests are answered without looking at names
+}
+
+// Compile turns the configuration's rules into a Set. The configuration has checked them; an error is a merge block that the
+// merger can't use.
+func Compile(rules []config.Rule) (*Set, error) {
+	s := &Set{rules: make([]*Rule, len(rules))}
+	for i := range rules {
+		r := compile(i, &rules[i])
+		s.rules[i] = r
+		s.any |= r.match.kinds
+	}
+	return s, nil
+}
+
+// Match is the first rule that takes an operation on an index, or nil. index is decoded. Writes are Index, IndexAuto, Create,
+// Update, Delete (single or an item of a bulk); for the reads Get, Source, Mget, Search it is the first rule of that index
+// that watches such reads. It doesn't allocate.
+func (s *Set) Match(index string, kind api.Kind) *Rule {
+	if !s.any.has(kind) {
+		return nil
+	}
+	for _, r := range s.rules {
+		if r.match.kinds.has(kind) && r.match.index(index) {
+			return r
+		}
+	}
+	return nil
+}
+
+// Takes reports whether any rule takes the kind at all, on whatever index: if not, bodies that name several indices
+// (_mget, _search) needn't be looked at.
+func (s *Set) Takes(kind api.Kind) bool { return s.any.has(kind) }
+
+// All are the rules in their order. The slice isn't to be changed.
+func (s *Set) All() []*Rule { return s.rules }
