@@ -1,0 +1,211 @@
+package obs
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// maxIndexLabels is how many index names stand in metrics by name.
+const maxIndexLabels = 200
+
+// Build tells which program this is.
+type Build struct{ Version, Revision, Go string }
+
+// Metrics are optimist's metrics on a registry of their own. Strings that become labels must come from a closed set (names of
+// kinds, outcomes, reasons, rules), but for indices, which are capped here. All methods may be called by anybody at any
+// time, and on a nil *Metrics do nothing, so that tests need none.
+type Metrics struct {
+	registry *prometheus.Registry
+	indices  *IndexLabels
+
+	requests, refused, outcomes, bases, lostBases       *prometheus.CounterVec
+	conflicts, retries, merges, overwritten, strategies *prometheus.CounterVec
+	observed, lostUpdates, unguardable, reloads         *prometheus.CounterVec
+	ambiguous                                           prometheus.Counter
+	writes                                              *prometheus.HistogramVec
+	mode                                                *prometheus.GaugeVec
+	reloadOK, reloadTime                                prometheus.Gauge
+}
+
+// NewMetrics makes the metrics and registers them, with those of the Go runtime and the process.
+func NewMetrics(b Build) *Metrics {
+	m := &Metrics{registry: prometheus.NewRegistry(), indices: NewIndexLabels(maxIndexLabels)}
+	m.requests = counters(MetricRequests, "Requests answered on the data port, by operation and class of status.", LabelOp, LabelCode)
+	m.refused = counters(MetricRefused, "Requests that optimist itself refused before the engine saw them, by reason.", LabelReason)
+	m.outcomes = counters(MetricOutcomes, "Writes by outcome, as in the Optimist-Outcome header, and reason.", LabelOutcome, LabelReason)
+	m.bases = counters(MetricBases, "Writes by the kind of base that was found for them.", LabelKind)
+	m.lostBases = counters(MetricLostBases, "Writes whose base had been there and was gone, by reason.", LabelReason)
+	m.conflicts = counters(MetricConflicts, "Version conflicts (409) that the engine answered to guarded writes, by rule.", LabelRule)
+	m.retries = counters(MetricRetries, "Attempts after the first, by rule.", LabelRule)
+	m.merges = counters(MetricMerges, "Writes acknowledged after a merge with somebody else's change, by rule.", LabelRule)
+	m.overwritten = counters(MetricOverwritten, "Values of somebody else's that a merge overwrote, by rule.", LabelRule)
+	m.strategies = counters(MetricUnmerged,
+		"Native _update requests under a rule with merge strategies, which the engine's own merge doesn't follow, by rule.", LabelRule)
+	m.observed = counters(MetricObserved, "Writes seen in observe mode, by what guarding would have done.", LabelWould)
+	m.lostUpdates = counters(MetricLostUpdates, "Writes in observe mode that erased another update, by index.", LabelIndex)
+	m.unguardable = counters(MetricUnguardable, "Indices found that cannot be guarded or merged, by reason.", LabelReason)
+	m.reloads = counters(MetricReloads, "Reloads of the configuration, by result.", LabelResult)
+	m.ambiguous = prometheus.NewCounter(prometheus.CounterOpts{Name: MetricAmbiguous,
+		Help: "Writes for which several reads could have been the base."})
+	m.writes = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: MetricWriteDuration,
+		Help:    "Time from a write's arrival to its answer, by outcome.",
+		Buckets: prometheus.ExponentialBucketsRange(0.0005, 30, 14)}, []string{LabelOutcome})
+	m.mode = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: MetricMode, Help: "1 for the mode in force."}, []string{LabelMode})
+	m.reloadOK = prometheus.NewGauge(prometheus.GaugeOpts{Name: MetricReloadOK, Help: "1 if the last reload worked."})
+	m.reloadTime = prometheus.NewGauge(prometheus.GaugeOpts{Name: MetricReloadTimestamp, Help: "When the configuration in force was loaded."})
+	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: MetricBuildInfo, Help: "1, with the program's version as labels.",
+		ConstLabels: prometheus.Labels{"version": b.Version, "revision": b.Revision, "goversion": b.Go}})
+	build.Set(1)
+	m.registry.MustRegister(m.requests, m.refused, m.outcomes, m.bases, m.lostBases, m.conflicts, m.retries, m.merges, m.overwritten,
+		m.strategies, m.observed, m.lostUpdates, m.unguardable, m.reloads, m.ambiguous, m.writes, m.mode, m.reloadOK,
+		m.reloadTime, build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+func counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+}
+
+// Gatherer is what the admin listener serves.
+func (m *Metrics) Gatherer() prometheus.Gatherer { return m.registry }
+
+// Request counts a request that was answered with a status (0: the client or the connection was gone before one).
+func (m *Metrics) Request(op string, status int) {
+	if m != nil {
+		m.requests.WithLabelValues(op, class(status)).Inc()
+	}
+}
+
+// class is a status as a label: five values instead of hundreds.
+func class(status int) string {
+	switch {
+	case status < 100 || status > 599:
+		return "none"
+	case status < 200:
+		return "1xx"
+	case status < 300:
+		return "2xx"
+	case status < 400:
+		return "3xx"
+	case status < 500:
+		return "4xx"
+	}
+	return "5xx"
+}
+
+// Refused counts a request that never reached the engine: bad framing, a limit, draining.
+func (m *Metrics) Refused(reason string) {
+	if m != nil {
+		m.refused.WithLabelValues(reason).Inc()
+	}
+}
+
+// Outcome counts a write and the time that it took.
+func (m *Metrics) Outcome(outcome, reason string, took time.Duration) {
+	if m != nil {
+		m.outcomes.WithLabelValues(outcome, reason).Inc()
+		m.writes.WithLabelValues(outcome).Observe(took.Seconds())
+	}
+}
+
+// Base counts the base that a write was given: its kind, and whether others could have been it.
+func (m *Metrics) Base(kind string, ambiguous bool) {
+	if m == nil {
+		return
+	}
+	m.bases.WithLabelValues(kind).Inc()
+	if ambiguous {
+		m.ambiguous.Inc()
+	}
+}
+
+// LostBase counts a write whose base was gone.
+func (m *Metrics) LostBase(reason string) {
+	if m != nil {
+		m.lostBases.WithLabelValues(reason).Inc()
+	}
+}
+
+// Conflict counts a 409 of the engine to a guarded write.
+func (m *Metrics) Conflict(rule string) {
+	if m != nil {
+		m.conflicts.WithLabelValues(rule).Inc()
+	}
+}
+
+// Retry counts an attempt after the first.
+func (m *Metrics) Retry(rule string) {
+	if m != nil {
+		m.retries.WithLabelValues(rule).Inc()
+	}
+}
+
+// Merged counts a write that was acknowledged after a merge, and the values of somebody else's that it overwrote.
+func (m *Metrics) Merged(rule string, overwritten int) {
+	if m == nil {
+		return
+	}
+	m.merges.WithLabelValues(rule).Inc()
+	if overwritten > 0 {
+		m.overwritten.WithLabelValues(rule).Add(float64(overwritten))
+	}
+}
+
+// StrategiesUnused counts a native _update under a rule with merge strategies.
+func (m *Metrics) StrategiesUnused(rule string) {
+	if m != nil {
+		m.strategies.WithLabelValues(rule).Inc()
+	}
+}
+
+// Observed counts a write in observe mode by what guarding would have done with it, and, if it erased another update, the
+// index where that happened.
+func (m *Metrics) Observed(would, index string, lost bool) {
+	if m == nil {
+		return
+	}
+	m.observed.WithLabelValues(would).Inc()
+	if lost {
+		m.lostUpdates.WithLabelValues(m.indices.Label(index)).Inc()
+	}
+}
+
+// Unguardable counts an index that was found not to be guardable.
+func (m *Metrics) Unguardable(reason string) {
+	if m != nil {
+		m.unguardable.WithLabelValues(reason).Inc()
+	}
+}
+
+// Mode sets the mode in force, one of all.
+func (m *Metrics) Mode(now string, all ...string) {
+	if m == nil {
+		return
+	}
+	for _, mode := range all {
+		m.mode.WithLabelValues(mode).Set(b2f(mode == now))
+	}
+}
+
+// Reloaded counts a reload of the configuration.
+func (m *Metrics) Reloaded(ok bool, at time.Time) {
+	if m == nil {
+		return
+	}
+	m.reloadOK.Set(b2f(ok))
+	if !ok {
+		m.reloads.WithLabelValues("failure").Inc()
+		return
+	}
+	m.reloads.WithLabelValues("success").Inc()
+	m.reloadTime.Set(float64(at.UnixMilli()) / 1000)
+}
+
+func b2f(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,82 @@
+// Package obs is what optimist tells about itself: the names of its metrics and log keys, the metrics, and the logger.
+//
+// It promises that labels are bounded: never ids, never sessions, and index names only up to a cap. It doesn't decide
+// what is worth telling.
+package obs
+
+// Names of the metrics. They are part of what users build on: dashboards and alerts break when one changes.
+const (
+	MetricBuildInfo       = "optimist_build_info"
+	MetricMode            = "optimist_mode"
+	MetricReady           = "optimist_ready"
+	MetricConnections     = "optimist_connections"
+	MetricRequests        = "optimist_requests_total"
+	MetricRefused         = "optimist_refused_requests_total"
+	MetricOutcomes        = "optimist_outcomes_total"
+	MetricWriteDuration   = "optimist_write_duration_seconds"
+	MetricBases           = "optimist_bases_total"
+	MetricAmbiguous       = "optimist_ambiguous_bases_total"
+	MetricLostBases       = "optimist_lost_bases_total"
+	MetricConflicts       = "optimist_conflicts_total"
+	MetricRetries         = "optimist_retries_total"
+	MetricMerges          = "optimist_merges_total"
+	MetricOverwritten     = "optimist_overwritten_paths_total"
+	MetricUnmerged        = "optimist_strategies_unused_total"
+	MetricObserved        = "optimist_observed_writes_total"
+	MetricLostUpdates     = "optimist_lost_updates_total"
+	MetricUnguardable     = "optimist_unguardable_indices_total"
+	MetricSessionLookups  = "optimist_session_lookups_total"
+	MetricSessionEvicted  = "optimist_session_evictions_total"
+	MetricSessionBytes    = "optimist_session_bytes"
+	MetricSessionEntries  = "optimist_session_entries"
+	MetricUpstreamUp      = "optimist_upstream_up"
+	MetricUpstreamExch    = "optimist_upstream_requests_total"
+	MetricUpstreamErrors  = "optimist_upstream_errors_total"
+	MetricReloads         = "optimist_config_reloads_total"
+	MetricReloadOK        = "optimist_config_last_reload_successful"
+	MetricReloadTimestamp = "optimist_config_last_reload_success_timestamp_seconds"
+)
+
+// Labels of the metrics.
+const (
+	LabelOp      = "op"      // an api.Kind, by name
+	LabelCode    = "code"    // 2xx, 3xx, 4xx, 5xx, or none where no answer was given
+	LabelOutcome = "outcome" // as in the Optimist-Outcome header
+	LabelReason  = "reason"  // why; empty where there is nothing to say
+	LabelKind    = "kind"    // where a base came from
+	LabelRule    = "rule"    // a rule's name
+	LabelIndex   = "index"   // an index's name, capped: see IndexLabels
+	LabelWould   = "would"   // what guarding would have done
+	LabelResult  = "result"  // hit or miss, success or failure
+	LabelNode    = "node"    // a node of the engine, as configured
+	LabelClass   = "class"   // of an error of a node
+	LabelMode    = "mode"    // guard, observe, off
+)
+
+// Keys of log lines.
+const (
+	KeyError    = "error"
+	KeyAddr     = "addr"
+	KeyNode     = "node"
+	KeyIndex    = "index"
+	KeyRule     = "rule"
+	KeyMode     = "mode"
+	KeyMethod   = "method"
+	KeyPath     = "path" // without the query, which may hold secrets
+	KeyOp       = "op"
+	KeyStatus   = "status"
+	KeyOutcome  = "outcome"
+	KeyReason   = "reason"
+	KeyAttempts = "attempts"
+	KeyBase     = "base"
+	KeyDuration = "duration"
+	KeyBytes    = "bytes"
+	KeyClient   = "client"
+	KeyFile     = "file"
+	KeySignal   = "signal"
+	KeyVersion  = "version"
+	KeyRevision = "revision"
+	KeyRules    = "rules"
+	KeyNodes    = "nodes"
+	KeyCount    = "count"
+)

@@ -1,0 +1,150 @@
+package obs
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestEveryMetricIsTold holds the names, labels and helps that users build on to a golden file.
+func TestEveryMetricIsTold(t *testing.T) {
+	m := NewMetrics(Build{Version: "1.2.3", Revision: "abc", Go: "go1.26"})
+	m.Request("index", 201)
+	m.Request("get", 404)
+	m.Request("other", 0)
+	m.Refused("framing")
+	m.Outcome("merged", "", 3*time.Millisecond)
+	m.Outcome("passed", "signed", time.Millisecond)
+	m.Base("read", true)
+	m.LostBase("evicted")
+	m.Conflict("shop")
+	m.Retry("shop")
+	m.Merged("shop", 2)
+	m.StrategiesUnused("shop")
+	m.Observed("merged", "orders", true)
+	m.Unguardable("no_seq_no")
+	m.Mode("guard", "guard", "observe", "off")
+	m.Reloaded(true, time.UnixMilli(1700000000500))
+	m.Reloaded(false, time.Time{})
+	m.WatchReady(func() bool { return true })
+	m.WatchConnections(func() int { return 7 })
+	m.WatchSessions(func() Sessions { return Sessions{Hits: 3, Misses: 1, Evictions: 2, Bytes: 1024, Entries: 5} })
+	m.WatchNodes(func() []Node {
+		return []Node{{Name: "http://es1:9200", Up: true, Requests: 9, Errors: map[string]uint64{"lost": 1}}}
+	})
+	families, err := m.Gatherer().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, f := range families {
+		if !strings.HasPrefix(f.GetName(), "optimist_") {
+			continue
+		}
+		fmt.Fprintf(&b, "%s %s: %s\n", f.GetType(), f.GetName(), f.GetHelp())
+		for _, one := range f.GetMetric() {
+			var labels []string
+			for _, l := range one.GetLabel() {
+				labels = append(labels, fmt.Sprintf("%s=%q", l.GetName(), l.GetValue()))
+			}
+			slices.Sort(labels)
+			value := one.GetCounter().GetValue() + one.GetGauge().GetValue() + float64(one.GetHistogram().GetSampleCount())
+			fmt.Fprintf(&b, "\t{%s} %v\n", strings.Join(labels, ","), value)
+		}
+	}
+	const golden = "testdata/metrics.txt"
+	if *update {
+		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), b.String()); d != "" {
+		t.Errorf("metrics changed (-want +got); if that is meant: go test ./internal/obs -update\n%s", d)
+	}
+}
+
+func TestNoMetricsAreNoTrouble(t *testing.T) {
+	var m *Metrics
+	m.Request("index", 200)
+	m.Outcome("passed", "", 0)
+	m.Base("none", false)
+	m.Observed("", "", true)
+	m.Merged("", 1)
+	m.Reloaded(true, time.Now())
+	m.Mode("off", "off")
+	m.WatchReady(nil)
+	m.WatchNodes(nil)
+}
+
+func TestIndexNamesAreCappedAndCopied(t *testing.T) {
+	l := NewIndexLabels(2)
+	buf := []byte("orders")
+	name := string(buf)
+	if got := l.Label(name); got != "orders" {
+		t.Fatalf("got %q", got)
+	}
+	if got := l.Label("shop"); got != "shop" {
+		t.Fatalf("got %q", got)
+	}
+	if got := l.Label("third"); got != OtherIndex {
+		t.Fatalf("the third name of two is %q", got)
+	}
+	if got := l.Label("orders"); got != "orders" {
+		t.Fatalf("a known name became %q", got)
+	}
+}
+
+func TestCountingARequestAllocatesNothing(t *testing.T) {
+	m := NewMetrics(Build{})
+	l := m.indices
+	l.Label("orders")
+	if n := testing.AllocsPerRun(100, func() {
+		m.Request("index", 201)
+		m.Outcome("guarded", "", time.Millisecond)
+		m.Base("read", false)
+		l.Label("orders")
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestLogLevelChangesWhileRunning(t *testing.T) {
+	for _, json := range []bool{false, true} {
+		var b bytes.Buffer
+		level := new(slog.LevelVar)
+		log := Logger(&b, json, level)
+		log.Debug("hidden")
+		level.Set(Level("debug"))
+		log.Debug("shown", KeyIndex, "orders")
+		if s := b.String(); strings.Contains(s, "hidden") || !strings.Contains(s, "shown") || json != strings.HasPrefix(s, "{") {
+			t.Errorf("json %v: %q", json, s)
+		}
+	}
+	for name, want := range map[string]slog.Level{"debug": -4, "info": 0, "warn": 4, "error": 8, "": 0} {
+		if got := Level(name); got != want {
+			t.Errorf("%q is %v", name, got)
+		}
+	}
+}
+
+func TestStatusesAreClasses(t *testing.T) {
+	for status, want := range map[int]string{0: "none", 99: "none", 101: "1xx", 204: "2xx", 301: "3xx", 409: "4xx", 504: "5xx", 600: "none"} {
+		if got := class(status); got != want {
+			t.Errorf("%d is %s, want %s", status, got, want)
+		}
+	}
+}

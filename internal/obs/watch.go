@@ -1,0 +1,103 @@
+package obs
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Sessions is what the base cache counts; the counters only grow.
+type Sessions struct {
+	Hits, Misses, Evictions uint64
+	Bytes, Entries          int64
+}
+
+// Node is what is known of one node of the engine; the counters only grow.
+type Node struct {
+	Name     string // as configured, without credentials
+	Up       bool
+	Requests uint64
+	Errors   map[string]uint64 // by class: a closed set
+}
+
+// WatchSessions has the base cache's numbers read whenever the metrics are. Call it once at most.
+func (m *Metrics) WatchSessions(read func() Sessions) {
+	if m != nil {
+		m.registry.MustRegister(&sessionsCollector{
+			read:    read,
+			lookups: desc(MetricSessionLookups, "Looks for a base in what sessions have read, by result.", LabelResult),
+			evicted: desc(MetricSessionEvicted, "Revisions that were forgotten for want of memory (sessions.memory)."),
+			bytes:   desc(MetricSessionBytes, "Memory that remembered revisions take."),
+			entries: desc(MetricSessionEntries, "Revisions remembered."),
+		})
+	}
+}
+
+// WatchNodes has the engine's nodes asked for whenever the metrics are read. Call it once at most.
+func (m *Metrics) WatchNodes(read func() []Node) {
+	if m != nil {
+		m.registry.MustRegister(&nodesCollector{
+			read:     read,
+			up:       desc(MetricUpstreamUp, "1 if the node is taken to be alive.", LabelNode),
+			requests: desc(MetricUpstreamExch, "Requests sent to the node.", LabelNode),
+			errors:   desc(MetricUpstreamErrors, "Exchanges with the node that failed, by class.", LabelNode, LabelClass),
+		})
+	}
+}
+
+// WatchConnections has the number of connected clients read whenever the metrics are. Call it once at most.
+func (m *Metrics) WatchConnections(read func() int) {
+	if m != nil {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: MetricConnections,
+			Help: "Clients connected to the data port."}, func() float64 { return float64(read()) }))
+	}
+}
+
+// WatchReady has readiness asked for whenever the metrics are read. Call it once at most.
+func (m *Metrics) WatchReady(read func() bool) {
+	if m != nil {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: MetricReady,
+			Help: "1 while /_optimist/ready answers 200."}, func() float64 { return b2f(read()) }))
+	}
+}
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, labels, nil)
+}
+
+type sessionsCollector struct {
+	read                             func() Sessions
+	lookups, evicted, bytes, entries *prometheus.Desc
+}
+
+func (c *sessionsCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{c.lookups, c.evicted, c.bytes, c.entries} {
+		ch <- d
+	}
+}
+
+func (c *sessionsCollector) Collect(ch chan<- prometheus.Metric) {
+	s := c.read()
+	ch <- prometheus.MustNewConstMetric(c.lookups, prometheus.CounterValue, float64(s.Hits), "hit")
+	ch <- prometheus.MustNewConstMetric(c.lookups, prometheus.CounterValue, float64(s.Misses), "miss")
+	ch <- prometheus.MustNewConstMetric(c.evicted, prometheus.CounterValue, float64(s.Evictions))
+	ch <- prometheus.MustNewConstMetric(c.bytes, prometheus.GaugeValue, float64(s.Bytes))
+	ch <- prometheus.MustNewConstMetric(c.entries, prometheus.GaugeValue, float64(s.Entries))
+}
+
+type nodesCollector struct {
+	read                 func() []Node
+	up, requests, errors *prometheus.Desc
+}
+
+func (c *nodesCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{c.up, c.requests, c.errors} {
+		ch <- d
+	}
+}
+
+func (c *nodesCollector) Collect(ch chan<- prometheus.Metric) {
+	for _, n := range c.read() {
+		ch <- prometheus.MustNewConstMetric(c.up, prometheus.GaugeValue, b2f(n.Up), n.Name)
+		ch <- prometheus.MustNewConstMetric(c.requests, prometheus.CounterValue, float64(n.Requests), n.Name)
+		for class, count := range n.Errors {
+			ch <- prometheus.MustNewConstMetric(c.errors, prometheus.CounterValue, float64(count), n.Name, class)
+		}
+	}
+}
