@@ -120,29 +120,37 @@ type Auth struct {
 
 // Limits hold against clients that are slow, large or many.
 type Limits struct {
-	// MaxHeader is how large a request's line and headers may be together; more is a 431. Default 64KiB, four times what the engine takes by default.
+	// MaxConnections is how many clients may be connected at once; one more is answered 503 and disconnected. Default 10000.
+	// Each needs a file descriptor, and another one to the engine while it is served.
+	MaxConnections int `json:"max_connections"`
+
+	// MaxHeader is how large a request's line and headers may be together; more is a 431. Default 64KiB, four times what
+	// the engine takes by default.
 	MaxHeader Size `json:"max_header"`
 
-	// MaxGuardedBody is how large the body of a single-document write may be to be guarded. A larger one is forwarded as it is, streamed, and
-	// the answer says so (`reason=too_large`). Default 16MiB. Each write under way may take this much memory a few times over.
+	// MaxGuardedBody is how large the body of a single-document write may be to be guarded. A larger one is forwarded as it
+	// is, streamed, and the outcome says so (reason=too_large). Default 16MiB. Each write under way may take this much
+	// memory a few times over.
 	MaxGuardedBody Size `json:"max_guarded_body"`
 
-	// HeaderTimeout is how long a client may take from the first byte of a request to the end of its headers; more is a 408. Default 10s.
+	// HeaderTimeout is how long a client may take from the first byte of a request to the end of its headers; more is a
+	// 408. Default 10s.
 	HeaderTimeout Duration `json:"header_timeout"`
 
-	// BodyTimeout is how long a client may pause within a body. Default 60s. A slow but steady upload has no limit.
+	// BodyTimeout is how long a client may make no progress within a body; progress is MinRate. Default 30s. A slow but
+	// steady upload has no limit.
 	BodyTimeout Duration `json:"body_timeout"`
 
-	// WriteTimeout is how long a client may take no byte of an answer. Default 60s.
+	// WriteTimeout is how long a client may take nothing of its answer; progress is MinRate. Default 30s.
 	WriteTimeout Duration `json:"write_timeout"`
 
-	// IdleTimeout is how long a connection may wait for its next request. Default 2m. Keep it above that of a load balancer in
-	// front, or its requests meet a connection that is just being closed.
-	IdleTimeout Duration `json:"idle_timeout"`
+	// MinRate is the least that a body or an answer must move in a second, averaged over one timeout, to count as progress.
+	// Default 240B. 0: one byte is progress.
+	MinRate Size `json:"min_rate"`
 
-	// MaxConnections is how many clients may be connected at once; further ones wait to be accepted. Default 8192. Each needs a file descriptor, and another
-	// one to the engine while it is served.
-	MaxConnections int `json:"max_connections"`
+	// IdleTimeout is how long a connection may wait for its next request. Default 2m. Keep it above that of clients' pools
+	// and of load balancers in front, or their requests meet a connection that is just being closed.
+	IdleTimeout Duration `json:"idle_timeout"`
 }
 
 // Sniffing says what clients that ask for the engine's addresses (`_nodes/http`) are told. A client that is told the

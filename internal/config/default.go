@@ -17,13 +17,14 @@ func Default() *Config {
 			HealthInterval: Duration(5 * time.Second),
 		},
 		Limits: Limits{
+			MaxConnections: 10000,
 			MaxHeader:      64 << 10,
 			MaxGuardedBody: 16 << 20,
 			HeaderTimeout:  Duration(10 * time.Second),
-			BodyTimeout:    Duration(60 * time.Second),
-			WriteTimeout:   Duration(60 * time.Second),
+			BodyTimeout:    Duration(30 * time.Second),
+			WriteTimeout:   Duration(30 * time.Second),
+			MinRate:        240,
 			IdleTimeout:    Duration(2 * time.Minute),
-			MaxConnections: 8192,
 		},
 		Sniffing: Sniffing{Answer: SniffRewrite},
 		Sessions: Sessions{

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -64,7 +65,7 @@ func Parse(name string, data []byte, o Overrides) (*Config, error) {
 // Warnings are what was found that doesn't stop the configuration from being used.
 func (c *Config) Warnings() []Problem { return c.warnings }
 
-// Default reports whether the rules are the built-in ones, since the file has none.
+// DefaultRules reports whether the rules are the built-in ones, since the file has none.
 func (c *Config) DefaultRules() bool { _, ok := c.at["rules[0]"]; return !ok }
 
 // file parses the text and decodes its one document.
@@ -100,7 +101,7 @@ func (c *Config) override(o Overrides) Problems {
 			return
 		}
 		c.flags[key] = flag + " (or OPTIMIST_" + strings.ToUpper(strings.NewReplacer("--", "", "-", "_").Replace(flag)) + ")"
-		if e, ok := to.Interface().(enum); ok && !contains(e.choices(), value) {
+		if e, ok := to.Interface().(enum); ok && !slices.Contains(e.choices(), value) {
 			problems = append(problems, c.problem(Error, key, "%s", notOneOf(value, e.choices())))
 			return
 		}
@@ -118,15 +119,6 @@ func (c *Config) override(o Overrides) Problems {
 		}
 	}
 	return problems
-}
-
-func contains(list []string, s string) bool {
-	for _, e := range list {
-		if e == s {
-			return true
-		}
-	}
-	return false
 }
 
 // resolveFiles makes file names relative to the configuration's folder, so that it doesn't matter from where optimist is

@@ -3,6 +3,8 @@ package config
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 )
@@ -40,10 +42,10 @@ func (p *MergePath) decode(d *decoder, n ast.Node, key string, at Pos) bool {
 	choices := append(p.Strategy.choices(), "{by_key: FIELD}")
 	switch n := n.(type) {
 	case nil, *ast.NullNode:
-		d.failAt(at, key, "the strategy is missing; one of %s", listOf(choices))
+		d.failAt(at, key, "the strategy is missing; one of %s", strings.Join(choices, ", "))
 	case *ast.StringNode:
 		switch {
-		case contains(p.Strategy.choices(), n.Value):
+		case slices.Contains(p.Strategy.choices(), n.Value):
 			p.Strategy = Strategy(n.Value)
 			return true
 		case n.Value == string(StrategyByKey):
@@ -54,7 +56,7 @@ func (p *MergePath) decode(d *decoder, n ast.Node, key string, at Pos) bool {
 	case *ast.MappingNode:
 		return p.byKey(d, n, key)
 	default:
-		d.fail(n, key, "want one of %s; found %s", listOf(choices), kindOf(n))
+		d.fail(n, key, "want one of %s; found %s", strings.Join(choices, ", "), kindOf(n))
 	}
 	return false
 }
@@ -71,17 +73,6 @@ func (p *MergePath) byKey(d *decoder, n *ast.MappingNode, key string) bool {
 	}
 	p.Strategy, p.Key = StrategyByKey, field
 	return ok
-}
-
-func listOf(names []string) string {
-	var b bytes.Buffer
-	for i, n := range names {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(n)
-	}
-	return b.String()
 }
 
 // MarshalJSON writes the paths as the file has them, in its order.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"optimist/internal/config"
+	"optimist/rewrite"
 )
 
 // Explicit says what happens to a write that brings its own guard.
@@ -115,6 +116,9 @@ type Rule struct {
 	OnDeleteConflict OnDeleteConflict
 	Priority         Priority
 
+	// Merger merges as the rule says. It is never nil.
+	Merger *rewrite.Merger
+
 	// HasStrategies says that the rule names merge strategies, which the engine's own _update doesn't follow.
 	HasStrategies bool
 
@@ -133,7 +137,11 @@ type Retry struct {
 }
 
 // compile turns one block of the configuration into a Rule.
-func compile(n int, c *config.Rule) *Rule {
+func compile(n int, c *config.Rule) (*Rule, error) {
+	merger, err := newMerger(&c.Merge)
+	if err != nil {
+		return nil, err
+	}
 	r := &Rule{
 		Name:             c.Name,
 		N:                n,
@@ -146,6 +154,7 @@ func compile(n int, c *config.Rule) *Rule {
 		OnConflict:       pick(c.OnConflict, config.ConflictFail, ConflictFail),
 		OnMissing:        pick(c.OnMissing, config.MissingRecreate, MissingRecreate),
 		OnDeleteConflict: onDelete(c),
+		Merger:           merger,
 		Priority:         pick(c.Priority, config.PriorityBackground, Background),
 		HasStrategies:    len(c.Merge.Paths) > 0 || c.Merge.Default != config.MergeSent,
 		RetryOnConflict:  c.RetryOnConflict,
@@ -167,7 +176,24 @@ func compile(n int, c *config.Rule) *Rule {
 		r.IfMatch = r.IfMatch || from == config.FromIfMatch
 		r.Session = r.Session || from == config.FromSession
 	}
-	return r
+	return r, nil
+}
+
+// newMerger turns a merge block into what merges by it.
+func newMerger(m *config.Merge) (*rewrite.Merger, error) {
+	def, err := rewrite.ParseStrategy(string(m.Default))
+	if err != nil {
+		return nil, err
+	}
+	paths := make([]rewrite.PathRule, len(m.Paths))
+	for i, p := range m.Paths {
+		s, err := rewrite.ParseStrategy(string(p.Strategy))
+		if err != nil {
+			return nil, err
+		}
+		paths[i] = rewrite.PathRule{Path: p.Path, Strategy: s, Key: p.Key}
+	}
+	return rewrite.NewMerger(def, paths)
 }
 
 // pick is value if the configuration says word, else the enumeration's first.

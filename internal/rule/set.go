@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"fmt"
 	"strings"
 
 	"optimist/internal/api"
@@ -88,17 +89,32 @@ type Set struct {
 	any   kinds // what any rule takes, so that most requests are answered without looking at names
 }
 
-// Compile turns the configuration's rules into a Set. The configuration has checked them; an error is a merge block that the
-// merger can't use.
+// Compile turns the configuration's rules into a Set. The configuration has checked them already; an error is an *Error about a
+// merge block that the merger can't use.
 func Compile(rules []config.Rule) (*Set, error) {
 	s := &Set{rules: make([]*Rule, len(rules))}
 	for i := range rules {
-		r := compile(i, &rules[i])
+		r, err := compile(i, &rules[i])
+		if err != nil {
+			return nil, &Error{N: i, Name: rules[i].Name, Err: err}
+		}
 		s.rules[i] = r
 		s.any |= r.match.kinds
 	}
 	return s, nil
 }
+
+// Error is a rule that can't be used.
+type Error struct {
+	N    int // the rule's place in the list, from 0
+	Name string
+	Err  error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("rule %s (rules[%d]): %v", e.Name, e.N, e.Err) }
+
+// Unwrap is what is wrong with it.
+func (e *Error) Unwrap() error { return e.Err }
 
 // Match is the first rule that takes an operation on an index, or nil. index is decoded. Writes are Index, IndexAuto, Create,
 // Update, Delete (single or an item of a bulk); for the reads Get, Source, Mget, Search it is the first rule of that index
