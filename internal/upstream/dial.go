@@ -1,0 +1,106 @@
+package upstream
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"optimist/internal/wire"
+)
+
+// load reads the files.
+func (t TLS) load() (*tls.Config, error) {
+	cfg := &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		NextProtos:         []string{"http/1.1"},
+		ServerName:         t.ServerName,
+		InsecureSkipVerify: t.Insecure, //nolint:gosec // only if somebody wrote so
+		ClientSessionCache: tls.NewLRUClientSessionCache(0),
+	}
+	if t.CAFile != "" {
+		pem, err := os.ReadFile(t.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("upstream: ca_file: %w", err)
+		}
+		cfg.RootCAs = x509.NewCertPool()
+		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("upstream: ca_file %s has no certificate in PEM", t.CAFile)
+		}
+	}
+	if (t.CertFile == "") != (t.KeyFile == "") {
+		return nil, errors.New("upstream: cert_file and key_file need each other")
+	}
+	if t.CertFile != "" {
+		cert, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("upstream: cert_file and key_file: %w", err)
+		}
+		cfg.Certificates = []tls.Certificate{cert}
+	}
+	return cfg, nil
+}
+
+// dial makes one connection. Its errors are *ConnectError, or that of ctx.
+func (n *node) dial(ctx context.Context) (*conn, error) {
+	timeout := n.set.cfg.ConnectTimeout
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	begun := time.Now()
+	c, err := n.connect(limited)
+	if err != nil && ctx.Err() == nil {
+		err = connectError(err, limited.Err() != nil, timeout)
+	}
+	if hook := n.set.cfg.Hooks.Dialed; hook != nil {
+		hook(n.url, time.Since(begun), err)
+	}
+	return c, err
+}
+
+// handshakeError marks a failure after the connection was there.
+type handshakeError struct{ error }
+
+func (e handshakeError) Unwrap() error { return e.error }
+
+func (n *node) connect(ctx context.Context) (*conn, error) {
+	var d net.Dialer
+	raw, err := d.DialContext(ctx, "tcp", n.addr)
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{node: n, raw: raw, nc: raw}
+	if n.tls != nil {
+		t := tls.Client(raw, n.tls)
+		if err := t.HandshakeContext(ctx); err != nil {
+			_ = raw.Close()
+			return nil, handshakeError{err}
+		}
+		c.nc = t
+	}
+	c.probe = wire.NewProbe(raw)
+	c.r.Reset(c.nc)
+	return c, nil
+}
+
+// connectError says in a word what went wrong.
+func connectError(err error, late bool, timeout time.Duration) *ConnectError {
+	var dns *net.DNSError
+	var timed net.Error
+	var hs handshakeError
+	switch {
+	case errors.As(err, &dns) && !late:
+		return &ConnectError{Unresolved, err}
+	case late, errors.As(err, &timed) && timed.Timeout():
+		return &ConnectError{TimedOut, fmt.Errorf("after %v: %w", timeout, err)}
+	case errors.As(err, &hs):
+		return &ConnectError{Handshake, hs.error}
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return &ConnectError{Refused, err}
+	}
+	return &ConnectError{Other, err}
+}

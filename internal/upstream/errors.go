@@ -1,0 +1,119 @@
+package upstream
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What a failed exchange means for the request, one sentinel a Class, for errors.Is.
+var (
+	// ErrNotSent reports that nothing of the request reached a node: it may be sent anywhere.
+	ErrNotSent = errors.New("not sent")
+	// ErrLost reports that something of the request was sent and no complete answer came: it may have been applied.
+	ErrLost = errors.New("answer lost")
+	// ErrBroken reports that the answer's head came, and its body ended too early or wasn't well-formed.
+	ErrBroken = errors.New("answer broken off")
+	// ErrTooLarge reports that the answer's body is over Config.MaxAnswer; what the request did is done.
+	ErrTooLarge = errors.New("answer too large")
+	// ErrCancelled reports that the context ended the exchange; Error.Sent says whether the request may have been applied.
+	ErrCancelled = errors.New("cancelled")
+	// ErrBody reports that the request's own Stream failed; no node has got the whole request.
+	ErrBody = errors.New("request body failed")
+
+	// ErrBusy is the reason of a NotSent after Config.AcquireTimeout: all connections were in use.
+	ErrBusy = errors.New("no free connection")
+	// ErrClosed is the reason of a NotSent after Set.Close.
+	ErrClosed = errors.New("upstream closed")
+)
+
+// Class says what a failed exchange means for the request.
+type Class uint8
+
+// The classes, each with its sentinel.
+const (
+	NotSent Class = iota + 1
+	Lost
+	Broken
+	TooLarge
+	Cancelled
+	Body
+)
+
+func (c Class) sentinel() error {
+	switch c {
+	case NotSent:
+		return ErrNotSent
+	case Lost:
+		return ErrLost
+	case Broken:
+		return ErrBroken
+	case TooLarge:
+		return ErrTooLarge
+	case Cancelled:
+		return ErrCancelled
+	case Body:
+		return ErrBody
+	}
+	return nil
+}
+
+// Error is how every failed exchange is reported. errors.Is knows it by its class and by its reason.
+type Error struct {
+	// Node is the URL of the node, without its base path's credentials (there are none), or "" if none was tried.
+	Node  string
+	Class Class
+	// Sent says that at least one byte of the request was written.
+	Sent bool
+	// Status is the answer's where its head came (Broken, TooLarge, sometimes Cancelled), else 0.
+	Status int
+	// Err is the reason.
+	Err error
+}
+
+func (e *Error) Error() string {
+	if e.Node == "" {
+		return fmt.Sprintf("upstream: %v: %v", e.Class.sentinel(), e.Err)
+	}
+	return fmt.Sprintf("upstream %s: %v: %v", e.Node, e.Class.sentinel(), e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Is reports whether target is the sentinel of the error's class.
+func (e *Error) Is(target error) bool { return target == e.Class.sentinel() }
+
+// ConnectReason says what kept a connection from being made. It is short and bounded, for labels.
+type ConnectReason string
+
+// The reasons.
+const (
+	Refused    ConnectReason = "refused"
+	TimedOut   ConnectReason = "timeout"
+	Unresolved ConnectReason = "dns"
+	Handshake  ConnectReason = "tls"
+	Other      ConnectReason = "other"
+)
+
+// ConnectError is the reason of a NotSent where no connection could be made.
+type ConnectError struct {
+	Reason ConnectReason
+	Err    error
+}
+
+func (e *ConnectError) Error() string {
+	switch e.Reason {
+	case Refused:
+		return fmt.Sprintf("connection refused (%v)", e.Err)
+	case TimedOut:
+		return fmt.Sprintf("connecting timed out (%v)", e.Err)
+	case Unresolved:
+		return fmt.Sprintf("host name not resolved (%v)", e.Err)
+	case Handshake:
+		return fmt.Sprintf("TLS handshake failed (%v)", e.Err)
+	}
+	return fmt.Sprintf("connecting failed (%v)", e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *ConnectError) Unwrap() error { return e.Err }

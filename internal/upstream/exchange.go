@@ -1,0 +1,376 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"optimist/internal/wire"
+)
+
+// Exchange carries one request after the other to the engine and streams the answers. A client connection keeps one for
+// all its requests: what ends its context closes the connection to the engine, and nothing is allocated a request. But for
+// Abort, its methods are for one goroutine.
+type Exchange struct {
+	set    *Set
+	ctx    context.Context
+	cancel context.CancelFunc // nil in one that Do made
+	stop   func() bool
+	abort  func() // x.hangUp, made once
+
+	mu      sync.Mutex
+	conn    *conn // guarded by mu for hangUp
+	aborted bool  // guarded by mu: the context has ended
+
+	head   wire.Head
+	body   wire.Body
+	req    wire.Head
+	out    []byte // the request's head, and its body if it is small
+	target []byte
+	method []byte
+	sent   int64
+	w      *writer // the rest of a body that is being written, nil if there is none
+}
+
+func newExchange(s *Set) *Exchange {
+	x := &Exchange{set: s}
+	x.abort = x.hangUp
+	return x
+}
+
+// NewExchange returns an Exchange that ctx ends. Close it.
+func (s *Set) NewExchange(ctx context.Context) *Exchange {
+	x := newExchange(s)
+	ctx, x.cancel = context.WithCancel(ctx)
+	x.bind(ctx)
+	return x
+}
+
+// bind ties the Exchange to ctx.
+func (x *Exchange) bind(ctx context.Context) {
+	x.ctx, x.stop, x.aborted = ctx, nil, false
+	if ctx.Done() != nil {
+		x.stop = context.AfterFunc(ctx, x.abort)
+	}
+}
+
+// unbind ends what bind began. It reports whether the Exchange may be bound again: not if hangUp may still be running.
+func (x *Exchange) unbind() bool {
+	x.ctx = nil
+	return x.stop == nil || x.stop()
+}
+
+// hangUp closes the connection under an exchange, which then fails where it stands.
+func (x *Exchange) hangUp() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.aborted = true
+	if x.conn != nil {
+		_ = x.conn.raw.Close()
+	}
+}
+
+// Abort ends the exchange that is under way, and all later ones, as the end of the context does. It may be called from any
+// goroutine.
+func (x *Exchange) Abort() { x.cancel() }
+
+// Close finishes an exchange that is under way and frees what NewExchange made.
+func (x *Exchange) Close() {
+	x.Finish()
+	x.stop() // nothing is left to hang up
+	x.cancel()
+}
+
+// attach makes c the connection of the exchange. It reports false if the context has ended already.
+func (x *Exchange) attach(c *conn) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.conn = c
+	return !x.aborted
+}
+
+// detach takes the connection back. usable is false if the context has closed it.
+func (x *Exchange) detach() (c *conn, usable bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	c, x.conn = x.conn, nil
+	return c, !x.aborted
+}
+
+// Send sends r and reads the answer's head, while the rest of r's body may still be on its way. It retries as Do does. After
+// nil: Head, Next or Whole, and Finish. After an error, an *Error, there is nothing to finish.
+func (x *Exchange) Send(r *Request) error {
+	again := r.Repeatable
+	if err := x.send(r, &again); err != nil {
+		return err
+	}
+	return nil
+}
+
+// send is Send; again says whether a lost answer may be followed by another try, and is used up by it.
+func (x *Exchange) send(r *Request, again *bool) *Error {
+	x.Finish()
+	var tried uint64
+	var last, lost *Error
+	for {
+		n := x.set.pick(tried)
+		fresh := false
+		if lost != nil && (n == nil || !n.alive.Load()) && last == lost {
+			n, fresh = x.set.named(lost.Node), true // better than a node that is known to be down
+		}
+		if n == nil {
+			if lost != nil {
+				return lost // what came later and wasn't sent doesn't undo it
+			}
+			return last
+		}
+		tried |= n.bit
+		err := x.attempt(n, r, fresh)
+		switch {
+		case err == nil:
+			return nil
+		case err.Class == NotSent && !errors.Is(err.Err, ErrClosed) && !errors.Is(err.Err, ErrBusy):
+		case err.Class == Lost && *again && !x.consumed():
+			*again = false
+			lost = err
+		default:
+			return err
+		}
+		last = err
+		if hook := x.set.cfg.Hooks.Resent; hook != nil {
+			hook(err)
+		}
+	}
+}
+
+// attempt tries one node. A connection from the pool that turns out to be dead before anything was written is no failure
+// of the node: it gets a new one.
+func (x *Exchange) attempt(n *node, r *Request, fresh bool) *Error {
+	for {
+		c, err := n.get(x.ctx, fresh)
+		if err != nil {
+			return x.unreached(n, err)
+		}
+		if !c.reused {
+			n.succeeded()
+		}
+		e := x.on(c, r)
+		if e == nil {
+			return nil
+		}
+		x.release(false)
+		if c.reused {
+			n.prune(func(c *conn) bool { return c.probe.State() != wire.PeerQuiet })
+		}
+		if e.Class != NotSent || !c.reused {
+			return e
+		}
+		fresh = true
+	}
+}
+
+// unreached makes the error of a node to which there is no connection.
+func (x *Exchange) unreached(n *node, err error) *Error {
+	if x.ctx.Err() != nil {
+		return &Error{Node: n.url, Class: Cancelled, Err: context.Cause(x.ctx)}
+	}
+	var refused *ConnectError
+	if errors.As(err, &refused) {
+		n.failed(err, false)
+	}
+	return &Error{Node: n.url, Class: NotSent, Err: err}
+}
+
+// on carries out the exchange on c up to the answer's head.
+func (x *Exchange) on(c *conn, r *Request) *Error {
+	x.sent, x.w = 0, nil
+	if !x.attach(c) {
+		return &Error{Node: c.node.url, Class: Cancelled, Err: context.Cause(x.ctx)}
+	}
+	writeErr := x.write(c, r)
+	if writeErr != nil && x.sent == 0 {
+		return x.failure(c, NotSent, writeErr)
+	}
+	if writeErr != nil {
+		// An engine that refuses a large body answers and closes: the answer may be here already.
+		_ = c.nc.SetReadDeadline(time.Now().Add(afterBreak))
+	}
+	if err := x.readHead(c, r); err != nil {
+		if writeErr != nil {
+			err = writeErr
+		}
+		return x.failure(c, Lost, err)
+	}
+	if writeErr != nil {
+		x.head.Close = true
+	}
+	x.body.Reset(&c.r, &x.head)
+	return nil
+}
+
+// maxInterim bounds the interim answers (1xx) before the real one.
+const maxInterim = 8
+
+// errInterim reports a node that sends interim answers without end.
+var errInterim = errors.New("too many interim answers")
+
+// readHead reads the head of the final answer.
+func (x *Exchange) readHead(c *conn, r *Request) error {
+	for range maxInterim {
+		if err := x.head.ReadResponse(&c.r, r.Method, x.set.cfg.MaxHead); err != nil {
+			if err == io.EOF {
+				err = errHungUp
+			}
+			return err
+		}
+		if x.head.Status >= 200 {
+			return nil
+		}
+	}
+	return errInterim
+}
+
+// errHungUp reports a node that closed the connection without a byte of an answer.
+var errHungUp = errors.New("the node closed the connection without an answer")
+
+// failure makes the error of an exchange that broke on c, after the writer has ended.
+func (x *Exchange) failure(c *conn, class Class, err error) *Error {
+	e := &Error{Node: c.node.url, Class: class, Err: err, Status: 0}
+	if class == Broken || class == TooLarge {
+		e.Status = x.head.Status
+	}
+	if x.w != nil {
+		x.w.end()
+		x.sent = x.w.sent
+		switch {
+		case x.w.source != nil:
+			e.Class, e.Err = Body, x.w.source
+		case class == Lost && x.sent == 0:
+			e.Class = NotSent
+		}
+	}
+	x.mu.Lock()
+	aborted := x.aborted
+	x.mu.Unlock()
+	if aborted {
+		e.Class, e.Err = Cancelled, context.Cause(x.ctx)
+	}
+	e.Sent = x.sent > 0
+	return e
+}
+
+// consumed reports whether the last try asked the request's Stream for bytes.
+func (x *Exchange) consumed() bool { return x.w != nil && x.w.asked }
+
+// Head is the answer's head, valid until Finish. See Response about its hop-by-hop fields and Close.
+func (x *Exchange) Head() *wire.Head { return &x.head }
+
+// Node is the URL of the node that answers.
+func (x *Exchange) Node() string {
+	if x.conn == nil {
+		return ""
+	}
+	return x.conn.node.url
+}
+
+// Next returns the next bytes of the answer's body, valid until the next call, and io.EOF at its end. Other errors are an
+// *Error of the class Broken or Cancelled.
+func (x *Exchange) Next() ([]byte, error) {
+	p, err := x.body.Next()
+	if err == nil || err == io.EOF {
+		return p, err
+	}
+	c := x.conn
+	if c == nil {
+		return nil, err
+	}
+	e := x.failure(c, Broken, err)
+	x.release(false)
+	return nil, e
+}
+
+// Whole returns the answer's body if all of it is here already, else false and nothing is consumed. It is valid until
+// Finish.
+func (x *Exchange) Whole() ([]byte, bool) { return x.body.Whole(nil) }
+
+// Finish ends the exchange. The connection is kept if the request was sent whole and the answer was read whole; what is
+// left of a request's body isn't awaited. Finishing twice is harmless.
+func (x *Exchange) Finish() {
+	c := x.conn
+	if c == nil {
+		return
+	}
+	keep := x.body.Done() && !x.head.Close && c.r.Buffered() == 0
+	if x.w != nil {
+		keep = x.w.finish(keep) && keep
+		x.w = nil
+	}
+	x.release(keep)
+}
+
+// release gives up the connection.
+func (x *Exchange) release(keep bool) {
+	c, usable := x.detach()
+	switch {
+	case c == nil:
+	case keep && usable:
+		c.node.put(c)
+	default:
+		c.node.drop(c)
+	}
+}
+
+// Do is Set.Do on this Exchange: it allocates less, and the context is the Exchange's.
+func (x *Exchange) Do(r *Request) (*Response, error) {
+	again := r.Repeatable
+	for {
+		if err := x.send(r, &again); err != nil {
+			return nil, err
+		}
+		resp, err := x.collect()
+		if err == nil {
+			return resp, nil
+		}
+		if err.Class != Lost || !again || r.Stream != nil {
+			return nil, err
+		}
+		again = false
+	}
+}
+
+// collect reads the whole answer.
+func (x *Exchange) collect() (*Response, *Error) {
+	resp := x.set.response()
+	limit := x.set.cfg.MaxAnswer
+	for tooLarge := x.head.Length > limit; ; {
+		if tooLarge {
+			e := x.failure(x.conn, TooLarge, fmt.Errorf("more than %d bytes", limit))
+			x.release(false)
+			resp.Release()
+			return nil, e
+		}
+		p, err := x.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			resp.Release()
+			e := err.(*Error)
+			if e.Class == Broken {
+				e.Class = Lost // whoever wants a whole answer has none
+			}
+			return nil, e
+		}
+		tooLarge = int64(len(resp.Payload)+len(p)) > limit
+		if !tooLarge {
+			resp.Payload = append(resp.Payload, p...)
+		}
+	}
+	resp.Node = x.Node()
+	x.Finish()
+	resp.Head, x.head = x.head, resp.Head // the memory goes along
+	return resp, nil
+}

@@ -1,0 +1,142 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"optimist/internal/wire"
+)
+
+// failed takes note that a node could not be reached, or, with checked, that it failed its check. It is ejected, and checked
+// again after a wait that doubles with each check that fails: requests that fail meanwhile don't make it longer.
+func (n *node) failed(err error, checked bool) {
+	s := n.set
+	now := s.now()
+	n.failedAt.Store(int64(now))
+	n.health.Lock()
+	n.health.err = err
+	first := n.alive.Swap(false)
+	if first || checked {
+		wait := s.cfg.EjectMin << min(n.health.fails, 20)
+		if wait > s.cfg.EjectMax || wait <= 0 {
+			wait = s.cfg.EjectMax
+		}
+		n.health.fails++
+		n.health.next = now + wait
+	}
+	n.health.Unlock()
+	if !first {
+		return
+	}
+	if hook := s.cfg.Hooks.Ejected; hook != nil {
+		hook(n.url, err)
+	}
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// succeeded takes note that a node could be reached.
+func (n *node) succeeded() {
+	n.health.Lock()
+	n.health.fails, n.health.err = 0, nil
+	back := !n.alive.Swap(true)
+	n.health.Unlock()
+	if back && n.set.cfg.Hooks.Returned != nil {
+		n.set.cfg.Hooks.Returned(n.url)
+	}
+}
+
+// watch is the one goroutine that checks nodes and closes connections that were idle for too long, until Close.
+func (s *Set) watch() {
+	defer close(s.done)
+	timer := time.NewTimer(s.rest())
+	defer timer.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-s.wake:
+		case <-timer.C:
+			s.round()
+		}
+		timer.Reset(s.rest())
+	}
+}
+
+// rest is the time until something is due.
+func (s *Set) rest() time.Duration {
+	rest := s.cfg.IdleTimeout / 2
+	if s.cfg.HealthInterval < 0 {
+		return rest
+	}
+	now := s.now()
+	for _, n := range s.nodes {
+		n.health.Lock()
+		if n.health.next == 0 {
+			n.health.next = now + s.cfg.HealthInterval
+		}
+		rest = min(rest, n.health.next-now)
+		n.health.Unlock()
+	}
+	return max(rest, time.Millisecond)
+}
+
+// round does what is due.
+func (s *Set) round() {
+	now := s.now()
+	for _, n := range s.nodes {
+		n.prune(func(c *conn) bool { return now-c.since >= s.cfg.IdleTimeout })
+		if s.cfg.HealthInterval < 0 {
+			continue
+		}
+		n.health.Lock()
+		due := n.health.next <= now
+		if due {
+			n.health.next = now + s.cfg.HealthInterval
+		}
+		n.health.Unlock()
+		if !due {
+			continue
+		}
+		err := n.check()
+		switch {
+		case s.ctx.Err() != nil:
+			return
+		case err != nil:
+			n.failed(err, true)
+		default:
+			n.succeeded()
+		}
+	}
+}
+
+// check asks the node for "GET /" on a connection of its own: a full pool must not look like a dead node.
+func (n *node) check() error {
+	ctx, cancel := context.WithTimeout(n.set.ctx, n.set.cfg.HealthTimeout)
+	defer cancel()
+	c, err := n.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.raw.Close()
+	x := newExchange(n.set)
+	x.bind(ctx)
+	defer x.unbind()
+	r := &Request{Method: "GET", Target: []byte("/"), Own: true, Fields: []wire.Field{{Name: []byte("Connection"), Value: []byte("close")}}}
+	e := x.on(c, r)
+	x.detach()
+	if e != nil {
+		return e
+	}
+	if x.head.Status >= 500 {
+		return fmt.Errorf("%w %d", errUnhealthy, x.head.Status)
+	}
+	return nil
+}
+
+// errUnhealthy reports a node that answers its health check with an error of its own.
+var errUnhealthy = errors.New("the health check was answered with status")

@@ -1,0 +1,248 @@
+package upstream
+
+import (
+	"context"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"optimist/internal/wire"
+)
+
+// conn is one connection to a node. One exchange uses it at a time.
+type conn struct {
+	node   *node
+	raw    net.Conn // the socket: closed to end everything at once, without TLS's goodbye
+	nc     net.Conn // what is read and written
+	r      wire.Reader
+	probe  *wire.Probe
+	since  time.Duration // idle since, as Set.now
+	reused bool
+}
+
+// pool is a node's connections: the idle ones, last used last, and those who wait for one.
+type pool struct {
+	sync.Mutex
+	idle    []*conn
+	open    int // idle, in use and being dialled
+	waiters []chan *conn
+	closed  bool
+}
+
+// free reports whether a request would get a connection without waiting.
+func (n *node) free() bool {
+	n.pool.Lock()
+	defer n.pool.Unlock()
+	return len(n.pool.idle) > 0 || n.pool.open < n.set.cfg.MaxConns
+}
+
+// get returns an idle connection that still seems good, else a new one; with fresh, always a new one. It waits while the
+// node has all the connections that it may have.
+func (n *node) get(ctx context.Context, fresh bool) (*conn, error) {
+	for {
+		c, dial, wait, err := n.take(fresh)
+		switch {
+		case err != nil:
+			return nil, err
+		case c != nil:
+			if n.usable(c) {
+				return c, nil
+			}
+			n.drop(c)
+			continue
+		case dial:
+			return n.open(ctx)
+		}
+		if c, err = n.wait(ctx, wait); err != nil {
+			return nil, err
+		}
+		if c != nil {
+			if !fresh && n.usable(c) {
+				return c, nil
+			}
+			_ = c.raw.Close()
+			n.conns(-1)
+		}
+		return n.open(ctx) // on the place that was given
+	}
+}
+
+// take decides under the lock: an idle connection, leave to dial, or a place in the queue.
+func (n *node) take(fresh bool) (c *conn, dial bool, wait chan *conn, err error) {
+	p := &n.pool
+	p.Lock()
+	defer p.Unlock()
+	if p.closed {
+		return nil, false, nil, ErrClosed
+	}
+	if last := len(p.idle) - 1; last >= 0 && !fresh {
+		c, p.idle[last] = p.idle[last], nil
+		p.idle = p.idle[:last]
+		return c, false, nil, nil
+	}
+	if p.open < n.set.cfg.MaxConns {
+		p.open++
+		return nil, true, nil, nil
+	}
+	if len(p.idle) > 0 { // fresh: an old one makes place
+		_ = p.idle[0].raw.Close()
+		p.idle = slices.Delete(p.idle, 0, 1)
+		n.conns(-1)
+		return nil, true, nil, nil
+	}
+	wait = make(chan *conn, 1)
+	p.waiters = append(p.waiters, wait)
+	return nil, false, wait, nil
+}
+
+// wait waits for a connection, or for the place of one (nil).
+func (n *node) wait(ctx context.Context, ch chan *conn) (*conn, error) {
+	begun := time.Now()
+	timer := time.NewTimer(n.set.cfg.AcquireTimeout)
+	defer timer.Stop()
+	var err error
+	select {
+	case c := <-ch:
+		n.waited(begun)
+		return c, nil
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-timer.C:
+		err = ErrBusy
+	case <-n.set.ctx.Done():
+		err = ErrClosed
+	}
+	n.waited(begun)
+	n.leave(ch)
+	return nil, err
+}
+
+func (n *node) waited(begun time.Time) {
+	if hook := n.set.cfg.Hooks.Waited; hook != nil {
+		hook(n.url, time.Since(begun))
+	}
+}
+
+// leave takes a waiter out of the queue and passes on what it may just have been given.
+func (n *node) leave(ch chan *conn) {
+	n.pool.Lock()
+	for i, w := range n.pool.waiters {
+		if w == ch {
+			n.pool.waiters = append(n.pool.waiters[:i], n.pool.waiters[i+1:]...)
+			n.pool.Unlock()
+			return
+		}
+	}
+	n.pool.Unlock()
+	if c := <-ch; c != nil {
+		n.put(c)
+	} else {
+		n.vacate()
+	}
+}
+
+// open dials on a place that is already counted.
+func (n *node) open(ctx context.Context) (*conn, error) {
+	c, err := n.dial(ctx)
+	if err != nil {
+		n.vacate()
+		return nil, err
+	}
+	n.conns(1)
+	return c, nil
+}
+
+func (n *node) conns(delta int) {
+	if hook := n.set.cfg.Hooks.Conns; hook != nil {
+		hook(n.url, delta)
+	}
+}
+
+// usable reports whether an idle connection may carry a request. What the peer sent meanwhile, a goodbye or an answer to
+// nothing, makes it unusable.
+func (n *node) usable(c *conn) bool {
+	c.reused = true
+	idle := n.set.now() - c.since
+	if idle >= n.set.cfg.IdleTimeout || c.r.Buffered() > 0 {
+		return false
+	}
+	if after := n.set.cfg.ProbeAfter; after >= 0 && idle >= after {
+		return c.probe.State() == wire.PeerQuiet
+	}
+	return true
+}
+
+// put gives a connection back after a complete exchange.
+func (n *node) put(c *conn) {
+	c.since = n.set.now()
+	p := &n.pool
+	p.Lock()
+	switch {
+	case p.closed:
+	case len(p.waiters) > 0:
+		p.next() <- c
+		p.Unlock()
+		return
+	case len(p.idle) < n.set.cfg.MaxIdle:
+		p.idle = append(p.idle, c)
+		p.Unlock()
+		return
+	}
+	p.Unlock()
+	n.drop(c)
+}
+
+// next takes the first waiter out of the queue.
+func (p *pool) next() chan *conn {
+	w := p.waiters[0]
+	p.waiters[0] = nil
+	p.waiters = p.waiters[1:]
+	return w
+}
+
+// drop closes a connection and gives its place to whoever waits.
+func (n *node) drop(c *conn) {
+	_ = c.raw.Close()
+	n.conns(-1)
+	n.vacate()
+}
+
+// vacate gives up the place of a connection.
+func (n *node) vacate() {
+	p := &n.pool
+	p.Lock()
+	defer p.Unlock()
+	if len(p.waiters) > 0 && !p.closed {
+		p.next() <- nil
+		return
+	}
+	p.open--
+}
+
+// prune closes the idle connections for which gone holds.
+func (n *node) prune(gone func(*conn) bool) {
+	p := &n.pool
+	p.Lock()
+	defer p.Unlock()
+	kept := p.idle[:0]
+	for _, c := range p.idle {
+		if !gone(c) {
+			kept = append(kept, c)
+			continue
+		}
+		_ = c.raw.Close()
+		p.open--
+		n.conns(-1)
+	}
+	clear(p.idle[len(kept):])
+	p.idle = kept
+}
+
+// close closes the idle connections and lets none come back.
+func (n *node) close() {
+	n.pool.Lock()
+	n.pool.closed = true
+	n.pool.Unlock()
+	n.prune(func(*conn) bool { return true })
+}

@@ -1,0 +1,129 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Set is the engine: its nodes and the connections to them. All methods are safe for concurrent use.
+type Set struct {
+	cfg       Config
+	nodes     []*node
+	turn      atomic.Uint64 // round robin
+	epoch     time.Time
+	ctx       context.Context // ends with Close
+	cancel    context.CancelFunc
+	wake      chan struct{} // tells the checker that a node was ejected
+	done      chan struct{} // the checker has ended
+	exchanges sync.Pool
+	responses sync.Pool
+}
+
+// New checks cfg, reads its files and starts the health checks. It connects to nothing itself: nodes may come up later.
+func New(cfg Config) (*Set, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := &Set{cfg: cfg, epoch: time.Now(), wake: make(chan struct{}, 1), done: make(chan struct{})}
+	tlsConfig, err := cfg.TLS.load()
+	if err != nil {
+		return nil, err
+	}
+	for i, u := range cfg.URLs {
+		n, err := newNode(s, i, u, tlsConfig)
+		if err != nil {
+			return nil, fmt.Errorf("upstream %d: %w", i+1, err)
+		}
+		s.nodes = append(s.nodes, n)
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	go s.watch()
+	return s, nil
+}
+
+// Close ends the health checks and closes idle connections. Exchanges under way go on; their connections are closed when
+// they finish. New ones fail with ErrClosed.
+func (s *Set) Close() {
+	s.cancel()
+	<-s.done
+	for _, n := range s.nodes {
+		n.close()
+	}
+}
+
+// Do sends r and collects the answer's body without its transfer coding. It goes to another node where nothing was sent,
+// and once more after a lost answer if r is Repeatable; any other failure is returned at once, as an *Error. When ctx ends
+// the connection is closed, so that the engine can stop working for nobody. Release the Response after use.
+func (s *Set) Do(ctx context.Context, r *Request) (*Response, error) {
+	x, _ := s.exchanges.Get().(*Exchange)
+	if x == nil {
+		x = newExchange(s)
+	}
+	x.bind(ctx)
+	resp, err := x.Do(r)
+	if x.unbind() {
+		s.exchanges.Put(x)
+	}
+	return resp, err
+}
+
+// NodeState is what is known of one node.
+type NodeState struct {
+	URL   string
+	Alive bool
+	// Open and Idle count connections.
+	Open, Idle int
+	// Err is why it was ejected, nil while it is alive.
+	Err error
+}
+
+// Nodes returns the state of all nodes in the order of Config.URLs.
+func (s *Set) Nodes() []NodeState {
+	states := make([]NodeState, len(s.nodes))
+	for i, n := range s.nodes {
+		states[i] = n.snapshot()
+	}
+	return states
+}
+
+// now is the time since the Set was made: monotonic, and small enough for atomics.
+func (s *Set) now() time.Duration { return time.Since(s.epoch) }
+
+// pick returns the next node that isn't among tried: in turn among those alive, one with a free connection first; if none
+// is alive, the one whose failure is longest ago. It returns nil when all were tried.
+func (s *Set) pick(tried uint64) *node {
+	var full, dead *node
+	start := int(s.turn.Add(1) % uint64(len(s.nodes)))
+	for i := range s.nodes {
+		n := s.nodes[(start+i)%len(s.nodes)]
+		switch {
+		case tried&n.bit != 0:
+		case !n.alive.Load():
+			if dead == nil || n.failedAt.Load() < dead.failedAt.Load() {
+				dead = n
+			}
+		case n.free():
+			return n
+		case full == nil:
+			full = n
+		}
+	}
+	if full != nil {
+		return full
+	}
+	return dead
+}
+
+// named returns the node of that URL.
+func (s *Set) named(url string) *node {
+	for _, n := range s.nodes {
+		if n.url == url {
+			return n
+		}
+	}
+	return nil
+}
