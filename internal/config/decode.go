@@ -23,7 +23,7 @@ type decoder struct {
 // starter is a struct whose keys don't start from their zero values.
 type starter interface{ start() }
 
-func (r *Rule) start() { *r = DefaultRule("") }
+func (r *Rule) start() { *r = newRule("") }
 
 // nodeDecoder is a type that reads more than one form.
 type nodeDecoder interface {
@@ -91,10 +91,32 @@ func (d *decoder) resolve(n ast.Node, path string) ast.Node {
 	case *ast.TagNode:
 		d.fail(n, path, "tags (%s) are not read here", n.GetToken().Value)
 		return nil
+	case *ast.MappingNode:
+		if len(n.Values) == 1 && !n.IsFlowStyle {
+			return unsplit(n.Values[0], n)
+		}
 	case *ast.MappingValueNode:
-		return ast.Mapping(n.Start, false, n)
+		return unsplit(n, ast.Mapping(n.Start, false, n))
 	}
 	return n
+}
+
+// unsplit undoes a mistake of the library's scanner: within { } it takes every colon for the end of a key, so that
+// {urls: [http://es1:9200]} holds a mapping of http://es1 to 9200. In YAML a colon after a plain word ends it only before a
+// space (YAML 1.2.2, §7.3.3). other is what to return where nothing was split.
+func unsplit(kv *ast.MappingValueNode, other ast.Node) ast.Node {
+	key, ok := kv.Key.(*ast.StringNode)
+	if !ok || key.Token.Type != token.StringType || !scalarLike(kv.Value) {
+		return other
+	}
+	colon, value := kv.Start, kv.Value.GetToken()
+	if value == nil || value.Type == token.SingleQuoteType || value.Type == token.DoubleQuoteType || value.Type == token.NullType ||
+		value.Position.Line != colon.Position.Line || value.Position.Column != colon.Position.Column+1 {
+		return other
+	}
+	whole := *key.Token
+	whole.Value += ":" + value.Value
+	return ast.String(&whole)
 }
 
 func (d *decoder) structure(n ast.Node, v reflect.Value, path string) {
@@ -151,7 +173,11 @@ func fieldOf(v reflect.Value, name string) (reflect.Value, bool) {
 func (d *decoder) list(n ast.Node, v reflect.Value, path string) {
 	seq, ok := n.(*ast.SequenceNode)
 	if !ok {
-		d.fail(n, path, "want a list, found %s; write [%s]", kindOf(n), strings.TrimSpace(tokenValue(n)))
+		hint := ""
+		if scalarLike(n) {
+			hint = fmt.Sprintf("; write [%s]", tokenValue(n))
+		}
+		d.fail(n, path, "want a list, found %s%s", kindOf(n), hint)
 		return
 	}
 	out := reflect.MakeSlice(v.Type(), len(seq.Values), len(seq.Values))
@@ -171,10 +197,11 @@ func (d *decoder) list(n ast.Node, v reflect.Value, path string) {
 }
 
 func (d *decoder) enum(n ast.Node, v reflect.Value, choices []string, path string) {
-	s, ok := d.str(n, path)
-	if !ok {
+	if !scalarLike(n) {
+		d.fail(n, path, "want one of %s; found %s", strings.Join(choices, ", "), kindOf(n))
 		return
 	}
+	s := scalarText(n)
 	for _, c := range choices {
 		if s == c {
 			v.SetString(s)
@@ -205,14 +232,12 @@ func (d *decoder) text(n ast.Node, u encoding.TextUnmarshaler, path string) {
 }
 
 func (d *decoder) str(n ast.Node, path string) (string, bool) {
-	switch n := n.(type) {
-	case *ast.StringNode:
-		return n.Value, true
-	case *ast.LiteralNode:
-		return n.Value.Value, true
+	switch n.(type) {
+	case *ast.StringNode, *ast.LiteralNode:
+		return scalarText(n), true
 	}
-	if scalarLike(n) {
-		d.fail(n, path, "want text, found %s; write it in quotes: %q", kindOf(n), tokenValue(n))
+	if text, ok := n.(ast.ScalarNode); ok {
+		d.fail(n, path, "want text, found %s; if it is meant as text, write it in quotes: %q", kindOf(n), tokenValue(text))
 	} else {
 		d.fail(n, path, "want text, found %s", kindOf(n))
 	}
@@ -246,6 +271,17 @@ func keyName(k ast.MapKeyNode) string {
 func scalarLike(n ast.Node) bool {
 	_, ok := n.(ast.ScalarNode)
 	return ok
+}
+
+// scalarText is a scalar as it was written, without quotes.
+func scalarText(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.StringNode:
+		return n.Value
+	case *ast.LiteralNode:
+		return n.Value.Value
+	}
+	return tokenValue(n)
 }
 
 func tokenValue(n ast.Node) string {

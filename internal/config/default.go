@@ -4,6 +4,15 @@ import "time"
 
 // Default is the configuration of an empty file.
 func Default() *Config {
+	c := start()
+	for i := range c.Rules {
+		c.Rules[i].fill()
+	}
+	return c
+}
+
+// start is what a file is read over.
+func start() *Config {
 	return &Config{
 		Version: 1,
 		Listen:  "127.0.0.1:9280",
@@ -35,12 +44,12 @@ func Default() *Config {
 		},
 		Drain: Drain{Delay: Duration(time.Second)},
 		Log:   Log{Format: LogText, Level: LevelInfo},
-		Rules: []Rule{DefaultRule("default")},
+		Rules: []Rule{newRule("default")},
 	}
 }
 
-// DefaultRule is the rule of a configuration without rules, and what the keys of every rule start from.
-func DefaultRule(name string) Rule {
+// newRule is the rule of a configuration without rules, and what the keys of every rule start from.
+func newRule(name string) Rule {
 	return Rule{
 		Name: name,
 		Match: Match{
@@ -65,6 +74,23 @@ func DefaultRule(name string) Rule {
 		},
 		RetryOnConflict: 3,
 		Priority:        PriorityForeground,
+	}
+}
+
+// fill puts in what follows from other keys, so that what is in force can be read off.
+func (r *Rule) fill() {
+	if r.Mode == "" {
+		r.Mode = ModeGuard
+	}
+	if len(r.Match.Index) == 0 {
+		r.Match.Index, r.Match.byDefault = DefaultIndices(), true
+	}
+	if r.OnDeleteConflict == "" {
+		// who wants conflicts refused, or the stored value to win, doesn't want it deleted
+		r.OnDeleteConflict = DeleteSent
+		if r.OnConflict == ConflictFail || r.Merge.Default != MergeSent {
+			r.OnDeleteConflict = DeleteFail
+		}
 	}
 }
 

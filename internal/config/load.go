@@ -42,14 +42,14 @@ func Load(name string, o Overrides) (*Config, error) {
 // messages, and its folder is what relative file names in it start from. The error, if any, is a Problems; with no error,
 // Warnings tells what else was found.
 func Parse(name string, data []byte, o Overrides) (*Config, error) {
-	cfg := Default()
+	cfg := start()
 	cfg.file = name
 	cfg.source = strings.Split(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n")
 	cfg.at, cfg.flags = map[string]Pos{}, map[string]string{}
 	d := &decoder{cfg: cfg, anchors: map[string]ast.Node{}}
 	d.file(data)
 	if len(cfg.Rules) == 0 {
-		cfg.Rules = []Rule{DefaultRule("default")}
+		cfg.Rules = []Rule{newRule("default")}
 	}
 	problems := append(d.problems, cfg.override(o)...)
 	problems = append(problems, cfg.validate(problems)...)
@@ -59,6 +59,9 @@ func Parse(name string, data []byte, o Overrides) (*Config, error) {
 	}
 	cfg.warnings = problems
 	cfg.resolveFiles()
+	for i := range cfg.Rules {
+		cfg.Rules[i].fill()
+	}
 	return cfg, nil
 }
 
@@ -74,7 +77,11 @@ func (d *decoder) file(data []byte) {
 	if err != nil {
 		var syntax *yaml.SyntaxError
 		if errors.As(err, &syntax) {
-			d.failAt(place(syntax.Token), "", "%s", syntax.Message)
+			message := syntax.Message
+			if strings.Contains(message, "'\t'") {
+				message = "a tab can't indent here; YAML wants spaces"
+			}
+			d.failAt(place(syntax.Token), "", "%s", message)
 			return
 		}
 		d.failAt(Pos{}, "", "this is no YAML: %s", err)

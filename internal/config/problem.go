@@ -131,11 +131,16 @@ func (c *Config) Warn(key, format string, args ...any) Problem {
 	return c.problem(Warning, key, format, args...)
 }
 
+// line is a line of the file, for showing, unless it may hold a password: what is shown may end up in a log.
 func (c *Config) line(n int) string {
 	if n < 1 || n > len(c.source) {
 		return ""
 	}
-	return c.source[n-1]
+	line := c.source[n-1]
+	if _, rest, ok := strings.Cut(line, "://"); ok && strings.Contains(rest, "@") {
+		return ""
+	}
+	return line
 }
 
 // parent cuts the last step off a key's path: rules[0].base → rules[0] → rules → "".

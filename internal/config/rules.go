@@ -56,7 +56,13 @@ type Match struct {
 
 	// Ops are index, create, update, delete; single or in a bulk. Default: all.
 	Ops []Op `json:"ops"`
+
+	byDefault bool // the file names no index
 }
+
+// ByDefault reports whether the rule names no index of its own, so that Index is the default. Such a rule leaves data streams
+// alone, which only the engine can tell.
+func (m *Match) ByDefault() bool { return m.byDefault }
 
 // Base says from what a client's change is counted, and what happens where that isn't known.
 type Base struct {

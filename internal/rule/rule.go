@@ -146,14 +146,14 @@ func compile(n int, c *config.Rule) (*Rule, error) {
 		Name:             c.Name,
 		N:                n,
 		Mode:             ModeOf(c.Mode),
-		AnyIndex:         len(c.Match.Index) == 0,
+		AnyIndex:         c.Match.ByDefault(),
 		Explicit:         pick(c.Base.Explicit, config.ExplicitMerge, ExplicitMerge),
 		Lost:             pick(c.Base.Lost, config.LostReject, LostReject),
 		Ambiguous:        pick(c.Base.Ambiguous, config.AmbiguousFail, AmbiguousFail),
 		Pipeline:         pick(c.Pipeline, config.PipelineRerun, PipelineRerun),
 		OnConflict:       pick(c.OnConflict, config.ConflictFail, ConflictFail),
 		OnMissing:        pick(c.OnMissing, config.MissingRecreate, MissingRecreate),
-		OnDeleteConflict: onDelete(c),
+		OnDeleteConflict: pick(c.OnDeleteConflict, config.DeleteFail, DeleteFail),
 		Merger:           merger,
 		Priority:         pick(c.Priority, config.PriorityBackground, Background),
 		HasStrategies:    len(c.Merge.Paths) > 0 || c.Merge.Default != config.MergeSent,
@@ -203,19 +203,4 @@ func pick[W comparable, V any](said, word W, value V) V {
 	}
 	var first V
 	return first
-}
-
-// onDelete is on_delete_conflict, or what follows from the rest of the rule: whoever wants conflicts refused, or the stored
-// value to win, doesn't want it deleted.
-func onDelete(c *config.Rule) OnDeleteConflict {
-	switch c.OnDeleteConflict {
-	case config.DeleteSent:
-		return DeleteSent
-	case config.DeleteFail:
-		return DeleteFail
-	}
-	if c.OnConflict == config.ConflictFail || c.Merge.Default != config.MergeSent {
-		return DeleteFail
-	}
-	return DeleteSent
 }

@@ -28,23 +28,15 @@ type matcher struct {
 }
 
 func newMatcher(c *config.Rule) matcher {
-	names := c.Match.Index
-	if len(names) == 0 {
-		names = config.DefaultIndices()
-	}
 	var m matcher
-	for _, name := range names {
+	for _, name := range c.Match.Index {
 		if rest, out := strings.CutPrefix(name, "-"); out {
 			m.out = append(m.out, pattern(rest))
 		} else {
 			m.in = append(m.in, pattern(name))
 		}
 	}
-	ops := c.Match.Ops
-	if len(ops) == 0 {
-		ops = config.DefaultRule("").Match.Ops
-	}
-	for _, op := range ops {
+	for _, op := range c.Match.Ops {
 		switch op {
 		case config.OpIndex:
 			m.kinds |= kindsOf(api.Index, api.IndexAuto)

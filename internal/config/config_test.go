@@ -1,0 +1,210 @@
+package config
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares got with a file, or writes it.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("%s (-want +got); if the change is meant: go test ./internal/config -update\n%s", name, d)
+	}
+}
+
+func fixtures(t *testing.T, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+	}
+	return files
+}
+
+// TestEveryMistakeIsToldWithItsPlace: each bad file has its messages beside it.
+func TestEveryMistakeIsToldWithItsPlace(t *testing.T) {
+	for _, file := range fixtures(t, "testdata/bad/*.yaml") {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = Parse(filepath.Base(file), data, Overrides{})
+			var problems Problems
+			if !errors.As(err, &problems) {
+				t.Fatalf("got %v, want problems", err)
+			}
+			var b strings.Builder
+			for _, p := range problems {
+				b.WriteString(p.String() + "\n" + p.Excerpt())
+			}
+			golden(t, strings.TrimSuffix(file, ".yaml")+".txt", b.String())
+			if messages := problems.Error(); strings.Contains(messages, "secret") {
+				t.Error("a password is in the message")
+			}
+		})
+	}
+}
+
+// TestGoodFilesSayWhatIsInForce: each good file has its whole configuration beside it, with what was warned of.
+func TestGoodFilesSayWhatIsInForce(t *testing.T) {
+	for _, file := range fixtures(t, "testdata/good/*.yaml") {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			cfg, err := Load(file, Overrides{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := cfg.JSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var b strings.Builder
+			for _, w := range cfg.Warnings() {
+				b.WriteString(filepath.ToSlash(w.String()) + "\n" + w.Excerpt())
+			}
+			golden(t, strings.TrimSuffix(file, ".yaml")+".json", b.String()+string(text)+"\n")
+		})
+	}
+}
+
+func TestFlagsWinOverTheFile(t *testing.T) {
+	file := []byte("listen: :1\nadmin: :2\nmode: observe\nupstream: {urls: [http://a:1]}\nlog: {format: json, level: error}\n")
+	cfg, err := Parse("f.yaml", file, Overrides{Listen: ":3", Admin: ":4", Mode: "off", LogFormat: "text", LogLevel: "debug",
+		Upstream: []string{"http://b:1", "http://c:1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []string{cfg.Listen, cfg.Admin, string(cfg.Mode), strings.Join(cfg.Upstream.URLs, " "), string(cfg.Log.Format), string(cfg.Log.Level)}
+	if d := cmp.Diff([]string{":3", ":4", "off", "http://b:1 http://c:1", "text", "debug"}, got); d != "" {
+		t.Error(d)
+	}
+	cfg, err = Parse("f.yaml", file, Overrides{})
+	if err != nil || cfg.Listen != ":1" || cfg.Mode != ModeObserve {
+		t.Errorf("without flags the file's values are not there: %v %v", cfg, err)
+	}
+}
+
+func TestMistakesInFlagsNameTheFlag(t *testing.T) {
+	_, err := Parse("f.yaml", []byte("listen: :1\n"), Overrides{Listen: "x", Mode: "gaurd", LogLevel: "loud", Upstream: []string{"es:9200"}})
+	want := `--mode (or OPTIMIST_MODE): mode: "gaurd" is not one of guard, observe, off; did you mean "guard"?
+--log-level (or OPTIMIST_LOG_LEVEL): log.level: "loud" is not one of debug, info, warn, error
+--listen (or OPTIMIST_LISTEN): listen: "x" is no address; write host and port, as in 127.0.0.1:9280 or :9280
+--upstream (or OPTIMIST_UPSTREAM): upstream.urls[0]: "es:9200" is no URL of a node; write it as in http://127.0.0.1:9200 or https://es1:9200`
+	if err == nil {
+		t.Fatal("no error")
+	}
+	if d := cmp.Diff(want, err.Error()); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestFileNamesAreRelativeToTheFile(t *testing.T) {
+	cfg, err := Load("testdata/good/full.yaml", Overrides{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tls := cfg.Upstream.TLS
+	got := []string{filepath.ToSlash(tls.CAFile), tls.CertFile, filepath.ToSlash(cfg.Upstream.Auth.APIKeyFile)}
+	if d := cmp.Diff([]string{"testdata/good/ca.pem", "/etc/optimist/client.pem", "testdata/good/key"}, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestAMissingFileIsTheSystemsError(t *testing.T) {
+	if _, err := Load("testdata/none.yaml", Overrides{}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestDurationsAreTheEngines(t *testing.T) {
+	for text, want := range map[string]time.Duration{"0": 0, "500ms": 500 * time.Millisecond, "30s": 30 * time.Second, "5m": 5 * time.Minute,
+		"2h": 2 * time.Hour, "1d": 24 * time.Hour, "7micros": 7 * time.Microsecond, "9nanos": 9} {
+		d, err := ParseDuration(text)
+		if err != nil || d.Std() != want {
+			t.Errorf("%s: %v, %v", text, d, err)
+		}
+		if again, err := ParseDuration(d.String()); err != nil || again != d {
+			t.Errorf("%s is written %s, which is %v, %v", text, d, again, err)
+		}
+	}
+	for _, text := range []string{"", "s", "5", "-1s", "1.5s", "1m30s", "1 s", "1S", "9223372036854775807d"} {
+		if d, err := ParseDuration(text); err == nil {
+			t.Errorf("%q is %v", text, d)
+		}
+	}
+}
+
+func TestSizesAreExact(t *testing.T) {
+	for text, want := range map[string]int64{"0": 0, "1b": 1, "64KiB": 65536, "64kb": 65536, "1MiB": 1 << 20, "3GiB": 3 << 30, "1tb": 1 << 40} {
+		s, err := ParseSize(text)
+		if err != nil || s.Bytes() != want {
+			t.Errorf("%s: %v, %v", text, s, err)
+		}
+		if again, err := ParseSize(s.String()); err != nil || again != s {
+			t.Errorf("%s is written %s, which is %v, %v", text, s, again, err)
+		}
+	}
+	for _, text := range []string{"", "1", "KiB", "-1KiB", "1.5GiB", "9223372036854775807TiB", "1XB"} {
+		if s, err := ParseSize(text); err == nil {
+			t.Errorf("%q is %v", text, s)
+		}
+	}
+}
+
+func TestNearestIsWhatWasProbablyMeant(t *testing.T) {
+	words := []string{"guard", "observe", "off"}
+	for word, want := range map[string]string{"gaurd": "guard", "Guard": "guard", "obsreve": "observe", "of": "off", "on": "", "disabled": ""} {
+		if got := nearest(word, words); got != want {
+			t.Errorf("%s: got %q, want %q", word, got, want)
+		}
+	}
+}
+
+// FuzzParse: no file makes the reader panic, and what it takes can be told as JSON.
+func FuzzParse(f *testing.F) {
+	for _, pattern := range []string{"testdata/bad/*.yaml", "testdata/good/*.yaml"} {
+		files, _ := filepath.Glob(pattern)
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		cfg, err := Parse("fuzz.yaml", data, Overrides{})
+		if err != nil {
+			var problems Problems
+			if !errors.As(err, &problems) || !problems.failed() {
+				t.Fatalf("an error that isn't a problem: %v", err)
+			}
+			for _, p := range problems {
+				_ = p.String() + p.Excerpt()
+			}
+			return
+		}
+		if _, err := cfg.JSON(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
