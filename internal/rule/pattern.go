@@ -55,17 +55,24 @@ func (p pattern) meets(q pattern) bool {
 // dot reports whether only names with a leading dot are taken.
 func dot(p pattern) bool { return len(p) > 0 && p[0] == '.' }
 
-// globsMeet walks two globs together. Names are at most 255 bytes and this runs at load only, so plain recursion will do.
+// globsMeet reports whether some text is taken by both globs. Row i, column j of the table says whether the rest of a from i
+// on and the rest of b from j on meet; it is filled from the ends, so that many stars cost no more than a table.
 func globsMeet(a, b string) bool {
-	switch {
-	case a == "" && b == "":
-		return true
-	case a != "" && a[0] == '*':
-		return globsMeet(a[1:], b) || b != "" && globsMeet(a, b[1:])
-	case b != "" && b[0] == '*':
-		return globsMeet(b, a)
-	case a == "" || b == "" || a[0] != b[0]:
-		return false
+	next, row := make([]bool, len(b)+1), make([]bool, len(b)+1)
+	for i := len(a); i >= 0; i-- {
+		for j := len(b); j >= 0; j-- {
+			switch {
+			case i == len(a) && j == len(b):
+				row[j] = true
+			case i < len(a) && a[i] == '*':
+				row[j] = next[j] || j < len(b) && row[j+1]
+			case j < len(b) && b[j] == '*':
+				row[j] = row[j+1] || i < len(a) && next[j]
+			default:
+				row[j] = i < len(a) && j < len(b) && a[i] == b[j] && next[j+1]
+			}
+		}
+		next, row = row, next
 	}
-	return globsMeet(a[1:], b[1:])
+	return next[0]
 }

@@ -11,6 +11,9 @@ import (
 // kinds is a set of api.Kind.
 type kinds uint32
 
+// writes are what match.ops can name.
+const writes = kinds(1<<api.Index | 1<<api.IndexAuto | 1<<api.Create | 1<<api.Update | 1<<api.Delete)
+
 func kindsOf(list ...api.Kind) kinds {
 	var k kinds
 	for _, one := range list {

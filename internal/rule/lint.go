@@ -1,0 +1,95 @@
+package rule
+
+import (
+	"strconv"
+	"strings"
+
+	"optimist/internal/config"
+)
+
+// Lint finds what is probably not meant in rules that are each right by themselves: rules that can't be reached, because
+// earlier ones take all that they would, or nothing at all. It errs on the side of silence: an index that is taken by no single
+// earlier pattern, but by several together, isn't found.
+func Lint(c *config.Config) []config.Problem {
+	if c.DefaultRules() {
+		return nil
+	}
+	matchers := make([]matcher, len(c.Rules))
+	for i := range c.Rules {
+		matchers[i] = newMatcher(&c.Rules[i])
+	}
+	var problems []config.Problem
+	for i := range c.Rules {
+		key := "rules[" + strconv.Itoa(i) + "]"
+		hidden := hiddenPatterns(c, matchers, i)
+		if len(hidden) > 0 && len(hidden) == len(matchers[i].in) {
+			problems = append(problems, c.Warn(key, "rule %s is never reached: rule %s above takes all that it would (the first that matches wins)",
+				c.Rules[i].Name, hidden[0].by))
+			continue
+		}
+		for _, h := range hidden {
+			problems = append(problems, c.Warn(key+".match.index["+strconv.Itoa(indexOf(&c.Rules[i], h.n))+"]",
+				"%q never gets here: rule %s above takes it", string(matchers[i].in[h.n]), h.by))
+		}
+	}
+	return problems
+}
+
+// hidden is a pattern that never takes anything, and the rule that takes all of it before.
+type hidden struct {
+	n  int // of the rule's patterns that take in
+	by string
+}
+
+func hiddenPatterns(c *config.Config, matchers []matcher, i int) []hidden {
+	var found []hidden
+	for n, p := range matchers[i].in {
+		if by := coveredBy(c, matchers, i, p); by != "" {
+			found = append(found, hidden{n, by})
+		}
+	}
+	return found
+}
+
+// indexOf is the place in match.index of a rule's n-th pattern that takes in.
+func indexOf(r *config.Rule, n int) int {
+	for i, name := range r.Match.Index {
+		if strings.HasPrefix(name, "-") {
+			continue
+		}
+		if n == 0 {
+			return i
+		}
+		n--
+	}
+	return 0
+}
+
+// coveredBy is the name of a rule before i that takes every write to p's names that rule i would take, or "".
+func coveredBy(c *config.Config, matchers []matcher, i int, p pattern) string {
+	for j := range i {
+		if matchers[i].kinds&writes&^matchers[j].kinds == 0 && matchers[j].takesAll(p, matchers[i].out) {
+			return c.Rules[j].Name
+		}
+	}
+	return ""
+}
+
+// takesAll reports whether every name of p, but for those that except takes out, is taken by m.
+func (m *matcher) takesAll(p pattern, except []pattern) bool {
+	for _, out := range m.out {
+		if out.meets(p) && !covered(out, except) {
+			return false
+		}
+	}
+	return covered(p, m.in)
+}
+
+func covered(p pattern, by []pattern) bool {
+	for _, q := range by {
+		if q.covers(p) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,260 @@
+package rule
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"optimist/internal/api"
+	"optimist/internal/config"
+)
+
+// compiled reads a configuration and compiles its rules.
+func compiled(t testing.TB, yaml string) (*config.Config, *Set) {
+	t.Helper()
+	c, err := config.Parse("t.yaml", []byte(yaml), config.Overrides{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Compile(c.Rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, s
+}
+
+func name(r *Rule) string {
+	if r == nil {
+		return ""
+	}
+	return r.Name
+}
+
+func TestWithNoRulesOneTakesWhatCanBeGuarded(t *testing.T) {
+	_, s := compiled(t, "")
+	for index, want := range map[string]string{
+		"shop": "default", "logstash": "default", "optimistic": "default", "a.b": "default", "log-2026": "default",
+		".kibana_1": "", ".ds-logs-x": "", "logs-nginx": "", "metrics-cpu": "", "traces-apm": "", "optimist-locks": "", "optimist-dead-letters": "",
+	} {
+		if got := name(s.Match(index, api.Index)); got != want {
+			t.Errorf("%s is taken by %q, want %q", index, got, want)
+		}
+	}
+	if r := s.Match("shop", api.Delete); !r.AnyIndex || !r.IfMatch || !r.Session || r.RetryOnConflict != 3 || r.Merger == nil || r.HasStrategies {
+		t.Errorf("the built-in rule is %+v", r)
+	}
+}
+
+func TestTheFirstRuleThatMatchesWins(t *testing.T) {
+	_, s := compiled(t, `
+rules:
+  - {name: deletes, match: {index: ["orders-*"], ops: [delete]}, base: {reads: []}}
+  - {name: orders, match: {index: ["orders-*", "-orders-old-*", shop], ops: [index, delete]}, base: {reads: [search]}}
+  - {name: hidden, match: {index: [".app-*"]}}
+  - {name: rest, base: {reads: [get]}}
+`)
+	for _, c := range []struct {
+		index string
+		kind  api.Kind
+		want  string
+	}{
+		{"orders-1", api.Delete, "deletes"},
+		{"orders-1", api.Index, "orders"},
+		{"orders-1", api.IndexAuto, "orders"},
+		{"orders-1", api.Create, "rest"},
+		{"orders-1", api.Update, "rest"},
+		{"orders-old-1", api.Index, "rest"},
+		{"orders-old-1", api.Delete, "deletes"},
+		{"shop", api.Delete, "orders"},
+		{".app-1", api.Index, "hidden"},
+		{".other", api.Index, ""},
+		{"logs-x", api.Index, ""},
+		// reads: the first rule of the index that watches them
+		{"orders-1", api.Search, "orders"},
+		{"orders-1", api.Get, "rest"},
+		{"orders-1", api.Source, "rest"},
+		{"orders-1", api.Mget, ""},
+		{".app-1", api.Mget, "hidden"},
+		{"other", api.Search, ""},
+		{"orders-1", api.Bulk, ""},
+		{"orders-1", api.Other, ""},
+	} {
+		if got := name(s.Match(c.index, c.kind)); got != c.want {
+			t.Errorf("%s of %s is taken by %q, want %q", c.kind, c.index, got, c.want)
+		}
+	}
+	if !s.Takes(api.Search) || s.Takes(api.Bulk) {
+		t.Error("Takes is wrong")
+	}
+}
+
+func TestEveryKeyReachesItsRule(t *testing.T) {
+	_, s := compiled(t, `
+rules:
+  - name: all
+    match: {index: [a]}
+    mode: observe
+    base: {from: [session], explicit: merge, unknown: fetch, lost: reject, ambiguous: fail}
+    merge: {default: current, paths: {/a: sum, /l: {by_key: id}}}
+    pipeline: rerun
+    on_conflict: merge
+    on_missing: recreate
+    retry: {max_attempts: 5, max_elapsed: 3s, backoff: {base_interval: 10ms, max_interval: 1s}}
+    retry_on_conflict: 7
+    priority: background
+  - {name: fails, match: {index: [b]}, base: {unknown: reject, from: [if_match]}, on_conflict: fail}
+  - {name: deletes, match: {index: [c]}, on_conflict: fail, on_delete_conflict: sent}
+`)
+	got := *s.All()[0]
+	got.Merger, got.match = nil, matcher{}
+	want := Rule{Name: "all", Mode: Observe, Session: true, Explicit: ExplicitMerge, Unknown: UnknownFetch, Lost: LostReject,
+		Ambiguous: AmbiguousFail, Pipeline: PipelineRerun, OnMissing: MissingRecreate, OnDeleteConflict: DeleteFail, Priority: Background,
+		HasStrategies: true, RetryOnConflict: 7,
+		Retry: Retry{MaxAttempts: 5, MaxElapsed: 3 * time.Second, BaseInterval: 10 * time.Millisecond, MaxInterval: time.Second}}
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(Rule{}, matcher{})); d != "" {
+		t.Error(d)
+	}
+	if r := s.All()[1]; r.Unknown != UnknownReject || !r.IfMatch || r.Session || r.OnConflict != ConflictFail || r.OnDeleteConflict != DeleteFail || r.N != 1 {
+		t.Errorf("fails is %+v", r)
+	}
+	if r := s.All()[2]; r.OnDeleteConflict != DeleteSent {
+		t.Errorf("what is said of deletes isn't what counts: %+v", r)
+	}
+}
+
+func TestPatternsMatchAsTheEngines(t *testing.T) {
+	for _, c := range []struct {
+		p, name string
+		want    bool
+	}{
+		{"a", "a", true}, {"a", "ab", false}, {"a*", "a", true}, {"a*", "abc", true}, {"*", "", true}, {"*", "x", true}, {"*a", "ba", true},
+		{"*a", "ab", false}, {"a*b*c", "a-b-b-c", true}, {"a*b*c", "abcd", false}, {"*ab*", "aab", true}, {"**", "x", true},
+		{"*", ".x", false}, {".*", ".x", true}, {"*x", ".x", false}, {"", "", true}, {"", "a", false}, {"a*a", "a", false},
+	} {
+		if got := pattern(c.p).matches(c.name); got != c.want {
+			t.Errorf("%q matches %q: %v", c.p, c.name, got)
+		}
+	}
+}
+
+// TestCoverAndMeetAgreeWithNames: what is said about all names of two patterns holds for each name that is tried.
+func TestCoverAndMeetAgreeWithNames(t *testing.T) {
+	glob := rapid.StringMatching(`[.]?[ab*]{0,5}`)
+	word := rapid.StringMatching(`[.]?[ab]{0,6}`)
+	rapid.Check(t, func(t *rapid.T) {
+		p, q := pattern(glob.Draw(t, "p")), pattern(glob.Draw(t, "q"))
+		n := word.Draw(t, "name")
+		inP, inQ := p.matches(n), q.matches(n)
+		if inP && inQ && !p.meets(q) {
+			t.Fatalf("%q is in both %q and %q, which are said not to meet", n, p, q)
+		}
+		if inQ && !inP && p.covers(q) {
+			t.Fatalf("%q is in %q and not in %q, which is said to cover it", n, q, p)
+		}
+		if p.meets(q) != q.meets(p) {
+			t.Fatalf("%q and %q don't meet from both sides", p, q)
+		}
+	})
+}
+
+func TestRulesThatNobodyReachesAreTold(t *testing.T) {
+	c, _ := compiled(t, `rules:
+  - name: part
+    match: {index: ["a*", "-ab*"], ops: [index, delete]}
+  - name: inside
+    match: {index: [ac], ops: [index]}
+  - name: excluded
+    match: {index: [abc], ops: [index]}
+  - name: otherops
+    match: {index: [ac], ops: [update]}
+  - name: half
+    match: {index: [x, ac, "-q"], ops: [index]}
+  - name: rest
+    match: {index: ["*"]}
+  - name: dotted
+    match: {index: [".x"]}
+  - name: never
+    match: {index: ["orders-*", shop]}
+  - name: again
+`)
+	var lines []string
+	for _, p := range Lint(c) {
+		lines = append(lines, p.String())
+	}
+	want := []string{
+		`t.yaml:4:5: warning: rules[1]: rule inside is never reached: rule part above takes all that it would (the first that matches wins)`,
+		`t.yaml:11:24: warning: rules[4].match.index[1]: "ac" never gets here: rule part above takes it`,
+		`t.yaml:16:5: warning: rules[7]: rule never is never reached: rule rest above takes all that it would (the first that matches wins)`,
+		`t.yaml:18:5: warning: rules[8]: rule again is never reached: rule rest above takes all that it would (the first that matches wins)`,
+	}
+	if d := cmp.Diff(strings.Join(want, "\n"), strings.Join(lines, "\n")); d != "" {
+		t.Error(d)
+	}
+	if c, _ := compiled(t, ""); len(Lint(c)) != 0 {
+		t.Error("the built-in rule is judged")
+	}
+}
+
+func TestModesNarrowEachOther(t *testing.T) {
+	_, s := compiled(t, "rules: [{name: g}, {name: o, mode: observe}, {name: x, mode: 'off'}]")
+	w := NewSwitch(Guard, s)
+	for _, whole := range []Mode{Guard, Observe, Off} {
+		w.SetMode(whole)
+		for _, r := range s.All() {
+			if got := w.Effective(r); got != min(whole, r.Mode) {
+				t.Errorf("%s and %s are %s", whole, r.Mode, got)
+			}
+		}
+	}
+	if w.Effective(nil) != Off {
+		t.Error("what no rule takes is guarded")
+	}
+	for _, m := range []Mode{Guard, Observe, Off} {
+		if again, ok := ParseMode(m.String()); !ok || again != m {
+			t.Errorf("%s is read as %s", m, again)
+		}
+	}
+	if _, ok := ParseMode("on"); ok {
+		t.Error("on is a mode")
+	}
+}
+
+func TestRulesChangeWhileOthersRead(t *testing.T) {
+	_, a := compiled(t, "rules: [{name: a}]")
+	_, b := compiled(t, "rules: [{name: b}]")
+	w := NewSwitch(Guard, a)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 1000 {
+				if n := name(w.Rules().Match("x", api.Index)); n != "a" && n != "b" {
+					t.Errorf("got rule %q", n)
+					return
+				}
+			}
+		})
+	}
+	for i := range 1000 {
+		w.SetRules([]*Set{a, b}[i%2])
+		w.SetMode(Mode(i % 3))
+	}
+	wg.Wait()
+}
+
+func TestMatchingAllocatesNothing(t *testing.T) {
+	_, s := compiled(t, "rules: [{name: a, match: {index: ['a-*-b*', '-a-x*']}}, {name: b}]")
+	if n := testing.AllocsPerRun(100, func() { s.Match("orders-2026", api.Index) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkMatchBuiltInRule(b *testing.B) {
+	_, s := compiled(b, "")
+	for b.Loop() {
+		s.Match("orders-2026.08", api.Index)
+	}
+}
