@@ -41,6 +41,14 @@ func (b *Batch[M]) Wrote(scope string, rev doc.Revision) {
 	b.lane.last, b.lane.scope, b.lane.at, b.lane.epoch = rev, scope, b.lanes.now(), b.epoch
 }
 
+// Waited reports whether changes wait for the batch to end, for whom it is worth remembering what it wrote.
+func (b *Batch[M]) Waited() bool {
+	s := b.lanes.slot(b.lane.ref)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return b.lane.foreground.first != nil || b.lane.background.first != nil
+}
+
 // Forget drops what the lane remembers: after a conflict, an unknown outcome, or a delete.
 func (b *Batch[M]) Forget() { b.lane.last = doc.Revision{} }
 

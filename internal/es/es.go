@@ -1,0 +1,167 @@
+// Package es asks the engine what optimist itself needs to know: the current revision of a document, what an index is, and whether a
+// client's view of it is whole.
+//
+// It never writes a client's document and never tries anything twice; every call is one exchange on the caller's behalf.
+package es
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/api"
+	"optimist/internal/doc"
+	"optimist/internal/upstream"
+	"optimist/internal/wire"
+)
+
+var (
+	// ErrForbidden reports that the caller may not do this: 401 or 403.
+	ErrForbidden = errors.New("the engine refused the credentials")
+
+	// ErrNoIndex reports that there is no such index. Nothing is known of it.
+	ErrNoIndex = errors.New("no such index")
+
+	// ErrNoSource reports a document whose _source the engine doesn't give whole: it can't be merged.
+	ErrNoSource = errors.New("the document has no _source")
+)
+
+// StatusError reports an answer of the engine that isn't what was asked for.
+type StatusError struct {
+	Status int
+	Body   []byte
+}
+
+// Error names the status and the start of the body.
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("the engine answered %d: %.200s", e.Status, e.Body)
+}
+
+// Doer sends one request to the engine and gives its whole answer, or says how far it came.
+type Doer interface {
+	Do(ctx context.Context, r *upstream.Request) (*upstream.Response, error)
+}
+
+// Caller is on whose behalf a call is made: the request fields that carry the client's credentials, or optimist's own.
+type Caller struct {
+	Fields []wire.Field
+	Own    bool
+}
+
+// Client makes the calls. It is safe for concurrent use.
+type Client struct{ Upstream Doer }
+
+// Document says where a document is: names decoded. Type is the mapping type of a typed path (Elasticsearch 6), else empty.
+type Document struct {
+	doc.Ref
+	Type string
+}
+
+// Fetch reads the document's current revision in real time, that is from the primary's or a replica's live version, not from the last
+// refresh. The revision's source is the caller's own. Errors: doc.ErrMissing, ErrNoSource, ErrForbidden, *StatusError, and those
+// of the upstream.
+func (c *Client) Fetch(ctx context.Context, who Caller, d Document) (doc.Revision, error) {
+	req := esapi.GetRequest{Index: segment(d.Index), DocumentID: segment(d.ID), Routing: d.Routing, Source: []string{"true"}}
+	status, body, err := c.do(ctx, who, req)
+	if err != nil {
+		return doc.Revision{}, err
+	}
+	found := gjson.GetBytes(body, "found")
+	switch {
+	case status == http.StatusNotFound && found.Exists():
+		return doc.Revision{}, doc.ErrMissing
+	case status != http.StatusOK:
+		return doc.Revision{}, failure(status, body)
+	}
+	rev, ok := Revision(body)
+	if !ok || rev.Source == nil {
+		return doc.Revision{}, ErrNoSource
+	}
+	return rev, nil
+}
+
+// Revision takes the revision out of the engine's JSON for one document: an answer to a get, an item of a multi-get, a search hit. ok is
+// false where there are no numbers. Source is nil where there is no _source, and points into body.
+func Revision(body []byte) (rev doc.Revision, ok bool) {
+	root := gjson.ParseBytes(body)
+	if !root.IsObject() {
+		return rev, false
+	}
+	var seq, term bool
+	root.ForEach(func(k, v gjson.Result) bool {
+		switch k.Str {
+		case "_seq_no":
+			rev.SeqNo, seq = v.Int(), v.Type == gjson.Number
+		case "_primary_term":
+			rev.PrimaryTerm, term = v.Int(), v.Type == gjson.Number
+		case "_version":
+			rev.Version = v.Int()
+		case "_source":
+			if v.IsObject() {
+				rev.Source = body[v.Index : v.Index+len(v.Raw)]
+			}
+		}
+		return true
+	})
+	return rev, seq && term
+}
+
+func segment(name string) string { return string(api.AppendSegment(nil, name)) }
+
+// do sends a request of the library's over our own upstream, and reads the answer.
+func (c *Client) do(ctx context.Context, who Caller, req esapi.Request) (status int, body []byte, err error) {
+	res, err := req.Do(ctx, transport{c.Upstream, who})
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err = io.ReadAll(res.Body)
+	return res.StatusCode, body, err
+}
+
+// transport lets the library's requests travel over our upstream: our connections, our node choice, no retries.
+type transport struct {
+	up  Doer
+	who Caller
+}
+
+// Perform sends one request. The answer's body is a copy.
+func (t transport) Perform(req *http.Request) (*http.Response, error) {
+	r := upstream.Request{
+		Method:     req.Method,
+		Target:     []byte(req.URL.RequestURI()),
+		Fields:     append([]wire.Field{{Name: []byte("Accept"), Value: []byte("application/json")}}, t.who.Fields...),
+		Own:        t.who.Own,
+		Repeatable: req.Method == http.MethodGet || req.Method == http.MethodHead,
+	}
+	if req.Body != nil {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			return nil, err
+		}
+		r.Body = body
+		r.Fields = append(r.Fields, wire.Field{Name: []byte("Content-Type"), Value: []byte("application/json")})
+	}
+	res, err := t.up.Do(req.Context(), &r)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Release()
+	return &http.Response{StatusCode: res.Status, Body: io.NopCloser(bytes.NewReader(bytes.Clone(res.Payload)))}, nil
+}
+
+func failure(status int, body []byte) error {
+	switch {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return fmt.Errorf("%w: %w", ErrForbidden, &StatusError{status, body})
+	case status == http.StatusNotFound:
+		return fmt.Errorf("%w: %w", ErrNoIndex, &StatusError{status, body})
+	}
+	return &StatusError{status, body}
+}

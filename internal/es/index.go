@@ -1,0 +1,140 @@
+package es
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"strings"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+	"github.com/tidwall/gjson"
+)
+
+// Index is what optimist has to know of an index before it merges into its documents.
+type Index struct {
+	Name       string // the concrete index that the asked name stands for in a write
+	UUID       string // tells an index from one of the same name that was made anew
+	DataStream string // the data stream that the index backs, if any
+
+	// NoSeqNo: the index has no sequence numbers; a guard is refused with 400.
+	NoSeqNo bool
+	// Partial: _source isn't kept whole (disabled, filtered, or made up from other fields); fetching a document and writing it back
+	// would lose fields.
+	Partial bool
+	// Pipeline: an ingest pipeline changes what is written; a merged document would go through it twice.
+	Pipeline bool
+}
+
+// indexFilter keeps the answer small: a mapping can have megabytes.
+var indexFilter = []string{"*.settings.index", "*.mappings._source", "*.mappings.*._source", "*.aliases", "*.data_stream"}
+
+// Describe asks what the name (an index, an alias, a data stream, a date expression; decoded) stands for. Errors: ErrNoIndex,
+// ErrForbidden, *StatusError, and those of the upstream. An alias of several indices without one for writing is ErrNoIndex: the
+// engine refuses writes to it.
+func (c *Client) Describe(ctx context.Context, who Caller, name string) (Index, error) {
+	req := esapi.IndicesGetRequest{Index: []string{segment(name)}, FilterPath: indexFilter}
+	status, body, err := c.do(ctx, who, req)
+	if err != nil {
+		return Index{}, err
+	}
+	if status != http.StatusOK {
+		return Index{}, failure(status, body)
+	}
+	var all []Index
+	var chosen Index
+	gjson.ParseBytes(body).ForEach(func(k, v gjson.Result) bool {
+		ix := describe(k.String(), v)
+		if v.Get("aliases." + gjsonKey(name) + ".is_write_index").Bool() {
+			chosen = ix
+		}
+		all = append(all, ix)
+		return true
+	})
+	switch {
+	case chosen.Name != "":
+		return chosen, nil
+	case len(all) == 1:
+		return all[0], nil
+	case len(all) > 1 && all[0].DataStream != "":
+		// The last backing index is the one written to; the engine lists them by name, which grows.
+		last := all[0]
+		for _, ix := range all[1:] {
+			if ix.Name > last.Name {
+				last = ix
+			}
+		}
+		return last, nil
+	}
+	return Index{}, ErrNoIndex
+}
+
+func describe(name string, v gjson.Result) Index {
+	s := v.Get("settings.index")
+	ix := Index{Name: name, UUID: s.Get("uuid").String(), DataStream: v.Get("data_stream").String()}
+	if ix.DataStream == "" && strings.HasPrefix(name, ".ds-") {
+		ix.DataStream = strings.TrimPrefix(name, ".ds-")
+	}
+	ix.NoSeqNo = s.Get("disable_sequence_numbers").Bool()
+	ix.Pipeline = pipeline(s.Get("default_pipeline")) || pipeline(s.Get("final_pipeline"))
+	ix.Partial = partial(s, v.Get("mappings"))
+	return ix
+}
+
+func pipeline(v gjson.Result) bool { return v.String() != "" && v.String() != "_none" }
+
+// partial reports whether fetching a document of the index may give less, or other bytes, than were written.
+func partial(settings, mappings gjson.Result) bool {
+	switch settings.Get("mode").String() {
+	case "time_series", "logsdb":
+		if settings.Get("mapping.source.mode").String() != "stored" {
+			return true
+		}
+	}
+	switch settings.Get("mapping.source.mode").String() {
+	case "synthetic", "disabled":
+		return true
+	}
+	if settings.Get("derived_source.enabled").Bool() {
+		return true
+	}
+	if sourceFiltered(mappings.Get("_source")) {
+		return true
+	}
+	found := false
+	mappings.ForEach(func(_, v gjson.Result) bool {
+		found = found || v.IsObject() && sourceFiltered(v.Get("_source"))
+		return !found
+	})
+	return found
+}
+
+func sourceFiltered(v gjson.Result) bool {
+	if !v.Exists() {
+		return false
+	}
+	if on := v.Get("enabled"); on.Exists() && !on.Bool() {
+		return true
+	}
+	switch v.Get("mode").String() {
+	case "synthetic", "disabled":
+		return true
+	}
+	return len(v.Get("excludes").Array()) > 0 || len(v.Get("includes").Array()) > 0
+}
+
+// gjsonKey escapes a name for use as one key of a gjson path.
+func gjsonKey(name string) string {
+	return strings.NewReplacer(`\`, `\\`, `.`, `\.`, `*`, `\*`, `?`, `\?`, `|`, `\|`, `#`, `\#`, `@`, `\@`, `!`, `\!`, `{`, `\{`, `}`, `\}`).Replace(name)
+}
+
+// SeesWhole reports whether the caller's view of the index's documents is unfiltered. Under document or field level security the
+// engines refuse _update, because it would write the filtered document back; so a document that isn't there is updated: 404 says
+// that the update was let through, anything else that it may not have been. Nothing is written in either case.
+func (c *Client) SeesWhole(ctx context.Context, who Caller, index string) (bool, error) {
+	req := esapi.UpdateRequest{Index: segment(index), DocumentID: "optimist-probe-" + rand.Text(), Body: strings.NewReader(`{"doc":{}}`)}
+	status, body, err := c.do(ctx, who, req)
+	if err != nil {
+		return false, err
+	}
+	return status == http.StatusNotFound && gjson.GetBytes(body, "error.type").String() == "document_missing_exception", nil
+}

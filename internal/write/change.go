@@ -1,0 +1,265 @@
+package write
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+
+	"optimist/internal/api"
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/rule"
+	"optimist/internal/session"
+	"optimist/internal/upstream"
+	"optimist/internal/wire"
+)
+
+// change is one client's write on its way: what was asked for, what is known, and, in the end, the answer.
+type change struct {
+	req   *Request
+	doc   es.Document // concrete index, decoded id and routing
+	name  string      // the index as the client named it, decoded
+	query []byte      // the client's query without any guard
+	sent  []byte      // the body; nil for a delete
+
+	index    es.Index
+	metadata string // why the index isn't known
+	pipeline bool   // the request names an ingest pipeline
+	json     bool   // the body is a JSON object
+	plain    bool   // the answer is JSON with its numbers
+
+	base  session.Base
+	ready bool // may share a write with others: it can be merged, and that is known
+
+	lost    bool // a try of this change may have been applied: a 409 proves nothing any more
+	outcome Outcome
+	answer  *Answer
+	err     error
+}
+
+func (s *Service) newChange(r *Request) (*change, error) {
+	c := &change{req: r, sent: r.Body}
+	if r.Op.Kind == api.Delete {
+		c.sent = nil
+	}
+	var buf [256]byte
+	b, err := api.Decode(buf[:0], r.Op.Index)
+	if err != nil {
+		return nil, err
+	}
+	c.name = string(b)
+	c.doc.Index = c.name
+	if b, err = api.Decode(b[:0], r.Op.ID); err != nil {
+		return nil, err
+	}
+	c.doc.ID = string(b)
+	if r.Op.Typed {
+		if b, err = api.Decode(b[:0], r.Op.Type); err != nil {
+			return nil, err
+		}
+		c.doc.Type = string(b)
+	}
+	c.query, c.plain, c.json = r.Op.Query, true, true
+	if len(r.Op.Query) > 0 {
+		if err := c.readQuery(r.Op.Query); err != nil {
+			return nil, err
+		}
+	}
+	if c.sent != nil || r.Op.Kind != api.Delete {
+		c.json = jsonBody(r.Fields) && firstByte(c.sent) == '{'
+	}
+	return c, nil
+}
+
+func (c *change) readQuery(q []byte) error {
+	if v, ok := api.Param(q, "routing"); ok {
+		b, err := api.DecodeValue(nil, v)
+		if err != nil {
+			return err
+		}
+		c.doc.Routing = string(b)
+	}
+	if v, ok := api.Param(q, "pipeline"); ok && string(v) != "_none" {
+		c.pipeline = true
+	}
+	for _, name := range [2]string{"filter_path", "format"} {
+		if _, ok := api.Param(q, name); ok {
+			c.plain = false
+		}
+	}
+	return nil
+}
+
+// jsonBody reports whether a body with these fields is JSON, by its Content-Type; content codings are read by nobody here.
+func jsonBody(fields []wire.Field) bool {
+	for i := range fields {
+		if wire.EqualFold(fields[i].Name, "content-encoding") {
+			return false
+		}
+		if wire.EqualFold(fields[i].Name, "content-type") {
+			v := bytes.ToLower(fields[i].Value)
+			return bytes.HasPrefix(v, []byte("application/json")) || bytes.Contains(v, []byte("+json")) || bytes.HasPrefix(v, []byte("text/plain"))
+		}
+	}
+	return true
+}
+
+func firstByte(b []byte) byte {
+	for _, c := range b {
+		switch c {
+		case ' ', '\t', '\r', '\n':
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+// share reports whether m may go in the same write as lead: both can be merged, and credentials, parameters, media type and rule are
+// the same. It is asked with the lane locked.
+func share(lead, m *change) bool {
+	return lead.ready && m.ready && lead.req.Rule == m.req.Rule &&
+		lead.req.Session.Credentials() == m.req.Session.Credentials() &&
+		bytes.Equal(lead.query, m.query) && bytes.Equal(lead.req.Op.Path, m.req.Op.Path)
+}
+
+// scope is what a guess is good for: the same credentials and parameters.
+func (c *change) scope() string {
+	cr := c.req.Session.Credentials()
+	return string(cr[:]) + string(c.query)
+}
+
+// explicit reads the client's own guard: if_seq_no and if_primary_term, or version. found without numbers is a version.
+func explicit(query []byte) (n doc.Numbers, found bool) {
+	seq, ok1 := api.Param(query, "if_seq_no")
+	term, ok2 := api.Param(query, "if_primary_term")
+	_, version := api.Param(query, "version")
+	_, versionType := api.Param(query, "version_type")
+	if !ok1 && !ok2 && !version && !versionType {
+		return n, false
+	}
+	s, err1 := strconv.ParseInt(string(seq), 10, 64)
+	t, err2 := strconv.ParseInt(string(term), 10, 64)
+	if err1 == nil && err2 == nil && !version {
+		n = doc.Numbers{SeqNo: s, PrimaryTerm: t}
+	}
+	return n, true
+}
+
+// chooseBase finds what the change is based on. done says that the write is dealt with otherwise: it goes as it is.
+func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err error) {
+	ru := c.req.Rule
+	if n, found := explicit(c.req.Op.Query); found {
+		c.outcome.Base = BaseExplicit
+		if n.Known() {
+			c.base = s.sessions.TakeAt(c.req.Session, c.doc.Ref, n, c.sent)
+		}
+		if ru.Explicit == rule.ExplicitPass || !n.Known() {
+			c.outcome.Reason = ReasonExplicit
+			return true, nil
+		}
+		c.query = api.Without(nil, c.query, "if_seq_no", "if_primary_term")
+		return false, nil
+	}
+	if v := field(c.req.Fields, "if-match"); v != nil && ru.IfMatch {
+		n, ok := ParseETag(v)
+		if !ok {
+			return false, ErrBadMatch
+		}
+		c.outcome.Base = BaseIfMatch
+		c.base = s.sessions.TakeAt(c.req.Session, c.doc.Ref, n, c.sent)
+		return false, nil
+	}
+	if ru.Session {
+		if c.base, err = s.sessions.Take(ctx, c.req.Session, c.doc.Ref, c.sent); err != nil {
+			return false, err
+		}
+	}
+	s.events.Took(c.base.Kind, c.base.Reason)
+	c.outcome.Base, c.outcome.Ambiguous = baseKind(c.base.Kind), c.base.Ambiguous
+	if c.base.Ambiguous && ru.Ambiguous == rule.AmbiguousFail {
+		return false, ErrAmbiguous
+	}
+	switch c.base.Kind {
+	case session.KindNone, session.KindLost:
+		return s.withoutBase(ctx, c)
+	}
+	return false, nil
+}
+
+// withoutBase does what the rule says of writes whose base isn't known.
+func (s *Service) withoutBase(ctx context.Context, c *change) (pass bool, err error) {
+	ru := c.req.Rule
+	if c.base.Kind == session.KindLost {
+		c.outcome.Reason = c.base.Reason.String()
+		if ru.Lost == rule.LostReject {
+			return false, ErrBaseLost
+		}
+		return true, nil
+	}
+	if c.base.Reason == session.ReasonBlind {
+		c.outcome.Reason = ReasonBlind
+	}
+	switch ru.Unknown {
+	case rule.UnknownReject:
+		return false, ErrPreconditionRequired
+	case rule.UnknownFetch:
+		return false, s.fetchBase(ctx, c)
+	}
+	return true, nil
+}
+
+func field(fields []wire.Field, name string) []byte {
+	for i := range fields {
+		if wire.EqualFold(fields[i].Name, name) {
+			return fields[i].Value
+		}
+	}
+	return nil
+}
+
+// request is the write as it goes upstream: the client's own, with the body and the guard put in. The fields that concern only
+// optimist stay behind, and those that would keep the answer from being read.
+func (c *change) request(body []byte, n doc.Numbers, create bool) *upstream.Request {
+	r := &upstream.Request{Method: wire.MethodString(c.req.Method), Body: body}
+	r.Target = c.target(n, create)
+	r.Fields = make([]wire.Field, 0, len(c.req.Fields))
+	for _, f := range c.req.Fields {
+		if !ours(f.Name) {
+			r.Fields = append(r.Fields, f)
+		}
+	}
+	return r
+}
+
+// target is the request target with the guard: the client's own bytes before it.
+func (c *change) target(n doc.Numbers, create bool) []byte {
+	path := c.req.Op.Path
+	t := make([]byte, 0, len(path)+len(c.query)+64)
+	t = append(t, path...)
+	sep := byte('?')
+	if len(c.query) > 0 {
+		t = append(append(t, sep), c.query...)
+		sep = '&'
+	}
+	switch {
+	case create:
+		t = append(append(t, sep), "op_type=create"...)
+	case n.Known():
+		t = append(append(t, sep), "if_seq_no="...)
+		t = strconv.AppendInt(t, n.SeqNo, 10)
+		t = append(t, "&if_primary_term="...)
+		t = strconv.AppendInt(t, n.PrimaryTerm, 10)
+	}
+	return t
+}
+
+// ours reports whether a field is for optimist alone, or must not reach the engine with a write whose answer is read here.
+func ours(name []byte) bool {
+	switch {
+	case wire.EqualFold(name, "if-match"), wire.EqualFold(name, "accept-encoding"), wire.EqualFold(name, "content-length"),
+		wire.EqualFold(name, "expect"):
+		return true
+	}
+	return len(name) > 9 && wire.EqualFold(name[:9], "optimist-")
+}

@@ -1,0 +1,198 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"optimist/internal/es"
+	"optimist/internal/rule"
+	"optimist/internal/session"
+)
+
+// Reasons why a write is passed, or guarded and never merged. They are tokens of the outcome and labels of a metric.
+const (
+	ReasonSigned     = "signed"          // the request is signed over its query or body
+	ReasonAuth       = "connection_auth" // the authentication belongs to the connection (Negotiate, NTLM)
+	ReasonFormat     = "format"          // the body isn't JSON, or not one object
+	ReasonTooLarge   = "too_large"       // the body is over the limit up to which writes are held
+	ReasonDataStream = "data_stream"     // the index backs a data stream, and no rule names it
+	ReasonSeqNo      = "no_seq_no"       // the index has no sequence numbers
+	ReasonSource     = "source"          // _source isn't kept whole: guarded, not merged
+	ReasonPipeline   = "pipeline"        // an ingest pipeline changes what is written: guarded, not merged
+	ReasonFiltered   = "filtered"        // the client's view may be filtered: guarded, not merged
+	ReasonMetadata   = "metadata"        // what the index is may not be asked: guarded, not merged
+	ReasonNumbers    = "numbers"         // the base's body isn't known: guarded, not merged
+	ReasonBlind      = "blind"           // the session writes what it hasn't read
+	ReasonExplicit   = "explicit"        // the client brought its own guard
+)
+
+const (
+	gateAge     = time.Minute
+	gateRefused = 10 * time.Second // how long a refusal or a failure is believed
+	gateCount   = 4096
+)
+
+// gates remember what is known of indices: what a name stands for, whether documents can be merged, and who sees them whole.
+type gates struct {
+	engine  Engine
+	unguard func(index, reason string)
+	ownAuth bool
+	names   *lru.Cache[gateKey, *gate]
+	noSeqNo *lru.Cache[string, time.Time]
+}
+
+// gateKey is a name and who asked: what one client may know of an index isn't another's.
+type gateKey struct {
+	name string
+	who  session.Credentials
+}
+
+// gate is what is known of one name. Its mutex makes many writes that need to know it ask once.
+type gate struct {
+	mu     sync.Mutex
+	until  time.Time
+	index  es.Index
+	reason string // why it isn't known
+
+	wholeUntil time.Time
+	whole      bool
+}
+
+func newGates(s *Service, ownAuth bool) *gates {
+	names, _ := lru.New[gateKey, *gate](gateCount) // fails for a size of zero only
+	noSeqNo, _ := lru.New[string, time.Time](gateCount)
+	return &gates{engine: s.engine, unguard: s.events.Unguard, ownAuth: ownAuth, names: names, noSeqNo: noSeqNo}
+}
+
+func (g *gates) drop() {
+	g.names.Purge()
+	g.noSeqNo.Purge()
+}
+
+// of is the gate for a name and a client.
+func (g *gates) of(name string, who session.Credentials) *gate {
+	key := gateKey{name, who}
+	if x, ok := g.names.Get(key); ok {
+		return x
+	}
+	x := &gate{}
+	if before, found, _ := g.names.PeekOrAdd(key, x); found {
+		return before
+	}
+	return x
+}
+
+// describe tells what the name stands for in a write. Where that can't be known it is taken for an index's own name, and reason says
+// why. An index that isn't there yet is remembered by nobody: the write may make it.
+func (g *gates) describe(ctx context.Context, r *Request, name string) (ix es.Index, reason string) {
+	x := g.of(name, r.Session.Credentials())
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	now := time.Now()
+	if now.Before(x.until) {
+		return x.index, x.reason
+	}
+	who := r.Caller
+	if g.ownAuth {
+		who = es.Caller{Own: true}
+	}
+	ix, err := g.engine.Describe(ctx, who, name)
+	switch {
+	case err == nil:
+		x.index, x.reason, x.until = ix, "", now.Add(gateAge)
+		if name != "" && name[0] == '<' { // a date expression stands for another index tomorrow
+			x.until = now.Add(time.Second)
+		}
+		if why := cantMerge(ix); why != "" {
+			g.unguard(ix.Name, why)
+		}
+	case errors.Is(err, es.ErrNoIndex):
+		return es.Index{Name: name}, ""
+	default:
+		x.index, x.reason, x.until = es.Index{Name: name}, ReasonMetadata, now.Add(gateRefused)
+		g.unguard(name, ReasonMetadata)
+	}
+	return x.index, x.reason
+}
+
+func cantMerge(ix es.Index) string {
+	switch {
+	case ix.NoSeqNo:
+		return ReasonSeqNo
+	case ix.Partial:
+		return ReasonSource
+	case ix.Pipeline:
+		return ReasonPipeline
+	}
+	return ""
+}
+
+// mergeable tells whether the client's documents of the index may be fetched, merged and written back; if not, why.
+func (g *gates) mergeable(ctx context.Context, c *change) (reason string) {
+	if reason = c.staticReason(); reason != "" {
+		return reason
+	}
+	x := g.of(c.name, c.req.Session.Credentials())
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	now := time.Now()
+	if !now.Before(x.wholeUntil) {
+		whole, err := g.engine.SeesWhole(ctx, c.req.Caller, c.name)
+		x.whole, x.wholeUntil = whole && err == nil, now.Add(gateAge)
+		if !x.whole {
+			x.wholeUntil = now.Add(gateRefused)
+			g.unguard(c.doc.Index, ReasonFiltered)
+		}
+	}
+	if !x.whole {
+		return ReasonFiltered
+	}
+	return ""
+}
+
+// knownMergeable is mergeable as far as it is known without asking.
+func (g *gates) knownMergeable(c *change) bool {
+	if c.staticReason() != "" {
+		return false
+	}
+	x := g.of(c.name, c.req.Session.Credentials())
+	if !x.mu.TryLock() {
+		return false
+	}
+	defer x.mu.Unlock()
+	return x.whole && time.Now().Before(x.wholeUntil)
+}
+
+// staticReason is why the change can't be merged, from what is known of the index and the request.
+func (c *change) staticReason() string {
+	switch {
+	case c.metadata != "":
+		return c.metadata
+	case c.index.Partial:
+		return ReasonSource
+	case (c.index.Pipeline || c.pipeline) && c.req.Rule.Pipeline != rule.PipelineRerun:
+		return ReasonPipeline
+	case !c.json:
+		return ReasonFormat
+	}
+	return ""
+}
+
+// hasSeqNo tells whether guards work in the index, as far as is known.
+func (g *gates) hasSeqNo(ix es.Index) bool {
+	if ix.NoSeqNo {
+		return false
+	}
+	until, found := g.noSeqNo.Get(ix.Name)
+	return !found || time.Now().After(until)
+}
+
+// foundNoSeqNo remembers that the engine refused a guard in the index because it has no sequence numbers.
+func (g *gates) foundNoSeqNo(index string) {
+	g.noSeqNo.Add(index, time.Now().Add(gateAge))
+	g.unguard(index, ReasonSeqNo)
+}

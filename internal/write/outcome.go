@@ -1,0 +1,149 @@
+package write
+
+import (
+	"strconv"
+
+	"optimist/internal/session"
+)
+
+// Kind is how a write ended, as the Optimist-Outcome field says it.
+type Kind uint8
+
+// The kinds.
+const (
+	Passed   Kind = iota // forwarded as it was, without a guard of ours
+	Guarded              // written, or refused, under the base's guard, as it was sent
+	Merged               // the client's change was merged into a newer revision
+	Combined             // likewise, in one write together with other clients' changes
+	Unknown              // it may or may not have been applied
+)
+
+// String is the token in the field and in metric labels.
+func (k Kind) String() string {
+	switch k {
+	case Guarded:
+		return "guarded"
+	case Merged:
+		return "merged"
+	case Combined:
+		return "combined"
+	case Unknown:
+		return "unknown"
+	default:
+		return "passed"
+	}
+}
+
+// Outcome is what became of a write.
+type Outcome struct {
+	Kind      Kind
+	Attempts  int      // writes sent, 0 where it was decided without one
+	Base      BaseKind // what the change was counted from
+	Ambiguous bool     // several revisions could have been the base
+	Reason    string   // why it was not guarded, or not merged; a token
+	Overwrote []string // JSON Pointers of somebody else's values that the write replaced
+}
+
+// BaseKind is where a write's base came from.
+type BaseKind uint8
+
+// The kinds of bases, strongest first.
+const (
+	BaseNone     BaseKind = iota
+	BaseExplicit          // if_seq_no or version, by the client
+	BaseIfMatch           // If-Match
+	BaseRead              // what the session read
+	BaseView              // what the session wrote
+	BaseAbsent            // the session saw that there was no document
+	BaseLost              // it was known once
+	BaseFetched           // the current revision, by the rule base.unknown: fetch
+)
+
+// String is the word in the field and in metric labels.
+func (b BaseKind) String() string {
+	switch b {
+	case BaseExplicit:
+		return "explicit"
+	case BaseIfMatch:
+		return "if_match"
+	case BaseRead:
+		return "session"
+	case BaseView:
+		return "view"
+	case BaseAbsent:
+		return "absent"
+	case BaseLost:
+		return "lost"
+	case BaseFetched:
+		return "fetched"
+	default:
+		return "none"
+	}
+}
+
+func baseKind(k session.Kind) BaseKind {
+	switch k {
+	case session.KindRead:
+		return BaseRead
+	case session.KindView:
+		return BaseView
+	case session.KindAbsent:
+		return BaseAbsent
+	case session.KindLost:
+		return BaseLost
+	default:
+		return BaseNone
+	}
+}
+
+// maxOverwritten bounds the paths named in the field: a header that outgrows the client's limit would cost it the answer.
+const maxOverwritten = 16
+
+// Append appends the outcome as a structured field (RFC 8941): a token with parameters.
+func (o *Outcome) Append(dst []byte) []byte {
+	dst = append(dst, o.Kind.String()...)
+	dst = append(dst, ";attempts="...)
+	dst = strconv.AppendInt(dst, int64(o.Attempts), 10)
+	dst = append(dst, ";base="...)
+	dst = append(dst, o.Base.String()...)
+	if o.Ambiguous {
+		dst = append(dst, ";ambiguous"...)
+	}
+	if o.Reason != "" {
+		dst = append(dst, ";reason="...)
+		dst = append(dst, o.Reason...)
+	}
+	if len(o.Overwrote) > 0 {
+		dst = append(dst, `;overwrote="`...)
+		for i, p := range o.Overwrote[:min(len(o.Overwrote), maxOverwritten)] {
+			if i > 0 {
+				dst = append(dst, ' ')
+			}
+			dst = appendPath(dst, p)
+		}
+		if n := len(o.Overwrote); n > maxOverwritten {
+			dst = append(dst, " +"...)
+			dst = strconv.AppendInt(dst, int64(n-maxOverwritten), 10)
+		}
+		dst = append(dst, '"')
+	}
+	return dst
+}
+
+// appendPath appends a JSON Pointer as part of a structured field's string: ASCII, everything else percent-encoded, as a URI
+// fragment has it (RFC 6901 §6), spaces and quotes too.
+func appendPath(dst []byte, path string) []byte {
+	const hex = "0123456789ABCDEF"
+	if path == "" {
+		return append(dst, '/') // the whole document, written as §3.3 of the specification writes it
+	}
+	for i := range len(path) {
+		c := path[i]
+		if c <= ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '%' {
+			dst = append(dst, '%', hex[c>>4], hex[c&15])
+			continue
+		}
+		dst = append(dst, c)
+	}
+	return dst
+}

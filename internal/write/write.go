@@ -1,0 +1,205 @@
+// Package write takes one write of a client from request to answer: it chooses the base, guards the write, and on a conflict merges the
+// client's change into the newer revision and writes again.
+//
+// It answers success only for what the engine acknowledged, and it never sends a write again whose outcome is unknown, unless that
+// can't apply the change twice. It doesn't know connections, configuration files or other proxies.
+package write
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"optimist/internal/api"
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/rule"
+	"optimist/internal/session"
+	"optimist/internal/upstream"
+	"optimist/internal/wire"
+	"optimist/retry"
+)
+
+var (
+	// ErrPreconditionRequired reports a write without a base where the rule demands one. Nothing was sent.
+	ErrPreconditionRequired = errors.New("the write names no revision that it is based on, and the rule demands one")
+
+	// ErrBaseLost reports a write whose base was known and is not any more, where the rule refuses such writes. Nothing was sent.
+	ErrBaseLost = errors.New("the revision that the write is based on is not known any more; read the document again")
+
+	// ErrAmbiguous reports a write for which several reads of the session could be the base, where the rule refuses to guess. Nothing was
+	// sent.
+	ErrAmbiguous = errors.New("several revisions that this session has read could be the base of the write")
+
+	// ErrBadMatch reports an If-Match that isn't one of the ETags that optimist gives.
+	ErrBadMatch = errors.New(`If-Match must be an ETag as given with a read of the document: "<seq_no>-<primary_term>"`)
+
+	// ErrUnknownOutcome reports a write that may or may not have been applied.
+	ErrUnknownOutcome = errors.New("the outcome of the write is unknown: it was sent, and it can't be told whether it was applied")
+)
+
+// Engine is what this package asks the engine besides the write itself; *es.Client is one.
+type Engine interface {
+	Fetch(ctx context.Context, who es.Caller, d es.Document) (doc.Revision, error)
+	Describe(ctx context.Context, who es.Caller, name string) (es.Index, error)
+	SeesWhole(ctx context.Context, who es.Caller, index string) (bool, error)
+}
+
+// Events are told what happens, for metrics. Calls must be quick and safe for concurrent use; any may be nil.
+type Events struct {
+	Conflict func(rule string)                              // the engine answered 409 to a guarded write
+	Fetch    func(rule string)                              // a document was fetched for a merge
+	Batch    func(changes int)                              // one write carried so many changes
+	Done     func(rule string, o *Outcome, status int)      // a write was answered
+	Unguard  func(index, reason string)                     // an index was found that can't be guarded or merged
+	Took     func(kind session.Kind, reason session.Reason) // a base was chosen
+}
+
+// Options are what a Service needs. Upstream, Engine and Sessions are required.
+type Options struct {
+	Upstream es.Doer
+	Engine   Engine
+	Sessions *session.Store
+	Events   Events
+	Log      *slog.Logger
+	// OwnAuth says that the upstream has credentials of the proxy's own, which then ask what an index is.
+	OwnAuth bool
+	// AnswerTimeout bounds how long one guarded write waits for its answer; after it the outcome is unknown. The engine itself gives
+	// up after the request's timeout (a minute). Default two minutes.
+	AnswerTimeout time.Duration
+	// BatchLimit is how many waiting changes share one write at most. Default 64.
+	BatchLimit int
+}
+
+// Service performs the writes that a rule takes. It is safe for concurrent use.
+type Service struct {
+	up       es.Doer
+	engine   Engine
+	sessions *session.Store
+	events   Events
+	log      *slog.Logger
+	timeout  time.Duration
+	lanes    *retry.Lanes[*change]
+	gates    *gates
+}
+
+// New makes a Service.
+func New(o Options) *Service {
+	if o.AnswerTimeout == 0 {
+		o.AnswerTimeout = 2 * time.Minute
+	}
+	if o.BatchLimit == 0 {
+		o.BatchLimit = 64
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Service{up: o.Upstream, engine: o.Engine, sessions: o.Sessions, events: o.Events.orNothing(), log: o.Log, timeout: o.AnswerTimeout}
+	s.lanes = retry.NewLanes(o.BatchLimit, share)
+	s.gates = newGates(s, o.OwnAuth)
+	return s
+}
+
+func (e Events) orNothing() Events {
+	if e.Conflict == nil {
+		e.Conflict = func(string) {}
+	}
+	if e.Fetch == nil {
+		e.Fetch = func(string) {}
+	}
+	if e.Batch == nil {
+		e.Batch = func(int) {}
+	}
+	if e.Done == nil {
+		e.Done = func(string, *Outcome, int) {}
+	}
+	if e.Unguard == nil {
+		e.Unguard = func(string, string) {}
+	}
+	if e.Took == nil {
+		e.Took = func(session.Kind, session.Reason) {}
+	}
+	return e
+}
+
+// Request is a write of one document, taken by a rule. Its slices must stay as they are until Do returns.
+type Request struct {
+	Op         *api.Op // Index, Create, Update or Delete
+	Method     []byte
+	Fields     []wire.Field // the client's end-to-end fields
+	Body       []byte       // as sent, without transfer coding
+	Rule       *rule.Rule
+	Session    session.Session
+	Caller     es.Caller // the client's credentials
+	Background bool
+	// Reason says why the write can't be guarded at all (signed requests): it is passed as it is, and said.
+	Reason string
+}
+
+// Do performs the write and returns the answer for the client. Errors that a client is to blame for, or that say that nothing was
+// acknowledged, are this package's sentinels and those of upstream; the caller maps them to a status. ctx ends when the client
+// leaves: what isn't sent by then never is; what is, runs to its end, and the session knows of it.
+func (s *Service) Do(ctx context.Context, r *Request) (*Answer, error) {
+	c, err := s.newChange(r)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case r.Reason != "":
+		err = s.pass(ctx, c, r.Reason)
+	case r.Op.Kind == api.Update:
+		err = s.update(ctx, c)
+	case r.Op.Kind == api.Create:
+		err = s.create(ctx, c)
+	default:
+		err = s.guard(ctx, c)
+	}
+	return s.finish(c, err)
+}
+
+// finish counts the write and puts the outcome into the answer.
+func (s *Service) finish(c *change, err error) (*Answer, error) {
+	rule := c.req.Rule.Name
+	if err == nil && c.answer == nil {
+		err = errors.New("no answer") // a leader's batch ended without one: a defect, never a success
+	}
+	if err != nil {
+		c.base.Release()
+		if errors.Is(err, ErrUnknownOutcome) || errors.Is(err, upstream.ErrLost) {
+			c.outcome.Kind = Unknown
+		}
+		s.events.Done(rule, &c.outcome, 0)
+		return nil, &Failure{Outcome: c.outcome, Err: err}
+	}
+	c.answer.setOutcome(&c.outcome)
+	s.events.Done(rule, &c.outcome, c.answer.Status)
+	return c.answer, nil
+}
+
+// Failure is an error with what is known of the write's outcome, for the header.
+type Failure struct {
+	Outcome Outcome
+	Err     error
+}
+
+// Error is the cause's.
+func (f *Failure) Error() string { return f.Err.Error() }
+
+// Unwrap gives the cause.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// IndexChanged makes the Service forget what it knows of an index (decoded name), or of all of them where the name is empty or more
+// than one: the proxy has seen a request that changes indices, aliases, templates or pipelines. Call it after the answer.
+func (s *Service) IndexChanged(index string) {
+	s.lanes.DropGuesses()
+	s.gates.drop()
+	if index == "" {
+		s.sessions.DropAll()
+		return
+	}
+	s.sessions.DropIndex(index)
+}
+
+// Busy is the number of documents with changes under way, and of changes that wait for their turn.
+func (s *Service) Busy() (lanes, waiting int) { return s.lanes.Busy() }
