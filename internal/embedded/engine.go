@@ -1,0 +1,166 @@
+// Package embedded is an in-memory engine that speaks Elasticsearch's document API, for demonstrations and quick tests.
+//
+// It promises the engine's semantics of sequence numbers, versions, guards and error shapes, and to keep every document's
+// bytes as they were sent. It doesn't promise to keep data (all of it is gone when the process ends), nor anything of a
+// cluster: one node, one shard an index, one primary term, searches that see every write at once. What it doesn't have it
+// refuses; it never ignores a request's meaning in silence.
+package embedded
+
+import (
+	"strings"
+	"sync"
+	"time"
+)
+
+// Version is the release of Elasticsearch whose document API the engine follows and says on GET /.
+const Version = "9.5.3"
+
+// Request is one request as it came in.
+type Request struct {
+	Method string
+	Target string // path and query as they were sent, undecoded
+	// ContentType and Accept are the headers of those names; OpaqueID is X-Opaque-Id, given back with the answer.
+	ContentType, Accept, OpaqueID string
+	Body                          []byte // kept by the engine where it holds documents: must not be changed afterwards
+}
+
+// Response is an answer. For a HEAD the body is there only to be measured.
+type Response struct {
+	Status      int
+	ContentType string // empty without a body
+	Fields      []Field
+	Body        []byte
+}
+
+// Field is one header field.
+type Field struct{ Name, Value string }
+
+// Engine holds indices in memory. Create it with New; its methods may be called concurrently.
+type Engine struct {
+	mu      sync.RWMutex // guards the maps; what they hold has locks of its own
+	indices map[string]*index
+	aliases map[string]map[string]*alias // alias → index → its properties
+
+	routes router
+	name   string
+	uuid   string
+	born   time.Time
+	clock  func() time.Time
+	ids    idSource
+	door   door
+}
+
+// Options adjust an engine. The zero value is complete.
+type Options struct {
+	// Name is the node's name on GET / and in _nodes. Default "optimist-embedded".
+	Name string
+	// Now is the clock; default time.Now. Tests replace it.
+	Now func() time.Time
+}
+
+// New returns an empty engine. Nothing runs until Serve is called.
+func New(o Options) *Engine {
+	if o.Name == "" {
+		o.Name = "optimist-embedded"
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Engine{
+		indices: make(map[string]*index),
+		aliases: make(map[string]map[string]*alias),
+		routes:  newRouter(routes()),
+		name:    o.Name,
+		uuid:    newUUID(),
+		born:    o.Now(),
+		clock:   o.Now,
+	}
+}
+
+// call is one request on its way to its answer.
+type call struct {
+	*Engine
+	req    *Request
+	path   string // decoded as a whole, for messages
+	vars   vars
+	params params
+	resp   Response
+	out    []byte // the answer's body
+}
+
+// vars are the decoded parts of the path that the route names.
+type vars struct{ index, id, name string }
+
+// Handle answers one request.
+func (e *Engine) Handle(r *Request) *Response {
+	c := &call{Engine: e, req: r, resp: Response{Status: 200, ContentType: "application/json"}}
+	if err := c.serve(); err != nil {
+		c.resp.Status = err.Status
+		c.out = err.appendJSON(c.out[:0])
+		c.resp.ContentType = "application/json"
+	}
+	if err := c.shape(); err != nil {
+		c.resp.Status = err.Status
+		c.out = err.appendJSON(c.out[:0])
+	}
+	c.header("X-Elastic-Product", "Elasticsearch")
+	if r.OpaqueID != "" {
+		c.header("X-Opaque-Id", r.OpaqueID)
+	}
+	c.resp.Body = c.out
+	return &c.resp
+}
+
+func (c *call) header(name, value string) {
+	c.resp.Fields = append(c.resp.Fields, Field{name, value})
+}
+
+func (c *call) serve() *Error {
+	path, query, _ := strings.Cut(c.req.Target, "?")
+	p, err := parseQuery(query)
+	if err != nil {
+		return err
+	}
+	c.params = p
+	if err := c.media(); err != nil {
+		return err
+	}
+	segments := strings.Split(strings.Trim(path, "/"), "/")
+	for i := range segments {
+		if segments[i], err = unescape(segments[i], false); err != nil {
+			return err
+		}
+	}
+	if c.path, err = unescape(path, false); err != nil {
+		return err
+	}
+	found := c.routes.find(segments, &c.vars)
+	if c.req.Method == "OPTIONS" {
+		return c.options(found)
+	}
+	if found == nil {
+		return &Error{Status: 400, Plain: true, noStatus: true, Reason: "no handler found for uri [" + c.req.Target + "] and method [" + c.req.Method + "]"}
+	}
+	rt := found.byMethod(c.req.Method)
+	if rt == nil {
+		return c.wrongMethod(found)
+	}
+	if err := c.params.unknown(c.path, rt.params); err != nil {
+		return err
+	}
+	return rt.handle(c)
+}
+
+func (c *call) options(found *handlers) *Error {
+	if found != nil {
+		c.header("Allow", strings.Join(found.methods, ","))
+	}
+	c.resp.ContentType = "text/plain; charset=UTF-8"
+	return nil
+}
+
+func (c *call) wrongMethod(found *handlers) *Error {
+	c.header("Allow", strings.Join(found.methods, ","))
+	return &Error{Status: 405, Plain: true, Reason: "Incorrect HTTP method for uri [" + c.req.Target + "] and method [" + c.req.Method +
+		"], allowed: [" + strings.Join(found.methods, ", ") + "]"}
+}

@@ -1,0 +1,125 @@
+package embedded
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Error is a refusal in the engine's own shape.
+type Error struct {
+	Status int
+	Type   string
+	Reason string
+	// Plain errors have no root cause: `{"error":"reason","status":400}`.
+	Plain bool
+
+	index    *index // where it happened, for index_uuid, shard and index; nil if nowhere
+	name     string // a name that is no index, with index_uuid "_na_"
+	resource string // resource.type; resource.id is name
+	cause    *Error // caused_by
+	root     *Error // root_cause, if it isn't the error itself
+	noStatus bool
+}
+
+func (e *Error) Error() string { return e.Type + ": " + e.Reason }
+
+// appendJSON appends the whole body of an error answer.
+func (e *Error) appendJSON(dst []byte) []byte {
+	dst = append(dst, `{"error":`...)
+	if e.Plain {
+		dst = appendString(dst, e.Reason)
+		if e.noStatus {
+			return append(dst, '}')
+		}
+	} else {
+		root := e
+		if e.root != nil {
+			root = e.root
+		}
+		dst = append(dst, `{"root_cause":[{`...)
+		dst = root.appendFields(dst)
+		dst = append(dst, `}],`...)
+		dst = e.appendCause(e.appendFields(dst))
+		dst = append(dst, '}')
+	}
+	dst = append(dst, `,"status":`...)
+	return append(strconv.AppendInt(dst, int64(e.Status), 10), '}')
+}
+
+// appendItem appends the error as it stands inside the items of _bulk and _mget: without a root cause of its own.
+func (e *Error) appendItem(dst []byte) []byte {
+	return append(e.appendCause(e.appendFields(append(dst, '{'))), '}')
+}
+
+func (e *Error) appendCause(dst []byte) []byte {
+	if e.cause == nil {
+		return dst
+	}
+	dst = append(dst, `,"caused_by":{`...)
+	return append(e.cause.appendCause(e.cause.appendFields(dst)), '}')
+}
+
+func (e *Error) appendFields(dst []byte) []byte {
+	dst = appendString(append(dst, `"type":`...), e.Type)
+	dst = appendString(append(dst, `,"reason":`...), e.Reason)
+	if e.resource != "" {
+		dst = appendString(append(dst, `,"resource.type":`...), e.resource)
+		dst = appendString(append(dst, `,"resource.id":`...), e.name)
+	}
+	switch {
+	case e.index != nil && e.Status == 409:
+		dst = appendString(append(dst, `,"index_uuid":`...), e.index.uuid)
+		dst = appendString(append(dst, `,"shard":"0","index":`...), e.index.name)
+	case e.index != nil:
+		dst = appendString(append(dst, `,"index_uuid":`...), e.index.uuid)
+		dst = appendString(append(dst, `,"index":`...), e.index.name)
+	case e.name != "":
+		dst = appendString(append(dst, `,"index_uuid":"_na_","index":`...), e.name)
+	}
+	return dst
+}
+
+func badRequest(typ, format string, args ...any) *Error {
+	if len(args) > 0 {
+		format = fmt.Sprintf(format, args...)
+	}
+	return &Error{Status: 400, Type: typ, Reason: format}
+}
+
+func illegalArgument(format string, args ...any) *Error {
+	return badRequest("illegal_argument_exception", format, args...)
+}
+
+func errBodyRequired() *Error { return badRequest("parse_exception", "request body is required") }
+
+func errIndexNotFound(name string) *Error {
+	return &Error{Status: 404, Type: "index_not_found_exception", Reason: "no such index [" + name + "]", name: name, resource: "index_or_alias"}
+}
+
+func errConflict(x *index, format string, args ...any) *Error {
+	return &Error{Status: 409, Type: "version_conflict_engine_exception", Reason: fmt.Sprintf(format, args...), index: x}
+}
+
+// unsupported refuses what this engine doesn't have, so that nobody takes silence for success.
+func unsupported(what string) *Error {
+	return illegalArgument("%s are not supported by the embedded in-memory engine", what)
+}
+
+// validation collects the messages of one request and renders them as the engine does.
+type validation struct {
+	reason []byte
+	n      int
+}
+
+func (v *validation) add(format string, args ...any) {
+	v.n++
+	v.reason = fmt.Appendf(v.reason, "%d: ", v.n)
+	v.reason = append(fmt.Appendf(v.reason, format, args...), ';')
+}
+
+func (v *validation) err() *Error {
+	if v.n == 0 {
+		return nil
+	}
+	return badRequest("action_request_validation_exception", "%s", "Validation Failed: "+string(v.reason))
+}

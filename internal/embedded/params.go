@@ -1,0 +1,195 @@
+package embedded
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// params are the decoded parameters of a query string, in their order; of a name given twice the last counts.
+type params []param
+
+type param struct{ name, value string }
+
+func parseQuery(q string) (params, *Error) {
+	var out params
+	for q != "" {
+		var pair string
+		pair, q, _ = strings.Cut(q, "&")
+		if pair == "" {
+			continue
+		}
+		name, value, _ := strings.Cut(pair, "=")
+		n, err := unescape(name, true)
+		if err != nil {
+			return nil, err
+		}
+		v, err := unescape(value, true)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, param{n, v})
+	}
+	return out, nil
+}
+
+// unescape decodes percent escapes, and in queries the plus as a space. In paths a plus is a plus.
+func unescape(s string, query bool) (string, *Error) {
+	if strings.IndexByte(s, '%') < 0 && (!query || strings.IndexByte(s, '+') < 0) {
+		return s, nil
+	}
+	out := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '+' && query:
+			out = append(out, ' ')
+		case s[i] != '%':
+			out = append(out, s[i])
+		case i+2 >= len(s) || !isHex(s[i+1]) || !isHex(s[i+2]):
+			return "", illegalArgument("unterminated escape sequence at end of string: %s", s)
+		default:
+			b, _ := strconv.ParseUint(s[i+1:i+3], 16, 8)
+			out = append(out, byte(b))
+			i += 2
+		}
+	}
+	return string(out), nil
+}
+
+func (p params) lookup(name string) (string, bool) {
+	for i := len(p) - 1; i >= 0; i-- {
+		if p[i].name == name {
+			return p[i].value, true
+		}
+	}
+	return "", false
+}
+
+func (p params) get(name string) string { v, _ := p.lookup(name); return v }
+
+// flag reads a boolean parameter: a name alone is true.
+func (p params) flag(name string, def bool) (bool, *Error) {
+	v, ok := p.lookup(name)
+	switch {
+	case !ok:
+		return def, nil
+	case v == "" || v == "true":
+		return true, nil
+	case v == "false":
+		return false, nil
+	}
+	return false, illegalArgument("Failed to parse value [%s] as only [true] or [false] are allowed.", v)
+}
+
+func (p params) long(name string, def int64) (int64, *Error) { return p.number(name, "long", 64, def) }
+
+func (p params) integer(name string, def int64) (int64, *Error) {
+	return p.number(name, "int", 32, def)
+}
+
+func (p params) number(name, typ string, bits int, def int64) (int64, *Error) {
+	v, ok := p.lookup(name)
+	if !ok {
+		return def, nil
+	}
+	n, err := strconv.ParseInt(v, 10, bits)
+	if err != nil {
+		e := illegalArgument("Failed to parse %s parameter [%s] with value [%s]", typ, name, v)
+		e.cause = &Error{Type: "number_format_exception", Reason: "For input string: " + strconv.Quote(v)}
+		return 0, e
+	}
+	return n, nil
+}
+
+// list splits a comma-separated parameter.
+func (p params) list(name string) []string {
+	v := p.get(name)
+	if v == "" {
+		return nil
+	}
+	return strings.Split(v, ",")
+}
+
+// answerParams are understood by every request.
+var answerParams = [...]string{"pretty", "human", "error_trace", "filter_path", "format"}
+
+// unknown refuses parameters that the request doesn't have, as the engine does: a misspelt guard must not pass.
+func (p params) unknown(path string, known []string) *Error {
+	var bad []string
+	for _, kv := range p {
+		if !slices.Contains(known, kv.name) && !slices.Contains(answerParams[:], kv.name) && !slices.Contains(bad, kv.name) {
+			bad = append(bad, kv.name)
+		}
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	slices.Sort(bad)
+	parts := make([]string, len(bad))
+	for i, name := range bad {
+		parts[i] = "[" + name + "]" + suggest(name, known)
+	}
+	plural := ""
+	if len(bad) > 1 {
+		plural = "s"
+	}
+	return illegalArgument("%s", fmt.Sprintf("request [%s] contains unrecognized parameter%s: %s", path, plural, strings.Join(parts, ", ")))
+}
+
+// suggest names the known parameters that are close to a misspelt one, the closest first.
+func suggest(name string, known []string) string {
+	type near struct {
+		name string
+		like float64
+	}
+	var found []near
+	for _, k := range append(slices.Clone(known), answerParams[:]...) {
+		if like := 1 - float64(editDistance(name, k))/float64(max(len(name), len(k))); like > 0.5 {
+			found = append(found, near{k, like})
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	slices.SortStableFunc(found, func(a, b near) int {
+		switch {
+		case a.like > b.like:
+			return -1
+		case a.like < b.like:
+			return 1
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	if len(found) == 1 {
+		return " -> did you mean [" + found[0].name + "]?"
+	}
+	names := make([]string, len(found))
+	for i, f := range found {
+		names[i] = f.name
+	}
+	return " -> did you mean any of [" + strings.Join(names, ", ") + "]?"
+}
+
+// editDistance counts insertions, removals, replacements and swaps of neighbours.
+func editDistance(a, b string) int {
+	before, prev, cur := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		cur[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				cur[j] = min(cur[j], before[j-2]+1)
+			}
+		}
+		before, prev, cur = prev, cur, before
+	}
+	return prev[len(b)]
+}

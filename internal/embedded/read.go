@@ -1,0 +1,77 @@
+package embedded
+
+import (
+	"strconv"
+)
+
+func (c *call) getDoc() *Error {
+	x, r, filter, err := c.find()
+	if err != nil {
+		return err
+	}
+	if r == nil {
+		c.resp.Status = 404
+	}
+	c.out = appendGet(c.out, x, c.vars.id, r, filter)
+	return nil
+}
+
+func (c *call) getSource() *Error {
+	x, r, filter, err := c.find()
+	if err != nil {
+		return err
+	}
+	if r == nil {
+		return &Error{Status: 404, Type: "resource_not_found_exception", Reason: "Document not found [" + x.name + "]/[" + c.vars.id + "]"}
+	}
+	c.out = filter.append(c.out, r.source)
+	return nil
+}
+
+// find reads the parameters of a read and finds the document, or nil.
+func (c *call) find() (*index, *revision, *sourceFilter, *Error) {
+	filter, err := c.sourceFilter()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	version, err := c.params.long("version", matchAny)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if _, err := parseVersionType(c.params.get("version_type")); err != nil {
+		return nil, nil, nil, err
+	}
+	x, err := c.single(c.vars.index)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	r := x.shard.get(c.vars.id)
+	if r != nil && version != matchAny && version != r.version {
+		return nil, nil, nil, errConflict(x, "[%s]: version conflict, current version [%d] is different than the one provided [%d]", r.id, r.version, version)
+	}
+	return x, r, filter, nil
+}
+
+// appendGet appends a document as a get answers it. r may be nil.
+func appendGet(dst []byte, x *index, id string, r *revision, f *sourceFilter) []byte {
+	dst = appendString(append(dst, `{"_index":`...), x.name)
+	dst = appendString(append(dst, `,"_id":`...), id)
+	if r == nil {
+		return append(dst, `,"found":false}`...)
+	}
+	dst = appendNumbers(dst, r)
+	if r.routing != "" {
+		dst = appendString(append(dst, `,"_routing":`...), r.routing)
+	}
+	dst = append(dst, `,"found":true`...)
+	if f.hidden() {
+		return append(dst, '}')
+	}
+	return append(f.append(append(dst, `,"_source":`...), r.source), '}')
+}
+
+func appendNumbers(dst []byte, r *revision) []byte {
+	dst = strconv.AppendInt(append(dst, `,"_version":`...), r.version, 10)
+	dst = strconv.AppendInt(append(dst, `,"_seq_no":`...), r.seqNo, 10)
+	return strconv.AppendInt(append(dst, `,"_primary_term":`...), primaryTerm, 10)
+}

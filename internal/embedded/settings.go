@@ -1,0 +1,92 @@
+package embedded
+
+import (
+	"slices"
+	"strings"
+)
+
+// settings are an index's settings as flat names with the prefix "index.", sorted.
+type settings []param
+
+func (s settings) get(name string) (string, bool) { return params(s).lookup(name) }
+
+func (s *settings) set(name, value string) {
+	i, found := slices.BinarySearchFunc(*s, name, func(p param, n string) int { return strings.Compare(p.name, n) })
+	if found {
+		(*s)[i].value = value
+		return
+	}
+	*s = slices.Insert(*s, i, param{name, value})
+}
+
+// read takes the settings of a request's body, nested or flat, with or without the prefix. null removes a setting.
+func (s *settings) read(n *node, prefix string) {
+	for i := range n.kids {
+		kid := &n.kids[i]
+		name := prefix + kid.name
+		switch {
+		case kid.kind == kindObject:
+			s.read(kid, name+".")
+			continue
+		case name != "index" && !strings.HasPrefix(name, "index."):
+			name = "index." + name
+		}
+		if kid.kind == kindNull {
+			*s = slices.DeleteFunc(*s, func(p param) bool { return p.name == name })
+			continue
+		}
+		s.set(name, kid.settingText())
+	}
+}
+
+func (n *node) settingText() string {
+	if n.kind != kindArray {
+		return n.text()
+	}
+	parts := make([]string, len(n.kids))
+	for i := range n.kids {
+		parts[i] = n.kids[i].text()
+	}
+	return strings.Join(parts, ",")
+}
+
+// appendNested appends the settings as nested objects.
+func (s settings) appendNested(dst []byte) []byte {
+	dst = append(dst, '{')
+	var open []string
+	first := true
+	for _, p := range s {
+		path := strings.Split(p.name, ".")
+		parents := path[:len(path)-1]
+		same := 0
+		for same < len(open) && same < len(parents) && open[same] == parents[same] {
+			same++
+		}
+		for range len(open) - same {
+			dst = append(dst, '}')
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		for _, name := range parents[same:] {
+			dst = append(appendString(dst, name), ':', '{')
+		}
+		open, first = parents, false
+		dst = appendString(append(appendString(dst, path[len(path)-1]), ':'), p.value)
+	}
+	for range open {
+		dst = append(dst, '}')
+	}
+	return append(dst, '}')
+}
+
+func (s settings) appendFlat(dst []byte) []byte {
+	dst = append(dst, '{')
+	for i, p := range s {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendString(append(appendString(dst, p.name), ':'), p.value)
+	}
+	return append(dst, '}')
+}

@@ -1,0 +1,46 @@
+package embedded
+
+import "strings"
+
+// sourceFilter says which part of a document is served. A nil filter serves all of it, byte for byte.
+type sourceFilter struct {
+	none               bool
+	includes, excludes []string
+}
+
+func (f *sourceFilter) hidden() bool { return f != nil && f.none }
+
+// sourceFilter reads _source, _source_includes and _source_excludes from the query; nil without any of them.
+func (c *call) sourceFilter() (*sourceFilter, *Error) {
+	f := &sourceFilter{includes: c.params.list("_source_includes"), excludes: c.params.list("_source_excludes")}
+	if v, ok := c.params.lookup("_source"); ok {
+		switch v {
+		case "true":
+		case "false":
+			f.none = true
+		default:
+			f.includes = strings.Split(v, ",")
+		}
+	} else if _, ok := c.params.lookup("stored_fields"); ok {
+		f.none = true
+	}
+	if !f.none && len(f.includes) == 0 && len(f.excludes) == 0 {
+		return nil, nil
+	}
+	return f, nil
+}
+
+// append appends the served part of a document. What is left of it keeps its bytes but for white space.
+func (f *sourceFilter) append(dst, source []byte) []byte {
+	if f == nil || len(f.includes) == 0 && len(f.excludes) == 0 {
+		return append(dst, source...)
+	}
+	n, _, err := parseJSON(source)
+	if err != nil {
+		return append(dst, source...) // unreachable: it was parsed when it was written
+	}
+	if kept, ok := newFieldFilter(f.includes, f.excludes).object(&n, nil); ok {
+		return appendCompact(dst, &kept)
+	}
+	return append(dst, '{', '}')
+}
