@@ -13,7 +13,11 @@ func (h *Head) AppendRequest(dst []byte) []byte {
 	dst = append(dst, ' ')
 	dst = append(dst, h.Target...)
 	dst = append(dst, " HTTP/1.1\r\n"...)
-	dst, placed := h.appendFields(dst, h.Length)
+	length := int64(-1)
+	if h.Body == Length {
+		length = h.Length
+	}
+	dst, placed := h.appendFields(dst, length)
 	return h.appendEnd(dst, placed)
 }
 
@@ -29,8 +33,11 @@ func (h *Head) AppendResponse(dst []byte) []byte {
 		dst = append(dst, h.Reason...)
 	}
 	dst = append(dst, "\r\n"...)
-	length := h.Length
-	if h.Body == None {
+	length := int64(-1)
+	switch h.Body {
+	case Length:
+		length = h.Length
+	case None:
 		n, ok := decimal(h.Get("Content-Length"))
 		if ok && (n == 0 || h.Status >= 200 && h.Status != http.StatusNoContent) {
 			length = n
@@ -43,9 +50,6 @@ func (h *Head) AppendResponse(dst []byte) []byte {
 // appendFields writes the end-to-end fields. length is the value for a Content-Length, or negative to leave it out; placed
 // says that it was written.
 func (h *Head) appendFields(dst []byte, length int64) (out []byte, placed bool) {
-	if h.Body == Chunked || h.Body == UntilClose {
-		length = -1
-	}
 	for i := range h.Fields {
 		f := &h.Fields[i]
 		if h.hopByHop(f.Name) {

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// Buffer sizes in bytes of a Reader: it begins with the first and doubles up to the second while it streams full reads.
+// Buffer sizes in bytes of a Reader: it begins with the first and grows up to the second while it streams full reads.
 const (
 	minBuffer = 4 << 10
 	maxBuffer = 64 << 10
@@ -29,10 +29,17 @@ func NewReader(src io.Reader) *Reader { return &Reader{src: src} }
 
 // Reset makes the Reader read from src and forgets what was buffered. The buffer is kept, unless it grew.
 func (r *Reader) Reset(src io.Reader) {
-	if len(r.buf) > 4*minBuffer {
-		r.buf = nil
-	}
+	r.r, r.w = 0, 0
+	r.Shrink()
 	*r = Reader{src: src, buf: r.buf}
+}
+
+// Shrink gives up a buffer that grew, if nothing is in it: for connections that stay idle after a large body. What Peek
+// or a Body returned stays intact, only the Reader doesn't use it any more.
+func (r *Reader) Shrink() {
+	if len(r.buf) > 4*minBuffer && r.r == r.w {
+		r.buf, r.r, r.w, r.full = nil, 0, 0, false
+	}
 }
 
 // Peek returns the bytes that are buffered and not yet discarded.
@@ -82,7 +89,7 @@ func (r *Reader) room(limit int) error {
 	case r.buf == nil:
 		r.buf = make([]byte, minBuffer)
 	case r.w == 0 && r.full && len(r.buf) < maxBuffer:
-		r.buf = make([]byte, 2*len(r.buf))
+		r.buf = make([]byte, 4*len(r.buf))
 	case r.w < len(r.buf):
 	case r.r > 0:
 		r.w = copy(r.buf, r.buf[r.r:r.w])

@@ -1,0 +1,225 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+)
+
+func chunkedHead() *Head { return &Head{Body: Chunked, Length: -1} }
+
+func TestChunkedBodies(t *testing.T) {
+	for _, c := range []struct {
+		name, raw, body, rest string
+		err                   error
+	}{
+		{"empty", "0\r\n\r\n", "", "", nil},
+		{"two chunks", "5\r\nhello\r\n6\r\n world\r\n0\r\n\r\nGET", "hello world", "GET", nil},
+		{"upper case and leading zeros", "00A\r\n0123456789\r\n000\r\n\r\n", "0123456789", "", nil},
+		{"data that looks like chunks", "5\r\n0\r\n\r\n\r\n0\r\n\r\n", "0\r\n\r\n", "", nil},
+		{"extensions are dropped", "2;a=b;c=\"d\"\r\nhi\r\n0;x\r\n\r\n", "hi", "", nil},
+		{"bad white space before an extension", "2 \t;a\r\nhi\r\n0\r\n\r\n", "hi", "", nil},
+		{"trailers are dropped", "2\r\nhi\r\n0\r\nX: y\r\nContent-Length: 5\r\n\r\nrest", "hi", "rest", nil},
+		{"no size", "\r\nhi\r\n", "", "", ErrChunk},
+		{"0x", "0x2\r\nhi\r\n0\r\n\r\n", "", "", ErrChunk},
+		{"signed", "+2\r\nhi\r\n0\r\n\r\n", "", "", ErrChunk},
+		{"negative", "-2\r\nhi\r\n0\r\n\r\n", "", "", ErrChunk},
+		{"underscore", "1_0\r\n", "", "", ErrChunk},
+		{"leading space", " 2\r\nhi\r\n0\r\n\r\n", "", "", ErrChunk},
+		{"trailing space", "2 \r\nhi\r\n0\r\n\r\n", "", "", ErrChunk},
+		{"overflow", "10000000000000002\r\nhi\r\n0\r\n\r\n", "", "", ErrChunk},
+		{"overflow of 64 bits", "fffffffffffffffff\r\nhi\r\n", "", "", ErrChunk},
+		{"many leading zeros", strings.Repeat("0", 17) + "2\r\nhi\r\n0\r\n\r\n", "", "", ErrChunk},
+		{"bare LF after the size", "2\nhi\r\n0\r\n\r\n", "", "", ErrChunk},
+		{"bare LF in an extension", "2;a\nb\r\nhi\r\n0\r\n\r\n", "", "", ErrChunk},
+		{"bare CR in an extension", "2;a\rb\r\nhi\r\n0\r\n\r\n", "", "", ErrChunk},
+		{"bare LF after data", "2\r\nhi\n0\r\n\r\n", "hi", "", ErrChunk},
+		{"data longer than its size", "2\r\nhix\r\n0\r\n\r\n", "hi", "", ErrChunk},
+		{"data shorter than its size", "3\r\nhi\r\n0\r\n\r\n", "hi\r", "", ErrChunk},
+		{"bare LF at the end", "2\r\nhi\r\n0\r\n\n", "hi", "", ErrChunk},
+		{"trailer without colon", "0\r\nnonsense\r\n\r\n", "", "", ErrChunk},
+		{"request in place of a trailer", "0\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n", "", "", ErrChunk},
+		{"folded trailer", "0\r\nX: y\r\n z\r\n\r\n", "", "", ErrChunk},
+		{"NUL in a trailer", "0\r\nX: \x00\r\n\r\n", "", "", ErrChunk},
+		{"endless extension", "2;" + strings.Repeat("a", 2000) + "\r\nhi\r\n0\r\n\r\n", "", "", ErrChunkOverhead},
+		{"extensions without end", strings.Repeat("1;"+strings.Repeat("a", 900)+"\r\nx\r\n", 20) + "0\r\n\r\n", strings.Repeat("x", 18), "", ErrChunkOverhead},
+		{"trailers without end", "0\r\n" + strings.Repeat("X: y\r\n", 2000), "", "", ErrChunkOverhead},
+		{"one endless trailer", "0\r\nX: " + strings.Repeat("y", 20000), "", "", ErrChunkOverhead},
+		{"cut in the size", "5", "", "", io.ErrUnexpectedEOF},
+		{"cut in the data", "5\r\nhel", "hel", "", io.ErrUnexpectedEOF},
+		{"cut after the data", "5\r\nhello", "hello", "", io.ErrUnexpectedEOF},
+		{"cut before the last chunk", "5\r\nhello\r\n", "hello", "", io.ErrUnexpectedEOF},
+		{"cut before the last line", "5\r\nhello\r\n0\r\n", "hello", "", io.ErrUnexpectedEOF},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bothWays(t, c.raw, func(t *testing.T, r *Reader) {
+				var b Body
+				b.Reset(r, chunkedHead())
+				got, err := io.ReadAll(&b)
+				if string(got) != c.body || !errors.Is(err, c.err) {
+					t.Fatalf("got %q, %v, want %q, %v", got, err, c.body, c.err)
+				}
+				if b.Done() != (c.err == nil) {
+					t.Errorf("Done is %v", b.Done())
+				}
+				if rest, _ := io.ReadAll(r); c.err == nil && string(rest) != c.rest {
+					t.Errorf("left over %q, want %q", rest, c.rest)
+				}
+			})
+		})
+	}
+}
+
+func TestWholeChunkedBodyIsTakenFromTheBufferOrNotAtAll(t *testing.T) {
+	const raw = "5;x\r\nhello\r\n6\r\n world\r\n0\r\nT: v\r\n\r\n"
+	for cutAt := range len(raw) + 1 {
+		r := NewReader(io.MultiReader(strings.NewReader(raw[:cutAt]), strings.NewReader(raw[cutAt:]+"next")))
+		if err := r.Fill(); err != nil {
+			t.Fatal(err)
+		}
+		var b Body
+		b.Reset(r, chunkedHead())
+		got, whole := b.Whole(nil)
+		if whole != (cutAt == len(raw) || cutAt == 0) { // at 0 the first read is all of it
+			t.Fatalf("cut at %d: whole is %v", cutAt, whole)
+		}
+		if !whole {
+			var err error
+			if got, err = io.ReadAll(&b); err != nil {
+				t.Fatalf("cut at %d: %v", cutAt, err)
+			}
+		}
+		if string(got) != "hello world" || !b.Done() {
+			t.Fatalf("cut at %d: %q", cutAt, got)
+		}
+	}
+}
+
+func TestLengthAndUntilCloseBodies(t *testing.T) {
+	bothWays(t, "hello world", func(t *testing.T, r *Reader) {
+		var b Body
+		b.Reset(r, &Head{Body: Length, Length: 5})
+		got, err := io.ReadAll(&b)
+		if string(got) != "hello" || err != nil || !b.Done() {
+			t.Errorf("length: %q, %v", got, err)
+		}
+		b.Reset(r, &Head{Body: UntilClose, Length: -1})
+		got, err = io.ReadAll(&b)
+		if string(got) != " world" || err != nil || !b.Done() {
+			t.Errorf("until close: %q, %v", got, err)
+		}
+	})
+	bothWays(t, "hell", func(t *testing.T, r *Reader) {
+		var b Body
+		b.Reset(r, &Head{Body: Length, Length: 5})
+		if _, err := io.ReadAll(&b); err != io.ErrUnexpectedEOF || b.Done() {
+			t.Errorf("cut: %v", err)
+		}
+	})
+}
+
+func TestReadGivesBackWhatDoesNotFit(t *testing.T) {
+	for _, h := range []*Head{{Body: Length, Length: 10}, {Body: Chunked}, {Body: UntilClose}} {
+		raw := "0123456789"
+		if h.Body == Chunked {
+			raw = "7\r\n0123456\r\n3\r\n789\r\n0\r\n\r\n"
+		}
+		var b Body
+		b.Reset(NewReader(strings.NewReader(raw)), h)
+		var got []byte
+		p := make([]byte, 3)
+		for {
+			n, err := b.Read(p)
+			got = append(got, p[:n]...)
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if string(got) != "0123456789" || !b.Done() {
+			t.Errorf("framing %d: %q", h.Body, got)
+		}
+	}
+}
+
+// stuttering fails with a deadline between any two bytes.
+type stuttering struct {
+	rest string
+	fail bool
+}
+
+func (s *stuttering) Read(p []byte) (int, error) {
+	s.fail = !s.fail
+	switch {
+	case s.fail:
+		return 0, os.ErrDeadlineExceeded
+	case s.rest == "":
+		return 0, io.EOF
+	}
+	p[0], s.rest = s.rest[0], s.rest[1:]
+	return 1, nil
+}
+
+func TestBodyGoesOnAfterADeadlineThatWasLifted(t *testing.T) {
+	r := NewReader(&stuttering{rest: "5\r\nhello\r\n0\r\nT: v\r\n\r\n"})
+	var b Body
+	b.Reset(r, chunkedHead())
+	var got bytes.Buffer
+	for {
+		p, err := b.Next()
+		got.Write(p)
+		if err == io.EOF {
+			break
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			r.Recover()
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got.String() != "hello" {
+		t.Errorf("got %q", got.String())
+	}
+}
+
+func TestChunksAreWrittenAsTheyAreRead(t *testing.T) {
+	var raw []byte
+	for _, s := range []string{"hello", "", strings.Repeat("x", 5000)} {
+		raw = AppendChunk(raw, []byte(s))
+	}
+	raw = append(raw, LastChunk...)
+	var b Body
+	b.Reset(NewReader(bytes.NewReader(raw)), chunkedHead())
+	if got, err := io.ReadAll(&b); err != nil || string(got) != "hello"+strings.Repeat("x", 5000) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}
+
+func TestBufferGrowsForAStreamAndShrinksAfterIt(t *testing.T) {
+	r := NewReader(io.LimitReader(zeros{}, 1<<20))
+	var b Body
+	b.Reset(r, &Head{Body: Length, Length: 1 << 20})
+	largest := 0
+	for {
+		p, err := b.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		largest = max(largest, len(p))
+	}
+	if largest != maxBuffer {
+		t.Errorf("the largest read was %d, want %d", largest, maxBuffer)
+	}
+	r.Shrink()
+	if len(r.buf) != 0 {
+		t.Error("an idle reader keeps a large buffer")
+	}
+}
