@@ -76,14 +76,15 @@ func (r Reason) String() string {
 
 // Base is what a client had when it made its change, reserved for one write. Exactly one of Commit, Delete and Release
 // ends the reservation; further calls, and calls on the zero value, do nothing. Its bodies are immutable and stay valid
-// after the end. A Base is for one goroutine at a time.
+// after the end. A Base is for one goroutine at a time, and only one copy of it may be ended.
 type Base struct {
 	// Kind says where the base comes from, Reason why it is lost or none.
 	Kind   Kind
 	Reason Reason
 	// Ambiguous is true where there was more than one distinct candidate.
 	Ambiguous bool
-	// Numbers are the revision's numbers, for the guard. They are zero for KindNone, KindLost and KindAbsent.
+	// Numbers are the revision's numbers, for the guard. They are zero for KindNone, KindLost and KindAbsent. A view may
+	// be of an absent document, too: that is KindAbsent.
 	Numbers doc.Numbers
 	// Version is the revision's _version, 0 where it isn't known.
 	Version int64
@@ -95,14 +96,15 @@ type Base struct {
 	claim claim
 }
 
-// Ack is an acknowledged write.
+// Ack is an acknowledged write. Its bodies are copied.
 type Ack struct {
 	// Stored is the revision that the write left: the numbers that the engine answered with, and the bytes that it
 	// holds there; no bytes where they aren't known (an ingest pipeline).
 	Stored doc.Revision
 	// Sent is what the client sent: what it has seen of the stored revision.
 	Sent []byte
-	// Told are the numbers that the answer to the client carries, where they are not Stored's.
+	// Told are the numbers that the answer to the client carries, where they are not Stored's. TakeAt knows the view by
+	// both.
 	Told doc.Numbers
 	// Created says that the engine made the document instead of overwriting one.
 	Created bool

@@ -1,89 +1,123 @@
 package session
 
 import (
-	"context"
+	"bytes"
+	"hash/maphash"
+	"sync/atomic"
+	"time"
 
 	"optimist/internal/doc"
 )
 
-// Store is what clients have seen. It is safe for concurrent use.
-type Store struct{}
+const (
+	defaultMaxAge     = 5 * time.Minute
+	defaultMemory     = 256 << 20
+	minMemory         = 64 << 10
+	defaultCandidates = 128
 
-type claim struct{}
+	maxShards = 16
+	// minShard is what a shard gets at least: with less, ordinary documents would be too large for it.
+	minShard = 4 << 20
+	// copyOutside is the size from which a body is copied without holding the shard's lock.
+	copyOutside = 16 << 10
+)
+
+// Store is what clients have seen. It is safe for concurrent use.
+type Store struct {
+	maxAge  time.Duration
+	measure Measure
+	now     func() time.Time
+	start   time.Time
+	seed    maphash.Seed
+	indices *indices
+	shards  []*shard
+
+	waited   atomic.Uint64
+	blinded  atomic.Uint64
+	tooLarge atomic.Uint64
+}
 
 // New returns an empty store. It starts no goroutine and needs no closing.
-func New(o Options) *Store { return &Store{} }
-
-// Epoch returns the current moment in the life of the indices.
-func (s *Store) Epoch() Epoch { return 0 }
-
-// Read remembers that the session read rev of ref. rev.Source is copied unless the same revision is already held under
-// the same credentials; nil means that only the numbers are known. In a named session it replaces the reads before it.
-// The strings of ref and rev.Source may be reused by the caller after the call. at is the epoch from before the request was sent.
-func (s *Store) Read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) {}
-
-// ReadAbsent remembers that the session saw that there was no document ref.
-func (s *Store) ReadAbsent(sess Session, ref doc.Ref, at Epoch) {}
-
-// Take chooses the base of a write of sent (nil for a delete) and reserves it. Where the only bases are reserved by other
-// writes of the session in flight, it waits for one of them to end, or for ctx: its error is then ctx's, and the only one
-// there is. With a ctx that has ended it never waits. Whoever holds one base while taking another must not wait: two such
-// writes in opposite order would wait for each other.
-//
-// ref must stay unchanged until the reservation is ended.
-func (s *Store) Take(ctx context.Context, sess Session, ref doc.Ref, sent []byte) (Base, error) {
-	return Base{}, nil
+func New(o Options) *Store {
+	if o.MaxAge <= 0 {
+		o.MaxAge = defaultMaxAge
+	}
+	if o.Memory <= 0 {
+		o.Memory = defaultMemory
+	}
+	o.Memory = max(o.Memory, minMemory)
+	if o.Candidates <= 0 {
+		o.Candidates = defaultCandidates
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	n := 1
+	for n < maxShards && o.Memory/int64(2*n) >= minShard {
+		n *= 2
+	}
+	s := &Store{
+		maxAge: o.MaxAge, measure: o.Measure, now: o.Now, start: o.Now(), seed: maphash.MakeSeed(),
+		indices: newIndices(o.MaxAge), shards: make([]*shard, n),
+	}
+	for i := range s.shards {
+		s.shards[i] = newShard(o.Memory/int64(n), int64(o.MaxAge), o.Candidates, s.seed)
+	}
+	return s
 }
 
-// TakeAt reserves the base whose numbers the client named itself (If-Match, a stamp, its own guard), so that its body is
-// there to merge from, and the read is used up. It never waits. What the session doesn't know is KindGiven, with a body if
-// another session under the same credentials holds it.
-func (s *Store) TakeAt(sess Session, ref doc.Ref, n doc.Numbers, sent []byte) Base { return Base{} }
+// clock returns the time since the store's start.
+func (s *Store) clock() int64 { return int64(s.now().Sub(s.start)) }
 
-// Commit ends the reservation after an acknowledged write.
-func (b *Base) Commit(a Ack) {}
+// shard returns where ref is kept for all sessions with sess's credentials.
+func (s *Store) shard(sess Session, ref doc.Ref) (*shard, key) {
+	k := key{sess: sess, ref: ref}
+	return s.shards[maphash.Comparable(s.seed, k.doc())%uint64(len(s.shards))], k
+}
 
-// Delete ends the reservation after an acknowledged delete: the session has seen that the document is absent.
-func (b *Base) Delete() {}
+// Epoch returns the current moment in the life of the indices. It is one load.
+func (s *Store) Epoch() Epoch { return Epoch(s.indices.epoch.Load()) }
 
-// Release ends the reservation after a write that failed: what was reserved is given back, as old as it was.
-func (b *Base) Release() {}
+// worth returns data if it is worth keeping.
+func (s *Store) worth(data []byte, ix *index, now int64) []byte {
+	if !ix.keepsBodies(now, s.maxAge) {
+		return nil
+	}
+	if int64(len(data)) > s.shards[0].maxBody {
+		s.tooLarge.Add(1)
+		return nil
+	}
+	return data
+}
 
-// Wrote marks that index sees writes other than creates, so that bodies read from it are worth keeping.
-func (s *Store) Wrote(index string) {}
+// bodies returns copies of an acknowledged write's bodies, the same one twice where they are equal.
+func (s *Store) bodies(a Ack, ix *index, now int64) (stored, sent []byte) {
+	if a.Stored.Source != nil {
+		stored = bytes.Clone(s.worth(a.Stored.Source, ix, now))
+	}
+	switch {
+	case a.Sent == nil:
+	case same(stored, a.Sent):
+		sent = stored
+	default:
+		sent = bytes.Clone(s.worth(a.Sent, ix, now))
+	}
+	return stored, sent
+}
+
+// Wrote marks that index sees writes other than creates, so that bodies read from it are worth keeping. Commit and Delete
+// do it for their own.
+func (s *Store) Wrote(index string) {
+	ix := s.indices.get(index, s.clock())
+	if !ix.wrote.Load() {
+		ix.wrote.Store(true)
+	}
+}
 
 // DropIndex forgets all that is known of index: its numbers may mean other documents from now on. Call it after the
-// answer to a request that changes an index or alias, whatever it says.
-func (s *Store) DropIndex(index string) {}
+// answer to a request that deletes or changes an index or alias, or after its loss.
+func (s *Store) DropIndex(index string) { s.indices.drop(index, s.clock()) }
 
-// DropAll forgets all that is known, for changes whose indices can't be told (wildcards, aliases).
-func (s *Store) DropAll() {}
-
-// Stats returns the store's counters since its start and its present size.
-func (s *Store) Stats() Stats { return Stats{} }
-
-// Stats are counters since the store's start, and gauges.
-type Stats struct {
-	// Reads counts reads and absences that were remembered.
-	Reads uint64
-	// Taken counts bases by kind.
-	Taken [6]uint64
-	// Lost counts lost bases by reason, Blind takes of blind writers.
-	Lost  [6]uint64
-	Blind uint64
-	// Ambiguous counts bases chosen among several candidates, Waited takes that waited for a write in flight.
-	Ambiguous uint64
-	Waited    uint64
-	// Evicted, Aged and Dropped count entries that left by memory, by age and by a change of their index.
-	Evicted uint64
-	Aged    uint64
-	Dropped uint64
-	// TooLarge counts bodies that were not kept for their size.
-	TooLarge uint64
-	// Bytes, Entries, Bodies, Markers and Indices are present sizes.
-	Bytes   int64
-	Entries int
-	Bodies  int
-	Markers int
-	Indices int
-}
+// DropAll forgets all that is known, for changes whose indices can't be told: wildcards, and aliases, under whose names
+// documents are known as well.
+func (s *Store) DropAll() { s.indices.dropAll() }

@@ -1,0 +1,296 @@
+package session
+
+import (
+	"slices"
+
+	"optimist/internal/doc"
+)
+
+// claim is what a Base needs to be ended. It has its own copy of what is given back, as the Base's exported fields are
+// the caller's to change.
+type claim struct {
+	store *Store
+	sess  Session
+	ref   doc.Ref
+	since Epoch
+	kind  Kind
+
+	// kept says that the write leaves something that a later one can have as its base.
+	kept bool
+	// known says that the session has shown that it reads the document.
+	known bool
+	// viewed says that what was reserved is the own view.
+	viewed bool
+
+	// What was reserved, with its place in the order and its age.
+	order         uint64
+	at            int64
+	numbers, told doc.Numbers
+	version       int64
+	saw, stored   []byte
+}
+
+// reads reports whether an outstanding read is reserved.
+func (c *claim) reads() bool {
+	return !c.viewed && (c.kind == KindRead || c.kind == KindAbsent)
+}
+
+// Commit ends the reservation after an acknowledged write: what was reserved is used up, and the session has seen what
+// it sent. A write without any base leaves nothing in an inferred session, so that what such a session sends next is
+// stored as it is, too.
+func (b *Base) Commit(a Ack) {
+	c := b.end()
+	if c.store == nil {
+		return
+	}
+	s, now := c.store, c.store.clock()
+	ix := s.indices.get(c.ref.Index, now)
+	if !a.Created {
+		ix.wrote.Store(true)
+		s.judge(&c, ix, now)
+	}
+	stored, sent := s.bodies(a, ix, now)
+	sh, k := s.shard(c.sess, c.ref)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.markers.Remove(sh.mark(k))
+	if !c.kept {
+		return
+	}
+	sh.land(k, c.reads())
+	gone := s.indices.gone(ix)
+	switch {
+	case c.since < gone:
+		sh.lose(k, ReasonIndex)
+	case !a.Stored.Known():
+		sh.lose(k, ReasonEvicted)
+	default:
+		v := view{numbers: a.Stored.Numbers, told: a.Told, version: a.Stored.Version, at: now}
+		e := sh.put(k, gone, c.since, now)
+		sh.see(e, v, stored, sent)
+		sh.shrink(e)
+	}
+}
+
+// Delete ends the reservation after an acknowledged delete: the session has seen that the document is absent.
+func (b *Base) Delete() {
+	c := b.end()
+	if c.store == nil {
+		return
+	}
+	s, now := c.store, c.store.clock()
+	ix := s.indices.get(c.ref.Index, now)
+	ix.wrote.Store(true)
+	sh, k := s.shard(c.sess, c.ref)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.markers.Remove(sh.mark(k))
+	if !c.kept {
+		return
+	}
+	sh.land(k, c.reads())
+	gone := s.indices.gone(ix)
+	if c.since < gone {
+		sh.lose(k, ReasonIndex)
+		return
+	}
+	e := sh.put(k, gone, c.since, now)
+	sh.see(e, view{absent: true, at: now}, nil, nil)
+	sh.shrink(e)
+}
+
+// Release ends the reservation after a write that failed: what was reserved is given back, as old as it was. In a named
+// session a read is given back only if there is none that is newer.
+func (b *Base) Release() {
+	c := b.end()
+	if c.store == nil || !c.kept {
+		return
+	}
+	s, now := c.store, c.store.clock()
+	ix := s.indices.get(c.ref.Index, now)
+	sh, k := s.shard(c.sess, c.ref)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.land(k, c.reads())
+	if !c.reads() && !c.viewed {
+		return
+	}
+	gone := s.indices.gone(ix)
+	switch {
+	case c.since < gone:
+		sh.lose(k, ReasonIndex)
+	case now-c.at >= sh.maxAge:
+		sh.lose(k, ReasonAged)
+	default:
+		e := sh.put(k, gone, c.since, now)
+		sh.giveBack(e, &c)
+		sh.shrink(e)
+	}
+}
+
+// end returns the claim to who ends it first, and the zero value to everybody after.
+func (b *Base) end() claim {
+	c := b.claim
+	b.claim = claim{}
+	return c
+}
+
+// judge makes a blind writer of an inferred session that overwrote a document which it had shown no knowledge of. Just
+// after a start that proves nothing: it may have read before.
+func (s *Store) judge(c *claim, ix *index, now int64) {
+	if c.kind != KindNone || c.known || c.sess.named || now < int64(s.maxAge) || ix == &s.indices.others {
+		return
+	}
+	ix.setBlind(c.sess, now+int64(s.maxAge))
+	s.blinded.Add(1)
+}
+
+// see makes v the entry's own view, newer than all before unless it has its place in the order. Its bodies are the
+// store's own.
+func (sh *shard) see(e *entry, v view, stored, sent []byte) {
+	sh.clearView(e)
+	v.set = true
+	if v.order == 0 {
+		sh.order++
+		v.order = sh.order
+		e.newestView = v.order
+	}
+	if stored != nil {
+		v.stored = sh.hold(e, v.numbers, stored)
+	}
+	switch {
+	case same(stored, sent):
+		v.sent = v.stored
+		v.sent.refs++
+	case sent != nil:
+		v.sent = sh.own(sent)
+	}
+	e.view = v
+}
+
+// giveBack puts what c had reserved where it was.
+func (sh *shard) giveBack(e *entry, c *claim) {
+	if !c.viewed {
+		sh.giveBackRead(e, c)
+		return
+	}
+	if e.newestView > c.order {
+		return // the session has written since
+	}
+	v := view{
+		absent: c.kind == KindAbsent, numbers: c.numbers, told: c.told, version: c.version, order: c.order, at: c.at,
+	}
+	sh.see(e, v, c.stored, c.saw)
+}
+
+func (sh *shard) giveBackRead(e *entry, c *claim) {
+	if c.sess.named && e.newestRead > c.order {
+		return
+	}
+	r := read{numbers: c.numbers, version: c.version, count: 1, order: c.order, at: c.at}
+	if i := e.find(c.numbers); i >= 0 {
+		old := e.reads[i]
+		r.order, r.at, r.count = min(r.order, old.order), max(r.at, old.at), old.count+1
+		r.body = old.body
+		e.reads = slices.Delete(e.reads, i, i+1)
+	}
+	if r.body == nil && c.saw != nil {
+		r.body = sh.hold(e, c.numbers, c.saw)
+	}
+	i := slices.IndexFunc(e.reads, func(o read) bool { return o.order > r.order })
+	if i < 0 {
+		i = len(e.reads)
+	}
+	e.reads = slices.Insert(e.reads, i, r)
+	sh.charge(e)
+	sh.limit(e)
+}
+
+// take moves one read of the entry into b.
+func (sh *shard) take(e *entry, i int, b *Base) {
+	r := &e.reads[i]
+	c := &b.claim
+	c.kind, c.order, c.at = KindRead, r.order, r.at
+	if r.numbers == (doc.Numbers{}) {
+		c.kind = KindAbsent
+	}
+	c.numbers, c.version = r.numbers, r.version
+	c.saw = r.body.bytes()
+	c.stored = c.saw
+	if r.count--; r.count == 0 {
+		sh.removeRead(e, i)
+	}
+	sh.fill(e.key, b)
+}
+
+// takeView moves the own view of the entry into b.
+func (sh *shard) takeView(e *entry, b *Base) {
+	v := &e.view
+	c := &b.claim
+	c.kind, c.viewed, c.order, c.at = KindView, true, v.order, v.at
+	if v.absent {
+		c.kind = KindAbsent
+	}
+	c.numbers, c.told, c.version = v.numbers, v.told, v.version
+	c.saw, c.stored = v.sent.bytes(), v.stored.bytes()
+	sh.clearView(e)
+	sh.fill(e.key, b)
+}
+
+// fill shows what the claim has in the base, and counts the write as in flight. k's strings are the store's own.
+func (sh *shard) fill(k key, b *Base) {
+	c := &b.claim
+	c.ref, c.kept, c.known = k.ref, true, true
+	b.Kind, b.Numbers, b.Version, b.View, b.Stored = c.kind, c.numbers, c.version, c.saw, c.stored
+	sh.depart(k, c.reads())
+	sh.n.Taken[b.Kind]++
+	if b.Ambiguous {
+		sh.n.Ambiguous++
+	}
+}
+
+// depart counts a write of k that is in flight until it lands.
+func (sh *shard) depart(k key, reads bool) {
+	f := sh.flights[k]
+	if f == nil {
+		f = &flight{}
+		if n := len(sh.idle); n > 0 {
+			f, sh.idle = sh.idle[n-1], sh.idle[:n-1]
+		}
+		sh.flights[k] = f
+	}
+	f.count++
+	if reads {
+		f.reads++
+	}
+}
+
+// land ends a flight and wakes those who wait for it.
+func (sh *shard) land(k key, reads bool) {
+	f := sh.flights[k]
+	f.count--
+	if reads {
+		f.reads--
+	}
+	if f.done != nil {
+		close(f.done)
+		f.done = nil
+	}
+	if f.count == 0 {
+		delete(sh.flights, k)
+		if len(sh.idle) < maxIdle {
+			sh.idle = append(sh.idle, f)
+		}
+	}
+}
+
+// landing returns a channel that is closed when one of the writes ends.
+func (f *flight) landing() <-chan struct{} {
+	if f.done == nil {
+		f.done = make(chan struct{})
+	}
+	return f.done
+}
+
+// maxIdle bounds the flights that are kept for reuse.
+const maxIdle = 64

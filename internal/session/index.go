@@ -1,0 +1,198 @@
+package session
+
+import (
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+)
+
+const (
+	// maxIndices bounds how many indices are told apart. Those beyond it share one state, which errs to the safe side:
+	// bodies are kept, and what drops one of them drops all.
+	maxIndices = 4096
+	// maxBlind bounds how many blind writers are known per index. One that is forgotten is found again by its next write.
+	maxBlind = 1024
+
+	indexBuckets = 64
+)
+
+// index is what is known of an index: whether it sees writes, when it was last dropped, who writes blindly in it.
+type index struct {
+	dropped    atomic.Uint64
+	first      atomic.Int64 // time of the first read + 1
+	wrote      atomic.Bool
+	used       atomic.Int64
+	blindUntil atomic.Int64 // nobody is blind after it
+
+	mu    sync.RWMutex
+	blind *simplelru.LRU[Session, int64]
+}
+
+// keepsBodies reports whether bodies are worth their memory: an index that isn't written to needs no bases.
+func (ix *index) keepsBodies(now int64, maxAge time.Duration) bool {
+	if ix.wrote.Load() {
+		return true
+	}
+	f := ix.first.Load()
+	if f == 0 {
+		ix.first.CompareAndSwap(0, now+1)
+		return true
+	}
+	return now+1-f < int64(maxAge)
+}
+
+// isBlind reports whether sess is a blind writer. Without any in the index it is one load.
+func (ix *index) isBlind(sess Session, now int64) bool {
+	if now >= ix.blindUntil.Load() || sess.named {
+		return false
+	}
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	if ix.blind == nil {
+		return false
+	}
+	until, ok := ix.blind.Peek(sess)
+	return ok && now < until
+}
+
+// setBlind makes sess a blind writer until then.
+func (ix *index) setBlind(sess Session, until int64) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if ix.blind == nil {
+		ix.blind, _ = simplelru.NewLRU[Session, int64](maxBlind, nil) // errs on a size below 1 only
+	}
+	ix.blind.Add(sess, until)
+	ix.blindUntil.Store(max(until, ix.blindUntil.Load()))
+}
+
+// indices are the states by name. Look-ups take no lock and don't allocate: a name that is new copies the map of its
+// bucket.
+type indices struct {
+	seed    maphash.Seed
+	maxAge  time.Duration
+	buckets [indexBuckets]bucket
+	count   atomic.Int64
+	purged  atomic.Int64
+	others  index // of the indices beyond maxIndices
+
+	changing sync.Mutex
+	epoch    atomic.Uint64
+	floor    atomic.Uint64 // everything from before it is dropped
+}
+
+type bucket struct {
+	mu sync.Mutex
+	m  atomic.Pointer[map[string]*index]
+}
+
+func newIndices(maxAge time.Duration) *indices {
+	t := &indices{seed: maphash.MakeSeed(), maxAge: maxAge}
+	t.others.wrote.Store(true)
+	return t
+}
+
+// get returns the state of name, making one if there is none.
+func (t *indices) get(name string, now int64) *index {
+	b := &t.buckets[maphash.String(t.seed, name)%indexBuckets]
+	if m := b.m.Load(); m != nil {
+		if ix := (*m)[name]; ix != nil {
+			// Not every time: the line is shared by all cores.
+			if u := ix.used.Load(); now-u > int64(t.maxAge)/8 {
+				ix.used.Store(now)
+			}
+			return ix
+		}
+	}
+	return t.add(b, name, now)
+}
+
+func (t *indices) add(b *bucket, name string, now int64) *index {
+	if t.count.Load() >= maxIndices {
+		t.purge(now)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	old := b.load()
+	if ix := old[name]; ix != nil {
+		return ix
+	}
+	if t.count.Load() >= maxIndices {
+		return &t.others
+	}
+	ix := &index{}
+	ix.used.Store(now)
+	ix.dropped.Store(t.others.dropped.Load()) // it may have been one of them
+	m := make(map[string]*index, len(old)+1)
+	for k, v := range old {
+		m[k] = v
+	}
+	m[string([]byte(name))] = ix // name may be in a buffer that is reused
+	b.m.Store(&m)
+	t.count.Add(1)
+	return ix
+}
+
+func (b *bucket) load() map[string]*index {
+	if m := b.m.Load(); m != nil {
+		return *m
+	}
+	return nil
+}
+
+// purge forgets the indices that weren't used for two ages, at most once per age: nothing that was seen in them can be
+// a base any more. What may come late (an answer under way for that long) is caught by the floor.
+func (t *indices) purge(now int64) {
+	last := t.purged.Load()
+	if last != 0 && now-last < int64(t.maxAge) || !t.purged.CompareAndSwap(last, now+1) {
+		return
+	}
+	for i := range t.buckets {
+		b := &t.buckets[i]
+		b.mu.Lock()
+		kept := make(map[string]*index)
+		for name, ix := range b.load() {
+			if now-ix.used.Load() < 2*int64(t.maxAge) {
+				kept[name] = ix
+				continue
+			}
+			raise(&t.floor, ix.dropped.Load())
+			t.count.Add(-1)
+		}
+		b.m.Store(&kept)
+		b.mu.Unlock()
+	}
+}
+
+// gone returns the epoch before which everything known of the index is void. Ask it under the lock of the shard that is
+// looked into, so that nothing from before gets in beside what was put there after.
+func (t *indices) gone(ix *index) Epoch {
+	return Epoch(max(ix.dropped.Load(), t.floor.Load()))
+}
+
+func (t *indices) drop(name string, now int64) {
+	t.dropAt(&t.get(name, now).dropped)
+}
+
+func (t *indices) dropAll() { t.dropAt(&t.floor) }
+
+// dropAt begins a new epoch. Whoever sees it sees what it drops, so that nothing gets in between the two.
+func (t *indices) dropAt(a *atomic.Uint64) {
+	t.changing.Lock()
+	defer t.changing.Unlock()
+	n := t.epoch.Load() + 1
+	raise(a, n)
+	t.epoch.Store(n)
+}
+
+func raise(a *atomic.Uint64, to uint64) {
+	for {
+		v := a.Load()
+		if v >= to || a.CompareAndSwap(v, to) {
+			return
+		}
+	}
+}

@@ -1,0 +1,326 @@
+package session
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"optimist/internal/doc"
+)
+
+// overwrite writes a document that the session knows nothing of.
+func overwrite(t *testing.T, s *Store, sess Session, r doc.Ref) Base {
+	t.Helper()
+	b, err := s.Take(ended(), sess, r, []byte(`{"a":1}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := b
+	b.Commit(Ack{Stored: rev(9, `{"a":1}`), Sent: []byte(`{"a":1}`)})
+	return was
+}
+
+func TestBlindWriterGetsNoBaseInItsIndex(t *testing.T) {
+	s, c := newTest(t)
+	overwrite(t, s, pool, at(0))
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	b := take(t, s, pool, `{"a":2}`)
+	want(t, b, KindNone, -1)
+	if b.Reason != ReasonBlind {
+		t.Fatalf("reason %v", b.Reason)
+	}
+	b.Release()
+	if n := s.Stats().Entries; n != 0 {
+		t.Fatalf("%d entries of a blind writer", n)
+	}
+	// Others, and the same one elsewhere, keep theirs.
+	s.Read(Inferred(alice, there), ref, rev(5, `{"a":1}`), s.Epoch())
+	want(t, take(t, s, Inferred(alice, there), `{"a":2}`), KindRead, 5)
+	other := doc.Ref{Index: "other", ID: "1"}
+	s.Read(pool, other, rev(5, `{"a":1}`), s.Epoch())
+	b, _ = s.Take(ended(), pool, other, nil)
+	want(t, b, KindRead, 5)
+	// It stays one for the sessions' age after its last blind write.
+	c.advance(maxAge - 1)
+	if b = overwrite(t, s, pool, at(1)); b.Reason != ReasonBlind {
+		t.Fatalf("reason %v", b.Reason)
+	}
+	c.advance(maxAge - 1)
+	if b = take(t, s, pool, `{"a":2}`); b.Reason != ReasonBlind {
+		t.Fatalf("reason %v", b.Reason)
+	}
+	c.advance(1)
+	s.Read(pool, ref, rev(6, `{"a":1}`), s.Epoch())
+	want(t, take(t, s, pool, `{"a":2}`), KindRead, 6)
+}
+
+func TestBlindWriterThatReadsWhatItWritesIsNoneAfterAWhile(t *testing.T) {
+	s, c := newTest(t)
+	overwrite(t, s, pool, at(0))
+	for range 10 {
+		c.advance(maxAge / 10)
+		s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+		b := overwrite(t, s, pool, ref)
+		if blind := b.Reason == ReasonBlind; blind != (c.t.Sub(s.start) < 2*maxAge) {
+			t.Fatalf("blind %v after %v", blind, c.t.Sub(s.start))
+		}
+	}
+}
+
+func TestReadWhileBlindIsALossAfterwards(t *testing.T) {
+	s, c := newTest(t)
+	overwrite(t, s, pool, at(0))
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	c.advance(maxAge)
+	wantLost(t, take(t, s, pool, `{"a":2}`), ReasonBlind)
+}
+
+func TestWhoIsNoBlindWriter(t *testing.T) {
+	created := func(s *Store, sess Session) {
+		b, _ := s.Take(ended(), sess, ref, nil)
+		b.Commit(Ack{Stored: rev(0, `{}`), Created: true})
+	}
+	for name, c := range map[string]struct {
+		sess Session
+		do   func(t *testing.T, s *Store, c *clock, sess Session)
+	}{
+		"a session that creates": {pool, func(t *testing.T, s *Store, c *clock, sess Session) { created(s, sess) }},
+		"a session that deletes": {pool, func(t *testing.T, s *Store, c *clock, sess Session) {
+			b, _ := s.Take(ended(), sess, ref, nil)
+			b.Delete()
+		}},
+		"a write that failed": {pool, func(t *testing.T, s *Store, c *clock, sess Session) {
+			b, _ := s.Take(ended(), sess, ref, nil)
+			b.Release()
+		}},
+		"a named session": {one, func(t *testing.T, s *Store, c *clock, sess Session) { overwrite(t, s, sess, ref) }},
+		"a session that read": {pool, func(t *testing.T, s *Store, c *clock, sess Session) {
+			s.Read(sess, ref, rev(5, `{}`), s.Epoch())
+			overwrite(t, s, sess, ref)
+		}},
+		"a session whose read aged out": {pool, func(t *testing.T, s *Store, c *clock, sess Session) {
+			s.Read(sess, ref, rev(5, `{}`), s.Epoch())
+			c.advance(maxAge)
+			overwrite(t, s, sess, ref)
+		}},
+		"a session that read absence": {pool, func(t *testing.T, s *Store, c *clock, sess Session) {
+			s.ReadAbsent(sess, ref, s.Epoch())
+			overwrite(t, s, sess, ref)
+		}},
+		"a session that gave the numbers": {pool, func(t *testing.T, s *Store, c *clock, sess Session) {
+			b := s.TakeAt(sess, ref, num(5), nil)
+			b.Commit(Ack{Stored: rev(9, `{}`)})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, clk := newTest(t)
+			c.do(t, s, clk, c.sess)
+			s.Read(c.sess, at(7), rev(5, `{"a":1}`), s.Epoch())
+			b, _ := s.Take(ended(), c.sess, at(7), nil)
+			want(t, b, KindRead, 5)
+		})
+	}
+}
+
+func TestAfterTheStartWhatIsUnknownIsLost(t *testing.T) {
+	c := &clock{t: time.Unix(1, 0)}
+	s := New(Options{Now: c.now})
+	for _, sess := range []Session{pool, one} {
+		wantLost(t, take(t, s, sess, `{"a":1}`), ReasonRestart)
+		s.Read(sess, at(1), rev(5, `{"a":1}`), s.Epoch())
+		b, _ := s.Take(ended(), sess, at(1), nil)
+		want(t, b, KindRead, 5)
+	}
+	c.advance(maxAge - 1)
+	wantLost(t, take(t, s, pool, `{"a":1}`), ReasonRestart)
+	c.advance(1)
+	b := take(t, s, pool, `{"a":1}`)
+	want(t, b, KindNone, -1)
+	if b.Reason != ReasonNone {
+		t.Fatalf("reason %v: a write just after the start made a blind writer", b.Reason)
+	}
+}
+
+func TestAfterTheStartNobodyIsABlindWriter(t *testing.T) {
+	c := &clock{t: time.Unix(1, 0)}
+	s := New(Options{Now: c.now})
+	for range 2 {
+		b := overwrite(t, s, pool, ref)
+		wantLost(t, b, ReasonRestart) // and left no view: it may be a blind writer
+	}
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	want(t, take(t, s, pool, `{"a":1}`), KindRead, 5)
+}
+
+func TestBodiesOnlyInIndicesThatSeeWrites(t *testing.T) {
+	s, c := newTest(t)
+	body := func(id int, want bool) {
+		t.Helper()
+		s.Read(pool, at(id), rev(5, `{"a":1}`), s.Epoch())
+		b, _ := s.Take(ended(), pool, at(id), nil)
+		if b.Kind != KindRead || (b.View != nil) != want {
+			t.Fatalf("document %d: %v %q", id, b.Kind, b.View)
+		}
+	}
+	body(1, true)
+	c.advance(maxAge - 1)
+	body(2, true)
+	c.advance(1)
+	body(3, false)
+	s.Wrote("other")
+	body(4, false)
+	s.Wrote("shop")
+	body(5, true)
+	c.advance(10 * maxAge)
+	body(6, true)
+}
+
+func TestCreatesDontMakeBodiesWorthKeeping(t *testing.T) {
+	for _, created := range []bool{true, false} {
+		s, c := newTest(t)
+		s.Read(pool, at(1), rev(5, `{"a":1}`), s.Epoch())
+		s.ReadAbsent(pool, ref, s.Epoch())
+		b := take(t, s, pool, `{"a":1}`)
+		b.Commit(Ack{Stored: rev(6, `{"a":1}`), Sent: []byte(`{"a":1}`), Created: created})
+		c.advance(maxAge)
+		s.Read(pool, at(2), rev(5, `{"a":1}`), s.Epoch())
+		b, _ = s.Take(ended(), pool, at(2), nil)
+		if (b.View == nil) != created {
+			t.Fatalf("created %v: view %q", created, b.View)
+		}
+	}
+}
+
+func TestBodyComesWithALaterReadOfTheSameRevision(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(pool, ref, rev(5, ""), s.Epoch())
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	s.Read(pool, ref, rev(5, ""), s.Epoch())
+	for range 3 {
+		if b := take(t, s, pool, `{"a":2}`); string(b.View) != `{"a":1}` {
+			t.Fatalf("view %q", b.View)
+		}
+	}
+}
+
+func TestWhatWasKnownOfADroppedIndexIsLost(t *testing.T) {
+	for _, drop := range []func(*Store){func(s *Store) { s.DropIndex("shop") }, (*Store).DropAll} {
+		s, _ := newTest(t)
+		s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
+		s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+		b := take(t, s, pool, `{"a":2}`)
+		b.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`)})
+		drop(s)
+		wantLost(t, take(t, s, one, `{"a":2}`), ReasonIndex)
+		wantLost(t, take(t, s, pool, `{"a":2}`), ReasonIndex)
+		if b := s.TakeAt(Inferred(alice, there), ref, num(5), nil); b.View != nil {
+			t.Fatal("bytes of an index that is gone")
+		}
+	}
+}
+
+func TestOtherIndicesKeepWhatIsKnown(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	s.DropIndex("other")
+	want(t, take(t, s, pool, `{"a":2}`), KindRead, 5)
+}
+
+func TestBytesOfADroppedIndexAreNotThoseOfTheNewOne(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(one, ref, rev(5, `{"old":1}`), s.Epoch())
+	s.DropIndex("shop")
+	s.Read(pool, ref, rev(5, `{"new":1}`), s.Epoch()) // the same numbers
+	b := take(t, s, pool, `{"a":2}`)
+	want(t, b, KindRead, 5)
+	if string(b.View) != `{"new":1}` {
+		t.Fatalf("view %q", b.View)
+	}
+	audit(t, s)
+	wantLost(t, take(t, s, one, `{"a":2}`), ReasonIndex)
+}
+
+func TestAnswerThatWasOvertakenByADropIsNoBase(t *testing.T) {
+	s, _ := newTest(t)
+	before := s.Epoch()
+	s.DropIndex("shop")
+	s.Read(pool, ref, rev(5, `{"a":1}`), before)
+	wantLost(t, take(t, s, pool, `{"a":2}`), ReasonIndex)
+	s.ReadAbsent(one, ref, before)
+	wantLost(t, take(t, s, one, `{"a":2}`), ReasonIndex)
+	// Also beside what was read since.
+	s.Read(pool, at(1), rev(1, `{"a":1}`), s.Epoch())
+	s.Read(pool, at(1), rev(5, `{"a":1}`), before)
+	b, _ := s.Take(ended(), pool, at(1), nil)
+	want(t, b, KindRead, 1)
+	if b.Ambiguous {
+		t.Fatal("the overtaken read is a candidate")
+	}
+}
+
+func TestWriteThatWasOvertakenByADropLeavesNothing(t *testing.T) {
+	for name, end := range map[string]func(*Base){
+		"commit":  func(b *Base) { b.Commit(Ack{Stored: rev(6, `{}`), Sent: []byte(`{}`)}) },
+		"release": (*Base).Release,
+		"delete":  (*Base).Delete,
+	} {
+		s, _ := newTest(t)
+		s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+		b := take(t, s, pool, `{"a":2}`)
+		s.DropIndex("shop")
+		end(&b)
+		if b = take(t, s, pool, `{"a":2}`); b.Kind != KindLost || b.Reason != ReasonIndex {
+			t.Fatalf("%s: %v %v", name, b.Kind, b.Reason)
+		}
+	}
+}
+
+func TestIndicesAreBounded(t *testing.T) {
+	s, c := newTest(t)
+	for i := range maxIndices + 10 {
+		s.Wrote(fmt.Sprint("index-", i))
+	}
+	if n := s.indices.count.Load(); n != maxIndices {
+		t.Fatalf("%d indices", n)
+	}
+	late := doc.Ref{Index: "late", ID: "1"}
+	s.Read(pool, late, rev(5, `{"a":1}`), s.Epoch())
+	s.DropIndex(fmt.Sprint("index-", maxIndices+1)) // they share their fate
+	b, _ := s.Take(ended(), pool, late, nil)
+	wantLost(t, b, ReasonIndex)
+	s.Read(pool, late, rev(5, `{"a":1}`), s.Epoch())
+	b = overwrite(t, s, pool, doc.Ref{Index: "late", ID: "2"})
+	want(t, b, KindNone, -1)
+	b, _ = s.Take(ended(), pool, late, nil)
+	want(t, b, KindRead, 5) // nobody is blind in all of them
+	b.Release()
+	// Unused ones make room.
+	c.advance(2 * maxAge)
+	s.Wrote("new")
+	if n := s.indices.count.Load(); n != 1 {
+		t.Fatalf("%d indices", n)
+	}
+}
+
+func TestDropIsRememberedWhenItsIndexIsForgotten(t *testing.T) {
+	s, c := newTest(t)
+	before := s.Epoch()
+	s.DropIndex("shop")
+	for i := range maxIndices {
+		s.Wrote(fmt.Sprint("index-", i))
+	}
+	c.advance(2 * maxAge)
+	s.Wrote("new")
+	s.Read(pool, ref, rev(5, `{"a":1}`), before) // an answer that took very long
+	wantLost(t, take(t, s, pool, `{"a":2}`), ReasonIndex)
+}
+
+func TestBlindWritersAreBounded(t *testing.T) {
+	ix := &index{}
+	for i := range 2 * maxBlind {
+		ix.setBlind(Session{name: [16]byte{byte(i), byte(i >> 8)}}, 100)
+	}
+	if n := ix.blind.Len(); n != maxBlind {
+		t.Fatal(n)
+	}
+}

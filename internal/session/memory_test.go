@@ -1,0 +1,258 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"optimist/internal/doc"
+)
+
+// audit recounts everything in the store and compares it with its accounts.
+func audit(t interface {
+	Helper()
+	Errorf(string, ...any)
+}, s *Store,
+) {
+	t.Helper()
+	for _, sh := range s.shards {
+		sh.mu.Lock()
+		var (
+			bytes   int64
+			refs    = map[*body]int{}
+			entries = map[*document]int{}
+		)
+		hold := func(b *body) {
+			if b != nil {
+				refs[b]++
+			}
+		}
+		for _, e := range sh.lru.Values() {
+			if c := int64(entryCost + readCost*cap(e.reads)); c != e.charged {
+				t.Errorf("entry charged %d, costs %d", e.charged, c)
+			}
+			bytes += e.charged
+			entries[e.doc]++
+			for i, r := range e.reads {
+				hold(r.body)
+				if r.count < 1 || (e.key.sess.named && r.count != 1) || (i > 0 && r.order <= e.reads[i-1].order) {
+					t.Errorf("reads %+v", e.reads)
+				}
+			}
+			hold(e.view.stored)
+			hold(e.view.sent)
+			if sh.markers.Contains(sh.mark(e.key)) {
+				t.Errorf("an entry and a marker of the same key")
+			}
+		}
+		for b, n := range refs {
+			bytes += bodyCost + int64(len(b.data))
+			if b.refs != n {
+				t.Errorf("body has %d references, counts %d", n, b.refs)
+			}
+		}
+		if len(refs) != sh.bodies {
+			t.Errorf("%d bodies, counts %d", len(refs), sh.bodies)
+		}
+		for k, d := range sh.docs {
+			bytes += documentCost + refLen(k.ref)
+			if d.entries != entries[d] {
+				t.Errorf("document has %d entries, counts %d", entries[d], d.entries)
+			}
+			for _, b := range d.bodies {
+				if refs[b] == 0 || b.doc != d {
+					t.Errorf("document keeps a body that nobody holds")
+				}
+			}
+		}
+		if bytes != sh.bytes {
+			t.Errorf("%d bytes, counts %d", bytes, sh.bytes)
+		}
+		if sh.bytes < 0 || sh.bytes > sh.bound {
+			t.Errorf("%d bytes of %d", sh.bytes, sh.bound)
+		}
+		for _, f := range sh.flights {
+			if f.count < 1 || f.reads < 0 || f.reads > f.count {
+				t.Errorf("flight %+v", f)
+			}
+		}
+		sh.mu.Unlock()
+	}
+}
+
+func at(i int) doc.Ref { return doc.Ref{Index: "shop", ID: fmt.Sprint("doc-", i)} }
+
+func TestStoreStaysWithinItsMemory(t *testing.T) {
+	s, _ := newTest(t, func(o *Options) { o.Memory = 256 << 10 })
+	body := `{"a":"` + strings.Repeat("x", 2000) + `"}`
+	for i := range 2000 {
+		s.Read(pool, at(i), rev(5, body), s.Epoch())
+		if n := s.Stats().Bytes; n < 0 || n > 256<<10 {
+			t.Fatalf("%d bytes after %d reads", n, i+1)
+		}
+	}
+	st := s.Stats()
+	if st.Evicted == 0 || st.Entries < 50 || st.Markers == 0 {
+		t.Fatalf("%+v", st)
+	}
+}
+
+func TestEvictedBaseIsLost(t *testing.T) {
+	for _, sess := range []Session{pool, one} {
+		for _, written := range []bool{false, true} {
+			s, _ := newTest(t, func(o *Options) { o.Memory = 64 << 10 })
+			s.Read(sess, ref, rev(5, `{"a":1}`), s.Epoch())
+			if written {
+				b := take(t, s, sess, `{"a":2}`)
+				b.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`)})
+			}
+			crowd(s)
+			b := take(t, s, sess, `{"a":2}`)
+			wantLost(t, b, ReasonEvicted)
+			b.Release()
+			b = take(t, s, sess, `{"a":2}`)
+			wantLost(t, b, ReasonEvicted) // the write failed: it is still lost
+			b.Commit(Ack{Stored: rev(7, `{"a":2}`), Sent: []byte(`{"a":2}`)})
+			want(t, take(t, s, sess, `{"a":2}`), KindView, 7)
+		}
+	}
+}
+
+// crowd reads so much that everything else is evicted, and not so much that its marker is.
+func crowd(s *Store) {
+	for i := range 20 {
+		s.Read(Inferred(bob, there), at(i), rev(5, `{"a":"`+strings.Repeat("x", 8000)+`"}`), s.Epoch())
+	}
+}
+
+func TestNewReadEndsALoss(t *testing.T) {
+	s, c := newTest(t)
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	c.advance(maxAge)
+	b := take(t, s, pool, `{"a":1}`)
+	wantLost(t, b, ReasonAged)
+	b.Release()
+	s.Read(pool, ref, rev(6, `{"a":1}`), s.Epoch())
+	want(t, take(t, s, pool, `{"a":2}`), KindRead, 6)
+	if n := s.Stats().Markers; n != 0 {
+		t.Fatalf("%d markers", n)
+	}
+}
+
+func TestMarkersAreBounded(t *testing.T) {
+	s, c := newTest(t, func(o *Options) { o.Memory = 64 << 10 })
+	for i := range 5000 {
+		s.Read(pool, at(i), rev(5, `{"a":1}`), s.Epoch())
+	}
+	c.advance(maxAge)
+	if n := s.Stats().Markers; n != 32 {
+		t.Fatalf("%d markers", n)
+	}
+}
+
+func TestLostOnlyIfNothingIsLeft(t *testing.T) {
+	s, c := newTest(t)
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	c.advance(time.Minute)
+	s.Read(pool, ref, rev(6, `{"a":1}`), s.Epoch())
+	c.advance(maxAge - time.Minute)
+	b := take(t, s, pool, `{"a":2}`)
+	want(t, b, KindRead, 6)
+	if b.Ambiguous {
+		t.Fatal("a read that aged out is a candidate")
+	}
+}
+
+func TestNewestRevisionsAreKept(t *testing.T) {
+	s, _ := newTest(t, func(o *Options) { o.Candidates = 4 })
+	for n := range int64(10) {
+		s.Read(pool, ref, rev(n, `{"a":1}`), s.Epoch())
+	}
+	for n := range int64(4) {
+		want(t, take(t, s, pool, `{"a":2}`), KindRead, n+6)
+	}
+	if n := s.Stats().Crowded; n != 6 {
+		t.Fatalf("%d crowded out", n)
+	}
+}
+
+func TestManyLargeRevisionsOfOneDocumentDontEvictTheOthers(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(pool, at(1), rev(5, `{"a":1}`), s.Epoch())
+	for n := range int64(100) {
+		s.Read(pool, ref, rev(n, `{"a":"`+strings.Repeat("x", 100_000)+`"}`), s.Epoch())
+	}
+	if st := s.Stats(); st.Evicted != 0 || st.Bytes > 400_000 {
+		t.Fatalf("%+v", st)
+	}
+	want(t, take(t, s, pool, `{"a":2}`), KindRead, 98)
+}
+
+func TestOfATooLargeDocumentOnlyTheNumbersAreKept(t *testing.T) {
+	s, _ := newTest(t)
+	large := `{"a":"` + strings.Repeat("x", 300_000) + `"}`
+	s.Read(one, ref, rev(5, large), s.Epoch())
+	b := take(t, s, one, `{"a":2}`)
+	want(t, b, KindRead, 5)
+	if b.View != nil {
+		t.Fatal("body kept")
+	}
+	b.Commit(Ack{Stored: rev(6, large), Sent: []byte(`{"a":2}`)})
+	b = take(t, s, one, `{"a":2}`)
+	want(t, b, KindView, 6)
+	if b.Stored != nil || string(b.View) != `{"a":2}` {
+		t.Fatalf("stored %d bytes, view %q", len(b.Stored), b.View)
+	}
+	if n := s.Stats().TooLarge; n != 2 {
+		t.Fatalf("%d too large", n)
+	}
+}
+
+func TestEntriesThatNobodyAsksForLeaveByAge(t *testing.T) {
+	s, c := newTest(t)
+	for i := range 100 {
+		s.Read(pool, at(i), rev(5, `{"a":1}`), s.Epoch())
+	}
+	c.advance(maxAge)
+	for i := range 50 {
+		s.Read(Inferred(bob, here), at(i), rev(5, `{"a":1}`), s.Epoch())
+	}
+	if n := s.Stats().Entries; n != 50 {
+		t.Fatalf("%d entries", n)
+	}
+}
+
+func TestSizesAreWithinTheirCosts(t *testing.T) {
+	// An element of the LRU has its key, its value and 8 words; a map slot is at most 8/7 of key and value, twice after growth.
+	const slot = 16.0 / 7
+	k, dk := float64(unsafe.Sizeof(key{})), float64(unsafe.Sizeof(docKey{}))
+	for _, c := range []struct {
+		what string
+		size float64
+		cost int
+	}{
+		{"entry", float64(unsafe.Sizeof(entry{})) + k + 72 + (k+8)*slot, entryCost},
+		{"document", float64(unsafe.Sizeof(document{})) + (dk+8)*slot, documentCost},
+		{"read", float64(unsafe.Sizeof(read{})), readCost},
+		{"body", float64(unsafe.Sizeof(body{})) + 16, bodyCost},
+		{"marker", 80 + 16*slot, markerCost},
+	} {
+		if c.size > float64(c.cost) {
+			t.Errorf("%s: %v bytes are charged as %d", c.what, c.size, c.cost)
+		}
+		t.Logf("%s: %v of %d", c.what, c.size, c.cost)
+	}
+}
+
+func TestSmallAndLargeStores(t *testing.T) {
+	for memory, shards := range map[int64]int{1: 1, 0: 16, 8 << 20: 2, 1 << 40: 16} {
+		s := New(Options{Memory: memory})
+		if len(s.shards) != shards {
+			t.Errorf("%d bytes: %d shards", memory, len(s.shards))
+		}
+		s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+		audit(t, s)
+	}
+}

@@ -1,0 +1,137 @@
+package session
+
+import (
+	"bytes"
+
+	"optimist/internal/doc"
+)
+
+// Read remembers that the session read rev of ref. rev.Source is copied unless the same revision is already held under
+// the same credentials; nil means that only the numbers are known. In a named session it replaces the reads before it. at
+// is the epoch from before the request was sent. The caller may reuse rev.Source and the bytes under ref's strings.
+// Revisions without numbers are ignored.
+func (s *Store) Read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) {
+	if !rev.Known() {
+		return
+	}
+	s.read(sess, ref, rev, at)
+}
+
+// ReadAbsent remembers that the session saw that there was no document ref. at is as for Read.
+func (s *Store) ReadAbsent(sess Session, ref doc.Ref, at Epoch) {
+	s.read(sess, ref, doc.Revision{}, at)
+}
+
+// reading is one call of Read or ReadAbsent.
+type reading struct {
+	s   *Store
+	k   key
+	ix  *index
+	rev doc.Revision
+	at  Epoch
+	now int64
+}
+
+func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) {
+	now := s.clock()
+	ix := s.indices.get(ref.Index, now)
+	sh, k := s.shard(sess, ref)
+	if ix.isBlind(sess, now) {
+		sh.mu.Lock()
+		sh.lose(k, ReasonBlind) // it does read this one: overwriting it is not blind
+		sh.mu.Unlock()
+		return
+	}
+	if rev.Source != nil {
+		rev.Source = s.worth(rev.Source, ix, now)
+	}
+	r := reading{s: s, k: k, ix: ix, rev: rev, at: at, now: now}
+	if r.into(sh, false) {
+		return
+	}
+	r.rev.Source = bytes.Clone(rev.Source)
+	r.into(sh, true)
+}
+
+// into puts the read into its shard and reports whether it did: it doesn't where it would have to copy a large body with
+// the lock held, which own says that it needn't.
+func (r *reading) into(sh *shard, own bool) bool {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	gone := r.s.indices.gone(r.ix)
+	if r.at < gone {
+		sh.n.Ignored++
+		sh.lose(r.k, ReasonIndex)
+		return true
+	}
+	e := sh.put(r.k, gone, r.at, r.now)
+	if !own && r.rev.Source != nil && e.lacks(r.rev.Numbers) {
+		if len(r.rev.Source) > copyOutside {
+			return false
+		}
+		r.rev.Source = bytes.Clone(r.rev.Source)
+	}
+	sh.read(e, r.rev, r.now)
+	sh.shrink(e)
+	return true
+}
+
+// lacks reports whether the bytes of a revision are not held.
+func (e *entry) lacks(n doc.Numbers) bool {
+	if i := e.find(n); i >= 0 && e.reads[i].body != nil {
+		return false
+	}
+	return e.doc.find(n) == nil
+}
+
+// read adds a read to the entry. rev.Source is the store's own, or of a revision whose bytes are held.
+func (sh *shard) read(e *entry, rev doc.Revision, now int64) {
+	sh.order++
+	sh.n.Reads++
+	e.newestRead = sh.order
+	if e.key.sess.named {
+		sh.keepOnly(e, rev.Numbers)
+	}
+	i := e.find(rev.Numbers)
+	added := i < 0
+	if added {
+		i = len(e.reads)
+		e.reads = append(e.reads, read{numbers: rev.Numbers, order: sh.order})
+		sh.charge(e)
+	}
+	r := &e.reads[i]
+	r.at = now
+	r.count++
+	if e.key.sess.named {
+		r.count, r.order = 1, sh.order
+	}
+	if rev.Version != 0 {
+		r.version = rev.Version
+	}
+	if r.body == nil && rev.Source != nil {
+		r.body = sh.hold(e, rev.Numbers, rev.Source)
+		added = true
+	}
+	if added {
+		sh.limit(e)
+	}
+}
+
+// keepOnly takes out the reads of all other revisions.
+func (sh *shard) keepOnly(e *entry, n doc.Numbers) {
+	for i := len(e.reads) - 1; i >= 0; i-- {
+		if e.reads[i].numbers != n {
+			sh.removeRead(e, i)
+		}
+	}
+}
+
+// find returns the index of the outstanding reads of a revision, or -1.
+func (e *entry) find(n doc.Numbers) int {
+	for i := len(e.reads) - 1; i >= 0; i-- { // the newest are asked for most
+		if e.reads[i].numbers == n {
+			return i
+		}
+	}
+	return -1
+}

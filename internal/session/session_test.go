@@ -1,0 +1,639 @@
+package session
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"testing"
+	"time"
+
+	"optimist/internal/doc"
+)
+
+// clock is a clock that tests move.
+type clock struct{ t time.Time }
+
+func (c *clock) now() time.Time          { return c.t }
+func (c *clock) advance(d time.Duration) { c.t = c.t.Add(d) }
+
+const maxAge = 5 * time.Minute
+
+// newTest returns a store that is older than the sessions' age, so that its start explains nothing.
+func newTest(t *testing.T, change ...func(*Options)) (*Store, *clock) {
+	t.Helper()
+	c := &clock{t: time.Unix(1_700_000_000, 0)}
+	o := Options{MaxAge: maxAge, Memory: 1 << 20, Measure: MeasureWith(distance, func(d dist) int { return d.edits }), Now: c.now}
+	for _, f := range change {
+		f(&o)
+	}
+	s := New(o)
+	c.advance(maxAge)
+	t.Cleanup(func() { audit(t, s) })
+	return s, c
+}
+
+// dist counts the fields of flat objects that differ, and how far their numbers are apart.
+type dist struct{ edits, delta int }
+
+func (d dist) Compare(o dist) int {
+	return cmp.Or(cmp.Compare(d.edits, o.edits), cmp.Compare(d.delta, o.delta))
+}
+
+func distance(base, sent []byte) (dist, error) {
+	var a, b map[string]any
+	if base != nil {
+		if err := json.Unmarshal(base, &a); err != nil {
+			return dist{}, err
+		}
+	}
+	if err := json.Unmarshal(sent, &b); err != nil {
+		return dist{}, err
+	}
+	var d dist
+	for k, v := range b {
+		if was, ok := a[k]; !ok || was != v {
+			d.edits++
+			x, _ := was.(float64)
+			if y, ok := v.(float64); ok {
+				d.delta += max(int(x-y), int(y-x))
+			}
+		}
+	}
+	for k := range a {
+		if _, ok := b[k]; !ok {
+			d.edits++
+		}
+	}
+	return d, nil
+}
+
+var (
+	alice = CredentialsOf([]byte("Basic alice"))
+	bob   = CredentialsOf([]byte("Basic bob"))
+	here  = netip.MustParseAddr("192.0.2.1")
+	there = netip.MustParseAddr("192.0.2.2")
+	pool  = Inferred(alice, here)
+	one   = Named(alice, []byte("thread-1"))
+	ref   = doc.Ref{Index: "shop", ID: "1"}
+)
+
+func rev(n int64, body string) doc.Revision {
+	r := doc.Revision{Numbers: doc.Numbers{SeqNo: n, PrimaryTerm: 1}, Version: n + 1}
+	if body != "" {
+		r.Source = []byte(body)
+	}
+	return r
+}
+
+func num(n int64) doc.Numbers { return doc.Numbers{SeqNo: n, PrimaryTerm: 1} }
+
+func ended() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+// take takes a base that must be there without waiting.
+func take(t *testing.T, s *Store, sess Session, sent string) Base {
+	t.Helper()
+	b, err := s.Take(ended(), sess, ref, []byte(sent))
+	if err != nil {
+		t.Fatalf("Take had to wait")
+	}
+	return b
+}
+
+// want checks a base's kind and numbers.
+func want(t *testing.T, b Base, k Kind, n int64) {
+	t.Helper()
+	x := num(n)
+	if n < 0 {
+		x = doc.Numbers{}
+	}
+	if b.Kind != k || b.Numbers != x {
+		t.Fatalf("base is %v (%v) %v, want %v %v", b.Kind, b.Reason, b.Numbers, k, x)
+	}
+}
+
+func wantLost(t *testing.T, b Base, why Reason) {
+	t.Helper()
+	if b.Kind != KindLost || b.Reason != why {
+		t.Fatalf("base is %v (%v), want lost (%v)", b.Kind, b.Reason, why)
+	}
+}
+
+func TestReadIsTheBase(t *testing.T) {
+	for _, sess := range []Session{pool, one} {
+		s, _ := newTest(t)
+		body := []byte(`{"a":1}`)
+		s.Read(sess, ref, doc.Revision{Numbers: num(5), Version: 3, Source: body}, s.Epoch())
+		copy(body, "XXXXXXX") // the caller's buffer is reused
+		b := take(t, s, sess, `{"a":2}`)
+		want(t, b, KindRead, 5)
+		if string(b.View) != `{"a":1}` || string(b.Stored) != `{"a":1}` || b.Version != 3 || b.Ambiguous {
+			t.Fatalf("base %q %q version %d ambiguous %v", b.View, b.Stored, b.Version, b.Ambiguous)
+		}
+	}
+}
+
+func TestEachReadServesOneWrite(t *testing.T) {
+	s, _ := newTest(t)
+	for range 3 {
+		s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	}
+	for range 3 {
+		want(t, take(t, s, pool, `{"a":2}`), KindRead, 5)
+	}
+	if _, err := s.Take(ended(), pool, ref, []byte(`{"a":2}`)); !errors.Is(err, context.Canceled) {
+		t.Fatalf("a fourth write got a base from three reads: %v", err)
+	}
+}
+
+func TestReadIsOutstandingUntilAWriteIsAcknowledged(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	b := take(t, s, pool, `{"a":2}`)
+	b.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`)})
+	b = take(t, s, pool, `{"a":3}`)
+	want(t, b, KindView, 6)
+}
+
+func TestFailedWriteGivesItsReadBack(t *testing.T) {
+	for _, sess := range []Session{pool, one} {
+		s, _ := newTest(t)
+		s.Read(sess, ref, rev(5, `{"a":1}`), s.Epoch())
+		b := take(t, s, sess, `{"a":2}`)
+		b.View = []byte("the caller's")
+		b.Release()
+		b = take(t, s, sess, `{"a":2}`)
+		want(t, b, KindRead, 5)
+		if string(b.View) != `{"a":1}` {
+			t.Fatalf("view %q", b.View)
+		}
+	}
+}
+
+func TestReadThatIsGivenBackKeepsItsAgeAndItsPlace(t *testing.T) {
+	s, c := newTest(t)
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	b := take(t, s, pool, `{"a":0}`)
+	c.advance(time.Minute)
+	s.Read(pool, ref, rev(6, `{"a":1}`), s.Epoch())
+	b.Release()
+	b = take(t, s, pool, `{"a":0}`) // as close to both
+	want(t, b, KindRead, 5)
+	c.advance(maxAge - time.Minute)
+	b.Release() // now it is too old
+	want(t, take(t, s, pool, `{"a":0}`), KindRead, 6)
+}
+
+func TestReadThatAgedOutIsNoBase(t *testing.T) {
+	for _, sess := range []Session{pool, one} {
+		s, c := newTest(t)
+		s.Read(sess, ref, rev(5, `{"a":1}`), s.Epoch())
+		c.advance(maxAge - 1)
+		b := take(t, s, sess, `{"a":2}`)
+		want(t, b, KindRead, 5)
+		b.Release()
+		c.advance(1)
+		wantLost(t, take(t, s, sess, `{"a":2}`), ReasonAged)
+	}
+}
+
+func TestNewerReadReplacesInANamedSession(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
+	s.Read(one, ref, rev(6, `{"a":2}`), s.Epoch())
+	s.Read(one, ref, rev(6, `{"a":2}`), s.Epoch())
+	b := take(t, s, one, `{"a":1,"b":1}`) // closer to 5
+	want(t, b, KindRead, 6)
+	if b.Ambiguous {
+		t.Fatal("ambiguous")
+	}
+	if _, err := s.Take(ended(), one, ref, nil); err == nil {
+		t.Fatal("the replaced reads are still outstanding")
+	}
+}
+
+func TestNewerReadReplacesOneThatIsGivenBackLater(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
+	first := take(t, s, one, `{"a":2}`)
+	s.Read(one, ref, rev(6, `{"a":5}`), s.Epoch())
+	second := take(t, s, one, `{"a":6}`)
+	first.Release()
+	second.Commit(Ack{Stored: rev(7, `{"a":6}`), Sent: []byte(`{"a":6}`)})
+	want(t, take(t, s, one, `{"a":7}`), KindView, 7)
+}
+
+func TestReadsOfAnInferredSessionAddUp(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	s.Read(pool, ref, rev(6, `{"a":1,"b":1}`), s.Epoch())
+	want(t, take(t, s, pool, `{"a":2,"b":1}`), KindRead, 6)
+	want(t, take(t, s, pool, `{"a":2}`), KindRead, 5)
+}
+
+func TestAfterAWriteTheSessionKnowsWhatItSent(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
+	b := take(t, s, one, `{"a":2}`)
+	sent, stored := []byte(`{"a":2}`), []byte(`{"a":2,"b":9}`)
+	b.Commit(Ack{Stored: doc.Revision{Numbers: num(8), Version: 4, Source: stored}, Sent: sent})
+	copy(sent, "XXXXXXX")
+	copy(stored, "XXXXXXX")
+	b = take(t, s, one, `{"a":3}`)
+	want(t, b, KindView, 8)
+	if string(b.View) != `{"a":2}` || string(b.Stored) != `{"a":2,"b":9}` || b.Version != 4 {
+		t.Fatalf("view %q stored %q version %d", b.View, b.Stored, b.Version)
+	}
+	b.Release()
+	want(t, take(t, s, one, `{"a":3}`), KindView, 8)
+}
+
+func TestOwnViewIsACandidateOnlyWhenNoReadIsOutstanding(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	b := take(t, s, pool, `{"a":2}`)
+	b.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`)})
+	s.Read(pool, ref, rev(4, `{"a":7,"b":7,"c":7}`), s.Epoch())
+	b = take(t, s, pool, `{"a":3}`) // much closer to the view
+	want(t, b, KindRead, 4)
+	if b.Ambiguous {
+		t.Fatal("ambiguous with one read")
+	}
+	// The read is reserved and so still outstanding.
+	if _, err := s.Take(ended(), pool, ref, []byte(`{"a":3}`)); err == nil {
+		t.Fatal("the view was taken beside a write in flight")
+	}
+	b.Release()
+	want(t, take(t, s, pool, `{"a":3}`), KindRead, 4)
+}
+
+func TestViewIsGivenBackOnlyIfNoneIsNewer(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	b := take(t, s, pool, `{"a":2}`)
+	b.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`)})
+	old := take(t, s, pool, `{"a":3}`)
+	want(t, old, KindView, 6)
+	s.Read(pool, ref, rev(6, `{"a":2}`), s.Epoch())
+	b = take(t, s, pool, `{"b":1}`)
+	b.Commit(Ack{Stored: rev(7, `{"b":1}`), Sent: []byte(`{"b":1}`)})
+	newer := take(t, s, pool, `{"b":2}`)
+	want(t, newer, KindView, 7)
+	old.Release()
+	newer.Release()
+	want(t, take(t, s, pool, `{"b":2}`), KindView, 7)
+}
+
+func TestClosestByNumberOfEditsIsTheBase(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(pool, ref, rev(5, `{"a":1,"b":1,"c":1}`), s.Epoch())
+	s.Read(pool, ref, rev(6, `{"a":2,"b":2,"c":1}`), s.Epoch())
+	s.Read(pool, ref, rev(7, `{"a":3,"b":3,"c":3}`), s.Epoch())
+	b := take(t, s, pool, `{"a":2,"b":2,"c":900}`)
+	want(t, b, KindRead, 6)
+	if !b.Ambiguous {
+		t.Fatal("not ambiguous")
+	}
+}
+
+func TestBaseWithNoEditOnlyIfThereIsNoOther(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(pool, ref, rev(5, `{"a":1,"b":1}`), s.Epoch())
+	s.Read(pool, ref, rev(6, `{"a":2,"b":2}`), s.Epoch())
+	want(t, take(t, s, pool, `{"a":2,"b":2}`), KindRead, 5)
+	b := take(t, s, pool, `{"a":2,"b":2}`)
+	want(t, b, KindRead, 6)
+	if b.Ambiguous {
+		t.Fatal("ambiguous")
+	}
+}
+
+func TestThenTheSmallestTotalDelta(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	s.Read(pool, ref, rev(6, `{"a":8}`), s.Epoch())
+	s.Read(pool, ref, rev(7, `{"a":4}`), s.Epoch())
+	want(t, take(t, s, pool, `{"a":9}`), KindRead, 6)
+	want(t, take(t, s, pool, `{"a":9}`), KindRead, 7)
+}
+
+func TestThenTheOldest(t *testing.T) {
+	s, _ := newTest(t)
+	for _, n := range []int64{7, 5, 6} { // in the order of the reads, not of their numbers
+		s.Read(pool, ref, rev(n, `{"a":1}`), s.Epoch())
+	}
+	for _, n := range []int64{7, 5, 6} {
+		want(t, take(t, s, pool, `{"a":2}`), KindRead, n)
+	}
+}
+
+func TestCandidateWithoutABodyComesAfterThoseThatCanBeMeasured(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(pool, ref, rev(5, ""), s.Epoch())
+	s.Read(pool, ref, rev(6, `{"a":9}`), s.Epoch())
+	s.Read(pool, ref, rev(7, `{"b":9}`), s.Epoch())
+	want(t, take(t, s, pool, `{"b":9}`), KindRead, 6)
+	b := take(t, s, pool, `{"b":9}`) // no edit to 7: 5 is another
+	want(t, b, KindRead, 5)
+	if b.View != nil || b.Stored != nil {
+		t.Fatalf("bodies of a revision that was never seen: %q", b.View)
+	}
+	want(t, take(t, s, pool, `{"b":9}`), KindRead, 7)
+}
+
+func TestOldestWhereNothingCanBeMeasured(t *testing.T) {
+	s, _ := newTest(t)
+	for n := int64(5); n < 9; n++ {
+		s.Read(pool, ref, rev(n, `{"a":1}`), s.Epoch())
+	}
+	want(t, take(t, s, pool, `no json`), KindRead, 5)
+	b, err := s.Take(ended(), pool, ref, nil) // a delete
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, b, KindRead, 6)
+	s.measure = nil
+	b = take(t, s, pool, `{"a":1}`)
+	want(t, b, KindRead, 7)
+	if !b.Ambiguous {
+		t.Fatal("not ambiguous")
+	}
+}
+
+func TestNotFoundIsTheBaseAbsent(t *testing.T) {
+	for _, sess := range []Session{pool, one} {
+		s, _ := newTest(t)
+		s.ReadAbsent(sess, ref, s.Epoch())
+		b := take(t, s, sess, `{"a":1}`)
+		want(t, b, KindAbsent, -1)
+		b.Commit(Ack{Stored: rev(0, `{"a":1}`), Sent: []byte(`{"a":1}`), Created: true})
+		want(t, take(t, s, sess, `{"a":2}`), KindView, 0)
+	}
+}
+
+func TestTwoClientsThatBothReadNotFound(t *testing.T) {
+	s, _ := newTest(t)
+	s.ReadAbsent(pool, ref, s.Epoch())
+	s.ReadAbsent(pool, ref, s.Epoch())
+	first, second := take(t, s, pool, `{"a":1}`), take(t, s, pool, `{"b":1}`)
+	want(t, first, KindAbsent, -1)
+	want(t, second, KindAbsent, -1)
+	if first.Ambiguous || second.Ambiguous {
+		t.Fatal("ambiguous")
+	}
+}
+
+func TestAbsentIsMeasuredAsAnEmptyDocument(t *testing.T) {
+	s, _ := newTest(t)
+	s.ReadAbsent(pool, ref, s.Epoch())
+	s.Read(pool, ref, rev(3, `{"a":1,"b":1,"c":1}`), s.Epoch())
+	want(t, take(t, s, pool, `{"x":1}`), KindAbsent, -1)
+	s.ReadAbsent(pool, ref, s.Epoch())
+	want(t, take(t, s, pool, `{"a":1,"b":1,"c":2}`), KindRead, 3)
+}
+
+func TestAfterADeleteTheBaseIsAbsent(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	b, _ := s.Take(ended(), pool, ref, nil)
+	b.Delete()
+	b = take(t, s, pool, `{"a":2}`)
+	want(t, b, KindAbsent, -1)
+	b.Release()
+	want(t, take(t, s, pool, `{"a":2}`), KindAbsent, -1)
+}
+
+func TestBlindDeleteLeavesNothing(t *testing.T) {
+	s, _ := newTest(t)
+	b, _ := s.Take(ended(), pool, ref, nil)
+	want(t, b, KindNone, -1)
+	b.Delete()
+	want(t, take(t, s, pool, `{"a":2}`), KindNone, -1)
+}
+
+func TestOtherCredentialsAreAnotherSession(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
+	for _, sess := range []Session{
+		Inferred(bob, here), Inferred(alice, there), Named(bob, []byte("thread-1")), Named(alice, []byte("thread-2")),
+	} {
+		want(t, take(t, s, sess, `{"a":1}`), KindNone, -1)
+	}
+	want(t, s.TakeAt(Inferred(bob, here), ref, num(5), nil), KindGiven, 5)
+	if b := s.TakeAt(Inferred(bob, here), ref, num(5), nil); b.View != nil {
+		t.Fatal("bytes under other credentials")
+	}
+}
+
+func TestNameAndAddressAreNeverTheSameSession(t *testing.T) {
+	a := here.As16()
+	if Named(alice, a[:]) == pool || Named(alice, nil) == Inferred(alice, netip.Addr{}) {
+		t.Fatal("same session")
+	}
+	if Inferred(alice, netip.MustParseAddr("::ffff:192.0.2.1")) != pool {
+		t.Fatal("an address in its two forms is two sessions")
+	}
+}
+
+func TestCredentialsKeepTheirBoundaries(t *testing.T) {
+	seen := map[Credentials]bool{}
+	for _, v := range [][][]byte{nil, {[]byte("a"), []byte("b")}, {[]byte("ab")}, {[]byte("ab"), nil}, {nil, []byte("ab")}} {
+		c := CredentialsOf(v...)
+		if seen[c] {
+			t.Fatalf("%q are the credentials of others", v)
+		}
+		seen[c] = true
+	}
+	if CredentialsOf(nil, []byte{}) != (Credentials{}) {
+		t.Fatal("nothing is something")
+	}
+}
+
+func TestRoutingsAreDifferentDocuments(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	routed := ref
+	routed.Routing = "r"
+	b, _ := s.Take(ended(), pool, routed, nil)
+	want(t, b, KindNone, -1)
+}
+
+func TestReferenceMayBeInAReusedBuffer(t *testing.T) {
+	if got := cloneRef(doc.Ref{ID: "x"}); got != (doc.Ref{ID: "x"}) {
+		t.Fatal(got)
+	}
+	r := doc.Ref{Index: "i", Routing: "ro", ID: "id1"}
+	if got := cloneRef(r); got != r {
+		t.Fatal(got)
+	}
+}
+
+func TestEndingTwiceDoesNothing(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	b := take(t, s, pool, `{"a":2}`)
+	b.Release()
+	b.Release()
+	b.Commit(Ack{Stored: rev(6, `{}`)})
+	b.Delete()
+	b = take(t, s, pool, `{"a":2}`)
+	want(t, b, KindRead, 5)
+	b.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`)})
+	b.Release()
+	want(t, take(t, s, pool, `{"a":2}`), KindView, 6)
+	var zero Base
+	zero.Release()
+	zero.Commit(Ack{})
+	zero.Delete()
+}
+
+func TestWriteWithoutABaseLeavesNoView(t *testing.T) {
+	for _, created := range []bool{true, false} {
+		s, _ := newTest(t)
+		b := take(t, s, pool, `{"a":1}`)
+		want(t, b, KindNone, -1)
+		b.Commit(Ack{Stored: rev(5, `{"a":1}`), Sent: []byte(`{"a":1}`), Created: created})
+		b = take(t, s, pool, `{"a":2}`)
+		want(t, b, KindNone, -1)
+		if (b.Reason == ReasonBlind) == created {
+			t.Fatalf("created %v: reason %q", created, b.Reason)
+		}
+	}
+}
+
+func TestWriteWithoutABaseLeavesAViewInANamedSession(t *testing.T) {
+	for _, created := range []bool{true, false} {
+		s, _ := newTest(t)
+		b := take(t, s, one, `{"a":1}`)
+		want(t, b, KindNone, -1)
+		b.Commit(Ack{Stored: rev(5, `{"a":1}`), Sent: []byte(`{"a":1}`), Created: created})
+		want(t, take(t, s, one, `{"a":2}`), KindView, 5)
+	}
+}
+
+func TestAcknowledgementWithoutNumbersIsLost(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	b := take(t, s, pool, `{"a":2}`)
+	b.Commit(Ack{Sent: []byte(`{"a":2}`)})
+	wantLost(t, take(t, s, pool, `{"a":3}`), ReasonEvicted)
+}
+
+func TestReadWithoutNumbersIsIgnored(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(pool, ref, doc.Revision{Source: []byte(`{}`)}, s.Epoch())
+	want(t, take(t, s, pool, `{"a":3}`), KindNone, -1)
+}
+
+func TestGivenNumbersTakeTheirRead(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	s.Read(pool, ref, rev(6, `{"a":2}`), s.Epoch())
+	b := s.TakeAt(pool, ref, num(6), []byte(`{"a":2}`))
+	want(t, b, KindRead, 6)
+	if string(b.View) != `{"a":2}` || b.Ambiguous {
+		t.Fatalf("view %q ambiguous %v", b.View, b.Ambiguous)
+	}
+	b.Commit(Ack{Stored: rev(7, `{"a":3}`), Sent: []byte(`{"a":3}`)})
+	b = take(t, s, pool, `{"a":4}`)
+	want(t, b, KindRead, 5)
+	if b.Ambiguous {
+		t.Fatal("the read that was used up is still a candidate")
+	}
+}
+
+func TestGivenNumbersOfTheLastAnswerNameTheView(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(one, ref, rev(5, `{"a":1,"f":1}`), s.Epoch())
+	b := take(t, s, one, `{"a":2,"f":1}`)
+	b.Commit(Ack{Stored: rev(9, `{"a":2,"f":8}`), Sent: []byte(`{"a":2,"f":1}`), Told: num(5)})
+	for _, n := range []int64{5, 9} {
+		b = s.TakeAt(one, ref, num(n), []byte(`{"a":1,"f":1}`))
+		want(t, b, KindView, 9)
+		if string(b.View) != `{"a":2,"f":1}` || string(b.Stored) != `{"a":2,"f":8}` {
+			t.Fatalf("view %q stored %q", b.View, b.Stored)
+		}
+		b.Release()
+	}
+}
+
+func TestGivenNumbersOfAReadAndAnAnswerAreAmbiguous(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(pool, ref, rev(5, `{"a":1,"f":1}`), s.Epoch())
+	s.Read(pool, ref, rev(5, `{"a":1,"f":1}`), s.Epoch())
+	b := take(t, s, pool, `{"a":2,"f":1}`)
+	b.Commit(Ack{Stored: rev(9, `{"a":2,"f":8}`), Sent: []byte(`{"a":2,"f":1}`), Told: num(5)})
+	b = s.TakeAt(pool, ref, num(5), []byte(`{"a":3,"f":1}`))
+	want(t, b, KindView, 9)
+	if !b.Ambiguous {
+		t.Fatal("not ambiguous")
+	}
+	want(t, s.TakeAt(pool, ref, num(5), []byte(`{"a":3,"f":1}`)), KindRead, 5)
+}
+
+func TestGivenNumbersHaveTheBodyThatAnotherSessionHolds(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
+	b := s.TakeAt(pool, ref, num(5), []byte(`{"a":2}`))
+	want(t, b, KindGiven, 5)
+	if string(b.View) != `{"a":1}` {
+		t.Fatalf("view %q", b.View)
+	}
+	b.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`)})
+	want(t, take(t, s, pool, `{"a":3}`), KindView, 6)
+	want(t, take(t, s, one, `{"a":3}`), KindRead, 5) // each its own
+}
+
+func TestBodyIsHeldOncePerRevisionAndCredentials(t *testing.T) {
+	s, _ := newTest(t)
+	body := fmt.Sprintf(`{"a":%q}`, bytes.Repeat([]byte("x"), 1000))
+	var bases []Base
+	for i := range 10 {
+		s.Read(Named(alice, []byte(strconv.Itoa(i))), ref, rev(5, body), s.Epoch())
+	}
+	if n := s.Stats().Bodies; n != 1 {
+		t.Fatalf("%d bodies of one revision", n)
+	}
+	s.Read(Inferred(bob, here), ref, rev(5, body), s.Epoch())
+	if n := s.Stats().Bodies; n != 2 {
+		t.Fatalf("%d bodies of one revision under two credentials", n)
+	}
+	for i := range 10 {
+		bases = append(bases, take(t, s, Named(alice, []byte(strconv.Itoa(i))), "{}"))
+	}
+	if n := s.Stats().Bodies; n != 1 {
+		t.Fatalf("%d bodies after all reads of one are reserved", n)
+	}
+	for i := range bases {
+		bases[i].Release()
+	}
+	if n := s.Stats().Bodies; n != 2 {
+		t.Fatalf("%d bodies", n)
+	}
+}
+
+func TestWordsOfKindsAndReasons(t *testing.T) {
+	for k, w := range map[Kind]string{
+		KindNone: "none", KindRead: "read", KindView: "view", KindAbsent: "absent", KindLost: "lost", KindGiven: "given",
+	} {
+		if k.String() != w {
+			t.Errorf("%d is %q", k, k)
+		}
+	}
+	for r, w := range map[Reason]string{
+		ReasonNone: "", ReasonEvicted: "evicted", ReasonAged: "aged", ReasonRestart: "restart", ReasonIndex: "index", ReasonBlind: "blind",
+	} {
+		if r.String() != w {
+			t.Errorf("%d is %q", r, r)
+		}
+	}
+}

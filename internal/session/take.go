@@ -1,0 +1,207 @@
+package session
+
+import (
+	"context"
+
+	"optimist/internal/doc"
+)
+
+// Take chooses the base of a write of sent (nil for a delete) and reserves it. Where the only bases are reserved by other
+// writes of the session in flight, it waits for one of them to end, or for ctx: its error is then ctx's, and the only one
+// there is. So a client that repeats a write after a time-out has what its first try left as its base, instead of none.
+// With a ctx that has ended Take never waits. Whoever holds one base while taking another must not wait: two that do it in
+// opposite order would wait for each other.
+//
+// ref must stay unchanged until the reservation is ended.
+func (s *Store) Take(ctx context.Context, sess Session, ref doc.Ref, sent []byte) (Base, error) {
+	t := taking{s: s, k: key{sess: sess, ref: ref}, sent: sent}
+	for waits := 0; ; waits++ {
+		b, done := t.try()
+		if done == nil {
+			return b, nil
+		}
+		if waits == 0 {
+			s.waited.Add(1)
+		}
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return Base{}, ctx.Err()
+		}
+	}
+}
+
+// TakeAt reserves the base whose numbers the client named itself (If-Match, a stamp, its own guard), so that its body is
+// there to merge from, and the read is used up. It never waits. Numbers that the answer to the session's last write
+// carried name its view, whatever was stored: the base's Numbers are then those that were. What the session doesn't know
+// is KindGiven, with a body if another session under the same credentials holds it.
+//
+// ref must stay unchanged until the reservation is ended.
+func (s *Store) TakeAt(sess Session, ref doc.Ref, n doc.Numbers, sent []byte) Base {
+	t := taking{s: s, k: key{sess: sess, ref: ref}, sent: sent, given: n}
+	b, _ := t.try()
+	return b
+}
+
+// taking is one call of Take or TakeAt.
+type taking struct {
+	s     *Store
+	k     key
+	sent  []byte
+	given doc.Numbers // known for TakeAt only
+}
+
+// try returns a base, or what to wait for.
+func (t *taking) try() (Base, <-chan struct{}) {
+	s := t.s
+	now := s.clock()
+	since := s.Epoch()
+	ix := s.indices.get(t.k.ref.Index, now)
+	b := Base{claim: claim{store: s, sess: t.k.sess, ref: t.k.ref, since: since}}
+	sh, _ := s.shard(t.k.sess, t.k.ref)
+	if !t.given.Known() && ix.isBlind(t.k.sess, now) {
+		t.blind(sh, &b)
+		return b, nil
+	}
+	for {
+		cs, done, ok := t.look(sh, ix, now, &b)
+		if ok || done != nil {
+			return b, done
+		}
+		rank(cs, t.sent, s.measure)
+		b.Ambiguous = true
+		if t.pick(sh, ix, now, cs, &b) {
+			return b, nil
+		}
+		// Others have reserved them all meanwhile.
+		b.Ambiguous = false
+	}
+}
+
+// look takes the base if there is one at most, and else returns the candidates, oldest first.
+func (t *taking) look(sh *shard, ix *index, now int64, b *Base) ([]candidate, <-chan struct{}, bool) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	gone := t.s.indices.gone(ix)
+	e := sh.get(t.k, gone, now)
+	reads, view := t.eligible(e, sh.flights[t.k])
+	switch {
+	case len(reads) == 1 && view == nil:
+		sh.take(e, e.find(reads[0].numbers), b)
+	case len(reads) == 0 && view != nil:
+		sh.takeView(e, b)
+	case len(reads) > 0:
+		return candidates(reads, view), nil, false
+	case t.given.Known():
+		t.unknown(sh, gone, b)
+	case sh.flights[t.k] != nil:
+		return nil, sh.flights[t.k].landing(), false
+	default:
+		t.nothing(sh, now, b)
+	}
+	return nil, nil, true
+}
+
+// eligible returns what can be the base: outstanding reads, or the own view where no read is outstanding, also none that
+// is reserved. With numbers that are given, it is what has them.
+func (t *taking) eligible(e *entry, f *flight) ([]read, *view) {
+	if e == nil {
+		return nil, nil
+	}
+	reads, v := e.reads, &e.view
+	if !t.given.Known() {
+		if !v.set || len(reads) > 0 || (f != nil && f.reads > 0) {
+			return reads, nil
+		}
+		return nil, v
+	}
+	if i := e.find(t.given); i >= 0 {
+		reads = reads[i : i+1]
+	} else {
+		reads = nil
+	}
+	if !v.set || v.absent || (v.numbers != t.given && v.told != t.given) {
+		v = nil
+	}
+	return reads, v
+}
+
+// candidates returns the bases as they are now.
+func candidates(reads []read, v *view) []candidate {
+	cs := make([]candidate, 0, len(reads)+1)
+	for _, r := range reads {
+		cs = append(cs, candidate{numbers: r.numbers, absent: !r.numbers.Known(), saw: r.body.bytes()})
+	}
+	if v != nil {
+		cs = append(cs, candidate{numbers: v.numbers, view: true, saw: v.sent.bytes()})
+	}
+	return cs
+}
+
+// pick takes the first of the candidates that is still there.
+func (t *taking) pick(sh *shard, ix *index, now int64, cs []candidate, b *Base) bool {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	e := sh.get(t.k, t.s.indices.gone(ix), now)
+	if e == nil {
+		return false
+	}
+	for _, c := range cs {
+		if c.view {
+			if e.view.set && e.view.numbers == c.numbers {
+				sh.takeView(e, b)
+				return true
+			}
+		} else if i := e.find(c.numbers); i >= 0 {
+			sh.take(e, i, b)
+			return true
+		}
+	}
+	return false
+}
+
+// unknown makes the base of numbers that the session doesn't know.
+func (t *taking) unknown(sh *shard, gone Epoch, b *Base) {
+	b.claim.kind, b.claim.numbers = KindGiven, t.given
+	k := t.k
+	if d := sh.docs[k.doc()]; d != nil && d.epoch >= gone {
+		k.ref = d.key.ref
+		b.claim.saw = d.find(t.given).bytes()
+		b.claim.stored = b.claim.saw
+	} else {
+		k.ref = cloneRef(k.ref)
+	}
+	sh.fill(k, b)
+}
+
+// nothing makes the base where nothing is known, which is a lost one where something was.
+func (t *taking) nothing(sh *shard, now int64, b *Base) {
+	c := &b.claim
+	c.kept = t.k.sess.named
+	if why, ok := sh.markers.Get(sh.mark(t.k)); ok {
+		b.Kind, b.Reason = KindLost, why
+		c.kept, c.known = true, true
+	} else if now < sh.maxAge {
+		b.Kind, b.Reason = KindLost, ReasonRestart
+	}
+	c.kind = b.Kind
+	sh.n.Taken[b.Kind]++
+	if b.Kind == KindLost {
+		sh.n.Lost[b.Reason]++
+	}
+	if c.kept {
+		c.ref = cloneRef(c.ref)
+		sh.depart(key{sess: c.sess, ref: c.ref}, false)
+	}
+}
+
+// blind makes the base of a blind writer: none. It stays one for as long as it writes what it hasn't read.
+func (t *taking) blind(sh *shard, b *Base) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	b.Reason = ReasonBlind
+	e, ok := sh.lru.Peek(t.k)
+	b.claim.known = ok && !e.empty() || sh.flights[t.k] != nil || sh.markers.Contains(sh.mark(t.k))
+	sh.n.Taken[KindNone]++
+	sh.n.Blind++
+}
