@@ -61,8 +61,9 @@ type Config struct {
 
 // Upstream is the engine: its nodes, and how they are reached.
 type Upstream struct {
-	// URLs are the nodes of one cluster: http or https, host, port, no path, no user. No default: `serve` doesn't start
-	// without one. Several are for availability: a node that fails is left out until it answers again.
+	// URLs are the nodes of one cluster: http or https, host, port, and a path if the engine is behind one; no user. No
+	// default: `serve` doesn't start without one. Several are for availability: a node that fails is left out until it
+	// answers again.
 	URLs []string `json:"urls"`
 
 	// TLS is for https nodes.
@@ -72,17 +73,21 @@ type Upstream struct {
 	// with the clients' credentials, never with these.
 	Auth Auth `json:"auth"`
 
-	// ConnectTimeout is how long a connection to a node may take, TLS included. Default 5s.
+	// ConnectTimeout is how long a connection to a node may take, name and TLS included. Default 2s. For answers there is no
+	// limit: some of the engine's requests are silent for hours.
 	ConnectTimeout Duration `json:"connect_timeout"`
 
-	// IdleTimeout is how long an unused connection to a node is kept. Default 60s. Keep it below what firewalls between
-	// here and the engine allow.
+	// IdleTimeout is how long an unused connection to a node is kept. Default 50s. Keep it below what firewalls between
+	// here and the engine allow, or writes are lost on connections that were just closed.
 	IdleTimeout Duration `json:"idle_timeout"`
 
 	// MaxConnections is how many connections to one node may be open at once. Requests above it wait for one. Default 512.
 	MaxConnections int `json:"max_connections"`
 
-	// HealthInterval is the time between two health checks (`GET /`) of each node. Default 5s. Any answer below 500 is
+	// AcquireTimeout is how long a request may wait for one of them before it is answered 503. Default 5s.
+	AcquireTimeout Duration `json:"acquire_timeout"`
+
+	// HealthInterval is the time between two health checks (`GET /`) of each node. Default 10s. Any answer below 500 is
 	// alive. 0 switches the check off: a node is then judged by the requests that it gets.
 	HealthInterval Duration `json:"health_interval"`
 }

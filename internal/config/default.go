@@ -20,10 +20,11 @@ func start() *Config {
 		Mode:    ModeGuard,
 		Upstream: Upstream{
 			TLS:            TLS{Verify: VerifyFull},
-			ConnectTimeout: Duration(5 * time.Second),
-			IdleTimeout:    Duration(60 * time.Second),
+			ConnectTimeout: Duration(2 * time.Second),
+			IdleTimeout:    Duration(50 * time.Second),
 			MaxConnections: 512,
-			HealthInterval: Duration(5 * time.Second),
+			AcquireTimeout: Duration(5 * time.Second),
+			HealthInterval: Duration(10 * time.Second),
 		},
 		Limits: Limits{
 			MaxConnections: 10000,

@@ -93,20 +93,24 @@ func (v *validator) upstream() {
 		case parsed.User != nil:
 			v.fail(key, "a URL here has no user or password: optimist's own credentials come from a file (upstream.auth), and clients send theirs")
 			continue
-		case strings.Trim(parsed.Path, "/") != "" || parsed.RawQuery != "" || parsed.Fragment != "":
-			v.fail(key, "%q has more than scheme, host and port; clients' paths are forwarded as they are", raw)
+		case parsed.RawQuery != "" || parsed.Fragment != "" || parsed.Opaque != "":
+			v.fail(key, "%q has more than scheme, host, port and path", raw)
 			continue
-		case seen[parsed.Scheme+parsed.Host]:
+		case seen[strings.TrimRight(raw, "/")]:
 			v.fail(key, "%q is here twice", raw)
 		}
-		seen[parsed.Scheme+parsed.Host] = true
+		seen[strings.TrimRight(raw, "/")] = true
 		secure = secure || parsed.Scheme == "https"
 	}
 	v.tls(&u.TLS, len(u.URLs) > 0 && !secure)
 	v.auth(&u.Auth)
 	v.positive("upstream.connect_timeout", u.ConnectTimeout)
 	v.positive("upstream.idle_timeout", u.IdleTimeout)
+	v.positive("upstream.acquire_timeout", u.AcquireTimeout)
 	v.atLeast("upstream.max_connections", u.MaxConnections, 1)
+	if len(u.URLs) > 64 {
+		v.fail("upstream.urls", "%d are too many: 64 at most", len(u.URLs))
+	}
 }
 
 // redact keeps what could be a password out of messages.

@@ -20,11 +20,13 @@ type Metrics struct {
 	registry *prometheus.Registry
 	indices  *IndexLabels
 
-	requests, refused, outcomes, bases, lostBases       *prometheus.CounterVec
+	requests, outcomes, bases, lostBases, fetches       *prometheus.CounterVec
 	conflicts, retries, merges, overwritten, strategies *prometheus.CounterVec
 	observed, lostUpdates, unguardable, reloads         *prometheus.CounterVec
-	ambiguous                                           prometheus.Counter
+	upErrors, dials, ejections, waits                   *prometheus.CounterVec
+	ambiguous, received, sent, resent                   prometheus.Counter
 	writes                                              *prometheus.HistogramVec
+	batched                                             prometheus.Histogram
 	mode                                                *prometheus.GaugeVec
 	reloadOK, reloadTime                                prometheus.Gauge
 }
@@ -32,50 +34,85 @@ type Metrics struct {
 // NewMetrics makes the metrics and registers them, with those of the Go runtime and the process.
 func NewMetrics(b Build) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), indices: NewIndexLabels(maxIndexLabels)}
-	m.requests = counters(MetricRequests, "Requests answered on the data port, by operation and class of status.", LabelOp, LabelCode)
-	m.refused = counters(MetricRefused, "Requests that optimist itself refused before the engine saw them, by reason.", LabelReason)
-	m.outcomes = counters(MetricOutcomes, "Writes by outcome, as in the Optimist-Outcome header, and reason.", LabelOutcome, LabelReason)
-	m.bases = counters(MetricBases, "Writes by the kind of base that was found for them.", LabelKind)
-	m.lostBases = counters(MetricLostBases, "Writes whose base had been there and was gone, by reason.", LabelReason)
-	m.conflicts = counters(MetricConflicts, "Version conflicts (409) that the engine answered to guarded writes, by rule.", LabelRule)
-	m.retries = counters(MetricRetries, "Attempts after the first, by rule.", LabelRule)
-	m.merges = counters(MetricMerges, "Writes acknowledged after a merge with somebody else's change, by rule.", LabelRule)
-	m.overwritten = counters(MetricOverwritten, "Values of somebody else's that a merge overwrote, by rule.", LabelRule)
-	m.strategies = counters(MetricUnmerged,
+	m.countDoor()
+	m.countWrites()
+	m.countUpstream()
+	m.tellState(b)
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+func (m *Metrics) countDoor() {
+	m.requests = m.counters(MetricRequests, "Requests on the data port, by operation and class of status.", LabelOp, LabelCode)
+	m.received = m.counter(MetricReceived, "Bytes of bodies that came from clients.")
+	m.sent = m.counter(MetricSent, "Bytes of bodies that went to clients.")
+	m.reloads = m.counters(MetricReloads, "Reloads of the configuration, by result.", LabelResult)
+}
+
+func (m *Metrics) countWrites() {
+	m.outcomes = m.counters(MetricOutcomes, "Writes by outcome, as in the Optimist-Outcome header, and reason.", LabelOutcome, LabelReason)
+	m.bases = m.counters(MetricBases, "Writes by the kind of base that was found for them.", LabelKind)
+	m.lostBases = m.counters(MetricLostBases, "Writes whose base had been there and was gone, by reason.", LabelReason)
+	m.ambiguous = m.counter(MetricAmbiguous, "Writes for which several reads could have been the base.")
+	m.conflicts = m.counters(MetricConflicts, "Version conflicts (409) that the engine answered to guarded writes, by rule.", LabelRule)
+	m.retries = m.counters(MetricRetries, "Attempts after the first, by rule.", LabelRule)
+	m.fetches = m.counters(MetricFetches, "Documents fetched for a merge, by rule.", LabelRule)
+	m.merges = m.counters(MetricMerges, "Writes acknowledged after a merge with somebody else's change, by rule.", LabelRule)
+	m.overwritten = m.counters(MetricOverwritten, "Values of somebody else's that a merge overwrote, by rule.", LabelRule)
+	m.strategies = m.counters(MetricUnmerged,
 		"Native _update requests under a rule with merge strategies, which the engine's own merge doesn't follow, by rule.", LabelRule)
-	m.observed = counters(MetricObserved, "Writes seen in observe mode, by what guarding would have done.", LabelWould)
-	m.lostUpdates = counters(MetricLostUpdates, "Writes in observe mode that erased another update, by index.", LabelIndex)
-	m.unguardable = counters(MetricUnguardable, "Indices found that cannot be guarded or merged, by reason.", LabelReason)
-	m.reloads = counters(MetricReloads, "Reloads of the configuration, by result.", LabelResult)
-	m.ambiguous = prometheus.NewCounter(prometheus.CounterOpts{Name: MetricAmbiguous,
-		Help: "Writes for which several reads could have been the base."})
+	m.observed = m.counters(MetricObserved, "Writes seen in observe mode, by what guarding would have done.", LabelWould)
+	m.lostUpdates = m.counters(MetricLostUpdates, "Writes in observe mode that erased another update, by index.", LabelIndex)
+	m.unguardable = m.counters(MetricUnguardable, "Indices found that cannot be guarded or merged, by reason.", LabelReason)
 	m.writes = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: MetricWriteDuration,
 		Help:    "Time from a write's arrival to its answer, by outcome.",
 		Buckets: prometheus.ExponentialBucketsRange(0.0005, 30, 14)}, []string{LabelOutcome})
+	m.batched = prometheus.NewHistogram(prometheus.HistogramOpts{Name: MetricBatched,
+		Help: "Changes that one guarded write carried.", Buckets: []float64{1, 2, 4, 8, 16, 32, 64}})
+	m.registry.MustRegister(m.writes, m.batched)
+}
+
+func (m *Metrics) countUpstream() {
+	m.upErrors = m.counters(MetricUpstreamErrors, "Exchanges with the engine that failed, by the type of the answer that followed.", LabelType)
+	m.dials = m.counters(MetricUpstreamDials, "Connections to a node that could not be made, by reason.", LabelNode, LabelReason)
+	m.ejections = m.counters(MetricUpstreamEject, "Times that a node was left out because it failed.", LabelNode)
+	m.waits = m.counters(MetricUpstreamWaits, "Requests that waited because all connections to a node were in use.", LabelNode)
+	m.resent = m.counter(MetricUpstreamResent, "Requests sent again because nothing was sent, or they may be repeated.")
+}
+
+func (m *Metrics) tellState(b Build) {
 	m.mode = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: MetricMode, Help: "1 for the mode in force."}, []string{LabelMode})
 	m.reloadOK = prometheus.NewGauge(prometheus.GaugeOpts{Name: MetricReloadOK, Help: "1 if the last reload worked."})
 	m.reloadTime = prometheus.NewGauge(prometheus.GaugeOpts{Name: MetricReloadTimestamp, Help: "When the configuration in force was loaded."})
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: MetricBuildInfo, Help: "1, with the program's version as labels.",
 		ConstLabels: prometheus.Labels{"version": b.Version, "revision": b.Revision, "goversion": b.Go}})
 	build.Set(1)
-	m.registry.MustRegister(m.requests, m.refused, m.outcomes, m.bases, m.lostBases, m.conflicts, m.retries, m.merges, m.overwritten,
-		m.strategies, m.observed, m.lostUpdates, m.unguardable, m.reloads, m.ambiguous, m.writes, m.mode, m.reloadOK,
-		m.reloadTime, build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return m
+	m.registry.MustRegister(m.mode, m.reloadOK, m.reloadTime, build)
 }
 
-func counters(name, help string, labels ...string) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+func (m *Metrics) counters(name, help string, labels ...string) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	m.registry.MustRegister(c)
+	return c
+}
+
+func (m *Metrics) counter(name, help string) prometheus.Counter {
+	c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	m.registry.MustRegister(c)
+	return c
 }
 
 // Gatherer is what the admin listener serves.
 func (m *Metrics) Gatherer() prometheus.Gatherer { return m.registry }
 
-// Request counts a request that was answered with a status (0: the client or the connection was gone before one).
-func (m *Metrics) Request(op string, status int) {
-	if m != nil {
-		m.requests.WithLabelValues(op, class(status)).Inc()
+// Request counts a request that was answered with a status (0: the client was gone before one), and its bodies' bytes.
+func (m *Metrics) Request(op string, status int, received, sent int64) {
+	if m == nil {
+		return
 	}
+	m.requests.WithLabelValues(op, class(status)).Inc()
+	m.received.Add(float64(max(received, 0)))
+	m.sent.Add(float64(max(sent, 0)))
 }
 
 // class is a status as a label: five values instead of hundreds.
@@ -93,13 +130,6 @@ func class(status int) string {
 		return "4xx"
 	}
 	return "5xx"
-}
-
-// Refused counts a request that never reached the engine: bad framing, a limit, draining.
-func (m *Metrics) Refused(reason string) {
-	if m != nil {
-		m.refused.WithLabelValues(reason).Inc()
-	}
 }
 
 // Outcome counts a write and the time that it took.
@@ -139,6 +169,20 @@ func (m *Metrics) Conflict(rule string) {
 func (m *Metrics) Retry(rule string) {
 	if m != nil {
 		m.retries.WithLabelValues(rule).Inc()
+	}
+}
+
+// Fetched counts a document that was fetched for a merge.
+func (m *Metrics) Fetched(rule string) {
+	if m != nil {
+		m.fetches.WithLabelValues(rule).Inc()
+	}
+}
+
+// Batched counts a guarded write by the changes that it carried.
+func (m *Metrics) Batched(changes int) {
+	if m != nil {
+		m.batched.Observe(float64(changes))
 	}
 }
 

@@ -11,7 +11,8 @@ const (
 	MetricReady           = "optimist_ready"
 	MetricConnections     = "optimist_connections"
 	MetricRequests        = "optimist_requests_total"
-	MetricRefused         = "optimist_refused_requests_total"
+	MetricReceived        = "optimist_received_bytes_total"
+	MetricSent            = "optimist_sent_bytes_total"
 	MetricOutcomes        = "optimist_outcomes_total"
 	MetricWriteDuration   = "optimist_write_duration_seconds"
 	MetricBases           = "optimist_bases_total"
@@ -19,6 +20,8 @@ const (
 	MetricLostBases       = "optimist_lost_bases_total"
 	MetricConflicts       = "optimist_conflicts_total"
 	MetricRetries         = "optimist_retries_total"
+	MetricFetches         = "optimist_fetches_total"
+	MetricBatched         = "optimist_batched_changes"
 	MetricMerges          = "optimist_merges_total"
 	MetricOverwritten     = "optimist_overwritten_paths_total"
 	MetricUnmerged        = "optimist_strategies_unused_total"
@@ -30,8 +33,12 @@ const (
 	MetricSessionBytes    = "optimist_session_bytes"
 	MetricSessionEntries  = "optimist_session_entries"
 	MetricUpstreamUp      = "optimist_upstream_up"
-	MetricUpstreamExch    = "optimist_upstream_requests_total"
+	MetricUpstreamConns   = "optimist_upstream_connections"
 	MetricUpstreamErrors  = "optimist_upstream_errors_total"
+	MetricUpstreamDials   = "optimist_upstream_connect_errors_total"
+	MetricUpstreamEject   = "optimist_upstream_ejections_total"
+	MetricUpstreamWaits   = "optimist_upstream_waits_total"
+	MetricUpstreamResent  = "optimist_upstream_resent_total"
 	MetricReloads         = "optimist_config_reloads_total"
 	MetricReloadOK        = "optimist_config_last_reload_successful"
 	MetricReloadTimestamp = "optimist_config_last_reload_success_timestamp_seconds"
@@ -49,7 +56,8 @@ const (
 	LabelWould   = "would"   // what guarding would have done
 	LabelResult  = "result"  // hit or miss, success or failure
 	LabelNode    = "node"    // a node of the engine, as configured
-	LabelClass   = "class"   // of an error of a node
+	LabelType    = "type"    // of an error, as in the answer's error.type
+	LabelState   = "state"   // of a connection: open, idle
 	LabelMode    = "mode"    // guard, observe, off
 )
 

@@ -19,10 +19,16 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // TestEveryMetricIsTold holds the names, labels and helps that users build on to a golden file.
 func TestEveryMetricIsTold(t *testing.T) {
 	m := NewMetrics(Build{Version: "1.2.3", Revision: "abc", Go: "go1.26"})
-	m.Request("index", 201)
-	m.Request("get", 404)
-	m.Request("other", 0)
-	m.Refused("framing")
+	m.Request("index", 201, 10, 20)
+	m.Request("get", 404, -1, 5)
+	m.Request("other", 0, 0, 0)
+	m.Fetched("shop")
+	m.Batched(3)
+	m.UpstreamFailed("upstream_unreachable")
+	m.DialFailed("http://es1:9200", "refused")
+	m.Ejected("http://es1:9200")
+	m.Waited("http://es1:9200")
+	m.Resent()
 	m.Outcome("merged", "", 3*time.Millisecond)
 	m.Outcome("passed", "signed", time.Millisecond)
 	m.Base("read", true)
@@ -40,7 +46,7 @@ func TestEveryMetricIsTold(t *testing.T) {
 	m.WatchConnections(func() int { return 7 })
 	m.WatchSessions(func() Sessions { return Sessions{Hits: 3, Misses: 1, Evictions: 2, Bytes: 1024, Entries: 5} })
 	m.WatchNodes(func() []Node {
-		return []Node{{Name: "http://es1:9200", Up: true, Requests: 9, Errors: map[string]uint64{"lost": 1}}}
+		return []Node{{Name: "http://es1:9200", Up: true, Open: 9, Idle: 4}}
 	})
 	families, err := m.Gatherer().Gather()
 	if err != nil {
@@ -79,7 +85,7 @@ func TestEveryMetricIsTold(t *testing.T) {
 
 func TestNoMetricsAreNoTrouble(t *testing.T) {
 	var m *Metrics
-	m.Request("index", 200)
+	m.Request("index", 200, 1, 1)
 	m.Outcome("passed", "", 0)
 	m.Base("none", false)
 	m.Observed("", "", true)
@@ -113,7 +119,7 @@ func TestCountingARequestAllocatesNothing(t *testing.T) {
 	l := m.indices
 	l.Label("orders")
 	if n := testing.AllocsPerRun(100, func() {
-		m.Request("index", 201)
+		m.Request("index", 201, 1, 1)
 		m.Outcome("guarded", "", time.Millisecond)
 		m.Base("read", false)
 		l.Label("orders")

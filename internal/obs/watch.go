@@ -8,12 +8,11 @@ type Sessions struct {
 	Bytes, Entries          int64
 }
 
-// Node is what is known of one node of the engine; the counters only grow.
+// Node is what is known of one node of the engine.
 type Node struct {
-	Name     string // as configured, without credentials
-	Up       bool
-	Requests uint64
-	Errors   map[string]uint64 // by class: a closed set
+	Name       string // as configured
+	Up         bool
+	Open, Idle int // connections
 }
 
 // WatchSessions has the base cache's numbers read whenever the metrics are. Call it once at most.
@@ -33,10 +32,9 @@ func (m *Metrics) WatchSessions(read func() Sessions) {
 func (m *Metrics) WatchNodes(read func() []Node) {
 	if m != nil {
 		m.registry.MustRegister(&nodesCollector{
-			read:     read,
-			up:       desc(MetricUpstreamUp, "1 if the node is taken to be alive.", LabelNode),
-			requests: desc(MetricUpstreamExch, "Requests sent to the node.", LabelNode),
-			errors:   desc(MetricUpstreamErrors, "Exchanges with the node that failed, by class.", LabelNode, LabelClass),
+			read:  read,
+			up:    desc(MetricUpstreamUp, "1 if the node is taken to be alive.", LabelNode),
+			conns: desc(MetricUpstreamConns, "Connections to the node, by state: open ones, and those of them that are idle.", LabelNode, LabelState),
 		})
 	}
 }
@@ -82,22 +80,19 @@ func (c *sessionsCollector) Collect(ch chan<- prometheus.Metric) {
 }
 
 type nodesCollector struct {
-	read                 func() []Node
-	up, requests, errors *prometheus.Desc
+	read      func() []Node
+	up, conns *prometheus.Desc
 }
 
 func (c *nodesCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.up, c.requests, c.errors} {
-		ch <- d
-	}
+	ch <- c.up
+	ch <- c.conns
 }
 
 func (c *nodesCollector) Collect(ch chan<- prometheus.Metric) {
 	for _, n := range c.read() {
 		ch <- prometheus.MustNewConstMetric(c.up, prometheus.GaugeValue, b2f(n.Up), n.Name)
-		ch <- prometheus.MustNewConstMetric(c.requests, prometheus.CounterValue, float64(n.Requests), n.Name)
-		for class, count := range n.Errors {
-			ch <- prometheus.MustNewConstMetric(c.errors, prometheus.CounterValue, float64(count), n.Name, class)
-		}
+		ch <- prometheus.MustNewConstMetric(c.conns, prometheus.GaugeValue, float64(n.Open), n.Name, "open")
+		ch <- prometheus.MustNewConstMetric(c.conns, prometheus.GaugeValue, float64(n.Idle), n.Name, "idle")
 	}
 }

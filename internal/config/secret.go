@@ -1,0 +1,75 @@
+package config
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// maxSecret bounds what is read of a secret's file, so that a wrong file name doesn't become a header of megabytes.
+const maxSecret = 64 << 10
+
+// Authorization reads the secret's file and makes the header's value of it, or "" if no file is named. Neither the value nor any part of it is in
+// the error.
+func (a *Auth) Authorization() (string, error) {
+	switch {
+	case a.APIKeyFile != "":
+		key, err := secret("upstream.auth.api_key_file", a.APIKeyFile)
+		if strings.Contains(key, ":") {
+			key = base64.StdEncoding.EncodeToString([]byte(key))
+		}
+		return prefixed("ApiKey ", key), err
+	case a.BasicFile != "":
+		pair, err := secret("upstream.auth.basic_file", a.BasicFile)
+		if err == nil && !strings.Contains(pair, ":") {
+			return "", fmt.Errorf("upstream.auth.basic_file: %s doesn't hold user:password", a.BasicFile)
+		}
+		return prefixed("Basic ", base64.StdEncoding.EncodeToString([]byte(pair))), err
+	case a.BearerFile != "":
+		token, err := secret("upstream.auth.bearer_file", a.BearerFile)
+		return prefixed("Bearer ", token), err
+	}
+	return "", nil
+}
+
+func prefixed(scheme, value string) string {
+	if value == "" {
+		return ""
+	}
+	return scheme + value
+}
+
+// secret is a file's content without the newline at its end.
+func secret(key, name string) (string, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", key, err)
+	}
+	if info.Size() > maxSecret {
+		return "", fmt.Errorf("%s: %s is too large for a secret", key, name)
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", key, err)
+	}
+	text := strings.TrimRight(string(data), "\r\n")
+	if err := headerSafe(text); err != nil {
+		return "", fmt.Errorf("%s: %s %w", key, name, err)
+	}
+	return text, nil
+}
+
+// headerSafe refuses what would break out of a header's line.
+func headerSafe(s string) error {
+	if s == "" {
+		return errors.New("is empty")
+	}
+	for _, r := range s {
+		if r < ' ' || r == 0x7f {
+			return errors.New("holds more than one line, or control characters")
+		}
+	}
+	return nil
+}
