@@ -1,0 +1,63 @@
+package admin
+
+import (
+	"fmt"
+	"mime"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+)
+
+// foreign says why a request may come from a page of another site in somebody's browser, or "" if it can't. Such a page can
+// send requests to addresses that only the operator reaches; and by giving its own name this listener's address (DNS rebinding)
+// it makes them look like those of its own site. What it can't do is make the browser leave out Origin on a change, or send a Host that
+// isn't its own name. changes says that the request changes something.
+//
+// Programs (curl, `optimist mode`) send no Origin, and an address or localhost as the Host.
+func (s *Server) foreign(ctx *fasthttp.RequestCtx, changes bool) string {
+	host := string(ctx.Host())
+	if !s.ownHost(host) {
+		return fmt.Sprintf("this listener doesn't know itself by the name %q; use an address or localhost", hostOf(host))
+	}
+	switch site := string(ctx.Request.Header.Peek("Sec-Fetch-Site")); site {
+	case "", "none", "same-origin":
+	default:
+		return "a page of another site sent this"
+	}
+	if origin := string(ctx.Request.Header.Peek("Origin")); origin != "" {
+		u, err := url.Parse(origin)
+		if err != nil || u.Host != host {
+			return "a page of another site sent this"
+		}
+	}
+	if !changes {
+		return ""
+	}
+	// forms can only send three types, none of them this one
+	kind, _, err := mime.ParseMediaType(string(ctx.Request.Header.ContentType()))
+	if err != nil || kind != "application/json" {
+		return "a change needs Content-Type: application/json"
+	}
+	return ""
+}
+
+// ownHost reports whether a Host header is one that no other site's page can have: an address, localhost, or a configured
+// name.
+func (s *Server) ownHost(host string) bool {
+	name := hostOf(host)
+	if _, err := netip.ParseAddr(name); err == nil {
+		return true
+	}
+	return strings.EqualFold(name, "localhost") || s.hosts[strings.ToLower(name)]
+}
+
+// hostOf is a Host header without port and brackets.
+func hostOf(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return name
+	}
+	return strings.Trim(host, "[]")
+}

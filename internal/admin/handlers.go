@@ -1,0 +1,136 @@
+package admin
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"optimist/internal/obs"
+	"optimist/internal/rule"
+)
+
+// answer writes v as JSON, indented: people read this with curl.
+func answer(ctx *fasthttp.RequestCtx, status int, v any) {
+	body, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		fail(ctx, fasthttp.StatusInternalServerError, "internal_error", err.Error())
+		return
+	}
+	raw(ctx, status, body)
+}
+
+func raw(ctx *fasthttp.RequestCtx, status int, body []byte) {
+	ctx.SetStatusCode(status)
+	ctx.SetContentType("application/json")
+	ctx.SetBody(append(body, '\n'))
+}
+
+// fail answers in the shape of the engine's errors, as the data port does.
+func fail(ctx *fasthttp.RequestCtx, status int, kind, reason string) {
+	type cause struct {
+		Type   string `json:"type"`
+		Reason string `json:"reason"`
+	}
+	type failure struct {
+		RootCause []cause `json:"root_cause"`
+		cause
+	}
+	c := cause{kind, reason}
+	answer(ctx, status, struct {
+		Error  failure `json:"error"`
+		Status int     `json:"status"`
+	}{failure{[]cause{c}, c}, status})
+}
+
+// index lists what there is.
+func (s *Server) index(ctx *fasthttp.RequestCtx) {
+	answer(ctx, fasthttp.StatusOK, struct {
+		Name    string            `json:"name"`
+		Version string            `json:"version"`
+		Paths   map[string]string `json:"paths"`
+	}{"optimist, admin listener", s.o.Build.Version, map[string]string{
+		"/_optimist/health":  "is the process alive; nodes, mode, uptime",
+		"/_optimist/ready":   "can it serve requests: 200, else 503 and why",
+		"/_optimist/mode":    `GET, or PUT {"mode": "guard" | "observe" | "off"}`,
+		"/_optimist/config":  "the configuration in force",
+		"/_optimist/version": "which program this is",
+		"/metrics":           "Prometheus metrics",
+		"/debug/pprof":       "profiles",
+	}})
+}
+
+// health answers 200 as long as the process can answer at all: restarting it wouldn't bring the engine back.
+func (s *Server) health(ctx *fasthttp.RequestCtx) {
+	h := struct {
+		Status string `json:"status"`
+		Ready  bool   `json:"ready"`
+		Reason string `json:"reason,omitempty"`
+		Mode   string `json:"mode"`
+		Uptime string `json:"uptime"`
+		Nodes  []Node `json:"nodes"`
+	}{Status: "alive", Ready: true, Mode: s.o.Switch.Mode().String(), Uptime: time.Since(s.started).Round(time.Second).String(),
+		Nodes: s.o.Nodes()}
+	if err := s.o.Ready(); err != nil {
+		h.Ready, h.Reason = false, err.Error()
+	}
+	answer(ctx, fasthttp.StatusOK, h)
+}
+
+func (s *Server) ready(ctx *fasthttp.RequestCtx) {
+	type readiness struct {
+		Ready  bool   `json:"ready"`
+		Reason string `json:"reason,omitempty"`
+	}
+	if err := s.o.Ready(); err != nil {
+		answer(ctx, fasthttp.StatusServiceUnavailable, readiness{false, err.Error()})
+		return
+	}
+	answer(ctx, fasthttp.StatusOK, readiness{Ready: true})
+}
+
+func (s *Server) version(ctx *fasthttp.RequestCtx) {
+	answer(ctx, fasthttp.StatusOK, struct {
+		Version  string `json:"version"`
+		Revision string `json:"revision"`
+		Go       string `json:"go"`
+	}{s.o.Build.Version, s.o.Build.Revision, s.o.Build.Go})
+}
+
+func (s *Server) config(ctx *fasthttp.RequestCtx) {
+	body, err := s.o.Config()
+	if err != nil {
+		fail(ctx, fasthttp.StatusInternalServerError, "internal_error", err.Error())
+		return
+	}
+	raw(ctx, fasthttp.StatusOK, body)
+}
+
+// modeBody is what /_optimist/mode takes and answers.
+type modeBody struct {
+	Mode   string `json:"mode"`
+	Before string `json:"before,omitempty"`
+}
+
+func (s *Server) mode(ctx *fasthttp.RequestCtx) {
+	answer(ctx, fasthttp.StatusOK, modeBody{Mode: s.o.Switch.Mode().String()})
+}
+
+func (s *Server) setMode(ctx *fasthttp.RequestCtx) {
+	var want struct {
+		Mode string `json:"mode"`
+	}
+	if err := json.Unmarshal(ctx.PostBody(), &want); err != nil {
+		fail(ctx, fasthttp.StatusBadRequest, "invalid_request", `want {"mode": "guard" | "observe" | "off"}: `+err.Error())
+		return
+	}
+	mode, ok := rule.ParseMode(want.Mode)
+	if !ok {
+		fail(ctx, fasthttp.StatusBadRequest, "invalid_request", `want {"mode": "guard" | "observe" | "off"}`)
+		return
+	}
+	before := s.o.Switch.SetMode(mode)
+	s.o.Changed(mode)
+	s.o.Log.Warn("mode changed", obs.KeyMode, mode.String(), "before", before.String(), obs.KeyClient, ctx.RemoteAddr().String())
+	answer(ctx, fasthttp.StatusOK, modeBody{Mode: mode.String(), Before: before.String()})
+}
