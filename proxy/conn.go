@@ -1,0 +1,211 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"optimist/internal/obs"
+	"optimist/internal/upstream"
+	"optimist/internal/wire"
+)
+
+// conn is one client's connection. It is served by one goroutine; a second one reads a request's body while that is
+// streamed, and the watcher looks at its state.
+type conn struct {
+	server *Server
+	nc     net.Conn
+	client netip.AddrPort
+	index  int // in Server.conns
+	sock   sock
+	probe  *wire.Probe // the watcher's
+	state  state
+	r      wire.Reader
+	up     *upstream.Exchange // made with the first request that is forwarded
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	x      Exchange
+
+	wait phase // what waiting for the client means just now
+	last bool  // no request is read after this one
+	poll bool  // reads must not wait
+}
+
+func newConn(s *Server, nc net.Conn) *conn {
+	c := &conn{server: s, nc: nc, probe: wire.NewProbe(nc)}
+	if a, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
+		ap := a.AddrPort()
+		c.client = netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+	}
+	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
+	c.sock.init(c)
+	c.r.Reset(c)
+	c.x.c = c
+	c.state.enter(idle)
+	return c
+}
+
+// serve answers requests until the connection ends.
+func (c *conn) serve() {
+	defer c.server.wg.Done()
+	defer c.close()
+	defer c.survive()
+	for c.next() {
+	}
+}
+
+// survive keeps one request that met a bug from ending everybody's.
+func (c *conn) survive() {
+	if p := recover(); p != nil {
+		c.server.log.Error("panic while serving a request", obs.KeyError, p, slog.String("stack", string(debug.Stack())))
+	}
+}
+
+// close frees what the connection holds.
+func (c *conn) close() {
+	if c.up != nil {
+		c.up.Close()
+	}
+	c.cancel(ErrLeft)
+	_ = c.nc.Close()
+	c.server.forget(c)
+}
+
+// next serves one request. It reports whether another may follow.
+func (c *conn) next() bool {
+	x := &c.x
+	x.begin()
+	c.wait = idle
+	if c.r.Buffered() > 0 {
+		c.wait = inHead
+	}
+	err := x.head.ReadRequest(&c.r, c.server.limits.MaxHeader)
+	if err == errIdle {
+		err = c.lastCall()
+	}
+	c.state.enter(busy)
+	if err != nil {
+		c.refuse(err)
+		return false
+	}
+	x.serve()
+	return x.end()
+}
+
+// lastCall takes a request that arrived while the connection was being given up for idle: its client can't know, and may
+// not be able to repeat it.
+func (c *conn) lastCall() error {
+	if !c.resume() {
+		return ErrStopped
+	}
+	c.last, c.poll = true, true
+	err := c.x.head.ReadRequest(&c.r, c.server.limits.MaxHeader)
+	c.poll = false
+	return err
+}
+
+// resume lets reads wait again after a cut or an interruption. It returns false if the server was closed meanwhile.
+func (c *conn) resume() bool {
+	_ = c.nc.SetReadDeadline(time.Time{})
+	c.state.cut.CompareAndSwap(uint32(cutIdle), uint32(notCut))
+	c.r.Recover()
+	return cause(c.state.cut.Load()) != cutStopped
+}
+
+// refuse answers a request that couldn't be read, if there is anybody to answer, and ends the connection.
+func (c *conn) refuse(err error) {
+	if err == io.EOF || err == errIdle || isConnError(err) || errors.Is(err, ErrStopped) {
+		return
+	}
+	c.last = true
+	c.x.Fail(err)
+	c.linger()
+}
+
+// waiting is called when a read has to wait for the client.
+func (c *conn) waiting() { c.state.enter(c.wait) }
+
+// Read reads from the client, for the wire.Reader.
+func (c *conn) Read(p []byte) (int, error) {
+	if c.poll {
+		n := c.sock.peekRead(p)
+		if n == 0 {
+			return 0, errIdle
+		}
+		c.poll, c.wait = false, inHead
+		return n, nil
+	}
+	n, err := c.sock.read(p)
+	if err != nil {
+		if timedOut(err) {
+			err = c.whyCut()
+		}
+		return 0, err
+	}
+	switch c.wait {
+	case idle:
+		c.wait = inHead
+		c.state.enter(inHead)
+	case inBody:
+		c.state.got.Add(int64(n))
+		c.state.enter(busy)
+	}
+	return n, nil
+}
+
+// whyCut is what a deadline in the past stands for.
+func (c *conn) whyCut() error {
+	if why := cause(c.state.cut.Load()); why != notCut {
+		return why.err()
+	}
+	return errInterrupted
+}
+
+// write sends bytes to the client.
+func (c *conn) write(p []byte) error {
+	err := c.sock.write(p)
+	if err != nil && timedOut(err) {
+		return c.whyCut()
+	}
+	return err
+}
+
+// linger ends the sending side and reads what the client still sends, for a bounded time: closing at once would reset the
+// connection under the answer that was just written.
+func (c *conn) linger() {
+	l := &c.server.limits
+	half, ok := c.nc.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil || l.Linger < 0 {
+		return
+	}
+	buf := make([]byte, 16<<10)
+	end := time.Now().Add(l.Linger)
+	for left := l.MaxLinger; left > 0; {
+		silence := time.Now().Add(l.Linger / 6)
+		if silence.After(end) {
+			silence = end
+		}
+		_ = c.nc.SetReadDeadline(silence)
+		if cause(c.state.cut.Load()) == cutStopped {
+			return
+		}
+		n, err := c.nc.Read(buf)
+		if err != nil {
+			return
+		}
+		left -= int64(n)
+	}
+}
+
+// isConnError reports whether a connection to a client broke.
+func isConnError(err error) bool {
+	var op *net.OpError
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.As(err, &op)
+}

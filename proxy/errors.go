@@ -1,0 +1,207 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"optimist/internal/upstream"
+	"optimist/internal/wire"
+)
+
+// The door's own decisions about a request.
+var (
+	// ErrTooLarge reports a request body over the limit that Body was given, or over Limits.MaxBody. What was read of it is
+	// kept: Forward still sends the whole.
+	ErrTooLarge = errors.New("request body too large")
+	// ErrLeft reports that the client closed its connection, or its sending side, before it had its answer.
+	ErrLeft = errors.New("the client left")
+	// ErrStopped reports that the server was closed while the request was under way.
+	ErrStopped = errors.New("the proxy is shutting down")
+	// ErrAnswered reports a second answer to one request; the first one stands.
+	ErrAnswered = errors.New("the request has been answered")
+
+	errHeaderTimeout = errors.New("the request's header took too long")
+	errBodyTimeout   = errors.New("the request's body made no progress")
+	errWriteTimeout  = errors.New("the client takes nothing of its answer")
+	errIdle          = errors.New("no request came")
+	errInterrupted   = errors.New("the rest of the body is not wanted")
+	errCrowded       = errors.New("too many clients are connected")
+	errUnanswered    = errors.New("the request was taken and not answered")
+)
+
+// The types of the errors that the door answers itself, as in error.type of the body. They are a closed set, fit for the
+// labels of metrics, and users' alerts depend on them.
+const (
+	TypeInvalid     = "invalid_request"          // the request breaks HTTP's grammar, or could be read in two ways
+	TypeHeader      = "request_header_too_large" // over Limits.MaxHeader
+	TypeTooLarge    = "request_too_large"        // over the limit of a body that must be looked at
+	TypeUnsupported = "not_supported"            // another HTTP version, transfer coding, or CONNECT
+	TypeSlow        = "request_timeout"          // the client sends too slowly
+	TypeCrowded     = "too_many_connections"     // over Limits.MaxConnections
+	TypeStopped     = "shutting_down"            // the proxy was stopped before the engine answered
+	TypeUnreachable = "upstream_unreachable"     // a node can't be connected to; nothing was sent
+	TypeNoNode      = "no_upstream_available"    // nor can any other one
+	TypeBusy        = "upstream_busy"            // all connections to the engine are in use; nothing was sent
+	TypeTimeout     = "upstream_timeout"         // connecting took too long; nothing was sent
+	TypeLost        = "upstream_answer_lost"     // a read was sent and not, or not wholly, answered
+	TypeUnknown     = "unknown_outcome"          // the same of a request that may change something: it may have been applied
+	TypeAnswer      = "upstream_answer_invalid"  // the engine's answer can't be used as it must be
+	TypeInternal    = "internal_error"           // a bug in the proxy
+)
+
+var failureTypes = [...]string{TypeInvalid, TypeHeader, TypeTooLarge, TypeUnsupported, TypeSlow, TypeCrowded, TypeStopped,
+	TypeUnreachable, TypeNoNode, TypeBusy, TypeTimeout, TypeLost, TypeUnknown, TypeAnswer, TypeInternal}
+
+// Failure is an error as a client is told of it.
+type Failure struct {
+	Status int
+	Type   string
+	Reason string
+}
+
+// Error implements error, so that an interceptor can return a Failure of its own making through Exchange.Fail.
+func (f *Failure) Error() string { return f.Type + ": " + f.Reason }
+
+// Append appends the failure as the engine shapes its errors.
+func (f *Failure) Append(dst []byte) []byte {
+	dst = append(dst, `{"error":{"root_cause":[{"type":`...)
+	dst = appendJSON(dst, f.Type)
+	dst = append(dst, `,"reason":`...)
+	dst = appendJSON(dst, f.Reason)
+	dst = append(dst, `}],"type":`...)
+	dst = appendJSON(dst, f.Type)
+	dst = append(dst, `,"reason":`...)
+	dst = appendJSON(dst, f.Reason)
+	dst = append(dst, `},"status":`...)
+	dst = strconv.AppendInt(dst, int64(f.Status), 10)
+	return append(dst, '}')
+}
+
+// FailureOf is the one table from errors to what the client is told. read says that the request changes nothing, so that an
+// answer lost on the way is only an answer lost. It returns nil where nobody is left to be told.
+func FailureOf(err error, read bool) *Failure {
+	var own *Failure
+	var up *upstream.Error
+	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.As(err, &up):
+		return upstreamFailure(up, read)
+	}
+	return clientFailure(err)
+}
+
+// clientFailure is about what the client did, or the proxy itself.
+func clientFailure(err error) *Failure {
+	f := &Failure{Reason: err.Error()}
+	switch status := wire.StatusOf(err); {
+	case status == http.StatusRequestHeaderFieldsTooLarge:
+		f.Status, f.Type = status, TypeHeader
+	case status == http.StatusNotImplemented, status == http.StatusHTTPVersionNotSupported:
+		f.Status, f.Type = status, TypeUnsupported
+	case status != 0:
+		f.Status, f.Type = status, TypeInvalid
+	case errors.Is(err, ErrTooLarge):
+		f.Status, f.Type = http.StatusRequestEntityTooLarge, TypeTooLarge
+	case errors.Is(err, errHeaderTimeout), errors.Is(err, errBodyTimeout):
+		f.Status, f.Type = http.StatusRequestTimeout, TypeSlow
+	case errors.Is(err, errCrowded):
+		f.Status, f.Type = http.StatusServiceUnavailable, TypeCrowded
+	case errors.Is(err, ErrStopped):
+		f.Status, f.Type = http.StatusServiceUnavailable, TypeStopped
+	case errors.Is(err, errUnanswered):
+		f.Status, f.Type = http.StatusInternalServerError, TypeInternal
+	case errors.Is(err, errNotJSON), errors.Is(err, errEncoding):
+		f.Status, f.Type = http.StatusBadGateway, TypeAnswer
+	case errors.Is(err, ErrLeft), errors.Is(err, errWriteTimeout), errors.Is(err, context.Canceled), isConnError(err):
+		return nil
+	default:
+		f.Status, f.Type = http.StatusInternalServerError, TypeInternal
+	}
+	return f
+}
+
+// upstreamFailure is about an exchange with the engine. The node's name and the reason are in the error.
+func upstreamFailure(e *upstream.Error, read bool) *Failure {
+	f := &Failure{Status: http.StatusBadGateway, Reason: e.Error()}
+	switch e.Class {
+	case upstream.NotSent:
+		f.Type = TypeUnreachable
+		notSent(f, e)
+	case upstream.Lost, upstream.Broken:
+		lost(f, read)
+	case upstream.TooLarge:
+		f.Type = TypeAnswer
+	case upstream.Body:
+		return clientFailure(e.Err) // the client's fault: it is told of that
+	case upstream.Cancelled:
+		if !errors.Is(e.Err, ErrStopped) {
+			return nil
+		}
+		f.Status, f.Type = http.StatusServiceUnavailable, TypeStopped
+		if e.Sent {
+			lost(f, read)
+		}
+	default:
+		f.Type = TypeUnreachable
+	}
+	return f
+}
+
+func notSent(f *Failure, e *upstream.Error) {
+	var connect *upstream.ConnectError
+	switch {
+	case errors.Is(e.Err, upstream.ErrBusy):
+		f.Status, f.Type = http.StatusServiceUnavailable, TypeBusy
+	case errors.Is(e.Err, upstream.ErrClosed):
+		f.Status, f.Type = http.StatusServiceUnavailable, TypeStopped
+	case errors.As(e.Err, &connect) && connect.Reason == upstream.TimedOut:
+		f.Status, f.Type = http.StatusGatewayTimeout, TypeTimeout
+	}
+}
+
+func lost(f *Failure, read bool) {
+	if read {
+		f.Status, f.Type = http.StatusBadGateway, TypeLost
+		return
+	}
+	f.Status, f.Type = http.StatusGatewayTimeout, TypeUnknown
+	f.Reason += "; the request may have been applied or not"
+}
+
+// noNode says of each node why it is down. It replaces the error of the last one tried, if there are several and all are.
+func noNode(f *Failure, nodes []upstream.NodeState) {
+	if len(nodes) < 2 || f.Type != TypeUnreachable && f.Type != TypeTimeout {
+		return
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "none of %d nodes can be reached", len(nodes))
+	for _, n := range nodes {
+		if n.Alive || n.Err == nil {
+			return
+		}
+		fmt.Fprintf(&b, "; %s: %v", n.URL, n.Err)
+	}
+	f.Status, f.Type, f.Reason = http.StatusServiceUnavailable, TypeNoNode, b.String()
+}
+
+// appendJSON appends s as a JSON string; bytes that aren't UTF-8 become U+FFFD, so that the body is always valid.
+func appendJSON(dst []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			dst = append(dst, '\\', byte(r))
+		case r < ' ' || r == 0x7f:
+			dst = append(dst, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
+		default:
+			dst = append(dst, string(r)...)
+		}
+	}
+	return append(dst, '"')
+}

@@ -1,0 +1,243 @@
+package proxy
+
+import (
+	"io"
+	"net"
+	"net/http"
+
+	"optimist/internal/upstream"
+	"optimist/internal/wire"
+)
+
+// ForwardOptions say what of a request or its answer isn't as it came. The zero value changes nothing.
+type ForwardOptions struct {
+	// Target replaces the request's target. Nil: the request's own bytes.
+	Target []byte
+	// Add are fields put behind the request's own; Drop names fields, compared without case, that are taken out of it.
+	Add  []wire.Field
+	Drop []string
+	// Peek is how many bytes of the answer's body OnHead wants to see: it is called when they have come, or the body has
+	// ended. At most 64 KiB.
+	Peek int
+	// OnHead is called with the answer's head and the first bytes of its body, without transfer coding and in whatever content
+	// coding it has. The fields that it returns are put behind the answer's own. It must not change the head.
+	OnHead func(h *wire.Head, first []byte) []wire.Field
+	// Copy is called with all bytes of the answer's body in order, without transfer coding, before the client gets them. It
+	// must not keep them, and holds the client up.
+	Copy func(p []byte)
+}
+
+// maxPeek bounds ForwardOptions.Peek.
+const maxPeek = 64 << 10
+
+// Forward sends the request to the engine and its answer to the client, both streamed. It returns an error only as long as the
+// client has been told nothing, to be given to Fail, or to be answered otherwise; later errors end the connection, because
+// nothing else can tell the client that its answer isn't whole. It goes to another node, or a second time to the same, only
+// where nothing was sent, or for GET, HEAD and OPTIONS.
+func (x *Exchange) Forward(o ForwardOptions) error {
+	if x.answered {
+		return ErrAnswered
+	}
+	if err := x.send(&o); err != nil {
+		return err
+	}
+	err := x.relay(&o)
+	x.c.up.Finish()
+	if x.in.stream {
+		x.afterStream()
+	}
+	return err
+}
+
+// afterStream takes the body back from the goroutine that sent it.
+func (x *Exchange) afterStream() {
+	x.in.stream = false
+	if !x.in.body.Done() && !x.c.resume() {
+		x.broken = true
+	}
+}
+
+// send sends the request and waits for the head of its answer.
+func (x *Exchange) send(o *ForwardOptions) error {
+	if err := x.prepare(o); err != nil {
+		return err
+	}
+	err := x.c.up.Send(&x.up)
+	if err != nil && x.in.stream {
+		x.afterStream()
+	}
+	return err
+}
+
+// prepare makes x.up the request as it goes to the engine.
+func (x *Exchange) prepare(o *ForwardOptions) error {
+	c := x.c
+	if c.up == nil {
+		c.up = c.server.upstream.NewExchange(c.ctx)
+	}
+	whole, err := x.in.gather()
+	if err != nil {
+		return err
+	}
+	r := &x.up
+	r.Method = wire.MethodString(x.head.Method)
+	r.Target = x.head.Target
+	if o.Target != nil {
+		r.Target = o.Target
+	}
+	r.Fields = x.endToEnd(o)
+	r.Repeatable = r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
+	if whole {
+		r.Body = x.in.whole
+	} else {
+		r.Stream, r.Length = &x.in, x.head.Length
+		x.in.stream = true
+	}
+	return nil
+}
+
+// endToEnd is what of the request's fields goes to the engine.
+func (x *Exchange) endToEnd(o *ForwardOptions) []wire.Field {
+	x.fields = x.head.EndToEnd(x.fields[:0])
+	if len(o.Drop) > 0 {
+		kept := x.fields[:0]
+		for _, f := range x.fields {
+			if !named(f.Name, o.Drop) {
+				kept = append(kept, f)
+			}
+		}
+		x.fields = kept
+	}
+	x.fields = append(x.fields, o.Add...)
+	return x.fields
+}
+
+func named(name []byte, list []string) bool {
+	for _, n := range list {
+		if wire.EqualFold(name, n) {
+			return true
+		}
+	}
+	return false
+}
+
+// relay sends the engine's answer to the client.
+func (x *Exchange) relay(o *ForwardOptions) error {
+	h := x.c.up.Head()
+	x.learn(h)
+	body, whole := x.c.up.Whole()
+	if !whole && o.OnHead != nil && o.Peek > 0 {
+		var err error
+		if whole, err = x.peek(o.Peek); err != nil {
+			return err
+		}
+		body = x.peeked
+	}
+	var add []wire.Field
+	if o.OnHead != nil {
+		add = o.OnHead(h, body[:min(len(body), max(o.Peek, 0))])
+	}
+	framing := x.compose(h, add)
+	x.begun(h.Status)
+	if err := x.body(o, framing, body, whole); err != nil {
+		x.breakOff(framing)
+	}
+	return nil
+}
+
+// peek collects the first n bytes of the answer's body in x.peeked. It reports whether that was all.
+func (x *Exchange) peek(n int) (whole bool, err error) {
+	n = min(n, maxPeek)
+	x.peeked = x.peeked[:0]
+	for len(x.peeked) < n {
+		p, err := x.c.up.Next()
+		if err == io.EOF {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		x.peeked = append(x.peeked, p...)
+	}
+	return false, nil
+}
+
+// compose puts the answer's head into x.out, and returns the framing that the client gets: the engine's own, but for clients
+// of HTTP/1.0, which know no chunks.
+func (x *Exchange) compose(h *wire.Head, add []wire.Field) wire.Framing {
+	was := *h
+	h.Fields = append(h.Fields, add...)
+	if h.Body == wire.Chunked && x.head.Minor == 0 {
+		h.Body = wire.UntilClose
+	}
+	if h.Body == wire.UntilClose {
+		x.closing = true
+	}
+	x.sign(h)
+	x.out = h.AppendResponse(x.out[:0])
+	framing := h.Body
+	h.Close, h.KeepAlive, h.Body = was.Close, was.KeepAlive, was.Body
+	h.Fields = h.Fields[:len(was.Fields)]
+	return framing
+}
+
+// body sends x.out, which holds the head, and then the body: what is here of it, and, unless that is all, the rest as it
+// comes.
+func (x *Exchange) body(o *ForwardOptions, framing wire.Framing, here []byte, whole bool) error {
+	for {
+		if len(here) > 0 {
+			if o.Copy != nil {
+				o.Copy(here)
+			}
+			x.done.Sent += int64(len(here))
+		}
+		if err := x.piece(framing, here, whole); err != nil {
+			return err
+		}
+		if whole {
+			return nil
+		}
+		p, err := x.c.up.Next()
+		switch {
+		case err == io.EOF:
+			p, whole = nil, true
+		case err != nil:
+			return err
+		}
+		here = p
+	}
+}
+
+// piece sends one piece of a body, and the end of it if it is the last.
+func (x *Exchange) piece(framing wire.Framing, p []byte, last bool) error {
+	if framing == wire.Chunked {
+		x.out = wire.AppendChunk(x.out, p)
+		if last {
+			x.out = append(x.out, wire.LastChunk...)
+		}
+		p = nil
+	}
+	if len(x.out)+len(p) == 0 {
+		return nil
+	}
+	return x.flush(p)
+}
+
+// breakOff ends the connection under an answer that can't be finished. A client that reads to the end of the connection would
+// take what it has for the whole; it gets a reset.
+func (x *Exchange) breakOff(framing wire.Framing) {
+	x.broken = true
+	if tcp, ok := x.c.nc.(*net.TCPConn); ok && framing == wire.UntilClose {
+		_ = tcp.SetLinger(0)
+	}
+}
+
+// learn remembers whether the engine names its product, so that our own errors do it, too: its clients refuse answers
+// without.
+func (x *Exchange) learn(h *wire.Head) {
+	if s := x.c.server; !s.product.Load() && string(h.Get(productField)) == productName {
+		s.product.Store(true)
+	}
+}
+
+var _ upstream.Source = (*requestBody)(nil)

@@ -1,0 +1,153 @@
+package proxy
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/upstream"
+	"optimist/internal/wire"
+)
+
+// Sniffing says what becomes of the addresses in the answers that sniffing clients ask for.
+type Sniffing uint8
+
+// The ways. The zero value is the safe one.
+const (
+	// SniffRewrite replaces the nodes' http.publish_address by the proxy's: clients that sniff stay with the proxy.
+	SniffRewrite Sniffing = iota
+	// SniffPass leaves them: clients that sniff go around the proxy.
+	SniffPass
+)
+
+var (
+	// errNotJSON reports an answer that should have been rewritten and isn't JSON.
+	errNotJSON = errors.New("the engine's answer is not a JSON document")
+	// errEncoding reports one in a content coding that can't be undone here.
+	errEncoding = errors.New("the engine's answer is in an unknown content coding")
+)
+
+// maxDecoded bounds in bytes what a compressed answer may become.
+const maxDecoded = 64 << 20
+
+// sniffed forwards a request for the nodes' addresses and rewrites its answer.
+func (x *Exchange) sniffed() error {
+	if err := x.prepare(&ForwardOptions{Drop: []string{"Accept-Encoding"}}); err != nil {
+		return err
+	}
+	resp, err := x.c.up.Do(&x.up)
+	if x.in.stream {
+		x.afterStream()
+	}
+	if err != nil {
+		return err
+	}
+	defer resp.Release()
+	x.learn(&resp.Head)
+	body := resp.Payload
+	if resp.Status == http.StatusOK && bytes.Contains(resp.Get("Content-Type"), []byte("json")) {
+		if body, err = readdress(resp, addressFor(x.c.server.advertise, x.head.Get("Host"))); err != nil {
+			return err
+		}
+	}
+	framing := x.compose(&resp.Head, nil)
+	x.begun(resp.Status)
+	x.done.Sent = int64(len(body))
+	_ = x.piece(framing, body, true)
+	return nil
+}
+
+// readdress returns the body of an answer with the nodes' addresses replaced, decoded if it was compressed, and changes the
+// head to match.
+func readdress(resp *upstream.Response, address []byte) ([]byte, error) {
+	body, err := decoded(resp.Payload, resp.Get("Content-Encoding"))
+	if err != nil {
+		return nil, err
+	}
+	if body, err = rewriteAddresses(body, address); err != nil {
+		return nil, err
+	}
+	kept := resp.Fields[:0]
+	for _, f := range resp.Fields {
+		if !wire.EqualFold(f.Name, "Content-Encoding") {
+			kept = append(kept, f)
+		}
+	}
+	resp.Fields = kept
+	if resp.Body == wire.Length {
+		resp.Length = int64(len(body))
+	}
+	return body, nil
+}
+
+// decoded undoes a content coding. The request asked for none; an engine, or what is in between, may use one all the same.
+func decoded(body, coding []byte) ([]byte, error) {
+	switch {
+	case len(coding) == 0 || wire.EqualFold(coding, "identity"):
+		return body, nil
+	case !wire.EqualFold(coding, "gzip") && !wire.EqualFold(coding, "x-gzip"):
+		return nil, fmt.Errorf("%w: %q", errEncoding, coding)
+	}
+	z, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", errEncoding, err)
+	}
+	plain, err := io.ReadAll(io.LimitReader(z, maxDecoded+1))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", errEncoding, err)
+	}
+	if len(plain) > maxDecoded {
+		return nil, fmt.Errorf("%w: more than %d bytes", errEncoding, maxDecoded)
+	}
+	return plain, nil
+}
+
+// rewriteAddresses returns body with every nodes.*.http.publish_address replaced by address and all other bytes as they
+// were. A body without any is returned as it is.
+func rewriteAddresses(body, address []byte) ([]byte, error) {
+	if !gjson.ValidBytes(body) {
+		return nil, errNotJSON
+	}
+	type span struct{ from, to int }
+	var spans []span
+	gjson.GetBytes(body, "nodes").ForEach(func(_, node gjson.Result) bool {
+		if v := node.Get("http.publish_address"); v.Type == gjson.String && v.Index > 0 {
+			spans = append(spans, span{v.Index, v.Index + len(v.Raw)})
+		}
+		return true
+	})
+	if len(spans) == 0 {
+		return body, nil
+	}
+	out := make([]byte, 0, len(body)+len(spans)*len(address))
+	at := 0
+	for _, s := range spans {
+		out = append(out, body[at:s.from]...)
+		out = appendJSON(out, string(address))
+		at = s.to
+	}
+	return append(out, body[at:]...), nil
+}
+
+// addressFor is the address that clients are told: the one configured, else the one that this client used. Clients parse it
+// as host:port, so that a Host without a port gets that of plain HTTP.
+func addressFor(advertise string, host []byte) []byte {
+	if advertise != "" {
+		return []byte(advertise)
+	}
+	if hasPort(host) {
+		return host
+	}
+	return append(bytes.Clone(host), ":80"...)
+}
+
+// hasPort reports whether a Host field's value ends in a port.
+func hasPort(host []byte) bool {
+	i := bytes.LastIndexByte(host, ':')
+	return i >= 0 && i > bytes.LastIndexByte(host, ']')
+}
