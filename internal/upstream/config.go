@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"optimist/internal/wire"
@@ -131,15 +132,25 @@ func (c Config) withDefaults() (Config, error) {
 		return c, errors.New("upstream: more than 64 URLs")
 	}
 	for _, d := range []struct {
-		v *time.Duration
-		d time.Duration
+		name       string
+		v          *time.Duration
+		d          time.Duration
+		switchable bool // a negative value switches it off
 	}{
-		{&c.ConnectTimeout, defaultConnect}, {&c.AcquireTimeout, defaultAcquire}, {&c.IdleTimeout, defaultIdle},
-		{&c.ProbeAfter, defaultProbe}, {&c.HealthInterval, defaultHealth}, {&c.HealthTimeout, defaultCheck},
-		{&c.EjectMin, defaultEject}, {&c.EjectMax, defaultEjected},
+		{"ConnectTimeout", &c.ConnectTimeout, defaultConnect, false},
+		{"AcquireTimeout", &c.AcquireTimeout, defaultAcquire, false},
+		{"IdleTimeout", &c.IdleTimeout, defaultIdle, false},
+		{"ProbeAfter", &c.ProbeAfter, defaultProbe, true},
+		{"HealthInterval", &c.HealthInterval, defaultHealth, true},
+		{"HealthTimeout", &c.HealthTimeout, defaultCheck, false},
+		{"EjectMin", &c.EjectMin, defaultEject, false},
+		{"EjectMax", &c.EjectMax, defaultEjected, false},
 	} {
 		if *d.v == 0 {
 			*d.v = d.d
+		}
+		if *d.v < 0 && !d.switchable {
+			return c, fmt.Errorf("upstream: %s is negative", d.name)
 		}
 	}
 	if c.MaxConns <= 0 {

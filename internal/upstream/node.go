@@ -18,7 +18,7 @@ type node struct {
 	url    string // as configured: its name in errors and hooks
 	addr   string // host:port
 	host   []byte // for the Host field
-	prefix []byte // base path without its last slash
+	prefix []byte // base path without a slash at its end
 	tls    *tls.Config
 
 	alive    atomic.Bool
@@ -59,9 +59,10 @@ func newNode(s *Set, i int, raw string, tlsConfig *tls.Config) (*node, error) {
 	if p := u.Port(); p != "" {
 		port = p
 	}
+	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
 	n := &node{
 		set: s, bit: 1 << i, url: u.String(), addr: net.JoinHostPort(u.Hostname(), port), host: []byte(u.Host),
-		prefix: []byte(strings.TrimRight(u.EscapedPath(), "/")),
+		prefix: []byte(u.EscapedPath()),
 	}
 	if u.Scheme == "https" {
 		n.tls = tlsConfig.Clone()

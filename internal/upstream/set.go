@@ -38,6 +38,9 @@ func New(cfg Config) (*Set, error) {
 		if err != nil {
 			return nil, fmt.Errorf("upstream %d: %w", i+1, err)
 		}
+		if s.named(n.url) != nil {
+			return nil, fmt.Errorf("upstream %d: %s is there twice", i+1, n.url)
+		}
 		s.nodes = append(s.nodes, n)
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())

@@ -54,7 +54,9 @@ func (w *writer) run() {
 			w.complete = w.write([]byte(wire.LastChunk))
 			return
 		case err != nil:
-			w.source = err
+			if !w.stopped.Load() {
+				w.source = err
+			}
 			_ = w.c.raw.Close() // the node must not take a part for the whole
 			return
 		}
@@ -115,7 +117,6 @@ func (w *writer) end() {
 		w.stream.Interrupt()
 	}
 	<-w.done
-	w.source = nil
 }
 
 // finish ends the writer after the answer was read. It reports whether the whole request went out, so that the connection
