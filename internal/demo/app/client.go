@@ -1,0 +1,159 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+)
+
+// StatusError is an answer that wasn't expected.
+type StatusError struct {
+	Status int
+	Body   string
+}
+
+// Error tells the status and the beginning of the body.
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("status %d: %.300s", e.Status, e.Body)
+}
+
+// client is one worker's way to its document.
+type client struct {
+	http   *http.Client
+	url    string
+	header http.Header // of every request
+	guard  Guard
+	owned  bool // the connections are this client's own
+}
+
+// revision is what is known of the document that was read or written last.
+type revision struct {
+	found       bool
+	seqNo, term int64
+	etag        string
+}
+
+// reply is the answer to a write.
+type reply struct {
+	status int
+	body   []byte
+	header http.Header
+	revision
+}
+
+func (r *reply) acknowledged() bool {
+	return r.status == http.StatusOK || r.status == http.StatusCreated
+}
+
+// numbers are what both reads and writes are answered with.
+type numbers struct {
+	SeqNo  int64           `json:"_seq_no"`
+	Term   int64           `json:"_primary_term"`
+	Source json.RawMessage `json:"_source"`
+}
+
+// get reads the document. A document that isn't there is an empty one.
+func (c *client) get(ctx context.Context) (document, revision, error) {
+	status, header, body, err := c.do(ctx, http.MethodGet, c.url, nil, nil)
+	if err != nil {
+		return nil, revision{}, err
+	}
+	if status == http.StatusNotFound {
+		return document{}, revision{}, nil
+	}
+	if status != http.StatusOK {
+		return nil, revision{}, &StatusError{status, string(body)}
+	}
+	var n numbers
+	if err := json.Unmarshal(body, &n); err != nil {
+		return nil, revision{}, fmt.Errorf("reading: %w", err)
+	}
+	var d document
+	dec := json.NewDecoder(bytes.NewReader(n.Source))
+	dec.UseNumber()
+	if err := dec.Decode(&d); err != nil {
+		return nil, revision{}, fmt.Errorf("reading: %w", err)
+	}
+	return d, revision{true, n.SeqNo, n.Term, header.Get("ETag")}, nil
+}
+
+// put writes the document back whole. rev is what a guarded worker guards with.
+func (c *client) put(ctx context.Context, d document, rev revision) (reply, error) {
+	body, err := encode(d)
+	if err != nil {
+		return reply{}, err
+	}
+	return c.send(ctx, body, rev)
+}
+
+func encode(d document) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(d); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}
+
+func (c *client) send(ctx context.Context, doc []byte, rev revision) (reply, error) {
+	target := c.url
+	var more http.Header
+	switch {
+	case c.guard == ByNumbers && rev.found:
+		target += "?if_seq_no=" + strconv.FormatInt(rev.seqNo, 10) + "&if_primary_term=" + strconv.FormatInt(rev.term, 10)
+	case c.guard == ByNumbers:
+		target += "?op_type=create"
+	case c.guard == ByMatch && rev.etag != "":
+		more = http.Header{"If-Match": {rev.etag}}
+	}
+	status, header, body, err := c.do(ctx, http.MethodPut, target, doc, more)
+	if err != nil {
+		return reply{}, err
+	}
+	r := reply{status: status, header: header, body: body}
+	if r.acknowledged() {
+		var n numbers
+		if err := json.Unmarshal(body, &n); err != nil {
+			return r, fmt.Errorf("writing: %w", err)
+		}
+		r.revision = revision{true, n.SeqNo, n.Term, header.Get("ETag")}
+	}
+	return r, nil
+}
+
+// do sends one request and reads the whole answer. An error means that there was none.
+func (c *client) do(ctx context.Context, method, url string, body []byte, more http.Header) (int, http.Header, []byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	for _, h := range []http.Header{c.header, more} {
+		for name, values := range h {
+			req.Header[name] = values
+		}
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	defer func() { _ = res.Body.Close() }() // read to its end, or given up
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	return res.StatusCode, res.Header, b, nil
+}
+
+func (c *client) close() {
+	if c.owned {
+		c.http.CloseIdleConnections()
+	}
+}

@@ -1,0 +1,179 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+)
+
+// Shape is what the workers do to the document.
+type Shape uint8
+
+const (
+	// Fields: each worker counts in fields of its own.
+	Fields Shape = iota
+	// Counter: all workers count in one field.
+	Counter
+	// List: each worker appends entries to one list.
+	List
+)
+
+// Shapes are all of them.
+func Shapes() []Shape { return []Shape{Fields, Counter, List} }
+
+// String is the shape in a word.
+func (s Shape) String() string {
+	switch s {
+	case Counter:
+		return "counter"
+	case List:
+		return "list"
+	}
+	return "fields"
+}
+
+// CounterPath is the JSON Pointer of the field that the shape Counter counts in: a rule that lets both count names it.
+const CounterPath = "/stock"
+
+const (
+	counterField = "stock"
+	listField    = "history"
+)
+
+// document is a document as applications hold it. Numbers stay as they were written.
+type document map[string]any
+
+// unchanging are fields that no worker touches. Their values are hard to carry without damage: more digits than a float has,
+// zeros at the end, and signs that encoders like to escape.
+func unchanging() document {
+	return document{
+		"title":  "Zażółć <b>gęślą</b> & \"jaźń\" \U0001F9F5",
+		"serial": json.Number("9007199254740993"),
+		"price":  json.Number("12.50"),
+		"deep":   map[string]any{"a.b": []any{json.Number("1"), nil, map[string]any{"*": true}}},
+	}
+}
+
+// seed is the document before any change, with room for the workers from first on.
+func (s Shape) seed(first, workers int) document {
+	d := unchanging()
+	switch s {
+	case Fields:
+		for n := first; n < first+workers; n++ {
+			setOwn(d, n, 0)
+		}
+	case Counter:
+		d[counterField] = json.Number("0")
+	case List:
+		d[listField] = []any{}
+	}
+	return d
+}
+
+// change applies a worker's change of the size step to the document. It returns the entries that it added, if the shape has some.
+func (s Shape) change(d document, worker, round, step int) (entries []string) {
+	switch s {
+	case Fields:
+		setOwn(d, worker, integer(d[ownField(worker)])+int64(step))
+	case Counter:
+		d[counterField] = number(integer(d[counterField]) + int64(step))
+	case List:
+		list, _ := d[listField].([]any)
+		for i := range step {
+			e := fmt.Sprintf("w%d-%d.%d", worker, round, i)
+			entries = append(entries, e)
+			list = append(list, e)
+		}
+		d[listField] = list
+	}
+	return entries
+}
+
+// A worker has two fields that say the same: a document in which they differ is one that nobody wrote.
+func ownField(worker int) string  { return fmt.Sprintf("w%02d", worker) }
+func ownDouble(worker int) string { return ownField(worker) + "_twice" }
+
+func setOwn(d document, worker int, n int64) {
+	d[ownField(worker)] = number(n)
+	d[ownDouble(worker)] = number(2 * n)
+}
+
+func number(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
+
+// integer reads a number of the document; what isn't there counts as nothing.
+func integer(v any) int64 {
+	n, _ := v.(json.Number)
+	i, _ := n.Int64()
+	return i
+}
+
+// count finds out what of the changes is in the document.
+func (s Shape) count(d document, accounts []account, r *Result) {
+	switch s {
+	case Fields:
+		countFields(d, accounts, r)
+	case Counter:
+		r.Found = integer(d[counterField])
+		r.Lost = max(r.Acknowledged-r.Found, 0)
+		r.Invented = max(r.Found-r.Acknowledged-r.Unknown, 0)
+	case List:
+		countList(d, accounts, r)
+	}
+	if _, ok := d["title"]; !ok && d["serial"] == nil && d["price"] == nil {
+		return // the workers began with nothing
+	}
+	for key, want := range unchanging() {
+		if got := d[key]; !same(got, want) {
+			r.damaged("%s is %v", key, got)
+		}
+	}
+}
+
+func countFields(d document, accounts []account, r *Result) {
+	for i := range accounts {
+		a := &accounts[i]
+		found := integer(d[ownField(a.number)])
+		r.Found += found
+		r.Lost += max(a.acknowledged-found, 0)
+		r.Invented += max(found-a.acknowledged-a.unknown, 0)
+		if twice := integer(d[ownDouble(a.number)]); twice != 2*found {
+			r.damaged("worker %d wrote %d and twice %d together", a.number, found, twice)
+		}
+	}
+}
+
+func countList(d document, accounts []account, r *Result) {
+	list, _ := d[listField].([]any)
+	found := make(map[string]int, len(list))
+	for _, e := range list {
+		s, _ := e.(string)
+		found[s]++
+	}
+	for i := range accounts {
+		for _, e := range accounts[i].sure {
+			if found[e] == 0 {
+				r.Lost++
+				continue
+			}
+			r.Found++
+			found[e]--
+		}
+		for _, e := range accounts[i].unsure {
+			if found[e] > 0 {
+				r.Found++
+				found[e]--
+			}
+		}
+	}
+	for _, n := range found {
+		r.Found += int64(n)
+		r.Invented += int64(n)
+	}
+}
+
+// same compares two values as JSON.
+func same(a, b any) bool {
+	x, err1 := json.Marshal(a)
+	y, err2 := json.Marshal(b)
+	return err1 == nil && err2 == nil && string(x) == string(y)
+}
