@@ -49,16 +49,20 @@ func (b *Base) Commit(a Ack) {
 		ix.wrote.Store(true)
 		s.judge(&c, ix, now)
 	}
-	stored, sent := s.bodies(a, ix, now)
+	var stored, sent []byte
+	if c.kept {
+		stored, sent = s.bodies(a, ix, now)
+	}
 	sh, k := s.shard(c.sess, c.ref)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	gone := s.indices.gone(ix)
+	sh.get(k, gone, now) // what is too old becomes a marker first
 	sh.markers.Remove(sh.mark(k))
 	if !c.kept {
 		return
 	}
 	sh.land(k, c.reads())
-	gone := s.indices.gone(ix)
 	switch {
 	case c.since < gone:
 		sh.lose(k, ReasonIndex)
@@ -84,12 +88,13 @@ func (b *Base) Delete() {
 	sh, k := s.shard(c.sess, c.ref)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	gone := s.indices.gone(ix)
+	sh.get(k, gone, now) // what is too old becomes a marker first
 	sh.markers.Remove(sh.mark(k))
 	if !c.kept {
 		return
 	}
 	sh.land(k, c.reads())
-	gone := s.indices.gone(ix)
 	if c.since < gone {
 		sh.lose(k, ReasonIndex)
 		return
@@ -116,6 +121,7 @@ func (b *Base) Release() {
 		return
 	}
 	gone := s.indices.gone(ix)
+	sh.get(k, gone, now)
 	switch {
 	case c.since < gone:
 		sh.lose(k, ReasonIndex)

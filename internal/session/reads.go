@@ -38,8 +38,9 @@ func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) {
 	sh, k := s.shard(sess, ref)
 	if ix.isBlind(sess, now) {
 		sh.mu.Lock()
+		defer sh.mu.Unlock()
+		sh.get(k, s.indices.gone(ix), now)
 		sh.lose(k, ReasonBlind) // it does read this one: overwriting it is not blind
-		sh.mu.Unlock()
 		return
 	}
 	if rev.Source != nil {
@@ -61,6 +62,7 @@ func (r *reading) into(sh *shard, own bool) bool {
 	gone := r.s.indices.gone(r.ix)
 	if r.at < gone {
 		sh.n.Ignored++
+		sh.get(r.k, gone, r.now)
 		sh.lose(r.k, ReasonIndex)
 		return true
 	}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"slices"
 
 	"optimist/internal/doc"
 )
@@ -49,6 +50,10 @@ type taking struct {
 	k     key
 	sent  []byte
 	given doc.Numbers // known for TakeAt only
+
+	// before is the order of the newest read when the write came: those made while it waits are not what it was made from.
+	before  uint64
+	started bool
 }
 
 // try returns a base, or what to wait for.
@@ -60,7 +65,7 @@ func (t *taking) try() (Base, <-chan struct{}) {
 	b := Base{claim: claim{store: s, sess: t.k.sess, ref: t.k.ref, since: since}}
 	sh, _ := s.shard(t.k.sess, t.k.ref)
 	if !t.given.Known() && ix.isBlind(t.k.sess, now) {
-		t.blind(sh, &b)
+		t.blind(sh, ix, now, &b)
 		return b, nil
 	}
 	for {
@@ -84,7 +89,15 @@ func (t *taking) look(sh *shard, ix *index, now int64, b *Base) ([]candidate, <-
 	defer sh.mu.Unlock()
 	gone := t.s.indices.gone(ix)
 	e := sh.get(t.k, gone, now)
-	reads, view := t.eligible(e, sh.flights[t.k])
+	if !t.started {
+		t.started, t.before = true, sh.order
+	}
+	f := sh.flights[t.k]
+	reads, view := t.eligible(e, f)
+	if len(reads) == 0 && view == nil && f == nil {
+		t.before = sh.order // better than none
+		reads, view = t.eligible(e, f)
+	}
 	switch {
 	case len(reads) == 1 && view == nil:
 		sh.take(e, e.find(reads[0].numbers), b)
@@ -94,8 +107,8 @@ func (t *taking) look(sh *shard, ix *index, now int64, b *Base) ([]candidate, <-
 		return candidates(reads, view), nil, false
 	case t.given.Known():
 		t.unknown(sh, gone, b)
-	case sh.flights[t.k] != nil:
-		return nil, sh.flights[t.k].landing(), false
+	case f != nil:
+		return nil, f.landing(), false
 	default:
 		t.nothing(sh, now, b)
 	}
@@ -110,6 +123,9 @@ func (t *taking) eligible(e *entry, f *flight) ([]read, *view) {
 	}
 	reads, v := e.reads, &e.view
 	if !t.given.Known() {
+		if i := slices.IndexFunc(reads, func(r read) bool { return r.order > t.before }); i >= 0 {
+			reads = reads[:i]
+		}
 		if !v.set || len(reads) > 0 || (f != nil && f.reads > 0) {
 			return reads, nil
 		}
@@ -196,12 +212,12 @@ func (t *taking) nothing(sh *shard, now int64, b *Base) {
 }
 
 // blind makes the base of a blind writer: none. It stays one for as long as it writes what it hasn't read.
-func (t *taking) blind(sh *shard, b *Base) {
+func (t *taking) blind(sh *shard, ix *index, now int64, b *Base) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	b.Reason = ReasonBlind
-	e, ok := sh.lru.Peek(t.k)
-	b.claim.known = ok && !e.empty() || sh.flights[t.k] != nil || sh.markers.Contains(sh.mark(t.k))
+	e := sh.get(t.k, t.s.indices.gone(ix), now)
+	b.claim.known = e != nil && !e.empty() || sh.flights[t.k] != nil || sh.markers.Contains(sh.mark(t.k))
 	sh.n.Taken[KindNone]++
 	sh.n.Blind++
 }

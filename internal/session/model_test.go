@@ -1,0 +1,442 @@
+package session
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"optimist/internal/doc"
+)
+
+// model is a Store as simple as can be: no bound, no sharing, one list per session and document.
+type model struct {
+	now     time.Duration
+	order   int
+	dropped map[string]int // by index: the moment of its last drop
+	moment  int
+	known   map[key]*modelEntry
+	blind   map[[2]any]time.Duration // until, by session and index
+	starts  map[string]time.Duration // of indices without writes
+	writes  map[string]bool
+}
+
+type modelEntry struct {
+	epoch   int
+	reads   []modelBase // one per revision, by order
+	view    *modelBase
+	marker  Reason
+	flights []bool // of each write in flight: whether a read is reserved
+
+	newestRead, newestView int
+}
+
+type modelBase struct {
+	n       int64 // -1: absent
+	told    int64
+	view    bool
+	body    string // "" unknown
+	stored  string
+	count   int
+	order   int
+	at      time.Duration
+	kind    Kind
+	reason  Reason
+	several bool
+}
+
+func newModel() *model {
+	return &model{
+		now: maxAge, dropped: map[string]int{}, known: map[key]*modelEntry{}, blind: map[[2]any]time.Duration{},
+		starts: map[string]time.Duration{}, writes: map[string]bool{},
+	}
+}
+
+func (m *model) lose(e *modelEntry, why Reason) {
+	if len(e.reads) == 0 && e.view == nil {
+		e.marker = why
+	}
+}
+
+// entry returns what is known of k, without what is void or too old.
+func (m *model) entry(k key) *modelEntry {
+	e := m.known[k]
+	if e == nil {
+		e = &modelEntry{epoch: m.moment}
+		m.known[k] = e
+	}
+	had := len(e.reads) > 0 || e.view != nil
+	if e.epoch < m.dropped[k.ref.Index] {
+		e.reads, e.view, e.epoch, e.newestRead, e.newestView = nil, nil, m.moment, 0, 0
+		if had {
+			e.marker = ReasonIndex
+		}
+		return e
+	}
+	old := func(b modelBase) bool { return m.now-b.at >= maxAge }
+	e.reads = slices.DeleteFunc(e.reads, old)
+	if e.view != nil && old(*e.view) {
+		e.view = nil
+	}
+	if had {
+		m.lose(e, ReasonAged)
+	}
+	return e
+}
+
+func (m *model) isBlind(k key) bool {
+	until, ok := m.blind[[2]any{k.sess, k.ref.Index}]
+	return ok && m.now < until
+}
+
+func (m *model) keeps(index string) bool {
+	if m.writes[index] {
+		return true
+	}
+	if _, ok := m.starts[index]; !ok {
+		m.starts[index] = m.now
+	}
+	return m.now-m.starts[index] < maxAge
+}
+
+func (m *model) read(k key, n int64, body string, at int) {
+	if m.isBlind(k) {
+		m.lose(m.entry(k), ReasonBlind)
+		return
+	}
+	if body != "" && !m.keeps(k.ref.Index) {
+		body = ""
+	}
+	e := m.entry(k)
+	if at < m.dropped[k.ref.Index] {
+		m.lose(e, ReasonIndex)
+		return
+	}
+	e.marker = ReasonNone
+	m.order++
+	e.newestRead = m.order
+	if k.sess.named {
+		e.reads = slices.DeleteFunc(e.reads, func(b modelBase) bool { return b.n != n })
+	}
+	i := slices.IndexFunc(e.reads, func(b modelBase) bool { return b.n == n })
+	if i < 0 {
+		e.reads = append(e.reads, modelBase{n: n, order: m.order})
+		i = len(e.reads) - 1
+	}
+	r := &e.reads[i]
+	r.count++
+	r.at = m.now
+	if k.sess.named {
+		r.count, r.order = 1, m.order
+	}
+	r.body = cmp.Or(r.body, body)
+}
+
+// take returns the base, or false where it has to wait.
+func (m *model) take(k key, sent string) (modelBase, bool) {
+	if m.isBlind(k) {
+		return modelBase{n: -1, kind: KindNone, reason: ReasonBlind}, true
+	}
+	e := m.entry(k)
+	b := modelBase{n: -1, kind: KindNone}
+	switch {
+	case len(e.reads) > 0:
+		i := closest(e.reads, sent)
+		b = e.reads[i]
+		b.several = len(e.reads) > 1
+		b.kind = KindRead
+		if b.n < 0 {
+			b.kind = KindAbsent
+		}
+		b.stored = b.body
+		if e.reads[i].count--; e.reads[i].count == 0 {
+			e.reads = slices.Delete(e.reads, i, i+1)
+		}
+	case slices.Contains(e.flights, true):
+		return b, false
+	case e.view != nil:
+		b = *e.view
+		b.kind = KindView
+		if b.n < 0 {
+			b.kind = KindAbsent
+		}
+		e.view = nil
+	case len(e.flights) > 0:
+		return b, false
+	case e.marker != ReasonNone:
+		b.kind, b.reason = KindLost, e.marker
+	}
+	if b.kind != KindNone || k.sess.named {
+		e.flights = append(e.flights, !b.view && (b.kind == KindRead || b.kind == KindAbsent))
+	}
+	return b, true
+}
+
+// closest is the choice of §3.2 as it is written there.
+func closest(reads []modelBase, sent string) int {
+	best := -1
+	better := func(i, j int) bool {
+		a, b := reads[i], reads[j]
+		da, oka := modelDistance(a, sent)
+		db, okb := modelDistance(b, sent)
+		if (oka && da.edits == 0) != (okb && db.edits == 0) {
+			return !(oka && da.edits == 0)
+		}
+		if oka != okb {
+			return oka
+		}
+		if c := da.Compare(db); oka && c != 0 {
+			return c < 0
+		}
+		return a.order < b.order
+	}
+	for i := range reads {
+		if best < 0 || better(i, best) {
+			best = i
+		}
+	}
+	return best
+}
+
+func modelDistance(b modelBase, sent string) (dist, bool) {
+	if b.body == "" && b.n >= 0 {
+		return dist{}, false
+	}
+	base := []byte(b.body)
+	if b.n < 0 {
+		base = nil
+	}
+	d, err := distance(base, []byte(sent))
+	return d, err == nil
+}
+
+func (m *model) land(e *modelEntry, b modelBase, k key) bool {
+	if b.kind == KindNone && !k.sess.named || b.reason == ReasonBlind && b.kind == KindNone {
+		return false
+	}
+	reads := !b.view && (b.kind == KindRead || b.kind == KindAbsent)
+	i := slices.Index(e.flights, reads)
+	e.flights = slices.Delete(e.flights, i, i+1)
+	return true
+}
+
+func (m *model) release(k key, b modelBase, since int) {
+	e := m.entry(k)
+	if !m.land(e, b, k) || b.kind == KindNone || b.kind == KindLost {
+		return
+	}
+	if since < m.dropped[k.ref.Index] {
+		m.lose(m.entry(k), ReasonIndex)
+		return
+	}
+	if m.now-b.at >= maxAge {
+		m.lose(e, ReasonAged)
+		return
+	}
+	e = m.entry(k)
+	e.marker = ReasonNone
+	if b.view {
+		if e.newestView <= b.order {
+			e.view = &b
+		}
+		return
+	}
+	if k.sess.named && e.newestRead > b.order {
+		return
+	}
+	b.count = 1
+	if i := slices.IndexFunc(e.reads, func(o modelBase) bool { return o.n == b.n }); i >= 0 {
+		o := e.reads[i]
+		b.count, b.order, b.at, b.body = o.count+1, min(o.order, b.order), max(o.at, b.at), cmp.Or(o.body, b.body)
+		e.reads = slices.Delete(e.reads, i, i+1)
+	}
+	e.reads = append(e.reads, b)
+	slices.SortFunc(e.reads, func(x, y modelBase) int { return x.order - y.order })
+}
+
+// commit ends a write; n is -1 for a delete.
+func (m *model) commit(k key, b modelBase, since int, n int64, stored, sent string, created bool) {
+	if !created {
+		m.writes[k.ref.Index] = true
+	}
+	e := m.entry(k)
+	if b.kind == KindNone && !k.sess.named && !created && n >= 0 && !(b.reason == ReasonBlind && b.several) {
+		m.blind[[2]any{k.sess, k.ref.Index}] = m.now + maxAge
+	}
+	e.marker = ReasonNone
+	if !m.land(e, b, k) {
+		return
+	}
+	if n >= 0 && !m.keeps(k.ref.Index) {
+		stored, sent = "", ""
+	}
+	if since < m.dropped[k.ref.Index] {
+		m.lose(e, ReasonIndex)
+		return
+	}
+	m.order++
+	e.newestView = m.order
+	e.view = &modelBase{view: true, n: n, body: sent, stored: stored, order: m.order, at: m.now}
+}
+
+// open is a write in flight, in the store and in the model.
+type open struct {
+	k     key
+	base  Base
+	model modelBase
+	since int
+}
+
+// TestStoreAgreesWithItsModel does everything in random order.
+func TestStoreAgreesWithItsModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := &clock{t: time.Unix(1, 0)}
+		s := New(Options{Now: c.now, Memory: 4 << 20, Candidates: 1 << 20, Measure: MeasureWith(distance, func(d dist) int { return d.edits })})
+		c.advance(maxAge)
+		w := &world{t: t, s: s, c: c, m: newModel()}
+		t.Repeat(map[string]func(*rapid.T){
+			"read":   w.read,
+			"reread": w.read,
+			"absent": w.absent,
+			"take":   w.take,
+			"again":  w.take,
+			"end":    w.end,
+			"time":   w.time,
+			"drop":   w.drop,
+			"epoch":  func(*rapid.T) { w.at, w.atModel = s.Epoch(), w.m.moment },
+			"":       func(t *rapid.T) { audit(t, s) },
+		})
+	})
+}
+
+type world struct {
+	t       *rapid.T
+	s       *Store
+	c       *clock
+	m       *model
+	opens   []open
+	seq     int64
+	at      Epoch // from some time ago
+	atModel int
+}
+
+func (w *world) key(t *rapid.T) key {
+	sess := []Session{pool, one, Inferred(bob, here), Named(bob, []byte("thread-1"))}
+	return key{
+		sess: rapid.SampledFrom(sess).Draw(t, "session"),
+		ref:  rapid.SampledFrom([]doc.Ref{ref, {Index: "shop", ID: "2"}, {Index: "other", ID: "1"}}).Draw(t, "ref"),
+	}
+}
+
+func (w *world) body(t *rapid.T, n int64) string {
+	if n%5 == 4 {
+		return ""
+	}
+	return fmt.Sprintf(`{"a":%d,"b":%d}`, n%3, n%4)
+}
+
+// epoch is now, or, sometimes, some time ago.
+func (w *world) epoch(t *rapid.T) (Epoch, int) {
+	if rapid.IntRange(0, 9).Draw(t, "late") == 0 {
+		return w.at, w.atModel
+	}
+	return w.s.Epoch(), w.m.moment
+}
+
+func (w *world) read(t *rapid.T) {
+	k, n := w.key(t), rapid.Int64Range(0, 9).Draw(t, "n")
+	at, atModel := w.epoch(t)
+	w.s.Read(k.sess, k.ref, rev(n, w.body(t, n)), at)
+	w.m.read(k, n, w.body(t, n), atModel)
+}
+
+func (w *world) absent(t *rapid.T) {
+	k := w.key(t)
+	at, atModel := w.epoch(t)
+	w.s.ReadAbsent(k.sess, k.ref, at)
+	w.m.read(k, -1, "", atModel)
+}
+
+func (w *world) take(t *rapid.T) {
+	k := w.key(t)
+	sent := fmt.Sprintf(`{"a":%d,"b":%d}`, rapid.IntRange(0, 3).Draw(t, "a"), rapid.IntRange(0, 3).Draw(t, "b"))
+	got, err := w.s.Take(ended(), k.sess, k.ref, []byte(sent))
+	want, ok := w.m.take(k, sent)
+	if (err == nil) != ok {
+		t.Fatalf("store: %v, model has a base: %v", err, ok)
+	}
+	if !ok {
+		return
+	}
+	n := want.n
+	if got.Kind != want.kind || either(got.Reason) != either(want.reason) || got.Ambiguous != want.several ||
+		(n >= 0 && got.Numbers != num(n)) || (n < 0 && got.Numbers != doc.Numbers{}) ||
+		string(got.View) != want.body || string(got.Stored) != want.stored {
+		t.Fatalf("store %v %v %v %q %q ambiguous %v, model %+v",
+			got.Kind, got.Reason, got.Numbers, got.View, got.Stored, got.Ambiguous, want)
+	}
+	if want.reason == ReasonBlind && want.kind == KindNone {
+		want.several = w.knows(k) // whether this write proves anything
+	}
+	w.opens = append(w.opens, open{k: k, base: got, model: want, since: w.m.moment})
+}
+
+// either makes one of two reasons: of what is both too old and of an index that was dropped, the store says what it came
+// across first.
+func either(r Reason) Reason {
+	if r == ReasonAged {
+		return ReasonIndex
+	}
+	return r
+}
+
+func (w *world) knows(k key) bool {
+	e := w.m.entry(k)
+	return len(e.reads) > 0 || e.view != nil || e.marker != ReasonNone || len(e.flights) > 0
+}
+
+func (w *world) end(t *rapid.T) {
+	if len(w.opens) == 0 {
+		t.Skip("none in flight")
+	}
+	i := rapid.IntRange(0, len(w.opens)-1).Draw(t, "write")
+	o := w.opens[i]
+	w.opens = slices.Delete(w.opens, i, i+1)
+	switch rapid.IntRange(0, 3).Draw(t, "end") {
+	case 0:
+		o.base.Release()
+		w.m.release(o.k, o.model, o.since)
+	case 1:
+		o.base.Delete()
+		w.m.commit(o.k, o.model, o.since, -1, "", "", false)
+	default:
+		w.seq++
+		n := 1000 + w.seq
+		sent := fmt.Sprintf(`{"a":%d,"s":%d}`, n%3, n)
+		stored := sent
+		if rapid.Bool().Draw(t, "merged") {
+			stored = fmt.Sprintf(`{"a":%d,"s":%d,"m":1}`, n%3, n)
+		}
+		created := rapid.Bool().Draw(t, "created")
+		o.base.Commit(Ack{
+			Stored: doc.Revision{Numbers: num(n), Source: []byte(stored)}, Sent: []byte(sent), Created: created,
+		})
+		w.m.commit(o.k, o.model, o.since, n, stored, sent, created)
+	}
+}
+
+func (w *world) time(t *rapid.T) {
+	d := time.Duration(rapid.IntRange(1, 2).Draw(t, "minutes")) * time.Minute
+	w.c.advance(d)
+	w.m.now += d
+}
+
+func (w *world) drop(t *rapid.T) {
+	index := rapid.SampledFrom([]string{"unknown", "none", "shop", "other"}).Draw(t, "index")
+	w.s.DropIndex(index)
+	w.m.moment++
+	w.m.dropped[index] = w.m.moment
+}

@@ -1,0 +1,279 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// newWaiting returns a store on the bubble's clock, old enough.
+func newWaiting(t *testing.T) *Store {
+	t.Helper()
+	s := New(Options{MaxAge: maxAge, Memory: 1 << 20, Measure: MeasureWith(distance, func(d dist) int { return d.edits })})
+	time.Sleep(maxAge) // of the bubble
+	return s
+}
+
+// taken is a Take that runs by itself.
+type taken struct {
+	base Base
+	err  error
+	done bool
+}
+
+func start(ctx context.Context, s *Store, sess Session, sent string) *taken {
+	r := &taken{}
+	go func() {
+		r.base, r.err = s.Take(ctx, sess, ref, []byte(sent))
+		r.done = true
+	}()
+	synctest.Wait()
+	return r
+}
+
+func TestRepeatedWriteHasWhatItsFirstTryLeftAsItsBase(t *testing.T) {
+	for _, sess := range []Session{pool, one} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newWaiting(t)
+			s.Read(sess, ref, rev(5, `{"a":1}`), s.Epoch())
+			first := take(t, s, sess, `{"a":2}`)
+			again := start(t.Context(), s, sess, `{"a":2}`)
+			if again.done {
+				t.Fatalf("did not wait: %v", again.base.Kind)
+			}
+			first.Commit(Ack{Stored: rev(6, `{"a":2,"b":1}`), Sent: []byte(`{"a":2}`)})
+			synctest.Wait()
+			want(t, again.base, KindView, 6)
+			if string(again.base.View) != `{"a":2}` {
+				t.Fatalf("view %q", again.base.View)
+			}
+			if n := s.Stats().Waited; n != 1 {
+				t.Fatalf("%d waited", n)
+			}
+		})
+	}
+}
+
+func TestRepeatedWriteHasTheReadOfItsFirstTryThatFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newWaiting(t)
+		s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+		first := take(t, s, pool, `{"a":2}`)
+		again := start(t.Context(), s, pool, `{"a":2}`)
+		first.Release()
+		synctest.Wait()
+		want(t, again.base, KindRead, 5)
+	})
+}
+
+func TestRepeatedWriteAfterADeleteHasTheBaseAbsent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newWaiting(t)
+		s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+		first := take(t, s, pool, ``)
+		again := start(t.Context(), s, pool, `{"a":2}`)
+		first.Delete()
+		synctest.Wait()
+		want(t, again.base, KindAbsent, -1)
+	})
+}
+
+func TestClientThatLeavesEndsItsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newWaiting(t)
+		s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+		first := take(t, s, pool, `{"a":2}`)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		again := start(ctx, s, pool, `{"a":2}`)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if !again.done || !errors.Is(again.err, context.DeadlineExceeded) || again.base.Kind != KindNone {
+			t.Fatalf("%+v", again)
+		}
+		again.base.Commit(Ack{Stored: rev(6, `{}`)}) // nothing
+		first.Release()
+		want(t, take(t, s, pool, `{"a":2}`), KindRead, 5)
+	})
+}
+
+func TestReadThatWasMadeWhileAWriteWaitsIsNotItsBase(t *testing.T) {
+	for _, sess := range []Session{pool, one} {
+		for _, commit := range []bool{true, false} {
+			synctest.Test(t, func(t *testing.T) {
+				s := newWaiting(t)
+				s.Read(sess, ref, rev(5, `{"a":1}`), s.Epoch())
+				first := take(t, s, sess, `{"a":2}`)
+				again := start(t.Context(), s, sess, `{"a":2}`)
+				s.Read(sess, ref, rev(6, `{"b":1}`), s.Epoch())
+				synctest.Wait()
+				if again.done {
+					t.Fatal("took a read that was made after it was sent")
+				}
+				if commit {
+					first.Commit(Ack{Stored: rev(7, `{"a":2}`), Sent: []byte(`{"a":2}`)})
+				} else {
+					first.Release()
+				}
+				synctest.Wait()
+				switch {
+				case commit:
+					want(t, again.base, KindView, 7)
+				case sess.named: // its read was replaced: this is all there is
+					want(t, again.base, KindRead, 6)
+				default:
+					want(t, again.base, KindRead, 5)
+				}
+			})
+		}
+	}
+}
+
+func TestWhatIsWaitedFor(t *testing.T) {
+	lost := func(s *Store, sess Session) {
+		s.Read(sess, ref, rev(5, `{"a":1}`), s.Epoch())
+		time.Sleep(maxAge)
+	}
+	for name, c := range map[string]struct {
+		sess  Session
+		setup func(s *Store, sess Session)
+		waits bool
+	}{
+		"a named session's write without a base leaves a view":  {one, func(*Store, Session) {}, true},
+		"an inferred session's write without one leaves none":   {pool, func(*Store, Session) {}, false},
+		"a write whose base was lost leaves a view":             {pool, lost, true},
+		"a write whose base was lost leaves a view, named also": {one, lost, true},
+		"a write of a document that was absent": {pool, func(s *Store, sess Session) {
+			s.ReadAbsent(sess, ref, s.Epoch())
+		}, true},
+		"a blind writer has nothing to wait for": {pool, func(s *Store, sess Session) {
+			b, _ := s.Take(ended(), sess, at(1), nil)
+			b.Commit(Ack{Stored: rev(1, `{}`)})
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newWaiting(t)
+				c.setup(s, c.sess)
+				first := take(t, s, c.sess, `{"a":2}`)
+				again := start(t.Context(), s, c.sess, `{"a":2}`)
+				if again.done == c.waits {
+					t.Fatalf("waits: %v", !again.done)
+				}
+				first.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`)})
+				synctest.Wait()
+				if c.waits {
+					want(t, again.base, KindView, 6)
+				}
+				if !again.done {
+					t.Fatal("waits for ever")
+				}
+			})
+		})
+	}
+}
+
+func TestOfManyThatWaitEachHasItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newWaiting(t)
+		s.Read(pool, ref, rev(0, `{"a":1}`), s.Epoch())
+		var (
+			wg  sync.WaitGroup
+			mu  sync.Mutex
+			seq int64
+		)
+		for range 50 {
+			wg.Go(func() {
+				b, err := s.Take(t.Context(), pool, ref, []byte(`{"a":2}`))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				time.Sleep(time.Millisecond) // the write, in the bubble
+				mu.Lock()
+				defer mu.Unlock()
+				if b.Numbers != num(seq) {
+					t.Errorf("base %v after write %d", b.Numbers, seq)
+				}
+				seq++
+				b.Commit(Ack{Stored: rev(seq, `{"a":2}`), Sent: []byte(`{"a":2}`)})
+			})
+		}
+		wg.Wait()
+		if len(s.shards[0].flights) != 0 {
+			t.Fatal("writes in flight")
+		}
+	})
+}
+
+func TestDropWhileAWriteWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newWaiting(t)
+		s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+		first := take(t, s, pool, `{"a":2}`)
+		again := start(t.Context(), s, pool, `{"a":2}`)
+		s.DropIndex("shop")
+		first.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`)})
+		synctest.Wait()
+		wantLost(t, again.base, ReasonIndex)
+	})
+}
+
+func TestEvictionWhileAWriteIsInFlightLosesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Options{MaxAge: maxAge, Memory: 64 << 10})
+		time.Sleep(maxAge)
+		s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+		first := take(t, s, pool, `{"a":2}`)
+		again := start(t.Context(), s, pool, `{"a":2}`)
+		crowd(s)
+		if s.shards[0].lru.Contains(key{sess: pool, ref: ref}) {
+			t.Fatal("not evicted")
+		}
+		first.Release()
+		synctest.Wait()
+		want(t, again.base, KindRead, 5)
+		again.base.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`)})
+		want(t, take(t, s, pool, `{"a":3}`), KindView, 6)
+	})
+}
+
+func TestBasesThatOthersTookWhileMeasuring(t *testing.T) {
+	// Measuring holds no lock. What was reserved meanwhile is passed over, the next best is taken; if all are gone, it waits.
+	synctest.Test(t, func(t *testing.T) {
+		var meanwhile func()
+		s := New(Options{MaxAge: maxAge, Measure: func(base, sent []byte) (Distance, error) {
+			if f := meanwhile; f != nil {
+				meanwhile = nil
+				f()
+			}
+			d, err := distance(base, sent)
+			return measured[dist]{d: d, edits: d.edits}, err
+		}})
+		time.Sleep(maxAge)
+		for _, n := range []int64{4, 5, 6} {
+			s.Read(pool, ref, rev(n, `{"a":1}`), s.Epoch())
+		}
+		meanwhile = func() { want(t, s.TakeAt(pool, ref, num(4), nil), KindRead, 4) }
+		b := take(t, s, pool, `{"a":2}`)
+		want(t, b, KindRead, 5)
+		s.Read(pool, ref, rev(7, `{"a":1}`), s.Epoch())
+		meanwhile = func() {
+			want(t, s.TakeAt(pool, ref, num(6), nil), KindRead, 6)
+			want(t, s.TakeAt(pool, ref, num(7), nil), KindRead, 7)
+		}
+		again := start(t.Context(), s, pool, `{"a":2}`)
+		if again.done {
+			t.Fatal("did not wait")
+		}
+		b.Release()
+		synctest.Wait()
+		want(t, again.base, KindRead, 5)
+		if again.base.Ambiguous {
+			t.Fatal("ambiguous with one candidate")
+		}
+	})
+}
