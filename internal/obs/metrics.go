@@ -23,7 +23,7 @@ type Metrics struct {
 	requests, outcomes, bases, lostBases, fetches       *prometheus.CounterVec
 	conflicts, retries, merges, overwritten, strategies *prometheus.CounterVec
 	observed, lostUpdates, unguardable, reloads         *prometheus.CounterVec
-	upErrors, dials, ejections, waits                   *prometheus.CounterVec
+	failures, dials, ejections, waits                   *prometheus.CounterVec
 	ambiguous, received, sent, resent                   prometheus.Counter
 	writes                                              *prometheus.HistogramVec
 	batched                                             prometheus.Histogram
@@ -44,6 +44,7 @@ func NewMetrics(b Build) *Metrics {
 
 func (m *Metrics) countDoor() {
 	m.requests = m.counters(MetricRequests, "Requests on the data port, by operation and class of status.", LabelOp, LabelCode)
+	m.failures = m.counters(MetricFailures, "Errors that optimist itself answered: refusals and failures upstream, by error.type.", LabelType)
 	m.received = m.counter(MetricReceived, "Bytes of bodies that came from clients.")
 	m.sent = m.counter(MetricSent, "Bytes of bodies that went to clients.")
 	m.reloads = m.counters(MetricReloads, "Reloads of the configuration, by result.", LabelResult)
@@ -73,7 +74,6 @@ func (m *Metrics) countWrites() {
 }
 
 func (m *Metrics) countUpstream() {
-	m.upErrors = m.counters(MetricUpstreamErrors, "Exchanges with the engine that failed, by the type of the answer that followed.", LabelType)
 	m.dials = m.counters(MetricUpstreamDials, "Connections to a node that could not be made, by reason.", LabelNode, LabelReason)
 	m.ejections = m.counters(MetricUpstreamEject, "Times that a node was left out because it failed.", LabelNode)
 	m.waits = m.counters(MetricUpstreamWaits, "Requests that waited because all connections to a node were in use.", LabelNode)
@@ -113,6 +113,13 @@ func (m *Metrics) Request(op string, status int, received, sent int64) {
 	m.requests.WithLabelValues(op, class(status)).Inc()
 	m.received.Add(float64(max(received, 0)))
 	m.sent.Add(float64(max(sent, 0)))
+}
+
+// Failed counts an error that optimist itself answered, by its error.type.
+func (m *Metrics) Failed(errorType string) {
+	if m != nil {
+		m.failures.WithLabelValues(errorType).Inc()
+	}
 }
 
 // class is a status as a label: five values instead of hundreds.

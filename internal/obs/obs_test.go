@@ -24,7 +24,7 @@ func TestEveryMetricIsTold(t *testing.T) {
 	m.Request("other", 0, 0, 0)
 	m.Fetched("shop")
 	m.Batched(3)
-	m.UpstreamFailed("upstream_unreachable")
+	m.Failed("upstream_unreachable")
 	m.DialFailed("http://es1:9200", "refused")
 	m.Ejected("http://es1:9200")
 	m.Waited("http://es1:9200")

@@ -1,12 +1,5 @@
 package obs
 
-// UpstreamFailed counts an exchange with the engine that failed, by the type of the error that the client got.
-func (m *Metrics) UpstreamFailed(errorType string) {
-	if m != nil {
-		m.upErrors.WithLabelValues(errorType).Inc()
-	}
-}
-
 // DialFailed counts a connection that could not be made.
 func (m *Metrics) DialFailed(node, reason string) {
 	if m != nil {
