@@ -84,12 +84,13 @@ func (x *Exchange) Close() {
 	x.cancel()
 }
 
-// attach makes c the connection of the exchange. It reports false if the context has ended already.
+// attach makes c the connection of the exchange. It reports false if the context has ended already, which hangUp may not
+// yet have been told.
 func (x *Exchange) attach(c *conn) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.conn = c
-	return !x.aborted
+	return !x.aborted && x.ctx.Err() == nil
 }
 
 // detach takes the connection back. usable is false if the context has closed it.
@@ -150,6 +151,9 @@ func (x *Exchange) send(r *Request, again *bool) *Error {
 // of the node: it gets a new one.
 func (x *Exchange) attempt(n *node, r *Request, fresh bool) *Error {
 	for {
+		if x.ctx.Err() != nil {
+			return &Error{Class: Cancelled, Err: context.Cause(x.ctx)}
+		}
 		c, err := n.get(x.ctx, fresh)
 		if err != nil {
 			return x.unreached(n, err)

@@ -80,4 +80,3 @@ func (x *Exchange) compose(n *node, r *Request) {
 	}
 	x.out = q.AppendRequest(x.out[:0])
 }
-

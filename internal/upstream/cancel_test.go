@@ -1,0 +1,152 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"time"
+)
+
+// silent reads requests, never answers, and tells when each connection ends.
+func silent(read, ended chan<- struct{}) func(p *peer) {
+	return func(p *peer) {
+		if p.head() != nil {
+			read <- struct{}{}
+			io.Copy(io.Discard, p.br)
+			ended <- struct{}{}
+		}
+	}
+}
+
+func TestCancelClosesTheConnectionToTheEngine(t *testing.T) {
+	read, ended := make(chan struct{}), make(chan struct{})
+	s := newStub(t, silent(read, ended))
+	set := newSet(t, nil, s.url)
+	for name, r := range map[string]*Request{
+		"while the answer is awaited":       put("{}"),
+		"repeatable, too":                   get(),
+		"while a large body is written":     {Method: "PUT", Target: []byte("/"), Body: make([]byte, 64<<20)},
+		"while the client is still sending": stream(newStalled("x"), -1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(context.Background())
+			left := errors.New("the client left")
+			go func() {
+				<-read
+				cancel(left)
+			}()
+			resp, err := set.Do(ctx, r)
+			e := failed(t, resp, err, Cancelled)
+			if !e.Sent || !errors.Is(e, left) {
+				t.Errorf("%+v", e)
+			}
+			<-ended
+			if st := set.Nodes()[0]; st.Open != 0 || !st.Alive {
+				t.Errorf("%+v", st)
+			}
+		})
+	}
+	if n := s.requests.Load(); n != 4 {
+		t.Errorf("%d requests: something was sent again", n)
+	}
+}
+
+func TestDeadlineEndsAnExchange(t *testing.T) {
+	read, ended := make(chan struct{}, 1), make(chan struct{}, 1)
+	s := newStub(t, silent(read, ended))
+	set := newSet(t, nil, s.url)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	resp, err := set.Do(ctx, put("{}"))
+	if e := failed(t, resp, err, Cancelled); !e.Sent || !errors.Is(e, context.DeadlineExceeded) {
+		t.Errorf("%+v", e)
+	}
+	<-ended
+}
+
+func TestNothingIsSentUnderAContextThatHasEnded(t *testing.T) {
+	s := newStub(t, echo)
+	set := newSet(t, nil, s.url)
+	do(t, set, get()) // an idle connection is there
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for range 100 {
+		resp, err := set.Do(ctx, put("{}"))
+		if e := failed(t, resp, err, Cancelled); e.Sent {
+			t.Fatalf("%+v", e)
+		}
+	}
+	if s.requests.Load() != 1 {
+		t.Errorf("%d requests", s.requests.Load())
+	}
+}
+
+func TestCancelWhileConnecting(t *testing.T) {
+	entered := make(chan struct{})
+	stop := make(chan struct{})
+	defer close(stop)
+	s := newStub(t, func(p *peer) {
+		entered <- struct{}{}
+		<-stop
+	})
+	set := newSet(t, func(c *Config) { c.ConnectTimeout = time.Minute }, "https"+s.url[len("http"):])
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		<-entered
+		cancel()
+	}()
+	resp, err := set.Do(ctx, put("{}"))
+	if e := failed(t, resp, err, Cancelled); e.Sent {
+		t.Errorf("%+v", e)
+	}
+	if st := set.Nodes()[0]; st.Open != 0 || !st.Alive {
+		t.Errorf("a node is blamed for a client that left: %+v", st)
+	}
+}
+
+func TestAbortEndsAStreamedAnswerAndAllLaterExchanges(t *testing.T) {
+	ended := make(chan struct{})
+	s := newStub(t, func(p *peer) {
+		if p.head() != nil {
+			io.WriteString(p, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+			io.Copy(io.Discard, p.br)
+			close(ended)
+		}
+	})
+	set := newSet(t, nil, s.url)
+	x := newExchangeFor(t, set)
+	if err := x.Send(get()); err != nil {
+		t.Fatal(err)
+	}
+	go x.Abort()
+	_, err := rest(x)
+	if e := failed(t, nil, err, Cancelled); !e.Sent || !errors.Is(e, context.Canceled) {
+		t.Errorf("%+v", e)
+	}
+	<-ended
+	failed(t, nil, x.Send(get()), Cancelled)
+	if s.requests.Load() != 1 {
+		t.Errorf("%d requests", s.requests.Load())
+	}
+}
+
+func TestLateCancelDoesNotHarmTheNextUserOfTheConnection(t *testing.T) {
+	s := newStub(t, echo)
+	set := newSet(t, nil, s.url)
+	for range 200 {
+		ctx, cancel := context.WithCancel(context.Background())
+		resp, err := set.Do(ctx, get())
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Release()
+		go cancel()
+		if got := do(t, set, put("x")); got != "200 PUT /i/_doc/1 x" {
+			t.Fatal(got)
+		}
+	}
+	if s.accepted.Load() != 1 {
+		t.Errorf("%d connections", s.accepted.Load())
+	}
+}

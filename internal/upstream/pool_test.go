@@ -1,0 +1,250 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func TestOpenConnectionsAreBounded(t *testing.T) {
+	var now, most atomic.Int64
+	s := newStub(t, func(p *peer) {
+		for {
+			req, _ := p.next()
+			if req == nil {
+				return
+			}
+			n := now.Add(1)
+			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			}
+			now.Add(-1)
+			p.answer(200, "")
+		}
+	})
+	var waited, opened atomic.Int64
+	set := newSet(t, func(c *Config) {
+		c.MaxConns = 3
+		c.Hooks.Waited = func(string, time.Duration) { waited.Add(1) }
+		c.Hooks.Conns = func(_ string, delta int) { opened.Add(int64(delta)) }
+	}, s.url)
+	var wg sync.WaitGroup
+	for range 30 {
+		wg.Go(func() {
+			for range 20 {
+				resp, err := set.Do(context.Background(), put("{}"))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				resp.Release()
+			}
+		})
+	}
+	wg.Wait()
+	if s.accepted.Load() > 3 || most.Load() > 3 || opened.Load() != s.accepted.Load() {
+		t.Errorf("%d connections, %d requests at once, %d by the hook", s.accepted.Load(), most.Load(), opened.Load())
+	}
+	if s.requests.Load() != 600 || waited.Load() == 0 {
+		t.Errorf("%d requests, %d waits", s.requests.Load(), waited.Load())
+	}
+}
+
+func TestNoFreeConnectionIsSaidAfterAWhile(t *testing.T) {
+	read, ended := make(chan struct{}), make(chan struct{}, 1)
+	s := newStub(t, silent(read, ended))
+	set := newSet(t, func(c *Config) { c.MaxConns, c.AcquireTimeout = 1, 5*time.Millisecond }, s.url)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() {
+		_, err := set.Do(ctx, put("{}"))
+		done <- err
+	}()
+	<-read
+	if e := fails(t, set, put("{}"), NotSent); !errors.Is(e, ErrBusy) {
+		t.Errorf("%v", e)
+	}
+	if st := set.Nodes()[0]; !st.Alive {
+		t.Error("a busy node was ejected")
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, ErrCancelled) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestPlaceOfABrokenConnectionGoesToWhoWaits(t *testing.T) {
+	s := newStub(t, func(p *peer) {
+		if req, _ := p.next(); req != nil && req.Method == "GET" {
+			p.answer(200, "")
+		} // and closes, answered or not
+	})
+	set := newSet(t, func(c *Config) { c.MaxConns, c.AcquireTimeout = 1, time.Minute }, s.url)
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			r := put("{}")
+			if i%2 == 0 {
+				r = get()
+			}
+			if resp, err := set.Do(context.Background(), r); err == nil {
+				resp.Release()
+			} else if !errors.Is(err, ErrLost) {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if st := set.Nodes()[0]; st.Open > 1 || len(set.nodes[0].pool.waiters) != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestWaiterThatLeavesPassesOnWhatItWasGiven(t *testing.T) {
+	s := newStub(t, echo)
+	set := newSet(t, func(c *Config) { c.MaxConns = 1 }, s.url)
+	n := set.nodes[0]
+	c, err := n.get(context.Background(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, first, _ := n.take(false)
+	_, _, second, _ := n.take(false)
+	n.put(c)       // given to the first,
+	n.leave(first) // which has just left
+	if got := <-second; got != c {
+		t.Errorf("got %v", got)
+	}
+	_, _, third, _ := n.take(false)
+	n.drop(c) // its place goes to the third,
+	n.leave(third)
+	if st := set.Nodes()[0]; st.Open != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestIdleConnectionsAreBoundedAndClosedInTime(t *testing.T) {
+	var together sync.WaitGroup
+	together.Add(5)
+	s := newStub(t, func(p *peer) {
+		for first := true; ; first = false {
+			if req, _ := p.next(); req == nil {
+				return
+			}
+			if first {
+				together.Done()
+				together.Wait()
+			}
+			p.answer(200, "")
+		}
+	})
+	set := newSet(t, func(c *Config) { c.MaxIdle, c.IdleTimeout = 2, time.Hour }, s.url)
+	var wg sync.WaitGroup
+	for range 5 {
+		wg.Go(func() { do(t, set, get()) })
+	}
+	wg.Wait()
+	if st := set.Nodes()[0]; st.Open != 2 || st.Idle != 2 {
+		t.Errorf("%+v", st)
+	}
+	set.nodes[0].pool.idle[0].since -= time.Hour
+	set.round()
+	if st := set.Nodes()[0]; st.Open != 1 || st.Idle != 1 {
+		t.Errorf("after the sweep: %+v", st)
+	}
+	set.nodes[0].pool.idle[0].since -= time.Hour // and without a sweep
+	s2 := s.accepted.Load()
+	together.Add(1)
+	do(t, set, get())
+	if s.accepted.Load() != s2+1 {
+		t.Error("a connection over its idle time was used")
+	}
+}
+
+func TestLastUsedConnectionIsUsedFirst(t *testing.T) {
+	s := newStub(t, echo)
+	set := newSet(t, nil, s.url)
+	n := set.nodes[0]
+	a, _ := n.get(context.Background(), false)
+	b, _ := n.get(context.Background(), false)
+	n.put(a)
+	n.put(b)
+	if c, _ := n.get(context.Background(), false); c != b {
+		t.Error("the other one")
+	} else {
+		n.put(c)
+	}
+	if c, _ := n.get(context.Background(), true); c == a || c == b {
+		t.Error("not fresh")
+	} else {
+		n.put(c)
+	}
+}
+
+func TestFreshConnectionTakesThePlaceOfAnIdleOneAtTheBound(t *testing.T) {
+	s := newStub(t, echo)
+	set := newSet(t, func(c *Config) { c.MaxConns = 1 }, s.url)
+	do(t, set, get())
+	c, err := set.nodes[0].get(context.Background(), true)
+	if err != nil || c.reused {
+		t.Fatal(err)
+	}
+	set.nodes[0].put(c)
+	if st := set.Nodes()[0]; st.Open != 1 || st.Idle != 1 {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestFullNodeIsPassedOverWhileAnotherHasRoom(t *testing.T) {
+	read, ended := make(chan struct{}), make(chan struct{}, 1)
+	slow, quick := newStub(t, silent(read, ended)), newStub(t, echo)
+	set := newSet(t, func(c *Config) { c.MaxConns, c.AcquireTimeout = 1, time.Minute }, slow.url, quick.url)
+	c, err := set.nodes[0].get(context.Background(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		do(t, set, put("x"))
+	}
+	set.nodes[0].drop(c)
+}
+
+func TestCloseEndsWaitersAndLetsExchangesFinish(t *testing.T) {
+	read, answer := make(chan struct{}), make(chan struct{})
+	s := newStub(t, func(p *peer) {
+		for p.head() != nil {
+			read <- struct{}{}
+			<-answer
+			p.answer(200, "late")
+		}
+	})
+	set := newSet(t, func(c *Config) { c.MaxConns, c.AcquireTimeout = 1, time.Minute }, s.url)
+	got, waits := make(chan string), make(chan error)
+	go func() { got <- do(t, set, &Request{Method: "GET", Target: []byte("/")}) }()
+	<-read
+	go func() {
+		_, err := set.Do(context.Background(), put("{}"))
+		waits <- err
+	}()
+	until(t, func() bool {
+		p := &set.nodes[0].pool
+		p.Lock()
+		defer p.Unlock()
+		return len(p.waiters) == 1
+	})
+	set.Close()
+	if err := <-waits; !errors.Is(err, ErrClosed) || !errors.Is(err, ErrNotSent) {
+		t.Errorf("%v", err)
+	}
+	close(answer)
+	if g := <-got; g != "200 late" {
+		t.Error(g)
+	}
+	fails(t, set, put("{}"), NotSent)
+	if st := set.Nodes()[0]; st.Open != 0 {
+		t.Errorf("%+v", st)
+	}
+	set.Close() // twice is harmless
+}
