@@ -1,0 +1,259 @@
+package rewrite
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxMoved bounds how many elements the array edits of one patch may push aside. Without it a patch of a million
+// insertions at the front of an array of a million would keep a processor busy for minutes.
+const maxMoved = 1 << 28
+
+// Apply returns doc with the patch applied to it, all of it or, with an error, none. doc may be any JSON value. What no
+// operation touches keeps its bytes; a new member goes to the end of its object; of duplicate keys the last is meant, and
+// a removal takes all of them. Numbers are tested by their decimal value, strings by their content.
+//
+// Errors: *PatchError, *TestError; *SyntaxError for doc; ErrTooDeep and ErrTooLarge for doc, or for the result, in which
+// what the patch put there counts although it took it away again.
+func (p Patch) Apply(doc []byte) ([]byte, error) { return p.ApplyWithin(doc, Limits{}) }
+
+// ApplyWithin is Apply within limits.
+func (p Patch) ApplyWithin(doc []byte, l Limits) ([]byte, error) {
+	a := applier{limits: l.withDefaults()}
+	var t tree
+	if err := t.parse(doc, a.limits); err != nil {
+		return nil, err
+	}
+	a.root, a.size = newValue(&t, 0), len(doc)
+	for i := range p {
+		a.index, a.op = i, &p[i]
+		if err := a.apply(); err != nil {
+			return nil, err
+		}
+	}
+	out := a.root.append(make([]byte, 0, a.size))
+	// White space around the document belongs to it.
+	n := &t.nodes[0]
+	if n.start > 0 || int(n.end) < len(doc) {
+		out = append(append(append(make([]byte, 0, len(doc)+len(out)), doc[:n.start]...), out...), doc[n.end:]...)
+	}
+	return out, nil
+}
+
+// An applier is one application of a patch.
+type applier struct {
+	limits Limits
+	root   *value
+	size   int // of the document, with all that was ever added
+	moved  int // see maxMoved
+	index  int // of the operation
+	op     *Operation
+	above  []*value // the containers on the way to what was looked up last
+}
+
+func (a *applier) fail(path, reason string) error {
+	return &PatchError{a.index, a.op.Op, path, reason}
+}
+
+func (a *applier) apply() error {
+	op := a.op
+	if reason := op.check(); reason != "" {
+		return a.fail(op.Path, reason)
+	}
+	switch op.Op {
+	case "add", "replace":
+		v, err := a.parse(op.Value)
+		if err != nil {
+			return err
+		}
+		return a.put(v)
+	case "remove":
+		_, err := a.take(op.Path)
+		return err
+	case "move":
+		return a.move()
+	case "copy":
+		v, err := a.find(op.From)
+		if err != nil {
+			return err
+		}
+		if v, err = a.clone(v); err != nil {
+			return err
+		}
+		return a.put(v)
+	}
+	return a.test()
+}
+
+// parse reads the value of an operation.
+func (a *applier) parse(src []byte) (*value, error) {
+	if a.size += len(src); a.size > a.limits.Bytes {
+		return nil, ErrTooLarge
+	}
+	t := new(tree)
+	switch err := t.parse(src, a.limits); err.(type) {
+	case nil:
+		return newValue(t, 0), nil
+	case *SyntaxError:
+		return nil, a.fail(a.op.Path, "value is not JSON: "+err.Error())
+	default:
+		return nil, err
+	}
+}
+
+// clone returns a copy of v that shares what can't change.
+func (a *applier) clone(v *value) (*value, error) {
+	if !v.open {
+		if a.size += len(v.t.raw(v.node)); a.size > a.limits.Bytes {
+			return nil, ErrTooLarge
+		}
+		return newValue(v.t, v.node), nil
+	}
+	return a.parse(v.append(nil))
+}
+
+func (a *applier) test() error {
+	want, err := a.parse(a.op.Value)
+	if err != nil {
+		return err
+	}
+	a.size -= len(a.op.Value) // it is not added to anything
+	got, err := a.find(a.op.Path)
+	if err != nil {
+		return err
+	}
+	if !got.equal(want.t, 0) {
+		return &TestError{a.index, a.op.Path}
+	}
+	return nil
+}
+
+func (a *applier) move() error {
+	op := a.op
+	if strings.HasPrefix(op.Path, op.From+"/") {
+		return a.fail(op.Path, "is inside of what is moved")
+	}
+	if op.From == op.Path {
+		_, err := a.find(op.From) // it is where it is to be, if it is
+		return err
+	}
+	v, err := a.take(op.From)
+	if err != nil {
+		return err
+	}
+	return a.put(v)
+}
+
+// find returns the value at a path.
+func (a *applier) find(path string) (*value, error) {
+	tokens, _ := splitPointer(path)
+	return a.walk(path, tokens)
+}
+
+// walk is find for the tokens of a path, or of a part of it.
+func (a *applier) walk(path string, tokens []string) (*value, error) {
+	a.above = a.above[:0]
+	v := a.root
+	for _, token := range tokens {
+		a.above = append(a.above, v)
+		child, reason := v.child(token)
+		if reason != "" {
+			return nil, a.fail(path, reason)
+		}
+		v = child.v
+	}
+	return v, nil
+}
+
+// parent returns the container of the value at a path, which isn't the document, and the last token.
+func (a *applier) parent(path string) (v *value, token string, err error) {
+	tokens, _ := splitPointer(path)
+	last := len(tokens) - 1
+	if v, err = a.walk(path, tokens[:last]); err != nil {
+		return nil, "", err
+	}
+	if v.kind < kindArray {
+		return nil, "", a.fail(path, leadsNowhere)
+	}
+	a.above = append(a.above, v)
+	return v.expand(), tokens[last], nil
+}
+
+// put sets the value at the operation's path: where there is one already, or is only replaced, or is inserted.
+func (a *applier) put(v *value) error {
+	path, replace := a.op.Path, a.op.Op == "replace"
+	a.above = a.above[:0]
+	if path == "" {
+		a.root = v
+		return a.deepen(v)
+	}
+	parent, token, err := a.parent(path)
+	if err != nil {
+		return err
+	}
+	if replace || parent.kind == kindObject {
+		if child, reason := parent.child(token); reason == "" {
+			child.v = v
+			return a.deepen(v)
+		} else if replace {
+			return a.fail(path, reason)
+		}
+		parent.addMember(token, v)
+		return a.deepen(v)
+	}
+	at := len(parent.items)
+	if token != "-" {
+		if at, err = strconv.Atoi(token); !isIndex(token) || err != nil {
+			return a.fail(path, notIndex(token))
+		}
+	}
+	if at > len(parent.items) {
+		return a.fail(path, "is beyond the end of the array")
+	}
+	if a.moved += len(parent.items) - at; a.moved > maxMoved {
+		return ErrTooLarge
+	}
+	parent.items = slices.Insert(parent.items, at, &item{v: v})
+	parent.live++
+	return a.deepen(v)
+}
+
+// deepen notes that v came into the containers on the way.
+func (a *applier) deepen(v *value) error {
+	height := v.height
+	if len(a.above)+height > a.limits.Depth {
+		return ErrTooDeep
+	}
+	for i := len(a.above) - 1; i >= 0; i-- {
+		height++
+		a.above[i].height = max(a.above[i].height, height)
+	}
+	return nil
+}
+
+// take removes the value at a path and returns it.
+func (a *applier) take(path string) (*value, error) {
+	if path == "" {
+		return nil, a.fail(path, "the whole document can't be removed")
+	}
+	parent, token, err := a.parent(path)
+	if err != nil {
+		return nil, err
+	}
+	child, reason := parent.child(token)
+	if reason != "" {
+		return nil, a.fail(path, reason)
+	}
+	if parent.kind == kindObject {
+		parent.removeMember(child)
+		return child.v, nil
+	}
+	at, _ := strconv.Atoi(token)
+	if a.moved += len(parent.items) - at; a.moved > maxMoved {
+		return nil, ErrTooLarge
+	}
+	parent.items = slices.Delete(parent.items, at, at+1)
+	parent.live--
+	return child.v, nil
+}
