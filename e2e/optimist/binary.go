@@ -1,0 +1,66 @@
+package optimist
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+)
+
+// BinaryEnv names a binary that is to be used instead of one built from this tree.
+const BinaryEnv = "OPTIMIST_E2E_BINARY"
+
+// built is the binary of this process: several tests ask for it, and building takes seconds.
+var built = sync.OnceValues(func() (string, error) { return build(context.Background()) })
+
+// Binary returns the path of the program under test, built from this tree unless BinaryEnv names another. It is built once a
+// process; the compiler's cache makes later processes quick. Where the tests run under the race detector, so does the program.
+func Binary() (string, error) {
+	if path := os.Getenv(BinaryEnv); path != "" {
+		return path, nil
+	}
+	return built()
+}
+
+func build(ctx context.Context) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("folder for the binary: %w", err)
+	}
+	dir := filepath.Join(cache, "optimist-e2e")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("folder for the binary: %w", err)
+	}
+	unlock, err := lock(filepath.Join(dir, "lock"))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	path := filepath.Join(dir, "optimist")
+	args := []string{"build"}
+	if underRaceDetector {
+		path += "-race"
+		args = append(args, "-race")
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, "-o", path, "optimist/cmd/optimist")...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building optimist: %w\n%s", err, out)
+	}
+	return path, nil
+}
+
+// lock waits for the file's lock: test binaries of several packages build at the same time, into one file.
+func lock(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock of the binary: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("lock of the binary: %w", err)
+	}
+	return func() { _ = f.Close() }, nil // closing unlocks
+}

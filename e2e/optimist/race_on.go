@@ -1,0 +1,5 @@
+//go:build race
+
+package optimist
+
+const underRaceDetector = true
