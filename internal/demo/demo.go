@@ -1,0 +1,174 @@
+// Package demo is `optimist demo`: it lets an application that knows nothing of versions work, first straight at an engine and then
+// through optimist, and shows what was lost each time.
+//
+// Its figures are of this machine and this minute; e2e/bench has the ones to quote.
+package demo
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"optimist/internal/config"
+	"optimist/internal/demo/app"
+)
+
+// ErrLost reports that a change that was acknowledged through optimist isn't in the document, or one is that nobody made.
+var ErrLost = errors.New("changes were lost through optimist")
+
+// Optimist starts the proxy with a configuration and returns the base URL of its data port, and what ends it.
+type Optimist func(ctx context.Context, c *config.Config) (url string, stop func() error, err error)
+
+// Options say what is shown. Optimist is required.
+type Options struct {
+	// Optimist starts the proxy.
+	Optimist Optimist
+	// Upstream is the base URL of a real engine. Empty: the embedded one. On a real one an index of its own is made, and deleted in
+	// the end.
+	Upstream string
+	// Once ends the demonstration after the table, instead of serving on until the context ends.
+	Once bool
+	// Workers is how many work at once, and Rounds how often each reads and writes. Defaults 16 and 50.
+	Workers, Rounds int
+	// Terminal says that the output is a terminal, on which progress can be drawn.
+	Terminal bool
+}
+
+func (o *Options) fill() {
+	if o.Workers <= 0 {
+		o.Workers = 16
+	}
+	if o.Rounds <= 0 {
+		o.Rounds = 50
+	}
+}
+
+// stage is what the demonstration plays on.
+type stage struct {
+	Options
+	out    io.Writer
+	engine string // its base URL
+	title  string // what it says it is
+	index  string
+	proxy  string // optimist's base URL
+}
+
+// Run shows it all on out. It returns ErrLost if optimist lost anything, and otherwise why the demonstration couldn't be given. A
+// context that ends is no error: it is how a demonstration that serves on ends.
+func Run(ctx context.Context, o Options, out io.Writer) (err error) {
+	o.fill()
+	s := &stage{Options: o, out: out, index: "demo-" + random()}
+	end, err := s.open(ctx)
+	defer func() { err = errors.Join(err, end()) }()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s\n\n", s.banner())
+	c, err := s.configuration()
+	if err != nil {
+		return err
+	}
+	proxy, stop, err := o.Optimist(ctx, c)
+	if err != nil {
+		return fmt.Errorf("starting optimist: %w", err)
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	s.proxy = proxy
+	results, err := s.play(ctx)
+	if err != nil {
+		return ended(ctx, err)
+	}
+	printTable(out, s, results)
+	if !o.Once {
+		if err := s.invite(ctx); err != nil {
+			return ended(ctx, err)
+		}
+		<-ctx.Done()
+	}
+	return verdict(results)
+}
+
+// ended is nil where an error is only that the context has ended.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// random makes names that no other demonstration uses.
+func random() string {
+	b := make([]byte, 4)
+	_, _ = rand.Read(b) // never fails, says its documentation
+	return hex.EncodeToString(b)
+}
+
+// outcome is one shape's two results.
+type outcome struct {
+	shape           app.Shape
+	direct, through app.Result
+}
+
+// play lets the application work on each shape, straight at the engine and through optimist.
+func (s *stage) play(ctx context.Context) ([]outcome, error) {
+	p := newProgress(s.out, s.Terminal, s.Workers*s.Rounds)
+	defer p.close()
+	var results []outcome
+	for _, shape := range app.Shapes() {
+		o := outcome{shape: shape}
+		for _, turn := range []struct {
+			where, url, doc string
+			into            *app.Result
+		}{
+			{"straight at the engine", s.engine, "direct", &o.direct},
+			{"through optimist", s.proxy, "through", &o.through},
+		} {
+			a := app.Application{
+				URLs: []string{turn.url}, Store: s.engine, Path: "/" + s.index + "/_doc/" + shape.String() + "-" + turn.doc,
+				Shape: shape, Workers: s.Workers, Rounds: s.Rounds,
+			}
+			bar := p.start(describe(shape) + ", " + turn.where)
+			a.Round = bar.step
+			r, err := a.Run(ctx)
+			if err == nil {
+				err = ctx.Err()
+			}
+			bar.done(&r, err)
+			if err != nil {
+				return nil, fmt.Errorf("%s, %s: %w", describe(shape), turn.where, err)
+			}
+			*turn.into = r
+		}
+		results = append(results, o)
+	}
+	return results, nil
+}
+
+func describe(s app.Shape) string {
+	switch s {
+	case app.Counter:
+		return "one counter, +1"
+	case app.List:
+		return "a list, append"
+	}
+	return "own fields"
+}
+
+// verdict is an error if a change went missing, or came from nowhere, through optimist.
+func verdict(results []outcome) error {
+	for _, o := range results {
+		r := &o.through
+		switch {
+		case r.Lost > 0 || r.Invented > 0:
+			return fmt.Errorf("%w: %s: %d lost, %d invented", ErrLost, describe(o.shape), r.Lost, r.Invented)
+		case len(r.Damaged) > 0:
+			return fmt.Errorf("%w: %s: %s", ErrLost, describe(o.shape), r.Damaged[0])
+		case r.Acknowledged == 0:
+			return fmt.Errorf("%w: %s: no change was acknowledged: %s", ErrLost, describe(o.shape), r)
+		}
+	}
+	return nil
+}

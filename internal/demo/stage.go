@@ -1,0 +1,144 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"optimist/internal/config"
+	"optimist/internal/demo/app"
+	"optimist/internal/embedded"
+)
+
+// rules is what the demonstration configures. The counter needs it: of two writers who both made 8 of 7, one would else be enough.
+const rules = `rules:
+  - name: demo
+    merge:
+      paths: {` + app.CounterPath + `: sum}
+`
+
+// configuration is the proxy's: all defaults, on a free port, but for the rule.
+func (s *stage) configuration() (*config.Config, error) {
+	text := "listen: 127.0.0.1:0\nadmin: \"\"\nlog: {level: warn}\n" + rules
+	return config.Parse("", []byte(text), config.Overrides{Upstream: []string{s.engine}})
+}
+
+func (s *stage) banner() string {
+	where := "On " + s.title + " at " + s.engine + ", in the index " + s.index + ", which is deleted in the end."
+	if s.Upstream == "" {
+		where = "On the embedded engine: " + s.title + ".\nNothing of it is kept. `optimist demo --upstream URL` does the same on a real one."
+	}
+	return fmt.Sprintf(`optimist demo: %d workers read a document, change it and write it back whole, %d times each. None knows of versions.
+%s
+The only configuration is a rule that says that a counter's changes add up; fields and lists need none:
+
+%s`, s.Workers, s.Rounds, where, indent(strings.TrimSpace(rules)))
+}
+
+func indent(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }
+
+// open brings the engine up, or looks at the one that is there and makes the index. The function returned undoes that, and is never
+// nil.
+func (s *stage) open(ctx context.Context) (end func() error, err error) {
+	end = func() error { return nil }
+	if s.Upstream == "" {
+		if end, err = s.embed(); err != nil {
+			return end, err
+		}
+	} else {
+		s.engine = strings.TrimRight(s.Upstream, "/")
+	}
+	if err := s.introduce(ctx); err != nil {
+		return end, err
+	}
+	if s.Upstream == "" {
+		return end, nil
+	}
+	if err := s.makeIndex(ctx); err != nil {
+		return end, err
+	}
+	return s.deleteIndex, nil
+}
+
+// embed serves an engine in memory on a free port.
+func (s *stage) embed() (end func() error, err error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return func() error { return nil }, fmt.Errorf("port for the embedded engine: %w", err)
+	}
+	e := embedded.New(embedded.Options{})
+	served := make(chan error, 1)
+	go func() { served <- e.Serve(ln) }()
+	s.engine = "http://" + ln.Addr().String()
+	return func() error { return errors.Join(e.Close(), <-served) }, nil
+}
+
+// introduce asks the engine what it is.
+func (s *stage) introduce(ctx context.Context) error {
+	var root struct {
+		Tagline string
+		Version struct{ Distribution, Number string }
+	}
+	body, err := ask(ctx, http.MethodGet, s.engine+"/", "")
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(body, &root); err != nil {
+		return fmt.Errorf("%s doesn't answer as an engine does: %w", s.engine, err)
+	}
+	switch {
+	case s.Upstream == "":
+		s.title = root.Tagline
+	case root.Version.Distribution == "opensearch":
+		s.title = "OpenSearch " + root.Version.Number
+	default:
+		s.title = "Elasticsearch " + root.Version.Number
+	}
+	return nil
+}
+
+// makeIndex makes an index of our own. Its documents aren't to be searched, so their fields need no mapping.
+func (s *stage) makeIndex(ctx context.Context) error {
+	_, err := ask(ctx, http.MethodPut, s.engine+"/"+s.index,
+		`{"settings":{"number_of_shards":1,"number_of_replicas":0},"mappings":{"dynamic":false}}`)
+	return err
+}
+
+// deleteIndex deletes it, also when the demonstration was interrupted.
+func (s *stage) deleteIndex() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	_, err := ask(ctx, http.MethodDelete, s.engine+"/"+s.index, "")
+	return err
+}
+
+// ask sends one request and returns the answer's body. Any status but 200 and 201 is an error.
+func ask(ctx context.Context, method, url, body string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }() // read to its end
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusCreated {
+		return nil, fmt.Errorf("%s %s: %d %s", method, url, res.StatusCode, bytes.TrimSpace(b))
+	}
+	return b, nil
+}
