@@ -82,7 +82,7 @@ func (n *node) connect(ctx context.Context) (*conn, error) {
 		}
 		c.nc = t
 	}
-	c.probe = wire.NewProbe(raw)
+	c.probe, c.turn = wire.NewProbe(raw), wire.NewTurn(c.nc)
 	c.r.Reset(c.nc)
 	return c, nil
 }

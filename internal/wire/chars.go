@@ -1,5 +1,7 @@
 package wire
 
+import "encoding/binary"
+
 // isToken has the bytes of a token (RFC 9110 §5.6.2). It is a table for speed and never changes.
 var isToken = [256]bool{
 	'!': true, '#': true, '$': true, '%': true, '&': true, '\'': true, '*': true, '+': true, '-': true, '.': true, '^': true,
@@ -35,11 +37,39 @@ func visible(b []byte) bool {
 }
 
 // value reports whether the bytes may stand in a field value: no controls but the tab (RFC 9110 §5.5).
-func value(b []byte) bool {
-	for _, c := range b {
-		if c < ' ' && c != '\t' || c == 0x7f {
-			return false
+func value(b []byte) bool { return valueLen(b) == len(b) }
+
+// tokenLen returns how many bytes at the beginning are those of a token.
+func tokenLen(b []byte) int {
+	for i, c := range b {
+		if !isToken[c] {
+			return i
 		}
 	}
-	return true
+	return len(b)
+}
+
+// valueLen returns how many bytes at the beginning may stand in a field value.
+func valueLen(b []byte) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	i := 0
+	for {
+		// Eight at a time: the high bit of a byte gets set where it is below 0x20, or 0x7f. A borrow may set it in a byte
+		// above one that is a control: then the slow loop looks, which is always right.
+		for ; i+8 <= len(b); i += 8 {
+			x := binary.LittleEndian.Uint64(b[i:])
+			del := x ^ 0x7f*ones
+			if ((x-0x20*ones)&^x|(del-ones)&^del)&highs != 0 {
+				break
+			}
+		}
+		for stop := min(i+8, len(b)); i < stop; i++ {
+			if c := b[i]; c < ' ' && c != '\t' || c == 0x7f {
+				return i
+			}
+		}
+		if i == len(b) {
+			return i
+		}
+	}
 }

@@ -205,56 +205,65 @@ func versionError(v []byte, other error) error {
 // as RFC 9112 §5 tells a proxy to; in a request both are refused.
 func (h *Head) fields(rest []byte, answer bool) error {
 	for {
-		var line []byte
-		line, rest = cutLine(rest)
-		if len(line) == 0 {
-			return nil
+		if rest[0] == '\r' {
+			return endOfFields(rest)
 		}
-		if line[0] == ' ' || line[0] == '\t' {
+		if rest[0] == ' ' || rest[0] == '\t' {
 			if !answer || len(h.Fields) == 0 {
 				return ErrFold
 			}
-			if err := h.unfold(line); err != nil {
+			var err error
+			if rest, err = h.unfold(rest); err != nil {
 				return err
 			}
 			continue
 		}
-		colon := bytes.IndexByte(line, ':')
-		if colon < 0 {
-			return ErrFieldName
-		}
-		name := line[:colon]
+		n := tokenLen(rest)
+		name := rest[:n]
 		if answer {
-			name = bytes.TrimRight(name, " \t")
+			for rest[n] == ' ' || rest[n] == '\t' {
+				n++
+			}
 		}
-		if len(name) == 0 || !token(name) {
+		if len(name) == 0 || rest[n] != ':' {
 			return ErrFieldName
 		}
-		v := trim(line[colon+1:])
-		if !value(v) {
+		rest = rest[n+1:]
+		end := valueLen(rest)
+		if rest[end] != '\r' || rest[end+1] != '\n' {
 			return ErrFieldValue
 		}
 		if len(h.Fields) == MaxFields {
 			return ErrHeadTooLarge
 		}
-		h.Fields = append(h.Fields, Field{Name: name, Value: v})
+		h.Fields = append(h.Fields, Field{Name: name, Value: trim(rest[:end])})
+		rest = rest[end+2:]
 	}
 }
 
-// unfold joins a folded line with the value before it: both lie in the Head's buffer, with only the line ending and white
-// space in between, which become spaces.
-func (h *Head) unfold(line []byte) error {
-	if !value(line) {
-		return ErrFieldValue
+// endOfFields makes sure that what begins with CR is the empty line: take has found that one, and no LF without CR.
+func endOfFields(rest []byte) error {
+	if len(rest) != 2 {
+		return ErrFieldName
+	}
+	return nil
+}
+
+// unfold joins the folded line that rest begins with to the value before it, and returns what follows. Both lie in the
+// Head's buffer, with only the line ending and white space in between, which become spaces.
+func (h *Head) unfold(rest []byte) ([]byte, error) {
+	end := valueLen(rest)
+	if rest[end] != '\r' || rest[end+1] != '\n' {
+		return nil, ErrFieldValue
 	}
 	// Both are slices of buf that share its end of capacity, which tells where they begin.
 	last := &h.Fields[len(h.Fields)-1].Value
-	start, begin := cap(h.buf)-cap(*last), cap(h.buf)-cap(line)
+	start, begin := cap(h.buf)-cap(*last), cap(h.buf)-cap(rest)
 	for i := start + len(*last); i < begin; i++ {
 		h.buf[i] = ' '
 	}
-	*last = trim(h.buf[start : begin+len(line)])
-	return nil
+	*last = trim(h.buf[start : begin+end])
+	return rest[end+2:], nil
 }
 
 // cutLine returns the bytes before the next CRLF and those after it. take has made sure that there is one.
