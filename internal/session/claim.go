@@ -57,8 +57,7 @@ func (b *Base) Commit(a Ack) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	gone := s.indices.gone(ix)
-	sh.get(k, gone, now) // what is too old becomes a marker first
-	sh.markers.Remove(sh.mark(k))
+	sh.found(k, sh.get(k, gone, now))
 	if !c.kept {
 		return
 	}
@@ -89,8 +88,7 @@ func (b *Base) Delete() {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	gone := s.indices.gone(ix)
-	sh.get(k, gone, now) // what is too old becomes a marker first
-	sh.markers.Remove(sh.mark(k))
+	sh.found(k, sh.get(k, gone, now))
 	if !c.kept {
 		return
 	}
@@ -172,6 +170,7 @@ func (sh *shard) see(e *entry, v view, stored, sent []byte) {
 		v.sent = sh.own(sent)
 	}
 	e.view = v
+	e.lost = ReasonNone
 }
 
 // giveBack puts what c had reserved where it was.
@@ -208,6 +207,7 @@ func (sh *shard) giveBackRead(e *entry, c *claim) {
 		i = len(e.reads)
 	}
 	e.reads = slices.Insert(e.reads, i, r)
+	e.lost = ReasonNone
 	sh.charge(e)
 	sh.limit(e)
 }
@@ -259,9 +259,10 @@ func (sh *shard) fill(k key, b *Base) {
 func (sh *shard) depart(k key, reads bool) {
 	f := sh.flights[k]
 	if f == nil {
-		f = &flight{}
 		if n := len(sh.idle); n > 0 {
 			f, sh.idle = sh.idle[n-1], sh.idle[:n-1]
+		} else {
+			f = &flight{}
 		}
 		sh.flights[k] = f
 	}

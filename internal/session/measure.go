@@ -1,58 +1,83 @@
 package session
 
 import (
-	"cmp"
-	"slices"
+	"math"
 
 	"optimist/internal/doc"
 )
 
-// Distance is how far a document that was sent is from one that a client had seen.
-type Distance interface {
-	// Edits is the number of edits between the two; elements of arrays count one by one.
-	Edits() int
-	// Compare orders by edits and then by the total change of numbers: negative where the receiver is the smaller one.
-	Compare(o Distance) int
+// Measurer measures what clients had seen against one document that was sent. It is used by one goroutine.
+type Measurer[D any] interface {
+	// Below returns the distance from base to what was sent; base is nil for a document that was absent. A distance of
+	// more than limit edits needn't be exact: below is false then.
+	Below(base []byte, limit int) (d D, below bool, err error)
+	// Close ends the use.
+	Close()
 }
 
-// Measure returns the distance from base to sent. base is nil for a document that was absent. It is called without any
-// lock held and only where there is more than one candidate. A candidate that can't be measured is taken only after
-// those that can.
-type Measure func(base, sent []byte) (Distance, error)
+// Measure is how a Store tells which of several candidates is the closest to what was sent. The zero value takes the
+// oldest.
+type Measure struct {
+	closest func(cs []candidate, sent []byte) int
+}
 
-// MeasureWith makes a Measure of a function whose result is compared with its own kind only.
-func MeasureWith[D interface{ Compare(D) int }](f func(base, sent []byte) (D, error), edits func(D) int) Measure {
-	return func(base, sent []byte) (Distance, error) {
-		d, err := f(base, sent)
+// MeasureWith returns a Measure that begins a Measurer for every write with several candidates. Distances are compared by
+// their number of edits first, which edits tells, elements of arrays one by one; then by the total change of numbers. What
+// can't be measured is taken only after what can. No lock is held meanwhile.
+func MeasureWith[D interface{ Compare(D) int }, M Measurer[D]](begin func(sent []byte) (M, error), edits func(D) int) Measure {
+	return Measure{closest: func(cs []candidate, sent []byte) int {
+		m, err := begin(sent)
 		if err != nil {
-			return nil, err
+			return 0
 		}
-		return measured[D]{d: d, edits: edits(d)}, nil
-	}
+		defer m.Close()
+		var (
+			best     int
+			class    = last
+			distance D
+			limit    = math.MaxInt
+		)
+		// The newest first: one of them is close most often, and then the others are soon too far. Of equals the oldest wins.
+		for i := len(cs) - 1; i >= 0; i-- {
+			d, c := measure(m, &cs[i], sent, limit, edits)
+			if c > class || (c == class && c == withEdits && d.Compare(distance) > 0) {
+				continue
+			}
+			best, class, distance = i, c, d
+			if c == withEdits {
+				limit = edits(d)
+			}
+		}
+		return best
+	}}
 }
 
-type measured[D interface{ Compare(D) int }] struct {
-	d     D
-	edits int
-}
-
-func (m measured[D]) Edits() int { return m.edits }
-
-func (m measured[D]) Compare(o Distance) int {
-	if p, ok := o.(measured[D]); ok {
-		return m.d.Compare(p.d)
+func measure[D any](m Measurer[D], c *candidate, sent []byte, limit int, edits func(D) int) (d D, _ class) {
+	if c.saw == nil && !c.absent {
+		return d, unmeasured
 	}
-	return cmp.Compare(m.edits, o.Edits())
+	if same(c.saw, sent) {
+		return d, withoutEdits
+	}
+	d, below, err := m.Below(c.saw, limit)
+	switch {
+	case err != nil:
+		return d, unmeasured
+	case !below:
+		return d, tooFar
+	case edits(d) == 0:
+		return d, withoutEdits
+	default:
+		return d, withEdits
+	}
 }
 
 // candidate is a base that could be taken, as it was when the lock was held. Its bytes are immutable.
 type candidate struct {
-	numbers  doc.Numbers
-	view     bool
-	absent   bool
-	saw      []byte
-	distance Distance
-	class    class
+	numbers doc.Numbers
+	view    bool
+	absent  bool
+	saw     []byte
 }
 
 // class orders candidates before their distance does.
@@ -61,37 +86,18 @@ type class uint8
 const (
 	withEdits class = iota
 	unmeasured
-	// withoutEdits comes last: somebody who read and wrote back another revision changed something, and a save that
+	// withoutEdits comes late: somebody who read and wrote back another revision changed something, and a save that
 	// changes nothing does no harm on any base.
 	withoutEdits
+	last
+	tooFar
 )
 
-// rank orders the candidates, which come oldest first, by how likely sent was made from them.
-func rank(cs []candidate, sent []byte, m Measure) {
-	for i := range cs {
-		cs[i].measure(sent, m)
+// of returns the index of the candidate that sent was most likely made from. They come oldest first. A delete sends
+// nothing that could be measured: the oldest is the one whose guard overlooks the least.
+func (m Measure) of(cs []candidate, sent []byte) int {
+	if m.closest == nil || sent == nil {
+		return 0
 	}
-	slices.SortStableFunc(cs, func(a, b candidate) int {
-		if a.class != b.class || a.distance == nil || b.distance == nil {
-			return cmp.Compare(a.class, b.class)
-		}
-		return a.distance.Compare(b.distance)
-	})
-}
-
-func (c *candidate) measure(sent []byte, m Measure) {
-	c.class = unmeasured
-	// A delete sends nothing that could be measured: the oldest is the one whose guard overlooks the least.
-	if m == nil || sent == nil || (c.saw == nil && !c.absent) {
-		return
-	}
-	d, err := m(c.saw, sent)
-	if err != nil {
-		return
-	}
-	c.distance = d
-	c.class = withEdits
-	if d.Edits() == 0 {
-		c.class = withoutEdits
-	}
+	return m.closest(cs, sent)
 }

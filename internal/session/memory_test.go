@@ -43,8 +43,8 @@ func audit(t interface {
 			}
 			hold(e.view.stored)
 			hold(e.view.sent)
-			if sh.markers.Contains(sh.mark(e.key)) {
-				t.Errorf("an entry and a marker of the same key")
+			if sh.markers.Contains(sh.mark(e.key)) || (e.lost != ReasonNone && !e.empty()) {
+				t.Errorf("known and lost at once: %v", e.lost)
 			}
 		}
 		for b, n := range refs {

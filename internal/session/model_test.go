@@ -236,17 +236,16 @@ func (m *model) release(k key, b modelBase, since int) {
 		m.lose(e, ReasonAged)
 		return
 	}
-	e = m.entry(k)
-	e.marker = ReasonNone
 	if b.view {
 		if e.newestView <= b.order {
-			e.view = &b
+			e.view, e.marker = &b, ReasonNone
 		}
 		return
 	}
 	if k.sess.named && e.newestRead > b.order {
 		return
 	}
+	e.marker = ReasonNone
 	b.count = 1
 	if i := slices.IndexFunc(e.reads, func(o modelBase) bool { return o.n == b.n }); i >= 0 {
 		o := e.reads[i]
@@ -294,7 +293,7 @@ type open struct {
 func TestStoreAgreesWithItsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &clock{t: time.Unix(1, 0)}
-		s := New(Options{Now: c.now, Memory: 4 << 20, Candidates: 1 << 20, Measure: MeasureWith(distance, func(d dist) int { return d.edits })})
+		s := New(Options{Now: c.now, Memory: 4 << 20, Candidates: 1 << 20, Measure: flat(nil)})
 		c.advance(maxAge)
 		w := &world{t: t, s: s, c: c, m: newModel()}
 		t.Repeat(map[string]func(*rapid.T){

@@ -91,6 +91,7 @@ func (sh *shard) read(e *entry, rev doc.Revision, now int64) {
 	sh.order++
 	sh.n.Reads++
 	e.newestRead = sh.order
+	e.lost = ReasonNone
 	if e.key.sess.named {
 		sh.keepOnly(e, rev.Numbers)
 	}

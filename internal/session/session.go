@@ -68,7 +68,7 @@ func (s Session) IsNamed() bool { return s.named }
 // Credentials returns the credentials that the session is bound to.
 func (s Session) Credentials() Credentials { return s.credentials }
 
-// Options configure a Store. The zero value of every field but Measure is a usable default.
+// Options configure a Store. The zero value is usable.
 type Options struct {
 	// MaxAge is how long a read or an own view can be a base, and how long a blind writer stays one. Default 5 minutes.
 	MaxAge time.Duration
@@ -78,7 +78,7 @@ type Options struct {
 	// Candidates bounds how many distinct revisions of a document a session can have outstanding; the oldest go first.
 	// Default 128.
 	Candidates int
-	// Measure tells how far what was sent is from what a client had seen. Without it the oldest candidate is taken.
+	// Measure tells which of several candidates is the closest to what was sent. Without it the oldest is taken.
 	Measure Measure
 	// Now is the clock. Default time.Now.
 	Now func() time.Time

@@ -92,6 +92,7 @@ type entry struct {
 	doc     *document
 	reads   []read // by order
 	view    view
+	lost    Reason // why there is nothing where something was
 	touched int64
 	charged int64
 
@@ -150,20 +151,18 @@ func (sh *shard) get(k key, gone Epoch, now int64) *entry {
 	if !ok {
 		return nil
 	}
-	e.touched = now
 	if e.epoch < gone {
 		sh.forget(e, ReasonIndex)
 		return nil
 	}
-	if !sh.age(e, now) {
-		return nil
-	}
+	e.touched = now
+	sh.age(e, now)
 	return e
 }
 
-// age takes out what is too old, and reports whether the entry is still there.
-func (sh *shard) age(e *entry, now int64) bool {
-	before := len(e.reads)
+// age takes out what is too old.
+func (sh *shard) age(e *entry, now int64) {
+	before := e.empty()
 	for i := 0; i < len(e.reads); {
 		if now-e.reads[i].at < sh.maxAge {
 			i++
@@ -171,17 +170,13 @@ func (sh *shard) age(e *entry, now int64) bool {
 		}
 		sh.removeRead(e, i)
 	}
-	aged := len(e.reads) < before
 	if e.view.set && now-e.view.at >= sh.maxAge {
 		sh.clearView(e)
-		aged = true
 	}
-	if aged && e.empty() {
-		sh.remove(e)
-		sh.leave(e.key, ReasonAged)
-		return false
+	if e.empty() && !before {
+		e.lost = ReasonAged
+		sh.count(ReasonAged)
 	}
-	return true
 }
 
 // put returns the entry of k as get does, made if there is none.
@@ -319,42 +314,6 @@ func (sh *shard) remove(e *entry) {
 		delete(sh.docs, d.key)
 	}
 }
-
-// forget takes the entry out and leaves a marker if there was anything in it.
-func (sh *shard) forget(e *entry, why Reason) {
-	had := !e.empty()
-	sh.remove(e)
-	if had {
-		sh.leave(e.key, why)
-	}
-}
-
-// leave puts a marker where there was something.
-func (sh *shard) leave(k key, why Reason) {
-	switch why {
-	case ReasonAged:
-		sh.n.Aged++
-	case ReasonEvicted:
-		sh.n.Evicted++
-	case ReasonIndex:
-		sh.n.Dropped++
-	}
-	sh.markers.Add(sh.mark(k), why)
-}
-
-// lose leaves a marker for k unless something better is known.
-func (sh *shard) lose(k key, why Reason) {
-	if e, ok := sh.lru.Peek(k); ok {
-		if !e.empty() {
-			return
-		}
-		sh.remove(e)
-	}
-	sh.markers.Add(sh.mark(k), why)
-}
-
-// mark is what stands for a key among the markers. Two keys with the same mark make a base lost that there never was.
-func (sh *shard) mark(k key) uint64 { return maphash.Comparable(sh.seed, k) }
 
 // shrink evicts until the shard is within its bound, e last.
 func (sh *shard) shrink(e *entry) {

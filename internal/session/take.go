@@ -73,12 +73,11 @@ func (t *taking) try() (Base, <-chan struct{}) {
 		if ok || done != nil {
 			return b, done
 		}
-		rank(cs, t.sent, s.measure)
 		b.Ambiguous = true
-		if t.pick(sh, ix, now, cs, &b) {
+		if t.pick(sh, ix, now, cs[s.measure.of(cs, t.sent)], &b) {
 			return b, nil
 		}
-		// Others have reserved them all meanwhile.
+		// Another write has reserved it meanwhile.
 		b.Ambiguous = false
 	}
 }
@@ -110,7 +109,7 @@ func (t *taking) look(sh *shard, ix *index, now int64, b *Base) ([]candidate, <-
 	case f != nil:
 		return nil, f.landing(), false
 	default:
-		t.nothing(sh, now, b)
+		t.nothing(sh, e, now, b)
 	}
 	return nil, nil, true
 }
@@ -154,26 +153,27 @@ func candidates(reads []read, v *view) []candidate {
 	return cs
 }
 
-// pick takes the first of the candidates that is still there.
-func (t *taking) pick(sh *shard, ix *index, now int64, cs []candidate, b *Base) bool {
+// pick takes the candidate if it is still there.
+func (t *taking) pick(sh *shard, ix *index, now int64, c candidate, b *Base) bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	e := sh.get(t.k, t.s.indices.gone(ix), now)
 	if e == nil {
 		return false
 	}
-	for _, c := range cs {
-		if c.view {
-			if e.view.set && e.view.numbers == c.numbers {
-				sh.takeView(e, b)
-				return true
-			}
-		} else if i := e.find(c.numbers); i >= 0 {
-			sh.take(e, i, b)
-			return true
+	if c.view {
+		if !e.view.set || e.view.numbers != c.numbers {
+			return false
 		}
+		sh.takeView(e, b)
+		return true
 	}
-	return false
+	i := e.find(c.numbers)
+	if i < 0 {
+		return false
+	}
+	sh.take(e, i, b)
+	return true
 }
 
 // unknown makes the base of numbers that the session doesn't know.
@@ -191,10 +191,10 @@ func (t *taking) unknown(sh *shard, gone Epoch, b *Base) {
 }
 
 // nothing makes the base where nothing is known, which is a lost one where something was.
-func (t *taking) nothing(sh *shard, now int64, b *Base) {
+func (t *taking) nothing(sh *shard, e *entry, now int64, b *Base) {
 	c := &b.claim
 	c.kept = t.k.sess.named
-	if why, ok := sh.markers.Get(sh.mark(t.k)); ok {
+	if why := sh.lost(t.k, e); why != ReasonNone {
 		b.Kind, b.Reason = KindLost, why
 		c.kept, c.known = true, true
 	} else if now < sh.maxAge {
@@ -217,7 +217,7 @@ func (t *taking) blind(sh *shard, ix *index, now int64, b *Base) {
 	defer sh.mu.Unlock()
 	b.Reason = ReasonBlind
 	e := sh.get(t.k, t.s.indices.gone(ix), now)
-	b.claim.known = e != nil && !e.empty() || sh.flights[t.k] != nil || sh.markers.Contains(sh.mark(t.k))
+	b.claim.known = e != nil && !e.empty() || sh.flights[t.k] != nil || sh.lost(t.k, e) != ReasonNone
 	sh.n.Taken[KindNone]++
 	sh.n.Blind++
 }

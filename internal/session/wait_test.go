@@ -12,7 +12,7 @@ import (
 // newWaiting returns a store on the bubble's clock, old enough.
 func newWaiting(t *testing.T) *Store {
 	t.Helper()
-	s := New(Options{MaxAge: maxAge, Memory: 1 << 20, Measure: MeasureWith(distance, func(d dist) int { return d.edits })})
+	s := New(Options{MaxAge: maxAge, Memory: 1 << 20, Measure: flat(nil)})
 	time.Sleep(maxAge) // of the bubble
 	return s
 }
@@ -245,14 +245,12 @@ func TestBasesThatOthersTookWhileMeasuring(t *testing.T) {
 	// Measuring holds no lock. What was reserved meanwhile is passed over, the next best is taken; if all are gone, it waits.
 	synctest.Test(t, func(t *testing.T) {
 		var meanwhile func()
-		s := New(Options{MaxAge: maxAge, Measure: func(base, sent []byte) (Distance, error) {
+		s := New(Options{MaxAge: maxAge, Measure: flat(func() {
 			if f := meanwhile; f != nil {
 				meanwhile = nil
 				f()
 			}
-			d, err := distance(base, sent)
-			return measured[dist]{d: d, edits: d.edits}, err
-		}})
+		})})
 		time.Sleep(maxAge)
 		for _, n := range []int64{4, 5, 6} {
 			s.Read(pool, ref, rev(n, `{"a":1}`), s.Epoch())
