@@ -1,19 +1,26 @@
 package embedded
 
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
 func (c *call) createIndex() *Error {
-	var s settings
-	if len(c.req.Body) > 0 {
-		n, err := parseObject(c.req.Body)
-		if err != nil {
-			return err
-		}
-		if m := n.member("settings"); m != nil {
-			s.read(m, "")
-		}
+	name, err := c.dateMath(c.vars.index)
+	if err != nil {
+		return err
 	}
-	name := c.vars.index
 	if err := checkName(name); err != nil {
 		return err
+	}
+	var s settings
+	m := &mapping{root: field{typ: "object"}}
+	aliases := make(map[string]*alias)
+	if len(c.req.Body) > 0 {
+		if err := c.readIndexBody(&s, m, aliases); err != nil {
+			return err
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -22,33 +29,266 @@ func (c *call) createIndex() *Error {
 		e.index = x
 		return e
 	}
-	x, err := c.newIndex(name, s)
+	if len(c.aliases[name]) > 0 {
+		e := badRequest("invalid_index_name_exception", "Invalid index name [%s], already exists as alias", name)
+		e.name = name
+		return e
+	}
+	x, err := c.newIndex(name, s, m)
 	if err != nil {
 		return err
 	}
+	for a, body := range aliases {
+		if err := c.checkAlias(a, name, body); err != nil {
+			return err
+		}
+	}
 	c.indices[name] = x
+	for a, body := range aliases {
+		c.setAlias(a, name, body)
+	}
 	c.out = append(appendString(append(c.out, `{"acknowledged":true,"shards_acknowledged":true,"index":`...), name), '}')
 	return nil
 }
 
+func (c *call) readIndexBody(s *settings, m *mapping, aliases map[string]*alias) *Error {
+	n, err := parseObject(c.req.Body)
+	if err != nil {
+		return err
+	}
+	for i := range n.kids {
+		kid := &n.kids[i]
+		switch kid.name {
+		case "settings":
+			s.read(kid, "")
+		case "mappings":
+			if err := m.merge(kid); err != nil {
+				return err
+			}
+		case "aliases":
+			for j := range kid.kids {
+				a, err := readAlias(&kid.kids[j])
+				if err != nil {
+					return err
+				}
+				aliases[kid.kids[j].name] = a
+			}
+		default:
+			return badRequest("parse_exception", "unknown key [%s] for create index", kid.name)
+		}
+	}
+	for _, p := range *s {
+		if !knownSetting(p.name) {
+			return illegalArgument("unknown setting [%s] please check that any required plugins are installed, or check the breaking changes documentation for removed settings", p.name)
+		}
+	}
+	return nil
+}
+
+// knownSetting knows the engine's settings by their first part.
+func knownSetting(name string) bool {
+	first, _, _ := strings.Cut(strings.TrimPrefix(name, "index."), ".")
+	return slices.Contains([]string{"number_of_shards", "number_of_replicas", "number_of_routing_shards", "routing_partition_size", "auto_expand_replicas",
+		"refresh_interval", "hidden", "blocks", "mapping", "max_result_window", "max_inner_result_window", "max_terms_count", "max_regex_length",
+		"max_ngram_diff", "max_shingle_diff", "max_docvalue_fields_search", "max_script_fields", "max_rescore_window", "query", "analysis", "similarity",
+		"codec", "sort", "routing", "allocation", "translog", "merge", "gc_deletes", "default_pipeline", "final_pipeline", "lifecycle", "mode",
+		"priority", "search", "indexing", "soft_deletes", "shard", "store", "unassigned", "write", "disable_sequence_numbers", "format", "fielddata",
+		"analyze", "highlight", "load_fixed_bitset_filters_eagerly", "warmer", "knn", "replication", "uuid", "version", "creation_date", "provided_name"}, first)
+}
+
 func (c *call) deleteIndex() *Error {
+	how, err := c.expand()
+	if err != nil {
+		return err
+	}
+	if strings.Contains(c.vars.index, "*") || c.vars.index == "_all" {
+		return illegalArgument("Wildcard expressions or all indices are not allowed")
+	}
+	how.noAlias = true
+	gone, err := c.resolve(c.vars.index, how)
+	if err != nil {
+		return err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.indices[c.vars.index] == nil {
-		return errIndexNotFound(c.vars.index)
+	for _, x := range gone {
+		if c.indices[x.name] == x {
+			delete(c.indices, x.name)
+			c.dropAliases(x.name)
+		}
 	}
-	delete(c.indices, c.vars.index)
 	c.out = append(c.out, `{"acknowledged":true}`...)
 	return nil
 }
 
-func (c *call) getIndex() *Error {
-	x, err := c.single(c.vars.index)
+// eachIndex answers with an object that has one member for each index of the request.
+func (c *call) eachIndex(body func(dst []byte, x *index) []byte) *Error {
+	how, err := c.expand()
 	if err != nil {
 		return err
 	}
-	dst := append(appendString(append(c.out, '{'), x.name), ':')
-	dst = append(dst, `{"aliases":{},"mappings":{},"settings":`...)
-	c.out = append(x.settings.appendNested(dst), '}', '}')
+	found, err := c.resolve(c.vars.index, how)
+	if err != nil {
+		return err
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	c.out = append(c.out, '{')
+	for i, x := range found {
+		if i > 0 {
+			c.out = append(c.out, ',')
+		}
+		c.out = body(append(appendString(c.out, x.name), ':'), x)
+	}
+	c.out = append(c.out, '}')
+	return nil
+}
+
+func (c *call) getIndex() *Error {
+	if c.req.Method == "HEAD" {
+		how, err := c.expand()
+		if err != nil {
+			return err
+		}
+		found, err := c.resolve(c.vars.index, how)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			c.resp.Status = 404
+		}
+	}
+	flat, err := c.params.flag("flat_settings", false)
+	if err != nil {
+		return err
+	}
+	return c.eachIndex(func(dst []byte, x *index) []byte {
+		dst = c.appendAliases(append(dst, `{"aliases":`...), x.name, nil)
+		dst = x.copyMapping().appendJSON(append(dst, `,"mappings":`...))
+		return append(x.appendSettings(append(dst, `,"settings":`...), flat), '}')
+	})
+}
+
+func (c *call) getMapping() *Error {
+	return c.eachIndex(func(dst []byte, x *index) []byte {
+		return append(x.copyMapping().appendJSON(append(dst, `{"mappings":`...)), '}')
+	})
+}
+
+func (c *call) getSettings() *Error {
+	flat, err := c.params.flag("flat_settings", false)
+	if err != nil {
+		return err
+	}
+	return c.eachIndex(func(dst []byte, x *index) []byte {
+		return append(x.appendSettings(append(dst, `{"settings":`...), flat), '}')
+	})
+}
+
+// appendSettings appends what was given and what the engine adds. The engine's lock must be held.
+func (x *index) appendSettings(dst []byte, flat bool) []byte {
+	all := slices.Clone(x.settings)
+	for _, p := range []param{{"index.number_of_shards", "1"}, {"index.number_of_replicas", "1"}} {
+		if _, given := all.get(p.name); !given {
+			all.set(p.name, p.value)
+		}
+	}
+	all.set("index.creation_date", strconv.FormatInt(x.created, 10))
+	all.set("index.provided_name", x.name)
+	all.set("index.uuid", x.uuid)
+	all.set("index.version.created", "9111000")
+	if flat {
+		return all.appendFlat(dst)
+	}
+	return all.appendNested(dst)
+}
+
+func (c *call) putMapping() *Error {
+	n, err := parseObject(c.req.Body)
+	if err != nil {
+		return err
+	}
+	how, err := c.expand()
+	if err != nil {
+		return err
+	}
+	found, err := c.resolve(c.vars.index, how)
+	if err != nil {
+		return err
+	}
+	for _, x := range found {
+		x.mapMu.Lock()
+		next := x.mapping.clone()
+		if err = next.merge(n); err == nil {
+			x.mapping = next
+		}
+		x.mapMu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	c.out = append(c.out, `{"acknowledged":true}`...)
+	return nil
+}
+
+func (c *call) putSettings() *Error {
+	n, err := parseObject(c.req.Body)
+	if err != nil {
+		return err
+	}
+	if inner := n.member("settings"); inner != nil && inner.kind == kindObject {
+		n = inner
+	}
+	how, err := c.expand()
+	if err != nil {
+		return err
+	}
+	found, err := c.resolve(c.vars.index, how)
+	if err != nil {
+		return err
+	}
+	var given settings
+	given.read(n, "")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, x := range found {
+		for _, p := range given {
+			if p.name == "index.number_of_shards" || p.name == "index.uuid" {
+				return illegalArgument("Can't update non dynamic setting(s) [[%s]] for open indices [[%s/%s]]", p.name, x.name, x.uuid)
+			}
+			if !knownSetting(p.name) {
+				return illegalArgument("unknown setting [%s] please check that any required plugins are installed, or check the breaking changes documentation for removed settings", p.name)
+			}
+		}
+		next := slices.Clone(x.settings)
+		next.read(n, "")
+		if err := x.adopt(next); err != nil {
+			return err
+		}
+		x.settings = next
+	}
+	c.out = append(c.out, `{"acknowledged":true}`...)
+	return nil
+}
+
+// refreshIndex answers a refresh. There is nothing to do: a search sees every write that was answered.
+func (c *call) refreshIndex() *Error {
+	how, err := c.expand()
+	if err != nil {
+		return err
+	}
+	found, err := c.resolve(c.vars.index, how)
+	if err != nil {
+		return err
+	}
+	total := 0
+	c.mu.RLock()
+	for _, x := range found {
+		total += 1 + x.replicas
+	}
+	c.mu.RUnlock()
+	c.out = strconv.AppendInt(append(c.out, `{"_shards":{"total":`...), int64(total), 10)
+	c.out = strconv.AppendInt(append(c.out, `,"successful":`...), int64(len(found)), 10)
+	c.out = append(c.out, `,"failed":0}}`...)
 	return nil
 }

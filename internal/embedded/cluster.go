@@ -1,15 +1,190 @@
 package embedded
 
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
 // tagline is what GET / says instead of the engine's: nobody may take this for a database.
 const tagline = "You know, for trying: in memory only, all data is lost when optimist ends"
 
+const clusterName = "optimist-embedded"
+
 func (c *call) root() *Error {
-	dst := append(c.out, '{')
-	dst = appendString(append(dst, `"name":`...), c.name)
-	dst = appendString(append(dst, `,"cluster_name":"optimist-embedded","cluster_uuid":`...), c.uuid)
+	dst := appendString(append(c.out, `{"name":`...), c.name)
+	dst = appendString(append(dst, `,"cluster_name":"`+clusterName+`","cluster_uuid":`...), c.uuid)
 	dst = append(dst, `,"version":{"distribution":"optimist-embedded","number":"`+Version+`","build_flavor":"default","build_type":"in-memory"`...)
-	dst = append(dst, `,"build_hash":"unknown","build_date":"2026-01-01T00:00:00.000Z","build_snapshot":false,"lucene_version":"none"`...)
+	dst = append(dst, `,"build_hash":"unknown","build_date":"`+c.born.UTC().Format("2006-01-02T15:04:05.000Z")+`","build_snapshot":false,"lucene_version":"none"`...)
 	dst = append(dst, `,"minimum_wire_compatibility_version":"8.19.0","minimum_index_compatibility_version":"8.0.0"},"tagline":`...)
 	c.out = append(appendString(dst, tagline), '}')
 	return nil
+}
+
+// health answers _cluster/health. An index that wants replicas is yellow: there is no second node, and never will be.
+func (c *call) health() *Error {
+	found, err := c.resolve(c.vars.index, expand{empty: true, lenient: true, hidden: true})
+	if err != nil {
+		return err
+	}
+	status, unassigned := "green", 0
+	c.mu.RLock()
+	for _, x := range found {
+		if unassigned += x.replicas; x.replicas > 0 {
+			status = "yellow"
+		}
+	}
+	c.mu.RUnlock()
+	n := len(found)
+	percent := 100.0
+	if n > 0 {
+		percent = 100 * float64(n) / float64(n+unassigned)
+	}
+	missing := c.vars.index != "" && n == 0 && !strings.Contains(c.vars.index, "*")
+	if missing {
+		status = "red"
+	}
+	timedOut := missing || c.params.get("wait_for_status") == "green" && status != "green"
+	if timedOut {
+		c.resp.Status = 408
+	}
+	c.out = fmt.Appendf(c.out, `{"cluster_name":"`+clusterName+`","status":"%s","timed_out":%t,"number_of_nodes":1,"number_of_data_nodes":1,`+
+		`"active_primary_shards":%d,"active_shards":%d,"relocating_shards":0,"initializing_shards":0,"unassigned_shards":%d,`+
+		`"unassigned_primary_shards":0,"delayed_unassigned_shards":0,"number_of_pending_tasks":0,"number_of_in_flight_fetch":0,`+
+		`"task_max_waiting_in_queue_millis":0,"active_shards_percent_as_number":%s}`,
+		status, timedOut, n, n, unassigned, appendDouble(nil, strconv.AppendFloat(nil, percent, 'f', -1, 64)))
+	return nil
+}
+
+// nodes answers _nodes and _nodes/http: this one.
+func (c *call) nodes() *Error {
+	bound := c.door.addresses()
+	publish := "127.0.0.1:0"
+	if len(bound) > 0 {
+		publish = bound[0]
+	}
+	host := publish[:strings.LastIndexByte(publish, ':')]
+	dst := append(c.out, `{"_nodes":{"total":1,"successful":1,"failed":0},"cluster_name":"`+clusterName+`","nodes":{`...)
+	dst = appendString(append(append(appendString(dst, c.uuid), ':'), `{"name":`...), c.name)
+	dst = append(dst, `,"transport_address":"`+publish+`","host":"`+host+`","ip":"`+host+`","version":"`+Version+`","build_flavor":"default",`...)
+	dst = append(dst, `"build_type":"in-memory","build_hash":"unknown","roles":["data","ingest","master"],"http":{"bound_address":[`...)
+	for i, a := range bound {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendString(dst, a)
+	}
+	dst = appendString(append(dst, `],"publish_address":`...), publish)
+	c.out = strconv.AppendInt(append(dst, `,"max_content_length_in_bytes":`...), maxBody, 10)
+	c.out = append(c.out, `}}}}`...)
+	return nil
+}
+
+var catColumns = []string{"health", "status", "index", "uuid", "pri", "rep", "docs.count", "docs.deleted", "store.size", "pri.store.size"}
+
+// catIndices answers _cat/indices as text, or as JSON with format=json.
+func (c *call) catIndices() *Error {
+	how, err := c.expand()
+	if err != nil {
+		return err
+	}
+	found, err := c.resolve(c.vars.index, how)
+	if err != nil {
+		return err
+	}
+	columns := catColumns
+	if h := c.params.list("h"); len(h) > 0 {
+		columns = h
+	}
+	var rows [][]string
+	for _, x := range found {
+		row := make([]string, len(columns))
+		for i, name := range columns {
+			row[i] = c.catCell(x, name)
+		}
+		rows = append(rows, row)
+	}
+	if c.params.get("format") == "json" || strings.Contains(c.req.Accept, "json") {
+		c.out = append(c.out, '[')
+		for i, row := range rows {
+			if i > 0 {
+				c.out = append(c.out, ',')
+			}
+			c.out = append(c.out, '{')
+			for j, cell := range row {
+				c.out = append(appendString(append(appendString(c.out, columns[j]), ':'), cell), ',')
+			}
+			c.out = append(trimComma(c.out), '}')
+		}
+		c.out = append(c.out, ']')
+		return nil
+	}
+	c.resp.ContentType = "text/plain; charset=UTF-8"
+	header, err := c.params.flag("v", false)
+	if header {
+		rows = slices.Insert(rows, 0, columns)
+	}
+	c.out = appendTable(c.out, rows)
+	return err
+}
+
+func (c *call) catCell(x *index, column string) string {
+	live, _ := x.shard.stats()
+	c.mu.RLock()
+	replicas := x.replicas
+	c.mu.RUnlock()
+	switch column {
+	case "health":
+		if replicas > 0 {
+			return "yellow"
+		}
+		return "green"
+	case "status":
+		return "open"
+	case "index", "i", "idx":
+		return x.name
+	case "uuid":
+		return x.uuid
+	case "pri", "p":
+		return "1"
+	case "rep", "r":
+		return strconv.Itoa(replicas)
+	case "docs.count", "dc", "docsCount":
+		return strconv.Itoa(live)
+	case "docs.deleted":
+		return "0"
+	}
+	return "0b"
+}
+
+// appendTable appends rows with their columns under each other.
+func appendTable(dst []byte, rows [][]string) []byte {
+	if len(rows) == 0 {
+		return dst
+	}
+	width := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			width[i] = max(width[i], len(cell))
+		}
+	}
+	for _, row := range rows {
+		for i, cell := range row {
+			if i > 0 {
+				dst = append(dst, ' ')
+			}
+			dst = append(dst, cell...)
+			for range width[i] - len(cell) {
+				dst = append(dst, ' ')
+			}
+		}
+		dst = append(dst, '\n')
+	}
+	return dst
+}
+
+// refuse makes a handler for what this engine doesn't have.
+func refuse(what string) func(*call) *Error {
+	return func(*call) *Error { return unsupported(what) }
 }

@@ -1,15 +1,22 @@
 package embedded
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"math/big"
+	"regexp"
+	"strconv"
 	"strings"
+	"time"
 )
 
-// checkDocument refuses what the engine's mapper refuses.
+// checkDocument refuses what the engine's mapper refuses, adds the fields that are new to the mapping, and drops from
+// the stored source what the mapping says.
 func checkDocument(x *index, w *write) *Error {
 	n, rest, err := parseJSON(w.source)
 	if errors.Is(err, errEmpty) {
-		return parsingError("[0:0] failed to parse: document is empty", nil)
+		return parsingError("[0:0] failed to parse: [0:0] Unexpected end of file", nil)
 	}
 	if err != nil {
 		return badSyntax(err)
@@ -20,7 +27,245 @@ func checkDocument(x *index, w *write) *Error {
 	if len(rest) > 0 {
 		return illegalArgument("Malformed content, found extra data after parsing: %s", tokenName(rest))
 	}
+	x.mapMu.RLock()
+	c := checker{m: x.mapping, src: w.source, id: w.id}
+	failed := c.object(&x.mapping.root, &n, "")
+	filter := x.mapping.source
+	x.mapMu.RUnlock()
+	if failed == nil && c.unknown {
+		failed = learn(x, w, &n)
+	}
+	if failed == nil && filter != nil {
+		w.source = filter.append(nil, w.source)
+	}
+	return failed
+}
+
+// learn checks a document with fields that the mapping doesn't have yet, and adds them.
+func learn(x *index, w *write, n *node) *Error {
+	x.mapMu.Lock()
+	defer x.mapMu.Unlock()
+	next := x.mapping.clone()
+	c := checker{m: next, src: w.source, id: w.id, learning: true}
+	if err := c.object(&next.root, n, ""); err != nil {
+		return err
+	}
+	if next.fields > maxFields {
+		return illegalArgument("Limit of total fields [%d] has been exceeded while adding new fields [%d]", maxFields, next.fields-x.mapping.fields)
+	}
+	x.mapping = next
 	return nil
+}
+
+// checker walks a document along a mapping.
+type checker struct {
+	m        *mapping
+	src      []byte
+	id       string
+	learning bool
+	unknown  bool // a field was met that has to be added
+}
+
+// at returns where a value stands in its source, as [line:column].
+func (c *checker) at(n *node) string {
+	p := parser{src: c.src}
+	line, col := p.place(cap(c.src) - cap(n.raw))
+	return "[" + strconv.Itoa(line) + ":" + strconv.Itoa(col) + "]"
+}
+
+func (c *checker) object(f *field, n *node, path string) *Error {
+	for i := range n.kids {
+		kid := &n.kids[i]
+		if err := c.name(kid, path); err != nil {
+			return err
+		}
+		if err := c.member(f, kid.name, kid, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *checker) name(n *node, path string) *Error {
+	switch {
+	case n.name == "":
+		cause := &Error{Type: "illegal_argument_exception", Reason: "field name cannot be an empty string"}
+		return parsingError(c.at(n)+" failed to parse: field name cannot be an empty string", cause)
+	case path == "" && n.name[0] == '_' && (n.name == "_id" || n.name == "_index" || n.name == "_source" || n.name == "_routing" || n.name == "_seq_no" ||
+		n.name == "_version" || n.name == "_type" || n.name == "_primary_term" || n.name == "_field_names" || n.name == "_ignored"):
+		cause := parsingError(c.at(n)+" Field ["+n.name+"] is a metadata field and cannot be added inside a document. Use the index API request parameters.", nil)
+		e := parsingError(c.at(n)+" failed to parse field ["+n.name+"] of type ["+n.name+"] in document with id '"+c.id+"'.", cause)
+		e.root = cause
+		return e
+	}
+	return nil
+}
+
+// member checks one member; a name with dots means objects inside each other.
+func (c *checker) member(parent *field, name string, n *node, path string) *Error {
+	if parent.skip || parent.typ == "flattened" || n.kind == kindNull {
+		return nil
+	}
+	if head, tail, dotted := strings.Cut(name, "."); dotted && head != "" && tail != "" {
+		sub := parent.find(head)
+		if sub == nil {
+			if added, err := c.unmapped(parent, head, "object", n, path); added == nil || err != nil {
+				return err
+			} else {
+				sub = added
+			}
+		}
+		if sub.isObject() {
+			return c.member(sub, tail, n, path+head+".")
+		}
+	}
+	if n.kind == kindArray {
+		for i := range n.kids {
+			if err := c.member(parent, name, &n.kids[i], path); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	f := parent.find(name)
+	if f == nil {
+		typ := c.guess(n)
+		added, err := c.unmapped(parent, name, typ, n, path)
+		if added == nil || err != nil {
+			return err
+		}
+		f = added
+	}
+	return c.value(f, n, path+name)
+}
+
+// unmapped decides on a member that the mapping doesn't have: nil if it is to be left alone.
+func (c *checker) unmapped(parent *field, name, typ string, n *node, path string) (*field, *Error) {
+	dynamic := parent.dynamic
+	if dynamic == "" {
+		dynamic = c.m.root.dynamic
+	}
+	switch dynamic {
+	case "strict":
+		within := strings.TrimSuffix(path, ".")
+		if within == "" {
+			within = "_doc"
+		}
+		return nil, badRequest("strict_dynamic_mapping_exception", "%s mapping set to strict, dynamic introduction of [%s] within [%s] is not allowed", c.at(n), name, within)
+	case "false", "runtime":
+		return nil, nil
+	}
+	c.unknown = true
+	if !c.learning {
+		return nil, nil
+	}
+	f := &field{name: name, typ: typ}
+	if typ == "text" {
+		f.multi = []*field{{name: "keyword", typ: "keyword", rest: []raw{{"ignore_above", []byte("256")}}}}
+	}
+	c.m.add(parent, f)
+	return f, nil
+}
+
+// guess returns the type that a new field gets from its first value.
+func (c *checker) guess(n *node) string {
+	switch n.kind {
+	case kindObject:
+		return "object"
+	case kindBool:
+		return "boolean"
+	case kindNumber:
+		if bytes.ContainsAny(n.raw, ".eE") {
+			return "float"
+		}
+		return "long"
+	default:
+		if !c.m.dateless && looksLikeDate(n.text()) {
+			return "date"
+		}
+		return "text"
+	}
+}
+
+var datePattern = regexp.MustCompile(`^\d{4}-\d{2}(-\d{2}(T(\d{2}(:\d{2}(:\d{2}([.,]\d{1,9})?)?)?(Z|[+-]\d{2}(:?\d{2})?)?)?)?)?$`)
+
+func looksLikeDate(s string) bool {
+	if !datePattern.MatchString(s) {
+		return false
+	}
+	if len(s) < len(time.DateOnly) {
+		s += "-01"
+	}
+	_, err := time.Parse(time.DateOnly, s[:len(time.DateOnly)])
+	return err == nil
+}
+
+// value checks one value against its field.
+func (c *checker) value(f *field, n *node, path string) *Error {
+	var bad string
+	switch f.typ {
+	case "object", "nested":
+		if n.kind != kindObject {
+			return parsingError(c.at(n)+" object mapping for ["+path+"] tried to parse field ["+f.name+"] as object, but found a concrete value", nil)
+		}
+		return c.object(f, n, path+".")
+	case "long", "integer", "short", "byte":
+		bad = badInteger(f.typ, n)
+	case "float", "double", "half_float", "scaled_float", "unsigned_long":
+		bad = badDecimal(n)
+	case "boolean":
+		if s := n.text(); n.kind == kindObject || s != "true" && s != "false" && s != "" {
+			bad = "Failed to parse value [" + s + "] as only [true] or [false] are allowed."
+		}
+	case "date", "date_nanos":
+		if n.kind == kindObject || n.kind == kindString && len(f.rest) == 0 && !looksLikeDate(n.text()) && badDecimal(n) != "" {
+			bad = "failed to parse date field [" + n.text() + "] with format [strict_date_optional_time||epoch_millis]"
+		}
+	case "text", "keyword":
+		if n.kind == kindObject {
+			bad = "Can't get text on a START_OBJECT at 1:1"
+		}
+	}
+	if bad == "" {
+		return nil
+	}
+	reason := fmt.Sprintf("%s failed to parse field [%s] of type [%s] in document with id '%s'. Preview of field's value: '%s'", c.at(n), path, f.typ, c.id, n.text())
+	return parsingError(reason, &Error{Type: "illegal_argument_exception", Reason: bad})
+}
+
+func badInteger(typ string, n *node) string {
+	if bad := badDecimal(n); bad != "" {
+		return bad
+	}
+	bits := map[string]uint{"long": 63, "integer": 31, "short": 15, "byte": 7}[typ]
+	if len(n.text()) < 3 {
+		return ""
+	}
+	if v, _, err := big.ParseFloat(n.text(), 10, 128, big.ToZero); err == nil {
+		limit := new(big.Float).SetMantExp(big.NewFloat(1), int(bits))
+		if v.Cmp(limit) >= 0 || v.Cmp(limit.Neg(limit)) < 0 {
+			return "Numeric value (" + n.text() + ") out of range of " + typ
+		}
+	}
+	return ""
+}
+
+func badDecimal(n *node) string {
+	switch n.kind {
+	case kindNumber:
+		return ""
+	case kindString:
+		if s := n.text(); s != "" {
+			if _, err := strconv.ParseFloat(s, 64); err != nil {
+				return "For input string: " + strconv.Quote(s)
+			}
+		}
+		return ""
+	case kindObject:
+		return "Cannot parse object as number"
+	default:
+		return "Current token not numeric, can not use numeric value accessors"
+	}
 }
 
 func parsingError(reason string, cause *Error) *Error {

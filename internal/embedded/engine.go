@@ -94,14 +94,14 @@ type vars struct{ index, id, name string }
 // Handle answers one request.
 func (e *Engine) Handle(r *Request) *Response {
 	c := &call{Engine: e, req: r, resp: Response{Status: 200, ContentType: "application/json"}}
-	if err := c.serve(); err != nil {
-		c.resp.Status = err.Status
-		c.out = err.appendJSON(c.out[:0])
-		c.resp.ContentType = "application/json"
+	err := c.serve()
+	if err == nil {
+		err = c.shape(false)
 	}
-	if err := c.shape(); err != nil {
-		c.resp.Status = err.Status
+	if err != nil {
+		c.resp.Status, c.resp.ContentType = err.Status, "application/json"
 		c.out = err.appendJSON(c.out[:0])
+		_ = c.shape(true) // a wrong ?pretty is in the error already
 	}
 	c.header("X-Elastic-Product", "Elasticsearch")
 	if r.OpaqueID != "" {

@@ -19,6 +19,9 @@ type Error struct {
 	cause    *Error // caused_by
 	root     *Error // root_cause, if it isn't the error itself
 	noStatus bool
+	shard    bool     // it happened in the index's shard
+	messages []string // of a validation
+	failed   *index   // the index whose shard failed in a search
 }
 
 func (e *Error) Error() string { return e.Type + ": " + e.Reason }
@@ -32,18 +35,22 @@ func (e *Error) appendJSON(dst []byte) []byte {
 			return append(dst, '}')
 		}
 	} else {
-		root := e
-		if e.root != nil {
-			root = e.root
-		}
-		dst = append(dst, `{"root_cause":[{`...)
-		dst = root.appendFields(dst)
-		dst = append(dst, `}],`...)
-		dst = e.appendCause(e.appendFields(dst))
-		dst = append(dst, '}')
+		dst = e.appendFull(dst)
 	}
 	dst = append(dst, `,"status":`...)
 	return append(strconv.AppendInt(dst, int64(e.Status), 10), '}')
+}
+
+// appendFull appends the error with its root cause, without the status.
+func (e *Error) appendFull(dst []byte) []byte {
+	root := e
+	if e.root != nil {
+		root = e.root
+	}
+	dst = append(dst, `{"root_cause":[{`...)
+	dst = root.appendFields(dst)
+	dst = append(dst, `}],`...)
+	return append(e.appendCause(e.appendFields(dst)), '}')
 }
 
 // appendItem appends the error as it stands inside the items of _bulk and _mget: without a root cause of its own.
@@ -66,14 +73,18 @@ func (e *Error) appendFields(dst []byte) []byte {
 		dst = appendString(append(dst, `,"resource.type":`...), e.resource)
 		dst = appendString(append(dst, `,"resource.id":`...), e.name)
 	}
+	if e.failed != nil {
+		dst = append(dst, `,"phase":"query","grouped":true,"failed_shards":[{"shard":0,"index":`...)
+		dst = append(e.root.appendItem(append(appendString(dst, e.failed.name), `,"reason":`...)), `}]`...)
+	}
 	switch {
-	case e.index != nil && e.Status == 409:
+	case e.index != nil && e.shard:
 		dst = appendString(append(dst, `,"index_uuid":`...), e.index.uuid)
 		dst = appendString(append(dst, `,"shard":"0","index":`...), e.index.name)
 	case e.index != nil:
 		dst = appendString(append(dst, `,"index_uuid":`...), e.index.uuid)
 		dst = appendString(append(dst, `,"index":`...), e.index.name)
-	case e.name != "":
+	case e.name != "" && e.resource != "aliases":
 		dst = appendString(append(dst, `,"index_uuid":"_na_","index":`...), e.name)
 	}
 	return dst
@@ -97,7 +108,7 @@ func errIndexNotFound(name string) *Error {
 }
 
 func errConflict(x *index, format string, args ...any) *Error {
-	return &Error{Status: 409, Type: "version_conflict_engine_exception", Reason: fmt.Sprintf(format, args...), index: x}
+	return &Error{Status: 409, Type: "version_conflict_engine_exception", Reason: fmt.Sprintf(format, args...), index: x, shard: true}
 }
 
 // unsupported refuses what this engine doesn't have, so that nobody takes silence for success.
@@ -107,19 +118,29 @@ func unsupported(what string) *Error {
 
 // validation collects the messages of one request and renders them as the engine does.
 type validation struct {
-	reason []byte
-	n      int
+	messages []string
 }
 
 func (v *validation) add(format string, args ...any) {
-	v.n++
-	v.reason = fmt.Appendf(v.reason, "%d: ", v.n)
-	v.reason = append(fmt.Appendf(v.reason, format, args...), ';')
+	v.messages = append(v.messages, fmt.Sprintf(format, args...))
+}
+
+// addAll adds the messages of another validation.
+func (v *validation) addAll(e *Error) {
+	for _, m := range e.messages {
+		v.add("%s", m)
+	}
 }
 
 func (v *validation) err() *Error {
-	if v.n == 0 {
+	if len(v.messages) == 0 {
 		return nil
 	}
-	return badRequest("action_request_validation_exception", "%s", "Validation Failed: "+string(v.reason))
+	reason := "Validation Failed: "
+	for i, m := range v.messages {
+		reason += fmt.Sprintf("%d: %s;", i+1, m)
+	}
+	e := badRequest("action_request_validation_exception", "%s", reason)
+	e.messages = v.messages
+	return e
 }

@@ -2,87 +2,91 @@ package embedded
 
 import "strings"
 
-// fieldFilter keeps the fields of a document that patterns select. A pattern names a field by its path with dots; `*`
-// stands for any characters, dots too. It selects what it matches and everything below that.
-type fieldFilter struct{ includes, excludes []string }
+// pathFilter keeps what its patterns select of a JSON value, as filter_path and _source filters do. A pattern is a path
+// whose parts are separated by dots; `*` stands for any characters inside a part, `**` for any number of parts. It
+// selects what it names and all below. Objects and arrays of which nothing is left are left out themselves.
+type pathFilter struct{ include, exclude []pattern }
 
-func newFieldFilter(includes, excludes []string) *fieldFilter {
-	return &fieldFilter{includes, excludes}
+type pattern []string
+
+func newPathFilter(include, exclude []string) pathFilter {
+	return pathFilter{patterns(include), patterns(exclude)}
 }
 
-// object returns what is left of an object; ok is false if nothing of it was selected.
-func (f *fieldFilter) object(n *node, prefix []byte) (node, bool) {
-	out := node{kind: kindObject, key: n.key, name: n.name}
-	for i := range n.kids {
-		kid := &n.kids[i]
-		path := append(append(prefix[:len(prefix):len(prefix)], kid.name...), '.')
-		if kept, ok := f.value(kid, path); ok {
-			out.kids = append(out.kids, kept)
+func patterns(paths []string) []pattern {
+	var out []pattern
+	for _, p := range paths {
+		if p != "" {
+			out = append(out, strings.Split(p, "."))
 		}
 	}
-	return out, len(out.kids) > 0
+	return out
 }
 
-// value decides on one value; path ends with a dot.
-func (f *fieldFilter) value(n *node, path []byte) (node, bool) {
-	name := string(path[:len(path)-1])
-	for _, p := range f.excludes {
-		if selects(p, name) {
-			return node{}, false
+// step returns what is left of the patterns below a member, and whether one of them ends there.
+func step(in []pattern, name string) (left []pattern, done bool) {
+	for _, p := range in {
+		if p[0] == "**" {
+			left = append(left, p)
+			if len(p) == 1 {
+				return nil, true
+			}
+			more, end := step([]pattern{p[1:]}, name)
+			if end {
+				return nil, true
+			}
+			left = append(left, more...)
+			continue
 		}
+		if !wildcard(p[0], name) {
+			continue
+		}
+		if len(p) == 1 {
+			return nil, true
+		}
+		left = append(left, p[1:])
 	}
-	selected := len(f.includes) == 0
-	for _, p := range f.includes {
-		selected = selected || selects(p, name)
+	return left, false
+}
+
+// apply returns what the filter leaves of a value: an empty object or array if nothing.
+func (f pathFilter) apply(n *node) node {
+	out, _ := f.walk(n, len(f.include) == 0)
+	if out.kind == kindNull && n.kind != kindNull {
+		out = node{kind: n.kind}
 	}
-	if n.kind != kindObject && n.kind != kindArray {
-		return *n, selected
-	}
-	if selected && len(f.excludes) == 0 {
+	return out
+}
+
+// walk filters a value; all says that everything below is selected unless it is excluded. ok is false if nothing is left.
+func (f pathFilter) walk(n *node, all bool) (out node, ok bool) {
+	switch {
+	case n.kind != kindObject && n.kind != kindArray:
+		return *n, all
+	case all && len(f.exclude) == 0:
 		return *n, true
 	}
-	below := f
-	if selected {
-		below = &fieldFilter{excludes: f.excludes}
-	}
-	if n.kind == kindObject {
-		out, any := below.object(n, path)
-		return out, any || selected
-	}
-	out := node{kind: kindArray, key: n.key, name: n.name}
+	out = node{kind: n.kind, name: n.name}
 	for i := range n.kids {
-		if kept, ok := below.element(&n.kids[i], path); ok {
+		kid := &n.kids[i]
+		below, selected := f, all
+		if n.kind == kindObject {
+			var done bool
+			if below.exclude, done = step(f.exclude, kid.name); done {
+				continue
+			}
+			if !all {
+				below.include, selected = step(f.include, kid.name)
+				if !selected && len(below.include) == 0 {
+					continue
+				}
+			}
+		}
+		if kept, ok := below.walk(kid, selected); ok {
 			out.kids = append(out.kids, kept)
 		}
 	}
-	return out, len(out.kids) > 0 || selected
-}
-
-// element decides on an element of an array, which has its array's path.
-func (f *fieldFilter) element(n *node, path []byte) (node, bool) {
-	switch n.kind {
-	case kindObject:
-		out, any := f.object(n, path)
-		return out, any || len(f.includes) == 0
-	case kindArray:
-		return f.value(n, path)
-	default:
-		return *n, len(f.includes) == 0
-	}
-}
-
-// selects reports whether a pattern matches a path or one of the objects that it is in.
-func selects(pattern, path string) bool {
-	for {
-		if wildcard(pattern, path) {
-			return true
-		}
-		i := strings.LastIndexByte(path, '.')
-		if i < 0 {
-			return false
-		}
-		path = path[:i]
-	}
+	return out, len(out.kids) > 0 || all && len(n.kids) == 0
 }
 
 // wildcard matches a text with a pattern in which `*` stands for any characters.

@@ -4,9 +4,9 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // index is one index. Its name and uuid never change; its metadata is guarded by the engine's lock, its documents by the
@@ -17,12 +17,17 @@ type index struct {
 	settings   settings
 	replicas   int
 	shard      shard
+
+	mapMu   sync.RWMutex
+	mapping *mapping // never nil; replaced, not changed, once others may see it
 }
 
 // alias is what one alias says about one of its indices.
 type alias struct {
-	writeIndex *bool // is_write_index, where it was given
-	body       []byte
+	writeIndex    *bool  // is_write_index, where it was given
+	indexRouting  string // given to writes through the alias
+	searchRouting string
+	hidden        bool
 }
 
 // newUUID returns 128 random bits as the engines write them.
@@ -63,86 +68,46 @@ func checkName(name string) *Error {
 }
 
 // newIndex makes an index with no documents.
-func (e *Engine) newIndex(name string, s settings) (*index, *Error) {
-	x := &index{name: name, uuid: newUUID(), created: e.clock().UnixMilli(), settings: s, replicas: 1}
+func (e *Engine) newIndex(name string, s settings, m *mapping) (*index, *Error) {
+	if m == nil {
+		m = &mapping{root: field{typ: "object"}}
+	}
+	x := &index{name: name, uuid: newUUID(), created: e.clock().UnixMilli(), settings: s, mapping: m}
 	x.shard.clock = e.clock
-	if v, ok := s.get("index.number_of_replicas"); ok {
-		n, err := strconv.Atoi(v)
-		if err != nil || n < 0 {
-			return nil, illegalArgument("Failed to parse value [%s] for setting [index.number_of_replicas] must be >= 0", v)
-		}
-		x.replicas = n
-	}
-	return x, nil
+	return x, x.adopt(s)
 }
 
-// target finds the index that a write goes to: itself, an alias's write index, or one made for it.
-func (e *Engine) target(name string, needAlias bool) (*index, *Error) {
-	e.mu.RLock()
-	x, err := e.lookup(name, true)
-	_, isAlias := e.aliases[name]
-	e.mu.RUnlock()
-	if needAlias && !isAlias {
-		err := errIndexNotFound(name)
-		err.Reason = "no such index [" + name + "] and [require_alias] request flag is [true] and [" + name + "] is not an alias"
-		err.resource = ""
-		return nil, err
-	}
-	if x != nil || err != nil {
-		return x, err
-	}
-	if err := checkName(name); err != nil {
-		return nil, err
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if x, err := e.lookup(name, true); x != nil || err != nil {
-		return x, err
-	}
-	if x, err = e.newIndex(name, nil); err != nil {
-		return nil, err
-	}
-	e.indices[name] = x
-	return x, nil
-}
-
-// single finds the one index that a read of a document goes to.
-func (e *Engine) single(name string) (*index, *Error) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	x, err := e.lookup(name, false)
-	if x == nil && err == nil {
-		err = errIndexNotFound(name)
-	}
-	return x, err
-}
-
-// lookup finds one index by its own name or an alias; nil if there is none. The lock must be held.
-func (e *Engine) lookup(name string, forWrite bool) (*index, *Error) {
-	if x := e.indices[name]; x != nil {
-		return x, nil
-	}
-	of := e.aliases[name]
-	if len(of) == 0 {
-		return nil, nil
-	}
-	if len(of) == 1 && !forWrite {
-		for only := range of {
-			return e.indices[only], nil
+// adopt takes settings that mean something here, and refuses those that would be silently ignored.
+func (x *index) adopt(s settings) *Error {
+	x.replicas = 1
+	for _, p := range s {
+		switch {
+		case p.name == "index.number_of_replicas":
+			n, err := strconv.Atoi(p.value)
+			if err != nil || n < 0 {
+				return illegalArgument("Failed to parse value [%s] for setting [index.number_of_replicas] must be >= 0", p.value)
+			}
+			x.replicas = n
+		case p.name == "index.default_pipeline" || p.name == "index.final_pipeline":
+			if p.value != "_none" {
+				return unsupported("ingest pipelines")
+			}
+		case p.name == "index.mode" && p.value != "standard", p.name == "index.mapping.source.mode" && p.value != "stored",
+			p.name == "index.disable_sequence_numbers" && p.value == "true", strings.HasPrefix(p.name, "index.blocks.") && p.value == "true":
+			return unsupported("indices with [" + p.name + "]")
 		}
 	}
-	names := make([]string, 0, len(of))
-	for n, a := range of {
-		if forWrite && (a.writeIndex == nil && len(of) == 1 || a.writeIndex != nil && *a.writeIndex) {
-			return e.indices[n], nil
-		}
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	if forWrite {
-		return nil, illegalArgument("no write index is defined for alias [%s]. The write index may be explicitly disabled using "+
-			"is_write_index=false or the alias points to multiple indices without one being designated as a write index", name)
-	}
-	return nil, illegalArgument("alias [%s] has more than one index associated with it [%s], can't execute a single index op",
-		name, strings.Join(names, ", "))
+	return nil
+}
+
+// hidden reports whether wildcards pass the index over.
+func (x *index) hidden() bool {
+	v, _ := x.settings.get("index.hidden")
+	return v == "true"
+}
+
+func (x *index) copyMapping() *mapping {
+	x.mapMu.RLock()
+	defer x.mapMu.RUnlock()
+	return x.mapping
 }

@@ -27,8 +27,7 @@ const (
 type node struct {
 	kind kind
 	raw  []byte // the value's own bytes, from its first to its last
-	key  []byte // the member's name between its quotes, escapes as written; nil outside objects
-	name string // the member's name decoded
+	name string // of an object's member, decoded
 	kids []node // members or elements, in order
 }
 
@@ -250,7 +249,7 @@ func (p *parser) memberOf(n *node) (node, error) {
 	p.pos++
 	p.space()
 	v, err := p.value()
-	v.key, v.name = key, name
+	v.name = name
 	return v, err
 }
 

@@ -193,3 +193,13 @@ func editDistance(a, b string) int {
 	}
 	return prev[len(b)]
 }
+
+// suggestField is suggest in the words of the engine's body parsers.
+func suggestField(name string, known ...string) string {
+	for _, k := range known {
+		if editDistance(name, k) <= 2 {
+			return " did you mean [" + k + "]?"
+		}
+	}
+	return ""
+}

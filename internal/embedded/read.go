@@ -21,6 +21,11 @@ func (c *call) getSource() *Error {
 	if err != nil {
 		return err
 	}
+	if filter.hidden() {
+		var v validation
+		v.add("fetching source can not be disabled")
+		return v.err()
+	}
 	if r == nil {
 		return &Error{Status: 404, Type: "resource_not_found_exception", Reason: "Document not found [" + x.name + "]/[" + c.vars.id + "]"}
 	}
@@ -41,9 +46,16 @@ func (c *call) find() (*index, *revision, *sourceFilter, *Error) {
 	if _, err := parseVersionType(c.params.get("version_type")); err != nil {
 		return nil, nil, nil, err
 	}
+	if _, err := c.params.flag("realtime", true); err != nil {
+		return nil, nil, nil, err
+	}
 	x, err := c.single(c.vars.index)
 	if err != nil {
 		return nil, nil, nil, err
+	}
+	if x.copyMapping().routing && c.params.get("routing") == "" {
+		w := write{id: c.vars.id}
+		return nil, nil, nil, w.route(x, nil)
 	}
 	r := x.shard.get(c.vars.id)
 	if r != nil && version != matchAny && version != r.version {
@@ -70,8 +82,13 @@ func appendGet(dst []byte, x *index, id string, r *revision, f *sourceFilter) []
 	return append(f.append(append(dst, `,"_source":`...), r.source), '}')
 }
 
-func appendNumbers(dst []byte, r *revision) []byte {
-	dst = strconv.AppendInt(append(dst, `,"_version":`...), r.version, 10)
+func appendNumbers(dst []byte, r *revision) []byte { return appendSeqNo(appendVersion(dst, r), r) }
+
+func appendVersion(dst []byte, r *revision) []byte {
+	return strconv.AppendInt(append(dst, `,"_version":`...), r.version, 10)
+}
+
+func appendSeqNo(dst []byte, r *revision) []byte {
 	dst = strconv.AppendInt(append(dst, `,"_seq_no":`...), r.seqNo, 10)
 	return strconv.AppendInt(append(dst, `,"_primary_term":`...), primaryTerm, 10)
 }

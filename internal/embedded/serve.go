@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,10 +20,23 @@ const (
 type door struct {
 	mu     sync.Mutex
 	server *fasthttp.Server
+	bound  []string
 }
 
 // Serve answers requests on ln until Close. It may be called for several listeners. The error is the listener's.
-func (e *Engine) Serve(ln net.Listener) error { return e.start().Serve(ln) }
+func (e *Engine) Serve(ln net.Listener) error {
+	s := e.start()
+	e.door.mu.Lock()
+	e.door.bound = append(e.door.bound, ln.Addr().String())
+	e.door.mu.Unlock()
+	return s.Serve(ln)
+}
+
+func (d *door) addresses() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.bound)
+}
 
 func (e *Engine) start() *fasthttp.Server {
 	e.door.mu.Lock()

@@ -18,17 +18,23 @@ func (c *call) media() *Error {
 }
 
 // shape applies what every answer may be asked for: filter_path and pretty.
-func (c *call) shape() *Error {
+func (c *call) shape(failed bool) *Error {
 	if c.resp.ContentType != "application/json" {
 		return nil
 	}
-	pretty, _ := c.params.flag("pretty", false)
+	pretty, err := c.params.flag("pretty", false)
+	if err != nil {
+		return err
+	}
 	paths := c.params.list("filter_path")
+	if failed {
+		paths = nil // errors are always served whole
+	}
 	if !pretty && len(paths) == 0 || len(c.out) == 0 {
 		return nil
 	}
-	n, _, err := parseJSON(c.out)
-	if err != nil {
+	n, _, broken := parseJSON(c.out)
+	if broken != nil {
 		return nil
 	}
 	if len(paths) > 0 {
@@ -42,4 +48,15 @@ func (c *call) shape() *Error {
 	return nil
 }
 
-func filterPaths(n *node, _ []string) node { return *n }
+// filterPaths applies filter_path; a path with a minus in front excludes.
+func filterPaths(n *node, paths []string) node {
+	var include, exclude []string
+	for _, p := range paths {
+		if rest, ok := strings.CutPrefix(p, "-"); ok {
+			exclude = append(exclude, rest)
+		} else {
+			include = append(include, p)
+		}
+	}
+	return newPathFilter(include, exclude).apply(n)
+}

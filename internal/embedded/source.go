@@ -30,7 +30,24 @@ func (c *call) sourceFilter() (*sourceFilter, *Error) {
 	return f, nil
 }
 
-// append appends the served part of a document. What is left of it keeps its bytes but for white space.
+// filterOf reads a _source member of a body: true, false, a field, a list of fields, or includes and excludes.
+func filterOf(n *node) *sourceFilter {
+	switch {
+	case n == nil || n.text() == "true":
+		return nil
+	case n.text() == "false":
+		return &sourceFilter{none: true}
+	case n.kind == kindObject:
+		return &sourceFilter{
+			includes: append(n.member("includes").texts(), n.member("include").texts()...),
+			excludes: append(n.member("excludes").texts(), n.member("exclude").texts()...),
+		}
+	}
+	return &sourceFilter{includes: n.texts()}
+}
+
+// append appends the served part of a document. What is filtered is written anew, as the
+// engine does: without white space, decimals as doubles.
 func (f *sourceFilter) append(dst, source []byte) []byte {
 	if f == nil || len(f.includes) == 0 && len(f.excludes) == 0 {
 		return append(dst, source...)
@@ -39,8 +56,6 @@ func (f *sourceFilter) append(dst, source []byte) []byte {
 	if err != nil {
 		return append(dst, source...) // unreachable: it was parsed when it was written
 	}
-	if kept, ok := newFieldFilter(f.includes, f.excludes).object(&n, nil); ok {
-		return appendCompact(dst, &kept)
-	}
-	return append(dst, '{', '}')
+	kept := newPathFilter(f.includes, f.excludes).apply(&n)
+	return appendCompact(dst, &kept)
 }

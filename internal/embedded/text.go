@@ -2,7 +2,9 @@ package embedded
 
 import (
 	"bytes"
+	"math"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -81,7 +83,54 @@ func appendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// appendCompact appends a value without white space between its parts; scalars and names stay as written.
+// appendScalar appends a string, number or literal as the engine writes what it has parsed: escapes that need none are
+// undone, and decimals are doubles. That it loses digits is the engine's doing, and why a filtered, pretty or updated
+// document is no source of bytes.
+func appendScalar(dst []byte, n *node) []byte {
+	switch {
+	case n.kind == kindString && bytes.IndexByte(n.raw, '\\') >= 0:
+		return appendString(dst, n.text())
+	case n.kind == kindNumber && bytes.ContainsAny(n.raw, ".eE"):
+		return appendDouble(dst, n.raw)
+	default:
+		return append(dst, n.raw...)
+	}
+}
+
+// appendDouble appends a decimal in the format of Java's Double.toString.
+func appendDouble(dst, raw []byte) []byte {
+	d, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil {
+		if math.IsInf(d, -1) {
+			return append(dst, `"-Infinity"`...)
+		}
+		return append(dst, `"Infinity"`...)
+	}
+	if a := math.Abs(d); a == 0 || a >= 1e-3 && a < 1e7 {
+		start := len(dst)
+		dst = strconv.AppendFloat(dst, d, 'f', -1, 64)
+		if bytes.IndexByte(dst[start:], '.') < 0 {
+			dst = append(dst, '.', '0')
+		}
+		return dst
+	}
+	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(d, 'E', -1, 64), "E")
+	dst = append(dst, mantissa...)
+	if !strings.Contains(mantissa, ".") {
+		dst = append(dst, '.', '0')
+	}
+	if exponent[0] == '-' {
+		return append(append(dst, 'E', '-'), strings.TrimLeft(exponent[1:], "0")...)
+	}
+	return append(append(dst, 'E'), strings.TrimLeft(exponent[1:], "0")...)
+}
+
+// appendName appends an object's member name and its colon.
+func appendName(dst []byte, n *node) []byte {
+	return append(appendString(dst, n.name), ':')
+}
+
+// appendCompact appends a value without white space between its parts.
 func appendCompact(dst []byte, n *node) []byte {
 	switch n.kind {
 	case kindObject:
@@ -90,7 +139,7 @@ func appendCompact(dst []byte, n *node) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(append(append(dst, '"'), n.kids[i].key...), '"', ':')
+			dst = appendName(dst, &n.kids[i])
 			dst = appendCompact(dst, &n.kids[i])
 		}
 		return append(dst, '}')
@@ -104,14 +153,14 @@ func appendCompact(dst []byte, n *node) []byte {
 		}
 		return append(dst, ']')
 	default:
-		return append(dst, n.raw...)
+		return appendScalar(dst, n)
 	}
 }
 
 // appendPretty appends a value as ?pretty shows it.
 func appendPretty(dst []byte, n *node, depth int) []byte {
 	if n.kind != kindObject && n.kind != kindArray {
-		return append(dst, n.raw...)
+		return appendScalar(dst, n)
 	}
 	open, end := byte('{'), byte('}')
 	if n.kind == kindArray {
@@ -127,7 +176,7 @@ func appendPretty(dst []byte, n *node, depth int) []byte {
 		}
 		dst = appendIndent(dst, depth+1)
 		if n.kind == kindObject {
-			dst = append(append(append(dst, '"'), n.kids[i].key...), '"', ' ', ':', ' ')
+			dst = append(appendString(dst, n.kids[i].name), ' ', ':', ' ')
 		}
 		dst = appendPretty(dst, &n.kids[i], depth+1)
 	}

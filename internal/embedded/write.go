@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/binary"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -33,7 +32,7 @@ func (c *call) deleteDoc() *Error {
 	if err != nil {
 		return err
 	}
-	x, err := c.existingForDelete(w.versionType)
+	x, err := c.indexOfDelete(c.vars.index, &w)
 	if err != nil {
 		return err
 	}
@@ -48,18 +47,50 @@ func (c *call) deleteDoc() *Error {
 	return nil
 }
 
-// existingForDelete finds a delete's index. Only a delete with an external version makes one: its number must be kept.
-func (c *call) existingForDelete(vt versionType) (*index, *Error) {
-	if vt != versionInternal {
-		return c.target(c.vars.index, false)
+// indexOfDelete finds a delete's index. Only a delete with an external version makes one: its number must be kept.
+func (e *Engine) indexOfDelete(name string, w *write) (*index, *Error) {
+	if w.versionType != versionInternal {
+		return e.indexOfWrite(name, false, w)
 	}
-	c.mu.RLock()
-	x, err := c.lookup(c.vars.index, true)
-	c.mu.RUnlock()
+	name, err := e.dateMath(name)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.RLock()
+	x, a, err := e.lookup(name, true)
+	e.mu.RUnlock()
 	if x == nil && err == nil {
-		return nil, errIndexNotFound(c.vars.index)
+		err = errIndexNotFound(name)
 	}
-	return x, err
+	if err != nil {
+		return nil, err
+	}
+	return x, w.route(x, a)
+}
+
+// indexOfWrite finds or makes a write's index and settles its routing.
+func (e *Engine) indexOfWrite(name string, needAlias bool, w *write) (*index, *Error) {
+	x, a, err := e.target(name, needAlias)
+	if err != nil {
+		return nil, err
+	}
+	return x, w.route(x, a)
+}
+
+// route gives the write the routing of its alias, and insists on one where the mapping does.
+func (w *write) route(x *index, a *alias) *Error {
+	if a != nil && a.indexRouting != "" {
+		if w.routing != "" && w.routing != a.indexRouting {
+			return illegalArgument("Alias [%s] has index routing associated with it [%s], and was provided with routing value [%s], rejecting operation", x.name, a.indexRouting, w.routing)
+		}
+		w.routing = a.indexRouting
+	}
+	if w.routing == "" && x.copyMapping().routing {
+		e := badRequest("routing_missing_exception", "routing is required for [%s]/[%s]", x.name, w.id)
+		e.name = x.name
+		return e
+	}
+	return nil
 }
 
 func (c *call) put(act action) *Error {
@@ -82,7 +113,7 @@ func (c *call) put(act action) *Error {
 	if err != nil {
 		return err
 	}
-	x, err := c.target(c.vars.index, needAlias)
+	x, err := c.indexOfWrite(c.vars.index, needAlias, &w)
 	if err != nil {
 		return err
 	}
@@ -107,15 +138,41 @@ func (e *Engine) store(x *index, w *write) (outcome, *Error) {
 }
 
 func location(index string, w *write) string {
-	l := "/" + url.PathEscape(index) + "/_doc/" + url.PathEscape(w.id)
+	l := "/" + javaEscape(index) + "/_doc/" + javaEscape(w.id)
 	if w.routing != "" {
-		l += "?routing=" + url.QueryEscape(w.routing)
+		l += "?routing=" + javaEscape(w.routing)
 	}
 	return l
 }
 
+// javaEscape escapes like java.net.URLEncoder, which makes the engine's Location.
+func javaEscape(s string) string {
+	var out []byte
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' || c == '*':
+			out = append(out, c)
+		case c == ' ':
+			out = append(out, '+')
+		default:
+			out = append(out, '%', upperHex[c>>4], upperHex[c&15])
+		}
+	}
+	return string(out)
+}
+
 // writeOptions reads the parameters of a single write. It reports whether the write forces a refresh.
 func (c *call) writeOptions(w *write) (refreshed bool, err *Error) {
+	if refreshed, err = c.guards(w); err != nil {
+		return false, err
+	}
+	if err = noPipeline(c.params.get("pipeline")); err != nil {
+		return false, err
+	}
+	return refreshed, w.validate()
+}
+
+func (c *call) guards(w *write) (refreshed bool, err *Error) {
 	w.routing = c.params.get("routing")
 	if w.version, err = c.params.long("version", matchAny); err != nil {
 		return false, err
@@ -129,13 +186,15 @@ func (c *call) writeOptions(w *write) (refreshed bool, err *Error) {
 	if w.ifTerm, err = c.params.long("if_primary_term", 0); err != nil {
 		return false, err
 	}
-	if p := c.params.get("pipeline"); p != "" && p != "_none" {
-		return false, illegalArgument("pipeline with id [%s] does not exist", p)
+	return c.refresh()
+}
+
+// noPipeline refuses a write that names a pipeline: there are none.
+func noPipeline(name string) *Error {
+	if name == "" || name == "_none" {
+		return nil
 	}
-	if refreshed, err = c.refresh(); err != nil {
-		return false, err
-	}
-	return refreshed, w.validate()
+	return illegalArgument("pipeline with id [%s] does not exist", name)
 }
 
 func (c *call) refresh() (forced bool, err *Error) {
@@ -213,25 +272,34 @@ func (w *write) validateGuard(v *validation) {
 
 // appendOutcome appends the answer to a write.
 func appendOutcome(dst []byte, x *index, w *write, o outcome, refreshed bool) []byte {
-	result := "created"
-	switch {
-	case w.act == actDelete && o.existed:
-		result = "deleted"
-	case w.act == actDelete:
-		result = "not_found"
-	case o.existed:
-		result = "updated"
-	}
-	dst = appendString(append(dst, `{"_index":`...), x.name)
-	dst = appendString(append(dst, `,"_id":`...), o.rev.id)
-	dst = strconv.AppendInt(append(dst, `,"_version":`...), o.rev.version, 10)
+	return append(appendResult(append(dst, '{'), x, o.rev, resultOf(w, o), refreshed), '}')
+}
+
+// appendResult appends the members that every successful write answers.
+func appendResult(dst []byte, x *index, r *revision, result string, refreshed bool) []byte {
+	dst = appendString(append(dst, `"_index":`...), x.name)
+	dst = appendString(append(dst, `,"_id":`...), r.id)
+	dst = strconv.AppendInt(append(dst, `,"_version":`...), r.version, 10)
 	dst = append(append(append(dst, `,"result":"`...), result...), '"')
 	if refreshed {
 		dst = append(dst, `,"forced_refresh":true`...)
 	}
 	dst = strconv.AppendInt(append(dst, `,"_shards":{"total":`...), int64(1+x.replicas), 10)
-	dst = strconv.AppendInt(append(dst, `,"successful":1,"failed":0},"_seq_no":`...), o.rev.seqNo, 10)
-	return append(strconv.AppendInt(append(dst, `,"_primary_term":`...), primaryTerm, 10), '}')
+	dst = strconv.AppendInt(append(dst, `,"successful":1,"failed":0},"_seq_no":`...), r.seqNo, 10)
+	return strconv.AppendInt(append(dst, `,"_primary_term":`...), primaryTerm, 10)
+}
+
+// resultOf names what a write did.
+func resultOf(w *write, o outcome) string {
+	switch {
+	case w.act == actDelete && o.existed:
+		return "deleted"
+	case w.act == actDelete:
+		return "not_found"
+	case o.existed:
+		return "updated"
+	}
+	return "created"
 }
 
 // idSource makes ids for documents that come without one: unique, 20 characters, ascending as the engine's are.

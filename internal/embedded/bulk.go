@@ -1,0 +1,260 @@
+package embedded
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+)
+
+// bulkItem is one action of a bulk request.
+type bulkItem struct {
+	verb      string
+	index     string
+	needAlias bool
+	pipeline  string
+	u         update // update.write is the write of the other actions, too
+}
+
+func (c *call) bulk() *Error {
+	if len(c.req.Body) == 0 {
+		return errBodyRequired()
+	}
+	start := c.clock()
+	refreshed, err := c.refresh()
+	if err != nil {
+		return err
+	}
+	items, err := c.bulkItems()
+	if err != nil {
+		return err
+	}
+	failed := false
+	out := []byte(`,"items":[`)
+	for i := range items {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		var bad bool
+		out, bad = c.runItem(out, &items[i], refreshed)
+		failed = failed || bad
+	}
+	c.out = strconv.AppendBool(append(c.out, `{"errors":`...), failed)
+	c.out = strconv.AppendInt(append(c.out, `,"took":`...), c.clock().Sub(start).Milliseconds(), 10)
+	c.out = append(append(c.out, out...), ']', '}')
+	return nil
+}
+
+// bulkItems reads and checks every action before the first of them is carried out: one that is malformed refuses all.
+func (c *call) bulkItems() ([]bulkItem, *Error) {
+	defaults := bulkItem{index: c.vars.index, pipeline: c.params.get("pipeline")}
+	var err *Error
+	if defaults.needAlias, err = c.params.flag("require_alias", false); err != nil {
+		return nil, err
+	}
+	var items []bulkItem
+	var v validation
+	body := c.req.Body
+	for line := 1; len(body) > 0; line++ {
+		text, rest, ended := bytes.Cut(body, []byte{'\n'})
+		if !ended {
+			return nil, illegalArgument(`The bulk request must be terminated by a newline [\n]`)
+		}
+		body = rest
+		if text = bytes.TrimSuffix(text, []byte{'\r'}); len(text) == 0 {
+			continue
+		}
+		item := defaults
+		item.u = newUpdate("")
+		item.u.routing = c.params.get("routing")
+		if err := item.action(text, line); err != nil {
+			return nil, err
+		}
+		if item.verb != "delete" {
+			line++
+			if len(body) == 0 {
+				break // an action without its source at the end is not an action
+			}
+			if text, body, ended = bytes.Cut(body, []byte{'\n'}); !ended {
+				return nil, illegalArgument(`The bulk request must be terminated by a newline [\n]`)
+			}
+			if err := item.content(bytes.TrimSuffix(text, []byte{'\r'})); err != nil {
+				return nil, err
+			}
+		}
+		items = append(items, item)
+	}
+	if len(items) == 0 {
+		v.add("no requests added")
+	}
+	for i := range items {
+		items[i].validate(&v)
+	}
+	return items, v.err()
+}
+
+// action reads an action's own line.
+func (it *bulkItem) action(text []byte, line int) *Error {
+	bad := func(format string, args ...any) *Error {
+		return illegalArgument("Malformed action/metadata line [%d], "+format, append([]any{line}, args...)...)
+	}
+	n, rest, err := parseJSON(text)
+	switch {
+	case err != nil:
+		return badBody(err)
+	case n.kind != kindObject:
+		return bad("expected START_OBJECT but found [%s]", tokenName(n.raw))
+	case len(n.kids) == 0:
+		return bad("expected FIELD_NAME but found [END_OBJECT]")
+	}
+	head := &n.kids[0]
+	if it.verb = head.name; !slices.Contains([]string{"create", "delete", "index", "update"}, it.verb) {
+		return bad("expected field [create], [delete], [index] or [update] but found [%s]", head.name)
+	}
+	if head.kind != kindObject {
+		return bad("expected START_OBJECT or END_OBJECT but found [%s]", tokenName(head.raw))
+	}
+	if len(n.kids) > 1 {
+		return bad("expected END_OBJECT but found [FIELD_NAME]")
+	}
+	if len(rest) > 0 {
+		return bad("unexpected data after the closing brace")
+	}
+	it.u.act = map[string]action{"create": actCreate, "delete": actDelete, "index": actIndex, "update": actUpdate}[it.verb]
+	for i := range head.kids {
+		if err := it.metadata(&head.kids[i], line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (it *bulkItem) metadata(kid *node, line int) (err *Error) {
+	number := func() (n int64) {
+		n, err = params{{kid.name, kid.text()}}.long(kid.name, 0)
+		return n
+	}
+	switch kid.name {
+	case "_index":
+		it.index = kid.text()
+	case "_id":
+		it.u.id = kid.text()
+	case "routing":
+		it.u.routing = kid.text()
+	case "op_type":
+		if kid.text() == "create" {
+			it.u.act = actCreate
+		}
+	case "version":
+		it.u.version = number()
+	case "version_type":
+		it.u.versionType, err = parseVersionType(kid.text())
+	case "if_seq_no":
+		it.u.ifSeqNo = number()
+	case "if_primary_term":
+		it.u.ifTerm = number()
+	case "retry_on_conflict":
+		it.u.retries = number()
+	case "pipeline":
+		it.pipeline = kid.text()
+	case "require_alias":
+		it.needAlias = kid.isTrue()
+	case "_source":
+		it.u.answer, it.u.filter = true, filterOf(kid)
+	case "dynamic_templates", "require_data_stream", "list_executed_pipelines":
+	default:
+		return illegalArgument("Action/metadata line [%d] contains an unknown parameter [%s]", line, kid.name)
+	}
+	return err
+}
+
+// content takes an action's source line. It is copied: a stored document must not keep the whole bulk in memory.
+func (it *bulkItem) content(text []byte) *Error {
+	text = append([]byte(nil), text...)
+	if it.verb != "update" {
+		it.u.source = text
+		return nil
+	}
+	n, _, err := parseJSON(text)
+	if err != nil {
+		return badBody(err)
+	}
+	return it.u.read(&n, text)
+}
+
+func (it *bulkItem) validate(v *validation) {
+	if it.index == "" {
+		v.add("index is missing")
+	}
+	if it.u.id == "" && (it.verb == "delete" || it.verb == "update") {
+		v.add("id is missing")
+		return
+	}
+	var err *Error
+	if it.verb == "update" {
+		err = it.u.validate()
+	} else {
+		err = it.u.write.validate()
+	}
+	if err != nil {
+		v.addAll(err)
+	}
+}
+
+// runItem carries out one action and appends its answer.
+func (c *call) runItem(dst []byte, it *bulkItem, refreshed bool) (out []byte, failed bool) {
+	if it.u.id == "" {
+		it.u.id, it.u.autoID = c.ids.next(), true
+		if it.u.versionType == versionInternal && it.u.ifSeqNo == unassigned {
+			it.u.act = actCreate
+		}
+	}
+	x, o, result, err := c.perform(it)
+	dst = append(appendString(append(dst, '{'), it.verb), ':', '{')
+	if err != nil {
+		name := it.index
+		if x != nil {
+			name = x.name
+		}
+		dst = appendString(append(dst, `"_index":`...), name)
+		dst = appendString(append(dst, `,"_id":`...), it.u.id)
+		dst = strconv.AppendInt(append(dst, `,"status":`...), int64(err.Status), 10)
+		return append(err.appendItem(append(dst, `,"error":`...)), '}', '}'), true
+	}
+	status := 200
+	switch result {
+	case "created":
+		status = 201
+	case "not_found":
+		status = 404
+	}
+	dst = appendResult(dst, x, o.rev, result, refreshed && result != "noop")
+	if it.verb == "update" {
+		dst = it.u.appendAnswer(dst, o.rev)
+	}
+	return append(strconv.AppendInt(append(dst, `,"status":`...), int64(status), 10), '}', '}'), false
+}
+
+func (c *call) perform(it *bulkItem) (x *index, o outcome, result string, err *Error) {
+	if err = noPipeline(it.pipeline); err != nil {
+		return nil, o, "", err
+	}
+	w := &it.u.write
+	if it.verb == "delete" {
+		x, err = c.indexOfDelete(it.index, w)
+	} else {
+		x, err = c.indexOfWrite(it.index, it.needAlias, w)
+	}
+	if err != nil {
+		return x, o, "", err
+	}
+	switch it.verb {
+	case "update":
+		o, result, err = c.update(x, &it.u)
+		return x, o, result, err
+	case "delete":
+		o, err = x.shard.apply(x, w)
+	default:
+		o, err = c.store(x, w)
+	}
+	return x, o, resultOf(w, o), err
+}

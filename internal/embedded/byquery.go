@@ -1,0 +1,110 @@
+package embedded
+
+import "strconv"
+
+// byQuery is what _delete_by_query and _update_by_query did.
+type byQuery struct {
+	total, changed, conflicts int
+	failure                   *Error
+}
+
+func (c *call) deleteByQuery() *Error { return c.byQuery(actDelete, "deleted") }
+
+func (c *call) updateByQuery() *Error { return c.byQuery(actIndex, "updated") }
+
+func (c *call) byQuery(act action, word string) *Error {
+	start := c.clock()
+	s := search{query: matchAll}
+	limit, proceed := int64(-1), c.params.get("conflicts") == "proceed"
+	n := &node{kind: kindObject}
+	if len(c.req.Body) > 0 {
+		var err *Error
+		if n, err = parseObject(c.req.Body); err != nil {
+			return err
+		}
+	}
+	var err *Error
+	for i := range n.kids {
+		kid := &n.kids[i]
+		switch kid.name {
+		case "query":
+			s.query, err = parseQueryDSL(kid, c.clock())
+		case "conflicts":
+			proceed = kid.text() == "proceed"
+		case "max_docs", "size":
+			limit, err = params{{kid.name, kid.text()}}.long(kid.name, -1)
+		case "script":
+			err = errNoScripts(kid)
+		default:
+			err = badRequest("parsing_exception", "request does not support [%s]", kid.name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if act == actDelete && n.member("query") == nil && c.params.get("q") == "" {
+		var v validation
+		v.add("query is missing")
+		return v.err()
+	}
+	if q := c.params.get("q"); q != "" {
+		if err := s.lucene(q); err != nil {
+			return err
+		}
+	}
+	if limit, err = c.params.long("max_docs", limit); err != nil {
+		return err
+	}
+	_, hits, err := c.collect(&s)
+	if err != nil {
+		return err
+	}
+	if limit >= 0 && int64(len(hits)) > limit {
+		hits = hits[:limit]
+	}
+	done := c.writeHits(hits, act, proceed)
+	c.appendByQuery(done, word, c.clock().Sub(start).Milliseconds())
+	return nil
+}
+
+// writeHits deletes or writes again every hit, unless it changed since the search.
+func (c *call) writeHits(hits []*hit, act action, proceed bool) byQuery {
+	done := byQuery{total: len(hits)}
+	for _, h := range hits {
+		w := newWrite(act, h.rev.id)
+		w.routing, w.source, w.ifSeqNo, w.ifTerm = h.rev.routing, h.rev.source, h.rev.seqNo, primaryTerm
+		_, err := h.x.shard.apply(h.x, &w)
+		switch {
+		case err == nil:
+			done.changed++
+		case proceed:
+			done.conflicts++
+		default:
+			done.conflicts++
+			done.failure = err
+			return done
+		}
+	}
+	return done
+}
+
+func (c *call) appendByQuery(d byQuery, word string, took int64) {
+	dst := strconv.AppendInt(append(c.out, `{"took":`...), took, 10)
+	dst = strconv.AppendInt(append(dst, `,"timed_out":false,"total":`...), int64(d.total), 10)
+	if word == "updated" {
+		dst = strconv.AppendInt(append(dst, `,"updated":`...), int64(d.changed), 10)
+		dst = append(dst, `,"deleted":0`...)
+	} else {
+		dst = strconv.AppendInt(append(dst, `,"deleted":`...), int64(d.changed), 10)
+	}
+	batches := (d.total + 999) / 1000
+	dst = strconv.AppendInt(append(dst, `,"batches":`...), int64(batches), 10)
+	dst = strconv.AppendInt(append(dst, `,"version_conflicts":`...), int64(d.conflicts), 10)
+	dst = append(dst, `,"noops":0,"retries":{"bulk":0,"search":0},"throttled_millis":0,"requests_per_second":-1.0,"throttled_until_millis":0,"failures":[`...)
+	if d.failure != nil {
+		c.resp.Status = d.failure.Status
+		dst = appendString(append(dst, `{"index":`...), d.failure.index.name)
+		dst = append(d.failure.appendItem(append(dst, `,"cause":`...)), `,"status":409}`...)
+	}
+	c.out = append(dst, ']', '}')
+}

@@ -1,0 +1,275 @@
+package embedded
+
+import (
+	"slices"
+	"strings"
+)
+
+// maxFields is the engines' default of index.mapping.total_fields.limit.
+const maxFields = 1000
+
+// field is one field of a mapping: an object with fields of its own, or a leaf with a type.
+type field struct {
+	name    string
+	typ     string // "object", "long", …
+	dynamic string // of an object: "", "true", "false", "strict", "runtime"
+	skip    bool   // enabled: false
+	rest    []raw  // further parameters, in their order
+	multi   []*field
+	props   []*field // sorted by name
+}
+
+// raw is a member that is kept as it was given.
+type raw struct {
+	name  string
+	value []byte
+}
+
+// mapping is what an index knows of its documents' fields. The index's mapping lock guards it.
+type mapping struct {
+	top      []raw // dynamic, _meta, _source, …, in their order
+	root     field
+	fields   int
+	source   *sourceFilter // of the mapping's _source
+	routing  bool          // _routing.required
+	dateless bool          // date_detection: false
+}
+
+func (f *field) find(name string) *field {
+	if i, ok := slices.BinarySearchFunc(f.props, name, compareField); ok {
+		return f.props[i]
+	}
+	return nil
+}
+
+func compareField(f *field, name string) int { return strings.Compare(f.name, name) }
+
+func (f *field) isObject() bool { return f.typ == "object" || f.typ == "nested" }
+
+func (m *mapping) add(parent *field, f *field) {
+	i, _ := slices.BinarySearchFunc(parent.props, f.name, compareField)
+	parent.props = slices.Insert(parent.props, i, f)
+	m.fields += 1 + len(f.multi)
+}
+
+// at finds a field by its path with dots, multi-fields (name.keyword) included.
+func (m *mapping) at(path string) *field {
+	f := &m.root
+	for path != "" {
+		next := (*field)(nil)
+		name, rest, _ := strings.Cut(path, ".")
+		if next = f.find(name); next == nil {
+			for _, sub := range f.multi {
+				if sub.name == name {
+					next = sub
+				}
+			}
+		}
+		if next == nil {
+			return nil
+		}
+		f, path = next, rest
+	}
+	return f
+}
+
+// merge takes the members of a mapping that a request gives. Nothing is changed if it returns an error, as long as the
+// caller works on a copy.
+func (m *mapping) merge(n *node) *Error {
+	for i := range n.kids {
+		kid := &n.kids[i]
+		switch kid.name {
+		case "properties":
+			if err := m.mergeProps(&m.root, kid, ""); err != nil {
+				return err
+			}
+		case "dynamic":
+			m.root.dynamic = kid.text()
+			m.keep(kid)
+		case "date_detection":
+			m.dateless = kid.text() == "false"
+			m.keep(kid)
+		case "_source":
+			if err := m.mergeSource(kid); err != nil {
+				return err
+			}
+			m.keep(kid)
+		case "_routing":
+			m.routing = kid.member("required").isTrue()
+			m.keep(kid)
+		case "_meta", "dynamic_templates", "numeric_detection", "dynamic_date_formats", "runtime", "_data_stream_timestamp", "_field_names", "_size":
+			m.keep(kid)
+		default:
+			return mapperError("Root mapping definition has unsupported parameters:  [" + kid.name + " : " + kid.text() + "]")
+		}
+	}
+	return nil
+}
+
+func mapperError(reason string) *Error {
+	root := badRequest("mapper_parsing_exception", "%s", reason)
+	e := badRequest("mapper_parsing_exception", "%s", "Failed to parse mapping: "+reason)
+	e.root, e.cause = root, root
+	return e
+}
+
+func (m *mapping) keep(n *node) {
+	v := appendCompact(nil, n)
+	for i := range m.top {
+		if m.top[i].name == n.name {
+			m.top[i].value = v
+			return
+		}
+	}
+	m.top = append(m.top, raw{n.name, v})
+}
+
+func (m *mapping) mergeSource(n *node) *Error {
+	if mode := n.member("mode").text(); mode != "" && mode != "stored" {
+		return unsupported("synthetic and disabled _source modes")
+	}
+	f := &sourceFilter{none: n.member("enabled").text() == "false", includes: n.member("includes").texts(), excludes: n.member("excludes").texts()}
+	if f.none || len(f.includes) > 0 || len(f.excludes) > 0 {
+		m.source = f
+	}
+	return nil
+}
+
+// texts returns the elements of an array, or a lone scalar, as text.
+func (n *node) texts() []string {
+	if n == nil {
+		return nil
+	}
+	if n.kind != kindArray {
+		return []string{n.text()}
+	}
+	out := make([]string, len(n.kids))
+	for i := range n.kids {
+		out[i] = n.kids[i].text()
+	}
+	return out
+}
+
+func (m *mapping) mergeProps(parent *field, props *node, prefix string) *Error {
+	for i := range props.kids {
+		def := &props.kids[i]
+		path := prefix + def.name
+		if def.kind != kindObject {
+			return mapperError("Expected map for property [fields] on field [" + path + "] but got a class java.lang.String")
+		}
+		typ := def.member("type").text()
+		if typ == "" {
+			typ = "object"
+		}
+		old := parent.find(def.name)
+		switch {
+		case !slices.Contains(fieldTypes, typ):
+			return mapperError("The mapper type [" + typ + "] declared on field [" + def.name + "] does not exist. It might have been created within " +
+				"a future version or requires a plugin to be installed. Check the documentation.")
+		case old != nil && old.typ != typ && (old.isObject() || typ == "object" || typ == "nested"):
+			return illegalArgument("can't merge a non object mapping [%s] with an object mapping", path)
+		case old != nil && old.typ != typ:
+			return illegalArgument("mapper [%s] cannot be changed from type [%s] to [%s]", path, old.typ, typ)
+		case old == nil:
+			old = &field{name: def.name, typ: typ}
+			m.add(parent, old)
+		}
+		if err := m.mergeField(old, def, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *mapping) mergeField(f *field, def *node, path string) *Error {
+	f.rest = nil
+	for i := range def.kids {
+		kid := &def.kids[i]
+		switch kid.name {
+		case "type":
+		case "properties":
+			if err := m.mergeProps(f, kid, path+"."); err != nil {
+				return err
+			}
+		case "fields":
+			f.multi = nil
+			for j := range kid.kids {
+				sub := &field{name: kid.kids[j].name, typ: kid.kids[j].member("type").text()}
+				if err := m.mergeField(sub, &kid.kids[j], path); err != nil {
+					return err
+				}
+				f.multi = append(f.multi, sub)
+			}
+		default:
+			if kid.name == "dynamic" {
+				f.dynamic = kid.text()
+			}
+			f.skip = f.skip || kid.name == "enabled" && kid.text() == "false"
+			f.rest = append(f.rest, raw{kid.name, appendCompact(nil, kid)})
+		}
+	}
+	return nil
+}
+
+var fieldTypes = []string{"object", "nested", "long", "integer", "short", "byte", "double", "float", "half_float", "scaled_float", "unsigned_long",
+	"keyword", "constant_keyword", "wildcard", "text", "match_only_text", "date", "date_nanos", "boolean", "binary", "ip", "flattened", "join", "alias",
+	"geo_point", "geo_shape", "point", "shape", "integer_range", "long_range", "float_range", "double_range", "date_range", "ip_range",
+	"completion", "search_as_you_type", "token_count", "percolator", "rank_feature", "rank_features", "dense_vector", "version"}
+
+// clone copies a mapping, so that a refused change leaves nothing behind.
+func (m *mapping) clone() *mapping {
+	c := *m
+	c.top = slices.Clone(m.top)
+	c.root = *m.root.clone()
+	return &c
+}
+
+func (f *field) clone() *field {
+	c := *f
+	c.props = make([]*field, len(f.props))
+	for i, p := range f.props {
+		c.props[i] = p.clone()
+	}
+	return &c
+}
+
+// appendJSON appends the mapping as GET _mapping shows it.
+func (m *mapping) appendJSON(dst []byte) []byte {
+	dst = append(dst, '{')
+	for _, r := range m.top {
+		dst = append(append(append(appendString(dst, r.name), ':'), r.value...), ',')
+	}
+	dst = appendFields(dst, "properties", m.root.props)
+	return append(trimComma(dst), '}')
+}
+
+func trimComma(dst []byte) []byte {
+	if dst[len(dst)-1] == ',' {
+		return dst[:len(dst)-1]
+	}
+	return dst
+}
+
+// appendFields appends the fields under a name, with a comma behind; nothing if there are none.
+func appendFields(dst []byte, under string, fields []*field) []byte {
+	if len(fields) == 0 {
+		return dst
+	}
+	dst = append(appendString(dst, under), ':', '{')
+	for i, f := range fields {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(appendString(dst, f.name), ':', '{')
+		if f.typ != "object" || len(f.props) == 0 {
+			dst = append(appendString(append(dst, `"type":`...), f.typ), ',')
+		}
+		for _, r := range f.rest {
+			dst = append(append(append(appendString(dst, r.name), ':'), r.value...), ',')
+		}
+		dst = appendFields(dst, "fields", f.multi)
+		dst = appendFields(dst, "properties", f.props)
+		dst = append(trimComma(dst), '}')
+	}
+	return append(dst, '}', ',')
+}

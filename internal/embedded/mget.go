@@ -1,0 +1,121 @@
+package embedded
+
+// wanted is one document of a multi-get.
+type wanted struct {
+	index, id, routing string
+	version            int64
+	filter             *sourceFilter
+}
+
+func (c *call) mget() *Error {
+	if len(c.req.Body) == 0 {
+		return badRequest("parse_exception", "request body or source parameter is required")
+	}
+	n, err := parseObject(c.req.Body)
+	if err != nil {
+		return err
+	}
+	filter, err := c.sourceFilter()
+	if err != nil {
+		return err
+	}
+	docs, err := c.wanted(n, filter)
+	if err != nil {
+		return err
+	}
+	c.out = append(c.out, `{"docs":[`...)
+	for i := range docs {
+		if i > 0 {
+			c.out = append(c.out, ',')
+		}
+		c.appendWanted(&docs[i])
+	}
+	c.out = append(c.out, ']', '}')
+	return nil
+}
+
+func (c *call) wanted(n *node, filter *sourceFilter) ([]wanted, *Error) {
+	var docs []wanted
+	for i := range n.kids {
+		list := &n.kids[i]
+		if list.name != "ids" && list.name != "docs" || list.kind != kindArray {
+			return nil, badRequest("parsing_exception", "unexpected token in [%s], expected [docs] or [ids]", list.name)
+		}
+		for j := range list.kids {
+			w := wanted{index: c.vars.index, routing: c.params.get("routing"), version: matchAny, filter: filter}
+			if list.name == "ids" {
+				w.id = list.kids[j].text()
+			} else if err := w.read(&list.kids[j]); err != nil {
+				return nil, err
+			}
+			docs = append(docs, w)
+		}
+	}
+	var v validation
+	if len(docs) == 0 {
+		v.add("no documents to get")
+	}
+	for i := range docs {
+		if docs[i].index == "" {
+			v.add("index is missing for doc %d", i)
+		}
+		if docs[i].id == "" {
+			v.add("id is missing for doc %d", i)
+		}
+	}
+	return docs, v.err()
+}
+
+func (w *wanted) read(n *node) *Error {
+	stored := false
+	for i := range n.kids {
+		kid := &n.kids[i]
+		switch kid.name {
+		case "_index":
+			w.index = kid.text()
+		case "_id":
+			w.id = kid.text()
+		case "routing":
+			w.routing = kid.text()
+		case "version":
+			v, err := params{{"version", kid.text()}}.long("version", matchAny)
+			if err != nil {
+				return err
+			}
+			w.version = v
+		case "_source":
+			w.filter = filterOf(kid)
+			stored = false
+		case "stored_fields":
+			stored = true
+		case "version_type", "_version_type":
+		default:
+			return badRequest("parse_exception", "failed to parse multi get request. unknown field [%s]", kid.name)
+		}
+	}
+	if stored && n.member("_source") == nil {
+		w.filter = &sourceFilter{none: true}
+	}
+	return nil
+}
+
+func (c *call) appendWanted(w *wanted) {
+	x, err := c.single(w.index)
+	if err == nil && w.routing == "" && x.copyMapping().routing {
+		err = (&write{id: w.id}).route(x, nil)
+	}
+	var r *revision
+	if err == nil {
+		if r = x.shard.get(w.id); r != nil && w.version != matchAny && w.version != r.version {
+			err = errConflict(x, "[%s]: version conflict, current version [%d] is different than the one provided [%d]", r.id, r.version, w.version)
+		}
+	}
+	if err == nil {
+		c.out = appendGet(c.out, x, w.id, r, w.filter)
+		return
+	}
+	c.out = appendString(append(c.out, `{"_index":`...), w.index)
+	c.out = appendString(append(c.out, `,"_id":`...), w.id)
+	c.out = append(c.out, `,"error":`...)
+	c.out = append(err.appendFull(c.out), '}')
+}

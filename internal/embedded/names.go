@@ -1,0 +1,197 @@
+package embedded
+
+import (
+	"slices"
+	"strings"
+)
+
+// target finds the index that a write goes to: itself, an alias's write index, or one made for it. a is the alias, or nil.
+func (e *Engine) target(name string, needAlias bool) (x *index, a *alias, err *Error) {
+	if name, err = e.dateMath(name); err != nil {
+		return nil, nil, err
+	}
+	e.mu.RLock()
+	x, a, err = e.lookup(name, true)
+	isAlias := len(e.aliases[name]) > 0
+	e.mu.RUnlock()
+	if needAlias && !isAlias {
+		err := &Error{Status: 404, Type: "index_not_found_exception", name: name}
+		err.Reason = "no such index [" + name + "] and [require_alias] request flag is [true] and [" + name + "] is not an alias"
+		return nil, nil, err
+	}
+	if x != nil || err != nil {
+		return x, a, err
+	}
+	if err := checkName(name); err != nil {
+		return nil, nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if x, a, err = e.lookup(name, true); x != nil || err != nil {
+		return x, a, err
+	}
+	if x, err = e.newIndex(name, nil, nil); err != nil {
+		return nil, nil, err
+	}
+	e.indices[name] = x
+	return x, nil, nil
+}
+
+// single finds the one index that a read of a document goes to.
+func (e *Engine) single(name string) (*index, *Error) {
+	name, err := e.dateMath(name)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	x, _, err := e.lookup(name, false)
+	if x == nil && err == nil {
+		err = errIndexNotFound(name)
+	}
+	return x, err
+}
+
+// lookup finds one index by its own name or an alias; nil if there is none. The lock must be held.
+func (e *Engine) lookup(name string, forWrite bool) (*index, *alias, *Error) {
+	if x := e.indices[name]; x != nil {
+		return x, nil, nil
+	}
+	of := e.aliases[name]
+	if len(of) == 0 {
+		return nil, nil, nil
+	}
+	names := make([]string, 0, len(of))
+	for n, a := range of {
+		chosen := !forWrite && len(of) == 1
+		if forWrite {
+			chosen = a.writeIndex == nil && len(of) == 1 || a.writeIndex != nil && *a.writeIndex
+		}
+		if chosen {
+			return e.indices[n], a, nil
+		}
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	if forWrite {
+		return nil, nil, illegalArgument("no write index is defined for alias [%s]. The write index may be explicitly disabled using "+
+			"is_write_index=false or the alias points to multiple indices without one being designated as a write index", name)
+	}
+	return nil, nil, illegalArgument("alias [%s] has more than one index associated with it [%s], can't execute a single index op",
+		name, strings.Join(names, ", "))
+}
+
+// expand says how an expression with several names is understood.
+type expand struct {
+	lenient bool // ignore_unavailable: names that don't exist are left out
+	empty   bool // allow_no_indices: wildcards may match nothing
+	hidden  bool // expand_wildcards names hidden or all
+	noAlias bool // names must be of indices
+}
+
+func (c *call) expand() (expand, *Error) {
+	lenient, err := c.params.flag("ignore_unavailable", false)
+	if err != nil {
+		return expand{}, err
+	}
+	empty, err := c.params.flag("allow_no_indices", true)
+	if err != nil {
+		return expand{}, err
+	}
+	states := c.params.list("expand_wildcards")
+	return expand{lenient: lenient, empty: empty, hidden: slices.Contains(states, "all") || slices.Contains(states, "hidden")}, nil
+}
+
+// resolve finds the indices of an expression: names, aliases and wildcards, separated by commas, a minus takes away what
+// a wildcard before it brought. They come sorted by name.
+func (e *Engine) resolve(expr string, how expand) ([]*index, *Error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	found := make(map[string]*index)
+	parts := strings.Split(expr, ",")
+	if expr == "" || expr == "_all" {
+		parts = []string{"*"}
+	}
+	wild := false
+	for _, part := range parts {
+		if rest, minus := strings.CutPrefix(part, "-"); minus && wild {
+			for name := range found {
+				if wildcard(rest, name) {
+					delete(found, name)
+				}
+			}
+			continue
+		}
+		if strings.Contains(part, "*") {
+			wild = true
+			if e.match(part, how, found) == 0 && !how.empty {
+				return nil, errIndexNotFound(part)
+			}
+			continue
+		}
+		if err := e.named(part, how, found); err != nil {
+			return nil, err
+		}
+	}
+	if len(found) == 0 && !how.empty {
+		return nil, errIndexNotFound(expr)
+	}
+	out := make([]*index, 0, len(found))
+	for _, x := range found {
+		out = append(out, x)
+	}
+	slices.SortFunc(out, func(a, b *index) int { return strings.Compare(a.name, b.name) })
+	return out, nil
+}
+
+// named adds the indices of one name that has no wildcard.
+func (e *Engine) named(name string, how expand, found map[string]*index) *Error {
+	name, err := e.dateMath(name)
+	if err != nil {
+		return err
+	}
+	if x := e.indices[name]; x != nil {
+		found[name] = x
+		return nil
+	}
+	of := e.aliases[name]
+	switch {
+	case len(of) > 0 && how.noAlias:
+		return illegalArgument("The provided expression [%s] matches an alias, specify the corresponding concrete indices instead.", name)
+	case len(of) == 0 && how.lenient:
+		return nil
+	case len(of) == 0 && strings.HasPrefix(name, "_"):
+		e := badRequest("invalid_index_name_exception", "Invalid index name [%s], must not start with '_'.", name)
+		e.name = name
+		return e
+	case len(of) == 0:
+		return errIndexNotFound(name)
+	}
+	for n := range of {
+		found[n] = e.indices[n]
+	}
+	return nil
+}
+
+func (e *Engine) match(pattern string, how expand, found map[string]*index) (n int) {
+	for name, x := range e.indices {
+		seen := how.hidden || !x.hidden() && name[0] != '.' || strings.HasPrefix(pattern, ".") && name[0] == '.'
+		if seen && wildcard(pattern, name) {
+			found[name] = x
+			n++
+		}
+	}
+	if how.noAlias {
+		return n
+	}
+	for name, of := range e.aliases {
+		if !wildcard(pattern, name) {
+			continue
+		}
+		for n := range of {
+			found[n] = e.indices[n]
+		}
+		n++
+	}
+	return n
+}

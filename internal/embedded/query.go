@@ -1,0 +1,348 @@
+package embedded
+
+import (
+	"math/big"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// hit is a document that a search looks at. Its source is parsed once, when a field of it is asked for.
+type hit struct {
+	x      *index
+	rev    *revision
+	parsed bool
+	root   node
+	sort   []sortValue
+	score  float64
+}
+
+// values returns the scalars at a path, through objects and arrays.
+func (h *hit) values(path string) []*node {
+	if !h.parsed {
+		h.root, _, _ = parseJSON(h.rev.source)
+		h.parsed = true
+	}
+	return collect(nil, &h.root, path)
+}
+
+func collect(out []*node, n *node, path string) []*node {
+	switch {
+	case n.kind == kindArray:
+		for i := range n.kids {
+			out = collect(out, &n.kids[i], path)
+		}
+	case path == "" && n.kind != kindObject && n.kind != kindNull:
+		out = append(out, n)
+	case n.kind == kindObject && path != "":
+		for i := range n.kids {
+			kid := &n.kids[i]
+			if path == kid.name {
+				out = collect(out, kid, "")
+			} else if rest, ok := strings.CutPrefix(path, kid.name+"."); ok {
+				out = collect(out, kid, rest)
+			}
+		}
+	}
+	return out
+}
+
+// query decides whether a document is a hit.
+type query func(h *hit) bool
+
+func matchAll(*hit) bool { return true }
+
+// parseQueryDSL compiles a query.
+func parseQueryDSL(n *node, now time.Time) (query, *Error) {
+	if n.kind != kindObject || len(n.kids) == 0 {
+		return nil, illegalArgument("query malformed, empty clause found")
+	}
+	if len(n.kids) > 1 {
+		return nil, badRequest("parsing_exception", "[%s] malformed query, expected [END_OBJECT] but found [FIELD_NAME]", n.kids[0].name)
+	}
+	body := &n.kids[0]
+	switch body.name {
+	case "match_all":
+		return matchAll, nil
+	case "match_none":
+		return func(*hit) bool { return false }, nil
+	case "ids":
+		ids := body.member("values").texts()
+		return func(h *hit) bool { return contains(ids, h.rev.id) }, nil
+	case "bool":
+		return parseBool(body, now)
+	case "constant_score":
+		if inner := body.member("filter"); inner != nil {
+			return parseQueryDSL(inner, now)
+		}
+		return nil, badRequest("parsing_exception", "[constant_score] requires a 'filter' element")
+	case "exists":
+		return parseExists(body)
+	case "term", "terms", "match", "prefix", "range":
+		return parseField(body, now)
+	}
+	e := badRequest("parsing_exception", "unknown query [%s]", body.name)
+	e.cause = &Error{Type: "named_object_not_found_exception", Reason: "the embedded in-memory engine has match_all, match_none, ids, term, terms, " +
+		"match, prefix, range, exists, bool and constant_score"}
+	return nil, e
+}
+
+func contains(list []string, s string) bool {
+	for _, v := range list {
+		if v == s {
+			return true
+		}
+	}
+	return false
+}
+
+func parseExists(body *node) (query, *Error) {
+	name := body.member("field").text()
+	if name == "" {
+		return nil, illegalArgument("[exists] must be provided with a [field]")
+	}
+	return func(h *hit) bool { return len(h.values(plainField(h.x, name))) > 0 || hasBelow(h, name) }, nil
+}
+
+// hasBelow reports whether an object field has any scalar in it.
+func hasBelow(h *hit, name string) bool {
+	f := h.x.copyMapping().at(name)
+	if f == nil || !f.isObject() {
+		return false
+	}
+	for _, p := range f.props {
+		if len(h.values(name+"."+p.name)) > 0 || hasBelow(h, name+"."+p.name) {
+			return true
+		}
+	}
+	return false
+}
+
+func parseBool(body *node, now time.Time) (query, *Error) {
+	var must, should, not []query
+	least := -1
+	for i := range body.kids {
+		kid := &body.kids[i]
+		list := []node{*kid}
+		if kid.kind == kindArray {
+			list = kid.kids
+		}
+		var into *[]query
+		switch kid.name {
+		case "must", "filter":
+			into = &must
+		case "should":
+			into = &should
+		case "must_not":
+			into = &not
+		case "minimum_should_match":
+			n, err := strconv.Atoi(kid.text())
+			if err != nil {
+				return nil, unsupported("other forms of minimum_should_match than a number")
+			}
+			least = n
+			continue
+		case "boost", "_name", "adjust_pure_negative":
+			continue
+		default:
+			return nil, badRequest("x_content_parse_exception", "[bool] unknown field [%s]", kid.name)
+		}
+		for j := range list {
+			q, err := parseQueryDSL(&list[j], now)
+			if err != nil {
+				return nil, err
+			}
+			*into = append(*into, q)
+		}
+	}
+	if least < 0 && len(must) == 0 && len(should) > 0 {
+		least = 1
+	}
+	return boolQuery(must, should, not, least), nil
+}
+
+func boolQuery(must, should, not []query, least int) query {
+	return func(h *hit) bool {
+		for _, q := range must {
+			if !q(h) {
+				return false
+			}
+		}
+		for _, q := range not {
+			if q(h) {
+				return false
+			}
+		}
+		n := 0
+		for _, q := range should {
+			if n < least && q(h) {
+				n++
+			}
+		}
+		return n >= least
+	}
+}
+
+// parseField compiles a query on one field.
+func parseField(body *node, now time.Time) (query, *Error) {
+	var on *node
+	for i := range body.kids {
+		if kid := &body.kids[i]; kid.name != "boost" && kid.name != "_name" {
+			if on != nil {
+				return nil, badRequest("parsing_exception", "[%s] query doesn't support multiple fields, found [%s] and [%s]", body.name, on.name, kid.name)
+			}
+			on = kid
+		}
+	}
+	if on == nil {
+		return nil, illegalArgument("No field specified for [%s] query", body.name)
+	}
+	name := on.name
+	switch body.name {
+	case "range":
+		return parseRange(name, on, now)
+	case "terms":
+		if on.kind != kindArray {
+			return nil, badRequest("parsing_exception", "[terms] query does not support [%s]", name)
+		}
+		return termsQuery(name, on.kids), nil
+	}
+	value, all := on, false
+	if on.kind == kindObject {
+		value = on.member("value")
+		if body.name == "match" {
+			value = on.member("query")
+			all = strings.EqualFold(on.member("operator").text(), "and")
+		}
+		if value == nil {
+			return nil, illegalArgument("value cannot be null")
+		}
+	}
+	switch body.name {
+	case "match":
+		return matchQuery(name, value, all), nil
+	case "prefix":
+		want := value.text()
+		return func(h *hit) bool {
+			for _, v := range h.values(plainField(h.x, name)) {
+				if strings.HasPrefix(v.text(), want) {
+					return true
+				}
+			}
+			return false
+		}, nil
+	}
+	return termsQuery(name, []node{*value}), nil
+}
+
+// plainField takes a multi-field (name.keyword) to the field whose values it has.
+func plainField(x *index, name string) string {
+	i := strings.LastIndexByte(name, '.')
+	if i < 0 {
+		return name
+	}
+	if f := x.copyMapping().at(name[:i]); f != nil && !f.isObject() && len(f.multi) > 0 {
+		return name[:i]
+	}
+	return name
+}
+
+// typeOf returns the type of a field in an index; "" if it has no such field.
+func typeOf(x *index, name string) string {
+	if f := x.copyMapping().at(name); f != nil {
+		return f.typ
+	}
+	return ""
+}
+
+func termsQuery(name string, wanted []node) query {
+	return func(h *hit) bool {
+		if name == "_id" {
+			for i := range wanted {
+				if wanted[i].text() == h.rev.id {
+					return true
+				}
+			}
+			return false
+		}
+		typ := typeOf(h.x, name)
+		for _, v := range h.values(plainField(h.x, name)) {
+			for i := range wanted {
+				if sameTerm(typ, v, &wanted[i]) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+}
+
+func sameTerm(typ string, v, want *node) bool {
+	switch typ {
+	case "":
+		return false
+	case "text", "match_only_text":
+		return contains(analyze(v.text()), want.text())
+	case "keyword", "constant_keyword", "wildcard", "boolean", "ip", "version", "flattened", "join":
+		return v.text() == want.text()
+	}
+	a, okA := magnitude(typ, v)
+	b, okB := magnitude(typ, want)
+	return okA && okB && a.Cmp(b) == 0
+}
+
+// magnitude turns numbers and dates into exact numbers.
+func magnitude(typ string, n *node) (*big.Rat, bool) {
+	if typ == "date" || typ == "date_nanos" {
+		if t, ok := parseDate(n.text()); ok {
+			return new(big.Rat).SetInt64(t.UnixNano()), true
+		}
+		r, ok := new(big.Rat).SetString(n.text())
+		if ok {
+			r.Mul(r, big.NewRat(int64(time.Millisecond), 1))
+		}
+		return r, ok
+	}
+	if len(n.text()) > 400 {
+		return nil, false
+	}
+	return new(big.Rat).SetString(n.text())
+}
+
+var dateLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04", time.DateTime, time.DateOnly, "2006-01"}
+
+func parseDate(s string) (time.Time, bool) {
+	for _, layout := range dateLayouts {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// analyze splits a text into lower-case words.
+func analyze(s string) []string {
+	return strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '\'' })
+}
+
+func matchQuery(name string, value *node, all bool) query {
+	exact := termsQuery(name, []node{*value})
+	words := analyze(value.text())
+	return func(h *hit) bool {
+		if typ := typeOf(h.x, name); typ != "text" && typ != "match_only_text" {
+			return exact(h)
+		}
+		var have []string
+		for _, v := range h.values(name) {
+			have = append(have, analyze(v.text())...)
+		}
+		n := 0
+		for _, w := range words {
+			if contains(have, w) {
+				n++
+			}
+		}
+		return n > 0 && (!all || n == len(words))
+	}
+}

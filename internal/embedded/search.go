@@ -1,0 +1,317 @@
+package embedded
+
+import (
+	"strconv"
+	"strings"
+)
+
+// maxWindow is the engines' default of index.max_result_window.
+const maxWindow = 10000
+
+// search is a search request.
+type search struct {
+	query      query
+	from, size int64
+	sort       []sortKey
+	filter     *sourceFilter
+	version    bool
+	seqNo      bool
+	noID       bool
+	total      int64 // up to where hits are counted exactly; -1 for not at all
+	intTotal   bool
+}
+
+func (c *call) search() *Error {
+	start := c.clock()
+	s := search{query: matchAll, size: 10, total: maxWindow}
+	if err := c.searchParams(&s); err != nil {
+		return err
+	}
+	if len(c.req.Body) > 0 {
+		if err := c.searchBody(&s); err != nil {
+			return err
+		}
+	}
+	if s.from < 0 {
+		return illegalArgument("[from] parameter cannot be negative but was [%d]", s.from)
+	}
+	if s.size < 0 {
+		return illegalArgument("[size] parameter cannot be negative, found [%d]", s.size)
+	}
+	indices, hits, err := c.collect(&s)
+	if err != nil {
+		return err
+	}
+	total := int64(len(hits))
+	for i := range s.sort {
+		for _, x := range indices {
+			if err := s.sort[i].check(x); err != nil {
+				return err
+			}
+		}
+	}
+	if len(s.sort) > 0 {
+		sortHits(hits, s.sort)
+	}
+	hits = hits[min(s.from, total):min(s.from+s.size, total)]
+	c.out = strconv.AppendInt(append(c.out, `{"took":`...), c.clock().Sub(start).Milliseconds(), 10)
+	c.out = append(c.out, `,"timed_out":false,"_shards":`...)
+	c.out = appendShards(c.out, len(indices))
+	c.out = append(s.appendTotal(append(c.out, `,"hits":{`...), total), `"max_score":`...)
+	if len(hits) == 0 || len(s.sort) > 0 {
+		c.out = append(c.out, "null"...)
+	} else {
+		c.out = append(c.out, "1.0"...)
+	}
+	c.out = append(c.out, `,"hits":[`...)
+	for i, h := range hits {
+		if i > 0 {
+			c.out = append(c.out, ',')
+		}
+		c.out = s.appendHit(c.out, h)
+	}
+	c.out = append(c.out, ']', '}', '}')
+	return nil
+}
+
+func appendShards(dst []byte, n int) []byte {
+	dst = strconv.AppendInt(append(dst, `{"total":`...), int64(n), 10)
+	dst = strconv.AppendInt(append(dst, `,"successful":`...), int64(n), 10)
+	return append(dst, `,"skipped":0,"failed":0}`...)
+}
+
+// collect finds the documents that the request's indices and query select.
+func (c *call) collect(s *search) ([]*index, []*hit, *Error) {
+	how, err := c.expand()
+	if err != nil {
+		return nil, nil, err
+	}
+	indices, err := c.resolve(c.vars.index, how)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, x := range indices {
+		limit := int64(maxWindow)
+		if v, ok := x.settings.get("index.max_result_window"); ok {
+			limit, _ = strconv.ParseInt(v, 10, 64)
+		}
+		if s.from+s.size > limit {
+			return nil, nil, shardFailure(x, illegalArgument("Result window is too large, from + size must be less than or equal to: [%d] but was [%d]. "+
+				"See the scroll api for a more efficient way to request large data sets. This limit can be set by changing the "+
+				"[index.max_result_window] index level setting.", limit, s.from+s.size))
+		}
+	}
+	var hits []*hit
+	for _, x := range indices {
+		for _, r := range x.shard.all() {
+			if h := (&hit{x: x, rev: r}); s.query(h) {
+				hits = append(hits, h)
+			}
+		}
+	}
+	return indices, hits, nil
+}
+
+// shardFailure is how a search reports that every shard failed.
+func shardFailure(x *index, cause *Error) *Error {
+	e := badRequest("search_phase_execution_exception", "all shards failed")
+	e.root, e.failed = cause, x
+	return e
+}
+
+func (c *call) searchParams(s *search) (err *Error) {
+	if s.from, err = c.params.integer("from", s.from); err != nil {
+		return err
+	}
+	if s.size, err = c.params.integer("size", s.size); err != nil {
+		return err
+	}
+	if s.version, err = c.params.flag("version", false); err != nil {
+		return err
+	}
+	if s.seqNo, err = c.params.flag("seq_no_primary_term", false); err != nil {
+		return err
+	}
+	if s.intTotal, err = c.params.flag("rest_total_hits_as_int", false); err != nil {
+		return err
+	}
+	if s.filter, err = c.sourceFilter(); err != nil {
+		return err
+	}
+	s.noID = c.params.get("stored_fields") == "_none_"
+	if _, ok := c.params.lookup("scroll"); ok {
+		return unsupported("scrolls")
+	}
+	if v, ok := c.params.lookup("track_total_hits"); ok {
+		if err := s.track(v); err != nil {
+			return err
+		}
+	}
+	if q := c.params.get("q"); q != "" {
+		if err := s.lucene(q); err != nil {
+			return err
+		}
+	}
+	for _, item := range c.params.list("sort") {
+		name, order, _ := strings.Cut(item, ":")
+		s.sort = append(s.sort, sortKey{field: name, descending: order == "desc" || order == "" && name == "_score"})
+	}
+	return nil
+}
+
+func (s *search) track(v string) *Error {
+	switch v {
+	case "true", "":
+		s.total = int64(^uint64(0) >> 1)
+	case "false":
+		s.total = -1
+	default:
+		n, err := strconv.ParseInt(v, 10, 32)
+		if err != nil {
+			return illegalArgument("Failed to parse value [%s] as only [true] or [false] are allowed.", v)
+		}
+		s.total = n
+	}
+	return nil
+}
+
+// lucene understands the simplest of the query-string language: *, *:*, field:value.
+func (s *search) lucene(q string) *Error {
+	if q == "*" || q == "*:*" {
+		return nil
+	}
+	name, value, ok := strings.Cut(q, ":")
+	if !ok || strings.ContainsAny(q, ` ()[]{}"\/~^*?&|+!<>`) {
+		return unsupported("queries in q= other than * and field:value")
+	}
+	s.query = matchQuery(name, &node{kind: kindString, raw: appendString(nil, value)}, false)
+	return nil
+}
+
+func (c *call) searchBody(s *search) *Error {
+	n, err := parseObject(c.req.Body)
+	if err != nil {
+		return err
+	}
+	for i := range n.kids {
+		kid := &n.kids[i]
+		switch kid.name {
+		case "query":
+			s.query, err = parseQueryDSL(kid, c.clock())
+		case "from":
+			s.from, err = params{{"from", kid.text()}}.integer("from", 0)
+		case "size":
+			s.size, err = params{{"size", kid.text()}}.integer("size", 10)
+		case "sort":
+			s.sort, err = parseSort(kid)
+		case "_source":
+			s.filter = filterOf(kid)
+		case "version":
+			s.version = kid.isTrue()
+		case "seq_no_primary_term":
+			s.seqNo = kid.isTrue()
+		case "track_total_hits":
+			err = s.track(kid.text())
+		case "stored_fields":
+			s.noID = kid.text() == "_none_"
+			if n.member("_source") == nil {
+				s.filter = &sourceFilter{none: true}
+			}
+		case "timeout", "track_scores", "terminate_after", "stats", "profile", "explain":
+		case "aggs", "aggregations", "highlight", "suggest", "collapse", "rescore", "knn", "retriever", "search_after", "slice", "pit", "script_fields",
+			"docvalue_fields", "fields", "runtime_mappings", "post_filter", "indices_boost", "min_score", "rank", "ext":
+			err = unsupported("searches with [" + kid.name + "]")
+		default:
+			err = badRequest("parsing_exception", "Unknown key for a %s in [%s].", tokenName(kid.raw), kid.name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *search) appendTotal(dst []byte, total int64) []byte {
+	switch {
+	case s.total < 0:
+		return dst
+	case s.intTotal:
+		return append(strconv.AppendInt(append(dst, `"total":`...), total, 10), ',')
+	case total > s.total:
+		return append(strconv.AppendInt(append(dst, `"total":{"value":`...), s.total, 10), `,"relation":"gte"},`...)
+	}
+	return append(strconv.AppendInt(append(dst, `"total":{"value":`...), total, 10), `,"relation":"eq"},`...)
+}
+
+func (s *search) appendHit(dst []byte, h *hit) []byte {
+	dst = appendString(append(dst, `{"_index":`...), h.x.name)
+	if !s.noID {
+		dst = appendString(append(dst, `,"_id":`...), h.rev.id)
+	}
+	if s.version {
+		dst = appendVersion(dst, h.rev)
+	}
+	if s.seqNo {
+		dst = appendSeqNo(dst, h.rev)
+	}
+	if len(s.sort) > 0 {
+		dst = append(dst, `,"_score":null`...)
+	} else {
+		dst = append(dst, `,"_score":1.0`...)
+	}
+	if h.rev.routing != "" && !s.noID {
+		dst = appendString(append(dst, `,"_routing":`...), h.rev.routing)
+	}
+	if !s.filter.hidden() {
+		dst = s.filter.append(append(dst, `,"_source":`...), h.rev.source)
+	}
+	if len(s.sort) > 0 {
+		dst = append(dst, `,"sort":[`...)
+		for i := range s.sort {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = h.sort[i].append(dst, &s.sort[i])
+		}
+		dst = append(dst, ']')
+	}
+	return append(dst, '}')
+}
+
+func (c *call) count() *Error {
+	s := search{query: matchAll}
+	if q := c.params.get("q"); q != "" {
+		if err := s.lucene(q); err != nil {
+			return err
+		}
+	}
+	if len(c.req.Body) > 0 {
+		if err := c.onlyQuery(&s); err != nil {
+			return err
+		}
+	}
+	indices, hits, err := c.collect(&s)
+	if err != nil {
+		return err
+	}
+	c.out = strconv.AppendInt(append(c.out, `{"count":`...), int64(len(hits)), 10)
+	c.out = append(appendShards(append(c.out, `,"_shards":`...), len(indices)), '}')
+	return nil
+}
+
+// onlyQuery reads a body that may have nothing but a query.
+func (c *call) onlyQuery(s *search) *Error {
+	n, err := parseObject(c.req.Body)
+	if err != nil {
+		return err
+	}
+	for i := range n.kids {
+		if n.kids[i].name != "query" {
+			return badRequest("parsing_exception", "request does not support [%s]", n.kids[i].name)
+		}
+		if s.query, err = parseQueryDSL(&n.kids[i], c.clock()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

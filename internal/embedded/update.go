@@ -1,0 +1,304 @@
+package embedded
+
+// update is one partial update.
+type update struct {
+	write
+	doc, upsert *node
+	script      *node
+	docAsUpsert bool
+	always      bool // detect_noop: false
+	retries     int64
+	answer      bool // the document is wanted back
+	filter      *sourceFilter
+}
+
+func newUpdate(id string) update { return update{write: newWrite(actUpdate, id)} }
+
+func (c *call) updateDoc() *Error {
+	u := newUpdate(c.vars.id)
+	refreshed, err := c.updateOptions(&u)
+	if err != nil {
+		return err
+	}
+	if len(c.req.Body) > 0 {
+		n, rest, broken := parseJSON(c.req.Body)
+		if broken != nil || len(rest) > 0 {
+			return badBody(broken)
+		}
+		if err := u.read(&n, c.req.Body); err != nil {
+			return err
+		}
+	}
+	if err := u.validate(); err != nil {
+		return err
+	}
+	needAlias, err := c.params.flag("require_alias", false)
+	if err != nil {
+		return err
+	}
+	x, err := c.indexOfWrite(c.vars.index, needAlias, &u.write)
+	if err != nil {
+		return err
+	}
+	o, result, err := c.update(x, &u)
+	if err != nil {
+		return err
+	}
+	if result == "created" {
+		c.resp.Status = 201
+		c.header("Location", location(x.name, &u.write))
+	}
+	if result == "noop" {
+		c.out = appendNoop(append(c.out, '{'), x, o.rev)
+	} else {
+		c.out = appendResult(append(c.out, '{'), x, o.rev, result, refreshed)
+	}
+	c.out = append(u.appendAnswer(c.out, o.rev), '}')
+	return nil
+}
+
+func badBody(err error) *Error {
+	if err == nil {
+		return badRequest("x_content_parse_exception", "request body must be a single object")
+	}
+	s, ok := err.(*syntaxError)
+	if ok && s.eof {
+		return badRequest("x_content_e_o_f_exception", "%s", s.msg)
+	}
+	return badRequest("x_content_parse_exception", "%s", err.Error())
+}
+
+func (c *call) updateOptions(u *update) (refreshed bool, err *Error) {
+	if refreshed, err = c.guards(&u.write); err != nil {
+		return false, err
+	}
+	if u.retries, err = c.params.integer("retry_on_conflict", 0); err != nil {
+		return false, err
+	}
+	if u.docAsUpsert, err = c.params.flag("doc_as_upsert", false); err != nil {
+		return false, err
+	}
+	if u.filter, err = c.sourceFilter(); err != nil {
+		return false, err
+	}
+	_, asked := c.params.lookup("_source")
+	u.answer = u.filter != nil || asked
+	return refreshed, nil
+}
+
+// read takes the body of an update.
+func (u *update) read(n *node, body []byte) *Error {
+	p := parser{src: body}
+	place := func(kid *node) string {
+		c := checker{src: p.src}
+		return c.at(kid)
+	}
+	if n.kind != kindObject {
+		return badRequest("x_content_parse_exception", "%s [UpdateRequest] Expected START_OBJECT but was: %s", place(n), tokenName(n.raw))
+	}
+	for i := range n.kids {
+		kid := &n.kids[i]
+		switch kid.name {
+		case "doc", "upsert":
+			if kid.kind != kindObject {
+				return badRequest("x_content_parse_exception", "%s [UpdateRequest] %s doesn't support values of type: %s", place(kid), kid.name, tokenName(kid.raw))
+			}
+			if kid.name == "doc" {
+				u.doc = kid
+			} else {
+				u.upsert = kid
+			}
+		case "script":
+			u.script = kid
+		case "doc_as_upsert":
+			u.docAsUpsert = kid.isTrue()
+		case "detect_noop":
+			u.always = !kid.isTrue()
+		case "_source":
+			u.answer, u.filter = true, filterOf(kid)
+		case "if_seq_no", "if_primary_term":
+			v, err := params{{kid.name, kid.text()}}.long(kid.name, 0)
+			if err != nil {
+				return err
+			}
+			if kid.name == "if_seq_no" {
+				u.ifSeqNo = v
+			} else {
+				u.ifTerm = v
+			}
+		case "scripted_upsert":
+		default:
+			return badRequest("x_content_parse_exception", "%s [UpdateRequest] unknown field [%s]%s", place(kid), kid.name,
+				suggestField(kid.name, "doc", "upsert", "script", "detect_noop", "doc_as_upsert", "scripted_upsert", "_source"))
+		}
+	}
+	return nil
+}
+
+// validate applies the engine's rules for what may stand together in an update.
+func (u *update) validate() *Error {
+	var v validation
+	if u.version != matchAny || u.versionType != versionInternal {
+		v.add("internal versioning can not be used for optimistic concurrency control. Please use `if_seq_no` and `if_primary_term` instead")
+		return v.err()
+	}
+	w := u.write
+	w.validateGuard(&v)
+	if u.ifSeqNo != unassigned {
+		if u.retries > 0 {
+			v.add("compare and write operations can not be retried")
+		}
+		if u.docAsUpsert || u.upsert != nil {
+			v.add("compare and write operations can not be used with upsert")
+		}
+	}
+	if len(u.id) > maxID {
+		v.add("id [%s] is too long, must be no longer than %d bytes but was: %d", u.id, maxID, len(u.id))
+	}
+	switch {
+	case u.script == nil && u.doc == nil:
+		v.add("script or doc is missing")
+	case u.script != nil && u.doc != nil:
+		v.add("can't provide both script and doc")
+	}
+	if u.doc == nil && u.docAsUpsert {
+		v.add("doc must be specified if doc_as_upsert is enabled")
+	}
+	return v.err()
+}
+
+// update reads the document, merges, and writes under the guard of what it read; as often as retry_on_conflict says.
+func (e *Engine) update(x *index, u *update) (outcome, string, *Error) {
+	for left := u.retries; ; left-- {
+		o, result, err := e.updateOnce(x, u)
+		if err == nil || err.Status != 409 || left <= 0 {
+			return o, result, err
+		}
+	}
+}
+
+func (e *Engine) updateOnce(x *index, u *update) (outcome, string, *Error) {
+	old := x.shard.get(u.id)
+	w := newWrite(actIndex, u.id)
+	w.routing = u.routing
+	if old == nil {
+		first := u.upsert
+		if u.docAsUpsert {
+			first = u.doc
+		}
+		if first == nil {
+			return outcome{}, "", &Error{Status: 404, Type: "document_missing_exception", Reason: "[" + u.id + "]: document missing", index: x, shard: true}
+		}
+		if u.script != nil {
+			return outcome{}, "", errNoScripts(u.script)
+		}
+		w.act, w.source = actCreate, appendCompact(nil, first)
+		o, err := e.store(x, &w)
+		return o, "created", err
+	}
+	if u.ifSeqNo != unassigned {
+		guard := u.write
+		guard.act = actIndex
+		if err := guard.conflict(x, old, true); err != nil {
+			return outcome{}, "", err
+		}
+	}
+	if u.script != nil {
+		return outcome{}, "", errNoScripts(u.script)
+	}
+	cur, _, broken := parseJSON(old.source)
+	if broken != nil {
+		return outcome{}, "", badSyntax(broken) // unreachable: it was parsed when it was written
+	}
+	if merged := mergeInto(&cur, u.doc); !merged && !u.always {
+		return outcome{old, true}, "noop", nil
+	}
+	w.source, w.ifSeqNo, w.ifTerm = appendCompact(nil, &cur), old.seqNo, primaryTerm
+	if old.routing != "" {
+		w.routing = old.routing
+	}
+	o, err := e.store(x, &w)
+	return o, "updated", err
+}
+
+// errNoScripts is what Elasticsearch answers without the language's module.
+func errNoScripts(script *node) *Error {
+	lang := "painless"
+	if l := script.member("lang"); l != nil {
+		lang = l.text()
+	}
+	e := illegalArgument("failed to execute script")
+	e.cause = &Error{Type: "illegal_argument_exception", Reason: "script_lang not supported [" + lang + "]"}
+	if id := script.member("id"); id != nil {
+		e.cause = &Error{Type: "resource_not_found_exception", Reason: "unable to find script [" + id.text() + "] in cluster state"}
+	}
+	return e
+}
+
+// mergeInto merges a partial document into cur, objects member by member, and reports whether that changed it.
+func mergeInto(cur, change *node) bool {
+	changed := false
+	for i := range change.kids {
+		kid := &change.kids[i]
+		old := cur.member(kid.name)
+		switch {
+		case old == nil:
+			cur.kids = append(cur.kids, *kid)
+			changed = true
+		case old.kind == kindObject && kid.kind == kindObject:
+			changed = mergeInto(old, kid) || changed
+		default:
+			changed = changed || !sameValue(old, kid)
+			*old = *kid
+		}
+	}
+	return changed
+}
+
+// sameValue compares as the engine does: members in any order, 1 and 1.0 differ, 1.0 and 1.00 don't.
+func sameValue(a, b *node) bool {
+	if a.kind != b.kind || len(a.kids) != len(b.kids) {
+		return false
+	}
+	switch a.kind {
+	case kindObject:
+		for i := range a.kids {
+			other := b.member(a.kids[i].name)
+			if other == nil || !sameValue(&a.kids[i], other) {
+				return false
+			}
+		}
+		return true
+	case kindArray:
+		for i := range a.kids {
+			if !sameValue(&a.kids[i], &b.kids[i]) {
+				return false
+			}
+		}
+		return true
+	default:
+		return string(appendScalar(nil, a)) == string(appendScalar(nil, b))
+	}
+}
+
+func appendNoop(dst []byte, x *index, r *revision) []byte {
+	dst = appendString(append(dst, `"_index":`...), x.name)
+	dst = appendString(append(dst, `,"_id":`...), r.id)
+	dst = appendVersion(dst, r)
+	dst = append(dst, `,"result":"noop","_shards":{"total":0,"successful":0,"failed":0}`...)
+	return appendSeqNo(dst, r)
+}
+
+// appendAnswer appends the document after the update, where it is wanted.
+func (u *update) appendAnswer(dst []byte, r *revision) []byte {
+	if !u.answer || u.filter.hidden() {
+		return dst
+	}
+	get := appendSeqNo(nil, r)
+	dst = append(append(dst, `,"get":{`...), get[1:]...)
+	dst = append(dst, `,"found":true`...)
+	if r.routing != "" {
+		dst = appendString(append(dst, `,"_routing":`...), r.routing)
+	}
+	return append(u.filter.append(append(dst, `,"_source":`...), r.source), '}')
+}
