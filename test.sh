@@ -1,0 +1,185 @@
+#!/usr/bin/env bash
+# Runs every check of the project: format, vet, lint, unit tests, fuzz targets, and end-to-end tests on real engines. Needs Go, a
+# JDK of 21 or later and Maven; fetches what else it needs, or says how to. Prints what failed, and how many tests ran.
+#
+#   ./test.sh                 everything, as CI does
+#   ./test.sh lint unit       only these stages: format vet lint unit fuzz e2e
+#   E2E_LONG=1 ./test.sh      also what takes long
+#   FUZZTIME=1m ./test.sh fuzz
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")" || exit 1
+
+readonly FUZZTIME=${FUZZTIME:-4s}
+venv=${XDG_CACHE_HOME:-$HOME/.cache}/optimist-python/$(cksum <e2e/python/requirements.txt | tr ' ' -)
+tmp=$(mktemp -d) || exit 1
+child=
+failed=()
+
+# Everything runs in the background, in a process group of its own: a signal is acted on at once, and ends all of it.
+run() {
+  set -m
+  "$@" &
+  child=$!
+  set +m
+  wait "$child"
+  local status=$?
+  child=
+  return $status
+}
+
+cleanup() {
+  if [[ -n $child ]]; then
+    kill -TERM -- "-$child" 2>/dev/null
+    wait "$child" 2>/dev/null
+  fi
+  rm -rf "$tmp"
+}
+trap cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+say() { printf '%s\n' "$*" >&2; }
+
+# report NAME STATUS SECONDS [DETAIL]
+report() {
+  local word=ok
+  if (($2 != 0)); then
+    word=FAIL
+    failed+=("$1")
+  fi
+  printf '%-4s  %-6s %4d s  %s\n' "$word" "$1" "$3" "${4:-}"
+}
+
+# check NAME COMMAND...: what the command prints matters only if it fails.
+check() {
+  local name=$1 began=$SECONDS status
+  shift
+  run "$@" >"$tmp/output" 2>&1
+  status=$?
+  ((status == 0)) || cat "$tmp/output"
+  report "$name" "$status" $((SECONDS - began))
+  return $status
+}
+
+# tests NAME COMMAND...: the command prints what go test -json prints.
+tests() {
+  local name=$1 began=$SECONDS status sum
+  shift
+  run "$@" >"$tmp/$name.json" 2>"$tmp/$name.err"
+  status=$?
+  run "$tmp/bin/testsum" "$tmp/$name.json" >"$tmp/output"
+  sum=$?
+  sed '$d' "$tmp/output"
+  if ((status != 0)); then
+    grep -v '^go: downloading' "$tmp/$name.err"
+    # The command failed, but no test: then it has said why among the events.
+    ((sum != 0)) || grep -v '^{' "$tmp/$name.json"
+  fi
+  report "$name" $((status | sum)) $((SECONDS - began)) "$(tail -n 1 "$tmp/output")"
+}
+
+# --- what the tests need -------------------------------------------------------------------------------------------------------
+
+# debian PACKAGE...: installs the packages where that is possible, else says how.
+debian() {
+  if [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
+    apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@" && return
+  fi
+  say "missing: $*; install with, on Debian or Ubuntu:  apt-get install -y $*"
+  return 1
+}
+
+need_go() {
+  local want have arch
+  want=$(awk '$1 == "go" {print $2}' go.mod)
+  if ! have=$(go env GOVERSION 2>/dev/null); then
+    arch=$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
+    say "Go $want or later is missing; install it with:"
+    say "  curl -fsSL https://go.dev/dl/go$want.$(uname -s | tr '[:upper:]' '[:lower:]')-$arch.tar.gz | tar -C /usr/local -xz"
+    say "  export PATH=\$PATH:/usr/local/go/bin"
+    return 1
+  fi
+  [[ $(printf '%s\n' "$want" "${have#go}" | sort -V | head -n 1) == "$want" ]] && return
+  say "Go is ${have#go} and has to be $want or later:  go install golang.org/dl/go$want@latest && go$want download"
+  return 1
+}
+
+# A virtual environment with the official Elasticsearch client, made once.
+need_python_client() {
+  [[ -e $venv/complete ]] && return
+  python3 -c 'import ensurepip, venv' 2>/dev/null || debian python3 python3-venv || return
+  rm -rf "$venv"
+  python3 -m venv "$venv" && "$venv/bin/python" -m pip install -q -r e2e/python/requirements.txt && touch "$venv/complete"
+}
+
+tools() {
+  need_go || return
+  command -v gcc >/dev/null || debian gcc libc6-dev || return # the race detector needs a C compiler
+  go build -o "$tmp/bin/" ./e2e/cmd/engines ./e2e/cmd/testsum || return
+  need_python_client || return
+  "$tmp/bin/engines" -prepare # a JDK, Maven and the jars
+}
+
+# --- the stages ----------------------------------------------------------------------------------------------------------------
+
+format() {
+  local files
+  files=$(gofmt -l .) || return
+  [[ -z $files ]] && return
+  say "gofmt -w would change:"
+  say "$files"
+  return 1
+}
+
+lint() {
+  local status=0 asleep
+  go tool -modfile=tools/go.mod golangci-lint run ./... || status=1
+  # Sleeping is for tests in a bubble, where it takes no time.
+  asleep=$(grep -rl --include='*_test.go' 'time\.Sleep(' . | xargs -r grep -L '"testing/synctest"')
+  if [[ -n $asleep ]]; then
+    say "tests that sleep instead of waiting for what they wait for:"
+    say "$asleep"
+    status=1
+  fi
+  return $status
+}
+
+unit() {
+  go list ./... | grep -v '^optimist/e2e' | xargs go test -json -race -shuffle=on -timeout=10m
+}
+
+# Every fuzz target for a moment; go test takes one at a time.
+fuzz() {
+  local status=0 file target
+  while IFS=: read -r file target; do
+    go test -json -run='^$' -fuzz="^$target\$" -fuzztime="$FUZZTIME" -timeout=10m "./$(dirname "$file")" || status=1
+  done < <(grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sed 's/:func /:/')
+  return $status
+}
+
+# The engines are started once and shared by all packages, which start them themselves otherwise.
+e2e() {
+  OPTIMIST_E2E_PYTHON=$venv/bin/python "$tmp/bin/engines" -- go test -json -race -shuffle=on -timeout=60m ./e2e/...
+}
+
+main() {
+  local stages=("$@") began=$SECONDS
+  ((${#stages[@]})) || stages=(format vet lint unit fuzz e2e)
+  check tools tools || return
+  for stage in "${stages[@]}"; do
+    case $stage in
+      format | lint) check "$stage" "$stage" ;;
+      vet) check vet go vet ./... ;;
+      unit | fuzz | e2e) tests "$stage" "$stage" ;;
+      *) say "no stage is called $stage" && return 2 ;;
+    esac
+  done
+  printf '\n'
+  ((${#failed[@]} == 0)) || printf 'failed: %s\n' "${failed[*]}"
+  printf 'all of it in %d s\n' $((SECONDS - began))
+  local events=("$tmp"/*.json)
+  [[ ! -e ${events[0]} ]] || "$tmp/bin/testsum" -totals "${events[@]}"
+  ((${#failed[@]} == 0))
+}
+
+main "$@"
