@@ -41,6 +41,9 @@ const (
 	ByNumbers
 	// ByMatch workers send the ETag that they last got as If-Match.
 	ByMatch
+	// ByAnswer workers write what they read unguarded, and what they change after that under the numbers of the last answer. They
+	// begin again after a 409.
+	ByAnswer
 )
 
 // Application is a program with many workers on one document. Its fields must not change while it works.

@@ -33,6 +33,7 @@ type client struct {
 // revision is what is known of the document that was read or written last.
 type revision struct {
 	found       bool
+	written     bool // it is what a write was answered with
 	seqNo, term int64
 	etag        string
 }
@@ -78,7 +79,7 @@ func (c *client) get(ctx context.Context) (document, revision, error) {
 	if err := dec.Decode(&d); err != nil {
 		return nil, revision{}, fmt.Errorf("reading: %w", err)
 	}
-	return d, revision{true, n.SeqNo, n.Term, header.Get("ETag")}, nil
+	return d, revision{found: true, seqNo: n.SeqNo, term: n.Term, etag: header.Get("ETag")}, nil
 }
 
 // put writes the document back whole. rev is what a guarded worker guards with.
@@ -104,7 +105,7 @@ func (c *client) send(ctx context.Context, doc []byte, rev revision) (reply, err
 	target := c.url
 	var more http.Header
 	switch {
-	case c.guard == ByNumbers && rev.found:
+	case c.guard == ByNumbers && rev.found, c.guard == ByAnswer && rev.written:
 		target += "?if_seq_no=" + strconv.FormatInt(rev.seqNo, 10) + "&if_primary_term=" + strconv.FormatInt(rev.term, 10)
 	case c.guard == ByNumbers:
 		target += "?op_type=create"
@@ -121,7 +122,7 @@ func (c *client) send(ctx context.Context, doc []byte, rev revision) (reply, err
 		if err := json.Unmarshal(body, &n); err != nil {
 			return r, fmt.Errorf("writing: %w", err)
 		}
-		r.revision = revision{true, n.SeqNo, n.Term, header.Get("ETag")}
+		r.revision = revision{found: true, written: true, seqNo: n.SeqNo, term: n.Term, etag: header.Get("ETag")}
 	}
 	return r, nil
 }

@@ -50,7 +50,7 @@ func unchanging() document {
 		"title":  "Zażółć <b>gęślą</b> & \"jaźń\" \U0001F9F5",
 		"serial": json.Number("9007199254740993"),
 		"price":  json.Number("12.50"),
-		"deep":   map[string]any{"a.b": []any{json.Number("1"), nil, map[string]any{"*": true}}},
+		"deep":   map[string]any{"a.b": []any{nil, "x"}, "~1/0": []any{[]any{json.Number("1")}, []any{}}},
 	}
 }
 

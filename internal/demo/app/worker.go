@@ -159,7 +159,7 @@ func (w *worker) save(ctx context.Context, idle bool, size int64, entries []stri
 	}
 	w.left = 0 // what it holds isn't what is stored: it reads again
 	w.refuse(r.status)
-	if r.status == http.StatusConflict && w.Guard == ByNumbers {
+	if r.status == http.StatusConflict && (w.Guard == ByNumbers || w.Guard == ByAnswer) {
 		w.conflicts++
 		return true
 	}
