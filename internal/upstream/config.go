@@ -95,12 +95,13 @@ type Request struct {
 	// Fields are the end-to-end fields, sent in their order and spelling. Without a Host among them the node's is added. A
 	// Content-Length keeps its place; its value is that of the body. "Expect: 100-continue" is left out.
 	Fields []wire.Field
-	// Body is the whole body or, with Stream, what is here of it.
+	// Body is the whole body or, with Stream, what is here of it. Nil is no body, and then no Content-Length is added; empty
+	// and not nil is a Content-Length of 0.
 	Body []byte
 	// Stream is the rest of the body, nil if Body is all. A request is never sent again once Stream was asked for bytes.
 	Stream Source
-	// Length is, with Stream, the length of the whole body in bytes, Body included; negative if it isn't known, which sends
-	// it chunked.
+	// Length is, with Stream, the length of the whole body in bytes, Body included. If it is negative the body is sent
+	// chunked, also one that is whole.
 	Length int64
 	// Repeatable says that sending it twice does no harm: then a lost answer is followed by one more try.
 	Repeatable bool

@@ -52,8 +52,11 @@ func TestRequestIsSentAsItIs(t *testing.T) {
 		{"base path", "/es/", Request{Method: "GET", Target: []byte("/_cat?v"), Fields: fields("Host", "x")}, "GET /es/_cat?v HTTP/1.1\r\nHost: x\r\n\r\n"},
 		{"length in its place", "", Request{Method: "PUT", Target: []byte("/"), Fields: fields("content-length", "9", "Host", "x"), Body: []byte("hello")},
 			"PUT / HTTP/1.1\r\ncontent-length: 5\r\nHost: x\r\n\r\nhello"},
-		{"empty body of a PUT is said", "", Request{Method: "PUT", Target: []byte("/"), Fields: fields("Host", "x")}, "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"},
-		{"empty body of a DELETE only if it was said", "", Request{Method: "DELETE", Target: []byte("/"), Fields: fields("Host", "x", "Content-Length", "0")}, "DELETE / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"},
+		{"no body", "", Request{Method: "POST", Target: []byte("/"), Fields: fields("Host", "x")}, "POST / HTTP/1.1\r\nHost: x\r\n\r\n"},
+		{"empty body", "", Request{Method: "PUT", Target: []byte("/"), Fields: fields("Host", "x"), Body: []byte{}}, "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"},
+		{"chunked, and whole", "", Request{Method: "PUT", Target: []byte("/"), Fields: fields("Host", "x"), Body: []byte("hello"), Length: -1}, "PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"},
+		{"chunked, and empty", "", Request{Method: "PUT", Target: []byte("/"), Fields: fields("Host", "x"), Length: -1}, "PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
+		{"empty body that was said", "", Request{Method: "DELETE", Target: []byte("/"), Fields: fields("Host", "x", "Content-Length", "0")}, "DELETE / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"},
 		{"GET with a body", "", Request{Method: "GET", Target: []byte("/_search"), Fields: fields("Host", "x"), Body: []byte("{}")}, "GET /_search HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"},
 		{"expectation is answered by us", "", Request{Method: "PUT", Target: []byte("/"), Fields: fields("Host", "x", "expect", "100-Continue"), Body: []byte("{}")}, "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"},
 		{"stream of known length", "", Request{Method: "PUT", Target: []byte("/"), Fields: fields("Host", "x"), Body: []byte("he"), Stream: newParts("llo"), Length: 5}, "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"},
@@ -262,9 +265,11 @@ func TestUnknownMethodsAndLargeBodiesGoThrough(t *testing.T) {
 	})
 	set := newSet(t, nil, s.url)
 	for _, n := range []int{0, 1, maxCopied, maxCopied + 1, maxInline, maxInline + 1, 5 << 20} {
-		r := &Request{Method: "QUERY", Target: []byte("/"), Body: make([]byte, n)}
-		if got := do(t, set, r); got != fmt.Sprintf("200 QUERY%d", n) {
-			t.Errorf("%d bytes: %s", n, got)
+		for _, length := range []int64{0, -1} {
+			r := &Request{Method: "QUERY", Target: []byte("/"), Body: make([]byte, n), Length: length}
+			if got := do(t, set, r); got != fmt.Sprintf("200 QUERY%d", n) {
+				t.Errorf("%d bytes: %s", n, got)
+			}
 		}
 	}
 	if s.accepted.Load() != 1 {

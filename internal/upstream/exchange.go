@@ -31,6 +31,7 @@ type Exchange struct {
 	out    []byte // the request's head, and its body if it is small
 	target []byte
 	method []byte
+	whole  []byte // a chunked answer in one piece
 	sent   int64
 	w      *writer // the rest of a body that is being written, nil if there is none
 }
@@ -128,6 +129,9 @@ func (x *Exchange) send(r *Request, again *bool) *Error {
 			}
 			return last
 		}
+		if hook := x.set.cfg.Hooks.Resent; hook != nil && last != nil {
+			hook(last)
+		}
 		tried |= n.bit
 		err := x.attempt(n, r, fresh)
 		switch {
@@ -141,9 +145,6 @@ func (x *Exchange) send(r *Request, again *bool) *Error {
 			return err
 		}
 		last = err
-		if hook := x.set.cfg.Hooks.Resent; hook != nil {
-			hook(err)
-		}
 	}
 }
 
@@ -269,7 +270,7 @@ func (x *Exchange) failure(c *conn, class Class, err error) *Error {
 // consumed reports whether the last try asked the request's Stream for bytes.
 func (x *Exchange) consumed() bool { return x.w != nil && x.w.asked }
 
-// Head is the answer's head, valid until Finish. See Response about its hop-by-hop fields and Close.
+// Head is the answer's head, valid until the next Send. See Response about its hop-by-hop fields and Close.
 func (x *Exchange) Head() *wire.Head { return &x.head }
 
 // Node is the URL of the node that answers.
@@ -283,13 +284,13 @@ func (x *Exchange) Node() string {
 // Next returns the next bytes of the answer's body, valid until the next call, and io.EOF at its end. Other errors are an
 // *Error of the class Broken or Cancelled.
 func (x *Exchange) Next() ([]byte, error) {
+	c := x.conn
+	if c == nil {
+		return nil, io.EOF // nothing was sent, or it has failed or was finished
+	}
 	p, err := x.body.Next()
 	if err == nil || err == io.EOF {
 		return p, err
-	}
-	c := x.conn
-	if c == nil {
-		return nil, err
 	}
 	e := x.failure(c, Broken, err)
 	x.release(false)
@@ -298,7 +299,16 @@ func (x *Exchange) Next() ([]byte, error) {
 
 // Whole returns the answer's body if all of it is here already, else false and nothing is consumed. It is valid until
 // Finish.
-func (x *Exchange) Whole() ([]byte, bool) { return x.body.Whole(nil) }
+func (x *Exchange) Whole() ([]byte, bool) {
+	if x.conn == nil {
+		return nil, false
+	}
+	p, ok := x.body.Whole(x.whole)
+	if ok && x.head.Body == wire.Chunked {
+		x.whole = p // decoded into memory of ours
+	}
+	return p, ok
+}
 
 // Finish ends the exchange. The connection is kept if the request was sent whole and the answer was read whole; what is
 // left of a request's body isn't awaited. Finishing twice is harmless.
@@ -318,6 +328,10 @@ func (x *Exchange) Finish() {
 // release gives up the connection.
 func (x *Exchange) release(keep bool) {
 	c, usable := x.detach()
+	x.body = wire.Body{} // the connection's next bytes are somebody else's
+	if cap(x.whole) > maxKept {
+		x.whole = nil
+	}
 	switch {
 	case c == nil:
 	case keep && usable:

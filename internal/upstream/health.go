@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"optimist/internal/wire"
 )
 
 // failed takes note that a node could not be reached, or, with checked, that it failed its check. It is ejected, and checked
@@ -126,7 +124,7 @@ func (n *node) check() error {
 	x := newExchange(n.set)
 	x.bind(ctx)
 	defer x.unbind()
-	r := &Request{Method: "GET", Target: []byte("/"), Own: true, Fields: []wire.Field{{Name: []byte("Connection"), Value: []byte("close")}}}
+	r := &Request{Method: "GET", Target: []byte("/"), Own: true}
 	e := x.on(c, r)
 	x.detach()
 	if e != nil {

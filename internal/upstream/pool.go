@@ -17,7 +17,7 @@ type conn struct {
 	nc     net.Conn // what is read and written
 	r      wire.Reader
 	probe  *wire.Probe
-	turn   *wire.Turn // nil with TLS
+	turn   *wire.Turn    // nil with TLS
 	since  time.Duration // idle since, as Set.now
 	reused bool
 }
@@ -177,6 +177,7 @@ func (n *node) usable(c *conn) bool {
 // put gives a connection back after a complete exchange.
 func (n *node) put(c *conn) {
 	c.since = n.set.now()
+	c.r.Shrink()
 	p := &n.pool
 	p.Lock()
 	switch {

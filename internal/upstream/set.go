@@ -99,6 +99,9 @@ func (s *Set) now() time.Duration { return time.Since(s.epoch) }
 // pick returns the next node that isn't among tried: in turn among those alive, one with a free connection first; if none
 // is alive, the one whose failure is longest ago. It returns nil when all were tried.
 func (s *Set) pick(tried uint64) *node {
+	if len(s.nodes) == 1 && tried == 0 {
+		return s.nodes[0]
+	}
 	var full, dead *node
 	start := int(s.turn.Add(1) % uint64(len(s.nodes)))
 	for i := range s.nodes {

@@ -283,18 +283,60 @@ func TestBrokenSourceNeverLooksLikeAWholeBody(t *testing.T) {
 }
 
 func TestSourceOfAnotherLengthIsRefused(t *testing.T) {
-	for name, src := range map[string]*parts{"shorter": newParts("hell"), "longer": newParts("hello", "!")} {
-		s := newStub(t, func(p *peer) {
-			if req, body := p.next(); req != nil && body != "hello" {
-				t.Errorf("%s: the node got %q", name, body)
-			}
-		})
-		r := stream(src, 5)
-		if name == "longer" {
-			src.list = []string{"hello!"}
+	s := newStub(t, func(p *peer) {
+		if req, body := p.next(); req != nil {
+			t.Errorf("the node got %q", body)
 		}
-		err := newExchangeFor(t, newSet(t, nil, s.url)).Send(r)
-		failed(t, nil, err, Body)
+		if n, _ := io.Copy(io.Discard, p.br); n > 0 {
+			t.Errorf("and %d bytes behind it", n)
+		}
+	})
+	set := newSet(t, nil, s.url)
+	longer := stream(newParts("!"), 4)
+	longer.Body = []byte("hello")
+	for name, r := range map[string]*Request{
+		"shorter": stream(newParts("hell"), 5), "longer": stream(newParts("hello!"), 5), "longer in memory": longer,
+	} {
+		if e := failed(t, nil, newExchangeFor(t, set).Send(r), Body); !errors.Is(e, errLength) {
+			t.Errorf("%s: %v", name, e)
+		}
+	}
+}
+
+func TestEmptyStreamKeepsTheConnection(t *testing.T) {
+	s := newStub(t, echo)
+	x := newExchangeFor(t, newSet(t, nil, s.url))
+	for i := range 20 {
+		r := stream(newParts(), int64(-(i % 2)))
+		if err := x.Send(r); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := rest(x); got != "POST /_bulk " || err != nil {
+			t.Fatalf("%q, %v", got, err)
+		}
+		x.Finish()
+	}
+	if s.accepted.Load() != 1 {
+		t.Errorf("%d connections", s.accepted.Load())
+	}
+}
+
+func TestFinishedExchangeReadsNothingMore(t *testing.T) {
+	s := newStub(t, echo)
+	x := newExchangeFor(t, newSet(t, nil, s.url))
+	if p, err := x.Next(); len(p) > 0 || err != io.EOF {
+		t.Errorf("before the first: %q, %v", p, err)
+	}
+	if err := x.Send(put("secret of another client")); err != nil {
+		t.Fatal(err)
+	}
+	x.Finish()
+	x.Finish()
+	if p, err := x.Next(); len(p) > 0 || err != io.EOF {
+		t.Errorf("%q, %v", p, err)
+	}
+	if p, ok := x.Whole(); len(p) > 0 || ok {
+		t.Errorf("%q", p)
 	}
 }
 

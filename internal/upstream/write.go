@@ -29,8 +29,12 @@ func (x *Exchange) write(c *conn, r *Request) error {
 	}
 	var n int64
 	var err error
-	if len(r.Body) <= maxCopied {
-		x.out = append(x.out, r.Body...)
+	if chunked := x.req.Body == wire.Chunked; chunked || len(r.Body) <= maxCopied {
+		if chunked {
+			x.out = append(wire.AppendChunk(x.out, r.Body), wire.LastChunk...)
+		} else {
+			x.out = append(x.out, r.Body...)
+		}
 		var k int
 		if c.turn != nil {
 			k, err, _ = c.r.FillAfter(c.turn, x.out) // an error of reading comes again when the head is read
@@ -56,11 +60,11 @@ func (x *Exchange) compose(n *node, r *Request) {
 		q.Target = x.target
 	}
 	switch {
-	case r.Stream != nil && r.Length < 0:
+	case r.Length < 0:
 		q.Body = wire.Chunked
 	case r.Stream != nil:
 		q.Body, q.Length = wire.Length, r.Length
-	case len(r.Body) > 0 || r.Method == "PUT" || r.Method == "POST" || r.Method == "PATCH":
+	case r.Body != nil:
 		q.Body, q.Length = wire.Length, int64(len(r.Body))
 	}
 	q.Fields = q.Fields[:0]

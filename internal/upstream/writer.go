@@ -43,6 +43,14 @@ var errLength = errors.New("the stream's length is not the request's")
 
 func (w *writer) run() {
 	defer close(w.done)
+	if !w.chunked && int64(len(w.body)) > w.left {
+		w.source = errLength // more than the head would say: the rest would be read as another request
+		_ = w.c.raw.Close()
+		return
+	}
+	if w.left == 0 {
+		w.final.Store(true)
+	}
 	if !w.write(w.head) || len(w.body) > 0 && !w.data(w.body) {
 		return
 	}
@@ -70,7 +78,7 @@ func (w *writer) run() {
 // next takes bytes from the stream.
 func (w *writer) next() ([]byte, error) {
 	if w.stream == nil {
-		return nil, errLength
+		return nil, io.EOF // chunked, and written
 	}
 	w.asked = true
 	p, err := w.stream.Next()
@@ -86,12 +94,22 @@ func (w *writer) data(p []byte) bool {
 		w.buf = wire.AppendChunk(w.buf[:0], p)
 		return w.write(w.buf)
 	}
-	w.left -= int64(len(p))
-	if w.left == 0 {
-		w.final.Store(true)
+	for len(p) > 0 {
+		q := p[:min(len(p), maxWrite)]
+		p = p[len(q):]
+		w.left -= int64(len(q))
+		if w.left == 0 {
+			w.final.Store(true)
+		}
+		if !w.write(q) {
+			return false
+		}
 	}
-	return w.write(p)
+	return true
 }
+
+// maxWrite bounds one write in bytes, so that the last one of a large body is short: see finish.
+const maxWrite = 128 << 10
 
 func (w *writer) write(p []byte) bool {
 	n, err := w.c.nc.Write(p)
