@@ -28,7 +28,7 @@ func (m *measurer) Below(base []byte, limit int) (dist, bool, error) {
 	}
 	d, err := distance(base, m.sent)
 	if d.edits > limit {
-		return dist{edits: limit + 1}, false, err
+		return dist{}, false, err
 	}
 	return d, true, err
 }

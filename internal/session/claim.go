@@ -140,9 +140,9 @@ func (b *Base) end() claim {
 }
 
 // judge makes a blind writer of an inferred session that overwrote a document which it had shown no knowledge of. Just
-// after a start that proves nothing: it may have read before.
+// after a start it can't come to that: what is unknown is lost then, as it may have been read before.
 func (s *Store) judge(c *claim, ix *index, now int64) {
-	if c.kind != KindNone || c.known || c.sess.named || now < int64(s.maxAge) || ix == &s.indices.others {
+	if c.kind != KindNone || c.known || c.sess.named || ix == &s.indices.others {
 		return
 	}
 	ix.setBlind(c.sess, now+int64(s.maxAge))

@@ -211,11 +211,11 @@ func TestWhatWasKnownOfADroppedIndexIsLost(t *testing.T) {
 		b := take(t, s, pool, `{"a":2}`)
 		b.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`)})
 		drop(s)
-		wantLost(t, take(t, s, one, `{"a":2}`), ReasonIndex)
-		wantLost(t, take(t, s, pool, `{"a":2}`), ReasonIndex)
 		if b := s.TakeAt(Inferred(alice, there), ref, num(5), nil); b.View != nil {
 			t.Fatal("bytes of an index that is gone")
 		}
+		wantLost(t, take(t, s, one, `{"a":2}`), ReasonIndex)
+		wantLost(t, take(t, s, pool, `{"a":2}`), ReasonIndex)
 	}
 }
 
@@ -272,6 +272,20 @@ func TestWriteThatWasOvertakenByADropLeavesNothing(t *testing.T) {
 		if b = take(t, s, pool, `{"a":2}`); b.Kind != KindLost || b.Reason != ReasonIndex {
 			t.Fatalf("%s: %v %v", name, b.Kind, b.Reason)
 		}
+		// Nor beside what is known of the new index.
+		s.Read(pool, at(1), rev(5, `{"a":1}`), s.Epoch())
+		b, _ = s.Take(ended(), pool, at(1), nil)
+		s.DropIndex("shop")
+		s.Read(pool, at(1), rev(0, `{"a":1}`), s.Epoch())
+		end(&b)
+		b, _ = s.Take(ended(), pool, at(1), nil)
+		want(t, b, KindRead, 0)
+		if b, err := s.Take(ended(), pool, at(1), nil); err == nil {
+			t.Fatalf("%s: %v %v", name, b.Kind, b.Numbers)
+		}
+		b.Commit(Ack{Stored: rev(1, `{}`), Sent: []byte(`{}`)})
+		b, _ = s.Take(ended(), pool, at(1), nil)
+		want(t, b, KindView, 1)
 	}
 }
 
@@ -295,9 +309,11 @@ func TestIndicesAreBounded(t *testing.T) {
 	want(t, b, KindRead, 5) // nobody is blind in all of them
 	b.Release()
 	// Unused ones make room.
-	c.advance(2 * maxAge)
+	c.advance(maxAge)
+	s.Wrote("index-5")
+	c.advance(maxAge)
 	s.Wrote("new")
-	if n := s.indices.count.Load(); n != 1 {
+	if n := s.indices.count.Load(); n != 2 {
 		t.Fatalf("%d indices", n)
 	}
 }
@@ -311,6 +327,19 @@ func TestDropIsRememberedWhenItsIndexIsForgotten(t *testing.T) {
 	}
 	c.advance(2 * maxAge)
 	s.Wrote("new")
+	s.Read(pool, ref, rev(5, `{"a":1}`), before) // an answer that took very long
+	wantLost(t, take(t, s, pool, `{"a":2}`), ReasonIndex)
+}
+
+func TestDropAmongTooManyIndicesIsRememberedOfEach(t *testing.T) {
+	s, c := newTest(t)
+	for i := range maxIndices {
+		s.Wrote(fmt.Sprint("index-", i))
+	}
+	before := s.Epoch()
+	s.DropIndex("shop")
+	c.advance(2 * maxAge)
+	s.Wrote("new")                               // makes room
 	s.Read(pool, ref, rev(5, `{"a":1}`), before) // an answer that took very long
 	wantLost(t, take(t, s, pool, `{"a":2}`), ReasonIndex)
 }

@@ -178,6 +178,16 @@ func TestNewestRevisionsAreKept(t *testing.T) {
 	}
 }
 
+func TestReadThatIsGivenBackCountsAmongTheNewest(t *testing.T) {
+	s, _ := newTest(t, func(o *Options) { o.Candidates = 2 })
+	s.Read(pool, ref, rev(1, `{"a":1}`), s.Epoch())
+	b := take(t, s, pool, `{"a":2}`)
+	s.Read(pool, ref, rev(2, `{"a":1}`), s.Epoch())
+	s.Read(pool, ref, rev(3, `{"a":1}`), s.Epoch())
+	b.Release()
+	want(t, take(t, s, pool, `{"a":2}`), KindRead, 2)
+}
+
 func TestManyLargeRevisionsOfOneDocumentDontEvictTheOthers(t *testing.T) {
 	s, _ := newTest(t)
 	s.Read(pool, at(1), rev(5, `{"a":1}`), s.Epoch())

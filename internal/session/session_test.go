@@ -155,6 +155,38 @@ func TestReadThatIsGivenBackKeepsItsAgeAndItsPlace(t *testing.T) {
 	want(t, take(t, s, pool, `{"a":0}`), KindRead, 6)
 }
 
+func TestReadThatIsGivenBackTooLateIsNotMadeYoungByAnother(t *testing.T) {
+	s, c := newTest(t)
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	b := take(t, s, pool, `{"a":0}`)
+	c.advance(maxAge - 1)
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	c.advance(1)
+	b.Release()
+	want(t, take(t, s, pool, `{"a":0}`), KindRead, 5)
+	if _, err := s.Take(ended(), pool, ref, nil); err == nil {
+		t.Fatal("two bases of one read that is young enough")
+	}
+}
+
+func TestReadsOfOneRevisionAreOneInAnyOrderOfTheirReturn(t *testing.T) {
+	s, c := newTest(t)
+	var bases [2]Base
+	for i := range bases {
+		s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+		bases[i] = take(t, s, pool, `{"a":0}`)
+		c.advance(time.Minute)
+		s.Read(pool, at(i), rev(5, `{"a":1}`), s.Epoch())
+	}
+	s.Read(pool, ref, rev(6, `{"a":1}`), s.Epoch())
+	bases[0].Release()
+	bases[1].Release()
+	c.advance(maxAge - time.Minute - 1) // the first alone would be too old
+	want(t, take(t, s, pool, `{"a":0}`), KindRead, 5)
+	want(t, take(t, s, pool, `{"a":0}`), KindRead, 5)
+	want(t, take(t, s, pool, `{"a":0}`), KindRead, 6)
+}
+
 func TestReadThatAgedOutIsNoBase(t *testing.T) {
 	for _, sess := range []Session{pool, one} {
 		s, c := newTest(t)
@@ -269,6 +301,9 @@ func TestViewIsGivenBackOnlyIfNoneIsNewer(t *testing.T) {
 	newer := take(t, s, pool, `{"b":2}`)
 	want(t, newer, KindView, 7)
 	old.Release()
+	if _, err := s.Take(ended(), pool, ref, nil); err == nil {
+		t.Fatal("the older view is back while the newer one is in flight")
+	}
 	newer.Release()
 	want(t, take(t, s, pool, `{"b":2}`), KindView, 7)
 }
