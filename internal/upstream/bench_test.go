@@ -181,3 +181,24 @@ func BenchmarkParallelFasthttp(b *testing.B) {
 		}
 	})
 }
+
+func TestWarmExchangeDoesNotAllocate(t *testing.T) {
+	set := newSet(t, nil, benchNode(t))
+	x := newExchangeFor(t, set)
+	r := benchRequest()
+	round := func() {
+		if err := x.Send(r); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			if _, err := x.Next(); err != nil {
+				break
+			}
+		}
+		x.Finish()
+	}
+	round()
+	if n := testing.AllocsPerRun(500, round); n != 0 {
+		t.Errorf("%v allocations a request", n)
+	}
+}
