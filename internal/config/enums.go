@@ -1,5 +1,10 @@
 package config
 
+import (
+	"errors"
+	"slices"
+)
+
 // The enumerations. Each value is written in the file as the constant's string; the decoder asks choices for what may
 // stand there, and names the nearest where something else does.
 type (
@@ -123,6 +128,14 @@ const (
 	PriorityForeground Priority = "foreground"
 	PriorityBackground Priority = "background"
 )
+
+// ParseMode reads guard, observe or off. The error names what would be right.
+func ParseMode(s string) (Mode, error) {
+	if slices.Contains(Mode("").choices(), s) {
+		return Mode(s), nil
+	}
+	return "", errors.New(notOneOf(s, Mode("").choices()))
+}
 
 // enum is a string type with a closed set of values.
 type enum interface{ choices() []string }

@@ -53,7 +53,7 @@ func Parse(name string, data []byte, o Overrides) (*Config, error) {
 	}
 	problems := append(d.problems, cfg.override(o)...)
 	problems = append(problems, cfg.validate(problems)...)
-	problems.sort()
+	problems.Sort()
 	if problems.failed() {
 		return nil, problems
 	}

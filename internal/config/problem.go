@@ -99,7 +99,8 @@ func (ps Problems) failed() bool {
 	return false
 }
 
-func (ps Problems) sort() {
+// Sort puts them into the file's order; those without a place stand first.
+func (ps Problems) Sort() {
 	sort.SliceStable(ps, func(i, j int) bool {
 		a, b := ps[i].Pos, ps[j].Pos
 		if a.Line != b.Line {

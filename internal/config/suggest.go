@@ -6,11 +6,15 @@ import (
 )
 
 // nearest is the candidate that was probably meant by word, or "": at most a third of the letters wrong, left out,
-// doubled or swapped.
+// doubled or swapped; one more where the beginning is right, because endings are what one remembers worst.
 func nearest(word string, candidates []string) string {
-	best, bestDistance := "", 1+max(1, len(word)/3)
+	best, bestDistance := "", len(word)
 	for _, c := range candidates {
-		if d := distance(strings.ToLower(word), c); d < bestDistance {
+		allowed := max(1, len(word)/3)
+		if len(c) > 3 && strings.HasPrefix(strings.ToLower(word), c[:4]) {
+			allowed++
+		}
+		if d := distance(strings.ToLower(word), c); d <= allowed && d < bestDistance {
 			best, bestDistance = c, d
 		}
 	}

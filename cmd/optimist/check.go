@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"optimist/internal/config"
+)
+
+type checkCmd struct {
+	Config string `required:"" help:"Configuration file." env:"OPTIMIST_CONFIG" placeholder:"FILE"`
+	Strict bool   `help:"Warnings fail, too. For continuous integration."`
+}
+
+// Help is the command's manual, beyond its flags.
+func (checkCmd) Help() string {
+	return `Mistakes are told as compilers tell them, all at once: FILE:LINE:COLUMN: what is wrong, and what would be right. Without one, a summary says what is in force.
+
+Exit status: 0 if the file can be used, 1 if not (with --strict: or if anything is suspicious).`
+}
+
+// Run checks the file alone: flags and variables of serve play no part.
+func (c *checkCmd) Run(p *process) error {
+	cfg, _, err := (&settings{Config: c.Config}).load()
+	if err != nil {
+		return badConfig(p.stderr, err)
+	}
+	found := append(warnings(cfg), missingFiles(cfg)...)
+	found.Sort()
+	tell(p.stderr, found)
+	summary(p.stdout, cfg)
+	if c.Strict && len(found) > 0 {
+		return &exitError{exitFailed, fmt.Sprintf("optimist: %s, and --strict", count(len(found), "warning"))}
+	}
+	return nil
+}
+
+// missingFiles warns of named files that aren't here. They may well be where the configuration is used.
+func missingFiles(c *config.Config) []config.Problem {
+	t, a := c.Upstream.TLS, c.Upstream.Auth
+	var found []config.Problem
+	for _, f := range []struct{ key, name string }{
+		{"upstream.tls.ca_file", t.CAFile}, {"upstream.tls.cert_file", t.CertFile}, {"upstream.tls.key_file", t.KeyFile},
+		{"upstream.auth.api_key_file", a.APIKeyFile}, {"upstream.auth.basic_file", a.BasicFile}, {"upstream.auth.bearer_file", a.BearerFile},
+	} {
+		if f.name == "" {
+			continue
+		}
+		if _, err := os.Stat(f.name); err != nil {
+			found = append(found, c.Warn(f.key, "there is no such file here: %s", f.name))
+		}
+	}
+	return found
+}
+
+// summary says what is in force in words.
+func summary(w io.Writer, c *config.Config) {
+	up := "no upstream (to be given to serve)"
+	if n := len(c.Upstream.URLs); n > 0 {
+		up = "upstream " + strings.Join(c.Upstream.URLs, ", ")
+	}
+	fmt.Fprintf(w, "%s can be used: mode %s, data on %s, admin on %s, %s.\n\n", c.File(), c.Mode, c.Listen, orWord(c.Admin, "no port"), up)
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "RULE\tTAKES\tOPERATIONS\tON A CONFLICT")
+	for i := range c.Rules {
+		r := &c.Rules[i]
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.Name, takes(r), words(r.Match.Ops), onConflict(r))
+	}
+	_ = t.Flush() // to standard output; nobody could be told
+	fmt.Fprintln(w, "\nThe first rule that matches wins; a write that none takes is forwarded as it is.")
+}
+
+func orWord(s, word string) string {
+	if s == "" {
+		return word
+	}
+	return s
+}
+
+func words[E ~string](list []E) string {
+	texts := make([]string, len(list))
+	for i, e := range list {
+		texts[i] = string(e)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// takes names a rule's indices, in words where they are the default.
+func takes(r *config.Rule) string {
+	if r.Match.ByDefault() {
+		return "every index but .*, logs-*, metrics-*, traces-*, optimist-*, data streams"
+	}
+	in := slices.DeleteFunc(slices.Clone(r.Match.Index), func(s string) bool { return strings.HasPrefix(s, "-") })
+	var out []string
+	for _, s := range r.Match.Index {
+		if rest, ok := strings.CutPrefix(s, "-"); ok {
+			out = append(out, rest)
+		}
+	}
+	if len(out) == 0 {
+		return strings.Join(in, ", ")
+	}
+	return strings.Join(in, ", ") + " but " + strings.Join(out, ", ")
+}
+
+// onConflict says what a rule does with a stale write.
+func onConflict(r *config.Rule) string {
+	switch {
+	case r.Mode != config.ModeGuard:
+		return "nothing: mode " + string(r.Mode)
+	case r.OnConflict == config.ConflictFail:
+		return "409"
+	}
+	text := "merges: " + string(r.Merge.Default)
+	for _, p := range r.Merge.Paths {
+		strategy := string(p.Strategy)
+		if p.Key != "" {
+			strategy += " " + p.Key
+		}
+		text += fmt.Sprintf(", %s %s", p.Path, strategy)
+	}
+	return text
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/alecthomas/kong"
+)
+
+// Exit statuses. They are part of what scripts build on.
+const (
+	exitOK     = 0
+	exitFailed = 1 // it was tried, and something is wrong: a configuration, an engine, a port in use
+	exitUsage  = 2 // nothing was tried: the command line makes no sense, or lacks what has no default
+)
+
+// exitError ends a command with a status. Its text goes to standard error as it is.
+type exitError struct {
+	status int
+	text   string
+}
+
+func (e *exitError) Error() string { return e.text }
+
+// usageError is what a command that can't be tried ends with.
+func usageError(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Sprintf(format, args...)}
+}
+
+// commandLine is what can be said on the command line. The tags are its manual.
+type commandLine struct {
+	Serve   serveCmd   `cmd:"" help:"Run the proxy."`
+	Demo    demoCmd    `cmd:"" help:"Show lost updates on an engine in memory, without optimist and with it."`
+	Check   checkCmd   `cmd:"" help:"Check a configuration file: mistakes by line and column, or what its rules do."`
+	Doctor  doctorCmd  `cmd:"" help:"Ask a cluster what will work through optimist, and what won't. Writes nothing."`
+	Mode    modeCmd    `cmd:"" help:"Show or change what a running optimist does with writes."`
+	Version versionCmd `cmd:"" help:"Tell which program this is."`
+}
+
+// process is what a command has of the world.
+type process struct {
+	ctx            context.Context // ends when the program is to end
+	stdout, stderr io.Writer
+}
+
+const description = `A reverse proxy for Elasticsearch and OpenSearch that keeps concurrent writers of one document from erasing each other's changes. Applications change their base URL, and nothing else.`
+
+// run is the program: it reads args, does what they say, and returns the exit status. It ends early when ctx does.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var cli commandLine
+	helped := false
+	parser, err := kong.New(&cli, kong.Name("optimist"), kong.Description(description), kong.Writers(stdout, stderr),
+		kong.Exit(func(int) { helped = true }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110, NoExpandSubcommands: true}))
+	if err != nil {
+		fmt.Fprintf(stderr, "optimist: %v\n", err)
+		return exitFailed
+	}
+	parser.Model.HelpFlag.Help = "Show this."
+	given := args
+	if len(args) == 0 {
+		given = []string{"--help"}
+	}
+	parsed, err := parser.Parse(given)
+	switch {
+	case helped && len(args) == 0:
+		return exitUsage
+	case helped:
+		return exitOK
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "optimist: %v\nRun `optimist --help`, or `optimist COMMAND --help`.\n", err)
+		return exitUsage
+	}
+	err = parsed.Run(&process{ctx, stdout, stderr})
+	var exit *exitError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &exit):
+		if exit.text != "" {
+			fmt.Fprintln(stderr, exit.text)
+		}
+		return exit.status
+	}
+	fmt.Fprintf(stderr, "optimist: %v\n", err)
+	return exitFailed
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"io"
+	"time"
+
+	"optimist/internal/config"
+	"optimist/internal/doctor"
+	"optimist/internal/rule"
+	"optimist/internal/upstream"
+)
+
+type doctorCmd struct {
+	Config     string        `help:"Configuration file: its upstream is asked, and its rules say which indices matter." env:"OPTIMIST_CONFIG" placeholder:"FILE"`
+	Upstream   []string      `help:"A node of the engine; again, or with commas, for more of the same cluster." env:"OPTIMIST_UPSTREAM" placeholder:"URL"`
+	APIKeyFile string        `help:"File with an API key: what the engine calls encoded, or id:api_key." xor:"auth" placeholder:"FILE"`
+	BasicFile  string        `help:"File with user:password." xor:"auth" placeholder:"FILE"`
+	BearerFile string        `help:"File with a token." xor:"auth" placeholder:"FILE"`
+	CAFile     string        `name:"ca-file" help:"File with the authorities, PEM, that may have signed the nodes' certificates." placeholder:"FILE"`
+	Timeout    time.Duration `help:"How long each answer may take." default:"10s"`
+}
+
+// Help is the command's manual, beyond its flags.
+func (doctorCmd) Help() string {
+	return `It asks for the version, the product header, privileges as far as can be seen, scripts, and every index that a rule takes: whether it has sequence numbers, keeps _source whole, and has ingest pipelines. It writes nothing, and it sees what its own credentials may see.
+
+Exit status: 0 if everything will work, 1 if something won't, 2 if no engine is named.`
+}
+
+// Run asks and prints.
+func (c *doctorCmd) Run(p *process) error {
+	cfg, rules, err := (&settings{Config: c.Config, Upstream: c.Upstream}).load()
+	if err != nil {
+		return badConfig(p.stderr, err)
+	}
+	if len(cfg.Upstream.URLs) == 0 {
+		return usageError("optimist doctor: no engine is named; name it with --upstream URL, or --config FILE with upstream.urls in it")
+	}
+	c.override(&cfg.Upstream)
+	report, err := c.examine(p, cfg, rules)
+	if err != nil {
+		return err
+	}
+	if err := report.Write(p.stdout); err != nil {
+		return err
+	}
+	if report.Failed() {
+		return &exitError{status: exitFailed}
+	}
+	return nil
+}
+
+// override puts the flags' files over those of the configuration.
+func (c *doctorCmd) override(u *config.Upstream) {
+	if c.APIKeyFile+c.BasicFile+c.BearerFile != "" {
+		u.Auth = config.Auth{APIKeyFile: c.APIKeyFile, BasicFile: c.BasicFile, BearerFile: c.BearerFile}
+	}
+	if c.CAFile != "" {
+		u.TLS.CAFile = c.CAFile
+	}
+}
+
+// examine asks each node by itself, so that one that answers doesn't stand in for one that doesn't.
+func (c *doctorCmd) examine(p *process, cfg *config.Config, rules *rule.Set) (*doctor.Report, error) {
+	base, err := upstreamConfig(&cfg.Upstream)
+	if err != nil {
+		return nil, err
+	}
+	base.HealthInterval = -1
+	o := doctor.Options{Rules: rules, Auth: base.Authorization != "", Timeout: c.Timeout}
+	for _, url := range cfg.Upstream.URLs {
+		one := base
+		one.URLs = []string{url}
+		set, err := upstream.New(one)
+		if err != nil {
+			return nil, err
+		}
+		defer set.Close()
+		o.Nodes = append(o.Nodes, doctor.Node{URL: url, Doer: set})
+	}
+	for _, w := range warnings(cfg) {
+		_, _ = io.WriteString(p.stderr, w.String()+"\n")
+	}
+	return doctor.Examine(p.ctx, o), nil
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"os"
+	"syscall"
+	"time"
+
+	"optimist/internal/obs"
+)
+
+// drain ends the service without cutting a request: readiness goes first, so that load balancers send nothing new; after the delay the
+// listener; then the requests under way are waited for. A second signal, or drain.timeout, cuts what is left. interactive is
+// for whoever sits at a keyboard: no load balancer needs time.
+func (s *service) drain(signals <-chan os.Signal, interactive bool) error {
+	s.draining.Store(true)
+	c := s.current.Load().Drain
+	if !interactive && !pause(c.Delay.Std(), signals) {
+		return s.cut("a second signal")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if c.Timeout > 0 {
+		ctx, cancel = context.WithTimeout(ctx, c.Timeout.Std())
+	}
+	defer cancel()
+	open, active := s.door.Connections()
+	s.log.Info("listener closed, finishing requests", "connections", open, "requests", active)
+	done := make(chan error, 1)
+	go func() { done <- s.door.Drain(ctx) }()
+	for {
+		select {
+		case err := <-done:
+			if err != nil {
+				return s.cut("drain.timeout")
+			}
+			s.log.Info("drained")
+			return nil
+		case sig := <-signals:
+			if sig != syscall.SIGHUP {
+				return s.cut("a second signal")
+			}
+		}
+	}
+}
+
+// pause waits; it is false if another signal to end comes.
+func pause(d time.Duration, signals <-chan os.Signal) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return true
+		case sig := <-signals:
+			if sig != syscall.SIGHUP {
+				return false
+			}
+		}
+	}
+}
+
+// cut ends with the status of somebody whose requests were not all answered, if there were any.
+func (s *service) cut(why string) error {
+	_, active := s.door.Connections()
+	s.door.Close()
+	if active == 0 {
+		s.log.Info("ended", obs.KeyReason, why)
+		return nil
+	}
+	s.log.Warn("ended, requests were cut", obs.KeyReason, why, "requests", active)
+	return &exitError{status: exitFailed}
+}

@@ -1,0 +1,398 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"optimist/internal/config"
+	"optimist/internal/rule"
+)
+
+// logged is a log that can be waited on.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	more chan struct{}
+}
+
+func newLogged() *logged { return &logged{more: make(chan struct{})} }
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.more)
+	l.more = make(chan struct{})
+	return l.text.Write(p)
+}
+
+// wait blocks until the log holds what the pattern says, and returns its first group, or all of it.
+func (l *logged) wait(t *testing.T, pattern string) string {
+	t.Helper()
+	re := regexp.MustCompile(pattern)
+	deadline := time.After(20 * time.Second)
+	for {
+		l.mu.Lock()
+		text, more := l.text.String(), l.more
+		l.mu.Unlock()
+		if m := re.FindStringSubmatch(text); m != nil {
+			return m[len(m)-1]
+		}
+		select {
+		case <-more:
+		case <-deadline:
+			t.Fatalf("the log never says %s:\n%s", pattern, text)
+		}
+	}
+}
+
+// running is an optimist in this process.
+type running struct {
+	log     *logged
+	file    string
+	data    string
+	admin   string
+	signals chan os.Signal
+	ended   chan error
+}
+
+// serveFor starts a service with a file of that content; %s in it is upstream.
+func serveFor(t *testing.T, upstream, content string) *running {
+	t.Helper()
+	r := &running{log: newLogged(), file: filepath.Join(t.TempDir(), "optimist.yaml"), signals: make(chan os.Signal, 4), ended: make(chan error, 1)}
+	r.write(t, content)
+	cmd := serveCmd{settings: settings{Config: r.file, Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", LogLevel: "info"}, Embedded: upstream == ""}
+	if upstream != "" {
+		cmd.Upstream = []string{upstream}
+	}
+	s, err := cmd.prepare(r.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { r.ended <- s.untilEnd(t.Context(), r.signals) }()
+	r.data = r.log.wait(t, `msg=serving addr=(\S+)`)
+	r.admin = r.log.wait(t, `msg=serving addr=\S+ admin=(\S+)`)
+	t.Cleanup(func() {
+		select {
+		case r.signals <- os.Interrupt:
+		default:
+		}
+	})
+	return r
+}
+
+// write replaces the configuration file as an editor does: by renaming another one.
+func (r *running) write(t *testing.T, content string) {
+	t.Helper()
+	next := r.file + ".next"
+	if err := os.WriteFile(next, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(next, r.file); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// get asks the admin listener.
+func (r *running) get(t *testing.T, path string) (int, string) {
+	t.Helper()
+	resp, err := http.Get("http://" + r.admin + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+// end waits for the end and returns the exit status.
+func (r *running) end(t *testing.T) int {
+	t.Helper()
+	select {
+	case err := <-r.ended:
+		if err == nil {
+			return exitOK
+		}
+		if exit, ok := err.(*exitError); ok {
+			return exit.status
+		}
+		t.Fatal(err)
+	case <-time.After(20 * time.Second):
+		t.Fatalf("it doesn't end:\n%s", r.log.text.String())
+	}
+	return -1
+}
+
+// slowEngine answers requests for /slow when it is let to, and says when one has come.
+func slowEngine(t *testing.T) (url string, arrived <-chan struct{}, release func()) {
+	came, gate := make(chan struct{}, 8), make(chan struct{})
+	var once sync.Once
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			came <- struct{}{}
+			select {
+			case <-gate:
+			case <-r.Context().Done():
+			}
+		}
+		fmt.Fprintln(w, `{"version":{"number":"8.0.0"}}`)
+	}))
+	release = func() { once.Do(func() { close(gate) }) }
+	t.Cleanup(func() { release(); server.Close() })
+	return server.URL, came, release
+}
+
+// ask sends a request for /slow and gives its answer.
+func ask(addr string) <-chan string {
+	answer := make(chan string, 1)
+	go func() {
+		resp, err := http.Get("http://" + addr + "/slow")
+		if err != nil {
+			answer <- "error: " + err.Error()
+			return
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		answer <- fmt.Sprint(resp.StatusCode, " ", string(body), err)
+	}()
+	return answer
+}
+
+// TestSIGTERMCutsNoRequest: readiness goes first, then the listener, and the request under way is answered.
+func TestSIGTERMCutsNoRequest(t *testing.T) {
+	url, arrived, release := slowEngine(t)
+	r := serveFor(t, url, "drain: {delay: 300ms}")
+	if status, body := r.get(t, "/_optimist/ready"); status != 200 {
+		t.Fatalf("ready is %d %s", status, body)
+	}
+	answer := ask(r.data)
+	<-arrived
+	r.signals <- syscall.SIGTERM
+	r.log.wait(t, "msg=draining")
+	for status := 200; status != 503; {
+		status, _ = r.get(t, "/_optimist/ready")
+	}
+	late := ask(r.data) // within the delay: load balancers haven't noticed yet
+	<-arrived
+	r.log.wait(t, "listener closed")
+	if status, body := r.get(t, "/_optimist/health"); status != 200 || !strings.Contains(body, "draining") {
+		t.Errorf("health while draining is %d %s", status, body)
+	}
+	release()
+	for _, a := range []<-chan string{answer, late} {
+		if got := <-a; !strings.HasPrefix(got, "200 ") {
+			t.Errorf("a request was cut: %s", got)
+		}
+	}
+	if status := r.end(t); status != exitOK {
+		t.Errorf("status %d", status)
+	}
+	if c, err := net.Dial("tcp", r.data); err == nil {
+		c.Close()
+		t.Error("the data port is still open")
+	}
+}
+
+func TestASecondSignalEndsAtOnce(t *testing.T) {
+	url, arrived, _ := slowEngine(t)
+	r := serveFor(t, url, "drain: {delay: 0}")
+	answer := ask(r.data)
+	<-arrived
+	r.signals <- syscall.SIGTERM
+	r.log.wait(t, "listener closed, finishing requests.*requests=1")
+	r.signals <- syscall.SIGHUP // not meant to end anything
+	r.signals <- syscall.SIGTERM
+	if status := r.end(t); status != exitFailed {
+		t.Errorf("requests were cut, and the status is %d", status)
+	}
+	if got := <-answer; strings.HasPrefix(got, "200 ") {
+		t.Errorf("the answer is %s", got)
+	}
+}
+
+func TestDrainTimeoutEndsTheWait(t *testing.T) {
+	url, arrived, _ := slowEngine(t)
+	r := serveFor(t, url, "drain: {delay: 0, timeout: 50ms}")
+	ask(r.data)
+	<-arrived
+	r.signals <- os.Interrupt
+	if status := r.end(t); status != exitFailed {
+		t.Errorf("status %d", status)
+	}
+	r.log.wait(t, "ended, requests were cut.*drain.timeout")
+}
+
+func TestAChangedFileIsReadAgain(t *testing.T) {
+	r := serveFor(t, "", "mode: guard\n")
+	r.write(t, "mode: observe\nlog: {level: debug}\nrules: [{name: a}, {name: b, match: {index: [x]}}]\nlimits: {idle_timeout: 7s}\n")
+	r.log.wait(t, "configuration reloaded.*rules=2 mode=observe")
+	r.log.wait(t, `keys that wait for a restart" keys=\[limits.idle_timeout\]`)
+	r.log.wait(t, "rule b is never reached")
+	_, body := r.get(t, "/_optimist/config")
+	for _, want := range []string{`"mode": "observe"`, `"name": "b"`, `"idle_timeout": "2m"`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the configuration in force lacks %s:\n%s", want, body)
+		}
+	}
+	r.write(t, "mode: gaurd\nrules: [{}]\n")
+	r.log.wait(t, `1:7: mode: .*did you mean`)
+	r.log.wait(t, `2:9: rules\[0\]: a rule needs a name`)
+	if _, after := r.get(t, "/_optimist/config"); after != body {
+		t.Errorf("a file with mistakes has changed something:\n%s", after)
+	}
+	if _, metrics := r.get(t, "/metrics"); !strings.Contains(metrics, `optimist_config_reloads_total{result="failure"} 1`) {
+		t.Error("the failure isn't counted")
+	}
+}
+
+// TestTheModeOfTheFileCountsWhenItChanges: a mode that was set while running survives reloads of other keys.
+func TestTheModeOfTheFileCountsWhenItChanges(t *testing.T) {
+	r := serveFor(t, "", "mode: guard\n")
+	var out bytes.Buffer
+	if code := run(t.Context(), []string{"mode", "off", "--admin", r.admin}, &out, io.Discard); code != 0 || out.String() != "mode: off (was guard)\n" {
+		t.Fatalf("%d %s", code, out.String())
+	}
+	r.write(t, "mode: guard\nrules: [{name: a}]\n")
+	r.log.wait(t, "configuration reloaded.*rules=1 mode=off")
+	if _, body := r.get(t, "/_optimist/config"); !strings.Contains(body, `"mode": "off"`) {
+		t.Errorf("the mode in force is told wrong:\n%s", body)
+	}
+	r.write(t, "mode: observe\n")
+	r.log.wait(t, "configuration reloaded.*mode=observe")
+	out.Reset()
+	if run(t.Context(), []string{"mode", "--admin", r.admin}, &out, io.Discard); out.String() != "mode: observe\n" {
+		t.Errorf("the mode is told as %s", out.String())
+	}
+	if _, metrics := r.get(t, "/metrics"); !strings.Contains(metrics, `optimist_mode{mode="observe"} 1`) {
+		t.Error("the metric of the mode is wrong")
+	}
+}
+
+func TestSIGHUPReadsTheFileAgain(t *testing.T) {
+	r := serveFor(t, "", "mode: guard\n")
+	r.signals <- syscall.SIGHUP
+	r.log.wait(t, "configuration reloaded.*reason=SIGHUP")
+}
+
+func TestTheEngineInMemoryAnswersThroughTheDoor(t *testing.T) {
+	r := serveFor(t, "", "")
+	r.log.wait(t, "the engine is in memory")
+	req, err := http.NewRequest("PUT", "http://"+r.data+"/shop/_doc/1", strings.NewReader(`{"stock":1}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != 201 {
+		t.Errorf("a document is answered %s", resp.Status)
+	}
+	for metrics := ""; !strings.Contains(metrics, `optimist_requests_total{code="2xx",op="index"} 1`); { // counted after its answer
+		_, metrics = r.get(t, "/metrics")
+	}
+	http.DefaultClient.CloseIdleConnections()
+	r.signals <- os.Interrupt
+	if status := r.end(t); status != exitOK {
+		t.Errorf("status %d", status)
+	}
+}
+
+func TestNotReadyWithoutAnEngine(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := "http://" + l.Addr().String()
+	l.Close()
+	r := serveFor(t, dead, "upstream: {health_interval: 50ms}")
+	if resp, err := http.Get("http://" + r.data + "/"); err != nil || resp.StatusCode < 502 {
+		t.Errorf("a dead engine is answered %v, %v", resp, err)
+	}
+	r.log.wait(t, "node left out")
+	status, body := r.get(t, "/_optimist/ready")
+	if status != 503 || !strings.Contains(body, "no node of the engine answers") || !strings.Contains(body, "refused") {
+		t.Errorf("ready is %d %s", status, body)
+	}
+}
+
+func TestAnOpenAdminListenerIsSaidLoudly(t *testing.T) {
+	log := newLogged()
+	cfg, err := config.Parse("", nil, config.Overrides{Listen: "127.0.0.1:0", Admin: "0.0.0.0:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := rule.Compile(cfg.Rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := start(cfg, rules, true, slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.close()
+	log.wait(t, "level=WARN.*NOT ON A LOOPBACK ADDRESS")
+}
+
+func TestAPortInUseIsToldByItsKey(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for flag, want := range map[string]string{"--listen": "the data port can't be opened (listen: ", "--admin": "the admin listener can't be opened (admin: "} {
+		args := map[string]string{"--listen": "127.0.0.1:0", "--admin": "127.0.0.1:0"}
+		args[flag] = l.Addr().String()
+		var stderr bytes.Buffer
+		code := run(context.Background(), []string{"serve", "--embedded", "--listen", args["--listen"], "--admin", args["--admin"]}, io.Discard, &stderr)
+		if code != exitFailed || !strings.Contains(stderr.String(), want) || !strings.Contains(stderr.String(), "address already in use") {
+			t.Errorf("%s: %d %s", flag, code, stderr.String())
+		}
+	}
+}
+
+// TestNothingOfASecretIsTold: neither the configuration in force nor the log holds what is in the files.
+func TestNothingOfASecretIsTold(t *testing.T) {
+	url, _, _ := slowEngine(t)
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte("user:hunter2"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := serveFor(t, url, "log: {level: debug}\nupstream: {auth: {basic_file: "+key+"}}\n")
+	req, err := http.NewRequest("GET", "http://"+r.data+"/a/_doc/1?token=hunter2", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer hunter2")
+	if resp, err := http.DefaultClient.Do(req); err != nil || resp.StatusCode != 200 {
+		t.Fatal(resp, err)
+	}
+	for _, path := range []string{"/_optimist/config", "/_optimist/health", "/metrics", "/debug/pprof/cmdline"} {
+		if _, body := r.get(t, path); strings.Contains(body, "hunter2") || strings.Contains(body, "aHVudGVyMg") {
+			t.Errorf("%s tells the secret", path)
+		}
+	}
+	r.log.mu.Lock()
+	defer r.log.mu.Unlock()
+	if strings.Contains(r.log.text.String(), "hunter2") {
+		t.Errorf("the log tells the secret:\n%s", r.log.text.String())
+	}
+}

@@ -1,0 +1,187 @@
+package doctor
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// welcome is what GET / says.
+type welcome struct {
+	product     string // Elasticsearch, OpenSearch, or what it calls itself
+	number      string
+	major       int
+	minor       int
+	cluster     string
+	clusterUUID string
+	header      bool // X-Elastic-Product
+}
+
+// reach asks every node who it is. The first that tells is asked all the rest.
+func (e *examination) reach() {
+	for _, n := range e.Nodes {
+		begun := time.Now()
+		a, err := e.ask(n.Doer, "GET", "/", nil)
+		took := time.Since(begun).Round(time.Millisecond)
+		switch {
+		case err != nil:
+			e.report.add(Fail, "reachable", "%s: %s", n.URL, err)
+		case a.refused() && e.Auth:
+			e.report.add(Fail, "reachable", "%s refuses the credentials (%d)", n.URL, a.status)
+		case a.refused():
+			e.report.add(Fail, "reachable", "%s asks for credentials (%d): name a file with --api-key-file, --basic-file or --bearer-file", n.URL, a.status)
+		case !a.ok() || !a.body.Get("version.number").Exists():
+			e.report.add(Fail, "reachable", "%s answers GET / with %d, and not as an engine does", n.URL, a.status)
+		default:
+			w := greet(a)
+			e.report.add(OK, "reachable", "%s: %s %s, cluster %q, %s", n.URL, w.product, w.number, w.cluster, took)
+			e.sameCluster(n, w)
+		}
+	}
+}
+
+func (e *examination) sameCluster(n Node, w welcome) {
+	if e.node.Doer == nil {
+		e.node, e.hello = n, w
+		return
+	}
+	if w.clusterUUID != e.hello.clusterUUID {
+		e.report.add(Fail, "one cluster", "%s and %s are of different clusters; optimist takes all nodes for one", e.node.URL, n.URL)
+	}
+}
+
+func greet(a answer) welcome {
+	v := a.body.Get("version")
+	w := welcome{product: "Elasticsearch", number: v.Get("number").String(), cluster: a.body.Get("cluster_name").String(),
+		clusterUUID: a.body.Get("cluster_uuid").String(), header: a.head["X-Elastic-Product"] != ""}
+	switch d := v.Get("distribution").String(); d {
+	case "":
+	case "opensearch":
+		w.product = "OpenSearch"
+	default:
+		w.product = d
+	}
+	major, rest, _ := strings.Cut(w.number, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	w.major, _ = strconv.Atoi(major) // 0 if it is none: then it is an unknown version below
+	w.minor, _ = strconv.Atoi(minor)
+	return w
+}
+
+// version says whether the engine is one that optimist is tested with.
+func (e *examination) version() {
+	w := e.hello
+	switch {
+	case w.product == "OpenSearch" && w.major >= 2 && w.major <= 3,
+		w.product == "Elasticsearch" && (w.major == 7 && w.minor >= 10 || w.major == 8 || w.major == 9):
+		e.report.add(OK, "version", "%s %s is supported", w.product, w.number)
+	case w.product == "Elasticsearch" && (w.major < 6 || w.major == 6 && w.minor < 7):
+		e.report.add(Fail, "version", "%s %s has no if_seq_no; nothing can be guarded", w.product, w.number)
+	case w.product == "optimist-embedded":
+		e.report.add(Note, "version", "this is optimist's engine in memory, not a database")
+	default:
+		e.report.add(Warn, "version", "%s %s: optimist is tested with Elasticsearch 7.10 to 9 and OpenSearch 2 and 3", w.product, w.number)
+	}
+	switch {
+	case w.header:
+		e.report.add(OK, "product", "answers carry X-Elastic-Product; official clients take them through optimist")
+	case w.product == "Elasticsearch" && (w.major >= 8 || w.major == 7 && w.minor >= 14):
+		e.report.add(Warn, "product", "answers carry no X-Elastic-Product; something in between takes it out, and official clients will refuse them")
+	}
+}
+
+// cluster asks for what would hold up any write.
+func (e *examination) cluster() {
+	if a, err := e.ask(e.node.Doer, "GET", "/_cluster/health?filter_path=status", nil); err == nil && a.ok() {
+		switch status := a.body.Get("status").String(); status {
+		case "red":
+			e.report.add(Warn, "health", "the cluster is red: writes to indices without their primary shard wait and fail")
+		default:
+			e.report.add(OK, "health", "the cluster is %s", status)
+		}
+	} else {
+		e.report.add(Note, "health", "can't be told: %s", cause(a, err))
+	}
+	a, err := e.ask(e.node.Doer, "GET", "/_nodes/http?filter_path=nodes.*.http.publish_address", nil)
+	if err != nil || !a.ok() {
+		return
+	}
+	if n := len(a.body.Get("nodes").Map()); n > len(e.Nodes) {
+		e.report.add(Note, "nodes", "the cluster has %d nodes that take requests, and %d are named; optimist doesn't look for others", n, len(e.Nodes))
+	}
+}
+
+// privileges tells what the credentials may see, as far as the engine says.
+func (e *examination) privileges() {
+	if e.hello.product == "OpenSearch" {
+		a, err := e.ask(e.node.Doer, "GET", "/_plugins/_security/authinfo", nil)
+		switch {
+		case err == nil && a.ok():
+			e.report.add(OK, "privileges", "the user is %s; its roles: %s", a.body.Get("user_name"), list(a.body.Get("roles").String()))
+		case err == nil && a.refused():
+			e.report.add(Warn, "privileges", "the security plugin refuses the credentials (%d)", a.status)
+		default:
+			e.report.add(Note, "privileges", "the security plugin isn't there: nobody is asked who they are")
+		}
+		return
+	}
+	question := []byte(`{"cluster":["monitor"],"index":[{"names":["*"],"privileges":["view_index_metadata"]}]}`)
+	a, err := e.ask(e.node.Doer, "POST", "/_security/user/_has_privileges", question)
+	switch {
+	case err == nil && a.ok():
+		e.hasPrivileges(a)
+	case err == nil && a.status == http.StatusUnauthorized:
+		e.report.add(Warn, "privileges", "the engine refuses the credentials (401)")
+	case err == nil && !a.refused():
+		e.report.add(Note, "privileges", "security isn't there or switched off: nobody is asked who they are")
+	default:
+		e.report.add(Note, "privileges", "can't be told: %s", cause(a, err))
+	}
+}
+
+func (e *examination) hasPrivileges(a answer) {
+	user := a.body.Get("username").String()
+	if a.body.Get("has_all_requested").Bool() {
+		e.report.add(OK, "privileges", "%s may look at the cluster and all indices", user)
+		return
+	}
+	if !a.body.Get("cluster.monitor").Bool() {
+		e.report.add(Warn, "privileges", "%s lacks the cluster privilege monitor: health and scripts can't be told", user)
+	}
+	if !a.body.Get(`index.\*.view_index_metadata`).Bool() {
+		e.report.add(Warn, "privileges",
+			"%s lacks view_index_metadata on some indices: optimist then asks with each client's credentials what can be merged there", user)
+	}
+}
+
+// scripts tries Painless, which _update with scripts needs in the engine.
+func (e *examination) scripts() {
+	a, err := e.ask(e.node.Doer, "POST", "/_scripts/painless/_execute", []byte(`{"script":{"lang":"painless","source":"return 1 + 1"}}`))
+	switch {
+	case err == nil && a.ok() && a.body.Get("result").String() == "2":
+		e.report.add(OK, "scripts", "Painless runs")
+	case err == nil && a.refused():
+		e.report.add(Note, "scripts", "can't be told: the credentials don't reach (%d)", a.status)
+	case err != nil:
+		e.report.add(Note, "scripts", "can't be told: %s", err)
+	default:
+		e.report.add(Note, "scripts", "the engine has no Painless: _update with a script fails, with optimist as without")
+	}
+}
+
+// cause says why a question has no answer.
+func cause(a answer, err error) string {
+	switch {
+	case err != nil:
+		return err.Error()
+	case a.refused():
+		return "the credentials don't reach (" + strconv.Itoa(a.status) + ")"
+	}
+	return "the engine answers " + strconv.Itoa(a.status)
+}
+
+// list makes a list of a JSON array of words.
+func list(raw string) string {
+	return strings.NewReplacer(`"`, "", "[", "", "]", "", ",", ", ").Replace(raw)
+}

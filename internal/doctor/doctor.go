@@ -1,0 +1,181 @@
+// Package doctor asks a cluster what will work through optimist, and what won't.
+//
+// It writes nothing and changes nothing. It sees what the credentials that it is given may see; what clients with others may do, it
+// can't tell. What it says holds for the moment.
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/rule"
+	"optimist/internal/upstream"
+	"optimist/internal/wire"
+)
+
+// Doer sends one request to a node and gives its whole answer; *upstream.Set is one.
+type Doer interface {
+	Do(ctx context.Context, r *upstream.Request) (*upstream.Response, error)
+}
+
+// Node is one node to ask, by itself.
+type Node struct {
+	URL  string
+	Doer Doer
+}
+
+// Options are what Examine needs. Nodes and Rules are required.
+type Options struct {
+	Nodes   []Node
+	Rules   *rule.Set     // which indices matter
+	Auth    bool          // credentials are sent
+	Timeout time.Duration // of each question. Default 10s.
+}
+
+// Level says how a finding is to be taken.
+type Level uint8
+
+// The levels, from good to bad.
+const (
+	OK   Level = iota
+	Note       // worth knowing
+	Warn       // something works less well than it could
+	Fail       // something won't work
+)
+
+// String is the level as the report shows it.
+func (l Level) String() string {
+	switch l {
+	case OK:
+		return "ok"
+	case Note:
+		return "note"
+	case Warn:
+		return "warn"
+	}
+	return "FAIL"
+}
+
+// Finding is one thing that was found out.
+type Finding struct {
+	Level Level
+	Topic string // one or two words
+	Text  string
+}
+
+// Index is an index that a rule takes and that isn't guarded in full.
+type Index struct {
+	Level Level
+	Name  string
+	Rule  string
+	Does  string // what optimist does there
+	Why   string
+}
+
+// Report is what Examine found out.
+type Report struct {
+	Findings []Finding
+	Indices  []Index // those not guarded in full
+	Taken    int     // indices that rules take
+	Seen     int     // indices that were looked at; -1 if they couldn't be
+}
+
+// Failed reports whether something won't work.
+func (r *Report) Failed() bool {
+	for _, f := range r.Findings {
+		if f.Level == Fail {
+			return true
+		}
+	}
+	for _, i := range r.Indices {
+		if i.Level == Fail {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Report) add(l Level, topic, format string, args ...any) {
+	r.Findings = append(r.Findings, Finding{l, topic, fmt.Sprintf(format, args...)})
+}
+
+// Examine asks all there is to ask. A cluster that doesn't answer is a finding, too; nothing is an error but the end of ctx, after which
+// the report has what was found until then.
+func Examine(ctx context.Context, o Options) *Report {
+	if o.Timeout == 0 {
+		o.Timeout = 10 * time.Second
+	}
+	e := &examination{Options: o, ctx: ctx, report: &Report{Seen: -1}}
+	e.reach()
+	if e.node.Doer == nil {
+		return e.report
+	}
+	e.version()
+	e.cluster()
+	e.privileges()
+	e.scripts()
+	e.indices()
+	return e.report
+}
+
+// examination is one run of Examine.
+type examination struct {
+	Options
+	ctx    context.Context
+	report *Report
+	node   Node    // the first that answers: all further questions go there
+	hello  welcome // its GET /
+}
+
+// answer is what a node said.
+type answer struct {
+	status int
+	body   gjson.Result // the zero value if it isn't JSON
+	head   map[string]string
+}
+
+func (a answer) ok() bool { return a.status >= 200 && a.status < 300 }
+
+// refused reports whether the credentials were not enough.
+func (a answer) refused() bool {
+	return a.status == http.StatusUnauthorized || a.status == http.StatusForbidden
+}
+
+// ask sends one request. body may be nil.
+func (e *examination) ask(to Doer, method, target string, body []byte) (answer, error) {
+	ctx, cancel := context.WithTimeout(e.ctx, e.Timeout)
+	defer cancel()
+	req := &upstream.Request{Method: method, Target: []byte(target), Body: body, Own: true, Repeatable: true,
+		Fields: []wire.Field{{Name: []byte("Accept"), Value: []byte("application/json")}}}
+	if body != nil {
+		req.Fields = append(req.Fields, wire.Field{Name: []byte("Content-Type"), Value: []byte("application/json")})
+	}
+	resp, err := to.Do(ctx, req)
+	if err != nil {
+		if ctx.Err() != nil && e.ctx.Err() == nil {
+			return answer{}, fmt.Errorf("no answer within %s", e.Timeout)
+		}
+		return answer{}, reason(err)
+	}
+	defer resp.Release()
+	a := answer{status: resp.Status, head: map[string]string{"X-Elastic-Product": string(resp.Get("X-Elastic-Product"))}}
+	if gjson.ValidBytes(resp.Payload) {
+		a.body = gjson.ParseBytes(bytes.Clone(resp.Payload))
+	}
+	return a, nil
+}
+
+// reason takes the node's URL off an error, since the finding names it.
+func reason(err error) error {
+	var up *upstream.Error
+	if errors.As(err, &up) && up.Err != nil {
+		return up.Err
+	}
+	return err
+}

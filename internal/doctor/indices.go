@@ -1,0 +1,139 @@
+package doctor
+
+import (
+	"sort"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/api"
+	"optimist/internal/rule"
+)
+
+// indicesTarget asks for all indices and only for what decides whether they can be guarded; uuid is there so that none is left out.
+const indicesTarget = "/_all?expand_wildcards=open,hidden&include_defaults=true&filter_path=" +
+	"*.settings.index.uuid,*.settings.index.disable_sequence_numbers,*.defaults.index.disable_sequence_numbers," +
+	"*.settings.index.default_pipeline,*.settings.index.final_pipeline,*.settings.index.mode,*.settings.index.mapping.source.mode," +
+	"*.settings.index.derived_source.enabled,*.mappings._source,*.mappings.*._source,*.data_stream"
+
+// indices finds those that rules take and that can't be guarded, or not merged.
+func (e *examination) indices() {
+	a, err := e.ask(e.node.Doer, "GET", indicesTarget, nil)
+	if err != nil || !a.ok() {
+		e.report.add(Warn, "indices", "they can't be looked at: %s", cause(a, err))
+		return
+	}
+	e.report.Seen = 0
+	streams := map[string]bool{}
+	a.body.ForEach(func(k, v gjson.Result) bool {
+		e.report.Seen++
+		name, stream := k.String(), v.Get("data_stream").String()
+		if stream != "" {
+			if streams[stream] {
+				return true
+			}
+			streams[stream], name = true, stream // clients write to the stream's name
+		}
+		r := e.Rules.Match(name, api.Index)
+		if r == nil || r.Mode == rule.Off || r.AnyIndex && stream != "" {
+			return true
+		}
+		e.report.Taken++
+		if found := judge(name, r, v); found.Level != OK {
+			e.report.Indices = append(e.report.Indices, found)
+		}
+		return true
+	})
+	sort.Slice(e.report.Indices, func(i, j int) bool {
+		a, b := e.report.Indices[i], e.report.Indices[j]
+		if a.Level != b.Level {
+			return a.Level > b.Level
+		}
+		return a.Name < b.Name
+	})
+	e.sumUp()
+}
+
+func (e *examination) sumUp() {
+	r := e.report
+	switch n := len(r.Indices); {
+	case r.Taken == 0:
+		r.add(Note, "indices", "%d seen; none is taken by a rule yet", r.Seen)
+	case n == 0:
+		r.add(OK, "indices", "%d seen, %d taken by rules, all guarded in full", r.Seen, r.Taken)
+	default:
+		level := OK
+		for _, i := range r.Indices {
+			level = max(level, i.Level)
+		}
+		r.add(level, "indices", "%d seen, %d taken by rules, %d of them not guarded in full (below)", r.Seen, r.Taken, n)
+	}
+}
+
+// judge says what optimist can do in an index that a rule takes. v is the engine's description.
+func judge(name string, r *rule.Rule, v gjson.Result) Index {
+	s := v.Get("settings.index")
+	found := Index{Name: name, Rule: r.Name}
+	const guardOnly = "guards; a conflict is a 409, nothing is merged"
+	switch source, pipe := partialSource(s, v.Get("mappings")), pipelineOf(s); {
+	case s.Get("disable_sequence_numbers").Bool() || v.Get("defaults.index.disable_sequence_numbers").Bool():
+		found.Level, found.Does, found.Why = Fail, "passes writes unguarded", "index.disable_sequence_numbers"
+	case source != "":
+		found.Level, found.Does, found.Why = Warn, guardOnly, source+": a document read back isn't the one that was written"
+	case pipe != "" && r.Pipeline == rule.PipelineGuard:
+		found.Level, found.Does, found.Why = Warn, guardOnly, pipe+": it would run twice; if it may, set pipeline: rerun"
+	}
+	return found
+}
+
+func pipelineOf(settings gjson.Result) string {
+	for _, key := range []string{"default_pipeline", "final_pipeline"} {
+		if p := settings.Get(key).String(); p != "" && p != "_none" {
+			return key + " " + p
+		}
+	}
+	return ""
+}
+
+// partialSource says why _source isn't what was written, or "".
+func partialSource(settings, mappings gjson.Result) string {
+	mode := settings.Get("mapping.source.mode").String()
+	switch index := settings.Get("mode").String(); {
+	case mode == "synthetic", mode == "disabled":
+		return mode + " _source"
+	case (index == "time_series" || index == "logsdb") && mode != "stored":
+		return "synthetic _source (mode " + index + ")"
+	case settings.Get("derived_source.enabled").Bool():
+		return "derived _source"
+	}
+	if why := filtered(mappings.Get("_source")); why != "" {
+		return why
+	}
+	var why string
+	mappings.ForEach(func(_, v gjson.Result) bool { // mapping types of Elasticsearch 6
+		if v.IsObject() {
+			why = filtered(v.Get("_source"))
+		}
+		return why == ""
+	})
+	return why
+}
+
+func filtered(source gjson.Result) string {
+	if on := source.Get("enabled"); on.Exists() && !on.Bool() {
+		return "_source disabled"
+	}
+	if mode := source.Get("mode").String(); mode == "synthetic" || mode == "disabled" {
+		return mode + " _source"
+	}
+	var parts []string
+	for _, key := range []string{"includes", "excludes"} {
+		if len(source.Get(key).Array()) > 0 {
+			parts = append(parts, key)
+		}
+	}
+	if len(parts) > 0 {
+		return "_source " + strings.Join(parts, " and ")
+	}
+	return ""
+}

@@ -1,0 +1,41 @@
+package doctor
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// maxListed is how many indices stand in the table; clusters have thousands.
+const maxListed = 50
+
+// Write prints the report as tables for people. The error is w's.
+func (r *Report) Write(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, f := range r.Findings {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", f.Level, f.Topic, f.Text)
+	}
+	if len(r.Indices) > 0 {
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+		fmt.Fprintln(t, "\tINDEX\tRULE\tWHAT OPTIMIST DOES\tWHY")
+		for i, x := range r.Indices {
+			if i == maxListed {
+				fmt.Fprintf(t, "\tand %d more\t\t\t\n", len(r.Indices)-maxListed)
+				break
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", x.Level, x.Name, x.Rule, x.Does, x.Why)
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	verdict := "Everything that was looked at will work through optimist."
+	if r.Failed() {
+		verdict = "Something won't work: see FAIL."
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n", verdict)
+	return err
+}
