@@ -93,7 +93,7 @@ type Request struct {
 	// Target is sent as it is, behind the node's base path.
 	Target []byte
 	// Fields are the end-to-end fields, sent in their order and spelling. Without a Host among them the node's is added. A
-	// Content-Length keeps its place; its value is that of the body. "Expect: 100-continue" is left out.
+	// Content-Length keeps its place; its value is that of the body. "Expect: 100-continue" is left out unless Expect is set.
 	Fields []wire.Field
 	// Body is the whole body or, with Stream, what is here of it. Nil is no body, and then no Content-Length is added; empty
 	// and not nil is a Content-Length of 0.
@@ -103,6 +103,12 @@ type Request struct {
 	// Length is, with Stream, the length of the whole body in bytes, Body included. If it is negative the body is sent
 	// chunked, also one that is whole.
 	Length int64
+	// Expect passes on an "Expect: 100-continue" among Fields. Nothing waits for the 100 here: a Stream whose bytes come only
+	// after it does, and Interim tells of it.
+	Expect bool
+	// Interim, if not nil, is called with the head of each interim answer (1xx), in the goroutine that called Send. It must not
+	// keep the head.
+	Interim func(h *wire.Head)
 	// Repeatable says that sending it twice does no harm: then a lost answer is followed by one more try.
 	Repeatable bool
 	// Own attaches Config.Authorization in place of any Authorization among Fields: for our own indices, never for a

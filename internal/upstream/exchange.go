@@ -234,6 +234,9 @@ func (x *Exchange) readHead(c *conn, r *Request) error {
 		if x.head.Status >= 200 {
 			return nil
 		}
+		if r.Interim != nil {
+			r.Interim(&x.head)
+		}
 	}
 	return errInterim
 }

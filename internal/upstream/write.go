@@ -54,7 +54,7 @@ func (x *Exchange) write(c *conn, r *Request) error {
 func (x *Exchange) compose(n *node, r *Request) {
 	q := &x.req
 	x.method = append(x.method[:0], r.Method...)
-	q.Method, q.Target, q.Body, q.Length = x.method, r.Target, wire.None, -1
+	q.Method, q.Target, q.Body, q.Length, q.Expect100 = x.method, r.Target, wire.None, -1, r.Expect
 	if len(n.prefix) > 0 && len(r.Target) > 0 && r.Target[0] == '/' {
 		x.target = append(append(x.target[:0], n.prefix...), r.Target...)
 		q.Target = x.target
