@@ -43,12 +43,12 @@ func (b *requestBody) reset(c *conn, h *wire.Head) {
 }
 
 // complete reports whether all of the request was read. The body must not be streaming any more.
-func (b *requestBody) complete() bool { return b.head != nil && b.body.Done() }
+func (b *requestBody) complete() bool { return b.head != nil && b.err == nil && b.body.Done() }
 
 // atHand reports whether all of the request was read, or can be without waiting; then it is.
 func (b *requestBody) atHand() bool {
 	switch {
-	case b.head == nil:
+	case b.head == nil || b.err != nil:
 		return false // a request that couldn't be read
 	case b.stream:
 		return b.finished.Load()
@@ -115,15 +115,15 @@ func (b *requestBody) now() bool {
 func (b *requestBody) Next() ([]byte, error) {
 	if p := b.early; len(p) > 0 {
 		b.early = nil
-		if b.body.Done() {
-			b.finished.Store(true)
-		}
 		return p, nil
 	}
 	p, err := b.body.Next()
 	b.taken += int64(len(p))
-	if b.body.Done() {
+	switch {
+	case b.body.Done():
 		b.finished.Store(true)
+	case err != nil:
+		b.err = err
 	}
 	return p, err
 }

@@ -47,6 +47,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 	c.sock.init(c)
 	c.r.Reset(c)
 	c.x.c = c
+	c.x.tell = c.x.interim
 	c.state.enter(idle)
 	return c
 }

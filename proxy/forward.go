@@ -87,13 +87,33 @@ func (x *Exchange) prepare(o *ForwardOptions) error {
 	}
 	r.Fields = x.endToEnd(o)
 	r.Repeatable = r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
-	if whole {
-		r.Body = x.in.whole
-	} else {
-		r.Stream, r.Length = &x.in, x.head.Length
+	r.Interim = x.tell
+	switch {
+	case !whole:
+		r.Stream, r.Length, r.Expect = &x.in, x.head.Length, x.in.asked
 		x.in.stream = true
+	case x.head.Body == wire.Chunked:
+		r.Body, r.Length = x.in.whole, -1
+	case x.head.Body == wire.Length:
+		r.Body = x.in.whole
+		if r.Body == nil {
+			r.Body = noBytes
+		}
 	}
 	return nil
+}
+
+// noBytes is a body of length 0, which isn't the same as no body.
+var noBytes = []byte{}
+
+// interim sends an interim answer of the engine on: a "100 Continue" that the client may be waiting for, above all. Clients
+// of HTTP/1.0 know none.
+func (x *Exchange) interim(h *wire.Head) {
+	if x.head.Minor == 0 || x.broken {
+		return
+	}
+	x.out = h.AppendResponse(x.out[:0])
+	_ = x.flush(nil)
 }
 
 // endToEnd is what of the request's fields goes to the engine.

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"optimist/internal/upstream"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -214,6 +216,43 @@ func dechunk(t *testing.T, s string) string {
 	return b.String()
 }
 
+// newProxy starts a Server in front of the stub. change may alter the options.
+func newProxy(t *testing.T, s *stub, change func(o *Options)) (addr string, server *Server) {
+	t.Helper()
+	set, err := upstream.New(upstream.Config{URLs: []string{s.url()}, HealthInterval: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(set.Close)
+	o := Options{Upstream: set, Limits: Limits{Tick: 10 * time.Millisecond}}
+	if change != nil {
+		change(&o)
+	}
+	return serve(t, o)
+}
+
+// serve starts a Server and stops it at the end of the test.
+func serve(t *testing.T, o Options) (addr string, server *Server) {
+	t.Helper()
+	server, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ln) }()
+	t.Cleanup(func() {
+		server.Close()
+		if err := <-done; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	return ln.Addr().String(), server
+}
+
 // client is one raw connection to the proxy.
 type client struct {
 	t *testing.T
@@ -344,5 +383,29 @@ func equalBytes(t *testing.T, what string, got, want []byte) {
 	t.Helper()
 	if !bytes.Equal(got, want) {
 		t.Fatalf("%s:\ngot  %q\nwant %q", what, got, want)
+	}
+}
+
+// CloseWriteSide ends the client's sending.
+func (c *client) CloseWriteSide() error {
+	return c.Conn.(interface{ CloseWrite() error }).CloseWrite()
+}
+
+// connections returns how many connections the stub has accepted.
+func (s *stub) connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.accepted
+}
+
+// eventually waits until holds does: for what the other side of a socket notices at its own time.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(patience); !holds(); <-tick.C {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for %s", what)
+		}
 	}
 }

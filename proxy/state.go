@@ -169,10 +169,14 @@ func (c *conn) cutWrite() {
 	_ = c.nc.SetWriteDeadline(past())
 }
 
-// stop ends whatever the connection is doing, for good.
+// lastWord is how long a client may take to hear what became of its request when the server is closed.
+const lastWord = 250 * time.Millisecond
+
+// stop ends whatever the connection is waiting for, for good.
 func (c *conn) stop() {
 	c.state.cut.Store(uint32(cutStopped))
-	_ = c.nc.SetDeadline(past())
+	_ = c.nc.SetReadDeadline(past())
+	_ = c.nc.SetWriteDeadline(time.Now().Add(lastWord))
 	c.cancel(ErrStopped)
 }
 

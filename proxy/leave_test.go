@@ -1,0 +1,124 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+// silent is an engine that reads requests and says nothing; it reports when its connection ends.
+func silent(t *testing.T) (s *stub, got chan struct{}, ended chan struct{}) {
+	got, ended = make(chan struct{}, 1), make(chan struct{}, 1)
+	s = newRawStub(t, func(_ *stub, c *stubConn) {
+		if _, err := c.readRequest(); err != nil {
+			return
+		}
+		got <- struct{}{}
+		_, _ = io.Copy(io.Discard, c.r)
+		ended <- struct{}{}
+	})
+	return s, got, ended
+}
+
+func TestClientThatLeavesCancelsItsRequest(t *testing.T) {
+	for name, leave := range map[string]func(c *client){
+		"close":      func(c *client) { _ = c.Close() },
+		"reset":      func(c *client) { _ = c.Conn.(interface{ SetLinger(int) error }).SetLinger(0); _ = c.Close() },
+		"half close": func(c *client) { _ = c.CloseWriteSide() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, got, ended := silent(t)
+			addr, server := newProxy(t, s, nil)
+			c := dial(t, addr)
+			c.send(lines("POST /a/_forcemerge HTTP/1.1", "Host: h"))
+			wait(t, got, "the request")
+			leave(c)
+			wait(t, ended, "the end of the request upstream")
+			eventually(t, "the end of the connection", func() bool { open, _ := server.Connections(); return open == 0 })
+		})
+	}
+}
+
+func TestClientThatWaitsLongIsServed(t *testing.T) {
+	release := make(chan struct{})
+	s := newStub(t, func(c *stubConn, _ seen) {
+		<-release
+		c.ok("{}")
+	})
+	// No limit is for the time that the engine takes: all of them pass meanwhile.
+	addr, _ := newProxy(t, s, quick(Limits{IdleTimeout: 20 * time.Millisecond, BodyTimeout: 20 * time.Millisecond,
+		HeaderTimeout: 20 * time.Millisecond, WriteTimeout: 20 * time.Millisecond}))
+	c := dial(t, addr)
+	c.send(lines("POST /a/_forcemerge HTTP/1.1", "Host: h"), lines("GET /next HTTP/1.1", "Host: h")) // pipelined bytes are no goodbye
+	timer := time.AfterFunc(200*time.Millisecond, func() { close(release) })
+	defer timer.Stop()
+	if a := c.answer("POST"); a.status != 200 {
+		t.Fatalf("%+v", a)
+	}
+	if a := c.answer("GET"); a.status != 200 {
+		t.Fatalf("%+v", a)
+	}
+}
+
+func TestClientThatLeavesWhileSendingEndsTheRequest(t *testing.T) {
+	ended := make(chan string, 1)
+	s := newRawStub(t, func(_ *stub, c *stubConn) {
+		if _, err := readHead(c.r); err != nil {
+			return
+		}
+		b, _ := io.ReadAll(c.r)
+		ended <- string(b)
+	})
+	addr, server := newProxy(t, s, nil)
+	for name, tt := range map[string]struct{ head, sent string }{
+		"length":  {"Content-Length: 1000000", strings.Repeat("x", 50000)},
+		"chunked": {"Transfer-Encoding: chunked", "3\r\nabc\r\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := dial(t, addr)
+			c.send(lines("POST /_bulk HTTP/1.1", "Host: h", tt.head), tt.sent)
+			eventually(t, "the engine's connection", func() bool { return s.connections() > 0 })
+			_ = c.Close()
+			if got := wait(t, ended, "the end upstream"); strings.HasSuffix(got, "0\r\n\r\n") || len(got) >= 1000000 {
+				t.Fatalf("the engine was given a part as the whole: %d bytes", len(got))
+			}
+		})
+	}
+	eventually(t, "the end of the connections", func() bool { open, _ := server.Connections(); return open == 0 })
+}
+
+func TestInterceptorLearnsThatTheClientLeft(t *testing.T) {
+	s := newStub(t, nil)
+	cause := make(chan error, 1)
+	entered := make(chan struct{})
+	addr, _ := newProxy(t, s, func(o *Options) {
+		o.Intercept = func(x *Exchange) bool {
+			close(entered)
+			<-x.Context().Done()
+			cause <- context.Cause(x.Context())
+			x.Fail(context.Cause(x.Context()))
+			return true
+		}
+	})
+	c := dial(t, addr)
+	c.send(lines("GET / HTTP/1.1", "Host: h"))
+	wait(t, entered, "the interceptor")
+	_ = c.Close()
+	if err := wait(t, cause, "the context's end"); !errors.Is(err, ErrLeft) {
+		t.Fatal(err)
+	}
+}
+
+func TestStopTellsClientsWhatBecameOfTheirRequests(t *testing.T) {
+	s, got, _ := silent(t)
+	addr, server := newProxy(t, s, nil)
+	c := dial(t, addr)
+	c.send(lines("PUT /a/_doc/1 HTTP/1.1", "Host: h", "Content-Length: 2"), "{}")
+	wait(t, got, "the request")
+	server.Close()
+	wantError(t, c.answer("PUT"), 504, TypeUnknown)
+	c.gone()
+}

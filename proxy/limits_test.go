@@ -1,0 +1,233 @@
+package proxy
+
+import (
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+// quick are limits that a test can wait for.
+func quick(l Limits) func(o *Options) {
+	return func(o *Options) {
+		l.Tick = 5 * time.Millisecond
+		o.Limits = l
+	}
+}
+
+func TestHeadThatComesDropByDropIsRefused(t *testing.T) {
+	s := newStub(t, nil)
+	addr, _ := newProxy(t, s, quick(Limits{HeaderTimeout: 60 * time.Millisecond}))
+	for name, first := range map[string]bool{"first request": true, "later request": false} {
+		t.Run(name, func(t *testing.T) {
+			c := dial(t, addr)
+			if !first {
+				c.send(lines("GET / HTTP/1.1", "Host: h"))
+				c.answer("GET")
+			}
+			begun := time.Now()
+			stop := make(chan struct{})
+			ended := make(chan struct{})
+			go func() { // each drop alone would be in time
+				defer close(ended)
+				tick := time.NewTicker(10 * time.Millisecond)
+				defer tick.Stop()
+				for _, b := range []byte("GET / HTTP/1.1\r\nHost: h\r\nX-Slow: " + strings.Repeat("x", 10000)) {
+					if _, err := c.Write([]byte{b}); err != nil {
+						return
+					}
+					select {
+					case <-stop:
+						return
+					case <-tick.C:
+					}
+				}
+			}()
+			a := c.answer("GET")
+			close(stop)
+			<-ended
+			wantError(t, a, 408, TypeSlow)
+			if took := time.Since(begun); took > 2*time.Second {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+}
+
+func TestClientThatSendsNothingIsDisconnected(t *testing.T) {
+	s := newStub(t, nil)
+	addr, server := newProxy(t, s, quick(Limits{IdleTimeout: 50 * time.Millisecond}))
+	never := dial(t, addr)
+	never.closed()
+	once := dial(t, addr)
+	once.send(lines("GET / HTTP/1.1", "Host: h"))
+	once.answer("GET")
+	once.closed()
+	if open, active := server.Connections(); open > 0 || active > 0 {
+		t.Errorf("%d connections, %d active", open, active)
+	}
+}
+
+func TestBodyWithoutProgressIsRefused(t *testing.T) {
+	s := newStub(t, nil)
+	addr, _ := newProxy(t, s, quick(Limits{BodyTimeout: 50 * time.Millisecond}))
+	for name, tt := range map[string]struct{ length, sent string }{
+		"small":    {"Content-Length: 100", "x"},
+		"streamed": {"Content-Length: 1000000", strings.Repeat("x", 40000)},
+		"chunked":  {"Transfer-Encoding: chunked", "3\r\nabc\r\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := dial(t, addr)
+			c.send(lines("PUT /a/_doc/1 HTTP/1.1", "Host: h", tt.length), tt.sent)
+			wantError(t, c.answer("PUT"), 408, TypeSlow)
+			_ = c.CloseWriteSide()
+			c.closed()
+		})
+	}
+	if got := s.requests(); len(got) > 0 {
+		t.Errorf("the engine took a part for a whole: %+q", got)
+	}
+}
+
+func TestTricklingBodyIsRefusedAndSteadyOneIsNot(t *testing.T) {
+	s := newStub(t, nil)
+	addr, _ := newProxy(t, s, quick(Limits{BodyTimeout: 100 * time.Millisecond, MinRate: 2000})) // 200 bytes a window
+	trickle := func(c *client, n, size int) {
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for range n {
+			if _, err := c.Write(make([]byte, size)); err != nil {
+				return
+			}
+			<-tick.C
+		}
+	}
+	c := dial(t, addr)
+	c.send(lines("PUT /a/_doc/1 HTTP/1.1", "Host: h", "Content-Length: 100000"))
+	done := make(chan struct{})
+	go func() { defer close(done); trickle(c, 100, 2) }()
+	wantError(t, c.answer("PUT"), 408, TypeSlow)
+	_ = c.Close()
+	<-done
+
+	c = dial(t, addr)
+	c.send(lines("PUT /a/_doc/1 HTTP/1.1", "Host: h", "Content-Length: 40000"))
+	trickle(c, 40, 1000)
+	if a := c.answer("PUT"); a.status != 200 {
+		t.Fatalf("%+v", a)
+	}
+}
+
+func TestClientThatTakesNothingIsDisconnected(t *testing.T) {
+	ended := make(chan error, 1)
+	s := newRawStub(t, func(_ *stub, c *stubConn) {
+		if _, err := readHead(c.r); err != nil {
+			return
+		}
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 10000000000\r\n\r\n")
+		piece := make([]byte, 1<<20)
+		for {
+			if _, err := c.Write(piece); err != nil {
+				ended <- err
+				return
+			}
+		}
+	})
+	addr, server := newProxy(t, s, quick(Limits{WriteTimeout: 60 * time.Millisecond}))
+	c := dial(t, addr)
+	c.send(lines("GET / HTTP/1.1", "Host: h"))
+	wait(t, ended, "the engine to be told that nobody reads")
+	eventually(t, "the connection's end", func() bool { open, _ := server.Connections(); return open == 0 })
+}
+
+func TestSlowReaderThatReadsIsServed(t *testing.T) {
+	const size = 24 << 20 // more than the socket buffers hold
+	s := newRawStub(t, func(_ *stub, c *stubConn) {
+		if _, err := readHead(c.r); err != nil {
+			return
+		}
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 25165824\r\n\r\n")
+		piece := make([]byte, 1<<20)
+		for range size >> 20 {
+			if _, err := c.Write(piece); err != nil {
+				return
+			}
+		}
+		_, _ = io.Copy(io.Discard, c.r)
+	})
+	addr, _ := newProxy(t, s, quick(Limits{WriteTimeout: 50 * time.Millisecond}))
+	c := dial(t, addr)
+	c.send(lines("GET / HTTP/1.1", "Host: h"))
+	if _, err := readHead(c.r); err != nil {
+		t.Fatal(err)
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	buf := make([]byte, 512<<10)
+	got := 0
+	for got < size {
+		n, err := c.r.Read(buf)
+		if err != nil {
+			t.Fatalf("after %d bytes: %v", got, err)
+		}
+		got += n
+		if got < size/2 {
+			<-tick.C
+		}
+	}
+}
+
+func TestClientsOverTheLimitAreToldSo(t *testing.T) {
+	s := newStub(t, nil)
+	counters := new(Counters)
+	addr, _ := newProxy(t, s, func(o *Options) {
+		o.Limits.MaxConnections, o.Metrics = 2, counters
+	})
+	a, b := dial(t, addr), dial(t, addr)
+	for _, c := range []*client{a, b} {
+		c.send(lines("GET / HTTP/1.1", "Host: h"))
+		c.answer("GET")
+	}
+	over := dial(t, addr)
+	over.send(lines("GET / HTTP/1.1", "Host: h"))
+	wantError(t, over.answer("GET"), 503, TypeCrowded)
+	over.closed()
+	_ = a.Close()
+	eventually(t, "a free place", func() bool {
+		c := dial(t, addr)
+		defer c.Close()
+		c.send(lines("GET / HTTP/1.1", "Host: h"))
+		a, err := c.tryAnswer("GET")
+		return err == nil && a.status == 200
+	})
+	b.send(lines("GET / HTTP/1.1", "Host: h"))
+	if got := b.answer("GET"); got.status != 200 {
+		t.Fatalf("%+v", got)
+	}
+	if counters.Failures(TypeCrowded) == 0 {
+		t.Error("not counted")
+	}
+}
+
+func TestManySlowClientsDontKeepOneFromBeingServed(t *testing.T) {
+	s := newStub(t, nil)
+	addr, server := newProxy(t, s, func(o *Options) {})
+	for range 300 {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_, _ = io.WriteString(c, "PUT / HTTP/1.1\r\nHost: h\r\nContent-Le")
+	}
+	eventually(t, "all of them", func() bool { open, _ := server.Connections(); return open == 300 })
+	c := dial(t, addr)
+	c.send(lines("GET / HTTP/1.1", "Host: h"))
+	if a := c.answer("GET"); a.status != 200 {
+		t.Fatalf("%+v", a)
+	}
+	if open := s.connections(); open != 1 {
+		t.Errorf("%d connections to the engine: slow clients must not hold any", open)
+	}
+}
