@@ -72,6 +72,9 @@ func (b *Body) Whole(dst []byte) ([]byte, bool) {
 	if b.done {
 		return nil, true
 	}
+	if b.err != nil {
+		return nil, false
+	}
 	switch b.kind {
 	case Length:
 		if int64(b.r.Buffered()) < b.left {

@@ -223,3 +223,19 @@ func TestBufferGrowsForAStreamAndShrinksAfterIt(t *testing.T) {
 		t.Error("an idle reader keeps a large buffer")
 	}
 }
+
+// TestBrokenChunkedBodyStaysBroken is about the line after the one that was refused: it could look like the body's end.
+func TestBrokenChunkedBodyStaysBroken(t *testing.T) {
+	r := NewReader(strings.NewReader("0\r\nX: " + strings.Repeat("x", maxTrailers) + "\r\n\r\nGET / HTTP/1.1\r\n"))
+	var b Body
+	b.Reset(r, &Head{Body: Chunked, Length: -1})
+	if _, err := b.Next(); !errors.Is(err, ErrChunkOverhead) {
+		t.Fatalf("got %v", err)
+	}
+	if _, ok := b.Whole(nil); ok || b.Done() {
+		t.Error("taken for whole")
+	}
+	if _, err := b.Next(); !errors.Is(err, ErrChunkOverhead) {
+		t.Errorf("then %v", err)
+	}
+}
