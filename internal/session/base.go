@@ -44,7 +44,7 @@ type Reason uint8
 const (
 	// ReasonNone: no reason to give.
 	ReasonNone Reason = iota
-	// ReasonEvicted: it was evicted to keep within the memory bound.
+	// ReasonEvicted: it was evicted to keep within the memory bound, or the write's answer had told no numbers.
 	ReasonEvicted
 	// ReasonAged: it was older than the sessions' age.
 	ReasonAged
