@@ -3,7 +3,6 @@ package upstream
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -287,17 +286,28 @@ func (x *Exchange) Node() string {
 // Next returns the next bytes of the answer's body, valid until the next call, and io.EOF at its end. Other errors are an
 // *Error of the class Broken or Cancelled.
 func (x *Exchange) Next() ([]byte, error) {
+	p, end, e := x.next()
+	switch {
+	case e != nil:
+		return nil, e
+	case end:
+		return nil, io.EOF
+	}
+	return p, nil
+}
+
+func (x *Exchange) next() (p []byte, end bool, e *Error) {
 	c := x.conn
 	if c == nil {
-		return nil, io.EOF // nothing was sent, or it has failed or was finished
+		return nil, true, nil // nothing was sent, or it has failed or was finished
 	}
 	p, err := x.body.Next()
 	if err == nil || err == io.EOF {
-		return p, err
+		return p, err != nil, nil
 	}
-	e := x.failure(c, Broken, err)
+	e = x.failure(c, Broken, err)
 	x.release(false)
-	return nil, e
+	return nil, false, e
 }
 
 // Whole returns the answer's body if all of it is here already, else false and nothing is consumed. It is valid until
@@ -342,56 +352,4 @@ func (x *Exchange) release(keep bool) {
 	default:
 		c.node.drop(c)
 	}
-}
-
-// Do is Set.Do on this Exchange: it allocates less, and the context is the Exchange's.
-func (x *Exchange) Do(r *Request) (*Response, error) {
-	again := r.Repeatable
-	for {
-		if err := x.send(r, &again); err != nil {
-			return nil, err
-		}
-		resp, err := x.collect()
-		if err == nil {
-			return resp, nil
-		}
-		if err.Class != Lost || !again || r.Stream != nil {
-			return nil, err
-		}
-		again = false
-	}
-}
-
-// collect reads the whole answer.
-func (x *Exchange) collect() (*Response, *Error) {
-	resp := x.set.response()
-	limit := x.set.cfg.MaxAnswer
-	for tooLarge := x.head.Length > limit; ; {
-		if tooLarge {
-			e := x.failure(x.conn, TooLarge, fmt.Errorf("more than %d bytes", limit))
-			x.release(false)
-			resp.Release()
-			return nil, e
-		}
-		p, err := x.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			resp.Release()
-			e := err.(*Error)
-			if e.Class == Broken {
-				e.Class = Lost // whoever wants a whole answer has none
-			}
-			return nil, e
-		}
-		tooLarge = int64(len(resp.Payload)+len(p)) > limit
-		if !tooLarge {
-			resp.Payload = append(resp.Payload, p...)
-		}
-	}
-	resp.Node = x.Node()
-	x.Finish()
-	resp.Head, x.head = x.head, resp.Head // the memory goes along
-	return resp, nil
 }

@@ -1,6 +1,10 @@
 package upstream
 
-import "optimist/internal/wire"
+import (
+	"fmt"
+
+	"optimist/internal/wire"
+)
 
 // Response is a whole answer. Its Head is as the node sent it: hop-by-hop fields included (EndToEnd leaves them out), with
 // the framing and the Close of a connection that isn't the reader's.
@@ -39,4 +43,55 @@ func (s *Set) response() *Response {
 	}
 	r.set = s
 	return r
+}
+
+// Do is Set.Do on this Exchange: it allocates less, and the context is the Exchange's.
+func (x *Exchange) Do(r *Request) (*Response, error) {
+	again := r.Repeatable
+	for {
+		if err := x.send(r, &again); err != nil {
+			return nil, err
+		}
+		resp, err := x.collect()
+		if err == nil {
+			return resp, nil
+		}
+		if err.Class != Lost || !again || r.Stream != nil {
+			return nil, err
+		}
+		again = false
+	}
+}
+
+// collect reads the whole answer.
+func (x *Exchange) collect() (*Response, *Error) {
+	resp := x.set.response()
+	limit := x.set.cfg.MaxAnswer
+	for tooLarge := x.head.Length > limit; ; {
+		if tooLarge {
+			e := x.failure(x.conn, TooLarge, fmt.Errorf("more than %d bytes", limit))
+			x.release(false)
+			resp.Release()
+			return nil, e
+		}
+		p, end, e := x.next()
+		if end {
+			break
+		}
+		if e != nil {
+			resp.Release()
+			if e.Class == Broken {
+				e.Class = Lost // whoever wants a whole answer has none
+			}
+			return nil, e
+		}
+		tooLarge = int64(len(resp.Payload)+len(p)) > limit
+		if !tooLarge {
+			resp.Payload = append(resp.Payload, p...)
+		}
+	}
+	resp.Node = x.Node()
+	x.Finish()
+	resp.Head, x.head = x.head, resp.Head // the memory goes along
+	return resp, nil
 }
