@@ -155,9 +155,10 @@ func (c *comparison) matchRest() bool {
 	if n == 0 || m == 0 {
 		return true
 	}
-	if n*m > c.w.limits.Cells {
+	if n*m > c.w.limits.Cells || n*m > c.w.cellsLeft {
 		return false
 	}
+	c.w.cellsLeft -= n * m
 	// cells[i*(m+1)+j] is the length of the longest common subsequence of x[i:] and y[j:].
 	mark := c.w.cells.mark()
 	cells := c.w.cells.alloc((n + 1) * (m + 1))

@@ -2,7 +2,6 @@ package rewrite
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -204,12 +203,10 @@ func (a *applier) put(v *value) error {
 	}
 	at := len(parent.items)
 	if token != "-" {
-		if at, err = strconv.Atoi(token); !isIndex(token) || err != nil {
-			return a.fail(path, notIndex(token))
+		var reason string
+		if at, reason = arrayIndex(token, len(parent.items)+1); reason != "" {
+			return a.fail(path, reason)
 		}
-	}
-	if at > len(parent.items) {
-		return a.fail(path, "is beyond the end of the array")
 	}
 	if a.moved += len(parent.items) - at; a.moved > maxMoved {
 		return ErrTooLarge
@@ -249,7 +246,7 @@ func (a *applier) take(path string) (*value, error) {
 		parent.removeMember(child)
 		return child.v, nil
 	}
-	at, _ := strconv.Atoi(token)
+	at, _ := arrayIndex(token, len(parent.items))
 	if a.moved += len(parent.items) - at; a.moved > maxMoved {
 		return nil, ErrTooLarge
 	}

@@ -121,10 +121,10 @@ func (r *run) overlaps(e *edits, sc scope) {
 		lo, hi := min(s.i, c.i), max(s.i+s.r, c.i+c.r)
 		toX, toY := x+1, y+1
 		for grown := true; grown; {
-			grown = false
 			for ; toX < len(e.bySent) && e.bySent[toX].i < hi; toX++ {
-				grown = e.bySent[toX].reach(&hi) || grown
+				e.bySent[toX].reach(&hi)
 			}
+			grown = false
 			for ; toY < len(e.byCur) && e.byCur[toY].i < hi; toY++ {
 				grown = e.byCur[toY].reach(&hi) || grown
 			}

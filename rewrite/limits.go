@@ -13,7 +13,7 @@ type Limits struct {
 	Values int
 	// Cells bounds the comparison of two arrays: the product of the numbers of elements that are left when the common
 	// ends, and the elements that occur on one side only, are taken away. About a million by default, which is some
-	// milliseconds. An array over it is one value.
+	// milliseconds. An array over it is one value; so is what comes after arrays that together took 16 times as much.
 	Cells int
 }
 
@@ -24,6 +24,10 @@ const (
 	DefaultValues = 1 << 20
 	DefaultCells  = 1 << 20
 )
+
+// cellsPerCall is how many times Limits.Cells the arrays of one call may take together: a document may have many arrays
+// that are each just below the limit.
+const cellsPerCall = 16
 
 // maxBytes is what an int32 offset can address; maxCells keeps the longest common subsequence of any two arrays below
 // 1<<16, which is the width of a cell.

@@ -85,7 +85,7 @@ func (m *Measurer) Below(base []byte, limit int) (d Distance, below bool, err er
 	}
 	mark := m.w.mark()
 	defer m.w.cut(mark)
-	m.d, m.limit = Distance{}, limit
+	m.d, m.limit, m.w.cellsLeft = Distance{}, limit, cellsPerCall*m.w.limits.Cells
 	m.value(0, 0)
 	return m.d, m.d.Edits <= limit, nil
 }

@@ -218,40 +218,61 @@ func (r *run) unchanged(b, s int32) bool {
 
 // removedMember decides about member m of object c, which the base has as b and the client took out.
 func (r *run) removedMember(b, m, c int32, sc scope, out *container) {
-	last := m
+	sub := r.enter(sc, place{&r.cur, m, none})
+	defer r.leave(sc)
 	if r.cur.shadowed(m) {
 		// It goes or stays with the one that hides it: left alone, it would come to light.
 		key, esc := r.cur.keyText(m)
-		last = r.cur.find(c, key, esc, none)
-	}
-	sub := r.enter(sc, place{&r.cur, m, none})
-	defer r.leave(sc)
-	if r.setsDecide(b, none, last, sub) {
-		mark := r.mark()
-		plan, ok := r.plan(b, none, last, &sub)
-		if ok {
-			switch {
-			case plan.empty():
-				out.remove(m)
-			case last != m:
-				out.keep(m)
-			default:
-				out.keep(m)
-				r.carryOut(plan, m, sub)
-			}
+		if r.goes(b, r.cur.find(c, key, esc, none), sub) {
+			out.remove(m)
+		} else {
+			out.keep(m)
 		}
-		r.cut(mark)
-		if ok {
+		return
+	}
+	mark := r.mark()
+	defer r.cut(mark)
+	if r.setsDecide(b, none, m, sub) {
+		if plan, ok := r.plan(b, none, m, &sub); ok && plan.empty() {
+			out.remove(m)
+			return
+		} else if ok {
+			out.keep(m)
+			r.carryOut(plan, m, sub)
 			return
 		}
 	}
-	v := r.judge(b, none, last, sub)
-	switch {
-	case last != m && (v == takes || v == overwrite), last == m && r.settle(v):
+	if r.settle(r.judge(b, none, m, sub)) {
 		out.remove(m)
-	default:
+	} else {
 		out.keep(m)
 	}
+}
+
+// goes reports whether member m of current, which the client took out, is removed, without noting anything. It looks once
+// for all the duplicates that m may hide.
+func (r *run) goes(b, m int32, sc scope) bool {
+	n := &r.cur.nodes[m]
+	if n.flags&flagJudged != 0 {
+		return n.flags&flagGone != 0
+	}
+	mark, overwritten, conflicted := r.mark(), r.overwritten, r.conflicts
+	defer func() { r.cut(mark); r.overwritten, r.conflicts = overwritten, conflicted }()
+	v, planned := stays, false
+	if r.setsDecide(b, none, m, sc) {
+		var p plan
+		if p, planned = r.plan(b, none, m, &sc); planned && p.empty() {
+			v = takes
+		}
+	}
+	if !planned {
+		v = r.judge(b, none, m, sc)
+	}
+	n.flags |= flagJudged
+	if v == takes || v == overwrite {
+		n.flags |= flagGone
+	}
+	return n.flags&flagGone != 0
 }
 
 // newMembers adds what the client has and current hasn't, in the client's order.

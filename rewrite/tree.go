@@ -19,6 +19,8 @@ const (
 	flagPrepared               // an object whose duplicate keys are marked, see prepare
 	flagShadowed               // a member that a later one with the same key hides
 	flagHashed                 // hash is valid
+	flagJudged                 // a member of current that the client removed: flagGone is valid
+	flagGone                   // it goes, and what it hides with it
 )
 
 // none stands for a value that is not there.

@@ -13,6 +13,7 @@ type value struct {
 	// Of an open value:
 	items  []*item
 	live   int              // elements; members, without hidden and removed ones
+	gone   int              // members that were removed, but are in items
 	byName map[string]*item // of a large object
 	lead   []byte           // white space from the opening bracket to the first item
 	tail   []byte           // from the last item to the closing bracket
@@ -66,7 +67,10 @@ func (v *value) expand() *value {
 	}
 	v.tail, v.live = t.src[at:n.end-1], len(items)
 	if v.kind == kindObject {
-		v.index()
+		t.prepare(v.node)
+		if v.live >= byNameFrom || int(t.nodes[v.node].count) < v.live {
+			v.index()
+		}
 	}
 	return v
 }
@@ -96,14 +100,9 @@ func (v *value) child(token string) (it *item, reason string) {
 		}
 		return nil, "names no member of the object"
 	case kindArray:
-		if !isIndex(token) {
-			return nil, notIndex(token)
-		}
-		at := 0
-		for i := range len(token) {
-			if at = at*10 + int(token[i]-'0'); at >= len(v.items) {
-				return nil, "is beyond the end of the array"
-			}
+		at, reason := arrayIndex(token, len(v.items))
+		if reason != "" {
+			return nil, reason
 		}
 		return v.items[at], ""
 	}
@@ -124,24 +123,25 @@ func (v *value) member(name string) *item {
 
 const leadsNowhere = "leads into a value that is neither object nor array"
 
-// isIndex reports whether a token is an array index as RFC 6901 has it: digits without a zero in front.
-func isIndex(token string) bool {
-	if token == "" || len(token) > 1 && token[0] == '0' {
-		return false
+// arrayIndex reads a token as an array index below n, as RFC 6901 has it: digits without a zero in front. The reason says
+// why it is none.
+func arrayIndex(token string, n int) (at int, reason string) {
+	switch {
+	case token == "-":
+		return 0, "is the place behind the last element, where there is no value"
+	case token == "", len(token) > 1 && token[0] == '0':
+		return 0, "is not an array index"
 	}
 	for i := range len(token) {
 		if token[i] < '0' || token[i] > '9' {
-			return false
+			return 0, "is not an array index"
 		}
+		at = min(at*10+int(token[i]-'0'), n) // does not overflow
 	}
-	return true
-}
-
-func notIndex(token string) string {
-	if token == "-" {
-		return "is the place behind the last element, where there is no value"
+	if at >= n {
+		return 0, "is beyond the end of the array"
 	}
-	return "is not an array index"
+	return at, ""
 }
 
 func (v *value) addMember(name string, child *value) {
@@ -169,9 +169,11 @@ func (v *value) removeMember(it *item) {
 	}
 	for ; it != nil; it = it.hides {
 		it.gone = true
+		v.gone++
 	}
-	if len(v.items) > byNameFrom && len(v.items) > 2*v.live {
+	if v.gone > byNameFrom && v.gone > len(v.items)/2 {
 		v.items = slices.DeleteFunc(v.items, func(it *item) bool { return it.gone })
+		v.gone = 0
 	}
 }
 

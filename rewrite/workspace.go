@@ -5,6 +5,7 @@ import "sync"
 // A workspace is the memory of one call. It is kept between calls, because every write under contention needs one.
 type workspace struct {
 	limits          Limits
+	cellsLeft       int // for the comparison of arrays
 	base, sent, cur tree
 	ints            arena[int32]
 	refs            arena[valueRef]
@@ -20,6 +21,7 @@ var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 func newWorkspace(l Limits) *workspace {
 	w := workspaces.Get().(*workspace)
 	w.limits = l.withDefaults()
+	w.cellsLeft = cellsPerCall * w.limits.Cells
 	return w
 }
 

@@ -1,0 +1,353 @@
+package rewrite
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// The model is the definition of the package comment once more, as simple as it can be said: on decoded values (maps,
+// slices, strings), without bytes, hashes, tables or limits, with the default strategy Sent.
+
+type missing struct{}
+
+type model struct{ overwritten int }
+
+func (m *model) value(b, s, c any) any {
+	if alike(b, s) {
+		return c
+	}
+	sMap, sIsMap := s.(map[string]any)
+	cMap, cIsMap := c.(map[string]any)
+	if sIsMap && cIsMap {
+		if bMap, ok := asEmpty(b).(map[string]any); ok {
+			return m.object(bMap, sMap, cMap)
+		} else if asEmpty(b) == nil {
+			return m.object(nil, sMap, cMap)
+		}
+	}
+	sList, sIsList := s.([]any)
+	cList, cIsList := c.([]any)
+	if sIsList && cIsList {
+		if bList, ok := asEmpty(b).([]any); ok {
+			return m.array(bList, sList, cList)
+		} else if asEmpty(b) == nil {
+			return m.array(nil, sList, cList)
+		}
+	}
+	switch {
+	case alike(b, c), alike(s, c):
+		return s
+	}
+	m.overwritten++
+	return s
+}
+
+// asEmpty maps what a container may begin from to nil.
+func asEmpty(b any) any {
+	if _, ok := b.(missing); ok {
+		return nil
+	}
+	return b
+}
+
+func alike(a, b any) bool { return fmt.Sprintf("%#v", a) == fmt.Sprintf("%#v", b) }
+
+func get(o map[string]any, k string) any {
+	if v, ok := o[k]; ok {
+		return v
+	}
+	return missing{}
+}
+
+func (m *model) object(b, s, c map[string]any) any {
+	out, keys := map[string]any{}, map[string]bool{}
+	for _, o := range []map[string]any{b, s, c} {
+		for k := range o {
+			keys[k] = true
+		}
+	}
+	for k := range keys {
+		v := m.value(get(b, k), get(s, k), get(c, k))
+		if _, gone := v.(missing); !gone {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// A side is one script: what stands at each gap of the base, and which of the base's elements are left.
+type side struct {
+	left     []bool
+	run      [][]any
+	replaces []int // for each gap, how many elements the run there stands for
+}
+
+func scriptOf(base, other []any) side {
+	n := len(base)
+	s := side{make([]bool, n), make([][]any, n+1), make([]int, n+1)}
+	pairs := append(leftmostLCS(base, other), [2]int{n, len(other)})
+	i, j := 0, 0
+	for _, p := range pairs {
+		run, removed := other[j:p[1]], p[0]-i
+		if len(run) == removed {
+			for x := range run {
+				s.run[i+x], s.replaces[i+x] = run[x:x+1], 1
+			}
+		} else {
+			s.run[i], s.replaces[i] = run, removed
+		}
+		if p[0] < n {
+			s.left[p[0]] = true
+		}
+		i, j = p[0]+1, p[1]+1
+	}
+	return s
+}
+
+// leftmostLCS tries every common subsequence.
+func leftmostLCS(a, b []any) (best [][2]int) {
+	var try func(i, j int, pairs [][2]int)
+	try = func(i, j int, pairs [][2]int) {
+		if len(pairs) > len(best) {
+			best = slices.Clone(pairs) // of equally long ones the first found is the leftmost
+		}
+		for x := i; x < len(a); x++ {
+			for y := j; y < len(b); y++ {
+				if alike(a[x], b[y]) {
+					try(x+1, y+1, append(slices.Clone(pairs), [2]int{x, y}))
+				}
+			}
+		}
+	}
+	try(0, 0, nil)
+	return best
+}
+
+func (m *model) array(base, sent, cur []any) any {
+	s, c := scriptOf(base, sent), scriptOf(base, cur)
+	region := regions(len(base), s, c) // for each element, the number of its region, or 0
+	oneToOne := func(i int) bool {
+		return s.replaces[i] == 1 && c.replaces[i] == 1 && len(s.run[i]) == 1 && len(c.run[i]) == 1
+	}
+	named, dropCur, dropSent, restored := map[int]bool{}, map[int]bool{}, map[int]bool{}, map[int]bool{}
+	for i, g := range region {
+		switch {
+		case g == 0 || count(region, g) == 1 && oneToOne(i):
+		case s.replaces[i] == count(region, g) && c.replaces[i] == count(region, g) && alike(s.run[i], c.run[i]):
+			dropSent[i] = true
+			named[g] = true // not a conflict: both made the same change
+		default:
+			dropCur[i] = c.replaces[i] > 0
+			restored[i] = s.left[i]
+			if !named[g] && !sameWhole(region, g, s, c) {
+				named[g] = true
+				m.overwritten++
+			}
+		}
+	}
+	drop := moves(base, s, c, func(i int) bool { return region[i] != 0 && oneToOne(i) && count(region, region[i]) == 1 }, dropSent, dropCur)
+	out := []any{}
+	for i := 0; i <= len(base); i++ {
+		if i < len(base) && region[i] != 0 && count(region, region[i]) == 1 && oneToOne(i) {
+			out = append(out, m.value(base[i], s.run[i][0], c.run[i][0]))
+			continue
+		}
+		if !dropCur[i] {
+			out = append(out, c.run[i]...)
+		}
+		if !dropSent[i] {
+			for x, e := range s.run[i] {
+				if !drop[[2]int{i, x}] {
+					out = append(out, e)
+				}
+			}
+		}
+		if i < len(base) && s.left[i] && (c.left[i] || restored[i]) {
+			out = append(out, base[i])
+		}
+	}
+	return out
+}
+
+// sameWhole reports whether region g is one hunk on both sides, with the same run.
+func sameWhole(region []int, g int, s, c side) bool {
+	first, n := slices.Index(region, g), count(region, g)
+	return s.replaces[first] == n && c.replaces[first] == n && alike(s.run[first], c.run[first])
+}
+
+func count(list []int, g int) (n int) {
+	for _, x := range list {
+		if x == g {
+			n++
+		}
+	}
+	return n
+}
+
+// regions numbers the elements that hunks of both sides replace, together with all that those hunks touch.
+func regions(n int, s, c side) []int {
+	id := make([]int, n)
+	for i := range id {
+		id[i] = i + 1
+	}
+	join := func(lo, hi int) {
+		for changed := true; changed; {
+			changed = false
+			for i := lo; i < hi; i++ {
+				if least := slices.Min(id[lo:hi]); id[i] != least {
+					old := id[i]
+					for j := range id {
+						if id[j] == old {
+							id[j] = least
+						}
+					}
+					changed = true
+				}
+			}
+		}
+	}
+	by := [2][]bool{make([]bool, n), make([]bool, n)}
+	for k, x := range []side{s, c} {
+		for i := range n {
+			if x.replaces[i] > 0 && len(x.run[i]) > 0 {
+				join(i, i+x.replaces[i])
+				for j := i; j < i+x.replaces[i]; j++ {
+					by[k][j] = true
+				}
+			}
+		}
+	}
+	both := map[int]bool{}
+	for i := range n {
+		both[id[i]] = both[id[i]] || by[0][i] && by[1][i]
+	}
+	for i := range n {
+		if !both[id[i]] {
+			id[i] = 0
+		}
+	}
+	return id
+}
+
+// moves finds the insertions of the client that current has made, too, of an element that both removed.
+func moves(base []any, s, c side, paired func(int) bool, dropSent, dropCur map[int]bool) map[[2]int]bool {
+	removed, again := map[string]int{}, map[string]int{}
+	for i, e := range base {
+		if !s.left[i] && !c.left[i] {
+			removed[fmt.Sprintf("%#v", e)]++
+		}
+	}
+	for i, run := range c.run {
+		for _, e := range run {
+			if !dropCur[i] && (i == len(base) || !paired(i)) {
+				again[fmt.Sprintf("%#v", e)]++
+			}
+		}
+	}
+	drop := map[[2]int]bool{}
+	for i, run := range s.run {
+		for x, e := range run {
+			k := fmt.Sprintf("%#v", e)
+			if !dropSent[i] && (i == len(base) || !paired(i)) && removed[k] > 0 && again[k] > 0 {
+				removed[k], again[k], drop[[2]int{i, x}] = removed[k]-1, again[k]-1, true
+			}
+		}
+	}
+	return drop
+}
+
+func TestMergeIsWhatTheModelSays(t *testing.T) {
+	m := mustMerger(t, Sent)
+	rapid.Check(t, func(t *rapid.T) {
+		base, sent, current := genDocs(t)
+		compareWithModel(t, m, base, sent, current)
+	})
+}
+
+// Short arrays of few values: everything overlaps with everything.
+func TestMergeOfArraysIsWhatTheModelSays(t *testing.T) {
+	m := mustMerger(t, Sent)
+	element := rapid.SampledFrom([]string{"1", "2", "3", "4", `{"a":1}`, `{"a":2}`, `{"b":1}`, "[1]", "[2]"})
+	doc := rapid.Custom(func(t *rapid.T) []byte {
+		list := rapid.SliceOfN(element, 0, 6).Draw(t, "list")
+		return fmt.Appendf(nil, `{"l":[%s]}`, joined(list))
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		compareWithModel(t, m, doc.Draw(t, "base"), doc.Draw(t, "sent"), doc.Draw(t, "current"))
+	})
+}
+
+func joined(list []string) (s string) {
+	for i, e := range list {
+		if i > 0 {
+			s += ","
+		}
+		s += e
+	}
+	return s
+}
+
+func compareWithModel(t *rapid.T, m *Merger, base, sent, current []byte) {
+	res, err := m.Merge(base, sent, current)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mod model
+	want := mod.value(decode(t, base), decode(t, sent), decode(t, current))
+	if got := decode(t, res.Doc); !alike(got, want) {
+		t.Fatalf("base    %s\nsent    %s\ncurrent %s\ngot     %s\nwant    %v", base, sent, current, res.Doc, want)
+	}
+	if (mod.overwritten > 0) != (len(res.Overwritten) > 0) {
+		t.Fatalf("base    %s\nsent    %s\ncurrent %s\noverwritten %q, the model counts %d", base, sent, current, res.Overwritten, mod.overwritten)
+	}
+}
+
+func TestAlignmentIsTheLeftmostLongestCommonSubsequence(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		element := rapid.IntRange(0, rapid.IntRange(0, 6).Draw(t, "values"))
+		a := rapid.SliceOfN(element, 0, 7).Draw(t, "a")
+		b := rapid.SliceOfN(element, 0, 7).Draw(t, "b")
+		w := newWorkspace(Limits{})
+		defer w.free()
+		if err := w.base.parse(fmt.Appendf(nil, "%s", listOf(a)), w.limits); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.sent.parse(fmt.Appendf(nil, "%s", listOf(b)), w.limits); err != nil {
+			t.Fatal(err)
+		}
+		al, ok := w.align(&w.base, 0, &w.sent, 0)
+		if !ok {
+			t.Fatal("over the limit")
+		}
+		var got [][2]int
+		for i, j := range al.to {
+			if j != none {
+				got = append(got, [2]int{i, int(j)})
+				if al.from[j] != int32(i) {
+					t.Fatalf("partners differ: %v %v", al.to, al.from)
+				}
+			}
+		}
+		if want := leftmostLCS(anys(a), anys(b)); !alike(got, want) {
+			t.Fatalf("%v %v: got %v, want %v", a, b, got, want)
+		}
+	})
+}
+
+func listOf(l []int) string {
+	s := make([]string, len(l))
+	for i, e := range l {
+		s[i] = fmt.Sprint(e)
+	}
+	return "[" + joined(s) + "]"
+}
+
+func anys(l []int) (out []any) {
+	for _, e := range l {
+		out = append(out, e)
+	}
+	return out
+}
