@@ -1,0 +1,123 @@
+package app_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+)
+
+// between puts a server between optimist and an engine: handle gets each request, and may answer by itself, or have pass answer.
+func between(t *testing.T, e target, handle func(w http.ResponseWriter, r *http.Request, pass http.Handler)) target {
+	t.Helper()
+	to, err := url.Parse(e.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}
+	pass := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, Transport: transport}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handle(w, r, pass) }))
+	t.Cleanup(func() {
+		s.Close()
+		transport.CloseIdleConnections()
+	})
+	return target{e.name, s.URL}
+}
+
+// copyTo gives a recorded answer to a client.
+func copyTo(w http.ResponseWriter, rec *httptest.ResponseRecorder) {
+	for name, values := range rec.Header() {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(rec.Code)
+	_, _ = w.Write(rec.Body.Bytes()) // the client may have left
+}
+
+// together holds the first n reads of each document until all n are there: those who read together know nothing of each other's
+// changes.
+func together(t *testing.T, e target, n int) target {
+	t.Helper()
+	var mu sync.Mutex
+	type meeting struct {
+		came int
+		all  chan struct{}
+	}
+	meetings := make(map[string]*meeting)
+	return between(t, e, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+		if r.Method != http.MethodGet || r.URL.Path == "/" {
+			pass.ServeHTTP(w, r)
+			return
+		}
+		rec := httptest.NewRecorder()
+		pass.ServeHTTP(rec, r)
+		mu.Lock()
+		m := meetings[r.URL.Path]
+		if m == nil {
+			m = &meeting{all: make(chan struct{})}
+			meetings[r.URL.Path] = m
+		}
+		if m.came++; m.came == n {
+			close(m.all)
+		}
+		mu.Unlock()
+		select {
+		case <-m.all:
+		case <-r.Context().Done():
+		}
+		copyTo(w, rec)
+	})
+}
+
+// slow holds the answer to every n-th write for a while, after the engine has written it.
+func slow(t *testing.T, e target, n int, hold time.Duration) target {
+	t.Helper()
+	var mu sync.Mutex
+	writes := 0
+	return between(t, e, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+		if r.Method != http.MethodPut {
+			pass.ServeHTTP(w, r)
+			return
+		}
+		mu.Lock()
+		writes++
+		held := writes%n == 0
+		mu.Unlock()
+		if !held {
+			pass.ServeHTTP(w, r)
+			return
+		}
+		rec := httptest.NewRecorder()
+		pass.ServeHTTP(rec, r)
+		select {
+		case <-time.After(hold):
+		case <-r.Context().Done():
+		}
+		copyTo(w, rec)
+	})
+}
+
+// forgetful breaks the connection of every n-th write off instead of answering, after the engine has written it.
+func forgetful(t *testing.T, e target, n int) target {
+	t.Helper()
+	var mu sync.Mutex
+	writes := 0
+	return between(t, e, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+		if r.Method != http.MethodPut {
+			pass.ServeHTTP(w, r)
+			return
+		}
+		mu.Lock()
+		writes++
+		lost := writes%n == 0
+		mu.Unlock()
+		if !lost {
+			pass.ServeHTTP(w, r)
+			return
+		}
+		pass.ServeHTTP(httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler)
+	})
+}

@@ -1,0 +1,193 @@
+package app_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"optimist/internal/demo/app"
+)
+
+// habits are what real applications do beside reading, changing and writing.
+var habits = []struct {
+	name string
+	set  func(a *app.Application)
+}{
+	{"reads-for-display", func(a *app.Application) { a.Looks = 10 }},
+	{"unchanged-saves", func(a *app.Application) { a.Idle = 10 }},
+	{"steps-of-1-to-3", func(a *app.Application) { a.Steps = 3 }},
+	{"all-of-it", func(a *app.Application) { a.Looks, a.Idle, a.Steps, a.Memory = 10, 10, 3, 3 }},
+}
+
+func TestHabitsOfNamedSessionsAreExact(t *testing.T) {
+	eachTarget(t, func(t *testing.T, e target) {
+		index, proxies := e.index(t), proxies(t, e)
+		for _, habit := range habits {
+			for _, shape := range app.Shapes() {
+				for _, match := range []bool{false, true} {
+					name := habit.name + "/" + shape.String()
+					if match {
+						name += "/if-match"
+					}
+					t.Run(name, func(t *testing.T) {
+						a := &app.Application{
+							URLs: []string{proxies[shape].URL}, Store: e.url, Path: fmt.Sprintf("/%s/_doc/%s-%s-%t", index, habit.name, shape, match),
+							Shape: shape, Workers: 16, Rounds: rounds(16), Sessions: app.Named,
+						}
+						if match {
+							a.Guard = app.ByMatch
+						}
+						habit.set(a)
+						r, o := run(t, a)
+						flawless(t, &r)
+						spoken(t, o)
+					})
+				}
+			}
+		}
+	})
+}
+
+// TestHabitsOfUnnamedSessionsAreGuessed: nothing tells the workers apart, so that a base can be somebody else's. What that may cost is
+// bounded by what the workers had under way each time, nothing is refused, and the answers say that they are guesses.
+func TestHabitsOfUnnamedSessionsAreGuessed(t *testing.T) {
+	eachTarget(t, func(t *testing.T, e target) {
+		index, proxies := e.index(t), proxies(t, e)
+		for _, habit := range habits {
+			for _, shape := range app.Shapes() {
+				t.Run(habit.name+"/"+shape.String(), func(t *testing.T) {
+					a := &app.Application{
+						URLs: []string{proxies[shape].URL}, Store: e.url, Path: fmt.Sprintf("/%s/_doc/%s-%s", index, habit.name, shape),
+						Shape: shape, Workers: 16, Rounds: rounds(16),
+					}
+					habit.set(a)
+					r, o := run(t, a)
+					spoken(t, o)
+					if r.Refused != 0 || r.Errors != 0 || r.Damaged != nil {
+						t.Errorf("a guess may cost precision, nothing else: %s", &r)
+					}
+					inFlight := int64(a.Workers * max(a.Steps, 1))
+					if wrong := r.Lost + r.Invented; wrong > int64(o.ambiguous)*inFlight || wrong > 0 && o.ambiguous == 0 {
+						t.Errorf("%d wrong, with %d answers that say ambiguous: %s", wrong, o.ambiguous, &r)
+					}
+				})
+			}
+		}
+	})
+}
+
+// TestTwoProxiesAndADirectWriterShareADocument: the proxies know nothing of each other, and nothing of the third.
+func TestTwoProxiesAndADirectWriterShareADocument(t *testing.T) {
+	eachTarget(t, func(t *testing.T, e target) {
+		index, left, right := e.index(t), optimistFor(t, e, sum), optimistFor(t, e, sum)
+		for _, shape := range app.Shapes() {
+			t.Run(shape.String(), func(t *testing.T) {
+				path := "/" + index + "/_doc/" + shape.String()
+				apps := []*app.Application{
+					{URLs: []string{left.URL}, First: 0, Workers: 8, Sessions: app.Named},
+					{URLs: []string{right.URL}, First: 8, Workers: 8, Sessions: app.Named},
+					{URLs: []string{e.url}, First: 16, Workers: 2, Guard: app.ByNumbers},
+				}
+				if err := (&app.Application{URLs: []string{e.url}, Path: path, Shape: shape, Workers: 18}).Prepare(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				tallies := make([]*app.Tally, len(apps))
+				var wg sync.WaitGroup
+				for i, a := range apps {
+					a.Path, a.Store, a.Shape, a.Rounds = path, e.url, shape, rounds(16)
+					wg.Go(func() { tallies[i] = a.Work(t.Context()) })
+				}
+				wg.Wait()
+				r, err := apps[0].Count(t.Context(), tallies...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Log(&r)
+				flawless(t, &r)
+			})
+		}
+	})
+}
+
+// TestRepeatedPutAfterATimeoutCountsOnce: the client gives up, and sends the same again, while its first try is still out.
+func TestRepeatedPutAfterATimeoutCountsOnce(t *testing.T) {
+	eachTarget(t, func(t *testing.T, e target) {
+		const patience = 150 * time.Millisecond
+		index := e.index(t)
+		between := slow(t, e, 80, 2*patience)
+		p := optimistFor(t, between, sum)
+		for _, shape := range app.Shapes() {
+			for _, sessions := range []app.Sessions{app.Named, app.Unnamed} {
+				t.Run(shape.String()+"/"+sessionsName(sessions), func(t *testing.T) {
+					r, o := run(t, &app.Application{
+						URLs: []string{p.URL}, Store: e.url, Path: fmt.Sprintf("/%s/_doc/%s-%d", index, shape, sessions),
+						Shape: shape, Workers: 16, Rounds: rounds(16) / 2, Sessions: sessions, Timeout: patience,
+					})
+					if r.Repeats == 0 {
+						t.Error("nobody repeated a write: nothing was tested")
+					}
+					if r.Refused != 0 || r.Unknown != 0 || r.Damaged != nil {
+						t.Errorf("a repeated write is refused, or its end isn't known: %s", &r)
+					}
+					if sessions == app.Named {
+						lossless(t, &r)
+					}
+					if wrong := r.Lost + r.Invented; wrong > int64(o.ambiguous)*16 {
+						t.Errorf("%d wrong, with %d answers that say ambiguous", wrong, o.ambiguous)
+					}
+				})
+			}
+		}
+	})
+}
+
+// TestLostAnswersInventNothing: the engine has written, and nobody hears of it.
+func TestLostAnswersInventNothing(t *testing.T) {
+	eachTarget(t, func(t *testing.T, e target) {
+		index := e.index(t)
+		p := optimistFor(t, forgetful(t, e, 20), sum)
+		for _, shape := range app.Shapes() {
+			t.Run(shape.String(), func(t *testing.T) {
+				r, _ := run(t, &app.Application{
+					URLs: []string{p.URL}, Store: e.url, Path: "/" + index + "/_doc/" + shape.String(),
+					Shape: shape, Workers: 16, Rounds: rounds(16), Sessions: app.Named,
+				})
+				lossless(t, &r)
+				if r.Refused != r.Statuses[504] || r.Errors != 0 {
+					t.Errorf("what isn't known is a 504: %s", &r)
+				}
+			})
+		}
+	})
+}
+
+// TestClientsThatBothReadNothingBothCount: of two who make the same document, the second would erase the first.
+func TestClientsThatBothReadNothingBothCount(t *testing.T) {
+	eachTarget(t, func(t *testing.T, e target) {
+		index := e.index(t)
+		for _, clients := range []int{2, 8} {
+			p := optimistFor(t, together(t, e, clients), sum)
+			for _, shape := range app.Shapes() {
+				for _, sessions := range []app.Sessions{app.Named, app.Unnamed} {
+					t.Run(fmt.Sprintf("%s/%d/%s", shape, clients, sessionsName(sessions)), func(t *testing.T) {
+						for n := range 5 {
+							a := &app.Application{
+								URLs: []string{p.URL}, Store: e.url, Path: fmt.Sprintf("/%s/_doc/%s-%d-%d-%d", index, shape, clients, sessions, n),
+								Shape: shape, Workers: clients, Rounds: 1, Sessions: sessions,
+							}
+							r, err := a.Count(t.Context(), a.Work(t.Context()))
+							if err != nil {
+								t.Fatal(err)
+							}
+							flawless(t, &r)
+							if r.Found != int64(clients) {
+								t.Errorf("%s", &r)
+							}
+						}
+					})
+				}
+			}
+		}
+	})
+}

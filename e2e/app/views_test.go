@@ -1,0 +1,176 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"optimist/internal/demo/app"
+)
+
+// TestClientThatWritesFromMemoryRevertsNothing: what it holds is older than what is stored, which it never looks at again.
+func TestClientThatWritesFromMemoryRevertsNothing(t *testing.T) {
+	eachTarget(t, func(t *testing.T, e target) {
+		index, proxies := e.index(t), proxies(t, e)
+		for _, guard := range []struct {
+			name string
+			app.Guard
+		}{{"unguarded", app.Unguarded}, {"if-match", app.ByMatch}, {"numbers-of-the-last-answer", app.ByAnswer}} {
+			for _, shape := range app.Shapes() {
+				t.Run(guard.name+"/"+shape.String(), func(t *testing.T) {
+					r, _ := run(t, &app.Application{
+						URLs: []string{proxies[shape].URL}, Store: e.url, Path: fmt.Sprintf("/%s/_doc/%s-%s", index, guard.name, shape),
+						Shape: shape, Workers: 16, Rounds: rounds(16), Sessions: app.Named, Guard: guard.Guard, Memory: 5,
+					})
+					// A 409 to a guard of the client's own is right; the application counts it apart.
+					flawless(t, &r)
+				})
+			}
+		}
+	})
+}
+
+// TestNumbersOfAMergedAnswerConflictWhenUsedAsAGuard is the same without luck: the client holds a document that lacks a change.
+func TestNumbersOfAMergedAnswerConflictWhenUsedAsAGuard(t *testing.T) {
+	eachTarget(t, func(t *testing.T, e target) {
+		doc := "/" + e.index(t) + "/_doc/1"
+		p := optimistFor(t, e, "")
+		e.send(t, 201, "PUT", doc, `{"a":0,"b":0}`)
+		request(t, 200, "GET", p.URL+doc, "", session("mine"))
+		request(t, 200, "GET", p.URL+doc, "", session("other"))
+		request(t, 200, "PUT", p.URL+doc, `{"a":0,"b":1}`, session("other"))
+		merged := request(t, 200, "PUT", p.URL+doc, `{"a":1,"b":0}`, session("mine"))
+		if !strings.HasPrefix(merged.outcome(), "merged") {
+			t.Fatalf("outcome %q", merged.outcome())
+		}
+		var n struct {
+			SeqNo int64 `json:"_seq_no"`
+			Term  int64 `json:"_primary_term"`
+		}
+		if err := json.Unmarshal([]byte(merged.body), &n); err != nil {
+			t.Fatal(err)
+		}
+		guarded := fmt.Sprintf("%s%s?if_seq_no=%d&if_primary_term=%d", p.URL, doc, n.SeqNo, n.Term)
+		request(t, 409, "PUT", guarded, `{"a":2,"b":0}`, session("mine"))
+		if got := e.source(t, doc); got != `{"a":1,"b":1}` {
+			t.Errorf("stored is %s", got)
+		}
+		request(t, 200, "PUT", p.URL+doc, `{"a":2,"b":0}`, session("mine"))
+		if got := e.source(t, doc); got != `{"a":2,"b":1}` {
+			t.Errorf("stored is %s", got)
+		}
+	})
+}
+
+// TestReadsPassABusyLane: a write to the document is out and isn't answered, others wait for it, and reads don't.
+func TestReadsPassABusyLane(t *testing.T) {
+	e := inMemory(t)
+	doc := "/" + e.index(t) + "/_doc/1"
+	e.send(t, 201, "PUT", doc, `{"n":0}`)
+	out, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	p := optimistFor(t, between(t, e, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+		if r.Method != http.MethodPut {
+			pass.ServeHTTP(w, r)
+			return
+		}
+		rec := httptest.NewRecorder()
+		pass.ServeHTTP(rec, r)
+		once.Do(func() {
+			close(out)
+			<-release
+		})
+		copyTo(w, rec)
+	}), "")
+	var wg sync.WaitGroup
+	const writers = 4
+	for i := range writers {
+		who := session(fmt.Sprint("writer-", i))
+		request(t, 200, "GET", p.URL+doc, "", who)
+		wg.Go(func() {
+			a, err := do(t.Context(), "PUT", p.URL+doc, fmt.Sprintf(`{"n":0,"w%d":1}`, i), who)
+			if err != nil || a.status != 200 {
+				t.Errorf("%v %v", a, err)
+			}
+		})
+	}
+	<-out
+	// These return while no write has been answered: a read that waited for the lane would never.
+	for _, who := range []http.Header{nil, session("writer-0"), session("reader")} {
+		for _, path := range []string{doc, strings.Replace(doc, "_doc", "_source", 1)} {
+			request(t, 200, "GET", p.URL+path, "", who)
+		}
+		request(t, 200, "POST", p.URL+strings.Replace(doc, "_doc/1", "_mget", 1), `{"ids":["1"]}`, who)
+	}
+	close(release)
+	wg.Wait()
+	for i := range writers {
+		if got := e.source(t, doc); !strings.Contains(got, fmt.Sprintf(`"w%d":1`, i)) {
+			t.Errorf("writer %d is missing in %s", i, got)
+		}
+	}
+}
+
+// TestReaderNeverSeesWhatNobodyWrote: each worker writes two fields that say the same, and only ever more.
+func TestReaderNeverSeesWhatNobodyWrote(t *testing.T) {
+	eachTarget(t, func(t *testing.T, e target) {
+		path := "/" + e.index(t) + "/_doc/1"
+		p := optimistFor(t, e, "")
+		a := &app.Application{URLs: []string{p.URL}, Store: e.url, Path: path, Shape: app.Fields, Workers: 16, Rounds: rounds(16), Sessions: app.Named}
+		if err := a.Prepare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var readers sync.WaitGroup
+		for i := range 2 {
+			readers.Go(func() { watch(ctx, t, p.URL+path, session(fmt.Sprint("reader-", i))) })
+		}
+		tally := a.Work(t.Context())
+		stop()
+		readers.Wait()
+		r, err := a.Count(t.Context(), tally)
+		if err != nil {
+			t.Fatal(err)
+		}
+		flawless(t, &r)
+	})
+}
+
+// watch reads the document until ctx ends.
+func watch(ctx context.Context, t *testing.T, url string, who http.Header) {
+	seen := make(map[string]int64)
+	for reads := 0; ; reads++ {
+		a, err := do(ctx, http.MethodGet, url, "", who)
+		if ctx.Err() != nil {
+			t.Logf("%d reads", reads)
+			return
+		}
+		if err != nil || a.status != 200 {
+			t.Errorf("reading: %v %v", a, err)
+			return
+		}
+		var d struct {
+			Source map[string]any `json:"_source"`
+		}
+		if err := json.Unmarshal([]byte(a.body), &d); err != nil {
+			t.Error(err)
+			return
+		}
+		for name, v := range d.Source {
+			n, ok := v.(float64)
+			twice, pair := d.Source[name+"_twice"].(float64)
+			if !ok || !pair {
+				continue
+			}
+			if twice != 2*n || int64(n) < seen[name] {
+				t.Errorf("%s is %v, twice of it %v, after %d", name, n, twice, seen[name])
+			}
+			seen[name] = int64(n)
+		}
+	}
+}
