@@ -159,7 +159,7 @@ fuzz() {
 
 # The engines are started once and shared by all packages, which start them themselves otherwise.
 e2e() {
-  OPTIMIST_E2E_PYTHON=$venv/bin/python "$tmp/bin/engines" -- go test -json -race -shuffle=on -timeout=60m ./e2e/...
+  OPTIMIST_E2E_PYTHON=$venv/bin/python exec "$tmp/bin/engines" -- go test -json -race -shuffle=on -timeout=60m ./e2e/...
 }
 
 main() {
