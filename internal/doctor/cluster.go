@@ -162,7 +162,7 @@ func (e *examination) scripts() {
 	case err == nil && a.ok() && a.body.Get("result").String() == "2":
 		e.report.add(OK, "scripts", "Painless runs")
 	case err == nil && a.refused():
-		e.report.add(Note, "scripts", "can't be told: the credentials don't reach (%d)", a.status)
+		e.report.add(Note, "scripts", "can't be told: the credentials don't allow it (%d)", a.status)
 	case err != nil:
 		e.report.add(Note, "scripts", "can't be told: %s", err)
 	default:
@@ -176,7 +176,7 @@ func cause(a answer, err error) string {
 	case err != nil:
 		return err.Error()
 	case a.refused():
-		return "the credentials don't reach (" + strconv.Itoa(a.status) + ")"
+		return "the credentials don't allow it (" + strconv.Itoa(a.status) + ")"
 	}
 	return "the engine answers " + strconv.Itoa(a.status)
 }

@@ -87,18 +87,17 @@ type Report struct {
 }
 
 // Failed reports whether something won't work.
-func (r *Report) Failed() bool {
+func (r *Report) Failed() bool { return r.worst() == Fail }
+
+func (r *Report) worst() Level {
+	level := OK
 	for _, f := range r.Findings {
-		if f.Level == Fail {
-			return true
-		}
+		level = max(level, f.Level)
 	}
 	for _, i := range r.Indices {
-		if i.Level == Fail {
-			return true
-		}
+		level = max(level, i.Level)
 	}
-	return false
+	return level
 }
 
 func (r *Report) add(l Level, topic, format string, args ...any) {

@@ -32,10 +32,16 @@ func (r *Report) Write(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	verdict := "Everything that was looked at will work through optimist."
-	if r.Failed() {
-		verdict = "Something won't work: see FAIL."
-	}
-	_, err := fmt.Fprintf(w, "\n%s\n", verdict)
+	_, err := fmt.Fprintf(w, "\n%s\n", r.verdict())
 	return err
+}
+
+func (r *Report) verdict() string {
+	switch r.worst() {
+	case Fail:
+		return "Something won't work: see FAIL."
+	case Warn:
+		return "It will work, with what stands at warn."
+	}
+	return "Everything that was looked at will work through optimist."
 }

@@ -1,0 +1,208 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"optimist/internal/config"
+	"optimist/internal/rule"
+	"optimist/internal/upstream"
+	"optimist/internal/wire"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// canned is a node with prepared answers, by method and path.
+type canned map[string]reply
+
+type reply struct {
+	status  int
+	body    string
+	product bool
+	err     error
+}
+
+func (c canned) Do(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
+	path, _, _ := strings.Cut(string(r.Target), "?")
+	a, ok := c[r.Method+" "+path]
+	if !ok {
+		a = reply{status: 404, body: `{"error":{"type":"x"},"status":404}`}
+	}
+	if a.err != nil {
+		return nil, a.err
+	}
+	resp := &upstream.Response{Payload: []byte(a.body)}
+	resp.Status = a.status
+	if a.product {
+		resp.Fields = []wire.Field{{Name: []byte("X-elastic-product"), Value: []byte("Elasticsearch")}}
+	}
+	return resp, nil
+}
+
+const es8 = `{"name":"n1","cluster_name":"prod","cluster_uuid":"u1","version":{"number":"8.15.0"}}`
+
+// healthy is an Elasticsearch 8 where everything works.
+func healthy() canned {
+	return canned{
+		"GET /":                                {status: 200, body: es8, product: true},
+		"GET /_cluster/health":                 {status: 200, body: `{"status":"green"}`},
+		"GET /_nodes/http":                     {status: 200, body: `{"nodes":{"a":{"http":{"publish_address":"x:1"}}}}`},
+		"POST /_security/user/_has_privileges": {status: 200, body: `{"username":"ops","has_all_requested":true,"cluster":{"monitor":true},"index":{"*":{"view_index_metadata":true}}}`},
+		"POST /_scripts/painless/_execute":     {status: 200, body: `{"result":"2"}`},
+		"GET /_all":                            {status: 200, body: `{"shop":{"settings":{"index":{"uuid":"a"}}}}`},
+		"GET /_plugins/_security/authinfo":     {status: 404},
+	}
+}
+
+// with is healthy with other answers in places.
+func with(changes canned) canned {
+	c := healthy()
+	for k, v := range changes {
+		c[k] = v
+	}
+	return c
+}
+
+func examine(t *testing.T, yaml string, auth bool, nodes ...Doer) *Report {
+	t.Helper()
+	c, err := config.Parse("t.yaml", []byte(yaml), config.Overrides{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := rule.Compile(c.Rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Rules: rules, Auth: auth}
+	for i, n := range nodes {
+		o.Nodes = append(o.Nodes, Node{URL: "http://es" + string(rune('1'+i)) + ":9200", Doer: n})
+	}
+	r := Examine(t.Context(), o)
+	for i := range r.Findings { // the time that an answer took isn't the same twice
+		if r.Findings[i].Topic == "reachable" && r.Findings[i].Level == OK {
+			r.Findings[i].Text = r.Findings[i].Text[:strings.LastIndex(r.Findings[i].Text, ",")] + ", 3ms"
+		}
+	}
+	return r
+}
+
+// TestReports holds whole reports to golden files, and the verdict to what is said here.
+func TestReports(t *testing.T) {
+	everyIndex := `{
+		"plain":{"settings":{"index":{"uuid":"a"}}},
+		"noseq":{"settings":{"index":{"uuid":"b","disable_sequence_numbers":"true"}}},
+		"tsdb":{"settings":{"index":{"uuid":"c","mode":"time_series"}},"defaults":{"index":{"disable_sequence_numbers":"true"}}},
+		"synthetic":{"settings":{"index":{"uuid":"d","mapping":{"source":{"mode":"synthetic"}}}}},
+		"oldsynthetic":{"settings":{"index":{"uuid":"d"}},"mappings":{"_source":{"mode":"synthetic"}}},
+		"logsdb":{"settings":{"index":{"uuid":"d","mode":"logsdb"}}},
+		"logsdbstored":{"settings":{"index":{"uuid":"d","mode":"logsdb","mapping":{"source":{"mode":"stored"}}}}},
+		"derived":{"settings":{"index":{"uuid":"d","derived_source":{"enabled":"true"}}}},
+		"disabled":{"settings":{"index":{"uuid":"e"}},"mappings":{"_source":{"enabled":false}}},
+		"filtered":{"settings":{"index":{"uuid":"f"}},"mappings":{"_source":{"excludes":["secret"],"includes":["a*"]}}},
+		"typed":{"settings":{"index":{"uuid":"f"}},"mappings":{"doc":{"_source":{"excludes":["secret"]}}}},
+		"piped":{"settings":{"index":{"uuid":"g","default_pipeline":"enrich"}}},
+		"nopipe":{"settings":{"index":{"uuid":"h","default_pipeline":"_none","final_pipeline":"_none"}}},
+		".hidden":{"settings":{"index":{"uuid":"i","disable_sequence_numbers":"true"}}},
+		".ds-events-1":{"settings":{"index":{"uuid":"j"}},"data_stream":"events"},
+		".ds-events-2":{"settings":{"index":{"uuid":"k"}},"data_stream":"events"}}`
+	all := with(canned{"GET /_all": {status: 200, body: everyIndex}})
+	for name, c := range map[string]struct {
+		config string
+		auth   bool
+		nodes  []Doer
+		failed bool
+	}{
+		"healthy":     {nodes: []Doer{healthy()}},
+		"every_index": {nodes: []Doer{all}, failed: true},
+		"rules_choose": {nodes: []Doer{all}, config: `
+rules:
+  - {name: pipes, match: {index: [piped]}, pipeline: rerun}
+  - {name: streams, match: {index: [events]}}
+  - {name: off, match: {index: [noseq]}, mode: 'off'}
+`},
+		"opensearch": {nodes: []Doer{canned{
+			"GET /":                            {status: 200, body: `{"cluster_name":"os","cluster_uuid":"u","version":{"distribution":"opensearch","number":"2.19.1"}}`},
+			"GET /_cluster/health":             {status: 200, body: `{"status":"red"}`},
+			"GET /_nodes/http":                 {status: 200, body: `{"nodes":{"a":{},"b":{},"c":{}}}`},
+			"GET /_plugins/_security/authinfo": {status: 200, body: `{"user_name":"app","roles":["own_index","writer"]}`},
+			"GET /_all":                        {status: 200, body: `{}`},
+		}}},
+		"few_privileges": {auth: true, nodes: []Doer{with(canned{
+			"GET /_cluster/health":                 {status: 403},
+			"GET /_nodes/http":                     {status: 403},
+			"POST /_security/user/_has_privileges": {status: 200, body: `{"username":"app","has_all_requested":false,"cluster":{"monitor":false},"index":{"*":{"view_index_metadata":false}}}`},
+			"POST /_scripts/painless/_execute":     {status: 403},
+			"GET /_all":                            {status: 403},
+		})}},
+		"no_credentials":    {failed: true, nodes: []Doer{canned{"GET /": {status: 401}}}},
+		"wrong_credentials": {failed: true, auth: true, nodes: []Doer{canned{"GET /": {status: 401}}}},
+		"unreachable": {failed: true, nodes: []Doer{canned{"GET /": {err: &upstream.Error{Node: "x", Class: upstream.NotSent,
+			Err: &upstream.ConnectError{Reason: upstream.Refused, Err: errors.New("dial tcp: refused")}}}}}},
+		"not_an_engine": {failed: true, nodes: []Doer{canned{"GET /": {status: 200, body: "<html>"}}}},
+		"two_clusters": {failed: true, nodes: []Doer{healthy(),
+			canned{"GET /": {status: 200, body: `{"cluster_name":"test","cluster_uuid":"u2","version":{"number":"8.15.0"}}`}}}},
+		"one_of_two": {failed: true, nodes: []Doer{canned{"GET /": {status: 502, body: "bad gateway"}}, healthy()}},
+		"too_old":    {failed: true, nodes: []Doer{with(canned{"GET /": {status: 200, body: `{"version":{"number":"5.6.16"}}`}})}},
+		"untested":   {nodes: []Doer{with(canned{"GET /": {status: 200, body: `{"cluster_uuid":"u","cluster_name":"c","version":{"number":"10.0.0"}}`}})}},
+		"no_security": {nodes: []Doer{with(canned{"POST /_security/user/_has_privileges": {status: 405},
+			"POST /_scripts/painless/_execute": {status: 400, body: `{"error":{}}`}})}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := examine(t, c.config, c.auth, c.nodes...)
+			if r.Failed() != c.failed {
+				t.Errorf("failed is %v, want %v", r.Failed(), c.failed)
+			}
+			var b strings.Builder
+			if err := r.Write(&b); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join("testdata", name+".txt")
+			if *update {
+				if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(string(want), b.String()); d != "" {
+				t.Errorf("%s (-want +got); if that is meant: go test ./internal/doctor -update\n%s", file, d)
+			}
+		})
+	}
+}
+
+// silent never answers.
+type silent struct{}
+
+func (silent) Do(ctx context.Context, _ *upstream.Request) (*upstream.Response, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func TestASilentNodeIsGivenUp(t *testing.T) {
+	r := Examine(t.Context(), Options{Nodes: []Node{{URL: "http://es1:9200", Doer: silent{}}}, Timeout: time.Millisecond})
+	if !r.Failed() || !strings.Contains(r.Findings[0].Text, "no answer within 1ms") {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestManyIndicesAreCut(t *testing.T) {
+	r := &Report{}
+	for range maxListed + 7 {
+		r.Indices = append(r.Indices, Index{Level: Warn, Name: "x"})
+	}
+	var b strings.Builder
+	if err := r.Write(&b); err != nil || !strings.Contains(b.String(), "and 7 more") || strings.Count(b.String(), "\nwarn") != maxListed {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
