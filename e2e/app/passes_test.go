@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -135,7 +136,7 @@ func TestDataStreamsPass(t *testing.T) {
 	o.send(t, 200, "PUT", "/_data_stream/"+stream, "")
 	t.Cleanup(func() {
 		for _, path := range []string{"/_data_stream/", "/_index_template/"} {
-			if a, err := e.Do(t.Context(), "DELETE", path+stream, ""); err != nil {
+			if a, err := e.Do(context.Background(), "DELETE", path+stream, ""); err != nil {
 				t.Log(a, err)
 			}
 		}
