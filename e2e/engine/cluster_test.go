@@ -11,8 +11,14 @@ import (
 
 func TestClusterGoesOnUnderANewTermAfterItsPrimaryWasKilled(t *testing.T) {
 	engine.Long(t)
+	for _, k := range engine.All() {
+		t.Run(k.String(), func(t *testing.T) { killPrimary(t, k) })
+	}
+}
+
+func killPrimary(t *testing.T, k engine.Kind) {
 	began := time.Now()
-	c, err := engine.StartCluster(t.Context(), engine.OpenSearch38, 3, engine.Options{})
+	c, err := engine.StartCluster(t.Context(), k, 3, engine.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
