@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
-	"strings"
 
 	"pgregory.net/rapid"
 )
@@ -239,4 +238,10 @@ func mustMerger(t tb, def Strategy, rules ...PathRule) *Merger {
 	return m
 }
 
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+func jsonCompact(src []byte) string {
+	var b bytes.Buffer
+	if err := json.Compact(&b, src); err != nil {
+		panic(err)
+	}
+	return b.String()
+}
