@@ -69,29 +69,38 @@ func (c *client) close() {
 	}
 }
 
-// do sends head and body and reads the answer to a request of that method. With wait it sends the body only after a 100.
-func (c *client) do(method string, head, body []byte, wait bool) (*answer, error) {
+// outgoing is a request's bytes.
+type outgoing struct {
+	method     string
+	head, body []byte
+	wait       bool // send the body only after a 100
+	last       bool // wait for the server to close the connection
+}
+
+// do sends a request and reads its answer.
+func (c *client) do(o outgoing) (*answer, error) {
 	if err := c.connect(); err != nil {
 		return nil, err
 	}
 	if err := c.nc.SetDeadline(time.Now().Add(stepTimeout)); err != nil {
 		return nil, err
 	}
-	if !wait {
-		head = append(head, body...)
+	head := o.head
+	if !o.wait {
+		head = append(head, o.body...)
 	}
 	sent := make(chan error, 1)
 	go func(nc net.Conn) {
 		_, err := nc.Write(head) // beside the reading: an early answer must be seen
 		sent <- err
 	}(c.nc)
-	a, err := c.read(method, wait, body)
+	a, err := c.read(o)
 	if err != nil {
 		c.close()
 		<-sent
 		return nil, err
 	}
-	if a.closed = a.closed || c.gone(a); a.closed {
+	if a.closed = a.closed || (o.last || strings.EqualFold(a.first("Connection"), "close")) && c.gone(); a.closed {
 		c.close()
 	}
 	if err := <-sent; err != nil && !a.closed {
@@ -100,23 +109,19 @@ func (c *client) do(method string, head, body []byte, wait bool) (*answer, error
 	return a, nil
 }
 
-// gone reports whether the server has closed: it waits for that only where the answer announced it.
-func (c *client) gone(a *answer) bool {
-	patience := 20 * time.Millisecond
-	if strings.EqualFold(a.first("Connection"), "close") || a.status >= 400 {
-		patience = 300 * time.Millisecond
-	}
-	if !strings.EqualFold(a.first("Connection"), "close") && a.status < 400 {
-		return false
-	}
-	_ = c.nc.SetReadDeadline(time.Now().Add(patience))
+// closeTimeout is how long a server may take to close a connection after it said so.
+const closeTimeout = 3 * time.Second
+
+// gone reports whether the server closes the connection.
+func (c *client) gone() bool {
+	_ = c.nc.SetReadDeadline(time.Now().Add(closeTimeout))
 	_, err := c.in.Peek(1)
 	var timeout net.Error
 	return err != nil && (!errors.As(err, &timeout) || !timeout.Timeout())
 }
 
 // read reads one answer, with the interim ones before it.
-func (c *client) read(method string, wait bool, body []byte) (*answer, error) {
+func (c *client) read(o outgoing) (*answer, error) {
 	a := &answer{}
 	for {
 		line, err := c.line()
@@ -137,14 +142,14 @@ func (c *client) read(method string, wait bool, body []byte) (*answer, error) {
 			break
 		}
 		a.interim = append(a.interim, status)
-		if status == 100 && wait {
-			if _, err := c.nc.Write(body); err != nil {
+		if status == 100 && o.wait {
+			if _, err := c.nc.Write(o.body); err != nil {
 				return nil, fmt.Errorf("body after 100: %w", err)
 			}
-			wait = false
+			o.wait = false
 		}
 	}
-	if err := c.readBody(method, a); err != nil {
+	if err := c.readBody(o.method, a); err != nil {
 		return nil, fmt.Errorf("%s: body: %w", a.line, err)
 	}
 	return a, a.decode()

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -23,6 +24,7 @@ func newRun(c *Case, address string) *run {
 	_, _ = rand.Read(unique) // never fails, says its documentation
 	return &run{c: c, at: client{address: address}, saved: make(map[string]string), names: map[string]string{
 		"index": "c-" + hex.EncodeToString(unique),
+		"id512": strings.Repeat("0123456789abcdef", 32),
 		"today": time.Now().UTC().Format("2006.01.02"),
 	}}
 }
@@ -49,11 +51,7 @@ func (r *run) step(s *Step) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	wait := false
-	for _, how := range s.Send {
-		wait = wait || how == "expect"
-	}
-	a, err := r.at.do(method, head, body, wait)
+	a, err := r.at.do(outgoing{method, head, body, slices.Contains(s.Send, "expect"), s.Expect.Closed})
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +105,7 @@ func (r *run) clean(address string) {
 	defer c.close()
 	for _, name := range []string{r.names["index"], r.names["index"] + "x", r.names["index"] + "-" + r.names["today"]} {
 		head := fmt.Appendf(nil, "DELETE /%s?ignore_unavailable=true HTTP/1.1\r\nHost: %s\r\n\r\n", name, address)
-		if _, err := c.do("DELETE", head, nil, false); err != nil {
+		if _, err := c.do(outgoing{method: "DELETE", head: head}); err != nil {
 			return // the engine went away: its test says so
 		}
 	}

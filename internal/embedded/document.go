@@ -73,6 +73,11 @@ func (c *checker) at(n *node) string {
 	return "[" + strconv.Itoa(line) + ":" + strconv.Itoa(col) + "]"
 }
 
+// atName returns where a member's name stands.
+func (c *checker) atName(n *node) string {
+	return c.at(&node{raw: c.src[cap(c.src)-cap(n.key)-1:]})
+}
+
 func (c *checker) object(f *field, n *node, path string) *Error {
 	for i := range n.kids {
 		kid := &n.kids[i]

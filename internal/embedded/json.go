@@ -28,6 +28,7 @@ type node struct {
 	kind kind
 	raw  []byte // the value's own bytes, from its first to its last
 	name string // of an object's member, decoded
+	key  []byte // the same as it is written, between the quotes
 	kids []node // members or elements, in order
 }
 
@@ -249,7 +250,7 @@ func (p *parser) memberOf(n *node) (node, error) {
 	p.pos++
 	p.space()
 	v, err := p.value()
-	v.name = name
+	v.name, v.key = name, key
 	return v, err
 }
 

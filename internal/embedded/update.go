@@ -88,20 +88,16 @@ func (c *call) updateOptions(u *update) (refreshed bool, err *Error) {
 
 // read takes the body of an update.
 func (u *update) read(n *node, body []byte) *Error {
-	p := parser{src: body}
-	place := func(kid *node) string {
-		c := checker{src: p.src}
-		return c.at(kid)
-	}
+	c := checker{src: body}
 	if n.kind != kindObject {
-		return badRequest("x_content_parse_exception", "%s [UpdateRequest] Expected START_OBJECT but was: %s", place(n), tokenName(n.raw))
+		return badRequest("x_content_parse_exception", "%s [UpdateRequest] Expected START_OBJECT but was: %s", c.at(n), tokenName(n.raw))
 	}
 	for i := range n.kids {
 		kid := &n.kids[i]
 		switch kid.name {
 		case "doc", "upsert":
 			if kid.kind != kindObject {
-				return badRequest("x_content_parse_exception", "%s [UpdateRequest] %s doesn't support values of type: %s", place(kid), kid.name, tokenName(kid.raw))
+				return badRequest("x_content_parse_exception", "%s [UpdateRequest] %s doesn't support values of type: %s", c.at(kid), kid.name, tokenName(kid.raw))
 			}
 			if kid.name == "doc" {
 				u.doc = kid
@@ -128,7 +124,7 @@ func (u *update) read(n *node, body []byte) *Error {
 			}
 		case "scripted_upsert":
 		default:
-			return badRequest("x_content_parse_exception", "%s [UpdateRequest] unknown field [%s]%s", place(kid), kid.name,
+			return badRequest("x_content_parse_exception", "%s [UpdateRequest] unknown field [%s]%s", c.atName(kid), kid.name,
 				suggestField(kid.name, "doc", "upsert", "script", "detect_noop", "doc_as_upsert", "scripted_upsert", "_source"))
 		}
 	}

@@ -186,6 +186,12 @@ func (c *call) guards(w *write) (refreshed bool, err *Error) {
 	if w.ifTerm, err = c.params.long("if_primary_term", 0); err != nil {
 		return false, err
 	}
+	if w.ifSeqNo < 0 && w.ifSeqNo != unassigned {
+		return false, illegalArgument("sequence numbers must be non negative. got [%d].", w.ifSeqNo)
+	}
+	if w.ifTerm < 0 {
+		return false, illegalArgument("primary term must be non negative. got [%d]", w.ifTerm)
+	}
 	return c.refresh()
 }
 
