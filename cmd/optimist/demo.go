@@ -1,8 +1,25 @@
 package main
 
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/vbauerster/mpb/v8/cwriter"
+
+	"optimist/internal/config"
+	"optimist/internal/demo"
+	"optimist/internal/rule"
+)
+
+// demoCmd takes no variables: OPTIMIST_UPSTREAM is set where optimist serves, and a demonstration writes only where it is told to.
 type demoCmd struct {
 	Once     bool   `help:"End after the table instead of serving on. Status 1 if anything was lost through optimist."`
-	Upstream string `help:"Do it on this engine instead of one in memory. Uses an index of its own." env:"OPTIMIST_UPSTREAM" placeholder:"URL"`
+	Upstream string `help:"Do it on this engine instead of one in memory. Makes an index of its own and deletes it in the end." placeholder:"URL"`
+	Workers  int    `help:"How many work at once." default:"16"`
+	Rounds   int    `help:"How often each reads and writes." default:"50"`
 }
 
 // Help is the command's manual, beyond its flags.
@@ -10,7 +27,33 @@ func (demoCmd) Help() string {
 	return `Sixteen workers of an application that knows nothing of versions read a document, change it, and write it back: first straight at the engine, then through optimist. The table shows how many of the acknowledged changes are gone. Then it goes on serving, and prints requests to try.`
 }
 
-// Run is written elsewhere: the command only hands over.
-func (c *demoCmd) Run(*process) error {
-	return usageError("optimist demo: not in this build")
+// Run gives the demonstration until it is over, or interrupted.
+func (c *demoCmd) Run(p *process) error {
+	ctx, stop := signal.NotifyContext(p.ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return demo.Run(ctx, demo.Options{
+		Optimist: p.optimist, Upstream: c.Upstream, Once: c.Once, Workers: c.Workers, Rounds: c.Rounds, Terminal: terminal(p.stdout),
+	}, p.stdout)
+}
+
+// optimist serves in this process, for the demonstration.
+func (p *process) optimist(_ context.Context, c *config.Config) (url string, stop func() error, err error) {
+	rules, err := rule.Compile(c.Rules)
+	if err != nil {
+		return "", nil, err
+	}
+	log, level := logger(p.stderr, c)
+	s, err := start(c, rules, false, log)
+	if err != nil {
+		return "", nil, err
+	}
+	s.level = level
+	s.serve()
+	return "http://" + s.data.Addr().String(), func() error { s.close(); return nil }, nil
+}
+
+// terminal reports whether something is shown to a person as it is written.
+func terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && cwriter.IsTerminal(int(f.Fd()))
 }

@@ -3,26 +3,27 @@ package demo
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
+	"strconv"
 
 	"optimist/internal/demo/app"
 )
 
+const rowFormat = "  %-16s %-23s %13s %16s %15s %9s %10s\n"
+
 // printTable prints what became of the changes.
 func printTable(out io.Writer, s *stage, results []outcome) {
 	fmt.Fprintf(out, "\n%d workers, %d rounds each, one document:\n\n", s.Workers, s.Rounds)
-	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(w, "  change\twhere\tacknowledged\tin the document\tlost\trefused\trounds/s\t")
+	fmt.Fprintf(out, rowFormat, "change", "where", "acknowledged", "in the document", "lost", "refused", "rounds/s")
 	for _, o := range results {
-		row(w, describe(o.shape), "straight at the engine", &o.direct)
-		row(w, "", "through optimist", &o.through)
+		row(out, describe(o.shape), "straight at the engine", &o.direct)
+		row(out, "", "through optimist", &o.through)
 	}
-	_ = w.Flush() // to a terminal or a pipe that has gone: nobody's loss
 	fmt.Fprintln(out)
 }
 
-func row(w io.Writer, shape, where string, r *app.Result) {
-	fmt.Fprintf(w, "  %s\t%s\t%d\t%d\t%s\t%d\t%.0f\t\n", shape, where, r.Acknowledged, r.Found, lost(r), r.Refused+r.Errors, r.PerSecond())
+func row(out io.Writer, shape, where string, r *app.Result) {
+	n := func(i int64) string { return strconv.FormatInt(i, 10) }
+	fmt.Fprintf(out, rowFormat, shape, where, n(r.Acknowledged), n(r.Found), lost(r), n(r.Refused+r.Errors), fmt.Sprintf("%.0f", r.PerSecond()))
 }
 
 func lost(r *app.Result) string {
