@@ -78,10 +78,10 @@ func (t *Turn) rest(out, in []byte) (wrote int, writeErr error, read int, readEr
 func (t *Turn) next(fd uintptr) bool {
 	if !t.begun {
 		t.begun = true
-		t.wrote, t.writeErr = writeOnce(fd, t.out)
+		t.wrote, _, t.writeErr = TryWrite(fd, t.out)
 		return t.writeErr != nil || t.wrote < len(t.out)
 	}
-	n, wait, err := readOnce(fd, t.in)
+	n, wait, err := TryRead(fd, t.in)
 	if wait {
 		return false
 	}
