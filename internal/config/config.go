@@ -16,12 +16,12 @@ type Config struct {
 
 	// Listen is the address of the data port, to which applications send what they sent to the engine. Default
 	// 127.0.0.1:9280: only from this machine. `:9280` is every interface; optimist checks no credentials, it forwards
-	// them, so whoever reaches this port reaches the engine as far as the engine lets them. A change needs a restart.
+	// them, so whoever reaches this port reaches the engine as far as the engine lets them.
 	Listen string `json:"listen"`
 
 	// Admin is the address of the admin listener: health, readiness, metrics, mode, configuration in force, profiles.
 	// Default 127.0.0.1:9281. It asks for no credentials: whoever reaches it can switch guarding off. Another address than
-	// a loopback one is said loudly in the log. Empty switches the listener off. A change needs a restart.
+	// a loopback one is said loudly in the log. Empty switches the listener off.
 	Admin string `json:"admin"`
 
 	// Mode is what optimist does with writes: guard (default), observe (changes no byte, counts lost updates), off (the
@@ -48,8 +48,8 @@ type Config struct {
 	Log Log `json:"log"`
 
 	// Rules say which writes are guarded, and how their changes merge. The first that matches takes the request; a request
-	// that none takes is forwarded as it is. With no rule at all there is one that takes everything that Match describes as
-	// its default. A rule of your own replaces it; to keep it for the rest, end the list with `- name: rest`.
+	// that none takes is forwarded as it is. With no rule at all there is one, named default, with the defaults of every key.
+	// Rules of your own replace it; to keep it for the rest, end the list with `- name: rest`.
 	Rules []Rule `json:"rules"`
 
 	file     string            // what was read, as named by the caller; empty if nothing was
@@ -69,8 +69,8 @@ type Upstream struct {
 	// TLS is for https nodes.
 	TLS TLS `json:"tls"`
 
-	// Auth holds optimist's own credentials, for its own requests to the engine (its health check, its own indices). Requests of clients go out
-	// with the clients' credentials, never with these.
+	// Auth holds optimist's own credentials, for its own requests to the engine: whether nodes are alive, and what indices
+	// are. Clients' requests go out with the clients' credentials, and so do the reads of a merge; never with these.
 	Auth Auth `json:"auth"`
 
 	// ConnectTimeout is how long a connection to a node may take, name and TLS included. Default 2s. For answers there is no
@@ -93,14 +93,16 @@ type Upstream struct {
 }
 
 // TLS is how https nodes are trusted, and how optimist shows itself to them. File names are relative to the file that
-// names them. The files are read at start and on reload.
+// names them. The files are read at start.
 type TLS struct {
 	// CAFile is a PEM file of the authorities that may have signed the nodes' certificates. Default: the system's.
 	CAFile string `json:"ca_file"`
 
-	// CertFile and KeyFile are a client certificate and its key, PEM, for engines that ask for one. Both or none.
+	// CertFile is a client certificate, PEM, for engines that ask for one. It needs KeyFile.
 	CertFile string `json:"cert_file"`
-	KeyFile  string `json:"key_file"`
+
+	// KeyFile is the client certificate's key, PEM, not encrypted.
+	KeyFile string `json:"key_file"`
 
 	// ServerName is the name that the nodes' certificates must have, if it isn't the URL's host.
 	ServerName string `json:"server_name"`
@@ -168,8 +170,7 @@ type Sniffing struct {
 	Advertise string `json:"advertise"`
 }
 
-// Sessions says how optimist knows which reads and writes are one client's, and how long it remembers what was read. All
-// but Header and TrustedProxies take effect on reload without loss of what is remembered.
+// Sessions says how optimist knows which reads and writes are one client's, and how long it remembers what was read.
 type Sessions struct {
 	// Header names the request header by which a client names its session: one thread of work, which reads, changes and
 	// writes. Default Optimist-Session. Bases are exact with it, and guessed without. `X-Opaque-Id` can be used if your

@@ -42,6 +42,8 @@ func start() *Config {
 			Infer:  InferCredentialsAndAddress,
 			MaxAge: Duration(5 * time.Minute),
 			Memory: 256 << 20,
+
+			TrustedProxies: []Prefix{},
 		},
 		Drain: Drain{Delay: Duration(time.Second)},
 		Log:   Log{Format: LogText, Level: LevelInfo},

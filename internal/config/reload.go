@@ -10,15 +10,15 @@ import (
 // reloadable are the keys that can change while optimist runs. The others belong to sockets, connections and memory that
 // exist already.
 func reloadable() []string {
-	return []string{"mode", "rules", "log.level", "drain", "sessions.header", "sessions.infer", "sessions.trusted_proxies"}
+	return []string{"mode", "rules", "log.level", "drain"}
 }
 
 // Reload is what is in force after next was read while c was in force: next's values where a key can change while running,
 // c's elsewhere. restart names the keys that differ and wait for a restart.
 func (c *Config) Reload(next *Config) (inForce *Config, restart []string) {
 	merged := *next
-	merged.Listen, merged.Admin, merged.Upstream, merged.Limits, merged.Sniffing = c.Listen, c.Admin, c.Upstream, c.Limits, c.Sniffing
-	merged.Sessions.MaxAge, merged.Sessions.Memory = c.Sessions.MaxAge, c.Sessions.Memory
+	merged.Listen, merged.Admin, merged.Upstream = c.Listen, c.Admin, c.Upstream
+	merged.Limits, merged.Sniffing, merged.Sessions = c.Limits, c.Sniffing, c.Sessions
 	merged.Log.Format = c.Log.Format
 	for _, key := range differing(c, next) {
 		if !slices.ContainsFunc(reloadable(), func(prefix string) bool { return key == prefix || strings.HasPrefix(key, prefix+".") }) {

@@ -29,15 +29,15 @@ log: {format: json, level: debug}
 rules: [{name: a}]
 `)
 	got, restart := old.Reload(next)
-	want := []string{"limits.idle_timeout", "listen", "log.format", "sessions.max_age", "sniffing.answer", "upstream.tls.server_name", "upstream.urls"}
+	want := []string{"limits.idle_timeout", "listen", "log.format", "sessions.header", "sessions.infer", "sessions.max_age", "sniffing.answer", "upstream.tls.server_name", "upstream.urls"}
 	if d := cmp.Diff(want, restart); d != "" {
 		t.Errorf("what waits for a restart: %s", d)
 	}
 	if got.Listen != ":1" || got.Upstream.URLs[0] != "http://a:1" || got.Limits != old.Limits || got.Sniffing != old.Sniffing ||
-		got.Sessions.MaxAge.Std() != 5*time.Minute || got.Log.Format != LogText {
+		got.Sessions.MaxAge.Std() != 5*time.Minute || got.Sessions.Header != "Optimist-Session" || got.Log.Format != LogText {
 		t.Errorf("what can't change has changed: %+v", got)
 	}
-	if got.Mode != ModeObserve || got.Sessions.Header != "X-Session" || got.Sessions.Infer != InferNone || got.Log.Level != LevelDebug ||
+	if got.Mode != ModeObserve || got.Log.Level != LevelDebug ||
 		got.Drain.Timeout.Std() != 3*time.Second || got.Rules[0].Name != "a" {
 		t.Errorf("what can change hasn't: %+v", got)
 	}

@@ -2,7 +2,7 @@ package config
 
 // Rule is one block of `rules`: which requests it takes, and what happens to them.
 type Rule struct {
-	// Name is the rule's, in logs, metrics and `check`. Required, unique: letters, digits, dot, dash, underscore.
+	// Name stands for the rule in logs, metrics and `check`. Required, unique: letters, digits, dot, dash, underscore.
 	Name string `json:"name"`
 
 	// Match says which requests the rule takes.

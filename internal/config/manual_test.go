@@ -1,0 +1,319 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The comments on the structs are the manual. This file makes of them what users read: the reference in docs/configuration.md
+// and the file configs/optimist.yaml; and the tests hold both to the structs.
+
+// manual is the comments, by struct and field, and the names that Go has for keys.
+type manual struct {
+	structs map[string]string
+	fields  map[string]string
+	keys    map[string]string
+}
+
+func readManual(t *testing.T) *manual {
+	t.Helper()
+	m := &manual{map[string]string{}, map[string]string{}, map[string]string{}}
+	for _, name := range []string{"config.go", "rules.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			d, ok := decl.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, spec := range d.Specs {
+				if ts, ok := spec.(*ast.TypeSpec); ok {
+					m.add(ts, d.Doc.Text())
+				}
+			}
+		}
+	}
+	return m
+}
+
+func (m *manual) add(ts *ast.TypeSpec, doc string) {
+	st, ok := ts.Type.(*ast.StructType)
+	if !ok {
+		return
+	}
+	m.structs[ts.Name.Name] = doc
+	for _, f := range st.Fields.List {
+		if f.Tag == nil || len(f.Names) == 0 {
+			continue
+		}
+		name := f.Names[0].Name
+		m.fields[ts.Name.Name+"."+name] = f.Doc.Text()
+		m.keys[name] = reflect.StructTag(strings.Trim(f.Tag.Value, "`")).Get("json")
+	}
+}
+
+// text is a comment as users read it: one paragraph, with keys where Go's names stand. The first word is the field's; further
+// names are known by their inner capitals, since Mode or Default are words, too.
+func (m *manual) text(doc, self string) string {
+	words := strings.Fields(doc)
+	for i, w := range words {
+		bare := strings.Trim(w, ".,:;()`")
+		key, ok := m.keys[bare]
+		if !ok || i == 0 && bare != self {
+			continue
+		}
+		if i > 0 && (strings.ToLower(bare[1:]) == bare[1:] || strings.ToUpper(bare) == bare) {
+			continue
+		}
+		words[i] = strings.Replace(w, bare, "`"+key+"`", 1)
+	}
+	return strings.Join(words, " ")
+}
+
+// section is one struct of the configuration, at the path where it stands.
+type section struct {
+	path string
+	t    reflect.Type
+}
+
+// sections lists the structs in the order of the file.
+func sections(path string, t reflect.Type) []section {
+	list := []section{{path, t}}
+	for _, f := range reflect.VisibleFields(t) {
+		key := f.Tag.Get("json")
+		ft := f.Type
+		if key != "" && ft.Kind() == reflect.Slice && ft.Elem().Kind() == reflect.Struct && ft.Elem().Name() == "Rule" {
+			ft, key = ft.Elem(), key+"[]"
+		}
+		if key != "" && ft.Kind() == reflect.Struct {
+			list = append(list, sections(join(path, key), ft)...)
+		}
+	}
+	return list
+}
+
+// defaults are the values of an empty file, as JSON, by path.
+func defaults() map[string]string {
+	c := start()
+	all := leaves(c)
+	text, _ := json.Marshal(c.Rules[0]) // it is made of strings and numbers
+	collect("rules[]", text, all)
+	all["rules[].name"] = ""
+	all["rules[].merge.paths"] = "{}"
+	return all
+}
+
+// value is a default as YAML in one line.
+func value(raw string) string {
+	if raw == "null" {
+		return "[]"
+	}
+	var s string
+	if json.Unmarshal([]byte(raw), &s) == nil {
+		if s == "" || s == "off" {
+			return fmt.Sprintf("%q", s)
+		}
+		return s
+	}
+	var list []string
+	if json.Unmarshal([]byte(raw), &list) == nil {
+		return "[" + strings.Join(list, ", ") + "]"
+	}
+	return raw
+}
+
+func canReload(path string) bool {
+	return slices.ContainsFunc(reloadable(), func(k string) bool {
+		return path == k || strings.HasPrefix(path, k+".") || strings.HasPrefix(path, k+"[]")
+	})
+}
+
+// TestTheReferenceIsTheStructs writes, or compares, the reference of docs/configuration.md.
+func TestTheReferenceIsTheStructs(t *testing.T) {
+	const file, begin, end = "../../docs/configuration.md", "<!-- reference: begin -->\n", "<!-- reference: end -->\n"
+	m, all := readManual(t), defaults()
+	var b strings.Builder
+	for _, s := range sections("", reflect.TypeFor[Config]()) {
+		title, intro := "`"+s.path+"`", m.text(m.structs[s.t.Name()], "")
+		if s.path == "" {
+			title, intro = "The file", "The keys at the top."
+		}
+		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n| key | default | running | meaning |\n| --- | --- | --- | --- |\n", title, intro)
+		for _, f := range reflect.VisibleFields(s.t) {
+			key := f.Tag.Get("json")
+			if key == "" {
+				continue
+			}
+			path := join(s.path, key)
+			def, running := "", "restart"
+			if raw, ok := all[path]; ok && path != "rules" {
+				def = "`" + value(raw) + "`"
+			}
+			if def == "``" || def == "`\"\"`" {
+				def = ""
+			}
+			if canReload(path) {
+				running = "reload"
+			}
+			if f.Type.Kind() == reflect.Struct {
+				running = ""
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", key, def, running, strings.ReplaceAll(m.text(m.fields[s.t.Name()+"."+f.Name], f.Name), "|", "\\|"))
+		}
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok := strings.Cut(string(text), begin)
+	_, tail, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s has no place for the reference", file)
+	}
+	golden(t, file, head+begin+b.String()+"\n"+end+tail)
+}
+
+// TestTheCommentedFileIsTheStructs writes, or compares, configs/optimist.yaml, and sees that it says what no file says.
+func TestTheCommentedFileIsTheStructs(t *testing.T) {
+	const file = "../../configs/optimist.yaml"
+	var b strings.Builder
+	b.WriteString(`# optimist's configuration: every key, what it does, and its default. All but upstream.urls can be left out, and
+# most should be: what stands here is what an empty file means.
+#
+# Check a file with ` + "`optimist check --config FILE`" + `. Keys marked (restart) are read at start only; a change of the others counts
+# when the file is saved, or on SIGHUP. Durations are written as in the engine: 500ms, 30s, 5m. Sizes: 64KiB, 256MiB, 1GiB.
+`)
+	w := &fileWriter{m: readManual(t), all: defaults(), b: &b}
+	w.section("", reflect.TypeFor[Config](), 0)
+	golden(t, file, b.String())
+
+	c, err := Parse("optimist.yaml", []byte(b.String()), Overrides{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Warnings()) > 0 {
+		t.Error(c.Warnings())
+	}
+	want := Default()
+	want.Upstream.URLs = []string{"http://127.0.0.1:9200"}
+	if d := differing(want, c); len(d) > 0 {
+		t.Errorf("the commented file isn't what an empty one means: %v", d)
+	}
+}
+
+// TestExamplesInTheDocsAreRight parses every block of YAML on the pages about configuration and operation.
+func TestExamplesInTheDocsAreRight(t *testing.T) {
+	for _, page := range []string{"../../docs/configuration.md", "../../docs/operations.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := strings.Split(string(text), "```yaml\n")[1:]
+		if len(blocks) == 0 {
+			t.Errorf("%s has no examples", page)
+		}
+		for _, block := range blocks {
+			example, _, _ := strings.Cut(block, "```")
+			c, err := Parse("example", []byte(example), Overrides{})
+			if err != nil {
+				t.Errorf("%s:\n%s\n%v", page, example, err)
+			} else if len(c.Warnings()) > 0 {
+				t.Errorf("%s:\n%s\n%v", page, example, c.Warnings())
+			}
+		}
+	}
+}
+
+type fileWriter struct {
+	m   *manual
+	all map[string]string
+	b   *strings.Builder
+}
+
+func (w *fileWriter) section(path string, t reflect.Type, depth int) {
+	indent := strings.Repeat("  ", depth)
+	for i, f := range reflect.VisibleFields(t) {
+		key := f.Tag.Get("json")
+		if key == "" {
+			continue
+		}
+		sub, lead := join(path, key), indent
+		if path == "rules[]" && i == 0 {
+			lead = strings.Repeat("  ", depth-1) + "- "
+		}
+		if depth < 2 || f.Type.Kind() == reflect.Struct || i > 0 {
+			w.b.WriteByte('\n')
+		}
+		note := ""
+		if f.Type.Kind() != reflect.Struct && !canReload(sub) {
+			note = " (restart)"
+		}
+		w.comment(w.m.text(w.m.fields[t.Name()+"."+f.Name], f.Name)+note, strings.TrimSuffix(lead, "- "))
+		switch ft := f.Type; {
+		case sub == "rules":
+			w.b.WriteString("rules:\n")
+			w.section("rules[]", ft.Elem(), depth+2)
+		case ft.Kind() == reflect.Struct:
+			fmt.Fprintf(w.b, "%s%s:\n", lead, key)
+			w.section(sub, ft, depth+1)
+		default:
+			w.b.WriteString(lead + w.pair(sub, key) + "\n")
+		}
+	}
+}
+
+// pair is one key with its value; those whose default can't be written stand as comments with an example.
+func (w *fileWriter) pair(path, key string) string {
+	switch path {
+	case "upstream.urls":
+		return "urls: [http://127.0.0.1:9200]"
+	case "rules[].name":
+		return "name: default"
+	case "rules[].match.index":
+		return `# index: [shop, "orders-*"]`
+	case "rules[].mode":
+		return "mode: guard"
+	case "rules[].on_delete_conflict":
+		return "# on_delete_conflict: sent"
+	case "rules[].merge.paths":
+		return "paths: {}   # {/stock: sum, /tags: union, /seen_at: max, /lines: {by_key: sku}, /status: fail}"
+	}
+	return key + ": " + value(w.all[path])
+}
+
+// comment wraps a text at 110 columns.
+func (w *fileWriter) comment(text, indent string) {
+	line := indent + "#"
+	for _, word := range unbroken(text) {
+		if len(line)+1+len(word) > 110 {
+			w.b.WriteString(line + "\n")
+			line = indent + "#"
+		}
+		line += " " + word
+	}
+	w.b.WriteString(line + "\n")
+}
+
+// unbroken cuts a text into words, taking what stands in backquotes as one, and the backquotes off.
+func unbroken(text string) []string {
+	const space = "\x00"
+	parts := strings.Split(text, "`")
+	for i := 1; i < len(parts); i += 2 {
+		parts[i] = strings.ReplaceAll(parts[i], " ", space)
+	}
+	words := strings.Fields(strings.Join(parts, ""))
+	for i, w := range words {
+		words[i] = strings.ReplaceAll(w, space, " ")
+	}
+	return words
+}
