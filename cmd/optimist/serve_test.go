@@ -178,6 +178,7 @@ func ask(addr string) <-chan string {
 func TestSIGTERMCutsNoRequest(t *testing.T) {
 	url, arrived, release := slowEngine(t)
 	r := serveFor(t, url, "drain: {delay: 300ms}")
+	r.log.wait(t, "the engine answers")
 	if status, body := r.get(t, "/_optimist/ready"); status != 200 {
 		t.Fatalf("ready is %d %s", status, body)
 	}
@@ -323,11 +324,12 @@ func TestNotReadyWithoutAnEngine(t *testing.T) {
 	}
 	dead := "http://" + l.Addr().String()
 	l.Close()
-	r := serveFor(t, dead, "upstream: {health_interval: 50ms}")
+	r := serveFor(t, dead, "")
+	r.log.wait(t, "node left out")
+	r.log.wait(t, "the engine doesn't answer; it will be tried again")
 	if resp, err := http.Get("http://" + r.data + "/"); err != nil || resp.StatusCode < 502 {
 		t.Errorf("a dead engine is answered %v, %v", resp, err)
 	}
-	r.log.wait(t, "node left out")
 	status, body := r.get(t, "/_optimist/ready")
 	if status != 503 || !strings.Contains(body, "no node of the engine answers") || !strings.Contains(body, "refused") {
 		t.Errorf("ready is %d %s", status, body)

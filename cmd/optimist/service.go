@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,6 +39,10 @@ type service struct {
 	admin      *admin.Server
 	adminPlace net.Listener // nil if switched off
 	draining   atomic.Bool
+	greeted    atomic.Bool // the first question to the engine has its answer, or none
+	ctx        context.Context
+	cancel     context.CancelFunc // ends what runs beside requests
+	beside     sync.WaitGroup
 	failed     chan error // what ends the service without being told to
 }
 
@@ -46,6 +50,7 @@ type service struct {
 func start(c *config.Config, rules *rule.Set, inMemory bool, log *slog.Logger) (*service, error) {
 	s := &service{log: log, level: new(slog.LevelVar), now: time.Now, unwatch: func() {}, failed: make(chan error, 3),
 		metrics: obs.NewMetrics(build()), sw: rule.NewSwitch(rule.ModeOf(c.Mode), rules)}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.current.Store(c)
 	s.metrics.Mode(s.sw.Mode().String(), modes()...)
 	s.metrics.Reloaded(true, s.now())
@@ -93,27 +98,6 @@ func (s *service) listen(c *config.Config) (err error) {
 	return nil
 }
 
-// reachEngine makes the connections' pool. Nodes that are down now are no reason not to start: they may come.
-func (s *service) reachEngine(*config.Config) error {
-	cfg, err := upstreamConfig(&s.current.Load().Upstream)
-	if err != nil {
-		return err
-	}
-	cfg.Hooks = s.upstreamHooks()
-	s.nodes, err = upstream.New(cfg)
-	if err != nil {
-		return err
-	}
-	s.metrics.WatchNodes(func() []obs.Node {
-		var nodes []obs.Node
-		for _, n := range s.nodes.Nodes() {
-			nodes = append(nodes, obs.Node{Name: n.URL, Up: n.Alive, Open: n.Open, Idle: n.Idle})
-		}
-		return nodes
-	})
-	return nil
-}
-
 func (s *service) openDoor(c *config.Config) (err error) {
 	s.door, err = proxy.New(proxy.Options{
 		Upstream:  s.nodes,
@@ -155,6 +139,7 @@ func (s *service) openAdmin(c *config.Config) error {
 
 // serve begins to answer.
 func (s *service) serve() {
+	s.beside.Go(func() { s.greet(s.ctx) })
 	if s.admin != nil {
 		go func() {
 			if err := s.admin.Serve(s.adminPlace); err != nil {
@@ -177,6 +162,8 @@ func (s *service) serve() {
 
 // close ends whatever was started.
 func (s *service) close() {
+	s.cancel()
+	s.beside.Wait()
 	if s.door != nil {
 		s.door.Close()
 	}
@@ -208,35 +195,6 @@ func (s *service) inForce() ([]byte, error) {
 	c := *s.current.Load()
 	c.Mode = config.Mode(s.sw.Mode().String())
 	return c.JSON()
-}
-
-var errDraining = errors.New("draining: optimist is about to end")
-
-// ready says why requests shouldn't be sent here, or nil.
-func (s *service) ready() error {
-	if s.draining.Load() {
-		return errDraining
-	}
-	var last error
-	for _, n := range s.nodes.Nodes() {
-		if n.Alive {
-			return nil
-		}
-		last = n.Err
-	}
-	return fmt.Errorf("no node of the engine answers: %w", last)
-}
-
-func (s *service) nodeStates() []admin.Node {
-	var nodes []admin.Node
-	for _, n := range s.nodes.Nodes() {
-		state := admin.Node{URL: n.URL, Alive: n.Alive}
-		if n.Err != nil {
-			state.Error = n.Err.Error()
-		}
-		nodes = append(nodes, state)
-	}
-	return nodes
 }
 
 // loopback reports whether an address can only be reached from this machine.
