@@ -35,6 +35,7 @@ type conn struct {
 	wait phase // what waiting for the client means just now
 	last bool  // no request is read after this one
 	poll bool  // reads must not wait
+	turn turn
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
@@ -48,6 +49,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 	c.r.Reset(c)
 	c.x.c = c
 	c.x.tell = c.x.interim
+	c.turn.step = c.ready
 	c.state.enter(idle)
 	return c
 }
@@ -57,8 +59,26 @@ func (c *conn) serve() {
 	defer c.server.wg.Done()
 	defer c.close()
 	defer c.survive()
-	for c.next() {
+	for c.round() {
 	}
+	c.part()
+}
+
+// round serves requests: those that are here as a whole as long as there are any, and then one that isn't. It reports whether
+// another may follow.
+func (c *conn) round() bool {
+	c.takeTurn()
+	switch c.turn.stopped {
+	case atEnd:
+		return false
+	case atBody:
+		c.x.answer()
+		return c.x.end()
+	case atError:
+		c.refuse(c.turn.err)
+		return false
+	}
+	return c.next()
 }
 
 // survive keeps one request that met a bug from ending everybody's.
@@ -78,14 +98,10 @@ func (c *conn) close() {
 	c.server.forget(c)
 }
 
-// next serves one request. It reports whether another may follow.
+// next serves one request, waiting for all of it. It reports whether another may follow.
 func (c *conn) next() bool {
 	x := &c.x
 	x.begin()
-	c.wait = idle
-	if c.r.Buffered() > 0 {
-		c.wait = inHead
-	}
 	err := x.head.ReadRequest(&c.r, c.server.limits.MaxHeader)
 	if err == errIdle {
 		err = c.lastCall()
@@ -95,7 +111,8 @@ func (c *conn) next() bool {
 		c.refuse(err)
 		return false
 	}
-	x.serve()
+	x.open()
+	x.answer()
 	return x.end()
 }
 
@@ -126,7 +143,14 @@ func (c *conn) refuse(err error) {
 	}
 	c.last = true
 	c.x.Fail(err)
-	c.linger()
+}
+
+// part ends the connection so that the client gets to read what it was sent.
+func (c *conn) part() {
+	x := &c.x
+	if x.answered && !x.broken && (!x.in.complete() || c.r.Buffered() > 0) {
+		c.linger()
+	}
 }
 
 // waiting is called when a read has to wait for the client.
@@ -134,6 +158,9 @@ func (c *conn) waiting() { c.state.enter(c.wait) }
 
 // Read reads from the client, for the wire.Reader.
 func (c *conn) Read(p []byte) (int, error) {
+	if c.turn.on {
+		return c.turn.read(p)
+	}
 	if c.poll {
 		n := c.sock.peekRead(p)
 		if n == 0 {
@@ -170,6 +197,13 @@ func (c *conn) whyCut() error {
 
 // write sends bytes to the client.
 func (c *conn) write(p []byte) error {
+	if c.turn.on {
+		n, _, err := wire.TryWrite(c.turn.fd, p)
+		if err != nil || n == len(p) {
+			return err
+		}
+		p = p[n:]
+	}
 	err := c.sock.write(p)
 	if err != nil && timedOut(err) {
 		return c.whyCut()

@@ -43,7 +43,12 @@ func (x *Exchange) begin() {
 	x.up = upstream.Request{}
 	x.answered, x.closing, x.broken = false, false, false
 	x.done = Done{}
-	x.c.state.served++
+	c := x.c
+	c.state.served++
+	c.wait = idle
+	if c.r.Buffered() > 0 {
+		c.wait = inHead
+	}
 	if cap(x.out) > maxKeptBuffer {
 		x.out = nil
 	}
@@ -52,10 +57,14 @@ func (x *Exchange) begin() {
 	}
 }
 
-// serve has the request answered.
-func (x *Exchange) serve() {
+// open makes the Exchange that of the request whose head was just read.
+func (x *Exchange) open() {
 	x.in.reset(x.c, &x.head)
 	api.Parse(x.head.Method, x.head.Target, &x.op)
+}
+
+// answer has the request answered.
+func (x *Exchange) answer() {
 	switch {
 	case x.c.server.intercept == nil || !x.c.server.intercept(x):
 		x.pass()
@@ -88,16 +97,7 @@ func (x *Exchange) end() bool {
 	if c.server.log.Enabled(context.Background(), slog.LevelDebug) {
 		x.logLine()
 	}
-	if x.broken {
-		return false
-	}
-	if x.closing || c.last {
-		if !x.in.complete() || c.r.Buffered() > 0 {
-			c.linger()
-		}
-		return false
-	}
-	return true
+	return !x.broken && !x.closing && !c.last
 }
 
 // logLine says what was asked and what came of it: no query, which may hold secrets, and no header.

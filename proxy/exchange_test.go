@@ -12,7 +12,9 @@ import (
 	"optimist/internal/wire"
 )
 
-func field(name, value string) wire.Field { return wire.Field{Name: []byte(name), Value: []byte(value)} }
+func field(name, value string) wire.Field {
+	return wire.Field{Name: []byte(name), Value: []byte(value)}
+}
 
 func TestInterceptedBodyIsWhole(t *testing.T) {
 	s := newStub(t, nil)
@@ -24,7 +26,9 @@ func TestInterceptedBodyIsWhole(t *testing.T) {
 					x.Fail(err)
 					return true
 				}
-				defer func() { _ = x.Answer(201, []wire.Field{field("content-type", "application/json"), field("X-A", "1")}, b) }()
+				defer func() {
+					_ = x.Answer(201, []wire.Field{field("content-type", "application/json"), field("X-A", "1")}, b)
+				}()
 			}
 			return true
 		}

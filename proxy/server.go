@@ -190,7 +190,7 @@ func (s *Server) turnAway(c *conn) {
 	_ = c.nc.SetDeadline(time.Now().Add(turnAwayTime))
 	c.last = true
 	c.x.Fail(errCrowded)
-	c.linger()
+	c.part()
 }
 
 // watch looks at all connections once a tick, until Close.

@@ -7,6 +7,9 @@ type sock struct{ c *conn }
 
 func (s *sock) init(c *conn) { s.c = c }
 
+// each would serve in turns.
+func (s *sock) each(func(fd uintptr) bool) {}
+
 func (s *sock) read(p []byte) (int, error) {
 	s.c.waiting()
 	return s.c.nc.Read(p)

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"syscall"
+
+	"optimist/internal/wire"
 )
 
 // sock reads and writes a socket. What it has over net.Conn: it knows when it really has to wait, and says so to the
@@ -41,6 +43,13 @@ func (s *sock) init(c *conn) {
 	s.once = func(fd uintptr) { s.tryRead(fd) }
 }
 
+// each calls step now and whenever there may be something to read, until it returns true or the wait is cut.
+func (s *sock) each(step func(fd uintptr) bool) {
+	if s.raw != nil {
+		_ = s.raw.Read(step)
+	}
+}
+
 // read reads at least one byte, or returns an error.
 func (s *sock) read(p []byte) (int, error) {
 	if s.raw == nil {
@@ -70,24 +79,17 @@ func (s *sock) peekRead(p []byte) int {
 
 // tryRead reports whether the read is over.
 func (s *sock) tryRead(fd uintptr) bool {
-	for {
-		n, err := syscall.Read(int(fd), s.in)
-		switch {
-		case err == syscall.EINTR:
-			continue
-		case err == syscall.EAGAIN:
-			s.n = 0
-			s.c.waiting()
-			return false
-		case err != nil:
-			s.n, s.readErr = 0, err
-		case n == 0:
-			s.n, s.readErr = 0, io.EOF
-		default:
-			s.n, s.readErr = n, nil
-		}
-		return true
+	n, wait, err := wire.TryRead(fd, s.in)
+	switch {
+	case wait:
+		s.n = 0
+		s.c.waiting()
+		return false
+	case err == nil && n == 0:
+		err = io.EOF
 	}
+	s.n, s.readErr = n, err
+	return true
 }
 
 // write writes all of p.
@@ -110,12 +112,10 @@ func (s *sock) write(p []byte) error {
 
 // tryWrite reports whether the write is over.
 func (s *sock) tryWrite(fd uintptr) bool {
-	for {
-		n, err := syscall.Write(int(fd), s.out)
+	for len(s.out) > 0 {
+		n, wait, err := wire.TryWrite(fd, s.out)
 		switch {
-		case err == syscall.EINTR:
-			continue
-		case err == syscall.EAGAIN:
+		case wait:
 			s.hold()
 			return false
 		case err != nil:
@@ -126,10 +126,8 @@ func (s *sock) tryWrite(fd uintptr) bool {
 		if s.held {
 			s.c.state.given.Add(int64(n))
 		}
-		if len(s.out) == 0 {
-			return true
-		}
 	}
+	return true
 }
 
 // hold says that the client holds up a write.

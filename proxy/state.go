@@ -129,7 +129,7 @@ func (c *conn) inspect(t *ticks, draining bool) {
 	switch phase(now & (1<<phaseBits - 1)) {
 	case idle:
 		// A connection that was only just made, or answered, gets a tick: its next request may be on the way.
-		if draining && seen.since > 0 || t.idle >= 0 && seen.since >= t.idle {
+		if draining && seen.since > 0 || t.idle >= 0 && seen.since >= t.idle || seen.since <= 2 && c.deaf(seen.since) {
 			c.cutRead(cutIdle)
 		}
 	case inHead:
@@ -151,6 +151,17 @@ func (c *conn) inspect(t *ticks, draining bool) {
 	case seen.out.slow(c.state.given.Load(), t.write, t.writeBytes):
 		c.cutWrite()
 	}
+}
+
+// deaf looks, in the first ticks of an idle wait, for what the wait may have missed. A client that ended its sending side with
+// its request gives no further sign: see turn. Bytes that are there for two ticks would mean that a sign was lost; that
+// shouldn't happen, and if it does the request is served all the same.
+func (c *conn) deaf(since int) bool {
+	if since == 0 {
+		return false
+	}
+	found := c.probe.State()
+	return found == wire.PeerGone || found == wire.PeerSent && since == 2
 }
 
 // past is a deadline that has passed.
