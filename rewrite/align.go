@@ -78,7 +78,8 @@ func (w *workspace) align(s *tree, i int32, t *tree, j int32) (al alignment, ok 
 	defer func() { w.ints.cut(mark); w.refs.cut(refs) }()
 	c := comparison{w: w, al: al}
 	c.number(s, t, lo)
-	c.matchEnds()
+	c.matchBeginning()
+	c.matchEnd()
 	return al, c.matchRest()
 }
 
@@ -96,43 +97,81 @@ func (w *workspace) elements(t *tree, i int32) []int32 {
 	return list
 }
 
-// A comparison finds the pairs of an alignment behind the common beginning. Elements are compared as numbers: x[k] is the
-// id of element lo+k of a, y[k] of b.
+// A comparison finds the pairs of an alignment behind the common beginning.
 type comparison struct {
-	w              *workspace
-	al             alignment
-	lo             int
-	x, y           []int32
-	firstX, firstY []int32 // for each id, 1 plus where it is first seen in x and y; 0 if it isn't
+	w    *workspace
+	al   alignment
+	ids  int        // how many different elements there are
+	x, y candidates // of a and b
 }
 
+// candidates are the elements that occur on both sides: the others have no partner, and leaving them out changes no
+// common subsequence. Elements are compared as numbers.
+type candidates struct{ place, id []int32 }
+
+func (c *candidates) from(k int) candidates { return candidates{c.place[k:], c.id[k:]} }
+func (c *candidates) to(k int) candidates   { return candidates{c.place[:k], c.id[:k]} }
+
+// number gives the elements from place lo on their numbers.
 func (c *comparison) number(s, t *tree, lo int) {
-	c.lo = lo
-	c.x, c.y = c.w.ints.alloc(len(c.al.a)-lo), c.w.ints.alloc(len(c.al.b)-lo)
-	ids := c.w.newTable(len(c.x) + len(c.y))
-	for k := range c.x {
-		c.x[k] = ids.id(s, c.al.a[lo+k])
+	x, y := c.w.ints.alloc(len(c.al.a)-lo), c.w.ints.alloc(len(c.al.b)-lo)
+	ids := c.w.newTable(len(x) + len(y))
+	for k := range x {
+		x[k] = ids.id(s, c.al.a[lo+k])
 	}
-	for k := range c.y {
-		c.y[k] = ids.id(t, c.al.b[lo+k])
+	inA := ids.n // a's numbers come first
+	for k := range y {
+		y[k] = ids.id(t, c.al.b[lo+k])
 	}
-	c.firstX, c.firstY = c.w.ints.alloc(int(ids.n)), c.w.ints.alloc(int(ids.n))
-	for k := len(c.x) - 1; k >= 0; k-- {
-		c.firstX[c.x[k]] = int32(k) + 1
+	c.ids = int(ids.n)
+	inB := c.w.ints.alloc(c.ids)
+	for _, id := range y {
+		inB[id] = 1
 	}
-	for k := len(c.y) - 1; k >= 0; k-- {
-		c.firstY[c.y[k]] = int32(k) + 1
+	c.x, c.y = c.w.newCandidates(len(x)), c.w.newCandidates(len(y))
+	for k, id := range x {
+		if inB[id] != 0 {
+			c.x.add(lo+k, id)
+		}
+	}
+	for k, id := range y {
+		if id < inA {
+			c.y.add(lo+k, id)
+		}
 	}
 }
 
-// matchEnds pairs as much of a common end as occurs nowhere else: those elements have no other partners in any longest
+func (w *workspace) newCandidates(n int) candidates {
+	return candidates{w.ints.alloc(n)[:0], w.ints.alloc(n)[:0]}
+}
+
+func (c *candidates) add(place int, id int32) {
+	c.place, c.id = append(c.place, int32(place)), append(c.id, id)
+}
+
+func (c *comparison) pair(i, j int) {
+	c.al.to[c.x.place[i]], c.al.from[c.y.place[j]] = c.y.place[j], c.x.place[i]
+}
+
+// matchBeginning pairs what both sides begin with.
+func (c *comparison) matchBeginning() {
+	k := 0
+	for k < len(c.x.id) && k < len(c.y.id) && c.x.id[k] == c.y.id[k] {
+		c.pair(k, k)
+		k++
+	}
+	c.x, c.y = c.x.from(k), c.y.from(k)
+}
+
+// matchEnd pairs as much of a common end as occurs nowhere else: those elements have no other partners in any longest
 // common subsequence. (The rest of a common end is not safe: of a,b and x,b,b the leftmost pair is with the first b.)
-func (c *comparison) matchEnds() {
-	n, m, best := len(c.x), len(c.y), 0
+func (c *comparison) matchEnd() {
+	n, m, best := len(c.x.id), len(c.y.id), 0
+	firstX, firstY := c.first(c.x.id), c.first(c.y.id)
 	minX, minY := int32(n), int32(m)
-	for k := 1; k <= n && k <= m && c.x[n-k] == c.y[m-k]; k++ {
-		id := c.x[n-k]
-		minX, minY = min(minX, c.firstX[id]-1), min(minY, c.firstY[id]-1)
+	for k := 1; k <= n && k <= m && c.x.id[n-k] == c.y.id[m-k]; k++ {
+		id := c.x.id[n-k]
+		minX, minY = min(minX, firstX[id]), min(minY, firstY[id])
 		if int(minX) >= n-k && int(minY) >= m-k {
 			best = k
 		}
@@ -140,17 +179,21 @@ func (c *comparison) matchEnds() {
 	for k := 1; k <= best; k++ {
 		c.pair(n-k, m-k)
 	}
-	c.x, c.y = c.x[:n-best], c.y[:m-best]
+	c.x, c.y = c.x.to(n-best), c.y.to(m-best)
 }
 
-func (c *comparison) pair(i, j int) {
-	c.al.to[c.lo+i], c.al.from[c.lo+j] = int32(c.lo+j), int32(c.lo+i)
+// first lists where each number is seen first.
+func (c *comparison) first(ids []int32) []int32 {
+	first := c.w.ints.alloc(c.ids)
+	for k := len(ids) - 1; k >= 0; k-- {
+		first[ids[k]] = int32(k)
+	}
+	return first
 }
 
 // matchRest pairs what is left. It returns false if that is over the limit.
 func (c *comparison) matchRest() bool {
-	// What occurs on one side only has no partner.
-	x, y := c.shared(c.x, c.firstY), c.shared(c.y, c.firstX)
+	x, y := c.x.id, c.y.id
 	n, m := len(x), len(y)
 	if n == 0 || m == 0 {
 		return true
@@ -159,43 +202,38 @@ func (c *comparison) matchRest() bool {
 		return false
 	}
 	c.w.cellsLeft -= n * m
-	// cells[i*(m+1)+j] is the length of the longest common subsequence of x[i:] and y[j:].
 	mark := c.w.cells.mark()
 	cells := c.w.cells.alloc((n + 1) * (m + 1))
 	defer c.w.cells.cut(mark)
-	for i := n - 1; i >= 0; i-- {
-		row, below := cells[i*(m+1):(i+1)*(m+1)], cells[(i+1)*(m+1):(i+2)*(m+1)]
-		id := c.x[x[i]]
-		for j := m - 1; j >= 0; j-- {
-			if c.y[y[j]] == id {
-				row[j] = below[j+1] + 1
-			} else {
-				row[j] = max(row[j+1], below[j])
-			}
-		}
-	}
+	fillCells(cells, x, y)
 	for i, j := 0, 0; i < n && j < m; i++ {
 		// Of all partners of x[i] the first leaves the most for the rest. It is taken if that is still the longest.
 		k := j
-		for k < m && c.y[y[k]] != c.x[x[i]] {
+		for k < m && y[k] != x[i] {
 			k++
 		}
 		if k < m && cells[(i+1)*(m+1)+k+1]+1 == cells[i*(m+1)+j] {
-			c.pair(int(x[i]), int(y[k]))
+			c.pair(i, k)
 			j = k + 1
 		}
 	}
 	return true
 }
 
-// shared lists the places in ids whose id occurs on the other side.
-func (c *comparison) shared(ids, first []int32) []int32 {
-	list, n := c.w.ints.alloc(len(ids)), 0
-	for k, id := range ids {
-		if first[id] != 0 {
-			list[n] = int32(k)
-			n++
+// fillCells sets cells[i*(len(y)+1)+j] to the length of the longest common subsequence of x[i:] and y[j:].
+func fillCells(cells []uint16, x, y []int32) {
+	m := len(y)
+	for i := len(x) - 1; i >= 0; i-- {
+		row, below := cells[i*(m+1):(i+1)*(m+1)], cells[(i+1)*(m+1):(i+2)*(m+1)]
+		row, below = row[:m+1], below[:m+1]
+		id, right := x[i], uint16(0)
+		for j := m - 1; j >= 0; j-- {
+			if y[j] == id {
+				right = below[j+1] + 1
+			} else {
+				right = max(right, below[j])
+			}
+			row[j] = right
 		}
 	}
-	return list[:n]
 }

@@ -3,6 +3,7 @@ package rewrite
 import (
 	"math/big"
 	"math/bits"
+	"strconv"
 )
 
 // maxDigits bounds the digits of a number that is calculated with, written out without an exponent. It is what the
@@ -127,21 +128,30 @@ func (a decimal) compare(b decimal) int { return a.add(b.neg()).sign() }
 
 // appendTo appends a in plain digits, with at least scale of them after the decimal point. Zero has no sign.
 func (a decimal) appendTo(dst []byte, scale int) []byte {
-	digits := a.abs().big()
-	if scale > a.scale {
-		digits = new(big.Int).Mul(digits, bigPow10(scale-a.scale))
-	}
-	scale = max(scale, a.scale)
 	if a.sign() < 0 {
 		dst = append(dst, '-')
 	}
-	text := digits.Append(nil, 10)
-	for len(text) <= scale {
-		text = append([]byte("0"), text...)
+	a = a.abs()
+	var buf [smallDigits + 2]byte
+	var text []byte
+	more := max(scale-a.scale, 0)
+	if v, ok := shift(a.small, more); ok && a.large == nil {
+		text = strconv.AppendInt(buf[:0], v, 10)
+	} else {
+		text = new(big.Int).Mul(a.big(), bigPow10(more)).Append(nil, 10)
 	}
-	dst = append(dst, text[:len(text)-scale]...)
-	if scale > 0 {
-		dst = append(append(dst, '.'), text[len(text)-scale:]...)
+	scale = max(scale, a.scale)
+	whole := max(len(text)-scale, 0)
+	if whole == 0 {
+		dst = append(dst, '0')
 	}
-	return dst
+	dst = append(dst, text[:whole]...)
+	if scale == 0 {
+		return dst
+	}
+	dst = append(dst, '.')
+	for range scale - len(text) {
+		dst = append(dst, '0')
+	}
+	return append(dst, text[whole:]...)
 }

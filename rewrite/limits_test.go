@@ -1,0 +1,205 @@
+package rewrite
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func nested(depth int) string {
+	return strings.Repeat(`{"a":`, depth-1) + "{}" + strings.Repeat("}", depth-1)
+}
+
+func TestDepthIsBounded(t *testing.T) {
+	m := mustMerger(t, Sent)
+	if _, err := m.Merge(nil, []byte(nested(DefaultDepth)), []byte(`{}`)); err != nil {
+		t.Error(err)
+	}
+	for name, err := range map[string]error{
+		"merge":       second(m.Merge(nil, []byte(nested(DefaultDepth+1)), []byte(`{}`))),
+		"mixed":       second(m.Merge(nil, []byte(`{}`), []byte(`{"a":`+strings.Repeat(`[{"a":`, 60)+"1"+strings.Repeat("}]", 60)+"}"))),
+		"unclosed":    second(m.Merge(nil, []byte(`{}`), []byte(strings.Repeat("[", 1<<20)))),
+		"measure":     second(Measure(nil, []byte(nested(DefaultDepth+1)))),
+		"diff":        second(Diff(nil, []byte(nested(DefaultDepth+1)))),
+		"patch":       second(ParsePatch([]byte(strings.Repeat("[", 1<<20)))),
+		"apply":       second(Patch{}.Apply([]byte(nested(DefaultDepth + 1)))),
+		"patch value": second(Patch{{Op: "add", Path: "/a", Value: []byte(nested(DefaultDepth))}}.Apply([]byte(`{}`))),
+		"repeatable":  second(Repeatable(nil, []byte(nested(DefaultDepth+1)), []byte(`{}`))),
+	} {
+		if !errors.Is(err, ErrTooDeep) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := m.WithLimits(Limits{Depth: 1000}).Merge(nil, []byte(nested(1000)), []byte(`{}`)); err != nil {
+		t.Error(err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// Each copy takes the document into itself: a few dozen operations would fill any memory.
+func TestCopiesCannotDoubleADocumentWithoutEnd(t *testing.T) {
+	var p Patch
+	for range 60 {
+		p = append(p, Operation{Op: "copy", From: "/l", Path: "/l/-"})
+	}
+	doc := []byte(`{"l":["` + strings.Repeat("x", 1000) + `"]}`)
+	if _, err := p.ApplyWithin(doc, Limits{Bytes: 1 << 20}); !errors.Is(err, ErrTooLarge) {
+		t.Error(err)
+	}
+	for i := range p {
+		p[i].Path = fmt.Sprintf("/l%d", i)
+		p[i].From = ""
+	}
+	if _, err := p.ApplyWithin(doc, Limits{Bytes: 1 << 20}); !errors.Is(err, ErrTooLarge) && !errors.Is(err, ErrTooDeep) {
+		t.Error(err)
+	}
+}
+
+// Two short operations wrap a document once: the depth of the result needs no deep value and no long path.
+func TestMovesCannotNestADocumentWithoutEnd(t *testing.T) {
+	var p Patch
+	for i := range 20000 {
+		a, b := fmt.Sprintf("/%d", i), fmt.Sprintf("/%d", i+1)
+		p = append(p, Operation{Op: "add", Path: b, Value: []byte(`{}`)}, Operation{Op: "move", From: a, Path: b + "/x"})
+	}
+	if _, err := p.Apply([]byte(`{"0":{}}`)); !errors.Is(err, ErrTooDeep) {
+		t.Error(err)
+	}
+}
+
+func TestSizesAreBounded(t *testing.T) {
+	m := mustMerger(t, Sent).WithLimits(Limits{Bytes: 100, Values: 20})
+	long := []byte(`{"a":"` + strings.Repeat("x", 100) + `"}`)
+	many := []byte(`{"a":[` + strings.Repeat("1,", 20) + `1]}`)
+	half := strings.Repeat("x", 60)
+	for name, err := range map[string]error{
+		"bytes":  second(m.Merge(nil, long, []byte(`{}`))),
+		"values": second(m.Merge(nil, []byte(`{}`), many)),
+		"result": second(m.Merge(nil, []byte(`{"a":"`+half+`"}`), []byte(`{"b":"`+half+`"}`))),
+		"diff":   second(Limits{Bytes: 100}.Diff([]byte(`{"`+half+`":{"a":1,"b":1}}`), []byte(`{"`+half+`":{"a":2,"b":2}}`))),
+		"apply":  second(Patch{{Op: "add", Path: "/b", Value: []byte(`"` + half + `"`)}}.ApplyWithin([]byte(`{"a":"`+half+`"}`), Limits{Bytes: 100})),
+	} {
+		if !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestNamesOfPathsAreBounded(t *testing.T) {
+	key := strings.Repeat("k", 2*maxPathBytes)
+	var base, sent, current strings.Builder
+	for i := range 3 * MaxPaths {
+		fmt.Fprintf(&base, `,"m%d":0`, i)
+		fmt.Fprintf(&sent, `,"m%d":1`, i)
+		fmt.Fprintf(&current, `,"m%d":2`, i)
+	}
+	doc := func(v int, b *strings.Builder) []byte {
+		return fmt.Appendf(nil, `{"o":{"%s":%d}%s}`, key, v, b)
+	}
+	res, err := mustMerger(t, Sent).Merge(doc(0, &base), doc(1, &sent), doc(2, &current))
+	if err != nil || len(res.Overwritten) != MaxPaths || res.OverwrittenMore != 2*MaxPaths+1 || res.Overwritten[0] != "/o" {
+		t.Errorf("%v: %d paths, %d more, the first is %.20s", err, len(res.Overwritten), res.OverwrittenMore, res.Overwritten[0])
+	}
+	_, err = mustMerger(t, Fail).Merge(doc(0, &base), doc(1, &sent), doc(2, &current))
+	var e *ConflictError
+	if !errors.As(err, &e) || len(e.Paths) != MaxPaths || e.More != 2*MaxPaths+1 || !strings.Contains(e.Error(), "and 201 more") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Each of these takes milliseconds. With a cost of the square of the size it would take minutes, and the test would run into
+// the time limit of the test run.
+func TestLargeDocumentsCostWhatTheirSizeSays(t *testing.T) {
+	const n = 100_000
+	m := mustMerger(t, Sent, PathRule{Path: "/u", Strategy: Union}, PathRule{Path: "/k", Strategy: ByKey, Key: "id"})
+	member := func(i int) string { return fmt.Sprintf(`"key%d":%d`, i, i%3) }
+	number := func(i int) string { return fmt.Sprint(i) }
+	keyed := func(i int) string { return fmt.Sprintf(`{"id":%d}`, i) }
+	same := func(int) string { return `"d":1` }
+	for name, docs := range map[string][2]string{
+		"keys in another order": {"{" + series(0, n, 1, member) + "}", "{" + series(n-1, n, -1, member) + "}"},
+		"rotated array":         {`{"a":[` + series(0, n, 1, number) + `]}`, `{"a":[` + series(n/2, n, 1, number) + `]}`},
+		"reversed array":        {`{"a":[` + series(0, n, 1, number) + `]}`, `{"a":[` + series(n-1, n, -1, number) + `]}`},
+		"prepended array":       {`{"a":[` + series(1, n, 1, number) + `]}`, `{"a":[` + series(0, n, 1, number) + `]}`},
+		"union":                 {`{"u":[` + series(0, n, 1, number) + `]}`, `{"u":[` + series(n-1, n, -1, number) + `]}`},
+		"by key":                {`{"k":[` + series(0, n, 1, keyed) + `]}`, `{"k":[` + series(n-1, n, -1, keyed) + `]}`},
+		"duplicate keys":        {"{" + series(0, n, 1, same) + "}", "{}"},
+		"many arrays":           {`{"a":[` + series(0, 2000, 1, shortArray(1)) + `]}`, `{"a":[` + series(0, 2000, 1, shortArray(-1)) + `]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := []byte(docs[0]), []byte(docs[1])
+			for _, d := range [][3][]byte{{a, b, a}, {a, b, b}, {a, a, b}, {nil, a, b}, {b, []byte(`{}`), a}} {
+				if _, err := m.Merge(d[0], d[1], d[2]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p, err := Diff(a, b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.Apply(a); err != nil && !errors.Is(err, ErrTooLarge) {
+				t.Fatal(err)
+			}
+			if _, err := Measure(a, b); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// shortArray yields arrays just small enough to be compared, each with elements of its own.
+func shortArray(step int) func(int) string {
+	return func(i int) string {
+		first := i * 100
+		if step < 0 {
+			first += 99
+		}
+		return "[" + series(first, 100, step, func(i int) string { return fmt.Sprint(i) }) + "]"
+	}
+}
+
+func series(from, n, step int, item func(int) string) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(item(from + i*step))
+	}
+	return b.String()
+}
+
+func TestLargePatchesCostWhatTheirSizeSays(t *testing.T) {
+	const n = 100_000
+	add := func(path, value string) Operation { return Operation{Op: "add", Path: path, Value: []byte(value)} }
+	remove := func(path string) Operation { return Operation{Op: "remove", Path: path} }
+	test := func(path, value string) Operation { return Operation{Op: "test", Path: path, Value: []byte(value)} }
+	elements := []byte(`{"a":[` + series(0, n, 1, func(i int) string { return "1" }) + `]}`)
+	dups := []byte("{" + series(0, n, 1, func(i int) string { return fmt.Sprintf(`"k%d":1`, i%(n/2)) }) + "}")
+	for name, c := range map[string]struct {
+		doc []byte
+		ops func(i int) []Operation
+	}{
+		"members added":       {[]byte(`{}`), func(i int) []Operation { return []Operation{add(fmt.Sprintf("/k%d", i), "1")} }},
+		"members come and go": {[]byte(`{}`), func(i int) []Operation { return []Operation{add("/a", "1"), remove("/a")} }},
+		"duplicates removed": {dups, func(i int) []Operation {
+			return []Operation{remove(fmt.Sprintf("/k%d", i%(n/2))), add(fmt.Sprintf("/k%d", i%(n/2)), "1")}
+		}},
+		"elements put in front": {elements, func(i int) []Operation { return []Operation{add("/a/0", "1")} }},
+		"a changed document is tested": {elements, func(i int) []Operation {
+			return []Operation{{Op: "replace", Path: "/a/5", Value: []byte("2")}, test("/a/5", "2"), {Op: "copy", From: "/a/5", Path: "/b"}}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var p Patch
+			for i := range n {
+				p = append(p, c.ops(i)...)
+			}
+			if _, err := p.Apply(c.doc); err != nil && !errors.Is(err, ErrTooLarge) {
+				t.Error(err)
+			}
+		})
+	}
+}
