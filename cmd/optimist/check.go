@@ -18,7 +18,8 @@ type checkCmd struct {
 
 // Help is the command's manual, beyond its flags.
 func (checkCmd) Help() string {
-	return `Mistakes are told as compilers tell them, all at once: FILE:LINE:COLUMN: what is wrong, and what would be right. Without one, a summary says what is in force.
+	return `Mistakes are told as compilers tell them, all at once: FILE:LINE:COLUMN: what is wrong, and what would be
+right. Without one, a summary says what is in force.
 
 Exit status: 0 if the file can be used, 1 if not (with --strict: or if anything is suspicious).`
 }

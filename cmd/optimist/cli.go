@@ -45,7 +45,8 @@ type process struct {
 	stdout, stderr io.Writer
 }
 
-const description = `A reverse proxy for Elasticsearch and OpenSearch that keeps concurrent writers of one document from erasing each other's changes. Applications change their base URL, and nothing else.`
+const description = `A reverse proxy for Elasticsearch and OpenSearch that keeps concurrent writers of one document from
+erasing each other's changes. Applications change their base URL, and nothing else.`
 
 // run is the program: it reads args, does what they say, and returns the exit status. It ends early when ctx does.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {

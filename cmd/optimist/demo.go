@@ -17,14 +17,16 @@ import (
 // demoCmd takes no variables: OPTIMIST_UPSTREAM is set where optimist serves, and a demonstration writes only where it is told to.
 type demoCmd struct {
 	Once     bool   `help:"End after the table instead of serving on. Status 1 if anything was lost through optimist."`
-	Upstream string `help:"Do it on this engine instead of one in memory. Makes an index of its own and deletes it in the end." placeholder:"URL"`
+	Upstream string `help:"Do it on this engine, in an index of its own that is deleted in the end. Default: in memory." placeholder:"URL"`
 	Workers  int    `help:"How many work at once." default:"16"`
 	Rounds   int    `help:"How often each reads and writes." default:"50"`
 }
 
 // Help is the command's manual, beyond its flags.
 func (demoCmd) Help() string {
-	return `Sixteen workers of an application that knows nothing of versions read a document, change it, and write it back: first straight at the engine, then through optimist. The table shows how many of the acknowledged changes are gone. Then it goes on serving, and prints requests to try.`
+	return `Sixteen workers of an application that knows nothing of versions read a document, change it, and write it back:
+first straight at the engine, then through optimist. The table shows how many of the acknowledged changes are gone.
+Then it goes on serving, and prints requests to try.`
 }
 
 // Run gives the demonstration until it is over, or interrupted.

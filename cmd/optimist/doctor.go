@@ -11,18 +11,20 @@ import (
 )
 
 type doctorCmd struct {
-	Config     string        `help:"Configuration file: its upstream is asked, and its rules say which indices matter." env:"OPTIMIST_CONFIG" placeholder:"FILE"`
-	Upstream   []string      `help:"A node of the engine; again, or with commas, for more of the same cluster." env:"OPTIMIST_UPSTREAM" placeholder:"URL"`
+	Config     string        `help:"Configuration file with the upstream and the rules." env:"OPTIMIST_CONFIG" placeholder:"FILE"`
+	Upstream   []string      `help:"A node of the engine; again, or with commas, for more." env:"OPTIMIST_UPSTREAM" placeholder:"URL"`
 	APIKeyFile string        `help:"File with an API key: what the engine calls encoded, or id:api_key." xor:"auth" placeholder:"FILE"`
 	BasicFile  string        `help:"File with user:password." xor:"auth" placeholder:"FILE"`
 	BearerFile string        `help:"File with a token." xor:"auth" placeholder:"FILE"`
-	CAFile     string        `name:"ca-file" help:"File with the authorities, PEM, that may have signed the nodes' certificates." placeholder:"FILE"`
+	CAFile     string        `name:"ca-file" help:"PEM file of the authorities for the nodes' certificates." placeholder:"FILE"`
 	Timeout    time.Duration `help:"How long each answer may take." default:"10s"`
 }
 
 // Help is the command's manual, beyond its flags.
 func (doctorCmd) Help() string {
-	return `It asks for the version, the product header, privileges as far as can be seen, scripts, and every index that a rule takes: whether it has sequence numbers, keeps _source whole, and has ingest pipelines. It writes nothing, and it sees what its own credentials may see.
+	return `It asks for the version, the product header, privileges as far as can be seen, scripts, and every index that a
+rule takes: whether it has sequence numbers, keeps _source whole, and has ingest pipelines. It writes nothing, and it
+sees what its own credentials may see.
 
 Exit status: 0 if everything will work, 1 if something won't, 2 if no engine is named.`
 }

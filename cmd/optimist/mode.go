@@ -17,7 +17,7 @@ import (
 
 type modeCmd struct {
 	Mode  string `arg:"" optional:"" help:"guard, observe or off. Without it, the mode in force is shown."`
-	Admin string `help:"Admin listener of the optimist that is meant. Default 127.0.0.1:9281." default:"127.0.0.1:9281" env:"OPTIMIST_ADMIN" placeholder:"ADDR"`
+	Admin string `help:"Admin listener of that optimist. Default ${default}." default:"127.0.0.1:9281" env:"OPTIMIST_ADMIN" placeholder:"ADDR"`
 }
 
 // Help is the command's manual, beyond its flags.
@@ -57,7 +57,8 @@ func (c *modeCmd) Run(p *process) error {
 		if errors.As(err, &wrapped) {
 			err = wrapped.Err
 		}
-		return fmt.Errorf("no optimist answers at %s: %w\nIts admin address stands in the first lines of its log; name it with --admin", c.Admin, err)
+		return fmt.Errorf("no optimist answers at %s: %w\n"+
+			"Its admin address stands in the first lines of its log; name it with --admin", c.Admin, err)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))

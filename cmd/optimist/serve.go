@@ -19,9 +19,11 @@ type serveCmd struct {
 
 // Help is the command's manual, beyond its flags.
 func (serveCmd) Help() string {
-	return `Applications send to the data port what they sent to the engine. Flags win over OPTIMIST_ variables, and those over the file; secrets come from files only.
+	return `Applications send to the data port what they sent to the engine. Flags win over OPTIMIST_ variables, and those
+over the file; secrets come from files only.
 
-SIGTERM drains: readiness goes first, then the listener; no request is cut. A second signal ends at once. SIGHUP reads the configuration again, and so does a change of its file; a file with mistakes changes nothing.
+SIGTERM drains: readiness goes first, then the listener; no request is cut. A second signal ends at once. SIGHUP reads
+the configuration again, and so does a change of its file; a file with mistakes changes nothing.
 
 Exit status: 0 after draining, 1 if it could not start or was cut short, 2 if no engine is named.`
 }
@@ -34,7 +36,8 @@ const noUpstream = `optimist serve: no engine is named; there is nothing to forw
 
 To try optimist without an engine: optimist serve --embedded (in memory; everything is lost at the end).`
 
-const twoEngines = `optimist serve: --embedded and an upstream are both set. Leave one out: writes meant for the engine must not land in memory.`
+const twoEngines = `optimist serve: --embedded and an upstream are both set. Leave one out: writes meant for the engine
+must not land in memory.`
 
 // Run serves until it is told to end.
 func (c *serveCmd) Run(p *process) error {
@@ -143,5 +146,6 @@ func (s *service) reload(why string) {
 	if len(restart) > 0 {
 		s.log.Warn("changed keys that wait for a restart", "keys", restart)
 	}
-	s.log.Info("configuration reloaded", obs.KeyFile, old.File(), obs.KeyReason, why, obs.KeyRules, len(rules.All()), obs.KeyMode, s.sw.Mode().String())
+	s.log.Info("configuration reloaded", obs.KeyFile, old.File(), obs.KeyReason, why, obs.KeyRules, len(rules.All()),
+		obs.KeyMode, s.sw.Mode().String())
 }

@@ -327,9 +327,11 @@ func TestNotReadyWithoutAnEngine(t *testing.T) {
 	r := serveFor(t, dead, "")
 	r.log.wait(t, "node left out")
 	r.log.wait(t, "the engine doesn't answer; it will be tried again")
-	if resp, err := http.Get("http://" + r.data + "/"); err != nil || resp.StatusCode < 502 {
-		t.Errorf("a dead engine is answered %v, %v", resp, err)
+	resp, err := http.Get("http://" + r.data + "/")
+	if err != nil || resp.StatusCode < 502 {
+		t.Fatalf("a dead engine is answered %v, %v", resp, err)
 	}
+	resp.Body.Close()
 	status, body := r.get(t, "/_optimist/ready")
 	if status != 503 || !strings.Contains(body, "no node of the engine answers") || !strings.Contains(body, "refused") {
 		t.Errorf("ready is %d %s", status, body)
@@ -384,9 +386,11 @@ func TestNothingOfASecretIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer hunter2")
-	if resp, err := http.DefaultClient.Do(req); err != nil || resp.StatusCode != 200 {
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil || resp.StatusCode != 200 {
 		t.Fatal(resp, err)
 	}
+	resp.Body.Close()
 	for _, path := range []string{"/_optimist/config", "/_optimist/health", "/metrics", "/debug/pprof/cmdline"} {
 		if _, body := r.get(t, path); strings.Contains(body, "hunter2") || strings.Contains(body, "aHVudGVyMg") {
 			t.Errorf("%s tells the secret", path)

@@ -131,8 +131,8 @@ func (s *service) openAdmin(c *config.Config) error {
 		Changed: func(m rule.Mode) { s.metrics.Mode(m.String(), modes()...) }, Hosts: hosts, Log: s.log,
 	})
 	if addr := s.adminPlace.Addr().String(); !loopback(addr) {
-		s.log.Warn("THE ADMIN LISTENER IS NOT ON A LOOPBACK ADDRESS: it asks for no credentials; whoever reaches it can switch guarding off and read profiles",
-			obs.KeyAddr, addr)
+		s.log.Warn("THE ADMIN LISTENER IS NOT ON A LOOPBACK ADDRESS: it asks for no credentials; "+
+			"whoever reaches it can switch guarding off and read profiles", obs.KeyAddr, addr)
 	}
 	return nil
 }

@@ -235,6 +235,7 @@ func TestShutdownEndsIdleConnections(t *testing.T) {
 	if err != nil || resp.StatusCode != 200 {
 		t.Fatal(resp, err)
 	}
+	resp.Body.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {

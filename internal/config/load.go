@@ -140,6 +140,6 @@ func (c *Config) resolveFiles() {
 	}
 }
 
-// JSON is the configuration in force, with every default, in the file's own keys. It holds no secret: those are in files, of which it has the
-// names.
+// JSON is the configuration in force, with every default, in the file's own keys. It holds no secret: those are in files,
+// of which it has the names.
 func (c *Config) JSON() ([]byte, error) { return json.MarshalIndent(c, "", "  ") }

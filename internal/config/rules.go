@@ -70,9 +70,9 @@ type Base struct {
 	// reads), session (what this client has read through this proxy). Default both.
 	From []BaseSource `json:"from"`
 
-	// Reads are the requests whose answers are remembered as bases: get (`_doc`, `_source`), mget, search. Default [get, mget]. With search, the
-	// revisions of the hits are asked for upstream, which costs the engine a little for each hit; hits without their whole
-	// `_source` are no bases.
+	// Reads are the requests whose answers are remembered as bases: get (`_doc`, `_source`), mget, search. Default [get,
+	// mget]. With search, the revisions of the hits are asked for upstream, which costs the engine a little for each hit;
+	// hits without their whole `_source` are no bases.
 	Reads []Read `json:"reads"`
 
 	// Explicit is for writes that bring their own if_seq_no or version: pass (default: their 409 is their answer) or merge.

@@ -11,8 +11,8 @@ import (
 // maxSecret bounds what is read of a secret's file, so that a wrong file name doesn't become a header of megabytes.
 const maxSecret = 64 << 10
 
-// Authorization reads the secret's file and makes the header's value of it, or "" if no file is named. Neither the value nor any part of it is in
-// the error.
+// Authorization reads the secret's file and makes the header's value of it, or "" if no file is named. Neither the value
+// nor any part of it is in the error.
 func (a *Auth) Authorization() (string, error) {
 	switch {
 	case a.APIKeyFile != "":

@@ -30,7 +30,8 @@ func (e *examination) reach() {
 		case a.refused() && e.Auth:
 			e.report.add(Fail, "reachable", "%s refuses the credentials (%d)", n.URL, a.status)
 		case a.refused():
-			e.report.add(Fail, "reachable", "%s asks for credentials (%d): name a file with --api-key-file, --basic-file or --bearer-file", n.URL, a.status)
+			e.report.add(Fail, "reachable", "%s asks for credentials (%d): name a file with --api-key-file, --basic-file or --bearer-file",
+				n.URL, a.status)
 		case !a.ok() || !a.body.Get("version.number").Exists():
 			e.report.add(Fail, "reachable", "%s answers GET / with %d, and not as an engine does", n.URL, a.status)
 		default:
@@ -87,7 +88,8 @@ func (e *examination) version() {
 	case w.header:
 		e.report.add(OK, "product", "answers carry X-Elastic-Product; official clients take them through optimist")
 	case w.product == "Elasticsearch" && (w.major >= 8 || w.major == 7 && w.minor >= 14):
-		e.report.add(Warn, "product", "answers carry no X-Elastic-Product; something in between takes it out, and official clients will refuse them")
+		e.report.add(Warn, "product",
+			"answers carry no X-Elastic-Product; something in between takes it out, and official clients will refuse them")
 	}
 }
 
@@ -108,7 +110,8 @@ func (e *examination) cluster() {
 		return
 	}
 	if n := len(a.body.Get("nodes").Map()); n > len(e.Nodes) {
-		e.report.add(Note, "nodes", "the cluster has %d nodes that take requests, and %d are named; optimist doesn't look for others", n, len(e.Nodes))
+		e.report.add(Note, "nodes", "the cluster has %d nodes that take requests, and %d are named; optimist doesn't look for others",
+			n, len(e.Nodes))
 	}
 }
 

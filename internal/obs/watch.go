@@ -32,9 +32,10 @@ func (m *Metrics) WatchSessions(read func() Sessions) {
 func (m *Metrics) WatchNodes(read func() []Node) {
 	if m != nil {
 		m.registry.MustRegister(&nodesCollector{
-			read:  read,
-			up:    desc(MetricUpstreamUp, "1 if the node is taken to be alive.", LabelNode),
-			conns: desc(MetricUpstreamConns, "Connections to the node, by state: open ones, and those of them that are idle.", LabelNode, LabelState),
+			read: read,
+			up:   desc(MetricUpstreamUp, "1 if the node is taken to be alive.", LabelNode),
+			conns: desc(MetricUpstreamConns, "Connections to the node, by state: open ones, and those of them that are idle.",
+				LabelNode, LabelState),
 		})
 	}
 }
