@@ -12,7 +12,14 @@ func contenders(only string) (list []contender, missing []string) {
 			return startSelf(ctx, command, "--upstream", upstream)
 		}
 	}
+	program := func(mode string) func(context.Context, string, string) (*process, error) {
+		return func(ctx context.Context, dir, upstream string) (*process, error) {
+			return startOptimist(ctx, dir, upstream, mode)
+		}
+	}
 	all := []contender{
+		{"optimist serve --mode off", program("off")},
+		{"optimist, proxy.Server alone", self("serve-proxy")},
 		{baseline, self("serve-fasthttp")},
 		{"httputil.ReverseProxy", self("serve-reverseproxy")},
 	}

@@ -8,9 +8,14 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"optimist/e2e/optimist"
+	"optimist/internal/upstream"
+	"optimist/proxy"
 )
 
 // upstreamFlag reads the one flag that every forwarder takes.
@@ -24,6 +29,46 @@ func upstreamFlag(name string, args []string) (string, error) {
 		return "", errors.New(name + ": --upstream is missing")
 	}
 	return *upstream, nil
+}
+
+// serveProxy is proxy.Server with nothing to intercept.
+func serveProxy(ctx context.Context, args []string, out io.Writer) error {
+	up, err := upstreamFlag("serve-proxy", args)
+	if err != nil {
+		return err
+	}
+	set, err := upstream.New(upstream.Config{URLs: []string{"http://" + up}})
+	if err != nil {
+		return err
+	}
+	defer set.Close()
+	server, err := proxy.New(proxy.Options{Upstream: set})
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	ln, err := listen(ctx, out)
+	if err != nil {
+		return err
+	}
+	return unlessDone(ctx, server.Serve(ln))
+}
+
+// unlessDone is err, or nil where the end was asked for.
+func unlessDone(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// startOptimist runs the real program, built from this tree.
+func startOptimist(ctx context.Context, dir, upstream, mode string) (*process, error) {
+	p, err := optimist.Run(ctx, dir, optimist.Options{Upstream: []string{"http://" + upstream}, Args: []string{"--mode", mode}})
+	if err != nil {
+		return nil, err
+	}
+	return &process{addr: strings.TrimPrefix(p.URL, "http://"), pid: p.PID(), end: func() { _ = p.Stop() }}, nil
 }
 
 // serveFasthttp is the least that a forwarder on fasthttp can do: Do with the incoming request and answer. It is what
@@ -43,7 +88,7 @@ func serveFasthttp(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return server.Serve(ln)
+	return unlessDone(ctx, server.Serve(ln))
 }
 
 // serveReverseProxy is the standard library's proxy with a connection pool that is large enough.
@@ -62,8 +107,5 @@ func serveReverseProxy(ctx context.Context, args []string, out io.Writer) error 
 		return err
 	}
 	server := &http.Server{Handler: rp, ReadHeaderTimeout: 10 * time.Second}
-	if err := server.Serve(ln); !errors.Is(err, http.ErrServerClosed) && ctx.Err() == nil {
-		return err
-	}
-	return nil
+	return unlessDone(ctx, server.Serve(ln))
 }

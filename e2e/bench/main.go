@@ -24,6 +24,7 @@ func commands() []command {
 	return []command{
 		{"passthrough", "CPU of a proxy process per forwarded request, beside other proxies", passthrough},
 		{"serve-stub", "a stub of the engine: one small JSON answer to everything", serveStub},
+		{"serve-proxy", "optimist's door alone, forwarding everything", serveProxy},
 		{"serve-fasthttp", "a bare forwarder on fasthttp's server and client", serveFasthttp},
 		{"serve-reverseproxy", "net/http/httputil.ReverseProxy", serveReverseProxy},
 	}

@@ -16,8 +16,9 @@ import (
 
 // process is one that an experiment started: it is ended by its own id.
 type process struct {
-	cmd  *exec.Cmd
 	addr string // where it listens
+	pid  int
+	end  func()
 }
 
 // startSelf starts this program with other arguments and waits for the address that it prints.
@@ -43,7 +44,11 @@ func startSelf(ctx context.Context, args ...string) (*process, error) {
 		_ = cmd.Wait()
 		return nil, fmt.Errorf("%s didn't say where it listens: %w", args[0], err)
 	}
-	return &process{cmd: cmd, addr: strings.TrimSpace(line)}, nil
+	return running(cmd, strings.TrimSpace(line)), nil
+}
+
+func running(cmd *exec.Cmd, addr string) *process {
+	return &process{addr: addr, pid: cmd.Process.Pid, end: func() { end(cmd) }}
 }
 
 // startCommand starts another program that is known to listen on addr.
@@ -55,7 +60,7 @@ func startCommand(ctx context.Context, addr, name string, args ...string) (*proc
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	p := &process{cmd: cmd, addr: addr}
+	p := running(cmd, addr)
 	if err := waitForPort(ctx, addr, 10*time.Second); err != nil {
 		p.end()
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -63,18 +68,15 @@ func startCommand(ctx context.Context, addr, name string, args ...string) (*proc
 	return p, nil
 }
 
-// end asks the process to go and waits for it; one that stays is killed.
-func (p *process) end() {
-	if p == nil || p.cmd.Process == nil {
-		return
-	}
-	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+// end asks a process to go and waits for it; one that stays is killed.
+func end(cmd *exec.Cmd) {
+	_ = cmd.Process.Signal(syscall.SIGTERM)
 	done := make(chan struct{})
-	go func() { _ = p.cmd.Wait(); close(done) }()
+	go func() { _ = cmd.Wait(); close(done) }()
 	select {
 	case <-done:
 	case <-time.After(5 * time.Second):
-		_ = p.cmd.Process.Kill()
+		_ = cmd.Process.Kill()
 		<-done
 	}
 }
@@ -82,7 +84,7 @@ func (p *process) end() {
 // cpu is the processor time that the process and its descendants have used, user and system.
 func (p *process) cpu() (time.Duration, error) {
 	var total time.Duration
-	for _, pid := range append(descendants(p.cmd.Process.Pid), p.cmd.Process.Pid) {
+	for _, pid := range append(descendants(p.pid), p.pid) {
 		t, err := cpuOf(pid)
 		if err != nil {
 			return 0, err
@@ -123,7 +125,7 @@ func cpuOf(pid int) (time.Duration, error) {
 // rss is the resident memory of the process and its descendants, in bytes.
 func (p *process) rss() int64 {
 	var total int64
-	for _, pid := range append(descendants(p.cmd.Process.Pid), p.cmd.Process.Pid) {
+	for _, pid := range append(descendants(p.pid), p.pid) {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 		if err != nil {
 			continue
