@@ -66,8 +66,8 @@ func (m *Metrics) countWrites() {
 	m.lostUpdates = m.counters(MetricLostUpdates, "Writes in observe mode that erased another update, by index.", LabelIndex)
 	m.unguardable = m.counters(MetricUnguardable, "Indices found that cannot be guarded or merged, by reason.", LabelReason)
 	m.writes = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: MetricWriteDuration,
-		Help:    "Time from a write's arrival to its answer, by outcome.",
-		Buckets: prometheus.ExponentialBucketsRange(0.0005, 30, 14)}, []string{LabelOutcome})
+		Help:    "Time from a write's arrival to its answer, by operation.",
+		Buckets: prometheus.ExponentialBucketsRange(0.0005, 30, 14)}, []string{LabelOp})
 	m.batched = prometheus.NewHistogram(prometheus.HistogramOpts{Name: MetricBatched,
 		Help: "Changes that one guarded write carried.", Buckets: []float64{1, 2, 4, 8, 16, 32, 64}})
 	m.registry.MustRegister(m.writes, m.batched)
@@ -139,11 +139,17 @@ func class(status int) string {
 	return "5xx"
 }
 
-// Outcome counts a write and the time that it took.
-func (m *Metrics) Outcome(outcome, reason string, took time.Duration) {
+// Outcome counts a write by what became of it.
+func (m *Metrics) Outcome(outcome, reason string) {
 	if m != nil {
 		m.outcomes.WithLabelValues(outcome, reason).Inc()
-		m.writes.WithLabelValues(outcome).Observe(took.Seconds())
+	}
+}
+
+// WriteTook counts the time of a write that a rule took.
+func (m *Metrics) WriteTook(op string, took time.Duration) {
+	if m != nil {
+		m.writes.WithLabelValues(op).Observe(took.Seconds())
 	}
 }
 
@@ -172,10 +178,10 @@ func (m *Metrics) Conflict(rule string) {
 	}
 }
 
-// Retry counts an attempt after the first.
-func (m *Metrics) Retry(rule string) {
-	if m != nil {
-		m.retries.WithLabelValues(rule).Inc()
+// Retried counts a write's attempts after the first.
+func (m *Metrics) Retried(rule string, attempts int) {
+	if m != nil && attempts > 0 {
+		m.retries.WithLabelValues(rule).Add(float64(attempts))
 	}
 }
 

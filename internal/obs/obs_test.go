@@ -29,12 +29,13 @@ func TestEveryMetricIsTold(t *testing.T) {
 	m.Ejected("http://es1:9200")
 	m.Waited("http://es1:9200")
 	m.Resent()
-	m.Outcome("merged", "", 3*time.Millisecond)
-	m.Outcome("passed", "signed", time.Millisecond)
+	m.Outcome("merged", "")
+	m.Outcome("passed", "signed")
+	m.WriteTook("index", 3*time.Millisecond)
 	m.Base("read", true)
 	m.LostBase("evicted")
 	m.Conflict("shop")
-	m.Retry("shop")
+	m.Retried("shop", 4)
 	m.Merged("shop", 2)
 	m.StrategiesUnused("shop")
 	m.Observed("merged", "orders", true)
@@ -86,7 +87,7 @@ func TestEveryMetricIsTold(t *testing.T) {
 func TestNoMetricsAreNoTrouble(t *testing.T) {
 	var m *Metrics
 	m.Request("index", 200, 1, 1)
-	m.Outcome("passed", "", 0)
+	m.Outcome("passed", "")
 	m.Base("none", false)
 	m.Observed("", "", true)
 	m.Merged("", 1)
@@ -120,7 +121,8 @@ func TestCountingARequestAllocatesNothing(t *testing.T) {
 	l.Label("orders")
 	if n := testing.AllocsPerRun(100, func() {
 		m.Request("index", 201, 1, 1)
-		m.Outcome("guarded", "", time.Millisecond)
+		m.Outcome("guarded", "")
+		m.WriteTook("index", time.Millisecond)
 		m.Base("read", false)
 		l.Label("orders")
 	}); n != 0 {
