@@ -4,24 +4,37 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 
 	"optimist/e2e/engine"
+	"optimist/e2e/optimist"
 	"optimist/internal/embedded"
-	"optimist/internal/upstream"
-	"optimist/proxy"
 )
 
 // kinds are the real engines under the names of the cases.
 var kinds = map[string]engine.Kind{"elasticsearch9": engine.ES9, "elasticsearch7": engine.ES7, "opensearch": engine.OpenSearch38}
+
+// modes are what optimist may do in front of an engine, and what it may add to answers then.
+var modes = []struct {
+	name   string
+	policy Policy
+}{
+	{"off", Policy{}},
+	{"guard", Policy{Own: []string{"optimist-", "etag"}}},
+	{"observe", Policy{Own: []string{"optimist-", "etag"}}},
+}
 
 // address returns where the engine listens.
 func address(t *testing.T, name string) string {
 	if name != "embedded" {
 		return strings.TrimPrefix(engine.Shared(t, kinds[name]).URL, "http://")
 	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
 	e := embedded.New(embedded.Options{})
-	ln := listen(t)
 	done := make(chan error, 1)
 	go func() { done <- e.Serve(ln) }()
 	t.Cleanup(func() {
@@ -35,88 +48,92 @@ func address(t *testing.T, name string) string {
 	return ln.Addr().String()
 }
 
-func listen(t *testing.T) net.Listener {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ln
+// bench is one engine with optimist in front of it in each mode, and what came of the cases there.
+type bench struct {
+	name, direct string
+	proxies      []string // beside modes
+
+	mu     sync.Mutex
+	counts []tally // the engine's own, then those through the proxies
+	made   []string
 }
 
-// pass is a proxy that intercepts nothing in front of an engine.
-func pass(t *testing.T, engine string) string {
-	t.Helper()
-	up, err := upstream.New(upstream.Config{URLs: []string{"http://" + engine}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := proxy.New(proxy.Options{Upstream: up})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln := listen(t)
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(ln) }()
-	t.Cleanup(func() {
-		s.Close()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		up.Close()
-	})
-	return ln.Addr().String()
-}
+// tally counts what the last line says.
+type tally struct{ cases, requests, differences int }
 
-func load(t *testing.T) []Case {
-	t.Helper()
+// TestConformance runs every case on every engine, and the same through optimist in each mode.
+func TestConformance(t *testing.T) {
 	cases, err := Load("cases")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cases
-}
-
-// report prints the line that the notes quote: tests that pass would say nothing.
-func report(t *testing.T, what, on string, ran, steps, differences int) {
-	t.Helper()
-	fmt.Printf("conformance: %s: %d cases, %d requests on %s, %d differences\n", what, ran, steps, on, differences)
-}
-
-// each runs every case of one half on every engine and counts.
-func each(t *testing.T, what string, skip func(*Case) bool, front func(t *testing.T, address string) func(c *Case, engine string) []string) {
 	for _, name := range Engines {
 		t.Run(name, func(t *testing.T) {
-			test := front(t, address(t, name))
-			ran, steps, differences := 0, 0, 0
-			for _, c := range load(t) {
-				if c.Not[name] != "" || skip(&c) {
-					continue
-				}
-				ran++
-				steps += len(c.Steps)
-				t.Run(c.Name, func(t *testing.T) {
-					bad := test(&c, name)
-					differences += len(bad)
-					for _, m := range bad {
-						t.Errorf("%s: %s", c.File, m)
-					}
-				})
+			b := &bench{name: name, direct: address(t, name), counts: make([]tally, 1+len(modes))}
+			for _, m := range modes {
+				p := optimist.Start(t, optimist.Options{Upstream: []string{"http://" + b.direct}, Args: []string{"--mode", m.name}})
+				b.proxies = append(b.proxies, strings.TrimPrefix(p.URL, "http://"))
 			}
-			report(t, what, name, ran, steps, differences)
+			t.Run("case", func(t *testing.T) { // returns when its parallel tests have
+				for i := range cases {
+					if c := &cases[i]; c.Not[name] == "" {
+						t.Run(c.Name, func(t *testing.T) {
+							t.Parallel()
+							b.run(t, c)
+						})
+					}
+				}
+			})
+			if err := drop(b.direct, b.made); err != nil {
+				t.Error(err)
+			}
+			b.report()
 		})
 	}
 }
 
-func TestEnginesAnswerAsTheCasesSay(t *testing.T) {
-	each(t, "direct", func(c *Case) bool { return c.Via == "proxy" }, func(_ *testing.T, address string) func(*Case, string) []string {
-		return func(c *Case, engine string) []string { return Check(c, engine, address) }
-	})
+// report prints the line that the notes quote: what a test that passes logs is not shown.
+func (b *bench) report() {
+	own := b.counts[0]
+	fmt.Printf("conformance: %s: %d cases, %d requests, %d differences", b.name, own.cases, own.requests, own.differences)
+	for i, m := range modes {
+		fmt.Printf("; through %s: %d cases, %d differences", m.name, b.counts[i+1].cases, b.counts[i+1].differences)
+	}
+	fmt.Println()
 }
 
-func TestPassingThroughChangesNothing(t *testing.T) {
-	each(t, "passed through", func(c *Case) bool { return c.Via == "direct" }, func(t *testing.T, direct string) func(*Case, string) []string {
-		proxied := pass(t, direct)
-		return func(c *Case, engine string) []string { return Compare(c, engine, direct, proxied, Policy{}) }
-	})
+func (b *bench) run(t *testing.T, c *Case) {
+	var own *told
+	if c.Via != "proxy" {
+		own = tell(c, b.direct)
+		b.note(t, 0, own, own.unmet(b.name))
+	}
+	if c.Via == "direct" {
+		return
+	}
+	for i, m := range modes {
+		got := tell(c, b.proxies[i])
+		if own == nil {
+			b.note(t, i+1, got, got.unmet(b.name))
+		} else {
+			b.note(t, i+1, got, compare(own, got, m.policy))
+		}
+	}
+}
+
+func (b *bench) note(t *testing.T, way int, got *told, bad []string) {
+	what := "direct"
+	if way > 0 {
+		what = "through " + modes[way-1].name
+	}
+	for _, m := range bad {
+		t.Errorf("%s: %s: %s", got.run.c.File, what, m)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := &b.counts[way]
+	n.cases++
+	n.requests += len(got.run.c.Steps)
+	n.differences += len(bad)
+	b.made = append(b.made, got.run.indices()...)
 }

@@ -98,37 +98,65 @@ func pick(a *answer, from string) (string, error) {
 	return string(b), err
 }
 
-// clean deletes what the case made, on a connection of its own.
-func (r *run) clean(address string) {
-	r.at.close()
-	c := client{address: address}
-	defer c.close()
-	for _, name := range []string{r.names["index"], r.names["index"] + "x", r.names["index"] + "-" + r.names["today"]} {
-		head := fmt.Appendf(nil, "DELETE /%s?ignore_unavailable=true HTTP/1.1\r\nHost: %s\r\n\r\n", name, address)
-		if _, err := c.do(outgoing{method: "DELETE", head: head}); err != nil {
-			return // the engine went away: its test says so
-		}
-	}
+// indices are the names of all indices that a run can have made.
+func (r *run) indices() []string {
+	name := r.names["index"]
+	return []string{name, name + "x", name + "-" + r.names["today"]}
 }
 
-// Check runs a case against an engine and returns what isn't as the case says.
-func Check(c *Case, engine, address string) []string {
-	r := newRun(c, address)
-	defer r.clean(address)
-	var bad []string
+// drop deletes indices, in few requests: each is a change of the cluster's state.
+func drop(address string, names []string) error {
+	c := client{address: address}
+	defer c.close()
+	for len(names) > 0 {
+		n := min(len(names), 60) // a request line has 4096 bytes
+		head := fmt.Appendf(nil, "DELETE /%s?ignore_unavailable=true HTTP/1.1\r\nHost: %s\r\n\r\n", strings.Join(names[:n], ","), address)
+		if _, err := c.do(outgoing{method: "DELETE", head: head}); err != nil {
+			return err
+		}
+		names = names[n:]
+	}
+	return nil
+}
+
+// told is what the steps of a case were answered, as far as they got.
+type told struct {
+	run     *run
+	answers []*answer // nil where there was none
+	errs    []error   // beside them
+}
+
+// tell carries out all steps of a case. It ends with the first step that gets no answer.
+func tell(c *Case, address string) *told {
+	t := &told{run: newRun(c, address)}
 	for i := range c.Steps {
-		s := &c.Steps[i]
-		what := fmt.Sprintf("step %d (%s%.60s): ", i+1, s.Request, s.Raw)
-		a, err := r.step(s)
+		a, err := t.run.step(&c.Steps[i])
+		t.answers, t.errs = append(t.answers, a), append(t.errs, err)
 		if a == nil {
-			return append(bad, what+err.Error())
+			break
 		}
-		if err != nil {
-			bad = append(bad, what+err.Error())
+	}
+	t.run.at.close()
+	return t
+}
+
+// at names a step in messages.
+func (c *Case) at(i int) string {
+	return fmt.Sprintf("step %d (%s%.60s): ", i+1, c.Steps[i].Request, c.Steps[i].Raw)
+}
+
+// unmet says what isn't as the case says for that engine.
+func (t *told) unmet(engine string) (bad []string) {
+	for i, a := range t.answers {
+		if err := t.errs[i]; err != nil {
+			bad = append(bad, t.run.c.at(i)+err.Error())
 		}
-		e := s.expect(engine)
-		for _, m := range e.unmet(a, r.expand) {
-			bad = append(bad, what+m)
+		if a == nil {
+			break
+		}
+		e := t.run.c.Steps[i].expect(engine)
+		for _, m := range e.unmet(a, t.run.expand) {
+			bad = append(bad, t.run.c.at(i)+m)
 		}
 	}
 	return bad
