@@ -8,8 +8,8 @@ RUN --mount=type=cache,target=/go/pkg/mod \
 COPY . .
 ARG TARGETOS TARGETARCH
 # Static, without paths of this stage; with .git in the context, `optimist version` tells the revision.
-RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
-    CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags='-s -w' -o /out/optimist ./cmd/optimist
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/cache/go-build \
+    CGO_ENABLED=0 GOCACHE=/cache/go-build GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags='-s -w' -o /out/optimist ./cmd/optimist
 
 FROM scratch
 LABEL org.opencontainers.image.title="optimist" \
