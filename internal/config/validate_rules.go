@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -34,6 +35,9 @@ func (v *validator) rule(r *Rule, key string) {
 	}
 	if r.OnConflict == ConflictFail && (len(r.Merge.Paths) > 0 || r.Merge.Default != MergeSent) {
 		v.warn(key+".merge", "it has no effect where on_conflict is fail")
+	}
+	if _, named := v.cfg.at[key+".match.ops"]; named && slices.Contains(r.Match.Ops, OpUpdate) && len(r.Merge.Paths) > 0 {
+		v.warn(key+".merge.paths", "strategies don't apply to _update, which match.ops names: the engine merges such requests itself")
 	}
 	v.retry(&r.Retry, key+".retry")
 	if r.RetryOnConflict < 0 || r.RetryOnConflict > 1000 {
