@@ -103,7 +103,7 @@ func (c *conn) next() bool {
 	x := &c.x
 	x.begin()
 	err := x.head.ReadRequest(&c.r, c.server.limits.MaxHeader)
-	if err == errIdle {
+	if errors.Is(err, errIdle) {
 		err = c.lastCall()
 	}
 	c.state.enter(busy)
@@ -138,7 +138,7 @@ func (c *conn) resume() bool {
 
 // refuse answers a request that couldn't be read, if there is anybody to answer, and ends the connection.
 func (c *conn) refuse(err error) {
-	if err == io.EOF || err == errIdle || isConnError(err) || errors.Is(err, ErrStopped) {
+	if errors.Is(err, errIdle) || isConnError(err) || errors.Is(err, ErrStopped) {
 		return
 	}
 	c.last = true

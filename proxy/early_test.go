@@ -99,7 +99,7 @@ func TestAnswerBeforeTheEndOfTheBodyThatThenComes(t *testing.T) {
 		t.Fatalf("%+v", a)
 	}
 	c.send(strings.Repeat("x", 200000))
-	_ = c.CloseWriteSide()
+	_ = c.endSending()
 	c.closed()
 }
 
@@ -162,7 +162,7 @@ func TestExpectationFailed(t *testing.T) {
 			if a.head != lines("HTTP/1.1 "+status, "content-length: 2", "Connection: close") || a.body != "{}" {
 				t.Fatalf("%+v", a)
 			}
-			_ = c.CloseWriteSide()
+			_ = c.endSending()
 			c.closed()
 		})
 	}
@@ -223,6 +223,6 @@ func TestExpectWithTheEngineDown(t *testing.T) {
 	if a.field("Connection") != "close" {
 		t.Errorf("the body may follow or not: the connection has to end: %q", a.head)
 	}
-	_ = c.CloseWriteSide()
+	_ = c.endSending()
 	c.closed()
 }

@@ -93,7 +93,7 @@ func TestInterceptedBodyOverTheLimit(t *testing.T) {
 			if a.field("Connection") != "close" {
 				t.Error(a.head)
 			}
-			_ = c.CloseWriteSide()
+			_ = c.endSending()
 			c.closed()
 		})
 	}

@@ -69,7 +69,7 @@ func TestAmbiguousFramingIsRefused(t *testing.T) {
 			if a.field("Connection") != "close" {
 				t.Errorf("the answer doesn't say that the connection ends: %q", a.head)
 			}
-			if err := c.CloseWriteSide(); err != nil {
+			if err := c.endSending(); err != nil {
 				t.Fatal(err)
 			}
 			c.closed()
@@ -93,7 +93,7 @@ func TestRequestBehindARefusedOneIsNotServed(t *testing.T) {
 		t.Fatalf("%+v", a)
 	}
 	wantError(t, c.answer("POST"), 400, TypeInvalid)
-	_ = c.CloseWriteSide()
+	_ = c.endSending()
 	c.closed()
 	if got := s.requests(); len(got) != 1 || !strings.HasPrefix(got[0].head, "GET /first ") {
 		t.Fatalf("upstream got %+q", got)

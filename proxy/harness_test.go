@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -31,9 +30,8 @@ type seen struct {
 
 // stub is an engine made of a listener and a function; it records the bytes of what it reads.
 type stub struct {
-	t      *testing.T
-	ln     net.Listener
-	handle func(c *stubConn, r seen)
+	t  *testing.T
+	ln net.Listener
 
 	mu       sync.Mutex
 	seen     []seen
@@ -379,18 +377,6 @@ func wait[T any](t *testing.T, ch <-chan T, what string) T {
 	}
 }
 
-func equalBytes(t *testing.T, what string, got, want []byte) {
-	t.Helper()
-	if !bytes.Equal(got, want) {
-		t.Fatalf("%s:\ngot  %q\nwant %q", what, got, want)
-	}
-}
-
-// CloseWriteSide ends the client's sending.
-func (c *client) CloseWriteSide() error {
-	return c.Conn.(interface{ CloseWrite() error }).CloseWrite()
-}
-
 // connections returns how many connections the stub has accepted.
 func (s *stub) connections() int {
 	s.mu.Lock()
@@ -408,4 +394,9 @@ func eventually(t *testing.T, what string, holds func() bool) {
 			t.Fatalf("waited in vain for %s", what)
 		}
 	}
+}
+
+// endSending ends the client's sending side.
+func (c *client) endSending() error {
+	return c.Conn.(interface{ CloseWrite() error }).CloseWrite()
 }

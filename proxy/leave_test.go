@@ -27,7 +27,7 @@ func TestClientThatLeavesCancelsItsRequest(t *testing.T) {
 	for name, leave := range map[string]func(c *client){
 		"close":      func(c *client) { _ = c.Close() },
 		"reset":      func(c *client) { _ = c.Conn.(interface{ SetLinger(int) error }).SetLinger(0); _ = c.Close() },
-		"half close": func(c *client) { _ = c.CloseWriteSide() },
+		"half close": func(c *client) { _ = c.endSending() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, got, ended := silent(t)

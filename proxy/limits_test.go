@@ -81,7 +81,7 @@ func TestBodyWithoutProgressIsRefused(t *testing.T) {
 			c := dial(t, addr)
 			c.send(lines("PUT /a/_doc/1 HTTP/1.1", "Host: h", tt.length), tt.sent)
 			wantError(t, c.answer("PUT"), 408, TypeSlow)
-			_ = c.CloseWriteSide()
+			_ = c.endSending()
 			c.closed()
 		})
 	}

@@ -95,11 +95,11 @@ func decoded(body, coding []byte) ([]byte, error) {
 	}
 	z, err := gzip.NewReader(bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %v", errEncoding, err)
+		return nil, fmt.Errorf("%w: %w", errEncoding, err)
 	}
 	plain, err := io.ReadAll(io.LimitReader(z, maxDecoded+1))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %v", errEncoding, err)
+		return nil, fmt.Errorf("%w: %w", errEncoding, err)
 	}
 	if len(plain) > maxDecoded {
 		return nil, fmt.Errorf("%w: more than %d bytes", errEncoding, maxDecoded)

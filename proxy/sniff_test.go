@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -109,4 +110,24 @@ func TestAddressesOfHosts(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", host, got, want)
 		}
 	}
+}
+
+func FuzzRewriteAddresses(f *testing.F) {
+	for _, s := range []string{nodesAnswer, `{"nodes":[]}`, `{"nodes":{"a":{"http":{"publish_address":"\u0041"}}}}`, `{"nodes":{"":{"http":null}}}`,
+		`{"nodes":{"a":{"http":{"publish_address":1}},"a":{"http.publish_address":"x"}}}`, "[]", `"`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		out, err := rewriteAddresses(body, []byte("door:9280"))
+		if err != nil {
+			return
+		}
+		if !json.Valid(out) {
+			t.Fatalf("%q became %q", body, out)
+		}
+		again, err := rewriteAddresses(out, []byte("door:9280"))
+		if err != nil || !bytes.Equal(again, out) {
+			t.Fatalf("%q became %q and then %q, %v", body, out, again, err)
+		}
+	})
 }

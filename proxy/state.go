@@ -1,7 +1,8 @@
 package proxy
 
 import (
-	"net"
+	"errors"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -192,7 +193,4 @@ func (c *conn) stop() {
 }
 
 // timedOut reports whether err is a deadline's.
-func timedOut(err error) bool {
-	ne, ok := err.(net.Error)
-	return ok && ne.Timeout()
-}
+func timedOut(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }

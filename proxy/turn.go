@@ -87,7 +87,7 @@ func (c *conn) serveReady() bool {
 
 // again takes note of a read's error. It reports whether that was only that there is nothing to read.
 func (c *conn) again(err error) bool {
-	if err == errAgain {
+	if errors.Is(err, errAgain) {
 		c.r.Recover()
 		return true
 	}

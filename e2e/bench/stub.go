@@ -13,7 +13,8 @@ import (
 )
 
 // stubBody is an engine's answer to a small write.
-const stubBody = `{"_index":"bench","_id":"1","_version":7,"result":"updated","_shards":{"total":2,"successful":1,"failed":0},"_seq_no":6,"_primary_term":1}`
+const stubBody = `{"_index":"bench","_id":"1","_version":7,"result":"updated",` +
+	`"_shards":{"total":2,"successful":1,"failed":0},"_seq_no":6,"_primary_term":1}`
 
 const stubAnswer = "HTTP/1.1 200 OK\r\nX-elastic-product: Elasticsearch\r\ncontent-type: application/json\r\ncontent-length: "
 
