@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"errors"
 	"slices"
 	"strings"
 )
@@ -91,14 +92,15 @@ func (a *applier) parse(src []byte) (*value, error) {
 		return nil, ErrTooLarge
 	}
 	t := new(tree)
-	switch err := t.parse(src, a.limits); err.(type) {
-	case nil:
+	err := t.parse(src, a.limits)
+	var syntax *SyntaxError
+	switch {
+	case err == nil:
 		return newValue(t, 0), nil
-	case *SyntaxError:
-		return nil, a.fail(a.op.Path, "value is not JSON: "+err.Error())
-	default:
-		return nil, err
+	case errors.As(err, &syntax):
+		return nil, a.fail(a.op.Path, "value is not JSON: "+syntax.Reason)
 	}
+	return nil, err
 }
 
 // clone returns a copy of v that shares what can't change.
