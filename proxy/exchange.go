@@ -48,6 +48,8 @@ func (x *Exchange) begin() {
 	c.wait = idle
 	if c.r.Buffered() > 0 {
 		c.wait = inHead
+	} else {
+		c.r.Shrink()
 	}
 	if cap(x.out) > maxKeptBuffer {
 		x.out = nil
@@ -185,8 +187,8 @@ func (x *Exchange) flush(tail []byte) error {
 const maxCopied = 16 << 10
 
 // Fail answers with the error's status in the engine's shape: see FailureOf. If the client left nothing is answered, and if
-// an answer had begun it is broken off.
-func (x *Exchange) Fail(err error) {
+// an answer had begun it is broken off. The fields are put behind the answer's own.
+func (x *Exchange) Fail(err error, say ...wire.Field) {
 	if x.answered {
 		x.broken = true
 		return
@@ -199,11 +201,8 @@ func (x *Exchange) Fail(err error) {
 	failure := *f
 	noNode(&failure, x.c.server.upstream.Nodes())
 	x.c.server.metrics.Failed(failure.Type)
-	fields := []wire.Field{{Name: []byte("content-type"), Value: []byte("application/json")}}
-	if x.c.server.product.Load() {
-		fields = append([]wire.Field{{Name: []byte(productField), Value: []byte(productName)}}, fields...)
-	}
-	_ = x.Answer(failure.Status, fields, failure.Append(nil))
+	fields := append([]wire.Field{{Name: []byte("content-type"), Value: []byte("application/json")}}, say...)
+	_ = x.AnswerOwn(failure.Status, fields, failure.Append(nil))
 }
 
 // The field by which Elasticsearch's own clients know it, and refuse answers without it.

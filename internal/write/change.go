@@ -170,7 +170,7 @@ func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err err
 		c.base = s.sessions.TakeAt(c.req.Session, c.doc.Ref, n, c.sent)
 		return false, nil
 	}
-	if ru.Session {
+	if ru.Session && !c.req.Anonymous {
 		if c.base, err = s.sessions.Take(ctx, c.req.Session, c.doc.Ref, c.sent); err != nil {
 			return false, err
 		}
@@ -187,7 +187,8 @@ func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err err
 	return false, nil
 }
 
-// withoutBase does what the rule says of writes whose base isn't known.
+// withoutBase does what the rule says of writes whose base isn't known. One that was known once is passed only where one that never
+// was is passed, too.
 func (s *Service) withoutBase(ctx context.Context, c *change) (pass bool, err error) {
 	ru := c.req.Rule
 	if c.base.Kind == session.KindLost {
@@ -195,7 +196,6 @@ func (s *Service) withoutBase(ctx context.Context, c *change) (pass bool, err er
 		if ru.Lost == rule.LostReject {
 			return false, ErrBaseLost
 		}
-		return true, nil
 	}
 	if c.base.Reason == session.ReasonBlind {
 		c.outcome.Reason = ReasonBlind
@@ -205,8 +205,9 @@ func (s *Service) withoutBase(ctx context.Context, c *change) (pass bool, err er
 		return false, ErrPreconditionRequired
 	case rule.UnknownFetch:
 		return false, s.fetchBase(ctx, c)
+	default:
+		return true, nil
 	}
-	return true, nil
 }
 
 func field(fields []wire.Field, name string) []byte {

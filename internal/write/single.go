@@ -112,7 +112,7 @@ func (c *change) settle(s *Service, res *upstream.Response) {
 // create sends a write that the engine itself refuses when the document exists: it needs no guard, and its conflict is its answer. A
 // session that saw no document there knows one afterwards.
 func (s *Service) create(ctx context.Context, c *change) error {
-	if c.req.Rule.Session {
+	if c.req.Rule.Session && !c.req.Anonymous {
 		var err error
 		if c.base, err = s.sessions.Take(ctx, c.req.Session, c.doc.Ref, c.sent); err != nil {
 			return err

@@ -133,6 +133,7 @@ type Request struct {
 	Session    session.Session
 	Caller     es.Caller // the client's credentials
 	Background bool
+	Anonymous  bool // there is no telling this client from others with its credentials: it has no session
 	// Reason says why the write can't be guarded at all (signed requests): it is passed as it is, and said.
 	Reason string
 }
@@ -164,8 +165,8 @@ func (s *Service) finish(c *change, err error) (*Answer, error) {
 	if err == nil && c.answer == nil {
 		err = errors.New("no answer") // a leader's batch ended without one: a defect, never a success
 	}
+	c.base.Release() // nothing where the write was acknowledged; else the read is given back
 	if err != nil {
-		c.base.Release()
 		if errors.Is(err, ErrUnknownOutcome) || errors.Is(err, upstream.ErrLost) {
 			c.outcome.Kind = Unknown
 		}
@@ -199,6 +200,12 @@ func (s *Service) IndexChanged(index string) {
 		return
 	}
 	s.sessions.DropIndex(index)
+}
+
+// Concrete tells which index a name (decoded) stands for in a write, as far as the caller may know; else the name itself.
+func (s *Service) Concrete(ctx context.Context, sess session.Session, who es.Caller, name string) string {
+	ix, _ := s.gates.describe(ctx, &Request{Session: sess, Caller: who}, name)
+	return ix.Name
 }
 
 // Busy is the number of documents with changes under way, and of changes that wait for their turn.

@@ -1,0 +1,132 @@
+// Package guard is what optimist does with a request at the door: it watches the reads that can become bases, hands the writes that
+// a rule takes to package write, and lets everything else through.
+//
+// It holds no read up and changes no byte of one. It parses no body that isn't needed: a request that no rule takes costs it a
+// look at the request line.
+package guard
+
+import (
+	"log/slog"
+
+	"optimist/internal/api"
+	"optimist/internal/es"
+	"optimist/internal/rule"
+	"optimist/internal/session"
+	"optimist/internal/write"
+	"optimist/proxy"
+)
+
+// Guard decides about requests. It is safe for concurrent use; make it with New.
+type Guard struct {
+	rules    *rule.Switch
+	up       es.Doer
+	writes   *write.Service
+	sessions *session.Store
+	identity Identity
+	events   Events
+	log      *slog.Logger
+	maxBody  int64
+}
+
+// Options are what a Guard needs; all but Events and Log are required.
+type Options struct {
+	Rules    *rule.Switch
+	Upstream es.Doer
+	Writes   *write.Service
+	Sessions *session.Store
+	Identity Identity
+	Events   Events
+	Log      *slog.Logger
+	// MaxBody is up to how many bytes of body a write is held to be guarded. Longer ones are passed, and said.
+	MaxBody int64
+}
+
+// Events are told what happens, for metrics. Any may be nil.
+type Events struct {
+	// Observed is a write in observe mode: lost says that it overwrote a change that its client hadn't seen, would what guarding
+	// would have done.
+	Observed func(index string, lost bool, would write.Kind)
+	// Passed is a write that a rule takes and that was let through unguarded, with the reason.
+	Passed func(rule, reason string)
+	// Watched is a read that a base may come from.
+	Watched func(kind api.Kind)
+}
+
+// New makes a Guard.
+func New(o Options) *Guard {
+	if o.Events.Observed == nil {
+		o.Events.Observed = func(string, bool, write.Kind) {}
+	}
+	if o.Events.Passed == nil {
+		o.Events.Passed = func(string, string) {}
+	}
+	if o.Events.Watched == nil {
+		o.Events.Watched = func(api.Kind) {}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Guard{rules: o.Rules, up: o.Upstream, writes: o.Writes, sessions: o.Sessions, identity: o.Identity, events: o.Events, log: o.Log, maxBody: o.MaxBody}
+}
+
+// Intercept is the door's hook. It reports false for requests that are to be forwarded as they are.
+func (g *Guard) Intercept(x *proxy.Exchange) bool {
+	op := x.Op()
+	switch {
+	case op.Kind == api.Other:
+		return false
+	case op.Kind == api.IndexAdmin:
+		g.admin(x)
+		return true
+	case g.rules.Mode() == rule.Off:
+		return false
+	case op.Kind.Write():
+		return g.write(x)
+	case op.Kind == api.Get || op.Kind == api.Source:
+		return g.get(x)
+	case op.Kind == api.Mget:
+		return g.mget(x)
+	case op.Kind == api.Search:
+		return g.search(x)
+	}
+	return false
+}
+
+// admin forwards a change of indices or aliases, and forgets what it may have made void, whatever the answer was: one that was lost
+// may have been carried out.
+func (g *Guard) admin(x *proxy.Exchange) {
+	var buf [256]byte
+	name, err := api.Decode(buf[:0], x.Op().Index)
+	if err != nil || !single(name) || aliases(x.Op()) {
+		name = nil
+	}
+	index := string(name)
+	g.forward(x, proxy.ForwardOptions{})
+	g.writes.IndexChanged(index)
+}
+
+// aliases reports whether an operation of one index changes what other names stand for.
+func aliases(op *api.Op) bool {
+	rest := op.Path[min(len(op.Path), 1+len(op.Index)):]
+	return len(rest) > 6 && string(rest[:6]) == "/_alia"
+}
+
+// single reports whether a name is that of one index, not a list, a pattern or an expression.
+func single(name []byte) bool {
+	for _, c := range name {
+		if c == ',' || c == '*' || c == '<' || c == '?' {
+			return false
+		}
+	}
+	return len(name) > 0 && name[0] != '_' && name[0] != '-'
+}
+
+// decoded is the index that a request names, or "" if that can't be read.
+func decoded(raw []byte) string {
+	var buf [256]byte
+	b, err := api.Decode(buf[:0], raw)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}

@@ -1,0 +1,106 @@
+package guard
+
+import (
+	"bytes"
+	"net/netip"
+
+	"optimist/internal/es"
+	"optimist/internal/session"
+	"optimist/internal/wire"
+)
+
+// Identity says how clients are told apart. It is immutable.
+type Identity struct {
+	Header  string         // the field by which a client names its session
+	Address bool           // without it, credentials and address make the session
+	Infer   bool           // without it, credentials do, or (Address too) credentials and address; false: none
+	Trusted []netip.Prefix // proxies whose X-Forwarded-For is believed
+}
+
+// credentialFields decide what the engine lets a client see. Requests that differ in one of them share nothing here. They are the
+// fields of the engines' own realms, of their proxy authentication and run-as, and cookies for gateways that keep logins in them.
+var credentialFields = [...]string{"authorization", "cookie", "es-security-runas-user", "x-proxy-user", "x-proxy-roles", "x-forwarded-user",
+	"x-ssl-client-cert", "securitytenant"}
+
+// client is who sent a request, as far as it can be told.
+type client struct {
+	session  session.Session
+	inferred bool
+	known    bool // there is a session at all
+	caller   es.Caller
+	signed   bool // the request is signed over more than its line and host: nothing of it may be changed
+	bound    bool // the authentication belongs to the connection
+}
+
+// who reads the client off a request's fields. The caller's fields point into the request.
+func (id *Identity) who(fields []wire.Field, addr netip.AddrPort) client {
+	var c client
+	var values [len(credentialFields)][]byte
+	var name, forwarded []byte
+	for i := range fields {
+		f := &fields[i]
+		for k, want := range credentialFields {
+			if wire.EqualFold(f.Name, want) {
+				values[k] = joined(values[k], f.Value)
+				c.caller.Fields = append(c.caller.Fields, *f)
+			}
+		}
+		switch {
+		case wire.EqualFold(f.Name, id.Header):
+			name = f.Value
+		case wire.EqualFold(f.Name, "x-forwarded-for"):
+			forwarded = joined(forwarded, f.Value)
+		}
+	}
+	c.signed = hasPrefixFold(values[0], "aws4-")
+	c.bound = hasPrefixFold(values[0], "negotiate") || hasPrefixFold(values[0], "ntlm")
+	cr := session.CredentialsOf(values[:]...)
+	switch {
+	case len(name) > 0:
+		c.session, c.known = session.Named(cr, name), true
+	case id.Infer && id.Address:
+		c.session, c.known, c.inferred = session.Inferred(cr, id.address(addr.Addr(), forwarded)), true, true
+	case id.Infer:
+		c.session, c.known, c.inferred = session.Inferred(cr, netip.Addr{}), true, true
+	default:
+		c.session = session.Inferred(cr, netip.Addr{})
+	}
+	return c
+}
+
+// joined keeps repeated fields apart from one with both values.
+func joined(a, b []byte) []byte {
+	if a == nil {
+		return b
+	}
+	return append(append(append(make([]byte, 0, len(a)+len(b)+1), a...), 0), b...)
+}
+
+func hasPrefixFold(b []byte, prefix string) bool {
+	return len(b) >= len(prefix) && wire.EqualFold(b[:len(prefix)], prefix)
+}
+
+// address is the client's: the connection's, or, behind trusted proxies, the last one in X-Forwarded-For that isn't theirs.
+func (id *Identity) address(peer netip.Addr, forwarded []byte) netip.Addr {
+	peer = peer.Unmap()
+	for len(forwarded) > 0 && id.trusts(peer) {
+		i := bytes.LastIndexAny(forwarded, ",\x00")
+		last := forwarded[i+1:]
+		forwarded = forwarded[:max(i, 0)]
+		next, err := netip.ParseAddr(string(bytes.TrimSpace(last)))
+		if err != nil {
+			return peer
+		}
+		peer = next.Unmap()
+	}
+	return peer
+}
+
+func (id *Identity) trusts(a netip.Addr) bool {
+	for _, p := range id.Trusted {
+		if p.Contains(a) {
+			return true
+		}
+	}
+	return false
+}

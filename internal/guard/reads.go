@@ -1,0 +1,319 @@
+package guard
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/api"
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/rule"
+	"optimist/internal/session"
+	"optimist/internal/wire"
+	"optimist/internal/write"
+	"optimist/proxy"
+)
+
+const (
+	// watchLimit is the size of an answer, in bytes, up to which it is looked at; of larger documents only the numbers are known.
+	watchLimit = 16 << 20
+	// headPeek is how many bytes of a document's answer are waited for before its head goes on: the numbers stand before _source.
+	headPeek = 2 << 10
+)
+
+// partialParams are the query parameters that make a read give less than the document.
+var partialParams = [...]string{"_source", "_source_includes", "_source_excludes", "_source_include", "_source_exclude", "stored_fields",
+	"filter_path", "format"}
+
+func partial(query []byte) bool {
+	if len(query) == 0 {
+		return false
+	}
+	for _, name := range partialParams {
+		if v, ok := api.Param(query, name); ok && !(name == "_source" && string(v) == "true") {
+			return true
+		}
+	}
+	return false
+}
+
+// ref names the document of a request: the concrete index, as far as reads and writes have told it.
+func (g *Guard) ref(op *api.Op) (doc.Ref, bool) {
+	var r doc.Ref
+	b, err := api.Decode(nil, op.ID)
+	if err != nil {
+		return r, false
+	}
+	r.ID = string(b)
+	r.Index = decoded(op.Index)
+	if v, ok := api.Param(op.Query, "routing"); ok {
+		if b, err = api.DecodeValue(nil, v); err != nil {
+			return r, false
+		}
+		r.Routing = string(b)
+	}
+	return r, r.Index != ""
+}
+
+// get watches a document read: the answer passes as it comes, with an ETag, and the session remembers what it saw.
+func (g *Guard) get(x *proxy.Exchange) bool {
+	op := x.Op()
+	ru := g.rules.Rules().Match(decoded(op.Index), op.Kind)
+	mode := g.rules.Effective(ru)
+	if mode == rule.Off || op.Head || partial(op.Query) || !(ru.Session || ru.IfMatch) {
+		return false
+	}
+	c := g.identity.who(x.Head().Fields, x.Client())
+	ref, ok := g.ref(op)
+	if !ok || c.signed || c.bound {
+		return false
+	}
+	if op.Kind == api.Source {
+		return mode == rule.Guard && g.source(x, c)
+	}
+	epoch := g.sessions.Epoch()
+	tee := newCapture(watchLimit)
+	if c.known && ru.Session {
+		tee.whole = func() { g.saw(c, ref, tee, epoch) }
+	}
+	o := proxy.ForwardOptions{OnHead: tee.head, Copy: tee.copy}
+	if mode == rule.Guard && ru.IfMatch {
+		o.Peek, o.OnHead = headPeek, tee.withETag
+	}
+	if g.forward(x, o) {
+		tee.end()
+	}
+	return true
+}
+
+// saw remembers a read's answer in its session.
+func (g *Guard) saw(c client, ref doc.Ref, tee *capture, epoch session.Epoch) {
+	body, ok := tee.body()
+	if !ok {
+		return
+	}
+	found := gjson.GetBytes(body, "found")
+	if index := gjson.GetBytes(body, "_index"); index.Type == gjson.String {
+		ref.Index = index.String()
+	}
+	switch {
+	case tee.status == 404 && found.Exists() && !found.Bool():
+		g.sessions.ReadAbsent(c.session, ref, epoch)
+	case tee.status == 200 && found.Bool():
+		if rev, ok := es.Revision(body); ok && rev.Source != nil {
+			g.sessions.Read(c.session, ref, rev, epoch)
+		}
+	}
+}
+
+// mget watches a multi-get. What asks for parts of documents is left alone.
+func (g *Guard) mget(x *proxy.Exchange) bool {
+	op := x.Op()
+	if !g.rules.Rules().Takes(api.Mget) || partial(op.Query) {
+		return false
+	}
+	c := g.identity.who(x.Head().Fields, x.Client())
+	if !c.known || c.signed || c.bound {
+		return false
+	}
+	body, err := x.Body(g.maxBody)
+	if err != nil || bytes.Contains(body, []byte(`_source`)) || bytes.Contains(body, []byte(`stored_fields`)) {
+		return false // Forward sends what was read; an escaped key is one that the engine reads and we don't: see asked
+	}
+	asked, ok := mgetDocs(op, body)
+	if !ok {
+		return false
+	}
+	epoch := g.sessions.Epoch()
+	tee := newCapture(watchLimit)
+	tee.whole = func() {
+		answer, ok := tee.body()
+		docs := gjson.GetBytes(answer, "docs").Array()
+		if !ok || tee.status != 200 || len(docs) != len(asked) {
+			return
+		}
+		for i, d := range docs {
+			g.sawItem(c, asked[i], d, epoch)
+		}
+	}
+	if g.forward(x, proxy.ForwardOptions{OnHead: tee.head, Copy: tee.copy}) {
+		tee.end()
+	}
+	return true
+}
+
+// mgetDocs reads which documents are asked for, in their order: the answer doesn't repeat their routing.
+func mgetDocs(op *api.Op, body []byte) ([]doc.Ref, bool) {
+	if !gjson.ValidBytes(body) || bytes.IndexByte(body, '\\') >= 0 {
+		return nil, false // a key that is escaped may be one that we look for
+	}
+	var refs []doc.Ref
+	root := gjson.ParseBytes(body)
+	index := decoded(op.Index)
+	routing := ""
+	if v, ok := api.Param(op.Query, "routing"); ok {
+		b, err := api.DecodeValue(nil, v)
+		if err != nil {
+			return nil, false
+		}
+		routing = string(b)
+	}
+	for _, id := range root.Get("ids").Array() {
+		refs = append(refs, doc.Ref{Index: index, ID: id.String(), Routing: routing})
+	}
+	for _, d := range root.Get("docs").Array() {
+		r := doc.Ref{Index: index, ID: d.Get("_id").String(), Routing: routing}
+		if v := d.Get("_index"); v.Exists() {
+			r.Index = v.String()
+		}
+		for _, key := range [2]string{"routing", "_routing"} {
+			if v := d.Get(key); v.Exists() {
+				r.Routing = v.String()
+			}
+		}
+		refs = append(refs, r)
+	}
+	return refs, true
+}
+
+// sawItem remembers one document of a multi-get or a search, if a rule watches its index.
+func (g *Guard) sawItem(c client, ref doc.Ref, item gjson.Result, epoch session.Epoch) {
+	kind := api.Mget
+	ru := g.rules.Rules().Match(ref.Index, kind)
+	if g.rules.Effective(ru) == rule.Off || !ru.Session {
+		return
+	}
+	if v := item.Get("_index"); v.Exists() {
+		ref.Index = v.String()
+	}
+	found := item.Get("found")
+	switch {
+	case found.Exists() && !found.Bool():
+		g.sessions.ReadAbsent(c.session, ref, epoch)
+	case found.Bool():
+		if rev, ok := es.Revision([]byte(item.Raw)); ok && rev.Source != nil {
+			g.sessions.Read(c.session, ref, rev, epoch)
+		}
+	}
+}
+
+// capture is a copy of an answer on its way to the client.
+type capture struct {
+	// whole is called once when all of the answer is here, and the client doesn't have all of it yet: its next request may come, on
+	// another connection, as soon as it does. Of an answer without a length that can't be told; then it is called at the end.
+	whole  func()
+	length int64
+	status int
+	gzip   bool
+	usable bool
+	full   bool
+	limit  int
+	buf    []byte
+}
+
+func newCapture(limit int) *capture { return &capture{limit: limit} }
+
+// head looks whether the answer can be read at all.
+func (t *capture) head(h *wire.Head, _ []byte) []wire.Field {
+	t.status, t.usable, t.length = h.Status, true, h.Length
+	switch enc := h.Get("content-encoding"); {
+	case enc == nil:
+	case wire.EqualFold(enc, "gzip"):
+		t.gzip = true
+	default:
+		t.usable = false
+	}
+	if h.Length > int64(t.limit) {
+		t.usable = false
+	}
+	ct := h.Get("content-type")
+	t.usable = t.usable && bytes.Contains(bytes.ToLower(ct), []byte("json"))
+	return nil
+}
+
+// withETag adds the entity tag that stands for the revision, from the first bytes of the answer.
+func (t *capture) withETag(h *wire.Head, first []byte) []wire.Field {
+	t.head(h, first)
+	if !t.usable || t.status != 200 || h.Get("etag") != nil {
+		return nil
+	}
+	if t.gzip {
+		first = inflate(first, headPeek)
+	}
+	n, ok := numbers(first)
+	if !ok {
+		return nil
+	}
+	return []wire.Field{{Name: []byte("ETag"), Value: write.AppendETag(nil, n)}}
+}
+
+// numbers finds a revision's numbers in the beginning of the engine's answer to a get: they stand before _source.
+func numbers(first []byte) (n doc.Numbers, ok bool) {
+	if i := bytes.Index(first, []byte(`"_source"`)); i >= 0 {
+		first = first[:i]
+	}
+	seq, term := gjson.GetBytes(first, "_seq_no"), gjson.GetBytes(first, "_primary_term")
+	n = doc.Numbers{SeqNo: seq.Int(), PrimaryTerm: term.Int()}
+	return n, seq.Type == gjson.Number && term.Type == gjson.Number && bytes.IndexByte(first[min(len(first), term.Index):], ',') > 0
+}
+
+func (t *capture) copy(b []byte) {
+	if !t.usable || t.full {
+		return
+	}
+	if len(t.buf)+len(b) > t.limit {
+		t.full, t.buf = true, nil
+		return
+	}
+	t.buf = append(t.buf, b...)
+	if int64(len(t.buf)) == t.length {
+		t.end()
+	}
+}
+
+// end says that the answer is complete.
+func (t *capture) end() {
+	if t.whole != nil {
+		whole := t.whole
+		t.whole = nil
+		whole()
+	}
+}
+
+// body is the answer's body without its content coding.
+func (t *capture) body() ([]byte, bool) {
+	switch {
+	case !t.usable || t.full:
+		return nil, false
+	case !t.gzip:
+		return t.buf, len(t.buf) > 0
+	}
+	b := inflate(t.buf, t.limit)
+	return b, gjson.ValidBytes(b)
+}
+
+// inflate decodes as much of gzip data as there is, up to limit bytes.
+func inflate(data []byte, limit int) []byte {
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil
+	}
+	b, _ := io.ReadAll(io.LimitReader(z, int64(limit)))
+	return b
+}
+
+// written reads the answer to a write.
+func (t *capture) written() (rev doc.Revision, created, ok bool) {
+	if t.status != 200 && t.status != 201 {
+		return rev, false, false
+	}
+	b, ok := t.body()
+	if !ok {
+		return rev, false, false
+	}
+	rev, ok = es.Revision(b)
+	return rev, gjson.GetBytes(b, "result").Str == "created", ok
+}

@@ -1,0 +1,157 @@
+package guard
+
+import (
+	"errors"
+
+	"optimist/internal/api"
+	"optimist/internal/rule"
+	"optimist/internal/session"
+	"optimist/internal/wire"
+	"optimist/internal/write"
+	"optimist/proxy"
+)
+
+// write deals with a write of one document.
+func (g *Guard) write(x *proxy.Exchange) bool {
+	op := x.Op()
+	ru := g.rules.Rules().Match(decoded(op.Index), op.Kind)
+	switch g.rules.Effective(ru) {
+	case rule.Off:
+		return false
+	case rule.Observe:
+		return g.observe(x, ru)
+	}
+	var fields [24]wire.Field
+	r := write.Request{Op: op, Method: x.Head().Method, Fields: x.Head().EndToEnd(fields[:0]), Rule: ru}
+	c := g.identity.who(r.Fields, x.Client())
+	switch {
+	case c.signed:
+		return g.passed(x, ru, write.ReasonSigned)
+	case c.bound:
+		return g.passed(x, ru, write.ReasonAuth)
+	}
+	body, err := x.Body(g.maxBody)
+	switch {
+	case errors.Is(err, proxy.ErrTooLarge):
+		return g.passed(x, ru, write.ReasonTooLarge)
+	case err != nil:
+		x.Fail(err)
+		return true
+	}
+	r.Body, r.Session, r.Caller, r.Background = body, c.session, c.caller, background(r.Fields, ru)
+	r.Anonymous = !c.known
+	a, err := g.writes.Do(x.Context(), &r)
+	if err != nil {
+		g.fail(x, err)
+		return true
+	}
+	if a.Own {
+		_ = x.AnswerOwn(a.Status, a.Fields, a.Body)
+	} else {
+		_ = x.Answer(a.Status, a.Fields, a.Body)
+	}
+	a.Release()
+	return true
+}
+
+// background tells the class of a write: the request's own word, else the rule's.
+func background(fields []wire.Field, ru *rule.Rule) bool {
+	for i := range fields {
+		if wire.EqualFold(fields[i].Name, "optimist-priority") {
+			return wire.EqualFold(fields[i].Value, "background")
+		}
+	}
+	return ru.Priority == rule.Background
+}
+
+// passed forwards a write that can't be guarded, and says why: in the answer's field and to the metrics.
+func (g *Guard) passed(x *proxy.Exchange, ru *rule.Rule, reason string) bool {
+	g.events.Passed(ru.Name, reason)
+	o := write.Outcome{Kind: write.Passed, Attempts: 1, Reason: reason}
+	said := []wire.Field{{Name: []byte("Optimist-Outcome"), Value: o.Append(nil)}}
+	g.forward(x, proxy.ForwardOptions{OnHead: func(*wire.Head, []byte) []wire.Field { return said }})
+	return true
+}
+
+// forward has the door forward the request, and tells the client where that fails.
+func (g *Guard) forward(x *proxy.Exchange, o proxy.ForwardOptions) bool {
+	err := x.Forward(o)
+	if err != nil {
+		x.Fail(err)
+	}
+	return err == nil
+}
+
+// fail answers a write that package write couldn't: with the outcome, where there is one.
+func (g *Guard) fail(x *proxy.Exchange, err error) {
+	var f *write.Failure
+	if !errors.As(err, &f) {
+		x.Fail(err)
+		return
+	}
+	x.Fail(failure(f.Err), wire.Field{Name: []byte("Optimist-Outcome"), Value: f.Outcome.Append(nil)})
+}
+
+// failure gives this package's meaning to the errors of package write; others are the door's own.
+func failure(err error) error {
+	switch {
+	case errors.Is(err, write.ErrUnknownOutcome):
+		return &proxy.Failure{Status: 504, Type: proxy.TypeUnknown, Reason: err.Error()}
+	case errors.Is(err, write.ErrPreconditionRequired):
+		return &proxy.Failure{Status: 428, Type: "precondition_required", Reason: err.Error()}
+	case errors.Is(err, write.ErrBaseLost), errors.Is(err, write.ErrAmbiguous):
+		return &proxy.Failure{Status: 409, Type: "version_conflict_engine_exception", Reason: err.Error()}
+	case errors.Is(err, write.ErrBadMatch), errors.Is(err, api.ErrEncoding):
+		return &proxy.Failure{Status: 400, Type: "illegal_argument_exception", Reason: err.Error()}
+	}
+	return err
+}
+
+// observe forwards a write as it is and counts what it did: where the version that it made isn't the one after the version that its
+// client had read, it overwrote a change that the client hadn't seen.
+func (g *Guard) observe(x *proxy.Exchange, ru *rule.Rule) bool {
+	op := x.Op()
+	if op.Kind != api.Index || !ru.Session {
+		return false
+	}
+	c := g.identity.who(x.Head().Fields, x.Client())
+	body, err := x.Body(g.maxBody)
+	if err != nil || !c.known {
+		return false
+	}
+	ref, ok := g.ref(op)
+	if !ok {
+		return false
+	}
+	ref.Index = g.writes.Concrete(x.Context(), c.session, c.caller, ref.Index)
+	base, err := g.sessions.Take(x.Context(), c.session, ref, body)
+	if err != nil {
+		return false
+	}
+	defer base.Release()
+	tee := newCapture(watchLimit)
+	tee.whole = func() {
+		rev, created, ok := tee.written()
+		if !ok {
+			return
+		}
+		g.events.Observed(ref.Index, base.Version != 0 && rev.Version != base.Version+1, would(&base, rev.Version, ru))
+		rev.Source = body
+		base.Commit(session.Ack{Stored: rev, Sent: body, Told: rev.Numbers, Created: created})
+	}
+	if g.forward(x, proxy.ForwardOptions{OnHead: tee.head, Copy: tee.copy}) {
+		tee.end()
+	}
+	return true
+}
+
+// would is what guarding would have done.
+func would(base *session.Base, version int64, ru *rule.Rule) write.Kind {
+	switch {
+	case base.Version == 0:
+		return write.Passed
+	case version == base.Version+1 || ru.OnConflict == rule.ConflictFail:
+		return write.Guarded
+	}
+	return write.Merged
+}

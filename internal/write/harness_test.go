@@ -1,0 +1,235 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/api"
+	"optimist/internal/config"
+	"optimist/internal/embedded"
+	"optimist/internal/es"
+	"optimist/internal/rule"
+	"optimist/internal/session"
+	"optimist/internal/upstream"
+	"optimist/internal/wire"
+	"optimist/rewrite"
+)
+
+// engine is the embedded engine as an upstream, with places for what goes wrong on the way.
+type engine struct {
+	*embedded.Engine
+	mu   sync.Mutex
+	sent []string // the writes that reached it, as "METHOD target"
+
+	// before is called with each request, after with its answer; an error of after is an answer that was lost.
+	before func(r *upstream.Request) (*upstream.Response, error)
+	after  func(r *upstream.Request, res *upstream.Response) error
+}
+
+func (e *engine) Do(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
+	if e.before != nil {
+		if res, err := e.before(r); res != nil || err != nil {
+			return res, err
+		}
+	}
+	if r.Method != "GET" && !strings.Contains(string(r.Target), "optimist-probe") {
+		e.mu.Lock()
+		e.sent = append(e.sent, r.Method+" "+string(r.Target))
+		e.mu.Unlock()
+	}
+	res := e.handle(r)
+	if e.after != nil {
+		if err := e.after(r, res); err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (e *engine) handle(r *upstream.Request) *upstream.Response {
+	answer := e.Handle(&embedded.Request{Method: r.Method, Target: string(r.Target), ContentType: "application/json", Body: append([]byte(nil), r.Body...)})
+	res := &upstream.Response{Payload: answer.Body}
+	res.Status = answer.Status
+	res.Fields = []wire.Field{{Name: []byte("content-type"), Value: []byte("application/json")}}
+	return res
+}
+
+func (e *engine) writes() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.sent)
+}
+
+// lostError is an answer that didn't come.
+var lostError = &upstream.Error{Node: "http://stub", Class: upstream.Lost, Sent: true, Err: errors.New("connection reset")}
+
+// world is a service over an embedded engine.
+type world struct {
+	t      *testing.T
+	engine *engine
+	s      *Service
+	store  *session.Store
+	rules  *rule.Set
+}
+
+// newWorld starts one whose rules come from YAML; none is the default rule.
+func newWorld(t *testing.T, rules string) *world {
+	t.Helper()
+	cfg, err := config.Parse("test.yaml", []byte("version: 1\nupstream: {urls: [http://127.0.0.1:1]}\n"+rules), config.Overrides{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := rule.Compile(cfg.Rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, engine: &engine{Engine: embedded.New(embedded.Options{})}, rules: set}
+	// The store is older than its sessions' age: a write of which nothing is known isn't one whose base a restart has lost.
+	now := time.Now()
+	w.store = session.New(session.Options{Measure: Measure(), Now: func() time.Time { return now }})
+	now = now.Add(time.Hour)
+	w.s = New(Options{Upstream: w.engine, Engine: &es.Client{Upstream: w.engine}, Sessions: w.store})
+	return w
+}
+
+// direct sends a request straight to the engine.
+func (w *world) direct(method, target, body string) (int, string) {
+	w.t.Helper()
+	res := w.engine.handle(&upstream.Request{Method: method, Target: []byte(target), Body: []byte(body)})
+	return res.Status, string(res.Payload)
+}
+
+// put stores a document straight in the engine.
+func (w *world) put(id, body string) {
+	w.t.Helper()
+	if status, answer := w.direct("PUT", "/shop/_doc/"+id, body); status != 200 && status != 201 {
+		w.t.Fatalf("PUT: %d %s", status, answer)
+	}
+}
+
+// stored is the document in the engine.
+func (w *world) stored(id string) string {
+	w.t.Helper()
+	_, body := w.direct("GET", "/shop/_doc/"+id, "")
+	return gjson.Get(body, "_source").Raw
+}
+
+// waiting returns when so many changes wait for their turn.
+func (w *world) waiting(n int) {
+	w.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
+		if _, waiting := w.s.Busy(); waiting == n {
+			return
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("the changes that should wait never did")
+		}
+	}
+}
+
+// client is somebody with a session.
+type client struct {
+	w    *world
+	sess session.Session
+}
+
+func (w *world) client(name string) *client {
+	return &client{w, session.Named(session.Credentials{}, []byte(name))}
+}
+
+func (w *world) stranger() *client {
+	return &client{w, session.Inferred(session.Credentials{}, netip.MustParseAddr("127.0.0.1"))}
+}
+
+// read gets a document as the door would watch it.
+func (c *client) read(id string) string {
+	c.w.t.Helper()
+	epoch := c.w.store.Epoch()
+	status, body := c.w.direct("GET", "/shop/_doc/"+id, "")
+	ref := docRef(id)
+	if status == 404 {
+		c.w.store.ReadAbsent(c.sess, ref, epoch)
+		return ""
+	}
+	rev, ok := es.Revision([]byte(body))
+	if !ok {
+		c.w.t.Fatalf("no revision in %s", body)
+	}
+	c.w.store.Read(c.sess, ref, rev, epoch)
+	return string(rev.Source)
+}
+
+type result struct {
+	status  int
+	body    string
+	etag    string
+	outcome string
+	err     error
+}
+
+func (r result) String() string {
+	return fmt.Sprintf("%d %s [%s] %v", r.status, r.body, r.outcome, r.err)
+}
+
+// send performs a write through the service.
+func (c *client) send(method, target, body string, fields ...wire.Field) result {
+	return c.sendContext(c.w.t.Context(), method, target, body, fields...)
+}
+
+func (c *client) sendContext(ctx context.Context, method, target, body string, fields ...wire.Field) result {
+	c.w.t.Helper()
+	var op api.Op
+	api.Parse([]byte(method), []byte(target), &op)
+	ru := c.w.rules.Match(string(op.Index), op.Kind)
+	if ru == nil {
+		c.w.t.Fatalf("no rule takes %s %s", method, target)
+	}
+	fields = append(fields, wire.Field{Name: []byte("Content-Type"), Value: []byte("application/json")})
+	a, err := c.w.s.Do(ctx, &Request{Op: &op, Method: []byte(method), Fields: fields, Body: []byte(body), Rule: ru, Session: c.sess})
+	if err != nil {
+		r := result{err: err}
+		var f *Failure
+		if errors.As(err, &f) {
+			r.outcome = string(f.Outcome.Append(nil))
+		}
+		return r
+	}
+	defer a.Release()
+	r := result{status: a.Status, body: string(a.Body)}
+	for _, f := range a.Fields {
+		switch string(f.Name) {
+		case "Optimist-Outcome":
+			r.outcome = string(f.Value)
+		case "ETag":
+			r.etag = string(f.Value)
+		}
+	}
+	return r
+}
+
+func (c *client) save(id, body string) result { return c.send("PUT", "/shop/_doc/"+id, body) }
+
+// same fails unless two JSON documents say the same.
+func same(t *testing.T, got, want string) {
+	t.Helper()
+	d, err := rewrite.Measure([]byte(want), []byte(got))
+	if err != nil || d.Edits != 0 {
+		t.Errorf("document %s, want %s (%v)", got, want, err)
+	}
+}
+
+func has(t *testing.T, r result, status int, outcome string) {
+	t.Helper()
+	if r.err != nil || r.status != status || !strings.HasPrefix(r.outcome, outcome) {
+		t.Errorf("got %v, want %d and the outcome %s…", r, status, outcome)
+	}
+}
