@@ -1,8 +1,8 @@
 // Package rewrite computes what a write becomes: the change between a base and what a client sent, how far they are apart,
 // the merge of that change into the current document, and JSON Patch, as pure functions on JSON bytes.
 //
-// It does no I/O, keeps no state and no reference to what it was given (but for Result.Doc), and all of it is safe for
-// concurrent use. It does not promise that a merged document may be written: that is the guard's matter, and the loop's.
+// It does no I/O, keeps no state and no reference to what it was given (but for Result.Doc), and all of it but a Measurer is
+// safe for concurrent use. It does not promise that a merged document may be written: that is the guard's matter, and the loop's.
 // It knows nothing of the engine: neither mappings nor that `{"a.b":1}` and `{"a":{"b":1}}` are one field there.
 //
 // # Values
@@ -55,7 +55,7 @@
 // Where such a strategy meets what it can't be applied to, it decides like Fail: nothing is guessed. ByKey only, where an
 // element has no key or shares it, gives way to the element edits above.
 //
-//   - Sum: current + (sent − base), with the most decimal places of the three.
+//   - Sum: current + (sent − base), with the most decimal places of the three; also where both made the same change.
 //   - Max, Min: the larger or the smaller of sent and current; strings by their bytes.
 //   - Union: current without what sent took out of the base's set, then what sent added to it and current lacks.
 //   - Append: current without the base's elements that sent removed, then all elements that sent inserted.
