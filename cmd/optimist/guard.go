@@ -11,15 +11,13 @@ import (
 	"optimist/internal/session"
 	"optimist/internal/write"
 	"optimist/proxy"
-	"optimist/rewrite"
 )
 
 // intercept makes what takes writes and watches reads, and has it counted.
 func (s *service) intercept(c *config.Config) func(*proxy.Exchange) bool {
 	sessions := session.New(session.Options{
 		MaxAge: c.Sessions.MaxAge.Std(), Memory: c.Sessions.Memory.Bytes(),
-		Measure: session.MeasureWith(func(sent []byte) (*rewrite.Measurer, error) { return rewrite.NewMeasurer(sent, rewrite.Limits{}) },
-			func(d rewrite.Distance) int { return d.Edits }),
+		Measure: write.Measure(),
 	})
 	s.metrics.WatchSessions(func() obs.Sessions { return sessionNumbers(sessions.Stats()) })
 	writes := write.New(write.Options{

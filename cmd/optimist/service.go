@@ -104,7 +104,7 @@ func (s *service) openDoor(c *config.Config) (err error) {
 		Limits:    limits(&c.Limits),
 		Sniffing:  sniffing(c.Sniffing.Answer),
 		Advertise: c.Sniffing.Advertise,
-		Intercept: s.intercept(),
+		Intercept: s.intercept(c),
 		Metrics:   doorMetrics{s.metrics},
 		Logger:    s.log,
 	})
@@ -113,9 +113,6 @@ func (s *service) openDoor(c *config.Config) (err error) {
 	}
 	return err
 }
-
-// intercept is what takes writes and watches reads. Nil: every request is forwarded as it is.
-func (s *service) intercept() func(*proxy.Exchange) bool { return nil }
 
 func (s *service) openAdmin(c *config.Config) error {
 	s.metrics.WatchReady(func() bool { return s.ready() == nil })
