@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 	"github.com/tidwall/gjson"
@@ -55,7 +56,13 @@ type Caller struct {
 }
 
 // Client makes the calls. It is safe for concurrent use.
-type Client struct{ Upstream Doer }
+type Client struct {
+	Upstream Doer
+	typed    atomic.Bool
+}
+
+// Typed reports whether the engine's answers name a document's mapping type, as far as was seen: those of Elasticsearch 6 and 7 do.
+func (c *Client) Typed() bool { return c.typed.Load() }
 
 // Document says where a document is: names decoded. Type is the mapping type of a typed path (Elasticsearch 6), else empty.
 type Document struct {
@@ -78,6 +85,9 @@ func (c *Client) Fetch(ctx context.Context, who Caller, d Document) (doc.Revisio
 		return doc.Revision{}, doc.ErrMissing
 	case status != http.StatusOK:
 		return doc.Revision{}, failure(status, body)
+	}
+	if !c.typed.Load() && gjson.GetBytes(body, "_type").Exists() {
+		c.typed.Store(true)
 	}
 	rev, ok := Revision(body)
 	if !ok || rev.Source == nil {

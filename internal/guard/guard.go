@@ -88,8 +88,28 @@ func (g *Guard) Intercept(x *proxy.Exchange) bool {
 		return g.mget(x)
 	case op.Kind == api.Search:
 		return g.search(x)
+	case op.Kind == api.Bulk, op.Kind == api.UpdateByQuery, op.Kind == api.DeleteByQuery:
+		return g.unguarded(x)
 	}
 	return false
+}
+
+// unguarded forwards requests that write many documents, and says that they aren't guarded: whoever counts on a rule must not have to
+// guess.
+func (g *Guard) unguarded(x *proxy.Exchange) bool {
+	rules := g.rules.Rules()
+	reason := write.ReasonBulk
+	if x.Op().Kind != api.Bulk {
+		reason = write.ReasonByQuery
+	}
+	ru := rules.Match(decoded(x.Op().Index), api.Index)
+	if len(x.Op().Index) == 0 && len(rules.All()) > 0 {
+		ru = rules.All()[0] // any of its items may be of an index that a rule takes
+	}
+	if g.rules.Effective(ru) != rule.Guard {
+		return false
+	}
+	return g.passed(x, ru, reason)
 }
 
 // admin forwards a change of indices or aliases, and forgets what it may have made void, whatever the answer was: one that was lost

@@ -1,7 +1,10 @@
 package guard
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
+	"io"
 
 	"optimist/internal/api"
 	"optimist/internal/rule"
@@ -38,6 +41,14 @@ func (g *Guard) write(x *proxy.Exchange) bool {
 		x.Fail(err)
 		return true
 	}
+	body, r.Fields, err = g.plain(body, r.Fields)
+	switch {
+	case errors.Is(err, proxy.ErrTooLarge):
+		return g.passed(x, ru, write.ReasonTooLarge)
+	case err != nil:
+		x.Fail(err)
+		return true
+	}
 	r.Body, r.Session, r.Caller, r.Background = body, c.session, c.caller, background(r.Fields, ru)
 	r.Anonymous = !c.known
 	a, err := g.writes.Do(x.Context(), &r)
@@ -52,6 +63,29 @@ func (g *Guard) write(x *proxy.Exchange) bool {
 	}
 	a.Release()
 	return true
+}
+
+// plain takes the content coding off a body: a merge needs its JSON. The engine gets it without, too. Codings that aren't known stay, and
+// such a body is guarded but never merged.
+func (g *Guard) plain(body []byte, fields []wire.Field) ([]byte, []wire.Field, error) {
+	for i := range fields {
+		if !wire.EqualFold(fields[i].Name, "content-encoding") || !wire.EqualFold(fields[i].Value, "gzip") {
+			continue
+		}
+		z, err := gzip.NewReader(bytes.NewReader(body))
+		if err != nil {
+			return nil, nil, &proxy.Failure{Status: 400, Type: "parse_exception", Reason: "the body is not the gzip data that its Content-Encoding says: " + err.Error()}
+		}
+		out, err := io.ReadAll(io.LimitReader(z, g.maxBody+1))
+		switch {
+		case err != nil:
+			return nil, nil, &proxy.Failure{Status: 400, Type: "parse_exception", Reason: "the body's gzip data is broken: " + err.Error()}
+		case int64(len(out)) > g.maxBody:
+			return nil, nil, proxy.ErrTooLarge
+		}
+		return out, append(fields[:i:i], fields[i+1:]...), nil
+	}
+	return body, fields, nil
 }
 
 // background tells the class of a write: the request's own word, else the rule's.

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"optimist/internal/doc"
+	"optimist/internal/es"
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/upstream"
@@ -193,8 +194,16 @@ func (f *flight) unchanged(c *change) {
 	}
 	c.base.Commit(session.Ack{Stored: rev, Sent: c.sent, Told: told})
 	rev.Numbers = told
-	c.answer = noop(c.doc, rev)
+	c.answer = noop(f.s.shaped(c.doc), rev)
 	c.answer.setETag(told)
+}
+
+// shaped is the document as the engine's answers name it.
+func (s *Service) shaped(d es.Document) es.Document {
+	if d.Type == "" && s.engine.Typed() {
+		d.Type = "_doc"
+	}
+	return d
 }
 
 // known are the numbers that the client is told where the engine holds something else than it sent: those of its base. A client that

@@ -28,6 +28,8 @@ const (
 	ReasonNumbers    = "numbers"         // the base's body isn't known: guarded, not merged
 	ReasonBlind      = "blind"           // the session writes what it hasn't read
 	ReasonExplicit   = "explicit"        // the client brought its own guard
+	ReasonBulk       = "bulk"            // the items of a bulk are not guarded
+	ReasonByQuery    = "by_query"        // nor are the documents of an update or delete by query
 )
 
 const (

@@ -44,6 +44,7 @@ type Engine interface {
 	Fetch(ctx context.Context, who es.Caller, d es.Document) (doc.Revision, error)
 	Describe(ctx context.Context, who es.Caller, name string) (es.Index, error)
 	SeesWhole(ctx context.Context, who es.Caller, index string) (bool, error)
+	Typed() bool
 }
 
 // Events are told what happens, for metrics. Calls must be quick and safe for concurrent use; any may be nil.
