@@ -174,71 +174,6 @@ func ask(addr string) <-chan string {
 	return answer
 }
 
-// TestSIGTERMCutsNoRequest: readiness goes first, then the listener, and the request under way is answered.
-func TestSIGTERMCutsNoRequest(t *testing.T) {
-	url, arrived, release := slowEngine(t)
-	r := serveFor(t, url, "drain: {delay: 300ms}")
-	r.log.wait(t, "the engine answers")
-	if status, body := r.get(t, "/_optimist/ready"); status != 200 {
-		t.Fatalf("ready is %d %s", status, body)
-	}
-	answer := ask(r.data)
-	<-arrived
-	r.signals <- syscall.SIGTERM
-	r.log.wait(t, "msg=draining")
-	for status := 200; status != 503; {
-		status, _ = r.get(t, "/_optimist/ready")
-	}
-	late := ask(r.data) // within the delay: load balancers haven't noticed yet
-	<-arrived
-	r.log.wait(t, "listener closed")
-	if status, body := r.get(t, "/_optimist/health"); status != 200 || !strings.Contains(body, "draining") {
-		t.Errorf("health while draining is %d %s", status, body)
-	}
-	release()
-	for _, a := range []<-chan string{answer, late} {
-		if got := <-a; !strings.HasPrefix(got, "200 ") {
-			t.Errorf("a request was cut: %s", got)
-		}
-	}
-	if status := r.end(t); status != exitOK {
-		t.Errorf("status %d", status)
-	}
-	if c, err := net.Dial("tcp", r.data); err == nil {
-		c.Close()
-		t.Error("the data port is still open")
-	}
-}
-
-func TestASecondSignalEndsAtOnce(t *testing.T) {
-	url, arrived, _ := slowEngine(t)
-	r := serveFor(t, url, "drain: {delay: 0}")
-	answer := ask(r.data)
-	<-arrived
-	r.signals <- syscall.SIGTERM
-	r.log.wait(t, "listener closed, finishing requests.*requests=1")
-	r.signals <- syscall.SIGHUP // not meant to end anything
-	r.signals <- syscall.SIGTERM
-	if status := r.end(t); status != exitFailed {
-		t.Errorf("requests were cut, and the status is %d", status)
-	}
-	if got := <-answer; strings.HasPrefix(got, "200 ") {
-		t.Errorf("the answer is %s", got)
-	}
-}
-
-func TestDrainTimeoutEndsTheWait(t *testing.T) {
-	url, arrived, _ := slowEngine(t)
-	r := serveFor(t, url, "drain: {delay: 0, timeout: 50ms}")
-	ask(r.data)
-	<-arrived
-	r.signals <- os.Interrupt
-	if status := r.end(t); status != exitFailed {
-		t.Errorf("status %d", status)
-	}
-	r.log.wait(t, "ended, requests were cut.*drain.timeout")
-}
-
 func TestAChangedFileIsReadAgain(t *testing.T) {
 	r := serveFor(t, "", "mode: guard\n")
 	r.write(t, "mode: observe\nlog: {level: debug}\nrules: [{name: a}, {name: b, match: {index: [x]}}]\nlimits: {idle_timeout: 7s}\n")
@@ -400,55 +335,5 @@ func TestNothingOfASecretIsTold(t *testing.T) {
 	defer r.log.mu.Unlock()
 	if strings.Contains(r.log.text.String(), "hunter2") {
 		t.Errorf("the log tells the secret:\n%s", r.log.text.String())
-	}
-}
-
-// TestWritesAreGuardedAndCounted: two clients that read the same revision both keep their change, and the metrics tell of it.
-func TestWritesAreGuardedAndCounted(t *testing.T) {
-	r := serveFor(t, "", "rules: [{name: shop, merge: {paths: {/stock: sum}}}]")
-	do := func(session, method, body string) string {
-		t.Helper()
-		req, err := http.NewRequest(method, "http://"+r.data+"/shop/_doc/1", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Optimist-Session", session)
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		text, err := io.ReadAll(resp.Body)
-		if err != nil || resp.StatusCode >= 300 {
-			t.Fatalf("%s %s: %d %s %v", method, body, resp.StatusCode, text, err)
-		}
-		return resp.Header.Get("Optimist-Outcome") + " " + string(text)
-	}
-	do("seed", "PUT", `{"stock":10,"a":0,"b":0}`)
-	do("one", "GET", "")
-	do("two", "GET", "")
-	if got := do("one", "PUT", `{"stock":9,"a":1,"b":0}`); !strings.HasPrefix(got, "guarded;") {
-		t.Errorf("the first write is %s", got)
-	}
-	if got := do("two", "PUT", `{"stock":8,"a":0,"b":1}`); !strings.HasPrefix(got, "merged;") {
-		t.Errorf("the second write is %s", got)
-	}
-	if got := do("three", "GET", ""); !strings.Contains(got, `{"stock":7,"a":1,"b":1}`) {
-		t.Errorf("the document is %s", got)
-	}
-	var metrics string
-	for !strings.Contains(metrics, `optimist_write_duration_seconds_count{op="index"} 3`) { // counted after its answer
-		_, metrics = r.get(t, "/metrics")
-	}
-	for _, want := range []string{`optimist_outcomes_total{outcome="guarded",reason=""} 1`, `optimist_outcomes_total{outcome="merged",reason=""} 1`,
-		`optimist_merges_total{rule="shop"} 1`, `optimist_conflicts_total{rule="shop"} 1`, `optimist_retries_total{rule="shop"} 1`,
-		`optimist_bases_total{kind="session"} 2`, `optimist_session_lookups_total{result="hit"} 2`} {
-		if !strings.Contains(metrics, want) {
-			t.Errorf("the metrics lack %s", want)
-		}
-	}
-	if t.Failed() {
-		t.Log(regexp.MustCompile(`(?m)^optimist_(out|mer|con|ret|bas|ses).*$`).FindAllString(metrics, -1))
 	}
 }

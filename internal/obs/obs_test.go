@@ -156,3 +156,10 @@ func TestStatusesAreClasses(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkCountingARequest(b *testing.B) {
+	m := NewMetrics(Build{})
+	for b.Loop() {
+		m.Request("index", 201, 100, 200)
+	}
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestWritesAreGuardedAndCounted: two clients that read the same revision both keep their change, and the metrics tell of it.
+func TestWritesAreGuardedAndCounted(t *testing.T) {
+	r := serveFor(t, "", "rules: [{name: shop, merge: {paths: {/stock: sum}}}]")
+	do := func(session, method, body string) string {
+		t.Helper()
+		req, err := http.NewRequest(method, "http://"+r.data+"/shop/_doc/1", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Optimist-Session", session)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode >= 300 {
+			t.Fatalf("%s %s: %d %s %v", method, body, resp.StatusCode, text, err)
+		}
+		return resp.Header.Get("Optimist-Outcome") + " " + string(text)
+	}
+	do("seed", "PUT", `{"stock":10,"a":0,"b":0}`)
+	do("one", "GET", "")
+	do("two", "GET", "")
+	if got := do("one", "PUT", `{"stock":9,"a":1,"b":0}`); !strings.HasPrefix(got, "guarded;") {
+		t.Errorf("the first write is %s", got)
+	}
+	if got := do("two", "PUT", `{"stock":8,"a":0,"b":1}`); !strings.HasPrefix(got, "merged;") {
+		t.Errorf("the second write is %s", got)
+	}
+	if got := do("three", "GET", ""); !strings.Contains(got, `{"stock":7,"a":1,"b":1}`) {
+		t.Errorf("the document is %s", got)
+	}
+	var metrics string
+	for !strings.Contains(metrics, `optimist_write_duration_seconds_count{op="index"} 3`) { // counted after its answer
+		_, metrics = r.get(t, "/metrics")
+	}
+	for _, want := range []string{`optimist_outcomes_total{outcome="guarded",reason=""} 1`, `optimist_outcomes_total{outcome="merged",reason=""} 1`,
+		`optimist_merges_total{rule="shop"} 1`, `optimist_conflicts_total{rule="shop"} 1`, `optimist_retries_total{rule="shop"} 1`,
+		`optimist_bases_total{kind="session"} 2`, `optimist_session_lookups_total{result="hit"} 2`} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("the metrics lack %s", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(regexp.MustCompile(`(?m)^optimist_(out|mer|con|ret|bas|ses).*$`).FindAllString(metrics, -1))
+	}
+}
