@@ -73,6 +73,9 @@ func fields(a *answer, normal func(string) string, policy Policy) []string {
 		switch strings.ToLower(f[0]) {
 		case "connection", "keep-alive", "content-length", "transfer-encoding":
 			continue
+		case "date": // the engines send none; a proxy in front of them might
+			out = append(out, f[0])
+			continue
 		}
 		if !policy.owns(f[0]) {
 			out = append(out, f[0]+": "+normal(f[1]))

@@ -86,6 +86,8 @@ type call struct {
 	params params
 	resp   Response
 	out    []byte // the answer's body
+	// mediaType is what JSON is called in the answer.
+	mediaType string
 }
 
 // vars are the decoded parts of the path that the route names.
@@ -93,7 +95,7 @@ type vars struct{ index, id, name string }
 
 // Handle answers one request.
 func (e *Engine) Handle(r *Request) *Response {
-	c := &call{Engine: e, req: r, resp: Response{Status: 200, ContentType: "application/json"}}
+	c := &call{Engine: e, req: r, mediaType: "application/json", resp: Response{Status: 200, ContentType: "application/json"}}
 	err := c.serve()
 	if err == nil {
 		err = c.shape(false)
@@ -103,10 +105,14 @@ func (e *Engine) Handle(r *Request) *Response {
 		c.out = err.appendJSON(c.out[:0])
 		_ = c.shape(true) // a wrong ?pretty is in the error already
 	}
-	c.header("X-Elastic-Product", "Elasticsearch")
+	if c.resp.ContentType == "application/json" {
+		c.resp.ContentType = c.mediaType
+	}
 	if r.OpaqueID != "" {
 		c.header("X-Opaque-Id", r.OpaqueID)
 	}
+	// Clients of the official kind refuse answers without it. It names the API that is spoken; GET / names the engine.
+	c.header("X-Elastic-Product", "Elasticsearch")
 	c.resp.Body = c.out
 	return &c.resp
 }

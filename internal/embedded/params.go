@@ -14,12 +14,7 @@ type param struct{ name, value string }
 
 func parseQuery(q string) (params, *Error) {
 	var out params
-	for q != "" {
-		var pair string
-		pair, q, _ = strings.Cut(q, "&")
-		if pair == "" {
-			continue
-		}
+	for pair := range strings.FieldsFuncSeq(q, func(r rune) bool { return r == '&' || r == ';' }) {
 		name, value, _ := strings.Cut(pair, "=")
 		n, err := unescape(name, true)
 		if err != nil {

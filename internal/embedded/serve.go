@@ -1,8 +1,10 @@
 package embedded
 
 import (
+	"errors"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -46,13 +48,46 @@ func (e *Engine) start() *fasthttp.Server {
 			Handler:               e.handle,
 			NoDefaultServerHeader: true,
 			NoDefaultContentType:  true,
+			NoDefaultDate:         true,
 			MaxRequestBodySize:    maxBody,
 			ReadBufferSize:        maxHead,
 			IdleTimeout:           10 * time.Minute,
 			CloseOnShutdown:       true,
+			ErrorHandler:          refuseRequest,
+			Logger:                silent{}, // whoever sends nonsense has had an answer
 		}
 	}
 	return e.door.server
+}
+
+// refuseRequest answers what can't be read as a request.
+func refuseRequest(ctx *fasthttp.RequestCtx, err error) {
+	e := &Error{Status: 400, Type: "illegal_argument_exception", Reason: err.Error()}
+	switch {
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		e = &Error{Status: 413, Type: "illegal_argument_exception", Reason: "request body is longer than " + strconv.Itoa(maxBody) + " bytes"}
+	case errors.As(err, new(*fasthttp.ErrSmallBuffer)):
+		e = &Error{Status: 431, Type: "too_long_http_header_exception", Reason: "request line and header are longer than " + strconv.Itoa(maxHead) + " bytes"}
+	}
+	ctx.SetStatusCode(e.Status)
+	ctx.SetContentType("application/json")
+	ctx.SetBody(e.appendJSON(nil))
+}
+
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+
+// gzipWanted reports whether an Accept-Encoding takes gzip.
+func gzipWanted(accept []byte) bool {
+	for part := range strings.SplitSeq(string(accept), ",") {
+		name, q, _ := strings.Cut(part, ";")
+		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			v, isQ := strings.CutPrefix(strings.TrimSpace(q), "q=")
+			return !isQ || strings.Trim(v, "0.") != ""
+		}
+	}
+	return false
 }
 
 // Close ends every Serve, after the requests that are being answered.
@@ -63,8 +98,7 @@ func (e *Engine) Close() error { return e.start().Shutdown() }
 func (e *Engine) handle(ctx *fasthttp.RequestCtx) {
 	body, err := ctx.Request.BodyUncompressed()
 	if err != nil {
-		ctx.Error(`{"error":"request body cannot be decompressed","status":400}`, 400)
-		ctx.SetContentType("application/json")
+		refuseRequest(ctx, err)
 		return
 	}
 	h := &ctx.Request.Header
@@ -81,7 +115,7 @@ func (e *Engine) handle(ctx *fasthttp.RequestCtx) {
 	}
 	ctx.SetStatusCode(resp.Status)
 	ctx.SetContentType(resp.ContentType)
-	if len(resp.Body) > zipAbove && strings.Contains(string(h.Peek("Accept-Encoding")), "gzip") {
+	if len(resp.Body) > zipAbove && gzipWanted(h.Peek("Accept-Encoding")) {
 		ctx.Response.Header.Set("Content-Encoding", "gzip")
 		ctx.SetBody(fasthttp.AppendGzipBytesLevel(nil, resp.Body, fasthttp.CompressBestSpeed))
 		return

@@ -4,17 +4,84 @@ import (
 	"strings"
 )
 
-// media refuses bodies that the engine can't read. It must run before the body is looked at.
-func (c *call) media() *Error {
-	if len(c.req.Body) == 0 {
-		return nil
-	}
-	typ, _, _ := strings.Cut(c.req.ContentType, ";")
+// mediaType is a Content-Type or an Accept as far as the engine understands it.
+type mediaType struct {
+	known   bool
+	format  string // json, yaml, cbor or smile
+	version string // of compatible-with
+}
+
+func parseMediaType(s string) mediaType {
+	s, _, _ = strings.Cut(s, ",") // of several that are accepted the first counts
+	typ, rest, _ := strings.Cut(s, ";")
+	m := mediaType{known: true}
 	switch strings.ToLower(strings.TrimSpace(typ)) {
 	case "application/json", "application/x-ndjson", "application/vnd.elasticsearch+json", "application/vnd.elasticsearch+x-ndjson":
-		return nil
+		m.format = "json"
+	case "application/yaml", "application/vnd.elasticsearch+yaml":
+		m.format = "yaml"
+	case "application/cbor", "application/vnd.elasticsearch+cbor":
+		m.format = "cbor"
+	case "application/smile", "application/vnd.elasticsearch+smile":
+		m.format = "smile"
+	default:
+		m.known = false
 	}
-	return &Error{Status: 406, Plain: true, Reason: "Content-Type header [" + c.req.ContentType + "] is not supported"}
+	for p := range strings.SplitSeq(rest, ";") {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(p), "compatible-with="); ok {
+			m.version = v
+		}
+	}
+	return m
+}
+
+// media refuses bodies that the engine can't read and formats that it can't write, and settles the answer's type.
+func (c *call) media() *Error {
+	accept := parseMediaType(c.req.Accept)
+	content := parseMediaType(c.req.ContentType)
+	hasBody := len(c.req.Body) > 0
+	if hasBody && !content.known {
+		return &Error{Status: 406, Plain: true, Reason: "Content-Type header [" + c.req.ContentType + "] is not supported"}
+	}
+	if err := c.versions(accept, content, hasBody); err != nil {
+		return err
+	}
+	if f := c.params.get("format"); f == "yaml" || f == "cbor" || f == "smile" {
+		accept.format = f
+	}
+	if accept.known && accept.format != "json" || accept.format != "" && accept.format != "json" || hasBody && content.format != "json" {
+		return &Error{Status: 406, Type: "illegal_argument_exception", Reason: "the embedded in-memory engine speaks JSON only"}
+	}
+	if accept.version != "" {
+		c.mediaType = "application/vnd.elasticsearch+json;compatible-with=" + accept.version
+	}
+	return nil
+}
+
+// versions applies the engine's rules for compatible-with: a release that it knows, and the same on both sides.
+func (c *call) versions(accept, content mediaType, hasBody bool) *Error {
+	bad := func(reason string) *Error {
+		e := badRequest("media_type_header_exception", "Invalid media-type value on headers [Accept, Content-Type]")
+		e.cause = &Error{Type: "status_exception", Reason: reason}
+		return e
+	}
+	for _, h := range []struct{ name, version, value string }{{"Accept", accept.version, c.req.Accept}, {"Content-Type", content.version, c.req.ContentType}} {
+		if h.version != "" && h.version != "8" && h.version != "9" {
+			return bad(h.name + " version must be either version 9 or 8, but found " + h.version + ". " + h.name + "=" + h.value)
+		}
+	}
+	if hasBody && accept.version != content.version {
+		return bad("A compatible version is required on both Content-Type and Accept headers if either one has requested a compatible version and the " +
+			"compatible versions must match. Accept=" + orNull(c.req.Accept) + ", Content-Type=" + orNull(c.req.ContentType))
+	}
+	return nil
+}
+
+func orNull(s string) string {
+	if s == "" {
+		return "null"
+	}
+	return s
 }
 
 // shape applies what every answer may be asked for: filter_path and pretty.
