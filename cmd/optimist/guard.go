@@ -77,7 +77,7 @@ func (s *service) writeEvents() write.Events {
 			s.metrics.Base(o.Base.String(), o.Ambiguous)
 			s.metrics.Retried(rule, o.Attempts-1)
 			if o.Kind == write.Merged || o.Kind == write.Combined {
-				s.metrics.Merged(rule, len(o.Overwrote))
+				s.metrics.Merged(rule, len(o.Overwrote)+o.More)
 			}
 		},
 	}

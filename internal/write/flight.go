@@ -172,7 +172,7 @@ func (f *flight) compose(ctx context.Context) (body []byte, create bool, err err
 				c.answer = r.refusal
 				continue
 			}
-			c.outcome.Overwrote = r.overwrote
+			c.outcome.Overwrote, c.outcome.More = r.overwrote, r.more
 			if !changed {
 				f.unchanged(c)
 				continue

@@ -17,6 +17,7 @@ type mergeResult struct {
 	doc       []byte
 	changed   bool
 	overwrote []string
+	more      int     // paths overwritten beyond those named
 	refusal   *Answer // the change can't go: the client's answer
 }
 
@@ -52,7 +53,7 @@ func (s *Service) apply(ctx context.Context, c *change, f *flight, body []byte, 
 	if err != nil {
 		return f.unmergeable(c, err)
 	}
-	return mergeResult{doc: r.Doc, changed: r.Changed, overwrote: r.Overwritten}
+	return mergeResult{doc: r.Doc, changed: r.Changed, overwrote: r.Overwritten, more: r.OverwrittenMore}
 }
 
 // intoNothing is a write of a document that isn't there (any more).

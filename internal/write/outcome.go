@@ -42,6 +42,7 @@ type Outcome struct {
 	Ambiguous bool     // several revisions could have been the base
 	Reason    string   // why it was not guarded, or not merged; a token
 	Overwrote []string // JSON Pointers of somebody else's values that the write replaced
+	More      int      // how many there were beyond Overwrote
 }
 
 // BaseKind is where a write's base came from.
@@ -121,9 +122,9 @@ func (o *Outcome) Append(dst []byte) []byte {
 			}
 			dst = appendPath(dst, p)
 		}
-		if n := len(o.Overwrote); n > maxOverwritten {
+		if n := max(len(o.Overwrote)-maxOverwritten, 0) + o.More; n > 0 {
 			dst = append(dst, " +"...)
-			dst = strconv.AppendInt(dst, int64(n-maxOverwritten), 10)
+			dst = strconv.AppendInt(dst, int64(n), 10)
 		}
 		dst = append(dst, '"')
 	}

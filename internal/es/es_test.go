@@ -1,0 +1,179 @@
+package es
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"optimist/internal/doc"
+	"optimist/internal/embedded"
+	"optimist/internal/upstream"
+	"optimist/internal/wire"
+)
+
+// engine is the embedded engine as an upstream; canned answers some targets itself.
+type engine struct {
+	*embedded.Engine
+	canned map[string]answer // by method and target, a question mark's rest aside
+	last   *upstream.Request
+}
+
+type answer struct {
+	status int
+	body   string
+}
+
+func (e *engine) Do(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
+	e.last = r
+	path, _, _ := strings.Cut(string(r.Target), "?")
+	if a, ok := e.canned[r.Method+" "+path]; ok {
+		res := &upstream.Response{Payload: []byte(a.body)}
+		res.Status = a.status
+		return res, nil
+	}
+	got := e.Handle(&embedded.Request{Method: r.Method, Target: string(r.Target), ContentType: "application/json", Body: r.Body})
+	res := &upstream.Response{Payload: got.Body}
+	res.Status = got.Status
+	return res, nil
+}
+
+func newClient(canned map[string]answer) (*Client, *engine) {
+	e := &engine{Engine: embedded.New(embedded.Options{}), canned: canned}
+	return &Client{Upstream: e}, e
+}
+
+func (e *engine) put(t *testing.T, target, body string) {
+	t.Helper()
+	if got := e.Handle(&embedded.Request{Method: "PUT", Target: target, ContentType: "application/json", Body: []byte(body)}); got.Status > 201 {
+		t.Fatalf("PUT %s: %d %s", target, got.Status, got.Body)
+	}
+}
+
+func TestFetchGivesTheRevisionWithItsOwnBytes(t *testing.T) {
+	c, e := newClient(nil)
+	body := `{ "n" : 9007199254740993.10, "s":"\u00e9"}`
+	e.put(t, "/shop/_doc/a%2Fb%20c%23%C3%BC?routing=r%2B1", body)
+	rev, err := c.Fetch(t.Context(), Caller{}, Document{Ref: doc.Ref{Index: "shop", ID: "a/b c#ü", Routing: "r+1"}})
+	if err != nil || string(rev.Source) != body || rev.Numbers != (doc.Numbers{SeqNo: 0, PrimaryTerm: 1}) || rev.Version != 1 {
+		t.Errorf("%+v %s %v", rev, rev.Source, err)
+	}
+	if !e.last.Repeatable || e.last.Own {
+		t.Errorf("a read is repeatable and the client's: %+v", e.last)
+	}
+}
+
+func TestFetchTellsWhyThereIsNoRevision(t *testing.T) {
+	for name, c := range map[string]struct {
+		a    answer
+		want error
+	}{
+		"no document":    {answer{404, `{"_index":"shop","_id":"1","found":false}`}, doc.ErrMissing},
+		"no index":       {answer{404, `{"error":{"type":"index_not_found_exception"},"status":404}`}, ErrNoIndex},
+		"no permission":  {answer{403, `{"error":{"type":"security_exception"},"status":403}`}, ErrForbidden},
+		"no login":       {answer{401, `{}`}, ErrForbidden},
+		"no source":      {answer{200, `{"_index":"shop","_id":"1","_version":1,"_seq_no":0,"_primary_term":1,"found":true}`}, ErrNoSource},
+		"not the engine": {answer{200, `<html>`}, ErrNoSource},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cl, _ := newClient(map[string]answer{"GET /shop/_doc/1": c.a})
+			if _, err := cl.Fetch(t.Context(), Caller{}, Document{Ref: doc.Ref{Index: "shop", ID: "1"}}); !errors.Is(err, c.want) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+		})
+	}
+	cl, _ := newClient(map[string]answer{"GET /shop/_doc/1": {503, `{"error":"busy"}`}})
+	var status *StatusError
+	if _, err := cl.Fetch(t.Context(), Caller{}, Document{Ref: doc.Ref{Index: "shop", ID: "1"}}); !errors.As(err, &status) || status.Status != 503 {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestDescribeFindsWhatCantBeMerged(t *testing.T) {
+	for name, c := range map[string]struct {
+		index string
+		want  Index
+	}{
+		"plain":       {`{"settings":{"index":{"uuid":"u"}}}`, Index{}},
+		"pipeline":    {`{"settings":{"index":{"uuid":"u","default_pipeline":"p"}}}`, Index{Pipeline: true}},
+		"no pipeline": {`{"settings":{"index":{"uuid":"u","final_pipeline":"_none"}}}`, Index{}},
+		"excludes":    {`{"settings":{"index":{"uuid":"u"}},"mappings":{"_source":{"excludes":["a"]}}}`, Index{Partial: true}},
+		"disabled":    {`{"settings":{"index":{"uuid":"u"}},"mappings":{"_source":{"enabled":false}}}`, Index{Partial: true}},
+		"typed":       {`{"settings":{"index":{"uuid":"u"}},"mappings":{"item":{"_source":{"includes":["a"]}}}}`, Index{Partial: true}},
+		"synthetic":   {`{"settings":{"index":{"uuid":"u","mapping":{"source":{"mode":"synthetic"}}}}}`, Index{Partial: true}},
+		"logsdb":      {`{"settings":{"index":{"uuid":"u","mode":"logsdb"}}}`, Index{Partial: true}},
+		"no numbers":  {`{"settings":{"index":{"uuid":"u","disable_sequence_numbers":"true"}}}`, Index{NoSeqNo: true}},
+		"derived":     {`{"settings":{"index":{"uuid":"u","derived_source":{"enabled":"true"}}}}`, Index{Partial: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cl, _ := newClient(map[string]answer{"GET /shop": {200, `{"shop":` + c.index + `}`}})
+			got, err := cl.Describe(t.Context(), Caller{}, "shop")
+			c.want.Name, c.want.UUID = "shop", "u"
+			if err != nil || got != c.want {
+				t.Errorf("got %+v %v, want %+v", got, err, c.want)
+			}
+		})
+	}
+}
+
+func TestDescribeFollowsNamesToTheIndexThatIsWritten(t *testing.T) {
+	one := `{"settings":{"index":{"uuid":"u"}}`
+	for name, c := range map[string]struct {
+		asked, body, want, stream string
+		err                       error
+	}{
+		"alias of one":     {asked: "a.b", body: `{"shop-1":` + one + `,"aliases":{"a.b":{}}}}`, want: "shop-1"},
+		"write index":      {asked: "a.b", body: `{"shop-1":` + one + `},"shop-2":` + one + `,"aliases":{"a.b":{"is_write_index":true}}}}`, want: "shop-2"},
+		"alias of several": {asked: "a", body: `{"shop-1":` + one + `},"shop-2":` + one + `}}`, err: ErrNoIndex},
+		"data stream":      {asked: "logs", body: `{".ds-logs-000001":` + one + `,"data_stream":"logs"},".ds-logs-000002":` + one + `,"data_stream":"logs"}}`, want: ".ds-logs-000002", stream: "logs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cl, _ := newClient(map[string]answer{"GET /" + c.asked: {200, c.body}})
+			got, err := cl.Describe(t.Context(), Caller{}, c.asked)
+			if !errors.Is(err, c.err) || got.Name != c.want || got.DataStream != c.stream {
+				t.Errorf("got %+v %v", got, err)
+			}
+		})
+	}
+}
+
+func TestDescribeAsksTheEmbeddedEngine(t *testing.T) {
+	c, e := newClient(nil)
+	if _, err := c.Describe(t.Context(), Caller{}, "shop"); !errors.Is(err, ErrNoIndex) {
+		t.Errorf("before it is there: %v", err)
+	}
+	e.put(t, "/shop", `{"aliases":{"store":{}}}`)
+	for _, name := range []string{"shop", "store"} {
+		if got, err := c.Describe(t.Context(), Caller{}, name); err != nil || got.Name != "shop" || got.UUID == "" {
+			t.Errorf("%s: %+v %v", name, got, err)
+		}
+	}
+}
+
+func TestOnlyAMissingDocumentShowsAWholeView(t *testing.T) {
+	c, e := newClient(nil)
+	e.put(t, "/shop", `{}`)
+	auth := wire.Field{Name: []byte("Authorization"), Value: []byte("Basic x")}
+	if whole, err := c.SeesWhole(t.Context(), Caller{Fields: []wire.Field{auth}}, "shop"); err != nil || !whole {
+		t.Errorf("%v %v", whole, err)
+	}
+	sent := false
+	for _, f := range e.last.Fields {
+		sent = sent || string(f.Value) == "Basic x"
+	}
+	if !sent || e.last.Repeatable {
+		t.Errorf("the probe is asked as the client: %+v", e.last)
+	}
+	refusing := doerFunc(func(*upstream.Request) (*upstream.Response, error) {
+		res := &upstream.Response{Payload: []byte(`{"error":{"type":"security_exception"},"status":400}`)}
+		res.Status = 400
+		return res, nil
+	})
+	if whole, err := (&Client{Upstream: refusing}).SeesWhole(t.Context(), Caller{}, "shop"); err != nil || whole {
+		t.Errorf("a refused update: %v %v", whole, err)
+	}
+}
+
+type doerFunc func(*upstream.Request) (*upstream.Response, error)
+
+func (f doerFunc) Do(_ context.Context, r *upstream.Request) (*upstream.Response, error) { return f(r) }
