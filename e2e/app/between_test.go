@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -47,7 +48,7 @@ func together(t *testing.T, e target, n int) target {
 	}
 	meetings := make(map[string]*meeting)
 	return between(t, e, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
-		if r.Method != http.MethodGet || r.URL.Path == "/" {
+		if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, "/_doc/") {
 			pass.ServeHTTP(w, r)
 			return
 		}
@@ -71,21 +72,22 @@ func together(t *testing.T, e target, n int) target {
 	})
 }
 
-// slow holds the answer to every n-th write for a while, after the engine has written it.
+// slow holds the answers to some writes of each document for a while, after the engine has written them: to every n-th of the
+// first 4n.
 func slow(t *testing.T, e target, n int, hold time.Duration) target {
 	t.Helper()
 	var mu sync.Mutex
-	writes := 0
+	writes := make(map[string]int)
 	return between(t, e, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
 		if r.Method != http.MethodPut {
 			pass.ServeHTTP(w, r)
 			return
 		}
 		mu.Lock()
-		writes++
-		held := writes%n == 0
+		writes[r.URL.Path]++
+		k := writes[r.URL.Path]
 		mu.Unlock()
-		if !held {
+		if k%n != 0 || k > 4*n {
 			pass.ServeHTTP(w, r)
 			return
 		}

@@ -17,7 +17,7 @@ var habits = []struct {
 	{"reads-for-display", func(a *app.Application) { a.Looks = 10 }},
 	{"unchanged-saves", func(a *app.Application) { a.Idle = 10 }},
 	{"steps-of-1-to-3", func(a *app.Application) { a.Steps = 3 }},
-	{"all-of-it", func(a *app.Application) { a.Looks, a.Idle, a.Steps, a.Memory = 10, 10, 3, 3 }},
+	{"all-of-it", func(a *app.Application) { a.Looks, a.Idle, a.Steps = 10, 10, 3 }},
 }
 
 func TestHabitsOfNamedSessionsAreExact(t *testing.T) {
@@ -96,13 +96,10 @@ func TestTwoProxiesAndADirectWriterShareADocument(t *testing.T) {
 				var wg sync.WaitGroup
 				for i, a := range apps {
 					a.Path, a.Store, a.Shape, a.Rounds = path, e.url, shape, rounds(16)
-					wg.Go(func() { tallies[i] = a.Work(t.Context()) })
+					wg.Go(func() { tallies[i] = work(t, a) })
 				}
 				wg.Wait()
-				r, err := apps[0].Count(t.Context(), tallies...)
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := count(t, apps[0], tallies...)
 				t.Log(&r)
 				flawless(t, &r)
 			})
@@ -113,16 +110,17 @@ func TestTwoProxiesAndADirectWriterShareADocument(t *testing.T) {
 // TestRepeatedPutAfterATimeoutCountsOnce: the client gives up, and sends the same again, while its first try is still out.
 func TestRepeatedPutAfterATimeoutCountsOnce(t *testing.T) {
 	eachTarget(t, func(t *testing.T, e target) {
-		const patience = 150 * time.Millisecond
+		const workers = 8
+		const patience = 200 * time.Millisecond
 		index := e.index(t)
-		between := slow(t, e, 80, 2*patience)
+		between := slow(t, e, 10, 2*patience)
 		p := optimistFor(t, between, sum)
 		for _, shape := range app.Shapes() {
 			for _, sessions := range []app.Sessions{app.Named, app.Unnamed} {
 				t.Run(shape.String()+"/"+sessionsName(sessions), func(t *testing.T) {
 					r, o := run(t, &app.Application{
 						URLs: []string{p.URL}, Store: e.url, Path: fmt.Sprintf("/%s/_doc/%s-%d", index, shape, sessions),
-						Shape: shape, Workers: 16, Rounds: rounds(16) / 2, Sessions: sessions, Timeout: patience,
+						Shape: shape, Workers: workers, Rounds: rounds(16), Sessions: sessions, Timeout: patience,
 					})
 					if r.Repeats == 0 {
 						t.Error("nobody repeated a write: nothing was tested")
@@ -133,7 +131,7 @@ func TestRepeatedPutAfterATimeoutCountsOnce(t *testing.T) {
 					if sessions == app.Named {
 						lossless(t, &r)
 					}
-					if wrong := r.Lost + r.Invented; wrong > int64(o.ambiguous)*16 {
+					if wrong := r.Lost + r.Invented; wrong > int64(o.ambiguous)*workers {
 						t.Errorf("%d wrong, with %d answers that say ambiguous", wrong, o.ambiguous)
 					}
 				})
@@ -176,10 +174,7 @@ func TestClientsThatBothReadNothingBothCount(t *testing.T) {
 								URLs: []string{p.URL}, Store: e.url, Path: fmt.Sprintf("/%s/_doc/%s-%d-%d-%d", index, shape, clients, sessions, n),
 								Shape: shape, Workers: clients, Rounds: 1, Sessions: sessions,
 							}
-							r, err := a.Count(t.Context(), a.Work(t.Context()))
-							if err != nil {
-								t.Fatal(err)
-							}
+							r := count(t, a, work(t, a))
 							flawless(t, &r)
 							if r.Found != int64(clients) {
 								t.Errorf("%s", &r)

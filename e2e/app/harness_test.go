@@ -175,17 +175,45 @@ func (o *outcomes) note(_ int, h http.Header) {
 	}
 }
 
+// limit is how long one application may work. It takes seconds; what hangs is to be told from what is slow.
+const limit = time.Minute
+
 // run lets an application work, to its end.
 func run(t *testing.T, a *app.Application) (app.Result, *outcomes) {
 	t.Helper()
 	o := &outcomes{}
 	a.Answered = o.note
-	r, err := a.Run(t.Context())
+	if err := a.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r := count(t, a, work(t, a))
+	t.Logf("%s; %d ambiguous, %v", &r, o.ambiguous, o.kinds)
+	return r, o
+}
+
+// work lets the workers work, to their end.
+func work(t *testing.T, a *app.Application) *app.Tally {
+	t.Helper()
+	most := limit
+	if long() {
+		most *= 10
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), most)
+	defer cancel()
+	tally := a.Work(ctx)
+	if ctx.Err() != nil {
+		t.Errorf("the application hasn't finished after %v", most)
+	}
+	return tally
+}
+
+func count(t *testing.T, a *app.Application, tallies ...*app.Tally) app.Result {
+	t.Helper()
+	r, err := a.Count(t.Context(), tallies...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%s; %d ambiguous, %v", &r, o.ambiguous, o.kinds)
-	return r, o
+	return r
 }
 
 // lossless fails the test unless everything that was acknowledged, and nothing else, is in the document, undamaged.

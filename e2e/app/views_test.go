@@ -130,13 +130,10 @@ func TestReaderNeverSeesWhatNobodyWrote(t *testing.T) {
 		for i := range 2 {
 			readers.Go(func() { watch(ctx, t, p.URL+path, session(fmt.Sprint("reader-", i))) })
 		}
-		tally := a.Work(t.Context())
+		tally := work(t, a)
 		stop()
 		readers.Wait()
-		r, err := a.Count(t.Context(), tally)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := count(t, a, tally)
 		flawless(t, &r)
 	})
 }
