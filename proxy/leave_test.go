@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -121,4 +123,35 @@ func TestStopTellsClientsWhatBecameOfTheirRequests(t *testing.T) {
 	server.Close()
 	wantError(t, c.answer("PUT"), 504, TypeUnknown)
 	c.gone()
+}
+
+// TestClientThatLeavesBehindUnreadBytesIsNoticed is about a client that gave up an upload which the engine doesn't take: what it
+// has sent lies unread before its goodbye.
+func TestClientThatLeavesBehindUnreadBytesIsNoticed(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("other systems tell only of the bytes")
+	}
+	ended, release := make(chan struct{}), make(chan struct{})
+	letGo := sync.OnceFunc(func() { close(release) })
+	s := newRawStub(t, func(_ *stub, c *stubConn) {
+		defer close(ended)
+		<-release // reads nothing at first: the sockets fill
+		_, _ = io.Copy(io.Discard, c.r)
+	})
+	t.Cleanup(letGo)
+	addr, server := newProxy(t, s, nil)
+	c := dial(t, addr)
+	c.send(lines("POST /_bulk HTTP/1.1", "Host: h", "Content-Length: 1000000000"))
+	_ = c.SetWriteDeadline(time.Now().Add(200 * time.Millisecond))
+	piece := make([]byte, 1<<20)
+	for {
+		if _, err := c.Write(piece); err != nil {
+			break
+		}
+	}
+	_ = c.Conn.(interface{ SetLinger(int) error }).SetLinger(0) // or its kernel would keep the goodbye behind what isn't taken
+	_ = c.Close()
+	eventually(t, "the end of the connection", func() bool { open, _ := server.Connections(); return open == 0 })
+	letGo()
+	wait(t, ended, "the end upstream")
 }

@@ -64,9 +64,7 @@ func TestClientThatSendsNothingIsDisconnected(t *testing.T) {
 	once.send(lines("GET / HTTP/1.1", "Host: h"))
 	once.answer("GET")
 	once.closed()
-	if open, active := server.Connections(); open > 0 || active > 0 {
-		t.Errorf("%d connections, %d active", open, active)
-	}
+	eventually(t, "the connections' end", func() bool { open, active := server.Connections(); return open == 0 && active == 0 })
 }
 
 func TestBodyWithoutProgressIsRefused(t *testing.T) {

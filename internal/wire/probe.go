@@ -14,7 +14,8 @@ const (
 	PeerQuiet PeerState = iota
 	// PeerSent is one with bytes to read.
 	PeerSent
-	// PeerGone is one that the peer has closed or reset, or that can't be asked.
+	// PeerGone is one that the peer has closed or reset, on Linux also if there are bytes to read before that, or that can't be
+	// asked.
 	PeerGone
 )
 

@@ -3,6 +3,7 @@ package wire
 import (
 	"crypto/tls"
 	"net"
+	"runtime"
 	"testing"
 )
 
@@ -51,6 +52,20 @@ func TestProbeSeesWhatThePeerDidWithoutTakingIt(t *testing.T) {
 	if n, err := near.Read(b); n != 1 || err != nil {
 		t.Errorf("the byte was taken: %d, %v", n, err)
 	}
+	far.Close()
+	await(t, p, PeerGone)
+}
+
+func TestProbeSeesAGoodbyeBehindBytes(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("other systems tell only of the bytes")
+	}
+	near, far := pair(t)
+	p := NewProbe(near)
+	if _, err := far.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	await(t, p, PeerSent)
 	far.Close()
 	await(t, p, PeerGone)
 }

@@ -1,0 +1,26 @@
+package wire
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// peek asks what the socket is ready for. Looking at the first byte to read would hide a peer that left behind it.
+func peek(fd uintptr) PeerState {
+	set := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN | unix.POLLRDHUP}}
+	for {
+		n, err := unix.Poll(set[:], 0)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return PeerGone
+		case n == 0:
+			return PeerQuiet
+		case set[0].Revents&^unix.POLLIN != 0:
+			return PeerGone
+		}
+		return PeerSent
+	}
+}
