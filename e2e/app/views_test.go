@@ -90,10 +90,11 @@ func TestReadsPassABusyLane(t *testing.T) {
 	var wg sync.WaitGroup
 	const writers = 4
 	for i := range writers {
-		who := session(fmt.Sprint("writer-", i))
-		request(t, 200, "GET", p.URL+doc, "", who)
+		request(t, 200, "GET", p.URL+doc, "", session(fmt.Sprint("writer-", i)))
+	}
+	for i := range writers {
 		wg.Go(func() {
-			a, err := do(t.Context(), "PUT", p.URL+doc, fmt.Sprintf(`{"n":0,"w%d":1}`, i), who)
+			a, err := do(t.Context(), "PUT", p.URL+doc, fmt.Sprintf(`{"n":0,"w%d":1}`, i), session(fmt.Sprint("writer-", i)))
 			if err != nil || a.status != 200 {
 				t.Errorf("%v %v", a, err)
 			}
@@ -109,8 +110,9 @@ func TestReadsPassABusyLane(t *testing.T) {
 	}
 	close(release)
 	wg.Wait()
+	got := e.source(t, doc)
 	for i := range writers {
-		if got := e.source(t, doc); !strings.Contains(got, fmt.Sprintf(`"w%d":1`, i)) {
+		if !strings.Contains(got, fmt.Sprintf(`"w%d":1`, i)) {
 			t.Errorf("writer %d is missing in %s", i, got)
 		}
 	}
