@@ -21,8 +21,8 @@ var modes = []struct {
 	policy Policy
 }{
 	{"off", Policy{}},
-	{"guard", Policy{Own: []string{"optimist-", "etag"}}},
-	{"observe", Policy{Own: []string{"optimist-", "etag"}}},
+	{"guard", Policy{Own: []string{"optimist-", "etag"}, Plain: true}},
+	{"observe", Policy{}},
 }
 
 // address returns where the engine listens.

@@ -24,6 +24,7 @@ func newRun(c *Case, address string) *run {
 	_, _ = rand.Read(unique) // never fails, says its documentation
 	return &run{c: c, at: client{address: address}, saved: make(map[string]string), names: map[string]string{
 		"index": "c-" + hex.EncodeToString(unique),
+		"host":  address,
 		"id512": strings.Repeat("0123456789abcdef", 32),
 		"today": time.Now().UTC().Format("2006.01.02"),
 	}}
@@ -56,7 +57,7 @@ func (r *run) step(s *Step) (*answer, error) {
 		return nil, err
 	}
 	for name, from := range s.Save {
-		v, err := pick(a, from)
+		v, err := pick(a, r.expand(from))
 		if err != nil {
 			return a, fmt.Errorf("save %s: %w", name, err)
 		}

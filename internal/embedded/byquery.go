@@ -55,6 +55,11 @@ func (c *call) byQuery(act action, word string) *Error {
 	if limit, err = c.params.long("max_docs", limit); err != nil {
 		return err
 	}
+	if limit == 0 || limit < -1 {
+		var v validation
+		v.add("maxDocs should be greater than 0 if the request is limited to some number of documents or -1 if it isn't but it was [%d]", limit)
+		return v.err()
+	}
 	_, hits, err := c.collect(&s)
 	if err != nil {
 		return err
@@ -72,7 +77,8 @@ func (c *call) writeHits(hits []*hit, act action, proceed bool) byQuery {
 	done := byQuery{total: len(hits)}
 	for _, h := range hits {
 		w := newWrite(act, h.rev.id)
-		w.routing, w.source, w.ifSeqNo, w.ifTerm = h.rev.routing, h.rev.source, h.rev.seqNo, primaryTerm
+		w.routing, w.source, w.full = h.rev.routing, h.rev.source, h.rev.full
+		w.ifSeqNo, w.ifTerm = h.rev.seqNo, primaryTerm
 		_, err := h.x.shard.apply(h.x, &w)
 		switch {
 		case err == nil:

@@ -125,7 +125,7 @@ func (c *call) catIndices() *Error {
 	if header {
 		rows = slices.Insert(rows, 0, columns)
 	}
-	c.out = appendTable(c.out, rows)
+	c.out = appendTable(c.out, columns, rows)
 	return err
 }
 
@@ -158,12 +158,9 @@ func (c *call) catCell(x *index, column string) string {
 	return "0b"
 }
 
-// appendTable appends rows with their columns under each other.
-func appendTable(dst []byte, rows [][]string) []byte {
-	if len(rows) == 0 {
-		return dst
-	}
-	width := make([]int, len(rows[0]))
+// appendTable appends rows with their columns under each other, sizes and counts to the right.
+func appendTable(dst []byte, columns []string, rows [][]string) []byte {
+	width := make([]int, len(columns))
 	for _, row := range rows {
 		for i, cell := range row {
 			width[i] = max(width[i], len(cell))
@@ -174,9 +171,16 @@ func appendTable(dst []byte, rows [][]string) []byte {
 			if i > 0 {
 				dst = append(dst, ' ')
 			}
-			dst = append(dst, cell...)
-			for range width[i] - len(cell) {
-				dst = append(dst, ' ')
+			name := columns[i]
+			right := name == "pri" || name == "rep" || strings.Contains(name, ".")
+			if !right {
+				dst = append(dst, cell...)
+			}
+			if right || i < len(row)-1 {
+				dst = append(dst, strings.Repeat(" ", width[i]-len(cell))...)
+			}
+			if right {
+				dst = append(dst, cell...)
 			}
 		}
 		dst = append(dst, '\n')

@@ -36,7 +36,10 @@ func checkDocument(x *index, w *write) *Error {
 		failed = learn(x, w, &n)
 	}
 	if failed == nil && filter != nil {
-		w.source = filter.append(nil, w.source)
+		w.full = w.source
+		if w.source = nil; !filter.none {
+			w.source = filter.append(nil, w.full)
+		}
 	}
 	return failed
 }

@@ -21,7 +21,11 @@ type hit struct {
 // values returns the scalars at a path, through objects and arrays.
 func (h *hit) values(path string) []*node {
 	if !h.parsed {
-		h.root, _, _ = parseJSON(h.rev.source)
+		text := h.rev.source
+		if h.rev.full != nil {
+			text = h.rev.full
+		}
+		h.root, _, _ = parseJSON(text)
 		h.parsed = true
 	}
 	return collect(nil, &h.root, path)

@@ -26,8 +26,12 @@ func (c *call) getSource() *Error {
 		v.add("fetching source can not be disabled")
 		return v.err()
 	}
-	if r == nil {
-		return &Error{Status: 404, Type: "resource_not_found_exception", Reason: "Document not found [" + x.name + "]/[" + c.vars.id + "]"}
+	if r == nil || r.source == nil {
+		what := "Document"
+		if r != nil {
+			what = "Source"
+		}
+		return &Error{Status: 404, Type: "resource_not_found_exception", Reason: what + " not found [" + x.name + "]/[" + c.vars.id + "]"}
 	}
 	c.out = filter.append(c.out, r.source)
 	return nil
@@ -76,7 +80,7 @@ func appendGet(dst []byte, x *index, id string, r *revision, f *sourceFilter) []
 		dst = appendString(append(dst, `,"_routing":`...), r.routing)
 	}
 	dst = append(dst, `,"found":true`...)
-	if f.hidden() {
+	if f.hidden() || r.source == nil {
 		return append(dst, '}')
 	}
 	return append(f.append(append(dst, `,"_source":`...), r.source), '}')

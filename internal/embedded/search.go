@@ -262,7 +262,7 @@ func (s *search) appendHit(dst []byte, h *hit) []byte {
 	if h.rev.routing != "" && !s.noID {
 		dst = appendString(append(dst, `,"_routing":`...), h.rev.routing)
 	}
-	if !s.filter.hidden() {
+	if !s.filter.hidden() && h.rev.source != nil {
 		dst = s.filter.append(append(dst, `,"_source":`...), h.rev.source)
 	}
 	if len(s.sort) > 0 {

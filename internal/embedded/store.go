@@ -17,8 +17,9 @@ type revision struct {
 	id, routing string
 	version     int64
 	seqNo       int64
-	deleted     bool // a grave: only its version counts
-	source      []byte
+	deleted     bool   // a grave: only its version counts
+	source      []byte // as it is served: nil where the mapping keeps none
+	full        []byte // as it was sent, for searches, where the mapping keeps less
 }
 
 // shard holds the documents of an index. The zero value is empty. All methods may be called concurrently; each write is
@@ -63,6 +64,7 @@ type write struct {
 	act         action
 	id, routing string
 	source      []byte // kept as it is; must not be changed afterwards
+	full        []byte // see revision
 	version     int64  // matchAny unless the client gave one
 	versionType versionType
 	ifSeqNo     int64 // unassigned without a guard
@@ -126,7 +128,7 @@ func (s *shard) apply(x *index, w *write) (outcome, *Error) {
 	if err := w.conflict(x, old, exists); err != nil {
 		return outcome{}, err
 	}
-	r := &revision{id: w.id, routing: w.routing, version: w.nextVersion(old), seqNo: s.next, source: w.source, deleted: w.act == actDelete}
+	r := &revision{id: w.id, routing: w.routing, version: w.nextVersion(old), seqNo: s.next, source: w.source, full: w.full, deleted: w.act == actDelete}
 	s.next++
 	if s.docs == nil {
 		s.docs = make(map[string]*revision)

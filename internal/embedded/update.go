@@ -202,6 +202,9 @@ func (e *Engine) updateOnce(x *index, u *update) (outcome, string, *Error) {
 	if u.script != nil {
 		return outcome{}, "", errNoScripts(u.script)
 	}
+	if old.source == nil {
+		return outcome{}, "", &Error{Status: 400, Type: "document_source_missing_exception", Reason: "[" + u.id + "]: document source missing", index: x, shard: true}
+	}
 	cur, _, broken := parseJSON(old.source)
 	if broken != nil {
 		return outcome{}, "", badSyntax(broken) // unreachable: it was parsed when it was written
@@ -287,7 +290,7 @@ func appendNoop(dst []byte, x *index, r *revision) []byte {
 
 // appendAnswer appends the document after the update, where it is wanted.
 func (u *update) appendAnswer(dst []byte, r *revision) []byte {
-	if !u.answer || u.filter.hidden() {
+	if !u.answer || u.filter.hidden() || r.source == nil {
 		return dst
 	}
 	get := appendSeqNo(nil, r)
