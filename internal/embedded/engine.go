@@ -86,6 +86,8 @@ type call struct {
 	params params
 	resp   Response
 	out    []byte // the answer's body
+	// whole says that the answer is the document itself: filter_path has it written anew, but takes nothing out of it.
+	whole bool
 	// mediaType is what JSON is called in the answer.
 	mediaType string
 }

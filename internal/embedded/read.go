@@ -33,7 +33,7 @@ func (c *call) getSource() *Error {
 		}
 		return &Error{Status: 404, Type: "resource_not_found_exception", Reason: what + " not found [" + x.name + "]/[" + c.vars.id + "]"}
 	}
-	c.out = filter.append(c.out, r.source)
+	c.out, c.whole = filter.append(c.out, r.source), true
 	return nil
 }
 

@@ -104,7 +104,7 @@ func (c *call) shape(failed bool) *Error {
 	if broken != nil {
 		return nil
 	}
-	if len(paths) > 0 {
+	if len(paths) > 0 && !c.whole {
 		n = filterPaths(&n, paths)
 	}
 	if pretty {

@@ -92,6 +92,8 @@ func appendScalar(dst []byte, n *node) []byte {
 		return appendString(dst, n.text())
 	case n.kind == kindNumber && bytes.ContainsAny(n.raw, ".eE"):
 		return appendDouble(dst, n.raw)
+	case n.kind == kindNumber && len(n.raw) == 2 && n.raw[0] == '-' && n.raw[1] == '0':
+		return append(dst, '0')
 	default:
 		return append(dst, n.raw...)
 	}
