@@ -23,7 +23,9 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"passthrough", "CPU of a proxy process per forwarded request, beside other proxies", passthrough},
+		{"guarded", "CPU of optimist per guarded write, beside proxies that forward the same without a guard", guarded},
 		{"serve-stub", "a stub of the engine: one small JSON answer to everything", serveStub},
+		{"serve-engine-stub", "a stub of the engine whose reads and writes can be guarded", serveEngineStub},
 		{"serve-proxy", "optimist's door alone, forwarding everything", serveProxy},
 		{"serve-fasthttp", "a bare forwarder on fasthttp's server and client", serveFasthttp},
 		{"serve-reverseproxy", "net/http/httputil.ReverseProxy", serveReverseProxy},

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// guarded measures the processor time that a guarded write costs in optimist, beside proxies that forward the same requests
+// without a guard. The contenders take turns, as in passthrough.
+func guarded(ctx context.Context, args []string, out io.Writer) error {
+	fs := flag.NewFlagSet("guarded", flag.ContinueOnError)
+	rounds := fs.Int("rounds", 5, "how often each contender is measured with each workload")
+	each := fs.Duration("for", 2*time.Second, "how long one measurement takes")
+	clients := fs.Int("clients", 32, "connections, each with one request at a time")
+	only := fs.String("only", "", "measure only contenders whose name contains this, and the baseline")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "bench-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	stub, err := startSelf(ctx, "serve-engine-stub")
+	if err != nil {
+		return err
+	}
+	defer stub.end()
+
+	list, missing := guardedContenders(*only)
+	results := make(map[string]map[string]*figures)
+	for round := range *rounds {
+		for i := range list {
+			c := list[(i+round)%len(list)]
+			m := measurement{dir: filepath.Join(dir, fmt.Sprintf("%d-%d", round, i)), upstream: stub.addr, clients: *clients, each: *each}
+			if err := m.workloads(ctx, c, results); err != nil {
+				return fmt.Errorf("%s: %w", c.name, err)
+			}
+		}
+	}
+	for _, w := range workloads {
+		fmt.Fprintf(out, "%s: %s\n", w.name, w.what)
+		printTable(out, list, results[w.name])
+		fmt.Fprintln(out)
+	}
+	tellMissing(out, missing)
+	return ctx.Err()
+}
+
+// guarding is the contender whose answers must say that they were guarded.
+const guarding = "optimist serve"
+
+// guardedContenders are those of passthrough, with the real program guarding among them.
+func guardedContenders(only string) (list []contender, missing []string) {
+	list, missing = contenders(only)
+	start := func(ctx context.Context, dir, upstream string) (*process, error) {
+		return startOptimist(ctx, dir, upstream, "guard")
+	}
+	return append([]contender{{guarding, start}}, list...), missing
+}
+
+func tellMissing(out io.Writer, missing []string) {
+	for _, name := range missing {
+		fmt.Fprintf(out, "not measured, because it isn't installed: %s (Debian: apt-get install nginx-light haproxy)\n", name)
+	}
+}
+
+// workload is a cycle of requests that every client goes through, and what comes before it. guards says that the contender guards.
+type workload struct {
+	name, what     string
+	opening, cycle func(host string, client int, guards bool) []step
+}
+
+var workloads = []workload{
+	{"if-match", "PUT with If-Match, the guard added from it; all requests are guarded writes", nothing, ifMatch},
+	{"session", "GET and PUT in a named session, the guard added from what the session read; half of the requests are reads", nothing, inSession},
+	{"view", "PUT after PUT in a named session, the guard added from what the session wrote", inSession, fromMemory},
+}
+
+const (
+	guardedMark = "Optimist-Outcome: guarded;attempts=1;base="
+	// sentBody is the document with a change.
+	sentBody = `{"name":"a small document","stock":11,"tags":["a","b"],"updated_at":"2024-05-01T10:00:00Z"}`
+)
+
+func ifMatch(host string, client int, guards bool) []step {
+	return []step{written(request("PUT", document(client), host, sentBody, `If-Match: "6-1"`), guards, "if_match")}
+}
+
+func inSession(host string, client int, guards bool) []step {
+	session := "Optimist-Session: thread-" + strconv.Itoa(client)
+	return []step{
+		{request: request("GET", document(client), host, "", session), body: []byte(stubRead)},
+		written(request("PUT", document(client), host, sentBody, session), guards, "session"),
+	}
+}
+
+func fromMemory(host string, client int, guards bool) []step {
+	session := "Optimist-Session: thread-" + strconv.Itoa(client)
+	return []step{written(request("PUT", document(client), host, sentBody, session), guards, "view")}
+}
+
+func nothing(string, int, bool) []step { return nil }
+
+// document is a client's own: conflicts aren't measured here.
+func document(client int) string { return "/bench/_doc/" + strconv.Itoa(client+1) }
+
+func written(request []byte, guards bool, base string) step {
+	s := step{request: request, body: []byte(stubBody)}
+	if guards {
+		s.mark = []byte(guardedMark + base)
+	}
+	return s
+}
+
+// workloads starts a contender and measures it with one workload after the other.
+func (m measurement) workloads(ctx context.Context, c contender, results map[string]map[string]*figures) error {
+	if err := os.MkdirAll(m.dir, 0o700); err != nil {
+		return err
+	}
+	p, err := c.start(ctx, m.dir, m.upstream)
+	if err != nil {
+		return err
+	}
+	defer p.end()
+	for _, w := range workloads {
+		if results[w.name] == nil {
+			results[w.name] = make(map[string]*figures)
+		}
+		if results[w.name][c.name] == nil {
+			results[w.name][c.name] = &figures{}
+		}
+		l := &steps{addr: p.addr, clients: m.clients,
+			opening: func(client int) []step { return w.opening(p.addr, client, c.name == guarding) },
+			cycle:   func(client int) []step { return w.cycle(p.addr, client, c.name == guarding) }}
+		if err := m.turn(ctx, p, l, results[w.name][c.name]); err != nil {
+			return fmt.Errorf("%s: %w", w.name, err)
+		}
+	}
+	return nil
+}
+
+// turn warms a process up and adds one turn's figures.
+func (m measurement) turn(ctx context.Context, p *process, l *steps, f *figures) error {
+	if _, err := l.run(ctx, m.each/4); err != nil {
+		return err
+	}
+	before, err := p.cpu()
+	if err != nil {
+		return err
+	}
+	s, err := l.run(ctx, m.each)
+	if err != nil {
+		return err
+	}
+	after, err := p.cpu()
+	if err != nil {
+		return err
+	}
+	f.cpu = append(f.cpu, micros(after-before)/float64(s.requests))
+	f.rate = append(f.rate, float64(s.requests)/s.elapsed.Seconds())
+	f.p50 = append(f.p50, micros(s.p50))
+	f.p99 = append(f.p99, micros(s.p99))
+	f.rss = max(f.rss, p.rss())
+	return nil
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// step is a request and what its answer must have.
+type step struct {
+	request []byte
+	body    []byte
+	// mark stands in the answer's head, where the contender is one that guards: what isn't guarded has no figures as such.
+	mark []byte
+}
+
+// steps is a closed loop of clients, each with requests of its own: the opening once, then the cycle over and over.
+type steps struct {
+	addr    string
+	clients int
+	opening func(client int) []step
+	cycle   func(client int) []step
+}
+
+// run drives the load until d has passed, as load.run does. Every request is one of the sample.
+func (l *steps) run(ctx context.Context, d time.Duration) (sample, error) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	var (
+		wg    sync.WaitGroup
+		mu    sync.Mutex
+		times []time.Duration
+		errs  []error
+	)
+	start := time.Now()
+	for i := range l.clients {
+		wg.Go(func() {
+			mine, err := l.client(ctx, l.opening(i), l.cycle(i))
+			mu.Lock()
+			defer mu.Unlock()
+			times = append(times, mine...)
+			errs = append(errs, err)
+		})
+	}
+	wg.Wait()
+	s := sample{requests: int64(len(times)), elapsed: time.Since(start)}
+	if err := errors.Join(errs...); err != nil {
+		return s, err
+	}
+	slices.Sort(times)
+	s.p50, s.p99 = times[len(times)/2], times[len(times)*99/100]
+	return s, nil
+}
+
+func (l *steps) client(ctx context.Context, opening, cycle []step) ([]time.Duration, error) {
+	c, err := net.Dial("tcp", l.addr)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	times := make([]time.Duration, 0, 1<<16)
+	buf := make([]byte, 16<<10)
+	for round := opening; ; round = cycle {
+		for i := range round { // always to its end, so that every kind of request counts alike
+			start := time.Now()
+			answer, err := exchange(c, round[i].request, buf)
+			if err != nil {
+				return times, err
+			}
+			times = append(times, time.Since(start))
+			if err := round[i].check(answer); err != nil {
+				return times, err
+			}
+		}
+		if ctx.Err() != nil {
+			return times, nil
+		}
+	}
+}
+
+// exchange sends a request and reads its answer into buf.
+func exchange(c net.Conn, request, buf []byte) ([]byte, error) {
+	if _, err := c.Write(request); err != nil {
+		return nil, err
+	}
+	have, size := 0, -1
+	for size < 0 || have < size {
+		n, err := c.Read(buf[have:])
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, err
+		}
+		have += n
+		size = messageSize(buf[:have])
+	}
+	if have != size {
+		return nil, fmt.Errorf("more than one answer: %q", buf[:have])
+	}
+	return buf[:have], nil
+}
+
+func (s *step) check(answer []byte) error {
+	if !bytes.HasPrefix(answer, []byte("HTTP/1.1 200")) || !bytes.HasSuffix(answer, s.body) || !bytes.Contains(answer, s.mark) {
+		return fmt.Errorf("wrong answer: %q", answer)
+	}
+	return nil
+}
+
+// request writes a request as the official clients send it. more are further header fields, each "Name: value".
+func request(method, target, host, body string, more ...string) []byte {
+	b := []byte(method + " " + target + " HTTP/1.1\r\nHost: " + host +
+		"\r\nUser-Agent: bench/1.0 (linux-amd64)\r\nAccept: application/json\r\nAuthorization: Basic YmVuY2g6YmVuY2g=\r\n")
+	if len(more) > 0 {
+		b = append(b, strings.Join(more, "\r\n")+"\r\n"...)
+	}
+	if body != "" {
+		b = append(b, "Content-Type: application/json\r\nContent-Length: "+strconv.Itoa(len(body))+"\r\n"...)
+	}
+	return append(append(b, "\r\n"...), body...)
+}
