@@ -145,7 +145,7 @@ lint() {
 }
 
 unit() {
-  go list ./... | grep -v '^optimist/e2e' | xargs go test -json -race -shuffle=on -timeout=10m
+  go list ./... | grep -v '^optimist/e2e' | xargs go test -json -race -shuffle=on -timeout=4m
 }
 
 # Every fuzz target for a moment; go test takes one at a time.

@@ -133,7 +133,7 @@ func (ls *Lanes[M]) Do(ctx context.Context, ref doc.Ref, m M, background bool, r
 	s.mu.Unlock()
 	select {
 	case t := <-w.turn:
-		return ls.take(ctx, s, l, w, t, run)
+		return ls.take(ctx, l, w, t, run)
 	case <-ctx.Done():
 	}
 	s.mu.Lock()
@@ -142,14 +142,15 @@ func (ls *Lanes[M]) Do(ctx context.Context, ref doc.Ref, m M, background bool, r
 		return context.Cause(ctx)
 	}
 	s.mu.Unlock()
-	return ls.take(ctx, s, l, w, <-w.turn, run)
+	return ls.take(ctx, l, w, <-w.turn, run)
 }
 
 // take acts on the turn that a waiter was given. A waiter that may lead but whose client has left passes the lead on.
-func (ls *Lanes[M]) take(ctx context.Context, s *laneSlot[M], l *lane[M], w *waiter[M], t turn, run func(*Batch[M])) error {
+func (ls *Lanes[M]) take(ctx context.Context, l *lane[M], w *waiter[M], t turn, run func(*Batch[M])) error {
 	if t == done {
 		return nil
 	}
+	s := ls.slot(l.ref) // the lane is the leader's now, and stays where it is
 	if ctx.Err() != nil {
 		ls.pass(s, l)
 		return context.Cause(ctx)

@@ -23,7 +23,8 @@ func printTable(out io.Writer, s *stage, results []outcome) {
 
 func row(out io.Writer, shape, where string, r *app.Result) {
 	n := func(i int64) string { return strconv.FormatInt(i, 10) }
-	fmt.Fprintf(out, rowFormat, shape, where, n(r.Acknowledged), n(r.Found), lost(r), n(r.Refused+r.Errors), fmt.Sprintf("%.0f", r.PerSecond()))
+	rate := fmt.Sprintf("%.0f", r.PerSecond())
+	fmt.Fprintf(out, rowFormat, shape, where, n(r.Acknowledged), n(r.Found), lost(r), n(r.Refused+r.Errors), rate)
 }
 
 func lost(r *app.Result) string {

@@ -167,10 +167,10 @@ func (t transport) Perform(req *http.Request) (*http.Response, error) {
 }
 
 func failure(status int, body []byte) error {
-	switch {
-	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden:
 		return fmt.Errorf("%w: %w", ErrForbidden, &StatusError{status, body})
-	case status == http.StatusNotFound:
+	case http.StatusNotFound:
 		return fmt.Errorf("%w: %w", ErrNoIndex, &StatusError{status, body})
 	}
 	return &StatusError{status, body}

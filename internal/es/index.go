@@ -124,7 +124,14 @@ func sourceFiltered(v gjson.Result) bool {
 
 // gjsonKey escapes a name for use as one key of a gjson path.
 func gjsonKey(name string) string {
-	return strings.NewReplacer(`\`, `\\`, `.`, `\.`, `*`, `\*`, `?`, `\?`, `|`, `\|`, `#`, `\#`, `@`, `\@`, `!`, `\!`, `{`, `\{`, `}`, `\}`).Replace(name)
+	b := make([]byte, 0, len(name)+8)
+	for i := range len(name) {
+		if strings.IndexByte(`\.*?|#@!{}`, name[i]) >= 0 {
+			b = append(b, '\\')
+		}
+		b = append(b, name[i])
+	}
+	return string(b)
 }
 
 // SeesWhole reports whether the caller's view of the index's documents is unfiltered. Under document or field level security the

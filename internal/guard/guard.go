@@ -66,7 +66,10 @@ func New(o Options) *Guard {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Guard{rules: o.Rules, up: o.Upstream, writes: o.Writes, sessions: o.Sessions, identity: o.Identity, events: o.Events, log: o.Log, maxBody: o.MaxBody}
+	return &Guard{
+		rules: o.Rules, up: o.Upstream, writes: o.Writes, sessions: o.Sessions, identity: o.Identity,
+		events: o.Events, log: o.Log, maxBody: o.MaxBody,
+	}
 }
 
 // Intercept is the door's hook. It reports false for requests that are to be forwarded as they are.

@@ -74,18 +74,22 @@ func (g *Guard) plain(body []byte, fields []wire.Field) ([]byte, []wire.Field, e
 		}
 		z, err := gzip.NewReader(bytes.NewReader(body))
 		if err != nil {
-			return nil, nil, &proxy.Failure{Status: 400, Type: "parse_exception", Reason: "the body is not the gzip data that its Content-Encoding says: " + err.Error()}
+			return nil, nil, badGzip(err)
 		}
 		out, err := io.ReadAll(io.LimitReader(z, g.maxBody+1))
 		switch {
 		case err != nil:
-			return nil, nil, &proxy.Failure{Status: 400, Type: "parse_exception", Reason: "the body's gzip data is broken: " + err.Error()}
+			return nil, nil, badGzip(err)
 		case int64(len(out)) > g.maxBody:
 			return nil, nil, proxy.ErrTooLarge
 		}
 		return out, append(fields[:i:i], fields[i+1:]...), nil
 	}
 	return body, fields, nil
+}
+
+func badGzip(err error) error {
+	return &proxy.Failure{Status: 400, Type: "parse_exception", Reason: "the body isn't the gzip data that its Content-Encoding says: " + err.Error()}
 }
 
 // background tells the class of a write: the request's own word, else the rule's.

@@ -40,7 +40,7 @@ func MeasureWith[D interface{ Compare(D) int }, M Measurer[D]](begin func(sent [
 		// The newest first: one of them is close most often, and then the others are soon too far. Of equals the oldest wins.
 		for i := len(cs) - 1; i >= 0; i-- {
 			d, c := measure(m, &cs[i], sent, limit, edits)
-			if c > class || (c == class && c == withEdits && d.Compare(distance) > 0) {
+			if c > class || class == withEdits && c == withEdits && d.Compare(distance) > 0 {
 				continue
 			}
 			best, class, distance = i, c, d

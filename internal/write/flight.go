@@ -52,7 +52,10 @@ func (f *flight) do(ctx context.Context) {
 }
 
 func policy(r *rule.Rule) retry.Policy {
-	return retry.Policy{MaxAttempts: r.Retry.MaxAttempts, MaxElapsed: r.Retry.MaxElapsed, BaseInterval: r.Retry.BaseInterval, MaxInterval: r.Retry.MaxInterval}
+	return retry.Policy{
+		MaxAttempts: r.Retry.MaxAttempts, MaxElapsed: r.Retry.MaxElapsed,
+		BaseInterval: r.Retry.BaseInterval, MaxInterval: r.Retry.MaxInterval,
+	}
 }
 
 // last is what a change gets that is still open when trying ends: the engine's own conflict, if that is why.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"runtime"
 	"strings"
 	"sync"
@@ -144,10 +143,6 @@ type client struct {
 
 func (w *world) client(name string) *client {
 	return &client{w, session.Named(session.Credentials{}, []byte(name))}
-}
-
-func (w *world) stranger() *client {
-	return &client{w, session.Inferred(session.Credentials{}, netip.MustParseAddr("127.0.0.1"))}
 }
 
 // read gets a document as the door would watch it.

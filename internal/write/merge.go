@@ -75,9 +75,9 @@ func (f *flight) refusal(c *change, reason string) *Answer {
 // unmergeable is the answer to a change whose merge failed.
 func (f *flight) unmergeable(c *change, err error) mergeResult {
 	var both *rewrite.ConflictError
-	switch {
-	case errors.As(err, &both):
-		return mergeResult{refusal: conflict(c.doc, "rule ["+c.req.Rule.Name+"] refuses to merge: both the client and somebody else changed ["+strings.Join(both.Paths, ", ")+"]")}
+	if errors.As(err, &both) {
+		reason := "both the client and somebody else changed [" + strings.Join(both.Paths, ", ") + "]"
+		return mergeResult{refusal: conflict(c.doc, "rule ["+c.req.Rule.Name+"] refuses to merge: "+reason)}
 	}
 	// What the merge can't read, the engine may still store: it is guarded, and the conflict is the answer.
 	c.outcome.Reason = ReasonFormat
