@@ -21,6 +21,9 @@ import (
 // Engines are the names that cases know engines by.
 var Engines = []string{"embedded", "elasticsearch9", "elasticsearch7", "opensearch"}
 
+// stubName is the engine of cases that bring their answers along.
+const stubName = "stub"
+
 // Case is a story of requests that follow one another on one connection.
 type Case struct {
 	// Name says what must hold. It is a sentence, and unique.
@@ -32,10 +35,27 @@ type Case struct {
 	// Via says which half the case is for: "" for both, "direct" for expectations alone, "proxy" for requests that no engine
 	// is to see.
 	Via string `yaml:"via"`
+	// Stub are the answers of an engine that is none, for what the real ones don't say: bytes with Go's escapes, one for each
+	// request of the case that reaches it. A case with a stub runs on nothing else.
+	Stub []StubAnswer `yaml:"stub"`
+	// Modes are those of optimist that the case is for; none stands for all.
+	Modes []string `yaml:"modes"`
 	// Steps are the requests, in order.
 	Steps []Step `yaml:"steps"`
 
 	File string `yaml:"-"`
+}
+
+// StubAnswer is what the stub does with a request.
+type StubAnswer struct {
+	Raw string `yaml:"raw"`
+	// Then is "close" where the stub closes the connection after the answer without having said so.
+	Then string `yaml:"then"`
+}
+
+// runs reports whether the case is for an engine.
+func (c *Case) runs(engine string) bool {
+	return (len(c.Stub) > 0) == (engine == stubName) && c.Not[engine] == ""
 }
 
 // Step is one request and what its answer must be.
@@ -149,6 +169,11 @@ func (c *Case) check() error {
 	}
 	if !slices.Contains([]string{"", "direct", "proxy"}, c.Via) {
 		return fmt.Errorf("via: %q", c.Via)
+	}
+	for _, a := range c.Stub {
+		if a.Then != "" && a.Then != "close" {
+			return fmt.Errorf("stub: then: %q", a.Then)
+		}
 	}
 	for i := range c.Steps {
 		s := &c.Steps[i]

@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -51,6 +52,7 @@ func address(t *testing.T, name string) string {
 // bench is one engine with optimist in front of it in each mode, and what came of the cases there.
 type bench struct {
 	name, direct string
+	stub         *stub    // nil for engines
 	proxies      []string // beside modes
 
 	mu     sync.Mutex
@@ -67,16 +69,12 @@ func TestConformance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range Engines {
+	for _, name := range append([]string{stubName}, Engines...) {
 		t.Run(name, func(t *testing.T) {
-			b := &bench{name: name, direct: address(t, name), counts: make([]tally, 1+len(modes))}
-			for _, m := range modes {
-				p := optimist.Start(t, optimist.Options{Upstream: []string{"http://" + b.direct}, Args: []string{"--mode", m.name}})
-				b.proxies = append(b.proxies, strings.TrimPrefix(p.URL, "http://"))
-			}
+			b := newBench(t, name)
 			t.Run("case", func(t *testing.T) { // returns when its parallel tests have
 				for i := range cases {
-					if c := &cases[i]; c.Not[name] == "" {
+					if c := &cases[i]; c.runs(name) {
 						t.Run(c.Name, func(t *testing.T) {
 							t.Parallel()
 							b.run(t, c)
@@ -84,12 +82,29 @@ func TestConformance(t *testing.T) {
 					}
 				}
 			})
-			if err := drop(b.direct, b.made); err != nil {
-				t.Error(err)
+			if b.stub == nil {
+				if err := drop(b.direct, b.made); err != nil {
+					t.Error(err)
+				}
 			}
 			b.report()
 		})
 	}
+}
+
+func newBench(t *testing.T, name string) *bench {
+	b := &bench{name: name, counts: make([]tally, 1+len(modes))}
+	if name == stubName {
+		b.stub = newStub(t)
+		b.direct = b.stub.address()
+	} else {
+		b.direct = address(t, name)
+	}
+	for _, m := range modes {
+		p := optimist.Start(t, optimist.Options{Upstream: []string{"http://" + b.direct}, Args: []string{"--mode", m.name}})
+		b.proxies = append(b.proxies, strings.TrimPrefix(p.URL, "http://"))
+	}
+	return b
 }
 
 // report prints the line that the notes quote: what a test that passes logs is not shown.
@@ -105,14 +120,17 @@ func (b *bench) report() {
 func (b *bench) run(t *testing.T, c *Case) {
 	var own *told
 	if c.Via != "proxy" {
-		own = tell(c, b.direct)
+		own = tell(c, b.direct, b.stub)
 		b.note(t, 0, own, own.unmet(b.name))
 	}
 	if c.Via == "direct" {
 		return
 	}
 	for i, m := range modes {
-		got := tell(c, b.proxies[i])
+		if len(c.Modes) > 0 && !slices.Contains(c.Modes, m.name) {
+			continue
+		}
+		got := tell(c, b.proxies[i], b.stub)
 		if own == nil {
 			b.note(t, i+1, got, got.unmet(b.name))
 		} else {

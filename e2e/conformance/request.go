@@ -13,9 +13,9 @@ import (
 // encode turns a step into the bytes of its request. expand fills in the names.
 func (s *Step) encode(host string, expand func(string) string) (method string, head, body []byte, err error) {
 	if s.Raw != "" {
-		text, err := strconv.Unquote(`"` + strings.ReplaceAll(expand(s.Raw), "\n", `\n`) + `"`)
+		text, err := unescape(expand(s.Raw))
 		if err != nil {
-			return "", nil, nil, fmt.Errorf("raw: %w", err)
+			return "", nil, nil, err
 		}
 		method, _, _ = strings.Cut(text, " ")
 		return method, []byte(text), nil, nil
@@ -51,6 +51,15 @@ func (s *Step) encode(host string, expand func(string) string) (method string, h
 		head = fmt.Appendf(head, "Content-Length: %d\r\n", len(body))
 	}
 	return method, append(head, '\r', '\n'), body, nil
+}
+
+// unescape undoes Go's escapes.
+func unescape(raw string) (string, error) {
+	text, err := strconv.Unquote(`"` + raw + `"`)
+	if err != nil {
+		return "", fmt.Errorf("raw %q: %w", raw, err)
+	}
+	return text, nil
 }
 
 func (s *Step) payload(expand func(string) string) (body []byte, has bool, err error) {

@@ -127,9 +127,12 @@ type told struct {
 	errs    []error   // beside them
 }
 
-// tell carries out all steps of a case. It ends with the first step that gets no answer.
-func tell(c *Case, address string) *told {
+// tell carries out all steps of a case. It ends with the first step that gets no answer. stub is nil for real engines.
+func tell(c *Case, address string, stub *stub) *told {
 	t := &told{run: newRun(c, address)}
+	if stub != nil {
+		stub.expect(t.run)
+	}
 	for i := range c.Steps {
 		a, err := t.run.step(&c.Steps[i])
 		t.answers, t.errs = append(t.answers, a), append(t.errs, err)
