@@ -25,7 +25,7 @@ const (
 	UpdateByQuery      // POST /{index}/_update_by_query
 	DeleteByQuery      // POST /{index}/_delete_by_query
 	NodesHTTP          // GET /_nodes[/{nodes}]/http: what sniffing clients ask
-	IndexAdmin         // a change of indices, aliases, templates or pipelines: what was known of an index may be void
+	IndexAdmin         // a change of indices, aliases, settings, templates or pipelines: see Op.Renumbers
 	kinds
 )
 
@@ -52,13 +52,16 @@ func (k Kind) Read() bool { return k == Get || k == Source || k == Mget || k == 
 // Op is a request line, taken apart. Its slices point into the target that Parse was given. The zero value is Other.
 type Op struct {
 	Kind  Kind
-	Head  bool   // the method is HEAD: the answer has no body
-	Typed bool   // the path names a mapping type (Elasticsearch 6 and 7)
-	Index []byte // the index as it stood in the path, percent-encoded; may be a list, a pattern, an alias; empty if none
-	Type  []byte // the mapping type of a typed path, percent-encoded
-	ID    []byte // the document id as it stood in the path, percent-encoded
-	Path  []byte // the target up to the question mark
-	Query []byte // what follows the question mark, without it
+	Head  bool // the method is HEAD: the answer has no body
+	Typed bool // the path names a mapping type (Elasticsearch 6 and 7)
+	// Renumbers says of an IndexAdmin that an index may be another one afterwards, or a name stand for another: sequence numbers
+	// that were known mean nothing any more. Without it only what is done to documents that are written may change.
+	Renumbers bool
+	Index     []byte // the index as it stood in the path, percent-encoded; may be a list, a pattern, an alias; empty if none
+	Type      []byte // the mapping type of a typed path, percent-encoded
+	ID        []byte // the document id as it stood in the path, percent-encoded
+	Path      []byte // the target up to the question mark
+	Query     []byte // what follows the question mark, without it
 }
 
 // Parse reads the operation from a method and a request target in origin form. It keeps the target's bytes. An absolute-form
@@ -152,8 +155,8 @@ func parseGlobal(op *Op, m httpMethod, segs [][]byte) {
 	case first == "_nodes" && m == mGET && nodesHTTP(segs):
 		op.Kind = NodesHTTP
 	case m.read():
-	case isAdmin(first):
-		op.Kind = IndexAdmin
+	default:
+		op.Kind, op.Renumbers = globalAdmin(first)
 	}
 }
 
@@ -186,13 +189,15 @@ func metricList(seg []byte) bool {
 	return false
 }
 
-func isAdmin(endpoint string) bool {
+// globalAdmin tells what a change at an endpoint of the whole cluster does to indices.
+func globalAdmin(endpoint string) (k Kind, renumbers bool) {
 	switch endpoint {
-	case "_aliases", "_alias", "_template", "_index_template", "_component_template", "_ingest", "_data_stream", "_snapshot",
-		"_rollover", "_all", "_reindex", "_settings", "_mapping":
-		return true
+	case "_aliases", "_alias", "_data_stream", "_snapshot", "_rollover", "_all":
+		return IndexAdmin, true
+	case "_template", "_index_template", "_component_template", "_ingest", "_settings", "_mapping":
+		return IndexAdmin, false
 	}
-	return false
+	return Other, false
 }
 
 // parseIndex reads paths whose first segment is an index.
@@ -200,7 +205,7 @@ func parseIndex(op *Op, m httpMethod, segs [][]byte) {
 	op.Index = segs[0]
 	if len(segs) == 1 {
 		if m == mPUT || m == mDELETE {
-			op.Kind = IndexAdmin
+			op.Kind, op.Renumbers = IndexAdmin, true
 		}
 		return
 	}
@@ -279,8 +284,9 @@ func parseEndpoint(op *Op, m httpMethod, segs [][]byte) {
 		return
 	}
 	switch string(segs[1]) {
-	case "_alias", "_aliases", "_settings", "_mapping", "_mappings", "_close", "_open", "_rollover", "_shrink", "_split",
-		"_clone", "_freeze", "_unfreeze", "_block":
+	case "_alias", "_aliases", "_rollover", "_shrink", "_split", "_clone":
+		op.Kind, op.Renumbers = IndexAdmin, true
+	case "_settings", "_mapping", "_mappings", "_close", "_open", "_freeze", "_unfreeze", "_block":
 		op.Kind = IndexAdmin
 	}
 }

@@ -62,6 +62,21 @@ func TestRequestLinesAreToldApart(t *testing.T) {
 	}
 }
 
+func TestChangesAfterWhichNumbersMeanNothingAreToldApart(t *testing.T) {
+	for line, want := range map[[2]string]bool{
+		{"DELETE", "/shop"}: true, {"PUT", "/shop"}: true, {"POST", "/_aliases"}: true, {"PUT", "/shop/_alias/a"}: true,
+		{"POST", "/_snapshot/r/s/_restore"}: true, {"POST", "/logs/_rollover"}: true,
+		{"PUT", "/shop/_mapping"}: false, {"PUT", "/shop/_settings"}: false, {"PUT", "/_index_template/t"}: false,
+		{"PUT", "/_ingest/pipeline/p"}: false,
+	} {
+		var op Op
+		Parse([]byte(line[0]), []byte(line[1]), &op)
+		if op.Kind != IndexAdmin || op.Renumbers != want {
+			t.Errorf("%v: %v, renumbers %v, want %v", line, op.Kind, op.Renumbers, want)
+		}
+	}
+}
+
 func TestQueryParametersKeepTheirBytes(t *testing.T) {
 	q := []byte("refresh=wait_for&if_seq_no=3&routing=a%2Bb&if_primary_term=1;x")
 	if v, ok := Param(q, "routing"); !ok || string(v) != "a%2Bb" {

@@ -12,6 +12,7 @@ import (
 	"optimist/internal/es"
 	"optimist/internal/rule"
 	"optimist/internal/session"
+	"optimist/internal/wire"
 	"optimist/internal/write"
 	"optimist/proxy"
 )
@@ -115,17 +116,29 @@ func (g *Guard) unguarded(x *proxy.Exchange) bool {
 	return g.passed(x, ru, reason)
 }
 
-// admin forwards a change of indices or aliases, and forgets what it may have made void, whatever the answer was: one that was lost
-// may have been carried out.
+// admin forwards a change of indices or aliases, and forgets what it may have made void. Whatever isn't a refusal may have been carried
+// out, an answer that was lost too. A refusal is none: clients that make their index at every start must not cost the others their
+// bases.
 func (g *Guard) admin(x *proxy.Exchange) {
+	op := x.Op()
+	renumbers := op.Renumbers
 	var buf [256]byte
-	name, err := api.Decode(buf[:0], x.Op().Index)
-	if err != nil || !single(name) || aliases(x.Op()) {
+	name, err := api.Decode(buf[:0], op.Index)
+	if err != nil || !single(name) || aliases(op) {
 		name = nil
 	}
-	index := string(name)
-	g.forward(x, proxy.ForwardOptions{})
-	g.writes.IndexChanged(index)
+	index, status := string(name), 0
+	g.forward(x, proxy.ForwardOptions{OnHead: func(h *wire.Head, _ []byte) []wire.Field {
+		status = h.Status
+		return nil
+	}})
+	switch {
+	case status >= 400 && status < 500:
+	case renumbers:
+		g.writes.IndexChanged(index)
+	default:
+		g.writes.SettingsChanged()
+	}
 }
 
 // aliases reports whether an operation of one index changes what other names stand for.

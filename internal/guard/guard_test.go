@@ -193,6 +193,17 @@ func TestAReCreatedIndexKnowsNoOldBase(t *testing.T) {
 	w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":2}`, "Optimist-Session", "s"), 200, "passed;attempts=1;base=lost;reason=index")
 }
 
+func TestAnIndexThatCouldNotBeMadeAgainKeepsItsBases(t *testing.T) {
+	w := newWorld(t, "", Identity{})
+	w.put(doc1, `{"a":1,"b":1}`)
+	w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "s")
+	if a := w.ask(w.proxied, "PUT", "/shop", "{}"); a.status != 400 {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	w.put(doc1, `{"a":1,"b":2}`)
+	w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":2,"b":1}`, "Optimist-Session", "s"), 200, "merged")
+}
+
 func TestClientsAreToldApart(t *testing.T) {
 	peer := netip.MustParseAddrPort("10.0.0.1:4711")
 	field := func(s ...string) []wire.Field {

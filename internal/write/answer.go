@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
 
 	"optimist/internal/doc"
 	"optimist/internal/es"
@@ -122,10 +123,11 @@ func setNumber(body []byte, key string, n int64) []byte {
 	if v.Type != gjson.Number || v.Index == 0 {
 		return body
 	}
-	out := make([]byte, 0, len(body)+8)
-	out = append(out, body[:v.Index]...)
-	out = strconv.AppendInt(out, n, 10)
-	return append(out, body[v.Index+len(v.Raw):]...)
+	out, err := sjson.SetRawBytes(body, key, strconv.AppendInt(nil, n, 10))
+	if err != nil {
+		return body
+	}
+	return out
 }
 
 // noop is the engine's own answer to a write that changes nothing, as _update gives it.

@@ -191,11 +191,17 @@ func (f *Failure) Error() string { return f.Err.Error() }
 // Unwrap gives the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// IndexChanged makes the Service forget what it knows of an index (decoded name), or of all of them where the name is empty or more
-// than one: the proxy has seen a request that changes indices, aliases, templates or pipelines. Call it after the answer.
-func (s *Service) IndexChanged(index string) {
+// SettingsChanged makes the Service ask again what indices are: the proxy has seen a change of settings, mappings, templates or
+// pipelines.
+func (s *Service) SettingsChanged() {
 	s.lanes.DropGuesses()
 	s.gates.drop()
+}
+
+// IndexChanged makes the Service forget what it knows of an index (decoded name), or of all of them where the name is empty: the proxy
+// has seen a request after which the index, or what the name stands for, may be another. Call it after the answer.
+func (s *Service) IndexChanged(index string) {
+	s.SettingsChanged()
 	if index == "" {
 		s.sessions.DropAll()
 		return
