@@ -65,6 +65,25 @@ func TestDeadlineEndsAnExchange(t *testing.T) {
 	<-ended
 }
 
+func TestTimeoutOfARequestEndsItAsADeadlineDoes(t *testing.T) {
+	read, ended := make(chan struct{}, 2), make(chan struct{}, 2)
+	s := newStub(t, silent(read, ended))
+	set := newSet(t, nil, s.url)
+	for range 2 { // the second may use what the first left
+		r := put("{}")
+		r.Timeout = 10 * time.Millisecond
+		resp, err := set.Do(context.Background(), r)
+		e := failed(t, resp, err, Cancelled)
+		if !e.Sent || !errors.Is(e, context.DeadlineExceeded) {
+			t.Errorf("%+v", e)
+		}
+		<-ended
+	}
+	if n := s.requests.Load(); n != 2 {
+		t.Errorf("%d requests: something was sent again", n)
+	}
+}
+
 func TestNothingIsSentUnderAContextThatHasEnded(t *testing.T) {
 	s := newStub(t, echo)
 	set := newSet(t, nil, s.url)

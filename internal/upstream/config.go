@@ -111,6 +111,9 @@ type Request struct {
 	Interim func(h *wire.Head)
 	// Repeatable says that sending it twice does no harm: then a lost answer is followed by one more try.
 	Repeatable bool
+	// Timeout bounds, with Set.Do only, the time until the whole answer is here; it then fails as a context with that deadline
+	// has it fail, and costs less. Zero is no bound.
+	Timeout time.Duration
 	// Own attaches Config.Authorization in place of any Authorization among Fields: for our own indices, never for a
 	// client's request.
 	Own bool

@@ -19,10 +19,12 @@ type Exchange struct {
 	cancel context.CancelFunc // nil in one that Do made
 	stop   func() bool
 	abort  func() // x.hangUp, made once
+	timer  *time.Timer
 
 	mu      sync.Mutex
 	conn    *conn // guarded by mu for hangUp
-	aborted bool  // guarded by mu: the context has ended
+	aborted bool  // guarded by mu: the context has ended, or the time is up
+	late    bool  // guarded by mu: the time is up
 
 	head   wire.Head
 	body   wire.Body
@@ -51,7 +53,7 @@ func (s *Set) NewExchange(ctx context.Context) *Exchange {
 
 // bind ties the Exchange to ctx.
 func (x *Exchange) bind(ctx context.Context) {
-	x.ctx, x.stop, x.aborted = ctx, nil, false
+	x.ctx, x.stop, x.aborted, x.late = ctx, nil, false, false
 	if ctx.Done() != nil {
 		x.stop = context.AfterFunc(ctx, x.abort)
 	}
@@ -67,10 +69,48 @@ func (x *Exchange) unbind() bool {
 func (x *Exchange) hangUp() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.hangUpLocked()
+}
+
+func (x *Exchange) hangUpLocked() {
 	x.aborted = true
 	if x.conn != nil {
 		_ = x.conn.raw.Close()
 	}
+}
+
+// limit has the exchange end after d, unless that is zero. A timer of the Exchange's own costs a tenth of a context's.
+func (x *Exchange) limit(d time.Duration) {
+	switch {
+	case d <= 0:
+	case x.timer == nil:
+		x.timer = time.AfterFunc(d, x.expire)
+	default:
+		x.timer.Reset(d)
+	}
+}
+
+func (x *Exchange) expire() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.late = true
+	x.hangUpLocked()
+}
+
+// unlimit ends what limit began. It reports whether the Exchange may be used again: not if expire may still be running.
+func (x *Exchange) unlimit(d time.Duration) bool { return d <= 0 || x.timer.Stop() }
+
+// ended is why the exchange may not go on, nil if it may.
+func (x *Exchange) ended() error {
+	if x.ctx.Err() != nil {
+		return context.Cause(x.ctx)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.late {
+		return context.DeadlineExceeded
+	}
+	return nil
 }
 
 // Abort ends the exchange that is under way, and all later ones, as the end of the context does. It may be called from any
@@ -151,8 +191,8 @@ func (x *Exchange) send(r *Request, again *bool) *Error {
 // of the node: it gets a new one.
 func (x *Exchange) attempt(n *node, r *Request, fresh bool) *Error {
 	for {
-		if x.ctx.Err() != nil {
-			return &Error{Class: Cancelled, Err: context.Cause(x.ctx)}
+		if why := x.ended(); why != nil {
+			return &Error{Class: Cancelled, Err: why}
 		}
 		c, err := n.get(x.ctx, fresh)
 		if err != nil {
@@ -178,8 +218,8 @@ func (x *Exchange) attempt(n *node, r *Request, fresh bool) *Error {
 
 // unreached makes the error of a node to which there is no connection.
 func (x *Exchange) unreached(n *node, err error) *Error {
-	if x.ctx.Err() != nil {
-		return &Error{Node: n.url, Class: Cancelled, Err: context.Cause(x.ctx)}
+	if why := x.ended(); why != nil {
+		return &Error{Node: n.url, Class: Cancelled, Err: why}
 	}
 	var refused *ConnectError
 	if errors.As(err, &refused) {
@@ -192,7 +232,7 @@ func (x *Exchange) unreached(n *node, err error) *Error {
 func (x *Exchange) on(c *conn, r *Request) *Error {
 	x.sent, x.w = 0, nil
 	if !x.attach(c) {
-		return &Error{Node: c.node.url, Class: Cancelled, Err: context.Cause(x.ctx)}
+		return &Error{Node: c.node.url, Class: Cancelled, Err: x.ended()}
 	}
 	writeErr := x.write(c, r)
 	if writeErr != nil && x.sent == 0 {
@@ -263,7 +303,7 @@ func (x *Exchange) failure(c *conn, class Class, err error) *Error {
 	aborted := x.aborted
 	x.mu.Unlock()
 	if aborted {
-		e.Class, e.Err = Cancelled, context.Cause(x.ctx)
+		e.Class, e.Err = Cancelled, x.ended()
 	}
 	e.Sent = x.sent > 0
 	return e

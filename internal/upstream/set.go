@@ -67,8 +67,9 @@ func (s *Set) Do(ctx context.Context, r *Request) (*Response, error) {
 		x = newExchange(s)
 	}
 	x.bind(ctx)
+	x.limit(r.Timeout)
 	resp, err := x.Do(r)
-	if x.unbind() {
+	if x.unlimit(r.Timeout) && x.unbind() {
 		s.exchanges.Put(x)
 	}
 	return resp, err
