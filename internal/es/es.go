@@ -96,32 +96,6 @@ func (c *Client) Fetch(ctx context.Context, who Caller, d Document) (doc.Revisio
 	return rev, nil
 }
 
-// Revision takes the revision out of the engine's JSON for one document: an answer to a get, an item of a multi-get, a search hit. ok is
-// false where there are no numbers. Source is nil where there is no _source, and points into body.
-func Revision(body []byte) (rev doc.Revision, ok bool) {
-	root := gjson.ParseBytes(body)
-	if !root.IsObject() {
-		return rev, false
-	}
-	var seq, term bool
-	root.ForEach(func(k, v gjson.Result) bool {
-		switch k.Str {
-		case "_seq_no":
-			rev.SeqNo, seq = v.Int(), v.Type == gjson.Number
-		case "_primary_term":
-			rev.PrimaryTerm, term = v.Int(), v.Type == gjson.Number
-		case "_version":
-			rev.Version = v.Int()
-		case "_source":
-			if v.IsObject() {
-				rev.Source = body[v.Index : v.Index+len(v.Raw)]
-			}
-		}
-		return true
-	})
-	return rev, seq && term
-}
-
 func segment(name string) string { return string(api.AppendSegment(nil, name)) }
 
 // do sends a request of the library's over our own upstream, and reads the answer.

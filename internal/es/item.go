@@ -1,0 +1,68 @@
+package es
+
+import (
+	"strconv"
+
+	"optimist/internal/doc"
+)
+
+// Item is what the engine's JSON for one document says: an answer to a get or to a write, an item of a multi-get, a search hit. Its
+// slices point into that JSON.
+type Item struct {
+	// Revision's Source is nil where there is no _source.
+	doc.Revision
+	Numbered bool   // _seq_no and _primary_term are there
+	Found    bool   // found is true
+	Missing  bool   // found is false
+	Index    []byte // _index, nil where it isn't there
+	Result   []byte // result, of a write
+}
+
+// ParseItem reads an Item in one pass, without copying anything.
+func ParseItem(body []byte) Item {
+	var it Item
+	var seq, term bool
+	members(body, func(key, value []byte) bool {
+		switch string(key) {
+		case "_seq_no":
+			it.SeqNo, seq = integer(value)
+		case "_primary_term":
+			it.PrimaryTerm, term = integer(value)
+		case "_version":
+			it.Version, _ = integer(value)
+		case "_source":
+			if value[0] == '{' {
+				it.Source = value
+			}
+		case "_index":
+			it.Index = text(value)
+		case "result":
+			it.Result = text(value)
+		case "found":
+			it.Found, it.Missing = string(value) == "true", string(value) == "false"
+		}
+		return true
+	})
+	it.Numbered = seq && term
+	return it
+}
+
+// Revision takes the revision out of the engine's JSON for one document. ok is false where there are no numbers. Source is nil where
+// there is no _source, and points into body.
+func Revision(body []byte) (rev doc.Revision, ok bool) {
+	it := ParseItem(body)
+	return it.Revision, it.Numbered
+}
+
+func integer(value []byte) (n int64, ok bool) {
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	return n, err == nil
+}
+
+// text is a JSON string's content, as it is written: the names and words of the engine's that are read here have no escapes.
+func text(value []byte) []byte {
+	if value[0] != '"' {
+		return nil
+	}
+	return value[1 : len(value)-1]
+}

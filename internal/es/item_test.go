@@ -1,0 +1,66 @@
+package es
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+)
+
+func TestItemIsReadWhateverItsOrderAndSpaces(t *testing.T) {
+	it := ParseItem([]byte("{ \"_source\" : {\"_seq_no\":1,\"a\":\"}\\\"\",\"b\":[{},[1]]} ,\n\t\"_index\":\"shop\",\"_version\": 7, \"found\":true,\"x\":null," +
+		"\"_primary_term\":2 , \"_seq_no\":9223372036854775807 }\n"))
+	if !it.Numbered || it.SeqNo != 9223372036854775807 || it.PrimaryTerm != 2 || it.Version != 7 || !it.Found || it.Missing || string(it.Index) != "shop" ||
+		string(it.Source) != `{"_seq_no":1,"a":"}\"","b":[{},[1]]}` {
+		t.Errorf("%+v %s", it, it.Source)
+	}
+	it = ParseItem([]byte(`{"_index":"shop","result":"created","found":false,"_seq_no":"1","_primary_term":1.5}`))
+	if it.Numbered || it.Found || !it.Missing || string(it.Result) != "created" || it.Source != nil {
+		t.Errorf("%+v", it)
+	}
+}
+
+func TestItemThatBreaksOffIsNoItem(t *testing.T) {
+	whole := `{"_index":"shop","_source":{"a":[1,"x"]},"_seq_no":12,"_primary_term":1}`
+	for n := range len(whole) - 1 {
+		it := ParseItem([]byte(whole[:n]))
+		if it.Source != nil && !gjson.ValidBytes(it.Source) {
+			t.Errorf("%s: %s", whole[:n], it.Source)
+		}
+	}
+	for _, body := range []string{"", "[]", "null", `"a"`, "{", "{}", `{"a"}`, `{"a":}`, `{"a":1,}`, `{"_source":{"a":1]}`, `{,}`, `{"_source":"\`} {
+		if it := ParseItem([]byte(body)); it.Numbered {
+			t.Errorf("%s: %+v", body, it)
+		}
+	}
+}
+
+// FuzzItem compares with a parser that knows all of JSON.
+func FuzzItem(f *testing.F) {
+	f.Add(`{"_seq_no":1,"_primary_term":2,"_version":3,"_source":{"a":"\\\"","b":[1,{"c":null}]},"found":true}`)
+	f.Add(`{"_index":"i","_seq_no" : -1 , "_source" : [ ] }`)
+	f.Fuzz(func(t *testing.T, body string) {
+		it := ParseItem([]byte(body)) // whatever it is, it must not panic
+		if !gjson.Valid(body) || strings.Count(body, "_source") > 1 || strings.Contains(body, "\\u") {
+			return
+		}
+		want := gjson.Get(body, "_source")
+		if !gjson.Parse(body).IsObject() || !want.IsObject() {
+			want.Raw = ""
+		}
+		if string(it.Source) != want.Raw {
+			t.Errorf("%s: %s, not %s", body, it.Source, want.Raw)
+		}
+	})
+}
+
+func BenchmarkItem(b *testing.B) {
+	body := []byte(`{"_index":"shop","_id":"1","_version":7,"_seq_no":6,"_primary_term":1,"found":true,"_source":{"name":"` +
+		strings.Repeat("tea ", 200) + `","stock":10,"tags":["a","b"]}}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if it := ParseItem(body); !it.Numbered {
+			b.Fatal(it)
+		}
+	}
+}
