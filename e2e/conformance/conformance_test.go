@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -16,14 +17,23 @@ import (
 // kinds are the real engines under the names of the cases.
 var kinds = map[string]engine.Kind{"elasticsearch9": engine.ES9, "elasticsearch7": engine.ES7, "opensearch": engine.OpenSearch38}
 
-// modes are what optimist may do in front of an engine, and what it may add to answers then.
-var modes = []struct {
+// mode is what optimist may do in front of an engine, and what it may add to answers then.
+type mode struct {
 	name   string
 	policy Policy
-}{
-	{"off", Policy{}},
-	{"guard", Policy{Own: []string{"optimist-", "etag"}, Plain: true}},
-	{"observe", Policy{}},
+}
+
+// modesFor returns the modes that an engine's cases run in. What observe changes doesn't depend on the engine: the real ones see
+// it in long runs only.
+func modesFor(engine string) []mode {
+	modes := []mode{
+		{"off", Policy{}},
+		{"guard", Policy{Own: []string{"optimist-", "etag"}, Plain: true}},
+	}
+	if engine == "embedded" || engine == stubName || os.Getenv("E2E_LONG") == "1" {
+		modes = append(modes, mode{"observe", Policy{}})
+	}
+	return modes
 }
 
 // address returns where the engine listens.
@@ -52,7 +62,8 @@ func address(t *testing.T, name string) string {
 // bench is one engine with optimist in front of it in each mode, and what came of the cases there.
 type bench struct {
 	name, direct string
-	stub         *stub    // nil for engines
+	stub         *stub // nil for engines
+	modes        []mode
 	proxies      []string // beside modes
 
 	mu     sync.Mutex
@@ -93,14 +104,15 @@ func TestConformance(t *testing.T) {
 }
 
 func newBench(t *testing.T, name string) *bench {
-	b := &bench{name: name, counts: make([]tally, 1+len(modes))}
+	b := &bench{name: name, modes: modesFor(name)}
+	b.counts = make([]tally, 1+len(b.modes))
 	if name == stubName {
 		b.stub = newStub(t)
 		b.direct = b.stub.address()
 	} else {
 		b.direct = address(t, name)
 	}
-	for _, m := range modes {
+	for _, m := range b.modes {
 		p := optimist.Start(t, optimist.Options{Upstream: []string{"http://" + b.direct}, Args: []string{"--mode", m.name}})
 		b.proxies = append(b.proxies, strings.TrimPrefix(p.URL, "http://"))
 	}
@@ -111,7 +123,7 @@ func newBench(t *testing.T, name string) *bench {
 func (b *bench) report() {
 	own := b.counts[0]
 	fmt.Printf("conformance: %s: %d cases, %d requests, %d differences", b.name, own.cases, own.requests, own.differences)
-	for i, m := range modes {
+	for i, m := range b.modes {
 		fmt.Printf("; through %s: %d cases, %d differences", m.name, b.counts[i+1].cases, b.counts[i+1].differences)
 	}
 	fmt.Println()
@@ -126,7 +138,7 @@ func (b *bench) run(t *testing.T, c *Case) {
 	if c.Via == "direct" {
 		return
 	}
-	for i, m := range modes {
+	for i, m := range b.modes {
 		if len(c.Modes) > 0 && !slices.Contains(c.Modes, m.name) {
 			continue
 		}
@@ -142,7 +154,7 @@ func (b *bench) run(t *testing.T, c *Case) {
 func (b *bench) note(t *testing.T, way int, got *told, bad []string) {
 	what := "direct"
 	if way > 0 {
-		what = "through " + modes[way-1].name
+		what = "through " + b.modes[way-1].name
 	}
 	for _, m := range bad {
 		t.Errorf("%s: %s: %s", got.run.c.File, what, m)

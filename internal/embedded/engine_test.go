@@ -56,3 +56,16 @@ func TestServesOverHTTP(t *testing.T) {
 		t.Fatal(resp.Status, resp.Header)
 	}
 }
+
+func TestHugeExponentsCostNothing(t *testing.T) {
+	e := New(Options{})
+	ask(t, e, "PUT", "/c", `{"mappings":{"properties":{"d":{"type":"double"}}}}`)
+	ask(t, e, "PUT", "/c/_doc/1", `{"d":1e999999999}`)
+	if status, body := ask(t, e, "GET", "/c/_count", `{"query":{"range":{"d":{"gt":-1e-999999999,"lt":1e2147483646}}}}`); status != 200 {
+		t.Error(status, body)
+	}
+	ask(t, e, "PUT", "/c/_doc/2", `{"n":1}`)
+	if status, body := ask(t, e, "PUT", "/c/_doc/2", `{"n":1e999999999}`); status != 400 {
+		t.Error(status, body)
+	}
+}

@@ -61,10 +61,8 @@ func (n *node) isTrue() bool { return n != nil && n.text() == "true" }
 
 // syntaxError says where a body stops being JSON, in the words of the engines' parser as far as clients look at them.
 type syntaxError struct {
-	offset    int // of the byte that doesn't fit
-	eof       bool
-	duplicate string // the member that stands twice
-	msg       string
+	eof bool // the body ends too early
+	msg string
 }
 
 func (e *syntaxError) Error() string { return e.msg }
@@ -122,10 +120,10 @@ func (p *parser) space() {
 func (p *parser) fail() error {
 	line, col := p.place(p.pos)
 	if p.pos >= len(p.src) {
-		return &syntaxError{offset: p.pos, eof: true, msg: fmt.Sprintf("[%d:%d] Unexpected end of file", line, col)}
+		return &syntaxError{eof: true, msg: fmt.Sprintf("[%d:%d] Unexpected end of file", line, col)}
 	}
 	r, _ := utf8.DecodeRune(p.src[p.pos:])
-	return &syntaxError{offset: p.pos, msg: fmt.Sprintf("[%d:%d] Unexpected character ('%c' (code %d))", line, col, r, r)}
+	return &syntaxError{msg: fmt.Sprintf("[%d:%d] Unexpected character ('%c' (code %d))", line, col, r, r)}
 }
 
 // place returns the line and column of an offset, both from 1, columns in bytes as the engines count them.
@@ -169,7 +167,7 @@ func (p *parser) value() (node, error) {
 
 func (p *parser) enter() error {
 	if p.depth++; p.depth > maxDepth {
-		return &syntaxError{offset: p.pos, msg: fmt.Sprintf("Document nesting depth (%d) exceeds the maximum allowed (%d)", p.depth, maxDepth)}
+		return &syntaxError{msg: fmt.Sprintf("Document nesting depth (%d) exceeds the maximum allowed (%d)", p.depth, maxDepth)}
 	}
 	p.pos++
 	p.space()
@@ -228,7 +226,7 @@ func (p *parser) manyKeys(n *node) error {
 
 func (p *parser) duplicate(name string) error {
 	line, col := p.place(p.pos)
-	return &syntaxError{offset: p.pos, duplicate: name, msg: fmt.Sprintf("[%d:%d] Duplicate field '%s'", line, col, name)}
+	return &syntaxError{msg: fmt.Sprintf("[%d:%d] Duplicate field '%s'", line, col, name)}
 }
 
 func (p *parser) memberOf(n *node) (node, error) {

@@ -296,22 +296,25 @@ func sameTerm(typ string, v, want *node) bool {
 	return okA && okB && a.Cmp(b) == 0
 }
 
-// magnitude turns numbers and dates into exact numbers.
-func magnitude(typ string, n *node) (*big.Rat, bool) {
-	if typ == "date" || typ == "date_nanos" {
+// precision is that of comparisons in bits: more than any number has that a field of the engines can hold.
+const precision = 256
+
+// magnitude turns numbers and dates into comparable numbers. An exponent of any size costs nothing, unlike with big.Rat.
+func magnitude(typ string, n *node) (*big.Float, bool) {
+	isDate := typ == "date" || typ == "date_nanos"
+	if isDate {
 		if t, ok := parseDate(n.text()); ok {
-			return new(big.Rat).SetInt64(t.UnixNano()), true
+			return new(big.Float).SetPrec(precision).SetInt64(t.UnixNano()), true
 		}
-		r, ok := new(big.Rat).SetString(n.text())
-		if ok {
-			r.Mul(r, big.NewRat(int64(time.Millisecond), 1))
-		}
-		return r, ok
 	}
-	if len(n.text()) > 400 {
+	f, _, err := big.ParseFloat(n.text(), 10, precision, big.ToNearestEven)
+	if err != nil {
 		return nil, false
 	}
-	return new(big.Rat).SetString(n.text())
+	if isDate { // a number is in milliseconds
+		f.Mul(f, big.NewFloat(float64(time.Millisecond)))
+	}
+	return f, true
 }
 
 var dateLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04", time.DateTime, time.DateOnly, "2006-01"}

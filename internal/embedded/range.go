@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"math/big"
 	"strconv"
 	"strings"
 	"time"
@@ -80,7 +79,6 @@ func compareValues(typ string, a, b *node) (int, bool) {
 	case "keyword", "text", "constant_keyword", "wildcard", "ip", "version", "boolean":
 		return strings.Compare(a.text(), b.text()), true
 	}
-	var x, y *big.Rat
 	x, okX := magnitude(typ, a)
 	y, okY := magnitude(typ, b)
 	if !okX || !okY {
