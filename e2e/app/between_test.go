@@ -73,7 +73,7 @@ func together(t *testing.T, e target, n int) target {
 }
 
 // slow holds the answers to some writes of each document for a while, after the engine has written them: to every n-th of the
-// first 4n.
+// first 3n.
 func slow(t *testing.T, e target, n int, hold time.Duration) target {
 	t.Helper()
 	var mu sync.Mutex
@@ -87,7 +87,7 @@ func slow(t *testing.T, e target, n int, hold time.Duration) target {
 		writes[r.URL.Path]++
 		k := writes[r.URL.Path]
 		mu.Unlock()
-		if k%n != 0 || k > 4*n {
+		if k%n != 0 || k > 3*n {
 			pass.ServeHTTP(w, r)
 			return
 		}

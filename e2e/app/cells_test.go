@@ -111,7 +111,7 @@ func TestTwoProxiesAndADirectWriterShareADocument(t *testing.T) {
 func TestRepeatedPutAfterATimeoutCountsOnce(t *testing.T) {
 	eachTarget(t, func(t *testing.T, e target) {
 		const workers = 8
-		const patience = 200 * time.Millisecond
+		const patience = 100 * time.Millisecond
 		index := e.index(t)
 		between := slow(t, e, 10, 2*patience)
 		p := optimistFor(t, between, sum)

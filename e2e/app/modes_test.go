@@ -13,7 +13,6 @@ import (
 	"sync"
 	"testing"
 
-	"optimist/e2e/optimist"
 	"optimist/internal/demo/app"
 	"optimist/internal/obs"
 )
@@ -22,7 +21,7 @@ import (
 func TestObserveCountsWhatWasLost(t *testing.T) {
 	eachTarget(t, func(t *testing.T, e target) {
 		index := e.index(t)
-		p := optimist.Start(t, optimist.Options{Upstream: []string{together(t, e, 2).url}, Args: []string{"--mode", "observe"}})
+		p := optimistFor(t, together(t, e, 2), "", "--mode", "observe")
 		lost := func() int64 {
 			return int64(p.Metric(t, obs.MetricLostUpdates, fmt.Sprintf("index=%q", index)))
 		}
@@ -42,7 +41,7 @@ func TestObserveCountsWhatWasLost(t *testing.T) {
 			t.Errorf("%d changes were lost, %d were counted", missing, counted)
 		}
 
-		p = optimist.Start(t, optimist.Options{Upstream: []string{e.url}, Args: []string{"--mode", "observe"}})
+		p = optimistFor(t, e, "", "--mode", "observe")
 		r, _ := run(t, &app.Application{
 			URLs: []string{p.URL}, Store: e.url, Path: "/" + index + "/_doc/many", Shape: app.Counter, Workers: 16, Rounds: rounds(16), Sessions: app.Named,
 		})
@@ -87,7 +86,7 @@ func TestOffAndObserveChangeNoByte(t *testing.T) {
 	for _, mode := range []string{"off", "observe"} {
 		t.Run(mode, func(t *testing.T) {
 			r := newRecorder(t)
-			p := optimist.Start(t, optimist.Options{Upstream: []string{"http://" + r.addr()}, Args: []string{"--mode", mode}})
+			p := optimistFor(t, target{"recorder", "http://" + r.addr()}, "", "--mode", mode)
 			for _, raw := range exchanges {
 				answer, err := exchange(strings.TrimPrefix(p.URL, "http://"), raw)
 				if err != nil {

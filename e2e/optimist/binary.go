@@ -13,19 +13,25 @@ import (
 // BinaryEnv names a binary that is to be used instead of one built from this tree.
 const BinaryEnv = "OPTIMIST_E2E_BINARY"
 
-// built is the binary of this process: several tests ask for it, and building takes seconds.
-var built = sync.OnceValues(func() (string, error) { return build(context.Background()) })
+// Each is built once a process: several tests ask for it, and building takes seconds.
+var (
+	plain  = sync.OnceValues(func() (string, error) { return build(context.Background(), false) })
+	racing = sync.OnceValues(func() (string, error) { return build(context.Background(), true) })
+)
 
-// Binary returns the path of the program under test, built from this tree unless BinaryEnv names another. It is built once a
-// process; the compiler's cache makes later processes quick. Where the tests run under the race detector, so does the program.
-func Binary() (string, error) {
+// Binary returns the path of the program under test, built from this tree unless BinaryEnv names another; with the race detector if it
+// is asked for and the tests themselves have it. The compiler's cache makes all but the first process quick.
+func Binary(race bool) (string, error) {
 	if path := os.Getenv(BinaryEnv); path != "" {
 		return path, nil
 	}
-	return built()
+	if race && underRaceDetector {
+		return racing()
+	}
+	return plain()
 }
 
-func build(ctx context.Context) (string, error) {
+func build(ctx context.Context, race bool) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("folder for the binary: %w", err)
@@ -41,7 +47,7 @@ func build(ctx context.Context) (string, error) {
 	defer unlock()
 	path := filepath.Join(dir, "optimist")
 	args := []string{"build"}
-	if underRaceDetector {
+	if race {
 		path += "-race"
 		args = append(args, "-race")
 	}

@@ -26,6 +26,8 @@ type Options struct {
 	Config string
 	// Args are further arguments of serve.
 	Args []string
+	// Race runs a program with the race detector, where the tests have it, too. It costs a multiple of the processor's time.
+	Race bool
 }
 
 // Process is a running optimist. Its methods may be called by several goroutines, but Kill, Stop and Start only by one at a time.
@@ -55,7 +57,7 @@ var ErrExited = errors.New("optimist ended")
 
 // Run starts the program in front of an engine and returns once it is ready. dir is a folder for its files.
 func Run(ctx context.Context, dir string, o Options) (*Process, error) {
-	binary, err := Binary()
+	binary, err := Binary(o.Race)
 	if err != nil {
 		return nil, err
 	}
