@@ -97,8 +97,7 @@ func (c *client) do(o outgoing) (*answer, error) {
 	a, err := c.read(o)
 	if err != nil {
 		c.close()
-		<-sent
-		return nil, err
+		return nil, errors.Join(err, <-sent)
 	}
 	if a.closed = a.closed || (o.last || strings.EqualFold(a.first("Connection"), "close")) && c.gone(); a.closed {
 		c.close()

@@ -36,28 +36,34 @@ func compare(direct, proxied *told, policy Policy) (bad []string) {
 			}
 			break
 		}
-		for _, d := range differences(&c.Steps[i], direct.run, proxied.run, want, got, policy) {
+		for _, d := range policy.differences(&c.Steps[i], side{direct.run, want}, side{proxied.run, got}) {
 			bad = append(bad, c.at(i)+d)
 		}
 	}
 	return bad
 }
 
-// differences compares two answers.
-func differences(s *Step, direct, proxied *run, want, got *answer, policy Policy) []string {
+// side is the answer to a step in one of two runs.
+type side struct {
+	*run
+	*answer
+}
+
+// differences compares the answers to one step.
+func (p Policy) differences(s *Step, want, got side) []string {
 	var bad []string
 	if version := len("HTTP/1.1"); want.line[version:] != got.line[version:] { // each hop has its own version
 		bad = append(bad, fmt.Sprintf("%q became %q: %.600s", want.line, got.line, got.text))
 	}
-	na, nb := direct.normal(s), proxied.normal(s)
-	wantBody, gotBody := na(string(want.text)), nb(string(got.text))
+	normalWant, normalGot := want.normal(s), got.normal(s)
+	wantBody, gotBody := normalWant(string(want.text)), normalGot(string(got.text))
 	if wantBody != gotBody {
 		bad = append(bad, fmt.Sprintf("body\n  %.900q\nbecame\n  %.900q", wantBody, gotBody))
 	}
-	wantFields, gotFields := fields(want, na, nil, policy), fields(got, nb, want, policy)
 	if method, _, _ := strings.Cut(s.Request, " "); method == "HEAD" && want.first("Content-Length") != got.first("Content-Length") {
 		bad = append(bad, fmt.Sprintf("the length of %q became %q", want.first("Content-Length"), got.first("Content-Length")))
 	}
+	wantFields, gotFields := p.fields(want.answer, normalWant, nil), p.fields(got.answer, normalGot, want.answer)
 	if !slices.Equal(wantFields, gotFields) {
 		bad = append(bad, fmt.Sprintf("header\n  %q\nbecame\n  %q", wantFields, gotFields))
 	}
@@ -66,21 +72,21 @@ func differences(s *Step, direct, proxied *run, want, got *answer, policy Policy
 
 // fields are the header fields in their order. What belongs to the connection is left out: framing, and hop-by-hop fields; and
 // what optimist adds to the engine's answer, without is that one.
-func fields(a *answer, normal func(string) string, without *answer, policy Policy) []string {
+func (p Policy) fields(a *answer, normal func(string) string, without *answer) []string {
 	var out []string
 	for _, f := range a.fields {
 		switch strings.ToLower(f[0]) {
 		case "connection", "keep-alive", "content-length", "transfer-encoding", "trailer":
 			continue
 		case "content-encoding":
-			if policy.Plain {
+			if p.Plain {
 				continue
 			}
 		case "date", "task_resource_usage": // times and identifiers of the request
 			out = append(out, f[0])
 			continue
 		}
-		if without != nil && policy.owns(f[0]) && len(without.all(f[0])) == 0 {
+		if without != nil && p.owns(f[0]) && len(without.all(f[0])) == 0 {
 			continue
 		}
 		out = append(out, f[0]+": "+normal(f[1]))

@@ -25,6 +25,7 @@ func newRun(c *Case, address string) *run {
 	return &run{c: c, at: client{address: address}, saved: make(map[string]string), names: map[string]string{
 		"index": "c-" + hex.EncodeToString(unique),
 		"host":  address,
+		"64k":   strings.Repeat("0123456789abcdef", 4096),
 		"id512": strings.Repeat("0123456789abcdef", 32),
 		"today": time.Now().UTC().Format("2006.01.02"),
 	}}

@@ -117,11 +117,11 @@ func (c *checker) member(parent *field, name string, n *node, path string) *Erro
 	if head, tail, dotted := strings.Cut(name, "."); dotted && head != "" && tail != "" {
 		sub := parent.find(head)
 		if sub == nil {
-			if added, err := c.unmapped(parent, head, "object", n, path); added == nil || err != nil {
+			added, err := c.unmapped(parent, head, "object", n, path)
+			if added == nil || err != nil {
 				return err
-			} else {
-				sub = added
 			}
+			sub = added
 		}
 		if sub.isObject() {
 			return c.member(sub, tail, n, path+head+".")
@@ -297,16 +297,16 @@ func badSyntax(err error) *Error {
 
 // tokenName names what follows a document, as the engine's parser does.
 func tokenName(rest []byte) string {
-	switch c := rest[0]; {
-	case c == '{':
+	switch rest[0] {
+	case '{':
 		return "START_OBJECT"
-	case c == '[':
+	case '[':
 		return "START_ARRAY"
-	case c == '}':
+	case '}':
 		return "END_OBJECT"
-	case c == ']':
+	case ']':
 		return "END_ARRAY"
-	case c == '"':
+	case '"':
 		return "VALUE_STRING"
 	default:
 		return "VALUE"

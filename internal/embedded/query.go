@@ -15,7 +15,6 @@ type hit struct {
 	parsed bool
 	root   node
 	sort   []sortValue
-	score  float64
 }
 
 // values returns the scalars at a path, through objects and arrays.

@@ -1,5 +1,7 @@
 package embedded
 
+import "errors"
+
 // update is one partial update.
 type update struct {
 	write
@@ -61,8 +63,8 @@ func badBody(err error) *Error {
 	if err == nil {
 		return badRequest("x_content_parse_exception", "request body must be a single object")
 	}
-	s, ok := err.(*syntaxError)
-	if ok && s.eof {
+	var s *syntaxError
+	if errors.As(err, &s) && s.eof {
 		return badRequest("x_content_e_o_f_exception", "%s", s.msg)
 	}
 	return badRequest("x_content_parse_exception", "%s", err.Error())
