@@ -24,7 +24,8 @@ type account struct {
 	unknown      int64    // sizes of changes of which the worker never heard
 	sure, unsure []string // the list's entries of both kinds
 
-	refused   map[int]int64 // answers to writes that weren't success, by status
+	refused   map[int]int64 // answers that weren't success, by status
+	refusal   string        // the first of them
 	conflicts int64         // of those, what a guarded worker expects: it begins again
 	idle      int64         // acknowledged saves of what was read, unchanged
 	repeats   int64         // writes sent again after a time-out
@@ -32,9 +33,10 @@ type account struct {
 	failure   error         // the first of them
 }
 
-func (a *account) refuse(status int) {
+func (a *account) refuse(status int, body []byte) {
 	if a.refused == nil {
 		a.refused = make(map[int]int64)
+		a.refusal = fmt.Sprintf("%d %.500s", status, body)
 	}
 	a.refused[status]++
 }
@@ -73,8 +75,9 @@ type Result struct {
 	FirstError error
 	// Damaged says what in the document no worker ever wrote, or is empty.
 	Damaged []string
-	// Statuses are the answers that weren't success, by status.
-	Statuses map[int]int64
+	// Statuses are the answers that weren't success, by status. FirstRefusal is one of them, with its body.
+	Statuses     map[int]int64
+	FirstRefusal string
 	// Elapsed from the first read to the last answer.
 	Elapsed time.Duration
 }
@@ -89,6 +92,9 @@ func (r *Result) add(a *account) {
 	r.Errors += a.errors
 	if r.FirstError == nil {
 		r.FirstError = a.failure
+	}
+	if r.FirstRefusal == "" {
+		r.FirstRefusal = a.refusal
 	}
 	r.Refused -= a.conflicts
 	for status, n := range a.refused {
@@ -122,7 +128,7 @@ func (r *Result) String() string {
 		fmt.Fprintf(&b, " (%v)", r.FirstError)
 	}
 	if len(r.Statuses) > 0 {
-		fmt.Fprintf(&b, ", statuses %v", r.Statuses)
+		fmt.Fprintf(&b, ", statuses %v, of them %s", r.Statuses, r.FirstRefusal)
 	}
 	if len(r.Damaged) > 0 {
 		fmt.Fprintf(&b, ", damaged: %s", strings.Join(r.Damaged[:min(len(r.Damaged), 5)], "; "))

@@ -113,7 +113,7 @@ func (w *worker) missed(ctx context.Context, err error) bool {
 	}
 	var s *StatusError
 	if errors.As(err, &s) {
-		w.refuse(s.Status)
+		w.refuse(s.Status, []byte(s.Body))
 	} else {
 		w.fail(err)
 	}
@@ -158,7 +158,7 @@ func (w *worker) save(ctx context.Context, idle bool, size int64, entries []stri
 		w.unsureOf(size, entries)
 	}
 	w.left = 0 // what it holds isn't what is stored: it reads again
-	w.refuse(r.status)
+	w.refuse(r.status, r.body)
 	if r.status == http.StatusConflict && (w.Guard == ByNumbers || w.Guard == ByAnswer) {
 		w.conflicts++
 		return true
