@@ -49,9 +49,31 @@ func (g *Guard) source(x *proxy.Exchange, c client) bool {
 		g.sessions.Read(c.session, ref, rev, epoch)
 	}
 	fields := append(passable(res), wire.Field{Name: []byte("ETag"), Value: write.AppendETag(nil, rev.Numbers)})
-	_ = x.Answer(res.Status, fields, rev.Source)
+	_ = x.Answer(res.Status, fields, bare(res.Payload, rev.Source))
 	return true
 }
+
+// bare is what a read of the bare _source answers: the document with the white space around it that it was stored with. It stands
+// between the key's colon and the end of the answer to a get, whose last member it is.
+func bare(answer, source []byte) []byte {
+	at := bytes.LastIndex(answer, source)
+	if at < 0 {
+		return source
+	}
+	from, to := at, at+len(source)
+	for from > 0 && space(answer[from-1]) {
+		from--
+	}
+	for to < len(answer) && space(answer[to]) {
+		to++
+	}
+	if from == 0 || answer[from-1] != ':' || to >= len(answer) || answer[to] != '}' {
+		return source
+	}
+	return answer[from:to]
+}
+
+func space(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
 // ask sends a client's read upstream in another form and collects the answer. ok is false where it failed: then the read is
 // forwarded as the client put it, and fails or not by itself.

@@ -51,10 +51,11 @@ func TestEveryWatchedReadIsABase(t *testing.T) {
 func TestReadsAreServedAsTheEngineServesThem(t *testing.T) {
 	w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, base: {reads: [get, mget, search]}}\n", Identity{Infer: true, Address: true})
 	w.put(doc1+"?refresh=true", "{ \"a\" : 9007199254740993.0 ,\n \"\\u00e9\":\"x\"}")
+	w.put("/shop/_doc/spaced?refresh=true", " \n {\"a\":1}\t ")
 	for _, q := range []struct{ method, target, body string }{
 		{"GET", doc1, ""}, {"GET", doc1 + "?pretty", ""}, {"GET", doc1 + "?_source_includes=a", ""}, {"GET", doc1 + "?filter_path=_id", ""},
 		{"GET", "/shop/_doc/absent", ""}, {"HEAD", doc1, ""}, {"GET", "/none/_doc/1", ""},
-		{"GET", "/shop/_source/1", ""}, {"GET", "/shop/_source/absent", ""}, {"GET", "/shop/_source/1?pretty", ""}, {"HEAD", "/shop/_source/1", ""},
+		{"GET", "/shop/_source/1", ""}, {"GET", "/shop/_source/spaced", ""}, {"GET", "/shop/_source/absent", ""}, {"GET", "/shop/_source/1?pretty", ""}, {"HEAD", "/shop/_source/1", ""},
 		{"POST", "/shop/_mget", `{"ids":["1","absent"]}`}, {"POST", "/shop/_mget", `{"docs":[{"_id":"1","_source":false}]}`},
 		{"POST", "/shop/_search", `{"query":{"match_all":{}}}`}, {"GET", "/shop/_search", ""}, {"POST", "/shop/_search?seq_no_primary_term=true", `{}`},
 		{"POST", "/shop/_search", `{"seq_no_primary_term":true}`}, {"POST", "/shop/_search", `{"_source":["a"]}`}, {"POST", "/shop/_search?version=true", `{}`},
