@@ -85,6 +85,7 @@ type lane[M any] struct {
 	epoch      uint64
 	at         time.Time
 	batch      []M
+	b          Batch[M] // what the leader has of it
 }
 
 type queue[M any] struct{ first, last *waiter[M] }
@@ -183,7 +184,8 @@ func (ls *Lanes[M]) lead(s *laneSlot[M], l *lane[M], others *waiter[M], run func
 		}
 		ls.pass(s, l)
 	}()
-	run(&Batch[M]{Members: l.batch, lane: l, lanes: ls, epoch: ls.epoch.Load()})
+	l.b = Batch[M]{Members: l.batch, lane: l, lanes: ls, epoch: ls.epoch.Load()}
+	run(&l.b)
 }
 
 // gather makes the batch that the change m leads: with it go the waiting changes that may share its write. It stops at the first of a

@@ -71,8 +71,8 @@ type Document struct {
 }
 
 // Fetch reads the document's current revision in real time, that is from the primary's or a replica's live version, not from the last
-// refresh. The revision's source is the caller's own. Errors: doc.ErrMissing, ErrNoSource, ErrForbidden, *StatusError, and those
-// of the upstream.
+// refresh. The revision's source is the caller's own. Errors: doc.ErrMissing, ErrNoIndex, ErrNoSource (with the numbers, if there are
+// any), ErrForbidden, *StatusError, and those of the upstream.
 func (c *Client) Fetch(ctx context.Context, who Caller, d Document) (doc.Revision, error) {
 	req := esapi.GetRequest{Index: segment(d.Index), DocumentID: segment(d.ID), Routing: d.Routing, Source: []string{"true"}}
 	status, body, err := c.do(ctx, who, req)
@@ -91,7 +91,7 @@ func (c *Client) Fetch(ctx context.Context, who Caller, d Document) (doc.Revisio
 	}
 	rev, ok := Revision(body)
 	if !ok || rev.Source == nil {
-		return doc.Revision{}, ErrNoSource
+		return rev, ErrNoSource
 	}
 	return rev, nil
 }
@@ -138,6 +138,13 @@ func (t transport) Perform(req *http.Request) (*http.Response, error) {
 	}
 	defer res.Release()
 	return &http.Response{StatusCode: res.Status, Body: io.NopCloser(bytes.NewReader(bytes.Clone(res.Payload)))}, nil
+}
+
+// Answered reports whether an error of this package is the engine's answer to the question, rather than that it couldn't be asked now: it
+// can't be reached, or is too busy, or has no master.
+func Answered(err error) bool {
+	var s *StatusError
+	return errors.As(err, &s) && s.Status < 500 && s.Status != http.StatusTooManyRequests
 }
 
 func failure(status int, body []byte) error {

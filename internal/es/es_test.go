@@ -150,11 +150,19 @@ func TestDescribeAsksTheEmbeddedEngine(t *testing.T) {
 	}
 }
 
+func TestAnIndexThatDemandsARoutingIsAskedWithOne(t *testing.T) {
+	c, e := newClient(nil)
+	e.put(t, "/shop", `{"mappings":{"_routing":{"required":true}}}`)
+	if whole, err := c.SeesWhole(t.Context(), Caller{}, "shop", "r"); err != nil || !whole {
+		t.Errorf("%v %v", whole, err)
+	}
+}
+
 func TestOnlyAMissingDocumentShowsAWholeView(t *testing.T) {
 	c, e := newClient(nil)
 	e.put(t, "/shop", `{}`)
 	auth := wire.Field{Name: []byte("Authorization"), Value: []byte("Basic x")}
-	if whole, err := c.SeesWhole(t.Context(), Caller{Fields: []wire.Field{auth}}, "shop"); err != nil || !whole {
+	if whole, err := c.SeesWhole(t.Context(), Caller{Fields: []wire.Field{auth}}, "shop", ""); err != nil || !whole {
 		t.Errorf("%v %v", whole, err)
 	}
 	sent := false
@@ -169,7 +177,7 @@ func TestOnlyAMissingDocumentShowsAWholeView(t *testing.T) {
 		res.Status = 400
 		return res, nil
 	})
-	if whole, err := (&Client{Upstream: refusing}).SeesWhole(t.Context(), Caller{}, "shop"); err != nil || whole {
+	if whole, err := (&Client{Upstream: refusing}).SeesWhole(t.Context(), Caller{}, "shop", ""); err != nil || whole {
 		t.Errorf("a refused update: %v %v", whole, err)
 	}
 }

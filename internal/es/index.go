@@ -15,6 +15,7 @@ type Index struct {
 	Name       string // the concrete index that the asked name stands for in a write
 	UUID       string // tells an index from one of the same name that was made anew
 	DataStream string // the data stream that the index backs, if any
+	Routing    string // where the asked name is an alias that routes: writes and gets through it, but not by Name, get this routing
 
 	// NoSeqNo: the index has no sequence numbers; a guard is refused with 400.
 	NoSeqNo bool
@@ -44,7 +45,9 @@ func (c *Client) Describe(ctx context.Context, who Caller, name string) (Index, 
 	var chosen Index
 	gjson.ParseBytes(body).ForEach(func(k, v gjson.Result) bool {
 		ix := describe(k.String(), v)
-		if v.Get("aliases." + gjsonKey(name) + ".is_write_index").Bool() {
+		alias := v.Get("aliases." + gjsonKey(name))
+		ix.Routing = alias.Get("index_routing").String()
+		if alias.Get("is_write_index").Bool() {
 			chosen = ix
 		}
 		all = append(all, ix)
@@ -136,12 +139,21 @@ func gjsonKey(name string) string {
 
 // SeesWhole reports whether the caller's view of the index's documents is unfiltered. Under document or field level security the
 // engines refuse _update, because it would write the filtered document back; so a document that isn't there is updated: 404 says
-// that the update was let through, anything else that it may not have been. Nothing is written in either case.
-func (c *Client) SeesWhole(ctx context.Context, who Caller, index string) (bool, error) {
-	req := esapi.UpdateRequest{Index: segment(index), DocumentID: "optimist-probe-" + rand.Text(), Body: strings.NewReader(`{"doc":{}}`)}
+// that the update was let through, anything else that it may not have been. Nothing is written in either case. An engine that couldn't
+// say is an error.
+//
+// The routing is that of a document at hand: an index may demand one.
+func (c *Client) SeesWhole(ctx context.Context, who Caller, index, routing string) (bool, error) {
+	req := esapi.UpdateRequest{Index: segment(index), DocumentID: "optimist-probe-" + rand.Text(), Routing: routing, Body: strings.NewReader(`{"doc":{}}`)}
 	status, body, err := c.do(ctx, who, req)
 	if err != nil {
 		return false, err
 	}
-	return status == http.StatusNotFound && gjson.GetBytes(body, "error.type").String() == "document_missing_exception", nil
+	if status == http.StatusNotFound && gjson.GetBytes(body, "error.type").String() == "document_missing_exception" {
+		return true, nil
+	}
+	if status >= 500 || status == http.StatusTooManyRequests {
+		return false, failure(status, body)
+	}
+	return false, nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"optimist/internal/api"
+	"optimist/internal/es"
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/wire"
@@ -124,7 +125,7 @@ func (g *Guard) forward(x *proxy.Exchange, o proxy.ForwardOptions) bool {
 func (g *Guard) fail(x *proxy.Exchange, err error) {
 	var f *write.Failure
 	if !errors.As(err, &f) {
-		x.Fail(err)
+		x.Fail(failure(err))
 		return
 	}
 	x.Fail(failure(f.Err), wire.Field{Name: []byte("Optimist-Outcome"), Value: f.Outcome.Append(nil)})
@@ -135,12 +136,32 @@ func failure(err error) error {
 	switch {
 	case errors.Is(err, write.ErrUnknownOutcome):
 		return &proxy.Failure{Status: 504, Type: proxy.TypeUnknown, Reason: err.Error()}
+	case errors.Is(err, write.ErrTimeout):
+		return &proxy.Failure{Status: 503, Type: "timeout_exception", Reason: err.Error()}
+	case errors.Is(err, write.ErrNotWritten):
+		return unasked(err)
 	case errors.Is(err, write.ErrPreconditionRequired):
 		return &proxy.Failure{Status: 428, Type: "precondition_required", Reason: err.Error()}
 	case errors.Is(err, write.ErrBaseLost), errors.Is(err, write.ErrAmbiguous):
 		return &proxy.Failure{Status: 409, Type: "version_conflict_engine_exception", Reason: err.Error()}
 	case errors.Is(err, write.ErrBadMatch), errors.Is(err, api.ErrEncoding):
 		return &proxy.Failure{Status: 400, Type: "illegal_argument_exception", Reason: err.Error()}
+	}
+	return err
+}
+
+// unasked is the failure of a write that wasn't sent, because the engine couldn't be asked what had to be known before: what was lost is
+// the answer to a read.
+func unasked(err error) error {
+	var said *es.StatusError
+	switch {
+	case errors.As(err, &said) && (said.Status == 429 || said.Status == 503 || said.Status == 403 || said.Status == 401):
+		return &proxy.Failure{Status: said.Status, Type: proxy.TypeAnswer, Reason: err.Error()}
+	case errors.As(err, &said), errors.Is(err, es.ErrNoSource):
+		return &proxy.Failure{Status: 502, Type: proxy.TypeAnswer, Reason: err.Error()}
+	}
+	if f := proxy.FailureOf(err, true); f != nil {
+		return f
 	}
 	return err
 }

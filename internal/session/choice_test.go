@@ -177,28 +177,46 @@ func TestGivenNumbersOfTheLastAnswerNameTheView(t *testing.T) {
 	s.Read(one, ref, rev(5, `{"a":1,"f":1}`), s.Epoch())
 	b := take(t, s, one, `{"a":2,"f":1}`)
 	b.Commit(Ack{Stored: rev(9, `{"a":2,"f":8}`), Sent: []byte(`{"a":2,"f":1}`), Told: num(5)})
-	for _, n := range []int64{5, 9} {
-		b = s.TakeAt(one, ref, num(n), []byte(`{"a":1,"f":1}`))
-		want(t, b, KindView, 9)
-		if string(b.View) != `{"a":2,"f":1}` || string(b.Stored) != `{"a":2,"f":8}` {
-			t.Fatalf("view %q stored %q", b.View, b.Stored)
-		}
-		b.Release()
+	b = s.TakeAt(one, ref, num(5), []byte(`{"a":1,"f":1}`))
+	want(t, b, KindView, 9)
+	if string(b.View) != `{"a":2,"f":1}` || string(b.Stored) != `{"a":2,"f":8}` {
+		t.Fatalf("view %q stored %q", b.View, b.Stored)
 	}
+	b.Release()
+	// Only who has read what was stored knows its numbers.
+	b = s.TakeAt(one, ref, num(9), []byte(`{"a":1,"f":1}`))
+	want(t, b, KindGiven, 9)
+	if string(b.View) != `{"a":2,"f":8}` {
+		t.Fatalf("view %q", b.View)
+	}
+	b.Release()
 }
 
-func TestGivenNumbersOfAReadAndAnAnswerAreAmbiguous(t *testing.T) {
+func TestGivenNumbersOfAReadAreNotSomebodyElsesView(t *testing.T) {
 	s, _ := newTest(t)
 	s.Read(pool, ref, rev(5, `{"a":1,"f":1}`), s.Epoch())
 	s.Read(pool, ref, rev(5, `{"a":1,"f":1}`), s.Epoch())
 	b := take(t, s, pool, `{"a":2,"f":1}`)
 	b.Commit(Ack{Stored: rev(9, `{"a":2,"f":8}`), Sent: []byte(`{"a":2,"f":1}`), Told: num(5)})
-	b = s.TakeAt(pool, ref, num(5), []byte(`{"a":3,"f":1}`))
-	want(t, b, KindView, 9)
-	if !b.Ambiguous {
-		t.Fatal("not ambiguous")
-	}
 	want(t, s.TakeAt(pool, ref, num(5), []byte(`{"a":3,"f":1}`)), KindRead, 5)
+	s.Read(one, ref, rev(5, `{"a":1,"f":1}`), s.Epoch())
+	b = s.TakeAt(pool, ref, num(5), []byte(`{"a":3,"f":1}`))
+	want(t, b, KindGiven, 5)
+	if b.View != nil {
+		t.Fatalf("view %q, which may be another's", b.View)
+	}
+}
+
+func TestDoubtKeepsTheNumbersOnly(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
+	b := take(t, s, one, `{"a":2}`)
+	b.Doubt()
+	b = take(t, s, one, `{"a":2}`)
+	want(t, b, KindRead, 5)
+	if b.View != nil || b.Stored != nil {
+		t.Fatalf("view %q stored %q", b.View, b.Stored)
+	}
 }
 
 func TestGivenNumbersHaveTheBodyThatAnotherSessionHolds(t *testing.T) {

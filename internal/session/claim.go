@@ -132,6 +132,13 @@ func (b *Base) Release() {
 	}
 }
 
+// Doubt ends the reservation after a write whose outcome isn't known: the numbers are given back as Release does, without the bodies. A
+// write that repeats it can be guarded by them, and is never merged, because its change may be in the document already.
+func (b *Base) Doubt() {
+	b.claim.saw, b.claim.stored = nil, nil
+	b.Release()
+}
+
 // end returns the claim to who ends it first, and the zero value to everybody after.
 func (b *Base) end() claim {
 	c := b.claim

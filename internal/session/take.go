@@ -33,9 +33,11 @@ func (s *Store) Take(ctx context.Context, sess Session, ref doc.Ref, sent []byte
 }
 
 // TakeAt reserves the base whose numbers the client named itself (If-Match, a stamp, its own guard), so that its body is
-// there to merge from, and the read is used up. It never waits. Numbers that the answer to the session's last write
-// carried name its view, whatever was stored: the base's Numbers are then those that were. What the session doesn't know
-// is KindGiven, with a body if another session under the same credentials holds it.
+// there to merge from, and the read is used up. It never waits. Numbers that the answer to a named session's last write
+// carried name its view, whatever was stored: the base's Numbers are then those that were. In an inferred session they
+// may as well be somebody else's, who read the revision that they are of: they name a read, if there is one outstanding,
+// and else KindGiven without a body. What the session doesn't know is KindGiven, with a body if another session under the
+// same credentials holds it.
 //
 // ref must stay unchanged until the reservation is ended.
 func (s *Store) TakeAt(sess Session, ref doc.Ref, n doc.Numbers, sent []byte) Base {
@@ -105,7 +107,7 @@ func (t *taking) look(sh *shard, ix *index, now int64, b *Base) ([]candidate, <-
 	case len(reads) > 0:
 		return candidates(reads, view), nil, false
 	case t.given.Known():
-		t.unknown(sh, gone, b)
+		t.unknown(sh, e, gone, b)
 	case f != nil:
 		return nil, f.landing(), false
 	default:
@@ -135,10 +137,22 @@ func (t *taking) eligible(e *entry, f *flight) ([]read, *view) {
 	} else {
 		reads = nil
 	}
-	if !v.set || v.absent || (v.numbers != t.given && v.told != t.given) {
-		v = nil
+	if !v.set || v.absent || !v.isTold(t.given) || len(reads) > 0 {
+		v = nil // who reads what its answer named, too, means what it read
+	}
+	if v != nil && v.numbers != t.given && !t.k.sess.named {
+		v = nil // somebody else of the session may have read what the numbers were taken from
 	}
 	return reads, v
+}
+
+// isTold reports whether an answer told the client that n are the numbers of the view. Those under which something else was stored than
+// was sent name what was stored: only who read that can know them.
+func (v *view) isTold(n doc.Numbers) bool {
+	if v.told.Known() {
+		return v.told == n
+	}
+	return v.numbers == n
 }
 
 // candidates returns the bases as they are now.
@@ -176,14 +190,17 @@ func (t *taking) pick(sh *shard, ix *index, now int64, c candidate, b *Base) boo
 	return true
 }
 
-// unknown makes the base of numbers that the session doesn't know.
-func (t *taking) unknown(sh *shard, gone Epoch, b *Base) {
+// unknown makes the base of numbers that the session doesn't know. Where they may mean the revision or a view that was told them, it has
+// no body: a guard alone harms neither.
+func (t *taking) unknown(sh *shard, e *entry, gone Epoch, b *Base) {
 	b.claim.kind, b.claim.numbers = KindGiven, t.given
 	k := t.k
 	if d := sh.docs[k.doc()]; d != nil && d.epoch >= gone {
 		k.ref = d.key.ref
-		b.claim.saw = d.find(t.given).bytes()
-		b.claim.stored = b.claim.saw
+		if e == nil || !e.view.set || e.view.told != t.given || e.view.numbers == t.given {
+			b.claim.saw = d.find(t.given).bytes()
+			b.claim.stored = b.claim.saw
+		}
 	} else {
 		k.ref = cloneRef(k.ref)
 	}

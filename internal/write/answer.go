@@ -2,6 +2,8 @@ package write
 
 import (
 	"bytes"
+	"compress/gzip"
+	"io"
 	"strconv"
 
 	"github.com/tidwall/gjson"
@@ -20,6 +22,11 @@ type Answer struct {
 	Body   []byte
 	Own    bool // made here, not by the engine: whoever writes it adds what the engine's answers carry for its clients' checks
 	source *upstream.Response
+
+	// Room for what nearly every answer has, so that it is one piece of memory.
+	fields  [8]wire.Field
+	etag    [32]byte
+	outcome [64]byte
 }
 
 // Release gives the answer's buffers back. Fields and Body are void after it.
@@ -37,7 +44,7 @@ var (
 )
 
 func (a *Answer) setOutcome(o *Outcome) {
-	a.Fields = append(a.Fields, wire.Field{Name: outcomeName, Value: o.Append(make([]byte, 0, 64))})
+	a.Fields = append(a.Fields, wire.Field{Name: outcomeName, Value: o.Append(a.outcome[:0])})
 }
 
 // AppendETag appends the entity tag that stands for a revision.
@@ -67,13 +74,20 @@ func ParseETag(b []byte) (n doc.Numbers, ok bool) {
 
 // passOn makes the engine's answer the client's, as it is.
 func passOn(res *upstream.Response) *Answer {
-	a := &Answer{Status: res.Status, Body: res.Payload, source: res, Fields: make([]wire.Field, 0, 16)}
-	for _, f := range res.EndToEnd(make([]wire.Field, 0, 16)) {
+	a := &Answer{Status: res.Status, Body: res.Payload, source: res}
+	a.Fields = withoutLength(res.EndToEnd(a.fields[:0]))
+	return a
+}
+
+// withoutLength takes the length of a body out of its fields, in place.
+func withoutLength(fields []wire.Field) []wire.Field {
+	kept := fields[:0]
+	for _, f := range fields {
 		if !wire.EqualFold(f.Name, "content-length") {
-			a.Fields = append(a.Fields, f)
+			kept = append(kept, f)
 		}
 	}
-	return a
+	return kept
 }
 
 // copyOf is an answer that lives on its own, for the others whose changes were in the same write.
@@ -90,19 +104,33 @@ func copyOf(res *upstream.Response) *Answer {
 // ack is what the engine says of an acknowledged write.
 type ack struct {
 	doc.Revision
-	index   string
 	created bool
 }
 
-// readAck reads the engine's answer to a write. ok is false where it lacks the numbers (filter_path, or not JSON).
-func readAck(body []byte) (a ack, ok bool) {
-	a.Revision, ok = es.Revision(body)
-	if !ok {
+// maxInflated bounds what is taken out of a compressed answer to a write, in bytes.
+const maxInflated = 1 << 20
+
+// readAck reads the engine's answer to a write. ok is false where it lacks the numbers (filter_path, or not JSON); whether the document
+// was made by it the status tells, too.
+func readAck(res *upstream.Response) (a ack, ok bool) {
+	a.created = res.Status == 201
+	body := res.Payload
+	if coding := res.Get("content-encoding"); coding != nil {
+		if !wire.EqualFold(coding, "gzip") {
+			return a, false
+		}
+		z, err := gzip.NewReader(bytes.NewReader(body))
+		if err != nil {
+			return a, false
+		}
+		if body, err = io.ReadAll(io.LimitReader(z, maxInflated)); err != nil {
+			return a, false
+		}
+	}
+	if a.Revision, ok = es.Revision(body); !ok {
 		return a, false
 	}
 	a.Source = nil
-	a.index = gjson.GetBytes(body, "_index").String()
-	a.created = gjson.GetBytes(body, "result").Str == "created"
 	return a, true
 }
 
@@ -114,7 +142,7 @@ func (a *Answer) tell(n doc.Numbers) {
 }
 
 func (a *Answer) setETag(n doc.Numbers) {
-	a.Fields = append(a.Fields, wire.Field{Name: etagName, Value: AppendETag(make([]byte, 0, 24), n)})
+	a.Fields = append(a.Fields, wire.Field{Name: etagName, Value: AppendETag(a.etag[:0], n)})
 }
 
 // setNumber replaces a number at the top of a JSON object, all other bytes kept.

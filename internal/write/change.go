@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"strconv"
+	"time"
 
 	"optimist/internal/api"
 	"optimist/internal/doc"
@@ -23,10 +24,11 @@ type change struct {
 	sent  []byte      // the body; nil for a delete
 
 	index    es.Index
-	metadata string // why the index isn't known
-	pipeline bool   // the request names an ingest pipeline
-	json     bool   // the body is a JSON object
-	plain    bool   // the answer is JSON with its numbers
+	metadata string    // why the index isn't known
+	pipeline bool      // the request names an ingest pipeline
+	deadline time.Time // when the client's own timeout ends; zero if it gave none
+	json     bool      // the body is a JSON object
+	plain    bool      // the answer is JSON with its numbers
 
 	base  session.Base
 	ready bool // may share a write with others: it can be merged, and that is known
@@ -35,10 +37,20 @@ type change struct {
 	outcome Outcome
 	answer  *Answer
 	err     error
+
+	// The last try as it goes upstream, and room for it; and the flight of the batch that this change leads.
+	up     upstream.Request
+	fields [16]wire.Field
+	text   [160]byte
+	flight flight
 }
 
 func (s *Service) newChange(r *Request) (*change, error) {
-	c := &change{req: r, sent: r.Body}
+	c, _ := s.changes.Get().(*change)
+	if c == nil {
+		c = &change{}
+	}
+	c.req, c.sent = r, r.Body
 	if r.Op.Kind == api.Delete {
 		c.sent = nil
 	}
@@ -59,7 +71,7 @@ func (s *Service) newChange(r *Request) (*change, error) {
 		}
 		c.doc.Type = string(b)
 	}
-	c.query, c.plain, c.json = r.Op.Query, true, true
+	c.query, c.plain, c.json = r.Op.Query, jsonAnswer(r.Fields), true
 	if len(r.Op.Query) > 0 {
 		if err := c.readQuery(r.Op.Query); err != nil {
 			return nil, err
@@ -82,6 +94,11 @@ func (c *change) readQuery(q []byte) error {
 	if v, ok := api.Param(q, "pipeline"); ok && string(v) != "_none" {
 		c.pipeline = true
 	}
+	if v, ok := api.Param(q, "timeout"); ok {
+		if d, ok := parseTimeout(v); ok {
+			c.deadline = time.Now().Add(d)
+		}
+	}
 	for _, name := range [2]string{"filter_path", "format"} {
 		if _, ok := api.Param(q, name); ok {
 			c.plain = false
@@ -97,11 +114,25 @@ func jsonBody(fields []wire.Field) bool {
 			return false
 		}
 		if wire.EqualFold(fields[i].Name, "content-type") {
-			v := bytes.ToLower(fields[i].Value)
-			return bytes.HasPrefix(v, []byte("application/json")) || bytes.Contains(v, []byte("+json")) || bytes.HasPrefix(v, []byte("text/plain"))
+			return jsonMedia(fields[i].Value)
 		}
 	}
 	return true
+}
+
+// jsonMedia reports whether a media type is JSON, or the text that curl users send as JSON.
+func jsonMedia(v []byte) bool {
+	const usual, text = "application/json", "text/plain"
+	if len(v) >= len(usual) && wire.EqualFold(v[:len(usual)], usual) || len(v) >= len(text) && wire.EqualFold(v[:len(text)], text) {
+		return true
+	}
+	return bytes.Contains(bytes.ToLower(v), []byte("+json"))
+}
+
+// jsonAnswer reports whether the client asked for an answer in JSON, or didn't say.
+func jsonAnswer(fields []wire.Field) bool {
+	v := field(fields, "accept")
+	return v == nil || bytes.Contains(v, []byte("json")) || bytes.Contains(v, []byte("*/*"))
 }
 
 func firstByte(b []byte) byte {
@@ -120,7 +151,9 @@ func firstByte(b []byte) byte {
 func share(lead, m *change) bool {
 	return lead.ready && m.ready && lead.req.Rule == m.req.Rule &&
 		lead.req.Session.Credentials() == m.req.Session.Credentials() &&
-		bytes.Equal(lead.query, m.query) && bytes.Equal(lead.req.Op.Path, m.req.Op.Path)
+		bytes.Equal(lead.query, m.query) && bytes.Equal(lead.req.Op.Path, m.req.Op.Path) &&
+		bytes.Equal(field(lead.req.Fields, "content-type"), field(m.req.Fields, "content-type")) &&
+		bytes.Equal(field(lead.req.Fields, "accept"), field(m.req.Fields, "accept"))
 }
 
 // scope is what a guess is good for: the same credentials and parameters.
@@ -153,6 +186,11 @@ func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err err
 		c.outcome.Base = BaseExplicit
 		if n.Known() {
 			c.base = s.sessions.TakeAt(c.req.Session, c.doc.Ref, n, c.sent)
+		} else if ru.Session && c.req.Session.IsNamed() {
+			// An external version says nothing of what was read, but what the session has seen afterwards is this.
+			if err := s.take(ctx, c); err != nil {
+				return false, err
+			}
 		}
 		if ru.Explicit == rule.ExplicitPass || !n.Known() {
 			c.outcome.Reason = ReasonExplicit
@@ -171,7 +209,7 @@ func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err err
 		return false, nil
 	}
 	if ru.Session && !c.req.Anonymous {
-		if c.base, err = s.sessions.Take(ctx, c.req.Session, c.doc.Ref, c.sent); err != nil {
+		if err := s.take(ctx, c); err != nil {
 			return false, err
 		}
 	}
@@ -222,9 +260,9 @@ func field(fields []wire.Field, name string) []byte {
 // request is the write as it goes upstream: the client's own, with the body and the guard put in. The fields that concern only
 // optimist stay behind, and those that would keep the answer from being read.
 func (c *change) request(body []byte, n doc.Numbers, create bool) *upstream.Request {
-	r := &upstream.Request{Method: wire.MethodString(c.req.Method), Body: body}
+	r := &c.up
+	*r = upstream.Request{Method: wire.MethodString(c.req.Method), Body: body, Fields: c.fields[:0]}
 	r.Target = c.target(n, create)
-	r.Fields = make([]wire.Field, 0, len(c.req.Fields))
 	for _, f := range c.req.Fields {
 		if !ours(f.Name) {
 			r.Fields = append(r.Fields, f)
@@ -235,12 +273,14 @@ func (c *change) request(body []byte, n doc.Numbers, create bool) *upstream.Requ
 
 // target is the request target with the guard: the client's own bytes before it.
 func (c *change) target(n doc.Numbers, create bool) []byte {
-	path := c.req.Op.Path
-	t := make([]byte, 0, len(path)+len(c.query)+64)
-	t = append(t, path...)
+	path, query := c.req.Op.Path, c.query
+	if create {
+		query = api.Without(nil, query, "op_type") // it may say "index"; said twice, it would be the engine's choice
+	}
+	t := append(c.text[:0], path...)
 	sep := byte('?')
-	if len(c.query) > 0 {
-		t = append(append(t, sep), c.query...)
+	if len(query) > 0 {
+		t = append(append(t, sep), query...)
 		sep = '&'
 	}
 	switch {

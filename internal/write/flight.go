@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"optimist/internal/doc"
 	"optimist/internal/es"
-	"optimist/internal/rule"
 	"optimist/internal/session"
-	"optimist/internal/upstream"
 	"optimist/retry"
 )
 
@@ -26,44 +26,79 @@ type flight struct {
 	cur    doc.Revision // what the changes are merged into; no numbers: the document is absent
 	fresh  bool         // cur was read from the engine after the last write of ours
 	direct bool         // cur is the only change's own base: it goes as it was sent
+	guess  bool         // cur is what the lane's last write left
 	guard  doc.Numbers  // the guard of the last write; zero for a create
 
-	refused *Answer // the engine's last 409, for when trying ends
+	refused *Answer   // the engine's last 409, for when trying ends
+	alone   []*change // could not go with the others: each goes by itself, after them
 }
 
 // run leads a batch from its first attempt to its answers.
 func (s *Service) run(ctx context.Context, b *retry.Batch[*change]) {
 	if len(b.Members) > 1 {
 		s.events.Batch(len(b.Members))
-		// The leader's client may leave; the others' changes are still to be written.
-		ctx = context.WithoutCancel(ctx)
+		var cancel context.CancelFunc
+		ctx, cancel = stays(ctx)
+		defer cancel()
 	}
-	f := &flight{s: s, b: b, open: b.Members}
+	f := &b.Members[0].flight
+	*f = flight{s: s, b: b, open: b.Members}
 	f.do(ctx)
 }
 
 func (f *flight) do(ctx context.Context) {
 	lead := f.open[0]
 	f.start(lead)
-	err := retry.Do(ctx, policy(lead.req.Rule), f.attempt)
+	err := retry.Do(ctx, lead.policy(), f.attempt)
 	for _, c := range f.open {
-		c.answer, c.err = f.last(err)
+		c.answer, c.err = f.last(c, err)
+	}
+	for _, c := range f.alone {
+		f.single(ctx, c)
 	}
 }
 
-func policy(r *rule.Rule) retry.Policy {
-	return retry.Policy{
-		MaxAttempts: r.Retry.MaxAttempts, MaxElapsed: r.Retry.MaxElapsed,
-		BaseInterval: r.Retry.BaseInterval, MaxInterval: r.Retry.MaxInterval,
+// stays is ctx without its client: the leader's may leave, and the others' changes are still to be written. The time that the client
+// gives stays, because who shares a write gives the same.
+func stays(ctx context.Context) (context.Context, context.CancelFunc) {
+	stay := context.WithoutCancel(ctx)
+	if end, ok := ctx.Deadline(); ok {
+		return context.WithDeadlineCause(stay, end, ErrTimeout)
 	}
+	return stay, func() {}
 }
 
-// last is what a change gets that is still open when trying ends: the engine's own conflict, if that is why.
-func (f *flight) last(err error) (*Answer, error) {
+// single gives a change of the batch a flight of its own.
+func (f *flight) single(ctx context.Context, c *change) {
+	f.b.Forget() // what it couldn't go with is no place to start from
+	one := &flight{s: f.s, b: f.b, open: []*change{c}}
+	one.do(ctx)
+}
+
+// policy is the rule's, within what is left of the client's own time.
+func (c *change) policy() retry.Policy {
+	r := &c.req.Rule.Retry
+	p := retry.Policy{
+		MaxAttempts: r.MaxAttempts, MaxElapsed: r.MaxElapsed,
+		BaseInterval: r.BaseInterval, MaxInterval: r.MaxInterval,
+	}
+	if !c.deadline.IsZero() {
+		left := max(time.Until(c.deadline), 1)
+		if p.MaxElapsed == 0 || left < p.MaxElapsed {
+			p.MaxElapsed = left
+		}
+	}
+	return p
+}
+
+// last is what a change gets that is still open when trying ends: the engine's own conflict, if that is the last that was heard.
+func (f *flight) last(c *change, err error) (*Answer, error) {
 	switch {
+	case c.lost && !errors.Is(err, ErrUnknownOutcome):
+		return nil, fmt.Errorf("%w; then: %w", ErrUnknownOutcome, err)
 	case err == nil:
 		return nil, errors.New("the attempt ended without an answer")
-	case errors.Is(err, doc.ErrConflict) && f.refused != nil:
+	case f.refused != nil && (errors.Is(err, doc.ErrConflict) || errors.Is(err, ErrTimeout)):
 		return f.refused.clone(), nil
 	}
 	return nil, err
@@ -72,10 +107,14 @@ func (f *flight) last(err error) (*Answer, error) {
 // start chooses the revision that the first attempt merges into.
 func (f *flight) start(lead *change) {
 	if rev, ok := f.b.Guess(lead.scope()); ok && lead.ready {
-		f.cur = rev
+		f.cur, f.guess = rev, true
 		return
 	}
-	f.cur = lead.revision()
+	f.startFromBase(lead)
+}
+
+func (f *flight) startFromBase(lead *change) {
+	f.cur, f.guess = lead.revision(), false
 	f.direct = len(f.open) == 1 && lead.straight()
 	for _, c := range f.open[1:] {
 		// The newest base of the batch is the most likely to be current.
@@ -111,8 +150,11 @@ func (f *flight) attempt(ctx context.Context, n int) error {
 		}
 	}
 	body, create, err := f.compose(ctx)
-	if err != nil || len(f.open) == 0 {
+	switch {
+	case err != nil || len(f.open) == 0:
 		return err
+	case n > 1 && ctx.Err() != nil:
+		return context.Cause(ctx) // what isn't sent by the time that the client leaves never is
 	}
 	return f.send(ctx, body, create)
 }
@@ -124,12 +166,15 @@ func (f *flight) fetch(ctx context.Context) error {
 	f.s.events.Fetch(lead.req.Rule.Name)
 	f.b.Forget()
 	f.direct = false
-	rev, err := f.s.engine.Fetch(ctx, lead.req.Caller, lead.doc)
+	if f.anyLost() {
+		ctx = context.WithoutCancel(ctx) // what became of a write is worth knowing though its client left: the next one builds on it
+	}
+	rev, err := f.s.current(ctx, lead)
 	switch {
 	case errors.Is(err, doc.ErrMissing):
 		f.cur = doc.Revision{}
 	case err != nil && f.anyLost():
-		return errors.Join(ErrUnknownOutcome, err)
+		return fmt.Errorf("%w; then: %w", ErrUnknownOutcome, err)
 	case err != nil && f.refused != nil:
 		// Nothing was written: the engine's conflict says so, and the client knows what to do about it.
 		f.answerAll(func(*change) *Answer { return f.refused.clone() })
@@ -144,24 +189,24 @@ func (f *flight) fetch(ctx context.Context) error {
 	return nil
 }
 
-// compose merges the open changes into the current revision. Changes that can't be merged get their answer here and leave. What is
-// decided, rather than written under a guard, is decided on a fresh read.
+// compose merges the open changes into the current revision. What is decided, rather than written under a guard, is decided on a fresh
+// read, and by the document as it is, not as others' changes may make it: a change that can't go with its neighbours, who may be
+// refused themselves, goes alone after them.
 func (f *flight) compose(ctx context.Context) (body []byte, create bool, err error) {
 	for {
-		body, create = f.cur.Source, !f.cur.Known()
-		changed, decided := false, false
-		left := f.open[:0:len(f.open)]
-		outcomes := make([]mergeResult, len(f.open))
-		for i, c := range f.open {
-			r := f.s.apply(ctx, c, f, body, i == 0)
-			outcomes[i] = r
-			switch {
-			case r.refusal != nil:
-				decided = true
-			case r.changed:
-				changed = true
-				body = r.doc
-			}
+		if !f.cur.Known() && len(f.open) > 1 {
+			// Creates share no write: there are no numbers that could tell the others that they haven't seen all of it.
+			f.split(ctx)
+			return nil, false, nil
+		}
+		outcomes, body, changed := f.mergeAll(ctx)
+		if len(f.open) == 0 {
+			return nil, false, nil
+		}
+		decided := len(f.open) == 1 && outcomes[0].refusal != nil
+		if decided && outcomes[0].broken && f.guess && !f.fresh {
+			f.startFromBase(f.open[0]) // the engine is to say what is wrong with it
+			continue
 		}
 		if !f.fresh && (decided || !changed) {
 			if err := f.fetch(ctx); err != nil || len(f.open) == 0 {
@@ -169,22 +214,49 @@ func (f *flight) compose(ctx context.Context) (body []byte, create bool, err err
 			}
 			continue
 		}
-		for i, c := range f.open {
-			r := &outcomes[i]
-			if r.refusal != nil {
-				c.answer = r.refusal
-				continue
-			}
-			c.outcome.Overwrote, c.outcome.More = r.overwrote, r.more
-			if !changed {
-				f.unchanged(c)
-				continue
-			}
-			left = append(left, c)
-		}
-		f.open = left
-		return body, create, nil
+		f.settle(outcomes, changed)
+		return body, !f.cur.Known(), nil
 	}
+}
+
+// mergeAll merges what can be merged, each change into what those before it have made of the current revision.
+func (f *flight) mergeAll(ctx context.Context) (outcomes []mergeResult, body []byte, changed bool) {
+	body = f.cur.Source
+	outcomes = make([]mergeResult, 0, len(f.open))
+	left := make([]*change, 0, len(f.open))
+	for _, c := range f.open {
+		r := f.s.apply(ctx, c, f, body, len(left) == 0)
+		if r.refusal != nil && len(f.open) > 1 {
+			c.outcome.Reason = ""
+			f.alone = append(f.alone, c)
+			continue
+		}
+		if r.refusal == nil && r.changed {
+			changed, body = true, r.doc
+		}
+		left, outcomes = append(left, c), append(outcomes, r)
+	}
+	f.open = left
+	return outcomes, body, changed
+}
+
+// settle answers the changes that are decided; those that are to be written stay open.
+func (f *flight) settle(outcomes []mergeResult, changed bool) {
+	left := f.open[:0:len(f.open)]
+	for i, c := range f.open {
+		r := &outcomes[i]
+		if r.refusal != nil {
+			c.answer = r.refusal
+			continue
+		}
+		c.outcome.Overwrote, c.outcome.More = r.overwrote, r.more
+		if !changed {
+			f.unchanged(c)
+			continue
+		}
+		left = append(left, c)
+	}
+	f.open = left
 }
 
 // unchanged answers a change that the current revision already has: the engine's noop.
@@ -216,173 +288,4 @@ func (c *change) known(merged doc.Numbers) doc.Numbers {
 		return c.base.Numbers
 	}
 	return merged
-}
-
-// send writes once under current's guard.
-func (f *flight) send(ctx context.Context, body []byte, create bool) error {
-	lead := f.open[0]
-	for _, c := range f.open {
-		c.outcome.Attempts++
-		c.outcome.Kind = f.kind(c, body)
-	}
-	f.guard, f.fresh = f.cur.Numbers, false
-	if create {
-		f.guard = doc.Numbers{}
-	}
-	res, err := f.s.exchange(ctx, lead.request(body, f.cur.Numbers, create))
-	switch {
-	case err == nil:
-		return f.answered(ctx, res, body)
-	case errors.Is(err, upstream.ErrNotSent):
-		return err
-	}
-	f.b.Forget()
-	for _, c := range f.open {
-		c.lost = true
-	}
-	if err := f.fetch(ctx); err != nil {
-		return err
-	}
-	if len(f.open) == 0 {
-		return nil
-	}
-	return doc.ErrConflict // what is left may be sent again: by the guard, or because twice is as good as once
-}
-
-func (f *flight) kind(c *change, body []byte) Kind {
-	switch {
-	case len(f.b.Members) > 1 && len(f.open) > 1:
-		return Combined
-	case bytes.Equal(body, c.sent) && (f.cur.Numbers == c.base.Numbers):
-		return Guarded
-	}
-	return Merged
-}
-
-// exchange sends one request of ours and waits for its answer even when the client leaves: a write that is out has an outcome, and the
-// client's next one is based on it.
-func (s *Service) exchange(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
-	defer cancel()
-	return s.up.Do(ctx, r)
-}
-
-// answered deals with the engine's answer to a guarded write.
-func (f *flight) answered(ctx context.Context, res *upstream.Response, body []byte) error {
-	lead := f.open[0]
-	switch {
-	case res.Status == 200 || res.Status == 201:
-		f.acknowledge(res, body)
-		return nil
-	case res.Status == 409:
-		return f.conflicted(ctx, res)
-	case res.Status == 400 && len(f.open) > 1:
-		// One bad field must not fail its neighbours: each goes alone.
-		res.Release()
-		f.b.Forget()
-		f.split(ctx)
-		return nil
-	case res.Status == 400 && refusesSeqNo(res.Payload):
-		res.Release()
-		f.s.gates.foundNoSeqNo(lead.doc.Index)
-		lead.err = f.s.pass(ctx, lead, ReasonSeqNo)
-		f.open = nil
-		return nil
-	}
-	f.b.Forget()
-	f.answerFrom(res)
-	return nil
-}
-
-// conflicted remembers the engine's conflict, and ends here for changes that are never merged.
-func (f *flight) conflicted(ctx context.Context, res *upstream.Response) error {
-	lead := f.open[0]
-	f.s.events.Conflict(lead.req.Rule.Name)
-	f.b.Forget()
-	f.refused = copyOf(res)
-	res.Release()
-	if len(f.open) == 1 && !lead.lost {
-		if reason := f.s.neverMerged(ctx, lead); reason != "" {
-			if reason != reasonRule {
-				lead.outcome.Reason = reason
-			}
-			lead.outcome.Kind = Guarded
-			f.answerAll(func(*change) *Answer { return f.refused })
-			return nil
-		}
-	}
-	return doc.ErrConflict
-}
-
-// split gives every open change a flight of its own.
-func (f *flight) split(ctx context.Context) {
-	for _, c := range f.open {
-		one := &flight{s: f.s, b: f.b, open: []*change{c}}
-		one.do(ctx)
-	}
-	f.open = nil
-}
-
-// acknowledge gives every open change its answer: the write counts for all of them.
-func (f *flight) acknowledge(res *upstream.Response, body []byte) {
-	a, numbers := readAck(res.Payload)
-	stored := a.Revision
-	if numbers && !f.open[0].rewritten() {
-		stored.Source = body
-	}
-	for i, c := range f.open {
-		last := i == len(f.open)-1
-		if last {
-			c.answer = passOn(res)
-		} else {
-			c.answer = copyOf(res)
-		}
-		c.acknowledged(stored, a.created, bytes.Equal(body, c.sent), f.cur.Numbers)
-		f.s.sessions.Wrote(c.doc.Index)
-	}
-	if stored.Source != nil && f.b.Waited() {
-		stored.Source = bytes.Clone(body) // a client's buffer doesn't live longer than its request
-		f.b.Wrote(f.open[0].scope(), stored)
-	}
-	f.open = nil
-}
-
-// acknowledged ends the change's reservation, and tells the client the numbers that are true for what it has seen.
-func (c *change) acknowledged(stored doc.Revision, created, same bool, merged doc.Numbers) {
-	told := stored.Numbers
-	if !same {
-		told = c.known(merged)
-	}
-	c.base.Commit(session.Ack{Stored: stored, Sent: c.sent, Told: told, Created: created})
-	if !told.Known() {
-		return
-	}
-	if !same {
-		c.answer.tell(told)
-	}
-	c.answer.setETag(told)
-}
-
-// rewritten reports whether the engine may hold other bytes than were written.
-func (c *change) rewritten() bool {
-	return c.pipeline || c.index.Pipeline || c.index.Partial || c.metadata != ""
-}
-
-func (f *flight) answerAll(answer func(*change) *Answer) {
-	for _, c := range f.open {
-		c.answer = answer(c)
-	}
-	f.open = nil
-}
-
-// answerFrom gives the engine's answer to all open changes.
-func (f *flight) answerFrom(res *upstream.Response) {
-	for i, c := range f.open {
-		if i == len(f.open)-1 {
-			c.answer = passOn(res)
-		} else {
-			c.answer = copyOf(res)
-		}
-	}
-	f.open = nil
 }

@@ -3,6 +3,7 @@ package write
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -33,9 +34,11 @@ const (
 )
 
 const (
-	gateAge     = time.Minute
-	gateRefused = 10 * time.Second // how long a refusal or a failure is believed
-	gateCount   = 4096
+	gateAge      = time.Minute
+	gateRefused  = 10 * time.Second // how long a refusal or a failure is believed
+	gateCount    = 4096
+	gateStale    = time.Second      // how long what was known is gone on with when the engine can't be asked
+	gatePatience = 30 * time.Second // how long an answer is waited for, by whoever is still there
 )
 
 // gates remember what is known of indices: what a name stands for, whether documents can be merged, and who sees them whole.
@@ -45,6 +48,8 @@ type gates struct {
 	ownAuth bool
 	names   *lru.Cache[gateKey, *gate]
 	noSeqNo *lru.Cache[string, time.Time]
+	uuids   *lru.Cache[string, string] // of the indices described
+	renewed func(index string)         // an index was made anew, and the proxy hasn't seen it
 }
 
 // gateKey is a name and who asked: what one client may know of an index isn't another's.
@@ -67,12 +72,18 @@ type gate struct {
 func newGates(s *Service, ownAuth bool) *gates {
 	names, _ := lru.New[gateKey, *gate](gateCount) // fails for a size of zero only
 	noSeqNo, _ := lru.New[string, time.Time](gateCount)
-	return &gates{engine: s.engine, unguard: s.events.Unguard, ownAuth: ownAuth, names: names, noSeqNo: noSeqNo}
+	uuids, _ := lru.New[string, string](gateCount)
+	return &gates{engine: s.engine, unguard: s.events.Unguard, ownAuth: ownAuth, names: names, noSeqNo: noSeqNo, uuids: uuids,
+		renewed: func(index string) {
+			s.lanes.DropGuesses()
+			s.sessions.DropIndex(index)
+		}}
 }
 
 func (g *gates) drop() {
 	g.names.Purge()
 	g.noSeqNo.Purge()
+	g.uuids.Purge()
 }
 
 // of is the gate for a name and a client.
@@ -88,37 +99,58 @@ func (g *gates) of(name string, who session.Credentials) *gate {
 	return x
 }
 
-// describe tells what the name stands for in a write. Where that can't be known it is taken for an index's own name, and reason says
-// why. An index that isn't there yet is remembered by nobody: the write may make it.
-func (g *gates) describe(ctx context.Context, r *Request, name string) (ix es.Index, reason string) {
+// describe tells what the name stands for in a write. Where that may not be known it is taken for an index's own name, and reason says
+// why. An index that isn't there yet is remembered by nobody: the write may make it. The error says that the engine couldn't be asked:
+// a name that may be an alias is no place to look for a base.
+func (g *gates) describe(ctx context.Context, r *Request, name string) (ix es.Index, reason string, err error) {
 	x := g.of(name, r.Session.Credentials())
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	now := time.Now()
 	if now.Before(x.until) {
-		return x.index, x.reason
+		return x.index, x.reason, nil
 	}
 	who := r.Caller
 	if g.ownAuth {
 		who = es.Caller{Own: true}
 	}
-	ix, err := g.engine.Describe(ctx, who, name)
+	ctx, cancel := asking(ctx)
+	defer cancel()
+	ix, err = g.engine.Describe(ctx, who, name)
 	switch {
 	case err == nil:
 		x.index, x.reason, x.until = ix, "", now.Add(gateAge)
-		if name != "" && name[0] == '<' { // a date expression stands for another index tomorrow
-			x.until = now.Add(time.Second)
-		}
-		if why := cantMerge(ix); why != "" {
-			g.unguard(ix.Name, why)
-		}
+		g.described(name, ix, x)
 	case errors.Is(err, es.ErrNoIndex):
-		return es.Index{Name: name}, ""
+		return es.Index{Name: name}, "", nil
+	case !es.Answered(err) && x.index.Name != "":
+		x.until = now.Add(gateStale)
+	case !es.Answered(err):
+		return es.Index{Name: name}, "", fmt.Errorf("%w: it can't be asked what [%s] is: %w", ErrNotWritten, name, err)
 	default:
 		x.index, x.reason, x.until = es.Index{Name: name}, ReasonMetadata, now.Add(gateRefused)
 		g.unguard(name, ReasonMetadata)
 	}
-	return x.index, x.reason
+	return x.index, x.reason, nil
+}
+
+// asking is for questions whose answers many wait for: they don't end with the client that happened to ask first.
+func asking(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), gatePatience)
+}
+
+// described takes note of what an index is.
+func (g *gates) described(name string, ix es.Index, x *gate) {
+	if name != "" && name[0] == '<' { // a date expression stands for another index tomorrow
+		x.until = time.Now().Add(time.Second)
+	}
+	if why := cantMerge(ix); why != "" {
+		g.unguard(ix.Name, why)
+	}
+	if before, found, _ := g.uuids.PeekOrAdd(ix.Name, ix.UUID); found && before != ix.UUID {
+		g.uuids.Add(ix.Name, ix.UUID)
+		g.renewed(ix.Name) // its numbers mean other documents, and the engine would take the old ones
+	}
 }
 
 func cantMerge(ix es.Index) string {
@@ -143,7 +175,12 @@ func (g *gates) mergeable(ctx context.Context, c *change) (reason string) {
 	defer x.mu.Unlock()
 	now := time.Now()
 	if !now.Before(x.wholeUntil) {
-		whole, err := g.engine.SeesWhole(ctx, c.req.Caller, c.name)
+		ctx, cancel := asking(ctx)
+		defer cancel()
+		whole, err := g.engine.SeesWhole(ctx, c.req.Caller, c.name, c.doc.Routing)
+		if err != nil && !es.Answered(err) {
+			return ReasonFiltered // for now: the next write asks again
+		}
 		x.whole, x.wholeUntil = whole && err == nil, now.Add(gateAge)
 		if !x.whole {
 			x.wholeUntil = now.Add(gateRefused)

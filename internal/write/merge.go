@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"optimist/internal/doc"
+	"optimist/internal/es"
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/rewrite"
@@ -19,6 +21,7 @@ type mergeResult struct {
 	overwrote []string
 	more      int     // paths overwritten beyond those named
 	refusal   *Answer // the change can't go: the client's answer
+	broken    bool    // because what was sent, or what is there, isn't JSON that can be merged
 }
 
 // reasonRule stands for a rule that refuses stale writes; it isn't said as a reason, because it is what was asked for.
@@ -81,7 +84,7 @@ func (f *flight) unmergeable(c *change, err error) mergeResult {
 	}
 	// What the merge can't read, the engine may still store: it is guarded, and the conflict is the answer.
 	c.outcome.Reason = ReasonFormat
-	return mergeResult{refusal: f.refusal(c, "and it can't be merged: "+err.Error())}
+	return mergeResult{refusal: f.refusal(c, "and it can't be merged: "+err.Error()), broken: true}
 }
 
 func (a *Answer) clone() *Answer {
@@ -91,57 +94,45 @@ func (a *Answer) clone() *Answer {
 	return &b
 }
 
-func (f *flight) anyLost() bool {
-	for _, c := range f.open {
-		if c.lost {
-			return true
-		}
-	}
-	return false
-}
-
-// judgeLost sorts the changes of which a try may have been applied, on the revision just read. The order is that of safety: a
-// revision that is still the guard's shows that no try was applied, and the same guard keeps a late one from counting twice; a
-// change that is as good twice as once, with every path it touches as it was, is replayed; of the rest the outcome is unknown. An
-// equal body proves nothing: somebody else may have written it.
-func (f *flight) judgeLost() {
-	moved := f.guard.Known() && f.cur.Known() && f.cur.PrimaryTerm != f.guard.PrimaryTerm
-	still := f.cur.Numbers == f.guard
-	left := f.open[:0:len(f.open)]
-	for _, c := range f.open {
-		// After a change of primary the engine tries by itself again, and may conflict with its own first try.
-		c.lost = c.lost || moved && c.outcome.Attempts > 0
-		if !c.lost || still || f.repeatable(c) {
-			left = append(left, c)
-			continue
-		}
-		c.err = ErrUnknownOutcome
-	}
-	f.open = left
-}
-
-func (f *flight) repeatable(c *change) bool {
-	if c.base.View == nil && c.base.Kind != session.KindAbsent || f.cur.Source == nil || c.sent == nil {
-		return false
-	}
-	ok, err := c.req.Rule.Merger.Repeatable(c.base.View, c.sent, f.cur.Source)
-	return ok && err == nil
-}
-
 // fetchBase makes the current revision the base of a write that has none, as the rule says.
 func (s *Service) fetchBase(ctx context.Context, c *change) error {
 	c.outcome.Base = BaseFetched
 	s.events.Fetch(c.req.Rule.Name)
-	rev, err := s.engine.Fetch(ctx, c.req.Caller, c.doc)
+	rev, err := s.current(ctx, c)
+	// The reservation stays: it is for this write, whatever its base, and must be ended.
+	b := &c.base
 	switch {
 	case errors.Is(err, doc.ErrMissing):
-		c.base = session.Base{Kind: session.KindAbsent}
+		b.Kind = session.KindAbsent
+	case errors.Is(err, es.ErrNoSource) && rev.Known():
+		b.Kind, b.Numbers, b.Version = session.KindGiven, rev.Numbers, rev.Version // guarded, never merged
 	case err != nil:
 		return err
 	default:
-		c.base = session.Base{Kind: session.KindRead, Numbers: rev.Numbers, Version: rev.Version, View: rev.Source, Stored: rev.Source}
+		b.Kind, b.Numbers, b.Version, b.View, b.Stored = session.KindRead, rev.Numbers, rev.Version, rev.Source, rev.Source
 	}
 	return nil
+}
+
+// current reads the change's document as it is now, on its client's behalf. A document whose index isn't there is missing. Errors say
+// that nothing was written by it.
+func (s *Service) current(ctx context.Context, c *change) (doc.Revision, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	d := c.doc
+	if d.Routing == "" {
+		d.Routing = c.index.Routing
+	}
+	rev, err := s.engine.Fetch(ctx, c.req.Caller, d)
+	switch {
+	case err == nil, errors.Is(err, doc.ErrMissing):
+		return rev, err
+	case errors.Is(err, es.ErrNoIndex):
+		return doc.Revision{}, doc.ErrMissing
+	case errors.Is(context.Cause(ctx), ErrTimeout):
+		return doc.Revision{}, ErrTimeout
+	}
+	return rev, fmt.Errorf("%w: %w", ErrNotWritten, err)
 }
 
 // refusesSeqNo reports whether a 400 says that the index has no sequence numbers to compare with. The engine has no error type of its own

@@ -3,6 +3,7 @@ package write
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 
 	"optimist/internal/api"
@@ -16,8 +17,9 @@ import (
 
 // guard writes or deletes a document under its base's guard.
 func (s *Service) guard(ctx context.Context, c *change) error {
-	c.index, c.metadata = s.gates.describe(ctx, c.req, c.name)
-	c.doc.Index = c.index.Name
+	if err := s.describe(ctx, c); err != nil {
+		return err
+	}
 	switch {
 	case c.index.DataStream != "" && c.req.Rule.AnyIndex:
 		return s.pass(ctx, c, ReasonDataStream)
@@ -43,6 +45,13 @@ func (s *Service) guard(ctx context.Context, c *change) error {
 	return c.err
 }
 
+// describe finds out which index the change's document is in.
+func (s *Service) describe(ctx context.Context, c *change) (err error) {
+	c.index, c.metadata, err = s.gates.describe(ctx, c.req, c.name)
+	c.doc.Index = c.index.Name
+	return err
+}
+
 // mayShare reports whether the change may share a write with others, as far as is known without asking.
 func (s *Service) mayShare(c *change) bool {
 	if c.req.Rule.OnConflict != rule.ConflictMerge || !c.plain || c.outcome.Base == BaseExplicit {
@@ -61,7 +70,8 @@ func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 		c.outcome.Kind = Guarded
 	}
 	c.outcome.Attempts++
-	r := &upstream.Request{Method: wire.MethodString(c.req.Method), Target: c.whole(), Body: c.req.Body}
+	r := &c.up
+	*r = upstream.Request{Method: wire.MethodString(c.req.Method), Target: c.whole(), Body: c.req.Body, Fields: c.fields[:0]}
 	for _, f := range c.req.Fields {
 		if !ours(f.Name) || c.outcome.Kind == Passed && wire.EqualFold(f.Name, "accept-encoding") {
 			r.Fields = append(r.Fields, f)
@@ -71,7 +81,7 @@ func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 	if err != nil {
 		return err
 	}
-	c.answer = passOn(res)
+	c.answered(passOn(res))
 	c.settle(s, res)
 	return nil
 }
@@ -82,8 +92,7 @@ func (c *change) whole() []byte {
 	if len(op.Query) == 0 {
 		return op.Path
 	}
-	t := make([]byte, 0, len(op.Path)+1+len(op.Query))
-	return append(append(append(t, op.Path...), '?'), op.Query...)
+	return append(append(append(c.text[:0], op.Path...), '?'), op.Query...)
 }
 
 // settle tells the session what an answer to a write that went as it was sent means.
@@ -91,7 +100,7 @@ func (c *change) settle(s *Service, res *upstream.Response) {
 	if res.Status != 200 && res.Status != 201 {
 		return // not acknowledged: the base is given back
 	}
-	a, ok := readAck(res.Payload)
+	a, ok := readAck(res)
 	if !a.created {
 		s.sessions.Wrote(c.doc.Index)
 	}
@@ -110,67 +119,102 @@ func (c *change) settle(s *Service, res *upstream.Response) {
 }
 
 // create sends a write that the engine itself refuses when the document exists: it needs no guard, and its conflict is its answer. A
-// session that saw no document there knows one afterwards.
+// session that saw no document there knows one afterwards; so does one that named itself, whatever it had seen: it may write its next
+// change from memory.
 func (s *Service) create(ctx context.Context, c *change) error {
 	if c.req.Rule.Session && !c.req.Anonymous {
-		var err error
-		if c.base, err = s.sessions.Take(ctx, c.req.Session, c.doc.Ref, c.sent); err != nil {
+		if err := s.describe(ctx, c); err != nil {
 			return err
 		}
-		c.outcome.Base = baseKind(c.base.Kind)
-	}
-	if c.base.Kind != session.KindAbsent {
-		c.base.Release()
-		c.base, c.outcome.Base = session.Base{}, BaseNone
+		if c.index.DataStream != "" && c.req.Rule.AnyIndex {
+			return s.pass(ctx, c, ReasonDataStream)
+		}
+		if err := s.take(ctx, c); err != nil {
+			return err
+		}
+		c.outcome.Base = BaseNone
+		switch {
+		case c.base.Kind == session.KindAbsent:
+			c.outcome.Base = BaseAbsent
+		case !c.req.Session.IsNamed():
+			c.base.Release()
+			c.base = session.Base{}
+		}
 	}
 	err := s.pass(ctx, c, "")
-	if c.outcome.Base == BaseAbsent {
+	if c.outcome.Base == BaseAbsent && c.outcome.Kind == Passed {
 		c.outcome.Kind = Guarded
 	}
 	return err
 }
 
-// update sends an _update. The engine merges by itself; what optimist adds is that it tries often enough.
+// take reserves what the session knows as the change's base.
+func (s *Service) take(ctx context.Context, c *change) (err error) {
+	if c.base, err = s.sessions.Take(ctx, c.req.Session, c.doc.Ref, c.sent); err != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// update sends an _update. The engine merges by itself; what optimist adds is that it tries often enough, and what If-Match asks for.
 func (s *Service) update(ctx context.Context, c *change) error {
 	if _, found := explicit(c.req.Op.Query); found {
 		c.outcome.Base = BaseExplicit
 		return s.pass(ctx, c, ReasonExplicit)
 	}
-	p := policy(c.req.Rule)
-	if _, said := api.Param(c.req.Op.Query, "retry_on_conflict"); said {
-		return s.pass(ctx, c, "")
+	if v := field(c.req.Fields, "if-match"); v != nil && c.req.Rule.IfMatch {
+		n, ok := ParseETag(v)
+		if !ok {
+			return ErrBadMatch
+		}
+		c.outcome.Base = BaseIfMatch
+		return s.updateOnce(ctx, c, n, nil)
 	}
-	if c.req.Rule.RetryOnConflict == 0 {
+	_, said := api.Param(c.req.Op.Query, "retry_on_conflict")
+	if said || c.req.Rule.RetryOnConflict == 0 {
 		return s.pass(ctx, c, "")
 	}
 	target := c.withRetries()
-	err := retry.Do(ctx, p, func(ctx context.Context, _ int) error {
-		c.outcome.Attempts++
-		if c.answer != nil {
-			c.answer.Release()
+	err := retry.Do(ctx, c.policy(), func(ctx context.Context, n int) error {
+		if n > 1 && ctx.Err() != nil {
+			return doc.ErrConflict // the answer is here
 		}
-		r := c.request(c.req.Body, doc.Numbers{}, false)
-		r.Target = target
-		res, err := s.exchange(ctx, r)
-		if err != nil {
-			c.answer = nil
+		if err := s.updateOnce(ctx, c, doc.Numbers{}, target); err != nil {
 			return err
 		}
-		c.answer = passOn(res)
-		if res.Status == 409 {
+		if c.answer.Status == 409 {
 			s.events.Conflict(c.req.Rule.Name)
 			return doc.ErrConflict
 		}
 		return nil
 	})
-	c.outcome.Kind = Guarded
-	switch {
-	case errors.Is(err, doc.ErrConflict):
-		return nil // the engine's last answer
-	case err == nil:
-		s.sessions.Wrote(c.doc.Index)
+	if c.answer != nil {
+		return nil // if it is a conflict, the engine's last one
 	}
 	return err
+}
+
+// updateOnce sends an _update once, under a guard or to another target than its own; its answer, whatever it is, becomes the change's.
+func (s *Service) updateOnce(ctx context.Context, c *change, n doc.Numbers, target []byte) error {
+	c.outcome.Attempts++
+	c.outcome.Kind = Guarded
+	if c.answer != nil {
+		c.answer.Release()
+		c.answer = nil
+	}
+	r := c.request(c.req.Body, n, false)
+	if target != nil {
+		r.Target = target
+	}
+	res, err := s.exchange(ctx, r)
+	if err != nil {
+		return err
+	}
+	c.answered(passOn(res))
+	if res.Status < 300 {
+		s.sessions.Wrote(c.doc.Index)
+	}
+	return nil
 }
 
 // withRetries is the request target with the rule's retry_on_conflict.
@@ -193,9 +237,9 @@ func (s *Service) delete(ctx context.Context, b *retry.Batch[*change]) {
 		c.err = s.pass(ctx, c, "") // the client saw nothing there: the engine says not_found, or deletes what came since
 		return
 	}
-	err := retry.Do(ctx, policy(c.req.Rule), func(ctx context.Context, n int) error { return f.deleteOnce(ctx, c, n) })
+	err := retry.Do(ctx, c.policy(), func(ctx context.Context, n int) error { return f.deleteOnce(ctx, c, n) })
 	if c.answer == nil && c.err == nil {
-		c.answer, c.err = f.last(err)
+		c.answer, c.err = f.last(c, err)
 	}
 }
 
@@ -203,6 +247,9 @@ func (f *flight) deleteOnce(ctx context.Context, c *change, n int) error {
 	if n > 1 {
 		if done, err := f.stillDelete(ctx, c); done || err != nil {
 			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 	}
 	c.outcome.Attempts++
@@ -213,26 +260,30 @@ func (f *flight) deleteOnce(ctx context.Context, c *change, n int) error {
 	f.guard, f.fresh = f.cur.Numbers, false
 	res, err := f.s.exchange(ctx, c.request(c.req.Body, f.cur.Numbers, false))
 	switch {
-	case errors.Is(err, upstream.ErrNotSent):
-		return err
-	case err != nil:
+	case errors.Is(err, ErrUnknownOutcome):
 		c.lost = true
 		return doc.ErrConflict // looked at again: a delete under a guard that still holds can be sent again
+	case err != nil:
+		return err
 	case res.Status == 409:
 		return f.conflicted(ctx, res)
-	}
-	c.answer = passOn(res)
-	f.s.sessions.Wrote(c.doc.Index)
-	if res.Status == 200 {
+	case res.Status == 200:
+		f.s.sessions.Wrote(c.doc.Index)
+		c.answer = passOn(res)
 		c.base.Delete()
+		return nil
 	}
+	f.answerFrom(res)
 	return nil
 }
 
 // stillDelete looks at the document after a conflict, or after an answer that was lost, and tells whether the delete is over.
 func (f *flight) stillDelete(ctx context.Context, c *change) (done bool, err error) {
 	f.s.events.Fetch(c.req.Rule.Name)
-	rev, err := f.s.engine.Fetch(ctx, c.req.Caller, c.doc)
+	if c.lost {
+		ctx = context.WithoutCancel(ctx)
+	}
+	rev, err := f.s.current(ctx, c)
 	switch {
 	case errors.Is(err, doc.ErrMissing) && c.lost:
 		return true, ErrUnknownOutcome // gone, but by whom isn't known
@@ -242,7 +293,7 @@ func (f *flight) stillDelete(ctx context.Context, c *change) (done bool, err err
 		c.base.Delete()
 		return true, nil
 	case err != nil && c.lost:
-		return true, errors.Join(ErrUnknownOutcome, err)
+		return true, fmt.Errorf("%w; then: %w", ErrUnknownOutcome, err)
 	case err != nil:
 		return true, err
 	}

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"optimist/internal/api"
@@ -16,7 +17,6 @@ import (
 	"optimist/internal/es"
 	"optimist/internal/rule"
 	"optimist/internal/session"
-	"optimist/internal/upstream"
 	"optimist/internal/wire"
 	"optimist/retry"
 )
@@ -36,14 +36,21 @@ var (
 	ErrBadMatch = errors.New(`If-Match must be an ETag as given with a read of the document: "<seq_no>-<primary_term>"`)
 
 	// ErrUnknownOutcome reports a write that may or may not have been applied.
+	// Whatever error has it in its chain is one; all others say that nothing was written.
 	ErrUnknownOutcome = errors.New("the outcome of the write is unknown: it was sent, and it can't be told whether it was applied")
+
+	// ErrNotWritten reports that the engine couldn't be asked what had to be known before the write. Nothing was written.
+	ErrNotWritten = errors.New("nothing was written")
+
+	// ErrTimeout reports that the time which the client gave ended before the write's turn came. Nothing was written.
+	ErrTimeout = errors.New("the request's own timeout ended before it could be written")
 )
 
 // Engine is what this package asks the engine besides the write itself; *es.Client is one.
 type Engine interface {
 	Fetch(ctx context.Context, who es.Caller, d es.Document) (doc.Revision, error)
 	Describe(ctx context.Context, who es.Caller, name string) (es.Index, error)
-	SeesWhole(ctx context.Context, who es.Caller, index string) (bool, error)
+	SeesWhole(ctx context.Context, who es.Caller, index, routing string) (bool, error)
 	Typed() bool
 }
 
@@ -83,6 +90,7 @@ type Service struct {
 	timeout  time.Duration
 	lanes    *retry.Lanes[*change]
 	gates    *gates
+	changes  sync.Pool
 }
 
 // New makes a Service.
@@ -147,6 +155,9 @@ func (s *Service) Do(ctx context.Context, r *Request) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer func() { c.base.Release() }() // a panic must not have the session wait for ever
+	ctx, cancel := c.withTimeout(ctx)
+	defer cancel()
 	switch {
 	case r.Reason != "":
 		err = s.pass(ctx, c, r.Reason)
@@ -157,7 +168,11 @@ func (s *Service) Do(ctx context.Context, r *Request) (*Answer, error) {
 	default:
 		err = s.guard(ctx, c)
 	}
-	return s.finish(c, err)
+	a, err := s.finish(c, err)
+	// Nobody has the change any more: a lane is done with it when it lets it go.
+	*c = change{}
+	s.changes.Put(c)
+	return a, err
 }
 
 // finish counts the write and puts the outcome into the answer.
@@ -166,11 +181,11 @@ func (s *Service) finish(c *change, err error) (*Answer, error) {
 	if err == nil && c.answer == nil {
 		err = errors.New("no answer") // a leader's batch ended without one: a defect, never a success
 	}
-	c.base.Release() // nothing where the write was acknowledged; else the read is given back
+	if errors.Is(err, ErrUnknownOutcome) {
+		c.outcome.Kind = Unknown
+	}
+	c.giveBack(c.outcome.Kind == Unknown) // nothing where the write was acknowledged
 	if err != nil {
-		if errors.Is(err, ErrUnknownOutcome) || errors.Is(err, upstream.ErrLost) {
-			c.outcome.Kind = Unknown
-		}
 		s.events.Done(rule, &c.outcome, 0)
 		return nil, &Failure{Outcome: c.outcome, Err: err}
 	}
@@ -211,7 +226,10 @@ func (s *Service) IndexChanged(index string) {
 
 // Concrete tells which index a name (decoded) stands for in a write, as far as the caller may know; else the name itself.
 func (s *Service) Concrete(ctx context.Context, sess session.Session, who es.Caller, name string) string {
-	ix, _ := s.gates.describe(ctx, &Request{Session: sess, Caller: who}, name)
+	ix, _, err := s.gates.describe(ctx, &Request{Session: sess, Caller: who}, name)
+	if err != nil {
+		return name
+	}
 	return ix.Name
 }
 

@@ -273,7 +273,7 @@ func TestAConflictAfterALostAnswerProvesNothing(t *testing.T) {
 	var late *upstream.Request
 	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
 		if r.Method == "PUT" && late == nil {
-			late = r
+			late = &upstream.Request{Method: r.Method, Target: slices.Clone(r.Target), Body: slices.Clone(r.Body)}
 			return nil, lostError
 		}
 		if r.Method == "PUT" {
@@ -294,7 +294,12 @@ func TestNothingIsSentAgainThatNeverReachedTheEngine(t *testing.T) {
 	me := w.client("me")
 	me.read("1")
 	down := &upstream.Error{Class: upstream.NotSent, Err: errors.New("refused")}
-	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) { return nil, down }
+	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+		if r.Method == "PUT" {
+			return nil, down
+		}
+		return nil, nil
+	}
 	if r := me.save("1", `{"a":2}`); !errors.Is(r.err, upstream.ErrNotSent) || !strings.HasPrefix(r.outcome, "guarded") {
 		t.Errorf("got %v", r)
 	}

@@ -1,0 +1,177 @@
+package write
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/upstream"
+	"optimist/internal/wire"
+)
+
+// warm makes it known that documents can be merged, so that changes may share writes.
+func (w *world) warm(id string) {
+	w.t.Helper()
+	warm := w.client("warm")
+	before := warm.read(id)
+	w.put(id, strings.TrimSuffix(before, "}")+`,"x":1}`)
+	if r := warm.save(id, strings.TrimSuffix(before, "}")+`,"y":1}`); r.status != 200 {
+		w.t.Fatalf("warming up: %v", r)
+	}
+	w.put(id, before)
+}
+
+// queued has clients write at once, so that the first holds the lane until all the others wait behind it, in order. write does
+// client i's.
+func (w *world) queued(n int, write func(i int) result) []result {
+	w.t.Helper()
+	hold, held := make(chan struct{}), make(chan struct{})
+	var first sync.Once
+	next := w.engine.before
+	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+		if r.Method == "PUT" || r.Method == "DELETE" {
+			first.Do(func() { close(held); <-hold })
+		}
+		if next != nil {
+			return next(r)
+		}
+		return nil, nil
+	}
+	results := make([]result, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { results[i] = write(i) })
+		if i == 0 {
+			<-held
+		} else {
+			w.waiting(i)
+		}
+	}
+	close(hold)
+	wg.Wait()
+	return results
+}
+
+// A change that can't be merged into what its neighbours made of the document is judged by the document itself.
+func TestABadNeighbourDoesntMakeAGoodChangeFail(t *testing.T) {
+	for name, bad := range map[string]string{
+		"broken JSON":          `{"n":0,"a":`,
+		"a path that may fail": `{"n":0,"status":"mine","poison":1}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, sumRule)
+			w.put("1", `{"n":0,"status":"new"}`)
+			w.warm("1")
+			w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+				if r.Method == "PUT" && (strings.Contains(string(r.Body), "poison") || !gjson.ValidBytes(r.Body)) {
+					return answering(400, `{"error":{"type":"mapper_parsing_exception"},"status":400}`), nil
+				}
+				return nil, nil
+			}
+			bodies := []string{`{"n":1,"status":"new"}`, bad, `{"n":0,"status":"yours"}`, `{"n":3,"status":"new"}`}
+			var cs []*client
+			for i := range bodies {
+				cs = append(cs, w.client(fmt.Sprint("c", i)))
+				cs[i].read("1")
+			}
+			results := w.queued(len(bodies), func(i int) result { return cs[i].save("1", bodies[i]) })
+			for i, want := range []int{200, 400, 200, 200} {
+				if results[i].status != want {
+					t.Errorf("change %d: %v, want %d", i, results[i], want)
+				}
+			}
+			same(t, w.stored("1"), `{"n":4,"status":"yours"}`)
+		})
+	}
+}
+
+// Two that saw no document: the second's answer must not carry numbers that would let it overwrite what it hasn't seen.
+func TestCreatesNeverShareAWrite(t *testing.T) {
+	w := newWorld(t, "")
+	w.put("other", `{"a":1}`)
+	w.warm("other")
+	bodies := []string{`{"first":1}`, `{"second":1}`, `{"third":1}`}
+	var cs []*client
+	for i := range bodies {
+		cs = append(cs, w.client(fmt.Sprint("c", i)))
+		cs[i].read("1")
+	}
+	refused := false
+	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+		if r.Method == "PUT" && !refused {
+			refused = true
+			return answering(429, tooManyRequests), nil // so that the document still isn't there for those who wait
+		}
+		return nil, nil
+	}
+	results := w.queued(len(bodies), func(i int) result { return cs[i].save("1", bodies[i]) })
+	if results[0].status != 429 || results[1].status != 201 || results[2].status != 200 {
+		t.Errorf("got %v", results)
+	}
+	same(t, w.stored("1"), `{"second":1,"third":1}`)
+	for i, r := range results[1:] {
+		n := gjson.Get(r.body, "_seq_no").Int()
+		q := fmt.Sprintf("/shop/_doc/1?if_seq_no=%d&if_primary_term=1", n)
+		if again := cs[i+1].send("PUT", q, bodies[i+1]); again.status != 409 {
+			t.Errorf("a guard of the numbers in %v: %v", r, again)
+		}
+	}
+}
+
+// Who asked for another kind of answer must not get somebody else's.
+func TestOnlyTheSameMediaTypesShareAWrite(t *testing.T) {
+	w := newWorld(t, "")
+	w.put("1", `{"n":0}`)
+	w.warm("1")
+	accept := []string{"application/json", "application/json", "application/vnd.elasticsearch+json;compatible-with=8", "application/json"}
+	var cs []*client
+	for i := range accept {
+		cs = append(cs, w.client(fmt.Sprint("c", i)))
+		cs[i].read("1")
+	}
+	results := w.queued(len(accept), func(i int) result {
+		return cs[i].send("PUT", "/shop/_doc/1", fmt.Sprintf(`{"n":0,"f%d":1}`, i), wire.Field{Name: []byte("Accept"), Value: []byte(accept[i])})
+	})
+	for i, r := range results {
+		if r.status != 200 || strings.HasPrefix(r.outcome, "combined") {
+			t.Errorf("change %d: %v", i, r)
+		}
+	}
+	same(t, w.stored("1"), `{"n":0,"f0":1,"f1":1,"f2":1,"f3":1}`)
+}
+
+// A body belongs to its client's connection and is overwritten by the next request as soon as Do has returned.
+func TestNothingRemembersABodyAfterItsWrite(t *testing.T) {
+	w := newWorld(t, "")
+	w.put("1", `{"n":0}`)
+	w.warm("1")
+	const clients = 12
+	var cs []*client
+	for i := range clients {
+		cs = append(cs, w.client(fmt.Sprint("c", i)))
+		cs[i].read("1")
+	}
+	for round := range 2 {
+		results := w.queued(clients, func(i int) result {
+			body := []byte(fmt.Sprintf(`{"n":0,"f%d":%d}`, i, round))
+			r := cs[i].sendBody(body)
+			for k := range body {
+				body[k] = '!'
+			}
+			return r
+		})
+		for i, r := range results {
+			if r.status != 200 {
+				t.Errorf("change %d: %v", i, r)
+			}
+		}
+	}
+	for i := range clients {
+		if got := gjson.Get(w.stored("1"), fmt.Sprint("f", i)).Raw; got != "1" {
+			t.Errorf("f%d is %q in %s", i, got, w.stored("1"))
+		}
+	}
+}

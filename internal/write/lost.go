@@ -1,0 +1,53 @@
+package write
+
+import "optimist/internal/session"
+
+func (f *flight) anyLost() bool {
+	for _, c := range f.open {
+		if c.lost {
+			return true
+		}
+	}
+	return false
+}
+
+// judgeLost sorts the changes of which a try may have been applied, on the revision just read. The order is that of safety: a
+// revision that is still the guard's shows that no try was applied, and the same guard keeps a late one from counting twice; a
+// change that is as good twice as once, with every path it touches as it was, is replayed; of the rest the outcome is unknown. An
+// equal body proves nothing: somebody else may have written it.
+func (f *flight) judgeLost() {
+	moved := f.guard.Known() && f.cur.Known() && f.cur.PrimaryTerm != f.guard.PrimaryTerm
+	still := f.cur.Numbers == f.guard
+	left := f.open[:0:len(f.open)]
+	for _, c := range f.open {
+		// After a change of primary the engine tries by itself again, and may conflict with its own first try.
+		c.lost = c.lost || moved && c.outcome.Attempts > 0
+		if !c.lost || still || f.repeatable(c) {
+			left = append(left, c)
+			continue
+		}
+		c.err = ErrUnknownOutcome
+	}
+	f.open = left
+}
+
+func (f *flight) repeatable(c *change) bool {
+	if c.base.View == nil && c.base.Kind != session.KindAbsent || f.cur.Source == nil || c.sent == nil {
+		return false
+	}
+	ok, err := c.req.Rule.Merger.Repeatable(c.base.View, c.sent, f.cur.Source)
+	return ok && err == nil
+}
+
+// giveBack returns the base of a write that wasn't acknowledged to its session. Where the write may have been applied, and must not be
+// applied twice, only the numbers are: a client that repeats it then writes under its guard, and a conflict is the answer.
+func (c *change) giveBack(unknown bool) {
+	if unknown && c.base.View != nil && c.sent != nil {
+		ok, err := c.req.Rule.Merger.Repeatable(c.base.View, c.sent, c.base.View)
+		if !ok || err != nil {
+			c.base.Doubt()
+			return
+		}
+	}
+	c.base.Release()
+}

@@ -1,0 +1,243 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"optimist/internal/upstream"
+	"optimist/internal/wire"
+)
+
+// answering is an engine's answer without the engine.
+func answering(status int, body string, fields ...wire.Field) *upstream.Response {
+	res := &upstream.Response{Payload: []byte(body)}
+	res.Status = status
+	res.Fields = append([]wire.Field{{Name: []byte("content-type"), Value: []byte("application/json")}}, fields...)
+	return res
+}
+
+const tooManyRequests = `{"error":{"type":"es_rejected_execution_exception","reason":"queue is full"},"status":429}`
+
+// A try whose answer was lost may be applied late: nothing that comes after it may say that nothing was written.
+func TestWhatFollowsALostAnswerNeverSaysThatNothingWasWritten(t *testing.T) {
+	down := &upstream.Error{Class: upstream.NotSent, Err: errors.New("refused")}
+	for name, second := range map[string]func() (*upstream.Response, error){
+		"refused connection": func() (*upstream.Response, error) { return nil, down },
+		"429":                func() (*upstream.Response, error) { return answering(429, tooManyRequests), nil },
+		"503":                func() (*upstream.Response, error) { return answering(503, `{"status":503}`), nil },
+		"400":                func() (*upstream.Response, error) { return answering(400, `{"status":400}`), nil },
+	} {
+		for _, method := range []string{"PUT", "DELETE"} {
+			t.Run(name+" "+method, func(t *testing.T) {
+				w := newWorld(t, "")
+				w.put("1", `{"a":1}`)
+				me := w.client("me")
+				me.read("1")
+				tries := 0
+				w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+					if r.Method != method {
+						return nil, nil
+					}
+					if tries++; tries == 1 {
+						return nil, lostError
+					}
+					return second()
+				}
+				r := me.send(method, "/shop/_doc/1", `{"a":2}`)
+				if tries != 2 || !errors.Is(r.err, ErrUnknownOutcome) || !strings.HasPrefix(r.outcome, "unknown") {
+					t.Errorf("after %d tries: %v", tries, r)
+				}
+			})
+		}
+	}
+}
+
+func TestALostAnswerIsUnknownWhenTheAttemptsEnd(t *testing.T) {
+	w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, retry: {max_attempts: 2}}\n")
+	w.put("1", `{"a":1}`)
+	me := w.client("me")
+	me.read("1")
+	n := 0
+	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+		if r.Method != "PUT" {
+			return nil, nil
+		}
+		if n++; n == 1 {
+			return nil, lostError
+		}
+		return answering(409, `{"error":{"type":"version_conflict_engine_exception"},"status":409}`), nil
+	}
+	if r := me.save("1", `{"a":2}`); !errors.Is(r.err, ErrUnknownOutcome) {
+		t.Errorf("got %v", r)
+	}
+}
+
+// The engine's time is over, ours too: the client is to hear that the outcome is unknown, instead of a closed connection.
+func TestATimeOutOfOursIsAnUnknownOutcome(t *testing.T) {
+	for _, base := range []string{"with a base", "without"} {
+		w := newWorld(t, "")
+		w.put("1", `{"a":1}`)
+		me := w.client("me")
+		if base == "with a base" {
+			me.read("1")
+		}
+		w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+			if r.Method == "PUT" {
+				w.put("1", `{"a":3}`)
+				return nil, &upstream.Error{Class: upstream.Cancelled, Sent: true, Err: context.DeadlineExceeded}
+			}
+			return nil, nil
+		}
+		if r := me.save("1", `{"a":2}`); !errors.Is(r.err, ErrUnknownOutcome) || !strings.HasPrefix(r.outcome, "unknown") {
+			t.Errorf("%s: %v", base, r)
+		}
+	}
+}
+
+func TestAServerErrorIsNoRefusal(t *testing.T) {
+	// Behind a balancer a 502 or 504 is a lost answer; the engine's own 5xx may come after the primary has written.
+	for _, status := range []int{500, 502, 503, 504} {
+		w := newWorld(t, "")
+		w.put("1", `{"a":1}`)
+		me := w.client("me")
+		me.read("1")
+		w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+			if r.Method == "PUT" {
+				return answering(status, `{"status":0}`), nil
+			}
+			return nil, nil
+		}
+		has(t, me.save("1", `{"a":2}`), status, "unknown;attempts=1;base=session")
+	}
+}
+
+func TestALostReadIsNoUnknownWrite(t *testing.T) {
+	w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, base: {unknown: fetch}}\n")
+	w.put("1", `{"a":1}`)
+	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+		if r.Method == "GET" && strings.HasPrefix(string(r.Target), "/shop/_doc/") {
+			return nil, lostError
+		}
+		return nil, nil
+	}
+	r := w.client("me").save("1", `{"a":2}`)
+	if !errors.Is(r.err, ErrNotWritten) || errors.Is(r.err, ErrUnknownOutcome) || strings.HasPrefix(r.outcome, "unknown") {
+		t.Errorf("got %v", r)
+	}
+}
+
+// A client that repeats a write whose outcome was unknown must not have its sum counted twice.
+func TestAWriteRepeatedAfterAnUnknownOutcomeCountsOnceAtMost(t *testing.T) {
+	w := newWorld(t, sumRule)
+	w.put("1", `{"n":1}`)
+	me := w.client("me")
+	me.read("1")
+	lost := false
+	w.engine.after = func(r *upstream.Request, _ *upstream.Response) error {
+		if r.Method == "PUT" && !lost {
+			lost = true
+			return lostError
+		}
+		return nil
+	}
+	if r := me.save("1", `{"n":2}`); !errors.Is(r.err, ErrUnknownOutcome) {
+		t.Fatalf("got %v", r)
+	}
+	if r := me.save("1", `{"n":2}`); r.status != 409 {
+		t.Errorf("the repeated write: %v", r)
+	}
+	same(t, w.stored("1"), `{"n":2}`)
+}
+
+// A client that leaves while its write is out, whose answer is then lost: what can be found out is, for its next write.
+func TestALostAnswerIsJudgedThoughTheClientLeft(t *testing.T) {
+	w := newWorld(t, sumRule)
+	w.put("1", `{"n":1}`)
+	me := w.client("me")
+	me.read("1")
+	ctx, leave := context.WithCancel(t.Context())
+	once := false
+	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+		if r.Method == "PUT" && !once {
+			once = true
+			leave()
+			return nil, lostError
+		}
+		return nil, nil
+	}
+	if r := me.sendContext(ctx, "PUT", "/shop/_doc/1", `{"n":2}`); r.err == nil {
+		t.Errorf("got %v", r)
+	}
+	if w.engine.writes() != 0 {
+		t.Errorf("sent again for a client that left")
+	}
+	has(t, me.save("1", `{"n":2}`), 200, "guarded")
+	same(t, w.stored("1"), `{"n":2}`)
+}
+
+// The client's own time-out ends the loop: what is known by then is the answer.
+func TestTheClientsOwnTimeoutEndsTheLoop(t *testing.T) {
+	w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, retry: {max_attempts: 10000, max_elapsed: 60s}}\n")
+	w.put("1", `{"a":1,"b":0}`)
+	me := w.client("me")
+	me.read("1")
+	n := 0
+	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+		if r.Method == "PUT" {
+			n++
+			w.put("1", fmt.Sprintf(`{"a":1,"b":%d}`, n)) // somebody is always faster
+		}
+		return nil, nil
+	}
+	start := time.Now()
+	has(t, me.send("PUT", "/shop/_doc/1?timeout=50ms", `{"a":2,"b":0}`), 409, "merged")
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("it took %v", d)
+	}
+}
+
+func TestTheClientsOwnTimeoutEndsTheWaitForATurn(t *testing.T) {
+	w := newWorld(t, "")
+	w.put("1", `{"a":1}`)
+	slow, me := w.client("slow"), w.client("me")
+	slow.read("1")
+	me.read("1")
+	hold, held := make(chan struct{}), make(chan struct{})
+	var first sync.Once
+	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+		if r.Method == "PUT" {
+			first.Do(func() { close(held); <-hold })
+		}
+		return nil, nil
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { has(t, slow.save("1", `{"a":2}`), 200, "guarded") })
+	<-held
+	if r := me.send("PUT", "/shop/_doc/1?timeout=1100ms", `{"a":3}`); !errors.Is(r.err, ErrTimeout) {
+		t.Errorf("got %v", r)
+	}
+	close(hold)
+	wg.Wait()
+	same(t, w.stored("1"), `{"a":2}`)
+}
+
+func TestTimeoutsAreReadAsTheEngineReadsThem(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"5s": 5 * time.Second, "100ms": 100 * time.Millisecond, "1m": time.Minute, "2h": 2 * time.Hour, "1d": 24 * time.Hour,
+		"7micros": 7 * time.Microsecond, "9nanos": 9, "0": 0, "1.5m": 90 * time.Second,
+	} {
+		if got, ok := parseTimeout([]byte(text)); !ok || got != want {
+			t.Errorf("%s: %v %v", text, got, ok)
+		}
+	}
+	for _, text := range []string{"-1", "", "5", "s", "1y", "999999999999d"} {
+		if got, ok := parseTimeout([]byte(text)); ok {
+			t.Errorf("%q is %v", text, got)
+		}
+	}
+}
