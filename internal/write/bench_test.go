@@ -1,0 +1,104 @@
+package write
+
+import (
+	"context"
+	"testing"
+
+	"optimist/internal/api"
+	"optimist/internal/config"
+	"optimist/internal/es"
+	"optimist/internal/rule"
+	"optimist/internal/session"
+	"optimist/internal/upstream"
+	"optimist/internal/wire"
+)
+
+const (
+	benchRead    = `{"name":"a small document","stock":10,"tags":["a","b"]}`
+	benchSent    = `{"name":"a small document","stock":11,"tags":["a","b"]}`
+	benchWritten = `{"_index":"shop","_id":"1","_version":7,"result":"updated","_shards":{"total":2,"successful":1,"failed":0},"_seq_no":6,"_primary_term":1}`
+	benchIndex   = `{"shop":{"aliases":{},"settings":{"index":{"uuid":"u"}}}}`
+)
+
+// calm is an upstream without conflicts, which costs next to nothing itself.
+type calm struct{ index, written upstream.Response }
+
+func newCalm() *calm {
+	c := &calm{}
+	c.index.Status, c.index.Payload = 200, []byte(benchIndex)
+	c.written.Status, c.written.Payload = 200, []byte(benchWritten)
+	c.written.Fields = []wire.Field{
+		{Name: []byte("X-elastic-product"), Value: []byte("Elasticsearch")},
+		{Name: []byte("content-type"), Value: []byte("application/json")},
+		{Name: []byte("content-length"), Value: []byte("139")},
+	}
+	return c
+}
+
+func (c *calm) Do(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
+	if r.Method == "PUT" {
+		return &c.written, nil
+	}
+	return &c.index, nil
+}
+
+// benchRequest is a client's PUT as the door hands it in.
+func benchRequest(b *testing.B, more ...wire.Field) *Request {
+	cfg, err := config.Parse("bench.yaml", []byte("version: 1\nupstream: {urls: [http://127.0.0.1:1]}\n"), config.Overrides{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	set, err := rule.Compile(cfg.Rules)
+	if err != nil {
+		b.Fatal(err)
+	}
+	op := &api.Op{}
+	api.Parse([]byte("PUT"), []byte("/shop/_doc/1"), op)
+	return &Request{
+		Op: op, Method: []byte("PUT"), Body: []byte(benchSent), Rule: set.Match("shop", op.Kind),
+		Session: session.Named(session.Credentials{1}, []byte("thread")),
+		Fields: append([]wire.Field{
+			{Name: []byte("Host"), Value: []byte("localhost:9200")},
+			{Name: []byte("User-Agent"), Value: []byte("bench/1.0 (linux-amd64)")},
+			{Name: []byte("Accept"), Value: []byte("application/json")},
+			{Name: []byte("Content-Type"), Value: []byte("application/json")},
+			{Name: []byte("Content-Length"), Value: []byte("55")},
+		}, more...),
+	}
+}
+
+// BenchmarkGuardedWrite is what a guarded write costs between the door and the upstream, by where its base comes from.
+func BenchmarkGuardedWrite(b *testing.B) {
+	for _, bench := range []struct {
+		name string
+		read bool // the session reads before each write
+		more []wire.Field
+		base BaseKind
+	}{
+		{"IfMatch", false, []wire.Field{{Name: []byte("If-Match"), Value: []byte(`"5-1"`)}}, BaseIfMatch},
+		{"Session", true, nil, BaseRead},
+		{"View", false, nil, BaseView},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			up, sessions := newCalm(), session.New(session.Options{Measure: Measure()})
+			s := New(Options{Upstream: up, Engine: &es.Client{Upstream: up}, Sessions: sessions})
+			r := benchRequest(b, bench.more...)
+			rev, _ := es.Revision([]byte(`{"_version":6,"_seq_no":5,"_primary_term":1,"_source":` + benchRead + `}`))
+			sessions.Read(r.Session, docRef("1"), rev, sessions.Epoch())
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if bench.read {
+					sessions.Read(r.Session, docRef("1"), rev, sessions.Epoch())
+				}
+				a, err := s.Do(b.Context(), r)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if last := a.Fields[len(a.Fields)-1]; i == 1 && string(last.Value) != "guarded;attempts=1;base="+bench.base.String() {
+					b.Fatalf("%s: %s", last.Name, last.Value)
+				}
+				a.Release()
+			}
+		})
+	}
+}
