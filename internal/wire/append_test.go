@@ -45,6 +45,15 @@ func TestHopByHopFieldsAreNotForwarded(t *testing.T) {
 	}
 }
 
+func TestConnectionCannotTakeAwayWhoAsks(t *testing.T) {
+	h := request(t, "GET / HTTP/1.1\r\nHost: es\r\nConnection: authorization, ES-Security-RunAs-User, X-Forwarded-For, X-Other\r\n"+
+		"Authorization: Basic x\r\nes-security-runas-user: guest\r\nx-forwarded-for: 192.0.2.1\r\nx-other: 1\r\n\r\n")
+	want := "GET / HTTP/1.1\r\nHost: es\r\nAuthorization: Basic x\r\nes-security-runas-user: guest\r\nx-forwarded-for: 192.0.2.1\r\n\r\n"
+	if got := string(h.AppendRequest(nil)); got != want {
+		t.Errorf("got\n%s", got)
+	}
+}
+
 func TestConnectionCannotTakeAwayHostOrFraming(t *testing.T) {
 	h := request(t, "PUT / HTTP/1.1\r\nConnection: Host, Content-Length\r\nHost: es\r\ncontent-LENGTH: 03\r\n\r\n")
 	want := "PUT / HTTP/1.1\r\nHost: es\r\ncontent-LENGTH: 3\r\n\r\n"

@@ -2,8 +2,10 @@ package wire
 
 // EndToEnd appends to dst the fields that may be passed on (RFC 9110 §7.6.1): all but Connection, Keep-Alive,
 // Proxy-Connection, Proxy-Authenticate, Proxy-Authorization, TE, Trailer, Transfer-Encoding, Upgrade, HTTP2-Settings, and
-// those that Connection names. Host and Content-Length stay even if Connection names them: without the one the request is
-// invalid, and the other follows the framing that this package decided, not a client's wish. AppendRequest and
+// those that Connection names. Some stay even if Connection names them: Host, without which the request is invalid;
+// Content-Length, which follows the framing that this package decided; and the fields that say who asks, because a gateway in
+// front may have put them there to restrict its clients, which must not be able to have them taken off again (RFC 9110 §7.6.1
+// forbids naming fields that are meant for all recipients). AppendRequest and
 // AppendResponse write Content-Length at its place with the length that they are told.
 func (h *Head) EndToEnd(dst []Field) []Field {
 	for i := range h.Fields {
@@ -57,7 +59,21 @@ func (h *Head) hopByHop(name []byte) bool {
 			return true
 		}
 	}
-	return h.listed && h.names(name)
+	return h.listed && h.names(name) && !identifies(name)
+}
+
+// identifies reports whether the field of that name says who asks: by the engines' own realms, proxy authentication and
+// run-as, or by the conventions of gateways.
+func identifies(name []byte) bool {
+	for _, n := range [...]string{
+		"authorization", "cookie", "es-security-runas-user", "es-secondary-authorization", "x-proxy-user", "x-proxy-roles",
+		"x-forwarded-user", "x-forwarded-for", "x-ssl-client-cert", "securitytenant",
+	} {
+		if EqualFold(name, n) {
+			return true
+		}
+	}
+	return false
 }
 
 // names reports whether a Connection field lists name.
