@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -167,5 +168,36 @@ func TestLateCancelDoesNotHarmTheNextUserOfTheConnection(t *testing.T) {
 	}
 	if s.accepted.Load() != 1 {
 		t.Errorf("%d connections", s.accepted.Load())
+	}
+}
+
+// bindings is a context that knows how many functions wait for its end.
+type bindings struct {
+	context.Context
+	done chan struct{}
+	now  atomic.Int32
+}
+
+func (b *bindings) Done() <-chan struct{} { return b.done }
+
+func (b *bindings) AfterFunc(func()) (stop func() bool) {
+	b.now.Add(1)
+	return func() bool { b.now.Add(-1); return true }
+}
+
+// TestRequestsThatRanOutOfTimeLeaveNothingWithTheirContext: a client's connection, and its context, may live for days.
+func TestRequestsThatRanOutOfTimeLeaveNothingWithTheirContext(t *testing.T) {
+	read, ended := make(chan struct{}, 3), make(chan struct{}, 3)
+	s := newStub(t, silent(read, ended))
+	set := newSet(t, nil, s.url)
+	ctx := &bindings{Context: context.Background(), done: make(chan struct{})}
+	for range 3 {
+		r := put("{}")
+		r.Timeout = 5 * time.Millisecond
+		resp, err := set.Do(ctx, r)
+		failed(t, resp, err, Cancelled)
+	}
+	if n := ctx.now.Load(); n != 0 {
+		t.Errorf("%d exchanges are still bound", n)
 	}
 }

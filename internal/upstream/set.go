@@ -69,7 +69,8 @@ func (s *Set) Do(ctx context.Context, r *Request) (*Response, error) {
 	x.bind(ctx)
 	x.limit(r.Timeout)
 	resp, err := x.Do(r)
-	if x.unlimit(r.Timeout) && x.unbind() {
+	stopped := x.unlimit(r.Timeout)
+	if x.unbind() && stopped { // both in any case: a context that lives on would keep what is bound to it
 		s.exchanges.Put(x)
 	}
 	return resp, err
