@@ -23,7 +23,8 @@ type requestBody struct {
 	asked  bool   // the client waits for a 100 that it hasn't got
 	stream bool   // the body was given to the upstream's goroutine
 
-	finished atomic.Bool // all of a streamed body was taken from the client
+	finished    atomic.Bool // all of a streamed body was taken from the client
+	interrupted atomic.Bool // reads from the client end at once, until they are resumed
 }
 
 func (b *requestBody) begin() {
@@ -32,6 +33,7 @@ func (b *requestBody) begin() {
 	}
 	b.whole, b.all, b.early, b.err, b.taken, b.asked, b.stream = nil, false, nil, nil, 0, false, false
 	b.finished.Store(false)
+	b.interrupted.Store(false)
 	b.head = nil
 }
 
@@ -151,7 +153,10 @@ func (b *requestBody) Next() ([]byte, error) {
 }
 
 // Interrupt implements upstream.Source: it makes a read from the client end.
-func (b *requestBody) Interrupt() { _ = b.c.nc.SetReadDeadline(past()) }
+func (b *requestBody) Interrupt() {
+	b.interrupted.Store(true)
+	_ = b.c.nc.SetReadDeadline(past())
+}
 
 // Body returns the whole body without its transfer coding, waiting for it. One of more than limit bytes, or more than
 // Limits.MaxBody, is ErrTooLarge; nothing is lost then, and Forward still sends all of it. A client that waits for "100

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"net/http"
@@ -49,10 +50,11 @@ func (x *Exchange) Forward(o ForwardOptions) error {
 	return err
 }
 
-// afterStream takes the body back from the goroutine that sent it.
+// afterStream takes the body back from the goroutine that sent it. An interruption may have come after the body's last byte:
+// it must not end the wait for the next request.
 func (x *Exchange) afterStream() {
 	x.in.stream = false
-	if !x.in.body.Done() && !x.c.resume() {
+	if (x.in.interrupted.Load() || !x.in.body.Done()) && !x.c.resume() {
 		x.broken = true
 	}
 }
@@ -86,7 +88,7 @@ func (x *Exchange) prepare(o *ForwardOptions) error {
 		r.Target = o.Target
 	}
 	r.Fields = x.endToEnd(o)
-	r.Repeatable = r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
+	r.Repeatable = x.repeatable()
 	r.Interim = x.tell
 	switch {
 	case !whole:
@@ -101,6 +103,26 @@ func (x *Exchange) prepare(o *ForwardOptions) error {
 		}
 	}
 	return nil
+}
+
+// repeatable reports whether the request may be sent again after its answer was lost. That a scroll asks with GET doesn't make
+// it repeatable: each request moves it on, and a second one would get the next page in place of the one that was lost.
+func (x *Exchange) repeatable() bool {
+	switch string(x.head.Method) {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return !scrolls(x.op.Path)
+	}
+	return false
+}
+
+// scrolls reports whether a path may be that of a scroll: engines decode escaped letters, and whoever sends such a path to an
+// API has at worst a read that isn't repeated.
+func scrolls(path []byte) bool {
+	if bytes.Contains(path, []byte("scroll")) {
+		return true
+	}
+	own := len(path) >= 4 && (path[1] == '_' || wire.EqualFold(path[1:4], "%5f"))
+	return own && bytes.IndexByte(path, '%') >= 0
 }
 
 // noBytes is a body of length 0, which isn't the same as no body.

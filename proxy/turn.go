@@ -39,6 +39,7 @@ var errAgain = errors.New("nothing to read yet")
 // takeTurn serves what comes until a request has to be waited for, or the wait is cut.
 func (c *conn) takeTurn() {
 	c.turn.stopped, c.turn.err = atHead, nil
+	c.turn.emptied = false // what an earlier turn saw says nothing about reads since: they may have left bytes behind
 	c.sock.each(c.turn.step)
 }
 

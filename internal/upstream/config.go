@@ -26,8 +26,10 @@ type Config struct {
 	// IdleTimeout is how long an unused connection is kept. It should be below that of everything between us and the
 	// engine, or writes are lost on connections that were just closed. Default 50s.
 	IdleTimeout time.Duration
-	// ProbeAfter is the idle time after which a connection's socket is asked whether the peer has left before it is used
-	// again (one system call). Negative: never. Default 100ms.
+	// ProbeAfter is the idle time after which a connection's socket is asked, before it is used again, whether the peer has
+	// left or has sent what nobody asked for (one system call). Default 0: always. Danger: what a node sends behind an
+	// answer, a second one even, is the answer to the next request on that connection, whoever's, if it isn't looked for.
+	// Negative: never.
 	ProbeAfter time.Duration
 	// MaxConns bounds the open connections to one node, MaxIdle the unused ones. Defaults 512, and MaxConns.
 	MaxConns, MaxIdle int
@@ -123,7 +125,7 @@ const (
 	defaultConnect = 2 * time.Second
 	defaultAcquire = 5 * time.Second
 	defaultIdle    = 50 * time.Second
-	defaultProbe   = 100 * time.Millisecond
+	defaultProbe   = 0
 	defaultConns   = 512
 	defaultAnswer  = 128 << 20
 	defaultHealth  = 10 * time.Second
