@@ -127,11 +127,9 @@ func readAck(res *upstream.Response) (a ack, ok bool) {
 			return a, false
 		}
 	}
-	if a.Revision, ok = es.Revision(body); !ok {
-		return a, false
-	}
-	a.Source = nil
-	return a, true
+	it := es.ParseItem(body)
+	a.Numbers, a.Version = it.Numbers, it.Version
+	return a, it.Numbered
 }
 
 // tell puts numbers that aren't the engine's into an answer: those of the client's base, where what was stored differs from what the

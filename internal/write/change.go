@@ -40,17 +40,13 @@ type change struct {
 
 	// The last try as it goes upstream, and room for it; and the flight of the batch that this change leads.
 	up     upstream.Request
-	fields [16]wire.Field
-	text   [160]byte
+	fields [10]wire.Field
+	text   [128]byte
 	flight flight
 }
 
 func (s *Service) newChange(r *Request) (*change, error) {
-	c, _ := s.changes.Get().(*change)
-	if c == nil {
-		c = &change{}
-	}
-	c.req, c.sent = r, r.Body
+	c := &change{req: r, sent: r.Body}
 	if r.Op.Kind == api.Delete {
 		c.sent = nil
 	}

@@ -52,9 +52,8 @@ func (f *flight) kind(c *change, body []byte) Kind {
 // exchange sends one request of ours and waits for its answer even when the client leaves: a write that is out has an outcome, and the
 // client's next one is based on it. Errors are ErrUnknownOutcome, but where nothing was sent.
 func (s *Service) exchange(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
-	defer cancel()
-	res, err := s.up.Do(ctx, r)
+	r.Timeout = s.timeout
+	res, err := s.up.Do(context.WithoutCancel(ctx), r)
 	var failed *upstream.Error
 	switch {
 	case err == nil:

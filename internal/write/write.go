@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"time"
 
 	"optimist/internal/api"
@@ -90,7 +89,6 @@ type Service struct {
 	timeout  time.Duration
 	lanes    *retry.Lanes[*change]
 	gates    *gates
-	changes  sync.Pool
 }
 
 // New makes a Service.
@@ -168,11 +166,7 @@ func (s *Service) Do(ctx context.Context, r *Request) (*Answer, error) {
 	default:
 		err = s.guard(ctx, c)
 	}
-	a, err := s.finish(c, err)
-	// Nobody has the change any more: a lane is done with it when it lets it go.
-	*c = change{}
-	s.changes.Put(c)
-	return a, err
+	return s.finish(c, err)
 }
 
 // finish counts the write and puts the outcome into the answer.
