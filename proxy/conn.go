@@ -170,6 +170,9 @@ func (c *conn) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	n, err := c.sock.read(p)
+	for err != nil && timedOut(err) && c.cutLate() {
+		n, err = c.sock.read(p)
+	}
 	if err != nil {
 		if timedOut(err) {
 			err = c.whyCut()
@@ -185,6 +188,24 @@ func (c *conn) Read(p []byte) (int, error) {
 		c.state.enter(busy)
 	}
 	return n, nil
+}
+
+// cutLate undoes the cut of an idle wait that had already ended when the watcher acted: a request had come, whose bytes are being
+// waited for now. It returns false if the wait was cut for any other reason.
+func (c *conn) cutLate() bool {
+	switch why := cause(c.state.cut.Load()); {
+	case why == cutIdle && c.wait != idle:
+	case why == notCut && !c.x.in.interrupted.Load(): // the watcher's deadline came behind the end of its cut
+	default:
+		return false
+	}
+	if !c.resume() {
+		return false
+	}
+	if c.x.in.interrupted.Load() { // meanwhile: it must not be undone, too
+		_ = c.nc.SetReadDeadline(past())
+	}
+	return true
 }
 
 // whyCut is what a deadline in the past stands for.
