@@ -15,6 +15,9 @@ import (
 // Exchange is one request and its answer. A connection has one for all its requests: neither it nor anything that it returns
 // may be used after the interceptor has returned. Its methods are for the goroutine that called the interceptor.
 type Exchange struct {
+	// Local is the interceptor's own: it stays from one request of the connection to the next, and is nil at the first.
+	Local any
+
 	c    *conn
 	head wire.Head
 	op   api.Op

@@ -18,7 +18,7 @@ type Item struct {
 	Result   []byte // result, of a write
 }
 
-// ParseItem reads an Item in one pass, without copying anything.
+// ParseItem reads an Item in one pass, without copying anything. Of JSON that breaks off it reads what is whole.
 func ParseItem(body []byte) Item {
 	var it Item
 	var seq, term bool

@@ -3,7 +3,8 @@ package es
 import "bytes"
 
 // members calls visit with the key, without its quotes, and the value of each member at the top of a JSON object, until visit returns
-// false. It neither copies nor allocates, and takes the engine's JSON to be well-formed: at the first byte that can't be, it stops.
+// false. It neither copies nor allocates, and takes the engine's JSON to be well-formed: at the first byte that can't be, it stops, and it
+// leaves out a last value that may go on behind b.
 // Keys stay as they are written: one with an escape in it is like none that the engine uses.
 func members(b []byte, visit func(key, value []byte) bool) {
 	i := skipSpace(b, 0)
@@ -22,7 +23,7 @@ func members(b []byte, visit func(key, value []byte) bool) {
 		}
 		from := skipSpace(b, colon+1)
 		to := valueEnd(b, from)
-		if to <= from || !visit(b[start+1:end-1], b[from:to]) {
+		if to <= from || to >= len(b) || !visit(b[start+1:end-1], b[from:to]) {
 			return
 		}
 		if i = skipSpace(b, to); i >= len(b) || b[i] != ',' {

@@ -44,7 +44,7 @@ func (g *Guard) source(x *proxy.Exchange, c client) bool {
 	if res.Status != 200 || !ok || rev.Source == nil {
 		return false
 	}
-	if ref, ok := g.ref(op); ok && c.known {
+	if ref, ok := of(x).ref(op); ok && c.known {
 		ref.Index = gjson.GetBytes(res.Payload, "_index").String()
 		g.sessions.Read(c.session, ref, rev, epoch)
 	}
@@ -111,10 +111,10 @@ func (g *Guard) search(x *proxy.Exchange) bool {
 	if !rules.Takes(api.Search) || partial(op.Query) || len(op.Index) == 0 {
 		return false
 	}
-	if ru := rules.Match(decoded(op.Index), api.Search); g.rules.Effective(ru) != rule.Guard || !ru.Session {
+	if ru := rules.Match(of(x).decoded(op.Index), api.Search); g.rules.Effective(ru) != rule.Guard || !ru.Session {
 		return false
 	}
-	c := g.identity.who(x.Head().Fields, x.Client())
+	c := g.who(x)
 	_, pretty := api.Param(op.Query, "pretty")
 	if !c.known || c.signed || c.bound || pretty {
 		return false

@@ -32,34 +32,63 @@ type client struct {
 	bound    bool // the authentication belongs to the connection
 }
 
-// who reads the client off a request's fields. The caller's fields point into the request.
-func (id *Identity) who(fields []wire.Field, addr netip.AddrPort) client {
-	var c client
-	var values [len(credentialFields)][]byte
-	var name, forwarded []byte
+// marks are what a request says of its client: the values of the fields that tell, in the order of credentialFields, then the session's
+// name, then X-Forwarded-For.
+type marks [len(credentialFields) + 2][]byte
+
+const (
+	nameMark      = len(credentialFields)
+	forwardedMark = nameMark + 1
+)
+
+// gather reads the marks off a request's fields, into which they point.
+func (id *Identity) gather(fields []wire.Field) (m marks) {
 	for i := range fields {
 		f := &fields[i]
-		for k, want := range credentialFields {
-			if wire.EqualFold(f.Name, want) {
-				values[k] = joined(values[k], f.Value)
-				c.caller.Fields = append(c.caller.Fields, *f)
-			}
+		if k := credential(f.Name); k >= 0 {
+			m[k] = joined(m[k], f.Value)
 		}
 		switch {
 		case wire.EqualFold(f.Name, id.Header):
-			name = f.Value
+			m[nameMark] = f.Value
 		case wire.EqualFold(f.Name, "x-forwarded-for"):
-			forwarded = joined(forwarded, f.Value)
+			m[forwardedMark] = joined(m[forwardedMark], f.Value)
 		}
 	}
-	c.signed = hasPrefixFold(values[0], "aws4-")
-	c.bound = hasPrefixFold(values[0], "negotiate") || hasPrefixFold(values[0], "ntlm")
-	cr := session.CredentialsOf(values[:]...)
-	switch {
+	return m
+}
+
+// credential is the place of a field in credentialFields, -1 where it is none of them.
+func credential(name []byte) int {
+	for k, want := range credentialFields {
+		if wire.EqualFold(name, want) {
+			return k
+		}
+	}
+	return -1
+}
+
+// who tells the client from a request's fields. The caller's fields point into the request.
+func (id *Identity) who(fields []wire.Field, addr netip.AddrPort) client {
+	m := id.gather(fields)
+	return id.tell(&m, fields, addr)
+}
+
+func (id *Identity) tell(m *marks, fields []wire.Field, addr netip.AddrPort) client {
+	var c client
+	for i := range fields {
+		if credential(fields[i].Name) >= 0 {
+			c.caller.Fields = append(c.caller.Fields, fields[i])
+		}
+	}
+	c.signed = hasPrefixFold(m[0], "aws4-")
+	c.bound = hasPrefixFold(m[0], "negotiate") || hasPrefixFold(m[0], "ntlm")
+	cr := session.CredentialsOf(m[:nameMark]...)
+	switch name := m[nameMark]; {
 	case len(name) > 0:
 		c.session, c.known = session.Named(cr, name), true
 	case id.Infer && id.Address:
-		c.session, c.known, c.inferred = session.Inferred(cr, id.address(addr.Addr(), forwarded)), true, true
+		c.session, c.known, c.inferred = session.Inferred(cr, id.address(addr.Addr(), m[forwardedMark])), true, true
 	case id.Infer:
 		c.session, c.known, c.inferred = session.Inferred(cr, netip.Addr{}), true, true
 	default:

@@ -40,72 +40,53 @@ func partial(query []byte) bool {
 	return false
 }
 
-// ref names the document of a request: the concrete index, as far as reads and writes have told it.
-func (g *Guard) ref(op *api.Op) (doc.Ref, bool) {
-	var r doc.Ref
-	b, err := api.Decode(nil, op.ID)
-	if err != nil {
-		return r, false
-	}
-	r.ID = string(b)
-	r.Index = decoded(op.Index)
-	if v, ok := api.Param(op.Query, "routing"); ok {
-		if b, err = api.DecodeValue(nil, v); err != nil {
-			return r, false
-		}
-		r.Routing = string(b)
-	}
-	return r, r.Index != ""
-}
-
 // get watches a document read: the answer passes as it comes, with an ETag, and the session remembers what it saw.
 func (g *Guard) get(x *proxy.Exchange) bool {
-	op := x.Op()
-	ru := g.rules.Rules().Match(decoded(op.Index), op.Kind)
+	op, l := x.Op(), of(x)
+	ru := g.rules.Rules().Match(l.decoded(op.Index), op.Kind)
 	mode := g.rules.Effective(ru)
 	if mode == rule.Off || op.Head || partial(op.Query) || !(ru.Session || ru.IfMatch) {
 		return false
 	}
-	c := g.identity.who(x.Head().Fields, x.Client())
-	ref, ok := g.ref(op)
+	c := g.who(x)
+	ref, ok := l.ref(op)
 	if !ok || c.signed || c.bound {
 		return false
 	}
 	if op.Kind == api.Source {
 		return mode == rule.Guard && g.source(x, c)
 	}
-	epoch := g.sessions.Epoch()
-	tee := newCapture(watchLimit)
+	r := &l.read
+	r.begin(g, c, ref)
+	defer r.end()
 	if c.known && ru.Session {
-		tee.whole = func() { g.saw(c, ref, tee, epoch) }
+		r.tee.whole = r.onWhole
 	}
-	o := proxy.ForwardOptions{OnHead: tee.head, Copy: tee.copy}
+	o := proxy.ForwardOptions{OnHead: r.onHead, Copy: r.onBody}
 	if mode == rule.Guard && ru.IfMatch {
-		o.Peek, o.OnHead = headPeek, tee.withETag
+		o.Peek, o.OnHead = headPeek, r.onHeadTagged
 	}
 	if g.forward(x, o) {
-		tee.end()
+		r.tee.end()
 	}
 	return true
 }
 
 // saw remembers a read's answer in its session.
-func (g *Guard) saw(c client, ref doc.Ref, tee *capture, epoch session.Epoch) {
-	body, ok := tee.body()
+func (r *reading) saw() {
+	body, ok := r.tee.body()
 	if !ok {
 		return
 	}
-	found := gjson.GetBytes(body, "found")
-	if index := gjson.GetBytes(body, "_index"); index.Type == gjson.String {
-		ref.Index = index.String()
+	it := es.ParseItem(body)
+	if it.Index != nil && string(it.Index) != r.ref.Index {
+		r.ref.Index = string(it.Index)
 	}
 	switch {
-	case tee.status == 404 && found.Exists() && !found.Bool():
-		g.sessions.ReadAbsent(c.session, ref, epoch)
-	case tee.status == 200 && found.Bool():
-		if rev, ok := es.Revision(body); ok && rev.Source != nil {
-			g.sessions.Read(c.session, ref, rev, epoch)
-		}
+	case r.tee.status == 404 && it.Missing:
+		r.g.sessions.ReadAbsent(r.client.session, r.ref, r.epoch)
+	case r.tee.status == 200 && it.Found && it.Numbered && it.Source != nil:
+		r.g.sessions.Read(r.client.session, r.ref, it.Revision, r.epoch)
 	}
 }
 
@@ -115,7 +96,7 @@ func (g *Guard) mget(x *proxy.Exchange) bool {
 	if !g.rules.Rules().Takes(api.Mget) || partial(op.Query) {
 		return false
 	}
-	c := g.identity.who(x.Head().Fields, x.Client())
+	c := g.who(x)
 	if !c.known || c.signed || c.bound {
 		return false
 	}
@@ -212,7 +193,13 @@ type capture struct {
 	full   bool
 	limit  int
 	buf    []byte
+
+	// Room for the field that is added.
+	said [1]wire.Field
+	etag [48]byte
 }
+
+var etagName = []byte("ETag")
 
 func newCapture(limit int) *capture { return &capture{limit: limit} }
 
@@ -230,7 +217,7 @@ func (t *capture) head(h *wire.Head, _ []byte) []wire.Field {
 		t.usable = false
 	}
 	ct := h.Get("content-type")
-	t.usable = t.usable && bytes.Contains(bytes.ToLower(ct), []byte("json"))
+	t.usable = t.usable && (bytes.Contains(ct, []byte("json")) || bytes.Contains(bytes.ToLower(ct), []byte("json")))
 	return nil
 }
 
@@ -247,17 +234,14 @@ func (t *capture) withETag(h *wire.Head, first []byte) []wire.Field {
 	if !ok {
 		return nil
 	}
-	return []wire.Field{{Name: []byte("ETag"), Value: write.AppendETag(nil, n)}}
+	t.said[0] = wire.Field{Name: etagName, Value: write.AppendETag(t.etag[:0], n)}
+	return t.said[:]
 }
 
 // numbers finds a revision's numbers in the beginning of the engine's answer to a get: they stand before _source.
 func numbers(first []byte) (n doc.Numbers, ok bool) {
-	if i := bytes.Index(first, []byte(`"_source"`)); i >= 0 {
-		first = first[:i]
-	}
-	seq, term := gjson.GetBytes(first, "_seq_no"), gjson.GetBytes(first, "_primary_term")
-	n = doc.Numbers{SeqNo: seq.Int(), PrimaryTerm: term.Int()}
-	return n, seq.Type == gjson.Number && term.Type == gjson.Number && bytes.IndexByte(first[min(len(first), term.Index):], ',') > 0
+	it := es.ParseItem(first)
+	return it.Numbers, it.Numbered
 }
 
 func (t *capture) copy(b []byte) {
@@ -267,6 +251,9 @@ func (t *capture) copy(b []byte) {
 	if len(t.buf)+len(b) > t.limit {
 		t.full, t.buf = true, nil
 		return
+	}
+	if t.buf == nil && t.length > 0 {
+		t.buf = make([]byte, 0, t.length) // it is within the limit
 	}
 	t.buf = append(t.buf, b...)
 	if int64(len(t.buf)) == t.length {

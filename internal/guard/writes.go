@@ -17,17 +17,17 @@ import (
 
 // write deals with a write of one document.
 func (g *Guard) write(x *proxy.Exchange) bool {
-	op := x.Op()
-	ru := g.rules.Rules().Match(decoded(op.Index), op.Kind)
+	op, l := x.Op(), of(x)
+	ru := g.rules.Rules().Match(l.decoded(op.Index), op.Kind)
 	switch g.rules.Effective(ru) {
 	case rule.Off:
 		return false
 	case rule.Observe:
 		return g.observe(x, ru)
 	}
-	var fields [24]wire.Field
-	r := write.Request{Op: op, Method: x.Head().Method, Fields: x.Head().EndToEnd(fields[:0]), Rule: ru}
-	c := g.identity.who(r.Fields, x.Client())
+	l.fields = x.Head().EndToEnd(l.fields[:0])
+	r := write.Request{Op: op, Method: x.Head().Method, Fields: l.fields, Rule: ru}
+	c := g.who(x)
 	switch {
 	case c.signed:
 		return g.passed(x, ru, write.ReasonSigned)
@@ -173,12 +173,12 @@ func (g *Guard) observe(x *proxy.Exchange, ru *rule.Rule) bool {
 	if op.Kind != api.Index || !ru.Session {
 		return false
 	}
-	c := g.identity.who(x.Head().Fields, x.Client())
+	c := g.who(x)
 	body, err := x.Body(g.maxBody)
 	if err != nil || !c.known {
 		return false
 	}
-	ref, ok := g.ref(op)
+	ref, ok := of(x).ref(op)
 	if !ok {
 		return false
 	}
