@@ -21,6 +21,8 @@ type claim struct {
 	known bool
 	// viewed says that what was reserved is the own view.
 	viewed bool
+	// doubt says that a write with this base has no known outcome.
+	doubt bool
 
 	// What was reserved, with its place in the order and its age.
 	order         uint64
@@ -135,7 +137,7 @@ func (b *Base) Release() {
 // Doubt ends the reservation after a write whose outcome isn't known: the numbers are given back as Release does, without the bodies. A
 // write that repeats it can be guarded by them, and is never merged, because its change may be in the document already.
 func (b *Base) Doubt() {
-	b.claim.saw, b.claim.stored = nil, nil
+	b.claim.saw, b.claim.stored, b.claim.doubt = nil, nil, true
 	b.Release()
 }
 
@@ -190,7 +192,7 @@ func (sh *shard) giveBack(e *entry, c *claim) {
 		return // the session has written since
 	}
 	v := view{
-		absent: c.kind == KindAbsent, numbers: c.numbers, told: c.told, version: c.version, order: c.order, at: c.at,
+		absent: c.kind == KindAbsent, numbers: c.numbers, told: c.told, version: c.version, order: c.order, at: c.at, doubt: c.doubt,
 	}
 	sh.see(e, v, c.stored, c.saw)
 }
@@ -199,7 +201,7 @@ func (sh *shard) giveBackRead(e *entry, c *claim) {
 	if c.sess.named && e.newestRead > c.order {
 		return
 	}
-	r := read{numbers: c.numbers, version: c.version, count: 1, order: c.order, at: c.at}
+	r := read{numbers: c.numbers, version: c.version, count: 1, order: c.order, at: c.at, doubt: c.doubt}
 	if i := e.find(c.numbers); i >= 0 {
 		old := e.reads[i]
 		r.order, r.at, r.count = min(r.order, old.order), max(r.at, old.at), old.count+1
@@ -228,7 +230,7 @@ func (sh *shard) take(e *entry, i int, b *Base) {
 		c.kind = KindAbsent
 	}
 	c.numbers, c.version = r.numbers, r.version
-	c.saw = r.body.bytes()
+	c.saw, c.doubt = r.body.bytes(), r.doubt
 	c.stored = c.saw
 	if r.count--; r.count == 0 {
 		sh.removeRead(e, i)
@@ -245,7 +247,7 @@ func (sh *shard) takeView(e *entry, b *Base) {
 		c.kind = KindAbsent
 	}
 	c.numbers, c.told, c.version = v.numbers, v.told, v.version
-	c.saw, c.stored = v.sent.bytes(), v.stored.bytes()
+	c.saw, c.stored, c.doubt = v.sent.bytes(), v.stored.bytes(), v.doubt
 	sh.clearView(e)
 	sh.fill(e.key, b)
 }
@@ -255,6 +257,7 @@ func (sh *shard) fill(k key, b *Base) {
 	c := &b.claim
 	c.ref, c.kept, c.known = k.ref, true, true
 	b.Kind, b.Numbers, b.Version, b.View, b.Stored = c.kind, c.numbers, c.version, c.saw, c.stored
+	b.Doubtful = c.doubt
 	sh.depart(k, c.reads())
 	sh.n.Taken[b.Kind]++
 	if b.Ambiguous {

@@ -103,7 +103,7 @@ func (sh *shard) read(e *entry, rev doc.Revision, now int64) {
 		sh.charge(e)
 	}
 	r := &e.reads[i]
-	r.at = now
+	r.at, r.doubt = now, false
 	r.count++
 	if e.key.sess.named {
 		r.count, r.order = 1, sh.order

@@ -70,6 +70,7 @@ type read struct {
 	count   int
 	order   uint64
 	at      int64
+	doubt   bool // given back by Doubt, and not read since
 }
 
 // view is what the session's last write of the document left.
@@ -83,6 +84,7 @@ type view struct {
 	sent    *body
 	order   uint64
 	at      int64
+	doubt   bool
 }
 
 // entry is what one session knows of one document.

@@ -42,9 +42,9 @@ func (f *flight) repeatable(c *change) bool {
 // giveBack returns the base of a write that wasn't acknowledged to its session. Where the write may have been applied, and must not be
 // applied twice, only the numbers are: a client that repeats it then writes under its guard, and a conflict is the answer.
 func (c *change) giveBack(unknown bool) {
-	if unknown && c.base.View != nil && c.sent != nil {
-		ok, err := c.req.Rule.Merger.Repeatable(c.base.View, c.sent, c.base.View)
-		if !ok || err != nil {
+	if unknown && c.sent != nil {
+		view := c.base.View // nil: absent, or not known, and not merged then
+		if ok, err := c.req.Rule.Merger.Repeatable(view, c.sent, view); !ok || err != nil {
 			c.base.Doubt()
 			return
 		}

@@ -32,7 +32,7 @@ func (s *Service) neverMerged(ctx context.Context, c *change) string {
 	switch {
 	case c.req.Rule.OnConflict == rule.ConflictFail:
 		return reasonRule
-	case c.base.View == nil && c.base.Kind != session.KindAbsent:
+	case c.base.View == nil && c.base.Kind != session.KindAbsent, c.base.Doubtful:
 		return ReasonNumbers
 	}
 	return s.gates.mergeable(ctx, c)

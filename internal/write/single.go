@@ -57,7 +57,7 @@ func (s *Service) mayShare(c *change) bool {
 	if c.req.Rule.OnConflict != rule.ConflictMerge || !c.plain || c.outcome.Base == BaseExplicit {
 		return false
 	}
-	if c.base.Kind != session.KindAbsent && c.base.View == nil {
+	if c.base.Kind != session.KindAbsent && c.base.View == nil || c.base.Doubtful {
 		return false
 	}
 	return s.gates.knownMergeable(c)

@@ -154,6 +154,28 @@ func TestAWriteRepeatedAfterAnUnknownOutcomeCountsOnceAtMost(t *testing.T) {
 	same(t, w.stored("1"), `{"n":2}`)
 }
 
+func TestACreateRepeatedAfterAnUnknownOutcomeCountsOnceAtMost(t *testing.T) {
+	w := newWorld(t, sumRule)
+	w.put("other", `{}`)
+	me := w.client("me")
+	me.read("1")
+	lost := false
+	w.engine.after = func(r *upstream.Request, _ *upstream.Response) error {
+		if r.Method == "PUT" && !lost {
+			lost = true
+			return lostError
+		}
+		return nil
+	}
+	if r := me.save("1", `{"n":2,"l":["a"]}`); !errors.Is(r.err, ErrUnknownOutcome) {
+		t.Fatalf("got %v", r)
+	}
+	if r := me.save("1", `{"n":2,"l":["a"]}`); r.status != 409 {
+		t.Errorf("the repeated write: %v", r)
+	}
+	same(t, w.stored("1"), `{"n":2,"l":["a"]}`)
+}
+
 // A client that leaves while its write is out, whose answer is then lost: what can be found out is, for its next write.
 func TestALostAnswerIsJudgedThoughTheClientLeft(t *testing.T) {
 	w := newWorld(t, sumRule)
