@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"optimist/internal/demo/app"
+	"optimist/internal/embedded"
+)
+
+// serveEmbedded serves the in-memory engine.
+func serveEmbedded(ctx context.Context, _ []string, out io.Writer) error {
+	ln, err := listen(ctx, out)
+	if err != nil {
+		return err
+	}
+	e := embedded.New(embedded.Options{})
+	done := make(chan error, 1)
+	go func() { done <- e.Serve(ln) }()
+	<-ctx.Done()
+	_ = e.Close() // whatever it holds is gone anyway
+	return <-done
+}
+
+// send does one request, reads the answer to its end, and returns its status.
+func send(ctx context.Context, c *http.Client, method, url, mediaType, body string) (int, error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	if mediaType != "" {
+		req.Header.Set("Content-Type", mediaType)
+	}
+	res, err := c.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	_, err = io.Copy(io.Discard, res.Body)
+	return res.StatusCode, err
+}
+
+// newClient is a client with connections for so many requests at once.
+func newClient(connections int) *http.Client {
+	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections, DisableCompression: true,
+		DialContext: (&net.Dialer{}).DialContext}}
+}
+
+// creation is one way to make new documents, which need no guard.
+type creation struct {
+	name     string
+	requests int // for 1,000 documents
+	send     func(ctx context.Context, c *http.Client, url string, turn, n int) (int, error)
+}
+
+const created = `{"name":"a small document","stock":10,"tags":["a","b"]}`
+
+func (s *site) creations() []creation {
+	single := func(method string, path func(turn, n int) string) func(context.Context, *http.Client, string, int, int) (int, error) {
+		return func(ctx context.Context, c *http.Client, url string, turn, n int) (int, error) {
+			return send(ctx, c, method, url+"/"+s.index+path(turn, n), "application/json", created)
+		}
+	}
+	bulk := strings.Repeat("{\"index\":{}}\n"+created+"\n", 100)
+	return []creation{
+		{"PUT _create", 1000, single(http.MethodPut, func(turn, n int) string { return fmt.Sprintf("/_create/c-%d-%d", turn, n) })},
+		{"POST without an id", 1000, single(http.MethodPost, func(int, int) string { return "/_doc" })},
+		{"_bulk of 100 without ids", 10, func(ctx context.Context, c *http.Client, url string, _, _ int) (int, error) {
+			return send(ctx, c, http.MethodPost, url+"/"+s.index+"/_bulk", "application/x-ndjson", bulk)
+		}},
+	}
+}
+
+// creates measures 1,000 new documents straight at the engine and through optimist, one request after the other and 16 at once.
+func (s *site) creates(ctx context.Context, out io.Writer, repeat int) error {
+	fmt.Fprintf(out, "1,000 new documents; medians of %d turns.\n\n", repeat)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "way\tclients\tdirect ms\tleast–most\tthrough ms\tleast–most\tratio")
+	turn := 0
+	for _, way := range s.creations() {
+		for _, clients := range []int{1, 16} {
+			var direct, through []float64
+			for n := range 2 * repeat {
+				sides := []string{s.engine, s.plain}
+				if n%2 == 1 {
+					slices.Reverse(sides)
+				}
+				for _, url := range sides {
+					turn++
+					took, err := way.measure(ctx, url, clients, turn)
+					if err != nil {
+						return err
+					}
+					ms := float64(took) / float64(time.Millisecond)
+					if url == s.engine {
+						direct = append(direct, ms)
+					} else {
+						through = append(through, ms)
+					}
+				}
+			}
+			d, o := median(direct), median(through)
+			fmt.Fprintf(w, "%s\t%d\t%.0f\t%.0f–%.0f\t%.0f\t%.0f–%.0f\t%.2f\n", way.name, clients, d, slices.Min(direct), slices.Max(direct), o,
+				slices.Min(through), slices.Max(through), o/d)
+		}
+	}
+	_ = w.Flush() // to a terminal or a pipe that has gone: nobody's loss
+	fmt.Fprintln(out)
+	return nil
+}
+
+// measure makes 1,000 documents.
+func (y *creation) measure(ctx context.Context, url string, clients, turn int) (time.Duration, error) {
+	c := newClient(clients)
+	defer c.CloseIdleConnections()
+	var (
+		wg    sync.WaitGroup
+		mu    sync.Mutex
+		first error
+	)
+	start := time.Now()
+	for client := range clients {
+		wg.Go(func() {
+			for n := client; n < y.requests; n += clients {
+				status, err := y.send(ctx, c, url, turn, n)
+				if err == nil && status != http.StatusOK && status != http.StatusCreated {
+					err = fmt.Errorf("%s at %s: status %d", y.name, url, status)
+				}
+				if err != nil {
+					mu.Lock()
+					first = err
+					mu.Unlock()
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return time.Since(start), first
+}
+
+// reads measures reads through optimist of a document whose lane is busy, beside those of one that nobody writes, under the same load.
+func (s *site) reads(ctx context.Context, out io.Writer, repeat, workers int) error {
+	fmt.Fprintf(out, "Reads by one client while %d workers write through optimist; medians of %d turns.\n\n", workers, repeat)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "reads of\tthrough\tp50 µs\tp99 µs\treads/s")
+	busy, quiet := "/"+s.index+"/_doc/busy", "/"+s.index+"/_doc/quiet"
+	for _, doc := range []string{busy, quiet} {
+		if err := (&app.Application{URLs: []string{s.engine}, Path: doc, Workers: workers}).Prepare(ctx); err != nil {
+			return err
+		}
+	}
+	rows := []struct{ name, where, url string }{
+		{"the document that they write", "optimist", s.plain + busy},
+		{"another document", "optimist", s.plain + quiet},
+		{"the document that they write", "nothing", s.engine + busy},
+		{"another document", "nothing", s.engine + quiet},
+	}
+	p50, p99, rate := make([][]float64, len(rows)), make([][]float64, len(rows)), make([][]float64, len(rows))
+	writing, stop := context.WithCancel(ctx)
+	writers := make(chan struct{})
+	go func() {
+		defer close(writers)
+		a := &app.Application{URLs: []string{s.plain}, Path: busy, Sessions: app.Named, Workers: workers, Rounds: 1 << 30}
+		a.Work(writing)
+	}()
+	defer func() { stop(); <-writers }()
+	for turn := range repeat {
+		for i := range rows {
+			k := (i + turn) % len(rows)
+			m, err := measureReads(ctx, rows[k].url)
+			if err != nil {
+				return err
+			}
+			p50[k], p99[k], rate[k] = append(p50[k], micros(m.p50)), append(p99[k], micros(m.p99)), append(rate[k], float64(m.requests)/m.elapsed.Seconds())
+		}
+	}
+	for i, row := range rows {
+		fmt.Fprintf(w, "%s\t%s\t%.0f\t%.0f\t%.0f\n", row.name, row.where, median(p50[i]), median(p99[i]), median(rate[i]))
+	}
+	_ = w.Flush() // to a terminal or a pipe that has gone: nobody's loss
+	fmt.Fprintln(out)
+	return nil
+}
+
+// readTime is how long one turn of reads takes.
+const readTime = time.Second
+
+func measureReads(ctx context.Context, url string) (sample, error) {
+	c := newClient(1)
+	defer c.CloseIdleConnections()
+	var times []time.Duration
+	start := time.Now()
+	for time.Since(start) < readTime {
+		began := time.Now()
+		status, err := send(ctx, c, http.MethodGet, url, "", "")
+		if err != nil {
+			return sample{}, err
+		}
+		if status != http.StatusOK {
+			return sample{}, fmt.Errorf("reading %s: status %d", url, status)
+		}
+		times = append(times, time.Since(began))
+	}
+	slices.Sort(times)
+	return sample{requests: int64(len(times)), elapsed: time.Since(start), p50: times[len(times)/2], p99: times[len(times)*99/100]}, nil
+}
