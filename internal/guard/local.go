@@ -8,6 +8,7 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/session"
 	"optimist/internal/wire"
+	"optimist/internal/write"
 	"optimist/proxy"
 )
 
@@ -16,8 +17,9 @@ import (
 type local struct {
 	seen   seen
 	fields []wire.Field // of a write
-	raw    []byte       // an index as a request had it, and
-	index  string       // decoded
+	write  write.Request
+	raw    []byte // an index as a request had it, and
+	index  string // decoded
 	read   reading
 }
 

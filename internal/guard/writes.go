@@ -25,8 +25,9 @@ func (g *Guard) write(x *proxy.Exchange) bool {
 	case rule.Observe:
 		return g.observe(x, ru)
 	}
+	r := &l.write
 	l.fields = x.Head().EndToEnd(l.fields[:0])
-	r := write.Request{Op: op, Method: x.Head().Method, Fields: l.fields, Rule: ru}
+	*r = write.Request{Op: op, Method: x.Head().Method, Fields: l.fields, Rule: ru}
 	c := g.who(x)
 	switch {
 	case c.signed:
@@ -52,7 +53,8 @@ func (g *Guard) write(x *proxy.Exchange) bool {
 	}
 	r.Body, r.Session, r.Caller, r.Background = body, c.session, c.caller, background(r.Fields, ru)
 	r.Anonymous = !c.known
-	a, err := g.writes.Do(x.Context(), &r)
+	defer func() { *r = write.Request{} }() // an idle connection holds no bodies
+	a, err := g.writes.Do(x.Context(), r)
 	if err != nil {
 		g.fail(x, err)
 		return true

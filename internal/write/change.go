@@ -46,7 +46,8 @@ type change struct {
 }
 
 func (s *Service) newChange(r *Request) (*change, error) {
-	c := &change{req: r, sent: r.Body}
+	c := &r.change
+	*c = change{req: r, sent: r.Body}
 	if r.Op.Kind == api.Delete {
 		c.sent = nil
 	}

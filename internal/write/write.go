@@ -130,7 +130,8 @@ func (e Events) orNothing() Events {
 	return e
 }
 
-// Request is a write of one document, taken by a rule. Its slices must stay as they are until Do returns.
+// Request is a write of one document, taken by a rule. Its slices must stay as they are until Do returns. Whoever writes again and again
+// may use one Request for it, one write after the other.
 type Request struct {
 	Op         *api.Op // Index, Create, Update or Delete
 	Method     []byte
@@ -143,6 +144,8 @@ type Request struct {
 	Anonymous  bool // there is no telling this client from others with its credentials: it has no session
 	// Reason says why the write can't be guarded at all (signed requests): it is passed as it is, and said.
 	Reason string
+
+	change change // of the Do under way
 }
 
 // Do performs the write and returns the answer for the client. Errors that a client is to blame for, or that say that nothing was
