@@ -2,7 +2,9 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"net"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -169,9 +171,26 @@ func (n *node) usable(c *conn) bool {
 		return false
 	}
 	if after := n.set.cfg.ProbeAfter; after >= 0 && idle >= after {
-		return c.probe.State() == wire.PeerQuiet
+		return c.quiet()
 	}
 	return true
+}
+
+// quiet reports whether the peer is there and has sent nothing. With TLS a look at the socket isn't enough: records that were read
+// together with the last answer lie in memory. A read whose time is over returns those, and takes nothing from the socket.
+func (c *conn) quiet() bool {
+	if c.probe.State() != wire.PeerQuiet {
+		return false
+	}
+	if c.nc == c.raw {
+		return true
+	}
+	if c.raw.SetReadDeadline(time.Unix(1, 0)) != nil {
+		return false
+	}
+	err := c.r.Fill()
+	c.r.Recover()
+	return errors.Is(err, os.ErrDeadlineExceeded) && c.raw.SetReadDeadline(time.Time{}) == nil
 }
 
 // put gives a connection back after a complete exchange.

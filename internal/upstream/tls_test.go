@@ -206,3 +206,27 @@ func TestTLSWithoutTheClientCertificateIsSaid(t *testing.T) {
 		}
 	}
 }
+
+// TestBytesBehindAnAnswerAreSeenThroughTLS has an unasked answer come in the same record as one that ends exactly where the buffer
+// does: it lies decrypted in memory, where no look at the socket finds it.
+func TestBytesBehindAnAnswerAreSeenThroughTLS(t *testing.T) {
+	a := newAuthority(t)
+	conf := a.server("by-address")
+	conf.ClientAuth, conf.DynamicRecordSizingDisabled = tls.NoClientCert, true
+	const head, buffer = "HTTP/1.1 200 OK\r\nContent-Length: 4000\r\nX: ", 4 << 10
+	whole := head + strings.Repeat("x", buffer-4000-len(head)-4) + "\r\n\r\n" + strings.Repeat("a", 4000)
+	s := newStubAt(t, "127.0.0.1:0", conf, func(p *peer) {
+		for {
+			if req, _ := p.next(); req == nil {
+				return
+			}
+			_, _ = p.Conn.Write([]byte(whole + "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"))
+		}
+	})
+	set := newSet(t, func(c *Config) { c.TLS.CAFile = a.file }, s.url)
+	for range 3 {
+		if got := do(t, set, put("{}")); got != "200 "+strings.Repeat("a", 4000) {
+			t.Fatalf("%.80s", got)
+		}
+	}
+}
