@@ -100,3 +100,20 @@ func TestBytesAfterAnAnswerAreNobodysAnswer(t *testing.T) {
 		t.Fatalf("another request's answer: %+v", a)
 	}
 }
+
+// TestInterimAnswerSaysNothingOfTheConnection: the engine's connection isn't the client's.
+func TestInterimAnswerSaysNothingOfTheConnection(t *testing.T) {
+	s := newStub(t, func(c *stubConn, _ seen) {
+		c.say("", "HTTP/1.1 103 Early Hints", "Connection: close")
+		c.ok("{}")
+	})
+	addr, _ := newProxy(t, s, nil)
+	c := dial(t, addr)
+	c.send(lines("GET / HTTP/1.1", "Host: h"))
+	if a := c.answer("GET"); a.status != 103 || a.field("connection") != "" {
+		t.Fatalf("%+v", a)
+	}
+	if a := c.answer("GET"); a.status != 200 || a.field("connection") != "" {
+		t.Fatalf("%+v", a)
+	}
+}

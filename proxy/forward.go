@@ -134,6 +134,7 @@ func (x *Exchange) interim(h *wire.Head) {
 	if x.head.Minor == 0 || x.broken {
 		return
 	}
+	h.Close, h.KeepAlive = false, false // of the engine's connection; whether the client's ends is said in the answer itself
 	x.out = h.AppendResponse(x.out[:0])
 	_ = x.flush(nil)
 }
