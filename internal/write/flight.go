@@ -173,6 +173,8 @@ func (f *flight) fetch(ctx context.Context) error {
 	switch {
 	case errors.Is(err, doc.ErrMissing):
 		f.cur = doc.Revision{}
+	case err != nil && mayAskAgain(err):
+		return fmt.Errorf("%w: %w", doc.ErrConflict, err)
 	case err != nil && f.anyLost():
 		return fmt.Errorf("%w; then: %w", ErrUnknownOutcome, err)
 	case err != nil && f.refused != nil:

@@ -11,6 +11,7 @@ import (
 	"optimist/internal/es"
 	"optimist/internal/rule"
 	"optimist/internal/session"
+	"optimist/internal/upstream"
 	"optimist/rewrite"
 )
 
@@ -133,6 +134,12 @@ func (s *Service) current(ctx context.Context, c *change) (doc.Revision, error) 
 		return doc.Revision{}, ErrTimeout
 	}
 	return rev, fmt.Errorf("%w: %w", ErrNotWritten, err)
+}
+
+// mayAskAgain reports whether a read that failed is worth another try: its answer was lost, or the engine had no time for it. Where no
+// node can be reached the client is told at once.
+func mayAskAgain(err error) bool {
+	return errors.Is(err, ErrNotWritten) && !es.Answered(err) && !errors.Is(err, upstream.ErrNotSent) && !errors.Is(err, es.ErrNoSource)
 }
 
 // refusesSeqNo reports whether a 400 says that the index has no sequence numbers to compare with. The engine has no error type of its own

@@ -292,6 +292,8 @@ func (f *flight) stillDelete(ctx context.Context, c *change) (done bool, err err
 		c.answer = notFound(f.s.shaped(c.doc), c.revision())
 		c.base.Delete()
 		return true, nil
+	case err != nil && mayAskAgain(err):
+		return true, fmt.Errorf("%w: %w", doc.ErrConflict, err)
 	case err != nil && c.lost:
 		return true, fmt.Errorf("%w; then: %w", ErrUnknownOutcome, err)
 	case err != nil:

@@ -131,6 +131,40 @@ func TestALostReadIsNoUnknownWrite(t *testing.T) {
 	}
 }
 
+// A read of ours may be repeated: it costs nobody a refusal, or an unknown outcome.
+func TestARereadThatIsLostIsRepeated(t *testing.T) {
+	for _, method := range []string{"PUT", "DELETE"} {
+		for _, lost := range []bool{false, true} {
+			w := newWorld(t, "")
+			w.put("1", `{"a":1,"b":1}`)
+			me := w.client("me")
+			me.read("1")
+			if !lost {
+				w.put("1", `{"a":1,"b":2}`)
+			}
+			reads, writes := 0, 0
+			w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+				switch {
+				case r.Method == method && lost:
+					if writes++; writes == 1 {
+						return nil, lostError
+					}
+				case r.Method == "GET" && strings.HasPrefix(string(r.Target), "/shop/_doc/"):
+					if reads++; reads == 1 {
+						return answering(429, tooManyRequests), nil
+					} else if reads == 2 {
+						return nil, lostError
+					}
+				}
+				return nil, nil
+			}
+			if r := me.send(method, "/shop/_doc/1", `{"a":2,"b":1}`); r.status != 200 || reads != 3 {
+				t.Errorf("%s after %d reads: %v", method, reads, r)
+			}
+		}
+	}
+}
+
 // A client that repeats a write whose outcome was unknown must not have its sum counted twice.
 func TestAWriteRepeatedAfterAnUnknownOutcomeCountsOnceAtMost(t *testing.T) {
 	w := newWorld(t, sumRule)
