@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttputil"
 
 	"optimist/internal/obs"
@@ -240,5 +241,18 @@ func TestShutdownEndsIdleConnections(t *testing.T) {
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
 		t.Errorf("shutdown waits for an idle connection: %v", err)
+	}
+}
+
+func TestAURLAsTargetDoesntHideTheHost(t *testing.T) {
+	for _, target := range []string{"http://127.0.0.1/_optimist/mode", "http://localhost:9281/_optimist/mode", "//localhost/_optimist/mode"} {
+		var ctx fasthttp.RequestCtx
+		raw := "PUT " + target + " HTTP/1.1\r\nHost: evil.example\r\n" + asJSON + "\r\nContent-Length: 0\r\n\r\n"
+		if err := ctx.Request.Read(bufio.NewReader(strings.NewReader(raw))); err != nil {
+			t.Fatal(err)
+		}
+		if New(Options{Metrics: obs.NewMetrics(obs.Build{}).Gatherer()}).foreign(&ctx, true) == "" {
+			t.Errorf("%s is taken under a rebound name", target)
+		}
 	}
 }

@@ -18,6 +18,9 @@ import (
 //
 // Programs (curl, `optimist mode`) send no Origin, and an address or localhost as the Host.
 func (s *Server) foreign(ctx *fasthttp.RequestCtx, changes bool) string {
+	if uri := ctx.Request.Header.RequestURI(); len(uri) == 0 || uri[0] != '/' {
+		return "the request target must be a path" // a full URL has a host of its own, which isn't where the page comes from
+	}
 	host := string(ctx.Host())
 	if !s.ownHost(host) {
 		return fmt.Sprintf("this listener doesn't know itself by the name %q; use an address or localhost", hostOf(host))
