@@ -152,7 +152,7 @@ func countList(d document, accounts []account, r *Result) {
 	for i := range accounts {
 		for _, e := range accounts[i].sure {
 			if found[e] == 0 {
-				r.Lost++
+				r.lose(e)
 				continue
 			}
 			r.Found++
@@ -168,6 +168,14 @@ func countList(d document, accounts []account, r *Result) {
 	for _, n := range found {
 		r.Found += int64(n)
 		r.Invented += int64(n)
+	}
+}
+
+// lose counts a change that is missing.
+func (r *Result) lose(name string) {
+	const some = 16
+	if r.Lost++; r.Lost <= some {
+		r.Missing = append(r.Missing, name)
 	}
 }
 

@@ -58,8 +58,9 @@ type Result struct {
 	Unknown int64
 	// Found changes in the document.
 	Found int64
-	// Lost changes: acknowledged, and not found.
-	Lost int64
+	// Lost changes: acknowledged, and not found. Missing names some of them, where they have names.
+	Lost    int64
+	Missing []string
 	// Invented changes: found, and neither acknowledged nor unknown.
 	Invented int64
 	// Refused writes: answered, and not with success. Conflicts that a guarded worker expects aren't among them.
@@ -123,6 +124,9 @@ func (r *Result) String() string {
 		if part.n > 0 {
 			fmt.Fprintf(&b, ", %d %s", part.n, part.name)
 		}
+	}
+	if len(r.Missing) > 0 {
+		fmt.Fprintf(&b, ", missing %v", r.Missing)
 	}
 	if r.FirstError != nil {
 		fmt.Fprintf(&b, " (%v)", r.FirstError)
