@@ -33,7 +33,7 @@ func rudeNode(c *stubConn, r seen) {
 		_ = c.Close()
 	case 2: // chunks
 		_, _ = fmt.Fprintf(c, "%s%x\r\n%s\r\n", head("Token: "+token, "transfer-encoding: chunked"), len(body), body)
-		time.Sleep(time.Duration(rand.IntN(3)) * time.Millisecond)
+		dawdle(3)
 		_, _ = io.WriteString(c, "0\r\n\r\n")
 	case 3: // until the end
 		_, _ = io.WriteString(c, head("Token: "+token)+body)
@@ -43,12 +43,12 @@ func rudeNode(c *stubConn, r seen) {
 	case 5: // interim answers first
 		_, _ = io.WriteString(c, "HTTP/1.1 103 Early Hints\r\nToken: "+token+"\r\n\r\n"+whole)
 	case 6: // late
-		time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
+		dawdle(20)
 		_, _ = io.WriteString(c, whole)
 	case 7: // the second part late
 		n := rand.IntN(len(whole))
 		_, _ = io.WriteString(c, whole[:n])
-		time.Sleep(time.Duration(rand.IntN(5)) * time.Millisecond)
+		dawdle(5)
 		_, _ = io.WriteString(c, whole[n:])
 	default:
 		_, _ = io.WriteString(c, whole)
@@ -73,7 +73,7 @@ func rudeClient(t *testing.T, c net.Conn, r *bufio.Reader, token string, answere
 		return false
 	}
 	if leave == 1 {
-		time.Sleep(time.Duration(rand.IntN(5)) * time.Millisecond)
+		dawdle(5)
 		_ = c.(*net.TCPConn).SetLinger(0)
 		return false
 	}
@@ -163,3 +163,6 @@ func TestEveryAnswerIsThatOfItsRequest(t *testing.T) {
 		t.Errorf("%d connections to the engine are open, %d of them idle", st.Open, st.Idle)
 	}
 }
+
+// dawdle takes up to so many milliseconds: a peer that is slow at random, which nothing in the test waits for.
+func dawdle(ms int) { <-time.After(time.Duration(rand.IntN(ms)) * time.Millisecond) }

@@ -19,7 +19,7 @@ import (
 // examine runs the command on an engine with a rule for the given indices, and returns what it printed and its exit status.
 func examine(t *testing.T, e *engine.Engine, indices ...string) (string, int) {
 	t.Helper()
-	binary, err := optimist.Binary()
+	binary, err := optimist.Binary(true)
 	if err != nil {
 		t.Fatal(err)
 	}
