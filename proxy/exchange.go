@@ -29,6 +29,7 @@ type Exchange struct {
 	reply  wire.Head    // of an answer of our own
 	out    []byte       // what is being written to the client
 	peeked []byte
+	held   []byte // a piece of an answer's body that waits for the next
 
 	answered bool
 	closing  bool // the answer said that the connection ends
@@ -46,6 +47,9 @@ func (x *Exchange) begin() {
 	x.up = upstream.Request{}
 	x.answered, x.closing, x.broken = false, false, false
 	x.done = Done{}
+	if x.held = x.held[:0]; cap(x.held) > maxKeptBuffer {
+		x.held = nil
+	}
 	c := x.c
 	c.state.served++
 	c.wait = idle

@@ -26,6 +26,10 @@ type ForwardOptions struct {
 	// Copy is called with all bytes of the answer's body in order, without transfer coding, before the client gets them. It
 	// must not keep them, and holds the client up.
 	Copy func(p []byte)
+	// Last is called once Copy has had all of the body, before the client gets the end of it: whatever the client does next comes
+	// after. It isn't called for an answer that breaks off. Where only the end itself tells that it is the end, each piece of the
+	// body waits for the next.
+	Last func()
 }
 
 // maxPeek bounds ForwardOptions.Peek.
@@ -227,6 +231,7 @@ func (x *Exchange) compose(h *wire.Head, add []wire.Field) wire.Framing {
 // body sends x.out, which holds the head, and then the body: what is here of it, and, unless that is all, the rest as it
 // comes.
 func (x *Exchange) body(o *ForwardOptions, framing wire.Framing, here []byte, whole bool) error {
+	length := x.c.up.Head().Length
 	for {
 		if len(here) > 0 {
 			if o.Copy != nil {
@@ -234,7 +239,11 @@ func (x *Exchange) body(o *ForwardOptions, framing wire.Framing, here []byte, wh
 			}
 			x.done.Sent += int64(len(here))
 		}
-		if err := x.piece(framing, here, whole); err != nil {
+		if o.Last != nil && (whole || x.done.Sent == length) {
+			o.Last()
+			o.Last = nil
+		}
+		if err := x.pieces(o, framing, here, whole); err != nil {
 			return err
 		}
 		if whole {
@@ -249,6 +258,28 @@ func (x *Exchange) body(o *ForwardOptions, framing wire.Framing, here []byte, wh
 		}
 		here = p
 	}
+}
+
+// pieces sends one piece of a body, or keeps it and sends the one before: until Last has been called the client gets nothing that may be
+// the last it waits for.
+func (x *Exchange) pieces(o *ForwardOptions, framing wire.Framing, p []byte, last bool) error {
+	if o.Last == nil && len(x.held) == 0 {
+		return x.piece(framing, p, last)
+	}
+	if len(x.held) > 0 {
+		if err := x.piece(framing, x.held, last && len(p) == 0); err != nil {
+			return err
+		}
+		x.held = x.held[:0]
+		if last && len(p) == 0 {
+			return nil
+		}
+	}
+	if o.Last == nil {
+		return x.piece(framing, p, last)
+	}
+	x.held = append(x.held, p...)
+	return nil
 }
 
 // piece sends one piece of a body, and the end of it if it is the last.

@@ -325,10 +325,13 @@ func parseTypedEndpoint(op *Op, m httpMethod, end string) {
 	}
 }
 
-// indexKind is Create where op_type says so.
+// indexKind is Create where op_type says so, in upper or lower case, as the engine has it.
 func indexKind(op *Op) Kind {
-	if v, ok := Param(op.Query, "op_type"); ok && string(v) == "create" {
-		return Create
+	if v, ok := Param(op.Query, "op_type"); ok {
+		var buf [16]byte
+		if v, err := DecodeValue(buf[:0], v); err == nil && bytes.EqualFold(v, []byte("create")) {
+			return Create
+		}
 	}
 	return Index
 }

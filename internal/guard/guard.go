@@ -127,17 +127,23 @@ func (g *Guard) admin(x *proxy.Exchange) {
 	if err != nil || !single(name) || aliases(op) {
 		name = nil
 	}
-	index, status := string(name), 0
+	index, told := string(name), false
+	forget := func(status int) {
+		switch told = true; {
+		case status >= 400 && status < 500:
+		case renumbers:
+			g.writes.IndexChanged(index)
+		default:
+			g.writes.SettingsChanged()
+		}
+	}
+	// Before the client knows: what it writes next must not find the old bases.
 	g.forward(x, proxy.ForwardOptions{OnHead: func(h *wire.Head, _ []byte) []wire.Field {
-		status = h.Status
+		forget(h.Status)
 		return nil
 	}})
-	switch {
-	case status >= 400 && status < 500:
-	case renumbers:
-		g.writes.IndexChanged(index)
-	default:
-		g.writes.SettingsChanged()
+	if !told {
+		forget(0)
 	}
 }
 

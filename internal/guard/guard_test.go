@@ -258,6 +258,8 @@ func TestCaptureReadsGzippedAnswers(t *testing.T) {
 	c.whole = func() { ended++ }
 	c.copy(z.Bytes()[:10])
 	c.copy(z.Bytes()[10:])
+	c.end()
+	c.end()
 	body, ok := c.body()
 	if !ok || gjson.GetBytes(body, "_source.a").Int() != 1 || ended != 1 {
 		t.Errorf("%s %v, ended %d times", body, ok, ended)

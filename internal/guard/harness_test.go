@@ -35,6 +35,13 @@ type world struct {
 
 func newWorld(t *testing.T, rules string, id Identity) *world {
 	t.Helper()
+	engine := embedded.New(embedded.Options{})
+	return newWorldOn(t, rules, id, serve(t, engine.Serve, func() { _ = engine.Close() }))
+}
+
+// newWorldOn is newWorld over an engine of the test's own.
+func newWorldOn(t *testing.T, rules string, id Identity, engine string) *world {
+	t.Helper()
 	cfg, err := config.Parse("test.yaml", []byte("version: 1\nupstream: {urls: [http://127.0.0.1:1]}\n"+rules), config.Overrides{})
 	if err != nil {
 		t.Fatal(err)
@@ -43,9 +50,7 @@ func newWorld(t *testing.T, rules string, id Identity) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, sw: rule.NewSwitch(rule.Guard, set)}
-	engine := embedded.New(embedded.Options{})
-	w.direct = serve(t, engine.Serve, func() { _ = engine.Close() })
+	w := &world{t: t, sw: rule.NewSwitch(rule.Guard, set), direct: engine}
 	nodes, err := upstream.New(upstream.Config{URLs: []string{w.direct}, HealthInterval: -1})
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/netip"
 
+	"optimist/internal/api"
 	"optimist/internal/es"
 	"optimist/internal/session"
 	"optimist/internal/wire"
@@ -18,9 +19,16 @@ type Identity struct {
 }
 
 // credentialFields decide what the engine lets a client see. Requests that differ in one of them share nothing here. They are the
-// fields of the engines' own realms, of their proxy authentication and run-as, and cookies for gateways that keep logins in them.
-var credentialFields = [...]string{"authorization", "cookie", "es-security-runas-user", "x-proxy-user", "x-proxy-roles", "x-forwarded-user",
-	"x-ssl-client-cert", "securitytenant"}
+// fields of the engines' own realms, of their proxy authentication and run-as, of the gateways that stand before them and say who asks, or
+// which cluster or tenant is meant, and cookies for those that keep logins in them.
+var credentialFields = [...]string{"authorization", "cookie", "es-security-runas-user", "es-secondary-authorization", "es-client-authentication",
+	"es-secondary-x-client-authentication", "x-proxy-user", "x-proxy-roles", extended, "x-forwarded-user", "x-forwarded-email",
+	"x-forwarded-groups", "x-auth-request-user", "x-auth-request-groups", "x-remote-user", "remote-user", "x-ssl-client-cert",
+	"x-forwarded-client-cert", "x-client-dn", "x-amz-security-token", "x-api-key", "x-access-token", "jwt", "securitytenant",
+	"x-scope-orgid", "x-found-cluster"}
+
+// extended begins the fields by which OpenSearch's proxy authentication takes further attributes of a user, for its filters.
+const extended = "x-proxy-ext-"
 
 // client is who sent a request, as far as it can be told.
 type client struct {
@@ -46,6 +54,9 @@ func (id *Identity) gather(fields []wire.Field) (m marks) {
 	for i := range fields {
 		f := &fields[i]
 		if k := credential(f.Name); k >= 0 {
+			if credentialFields[k] == extended {
+				m[k] = joined(m[k], f.Name)
+			}
 			m[k] = joined(m[k], f.Value)
 		}
 		switch {
@@ -61,7 +72,7 @@ func (id *Identity) gather(fields []wire.Field) (m marks) {
 // credential is the place of a field in credentialFields, -1 where it is none of them.
 func credential(name []byte) int {
 	for k, want := range credentialFields {
-		if wire.EqualFold(name, want) {
+		if wire.EqualFold(name, want) || want == extended && hasPrefixFold(name, want) {
 			return k
 		}
 	}
@@ -81,7 +92,7 @@ func (id *Identity) tell(m *marks, fields []wire.Field, addr netip.AddrPort) cli
 			c.caller.Fields = append(c.caller.Fields, fields[i])
 		}
 	}
-	c.signed = hasPrefixFold(m[0], "aws4-")
+	c.signed = hasPrefixFold(m[0], "aws4-") || hasPrefixFold(m[0], "signature") || hasPrefixFold(m[0], "digest")
 	c.bound = hasPrefixFold(m[0], "negotiate") || hasPrefixFold(m[0], "ntlm")
 	cr := session.CredentialsOf(m[:nameMark]...)
 	switch name := m[nameMark]; {
@@ -95,6 +106,12 @@ func (id *Identity) tell(m *marks, fields []wire.Field, addr netip.AddrPort) cli
 		c.session = session.Inferred(cr, netip.Addr{})
 	}
 	return c
+}
+
+// signedQuery reports whether a request is signed by its query: then nothing can be added to that.
+func signedQuery(query []byte) bool {
+	_, signed := api.Param(query, "X-Amz-Signature")
+	return signed
 }
 
 // joined keeps repeated fields apart from one with both values.

@@ -28,7 +28,8 @@ func of(x *proxy.Exchange) *local {
 	l, ok := x.Local.(*local)
 	if !ok {
 		l = &local{}
-		l.read.onHead, l.read.onHeadTagged, l.read.onBody, l.read.onWhole = l.read.tee.head, l.read.tee.withETag, l.read.tee.copy, l.read.saw
+		r := &l.read
+		r.onHead, r.onHeadTagged, r.onBody, r.onLast, r.onWhole = r.tee.head, r.tee.withETag, r.tee.copy, r.tee.end, r.saw
 		x.Local = l
 	}
 	return l
@@ -103,7 +104,7 @@ type reading struct {
 	// The methods that the door calls, each made once.
 	onHead, onHeadTagged func(h *wire.Head, first []byte) []wire.Field
 	onBody               func(b []byte)
-	onWhole              func()
+	onLast, onWhole      func()
 }
 
 // begin makes the reading that of a request.

@@ -24,9 +24,9 @@ const (
 	headPeek = 2 << 10
 )
 
-// partialParams are the query parameters that make a read give less than the document.
+// partialParams are the query parameters that make a read give less than the document, or, as source, hold a body that may.
 var partialParams = [...]string{"_source", "_source_includes", "_source_excludes", "_source_include", "_source_exclude", "stored_fields",
-	"filter_path", "format"}
+	"filter_path", "format", "source"}
 
 func partial(query []byte) bool {
 	if len(query) == 0 {
@@ -45,7 +45,7 @@ func (g *Guard) get(x *proxy.Exchange) bool {
 	op, l := x.Op(), of(x)
 	ru := g.rules.Rules().Match(l.decoded(op.Index), op.Kind)
 	mode := g.rules.Effective(ru)
-	if mode == rule.Off || op.Head || partial(op.Query) || !(ru.Session || ru.IfMatch) {
+	if mode == rule.Off || partial(op.Query) || !(ru.Session || ru.IfMatch) {
 		return false
 	}
 	c := g.who(x)
@@ -53,8 +53,11 @@ func (g *Guard) get(x *proxy.Exchange) bool {
 	if !ok || c.signed || c.bound {
 		return false
 	}
-	if op.Kind == api.Source {
-		return mode == rule.Guard && g.source(x, c)
+	switch {
+	case op.Head:
+		return c.known && ru.Session && g.exists(x, c, ref)
+	case op.Kind == api.Source:
+		return mode == rule.Guard && (g.source(x, c) || c.known && ru.Session && g.exists(x, c, ref))
 	}
 	r := &l.read
 	r.begin(g, c, ref)
@@ -62,13 +65,23 @@ func (g *Guard) get(x *proxy.Exchange) bool {
 	if c.known && ru.Session {
 		r.tee.whole = r.onWhole
 	}
-	o := proxy.ForwardOptions{OnHead: r.onHead, Copy: r.onBody}
+	o := proxy.ForwardOptions{OnHead: r.onHead, Copy: r.onBody, Last: r.onLast}
 	if mode == rule.Guard && ru.IfMatch {
 		o.Peek, o.OnHead = headPeek, r.onHeadTagged
 	}
-	if g.forward(x, o) {
-		r.tee.end()
-	}
+	g.forward(x, o)
+	return true
+}
+
+// exists watches a read of which the status is all that is of use: that there is no document is a base, too.
+func (g *Guard) exists(x *proxy.Exchange, c client, ref doc.Ref) bool {
+	epoch := g.sessions.Epoch()
+	g.forward(x, proxy.ForwardOptions{OnHead: func(h *wire.Head, _ []byte) []wire.Field {
+		if h.Status == 404 {
+			g.sessions.ReadAbsent(c.session, ref, epoch)
+		}
+		return nil
+	}})
 	return true
 }
 
@@ -76,6 +89,9 @@ func (g *Guard) get(x *proxy.Exchange) bool {
 func (r *reading) saw() {
 	body, ok := r.tee.body()
 	if !ok {
+		if n := r.tee.large; n.Known() {
+			r.g.sessions.Read(r.client.session, r.ref, doc.Revision{Numbers: n}, r.epoch) // what was read before is not its base
+		}
 		return
 	}
 	it := es.ParseItem(body)
@@ -83,11 +99,16 @@ func (r *reading) saw() {
 		r.ref.Index = string(it.Index)
 	}
 	switch {
-	case r.tee.status == 404 && it.Missing:
+	case r.tee.status == 404 && (it.Missing || noIndex(body)):
 		r.g.sessions.ReadAbsent(r.client.session, r.ref, r.epoch)
 	case r.tee.status == 200 && it.Found && it.Numbered && it.Source != nil:
 		r.g.sessions.Read(r.client.session, r.ref, it.Revision, r.epoch)
 	}
+}
+
+// noIndex reports whether an answer says that the index isn't there, which the first write may make: nor is the document.
+func noIndex(body []byte) bool {
+	return gjson.GetBytes(body, "error.type").Str == "index_not_found_exception"
 }
 
 // mget watches a multi-get. What asks for parts of documents is left alone.
@@ -120,9 +141,7 @@ func (g *Guard) mget(x *proxy.Exchange) bool {
 			g.sawItem(c, asked[i], d, epoch)
 		}
 	}
-	if g.forward(x, proxy.ForwardOptions{OnHead: tee.head, Copy: tee.copy}) {
-		tee.end()
-	}
+	g.forward(x, proxy.ForwardOptions{OnHead: tee.head, Copy: tee.copy, Last: tee.end})
 	return true
 }
 
@@ -184,13 +203,14 @@ func (g *Guard) sawItem(c client, ref doc.Ref, item gjson.Result, epoch session.
 // capture is a copy of an answer on its way to the client.
 type capture struct {
 	// whole is called once when all of the answer is here, and the client doesn't have all of it yet: its next request may come, on
-	// another connection, as soon as it does. Of an answer without a length that can't be told; then it is called at the end.
+	// another connection, as soon as it does.
 	whole  func()
 	length int64
 	status int
 	gzip   bool
 	usable bool
 	full   bool
+	large  doc.Numbers // of a document over the limit
 	limit  int
 	buf    []byte
 
@@ -213,9 +233,6 @@ func (t *capture) head(h *wire.Head, _ []byte) []wire.Field {
 	default:
 		t.usable = false
 	}
-	if h.Length > int64(t.limit) {
-		t.usable = false
-	}
 	ct := h.Get("content-type")
 	t.usable = t.usable && (bytes.Contains(ct, []byte("json")) || bytes.Contains(bytes.ToLower(ct), []byte("json")))
 	return nil
@@ -227,15 +244,20 @@ func (t *capture) withETag(h *wire.Head, first []byte) []wire.Field {
 	if !t.usable || t.status != 200 || h.Get("etag") != nil {
 		return nil
 	}
-	if t.gzip {
-		first = inflate(first, headPeek)
-	}
-	n, ok := numbers(first)
+	n, ok := numbers(t.plain(first))
 	if !ok {
 		return nil
 	}
 	t.said[0] = wire.Field{Name: etagName, Value: write.AppendETag(t.etag[:0], n)}
 	return t.said[:]
+}
+
+// plain is the beginning of an answer without its content coding.
+func (t *capture) plain(first []byte) []byte {
+	if t.gzip {
+		return inflate(first, headPeek)
+	}
+	return first
 }
 
 // numbers finds a revision's numbers in the beginning of the engine's answer to a get: they stand before _source.
@@ -248,17 +270,19 @@ func (t *capture) copy(b []byte) {
 	if !t.usable || t.full {
 		return
 	}
-	if len(t.buf)+len(b) > t.limit {
-		t.full, t.buf = true, nil
+	if len(t.buf)+len(b) > t.limit || t.length > int64(t.limit) {
+		t.full = true
+		if len(t.buf) == 0 {
+			t.buf = b
+		}
+		t.large, _ = numbers(t.plain(t.buf[:min(len(t.buf), headPeek)]))
+		t.buf = nil
 		return
 	}
 	if t.buf == nil && t.length > 0 {
 		t.buf = make([]byte, 0, t.length) // it is within the limit
 	}
 	t.buf = append(t.buf, b...)
-	if int64(len(t.buf)) == t.length {
-		t.end()
-	}
 }
 
 // end says that the answer is complete.

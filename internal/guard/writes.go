@@ -30,7 +30,7 @@ func (g *Guard) write(x *proxy.Exchange) bool {
 	*r = write.Request{Op: op, Method: x.Head().Method, Fields: l.fields, Rule: ru}
 	c := g.who(x)
 	switch {
-	case c.signed:
+	case c.signed || signedQuery(op.Query):
 		return g.passed(x, ru, write.ReasonSigned)
 	case c.bound:
 		return g.passed(x, ru, write.ReasonAuth)
@@ -196,22 +196,21 @@ func (g *Guard) observe(x *proxy.Exchange, ru *rule.Rule) bool {
 		if !ok {
 			return
 		}
-		g.events.Observed(ref.Index, base.Version != 0 && rev.Version != base.Version+1, would(&base, rev.Version, ru))
+		lost := base.Version != 0 && rev.Version != base.Version+1 || base.Kind == session.KindAbsent && !created
+		g.events.Observed(ref.Index, lost, would(&base, lost, ru))
 		rev.Source = body
 		base.Commit(session.Ack{Stored: rev, Sent: body, Told: rev.Numbers, Created: created})
 	}
-	if g.forward(x, proxy.ForwardOptions{OnHead: tee.head, Copy: tee.copy}) {
-		tee.end()
-	}
+	g.forward(x, proxy.ForwardOptions{OnHead: tee.head, Copy: tee.copy, Last: tee.end})
 	return true
 }
 
 // would is what guarding would have done.
-func would(base *session.Base, version int64, ru *rule.Rule) write.Kind {
+func would(base *session.Base, lost bool, ru *rule.Rule) write.Kind {
 	switch {
-	case base.Version == 0:
+	case base.Version == 0 && base.Kind != session.KindAbsent:
 		return write.Passed
-	case version == base.Version+1 || ru.OnConflict == rule.ConflictFail:
+	case !lost || ru.OnConflict == rule.ConflictFail:
 		return write.Guarded
 	}
 	return write.Merged

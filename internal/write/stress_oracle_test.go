@@ -120,19 +120,23 @@ func (x *stress) fresh(now map[string]int, before map[string]bool) string {
 // other way round, counts as none.
 func tokens(body string) (times map[string]int, amount int64) {
 	times = map[string]int{}
+	fields := map[string]int64{}
+	gjson.Parse(body).ForEach(func(k, v gjson.Result) bool {
+		if token, ok := strings.CutPrefix(k.Str, "g-"); ok {
+			times[token]++
+		}
+		if token, ok := strings.CutPrefix(k.Str, "f-"); ok {
+			fields[token] += v.Int()
+		}
+		return true
+	})
 	for _, entry := range gjson.Get(body, "log").Array() {
 		token, step, _ := strings.Cut(entry.Str, "=")
 		n := gjson.Parse(step).Int()
 		amount += n
-		if gjson.Get(body, "f-"+token).Int() == n {
+		if fields[token] == n {
 			times[token]++
 		}
 	}
-	gjson.Parse(body).ForEach(func(k, _ gjson.Result) bool {
-		if token, ok := strings.CutPrefix(k.Str, "g-"); ok {
-			times[token]++
-		}
-		return true
-	})
 	return times, amount
 }

@@ -45,7 +45,7 @@ func TestEveryAcknowledgedChangeIsInTheDocumentExactlyOnce(t *testing.T) {
 	const workers = 14
 	rounds := 120
 	if os.Getenv("E2E_LONG") == "1" {
-		rounds = 4000
+		rounds = 1200
 	}
 	x := newStress(t, seed)
 	var wg sync.WaitGroup

@@ -1,0 +1,164 @@
+package guard
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"optimist/internal/doc"
+	"optimist/internal/session"
+	"optimist/internal/wire"
+)
+
+// base is what the session "s" would have as its base now.
+func (w *world) base(index, id string) session.Base {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(w.t.Context())
+	cancel()
+	b, err := w.sessions.Take(ctx, session.Named(session.Credentials{}, []byte("s")), doc.Ref{Index: index, ID: id}, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	b.Release()
+	return b
+}
+
+// A chunked answer doesn't say how much of it there is; compressed ones come so. Its client acts as soon as it has the JSON.
+func TestAReadIsKnownBeforeItsClientCanAct(t *testing.T) {
+	told := make(chan struct{})
+	engine := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		out.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(out, `{"_index":"shop","_id":"1","_version":1,"_seq_no":7,"_primary_term":2,"found":true,"_source":{"a":1}}`)
+		out.(http.Flusher).Flush()
+		select { // the end comes a moment later
+		case <-told:
+		case <-time.After(200 * time.Millisecond):
+		}
+	}))
+	defer engine.Close()
+	w := newWorldOn(t, "", Identity{}, engine.URL)
+	req, _ := http.NewRequest("GET", w.proxied+doc1, nil)
+	req.Header.Set("Optimist-Session", "s")
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	var got []byte
+	buf := make([]byte, 1024)
+	for !strings.HasSuffix(string(got), "}}") {
+		n, err := res.Body.Read(buf)
+		got = append(got, buf[:n]...)
+		if err != nil {
+			break
+		}
+	}
+	b := w.base("shop", "1")
+	close(told)
+	if b.Kind != session.KindRead || b.Numbers.SeqNo != 7 {
+		t.Errorf("the client has %s, its session %v %v", got, b.Kind, b.Numbers)
+	}
+}
+
+// Two clients look for a document whose index isn't there either, and both make it.
+func TestWhatIsNotThereIsABase(t *testing.T) {
+	for name, look := range map[string]func(w *world, target string) int{
+		"get": func(w *world, target string) int {
+			return w.ask(w.proxied, "GET", target, "", "Optimist-Session", "s").status
+		},
+		"head": func(w *world, target string) int {
+			return w.ask(w.proxied, "HEAD", target, "", "Optimist-Session", "s").status
+		},
+		"source": func(w *world, target string) int {
+			return w.ask(w.proxied, "GET", strings.Replace(target, "_doc", "_source", 1), "", "Optimist-Session", "s").status
+		},
+	} {
+		for _, index := range []string{"nowhere", "shop"} {
+			t.Run(name+" "+index, func(t *testing.T) {
+				w := newWorld(t, "", Identity{})
+				w.put(doc1, `{"z":1}`)
+				target := "/" + index + "/_doc/new"
+				if status := look(w, target); status != 404 {
+					t.Fatal(status)
+				}
+				w.put(target, `{"a":1}`)
+				w.wants(w.ask(w.proxied, "PUT", target, `{"b":1}`, "Optimist-Session", "s"), 200, "merged;attempts=2;base=absent")
+			})
+		}
+	}
+}
+
+// Of a document that is too large to be looked at the numbers are known: what the session had read before is not its base.
+func TestALargeReadReplacesTheOneBefore(t *testing.T) {
+	tee := newCapture(64)
+	tee.head(&wire.Head{Status: 200, Length: -1, Fields: []wire.Field{{Name: []byte("content-type"), Value: []byte("application/json")}}}, nil)
+	first := `{"_index":"shop","_id":"1","_version":1,"_seq_no":7,"_primary_term":2,"found":true,"_source":{"a":"`
+	tee.copy([]byte(first))
+	tee.copy([]byte(strings.Repeat("x", 100)))
+	if want := (doc.Numbers{SeqNo: 7, PrimaryTerm: 2}); tee.large != want {
+		t.Errorf("%v", tee.large)
+	}
+	if _, ok := tee.body(); ok {
+		t.Error("a body that isn't whole")
+	}
+}
+
+// Fields of gateways decide what an engine shows: whoever differs in one shares nothing with the others.
+func TestWhoeverMayBeShownSomethingElseIsSomebodyElse(t *testing.T) {
+	id := Identity{Infer: true, Address: true, Header: "optimist-session"}
+	peer := netip.MustParseAddrPort("10.0.0.1:4711")
+	who := func(name, value string) session.Credentials {
+		c := id.who([]wire.Field{{Name: []byte("Authorization"), Value: []byte("Basic x")}, {Name: []byte(name), Value: []byte(value)}}, peer)
+		return c.session.Credentials()
+	}
+	for _, name := range []string{"Cookie", "es-security-runas-user", "ES-Secondary-Authorization", "ES-Client-Authentication", "x-proxy-user",
+		"x-proxy-roles", "x-proxy-ext-department", "x-forwarded-user", "X-Remote-User", "X-Forwarded-Client-Cert", "X-Amz-Security-Token",
+		"securitytenant", "X-Found-Cluster", "X-Scope-OrgID"} {
+		if who(name, "a") == who(name, "b") {
+			t.Errorf("%s makes no difference", name)
+		}
+	}
+	if who("x-proxy-ext-a", "1") == who("x-proxy-ext-b", "1") {
+		t.Error("the names of attributes make no difference")
+	}
+	for _, name := range []string{"X-Opaque-Id", "traceparent", "User-Agent", "X-Request-Id", "X-Forwarded-Proto"} {
+		if who(name, "a") != who(name, "b") {
+			t.Errorf("%s makes a difference: it changes with every request", name)
+		}
+	}
+}
+
+func TestASearchWhoseBodyIsInItsQueryIsNoBase(t *testing.T) {
+	for _, q := range []string{"source=%7B%22_source%22%3A%5B%22a%22%5D%7D&source_content_type=application/json", "_source_excludes=a", "stored_fields=a"} {
+		if !partial([]byte(q)) {
+			t.Errorf("%s", q)
+		}
+	}
+}
+
+func TestASignedQueryIsPassedAndSaid(t *testing.T) {
+	w := newWorld(t, "", Identity{})
+	w.put(doc1, `{"a":1}`)
+	a := w.ask(w.proxied, "PUT", doc1+"?X-Amz-Signature=abc", `{"a":2}`)
+	if !strings.HasPrefix(a.outcome(), "passed;attempts=1;base=none;reason=signed") {
+		t.Errorf("%d [%s]", a.status, a.outcome())
+	}
+}
+
+func TestObserveCountsACreateThatOverwroteAnother(t *testing.T) {
+	w := newWorld(t, "mode: observe\nrules:\n- {name: shop, mode: observe, match: {index: [shop]}}\n", Identity{})
+	w.put("/shop/_doc/0", `{}`)
+	w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "s")
+	w.put(doc1, `{"theirs":1}`)
+	w.ask(w.proxied, "PUT", doc1, `{"mine":1}`, "Optimist-Session", "s")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.observed) != 1 || !w.observed[0] {
+		t.Errorf("observed %v", w.observed)
+	}
+}
