@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -75,6 +76,34 @@ func TestHabitsOfUnnamedSessionsAreGuessed(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestUnchangedSaveOfAnUnnamedSessionChangesNothing: one client, one request at a time. It looked at the document once, for display;
+// since then others have written; now it reads it again and saves it as it is.
+func TestUnchangedSaveOfAnUnnamedSessionChangesNothing(t *testing.T) {
+	e := inMemory(t)
+	index := e.index(t)
+	p := optimistFor(t, e, sum)
+	entries := make([]string, 50)
+	for i := range entries {
+		entries[i] = fmt.Sprint(i)
+	}
+	for name, docs := range map[string][2]string{
+		"fields":  {`{"a":0,"b":0,"c":0}`, `{"a":1,"b":2,"c":3}`},
+		"counter": {`{"stock":0}`, `{"stock":50}`},
+		"list":    {`{"history":[]}`, `{"history":[` + strings.Join(entries, ",") + `]}`},
+	} {
+		doc := "/" + index + "/_doc/" + name
+		e.send(t, 201, "PUT", doc, docs[0])
+		request(t, 200, "GET", p.URL+doc, "", nil)
+		e.send(t, 200, "PUT", doc, docs[1])
+		request(t, 200, "GET", p.URL+doc, "", nil)
+		e.send(t, 200, "PUT", doc, docs[1]) // and somebody writes again meanwhile
+		a := request(t, 200, "PUT", p.URL+doc, docs[1], nil)
+		if got := e.source(t, doc); got != docs[1] {
+			t.Errorf("%s: %s, outcome %s", name, got, a.outcome())
+		}
+	}
 }
 
 // TestTwoProxiesAndADirectWriterShareADocument: the proxies know nothing of each other, and nothing of the third.
