@@ -249,6 +249,21 @@ func TestTheLoopStopsAtItsBounds(t *testing.T) {
 	})
 }
 
+func TestTheFirstAttemptsTimeCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		err := Do(t.Context(), Policy{MaxAttempts: 10, MaxElapsed: time.Second}, func(context.Context, int) error {
+			n++
+			time.Sleep(2 * time.Second)
+			return doc.ErrConflict
+		})
+		var gone *ExhaustedError
+		if !errors.As(err, &gone) || n != 1 || gone.Elapsed != 2*time.Second {
+			t.Errorf("%d attempts: %v", n, err)
+		}
+	})
+}
+
 func BenchmarkFreeLane(b *testing.B) {
 	ls := NewLanes(16, sameScope)
 	m := &change{}

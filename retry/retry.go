@@ -51,11 +51,11 @@ func (e *ExhaustedError) Unwrap() error { return e.Last }
 // a conflict: Do returns it at once, because the write may have been applied. When ctx ends while Do waits, nothing is in
 // flight, and the context's error is returned.
 func Do(ctx context.Context, p Policy, attempt func(ctx context.Context, n int) error) error {
+	start := time.Now()
 	err := attempt(ctx, 1)
 	if !errors.Is(err, doc.ErrConflict) {
 		return err
 	}
-	start := time.Now()
 	waits := p.waits()
 	for n := 2; ; n++ {
 		if n > p.MaxAttempts || p.MaxElapsed > 0 && time.Since(start) >= p.MaxElapsed {
