@@ -144,7 +144,9 @@ func gjsonKey(name string) string {
 //
 // The routing is that of a document at hand: an index may demand one.
 func (c *Client) SeesWhole(ctx context.Context, who Caller, index, routing string) (bool, error) {
-	req := esapi.UpdateRequest{Index: segment(index), DocumentID: "optimist-probe-" + rand.Text(), Routing: routing, Body: strings.NewReader(`{"doc":{}}`)}
+	req := esapi.UpdateRequest{
+		Index: segment(index), DocumentID: "optimist-probe-" + rand.Text(), Routing: routing, Body: strings.NewReader(`{"doc":{}}`),
+	}
 	status, body, err := c.do(ctx, who, req)
 	if err != nil {
 		return false, err

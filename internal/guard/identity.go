@@ -21,11 +21,13 @@ type Identity struct {
 // credentialFields decide what the engine lets a client see. Requests that differ in one of them share nothing here. They are the
 // fields of the engines' own realms, of their proxy authentication and run-as, of the gateways that stand before them and say who asks, or
 // which cluster or tenant is meant, and cookies for those that keep logins in them.
-var credentialFields = [...]string{"authorization", "cookie", "es-security-runas-user", "es-secondary-authorization", "es-client-authentication",
+var credentialFields = [...]string{
+	"authorization", "cookie", "es-security-runas-user", "es-secondary-authorization", "es-client-authentication",
 	"es-secondary-x-client-authentication", "x-proxy-user", "x-proxy-roles", extended, "x-forwarded-user", "x-forwarded-email",
 	"x-forwarded-groups", "x-auth-request-user", "x-auth-request-groups", "x-remote-user", "remote-user", "x-ssl-client-cert",
 	"x-forwarded-client-cert", "x-client-dn", "x-amz-security-token", "x-api-key", "x-access-token", "jwt", "securitytenant",
-	"x-scope-orgid", "x-found-cluster"}
+	"x-scope-orgid", "x-found-cluster",
+}
 
 // extended begins the fields by which OpenSearch's proxy authentication takes further attributes of a user, for its filters.
 const extended = "x-proxy-ext-"

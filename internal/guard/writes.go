@@ -92,7 +92,8 @@ func (g *Guard) plain(body []byte, fields []wire.Field) ([]byte, []wire.Field, e
 }
 
 func badGzip(err error) error {
-	return &proxy.Failure{Status: 400, Type: "parse_exception", Reason: "the body isn't the gzip data that its Content-Encoding says: " + err.Error()}
+	reason := "the body isn't the gzip data that its Content-Encoding says: " + err.Error()
+	return &proxy.Failure{Status: 400, Type: "parse_exception", Reason: reason}
 }
 
 // background tells the class of a write: the request's own word, else the rule's.

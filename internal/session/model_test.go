@@ -36,7 +36,6 @@ type modelEntry struct {
 
 type modelBase struct {
 	n       int64 // -1: absent
-	told    int64
 	view    bool
 	body    string // "" unknown
 	stored  string

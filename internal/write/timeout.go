@@ -15,7 +15,10 @@ const leastPatience = time.Second
 var units = [...]struct {
 	name string
 	unit time.Duration
-}{{"nanos", 1}, {"micros", time.Microsecond}, {"ms", time.Millisecond}, {"s", time.Second}, {"m", time.Minute}, {"h", time.Hour}, {"d", 24 * time.Hour}}
+}{
+	{"nanos", 1}, {"micros", time.Microsecond}, {"ms", time.Millisecond}, {"s", time.Second},
+	{"m", time.Minute}, {"h", time.Hour}, {"d", 24 * time.Hour},
+}
 
 // parseTimeout reads the value of the timeout parameter. ok is false for what is no bound: -1, and what the engine refuses.
 func parseTimeout(v []byte) (d time.Duration, ok bool) {
