@@ -128,6 +128,7 @@ type shard struct {
 	docs    map[docKey]*document
 	markers *simplelru.LRU[uint64, Reason]
 	flights map[key]*flight
+	waiting map[key][]*taking // in the order in which they came
 	idle    []*flight
 	n       Stats
 }
@@ -137,6 +138,7 @@ func newShard(memory, maxAge int64, candidates int, seed maphash.Seed) *shard {
 		seed: seed, maxAge: maxAge, candidates: candidates,
 		docs:    make(map[docKey]*document),
 		flights: make(map[key]*flight),
+		waiting: make(map[key][]*taking),
 	}
 	marks := memory / 16 / markerCost
 	sh.bound = memory - marks*markerCost

@@ -16,18 +16,20 @@ import (
 // ref must stay unchanged until the reservation is ended.
 func (s *Store) Take(ctx context.Context, sess Session, ref doc.Ref, sent []byte) (Base, error) {
 	t := taking{s: s, k: key{sess: sess, ref: ref}, sent: sent}
-	for waits := 0; ; waits++ {
-		b, done := t.try()
-		if done == nil {
-			return b, nil
-		}
-		if waits == 0 {
-			s.waited.Add(1)
-		}
+	b, done := t.try()
+	if done == nil {
+		return b, nil
+	}
+	s.waited.Add(1)
+	defer t.leave()
+	for {
 		select {
 		case <-done:
 		case <-ctx.Done():
 			return Base{}, ctx.Err()
+		}
+		if b, done = t.try(); done == nil {
+			return b, nil
 		}
 	}
 }
@@ -56,6 +58,49 @@ type taking struct {
 	// before is the order of the newest read when the write came: those made while it waits are not what it was made from.
 	before  uint64
 	started bool
+
+	turn chan struct{} // made when it begins to wait, closed when all that waited before it have their bases
+}
+
+// queue makes t wait behind those of its session and document that wait already, if any, and returns what to wait for.
+func (t *taking) queue(sh *shard, f *flight) <-chan struct{} {
+	if t.turn == nil {
+		t.turn = make(chan struct{})
+		k := t.k
+		k.ref = cloneRef(k.ref)
+		sh.waiting[k] = append(sh.waiting[k], t)
+		if len(sh.waiting[k]) == 1 {
+			close(t.turn)
+		}
+	}
+	if sh.waiting[t.k][0] != t {
+		return t.turn
+	}
+	return f.landing()
+}
+
+// leave ends the wait and gives the turn to the next.
+func (t *taking) leave() {
+	sh, _ := t.s.shard(t.k.sess, t.k.ref)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	q := sh.waiting[t.k]
+	i := slices.Index(q, t)
+	if q = slices.Delete(q, i, i+1); len(q) == 0 {
+		delete(sh.waiting, t.k)
+		return
+	}
+	sh.waiting[t.k] = q
+	if i == 0 {
+		close(q[0].turn)
+	}
+}
+
+// waits reports whether others wait before t for what it could take. Their order is that in which they came: a client that gave a write up
+// and repeated it has two waiting, goes on after the later one's answer, and would have what it writes then undone by the earlier.
+func (t *taking) waits(sh *shard) bool {
+	q := sh.waiting[t.k]
+	return len(q) > 0 && q[0] != t
 }
 
 // try returns a base, or what to wait for.
@@ -100,6 +145,8 @@ func (t *taking) look(sh *shard, ix *index, now int64, b *Base) ([]candidate, <-
 		reads, view = t.eligible(e, f)
 	}
 	switch {
+	case len(reads) == 0 && !t.given.Known() && t.waits(sh):
+		return nil, t.queue(sh, f), false
 	case len(reads) == 1 && view == nil:
 		sh.take(e, e.find(reads[0].numbers), b)
 	case len(reads) == 0 && view != nil:
@@ -109,7 +156,7 @@ func (t *taking) look(sh *shard, ix *index, now int64, b *Base) ([]candidate, <-
 	case t.given.Known():
 		t.unknown(sh, e, gone, b)
 	case f != nil:
-		return nil, f.landing(), false
+		return nil, t.queue(sh, f), false
 	default:
 		t.nothing(sh, e, now, b)
 	}
