@@ -67,9 +67,7 @@ func passthrough(ctx context.Context, args []string, out io.Writer) error {
 		}
 	}
 	printTable(out, list, results)
-	for _, name := range missing {
-		fmt.Fprintf(out, "not measured, not found on this machine: %s\n", name)
-	}
+	tellMissing(out, missing)
 	return ctx.Err()
 }
 
