@@ -94,16 +94,19 @@ func TestDescribeFindsWhatCantBeMerged(t *testing.T) {
 		index string
 		want  Index
 	}{
-		"plain":       {`{"settings":{"index":{"uuid":"u"}}}`, Index{}},
-		"pipeline":    {`{"settings":{"index":{"uuid":"u","default_pipeline":"p"}}}`, Index{Pipeline: true}},
-		"no pipeline": {`{"settings":{"index":{"uuid":"u","final_pipeline":"_none"}}}`, Index{}},
-		"excludes":    {`{"settings":{"index":{"uuid":"u"}},"mappings":{"_source":{"excludes":["a"]}}}`, Index{Partial: true}},
-		"disabled":    {`{"settings":{"index":{"uuid":"u"}},"mappings":{"_source":{"enabled":false}}}`, Index{Partial: true}},
-		"typed":       {`{"settings":{"index":{"uuid":"u"}},"mappings":{"item":{"_source":{"includes":["a"]}}}}`, Index{Partial: true}},
-		"synthetic":   {`{"settings":{"index":{"uuid":"u","mapping":{"source":{"mode":"synthetic"}}}}}`, Index{Partial: true}},
-		"logsdb":      {`{"settings":{"index":{"uuid":"u","mode":"logsdb"}}}`, Index{Partial: true}},
-		"no numbers":  {`{"settings":{"index":{"uuid":"u","disable_sequence_numbers":"true"}}}`, Index{NoSeqNo: true}},
-		"derived":     {`{"settings":{"index":{"uuid":"u","derived_source":{"enabled":"true"}}}}`, Index{Partial: true}},
+		"plain":                   {`{"settings":{"index":{"uuid":"u"}}}`, Index{}},
+		"pipeline":                {`{"settings":{"index":{"uuid":"u","default_pipeline":"p"}}}`, Index{Pipeline: true}},
+		"no pipeline":             {`{"settings":{"index":{"uuid":"u","final_pipeline":"_none"}}}`, Index{}},
+		"excludes":                {`{"settings":{"index":{"uuid":"u"}},"mappings":{"_source":{"excludes":["a"]}}}`, Index{Partial: true}},
+		"disabled":                {`{"settings":{"index":{"uuid":"u"}},"mappings":{"_source":{"enabled":false}}}`, Index{Partial: true}},
+		"typed":                   {`{"settings":{"index":{"uuid":"u"}},"mappings":{"item":{"_source":{"includes":["a"]}}}}`, Index{Partial: true}},
+		"synthetic":               {`{"settings":{"index":{"uuid":"u","mapping":{"source":{"mode":"synthetic"}}}}}`, Index{Partial: true}},
+		"logsdb":                  {`{"settings":{"index":{"uuid":"u","mode":"logsdb"}}}`, Index{Partial: true}},
+		"no numbers":              {`{"settings":{"index":{"uuid":"u","disable_sequence_numbers":"true"}}}`, Index{NoSeqNo: true}},
+		"vectors that reads hide": {`{"settings":{"index":{"uuid":"u","version":{"created":"9033000"}}},"mappings":{"properties":{"a":{"properties":{"v":{"type":"dense_vector"}}}}}}`, Index{Partial: true}},
+		"vectors that are shown":  {`{"settings":{"index":{"uuid":"u","version":{"created":"9033000"},"mapping":{"exclude_source_vectors":"false"}}},"mappings":{"properties":{"v":{"type":"dense_vector"}}}}`, Index{}},
+		"vectors of an older one": {`{"settings":{"index":{"uuid":"u","version":{"created":"7100299"}}},"mappings":{"properties":{"v":{"type":"dense_vector"}}}}`, Index{}},
+		"derived":                 {`{"settings":{"index":{"uuid":"u","derived_source":{"enabled":"true"}}}}`, Index{Partial: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cl, _ := newClient(map[string]answer{"GET /shop": {200, `{"shop":` + c.index + `}`}})

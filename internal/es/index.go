@@ -27,7 +27,7 @@ type Index struct {
 }
 
 // indexFilter keeps the answer small: a mapping can have megabytes.
-var indexFilter = []string{"*.settings.index", "*.mappings._source", "*.mappings.*._source", "*.aliases", "*.data_stream"}
+var indexFilter = []string{"*.settings.index", "*.mappings._source", "*.mappings.*._source", "*.mappings.**.type", "*.aliases", "*.data_stream"}
 
 // Describe asks what the name (an index, an alias, a data stream, a date expression; decoded) stands for. Errors: ErrNoIndex,
 // ErrForbidden, *StatusError, and those of the upstream. An alias of several indices without one for writing is ErrNoIndex: the
@@ -100,12 +100,38 @@ func partial(settings, mappings gjson.Result) bool {
 	if settings.Get("derived_source.enabled").Bool() {
 		return true
 	}
-	if sourceFiltered(mappings.Get("_source")) {
+	if sourceFiltered(mappings.Get("_source")) || hidesVectors(settings) && hasVector(mappings.Get("properties")) {
 		return true
 	}
 	found := false
 	mappings.ForEach(func(_, v gjson.Result) bool {
 		found = found || v.IsObject() && sourceFiltered(v.Get("_source"))
+		return !found
+	})
+	return found
+}
+
+// hidesVectors reports whether reads of the index may leave vectors out of _source: Elasticsearch does so from 9.2 on, in indices that it
+// made and whose settings don't say otherwise. A merge would write the document back without them. Index versions of Elasticsearch 9
+// are 9,xxx,xxx; OpenSearch's are above 134 million.
+func hidesVectors(settings gjson.Result) bool {
+	created := settings.Get("version.created").Int()
+	if created < 9_000_000 || created >= 100_000_000 {
+		return false
+	}
+	said := settings.Get("mapping.exclude_source_vectors")
+	return !said.Exists() || said.Bool()
+}
+
+// hasVector reports whether one of the fields, or of those below them, is a vector.
+func hasVector(fields gjson.Result) (found bool) {
+	fields.ForEach(func(_, field gjson.Result) bool {
+		switch field.Get("type").String() {
+		case "dense_vector", "sparse_vector", "rank_vectors", "semantic_text":
+			found = true
+		default:
+			found = hasVector(field.Get("properties"))
+		}
 		return !found
 	})
 	return found
