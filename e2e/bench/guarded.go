@@ -79,7 +79,7 @@ type workload struct {
 
 var workloads = []workload{
 	{"if-match", "PUT with If-Match, the guard added from it; all requests are guarded writes", nothing, ifMatch},
-	{"session", "GET and PUT in a named session, the guard added from what the session read; half of the requests are reads", nothing, inSession},
+	{"session", "GET and PUT in a named session, the guard added from what the session read; half are reads", nothing, inSession},
 	{"view", "PUT after PUT in a named session, the guard added from what the session wrote", inSession, fromMemory},
 }
 
