@@ -24,6 +24,9 @@ type claim struct {
 	// doubt says that a write with this base has no known outcome.
 	doubt bool
 
+	// hash is that of what is sent, in an inferred session; 0: none.
+	hash uint64
+
 	// What was reserved, with its place in the order and its age.
 	order         uint64
 	at            int64
@@ -72,6 +75,8 @@ func (b *Base) Commit(a Ack) {
 	default:
 		v := view{numbers: a.Stored.Numbers, told: a.Told, version: a.Stored.Version, at: now}
 		e := sh.put(k, gone, c.since, now)
+		e.remember(c.hash, a.Stored.Numbers)
+		sh.charge(e)
 		sh.see(e, v, stored, sent)
 		sh.shrink(e)
 	}

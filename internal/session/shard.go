@@ -15,7 +15,8 @@ import (
 // What things cost beyond the bytes of strings and bodies: their structs, list elements, map slots and allocator
 // rounding. A test holds these to the sizes of the structs.
 const (
-	entryCost    = 640
+	entryCost    = 672
+	recentCost   = 24
 	documentCost = 320
 	readCost     = 64
 	bodyCost     = 96
@@ -97,6 +98,8 @@ type entry struct {
 	lost    Reason // why there is nothing where something was
 	touched int64
 	charged int64
+
+	recent []sending // what was written last in an inferred session, oldest first
 
 	// newestRead and newestView are the order of the last of each, also where it is reserved or used up.
 	newestRead, newestView uint64
@@ -239,7 +242,7 @@ func cloneRef(r doc.Ref) doc.Ref {
 
 // charge brings the account of the entry itself up to date.
 func (sh *shard) charge(e *entry) {
-	c := int64(entryCost + readCost*cap(e.reads))
+	c := int64(entryCost + readCost*cap(e.reads) + recentCost*cap(e.recent))
 	sh.bytes += c - e.charged
 	e.charged = c
 }

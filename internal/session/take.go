@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"slices"
 
@@ -59,6 +60,7 @@ type taking struct {
 	before  uint64
 	started bool
 
+	hash uint64        // of what is sent, in an inferred session; 0: none
 	turn chan struct{} // made when it begins to wait, closed when all that waited before it have their bases
 }
 
@@ -109,7 +111,8 @@ func (t *taking) try() (Base, <-chan struct{}) {
 	now := s.clock()
 	since := s.Epoch()
 	ix := s.indices.get(t.k.ref.Index, now)
-	b := Base{claim: claim{store: s, sess: t.k.sess, ref: t.k.ref, since: since}}
+	t.fingerprint()
+	b := Base{claim: claim{store: s, sess: t.k.sess, ref: t.k.ref, since: since, hash: t.hash}}
 	sh, _ := s.shard(t.k.sess, t.k.ref)
 	if !t.given.Known() && ix.isBlind(t.k.sess, now) {
 		t.blind(sh, ix, now, &b)
@@ -149,6 +152,8 @@ func (t *taking) look(sh *shard, ix *index, now int64, b *Base) ([]candidate, <-
 		return nil, t.queue(sh, f), false
 	case len(reads) == 1 && view == nil:
 		sh.take(e, e.find(reads[0].numbers), b)
+	case len(reads) == 0 && view != nil && !bytes.Equal(view.sent.bytes(), t.sent) && t.repeats(e):
+		t.again(sh, e, b)
 	case len(reads) == 0 && view != nil:
 		sh.takeView(e, b)
 	case len(reads) > 0:

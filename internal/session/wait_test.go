@@ -286,3 +286,22 @@ func TestAViewThatWasReplacedIsNotNamedByItsNumbers(t *testing.T) {
 	b.Commit(Ack{Stored: rev(10, `{"z":2}`), Sent: []byte(`{"z":2}`)})
 	want(t, s.TakeAt(pool, ref, num(9), []byte(`{"a":3}`)), KindGiven, 9)
 }
+
+func TestARepeatedWriteOfManyClientsUndoesNothingOfTheOthers(t *testing.T) {
+	// Two clients without a header: one gives up waiting and repeats its write after the other has written. The own view of the session is
+	// the other's by then.
+	s, _ := newTest(t)
+	s.Read(pool, ref, rev(5, `{"a":1,"b":1}`), s.Epoch())
+	s.Read(pool, ref, rev(5, `{"a":1,"b":1}`), s.Epoch())
+	first := take(t, s, pool, `{"a":2,"b":1}`)
+	first.Commit(Ack{Stored: rev(6, `{"a":2,"b":1}`), Sent: []byte(`{"a":2,"b":1}`)})
+	other := take(t, s, pool, `{"a":1,"b":2}`)
+	want(t, other, KindRead, 5)
+	other.Commit(Ack{Stored: rev(7, `{"a":2,"b":2}`), Sent: []byte(`{"a":1,"b":2}`), Told: num(5)})
+	again := take(t, s, pool, `{"a":2,"b":1}`)
+	want(t, again, KindView, 6)
+	if string(again.View) != `{"a":2,"b":1}` || again.Stored != nil {
+		t.Errorf("view %s, stored %s: nothing of it must count again", again.View, again.Stored)
+	}
+	again.Release()
+}
