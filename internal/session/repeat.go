@@ -1,0 +1,57 @@
+package session
+
+import (
+	"bytes"
+	"hash/maphash"
+	"slices"
+
+	"optimist/internal/doc"
+)
+
+// maxRecent bounds how many writes of a document an inferred session is known by, so that their repeats are.
+const maxRecent = 16
+
+// sending is a write of an inferred session that was acknowledged lately, by what it sent.
+type sending struct {
+	hash uint64
+	left doc.Numbers // of the revision that it left
+}
+
+// fingerprint makes what is sent known again. In a named session the own view is enough: nobody else writes there.
+func (t *taking) fingerprint() {
+	if t.hash == 0 && t.sent != nil && !t.k.sess.named && !t.given.Known() {
+		t.hash = maphash.Bytes(t.s.seed, t.sent) | 1
+	}
+}
+
+// repeats reports whether the write, for which no read is outstanding, is one that the session has sent before, byte for byte. A client
+// that gave up waiting repeats its write; in a session of many clients the own view may be another's by then, and counted from that the
+// repeat would undo what others did between.
+func (t *taking) repeats(e *entry) bool {
+	return t.hash != 0 && e != nil && slices.ContainsFunc(e.recent, t.same)
+}
+
+func (t *taking) same(o sending) bool { return o.hash == t.hash }
+
+// again makes the base of a repeated write: its view is what it sends, so that nothing of it counts twice. What the engine holds is for
+// the caller to read.
+func (t *taking) again(sh *shard, e *entry, b *Base) {
+	last := len(e.recent) - 1
+	for !t.same(e.recent[last]) {
+		last--
+	}
+	c := &b.claim
+	c.kind, c.numbers, c.saw, c.hash = KindView, e.recent[last].left, bytes.Clone(t.sent), 0
+	sh.fill(e.key, b)
+}
+
+// remember keeps a write of an inferred session, for its repeats.
+func (e *entry) remember(hash uint64, left doc.Numbers) {
+	if hash == 0 {
+		return
+	}
+	if len(e.recent) == maxRecent {
+		e.recent = slices.Delete(e.recent, 0, 1)
+	}
+	e.recent = append(e.recent, sending{hash: hash, left: left})
+}
