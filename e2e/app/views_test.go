@@ -8,9 +8,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"optimist/internal/demo/app"
+	"optimist/internal/obs"
 )
 
 // TestClientThatWritesFromMemoryRevertsNothing: what it holds is older than what is stored, which it never looks at again.
@@ -171,5 +173,49 @@ func watch(ctx context.Context, t *testing.T, url string, who http.Header) {
 			}
 			seen[name] = int64(n)
 		}
+	}
+}
+
+// TestReadThatWasGivenUpIsNoBase: a client gives a read up and reads again. The first read's answer comes to optimist last; the client
+// never sees it.
+func TestReadThatWasGivenUpIsNoBase(t *testing.T) {
+	e := inMemory(t)
+	doc := "/" + e.index(t) + "/_doc/1"
+	e.send(t, 201, "PUT", doc, `{"list":[]}`)
+	read, release := make(chan struct{}), make(chan struct{})
+	var reads atomic.Int64
+	p := optimistFor(t, between(t, e, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+		if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, "/_doc/") {
+			pass.ServeHTTP(w, r)
+			return
+		}
+		rec := httptest.NewRecorder()
+		pass.ServeHTTP(rec, r)
+		if reads.Add(1) == 1 {
+			close(read)
+			<-release
+		}
+		copyTo(w, rec)
+	}), "")
+	mine := session("mine")
+	impatient, leave := context.WithCancel(t.Context())
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		if a, err := do(impatient, "GET", p.URL+doc, "", mine); err == nil {
+			t.Errorf("answered: %s", a.body)
+		}
+	}()
+	<-read
+	e.send(t, 200, "PUT", doc, `{"list":["a"]}`)
+	request(t, 200, "GET", p.URL+doc, "", mine)
+	leave()
+	<-left
+	close(release)
+	eventually(t, "the end of both reads", func() bool { return p.Metric(t, obs.MetricRequests, `op="get"`) == 2 })
+	e.send(t, 200, "PUT", doc, `{"list":["a","b"]}`)
+	request(t, 200, "PUT", p.URL+doc, `{"list":["a","c"]}`, mine)
+	if got := e.source(t, doc); got != `{"list":["a","b","c"]}` {
+		t.Errorf("stored is %s", got)
 	}
 }
