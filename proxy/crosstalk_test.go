@@ -77,12 +77,12 @@ func rudeClient(t *testing.T, c net.Conn, r *bufio.Reader, token string, answere
 		_ = c.(*net.TCPConn).SetLinger(0)
 		return false
 	}
-	resp, err := http.ReadResponse(r, nil)
+	resp, err := http.ReadResponse(r, nil) //nolint:bodyclose // of a raw connection, which is closed
 	for err == nil && resp.StatusCode < 200 {
 		if got := resp.Header.Get("Token"); got != token {
 			t.Errorf("interim answer of %s for %s", got, token)
 		}
-		resp, err = http.ReadResponse(r, nil)
+		resp, err = http.ReadResponse(r, nil) //nolint:bodyclose // likewise
 	}
 	if err != nil {
 		return false

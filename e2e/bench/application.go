@@ -79,7 +79,7 @@ func subfolder(dir string, i int) string {
 // makeIndex makes an index that the engine spends little on: its documents aren't searched.
 func (s *site) makeIndex(ctx context.Context) error {
 	const body = `{"settings":{"number_of_shards":1,"number_of_replicas":0},"mappings":{"dynamic":false}}`
-	a, err := send(ctx, http.DefaultClient, http.MethodPut, s.engine+"/"+s.index, "application/json", body)
+	a, err := send(ctx, http.DefaultClient, http.MethodPut, s.engine+"/"+s.index, body)
 	if err == nil && a != http.StatusOK {
 		err = fmt.Errorf("making the index: status %d", a)
 	}
@@ -138,12 +138,13 @@ func (s *site) dropIndex() {
 	// Not the benchmark's context: it may have been interrupted.
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	_, _ = send(ctx, http.DefaultClient, http.MethodDelete, s.engine+"/"+s.index, "", "") // the engine mostly ends with us
+	_, _ = send(ctx, http.DefaultClient, http.MethodDelete, s.engine+"/"+s.index, "") // the engine mostly ends with us
 }
 
 // writes lets the application work on each shape, in turns, with each kind of session.
 func (s *site) writes(ctx context.Context, out io.Writer, repeat, workers, rounds int) error {
-	fmt.Fprintf(out, "%d workers read one document, change it and write it back whole, %d times each; medians of %d turns.\n\n", workers, rounds, repeat)
+	fmt.Fprintf(out, "%d workers read one document, change it and write it back whole, %d times each; medians of %d turns.\n\n",
+		workers, rounds, repeat)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "change\tsessions\tdirect rounds/s\tleast–most\tlost\tthrough rounds/s\tleast–most\tlost\tratio")
 	for _, shape := range app.Shapes() {

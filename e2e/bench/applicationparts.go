@@ -30,14 +30,17 @@ func serveEmbedded(ctx context.Context, _ []string, out io.Writer) error {
 	return <-done
 }
 
-// send does one request, reads the answer to its end, and returns its status.
-func send(ctx context.Context, c *http.Client, method, url, mediaType, body string) (int, error) {
+// send does one request, reads the answer to its end, and returns its status. A body is JSON, or lines of it for a bulk.
+func send(ctx context.Context, c *http.Client, method, url, body string) (int, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
 		return 0, err
 	}
-	if mediaType != "" {
-		req.Header.Set("Content-Type", mediaType)
+	switch {
+	case strings.HasSuffix(url, "/_bulk"):
+		req.Header.Set("Content-Type", "application/x-ndjson")
+	case body != "":
+		req.Header.Set("Content-Type", "application/json")
 	}
 	res, err := c.Do(req)
 	if err != nil {
@@ -66,7 +69,7 @@ const created = `{"name":"a small document","stock":10,"tags":["a","b"]}`
 func (s *site) creations() []creation {
 	single := func(method string, path func(turn, n int) string) func(context.Context, *http.Client, string, int, int) (int, error) {
 		return func(ctx context.Context, c *http.Client, url string, turn, n int) (int, error) {
-			return send(ctx, c, method, url+"/"+s.index+path(turn, n), "application/json", created)
+			return send(ctx, c, method, url+"/"+s.index+path(turn, n), created)
 		}
 	}
 	bulk := strings.Repeat("{\"index\":{}}\n"+created+"\n", 100)
@@ -74,7 +77,7 @@ func (s *site) creations() []creation {
 		{"PUT _create", 1000, single(http.MethodPut, func(turn, n int) string { return fmt.Sprintf("/_create/c-%d-%d", turn, n) })},
 		{"POST without an id", 1000, single(http.MethodPost, func(int, int) string { return "/_doc" })},
 		{"_bulk of 100 without ids", 10, func(ctx context.Context, c *http.Client, url string, _, _ int) (int, error) {
-			return send(ctx, c, http.MethodPost, url+"/"+s.index+"/_bulk", "application/x-ndjson", bulk)
+			return send(ctx, c, http.MethodPost, url+"/"+s.index+"/_bulk", bulk)
 		}},
 	}
 }
@@ -180,7 +183,8 @@ func (s *site) reads(ctx context.Context, out io.Writer, repeat, workers int) er
 			if err != nil {
 				return err
 			}
-			p50[k], p99[k], rate[k] = append(p50[k], micros(m.p50)), append(p99[k], micros(m.p99)), append(rate[k], float64(m.requests)/m.elapsed.Seconds())
+			p50[k], p99[k] = append(p50[k], micros(m.p50)), append(p99[k], micros(m.p99))
+			rate[k] = append(rate[k], float64(m.requests)/m.elapsed.Seconds())
 		}
 	}
 	for i, row := range rows {
@@ -201,7 +205,7 @@ func measureReads(ctx context.Context, url string) (sample, error) {
 	start := time.Now()
 	for time.Since(start) < readTime {
 		began := time.Now()
-		status, err := send(ctx, c, http.MethodGet, url, "", "")
+		status, err := send(ctx, c, http.MethodGet, url, "")
 		if err != nil {
 			return sample{}, err
 		}

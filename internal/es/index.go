@@ -27,7 +27,9 @@ type Index struct {
 }
 
 // indexFilter keeps the answer small: a mapping can have megabytes.
-var indexFilter = []string{"*.settings.index", "*.mappings._source", "*.mappings.*._source", "*.mappings.**.type", "*.aliases", "*.data_stream"}
+var indexFilter = []string{
+	"*.settings.index", "*.mappings._source", "*.mappings.*._source", "*.mappings.**.type", "*.aliases", "*.data_stream",
+}
 
 // Describe asks what the name (an index, an alias, a data stream, a date expression; decoded) stands for. Errors: ErrNoIndex,
 // ErrForbidden, *StatusError, and those of the upstream. An alias of several indices without one for writing is ErrNoIndex: the
