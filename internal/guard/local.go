@@ -99,6 +99,7 @@ type reading struct {
 	client client
 	ref    doc.Ref
 	epoch  session.Epoch
+	asked  uint64
 	tee    capture
 
 	// The methods that the door calls, each made once.
@@ -109,7 +110,7 @@ type reading struct {
 
 // begin makes the reading that of a request.
 func (r *reading) begin(g *Guard, c client, ref doc.Ref) {
-	r.g, r.client, r.ref, r.epoch = g, c, ref, g.sessions.Epoch()
+	r.g, r.client, r.ref, r.epoch, r.asked = g, c, ref, g.sessions.Epoch(), g.sessions.Ask()
 	r.tee = capture{limit: watchLimit, buf: r.tee.buf}
 }
 

@@ -90,7 +90,7 @@ func (r *reading) saw() {
 	body, ok := r.tee.body()
 	if !ok {
 		if n := r.tee.large; n.Known() {
-			r.g.sessions.Read(r.client.session, r.ref, doc.Revision{Numbers: n}, r.epoch) // what was read before is not its base
+			r.g.sessions.ReadAsked(r.client.session, r.ref, doc.Revision{Numbers: n}, r.epoch, r.asked) // what was read before is not its base
 		}
 		return
 	}
@@ -100,9 +100,9 @@ func (r *reading) saw() {
 	}
 	switch {
 	case r.tee.status == 404 && (it.Missing || noIndex(body)):
-		r.g.sessions.ReadAbsent(r.client.session, r.ref, r.epoch)
+		r.g.sessions.ReadAsked(r.client.session, r.ref, doc.Revision{}, r.epoch, r.asked)
 	case r.tee.status == 200 && it.Found && it.Numbered && it.Source != nil:
-		r.g.sessions.Read(r.client.session, r.ref, it.Revision, r.epoch)
+		r.g.sessions.ReadAsked(r.client.session, r.ref, it.Revision, r.epoch, r.asked)
 	}
 }
 

@@ -11,15 +11,23 @@ import (
 // is the epoch from before the request was sent. The caller may reuse rev.Source and the bytes under ref's strings.
 // Revisions without numbers are ignored.
 func (s *Store) Read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) {
-	if !rev.Known() {
-		return
+	if rev.Known() {
+		s.read(sess, ref, rev, at, 0)
 	}
-	s.read(sess, ref, rev, at)
+}
+
+// Ask returns a place in the order of reads. Take one before a read is sent upstream and hand it in with ReadAsked.
+func (s *Store) Ask() uint64 { return s.asked.Add(1) }
+
+// ReadAsked is Read, or with a rev without numbers ReadAbsent, for a read that was asked for at its place in the order. In a named session
+// one that was asked for before another, and is answered after it, is left out: its client gave it up, or it would have waited.
+func (s *Store) ReadAsked(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, asked uint64) {
+	s.read(sess, ref, rev, at, asked)
 }
 
 // ReadAbsent remembers that the session saw that there was no document ref. at is as for Read.
 func (s *Store) ReadAbsent(sess Session, ref doc.Ref, at Epoch) {
-	s.read(sess, ref, doc.Revision{}, at)
+	s.read(sess, ref, doc.Revision{}, at, 0)
 }
 
 // reading is one call of Read or ReadAbsent.
@@ -30,9 +38,11 @@ type reading struct {
 	rev doc.Revision
 	at  Epoch
 	now int64
+
+	asked uint64 // 0: not known
 }
 
-func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) {
+func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, asked uint64) {
 	now := s.clock()
 	ix := s.indices.get(ref.Index, now)
 	sh, k := s.shard(sess, ref)
@@ -46,7 +56,7 @@ func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) {
 	if rev.Source != nil {
 		rev.Source = s.worth(rev.Source, ix, now)
 	}
-	r := reading{s: s, k: k, ix: ix, rev: rev, at: at, now: now}
+	r := reading{s: s, k: k, ix: ix, rev: rev, at: at, now: now, asked: asked}
 	if r.into(sh, false) {
 		return
 	}
@@ -67,12 +77,17 @@ func (r *reading) into(sh *shard, own bool) bool {
 		return true
 	}
 	e := sh.put(r.k, gone, r.at, r.now)
+	if r.k.sess.named && r.asked != 0 && r.asked < e.asked {
+		sh.n.Ignored++
+		return true
+	}
 	if !own && r.rev.Source != nil && e.lacks(r.rev.Numbers) {
 		if len(r.rev.Source) > copyOutside {
 			return false
 		}
 		r.rev.Source = bytes.Clone(r.rev.Source)
 	}
+	e.asked = max(e.asked, r.asked)
 	sh.read(e, r.rev, r.now)
 	sh.shrink(e)
 	return true

@@ -99,6 +99,7 @@ type entry struct {
 	touched int64
 	charged int64
 
+	asked  uint64    // the place of the last read that was asked for
 	recent []sending // what was written last in an inferred session, oldest first
 
 	// newestRead and newestView are the order of the last of each, also where it is reserved or used up.

@@ -32,6 +32,7 @@ type Store struct {
 	indices *indices
 	shards  []*shard
 
+	asked    atomic.Uint64
 	waited   atomic.Uint64
 	blinded  atomic.Uint64
 	tooLarge atomic.Uint64
