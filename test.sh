@@ -148,19 +148,19 @@ unit() {
   go list ./... | grep -v '^optimist/e2e' | xargs go test -json -race -shuffle=on -timeout=4m
 }
 
-# fuzz_one FOLDER TARGET. The fuzzer now and then fails at its own deadline, with "context deadline exceeded" and no input that fails
-#: then it has another try.
+# fuzz_one FOLDER TARGET. The fuzzer now and then fails at its own deadline, with "context deadline exceeded" and no failing input: then
+# it has another try.
 fuzz_one() {
   local status try
   for try in 1 2; do
-    go test -json -run='^$' -fuzz="^$2\$" -fuzztime="$FUZZTIME" -timeout=10m "./$1" >"$tmp/fuzz.json"
+    go test -json -run='^$' -fuzz="^$2\$" -fuzztime="$FUZZTIME" -timeout=10m "./$1" >"$tmp/attempt.json"
     status=$?
-    if ((status == 0 || try == 2)) || ! grep -q 'context deadline exceeded' "$tmp/fuzz.json" ||
-      grep -q 'Failing input' "$tmp/fuzz.json"; then
+    if ((status == 0 || try == 2)) || ! grep -q 'context deadline exceeded' "$tmp/attempt.json" ||
+      grep -q 'Failing input' "$tmp/attempt.json"; then
       break
     fi
   done
-  cat "$tmp/fuzz.json"
+  cat "$tmp/attempt.json"
   return $status
 }
 
