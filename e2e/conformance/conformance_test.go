@@ -107,7 +107,12 @@ func newBench(t *testing.T, name string) *bench {
 	b := &bench{name: name, modes: modesFor(name)}
 	b.counts = make([]tally, 1+len(b.modes))
 	if name == stubName {
-		b.stub = newStub(t)
+		s, err := newStub()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(s.close)
+		b.stub = s
 		b.direct = b.stub.address()
 	} else {
 		b.direct = address(t, name)

@@ -8,26 +8,26 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"testing"
 )
 
 // stub is an engine that answers what the cases say, byte for byte.
 type stub struct {
 	ln net.Listener
+	wg sync.WaitGroup // the listener, and what serves connections
 
 	mu   sync.Mutex
 	runs map[string][]StubAnswer // what is still to be answered, by the name of the run's index
 	open map[net.Conn]bool
 }
 
-func newStub(t *testing.T) *stub {
+// newStub starts a stub on a free port of the loopback interface; close ends it.
+func newStub() (*stub, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		return nil, fmt.Errorf("stub: %w", err)
 	}
 	s := &stub{ln: ln, runs: make(map[string][]StubAnswer), open: make(map[net.Conn]bool)}
-	var wg sync.WaitGroup
-	wg.Go(func() {
+	s.wg.Go(func() {
 		for {
 			nc, err := ln.Accept()
 			if err != nil {
@@ -36,19 +36,21 @@ func newStub(t *testing.T) *stub {
 			s.mu.Lock()
 			s.open[nc] = true
 			s.mu.Unlock()
-			wg.Go(func() { s.serve(nc) })
+			s.wg.Go(func() { s.serve(nc) })
 		}
 	})
-	t.Cleanup(func() {
-		_ = ln.Close()
-		s.mu.Lock()
-		for nc := range s.open {
-			_ = nc.Close()
-		}
-		s.mu.Unlock()
-		wg.Wait()
-	})
-	return s
+	return s, nil
+}
+
+// close ends the stub and its connections, and waits for what serves them.
+func (s *stub) close() {
+	_ = s.ln.Close()
+	s.mu.Lock()
+	for nc := range s.open {
+		_ = nc.Close()
+	}
+	s.mu.Unlock()
+	s.wg.Wait()
 }
 
 func (s *stub) address() string { return s.ln.Addr().String() }
