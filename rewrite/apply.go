@@ -125,7 +125,7 @@ func (a *applier) test() error {
 		return err
 	}
 	if !got.equal(want.t, 0) {
-		return &TestError{a.index, a.op.Path}
+		return &TestError{Index: a.index, Path: a.op.Path}
 	}
 	return nil
 }

@@ -73,12 +73,58 @@ func (e *PatchError) Error() string {
 	return fmt.Sprintf("patch operation %d (%s %q): %s", e.Index, e.Op, e.Path, e.Reason)
 }
 
-// A TestError reports a `test` operation whose value is not what the document has. Nothing was applied.
+// A TestError reports a `test` whose value is not what the document has. Nothing was applied.
 type TestError struct {
-	Index int    // of the operation in the patch, from 0
-	Path  string // JSON Pointer that was tested
+	Index  int    // of the operation in the patch, or of the step in the transform, from 0
+	Path   string // JSON Pointer that was tested; without `*`, but with what it stood for
+	Wanted string // JSON, cut to some 200 bytes
+	Found  string // JSON, cut to some 200 bytes; "nothing" where the path leads nowhere
 }
 
 func (e *TestError) Error() string {
-	return fmt.Sprintf("patch operation %d: test of %q failed", e.Index, e.Path)
+	if e.Wanted == "" {
+		return fmt.Sprintf("operation %d: test of %q failed", e.Index, e.Path)
+	}
+	return fmt.Sprintf("operation %d: test of %q failed: wanted %s, found %s", e.Index, e.Path, e.Wanted, e.Found)
 }
+
+// A TypeError reports a step that can't be applied to what it found. Nothing was applied.
+type TypeError struct {
+	Step   int // from 0
+	Action Action
+	Path   string // JSON Pointer of what doesn't fit; without `*`, but with what it stood for
+	Want   string // what would have fitted: "number", "array", "object or array", …
+	Found  string // the kind of what is there, and, if it is no object or array, what, cut to some 200 bytes
+}
+
+func (e *TypeError) Error() string {
+	return fmt.Sprintf("operation %d (%s): wanted %s at %q, found %s", e.Step, e.Action, e.Want, e.Path, e.Found)
+}
+
+// A StepError reports a step that is malformed (from NewTransformer and ParseSteps), or that can't be applied for another reason
+// than those of TestError and TypeError. Nothing was applied.
+type StepError struct {
+	Step   int    // from 0; -1 where all of them are meant
+	Action Action // 0 where there is none
+	Path   string // the step's, or the JSON Pointer that could not be followed
+	Field  string // that is to blame: op, path, from, value, format, when; "" where it is none of them
+	Reason string
+	Err    error // of a condition; else nil
+}
+
+func (e *StepError) Error() string {
+	text := "transform"
+	if e.Step >= 0 {
+		text = fmt.Sprintf("operation %d", e.Step)
+	}
+	if e.Action != 0 {
+		text += fmt.Sprintf(" (%s %q)", e.Action, e.Path)
+	}
+	if e.Field != "" {
+		return fmt.Sprintf("%s: %s: %s", text, e.Field, e.Reason)
+	}
+	return text + ": " + e.Reason
+}
+
+// Unwrap returns what the condition said.
+func (e *StepError) Unwrap() error { return e.Err }

@@ -1,0 +1,150 @@
+package rewrite
+
+import (
+	"bytes"
+	"time"
+)
+
+// MaxSteps bounds the steps of one Transformer.
+const MaxSteps = 1000
+
+// A Value is what a Step works with: a literal, or a reference that is looked up at every attempt.
+type Value struct {
+	Source  Source
+	Literal []byte // one JSON value; of FromLiteral
+	Path    string // JSON Pointer, without `*`; of FromIncoming, FromCurrent and FromBase. Empty is the whole document.
+	Name    string // of FromHeader
+}
+
+// A Step is one operation of a transform.
+type Step struct {
+	Action Action
+	// Path is a JSON Pointer (RFC 6901). `*` as a whole token stands for every element of an array or every member of an
+	// object; a key that is literally `*` can't be named. `-` as the last token is the place behind the last element. Empty
+	// is the whole document.
+	Path string
+	// From is the path of what OpMove and OpCopy take. A `*` in it stands for what the `*` at the same place of Path stands
+	// for: up to its last `*` it must be like Path, which, of OpMove, has no more of them.
+	From string
+	// Value of all actions but OpRemove, OpMove, OpCopy, OpNow and OpRemoveEmpty. A reference to what isn't there makes the
+	// step do nothing, but for OpTest: that fails.
+	Value Value
+	// Format is how OpNow and FromNow write the time: "" as 2006-01-02T15:04:05.000Z, "epoch_millis" and "epoch_second" as
+	// numbers.
+	Format string
+	// When decides whether the step is carried out; nil is always.
+	When Condition
+}
+
+// A Condition decides whether a Step is carried out. It must be safe for concurrent use. An error ends the transform.
+type Condition interface {
+	Holds(in *Inputs) (bool, error)
+	ReadsCurrent() bool // the result depends on Inputs.Current
+	ReadsBase() bool    // the result depends on Inputs.Base
+}
+
+// Inputs are what the steps of a transform can refer to. Nothing in it is changed, or kept.
+type Inputs struct {
+	Incoming []byte // what the client sent; nil is absent, as for the next two
+	Current  []byte // the stored document, before this write
+	Base     []byte // the document as the client saw it
+	Index    string
+	ID       string
+	Routing  string
+	Op       string // index, create, update, delete, patch
+	Method   string // of HTTP
+	User     string // "" where the request doesn't say
+	Header   func(name string) (value []byte, ok bool)
+	Now      time.Time
+}
+
+// A Transformer is the compiled form of steps. It doesn't change, and may be used by several goroutines at once.
+type Transformer struct {
+	steps  []Step
+	limits Limits
+}
+
+// NewTransformer checks and compiles steps. It keeps no reference to what they have but for their conditions.
+//
+// Errors: *StepError.
+func NewTransformer(steps []Step, l Limits) (*Transformer, error) {
+	if len(steps) > MaxSteps {
+		return nil, &StepError{Step: MaxSteps, Reason: "is one more than a transform may have"}
+	}
+	t := &Transformer{limits: l.withDefaults()}
+	for _, s := range steps {
+		s.Value.Literal = bytes.Clone(s.Value.Literal)
+		t.steps = append(t.steps, s)
+	}
+	return t, nil
+}
+
+// Apply returns the candidate with all steps applied to it in their order, each to what those before it left, or, with an
+// error, none of them. What no step touches keeps its bytes.
+//
+// Errors: *TestError, *TypeError, *StepError; *SyntaxError and ErrNotObject for the candidate, a document of in, or the
+// result; ErrTooDeep and ErrTooLarge for them, too, or for the work that the steps are.
+func (t *Transformer) Apply(candidate []byte, in *Inputs) ([]byte, error) {
+	for i := range t.steps {
+		s := &t.steps[i]
+		if s.When != nil {
+			ok, err := s.When.Holds(in)
+			if err != nil {
+				return nil, &StepError{Step: i, Action: s.Action, Path: s.Path, Field: "when", Reason: err.Error(), Err: err}
+			}
+			if !ok {
+				continue
+			}
+		}
+		var err error
+		op := Operation{Op: s.Action.String(), Path: s.Path, From: s.From, Value: s.Value.Literal}
+		if candidate, err = (Patch{op}).ApplyWithin(candidate, t.limits); err != nil {
+			return nil, err
+		}
+	}
+	return candidate, nil
+}
+
+// ReadsCurrent reports whether a value or a condition refers to the stored document.
+func (t *Transformer) ReadsCurrent() bool {
+	return t.any(func(s *Step) bool { return s.Value.Source == FromCurrent || s.When != nil && s.When.ReadsCurrent() })
+}
+
+// ReadsBase reports whether a value or a condition refers to the document as the client saw it.
+func (t *Transformer) ReadsBase() bool {
+	return t.any(func(s *Step) bool { return s.Value.Source == FromBase || s.When != nil && s.When.ReadsBase() })
+}
+
+// Repeatable reports whether the steps may be applied again to a document that has them already, without counting twice.
+func (t *Transformer) Repeatable() bool {
+	return !t.any(func(s *Step) bool { return !s.repeatable() })
+}
+
+func (s *Step) repeatable() bool {
+	switch s.Action {
+	case OpIncrement, OpAppend, OpMove:
+		return false
+	case OpAdd, OpCopy:
+		last := s.Path[max(0, lastSlash(s.Path)):]
+		return last != "/-"
+	}
+	return true
+}
+
+func lastSlash(path string) int {
+	for i := len(path) - 1; i >= 0; i-- {
+		if path[i] == '/' {
+			return i
+		}
+	}
+	return -1
+}
+
+func (t *Transformer) any(is func(*Step) bool) bool {
+	for i := range t.steps {
+		if is(&t.steps[i]) {
+			return true
+		}
+	}
+	return false
+}
