@@ -26,34 +26,15 @@ func (g *Guard) write(x *proxy.Exchange) bool {
 		return g.observe(x, ru)
 	}
 	r := &l.write
-	l.fields = x.Head().EndToEnd(l.fields[:0])
-	*r = write.Request{Op: op, Method: x.Head().Method, Fields: l.fields, Rule: ru}
-	c := g.who(x)
-	switch {
-	case c.signed || signedQuery(op.Query):
-		return g.passed(x, ru, write.ReasonSigned)
-	case c.bound:
-		return g.passed(x, ru, write.ReasonAuth)
-	}
-	body, err := x.Body(g.maxBody)
-	switch {
-	case errors.Is(err, proxy.ErrTooLarge):
-		return g.passed(x, ru, write.ReasonTooLarge)
-	case err != nil:
-		x.Fail(err)
-		return true
-	}
-	body, r.Fields, err = g.plain(body, r.Fields)
-	switch {
-	case errors.Is(err, proxy.ErrTooLarge):
-		return g.passed(x, ru, write.ReasonTooLarge)
-	case err != nil:
-		x.Fail(err)
-		return true
-	}
-	r.Body, r.Session, r.Caller, r.Background = body, c.session, c.caller, background(r.Fields, ru)
-	r.Anonymous = !c.known
 	defer func() { *r = write.Request{} }() // an idle connection holds no bodies
+	reason, err := g.prepare(x, ru, r)
+	switch {
+	case err != nil:
+		x.Fail(err)
+		return true
+	case reason != "":
+		return g.passed(x, ru, reason)
+	}
 	a, err := g.writes.Do(x.Context(), r)
 	if err != nil {
 		g.fail(x, err)
@@ -66,6 +47,33 @@ func (g *Guard) write(x *proxy.Exchange) bool {
 	}
 	a.Release()
 	return true
+}
+
+// prepare makes r the write that the exchange is about, for package write. reason says why it can't be guarded, and then it isn't whole.
+func (g *Guard) prepare(x *proxy.Exchange, ru *rule.Rule, r *write.Request) (reason string, err error) {
+	op, l := x.Op(), of(x)
+	l.fields = x.Head().EndToEnd(l.fields[:0])
+	*r = write.Request{Op: op, Method: x.Head().Method, Fields: l.fields, Rule: ru}
+	c := g.who(x)
+	switch {
+	case c.signed || signedQuery(op.Query):
+		return write.ReasonSigned, nil
+	case c.bound:
+		return write.ReasonAuth, nil
+	}
+	body, err := x.Body(g.maxBody)
+	if err == nil {
+		body, r.Fields, err = g.plain(body, r.Fields)
+	}
+	switch {
+	case errors.Is(err, proxy.ErrTooLarge):
+		return write.ReasonTooLarge, nil
+	case err != nil:
+		return "", err
+	}
+	r.Body, r.Session, r.Caller, r.Background = body, c.session, c.caller, background(r.Fields, ru)
+	r.Anonymous = !c.known
+	return "", nil
 }
 
 // plain takes the content coding off a body: a merge needs its JSON. The engine gets it without, too. Codings that aren't known stay, and
