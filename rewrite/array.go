@@ -6,6 +6,9 @@ func (r *run) array(b, s, c int32, sc scope) {
 	defer r.cut(mark)
 	if r.setsDecide(b, s, c, sc) {
 		if plan, ok := r.plan(b, s, c, &sc); ok {
+			if r.trace != nil {
+				r.applied(r.strategy(sc), b, s, c, sc)
+			}
 			r.carryOut(plan, c, sc)
 			return
 		}
@@ -25,7 +28,11 @@ func (r *run) array(b, s, c int32, sc scope) {
 		}
 		return
 	}
-	if e.bySent = r.script(&e.sent); len(e.bySent) == 0 {
+	e.bySent = r.script(&e.sent)
+	if r.trace != nil {
+		r.edited(b, s, c)
+	}
+	if len(e.bySent) == 0 {
 		return
 	}
 	e.byCur = r.script(&e.cur)
@@ -162,6 +169,9 @@ func (r *run) region(e *edits, bySent, byCur []hunk, reg hunk, sc scope) {
 		v = overwrite
 	case Current:
 		v = stays
+	}
+	if r.trace != nil {
+		r.overlapped(v, sc)
 	}
 	losers := bySent
 	if r.settle(v) {

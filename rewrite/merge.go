@@ -47,12 +47,17 @@ type Result struct {
 //
 // Errors: *ConflictError; *SyntaxError, ErrNotObject, ErrTooDeep or ErrTooLarge for any of the documents.
 func (m *Merger) Merge(base, sent, current []byte) (Result, error) {
+	return m.merge(base, sent, current, nil)
+}
+
+// merge is Merge, told to t if there is one.
+func (m *Merger) merge(base, sent, current []byte, t *trace) (Result, error) {
 	w := newWorkspace(m.limits)
 	defer w.free()
 	if err := w.parse(base, sent, current); err != nil {
 		return Result{}, err
 	}
-	r := run{workspace: w, m: m}
+	r := run{workspace: w, m: m, trace: t}
 	r.value(0, 0, 0, r.root())
 	if r.conflicts.paths != nil {
 		return Result{}, &ConflictError{Paths: r.conflicts.paths, More: r.conflicts.more}
@@ -85,6 +90,7 @@ type run struct {
 	*workspace
 	m                      *Merger
 	overwritten, conflicts pathList
+	trace                  *trace // of Explain, else nil
 }
 
 func (r *run) root() scope {
@@ -107,6 +113,14 @@ const (
 
 // judge decides about one value as a whole; any of the three may be missing.
 func (r *run) judge(b, s, c int32, sc scope) verdict {
+	v := r.decide(b, s, c, sc)
+	if r.trace != nil {
+		r.judged(v, b, s, c, sc)
+	}
+	return v
+}
+
+func (r *run) decide(b, s, c int32, sc scope) verdict {
 	switch {
 	case same(&r.base, b, &r.sent, s):
 		return stays
@@ -137,7 +151,10 @@ func (r *run) settle(v verdict) bool {
 
 // value merges a value that both the client and current have; b may be none. It splices inside c.
 func (r *run) value(b, s, c int32, sc scope) {
-	if b != none && string(r.base.raw(b)) == string(r.sent.raw(s)) {
+	if r.unchanged(b, s) {
+		if r.trace != nil {
+			r.theirs(b, c)
+		}
 		return
 	}
 	k := r.sent.nodes[s].kind
@@ -163,6 +180,9 @@ func (r *run) scalar(b, s, c int32, sc scope) {
 	st, n := r.strategy(sc), &r.cur.nodes[c]
 	if st >= Sum && st <= Min && !same(&r.base, b, &r.sent, s) && !same(&r.base, b, &r.cur, c) {
 		if text, ok := r.calculate(st, b, s, c); ok {
+			if r.trace != nil {
+				r.applied(st, b, s, c, sc)
+			}
 			if text != nil {
 				r.splice(n.start, n.end, text)
 			}
@@ -201,9 +221,13 @@ func (r *run) object(b, s, c int32, sc scope) {
 			continue
 		}
 		out.keep(m)
-		if sm != none && !shadowed && !r.unchanged(bm, sm) {
+		switch {
+		case shadowed:
+		case sm != none && !r.unchanged(bm, sm):
 			r.value(bm, sm, m, r.enter(sc, place{&r.cur, m, none}))
 			r.leave(sc)
+		case r.trace != nil:
+			r.theirMember(bm, m)
 		}
 	}
 	if matched < r.sent.nodes[s].count {
@@ -233,7 +257,11 @@ func (r *run) removedMember(b, m, c int32, sc scope, out *container) {
 	mark := r.mark()
 	defer r.cut(mark)
 	if r.setsDecide(b, none, m, sub) {
-		if plan, ok := r.plan(b, none, m, &sub); ok && plan.empty() {
+		plan, ok := r.plan(b, none, m, &sub)
+		if ok && r.trace != nil {
+			r.applied(r.strategy(sub), b, none, m, sub)
+		}
+		if ok && plan.empty() {
 			out.remove(m)
 			return
 		} else if ok {
@@ -256,8 +284,9 @@ func (r *run) goes(b, m int32, sc scope) bool {
 	if n.flags&flagJudged != 0 {
 		return n.flags&flagGone != 0
 	}
-	mark, overwritten, conflicted := r.mark(), r.overwritten, r.conflicts
-	defer func() { r.cut(mark); r.overwritten, r.conflicts = overwritten, conflicted }()
+	mark, overwritten, conflicted, trace := r.mark(), r.overwritten, r.conflicts, r.trace
+	defer func() { r.cut(mark); r.overwritten, r.conflicts, r.trace = overwritten, conflicted, trace }()
+	r.trace = nil
 	v, planned := stays, false
 	if r.setsDecide(b, none, m, sc) {
 		var p plan
@@ -305,6 +334,9 @@ func (r *run) newMember(b, m int32, sc scope) []byte {
 		mark := r.mark()
 		defer r.cut(mark)
 		if plan, ok := r.plan(b, m, none, &sc); ok {
+			if r.trace != nil {
+				r.applied(r.strategy(sc), b, m, none, sc)
+			}
 			return r.build(plan, m)
 		}
 	}

@@ -12,6 +12,7 @@ type ruleNode struct {
 	ends     bool  // a rule ends here
 	strategy Strategy
 	key      string // of ByKey
+	path     string // as the rule has it
 }
 
 type ruleEdge struct {
@@ -43,7 +44,8 @@ func compileRules(def Strategy, rules []PathRule) ([]ruleNode, error) {
 		if nodes[at].ends {
 			return nil, &RuleError{rule.Path, "is given twice"}
 		}
-		nodes[at].ends, nodes[at].strategy, nodes[at].key = true, rule.Strategy, rule.Key
+		n := &nodes[at]
+		n.ends, n.strategy, n.key, n.path = true, rule.Strategy, rule.Key, rule.Path
 	}
 	return nodes, nil
 }

@@ -1,0 +1,185 @@
+package rewrite
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// told is a decision in one line, as the tests have it: path verdict [strategy rule] base sent current → result.
+func told(d *Decision) string {
+	side := func(b []byte) string {
+		if b == nil {
+			return "-"
+		}
+		return string(b)
+	}
+	text := d.Path + " " + d.Verdict.String()
+	if d.Both {
+		text += " by " + d.Strategy.String()
+		if d.Rule != "" {
+			text += " of " + d.Rule
+		}
+		if d.Unfit {
+			text += " (unfit)"
+		}
+	}
+	text += fmt.Sprintf(": %s, %s, %s", side(d.Base), side(d.Sent), side(d.Current))
+	if d.Placed {
+		text += " = " + side(d.Result)
+	}
+	return text
+}
+
+func TestExplainTellsEveryDecision(t *testing.T) {
+	for _, c := range []struct {
+		name                string
+		rules               []PathRule
+		def                 Strategy
+		base, sent, current string
+		want                []string
+	}{
+		{
+			"who changed what", nil, Sent,
+			`{"a":1,"b":1,"c":1,"d":1,"e":1}`, `{"a":2,"b":1,"c":2,"d":2,"e":1}`, `{"a":1,"b":2,"c":2,"d":3,"e":1}`,
+			[]string{"/a taken: 1, 2, 1 = 2", "/b kept: 1, 1, 2 = 2", "/c same: 1, 2, 2 = 2", "/d overwritten by sent: 1, 2, 3 = 2"},
+		},
+		{
+			"what came and went", nil, Sent,
+			`{"a":1,"b":1,"x":{"u":1,"v":2}}`, `{"b":1,"c":3,"x":{"u":1,"v":2}}`, `{"a":1,"d":4,"x":{"v":5,"w":6}}`,
+			[]string{"/a taken: 1, -, 1 = -", "/d kept: -, -, 4 = 4", "/x/v kept: 2, 2, 5 = 5", "/x/w kept: -, -, 6 = 6", "/x/u kept: 1, 1, - = -",
+				"/b kept: 1, 1, - = -", "/c taken: -, 3, - = 3"},
+		},
+		{
+			"numbers", []PathRule{{"/n", Sum, ""}, {"/*/seen", Max, ""}}, Sent,
+			`{"n":10,"u":{"seen":1}}`, `{"n":9,"u":{"seen":5}}`, `{"n":7,"u":{"seen":3}}`,
+			[]string{"/n calculated by sum of /n: 10, 9, 7 = 6", "/u/seen calculated by max of /*/seen: 1, 5, 3 = 5"},
+		},
+		{
+			"a sum of texts", []PathRule{{"/n", Sum, ""}}, Sent,
+			`{"n":"a"}`, `{"n":"b"}`, `{"n":"c"}`,
+			[]string{`/n conflict by sum of /n (unfit): "a", "b", "c"`},
+		},
+		{
+			"a sum of objects", []PathRule{{"/n", Sum, ""}}, Sent,
+			`{"n":{"x":1}}`, `{"n":{"x":2}}`, `{"n":{"x":3}}`,
+			[]string{`/n/x conflict by sum of /n (unfit): 1, 2, 3`},
+		},
+		{
+			"a rule that holds for what is below", []PathRule{{"/a", Current, ""}, {"/a/b/c", Fail, ""}}, Sent,
+			`{"a":{"x":1,"b":{"c":1,"d":1}}}`, `{"a":{"x":2,"b":{"c":1,"d":2}}}`, `{"a":{"x":3,"b":{"c":9,"d":3}}}`,
+			[]string{"/a/x kept by current of /a: 1, 2, 3 = 3", "/a/b/c kept: 1, 1, 9 = 9", "/a/b/d kept by current of /a: 1, 2, 3 = 3"},
+		},
+		{
+			"lists", []PathRule{{"/tags", Union, ""}}, Sent,
+			`{"tags":["a"],"log":[1],"own":[1]}`, `{"tags":["a","b"],"log":[1,2],"own":[1,2]}`, `{"tags":["a","c"],"log":[1,3],"own":[1]}`,
+			[]string{`/tags combined by union of /tags: ["a"], ["a","b"], ["a","c"] = ["a","c","b"]`, "/log combined: [1], [1,2], [1,3] = [1,3,2]",
+				"/own taken: [1], [1,2], [1] = [1,2]"},
+		},
+		{
+			"lists whose edits overlap", []PathRule{{"/l", Current, ""}}, Sent,
+			`{"l":[1,2],"m":[1,2]}`, `{"l":[8,7,6],"m":[8,7,6]}`, `{"l":[5,4,3,2],"m":[5,4,3,2]}`,
+			[]string{"/l kept by current of /l: [1,2], [8,7,6], [5,4,3,2] = [5,4,3,2]", "/m overwritten by sent: [1,2], [8,7,6], [5,4,3,2] = [8,7,6]"},
+		},
+		{
+			"elements by their key", []PathRule{{"/lines", ByKey, "sku"}, {"/lines/*/n", Sum, ""}}, Sent,
+			`{"lines":[{"sku":"a","n":1},{"sku":"b","n":1}]}`, `{"lines":[{"sku":"a","n":2},{"sku":"c","n":1}]}`,
+			`{"lines":[{"sku":"b","n":1},{"sku":"a","n":5}]}`,
+			[]string{`/lines combined by by_key of /lines: [{"sku":"a","n":1},{"sku":"b","n":1}], [{"sku":"a","n":2},{"sku":"c","n":1}], ` +
+				`[{"sku":"b","n":1},{"sku":"a","n":5}] = [{"sku":"a","n":6},{"sku":"c","n":1}]`,
+				`/lines/0 taken: {"sku":"b","n":1}, -, {"sku":"b","n":1} = -`, `/lines/1 taken: -, {"sku":"c","n":1}, - = {"sku":"c","n":1}`,
+				"/lines/1/n calculated by sum of /lines/*/n: 1, 2, 5"},
+		},
+		{
+			"one element of a list", nil, Fail,
+			`{"l":[{"a":1,"b":1},2]}`, `{"l":[{"a":2,"b":1},2]}`, `{"l":[{"a":3,"b":1},2]}`,
+			[]string{`/l combined: [{"a":1,"b":1},2], [{"a":2,"b":1},2], [{"a":3,"b":1},2]`, "/l/0/a conflict by fail: 1, 2, 3"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, err := NewMerger(c.def, c.rules)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, list, _ := m.Explain([]byte(c.base), []byte(c.sent), []byte(c.current))
+			var got []string
+			for i := range list {
+				got = append(got, told(&list[i]))
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(c.want, "\n  "))
+			}
+		})
+	}
+}
+
+// TestExplainMergesAsMergeDoes: looking changes nothing, and what is told is what was done.
+func TestExplainMergesAsMergeDoes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		base, sent, current := genDocs(t)
+		m := anyRules.Draw(t, "merger")
+		want, wantErr := m.Merge(base, sent, current)
+		got, list, err := m.Explain(base, sent, current)
+		if fmt.Sprint(err) != fmt.Sprint(wantErr) || string(got.Doc) != string(want.Doc) || got.Changed != want.Changed ||
+			!slices.Equal(got.Overwritten, want.Overwritten) {
+			t.Fatalf("Explain merges %s (%v), Merge %s (%v)", got.Doc, err, want.Doc, wantErr)
+		}
+		var overwritten, conflicts []string
+		for i := range list {
+			switch d := &list[i]; d.Verdict {
+			case Overwritten:
+				overwritten = append(overwritten, d.Path)
+			case Conflict:
+				conflicts = append(conflicts, d.Path)
+			}
+		}
+		named := want.Overwritten
+		var refused *ConflictError
+		if errors.As(wantErr, &refused) {
+			named, overwritten = refused.Paths, conflicts
+		}
+		slices.Sort(overwritten)
+		named = slices.Sorted(slices.Values(named))
+		if wantErr == nil || refused != nil {
+			if !slices.Equal(slices.Compact(overwritten), slices.Compact(named)) {
+				t.Fatalf("decisions name %q, the merge %q\n%s\n%s\n%s", overwritten, named, base, sent, current)
+			}
+		}
+		for i := range list {
+			d := &list[i]
+			if d.Placed && d.Verdict == Taken && !sameOrGone(t, d.Result, d.Sent) {
+				t.Fatalf("%s\n%s", told(d), want.Doc)
+			}
+		}
+	})
+}
+
+func sameOrGone(t *rapid.T, a, b []byte) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	p, err := Diff(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(p) == 0
+}
+
+func TestExplainIsBounded(t *testing.T) {
+	var base, sent strings.Builder
+	base.WriteString(`{"x":0`)
+	sent.WriteString(`{"x":0`)
+	for i := range 3 * MaxDecisions {
+		fmt.Fprintf(&base, `,"k%d":0`, i)
+		fmt.Fprintf(&sent, `,"k%d":1`, i)
+	}
+	m, _ := NewMerger(Sent, nil)
+	_, list, err := m.Explain([]byte(base.String()+"}"), []byte(sent.String()+"}"), []byte(base.String()+"}"))
+	if err != nil || len(list) != MaxDecisions {
+		t.Fatalf("%d decisions, %v", len(list), err)
+	}
+}
