@@ -17,6 +17,7 @@ const (
 	Create             // PUT|POST /{index}/_create/{id}, or op_type=create: refused with 409 when the document exists
 	Update             // POST /{index}/_update/{id}: merged or scripted by the engine itself
 	Delete             // DELETE /{index}/_doc/{id}
+	Patch              // PATCH /{index}/_doc/{id}, POST /{index}/_patch/{id}: optimist's own, no engine has it
 	Get                // GET|HEAD /{index}/_doc/{id}
 	Source             // GET|HEAD /{index}/_source/{id}
 	Mget               // GET|POST [/{index}]/_mget
@@ -29,7 +30,7 @@ const (
 	kinds
 )
 
-var kindNames = [kinds]string{"other", "index", "index_auto", "create", "update", "delete", "get", "source", "mget", "search",
+var kindNames = [kinds]string{"other", "index", "index_auto", "create", "update", "delete", "patch", "get", "source", "mget", "search",
 	"bulk", "update_by_query", "delete_by_query", "nodes_http", "index_admin"}
 
 // String is the kind's name in logs and metric labels.
@@ -44,7 +45,9 @@ func (k Kind) String() string {
 const Kinds = int(kinds)
 
 // Write reports whether the operation changes exactly one document whose id the client names.
-func (k Kind) Write() bool { return k == Index || k == Create || k == Update || k == Delete }
+func (k Kind) Write() bool {
+	return k == Index || k == Create || k == Update || k == Delete || k == Patch
+}
 
 // Read reports whether the operation reads documents whose revisions can become bases.
 func (k Kind) Read() bool { return k == Get || k == Source || k == Mget || k == Search }
@@ -97,6 +100,7 @@ const (
 	mPOST
 	mPUT
 	mDELETE
+	mPATCH
 )
 
 func methodOf(b []byte) httpMethod {
@@ -111,6 +115,8 @@ func methodOf(b []byte) httpMethod {
 		return mPUT
 	case "DELETE":
 		return mDELETE
+	case "PATCH":
+		return mPATCH
 	}
 	return mOther
 }
@@ -225,6 +231,10 @@ func parseIndex(op *Op, m httpMethod, segs [][]byte) {
 		if len(segs) == 3 && m == mPOST {
 			op.Kind, op.ID = Update, segs[2]
 		}
+	case "_patch":
+		if len(segs) == 3 && m == mPOST {
+			op.Kind, op.ID = Patch, segs[2]
+		}
 	case "_source":
 		if len(segs) == 3 && m.read() {
 			op.Kind, op.ID = Source, segs[2]
@@ -243,6 +253,8 @@ func parseDoc(op *Op, m httpMethod, segs [][]byte) {
 		op.Kind, op.ID = indexKind(op), segs[2]
 	case len(segs) == 3 && m == mDELETE:
 		op.Kind, op.ID = Delete, segs[2]
+	case len(segs) == 3 && m == mPATCH:
+		op.Kind, op.ID = Patch, segs[2]
 	case len(segs) == 3 && m.read():
 		op.Kind, op.ID = Get, segs[2]
 	case len(segs) == 4:
@@ -291,7 +303,7 @@ func parseEndpoint(op *Op, m httpMethod, segs [][]byte) {
 	}
 }
 
-// parseTyped reads the paths of Elasticsearch 6 and 7: /{index}/{type}/{id}[/_create|/_update|/_source].
+// parseTyped reads the paths of Elasticsearch 6 and 7: /{index}/{type}/{id}[/_create|/_update|/_patch|/_source].
 func parseTyped(op *Op, m httpMethod, segs [][]byte) {
 	op.Type, op.Typed = segs[1], true
 	switch {
@@ -303,12 +315,16 @@ func parseTyped(op *Op, m httpMethod, segs [][]byte) {
 		op.Kind, op.ID = indexKind(op), segs[2]
 	case len(segs) == 3 && m == mDELETE:
 		op.Kind, op.ID = Delete, segs[2]
+	case len(segs) == 3 && m == mPATCH:
+		op.Kind, op.ID = Patch, segs[2]
 	case len(segs) == 3 && m.read():
 		op.Kind, op.ID = Get, segs[2]
 	case len(segs) == 4 && string(segs[3]) == "_create" && m.write():
 		op.Kind, op.ID = Create, segs[2]
 	case len(segs) == 4 && string(segs[3]) == "_update" && m == mPOST:
 		op.Kind, op.ID = Update, segs[2]
+	case len(segs) == 4 && string(segs[3]) == "_patch" && m == mPOST:
+		op.Kind, op.ID = Patch, segs[2]
 	case len(segs) == 4 && string(segs[3]) == "_source" && m.read():
 		op.Kind, op.ID = Source, segs[2]
 	}
