@@ -69,7 +69,7 @@ func summary(w io.Writer, c *config.Config) {
 	fmt.Fprintln(t, "RULE\tTAKES\tOPERATIONS\tON A CONFLICT")
 	for i := range c.Rules {
 		r := &c.Rules[i]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.Name, takes(r), words(r.Match.Ops), onConflict(r))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.Name, takes(r), operations(r), onConflict(r))
 	}
 	_ = t.Flush() // to standard output; nobody could be told
 	fmt.Fprintln(w, "\nThe first rule that matches wins; a write that none takes is forwarded as it is.")
@@ -82,10 +82,15 @@ func orWord(s, word string) string {
 	return s
 }
 
-func words[E ~string](list []E) string {
-	texts := make([]string, len(list))
-	for i, e := range list {
-		texts[i] = string(e)
+// operations names those that a rule takes.
+func operations(r *config.Rule) string {
+	all := config.Default().Rules[0].Match.Ops
+	if !slices.ContainsFunc(all, func(op config.Op) bool { return !slices.Contains(r.Match.Ops, op) }) {
+		return "all"
+	}
+	texts := make([]string, len(r.Match.Ops))
+	for i, op := range r.Match.Ops {
+		texts[i] = string(op)
 	}
 	return strings.Join(texts, ", ")
 }

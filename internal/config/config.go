@@ -52,11 +52,29 @@ type Config struct {
 	// Rules of your own replace it; to keep it for the rest, end the list with `- name: rest`.
 	Rules []Rule `json:"rules"`
 
+	// RuleFiles are further files with rules, one a team for instance: names or patterns (`rules.d/*.yaml`), relative to this file. Each
+	// holds `rules:` and nothing else, and each of their rules names its indices. They come after the rules of this file, by the files'
+	// names; rules at the end of this file that name no index stay the last. An index that is claimed in two files is an error.
+	RuleFiles []string `json:"rule_files"`
+
 	file     string            // what was read, as named by the caller; empty if nothing was
-	source   []string          // its lines, for messages
-	at       map[string]Pos    // where each key of the file stands
+	sources  []source          // the file, and those of rule_files
+	at       map[string]spot   // where each key stands
 	flags    map[string]string // the flag that a key's value came from, where it did
+	builtIn  bool              // no file has rules
 	warnings []Problem
+}
+
+// source is one file that was read.
+type source struct {
+	name  string
+	lines []string // for messages
+}
+
+// spot is a place in one of the files.
+type spot struct {
+	Pos
+	file int // among the sources
 }
 
 // Upstream is the engine: its nodes, and how they are reached.

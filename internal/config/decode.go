@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 // isn't the library's own decoder, which stops at the first and forgets the places.
 type decoder struct {
 	cfg      *Config
+	file     int // among the sources
 	anchors  map[string]ast.Node
 	problems Problems
 }
@@ -30,20 +32,31 @@ type nodeDecoder interface {
 	decodeNode(d *decoder, n ast.Node, path string)
 }
 
+// nullDecoder is one for which null is a value.
+type nullDecoder interface {
+	nodeDecoder
+	decodeNull()
+}
+
 func (d *decoder) fail(n ast.Node, path, format string, args ...any) {
 	d.failAt(position(n), path, format, args...)
 }
 
 func (d *decoder) failAt(at Pos, path, format string, args ...any) {
-	d.problems = append(d.problems, Problem{
-		Pos: at, Origin: d.cfg.file, Key: path, Message: fmt.Sprintf(format, args...), Line: d.cfg.line(at.Line),
-	})
+	p := Problem{Key: shown(path), Message: fmt.Sprintf(format, args...), full: path}
+	d.problems = append(d.problems, d.cfg.placed(p, spot{at, d.file}))
 }
+
+// mark remembers where a key stands.
+func (d *decoder) mark(key string, at Pos) { d.cfg.at[key] = spot{at, d.file} }
 
 // decode reads n into v, which is settable. A key without a value (null) leaves v as it is.
 func (d *decoder) decode(n ast.Node, v reflect.Value, path string) {
 	n = d.resolve(n, path)
 	if n == nil || n.Type() == ast.NullType {
+		if nd, ok := v.Addr().Interface().(nullDecoder); ok && n != nil {
+			nd.decodeNull()
+		}
 		return
 	}
 	if nd, ok := v.Addr().Interface().(nodeDecoder); ok {
@@ -136,13 +149,17 @@ func (d *decoder) structure(n ast.Node, v reflect.Value, path string) {
 		seen[name] = at
 		field, ok := fieldOf(v, name)
 		if !ok {
+			if shown(path) == "" && path != "" && slices.Contains(keys(reflect.TypeFor[Config]()), name) {
+				d.failAt(at, path, "%q belongs into the file that names this one in rule_files; here are rules only", name)
+				continue
+			}
 			d.failAt(at, path, "%s", unknownKey(name, names))
 			continue
 		}
 		sub := join(path, name)
-		d.cfg.at[sub] = at
+		d.mark(sub, at)
 		if kv.Value != nil && kv.Value.Type() != ast.NullType && scalarLike(kv.Value) {
-			d.cfg.at[sub] = position(kv.Value)
+			d.mark(sub, position(kv.Value))
 		}
 		d.decode(kv.Value, field, sub)
 	}
@@ -183,7 +200,7 @@ func (d *decoder) list(n ast.Node, v reflect.Value, path string) {
 	out := reflect.MakeSlice(v.Type(), len(seq.Values), len(seq.Values))
 	for i, item := range seq.Values {
 		sub := path + "[" + strconv.Itoa(i) + "]"
-		d.cfg.at[sub] = position(item)
+		d.mark(sub, position(item))
 		if s, ok := out.Index(i).Addr().Interface().(starter); ok {
 			s.start()
 		}

@@ -5,9 +5,8 @@ import "time"
 // Default is the configuration of an empty file.
 func Default() *Config {
 	c := start()
-	for i := range c.Rules {
-		c.Rules[i].fill()
-	}
+	c.builtIn = true
+	c.fill()
 	return c
 }
 
@@ -48,6 +47,8 @@ func start() *Config {
 		Drain: Drain{Delay: Duration(time.Second)},
 		Log:   Log{Format: LogText, Level: LevelInfo},
 		Rules: []Rule{newRule("default")},
+
+		RuleFiles: []string{},
 	}
 }
 
@@ -56,7 +57,8 @@ func newRule(name string) Rule {
 	return Rule{
 		Name: name,
 		Match: Match{
-			Ops: []Op{OpIndex, OpCreate, OpUpdate, OpDelete},
+			Ops:   []Op{OpIndex, OpCreate, OpUpdate, OpPatch, OpDelete},
+			Users: []string{},
 		},
 		Base: Base{
 			From:      []BaseSource{FromIfMatch, FromSession},
@@ -67,6 +69,7 @@ func newRule(name string) Rule {
 			Ambiguous: AmbiguousGuess,
 		},
 		Merge:      Merge{Default: MergeSent},
+		Transform:  []Step{},
 		Pipeline:   PipelineGuard,
 		OnConflict: ConflictMerge,
 		OnMissing:  MissingFail,
@@ -81,6 +84,16 @@ func newRule(name string) Rule {
 }
 
 // fill puts in what follows from other keys, so that what is in force can be read off.
+func (c *Config) fill() {
+	for i := range c.Rules {
+		r := &c.Rules[i]
+		r.fill()
+		if _, given := c.at[c.RuleKey(i)+".base.from"]; !given && r.Base.Stamp != "" {
+			r.Base.From = []BaseSource{FromIfMatch, FromStamp, FromSession}
+		}
+	}
+}
+
 func (r *Rule) fill() {
 	if r.Mode == "" {
 		r.Mode = ModeGuard

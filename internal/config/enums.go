@@ -48,6 +48,12 @@ type (
 	OnDeleteConflict string
 	// Priority is who goes first.
 	Priority string
+	// Action is what a step of a transform does.
+	Action string
+	// Source is where a step's value comes from.
+	Source string
+	// TimeFormat is how now is written.
+	TimeFormat string
 )
 
 // The values of the enumerations; their meaning is told at the keys that take them.
@@ -77,9 +83,11 @@ const (
 	OpIndex  Op = "index"
 	OpCreate Op = "create"
 	OpUpdate Op = "update"
+	OpPatch  Op = "patch"
 	OpDelete Op = "delete"
 
 	FromIfMatch BaseSource = "if_match"
+	FromStamp   BaseSource = "stamp"
 	FromSession BaseSource = "session"
 
 	ReadGet    Read = "get"
@@ -127,6 +135,35 @@ const (
 
 	PriorityForeground Priority = "foreground"
 	PriorityBackground Priority = "background"
+
+	ActionAdd         Action = "add"
+	ActionRemove      Action = "remove"
+	ActionReplace     Action = "replace"
+	ActionMove        Action = "move"
+	ActionCopy        Action = "copy"
+	ActionTest        Action = "test"
+	ActionIncrement   Action = "increment"
+	ActionAppend      Action = "append"
+	ActionUnion       Action = "union"
+	ActionMax         Action = "max"
+	ActionMin         Action = "min"
+	ActionDefault     Action = "default"
+	ActionNow         Action = "now"
+	ActionMerge       Action = "merge"
+	ActionRemoveEmpty Action = "remove_empty"
+
+	SourceIncoming Source = "incoming"
+	SourceCurrent  Source = "current"
+	SourceBase     Source = "base"
+	SourceHeader   Source = "header"
+	SourceID       Source = "id"
+	SourceIndex    Source = "index"
+	SourceUser     Source = "user"
+	SourceNow      Source = "now"
+
+	TimeRFC3339     TimeFormat = "rfc3339"
+	TimeEpochMillis TimeFormat = "epoch_millis"
+	TimeEpochSecond TimeFormat = "epoch_second"
 )
 
 // ParseMode reads guard, observe or off. The error names what would be right.
@@ -148,8 +185,8 @@ func (Infer) choices() []string {
 }
 func (LogFormat) choices() []string    { return []string{"text", "json"} }
 func (LogLevel) choices() []string     { return []string{"debug", "info", "warn", "error"} }
-func (Op) choices() []string           { return []string{"index", "create", "update", "delete"} }
-func (BaseSource) choices() []string   { return []string{"if_match", "session"} }
+func (Op) choices() []string           { return []string{"index", "create", "update", "patch", "delete"} }
+func (BaseSource) choices() []string   { return []string{"if_match", "stamp", "session"} }
 func (Read) choices() []string         { return []string{"get", "mget", "search"} }
 func (Explicit) choices() []string     { return []string{"pass", "merge"} }
 func (Unknown) choices() []string      { return []string{"pass", "fetch", "reject"} }
@@ -164,3 +201,11 @@ func (OnConflict) choices() []string       { return []string{"merge", "fail"} }
 func (OnMissing) choices() []string        { return []string{"fail", "recreate"} }
 func (OnDeleteConflict) choices() []string { return []string{"sent", "fail"} }
 func (Priority) choices() []string         { return []string{"foreground", "background"} }
+func (Action) choices() []string {
+	return []string{"add", "remove", "replace", "move", "copy", "test", "increment", "append", "union", "max", "min", "default", "now",
+		"merge", "remove_empty"}
+}
+func (Source) choices() []string {
+	return []string{"incoming", "current", "base", "header", "id", "index", "user", "now"}
+}
+func (TimeFormat) choices() []string { return []string{"rfc3339", "epoch_millis", "epoch_second"} }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -35,23 +36,36 @@ func Load(name string, o Overrides) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the configuration can't be read: %w", err)
 	}
-	return Parse(name, data, o)
+	return parse(name, data, o, true)
 }
 
 // Parse reads a configuration: defaults, then data, then overrides, then all that can be checked. name stands in
-// messages, and its folder is what relative file names in it start from. The error, if any, is a Problems; with no error,
-// Warnings tells what else was found.
+// messages, and its folder is what relative file names in it start from. It reads no further file: what rule_files names, only Load
+// does. The error, if any, is a Problems; with no error, Warnings tells what else was found.
 func Parse(name string, data []byte, o Overrides) (*Config, error) {
+	return parse(name, data, o, false)
+}
+
+func parse(name string, data []byte, o Overrides, further bool) (*Config, error) {
 	cfg := start()
 	cfg.file = name
-	cfg.source = strings.Split(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n")
-	cfg.at, cfg.flags = map[string]Pos{}, map[string]string{}
-	d := &decoder{cfg: cfg, anchors: map[string]ast.Node{}}
-	d.file(data)
-	if len(cfg.Rules) == 0 {
-		cfg.Rules = []Rule{newRule("default")}
+	cfg.at, cfg.flags = map[string]spot{}, map[string]string{}
+	d := newDecoder(cfg, name, data)
+	d.document(data, reflect.ValueOf(cfg).Elem(), "")
+	for i := range cfg.Rules {
+		cfg.Rules[i].key = "rules[" + strconv.Itoa(i) + "]"
 	}
-	problems := append(d.problems, cfg.override(o)...)
+	if _, ok := cfg.at["rules[0]"]; !ok {
+		cfg.Rules = nil
+	}
+	problems := d.problems
+	if further {
+		problems = append(problems, cfg.readRules()...)
+	}
+	if len(cfg.Rules) == 0 {
+		cfg.Rules, cfg.builtIn = []Rule{newRule("default")}, true
+	}
+	problems = append(problems, cfg.override(o)...)
 	problems = append(problems, cfg.validate(problems)...)
 	problems.Sort()
 	if problems.failed() {
@@ -59,20 +73,24 @@ func Parse(name string, data []byte, o Overrides) (*Config, error) {
 	}
 	cfg.warnings = problems
 	cfg.resolveFiles()
-	for i := range cfg.Rules {
-		cfg.Rules[i].fill()
-	}
+	cfg.fill()
 	return cfg, nil
+}
+
+// newDecoder is a decoder for one more file.
+func newDecoder(cfg *Config, name string, data []byte) *decoder {
+	cfg.sources = append(cfg.sources, source{name, strings.Split(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n")})
+	return &decoder{cfg: cfg, file: len(cfg.sources) - 1, anchors: map[string]ast.Node{}}
 }
 
 // Warnings are what was found that doesn't stop the configuration from being used.
 func (c *Config) Warnings() []Problem { return c.warnings }
 
-// DefaultRules reports whether the rules are the built-in ones, since the file has none.
-func (c *Config) DefaultRules() bool { _, ok := c.at["rules[0]"]; return !ok }
+// DefaultRules reports whether the rules are the built-in ones, since no file has any.
+func (c *Config) DefaultRules() bool { return c.builtIn }
 
-// file parses the text and decodes its one document.
-func (d *decoder) file(data []byte) {
+// document parses the text and decodes its one document into v, whose key is path.
+func (d *decoder) document(data []byte, v reflect.Value, path string) {
 	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		var syntax *yaml.SyntaxError
@@ -95,7 +113,7 @@ func (d *decoder) file(data []byte) {
 			d.fail(doc.Body, "", "a second document begins here; optimist reads one")
 		default:
 			body = doc.Body
-			d.decode(body, reflect.ValueOf(d.cfg).Elem(), "")
+			d.decode(body, v, path)
 		}
 	}
 }

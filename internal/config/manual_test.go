@@ -26,7 +26,7 @@ type manual struct {
 func readManual(t *testing.T) *manual {
 	t.Helper()
 	m := &manual{map[string]string{}, map[string]string{}, map[string]string{}}
-	for _, name := range []string{"config.go", "rules.go"} {
+	for _, name := range []string{"config.go", "rules.go", "transform.go"} {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
@@ -92,14 +92,25 @@ func sections(path string, t reflect.Type) []section {
 	for _, f := range reflect.VisibleFields(t) {
 		key := f.Tag.Get("json")
 		ft := f.Type
-		if key != "" && ft.Kind() == reflect.Slice && ft.Elem().Kind() == reflect.Struct && ft.Elem().Name() == "Rule" {
+		if key != "" && isSection(ft) && ft.Kind() == reflect.Slice {
 			ft, key = ft.Elem(), key+"[]"
 		}
-		if key != "" && ft.Kind() == reflect.Struct {
+		if key != "" && isSection(ft) {
 			list = append(list, sections(join(path, key), ft)...)
 		}
 	}
 	return list
+}
+
+// isSection reports whether a type has keys of its own, or is a list of one that does.
+func isSection(t reflect.Type) bool {
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[nodeDecoder]()) {
+		return false
+	}
+	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct {
+		return t.Elem().Name() == "Rule" || t.Elem().Name() == "Step"
+	}
+	return t.Kind() == reflect.Struct
 }
 
 // defaults are the values of an empty file, as JSON, by path.
@@ -110,6 +121,7 @@ func defaults() map[string]string {
 	collect("rules[]", text, all)
 	all["rules[].name"] = ""
 	all["rules[].merge.paths"] = "{}"
+	all["rules[].match.headers"] = "{}"
 	return all
 }
 
@@ -165,7 +177,7 @@ func TestTheReferenceIsTheStructs(t *testing.T) {
 			if canReload(path) {
 				running = "reload"
 			}
-			if f.Type.Kind() == reflect.Struct {
+			if isSection(f.Type) && f.Type.Kind() == reflect.Struct {
 				running = ""
 			}
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", key, def, running, strings.ReplaceAll(m.text(m.fields[s.t.Name()+"."+f.Name], f.Name), "|", "\\|"))
@@ -258,11 +270,18 @@ func (w *fileWriter) section(path string, t reflect.Type, depth int) {
 		if f.Type.Kind() != reflect.Struct && !canReload(sub) {
 			note = " (restart)"
 		}
+		if strings.HasPrefix(sub, "rules[].transform[]") {
+			w.example(sub, key, w.m.text(w.m.fields[t.Name()+"."+f.Name], f.Name), indent, i == 0)
+			continue
+		}
 		w.comment(w.m.text(w.m.fields[t.Name()+"."+f.Name], f.Name)+note, strings.TrimSuffix(lead, "- "))
 		switch ft := f.Type; {
 		case sub == "rules":
 			w.b.WriteString("rules:\n")
 			w.section("rules[]", ft.Elem(), depth+2)
+		case sub == "rules[].transform":
+			w.b.WriteString(lead + "transform: []\n")
+			w.section("rules[].transform[]", ft.Elem(), depth)
 		case ft.Kind() == reflect.Struct:
 			fmt.Fprintf(w.b, "%s%s:\n", lead, key)
 			w.section(sub, ft, depth+1)
@@ -285,10 +304,27 @@ func (w *fileWriter) pair(path, key string) string {
 		return "mode: guard"
 	case "rules[].on_delete_conflict":
 		return "# on_delete_conflict: sent"
+	case "rules[].match.headers":
+		return "headers: {}   # {X-Tenant: \"acme-*\"}"
+	case "rules[].match.users":
+		return "# users: [batch, \"svc-*\"]"
+	case "rules[].base.from":
+		return "# from: [if_match, session]"
 	case "rules[].merge.paths":
 		return "paths: {}   # {/stock: sum, /tags: union, /seen_at: max, /lines: {by_key: sku}, /status: fail}"
 	}
 	return key + ": " + value(w.all[path])
+}
+
+// example is a key of a step: the list is empty by default, so that a whole one stands there as a comment.
+func (w *fileWriter) example(path, key, text, indent string, first bool) {
+	said := map[string]string{"op": "increment", "path": "/edits", "from": "/old", "value": "1", "format": "rfc3339", "when": "'incoming.status == \"published\"'"}
+	lead := "#   "
+	if first {
+		lead = "# - "
+	}
+	w.comment(text, indent+"#   ")
+	fmt.Fprintf(w.b, "%s%s%s: %s\n", indent, lead, key, said[key])
 }
 
 // comment wraps a text at 110 columns.

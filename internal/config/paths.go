@@ -26,7 +26,7 @@ func (m *MergePaths) decodeNode(d *decoder, n ast.Node, path string) {
 			continue
 		}
 		seen[p.Path] = at
-		d.cfg.at[key] = at
+		d.mark(key, at)
 		if err := checkPointer(p.Path); err != nil {
 			d.failAt(at, path, "%q: %s", p.Path, err)
 			continue

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"sort"
+	"strconv"
 	"strings"
 )
 
@@ -34,6 +35,9 @@ type Problem struct {
 	Key      string // the key's path, as in rules[0].base.from; may be empty
 	Message  string // what is wrong, and what would be right
 	Line     string // the line of the file, for showing; empty if there is none
+
+	full string // the key's path among all files' keys
+	file int    // the file's place among those that were read
 }
 
 // String is the problem in one line, in the form that compilers have made and editors understand: FILE:LINE:COLUMN: message.
@@ -102,6 +106,9 @@ func (ps Problems) failed() bool {
 // Sort puts them into the file's order; those without a place stand first.
 func (ps Problems) Sort() {
 	sort.SliceStable(ps, func(i, j int) bool {
+		if ps[i].file != ps[j].file {
+			return ps[i].file < ps[j].file
+		}
 		a, b := ps[i].Pos, ps[j].Pos
 		if a.Line != b.Line {
 			return a.Line < b.Line
@@ -112,19 +119,53 @@ func (ps Problems) Sort() {
 
 // problem makes a Problem about a key, with the place where the key's value stands, or its nearest parent that has one.
 func (c *Config) problem(severity Severity, key, format string, args ...any) Problem {
-	p := Problem{Severity: severity, Key: key, Message: fmt.Sprintf(format, args...), Origin: c.file}
+	p := Problem{Severity: severity, Key: shown(key), Message: fmt.Sprintf(format, args...), Origin: c.file, full: key}
 	if flag, ok := c.flags[key]; ok {
 		p.Origin = flag
 		return p
 	}
 	for k := key; k != ""; k = parent(k) {
 		if at, ok := c.at[k]; ok {
-			p.Pos = at
-			break
+			return c.placed(p, at)
 		}
 	}
-	p.Line = c.line(p.Pos.Line)
 	return p
+}
+
+// placed puts a problem where it belongs.
+func (c *Config) placed(p Problem, at spot) Problem {
+	p.Pos, p.file, p.Line = at.Pos, at.file, c.line(at)
+	if at.file < len(c.sources) {
+		p.Origin = c.sources[at.file].name
+	}
+	return p
+}
+
+// fileKey begins the keys of what stands in a file of rule_files.
+func fileKey(n int) string { return "@" + strconv.Itoa(n) }
+
+// shown is a key as its own file has it.
+func shown(key string) string {
+	if !strings.HasPrefix(key, "@") {
+		return key
+	}
+	_, rest, _ := strings.Cut(key, ".")
+	return rest
+}
+
+// RuleKey is the path of a rule's key, for Warn and Fail. It tells rules of different files apart, which the path in a Problem doesn't
+// need to: that names the file.
+func (c *Config) RuleKey(i int) string {
+	if key := c.Rules[i].key; key != "" {
+		return key
+	}
+	return "rules[" + strconv.Itoa(i) + "]"
+}
+
+// Where is the place of a key as FILE:LINE:COLUMN, for naming it in a message about another one.
+func (c *Config) Where(key string) string {
+	p := c.problem(Error, key, "")
+	return fmt.Sprintf("%s:%d:%d", p.Origin, p.Pos.Line, p.Pos.Column)
 }
 
 // Warn makes a warning about a key, for checks that need more than this package knows, such as a rule that another one hides.
@@ -132,12 +173,21 @@ func (c *Config) Warn(key, format string, args ...any) Problem {
 	return c.problem(Warning, key, format, args...)
 }
 
+// Fail makes an error about a key, for checks that need more than this package knows, such as an expression that doesn't compile.
+func (c *Config) Fail(key, format string, args ...any) Problem {
+	return c.problem(Error, key, format, args...)
+}
+
 // line is a line of the file, for showing, unless it may hold a password: what is shown may end up in a log.
-func (c *Config) line(n int) string {
-	if n < 1 || n > len(c.source) {
+func (c *Config) line(at spot) string {
+	if at.file >= len(c.sources) {
 		return ""
 	}
-	line := c.source[n-1]
+	lines := c.sources[at.file].lines
+	if at.Line < 1 || at.Line > len(lines) {
+		return ""
+	}
+	line := lines[at.Line-1]
 	if _, rest, ok := strings.Cut(line, "://"); ok && strings.Contains(rest, "@") {
 		return ""
 	}

@@ -10,7 +10,7 @@ import (
 // reloadable are the keys that can change while optimist runs. The others belong to sockets, connections and memory that
 // exist already.
 func reloadable() []string {
-	return []string{"mode", "rules", "log.level", "drain"}
+	return []string{"mode", "rules", "rule_files", "log.level", "drain"}
 }
 
 // Reload is what is in force after next was read while c was in force: next's values where a key can change while running,

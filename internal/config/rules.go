@@ -18,6 +18,11 @@ type Rule struct {
 	// Merge says what happens where a client and somebody else changed the same value.
 	Merge Merge `json:"merge"`
 
+	// Transform is what is done to every document that the rule's writes leave, whether they conflict or not: step by step, at every
+	// attempt anew, on the merged document. Default: nothing. It counts for index, create, PATCH, and `_update` with doc; see
+	// docs/rules.md for what it can't be done to. What a session has seen of a document stays what it sent.
+	Transform []Step `json:"transform"`
+
 	// Pipeline says what happens in indices whose writes go through an ingest pipeline: guard (default: writes are guarded, a
 	// conflict is the client's answer) or rerun (conflicts merge, and the pipeline runs again on the merged document).
 	// Danger: with rerun a pipeline that isn't idempotent counts or appends twice.
@@ -45,6 +50,8 @@ type Rule struct {
 	// Priority is foreground (default) or background: who goes first where many changes wait for one document. A request's own
 	// `Optimist-Priority` header wins. Background is never starved.
 	Priority Priority `json:"priority"`
+
+	key string // where the rule stands: see Config.RuleKey
 }
 
 // Match says which requests a rule takes.
@@ -54,8 +61,17 @@ type Match struct {
 	// index but those with a leading dot, data streams, `logs-*`, `metrics-*`, `traces-*`, and optimist's own (`optimist-*`).
 	Index []string `json:"index"`
 
-	// Ops are index, create, update, delete; single or in a bulk. Default: all.
+	// Ops are index, create, update, patch, delete; single or in a bulk. Default: all.
 	Ops []Op `json:"ops"`
+
+	// Headers are request headers that must be there, by name, each with a value or pattern (`*` as in index): `{X-Tenant: "acme-*"}`.
+	// Of a header that is sent more than once, one value must fit. Default: none. For more values of one header write more rules.
+	Headers HeaderPatterns `json:"headers"`
+
+	// Users are names or patterns, of which one must fit the request's user: that of `es-security-runas-user`, else the name in its
+	// Basic credentials, else that of `x-proxy-user`, else of `x-forwarded-user`. API keys and tokens name no user. Default: anybody.
+	// Danger: the name is as the client says it; it chooses a rule, and protects nothing that the engine doesn't.
+	Users []string `json:"users"`
 
 	byDefault bool // the file names no index
 }
@@ -67,8 +83,14 @@ func (m *Match) ByDefault() bool { return m.byDefault }
 // Base says from what a client's change is counted, and what happens where that isn't known.
 type Base struct {
 	// From says where bases come from, strongest first: if_match (the client's If-Match header, and the ETag on document
-	// reads), session (what this client has read through this proxy). Default both.
+	// reads), stamp (the field that base.stamp names), session (what this client has read through this proxy). Default if_match and
+	// session, and stamp between them where there is one.
 	From []BaseSource `json:"from"`
+
+	// Stamp is the name of a field, such as `_rev`, at the top of documents: optimist puts the revision into it in what it serves
+	// whole, and takes it out of what is written. An application that writes back the whole document so names its base without
+	// knowing, through any proxy. Default none. Danger: what goes around optimist doesn't have the field taken out.
+	Stamp string `json:"stamp"`
 
 	// Reads are the requests whose answers are remembered as bases: get (`_doc`, `_source`), mget, search. Default [get,
 	// mget]. With search, the revisions of the hits are asked for upstream, which costs the engine a little for each hit;
@@ -102,6 +124,15 @@ type Merge struct {
 	// key), values sent, current, fail, sum (both deltas count), max, min, union, append, or {by_key: FIELD} for lists of
 	// objects, merged element by element. Where two paths fit, the more exact one counts.
 	Paths MergePaths `json:"paths"`
+}
+
+// HeaderPatterns are the entries of match.headers, in the file's order.
+type HeaderPatterns []HeaderPattern
+
+// HeaderPattern is one entry of match.headers.
+type HeaderPattern struct {
+	Name    string // of the header; upper and lower case are the same
+	Pattern string // of its value
 }
 
 // MergePaths are the entries of merge.paths, in the file's order.

@@ -12,7 +12,7 @@ import (
 func (c *Config) validate(found Problems) Problems {
 	v := &validator{cfg: c, known: map[string]bool{}}
 	for _, p := range found {
-		v.known[p.Key] = true
+		v.known[p.full] = true
 	}
 	v.top()
 	v.upstream()

@@ -4,32 +4,44 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 func (v *validator) rules() {
 	if v.cfg.DefaultRules() {
 		return
 	}
-	first := map[string]int{}
+	first := map[string]string{}
 	for i := range v.cfg.Rules {
-		r, key := &v.cfg.Rules[i], "rules["+strconv.Itoa(i)+"]"
+		r, key := &v.cfg.Rules[i], v.cfg.RuleKey(i)
 		switch at, dup := first[r.Name]; {
 		case r.Name == "":
 			v.fail(key, "a rule needs a name: it stands in metrics and answers")
 		case !isRuleName(r.Name):
 			v.fail(key+".name", "%q: a name has letters, digits, dots, dashes and underscores, 64 at most", r.Name)
 		case dup:
-			v.fail(key+".name", "%q is the name of rules[%d], too; names must differ", r.Name, at)
+			v.fail(key+".name", "%q is the name of %s, too; names must differ", r.Name, v.rulePlace(at, key))
 		default:
-			first[r.Name] = i
+			first[r.Name] = key
 		}
 		v.rule(r, key)
 	}
 }
 
+// rulePlace names a rule in a message about another.
+func (v *validator) rulePlace(key, beside string) string {
+	if v.cfg.at[key].file == v.cfg.at[beside].file {
+		return shown(key)
+	}
+	return shown(key) + " in " + v.cfg.Where(key)
+}
+
 func (v *validator) rule(r *Rule, key string) {
 	v.match(&r.Match, key+".match")
 	v.base(&r.Base, key+".base")
+	for i := range r.Transform {
+		v.step(&r.Transform[i], key+".transform["+strconv.Itoa(i)+"]")
+	}
 	if r.Mode != "" && modeRank(r.Mode) > modeRank(v.cfg.Mode) {
 		v.warn(key+".mode", "%s has no effect while the mode of the whole is %s: a rule can only do less", r.Mode, v.cfg.Mode)
 	}
@@ -81,16 +93,57 @@ func (v *validator) match(m *Match, key string) {
 		v.fail(key+".ops", "an empty list takes nothing; leave the key out for all operations")
 	}
 	duplicates(v, key+".ops", m.Ops)
+	for _, h := range m.Headers {
+		if h.Pattern == "" {
+			v.fail(key+".headers."+h.Name, "an empty pattern takes only a header without a value; * takes any")
+		}
+	}
+	for i, u := range m.Users {
+		if u == "" {
+			v.fail(key+".users["+strconv.Itoa(i)+"]", "an empty name takes nobody")
+		}
+	}
+	if _, given := v.cfg.at[key+".users"]; given && len(m.Users) == 0 {
+		v.fail(key+".users", "an empty list takes nobody; leave the key out for everybody")
+	}
+	duplicates(v, key+".users", m.Users)
 }
 
 func (v *validator) base(b *Base, key string) {
 	duplicates(v, key+".from", b.From)
 	duplicates(v, key+".reads", b.Reads)
-	if len(b.From) == 2 && b.From[0] == FromSession && b.From[1] == FromIfMatch {
-		v.fail(key+".from", "the strongest stands first: [if_match, session]")
+	strength := func(a, b BaseSource) int {
+		return slices.Index(a.choices(), string(a)) - slices.Index(b.choices(), string(b))
 	}
+	if !slices.IsSortedFunc(b.From, strength) {
+		var first []string
+		for _, source := range slices.SortedFunc(slices.Values(b.From), strength) {
+			first = append(first, string(source))
+		}
+		v.fail(key+".from", "the strongest stands first: [%s]", strings.Join(first, ", "))
+	}
+	v.stamp(b, key)
 	if len(b.From) == 0 && b.Unknown == UnknownReject {
 		v.warn(key+".from", "with no source and unknown: reject, only writes with a guard of the client's own are taken")
+	}
+}
+
+func (v *validator) stamp(b *Base, key string) {
+	at := slices.Index(b.From, FromStamp)
+	_, given := v.cfg.at[key+".from"]
+	switch {
+	case b.Stamp == "":
+		if at >= 0 {
+			v.fail(key+".from["+strconv.Itoa(at)+"]", "a stamp needs a field to stand in: set base.stamp, as in stamp: _rev")
+		}
+		return
+	case strings.HasPrefix(b.Stamp, "/"):
+		v.fail(key+".stamp", "%q: write the field's name, %q; a stamp stands at the top of the document", b.Stamp, b.Stamp[1:])
+	case strings.ContainsAny(b.Stamp, "./*\"\\") || strings.ContainsFunc(b.Stamp, unicode.IsControl):
+		v.fail(key+".stamp", "%q can't be a stamp's field: a name at the top of the document, without . / * and quotes", b.Stamp)
+	}
+	if given && at < 0 {
+		v.warn(key+".stamp", "documents are stamped, and no base comes from it: from doesn't have stamp")
 	}
 }
 

@@ -20,7 +20,7 @@ func Lint(c *config.Config) []config.Problem {
 	}
 	var problems []config.Problem
 	for i := range c.Rules {
-		key := "rules[" + strconv.Itoa(i) + "]"
+		key := c.RuleKey(i)
 		hidden := hiddenPatterns(c, matchers, i)
 		if len(hidden) > 0 && len(hidden) == len(matchers[i].in) {
 			problems = append(problems, c.Warn(key, "rule %s is never reached: rule %s above takes all that it would (the first that matches wins)",

@@ -1,0 +1,133 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// ruleFile is what a file of rule_files holds.
+type ruleFile struct {
+	Rules []Rule `json:"rules"`
+}
+
+// readRules reads the files that rule_files names and puts their rules in their place.
+func (c *Config) readRules() Problems {
+	files, problems := c.ruleFiles()
+	var further []Rule
+	for _, name := range files {
+		rules, found := c.readRuleFile(name)
+		further, problems = append(further, rules...), append(problems, found...)
+	}
+	// Rules at the end that name no index take what is left, and that is known only after all files.
+	last := len(c.Rules)
+	for last > 0 && len(c.Rules[last-1].Match.Index) == 0 {
+		last--
+	}
+	c.Rules = slices.Insert(c.Rules, last, further...)
+	return problems
+}
+
+// ruleFiles are the files that the patterns of rule_files stand for, by name.
+func (c *Config) ruleFiles() (files []string, problems Problems) {
+	for i, pattern := range c.RuleFiles {
+		key := "rule_files[" + strconv.Itoa(i) + "]"
+		found, err := glob(c.file, pattern)
+		switch {
+		case err != nil:
+			problems = append(problems, c.Fail(key, "%q is no pattern of file names", pattern))
+		case len(found) == 0:
+			problems = append(problems, c.Fail(key, "there is no such file: %s", filepath.Join(filepath.Dir(c.file), pattern)))
+		case slices.Contains(found, filepath.Clean(c.file)):
+			problems = append(problems, c.Fail(key, "it takes in this file itself; give the files with rules a folder of their own"))
+		default:
+			files = append(files, found...)
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files), problems
+}
+
+// glob are the files that a pattern stands for, relative to the folder of the file that names it. As in shells, a star takes no name with
+// a leading dot: editors keep their own files under such names.
+func glob(file, pattern string) ([]string, error) {
+	if !filepath.IsAbs(pattern) {
+		pattern = filepath.Join(filepath.Dir(file), pattern)
+	}
+	found, err := filepath.Glob(pattern)
+	if err != nil || strings.HasPrefix(filepath.Base(pattern), ".") {
+		return found, err
+	}
+	return slices.DeleteFunc(found, func(name string) bool { return strings.HasPrefix(filepath.Base(name), ".") }), nil
+}
+
+func (c *Config) readRuleFile(name string) ([]Rule, Problems) {
+	data, err := os.ReadFile(name)
+	d := newDecoder(c, name, data)
+	if err != nil {
+		d.failAt(Pos{}, "", "it can't be read: %s", err)
+		return nil, d.problems
+	}
+	var f ruleFile
+	root := fileKey(d.file)
+	d.document(data, reflect.ValueOf(&f).Elem(), root)
+	for i := range f.Rules {
+		r := &f.Rules[i]
+		r.key = root + ".rules[" + strconv.Itoa(i) + "]"
+		if len(r.Match.Index) == 0 && len(d.problems) == 0 {
+			d.problems = append(d.problems, c.Fail(r.key, "a rule in a file of rule_files names its indices (match.index); one for all the rest stands at the end of %s",
+				filepath.Base(c.file)))
+		}
+	}
+	if len(f.Rules) == 0 && len(d.problems) == 0 {
+		d.failAt(Pos{Line: 1, Column: 1}, "", "there are no rules in it; a file of rule_files holds `rules:`")
+	}
+	return f.Rules, d.problems
+}
+
+// Files are the files that make up a configuration, as far as they are there now, and the folders in which others may appear. It is for
+// watching them: mistakes in them are Load's to tell.
+func Files(name string) (files, folders []string) {
+	files, folders = []string{name}, []string{filepath.Dir(name)}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return files, folders
+	}
+	c := &Config{file: name, at: map[string]spot{}}
+	d := &decoder{cfg: c, anchors: map[string]ast.Node{}}
+	d.document(data, reflect.ValueOf(c).Elem(), "")
+	for _, pattern := range c.RuleFiles {
+		found, err := glob(name, pattern)
+		if err != nil {
+			continue
+		}
+		files = append(files, found...)
+		if !filepath.IsAbs(pattern) {
+			pattern = filepath.Join(filepath.Dir(name), pattern)
+		}
+		folders = append(folders, parents(filepath.Dir(pattern))...)
+	}
+	slices.Sort(files[1:])
+	slices.Sort(folders)
+	return slices.Compact(files), slices.Compact(folders)
+}
+
+// parents are the folders that a pattern stands for, and the nearest one above that is there, in which they may appear.
+func parents(pattern string) []string {
+	found, _ := filepath.Glob(pattern) // a bad pattern has been told
+	for len(found) == 0 || strings.ContainsAny(pattern, "*?[") {
+		up := filepath.Dir(pattern)
+		if up == pattern {
+			break
+		}
+		pattern = up
+		there, _ := filepath.Glob(pattern)
+		found = append(found, there...)
+	}
+	return found
+}

@@ -1,0 +1,46 @@
+package config
+
+import "strings"
+
+// step checks which keys an operation has, and its pointers. Whether its value fits is for whoever carries it out.
+func (v *validator) step(s *Step, key string) {
+	has := func(k string) bool { _, ok := v.cfg.at[key+"."+k]; return ok }
+	if s.Op == "" {
+		if !has("op") {
+			v.fail(key, "a step needs an op, as in {op: increment, path: /edits, value: 1}")
+		}
+		return // what it should have can't be told
+	}
+	switch {
+	case !has("path") && !s.Op.wholeByDefault():
+		v.fail(key, "%s needs a path; path: \"\" is the whole document", s.Op)
+	case s.Path != "":
+		v.pointer(key+".path", s.Path)
+	}
+	switch takes := s.Op.takesFrom(); {
+	case takes && !has("from"):
+		v.fail(key, "%s needs from, the path that it takes the value from", s.Op)
+	case !takes && has("from"):
+		v.fail(key+".from", "%s has no from; a reference is a value: {from: incoming, path: /x}", s.Op)
+	case s.From != "":
+		v.pointer(key+".from", s.From)
+	}
+	switch takes := s.Op.takesValue(); {
+	case takes && !s.Value.Given:
+		v.fail(key, "%s needs a value", s.Op)
+	case !takes && s.Value.Given:
+		v.fail(key+".value", "%s has no value", s.Op)
+	}
+	if s.Format != "" && s.Op != ActionNow && s.Value.Source != SourceNow {
+		v.fail(key+".format", "only the time has a format: op now, or a value from now")
+	}
+	if has("when") && strings.TrimSpace(s.When) == "" {
+		v.fail(key+".when", "an empty condition; leave the key out for a step that is always carried out")
+	}
+}
+
+func (v *validator) pointer(key, p string) {
+	if err := checkPointer(p); err != nil {
+		v.fail(key, "%q: %s", p, err)
+	}
+}
