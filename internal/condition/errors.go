@@ -1,0 +1,32 @@
+package condition
+
+import (
+	"fmt"
+	"strings"
+
+	"cel.dev/cel-go/common"
+)
+
+// A CompileError reports an expression that can't be used, and where in it.
+type CompileError struct {
+	Line   int // from 1
+	Column int // in characters, from 1
+	Reason string
+}
+
+func (e *CompileError) Error() string {
+	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Reason)
+}
+
+func compileError(at common.Location, reason string) *CompileError {
+	// The parser has no place for what is wrong with the whole, as its length.
+	return &CompileError{Line: max(at.Line(), 1), Column: max(at.Column(), 0) + 1, Reason: strings.TrimSpace(reason)}
+}
+
+// An EvalError reports an expression that is neither true nor false for the documents that it met.
+type EvalError struct {
+	Expr   string
+	Reason string
+}
+
+func (e *EvalError) Error() string { return fmt.Sprintf("%s: %s", e.Expr, e.Reason) }

@@ -1,0 +1,229 @@
+package condition
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/common/types/traits"
+)
+
+// maxDigits bounds the digits of a number, written out without an exponent. It is what the engines' parser takes.
+const maxDigits = 1000
+
+// doubleDigits is how many significant decimal digits a float64 holds, whichever they are.
+const doubleDigits = 15
+
+// A wide is a number that is no int, no uint, and has more digits than a float64 holds. It equals only its like.
+type wide struct{ *big.Rat }
+
+// numberOf returns the value of a JSON number, or an error value.
+func numberOf(raw string) ref.Val {
+	if !strings.ContainsAny(raw, ".eE") {
+		if i, err := strconv.ParseInt(raw, 10, 64); err == nil {
+			return types.Int(i)
+		}
+		if u, err := strconv.ParseUint(raw, 10, 64); err == nil {
+			return types.Uint(u)
+		}
+	}
+	if !calculable(raw) {
+		return newHuge(raw)
+	}
+	r, ok := new(big.Rat).SetString(raw)
+	if !ok {
+		return types.NewErr("a number is not one: %.20s", raw)
+	}
+	return numberFrom(r)
+}
+
+// calculable reports whether a number can be written out within maxDigits: an exponent is short, and a zip bomb.
+func calculable(raw string) bool {
+	digits, exponent, _ := strings.Cut(strings.ToLower(raw), "e")
+	if exponent == "" {
+		return len(digits) <= maxDigits
+	}
+	n, err := strconv.Atoi(exponent)
+	return err == nil && n >= -maxDigits && n <= maxDigits && len(digits)+max(n, -n) <= maxDigits
+}
+
+// numberFrom returns the value that stands for r: decimals as doubles where those are exact, but whole numbers that a double
+// may not be compared with exactly as ints.
+func numberFrom(r *big.Rat) ref.Val {
+	f, _ := r.Float64()
+	const whole = 1 << 53
+	if r.IsInt() && math.Abs(f) >= whole {
+		switch n := r.Num(); {
+		case n.IsInt64():
+			return types.Int(n.Int64())
+		case n.IsUint64():
+			return types.Uint(n.Uint64())
+		}
+	}
+	// Near the ends of the exponent a float64 has fewer digits.
+	if f == 0 && r.Sign() == 0 || math.Abs(f) > 1e-290 && math.Abs(f) < 1e290 {
+		if back, ok := new(big.Rat).SetString(strconv.FormatFloat(f, 'e', doubleDigits-1, 64)); ok && back.Cmp(r) == 0 {
+			return types.Double(f)
+		}
+	}
+	digits, finite := r.FloatPrec()
+	if !finite || digits > maxDigits || r.Num().BitLen() > maxDigits*4 {
+		return tooManyDigits()
+	}
+	return wide{r}
+}
+
+func tooManyDigits() ref.Val { return types.NewErr("a number has more than %d digits", maxDigits) }
+
+// exactly returns the value of a number.
+func exactly(v ref.Val) (*big.Rat, bool) {
+	switch v := v.(type) {
+	case types.Int:
+		return new(big.Rat).SetInt64(int64(v)), true
+	case types.Uint:
+		return new(big.Rat).SetUint64(uint64(v)), true
+	case types.Double:
+		return new(big.Rat).SetString(strconv.FormatFloat(float64(v), 'g', -1, 64))
+	case wide:
+		return v.Rat, true
+	}
+	return nil, false
+}
+
+// both returns the values of two numbers that are not both ints, or both uints: those CEL calculates with exactly, and refuses
+// what is too large.
+func both(a, b ref.Val) (x, y *big.Rat, ok bool) {
+	if a.Type() == b.Type() && a.Type() != types.DoubleType {
+		return nil, nil, false
+	}
+	if x, ok = exactly(a); ok {
+		y, ok = exactly(b)
+	}
+	return x, y, ok
+}
+
+func add(a, b ref.Val) ref.Val {
+	if isHuge(a, b) {
+		return tooManyDigits()
+	}
+	if x, y, ok := both(a, b); ok {
+		return numberFrom(new(big.Rat).Add(x, y))
+	}
+	if a, ok := a.(traits.Adder); ok {
+		return a.Add(b)
+	}
+	return types.MaybeNoSuchOverloadErr(a)
+}
+
+func subtract(a, b ref.Val) ref.Val {
+	if isHuge(a, b) {
+		return tooManyDigits()
+	}
+	if x, y, ok := both(a, b); ok {
+		return numberFrom(new(big.Rat).Sub(x, y))
+	}
+	if a, ok := a.(traits.Subtractor); ok {
+		return a.Subtract(b)
+	}
+	return types.MaybeNoSuchOverloadErr(a)
+}
+
+func multiply(a, b ref.Val) ref.Val {
+	if isHuge(a, b) {
+		return tooManyDigits()
+	}
+	if x, y, ok := both(a, b); ok {
+		return numberFrom(new(big.Rat).Mul(x, y))
+	}
+	if a, ok := a.(traits.Multiplier); ok {
+		return a.Multiply(b)
+	}
+	return types.MaybeNoSuchOverloadErr(a)
+}
+
+func divide(a, b ref.Val) ref.Val {
+	if isHuge(a, b) {
+		return tooManyDigits()
+	}
+	if x, y, ok := both(a, b); ok {
+		switch {
+		case y.Sign() == 0:
+			return types.NewErr("division by zero")
+		case a.Type() != types.DoubleType && b.Type() != types.DoubleType: // an int and a uint
+			return numberFrom(new(big.Rat).SetInt(new(big.Int).Quo(x.Num(), y.Num())))
+		}
+		return numberFrom(new(big.Rat).Quo(x, y))
+	}
+	if a, ok := a.(traits.Divider); ok {
+		return a.Divide(b)
+	}
+	return types.MaybeNoSuchOverloadErr(a)
+}
+
+// order compares two values as a.Compare(b) does, and numbers of all kinds.
+func order(a, b ref.Val) ref.Val {
+	if isHuge(a, b) {
+		return tooManyDigits()
+	}
+	if x, y, ok := both(a, b); ok {
+		return types.Int(x.Cmp(y))
+	}
+	if a, ok := a.(traits.Comparer); ok {
+		return a.Compare(b)
+	}
+	return types.MaybeNoSuchOverloadErr(a)
+}
+
+// ordered is the result of a comparison, which may be an error, for those orders that make it true.
+func ordered(order ref.Val, holds ...types.Int) ref.Val {
+	i, ok := order.(types.Int)
+	if !ok {
+		return order
+	}
+	return types.Bool(slices.Contains(holds, i))
+}
+
+func less(a, b ref.Val) ref.Val          { return ordered(order(a, b), -1) }
+func lessEquals(a, b ref.Val) ref.Val    { return ordered(order(a, b), -1, 0) }
+func greater(a, b ref.Val) ref.Val       { return ordered(order(a, b), 1) }
+func greaterEquals(a, b ref.Val) ref.Val { return ordered(order(a, b), 1, 0) }
+
+// Equal reports whether both are the same number.
+func (w wide) Equal(other ref.Val) ref.Val {
+	o, ok := other.(wide)
+	return types.Bool(ok && w.Cmp(o.Rat) == 0)
+}
+
+// Negate is -w.
+func (w wide) Negate() ref.Val { return wide{new(big.Rat).Neg(w.Rat)} }
+
+// ConvertToType knows string and double.
+func (w wide) ConvertToType(t ref.Type) ref.Val {
+	switch t {
+	case types.DoubleType:
+		return w
+	case types.StringType:
+		digits, _ := w.FloatPrec()
+		return types.String(w.FloatString(digits))
+	case types.TypeType:
+		return types.DoubleType
+	}
+	return types.NewErr("a number with more than %d digits can't become a %s", doubleDigits, t.TypeName())
+}
+
+// ConvertToNative is refused: nobody asks for it, and there is no native number that is exact.
+func (w wide) ConvertToNative(t reflect.Type) (any, error) {
+	return nil, fmt.Errorf("a number with more than %d digits has no %s", doubleDigits, t)
+}
+
+// Type is double: what it stands for.
+func (w wide) Type() ref.Type { return types.DoubleType }
+
+// Value is the number.
+func (w wide) Value() any { return w.Rat }
