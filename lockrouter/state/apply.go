@@ -1,0 +1,427 @@
+package state
+
+import (
+	"slices"
+)
+
+// Verb is what an operation asks for.
+type Verb string
+
+// The verbs.
+const (
+	Acquire Verb = "acquire" // a lease: a new one, or a longer one for who has it
+	Renew   Verb = "renew"
+	Release Verb = "release"
+	Abandon Verb = "abandon" // release whatever was given to a request whose client has left
+	Leave   Verb = "leave"   // give up an entry of the queue
+)
+
+// Op is one operation. All can be repeated: what a lost answer leaves in doubt is found out by asking again.
+type Op struct {
+	Do    Verb   `json:"do"`
+	Owner string `json:"owner"`
+	Token int64  `json:"token"` // of Renew and Release
+	Rid   string `json:"rid"`   // the request, of Acquire and Abandon: unique
+	Path  string `json:"path"`
+	Mode  Mode   `json:"mode"`
+	Class Class  `json:"class"`
+	Note  string `json:"note"`
+	TTL   int64  `json:"ttl"` // ms; 0 in Renew: as it was
+
+	// Wait has an Acquire that can't be granted put into the queue, or kept there. It must be the one of its proxy, class, path and mode
+	// that has waited longest.
+	Wait   bool   `json:"wait"`
+	Age    int64  `json:"age"`    // ms that it has waited
+	Left   int64  `json:"left"`   // ms that it will wait
+	Behind Behind `json:"behind"` // who waits behind it in its proxy, in the same class, for the same
+}
+
+// Behind is who comes next.
+type Behind struct {
+	Count int64  `json:"count"` // 0: nobody
+	Owner string `json:"owner"` // of the next one, and so on
+	Rid   string `json:"rid"`
+	Age   int64  `json:"age"`
+	Left  int64  `json:"left"` // the longest of all
+}
+
+// Call is what is done to a document at once.
+type Call struct {
+	Lock  string `json:"lock"`
+	Kind  Kind   `json:"kind"`
+	Proxy string `json:"proxy"`
+	Ops   []Op   `json:"ops"`
+	// Bound is how many of the foreground may go past one of the background.
+	Bound int64 `json:"bound"`
+	// Grace is how many ms the first of the queue may take to take its lock before the next one may.
+	Grace int64 `json:"grace"`
+	// Most is how many leases a document may hold.
+	Most int64 `json:"most"`
+}
+
+// Clock tells the time. With Unchanged nil, times are compared: Now is that of the engine, so that all proxies mean the same by it. Else
+// no time is compared, and only how long this process has seen something unchanged counts; Now then only has to grow, for tokens and for
+// the order of the queue.
+type Clock struct {
+	Now       int64
+	Unchanged func(Mark) int64 // ms; 0 for what was never seen
+}
+
+// Mark is something that whoever is alive changes. It is comparable.
+type Mark struct {
+	Token int64 // of a lease; 0 for an entry
+	Proxy string
+	Class Class
+	Path  string
+	Mode  Mode
+	Bell  bool // since when the entry could have had its lock
+	Beat  int64
+}
+
+// Mark is what tells that the lease was renewed.
+func (h *Hold) Mark() Mark { return Mark{Token: h.Token, Beat: h.Beat} }
+
+// Mark is what tells that the entry was renewed.
+func (e *Entry) Mark() Mark {
+	return Mark{Proxy: e.Proxy, Class: e.Class, Path: e.Path, Mode: e.Mode, Beat: e.Beat}
+}
+
+// Rung is what tells that the entry's turn came anew.
+func (e *Entry) Rung() Mark {
+	return Mark{Proxy: e.Proxy, Class: e.Class, Path: e.Path, Mode: e.Mode, Bell: true, Beat: e.Bell}
+}
+
+const (
+	maxFreed = 8       // releases that can be repeated
+	maxExact = 1 << 53 // tokens are below: a number of JSON is a float to many
+	perMs    = 1024    // tokens a millisecond
+)
+
+// Token is the next token after last.
+func Token(last, now int64) int64 {
+	if now < maxExact/perMs {
+		return max(last+1, now*perMs)
+	}
+	return last + 1
+}
+
+// Apply carries the operations out, in their order, and reports whether the document is another one now. If it isn't, nothing has to be
+// written: no verdict is then one that must be.
+func (d *Doc) Apply(c *Call, clock Clock) (said []Said, changed bool) {
+	if d.Kind == "" {
+		d.Lock, d.Kind, d.Holds, d.Queue, d.Freed = c.Lock, c.Kind, []Hold{}, []Entry{}, []int64{}
+	}
+	a := applying{d: d, c: c, clock: clock, now: max(clock.Now, d.Seen), beat: d.Beat + 1}
+	a.purge()
+	said = make([]Said, 0, len(c.Ops))
+	for i := range c.Ops {
+		v, token := a.do(&c.Ops[i])
+		said = append(said, Said{v, token})
+	}
+	a.call()
+	if a.changed {
+		a.finish(said)
+	}
+	return said, a.changed
+}
+
+// applying is a call under way.
+type applying struct {
+	d       *Doc
+	c       *Call
+	clock   Clock
+	now     int64
+	beat    int64
+	changed bool
+	lapsed  []Hold
+}
+
+// purge takes away what has lapsed. Those whose turn it has been for too long lose it: their proxy has died, or will come back with the
+// age of those who wait there. It isn't enough that they let those pass who come right behind them: others may stand in between.
+func (a *applying) purge() {
+	d := a.d
+	a.lapsed = []Hold{}
+	d.Holds = slices.DeleteFunc(d.Holds, func(h Hold) bool {
+		if !a.over(h.Until, h.TTL, h.Mark) {
+			return false
+		}
+		a.lapsed = append(a.lapsed, h)
+		a.changed = true
+		return true
+	})
+	d.Queue = slices.DeleteFunc(d.Queue, func(e Entry) bool {
+		over := a.over(e.Until, e.Left, e.Mark) || e.Called > 0 && a.over(e.Called+a.c.Grace, a.c.Grace, e.Rung)
+		a.changed = a.changed || over
+		return over
+	})
+}
+
+// over reports whether a time span has ended, by the clock or by what was seen.
+func (a *applying) over(until, span int64, m func() Mark) bool {
+	if a.clock.Unchanged == nil {
+		return until <= a.now
+	}
+	return a.clock.Unchanged(m()) >= span
+}
+
+func (a *applying) do(op *Op) (Verdict, int64) {
+	switch op.Do {
+	case Acquire:
+		return a.acquire(op)
+	case Renew:
+		return a.renew(op)
+	case Release:
+		return a.release(op)
+	case Abandon:
+		return a.abandon(op), 0
+	}
+	a.unqueue(&Entry{Proxy: a.c.Proxy, Class: op.Class, Path: op.Path, Mode: op.Mode})
+	return Left, 0
+}
+
+func (a *applying) acquire(op *Op) (Verdict, int64) {
+	d := a.d
+	i := slices.IndexFunc(d.Holds, func(h Hold) bool { return h.Owner == op.Owner && h.Path == op.Path })
+	if i >= 0 && (d.Holds[i].Mode == Exclusive || op.Mode == Shared) {
+		return a.reenter(op, &d.Holds[i]), d.Holds[i].Token
+	}
+	me := a.entryOf(op)
+	if _, taken := d.Conflict(op.Owner, op.Path, op.Mode); taken || a.blocked(&me, op.Wait) {
+		return a.refuse(op, &me), 0
+	}
+	if i >= 0 {
+		d.Holds[i].Mode = Exclusive // the readers' lease becomes a writer's
+		return a.reenter(op, &d.Holds[i]), d.Holds[i].Token
+	}
+	if a.c.Most > 0 && int64(len(d.Holds)) >= a.c.Most {
+		return Full, 0
+	}
+	d.Last = Token(d.Last, a.now)
+	d.Holds = append(d.Holds, Hold{Owner: op.Owner, Token: d.Last, Path: op.Path, Mode: op.Mode, Since: a.now, Until: a.now + op.TTL,
+		TTL: op.TTL, Beat: a.beat, Rid: op.Rid, Note: op.Note})
+	a.changed = true
+	a.overtake(&me)
+	a.next(op, &me)
+	return Acquired, d.Last
+}
+
+// reenter makes the lease of its owner longer, never shorter: the one who had it first counts on what it was told.
+func (a *applying) reenter(op *Op, h *Hold) Verdict {
+	h.TTL = max(h.TTL, op.TTL)
+	h.Until, h.Beat = a.now+h.TTL, a.beat
+	if op.Note != "" {
+		h.Note = op.Note
+	}
+	a.changed = true
+	me := a.entryOf(op)
+	a.next(op, &me)
+	if h.Rid == op.Rid {
+		return Acquired
+	}
+	return Reentered
+}
+
+// entryOf is the entry that the operation has, or would have, in the queue.
+func (a *applying) entryOf(op *Op) Entry {
+	e := Entry{Proxy: a.c.Proxy, Class: op.Class, Path: op.Path, Mode: op.Mode, Owner: op.Owner, Rid: op.Rid, Since: a.now - op.Age}
+	if !op.Wait {
+		e.Since = a.now + 1 // behind all who wait
+	}
+	if i := a.d.entry(&e); i >= 0 && op.Wait && a.d.Queue[i].Rid == op.Rid {
+		return a.d.Queue[i]
+	} else if i >= 0 && op.Wait {
+		e.Passed = a.d.Queue[i].Passed
+	}
+	return e
+}
+
+// blocked reports whether others come first.
+func (a *applying) blocked(me *Entry, waits bool) bool {
+	for i := range a.d.Queue {
+		e := &a.d.Queue[i]
+		if (!waits || !e.same(me)) && against(e.Path, e.Mode, me.Path, me.Mode) && before(e, me, a.c.Bound) {
+			return true
+		}
+	}
+	return false
+}
+
+// before reports whether e comes before o: the foreground first, and with it those of the background whom too many have passed; then
+// who came first.
+func before(e, o *Entry, bound int64) bool {
+	eFirst, oFirst := e.Class == Foreground || e.Passed >= bound, o.Class == Foreground || o.Passed >= bound
+	switch {
+	case eFirst != oFirst:
+		return eFirst
+	case e.Since != o.Since:
+		return e.Since < o.Since
+	case e.Proxy != o.Proxy:
+		return e.Proxy < o.Proxy
+	case e.Class != o.Class:
+		return e.Class == Foreground
+	}
+	return e.Path < o.Path
+}
+
+// refuse puts who waits into the queue.
+func (a *applying) refuse(op *Op, me *Entry) Verdict {
+	if !op.Wait {
+		return Held
+	}
+	me.Count, me.Left = 1+op.Behind.Count, max(op.Left, op.Behind.Left)
+	a.put(me)
+	return Queued
+}
+
+// next gives the entry of who has got a lease to those who wait behind.
+func (a *applying) next(op *Op, me *Entry) {
+	if !op.Wait {
+		return
+	}
+	b := &op.Behind
+	if b.Count == 0 {
+		a.unqueue(me)
+		return
+	}
+	a.put(&Entry{Proxy: me.Proxy, Class: me.Class, Path: me.Path, Mode: me.Mode, Owner: b.Owner, Rid: b.Rid, Since: a.now - b.Age,
+		Count: b.Count, Left: b.Left})
+}
+
+// put writes an entry.
+func (a *applying) put(e *Entry) {
+	e.Until, e.Beat = a.now+e.Left, a.beat
+	a.changed = true
+	if i := a.d.entry(e); i >= 0 {
+		a.d.Queue[i] = *e
+		return
+	}
+	a.d.Queue = append(a.d.Queue, *e)
+}
+
+func (a *applying) unqueue(e *Entry) {
+	if i := a.d.entry(e); i >= 0 {
+		a.d.Queue = slices.Delete(a.d.Queue, i, i+1)
+		a.changed = true
+	}
+}
+
+// overtake counts for those of the background that one of the foreground went past.
+func (a *applying) overtake(me *Entry) {
+	if me.Class != Foreground {
+		return
+	}
+	for i := range a.d.Queue {
+		if e := &a.d.Queue[i]; e.Class == Background && against(e.Path, e.Mode, me.Path, me.Mode) {
+			e.Passed++
+		}
+	}
+}
+
+func (a *applying) renew(op *Op) (Verdict, int64) {
+	i := a.token(op.Token)
+	if i < 0 {
+		return a.unknown(op), 0
+	}
+	h := &a.d.Holds[i]
+	if h.Owner != op.Owner {
+		return NotOwner, 0
+	}
+	if op.TTL > 0 {
+		h.TTL = op.TTL
+	}
+	h.Until, h.Beat = a.now+h.TTL, a.beat
+	if op.Note != "" {
+		h.Note = op.Note
+	}
+	a.changed = true
+	return Renewed, h.Token
+}
+
+func (a *applying) release(op *Op) (Verdict, int64) {
+	i := a.token(op.Token)
+	switch {
+	case i >= 0 && a.d.Holds[i].Owner != op.Owner:
+		return NotOwner, 0
+	case i >= 0:
+		a.free(i)
+		return Released, op.Token
+	case op.Token > 0 && slices.Contains(a.d.Freed, op.Token):
+		a.changed = true // it is an answer that counts, and so a write
+		return Released, op.Token
+	}
+	return a.unknown(op), 0
+}
+
+func (a *applying) abandon(op *Op) Verdict {
+	if i := slices.IndexFunc(a.d.Holds, func(h Hold) bool { return h.Rid == op.Rid }); i >= 0 {
+		a.free(i)
+	}
+	return Released
+}
+
+// free ends a lease.
+func (a *applying) free(i int) {
+	d := a.d
+	d.Freed = append(d.Freed, d.Holds[i].Token)
+	if len(d.Freed) > maxFreed {
+		d.Freed = slices.Delete(d.Freed, 0, len(d.Freed)-maxFreed)
+	}
+	d.Holds = slices.Delete(d.Holds, i, i+1)
+	a.changed = true
+}
+
+func (a *applying) token(t int64) int {
+	return slices.IndexFunc(a.d.Holds, func(h Hold) bool { return h.Token == t })
+}
+
+// unknown says why there is no lease of the token.
+func (a *applying) unknown(op *Op) Verdict {
+	d := a.d
+	switch {
+	case op.Token > 0 && op.Token <= d.Last:
+		return Expired
+	case op.Token > 0 || len(d.Holds) == 0:
+		return Missing
+	case slices.ContainsFunc(d.Holds, func(h Hold) bool { return h.Owner == op.Owner }):
+		return NoToken
+	}
+	return NotOwner
+}
+
+// call tells those in the queue whose turn it is: from now on they have the call's Grace to take their lock.
+func (a *applying) call() {
+	d := a.d
+	for i := range d.Queue {
+		e := &d.Queue[i]
+		_, taken := d.Conflict(e.Owner, e.Path, e.Mode)
+		turn := !taken
+		for j := range d.Queue {
+			o := &d.Queue[j]
+			if turn && j != i && against(o.Path, o.Mode, e.Path, e.Mode) && before(o, e, a.c.Bound) {
+				turn = false
+			}
+		}
+		switch {
+		case turn && e.Called == 0:
+			e.Called, e.Bell, a.changed = a.now, a.beat, true
+		case !turn && e.Called != 0:
+			e.Called, e.Bell, a.changed = 0, 0, true
+		}
+	}
+}
+
+// finish makes the document that is written.
+func (a *applying) finish(said []Said) {
+	d := a.d
+	d.Seen, d.Beat, d.Said, d.Lapsed = a.now, a.beat, said, a.lapsed
+	d.Owners, d.Since = nil, 0
+	for i := range d.Holds {
+		h := &d.Holds[i]
+		if !slices.Contains(d.Owners, h.Owner) {
+			d.Owners = append(d.Owners, h.Owner)
+		}
+		if d.Since == 0 || h.Since < d.Since {
+			d.Since = h.Since
+		}
+	}
+}

@@ -1,0 +1,203 @@
+// Package state is what a lock document says, and what becomes of it by the operations of a call: who may have a lock, who is next, and
+// with which token.
+//
+// It does no I/O and reads no clock: the same document, call and clock give the same result. It is the model that the engine's script
+// follows line by line, and the code that runs where the engine has no scripts.
+package state
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// Kind says what a lock document stands for.
+type Kind string
+
+// The kinds. A document of the kind Tree holds all locks of one tree, told apart by their paths; the others hold one lock, whose path is
+// empty.
+const (
+	Global   Kind = "global"
+	Document Kind = "doc"
+	Tree     Kind = "tree"
+)
+
+// Class is who goes first.
+type Class string
+
+// The classes.
+const (
+	Foreground Class = "foreground"
+	Background Class = "background"
+)
+
+// Mode is who may hold a lock together.
+type Mode string
+
+// The modes. Shared ones are for readers: they go with each other, never with an exclusive one.
+const (
+	Exclusive Mode = "exclusive"
+	Shared    Mode = "shared"
+)
+
+// Doc is a lock document. The zero value is one that isn't there yet. Times are in ms since 1970 by the document's own clock, which never
+// goes back: see Clock.
+type Doc struct {
+	Lock string `json:"lock"` // the lock's path, as users name it; of a tree, that of its root
+	Kind Kind   `json:"kind"`
+	Seen int64  `json:"seen"` // when it was last written
+	Last int64  `json:"last"` // the last token that was given
+	Beat int64  `json:"beat"` // counts writes: what was written by the same one has the same beat
+
+	Owners []string `json:"owners,omitempty"` // of Holds, for searches; nil if nobody holds anything
+	Since  int64    `json:"since,omitempty"`  // the oldest of Holds, for searches
+
+	Holds  []Hold  `json:"holds"`  // leases, in the order in which they were given; those that have lapsed stay until the next call
+	Queue  []Entry `json:"queue"`  // who waits
+	Freed  []int64 `json:"freed"`  // the tokens that were released last, so that a release can be repeated
+	Lapsed []Hold  `json:"lapsed"` // leases that the last call found lapsed and took away
+	Said   []Said  `json:"said"`   // what the last call came to, by operation
+}
+
+// Hold is a lease.
+type Hold struct {
+	Owner string `json:"owner"`
+	Token int64  `json:"token"`
+	Path  string `json:"path"` // within a tree: see Path
+	Mode  Mode   `json:"mode"`
+	Since int64  `json:"since"`
+	Until int64  `json:"until"`
+	TTL   int64  `json:"ttl"`  // ms from the last renewal to Until
+	Beat  int64  `json:"beat"` // of the document when the lease was given or renewed
+	Rid   string `json:"rid"`  // the request that it was given to
+	Note  string `json:"note"`
+}
+
+// Entry is a place in the queue. There is one for each proxy, class, path and mode; the proxy keeps the order of those who wait behind
+// it.
+type Entry struct {
+	Proxy  string `json:"proxy"`
+	Class  Class  `json:"class"`
+	Path   string `json:"path"`
+	Mode   Mode   `json:"mode"`
+	Owner  string `json:"owner"`  // of the one who has waited longest
+	Rid    string `json:"rid"`    // its request
+	Since  int64  `json:"since"`  // when it came
+	Count  int64  `json:"count"`  // how many wait, as far as the proxy has said
+	Left   int64  `json:"left"`   // ms until the last of them stops waiting, from the entry's last renewal
+	Until  int64  `json:"until"`  // that, by the document's clock: nobody waits here any more
+	Beat   int64  `json:"beat"`   // of the document when the entry was made or renewed
+	Passed int64  `json:"passed"` // how many of the foreground went past, where the class is Background
+	Called int64  `json:"called"` // since when it could have its lock; 0 if it can't
+	Bell   int64  `json:"bell"`   // the document's beat at that time
+}
+
+// Said is what an operation came to.
+type Said struct {
+	Verdict Verdict `json:"v"`
+	Token   int64   `json:"t"` // of the lease, where there is one
+}
+
+// Verdict is an operation's result.
+type Verdict string
+
+// The verdicts.
+const (
+	Acquired  Verdict = "acquired"  // a new lease
+	Reentered Verdict = "reentered" // the owner had it already; the lease is longer now
+	Renewed   Verdict = "renewed"
+	Released  Verdict = "released" // now, or by one of the last releases
+	Left      Verdict = "left"     // the entry is gone
+	Queued    Verdict = "queued"   // not to be had now; the entry is in the queue
+	Held      Verdict = "held"     // not to be had now: somebody else's, or others come first
+	Full      Verdict = "full"     // the tree holds as many leases as it may
+	Expired   Verdict = "expired"  // the lease that the token was given for has lapsed, or was released long ago
+	Missing   Verdict = "missing"  // the token was never given
+	NotOwner  Verdict = "not_owner"
+	NoToken   Verdict = "no_token" // the owner's, but the token wasn't said
+)
+
+// Positive reports whether a verdict may only be told once the document that says so was written.
+func (v Verdict) Positive() bool {
+	return v == Acquired || v == Reentered || v == Renewed || v == Released || v == Left || v == Queued
+}
+
+// Parse reads a document.
+func Parse(source []byte) (*Doc, error) {
+	d := new(Doc)
+	if err := json.Unmarshal(source, d); err != nil {
+		return nil, fmt.Errorf("lock document: %w", err)
+	}
+	return d, nil
+}
+
+// Clone is a copy that shares nothing that Apply changes.
+func (d *Doc) Clone() *Doc {
+	c := *d
+	c.Holds, c.Queue, c.Freed = slices.Clone(d.Holds), slices.Clone(d.Queue), slices.Clone(d.Freed)
+	return &c
+}
+
+// Holding is the lease of a token.
+func (d *Doc) Holding(token int64) (Hold, bool) {
+	for i := range d.Holds {
+		if d.Holds[i].Token == token {
+			return d.Holds[i], true
+		}
+	}
+	return Hold{}, false
+}
+
+// Conflict is the oldest lease of others that keeps an owner from having the path in that mode, lapsed or not.
+func (d *Doc) Conflict(owner, path string, mode Mode) (Hold, bool) {
+	for i := range d.Holds {
+		if h := &d.Holds[i]; h.Owner != owner && against(h.Path, h.Mode, path, mode) {
+			return *h, true
+		}
+	}
+	return Hold{}, false
+}
+
+// Ahead counts those in the queue who come before the entry of that proxy, class, path and mode, or, if it isn't there, before one who
+// comes now.
+func (d *Doc) Ahead(proxy string, class Class, path string, mode Mode, bound int64) int64 {
+	me := Entry{Proxy: proxy, Class: class, Path: path, Mode: mode, Since: d.Seen + 1}
+	if i := d.entry(&me); i >= 0 {
+		me = d.Queue[i]
+	}
+	var n int64
+	for i := range d.Queue {
+		e := &d.Queue[i]
+		if !e.same(&me) && against(e.Path, e.Mode, path, mode) && before(e, &me, bound) {
+			n += e.Count
+		}
+	}
+	return n
+}
+
+// Entry is the queue's entry of that proxy, class, path and mode.
+func (d *Doc) Entry(proxy string, class Class, path string, mode Mode) (Entry, bool) {
+	if i := d.entry(&Entry{Proxy: proxy, Class: class, Path: path, Mode: mode}); i >= 0 {
+		return d.Queue[i], true
+	}
+	return Entry{}, false
+}
+
+// Waiting counts those who wait for the path, as far as the document says.
+func (d *Doc) Waiting(path string) int64 {
+	var n int64
+	for i := range d.Queue {
+		if d.Queue[i].Path == path {
+			n += d.Queue[i].Count
+		}
+	}
+	return n
+}
+
+func (d *Doc) entry(e *Entry) int {
+	return slices.IndexFunc(d.Queue, func(q Entry) bool { return q.same(e) })
+}
+
+func (e *Entry) same(o *Entry) bool {
+	return e.Proxy == o.Proxy && e.Class == o.Class && e.Path == o.Path && e.Mode == o.Mode
+}

@@ -1,0 +1,50 @@
+package state
+
+// Watch remembers since when this process has seen leases and entries of one document unchanged. The zero value has seen nothing. Times are
+// ms of a clock that only this process has and that never goes back, as time.Since gives them. It is not safe for concurrent use.
+type Watch struct {
+	since map[Mark]int64
+}
+
+// See takes note of a document that was read, or written, no later than now; nil is one that isn't there. What isn't in it is forgotten.
+func (w *Watch) See(d *Doc, now int64) {
+	old := w.since
+	w.since = nil
+	if d == nil {
+		return
+	}
+	w.since = make(map[Mark]int64, len(d.Holds)+2*len(d.Queue))
+	note := func(m Mark) {
+		since, ok := old[m]
+		if !ok {
+			since = now
+		}
+		w.since[m] = since
+	}
+	for i := range d.Holds {
+		note(d.Holds[i].Mark())
+	}
+	for i := range d.Queue {
+		note(d.Queue[i].Mark())
+		if d.Queue[i].Called > 0 {
+			note(d.Queue[i].Rung())
+		}
+	}
+}
+
+// Unchanged is for how long a mark has been seen, at the time now.
+func (w *Watch) Unchanged(now int64) func(Mark) int64 {
+	return func(m Mark) int64 {
+		since, ok := w.since[m]
+		if !ok {
+			return 0
+		}
+		return now - since
+	}
+}
+
+// Since is when a mark was first seen.
+func (w *Watch) Since(m Mark) (int64, bool) {
+	since, ok := w.since[m]
+	return since, ok
+}
