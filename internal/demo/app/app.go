@@ -59,6 +59,8 @@ type Application struct {
 	Workers int
 	// First is the number of the first worker: several applications on one document must not share numbers.
 	First int
+	// Entries are in the list from the start. Default none.
+	Entries int
 	// Rounds that each worker goes: a read, and a write of what was read.
 	Rounds   int
 	Sessions Sessions
@@ -95,6 +97,9 @@ func (a *Application) Prepare(ctx context.Context) error {
 	c := a.storeClient()
 	defer c.close()
 	d := a.Shape.seed(a.First, a.Workers)
+	if a.Shape == List {
+		d[listField] = a.entries()
+	}
 	r, err := c.put(ctx, d, revision{})
 	if err != nil {
 		return fmt.Errorf("putting the document there: %w", err)
@@ -146,6 +151,7 @@ func (a *Application) Count(ctx context.Context, tallies ...*Tally) (Result, err
 		r.add(&accounts[i])
 	}
 	a.Shape.count(d, accounts, &r)
+	a.countEntries(d, &r)
 	return r, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Shape is what the workers do to the document.
@@ -69,6 +70,32 @@ func (s Shape) seed(first, workers int) document {
 	}
 	return d
 }
+
+// entries are those that the list has from the start. Their names are no worker's.
+func (a *Application) entries() []any {
+	list := make([]any, a.Entries)
+	for i := range list {
+		list[i] = seededEntry + strconv.Itoa(i)
+	}
+	return list
+}
+
+// countEntries looks for those that the list had from the start: no worker takes any out.
+func (a *Application) countEntries(d document, r *Result) {
+	list, _ := d[listField].([]any)
+	found := 0
+	for _, e := range list {
+		if s, _ := e.(string); strings.HasPrefix(s, seededEntry) {
+			found++
+		}
+	}
+	if a.Shape == List && found != a.Entries {
+		r.damaged("of %d entries from the start %d are there", a.Entries, found)
+	}
+}
+
+// seededEntry begins the names of entries that no worker wrote.
+const seededEntry = "seed-"
 
 // change applies a worker's change of the size step to the document. It returns the entries that it added, if the shape has some.
 func (s Shape) change(d document, worker, round, step int) (entries []string) {
@@ -146,8 +173,9 @@ func countList(d document, accounts []account, r *Result) {
 	list, _ := d[listField].([]any)
 	found := make(map[string]int, len(list))
 	for _, e := range list {
-		s, _ := e.(string)
-		found[s]++
+		if s, _ := e.(string); !strings.HasPrefix(s, seededEntry) {
+			found[s]++
+		}
 	}
 	for i := range accounts {
 		for _, e := range accounts[i].sure {
