@@ -77,6 +77,8 @@ func New(o Options) *Guard {
 func (g *Guard) Intercept(x *proxy.Exchange) bool {
 	op := x.Op()
 	switch {
+	case g.rehearse(x):
+		return true
 	case op.Kind == api.Other:
 		return false
 	case op.Kind == api.IndexAdmin:

@@ -76,7 +76,7 @@ func newGates(s *Service, ownAuth bool) *gates {
 	return &gates{engine: s.engine, unguard: s.events.Unguard, ownAuth: ownAuth, names: names, noSeqNo: noSeqNo, uuids: uuids,
 		renewed: func(index string) {
 			s.lanes.DropGuesses()
-			s.sessions.DropIndex(index)
+			s.store.DropIndex(index)
 		}}
 }
 

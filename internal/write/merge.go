@@ -53,7 +53,7 @@ func (s *Service) apply(ctx context.Context, c *change, f *flight, body []byte, 
 		}
 		return mergeResult{refusal: f.refusal(c, "the document changed since the revision that the write is based on")}
 	}
-	r, err := c.req.Rule.Merger.Merge(c.base.View, c.sent, body)
+	r, err := c.merge(body)
 	if err != nil {
 		return f.unmergeable(c, err)
 	}

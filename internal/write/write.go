@@ -53,6 +53,13 @@ type Engine interface {
 	Typed() bool
 }
 
+// bases is where the bases of writes are reserved; a *session.Store is one.
+type bases interface {
+	Take(ctx context.Context, sess session.Session, ref doc.Ref, sent []byte) (session.Base, error)
+	TakeAt(sess session.Session, ref doc.Ref, n doc.Numbers, sent []byte) session.Base
+	Wrote(index string)
+}
+
 // Events are told what happens, for metrics. Calls must be quick and safe for concurrent use; any may be nil.
 type Events struct {
 	Conflict func(rule string)                              // the engine answered 409 to a guarded write
@@ -83,7 +90,8 @@ type Options struct {
 type Service struct {
 	up       es.Doer
 	engine   Engine
-	sessions *session.Store
+	sessions bases
+	store    *session.Store
 	events   Events
 	log      *slog.Logger
 	timeout  time.Duration
@@ -102,7 +110,8 @@ func New(o Options) *Service {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Service{up: o.Upstream, engine: o.Engine, sessions: o.Sessions, events: o.Events.orNothing(), log: o.Log, timeout: o.AnswerTimeout}
+	s := &Service{up: o.Upstream, engine: o.Engine, sessions: o.Sessions, store: o.Sessions, events: o.Events.orNothing(), log: o.Log,
+		timeout: o.AnswerTimeout}
 	s.lanes = retry.NewLanes(o.BatchLimit, share)
 	s.gates = newGates(s, o.OwnAuth)
 	return s
@@ -145,7 +154,8 @@ type Request struct {
 	// Reason says why the write can't be guarded at all (signed requests): it is passed as it is, and said.
 	Reason string
 
-	change change // of the Do under way
+	change  change   // of the Do under way
+	account *Account // of a dry run, else nil
 }
 
 // Do performs the write and returns the answer for the client. Errors that a client is to blame for, or that say that nothing was
@@ -215,10 +225,10 @@ func (s *Service) SettingsChanged() {
 func (s *Service) IndexChanged(index string) {
 	s.SettingsChanged()
 	if index == "" {
-		s.sessions.DropAll()
+		s.store.DropAll()
 		return
 	}
-	s.sessions.DropIndex(index)
+	s.store.DropIndex(index)
 }
 
 // Concrete tells which index a name (decoded) stands for in a write, as far as the caller may know; else the name itself.
