@@ -59,15 +59,15 @@ func (m *Merger) Explain(base, sent, current []byte) (Result, []Decision, error)
 	if err != nil {
 		return res, t.list, err
 	}
-	place := value{}
-	if tree := new(tree); tree.parse(res.Doc, m.limits.withDefaults()) == nil {
-		place = *newValue(tree, 0)
+	var doc tree
+	if err := doc.parse(res.Doc, m.limits.withDefaults()); err != nil {
+		return res, t.list, err // can't be: it was just made
 	}
 	for i := range t.list {
 		d := &t.list[i]
 		switch {
 		case !t.inArray[i]:
-			d.Result, d.Placed = place.at(d.Path), true
+			d.Result, d.Placed = doc.below(d.Path), true
 		case d.Verdict == Taken || d.Verdict == Overwritten:
 			d.Result, d.Placed = d.Sent, true
 		case d.Verdict == Kept || d.Verdict == Agreed:
@@ -77,17 +77,19 @@ func (m *Merger) Explain(base, sent, current []byte) (Result, []Decision, error)
 	return res, t.list, nil
 }
 
-// at is a copy of the value at a path, nil where there is none.
-func (v *value) at(path string) []byte {
+// below is a copy of the value at a path that leads through objects only, nil where there is none.
+func (t *tree) below(path string) []byte {
 	tokens, _ := splitPointer(path)
+	at := int32(0)
 	for _, token := range tokens {
-		it, reason := v.child(token)
-		if reason != "" {
+		if !t.is(at, kindObject) {
 			return nil
 		}
-		v = it.v
+		if at = t.find(at, []byte(token), false, none); at == none {
+			return nil
+		}
 	}
-	return v.append(nil)
+	return bytes.Clone(t.raw(at))
 }
 
 // A trace collects decisions.
