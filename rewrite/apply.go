@@ -2,13 +2,8 @@ package rewrite
 
 import (
 	"errors"
-	"slices"
 	"strings"
 )
-
-// maxMoved bounds how many elements the array edits of one patch may push aside. Without it a patch of a million
-// insertions at the front of an array of a million would keep a processor busy for minutes.
-const maxMoved = 1 << 28
 
 // Apply returns doc with the patch applied to it, all of it or, with an error, none. doc may be any JSON value. What no
 // operation touches keeps its bytes; a new member goes to the end of its object; of duplicate keys the last is meant, and
@@ -20,36 +15,25 @@ func (p Patch) Apply(doc []byte) ([]byte, error) { return p.ApplyWithin(doc, Lim
 
 // ApplyWithin is Apply within limits.
 func (p Patch) ApplyWithin(doc []byte, l Limits) ([]byte, error) {
-	a := applier{limits: l.withDefaults()}
-	var t tree
-	if err := t.parse(doc, a.limits); err != nil {
+	a := applier{editor: newEditor(l)}
+	defer a.free()
+	if err := a.read(doc); err != nil {
 		return nil, err
 	}
-	a.root, a.size = newValue(&t, 0), len(doc)
 	for i := range p {
 		a.index, a.op = i, &p[i]
 		if err := a.apply(); err != nil {
 			return nil, err
 		}
 	}
-	out := a.root.append(make([]byte, 0, a.size))
-	// White space around the document belongs to it.
-	n := &t.nodes[0]
-	if n.start > 0 || int(n.end) < len(doc) {
-		out = append(append(append(make([]byte, 0, len(doc)+len(out)), doc[:n.start]...), out...), doc[n.end:]...)
-	}
-	return out, nil
+	return a.render(), nil
 }
 
 // An applier is one application of a patch.
 type applier struct {
-	limits Limits
-	root   *value
-	size   int // of the document, with all that was ever added
-	moved  int // see maxMoved
-	index  int // of the operation
-	op     *Operation
-	above  []*value // the containers on the way to what was looked up last
+	*editor
+	index int // of the operation
+	op    *Operation
 }
 
 func (a *applier) fail(path, reason string) error {
@@ -88,30 +72,12 @@ func (a *applier) apply() error {
 
 // parse reads the value of an operation.
 func (a *applier) parse(src []byte) (*value, error) {
-	if a.size += len(src); a.size > a.limits.Bytes {
-		return nil, ErrTooLarge
-	}
-	t := new(tree)
-	err := t.parse(src, a.limits)
+	v, err := a.add(src)
 	var syntax *SyntaxError
-	switch {
-	case err == nil:
-		return newValue(t, 0), nil
-	case errors.As(err, &syntax):
+	if errors.As(err, &syntax) {
 		return nil, a.fail(a.op.Path, "value is not JSON: "+syntax.Reason)
 	}
-	return nil, err
-}
-
-// clone returns a copy of v that shares what can't change.
-func (a *applier) clone(v *value) (*value, error) {
-	if !v.open {
-		if a.size += len(v.t.raw(v.node)); a.size > a.limits.Bytes {
-			return nil, ErrTooLarge
-		}
-		return newValue(v.t, v.node), nil
-	}
-	return a.parse(v.append(nil))
+	return v, err
 }
 
 func (a *applier) test() error {
@@ -119,7 +85,7 @@ func (a *applier) test() error {
 	if err != nil {
 		return err
 	}
-	a.size -= len(a.op.Value) // it is not added to anything
+	a.size -= len(a.op.Value) // it does not come to the document
 	got, err := a.find(a.op.Path)
 	if err != nil {
 		return err
@@ -155,10 +121,10 @@ func (a *applier) find(path string) (*value, error) {
 // walk is find for the tokens of a path, or of a part of it.
 func (a *applier) walk(path string, tokens []string) (*value, error) {
 	a.above = a.above[:0]
-	v := a.root
+	v := a.root.v
 	for _, token := range tokens {
 		a.above = append(a.above, v)
-		child, reason := v.child(token)
+		child, reason := v.child(&a.memory, token)
 		if reason != "" {
 			return nil, a.fail(path, reason)
 		}
@@ -178,7 +144,7 @@ func (a *applier) parent(path string) (v *value, token string, err error) {
 		return nil, "", a.fail(path, leadsNowhere)
 	}
 	a.above = append(a.above, v)
-	return v.expand(), tokens[last], nil
+	return v.expand(&a.memory), tokens[last], nil
 }
 
 // put sets the value at the operation's path: where there is one already, or is only replaced, or is inserted.
@@ -186,7 +152,7 @@ func (a *applier) put(v *value) error {
 	path, replace := a.op.Path, a.op.Op == "replace"
 	a.above = a.above[:0]
 	if path == "" {
-		a.root = v
+		a.root.v = v
 		return a.deepen(v)
 	}
 	parent, token, err := a.parent(path)
@@ -194,13 +160,13 @@ func (a *applier) put(v *value) error {
 		return err
 	}
 	if replace || parent.kind == kindObject {
-		if child, reason := parent.child(token); reason == "" {
+		if child, reason := parent.child(&a.memory, token); reason == "" {
 			child.v = v
 			return a.deepen(v)
 		} else if replace {
 			return a.fail(path, reason)
 		}
-		parent.addMember(token, v)
+		parent.addMember(&a.memory, token, v)
 		return a.deepen(v)
 	}
 	at := len(parent.items)
@@ -210,25 +176,10 @@ func (a *applier) put(v *value) error {
 			return a.fail(path, reason)
 		}
 	}
-	if a.moved += len(parent.items) - at; a.moved > maxMoved {
-		return ErrTooLarge
+	if err := a.insert(parent, at, v); err != nil {
+		return err
 	}
-	parent.items = slices.Insert(parent.items, at, &item{v: v})
-	parent.live++
 	return a.deepen(v)
-}
-
-// deepen notes that v came into the containers on the way.
-func (a *applier) deepen(v *value) error {
-	height := v.height
-	if len(a.above)+height > a.limits.Depth {
-		return ErrTooDeep
-	}
-	for i := len(a.above) - 1; i >= 0; i-- {
-		height++
-		a.above[i].height = max(a.above[i].height, height)
-	}
-	return nil
 }
 
 // take removes the value at a path and returns it.
@@ -240,7 +191,7 @@ func (a *applier) take(path string) (*value, error) {
 	if err != nil {
 		return nil, err
 	}
-	child, reason := parent.child(token)
+	child, reason := parent.child(&a.memory, token)
 	if reason != "" {
 		return nil, a.fail(path, reason)
 	}
@@ -249,10 +200,5 @@ func (a *applier) take(path string) (*value, error) {
 		return child.v, nil
 	}
 	at, _ := arrayIndex(token, len(parent.items))
-	if a.moved += len(parent.items) - at; a.moved > maxMoved {
-		return nil, ErrTooLarge
-	}
-	parent.items = slices.Delete(parent.items, at, at+1)
-	parent.live--
-	return child.v, nil
+	return child.v, a.removeElement(parent, at)
 }

@@ -29,3 +29,9 @@ func (a *arena[T]) reset(keep int) {
 	}
 	a.block = a.block[:0]
 }
+
+// wipe is reset for what has references: none of them is kept.
+func (a *arena[T]) wipe(keep int) {
+	clear(a.block)
+	a.reset(keep)
+}

@@ -215,3 +215,15 @@ func TestDiffWithTestsFailsOnAnotherRevision(t *testing.T) {
 		}
 	}
 }
+
+// A test looks into an object, which counts its duplicate keys; what is opened after that had lost as many members.
+func TestATestTakesNothingOutOfAnObjectWithDuplicateKeys(t *testing.T) {
+	p, err := ParsePatch([]byte(`[{"op":"test","path":"/a","value":{"y":3,"x":2}},{"op":"add","path":"/a/z","value":4}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"a":{"x":1,"x":2,"y":3,"z":4}}`
+	if got, err := p.Apply([]byte(`{"a":{"x":1,"x":2,"y":3}}`)); err != nil || string(got) != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+}

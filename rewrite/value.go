@@ -2,8 +2,8 @@ package rewrite
 
 import "slices"
 
-// A value is one value of a document that a patch is applied to. It is its bytes until something in it is looked up: only
-// then it is opened, one level.
+// A value is one value of a document that is edited. It is its bytes until something in it is looked up: only then it is
+// opened, one level.
 type value struct {
 	t      *tree
 	node   int32
@@ -12,9 +12,10 @@ type value struct {
 	height int // at least that of what is in it
 	// Of an open value:
 	items  []*item
+	read   int              // how many of the items, the first ones, were read: the others are new
 	live   int              // elements; members, without hidden and removed ones
 	gone   int              // members that were removed, but are in items
-	byName map[string]*item // of a large object
+	byName map[string]*item // the new members, if they are many
 	lead   []byte           // white space from the opening bracket to the first item
 	tail   []byte           // from the last item to the closing bracket
 }
@@ -23,76 +24,73 @@ type value struct {
 type item struct {
 	gap    []byte // what is between the item before and this one; nil for the first, and for new ones
 	key    []byte // a member's key and colon, as they stand
-	name   string // the key's content
+	name   []byte // the content of a new member's key
+	node   int32  // of a member that was read, in the tree of its object; else none
 	v      *value
 	gone   bool  // a removed member, which is taken out of the list later, with others
 	hidden bool  // a later member has the same key
 	hides  *item // the last of those before it that have the same key
 }
 
-// byNameFrom is the number of members from which a lookup goes through a map.
+// byNameFrom is the number of new members from which a lookup goes through a map.
 const byNameFrom = 16
 
-func newValue(t *tree, node int32) *value {
-	return &value{t: t, node: node, kind: t.nodes[node].kind, height: int(t.nodes[node].height)}
-}
-
 // expand opens a container.
-func (v *value) expand() *value {
+func (v *value) expand(m *memory) *value {
 	if v.open || v.kind < kindArray {
 		return v
 	}
 	v.open = true
-	t, n := v.t, v.t.nodes[v.node]
-	values, items := make([]value, n.count), make([]item, n.count)
-	at := n.start + 1
-	c := t.firstChild(v.node)
+	t, n := v.t, &v.t.nodes[v.node]
+	isObject := v.kind == kindObject
+	if isObject {
+		t.prepare(v.node)
+	}
+	count := 0 // n.count is without the shadowed ones
+	for c := t.firstChild(v.node); c != none; c = t.nextChild(v.node, c) {
+		count++
+	}
+	const room = 2 // for what is added
+	values, items := m.values.alloc(count), m.items.alloc(count)
+	v.items = m.lists.alloc(count + room)[:count]
+	at, c := n.start+1, t.firstChild(v.node)
 	for i := range items {
-		m, it := t.nodes[c], &items[i]
-		values[i] = value{t: t, node: c, kind: m.kind, height: int(m.height)}
-		start := m.start
-		if m.keyEnd != 0 {
-			start, it.key = m.key, t.src[m.key:m.start]
-			key, esc := t.keyText(c)
-			it.name = string(appendText(nil, key, esc))
+		child, it := &t.nodes[c], &items[i]
+		values[i] = value{t: t, node: c, kind: child.kind, height: int(child.height)}
+		it.v, it.node = &values[i], none
+		start := child.start
+		if isObject {
+			start, it.key = child.key, t.src[child.key:child.start]
+			it.node, it.hidden = c, t.shadowed(c)
 		}
-		it.v = &values[i]
 		if i == 0 {
 			v.lead = t.src[at:start]
 		} else {
 			it.gap = t.src[at:start]
 		}
-		v.items = append(v.items, it)
-		at, c = m.end, t.nextChild(v.node, c)
+		v.items[i] = it
+		at, c = child.end, t.nextChild(v.node, c)
 	}
-	v.tail, v.live = t.src[at:n.end-1], len(items)
-	if v.kind == kindObject {
-		t.prepare(v.node)
-		if v.live >= byNameFrom || int(t.nodes[v.node].count) < v.live {
-			v.index()
-		}
+	v.tail, v.live, v.read = t.src[at:n.end-1], int(n.count), count
+	if v.live < count {
+		v.linkDuplicates()
 	}
 	return v
 }
 
-// index finds duplicate keys, and gives a large object its map.
-func (v *value) index() {
-	byName := make(map[string]*item, len(v.items))
+// linkDuplicates notes which members each member hides.
+func (v *value) linkDuplicates() {
+	last := make(map[string]*item, len(v.items))
 	for _, it := range v.items {
-		if before := byName[it.name]; before != nil {
-			before.hidden, it.hides = true, before
-			v.live--
-		}
-		byName[it.name] = it
-	}
-	if len(v.items) >= byNameFrom {
-		v.byName = byName
+		key, esc := v.t.keyText(it.node)
+		name := string(appendText(nil, key, esc))
+		it.hides, last[name] = last[name], it
 	}
 }
 
 // child returns the item that a token names, or why there is none.
-func (v *value) child(token string) (it *item, reason string) {
-	v.expand()
+func (v *value) child(m *memory, token string) (it *item, reason string) {
+	v.expand(m)
 	switch v.kind {
 	case kindObject:
 		if it := v.member(token); it != nil {
@@ -109,12 +107,20 @@ func (v *value) child(token string) (it *item, reason string) {
 	return nil, leadsNowhere
 }
 
+// member returns the member of an open object that has the name, or nil.
 func (v *value) member(name string) *item {
+	if c := v.t.find(v.node, []byte(name), false, none); c != none {
+		// What was read is in the order of its nodes.
+		at, found := slices.BinarySearchFunc(v.items[:v.read], c, func(it *item, c int32) int { return int(it.node) - int(c) })
+		if found && !v.items[at].gone {
+			return v.items[at]
+		}
+	}
 	if v.byName != nil {
 		return v.byName[name]
 	}
-	for _, it := range v.items {
-		if !it.gone && !it.hidden && it.name == name {
+	for _, it := range v.items[v.read:] {
+		if !it.gone && string(it.name) == name {
 			return it
 		}
 	}
@@ -144,18 +150,20 @@ func arrayIndex(token string, n int) (at int, reason string) {
 	return at, ""
 }
 
-func (v *value) addMember(name string, child *value) {
-	it := &item{key: append(appendString(nil, name), ':'), name: name, v: child}
+// addMember adds a member to an open object that has none of that name.
+func (v *value) addMember(m *memory, name string, child *value) {
+	it := m.newItem(child)
+	it.name, it.key = []byte(name), append(appendString(make([]byte, 0, len(name)+len(`"":`)), name), ':')
 	v.items = append(v.items, it)
 	v.live++
 	switch {
 	case v.byName != nil:
 		v.byName[name] = it
-	case len(v.items) >= byNameFrom:
-		v.byName = make(map[string]*item, 2*len(v.items))
-		for _, it := range v.items {
-			if !it.gone && !it.hidden {
-				v.byName[it.name] = it
+	case len(v.items)-v.read >= byNameFrom:
+		v.byName = make(map[string]*item, 2*byNameFrom)
+		for _, it := range v.items[v.read:] {
+			if !it.gone {
+				v.byName[string(it.name)] = it
 			}
 		}
 	}
@@ -164,17 +172,31 @@ func (v *value) addMember(name string, child *value) {
 // removeMember takes out a member, and those that it hides: they would come to light.
 func (v *value) removeMember(it *item) {
 	v.live--
-	if v.byName != nil {
-		delete(v.byName, it.name)
+	if v.byName != nil && it.node == none {
+		delete(v.byName, string(it.name))
 	}
 	for ; it != nil; it = it.hides {
 		it.gone = true
 		v.gone++
 	}
 	if v.gone > byNameFrom && v.gone > len(v.items)/2 {
+		read := 0
+		for _, it := range v.items[:v.read] {
+			if !it.gone {
+				read++
+			}
+		}
 		v.items = slices.DeleteFunc(v.items, func(it *item) bool { return it.gone })
-		v.gone = 0
+		v.gone, v.read = 0, read
 	}
+}
+
+// keyText returns what is between the quotes of a member's key, and whether that has escapes.
+func (v *value) keyText(it *item) (key []byte, esc bool) {
+	if it.node == none {
+		return it.name, false
+	}
+	return v.t.keyText(it.node)
 }
 
 // append appends the value's bytes: all that it had, but for what was changed.
@@ -220,7 +242,8 @@ func (v *value) equal(t *tree, j int32) bool {
 			continue
 		}
 		if v.kind == kindObject {
-			c = t.find(j, []byte(it.name), false, none)
+			key, esc := v.keyText(it)
+			c = t.find(j, key, esc, none)
 		}
 		if c == none || !it.v.equal(t, c) {
 			return false
