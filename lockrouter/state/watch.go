@@ -13,13 +13,13 @@ func (w *Watch) See(d *Doc, now int64) {
 	if d == nil {
 		return
 	}
-	w.since = make(map[Mark]int64, len(d.Holds)+2*len(d.Queue))
+	seen := make(map[Mark]int64, len(d.Holds)+2*len(d.Queue))
 	note := func(m Mark) {
 		since, ok := old[m]
 		if !ok {
 			since = now
 		}
-		w.since[m] = since
+		seen[m] = since
 	}
 	for i := range d.Holds {
 		note(d.Holds[i].Mark())
@@ -30,12 +30,14 @@ func (w *Watch) See(d *Doc, now int64) {
 			note(d.Queue[i].Rung())
 		}
 	}
+	w.since = seen
 }
 
 // Unchanged is for how long a mark has been seen, at the time now.
 func (w *Watch) Unchanged(now int64) func(Mark) int64 {
+	seen := w.since // See makes another one: what is given here stays as it is
 	return func(m Mark) int64 {
-		since, ok := w.since[m]
+		since, ok := seen[m]
 		if !ok {
 			return 0
 		}

@@ -1,0 +1,265 @@
+// Package locks_test holds the stores of lock documents to the model, on the real engines, and lets clients of lock services work through
+// the real program.
+package locks_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"optimist/e2e/engine"
+	"optimist/internal/upstream"
+	"optimist/lockrouter"
+	lockengine "optimist/lockrouter/engine"
+	"optimist/lockrouter/memory"
+	"optimist/lockrouter/state"
+)
+
+// eachStore runs the test on the model, and on every engine with each way to change a document that it has.
+func eachStore(t *testing.T, test func(t *testing.T, proxies []lockrouter.Store)) {
+	t.Helper()
+	t.Run("memory", func(t *testing.T) {
+		s := memory.New(nil)
+		test(t, []lockrouter.Store{s, s})
+	})
+	engine.Each(t, engine.All(), func(t *testing.T, e *engine.Engine) {
+		ways := map[string]lockengine.Scripts{"guarded": lockengine.Never}
+		if e.Kind.Scripts() {
+			ways["scripts"] = lockengine.Always
+		} else {
+			ways["found out"] = lockengine.Auto
+		}
+		for name, scripts := range ways {
+			t.Run(name, func(t *testing.T) {
+				index := e.Index(t)
+				test(t, []lockrouter.Store{store(t, e, index, scripts), store(t, e, index, scripts)})
+			})
+		}
+	})
+}
+
+// store is one proxy's.
+func store(t testing.TB, e *engine.Engine, index string, scripts lockengine.Scripts) *lockengine.Store {
+	t.Helper()
+	up, err := upstream.New(upstream.Config{URLs: []string{e.URL}, HealthInterval: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(up.Close)
+	return lockengine.New(lockengine.Options{Upstream: up, Index: index, Scripts: scripts})
+}
+
+const lease = 100 // ms: the shortest that a story waits out
+
+type scene struct {
+	t       *testing.T
+	proxies []lockrouter.Store
+	id      string
+	last    *state.Doc
+}
+
+func (s *scene) do(proxy int, ops ...state.Op) []state.Said {
+	s.t.Helper()
+	c := &state.Call{Lock: "/_lock/global/" + s.id, Kind: state.Global, Proxy: fmt.Sprint("p", proxy), Ops: ops, Bound: 3, Grace: 100}
+	d, said, err := s.proxies[proxy].Do(s.t.Context(), s.id, c)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.last = d
+	return said
+}
+
+func (s *scene) expect(said []state.Said, want ...state.Verdict) int64 {
+	s.t.Helper()
+	var got []state.Verdict
+	for _, x := range said {
+		got = append(got, x.Verdict)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		s.t.Fatalf("%s%+v", d, s.last)
+	}
+	return said[0].Token
+}
+
+func (s *scene) acquire(owner string, ttl int64) state.Op {
+	return state.Op{Do: state.Acquire, Owner: owner, Rid: owner + fmt.Sprint(ttl), Mode: state.Exclusive, Class: state.Foreground, TTL: ttl}
+}
+
+func (s *scene) wait(owner string, class state.Class) state.Op {
+	op := s.acquire(owner, 60_000)
+	op.Class, op.Wait, op.Left = class, true, 60_000
+	return op
+}
+
+func release(owner string, token int64) state.Op {
+	return state.Op{Do: state.Release, Owner: owner, Token: token}
+}
+
+func renew(owner string, token, ttl int64) state.Op {
+	return state.Op{Do: state.Renew, Owner: owner, Token: token, TTL: ttl}
+}
+
+// over waits a time out that the story is about.
+func (s *scene) over(ms int64) { <-time.After(time.Duration(ms) * time.Millisecond) }
+
+func TestStoresTellTheSameStories(t *testing.T) {
+	stories := map[string]func(s *scene){
+		"of many one gets it": func(s *scene) {
+			a := s.expect(s.do(0, s.acquire("a", 60_000)), state.Acquired)
+			s.expect(s.do(1, s.acquire("b", 60_000)), state.Held)
+			if again := s.expect(s.do(1, s.acquire("a", 70_000)), state.Reentered); again != a {
+				s.t.Errorf("re-entered with token %d, had %d", again, a)
+			}
+			s.expect(s.do(0, renew("a", a, 60_000)), state.Renewed)
+			s.expect(s.do(1, release("b", a)), state.NotOwner)
+			s.expect(s.do(1, release("b", 0)), state.NotOwner)
+			s.expect(s.do(1, release("a", 0)), state.NoToken)
+			s.expect(s.do(1, release("a", a)), state.Released)
+			s.expect(s.do(0, release("a", a)), state.Released)
+			b := s.expect(s.do(1, s.acquire("b", 60_000)), state.Acquired)
+			if b <= a {
+				s.t.Errorf("token %d after %d", b, a)
+			}
+			s.expect(s.do(0, release("a", a)), state.Released)
+			s.expect(s.do(0, renew("a", a, 1)), state.Expired)
+			s.expect(s.do(0, renew("a", 1<<60, 1)), state.Missing)
+			s.expect(s.do(0, s.acquire("c", 60_000)), state.Held)
+		},
+		"a lock that was never there": func(s *scene) {
+			s.expect(s.do(0, renew("a", 7, 60_000)), state.Missing)
+			s.expect(s.do(0, release("a", 7)), state.Missing)
+		},
+		"a lapsed lease is taken over, and its holder changes nothing": func(s *scene) {
+			a := s.expect(s.do(0, s.acquire("a", lease)), state.Acquired)
+			s.expect(s.do(1, s.wait("b", state.Foreground)), state.Queued)
+			s.over(lease + 1)
+			b := s.expect(s.do(1, s.wait("b", state.Foreground)), state.Acquired)
+			if b <= a {
+				s.t.Errorf("token %d after %d", b, a)
+			}
+			s.expect(s.do(0, renew("a", a, 60_000)), state.Expired)
+			s.expect(s.do(0, release("a", a)), state.Expired)
+			if len(s.last.Holds) != 1 || s.last.Holds[0].Owner != "b" {
+				s.t.Errorf("%+v", s.last)
+			}
+		},
+		"a renewal after expiry is refused before anyone took over": func(s *scene) {
+			a := s.expect(s.do(0, s.acquire("a", lease)), state.Acquired)
+			s.over(lease + 1)
+			s.expect(s.do(0, renew("a", a, 60_000)), state.Expired)
+			s.expect(s.do(1, renew("a", a, 60_000)), state.Expired)
+		},
+		"a renewed lease doesn't lapse at its first end": func(s *scene) {
+			a := s.expect(s.do(0, s.acquire("a", lease)), state.Acquired)
+			s.expect(s.do(1, s.wait("b", state.Foreground)), state.Queued)
+			s.expect(s.do(0, renew("a", a, 60_000)), state.Renewed)
+			s.over(lease + 1)
+			s.expect(s.do(1, s.wait("b", state.Foreground)), state.Queued)
+		},
+		"who came first in its class is next, the foreground before": func(s *scene) {
+			a := s.expect(s.do(0, s.acquire("a", 60_000)), state.Acquired)
+			s.expect(s.do(0, s.wait("slow", state.Background)), state.Queued)
+			s.over(2)
+			s.expect(s.do(1, s.wait("quick", state.Foreground)), state.Queued)
+			s.expect(s.do(0, release("a", a), s.wait("slow", state.Background)), state.Released, state.Queued)
+			s.expect(s.do(1, s.acquire("now", 60_000)), state.Held)
+			q := s.expect(s.do(1, s.wait("quick", state.Foreground)), state.Acquired)
+			s.expect(s.do(1, release("quick", q)), state.Released)
+			s.expect(s.do(0, s.wait("slow", state.Background)), state.Acquired)
+		},
+		"a hand-over is one call, and a waiter that left isn't handed anything": func(s *scene) {
+			a := s.expect(s.do(0, s.acquire("a", 60_000)), state.Acquired)
+			head := s.wait("b", state.Foreground)
+			head.Behind = state.Behind{Count: 1, Owner: "c", Rid: "c", Left: 60_000}
+			s.expect(s.do(0, head), state.Queued)
+			s.expect(s.do(0, release("a", a), head), state.Released, state.Acquired)
+			if len(s.last.Queue) != 1 || s.last.Queue[0].Owner != "c" {
+				s.t.Errorf("%+v", s.last.Queue)
+			}
+			s.expect(s.do(0, state.Op{Do: state.Abandon, Rid: head.Rid}, state.Op{Do: state.Leave, Class: state.Foreground,
+				Mode: state.Exclusive}), state.Released, state.Left)
+			if len(s.last.Holds)+len(s.last.Queue) != 0 {
+				s.t.Errorf("%+v", s.last)
+			}
+		},
+		"a proxy that died is passed": func(s *scene) {
+			a := s.expect(s.do(0, s.acquire("a", 60_000)), state.Acquired)
+			s.expect(s.do(0, s.wait("dead", state.Foreground)), state.Queued)
+			s.over(2)
+			s.expect(s.do(1, s.wait("b", state.Foreground)), state.Queued)
+			s.expect(s.do(1, release("a", a), s.wait("b", state.Foreground)), state.Released, state.Queued)
+			s.over(101)
+			s.expect(s.do(1, s.wait("b", state.Foreground)), state.Acquired)
+		},
+	}
+	eachStore(t, func(t *testing.T, proxies []lockrouter.Store) {
+		for name, story := range stories {
+			t.Run(name, func(t *testing.T) { story(&scene{t: t, proxies: proxies, id: name}) })
+		}
+	})
+}
+
+// TestTheScriptDoesWhatTheModelDoes sends random calls to the script and holds every document that it writes against the model's.
+func TestTheScriptDoesWhatTheModelDoes(t *testing.T) {
+	engine.Each(t, engine.Scripted(), func(t *testing.T, e *engine.Engine) {
+		s := store(t, e, e.Index(t), lockengine.Always)
+		run := 0
+		rapid.Check(t, func(r *rapid.T) {
+			run++
+			id, d, tokens := fmt.Sprint("run ", run), &state.Doc{}, []int64{0, 1 << 60}
+			for range rapid.IntRange(1, 12).Draw(r, "calls") {
+				c := &state.Call{Lock: "/x/_lock/tree", Kind: state.Tree, Proxy: rapid.SampledFrom([]string{"p1", "p2"}).Draw(r, "proxy"),
+					Ops: rapid.SliceOfN(drawOp(tokens), 0, 4).Draw(r, "ops"), Bound: 2, Grace: rapid.SampledFrom([]int64{1, 20, 10_000}).Draw(r, "grace"),
+					Most: 4}
+				got, said, err := s.Do(t.Context(), id, c)
+				if err != nil {
+					r.Fatal(err)
+				}
+				if got.Beat != d.Beat {
+					want := d.Clone()
+					if _, changed := want.Apply(c, state.Clock{Now: got.Seen}); !changed {
+						r.Fatalf("the model changes nothing; the script made %+v", got)
+					}
+					if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+						call, _ := json.Marshal(c)
+						r.Fatalf("model and script differ (-model +script) after %s:\n%s", call, diff)
+					}
+					d = got
+				}
+				for _, x := range said {
+					if x.Token > 0 {
+						tokens = append(tokens, x.Token)
+					}
+				}
+			}
+		})
+	})
+}
+
+func drawOp(tokens []int64) *rapid.Generator[state.Op] {
+	return rapid.Custom(func(t *rapid.T) state.Op {
+		owner := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "owner")
+		op := state.Op{
+			Do:    rapid.SampledFrom([]state.Verb{state.Acquire, state.Acquire, state.Acquire, state.Renew, state.Release, state.Abandon, state.Leave}).Draw(t, "do"),
+			Owner: owner, Rid: rapid.SampledFrom([]string{"r1", "r2", "r3", "r4"}).Draw(t, "rid"),
+			Token: rapid.SampledFrom(tokens).Draw(t, "token"),
+			Path:  rapid.SampledFrom([]string{"/", "/x/", "/x/y/", "/ü/"}).Draw(t, "path"),
+			Mode:  rapid.SampledFrom([]state.Mode{state.Exclusive, state.Shared}).Draw(t, "mode"),
+			Class: rapid.SampledFrom([]state.Class{state.Foreground, state.Background}).Draw(t, "class"),
+			Note:  rapid.SampledFrom([]string{"", "Save Content"}).Draw(t, "note"),
+			TTL:   rapid.SampledFrom([]int64{1, 10, 10_000}).Draw(t, "ttl"),
+			Wait:  rapid.Bool().Draw(t, "wait"),
+			Age:   rapid.Int64Range(0, 30).Draw(t, "age"),
+			Left:  rapid.SampledFrom([]int64{1, 10, 10_000}).Draw(t, "left"),
+		}
+		if rapid.Bool().Draw(t, "others") {
+			op.Behind = state.Behind{Count: 2, Owner: "c", Rid: "r4", Age: 3, Left: 50}
+		}
+		return op
+	})
+}

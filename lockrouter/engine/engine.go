@@ -1,0 +1,158 @@
+// Package engine keeps lock documents in an index of the engine: one document a lock, changed by one atomic step, a script where the
+// engine has them, else a write under the guard of the revision that it was made from.
+//
+// It tries nothing again whose outcome is unknown, and keeps no order among calls: whoever calls does. What it promises ends where the
+// index is deleted, or the engine's clock goes back by more than a lock document is kept.
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/api"
+	"optimist/internal/upstream"
+	"optimist/internal/wire"
+	"optimist/lockrouter"
+)
+
+// Scripts says whether the engine's scripts are used.
+type Scripts uint8
+
+// The ways. Auto finds out by trying one.
+const (
+	Auto Scripts = iota
+	Always
+	Never
+)
+
+var (
+	// ErrFormat reports an index that this program can't use: one of a newer format, one that isn't a lock index, or one whose leases are
+	// judged in a way that isn't to be had here. It wraps lockrouter.ErrStore.
+	ErrFormat = fmt.Errorf("%w: the index of the locks can't be used", lockrouter.ErrStore)
+
+	errConflict = errors.New("too many others change the same lock document")
+	errNoIndex  = errors.New("the index of the locks isn't there")
+)
+
+// Doer sends one request to the engine and gives its whole answer, or says how far it came.
+type Doer interface {
+	Do(ctx context.Context, r *upstream.Request) (*upstream.Response, error)
+}
+
+// Options are what a Store needs; Upstream and Index are required.
+type Options struct {
+	Upstream Doer
+	Index    string
+	Scripts  Scripts
+	// Timeout bounds one request. Default 5s.
+	Timeout time.Duration
+	// Log is told how leases are judged. Nil: nobody.
+	Log *slog.Logger
+	// Skew is added to the clock that decides. It is for tests, which offset the clocks of proxies by it.
+	Skew time.Duration
+}
+
+// Store is a lockrouter.Store. It is safe for concurrent use; make it with New.
+type Store struct {
+	o      Options
+	epoch  time.Time // of monotonic time
+	source string    // the script, as it is sent
+
+	mu     sync.Mutex   // one goroutine makes the index
+	method atomic.Int32 // found out by prepare
+
+	known revisions
+}
+
+// How a call is carried out; 0 is not known yet.
+const (
+	byScript int32 = iota + 1
+	byGuard
+)
+
+const defaultTimeout = 5 * time.Second
+
+// New makes a Store. The index is made by the first call.
+func New(o Options) *Store {
+	if o.Timeout <= 0 {
+		o.Timeout = defaultTimeout
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Store{o: o, epoch: time.Now(), source: script(), known: newRevisions()}
+}
+
+// Timed reports whether the engine's clock judges leases. Before the engine was asked it is true.
+func (s *Store) Timed() bool { return s.method.Load() != byGuard }
+
+// monotonic is ms of this process's own clock.
+func (s *Store) monotonic() int64 { return time.Since(s.epoch).Milliseconds() }
+
+// answer is an engine's answer; its body is a copy.
+type answer struct {
+	status int
+	body   []byte
+}
+
+// send makes one request with optimist's own credentials. A repeatable one is one that only reads. Every failure is an ErrStore.
+func (s *Store) send(ctx context.Context, method, target string, body []byte, repeatable bool) (answer, error) {
+	r := upstream.Request{Method: method, Target: []byte(target), Body: body, Own: true, Repeatable: repeatable, Timeout: s.o.Timeout,
+		Fields: []wire.Field{{Name: []byte("Accept"), Value: []byte("application/json")}}}
+	if body != nil {
+		r.Fields = append(r.Fields, wire.Field{Name: []byte("Content-Type"), Value: []byte("application/json")})
+	}
+	res, err := s.o.Upstream.Do(ctx, &r)
+	if err != nil {
+		return answer{}, fmt.Errorf("%w: %w", lockrouter.ErrStore, err)
+	}
+	defer res.Release()
+	return answer{res.Status, append([]byte(nil), res.Payload...)}, nil
+}
+
+// failure is an answer that isn't the one that was asked for.
+func failure(a answer) error {
+	if a.status == http.StatusNotFound && gjson.GetBytes(a.body, "error.type").Str == "index_not_found_exception" {
+		return fmt.Errorf("%w: %w", lockrouter.ErrStore, errNoIndex)
+	}
+	return fmt.Errorf("%w: the engine answered %d: %.300s", lockrouter.ErrStore, a.status, a.body)
+}
+
+func (s *Store) target(rest string) string {
+	return "/" + string(api.AppendSegment(nil, s.o.Index)) + rest
+}
+
+func (s *Store) document(endpoint, id, query string) string {
+	return s.target("/" + endpoint + "/" + string(api.AppendSegment(nil, id)) + query)
+}
+
+// Attempts at a document that others change at the same time, with a wait before each that grows to the longest.
+const (
+	attempts = 60
+	shortest = 500 * time.Microsecond
+	longest  = 20 * time.Millisecond
+)
+
+// pause waits before the next attempt, at random, so that those who meet don't meet again.
+func pause(ctx context.Context, attempt int) error {
+	limit := min(longest, shortest<<min(attempt, 10))
+	t := time.NewTimer(rand.N(limit) + 1)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func fromContext(err error) error { return fmt.Errorf("%w: %w", lockrouter.ErrStore, err) }

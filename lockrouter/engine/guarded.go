@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2/simplelru"
+	"github.com/tidwall/gjson"
+
+	"optimist/lockrouter"
+	"optimist/lockrouter/state"
+)
+
+// numbers are those of a revision, to guard a write with.
+type numbers struct{ seqNo, term int64 }
+
+func numbersOf(item gjson.Result) numbers {
+	return numbers{item.Get("_seq_no").Int(), item.Get("_primary_term").Int()}
+}
+
+// revision is a lock document as this process last saw it.
+type revision struct {
+	doc     *state.Doc // nil: it isn't there
+	numbers numbers
+	watch   state.Watch
+}
+
+// revisions are what is known of lock documents: the guess that a write may be made from, under its guard, and since when their leases
+// have been seen unchanged. What is forgotten is seen for the first time again, and its lease is waited out once more.
+type revisions struct {
+	mu   *sync.Mutex
+	docs *lru.LRU[string, *revision]
+}
+
+// remembered is how many documents are known at once.
+const remembered = 100_000
+
+func newRevisions() revisions {
+	docs, _ := lru.NewLRU[string, *revision](remembered, nil) // it fails for sizes below 1 only
+	return revisions{new(sync.Mutex), docs}
+}
+
+// saw takes note of a document that was read or written just now. One that is older than what is known does no harm: a write that is made
+// from it is refused, and leases are taken to have been seen for a shorter time.
+func (r *revisions) saw(id string, d *state.Doc, n numbers, now int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rev, ok := r.docs.Get(id)
+	if !ok {
+		rev = &revision{}
+		r.docs.Add(id, rev)
+	}
+	rev.doc, rev.numbers = d, n
+	rev.watch.See(d, now)
+}
+
+// guess is the document as it was last seen, to be changed; ok is false if it never was.
+func (r *revisions) guess(id string, now int64) (d *state.Doc, n numbers, unchanged func(state.Mark) int64, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rev, ok := r.docs.Get(id)
+	if !ok {
+		return nil, numbers{}, nil, false
+	}
+	d = new(state.Doc)
+	if rev.doc != nil {
+		d = rev.doc.Clone()
+	}
+	return d, rev.numbers, rev.watch.Unchanged(now), true
+}
+
+// guarded carries the call out here, and writes the result under the guard of the revision that it was made from. The revision may be a
+// guess; that nothing is to be written is decided on one that was just read.
+func (s *Store) guarded(ctx context.Context, id string, c *state.Call) (*state.Doc, []state.Said, error) {
+	fresh := false
+	for n := range attempts {
+		d, num, unchanged, ok := s.known.guess(id, s.monotonic())
+		if !ok || n > 0 && !fresh {
+			if err := s.fetch(ctx, id); err != nil {
+				return nil, nil, err
+			}
+			fresh = true
+			d, num, unchanged, _ = s.known.guess(id, s.monotonic())
+		}
+		said, changed := d.Apply(c, state.Clock{Now: time.Now().Add(s.o.Skew).UnixMilli(), Unchanged: unchanged})
+		switch {
+		case !changed && !fresh:
+			continue
+		case !changed:
+			return d, said, nil
+		}
+		written, err := s.write(ctx, id, d, num)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case written:
+			return d, said, nil
+		}
+		fresh = false
+		if n > 0 {
+			if err := pause(ctx, n-1); err != nil {
+				return nil, nil, fromContext(err)
+			}
+		}
+	}
+	return nil, nil, fmt.Errorf("%w: %w", lockrouter.ErrStore, errConflict)
+}
+
+// fetch reads the document.
+func (s *Store) fetch(ctx context.Context, id string) error {
+	a, err := s.send(ctx, http.MethodGet, s.document("_doc", id, ""), nil, true)
+	if err != nil {
+		return err
+	}
+	item := gjson.ParseBytes(a.body)
+	switch {
+	case a.status == http.StatusNotFound && item.Get("found").Exists():
+		s.known.saw(id, nil, numbers{}, s.monotonic())
+		return nil
+	case a.status != http.StatusOK:
+		return failure(a)
+	}
+	d, err := state.Parse([]byte(item.Get("_source").Raw))
+	if err != nil {
+		return fmt.Errorf("%w: %w", lockrouter.ErrStore, err)
+	}
+	s.known.saw(id, d, numbersOf(item), s.monotonic())
+	return nil
+}
+
+// write writes the document if it is still the revision that it was made from.
+func (s *Store) write(ctx context.Context, id string, d *state.Doc, n numbers) (bool, error) {
+	body, err := json.Marshal(d)
+	if err != nil {
+		return false, err
+	}
+	target := s.document("_create", id, "")
+	if n.term > 0 {
+		target = s.document("_doc", id, fmt.Sprintf("?if_seq_no=%d&if_primary_term=%d", n.seqNo, n.term))
+	}
+	a, err := s.send(ctx, http.MethodPut, target, body, false)
+	switch {
+	case err != nil:
+		return false, err
+	case a.status == http.StatusConflict:
+		return false, nil
+	case a.status != http.StatusOK && a.status != http.StatusCreated:
+		return false, failure(a)
+	}
+	s.known.saw(id, d.Clone(), numbersOf(gjson.ParseBytes(a.body)), s.monotonic())
+	return true, nil
+}

@@ -1,0 +1,259 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/lockrouter"
+	"optimist/lockrouter/state"
+)
+
+// format is the number of the documents' format. A program that is too old for an index refuses it.
+const format = 1
+
+// How leases are judged, in the index's _meta: all proxies on one index must mean the same.
+const (
+	clockEngine   = "engine"   // by the engine's clock, in scripts
+	clockObserved = "observed" // by how long a proxy has seen them unchanged
+)
+
+// settings are those of the index. What is not searched isn't indexed: a lock costs one small document.
+const settings = `{"settings":{"index":{"number_of_shards":1,"auto_expand_replicas":"0-1","hidden":true}},` +
+	`"mappings":{"dynamic":false,"_meta":{"optimist":{"format":%d}},"properties":{` +
+	`"lock":{"type":"keyword"},"kind":{"type":"keyword"},"owners":{"type":"keyword"},"since":{"type":"long"},"seen":{"type":"long"},` +
+	`"last":{"type":"long"},"holds":{"type":"object","enabled":false},"queue":{"type":"object","enabled":false},` +
+	`"lapsed":{"type":"object","enabled":false},"said":{"type":"object","enabled":false}}}}`
+
+// prepare makes the index, if it isn't there, and finds out how leases are judged. After the first success it costs nothing.
+func (s *Store) prepare(ctx context.Context) (method int32, err error) {
+	if m := s.method.Load(); m != 0 {
+		return m, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m := s.method.Load(); m != 0 {
+		return m, nil
+	}
+	clock, err := s.open(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if clock == "" {
+		if clock, err = s.choose(ctx); err != nil {
+			return 0, err
+		}
+	} else if err = s.agree(ctx, clock); err != nil {
+		return 0, err
+	}
+	method = byScript
+	if clock == clockObserved {
+		method = byGuard
+	}
+	s.o.Log.Info("locks are ready", "index", s.o.Index, "clock", clock)
+	s.method.Store(method)
+	return method, nil
+}
+
+// open reads the _meta of the index, which it makes if it isn't there: how leases are judged, or "" if nobody has said yet.
+func (s *Store) open(ctx context.Context) (clock string, err error) {
+	for range 2 {
+		a, err := s.send(ctx, http.MethodGet, s.target("/_mapping"), nil, true)
+		switch {
+		case err != nil:
+			return "", err
+		case a.status == http.StatusOK:
+			return s.meta(a.body)
+		case a.status != http.StatusNotFound:
+			return "", failure(a)
+		}
+		a, err = s.send(ctx, http.MethodPut, s.target(""), fmt.Appendf(nil, settings, format), false)
+		switch {
+		case err != nil:
+			return "", err
+		case a.status == http.StatusOK:
+			return "", nil
+		case gjson.GetBytes(a.body, "error.type").Str != "resource_already_exists_exception":
+			return "", failure(a)
+		}
+	}
+	return "", fmt.Errorf("%w: %w", lockrouter.ErrStore, errNoIndex)
+}
+
+func (s *Store) meta(mapping []byte) (clock string, err error) {
+	meta := gjson.Result{}
+	gjson.ParseBytes(mapping).ForEach(func(_, index gjson.Result) bool {
+		meta = index.Get("mappings._meta.optimist")
+		return false
+	})
+	switch n := meta.Get("format").Int(); {
+	case n == 0:
+		return "", fmt.Errorf("%w: %s isn't a lock index: it has no format number in its _meta", ErrFormat, s.o.Index)
+	case n > format:
+		return "", fmt.Errorf("%w: %s is of format %d, and this program knows up to %d", ErrFormat, s.o.Index, n, format)
+	}
+	return meta.Get("clock").Str, nil
+}
+
+// choose decides for a new index, and writes it down.
+func (s *Store) choose(ctx context.Context) (clock string, err error) {
+	clock = clockEngine
+	switch works, err := s.scripts(ctx); {
+	case err != nil:
+		return "", err
+	case !works:
+		clock = clockObserved
+	}
+	meta, err := json.Marshal(map[string]any{"_meta": map[string]any{"optimist": map[string]any{"format": format, "clock": clock}}})
+	if err != nil {
+		return "", err
+	}
+	a, err := s.send(ctx, http.MethodPut, s.target("/_mapping"), meta, false)
+	switch {
+	case err != nil:
+		return "", err
+	case a.status != http.StatusOK:
+		return "", failure(a)
+	}
+	return clock, nil
+}
+
+// agree holds what the index says against what can be done here. Proxies that can run scripts can do without; the other way round a
+// lease's end would be judged by nobody.
+func (s *Store) agree(ctx context.Context, clock string) error {
+	switch clock {
+	case clockObserved:
+		if s.o.Scripts == Always {
+			return fmt.Errorf("%w: %s was made for locks without scripts, and scripts are demanded", ErrFormat, s.o.Index)
+		}
+		return nil
+	case clockEngine:
+		works, err := s.scripts(ctx)
+		if err == nil && !works {
+			err = fmt.Errorf("%w: %s was made for locks by scripts, and they can't be run now; allow them, or stop all proxies and delete it",
+				ErrFormat, s.o.Index)
+		}
+		return err
+	}
+	return fmt.Errorf("%w: %s has leases judged by %q, which this program doesn't know", ErrFormat, s.o.Index, clock)
+}
+
+// scripts tries ours, on a document that it doesn't make.
+func (s *Store) scripts(ctx context.Context) (bool, error) {
+	if s.o.Scripts == Never {
+		return false, nil
+	}
+	_, _, err := s.run(ctx, "probe", &state.Call{Kind: state.Global, Ops: []state.Op{}})
+	var refused *refusedError
+	if errors.As(err, &refused) && s.o.Scripts == Auto {
+		s.o.Log.Warn("the engine runs no scripts: locks do without", "index", s.o.Index, "error", err.Error())
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// refusedError is a script that the engine refused, or that failed.
+type refusedError struct{ a answer }
+
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("the engine refused the script: %d: %.300s", e.a.status, e.a.body)
+}
+
+func (e *refusedError) Is(target error) bool { return target == lockrouter.ErrStore }
+
+// Read gives the documents as they are now.
+func (s *Store) Read(ctx context.Context, ids []string) ([]*state.Doc, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	body, err := json.Marshal(map[string]any{"ids": ids})
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.send(ctx, http.MethodPost, s.target("/_mget"), body, true)
+	switch {
+	case err != nil:
+		return nil, err
+	case a.status == http.StatusNotFound && gjson.GetBytes(a.body, "error.type").Str == "index_not_found_exception":
+		return make([]*state.Doc, len(ids)), nil
+	case a.status != http.StatusOK:
+		return nil, failure(a)
+	}
+	items := gjson.GetBytes(a.body, "docs").Array()
+	if len(items) != len(ids) {
+		return nil, failure(a)
+	}
+	docs := make([]*state.Doc, len(ids))
+	for i, item := range items {
+		switch {
+		case item.Get("error").Exists():
+			if item.Get("error.type").Str != "index_not_found_exception" {
+				return nil, failure(a)
+			}
+		case item.Get("found").Bool():
+			if docs[i], err = state.Parse([]byte(item.Get("_source").Raw)); err != nil {
+				return nil, fmt.Errorf("%w: %w", lockrouter.ErrStore, err)
+			}
+		}
+		if s.method.Load() == byGuard {
+			s.known.saw(ids[i], docs[i], numbersOf(item), s.monotonic())
+		}
+	}
+	return docs, nil
+}
+
+// Find lists documents that hold leases.
+func (s *Store) Find(ctx context.Context, q *lockrouter.Query) (*lockrouter.Page, error) {
+	// What was acquired a moment ago has to be in a list; the index is small.
+	if a, err := s.send(ctx, http.MethodPost, s.target("/_refresh"), nil, true); err != nil {
+		return nil, err
+	} else if a.status == http.StatusNotFound {
+		return &lockrouter.Page{}, nil
+	}
+	body, err := json.Marshal(search(q))
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.send(ctx, http.MethodPost, s.target("/_search"), body, true)
+	switch {
+	case err != nil:
+		return nil, err
+	case a.status != http.StatusOK:
+		return nil, failure(a)
+	}
+	page := &lockrouter.Page{}
+	for _, hit := range gjson.GetBytes(a.body, "hits.hits").Array() {
+		d, err := state.Parse([]byte(hit.Get("_source").Raw))
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", lockrouter.ErrStore, err)
+		}
+		page.Docs = append(page.Docs, d)
+	}
+	if len(page.Docs) == q.Size && q.Size > 0 {
+		page.Next = page.Docs[q.Size-1].Lock
+	}
+	return page, nil
+}
+
+func search(q *lockrouter.Query) map[string]any {
+	type object = map[string]any
+	filter := []object{{"exists": object{"field": "owners"}}}
+	if q.Owner != "" {
+		filter = append(filter, object{"term": object{"owners": q.Owner}})
+	}
+	if q.Prefix != "" {
+		filter = append(filter, object{"prefix": object{"lock": q.Prefix}})
+	}
+	if q.Before > 0 {
+		filter = append(filter, object{"range": object{"since": object{"lt": q.Before}}})
+	}
+	if q.After != "" {
+		filter = append(filter, object{"range": object{"lock": object{"gt": q.After}}})
+	}
+	return object{"size": q.Size, "query": object{"bool": object{"filter": filter}}, "sort": []object{{"lock": "asc"}},
+		"track_total_hits": false}
+}

@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/lockrouter"
+	"optimist/lockrouter/state"
+)
+
+//go:embed lock.painless
+var lockScript string
+
+// script is the script without what is for its readers: it goes along with every call, and is compiled once because it never changes.
+func script() string {
+	var b strings.Builder
+	for line := range strings.Lines(lockScript) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
+			b.WriteString(line)
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+// retries is how often the engine itself tries a script again that met another write. It does so at once.
+const retries = 20
+
+// Do carries the call out.
+func (s *Store) Do(ctx context.Context, id string, c *state.Call) (*state.Doc, []state.Said, error) {
+	method, err := s.prepare(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if method == byGuard {
+		return s.guarded(ctx, id, c)
+	}
+	return s.run(ctx, id, c)
+}
+
+type update struct {
+	Script struct {
+		Lang   string `json:"lang"`
+		Source string `json:"source"`
+		Params struct {
+			Call *state.Call `json:"call"`
+			Skew int64       `json:"skew,omitempty"`
+		} `json:"params"`
+	} `json:"script"`
+	ScriptedUpsert bool     `json:"scripted_upsert"`
+	Upsert         struct{} `json:"upsert"`
+}
+
+// run has the script do it.
+func (s *Store) run(ctx context.Context, id string, c *state.Call) (*state.Doc, []state.Said, error) {
+	var u update
+	u.ScriptedUpsert, u.Script.Lang, u.Script.Source = true, "painless", s.source
+	u.Script.Params.Call, u.Script.Params.Skew = c, s.o.Skew.Milliseconds()
+	body, err := json.Marshal(&u)
+	if err != nil {
+		return nil, nil, err
+	}
+	target := s.document("_update", id, fmt.Sprintf("?retry_on_conflict=%d&_source=true", retries))
+	for n := range attempts {
+		a, err := s.send(ctx, http.MethodPost, target, body, false)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case a.status == http.StatusOK || a.status == http.StatusCreated:
+			return outcome(a, c)
+		case a.status == http.StatusConflict:
+			if err := pause(ctx, n); err != nil {
+				return nil, nil, fromContext(err)
+			}
+		case a.status == http.StatusBadRequest:
+			return nil, nil, &refusedError{a}
+		default:
+			return nil, nil, failure(a)
+		}
+	}
+	return nil, nil, fmt.Errorf("%w: %w", lockrouter.ErrStore, errConflict)
+}
+
+// outcome reads what a script has done. A noop has done nothing, and doesn't say why not: that follows from the document that it found.
+// Nothing in it had lapsed, or it would have been taken away.
+func outcome(a answer, c *state.Call) (*state.Doc, []state.Said, error) {
+	d := new(state.Doc)
+	if source := gjson.GetBytes(a.body, "get._source"); source.Exists() {
+		var err error
+		if d, err = state.Parse([]byte(source.Raw)); err != nil {
+			return nil, nil, fmt.Errorf("%w: %w", lockrouter.ErrStore, err)
+		}
+	}
+	if gjson.GetBytes(a.body, "result").Str != "noop" {
+		if len(d.Said) != len(c.Ops) {
+			return nil, nil, fmt.Errorf("%w: the script has answered %d of %d operations", lockrouter.ErrStore, len(d.Said), len(c.Ops))
+		}
+		return d, d.Said, nil
+	}
+	said, changed := d.Clone().Apply(c, state.Clock{Now: d.Seen + 1, Unchanged: func(state.Mark) int64 { return 0 }})
+	if changed {
+		return nil, nil, fmt.Errorf("%w: the script has done nothing where something was to be done", lockrouter.ErrStore)
+	}
+	return d, said, nil
+}

@@ -1,0 +1,81 @@
+// Package memory keeps lock documents in memory: the store of tests, and of a single process that may lose its locks.
+//
+// It promises nothing beyond the life of the process.
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"optimist/lockrouter"
+	"optimist/lockrouter/state"
+)
+
+// Store is a lockrouter.Store. It is safe for concurrent use; make it with New.
+type Store struct {
+	mu   sync.Mutex
+	docs map[string]*state.Doc
+	now  func() time.Time
+}
+
+// New makes an empty Store with that clock; nil is time.Now.
+func New(now func() time.Time) *Store {
+	if now == nil {
+		now = time.Now
+	}
+	return &Store{docs: map[string]*state.Doc{}, now: now}
+}
+
+// Do carries the call out.
+func (s *Store) Do(_ context.Context, id string, c *state.Call) (*state.Doc, []state.Said, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := new(state.Doc)
+	if old := s.docs[id]; old != nil {
+		d = old.Clone()
+	}
+	said, changed := d.Apply(c, state.Clock{Now: s.now().UnixMilli()})
+	if changed {
+		s.docs[id] = d
+	}
+	return d.Clone(), said, nil
+}
+
+// Read gives the documents as they are.
+func (s *Store) Read(_ context.Context, ids []string) ([]*state.Doc, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	docs := make([]*state.Doc, len(ids))
+	for i, id := range ids {
+		if d := s.docs[id]; d != nil {
+			docs[i] = d.Clone()
+		}
+	}
+	return docs, nil
+}
+
+// Find lists documents.
+func (s *Store) Find(_ context.Context, q *lockrouter.Query) (*lockrouter.Page, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	page := &lockrouter.Page{}
+	for _, d := range s.docs {
+		if len(d.Owners) > 0 && (q.Owner == "" || slices.Contains(d.Owners, q.Owner)) && strings.HasPrefix(d.Lock, q.Prefix) &&
+			(q.Before == 0 || d.Since < q.Before) && d.Lock > q.After {
+			page.Docs = append(page.Docs, d.Clone())
+		}
+	}
+	slices.SortFunc(page.Docs, func(a, b *state.Doc) int { return cmp.Compare(a.Lock, b.Lock) })
+	if q.Size > 0 && len(page.Docs) >= q.Size {
+		page.Docs = page.Docs[:q.Size]
+		page.Next = page.Docs[q.Size-1].Lock
+	}
+	return page, nil
+}
+
+// Timed reports that the store's clock judges leases.
+func (s *Store) Timed() bool { return true }

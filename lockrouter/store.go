@@ -1,0 +1,45 @@
+// Package lockrouter gives out locks: it takes the requests under _lock, has those wait who can't have their lock yet, in their order, and
+// hands it to the next one when it is free.
+//
+// A lease is not a mutex: a clock that steps, an engine that fails over, or a holder that is stopped can end one early. The token decides.
+// The package doesn't know where lock documents are kept (see Store), nor through which door a request came.
+package lockrouter
+
+import (
+	"context"
+	"errors"
+
+	"optimist/lockrouter/state"
+)
+
+// ErrStore reports that the store couldn't be asked, or that its answer was lost: what was asked for may have been done or not. All calls
+// can be repeated.
+var ErrStore = errors.New("the store of the locks is unavailable")
+
+// Store keeps lock documents. Its methods are safe for concurrent use. Errors are, or wrap, ErrStore, or are those of the context.
+type Store interface {
+	// Do carries the call out on the document of that id, as one atomic step, and gives the document as it is then. A positive verdict is
+	// given only for what was written, and replicated as far as the store replicates anything.
+	Do(ctx context.Context, id string, c *state.Call) (*state.Doc, []state.Said, error)
+	// Read gives the documents as they are now, with one request; nil for one that isn't there.
+	Read(ctx context.Context, ids []string) ([]*state.Doc, error)
+	// Find lists documents. It may be a second behind, and so decides nothing.
+	Find(ctx context.Context, q *Query) (*Page, error)
+	// Timed reports whether leases are judged by the store's clock; else by how long this process has seen them unchanged.
+	Timed() bool
+}
+
+// Query says which documents are listed: those with leases.
+type Query struct {
+	Owner  string // only those of this owner, if not empty
+	Prefix string // only those whose path begins so
+	Before int64  // only those with a lease from before, in ms by the store's clock, if not 0
+	After  string // only those behind this path: the last of the page before
+	Size   int
+}
+
+// Page is a part of a list, in the order of the paths.
+type Page struct {
+	Docs []*state.Doc
+	Next string // what Query.After has to be for the next page; empty at the end
+}
