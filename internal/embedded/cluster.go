@@ -57,6 +57,21 @@ func (c *call) health() *Error {
 	return nil
 }
 
+// clusterState answers the one part of _cluster/state that there is something to say of: the primary terms of indices.
+func (c *call) clusterState() *Error {
+	found, err := c.resolve(c.vars.index, expand{empty: true, lenient: true, hidden: true})
+	if err != nil {
+		return err
+	}
+	dst := appendString(append(c.out, `{"cluster_name":"`+clusterName+`","cluster_uuid":`...), c.uuid)
+	dst = append(dst, `,"metadata":{"indices":{`...)
+	for _, x := range found {
+		dst = append(append(appendString(dst, x.name), `:{"primary_terms":{"0":1}}`...), ',')
+	}
+	c.out = append(trimComma(dst), `}}}`...)
+	return nil
+}
+
 // nodes answers _nodes and _nodes/http: this one.
 func (c *call) nodes() *Error {
 	bound := c.door.addresses()

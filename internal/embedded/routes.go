@@ -80,6 +80,7 @@ func clusterRoutes() []route {
 		{"GET HEAD", "/", (*call).root, nil},
 		{"GET", "/_cluster/health", (*call).health, health},
 		{"GET", "/_cluster/health/{index}", (*call).health, health},
+		{"GET", "/_cluster/state/metadata/{index}", (*call).clusterState, expandParams("local", "master_timeout", "flat_settings")},
 		{"GET", "/_cat/indices", (*call).catIndices, cat},
 		{"GET", "/_cat/indices/{index}", (*call).catIndices, cat},
 		{"GET", "/_nodes", (*call).nodes, nodes},

@@ -100,7 +100,12 @@ func segment(name string) string { return string(api.AppendSegment(nil, name)) }
 
 // do sends a request of the library's over our own upstream, and reads the answer.
 func (c *Client) do(ctx context.Context, who Caller, req esapi.Request) (status int, body []byte, err error) {
-	res, err := req.Do(ctx, transport{c.Upstream, who})
+	return c.doAt(ctx, who, "", req)
+}
+
+// doAt is do at the node, if it is alive; any node's if none is named.
+func (c *Client) doAt(ctx context.Context, who Caller, node string, req esapi.Request) (status int, body []byte, err error) {
+	res, err := req.Do(ctx, transport{c.Upstream, who, node})
 	if err != nil {
 		return 0, nil, err
 	}
@@ -111,8 +116,9 @@ func (c *Client) do(ctx context.Context, who Caller, req esapi.Request) (status 
 
 // transport lets the library's requests travel over our upstream: our connections, our node choice, no retries.
 type transport struct {
-	up  Doer
-	who Caller
+	up   Doer
+	who  Caller
+	node string
 }
 
 // Perform sends one request. The answer's body is a copy.
@@ -122,6 +128,7 @@ func (t transport) Perform(req *http.Request) (*http.Response, error) {
 		Target:     []byte(req.URL.RequestURI()),
 		Fields:     append([]wire.Field{{Name: []byte("Accept"), Value: []byte("application/json")}}, t.who.Fields...),
 		Own:        t.who.Own,
+		Node:       t.node,
 		Repeatable: req.Method == http.MethodGet || req.Method == http.MethodHead,
 	}
 	if req.Body != nil {

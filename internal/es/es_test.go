@@ -153,10 +153,50 @@ func TestDescribeAsksTheEmbeddedEngine(t *testing.T) {
 	}
 }
 
+func TestPrimaryTermIsTheShardsOwnAsTheNodeSeesIt(t *testing.T) {
+	c, e := newClient(map[string]answer{"GET /_cluster/state/metadata/a.b": {200, `{"metadata":{"indices":{"a.b":{"primary_terms":{"0":3,"12":7}}}}}`},
+		"GET /_cluster/state/metadata/closed": {403, `{}`}})
+	if term, err := c.PrimaryTerm(t.Context(), Caller{}, Shard{"a.b", "12"}, "http://two"); err != nil || term != 7 {
+		t.Errorf("%d %v", term, err)
+	}
+	if !strings.Contains(string(e.last.Target), "local=true") || e.last.Node != "http://two" || !e.last.Repeatable {
+		t.Errorf("asked %+v", e.last)
+	}
+	if _, err := c.PrimaryTerm(t.Context(), Caller{}, Shard{"a.b", "1"}, ""); !errors.Is(err, ErrNoIndex) {
+		t.Errorf("a shard that isn't there: %v", err)
+	}
+	if _, err := c.PrimaryTerm(t.Context(), Caller{}, Shard{"closed", "0"}, ""); !errors.Is(err, ErrForbidden) {
+		t.Errorf("%v", err)
+	}
+	e.put(t, "/shop", `{}`)
+	if term, err := c.PrimaryTerm(t.Context(), Caller{}, Shard{"shop", "0"}, ""); err != nil || term != 1 {
+		t.Errorf("the embedded engine: %d %v", term, err)
+	}
+}
+
 func TestAnIndexThatDemandsARoutingIsAskedWithOne(t *testing.T) {
 	c, e := newClient(nil)
 	e.put(t, "/shop", `{"mappings":{"_routing":{"required":true}}}`)
 	if whole, err := c.SeesWhole(t.Context(), Caller{}, "shop", "r"); err != nil || !whole {
+		t.Errorf("%v %v", whole, err)
+	}
+}
+
+// The engine makes an index that an update doesn't find: one that somebody has just deleted must not come back for a question of ours.
+func TestTheProbeMakesNoIndex(t *testing.T) {
+	c, _ := newClient(nil)
+	if _, err := c.SeesWhole(t.Context(), Caller{}, "gone", ""); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Describe(t.Context(), Caller{}, "gone"); !errors.Is(err, ErrNoIndex) {
+		t.Errorf("the probe has made the index: %v", err)
+	}
+}
+
+func TestAnAliasIsProbedAsAnIndexIs(t *testing.T) {
+	c, e := newClient(nil)
+	e.put(t, "/shop", `{"aliases":{"store":{}}}`)
+	if whole, err := c.SeesWhole(t.Context(), Caller{}, "store", ""); err != nil || !whole {
 		t.Errorf("%v %v", whole, err)
 	}
 }

@@ -116,6 +116,8 @@ type Request struct {
 	// Timeout bounds, with Set.Do only, the time until the whole answer is here; it then fails as a context with that deadline
 	// has it fail, and costs less. Zero is no bound.
 	Timeout time.Duration
+	// Node is the URL of the node that is asked first, if it is alive: one that a Response names. Empty: whichever's turn it is.
+	Node string
 	// Own attaches Config.Authorization in place of any Authorization among Fields: for our own indices, never for a
 	// client's request.
 	Own bool

@@ -157,7 +157,7 @@ func (x *Exchange) send(r *Request, again *bool) *Error {
 	var tried uint64
 	var last, lost *Error
 	for {
-		n := x.set.pick(tried)
+		n := x.set.pickFirst(r.Node, tried)
 		fresh := false
 		if lost != nil && (n == nil || !n.alive.Load()) && last == lost {
 			n, fresh = x.set.named(lost.Node), true // better than a node that is known to be down

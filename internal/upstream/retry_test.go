@@ -213,6 +213,28 @@ func TestNodesTakeTurns(t *testing.T) {
 	}
 }
 
+// What a node has done only that node can be asked; where it is gone, another is better than none.
+func TestNamedNodeIsAskedFirstWhileItIsAlive(t *testing.T) {
+	a, b := newStub(t, echo), newStub(t, echo)
+	dead := refusing(t)
+	set := newSet(t, nil, a.url, b.url, dead)
+	for _, node := range []string{b.url, dead, "http://none"} {
+		for range 10 {
+			r := get()
+			r.Node = node
+			do(t, set, r)
+		}
+	}
+	if a.requests.Load() == 0 || b.requests.Load() < 15 || a.requests.Load()+b.requests.Load() != 30 {
+		t.Errorf("%d, %d", a.requests.Load(), b.requests.Load())
+	}
+	resp, err := set.Do(t.Context(), &Request{Method: "GET", Target: []byte("/"), Node: b.url})
+	if err != nil || resp.Node != b.url {
+		t.Errorf("%v %v", resp, err)
+	}
+	resp.Release()
+}
+
 func TestAllNodesDownIsAnErrorAtOnce(t *testing.T) {
 	set := newSet(t, nil, refusing(t), refusing(t))
 	for range 3 { // also while both are ejected

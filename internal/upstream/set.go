@@ -126,6 +126,16 @@ func (s *Set) pick(tried uint64) *node {
 	return dead
 }
 
+// pickFirst is pick, but for the first node tried, which is the named one where that is alive.
+func (s *Set) pickFirst(url string, tried uint64) *node {
+	if url != "" && tried == 0 {
+		if n := s.named(url); n != nil && n.alive.Load() {
+			return n
+		}
+	}
+	return s.pick(tried)
+}
+
 // named returns the node of that URL.
 func (s *Set) named(url string) *node {
 	for _, n := range s.nodes {
