@@ -96,7 +96,8 @@ type Base struct {
 	// Stored is what the engine holds at Numbers: View itself for reads. nil where it isn't known.
 	Stored []byte
 
-	claim claim
+	claim  claim
+	joined *Base // ends together with it; nil: none
 }
 
 // Ack is an acknowledged write. Its bodies are copied.
@@ -109,6 +110,8 @@ type Ack struct {
 	// Told are the numbers that the answer to the client carries, where they are not Stored's. TakeAt knows the view by
 	// both.
 	Told doc.Numbers
+	// Copy is what the answer hands out for what was sent, so that TakeCopy knows it. Without a Token it is none.
+	Copy Copy
 	// Created says that the engine made the document instead of overwriting one.
 	Created bool
 }

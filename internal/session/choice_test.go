@@ -198,9 +198,20 @@ func TestGivenNumbersOfAReadAreNotSomebodyElsesView(t *testing.T) {
 	s.Read(pool, ref, rev(5, `{"a":1,"f":1}`), s.Epoch())
 	b := take(t, s, pool, `{"a":2,"f":1}`)
 	b.Commit(Ack{Stored: rev(9, `{"a":2,"f":8}`), Sent: []byte(`{"a":2,"f":1}`), Told: num(5)})
-	want(t, s.TakeAt(pool, ref, num(5), []byte(`{"a":3,"f":1}`)), KindRead, 5)
+	given := func() Base { return s.TakeAt(pool, ref, num(5), []byte(`{"a":3,"f":1}`)) }
+	b = given()
+	want(t, b, KindGiven, 5)
+	if b.View != nil {
+		t.Fatalf("view %q, which may be another's", b.View)
+	}
+	b.Release()
+	read, err := s.TakeCopy(ended(), pool, ref, Copy{Numbers: num(5), Served: true}, []byte(`{"a":3,"f":1}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, read, KindRead, 5) // who has the tag of a read means what was read
 	s.Read(one, ref, rev(5, `{"a":1,"f":1}`), s.Epoch())
-	b = s.TakeAt(pool, ref, num(5), []byte(`{"a":3,"f":1}`))
+	b = given()
 	want(t, b, KindGiven, 5)
 	if b.View != nil {
 		t.Fatalf("view %q, which may be another's", b.View)

@@ -44,6 +44,10 @@ func (c *claim) reads() bool {
 // it sent. A write without any base leaves nothing in an inferred session, so that what such a session sends next is
 // stored as it is, too.
 func (b *Base) Commit(a Ack) {
+	if j := b.joins(); j != nil {
+		j.Commit(a)
+		a.Copy = Copy{} // it is known once
+	}
 	c := b.end()
 	if c.store == nil {
 		return
@@ -75,15 +79,21 @@ func (b *Base) Commit(a Ack) {
 	default:
 		v := view{numbers: a.Stored.Numbers, told: a.Told, version: a.Stored.Version, at: now}
 		e := sh.put(k, gone, c.since, now)
-		e.remember(c.hash, a.Stored.Numbers)
+		e.remember(sending{hash: c.hash, left: v.numbers, told: v.told})
 		sh.charge(e)
 		sh.see(e, v, stored, sent)
 		sh.shrink(e)
+		if a.Copy.Token != 0 {
+			sh.hand(k, a.Copy, gone, v, stored, sent)
+		}
 	}
 }
 
 // Delete ends the reservation after an acknowledged delete: the session has seen that the document is absent.
 func (b *Base) Delete() {
+	if j := b.joins(); j != nil {
+		j.Delete()
+	}
 	c := b.end()
 	if c.store == nil {
 		return
@@ -112,6 +122,9 @@ func (b *Base) Delete() {
 // Release ends the reservation after a write that failed: what was reserved is given back, as old as it was. In a named
 // session a read is given back only if there is none that is newer.
 func (b *Base) Release() {
+	if j := b.joins(); j != nil {
+		j.Release()
+	}
 	c := b.end()
 	if c.store == nil || !c.kept {
 		return
@@ -122,11 +135,14 @@ func (b *Base) Release() {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.land(k, c.reads())
-	if !c.reads() && !c.viewed {
-		return
-	}
 	gone := s.indices.gone(ix)
 	sh.get(k, gone, now)
+	if !c.reads() && !c.viewed {
+		if c.doubt && c.sess.holder {
+			sh.unsure(k)
+		}
+		return
+	}
 	switch {
 	case c.since < gone:
 		sh.lose(k, ReasonIndex)
@@ -142,8 +158,18 @@ func (b *Base) Release() {
 // Doubt ends the reservation after a write whose outcome isn't known: the numbers are given back as Release does, without the bodies. A
 // write that repeats it can be guarded by them, and is never merged, because its change may be in the document already.
 func (b *Base) Doubt() {
+	if j := b.joins(); j != nil {
+		j.Doubt()
+	}
 	b.claim.saw, b.claim.stored, b.claim.doubt = nil, nil, true
 	b.Release()
+}
+
+// joins returns the base that ends together with b to who ends it first.
+func (b *Base) joins() *Base {
+	j := b.joined
+	b.joined = nil
+	return j
 }
 
 // end returns the claim to who ends it first, and the zero value to everybody after.

@@ -13,8 +13,9 @@ const maxRecent = 16
 
 // sending is a write of an inferred session that was acknowledged lately, by what it sent.
 type sending struct {
-	hash uint64
+	hash uint64      // 0: its numbers were given
 	left doc.Numbers // of the revision that it left
+	told doc.Numbers // what its answer named, if not left
 }
 
 // fingerprint makes what is sent known again. In a named session the own view is enough: nobody else writes there.
@@ -45,13 +46,22 @@ func (t *taking) again(sh *shard, e *entry, b *Base) {
 	sh.fill(e.key, b)
 }
 
-// remember keeps a write of an inferred session, for its repeats.
-func (e *entry) remember(hash uint64, left doc.Numbers) {
-	if hash == 0 {
+// remember keeps a write of an inferred session: for its repeats, and for what its answer told.
+func (e *entry) remember(o sending) {
+	if o.told == o.left {
+		o.told = doc.Numbers{}
+	}
+	if e.key.sess.named || o.hash == 0 && !o.told.Known() {
 		return
 	}
 	if len(e.recent) == maxRecent {
 		e.recent = slices.Delete(e.recent, 0, 1)
 	}
-	e.recent = append(e.recent, sending{hash: hash, left: left})
+	e.recent = append(e.recent, o)
+}
+
+// told reports whether an answer named n although the write had left something else. Who gives n then may mean what it sent, or, like
+// everybody who hasn't written, the revision that n are of.
+func (e *entry) told(n doc.Numbers) bool {
+	return slices.ContainsFunc(e.recent, func(o sending) bool { return o.told == n })
 }

@@ -47,6 +47,7 @@ type Session struct {
 	credentials Credentials
 	name        [16]byte
 	named       bool
+	holder      bool // of one copy of a document: see Copy
 }
 
 // Named returns the session that a client named itself in a header: one thread of work.

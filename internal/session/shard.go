@@ -16,7 +16,7 @@ import (
 // rounding. A test holds these to the sizes of the structs.
 const (
 	entryCost    = 672
-	recentCost   = 24
+	recentCost   = 40
 	documentCost = 320
 	readCost     = 64
 	bodyCost     = 96

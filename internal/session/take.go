@@ -35,12 +35,11 @@ func (s *Store) Take(ctx context.Context, sess Session, ref doc.Ref, sent []byte
 	}
 }
 
-// TakeAt reserves the base whose numbers the client named itself (If-Match, a stamp, its own guard), so that its body is
-// there to merge from, and the read is used up. It never waits. Numbers that the answer to a named session's last write
-// carried name its view, whatever was stored: the base's Numbers are then those that were. In an inferred session they
-// may as well be somebody else's, who read the revision that they are of: they name a read, if there is one outstanding,
-// and else KindGiven without a body. What the session doesn't know is KindGiven, with a body if another session under the
-// same credentials holds it.
+// TakeAt reserves the base whose numbers the client named itself (its own guard), so that its body is there to merge from,
+// and the read is used up. It never waits. Numbers that the answer to a named session's last write carried name its view,
+// whatever was stored: the base's Numbers are then those that were. In an inferred session they may as well be of
+// somebody else, who read the revision that they are of: that is KindGiven without a body. What the session doesn't know
+// is KindGiven, with a body if another session under the same credentials holds it.
 //
 // ref must stay unchanged until the reservation is ended.
 func (s *Store) TakeAt(sess Session, ref doc.Ref, n doc.Numbers, sent []byte) Base {
@@ -54,7 +53,10 @@ type taking struct {
 	s     *Store
 	k     key
 	sent  []byte
-	given doc.Numbers // known for TakeAt only
+	given doc.Numbers // known for TakeAt and TakeCopy only
+	// served says that given are those of a revision that was served, and not of an answer; apart, that nobody but who writes holds
+	// that copy of it.
+	served, apart bool
 
 	// before is the order of the newest read when the write came: those made while it waits are not what it was made from.
 	before  uint64
@@ -184,7 +186,7 @@ func (t *taking) eligible(e *entry, f *flight) ([]read, *view) {
 		}
 		return nil, v
 	}
-	if i := e.find(t.given); i >= 0 {
+	if i := e.find(t.given); i >= 0 && (t.served || !e.told(t.given)) {
 		reads = reads[i : i+1]
 	} else {
 		reads = nil
@@ -192,7 +194,7 @@ func (t *taking) eligible(e *entry, f *flight) ([]read, *view) {
 	if !v.set || v.absent || !v.isTold(t.given) || len(reads) > 0 {
 		v = nil // who reads what its answer named, too, means what it read
 	}
-	if v != nil && v.numbers != t.given && !t.k.sess.named {
+	if v != nil && v.numbers != t.given && (t.served || !t.k.sess.named) {
 		v = nil // somebody else of the session may have read what the numbers were taken from
 	}
 	return reads, v
@@ -243,13 +245,13 @@ func (t *taking) pick(sh *shard, ix *index, now int64, c candidate, b *Base) boo
 }
 
 // unknown makes the base of numbers that the session doesn't know. Where they may mean the revision or a view that was told them, it has
-// no body: a guard alone harms neither.
+// no body: a guard alone harms neither. That holds for a revision that was served, too, where nothing tells its copies apart.
 func (t *taking) unknown(sh *shard, e *entry, gone Epoch, b *Base) {
 	b.claim.kind, b.claim.numbers = KindGiven, t.given
 	k := t.k
 	if d := sh.docs[k.doc()]; d != nil && d.epoch >= gone {
 		k.ref = d.key.ref
-		if e == nil || !e.view.set || e.view.told != t.given || e.view.numbers == t.given {
+		if e == nil || t.apart || !e.told(t.given) {
 			b.claim.saw = d.find(t.given).bytes()
 			b.claim.stored = b.claim.saw
 		}
@@ -266,13 +268,15 @@ func (t *taking) nothing(sh *shard, e *entry, now int64, b *Base) {
 	if why := sh.lost(t.k, e); why != ReasonNone {
 		b.Kind, b.Reason = KindLost, why
 		c.kept, c.known = true, true
-	} else if now < sh.maxAge {
+	} else if now < sh.maxAge && !t.k.sess.holder { // a revision that is known was current after the start
 		b.Kind, b.Reason = KindLost, ReasonRestart
 	}
 	c.kind = b.Kind
-	sh.n.Taken[b.Kind]++
-	if b.Kind == KindLost {
-		sh.n.Lost[b.Reason]++
+	if !t.k.sess.holder {
+		sh.n.Taken[b.Kind]++
+		if b.Kind == KindLost {
+			sh.n.Lost[b.Reason]++
+		}
 	}
 	if c.kept {
 		c.ref = cloneRef(c.ref)

@@ -1,0 +1,98 @@
+package session
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+
+	"optimist/internal/doc"
+)
+
+// Copy is one copy of a document that a client holds, told from all others by what it was handed out with: a stamp, or the entity tag
+// of an answer. Who holds it may be one of many in a session, and may write from it again and again.
+type Copy struct {
+	// Numbers are those of the revision that was served, or those that an answer told.
+	Numbers doc.Numbers
+	// Token tells the copy from others with the same numbers. 0: nothing does.
+	Token uint64
+	// Served says that the copy is a revision as it was served. While this store doesn't know of a write from it, the change is counted
+	// from that revision. Otherwise it is what was sent with some write, and of one that isn't known the numbers alone are good.
+	Served bool
+}
+
+// holding is the session of who holds the copy: a thread of work of its own, whatever else the client does.
+func (s Session) holding(c Copy) Session {
+	var b [40]byte
+	copy(b[:], s.credentials[:])
+	binary.BigEndian.PutUint64(b[16:], uint64(c.Numbers.SeqNo))       //nolint:gosec // whatever it is: it only has to differ
+	binary.BigEndian.PutUint64(b[24:], uint64(c.Numbers.PrimaryTerm)) //nolint:gosec // likewise
+	binary.BigEndian.PutUint64(b[32:], c.Token)
+	h := Session{credentials: s.credentials, named: true, holder: true}
+	sum := sha256.Sum256(b[:])
+	copy(h.name[:], sum[:])
+	return h
+}
+
+// TakeCopy chooses the base of a write from a copy and reserves it: what was last sent from the copy, or, of a copy from which nothing
+// was, the revision that was served, with its body if some session under the same credentials holds it. What is lost of a copy, and
+// what an answer of another proxy named, is KindGiven with the numbers alone. A write of the same copy that is in flight is waited for,
+// as Take does, and with its errors: what is repeated after a time-out so counts once.
+//
+// The session has seen afterwards what was sent, as after any write of its own.
+//
+// ref must stay unchanged until the reservation is ended.
+func (s *Store) TakeCopy(ctx context.Context, sess Session, ref doc.Ref, c Copy, sent []byte) (Base, error) {
+	t := taking{s: s, k: key{sess: sess, ref: ref}, sent: sent, given: c.Numbers}
+	if c.Token == 0 {
+		t.served = c.Served && !sess.named // in a named session they are the numbers of its own thread, and name its view as well
+		b, _ := t.try()
+		return b, nil
+	}
+	own, err := s.Take(ctx, sess.holding(c), ref, sent)
+	if err != nil {
+		return Base{}, err
+	}
+	if own.Kind == KindNone && c.Served {
+		t.served, t.apart = true, true
+		b, _ := t.try()
+		b.joined = &own
+		return b, nil
+	}
+	w := s.Witness(sess, ref)
+	own.joined = &w
+	if own.Kind == KindNone || own.Kind == KindLost {
+		own.Kind, own.Reason, own.Numbers = KindGiven, ReasonNone, c.Numbers
+	}
+	return own, nil
+}
+
+// Witness reserves nothing: Kind is KindNone. With its Commit the session has seen what it sent, whatever the write was based on.
+//
+// ref must stay unchanged until the reservation is ended.
+func (s *Store) Witness(sess Session, ref doc.Ref) Base {
+	b := Base{claim: claim{store: s, sess: sess, since: s.Epoch(), kind: KindGiven, kept: true, known: true}}
+	sh, k := s.shard(sess, ref)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	k.ref = cloneRef(k.ref)
+	b.claim.ref = k.ref
+	sh.depart(k, false)
+	return b
+}
+
+// hand makes what was sent known by the copy that its answer hands out.
+func (sh *shard) hand(k key, c Copy, gone Epoch, v view, stored, sent []byte) {
+	k.sess = k.sess.holding(c)
+	e := sh.put(k, gone, gone, v.at)
+	sh.see(e, v, stored, sent)
+	sh.shrink(e)
+}
+
+// unsure notes that a write from a copy has no known outcome: it may have used the copy up.
+func (sh *shard) unsure(k key) {
+	if e, ok := sh.lru.Peek(k); !ok {
+		sh.markers.Add(sh.mark(k), ReasonEvicted)
+	} else if e.empty() {
+		e.lost = ReasonEvicted
+	}
+}
