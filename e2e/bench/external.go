@@ -29,6 +29,9 @@ http {
     location / {
       proxy_pass http://engine;
       proxy_http_version 1.1;
+      client_max_body_size 0;
+      proxy_request_buffering off;
+      proxy_buffering off;
       proxy_set_header Connection "";
       proxy_set_header Host $http_host;
     }
