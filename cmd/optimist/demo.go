@@ -40,7 +40,7 @@ func (c *demoCmd) Run(p *process) error {
 
 // optimist serves in this process, for the demonstration.
 func (p *process) optimist(_ context.Context, c *config.Config) (url string, stop func() error, err error) {
-	rules, err := rule.Compile(c.Rules)
+	rules, err := rule.FromConfig(c)
 	if err != nil {
 		return "", nil, err
 	}

@@ -29,7 +29,7 @@ func (s *settings) load() (*config.Config, *rule.Set, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	rules, err := rule.Compile(c.Rules)
+	rules, err := rule.FromConfig(c)
 	return c, rules, err
 }
 

@@ -7,7 +7,11 @@
 // The comments on the structs are the manual: effect, unit, default, danger. Keys are written as in the json tags.
 package config
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"github.com/goccy/go-yaml/ast"
+)
 
 // Config is a whole configuration file. Default gives the values of keys that a file leaves out.
 type Config struct {
@@ -74,7 +78,8 @@ type source struct {
 // spot is a place in one of the files.
 type spot struct {
 	Pos
-	file int // among the sources
+	file int      // among the sources
+	text ast.Node // what stands there, where it is text
 }
 
 // Upstream is the engine: its nodes, and how they are reached.

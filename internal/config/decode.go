@@ -44,11 +44,11 @@ func (d *decoder) fail(n ast.Node, path, format string, args ...any) {
 
 func (d *decoder) failAt(at Pos, path, format string, args ...any) {
 	p := Problem{Key: shown(path), Message: fmt.Sprintf(format, args...), full: path}
-	d.problems = append(d.problems, d.cfg.placed(p, spot{at, d.file}))
+	d.problems = append(d.problems, d.cfg.placed(p, spot{Pos: at, file: d.file}))
 }
 
 // mark remembers where a key stands.
-func (d *decoder) mark(key string, at Pos) { d.cfg.at[key] = spot{at, d.file} }
+func (d *decoder) mark(key string, at Pos) { d.cfg.at[key] = spot{Pos: at, file: d.file} }
 
 // decode reads n into v, which is settable. A key without a value (null) leaves v as it is.
 func (d *decoder) decode(n ast.Node, v reflect.Value, path string) {
@@ -79,6 +79,7 @@ func (d *decoder) decode(n ast.Node, v reflect.Value, path string) {
 	case reflect.String:
 		if s, ok := d.str(n, path); ok {
 			v.SetString(s)
+			d.cfg.at[path] = spot{Pos: position(n), file: d.file, text: n}
 		}
 	case reflect.Int:
 		d.integer(n, v, path)

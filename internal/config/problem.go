@@ -132,6 +132,19 @@ func (c *Config) problem(severity Severity, key, format string, args ...any) Pro
 	return p
 }
 
+// FailInside is Fail about a place inside the text that stands at a key: line and column of the text itself, from 1.
+func (c *Config) FailInside(key string, at Pos, format string, args ...any) Problem {
+	p := c.problem(Error, key, format, args...)
+	if s, ok := c.at[key]; ok && s.text != nil {
+		s.Pos = c.inside(s, at)
+		return c.placed(p, s)
+	}
+	return p
+}
+
+// SameFile reports whether two rules stand in the same file.
+func (c *Config) SameFile(i, j int) bool { return c.at[c.RuleKey(i)].file == c.at[c.RuleKey(j)].file }
+
 // placed puts a problem where it belongs.
 func (c *Config) placed(p Problem, at spot) Problem {
 	p.Pos, p.file, p.Line = at.Pos, at.file, c.line(at)
