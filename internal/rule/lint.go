@@ -28,7 +28,7 @@ func Lint(c *config.Config) []config.Problem {
 			continue
 		}
 		for _, h := range hidden {
-			problems = append(problems, c.Warn(key+".match.index["+strconv.Itoa(indexOf(&c.Rules[i], h.n))+"]",
+			problems = append(problems, c.Warn(key+indexKey(&c.Rules[i], h.n),
 				"%q never gets here: rule %s above takes it", string(matchers[i].in[h.n]), h.by))
 		}
 	}
@@ -51,24 +51,25 @@ func hiddenPatterns(c *config.Config, matchers []matcher, i int) []hidden {
 	return found
 }
 
-// indexOf is the place in match.index of a rule's n-th pattern that takes in.
-func indexOf(r *config.Rule, n int) int {
+// indexKey is the key, below the rule's, of a rule's n-th pattern that takes in.
+func indexKey(r *config.Rule, n int) string {
 	for i, name := range r.Match.Index {
 		if strings.HasPrefix(name, "-") {
 			continue
 		}
 		if n == 0 {
-			return i
+			return ".match.index[" + strconv.Itoa(i) + "]"
 		}
 		n--
 	}
-	return 0
+	return ".match.index"
 }
 
-// coveredBy is the name of a rule before i that takes every write to p's names that rule i would take, or "".
+// coveredBy is the name of a rule before i that takes every write to p's names that rule i would take, or "". A rule that asks for headers
+// or users hides nothing.
 func coveredBy(c *config.Config, matchers []matcher, i int, p pattern) string {
 	for j := range i {
-		if matchers[i].kinds&writes&^matchers[j].kinds == 0 && matchers[j].takesAll(p, matchers[i].out) {
+		if !matchers[j].conditional() && matchers[i].kinds&writes&^matchers[j].kinds == 0 && matchers[j].takesAll(p, matchers[i].out) {
 			return c.Rules[j].Name
 		}
 	}

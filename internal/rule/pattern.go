@@ -15,15 +15,17 @@ func (p pattern) matches(name string) bool {
 	return p.glob(name)
 }
 
-// glob matches in one pass with a single point to come back to: the last star.
-func (p pattern) glob(name string) bool {
+func (p pattern) glob(name string) bool { return globs(string(p), name) }
+
+// globs matches in one pass with a single point to come back to: the last star.
+func globs[T string | []byte](p string, text T) bool {
 	i, star, mark := 0, -1, 0
-	for j := 0; j < len(name); {
+	for j := 0; j < len(text); {
 		switch {
 		case i < len(p) && p[i] == '*':
 			star, mark = i, j
 			i++
-		case i < len(p) && p[i] == name[j]:
+		case i < len(p) && p[i] == text[j]:
 			i++
 			j++
 		case star >= 0:
@@ -33,7 +35,7 @@ func (p pattern) glob(name string) bool {
 			return false
 		}
 	}
-	return strings.Trim(string(p[i:]), "*") == ""
+	return strings.Trim(p[i:], "*") == ""
 }
 
 // covers reports whether every name that q takes is taken by p. A star of q is a name's part that only a star of p can take.

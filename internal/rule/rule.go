@@ -103,8 +103,12 @@ type Rule struct {
 	// leaves data streams alone; only the engine can tell which those are.
 	AnyIndex bool
 
-	IfMatch bool // bases may come from If-Match, and reads answer an ETag
-	Session bool // bases may come from what the session read
+	IfMatch   bool // bases may come from If-Match, and reads answer an ETag
+	FromStamp bool // bases may come from the stamp
+	Session   bool // bases may come from what the session read
+
+	// Stamp is the field in which documents that are served have their revision, and which is taken out of what is written; "" is none.
+	Stamp string
 
 	Explicit         Explicit
 	Unknown          Unknown
@@ -118,6 +122,10 @@ type Rule struct {
 
 	// Merger merges as the rule says. It is never nil.
 	Merger *rewrite.Merger
+
+	// Transform is applied to every document that the rule's writes leave; nil is nothing. Steps are what it is made of, for telling.
+	Transform *rewrite.Transformer
+	Steps     []rewrite.Step
 
 	// HasStrategies says that the rule names merge strategies, which the engine's own _update doesn't follow.
 	HasStrategies bool
@@ -136,11 +144,15 @@ type Retry struct {
 	MaxInterval  time.Duration // largest bound
 }
 
-// compile turns one block of the configuration into a Rule.
-func compile(n int, c *config.Rule) (*Rule, error) {
+// compile turns one block of the configuration into a Rule, or tells what is wrong with it.
+func compile(n int, c *config.Rule) (*Rule, []mistake) {
 	merger, err := newMerger(&c.Merge)
+	transform, steps, wrong := compileTransform(c.Transform)
 	if err != nil {
-		return nil, err
+		wrong = append(wrong, mistake{key: "merge", reason: err.Error()})
+	}
+	if len(wrong) > 0 {
+		return nil, wrong
 	}
 	r := &Rule{
 		Name:             c.Name,
@@ -155,6 +167,9 @@ func compile(n int, c *config.Rule) (*Rule, error) {
 		OnMissing:        pick(c.OnMissing, config.MissingRecreate, MissingRecreate),
 		OnDeleteConflict: pick(c.OnDeleteConflict, config.DeleteFail, DeleteFail),
 		Merger:           merger,
+		Transform:        transform,
+		Steps:            steps,
+		Stamp:            c.Base.Stamp,
 		Priority:         pick(c.Priority, config.PriorityBackground, Background),
 		HasStrategies:    len(c.Merge.Paths) > 0 || c.Merge.Default != config.MergeSent,
 		RetryOnConflict:  c.RetryOnConflict,
@@ -174,6 +189,7 @@ func compile(n int, c *config.Rule) (*Rule, error) {
 	}
 	for _, from := range c.Base.From {
 		r.IfMatch = r.IfMatch || from == config.FromIfMatch
+		r.FromStamp = r.FromStamp || from == config.FromStamp
 		r.Session = r.Session || from == config.FromSession
 	}
 	return r, nil

@@ -11,6 +11,7 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/config"
+	"optimist/rewrite"
 )
 
 // compiled reads a configuration and compiles its rules.
@@ -67,6 +68,7 @@ rules:
 		{"orders-1", api.IndexAuto, "orders"},
 		{"orders-1", api.Create, "rest"},
 		{"orders-1", api.Update, "rest"},
+		{"orders-1", api.Patch, "rest"},
 		{"orders-old-1", api.Index, "rest"},
 		{"orders-old-1", api.Delete, "deletes"},
 		{"shop", api.Delete, "orders"},
@@ -98,8 +100,9 @@ rules:
   - name: all
     match: {index: [a]}
     mode: observe
-    base: {from: [session], explicit: merge, unknown: fetch, lost: reject, ambiguous: fail}
+    base: {from: [stamp, session], stamp: _rev, explicit: merge, unknown: fetch, lost: reject, ambiguous: fail}
     merge: {default: current, paths: {/a: sum, /l: {by_key: id}}}
+    transform: [{op: increment, path: /n, value: 1, when: current == null}, {op: max, path: /t, value: {from: now}, format: epoch_millis}]
     pipeline: rerun
     on_conflict: merge
     on_missing: recreate
@@ -110,15 +113,20 @@ rules:
   - {name: deletes, match: {index: [c]}, on_conflict: fail, on_delete_conflict: sent}
 `)
 	got := *s.All()[0]
-	got.Merger, got.match = nil, matcher{}
-	want := Rule{Name: "all", Mode: Observe, Session: true, Explicit: ExplicitMerge, Unknown: UnknownFetch, Lost: LostReject,
+	if got.Transform == nil || !got.Transform.ReadsCurrent() || got.Steps[0].When == nil {
+		t.Errorf("the transform is %+v of %+v", got.Transform, got.Steps)
+	}
+	got.Merger, got.Transform, got.match, got.Steps[0].When = nil, nil, matcher{}, nil
+	steps := []rewrite.Step{{Action: rewrite.OpIncrement, Path: "/n", Value: rewrite.Value{Literal: []byte("1")}},
+		{Action: rewrite.OpMax, Path: "/t", Value: rewrite.Value{Source: rewrite.FromNow}, Format: "epoch_millis"}}
+	want := Rule{Name: "all", Mode: Observe, FromStamp: true, Session: true, Stamp: "_rev", Steps: steps, Explicit: ExplicitMerge, Unknown: UnknownFetch, Lost: LostReject,
 		Ambiguous: AmbiguousFail, Pipeline: PipelineRerun, OnMissing: MissingRecreate, OnDeleteConflict: DeleteFail, Priority: Background,
 		HasStrategies: true, RetryOnConflict: 7,
 		Retry: Retry{MaxAttempts: 5, MaxElapsed: 3 * time.Second, BaseInterval: 10 * time.Millisecond, MaxInterval: time.Second}}
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(Rule{}, matcher{})); d != "" {
 		t.Error(d)
 	}
-	if r := s.All()[1]; r.Unknown != UnknownReject || !r.IfMatch || r.Session || r.OnConflict != ConflictFail || r.OnDeleteConflict != DeleteFail || r.N != 1 {
+	if r := s.All()[1]; r.Unknown != UnknownReject || !r.IfMatch || r.Session || r.FromStamp || r.Transform != nil || r.OnConflict != ConflictFail || r.OnDeleteConflict != DeleteFail || r.N != 1 {
 		t.Errorf("fails is %+v", r)
 	}
 	if r := s.All()[2]; r.OnDeleteConflict != DeleteSent {

@@ -1,0 +1,132 @@
+package rule
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"optimist/internal/api"
+	"optimist/internal/config"
+)
+
+// loaded writes an archive's files into a folder, reads optimist.yaml among them, and returns what is wrong, line by line.
+func loaded(t *testing.T, archive string) (*config.Config, *Set, string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	for _, f := range txtar.Parse([]byte(archive)).Files {
+		if err := os.MkdirAll(filepath.Dir(f.Name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(f.Name, f.Data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := config.Load("optimist.yaml", config.Overrides{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := FromConfig(c)
+	if err == nil {
+		return c, s, ""
+	}
+	var problems config.Problems
+	if !errors.As(err, &problems) {
+		t.Fatal(err)
+	}
+	return c, nil, problems.Error()
+}
+
+func TestWhatCantBeCompiledIsToldWithItsPlace(t *testing.T) {
+	_, _, got := loaded(t, `-- optimist.yaml --
+rule_files: [team.yaml]
+rules:
+  - name: a
+    transform:
+      - {op: now, path: /a, when: 'incomming.status == "published"'}
+      - {op: now, path: /a, when: 'incoming.status == "published'}
+      - op: now
+        path: /a
+        when: |
+          current != null &&
+            current.a + (1 ==
+      - {op: now, path: /a, when: request.indx == "a"}
+      - {op: now, path: /a, when: '"a"'}
+-- team.yaml --
+rules:
+  - {name: b, match: {index: [b]}, transform: [{op: now, path: /a, when: 1 + 1}]}
+`)
+	want := `optimist.yaml:5:36: rules[0].transform[0].when: the condition can't be used: undeclared reference to 'incomming' (did you mean 'incoming'?)
+optimist.yaml:6:55: rules[0].transform[1].when: the condition can't be used: Syntax error: token recognition error at: '"published'
+optimist.yaml:11:30: rules[0].transform[2].when: the condition can't be used: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}
+optimist.yaml:12:42: rules[0].transform[3].when: the condition can't be used: undeclared reference to 'request.indx' (did you mean 'request.index'?)
+optimist.yaml:13:36: rules[0].transform[4].when: the condition can't be used: must be true or false, and is a string
+team.yaml:2:74: rules[0].transform[0].when: the condition can't be used: must be true or false, and is a number`
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestAnIndexIsClaimedInOneFileOnly(t *testing.T) {
+	_, _, got := loaded(t, `-- optimist.yaml --
+rule_files: ["teams/*.yaml"]
+rules:
+  - {name: everywhere, match: {headers: {X-Batch: "*"}}, priority: background}
+  - {name: main, match: {index: [audit, "m-*", "-m-team-*"], ops: [index, delete]}}
+  - {name: more, match: {index: [audit]}}
+  - {name: rest}
+-- teams/a.yaml --
+rules:
+  - {name: a1, match: {index: ["orders-*", "-orders-old-*"]}}
+  - {name: a2, match: {index: [audit], ops: [update]}}
+  - {name: a3, match: {index: [x, "m-team-a", m-a]}}
+  - {name: a4, match: {index: ["orders-*"]}}
+-- teams/b.yaml --
+rules:
+  - {name: b1, match: {index: ["orders-old-1", "b*"]}}
+  - {name: b2, match: {index: ["*-new"]}}
+  - {name: b3, match: {index: ["*-new", "-*"], users: [b]}}
+`)
+	want := `teams/a.yaml:3:32: rules[1].match.index[0]: "audit" is claimed twice: rule more takes "audit" for the same operations, at optimist.yaml:5:34
+teams/a.yaml:4:47: rules[2].match.index[2]: "m-a" is claimed twice: rule main takes "m-*" for the same operations, at optimist.yaml:4:41
+teams/b.yaml:2:32: rules[0].match.index[0]: "orders-old-1" is claimed twice: rule a4 takes "orders-*" for the same operations, at teams/a.yaml:5:32
+teams/b.yaml:3:32: rules[1].match.index[0]: "*-new" is claimed twice: rule main takes "m-*" for the same operations, at optimist.yaml:4:41
+teams/b.yaml:3:32: rules[1].match.index[0]: "*-new" is claimed twice: rule a1 takes "orders-*" for the same operations, at teams/a.yaml:2:32
+teams/b.yaml:3:32: rules[1].match.index[0]: "*-new" is claimed twice: rule a4 takes "orders-*" for the same operations, at teams/a.yaml:5:32`
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestRulesOfFilesAreInForce(t *testing.T) {
+	_, s, got := loaded(t, `-- optimist.yaml --
+rule_files: [team.yaml]
+rules: [{name: rest}]
+-- team.yaml --
+rules: [{name: team, match: {index: [orders]}}]
+`)
+	if got != "" {
+		t.Fatal(got)
+	}
+	if a, b := name(s.Match("orders", api.Index)), name(s.Match("other", api.Index)); a != "team" || b != "rest" {
+		t.Errorf("orders is taken by %s, other by %s", a, b)
+	}
+	if s.All()[0].N != 0 || s.All()[1].N != 1 {
+		t.Error("the rules are not numbered in the order in which they count")
+	}
+}
+
+func TestRulesWithoutTheirFileAreRefusedByName(t *testing.T) {
+	c, err := config.Parse("", []byte("rules: [{name: a}, {name: b, transform: [{op: now, path: /a, when: x}]}]"), config.Overrides{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Compile(c.Rules)
+	var e *Error
+	if !errors.As(err, &e) || e.N != 1 || e.Name != "b" || e.Key != "transform[0].when" {
+		t.Errorf("got %v", err)
+	}
+}
