@@ -37,7 +37,7 @@ func (r *run) calculate(st Strategy, b, s, c int32) (text []byte, ok bool) {
 // sum returns current + (sent - base), exactly, with as many decimal places as the operand that has the most of them, so
 // that 1.10 + 0.05 is 1.15 and integers stay integers. A nil base is 0. ok is false if that needs more than maxDigits.
 func sum(base, sent, current []byte) (text []byte, ok bool) {
-	total, scale, ok := decimal{}, 0, true
+	total, scale := decimal{}, 0
 	for i, src := range [3][]byte{current, sent, base} {
 		if src == nil {
 			continue
@@ -52,5 +52,6 @@ func sum(base, sent, current []byte) (text []byte, ok bool) {
 		}
 		total, scale = total.add(d), max(scale, int(n.scale))
 	}
-	return total.appendTo(nil, scale), ok
+	text = total.appendTo(nil, scale)
+	return text, len(text) <= maxDigits+len("-.")
 }

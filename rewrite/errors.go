@@ -92,13 +92,18 @@ func (e *TestError) Error() string {
 type TypeError struct {
 	Step   int // from 0
 	Action Action
+	Source string // where the path leads: "" is the document that is written, else where the step's value is from: "incoming", "header X-By"
 	Path   string // JSON Pointer of what doesn't fit; without `*`, but with what it stood for
 	Want   string // what would have fitted: "number", "array", "object or array", …
-	Found  string // the kind of what is there, and, if it is no object or array, what, cut to some 200 bytes
+	Found  string // the kind of what is there, and, if it is a number or a string, what, cut to some 200 bytes
 }
 
 func (e *TypeError) Error() string {
-	return fmt.Sprintf("operation %d (%s): wanted %s at %q, found %s", e.Step, e.Action, e.Want, e.Path, e.Found)
+	in := ""
+	if e.Source != "" {
+		in = " of " + e.Source
+	}
+	return fmt.Sprintf("operation %d (%s): wanted %s at %q%s, found %s", e.Step, e.Action, e.Want, e.Path, in, e.Found)
 }
 
 // A StepError reports a step that is malformed (from NewTransformer and ParseSteps), or that can't be applied for another reason

@@ -17,7 +17,7 @@ func ParseSteps(src []byte, l Limits) ([]Step, error) {
 	steps := make([]Step, 0, min(int(t.nodes[0].count), MaxSteps))
 	for c := t.firstChild(0); c != none; c = t.nextChild(0, c) {
 		if len(steps) == MaxSteps {
-			return nil, &StepError{Step: MaxSteps, Reason: "is one more than a transform may have"}
+			return nil, tooManySteps()
 		}
 		s, e := t.step(c)
 		if e != nil {

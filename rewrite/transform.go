@@ -1,7 +1,7 @@
 package rewrite
 
 import (
-	"bytes"
+	"fmt"
 	"time"
 )
 
@@ -60,87 +60,80 @@ type Inputs struct {
 
 // A Transformer is the compiled form of steps. It doesn't change, and may be used by several goroutines at once.
 type Transformer struct {
-	steps  []Step
+	steps  []step
 	limits Limits
 }
 
-// NewTransformer checks and compiles steps. It keeps no reference to what they have but for their conditions.
+// NewTransformer checks and compiles steps. It keeps no reference to them but for their conditions.
 //
 // Errors: *StepError.
 func NewTransformer(steps []Step, l Limits) (*Transformer, error) {
 	if len(steps) > MaxSteps {
-		return nil, &StepError{Step: MaxSteps, Reason: "is one more than a transform may have"}
+		return nil, tooManySteps()
 	}
-	t := &Transformer{limits: l.withDefaults()}
-	for _, s := range steps {
-		s.Value.Literal = bytes.Clone(s.Value.Literal)
-		t.steps = append(t.steps, s)
+	t := &Transformer{steps: make([]step, len(steps)), limits: l.withDefaults()}
+	for i := range steps {
+		t.steps[i].Step = steps[i]
+		if e := t.steps[i].compile(t.limits); e != nil {
+			e.Step, e.Action, e.Path = i, steps[i].Action, steps[i].Path
+			return nil, e
+		}
 	}
 	return t, nil
 }
 
+func tooManySteps() *StepError {
+	return &StepError{Step: MaxSteps, Reason: fmt.Sprintf("is one more than the %d that a transform may have", MaxSteps)}
+}
+
 // Apply returns the candidate with all steps applied to it in their order, each to what those before it left, or, with an
-// error, none of them. What no step touches keeps its bytes.
+// error, none of them. A nil candidate is an empty object. What no step touches keeps its bytes: where no step changes
+// anything, the result is the candidate itself. The result is an object.
 //
-// Errors: *TestError, *TypeError, *StepError; *SyntaxError and ErrNotObject for the candidate, a document of in, or the
-// result; ErrTooDeep and ErrTooLarge for them, too, or for the work that the steps are.
+// Errors: *TestError, *TypeError, *StepError; *SyntaxError for the candidate, or for a document of in that is referred to;
+// ErrNotObject for the candidate, or for the result; ErrTooDeep and ErrTooLarge for any of them, or for the work that the
+// steps are.
 func (t *Transformer) Apply(candidate []byte, in *Inputs) ([]byte, error) {
+	a := newApplication(t, in)
+	defer a.free()
+	if candidate == nil {
+		candidate = absent
+	}
+	if err := a.read(candidate); err != nil {
+		return nil, err
+	}
+	if a.root.v.kind != kindObject {
+		return nil, ErrNotObject
+	}
 	for i := range t.steps {
-		s := &t.steps[i]
-		if s.When != nil {
-			ok, err := s.When.Holds(in)
-			if err != nil {
-				return nil, &StepError{Step: i, Action: s.Action, Path: s.Path, Field: "when", Reason: err.Error(), Err: err}
-			}
-			if !ok {
-				continue
-			}
-		}
-		var err error
-		op := Operation{Op: s.Action.String(), Path: s.Path, From: s.From, Value: s.Value.Literal}
-		if candidate, err = (Patch{op}).ApplyWithin(candidate, t.limits); err != nil {
+		if err := a.carryOut(i); err != nil {
 			return nil, err
 		}
 	}
-	return candidate, nil
+	switch {
+	case a.root.v.kind != kindObject:
+		return nil, ErrNotObject
+	case !a.changed:
+		return candidate, nil
+	}
+	return a.render(), nil
 }
 
 // ReadsCurrent reports whether a value or a condition refers to the stored document.
 func (t *Transformer) ReadsCurrent() bool {
-	return t.any(func(s *Step) bool { return s.Value.Source == FromCurrent || s.When != nil && s.When.ReadsCurrent() })
+	return t.any(func(s *step) bool { return s.Value.Source == FromCurrent || s.When != nil && s.When.ReadsCurrent() })
 }
 
 // ReadsBase reports whether a value or a condition refers to the document as the client saw it.
 func (t *Transformer) ReadsBase() bool {
-	return t.any(func(s *Step) bool { return s.Value.Source == FromBase || s.When != nil && s.When.ReadsBase() })
+	return t.any(func(s *step) bool { return s.Value.Source == FromBase || s.When != nil && s.When.ReadsBase() })
 }
 
-// Repeatable reports whether the steps may be applied again to a document that has them already, without counting twice.
-func (t *Transformer) Repeatable() bool {
-	return !t.any(func(s *Step) bool { return !s.repeatable() })
-}
+// Repeatable reports whether all steps may be applied to a document that has them already, with nothing counted twice. It is
+// asked where it isn't known whether a write has happened. Increments, appended and inserted elements, and moves may not.
+func (t *Transformer) Repeatable() bool { return !t.any((*step).countsTwice) }
 
-func (s *Step) repeatable() bool {
-	switch s.Action {
-	case OpIncrement, OpAppend, OpMove:
-		return false
-	case OpAdd, OpCopy:
-		last := s.Path[max(0, lastSlash(s.Path)):]
-		return last != "/-"
-	}
-	return true
-}
-
-func lastSlash(path string) int {
-	for i := len(path) - 1; i >= 0; i-- {
-		if path[i] == '/' {
-			return i
-		}
-	}
-	return -1
-}
-
-func (t *Transformer) any(is func(*Step) bool) bool {
+func (t *Transformer) any(is func(*step) bool) bool {
 	for i := range t.steps {
 		if is(&t.steps[i]) {
 			return true
