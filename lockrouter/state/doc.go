@@ -201,3 +201,6 @@ func (d *Doc) entry(e *Entry) int {
 func (e *Entry) same(o *Entry) bool {
 	return e.Proxy == o.Proxy && e.Class == o.Class && e.Path == o.Path && e.Mode == o.Mode
 }
+
+// Against reports whether a lease keeps others from having the path in that mode.
+func (h *Hold) Against(path string, mode Mode) bool { return against(h.Path, h.Mode, path, mode) }

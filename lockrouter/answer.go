@@ -1,0 +1,105 @@
+package lockrouter
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"optimist/internal/wire"
+	"optimist/lockrouter/state"
+)
+
+// Request is one under the path of the locks. Nothing of it is kept.
+type Request struct {
+	Method      string
+	Path, Query []byte // as they stood on the wire
+	Body        []byte
+	// Admin allows what only the operator may: to release what somebody else holds.
+	Admin bool
+}
+
+// Answer is what the client is told. Body is JSON.
+type Answer struct {
+	Status int
+	Fields []wire.Field
+	Body   []byte
+}
+
+// The types of the errors, as in error.type of the body.
+const (
+	TypeHeld     = "lock_held"
+	TypeTimeout  = "lock_wait_timeout"
+	TypeExpired  = "lease_expired"
+	TypeMissing  = "lock_not_found"
+	TypeNotOwner = "not_the_owner"
+	TypeFull     = "lock_tree_full"
+	TypeStore    = "lock_store_unavailable"
+	TypeBad      = "illegal_argument_exception"
+)
+
+// Failure is an error as a client is told of it.
+type Failure struct {
+	Status int
+	Type   string
+	Reason string
+	Detail map[string]any // further members of error
+	Retry  time.Duration  // when it may be worth to ask again; 0: not said
+}
+
+// Error implements error.
+func (f *Failure) Error() string { return f.Type + ": " + f.Reason }
+
+func badRequest(reason string) *Failure { return &Failure{Status: 400, Type: TypeBad, Reason: reason} }
+
+// answer is the failure in the engine's shape.
+func (f *Failure) answer() *Answer {
+	cause := map[string]any{"type": f.Type, "reason": f.Reason}
+	inner := map[string]any{"root_cause": []any{cause}, "type": f.Type, "reason": f.Reason}
+	for k, v := range f.Detail {
+		inner[k] = v
+	}
+	a := reply(f.Status, map[string]any{"error": inner, "status": f.Status})
+	if f.Retry > 0 {
+		seconds := max(1, int64((f.Retry+time.Second-1)/time.Second))
+		a.Fields = append(a.Fields, wire.Field{Name: []byte("Retry-After"), Value: strconv.AppendInt(nil, seconds, 10)})
+	}
+	return a
+}
+
+func reply(status int, body any) *Answer {
+	b, err := json.Marshal(body)
+	if err != nil {
+		b = []byte(`{}`) // only strings, numbers and maps of them are ever passed
+	}
+	return &Answer{Status: status, Body: b,
+		Fields: []wire.Field{{Name: []byte("content-type"), Value: []byte("application/json")}}}
+}
+
+// lease is a lease as its holder is told of it.
+type lease struct {
+	Lock       string     `json:"lock"`
+	Owner      string     `json:"owner"`
+	Token      int64      `json:"token,omitempty"`
+	Mode       state.Mode `json:"mode,omitempty"`
+	AcquiredAt string     `json:"acquired_at"`
+	ExpiresAt  string     `json:"expires_at"`
+	ExpiresIn  int64      `json:"expires_in_ms"`
+	Waited     *int64     `json:"waited_ms,omitempty"`
+	Note       string     `json:"note"`
+	Waiting    *int64     `json:"waiting,omitempty"`
+}
+
+// leaseOf makes it; now is the time by the document's clock. Of others' leases the token isn't told: it is what releases them.
+func leaseOf(d *state.Doc, h *state.Hold, now int64, own bool) lease {
+	l := lease{Lock: lockOf(d, h.Path), Owner: h.Owner, AcquiredAt: instant(h.Since), ExpiresAt: instant(h.Until),
+		ExpiresIn: max(h.Until-now, 0), Note: h.Note}
+	if own {
+		l.Token = h.Token
+	}
+	if d.Kind == state.Tree {
+		l.Mode = h.Mode
+	}
+	return l
+}
+
+func instant(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -1,0 +1,147 @@
+package lockrouter
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"optimist/lockrouter/state"
+)
+
+// pageSize is how many lock documents a page of a list has, if the request doesn't say; and at most.
+const (
+	pageSize = 100
+	maxPage  = 1000
+)
+
+// list tells what is held: GET /_lock?owner=&prefix=&older_than=&size=&after=.
+func (r *Router) list(ctx context.Context, q *Request) (*Answer, error) {
+	now := r.clockNow()
+	query := &Query{Size: pageSize}
+	prefix := ""
+	for p := range params(q.Query) {
+		switch p.key {
+		case "owner":
+			query.Owner = p.value
+		case "prefix":
+			prefix = p.value
+		case "older_than":
+			d, err := duration(p.value)
+			if err != nil {
+				return nil, badRequest("older_than: " + err.Error())
+			}
+			query.Before = now - d.Milliseconds()
+		case "size":
+			n, err := strconv.Atoi(p.value)
+			if err != nil || n < 1 || n > maxPage {
+				return nil, badRequest("size is a number from 1 to " + strconv.Itoa(maxPage))
+			}
+			query.Size = n
+		case "after":
+			query.After = p.value
+		case "pretty", "human", "error_trace":
+		default:
+			return nil, badRequest("request contains unrecognized parameter: [" + p.key + "]")
+		}
+	}
+	// The locks of a tree are in one document, which has the name of the root.
+	query.Prefix = prefix
+	if i := strings.Index(prefix, r.o.Path+"/tree/"); i >= 0 {
+		query.Prefix = prefix[:i+len(r.o.Path+"/tree")]
+	}
+	page, err := r.o.Store.Find(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	locks := []lease{}
+	for _, d := range page.Docs {
+		for i := range d.Holds {
+			h := &d.Holds[i]
+			l := leaseOf(d, h, now, q.Admin)
+			if h.Until > now && (query.Owner == "" || h.Owner == query.Owner) && (query.Before == 0 || h.Since < query.Before) &&
+				strings.HasPrefix(l.Lock, prefix) {
+				waiting := d.Waiting(h.Path)
+				l.Waiting = &waiting
+				locks = append(locks, l)
+			}
+		}
+	}
+	body := map[string]any{"locks": locks}
+	if page.Next != "" {
+		body["next"] = page.Next
+	}
+	return reply(http.StatusOK, body), nil
+}
+
+// releaseAll releases an owner's leases: those of the tokens, or, for the operator, all. POST /_lock/_release.
+func (r *Router) releaseAll(ctx context.Context, q *Request) (*Answer, error) {
+	var want struct {
+		Owner  string  `json:"owner"`
+		Tokens []int64 `json:"tokens"`
+	}
+	if err := strict(q.Body, &want); err != nil {
+		return nil, err
+	}
+	switch {
+	case want.Owner == "":
+		return nil, badRequest("owner is missing")
+	case len(want.Tokens) == 0 && !q.Admin:
+		return nil, badRequest("tokens are missing: without them an owner's locks are released on the admin listener only")
+	}
+	tokens := make(map[int64]bool, len(want.Tokens))
+	for _, t := range want.Tokens {
+		tokens[t] = true
+	}
+	released := []string{}
+	for query := (&Query{Owner: want.Owner, Size: maxPage}); ; {
+		page, err := r.o.Store.Find(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range page.Docs {
+			got, err := r.releaseIn(ctx, d, want.Owner, tokens)
+			if err != nil {
+				return nil, err
+			}
+			released = append(released, got...)
+		}
+		if query.After = page.Next; page.Next == "" {
+			return reply(http.StatusOK, map[string]any{"released": len(released), "locks": released}), nil
+		}
+	}
+}
+
+// releaseIn releases an owner's leases in one document. The list that it comes from decides nothing: the release looks at the document.
+func (r *Router) releaseIn(ctx context.Context, d *state.Doc, owner string, tokens map[int64]bool) (released []string, err error) {
+	for i := range d.Holds {
+		h := &d.Holds[i]
+		if h.Owner != owner || len(tokens) > 0 && !tokens[h.Token] {
+			continue
+		}
+		t, err := r.targetOf(d, h.Path)
+		if err != nil {
+			return nil, err
+		}
+		o := r.submit(ctx, t, state.Op{Do: state.Release, Owner: owner, Token: h.Token, Path: h.Path, Class: state.Foreground,
+			Mode: state.Exclusive})
+		switch {
+		case o.err != nil:
+			return nil, o.err
+		case o.said.Verdict == state.Released:
+			r.held.remove(h.Token)
+			released = append(released, t.lock)
+		}
+	}
+	return released, nil
+}
+
+// targetOf is the lock of a document's lease.
+func (r *Router) targetOf(d *state.Doc, path string) (*target, error) {
+	_, t, _, err := r.locate([]byte(lockOf(d, path)))
+	return t, err
+}
+
+func (r *Router) docs(context.Context, *Request, string) (*Answer, error) {
+	return nil, badRequest("locks of several documents are not there yet")
+}

@@ -1,0 +1,193 @@
+package lockrouter
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"optimist/internal/api"
+	"optimist/lockrouter/state"
+)
+
+// asked is what a request asks for, from its body and its query.
+type asked struct {
+	Owner     string      `json:"owner"`
+	ProcessID string      `json:"process_id"`
+	Token     json.Number `json:"token"`
+	TTL       string      `json:"ttl"`
+	Wait      string      `json:"wait"`
+	Priority  string      `json:"priority"`
+	Mode      string      `json:"mode"`
+	Note      string      `json:"note"`
+
+	renew bool
+	token int64
+	ttl   time.Duration // 0: not said
+	wait  time.Duration // negative: not said
+	class state.Class
+	mode  state.Mode
+}
+
+// The bounds of what clients name, in bytes: all of it is kept in the lock's document.
+const (
+	longestOwner = 512
+	longestNote  = 1024
+)
+
+// parse reads a request for one lock.
+func (r *Router) parse(q *Request) (*asked, error) {
+	a := new(asked)
+	if err := strict(q.Body, a); err != nil {
+		return nil, err
+	}
+	for p := range params(q.Query) {
+		if err := a.param(p.key, p.value); err != nil {
+			return nil, err
+		}
+	}
+	if a.Owner == "" {
+		a.Owner = a.ProcessID
+	}
+	if len(a.Owner) > longestOwner || len(a.Note) > longestNote {
+		return nil, badRequest("owner must be no longer than 512 bytes, and note than 1024")
+	}
+	return a, r.check(a)
+}
+
+// strict reads a JSON object; a key that isn't known is a mistake: a misspelt ttl must not become the default.
+func strict(body []byte, into any) error {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.DisallowUnknownFields()
+	dec.UseNumber()
+	if err := dec.Decode(into); err != nil {
+		return &Failure{Status: 400, Type: "parse_exception", Reason: "the body can't be read: " + strings.TrimPrefix(err.Error(), "json: ")}
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return &Failure{Status: 400, Type: "parse_exception", Reason: "the body goes on behind its JSON object"}
+	}
+	return nil
+}
+
+type param struct{ key, value string }
+
+// params are a query's parameters, decoded.
+func params(query []byte) func(yield func(param) bool) {
+	return func(yield func(param) bool) {
+		for pair := range bytes.FieldsFuncSeq(query, func(c rune) bool { return c == '&' || c == ';' }) {
+			key, value, _ := bytes.Cut(pair, []byte("="))
+			k, kerr := api.DecodeValue(nil, key)
+			v, verr := api.DecodeValue(nil, value)
+			if kerr == nil && verr == nil && !yield(param{string(k), string(v)}) {
+				return
+			}
+		}
+	}
+}
+
+func (a *asked) param(key, value string) error {
+	switch key {
+	case "renew":
+		a.renew = value != "false"
+	case "owner":
+		a.Owner = value
+	case "process_id":
+		a.ProcessID = value
+	case "token":
+		a.Token = json.Number(value)
+	case "ttl":
+		a.TTL = value
+	case "wait":
+		a.Wait = value
+	case "priority":
+		a.Priority = value
+	case "mode":
+		a.Mode = value
+	case "note":
+		a.Note = value
+	case "pretty", "human", "error_trace": // of every request of the engine's
+	default:
+		return badRequest("request contains unrecognized parameter: [" + key + "]")
+	}
+	return nil
+}
+
+// check gives the words their meaning.
+func (r *Router) check(a *asked) (err error) {
+	if a.Token != "" {
+		if a.token, err = strconv.ParseInt(string(a.Token), 10, 64); err != nil || a.token < 0 {
+			return badRequest("token is a whole number, as it was given; [" + string(a.Token) + "] isn't one")
+		}
+	}
+	if a.TTL != "" {
+		if a.ttl, err = r.span("ttl", a.TTL, r.o.MaxTTL); err != nil {
+			return err
+		}
+		if a.ttl < time.Millisecond {
+			return badRequest("ttl must be at least 1ms")
+		}
+	}
+	a.wait = -1
+	if a.Wait != "" {
+		if a.wait, err = r.span("wait", a.Wait, r.o.MaxWait); err != nil {
+			return err
+		}
+	}
+	a.class = state.Class(a.Priority)
+	if a.Priority == "" {
+		a.class = state.Foreground
+	}
+	if !slices.Contains([]state.Class{state.Foreground, state.Background}, a.class) {
+		return badRequest("priority is foreground or background, not [" + a.Priority + "]")
+	}
+	a.mode = state.Mode(a.Mode)
+	if a.Mode == "" {
+		a.mode = state.Exclusive
+	}
+	if !slices.Contains([]state.Mode{state.Exclusive, state.Shared}, a.mode) {
+		return badRequest("mode is exclusive or shared, not [" + a.Mode + "]")
+	}
+	return nil
+}
+
+func (r *Router) span(name, value string, most time.Duration) (time.Duration, error) {
+	d, err := duration(value)
+	if err != nil {
+		return 0, badRequest(name + ": " + err.Error())
+	}
+	if d > most {
+		return 0, badRequest(fmt.Sprintf("%s: [%s] is longer than %s, the longest", name, value, most))
+	}
+	return d, nil
+}
+
+// duration reads a time as the engine writes it: a whole number and a unit, or 0.
+func duration(s string) (time.Duration, error) {
+	if s == "0" {
+		return 0, nil
+	}
+	digits := strings.TrimRight(s, "abcdefghijklmnopqrstuvwxyz")
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("[%s] is no time: write a whole number and a unit, as in 500ms, 30s, 5m", s)
+	}
+	units := map[string]time.Duration{"nanos": time.Nanosecond, "micros": time.Microsecond, "ms": time.Millisecond, "s": time.Second,
+		"m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
+	unit, ok := units[s[len(digits):]]
+	switch {
+	case !ok:
+		return 0, fmt.Errorf("[%s] is no time: its unit must be one of ms, s, m, h, d", s)
+	case n > math.MaxInt64/int64(unit):
+		return 0, fmt.Errorf("[%s] is longer than can be counted", s)
+	}
+	return time.Duration(n) * unit, nil
+}

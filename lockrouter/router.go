@@ -1,0 +1,178 @@
+package lockrouter
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"optimist/lockrouter/state"
+)
+
+// Options are what a Router needs; Store is required. Zero values take the defaults that the fields name.
+type Options struct {
+	Store Store
+	// Path is the segment, with its slash, under which locks are: /_lock.
+	Path string
+	// TTL is a lease's length where the request says none: 30s. MaxTTL is the longest: 24h.
+	TTL, MaxTTL time.Duration
+	// Foreground and Background are how long a request of that class waits if it doesn't say; 0: not at all. MaxWait is the longest: 1h.
+	Foreground, Background, MaxWait time.Duration
+	// Bound is how many of the foreground may go past one of the background that waits: 16.
+	Bound int
+	// MostHeld is how many leases a tree may hold: 20000.
+	MostHeld int
+	// FirstTick and LastTick are the time between two looks at a lock that is waited for: the first after it changed, and the longest,
+	// to which it grows while nothing happens. 20ms and 250ms.
+	FirstTick, LastTick time.Duration
+	// Patience is how long what can't wait is tried again while the store is unavailable: 2s.
+	Patience time.Duration
+	// Events are told what happens. Log gets a line for each lease that lapsed or was taken over, and when the store comes and goes.
+	Events Events
+	Log    *slog.Logger
+}
+
+// Events are for metrics. Any may be nil. They must not block.
+type Events struct {
+	// Acquired ends a request for a lock: how long it took, and with what outcome: acquired, reentered, held, timeout, left, failed.
+	Acquired func(class state.Class, outcome string, took time.Duration)
+	// Lapsed counts leases that ended without a release; taken says that somebody else got the lock by it.
+	Lapsed func(n int, taken bool)
+}
+
+func (o *Options) fill() {
+	orDuration := func(d *time.Duration, value time.Duration) {
+		if *d <= 0 {
+			*d = value
+		}
+	}
+	orInt := func(n *int, value int) {
+		if *n <= 0 {
+			*n = value
+		}
+	}
+	orDuration(&o.TTL, 30*time.Second)
+	orDuration(&o.MaxTTL, 24*time.Hour)
+	orDuration(&o.MaxWait, time.Hour)
+	orDuration(&o.FirstTick, 20*time.Millisecond)
+	orDuration(&o.LastTick, 250*time.Millisecond)
+	orDuration(&o.Patience, 2*time.Second)
+	orInt(&o.Bound, 16)
+	orInt(&o.MostHeld, 20_000)
+	if o.Path == "" {
+		o.Path = "/_lock"
+	}
+	if o.Events.Acquired == nil {
+		o.Events.Acquired = func(state.Class, string, time.Duration) {}
+	}
+	if o.Events.Lapsed == nil {
+		o.Events.Lapsed = func(int, bool) {}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+}
+
+// Router gives out locks. It is safe for concurrent use; make it with New, and Close it.
+type Router struct {
+	o      Options
+	name   string // of this proxy in the queues, unique to the process
+	epoch  time.Time
+	rids   atomic.Uint64
+	offset atomic.Int64 // ms that the documents' clock is ahead of this machine's, as last seen
+	held   holdings
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	wake   chan struct{} // for the watcher: there is something to wait for that wasn't
+
+	mu      sync.Mutex
+	lanes   map[string]*lane
+	waiting [2]int // by class
+	down    bool   // the store was unavailable at the last call
+	closed  bool
+}
+
+// New makes a Router.
+func New(o Options) *Router {
+	o.fill()
+	unique := make([]byte, 6)
+	_, _ = rand.Read(unique) // never fails, says its documentation
+	r := &Router{o: o, name: hex.EncodeToString(unique), epoch: time.Now(), wake: make(chan struct{}, 1), lanes: map[string]*lane{}}
+	r.held.tokens = map[int64]time.Time{}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	r.wg.Go(r.watch)
+	return r
+}
+
+// Close ends what runs beside requests. Requests that wait end with ErrStore; leases stay until they lapse.
+func (r *Router) Close() {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	r.cancel()
+	r.wg.Wait()
+}
+
+// Waiting is how many requests of the class wait for a lock here.
+func (r *Router) Waiting(c state.Class) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.waiting[classIndex(c)]
+}
+
+// Held is how many leases that were given out here have been neither released here nor ended, by this machine's clock.
+func (r *Router) Held() int { return r.held.count(time.Now()) }
+
+func classIndex(c state.Class) int {
+	if c == state.Background {
+		return 1
+	}
+	return 0
+}
+
+// now is ms of this process's own clock.
+func (r *Router) now() int64 { return time.Since(r.epoch).Milliseconds() }
+
+// rid names a request for all proxies.
+func (r *Router) rid() string { return r.name + "-" + strconv.FormatUint(r.rids.Add(1), 36) }
+
+// grace is how long the first of a queue may take to take its lock: it looks at it once in LastTick, and asks then.
+func (r *Router) grace() int64 { return 3 * r.o.LastTick.Milliseconds() }
+
+// clockNow is the documents' time, as far as is known here. It is for telling, not for deciding.
+func (r *Router) clockNow() int64 { return time.Now().UnixMilli() + r.offset.Load() }
+
+// holdings count leases, for a gauge.
+type holdings struct {
+	mu     sync.Mutex
+	tokens map[int64]time.Time // until when
+}
+
+func (h *holdings) add(token int64, until time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.tokens[token] = until
+}
+
+func (h *holdings) remove(token int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.tokens, token)
+}
+
+func (h *holdings) count(now time.Time) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for token, until := range h.tokens {
+		if until.Before(now) {
+			delete(h.tokens, token)
+		}
+	}
+	return len(h.tokens)
+}

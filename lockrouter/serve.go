@@ -1,0 +1,227 @@
+package lockrouter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"optimist/lockrouter/state"
+)
+
+// Serve answers a request whose path the Router takes. It waits as long as the request says, and returns an error only where nobody is
+// left to be answered: the context's cause.
+func (r *Router) Serve(ctx context.Context, q *Request) (*Answer, error) {
+	a, err := r.serve(ctx, q)
+	if err == nil {
+		return a, nil
+	}
+	var f *Failure
+	switch {
+	case errors.As(err, &f):
+		return f.answer(), nil
+	case errors.Is(err, ErrStore):
+		f = &Failure{Status: http.StatusServiceUnavailable, Type: TypeStore, Reason: err.Error(), Retry: time.Second}
+		return f.answer(), nil
+	}
+	return nil, err
+}
+
+func (r *Router) serve(ctx context.Context, q *Request) (*Answer, error) {
+	what, t, index, err := r.locate(q.Path)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case what == listing && q.Method == http.MethodGet:
+		return r.list(ctx, q)
+	case what == releasing && q.Method == http.MethodPost:
+		return r.releaseAll(ctx, q)
+	case what == manyDocs && q.Method == http.MethodPost:
+		return r.docs(ctx, q, index)
+	case what != oneLock:
+		return nil, wrongMethod(q.Method)
+	}
+	a, err := r.parse(q)
+	if err != nil {
+		return nil, err
+	}
+	if t.kind != state.Tree && a.mode == state.Shared {
+		return nil, badRequest("only locks of a tree can be shared")
+	}
+	switch {
+	case q.Method == http.MethodGet:
+		return r.get(ctx, t, a)
+	case a.Owner == "":
+		return nil, badRequest("owner is missing: say who asks, in the body or as ?owner=")
+	case q.Method == http.MethodPut && a.renew:
+		return r.renew(ctx, t, a)
+	case q.Method == http.MethodPut:
+		return r.acquire(ctx, t, a)
+	case q.Method == http.MethodDelete:
+		return r.release(ctx, t, a)
+	}
+	return nil, wrongMethod(q.Method)
+}
+
+func wrongMethod(method string) error {
+	return &Failure{Status: http.StatusMethodNotAllowed, Type: TypeBad,
+		Reason: "a lock is acquired and renewed with PUT, released with DELETE and looked at with GET; not with " + method}
+}
+
+// acquire gets a lock, or says who has it.
+func (r *Router) acquire(ctx context.Context, t *target, a *asked) (*Answer, error) {
+	began := time.Now()
+	op := state.Op{Do: state.Acquire, Owner: a.Owner, Rid: r.rid(), Path: t.path, Mode: a.mode, Class: a.class, Note: a.Note,
+		TTL: r.ttl(a).Milliseconds()}
+	limit := r.patience(a)
+	var o outcome
+	if limit <= 0 {
+		o = r.submit(ctx, t, op)
+	} else {
+		o = r.wait(ctx, t, op, limit)
+	}
+	answer, word, err := r.acquired(t, &op, o, limit > 0, began)
+	r.o.Events.Acquired(a.class, word, time.Since(began))
+	return answer, err
+}
+
+func (r *Router) ttl(a *asked) time.Duration {
+	if a.ttl > 0 {
+		return a.ttl
+	}
+	return r.o.TTL
+}
+
+// patience is how long a request waits.
+func (r *Router) patience(a *asked) time.Duration {
+	switch {
+	case a.wait >= 0:
+		return a.wait
+	case a.class == state.Background:
+		return r.o.Background
+	}
+	return r.o.Foreground
+}
+
+// acquired is the answer to an acquisition, and a word for the metrics.
+func (r *Router) acquired(t *target, op *state.Op, o outcome, waited bool, began time.Time) (a *Answer, word string, err error) {
+	switch {
+	case errors.Is(o.err, ErrStore):
+		return nil, "failed", o.err
+	case o.err != nil:
+		return nil, "left", o.err
+	}
+	switch o.said.Verdict {
+	case state.Acquired, state.Reentered:
+		l := leaseOf(o.doc, &o.hold, o.doc.Seen, true)
+		// Who counts the lease from when the request was sent, and this much on, never counts on it for too long.
+		ms := max(o.sent.Sub(began).Milliseconds(), 0)
+		l.Waited = &ms
+		r.held.add(l.Token, o.sent.Add(time.Duration(o.hold.TTL)*time.Millisecond))
+		if o.said.Verdict == state.Acquired {
+			return reply(http.StatusCreated, l), "acquired", nil
+		}
+		return reply(http.StatusOK, l), "reentered", nil
+	case state.Full:
+		return nil, "full", &Failure{Status: http.StatusTooManyRequests, Type: TypeFull, Retry: time.Second,
+			Reason: fmt.Sprintf("the tree holds %d leases, as many as it may", r.o.MostHeld)}
+	}
+	f := r.taken(t, op, o.doc)
+	if waited {
+		f.Type, f.Reason = TypeTimeout, "the lock was not to be had in time: "+f.Reason
+		return nil, "timeout", f
+	}
+	return nil, "held", f
+}
+
+// taken says why a lock isn't to be had.
+func (r *Router) taken(t *target, op *state.Op, d *state.Doc) *Failure {
+	f := &Failure{Status: http.StatusConflict, Type: TypeHeld, Reason: "others come first for " + t.lock, Retry: time.Second,
+		Detail: map[string]any{"lock": t.lock}}
+	if d == nil {
+		return f
+	}
+	f.Detail["queue"] = map[string]any{"place": d.Ahead("", op.Class, op.Path, op.Mode, int64(r.o.Bound)) + 1}
+	h, ok := d.Conflict(op.Owner, op.Path, op.Mode)
+	if !ok {
+		return f
+	}
+	l := leaseOf(d, &h, r.clockNow(), false)
+	f.Detail["holder"] = l
+	f.Reason = fmt.Sprintf("%s is held by %s until %s", l.Lock, l.Owner, l.ExpiresAt)
+	f.Retry = time.Duration(l.ExpiresIn) * time.Millisecond
+	return f
+}
+
+// renew makes a lease longer.
+func (r *Router) renew(ctx context.Context, t *target, a *asked) (*Answer, error) {
+	op := state.Op{Do: state.Renew, Owner: a.Owner, Token: a.token, Note: a.Note, TTL: a.ttl.Milliseconds(), Path: t.path,
+		Class: state.Foreground, Mode: state.Exclusive}
+	o := r.submit(ctx, t, op)
+	if o.err != nil {
+		return nil, o.err
+	}
+	if o.said.Verdict != state.Renewed {
+		return nil, refused(t, o.said.Verdict)
+	}
+	r.held.add(a.token, o.sent.Add(time.Duration(o.hold.TTL)*time.Millisecond))
+	return reply(http.StatusOK, leaseOf(o.doc, &o.hold, o.doc.Seen, true)), nil
+}
+
+// release gives a lock back.
+func (r *Router) release(ctx context.Context, t *target, a *asked) (*Answer, error) {
+	o := r.submit(ctx, t, state.Op{Do: state.Release, Owner: a.Owner, Token: a.token, Path: t.path, Class: state.Foreground,
+		Mode: state.Exclusive})
+	if o.err != nil {
+		return nil, o.err
+	}
+	if o.said.Verdict != state.Released {
+		return nil, refused(t, o.said.Verdict)
+	}
+	r.held.remove(a.token)
+	return reply(http.StatusOK, map[string]any{"released": true}), nil
+}
+
+// refused says why a lease can't be renewed or released. Nothing has changed by it.
+func refused(t *target, v state.Verdict) error {
+	switch v {
+	case state.Expired:
+		return &Failure{Status: http.StatusGone, Type: TypeExpired, Reason: "the lease of that token on " + t.lock + " has ended"}
+	case state.NotOwner:
+		return &Failure{Status: http.StatusForbidden, Type: TypeNotOwner, Reason: t.lock + " is held by another owner"}
+	case state.NoToken:
+		return badRequest("token is missing: say the one that was given with the lock, in the body or as ?token=")
+	}
+	return &Failure{Status: http.StatusNotFound, Type: TypeMissing, Reason: "there is no lease of that token on " + t.lock}
+}
+
+// get tells who holds a lock.
+func (r *Router) get(ctx context.Context, t *target, a *asked) (*Answer, error) {
+	docs, err := r.o.Store.Read(ctx, []string{t.id})
+	if err != nil {
+		return nil, err
+	}
+	now := r.clockNow()
+	var leases []lease
+	if d := docs[0]; d != nil {
+		waiting := d.Waiting(t.path)
+		for i := range d.Holds {
+			if h := &d.Holds[i]; h.Until > now && h.Against(t.path, state.Exclusive) {
+				l := leaseOf(d, h, now, false)
+				if l.Lock == t.lock {
+					l.Waiting = &waiting
+				}
+				leases = append(leases, l)
+			}
+		}
+	}
+	switch {
+	case len(leases) == 0:
+		return nil, &Failure{Status: http.StatusNotFound, Type: TypeMissing, Reason: "nobody holds " + t.lock}
+	case t.kind == state.Tree:
+		return reply(http.StatusOK, map[string]any{"lock": t.lock, "leases": leases}), nil
+	}
+	return reply(http.StatusOK, leases[0]), nil
+}

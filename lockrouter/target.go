@@ -1,0 +1,168 @@
+package lockrouter
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"unicode/utf8"
+
+	"optimist/internal/api"
+	"optimist/lockrouter/state"
+)
+
+// target is a lock: what a path under _lock names.
+type target struct {
+	kind state.Kind
+	id   string // of its document
+	root string // the path of the document's lock, as users name it
+	path string // within a tree, else empty
+	lock string // the lock's path, as users name it
+}
+
+// endpoint is what a request under _lock is about.
+type endpoint uint8
+
+const (
+	unknownEndpoint endpoint = iota
+	oneLock                  // a global, document or tree lock
+	manyDocs                 // POST /{index}/_lock/docs
+	listing                  // GET /_lock
+	releasing                // POST /_lock/_release
+)
+
+// Takes reports whether a request's path is one of the locks'. It costs a request that isn't next to nothing.
+func (r *Router) Takes(path []byte) bool {
+	p := r.o.Path
+	if under(path, p) {
+		return true
+	}
+	if len(path) < 2 || path[1] == '_' {
+		return false
+	}
+	i := bytes.IndexByte(path[1:], '/')
+	return i > 0 && under(path[1+i:], p)
+}
+
+func under(path []byte, prefix string) bool {
+	return len(path) >= len(prefix) && string(path[:len(prefix)]) == prefix && (len(path) == len(prefix) || path[len(prefix)] == '/')
+}
+
+// longestID is what the engine takes as a document's id, in bytes.
+const longestID = 512
+
+// locate reads a path. The errors are answers.
+func (r *Router) locate(path []byte) (endpoint, *target, string, error) {
+	index := ""
+	rest := string(path)
+	if !under(path, r.o.Path) {
+		i := strings.IndexByte(rest[1:], '/') + 1
+		var err error
+		if index, err = decoded(rest[1:i]); err != nil {
+			return 0, nil, "", err
+		}
+		if strings.ContainsAny(index, `,*?"<>| /\#`) || index == "" {
+			return 0, nil, "", badRequest("a lock is of one index, by its name; [" + index + "] isn't one")
+		}
+		rest = rest[i:]
+	}
+	rest = strings.TrimPrefix(rest[len(r.o.Path):], "/")
+	word, rest, more := strings.Cut(rest, "/")
+	switch {
+	case index == "" && word == "":
+		return listing, nil, "", nil
+	case index == "" && word == "_release" && !more:
+		return releasing, nil, "", nil
+	case index == "" && word == "global":
+		t, err := r.global(rest)
+		return oneLock, t, "", err
+	case index != "" && word == "doc" && rest != "":
+		t, err := r.doc(index, rest)
+		return oneLock, t, index, err
+	case index != "" && word == "docs" && !more:
+		return manyDocs, nil, index, nil
+	case index != "" && word == "tree":
+		t, err := r.tree(index, rest)
+		return oneLock, t, index, err
+	}
+	return unknownEndpoint, nil, "", badRequest("there is no lock of the path [" + string(path) + "]")
+}
+
+func (r *Router) global(raw string) (*target, error) {
+	name, err := decoded(strings.TrimSuffix(raw, "/"))
+	if err != nil {
+		return nil, err
+	}
+	lock := r.o.Path + "/global"
+	if name != "" {
+		lock += "/" + escaped(name)
+	}
+	return &target{kind: state.Global, id: identity("global:" + name), root: lock, lock: lock}, nil
+}
+
+func (r *Router) doc(index, raw string) (*target, error) {
+	id, err := decoded(strings.TrimSuffix(raw, "/"))
+	if err != nil {
+		return nil, err
+	}
+	if len(id) > longestID {
+		return nil, badRequest("id is too long, must be no longer than 512 bytes")
+	}
+	return r.docOf(index, id), nil
+}
+
+func (r *Router) docOf(index, id string) *target {
+	lock := "/" + escaped(index) + r.o.Path + "/doc/" + escaped(id)
+	return &target{kind: state.Document, id: identity("doc:" + index + "/" + id), root: lock, lock: lock}
+}
+
+func (r *Router) tree(index, raw string) (*target, error) {
+	path, err := decoded(raw)
+	if err != nil {
+		return nil, err
+	}
+	if path, err = state.Path(path); err != nil {
+		return nil, badRequest(err.Error())
+	}
+	root := "/" + escaped(index) + r.o.Path + "/tree"
+	return &target{kind: state.Tree, id: identity("tree:" + index), root: root, path: path, lock: root + shown(path)}, nil
+}
+
+// shown is a path within a tree as users name it: each segment escaped, no slash at the end but for the root's.
+func shown(path string) string {
+	if path == "/" {
+		return "/"
+	}
+	var b []byte
+	for seg := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
+		b = api.AppendSegment(append(b, '/'), seg)
+	}
+	return string(b)
+}
+
+// of is the path of a lease of a document, as users name it.
+func lockOf(d *state.Doc, path string) string {
+	if d.Kind == state.Tree {
+		return d.Lock + shown(path)
+	}
+	return d.Lock
+}
+
+// identity is a document's id for a lock's name: itself, where the engine takes it.
+func identity(name string) string {
+	if len(name) <= longestID {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+func escaped(name string) string { return string(api.AppendSegment(nil, name)) }
+
+func decoded(raw string) (string, error) {
+	b, err := api.Decode(nil, []byte(raw))
+	if err != nil || !utf8.Valid(b) {
+		return "", badRequest("the path isn't UTF-8 in percent-encoding")
+	}
+	return string(b), nil
+}

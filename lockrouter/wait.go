@@ -1,0 +1,258 @@
+package lockrouter
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"optimist/lockrouter/state"
+)
+
+// wait has a request wait for a lock, up to limit.
+func (r *Router) wait(ctx context.Context, t *target, op state.Op, limit time.Duration) outcome {
+	now := r.now()
+	w := &waiter{task: task{op: op, came: now, until: now + max(limit.Milliseconds(), 1), done: make(chan outcome, 1)}}
+	r.mu.Lock()
+	l := r.lane(t)
+	l.join(w)
+	l.run()
+	r.mu.Unlock()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for {
+		select {
+		case o := <-w.done:
+			return o
+		case <-timer.C:
+			if o, ended := l.expire(w); ended {
+				return o
+			}
+		case <-ctx.Done():
+			return l.leave(w, context.Cause(ctx))
+		case <-r.ctx.Done():
+			return l.leave(w, errClosed)
+		}
+	}
+}
+
+// join puts a waiter behind those who wait for the same.
+func (l *lane) join(w *waiter) {
+	l.r.waiting[classIndex(w.op.Class)]++
+	i := slices.IndexFunc(l.groups, func(g *group) bool {
+		return g.class == w.op.Class && g.path == w.op.Path && g.mode == w.op.Mode
+	})
+	if i < 0 {
+		g := &group{class: w.op.Class, path: w.op.Path, mode: w.op.Mode, due: true}
+		// The foreground before the background; in a class, who came first. This one came last.
+		i = len(l.groups)
+		if w.op.Class == state.Foreground {
+			i = slices.IndexFunc(l.groups, func(g *group) bool { return g.class == state.Background })
+			if i < 0 {
+				i = len(l.groups)
+			}
+		}
+		l.groups = slices.Insert(l.groups, i, g)
+		l.tick = l.r.o.FirstTick.Milliseconds()
+		l.lookAt = l.r.now() + l.tick
+	}
+	g := l.groups[i]
+	w.g = g
+	g.waiters = append(g.waiters, w)
+	if g.mode == state.Shared {
+		g.due = true // it needn't wait for those before it
+	}
+}
+
+// remove takes a waiter out of the lane.
+func (l *lane) remove(w *waiter) {
+	g := w.g
+	i := slices.Index(g.waiters, w)
+	if i < 0 {
+		return
+	}
+	l.r.waiting[classIndex(g.class)]--
+	g.waiters = slices.Delete(g.waiters, i, i+1)
+	if len(g.waiters) == 0 {
+		l.groups = slices.DeleteFunc(l.groups, func(o *group) bool { return o == g })
+	}
+}
+
+// drop is remove for one who hasn't got the lock: the document's queue must not wait for nobody.
+func (l *lane) drop(w *waiter) {
+	l.remove(w)
+	now := l.r.now()
+	if w.doubt {
+		l.tasks = append(l.tasks, &task{op: state.Op{Do: state.Abandon, Rid: w.op.Rid}, came: now, until: now + w.op.TTL})
+	}
+	if len(w.g.waiters) == 0 && (!l.known || l.failed != 0) {
+		l.resign(w.g.class, w.g.path, w.g.mode) // it may have been put there by a call without an answer
+	}
+	l.tidy()
+}
+
+// tidy takes those entries of this proxy's out of the document's queue behind which nobody waits.
+func (l *lane) tidy() {
+	if l.doc == nil {
+		return
+	}
+	for i := range l.doc.Queue {
+		e := &l.doc.Queue[i]
+		if e.Proxy == l.r.name && !slices.ContainsFunc(l.groups, func(g *group) bool {
+			return g.class == e.Class && g.path == e.Path && g.mode == e.Mode
+		}) {
+			l.resign(e.Class, e.Path, e.Mode)
+		}
+	}
+}
+
+func (l *lane) resign(class state.Class, path string, mode state.Mode) {
+	op := state.Op{Do: state.Leave, Class: class, Path: path, Mode: mode}
+	if slices.ContainsFunc(l.tasks, func(k *task) bool { return k.op == op }) {
+		return
+	}
+	now := l.r.now()
+	l.tasks = append(l.tasks, &task{op: op, came: now, until: now + l.r.o.Patience.Milliseconds()})
+}
+
+// expire ends a wait whose time is up; one that is being asked for just now is waited for, because it may have got its lock.
+func (l *lane) expire(w *waiter) (outcome, bool) {
+	r := l.r
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(w.done) > 0 || w.asked {
+		w.expired = true
+		return outcome{}, false
+	}
+	o := outcome{said: state.Said{Verdict: state.Queued}, doc: l.doc}
+	if l.failed != 0 {
+		o.err = ErrStore
+	}
+	l.drop(w)
+	l.run()
+	return o, true
+}
+
+// leave ends the wait of a client that has left.
+func (l *lane) leave(w *waiter, why error) outcome {
+	r := l.r
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	select {
+	case o := <-w.done:
+		if o.err == nil && (o.said.Verdict == state.Acquired || o.said.Verdict == state.Reentered) {
+			l.again().abandon(w.op.Rid, w.op.TTL)
+		}
+		return outcome{err: why}
+	default:
+	}
+	if w.asked {
+		w.gone = true
+	} else {
+		l.drop(w)
+		l.run()
+	}
+	return outcome{err: why}
+}
+
+// again is the lane that is in force for the lock: this one may have been given up.
+func (l *lane) again() *lane {
+	if now := l.r.lanes[l.id]; now != nil {
+		return now
+	}
+	l.r.lanes[l.id] = l
+	return l
+}
+
+// saw takes note of the document as it is, and finds out who has a chance now, or when.
+func (l *lane) saw(d *state.Doc) {
+	r, now := l.r, l.r.now()
+	changed := !l.known || (d == nil) != (l.doc == nil) || d != nil && (d.Beat != l.doc.Beat || d.Seen != l.doc.Seen)
+	l.version++
+	if changed {
+		l.doc, l.known, l.seenAt = d, true, now
+		l.tick = r.o.FirstTick.Milliseconds()
+		if d != nil && d.Seen > 0 && d.Beat > 0 {
+			l.watch.See(d, now)
+		} else {
+			l.watch.See(nil, now)
+		}
+	} else {
+		l.tick = min(l.tick*3/2, r.o.LastTick.Milliseconds())
+	}
+	l.lookAt = now + l.tick
+	l.tidy()
+	l.judge(now)
+}
+
+// judge marks the groups that have a chance, and finds when the next one may have one.
+func (l *lane) judge(now int64) {
+	l.tryAt = never
+	for i, g := range l.groups {
+		if i >= maxGroups || len(g.waiters) == 0 {
+			break
+		}
+		at := l.chance(g)
+		if at <= now {
+			g.due = true
+		} else {
+			l.tryAt = min(l.tryAt, at)
+		}
+	}
+}
+
+// chance is when a group should ask. At once where it isn't in the queue, or its turn has come; else when what is before it will have
+// ended, if nobody tells. Every proxy asks then: the first of the queue may be one that has died.
+func (l *lane) chance(g *group) int64 {
+	if l.doc == nil || l.doc.Beat == 0 {
+		return 0
+	}
+	e, ok := l.doc.Entry(l.r.name, g.class, g.path, g.mode)
+	if !ok || e.Called > 0 {
+		return 0
+	}
+	at := never
+	last := int64(0)
+	for i := range l.doc.Holds {
+		if h := &l.doc.Holds[i]; h.Owner != g.waiters[0].op.Owner && h.Against(g.path, g.mode) {
+			last = max(last, l.lapse(h))
+		}
+	}
+	if last > 0 {
+		at = last
+	}
+	for i := range l.doc.Queue {
+		if q := &l.doc.Queue[i]; q.Called > 0 {
+			if since, ok := l.watch.Since(q.Rung()); ok {
+				at = min(at, since+l.r.grace()+1)
+			}
+		}
+	}
+	if end, ok := l.watch.Since(e.Mark()); ok {
+		end += e.Left
+		if g.until() > end+e.Left/4 { // others have come who wait for longer
+			at = min(at, end-e.Left/4)
+		}
+	}
+	return at
+}
+
+// lapse is when a lease will have ended, by this process's clock; it may be late by a look, never early.
+func (l *lane) lapse(h *state.Hold) int64 {
+	if l.r.o.Store.Timed() {
+		return l.seenAt + max(h.Until-l.doc.Seen, 0) + 1
+	}
+	since, ok := l.watch.Since(h.Mark())
+	if !ok {
+		return never
+	}
+	return since + h.TTL + 1
+}
+
+// until is when the last of a group stops waiting.
+func (g *group) until() int64 {
+	var last int64
+	for _, w := range g.waiters {
+		last = max(last, w.until)
+	}
+	return last
+}

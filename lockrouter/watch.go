@@ -1,0 +1,135 @@
+package lockrouter
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"optimist/internal/obs"
+	"optimist/lockrouter/state"
+)
+
+// alert tells the watcher that there is something to wait for.
+func (r *Router) alert() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// maxLook is how many documents one look reads.
+const maxLook = 1000
+
+// watch looks at the locks that are waited for: those of other proxies may have been released. One request serves all that are due.
+func (r *Router) watch() {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-r.wake:
+		case <-timer.C:
+		}
+		due, next := r.due()
+		if len(due) > 0 {
+			r.look(due)
+			_, next = r.due()
+		}
+		timer.Reset(next)
+	}
+}
+
+// due are the lanes that have to be looked at, and the time to the next one. Those who may have a chance without a look are sent.
+func (r *Router) due() (lanes []*lane, next time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.now()
+	at := now + time.Hour.Milliseconds()
+	for _, l := range r.lanes {
+		if l.running || len(l.groups) == 0 {
+			continue
+		}
+		if l.tryAt <= now {
+			// Whoever asks finds the document as it is: that is a look, too.
+			l.judge(now)
+			if l.run(); l.running {
+				continue
+			}
+		}
+		if l.lookAt <= now {
+			lanes = append(lanes, l)
+			continue
+		}
+		at = min(at, l.lookAt, l.tryAt)
+	}
+	if len(lanes) > maxLook {
+		slices.SortFunc(lanes, func(a, b *lane) int { return cmp.Compare(a.lookAt, b.lookAt) })
+		lanes, at = lanes[:maxLook], now
+	}
+	return lanes, time.Duration(max(at-now, 1)) * time.Millisecond
+}
+
+// look reads the lanes' documents.
+func (r *Router) look(lanes []*lane) {
+	ids := make([]string, len(lanes))
+	versions := make([]uint64, len(lanes))
+	r.mu.Lock()
+	for i, l := range lanes {
+		ids[i], versions[i] = l.id, l.version
+	}
+	r.mu.Unlock()
+	docs, err := r.o.Store.Read(r.ctx, ids)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, l := range lanes {
+		switch {
+		case err != nil:
+			l.lookAt = r.now() + r.o.LastTick.Milliseconds()
+		case l.version != versions[i] || l.running:
+			// A call has seen it meanwhile, or is about to.
+		default:
+			l.saw(docs[i])
+			l.run()
+		}
+	}
+	if err != nil {
+		r.storeDown("", err)
+	}
+}
+
+// storeDown and storeUp say once that the store has gone, and that it is back.
+func (r *Router) storeDown(lock string, err error) {
+	if !r.down && r.ctx.Err() == nil {
+		r.down = true
+		r.o.Log.Warn("the locks' store is unavailable; what waits goes on waiting", "lock", lock, obs.KeyError, err.Error())
+	}
+}
+
+func (r *Router) storeUp() {
+	if r.down {
+		r.down = false
+		r.o.Log.Info("the locks' store is back")
+	}
+}
+
+// lapses tells of leases that a call of ours found lapsed.
+func (l *lane) lapses(d *state.Doc, said []state.Said) {
+	written := slices.ContainsFunc(said, func(s state.Said) bool { return s.Verdict.Positive() }) ||
+		l.doc != nil && d.Beat != l.doc.Beat && slices.Equal(d.Said, said)
+	if !written || d.Beat == 0 {
+		return // what the document says is of an earlier call
+	}
+	r := l.r
+	r.offset.Store(d.Seen - time.Now().UnixMilli())
+	for i := range d.Lapsed {
+		h := &d.Lapsed[i]
+		taken := slices.ContainsFunc(d.Holds, func(n state.Hold) bool {
+			return n.Beat == d.Beat && n.Owner != h.Owner && h.Against(n.Path, n.Mode)
+		})
+		r.held.remove(h.Token)
+		r.o.Events.Lapsed(1, taken)
+		r.o.Log.Warn("a lease has lapsed", "lock", l.lock, "path", h.Path, "owner", h.Owner, "token", h.Token, "note", h.Note,
+			"taken_over", taken)
+	}
+}
