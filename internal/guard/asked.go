@@ -107,11 +107,10 @@ func passable(res *upstream.Response) []wire.Field {
 // the client didn't ask. Searches that give less than documents are left alone.
 func (g *Guard) search(x *proxy.Exchange) bool {
 	op := x.Op()
-	rules := g.rules.Rules()
-	if !rules.Takes(api.Search) || partial(op.Query) || len(op.Index) == 0 {
+	if !g.rules.Rules().Takes(api.Search) || partial(op.Query) || len(op.Index) == 0 {
 		return false
 	}
-	if ru := rules.Match(of(x).decoded(op.Index), api.Search); g.rules.Effective(ru) != rule.Guard || !ru.Session {
+	if w := g.watcher(x); g.rules.Effective(w.rule) != rule.Guard || !w.rule.Session {
 		return false
 	}
 	c := g.who(x)

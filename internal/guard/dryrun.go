@@ -76,7 +76,11 @@ func reads(method []byte) bool {
 // explain answers a write with the account of what it would do.
 func (g *Guard) explain(x *proxy.Exchange) {
 	op, l := x.Op(), of(x)
-	ru := g.rules.Rules().Match(l.decoded(op.Index), op.Kind)
+	ru, err := g.taker(x)
+	if err != nil {
+		x.Fail(failure(err))
+		return
+	}
 	mode := g.rules.Effective(ru)
 	if mode == rule.Off {
 		g.tell(x, write.Untaken(op, x.Head().Method, ru, mode))

@@ -108,7 +108,7 @@ func (g *Guard) unguarded(x *proxy.Exchange) bool {
 	if x.Op().Kind != api.Bulk {
 		reason = write.ReasonByQuery
 	}
-	ru := rules.Match(decoded(x.Op().Index), api.Index)
+	ru := rules.MatchRequest(&rule.Asked{Index: decoded(x.Op().Index), Kind: api.Index, Fields: x.Head().Fields})
 	if len(x.Op().Index) == 0 && len(rules.All()) > 0 {
 		ru = rules.All()[0] // any of its items may be of an index that a rule takes
 	}

@@ -30,6 +30,7 @@ func of(x *proxy.Exchange) *local {
 		l = &local{}
 		r := &l.read
 		r.onHead, r.onHeadTagged, r.onBody, r.onLast, r.onWhole = r.tee.head, r.tee.withETag, r.tee.copy, r.tee.end, r.saw
+		r.onHeadOpen = r.headOpen
 		x.Local = l
 	}
 	return l
@@ -101,11 +102,13 @@ type reading struct {
 	epoch  session.Epoch
 	asked  uint64
 	tee    capture
+	watch  watch // where it is open
 
 	// The methods that the door calls, each made once.
-	onHead, onHeadTagged func(h *wire.Head, first []byte) []wire.Field
-	onBody               func(b []byte)
-	onLast, onWhole      func()
+	onHead, onHeadTagged, onHeadOpen func(h *wire.Head, first []byte) []wire.Field
+
+	onBody          func(b []byte)
+	onLast, onWhole func()
 }
 
 // begin makes the reading that of a request.
@@ -116,6 +119,7 @@ func (r *reading) begin(g *Guard, c client, ref doc.Ref) {
 
 // end gives up what an idle connection shouldn't hold.
 func (r *reading) end() {
+	r.watch = watch{}
 	if r.tee.buf = r.tee.buf[:0]; cap(r.tee.buf) > maxKept {
 		r.tee.buf = nil
 	}

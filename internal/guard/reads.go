@@ -42,10 +42,12 @@ func partial(query []byte) bool {
 
 // get watches a document read: the answer passes as it comes, with an ETag, and the session remembers what it saw.
 func (g *Guard) get(x *proxy.Exchange) bool {
-	op, l := x.Op(), of(x)
-	ru := g.rules.Rules().Match(l.decoded(op.Index), op.Kind)
-	mode := g.rules.Effective(ru)
-	if mode == rule.Off || partial(op.Query) || !(ru.Session || ru.IfMatch) {
+	op, l, w := x.Op(), of(x), g.watcher(x)
+	ru, mode := w.rule, g.rules.Effective(w.rule)
+	if op.Head || op.Kind == api.Source {
+		w.open = false // no answer to these names the index
+	}
+	if partial(op.Query) || !w.open && (mode == rule.Off || !(ru.Session || ru.IfMatch)) {
 		return false
 	}
 	c := g.who(x)
@@ -62,15 +64,37 @@ func (g *Guard) get(x *proxy.Exchange) bool {
 	r := &l.read
 	r.begin(g, c, ref)
 	defer r.end()
-	if c.known && ru.Session {
+	if c.known && (w.open || ru.Session) {
 		r.tee.whole = r.onWhole
 	}
 	o := proxy.ForwardOptions{OnHead: r.onHead, Copy: r.onBody, Last: r.onLast}
-	if mode == rule.Guard && ru.IfMatch {
+	switch {
+	case w.open:
+		r.watch = w
+		o.Peek, o.OnHead = headPeek, r.onHeadOpen
+	case mode == rule.Guard && ru.IfMatch:
 		o.Peek, o.OnHead = headPeek, r.onHeadTagged
 	}
 	g.forward(x, o)
 	return true
+}
+
+// headOpen looks which rule watches the read after all.
+func (r *reading) headOpen(h *wire.Head, first []byte) []wire.Field {
+	r.tee.head(h, first)
+	if !r.tee.usable {
+		return nil
+	}
+	ru := r.watch.of(es.ParseItem(r.tee.plain(first)).Index)
+	mode := r.g.rules.Effective(ru)
+	if mode == rule.Off || !ru.Session {
+		r.tee.whole = nil
+	}
+	if mode == rule.Guard && ru.IfMatch {
+		return r.tee.withETag(h, first)
+	}
+	r.tee.usable = r.tee.whole != nil
+	return nil
 }
 
 // exists watches a read of which the status is all that is of use: that there is no document is a base, too.
@@ -138,7 +162,7 @@ func (g *Guard) mget(x *proxy.Exchange) bool {
 			return
 		}
 		for i, d := range docs {
-			g.sawItem(c, asked[i], d, epoch)
+			g.sawItem(c, asked[i], x.Head().Fields, d, epoch)
 		}
 	}
 	g.forward(x, proxy.ForwardOptions{OnHead: tee.head, Copy: tee.copy, Last: tee.end})
@@ -179,15 +203,16 @@ func mgetDocs(op *api.Op, body []byte) ([]doc.Ref, bool) {
 	return refs, true
 }
 
-// sawItem remembers one document of a multi-get or a search, if a rule watches its index.
-func (g *Guard) sawItem(c client, ref doc.Ref, item gjson.Result, epoch session.Epoch) {
-	kind := api.Mget
-	ru := g.rules.Rules().Match(ref.Index, kind)
-	if g.rules.Effective(ru) == rule.Off || !ru.Session {
-		return
-	}
+// sawItem remembers one document of a multi-get, if a rule watches its index, by the name that was asked for or by its own.
+func (g *Guard) sawItem(c client, ref doc.Ref, fields []wire.Field, item gjson.Result, epoch session.Epoch) {
+	a := rule.Asked{Index: ref.Index, Kind: api.Mget, Fields: fields}
 	if v := item.Get("_index"); v.Exists() {
 		ref.Index = v.String()
+		a.Concrete = ref.Index
+	}
+	ru := g.rules.Rules().MatchRequest(&a)
+	if g.rules.Effective(ru) == rule.Off || !ru.Session {
+		return
 	}
 	found := item.Get("found")
 	switch {

@@ -17,8 +17,12 @@ import (
 
 // write deals with a write of one document.
 func (g *Guard) write(x *proxy.Exchange) bool {
-	op, l := x.Op(), of(x)
-	ru := g.rules.Rules().Match(l.decoded(op.Index), op.Kind)
+	l := of(x)
+	ru, err := g.taker(x)
+	if err != nil {
+		g.fail(x, err)
+		return true
+	}
 	switch g.rules.Effective(ru) {
 	case rule.Off:
 		return false
