@@ -45,6 +45,9 @@ type Config struct {
 	// Sessions says how optimist knows which reads and writes are one client's, and how long it remembers what was read.
 	Sessions Sessions `json:"sessions"`
 
+	// Locks are the paths under `_lock`.
+	Locks Locks `json:"locks"`
+
 	// Drain is how `serve` ends.
 	Drain Drain `json:"drain"`
 

@@ -44,6 +44,16 @@ func start() *Config {
 
 			TrustedProxies: []Prefix{},
 		},
+		Locks: Locks{
+			Path:     "/_lock",
+			Index:    "optimist-locks",
+			Scripts:  ScriptsAuto,
+			TTL:      Duration(30 * time.Second),
+			MaxTTL:   Duration(24 * time.Hour),
+			Wait:     Wait{Foreground: Duration(2 * time.Second), Background: Duration(2 * time.Second), Max: Duration(time.Hour)},
+			Overtake: 16,
+			TreeSize: 20_000,
+		},
 		Drain: Drain{Delay: Duration(time.Second)},
 		Log:   Log{Format: LogText, Level: LevelInfo},
 		Rules: []Rule{newRule("default")},

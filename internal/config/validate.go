@@ -18,6 +18,7 @@ func (c *Config) validate(found Problems) Problems {
 	v.upstream()
 	v.limits()
 	v.sessions()
+	v.locks()
 	v.rules()
 	return v.problems
 }
