@@ -1,0 +1,51 @@
+package config
+
+import (
+	"encoding/json"
+	"reflect"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// JSON is a value of any kind in a file that Decode reads, as JSON: keys in their order, numbers digit by digit as they were written.
+// Given tells null from nothing.
+type JSON struct {
+	Given bool
+	Text  json.RawMessage
+}
+
+// Null reports whether null was written.
+func (j *JSON) Null() bool { return j.Given && string(j.Text) == "null" }
+
+func (j *JSON) decodeNull() { *j = JSON{Given: true, Text: json.RawMessage("null")} }
+
+func (j *JSON) decodeNode(d *decoder, n ast.Node, path string) {
+	w := jsonWriter{d: d, path: path}
+	w.value(n, 0)
+	*j = JSON{Given: true, Text: w.out.Bytes()}
+	if w.failed {
+		j.Text = json.RawMessage("null")
+	}
+}
+
+// Decoded is a file that Decode has read: it knows where each key stands.
+type Decoded struct{ c *Config }
+
+// Fail makes a problem about a key, with the place where its value stands, or its nearest parent that has one.
+func (f *Decoded) Fail(key, format string, args ...any) Problem { return f.c.Fail(key, format, args...) }
+
+// Line is the line in which a key's value, or that of its nearest parent, stands; 0 where that isn't known.
+func (f *Decoded) Line(key string) int { return f.c.Fail(key, "").Pos.Line }
+
+// Decode reads a YAML file that isn't a configuration as strictly as one: unknown keys, keys that are there twice and values of another
+// type are mistakes, all told at once. v points to a struct whose fields have json tags; they may be structs, slices, strings, ints,
+// JSON, and what else has a form in a configuration. name stands in messages. What could be read of a file with mistakes is in v.
+func Decode(name string, data []byte, v any) (*Decoded, Problems) {
+	c := &Config{file: name, at: map[string]spot{}, flags: map[string]string{}}
+	d := newDecoder(c, name, data)
+	d.document(data, reflect.ValueOf(v).Elem(), "")
+	return &Decoded{c}, d.problems
+}
+
+// NotOneOf is the sentence about a word that isn't one of several: what they are, and which was probably meant.
+func NotOneOf(word string, choices []string) string { return notOneOf(word, choices) }
