@@ -90,6 +90,9 @@ type Router struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	wake   chan struct{} // for the watcher: there is something to wait for that wasn't
+	leave  chan struct{} // closed when nobody may wait any more
+
+	drained sync.Once
 
 	mu      sync.Mutex
 	lanes   map[string]*lane
@@ -103,12 +106,17 @@ func New(o Options) *Router {
 	o.fill()
 	unique := make([]byte, 6)
 	_, _ = rand.Read(unique) // never fails, says its documentation
-	r := &Router{o: o, name: hex.EncodeToString(unique), epoch: time.Now(), wake: make(chan struct{}, 1), lanes: map[string]*lane{}}
+	r := &Router{o: o, name: hex.EncodeToString(unique), epoch: time.Now(), wake: make(chan struct{}, 1),
+		leave: make(chan struct{}), lanes: map[string]*lane{}}
 	r.held.tokens = map[int64]time.Time{}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.wg.Go(r.watch)
 	return r
 }
+
+// Drain ends all waits with ErrStore, those that come later, too: a lock may be waited for an hour, and another proxy can do that. What
+// needn't wait is still done.
+func (r *Router) Drain() { r.drained.Do(func() { close(r.leave) }) }
 
 // Close ends what runs beside requests. Requests that wait end with ErrStore; leases stay until they lapse.
 func (r *Router) Close() {

@@ -29,6 +29,8 @@ func (r *Router) wait(ctx context.Context, t *target, op state.Op, limit time.Du
 			}
 		case <-ctx.Done():
 			return l.leave(w, context.Cause(ctx))
+		case <-r.leave:
+			return l.leave(w, errClosed)
 		case <-r.ctx.Done():
 			return l.leave(w, errClosed)
 		}

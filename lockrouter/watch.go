@@ -102,7 +102,7 @@ func (r *Router) look(lanes []*lane) {
 func (r *Router) storeDown(lock string, err error) {
 	if !r.down && r.ctx.Err() == nil {
 		r.down = true
-		r.o.Log.Warn("the locks' store is unavailable; what waits goes on waiting", "lock", lock, obs.KeyError, err.Error())
+		r.o.Log.Warn("the locks' store is unavailable; what waits goes on waiting", obs.KeyLock, lock, obs.KeyError, err.Error())
 	}
 }
 
@@ -129,7 +129,7 @@ func (l *lane) lapses(d *state.Doc, said []state.Said) {
 		})
 		r.held.remove(h.Token)
 		r.o.Events.Lapsed(1, taken)
-		r.o.Log.Warn("a lease has lapsed", "lock", l.lock, "path", h.Path, "owner", h.Owner, "token", h.Token, "note", h.Note,
+		r.o.Log.Warn("a lease has lapsed", obs.KeyLock, lockOf(d, h.Path), obs.KeyOwner, h.Owner, obs.KeyToken, h.Token, obs.KeyNote, h.Note,
 			"taken_over", taken)
 	}
 }

@@ -25,6 +25,9 @@ func (s *service) drain(signals <-chan os.Signal, interactive bool) error {
 	defer cancel()
 	open, active := s.door.Connections()
 	s.log.Info("listener closed, finishing requests", "connections", open, "requests", active)
+	if s.locks != nil {
+		s.locks.Drain()
+	}
 	done := make(chan error, 1)
 	go func() { done <- s.door.Drain(ctx) }()
 	for {

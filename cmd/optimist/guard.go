@@ -33,6 +33,9 @@ func (s *service) intercept(c *config.Config) func(*proxy.Exchange) bool {
 		},
 	})
 	return func(x *proxy.Exchange) bool {
+		if s.lock(x) {
+			return true
+		}
 		if !x.Op().Kind.Write() {
 			return g.Intercept(x)
 		}

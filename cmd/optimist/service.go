@@ -17,6 +17,7 @@ import (
 	"optimist/internal/obs"
 	"optimist/internal/rule"
 	"optimist/internal/upstream"
+	"optimist/lockrouter"
 	"optimist/proxy"
 )
 
@@ -34,6 +35,7 @@ type service struct {
 
 	engine     *embedded.Engine // nil unless --embedded
 	nodes      *upstream.Set
+	locks      *lockrouter.Router // nil if switched off
 	door       *proxy.Server
 	data       net.Listener
 	admin      *admin.Server
@@ -54,7 +56,7 @@ func start(c *config.Config, rules *rule.Set, inMemory bool, log *slog.Logger) (
 	s.current.Store(c)
 	s.metrics.Mode(s.sw.Mode().String(), modes()...)
 	s.metrics.Reloaded(true, s.now())
-	for _, step := range []func(*config.Config) error{s.listen, s.reachEngine, s.openDoor, s.openAdmin} {
+	for _, step := range []func(*config.Config) error{s.listen, s.reachEngine, s.openLocks, s.openDoor, s.openAdmin} {
 		if inMemory && s.engine == nil {
 			if err := s.startEngine(); err != nil {
 				return nil, err
@@ -163,6 +165,9 @@ func (s *service) close() {
 	s.beside.Wait()
 	if s.door != nil {
 		s.door.Close()
+	}
+	if s.locks != nil {
+		s.locks.Close()
 	}
 	if s.admin != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)

@@ -27,11 +27,12 @@ const (
 	DeleteByQuery      // POST /{index}/_delete_by_query
 	NodesHTTP          // GET /_nodes[/{nodes}]/http: what sniffing clients ask
 	IndexAdmin         // a change of indices, aliases, settings, templates or pipelines: see Op.Renumbers
+	Lock               // a request for a lock, which optimist answers itself. Parse doesn't know them: their path is configured
 	kinds
 )
 
 var kindNames = [kinds]string{"other", "index", "index_auto", "create", "update", "delete", "patch", "get", "source", "mget", "search",
-	"bulk", "update_by_query", "delete_by_query", "nodes_http", "index_admin"}
+	"bulk", "update_by_query", "delete_by_query", "nodes_http", "index_admin", "lock"}
 
 // String is the kind's name in logs and metric labels.
 func (k Kind) String() string {

@@ -27,6 +27,8 @@ type Metrics struct {
 	ambiguous, received, sent, resent                   prometheus.Counter
 	writes                                              *prometheus.HistogramVec
 	batched                                             prometheus.Histogram
+	lockRequests, leasesLapsed                          *prometheus.CounterVec
+	lockWait                                            *prometheus.HistogramVec
 	mode                                                *prometheus.GaugeVec
 	reloadOK, reloadTime                                prometheus.Gauge
 }
@@ -37,6 +39,7 @@ func NewMetrics(b Build) *Metrics {
 	m.countDoor()
 	m.countWrites()
 	m.countUpstream()
+	m.countLocks()
 	m.tellState(b)
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m

@@ -39,6 +39,11 @@ const (
 	MetricUpstreamEject   = "optimist_upstream_ejections_total"
 	MetricUpstreamWaits   = "optimist_upstream_waits_total"
 	MetricUpstreamResent  = "optimist_upstream_resent_total"
+	MetricLocksHeld       = "optimist_locks_held"
+	MetricLocksWaiting    = "optimist_locks_waiting"
+	MetricLockRequests    = "optimist_lock_requests_total"
+	MetricLockWait        = "optimist_lock_wait_seconds"
+	MetricLeasesLapsed    = "optimist_leases_lapsed_total"
 	MetricReloads         = "optimist_config_reloads_total"
 	MetricReloadOK        = "optimist_config_last_reload_successful"
 	MetricReloadTimestamp = "optimist_config_last_reload_success_timestamp_seconds"
@@ -59,6 +64,8 @@ const (
 	LabelType    = "type"    // of an error, as in the answer's error.type
 	LabelState   = "state"   // of a connection: open, idle
 	LabelMode    = "mode"    // guard, observe, off
+	LabelClass   = "class"   // of who asks for a lock: foreground, background
+	LabelTaken   = "taken"   // whether somebody else got the lock by it
 )
 
 // Keys of log lines.
@@ -87,4 +94,8 @@ const (
 	KeyRules    = "rules"
 	KeyNodes    = "nodes"
 	KeyCount    = "count"
+	KeyLock     = "lock" // its path
+	KeyOwner    = "owner"
+	KeyToken    = "token" // of a lease that has ended
+	KeyNote     = "note"
 )

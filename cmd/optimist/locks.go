@@ -1,0 +1,69 @@
+package main
+
+import (
+	"net/http"
+	"time"
+
+	"optimist/internal/api"
+	"optimist/internal/config"
+	"optimist/lockrouter"
+	"optimist/lockrouter/engine"
+	"optimist/lockrouter/state"
+	"optimist/proxy"
+)
+
+// maxLockBody is how large the body of a request for locks may be, in bytes: ids of thousands of documents fit.
+const maxLockBody = 4 << 20
+
+// openLocks makes what gives out locks, unless it is switched off. Nothing is asked of the engine before the first lock is.
+func (s *service) openLocks(c *config.Config) error {
+	l := &c.Locks
+	if l.Path == "" {
+		return nil
+	}
+	scripts := engine.Auto
+	switch l.Scripts {
+	case config.ScriptsAlways:
+		scripts = engine.Always
+	case config.ScriptsNever:
+		scripts = engine.Never
+	}
+	s.locks = lockrouter.New(lockrouter.Options{
+		Store: engine.New(engine.Options{Upstream: s.nodes, Index: l.Index, Scripts: scripts, Log: s.log}),
+		Path:  l.Path, TTL: l.TTL.Std(), MaxTTL: l.MaxTTL.Std(),
+		Foreground: l.Wait.Foreground.Std(), Background: l.Wait.Background.Std(), MaxWait: l.Wait.Max.Std(),
+		Bound: l.Overtake, MostHeld: l.TreeSize, Log: s.log,
+		Events: lockrouter.Events{
+			Acquired: func(class state.Class, outcome string, took time.Duration) {
+				s.metrics.LockRequest(string(class), outcome, took)
+			},
+			Lapsed: s.metrics.LeasesLapsed,
+		},
+	})
+	s.metrics.WatchLocks(s.locks.Held, func(class string) int { return s.locks.Waiting(state.Class(class)) })
+	return nil
+}
+
+// lock answers a request for a lock. It reports false for others.
+func (s *service) lock(x *proxy.Exchange) bool {
+	if s.locks == nil || !s.locks.Takes(x.Op().Path) {
+		return false
+	}
+	op := x.Op()
+	op.Kind = api.Lock // from here on it is ours: its errors and metrics, too
+	body, err := x.Body(maxLockBody)
+	if err != nil {
+		x.Fail(err)
+		return true
+	}
+	a, err := s.locks.Serve(x.Context(), &lockrouter.Request{Method: string(x.Head().Method), Path: op.Path, Query: op.Query, Body: body})
+	if err != nil {
+		x.Fail(err)
+		return true
+	}
+	if a.Status == http.StatusServiceUnavailable {
+		s.metrics.Failed(lockrouter.TypeStore)
+	}
+	_ = x.AnswerOwn(a.Status, a.Fields, a.Body)
+	return true
+}
