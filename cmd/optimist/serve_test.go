@@ -197,6 +197,47 @@ func TestAChangedFileIsReadAgain(t *testing.T) {
 	}
 }
 
+// TestChangedRuleFilesAreReadAgain: those that are there, those that come, in folders that come, too, and those that go.
+func TestChangedRuleFilesAreReadAgain(t *testing.T) {
+	r := serveFor(t, "", "rules: [{name: rest}]\n")
+	put := func(name, content string) {
+		t.Helper()
+		next := filepath.Join(filepath.Dir(r.file), name)
+		if err := os.MkdirAll(filepath.Dir(next), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(next+".next", []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(next+".next", next); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.write(t, "rule_files: ['teams/*/rules.yaml']\nrules: [{name: rest}]\n")
+	r.log.wait(t, "reload refused")
+	r.log.wait(t, "there is no such file: .*teams")
+	put("teams/a/rules.yaml", "rules: [{name: a, match: {index: [a]}}]\n")
+	r.log.wait(t, "configuration reloaded.*rules=2")
+	put("teams/b/rules.yaml", "rules: [{name: b, match: {index: [b]}}, {name: b2, match: {index: [b2]}}]\n")
+	r.log.wait(t, "configuration reloaded.*rules=4")
+	put("teams/b/rules.yaml", "rules: [{name: b, match: {index: ['*']}}]\n")
+	r.log.wait(t, "reload refused")
+	r.log.wait(t, `teams/b/rules.yaml:1:35: rules\[0\].match.index\[0\]: .*claimed twice: rule a takes .*teams/a/rules.yaml:1:35`)
+	if err := os.RemoveAll(filepath.Join(filepath.Dir(r.file), "teams/b")); err != nil {
+		t.Fatal(err)
+	}
+	r.log.wait(t, "(?s)rules=2 .*rules=2 ")
+	put("teams/b/rules.yaml", "rules: [{name: b, match: {index: [b]}}]\n")
+	r.log.wait(t, "configuration reloaded.*rules=3")
+	if err := os.RemoveAll(filepath.Join(filepath.Dir(r.file), "teams")); err != nil {
+		t.Fatal(err)
+	}
+	r.log.wait(t, "(?s)(reload refused.*){3}")
+	if _, body := r.get(t, "/_optimist/config"); !strings.Contains(body, `"name": "b"`) {
+		t.Error("files that are gone have taken their rules with them")
+	}
+}
+
 // TestTheModeOfTheFileCountsWhenItChanges: a mode that was set while running survives reloads of other keys.
 func TestTheModeOfTheFileCountsWhenItChanges(t *testing.T) {
 	r := serveFor(t, "", "mode: guard\n")

@@ -2,19 +2,22 @@ package main
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"optimist/internal/config"
 )
 
 // settle is how long a file must be left alone to be read: editors and orchestrators change files in several steps.
 const settle = 100 * time.Millisecond
 
-// watch tells of changes of a file's content since its call. It watches the folder, because files are replaced by renaming others, and in
-// a Kubernetes ConfigMap by turning a symbolic link elsewhere in the folder. stop ends it. Without a name, or with an error, nothing
-// is ever told.
+// watch tells of changes of a configuration's content since its call: of the file itself, and of those that its rule_files name. It
+// watches folders, because files are replaced by renaming others, and in a Kubernetes ConfigMap by turning a symbolic link elsewhere in
+// the folder. stop ends it. Without a name, or with an error, nothing is ever told.
 func watch(name string) (changes <-chan struct{}, stop func(), err error) {
 	told := make(chan struct{}, 1)
 	if name == "" {
@@ -28,11 +31,12 @@ func watch(name string) (changes <-chan struct{}, stop func(), err error) {
 		_ = w.Close() // the other error says what is wrong
 		return told, func() {}, err
 	}
-	last := content(name)
+	f := &follower{name: name, watcher: w, told: told, folders: map[string]bool{filepath.Dir(name): true}}
+	f.last = f.content()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		follow(name, last, w, told)
+		f.follow()
 	}()
 	return told, func() {
 		_ = w.Close() // it ends the loop; there is nothing to lose
@@ -40,40 +44,75 @@ func watch(name string) (changes <-chan struct{}, stop func(), err error) {
 	}, nil
 }
 
-func follow(name string, last [sha256.Size]byte, w *fsnotify.Watcher, told chan<- struct{}) {
+// follower looks at a configuration's files whenever something happens in their folders.
+type follower struct {
+	name    string
+	watcher *fsnotify.Watcher
+	folders map[string]bool // that are watched
+	last    [sha256.Size]byte
+	told    chan<- struct{}
+}
+
+func (f *follower) follow() {
 	quiet := time.NewTimer(time.Hour)
 	quiet.Stop()
 	for {
 		select {
-		case _, ok := <-w.Events:
+		case e, ok := <-f.watcher.Events:
 			if !ok {
 				return
 			}
+			if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) {
+				delete(f.folders, e.Name) // one that is made anew is watched anew
+			}
 			quiet.Reset(settle)
-		case _, ok := <-w.Errors: // events were dropped: look as if there had been one
+		case _, ok := <-f.watcher.Errors: // events were dropped: look as if there had been one
 			if !ok {
 				return
 			}
 			quiet.Reset(settle)
 		case <-quiet.C:
-			now := content(name)
-			if now == last || now == ([sha256.Size]byte{}) {
+			now := f.content()
+			if now == f.last || now == ([sha256.Size]byte{}) {
 				continue
 			}
-			last = now
+			f.last = now
 			select {
-			case told <- struct{}{}:
+			case f.told <- struct{}{}:
 			default: // one is waiting already
 			}
 		}
 	}
 }
 
-// content is a file's digest; zero if it can't be read, as while it is being replaced.
-func content(name string) [sha256.Size]byte {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return [sha256.Size]byte{}
+// content is a digest of the files' names and contents; zero if one can't be read, as while it is being replaced. Folders that it meets
+// are watched from then on.
+func (f *follower) content() [sha256.Size]byte {
+	files := f.files()
+	digest := sha256.New()
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return [sha256.Size]byte{}
+		}
+		fmt.Fprintf(digest, "%q %d ", name, len(data))
+		digest.Write(data)
 	}
-	return sha256.Sum256(data)
+	return [sha256.Size]byte(digest.Sum(nil))
+}
+
+// files are the configuration's files. What appears in a folder before it is watched isn't told, so that new folders are looked into again.
+func (f *follower) files() []string {
+	for {
+		files, folders := config.Files(f.name)
+		more := false
+		for _, folder := range folders {
+			if !f.folders[folder] && f.watcher.Add(folder) == nil {
+				f.folders[folder], more = true, true
+			}
+		}
+		if !more {
+			return files
+		}
+	}
 }
