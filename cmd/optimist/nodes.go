@@ -57,6 +57,7 @@ func (s *service) greet(ctx context.Context) {
 		return
 	}
 	defer resp.Release()
+	s.door.Learn(&resp.Head)
 	v := gjson.GetManyBytes(resp.Payload, "version.distribution", "version.number", "cluster_name")
 	s.log.Info("the engine answers", obs.KeyNode, resp.Node, obs.KeyStatus, resp.Status, "distribution", v[0].String(),
 		obs.KeyVersion, v[1].String(), "cluster", v[2].String())
