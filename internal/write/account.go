@@ -3,6 +3,7 @@ package write
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 
 	"github.com/tidwall/gjson"
 
@@ -25,7 +26,7 @@ type Account struct {
 	Current *AccountRevision `json:"current,omitempty"`
 
 	// Change is what the client changed: a patch from its base to what it sent, with tests. Array edits hold for the base only.
-	Change    rewrite.Patch     `json:"change,omitempty"`
+	Change    json.RawMessage   `json:"change,omitempty"`
 	Merge     []AccountDecision `json:"merge,omitempty"`
 	Transform []AccountStep     `json:"transform,omitempty"`
 
@@ -153,6 +154,25 @@ func (a *Account) decided(list []rewrite.Decision) {
 			}
 		}
 		a.Merge = append(a.Merge, out)
+	}
+}
+
+// stepped puts what became of the transform's steps into the account, in place of what an earlier attempt did.
+func (a *Account) stepped(list []rewrite.StepTold) {
+	a.Transform = a.Transform[:0]
+	for i, s := range list {
+		out := AccountStep{Step: i + 1, Op: s.Step.Action.String(), Path: s.Step.Path, Done: s.Held && s.Err == nil}
+		switch when, _ := s.Step.When.(fmt.Stringer); {
+		case s.Err != nil:
+			out.Why = s.Err.Error()
+		case !s.Held && when != nil:
+			out.Why = "its condition doesn't hold: " + when.String()
+		case !s.Held:
+			out.Why = "its condition doesn't hold"
+		case !s.Changed:
+			out.Why = "it changes nothing"
+		}
+		a.Transform = append(a.Transform, out)
 	}
 }
 

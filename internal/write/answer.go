@@ -139,8 +139,8 @@ func (a *Answer) tell(n doc.Numbers) {
 	a.Body = setNumber(a.Body, "_primary_term", n.PrimaryTerm)
 }
 
-func (a *Answer) setETag(n doc.Numbers) {
-	a.Fields = append(a.Fields, wire.Field{Name: etagName, Value: AppendETag(a.etag[:0], n)})
+func (a *Answer) setETag(t tag) {
+	a.Fields = append(a.Fields, wire.Field{Name: etagName, Value: t.append(a.etag[:0])})
 }
 
 // setNumber replaces a number at the top of a JSON object, all other bytes kept.
@@ -185,12 +185,23 @@ func written(d es.Document, rev doc.Revision, result string, status int) *Answer
 
 // conflict is a version conflict in the engine's shape, for what this proxy decided on a fresh read.
 func conflict(d es.Document, reason string) *Answer {
-	b := append(make([]byte, 0, 400), `{"error":{"root_cause":[`...)
-	entry := append([]byte(nil), `"type":"version_conflict_engine_exception","reason":`...)
-	entry = gjson.AppendJSONString(entry, "["+d.ID+"]: version conflict, "+reason)
-	entry = append(entry, `,"index":`...)
-	entry = gjson.AppendJSONString(entry, d.Index)
-	b = append(append(append(b, '{'), entry...), "}],"...)
-	b = append(append(b, entry...), `},"status":409}`...)
-	return &Answer{Status: 409, Fields: []wire.Field{jsonType}, Body: b, Own: true}
+	return refuseIn(d.Index, 409, "version_conflict_engine_exception", "["+d.ID+"]: version conflict, "+reason)
+}
+
+// refuse makes an error in the engine's shape.
+func refuse(status int, kind, reason string) *Answer { return refuseIn("", status, kind, reason) }
+
+// refuseIn is refuse for what is wrong with a document of an index.
+func refuseIn(index string, status int, kind, reason string) *Answer {
+	entry := append(make([]byte, 0, 200), `"type":`...)
+	entry = gjson.AppendJSONString(entry, kind)
+	entry = gjson.AppendJSONString(append(entry, `,"reason":`...), reason)
+	if index != "" {
+		entry = gjson.AppendJSONString(append(entry, `,"index":`...), index)
+	}
+	b := append(make([]byte, 0, 2*len(entry)+60), `{"error":{"root_cause":[{`...)
+	b = append(append(b, entry...), `}],`...)
+	b = append(append(b, entry...), `},"status":`...)
+	b = append(strconv.AppendInt(b, int64(status), 10), '}')
+	return &Answer{Status: status, Fields: []wire.Field{jsonType}, Body: b, Own: true}
 }

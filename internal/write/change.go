@@ -22,7 +22,12 @@ type change struct {
 	name  string      // the index as the client named it, decoded
 	query []byte      // the client's query without any guard
 	sent  []byte      // the body; nil for a delete
+	path  []byte      // where the write goes, undecoded
+	patch *patch      // what a PATCH says; nil for all others
 
+	only     bool // a create, by If-None-Match
+	noIndex  bool // there is no such index
+	epoch    session.Epoch
 	index    es.Index
 	metadata string    // why the index isn't known
 	pipeline bool      // the request names an ingest pipeline
@@ -30,6 +35,13 @@ type change struct {
 	json     bool      // the body is a JSON object
 	plain    bool      // the answer is JSON with its numbers
 
+	once  bool        // under the client's own guard: its conflict is its answer
+	guard doc.Numbers // that guard, of a write that is made here and not passed
+
+	untransformed bool // the rule's transform can't be applied
+	straightened  bool // the last attempt was made from what was sent, not from a merge
+
+	now   func() time.Time
 	base  session.Base
 	ready bool // may share a write with others: it can be merged, and that is known
 
@@ -47,7 +59,7 @@ type change struct {
 
 func (s *Service) newChange(r *Request) (*change, error) {
 	c := &r.change
-	*c = change{req: r, sent: r.Body}
+	*c = change{req: r, sent: r.Body, now: s.now}
 	if r.Op.Kind == api.Delete {
 		c.sent = nil
 	}
@@ -68,13 +80,21 @@ func (s *Service) newChange(r *Request) (*change, error) {
 		}
 		c.doc.Type = string(b)
 	}
-	c.query, c.plain, c.json = r.Op.Query, jsonAnswer(r.Fields), true
+	if c.only = r.Op.Kind == api.Index && c.onlyNew(); c.only {
+		if _, both, _ := c.ifMatch(); both {
+			return nil, ErrBadMatch
+		}
+	}
+	c.query, c.path, c.plain, c.json = r.Op.Query, r.Op.Path, jsonAnswer(r.Fields), true
 	if len(r.Op.Query) > 0 {
 		if err := c.readQuery(r.Op.Query); err != nil {
 			return nil, err
 		}
 	}
-	if c.sent != nil || r.Op.Kind != api.Delete {
+	switch {
+	case r.Op.Kind == api.Patch:
+		c.readPatch()
+	case c.sent != nil || r.Op.Kind != api.Delete:
 		c.json = jsonBody(r.Fields) && firstByte(c.sent) == '{'
 	}
 	return c, nil
@@ -144,13 +164,23 @@ func firstByte(b []byte) byte {
 }
 
 // share reports whether m may go in the same write as lead: both can be merged, and credentials, parameters, media type and rule are
-// the same. It is asked with the lane locked.
+// the same, and both are patches or neither is. It is asked with the lane locked.
+//
+// Patches share a write whatever their media types and their bounds on attempts: what is written is a document, as often as the leader
+// may try. Who gave a bound of its own shares with those that gave the same.
 func share(lead, m *change) bool {
 	return lead.ready && m.ready && lead.req.Rule == m.req.Rule &&
 		lead.req.Session.Credentials() == m.req.Session.Credentials() &&
-		bytes.Equal(lead.query, m.query) && bytes.Equal(lead.req.Op.Path, m.req.Op.Path) &&
-		bytes.Equal(field(lead.req.Fields, "content-type"), field(m.req.Fields, "content-type")) &&
+		bytes.Equal(lead.query, m.query) && bytes.Equal(lead.path, m.path) && sharePatch(lead.patch, m.patch) &&
+		(lead.patch != nil || bytes.Equal(field(lead.req.Fields, "content-type"), field(m.req.Fields, "content-type"))) &&
 		bytes.Equal(field(lead.req.Fields, "accept"), field(m.req.Fields, "accept"))
+}
+
+func sharePatch(lead, m *patch) bool {
+	if lead == nil || m == nil {
+		return lead == m
+	}
+	return lead.retries == m.retries
 }
 
 // scope is what a guess is good for: the same credentials and parameters.
@@ -179,7 +209,17 @@ func explicit(query []byte) (n doc.Numbers, found bool) {
 // chooseBase finds what the change is based on. done says that the write is dealt with otherwise: it goes as it is.
 func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err error) {
 	ru := c.req.Rule
+	carried, stamped := c.carried()
+	m, matched, err := c.ifMatch()
+	if err != nil {
+		return false, err
+	}
 	if n, found := explicit(c.req.Op.Query); found {
+		held, err := s.holding(ctx, c)
+		if err != nil {
+			return false, err
+		}
+		defer func() { c.base.Join(held) }()
 		c.outcome.Base = BaseExplicit
 		if n.Known() {
 			c.base = s.sessions.TakeAt(c.req.Session, c.doc.Ref, n, c.sent)
@@ -196,14 +236,17 @@ func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err err
 		c.query = api.Without(nil, c.query, "if_seq_no", "if_primary_term")
 		return false, nil
 	}
-	if v := field(c.req.Fields, "if-match"); v != nil && ru.IfMatch {
-		n, ok := ParseETag(v)
-		if !ok {
-			return false, ErrBadMatch
+	switch {
+	case matched:
+		held, err := s.holding(ctx, c)
+		if err != nil {
+			return false, err
 		}
-		c.outcome.Base = BaseIfMatch
-		c.base = s.sessions.TakeAt(c.req.Session, c.doc.Ref, n, c.sent)
-		return false, nil
+		err = s.takeMatch(ctx, c, m)
+		c.base.Join(held)
+		return false, err
+	case stamped:
+		return false, s.takeStamp(ctx, c, carried)
 	}
 	if ru.Session && !c.req.Anonymous {
 		if err := s.take(ctx, c); err != nil {
@@ -265,12 +308,15 @@ func (c *change) request(body []byte, n doc.Numbers, create bool) *upstream.Requ
 			r.Fields = append(r.Fields, f)
 		}
 	}
+	if c.patch != nil {
+		c.asPut(r)
+	}
 	return r
 }
 
 // target is the request target with the guard: the client's own bytes before it.
 func (c *change) target(n doc.Numbers, create bool) []byte {
-	path, query := c.req.Op.Path, c.query
+	path, query := c.path, c.query
 	if create {
 		query = api.Without(nil, query, "op_type") // it may say "index"; said twice, it would be the engine's choice
 	}

@@ -30,7 +30,7 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*Account, error) {
 	play := &rehearsal{account: a, req: r}
 	eyes := &onlooker{Engine: s.engine}
 	stage := &Service{up: play, engine: eyes, sessions: glance{s.store}, store: s.store, events: Events{}.orNothing(), log: s.log,
-		timeout: s.timeout, gates: s.gates}
+		timeout: s.timeout, now: s.now, gates: s.gates}
 	stage.lanes = retry.NewLanes(1, share)
 	play.s = stage
 	answer, err := stage.Do(ctx, r)
@@ -70,7 +70,7 @@ func (a *Account) place(c *change) {
 		return
 	}
 	if p, err := rewrite.Diff(b.View, c.sent, rewrite.WithTests); err == nil {
-		a.Change = p
+		a.Change = p.AppendJSON(nil)
 	}
 }
 
@@ -83,6 +83,16 @@ func (c *change) merge(body []byte) (rewrite.Result, error) {
 	r, list, err := m.Explain(c.base.View, c.sent, body)
 	c.req.account.decided(list)
 	return r, err
+}
+
+// steps applies the rule's transform. A dry run is told what became of each step.
+func (c *change) steps(t *rewrite.Transformer, candidate []byte, in *rewrite.Inputs) ([]byte, error) {
+	if c.req.account == nil {
+		return t.Apply(candidate, in)
+	}
+	doc, told, err := t.Explain(candidate, in)
+	c.req.account.stepped(told)
+	return doc, err
 }
 
 // glance is what a dry run has of the sessions: a base that was reserved is given back at once, and what is done with it afterwards does
@@ -100,6 +110,18 @@ func (g glance) TakeAt(sess session.Session, ref doc.Ref, n doc.Numbers, sent []
 	b.Release()
 	return b
 }
+
+func (g glance) TakeCopy(ctx context.Context, sess session.Session, ref doc.Ref, c session.Copy, sent []byte) (session.Base, error) {
+	b, err := g.store.TakeCopy(ctx, sess, ref, c, sent)
+	b.Release()
+	return b, err
+}
+
+func (glance) Hold(context.Context, session.Session, doc.Ref, session.Copy, []byte) (session.Base, error) {
+	return session.Base{}, nil
+}
+
+func (glance) Witness(session.Session, doc.Ref) session.Base { return session.Base{} }
 
 func (glance) Wrote(string) {}
 

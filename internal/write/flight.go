@@ -82,6 +82,9 @@ func (c *change) policy() retry.Policy {
 		MaxAttempts: r.MaxAttempts, MaxElapsed: r.MaxElapsed,
 		BaseInterval: r.BaseInterval, MaxInterval: r.MaxInterval,
 	}
+	if c.patch != nil && c.patch.retries >= 0 {
+		p.MaxAttempts = c.patch.retries + 1
+	}
 	if !c.deadline.IsZero() {
 		left := max(time.Until(c.deadline), 1)
 		if p.MaxElapsed == 0 || left < p.MaxElapsed {
@@ -115,7 +118,7 @@ func (f *flight) start(lead *change) {
 
 func (f *flight) startFromBase(lead *change) {
 	f.cur, f.guess = lead.revision(), false
-	f.direct = len(f.open) == 1 && lead.straight()
+	f.direct = len(f.open) == 1 && lead.patch == nil && lead.straight() && !lead.blind(f.cur)
 	for _, c := range f.open[1:] {
 		// The newest base of the batch is the most likely to be current.
 		if r := c.revision(); r.Source != nil && r.SeqNo > f.cur.SeqNo {
@@ -143,8 +146,7 @@ func (c *change) straight() bool {
 
 // attempt is one turn of the loop. It returns doc.ErrConflict to be called again.
 func (f *flight) attempt(ctx context.Context, n int) error {
-	unread := f.cur.Known() && f.cur.Source == nil && !f.direct
-	if n > 1 && !f.fresh || unread {
+	if !f.fresh && (n > 1 || f.unread()) {
 		if err := f.fetch(ctx); err != nil || len(f.open) == 0 {
 			return err
 		}
@@ -157,6 +159,14 @@ func (f *flight) attempt(ctx context.Context, n int) error {
 		return context.Cause(ctx) // what isn't sent by the time that the client leaves never is
 	}
 	return f.send(ctx, body, create)
+}
+
+// unread reports whether there is nothing yet that the changes could be merged into.
+func (f *flight) unread() bool {
+	if f.direct || f.guess {
+		return false
+	}
+	return f.open[0].patch != nil || f.cur.Known() && f.cur.Source == nil
 }
 
 // fetch reads the current revision, with the client's own credentials, and then judges the changes of which a try may have been
@@ -216,7 +226,7 @@ func (f *flight) compose(ctx context.Context) (body []byte, create bool, err err
 			}
 			continue
 		}
-		f.settle(outcomes, changed)
+		f.settle(ctx, outcomes, changed)
 		return body, !f.cur.Known(), nil
 	}
 }
@@ -243,12 +253,19 @@ func (f *flight) mergeAll(ctx context.Context) (outcomes []mergeResult, body []b
 }
 
 // settle answers the changes that are decided; those that are to be written stay open.
-func (f *flight) settle(outcomes []mergeResult, changed bool) {
+func (f *flight) settle(ctx context.Context, outcomes []mergeResult, changed bool) {
 	left := f.open[:0:len(f.open)]
 	for i, c := range f.open {
 		r := &outcomes[i]
+		if r.refusal != nil && c.lost {
+			c.err = ErrUnknownOutcome // the refusal is of another try than the one that may have been applied
+			continue
+		}
 		if r.refusal != nil {
 			c.answer = r.refusal
+			if r.missing {
+				c.answer = f.s.missing(ctx, c, r.refusal)
+			}
 			continue
 		}
 		c.outcome.Overwrote, c.outcome.More = r.overwrote, r.more
@@ -263,16 +280,22 @@ func (f *flight) settle(outcomes []mergeResult, changed bool) {
 
 // unchanged answers a change that the current revision already has: the engine's noop.
 func (f *flight) unchanged(c *change) {
+	if c.patch != nil {
+		f.unpatched(c, f.cur)
+		return
+	}
 	c.outcome.Kind = Merged
 	rev := f.cur
 	told := rev.Numbers
+	t := tag{Numbers: told}
 	if !bytes.Equal(rev.Source, c.sent) {
 		told = c.known(rev.Numbers)
+		t = c.tagFor(told)
 	}
-	c.base.Commit(session.Ack{Stored: rev, Sent: c.sent, Told: told})
+	c.base.Commit(session.Ack{Stored: rev, Sent: c.sent, Told: told, Copy: c.handed(t)})
 	rev.Numbers = told
 	c.answer = noop(f.s.shaped(c.doc), rev)
-	c.answer.setETag(told)
+	c.answer.setETag(t)
 }
 
 // shaped is the document as the engine's answers name it.

@@ -37,6 +37,7 @@ const (
 	gateAge      = time.Minute
 	gateRefused  = 10 * time.Second // how long a refusal or a failure is believed
 	gateCount    = 4096
+	gateStamped  = time.Second      // how old it may be where a stamp is held against it, which the client may have had for days
 	gateStale    = time.Second      // how long what was known is gone on with when the engine can't be asked
 	gatePatience = 30 * time.Second // how long an answer is waited for, by whoever is still there
 )
@@ -61,6 +62,7 @@ type gateKey struct {
 // gate is what is known of one name. Its mutex makes many writes that need to know it ask once.
 type gate struct {
 	mu     sync.Mutex
+	asked  time.Time
 	until  time.Time
 	index  es.Index
 	reason string // why it isn't known
@@ -107,9 +109,10 @@ func (g *gates) describe(ctx context.Context, r *Request, name string) (ix es.In
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	now := time.Now()
-	if now.Before(x.until) {
+	if now.Before(x.until) && (!r.Stamp.Known() || now.Sub(x.asked) < gateStamped) {
 		return x.index, x.reason, nil
 	}
+	x.asked = now
 	who := r.Caller
 	if g.ownAuth {
 		who = es.Caller{Own: true}
@@ -170,6 +173,14 @@ func (g *gates) mergeable(ctx context.Context, c *change) (reason string) {
 	if reason = c.staticReason(); reason != "" {
 		return reason
 	}
+	if whole, err := g.whole(ctx, c); err != nil || !whole {
+		return ReasonFiltered // for now, if it couldn't be asked: the next write asks again
+	}
+	return ""
+}
+
+// whole tells whether the client's view of the index's documents is unfiltered. The error says that the engine couldn't be asked.
+func (g *gates) whole(ctx context.Context, c *change) (bool, error) {
 	x := g.of(c.name, c.req.Session.Credentials())
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -179,7 +190,7 @@ func (g *gates) mergeable(ctx context.Context, c *change) (reason string) {
 		defer cancel()
 		whole, err := g.engine.SeesWhole(ctx, c.req.Caller, c.name, c.doc.Routing)
 		if err != nil && !es.Answered(err) {
-			return ReasonFiltered // for now: the next write asks again
+			return false, err
 		}
 		x.whole, x.wholeUntil = whole && err == nil, now.Add(gateAge)
 		if !x.whole {
@@ -187,10 +198,7 @@ func (g *gates) mergeable(ctx context.Context, c *change) (reason string) {
 			g.unguard(c.doc.Index, ReasonFiltered)
 		}
 	}
-	if !x.whole {
-		return ReasonFiltered
-	}
-	return ""
+	return x.whole, nil
 }
 
 // knownMergeable is mergeable as far as it is known without asking.

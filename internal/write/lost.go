@@ -32,6 +32,12 @@ func (f *flight) judgeLost() {
 }
 
 func (f *flight) repeatable(c *change) bool {
+	if t := c.transform(); t != nil && !t.Repeatable() {
+		return false
+	}
+	if c.patch != nil {
+		return c.patch.repeatable(f.cur.Source)
+	}
 	if c.base.View == nil && c.base.Kind != session.KindAbsent || f.cur.Source == nil || c.sent == nil {
 		return false
 	}
@@ -42,9 +48,10 @@ func (f *flight) repeatable(c *change) bool {
 // giveBack returns the base of a write that wasn't acknowledged to its session. Where the write may have been applied, and must not be
 // applied twice, only the numbers are: a client that repeats it then writes under its guard, and a conflict is the answer.
 func (c *change) giveBack(unknown bool) {
-	if unknown && c.sent != nil {
+	if unknown && c.sent != nil && c.patch == nil {
 		view := c.base.View // nil: absent, or not known, and not merged then
-		if ok, err := c.req.Rule.Merger.Repeatable(view, c.sent, view); !ok || err != nil {
+		ok, err := c.req.Rule.Merger.Repeatable(view, c.sent, view)
+		if t := c.transform(); !ok || err != nil || t != nil && !t.Repeatable() {
 			c.base.Doubt()
 			return
 		}

@@ -23,6 +23,7 @@ type mergeResult struct {
 	more      int     // paths overwritten beyond those named
 	refusal   *Answer // the change can't go: the client's answer
 	broken    bool    // because what was sent, or what is there, isn't JSON that can be merged
+	missing   bool    // the refusal is that there is no document: the engine is to say so
 }
 
 // reasonRule stands for a rule that refuses stale writes; it isn't said as a reason, because it is what was asked for.
@@ -31,6 +32,10 @@ const reasonRule = "rule"
 // neverMerged tells why a conflict is this change's answer, or "" where it can be merged.
 func (s *Service) neverMerged(ctx context.Context, c *change) string {
 	switch {
+	case c.once:
+		return reasonRule
+	case c.patch != nil:
+		return c.neverPatchedAgain()
 	case c.req.Rule.OnConflict == rule.ConflictFail:
 		return reasonRule
 	case c.base.View == nil && c.base.Kind != session.KindAbsent, c.base.Doubtful:
@@ -41,11 +46,16 @@ func (s *Service) neverMerged(ctx context.Context, c *change) string {
 
 // apply merges one change into body, which is what the changes before it in the batch made of the current revision.
 func (s *Service) apply(ctx context.Context, c *change, f *flight, body []byte, first bool) mergeResult {
-	if first && (f.direct || c.base.Numbers.Known() && c.base.Numbers == f.cur.Numbers && c.straight()) {
-		return mergeResult{doc: c.sent, changed: true} // nobody has written since: as it was sent
-	}
-	if body == nil {
-		return c.intoNothing()
+	switch c.straightened = false; {
+	case c.patch != nil:
+		return s.applyPatch(ctx, c, f, body)
+	case c.once && c.guard != f.cur.Numbers:
+		return mergeResult{refusal: c.moved(f.cur.Numbers)}
+	case first && (f.direct || c.unmoved(f.cur.Numbers)):
+		c.straightened = true // nobody has written since: as it was sent
+		return c.transformed(mergeResult{doc: c.sent, changed: true}, body)
+	case body == nil:
+		return c.transformed(c.intoNothing(), nil)
 	}
 	if reason := s.neverMerged(ctx, c); reason != "" {
 		if reason != reasonRule {
@@ -57,7 +67,12 @@ func (s *Service) apply(ctx context.Context, c *change, f *flight, body []byte, 
 	if err != nil {
 		return f.unmergeable(c, err)
 	}
-	return mergeResult{doc: r.Doc, changed: r.Changed, overwrote: r.Overwritten, more: r.OverwrittenMore}
+	return c.transformed(mergeResult{doc: r.Doc, changed: r.Changed, overwrote: r.Overwritten, more: r.OverwrittenMore}, body)
+}
+
+// unmoved reports whether n are still the numbers of what the change was made from, all of which its client has seen.
+func (c *change) unmoved(n doc.Numbers) bool {
+	return c.once || c.base.Numbers.Known() && c.base.Numbers == n && c.straight()
 }
 
 // intoNothing is a write of a document that isn't there (any more).
@@ -125,10 +140,12 @@ func (s *Service) current(ctx context.Context, c *change) (doc.Revision, error) 
 		d.Routing = c.index.Routing
 	}
 	rev, err := s.engine.Fetch(ctx, c.req.Caller, d)
+	c.noIndex = false
 	switch {
 	case err == nil, errors.Is(err, doc.ErrMissing):
 		return rev, err
 	case errors.Is(err, es.ErrNoIndex):
+		c.noIndex = true
 		return doc.Revision{}, doc.ErrMissing
 	case errors.Is(context.Cause(ctx), ErrTimeout):
 		return doc.Revision{}, ErrTimeout

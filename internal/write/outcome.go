@@ -43,6 +43,8 @@ type Outcome struct {
 	Reason    string   // why it was not guarded, or not merged; a token
 	Overwrote []string // JSON Pointers of somebody else's values that the write replaced
 	More      int      // how many there were beyond Overwrote
+
+	Untransformed bool // the rule has a transform, and it was not applied
 }
 
 // BaseKind is where a write's base came from.
@@ -53,6 +55,7 @@ const (
 	BaseNone     BaseKind = iota
 	BaseExplicit          // if_seq_no or version, by the client
 	BaseIfMatch           // If-Match
+	BaseStamp             // the stamp in what was sent
 	BaseRead              // what the session read
 	BaseView              // what the session wrote
 	BaseAbsent            // the session saw that there was no document
@@ -67,6 +70,8 @@ func (b BaseKind) String() string {
 		return "explicit"
 	case BaseIfMatch:
 		return "if_match"
+	case BaseStamp:
+		return "stamp"
 	case BaseRead:
 		return "session"
 	case BaseView:
@@ -113,6 +118,9 @@ func (o *Outcome) Append(dst []byte) []byte {
 	if o.Reason != "" {
 		dst = append(dst, ";reason="...)
 		dst = append(dst, o.Reason...)
+	}
+	if o.Untransformed {
+		dst = append(dst, ";untransformed"...)
 	}
 	if len(o.Overwrote) > 0 {
 		dst = append(dst, `;overwrote="`...)

@@ -43,7 +43,9 @@ func (f *flight) kind(c *change, body []byte) Kind {
 	switch {
 	case len(f.b.Members) > 1 && len(f.open) > 1:
 		return Combined
-	case bytes.Equal(body, c.sent) && (f.cur.Numbers == c.base.Numbers):
+	case c.patch != nil && c.outcome.Attempts == 1, c.straightened:
+		return Guarded
+	case c.patch == nil && bytes.Equal(body, c.sent) && f.cur.Numbers == c.base.Numbers:
 		return Guarded
 	}
 	return Merged
@@ -139,7 +141,11 @@ func (f *flight) acknowledge(res *upstream.Response, body []byte) {
 		} else {
 			c.answer = copyOf(res)
 		}
-		c.acknowledged(stored, a.created, bytes.Equal(body, c.sent), f.cur.Numbers)
+		if c.patch != nil {
+			f.patched(c, stored, body)
+		} else {
+			c.acknowledged(stored, a.created, bytes.Equal(body, c.sent), f.cur.Numbers)
+		}
 		f.s.sessions.Wrote(c.doc.Index)
 	}
 	if stored.Source != nil && f.b.Waited() {
@@ -152,17 +158,19 @@ func (f *flight) acknowledge(res *upstream.Response, body []byte) {
 // acknowledged ends the change's reservation, and tells the client the numbers that are true for what it has seen.
 func (c *change) acknowledged(stored doc.Revision, created, same bool, merged doc.Numbers) {
 	told := stored.Numbers
+	t := tag{Numbers: told}
 	if !same {
 		told = c.known(merged)
+		t = c.tagFor(told)
 	}
-	c.base.Commit(session.Ack{Stored: stored, Sent: c.sent, Told: told, Created: created})
+	c.base.Commit(session.Ack{Stored: stored, Sent: c.sent, Told: told, Copy: c.handed(t), Created: created})
 	if !told.Known() {
 		return
 	}
 	if !same {
 		c.answer.tell(told)
 	}
-	c.answer.setETag(told)
+	c.answer.setETag(t)
 }
 
 // rewritten reports whether the engine may hold other bytes than were written.

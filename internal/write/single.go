@@ -1,6 +1,7 @@
 package write
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,9 @@ func (s *Service) guard(ctx context.Context, c *change) error {
 		return s.pass(ctx, c, ReasonSeqNo)
 	}
 	passed, err := s.chooseBase(ctx, c)
+	if err == nil && c.req.Rule.Transform != nil {
+		passed, err = s.prepare(ctx, c, passed)
+	}
 	if err != nil {
 		return err
 	}
@@ -70,8 +74,13 @@ func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 		c.outcome.Kind = Guarded
 	}
 	c.outcome.Attempts++
+	body, refusal := c.outgoing()
+	if refusal != nil {
+		c.outcome.Kind, c.outcome.Attempts, c.answer = Guarded, c.outcome.Attempts-1, refusal
+		return nil
+	}
 	r := &c.up
-	*r = upstream.Request{Method: wire.MethodString(c.req.Method), Target: c.whole(), Body: c.req.Body, Fields: c.fields[:0]}
+	*r = upstream.Request{Method: wire.MethodString(c.req.Method), Target: c.whole(), Body: body, Fields: c.fields[:0]}
 	for _, f := range c.req.Fields {
 		if !ours(f.Name) || c.outcome.Kind == Passed && wire.EqualFold(f.Name, "accept-encoding") {
 			r.Fields = append(r.Fields, f)
@@ -82,21 +91,24 @@ func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 		return err
 	}
 	c.answered(passOn(res))
-	c.settle(s, res)
+	c.settle(s, res, body)
 	return nil
 }
 
-// whole is the client's own request target.
+// whole is the client's own request target; of a write that asks for a document to be new, with that.
 func (c *change) whole() []byte {
 	op := c.req.Op
-	if len(op.Query) == 0 {
+	switch {
+	case c.only:
+		return c.target(doc.Numbers{}, true)
+	case len(op.Query) == 0:
 		return op.Path
 	}
 	return append(append(append(c.text[:0], op.Path...), '?'), op.Query...)
 }
 
-// settle tells the session what an answer to a write that went as it was sent means.
-func (c *change) settle(s *Service, res *upstream.Response) {
+// settle tells the session what an answer to a write that went without a merge means. body is what was written.
+func (c *change) settle(s *Service, res *upstream.Response, body []byte) {
 	if res.Status != 200 && res.Status != 201 {
 		return // not acknowledged: the base is given back
 	}
@@ -110,11 +122,21 @@ func (c *change) settle(s *Service, res *upstream.Response) {
 	}
 	stored := a.Revision
 	if ok && !c.rewritten() {
-		stored.Source = c.sent
+		stored.Source = body
 	}
-	c.base.Commit(session.Ack{Stored: stored, Sent: c.sent, Told: stored.Numbers, Created: a.created})
-	if ok && c.outcome.Kind == Guarded {
-		c.answer.setETag(stored.Numbers)
+	told := stored.Numbers
+	same := bytes.Equal(body, c.sent)
+	if !same && c.base.Numbers.Known() {
+		told = c.base.Numbers
+		c.answer.tell(told)
+	}
+	t := tag{Numbers: told}
+	if told != stored.Numbers {
+		t = c.tagFor(told)
+	}
+	c.base.Commit(session.Ack{Stored: stored, Sent: c.sent, Told: told, Copy: c.handed(t), Created: a.created})
+	if ok && c.outcome.Kind == Guarded && (same || told != stored.Numbers) {
+		c.answer.setETag(t)
 	}
 }
 
@@ -122,6 +144,17 @@ func (c *change) settle(s *Service, res *upstream.Response) {
 // session that saw no document there knows one afterwards; so does one that named itself, whatever it had seen: it may write its next
 // change from memory.
 func (s *Service) create(ctx context.Context, c *change) error {
+	var held session.Base
+	if c.req.Stamp.Known() { // of a document that was deleted since
+		err := s.describe(ctx, c)
+		if err == nil {
+			held, err = s.holding(ctx, c)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	defer func() { held.Release() }() // nothing once it is joined
 	if c.req.Rule.Session && !c.req.Anonymous {
 		if err := s.describe(ctx, c); err != nil {
 			return err
@@ -141,6 +174,8 @@ func (s *Service) create(ctx context.Context, c *change) error {
 			c.base = session.Base{}
 		}
 	}
+	c.base.Join(held)
+	held = session.Base{}
 	err := s.pass(ctx, c, "")
 	if c.outcome.Base == BaseAbsent && c.outcome.Kind == Passed {
 		c.outcome.Kind = Guarded
@@ -158,16 +193,14 @@ func (s *Service) take(ctx context.Context, c *change) (err error) {
 
 // update sends an _update. The engine merges by itself; what optimist adds is that it tries often enough, and what If-Match asks for.
 func (s *Service) update(ctx context.Context, c *change) error {
+	c.outcome.Untransformed = c.req.Rule.Transform != nil
 	if _, found := explicit(c.req.Op.Query); found {
 		c.outcome.Base = BaseExplicit
 		return s.pass(ctx, c, ReasonExplicit)
 	}
-	if v := field(c.req.Fields, "if-match"); v != nil && c.req.Rule.IfMatch {
-		n, ok := ParseETag(v)
-		if !ok {
-			return ErrBadMatch
-		}
-		c.outcome.Base = BaseIfMatch
+	if n, found, err := s.guarded(ctx, c); err != nil {
+		return err
+	} else if found {
 		return s.updateOnce(ctx, c, n, nil)
 	}
 	_, said := api.Param(c.req.Op.Query, "retry_on_conflict")
@@ -213,6 +246,10 @@ func (s *Service) updateOnce(ctx context.Context, c *change, n doc.Numbers, targ
 	c.answered(passOn(res))
 	if res.Status < 300 {
 		s.sessions.Wrote(c.doc.Index)
+		if c.base.Kind != session.KindNone {
+			a, _ := readAck(res)
+			c.partWritten(a.Revision)
+		}
 	}
 	return nil
 }

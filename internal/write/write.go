@@ -16,6 +16,7 @@ import (
 	"optimist/internal/es"
 	"optimist/internal/rule"
 	"optimist/internal/session"
+	"optimist/internal/stamp"
 	"optimist/internal/wire"
 	"optimist/retry"
 )
@@ -31,8 +32,11 @@ var (
 	// sent.
 	ErrAmbiguous = errors.New("several revisions that this session has read could be the base of the write")
 
-	// ErrBadMatch reports an If-Match that isn't one of the ETags that optimist gives.
-	ErrBadMatch = errors.New(`If-Match must be an ETag as given with a read of the document: "<seq_no>-<primary_term>"`)
+	// ErrBadMatch reports an If-Match that isn't * or one or more of the ETags that optimist gives.
+	ErrBadMatch = errors.New(`If-Match must be *, or ETags as given with reads and writes of the document: "<seq_no>-<primary_term>"`)
+
+	// ErrNoMatch reports an If-Match that can't be met, because there is no document. Nothing was sent.
+	ErrNoMatch = errors.New("If-Match asks for a document, and there is none")
 
 	// ErrUnknownOutcome reports a write that may or may not have been applied.
 	// Whatever error has it in its chain is one; all others say that nothing was written.
@@ -57,6 +61,9 @@ type Engine interface {
 type bases interface {
 	Take(ctx context.Context, sess session.Session, ref doc.Ref, sent []byte) (session.Base, error)
 	TakeAt(sess session.Session, ref doc.Ref, n doc.Numbers, sent []byte) session.Base
+	TakeCopy(ctx context.Context, sess session.Session, ref doc.Ref, c session.Copy, sent []byte) (session.Base, error)
+	Hold(ctx context.Context, sess session.Session, ref doc.Ref, c session.Copy, sent []byte) (session.Base, error)
+	Witness(sess session.Session, ref doc.Ref) session.Base
 	Wrote(index string)
 }
 
@@ -84,6 +91,8 @@ type Options struct {
 	AnswerTimeout time.Duration
 	// BatchLimit is how many waiting changes share one write at most. Default 64.
 	BatchLimit int
+	// Now is the clock that rules see. Default time.Now.
+	Now func() time.Time
 }
 
 // Service performs the writes that a rule takes. It is safe for concurrent use.
@@ -95,6 +104,7 @@ type Service struct {
 	events   Events
 	log      *slog.Logger
 	timeout  time.Duration
+	now      func() time.Time
 	lanes    *retry.Lanes[*change]
 	gates    *gates
 }
@@ -110,8 +120,11 @@ func New(o Options) *Service {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	s := &Service{up: o.Upstream, engine: o.Engine, sessions: o.Sessions, store: o.Sessions, events: o.Events.orNothing(), log: o.Log,
-		timeout: o.AnswerTimeout}
+		timeout: o.AnswerTimeout, now: o.Now}
 	s.lanes = retry.NewLanes(o.BatchLimit, share)
 	s.gates = newGates(s, o.OwnAuth)
 	return s
@@ -142,7 +155,7 @@ func (e Events) orNothing() Events {
 // Request is a write of one document, taken by a rule. Its slices must stay as they are until Do returns. Whoever writes again and again
 // may use one Request for it, one write after the other.
 type Request struct {
-	Op         *api.Op // Index, Create, Update or Delete
+	Op         *api.Op // Index, IndexAuto, Create, Update, Patch or Delete
 	Method     []byte
 	Fields     []wire.Field // the client's end-to-end fields
 	Body       []byte       // as sent, without transfer coding
@@ -150,9 +163,12 @@ type Request struct {
 	Session    session.Session
 	Caller     es.Caller // the client's credentials
 	Background bool
-	Anonymous  bool // there is no telling this client from others with its credentials: it has no session
+	User       string // who the client says that it is, for the rule's transform
+	Anonymous  bool   // there is no telling this client from others with its credentials: it has no session
 	// Reason says why the write can't be guarded at all (signed requests): it is passed as it is, and said.
 	Reason string
+	// Stamp is the one that was taken out of the body; the zero value is none.
+	Stamp stamp.Stamp
 
 	change  change   // of the Do under way
 	account *Account // of a dry run, else nil
@@ -171,11 +187,16 @@ func (s *Service) Do(ctx context.Context, r *Request) (*Answer, error) {
 	defer cancel()
 	switch {
 	case r.Reason != "":
+		c.untransformed = true
 		err = s.pass(ctx, c, r.Reason)
 	case r.Op.Kind == api.Update:
 		err = s.update(ctx, c)
-	case r.Op.Kind == api.Create:
+	case r.Op.Kind == api.Create || c.only:
 		err = s.create(ctx, c)
+	case r.Op.Kind == api.IndexAuto:
+		err = s.pass(ctx, c, "")
+	case r.Op.Kind == api.Patch:
+		err = s.edits(ctx, c)
 	default:
 		err = s.guard(ctx, c)
 	}

@@ -1,0 +1,146 @@
+package write
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/api"
+)
+
+// shown is what of a document an answer shows, as the parameters of _source ask for it. The zero value is nothing.
+type shown struct {
+	asked              bool
+	includes, excludes []string
+}
+
+// whole reports whether all of the document is shown.
+func (s *shown) whole() bool { return s.asked && len(s.includes) == 0 && len(s.excludes) == 0 }
+
+// readShown reads _source, _source_includes and _source_excludes as the engine does: true, false, or a list of fields.
+func (c *change) readShown() bool {
+	s, none := &c.patch.asked, false
+	for _, p := range [3]struct {
+		name string
+		list *[]string
+	}{{"_source", &s.includes}, {"_source_includes", &s.includes}, {"_source_excludes", &s.excludes}} {
+		raw, said := api.Param(c.req.Op.Query, p.name)
+		if !said {
+			continue
+		}
+		v, err := api.DecodeValue(nil, raw)
+		if err != nil {
+			return c.illegal("the parameter [%s] can't be read: %s", p.name, err)
+		}
+		s.asked = true
+		switch word := string(v); {
+		case word == "false" && p.name == "_source":
+			none = true
+		case word == "" || word == "true" && p.name == "_source":
+		default:
+			*p.list = strings.Split(word, ",")
+		}
+	}
+	if none {
+		*s = shown{}
+	}
+	return true
+}
+
+// of appends what is shown of a document. What is kept of it keeps its bytes.
+func (s *shown) of(dst, source []byte) []byte {
+	if s.whole() {
+		return append(dst, source...)
+	}
+	dst, _ = s.value(dst, gjson.ParseBytes(source), "", len(s.includes) == 0)
+	return dst
+}
+
+// value appends what is shown of a value; in says that it is shown unless something takes it out. empty says that it has nothing left.
+func (s *shown) value(dst []byte, v gjson.Result, path string, in bool) (out []byte, empty bool) {
+	switch {
+	case in && len(s.excludes) == 0:
+		return append(dst, v.Raw...), false
+	case v.IsObject():
+		return s.object(dst, v, path, in)
+	case v.IsArray():
+		return s.array(dst, v, path, in)
+	}
+	return append(dst, v.Raw...), !in
+}
+
+func (s *shown) object(dst []byte, v gjson.Result, path string, in bool) (out []byte, empty bool) {
+	dst, empty = append(dst, '{'), true
+	v.ForEach(func(k, v gjson.Result) bool {
+		at := k.String()
+		if path != "" {
+			at = path + "." + at
+		}
+		if names(s.excludes, at) {
+			return true
+		}
+		named := in || names(s.includes, at)
+		mark := len(dst)
+		if !empty {
+			dst = append(dst, ',')
+		}
+		dst = append(append(dst, k.Raw...), ':')
+		var nothing bool
+		if dst, nothing = s.value(dst, v, at, named); nothing && !named {
+			dst = dst[:mark]
+		} else {
+			empty = false
+		}
+		return true
+	})
+	return append(dst, '}'), empty
+}
+
+func (s *shown) array(dst []byte, v gjson.Result, path string, in bool) (out []byte, empty bool) {
+	dst, empty = append(dst, '['), true
+	v.ForEach(func(_, v gjson.Result) bool {
+		mark := len(dst)
+		if !empty {
+			dst = append(dst, ',')
+		}
+		var nothing bool
+		if dst, nothing = s.value(dst, v, path, in); nothing {
+			dst = dst[:mark]
+		} else {
+			empty = false
+		}
+		return true
+	})
+	return append(dst, ']'), empty
+}
+
+// names reports whether one of the patterns names a field, or an object that the field is in. A star is any text, dots too.
+func names(patterns []string, path string) bool {
+	for _, p := range patterns {
+		if glob(p, path) || glob(p+".*", path) {
+			return true
+		}
+	}
+	return false
+}
+
+// glob matches in one pass with a single point to come back to, the last star: patterns come from clients.
+func glob(pattern, text string) bool {
+	i, star, mark := 0, -1, 0
+	for j := 0; j < len(text); {
+		switch {
+		case i < len(pattern) && pattern[i] == '*':
+			star, mark = i, j
+			i++
+		case i < len(pattern) && pattern[i] == text[j]:
+			i++
+			j++
+		case star >= 0:
+			mark++
+			i, j = star+1, mark
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[i:], "*") == ""
+}

@@ -1,0 +1,80 @@
+package write
+
+import (
+	"context"
+
+	"optimist/internal/doc"
+	"optimist/internal/session"
+	"optimist/internal/stamp"
+)
+
+// carried is the copy of the document that the write's stamp says it was made from. ok is false where there is no stamp, or one of
+// another document, or of another life of its index: the engine would take those numbers for its own.
+func (c *change) carried() (held session.Copy, ok bool) {
+	st := &c.req.Stamp
+	if !st.Known() || !c.req.Rule.FromStamp || c.index.UUID == "" {
+		return held, false
+	}
+	routing := c.doc.Routing
+	if routing == "" {
+		routing = c.index.Routing
+	}
+	if st.Document != stamp.DocumentOf(c.index.UUID, routing, c.doc.ID) {
+		return held, false
+	}
+	return session.Copy{Numbers: st.Numbers, Token: uint64(st.Copy), Served: true}, true
+}
+
+// holding reserves the copy that a write was made from which has another base: whoever writes from that copy again has written this.
+// It waits for a write of the same copy, so nothing else of the session may be reserved before.
+func (s *Service) holding(ctx context.Context, c *change) (held session.Base, err error) {
+	if carried, ok := c.carried(); ok && carried.Token != 0 {
+		if held, err = s.sessions.Hold(ctx, c.req.Session, c.doc.Ref, carried, c.sent); err != nil {
+			return held, context.Cause(ctx)
+		}
+	}
+	return held, nil
+}
+
+// takeStamp makes the copy that the stamp names the base.
+func (s *Service) takeStamp(ctx context.Context, c *change, held session.Copy) error {
+	c.outcome.Base = BaseStamp
+	return s.takeCopy(ctx, c, held)
+}
+
+// guarded finds the guard for a write that the engine, or a PATCH, merges by itself: by If-Match, or by the stamp of a copy that is sent as
+// a part. found is false where there is none.
+func (s *Service) guarded(ctx context.Context, c *change) (n doc.Numbers, found bool, err error) {
+	m, found, err := c.ifMatch()
+	if err != nil {
+		return n, true, err
+	}
+	if found {
+		c.outcome.Base = BaseIfMatch
+		if len(m.tags) == 1 {
+			return m.tags[0].Numbers, true, nil
+		}
+		if err = s.takeOneOf(ctx, c, m); err == nil && !c.base.Numbers.Known() {
+			return m.tags[0].Numbers, true, nil
+		}
+		return c.base.Numbers, true, err
+	}
+	if !c.req.Stamp.Known() {
+		return n, false, nil
+	}
+	if err := s.describe(ctx, c); err != nil {
+		return n, true, err
+	}
+	held, ok := c.carried()
+	if !ok {
+		return n, false, nil
+	}
+	err = s.takeStamp(ctx, c, held)
+	return c.base.Numbers, true, err
+}
+
+// partWritten ends the reservation of a write of a part that was acknowledged with these numbers. What its client has of the document since
+// isn't known: its next write from the same copy is guarded by the numbers, and not merged.
+func (c *change) partWritten(stored doc.Revision) {
+	c.base.Commit(session.Ack{Stored: doc.Revision{Numbers: stored.Numbers, Version: stored.Version}, Told: stored.Numbers})
+}
