@@ -48,22 +48,39 @@ func (s *Store) TakeCopy(ctx context.Context, sess Session, ref doc.Ref, c Copy,
 		b, _ := t.try()
 		return b, nil
 	}
-	own, err := s.Take(ctx, sess.holding(c), ref, sent)
+	own, err := s.Hold(ctx, sess, ref, c, sent)
 	if err != nil {
 		return Base{}, err
 	}
 	if own.Kind == KindNone && c.Served {
 		t.served, t.apart = true, true
 		b, _ := t.try()
-		b.joined = &own
+		b.Join(own)
 		return b, nil
 	}
-	w := s.Witness(sess, ref)
-	own.joined = &w
-	if own.Kind == KindNone || own.Kind == KindLost {
+	own.Join(s.Witness(sess, ref))
+	if own.Kind != KindView { // also where a delete was sent from it: what was handed out names a document
 		own.Kind, own.Reason, own.Numbers = KindGiven, ReasonNone, c.Numbers
 	}
 	return own, nil
+}
+
+// Hold reserves what was last sent from a copy, for a write with another base, which it is to be joined to: KindNone is a copy from which
+// nothing was sent. It waits, and fails, as TakeCopy does.
+//
+// ref must stay unchanged until the reservation is ended.
+func (s *Store) Hold(ctx context.Context, sess Session, ref doc.Ref, c Copy, sent []byte) (Base, error) {
+	return s.Take(ctx, sess.holding(c), ref, sent)
+}
+
+// Join has o end together with b, as b does.
+func (b *Base) Join(o Base) {
+	if o.claim.store == nil {
+		return
+	}
+	j := new(Base) // not o itself: most have nothing to join
+	*j = o
+	j.joined, b.joined = b.joined, j
 }
 
 // Witness reserves nothing: Kind is KindNone. With its Commit the session has seen what it sent, whatever the write was based on.
