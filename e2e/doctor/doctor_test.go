@@ -75,7 +75,7 @@ func TestDoctorKnowsEveryEngine(t *testing.T) {
 		if e.Kind.Scripts() {
 			scripts = `^ok +scripts +Painless runs`
 		}
-		want(t, report, `^ok +reachable +`+e.URL+`: `+product[e.Kind], `^ok +version`, `^ok +health`, scripts,
+		want(t, report, `^ok +reachable +`+e.URL+`: `+product[e.Kind], `^ok +version`, `^ok +health`, `^ok +primaries`, scripts,
 			`^ok +indices +\d+ seen, 1 taken by rules, all guarded in full`)
 	})
 }

@@ -105,6 +105,12 @@ func (e *examination) cluster() {
 	} else {
 		e.report.add(Note, "health", "can't be told: %s", cause(a, err))
 	}
+	if a, err := e.ask(e.node.Doer, "GET", "/_cluster/state/metadata/none?local=true&filter_path=metadata", nil); err == nil && a.ok() {
+		e.report.add(OK, "primaries", "it can be told whether a conflict came with a change of primary")
+	} else {
+		e.report.add(Warn, "primaries", "it can't be told whether a conflict came with a change of primary: %s; "+
+			"sums and list entries whose conflicts take their time are answered with 504", cause(a, err))
+	}
 	a, err := e.ask(e.node.Doer, "GET", "/_nodes/http?filter_path=nodes.*.http.publish_address", nil)
 	if err != nil || !a.ok() {
 		return

@@ -54,6 +54,7 @@ func healthy() canned {
 	return canned{
 		"GET /":                                {status: 200, body: es8, product: true},
 		"GET /_cluster/health":                 {status: 200, body: `{"status":"green"}`},
+		"GET /_cluster/state/metadata/none":    {status: 200, body: `{}`},
 		"GET /_nodes/http":                     {status: 200, body: `{"nodes":{"a":{"http":{"publish_address":"x:1"}}}}`},
 		"POST /_security/user/_has_privileges": {status: 200, body: `{"username":"ops","has_all_requested":true,"cluster":{"monitor":true},"index":{"*":{"view_index_metadata":true}}}`},
 		"POST /_scripts/painless/_execute":     {status: 200, body: `{"result":"2"}`},
@@ -129,14 +130,16 @@ rules:
   - {name: off, match: {index: [noseq]}, mode: 'off'}
 `},
 		"opensearch": {nodes: []Doer{canned{
-			"GET /":                            {status: 200, body: `{"cluster_name":"os","cluster_uuid":"u","version":{"distribution":"opensearch","number":"2.19.1"}}`},
-			"GET /_cluster/health":             {status: 200, body: `{"status":"red"}`},
-			"GET /_nodes/http":                 {status: 200, body: `{"nodes":{"a":{},"b":{},"c":{}}}`},
-			"GET /_plugins/_security/authinfo": {status: 200, body: `{"user_name":"app","roles":["own_index","writer"]}`},
-			"GET /_all":                        {status: 200, body: `{}`},
+			"GET /":                             {status: 200, body: `{"cluster_name":"os","cluster_uuid":"u","version":{"distribution":"opensearch","number":"2.19.1"}}`},
+			"GET /_cluster/health":              {status: 200, body: `{"status":"red"}`},
+			"GET /_cluster/state/metadata/none": {status: 200, body: `{}`},
+			"GET /_nodes/http":                  {status: 200, body: `{"nodes":{"a":{},"b":{},"c":{}}}`},
+			"GET /_plugins/_security/authinfo":  {status: 200, body: `{"user_name":"app","roles":["own_index","writer"]}`},
+			"GET /_all":                         {status: 200, body: `{}`},
 		}}},
 		"few_privileges": {auth: true, nodes: []Doer{with(canned{
 			"GET /_cluster/health":                 {status: 403},
+			"GET /_cluster/state/metadata/none":    {status: 403},
 			"GET /_nodes/http":                     {status: 403},
 			"POST /_security/user/_has_privileges": {status: 200, body: `{"username":"app","has_all_requested":false,"cluster":{"monitor":false},"index":{"*":{"view_index_metadata":false}}}`},
 			"POST /_scripts/painless/_execute":     {status: 403},

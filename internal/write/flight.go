@@ -28,6 +28,8 @@ type flight struct {
 	direct bool         // cur is the only change's own base: it goes as it was sent
 	guess  bool         // cur is what the lane's last write left
 	guard  doc.Numbers  // the guard of the last write; zero for a create
+	try    try          // the last write, for as long as it isn't judged
+	doubt  try          // writes that were answered with a conflict, and may have been applied all the same
 
 	refused *Answer   // the engine's last 409, for when trying ends
 	alone   []*change // could not go with the others: each goes by itself, after them
@@ -50,6 +52,7 @@ func (f *flight) do(ctx context.Context) {
 	lead := f.open[0]
 	f.start(lead)
 	err := retry.Do(ctx, lead.policy(), f.attempt)
+	f.settleDoubt(ctx)
 	for _, c := range f.open {
 		c.answer, c.err = f.last(c, err)
 	}
@@ -71,7 +74,7 @@ func stays(ctx context.Context) (context.Context, context.CancelFunc) {
 // single gives a change of the batch a flight of its own.
 func (f *flight) single(ctx context.Context, c *change) {
 	f.b.Forget() // what it couldn't go with is no place to start from
-	one := &flight{s: f.s, b: f.b, open: []*change{c}}
+	one := &flight{s: f.s, b: f.b, open: []*change{c}, doubt: f.doubt}
 	one.do(ctx)
 }
 
@@ -197,7 +200,7 @@ func (f *flight) fetch(ctx context.Context) error {
 		f.cur = rev
 	}
 	f.fresh = true
-	f.judgeLost()
+	f.judgeLost(ctx)
 	return nil
 }
 
@@ -216,6 +219,9 @@ func (f *flight) compose(ctx context.Context) (body []byte, create bool, err err
 			return nil, false, nil
 		}
 		decided := len(f.open) == 1 && outcomes[0].refusal != nil
+		if decided && f.fresh {
+			f.settleDoubt(ctx)
+		}
 		if decided && outcomes[0].broken && f.guess && !f.fresh {
 			f.startFromBase(f.open[0]) // the engine is to say what is wrong with it
 			continue

@@ -50,7 +50,8 @@ type gates struct {
 	names   *lru.Cache[gateKey, *gate]
 	noSeqNo *lru.Cache[string, time.Time]
 	uuids   *lru.Cache[string, string] // of the indices described
-	renewed func(index string)         // an index was made anew, and the proxy hasn't seen it
+	terms   *lru.Cache[shardAt, *primary]
+	renewed func(index string) // an index was made anew, and the proxy hasn't seen it
 }
 
 // gateKey is a name and who asked: what one client may know of an index isn't another's.
@@ -75,7 +76,8 @@ func newGates(s *Service, ownAuth bool) *gates {
 	names, _ := lru.New[gateKey, *gate](gateCount) // fails for a size of zero only
 	noSeqNo, _ := lru.New[string, time.Time](gateCount)
 	uuids, _ := lru.New[string, string](gateCount)
-	return &gates{engine: s.engine, unguard: s.events.Unguard, ownAuth: ownAuth, names: names, noSeqNo: noSeqNo, uuids: uuids,
+	terms, _ := lru.New[shardAt, *primary](gateCount)
+	return &gates{engine: s.engine, unguard: s.events.Unguard, ownAuth: ownAuth, names: names, noSeqNo: noSeqNo, uuids: uuids, terms: terms,
 		renewed: func(index string) {
 			s.lanes.DropGuesses()
 			s.store.DropIndex(index)

@@ -1,6 +1,11 @@
 package write
 
-import "optimist/internal/session"
+import (
+	"context"
+	"fmt"
+
+	"optimist/internal/session"
+)
 
 func (f *flight) anyLost() bool {
 	for _, c := range f.open {
@@ -15,20 +20,35 @@ func (f *flight) anyLost() bool {
 // revision that is still the guard's shows that no try was applied, and the same guard keeps a late one from counting twice; a
 // change that is as good twice as once, with every path it touches as it was, is replayed; of the rest the outcome is unknown. An
 // equal body proves nothing: somebody else may have written it.
-func (f *flight) judgeLost() {
-	moved := f.guard.Known() && f.cur.Known() && f.cur.PrimaryTerm != f.guard.PrimaryTerm
+//
+// A conflict leaves an outcome open, too, where the shard's primary changed meanwhile: the engine then tries again by itself, and may
+// conflict with its own first try. That is asked for only where it makes a difference.
+func (f *flight) judgeLost(ctx context.Context) {
 	still := f.cur.Numbers == f.guard
+	if still || f.othersWrote() {
+		f.try = try{}
+	}
 	left := f.open[:0:len(f.open)]
 	for _, c := range f.open {
-		// After a change of primary the engine tries by itself again, and may conflict with its own first try.
-		c.lost = c.lost || moved && c.outcome.Attempts > 0
-		if !c.lost || still || f.repeatable(c) {
+		switch {
+		case !c.lost && !f.doubtful(), still, f.repeatable(c), !c.lost && f.primaryStayed(ctx):
 			left = append(left, c)
-			continue
+		default:
+			c.err = ErrUnknownOutcome
 		}
-		c.err = ErrUnknownOutcome
 	}
 	f.open = left
+}
+
+// verdict is the change's error. A refusal says nothing of a try before it that may have been applied.
+func (c *change) verdict() error {
+	if c.err == nil && c.lost && c.answer != nil && c.answer.Status >= 300 {
+		status := c.answer.Status
+		c.answer.Release()
+		c.answer = nil
+		return fmt.Errorf("%w; a later try was answered with %d", ErrUnknownOutcome, status)
+	}
+	return c.err
 }
 
 func (f *flight) repeatable(c *change) bool {

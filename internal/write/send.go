@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"optimist/internal/doc"
 	"optimist/internal/session"
@@ -22,6 +23,7 @@ func (f *flight) send(ctx context.Context, body []byte, create bool) error {
 	if create {
 		f.guard = doc.Numbers{}
 	}
+	f.try = try{guard: f.guard, version: f.cur.Version, body: body, sent: time.Now()}
 	res, err := f.s.exchange(ctx, lead.request(body, f.cur.Numbers, create))
 	switch {
 	case err == nil:
@@ -101,9 +103,10 @@ func (f *flight) conflicted(ctx context.Context, res *upstream.Response) error {
 	f.s.events.Conflict(lead.req.Rule.Name)
 	f.b.Forget()
 	f.refused = copyOf(res)
+	f.try.conflicted(res)
 	res.Release()
 	if len(f.open) == 1 && !lead.lost {
-		if reason := f.s.neverMerged(ctx, lead); reason != "" {
+		if reason := f.s.neverMerged(ctx, lead); reason != "" && f.primaryStayed(ctx) {
 			if reason != reasonRule {
 				lead.outcome.Reason = reason
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"optimist/internal/api"
 	"optimist/internal/doc"
@@ -46,7 +47,7 @@ func (s *Service) guard(ctx context.Context, c *change) error {
 	if err := s.lanes.Do(ctx, c.doc.Ref, c, c.req.Background, func(b *retry.Batch[*change]) { lead(ctx, b) }); err != nil {
 		return err
 	}
-	return c.err
+	return c.verdict()
 }
 
 // describe finds out which index the change's document is in.
@@ -276,6 +277,7 @@ func (s *Service) delete(ctx context.Context, b *retry.Batch[*change]) {
 	}
 	err := retry.Do(ctx, c.policy(), func(ctx context.Context, n int) error { return f.deleteOnce(ctx, c, n) })
 	if c.answer == nil && c.err == nil {
+		f.settleDoubt(ctx)
 		c.answer, c.err = f.last(c, err)
 	}
 }
@@ -295,6 +297,7 @@ func (f *flight) deleteOnce(ctx context.Context, c *change, n int) error {
 		c.outcome.Kind = Merged
 	}
 	f.guard, f.fresh = f.cur.Numbers, false
+	f.try = try{guard: f.guard, sent: time.Now()}
 	res, err := f.s.exchange(ctx, c.request(c.req.Body, f.cur.Numbers, false))
 	switch {
 	case errors.Is(err, ErrUnknownOutcome):
@@ -322,7 +325,7 @@ func (f *flight) stillDelete(ctx context.Context, c *change) (done bool, err err
 	}
 	rev, err := f.s.current(ctx, c)
 	switch {
-	case errors.Is(err, doc.ErrMissing) && c.lost:
+	case errors.Is(err, doc.ErrMissing) && (c.lost || !f.primaryStayed(ctx)):
 		return true, ErrUnknownOutcome // gone, but by whom isn't known
 	case errors.Is(err, doc.ErrMissing):
 		c.outcome.Kind = Merged
@@ -336,6 +339,7 @@ func (f *flight) stillDelete(ctx context.Context, c *change) (done bool, err err
 	case err != nil:
 		return true, err
 	}
+	f.try = try{} // what is there isn't what a delete leaves
 	if rev.Numbers == f.guard {
 		f.cur = rev
 		return false, nil

@@ -54,6 +54,7 @@ type Engine interface {
 	Fetch(ctx context.Context, who es.Caller, d es.Document) (doc.Revision, error)
 	Describe(ctx context.Context, who es.Caller, name string) (es.Index, error)
 	SeesWhole(ctx context.Context, who es.Caller, index, routing string) (bool, error)
+	PrimaryTerm(ctx context.Context, who es.Caller, s es.Shard, node string) (int64, error)
 	Typed() bool
 }
 

@@ -1,0 +1,295 @@
+package write
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"optimist/internal/upstream"
+)
+
+// failover is an engine whose primary changes. What it is asked about its terms is counted.
+type failover struct {
+	w     *world
+	term  int // what the nodes say
+	asked int
+	// on is what happens when the write comes: nil for what isn't to be answered otherwise.
+	on func(r *upstream.Request) (*upstream.Response, error)
+	// refused is the status with which the question for the term is answered, if not 200.
+	refused int
+}
+
+func (w *world) failover() *failover {
+	f := &failover{w: w, term: 1}
+	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+		switch {
+		case strings.HasPrefix(string(r.Target), "/_cluster/state/metadata/shop"):
+			f.asked++
+			if f.refused != 0 {
+				return answering(f.refused, `{"error":{"type":"security_exception"}}`), nil
+			}
+			return answering(200, fmt.Sprintf(`{"metadata":{"indices":{"shop":{"primary_terms":{"0":%d}}}}}`, f.term)), nil
+		case (r.Method == "PUT" || r.Method == "DELETE") && f.on != nil:
+			return f.on(r)
+		}
+		return nil, nil
+	}
+	return f
+}
+
+// passOver has the next write applied by a primary that dies before it answers: the engine tries it again on the next one. between is
+// what others write in the meantime.
+func (f *failover) passOver(between func()) {
+	f.on = func(r *upstream.Request) (*upstream.Response, error) {
+		f.on = nil
+		f.w.engine.handle(r)
+		f.term++
+		if between != nil {
+			between()
+		}
+		return nil, nil
+	}
+}
+
+const failoverRule = "rules:\n- {name: r, match: {index: [shop]}, merge: {paths: {/n: sum}}, retry: {max_attempts: %d}}\n"
+
+func TestAConflictWithItsOwnFirstTryCountsOnceAtMost(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, sent string
+		between      string // what another client writes on top
+		want         string
+	}{
+		"sum":                         {`{"n":1}`, `{"n":2}`, "", `{"n":2}`},
+		"insertion":                   {`{"l":[1]}`, `{"l":[1,2]}`, "", `{"l":[1,2]}`},
+		"sum that others went on":     {`{"n":1}`, `{"n":2}`, `{"n":3}`, `{"n":3}`},
+		"sum that others wrote again": {`{"n":1}`, `{"n":2}`, `{"n":2}`, `{"n":2}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, sumRule)
+			w.put("1", c.before)
+			me := w.client("me")
+			me.read("1")
+			f := w.failover()
+			f.passOver(func() {
+				if c.between != "" {
+					w.put("1", c.between)
+				}
+			})
+			r := me.save("1", c.sent)
+			if !errors.Is(r.err, ErrUnknownOutcome) || !strings.HasPrefix(r.outcome, "unknown") || f.asked != 1 {
+				t.Errorf("asked %d times: %v", f.asked, r)
+			}
+			same(t, w.stored("1"), c.want)
+			if r := me.save("1", c.sent); r.status != 409 {
+				t.Errorf("the repeated write: %v", r)
+			}
+		})
+	}
+}
+
+// Two proxies that count from the same number write the same bytes: that is no sign of a try of one's own.
+func TestTheSameBytesOfAnotherAreCountedWhereThePrimaryStayed(t *testing.T) {
+	w := newWorld(t, sumRule)
+	w.put("1", `{"n":1}`)
+	me := w.client("me")
+	me.read("1")
+	f := w.failover()
+	w.put("1", `{"n":2}`)
+	has(t, me.save("1", `{"n":2}`), 200, "merged;attempts=2")
+	same(t, w.stored("1"), `{"n":3}`)
+	if f.asked != 1 {
+		t.Errorf("asked %d times", f.asked)
+	}
+}
+
+func TestThePrimaryIsAskedForOnlyWhereItMakesADifference(t *testing.T) {
+	t.Run("one other write, of other bytes", func(t *testing.T) {
+		w := newWorld(t, sumRule)
+		w.put("1", `{"n":1}`)
+		me := w.client("me")
+		me.read("1")
+		f := w.failover()
+		w.put("1", `{"n":5}`)
+		has(t, me.save("1", `{"n":2}`), 200, "merged")
+		same(t, w.stored("1"), `{"n":6}`)
+		if f.asked != 0 {
+			t.Errorf("asked %d times", f.asked)
+		}
+	})
+	t.Run("a change that is as good twice as once, of what nobody else changed", func(t *testing.T) {
+		w := newWorld(t, "")
+		w.put("1", `{"a":1,"b":1}`)
+		me := w.client("me")
+		me.read("1")
+		f := w.failover()
+		w.put("1", `{"a":1,"b":2}`)
+		w.put("1", `{"a":1,"b":3}`)
+		has(t, me.save("1", `{"a":2,"b":1}`), 200, "merged")
+		same(t, w.stored("1"), `{"a":2,"b":3}`)
+		if f.asked != 0 {
+			t.Errorf("asked %d times", f.asked)
+		}
+	})
+}
+
+// A document that wasn't written since the primary last changed, long ago.
+func TestAChangeOfPrimaryBeforeTheWriteIsNone(t *testing.T) {
+	w := newWorld(t, sumRule)
+	f := w.failover()
+	f.term = 2
+	for i, want := range []string{"unknown", "merged"} { // the first to ask can't tell since when it is so
+		w.put("1", `{"n":1}`)
+		me := w.client(fmt.Sprint(i))
+		me.read("1")
+		w.put("1", `{"n":5}`)
+		w.put("1", `{"n":6}`)
+		if r := me.save("1", `{"n":2}`); !strings.HasPrefix(r.outcome, want) {
+			t.Errorf("%d: %v", i, r)
+		}
+	}
+	same(t, w.stored("1"), `{"n":7}`)
+}
+
+func TestAConflictIsUnknownWhereTheTermCantBeAsked(t *testing.T) {
+	for _, status := range []int{429, 500, 503} {
+		w := newWorld(t, sumRule)
+		w.put("1", `{"n":1}`)
+		me := w.client("me")
+		me.read("1")
+		f := w.failover()
+		f.refused = status
+		w.put("1", `{"n":2}`)
+		if r := me.save("1", `{"n":2}`); !errors.Is(r.err, ErrUnknownOutcome) {
+			t.Errorf("%d: %v", status, r)
+		}
+	}
+}
+
+// Without the privilege to ask, the time decides: a change of primary isn't done in a moment.
+func TestTheTimeTellsWhereTheTermMayNotBeAskedFor(t *testing.T) {
+	for _, took := range []time.Duration{0, quickest} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, sumRule)
+			w.put("1", `{"n":1}`)
+			me := w.client("me")
+			me.read("1")
+			f := w.failover()
+			f.refused = 403
+			w.put("1", `{"n":2}`)
+			f.on = func(*upstream.Request) (*upstream.Response, error) {
+				f.on = nil
+				time.Sleep(took)
+				return nil, nil
+			}
+			r := me.save("1", `{"n":2}`)
+			if unknown := errors.Is(r.err, ErrUnknownOutcome); unknown != (took > 0) {
+				t.Errorf("after %v: %v", took, r)
+			}
+		})
+	}
+}
+
+func TestARefusalAfterAChangeOfPrimaryIsUnknown(t *testing.T) {
+	for name, rules := range map[string]string{
+		"attempts end":   fmt.Sprintf(failoverRule, 1),
+		"never merged":   "rules:\n- {name: r, match: {index: [shop]}, on_conflict: fail}\n",
+		"merge fails":    "rules:\n- {name: r, match: {index: [shop]}, merge: {paths: {/n: fail}}}\n",
+		"body not known": "rules:\n- {name: r, match: {index: [shop]}, base: {from: [if_match]}}\n",
+	} {
+		for _, changed := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, " ", changed), func(t *testing.T) {
+				w := newWorld(t, rules)
+				w.put("1", `{"n":1}`)
+				me := w.client("me")
+				write := func() result { return me.save("1", `{"n":2}`) }
+				if name == "body not known" {
+					write = func() result { return me.send("PUT", "/shop/_doc/1", `{"n":2}`, ifMatch(`"0-1"`)) }
+				} else {
+					me.read("1")
+				}
+				f := w.failover()
+				if changed {
+					f.passOver(func() { w.put("1", `{"n":3}`) })
+				} else {
+					w.put("1", `{"n":2}`)
+					w.put("1", `{"n":3}`)
+				}
+				r := write()
+				if unknown := errors.Is(r.err, ErrUnknownOutcome); unknown != changed || !changed && r.status != 409 {
+					t.Errorf("got %v", r)
+				}
+				same(t, w.stored("1"), `{"n":3}`)
+			})
+		}
+	}
+}
+
+func TestACreateThatConflictsWithItselfCountsOnce(t *testing.T) {
+	for _, changed := range []bool{true, false} {
+		w := newWorld(t, sumRule)
+		w.put("other", `{}`)
+		me := w.client("me")
+		me.read("1")
+		f := w.failover()
+		if changed {
+			f.passOver(nil)
+		} else {
+			w.put("1", `{"n":1}`)
+		}
+		r := me.save("1", `{"n":1}`)
+		if unknown := errors.Is(r.err, ErrUnknownOutcome); unknown != changed {
+			t.Errorf("%v: %v", changed, r)
+		}
+		same(t, w.stored("1"), map[bool]string{true: `{"n":1}`, false: `{"n":2}`}[changed])
+	}
+}
+
+func TestADeleteThatConflictsWithItselfIsUnknown(t *testing.T) {
+	for _, changed := range []bool{true, false} {
+		w := newWorld(t, "")
+		w.put("1", `{"n":1}`)
+		me := w.client("me")
+		me.read("1")
+		f := w.failover()
+		if changed {
+			f.passOver(nil)
+		} else {
+			w.direct("DELETE", "/shop/_doc/1", "")
+		}
+		r := me.send("DELETE", "/shop/_doc/1", "")
+		if unknown := errors.Is(r.err, ErrUnknownOutcome); unknown != changed || !changed && r.status != 404 {
+			t.Errorf("%v: %v", changed, r)
+		}
+	}
+}
+
+// Changes that share a write share its fate: of none it can be told.
+func TestChangesOfOneWriteThatConflictedWithItself(t *testing.T) {
+	w := newWorld(t, sumRule)
+	w.put("1", `{"n":1,"a":0,"b":0}`)
+	w.warm("1")
+	clients := []*client{w.client("first"), w.client("sum"), w.client("set")}
+	for _, c := range clients {
+		c.read("1")
+	}
+	bodies := []string{`{"n":1,"a":1,"b":0}`, `{"n":2,"a":0,"b":0}`, `{"n":1,"a":0,"b":1}`}
+	f := w.failover()
+	puts := 0
+	f.on = func(*upstream.Request) (*upstream.Response, error) {
+		if puts++; puts == 1 { // after the first, the others go together
+			f.passOver(nil)
+		}
+		return nil, nil
+	}
+	results := w.queued(3, func(i int) result { return clients[i].save("1", bodies[i]) })
+	has(t, results[0], 200, "guarded")
+	for _, r := range results[1:] {
+		if !errors.Is(r.err, ErrUnknownOutcome) {
+			t.Errorf("got %v", r)
+		}
+	}
+	same(t, w.stored("1"), `{"n":2,"a":1,"b":1}`)
+}
