@@ -268,7 +268,9 @@ func (f *flight) settle(ctx context.Context, outcomes []mergeResult, changed boo
 			continue
 		}
 		if r.refusal != nil {
-			c.answer = r.refusal
+			if c.answer = r.refusal; c.outcome.Attempts == 0 {
+				c.outcome.Kind = Guarded
+			}
 			if r.missing {
 				c.answer = f.s.missing(ctx, c, r.refusal)
 			}

@@ -207,33 +207,39 @@ func (c *client) sendBody(body []byte) result {
 
 func (c *client) do(ctx context.Context, method, target string, body []byte, fields ...wire.Field) result {
 	c.w.t.Helper()
+	return c.doRequest(ctx, &Request{Fields: fields}, method, target, body)
+}
+
+// doRequest performs a write with what r has already.
+func (c *client) doRequest(ctx context.Context, r *Request, method, target string, body []byte) result {
+	c.w.t.Helper()
 	var op api.Op
 	api.Parse([]byte(method), []byte(target), &op)
-	ru := c.w.rules.Match(string(op.Index), op.Kind)
-	if ru == nil {
+	r.Op, r.Method, r.Body, r.Session, r.Anonymous = &op, []byte(method), body, c.sess, c.anonymous
+	if r.Rule = c.w.rules.Match(string(op.Index), op.Kind); r.Rule == nil {
 		c.w.t.Fatalf("no rule takes %s %s", method, target)
 	}
-	fields = append(fields, wire.Field{Name: []byte("Content-Type"), Value: []byte("application/json")})
-	a, err := c.w.s.Do(ctx, &Request{Op: &op, Method: []byte(method), Fields: fields, Body: body, Rule: ru, Session: c.sess, Anonymous: c.anonymous})
+	r.Fields = append(r.Fields, wire.Field{Name: []byte("Content-Type"), Value: []byte("application/json")})
+	a, err := c.w.s.Do(ctx, r)
 	if err != nil {
-		r := result{err: err}
+		out := result{err: err}
 		var f *Failure
 		if errors.As(err, &f) {
-			r.outcome = string(f.Outcome.Append(nil))
+			out.outcome = string(f.Outcome.Append(nil))
 		}
-		return r
+		return out
 	}
 	defer a.Release()
-	r := result{status: a.Status, body: string(a.Body)}
+	out := result{status: a.Status, body: string(a.Body)}
 	for _, f := range a.Fields {
 		switch string(f.Name) {
 		case "Optimist-Outcome":
-			r.outcome = string(f.Value)
+			out.outcome = string(f.Value)
 		case "ETag":
-			r.etag = string(f.Value)
+			out.etag = string(f.Value)
 		}
 	}
-	return r
+	return out
 }
 
 func (c *client) save(id, body string) result { return c.send("PUT", "/shop/_doc/"+id, body) }
