@@ -33,7 +33,7 @@ func (s *service) intercept(c *config.Config) func(*proxy.Exchange) bool {
 		},
 	})
 	return func(x *proxy.Exchange) bool {
-		if s.lock(x) {
+		if s.lock(x, g) {
 			return true
 		}
 		if !x.Op().Kind.Write() {

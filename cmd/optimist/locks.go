@@ -6,6 +6,7 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/config"
+	"optimist/internal/guard"
 	"optimist/lockrouter"
 	"optimist/lockrouter/engine"
 	"optimist/lockrouter/state"
@@ -45,9 +46,12 @@ func (s *service) openLocks(c *config.Config) error {
 }
 
 // lock answers a request for a lock. It reports false for others.
-func (s *service) lock(x *proxy.Exchange) bool {
+func (s *service) lock(x *proxy.Exchange, g *guard.Guard) bool {
 	if s.locks == nil || !s.locks.Takes(x.Op().Path) {
 		return false
+	}
+	if g.DryRun(x) {
+		return true
 	}
 	op := x.Op()
 	op.Kind = api.Lock // from here on it is ours: its errors and metrics, too

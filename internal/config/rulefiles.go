@@ -54,17 +54,23 @@ func (c *Config) ruleFiles() (files []string, problems Problems) {
 }
 
 // glob are the files that a pattern stands for, relative to the folder of the file that names it. As in shells, a star takes no name with
-// a leading dot: editors keep their own files under such names.
+// a leading dot: editors keep their own files under such names. Nor does it take a file of tests: those stand beside the rules.
 func glob(file, pattern string) ([]string, error) {
 	if !filepath.IsAbs(pattern) {
 		pattern = filepath.Join(filepath.Dir(file), pattern)
 	}
 	found, err := filepath.Glob(pattern)
-	if err != nil || strings.HasPrefix(filepath.Base(pattern), ".") {
+	if err != nil || !strings.ContainsAny(pattern, `*?[`) {
 		return found, err
 	}
-	return slices.DeleteFunc(found, func(name string) bool { return strings.HasPrefix(filepath.Base(name), ".") }), nil
+	hidden := strings.HasPrefix(filepath.Base(pattern), ".")
+	return slices.DeleteFunc(found, func(name string) bool {
+		return TestFile(name) || !hidden && strings.HasPrefix(filepath.Base(name), ".")
+	}), nil
 }
+
+// TestFile reports whether a file is one of tests, by its name: *.test.yaml.
+func TestFile(name string) bool { return strings.HasSuffix(name, ".test.yaml") || strings.HasSuffix(name, ".test.yml") }
 
 func (c *Config) readRuleFile(name string) ([]Rule, Problems) {
 	data, err := os.ReadFile(name)

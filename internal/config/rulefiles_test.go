@@ -149,3 +149,20 @@ func TestFoldersInWhichRuleFilesMayAppearAreNamed(t *testing.T) {
 		t.Errorf("a file that isn't there: %v %v", files, folders)
 	}
 }
+
+func TestFilesOfTestsStandBesideTheRules(t *testing.T) {
+	unpack(t, `
+-- main.yaml --
+rule_files: ["*/*.y*ml"]
+rules: [{name: rest}]
+-- a/a.yaml --
+rules: [{name: a, match: {index: [a]}}]
+-- a/a.test.yaml --
+tests: []
+-- a/b.test.yml --
+tests: []
+`)
+	if c, err := Load("main.yaml", Overrides{}); err != nil || len(c.Rules) != 2 {
+		t.Fatalf("%v", err)
+	}
+}

@@ -40,6 +40,10 @@ func asks(fields []wire.Field) (dry, wrong bool) {
 	return dry, wrong || dry && no
 }
 
+// DryRun answers a request that has the field, unless it only reads, and reports false for all others. It is for those that Intercept never
+// sees: a request for a lock isn't to be carried out either.
+func (g *Guard) DryRun(x *proxy.Exchange) bool { return g.rehearse(x) }
+
 // rehearse deals with requests that have the field, and reports false for all others, and for reads. A client that asks for a dry run must
 // never have its request carried out, whatever it is and whatever mode is on: a mistake that is told can be put right.
 func (g *Guard) rehearse(x *proxy.Exchange) bool {

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"optimist/internal/ruletest"
+	"optimist/internal/write"
+)
+
+type explainCmd struct {
+	Method string `arg:"" help:"Method of the write: PUT, POST, PATCH or DELETE."`
+	Path   string `arg:"" help:"Its path, as in /shop/_doc/1."`
+
+	Config  string   `help:"Configuration file with the rules. Without one, the built-in rule holds." env:"OPTIMIST_CONFIG" placeholder:"FILE"`
+	Body    string   `help:"What is sent: a file, - for standard input, or JSON that begins with { or [." placeholder:"F"`
+	Base    string   `help:"The document as the client has read it, likewise, or null if there was none. Default: it hasn't read." placeholder:"F"`
+	Current string   `help:"The document as it is by now, likewise, or null. Default: the base." placeholder:"F"`
+	Header  []string `help:"A header of the request: 'Name: value'; again for more." sep:"none" placeholder:"'K: V'"`
+	JSON    bool     `name:"json" help:"The account as JSON."`
+	Proxy   string   `help:"Ask the optimist at this URL, about the documents that it has, instead." placeholder:"URL"`
+}
+
+// Help is the command's manual, beyond its flags.
+func (explainCmd) Help() string {
+	return `It says which rule takes the write, what its base is, what the client changed, what the merge decides about each
+path, what the transform does, and which request would go to the engine with which document.
+
+Offline it tries it on an engine in memory. With --proxy it makes a dry run on a running optimist (the header
+Optimist-Dry-Run: true), which looks at the documents that are there and writes nothing.`
+}
+
+// explainTimeout is how long an optimist that is asked may take.
+const explainTimeout = 30 * time.Second
+
+// Run explains and prints.
+func (c *explainCmd) Run(p *process) error {
+	q, err := c.question()
+	if err != nil {
+		return err
+	}
+	account, raw, err := c.ask(p, q)
+	switch {
+	case errors.Is(err, ruletest.ErrQuestion):
+		return usageError("optimist explain: %v", err)
+	case err != nil:
+		return err
+	case c.JSON:
+		var out bytes.Buffer
+		if err := json.Indent(&out, bytes.TrimSpace(raw), "", "  "); err != nil {
+			return err
+		}
+		out.WriteByte('\n')
+		_, err = out.WriteTo(p.stdout)
+		return err
+	}
+	_, err = io.WriteString(p.stdout, ruletest.AccountText(account))
+	return err
+}
+
+func (c *explainCmd) ask(p *process, q *ruletest.Question) (*write.Account, []byte, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, explainTimeout)
+	defer cancel()
+	if c.Proxy != "" {
+		u, err := url.Parse(c.Proxy)
+		switch {
+		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+			return nil, nil, usageError("optimist explain: %q is no URL of an optimist; write it as in http://127.0.0.1:9280", c.Proxy)
+		case c.Base != "" || c.Current != "":
+			return nil, nil, usageError("optimist explain: with --proxy the documents are those that are there; --base and --current are for offline")
+		}
+		return ruletest.Online(ctx, strings.TrimRight(c.Proxy, "/"), q)
+	}
+	cfg, rules, err := (&settings{Config: c.Config}).load()
+	if err != nil {
+		return nil, nil, badConfig(p.stderr, err)
+	}
+	return ruletest.Offline(ctx, cfg, rules, q)
+}
+
+// question puts the command line together.
+func (c *explainCmd) question() (*ruletest.Question, error) {
+	q := &ruletest.Question{Method: strings.ToUpper(c.Method), Target: c.Path, Header: http.Header{}}
+	stdin := 0
+	for _, f := range []struct {
+		flag, text string
+		into       *[]byte
+	}{{"--body", c.Body, &q.Body}, {"--base", c.Base, &q.Base}, {"--current", c.Current, &q.Current}} {
+		if f.text == "-" {
+			if stdin++; stdin > 1 {
+				return nil, usageError("optimist explain: only one of --body, --base and --current can be standard input")
+			}
+		}
+		var err error
+		if *f.into, err = said(f.text); err != nil {
+			return nil, usageError("optimist explain: %s: %v", f.flag, err)
+		}
+	}
+	for _, h := range c.Header {
+		name, value, ok := strings.Cut(h, ":")
+		if !ok || strings.TrimSpace(name) == "" {
+			return nil, usageError("optimist explain: --header: %q is no header; write it as in 'X-User: anna'", h)
+		}
+		q.Header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	return q, nil
+}
+
+// said is what a flag stands for: JSON, a file's content, or standard input. Nothing is nil.
+func said(text string) ([]byte, error) {
+	switch {
+	case text == "":
+		return nil, nil
+	case text == "-":
+		return io.ReadAll(os.Stdin)
+	case text[0] == '{' || text[0] == '[' || text == "null":
+		return []byte(text), nil
+	}
+	return os.ReadFile(text)
+}

@@ -1,0 +1,231 @@
+package ruletest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/write"
+	"optimist/rewrite"
+)
+
+// happened is what came of a write, or, without an account, of several.
+type happened struct {
+	answer        *answer
+	account       *write.Account
+	before, after revision
+}
+
+// comparison collects what isn't as expected.
+type comparison struct {
+	e        *Expect
+	h        *happened
+	failures []string
+}
+
+// compare tells, each in a line, what isn't as expected.
+func compare(e *Expect, h *happened) []string {
+	c := comparison{e: e, h: h}
+	c.document()
+	c.outcome()
+	c.answer()
+	c.changes()
+	return c.failures
+}
+
+func (c *comparison) fail(format string, args ...any) {
+	c.failures = append(c.failures, fmt.Sprintf(format, args...))
+}
+
+// word compares words; an empty one isn't expected.
+func (c *comparison) word(what, want, got string) {
+	if want != "" && want != got {
+		c.fail("%s: expected %s, got %s", what, want, orNothing(got))
+	}
+}
+
+func orNothing(s string) string {
+	if s == "" {
+		return "nothing"
+	}
+	return s
+}
+
+func (c *comparison) document() {
+	e, got := c.e, c.h.after.source
+	switch {
+	case !e.Document.Given:
+	case e.Document.Null() && got != nil:
+		c.fail("document: expected none, got %s", short(got))
+	case e.Document.Null():
+	case got == nil:
+		c.fail("document: expected %s, got none", short(e.Document.Text))
+	default:
+		for _, d := range differences(e.Document.Text, got, false) {
+			c.fail("document %s", d)
+		}
+	}
+}
+
+// differences tells, path by path, where two JSON values differ: the order of keys doesn't count, numbers are compared by their digits.
+// With among what is there beyond what is wanted doesn't count.
+func differences(want, got []byte, among bool) []string {
+	p, err := rewrite.Diff(want, got, rewrite.WithTests)
+	if err != nil {
+		return []string{"can't be compared: " + err.Error()}
+	}
+	var found []string
+	var old []byte
+	for _, op := range p {
+		path := op.Path
+		if path == "" {
+			path = "as a whole"
+		}
+		switch op.Op {
+		case "test":
+			old = op.Value
+		case "remove":
+			found = append(found, fmt.Sprintf("%s: expected %s, got nothing", path, short(old)))
+		case "replace":
+			found = append(found, fmt.Sprintf("%s: expected %s, got %s", path, short(old), short(op.Value)))
+		case "add":
+			if among {
+				continue
+			}
+			found = append(found, fmt.Sprintf("%s: expected nothing, got %s", path, short(op.Value)))
+		}
+	}
+	return found
+}
+
+// maxShown is how many bytes of a value are shown.
+const maxShown = 400
+
+// short is a value in one line, cut if it is long.
+func short(b []byte) string {
+	var line bytes.Buffer
+	if json.Compact(&line, b) != nil {
+		line.Reset()
+		line.Write(b)
+	}
+	if line.Len() > maxShown {
+		return strings.ToValidUTF8(line.String()[:maxShown], "") + "…"
+	}
+	return line.String()
+}
+
+func (c *comparison) outcome() {
+	e, o := c.e, readOutcome(c.h.answer.outcome())
+	c.word("outcome", e.Outcome, o.kind)
+	c.word("base", e.Base, o.param("base"))
+	c.word("reason", e.Reason, o.param("reason"))
+	if e.Attempts.Given {
+		c.word("attempts", string(e.Attempts.Text), o.param("attempts"))
+	}
+	if e.Ambiguous.Given {
+		_, is := o.params["ambiguous"]
+		c.word("ambiguous", string(e.Ambiguous.Text), strconv.FormatBool(is))
+	}
+	if e.Overwrote.Given {
+		want, got := paths(e.Overwrote.Text), overwrote(o.param("overwrote"))
+		if !slices.Equal(want, got) {
+			c.fail("overwrote: expected %s, got %s", list(want), list(got))
+		}
+	}
+	if e.Rule.Given && c.h.account != nil {
+		got := "none"
+		if c.h.account.Rule != nil {
+			got = c.h.account.Rule.Name
+		}
+		want := gjson.ParseBytes(e.Rule.Text).String()
+		if e.Rule.Null() {
+			want = "none"
+		}
+		c.word("rule", want, got)
+	}
+}
+
+func paths(list []byte) []string {
+	var out []string
+	for _, p := range gjson.ParseBytes(list).Array() {
+		out = append(out, p.String())
+	}
+	slices.Sort(out)
+	return out
+}
+
+func list(paths []string) string {
+	if len(paths) == 0 {
+		return "nothing"
+	}
+	return strings.Join(paths, ", ")
+}
+
+func (c *comparison) answer() {
+	e, a := c.e, c.h.answer
+	if e.Status != 0 && e.Status != a.status {
+		c.fail("status: expected %d, got %d%s", e.Status, a.status, because(a))
+	}
+	c.word("result", e.Result, gjson.GetBytes(a.body, "result").String())
+	if e.Error != "" {
+		kind, reason := gjson.GetBytes(a.body, "error.type").String(), gjson.GetBytes(a.body, "error.reason").String()
+		switch {
+		case kind == "":
+			c.fail("error: expected %s, got the status %d", e.Error, a.status)
+		case kind != e.Error && !strings.Contains(reason, e.Error):
+			c.fail("error: expected %s, got %s: %s", e.Error, kind, reason)
+		}
+	}
+	if e.Answer.Given {
+		gjson.ParseBytes(e.Answer.Text).ForEach(func(k, v gjson.Result) bool {
+			got := member(a.body, k.String())
+			if got == "" {
+				c.fail("answer /%s: expected %s, got nothing", k.String(), short([]byte(v.Raw)))
+				return true
+			}
+			for _, d := range differences([]byte(v.Raw), []byte(got), true) {
+				c.fail("answer /%s%s", k.String(), strings.TrimPrefix(d, "as a whole"))
+			}
+			return true
+		})
+	}
+}
+
+// because is the reason of a refusal.
+func because(a *answer) string {
+	reason := gjson.GetBytes(a.body, "error.reason").String()
+	if reason == "" {
+		return ""
+	}
+	return ": " + short([]byte(reason))
+}
+
+// changes compares what was written with what was to be.
+func (c *comparison) changes() {
+	e, a := c.e, c.h.answer
+	wrote := c.h.before.numbers != c.h.after.numbers
+	noop := !wrote && a.status == 200
+	refused := !wrote && a.status >= 400
+	for _, b := range []struct {
+		what string
+		want string
+		got  bool
+	}{{"unchanged", string(e.Unchanged.Text), !wrote}, {"noop", string(e.Noop.Text), noop}, {"refused", string(e.Refused.Text), refused}} {
+		if b.want == "" || b.want == strconv.FormatBool(b.got) {
+			continue
+		}
+		c.fail("%s: expected %s; the answer was %d%s, and the document %s", b.what, b.want, a.status, because(a), wasWritten(wrote))
+	}
+}
+
+func wasWritten(wrote bool) string {
+	if wrote {
+		return "was written"
+	}
+	return "wasn't written"
+}

@@ -1,0 +1,134 @@
+package ruletest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/config"
+	"optimist/internal/guard"
+	"optimist/internal/rule"
+	"optimist/internal/write"
+)
+
+// Question is a write that is to be explained.
+type Question struct {
+	Method, Target string
+	Header         http.Header
+	Body           []byte
+	// Base is the document as the client has read it; nil: it hasn't. Current is the document as it is by now; nil: it is the base, or, if
+	// there is none, absent. null stands for a document that isn't there.
+	Base, Current []byte
+}
+
+// ErrQuestion reports a question that makes no sense.
+var ErrQuestion = errors.New("this can't be explained")
+
+// Offline explains a write to an engine in memory that holds what the question says.
+func Offline(ctx context.Context, c *config.Config, rules *rule.Set, q *Question) (*write.Account, []byte, error) {
+	req, reason := readRequest(q.Method + " " + q.Target)
+	if reason != "" {
+		return nil, nil, fmt.Errorf("%w: %q %s", ErrQuestion, q.Method+" "+q.Target, reason)
+	}
+	for _, d := range []struct {
+		name string
+		text []byte
+	}{{"base", q.Base}, {"current", q.Current}} {
+		if v := gjson.ParseBytes(d.text); d.text != nil && (!json.Valid(d.text) || !v.IsObject() && v.Type != gjson.Null) {
+			return nil, nil, fmt.Errorf("%w: the %s document is no JSON object", ErrQuestion, d.name)
+		}
+	}
+	w, err := newWorld(c, rules, time.Time{})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer w.close()
+	p := &play{ctx: ctx, w: w, rules: rules, t: &Test{Base: given(q.Base), Current: given(q.Current)}}
+	own := &Write{request: req}
+	if err := p.open(req); err != nil {
+		return nil, nil, err
+	}
+	if q.Base != nil && !p.t.Base.Null() {
+		if err := p.put(req, q.Base); err != nil {
+			return nil, nil, fmt.Errorf("the base document: %w", err)
+		}
+	}
+	m := &message{method: q.Method, target: q.Target, header: q.Header.Clone(), body: q.Body}
+	if m.header == nil {
+		m.header = http.Header{}
+	}
+	if q.Body != nil && m.header.Get("Content-Type") == "" {
+		m.header.Set("Content-Type", mediaOf(&Write{request: req, Sent: given(q.Body)}))
+	}
+	p.name(m.header, own, "explain")
+	if q.Base != nil {
+		read := m.header.Clone()
+		read.Del("Content-Type")
+		read.Del("If-Match")
+		if _, err := w.ask(ctx, w.proxied, &message{method: http.MethodGet, target: req.path + req.routing, header: read}); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := p.meanwhile(req); err != nil {
+		return nil, nil, err
+	}
+	return ask(ctx, w.client, w.proxied, m)
+}
+
+func given(text []byte) config.JSON {
+	return config.JSON{Given: text != nil, Text: []byte(strings.TrimSpace(string(text)))}
+}
+
+// Online asks a running optimist what it would do with a write. It makes sure first that what answers there knows what a dry run is:
+// anything else would carry the write out.
+func Online(ctx context.Context, proxy string, q *Question) (*write.Account, []byte, error) {
+	client := &http.Client{
+		Transport: &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment},
+		// Who answers elsewhere may not be an optimist.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	m := &message{method: q.Method, target: q.Target, header: q.Header.Clone(), body: q.Body}
+	if m.header == nil {
+		m.header = http.Header{}
+	}
+	if q.Body != nil && m.header.Get("Content-Type") == "" {
+		m.header.Set("Content-Type", "application/json")
+	}
+	probe := &message{method: http.MethodGet, target: "/", header: http.Header{guard.DryRunField: {"?"}}}
+	for _, name := range []string{"Authorization", "Cookie"} {
+		if v := m.header.Values(name); len(v) > 0 {
+			probe.header[name] = v
+		}
+	}
+	w := &world{client: client}
+	a, err := w.ask(ctx, proxy, probe)
+	if err != nil {
+		return nil, nil, err
+	}
+	if a.status != http.StatusBadRequest || gjson.GetBytes(a.body, "error.type").String() != guard.TypeBadDryRun {
+		return nil, nil, fmt.Errorf("%s is no optimist that knows dry runs (it answered %d): the write would be carried out, so it was not sent",
+			proxy, a.status)
+	}
+	return ask(ctx, client, proxy, m)
+}
+
+// ask makes the dry run. It returns the account and its JSON.
+func ask(ctx context.Context, client *http.Client, proxy string, m *message) (*write.Account, []byte, error) {
+	w := &world{client: client}
+	m.header.Set(guard.DryRunField, "true")
+	a, err := w.ask(ctx, proxy, m)
+	if err != nil {
+		return nil, nil, err
+	}
+	if kind := gjson.GetBytes(a.body, "error.type"); a.status != http.StatusOK && kind.Exists() {
+		return nil, nil, fmt.Errorf("%d %s: %s", a.status, kind.String(), gjson.GetBytes(a.body, "error.reason").String())
+	}
+	account, err := readAccount(a)
+	return account, a.body, err
+}

@@ -1,0 +1,383 @@
+package ruletest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/api"
+	"optimist/internal/config"
+	"optimist/internal/guard"
+	"optimist/internal/rule"
+	"optimist/internal/write"
+)
+
+// Result is what became of one test.
+type Result struct {
+	File string
+	Line int
+	Name string
+	Took time.Duration
+	// Failures are what wasn't as expected, each in one line or a few; none: the test passed.
+	Failures []string
+	// Err says that the test could not be carried out.
+	Err error
+	// Writes are the writes that were tested, each with its account.
+	Writes []Written
+}
+
+// Failed reports whether the test didn't pass.
+func (r *Result) Failed() bool { return r.Err != nil || len(r.Failures) > 0 }
+
+// Written is a write that was tested.
+type Written struct {
+	Name    string // of the writer; empty if there is only one
+	Request string
+	Status  int
+	Outcome string // the answer's field
+	Account *write.Account
+}
+
+// Runner runs tests. It may be used by several goroutines. Close it.
+type Runner struct {
+	Config *config.Config
+	Rules  *rule.Set
+
+	closing sync.WaitGroup // servers take a moment to end, and the next test needn't wait for that
+}
+
+// Close waits until all that tests have started has ended.
+func (r *Runner) Close() { r.closing.Wait() }
+
+// Run runs one test of a file, in a world of its own.
+func (r *Runner) Run(ctx context.Context, f *File, t *Test) *Result {
+	begun := time.Now()
+	res := &Result{File: f.Name, Line: t.line, Name: t.Name}
+	w, err := newWorld(r.Config, r.Rules, t.now)
+	if err == nil {
+		defer r.closing.Go(w.close)
+		err = (&play{ctx: ctx, w: w, t: t, rules: r.Rules, res: res}).run()
+	}
+	res.Err, res.Took = err, time.Since(begun)
+	return res
+}
+
+// play is one run of one test.
+type play struct {
+	ctx   context.Context
+	w     *world
+	t     *Test
+	rules *rule.Set
+	res   *Result
+	reads []read // of each writer
+}
+
+// read is what a writer has read before it writes.
+type read struct {
+	etag   string
+	served []byte // the document; nil where there was none, or it hasn't read
+}
+
+func (p *play) run() error {
+	t := p.t
+	place := t.writes[0].request
+	if err := p.open(place); err != nil {
+		return err
+	}
+	if t.Base.Given && !t.Base.Null() {
+		if err := p.put(place, t.Base.Text); err != nil {
+			return fmt.Errorf("base: %w", err)
+		}
+	}
+	p.reads = make([]read, len(t.writes))
+	for i, w := range t.writes {
+		if !t.Base.Given {
+			break
+		}
+		var err error
+		if p.reads[i], err = p.read(w, "writer-"+strconv.Itoa(i)); err != nil {
+			return err
+		}
+	}
+	if err := p.meanwhile(place); err != nil {
+		return err
+	}
+	before, err := p.stored(place)
+	if err != nil {
+		return err
+	}
+	for i := range t.writes {
+		if err := p.write(i); err != nil {
+			return err
+		}
+	}
+	if len(t.Writers) > 0 {
+		return p.whole(place, before)
+	}
+	return nil
+}
+
+// open makes the index: that a document isn't there is told otherwise where the index isn't, either. A name that is none of an index
+// (a date expression) is left to the first write.
+func (p *play) open(at request) error {
+	_, err := p.w.ask(p.ctx, p.w.direct, &message{method: http.MethodPut, target: at.path[:strings.LastIndex(at.path, "/_doc/")]})
+	return err
+}
+
+// meanwhile is what others do between the reads and the writes.
+func (p *play) meanwhile(place request) error {
+	t := p.t
+	switch {
+	case t.Current.Null():
+		a, err := p.w.ask(p.ctx, p.w.direct, &message{method: http.MethodDelete, target: place.path + place.routing})
+		if err == nil && a.status >= 400 && a.status != http.StatusNotFound {
+			err = fmt.Errorf("%w: %s", errEngine, a.body)
+		}
+		if err != nil {
+			return fmt.Errorf("current: %w", err)
+		}
+	case t.Current.Given:
+		if err := p.put(place, t.Current.Text); err != nil {
+			return fmt.Errorf("current: %w", err)
+		}
+	}
+	for i := range t.Others {
+		o := &t.Others[i]
+		name := "other-" + strconv.Itoa(i)
+		seen, err := p.read(o, name)
+		if err != nil {
+			return err
+		}
+		if err := p.carryOut(o, name, &seen, naming(o, "others", i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// naming is how a write among several is called.
+func naming(w *Write, list string, i int) string {
+	if w.Name != "" {
+		return list + " " + w.Name
+	}
+	return list + "[" + strconv.Itoa(i) + "]"
+}
+
+func (p *play) write(i int) error {
+	w, name := p.t.writes[i], ""
+	if len(p.t.Writers) > 0 {
+		name = naming(w, "writers", i)
+	}
+	return p.carryOut(w, "writer-"+strconv.Itoa(i), &p.reads[i], name)
+}
+
+// put stores a document straight in the engine.
+func (p *play) put(at request, body []byte) error {
+	m := &message{method: http.MethodPut, target: at.path + at.routing, header: jsonHeader(), body: body}
+	a, err := p.w.ask(p.ctx, p.w.direct, m)
+	if err == nil && a.status >= 300 {
+		err = fmt.Errorf("%w: %s", errEngine, a.body)
+	}
+	return err
+}
+
+func jsonHeader() http.Header { return http.Header{"Content-Type": {"application/json"}} }
+
+// revision is what the engine holds.
+type revision struct {
+	source  []byte // nil: no document
+	numbers string
+}
+
+func (p *play) stored(at request) (revision, error) {
+	a, err := p.w.ask(p.ctx, p.w.direct, &message{method: http.MethodGet, target: at.path + at.routing})
+	if err != nil {
+		return revision{}, err
+	}
+	rev := revision{numbers: gjson.GetBytes(a.body, "[_seq_no,_primary_term]").Raw}
+	if source := gjson.GetBytes(a.body, "_source"); source.Exists() {
+		rev.source = []byte(source.Raw)
+	}
+	return rev, nil
+}
+
+// headers are those of a write's client, without what belongs to the body.
+func (p *play) headers(w *Write) http.Header {
+	h := http.Header{}
+	gjson.ParseBytes(w.Headers.Text).ForEach(func(k, v gjson.Result) bool {
+		h.Set(k.String(), v.String())
+		return true
+	})
+	return h
+}
+
+// read lets a client read the document through optimist.
+func (p *play) read(w *Write, session string) (read, error) {
+	h := p.headers(w)
+	h.Del("Content-Type")
+	p.name(h, w, session)
+	a, err := p.w.ask(p.ctx, p.w.proxied, &message{method: http.MethodGet, target: w.request.path + w.request.routing, header: h})
+	if err != nil {
+		return read{}, err
+	}
+	r := read{etag: a.header.Get("ETag")}
+	if source := gjson.GetBytes(a.body, "_source"); source.Exists() {
+		r.served = []byte(source.Raw)
+	}
+	return r, nil
+}
+
+// name has a client name its session, unless the test gives the header, or is about clients that don't.
+func (p *play) name(h http.Header, w *Write, session string) {
+	if w.Via != "inferred" && p.w.header != "" && h.Get(p.w.header) == "" {
+		h.Set(p.w.header, session)
+	}
+}
+
+// message makes the request of a write.
+func (p *play) message(w *Write, session string, seen *read) *message {
+	m := &message{method: w.request.method, target: w.request.target, header: p.headers(w), body: w.Sent.Text}
+	if w.Sent.Given && m.header.Get("Content-Type") == "" {
+		m.header.Set("Content-Type", mediaOf(w))
+	}
+	switch w.Via {
+	case "if_match":
+		session += "-elsewhere" // a session of its own: only the ETag says what it has read
+		if seen.etag != "" {
+			m.header.Set("If-Match", seen.etag)
+		}
+	case "stamp":
+		session += "-elsewhere"
+		m.body = p.stamped(w, seen)
+	}
+	p.name(m.header, w, session)
+	return m
+}
+
+func mediaOf(w *Write) string {
+	switch {
+	case w.request.method != http.MethodPatch:
+		return "application/json"
+	case bytes.HasPrefix(w.Sent.Text, []byte("[")):
+		return "application/json-patch+json"
+	}
+	return "application/merge-patch+json"
+}
+
+// stamped is what is sent with the stamp of what was read: an application that writes back the whole document has it in there.
+func (p *play) stamped(w *Write, seen *read) []byte {
+	field := p.stamp(w)
+	if field == "" || seen.served == nil || !isObject(w.Sent) {
+		return w.Sent.Text
+	}
+	stamp := member(seen.served, field)
+	if stamp == "" || member(w.Sent.Text, field) != "" {
+		return w.Sent.Text
+	}
+	key, _ := json.Marshal(field) // a text
+	rest := bytes.TrimSpace(w.Sent.Text[1:])
+	out := append(append([]byte{'{'}, key...), ':')
+	out = append(out, stamp...)
+	if len(rest) > 1 {
+		out = append(out, ',')
+	}
+	return append(out, rest...)
+}
+
+// member is a top-level member's value, as it stands.
+func member(doc []byte, name string) (raw string) {
+	gjson.ParseBytes(doc).ForEach(func(k, v gjson.Result) bool {
+		if k.String() == name {
+			raw = v.Raw
+		}
+		return true
+	})
+	return raw
+}
+
+// stamp is the field of the rule that takes the write.
+func (p *play) stamp(w *Write) string {
+	var op api.Op
+	api.Parse([]byte(w.request.method), []byte(w.request.target), &op)
+	name, err := api.Decode(nil, op.Index)
+	if err != nil {
+		return ""
+	}
+	if ru := p.rules.Match(string(name), op.Kind); ru != nil {
+		return ru.Stamp
+	}
+	return ""
+}
+
+// carryOut lets a client write, and compares what comes of it with what it expects.
+func (p *play) carryOut(w *Write, session string, seen *read, name string) error {
+	m := p.message(w, session, seen)
+	before, err := p.stored(w.request)
+	if err != nil {
+		return err
+	}
+	account, err := p.rehearse(m)
+	if err != nil {
+		return err
+	}
+	a, err := p.w.ask(p.ctx, p.w.proxied, m)
+	if err != nil {
+		return err
+	}
+	after, err := p.stored(w.request)
+	if err != nil {
+		return err
+	}
+	p.res.Writes = append(p.res.Writes, Written{Name: name, Request: w.request.method + " " + w.request.target, Status: a.status,
+		Outcome: a.outcome(), Account: account})
+	found := compare(&w.Expect, &happened{answer: a, account: account, before: before, after: after})
+	for _, f := range found {
+		if name != "" {
+			f = name + ": " + f
+		}
+		p.res.Failures = append(p.res.Failures, f)
+	}
+	return nil
+}
+
+// rehearse asks for the account of a write before it is made.
+func (p *play) rehearse(m *message) (*write.Account, error) {
+	dry := *m
+	dry.header = m.header.Clone()
+	dry.header.Set(guard.DryRunField, "true")
+	a, err := p.w.ask(p.ctx, p.w.proxied, &dry)
+	if err != nil {
+		return nil, err
+	}
+	return readAccount(a)
+}
+
+func readAccount(a *answer) (*write.Account, error) {
+	account := new(write.Account)
+	if a.status != http.StatusOK || a.header.Get(guard.DryRunField) != "true" {
+		return nil, fmt.Errorf("the dry run was answered with %d: %s", a.status, a.body)
+	}
+	if err := json.Unmarshal(a.body, account); err != nil {
+		return nil, fmt.Errorf("the dry run's answer can't be read: %w", err)
+	}
+	return account, nil
+}
+
+// whole compares what several writers have left with what the test expects.
+func (p *play) whole(at request, before revision) error {
+	after, err := p.stored(at)
+	if err != nil {
+		return err
+	}
+	e := p.t.Expect
+	p.res.Failures = append(p.res.Failures, compare(&e, &happened{answer: &answer{}, before: before, after: after})...)
+	return nil
+}
