@@ -24,14 +24,20 @@ func (g *Guard) source(x *proxy.Exchange, c client) bool {
 	if _, pretty := api.Param(op.Query, "pretty"); pretty {
 		return false
 	}
-	target, ok := sourceTarget(op)
-	if !ok {
+	i := bytes.LastIndex(op.Path, []byte("/_source"))
+	if i < 0 {
 		return false
 	}
+	target := append([]byte(nil), op.Path[:i]...)
+	if op.Typed {
+		target = append(target, op.Path[i+len("/_source"):]...)
+	} else {
+		target = append(append(target, "/_doc"...), op.Path[i+len("/_source"):]...)
+	}
 	epoch := g.sessions.Epoch()
-	res, err := g.ask(x, wire.MethodString(x.Head().Method), target, op.Query, nil)
-	if err != nil {
-		return false // the read is forwarded as the client put it, and fails or not by itself
+	res, ok := g.ask(x, target, op.Query, nil)
+	if !ok {
+		return false
 	}
 	defer res.Release()
 	rev, ok := es.Revision(res.Payload)
@@ -69,32 +75,21 @@ func bare(answer, source []byte) []byte {
 
 func space(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
-// sourceTarget is the path of the document whose bare _source is asked for.
-func sourceTarget(op *api.Op) ([]byte, bool) {
-	i := bytes.LastIndex(op.Path, []byte("/_source"))
-	if i < 0 {
-		return nil, false
-	}
-	target := append([]byte(nil), op.Path[:i]...)
-	if op.Typed {
-		return append(target, op.Path[i+len("/_source"):]...), true
-	}
-	return append(append(target, "/_doc"...), op.Path[i+len("/_source"):]...), true
-}
-
-// ask sends a client's read upstream in another form and collects the answer.
-func (g *Guard) ask(x *proxy.Exchange, method string, path, query, body []byte) (*upstream.Response, error) {
+// ask sends a client's read upstream in another form and collects the answer. ok is false where it failed: then the read is
+// forwarded as the client put it, and fails or not by itself.
+func (g *Guard) ask(x *proxy.Exchange, path, query, body []byte) (res *upstream.Response, ok bool) {
 	target := append([]byte(nil), path...)
 	if len(query) > 0 {
 		target = append(append(target, '?'), query...)
 	}
-	r := &upstream.Request{Method: method, Target: target, Body: body, Repeatable: true}
+	r := &upstream.Request{Method: wire.MethodString(x.Head().Method), Target: target, Body: body, Repeatable: true}
 	for _, f := range x.Head().EndToEnd(nil) {
 		if !wire.EqualFold(f.Name, "accept-encoding") && !wire.EqualFold(f.Name, "content-length") && !wire.EqualFold(f.Name, "expect") {
 			r.Fields = append(r.Fields, f)
 		}
 	}
-	return g.up.Do(x.Context(), r)
+	res, err := g.up.Do(x.Context(), r)
+	return res, err == nil
 }
 
 // passable are an answer's fields that go with a body of another length.
@@ -108,58 +103,25 @@ func passable(res *upstream.Response) []wire.Field {
 	return out
 }
 
-// search watches a search where a rule asks for it, and stamps its hits where one does: their numbers are asked for upstream, and taken
-// out of the answer again where the client didn't ask. Searches that give less than documents are left alone; so are scrolls, whose later
-// pages, which pass elsewhere, would have the numbers too.
+// search watches a search where a rule asks for it: the hits' numbers are asked for upstream, and taken out of the answer again where
+// the client didn't ask. Searches that give less than documents are left alone.
 func (g *Guard) search(x *proxy.Exchange) bool {
-	op, rules := x.Op(), g.rules.Rules()
-	if _, scroll := api.Param(op.Query, "scroll"); scroll || partial(op.Query) {
+	op := x.Op()
+	if !g.rules.Rules().Takes(api.Search) || partial(op.Query) || len(op.Index) == 0 {
 		return false
 	}
-	asked := rule.Asked{Index: of(x).decoded(op.Index), Kind: api.Search, Fields: x.Head().Fields}
-	watched, stamped := g.watches(rules, &asked), false
-	if rules.Stamps() && g.rules.Mode() == rule.Guard {
-		stamped = rules.MayStamp(&asked) || g.stamperBehind(x, rules, asked.Index, rule.Guard) != nil
-	}
-	if !watched && !stamped {
+	if w := g.watcher(x); g.rules.Effective(w.rule) != rule.Guard || !w.rule.Session {
 		return false
 	}
 	c := g.who(x)
-	if !c.stampable() || !c.known && !stamped {
+	_, pretty := api.Param(op.Query, "pretty")
+	if !c.known || c.signed || c.bound || pretty {
 		return false
 	}
 	body, err := x.Body(g.maxBody)
-	if err != nil {
+	if err != nil || !wholeHits(body) {
 		return false
 	}
-	_, pretty := api.Param(op.Query, "pretty")
-	watched = watched && c.known && !pretty && wholeHits(body)
-	if stamped = stamped && wholeSearch(body); !watched && !stamped {
-		return false
-	}
-	g.searched(x, c, &hits{rules: rules, asked: asked, watched: watched, stamped: stamped}, body)
-	return true
-}
-
-// watches reports whether a rule has the hits of a search remembered.
-func (g *Guard) watches(rules *rule.Set, a *rule.Asked) bool {
-	if !rules.Takes(api.Search) || a.Index == "" {
-		return false
-	}
-	ru := rules.MatchRequest(a)
-	return g.rules.Effective(ru) == rule.Guard && ru.Session
-}
-
-// hits are what is done with those of a search.
-type hits struct {
-	rules            *rule.Set
-	asked            rule.Asked
-	watched, stamped bool
-}
-
-// searched sends the search upstream, and answers it.
-func (g *Guard) searched(x *proxy.Exchange, c client, h *hits, body []byte) {
-	op := x.Op()
 	_, asked := api.Param(op.Query, "seq_no_primary_term")
 	asked = asked || bytes.Contains(body, []byte("seq_no_primary_term"))
 	query := append([]byte(nil), op.Query...)
@@ -169,27 +131,21 @@ func (g *Guard) searched(x *proxy.Exchange, c client, h *hits, body []byte) {
 		}
 		query = append(query, "seq_no_primary_term=true"...)
 	}
-	s := g.serving(x, c)
-	res, err := g.ask(x, wire.MethodString(x.Head().Method), op.Path, query, body)
-	if err != nil {
-		s.failed(err, nil)
-		return
+	epoch := g.sessions.Epoch()
+	res, ok := g.ask(x, op.Path, query, body)
+	if !ok {
+		return false
 	}
 	defer res.Release()
 	answer := res.Payload
 	if res.Status == 200 {
-		if h.watched {
-			g.sawHits(c, answer, s.epoch)
-		}
-		if h.stamped {
-			s.hits(h, answer)
-			answer = s.stamped(answer)
-		}
+		g.sawHits(c, answer, epoch)
 		if !asked {
 			answer = withoutNumbers(answer)
 		}
 	}
-	s.answer(res, answer)
+	_ = x.Answer(res.Status, passable(res), answer)
+	return true
 }
 
 // wholeHits reports whether a search's body asks for whole documents, as far as can be told without reading it as JSON: a word that

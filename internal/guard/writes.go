@@ -10,7 +10,6 @@ import (
 	"optimist/internal/es"
 	"optimist/internal/rule"
 	"optimist/internal/session"
-	"optimist/internal/upstream"
 	"optimist/internal/wire"
 	"optimist/internal/write"
 	"optimist/proxy"
@@ -26,7 +25,7 @@ func (g *Guard) write(x *proxy.Exchange) bool {
 	}
 	switch g.rules.Effective(ru) {
 	case rule.Off:
-		return g.unstamp(x)
+		return false
 	case rule.Observe:
 		return g.observe(x, ru)
 	}
@@ -40,17 +39,10 @@ func (g *Guard) write(x *proxy.Exchange) bool {
 	case reason != "":
 		return g.passed(x, ru, reason)
 	}
-	var shown *serving
-	if ru.Stamp != "" && (r.Op.Kind == api.Update || r.Op.Kind == api.Patch) {
-		shown = g.serving(x, g.who(x))
-	}
 	a, err := g.writes.Do(x.Context(), r)
 	if err != nil {
 		g.fail(x, err)
 		return true
-	}
-	if shown != nil {
-		g.stampShown(shown, ru, r, a)
 	}
 	if a.Own {
 		_ = x.AnswerOwn(a.Status, a.Fields, a.Body)
@@ -85,7 +77,7 @@ func (g *Guard) prepare(x *proxy.Exchange, ru *rule.Rule, r *write.Request) (rea
 	}
 	r.Body, r.Session, r.Caller, r.Background = body, c.session, c.caller, background(r.Fields, ru)
 	r.Anonymous = !c.known
-	return "", g.takeOut(x, ru, r)
+	return "", nil
 }
 
 // plain takes the content coding off a body: a merge needs its JSON. The engine gets it without, too. Codings that aren't known stay, and
@@ -128,16 +120,11 @@ func background(fields []wire.Field, ru *rule.Rule) bool {
 
 // passed forwards a write that can't be guarded, and says why: in the answer's field and to the metrics.
 func (g *Guard) passed(x *proxy.Exchange, ru *rule.Rule, reason string) bool {
-	said := []wire.Field{g.saidPassed(ru, reason)}
-	g.forward(x, proxy.ForwardOptions{OnHead: func(*wire.Head, []byte) []wire.Field { return said }})
-	return true
-}
-
-// saidPassed counts a write that is passed, and is the field that says so.
-func (g *Guard) saidPassed(ru *rule.Rule, reason string) wire.Field {
 	g.events.Passed(ru.Name, reason)
 	o := write.Outcome{Kind: write.Passed, Attempts: 1, Reason: reason}
-	return wire.Field{Name: []byte("Optimist-Outcome"), Value: o.Append(nil)}
+	said := []wire.Field{{Name: []byte("Optimist-Outcome"), Value: o.Append(nil)}}
+	g.forward(x, proxy.ForwardOptions{OnHead: func(*wire.Head, []byte) []wire.Field { return said }})
+	return true
 }
 
 // forward has the door forward the request, and tells the client where that fails.
@@ -197,19 +184,23 @@ func unasked(err error) error {
 // observe forwards a write as it is and counts what it did: where the version that it made isn't the one after the version that its
 // client had read, it overwrote a change that the client hadn't seen.
 func (g *Guard) observe(x *proxy.Exchange, ru *rule.Rule) bool {
-	op, c := x.Op(), g.who(x)
-	body, fields, freed, err := g.freed(x)
-	if err == nil && !freed {
-		body, err = x.Body(g.maxBody)
+	op := x.Op()
+	if op.Kind != api.Index || !ru.Session {
+		return false
+	}
+	c := g.who(x)
+	body, err := x.Body(g.maxBody)
+	if err != nil || !c.known {
+		return false
 	}
 	ref, ok := of(x).ref(op)
-	if op.Kind != api.Index || !ru.Session || err != nil || !c.known || !ok {
-		return freed && g.instead(x, body, fields, nil)
+	if !ok {
+		return false
 	}
 	ref.Index = g.writes.Concrete(x.Context(), c.session, c.caller, ref.Index)
 	base, err := g.sessions.Take(x.Context(), c.session, ref, body)
 	if err != nil {
-		return freed && g.instead(x, body, fields, nil)
+		return false
 	}
 	defer base.Release()
 	tee := newCapture(watchLimit)
@@ -222,14 +213,6 @@ func (g *Guard) observe(x *proxy.Exchange, ru *rule.Rule) bool {
 		g.events.Observed(ref.Index, lost, would(&base, lost, ru))
 		rev.Source = body
 		base.Commit(session.Ack{Stored: rev, Sent: body, Told: rev.Numbers, Created: created})
-	}
-	if freed {
-		return g.instead(x, body, fields, func(res *upstream.Response) []wire.Field {
-			tee.head(&res.Head, nil)
-			tee.copy(res.Payload)
-			tee.end()
-			return nil
-		})
 	}
 	g.forward(x, proxy.ForwardOptions{OnHead: tee.head, Copy: tee.copy, Last: tee.end})
 	return true
