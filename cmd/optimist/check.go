@@ -69,7 +69,7 @@ func summary(w io.Writer, c *config.Config) {
 	fmt.Fprintln(t, "RULE\tTAKES\tOPERATIONS\tON A CONFLICT")
 	for i := range c.Rules {
 		r := &c.Rules[i]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.Name, takes(r), operations(r), onConflict(r))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.Name, takes(r)+conditions(r), operations(r), onConflict(r)+steps(r))
 	}
 	_ = t.Flush() // to standard output; nobody could be told
 	fmt.Fprintln(w, "\nThe first rule that matches wins; a write that none takes is forwarded as it is.")
@@ -111,6 +111,26 @@ func takes(r *config.Rule) string {
 		return strings.Join(in, ", ")
 	}
 	return strings.Join(in, ", ") + " but " + strings.Join(out, ", ")
+}
+
+// conditions names what else a rule asks of a request.
+func conditions(r *config.Rule) string {
+	text := ""
+	for i, h := range r.Match.Headers {
+		text += []string{" with ", " and "}[min(i, 1)] + h.Name + ": " + h.Pattern
+	}
+	if len(r.Match.Users) > 0 {
+		text += " from " + strings.Join(r.Match.Users, ", ")
+	}
+	return text
+}
+
+// steps says how many there are of a rule's transform.
+func steps(r *config.Rule) string {
+	if len(r.Transform) == 0 {
+		return ""
+	}
+	return "; then " + count(len(r.Transform), "step")
 }
 
 // onConflict says what a rule does with a stale write.

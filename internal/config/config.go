@@ -61,7 +61,8 @@ type Config struct {
 
 	// RuleFiles are further files with rules, one a team for instance: names or patterns (`rules.d/*.yaml`), relative to this file. Each
 	// holds `rules:` and nothing else, and each of their rules names its indices. They come after the rules of this file, by the files'
-	// names; rules at the end of this file that name no index stay the last. An index that is claimed in two files is an error.
+	// names; rules at the end of this file that name neither index nor header nor user stay the last. An index that is claimed in two
+	// files is an error.
 	RuleFiles []string `json:"rule_files"`
 
 	file     string            // what was read, as named by the caller; empty if nothing was

@@ -24,14 +24,17 @@ func (c *Config) readRules() Problems {
 		rules, found := c.readRuleFile(name)
 		further, problems = append(further, rules...), append(problems, found...)
 	}
-	// Rules at the end that name no index take what is left, and that is known only after all files.
+	// Rules at the end that are for all indices and clients take what is left, and that is known only after all files.
 	last := len(c.Rules)
-	for last > 0 && len(c.Rules[last-1].Match.Index) == 0 {
+	for last > 0 && c.Rules[last-1].Match.everywhere() {
 		last--
 	}
 	c.Rules = slices.Insert(c.Rules, last, further...)
 	return problems
 }
+
+// everywhere reports whether neither an index nor a client is named.
+func (m *Match) everywhere() bool { return len(m.Index) == 0 && len(m.Headers) == 0 && len(m.Users) == 0 }
 
 // ruleFiles are the files that the patterns of rule_files stand for, by name.
 func (c *Config) ruleFiles() (files []string, problems Problems) {

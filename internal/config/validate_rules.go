@@ -48,9 +48,8 @@ func (v *validator) rule(r *Rule, key string) {
 	if r.OnConflict == ConflictFail && (len(r.Merge.Paths) > 0 || r.Merge.Default != MergeSent) {
 		v.warn(key+".merge", "it has no effect where on_conflict is fail")
 	}
-	if _, named := v.cfg.at[key+".match.ops"]; named && slices.Contains(r.Match.Ops, OpUpdate) && len(r.Merge.Paths) > 0 {
-		v.warn(key+".merge.paths", "strategies don't apply to _update, which match.ops names: the engine merges such requests itself")
-	}
+	v.overlaps(&r.Merge, key+".merge")
+	v.uses(r, key)
 	v.retry(&r.Retry, key+".retry")
 	if r.RetryOnConflict < 0 || r.RetryOnConflict > 1000 {
 		v.fail(key+".retry_on_conflict", "%d is out of range: 0 to 1000", r.RetryOnConflict)

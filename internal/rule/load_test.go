@@ -55,6 +55,9 @@ rules:
             current.a + (1 ==
       - {op: now, path: /a, when: request.indx == "a"}
       - {op: now, path: /a, when: '"a"'}
+      - {op: increment, path: /a, value: one}
+      - {op: move, path: "/a/*", from: "/b/*/c/*"}
+      - {op: now, path: "", when: current == null}
 -- team.yaml --
 rules:
   - {name: b, match: {index: [b]}, transform: [{op: now, path: /a, when: 1 + 1}]}
@@ -64,6 +67,9 @@ optimist.yaml:6:55: rules[0].transform[1].when: the condition can't be used: Syn
 optimist.yaml:11:30: rules[0].transform[2].when: the condition can't be used: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}
 optimist.yaml:12:42: rules[0].transform[3].when: the condition can't be used: undeclared reference to 'request.indx' (did you mean 'request.index'?)
 optimist.yaml:13:36: rules[0].transform[4].when: the condition can't be used: must be true or false, and is a string
+optimist.yaml:14:42: rules[0].transform[5].value: it must be a number, and is string "one"
+optimist.yaml:15:40: rules[0].transform[6].from: it must be like path up to its last ` + "`*`" + `
+optimist.yaml:16:25: rules[0].transform[7].path: it is the whole document, of which that can't be done
 team.yaml:2:74: rules[0].transform[0].when: the condition can't be used: must be true or false, and is a number`
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

@@ -1,0 +1,183 @@
+package config
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// overlaps warns of paths that each are right and together aren't what they seem: of two that are met by the same value the more exact one
+// counts, and below a number, or an element that is taken as a whole, there is nothing to have a strategy of its own.
+func (v *validator) overlaps(m *Merge, key string) {
+	for i := range m.Paths {
+		p := &m.Paths[i]
+		at := key + ".paths." + p.Path
+		tokens := strings.Split(p.Path[1:], "/")
+		for n := 1; n < len(tokens); n++ {
+			if above := m.deciding(tokens[:n]); above != nil {
+				v.below(p, above, tokens[n:], at)
+			}
+		}
+		for j := range i {
+			q := &m.Paths[j]
+			if both := crossing(q.Path, p.Path); both != nil && (q.Strategy != p.Strategy || q.Key != p.Key) {
+				if d := m.deciding(both); d != p && d != q {
+					continue // a third one says it
+				}
+				first, second := p, q
+				if moreExact(q.Path, p.Path) {
+					first, second = q, p
+				}
+				v.warn(at, "%q and %q, above, take the same values; there %s counts, whose first steps are more exact, and %s doesn't: "+
+					"write down the path that you mean", p.Path, q.Path, first.Path, second.Path)
+			}
+		}
+	}
+}
+
+// deciding is the entry that decides about values at a path (its tokens), for whatever its stars stand for; or nil.
+func (m *Merge) deciding(tokens []string) (best *MergePath) {
+	for i := range m.Paths {
+		p := &m.Paths[i]
+		if covers(strings.Split(p.Path[1:], "/"), tokens) && (best == nil || moreExact(p.Path, best.Path)) {
+			best = p
+		}
+	}
+	return best
+}
+
+// below warns of a path under one whose values have nothing below them. rest is what follows.
+func (v *validator) below(p, above *MergePath, rest []string, at string) {
+	switch above.Strategy {
+	case StrategySum, StrategyMax, StrategyMin:
+		v.warn(at, "it is never reached: by %s %s is a number or a text, with nothing below it", above.Strategy, above.Path)
+	case StrategyUnion, StrategyAppend:
+		v.warn(at, "it is never reached: %s takes the elements of %s as a whole; {by_key: FIELD} merges them one by one", above.Strategy, above.Path)
+	case StrategyByKey:
+		_, err := strconv.Atoi(rest[0])
+		switch {
+		case err == nil:
+			v.warn(at, "the elements of %s are told apart by %s, not by their places: write * for %s", above.Path, above.Key, rest[0])
+		case len(rest) == 2 && rest[1] == escapeToken(above.Key):
+			v.warn(at, "it is never reached: elements of %s are the same if their %s is", above.Path, above.Key)
+		}
+	}
+}
+
+// covers reports whether every value at the path q is at p, too.
+func covers(p, q []string) bool {
+	return len(p) == len(q) && !slices.ContainsFunc(pairs(p, q), func(t [2]string) bool { return t[0] != "*" && t[0] != t[1] })
+}
+
+// crossing is the path of what two paths both take where each takes some that the other doesn't; else nil.
+func crossing(p, q string) (both []string) {
+	a, b := strings.Split(p[1:], "/"), strings.Split(q[1:], "/")
+	if len(a) != len(b) || covers(a, b) || covers(b, a) {
+		return nil
+	}
+	for _, t := range pairs(a, b) {
+		switch {
+		case t[0] == "*":
+			both = append(both, t[1])
+		case t[1] == "*" || t[0] == t[1]:
+			both = append(both, t[0])
+		default:
+			return nil
+		}
+	}
+	return both
+}
+
+func pairs(a, b []string) [][2]string {
+	list := make([][2]string, len(a))
+	for i := range a {
+		list[i] = [2]string{a[i], b[i]}
+	}
+	return list
+}
+
+// moreExact reports whether of two paths that take the same value p counts: it has a name where they first differ.
+func moreExact(p, q string) bool {
+	for _, t := range pairs(strings.Split(p[1:], "/"), strings.Split(q[1:], "/")) {
+		if t[0] != t[1] {
+			return t[1] == "*"
+		}
+	}
+	return false
+}
+
+// escapeToken writes a name as a token of a JSON Pointer.
+func escapeToken(name string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(name) }
+
+// uses warns of what a rule says and its operations never ask for.
+func (v *validator) uses(r *Rule, key string) {
+	_, named := v.cfg.at[key+".match.ops"]
+	ops := r.Match.Ops
+	switch {
+	case !named || len(r.Merge.Paths) == 0:
+	case !slices.Contains(ops, OpIndex):
+		v.warn(key+".merge.paths", "strategies have no effect without index in match.ops: only writes of whole documents are merged "+
+			"(the engine merges _update itself, a PATCH is applied to what is stored)")
+	case slices.Contains(ops, OpUpdate):
+		v.warn(key+".merge.paths", "strategies don't apply to _update, which match.ops names: the engine merges such requests itself")
+	}
+	if len(r.Transform) > 0 && !slices.ContainsFunc(ops, func(op Op) bool { return op != OpDelete }) && len(ops) > 0 {
+		v.warn(key+".transform", "it has no effect: match.ops has delete only, which leaves no document")
+	}
+	for i := range r.Transform {
+		v.touches(r, &r.Transform[i], key, key+".transform["+strconv.Itoa(i)+"]")
+	}
+	if r.Base.Stamp == "" {
+		return
+	}
+	for _, p := range r.Merge.Paths {
+		if within(p.Path, "/"+r.Base.Stamp) {
+			v.warn(key+".merge.paths."+p.Path, "it has no effect: base.stamp has the field %s, which is never in what is merged", r.Base.Stamp)
+		}
+	}
+}
+
+// touches warns of a step that settles what a strategy is there for, or that meets the stamp.
+func (v *validator) touches(r *Rule, s *Step, key, at string) {
+	if r.Base.Stamp != "" && (within(s.Path, "/"+r.Base.Stamp) || s.Op.takesFrom() && within(s.From, "/"+r.Base.Stamp)) {
+		v.warn(at, "it meets the field of base.stamp, %s, which is taken out of documents before steps are carried out", r.Base.Stamp)
+	}
+	if !s.settles() {
+		return
+	}
+	for _, p := range r.Merge.Paths {
+		switch {
+		case !within(p.Path, s.Path):
+		case p.Strategy == StrategyFail:
+			v.warn(at, "it settles %s, whatever was sent; but by merge.paths (line %d) two different values there are a 409 before that",
+				p.Path, v.cfg.at[key+".merge.paths."+p.Path].Line)
+		default:
+			v.warn(key+".merge.paths."+p.Path, "it has no effect: transform (line %d) settles the value after the merge, whatever it is",
+				v.cfg.at[at].Line)
+		}
+	}
+}
+
+// settles reports whether the step leaves the same at its path, whatever was there.
+func (s *Step) settles() bool {
+	if s.When != "" || s.Path == "" || strings.HasSuffix(s.Path, "/-") {
+		return false
+	}
+	last := s.Path[strings.LastIndexByte(s.Path, '/')+1:]
+	if _, err := strconv.Atoi(last); err == nil {
+		return false // it may insert an element
+	}
+	switch s.Op {
+	case ActionRemove, ActionNow:
+		return true
+	case ActionAdd, ActionReplace:
+		return s.Value.Source != SourceIncoming && s.Value.Source != SourceCurrent
+	}
+	return false
+}
+
+// within reports whether a path is at another, or below it.
+func within(path, above string) bool {
+	p, a := strings.Split(path, "/"), strings.Split(above, "/")
+	return len(p) >= len(a) && covers(a, p[:len(a)])
+}
