@@ -24,20 +24,14 @@ func (g *Guard) source(x *proxy.Exchange, c client) bool {
 	if _, pretty := api.Param(op.Query, "pretty"); pretty {
 		return false
 	}
-	i := bytes.LastIndex(op.Path, []byte("/_source"))
-	if i < 0 {
-		return false
-	}
-	target := append([]byte(nil), op.Path[:i]...)
-	if op.Typed {
-		target = append(target, op.Path[i+len("/_source"):]...)
-	} else {
-		target = append(append(target, "/_doc"...), op.Path[i+len("/_source"):]...)
-	}
-	epoch := g.sessions.Epoch()
-	res, ok := g.ask(x, target, op.Query, nil)
+	target, ok := sourceTarget(op)
 	if !ok {
 		return false
+	}
+	epoch := g.sessions.Epoch()
+	res, err := g.ask(x, wire.MethodString(x.Head().Method), target, op.Query, nil)
+	if err != nil {
+		return false // the read is forwarded as the client put it, and fails or not by itself
 	}
 	defer res.Release()
 	rev, ok := es.Revision(res.Payload)
@@ -75,21 +69,32 @@ func bare(answer, source []byte) []byte {
 
 func space(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
-// ask sends a client's read upstream in another form and collects the answer. ok is false where it failed: then the read is
-// forwarded as the client put it, and fails or not by itself.
-func (g *Guard) ask(x *proxy.Exchange, path, query, body []byte) (res *upstream.Response, ok bool) {
+// sourceTarget is the path of the document whose bare _source is asked for.
+func sourceTarget(op *api.Op) ([]byte, bool) {
+	i := bytes.LastIndex(op.Path, []byte("/_source"))
+	if i < 0 {
+		return nil, false
+	}
+	target := append([]byte(nil), op.Path[:i]...)
+	if op.Typed {
+		return append(target, op.Path[i+len("/_source"):]...), true
+	}
+	return append(append(target, "/_doc"...), op.Path[i+len("/_source"):]...), true
+}
+
+// ask sends a client's read upstream in another form and collects the answer.
+func (g *Guard) ask(x *proxy.Exchange, method string, path, query, body []byte) (*upstream.Response, error) {
 	target := append([]byte(nil), path...)
 	if len(query) > 0 {
 		target = append(append(target, '?'), query...)
 	}
-	r := &upstream.Request{Method: wire.MethodString(x.Head().Method), Target: target, Body: body, Repeatable: true}
+	r := &upstream.Request{Method: method, Target: target, Body: body, Repeatable: true}
 	for _, f := range x.Head().EndToEnd(nil) {
 		if !wire.EqualFold(f.Name, "accept-encoding") && !wire.EqualFold(f.Name, "content-length") && !wire.EqualFold(f.Name, "expect") {
 			r.Fields = append(r.Fields, f)
 		}
 	}
-	res, err := g.up.Do(x.Context(), r)
-	return res, err == nil
+	return g.up.Do(x.Context(), r)
 }
 
 // passable are an answer's fields that go with a body of another length.
@@ -103,25 +108,58 @@ func passable(res *upstream.Response) []wire.Field {
 	return out
 }
 
-// search watches a search where a rule asks for it: the hits' numbers are asked for upstream, and taken out of the answer again where
-// the client didn't ask. Searches that give less than documents are left alone.
+// search watches a search where a rule asks for it, and stamps its hits where one does: their numbers are asked for upstream, and taken
+// out of the answer again where the client didn't ask. Searches that give less than documents are left alone; so are scrolls, whose later
+// pages, which pass elsewhere, would have the numbers too.
 func (g *Guard) search(x *proxy.Exchange) bool {
-	op := x.Op()
-	if !g.rules.Rules().Takes(api.Search) || partial(op.Query) || len(op.Index) == 0 {
+	op, rules := x.Op(), g.rules.Rules()
+	if _, scroll := api.Param(op.Query, "scroll"); scroll || partial(op.Query) {
 		return false
 	}
-	if w := g.watcher(x); g.rules.Effective(w.rule) != rule.Guard || !w.rule.Session {
+	asked := rule.Asked{Index: of(x).decoded(op.Index), Kind: api.Search, Fields: x.Head().Fields}
+	watched, stamped := g.watches(rules, &asked), false
+	if rules.Stamps() && g.rules.Mode() == rule.Guard {
+		stamped = rules.MayStamp(&asked) || g.stamperBehind(x, rules, asked.Index, rule.Guard) != nil
+	}
+	if !watched && !stamped {
 		return false
 	}
 	c := g.who(x)
-	_, pretty := api.Param(op.Query, "pretty")
-	if !c.known || c.signed || c.bound || pretty {
+	if !c.stampable() || !c.known && !stamped {
 		return false
 	}
 	body, err := x.Body(g.maxBody)
-	if err != nil || !wholeHits(body) {
+	if err != nil {
 		return false
 	}
+	_, pretty := api.Param(op.Query, "pretty")
+	watched = watched && c.known && !pretty && wholeHits(body)
+	if stamped = stamped && wholeSearch(body); !watched && !stamped {
+		return false
+	}
+	g.searched(x, c, &hits{rules: rules, asked: asked, watched: watched, stamped: stamped}, body)
+	return true
+}
+
+// watches reports whether a rule has the hits of a search remembered.
+func (g *Guard) watches(rules *rule.Set, a *rule.Asked) bool {
+	if !rules.Takes(api.Search) || a.Index == "" {
+		return false
+	}
+	ru := rules.MatchRequest(a)
+	return g.rules.Effective(ru) == rule.Guard && ru.Session
+}
+
+// hits are what is done with those of a search.
+type hits struct {
+	rules            *rule.Set
+	asked            rule.Asked
+	watched, stamped bool
+}
+
+// searched sends the search upstream, and answers it.
+func (g *Guard) searched(x *proxy.Exchange, c client, h *hits, body []byte) {
+	op := x.Op()
 	_, asked := api.Param(op.Query, "seq_no_primary_term")
 	asked = asked || bytes.Contains(body, []byte("seq_no_primary_term"))
 	query := append([]byte(nil), op.Query...)
@@ -131,21 +169,27 @@ func (g *Guard) search(x *proxy.Exchange) bool {
 		}
 		query = append(query, "seq_no_primary_term=true"...)
 	}
-	epoch := g.sessions.Epoch()
-	res, ok := g.ask(x, op.Path, query, body)
-	if !ok {
-		return false
+	s := g.serving(x, c)
+	res, err := g.ask(x, wire.MethodString(x.Head().Method), op.Path, query, body)
+	if err != nil {
+		s.failed(err, nil)
+		return
 	}
 	defer res.Release()
 	answer := res.Payload
 	if res.Status == 200 {
-		g.sawHits(c, answer, epoch)
+		if h.watched {
+			g.sawHits(c, answer, s.epoch)
+		}
+		if h.stamped {
+			s.hits(h, answer)
+			answer = s.stamped(answer)
+		}
 		if !asked {
 			answer = withoutNumbers(answer)
 		}
 	}
-	_ = x.Answer(res.Status, passable(res), answer)
-	return true
+	s.answer(res, answer)
 }
 
 // wholeHits reports whether a search's body asks for whole documents, as far as can be told without reading it as JSON: a word that
@@ -169,12 +213,15 @@ func (g *Guard) sawHits(c client, answer []byte, epoch session.Epoch) {
 	}
 }
 
-// withoutNumbers takes _seq_no and _primary_term out of the hits, every other byte kept.
+// withoutNumbers takes _seq_no and _primary_term out of the hits, with the white space before them, every other byte kept.
 func withoutNumbers(answer []byte) []byte {
 	out := make([]byte, 0, len(answer))
 	from := 0
 	cut := func(key, value gjson.Result) {
 		start, end := key.Index, value.Index+len(value.Raw)
+		for start > 0 && space(answer[start-1]) {
+			start--
+		}
 		switch {
 		case end < len(answer) && answer[end] == ',':
 			end++

@@ -49,6 +49,8 @@ type Events struct {
 	Observed func(index string, lost bool, would write.Kind)
 	// Passed is a write that a rule takes and that was let through unguarded, with the reason.
 	Passed func(rule, reason string)
+	// Unstamped is a read of a whole document that a rule stamps and that got no stamp, with the reason. The rule may be "".
+	Unstamped func(rule, reason string)
 	// Watched is a read that a base may come from.
 	Watched func(kind api.Kind)
 }
@@ -60,6 +62,9 @@ func New(o Options) *Guard {
 	}
 	if o.Events.Passed == nil {
 		o.Events.Passed = func(string, string) {}
+	}
+	if o.Events.Unstamped == nil {
+		o.Events.Unstamped = func(string, string) {}
 	}
 	if o.Events.Watched == nil {
 		o.Events.Watched = func(api.Kind) {}
@@ -88,6 +93,8 @@ func (g *Guard) Intercept(x *proxy.Exchange) bool {
 		return false
 	case op.Kind.Write():
 		return g.write(x)
+	case op.Kind == api.IndexAuto:
+		return g.auto(x)
 	case op.Kind == api.Get || op.Kind == api.Source:
 		return g.get(x)
 	case op.Kind == api.Mget:
@@ -112,10 +119,16 @@ func (g *Guard) unguarded(x *proxy.Exchange) bool {
 	if len(x.Op().Index) == 0 && len(rules.All()) > 0 {
 		ru = rules.All()[0] // any of its items may be of an index that a rule takes
 	}
-	if g.rules.Effective(ru) != rule.Guard {
-		return false
+	said := g.rules.Effective(ru) == rule.Guard
+	if x.Op().Kind == api.Bulk && rules.Stamps() {
+		switch done, read := g.unstampBulk(x, rules, ru); {
+		case done:
+			return true
+		case !read:
+			reason = write.ReasonTooLarge // a stamp that is in it is stored
+		}
 	}
-	return g.passed(x, ru, reason)
+	return said && g.passed(x, ru, reason)
 }
 
 // admin forwards a change of indices or aliases, and forgets what it may have made void. Whatever isn't a refusal may have been carried

@@ -42,6 +42,9 @@ func partial(query []byte) bool {
 
 // get watches a document read: the answer passes as it comes, with an ETag, and the session remembers what it saw.
 func (g *Guard) get(x *proxy.Exchange) bool {
+	if rules := g.rules.Rules(); rules.Stamps() && g.stampGet(x, rules) {
+		return true
+	}
 	op, l, w := x.Op(), of(x), g.watcher(x)
 	ru, mode := w.rule, g.rules.Effective(w.rule)
 	if op.Head || op.Kind == api.Source {
@@ -137,8 +140,11 @@ func noIndex(body []byte) bool {
 
 // mget watches a multi-get. What asks for parts of documents is left alone.
 func (g *Guard) mget(x *proxy.Exchange) bool {
-	op := x.Op()
-	if !g.rules.Rules().Takes(api.Mget) || partial(op.Query) {
+	op, rules := x.Op(), g.rules.Rules()
+	if rules.Stamps() && g.stampMget(x, rules) {
+		return true
+	}
+	if !rules.Takes(api.Mget) || partial(op.Query) {
 		return false
 	}
 	c := g.who(x)

@@ -10,14 +10,15 @@ import (
 	"optimist/internal/es"
 	"optimist/internal/rule"
 	"optimist/internal/session"
+	"optimist/internal/upstream"
 	"optimist/internal/wire"
 	"optimist/internal/write"
 	"optimist/proxy"
 )
 
-// write deals with a write of one document.
+// write deals with a write of one document. A PATCH is one only where writes are guarded: nobody but optimist knows PATCH, and in the
+// modes observe and off it does nothing, so that the engine's refusal of the method is the answer.
 func (g *Guard) write(x *proxy.Exchange) bool {
-	l := of(x)
 	ru, err := g.taker(x)
 	if err != nil {
 		g.fail(x, err)
@@ -25,11 +26,32 @@ func (g *Guard) write(x *proxy.Exchange) bool {
 	}
 	switch g.rules.Effective(ru) {
 	case rule.Off:
-		return false
+		return g.unstamp(x)
 	case rule.Observe:
 		return g.observe(x, ru)
 	}
-	r := &l.write
+	return g.perform(x, ru)
+}
+
+// auto deals with a new document whose id the engine makes. It needs no guard: only a rule's transform has anything to do with it.
+func (g *Guard) auto(x *proxy.Exchange) bool {
+	if !g.rules.Rules().Transforms() {
+		return g.unstamp(x)
+	}
+	ru, err := g.taker(x)
+	if err != nil {
+		g.fail(x, err)
+		return true
+	}
+	if g.rules.Effective(ru) != rule.Guard || ru.Transform == nil {
+		return g.unstamp(x)
+	}
+	return g.perform(x, ru)
+}
+
+// perform has package write do a write that a rule takes.
+func (g *Guard) perform(x *proxy.Exchange, ru *rule.Rule) bool {
+	r := &of(x).write
 	defer func() { *r = write.Request{} }() // an idle connection holds no bodies
 	reason, err := g.prepare(x, ru, r)
 	switch {
@@ -39,10 +61,17 @@ func (g *Guard) write(x *proxy.Exchange) bool {
 	case reason != "":
 		return g.passed(x, ru, reason)
 	}
+	var shown *serving
+	if ru.Stamp != "" && (r.Op.Kind == api.Update || r.Op.Kind == api.Patch) {
+		shown = g.serving(x, g.who(x))
+	}
 	a, err := g.writes.Do(x.Context(), r)
 	if err != nil {
 		g.fail(x, err)
 		return true
+	}
+	if shown != nil {
+		g.stampShown(shown, ru, r, a)
 	}
 	if a.Own {
 		_ = x.AnswerOwn(a.Status, a.Fields, a.Body)
@@ -70,14 +99,14 @@ func (g *Guard) prepare(x *proxy.Exchange, ru *rule.Rule, r *write.Request) (rea
 		body, r.Fields, err = g.plain(body, r.Fields)
 	}
 	switch {
-	case errors.Is(err, proxy.ErrTooLarge):
+	case errors.Is(err, proxy.ErrTooLarge) && op.Kind != api.Patch: // which no engine knows what to do with
 		return write.ReasonTooLarge, nil
 	case err != nil:
 		return "", err
 	}
 	r.Body, r.Session, r.Caller, r.Background = body, c.session, c.caller, background(r.Fields, ru)
 	r.Anonymous = !c.known
-	return "", nil
+	return "", g.takeOut(x, ru, r)
 }
 
 // plain takes the content coding off a body: a merge needs its JSON. The engine gets it without, too. Codings that aren't known stay, and
@@ -120,11 +149,16 @@ func background(fields []wire.Field, ru *rule.Rule) bool {
 
 // passed forwards a write that can't be guarded, and says why: in the answer's field and to the metrics.
 func (g *Guard) passed(x *proxy.Exchange, ru *rule.Rule, reason string) bool {
-	g.events.Passed(ru.Name, reason)
-	o := write.Outcome{Kind: write.Passed, Attempts: 1, Reason: reason}
-	said := []wire.Field{{Name: []byte("Optimist-Outcome"), Value: o.Append(nil)}}
+	said := []wire.Field{g.saidPassed(x, ru, reason)}
 	g.forward(x, proxy.ForwardOptions{OnHead: func(*wire.Head, []byte) []wire.Field { return said }})
 	return true
+}
+
+// saidPassed counts a write that is passed, and is the field that says so.
+func (g *Guard) saidPassed(x *proxy.Exchange, ru *rule.Rule, reason string) wire.Field {
+	g.events.Passed(ru.Name, reason)
+	o := write.Outcome{Kind: write.Passed, Attempts: 1, Reason: reason, Untransformed: ru.Transform != nil && x.Op().Kind != api.Delete}
+	return wire.Field{Name: []byte("Optimist-Outcome"), Value: o.Append(nil)}
 }
 
 // forward has the door forward the request, and tells the client where that fails.
@@ -157,7 +191,7 @@ func failure(err error) error {
 		return unasked(err)
 	case errors.Is(err, write.ErrPreconditionRequired):
 		return &proxy.Failure{Status: 428, Type: "precondition_required", Reason: err.Error()}
-	case errors.Is(err, write.ErrBaseLost), errors.Is(err, write.ErrAmbiguous):
+	case errors.Is(err, write.ErrBaseLost), errors.Is(err, write.ErrAmbiguous), errors.Is(err, write.ErrNoMatch):
 		return &proxy.Failure{Status: 409, Type: "version_conflict_engine_exception", Reason: err.Error()}
 	case errors.Is(err, write.ErrBadMatch), errors.Is(err, api.ErrEncoding):
 		return &proxy.Failure{Status: 400, Type: "illegal_argument_exception", Reason: err.Error()}
@@ -184,23 +218,22 @@ func unasked(err error) error {
 // observe forwards a write as it is and counts what it did: where the version that it made isn't the one after the version that its
 // client had read, it overwrote a change that the client hadn't seen.
 func (g *Guard) observe(x *proxy.Exchange, ru *rule.Rule) bool {
-	op := x.Op()
-	if op.Kind != api.Index || !ru.Session {
-		return false
-	}
-	c := g.who(x)
-	body, err := x.Body(g.maxBody)
-	if err != nil || !c.known {
-		return false
-	}
+	op, c := x.Op(), g.who(x)
+	body, fields, freed, err := g.freed(x)
 	ref, ok := of(x).ref(op)
-	if !ok {
+	if op.Kind != api.Index || !ru.Session || !c.known || !ok {
+		return freed && g.instead(x, body, fields, nil)
+	}
+	if !freed {
+		body, err = x.Body(g.maxBody)
+	}
+	if err != nil {
 		return false
 	}
 	ref.Index = g.writes.Concrete(x.Context(), c.session, c.caller, ref.Index)
 	base, err := g.sessions.Take(x.Context(), c.session, ref, body)
 	if err != nil {
-		return false
+		return freed && g.instead(x, body, fields, nil)
 	}
 	defer base.Release()
 	tee := newCapture(watchLimit)
@@ -213,6 +246,14 @@ func (g *Guard) observe(x *proxy.Exchange, ru *rule.Rule) bool {
 		g.events.Observed(ref.Index, lost, would(&base, lost, ru))
 		rev.Source = body
 		base.Commit(session.Ack{Stored: rev, Sent: body, Told: rev.Numbers, Created: created})
+	}
+	if freed {
+		return g.instead(x, body, fields, func(res *upstream.Response) []wire.Field {
+			tee.head(&res.Head, nil)
+			tee.copy(res.Payload)
+			tee.end()
+			return nil
+		})
 	}
 	g.forward(x, proxy.ForwardOptions{OnHead: tee.head, Copy: tee.copy, Last: tee.end})
 	return true

@@ -76,13 +76,15 @@ type Set struct {
 	rules []*Rule
 	any   kinds // what any rule takes, so that most requests are answered without looking at names
 
-	stamps bool // some rule stamps documents
+	stamps     bool // some rule stamps documents
+	transforms bool // some rule transforms them
 }
 
 func (s *Set) add(r *Rule) {
 	s.rules = append(s.rules, r)
 	s.any |= r.match.kinds
 	s.stamps = s.stamps || r.Stamp != ""
+	s.transforms = s.transforms || r.Transform != nil
 }
 
 // Match is the first rule that takes an operation on an index, or nil, by the name alone: see MatchRequest for rules that ask for more
@@ -91,6 +93,9 @@ func (s *Set) add(r *Rule) {
 func (s *Set) Match(index string, kind api.Kind) *Rule {
 	return s.MatchRequest(&Asked{Index: index, Kind: kind})
 }
+
+// Transforms reports whether any rule transforms what is written.
+func (s *Set) Transforms() bool { return s.transforms }
 
 // Takes reports whether any rule takes the kind at all, on whatever index: if not, bodies that name several indices
 // (_mget, _search) needn't be looked at.

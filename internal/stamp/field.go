@@ -136,3 +136,34 @@ func lastMember(document []byte) (end int, empty bool) {
 
 // onlyBrace reports whether the object's opening brace is all that stands there.
 func onlyBrace(b []byte) bool { return skipSpace(b, 0) == len(b)-1 }
+
+// TakeIn is Take for the objects that are members of the document under the name.
+func TakeIn(document []byte, name, field string) (rest []byte, t Taken, ok bool) {
+	sc := scanner{b: document}
+	var out []byte
+	from := 0
+	for {
+		m, more, ok := sc.next()
+		if !ok {
+			return document, Taken{}, false
+		}
+		if !more {
+			break
+		}
+		if !m.is(document, name) {
+			continue
+		}
+		inner, taken, is := Take(document[m.value:m.end], field)
+		if !is || taken.Value == nil {
+			continue
+		}
+		t.add(taken.Value)
+		t.Differ = t.Differ || taken.Differ
+		out = append(append(out, document[from:m.value]...), inner...)
+		from = m.end
+	}
+	if t.Value == nil {
+		return document, t, true
+	}
+	return append(out, document[from:]...), t, true
+}

@@ -108,6 +108,24 @@ func TestWhatIsTakenOutIsOneFieldAtTheTop(t *testing.T) {
 	}
 }
 
+func TestStampsAreTakenOutOfWhatAnUpdateHas(t *testing.T) {
+	for body, want := range map[string]struct{ rest, value string }{
+		`{"doc":{"a":1,"_rev":"x"},"upsert":{"_rev":"y"}}`:         {`{"doc":{"a":1},"upsert":{"_rev":"y"}}`, `"x"`},
+		`{"_rev":"x","doc":{"a":{"_rev":1}}}`:                      {`{"_rev":"x","doc":{"a":{"_rev":1}}}`, ""},
+		`{"script":{"params":{"_rev":1}} , "doc" : {"_rev":"x"} }`: {`{"script":{"params":{"_rev":1}} , "doc" : {} }`, `"x"`},
+		`{"doc":"_rev"}`: {`{"doc":"_rev"}`, ""},
+		`{"doc":{"_rev":1},"d\u006fc":{"_rev":2,"b":1}, "end":[{}]}`: {`{"doc":{},"d\u006fc":{"b":1}, "end":[{}]}`, "2"},
+	} {
+		rest, taken, ok := TakeIn([]byte(body), "doc", "_rev")
+		if !ok || string(rest) != want.rest || string(taken.Value) != want.value {
+			t.Errorf("%s:\n%s %s %v", body, rest, taken.Value, ok)
+		}
+	}
+	if rest, _, ok := TakeIn([]byte(`{"doc":{"_rev":1}`), "doc", "_rev"); ok || string(rest) != `{"doc":{"_rev":1}` {
+		t.Errorf("%s", rest)
+	}
+}
+
 func TestOnlyAStampIsABase(t *testing.T) {
 	text := string(one.Append(nil))
 	for value, want := range map[string][2]bool{ // found, ok

@@ -202,7 +202,7 @@ func (s *Service) update(ctx context.Context, c *change) error {
 	if n, found, err := s.guarded(ctx, c); err != nil {
 		return err
 	} else if found {
-		return s.updateOnce(ctx, c, n, nil)
+		return s.updateGuarded(ctx, c, n)
 	}
 	_, said := api.Param(c.req.Op.Query, "retry_on_conflict")
 	if said || c.req.Rule.RetryOnConflict == 0 {

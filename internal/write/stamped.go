@@ -2,7 +2,9 @@ package write
 
 import (
 	"context"
+	"net/http"
 
+	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/session"
 	"optimist/internal/stamp"
@@ -71,6 +73,28 @@ func (s *Service) guarded(ctx context.Context, c *change) (n doc.Numbers, found 
 	}
 	err = s.takeStamp(ctx, c, held)
 	return c.base.Numbers, true, err
+}
+
+// updateGuarded sends an _update under a guard. The engine takes none with an upsert; whoever sends a stamp has seen the document, and would
+// make it only if it were gone: that is a conflict then.
+func (s *Service) updateGuarded(ctx context.Context, c *change, n doc.Numbers) error {
+	upserts := false
+	if c.outcome.Base == BaseStamp {
+		for _, name := range [...]string{"upsert", "doc_as_upsert"} {
+			if rest, t, ok := stamp.Take(c.req.Body, name); ok && t.Value != nil {
+				upserts, c.req.Body = true, rest
+			}
+		}
+		if _, said := api.Param(c.query, "doc_as_upsert"); said {
+			upserts, c.query = true, api.Without(nil, c.query, "doc_as_upsert")
+		}
+	}
+	if err := s.updateOnce(ctx, c, n, nil); err != nil || !upserts || c.answer.Status != http.StatusNotFound {
+		return err
+	}
+	c.answer.Release()
+	c.answer = conflict(c.doc, "the document was deleted since the revision that the write is based on")
+	return nil
 }
 
 // partWritten ends the reservation of a write of a part that was acknowledged with these numbers. What its client has of the document since
