@@ -90,13 +90,10 @@ debian() {
 }
 
 need_go() {
-  local want have arch
+  local want have
   want=$(awk '$1 == "go" {print $2}' go.mod)
   if ! have=$(go env GOVERSION 2>/dev/null); then
-    arch=$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
-    say "Go $want or later is missing; install it with:"
-    say "  curl -fsSL https://go.dev/dl/go$want.$(uname -s | tr '[:upper:]' '[:lower:]')-$arch.tar.gz | tar -C /usr/local -xz"
-    say "  export PATH=\$PATH:/usr/local/go/bin"
+    say "Go is missing: install Go $want or later with your system's package manager or from the Go project's site"
     return 1
   fi
   [[ $(printf '%s\n' "$want" "${have#go}" | sort -V | head -n 1) == "$want" ]] && return

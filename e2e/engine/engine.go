@@ -1,4 +1,4 @@
-// Package engine starts real OpenSearch and Elasticsearch nodes for tests, from jars of Maven Central. It is for tests on Unix
+// Package engine starts real OpenSearch and Elasticsearch nodes for tests, from jars that Maven fetches. It is for tests on Unix
 // systems only: its nodes have no security, no durable data and small heaps, and end with the process that started them.
 package engine
 

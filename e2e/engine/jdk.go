@@ -123,12 +123,10 @@ func findMaven() (string, error) {
 	return mvn, nil
 }
 
-// Where Debian 12 and older have no JDK 21, the packages of the Temurin builds do.
-const installTemurin = `apt-get install -y wget gpg && . /etc/os-release
-	wget -qO- https://packages.adoptium.net/artifactory/api/gpg/key/public | gpg --dearmor >/usr/share/keyrings/adoptium.gpg
-	echo "deb [signed-by=/usr/share/keyrings/adoptium.gpg] https://packages.adoptium.net/artifactory/deb $VERSION_CODENAME main" \
-	  >/etc/apt/sources.list.d/adoptium.list
-	apt-get update && apt-get install -y temurin-21-jdk`
+// installTemurin is for Debian 12 and older, which have no JDK 21.
+const installTemurin = `apt-get update && apt-get install -y temurin-21-jdk
+after adding the package source of the Eclipse Temurin builds as that project describes it: this system's own has no JDK that is
+new enough,`
 
 func installJDK() string {
 	if _, err := exec.LookPath("apt-get"); err != nil {
@@ -162,5 +160,5 @@ func installPackages(what string) string {
 		}
 		return m.jdk
 	}
-	return strings.ToUpper(what) + " for " + runtime.GOOS + ": see https://adoptium.net and https://maven.apache.org"
+	return "(no known package manager: take the " + strings.ToUpper(what) + " for " + runtime.GOOS + " from its project)"
 }
