@@ -14,6 +14,8 @@ type Request struct {
 	Method      string
 	Path, Query []byte // as they stood on the wire
 	Body        []byte
+	// Fields are those of the client's request that carry its credentials, for a search on its behalf.
+	Fields []wire.Field
 	// Admin allows what only the operator may: to release what somebody else holds.
 	Admin bool
 }

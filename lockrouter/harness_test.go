@@ -24,7 +24,14 @@ type shelf struct {
 	fail         func(c *state.Call) (before, after error)
 }
 
-func (s *shelf) Do(ctx context.Context, id string, c *state.Call) (*state.Doc, []state.Said, error) {
+func (s *shelf) Do(ctx context.Context, changes []lockrouter.Change) []lockrouter.Changed {
+	failed := func(err error) []lockrouter.Changed {
+		done := make([]lockrouter.Changed, len(changes))
+		for i := range done {
+			done[i].Err = err
+		}
+		return done
+	}
 	s.mu.Lock()
 	s.calls++
 	fail := s.fail
@@ -33,21 +40,21 @@ func (s *shelf) Do(ctx context.Context, id string, c *state.Call) (*state.Doc, [
 		select {
 		case <-time.After(s.took):
 		case <-ctx.Done():
-			return nil, nil, fmt.Errorf("%w: %w", lockrouter.ErrStore, ctx.Err())
+			return failed(fmt.Errorf("%w: %w", lockrouter.ErrStore, ctx.Err()))
 		}
 	}
 	var before, after error
 	if fail != nil {
-		before, after = fail(c)
+		before, after = fail(changes[0].Call)
 	}
 	if before != nil {
-		return nil, nil, before
+		return failed(before)
 	}
-	d, said, err := s.Store.Do(ctx, id, c)
+	done := s.Store.Do(ctx, changes)
 	if after != nil {
-		return nil, nil, after
+		return failed(after)
 	}
-	return d, said, err
+	return done
 }
 
 func (s *shelf) Read(ctx context.Context, ids []string) ([]*state.Doc, error) {

@@ -169,16 +169,16 @@ func (l *lane) send() {
 		c, tasks, asking := l.assemble()
 		r.mu.Unlock()
 		sent := time.Now()
-		doc, said, err := r.o.Store.Do(r.ctx, l.id, c)
+		done := r.o.Store.Do(r.ctx, []Change{{l.id, c}})[0]
 		r.mu.Lock()
-		if err != nil {
-			l.fault(tasks, asking, err)
+		if done.Err != nil {
+			l.fault(tasks, asking, done.Err)
 			pause := min(max(time.Duration(r.now()-l.failed)*time.Millisecond/2, shortPause), longPause)
 			r.mu.Unlock()
 			r.pause(pause)
 			continue
 		}
-		l.settle(tasks, asking, &outcome{doc: doc, sent: sent}, said)
+		l.settle(tasks, asking, &outcome{doc: done.Doc, sent: sent}, done.Said)
 		r.mu.Unlock()
 	}
 }

@@ -141,7 +141,3 @@ func (r *Router) targetOf(d *state.Doc, path string) (*target, error) {
 	_, t, _, err := r.locate([]byte(lockOf(d, path)))
 	return t, err
 }
-
-func (r *Router) docs(context.Context, *Request, string) (*Answer, error) {
-	return nil, badRequest("locks of several documents are not there yet")
-}

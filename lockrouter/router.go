@@ -31,6 +31,9 @@ type Options struct {
 	FirstTick, LastTick time.Duration
 	// Patience is how long what can't wait is tried again while the store is unavailable: 2s.
 	Patience time.Duration
+	// Search gives the ids of the documents that a query finds in an index now, up to most of them, on behalf of the client whose request
+	// it is. A *Failure is told the client. Nil: there are no locks by query.
+	Search func(ctx context.Context, q *Request, index string, query []byte, most int) ([]string, error)
 	// Events are told what happens. Log gets a line for each lease that lapsed or was taken over, and when the store comes and goes.
 	Events Events
 	Log    *slog.Logger

@@ -38,7 +38,7 @@ func (r *Router) serve(ctx context.Context, q *Request) (*Answer, error) {
 		return r.list(ctx, q)
 	case what == releasing && q.Method == http.MethodPost:
 		return r.releaseAll(ctx, q)
-	case what == manyDocs && q.Method == http.MethodPost:
+	case what == manyDocs:
 		return r.docs(ctx, q, index)
 	case what != oneLock:
 		return nil, wrongMethod(q.Method)

@@ -16,17 +16,31 @@ import (
 // can be repeated.
 var ErrStore = errors.New("the store of the locks is unavailable")
 
-// Store keeps lock documents. Its methods are safe for concurrent use. Errors are, or wrap, ErrStore, or are those of the context.
+// Store keeps lock documents. Its methods are safe for concurrent use. Every error is, or wraps, ErrStore.
 type Store interface {
-	// Do carries the call out on the document of that id, as one atomic step, and gives the document as it is then. A positive verdict is
-	// given only for what was written, and replicated as far as the store replicates anything.
-	Do(ctx context.Context, id string, c *state.Call) (*state.Doc, []state.Said, error)
+	// Do carries each call out on its document, as one atomic step, and gives the documents as they are then, in the order of the changes.
+	// The steps of several changes are in no order, and each succeeds or fails by itself. No two may be of one document. A positive
+	// verdict is given only for what was written, and replicated as far as the store replicates anything.
+	Do(ctx context.Context, changes []Change) []Changed
 	// Read gives the documents as they are now, with one request; nil for one that isn't there.
 	Read(ctx context.Context, ids []string) ([]*state.Doc, error)
 	// Find lists documents. It may be a second behind, and so decides nothing.
 	Find(ctx context.Context, q *Query) (*Page, error)
 	// Timed reports whether leases are judged by the store's clock; else by how long this process has seen them unchanged.
 	Timed() bool
+}
+
+// Change is a call for one document.
+type Change struct {
+	ID   string
+	Call *state.Call
+}
+
+// Changed is what became of a Change. Doc is not to be changed.
+type Changed struct {
+	Doc  *state.Doc
+	Said []state.Said
+	Err  error
 }
 
 // Query says which documents are listed: those with leases.

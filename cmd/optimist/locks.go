@@ -1,11 +1,17 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"net/http"
+	"strings"
 	"time"
+
+	"github.com/tidwall/gjson"
 
 	"optimist/internal/api"
 	"optimist/internal/config"
+	"optimist/internal/es"
 	"optimist/internal/guard"
 	"optimist/lockrouter"
 	"optimist/lockrouter/engine"
@@ -33,7 +39,7 @@ func (s *service) openLocks(c *config.Config) error {
 		Store: engine.New(engine.Options{Upstream: s.nodes, Index: l.Index, Scripts: scripts, Log: s.log}),
 		Path:  l.Path, TTL: l.TTL.Std(), MaxTTL: l.MaxTTL.Std(),
 		Foreground: l.Wait.Foreground.Std(), Background: l.Wait.Background.Std(), MaxWait: l.Wait.Max.Std(),
-		Bound: l.Overtake, MostHeld: l.TreeSize, Log: s.log,
+		Bound: l.Overtake, MostHeld: l.TreeSize, Search: s.found, Log: s.log,
 		Events: lockrouter.Events{
 			Acquired: func(class state.Class, outcome string, took time.Duration) {
 				s.metrics.LockRequest(string(class), outcome, took)
@@ -60,7 +66,8 @@ func (s *service) lock(x *proxy.Exchange, g *guard.Guard) bool {
 		x.Fail(err)
 		return true
 	}
-	a, err := s.locks.Serve(x.Context(), &lockrouter.Request{Method: string(x.Head().Method), Path: op.Path, Query: op.Query, Body: body})
+	a, err := s.locks.Serve(x.Context(), &lockrouter.Request{Method: string(x.Head().Method), Path: op.Path, Query: op.Query, Body: body,
+		Fields: x.Head().EndToEnd(nil)})
 	if err != nil {
 		x.Fail(err)
 		return true
@@ -70,4 +77,25 @@ func (s *service) lock(x *proxy.Exchange, g *guard.Guard) bool {
 	}
 	_ = x.AnswerOwn(a.Status, a.Fields, a.Body)
 	return true
+}
+
+// found searches on behalf of the client that asked for locks: what it may not see it can't lock.
+func (s *service) found(ctx context.Context, q *lockrouter.Request, index string, query []byte, most int) ([]string, error) {
+	var who es.Caller
+	for _, f := range q.Fields {
+		if name := strings.ToLower(string(f.Name)); name != "host" && name != "expect" && !strings.HasPrefix(name, "content-") &&
+			!strings.HasPrefix(name, "accept") {
+			who.Fields = append(who.Fields, f)
+		}
+	}
+	ids, err := (&es.Client{Upstream: s.nodes}).IDs(ctx, who, index, query, most)
+	var said *es.StatusError
+	if !errors.As(err, &said) {
+		return ids, err
+	}
+	f := &lockrouter.Failure{Status: said.Status, Type: "search_failed", Reason: err.Error()}
+	if v := gjson.GetManyBytes(said.Body, "error.type", "error.reason"); v[0].Str != "" {
+		f.Type, f.Reason = v[0].Str, v[1].Str
+	}
+	return nil, f
 }

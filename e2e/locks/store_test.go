@@ -66,12 +66,12 @@ type scene struct {
 func (s *scene) do(proxy int, ops ...state.Op) []state.Said {
 	s.t.Helper()
 	c := &state.Call{Lock: "/_lock/global/" + s.id, Kind: state.Global, Proxy: fmt.Sprint("p", proxy), Ops: ops, Bound: 3, Grace: 100}
-	d, said, err := s.proxies[proxy].Do(s.t.Context(), s.id, c)
-	if err != nil {
-		s.t.Fatal(err)
+	done := s.proxies[proxy].Do(s.t.Context(), []lockrouter.Change{{ID: s.id, Call: c}})[0]
+	if done.Err != nil {
+		s.t.Fatal(done.Err)
 	}
-	s.last = d
-	return said
+	s.last = done.Doc
+	return done.Said
 }
 
 func (s *scene) expect(said []state.Said, want ...state.Verdict) int64 {
@@ -216,9 +216,10 @@ func TestTheScriptDoesWhatTheModelDoes(t *testing.T) {
 				c := &state.Call{Lock: "/x/_lock/tree", Kind: state.Tree, Proxy: rapid.SampledFrom([]string{"p1", "p2"}).Draw(r, "proxy"),
 					Ops: rapid.SliceOfN(drawOp(tokens), 0, 4).Draw(r, "ops"), Bound: 2, Grace: rapid.SampledFrom([]int64{1, 20, 10_000}).Draw(r, "grace"),
 					Most: 4}
-				got, said, err := s.Do(t.Context(), id, c)
-				if err != nil {
-					r.Fatal(err)
+				done := s.Do(t.Context(), []lockrouter.Change{{ID: id, Call: c}})[0]
+				got, said := done.Doc, done.Said
+				if done.Err != nil {
+					r.Fatal(done.Err)
 				}
 				if got.Beat != d.Beat {
 					want := d.Clone()

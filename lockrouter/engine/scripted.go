@@ -32,16 +32,12 @@ func script() string {
 // retries is how often the engine itself tries a script again that met another write. It does so at once.
 const retries = 20
 
-// Do carries the call out.
-func (s *Store) Do(ctx context.Context, id string, c *state.Call) (*state.Doc, []state.Said, error) {
-	method, err := s.prepare(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	if method == byGuard {
-		return s.guarded(ctx, id, c)
-	}
-	return s.run(ctx, id, c)
+// body is one script call, without a newline.
+func (s *Store) body(c *state.Call, source bool) ([]byte, error) {
+	var u update
+	u.ScriptedUpsert, u.Script.Lang, u.Script.Source, u.Source = true, "painless", s.source, source
+	u.Script.Params.Call, u.Script.Params.Skew = c, s.o.Skew.Milliseconds()
+	return json.Marshal(&u)
 }
 
 type update struct {
@@ -55,14 +51,12 @@ type update struct {
 	} `json:"script"`
 	ScriptedUpsert bool     `json:"scripted_upsert"`
 	Upsert         struct{} `json:"upsert"`
+	Source         bool     `json:"_source,omitempty"`
 }
 
 // run has the script do it.
 func (s *Store) run(ctx context.Context, id string, c *state.Call) (*state.Doc, []state.Said, error) {
-	var u update
-	u.ScriptedUpsert, u.Script.Lang, u.Script.Source = true, "painless", s.source
-	u.Script.Params.Call, u.Script.Params.Skew = c, s.o.Skew.Milliseconds()
-	body, err := json.Marshal(&u)
+	body, err := s.body(c, false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -73,7 +67,7 @@ func (s *Store) run(ctx context.Context, id string, c *state.Call) (*state.Doc, 
 		case err != nil:
 			return nil, nil, err
 		case a.status == http.StatusOK || a.status == http.StatusCreated:
-			return outcome(a, c)
+			return outcome(gjson.ParseBytes(a.body), c)
 		case a.status == http.StatusConflict:
 			if err := pause(ctx, n); err != nil {
 				return nil, nil, fromContext(err)
@@ -89,15 +83,15 @@ func (s *Store) run(ctx context.Context, id string, c *state.Call) (*state.Doc, 
 
 // outcome reads what a script has done. A noop has done nothing, and doesn't say why not: that follows from the document that it found.
 // Nothing in it had lapsed, or it would have been taken away.
-func outcome(a answer, c *state.Call) (*state.Doc, []state.Said, error) {
+func outcome(item gjson.Result, c *state.Call) (*state.Doc, []state.Said, error) {
 	d := new(state.Doc)
-	if source := gjson.GetBytes(a.body, "get._source"); source.Exists() {
+	if source := item.Get("get._source"); source.Exists() {
 		var err error
 		if d, err = state.Parse([]byte(source.Raw)); err != nil {
 			return nil, nil, fmt.Errorf("%w: %w", lockrouter.ErrStore, err)
 		}
 	}
-	if gjson.GetBytes(a.body, "result").Str != "noop" {
+	if item.Get("result").Str != "noop" {
 		if len(d.Said) != len(c.Ops) {
 			return nil, nil, fmt.Errorf("%w: the script has answered %d of %d operations", lockrouter.ErrStore, len(d.Said), len(c.Ops))
 		}

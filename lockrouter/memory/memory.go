@@ -30,19 +30,23 @@ func New(now func() time.Time) *Store {
 	return &Store{docs: map[string]*state.Doc{}, now: now}
 }
 
-// Do carries the call out.
-func (s *Store) Do(_ context.Context, id string, c *state.Call) (*state.Doc, []state.Said, error) {
+// Do carries the calls out.
+func (s *Store) Do(_ context.Context, changes []lockrouter.Change) []lockrouter.Changed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d := new(state.Doc)
-	if old := s.docs[id]; old != nil {
-		d = old.Clone()
+	done := make([]lockrouter.Changed, len(changes))
+	for i, c := range changes {
+		d := new(state.Doc)
+		if old := s.docs[c.ID]; old != nil {
+			d = old.Clone()
+		}
+		said, changed := d.Apply(c.Call, state.Clock{Now: s.now().UnixMilli()})
+		if changed {
+			s.docs[c.ID] = d
+		}
+		done[i] = lockrouter.Changed{Doc: d.Clone(), Said: said}
 	}
-	said, changed := d.Apply(c, state.Clock{Now: s.now().UnixMilli()})
-	if changed {
-		s.docs[id] = d
-	}
-	return d.Clone(), said, nil
+	return done
 }
 
 // Read gives the documents as they are.

@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/lockrouter"
+	"optimist/lockrouter/state"
+)
+
+// maxBulk is how many calls one bulk request carries: each brings the script along.
+const maxBulk = 250
+
+// Do carries the calls out: one by itself, several in bulk requests.
+func (s *Store) Do(ctx context.Context, changes []lockrouter.Change) []lockrouter.Changed {
+	done := make([]lockrouter.Changed, len(changes))
+	method, err := s.prepare(ctx)
+	if err != nil {
+		return fail(done, err)
+	}
+	if len(changes) == 1 {
+		one, c := &done[0], changes[0]
+		if method == byGuard {
+			one.Doc, one.Said, one.Err = s.guarded(ctx, c.ID, c.Call)
+		} else {
+			one.Doc, one.Said, one.Err = s.run(ctx, c.ID, c.Call)
+		}
+		return done
+	}
+	for from := 0; from < len(changes); from += maxBulk {
+		to := min(from+maxBulk, len(changes))
+		if method == byGuard {
+			s.guardedMany(ctx, changes[from:to], done[from:to])
+		} else {
+			s.runMany(ctx, changes[from:to], done[from:to])
+		}
+	}
+	return done
+}
+
+func fail(done []lockrouter.Changed, err error) []lockrouter.Changed {
+	for i := range done {
+		done[i].Err = err
+	}
+	return done
+}
+
+// runMany has the script do it in one bulk request. What others changed at the same time too often is done by itself.
+func (s *Store) runMany(ctx context.Context, changes []lockrouter.Change, done []lockrouter.Changed) {
+	var b bytes.Buffer
+	for _, c := range changes {
+		body, err := s.body(c.Call, true)
+		if err != nil {
+			fail(done, err)
+			return
+		}
+		action(&b, "update", c.ID, fmt.Sprintf(`,"retry_on_conflict":%d`, retries))
+		b.Write(append(body, '\n'))
+	}
+	items, err := s.bulk(ctx, b.Bytes(), len(changes))
+	if err != nil {
+		fail(done, err)
+		return
+	}
+	for i, item := range items {
+		d := &done[i]
+		switch status := item.Get("status").Int(); status {
+		case http.StatusOK, http.StatusCreated:
+			d.Doc, d.Said, d.Err = outcome(item, changes[i].Call)
+		case http.StatusConflict:
+			d.Doc, d.Said, d.Err = s.run(ctx, changes[i].ID, changes[i].Call)
+		default:
+			d.Err = failure(answer{int(status), []byte(item.Raw)})
+		}
+	}
+}
+
+// guardedMany reads what isn't known of the documents, and writes them in one bulk request. What somebody else changed meanwhile, or
+// stays as it is, is decided by itself, on a fresh read.
+func (s *Store) guardedMany(ctx context.Context, changes []lockrouter.Change, done []lockrouter.Changed) {
+	if err := s.learn(ctx, changes); err != nil {
+		fail(done, err)
+		return
+	}
+	var b bytes.Buffer
+	var sent []int
+	for i, c := range changes {
+		d, num, unchanged, ok := s.known.guess(c.ID, s.monotonic())
+		if !ok {
+			continue
+		}
+		said, changed := d.Apply(c.Call, state.Clock{Now: time.Now().Add(s.o.Skew).UnixMilli(), Unchanged: unchanged})
+		body, err := json.Marshal(d)
+		if !changed || err != nil {
+			continue
+		}
+		if num.term > 0 {
+			action(&b, "index", c.ID, fmt.Sprintf(`,"if_seq_no":%d,"if_primary_term":%d`, num.seqNo, num.term))
+		} else {
+			action(&b, "create", c.ID, "")
+		}
+		b.Write(append(body, '\n'))
+		sent = append(sent, i)
+		done[i] = lockrouter.Changed{Doc: d, Said: said}
+	}
+	var items []gjson.Result
+	if len(sent) > 0 {
+		var err error
+		if items, err = s.bulk(ctx, b.Bytes(), len(sent)); err != nil {
+			fail(done, err)
+			return
+		}
+	}
+	for n, i := range sent {
+		switch status := items[n].Get("status").Int(); status {
+		case http.StatusOK, http.StatusCreated:
+			s.known.saw(changes[i].ID, done[i].Doc.Clone(), numbersOf(items[n]), s.monotonic())
+		case http.StatusConflict:
+			done[i] = lockrouter.Changed{}
+			if err := s.fetch(ctx, changes[i].ID); err != nil {
+				done[i].Err = err
+			}
+		default:
+			done[i] = lockrouter.Changed{Err: failure(answer{int(status), []byte(items[n].Raw)})}
+		}
+	}
+	for i, c := range changes {
+		if done[i].Err == nil && done[i].Said == nil {
+			done[i].Doc, done[i].Said, done[i].Err = s.guarded(ctx, c.ID, c.Call)
+		}
+	}
+}
+
+// learn reads the documents that aren't known.
+func (s *Store) learn(ctx context.Context, changes []lockrouter.Change) error {
+	var ids []string
+	for _, c := range changes {
+		if _, _, _, ok := s.known.guess(c.ID, 0); !ok {
+			ids = append(ids, c.ID)
+		}
+	}
+	_, err := s.Read(ctx, ids)
+	return err
+}
+
+// action appends the line that says what is done to which document.
+func action(b *bytes.Buffer, op, id, more string) {
+	name, _ := json.Marshal(id) // strings always can be
+	fmt.Fprintf(b, `{"%s":{"_id":%s%s}}`+"\n", op, name, more)
+}
+
+// bulk sends n actions and gives their items, in their order.
+func (s *Store) bulk(ctx context.Context, body []byte, n int) ([]gjson.Result, error) {
+	a, err := s.send(ctx, http.MethodPost, s.target("/_bulk"), body, false)
+	switch {
+	case err != nil:
+		return nil, err
+	case a.status != http.StatusOK:
+		return nil, failure(a)
+	}
+	items := gjson.GetBytes(a.body, "items").Array()
+	if len(items) != n {
+		return nil, fmt.Errorf("%w: a bulk of %d was answered with %d items", lockrouter.ErrStore, n, len(items))
+	}
+	for i, item := range items {
+		item.ForEach(func(_, inner gjson.Result) bool {
+			items[i] = inner
+			return false
+		})
+	}
+	return items, nil
+}
