@@ -199,7 +199,8 @@ func TestTheReferenceIsTheStructs(t *testing.T) {
 func TestTheCommentedFileIsTheStructs(t *testing.T) {
 	const file = "../../configs/optimist.yaml"
 	var b strings.Builder
-	b.WriteString(`# optimist's configuration: every key, what it does, and its default. All but upstream.urls can be left out, and
+	b.WriteString(`# yaml-language-server: $schema=schema.json
+# optimist's configuration: every key, what it does, and its default. All but upstream.urls can be left out, and
 # most should be: what stands here is what an empty file means.
 #
 # Check a file with ` + "`optimist check --config FILE`" + `. Keys marked (restart) are read at start only; a change of the others counts
