@@ -63,14 +63,27 @@ func inMemory(t testing.TB) target {
 // index makes an index of the test's own. Its documents aren't searched: without mappings they cost the engine less.
 func (e target) index(t testing.TB) string {
 	t.Helper()
-	unique := make([]byte, 6)
-	_, _ = rand.Read(unique) // never fails, says its documentation
-	name := "app-" + hex.EncodeToString(unique)
+	name := e.reserve(t, "app-")
 	e.send(t, http.StatusOK, http.MethodPut, "/"+name,
 		`{"settings":{"number_of_shards":1,"number_of_replicas":0},"mappings":{"dynamic":false}}`)
+	return name
+}
+
+// absent is the name of an index that isn't there before somebody writes to it.
+func (e target) absent(t testing.TB) string {
+	t.Helper()
+	return e.reserve(t, "absent-")
+}
+
+// reserve makes the name of an index that no other test uses, and sees to it that the index is gone after the test.
+func (e target) reserve(t testing.TB, prefix string) string {
+	t.Helper()
+	unique := make([]byte, 6)
+	_, _ = rand.Read(unique) // never fails, says its documentation
+	name := prefix + hex.EncodeToString(unique)
 	t.Cleanup(func() {
 		// Not the test's context: it has ended.
-		if _, err := do(context.Background(), http.MethodDelete, e.url+"/"+name, "", nil); err != nil {
+		if _, err := do(context.Background(), http.MethodDelete, e.url+"/"+name+"?ignore_unavailable=true", "", nil); err != nil {
 			t.Log(err) // the engine may have ended before
 		}
 	})
