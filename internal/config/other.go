@@ -32,7 +32,9 @@ func (j *JSON) decodeNode(d *decoder, n ast.Node, path string) {
 type Decoded struct{ c *Config }
 
 // Fail makes a problem about a key, with the place where its value stands, or its nearest parent that has one.
-func (f *Decoded) Fail(key, format string, args ...any) Problem { return f.c.Fail(key, format, args...) }
+func (f *Decoded) Fail(key, format string, args ...any) Problem {
+	return f.c.Fail(key, format, args...)
+}
 
 // Line is the line in which a key's value, or that of its nearest parent, stands; 0 where that isn't known.
 func (f *Decoded) Line(key string) int { return f.c.Fail(key, "").Pos.Line }

@@ -34,7 +34,9 @@ func (c *Config) readRules() Problems {
 }
 
 // everywhere reports whether neither an index nor a client is named.
-func (m *Match) everywhere() bool { return len(m.Index) == 0 && len(m.Headers) == 0 && len(m.Users) == 0 }
+func (m *Match) everywhere() bool {
+	return len(m.Index) == 0 && len(m.Headers) == 0 && len(m.Users) == 0
+}
 
 // ruleFiles are the files that the patterns of rule_files stand for, by name.
 func (c *Config) ruleFiles() (files []string, problems Problems) {
@@ -73,7 +75,9 @@ func glob(file, pattern string) ([]string, error) {
 }
 
 // TestFile reports whether a file is one of tests, by its name: *.test.yaml.
-func TestFile(name string) bool { return strings.HasSuffix(name, ".test.yaml") || strings.HasSuffix(name, ".test.yml") }
+func TestFile(name string) bool {
+	return strings.HasSuffix(name, ".test.yaml") || strings.HasSuffix(name, ".test.yml")
+}
 
 func (c *Config) readRuleFile(name string) ([]Rule, Problems) {
 	data, err := os.ReadFile(name)

@@ -86,8 +86,11 @@ func (g *Guard) explain(x *proxy.Exchange) {
 		return
 	}
 	mode := g.rules.Effective(ru)
+	asked := rule.Asked{Index: l.decoded(op.Index), Kind: op.Kind, Fields: x.Head().Fields}
 	if mode == rule.Off {
-		g.tell(x, write.Untaken(op, x.Head().Method, ru, mode))
+		a := write.Untaken(op, x.Head().Method, ru, mode)
+		a.Skip(g.rules.Rules().Skipped(&asked, ru))
+		g.tell(x, a)
 		return
 	}
 	r := &l.write
@@ -107,6 +110,8 @@ func (g *Guard) explain(x *proxy.Exchange) {
 		}
 		a.Outcome.Status, a.Outcome.Error = f.Status, &write.AccountError{Type: f.Type, Reason: f.Reason}
 	}
+	asked.Concrete = a.Index
+	a.Skip(g.rules.Rules().Skipped(&asked, ru))
 	if mode == rule.Observe {
 		a.Mode = mode.String()
 		a.Notes = append(a.Notes, "the mode is observe: the write would be forwarded as it is; this is what guard would do")

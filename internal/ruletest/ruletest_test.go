@@ -68,7 +68,7 @@ func golden(t *testing.T, name, got string) {
 
 // TestTheTestsOfUsersPass, and the dry run of each write has told what the write then did.
 func TestTheTestsOfUsersPass(t *testing.T) {
-	for _, name := range []string{"good", "transforms"} {
+	for _, name := range []string{"good", "transforms", "stamps"} {
 		t.Run(name, func(t *testing.T) {
 			for _, r := range results(t, file(t, name+".yaml"), name+".test.yaml", file(t, name+".test.yaml")).Results {
 				if r.Failed() {
@@ -76,6 +76,9 @@ func TestTheTestsOfUsersPass(t *testing.T) {
 				}
 				for _, w := range r.Writes {
 					o := w.Account.Outcome
+					if doc := w.Account.Document; doc != nil && w.Status < 300 && len(differences(doc, w.stored, false)) > 0 {
+						t.Errorf("%s %s: stored %s, and the dry run said %s", r.Name, w.Name, w.stored, doc)
+					}
 					if o.Field != w.Outcome || o.Status != 0 && o.Status != w.Status {
 						t.Errorf("%s %s: %d %s, and the dry run said %d %s", r.Name, w.Name, w.Status, w.Outcome, o.Status, o.Field)
 					}

@@ -44,6 +44,8 @@ type Written struct {
 	Status  int
 	Outcome string // the answer's field
 	Account *write.Account
+
+	stored []byte // the document after it
 }
 
 // Runner runs tests. It may be used by several goroutines. Close it.
@@ -337,7 +339,7 @@ func (p *play) carryOut(w *Write, session string, seen *read, name string) error
 		return err
 	}
 	p.res.Writes = append(p.res.Writes, Written{Name: name, Request: w.request.method + " " + w.request.target, Status: a.status,
-		Outcome: a.outcome(), Account: account})
+		Outcome: a.outcome(), Account: account, stored: after.source})
 	found := compare(&w.Expect, &happened{answer: a, account: account, before: before, after: after})
 	for _, f := range found {
 		if name != "" {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/rule"
 	"optimist/internal/write"
 )
 
@@ -18,6 +19,11 @@ func AccountText(a *write.Account) string {
 	}
 	line("write", "%s of %s/%s%s", a.Operation, a.Index, a.ID, ofRouting(a))
 	line("rule", "%s", ruleText(a))
+	for _, s := range a.Skipped {
+		if a.Rule == nil || s.Why != rule.OtherIndices { // most rules are about something else
+			line("skipped", "%s: %s", s.Rule, s.Why)
+		}
+	}
 	if a.Base != nil {
 		line("base", "%s", baseText(a))
 	}
@@ -101,7 +107,11 @@ func changeText(b *strings.Builder, a *write.Account) {
 	if len(ops) == 0 {
 		return
 	}
-	b.WriteString("change    (what the client did to its base, as a JSON Patch)\n")
+	what := "what the client did to its base"
+	if a.Operation == "patch" {
+		what = "what the patch does to the current document"
+	}
+	fmt.Fprintf(b, "change    (%s, as a JSON Patch)\n", what)
 	for _, op := range ops {
 		fmt.Fprintf(b, "            %s\n", short([]byte(op.Raw)))
 	}

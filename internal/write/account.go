@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/doc"
+	"optimist/internal/rule"
 	"optimist/rewrite"
 )
 
@@ -19,13 +20,15 @@ type Account struct {
 	ID        string `json:"id"`
 	Routing   string `json:"routing,omitempty"`
 
-	Rule *AccountRule `json:"rule"` // null: no rule takes the write
-	Mode string       `json:"mode"` // that of the rule and of the whole together
+	Rule    *AccountRule  `json:"rule"`              // null: no rule takes the write
+	Skipped []AccountSkip `json:"skipped,omitempty"` // the rules before it
+	Mode    string        `json:"mode"`              // that of the rule and of the whole together
 
 	Base    *AccountRevision `json:"base,omitempty"`
 	Current *AccountRevision `json:"current,omitempty"`
 
-	// Change is what the client changed: a patch from its base to what it sent, with tests. Array edits hold for the base only.
+	// Change is what the client changed: a patch from its base to what it sent, with tests; of a PATCH, from the current document to what
+	// it makes of that. Array edits hold for that document only.
 	Change    json.RawMessage   `json:"change,omitempty"`
 	Merge     []AccountDecision `json:"merge,omitempty"`
 	Transform []AccountStep     `json:"transform,omitempty"`
@@ -42,6 +45,19 @@ type AccountRule struct {
 	Name  string `json:"name"`
 	Place int    `json:"place"` // among the rules, from 1
 	Index string `json:"index"` // the pattern that takes the index
+}
+
+// AccountSkip is a rule that doesn't take the write.
+type AccountSkip struct {
+	Rule string `json:"rule"`
+	Why  string `json:"why"`
+}
+
+// Skip tells which rules were asked before the one that takes the write.
+func (a *Account) Skip(list []rule.Skipped) {
+	for _, s := range list {
+		a.Skipped = append(a.Skipped, AccountSkip{Rule: s.Rule.Name, Why: s.Why})
+	}
 }
 
 // AccountRevision is a revision of the document: the client's base, or the current one.

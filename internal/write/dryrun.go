@@ -61,15 +61,21 @@ func (a *Account) place(c *change) {
 	a.Operation, a.Index, a.ID, a.Routing = c.req.Op.Kind.String(), c.doc.Index, c.doc.ID, c.doc.Routing
 	a.Mode = rule.Guard.String()
 	ru := c.req.Rule
-	a.Rule = &AccountRule{Name: ru.Name, Place: ru.N + 1, Index: ru.Pattern(c.name)}
+	a.Rule = &AccountRule{Name: ru.Name, Place: ru.N + 1, Index: ru.Pattern(c.name, c.index.Name, c.index.DataStream)}
 	b := &c.base
 	a.Base = accountRevision(b.Numbers, b.Version, b.View)
 	a.Base.Kind, a.Base.Ambiguous = c.outcome.Base.String(), c.outcome.Ambiguous
-	absent := b.Kind == session.KindAbsent
-	if c.sent == nil || !c.json || !absent && b.View == nil {
+	from, to := b.View, c.sent
+	switch {
+	case c.patch != nil:
+		from, to = c.patch.before, c.patch.after
+	case !c.json || c.req.Op.Kind == api.Update || b.View == nil && b.Kind != session.KindAbsent:
 		return
 	}
-	if p, err := rewrite.Diff(b.View, c.sent, rewrite.WithTests); err == nil {
+	if to == nil {
+		return
+	}
+	if p, err := rewrite.Diff(from, to, rewrite.WithTests); err == nil {
 		a.Change = p.AppendJSON(nil)
 	}
 }

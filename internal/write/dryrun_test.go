@@ -261,3 +261,70 @@ func TestADryRunOfAnEngineThatIsAwayIsAnError(t *testing.T) {
 	w.engine.before = nil
 	has(t, c.save("1", `{"a":2}`), 200, "guarded;attempts=1;base=session") // the base is still there
 }
+
+const dryTransform = `rules:
+- name: shop
+  match: {index: [shop]}
+  merge: {paths: {/n: sum}}
+  transform:
+    - {op: increment, path: /edits, value: 1}
+    - {op: default, path: /edits, value: 1}
+    - {op: remove, path: /draft, when: 'incoming.n == 0'}
+    - {op: test, path: /locked, value: false, when: 'current != null && has(current.locked)'}
+`
+
+func TestADryRunTellsWhatTheTransformDoes(t *testing.T) {
+	w := newWorld(t, dryTransform)
+	w.put("1", `{"n":10}`)
+	c := w.client("c")
+	c.read("1")
+	w.put("1", `{"n":7}`)
+	a := c.account("PUT", "/shop/_doc/1", `{"n":9,"draft":true}`)
+	if string(a.Document) != `{"n":6,"draft":true,"edits":1}` || len(a.Merge) != 2 {
+		t.Errorf("%s %+v", a.Document, a.Merge)
+	}
+	want := []AccountStep{
+		{Step: 1, Op: "increment", Path: "/edits", Done: true},
+		{Step: 2, Op: "default", Path: "/edits", Done: true, Why: "it changes nothing"},
+		{Step: 3, Op: "remove", Path: "/draft", Why: "its condition doesn't hold: incoming.n == 0"},
+		{Step: 4, Op: "test", Path: "/locked", Why: "its condition doesn't hold: current != null && has(current.locked)"},
+	}
+	if !slices.Equal(a.Transform, want) {
+		t.Errorf("%+v", a.Transform)
+	}
+	has(t, c.save("1", `{"n":9,"draft":true}`), 200, "merged")
+	same(t, w.stored("1"), `{"n":6,"draft":true,"edits":1}`)
+}
+
+func TestADryRunTellsWhichStepRefuses(t *testing.T) {
+	w := newWorld(t, dryTransform)
+	w.put("1", `{"n":10,"locked":true}`)
+	c := w.client("c")
+	c.read("1")
+	a := c.account("PUT", "/shop/_doc/1", `{"n":9,"locked":true}`)
+	if last := a.Transform[len(a.Transform)-1]; last.Done || !strings.Contains(last.Why, `test of "/locked" failed`) || a.Outcome.Status != 409 || a.Document != nil {
+		t.Errorf("%+v %+v", a.Transform, a.Outcome)
+	}
+}
+
+func TestADryRunOfAPatch(t *testing.T) {
+	w := newWorld(t, "")
+	w.put("1", `{"n":1}`)
+	c := w.client("c")
+	media := wire.Field{Name: []byte("Content-Type"), Value: []byte("application/vnd.optimist-patch+json")}
+	before := w.numbers("1")
+	a := c.account("PATCH", "/shop/_doc/1", `[{"op":"increment","path":"/n","value":2}]`, media)
+	if string(a.Document) != `{"n":3}` || a.Outcome.Status != 200 || a.Outcome.Result != "updated" || w.numbers("1") != before ||
+		string(a.Change) != `[{"op":"test","path":"/n","value":1},{"op":"replace","path":"/n","value":3}]` {
+		t.Errorf("%s %s %+v", a.Document, a.Change, a.Outcome)
+	}
+	if a := c.account("PATCH", "/shop/_doc/1", `[{"op":"test","path":"/n","value":2}]`, wire.Field{Name: []byte("Content-Type"), Value: []byte("application/json-patch+json")}); a.Outcome.Status != 409 {
+		t.Errorf("%+v", a.Outcome)
+	}
+	if a := c.account("PATCH", "/shop/_doc/2", `[{"op":"increment","path":"/n","value":2}]`, media); a.Outcome.Status != 404 {
+		t.Errorf("%+v", a.Outcome)
+	}
+	if a := c.account("PATCH", "/shop/_doc/2?upsert=true", `[{"op":"increment","path":"/n","value":2}]`, media); a.Outcome.Status != 201 || string(a.Document) != `{"n":2}` {
+		t.Errorf("%s %+v", a.Document, a.Outcome)
+	}
+}
