@@ -34,11 +34,13 @@ type patch struct {
 	edit  edit
 	media []byte // the Content-Type of the write
 
-	upsert  bool   // a document that isn't there is made
-	first   []byte // of what: nil is {}, with the edit applied
-	always  bool   // an edit that changes nothing is written, too
-	retries int    // the client's own bound; -1: it gave none
-	asked   shown  // what of the document the answer shows
+	incoming []byte // what of the body a rule's steps may look at; nil: all of it
+	upsert   bool   // a document that isn't there is made
+	first    []byte // of what: nil is {}, with the edit applied
+	always   bool   // an edit that changes nothing is written, too
+	retries  int    // the client's own bound; -1: it gave none
+	asked    shown  // what of the document the answer shows
+	said     bool   // the body says it, which counts more than the query
 
 	// What the last attempt was made from, and what the edit made of that, before the rule's transform.
 	before, after []byte
@@ -49,6 +51,8 @@ type patch struct {
 type edit interface {
 	// apply returns the document with the edit in it.
 	apply(doc []byte, in *rewrite.Inputs) ([]byte, error)
+	// same reports whether the edit has changed nothing.
+	same(before, after []byte) bool
 	// repeatable reports whether the edit may be applied again to what has it already, if its paths are as they were.
 	repeatable() bool
 }
@@ -59,7 +63,8 @@ type operations rewrite.Patch
 func (o operations) apply(doc []byte, _ *rewrite.Inputs) ([]byte, error) {
 	return rewrite.Patch(o).Apply(doc)
 }
-func (o operations) repeatable() bool { return true }
+func (o operations) same(before, after []byte) bool { return equal(before, after) }
+func (o operations) repeatable() bool               { return true }
 
 // mergePatch is one of RFC 7396.
 type mergePatch []byte
@@ -67,12 +72,14 @@ type mergePatch []byte
 func (m mergePatch) apply(doc []byte, _ *rewrite.Inputs) ([]byte, error) {
 	return rewrite.MergePatch(doc, m, rewrite.Limits{})
 }
-func (m mergePatch) repeatable() bool { return true }
+func (m mergePatch) same(before, after []byte) bool { return equal(before, after) }
+func (m mergePatch) repeatable() bool               { return true }
 
 // steps are operations as rules have them.
 type steps struct{ t *rewrite.Transformer }
 
 func (s steps) apply(doc []byte, in *rewrite.Inputs) ([]byte, error) { return s.t.Apply(doc, in) }
+func (s steps) same(before, after []byte) bool                       { return equal(before, after) }
 func (s steps) repeatable() bool                                     { return s.t.Repeatable() }
 
 // patchParams are the query parameters of a PATCH that the engine's index request doesn't have.
@@ -102,7 +109,7 @@ func (c *change) readPatch() {
 		p.edit = operations(ops)
 	case media == mediaMerge:
 		if firstByte(c.sent) != '{' {
-			err = &rewrite.StepError{Step: -1, Reason: "a merge patch that is no object would replace the document by what is none"}
+			err = &rewrite.PatchError{Index: -1, Reason: "a merge patch that is no object would replace the document by what is none"}
 			break
 		}
 		_, err = rewrite.MergePatch([]byte("{}"), c.sent, rewrite.Limits{})

@@ -105,6 +105,8 @@ func (s *Service) applyPatch(ctx context.Context, c *change, f *flight, body []b
 	p := c.patch
 	from := body
 	switch {
+	case body == nil && c.once && p.upsert:
+		return mergeResult{refusal: c.moved(f.cur.Numbers)}
 	case body == nil && !p.upsert:
 		return mergeResult{refusal: c.documentMissing(), missing: true}
 	case body == nil:
@@ -133,15 +135,16 @@ func (s *Service) applyPatch(ctx context.Context, c *change, f *flight, body []b
 			return mergeResult{refusal: c.unapplied("the patch", err)}
 		}
 	}
-	p.before, p.after, p.idle = body, after, body != nil && !p.always && equal(body, after)
+	p.before, p.after, p.idle = body, after, body != nil && !p.always && p.edit.same(body, after)
 	if p.idle {
 		return mergeResult{doc: body}
 	}
 	r := c.transformed(mergeResult{doc: after, changed: true}, body)
-	if r.refusal == nil && body != nil && !p.always && equal(body, r.doc) {
+	if r.refusal == nil && body != nil && !p.always && p.edit.same(body, r.doc) {
 		p.idle = true // the transform took back what the patch did
 		return mergeResult{doc: body}
 	}
+	r.changed = r.refusal == nil
 	return r
 }
 
@@ -269,7 +272,7 @@ func (s *Service) seen(c *change) (b *session.Base, ok bool) {
 // missing is the answer to a patch of a document that isn't there: the engine's own, to an _update of it, with an index's id and a shard's
 // number that only the engine knows. It changes nothing. Where the document is there by now, or the engine can't say, the answer is own.
 func (s *Service) missing(ctx context.Context, c *change, own *Answer) *Answer {
-	if c.noIndex {
+	if c.noIndex && c.req.Op.Kind == api.Patch {
 		return refuse(http.StatusNotFound, "index_not_found_exception", "no such index ["+c.name+"]")
 	}
 	if c.req.account != nil {

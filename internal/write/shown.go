@@ -19,6 +19,9 @@ func (s *shown) whole() bool { return s.asked && len(s.includes) == 0 && len(s.e
 
 // readShown reads _source, _source_includes and _source_excludes as the engine does: true, false, or a list of fields.
 func (c *change) readShown() bool {
+	if c.patch.said {
+		return true
+	}
 	s, none := &c.patch.asked, false
 	for _, p := range [3]struct {
 		name string

@@ -194,7 +194,12 @@ func (s *Service) take(ctx context.Context, c *change) (err error) {
 
 // update sends an _update. The engine merges by itself; what optimist adds is that it tries often enough, and what If-Match asks for.
 func (s *Service) update(ctx context.Context, c *change) error {
-	c.outcome.Untransformed = c.req.Rule.Transform != nil
+	if c.req.Rule.Transform != nil {
+		if taken, err := s.transformUpdate(ctx, c); taken || err != nil {
+			return err
+		}
+		c.outcome.Untransformed = true
+	}
 	if _, found := explicit(c.req.Op.Query); found {
 		c.outcome.Base = BaseExplicit
 		return s.pass(ctx, c, ReasonExplicit)
@@ -206,7 +211,7 @@ func (s *Service) update(ctx context.Context, c *change) error {
 	}
 	_, said := api.Param(c.req.Op.Query, "retry_on_conflict")
 	if said || c.req.Rule.RetryOnConflict == 0 {
-		return s.pass(ctx, c, "")
+		return s.pass(ctx, c, c.outcome.Reason)
 	}
 	target := c.withRetries()
 	err := retry.Do(ctx, c.policy(), func(ctx context.Context, n int) error {

@@ -7,13 +7,15 @@ import (
 	"fmt"
 	"optimist/internal/api"
 	"optimist/internal/doc"
+	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/wire"
 	"optimist/rewrite"
 )
 
-// transform is the rule's, if it is applied to this write: a PUT or a POST of a document, a create, a PATCH. A delete has nothing to
-// transform, and of a document that can't be read, or may not be changed, the outcome says that it wasn't.
+// transform is the rule's, if it is applied to this write: a PUT or a POST of a document, a create, a PATCH, an _update of a part (see
+// transformUpdate). A delete has nothing to transform, and of a document that can't be read, or may not be changed, the outcome says that
+// it wasn't.
 //
 // It is applied at every attempt to what would be written: to what was sent where that goes as it is, else to what the merge made of the
 // current revision. A merge that changes nothing is not transformed: it stays the engine's noop. In a write of several changes it is
@@ -30,6 +32,10 @@ func (c *change) transform() *rewrite.Transformer {
 	switch c.req.Op.Kind {
 	case api.Index, api.IndexAuto, api.Create, api.Patch:
 		return t
+	case api.Update:
+		if c.patch != nil {
+			return t
+		}
 	}
 	return nil
 }
@@ -155,10 +161,13 @@ func (c *change) inputs(current []byte) *rewrite.Inputs {
 	in := &rewrite.Inputs{
 		Incoming: c.sent, Current: current, Base: c.base.View,
 		Index: c.name, ID: c.doc.ID, Routing: c.doc.Routing,
-		Op: op.String(), Method: wire.MethodString(c.req.Method), User: c.req.User,
+		Op: op.String(), Method: wire.MethodString(c.req.Method), User: rule.User(c.req.Fields),
 		Header: c.header, Now: c.now(),
 	}
-	if firstByte(c.sent) != '{' {
+	if c.patch != nil && c.patch.incoming != nil {
+		in.Incoming = c.patch.incoming
+	}
+	if firstByte(in.Incoming) != '{' {
 		in.Incoming = nil
 	}
 	return in

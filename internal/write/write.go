@@ -164,8 +164,7 @@ type Request struct {
 	Session    session.Session
 	Caller     es.Caller // the client's credentials
 	Background bool
-	User       string // who the client says that it is, for the rule's transform
-	Anonymous  bool   // there is no telling this client from others with its credentials: it has no session
+	Anonymous  bool // there is no telling this client from others with its credentials: it has no session
 	// Reason says why the write can't be guarded at all (signed requests): it is passed as it is, and said.
 	Reason string
 	// Stamp is the one that was taken out of the body; the zero value is none.

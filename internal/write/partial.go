@@ -1,0 +1,208 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/api"
+	"optimist/internal/es"
+	"optimist/rewrite"
+)
+
+// partial is the `doc` of an _update: the engine merges its objects into the document's, key by key, and everything else takes the place
+// of what was there; null, too, which is stored.
+type partial []byte
+
+func (p partial) apply(doc []byte, _ *rewrite.Inputs) ([]byte, error) {
+	ops := merging(nil, "", gjson.ParseBytes(doc), gjson.ParseBytes(p))
+	if len(ops) == 0 {
+		return doc, nil
+	}
+	return ops.Apply(doc)
+}
+
+func (p partial) repeatable() bool               { return true }
+func (p partial) same(before, after []byte) bool { return string(before) == string(after) }
+
+// merging appends the operations that merge part into the object cur, at a path.
+func merging(ops rewrite.Patch, path string, cur, part gjson.Result) rewrite.Patch {
+	there := map[string]gjson.Result{}
+	cur.ForEach(func(k, v gjson.Result) bool {
+		there[k.String()] = v
+		return true
+	})
+	part.ForEach(func(k, v gjson.Result) bool {
+		key := k.String()
+		at := path + "/" + strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
+		switch old, found := there[key]; {
+		case found && old.IsObject() && v.IsObject():
+			ops = merging(ops, at, old, v)
+		case !found || !sameToEngine(old, v):
+			ops = append(ops, rewrite.Operation{Op: "add", Path: at, Value: []byte(v.Raw)})
+		}
+		return true
+	})
+	return ops
+}
+
+// sameToEngine compares as the engine does when it looks for a noop: keys in any order; 1 and 1.0 differ, 1.0 and 1.00 don't.
+func sameToEngine(a, b gjson.Result) bool {
+	switch {
+	case a.Type != b.Type || a.IsObject() != b.IsObject():
+		return false
+	case a.Raw == b.Raw:
+		return true
+	case a.Type == gjson.String:
+		return a.Str == b.Str
+	case a.Type == gjson.Number:
+		x, err1 := strconv.ParseFloat(a.Raw, 64)
+		y, err2 := strconv.ParseFloat(b.Raw, 64)
+		return decimal(a.Raw) && decimal(b.Raw) && x == y && err1 == nil && err2 == nil
+	case a.IsArray():
+		x, y := a.Array(), b.Array()
+		if len(x) != len(y) {
+			return false
+		}
+		for i := range x {
+			if !sameToEngine(x[i], y[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	x, y := a.Map(), b.Map()
+	if len(x) != len(y) {
+		return false
+	}
+	for k, v := range x {
+		if w, found := y[k]; !found || !sameToEngine(v, w) {
+			return false
+		}
+	}
+	return true
+}
+
+func decimal(number string) bool { return strings.ContainsAny(number, ".eE") }
+
+// transformUpdate performs an _update with `doc` under a rule that transforms, as a patch: the document is read, the part merged into it
+// as the engine merges, then the transform applied, and the whole written under the guard of what was read. So a transform means the
+// same for whoever sends a document and for whoever sends a part of it; put into the part, `default` would overwrite, `increment` count
+// from nothing, and `now` make a write of every noop.
+//
+// taken is false for what only the engine can do, which is passed untransformed: an _update with a script; one through an ingest pipeline
+// (unless it may run again), of a document that isn't seen whole, or by who may write but not read; and what isn't valid, so that the
+// engine says what is wrong with it. An upsert is transformed as the document that it is.
+func (s *Service) transformUpdate(ctx context.Context, c *change) (taken bool, err error) {
+	p := c.readPartial()
+	if p == nil {
+		return false, nil
+	}
+	query := c.query
+	c.patch, c.path, c.query = p, c.placeOf(), api.Without(nil, c.query, patchParams...)
+	if c.readPatchQuery() {
+		if p.upsert { // doc_as_upsert, which counts more
+			p.first = p.incoming
+		}
+		p.upsert = p.first != nil
+		if p.upsert && c.once {
+			return false, c.undone(query)
+		}
+		taken, err = s.mayTransform(ctx, c)
+	}
+	if taken {
+		err = s.edits(ctx, c)
+		taken = !errors.Is(err, es.ErrForbidden) || c.outcome.Attempts > 0
+	}
+	if !taken && (err == nil || errors.Is(err, es.ErrForbidden)) {
+		return false, c.undone(query)
+	}
+	return true, err
+}
+
+// undone makes the change what it was before it was taken for a patch, but for the reason why it isn't one.
+func (c *change) undone(query []byte) error {
+	c.base.Release()
+	*c = change{req: c.req, doc: c.doc, name: c.name, sent: c.sent, query: query, path: c.req.Op.Path, pipeline: c.pipeline,
+		deadline: c.deadline, json: c.json, plain: c.plain, now: c.now, outcome: Outcome{Reason: c.outcome.Reason}}
+	return nil
+}
+
+// mayTransform reports whether the change's document may be read, and written back whole.
+func (s *Service) mayTransform(ctx context.Context, c *change) (bool, error) {
+	if err := s.describe(ctx, c); err != nil {
+		return false, err
+	}
+	if s.unpatchable(c) != nil {
+		return false, nil
+	}
+	if c.outcome.Reason = c.neverPatchedAgain(); c.outcome.Reason != "" {
+		return false, nil
+	}
+	if c.index.UUID == "" {
+		return true, nil // there is no index, nor a document
+	}
+	whole, err := s.gates.whole(ctx, c)
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("%w: it can't be asked whether the document can be read whole: %w", ErrNotWritten, err)
+	case !whole:
+		c.outcome.Reason = ReasonFiltered
+	}
+	return whole, nil
+}
+
+// readPartial reads the body of an _update as a part of a document, nil where it is more, or not valid. Half surrogates, which a key may
+// have and no pointer can name, are the engine's, too.
+func (c *change) readPartial() *patch {
+	if !c.json || !c.plain || !gjson.ValidBytes(c.sent) || strings.Contains(strings.ToLower(string(c.sent)), `\ud`) {
+		return nil
+	}
+	for _, name := range [...]string{"upsert", "version", "version_type", "op_type", "lang", "_source_include", "_source_exclude"} {
+		if _, said := api.Param(c.req.Op.Query, name); said {
+			return nil
+		}
+	}
+	p := &patch{retries: -1, media: field(c.req.Fields, "content-type")}
+	if p.media == nil {
+		p.media = jsonType.Value
+	}
+	ok := true
+	seen := map[string]bool{}
+	gjson.ParseBytes(c.sent).ForEach(func(k, v gjson.Result) bool {
+		ok = !seen[k.Str] && p.member(k.Str, v)
+		seen[k.Str] = true
+		return ok
+	})
+	if !ok || p.edit == nil {
+		return nil
+	}
+	return p
+}
+
+// member reads one member of an _update's body.
+func (p *patch) member(name string, v gjson.Result) bool {
+	flag := v.Type == gjson.True || v.Type == gjson.False
+	switch name {
+	case "doc":
+		p.edit, p.incoming = partial(v.Raw), []byte(v.Raw)
+		return v.IsObject()
+	case "upsert":
+		p.first = []byte(v.Raw)
+		return v.IsObject()
+	case "doc_as_upsert":
+		p.upsert = v.Bool()
+		return flag
+	case "detect_noop":
+		p.always = !v.Bool()
+		return flag
+	case "_source":
+		p.said, p.asked = true, shown{asked: v.Bool()}
+		return flag
+	}
+	return false
+}

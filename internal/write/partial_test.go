@@ -1,0 +1,175 @@
+package write
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/upstream"
+)
+
+// idleRule transforms in name only.
+const idleRule = "rules:\n- {name: shop, match: {index: [shop]}, transform: [{op: remove, path: /never}]}\n"
+
+// randomObject is a small document of few keys, so that two of them meet.
+func randomObject(r *rand.Rand, depth int) string {
+	var b strings.Builder
+	b.WriteByte('{')
+	for i, key := range []string{"a", "b", "c/d~", "é"} {
+		if r.IntN(3) == 0 {
+			continue
+		}
+		if b.Len() > 1 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%q:", key)
+		values := []string{"1", "2", "1.0", "1.00", "10e-1", "null", "true", `"x"`, `"\u0078"`, "[1,2]", "[1, 2.0]", "[]", "{}"}
+		if k := r.IntN(len(values) + 5*(1-min(depth/2, 1))); k < len(values) {
+			b.WriteString(values[k])
+		} else {
+			b.WriteString(randomObject(r, depth+i%2+1))
+		}
+	}
+	b.WriteByte('}')
+	return b.String()
+}
+
+// TestAnUpdateThatIsTransformedIsTheEnginesOwn compares _update requests that optimist performs with those that the engine does.
+func TestAnUpdateThatIsTransformedIsTheEnginesOwn(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	results := map[string]int{}
+	for range 1500 {
+		stored, part := randomObject(r, 0), randomObject(r, 0)
+		body := `{"doc":` + part + `}`
+		switch r.IntN(8) {
+		case 0:
+			body = `{"doc":` + part + `,"detect_noop":false}`
+		case 1:
+			body = `{"doc":` + part + `,"doc_as_upsert":true}`
+		case 2:
+			body = `{"doc":` + part + `,"upsert":{"u":1}}`
+		case 3:
+			body = `{"doc":` + part + `,"_source":true}`
+		}
+		query := []string{"", "?_source=a", "?refresh=true", "?doc_as_upsert=true", "?retry_on_conflict=2", "?if_seq_no=0&if_primary_term=1"}[r.IntN(6)]
+		var got, want result
+		var docs [2]string
+		absent := r.IntN(5) == 0
+		for k := range 2 {
+			w := newWorld(t, idleRule)
+			w.direct("PUT", "/shop", stressIndex)
+			if !absent {
+				w.put("1", stored)
+			}
+			if k == 0 {
+				got = w.client("c").send("POST", "/shop/_update/1"+query, body)
+			} else {
+				want.status, want.body = w.direct("POST", "/shop/_update/1"+query, body)
+			}
+			docs[k] = w.stored("1")
+		}
+		uuid := gjson.Get(want.body, "error.index_uuid").Str
+		if mine := gjson.Get(got.body, "error.index_uuid").Str; mine != "" && uuid != "" {
+			got.body = strings.ReplaceAll(got.body, mine, uuid)
+		}
+		if got.status != want.status || gjson.Get(got.body, "result").Raw != gjson.Get(want.body, "result").Raw || gjson.Get(got.body, "get._source").Exists() != gjson.Get(want.body, "get._source").Exists() ||
+			got.status > 299 && got.body != want.body {
+			t.Fatalf("%s into %s %s:\ngot  %v\nwant %v", body, stored, query, got, want)
+		}
+		if strings.Contains(got.outcome, "untransformed") != (got.status == 400) {
+			t.Fatalf("%s: %v", body, got)
+		}
+		if docs[1] == "" {
+			if docs[0] != "" {
+				t.Fatalf("%s made %s", body, docs[0])
+			}
+		} else {
+			same(t, docs[0], docs[1])
+		}
+		results[gjson.Get(got.body, "result").Str]++
+		if t.Failed() {
+			t.Fatalf("%s into %s %s", body, stored, query)
+		}
+	}
+	if results["noop"] < 10 || results["updated"] < 300 || results["created"] < 50 {
+		t.Errorf("results: %v", results)
+	}
+}
+
+func TestAnUpdateOfAPartIsTransformedAsAWhole(t *testing.T) {
+	w := newWorld(t, editsRule)
+	w.put("1", `{"a":0,"status":"open","edits":3}`)
+	c := w.client("c")
+	r := c.send("POST", "/shop/_update/1?_source=edits", `{"doc":{"a":1}}`)
+	if has(t, r, 200, "guarded;attempts=1;base=none"); gjson.Get(r.body, "get._source").Raw != `{"edits":4}` {
+		t.Errorf("got %v", r)
+	}
+	same(t, w.stored("1"), `{"a":1,"status":"open","edits":4}`)
+	// A noop stays one.
+	if r := c.send("POST", "/shop/_update/1", `{"doc":{"a":1}}`); gjson.Get(r.body, "result").Str != "noop" {
+		t.Errorf("got %v", r)
+	}
+	has(t, c.send("POST", "/shop/_update/2", `{"doc":{"a":1},"upsert":{"b":1}}`), 201, "guarded;attempts=1;base=none")
+	same(t, w.stored("2"), `{"b":1,"status":"new","edits":1}`)
+	once := false
+	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+		if r.Method == "PUT" && !once {
+			once = true
+			w.put("1", `{"a":1,"edits":9}`)
+		}
+		return nil, nil
+	}
+	has(t, c.send("POST", "/shop/_update/1", `{"doc":{"b":1}}`), 200, "merged;attempts=2;base=none")
+	same(t, w.stored("1"), `{"a":1,"b":1,"status":"new","edits":10}`)
+}
+
+func TestWhatOnlyTheEngineCanUpdateIsPassedUntransformed(t *testing.T) {
+	script := `{"script":{"source":"ctx._source.a = 1"}}`
+	for name, c := range map[string]struct {
+		query, body, reason string
+		before              func(w *world, r *upstream.Request) *upstream.Response
+	}{
+		"a script":            {"", script, "", nil},
+		"a script and a doc":  {"", `{"doc":{"a":1},"script":"x"}`, "", nil},
+		"a list of fields":    {"", `{"doc":{"a":1},"_source":["a"]}`, "", nil},
+		"a guard in the body": {"", `{"doc":{"a":1},"if_seq_no":0,"if_primary_term":1}`, "", nil},
+		"invalid":             {"", `{"doc":{"a":}}`, "", nil},
+		"twice":               {"", `{"doc":{"a":1},"doc":{"a":2}}`, "", nil},
+		"an unknown key":      {"", `{"dok":{"a":1}}`, "", nil},
+		"a version":           {"?version=1", `{"doc":{"a":1}}`, "", nil},
+		"a filtered view": {"", `{"doc":{"a":1}}`, "filtered", func(_ *world, r *upstream.Request) *upstream.Response {
+			if strings.Contains(string(r.Target), "optimist-probe") {
+				return answering(403, `{"error":{"type":"security_exception"},"status":403}`)
+			}
+			return nil
+		}},
+		"no right to read": {"", `{"doc":{"a":1}}`, "", func(_ *world, r *upstream.Request) *upstream.Response {
+			if r.Method == "GET" && strings.HasPrefix(string(r.Target), "/shop/_doc/") {
+				return answering(403, `{"error":{"type":"security_exception"},"status":403}`)
+			}
+			return nil
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, editsRule)
+			w.put("1", `{"a":0}`)
+			var sent string
+			w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+				if r.Method == "POST" && !strings.Contains(string(r.Target), "optimist-probe") {
+					sent = string(r.Body)
+				}
+				if c.before != nil {
+					return c.before(w, r), nil
+				}
+				return nil, nil
+			}
+			r := w.client("c").send("POST", "/shop/_update/1"+c.query, c.body)
+			if r.err != nil || !strings.Contains(r.outcome, "untransformed") || sent != c.body || c.reason != "" && !strings.Contains(r.outcome, "reason="+c.reason) {
+				t.Errorf("got %v, sent %s", r, sent)
+			}
+		})
+	}
+}
