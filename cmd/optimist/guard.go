@@ -8,6 +8,7 @@ import (
 	"optimist/internal/es"
 	"optimist/internal/guard"
 	"optimist/internal/obs"
+	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/write"
 	"optimist/proxy"
@@ -41,7 +42,7 @@ func (s *service) intercept(c *config.Config) func(*proxy.Exchange) bool {
 		}
 		kind, begun := x.Op().Kind, time.Now()
 		if kind == api.Update {
-			s.countUnused(x.Op().Index)
+			s.countUnused(x)
 		}
 		taken := g.Intercept(x)
 		if taken {
@@ -52,13 +53,14 @@ func (s *service) intercept(c *config.Config) func(*proxy.Exchange) bool {
 }
 
 // countUnused counts an _update under a rule with strategies: the engine merges it itself, and doesn't know them.
-func (s *service) countUnused(index []byte) {
+func (s *service) countUnused(x *proxy.Exchange) {
 	var buf [256]byte
-	name, err := api.Decode(buf[:0], index)
+	name, err := api.Decode(buf[:0], x.Op().Index)
 	if err != nil {
 		return
 	}
-	if r := s.sw.Rules().Match(string(name), api.Update); r != nil && r.HasStrategies {
+	a := rule.Asked{Index: string(name), Kind: api.Update, Fields: x.Head().Fields}
+	if r := s.sw.Rules().MatchRequest(&a); r != nil && r.HasStrategies {
 		s.metrics.StrategiesUnused(r.Name)
 	}
 }

@@ -98,7 +98,7 @@ func examine(t *testing.T, yaml string, auth bool, nodes ...Doer) *Report {
 // TestReports holds whole reports to golden files, and the verdict to what is said here.
 func TestReports(t *testing.T) {
 	everyIndex := `{
-		"plain":{"settings":{"index":{"uuid":"a"}}},
+		"plain":{"settings":{"index":{"uuid":"a"}},"aliases":{"plain-now":{}}},
 		"noseq":{"settings":{"index":{"uuid":"b","disable_sequence_numbers":"true"}}},
 		"tsdb":{"settings":{"index":{"uuid":"c","mode":"time_series"}},"defaults":{"index":{"disable_sequence_numbers":"true"}}},
 		"synthetic":{"settings":{"index":{"uuid":"d","mapping":{"source":{"mode":"synthetic"}}}}},
@@ -127,6 +127,7 @@ func TestReports(t *testing.T) {
 rules:
   - {name: pipes, match: {index: [piped]}, pipeline: rerun}
   - {name: streams, match: {index: [events]}}
+  - {name: alias, match: {index: [plain-now], users: [a]}}
   - {name: off, match: {index: [noseq]}, mode: 'off'}
 `},
 		"opensearch": {nodes: []Doer{canned{

@@ -6,7 +6,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"optimist/internal/api"
 	"optimist/internal/rule"
 )
 
@@ -14,7 +13,7 @@ import (
 const indicesTarget = "/_all?expand_wildcards=open,hidden&include_defaults=true&filter_path=" +
 	"*.settings.index.uuid,*.settings.index.disable_sequence_numbers,*.defaults.index.disable_sequence_numbers," +
 	"*.settings.index.default_pipeline,*.settings.index.final_pipeline,*.settings.index.mode,*.settings.index.mapping.source.mode," +
-	"*.settings.index.derived_source.enabled,*.mappings._source,*.mappings.*._source,*.data_stream"
+	"*.settings.index.derived_source.enabled,*.mappings._source,*.mappings.*._source,*.data_stream,*.aliases"
 
 // indices finds those that rules take and that can't be guarded, or not merged.
 func (e *examination) indices() {
@@ -34,7 +33,12 @@ func (e *examination) indices() {
 			}
 			streams[stream], name = true, stream // clients write to the stream's name
 		}
-		r := e.Rules.Match(name, api.Index)
+		names := []string{name}
+		if stream != "" {
+			names = append(names, k.String())
+		}
+		v.Get("aliases").ForEach(func(alias, _ gjson.Result) bool { names = append(names, alias.String()); return true })
+		r := e.Rules.MatchAny(names...)
 		if r == nil || r.Mode == rule.Off || r.AnyIndex && stream != "" {
 			return true
 		}

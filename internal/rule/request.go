@@ -35,6 +35,22 @@ func (s *Set) MatchRequest(a *Asked) *Rule {
 	return nil
 }
 
+// MatchAny is the first rule that takes some writes to an index, whoever sends them and with what headers. names are the index's own, or
+// its data stream's, first, then all others that it has.
+func (s *Set) MatchAny(names ...string) *Rule {
+	for _, r := range s.rules {
+		for i, name := range names {
+			if i > 0 && (r.AnyIndex || matchesAny(r.match.out, names[0])) {
+				break
+			}
+			if r.match.kinds&writes != 0 && r.match.index(name) {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
 // Elsewhere reports whether a rule before by (or any, where by is nil) could take the request by another name of its index than the one
 // that it has: whether that is an alias is worth knowing. by is what MatchRequest answered for the same request without Concrete and
 // Stream.

@@ -113,6 +113,20 @@ rules:
 	}
 }
 
+func TestAnIndexIsTakenByAnyOfItsNames(t *testing.T) {
+	_, s := compiled(t, `
+rules:
+  - {name: batch, match: {index: [a], ops: [patch], users: [batch]}}
+  - {name: alias, match: {index: ["*-now", "-b"]}}
+  - {name: rest}
+`)
+	for want, names := range map[string][]string{"batch": {"a"}, "alias": {"c", "c-now"}, "rest": {"b", "b-now"}, "": {"logs-a", "shop"}} {
+		if got := name(s.MatchAny(names...)); got != want {
+			t.Errorf("%v is taken by %q, want %q", names, got, want)
+		}
+	}
+}
+
 func TestWithoutNamedIndicesNobodyAsksWhatANameStandsFor(t *testing.T) {
 	for _, rules := range []string{"", "rules: [{name: a, match: {ops: [delete]}}, {name: b}]", "rules: [{name: a, match: {index: [a], ops: [delete]}}, {name: b}]"} {
 		_, s := compiled(t, rules)
