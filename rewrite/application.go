@@ -1,7 +1,6 @@
 package rewrite
 
 import (
-	"slices"
 	"sync"
 	"unicode/utf8"
 )
@@ -63,7 +62,7 @@ func (a *application) carryOut(n int) error {
 	a.n, a.s = n, &a.t.steps[n]
 	s := a.s
 	if s.When != nil {
-		holds, err := s.When.Holds(a.in)
+		holds, err := s.When.Holds(a.inputs())
 		if err != nil {
 			return &StepError{Step: n, Action: s.Action, Path: s.Path, Field: "when", Reason: err.Error(), Err: err}
 		}
@@ -85,6 +84,16 @@ func (a *application) carryOut(n int) error {
 	}
 	a.above, a.trail = a.above[:0], a.trail[:0]
 	return a.visit(slot{it: &a.root}, 0)
+}
+
+// inputs are what the step's condition can refer to.
+func (a *application) inputs() *Inputs {
+	if !a.s.When.ReadsCandidate() {
+		return a.in
+	}
+	in := *a.in
+	in.Candidate = a.render()
+	return &in
 }
 
 // resolve looks up the value of the step.
@@ -161,6 +170,11 @@ func (a *application) lookUp() error {
 	}
 	node := int32(0)
 	for _, token := range a.s.value {
+		if t.nodes[node].kind == kindArray {
+			if err := a.spend(int(t.nodes[node].count)); err != nil { // its elements are counted off
+				return err
+			}
+		}
 		if node = t.childOf(node, token.text); node == none {
 			return nil
 		}
@@ -358,20 +372,31 @@ func (a *application) pick(p slot) (ok bool, err error) {
 	if p.it == nil {
 		return false, nil
 	}
-	if v := p.it.v; a.s.Action == OpMove {
+	v := p.it.v
+	if a.s.Action == OpMove {
 		a.taken = v
 		return true, a.remove(p)
-	} else if v.open {
-		t := a.tree()
-		if a.buf = v.append(a.buf[:0]); len(a.buf) > a.limits.Bytes {
-			return false, ErrTooLarge
-		}
-		a.val = reference{t, 0}
-		return true, t.parse(slices.Clone(a.buf), a.limits)
-	} else {
-		a.val = reference{v.t, v.node}
 	}
+	if v.open {
+		if v, err = a.reread(v); err != nil {
+			return false, err
+		}
+	}
+	a.val = reference{v.t, v.node}
 	return true, nil
+}
+
+// reread returns what was edited as if it had just been read.
+func (e *editor) reread(v *value) (*value, error) {
+	text := v.append(nil)
+	if err := e.spend(workOfByte * len(text)); err != nil {
+		return nil, err
+	}
+	t := e.tree()
+	if err := t.parse(text, e.limits); err != nil {
+		return nil, err
+	}
+	return e.newValue(t, 0), nil
 }
 
 // remove takes the value at p away.

@@ -91,7 +91,7 @@ func (a *applier) test() error {
 		return err
 	}
 	if !got.equal(want.t, 0) {
-		return &TestError{Index: a.index, Path: a.op.Path}
+		return &TestError{Index: a.index, Path: a.op.Path, Wanted: cut(want.t.raw(0)), Found: cut(got.append(nil))}
 	}
 	return nil
 }

@@ -6,9 +6,15 @@ import (
 )
 
 // maxWork bounds what the edits of one call may cost beyond the size of what they are given: elements that are pushed aside,
-// bytes that are compared again. Without it a patch of a million insertions at the front of an array of a million would
-// keep a processor busy for minutes.
+// values that are compared again and again. Without it a patch of a million insertions at the front of an array of a
+// million would keep a processor busy for minutes. A unit is about a nanosecond.
 const maxWork = 1 << 28
+
+// What is more than one unit.
+const (
+	workOfByte    = 4   // that is read again, or compared
+	workOfElement = 256 // that is looked up among others
+)
 
 // An editor is one document that is edited.
 type editor struct {

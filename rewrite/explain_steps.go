@@ -22,7 +22,9 @@ func (t *Transformer) Explain(candidate []byte, in *Inputs) ([]byte, []StepTold,
 	for i, doc := 0, candidate; i < len(t.steps); i++ {
 		s := StepTold{Step: &t.steps[i].Step, Held: true}
 		if s.Step.When != nil {
-			s.Held, s.Err = s.Step.When.Holds(in)
+			here := *in
+			here.Candidate = doc
+			s.Held, s.Err = s.Step.When.Holds(&here)
 		}
 		var after []byte
 		if s.Held && s.Err == nil {

@@ -74,7 +74,7 @@ func (a *application) test(v *value) error {
 		return a.nothing(len(a.s.path))
 	}
 	if a.val.t != nil {
-		if err := a.spend(len(a.val.t.raw(a.val.node))); err != nil {
+		if err := a.spend(workOfByte * len(a.val.t.raw(a.val.node))); err != nil {
 			return err
 		}
 		if v.equal(a.val.t, a.val.node) {

@@ -200,25 +200,6 @@ func (a Action) wants() string {
 	return "number or string"
 }
 
-// countsTwice reports whether the step may not be done again where it was done already.
-func (s *step) countsTwice() bool {
-	switch s.Action {
-	case OpIncrement, OpAppend, OpMove:
-		return true
-	case OpRemove, OpReplace, OpTest, OpUnion, OpRemoveEmpty:
-		// Of an array the next element has moved up to the place of the one that was removed.
-		return s.Action == OpRemove && len(s.path) > 0 && isIndex(s.path[len(s.path)-1].text)
-	}
-	// In an array they may insert: an index there says where.
-	for i, t := range s.path {
-		last := i == len(s.path)-1
-		if t.text == "-" || last && (s.Action == OpAdd || s.Action == OpCopy) && isIndex(t.text) {
-			return true
-		}
-	}
-	return false
-}
-
 func isIndex(text string) bool {
 	_, reason := arrayIndex(text, 1<<31-1)
 	return reason == ""

@@ -106,7 +106,7 @@ func (t *tree) content(i int32) string {
 // {"from":"now"}. An object whose only key is `literal` is what stands there, so that {"literal":{"from":"id"}} is the object
 // {"from":"id"}. The value keeps no reference to src.
 //
-// Errors: *StepError with Field "value"; *SyntaxError, ErrTooDeep, ErrTooLarge.
+// Errors: *StepError with Step -1 and Field "value"; *SyntaxError, ErrTooDeep, ErrTooLarge.
 func ParseValue(src []byte, l Limits) (Value, error) {
 	var t tree
 	if err := t.parse(bytes.Clone(src), l.withDefaults()); err != nil {
@@ -114,7 +114,7 @@ func ParseValue(src []byte, l Limits) (Value, error) {
 	}
 	v, reason := t.valueOf(0)
 	if reason != "" {
-		return Value{}, &StepError{Field: "value", Reason: reason}
+		return Value{}, &StepError{Step: -1, Field: "value", Reason: reason}
 	}
 	return v, nil
 }

@@ -39,8 +39,9 @@ type Step struct {
 // A Condition decides whether a Step is carried out. It must be safe for concurrent use. An error ends the transform.
 type Condition interface {
 	Holds(in *Inputs) (bool, error)
-	ReadsCurrent() bool // the result depends on Inputs.Current
-	ReadsBase() bool    // the result depends on Inputs.Base
+	ReadsCurrent() bool   // the result depends on Inputs.Current
+	ReadsBase() bool      // the result depends on Inputs.Base
+	ReadsCandidate() bool // the result depends on Inputs.Candidate
 }
 
 // Inputs are what the steps of a transform can refer to. Nothing in it is changed, or kept.
@@ -48,20 +49,23 @@ type Inputs struct {
 	Incoming []byte // what the client sent; nil is absent, as for the next two
 	Current  []byte // the stored document, before this write
 	Base     []byte // the document as the client saw it
-	Index    string
-	ID       string
-	Routing  string
-	Op       string // index, create, update, delete, patch
-	Method   string // of HTTP
-	User     string // "" where the request doesn't say
-	Header   func(name string) (value []byte, ok bool)
-	Now      time.Time
+	// Candidate is what would be stored so far: what the steps before made of it. Transformers set it, for conditions that read it.
+	Candidate []byte
+	Index     string
+	ID        string
+	Routing   string
+	Op        string // index, create, update, delete, patch
+	Method    string // of HTTP
+	User      string // "" where the request doesn't say
+	Header    func(name string) (value []byte, ok bool)
+	Now       time.Time
 }
 
 // A Transformer is the compiled form of steps. It doesn't change, and may be used by several goroutines at once.
 type Transformer struct {
-	steps  []step
-	limits Limits
+	steps      []step
+	limits     Limits
+	repeatable bool
 }
 
 // NewTransformer checks and compiles steps. It keeps no reference to them but for their conditions.
@@ -79,6 +83,7 @@ func NewTransformer(steps []Step, l Limits) (*Transformer, error) {
 			return nil, e
 		}
 	}
+	t.repeatable = repeatable(t.steps)
 	return t, nil
 }
 
@@ -94,11 +99,11 @@ func tooManySteps() *StepError {
 // ErrNotObject for the candidate, or for the result; ErrTooDeep and ErrTooLarge for any of them, or for the work that the
 // steps are.
 func (t *Transformer) Apply(candidate []byte, in *Inputs) ([]byte, error) {
+	if candidate == nil {
+		candidate = []byte("{}")
+	}
 	a := newApplication(t, in)
 	defer a.free()
-	if candidate == nil {
-		candidate = absent
-	}
 	if err := a.read(candidate); err != nil {
 		return nil, err
 	}
@@ -120,18 +125,18 @@ func (t *Transformer) Apply(candidate []byte, in *Inputs) ([]byte, error) {
 }
 
 // ReadsCurrent reports whether a value or a condition refers to the stored document.
-func (t *Transformer) ReadsCurrent() bool {
-	return t.any(func(s *step) bool { return s.Value.Source == FromCurrent || s.When != nil && s.When.ReadsCurrent() })
-}
+func (t *Transformer) ReadsCurrent() bool { return t.any((*step).readsCurrent) }
 
 // ReadsBase reports whether a value or a condition refers to the document as the client saw it.
 func (t *Transformer) ReadsBase() bool {
 	return t.any(func(s *step) bool { return s.Value.Source == FromBase || s.When != nil && s.When.ReadsBase() })
 }
 
-// Repeatable reports whether all steps may be applied to a document that has them already, with nothing counted twice. It is
-// asked where it isn't known whether a write has happened. Increments, appended and inserted elements, and moves may not.
-func (t *Transformer) Repeatable() bool { return !t.any((*step).countsTwice) }
+// Repeatable reports whether a document to which the steps were applied already can be given to them again: nothing counts
+// twice, and nothing fails that didn't before. It is asked where it isn't known whether a write has happened. Increments, moves,
+// and what is appended or inserted into an array count twice; steps that read the stored document, and most of those that
+// touch the same value as another, are not trusted.
+func (t *Transformer) Repeatable() bool { return t.repeatable }
 
 func (t *Transformer) any(is func(*step) bool) bool {
 	for i := range t.steps {

@@ -5,15 +5,10 @@ package rewrite
 func (a *application) union(p slot, v *value) error {
 	if v != nil && v.kind == kindArray && v.open {
 		// What was edited is read again: its elements can be compared only as they were read.
-		t := a.tree()
-		text := v.append(nil)
-		if err := a.spend(len(text)); err != nil {
+		var err error
+		if v, err = a.reread(v); err != nil {
 			return err
 		}
-		if err := t.parse(text, a.limits); err != nil {
-			return err
-		}
-		v = a.newValue(t, 0)
 		if err := a.put(p, v); err != nil {
 			return err
 		}
@@ -47,7 +42,7 @@ const fewPairs = 256
 // missing returns those of the wanted values that an array, whose elements are as they were read, does not have; of equal ones
 // the first.
 func (a *application) missing(array *value, wanted []reference) ([]reference, error) {
-	if err := a.spend(len(array.t.raw(array.node))); err != nil {
+	if err := a.spend(workOfElement*(len(array.items)+len(wanted)) + workOfByte*len(array.t.raw(array.node))); err != nil {
 		return nil, err
 	}
 	has := make([]reference, 0, len(array.items)+len(wanted))

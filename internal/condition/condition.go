@@ -5,8 +5,8 @@
 //
 //   - request.method, .op, .index, .id, .routing, .user are strings; request.time is a timestamp, by the proxy's clock;
 //     request.headers is a map from names, in any case, to values, of which it can be asked which it has but not how many.
-//   - incoming, current and base are documents: maps, lists, strings, numbers, booleans and null. A document that is absent is
-//     null: `current == null`. A key that a document does not have is an error, unless one asks: `has(current.x)`, or
+//   - incoming, current, base and candidate (what would be stored so far) are documents: maps, lists, strings, numbers, booleans and
+//     null. A document that is absent is null: `current == null`. A key that a document does not have is an error, unless one asks: `has(current.x)`, or
 //     `current.?x.orValue(0)`.
 //
 // # Numbers
@@ -37,6 +37,7 @@ type Program struct {
 	program     cel.Program
 	readCurrent bool
 	readBase    bool
+	readResult  bool
 }
 
 var _ rewrite.Condition = (*Program)(nil)
@@ -69,6 +70,7 @@ func Compile(expr string) (*Program, error) {
 		if e.Kind() == ast.IdentKind {
 			p.readCurrent = p.readCurrent || e.AsIdent() == "current"
 			p.readBase = p.readBase || e.AsIdent() == "base"
+			p.readResult = p.readResult || e.AsIdent() == "candidate"
 		}
 	}))
 	return p, nil
@@ -108,6 +110,9 @@ func (p *Program) ReadsCurrent() bool { return p.readCurrent }
 
 // ReadsBase reports whether the expression refers to the document as the client saw it.
 func (p *Program) ReadsBase() bool { return p.readBase }
+
+// ReadsCandidate reports whether the expression refers to what would be stored so far.
+func (p *Program) ReadsCandidate() bool { return p.readResult }
 
 // String is the expression.
 func (p *Program) String() string { return p.source }

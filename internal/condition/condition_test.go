@@ -177,3 +177,35 @@ func TestMistakesAreFoundWhereTheyAre(t *testing.T) {
 		})
 	}
 }
+
+func TestTheCandidateIsWhatTheStepsBeforeMadeOfTheDocument(t *testing.T) {
+	when, err := Compile("candidate.stock < 0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !when.ReadsCandidate() || when.ReadsCurrent() || when.ReadsBase() {
+		t.Error("what it reads is told wrongly")
+	}
+	steps := []rewrite.Step{
+		{Action: rewrite.OpIncrement, Path: "/stock", Value: rewrite.Value{Literal: []byte("-3")}},
+		{Action: rewrite.OpTest, Path: "/stock", Value: rewrite.Value{Literal: []byte(`"sold out"`)}, When: when},
+	}
+	tr, err := rewrite.NewTransformer(steps, rewrite.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := tr.Apply([]byte(`{"stock":3}`), &rewrite.Inputs{}); err != nil || string(out) != `{"stock":0}` {
+		t.Errorf("three of three: %s, %v", out, err)
+	}
+	var refused *rewrite.TestError
+	if _, err := tr.Apply([]byte(`{"stock":2}`), &rewrite.Inputs{}); !errors.As(err, &refused) {
+		t.Errorf("three of two: %v", err)
+	}
+	if _, told, err := tr.Explain([]byte(`{"stock":2}`), &rewrite.Inputs{}); !errors.As(err, &refused) || len(told) != 2 || !told[1].Held {
+		t.Errorf("three of two, explained: %+v, %v", told, err)
+	}
+	again, err := rewrite.NewTransformer(steps[1:], rewrite.Limits{})
+	if err != nil || again.Repeatable() {
+		t.Errorf("a condition on what is there the first time isn't one on what is there the second time: %v", err)
+	}
+}

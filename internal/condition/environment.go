@@ -62,6 +62,7 @@ func newEnvironment() (*cel.Env, error) {
 		cel.Variable("incoming", cel.DynType),
 		cel.Variable("current", cel.DynType),
 		cel.Variable("base", cel.DynType),
+		cel.Variable("candidate", cel.DynType),
 	)
 }
 
@@ -98,13 +99,13 @@ func comparison(operator string) functions.BinaryOp {
 // An activation is the variables of one evaluation. What is not asked for is not looked at; a document is opened once.
 type activation struct {
 	meter
-	in                      *rewrite.Inputs
-	incoming, current, base any
+	in                                 *rewrite.Inputs
+	incoming, current, base, candidate any
 }
 
 func newActivation(in *rewrite.Inputs) *activation {
 	const atLeast, times = 16 << 20, 4
-	return &activation{in: in, meter: meter{left: atLeast + times*(len(in.Incoming)+len(in.Current)+len(in.Base))}}
+	return &activation{in: in, meter: meter{left: atLeast + times*(len(in.Incoming)+len(in.Current)+len(in.Base)+len(in.Candidate))}}
 }
 
 // ResolveName is the value of a variable.
@@ -116,6 +117,8 @@ func (a *activation) ResolveName(name string) (any, bool) {
 		return a.open(&a.current, a.in.Current), true
 	case "base":
 		return a.open(&a.base, a.in.Base), true
+	case "candidate":
+		return a.open(&a.candidate, a.in.Candidate), true
 	case "request.method":
 		return types.String(a.in.Method), true
 	case "request.op":

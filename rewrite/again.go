@@ -1,0 +1,121 @@
+package rewrite
+
+import "slices"
+
+// repeatable reports whether steps leave a document that they have been applied to as it is. It errs on the side of no.
+func repeatable(steps []step) bool {
+	for i := range steps {
+		s := &steps[i]
+		if s.readsChanging() || s.countsTwice() || s.Action.takesFrom() && overlap(s.from, s.path) {
+			return false
+		}
+		for j := range i {
+			if disturb(s, &steps[j]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// readsCurrent reports whether the step does something else where the stored document is another.
+func (s *step) readsCurrent() bool {
+	return s.Value.Source == FromCurrent || s.When != nil && s.When.ReadsCurrent()
+}
+
+// readsChanging reports whether the step does something else the second time, when the stored document and what comes of it are others.
+func (s *step) readsChanging() bool {
+	return s.readsCurrent() || s.When != nil && s.When.ReadsCandidate()
+}
+
+// countsTwice reports whether the step alone may not be done again where it was done already.
+func (s *step) countsTwice() bool {
+	var last token
+	if len(s.path) > 0 {
+		last = s.path[len(s.path)-1]
+	}
+	switch s.Action {
+	case OpIncrement, OpAppend, OpMove:
+		return true
+	case OpReplace, OpTest:
+		return false
+	case OpRemove, OpRemoveEmpty, OpAdd, OpCopy: // what is behind an element moves up, or back
+		if isIndex(last.text) {
+			return true
+		}
+	}
+	for _, t := range s.path {
+		if t.text == "-" {
+			return true
+		}
+	}
+	return false
+}
+
+// disturb reports whether two steps touch the same value, so that one of them may find there, the second time, what the other left:
+// it may fail then, or do what there was no need to do before.
+func disturb(s, o *step) bool {
+	if widens(s, o) || widens(o, s) {
+		return true
+	}
+	if !overlap(s.path, o.path) && !(s.Action.takesFrom() && overlap(s.from, o.path)) &&
+		!(o.Action.takesFrom() && overlap(s.path, o.from)) {
+		return false
+	}
+	switch {
+	case s.Action == OpTest && o.Action == OpTest:
+		return false
+	case s.Action.accepts() && o.Action.accepts():
+		return !slices.Equal(s.path, o.path) // the one may make what the other has to go through, or had no place for
+	case s.Action == OpRemoveEmpty:
+		return !o.bearsPruning()
+	case o.Action == OpRemoveEmpty:
+		return !s.bearsPruning()
+	}
+	return true
+}
+
+// widens reports whether o may make a member or an element that a `*` of s stands for, the second time.
+func widens(s, o *step) bool {
+	for k, t := range s.path {
+		if t.star && o.Action.creates() && k < len(o.path) && !o.path[k].star && overlap(s.path[:k], o.path[:k]) {
+			return true
+		}
+	}
+	return false
+}
+
+// accepts reports whether the action leaves what it has done already, and what others like it have.
+func (a Action) accepts() bool {
+	switch a {
+	case OpMax, OpMin, OpDefault, OpUnion:
+		return true
+	}
+	return false
+}
+
+// bearsPruning reports whether the step does the same again after what is empty was taken away.
+func (s *step) bearsPruning() bool {
+	for _, t := range s.path {
+		if t.star || isIndex(t.text) {
+			return false
+		}
+	}
+	switch s.Action {
+	case OpAdd, OpNow, OpMerge, OpRemove, OpRemoveEmpty:
+		return true
+	case OpUnion, OpDefault: // what loses something is not what is set the second time
+		return s.Value.Source == FromLiteral && !s.literal.holdsEmpty(0)
+	}
+	return s.Action.accepts()
+}
+
+// overlap reports whether one path may lead to, or through, what the other leads to.
+func overlap(a, b []token) bool {
+	for i := range min(len(a), len(b)) {
+		if !a[i].star && !b[i].star && a[i].text != b[i].text {
+			return false
+		}
+	}
+	return true
+}
