@@ -22,6 +22,9 @@ import (
 // maxLockBody is how large the body of a request for locks may be, in bytes: ids of thousands of documents fit.
 const maxLockBody = 4 << 20
 
+// cleanEvery is how often idle locks' documents are looked for.
+const cleanEvery = time.Hour
+
 // openLocks makes what gives out locks, unless it is switched off. Nothing is asked of the engine before the first lock is.
 func (s *service) openLocks(c *config.Config) error {
 	l := &c.Locks
@@ -35,8 +38,10 @@ func (s *service) openLocks(c *config.Config) error {
 	case config.ScriptsNever:
 		scripts = engine.Never
 	}
+	store := engine.New(engine.Options{Upstream: s.nodes, Index: l.Index, Scripts: scripts, Log: s.log})
+	s.beside.Go(func() { store.CleanEvery(s.ctx, cleanEvery) })
 	s.locks = lockrouter.New(lockrouter.Options{
-		Store: engine.New(engine.Options{Upstream: s.nodes, Index: l.Index, Scripts: scripts, Log: s.log}),
+		Store: store,
 		Path:  l.Path, TTL: l.TTL.Std(), MaxTTL: l.MaxTTL.Std(),
 		Foreground: l.Wait.Foreground.Std(), Background: l.Wait.Background.Std(), MaxWait: l.Wait.Max.Std(),
 		Bound: l.Overtake, MostHeld: l.TreeSize, Search: s.found, Log: s.log,

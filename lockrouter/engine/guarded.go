@@ -58,6 +58,13 @@ func (r *revisions) saw(id string, d *state.Doc, n numbers, now int64) {
 	rev.watch.See(d, now)
 }
 
+// forget gives up what is known of a document.
+func (r *revisions) forget(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.docs.Remove(id)
+}
+
 // guess is the document as it was last seen, to be changed; ok is false if it never was.
 func (r *revisions) guess(id string, now int64) (d *state.Doc, n numbers, unchanged func(state.Mark) int64, ok bool) {
 	r.mu.Lock()

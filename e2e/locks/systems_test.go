@@ -1,0 +1,193 @@
+package locks_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"optimist/e2e/engine"
+)
+
+// TestKestra is a lock repository: a lock is (category, id), doInLock waits for it, works, and releases in any case.
+func TestKestra(t *testing.T) {
+	eachEngine(t, 2, "", func(t *testing.T, _ *engine.Engine, c []client) {
+		const path = "/_lock/global/executions.4711"
+		var mu sync.Mutex // held only while the lock is: two who hold it meet here
+		var done atomic.Int32
+		doInLock := func(c client, owner, timeout string, work func()) bool {
+			r, err := c.try(context.Background(), "PUT", path, fmt.Sprintf(`{"owner":%q,"wait":%q}`, owner, timeout))
+			if err != nil {
+				t.Error(err)
+				return false
+			}
+			if r.status == http.StatusConflict {
+				return false
+			}
+			if r.status != http.StatusCreated {
+				t.Errorf("%d %s", r.status, r.body)
+				return false
+			}
+			defer c.release(path, owner, r.Token)
+			work()
+			return true
+		}
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				for round := range 10 {
+					if !doInLock(c[i%2], fmt.Sprint("worker-", i, "-", round), "1m", func() {
+						if !mu.TryLock() {
+							t.Error("two work at once")
+							return
+						}
+						done.Add(1)
+						mu.Unlock()
+					}) {
+						t.Error("the lock wasn't to be had in a minute")
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if done.Load() != 80 {
+			t.Errorf("%d of 80 have worked", done.Load())
+		}
+		// Somebody else's lock is left alone, and so is none.
+		held := c[0].do(201, "", "PUT", path, `{"owner":"instance-1"}`)
+		if doInLock(c[1], "instance-2", "50ms", func() { t.Error("worked without the lock") }) {
+			t.Error("acquired a lock that is held")
+		}
+		c[1].do(403, "not_the_owner", "DELETE", fmt.Sprintf("%s?owner=instance-2&token=%d", path, held.Token), "")
+		c[1].do(404, "lock_not_found", "DELETE", "/_lock/global/none?owner=instance-2&token=1", "")
+		// Locks of an instance that was found dead are released by those who know its tokens; else their leases end.
+		r := c[1].do(200, "", "POST", "/_lock/_release", fmt.Sprintf(`{"owner":"instance-1","tokens":[%d]}`, held.Token))
+		if !strings.Contains(r.body, `"released":1`) {
+			t.Error(r.body)
+		}
+		c[1].do(404, "lock_not_found", "GET", path, "")
+	})
+}
+
+// TestContentserv is locks on objects in two classes: whoever saves in the editor goes before what computes in the background.
+func TestContentserv(t *testing.T) {
+	eachEngine(t, 2, `, wait: {foreground: 20s, background: 300ms}`, func(t *testing.T, _ *engine.Engine, c []client) {
+		const path = "/products/_lock/doc/4711"
+		first := c[0].do(201, "", "PUT", path, `{"owner":"editor-1","note":"Save Content"}`)
+		if look := c[1].do(200, "", "GET", path, ""); look.Note != "Save Content" {
+			t.Errorf("%+v", look)
+		}
+		late := c[1].do(409, "lock_wait_timeout", "PUT", path, `{"owner":"kpi","priority":"background"}`) // the class's own time
+		if late.Error.Holder.Note != "Save Content" {
+			t.Errorf("%+v", late)
+		}
+		waiting := func(n int) {
+			for !strings.Contains(c[0].do(200, "", "GET", path, "").body, fmt.Sprintf(`"waiting":%d`, n)) {
+			}
+		}
+		// Scenario 3: one of the background waits first, one of the foreground comes later, and gets the lock first.
+		order := make(chan string, 3)
+		var wg sync.WaitGroup
+		for i, w := range []struct{ owner, priority string }{{"bulk", "background"}, {"editor-2", "foreground"}, {"editor-3", "foreground"}} {
+			c := c[i%2]
+			wg.Go(func() {
+				got := c.do(201, "", "PUT", path, fmt.Sprintf(`{"owner":%q,"priority":%q,"wait":"20s"}`, w.owner, w.priority))
+				order <- w.owner
+				c.release(path, w.owner, got.Token)
+			})
+			waiting(i + 1)
+		}
+		c[0].release(path, "editor-1", first.Token)
+		wg.Wait()
+		close(order)
+		var got []string
+		for o := range order {
+			got = append(got, o)
+		}
+		if strings.Join(got, " ") != "editor-2 editor-3 bulk" {
+			t.Errorf("in the order %v", got)
+		}
+		// What can go wrong is told apart.
+		session := c[0].do(201, "", "PUT", path, `{"owner":"editor-1","ttl":"50ms"}`)
+		next := c[1].do(201, "", "PUT", path, `{"owner":"editor-2","ttl":"1m"}`)
+		c[0].do(410, "lease_expired", "PUT", fmt.Sprintf("%s?renew&owner=editor-1&token=%d", path, session.Token), "")
+		c[0].do(403, "not_the_owner", "DELETE", fmt.Sprintf("%s?owner=editor-1&token=%d", path, next.Token), "")
+	})
+}
+
+// TestDefinitiveGuideRename renames a directory of many files while others rename single files in it: nothing is lost, and nothing is
+// renamed twice.
+func TestDefinitiveGuideRename(t *testing.T) {
+	const files = 200
+	eachEngine(t, 2, "", func(t *testing.T, e *engine.Engine, c []client) {
+		index := e.Index(t)
+		var bulk strings.Builder
+		for i := range files {
+			fmt.Fprintf(&bulk, `{"index":{"_id":"%d"}}`+"\n"+`{"dir":"/clinton","name":"f%d","renames":0}`+"\n", i, i)
+		}
+		if a, err := e.Do(t.Context(), "POST", "/"+index+"/_bulk", bulk.String()); err != nil || a.Status != 200 {
+			t.Fatalf("%v %+v", err, a)
+		}
+		tree := "/" + index + "/_lock/tree"
+		type file struct {
+			Dir     string `json:"dir"`
+			Name    string `json:"name"`
+			Renames int    `json:"renames"`
+		}
+		// change reads, changes and writes without any guard: only the lock keeps the others off.
+		change := func(i int, f func(*file)) {
+			a, err := e.Do(t.Context(), "GET", fmt.Sprintf("/%s/_source/%d", index, i), "")
+			var doc file
+			if err != nil || json.Unmarshal(a.Body, &doc) != nil {
+				t.Errorf("%v %+v", err, a)
+				return
+			}
+			f(&doc)
+			body, _ := json.Marshal(doc)
+			if a, err = e.Do(t.Context(), "PUT", fmt.Sprintf("/%s/_doc/%d", index, i), string(body)); err != nil || a.Status != 200 {
+				t.Errorf("%v %+v", err, a)
+			}
+		}
+		var wg sync.WaitGroup
+		for w := range 4 {
+			wg.Go(func() {
+				for n := range 10 {
+					i := (w*53 + n*7) % files
+					owner := fmt.Sprint("user-", w)
+					got := c[w%2].do(201, "", "PUT", fmt.Sprintf("%s/clinton/f%d", tree, i), fmt.Sprintf(`{"owner":%q,"wait":"1m"}`, owner))
+					change(i, func(f *file) { f.Name, f.Renames = fmt.Sprintf("g%d", i), f.Renames+1 })
+					c[w%2].release(got.Lock, owner, got.Token)
+				}
+			})
+		}
+		wg.Go(func() {
+			got := c[0].do(201, "", "PUT", tree+"/clinton", `{"owner":"mover","wait":"1m","ttl":"1m"}`)
+			began := time.Now()
+			for i := range files {
+				change(i, func(f *file) { f.Dir = "/gore" })
+			}
+			if time.Since(began) > 50*time.Second {
+				t.Error("the move took longer than its lease")
+			}
+			c[0].release(got.Lock, "mover", got.Token)
+		})
+		wg.Wait()
+		renames := 0
+		for i := range files {
+			a, err := e.Do(t.Context(), "GET", fmt.Sprintf("/%s/_source/%d", index, i), "")
+			var f file
+			if err != nil || json.Unmarshal(a.Body, &f) != nil || f.Dir != "/gore" || (f.Name == fmt.Sprintf("g%d", i)) != (f.Renames > 0) {
+				t.Errorf("%v %s", err, a.Body)
+			}
+			renames += f.Renames
+		}
+		if renames != 40 {
+			t.Errorf("%d of 40 renames are there", renames)
+		}
+	})
+}
