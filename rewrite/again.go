@@ -67,10 +67,8 @@ func disturb(s, o *step) bool {
 		return false
 	case s.Action.accepts() && o.Action.accepts():
 		return !slices.Equal(s.path, o.path) // the one may make what the other has to go through, or had no place for
-	case s.Action == OpRemoveEmpty:
-		return !o.bearsPruning()
-	case o.Action == OpRemoveEmpty:
-		return !s.bearsPruning()
+	case s.Action == OpRemoveEmpty || o.Action == OpRemoveEmpty:
+		return !s.bearsPruning() || !o.bearsPruning()
 	}
 	return true
 }
