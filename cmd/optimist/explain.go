@@ -25,6 +25,7 @@ type explainCmd struct {
 	Base    string   `help:"The document as the client has read it, likewise, or null if there was none. Default: it hasn't read." placeholder:"F"`
 	Current string   `help:"The document as it is by now, likewise, or null. Default: the base." placeholder:"F"`
 	Header  []string `help:"A header of the request: 'Name: value'; again for more." sep:"none" placeholder:"'K: V'"`
+	Now     string   `help:"The time that rules see, as in 2026-01-01T00:00:00Z. Default: the real one." placeholder:"TIME"`
 	JSON    bool     `name:"json" help:"The account as JSON."`
 	Proxy   string   `help:"Ask the optimist at this URL, about the documents that it has, instead." placeholder:"URL"`
 }
@@ -74,8 +75,8 @@ func (c *explainCmd) ask(p *process, q *ruletest.Question) (*write.Account, []by
 		switch {
 		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 			return nil, nil, usageError("optimist explain: %q is no URL of an optimist; write it as in http://127.0.0.1:9280", c.Proxy)
-		case c.Base != "" || c.Current != "":
-			return nil, nil, usageError("optimist explain: with --proxy the documents are those that are there; --base and --current are for offline")
+		case c.Base+c.Current+c.Now != "":
+			return nil, nil, usageError("optimist explain: with --proxy documents and time are those that are there; --base, --current and --now are for offline")
 		}
 		return ruletest.Online(ctx, strings.TrimRight(c.Proxy, "/"), q)
 	}
@@ -89,6 +90,12 @@ func (c *explainCmd) ask(p *process, q *ruletest.Question) (*write.Account, []by
 // question puts the command line together.
 func (c *explainCmd) question() (*ruletest.Question, error) {
 	q := &ruletest.Question{Method: strings.ToUpper(c.Method), Target: c.Path, Header: http.Header{}}
+	if c.Now != "" {
+		var err error
+		if q.Now, err = time.Parse(time.RFC3339Nano, c.Now); err != nil {
+			return nil, usageError("optimist explain: --now: %q is no time; write it as in 2026-01-01T00:00:00Z", c.Now)
+		}
+	}
 	stdin := 0
 	for _, f := range []struct {
 		flag, text string

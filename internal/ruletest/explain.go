@@ -25,6 +25,7 @@ type Question struct {
 	// Base is the document as the client has read it; nil: it hasn't. Current is the document as it is by now; nil: it is the base, or, if
 	// there is none, absent. null stands for a document that isn't there.
 	Base, Current []byte
+	Now           time.Time // the time that rules see; zero is the real one
 }
 
 // ErrQuestion reports a question that makes no sense.
@@ -44,7 +45,7 @@ func Offline(ctx context.Context, c *config.Config, rules *rule.Set, q *Question
 			return nil, nil, fmt.Errorf("%w: the %s document is no JSON object", ErrQuestion, d.name)
 		}
 	}
-	w, err := newWorld(c, rules, time.Time{})
+	w, err := newWorld(c, rules, q.Now)
 	if err != nil {
 		return nil, nil, err
 	}
