@@ -389,3 +389,29 @@ func TestLocksOfATreeExcludeEachOtherAlongTheirPaths(t *testing.T) {
 		ask(t, r, 400, lockrouter.TypeBad, "POST", "/_lock/_release", `{"owner":"a"}`)
 	})
 }
+
+func TestTenThousandWaitOnOneProxy(t *testing.T) {
+	bubble(t, func(t *testing.T, s *shelf) {
+		r := router(t, s, lockrouter.Options{})
+		first := take(t, r, "first")
+		const waiters = 10_000
+		var wg sync.WaitGroup
+		for i := range waiters {
+			owner := fmt.Sprint("w", i)
+			wg.Go(func() {
+				got := ask(t, r, 201, "", "PUT", global, `{"owner":"`+owner+`","wait":"1h"}`)
+				give(t, r, owner, got.token)
+			})
+		}
+		synctest.Wait()
+		if n := r.Waiting(state.Foreground); n != waiters {
+			t.Errorf("%d wait", n)
+		}
+		before := s.calls
+		give(t, r, "first", first.token)
+		wg.Wait()
+		if n := s.calls - before; n > waiters+1 {
+			t.Errorf("%d calls", n)
+		}
+	})
+}

@@ -1,0 +1,201 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"optimist/internal/embedded"
+	"optimist/internal/upstream"
+	"optimist/lockrouter"
+	"optimist/lockrouter/state"
+)
+
+// node is the embedded engine, which has no scripts, as an upstream. lose, if set, says which answers are lost.
+type node struct {
+	*embedded.Engine
+
+	mu       sync.Mutex
+	requests []string
+	lose     func(method, target string) bool
+}
+
+func newNode() *node { return &node{Engine: embedded.New(embedded.Options{})} }
+
+func (n *node) Do(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
+	if !r.Own {
+		return nil, errors.New("asked with a client's credentials")
+	}
+	got := n.Handle(&embedded.Request{Method: r.Method, Target: string(r.Target), ContentType: "application/json", Body: r.Body})
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.requests = append(n.requests, r.Method+" "+string(r.Target))
+	if n.lose != nil && n.lose(r.Method, string(r.Target)) {
+		return nil, &upstream.Error{Class: upstream.Lost, Sent: true, Err: errors.New("reset")}
+	}
+	res := &upstream.Response{Payload: got.Body}
+	res.Status = got.Status
+	return res, nil
+}
+
+func (n *node) put(t *testing.T, target, body string) {
+	t.Helper()
+	if got := n.Handle(&embedded.Request{Method: "PUT", Target: target, ContentType: "application/json", Body: []byte(body)}); got.Status > 201 {
+		t.Fatalf("%d %s", got.Status, got.Body)
+	}
+}
+
+func acquire(owner string) state.Op {
+	return state.Op{Do: state.Acquire, Owner: owner, Rid: owner, Mode: state.Exclusive, Class: state.Foreground, TTL: 60_000}
+}
+
+func do(t *testing.T, s *Store, id string, ops ...state.Op) (*state.Doc, []state.Said, error) {
+	t.Helper()
+	c := &state.Call{Lock: "/_lock/global/" + id, Kind: state.Global, Proxy: "p", Ops: ops, Bound: 3, Grace: 100}
+	d := s.Do(t.Context(), []lockrouter.Change{{ID: id, Call: c}})[0]
+	return d.Doc, d.Said, d.Err
+}
+
+func TestAHandOverInOneProxyIsOneWrite(t *testing.T) {
+	n := newNode()
+	s := New(Options{Upstream: n, Index: "locks"})
+	_, said, err := do(t, s, "a", acquire("a"))
+	if err != nil || said[0].Verdict != state.Acquired {
+		t.Fatal(said, err)
+	}
+	n.requests = nil
+	next := acquire("b")
+	next.Wait, next.Left = true, 1000
+	_, said, err = do(t, s, "a", state.Op{Do: state.Release, Owner: "a", Token: said[0].Token}, next)
+	if err != nil || said[1].Verdict != state.Acquired || len(n.requests) != 1 {
+		t.Errorf("%v %v %v", said, err, n.requests)
+	}
+	// What refuses somebody is read anew: the guess could be an old one.
+	n.requests = nil
+	if _, said, err = do(t, s, "a", acquire("c")); err != nil || said[0].Verdict != state.Held || len(n.requests) != 1 ||
+		!strings.HasPrefix(n.requests[0], "GET ") {
+		t.Errorf("%v %v %v", said, err, n.requests)
+	}
+}
+
+func TestAGuessThatIsOldIsFoundOut(t *testing.T) {
+	n := newNode()
+	here, there := New(Options{Upstream: n, Index: "locks"}), New(Options{Upstream: n, Index: "locks"})
+	_, first, _ := do(t, here, "a", acquire("a"))
+	if _, said, err := do(t, there, "a", state.Op{Do: state.Release, Owner: "a", Token: first[0].Token}, acquire("b")); err != nil || said[1].Verdict != state.Acquired {
+		t.Fatal(said, err)
+	}
+	// To this one the lock is still that of a.
+	if _, said, err := do(t, here, "a", state.Op{Do: state.Renew, Owner: "a", Token: first[0].Token}); err != nil || said[0].Verdict != state.Expired {
+		t.Error(said, err)
+	}
+	if _, said, err := do(t, here, "a", acquire("a")); err != nil || said[0].Verdict != state.Held {
+		t.Error(said, err)
+	}
+}
+
+func TestALostAnswerIsAnErrorAndTheRepeatFindsOut(t *testing.T) {
+	n := newNode()
+	s := New(Options{Upstream: n, Index: "locks"})
+	if _, _, err := do(t, s, "other", acquire("a")); err != nil {
+		t.Fatal(err)
+	}
+	n.lose = func(_, target string) bool { return strings.Contains(target, "_create/a") }
+	if _, _, err := do(t, s, "a", acquire("a")); !errors.Is(err, lockrouter.ErrStore) {
+		t.Fatal(err)
+	}
+	n.lose = nil
+	d, said, err := do(t, s, "a", acquire("a"))
+	if err != nil || said[0].Verdict != state.Acquired || len(d.Holds) != 1 {
+		t.Errorf("%v %v %+v", said, err, d)
+	}
+}
+
+func TestManyDocumentsGoInFewRequests(t *testing.T) {
+	n := newNode()
+	s := New(Options{Upstream: n, Index: "locks"})
+	var changes []lockrouter.Change
+	for i := range 2 * maxBulk {
+		changes = append(changes, lockrouter.Change{ID: fmt.Sprint("d", i), Call: &state.Call{Kind: state.Document, Ops: []state.Op{acquire("a")}}})
+	}
+	if _, said, err := do(t, s, "d7", acquire("other")); err != nil || said[0].Verdict != state.Acquired {
+		t.Fatal(said, err)
+	}
+	n.requests = nil
+	for i, d := range s.Do(t.Context(), changes) {
+		want := state.Acquired
+		if i == 7 {
+			want = state.Held
+		}
+		if d.Err != nil || d.Said[0].Verdict != want {
+			t.Errorf("%d: %v %v", i, d.Said, d.Err)
+		}
+	}
+	if len(n.requests) > 5 {
+		t.Errorf("%d requests: %v", len(n.requests), n.requests)
+	}
+}
+
+func TestAnIndexThatIsntForThisProgramIsRefused(t *testing.T) {
+	meta := func(format int, clock string) string {
+		b, _ := json.Marshal(map[string]any{"mappings": map[string]any{"_meta": map[string]any{"optimist": map[string]any{"format": format, "clock": clock}}}})
+		return string(b)
+	}
+	for name, c := range map[string]struct {
+		body    string
+		scripts Scripts
+		want    error
+	}{
+		"foreign":                    {`{}`, Auto, ErrFormat},
+		"of a newer format":          {meta(format+1, clockObserved), Auto, ErrFormat},
+		"by scripts, and there none": {meta(format, clockEngine), Auto, ErrFormat},
+		"by scripts, switched off":   {meta(format, clockEngine), Never, ErrFormat},
+		"without, demanded":          {meta(format, clockObserved), Always, ErrFormat},
+		"by another clock":           {meta(format, "sundial"), Auto, ErrFormat},
+		"without":                    {meta(format, clockObserved), Auto, nil},
+		"not decided":                {meta(format, ""), Auto, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode()
+			n.put(t, "/locks", c.body)
+			s := New(Options{Upstream: n, Index: "locks", Scripts: c.scripts})
+			_, _, err := do(t, s, "a", acquire("a"))
+			if !errors.Is(err, c.want) || err != nil && !errors.Is(err, lockrouter.ErrStore) {
+				t.Errorf("%v", err)
+			}
+			if err == nil && s.Timed() {
+				t.Error("leases are judged by a clock that nobody has")
+			}
+		})
+	}
+}
+
+func TestListsAreInPages(t *testing.T) {
+	n := newNode()
+	s := New(Options{Upstream: n, Index: "locks"})
+	for i := range 5 {
+		if _, _, err := do(t, s, fmt.Sprint(i), acquire("a")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var found []string
+	for q := (&lockrouter.Query{Owner: "a", Prefix: "/_lock/global/", Size: 2}); ; {
+		page, err := s.Find(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range page.Docs {
+			found = append(found, d.Lock)
+		}
+		if q.After = page.Next; page.Next == "" {
+			break
+		}
+	}
+	if len(found) != 5 {
+		t.Error(found)
+	}
+}
