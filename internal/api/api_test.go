@@ -100,6 +100,9 @@ func TestQueryParametersKeepTheirBytes(t *testing.T) {
 	if got := string(Without(nil, q, "if_seq_no", "if_primary_term")); got != "refresh=wait_for&routing=a%2Bb&x" {
 		t.Errorf("Without: %q", got)
 	}
+	if got := string(Only(nil, q, "routing", "x", "y")); got != "routing=a%2Bb&x" {
+		t.Errorf("Only: %q", got)
+	}
 }
 
 func TestPlusIsASpaceInQueriesOnly(t *testing.T) {

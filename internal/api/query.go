@@ -16,12 +16,17 @@ func Param(query []byte, name string) (value []byte, ok bool) {
 }
 
 // Without appends the query to dst without the named parameters, all other bytes kept.
-func Without(dst, query []byte, names ...string) []byte {
+func Without(dst, query []byte, names ...string) []byte { return appendPairs(dst, query, names, false) }
+
+// Only appends the named parameters of the query to dst, their bytes kept.
+func Only(dst, query []byte, names ...string) []byte { return appendPairs(dst, query, names, true) }
+
+func appendPairs(dst, query []byte, names []string, named bool) []byte {
 	start := len(dst)
 	for len(query) > 0 {
 		var p pair
 		p, query = nextPair(query)
-		if len(p.raw) == 0 || p.isAny(names) {
+		if len(p.raw) == 0 || p.isAny(names) != named {
 			continue
 		}
 		if len(dst) > start {

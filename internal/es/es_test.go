@@ -155,6 +155,7 @@ func TestDescribeAsksTheEmbeddedEngine(t *testing.T) {
 
 func TestPrimaryTermIsTheShardsOwnAsTheNodeSeesIt(t *testing.T) {
 	c, e := newClient(map[string]answer{"GET /_cluster/state/metadata/a.b": {200, `{"metadata":{"indices":{"a.b":{"primary_terms":{"0":3,"12":7}}}}}`},
+		"GET /_cluster/state/metadata/even":   {200, `{"metadata":{"indices":{"even":{"primary_terms":{"0":4,"1":4}}}}}`},
 		"GET /_cluster/state/metadata/closed": {403, `{}`}})
 	if term, err := c.PrimaryTerm(t.Context(), Caller{}, Shard{"a.b", "12"}, "http://two"); err != nil || term != 7 {
 		t.Errorf("%d %v", term, err)
@@ -164,6 +165,12 @@ func TestPrimaryTermIsTheShardsOwnAsTheNodeSeesIt(t *testing.T) {
 	}
 	if _, err := c.PrimaryTerm(t.Context(), Caller{}, Shard{"a.b", "1"}, ""); !errors.Is(err, ErrNoIndex) {
 		t.Errorf("a shard that isn't there: %v", err)
+	}
+	if _, err := c.PrimaryTerm(t.Context(), Caller{}, Shard{"a.b", ""}, ""); !errors.Is(err, ErrNoTerm) {
+		t.Errorf("any of different shards: %v", err)
+	}
+	if term, err := c.PrimaryTerm(t.Context(), Caller{}, Shard{"even", ""}, ""); err != nil || term != 4 {
+		t.Errorf("any of equal shards: %d %v", term, err)
 	}
 	if _, err := c.PrimaryTerm(t.Context(), Caller{}, Shard{"closed", "0"}, ""); !errors.Is(err, ErrForbidden) {
 		t.Errorf("%v", err)

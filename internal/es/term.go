@@ -2,13 +2,17 @@ package es
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 	"github.com/tidwall/gjson"
 )
 
-// Shard is one shard of an index (a concrete name, decoded).
+// ErrNoTerm reports that the shards have different terms, and that it isn't known which one is meant.
+var ErrNoTerm = errors.New("the index's shards have different primary terms")
+
+// Shard is one shard of an index (a concrete name, decoded); without a number, whichever it is.
 type Shard struct {
 	Index  string
 	Number string
@@ -16,7 +20,7 @@ type Shard struct {
 
 // PrimaryTerm asks a node under which primary term it sends writes to the shard. The term grows with every change of primary. The node
 // (its URL) answers from its own copy of the cluster's state, which is what it has written by; another answers where it is down, and any
-// where none is named. Errors: ErrNoIndex, ErrForbidden (it takes the cluster privilege monitor), *StatusError, and those of the upstream.
+// where none is named. Errors: ErrNoTerm, ErrNoIndex, ErrForbidden (it takes the cluster privilege monitor), *StatusError, and those of the upstream.
 func (c *Client) PrimaryTerm(ctx context.Context, who Caller, s Shard, node string) (int64, error) {
 	local := true
 	req := esapi.ClusterStateRequest{
@@ -30,9 +34,20 @@ func (c *Client) PrimaryTerm(ctx context.Context, who Caller, s Shard, node stri
 	if status != http.StatusOK {
 		return 0, failure(status, body)
 	}
-	term := gjson.GetBytes(body, "metadata.indices."+gjsonKey(s.Index)+".primary_terms."+gjsonKey(s.Number))
-	if term.Int() <= 0 {
+	terms := gjson.GetBytes(body, "metadata.indices."+gjsonKey(s.Index)+".primary_terms")
+	var term int64
+	terms.ForEach(func(number, t gjson.Result) bool {
+		switch {
+		case s.Number != "" && s.Number != number.Str:
+		case term != 0 && term != t.Int():
+			err = ErrNoTerm
+		default:
+			term = t.Int()
+		}
+		return true
+	})
+	if term <= 0 {
 		return 0, ErrNoIndex
 	}
-	return term.Int(), nil
+	return term, err
 }

@@ -278,7 +278,7 @@ func (f *flight) settle(ctx context.Context, outcomes []mergeResult, changed boo
 		}
 		c.outcome.Overwrote, c.outcome.More = r.overwrote, r.more
 		if !changed {
-			f.unchanged(c)
+			f.unchanged(ctx, c)
 			continue
 		}
 		left = append(left, c)
@@ -287,7 +287,7 @@ func (f *flight) settle(ctx context.Context, outcomes []mergeResult, changed boo
 }
 
 // unchanged answers a change that the current revision already has: the engine's noop.
-func (f *flight) unchanged(c *change) {
+func (f *flight) unchanged(ctx context.Context, c *change) {
 	if c.patch != nil {
 		f.unpatched(c, f.cur)
 		return
@@ -301,8 +301,12 @@ func (f *flight) unchanged(c *change) {
 		t = c.tagFor(told)
 	}
 	c.base.Commit(session.Ack{Stored: rev, Sent: c.sent, Told: told, Copy: c.handed(t)})
-	rev.Numbers = told
-	c.answer = noop(f.s.shaped(c.doc), rev)
+	if c.answer = f.s.rendered(ctx, c, rev.Numbers); c.answer != nil {
+		c.answer.tell(told)
+	} else {
+		rev.Numbers = told
+		c.answer = noop(f.s.shaped(c.doc), rev)
+	}
 	c.answer.setETag(t)
 }
 

@@ -3,6 +3,7 @@ package write
 import (
 	"bytes"
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -19,7 +20,7 @@ type try struct {
 	version        int64       // of the revision that it was guarded by; 0: none, or not known
 	body           []byte
 	sent, answered time.Time
-	node, shard    string // which node was asked, and which shard it named in the conflict
+	node, shard    string // which node was asked, and which shard it named in the conflict, if that was in JSON
 }
 
 // conflicted takes note of the engine's answer. Errors are served whole, whatever filter_path says.
@@ -97,15 +98,18 @@ func (g *gates) primaryStayed(ctx context.Context, c *change, t *try, now int64)
 	p := g.primary(shardAt{es.Shard{Index: c.doc.Index, Number: t.shard}, t.node})
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if t.shard == "" || time.Now().Before(p.never) {
+	if time.Now().Before(p.never) {
 		return t.quick(now)
 	}
 	if p.asked.Before(t.answered) {
 		if err := g.ask(ctx, c, p, t); err != nil {
-			if !es.Answered(err) {
+			switch {
+			case errors.Is(err, es.ErrNoTerm):
+			case es.Answered(err):
+				p.never = time.Now().Add(gateRefused)
+			default:
 				return false
 			}
-			p.never = time.Now().Add(gateRefused)
 			return t.quick(now)
 		}
 	}
