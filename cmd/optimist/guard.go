@@ -31,6 +31,8 @@ func (s *service) intercept(c *config.Config) func(*proxy.Exchange) bool {
 		Events: guard.Events{
 			Observed: func(index string, lost bool, would write.Kind) { s.metrics.Observed(would.String(), index, lost) },
 			Passed:   func(_, reason string) { s.metrics.Outcome(write.Passed.String(), reason) },
+
+			Untransformed: s.metrics.Untransformed,
 		},
 	})
 	return func(x *proxy.Exchange) bool {
@@ -81,6 +83,9 @@ func (s *service) writeEvents() write.Events {
 			s.metrics.Outcome(o.Kind.String(), o.Reason)
 			s.metrics.Base(o.Base.String(), o.Ambiguous)
 			s.metrics.Retried(rule, o.Attempts-1)
+			if o.Untransformed {
+				s.metrics.Untransformed(rule)
+			}
 			if o.Kind == write.Merged || o.Kind == write.Combined {
 				s.metrics.Merged(rule, len(o.Overwrote)+o.More)
 			}

@@ -49,6 +49,8 @@ type Events struct {
 	Observed func(index string, lost bool, would write.Kind)
 	// Passed is a write that a rule takes and that was let through unguarded, with the reason.
 	Passed func(rule, reason string)
+	// Untransformed is a request whose writes a rule takes that transforms, and that was passed without that.
+	Untransformed func(rule string)
 	// Unstamped is a read of a whole document that a rule stamps and that got no stamp, with the reason. The rule may be "".
 	Unstamped func(rule, reason string)
 	// Watched is a read that a base may come from.
@@ -62,6 +64,9 @@ func New(o Options) *Guard {
 	}
 	if o.Events.Passed == nil {
 		o.Events.Passed = func(string, string) {}
+	}
+	if o.Events.Untransformed == nil {
+		o.Events.Untransformed = func(string) {}
 	}
 	if o.Events.Unstamped == nil {
 		o.Events.Unstamped = func(string, string) {}

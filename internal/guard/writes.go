@@ -158,6 +158,9 @@ func (g *Guard) passed(x *proxy.Exchange, ru *rule.Rule, reason string) bool {
 func (g *Guard) saidPassed(x *proxy.Exchange, ru *rule.Rule, reason string) wire.Field {
 	g.events.Passed(ru.Name, reason)
 	o := write.Outcome{Kind: write.Passed, Attempts: 1, Reason: reason, Untransformed: ru.Transform != nil && x.Op().Kind != api.Delete}
+	if o.Untransformed {
+		g.events.Untransformed(ru.Name)
+	}
 	return wire.Field{Name: []byte("Optimist-Outcome"), Value: o.Append(nil)}
 }
 

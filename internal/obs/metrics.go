@@ -22,6 +22,7 @@ type Metrics struct {
 
 	requests, outcomes, bases, lostBases, fetches       *prometheus.CounterVec
 	conflicts, retries, merges, overwritten, strategies *prometheus.CounterVec
+	untransformed                                       *prometheus.CounterVec
 	observed, lostUpdates, unguardable, reloads         *prometheus.CounterVec
 	failures, dials, ejections, waits                   *prometheus.CounterVec
 	ambiguous, received, sent, resent                   prometheus.Counter
@@ -65,6 +66,8 @@ func (m *Metrics) countWrites() {
 	m.overwritten = m.counters(MetricOverwritten, "Values of somebody else's that a merge overwrote, by rule.", LabelRule)
 	m.strategies = m.counters(MetricUnmerged,
 		"Native _update requests under a rule with merge strategies, which the engine's own merge doesn't follow, by rule.", LabelRule)
+	m.untransformed = m.counters(MetricUntransformed,
+		"Writes under a rule with a transform, to which it could not be applied, by rule. A bulk or by-query request counts once.", LabelRule)
 	m.observed = m.counters(MetricObserved, "Writes seen in observe mode, by what guarding would have done.", LabelWould)
 	m.lostUpdates = m.counters(MetricLostUpdates, "Writes in observe mode that erased another update, by index.", LabelIndex)
 	m.unguardable = m.counters(MetricUnguardable, "Indices found that cannot be guarded or merged, by reason.", LabelReason)
@@ -217,6 +220,13 @@ func (m *Metrics) Merged(rule string, overwritten int) {
 func (m *Metrics) StrategiesUnused(rule string) {
 	if m != nil {
 		m.strategies.WithLabelValues(rule).Inc()
+	}
+}
+
+// Untransformed counts a write to which its rule's transform was not applied.
+func (m *Metrics) Untransformed(rule string) {
+	if m != nil {
+		m.untransformed.WithLabelValues(rule).Inc()
 	}
 }
 

@@ -25,6 +25,7 @@ const (
 	MetricBatched         = "optimist_batched_changes"
 	MetricMerges          = "optimist_merges_total"
 	MetricOverwritten     = "optimist_overwritten_paths_total"
+	MetricUntransformed   = "optimist_untransformed_writes_total"
 	MetricUnmerged        = "optimist_strategies_unused_total"
 	MetricObserved        = "optimist_observed_writes_total"
 	MetricLostUpdates     = "optimist_lost_updates_total"

@@ -38,6 +38,7 @@ func TestEveryMetricIsTold(t *testing.T) {
 	m.Retried("shop", 4)
 	m.Merged("shop", 2)
 	m.StrategiesUnused("shop")
+	m.Untransformed("shop")
 	m.Observed("merged", "orders", true)
 	m.Unguardable("no_seq_no")
 	m.LockRequest("foreground", "acquired", 3*time.Millisecond)

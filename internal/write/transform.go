@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
 	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/rule"
