@@ -82,6 +82,9 @@ func (c *checker) atName(n *node) string {
 }
 
 func (c *checker) object(f *field, n *node, path string) *Error {
+	if f.skip {
+		return nil // not even names are looked at
+	}
 	for i := range n.kids {
 		kid := &n.kids[i]
 		if err := c.name(kid, path); err != nil {

@@ -13,7 +13,7 @@ type field struct {
 	name    string
 	typ     string // "object", "long", …
 	dynamic string // of an object: "", "true", "false", "strict", "runtime"
-	skip    bool   // enabled: false
+	skip    bool   // enabled: false; of the whole mapping, too
 	rest    []raw  // further parameters, in their order
 	multi   []*field
 	props   []*field // sorted by name
@@ -85,6 +85,9 @@ func (m *mapping) merge(n *node) *Error {
 			}
 		case "dynamic":
 			m.root.dynamic = kid.text()
+			m.keep(kid)
+		case "enabled":
+			m.root.skip = kid.text() == "false"
 			m.keep(kid)
 		case "date_detection":
 			m.dateless = kid.text() == "false"
