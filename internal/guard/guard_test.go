@@ -284,3 +284,22 @@ func TestNumbersCutOffAreNoETag(t *testing.T) {
 		t.Error("a document's own field was taken for its number")
 	}
 }
+
+// A new document whose id the engine makes needs no guard; what became of it is said all the same, as of every write that a rule takes.
+func TestADocumentWithoutAnIDIsPassedAndSaid(t *testing.T) {
+	w := newWorld(t, "", Identity{})
+	w.wants(w.ask(w.proxied, "POST", "/shop/_doc", `{"n":1}`), 201, "passed;attempts=1;base=none")
+	w.wants(w.ask(w.proxied, "POST", "/shop/_doc/?refresh=true", `{"n":`), 400, "passed;attempts=1;base=none")
+	if len(w.passed) != 2 || w.passed[0] != "" {
+		t.Errorf("counted: %q", w.passed)
+	}
+	if a := w.ask(w.proxied, "POST", "/.hidden/_doc", `{"n":1}`); a.status != 201 || a.outcome() != "" {
+		t.Errorf("no rule takes it: %+v", a)
+	}
+	for _, m := range []rule.Mode{rule.Observe, rule.Off} {
+		w.sw.SetMode(m)
+		if a := w.ask(w.proxied, "POST", "/shop/_doc", `{"n":1}`); a.status != 201 || a.outcome() != "" {
+			t.Errorf("%v: %+v", m, a)
+		}
+	}
+}

@@ -33,10 +33,12 @@ func (g *Guard) write(x *proxy.Exchange) bool {
 	return g.perform(x, ru)
 }
 
-// auto deals with a new document whose id the engine makes. It needs no guard: only a rule's transform has anything to do with it.
+// auto deals with a new document whose id the engine makes. It needs no guard: only a rule's transform has anything to do with it, and
+// all others are forwarded as they come, with the outcome said. Where no rule transforms, what other names the index has isn't asked.
 func (g *Guard) auto(x *proxy.Exchange) bool {
-	if !g.rules.Rules().Transforms() {
-		return g.unstamp(x)
+	if rules := g.rules.Rules(); !rules.Transforms() {
+		ru := rules.MatchRequest(&rule.Asked{Index: of(x).decoded(x.Op().Index), Kind: api.IndexAuto, Fields: x.Head().Fields})
+		return g.forwardAuto(x, ru)
 	}
 	ru, err := g.taker(x)
 	if err != nil {
@@ -44,9 +46,38 @@ func (g *Guard) auto(x *proxy.Exchange) bool {
 		return true
 	}
 	if g.rules.Effective(ru) != rule.Guard || ru.Transform == nil {
-		return g.unstamp(x)
+		return g.forwardAuto(x, ru)
 	}
 	return g.perform(x, ru)
+}
+
+// forwardAuto forwards a new document without a stamp that may be in it.
+func (g *Guard) forwardAuto(x *proxy.Exchange, ru *rule.Rule) bool {
+	var said func(h *wire.Head, first []byte) []wire.Field
+	if g.rules.Effective(ru) == rule.Guard {
+		g.events.Passed(ru.Name, "")
+		said = saidAuto
+	}
+	body, fields, stamped, err := g.freed(x)
+	switch {
+	case err != nil:
+		x.Fail(err)
+	case stamped && said == nil:
+		return g.instead(x, body, fields, nil)
+	case stamped:
+		return g.instead(x, body, fields, func(*upstream.Response) []wire.Field { return said(nil, nil) })
+	case said == nil:
+		return false
+	default:
+		g.forward(x, proxy.ForwardOptions{OnHead: said})
+	}
+	return true
+}
+
+// saidAuto is what an answer to a new document says of it.
+func saidAuto(*wire.Head, []byte) []wire.Field {
+	o := write.Outcome{Kind: write.Passed, Attempts: 1}
+	return []wire.Field{{Name: []byte("Optimist-Outcome"), Value: o.Append(make([]byte, 0, 32))}}
 }
 
 // perform has package write do a write that a rule takes.
