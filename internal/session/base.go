@@ -89,6 +89,9 @@ type Base struct {
 	// Numbers are the revision's numbers, for the guard. They are zero for KindNone, KindLost and KindAbsent. A view may
 	// be of an absent document, too: that is KindAbsent.
 	Numbers doc.Numbers
+	// Told are the numbers that the answer to the write carried which left a view: others than Numbers where something else was stored
+	// than was sent. They are zero for everything else, and where they aren't known.
+	Told doc.Numbers
 	// Version is the revision's _version, 0 where it isn't known.
 	Version int64
 	// View is what the client saw: what it read, or, after a write, what it sent. nil where it isn't known.

@@ -287,7 +287,7 @@ func (sh *shard) takeView(e *entry, b *Base) {
 func (sh *shard) fill(k key, b *Base) {
 	c := &b.claim
 	c.ref, c.kept, c.known = k.ref, true, true
-	b.Kind, b.Numbers, b.Version, b.View, b.Stored = c.kind, c.numbers, c.version, c.saw, c.stored
+	b.Kind, b.Numbers, b.Told, b.Version, b.View, b.Stored = c.kind, c.numbers, c.told, c.version, c.saw, c.stored
 	b.Doubtful = c.doubt
 	sh.depart(k, c.reads())
 	sh.n.Taken[b.Kind]++

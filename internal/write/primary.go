@@ -117,7 +117,7 @@ func (g *gates) primaryStayed(ctx context.Context, c *change, t *try, now int64)
 	case !p.since.After(t.sent):
 		return true
 	case t.guard.Known():
-		return p.term == t.guard.PrimaryTerm
+		return p.term <= t.guard.PrimaryTerm // one that the shard never had, of a client's own making, was no document's
 	}
 	return p.term == 1 // there was never another
 }

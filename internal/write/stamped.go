@@ -72,7 +72,10 @@ func (s *Service) guarded(ctx context.Context, c *change) (n doc.Numbers, found 
 		return n, false, nil
 	}
 	err = s.takeStamp(ctx, c, held)
-	return c.base.Numbers, true, err
+	if n = c.base.Numbers; c.base.Kind == session.KindView && c.base.Told != n {
+		n = held.Numbers // what was stored then has more in it than the client has seen
+	}
+	return n, true, err
 }
 
 // updateGuarded sends an _update under a guard. The engine takes none with an upsert; whoever sends a stamp has seen the document, and would
