@@ -136,3 +136,39 @@ func TestRulesWithoutTheirFileAreRefusedByName(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// FuzzRules: no file makes the compiler panic, and what can't be compiled is told with its place.
+func FuzzRules(f *testing.F) {
+	for _, pattern := range []string{"../config/testdata/good/*.yaml", "../config/testdata/bad/*.yaml"} {
+		files, _ := filepath.Glob(pattern)
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(data)
+		}
+	}
+	f.Add([]byte("rules: [{name: a, transform: [{op: now, path: /a, when: |\n  incoming.a ==\n  1\n}]}]"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := config.Parse("fuzz.yaml", data, config.Overrides{})
+		if err != nil {
+			return
+		}
+		s, err := FromConfig(c)
+		var problems config.Problems
+		if err != nil && !errors.As(err, &problems) {
+			t.Fatalf("an error that isn't a problem: %v", err)
+		}
+		for _, p := range problems {
+			if p.Pos.Line < 1 || p.Pos.Column < 1 {
+				t.Fatalf("without a place: %s", p)
+			}
+		}
+		Lint(c)
+		if s != nil {
+			a := Asked{Index: "shop", Kind: api.Index, Fields: fields("X-A", "b", "Authorization", "Basic YWRhOng=")}
+			s.Elsewhere(&a, s.MatchRequest(&a))
+		}
+	})
+}
