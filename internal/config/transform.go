@@ -34,8 +34,8 @@ type Step struct {
 	// look like a reference. Needed by all but remove, move, copy, now and remove_empty.
 	Value Value `json:"value"`
 
-	// Format is how the time (of this machine) is written, by now and in values from now: rfc3339 (default: text, UTC, milliseconds), epoch_millis or epoch_second
-	// (numbers).
+	// Format is how the time (of this machine) is written, by now and in values from now: rfc3339 (default: text, UTC, milliseconds),
+	// epoch_millis or epoch_second (numbers).
 	Format TimeFormat `json:"format"`
 
 	// When is a condition in CEL (`incoming.status == "published"`) over request, incoming, current and base; without it the step is

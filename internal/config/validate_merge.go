@@ -52,7 +52,8 @@ func (v *validator) below(p, above *MergePath, rest []string, at string) {
 	case StrategySum, StrategyMax, StrategyMin:
 		v.warn(at, "it is never reached: by %s %s is a number or a text, with nothing below it", above.Strategy, above.Path)
 	case StrategyUnion, StrategyAppend:
-		v.warn(at, "it is never reached: %s takes the elements of %s as a whole; {by_key: FIELD} merges them one by one", above.Strategy, above.Path)
+		v.warn(at, "it is never reached: %s takes the elements of %s as a whole; {by_key: FIELD} merges them one by one",
+			above.Strategy, above.Path)
 	case StrategyByKey:
 		_, err := strconv.Atoi(rest[0])
 		switch {
