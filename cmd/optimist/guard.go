@@ -33,6 +33,7 @@ func (s *service) intercept(c *config.Config) func(*proxy.Exchange) bool {
 			Passed:   func(_, reason string) { s.metrics.Outcome(write.Passed.String(), reason) },
 
 			Untransformed: s.metrics.Untransformed,
+			Unstamped:     func(_, reason string) { s.metrics.Unstamped(reason) },
 		},
 	})
 	return func(x *proxy.Exchange) bool {

@@ -22,7 +22,7 @@ type Metrics struct {
 
 	requests, outcomes, bases, lostBases, fetches       *prometheus.CounterVec
 	conflicts, retries, merges, overwritten, strategies *prometheus.CounterVec
-	untransformed                                       *prometheus.CounterVec
+	untransformed, unstamped                            *prometheus.CounterVec
 	observed, lostUpdates, unguardable, reloads         *prometheus.CounterVec
 	failures, dials, ejections, waits                   *prometheus.CounterVec
 	ambiguous, received, sent, resent                   prometheus.Counter
@@ -68,6 +68,8 @@ func (m *Metrics) countWrites() {
 		"Native _update requests under a rule with merge strategies, which the engine's own merge doesn't follow, by rule.", LabelRule)
 	m.untransformed = m.counters(MetricUntransformed,
 		"Writes under a rule with a transform, to which it could not be applied, by rule. A bulk or by-query request counts once.", LabelRule)
+	m.unstamped = m.counters(MetricUnstamped,
+		"Reads of whole documents that a rule stamps and that got no stamp, by reason.", LabelReason)
 	m.observed = m.counters(MetricObserved, "Writes seen in observe mode, by what guarding would have done.", LabelWould)
 	m.lostUpdates = m.counters(MetricLostUpdates, "Writes in observe mode that erased another update, by index.", LabelIndex)
 	m.unguardable = m.counters(MetricUnguardable, "Indices found that cannot be guarded or merged, by reason.", LabelReason)
@@ -220,6 +222,13 @@ func (m *Metrics) Merged(rule string, overwritten int) {
 func (m *Metrics) StrategiesUnused(rule string) {
 	if m != nil {
 		m.strategies.WithLabelValues(rule).Inc()
+	}
+}
+
+// Unstamped counts a read of something that should have had a stamp, and has none.
+func (m *Metrics) Unstamped(reason string) {
+	if m != nil {
+		m.unstamped.WithLabelValues(reason).Inc()
 	}
 }
 

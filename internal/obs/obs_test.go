@@ -39,6 +39,7 @@ func TestEveryMetricIsTold(t *testing.T) {
 	m.Merged("shop", 2)
 	m.StrategiesUnused("shop")
 	m.Untransformed("shop")
+	m.Unstamped("too_large")
 	m.Observed("merged", "orders", true)
 	m.Unguardable("no_seq_no")
 	m.LockRequest("foreground", "acquired", 3*time.Millisecond)
