@@ -134,8 +134,12 @@ func (b *Base) Release() {
 	sh, k := s.shard(c.sess, c.ref)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	sh.release(k, &c, s.indices.gone(ix), now)
+}
+
+// release ends a reservation of k and gives back what was reserved.
+func (sh *shard) release(k key, c *claim, gone Epoch, now int64) {
 	sh.land(k, c.reads())
-	gone := s.indices.gone(ix)
 	sh.get(k, gone, now)
 	if !c.reads() && !c.viewed {
 		if c.doubt && c.sess.holder {
@@ -150,7 +154,7 @@ func (b *Base) Release() {
 		sh.lose(k, ReasonAged)
 	default:
 		e := sh.put(k, gone, c.since, now)
-		sh.giveBack(e, &c)
+		sh.giveBack(e, c)
 		sh.shrink(e)
 	}
 }

@@ -43,12 +43,18 @@ func (s Session) holding(c Copy) Session {
 // ref must stay unchanged until the reservation is ended.
 func (s *Store) TakeCopy(ctx context.Context, sess Session, ref doc.Ref, c Copy, sent []byte) (Base, error) {
 	t := taking{s: s, k: key{sess: sess, ref: ref}, sent: sent, given: c.Numbers}
+	return t.takeCopy(ctx, c)
+}
+
+// takeCopy is TakeCopy.
+func (t *taking) takeCopy(ctx context.Context, c Copy) (Base, error) {
 	if c.Token == 0 {
-		t.served = c.Served && !sess.named // in a named session they are the numbers of its own thread, and name its view as well
+		t.served = c.Served && !t.k.sess.named // in a named session they are the numbers of its own thread, and name its view as well
 		b, _ := t.try()
 		return b, nil
 	}
-	own, err := s.Hold(ctx, sess, ref, c, sent)
+	hold := taking{s: t.s, k: key{sess: t.k.sess.holding(c), ref: t.k.ref}, sent: t.sent, glance: t.glance}
+	own, err := hold.take(ctx)
 	if err != nil {
 		return Base{}, err
 	}
@@ -58,7 +64,9 @@ func (s *Store) TakeCopy(ctx context.Context, sess Session, ref doc.Ref, c Copy,
 		b.Join(own)
 		return b, nil
 	}
-	own.Join(s.Witness(sess, ref))
+	if !t.glance {
+		own.Join(t.s.Witness(t.k.sess, t.k.ref))
+	}
 	if own.Kind != KindView { // also where a delete was sent from it: what was handed out names a document
 		own.Kind, own.Reason, own.Numbers = KindGiven, ReasonNone, c.Numbers
 	}

@@ -17,11 +17,16 @@ import (
 // ref must stay unchanged until the reservation is ended.
 func (s *Store) Take(ctx context.Context, sess Session, ref doc.Ref, sent []byte) (Base, error) {
 	t := taking{s: s, k: key{sess: sess, ref: ref}, sent: sent}
+	return t.take(ctx)
+}
+
+// take is Take.
+func (t *taking) take(ctx context.Context) (Base, error) {
 	b, done := t.try()
 	if done == nil {
 		return b, nil
 	}
-	s.waited.Add(1)
+	t.s.waited.Add(1)
 	defer t.leave()
 	for {
 		select {
@@ -57,6 +62,7 @@ type taking struct {
 	// served says that given are those of a revision that was served, and not of an answer; apart, that nobody but who writes holds
 	// that copy of it.
 	served, apart bool
+	glance        bool // what is taken is given back at once: see Glance
 
 	// before is the order of the newest read when the write came: those made while it waits are not what it was made from.
 	before  uint64
@@ -138,6 +144,9 @@ func (t *taking) try() (Base, <-chan struct{}) {
 func (t *taking) look(sh *shard, ix *index, now int64, b *Base) ([]candidate, <-chan struct{}, bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	if t.glance {
+		defer t.glanced(sh, ix, now, b)()
+	}
 	gone := t.s.indices.gone(ix)
 	e := sh.get(t.k, gone, now)
 	if !t.started {
@@ -225,6 +234,9 @@ func candidates(reads []read, v *view) []candidate {
 func (t *taking) pick(sh *shard, ix *index, now int64, c candidate, b *Base) bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	if t.glance {
+		defer t.glanced(sh, ix, now, b)()
+	}
 	e := sh.get(t.k, t.s.indices.gone(ix), now)
 	if e == nil {
 		return false
@@ -288,6 +300,9 @@ func (t *taking) nothing(sh *shard, e *entry, now int64, b *Base) {
 func (t *taking) blind(sh *shard, ix *index, now int64, b *Base) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	if t.glance {
+		defer t.glanced(sh, ix, now, b)()
+	}
 	b.Reason = ReasonBlind
 	e := sh.get(t.k, t.s.indices.gone(ix), now)
 	b.claim.known = e != nil && !e.empty() || sh.flights[t.k] != nil || sh.lost(t.k, e) != ReasonNone

@@ -29,7 +29,7 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*Account, error) {
 	defer func() { r.account = nil }()
 	play := &rehearsal{account: a, req: r}
 	eyes := &onlooker{Engine: s.engine}
-	stage := &Service{up: play, engine: eyes, sessions: glance{s.store}, store: s.store, events: Events{}.orNothing(), log: s.log,
+	stage := &Service{up: play, engine: eyes, sessions: s.store.Glance(), store: s.store, events: Events{}.orNothing(), log: s.log,
 		timeout: s.timeout, now: s.now, gates: s.gates}
 	stage.lanes = retry.NewLanes(1, share)
 	play.s = stage
@@ -100,36 +100,6 @@ func (c *change) steps(t *rewrite.Transformer, candidate []byte, in *rewrite.Inp
 	c.req.account.stepped(told)
 	return doc, err
 }
-
-// glance is what a dry run has of the sessions: a base that was reserved is given back at once, and what is done with it afterwards does
-// nothing.
-type glance struct{ store *session.Store }
-
-func (g glance) Take(ctx context.Context, sess session.Session, ref doc.Ref, sent []byte) (session.Base, error) {
-	b, err := g.store.Take(ctx, sess, ref, sent)
-	b.Release()
-	return b, err
-}
-
-func (g glance) TakeAt(sess session.Session, ref doc.Ref, n doc.Numbers, sent []byte) session.Base {
-	b := g.store.TakeAt(sess, ref, n, sent)
-	b.Release()
-	return b
-}
-
-func (g glance) TakeCopy(ctx context.Context, sess session.Session, ref doc.Ref, c session.Copy, sent []byte) (session.Base, error) {
-	b, err := g.store.TakeCopy(ctx, sess, ref, c, sent)
-	b.Release()
-	return b, err
-}
-
-func (glance) Hold(context.Context, session.Session, doc.Ref, session.Copy, []byte) (session.Base, error) {
-	return session.Base{}, nil
-}
-
-func (glance) Witness(session.Session, doc.Ref) session.Base { return session.Base{} }
-
-func (glance) Wrote(string) {}
 
 // onlooker remembers the revision that was last fetched.
 type onlooker struct {

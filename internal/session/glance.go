@@ -1,0 +1,66 @@
+package session
+
+import (
+	"context"
+
+	"optimist/internal/doc"
+)
+
+// Glance is a Store for who only wants to know which base a write would have. What is taken is given back before anybody else can miss it:
+// a reservation, however short, would leave another base to a write of the same session. Nothing is counted, and the bases end nothing.
+type Glance struct{ s *Store }
+
+// Glance returns the store for looking.
+func (s *Store) Glance() Glance { return Glance{s} }
+
+// Take is Store.Take, and waits as that does.
+func (g Glance) Take(ctx context.Context, sess Session, ref doc.Ref, sent []byte) (Base, error) {
+	t := taking{s: g.s, k: key{sess: sess, ref: ref}, sent: sent, glance: true}
+	b, err := t.take(ctx)
+	b.end()
+	return b, err
+}
+
+// TakeAt is Store.TakeAt.
+func (g Glance) TakeAt(sess Session, ref doc.Ref, n doc.Numbers, sent []byte) Base {
+	t := taking{s: g.s, k: key{sess: sess, ref: ref}, sent: sent, given: n, glance: true}
+	b, _ := t.try()
+	b.end()
+	return b
+}
+
+// TakeCopy is Store.TakeCopy, and waits as that does.
+func (g Glance) TakeCopy(ctx context.Context, sess Session, ref doc.Ref, c Copy, sent []byte) (Base, error) {
+	t := taking{s: g.s, k: key{sess: sess, ref: ref}, sent: sent, given: c.Numbers, glance: true}
+	b, err := t.takeCopy(ctx, c)
+	b.end()
+	b.joined = nil
+	return b, err
+}
+
+// Hold is Store.Hold, and waits as that does.
+func (g Glance) Hold(ctx context.Context, sess Session, ref doc.Ref, c Copy, sent []byte) (Base, error) {
+	return g.Take(ctx, sess.holding(c), ref, sent)
+}
+
+// Witness has nobody see anything.
+func (Glance) Witness(Session, doc.Ref) Base { return Base{} }
+
+// Wrote does nothing.
+func (Glance) Wrote(string) {}
+
+// glanced returns what is called, with the shard still locked, when t has taken its base into b, or has found that it can't: it gives back
+// what was taken.
+func (t *taking) glanced(sh *shard, ix *index, now int64, b *Base) func() {
+	n := &sh.n
+	taken, lost, ambiguous, blind := n.Taken, n.Lost, n.Ambiguous, n.Blind
+	return func() {
+		n.Taken, n.Lost, n.Ambiguous, n.Blind = taken, lost, ambiguous, blind
+		if b.claim.kept {
+			c := b.end()
+			k := t.k
+			k.ref = c.ref
+			sh.release(k, &c, t.s.indices.gone(ix), now)
+		}
+	}
+}
