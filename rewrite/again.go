@@ -102,10 +102,10 @@ func (s *step) bearsPruning() bool {
 	switch s.Action {
 	case OpAdd, OpNow, OpMerge, OpRemove, OpRemoveEmpty:
 		return true
-	case OpUnion, OpDefault: // what loses something is not what is set the second time
+	case OpUnion: // an element that loses something is not in there the second time
 		return s.Value.Source == FromLiteral && !s.literal.holdsEmpty(0)
 	}
-	return s.Action.accepts()
+	return false
 }
 
 // overlap reports whether one path may lead to, or through, what the other leads to.
