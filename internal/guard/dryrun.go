@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 
+	"optimist/internal/api"
 	"optimist/internal/rule"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
@@ -56,9 +57,9 @@ func (g *Guard) rehearse(x *proxy.Exchange) bool {
 		return true
 	case !dry || op.Kind.Read() || reads(x.Head().Method):
 		return false
-	case !op.Kind.Write():
+	case !op.Kind.Write() && op.Kind != api.IndexAuto:
 		x.Fail(&proxy.Failure{Status: 400, Type: TypeNoDryRun,
-			Reason: "a dry run is there for writes of one document whose id is given; the request was not carried out"})
+			Reason: "a dry run is there for writes of one document; the request was not carried out"})
 		return true
 	case g.rules.Mode() == rule.Off:
 		x.Fail(&proxy.Failure{Status: 409, Type: TypeNoDryRun,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/api"
 	"optimist/internal/config"
 	"optimist/internal/guard"
 	"optimist/internal/rule"
@@ -44,6 +45,9 @@ func Offline(ctx context.Context, c *config.Config, rules *rule.Set, q *Question
 		if v := gjson.ParseBytes(d.text); d.text != nil && (!json.Valid(d.text) || !v.IsObject() && v.Type != gjson.Null) {
 			return nil, nil, fmt.Errorf("%w: the %s document is no JSON object", ErrQuestion, d.name)
 		}
+	}
+	if req.op == api.IndexAuto && (q.Base != nil || q.Current != nil) {
+		return nil, nil, fmt.Errorf("%w: a new document has neither a base nor a current one", ErrQuestion)
 	}
 	w, err := newWorld(c, rules, q.Now)
 	if err != nil {

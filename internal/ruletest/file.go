@@ -193,6 +193,9 @@ func (c *checker) test(t *Test) {
 	}
 	c.document(t.key+".base", &t.Base)
 	c.document(t.key+".current", &t.Current)
+	if r, _ := readRequest(t.Request); r.op == api.IndexAuto && (t.Base.Given || t.Current.Given) {
+		c.fail(t.key+".request", "%q makes a new document, of which there is nothing before it", t.Request)
+	}
 	for i := range t.Others {
 		w := &t.Others[i]
 		c.inherit(t, w, t.key+".others["+strconv.Itoa(i)+"]")
@@ -311,8 +314,8 @@ func readRequest(line string) (r request, reason string) {
 	}
 	var op api.Op
 	api.Parse([]byte(method), []byte(r.target), &op)
-	if !op.Kind.Write() {
-		return request{}, "is no write of one document whose id is given, as PUT /shop/_doc/1 is"
+	if !op.Kind.Write() && op.Kind != api.IndexAuto {
+		return request{}, "is no write of one document, as PUT /shop/_doc/1 is"
 	}
 	r.op = op.Kind
 	r.path = "/" + string(op.Index) + "/_doc/" + string(op.ID)

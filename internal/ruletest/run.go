@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -200,6 +201,9 @@ type revision struct {
 }
 
 func (p *play) stored(at request) (revision, error) {
+	if strings.HasSuffix(at.path, "/") {
+		return revision{}, nil // the document has no id yet
+	}
 	a, err := p.w.ask(p.ctx, p.w.direct, &message{method: http.MethodGet, target: at.path + at.routing})
 	if err != nil {
 		return revision{}, err
@@ -334,7 +338,11 @@ func (p *play) carryOut(w *Write, session string, seen *read, name string) error
 	if err != nil {
 		return err
 	}
-	after, err := p.stored(w.request)
+	at := w.request
+	if at.op == api.IndexAuto {
+		at.path += url.PathEscape(gjson.GetBytes(a.body, "_id").String())
+	}
+	after, err := p.stored(at)
 	if err != nil {
 		return err
 	}

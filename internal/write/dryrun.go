@@ -168,6 +168,9 @@ func (p *rehearsal) look(ctx context.Context) (doc.Revision, error) {
 		p.undecided = "the document can't be read with the credentials of a request that may not be changed"
 		return doc.Revision{}, nil
 	}
+	if p.req.Op.Kind == api.IndexAuto {
+		return doc.Revision{}, nil // nobody else has its id
+	}
 	rev, err := p.s.current(ctx, &p.req.change)
 	switch {
 	case err == nil, errors.Is(err, doc.ErrMissing), errors.Is(err, es.ErrNoSource) && rev.Known():
