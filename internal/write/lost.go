@@ -19,12 +19,13 @@ func (f *flight) anyLost() bool {
 // judgeLost sorts the changes of which a try may have been applied, on the revision just read. The order is that of safety: a
 // revision that is still the guard's shows that no try was applied, and the same guard keeps a late one from counting twice; a
 // change that is as good twice as once, with every path it touches as it was, is replayed; of the rest the outcome is unknown. An
-// equal body proves nothing: somebody else may have written it.
+// equal body proves nothing: somebody else may have written it. Nor does it that there is no document, as there was none: it may have
+// been made and deleted since, and absence has no numbers that would tell.
 //
 // A conflict leaves an outcome open, too, where the shard's primary changed meanwhile: the engine then tries again by itself, and may
 // conflict with its own first try. That is asked for only where it makes a difference.
 func (f *flight) judgeLost(ctx context.Context) {
-	still := f.cur.Numbers == f.guard
+	still := f.cur.Numbers == f.guard && f.guard.Known()
 	if still || f.othersWrote() {
 		f.try = try{}
 	}

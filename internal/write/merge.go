@@ -48,7 +48,7 @@ func (s *Service) neverMerged(ctx context.Context, c *change) string {
 func (s *Service) apply(ctx context.Context, c *change, f *flight, body []byte, first bool) mergeResult {
 	switch c.straightened = false; {
 	case c.patch != nil:
-		return s.applyPatch(ctx, c, f, body)
+		return f.applyPatch(c, body)
 	case c.once && c.guard != f.cur.Numbers:
 		return mergeResult{refusal: c.moved(f.cur.Numbers)}
 	case first && (f.direct || c.unmoved(f.cur.Numbers)):

@@ -3,7 +3,6 @@ package write
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -149,7 +148,7 @@ func (s *Service) mayTransform(ctx context.Context, c *change) (bool, error) {
 	whole, err := s.gates.whole(ctx, c)
 	switch {
 	case err != nil:
-		return false, fmt.Errorf("%w: it can't be asked whether the document can be read whole: %w", ErrNotWritten, err)
+		return false, cantAsk(err)
 	case !whole:
 		c.outcome.Reason = ReasonFiltered
 	}

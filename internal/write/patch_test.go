@@ -346,7 +346,9 @@ func TestWhereADocumentIsNotSeenWholeItIsNotPatched(t *testing.T) {
 			}
 			return nil, nil
 		}
-		has(t, w.client("c").patch(target1, "merge", `{"a":2}`), 503, "guarded;attempts=0")
+		if r := w.client("c").patch(target1, "merge", `{"a":2}`); !errors.Is(r.err, ErrNotWritten) || w.engine.writes() != 0 {
+			t.Errorf("got %v", r)
+		}
 		w.engine.before = nil
 		has(t, w.client("c").patch(target1, "merge", `{"a":2}`), 200, "guarded;attempts=1")
 	})
@@ -520,6 +522,34 @@ func TestALostPatchIsRepeatedOnlyWhereThatCountsOnce(t *testing.T) {
 			}
 			same(t, w.stored("1"), c.want)
 		})
+	}
+}
+
+// A document that was made, and deleted before it was looked at, must not come back.
+func TestALostCreateIsNotMadeAgain(t *testing.T) {
+	for _, how := range []string{"save", "patch"} {
+		w := newWorld(t, "")
+		w.put("0", `{}`)
+		c := w.client("c")
+		c.read("1")
+		lost := false
+		w.engine.after = func(r *upstream.Request, _ *upstream.Response) error {
+			if r.Method == "PUT" && !lost {
+				lost = true
+				w.direct("DELETE", target1, "")
+				return lostError
+			}
+			return nil
+		}
+		var r result
+		if how == "save" {
+			r = c.save("1", `{"a":1}`)
+		} else {
+			r = c.patch(target1+"?upsert", "merge", `{"a":1}`)
+		}
+		if !errors.Is(r.err, ErrUnknownOutcome) || w.stored("1") != "" {
+			t.Errorf("%s: %v, stored %s", how, r, w.stored("1"))
+		}
 	}
 }
 

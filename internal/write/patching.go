@@ -37,6 +37,15 @@ func (s *Service) edits(ctx context.Context, c *change) error {
 	if c.answer = s.unpatchable(c); c.answer != nil {
 		return nil
 	}
+	switch whole, err := s.gates.whole(ctx, c); {
+	case err != nil:
+		return cantAsk(err)
+	case !whole:
+		c.outcome.Reason = ReasonFiltered
+		c.answer = refuse(http.StatusBadRequest, "security_exception", "["+c.doc.ID+"]: the document can't be patched: "+
+			"the engine refuses updates with these credentials, as it does where they don't show all of a document")
+		return nil
+	}
 	c.epoch = s.store.Epoch()
 	if err := s.patchGuard(ctx, c); err != nil {
 		return err
@@ -51,7 +60,12 @@ func (s *Service) edits(ctx context.Context, c *change) error {
 	return c.err
 }
 
-// patchGuard finds what else than if_seq_no may guard a patch: If-Match, or the stamp of a copy. If-Match: * asks for a document, whichever.
+// cantAsk says that it couldn't be asked whether the client's view is whole.
+func cantAsk(err error) error {
+	return fmt.Errorf("%w: it can't be asked whether the document can be read whole: %w", ErrNotWritten, err)
+}
+
+// patchGuard finds what else than if_seq_no may guard a patch: If-Match, or the stamp of a copy. If-Match: * asks for any document.
 func (s *Service) patchGuard(ctx context.Context, c *change) error {
 	if c.once {
 		return nil
@@ -101,7 +115,7 @@ func (c *change) neverPatchedAgain() string {
 }
 
 // applyPatch applies a patch to body, which is what the changes before it in the batch made of the current revision.
-func (s *Service) applyPatch(ctx context.Context, c *change, f *flight, body []byte) mergeResult {
+func (f *flight) applyPatch(c *change, body []byte) mergeResult {
 	p := c.patch
 	from := body
 	switch {
@@ -115,15 +129,6 @@ func (s *Service) applyPatch(ctx context.Context, c *change, f *flight, body []b
 		}
 	case c.once && c.guard != f.cur.Numbers:
 		return mergeResult{refusal: c.moved(f.cur.Numbers)}
-	default:
-		if whole, err := s.gates.whole(ctx, c); err != nil {
-			return mergeResult{refusal: refuse(http.StatusServiceUnavailable, "unavailable_shards_exception",
-				"["+c.doc.ID+"]: nothing was written: it can't be asked whether the document can be read whole: "+err.Error())}
-		} else if !whole {
-			c.outcome.Reason = ReasonFiltered
-			return mergeResult{refusal: refuse(http.StatusBadRequest, "security_exception", "["+c.doc.ID+"]: the document can't be patched: "+
-				"the engine refuses updates with these credentials, as it does where they don't show all of a document")}
-		}
 	}
 	in, after := c.inputs(body), from
 	if body != nil || p.first == nil {
@@ -317,11 +322,12 @@ func (c *change) documentMissing() *Answer {
 
 // moved is the engine's conflict for a guard that isn't the current revision's.
 func (c *change) moved(current doc.Numbers) *Answer {
+	reason := fmt.Sprintf("required seqNo [%d], primary term [%d]. ", c.guard.SeqNo, c.guard.PrimaryTerm)
 	if !current.Known() {
-		return conflict(c.doc, fmt.Sprintf("required seqNo [%d], primary term [%d]. but no document was found", c.guard.SeqNo, c.guard.PrimaryTerm))
+		return conflict(c.doc, reason+"but no document was found")
 	}
-	return conflict(c.doc, fmt.Sprintf("required seqNo [%d], primary term [%d]. current document has seqNo [%d] and primary term [%d]",
-		c.guard.SeqNo, c.guard.PrimaryTerm, current.SeqNo, current.PrimaryTerm))
+	reason += fmt.Sprintf("current document has seqNo [%d] and primary term [%d]", current.SeqNo, current.PrimaryTerm)
+	return conflict(c.doc, reason)
 }
 
 // unapplied is the answer to a write of which something, the patch or a rule's transform, can't be applied to the document.
@@ -330,7 +336,8 @@ func (c *change) unapplied(what string, err error) *Answer {
 	if errors.As(err, &test) {
 		return conflict(c.doc, what+": "+err.Error())
 	}
-	return refuseIn(c.doc.Index, http.StatusBadRequest, "illegal_argument_exception", "["+c.doc.ID+"]: "+what+" can't be applied: "+err.Error())
+	reason := "[" + c.doc.ID + "]: " + what + " can't be applied: " + err.Error()
+	return refuseIn(c.doc.Index, http.StatusBadRequest, "illegal_argument_exception", reason)
 }
 
 // badPatch is the answer to a body that is no patch.

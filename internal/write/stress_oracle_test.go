@@ -46,7 +46,7 @@ func (h *history) nextLife() {
 // judge compares what was stored with what clients were told.
 func (x *stress) judge() {
 	t := x.t
-	everywhere := map[string]int{} // token → in how many documents' lives it came up
+	everywhere := map[string][]string{} // token → where it came up: life/document@revision, after how many deletes of it
 	revisions, wrong := 0, 0
 	fail := func(format string, args ...any) {
 		if wrong++; wrong <= 5 {
@@ -56,14 +56,19 @@ func (x *stress) judge() {
 	for l, life := range x.history.lives {
 		for id, all := range life {
 			slices.SortFunc(all, func(a, b stored) int { return cmp.Compare(a.seq, b.seq) })
-			before := map[string]bool{}
+			before, deletes := map[string]bool{}, 0
 			for _, s := range all {
 				revisions++
 				if s.body == "" {
+					deletes++
 					before = map[string]bool{}
 					continue
 				}
 				now, amount := tokens(s.body)
+				if edits := gjson.Get(s.body, "edits").Int(); x.edits && edits != proxied(now) {
+					fail("life %d, document %s, revision %d: it was transformed %d times, of %d changes; new is %s", l, id, s.seq, edits, proxied(now),
+						x.fresh(now, before))
+				}
 				if n := gjson.Get(s.body, "n").Int(); n != amount {
 					fail("life %d, document %s, revision %d: the counter is %d, its changes come to %d", l, id, s.seq, n, amount)
 				}
@@ -71,8 +76,9 @@ func (x *stress) judge() {
 					if times != 1 {
 						fail("life %d, document %s, revision %d: %s is there %d times: %q", l, id, s.seq, token, times, x.said[token])
 					}
-					if !before[token] {
-						everywhere[token]++
+					if !before[token] && (deletes == 0 || len(x.said[token]) < 2 || len(everywhere[token]) == 0) {
+						// Who sends a change again that had no known outcome may make a document again that was deleted since.
+						everywhere[token] = append(everywhere[token], fmt.Sprintf("%d/%s@%d after %d", l, id, s.seq, deletes))
 					}
 				}
 				for token := range before {
@@ -90,19 +96,29 @@ func (x *stress) judge() {
 	var told [3]int
 	for token, f := range x.fates {
 		told[f]++
-		switch n := everywhere[token]; {
-		case f == acknowledged && n != 1:
-			fail("%s was acknowledged, and was stored %d times: %q", token, n, x.said[token])
-		case f == refused && n != 0:
-			fail("%s was refused, and stored %d times: %q", token, n, x.said[token])
-		case n > 1:
-			fail("%s was stored %d times: %q", token, n, x.said[token])
+		switch at := everywhere[token]; {
+		case f == acknowledged && len(at) != 1:
+			fail("%s was acknowledged, and was stored at %q: %q", token, at, x.said[token])
+		case f == refused && len(at) != 0:
+			fail("%s was refused, and stored at %q: %q", token, at, x.said[token])
+		case len(at) > 1:
+			fail("%s was stored at %q: %q", token, at, x.said[token])
 		}
 	}
 	t.Logf("%d lives, %d revisions; %d changes acknowledged, %d refused, %d unknown", len(x.history.lives), revisions, told[acknowledged], told[refused], told[unknown])
 	if told[acknowledged] < told[refused]+told[unknown] {
 		t.Errorf("too little was acknowledged for the test to mean much")
 	}
+}
+
+// proxied counts the changes that went through a proxy.
+func proxied(tokens map[string]int) (n int64) {
+	for token := range tokens {
+		if !strings.HasPrefix(token, "w0-") && !strings.HasPrefix(token, "w1-") {
+			n++
+		}
+	}
+	return n
 }
 
 // fresh tells of the changes of a revision that the one before it hadn't.

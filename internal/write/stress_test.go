@@ -32,22 +32,39 @@ rules:
 // stressIndex keeps the fields out of the mapping, whose number is limited.
 const stressIndex = `{"mappings":{"dynamic":false}}`
 
+// stressTransform counts the writes of a document that go through a proxy, whatever clients know of the count.
+const stressTransform = `  transform:
+  - {op: add, path: /edits, value: {from: current, path: /edits}}
+  - {op: increment, path: /edits, value: 1}
+`
+
 // TestEveryAcknowledgedChangeIsInTheDocumentExactlyOnce lets clients of two proxies and writers without any change the same documents
 // while requests and answers are lost, applied late, refused or held up, clients leave, and documents and the index are deleted and
 // made again. A change adds a token to a list, the token's amount to a counter, and a field of its own. It reads the oracle off every
-// revision that the engine has stored. E2E_LONG=1 runs longer; OPTIMIST_SEED repeats the same choices.
+// revision that the engine has stored. Changes are documents sent whole, and patches. E2E_LONG=1 runs longer; OPTIMIST_SEED repeats the
+// same choices.
 func TestEveryAcknowledgedChangeIsInTheDocumentExactlyOnce(t *testing.T) {
+	stressed(t, stressRules, false)
+}
+
+// TestEveryAcknowledgedChangeIsTransformedExactlyOnce is the same under a rule that counts them.
+func TestEveryAcknowledgedChangeIsTransformedExactlyOnce(t *testing.T) {
+	stressed(t, stressRules+stressTransform, true)
+}
+
+func stressed(t *testing.T, rules string, edits bool) {
 	seed := uint64(time.Now().UnixNano())
 	if s := os.Getenv("OPTIMIST_SEED"); s != "" {
 		_, _ = fmt.Sscan(s, &seed)
 	}
 	t.Logf("OPTIMIST_SEED=%d", seed)
-	const workers = 14
+	const workers = 20
 	rounds := 120
 	if os.Getenv("E2E_LONG") == "1" {
 		rounds = 1200
 	}
-	x := newStress(t, seed)
+	x := newStress(t, seed, rules)
+	x.edits = edits
 	var wg sync.WaitGroup
 	for i := range workers {
 		wk := x.worker(i)
@@ -76,6 +93,7 @@ type stress struct {
 	faults  *faults
 	late    sync.WaitGroup
 	history history
+	edits   bool // the rule counts writes
 
 	lives sync.RWMutex // held for reading from a read to the write that is based on it, where sessions are inferred
 	index sync.RWMutex // held for reading by whatever is under way, for writing while the index is made anew
@@ -94,8 +112,8 @@ const (
 	refused
 )
 
-func newStress(t *testing.T, seed uint64) *stress {
-	w := newWorld(t, stressRules)
+func newStress(t *testing.T, seed uint64, rules string) *stress {
+	w := newWorld(t, rules)
 	other := *w
 	now := time.Now()
 	other.store = session.New(session.Options{Measure: Measure(), Now: func() time.Time { return now }})
@@ -205,6 +223,7 @@ type worker struct {
 	name     string
 	c        *client // nil for one that goes straight to the engine
 	inferred bool
+	patches  bool
 	n        int
 
 	id, memory, token string // what it last sent, and of which document, if it may go on from there
@@ -220,7 +239,7 @@ func (x *stress) worker(i int) *worker {
 		wk.inferred = true
 		wk.c = w.stranger()
 	default:
-		wk.c = w.client(wk.name)
+		wk.c, wk.patches = w.client(wk.name), i >= 14
 	}
 	return wk
 }
@@ -231,6 +250,8 @@ func (wk *worker) round() {
 	switch {
 	case wk.c == nil:
 		wk.straight()
+	case wk.patches && p < 0.8:
+		wk.patch()
 	case wk.memory != "" && !wk.inferred && wk.doubt && p < 0.5:
 		wk.write(wk.memory, "") // did it get through? once more
 	case wk.memory != "" && !wk.inferred && !wk.doubt && p < 0.3:
@@ -288,6 +309,27 @@ func (wk *worker) change(body string) (changed, token string) {
 }
 
 func (wk *worker) write(body, query string) {
+	wk.send("PUT", "/shop/_doc/"+wk.id+query, "application/json", body)
+}
+
+// patch is a change that needs no copy: the steps that change makes, or, as a merge patch or the part of an _update, a field alone.
+func (wk *worker) patch() {
+	wk.n++
+	wk.id, wk.token = fmt.Sprint(wk.r.IntN(3)), fmt.Sprintf("%s-%d", wk.name, wk.n)
+	if p := wk.r.Float64(); p < 0.15 && wk.x.edits { // without a transform the engine merges it, and nobody sees what it stores
+		wk.send("POST", "/shop/_update/"+wk.id, "application/json", fmt.Sprintf(`{"doc":{"g-%s":1}}`, wk.token))
+	} else if p < 0.3 {
+		wk.send("PATCH", "/shop/_doc/"+wk.id, mediaMerge, fmt.Sprintf(`{"g-%s":1}`, wk.token))
+	} else {
+		step := 1 + wk.r.IntN(3)
+		body := fmt.Sprintf(`[{"op":"increment","path":"/n","value":%d},{"op":"append","path":"/log","value":"%s=%d"},{"op":"add","path":"/f-%s","value":%d}]`,
+			step, wk.token, step, wk.token, step)
+		wk.send("POST", "/shop/_patch/"+wk.id+[]string{"", "?upsert=true"}[wk.r.IntN(2)], mediaSteps, body)
+	}
+	wk.memory = ""
+}
+
+func (wk *worker) send(method, target, kind, body string) {
 	ctx := wk.x.t.Context()
 	if wk.r.Float64() < 0.03 {
 		var cancel context.CancelFunc
@@ -295,7 +337,7 @@ func (wk *worker) write(body, query string) {
 		defer cancel()
 	}
 	wk.x.index.RLock()
-	r := wk.c.do(ctx, "PUT", "/shop/_doc/"+wk.id+query, []byte(body))
+	r := wk.c.do(ctx, method, target, []byte(body), media(kind))
 	wk.x.index.RUnlock()
 	wk.memory, wk.doubt = "", false
 	wk.x.mu.Lock()

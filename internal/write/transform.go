@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 
 	"optimist/internal/api"
 	"optimist/internal/doc"
@@ -110,7 +109,7 @@ func (s *Service) settleTransform(ctx context.Context, c *change) error {
 		why = ReasonSource
 	case c.index.UUID != "":
 		if whole, err := s.gates.whole(ctx, c); err != nil {
-			return fmt.Errorf("%w: it can't be asked whether the document can be read whole: %w", ErrNotWritten, err)
+			return cantAsk(err)
 		} else if !whole {
 			why = ReasonFiltered
 		}
