@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
 )
 
 // benchDocs yields a base as an engine gives it, the same document as a client's library writes it back with a few changes,
@@ -143,5 +145,66 @@ func BenchmarkMergeShuffledArray(b *testing.B) {
 		if _, err := m.Merge([]byte(forward), []byte(mixed), []byte(forward)); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// A rule of three steps, as each guarded write of it has them.
+func BenchmarkTransform(b *testing.B) {
+	for _, size := range benchSizes {
+		doc, _, _ := benchDocs(size)
+		tr := mustTransformer(b, Limits{},
+			Step{Action: OpIncrement, Path: "/count", Value: literal("1")},
+			Step{Action: OpUnion, Path: "/tags", Value: literal(`["web","paid"]`)},
+			Step{Action: OpNow, Path: "/updated_at"})
+		in := testInputs()
+		b.Run(fmt.Sprintf("%dKB", size>>10), func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(len(doc)))
+			for b.Loop() {
+				if _, err := tr.Apply(doc, &in); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// The same by another implementation of JSON Patch, as far as it has it: no increment, no union.
+func BenchmarkTransformElsewhere(b *testing.B) {
+	for _, size := range benchSizes {
+		doc, _, _ := benchDocs(size)
+		p, err := jsonpatch.DecodePatch([]byte(`[{"op":"replace","path":"/count","value":18},{"op":"add","path":"/tags/-","value":"paid"},` +
+			`{"op":"add","path":"/updated_at","value":"2024-05-01T10:20:30.004Z"}]`))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprintf("%dKB", size>>10), func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(len(doc)))
+			for b.Loop() {
+				if _, err := p.Apply(doc); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// What the other implementation is compared with.
+func BenchmarkTransformAsJSONPatch(b *testing.B) {
+	for _, size := range benchSizes {
+		doc, _, _ := benchDocs(size)
+		tr := mustTransformer(b, Limits{}, Step{Action: OpReplace, Path: "/count", Value: literal("18")},
+			Step{Action: OpAdd, Path: "/tags/-", Value: literal(`"paid"`)}, Step{Action: OpNow, Path: "/updated_at"})
+		in := testInputs()
+		b.Run(fmt.Sprintf("%dKB", size>>10), func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(len(doc)))
+			for b.Loop() {
+				if _, err := tr.Apply(doc, &in); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
