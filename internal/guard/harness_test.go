@@ -31,6 +31,8 @@ type world struct {
 	mu       sync.Mutex
 	observed []bool // of each observed write, whether it lost an update
 	passed   []string
+
+	untransformed []string
 }
 
 func newWorld(t *testing.T, rules string, id Identity) *world {
@@ -70,6 +72,8 @@ func newWorldOn(t *testing.T, rules string, id Identity, engine string) *world {
 			w.mu.Unlock()
 		},
 		Passed: func(_, reason string) { w.mu.Lock(); w.passed = append(w.passed, reason); w.mu.Unlock() },
+
+		Untransformed: func(name string) { w.mu.Lock(); w.untransformed = append(w.untransformed, name); w.mu.Unlock() },
 	}})
 	door, err := proxy.New(proxy.Options{Upstream: nodes, Intercept: g.Intercept})
 	if err != nil {
