@@ -125,7 +125,7 @@ func (g *Guard) search(x *proxy.Exchange) bool {
 		return false
 	}
 	c := g.who(x)
-	if !c.stampable() || !c.known && !stamped {
+	if !c.stampable(op) || !c.known && !stamped {
 		return false
 	}
 	body, err := x.Body(g.maxBody)
@@ -133,7 +133,7 @@ func (g *Guard) search(x *proxy.Exchange) bool {
 		return false
 	}
 	_, pretty := api.Param(op.Query, "pretty")
-	watched = watched && c.known && !pretty && wholeHits(body)
+	watched = watched && (c.known || stamped) && !pretty && wholeHits(body)
 	if stamped = stamped && wholeSearch(body); !watched && !stamped {
 		return false
 	}
@@ -147,7 +147,7 @@ func (g *Guard) watches(rules *rule.Set, a *rule.Asked) bool {
 		return false
 	}
 	ru := rules.MatchRequest(a)
-	return g.rules.Effective(ru) == rule.Guard && ru.Session
+	return g.rules.Effective(ru) == rule.Guard && (ru.Session || ru.FromStamp)
 }
 
 // hits are what is done with those of a search.

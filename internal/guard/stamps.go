@@ -85,7 +85,7 @@ func (g *Guard) serving(x *proxy.Exchange, c client) *serving {
 }
 
 // stampable tells whether a client can be served stamps: what it signs can't be changed, so that its stamps would be stored.
-func (c *client) stampable() bool { return !c.signed && !c.bound }
+func (c *client) stampable(op *api.Op) bool { return !c.signed && !c.bound && !signedQuery(op.Query) }
 
 // describe tells which index it is that the document is in.
 func (s *serving) describe(p *place) (ix es.Index, ok bool) {
@@ -197,7 +197,7 @@ func (g *Guard) stampGet(x *proxy.Exchange, rules *rule.Set) bool {
 	}
 	c := g.who(x)
 	ref, ok := l.ref(op)
-	if !ok || !c.stampable() {
+	if !ok || !c.stampable(op) {
 		return false
 	}
 	target, ok := documentTarget(op)
@@ -298,7 +298,7 @@ func (g *Guard) stampMget(x *proxy.Exchange, rules *rule.Set) bool {
 		stamps = stamps || asked[i].rule != nil && !asked[i].part
 	}
 	c := g.who(x)
-	if !stamps || !c.stampable() {
+	if !stamps || !c.stampable(op) {
 		return false
 	}
 	s := g.serving(x, c)

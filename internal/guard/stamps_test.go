@@ -149,8 +149,12 @@ func TestAStampIsABaseWithoutASession(t *testing.T) {
 
 // The hits of a search are bases with their bodies only where the rule has them remembered.
 func TestAHitsStampIsAGuardAtLeast(t *testing.T) {
-	for _, reads := range []string{"[get]", "[get, search]"} {
-		w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, base: {stamp: _rev, reads: "+reads+"}}\n", Identity{Infer: true})
+	for _, c := range []struct {
+		reads string
+		Identity
+	}{{"[get]", Identity{Infer: true}}, {"[get, search]", Identity{Infer: true}}, {"[get, search]", Identity{}}} {
+		reads := c.reads
+		w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, base: {stamp: _rev, reads: "+reads+"}}\n", c.Identity)
 		w.put(doc1+"?refresh=true", `{"a":1,"b":1}`)
 		hit := gjson.Get(w.ask(w.proxied, "POST", "/shop/_search", `{}`).body, "hits.hits.0._source").Raw
 		w.put(doc1, `{"a":1,"b":2}`)

@@ -144,15 +144,15 @@ func without(fields []wire.Field, name string) []wire.Field {
 	return fields
 }
 
-// freed is the body of a write of one document that is otherwise forwarded as it is, without the stamp that is in it, and the fields to send
-// it with: what clients were served while documents were stamped must not be stored by them after. ok is false where there is none.
+// freed is the body of a write of one document that is otherwise forwarded as it is, without the stamp that is in it, and the fields to
+// send it with: what clients were served while documents were stamped must not be stored by them after. ok is false where there is none.
 func (g *Guard) freed(x *proxy.Exchange) (body []byte, fields []wire.Field, ok bool, err error) {
 	rules, op := g.rules.Rules(), x.Op()
 	if !rules.Stamps() {
 		return nil, nil, false, nil
 	}
 	st := g.stamperBehind(x, rules, of(x).decoded(op.Index), rule.Observe)
-	if c := g.who(x); st == nil || !c.stampable() || signedQuery(op.Query) {
+	if c := g.who(x); st == nil || !c.stampable(op) {
 		return nil, nil, false, nil
 	}
 	if body, err = x.Body(g.maxBody); err == nil {
@@ -194,10 +194,10 @@ func (g *Guard) instead(x *proxy.Exchange, body []byte, fields []wire.Field, see
 	return true
 }
 
-// unstampBulk forwards a bulk without the stamps that are in its documents. done is false, and nothing is answered, where there are none; read
-// is false where it couldn't be looked at for its size.
+// unstampBulk forwards a bulk without the stamps that are in its documents. done is false, and nothing is answered, where there are none;
+// read is false where it couldn't be looked at for its size.
 func (g *Guard) unstampBulk(x *proxy.Exchange, rules *rule.Set, ru *rule.Rule) (done, read bool) {
-	if c := g.who(x); !c.stampable() || signedQuery(x.Op().Query) {
+	if c := g.who(x); !c.stampable(x.Op()) {
 		return false, true
 	}
 	body, err := x.Body(g.maxBody)

@@ -82,10 +82,10 @@ func (b *Base) Commit(a Ack) {
 		e.remember(sending{hash: c.hash, left: v.numbers, told: v.told})
 		sh.charge(e)
 		sh.see(e, v, stored, sent)
-		sh.shrink(e)
 		if a.Copy.Token != 0 {
-			sh.hand(k, a.Copy, gone, v, stored, sent)
+			sh.hand(e, a.Copy, v, stored, sent)
 		}
+		sh.shrink(e)
 	}
 }
 

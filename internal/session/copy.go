@@ -105,12 +105,12 @@ func (s *Store) Witness(sess Session, ref doc.Ref) Base {
 	return b
 }
 
-// hand makes what was sent known by the copy that its answer hands out.
-func (sh *shard) hand(k key, c Copy, gone Epoch, v view, stored, sent []byte) {
-	k.sess = k.sess.holding(c)
-	e := sh.put(k, gone, gone, v.at)
-	sh.see(e, v, stored, sent)
-	sh.shrink(e)
+// hand makes what was sent, which is e's view, known by the copy that its answer hands out.
+func (sh *shard) hand(e *entry, c Copy, v view, stored, sent []byte) {
+	k := key{e.key.sess.holding(c), e.key.ref}
+	h := sh.put(k, e.epoch, e.epoch, v.at)
+	sh.see(h, v, stored, sent)
+	sh.shrink(h)
 }
 
 // unsure notes that a write from a copy has no known outcome: it may have used the copy up.

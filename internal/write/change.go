@@ -209,33 +209,14 @@ func explicit(query []byte) (n doc.Numbers, found bool) {
 // chooseBase finds what the change is based on. done says that the write is dealt with otherwise: it goes as it is.
 func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err error) {
 	ru := c.req.Rule
-	carried, stamped := c.carried()
+	if n, found := explicit(c.req.Op.Query); found {
+		return s.takeExplicit(ctx, c, n)
+	}
 	m, matched, err := c.ifMatch()
 	if err != nil {
 		return false, err
 	}
-	if n, found := explicit(c.req.Op.Query); found {
-		held, err := s.holding(ctx, c)
-		if err != nil {
-			return false, err
-		}
-		defer func() { c.base.Join(held) }()
-		c.outcome.Base = BaseExplicit
-		if n.Known() {
-			c.base = s.sessions.TakeAt(c.req.Session, c.doc.Ref, n, c.sent)
-		} else if ru.Session && c.req.Session.IsNamed() {
-			// An external version says nothing of what was read, but what the session has seen afterwards is this.
-			if err := s.take(ctx, c); err != nil {
-				return false, err
-			}
-		}
-		if ru.Explicit == rule.ExplicitPass || !n.Known() {
-			c.outcome.Reason = ReasonExplicit
-			return true, nil
-		}
-		c.query = api.Without(nil, c.query, "if_seq_no", "if_primary_term")
-		return false, nil
-	}
+	carried, stamped := c.carried()
 	switch {
 	case matched:
 		held, err := s.holding(ctx, c)
@@ -262,6 +243,33 @@ func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err err
 	case session.KindNone, session.KindLost:
 		return s.withoutBase(ctx, c)
 	}
+	return false, nil
+}
+
+// takeExplicit makes the revision the base that the client's own guard names. pass says that the write goes as it is: its 409 is its
+// answer.
+func (s *Service) takeExplicit(ctx context.Context, c *change, n doc.Numbers) (pass bool, err error) {
+	ru := c.req.Rule
+	held, err := s.holding(ctx, c)
+	if err != nil {
+		return false, err
+	}
+	c.outcome.Base = BaseExplicit
+	if n.Known() {
+		c.base = s.sessions.TakeAt(c.req.Session, c.doc.Ref, n, c.sent)
+	} else if ru.Session && c.req.Session.IsNamed() {
+		// An external version says nothing of what was read, but what the session has seen afterwards is this.
+		err = s.take(ctx, c)
+	}
+	c.base.Join(held)
+	if err != nil {
+		return false, err
+	}
+	if ru.Explicit == rule.ExplicitPass || !n.Known() {
+		c.outcome.Reason = ReasonExplicit
+		return true, nil
+	}
+	c.query = api.Without(nil, c.query, "if_seq_no", "if_primary_term")
 	return false, nil
 }
 

@@ -2,6 +2,7 @@ package write
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -56,7 +57,8 @@ func parseTag(b []byte) (t tag, ok bool) {
 // match is what an If-Match asks for (RFC 9110, section 13.1.1).
 type match struct {
 	any  bool  // whatever is there
-	tags []tag // one of them
+	tag  tag   // the only one, if more is nil
+	more []tag // all of them, where there are several
 }
 
 // ifMatch reads the change's If-Match. found is false where it has none, or the rule doesn't look at it.
@@ -76,14 +78,18 @@ func (c *change) ifMatch() (m match, found bool, err error) {
 			switch {
 			case string(member) == "*":
 				m.any = true
+			case ok && !m.tag.Known():
+				m.tag = t
+			case ok && m.more == nil:
+				m.more = []tag{m.tag, t}
 			case ok:
-				m.tags = append(m.tags, t)
+				m.more = append(m.more, t)
 			case len(member) > 0:
 				return m, true, ErrBadMatch
 			}
 		}
 	}
-	if found && m.any == (len(m.tags) > 0) {
+	if found && m.any == m.tag.Known() {
 		return m, true, ErrBadMatch
 	}
 	return m, found, nil
@@ -102,10 +108,10 @@ func (c *change) onlyNew() bool {
 // takeMatch makes what If-Match names the base of the change.
 func (s *Service) takeMatch(ctx context.Context, c *change, m match) (err error) {
 	c.outcome.Base = BaseIfMatch
-	if len(m.tags) != 1 {
+	if m.any || m.more != nil {
 		return s.takeOneOf(ctx, c, m)
 	}
-	return s.takeCopy(ctx, c, m.tags[0].held())
+	return s.takeCopy(ctx, c, m.tag.held())
 }
 
 func (s *Service) takeCopy(ctx context.Context, c *change, held session.Copy) (err error) {
@@ -127,14 +133,14 @@ func (s *Service) takeOneOf(ctx context.Context, c *change, m match) error {
 	case err != nil && !rev.Known():
 		return err
 	}
-	if m.any || slices.ContainsFunc(m.tags, func(t tag) bool { return t.Numbers == rev.Numbers && t.copy == 0 }) {
+	if m.any || slices.ContainsFunc(m.more, func(t tag) bool { return t.Numbers == rev.Numbers && t.copy == 0 }) {
 		c.base = s.sessions.Witness(c.req.Session, c.doc.Ref)
 		b := &c.base
 		b.Kind, b.Numbers, b.Version, b.View, b.Stored = session.KindGiven, rev.Numbers, rev.Version, rev.Source, rev.Source
 		return nil
 	}
-	slices.SortFunc(m.tags, func(a, b tag) int { return int(min(max(b.SeqNo-a.SeqNo, -1), 1)) })
-	for _, t := range m.tags {
+	slices.SortFunc(m.more, func(a, b tag) int { return cmp.Compare(b.SeqNo, a.SeqNo) })
+	for _, t := range m.more {
 		if err := s.takeCopy(ctx, c, t.held()); err != nil {
 			return err
 		}
@@ -143,7 +149,7 @@ func (s *Service) takeOneOf(ctx context.Context, c *change, m match) error {
 		}
 		c.base.Release()
 	}
-	return s.takeCopy(ctx, c, m.tags[0].held())
+	return s.takeCopy(ctx, c, m.more[0].held())
 }
 
 // tagFor is the tag for what the client has sent, where something else was stored: told are the numbers that its answer carries. A named

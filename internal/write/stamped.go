@@ -53,11 +53,11 @@ func (s *Service) guarded(ctx context.Context, c *change) (n doc.Numbers, found 
 	}
 	if found {
 		c.outcome.Base = BaseIfMatch
-		if len(m.tags) == 1 {
-			return m.tags[0].Numbers, true, nil
+		if !m.any && m.more == nil {
+			return m.tag.Numbers, true, nil
 		}
 		if err = s.takeOneOf(ctx, c, m); err == nil && !c.base.Numbers.Known() {
-			return m.tags[0].Numbers, true, nil
+			return m.tag.Numbers, true, nil
 		}
 		return c.base.Numbers, true, err
 	}
@@ -78,8 +78,8 @@ func (s *Service) guarded(ctx context.Context, c *change) (n doc.Numbers, found 
 	return n, true, err
 }
 
-// updateGuarded sends an _update under a guard. The engine takes none with an upsert; whoever sends a stamp has seen the document, and would
-// make it only if it were gone: that is a conflict then.
+// updateGuarded sends an _update under a guard. The engine takes none with an upsert; whoever sends a stamp has seen the document, and
+// would make it only if it were gone: that is a conflict then.
 func (s *Service) updateGuarded(ctx context.Context, c *change, n doc.Numbers) error {
 	upserts := false
 	if c.outcome.Base == BaseStamp {
