@@ -22,7 +22,7 @@ type explainCmd struct {
 
 	Config  string   `help:"Configuration file with the rules. Without one, the built-in rule holds." env:"OPTIMIST_CONFIG" placeholder:"FILE"`
 	Body    string   `help:"What is sent: a file, - for standard input, or JSON that begins with { or [." placeholder:"F"`
-	Base    string   `help:"The document as the client has read it, likewise, or null if there was none. Default: it hasn't read." placeholder:"F"`
+	Base    string   `help:"The document as the client read it, likewise, or null: there was none. Default: it hasn't read." placeholder:"F"`
 	Current string   `help:"The document as it is by now, likewise, or null. Default: the base." placeholder:"F"`
 	Header  []string `help:"A header of the request: 'Name: value'; again for more." sep:"none" placeholder:"'K: V'"`
 	Now     string   `help:"The time that rules see, as in 2026-01-01T00:00:00Z. Default: the real one." placeholder:"TIME"`
@@ -76,7 +76,8 @@ func (c *explainCmd) ask(p *process, q *ruletest.Question) (*write.Account, []by
 		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 			return nil, nil, usageError("optimist explain: %q is no URL of an optimist; write it as in http://127.0.0.1:9280", c.Proxy)
 		case c.Base+c.Current+c.Now != "":
-			return nil, nil, usageError("optimist explain: with --proxy documents and time are those that are there; --base, --current and --now are for offline")
+			return nil, nil, usageError("optimist explain: with --proxy documents and time are those that are there; " +
+				"--base, --current and --now are for offline")
 		}
 		return ruletest.Online(ctx, strings.TrimRight(c.Proxy, "/"), q)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 type testCmd struct {
-	Files   []string `arg:"" optional:"" name:"testfile" help:"Files of tests. Default: *.test.yaml beside the configuration and its rule files."`
+	Files   []string `arg:"" optional:"" name:"testfile" help:"Files of tests. Default: *.test.yaml beside the configuration and rule files."`
 	Config  string   `required:"" help:"Configuration file with the rules." env:"OPTIMIST_CONFIG" placeholder:"FILE"`
 	JUnit   string   `name:"junit" help:"Write the results to this file, as JUnit's XML." placeholder:"FILE"`
 	Verbose bool     `short:"v" help:"Tell of each write how it came to what it did."`

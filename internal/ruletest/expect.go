@@ -11,7 +11,9 @@ import (
 
 // any reports whether anything is expected.
 func (e *Expect) any() bool {
-	for _, j := range [...]*config.JSON{&e.Document, &e.Overwrote, &e.Ambiguous, &e.Attempts, &e.Rule, &e.Noop, &e.Unchanged, &e.Refused, &e.Answer} {
+	for _, j := range [...]*config.JSON{
+		&e.Document, &e.Overwrote, &e.Ambiguous, &e.Attempts, &e.Rule, &e.Noop, &e.Unchanged, &e.Refused, &e.Answer,
+	} {
 		if j.Given {
 			return true
 		}

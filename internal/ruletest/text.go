@@ -129,7 +129,8 @@ func mergeText(b *strings.Builder, a *write.Account) {
 		if path == "" {
 			path = "(all)"
 		}
-		fmt.Fprintf(t, "            %s\t%s\t%s, %s, %s -> %s\t%s\n", path, d.Decision, side(d.Base), side(d.Sent), side(d.Current), side(d.Result), whyText(d))
+		sides := side(d.Base) + ", " + side(d.Sent) + ", " + side(d.Current) + " -> " + side(d.Result)
+		fmt.Fprintf(t, "            %s\t%s\t%s\t%s\n", path, d.Decision, sides, whyText(d))
 	}
 	_ = t.Flush() // into memory
 }
@@ -184,10 +185,10 @@ func stepsText(b *strings.Builder, a *write.Account) {
 }
 
 func requestText(r *write.AccountRequest) string {
-	switch {
-	case r.Status == 409:
+	switch r.Status {
+	case 409:
 		return "  (would conflict)"
-	case r.Status == 0:
+	case 0:
 		return ""
 	}
 	return fmt.Sprintf("  (would be answered with %d)", r.Status)

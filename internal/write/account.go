@@ -74,8 +74,9 @@ type AccountRevision struct {
 
 // AccountDecision is what the merge decided about one value.
 type AccountDecision struct {
-	Path     string          `json:"path"`
-	Decision string          `json:"decision"`           // kept, taken, same, overwritten, conflict, combined; or sum, max, min, union, append, by_key
+	Path string `json:"path"`
+	// Decision is kept, taken, same, overwritten, conflict or combined; or the strategy that did it: sum, max, min, union, append, by_key.
+	Decision string          `json:"decision"`
 	Strategy string          `json:"strategy,omitempty"` // where both sides had changed the value
 	Rule     string          `json:"rule,omitempty"`     // the path of the rule that gave the strategy; none: the default
 	Unfit    bool            `json:"unfit,omitempty"`    // the strategy can't be applied to what is there
