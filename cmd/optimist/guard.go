@@ -48,7 +48,7 @@ func (s *service) intercept(c *config.Config) func(*proxy.Exchange) bool {
 			s.countUnused(x)
 		}
 		taken := g.Intercept(x)
-		if taken {
+		if taken && x.Head().Get(guard.DryRunField) == nil { // a dry run is no write
 			s.metrics.WriteTook(kind.String(), time.Since(begun))
 		}
 		return taken
