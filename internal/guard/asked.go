@@ -171,8 +171,12 @@ func (g *Guard) searched(x *proxy.Exchange, c client, h *hits, body []byte) {
 	}
 	s := g.serving(x, c)
 	res, err := g.ask(x, wire.MethodString(x.Head().Method), op.Path, query, body)
-	if err != nil {
+	switch {
+	case err != nil && h.stamped:
 		s.failed(err, nil)
+		return
+	case err != nil:
+		g.forward(x, proxy.ForwardOptions{}) // as the client put it; it fails or not by itself
 		return
 	}
 	defer res.Release()

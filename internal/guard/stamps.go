@@ -226,7 +226,7 @@ func (g *Guard) stampGet(x *proxy.Exchange, rules *rule.Set) bool {
 		s.answer(res, res.Payload)
 		return true
 	}
-	if ref.Index = concrete(ref.Index, &p.Item); p.Numbered && (st.FromStamp || c.known && ru != nil && ru.Session) {
+	if ref.Index = concrete(ref.Index, &p.Item); !op.Head && p.Numbered && (st.FromStamp || c.known && ru != nil && ru.Session) {
 		g.sessions.ReadAsked(c.session, ref, p.Revision, s.epoch, asked)
 	}
 	var more []wire.Field
@@ -423,7 +423,7 @@ func wholeSearch(body []byte) bool {
 		switch k.String() {
 		case "_source":
 			whole = whole && v.Type == gjson.True
-		case "stored_fields":
+		case "stored_fields", "collapse": // with which some engines put the numbers into inner hits, too
 			whole = false
 		}
 		return whole

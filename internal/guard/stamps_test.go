@@ -83,6 +83,13 @@ func TestAHeadTellsTheLengthThatTheGetHas(t *testing.T) {
 	}
 }
 
+func TestAHeadIsNoRead(t *testing.T) {
+	w := newWorld(t, stamping, Identity{})
+	w.put(doc1, `{"a":1}`)
+	w.ask(w.proxied, "HEAD", doc1, "", "Optimist-Session", "s")
+	w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":2}`, "Optimist-Session", "s"), 200, "passed;attempts=1;base=none")
+}
+
 func TestStampsSayWhatWasServed(t *testing.T) {
 	w := newWorld(t, stamping, Identity{})
 	w.put(doc1, `{"a":1}`)

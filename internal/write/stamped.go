@@ -6,6 +6,7 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/doc"
+	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/stamp"
 )
@@ -24,7 +25,11 @@ func (c *change) carried() (held session.Copy, ok bool) {
 	if st.Document != stamp.DocumentOf(c.index.UUID, routing, c.doc.ID) {
 		return held, false
 	}
-	return session.Copy{Numbers: st.Numbers, Token: uint64(st.Copy), Served: true}, true
+	held = session.Copy{Numbers: st.Numbers, Token: uint64(st.Copy), Served: true}
+	if c.req.Rule.OnConflict == rule.ConflictFail {
+		held.Token = 0 // one from before the rule said so is held against the revision, too, and not against what was sent since
+	}
+	return held, true
 }
 
 // holding reserves the copy that a write was made from which has another base: whoever writes from that copy again has written this.
