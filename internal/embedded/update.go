@@ -297,9 +297,5 @@ func (u *update) appendAnswer(dst []byte, r *revision) []byte {
 	}
 	get := appendSeqNo(nil, r)
 	dst = append(append(dst, `,"get":{`...), get[1:]...)
-	dst = append(dst, `,"found":true`...)
-	if r.routing != "" {
-		dst = appendString(append(dst, `,"_routing":`...), r.routing)
-	}
-	return append(u.filter.append(append(dst, `,"_source":`...), r.source), '}')
+	return append(u.filter.append(append(dst, `,"found":true,"_source":`...), r.source), '}')
 }

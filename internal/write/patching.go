@@ -189,7 +189,7 @@ func (f *flight) patched(c *change, stored doc.Revision, body []byte) {
 		f.unpatched(c, stored)
 		return
 	}
-	c.patch.show(c.answer, stored, body, c.doc.Routing)
+	c.patch.show(c.answer, stored, body)
 	f.s.sawPatched(c, stored)
 }
 
@@ -201,20 +201,17 @@ func (f *flight) unpatched(c *change, rev doc.Revision) {
 		c.outcome.Kind = Guarded
 	}
 	c.answer = noop(f.s.shaped(c.doc), rev)
-	c.patch.show(c.answer, rev, rev.Source, c.doc.Routing)
+	c.patch.show(c.answer, rev, rev.Source)
 	f.s.sawPatched(c, rev)
 }
 
 // show puts what the client asked to see of the document into the answer, as an _update does.
-func (p *patch) show(a *Answer, rev doc.Revision, source []byte, routing string) {
+func (p *patch) show(a *Answer, rev doc.Revision, source []byte) {
 	if !p.asked.asked || source == nil {
 		return
 	}
-	b := fmt.Appendf(nil, `{"_seq_no":%d,"_primary_term":%d,"found":true`, rev.SeqNo, rev.PrimaryTerm)
-	if routing != "" {
-		b = gjson.AppendJSONString(append(b, `,"_routing":`...), routing)
-	}
-	b = append(p.asked.of(append(b, `,"_source":`...), source), '}')
+	b := fmt.Appendf(nil, `{"_seq_no":%d,"_primary_term":%d,"found":true,"_source":`, rev.SeqNo, rev.PrimaryTerm)
+	b = append(p.asked.of(b, source), '}')
 	if out, err := sjson.SetRawBytes(a.Body, "get", b); err == nil {
 		a.Body = out
 	}
@@ -278,7 +275,7 @@ func (s *Service) seen(c *change) (b *session.Base, ok bool) {
 // number that only the engine knows. It changes nothing. Where the document is there by now, or the engine can't say, the answer is own.
 func (s *Service) missing(ctx context.Context, c *change, own *Answer) *Answer {
 	if c.noIndex && c.req.Op.Kind == api.Patch {
-		return refuse(http.StatusNotFound, "index_not_found_exception", "no such index ["+c.name+"]")
+		return noSuchIndex(c.name)
 	}
 	if c.req.account != nil {
 		return own
@@ -294,6 +291,15 @@ func (s *Service) missing(ctx context.Context, c *change, own *Answer) *Answer {
 		return own
 	}
 	return passOn(res)
+}
+
+// noSuchIndex is the engine's answer to what needs an index that isn't there.
+func noSuchIndex(name string) *Answer {
+	entry := gjson.AppendJSONString([]byte(`"type":"index_not_found_exception","reason":`), "no such index ["+name+"]")
+	entry = gjson.AppendJSONString(append(entry, `,"resource.type":"index_or_alias","resource.id":`...), name)
+	entry = gjson.AppendJSONString(append(entry, `,"index_uuid":"_na_","index":`...), name)
+	body := fmt.Appendf(nil, `{"error":{"root_cause":[{%s}],%s},"status":404}`, entry, entry)
+	return &Answer{Status: http.StatusNotFound, Fields: []wire.Field{jsonType}, Body: body, Own: true}
 }
 
 // updateTarget is where an _update of the change's document goes.
