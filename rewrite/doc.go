@@ -1,5 +1,6 @@
 // Package rewrite computes what a write becomes: the change between a base and what a client sent, how far they are apart,
-// the merge of that change into the current document, and JSON Patch, as pure functions on JSON bytes.
+// the merge of that change into the current document, the steps of rules, JSON Patch and merge patches, as pure functions on
+// JSON bytes.
 //
 // It does no I/O, keeps no state and no reference to what it was given (but for Result.Doc), and all of it but a Measurer is
 // safe for concurrent use. It does not promise that a merged document may be written: that is the guard's matter, and the loop's.
@@ -63,4 +64,20 @@
 //     new ones. One that a side removed and the other changed is a value that both changed.
 //
 // An array that a side had removed, and of which these leave nothing, is not there.
+//
+// # Transforms
+//
+// A Transformer applies Steps to a candidate, each to what those before it left: the operations of RFC 6902, and those of
+// rules. They say what shall be, so they take more than a JSON Patch (Patch.Apply) does; what that takes, they do the same.
+//
+//   - Removing, moving or copying what isn't there does nothing, nor does a step whose value refers to what isn't there.
+//     Only replace and test need a value at their path.
+//   - What sets something makes the objects that are missing on the way to it, and an array where the next token is `-`.
+//     Null counts as missing; anything else that is no object is a TypeError.
+//   - `*` as a whole token is every element of an array, or every member of an object, as they are when the step comes to
+//     them; a key that is literally `*` can't be named. Over nothing, or null, a step does nothing, and a test holds. Where
+//     `*` is the last token, add and copy set what they would otherwise insert.
+//   - A reference to a time is the proxy's clock, not the engine's.
+//
+// A step that does not change a value leaves its bytes, and so does a path that it only goes through.
 package rewrite

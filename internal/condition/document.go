@@ -49,6 +49,8 @@ func (p place) value(r gjson.Result) ref.Val {
 		switch {
 		case p.depth >= maxDepth:
 			return types.NewErr("a document has more than %d levels", maxDepth)
+		case !p.spend(len(r.Raw)): // which is what opening it takes
+			return types.NewErr(spent)
 		case r.IsArray():
 			return &array{container: container{place: p, raw: r.Raw}}
 		}
@@ -70,18 +72,6 @@ type member struct {
 	key  string
 	text gjson.Result
 	val  ref.Val // once somebody asked for it: what is below it is found but once
-}
-
-func (c *container) open() []member {
-	if !c.opened {
-		c.opened = true
-		c.spend(len(c.raw))
-		gjson.Parse(c.raw).ForEach(func(key, value gjson.Result) bool {
-			c.members = append(c.members, member{key: key.Str, text: value})
-			return true
-		})
-	}
-	return c.members
 }
 
 func (c *container) at(i int) ref.Val {
@@ -106,9 +96,6 @@ func (c *container) equal(i int, other ref.Val) ref.Val {
 	return types.Equal(v, other)
 }
 
-// Size is the number of members or elements.
-func (c *container) Size() ref.Val { return types.Int(len(c.open())) }
-
 // ConvertToNative is refused: the result of a condition is a bool.
 func (c *container) ConvertToNative(t reflect.Type) (any, error) {
 	return nil, fmt.Errorf("a part of a document has no %s", t)
@@ -120,12 +107,55 @@ func (c *container) Value() any { return c.raw }
 // An object is a JSON object. Of duplicate keys the last counts.
 type object struct {
 	container
-	byKey map[string]int // of a large one that was asked more than once
-	asked bool
+	byKey map[string]int // of a large one
 }
 
 // byKeyFrom is the number of members from which it is worth to index them.
-const byKeyFrom = 16
+const byKeyFrom = 32
+
+func (o *object) open() []member {
+	if !o.opened {
+		o.opened = true
+		gjson.Parse(o.raw).ForEach(func(key, value gjson.Result) bool {
+			if i := o.find(key.Str); i >= 0 {
+				o.members[i].text = value
+				return true
+			}
+			o.members = append(o.members, member{key: key.Str, text: value})
+			o.index()
+			return true
+		})
+	}
+	return o.members
+}
+
+// index takes note of the last member.
+func (o *object) index() {
+	switch n := len(o.members); {
+	case n == byKeyFrom:
+		o.byKey = make(map[string]int, 2*byKeyFrom)
+		for i := range o.members {
+			o.byKey[o.members[i].key] = i
+		}
+	case n > byKeyFrom:
+		o.byKey[o.members[n-1].key] = n - 1
+	}
+}
+
+func (o *object) find(key string) int {
+	if o.byKey != nil {
+		if i, ok := o.byKey[key]; ok {
+			return i
+		}
+		return -1
+	}
+	for i := range o.members {
+		if o.members[i].key == key {
+			return i
+		}
+	}
+	return -1
+}
 
 // Find returns the value of a key, if there is one.
 func (o *object) Find(key ref.Val) (ref.Val, bool) {
@@ -133,34 +163,12 @@ func (o *object) Find(key ref.Val) (ref.Val, bool) {
 	if !ok {
 		return types.MaybeNoSuchOverloadErr(key), false
 	}
+	o.open()
 	i := o.find(string(name))
 	if i < 0 {
 		return nil, false
 	}
 	return o.at(i), true
-}
-
-func (o *object) find(key string) int {
-	members := o.open()
-	if o.byKey == nil && len(members) >= byKeyFrom && o.asked {
-		o.byKey = make(map[string]int, len(members))
-		for i := range members {
-			o.byKey[members[i].key] = i
-		}
-	}
-	o.asked = true
-	if o.byKey != nil {
-		if i, ok := o.byKey[key]; ok {
-			return i
-		}
-		return -1
-	}
-	for i := len(members) - 1; i >= 0; i-- {
-		if members[i].key == key {
-			return i
-		}
-	}
-	return -1
 }
 
 // Get is Find, with an error for what isn't there.
@@ -184,6 +192,9 @@ func (o *object) Contains(key ref.Val) ref.Val {
 	return types.Bool(found)
 }
 
+// Size is the number of members.
+func (o *object) Size() ref.Val { return types.Int(len(o.open())) }
+
 // Iterator goes through the keys.
 func (o *object) Iterator() traits.Iterator {
 	return &iterator{n: len(o.open()), at: func(i int) ref.Val { return types.String(o.members[i].key) }}
@@ -191,6 +202,9 @@ func (o *object) Iterator() traits.Iterator {
 
 // Equal compares all that is in both.
 func (o *object) Equal(other ref.Val) ref.Val {
+	if same, ok := other.(*object); ok && same.raw == o.raw {
+		return types.True
+	}
 	m, ok := other.(traits.Mapper)
 	if !ok {
 		return types.False
@@ -227,6 +241,17 @@ func (o *object) Type() ref.Type { return types.MapType }
 // An array is a JSON array.
 type array struct{ container }
 
+func (a *array) open() []member {
+	if !a.opened {
+		a.opened = true
+		gjson.Parse(a.raw).ForEach(func(_, value gjson.Result) bool {
+			a.members = append(a.members, member{text: value})
+			return true
+		})
+	}
+	return a.members
+}
+
 // Get returns an element.
 func (a *array) Get(index ref.Val) ref.Val {
 	i, err := types.GetOrError(index)
@@ -246,6 +271,8 @@ func (a *array) Contains(v ref.Val) ref.Val {
 		switch same := a.equal(i, v); {
 		case same == types.True:
 			return same
+		case a.left < 0:
+			return same
 		case types.IsError(same):
 			failed = same
 		}
@@ -253,11 +280,17 @@ func (a *array) Contains(v ref.Val) ref.Val {
 	return failed
 }
 
+// Size is the number of elements.
+func (a *array) Size() ref.Val { return types.Int(len(a.open())) }
+
 // Iterator goes through the elements.
 func (a *array) Iterator() traits.Iterator { return &iterator{n: len(a.open()), at: a.at} }
 
 // Add is the list of a's elements, then other's.
 func (a *array) Add(other ref.Val) ref.Val {
+	if !a.spend(len(a.raw)) {
+		return types.NewErr(spent)
+	}
 	all := make([]ref.Val, 0, len(a.open()))
 	for i := range a.members {
 		all = append(all, a.at(i))
@@ -271,6 +304,9 @@ func (a *array) Add(other ref.Val) ref.Val {
 
 // Equal compares element by element.
 func (a *array) Equal(other ref.Val) ref.Val {
+	if same, ok := other.(*array); ok && same.raw == a.raw {
+		return types.True
+	}
 	l, ok := other.(traits.Lister)
 	if !ok {
 		return types.False
