@@ -79,7 +79,7 @@ func (b *Base) Commit(a Ack) {
 	default:
 		v := view{numbers: a.Stored.Numbers, told: a.Told, version: a.Stored.Version, at: now}
 		e := sh.put(k, gone, c.since, now)
-		e.remember(sending{hash: c.hash, left: v.numbers, told: v.told})
+		e.remember(c.hash, &a)
 		sh.charge(e)
 		sh.see(e, v, stored, sent)
 		if a.Copy.Token != 0 {

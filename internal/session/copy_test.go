@@ -232,3 +232,27 @@ func TestAWitnessTakesNothingAndHasSeen(t *testing.T) {
 		b.Release()
 	}
 }
+
+// The answer to a write that had no base tells the numbers of what was stored, also where a rule made that something else than was sent.
+// Who reads it then holds a copy of what was stored, and not of what was sent.
+func TestACopyOfWhatAWriteLeftIsNotWhatWasSent(t *testing.T) {
+	for _, sess := range []Session{pool, one} {
+		s, _ := newTest(t)
+		s.Read(sess, ref, rev(5, `{"n":1}`), s.Epoch())
+		b := take(t, s, sess, `{"n":2}`)
+		b.Commit(Ack{Stored: rev(6, `{"n":2,"by":"rule"}`), Sent: []byte(`{"n":2}`), Told: num(6)})
+		b = takeCopy(t, s, sess, Copy{Numbers: num(6), Token: 1, Served: true}, `{"n":3,"by":"rule"}`)
+		want(t, b, KindGiven, 6)
+		wantView(t, b, `{"n":2,"by":"rule"}`, `{"n":2,"by":"rule"}`)
+		b.Release()
+		b = s.TakeAt(sess, ref, num(6), []byte(`{"n":3}`))
+		if sess == pool { // it may be another's number
+			want(t, b, KindGiven, 6)
+			wantView(t, b, "", "")
+		} else {
+			want(t, b, KindView, 6)
+			wantView(t, b, `{"n":2}`, `{"n":2,"by":"rule"}`)
+		}
+		b.Release()
+	}
+}

@@ -15,7 +15,7 @@ const maxRecent = 16
 type sending struct {
 	hash uint64      // 0: its numbers were given
 	left doc.Numbers // of the revision that it left
-	told doc.Numbers // what its answer named, if not left
+	told doc.Numbers // what its answer named, where what was sent isn't what was stored
 }
 
 // fingerprint makes what is sent known again. In a named session the own view is enough: nobody else writes there.
@@ -47,9 +47,12 @@ func (t *taking) again(sh *shard, e *entry, b *Base) {
 }
 
 // remember keeps a write of an inferred session: for its repeats, and for what its answer told.
-func (e *entry) remember(o sending) {
-	if o.told == o.left {
-		o.told = doc.Numbers{}
+func (e *entry) remember(hash uint64, a *Ack) {
+	o := sending{hash: hash, left: a.Stored.Numbers}
+	if !same(a.Stored.Source, a.Sent) {
+		if o.told = a.Told; !o.told.Known() {
+			o.told = o.left
+		}
 	}
 	if e.key.sess.named || o.hash == 0 && !o.told.Known() {
 		return
@@ -60,8 +63,8 @@ func (e *entry) remember(o sending) {
 	e.recent = append(e.recent, o)
 }
 
-// told reports whether an answer named n although the write had left something else. Who gives n then may mean what it sent, or, like
-// everybody who hasn't written, the revision that n are of.
+// told reports whether an answer named n although what was sent isn't the revision that n are of. Who gives n then may mean what it sent, or,
+// like everybody who hasn't written, that revision.
 func (e *entry) told(n doc.Numbers) bool {
 	return slices.ContainsFunc(e.recent, func(o sending) bool { return o.told == n })
 }

@@ -203,7 +203,7 @@ func (t *taking) eligible(e *entry, f *flight) ([]read, *view) {
 	if !v.set || v.absent || !v.isTold(t.given) || len(reads) > 0 {
 		v = nil // who reads what its answer named, too, means what it read
 	}
-	if v != nil && v.numbers != t.given && (t.served || !t.k.sess.named) {
+	if v != nil && (v.numbers != t.given || v.sent != v.stored) && (t.served || !t.k.sess.named) {
 		v = nil // somebody else of the session may have read what the numbers were taken from
 	}
 	return reads, v
