@@ -289,7 +289,7 @@ func (f *flight) settle(ctx context.Context, outcomes []mergeResult, changed boo
 // unchanged answers a change that the current revision already has: the engine's noop.
 func (f *flight) unchanged(ctx context.Context, c *change) {
 	if c.patch != nil {
-		f.unpatched(c, f.cur)
+		f.unpatched(ctx, c, f.cur)
 		return
 	}
 	c.outcome.Kind = Merged

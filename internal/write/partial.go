@@ -97,11 +97,11 @@ func decimal(number string) bool { return strings.ContainsAny(number, ".eE") }
 // (unless it may run again), of a document that isn't seen whole, or by who may write but not read; and what isn't valid, so that the
 // engine says what is wrong with it. An upsert is transformed as the document that it is.
 func (s *Service) transformUpdate(ctx context.Context, c *change) (taken bool, err error) {
+	query, plain := c.query, c.plain
 	p := c.readPartial()
 	if p == nil {
-		return false, nil
+		return false, c.undone(query, plain)
 	}
-	query := c.query
 	c.patch, c.path, c.query = p, c.placeOf(), api.Without(nil, c.query, patchParams...)
 	if c.readPatchQuery() {
 		if p.upsert { // doc_as_upsert, which counts more
@@ -109,7 +109,7 @@ func (s *Service) transformUpdate(ctx context.Context, c *change) (taken bool, e
 		}
 		p.upsert = p.first != nil
 		if p.upsert && c.once {
-			return false, c.undone(query)
+			return false, c.undone(query, plain)
 		}
 		taken, err = s.mayTransform(ctx, c)
 	}
@@ -118,16 +118,16 @@ func (s *Service) transformUpdate(ctx context.Context, c *change) (taken bool, e
 		taken = !errors.Is(err, es.ErrForbidden) || c.outcome.Attempts > 0
 	}
 	if !taken && (err == nil || errors.Is(err, es.ErrForbidden)) {
-		return false, c.undone(query)
+		return false, c.undone(query, plain)
 	}
 	return true, err
 }
 
 // undone makes the change what it was before it was taken for a patch, but for the reason why it isn't one.
-func (c *change) undone(query []byte) error {
+func (c *change) undone(query []byte, plain bool) error {
 	c.base.Release()
 	*c = change{req: c.req, doc: c.doc, name: c.name, sent: c.sent, query: query, path: c.req.Op.Path, pipeline: c.pipeline,
-		deadline: c.deadline, json: c.json, plain: c.plain, now: c.now, outcome: Outcome{Reason: c.outcome.Reason}}
+		deadline: c.deadline, json: c.json, plain: plain, now: c.now, outcome: Outcome{Reason: c.outcome.Reason}}
 	return nil
 }
 
@@ -158,7 +158,7 @@ func (s *Service) mayTransform(ctx context.Context, c *change) (bool, error) {
 // readPartial reads the body of an _update as a part of a document, nil where it is more, or not valid. Half surrogates, which a key may
 // have and no pointer can name, are the engine's, too.
 func (c *change) readPartial() *patch {
-	if !c.json || !c.plain || !gjson.ValidBytes(c.sent) || strings.Contains(strings.ToLower(string(c.sent)), `\ud`) {
+	if !c.json || !c.readable() || !gjson.ValidBytes(c.sent) || strings.Contains(strings.ToLower(string(c.sent)), `\ud`) {
 		return nil
 	}
 	for _, name := range [...]string{"upsert", "version", "version_type", "op_type", "lang", "_source_include", "_source_exclude"} {

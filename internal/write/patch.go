@@ -34,13 +34,14 @@ type patch struct {
 	edit  edit
 	media []byte // the Content-Type of the write
 
-	incoming []byte // what of the body a rule's steps may look at; nil: all of it
-	upsert   bool   // a document that isn't there is made
-	first    []byte // of what: nil is {}, with the edit applied
-	always   bool   // an edit that changes nothing is written, too
-	retries  int    // the client's own bound; -1: it gave none
-	asked    shown  // what of the document the answer shows
-	said     bool   // the body says it, which counts more than the query
+	incoming []byte      // what of the body a rule's steps may look at; nil: all of it
+	upsert   bool        // a document that isn't there is made
+	first    []byte      // of what: nil is {}, with the edit applied
+	always   bool        // an edit that changes nothing is written, too
+	retries  int         // the client's own bound; -1: it gave none
+	asked    shown       // what of the document the answer shows
+	said     bool        // the body says it, which counts more than the query
+	filter   *filterPath // what the client wants of the answer; nil: all
 
 	// What the last attempt was made from, and what the edit made of that, before the rule's transform.
 	before, after []byte
@@ -84,7 +85,7 @@ func (s steps) repeatable() bool                                     { return s.
 
 // patchParams are the query parameters of a PATCH that the engine's index request doesn't have.
 var patchParams = []string{"upsert", "doc_as_upsert", "retry_on_conflict", "if_seq_no", "if_primary_term",
-	"_source", "_source_includes", "_source_excludes"}
+	"_source", "_source_includes", "_source_excludes", "filter_path"}
 
 // readPatch reads the request as a PATCH. A refusal becomes its answer.
 func (c *change) readPatch() {
@@ -163,7 +164,7 @@ func contentOf(fields []wire.Field) (media string, coded bool) {
 // readable refuses a PATCH whose answer would have to be another than JSON: it is made here as often as by the engine.
 func (c *change) readable() bool {
 	v, said := api.Param(c.req.Op.Query, "format")
-	if jsonAnswer(c.req.Fields) && (!said || string(v) == "json") {
+	if c.plain = jsonAnswer(c.req.Fields) && (!said || string(v) == "json"); c.plain {
 		return true
 	}
 	c.answer = refuse(http.StatusNotAcceptable, "illegal_argument_exception", "a PATCH is answered in JSON")
@@ -192,6 +193,13 @@ func (c *change) readPatchQuery() bool {
 	}
 	if _, said := api.Param(q, "op_type"); said {
 		return c.illegal("request [%s] contains unrecognized parameter: [op_type]", c.req.Op.Path)
+	}
+	if raw, said := api.Param(q, "filter_path"); said {
+		v, err := api.DecodeValue(nil, raw)
+		if err != nil {
+			return c.illegal("the parameter [filter_path] can't be read: %s", err)
+		}
+		p.filter = newFilterPath(string(v))
 	}
 	if !c.readShown() {
 		return false

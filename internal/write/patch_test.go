@@ -575,3 +575,30 @@ func TestEveryIncrementCounts(t *testing.T) {
 	wg.Wait()
 	same(t, w.stored("1"), fmt.Sprintf(`{"n":%d}`, clients*rounds))
 }
+
+func TestAPatchsAnswerIsFilteredAsTheEngineFilters(t *testing.T) {
+	for _, form := range []string{"filter_path=result,_id", "filter_path=-_shards,-_type", "filter_path=none", "filter_path=**.successful", "filter_path=get._source.b.*",
+		"filter_path=get", "filter_path=_s*", "filter_path=-get._source.b,get.*", "filter_path=**", "filter_path=*.*", "filter_path=get._source.l.x", "filter_path=-**.x",
+		"filter_path=-_shards.*", "filter_path="} {
+		for _, doc := range []string{`{"a":1}`, `{"a":2}`} {
+			w := newWorld(t, "")
+			w.put("1", `{"a":1,"b":{"c":1,"d":[2]},"l":[{"x":1},{"y":2}]}`)
+			w.put("2", `{"a":1,"b":{"c":1,"d":[2]},"l":[{"x":1},{"y":2}]}`)
+			_, want := w.direct("POST", "/shop/_update/2?_source&"+form, `{"doc":`+doc+`}`)
+			r := w.client("c").patch(target1+"?_source&"+form, "merge", doc)
+			if got := withoutIDs(r.body); r.status != 200 || got != withoutIDs(want) {
+				t.Errorf("%s of %s:\ngot  %s\nwant %s", form, doc, r.body, want)
+			}
+		}
+	}
+}
+
+// withoutIDs makes answers about two documents comparable.
+func withoutIDs(body string) string {
+	for _, name := range []string{"_seq_no", "_id"} {
+		for _, v := range []string{"0", "1", "2", "3", `"1"`, `"2"`} {
+			body = strings.ReplaceAll(body, `"`+name+`":`+v, `"`+name+`":N`)
+		}
+	}
+	return body
+}

@@ -57,6 +57,9 @@ func (s *Service) edits(ctx context.Context, c *change) error {
 	if c.base.Kind != session.KindNone && c.answer != nil && c.answer.Status < 300 {
 		c.partWritten(es.ParseItem(c.answer.Body).Revision)
 	}
+	if p := c.patch; p.filter != nil && c.answer != nil && c.answer.Status < 300 {
+		c.answer.Body = p.filter.of(c.answer.Body)
+	}
 	return c.err
 }
 
@@ -184,9 +187,9 @@ func (c *change) asPut(r *upstream.Request) {
 }
 
 // patched answers a patch that was written, with what the write stored.
-func (f *flight) patched(c *change, stored doc.Revision, body []byte) {
+func (f *flight) patched(ctx context.Context, c *change, stored doc.Revision, body []byte) {
 	if c.patch.idle {
-		f.unpatched(c, stored)
+		f.unpatched(ctx, c, stored)
 		return
 	}
 	c.patch.show(c.answer, stored, body)
@@ -194,14 +197,16 @@ func (f *flight) patched(c *change, stored doc.Revision, body []byte) {
 }
 
 // unpatched answers a patch that changed nothing: the engine's noop.
-func (f *flight) unpatched(c *change, rev doc.Revision) {
+func (f *flight) unpatched(ctx context.Context, c *change, rev doc.Revision) {
 	if c.answer != nil { // of a write that it shared
 		c.answer.Release()
 	} else {
 		c.outcome.Kind = Guarded
 	}
-	c.answer = noop(f.s.shaped(c.doc), rev)
-	c.patch.show(c.answer, rev, rev.Source)
+	if c.answer = f.s.rendered(ctx, c, rev.Numbers); c.answer == nil {
+		c.answer = noop(f.s.shaped(c.doc), rev)
+		c.patch.show(c.answer, rev, rev.Source)
+	}
 	f.s.sawPatched(c, rev)
 }
 

@@ -75,7 +75,7 @@ func (f *flight) answered(ctx context.Context, res *upstream.Response, body []by
 	lead := f.open[0]
 	switch {
 	case res.Status == 200 || res.Status == 201:
-		f.acknowledge(res, body)
+		f.acknowledge(ctx, res, body)
 		return nil
 	case res.Status == 409:
 		return f.conflicted(ctx, res)
@@ -131,7 +131,7 @@ func (f *flight) split(ctx context.Context) {
 }
 
 // acknowledge gives every open change its answer: the write counts for all of them.
-func (f *flight) acknowledge(res *upstream.Response, body []byte) {
+func (f *flight) acknowledge(ctx context.Context, res *upstream.Response, body []byte) {
 	a, numbers := readAck(res)
 	stored := a.Revision
 	if numbers && !f.open[0].rewritten() {
@@ -145,7 +145,7 @@ func (f *flight) acknowledge(res *upstream.Response, body []byte) {
 			c.answer = copyOf(res)
 		}
 		if c.patch != nil {
-			f.patched(c, stored, body)
+			f.patched(ctx, c, stored, body)
 		} else {
 			c.acknowledged(stored, a.created, bytes.Equal(body, c.sent), f.cur.Numbers)
 		}

@@ -14,6 +14,9 @@ type shown struct {
 	includes, excludes []string
 }
 
+// shownParams are the parameters that it is read from.
+var shownParams = []string{"_source", "_source_includes", "_source_excludes"}
+
 // whole reports whether all of the document is shown.
 func (s *shown) whole() bool { return s.asked && len(s.includes) == 0 && len(s.excludes) == 0 }
 
