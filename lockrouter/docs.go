@@ -231,11 +231,8 @@ func (b *batch) try(ctx context.Context, part []*item) (taken int, err error) {
 
 // doubt takes back what a call without an answer may have got, and gives the request another name.
 func (b *batch) doubt(it *item) string {
-	r := b.r
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.lane(it.t).abandon(it.rid, r.ttl(b.a).Milliseconds())
-	return r.rid()
+	b.r.doubt(it.t, &state.Op{Rid: it.rid, TTL: b.r.ttl(b.a).Milliseconds()})
+	return b.r.rid()
 }
 
 // do has the store carry out one operation on each item.
@@ -256,6 +253,9 @@ func (b *batch) do(ctx context.Context, part []*item, op func(*item) state.Op, e
 			it.doc = d.Doc
 			if v := d.Said[0].Verdict; v == state.Acquired || v == state.Reentered || v == state.Renewed {
 				it.sent, it.seen = sent, d.Doc.Seen
+			}
+			if d.Said[0].Verdict.Positive() {
+				r.lapses(d.Doc)
 			}
 		}
 		each(i, it, &d)

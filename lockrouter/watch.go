@@ -50,7 +50,8 @@ func (r *Router) due() (lanes []*lane, next time.Duration) {
 		if l.running || len(l.groups) == 0 {
 			continue
 		}
-		if l.tryAt <= now {
+		l.withdraw(now)
+		if l.tryAt <= now || len(l.tasks) > 0 {
 			// Whoever asks finds the document as it is: that is a look, too.
 			l.judge(now)
 			if l.run(); l.running {
@@ -117,19 +118,29 @@ func (r *Router) storeUp() {
 func (l *lane) lapses(d *state.Doc, said []state.Said) {
 	written := slices.ContainsFunc(said, func(s state.Said) bool { return s.Verdict.Positive() }) ||
 		l.doc != nil && d.Beat != l.doc.Beat && slices.Equal(d.Said, said)
-	if !written || d.Beat == 0 {
-		return // what the document says is of an earlier call
+	if written {
+		l.r.lapses(d) // else what the document says is of an earlier call
 	}
-	r := l.r
+}
+
+// lapses tells of the leases that the call that wrote the document found lapsed.
+func (r *Router) lapses(d *state.Doc) {
+	if d.Beat == 0 {
+		return
+	}
 	r.offset.Store(d.Seen - time.Now().UnixMilli())
 	for i := range d.Lapsed {
 		h := &d.Lapsed[i]
-		taken := slices.ContainsFunc(d.Holds, func(n state.Hold) bool {
+		next := slices.IndexFunc(d.Holds, func(n state.Hold) bool {
 			return n.Beat == d.Beat && n.Owner != h.Owner && h.Against(n.Path, n.Mode)
 		})
 		r.held.remove(h.Token)
-		r.o.Events.Lapsed(1, taken)
-		r.o.Log.Warn("a lease has lapsed", obs.KeyLock, lockOf(d, h.Path), obs.KeyOwner, h.Owner, obs.KeyToken, h.Token, obs.KeyNote, h.Note,
-			"taken_over", taken)
+		r.o.Events.Lapsed(1, next >= 0)
+		if next < 0 {
+			r.o.Log.Warn("a lease has lapsed", obs.KeyLock, lockOf(d, h.Path), obs.KeyOwner, h.Owner, obs.KeyToken, h.Token, obs.KeyNote, h.Note)
+			continue
+		}
+		r.o.Log.Warn("a lease has lapsed, and another owner has taken over", obs.KeyLock, lockOf(d, h.Path), obs.KeyOwner, h.Owner,
+			obs.KeyToken, h.Token, obs.KeyNote, h.Note, "by", d.Holds[next].Owner)
 	}
 }

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -13,7 +16,10 @@ import (
 	"optimist/internal/config"
 	"optimist/internal/es"
 	"optimist/internal/guard"
+	"optimist/internal/upstream"
+	"optimist/internal/wire"
 	"optimist/lockrouter"
+	"optimist/lockrouter/compat"
 	"optimist/lockrouter/engine"
 	"optimist/lockrouter/state"
 	"optimist/proxy"
@@ -52,14 +58,21 @@ func (s *service) openLocks(c *config.Config) error {
 			Lapsed: s.metrics.LeasesLapsed,
 		},
 	})
+	if l.Compat.Index != "" {
+		s.compat = compat.New(compat.Options{Locks: s.locks, Index: l.Compat.Index, Type: l.Compat.Type, TTL: l.Compat.TTL.Std(),
+			Refresh: s.refresh})
+	}
 	s.metrics.WatchLocks(s.locks.Held, func(class string) int { return s.locks.Waiting(state.Class(class)) })
 	return nil
 }
 
 // lock answers a request for a lock. It reports false for others.
 func (s *service) lock(x *proxy.Exchange, g *guard.Guard) bool {
-	if s.locks == nil || !s.locks.Takes(x.Op().Path) {
+	if s.locks == nil {
 		return false
+	}
+	if !s.locks.Takes(x.Op().Path) {
+		return s.compat != nil && s.bookLock(x, g)
 	}
 	if g.DryRun(x) {
 		return true
@@ -73,27 +86,103 @@ func (s *service) lock(x *proxy.Exchange, g *guard.Guard) bool {
 	}
 	a, err := s.locks.Serve(x.Context(), &lockrouter.Request{Method: string(x.Head().Method), Path: op.Path, Query: op.Query, Body: body,
 		Fields: x.Head().EndToEnd(nil)})
+	s.answerLock(x, a, err)
+	return true
+}
+
+// answerLock gives the client what was decided.
+func (s *service) answerLock(x *proxy.Exchange, a *lockrouter.Answer, err error) {
+	if errors.Is(err, lockrouter.ErrStore) {
+		x.Fail(&proxy.Failure{Status: http.StatusServiceUnavailable, Type: lockrouter.TypeStore, Reason: err.Error()})
+		return
+	}
 	if err != nil {
 		x.Fail(err)
-		return true
+		return
 	}
 	if a.Status == http.StatusServiceUnavailable {
 		s.metrics.Failed(lockrouter.TypeStore)
 	}
 	_ = x.AnswerOwn(a.Status, a.Fields, a.Body)
+}
+
+// bookLock answers a request that changes or reads the index of locks.compat. It reports false for others.
+func (s *service) bookLock(x *proxy.Exchange, g *guard.Guard) bool {
+	op := x.Op()
+	concern := s.compat.Concerns(op)
+	if concern == compat.Nothing {
+		return false
+	}
+	if concern == compat.Everything {
+		if g.DryRun(x) {
+			return true
+		}
+		op.Kind = api.Lock
+	}
+	body, err := x.Body(maxLockBody)
+	if err == nil {
+		body, err = unzipped(x.Head(), body)
+	}
+	switch {
+	case err != nil && concern == compat.Everything:
+		x.Fail(err)
+		return true
+	case err != nil: // too large to be looked into, or not what it says to be: the engine's matter
+		return false
+	}
+	a, err := s.compat.Serve(x.Context(), &compat.Request{Method: string(x.Head().Method), Op: op, Body: body,
+		Session: g.SessionName(x), Own: x.Head()})
+	if err == nil && a == nil {
+		return false
+	}
+	op.Kind = api.Lock
+	s.answerLock(x, a, err)
 	return true
+}
+
+// unzipped takes the content coding off a body that is read here.
+func unzipped(h *wire.Head, body []byte) ([]byte, error) {
+	coding := h.Get("content-encoding")
+	if len(coding) == 0 || wire.EqualFold(coding, "identity") {
+		return body, nil
+	}
+	bad := func(why string) error {
+		return &proxy.Failure{Status: 400, Type: "parse_exception", Reason: "the body can't be read: " + why}
+	}
+	if !wire.EqualFold(coding, "gzip") {
+		return nil, bad("its Content-Encoding isn't known")
+	}
+	z, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		return nil, bad(err.Error())
+	}
+	body, err = io.ReadAll(io.LimitReader(z, maxLockBody+1))
+	switch {
+	case err != nil:
+		return nil, bad(err.Error())
+	case len(body) > maxLockBody:
+		return nil, proxy.ErrTooLarge
+	}
+	return body, nil
+}
+
+// refresh asks the engine for the refresh that a client asks for.
+func (s *service) refresh(ctx context.Context, q *compat.Request) (status int, body []byte, err error) {
+	r := upstream.Request{Method: http.MethodPost, Target: q.Op.Path, Repeatable: true}
+	if h, ok := q.Own.(*wire.Head); ok {
+		r.Fields = callerOf(h.EndToEnd(nil)).Fields
+	}
+	res, err := s.nodes.Do(ctx, &r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer res.Release()
+	return res.Status, bytes.Clone(res.Payload), nil
 }
 
 // found searches on behalf of the client that asked for locks: what it may not see it can't lock.
 func (s *service) found(ctx context.Context, q *lockrouter.Request, index string, query []byte, most int) ([]string, error) {
-	var who es.Caller
-	for _, f := range q.Fields {
-		if name := strings.ToLower(string(f.Name)); name != "host" && name != "expect" && !strings.HasPrefix(name, "content-") &&
-			!strings.HasPrefix(name, "accept") {
-			who.Fields = append(who.Fields, f)
-		}
-	}
-	ids, err := (&es.Client{Upstream: s.nodes}).IDs(ctx, who, index, query, most)
+	ids, err := (&es.Client{Upstream: s.nodes}).IDs(ctx, callerOf(q.Fields), index, query, most)
 	var said *es.StatusError
 	if !errors.As(err, &said) {
 		return ids, err
@@ -103,4 +192,15 @@ func (s *service) found(ctx context.Context, q *lockrouter.Request, index string
 		f.Type, f.Reason = v[0].Str, v[1].Str
 	}
 	return nil, f
+}
+
+// callerOf is on whose behalf optimist asks: a client's fields without those that are about its own request's body and answer.
+func callerOf(fields []wire.Field) (who es.Caller) {
+	for _, f := range fields {
+		if name := strings.ToLower(string(f.Name)); name != "host" && name != "expect" && !strings.HasPrefix(name, "content-") &&
+			!strings.HasPrefix(name, "accept") {
+			who.Fields = append(who.Fields, f)
+		}
+	}
+	return who
 }

@@ -18,6 +18,7 @@ import (
 	"optimist/internal/rule"
 	"optimist/internal/upstream"
 	"optimist/lockrouter"
+	"optimist/lockrouter/compat"
 	"optimist/proxy"
 )
 
@@ -36,6 +37,7 @@ type service struct {
 	engine     *embedded.Engine // nil unless --embedded
 	nodes      *upstream.Set
 	locks      *lockrouter.Router // nil if switched off
+	compat     *compat.Compat     // nil unless an index is configured for it
 	door       *proxy.Server
 	data       net.Listener
 	admin      *admin.Server

@@ -53,6 +53,7 @@ func start() *Config {
 			Wait:     Wait{Foreground: Duration(2 * time.Second), Background: Duration(2 * time.Second), Max: Duration(time.Hour)},
 			Overtake: 16,
 			TreeSize: 20_000,
+			Compat:   Compat{Type: "lock", TTL: Duration(time.Minute)},
 		},
 		Drain: Drain{Delay: Duration(time.Second)},
 		Log:   Log{Format: LogText, Level: LevelInfo},

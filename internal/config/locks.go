@@ -34,6 +34,24 @@ type Locks struct {
 	// TreeSize is how many leases one tree may hold at once; one more is answered 429. Default 20000. All of them are in one document,
 	// which is written whole with every change.
 	TreeSize int `json:"tree_size"`
+
+	// Compat has an index whose documents are locks, by the requests of Elasticsearch: The Definitive Guide.
+	Compat Compat `json:"compat"`
+}
+
+// Compat is an index whose documents are locks, as in the chapter of the Definitive Guide on concurrency: its creates, scripted updates
+// and deletes work as printed, and the locks have leases.
+type Compat struct {
+	// Index is its name, as it stands in requests; aliases are the engine's. Default empty: there is none. What isn't one of the
+	// book's requests is refused there.
+	Index string `json:"index"`
+
+	// Type is the mapping type that locks have in the path, as in `/fs/lock/1`. Default lock. Requests without a type are for locks, too;
+	// those with another type go to the engine.
+	Type string `json:"type"`
+
+	// TTL is how long a lock is held that nobody deletes. Default 1m.
+	TTL Duration `json:"ttl"`
 }
 
 // Wait is how long requests wait for a lock, by their class.
@@ -63,12 +81,16 @@ func (Scripts) choices() []string { return []string{"auto", "always", "never"} }
 func (v *validator) locks() {
 	l := &v.cfg.Locks
 	if l.Path == "" {
+		if l.Compat.Index != "" {
+			v.fail("locks.compat", "there are no locks: locks.path is empty")
+		}
 		return
 	}
+	v.compat(&l.Compat)
 	if name, ok := strings.CutPrefix(l.Path, "/_"); !ok || name == "" || strings.ContainsAny(name, "/?#%& ") {
 		v.fail("locks.path", "%q is no path for locks: one segment that begins with /_, as in /_lock", l.Path)
 	}
-	if l.Index == "" || l.Index != strings.ToLower(l.Index) || strings.ContainsAny(l.Index, ` "*\<|,>/?#:`) || strings.ContainsAny(l.Index[:1], "-_+") {
+	if !indexName(l.Index) {
 		v.fail("locks.index", "%q is no index's name", l.Index)
 	}
 	v.positive("locks.ttl", l.TTL)
@@ -81,4 +103,28 @@ func (v *validator) locks() {
 	}
 	v.atLeast("locks.overtake", l.Overtake, 1)
 	v.atLeast("locks.tree_size", l.TreeSize, 1)
+}
+
+func (v *validator) compat(c *Compat) {
+	if c.Index == "" {
+		return
+	}
+	if !indexName(c.Index) {
+		v.fail("locks.compat.index", "%q is no index's name", c.Index)
+	}
+	if c.Index == v.cfg.Locks.Index {
+		v.fail("locks.compat.index", "%q is where the locks' own documents are (locks.index)", c.Index)
+	}
+	if c.Type == "" || strings.HasPrefix(c.Type, "_") && c.Type != "_doc" || strings.ContainsAny(c.Type, ",#/ ") {
+		v.fail("locks.compat.type", "%q is no mapping type's name", c.Type)
+	}
+	v.positive("locks.compat.ttl", c.TTL)
+	if c.TTL > v.cfg.Locks.MaxTTL {
+		v.fail("locks.compat.ttl", "%s is longer than locks.max_ttl, %s", c.TTL, v.cfg.Locks.MaxTTL)
+	}
+}
+
+// indexName reports whether the engine takes s as an index's name.
+func indexName(s string) bool {
+	return s != "" && s == strings.ToLower(s) && !strings.ContainsAny(s, ` "*\<|,>/?#:`) && !strings.ContainsAny(s[:1], "-_+")
 }

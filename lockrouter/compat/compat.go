@@ -1,0 +1,225 @@
+// Package compat answers the requests by which Elasticsearch: The Definitive Guide locks with plain documents (a global lock, one for each
+// document, and a tree of shared and exclusive ones), and gives them leases: each document of that index is the lock of its id.
+//
+// It knows the requests by their shape. One that it doesn't know is refused: a lock that the engine would only store keeps nobody out here.
+package compat
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"optimist/internal/api"
+	"optimist/lockrouter"
+)
+
+// Options are what a Compat needs. All but Refresh are required.
+type Options struct {
+	Locks *lockrouter.Router
+	// Index is where the documents seem to be, by this name only. Type is the mapping type that they have in typed paths; other types of
+	// the index are the engine's.
+	Index, Type string
+	// TTL is how long a lock is held that nobody deletes.
+	TTL time.Duration
+	// Refresh asks the engine for the refresh that a client asks for: other types may be there. Nil: nobody is asked.
+	Refresh func(ctx context.Context, q *Request) (status int, body []byte, err error)
+}
+
+// Compat answers requests. It is safe for concurrent use; make it with New.
+type Compat struct{ o Options }
+
+// New makes a Compat.
+func New(o Options) *Compat { return &Compat{o} }
+
+// Request is one of the client's.
+type Request struct {
+	Method string
+	Op     *api.Op
+	Body   []byte // without content coding
+	// Session is who asks, in printable characters without spaces and colons. It owns the locks that it creates.
+	Session string
+	// Own is passed on to Refresh.
+	Own any
+}
+
+// Concern is whether a request is for a Compat.
+type Concern uint8
+
+// The concerns. Of requests for all indices the body tells.
+const (
+	Nothing Concern = iota
+	ByBody
+	Everything
+)
+
+// Concerns tells by a request's line whether it is for the index.
+func (c *Compat) Concerns(op *api.Op) Concern {
+	if op.Kind == api.Bulk && !c.named(op.Index) || len(op.Path) >= len(scrolls) && string(op.Path[:len(scrolls)]) == scrolls {
+		return ByBody
+	}
+	p, ok := c.place(op)
+	if !ok || p.foreign() {
+		return Nothing
+	}
+	return Everything
+}
+
+const scrolls = "/_search/scroll"
+
+func (c *Compat) named(raw []byte) bool {
+	var buf [256]byte
+	name, err := api.Decode(buf[:0], raw)
+	return err == nil && string(name) == c.o.Index
+}
+
+// place is where a path leads within the index.
+type place struct {
+	typed    bool
+	endpoint string // _doc, _create, _update or _source with an id; else the endpoint; empty for the index itself
+	id       string
+	other    bool // it is of another type
+}
+
+// foreign reports whether what is there is the engine's: the index itself, what it is made of, and other types. No lock is there.
+func (p *place) foreign() bool {
+	return p.other || p.id == "" && slices.Contains([]string{"", "_mapping", "_mappings", "_settings", "_alias", "_aliases", "_stats",
+		"_segments", "_recovery", "_flush", "_open", "_close", "_cache", "_forcemerge"}, p.endpoint)
+}
+
+// place reads a path. Empty segments don't count: whatever the engine makes of them, it must not make a lock that isn't one.
+func (c *Compat) place(op *api.Op) (p place, ok bool) {
+	var segs []string
+	for raw := range strings.SplitSeq(string(op.Path), "/") {
+		if raw == "" {
+			continue
+		}
+		b, err := api.Decode(nil, []byte(raw))
+		if err != nil {
+			b = []byte(raw)
+		}
+		if segs = append(segs, string(b)); segs[0] != c.o.Index {
+			return p, false
+		}
+	}
+	if len(segs) == 0 {
+		return p, false
+	}
+	segs = segs[1:]
+	if len(segs) == 0 {
+		return p, true
+	}
+	first := segs[0]
+	switch {
+	case first == c.o.Type || first == "_doc":
+		p.typed = first != "_doc"
+		return p.within(segs[1:]), true
+	case !strings.HasPrefix(first, "_"):
+		p.other = true
+		return p, true
+	}
+	p.endpoint = first
+	if len(segs) > 1 {
+		p.id = strings.Join(segs[1:], "/")
+	}
+	return p, true
+}
+
+// within reads what comes behind the type: {id}, {id}/_create, or an endpoint of the type.
+func (p place) within(segs []string) place {
+	switch {
+	case len(segs) == 0:
+		p.endpoint = "_doc"
+	case len(segs) == 1 && strings.HasPrefix(segs[0], "_") && p.typed:
+		p.endpoint = segs[0]
+	case len(segs) == 1:
+		p.endpoint, p.id = "_doc", segs[0]
+	case len(segs) == 2:
+		p.endpoint, p.id = segs[1], segs[0]
+	default:
+		p.endpoint = strings.Join(segs, "/")
+	}
+	return p
+}
+
+// Serve answers a request that concerns the Compat. It returns nil for one that, by its body, doesn't. An error is the context's cause, or
+// lockrouter.ErrStore: whether the locks were acquired isn't known then.
+func (c *Compat) Serve(ctx context.Context, q *Request) (*lockrouter.Answer, error) {
+	switch c.Concerns(q.Op) {
+	case Nothing:
+		return nil, nil
+	case ByBody:
+		if q.Op.Kind == api.Bulk {
+			return c.elsewhere(q), nil
+		}
+		return c.scroll(ctx, q)
+	}
+	p, _ := c.place(q.Op)
+	r := &reply{c: c, typed: p.typed}
+	switch read := q.Method == http.MethodGet || q.Method == http.MethodHead; {
+	case p.id != "" && p.endpoint == "_doc" && read, p.id != "" && p.endpoint == "_source" && read:
+		return c.get(ctx, r, p.id, p.endpoint == "_source")
+	case p.id != "":
+		in, err := c.one(q, &p)
+		if err != nil {
+			return err.answer(), nil
+		}
+		return r.one(&c.run(ctx, q.Session, []intent{*in})[0])
+	}
+	return c.all(ctx, q, r, p.endpoint)
+}
+
+// one is what a request asks of a single lock.
+func (c *Compat) one(q *Request, p *place) (*intent, *failure) {
+	write := q.Method == http.MethodPut || q.Method == http.MethodPost
+	in := &intent{id: p.id}
+	var err *failure
+	switch {
+	case p.endpoint == "_doc" && q.Method == http.MethodDelete:
+		in.do = remove
+		in.guard, err = guardOf(q.Op.Query)
+	case p.endpoint == "_create" && write, p.endpoint == "_doc" && write && q.Op.Kind == api.Create:
+		err = in.create(q.Body)
+	case p.endpoint == "_update" && q.Method == http.MethodPost:
+		if g, _ := guardOf(q.Op.Query); g != 0 {
+			return nil, unknown("a lock can't be updated under if_seq_no")
+		}
+		err = in.update(q.Body)
+	default:
+		return nil, unknown("a lock is created with _create, updated with one of the book's scripts, and deleted; this is " +
+			q.Method + " " + string(q.Op.Path))
+	}
+	return in, err
+}
+
+// all answers what is asked of many locks.
+func (c *Compat) all(ctx context.Context, q *Request, r *reply, endpoint string) (*lockrouter.Answer, error) {
+	switch get, post := q.Method == http.MethodGet, q.Method == http.MethodPost; {
+	case endpoint == "_bulk" && (post || q.Method == http.MethodPut):
+		return c.bulk(ctx, q, r)
+	case endpoint == "_search" && (get || post):
+		return c.search(ctx, q, r)
+	case endpoint == "_mget" && (get || post):
+		return c.mget(ctx, q, r)
+	case endpoint == "_refresh" && (get || post):
+		return c.refresh(ctx, q)
+	case endpoint == "_query" && q.Method == http.MethodDelete, endpoint == "_delete_by_query" && post:
+		return c.deleteByQuery(ctx, q, r)
+	}
+	return unknown("it isn't one of the Definitive Guide's requests: " + q.Method + " " + string(q.Op.Path)).answer(), nil
+}
+
+// refresh does nothing for the locks, which are always seen as they are.
+func (c *Compat) refresh(ctx context.Context, q *Request) (*lockrouter.Answer, error) {
+	if c.o.Refresh != nil {
+		status, body, err := c.o.Refresh(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		if status != http.StatusNotFound {
+			return answer(status, body), nil
+		}
+	}
+	return encode(http.StatusOK, object{"_shards": shards(1)}), nil
+}

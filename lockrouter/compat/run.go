@@ -1,0 +1,237 @@
+package compat
+
+import (
+	"context"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/lockrouter"
+	"optimist/lockrouter/state"
+)
+
+// result is what became of an intent: a failure, or the engine's word for it.
+type result struct {
+	in      *intent
+	word    string // created, updated, deleted, noop, not_found
+	token   int64
+	version int64
+	fail    *failure
+	err     error // it isn't known
+}
+
+// owner is whose lease it is: the process, where the document names one, the session that created it, and the request, because who creates a
+// lock twice doesn't get it twice.
+func owner(process, session, rid string) string {
+	if process != "" {
+		process = "process:" + process + " "
+	}
+	return process + "session:" + session + " #" + rid
+}
+
+// owned reports whether a lease is the session's.
+func owned(h *state.Hold, session string) bool {
+	i := strings.LastIndex(h.Owner, " #")
+	return i > 0 && (strings.HasSuffix(h.Owner[:i], " session:"+session) || h.Owner[:i] == "session:"+session)
+}
+
+// most is how many looks at a lock one request takes at most: a session may hold it shared several times, and others come between.
+const most = 64
+
+// run does what is asked, each for itself, and those of the same lock in their order.
+func (c *Compat) run(ctx context.Context, session string, list []intent) []result {
+	out := make([]result, len(list))
+	for from := 0; from < len(list); {
+		seen := map[string]bool{}
+		to := from
+		for to < len(list) && !seen[list[to].id] {
+			seen[list[to].id] = true
+			to++
+		}
+		var pending []*result
+		for i := from; i < to; i++ {
+			out[i].in = &list[i]
+			if out[i].fail = list[i].bad; out[i].fail == nil {
+				pending = append(pending, &out[i])
+			}
+		}
+		for range most {
+			if pending = c.round(ctx, session, pending); len(pending) == 0 {
+				break
+			}
+		}
+		for _, r := range pending {
+			if r.word == "" && r.fail == nil && r.err == nil {
+				r.fail = taken(r.in, nil, "others come between")
+			}
+		}
+		from = to
+	}
+	return out
+}
+
+// round looks at the locks, and asks for what they allow. It gives those that have to be looked at again.
+func (c *Compat) round(ctx context.Context, session string, list []*result) (again []*result) {
+	docs, err := c.look(ctx, list)
+	if err != nil {
+		for _, r := range list {
+			r.err = err
+		}
+		return nil
+	}
+	var asks []lockrouter.Ask
+	var asking []*result
+	for i, r := range list {
+		if op, ok := c.op(r, docs[i], session); ok {
+			asks, asking = append(asks, lockrouter.Ask{Index: c.o.Index, ID: r.in.id, Op: op}), append(asking, r)
+		}
+	}
+	for i, told := range c.o.Locks.Direct(ctx, asks) {
+		if asking[i].settle(&asks[i].Op, &told, session) {
+			again = append(again, asking[i])
+		}
+	}
+	return again
+}
+
+// look reads the locks, but for creates: those need no look.
+func (c *Compat) look(ctx context.Context, list []*result) ([]*state.Doc, error) {
+	docs := make([]*state.Doc, len(list))
+	var ids []string
+	var places []int
+	for i, r := range list {
+		if r.in.do != create && r.in.do != share {
+			ids, places = append(ids, r.in.id), append(places, i)
+		}
+	}
+	if len(ids) == 0 {
+		return docs, nil
+	}
+	found, err := c.o.Locks.Look(ctx, c.o.Index, ids)
+	if err != nil {
+		return nil, err
+	}
+	for n, i := range places {
+		docs[i] = found[n]
+	}
+	return docs, nil
+}
+
+// op is the operation that an intent comes to, given the lock as it is. Where there is nothing to be done, the result says so.
+func (c *Compat) op(r *result, d *state.Doc, session string) (op state.Op, ok bool) {
+	in := r.in
+	op = state.Op{Do: state.Acquire, Rid: c.o.Locks.Rid(), Mode: state.Exclusive, Class: state.Foreground, Note: string(in.source),
+		TTL: c.o.TTL.Milliseconds()}
+	op.Owner = owner(processOf(gjson.Parse(in.who)), session, op.Rid)
+	switch in.do {
+	case share:
+		op.Mode = state.Shared
+	case reenter:
+		if h := find(d, session, func(h *state.Hold) bool {
+			return h.Mode == state.Exclusive && gjson.Get(h.Note, "process_id").Raw == in.same
+		}); h != nil {
+			op.Do, op.Owner, op.Token, op.Note = state.Renew, h.Owner, h.Token, ""
+		}
+	case unshare, remove:
+		h := find(d, session, func(h *state.Hold) bool { return in.do == remove || h.Mode == state.Shared })
+		switch {
+		case h == nil:
+			r.absent(d, c.o.Locks.Now())
+			return op, false
+		case in.guard != 0 && h.Token != in.guard:
+			r.fail = conflict(in, "the lock has another _seq_no")
+			return op, false
+		}
+		op.Do, op.Owner, op.Token = state.Release, h.Owner, h.Token
+	}
+	return op, true
+}
+
+// find is a lease of the session's.
+func find(d *state.Doc, session string, is func(h *state.Hold) bool) *state.Hold {
+	if d == nil {
+		return nil
+	}
+	for i := range d.Holds {
+		if h := &d.Holds[i]; owned(h, session) && is(h) {
+			return h
+		}
+	}
+	return nil
+}
+
+// absent is the result where the session has nothing to give back.
+func (r *result) absent(d *state.Doc, now int64) {
+	if r.word != "" { // all of it is given back
+		return
+	}
+	var h *state.Hold
+	if d != nil {
+		for i := range d.Holds {
+			if d.Holds[i].Until > now {
+				h = &d.Holds[i]
+			}
+		}
+	}
+	switch {
+	case r.in.do == unshare:
+		r.fail = &failure{404, "document_missing_exception", "[" + r.in.id + "]: document missing", nil}
+	case h != nil:
+		r.fail = &failure{403, lockrouter.TypeNotOwner, "[" + r.in.id + "]: " + held(h) + ", which isn't this session", nil}
+	default:
+		r.word, r.version = "not_found", 1
+	}
+}
+
+// settle takes what was told of an operation. It reports whether the lock has to be looked at again.
+func (r *result) settle(op *state.Op, t *lockrouter.Told, session string) (again bool) {
+	in := r.in
+	if t.Err != nil {
+		r.err = t.Err
+		return false
+	}
+	switch v := t.Said.Verdict; {
+	case v == state.Acquired:
+		r.word, r.token, r.version = "created", t.Said.Token, 1
+		if n := sharers(t.Doc); in.do == share && n > 1 {
+			r.word, r.version = "updated", n
+		}
+	case v == state.Renewed:
+		r.word, r.token, r.version = "noop", t.Said.Token, 1
+	case v == state.Released && in.do == unshare:
+		n := sharers(t.Doc)
+		r.word, r.token, r.version = "updated", op.Token, n+1
+		if n == 0 {
+			r.word = "deleted"
+		}
+	case v == state.Released:
+		r.word, r.token, r.version = "deleted", op.Token, 2
+		return in.guard == 0 && find(t.Doc, session, func(*state.Hold) bool { return true }) != nil // it shares the lock several times
+	case op.Do != state.Acquire: // the lease has ended between the look and this
+		return true
+	case v == state.Full:
+		r.fail = &failure{429, lockrouter.TypeFull, "[" + in.id + "]: the lock is shared by as many as may", nil}
+	default:
+		h, ok := t.Doc.Conflict(op.Owner, op.Path, op.Mode)
+		same := ok && in.do == reenter && owned(&h, session) && gjson.Get(h.Note, "process_id").Raw == in.same
+		if same {
+			return true // the same process has got it meanwhile
+		}
+		why := "others wait for it"
+		if ok {
+			why = held(&h)
+		}
+		r.fail = taken(in, &h, why)
+	}
+	return false
+}
+
+// sharers counts the leases of a shared lock.
+func sharers(d *state.Doc) (n int64) {
+	for i := range d.Holds {
+		if d.Holds[i].Mode == state.Shared {
+			n++
+		}
+	}
+	return n
+}

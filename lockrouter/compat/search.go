@@ -1,0 +1,395 @@
+package compat
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/api"
+	"optimist/lockrouter"
+	"optimist/lockrouter/state"
+)
+
+// The sizes of a page of hits: where nothing is said, and at most; and how many lock documents are read at once.
+const (
+	defaultSize = 10
+	maxSize     = 10_000
+	findSize    = 1000
+)
+
+// sought is what a search asks for. It is its scroll id, too: nothing is kept between two pages.
+type sought struct {
+	Scroll  string `json:"optimist"`          // the index, so that the id of an engine's scroll is never taken for ours
+	Process string `json:"process,omitempty"` // processOf it; empty: every lock
+	Typed   bool   `json:"typed,omitempty"`
+	Size    int    `json:"size"`
+	From    int    `json:"from,omitempty"`
+	After   string `json:"after,omitempty"` // the last lock of the page before
+}
+
+// found is a document that seems to be there.
+type found struct {
+	id, lock string
+	source   json.RawMessage
+	token    int64
+	mine     bool
+}
+
+// document is what a lock document seems to be to the book's reader; ok is false if nobody has the lock.
+func (c *Compat) document(d *state.Doc, session string) (f found, ok bool) {
+	if d == nil {
+		return f, false
+	}
+	now := c.o.Locks.Now()
+	var n int64
+	for i := range d.Holds {
+		h := &d.Holds[i]
+		if h.Until <= now {
+			continue
+		}
+		n++
+		f.token, f.lock, f.mine = h.Token, d.Lock, f.mine || session != "" && owned(h, session)
+		switch {
+		case h.Mode == state.Shared:
+			f.source = []byte(`{"lock_type":"shared","lock_count":` + strconv.FormatInt(n, 10) + `}`)
+		case gjson.Valid(h.Note) && gjson.Parse(h.Note).IsObject():
+			f.source = []byte(h.Note)
+		default:
+			f.source = []byte("{}")
+		}
+	}
+	if i := strings.LastIndexByte(d.Lock, '/'); n > 0 && i >= 0 {
+		id, err := api.Decode(nil, []byte(d.Lock[i+1:]))
+		f.id = string(id)
+		return f, err == nil
+	}
+	return f, false
+}
+
+// find lists the documents behind a lock's path, up to size of them, and whether there are more. All are counted.
+func (c *Compat) find(ctx context.Context, s *sought, session string) (list []found, total int, err error) {
+	prefix := c.o.Locks.DocLock(c.o.Index, "")
+	for q := (&lockrouter.Query{Prefix: prefix, After: s.After, Size: findSize}); ; {
+		page, err := c.o.Locks.Find(ctx, q)
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, d := range page.Docs {
+			f, ok := c.document(d, session)
+			if !ok || s.Process != "" && processOf(gjson.GetBytes(f.source, "process_id")) != s.Process {
+				continue
+			}
+			if total++; total > s.From && len(list) < s.Size {
+				list = append(list, f)
+			}
+		}
+		if q.After = page.Next; page.Next == "" {
+			return list, total, nil
+		}
+	}
+}
+
+// search answers a search by process_id, or for all locks.
+func (c *Compat) search(ctx context.Context, q *Request, r *reply) (*lockrouter.Answer, error) {
+	s, fail := c.sought(q)
+	if fail != nil {
+		return fail.answer(), nil
+	}
+	s.Typed = r.typed
+	_, scrolled := api.Param(q.Op.Query, "scroll")
+	return c.page(ctx, s, scrolled)
+}
+
+// page is one page of a search.
+func (c *Compat) page(ctx context.Context, s *sought, scrolled bool) (*lockrouter.Answer, error) {
+	began := time.Now()
+	list, total, err := c.find(ctx, s, "")
+	if err != nil {
+		return nil, err
+	}
+	r := &reply{c: c, typed: s.Typed}
+	hits := make([]object, len(list))
+	for i := range list {
+		hits[i] = r.document(list[i].id)
+		hits[i]["_score"], hits[i]["_source"] = nil, list[i].source
+		s.After = list[i].lock
+	}
+	body := object{"took": time.Since(began).Milliseconds(), "timed_out": false, "_shards": shards(1),
+		"hits": object{"total": object{"value": total, "relation": "eq"}, "max_score": nil, "hits": hits}}
+	if scrolled {
+		s.Scroll, s.From = c.o.Index, 0
+		id, _ := json.Marshal(s) // strings and numbers always can be
+		body["_scroll_id"] = base64.RawURLEncoding.EncodeToString(id)
+	}
+	return encode(http.StatusOK, body), nil
+}
+
+// sought reads a search.
+func (c *Compat) sought(q *Request) (*sought, *failure) {
+	s := &sought{Size: defaultSize}
+	body, err := whole(q.Body)
+	if err != nil {
+		return nil, err
+	}
+	size := func(text string, to *int) bool {
+		n, err := strconv.Atoi(text)
+		*to = n
+		return err == nil && n >= 0 && n <= maxSize
+	}
+	bad := ""
+	gjson.ParseBytes(body).ForEach(func(k, v gjson.Result) bool {
+		switch k.Str {
+		case "query":
+			ok := false
+			if s.Process, ok = process(v, 0); !ok {
+				bad = "they are searched by process_id (a term or match query), or all of them (match_all)"
+			}
+		case "size":
+			if !size(v.Raw, &s.Size) {
+				bad = "size is from 0 to 10000"
+			}
+		case "from":
+			if !size(v.Raw, &s.From) {
+				bad = "from is from 0 to 10000"
+			}
+		case "sort", "_source", "fields", "stored_fields", "version", "track_total_hits", "timeout", "seq_no_primary_term":
+		default:
+			bad = "a search of them knows no [" + k.Str + "]"
+		}
+		return bad == ""
+	})
+	if v, ok := api.Param(q.Op.Query, "q"); ok && bad == "" {
+		text, _ := api.DecodeValue(nil, v)
+		who, ok := strings.CutPrefix(string(text), "process_id:")
+		if s.Process = string(api.AppendSegment(nil, who)); !ok || strings.ContainsAny(who, ` *?()[]{}"~^:`) {
+			bad = "they are searched by process_id only"
+		}
+	}
+	for name, to := range map[string]*int{"size": &s.Size, "from": &s.From} {
+		if v, ok := api.Param(q.Op.Query, name); ok && !size(string(v), to) {
+			bad = name + " is from 0 to 10000"
+		}
+	}
+	if bad != "" {
+		return nil, unknown(bad)
+	}
+	return s, nil
+}
+
+// process is the process_id that a query asks for: alone, or within what changes nothing about it.
+func process(query gjson.Result, depth int) (who string, ok bool) {
+	if query.IsArray() && len(query.Array()) == 1 {
+		query = query.Array()[0]
+	}
+	members := query.Map()
+	if !query.IsObject() || len(members) != 1 || depth > 8 {
+		return "", false
+	}
+	for name, v := range members {
+		switch name {
+		case "match_all":
+			return "", true
+		case "constant_score", "bool", "filtered":
+			if inner := v.Map(); len(inner) == 1 {
+				for key, v := range inner {
+					if slices.Contains([]string{"filter", "must", "query"}, key) {
+						return process(v, depth+1)
+					}
+				}
+			}
+		case "term", "match":
+			inner := v.Map()
+			value, there := inner["process_id"]
+			if value.IsObject() {
+				value, there = value.Get("@this.value"), true
+				if !value.Exists() {
+					value = inner["process_id"].Get("query")
+				}
+			}
+			if len(inner) == 1 && there && (value.Type == gjson.Number || value.Type == gjson.String) {
+				return processOf(value), true
+			}
+		}
+	}
+	return "", false
+}
+
+// scroll answers the next page of a scroll that is ours, or its end; nil if it is the engine's.
+func (c *Compat) scroll(ctx context.Context, q *Request) (*lockrouter.Answer, error) {
+	var ids []string
+	for _, v := range gjson.GetBytes(q.Body, "scroll_id").Array() {
+		ids = append(ids, v.String())
+	}
+	if v, ok := api.Param(q.Op.Query, "scroll_id"); ok {
+		id, _ := api.DecodeValue(nil, v)
+		ids = append(ids, string(id))
+	}
+	if rest := strings.Trim(string(q.Op.Path[len(scrolls):]), "/"); rest != "" {
+		ids = append(ids, rest)
+	}
+	if len(ids) == 0 && !gjson.ValidBytes(q.Body) {
+		ids = append(ids, string(bytes.TrimSpace(q.Body))) // as the engine took it up to its version 2
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	var s sought
+	for _, id := range ids { // all of them or none: one request can't go both ways
+		text, err := base64.RawURLEncoding.DecodeString(id)
+		if err != nil || json.Unmarshal(text, &s) != nil || s.Scroll != c.o.Index {
+			return nil, nil
+		}
+	}
+	if q.Method == http.MethodDelete {
+		return encode(http.StatusOK, object{"succeeded": true, "num_freed": len(ids)}), nil
+	}
+	s.Size = min(max(s.Size, 1), maxSize)
+	return c.page(ctx, &s, true)
+}
+
+// deleteByQuery releases the locks of a process that are the session's.
+func (c *Compat) deleteByQuery(ctx context.Context, q *Request, _ *reply) (*lockrouter.Answer, error) {
+	began := time.Now()
+	s, fail := c.sought(q)
+	if fail != nil {
+		return fail.answer(), nil
+	}
+	s.Size, s.From = 1<<30, 0
+	list, total, err := c.find(ctx, s, q.Session)
+	if err != nil {
+		return nil, err
+	}
+	var intents []intent
+	failures := []object{}
+	refuse := func(id, why string) {
+		failures = append(failures, object{"index": c.o.Index, "id": id, "status": http.StatusConflict,
+			"cause": conflict(&intent{id: id}, why).told()})
+	}
+	for i := range list {
+		if !list[i].mine {
+			refuse(list[i].id, "the lock is another session's")
+			continue
+		}
+		in := intent{do: remove, id: list[i].id}
+		if s.Process != "" {
+			in.guard = list[i].token // nobody else's that came meanwhile
+		}
+		intents = append(intents, in)
+	}
+	deleted := 0
+	for _, res := range c.run(ctx, q.Session, intents) {
+		switch {
+		case res.err != nil:
+			return nil, res.err
+		case res.word == "deleted":
+			deleted++
+		case res.fail != nil:
+			refuse(res.in.id, res.fail.reason)
+		}
+	}
+	counts := object{"found": total, "deleted": deleted, "missing": 0, "failed": len(failures)}
+	status := http.StatusOK
+	if v, _ := api.Param(q.Op.Query, "conflicts"); len(failures) > 0 && string(v) != "proceed" {
+		status = http.StatusConflict
+	}
+	return encode(status, object{"took": time.Since(began).Milliseconds(), "timed_out": false, "total": total, "deleted": deleted,
+		"batches": 1, "version_conflicts": len(failures), "noops": 0, "retries": object{"bulk": 0, "search": 0}, "throttled_millis": 0,
+		"requests_per_second": -1.0, "throttled_until_millis": 0, "failures": failures,
+		"_indices": object{"_all": counts, c.o.Index: counts}}), nil
+}
+
+// get answers for one document.
+func (c *Compat) get(ctx context.Context, r *reply, id string, sourceOnly bool) (*lockrouter.Answer, error) {
+	docs, err := c.o.Locks.Look(ctx, c.o.Index, []string{id})
+	if err != nil {
+		return nil, err
+	}
+	o, f, ok := r.got(docs[0], id)
+	switch {
+	case ok && sourceOnly:
+		return answer(http.StatusOK, f.source), nil
+	case ok:
+		return encode(http.StatusOK, o), nil
+	case sourceOnly:
+		return (&failure{http.StatusNotFound, "resource_not_found_exception", "Document not found [" + c.o.Index + "]/[" + id + "]", nil}).answer(), nil
+	}
+	return encode(http.StatusNotFound, o), nil
+}
+
+func (r *reply) got(d *state.Doc, id string) (object, found, bool) {
+	f, ok := r.c.document(d, "")
+	o := r.document(id)
+	if o["found"] = ok; ok {
+		o["_version"], o["_seq_no"], o["_primary_term"], o["_source"] = 1, f.token, 1, f.source
+	}
+	return o, f, ok
+}
+
+func (c *Compat) mget(ctx context.Context, q *Request, r *reply) (*lockrouter.Answer, error) {
+	var ids []string
+	body := gjson.ParseBytes(q.Body)
+	for _, v := range body.Get("ids").Array() {
+		ids = append(ids, v.String())
+	}
+	for _, v := range body.Get("docs").Array() {
+		if err := c.ours(v); err != nil {
+			return err.answer(), nil
+		}
+		ids = append(ids, v.Get("_id").String())
+	}
+	if len(ids) == 0 || len(ids) > maxSize {
+		return unknown("a multi-get names from 1 to 10000 of them").answer(), nil
+	}
+	docs, err := c.o.Locks.Look(ctx, c.o.Index, ids)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]object, len(ids))
+	for i, d := range docs {
+		list[i], _, _ = r.got(d, ids[i])
+	}
+	return encode(http.StatusOK, object{"docs": list}), nil
+}
+
+// bulk answers a bulk request. Each item succeeds or fails by itself.
+func (c *Compat) bulk(ctx context.Context, q *Request, r *reply) (*lockrouter.Answer, error) {
+	began := time.Now()
+	list, err := c.bulkItems(q.Body)
+	switch {
+	case err != nil:
+		return err.answer(), nil
+	case len(list) == 0:
+		return (&failure{http.StatusBadRequest, "action_request_validation_exception", "Validation Failed: 1: no requests added;", nil}).answer(), nil
+	}
+	return r.items(c.run(ctx, q.Session, list), time.Since(began)), nil
+}
+
+// elsewhere refuses a bulk request of other paths that has actions on the index: the engine would store locks that keep nobody out.
+func (c *Compat) elsewhere(q *Request) *lockrouter.Answer {
+	if !bytes.Contains(q.Body, []byte(c.o.Index)) {
+		return nil
+	}
+	skip := false
+	for line := range bytes.Lines(q.Body) {
+		if line = bytes.TrimSpace(line); len(line) == 0 || skip {
+			skip = skip && len(line) == 0
+			continue
+		}
+		op, action := first(line)
+		t := action.Get("_type").String()
+		if op != "" && action.Get("_index").String() == c.o.Index && (t == "" || t == "_doc" || t == c.o.Type) {
+			return unknown("in a bulk request they are changed by PUT /" + c.o.Index + "/" + c.o.Type + "/_bulk, and nothing else with them; " +
+				"nothing of this request was carried out").answer()
+		}
+		skip = op != "delete"
+	}
+	return nil
+}

@@ -1,0 +1,289 @@
+package compat
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/api"
+)
+
+// verb is what a request wants with a lock.
+type verb uint8
+
+const (
+	create  verb = iota // an exclusive one, that nobody has
+	reenter             // an exclusive one, that nobody has but the same process
+	share               // a shared one
+	unshare             // to give a shared one back
+	remove              // to give back what the session has
+)
+
+// names are the verbs as items of a bulk answer are called.
+var names = [...]string{"create", "update", "update", "update", "delete"}
+
+// intent is what is asked of one lock.
+type intent struct {
+	do     verb
+	id     string
+	source []byte // of the document that would be created
+	who    string // process_id in the source, as it stands there; empty: none
+	same   string // the process_id that the document must have, if it is there
+	guard  int64  // the _seq_no that the document must have; 0: any
+	script string // as it stands in the request, for the failure's shape
+	bad    *failure
+}
+
+// The longest that is kept of a request: the lock's document shows it.
+const (
+	longestSource  = 1024 // bytes
+	longestProcess = 256
+)
+
+// create reads the body of a create.
+func (in *intent) create(body []byte) *failure {
+	in.do = create
+	body, err := whole(body)
+	if err != nil {
+		return err
+	}
+	if t := gjson.GetBytes(body, "lock_type"); t.Exists() && t.Str != "exclusive" {
+		return unknown("only an exclusive lock is created; a shared one is an _update with an upsert and a script that counts up")
+	}
+	return in.from(body)
+}
+
+// from takes the document that would be created.
+func (in *intent) from(source []byte) *failure {
+	in.source = compact(source)
+	who := gjson.GetBytes(source, "process_id")
+	switch {
+	case len(in.source) > longestSource:
+		return unknown(fmt.Sprintf("the document of a lock has up to %d bytes", longestSource))
+	case who.IsObject() || who.IsArray() || who.Exists() && len(processOf(who)) > longestProcess:
+		return unknown(fmt.Sprintf("a process_id is a number or a string of up to %d bytes", longestProcess))
+	}
+	in.who = who.Raw
+	return nil
+}
+
+// processOf is a process_id as it stands in an owner: 123 and "123" are told apart by the document only, as in the engine's searches.
+func processOf(who gjson.Result) string {
+	if !who.Exists() {
+		return ""
+	}
+	return string(api.AppendSegment(nil, who.String()))
+}
+
+// update reads the body of an _update: one of the three scripts of the book, in the syntax of any of the engine's versions.
+func (in *intent) update(body []byte) *failure {
+	body, err := whole(body)
+	if err != nil {
+		return err
+	}
+	b := gjson.ParseBytes(body)
+	for _, key := range []string{"doc", "doc_as_upsert", "scripted_upsert"} {
+		if b.Get(key).Exists() {
+			return unknown("an _update of a lock is a script, with " + key + " it is another")
+		}
+	}
+	script, params := b.Get("script"), b.Get("params")
+	source, stored := script.String(), false
+	if script.IsObject() {
+		params = script.Get("params")
+		source, stored = "", true
+		for _, key := range []string{"source", "inline"} {
+			if s := script.Get(key); s.Type == gjson.String {
+				source, stored = s.Str, false
+			}
+		}
+	}
+	in.script = source
+	upsert := b.Get("upsert")
+	plain := strings.Join(strings.Fields(source), "")
+	has := func(any ...string) bool {
+		for _, s := range any {
+			if strings.Contains(plain, s) {
+				return true
+			}
+		}
+		return false
+	}
+	up := has("lock_count++", "++ctx._source.lock_count", "lock_count+=1", "lock_count+1")
+	down := has("--ctx._source.lock_count", "lock_count--", "lock_count-=1", "lock_count-1")
+	switch {
+	case !script.Exists():
+	case upsert.Get("process_id").Exists() && (stored || has("process_id") && has("assert", "throw") && has("'noop'", `"noop"`, "'none'")):
+		return in.reenter(upsert, params)
+	case upsert.Get("lock_type").Str == "shared" && upsert.Get("lock_count").Raw == "1" && (stored || up && !down):
+		in.do = share
+		return in.from([]byte(upsert.Raw))
+	case !upsert.Exists() && down && !up && has("'delete'", `"delete"`):
+		in.do = unshare
+		return nil
+	}
+	return unknown("the _update isn't one of the book's: an upsert of process_id with a script that compares it, " +
+		"an upsert of a shared lock with a script that counts up, or a script that counts down and deletes at 0")
+}
+
+func (in *intent) reenter(upsert, params gjson.Result) *failure {
+	in.do = reenter
+	if f := in.from([]byte(upsert.Raw)); f != nil {
+		return f
+	}
+	in.same = in.who
+	if p := params.Get("process_id"); p.Exists() {
+		in.same = p.Raw
+	}
+	return nil
+}
+
+// guardOf is the revision that a request names.
+func guardOf(query []byte) (int64, *failure) {
+	v, ok := api.Param(query, "if_seq_no")
+	if !ok {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(string(v), 10, 64)
+	if err != nil || n < 1 {
+		return 0, unknown("if_seq_no is the _seq_no that the lock was answered with")
+	}
+	return n, nil
+}
+
+// bulkItems reads a bulk body.
+func (c *Compat) bulkItems(body []byte) ([]intent, *failure) {
+	var list []intent
+	lines := bytes.Lines(body)
+	var action gjson.Result
+	var op string
+	for line := range lines {
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		if op == "" {
+			if op, action = first(line); op == "" {
+				return nil, malformed("the action line can't be read: " + string(line[:min(len(line), 100)]))
+			}
+			if err := c.ours(action); err != nil {
+				return nil, err
+			}
+			if op != "delete" {
+				continue
+			}
+			line = nil
+		}
+		list = append(list, item(op, action, line))
+		op = ""
+	}
+	if op != "" {
+		return nil, malformed("the last action has no document")
+	}
+	return list, nil
+}
+
+// first is the one member of an action line.
+func first(line []byte) (op string, action gjson.Result) {
+	if !gjson.ValidBytes(line) {
+		return "", action
+	}
+	gjson.ParseBytes(line).ForEach(func(k, v gjson.Result) bool {
+		op, action = k.Str, v
+		return false
+	})
+	switch op {
+	case "create", "index", "update", "delete":
+		return op, action
+	}
+	return "", action
+}
+
+// ours refuses actions on other indices and types: half of the request would be for somebody else.
+func (c *Compat) ours(action gjson.Result) *failure {
+	if i := action.Get("_index"); i.Exists() && i.String() != c.o.Index {
+		return unknown("a bulk request of locks is of one index; [" + i.String() + "] is another")
+	}
+	if t := action.Get("_type"); t.Exists() && t.String() != c.o.Type && t.String() != "_doc" {
+		return unknown("a bulk request of locks is of one type; [" + t.String() + "] is another")
+	}
+	return nil
+}
+
+func item(op string, action gjson.Result, line []byte) intent {
+	in := intent{id: action.Get("_id").String()}
+	if g := action.Get("if_seq_no"); g.Exists() {
+		in.guard = g.Int()
+	}
+	switch {
+	case op == "create":
+		in.bad = in.create(line)
+	case op == "update":
+		in.bad = in.update(line)
+	case op == "delete":
+		in.do = remove
+	default:
+		in.bad = unknown("a lock is created with create, not with index")
+	}
+	if in.id == "" || len(in.id) > 512 {
+		in.bad = unknown("an id has from 1 to 512 bytes")
+	}
+	return in
+}
+
+// whole is the body as a JSON object. Where it isn't one, it may be as the book prints it: without a comma behind the script, and with a
+// line broken within it.
+func whole(body []byte) ([]byte, *failure) {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return []byte("{}"), nil
+	}
+	if !gjson.ValidBytes(body) {
+		body = mended(body)
+	}
+	if !gjson.ValidBytes(body) || !gjson.ParseBytes(body).IsObject() {
+		return nil, malformed("the body is no JSON object")
+	}
+	return body, nil
+}
+
+// mended puts in the commas that are missing behind strings, objects and arrays, and joins strings that are broken.
+func mended(body []byte) []byte {
+	out := make([]byte, 0, len(body)+4)
+	inside := false // a string
+	ended := false  // a value, or a key
+	for i := 0; i < len(body); i++ {
+		c := body[i]
+		switch {
+		case inside && c == '\\' && i+1 < len(body):
+			out = append(out, c)
+			i++
+			c = body[i]
+		case inside && (c == '\n' || c == '\r'):
+			c = ' '
+		case inside:
+			inside, ended = c != '"', c == '"'
+		case c == '"' || c == '{':
+			if ended {
+				out = append(out, ',')
+			}
+			inside, ended = c == '"', false
+		case c == '}' || c == ']':
+			ended = true
+		case c != ' ' && c != '\n' && c != '\r' && c != '\t':
+			ended = false
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func compact(source []byte) []byte {
+	var b bytes.Buffer
+	if err := json.Compact(&b, source); err != nil {
+		return source
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,140 @@
+package lockrouter
+
+import (
+	"context"
+	"time"
+
+	"optimist/lockrouter/state"
+)
+
+// Ask is one operation on the lock of a document, for requests of another form than those under _lock. Nobody waits for it in a queue.
+// An acquisition needs a Rid of its own: see Rid.
+type Ask struct {
+	Index, ID string
+	Op        state.Op
+}
+
+// Told is what became of an Ask. Doc is not to be changed. With Err it isn't known whether it was carried out; a lease that nobody knows
+// of by it is given back.
+type Told struct {
+	Said state.Said
+	Doc  *state.Doc
+	Err  error
+}
+
+// Rid names a request, for all proxies.
+func (r *Router) Rid() string { return r.rid() }
+
+// Now is the documents' time in ms, as far as is known here. It is for telling, not for deciding.
+func (r *Router) Now() int64 { return r.clockNow() }
+
+// DocLock is the path of a document's lock, as users name it.
+func (r *Router) DocLock(index, id string) string { return r.docOf(index, id).lock }
+
+// Find lists lock documents. It decides nothing.
+func (r *Router) Find(ctx context.Context, q *Query) (*Page, error) { return r.o.Store.Find(ctx, q) }
+
+// Look gives the lock documents of an index's documents as they are now; nil for one that isn't there.
+func (r *Router) Look(ctx context.Context, index string, ids []string) ([]*state.Doc, error) {
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = r.docOf(index, id).id
+	}
+	return r.o.Store.Read(ctx, names)
+}
+
+// Direct carries operations out, each by itself: one fails, the others don't. Those on the same document are carried out in their order.
+func (r *Router) Direct(ctx context.Context, asks []Ask) []Told {
+	told := make([]Told, 0, len(asks))
+	for len(told) < len(asks) {
+		part := asks[len(told):]
+		part = part[:distinct(part)]
+		began := time.Now()
+		var done []Told
+		if len(part) == 1 {
+			done = []Told{r.direct(ctx, &part[0])}
+		} else {
+			done = r.directMany(ctx, part)
+		}
+		for i := range done {
+			r.note(&part[i].Op, &done[i], began)
+		}
+		told = append(told, done...)
+	}
+	return told
+}
+
+// distinct is how many asks from the first on can be made at once: none of them on the same document as another.
+func distinct(asks []Ask) int {
+	seen := make(map[[2]string]bool, min(len(asks), chunk))
+	for i := range asks {
+		name := [2]string{asks[i].Index, asks[i].ID}
+		if seen[name] || i == chunk {
+			return i
+		}
+		seen[name] = true
+	}
+	return len(asks)
+}
+
+func (r *Router) direct(ctx context.Context, a *Ask) Told {
+	o := r.submit(ctx, r.docOf(a.Index, a.ID), a.Op)
+	return Told{o.said, o.doc, o.err}
+}
+
+func (r *Router) directMany(ctx context.Context, asks []Ask) []Told {
+	changes := make([]Change, len(asks))
+	items := make([]*item, len(asks))
+	for i := range asks {
+		t := r.docOf(asks[i].Index, asks[i].ID)
+		items[i] = &item{id: asks[i].ID, t: t}
+		changes[i] = Change{t.id, &state.Call{Lock: t.root, Kind: t.kind, Proxy: r.name, Ops: []state.Op{asks[i].Op},
+			Bound: int64(r.o.Bound), Grace: r.grace(), Most: int64(r.o.MostHeld)}}
+	}
+	told := make([]Told, len(asks))
+	for i, d := range r.o.Store.Do(ctx, changes) {
+		if d.Err != nil {
+			told[i].Err = d.Err
+			if asks[i].Op.Do == state.Acquire {
+				r.doubt(items[i].t, &asks[i].Op)
+			}
+			continue
+		}
+		told[i] = Told{Said: d.Said[0], Doc: d.Doc}
+		items[i].doc = d.Doc
+		if d.Said[0].Verdict.Positive() {
+			r.lapses(d.Doc)
+		}
+	}
+	r.freed(items)
+	return told
+}
+
+// doubt takes back what a call without an answer may have got.
+func (r *Router) doubt(t *target, op *state.Op) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lane(t).abandon(op.Rid, op.TTL)
+}
+
+// note counts what became of an operation.
+func (r *Router) note(op *state.Op, t *Told, began time.Time) {
+	word := "failed"
+	if t.Err == nil {
+		word = map[state.Verdict]string{state.Acquired: "acquired", state.Reentered: "reentered", state.Full: "full"}[t.Said.Verdict]
+	}
+	if word == "" {
+		word = "held"
+	}
+	switch {
+	case op.Do == state.Acquire:
+		r.o.Events.Acquired(op.Class, word, time.Since(began))
+		if word == "acquired" || word == "reentered" {
+			r.held.add(t.Said.Token, began.Add(time.Duration(op.TTL)*time.Millisecond))
+		}
+	case t.Err == nil && t.Said.Verdict == state.Renewed:
+		r.held.add(t.Said.Token, began.Add(time.Duration(op.TTL)*time.Millisecond))
+	case t.Err == nil && t.Said.Verdict == state.Released:
+		r.held.remove(op.Token)
+	}
+}
