@@ -158,7 +158,7 @@ func (f *flight) attempt(ctx context.Context, n int) error {
 	switch {
 	case err != nil || len(f.open) == 0:
 		return err
-	case n > 1 && ctx.Err() != nil:
+	case (n > 1 || f.fresh) && ctx.Err() != nil:
 		return context.Cause(ctx) // what isn't sent by the time that the client leaves never is
 	}
 	return f.send(ctx, body, create)

@@ -1,6 +1,7 @@
 package write
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -551,6 +552,23 @@ func TestALostCreateIsNotMadeAgain(t *testing.T) {
 		if !errors.Is(r.err, ErrUnknownOutcome) || w.stored("1") != "" {
 			t.Errorf("%s: %v, stored %s", how, r, w.stored("1"))
 		}
+	}
+}
+
+func TestAPatchWhoseClientLeftIsNotSent(t *testing.T) {
+	w := newWorld(t, "")
+	w.put("1", `{"a":1}`)
+	w.warm("1")
+	ctx, leave := context.WithCancel(t.Context())
+	before := w.engine.writes()
+	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+		if r.Method == "GET" {
+			leave()
+		}
+		return nil, nil
+	}
+	if r := w.client("c").sendContext(ctx, "PATCH", target1, `{"a":2}`, media(mediaMerge)); r.err == nil || w.engine.writes() != before {
+		t.Errorf("got %v after %d writes", r, w.engine.writes()-before)
 	}
 }
 
