@@ -1,8 +1,8 @@
 // Package guard is what optimist does with a request at the door: it watches the reads that can become bases, hands the writes that
 // a rule takes to package write, and lets everything else through.
 //
-// It holds no read up and changes no byte of one. It parses no body that isn't needed: a request that no rule takes costs it a
-// look at the request line.
+// It holds no read up and changes no byte of one, but for the stamps that a rule asks for: an answer that may have some is collected
+// first. It parses no body that isn't needed: a request that no rule takes costs it a look at the request line.
 package guard
 
 import (
