@@ -10,9 +10,9 @@ import (
 	"optimist/internal/doc"
 )
 
-// rendered is the noop, with what of the document a patch is to show, of a client that wants its answer in a form of its own (filter_path, pretty, another format than JSON): the engine's
-// to an update that changes nothing, under the guard of the revision. It is nil where the plain form is wanted, which is made here, and
-// where the engine gives none now: the plain form is then better than no answer.
+// rendered is the noop, with what of the document a patch is to show, of a client that wants its answer in a form of its own (filter_path,
+// pretty, another format than JSON): the engine's to an update that changes nothing, under the guard of the revision. It is nil where the
+// plain form is wanted, which is made here, and where the engine gives none now: the plain form is then better than no answer.
 func (s *Service) rendered(ctx context.Context, c *change, n doc.Numbers) *Answer {
 	form := api.Only(nil, c.query, "filter_path", "pretty", "format", "human")
 	if len(form) == 0 && c.plain || c.req.account != nil {
