@@ -1,0 +1,129 @@
+package locks_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"optimist/lockrouter"
+	"optimist/lockrouter/memory"
+	"optimist/lockrouter/state"
+)
+
+// answers are those that every history should have.
+var answers = []string{"acquire 201", "acquire 409", "acquire 200", "renew 200", "renew 410", "release 200", "release 403", "release 410", "look 200"}
+
+func TestHistoriesOfTheModelsOwnStoreHaveAnOrder(t *testing.T) {
+	for seed := range uint64(3) {
+		synctest.Test(t, func(t *testing.T) {
+			r := inMemory(t, memory.New(nil), seed)
+			if wrong := r.check(judge{timed: true}); wrong != "" {
+				t.Errorf("seed %d: %s", seed, wrong)
+			}
+			r.enough(t, answers...)
+		})
+	}
+}
+
+// inMemory records half a minute of three proxies on a store.
+func inMemory(t *testing.T, s lockrouter.Store, seed uint64) *recorder {
+	var doors []door
+	for range 3 {
+		p := lockrouter.New(lockrouter.Options{Store: &slow{s}})
+		defer p.Close()
+		doors = append(doors, into(p))
+	}
+	r := newRecorder(doors...)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	r.crowd(ctx, seed, 8, somewhere("m"), 300)
+	return r
+}
+
+// slow is a store whose calls take time, so that requests meet.
+type slow struct{ lockrouter.Store }
+
+func (s *slow) Do(ctx context.Context, changes []lockrouter.Change) []lockrouter.Changed {
+	<-time.After(time.Millisecond)
+	done := s.Store.Do(ctx, changes)
+	<-time.After(time.Millisecond)
+	return done
+}
+
+// flawed is the model's store with a mistake that it makes now and then, before it carries a call out.
+type flawed struct {
+	lockrouter.Store
+	mistake func(d *state.Doc, now *int64)
+
+	mu   sync.Mutex
+	n    int
+	docs map[string]*state.Doc
+}
+
+func (s *flawed) Do(_ context.Context, changes []lockrouter.Change) []lockrouter.Changed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	done := make([]lockrouter.Changed, len(changes))
+	for i, c := range changes {
+		d, now := new(state.Doc), time.Now().UnixMilli()
+		if old := s.docs[c.ID]; old != nil {
+			d = old.Clone()
+		}
+		if s.n++; s.n%20 == 0 {
+			s.mistake(d, &now)
+		}
+		said, _ := d.Apply(c.Call, state.Clock{Now: now})
+		s.docs[c.ID] = d
+		done[i] = lockrouter.Changed{Doc: d.Clone(), Said: said}
+	}
+	return done
+}
+
+func (s *flawed) Read(_ context.Context, ids []string) ([]*state.Doc, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	docs := make([]*state.Doc, len(ids))
+	for i, id := range ids {
+		if d := s.docs[id]; d != nil {
+			docs[i] = d.Clone()
+		}
+	}
+	return docs, nil
+}
+
+// TestTheModelFindsMistakes shows that the histories' check can fail: each of these stores is wrong in a way of its own.
+func TestTheModelFindsMistakes(t *testing.T) {
+	for name, mistake := range map[string]func(d *state.Doc, now *int64){
+		"leases aren't looked at":     func(d *state.Doc, _ *int64) { d.Holds = nil },
+		"tokens begin anew":           func(d *state.Doc, now *int64) { d.Last, d.Seen, *now = 0, 0, *now-3_600_000 },
+		"a lease ends before its end": func(d *state.Doc, now *int64) { move(d, *now) },
+		"a lapsed lease is revived": func(d *state.Doc, now *int64) {
+			if len(d.Holds) > 0 && d.Holds[0].Until <= *now {
+				move(d, *now+1000)
+			}
+		},
+		"who reads keeps no writer out": func(d *state.Doc, _ *int64) {
+			d.Holds = slices.DeleteFunc(d.Holds, func(h state.Hold) bool { return h.Mode == state.Shared })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := inMemory(t, &flawed{Store: memory.New(nil), mistake: mistake, docs: map[string]*state.Doc{}}, 1)
+				wrong := r.check(judge{timed: true})
+				if wrong == "" {
+					t.Error("nothing was found")
+				}
+				t.Logf("%.400s", wrong)
+			})
+		})
+	}
+}
+
+func move(d *state.Doc, until int64) {
+	for i := range d.Holds {
+		d.Holds[i].Until = until
+	}
+}
