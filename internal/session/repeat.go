@@ -63,8 +63,8 @@ func (e *entry) remember(hash uint64, a *Ack) {
 	e.recent = append(e.recent, o)
 }
 
-// told reports whether an answer named n although what was sent isn't the revision that n are of. Who gives n then may mean what it sent, or,
-// like everybody who hasn't written, that revision.
+// told reports whether an answer named n although what was sent isn't the revision that n are of. Who gives n then may mean what it sent,
+// or, like everybody who hasn't written, that revision.
 func (e *entry) told(n doc.Numbers) bool {
 	return slices.ContainsFunc(e.recent, func(o sending) bool { return o.told == n })
 }
