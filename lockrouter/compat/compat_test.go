@@ -1,9 +1,11 @@
 package compat_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -134,6 +136,30 @@ func TestALockOfTheBookIsTheLockOfItsDocument(t *testing.T) {
 		}
 		b.ask("a", "PUT /fs/lock/global/_create", "{}", 409, conflict)
 		b.ask("a", "DELETE /fs/lock/global", "", 403, "not_the_owner")
+	})
+}
+
+// slow is a store whose calls take a while, so that others meet.
+type slow struct{ lockrouter.Store }
+
+func (s slow) Do(ctx context.Context, changes []lockrouter.Change) []lockrouter.Changed {
+	time.Sleep(time.Millisecond) // in the bubble
+	return s.Store.Do(ctx, changes)
+}
+
+func TestADeleteTakesNothingThatTheSessionHasGotSince(t *testing.T) {
+	read(t, func(b *book) {
+		locks := lockrouter.New(lockrouter.Options{Store: slow{memory.New(nil)}})
+		defer locks.Close()
+		b.c = compat.New(compat.Options{Locks: locks, Index: "fs", Type: "lock", TTL: time.Minute})
+		b.ask("a", "PUT /fs/lock/1/_create", "{}", 201, "created")
+		var wg sync.WaitGroup
+		wg.Go(func() { b.ask("c", "PUT /fs/lock/1/_create", "{}", 409, conflict) }) // the lane is busy with it
+		synctest.Wait()
+		wg.Go(func() { b.ask("a", "DELETE /fs/lock/1", "", 200, "deleted") })
+		wg.Go(func() { b.ask("a", "PUT /fs/lock/1/_create", "{}", 201, "created") }) // in the same call as the release
+		wg.Wait()
+		b.ask("b", "PUT /fs/lock/1/_create", "{}", 409, conflict)
 	})
 }
 

@@ -2,6 +2,7 @@ package compat
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -13,7 +14,8 @@ import (
 // result is what became of an intent: a failure, or the engine's word for it.
 type result struct {
 	in      *intent
-	word    string // created, updated, deleted, noop, not_found
+	todo    []int64 // tokens of the leases that are to be given back: those that were there at the first look, and no later ones
+	word    string  // created, updated, deleted, noop, not_found
 	token   int64
 	version int64
 	fail    *failure
@@ -133,18 +135,40 @@ func (c *Compat) op(r *result, d *state.Doc, session string) (op state.Op, ok bo
 			op.Do, op.Owner, op.Token, op.Note = state.Renew, h.Owner, h.Token, ""
 		}
 	case unshare, remove:
-		h := find(d, session, func(h *state.Hold) bool { return in.do == remove || h.Mode == state.Shared })
-		switch {
-		case h == nil:
-			r.absent(d, c.o.Locks.Now())
-			return op, false
-		case in.guard != 0 && h.Token != in.guard:
-			r.fail = conflict(in, "the lock has another _seq_no")
+		if r.todo == nil {
+			r.plan(d, session, c.o.Locks.Now())
+		}
+		if len(r.todo) == 0 {
 			return op, false
 		}
+		h, _ := d.Holding(r.todo[0])
 		op.Do, op.Owner, op.Token = state.Release, h.Owner, h.Token
 	}
 	return op, true
+}
+
+// plan finds what the session has to give back. Where that is nothing, the result says so.
+func (r *result) plan(d *state.Doc, session string, now int64) {
+	in := r.in
+	for d != nil {
+		h := find(d, session, func(h *state.Hold) bool {
+			return (in.do == remove || h.Mode == state.Shared) && (len(r.todo) == 0 || h.Token > r.todo[len(r.todo)-1])
+		})
+		if h == nil {
+			break
+		}
+		if r.todo = append(r.todo, h.Token); in.do == unshare {
+			break
+		}
+	}
+	switch {
+	case len(r.todo) == 0:
+		r.absent(d, session, now)
+	case in.guard != 0 && !slices.Contains(r.todo, in.guard):
+		r.todo, r.fail = []int64{}, conflict(in, "the lock has another _seq_no")
+	case in.guard != 0:
+		r.todo = []int64{in.guard}
+	}
 }
 
 // find is a lease of the session's.
@@ -161,15 +185,12 @@ func find(d *state.Doc, session string, is func(h *state.Hold) bool) *state.Hold
 }
 
 // absent is the result where the session has nothing to give back.
-func (r *result) absent(d *state.Doc, now int64) {
-	if r.word != "" { // all of it is given back
-		return
-	}
+func (r *result) absent(d *state.Doc, session string, now int64) {
 	var h *state.Hold
 	if d != nil {
 		for i := range d.Holds {
-			if d.Holds[i].Until > now {
-				h = &d.Holds[i]
+			if o := &d.Holds[i]; o.Until > now && !owned(o, session) {
+				h = o
 			}
 		}
 	}
@@ -198,16 +219,10 @@ func (r *result) settle(op *state.Op, t *lockrouter.Told, session string) (again
 		}
 	case v == state.Renewed:
 		r.word, r.token, r.version = "noop", t.Said.Token, 1
-	case v == state.Released && in.do == unshare:
-		n := sharers(t.Doc)
-		r.word, r.token, r.version = "updated", op.Token, n+1
-		if n == 0 {
-			r.word = "deleted"
-		}
-	case v == state.Released:
-		r.word, r.token, r.version = "deleted", op.Token, 2
-		return in.guard == 0 && find(t.Doc, session, func(*state.Hold) bool { return true }) != nil // it shares the lock several times
-	case op.Do != state.Acquire: // the lease has ended between the look and this
+	case op.Do == state.Release:
+		r.released(op, t, session)
+		return len(r.todo) > 0
+	case op.Do == state.Renew: // the lease has ended between the look and this
 		return true
 	case v == state.Full:
 		r.fail = &failure{429, lockrouter.TypeFull, "[" + in.id + "]: the lock is shared by as many as may", nil}
@@ -224,6 +239,23 @@ func (r *result) settle(op *state.Op, t *lockrouter.Told, session string) (again
 		r.fail = taken(in, &h, why)
 	}
 	return false
+}
+
+// released takes what was told of a release. A lease that has ended meanwhile is nobody's to give back any more, and what the session has
+// got meanwhile stays: it was another process's request, or another thread's, that got it.
+func (r *result) released(op *state.Op, t *lockrouter.Told, session string) {
+	r.todo = r.todo[1:]
+	n := sharers(t.Doc)
+	switch {
+	case t.Said.Verdict != state.Released:
+		if r.word == "" && len(r.todo) == 0 {
+			r.absent(t.Doc, session, t.Doc.Seen)
+		}
+	case r.in.do == unshare && n > 0:
+		r.word, r.token, r.version = "updated", op.Token, n+1
+	default:
+		r.word, r.token, r.version = "deleted", op.Token, 2
+	}
 }
 
 // sharers counts the leases of a shared lock.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -123,7 +124,7 @@ func (c *Compat) page(ctx context.Context, s *sought, scrolled bool) (*lockroute
 		s.After = list[i].lock
 	}
 	body := object{"took": time.Since(began).Milliseconds(), "timed_out": false, "_shards": shards(1),
-		"hits": object{"total": object{"value": total, "relation": "eq"}, "max_score": nil, "hits": hits}}
+		"hits": object{"total": json.RawMessage(fmt.Sprintf(`{"value":%d,"relation":"eq"}`, total)), "max_score": nil, "hits": hits}}
 	if scrolled {
 		s.Scroll, s.From = c.o.Index, 0
 		id, _ := json.Marshal(s) // strings and numbers always can be
