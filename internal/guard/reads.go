@@ -177,7 +177,7 @@ func (g *Guard) mget(x *proxy.Exchange) bool {
 
 // mgetDocs reads which documents are asked for, in their order: the answer doesn't repeat their routing.
 func mgetDocs(op *api.Op, body []byte) ([]doc.Ref, bool) {
-	if !gjson.ValidBytes(body) || bytes.IndexByte(body, '\\') >= 0 {
+	if !doc.ValidJSON(body) || bytes.IndexByte(body, '\\') >= 0 {
 		return nil, false // a key that is escaped may be one that we look for
 	}
 	var refs []doc.Ref
@@ -334,7 +334,7 @@ func (t *capture) body() ([]byte, bool) {
 		return t.buf, len(t.buf) > 0
 	}
 	b := inflate(t.buf, t.limit)
-	return b, gjson.ValidBytes(b)
+	return b, doc.ValidJSON(b)
 }
 
 // inflate decodes as much of gzip data as there is, up to limit bytes.

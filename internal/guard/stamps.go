@@ -281,7 +281,7 @@ func (g *Guard) stampMget(x *proxy.Exchange, rules *rule.Set) bool {
 		return false
 	}
 	body, err := x.Body(g.maxBody)
-	if err != nil || !gjson.ValidBytes(body) {
+	if err != nil || !doc.ValidJSON(body) {
 		return false
 	}
 	asked, ok := wanted(op, body)
@@ -415,7 +415,7 @@ func wholeSearch(body []byte) bool {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return true
 	}
-	if !gjson.ValidBytes(body) {
+	if !doc.ValidJSON(body) {
 		return false
 	}
 	whole := true

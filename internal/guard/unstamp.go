@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/api"
+	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/rule"
 	"optimist/internal/stamp"
@@ -97,7 +98,7 @@ func (u *unstamping) patch(body []byte, fields []wire.Field) (rest []byte, t sta
 	if media := fieldOf(fields, "content-type"); bytes.HasPrefix(bytes.ToLower(media), []byte("application/merge-patch+json")) {
 		return u.taken(body)(stamp.Take(body, u.field))
 	}
-	if !u.strict || !gjson.ValidBytes(body) {
+	if !u.strict || !doc.ValidJSON(body) {
 		return body, t, nil
 	}
 	gjson.ParseBytes(body).ForEach(func(_, op gjson.Result) bool {
@@ -274,7 +275,7 @@ func nextLine(b []byte) (line, rest []byte) {
 
 // bulkAction reads an action's line: what is done, and the index that it is done in.
 func bulkAction(line []byte, usual string) (kind api.Kind, index string, ok bool) {
-	if !gjson.ValidBytes(line) {
+	if !doc.ValidJSON(line) {
 		return kind, "", false
 	}
 	index = usual

@@ -143,7 +143,7 @@ func (a *Account) AppendJSON(dst []byte) ([]byte, error) {
 
 // document is a body for an account: left out where it isn't JSON.
 func document(body []byte) json.RawMessage {
-	if !gjson.ValidBytes(body) {
+	if !doc.ValidJSON(body) {
 		return nil
 	}
 	return bytes.Clone(body)

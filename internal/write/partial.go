@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/api"
+	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/rewrite"
 )
@@ -115,9 +116,12 @@ func (s *Service) transformUpdate(ctx context.Context, c *change) (taken bool, e
 	}
 	if taken {
 		err = s.edits(ctx, c)
-		taken = !errors.Is(err, es.ErrForbidden) || c.outcome.Attempts > 0
+		native := p.unfit || errors.Is(err, errNoGuard) || errors.Is(err, es.ErrForbidden) && c.outcome.Attempts == 0
+		if taken = !native; native {
+			err = nil
+		}
 	}
-	if !taken && (err == nil || errors.Is(err, es.ErrForbidden)) {
+	if !taken && err == nil {
 		return false, c.undone(query, plain)
 	}
 	return true, err
@@ -155,10 +159,10 @@ func (s *Service) mayTransform(ctx context.Context, c *change) (bool, error) {
 	return whole, nil
 }
 
-// readPartial reads the body of an _update as a part of a document, nil where it is more, or not valid. Half surrogates, which a key may
-// have and no pointer can name, are the engine's, too.
+// readPartial reads the body of an _update as a part of a document, nil where it is more, or not valid: the engine takes no key twice. Half
+// surrogates, which a key may have and no pointer can name, are the engine's, too.
 func (c *change) readPartial() *patch {
-	if !c.json || !c.readable() || !gjson.ValidBytes(c.sent) || strings.Contains(strings.ToLower(string(c.sent)), `\ud`) {
+	if !c.json || !c.readable() || !doc.ValidJSON(c.sent) || repeats(gjson.ParseBytes(c.sent)) || strings.Contains(strings.ToLower(string(c.sent)), `\ud`) {
 		return nil
 	}
 	for _, name := range [...]string{"upsert", "version", "version_type", "op_type", "lang", "_source_include", "_source_exclude"} {
@@ -171,16 +175,33 @@ func (c *change) readPartial() *patch {
 		p.media = jsonType.Value
 	}
 	ok := true
-	seen := map[string]bool{}
 	gjson.ParseBytes(c.sent).ForEach(func(k, v gjson.Result) bool {
-		ok = !seen[k.Str] && p.member(k.Str, v)
-		seen[k.Str] = true
+		ok = p.member(k.Str, v)
 		return ok
 	})
 	if !ok || p.edit == nil {
 		return nil
 	}
 	return p
+}
+
+// repeats reports whether an object has a key twice.
+func repeats(v gjson.Result) (found bool) {
+	var seen map[string]bool
+	if v.IsObject() {
+		seen = map[string]bool{}
+	} else if !v.IsArray() {
+		return false
+	}
+	v.ForEach(func(k, v gjson.Result) bool {
+		if found = repeats(v); seen != nil && !found {
+			name := k.String()
+			found = seen[name]
+			seen[name] = true
+		}
+		return !found
+	})
+	return found
 }
 
 // member reads one member of an _update's body.

@@ -1,0 +1,41 @@
+package doc
+
+import (
+	"bytes"
+
+	"github.com/tidwall/gjson"
+)
+
+// maxNesting is more than the engines take: 1000.
+const maxNesting = 1000
+
+// ValidJSON reports whether b is JSON, with white space around it, that isn't nested more deeply than the engines take. gjson's own check
+// goes down by recursion, and has no bound: of a body of 16 MiB that is nothing but opening brackets it overflows the stack, which ends
+// the whole process. So whatever comes from a client is judged here before anything else of gjson looks into it.
+func ValidJSON(b []byte) bool {
+	if bytes.Count(b, []byte("["))+bytes.Count(b, []byte("{")) > maxNesting && nesting(b) > maxNesting {
+		return false
+	}
+	return gjson.ValidBytes(b)
+}
+
+// nesting is how many containers are open at most, if b is JSON.
+func nesting(b []byte) int {
+	depth, deepest := 0, 0
+	for i := 0; i < len(b); i++ {
+		switch b[i] {
+		case '[', '{':
+			depth++
+			deepest = max(deepest, depth)
+		case ']', '}':
+			depth--
+		case '"':
+			for i++; i < len(b) && b[i] != '"'; i++ {
+				if b[i] == '\\' {
+					i++
+				}
+			}
+		}
+	}
+	return deepest
+}

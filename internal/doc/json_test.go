@@ -1,0 +1,34 @@
+package doc
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+func TestWhatIsNestedWithoutEndOverflowsNoStack(t *testing.T) {
+	const size = 16 << 20 // what a guarded body may have
+	for _, piece := range []string{"[", `{"":`, `["]",`, `["\"]",`} {
+		if ValidJSON(bytes.Repeat([]byte(piece), size/len(piece))) {
+			t.Errorf("%s and so on is JSON", piece)
+		}
+	}
+	if ValidJSON([]byte(strings.Repeat("[", size/2) + strings.Repeat("]", size/2))) {
+		t.Error("no engine takes it")
+	}
+}
+
+func TestWhatIsWideIsNotDeep(t *testing.T) {
+	wide := "[" + strings.Repeat(`{"a":["[[{"]},`, 2000) + "0]"
+	if !ValidJSON([]byte(wide)) {
+		t.Error("many objects are no deep ones")
+	}
+	for depth, want := range map[int]bool{maxNesting: true, maxNesting + 1: false} {
+		if got := ValidJSON([]byte(strings.Repeat("[", depth) + strings.Repeat("]", depth))); got != want {
+			t.Errorf("depth %d: %v", depth, got)
+		}
+	}
+	if ValidJSON([]byte(`{"a":1}]`)) || ValidJSON(nil) || !ValidJSON([]byte(" {} ")) {
+		t.Error("what is JSON is no longer")
+	}
+}
