@@ -190,6 +190,8 @@ func (f *flight) fetch(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", doc.ErrConflict, err)
 	case err != nil && f.anyLost():
 		return fmt.Errorf("%w; then: %w", ErrUnknownOutcome, err)
+	case err != nil && f.refused != nil && !f.primaryStayed(ctx):
+		return fmt.Errorf("%w; then: %w", ErrUnknownOutcome, err)
 	case err != nil && f.refused != nil:
 		// Nothing was written: the engine's conflict says so, and the client knows what to do about it.
 		f.answerAll(func(*change) *Answer { return f.refused.clone() })

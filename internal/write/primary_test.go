@@ -293,3 +293,47 @@ func TestChangesOfOneWriteThatConflictedWithItself(t *testing.T) {
 	}
 	same(t, w.stored("1"), `{"n":2,"a":1,"b":1}`)
 }
+
+// A conflict with its own first try is no answer either where the document can't be read after it: a client that is told of a conflict
+// makes its change again.
+func TestAConflictProvesNothingWhereTheDocumentCantBeReadAfterIt(t *testing.T) {
+	for name, unread := range map[string]func() (*upstream.Response, error){
+		"refused": func() (*upstream.Response, error) {
+			return answering(403, `{"error":{"type":"security_exception"}}`), nil
+		},
+		"nobody there": func() (*upstream.Response, error) { return nil, &upstream.Error{Class: upstream.NotSent} },
+	} {
+		for _, stayed := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, the primary stayed: %v", name, stayed), func(t *testing.T) {
+				w := newWorld(t, sumRule)
+				w.put("1", `{"n":1}`)
+				me := w.client("me")
+				me.read("1")
+				f := w.failover()
+				asked, over := w.engine.before, false
+				f.passOver(func() { over = true })
+				if stayed {
+					f.on = func(r *upstream.Request) (*upstream.Response, error) {
+						f.on, over = nil, true
+						w.put("1", `{"n":5}`)
+						return nil, nil
+					}
+				}
+				w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+					if over && r.Method == "GET" && strings.Contains(string(r.Target), "/_doc/1") {
+						return unread()
+					}
+					return asked(r)
+				}
+				r := me.patch(target1, "steps", `[{"op":"increment","path":"/n","value":1}]`)
+				if !stayed {
+					if !errors.Is(r.err, ErrUnknownOutcome) || !strings.HasPrefix(r.outcome, "unknown") {
+						t.Errorf("the patch was applied, and the answer is %v", r)
+					}
+				} else {
+					has(t, r, 409, "guarded;attempts=1")
+				}
+			})
+		}
+	}
+}
