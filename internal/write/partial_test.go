@@ -108,7 +108,14 @@ func TestAnUpdateOfAPartIsTransformedAsAWhole(t *testing.T) {
 		t.Errorf("got %v", r)
 	}
 	same(t, w.stored("1"), `{"a":1,"status":"open","edits":4}`)
-	// A noop stays one.
+	// A noop stays one, and shows what it was asked to, in whatever form.
+	for body, shows := range map[string]bool{`{"doc":{"a":1},"_source":false}`: false, `{"doc":{"a":1},"_source":true}`: true} {
+		for _, form := range []string{"", "?human=true", "?_source=true&human"} {
+			if r := c.send("POST", "/shop/_update/1"+form, body); gjson.Get(r.body, "get._source").Exists() != shows {
+				t.Errorf("%s %s: %v", form, body, r)
+			}
+		}
+	}
 	if r := c.send("POST", "/shop/_update/1", `{"doc":{"a":1}}`); gjson.Get(r.body, "result").Str != "noop" {
 		t.Errorf("got %v", r)
 	}
@@ -126,6 +133,61 @@ func TestAnUpdateOfAPartIsTransformedAsAWhole(t *testing.T) {
 	same(t, w.stored("1"), `{"a":1,"b":1,"status":"new","edits":10}`)
 }
 
+// The index is found to have no sequence numbers only by the write: the client's own request goes instead, or is refused.
+func TestWhatCantBeGuardedIsNotPatched(t *testing.T) {
+	w := newWorld(t, editsRule)
+	w.put("1", `{"a":0}`)
+	var last string
+	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+		if r.Method != "GET" && !strings.Contains(string(r.Target), "optimist-probe") {
+			last = r.Method + " " + string(r.Target) + " " + string(r.Body)
+		}
+		if r.Method == "PUT" {
+			return answering(400, `{"error":{"type":"illegal_argument_exception","reason":"index.disable_sequence_numbers"},"status":400}`), nil
+		}
+		return nil, nil
+	}
+	r := w.client("c").send("POST", "/shop/_update/1", `{"doc":{"a":1}}`)
+	if r.status != 200 || !strings.Contains(r.outcome, "untransformed") || last != `POST /shop/_update/1?retry_on_conflict=3 {"doc":{"a":1}}` {
+		t.Errorf("got %v, sent %s", r, last)
+	}
+	w.s.gates.drop()
+	r = w.client("c").patch(target1, "merge", `{"a":2}`)
+	if r.status != 400 || !strings.Contains(r.outcome, "reason=no_seq_no") || !strings.HasPrefix(last, "PUT /shop/_doc/1?if_seq_no") {
+		t.Errorf("got %v, sent %s", r, last)
+	}
+	same(t, w.stored("1"), `{"a":1}`)
+}
+
+func TestWhatIsNestedTooDeeplyIsTheEngines(t *testing.T) {
+	w := newWorld(t, editsRule)
+	w.put("1", `{"a":0}`)
+	w.put("deep", `{"d":`+strings.Repeat("[", 150)+strings.Repeat("]", 150)+`}`)
+	if r := w.client("c").send("POST", "/shop/_update/deep", `{"doc":{"a":1}}`); r.status != 200 || !strings.Contains(r.outcome, "untransformed") {
+		t.Errorf("got %v", r)
+	}
+	if r := w.client("c").patch("/shop/_doc/deep", "merge", `{"a":2}`); r.status != 400 {
+		t.Errorf("got %v", r)
+	}
+	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+		if r.Method == "POST" && len(r.Body) > 1<<20 {
+			return answering(400, `{"error":{"type":"x_content_parse_exception"},"status":400}`), nil
+		}
+		return nil, nil
+	}
+	deep := strings.Repeat("[", 8<<20)
+	for _, body := range []string{`{"doc":{"a":` + deep, `{"doc":{"a":` + deep + strings.Repeat("]", 8<<20) + "}}"} {
+		if r := w.client("c").send("POST", "/shop/_update/1", body); r.status != 400 || !strings.Contains(r.outcome, "untransformed") {
+			t.Errorf("got %v", r)
+		}
+		for _, kind := range []string{"ops", "merge", "steps"} {
+			if r := w.client("c").patch(target1, kind, body[7:]); r.status != 400 {
+				t.Errorf("%s: got %v", kind, r)
+			}
+		}
+	}
+}
+
 func TestWhatOnlyTheEngineCanUpdateIsPassedUntransformed(t *testing.T) {
 	script := `{"script":{"source":"ctx._source.a = 1"}}`
 	for name, c := range map[string]struct {
@@ -138,6 +200,7 @@ func TestWhatOnlyTheEngineCanUpdateIsPassedUntransformed(t *testing.T) {
 		"a guard in the body": {"", `{"doc":{"a":1},"if_seq_no":0,"if_primary_term":1}`, "", nil},
 		"invalid":             {"", `{"doc":{"a":}}`, "", nil},
 		"twice":               {"", `{"doc":{"a":1},"doc":{"a":2}}`, "", nil},
+		"twice in the doc":    {"", `{"doc":{"a":1,"b":[{"c":1,"\u0063":2}]}}`, "", nil},
 		"an unknown key":      {"", `{"dok":{"a":1}}`, "", nil},
 		"a version":           {"?version=1", `{"doc":{"a":1}}`, "", nil},
 		"a filtered view": {"", `{"doc":{"a":1}}`, "filtered", func(_ *world, r *upstream.Request) *upstream.Response {

@@ -46,6 +46,7 @@ type patch struct {
 	// What the last attempt was made from, and what the edit made of that, before the rule's transform.
 	before, after []byte
 	idle          bool // the edit changed nothing there
+	unfit         bool // the document is none that can be looked into
 }
 
 // edit is what a patch does to a document.

@@ -54,6 +54,10 @@ func (s *Service) edits(ctx context.Context, c *change) error {
 	if err := s.lanes.Do(ctx, c.doc.Ref, c, c.req.Background, func(b *retry.Batch[*change]) { s.run(ctx, b) }); err != nil {
 		return err
 	}
+	if errors.Is(c.err, errNoGuard) && c.req.Op.Kind == api.Patch {
+		c.err, c.answer = nil, s.unpatchable(c)
+		return nil
+	}
 	if c.base.Kind != session.KindNone && c.answer != nil && c.answer.Status < 300 {
 		c.partWritten(es.ParseItem(c.answer.Body).Revision)
 	}
@@ -62,6 +66,9 @@ func (s *Service) edits(ctx context.Context, c *change) error {
 	}
 	return c.err
 }
+
+// errNoGuard reports that the engine can't guard a write, so that nothing that is made of what was read may be written. Nothing was.
+var errNoGuard = errors.New("the index has no sequence numbers")
 
 // cantAsk says that it couldn't be asked whether the client's view is whole.
 func cantAsk(err error) error {
@@ -139,7 +146,7 @@ func (f *flight) applyPatch(c *change, body []byte) mergeResult {
 		if after, err = p.edit.apply(from, in); err == nil && firstByte(after) != '{' {
 			err = rewrite.ErrNotObject
 		}
-		if err != nil {
+		if p.unfit = unreadable(err); err != nil {
 			return mergeResult{refusal: c.unapplied("the patch", err)}
 		}
 	}

@@ -18,9 +18,9 @@ func (s *Service) rendered(ctx context.Context, c *change, n doc.Numbers) *Answe
 	if len(form) == 0 && c.plain || c.req.account != nil {
 		return nil
 	}
-	if p := c.patch; p != nil && p.said {
+	if p := c.patch; p != nil && p.said && p.asked.asked {
 		form = append(form, "&_source=true"...)
-	} else if p != nil && p.asked.asked {
+	} else if p != nil && !p.said && p.asked.asked {
 		form = append(append(form, '&'), api.Only(nil, c.req.Op.Query, shownParams...)...)
 	}
 	r := c.request([]byte(`{"doc":{}}`), doc.Numbers{}, false)

@@ -88,6 +88,10 @@ func (f *flight) answered(ctx context.Context, res *upstream.Response, body []by
 	case res.Status == 400 && refusesSeqNo(res.Payload):
 		res.Release()
 		f.s.gates.foundNoSeqNo(lead.doc.Index)
+		if lead.patch != nil {
+			lead.err, f.open = errNoGuard, nil
+			return nil
+		}
 		lead.err = f.s.pass(ctx, lead, ReasonSeqNo)
 		f.open = nil
 		return nil
