@@ -77,7 +77,7 @@ func filtered(dst []byte, v gjson.Result, patterns [][]string, taken bool) (out 
 func below(patterns [][]string, name string) (next [][]string, named bool) {
 	for _, p := range patterns {
 		if p[0] == "**" {
-			next = append(next, p)
+			next = withRest(next, p)
 			if len(p) == 1 {
 				return next, true
 			}
@@ -89,9 +89,24 @@ func below(patterns [][]string, name string) (next [][]string, named bool) {
 		if len(p) == 1 {
 			return next, true
 		}
-		next = append(next, p[1:])
+		next = withRest(next, p[1:])
 	}
 	return next, false
+}
+
+// withRest appends the rest of a pattern, unless it is there: two stars are led to the same rest in many ways, twice as many at each level.
+func withRest(rests [][]string, rest []string) [][]string {
+	last := len(rest) - 1
+	for i := len(rests) - 1; i >= 0; i-- {
+		other := rests[i]
+		if &other[len(other)-1] != &rest[last] {
+			break // of another pattern: what is left of one stands together
+		}
+		if len(other) == len(rest) {
+			return rests
+		}
+	}
+	return append(rests, rest)
 }
 
 func boolToInt(b bool) int {
