@@ -30,17 +30,23 @@ type lane struct {
 	tick    int64 // ms to the next look
 	lookAt  int64
 	tryAt   int64 // when somebody who waits may have a chance without being told; never if none
+
+	relay    state.Relay
+	promised []*waiter // those of groups who were promised their leases
+	since    int64     // when somebody here was last given a lease
+	quick    bool      // the last holder here kept it for a short time
 }
 
 const never = int64(1) << 62
 
 // task is one operation that is waited for, or, with done nil, that only has to be done.
 type task struct {
-	op    state.Op
-	came  int64 // ms of Router.now
-	until int64 // up to when it is tried again while the store is unavailable
-	gone  bool  // nobody waits for it any more
-	done  chan outcome
+	op     state.Op
+	came   int64 // ms of Router.now
+	until  int64 // up to when it is tried again while the store is unavailable
+	follow int64 // up to when a release is tried that somebody else was handed the lock by: the document must know
+	gone   bool  // nobody waits for it any more
+	done   chan outcome
 }
 
 // outcome is what became of an operation.
@@ -60,6 +66,10 @@ type waiter struct {
 	gone    bool // its client has left while it was
 	expired bool // its time was up while it was
 	doubt   bool // a call with it had no answer: it may have got its lock
+
+	promised bool    // its lease is in the document's chain
+	seat     outcome // that lease
+	handed   bool    // it has got it
 }
 
 // group is those who wait for the same in the same class, in the order in which they came. They share one entry of the document's queue.
@@ -95,6 +105,9 @@ func (r *Router) submit(ctx context.Context, t *target, op state.Op) outcome {
 	r.mu.Lock()
 	l := r.lane(t)
 	l.tasks = append(l.tasks, k)
+	if op.Do == state.Release {
+		l.freed(k)
+	}
 	l.run()
 	r.mu.Unlock()
 	select {
@@ -219,12 +232,12 @@ func (l *lane) assemble() (c *state.Call, tasks []*task, asking []*waiter) {
 	for i, g := range l.groups {
 		if i < maxGroups && (g.due || freeing) {
 			g.due = false
-			asking = append(asking, g.heads()...)
+			asking = append(asking, l.heads(g)...)
 		} else if i >= maxGroups {
 			g.due = false
 		}
 	}
-	c = &state.Call{Lock: l.lock, Kind: l.kind, Proxy: r.name, Bound: int64(r.o.Bound), Grace: r.grace(), Most: int64(r.o.MostHeld),
+	c = &state.Call{Lock: l.lock, Kind: l.kind, Proxy: r.queue, Bound: int64(r.o.Bound), Grace: r.grace(), Most: int64(r.o.MostHeld),
 		Ops: make([]state.Op, 0, len(tasks)+len(asking))}
 	tries := slices.IndexFunc(tasks, func(k *task) bool { return k.op.Do == state.Acquire })
 	if tries < 0 {
@@ -235,7 +248,9 @@ func (l *lane) assemble() (c *state.Call, tasks []*task, asking []*waiter) {
 	}
 	for _, w := range asking {
 		w.asked = true
-		c.Ops = append(c.Ops, w.ask(now))
+		op := w.ask(now)
+		op.Chain = l.seats(w)
+		c.Ops = append(c.Ops, op)
 	}
 	for _, k := range tasks[tries:] {
 		c.Ops = append(c.Ops, k.op)
@@ -249,14 +264,6 @@ func rank(k *task) int {
 		return 1
 	}
 	return 0
-}
-
-// heads are those of a group who ask: the first, or, where they don't exclude each other, the first few.
-func (g *group) heads() []*waiter {
-	if g.mode == state.Shared {
-		return g.waiters[:min(len(g.waiters), maxReaders)]
-	}
-	return g.waiters[:min(len(g.waiters), 1)]
 }
 
 // ask is the operation of somebody who waits, with those behind.
@@ -308,6 +315,9 @@ func (k *task) tell(l *lane, o outcome) {
 	case k.gone && o.said.Verdict == state.Acquired:
 		l.abandon(k.op.Rid, k.op.TTL)
 	case k.done != nil:
+		if o.said.Verdict == state.Acquired || o.said.Verdict == state.Reentered {
+			l.granted(o.hold)
+		}
 		k.done <- o
 	}
 }
@@ -316,14 +326,24 @@ func (k *task) tell(l *lane, o outcome) {
 func (w *waiter) answer(l *lane, o outcome) {
 	w.asked, w.doubt = false, false
 	got := o.said.Verdict == state.Acquired || o.said.Verdict == state.Reentered
+	promised := o.said.Verdict == state.Promised
 	switch {
-	case w.gone:
+	case w.handed: // meanwhile
+	case w.gone, w.expired && promised:
 		l.remove(w)
-		if got {
+		if got || promised {
 			l.abandon(w.op.Rid, w.op.TTL)
 		}
+		if !w.gone {
+			w.done <- o
+		}
+	case promised:
+		l.promise(w, o)
 	case got, o.said.Verdict != state.Queued, w.expired:
 		l.remove(w)
+		if got {
+			l.granted(o.hold)
+		}
 		w.done <- o
 	}
 }
@@ -344,11 +364,17 @@ func (l *lane) fault(tasks []*task, asking []*waiter, err error) {
 		case k.done != nil:
 			k.done <- outcome{err: err}
 		}
+		if now < k.follow {
+			l.tasks = append(l.tasks, &task{op: k.op, came: now, until: k.follow})
+		}
 		if k.op.Do == state.Acquire {
 			l.tasks = append(l.tasks, &task{op: state.Op{Do: state.Abandon, Rid: k.op.Rid}, came: now, until: now + k.op.TTL})
 		}
 	}
 	for _, w := range asking {
+		if w.handed {
+			continue
+		}
 		w.asked, w.doubt = false, true // the next call asks again, with the same request
 		w.g.due = true
 		switch {

@@ -24,6 +24,9 @@ type Options struct {
 	Foreground, Background, MaxWait time.Duration
 	// Bound is how many of the foreground may go past one of the background that waits: 16.
 	Bound int
+	// Chain is how many who wait here may be promised their leases ahead, so that a lock is handed from one to the next without waiting for
+	// the store: 0, nobody.
+	Chain int
 	// MostHeld is how many leases a tree may hold: 20000.
 	MostHeld int
 	// FirstTick and LastTick are the time between two looks at a lock that is waited for: the first after it changed, and the longest,
@@ -83,7 +86,8 @@ func (o *Options) fill() {
 // Router gives out locks. It is safe for concurrent use; make it with New, and Close it.
 type Router struct {
 	o      Options
-	name   string // of this proxy in the queues, unique to the process
+	name   string // of this proxy, unique to the process
+	queue  string // its name in queues and chains: what doesn't come through a lane has another one, and is taken for somebody else's
 	epoch  time.Time
 	rids   atomic.Uint64
 	offset atomic.Int64 // ms that the documents' clock is ahead of this machine's, as last seen
@@ -109,7 +113,8 @@ func New(o Options) *Router {
 	o.fill()
 	unique := make([]byte, 6)
 	_, _ = rand.Read(unique) // never fails, says its documentation
-	r := &Router{o: o, name: hex.EncodeToString(unique), epoch: time.Now(), wake: make(chan struct{}, 1),
+	name := hex.EncodeToString(unique)
+	r := &Router{o: o, name: name, queue: name + "+", epoch: time.Now(), wake: make(chan struct{}, 1),
 		leave: make(chan struct{}), lanes: map[string]*lane{}}
 	r.held.tokens = map[int64]time.Time{}
 	r.ctx, r.cancel = context.WithCancel(context.Background())

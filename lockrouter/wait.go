@@ -59,15 +59,16 @@ func (l *lane) join(w *waiter) {
 	}
 	g := l.groups[i]
 	w.g = g
-	g.waiters = append(g.waiters, w)
-	if g.mode == state.Shared {
-		g.due = true // it needn't wait for those before it
+	if g.mode == state.Shared || g.first() == nil {
+		g.due = true // it needn't wait for those before it, or they are no longer in the queue
 	}
+	g.waiters = append(g.waiters, w)
 }
 
 // remove takes a waiter out of the lane.
 func (l *lane) remove(w *waiter) {
 	g := w.g
+	l.unpromise(w)
 	i := slices.Index(g.waiters, w)
 	if i < 0 {
 		return
@@ -81,9 +82,11 @@ func (l *lane) remove(w *waiter) {
 
 // drop is remove for one who hasn't got the lock: the document's queue must not wait for nobody.
 func (l *lane) drop(w *waiter) {
+	promised := w.promised
 	l.remove(w)
 	now := l.r.now()
-	if w.doubt {
+	if w.doubt || promised {
+		l.relay.Leave(w.op.Rid)
 		l.tasks = append(l.tasks, &task{op: state.Op{Do: state.Abandon, Rid: w.op.Rid}, came: now, until: now + w.op.TTL})
 	}
 	if len(w.g.waiters) == 0 && (!l.known || l.failed != 0) {
@@ -99,7 +102,7 @@ func (l *lane) tidy() {
 	}
 	for i := range l.doc.Queue {
 		e := &l.doc.Queue[i]
-		if e.Proxy == l.r.name && !slices.ContainsFunc(l.groups, func(g *group) bool {
+		if e.Proxy == l.r.queue && !slices.ContainsFunc(l.groups, func(g *group) bool {
 			return g.class == e.Class && g.path == e.Path && g.mode == e.Mode
 		}) {
 			l.resign(e.Class, e.Path, e.Mode)
@@ -182,6 +185,7 @@ func (l *lane) saw(d *state.Doc) {
 		l.tick = min(l.tick*3/2, r.o.LastTick.Milliseconds())
 	}
 	l.lookAt = now + l.tick
+	l.follow(d)
 	l.tidy()
 	l.judge(now)
 }
@@ -208,20 +212,18 @@ func (l *lane) chance(g *group) int64 {
 	if l.doc == nil || l.doc.Beat == 0 {
 		return 0
 	}
-	e, ok := l.doc.Entry(l.r.name, g.class, g.path, g.mode)
+	head := g.first()
+	if head == nil { // all are promised theirs: at the latest the next one asks when the holder's lease has ended
+		return l.ends(g, "")
+	}
+	if l.reenters(head) {
+		return 0
+	}
+	e, ok := l.doc.Entry(l.r.queue, g.class, g.path, g.mode)
 	if !ok || e.Called > 0 {
 		return 0
 	}
-	at := never
-	last := int64(0)
-	for i := range l.doc.Holds {
-		if h := &l.doc.Holds[i]; h.Owner != g.waiters[0].op.Owner && h.Against(g.path, g.mode) {
-			last = max(last, l.lapse(h))
-		}
-	}
-	if last > 0 {
-		at = last
-	}
+	at := l.ends(g, head.op.Owner)
 	for i := range l.doc.Queue {
 		if q := &l.doc.Queue[i]; q.Called > 0 {
 			if since, ok := l.watch.Since(q.Rung()); ok {
@@ -236,6 +238,39 @@ func (l *lane) chance(g *group) int64 {
 		}
 	}
 	return at
+}
+
+// reenters reports whether somebody who waits has the lock already: nobody comes first then. Who asked while another proxy had promises
+// had to wait.
+func (l *lane) reenters(w *waiter) bool {
+	d := l.doc
+	return (len(d.Chain) == 0 || d.Promiser == l.r.queue) && slices.ContainsFunc(d.Holds, func(h state.Hold) bool {
+		return h.Owner == w.op.Owner && h.Path == w.op.Path && (h.Mode == state.Exclusive || w.op.Mode == state.Shared)
+	})
+}
+
+// ends is when the leases that keep an owner from a group's lock will have ended.
+func (l *lane) ends(g *group, owner string) int64 {
+	last := int64(0)
+	for i := range l.doc.Holds {
+		if h := &l.doc.Holds[i]; h.Owner != owner && h.Against(g.path, g.mode) {
+			last = max(last, l.lapse(h))
+		}
+	}
+	if last == 0 {
+		return never
+	}
+	return last
+}
+
+// first is the first of a group who wasn't promised its lease, or nil. Those who were stand before all others.
+func (g *group) first() *waiter {
+	for _, w := range g.waiters {
+		if !w.promised {
+			return w
+		}
+	}
+	return nil
 }
 
 // lapse is when a lease will have ended, by this process's clock; it may be late by a look, never early.

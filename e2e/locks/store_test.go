@@ -211,10 +211,14 @@ func TestTheScriptDoesWhatTheModelDoes(t *testing.T) {
 		run := 0
 		rapid.Check(t, func(r *rapid.T) {
 			run++
+			kind := rapid.SampledFrom([]state.Kind{state.Tree, state.Global, state.Global}).Draw(r, "kind")
 			id, d, tokens := fmt.Sprint("run ", run), &state.Doc{}, []int64{0, 1 << 60}
 			for range rapid.IntRange(1, 12).Draw(r, "calls") {
-				c := &state.Call{Lock: "/x/_lock/tree", Kind: state.Tree, Proxy: rapid.SampledFrom([]string{"p1", "p2"}).Draw(r, "proxy"),
-					Ops: rapid.SliceOfN(drawOp(tokens), 0, 4).Draw(r, "ops"), Bound: 2, Grace: rapid.SampledFrom([]int64{1, 20, 10_000}).Draw(r, "grace"),
+				if len(d.Chain) > 0 {
+					tokens = append(tokens, d.Chain[len(d.Chain)-1].Token)
+				}
+				c := &state.Call{Lock: "/x/_lock/tree", Kind: kind, Proxy: rapid.SampledFrom([]string{"p1", "p2"}).Draw(r, "proxy"),
+					Ops: rapid.SliceOfN(drawOp(kind, tokens), 0, 5).Draw(r, "ops"), Bound: 2, Grace: rapid.SampledFrom([]int64{1, 20, 10_000}).Draw(r, "grace"),
 					Most: 4}
 				done := s.Do(t.Context(), []lockrouter.Change{{ID: id, Call: c}})[0]
 				got, said := done.Doc, done.Said
@@ -242,7 +246,7 @@ func TestTheScriptDoesWhatTheModelDoes(t *testing.T) {
 	})
 }
 
-func drawOp(tokens []int64) *rapid.Generator[state.Op] {
+func drawOp(kind state.Kind, tokens []int64) *rapid.Generator[state.Op] {
 	return rapid.Custom(func(t *rapid.T) state.Op {
 		owner := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "owner")
 		op := state.Op{
@@ -257,6 +261,13 @@ func drawOp(tokens []int64) *rapid.Generator[state.Op] {
 			Wait:  rapid.Bool().Draw(t, "wait"),
 			Age:   rapid.Int64Range(0, 30).Draw(t, "age"),
 			Left:  rapid.SampledFrom([]int64{1, 10, 10_000}).Draw(t, "left"),
+			Chain: rapid.SampledFrom([]int64{0, 2, 3}).Draw(t, "chain"),
+		}
+		if kind == state.Global { // what isn't of a tree has no path, and no readers
+			op.Path, op.Mode = "", state.Exclusive
+			if rapid.Bool().Draw(t, "anybody") {
+				op.Owner = op.Rid
+			}
 		}
 		if rapid.Bool().Draw(t, "others") {
 			op.Behind = state.Behind{Count: 2, Owner: "c", Rid: "r4", Age: 3, Left: 50}

@@ -52,6 +52,7 @@ func start() *Config {
 			MaxTTL:   Duration(24 * time.Hour),
 			Wait:     Wait{Foreground: Duration(2 * time.Second), Background: Duration(2 * time.Second), Max: Duration(time.Hour)},
 			Overtake: 16,
+			Chain:    15,
 			TreeSize: 20_000,
 			Compat:   Compat{Type: "lock", TTL: Duration(time.Minute)},
 		},

@@ -31,6 +31,11 @@ type Locks struct {
 	// Overtake is how many of the foreground may go past one of the background that waits. Default 16. 1 lets the two classes take turns.
 	Overtake int `json:"overtake"`
 
+	// Chain is how many who wait here for the same lock may be promised it ahead, so that it goes from hand to hand without waiting for the
+	// engine. Default 15, the most; 0 switches it off. Only of locks that nobody keeps for long, only where scripts judge leases, and not of
+	// trees. Danger: where optimist is killed, what it had promised keeps others waiting for up to `ttl`.
+	Chain int `json:"chain"`
+
 	// TreeSize is how many leases one tree may hold at once; one more is answered 429. Default 20000. All of them are in one document,
 	// which is written whole with every change.
 	TreeSize int `json:"tree_size"`
@@ -78,6 +83,9 @@ const (
 
 func (Scripts) choices() []string { return []string{"auto", "always", "never"} }
 
+// lockChain is how many releases a lock's document remembers, but for one.
+const lockChain = 15
+
 func (v *validator) locks() {
 	l := &v.cfg.Locks
 	if l.Path == "" {
@@ -102,6 +110,9 @@ func (v *validator) locks() {
 		v.fail("locks.wait", "a class waits longer than locks.wait.max, %s", l.Wait.Max)
 	}
 	v.atLeast("locks.overtake", l.Overtake, 1)
+	if v.atLeast("locks.chain", l.Chain, 0); l.Chain > lockChain {
+		v.fail("locks.chain", "%d is too much: %d at most", l.Chain, lockChain)
+	}
 	v.atLeast("locks.tree_size", l.TreeSize, 1)
 }
 

@@ -34,6 +34,10 @@ type Op struct {
 	Age    int64  `json:"age"`    // ms that it has waited
 	Left   int64  `json:"left"`   // ms that it will wait
 	Behind Behind `json:"behind"` // who waits behind it in its proxy, in the same class, for the same
+
+	// Chain has an Acquire that waits be promised its lease, if it is the next in the queue, and the chain isn't that long yet: see
+	// Doc.Chain. Locks of a tree aren't promised, nor leases that no clock judges.
+	Chain int64 `json:"chain"`
 }
 
 // Behind is who comes next.
@@ -92,7 +96,7 @@ func (e *Entry) Rung() Mark {
 }
 
 const (
-	maxFreed = 8       // releases that can be repeated
+	maxFreed = 16      // releases that can be repeated
 	maxExact = 1 << 53 // tokens are below: a number of JSON is a float to many
 	perMs    = 1024    // tokens a millisecond
 )
@@ -154,6 +158,48 @@ func (a *applying) purge() {
 		a.changed = a.changed || over
 		return over
 	})
+	d.Chain = slices.DeleteFunc(d.Chain, func(h Hold) bool {
+		over := a.over(h.Until, h.TTL, h.Mark)
+		a.changed = a.changed || over
+		return over
+	})
+	a.promote()
+}
+
+// promote gives the first of the chain its lease when nobody has one any more. Where its proxy says so, it is alive: the lease is a new one
+// then. Else it ends when it was promised to end.
+func (a *applying) promote() {
+	d := a.d
+	if len(d.Holds) == 0 && len(d.Chain) > 0 {
+		h := d.Chain[0]
+		d.Chain = slices.Delete(d.Chain, 0, 1)
+		if a.c.Proxy == d.Promiser {
+			h.Until, h.Beat = a.now+h.TTL, a.beat
+		}
+		d.Holds = append(d.Holds, h)
+		a.changed = true
+	}
+	if len(d.Chain) == 0 {
+		d.Chain, d.Promiser = nil, ""
+	}
+}
+
+// claim makes a promised lease the one that is held: only the proxy that handed it over has told anybody its token, and did so when all
+// before it had been released.
+func (a *applying) claim(token int64, owner string) int {
+	d := a.d
+	i := slices.IndexFunc(d.Chain, func(h Hold) bool { return h.Token == token && h.Owner == owner })
+	if i < 0 {
+		return -1
+	}
+	for _, h := range append(d.Holds, d.Chain[:i]...) {
+		a.freed(h.Token)
+	}
+	d.Holds = append(d.Holds[:0:0], d.Chain[i])
+	d.Chain = slices.Delete(d.Chain, 0, i+1)
+	a.promote()
+	a.changed = true
+	return 0
 }
 
 // over reports whether a time span has ended, by the clock or by what was seen.
@@ -181,13 +227,23 @@ func (a *applying) do(op *Op) (Verdict, int64) {
 
 func (a *applying) acquire(op *Op) (Verdict, int64) {
 	d := a.d
+	if i := slices.IndexFunc(d.Chain, func(h Hold) bool { return h.Rid == op.Rid }); i >= 0 {
+		return a.again(op, &d.Chain[i]), d.Chain[i].Token
+	}
 	i := slices.IndexFunc(d.Holds, func(h Hold) bool { return h.Owner == op.Owner && h.Path == op.Path })
+	if i >= 0 && a.relayed(a.c.Proxy) {
+		i = -1
+	}
 	if i >= 0 && (d.Holds[i].Mode == Exclusive || op.Mode == Shared) {
 		return a.reenter(op, &d.Holds[i]), d.Holds[i].Token
 	}
 	me := a.entryOf(op)
-	if _, taken := d.Conflict(op.Owner, op.Path, op.Mode); taken || a.blocked(&me, op.Wait) {
+	_, taken := d.Conflict(op.Owner, op.Path, op.Mode)
+	switch taken = taken || a.relayed(a.c.Proxy); {
+	case a.blocked(&me, op.Wait), taken && !a.mayPromise(op, &me):
 		return a.refuse(op, &me), 0
+	case taken:
+		return a.promise(op, &me)
 	}
 	if i >= 0 {
 		d.Holds[i].Mode = Exclusive // the readers' lease becomes a writer's
@@ -197,12 +253,49 @@ func (a *applying) acquire(op *Op) (Verdict, int64) {
 		return Full, 0
 	}
 	d.Last = Token(d.Last, a.now)
-	d.Holds = append(d.Holds, Hold{Owner: op.Owner, Token: d.Last, Path: op.Path, Mode: op.Mode, Since: a.now, Until: a.now + op.TTL,
-		TTL: op.TTL, Beat: a.beat, Rid: op.Rid, Note: op.Note})
+	d.Holds = append(d.Holds, a.lease(op))
 	a.changed = true
 	a.overtake(&me)
 	a.next(op, &me)
 	return Acquired, d.Last
+}
+
+// relayed reports whether somebody else than that proxy may have handed the lock over without the document knowing it yet: whoever it
+// says has the lease may have released it.
+func (a *applying) relayed(proxy string) bool { return len(a.d.Chain) > 0 && a.d.Promiser != proxy }
+
+func (a *applying) mayPromise(op *Op, me *Entry) bool {
+	d := a.d
+	mine := func(h Hold) bool { return h.Owner == op.Owner } // who has it re-enters, later
+	return op.Wait && !a.behind(me) && int64(len(d.Chain)) < op.Chain && d.Kind != Tree && a.clock.Unchanged == nil && !a.relayed(a.c.Proxy) &&
+		!slices.ContainsFunc(d.Holds, mine) && !slices.ContainsFunc(d.Chain, mine)
+}
+
+// promise puts a lease at the end of the chain. It begins now, whenever it is handed over.
+func (a *applying) promise(op *Op, me *Entry) (Verdict, int64) {
+	d := a.d
+	d.Last = Token(d.Last, a.now)
+	d.Chain = append(d.Chain, a.lease(op))
+	d.Promiser = a.c.Proxy
+	a.changed = true
+	a.overtake(me)
+	a.next(op, me)
+	return Promised, d.Last
+}
+
+// again makes a promised lease begin anew, for the same request.
+func (a *applying) again(op *Op, h *Hold) Verdict {
+	h.Until, h.Beat = max(h.Until, a.now+h.TTL), a.beat
+	a.changed = true
+	me := a.entryOf(op)
+	a.next(op, &me)
+	return Promised
+}
+
+// lease is the one of the last token.
+func (a *applying) lease(op *Op) Hold {
+	return Hold{Owner: op.Owner, Token: a.d.Last, Path: op.Path, Mode: op.Mode, Since: a.now, Until: a.now + op.TTL,
+		TTL: op.TTL, Beat: a.beat, Rid: op.Rid, Note: op.Note}
 }
 
 // reenter makes the lease of its owner longer, never shorter: the one who had it first counts on what it was told.
@@ -218,6 +311,7 @@ func (a *applying) reenter(op *Op, h *Hold) Verdict {
 	if h.Rid == op.Rid {
 		return Acquired
 	}
+	h.Rid = "" // if one of the two requests is abandoned, the other one still counts on the lease
 	return Reentered
 }
 
@@ -263,10 +357,23 @@ func before(e, o *Entry, bound int64) bool {
 	return e.Path < o.Path
 }
 
+// behind reports whether somebody of the same entry has asked before in this call, and waits.
+func (a *applying) behind(me *Entry) bool {
+	i := a.d.entry(me)
+	if i < 0 {
+		return false
+	}
+	e := &a.d.Queue[i]
+	return e.Beat == a.beat && e.Rid != me.Rid && e.Since <= me.Since
+}
+
 // refuse puts who waits into the queue.
 func (a *applying) refuse(op *Op, me *Entry) Verdict {
 	if !op.Wait {
 		return Held
+	}
+	if a.behind(me) {
+		return Queued
 	}
 	me.Count, me.Left = 1+op.Behind.Count, max(op.Left, op.Behind.Left)
 	a.put(me)
@@ -320,6 +427,9 @@ func (a *applying) overtake(me *Entry) {
 func (a *applying) renew(op *Op) (Verdict, int64) {
 	i := a.token(op.Token)
 	if i < 0 {
+		i = a.claim(op.Token, op.Owner)
+	}
+	if i < 0 {
 		return a.unknown(op), 0
 	}
 	h := &a.d.Holds[i]
@@ -339,6 +449,9 @@ func (a *applying) renew(op *Op) (Verdict, int64) {
 
 func (a *applying) release(op *Op) (Verdict, int64) {
 	i := a.token(op.Token)
+	if i < 0 {
+		i = a.claim(op.Token, op.Owner)
+	}
 	switch {
 	case i >= 0 && a.d.Holds[i].Owner != op.Owner:
 		return NotOwner, 0
@@ -355,19 +468,28 @@ func (a *applying) release(op *Op) (Verdict, int64) {
 func (a *applying) abandon(op *Op) Verdict {
 	if i := slices.IndexFunc(a.d.Holds, func(h Hold) bool { return h.Rid == op.Rid }); i >= 0 {
 		a.free(i)
+	} else if i := slices.IndexFunc(a.d.Chain, func(h Hold) bool { return h.Rid == op.Rid }); i >= 0 {
+		a.d.Chain = slices.Delete(a.d.Chain, i, i+1)
+		a.promote()
+		a.changed = true
 	}
 	return Released
 }
 
 // free ends a lease.
 func (a *applying) free(i int) {
+	a.freed(a.d.Holds[i].Token)
+	a.d.Holds = slices.Delete(a.d.Holds, i, i+1)
+	a.promote()
+	a.changed = true
+}
+
+func (a *applying) freed(token int64) {
 	d := a.d
-	d.Freed = append(d.Freed, d.Holds[i].Token)
+	d.Freed = append(d.Freed, token)
 	if len(d.Freed) > maxFreed {
 		d.Freed = slices.Delete(d.Freed, 0, len(d.Freed)-maxFreed)
 	}
-	d.Holds = slices.Delete(d.Holds, i, i+1)
-	a.changed = true
 }
 
 func (a *applying) token(t int64) int {
@@ -394,7 +516,7 @@ func (a *applying) call() {
 	for i := range d.Queue {
 		e := &d.Queue[i]
 		_, taken := d.Conflict(e.Owner, e.Path, e.Mode)
-		turn := !taken
+		turn := !taken && !a.relayed(e.Proxy)
 		for j := range d.Queue {
 			o := &d.Queue[j]
 			if turn && j != i && against(o.Path, o.Mode, e.Path, e.Mode) && before(o, e, a.c.Bound) {

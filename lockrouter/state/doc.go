@@ -52,11 +52,17 @@ type Doc struct {
 	Owners []string `json:"owners,omitempty"` // of Holds, for searches; nil if nobody holds anything
 	Since  int64    `json:"since,omitempty"`  // the oldest of Holds, for searches
 
-	Holds  []Hold  `json:"holds"`  // leases, in the order in which they were given; those that have lapsed stay until the next call
-	Queue  []Entry `json:"queue"`  // who waits
-	Freed  []int64 `json:"freed"`  // the tokens that were released last, so that a release can be repeated
-	Lapsed []Hold  `json:"lapsed"` // leases that the last call found lapsed and took away
-	Said   []Said  `json:"said"`   // what the last call came to, by operation
+	Holds []Hold  `json:"holds"` // leases, in the order in which they were given; those that have lapsed stay until the next call
+	Queue []Entry `json:"queue"` // who waits
+	Freed []int64 `json:"freed"` // the tokens that were released last, so that a release can be repeated
+
+	// Chain are leases that are promised to waiters of one proxy, Promiser, in the order in which they get them: each has its lease once
+	// all before it have been released. The proxy may hand them over by itself. Nobody is promised anything while nobody holds the lock.
+	Chain    []Hold `json:"chain,omitempty"`
+	Promiser string `json:"promiser,omitempty"`
+
+	Lapsed []Hold `json:"lapsed"` // leases that the last call found lapsed and took away
+	Said   []Said `json:"said"`   // what the last call came to, by operation
 }
 
 // Hold is a lease.
@@ -108,6 +114,7 @@ const (
 	Renewed   Verdict = "renewed"
 	Released  Verdict = "released" // now, or by one of the last releases
 	Left      Verdict = "left"     // the entry is gone
+	Promised  Verdict = "promised" // not to be had now; the lease is in the chain
 	Queued    Verdict = "queued"   // not to be had now; the entry is in the queue
 	Held      Verdict = "held"     // not to be had now: somebody else's, or others come first
 	Full      Verdict = "full"     // the tree holds as many leases as it may
@@ -119,7 +126,7 @@ const (
 
 // Positive reports whether a verdict may only be told once the document that says so was written.
 func (v Verdict) Positive() bool {
-	return v == Acquired || v == Reentered || v == Renewed || v == Released || v == Left || v == Queued
+	return v == Acquired || v == Reentered || v == Renewed || v == Released || v == Left || v == Queued || v == Promised
 }
 
 // Parse reads a document.
@@ -134,7 +141,7 @@ func Parse(source []byte) (*Doc, error) {
 // Clone is a copy that shares nothing that Apply changes.
 func (d *Doc) Clone() *Doc {
 	c := *d
-	c.Holds, c.Queue, c.Freed = slices.Clone(d.Holds), slices.Clone(d.Queue), slices.Clone(d.Freed)
+	c.Holds, c.Queue, c.Freed, c.Chain = slices.Clone(d.Holds), slices.Clone(d.Queue), slices.Clone(d.Freed), slices.Clone(d.Chain)
 	return &c
 }
 
