@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"github.com/valyala/fasthttp"
+
+	"optimist/e2e/engine"
+	"optimist/e2e/optimist"
+)
+
+// lockSite is where locks are measured: one engine, optimists in front of it, and the other systems that are installed.
+type lockSite struct {
+	engine   string
+	title    string
+	plain    *optimist.Process
+	counting *optimist.Process // asks the engine through counter
+	counter  *counter
+	ways     []way    // of the contended lock
+	missing  []string // what isn't installed, with its command
+	ends     []func()
+}
+
+func (s *lockSite) end() {
+	for i := len(s.ends) - 1; i >= 0; i-- {
+		s.ends[i]()
+	}
+}
+
+const pollIndex = "bench-polled-locks"
+
+func openLockSite(ctx context.Context, url, dir, config string) (s *lockSite, err error) {
+	s = &lockSite{engine: url, title: url}
+	defer func() {
+		if err != nil {
+			s.end()
+		}
+	}()
+	if url == "" {
+		e, err := engine.Start(ctx, engine.OpenSearch38, engine.Options{Peak: true, Heap: "1g"})
+		if err != nil {
+			return s, err
+		}
+		s.ends = append(s.ends, func() { _ = e.Stop() }) // what a benchmark leaves in a temporary folder is no failure of it
+		s.engine, s.title = e.URL, engine.OpenSearch38.Title()
+	}
+	const index = `{"settings":{"number_of_shards":1,"number_of_replicas":0}}`
+	_, _ = send(ctx, http.DefaultClient, http.MethodDelete, s.engine+"/"+pollIndex, "") // of a run before, on an engine that stays
+	if status, err := send(ctx, http.DefaultClient, http.MethodPut, s.engine+"/"+pollIndex, index); err != nil || status != http.StatusOK {
+		return s, fmt.Errorf("making the index: status %d, %w", status, err)
+	}
+	if s.counter, err = startCounter(ctx, s.engine); err != nil {
+		return s, err
+	}
+	start := func(n int, upstream string) (*optimist.Process, error) {
+		p, err := optimist.Run(ctx, subfolder(dir, n), optimist.Options{Upstream: []string{upstream}, Config: config})
+		if err == nil {
+			s.ends = append(s.ends, func() { _ = p.Stop() })
+		}
+		return p, err
+	}
+	if s.plain, err = start(0, s.engine); err != nil {
+		return s, err
+	}
+	if s.counting, err = start(1, s.counter.url); err != nil {
+		return s, err
+	}
+	s.ways = []way{throughOptimist("optimist", s.plain.URL, "/_lock/global/")}
+	return s, s.others(ctx, dir)
+}
+
+// others starts the other systems.
+func (s *lockSite) others(ctx context.Context, dir string) error {
+	p, err := startZooKeeper(ctx, subfolder(dir, 2))
+	switch {
+	case err != nil:
+		return err
+	case p == nil:
+		s.missing = append(s.missing, "ZooKeeper (Debian: apt-get install zookeeper)")
+	default:
+		s.ends = append(s.ends, p.end)
+		s.ways = append(s.ways, inZooKeeper(p.addr))
+	}
+	binary, ok := find("memcached")
+	if !ok {
+		s.missing = append(s.missing, "memcached (Debian: apt-get install memcached)")
+	} else {
+		addr, err := freeAddr()
+		if err != nil {
+			return err
+		}
+		host, port, err := net.SplitHostPort(addr)
+		if err != nil {
+			return err
+		}
+		p, err := startCommand(ctx, addr, binary, "-l", host, "-p", port, "-U", "0", "-u", "nobody")
+		if err != nil {
+			return err
+		}
+		s.ends = append(s.ends, p.end)
+		s.ways = append(s.ways, inMemcached(p.addr))
+	}
+	s.ways = append(s.ways, byPolling(s.engine, pollIndex))
+	return nil
+}
+
+const zooCfg = `tickTime=2000
+dataDir=%s
+clientPortAddress=%s
+clientPort=%s
+maxClientCnxns=0
+admin.enableServer=false
+`
+
+// startZooKeeper starts one server, which writes its log to the disk before it answers, as it does by default; nil if it isn't installed.
+func startZooKeeper(ctx context.Context, dir string) (*process, error) {
+	jars, _ := filepath.Glob("/usr/share/java/zookeeper*.jar")
+	java, err := exec.LookPath("java")
+	if len(jars) == 0 || err != nil {
+		return nil, nil
+	}
+	addr, err := freeAddr()
+	if err != nil {
+		return nil, err
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, "zoo.cfg")
+	if err := os.WriteFile(file, fmt.Appendf(nil, zooCfg, filepath.Join(dir, "data"), host, port), 0o600); err != nil {
+		return nil, err
+	}
+	log := filepath.Join(dir, "log4j.properties")
+	if err := os.WriteFile(log, []byte("log4j.rootLogger=OFF\n"), 0o600); err != nil {
+		return nil, err
+	}
+	return startCommand(ctx, addr, java, "-Xmx512m", "-Dlog4j.configuration=file:"+log, "-cp", "/usr/share/java/*",
+		"org.apache.zookeeper.server.quorum.QuorumPeerMain", file)
+}
+
+// counter forwards to the engine and counts what it forwards. What goes through it isn't timed.
+type counter struct {
+	url string
+	n   atomic.Int64
+}
+
+func startCounter(ctx context.Context, upstream string) (*counter, error) {
+	client := &fasthttp.HostClient{Addr: strings.TrimPrefix(upstream, "http://"), MaxConns: 4096, MaxIdemponentCallAttempts: 1}
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	c := &counter{url: "http://" + ln.Addr().String()}
+	server := &fasthttp.Server{MaxRequestBodySize: 100 << 20, Handler: func(rc *fasthttp.RequestCtx) {
+		c.n.Add(1)
+		if err := client.Do(&rc.Request, &rc.Response); err != nil {
+			rc.Error(err.Error(), fasthttp.StatusBadGateway)
+		}
+	}}
+	go func() { _ = server.Serve(ln) }() // until the program ends
+	return c, nil
+}
