@@ -162,7 +162,8 @@ func (s *Service) mayTransform(ctx context.Context, c *change) (bool, error) {
 // readPartial reads the body of an _update as a part of a document, nil where it is more, or not valid: the engine takes no key twice. Half
 // surrogates, which a key may have and no pointer can name, are the engine's, too.
 func (c *change) readPartial() *patch {
-	if !c.json || !c.readable() || !doc.ValidJSON(c.sent) || repeats(gjson.ParseBytes(c.sent)) || strings.Contains(strings.ToLower(string(c.sent)), `\ud`) {
+	if !c.json || !c.readable() || !doc.ValidJSON(c.sent) || repeats(gjson.ParseBytes(c.sent)) ||
+		strings.Contains(strings.ToLower(string(c.sent)), `\ud`) {
 		return nil
 	}
 	for _, name := range [...]string{"upsert", "version", "version_type", "op_type", "lang", "_source_include", "_source_exclude"} {
