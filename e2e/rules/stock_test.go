@@ -30,7 +30,7 @@ func TestStockIsNeverBelowZero(t *testing.T) {
 	const buyers = 32
 	initial := 200
 	if long() {
-		initial = 5000
+		initial = 1000
 	}
 	eachTarget(t, func(t *testing.T, e target) {
 		path := "/" + e.index(t) + "/_doc/1"
