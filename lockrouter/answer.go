@@ -98,7 +98,7 @@ func leaseOf(d *state.Doc, h *state.Hold, now int64, own bool) lease {
 	if own {
 		l.Token = h.Token
 	}
-	if d.Kind == state.Tree {
+	if d.Kind == state.Tree || h.Mode == state.Shared {
 		l.Mode = h.Mode
 	}
 	return l

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"optimist/internal/obs"
 	"optimist/lockrouter/state"
 )
 
@@ -23,7 +24,7 @@ func (r *Router) list(ctx context.Context, q *Request) (*Answer, error) {
 	for p := range params(q.Query) {
 		switch p.key {
 		case "owner":
-			query.Owner = p.value
+			query.byOwner(p.value)
 		case "prefix":
 			prefix = p.value
 		case "older_than":
@@ -59,7 +60,7 @@ func (r *Router) list(ctx context.Context, q *Request) (*Answer, error) {
 		for i := range d.Holds {
 			h := &d.Holds[i]
 			l := leaseOf(d, h, now, q.Admin)
-			if h.Until > now && (query.Owner == "" || h.Owner == query.Owner) && (query.Before == 0 || h.Since < query.Before) &&
+			if h.Until > now && query.owns(h) && (query.Before == 0 || h.Since < query.Before) &&
 				strings.HasPrefix(l.Lock, prefix) {
 				waiting := d.Waiting(h.Path)
 				l.Waiting = &waiting
@@ -74,6 +75,51 @@ func (r *Router) list(ctx context.Context, q *Request) (*Answer, error) {
 	return reply(http.StatusOK, body), nil
 }
 
+// byOwner asks for an owner's documents, or, with a star at the end, for those of all owners that begin so.
+func (q *Query) byOwner(owner string) {
+	q.Owner, q.Owners = owner, ""
+	if begin, ok := strings.CutSuffix(owner, "*"); ok {
+		q.Owner, q.Owners = "", begin
+	}
+}
+
+// owns reports whether a lease is of the owner that is asked for.
+func (q *Query) owns(h *state.Hold) bool {
+	return (q.Owner == "" || h.Owner == q.Owner) && strings.HasPrefix(h.Owner, q.Owners)
+}
+
+// evict ends the leases on a lock in their holders' place: the one of the token, if one is said. Only the operator may.
+func (r *Router) evict(ctx context.Context, t *target, a *asked) (*Answer, error) {
+	docs, err := r.o.Store.Read(ctx, []string{t.id})
+	if err != nil {
+		return nil, err
+	}
+	ended := []lease{}
+	if d := docs[0]; d != nil {
+		for i := range d.Holds {
+			h := &d.Holds[i]
+			if h.Path != t.path || a.token > 0 && h.Token != a.token {
+				continue
+			}
+			o := r.submit(ctx, t, state.Op{Do: state.Release, Owner: h.Owner, Token: h.Token, Path: h.Path, Class: state.Foreground,
+				Mode: state.Exclusive})
+			if o.err != nil {
+				return nil, o.err
+			}
+			if o.said.Verdict != state.Released {
+				continue // it has ended by itself
+			}
+			r.held.remove(h.Token)
+			r.o.Log.Warn("the operator has released a lease", obs.KeyLock, t.lock, obs.KeyOwner, h.Owner, obs.KeyToken, h.Token, obs.KeyNote, h.Note)
+			ended = append(ended, leaseOf(d, h, r.clockNow(), true))
+		}
+	}
+	if len(ended) == 0 {
+		return nil, &Failure{Status: http.StatusNotFound, Type: TypeMissing, Reason: "there is no such lease on " + t.lock}
+	}
+	return reply(http.StatusOK, map[string]any{"released": len(ended), "leases": ended}), nil
+}
+
 // releaseAll releases an owner's leases: those of the tokens, or, for the operator, all. POST /_lock/_release.
 func (r *Router) releaseAll(ctx context.Context, q *Request) (*Answer, error) {
 	var want struct {
@@ -86,7 +132,7 @@ func (r *Router) releaseAll(ctx context.Context, q *Request) (*Answer, error) {
 	switch {
 	case want.Owner == "":
 		return nil, badRequest("owner is missing")
-	case len(want.Tokens) == 0 && !q.Admin:
+	case (len(want.Tokens) == 0 || strings.HasSuffix(want.Owner, "*")) && !q.Admin:
 		return nil, badRequest("tokens are missing: without them an owner's locks are released on the admin listener only")
 	}
 	tokens := make(map[int64]bool, len(want.Tokens))
@@ -94,37 +140,44 @@ func (r *Router) releaseAll(ctx context.Context, q *Request) (*Answer, error) {
 		tokens[t] = true
 	}
 	released := []string{}
-	for query := (&Query{Owner: want.Owner, Size: maxPage}); ; {
+	query := &Query{Owner: want.Owner, Size: maxPage}
+	if q.Admin {
+		query.byOwner(want.Owner)
+	}
+	for {
 		page, err := r.o.Store.Find(ctx, query)
 		if err != nil {
 			return nil, err
 		}
 		for _, d := range page.Docs {
-			got, err := r.releaseIn(ctx, d, want.Owner, tokens)
+			got, err := r.releaseIn(ctx, d, query, tokens)
 			if err != nil {
 				return nil, err
 			}
 			released = append(released, got...)
 		}
 		if query.After = page.Next; page.Next == "" {
+			if q.Admin {
+				r.o.Log.Warn("the operator has released an owner's leases", obs.KeyOwner, want.Owner, obs.KeyCount, len(released))
+			}
 			return reply(http.StatusOK, map[string]any{"released": len(released), "locks": released}), nil
 		}
 	}
 }
 
 // releaseIn releases an owner's leases in one document. The list that it comes from decides nothing: the release looks at the document.
-func (r *Router) releaseIn(ctx context.Context, d *state.Doc, owner string, tokens map[int64]bool) (released []string, err error) {
+func (r *Router) releaseIn(ctx context.Context, d *state.Doc, q *Query, tokens map[int64]bool) (released []string, err error) {
 	for i := range d.Holds {
 		h := &d.Holds[i]
-		if h.Owner != owner || len(tokens) > 0 && !tokens[h.Token] {
+		if !q.owns(h) || len(tokens) > 0 && !tokens[h.Token] {
 			continue
 		}
 		t, err := r.targetOf(d, h.Path)
 		if err != nil {
 			return nil, err
 		}
-		o := r.submit(ctx, t, state.Op{Do: state.Release, Owner: owner, Token: h.Token, Path: h.Path, Class: state.Foreground,
-			Mode: state.Exclusive})
+		o := r.submit(ctx, t, state.Op{Do: state.Release, Owner: h.Owner, Token: h.Token, Path: h.Path,
+			Class: state.Foreground, Mode: state.Exclusive})
 		switch {
 		case o.err != nil:
 			return nil, o.err

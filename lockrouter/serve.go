@@ -52,7 +52,9 @@ func (r *Router) serve(ctx context.Context, q *Request) (*Answer, error) {
 	}
 	switch {
 	case q.Method == http.MethodGet:
-		return r.get(ctx, t, a)
+		return r.get(ctx, t, q.Admin)
+	case q.Admin && q.Method == http.MethodDelete:
+		return r.evict(ctx, t, a)
 	case a.Owner == "":
 		return nil, badRequest("owner is missing: say who asks, in the body or as ?owner=")
 	case q.Method == http.MethodPut && a.renew:
@@ -197,8 +199,8 @@ func refused(t *target, v state.Verdict) error {
 	return &Failure{Status: http.StatusNotFound, Type: TypeMissing, Reason: "there is no lease of that token on " + t.lock}
 }
 
-// get tells who holds a lock.
-func (r *Router) get(ctx context.Context, t *target, a *asked) (*Answer, error) {
+// get tells who holds a lock; to the operator with the tokens.
+func (r *Router) get(ctx context.Context, t *target, admin bool) (*Answer, error) {
 	docs, err := r.o.Store.Read(ctx, []string{t.id})
 	if err != nil {
 		return nil, err
@@ -209,7 +211,7 @@ func (r *Router) get(ctx context.Context, t *target, a *asked) (*Answer, error) 
 		waiting := d.Waiting(t.path)
 		for i := range d.Holds {
 			if h := &d.Holds[i]; h.Until > now && h.Against(t.path, state.Exclusive) {
-				l := leaseOf(d, h, now, false)
+				l := leaseOf(d, h, now, admin)
 				if l.Lock == t.lock {
 					l.Waiting = &waiting
 				}
@@ -220,7 +222,7 @@ func (r *Router) get(ctx context.Context, t *target, a *asked) (*Answer, error) 
 	switch {
 	case len(leases) == 0:
 		return nil, &Failure{Status: http.StatusNotFound, Type: TypeMissing, Reason: "nobody holds " + t.lock}
-	case t.kind == state.Tree:
+	case t.kind == state.Tree || len(leases) > 1:
 		return reply(http.StatusOK, map[string]any{"lock": t.lock, "leases": leases}), nil
 	}
 	return reply(http.StatusOK, leases[0]), nil

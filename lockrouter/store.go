@@ -46,6 +46,7 @@ type Changed struct {
 // Query says which documents are listed: those with leases.
 type Query struct {
 	Owner  string // only those of this owner, if not empty
+	Owners string // only those of an owner that begins so, if not empty
 	Prefix string // only those whose path begins so
 	Before int64  // only those with a lease from before, in ms by the store's clock, if not 0
 	After  string // only those behind this path: the last of the page before

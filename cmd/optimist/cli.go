@@ -38,6 +38,7 @@ type commandLine struct {
 	Test    testCmd    `cmd:"" help:"Run your own tests of your rules."`
 	Doctor  doctorCmd  `cmd:"" help:"Ask a cluster what will work through optimist, and what won't. Writes nothing."`
 	Mode    modeCmd    `cmd:"" help:"Show or change what a running optimist does with writes."`
+	Locks   locksCmd   `cmd:"" help:"Show who holds locks, and release what nobody else does."`
 	Version versionCmd `cmd:"" help:"Tell which program this is."`
 }
 

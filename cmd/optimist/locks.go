@@ -50,7 +50,7 @@ func (s *service) openLocks(c *config.Config) error {
 		Store: store,
 		Path:  l.Path, TTL: l.TTL.Std(), MaxTTL: l.MaxTTL.Std(),
 		Foreground: l.Wait.Foreground.Std(), Background: l.Wait.Background.Std(), MaxWait: l.Wait.Max.Std(),
-		Bound: l.Overtake, MostHeld: l.TreeSize, Search: s.found, Log: s.log,
+		Bound: l.Overtake, Chain: l.Chain, MostHeld: l.TreeSize, Search: s.found, Log: s.log,
 		Events: lockrouter.Events{
 			Acquired: func(class state.Class, outcome string, took time.Duration) {
 				s.metrics.LockRequest(string(class), outcome, took)
@@ -138,6 +138,25 @@ func (s *service) bookLock(x *proxy.Exchange, g *guard.Guard) bool {
 	op.Kind = api.Lock
 	s.answerLock(x, a, err)
 	return true
+}
+
+// operateLocks answers the admin listener's requests for locks. path is that of a lock, or what is asked of all of them.
+func (s *service) operateLocks(ctx context.Context, method string, path, query, body []byte) (status int, answer []byte, err error) {
+	root := []byte(s.current.Load().Locks.Path)
+	switch string(path) {
+	case "", "/":
+		path = root
+	case "/_release":
+		path = append(root, path...)
+	}
+	if !s.locks.Takes(path) {
+		path = append(root, "/none"...) // it says what is wrong
+	}
+	a, err := s.locks.Serve(ctx, &lockrouter.Request{Method: method, Path: path, Query: query, Body: body, Admin: true})
+	if err != nil {
+		return 0, nil, err
+	}
+	return a.Status, a.Body, nil
 }
 
 // unzipped takes the content coding off a body that is read here.

@@ -2,7 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io"
+	"net/http"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -14,13 +18,20 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestCommandLine runs the scripts: what is printed where, and the exit status, as users and their scripts see them.
+// TestCommandLine runs the scripts: what is printed where, and the exit status, as users and their scripts see them. $DATA and $ADMIN are
+// the addresses of an optimist that runs, on an engine in memory.
 func TestCommandLine(t *testing.T) {
+	r := serveFor(t, "", "")
 	testscript.Run(t, testscript.Params{
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("DATA", r.data)
+			env.Setenv("ADMIN", r.admin)
+			return nil
+		},
 		Dir:                 "testdata/script",
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		RequireExplicitExec: true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"status": status},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"status": status, "send": sends},
 	})
 }
 
@@ -39,4 +50,22 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 	if want := args[0]; want != string(rune('0'+got)) {
 		ts.Fatalf("exit status %d, want %s", got, want)
 	}
+}
+
+// sends makes a request that has to be carried out: send PUT http://$DATA/_lock/global/a BODY.
+func sends(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: send METHOD URL BODY")
+	}
+	req, err := http.NewRequestWithContext(context.Background(), args[0], args[1], strings.NewReader(args[2]))
+	ts.Check(err)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	ts.Check(err)
+	body, err := io.ReadAll(res.Body)
+	ts.Check(errors.Join(err, res.Body.Close()))
+	if res.StatusCode >= 300 {
+		ts.Fatalf("%s %s: %s: %s", args[0], args[1], res.Status, body)
+	}
+	_, _ = ts.Stdout().Write(body)
 }

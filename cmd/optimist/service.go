@@ -127,13 +127,18 @@ func (s *service) openAdmin(c *config.Config) error {
 	if host, _, err := net.SplitHostPort(c.Admin); err == nil && host != "" {
 		hosts = []string{host}
 	}
+	var locks admin.Locks
+	if s.locks != nil {
+		locks = s.operateLocks
+	}
 	s.admin = admin.New(admin.Options{
+		Locks: locks,
 		Build: build(), Metrics: s.metrics.Gatherer(), Switch: s.sw, Config: s.inForce, Nodes: s.nodeStates, Ready: s.ready,
 		Changed: func(m rule.Mode) { s.metrics.Mode(m.String(), modes()...) }, Hosts: hosts, Log: s.log,
 	})
 	if addr := s.adminPlace.Addr().String(); !loopback(addr) {
 		s.log.Warn("THE ADMIN LISTENER IS NOT ON A LOOPBACK ADDRESS: it asks for no credentials; "+
-			"whoever reaches it can switch guarding off and read profiles", obs.KeyAddr, addr)
+			"whoever reaches it can switch guarding off, release locks and read profiles", obs.KeyAddr, addr)
 	}
 	return nil
 }

@@ -38,7 +38,10 @@ type Node struct {
 	Error string `json:"error,omitempty"` // why it isn't alive
 }
 
-// Options are what the listener tells and changes. All but Hosts, Log and Changed are required. Its functions are called
+// Locks answers a request for locks as the data port does, in the operator's name: it sees tokens, and may release what others hold.
+type Locks func(ctx context.Context, method string, path, query, body []byte) (status int, answer []byte, err error)
+
+// Options are what the listener tells and changes. All but Hosts, Log, Locks and Changed are required. Its functions are called
 // from many goroutines.
 type Options struct {
 	Build   obs.Build
@@ -48,6 +51,7 @@ type Options struct {
 	Nodes   func() []Node
 	Ready   func() error        // nil if requests can be served; else why not
 	Changed func(now rule.Mode) // told of a changed mode, after it is in force
+	Locks   Locks               // nil: there are none
 	Hosts   []string            // names by which the listener may be reached, beyond addresses and localhost
 	Log     *slog.Logger
 }
@@ -115,7 +119,19 @@ var pprofPrefix = []byte("/debug/pprof")
 type endpoint struct {
 	handle  fasthttp.RequestHandler
 	put     fasthttp.RequestHandler // nil: it can't be changed
+	method  string                  // of a change; empty: PUT
 	guarded bool                    // not for pages of other sites, not even to read
+}
+
+// change is the method that put is for.
+func (e *endpoint) change() string {
+	switch {
+	case e.put == nil:
+		return ""
+	case e.method == "":
+		return fasthttp.MethodPut
+	}
+	return e.method
 }
 
 func (s *Server) endpoint(path []byte) (endpoint, bool) {
@@ -135,6 +151,9 @@ func (s *Server) endpoint(path []byte) (endpoint, bool) {
 	case "/metrics":
 		return endpoint{handle: s.metrics}, true
 	}
+	if e, ok := s.lockEndpoint(path); ok {
+		return e, true
+	}
 	if rest, ok := bytes.CutPrefix(path, pprofPrefix); ok && (len(rest) == 0 || rest[0] == '/') {
 		return endpoint{handle: s.profile, guarded: true}, true
 	}
@@ -148,10 +167,11 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	read := ctx.IsGet() || ctx.IsHead()
-	if !read && (!ctx.IsPut() || e.put == nil) {
-		allow := "GET, HEAD"
-		if e.put != nil {
-			allow += ", PUT"
+	change := e.change()
+	if read && e.handle == nil || !read && string(ctx.Method()) != change {
+		allow := change
+		if e.handle != nil {
+			allow = strings.TrimSuffix("GET, HEAD, "+change, ", ")
 		}
 		ctx.Response.Header.Set("Allow", allow)
 		fail(ctx, fasthttp.StatusMethodNotAllowed, "method_not_allowed", "allowed here: "+allow)

@@ -26,6 +26,7 @@ type served struct {
 	notReady atomic.Pointer[error]
 	changed  atomic.Int32
 	client   *http.Client
+	server   *Server
 }
 
 func serve(t *testing.T, hosts ...string) *served {
@@ -46,6 +47,7 @@ func serve(t *testing.T, hosts ...string) *served {
 		Changed: func(rule.Mode) { s.changed.Add(1) },
 		Hosts:   hosts,
 	})
+	s.server = server
 	l := fasthttputil.NewInmemoryListener()
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }()

@@ -54,6 +54,7 @@ func (s *Server) index(ctx *fasthttp.RequestCtx) {
 		"/_optimist/ready":   "can it serve requests: 200, else 503 and why",
 		"/_optimist/mode":    `GET, or PUT {"mode": "guard" | "observe" | "off"}`,
 		"/_optimist/config":  "the configuration in force",
+		"/_optimist/locks":   `what is held; /_optimist/locks/{lock}: GET, DELETE; POST /_optimist/locks/_release {"owner": …}`,
 		"/_optimist/version": "which program this is",
 		"/metrics":           "Prometheus metrics",
 		"/debug/pprof":       "profiles",

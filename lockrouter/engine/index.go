@@ -245,6 +245,9 @@ func search(q *lockrouter.Query) map[string]any {
 	if q.Owner != "" {
 		filter = append(filter, object{"term": object{"owners": q.Owner}})
 	}
+	if q.Owners != "" {
+		filter = append(filter, object{"prefix": object{"owners": q.Owners}})
+	}
 	if q.Prefix != "" {
 		filter = append(filter, object{"prefix": object{"lock": q.Prefix}})
 	}

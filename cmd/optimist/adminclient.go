@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// maxAdminAnswer is how much of an admin listener's answer is read: a page of a thousand locks fits.
+const maxAdminAnswer = 16 << 20
+
+// adminClient asks the admin listener of a running optimist.
+type adminClient struct {
+	command string // of this program, for its usage errors
+	addr    string // as it was said
+}
+
+// adminAnswer is what it said.
+type adminAnswer struct {
+	status int
+	line   string // of the status
+	body   []byte
+}
+
+// do makes one request; the body is JSON, or nil.
+func (c *adminClient) do(ctx context.Context, method, path string, body []byte) (*adminAnswer, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	addr, err := reachable(ctx, c.addr)
+	if err != nil {
+		return nil, usageError("optimist %s: %v", c.command, err)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+addr+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		var wrapped *url.Error
+		if errors.As(err, &wrapped) {
+			err = wrapped.Err
+		}
+		return nil, fmt.Errorf("no optimist answers at %s: %w\n"+
+			"Its admin address stands in the first lines of its log; name it with --admin", c.addr, err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAdminAnswer))
+	return &adminAnswer{resp.StatusCode, resp.Status, text}, err
+}
+
+// read makes of an answer with status 200 what into is; of another an error with its reason.
+func (a *adminAnswer) read(addr string, into any) error {
+	if a.status == http.StatusOK {
+		if err := json.Unmarshal(a.body, into); err == nil {
+			return nil
+		}
+	}
+	var failure struct{ Error struct{ Type, Reason string } }
+	if json.Unmarshal(a.body, &failure) == nil && failure.Error.Reason != "" && a.status != http.StatusOK {
+		return errors.New(failure.Error.Reason)
+	}
+	return fmt.Errorf("%s answered %s: %.300s", addr, a.line, bytes.TrimSpace(a.body))
+}
+
+// reachable turns a host's name into its address: the admin listener doesn't take changes under names that it doesn't know.
+// Without a host it is this machine.
+func reachable(ctx context.Context, addr string) (string, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", fmt.Errorf("%q is no address; write host and port, as in 127.0.0.1:9281", addr)
+	}
+	if host == "" || host == "0.0.0.0" || host == "::" {
+		return net.JoinHostPort("127.0.0.1", port), nil
+	}
+	found, err := net.DefaultResolver.LookupHost(ctx, host)
+	if err != nil {
+		return "", fmt.Errorf("the host of %q isn't known: %w", addr, err)
+	}
+	return net.JoinHostPort(found[0], port), nil
+}
