@@ -22,7 +22,8 @@ type Identity struct {
 // fields of the engines' own realms, of their proxy authentication and run-as, of the gateways that stand before them and say who asks, or
 // which cluster or tenant is meant, and cookies for those that keep logins in them.
 var credentialFields = [...]string{
-	"authorization", "cookie", "es-security-runas-user", "es-secondary-authorization", "es-client-authentication",
+	"authorization", "cookie", "es-security-runas-user", "opendistro_security_impersonate_as", "sg_impersonate_as",
+	"es-secondary-authorization", "es-client-authentication",
 	"es-secondary-x-client-authentication", "x-proxy-user", "x-proxy-roles", extended, "x-forwarded-user", "x-forwarded-email",
 	"x-forwarded-groups", "x-auth-request-user", "x-auth-request-groups", "x-remote-user", "remote-user", "x-ssl-client-cert",
 	"x-forwarded-client-cert", "x-client-dn", "x-amz-security-token", "x-api-key", "x-access-token", "jwt", "securitytenant",

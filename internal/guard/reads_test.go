@@ -116,7 +116,8 @@ func TestWhoeverMayBeShownSomethingElseIsSomebodyElse(t *testing.T) {
 		c := id.who([]wire.Field{{Name: []byte("Authorization"), Value: []byte("Basic x")}, {Name: []byte(name), Value: []byte(value)}}, peer)
 		return c.session.Credentials()
 	}
-	for _, name := range []string{"Cookie", "es-security-runas-user", "ES-Secondary-Authorization", "ES-Client-Authentication", "x-proxy-user",
+	for _, name := range []string{"Cookie", "es-security-runas-user",
+		"opendistro_security_impersonate_as", "sg_impersonate_as", "ES-Secondary-Authorization", "ES-Client-Authentication", "x-proxy-user",
 		"x-proxy-roles", "x-proxy-ext-department", "x-forwarded-user", "X-Remote-User", "X-Forwarded-Client-Cert", "X-Amz-Security-Token",
 		"securitytenant", "X-Found-Cluster", "X-Scope-OrgID"} {
 		if who(name, "a") == who(name, "b") {

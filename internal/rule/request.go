@@ -158,7 +158,8 @@ func (h *headerPattern) in(fields []wire.Field) bool {
 func (m *matcher) conditional() bool { return len(m.headers) > 0 || len(m.users) > 0 }
 
 // userFields name a request's user, the one that counts first. Authorization does where it has Basic credentials.
-var userFields = [...]string{"es-security-runas-user", "authorization", "x-proxy-user", "x-forwarded-user"}
+var userFields = [...]string{"es-security-runas-user", "opendistro_security_impersonate_as", "sg_impersonate_as", "authorization",
+	"x-proxy-user", "x-forwarded-user"}
 
 // User is the user that a request names, or "". Nobody has checked it: the engine does, where it looks at the same fields.
 func User(fields []wire.Field) string {

@@ -42,6 +42,8 @@ rules:
 		{fields("x-forwarded-user", "ada", "authorization", "Basic Ym9iOng="), "rest"},
 		{fields("authorization", ada, "es-security-runas-user", "bob"), "rest"},
 		{fields("authorization", "Basic Ym9iOng=", "Es-Security-Runas-User", "ada"), "user"},
+		{fields("authorization", ada, "opendistro_security_impersonate_as", "bob"), "rest"},
+		{fields("authorization", "Basic Ym9iOng=", "Opendistro_Security_Impersonate_As", "ada"), "user"},
 	} {
 		if got := name(s.MatchRequest(&Asked{Index: "shop", Kind: api.Index, Fields: c.fields})); got != c.want {
 			t.Errorf("%s is taken by %q, want %q", c.fields, got, c.want)

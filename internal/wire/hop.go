@@ -67,7 +67,8 @@ func (h *Head) hopByHop(name []byte) bool {
 func identifies(name []byte) bool {
 	for _, n := range [...]string{
 		"authorization", "cookie", "es-security-runas-user", "es-secondary-authorization", "x-proxy-user", "x-proxy-roles",
-		"x-forwarded-user", "x-forwarded-for", "x-ssl-client-cert", "securitytenant",
+		"x-forwarded-user", "x-forwarded-for", "x-ssl-client-cert", "securitytenant", "opendistro_security_impersonate_as",
+		"sg_impersonate_as",
 	} {
 		if EqualFold(name, n) {
 			return true
