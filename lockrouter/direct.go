@@ -129,6 +129,9 @@ func (r *Router) note(op *state.Op, t *Told, began time.Time) {
 	switch {
 	case op.Do == state.Acquire:
 		r.o.Events.Acquired(op.Class, word, time.Since(began))
+		if word == "held" {
+			r.o.Events.Contended(op.Class)
+		}
 		if word == "acquired" || word == "reentered" {
 			r.held.add(t.Said.Token, began.Add(time.Duration(op.TTL)*time.Millisecond))
 		}

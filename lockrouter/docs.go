@@ -152,6 +152,9 @@ func (b *batch) acquireAll(ctx context.Context, q *Request, index string, want *
 		word = "left"
 	}
 	b.r.o.Events.Acquired(b.a.class, word, time.Since(b.began))
+	if word == "held" {
+		b.r.o.Events.Contended(b.a.class)
+	}
 	if err != nil {
 		b.undo()
 		return nil, err

@@ -66,6 +66,7 @@ type waiter struct {
 	gone    bool // its client has left while it was
 	expired bool // its time was up while it was
 	doubt   bool // a call with it had no answer: it may have got its lock
+	met     bool // somebody else had it, or came first: counted
 
 	promised bool    // its lease is in the document's chain
 	seat     outcome // that lease
@@ -327,6 +328,9 @@ func (w *waiter) answer(l *lane, o outcome) {
 	w.asked, w.doubt = false, false
 	got := o.said.Verdict == state.Acquired || o.said.Verdict == state.Reentered
 	promised := o.said.Verdict == state.Promised
+	if promised || o.said.Verdict == state.Queued {
+		w.meet(l)
+	}
 	switch {
 	case w.handed: // meanwhile
 	case w.gone, w.expired && promised:

@@ -46,6 +46,8 @@ type Options struct {
 type Events struct {
 	// Acquired ends a request for a lock: how long it took, and with what outcome: acquired, reentered, held, timeout, left, failed.
 	Acquired func(class state.Class, outcome string, took time.Duration)
+	// Contended counts a request that met somebody else: the lock was taken, or others waited for it.
+	Contended func(class state.Class)
 	// Lapsed counts leases that ended without a release; taken says that somebody else got the lock by it.
 	Lapsed func(n int, taken bool)
 }
@@ -74,6 +76,9 @@ func (o *Options) fill() {
 	}
 	if o.Events.Acquired == nil {
 		o.Events.Acquired = func(state.Class, string, time.Duration) {}
+	}
+	if o.Events.Contended == nil {
+		o.Events.Contended = func(state.Class) {}
 	}
 	if o.Events.Lapsed == nil {
 		o.Events.Lapsed = func(int, bool) {}

@@ -86,6 +86,9 @@ func (r *Router) acquire(ctx context.Context, t *target, a *asked) (*Answer, err
 	}
 	answer, word, err := r.acquired(t, &op, o, limit > 0, began)
 	r.o.Events.Acquired(a.class, word, time.Since(began))
+	if word == "held" {
+		r.o.Events.Contended(a.class)
+	}
 	return answer, err
 }
 

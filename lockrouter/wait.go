@@ -62,7 +62,18 @@ func (l *lane) join(w *waiter) {
 	if g.mode == state.Shared || g.first() == nil {
 		g.due = true // it needn't wait for those before it, or they are no longer in the queue
 	}
+	if len(g.waiters) > 0 && g.mode != state.Shared {
+		w.meet(l)
+	}
 	g.waiters = append(g.waiters, w)
+}
+
+// meet counts, once, that the lock wasn't to be had at once.
+func (w *waiter) meet(l *lane) {
+	if !w.met {
+		w.met = true
+		l.r.o.Events.Contended(w.op.Class)
+	}
 }
 
 // remove takes a waiter out of the lane.

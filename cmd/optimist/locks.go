@@ -55,7 +55,8 @@ func (s *service) openLocks(c *config.Config) error {
 			Acquired: func(class state.Class, outcome string, took time.Duration) {
 				s.metrics.LockRequest(string(class), outcome, took)
 			},
-			Lapsed: s.metrics.LeasesLapsed,
+			Contended: func(class state.Class) { s.metrics.LockContended(string(class)) },
+			Lapsed:    s.metrics.LeasesLapsed,
 		},
 	})
 	if l.Compat.Index != "" {

@@ -11,6 +11,8 @@ func (m *Metrics) countLocks() {
 	m.lockRequests = m.counters(MetricLockRequests,
 		"Requests for a lock, by class and outcome: acquired, reentered, held, timeout, full, failed, or left where the client did.",
 		LabelClass, LabelOutcome)
+	m.lockContended = m.counters(MetricLockContended,
+		"Requests for a lock that somebody else had, or for which others waited, by class.", LabelClass)
 	m.leasesLapsed = m.counters(MetricLeasesLapsed,
 		"Leases that ended without a release, as this optimist found, by whether somebody else got the lock with that.", LabelTaken)
 	m.lockWait = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: MetricLockWait,
@@ -27,6 +29,13 @@ func (m *Metrics) LockRequest(class, outcome string, took time.Duration) {
 	m.lockRequests.WithLabelValues(class, outcome).Inc()
 	if outcome == "acquired" || outcome == "reentered" {
 		m.lockWait.WithLabelValues(class).Observe(took.Seconds())
+	}
+}
+
+// LockContended counts a request that met somebody else at its lock.
+func (m *Metrics) LockContended(class string) {
+	if m != nil {
+		m.lockContended.WithLabelValues(class).Inc()
 	}
 }
 

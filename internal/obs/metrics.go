@@ -28,7 +28,7 @@ type Metrics struct {
 	ambiguous, received, sent, resent                   prometheus.Counter
 	writes                                              *prometheus.HistogramVec
 	batched                                             prometheus.Histogram
-	lockRequests, leasesLapsed                          *prometheus.CounterVec
+	lockRequests, lockContended, leasesLapsed           *prometheus.CounterVec
 	lockWait                                            *prometheus.HistogramVec
 	mode                                                *prometheus.GaugeVec
 	reloadOK, reloadTime                                prometheus.Gauge

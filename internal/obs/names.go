@@ -44,6 +44,7 @@ const (
 	MetricLocksHeld       = "optimist_locks_held"
 	MetricLocksWaiting    = "optimist_locks_waiting"
 	MetricLockRequests    = "optimist_lock_requests_total"
+	MetricLockContended   = "optimist_lock_contended_total"
 	MetricLockWait        = "optimist_lock_wait_seconds"
 	MetricLeasesLapsed    = "optimist_leases_lapsed_total"
 	MetricReloads         = "optimist_config_reloads_total"

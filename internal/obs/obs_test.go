@@ -44,6 +44,7 @@ func TestEveryMetricIsTold(t *testing.T) {
 	m.Unguardable("no_seq_no")
 	m.LockRequest("foreground", "acquired", 3*time.Millisecond)
 	m.LockRequest("background", "timeout", time.Second)
+	m.LockContended("background")
 	m.LeasesLapsed(1, true)
 	m.WatchLocks(func() int { return 3 }, func(string) int { return 2 })
 	m.Mode("guard", "guard", "observe", "off")
