@@ -181,7 +181,6 @@ func mgetDocs(op *api.Op, body []byte) ([]doc.Ref, bool) {
 		return nil, false // a key that is escaped may be one that we look for
 	}
 	var refs []doc.Ref
-	root := gjson.ParseBytes(body)
 	index := decoded(op.Index)
 	routing := ""
 	if v, ok := api.Param(op.Query, "routing"); ok {
@@ -191,10 +190,11 @@ func mgetDocs(op *api.Op, body []byte) ([]doc.Ref, bool) {
 		}
 		routing = string(b)
 	}
-	for _, id := range root.Get("ids").Array() {
-		refs = append(refs, doc.Ref{Index: index, ID: id.String(), Routing: routing})
-	}
-	for _, d := range root.Get("docs").Array() {
+	eachWanted(body, func(d gjson.Result) {
+		if !d.IsObject() {
+			refs = append(refs, doc.Ref{Index: index, ID: d.String(), Routing: routing})
+			return
+		}
 		r := doc.Ref{Index: index, ID: d.Get("_id").String(), Routing: routing}
 		if v := d.Get("_index"); v.Exists() {
 			r.Index = v.String()
@@ -205,7 +205,7 @@ func mgetDocs(op *api.Op, body []byte) ([]doc.Ref, bool) {
 			}
 		}
 		refs = append(refs, r)
-	}
+	})
 	return refs, true
 }
 
@@ -222,6 +222,7 @@ func (g *Guard) sawItem(c client, ref doc.Ref, fields []wire.Field, item gjson.R
 	}
 	found := item.Get("found")
 	switch {
+	case item.Get("_id").String() != ref.ID: // whatever was asked for there
 	case found.Exists() && !found.Bool():
 		g.sessions.ReadAbsent(c.session, ref, epoch)
 	case found.Bool():

@@ -335,17 +335,13 @@ func wanted(op *api.Op, body []byte) ([]want, bool) {
 	}
 	usual := want{place: place{asked: decoded(op.Index), routing: routing}}
 	var all []want
-	root := gjson.ParseBytes(body)
-	root.Get("ids").ForEach(func(_, id gjson.Result) bool {
+	eachWanted(body, func(d gjson.Result) {
 		w := usual
-		w.id = id.String()
-		all = append(all, w)
-		return true
-	})
-	root.Get("docs").ForEach(func(_, d gjson.Result) bool {
-		w := usual
+		if !d.IsObject() {
+			w.id = d.String()
+		}
 		d.ForEach(func(k, v gjson.Result) bool {
-			switch key := k.String(); key {
+			switch k.String() {
 			case "_id":
 				w.id = v.String()
 			case "_index":
@@ -357,12 +353,25 @@ func wanted(op *api.Op, body []byte) ([]want, bool) {
 			case "stored_fields", "fields":
 				w.part = true
 			}
-			return true
+			return d.IsObject()
 		})
 		all = append(all, w)
-		return true
 	})
 	return all, true
+}
+
+// eachWanted calls what for each document that the body of a multi-get asks for: an object of docs, or one of ids. The engines take both
+// in one body, and answer in the order in which they stand there.
+func eachWanted(body []byte, what func(gjson.Result)) {
+	gjson.ParseBytes(body).ForEach(func(k, list gjson.Result) bool {
+		if key := k.String(); key == "docs" || key == "ids" {
+			list.ForEach(func(_, d gjson.Result) bool {
+				what(d)
+				return true
+			})
+		}
+		return true
+	})
 }
 
 // documents remembers and stamps the documents in the answer to a multi-get.
@@ -377,7 +386,7 @@ func (s *serving) documents(asked []want, answer []byte) {
 	}
 	for i, d := range docs {
 		w := &asked[i]
-		if w.part {
+		if w.part || d.Get("_id").String() != w.id {
 			continue
 		}
 		w.Item = es.ParseItem(answer[d.Index : d.Index+len(d.Raw)])

@@ -383,3 +383,30 @@ func TestAPatchMayCarryAStamp(t *testing.T) {
 		t.Errorf("%d %s", shown.status, shown.body)
 	}
 }
+
+// The engines take docs and ids in one body, and answer in the order of both: what is one document's must not be taken for another's.
+func TestAMultiGetOfDocsAndIDsTellsThemApart(t *testing.T) {
+	for name, rules := range map[string]string{"stamps": stamping, "sessions": ""} {
+		w := newWorld(t, rules, Identity{})
+		for _, target := range []string{doc1, "/shop/_doc/2"} {
+			w.put(target, `{"of":"`+target+`"}`)
+		}
+		for _, body := range []string{
+			`{"docs":[{"_id":"1"}],"ids":["2"]}`, `{"ids":["1","2"],"docs":[{"_id":"1"}]}`, `{"ids":["2"],"docs":[{"_id":"1"}]}`,
+		} {
+			got := w.ask(w.proxied, "POST", "/shop/_mget", body, "Optimist-Session", name+body)
+			for _, d := range gjson.Get(got.body, "docs").Array() {
+				target := d.Get("_source.of").String()
+				a := w.ask(w.proxied, "GET", target, "")
+				if name == "stamps" && stamps(d.Raw)[0][:14] != stamps(a.body)[0][:14] {
+					t.Errorf("%s: %s, and by itself %s", body, d.Raw, a.body)
+				}
+				sent := strings.Replace(d.Get("_source").Raw, "{", `{"changed":true,`, 1)
+				account := w.ask(w.proxied, "PUT", target, sent, "Optimist-Session", name+body, "Optimist-Dry-Run", "true").body
+				if gjson.Get(account, "change.#").Int() != 1 || gjson.Get(account, "outcome.attempts").Int() != 1 {
+					t.Errorf("%s: %s: %s", body, target, account)
+				}
+			}
+		}
+	}
+}
