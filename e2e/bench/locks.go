@@ -24,7 +24,6 @@ func locks(ctx context.Context, args []string, out io.Writer) error {
 	repeat := fs.Int("turns", 5, "how often each side is measured")
 	workers := fs.Int("workers", 16, "contenders for one lock")
 	many := fs.Int("many", 10_000, "leases in the large tree, and clients that wait at once")
-	config := fs.String("config", "", "optimist's configuration, as YAML")
 	only := fs.String("only", "", "only one part: contended, alone, many, tree, held or waiting")
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -34,7 +33,7 @@ func locks(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	s, err := openLockSite(ctx, *url, dir, *config)
+	s, err := openLockSite(ctx, *url, dir)
 	if err != nil {
 		return err
 	}
@@ -139,17 +138,16 @@ func (s *lockSite) beside(ctx context.Context, out io.Writer, title string, work
 			turns[k] = append(turns[k], t)
 		}
 	}
-	asked, err := s.counted(ctx, workers)
-	if err != nil {
-		return err
-	}
 	fmt.Fprintf(out, "\n%s: %d clients, an empty critical section.\n\n", title, workers)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "way\tlocks/s\tleast–most\tp50 ms\tp99 ms\tmax ms\tfewest/most a worker\trequests a lock\toptimist × it")
 	for i, way := range s.ways {
 		t := middle(turns[i])
-		if i == 0 {
-			t.requests = asked
+		if i < len(s.counting) {
+			var err error
+			if t.requests, err = s.counted(ctx, i, workers); err != nil {
+				return err
+			}
 		}
 		fmt.Fprintf(w, "%s\t%s\t%.0f–%.0f\t%.2f\t%.2f\t%.1f\t%d/%d\t%s\t%.2f\n", way.name, fmt.Sprintf("%.0f", t.rate), rates(turns[i], slices.Min),
 			rates(turns[i], slices.Max), ms(t.p50), ms(t.p99), ms(t.max), t.fewest, t.most, orDash(t.requests), middle(turns[0]).rate/t.rate)
@@ -158,9 +156,9 @@ func (s *lockSite) beside(ctx context.Context, out io.Writer, title string, work
 	return nil
 }
 
-// counted is how many requests optimist makes to the engine a lock, in a turn of its own.
-func (s *lockSite) counted(ctx context.Context, workers int) (float64, error) {
-	w := throughOptimist("optimist, counted", s.counting.URL, "/_lock/global/")
+// counted is how many requests an optimist makes to the engine a lock, in a turn of its own.
+func (s *lockSite) counted(ctx context.Context, i, workers int) (float64, error) {
+	w := throughOptimist("optimist, counted", s.counting[i].URL, "/_lock/global/")
 	if _, err := contend(ctx, w, 1, lockTurn/10, oneLock); err != nil {
 		return 0, err
 	}

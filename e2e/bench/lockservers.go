@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -22,7 +23,7 @@ type lockSite struct {
 	engine   string
 	title    string
 	plain    *optimist.Process
-	counting *optimist.Process // asks the engine through counter
+	counting []*optimist.Process // as the first ways, but they ask the engine through counter
 	counter  *counter
 	ways     []way    // of the contended lock
 	missing  []string // what isn't installed, with its command
@@ -37,7 +38,7 @@ func (s *lockSite) end() {
 
 const pollIndex = "bench-polled-locks"
 
-func openLockSite(ctx context.Context, url, dir, config string) (s *lockSite, err error) {
+func openLockSite(ctx context.Context, url, dir string) (s *lockSite, err error) {
 	s = &lockSite{engine: url, title: url}
 	defer func() {
 		if err != nil {
@@ -60,21 +61,34 @@ func openLockSite(ctx context.Context, url, dir, config string) (s *lockSite, er
 	if s.counter, err = startCounter(ctx, s.engine); err != nil {
 		return s, err
 	}
-	start := func(n int, upstream string) (*optimist.Process, error) {
-		p, err := optimist.Run(ctx, subfolder(dir, n), optimist.Options{Upstream: []string{upstream}, Config: config})
-		if err == nil {
+	return s, errors.Join(s.optimists(ctx, dir), s.others(ctx, dir))
+}
+
+// optimists starts one for each way that locks can go, and one for each that is counted.
+func (s *lockSite) optimists(ctx context.Context, dir string) error {
+	n := 10
+	for _, kind := range []struct{ name, config string }{
+		{"optimist", ""},
+		{"optimist, locks.chain: 0", "locks: {chain: 0}\n"},
+	} {
+		for _, upstream := range []string{s.engine, s.counter.url} {
+			n++
+			p, err := optimist.Run(ctx, subfolder(dir, n), optimist.Options{Upstream: []string{upstream}, Config: kind.config})
+			if err != nil {
+				return err
+			}
 			s.ends = append(s.ends, func() { _ = p.Stop() })
+			switch {
+			case upstream != s.engine:
+				s.counting = append(s.counting, p)
+				continue
+			case s.plain == nil:
+				s.plain = p
+			}
+			s.ways = append(s.ways, throughOptimist(kind.name, p.URL, "/_lock/global/"))
 		}
-		return p, err
 	}
-	if s.plain, err = start(0, s.engine); err != nil {
-		return s, err
-	}
-	if s.counting, err = start(1, s.counter.url); err != nil {
-		return s, err
-	}
-	s.ways = []way{throughOptimist("optimist", s.plain.URL, "/_lock/global/")}
-	return s, s.others(ctx, dir)
+	return nil
 }
 
 // others starts the other systems.

@@ -76,7 +76,7 @@ type optimistLocker struct {
 }
 
 func (l *optimistLocker) lock(_ context.Context, name string) error {
-	status, body, err := l.ask(http.MethodPut, l.path+name+"?owner="+l.owner+"&ttl=1m&wait=1m", "")
+	status, body, err := l.ask(http.MethodPut, l.path+name+"?owner="+l.owner+"&ttl=30s&wait=1m", "")
 	if err != nil {
 		return err
 	}
