@@ -180,7 +180,7 @@ func sharePatch(lead, m *patch) bool {
 	if lead == nil || m == nil {
 		return lead == m
 	}
-	return lead.retries == m.retries
+	return lead.retries == m.retries && bytes.Equal(lead.media, m.media) // of which one might be refused
 }
 
 // scope is what a guess is good for: the same credentials and parameters.

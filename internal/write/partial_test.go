@@ -1,6 +1,7 @@
 package write
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -234,5 +235,34 @@ func TestWhatOnlyTheEngineCanUpdateIsPassedUntransformed(t *testing.T) {
 				t.Errorf("got %v, sent %s", r, sent)
 			}
 		})
+	}
+}
+
+// Whoever can't look into the document any more doesn't know either whether its change is in it.
+func TestAnUpdateThatMayHaveBeenAppliedIsNotHandedToTheEngine(t *testing.T) {
+	w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, transform: [{op: increment, path: /edits, value: 1}]}\n")
+	w.put("1", `{"n":1}`)
+	deep := `{"n":3,"deep":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`
+	lost := false
+	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+		if r.Method != "PUT" || lost {
+			return nil, nil
+		}
+		lost = true
+		w.engine.handle(r)
+		w.put("1", deep)
+		return nil, lostError
+	}
+	r := w.client("c").send("POST", "/shop/_update/1", `{"doc":{"n":2}}`)
+	if !errors.Is(r.err, ErrUnknownOutcome) || w.stored("1") != deep {
+		t.Errorf("got %v, and stored is %.20s", r, w.stored("1"))
+	}
+}
+
+func TestUpdatesOfAnotherMediaTypeShareNoWrite(t *testing.T) {
+	r := &Request{}
+	a, b := &change{req: r, ready: true, patch: &patch{media: []byte("application/json")}}, &change{req: r, ready: true, patch: &patch{media: []byte("text/plain")}}
+	if share(a, b) || !share(a, a) {
+		t.Error("the engine refuses text, and with it what is JSON")
 	}
 }
