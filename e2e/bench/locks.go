@@ -38,8 +38,8 @@ func locks(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	defer s.end()
-	fmt.Fprintf(out, "On %s, %d processors for engine, clients, optimist and the other systems together. Medians of %d turns of %v.\n", s.title,
-		processors(), *repeat, lockTurn)
+	fmt.Fprintf(out, "On %s, %d processors for engine, clients, optimist and the other systems together. Medians of %d turns of %v.\n",
+		s.title, processors(), *repeat, lockTurn)
 	for _, name := range s.missing {
 		fmt.Fprintf(out, "not measured, because it isn't installed: %s\n", name)
 	}
@@ -149,8 +149,9 @@ func (s *lockSite) beside(ctx context.Context, out io.Writer, title string, work
 				return err
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%.0f–%.0f\t%.2f\t%.2f\t%.1f\t%d/%d\t%s\t%.2f\n", way.name, fmt.Sprintf("%.0f", t.rate), rates(turns[i], slices.Min),
-			rates(turns[i], slices.Max), ms(t.p50), ms(t.p99), ms(t.max), t.fewest, t.most, orDash(t.requests), middle(turns[0]).rate/t.rate)
+		fmt.Fprintf(w, "%s\t%.0f\t%.0f–%.0f\t%.2f\t%.2f\t%.1f\t%d/%d\t%s\t%.2f\n", way.name, t.rate, rates(turns[i], slices.Min),
+			rates(turns[i], slices.Max), ms(t.p50), ms(t.p99), ms(t.max), t.fewest, t.most, orDash(t.requests),
+			middle(turns[0]).rate/t.rate)
 	}
 	_ = w.Flush() // to a terminal or a pipe that has gone: nobody's loss
 	return nil
