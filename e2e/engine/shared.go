@@ -79,6 +79,7 @@ func (e *Engine) Index(t testing.TB) string {
 		if a.Status != http.StatusOK && a.Status != http.StatusNotFound {
 			t.Errorf("deleting index %s: %d %s", name, a.Status, a.Body)
 		}
+		_, _ = e.Do(ctx, http.MethodDelete, "/_index_template/"+name, "") // optimist makes one for its locks
 	})
 	return name
 }

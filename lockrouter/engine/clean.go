@@ -53,6 +53,9 @@ func (s *Store) Clean(ctx context.Context, age time.Duration) (removed int, err 
 	if err != nil {
 		return 0, err
 	}
+	if err := s.sound(ctx); err != nil {
+		return 0, err
+	}
 	last := (time.Now().Add(s.o.Skew).UnixMilli() - age.Milliseconds()) * perMs
 	for {
 		idle, err := s.idle(ctx, last)

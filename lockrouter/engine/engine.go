@@ -69,6 +69,7 @@ type Store struct {
 
 	mu     sync.Mutex   // one goroutine makes the index
 	method atomic.Int32 // found out by prepare
+	before int32        // what it was when the index was deleted
 
 	known revisions
 }

@@ -24,7 +24,7 @@ const (
 
 // settings are those of the index. What is not searched isn't indexed: a lock costs one small document.
 const settings = `{"settings":{"index":{"number_of_shards":1,"auto_expand_replicas":"0-1","hidden":true}},` +
-	`"mappings":{"dynamic":false,"_meta":{"optimist":{"format":%d}},"properties":{` +
+	`"mappings":{"dynamic":false,"_meta":{"optimist":{"format":%d,"clock":"%s"}},"properties":{` +
 	`"lock":{"type":"keyword"},"kind":{"type":"keyword"},"owners":{"type":"keyword"},"since":{"type":"long"},"seen":{"type":"long"},` +
 	`"last":{"type":"long"},"holds":{"type":"object","enabled":false},"queue":{"type":"object","enabled":false},` +
 	`"lapsed":{"type":"object","enabled":false},"said":{"type":"object","enabled":false}}}}`
@@ -71,7 +71,7 @@ func (s *Store) open(ctx context.Context) (clock string, err error) {
 		case a.status != http.StatusNotFound:
 			return "", failure(a)
 		}
-		a, err = s.send(ctx, http.MethodPut, s.target(""), fmt.Appendf(nil, settings, format), false)
+		a, err = s.send(ctx, http.MethodPut, s.target(""), fmt.Appendf(nil, settings, format, ""), false)
 		switch {
 		case err != nil:
 			return "", err
@@ -107,6 +107,9 @@ func (s *Store) choose(ctx context.Context) (clock string, err error) {
 		return "", err
 	case !works:
 		clock = clockObserved
+	}
+	if err := s.template(ctx, clock); err != nil {
+		return "", err
 	}
 	meta, err := json.Marshal(map[string]any{"_meta": map[string]any{"optimist": map[string]any{"format": format, "clock": clock}}})
 	if err != nil {
@@ -144,7 +147,7 @@ func (s *Store) agree(ctx context.Context, clock string) error {
 
 // scripts tries ours, on a document that it doesn't make.
 func (s *Store) scripts(ctx context.Context) (bool, error) {
-	if s.o.Scripts == Never {
+	if s.o.Scripts == Never || s.before == byGuard {
 		return false, nil
 	}
 	_, _, err := s.run(ctx, "probe", &state.Call{Kind: state.Global, Ops: []state.Op{}})

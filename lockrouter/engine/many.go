@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -31,6 +33,7 @@ func (s *Store) Do(ctx context.Context, changes []lockrouter.Change) []lockroute
 		} else {
 			one.Doc, one.Said, one.Err = s.run(ctx, c.ID, c.Call)
 		}
+		s.missed(done)
 		return done
 	}
 	for from := 0; from < len(changes); from += maxBulk {
@@ -41,7 +44,15 @@ func (s *Store) Do(ctx context.Context, changes []lockrouter.Change) []lockroute
 			s.runMany(ctx, changes[from:to], done[from:to])
 		}
 	}
+	s.missed(done)
 	return done
+}
+
+// missed finds out from what calls came to that there is no index any more.
+func (s *Store) missed(done []lockrouter.Changed) {
+	if slices.ContainsFunc(done, func(d lockrouter.Changed) bool { return errors.Is(d.Err, errNoIndex) }) {
+		s.gone()
+	}
 }
 
 func fail(done []lockrouter.Changed, err error) []lockrouter.Changed {

@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"optimist/lockrouter"
+)
+
+// template has the engine make the index as it should be, should somebody delete it while proxies run: the engine makes an index that
+// isn't there with the next write, of itself, and nothing in that would say how leases are judged, nor let documents be found. An engine,
+// or a user, that may have no templates does without: then see Clean.
+func (s *Store) template(ctx context.Context, clock string) error {
+	body, err := json.Marshal(map[string]any{"index_patterns": []string{s.o.Index}, "priority": priority,
+		"template": json.RawMessage(fmt.Sprintf(settings, format, clock))})
+	if err != nil {
+		return err
+	}
+	a, err := s.send(ctx, http.MethodPut, s.templated(), body, false)
+	switch {
+	case err != nil:
+		return err
+	case a.status == http.StatusOK:
+		return nil
+	case slices.Contains([]int{400, 401, 403, 404, 405}, a.status):
+		s.o.Log.Warn("there is no index template for the locks: should their index be deleted, stop all proxies first", "index", s.o.Index,
+			"error", failure(a).Error())
+		return nil
+	}
+	return failure(a) // one of another clock may be there: the index must not be used before it is known that it isn't
+}
+
+// priority is above that of templates for everything that users have.
+const priority = 1_000_000
+
+func (s *Store) templated() string { return "/_index_template/" + s.target("")[1:] }
+
+// gone has the next call make the index again, where the engine doesn't by itself. Leases go on being judged as they were.
+func (s *Store) gone() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m := s.method.Swap(0); m != 0 {
+		s.before = m
+		s.o.Log.Warn("the index of the locks was deleted: it is made anew, and nobody holds what was held", "index", s.o.Index)
+	}
+}
+
+// sound reports whether the index is still the one for locks: without a template an engine makes another one by itself.
+func (s *Store) sound(ctx context.Context) error {
+	a, err := s.send(ctx, http.MethodGet, s.target("/_mapping"), nil, true)
+	switch {
+	case err != nil:
+		return err
+	case a.status != http.StatusOK:
+		return failure(a)
+	}
+	if _, err = s.meta(a.body); err != nil {
+		return fmt.Errorf("%w; it was deleted while proxies ran. Stop all of them, and delete it again: %w", lockrouter.ErrStore, err)
+	}
+	return nil
+}
