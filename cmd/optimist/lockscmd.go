@@ -157,15 +157,15 @@ func (c *locksShow) Run(p *process) error {
 		if i > 0 {
 			fmt.Fprintln(p.stdout)
 		}
-		one.Leases[i].print(p.stdout)
+		one.Leases[i].tell(p.stdout)
 	}
 	return nil
 }
 
-func (l *heldLease) print(out io.Writer) {
+func (l *heldLease) tell(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "lock:\t%s\nowner:\t%s\nmode:\t%s\ntoken:\t%d\nacquired:\t%s\nends:\t%s (in %s)\n", l.Lock, shownName(l.Owner), l.mode(), l.Token,
-		l.AcquiredAt, l.ExpiresAt, l.endsIn())
+	fmt.Fprintf(w, "lock:\t%s\nowner:\t%s\nmode:\t%s\ntoken:\t%d\n", l.Lock, shownName(l.Owner), l.mode(), l.Token)
+	fmt.Fprintf(w, "acquired:\t%s\nends:\t%s (in %s)\n", l.AcquiredAt, l.ExpiresAt, l.endsIn())
 	if l.Note != "" {
 		fmt.Fprintf(w, "note:\t%s\n", shownName(l.Note))
 	}
@@ -179,7 +179,7 @@ type locksRm struct {
 	adminFlag `embed:""`
 	Lock      string `arg:"" optional:"" help:"Its path."`
 	Token     int64  `help:"Only the lease of this token: one that was given since stays." placeholder:"N"`
-	Owner     string `help:"Instead of one lock: all that this owner holds, or, with a star at its end, all owners that begin so." placeholder:"OWNER"`
+	Owner     string `help:"Instead of one lock: all of this owner, or, with a star at its end, of all that begin so." placeholder:"OWNER"`
 }
 
 // Run releases.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"net/netip"
 
 	"optimist/internal/api"
 	"optimist/internal/wire"
@@ -12,19 +13,23 @@ import (
 )
 
 // SessionName is a request's session in a word that can be shown and kept: the same in every proxy and after a restart, and another for
-// every other session. It is the session's name or the client's address, and what tells the credentials from others.
+// every other session. It is the session's name or the client's address, and what tells the credentials from others; within a name an
+// equals sign and an at sign are encoded.
 func (g *Guard) SessionName(x *proxy.Exchange) string {
-	id := &g.identity
-	m := id.gather(x.Head().Fields)
+	return g.identity.name(x.Head().Fields, x.Client())
+}
+
+func (id *Identity) name(fields []wire.Field, addr netip.AddrPort) string {
+	m := id.gather(fields)
 	var name []byte
 	switch {
 	case len(m[nameMark]) > longestName:
 		sum := sha256.Sum256(m[nameMark])
-		name = hex.AppendEncode(nil, sum[:16])
+		name = hex.AppendEncode([]byte("sha256="), sum[:16])
 	case len(m[nameMark]) > 0:
 		name = api.AppendSegment(nil, string(m[nameMark]))
 	case id.Infer && id.Address:
-		name = api.AppendSegment(nil, id.address(x.Client().Addr(), m[forwardedMark]).String())
+		name = api.AppendSegment([]byte("ip="), id.address(addr.Addr(), m[forwardedMark]).String())
 	}
 	if cr := fingerprint(m[:nameMark]); cr != "" {
 		name = append(append(name, '@'), cr...)

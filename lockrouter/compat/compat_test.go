@@ -227,11 +227,12 @@ func TestTreeLocksCountWhoSharesThem(t *testing.T) {
 		}
 		const file = "%2Fclinton%2fprojects%2felasticsearch%2fREADME.txt"
 		for _, s := range []string{"a", "b"} {
-			for depth, word := range map[int]string{1: "", 2: "", 3: ""} {
-				if word = "created"; s == "b" {
-					word = "updated"
+			for depth := 1; depth <= 3; depth++ {
+				status, word := int64(201), "created"
+				if s == "b" {
+					status, word = 200, "updated"
 				}
-				b.ask(s, "POST /fs/lock/"+strings.TrimSuffix(path(depth), "%2f")+"/_update", up, map[string]int64{"created": 201, "updated": 200}[word], word)
+				b.ask(s, "POST /fs/lock/"+strings.TrimSuffix(path(depth), "%2f")+"/_update", up, status, word)
 			}
 		}
 		b.ask("a", "PUT /fs/lock/"+file+"/_create", `{ "lock_type": "exclusive" }`, 201, "created")

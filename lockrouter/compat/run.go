@@ -22,8 +22,8 @@ type result struct {
 	err     error // it isn't known
 }
 
-// owner is whose lease it is: the process, where the document names one, the session that created it, and the request, because who creates a
-// lock twice doesn't get it twice.
+// owner is whose lease it is: the process, where the document names one, the session that created it, and the request, because who creates
+// a lock twice doesn't get it twice.
 func owner(process, session, rid string) string {
 	if process != "" {
 		process = "process:" + process + " "

@@ -320,7 +320,8 @@ func (c *Compat) get(ctx context.Context, r *reply, id string, sourceOnly bool) 
 	case ok:
 		return encode(http.StatusOK, o), nil
 	case sourceOnly:
-		return (&failure{http.StatusNotFound, "resource_not_found_exception", "Document not found [" + c.o.Index + "]/[" + id + "]", nil}).answer(), nil
+		reason := "Document not found [" + c.o.Index + "]/[" + id + "]"
+		return (&failure{http.StatusNotFound, "resource_not_found_exception", reason, nil}).answer(), nil
 	}
 	return encode(http.StatusNotFound, o), nil
 }
@@ -368,7 +369,8 @@ func (c *Compat) bulk(ctx context.Context, q *Request, r *reply) (*lockrouter.An
 	case err != nil:
 		return err.answer(), nil
 	case len(list) == 0:
-		return (&failure{http.StatusBadRequest, "action_request_validation_exception", "Validation Failed: 1: no requests added;", nil}).answer(), nil
+		const reason = "Validation Failed: 1: no requests added;"
+		return (&failure{http.StatusBadRequest, "action_request_validation_exception", reason, nil}).answer(), nil
 	}
 	return r.items(c.run(ctx, q.Session, list), time.Since(began)), nil
 }

@@ -218,12 +218,12 @@ func item(op string, action gjson.Result, line []byte) intent {
 	if g := action.Get("if_seq_no"); g.Exists() {
 		in.guard = g.Int()
 	}
-	switch {
-	case op == "create":
+	switch op {
+	case "create":
 		in.bad = in.create(line)
-	case op == "update":
+	case "update":
 		in.bad = in.update(line)
-	case op == "delete":
+	case "delete":
 		in.do = remove
 	default:
 		in.bad = unknown("a lock is created with create, not with index")

@@ -69,8 +69,8 @@ func (s *Store) Find(_ context.Context, q *lockrouter.Query) (*lockrouter.Page, 
 	page := &lockrouter.Page{}
 	for _, d := range s.docs {
 		begins := func(owner string) bool { return strings.HasPrefix(owner, q.Owners) }
-		if slices.ContainsFunc(d.Owners, begins) && (q.Owner == "" || slices.Contains(d.Owners, q.Owner)) && strings.HasPrefix(d.Lock, q.Prefix) &&
-			(q.Before == 0 || d.Since < q.Before) && d.Lock > q.After {
+		if slices.ContainsFunc(d.Owners, begins) && (q.Owner == "" || slices.Contains(d.Owners, q.Owner)) &&
+			strings.HasPrefix(d.Lock, q.Prefix) && (q.Before == 0 || d.Since < q.Before) && d.Lock > q.After {
 			page.Docs = append(page.Docs, d.Clone())
 		}
 	}
