@@ -3,6 +3,7 @@ package lockrouter
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -55,6 +56,7 @@ type outcome struct {
 	doc  *state.Doc // as it is then; not to be changed
 	hold state.Hold // the lease, of a verdict that has one
 	sent time.Time  // when the call that decided it was sent
+	nth  int64      // the place in the queue of who has stopped to wait; 0 where that isn't known
 	err  error
 }
 
@@ -85,7 +87,8 @@ type group struct {
 // The bounds of one call: the script that carries it out is one step of the engine.
 const (
 	maxTasks   = 64
-	maxGroups  = 64 // of a document that stand in its queue at once
+	maxGroups  = 48 // of the foreground that stand in a document's queue at once
+	maxBehind  = 16 // of the background: it is owed its turn, which the queue counts, and so has places of its own
 	maxReaders = 32 // of a group that ask at once
 )
 
@@ -230,13 +233,11 @@ func (l *lane) assemble() (c *state.Call, tasks []*task, asking []*waiter) {
 	l.tasks = slices.Delete(l.tasks, 0, n)
 	slices.SortStableFunc(tasks, func(a, b *task) int { return rank(a) - rank(b) })
 	freeing := slices.ContainsFunc(tasks, func(k *task) bool { return k.op.Do == state.Release || k.op.Do == state.Abandon })
-	for i, g := range l.groups {
-		if i < maxGroups && (g.due || freeing) {
-			g.due = false
+	for g, stands := range l.standing() {
+		if stands && (g.due || freeing) {
 			asking = append(asking, l.heads(g)...)
-		} else if i >= maxGroups {
-			g.due = false
 		}
+		g.due = false
 	}
 	c = &state.Call{Lock: l.lock, Kind: l.kind, Proxy: r.queue, Bound: int64(r.o.Bound), Grace: r.grace(), Most: int64(r.o.MostHeld),
 		Ops: make([]state.Op, 0, len(tasks)+len(asking))}
@@ -257,6 +258,20 @@ func (l *lane) assemble() (c *state.Call, tasks []*task, asking []*waiter) {
 		c.Ops = append(c.Ops, k.op)
 	}
 	return c, tasks, asking
+}
+
+// standing are the groups, and whether there is room for them in the document's queue. Whoever has a place keeps it: in a class, those who
+// come later stand behind.
+func (l *lane) standing() iter.Seq2[*group, bool] {
+	return func(yield func(*group, bool) bool) {
+		var n [2]int
+		for _, g := range l.groups {
+			class := classIndex(g.class)
+			if n[class]++; !yield(g, n[class] <= [2]int{maxGroups, maxBehind}[class]) {
+				return
+			}
+		}
+	}
 }
 
 // rank is a task's place in a call: those who only try come last.
@@ -344,6 +359,9 @@ func (w *waiter) answer(l *lane, o outcome) {
 	case promised:
 		l.promise(w, o)
 	case got, o.said.Verdict != state.Queued, w.expired:
+		if !got {
+			o.nth = l.nth(w, o.doc)
+		}
 		l.remove(w)
 		if got {
 			l.granted(o.hold)

@@ -136,6 +136,9 @@ func (r *Router) acquired(t *target, op *state.Op, o outcome, waited bool, began
 	f := r.taken(t, op, o.doc)
 	if waited {
 		f.Type, f.Reason = TypeTimeout, "the lock was not to be had in time: "+f.Reason
+		if o.nth > 0 {
+			f.Detail["queue"] = map[string]any{"place": o.nth}
+		}
 		return nil, "timeout", f
 	}
 	return nil, "held", f

@@ -139,13 +139,22 @@ func (l *lane) expire(w *waiter) (outcome, bool) {
 		w.expired = true
 		return outcome{}, false
 	}
-	o := outcome{said: state.Said{Verdict: state.Queued}, doc: l.doc}
+	o := outcome{said: state.Said{Verdict: state.Queued}, doc: l.doc, nth: l.nth(w, l.doc)}
 	if l.failed != 0 {
 		o.err = ErrStore
 	}
 	l.drop(w)
 	l.run()
 	return o, true
+}
+
+// nth is a waiter's place in the queue: 1 is next.
+func (l *lane) nth(w *waiter, d *state.Doc) int64 {
+	n := int64(slices.Index(w.g.waiters, w)) + 1
+	if d != nil {
+		n += d.Ahead(l.r.queue, w.g.class, w.g.path, w.g.mode, int64(l.r.o.Bound))
+	}
+	return n
 }
 
 // leave ends the wait of a client that has left.
@@ -204,9 +213,9 @@ func (l *lane) saw(d *state.Doc) {
 // judge marks the groups that have a chance, and finds when the next one may have one.
 func (l *lane) judge(now int64) {
 	l.tryAt = never
-	for i, g := range l.groups {
-		if i >= maxGroups || len(g.waiters) == 0 {
-			break
+	for g, stands := range l.standing() {
+		if !stands || len(g.waiters) == 0 {
+			continue
 		}
 		at := l.chance(g)
 		if at <= now {
