@@ -212,3 +212,17 @@ func TestLargePatchesCostWhatTheirSizeSays(t *testing.T) {
 		})
 	}
 }
+
+// What is new was compared with all that was new before it, where the array was empty: a PATCH of 600 KB took minutes.
+func TestALargeUnionWithNothingCostsWhatItsSizeSays(t *testing.T) {
+	list := "[" + series(0, largeSize(), 1, func(i int) string { return fmt.Sprint(i) }) + "]"
+	tr, err := NewTransformer([]Step{{Action: OpUnion, Path: "/a", Value: Value{Literal: []byte(list)}}}, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, doc := range []string{`{}`, `{"a":[]}`, `{"a":[-1]}`} {
+		if _, err := tr.Apply([]byte(doc), &Inputs{}); err != nil && !errors.Is(err, ErrTooLarge) {
+			t.Error(err)
+		}
+	}
+}

@@ -50,7 +50,7 @@ func (a *application) missing(array *value, wanted []reference) ([]reference, er
 		has = append(has, reference{it.v.t, it.v.node})
 	}
 	var isNew func(r reference) bool
-	if len(has)*len(wanted) <= fewPairs {
+	if cap(has)*len(wanted) <= fewPairs { // what is new is compared with, too
 		isNew = func(r reference) bool {
 			for _, h := range has {
 				if equal(h.t, h.node, r.t, r.node) {
