@@ -95,6 +95,9 @@ func (a *application) inputs() *Inputs {
 
 // visit goes down the step's path, of which i tokens lead to p, and does at its end, or ends, what the step does.
 func (a *application) visit(p slot, i int) error {
+	if err := a.bounded(); err != nil {
+		return err
+	}
 	if a.s.Action.takesFrom() && i == a.s.shared {
 		if ok, err := a.pick(p); err != nil || !ok {
 			return err
@@ -287,7 +290,7 @@ func (e *editor) reread(v *value) (*value, error) {
 	if err := t.parse(text, e.limits); err != nil {
 		return nil, err
 	}
-	return e.newValue(t, 0), nil
+	return e.newValue(t, 0), e.spend(workOfOpening * len(t.nodes))
 }
 
 // remove takes the value at p away.

@@ -42,6 +42,9 @@ func (a *applier) fail(path, reason string) error {
 
 func (a *applier) apply() error {
 	op := a.op
+	if err := a.bounded(); err != nil {
+		return err
+	}
 	if reason := op.check(); reason != "" {
 		return a.fail(op.Path, reason)
 	}

@@ -14,6 +14,7 @@ const maxWork = 1 << 28
 const (
 	workOfByte    = 4   // that is read again, or compared
 	workOfElement = 256 // that is looked up among others
+	workOfOpening = 128 // an element or a member, which takes some hundred bytes until the call ends
 )
 
 // An editor is one document that is edited.
@@ -71,7 +72,14 @@ func (e *editor) charge(n int) error {
 
 // spend notes work, see maxWork.
 func (e *editor) spend(n int) error {
-	if e.work += n; e.work > maxWork {
+	e.work += n
+	return e.bounded()
+}
+
+// bounded reports whether there may be more work. What is opened, copied and opened again takes memory each time, though the document
+// stays as small.
+func (e *editor) bounded() error {
+	if e.work+workOfOpening*e.opened > maxWork {
 		return ErrTooLarge
 	}
 	return nil
@@ -86,7 +94,7 @@ func (e *editor) add(src []byte) (*value, error) {
 	if err := t.parse(src, e.limits); err != nil {
 		return nil, err
 	}
-	return e.newValue(t, 0), nil
+	return e.newValue(t, 0), e.spend(workOfOpening * len(t.nodes))
 }
 
 // clone returns a copy of v that comes to the document. It shares what can't change.

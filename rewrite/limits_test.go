@@ -226,3 +226,31 @@ func TestALargeUnionWithNothingCostsWhatItsSizeSays(t *testing.T) {
 		}
 	}
 }
+
+// An array that is copied and changed, and copied again, was there a thousand times in the end: of 100 KB, and 900 small steps, came
+// gigabytes.
+func TestWhatIsCopiedAndChangedAgainAndAgainIsBounded(t *testing.T) {
+	const elements, rounds = 20_000, 300
+	doc := []byte(`{"a":[` + series(0, elements, 1, func(i int) string { return fmt.Sprint(i) }) + `]}`)
+	var list []Step
+	var patch Patch
+	for range rounds {
+		list = append(list, Step{Action: OpCopy, From: "/a", Path: "/b"},
+			Step{Action: OpAppend, Path: "/b", Value: literal("1")}, Step{Action: OpCopy, From: "/b", Path: "/a"})
+		patch = append(patch, Operation{Op: "copy", From: "/a", Path: "/b"}, Operation{Op: "add", Path: "/b/-", Value: []byte("1")},
+			Operation{Op: "copy", From: "/b", Path: "/a"})
+	}
+	for _, n := range []int{3, 3 * rounds} {
+		tr, err := NewTransformer(list[:n], Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, inSteps := tr.Apply(doc, &Inputs{})
+		_, inPatch := patch[:n].Apply(doc)
+		for _, err := range []error{inSteps, inPatch} {
+			if errors.Is(err, ErrTooLarge) != (n > 3) {
+				t.Errorf("%d operations: %v", n, err)
+			}
+		}
+	}
+}

@@ -10,6 +10,7 @@ type memory struct {
 	trees  []*tree // the first inUse of them are somebody's
 	inUse  int
 	made   tree // scalars that were made, not read
+	opened int  // elements and members of what was opened, in all
 }
 
 // tree returns an empty tree that lives until the memory is given back.
@@ -33,7 +34,7 @@ func (m *memory) reset() {
 	if len(m.trees) > keepTrees {
 		m.trees = append([]*tree(nil), m.trees[:keepTrees]...)
 	}
-	m.inUse = 0
+	m.inUse, m.opened = 0, 0
 	made := m.made.src[:0]
 	m.made.release()
 	if cap(made) <= keepMade {

@@ -50,6 +50,7 @@ func (v *value) expand(m *memory) *value {
 	for c := t.firstChild(v.node); c != none; c = t.nextChild(v.node, c) {
 		count++
 	}
+	m.opened += count
 	const room = 2 // for what is added
 	values, items := m.values.alloc(count), m.items.alloc(count)
 	v.items = m.lists.alloc(count + room)[:count]
