@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -24,6 +25,7 @@ func locks(ctx context.Context, args []string, out io.Writer) error {
 	repeat := fs.Int("turns", 5, "how often each side is measured")
 	workers := fs.Int("workers", 16, "contenders for one lock")
 	many := fs.Int("many", 10_000, "leases in the large tree, and clients that wait at once")
+	calm := fs.Duration("calm", 0, "wait up to so long before each turn for a moment in which others leave the processors alone")
 	only := fs.String("only", "", "only one part: contended, alone, many, tree, held or waiting")
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -38,6 +40,7 @@ func locks(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	defer s.end()
+	s.calm = *calm
 	fmt.Fprintf(out, "On %s, %d processors for engine, clients, optimist and the other systems together. Medians of %d turns of %v.\n",
 		s.title, processors(), *repeat, lockTurn)
 	for _, name := range s.missing {
@@ -118,6 +121,24 @@ func contend(ctx context.Context, w way, workers int, d time.Duration, name func
 	return t, ctx.Err()
 }
 
+// quieten waits until no more processes want to run than there are processors, ours included, for a while, or until the limit.
+func quieten(ctx context.Context, limit time.Duration) {
+	const often, looks = 20 * time.Millisecond, 15
+	start := time.Now()
+	for quiet := 0; quiet < looks && time.Since(start) < limit && ctx.Err() == nil; quiet++ {
+		stat, err := os.ReadFile("/proc/stat")
+		if err != nil {
+			return
+		}
+		_, after, _ := strings.Cut(string(stat), "procs_running ")
+		line, _, _ := strings.Cut(after, "\n")
+		if n, err := strconv.Atoi(line); err != nil || n > processors() {
+			quiet = -1
+		}
+		rest(ctx, often)
+	}
+}
+
 func oneLock(int, int) string { return "bench" }
 
 // beside measures one lock with all ways in turns.
@@ -131,6 +152,7 @@ func (s *lockSite) beside(ctx context.Context, out io.Writer, title string, work
 	for n := range repeat {
 		for i := range s.ways {
 			k := (i + n) % len(s.ways)
+			quieten(ctx, s.calm)
 			t, err := contend(ctx, s.ways[k], workers, lockTurn, oneLock)
 			if err != nil {
 				return err

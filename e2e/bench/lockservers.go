@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -25,6 +26,7 @@ type lockSite struct {
 	plain    *optimist.Process
 	counting []*optimist.Process // as the first ways, but they ask the engine through counter
 	counter  *counter
+	calm     time.Duration
 	ways     []way    // of the contended lock
 	missing  []string // what isn't installed, with its command
 	ends     []func()
