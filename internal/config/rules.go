@@ -89,7 +89,8 @@ type Base struct {
 
 	// Stamp is the name of a field, such as `_rev`, at the top of documents: optimist puts the revision into it in what it serves
 	// whole, and takes it out of what is written. An application that writes back the whole document so names its base without
-	// knowing, through any proxy. Default none. Danger: what goes around optimist doesn't have the field taken out.
+	// knowing, through any proxy. Default none. Not for rules that ask for headers or users: a copy may come back from a client that
+	// they don't take. Danger: what goes around optimist doesn't have the field taken out.
 	Stamp string `json:"stamp"`
 
 	// Reads are the requests whose answers are remembered as bases: get (`_doc`, `_source`), mget, search. Default [get,

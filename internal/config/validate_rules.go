@@ -39,6 +39,10 @@ func (v *validator) rulePlace(key, beside string) string {
 func (v *validator) rule(r *Rule, key string) {
 	v.match(&r.Match, key+".match")
 	v.base(&r.Base, key+".base")
+	if r.Base.Stamp != "" && len(r.Match.Headers)+len(r.Match.Users) > 0 {
+		v.fail(key+".base.stamp", "a rule that asks for headers or users can't stamp: who writes a copy back may be another client, whose write "+
+			"would store the stamp. Stamp in a rule for all clients of the index")
+	}
 	for i := range r.Transform {
 		v.step(&r.Transform[i], key+".transform["+strconv.Itoa(i)+"]")
 	}
