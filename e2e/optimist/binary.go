@@ -3,9 +3,11 @@ package optimist
 import (
 	"context"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"syscall"
 )
@@ -36,7 +38,15 @@ func build(ctx context.Context, race bool) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("folder for the binary: %w", err)
 	}
-	dir := filepath.Join(cache, "optimist-e2e")
+	// Each checkout has its own: tests of two at a time must not run each other's program.
+	tree, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("folder for the binary: %w", err)
+	}
+	for filepath.Base(tree) != "e2e" && tree != filepath.Dir(tree) {
+		tree = filepath.Dir(tree)
+	}
+	dir := filepath.Join(cache, "optimist-e2e", strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(tree))), 36))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("folder for the binary: %w", err)
 	}
