@@ -81,16 +81,21 @@ func (r *recorder) during(t *testing.T, long time.Duration, unique string, troub
 	for _, f := range trouble {
 		wg.Go(func() { f(ctx) })
 	}
-	const workers, ttl = 9, 200
-	r.crowd(ctx, rand.Uint64(), workers, somewhere(unique), ttl)
+	const workers = 9
+	locks := append(somewhere(unique), hot(unique)...)
+	if r.style == hasty {
+		locks = hot(unique)
+	}
+	r.crowd(ctx, rand.Uint64(), workers, locks)
 	wg.Wait()
 }
 
-func stoppedAndKilled(t *testing.T, e *engine.Engine, long time.Duration) {
+func stoppedAndKilled(t *testing.T, e *engine.Engine, how style, long time.Duration) {
 	p := startProxies(t, []string{e.URL}, e.Index(t))
 	r := newRecorder(p.doors()...)
+	r.style = how
 	r.during(t, long, "f", p.trouble)
-	if wrong := r.check(judge{timed: e.Kind.Scripts()}); wrong != "" {
+	if wrong := r.check(judge{timed: e.Kind.Scripts(), chains: e.Kind.Scripts()}); wrong != "" {
 		t.Error(wrong)
 	}
 	r.enough(t, "acquire 201", "release 200")
@@ -98,13 +103,16 @@ func stoppedAndKilled(t *testing.T, e *engine.Engine, long time.Duration) {
 
 func TestLocksAreSafeWhileProxiesAreStoppedAndKilled(t *testing.T) {
 	engine.Each(t, []engine.Kind{engine.OpenSearch38, engine.ES9}, func(t *testing.T, e *engine.Engine) {
-		stoppedAndKilled(t, e, 1500*time.Millisecond)
+		stoppedAndKilled(t, e, calm, 1500*time.Millisecond)
 	})
 }
 
 func TestLocksAreSafeWhileProxiesAreStoppedAndKilledForLong(t *testing.T) {
 	engine.Long(t)
-	engine.Each(t, engine.All(), func(t *testing.T, e *engine.Engine) { stoppedAndKilled(t, e, 40*time.Second) })
+	engine.Each(t, engine.All(), func(t *testing.T, e *engine.Engine) {
+		t.Run("calm", func(t *testing.T) { stoppedAndKilled(t, e, calm, 40*time.Second) })
+		t.Run("hasty", func(t *testing.T) { stoppedAndKilled(t, e, hasty, 40*time.Second) })
+	})
 }
 
 // skewed has a crowd work through three proxies of this process whose clocks differ.
@@ -204,7 +212,7 @@ func primariesDie(t *testing.T, k engine.Kind) {
 			t.Logf("the primary was killed, and came back, on node %d", victim)
 		}
 	})
-	if wrong := r.check(judge{timed: k.Scripts(), copies: true}); wrong != "" {
+	if wrong := r.check(judge{timed: k.Scripts(), chains: k.Scripts(), copies: true}); wrong != "" {
 		t.Error(wrong)
 	}
 	r.enough(t, "acquire 201", "acquire unknown", "release 200")

@@ -22,6 +22,9 @@ type judge struct {
 	ahead []int64
 	// copies says that a look may be answered by a copy that lags behind.
 	copies bool
+	// chains says that a lock may go from hand to hand in a proxy before its document, from which others are told, says so. Those of trees
+	// never do.
+	chains bool
 	// lost are the owners of requests for locks that had no answer: they may have got them, and don't know.
 	lost map[string]bool
 }
@@ -62,9 +65,10 @@ type holder struct {
 
 // held is a lease in the model's state.
 type held struct {
-	token, until, maybe, ends int64 // maybe is the latest that a lease may end that a request without an answer, or a promise, made longer
-	owner, path               string
-	mode                      state.Mode
+	token, until, ends int64
+	soon, maybe        int64 // the end that others may be told: of a lease that was promised, or that a request without an answer made longer
+	owner, path        string
+	mode               state.Mode
 }
 
 // book is the state: it is never changed, only made anew.
@@ -157,9 +161,9 @@ func (j *judge) acquire(b *book, in *asked, out *told) (bool, any) {
 		}
 	}
 	return true, b.with(out.at, func(n *book) {
-		h := held{token: out.token, until: out.until, maybe: out.until, ends: out.ends, owner: in.owner, path: in.path, mode: in.mode}
+		h := held{token: out.token, until: out.until, soon: out.until, maybe: out.until, ends: out.ends, owner: in.owner, path: in.path, mode: in.mode}
 		if out.waited > 0 {
-			h.maybe += in.ttl // a lease that was promised begins anew when the one before it is released
+			h.soon, h.maybe = 0, out.until+in.ttl // a lease that was promised begins anew when the one before it is released
 		}
 		n.leases, n.last = append(left, h), out.token
 	})
@@ -225,6 +229,8 @@ func (j *judge) refused(b *book, in *asked, out *told, i int) (bool, any) {
 		return false, b
 	case i < 0:
 		return in.token <= b.last, b
+	case j.chains && b.leases[i].owner != in.owner:
+		return true, b // the document doesn't say yet that the token was given to another owner
 	case b.leases[i].until > j.most(out) || (j.ahead == nil || !j.timed) && b.leases[i].ends > out.ret:
 		return false, b
 	}
@@ -234,8 +240,8 @@ func (j *judge) refused(b *book, in *asked, out *told, i int) (bool, any) {
 // look judges who is told to hold a lock.
 func (j *judge) look(b *book, out *told) (bool, any) {
 	for _, h := range out.holders {
-		if !j.copies && !j.lost[h.owner] && !slices.ContainsFunc(b.leases, func(l held) bool {
-			return l.owner == h.owner && (h.until >= l.until && h.until <= l.maybe)
+		if !j.lost[h.owner] && !slices.ContainsFunc(b.leases, func(l held) bool {
+			return l.owner == h.owner && h.until >= l.soon && h.until <= l.maybe
 		}) {
 			return false, b
 		}
@@ -265,8 +271,8 @@ func (j *judge) check(history []porcupine.Operation) string {
 	locks := map[string][]porcupine.Operation{}
 	for _, o := range history {
 		in, out := o.Input.(*asked), o.Output.(*told)
-		if (in.do == "look" || in.do == "acquire" && out.status != 200 && out.status != 201) && (len(out.holders) == 0 || in.do == "acquire" && !in.try) {
-			continue // it is right at any time, and would have to be tried at every one
+		if j.always(in, out) {
+			continue // it would have to be tried at every time
 		}
 		locks[in.lock] = append(locks[in.lock], o)
 	}
@@ -281,6 +287,14 @@ func (j *judge) check(history []porcupine.Operation) string {
 		}
 	}
 	return b.String()
+}
+
+// always reports whether an answer is right whatever the state is.
+func (j *judge) always(in *asked, out *told) bool {
+	if in.do == "acquire" && out.status != 200 && out.status != 201 {
+		return len(out.holders) == 0 || !in.try || j.chains && in.path == ""
+	}
+	return in.do == "look" && (len(out.holders) == 0 || j.copies || j.chains && in.path == "")
 }
 
 // blame describes the requests after which a history can't go on.

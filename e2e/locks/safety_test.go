@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,8 +20,8 @@ var answers = []string{"acquire 201", "acquire 409", "acquire 200", "renew 200",
 func TestHistoriesOfTheModelsOwnStoreHaveAnOrder(t *testing.T) {
 	for seed := range uint64(3) {
 		synctest.Test(t, func(t *testing.T) {
-			r := inMemory(t, memory.New(nil), seed)
-			if wrong := r.check(judge{timed: true}); wrong != "" {
+			r, _ := inMemory(t, memory.New(nil), seed, somewhere("m"), calm)
+			if wrong := r.check(judge{timed: true, chains: true}); wrong != "" {
 				t.Errorf("seed %d: %s", seed, wrong)
 			}
 			r.enough(t, answers...)
@@ -28,28 +29,56 @@ func TestHistoriesOfTheModelsOwnStoreHaveAnOrder(t *testing.T) {
 	}
 }
 
-// inMemory records half a minute of three proxies on a store.
-func inMemory(t *testing.T, s lockrouter.Store, seed uint64) *recorder {
+// TestHistoriesOfChainsHaveAnOrder is of locks that go from hand to hand within a proxy before the document says so.
+func TestHistoriesOfChainsHaveAnOrder(t *testing.T) {
+	for seed := range uint64(3) {
+		synctest.Test(t, func(t *testing.T) {
+			r, chains := inMemory(t, memory.New(nil), seed, hot("m"), hasty)
+			if wrong := r.check(judge{timed: true, chains: true}); wrong != "" {
+				t.Errorf("seed %d: %s", seed, wrong)
+			}
+			r.enough(t, "acquire 201", "release 200", "renew 200")
+			if chains == 0 {
+				t.Error("there was no chain")
+			}
+			t.Logf("%d calls left a chain", chains)
+		})
+	}
+}
+
+// inMemory records half a minute of three proxies on a store, and how many calls left leases that were promised.
+func inMemory(t *testing.T, s lockrouter.Store, seed uint64, locks []asked, how style) (r *recorder, chains int64) {
 	var doors []door
+	slow := &slow{Store: s, took: time.Millisecond}
 	for range 3 {
-		p := lockrouter.New(lockrouter.Options{Store: &slow{s}})
+		p := lockrouter.New(lockrouter.Options{Store: slow, Chain: 15})
 		defer p.Close()
 		doors = append(doors, into(p))
 	}
-	r := newRecorder(doors...)
+	r = newRecorder(doors...)
+	r.style = how
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	r.crowd(ctx, seed, 8, somewhere("m"), 300)
-	return r
+	r.crowd(ctx, seed, 8, locks)
+	return r, slow.chains.Load()
 }
 
 // slow is a store whose calls take time, so that requests meet.
-type slow struct{ lockrouter.Store }
+type slow struct {
+	lockrouter.Store
+	took   time.Duration
+	chains atomic.Int64 // calls that left leases that were promised
+}
 
 func (s *slow) Do(ctx context.Context, changes []lockrouter.Change) []lockrouter.Changed {
-	<-time.After(time.Millisecond)
+	<-time.After(s.took)
 	done := s.Store.Do(ctx, changes)
-	<-time.After(time.Millisecond)
+	<-time.After(s.took)
+	for _, d := range done {
+		if d.Doc != nil && len(d.Doc.Chain) > 0 {
+			s.chains.Add(1)
+		}
+	}
 	return done
 }
 
@@ -111,8 +140,9 @@ func TestTheModelFindsMistakes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := inMemory(t, &flawed{Store: memory.New(nil), mistake: mistake, docs: map[string]*state.Doc{}}, 1)
-				wrong := r.check(judge{timed: true})
+				flawed := &flawed{Store: memory.New(nil), mistake: mistake, docs: map[string]*state.Doc{}}
+				r, _ := inMemory(t, flawed, 1, somewhere("m"), calm)
+				wrong := r.check(judge{timed: true, chains: true})
 				if wrong == "" {
 					t.Error("nothing was found")
 				}
