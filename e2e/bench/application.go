@@ -173,7 +173,8 @@ func habits(workers, rounds int) (list []habit) {
 // writes lets the application work on each shape, in turns, with each kind of session.
 func (s *site) writes(ctx context.Context, out io.Writer, repeat, workers, rounds int) error {
 	fmt.Fprintf(out, "%d workers read one document, change it and write it back whole, %d times each (list, long: %d times, on a list of\n"+
-		"%d entries), then the next document; medians of %d turns of %v.\n\n", workers, rounds, max(rounds/10, 1), workers*rounds/2, repeat, turnTime)
+		"%d entries), then the next document; medians of %d turns of %v.\n\n",
+		workers, rounds, max(rounds/10, 1), workers*rounds/2, repeat, turnTime)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "change\tsessions\tdirect rounds/s\tleast–most\tlost\tthrough rounds/s\tleast–most\tlost\tratio")
 	for _, h := range habits(workers, rounds) {

@@ -185,7 +185,8 @@ func (s *lockSite) crowd(ctx context.Context, out io.Writer, clients int) error 
 	}
 	wg.Wait()
 	took := time.Since(start)
-	fmt.Fprintf(out, "\n%d clients wait for one lock: %.1f KiB of optimist's memory each with the connection; all served in %.1f s, %.0f locks/s.\n",
+	fmt.Fprintf(out, "\n%d clients wait for one lock: %.1f KiB of optimist's memory each with the connection; all served in %.1f s, "+
+		"%.0f locks/s.\n",
 		clients, float64(memory)/float64(clients)/1024, took.Seconds(), float64(clients)/took.Seconds())
 	return errors.Join(errs...)
 }

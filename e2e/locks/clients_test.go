@@ -36,7 +36,7 @@ func TestTheManualsProgramsKeepTheirLocks(t *testing.T) {
 	last := int64(0)
 	for language, s := range map[string]snippet{
 		"go": {file: "main.go", needs: "go", build: []string{"go", "build", "-o", "program", "main.go"}, run: []string{"./program"},
-			changes: [][]string{{"30 * time.Second", "900 * time.Millisecond"}, {"// the work", "time.Sleep(2 * time.Second)"}}},
+			changes: [][]string{{"30 * time.Second", "900 * time.Millisecond"}, {"// the work", "<-time.After(2 * time.Second)"}}},
 		"python": {file: "locked.py", needs: "python3", run: []string{"python3", "locked.py"},
 			changes: [][]string{{"TTL = 30.0", "TTL = 0.9"}, {"# the work", "time.sleep(2)"}}},
 		"java": {file: "Locked.java", needs: "javac", build: []string{"javac", "-Xlint:all", "-Werror", "Locked.java"},
