@@ -179,9 +179,8 @@ type worker struct {
 	rng   *rand.Rand
 	name  string
 	n     int
-	locks []asked         // that it chooses from
-	ttl   func() int64    // ms
-	taken func(told) bool // tells somebody who has got a lock; nil: nobody
+	locks []asked      // that it chooses from
+	ttl   func() int64 // ms
 }
 
 const doc = "/_lock/global/"
