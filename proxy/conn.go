@@ -44,7 +44,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 		ap := a.AddrPort()
 		c.client = netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 	}
-	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
+	c.ctx, c.cancel = context.WithCancelCause(wire.WithPeer(s.ctx, nc))
 	c.sock.init(c)
 	c.r.Reset(c)
 	c.x.c = c

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"optimist/internal/demo/app"
 	"optimist/internal/obs"
@@ -228,6 +229,49 @@ func TestReadThatWasGivenUpIsNoBase(t *testing.T) {
 	request(t, 200, "PUT", p.URL+doc, `{"list":["a","c"]}`, mine)
 	if got := e.source(t, doc); got != `{"list":["a","b","c"]}` {
 		t.Errorf("stored is %s", got)
+	}
+}
+
+// TestReadThatNobodyWaitsForIsNoBase: a client gives a read up and saves what it has from the one before. That its connection is closed isn't
+// noticed at once; the answer that it never saw must not be what its change is counted from.
+func TestReadThatNobodyWaitsForIsNoBase(t *testing.T) {
+	e := inMemory(t)
+	index := e.index(t)
+	for i, who := range []http.Header{session("mine"), nil} {
+		doc := fmt.Sprintf("/%s/_doc/%d", index, i)
+		read, release := make(chan struct{}), make(chan struct{})
+		var reads atomic.Int64
+		p := optimistFor(t, between(t, e, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+			if r.Method != http.MethodGet || r.URL.Path != doc || reads.Add(1) != 2 {
+				pass.ServeHTTP(w, r)
+				return
+			}
+			rec := httptest.NewRecorder()
+			pass.ServeHTTP(rec, r)
+			close(read)
+			<-release
+			copyTo(w, rec)
+		}), "")
+		e.send(t, 201, "PUT", doc, `{"list":["a"]}`)
+		request(t, 200, "GET", p.URL+doc, "", who)
+		e.send(t, 200, "PUT", doc, `{"list":["a","b"]}`)
+		impatient, leave := context.WithCancel(t.Context())
+		left := make(chan struct{})
+		go func() {
+			defer close(left)
+			if a, err := do(impatient, "GET", p.URL+doc, "", who); err == nil {
+				t.Errorf("answered: %s", a.body)
+			}
+		}()
+		<-read
+		time.AfterFunc(60*time.Millisecond, leave) // what takes no time nobody gives up
+		<-left
+		close(release)
+		eventually(t, "the end of both reads", func() bool { return p.Metric(t, obs.MetricRequests, `op="get"`) == 2 })
+		request(t, 200, "PUT", p.URL+doc, `{"list":["a","c"]}`, who)
+		if got := e.source(t, doc); got != `{"list":["a","b","c"]}` {
+			t.Errorf("%v: stored is %s", who, got)
+		}
 	}
 }
 

@@ -38,7 +38,7 @@ func (g *Guard) source(x *proxy.Exchange, c client) bool {
 	if res.Status != 200 || !ok || rev.Source == nil {
 		return false
 	}
-	if ref, ok := of(x).ref(op); ok && c.known {
+	if ref, ok := of(x).ref(op); ok && c.known && !wire.PeerLeft(x.Context()) {
 		ref.Index = gjson.GetBytes(res.Payload, "_index").String()
 		g.sessions.Read(c.session, ref, rev, epoch)
 	}
@@ -182,7 +182,7 @@ func (g *Guard) searched(x *proxy.Exchange, c client, h *hits, body []byte) {
 	defer res.Release()
 	answer := res.Payload
 	if res.Status == 200 {
-		if h.watched {
+		if h.watched && !wire.PeerLeft(x.Context()) {
 			g.sawHits(c, answer, s.epoch)
 		}
 		if h.stamped {

@@ -3,6 +3,7 @@ package guard
 import (
 	"bytes"
 	"net/netip"
+	"time"
 
 	"optimist/internal/api"
 	"optimist/internal/doc"
@@ -97,10 +98,12 @@ func (s *seen) same(m *marks) bool {
 // reading is a document read that is watched.
 type reading struct {
 	g      *Guard
+	x      *proxy.Exchange
 	client client
 	ref    doc.Ref
 	epoch  session.Epoch
 	asked  uint64
+	began  time.Time
 	tee    capture
 	watch  watch // where it is open
 
@@ -112,14 +115,15 @@ type reading struct {
 }
 
 // begin makes the reading that of a request.
-func (r *reading) begin(g *Guard, c client, ref doc.Ref) {
-	r.g, r.client, r.ref, r.epoch, r.asked = g, c, ref, g.sessions.Epoch(), g.sessions.Ask()
+func (r *reading) begin(g *Guard, x *proxy.Exchange, c client, ref doc.Ref) {
+	r.g, r.x, r.client, r.ref, r.epoch, r.asked = g, x, c, ref, g.sessions.Epoch(), g.sessions.Ask()
+	r.began = time.Now()
 	r.tee = capture{limit: watchLimit, buf: r.tee.buf}
 }
 
 // end gives up what an idle connection shouldn't hold.
 func (r *reading) end() {
-	r.watch = watch{}
+	r.watch, r.x = watch{}, nil
 	if r.tee.buf = r.tee.buf[:0]; cap(r.tee.buf) > maxKept {
 		r.tee.buf = nil
 	}

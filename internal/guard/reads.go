@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -65,7 +66,7 @@ func (g *Guard) get(x *proxy.Exchange) bool {
 		return mode == rule.Guard && (g.source(x, c) || c.known && ru.Session && g.exists(x, c, ref))
 	}
 	r := &l.read
-	r.begin(g, c, ref)
+	r.begin(g, x, c, ref)
 	defer r.end()
 	if c.known && (w.open || ru.Session) {
 		r.tee.whole = r.onWhole
@@ -104,7 +105,7 @@ func (r *reading) headOpen(h *wire.Head, first []byte) []wire.Field {
 func (g *Guard) exists(x *proxy.Exchange, c client, ref doc.Ref) bool {
 	epoch := g.sessions.Epoch()
 	g.forward(x, proxy.ForwardOptions{OnHead: func(h *wire.Head, _ []byte) []wire.Field {
-		if h.Status == 404 {
+		if h.Status == 404 && !wire.PeerLeft(x.Context()) {
 			g.sessions.ReadAbsent(c.session, ref, epoch)
 		}
 		return nil
@@ -112,8 +113,14 @@ func (g *Guard) exists(x *proxy.Exchange, c client, ref doc.Ref) bool {
 	return true
 }
 
-// saw remembers a read's answer in its session.
+// patience is how long a client waits for an answer at least, before it gives up. Whether it did isn't asked before.
+const patience = 10 * time.Millisecond
+
+// saw remembers a read's answer in its session, if there is somebody who still wants it: what its client never sees is no base.
 func (r *reading) saw() {
+	if time.Since(r.began) >= patience && wire.PeerLeft(r.x.Context()) {
+		return
+	}
 	body, ok := r.tee.body()
 	if !ok {
 		if n := r.tee.large; n.Known() {
@@ -164,7 +171,7 @@ func (g *Guard) mget(x *proxy.Exchange) bool {
 	tee.whole = func() {
 		answer, ok := tee.body()
 		docs := gjson.GetBytes(answer, "docs").Array()
-		if !ok || tee.status != 200 || len(docs) != len(asked) {
+		if !ok || tee.status != 200 || len(docs) != len(asked) || wire.PeerLeft(x.Context()) {
 			return
 		}
 		for i, d := range docs {

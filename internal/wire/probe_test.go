@@ -8,7 +8,7 @@ import (
 )
 
 // pair returns two ends of a TCP connection.
-func pair(t *testing.T) (near, far *net.TCPConn) {
+func pair(t testing.TB) (near, far *net.TCPConn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
