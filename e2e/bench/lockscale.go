@@ -142,7 +142,7 @@ func (s *lockSite) large(ctx context.Context, out io.Writer, leases int) error {
 func (s *lockSite) crowd(ctx context.Context, out io.Writer, clients int) error {
 	const path = "/_lock/global/crowd"
 	p := &process{pid: s.plain.PID()}
-	holder := &optimistLocker{asker: newAsker(s.plain.URL), path: "/_lock/global/", owner: "holder"}
+	holder := &optimistLocker{asker: newAsker(s.plain.URL), path: "/_lock/global/", owner: "holder", ttl: "1h"}
 	if err := holder.lock(ctx, "crowd"); err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (s *lockSite) crowd(ctx context.Context, out io.Writer, clients int) error 
 	look := newAsker(s.plain.Admin)
 	defer look.close()
 	for waiting := 0; waiting < clients && ctx.Err() == nil; {
-		_, body, err := look.ask(http.MethodGet, "/_optimist/metrics", "")
+		_, body, err := look.ask(http.MethodGet, "/metrics", "")
 		if err != nil {
 			return err
 		}

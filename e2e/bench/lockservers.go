@@ -70,7 +70,7 @@ func openLockSite(ctx context.Context, url, dir string) (s *lockSite, err error)
 func (s *lockSite) optimists(ctx context.Context, dir string) error {
 	n := 10
 	for _, kind := range []struct{ name, config string }{
-		{"optimist", ""},
+		{"optimist", "limits: {max_connections: 20000}\n"}, // for the crowd
 		{"optimist, locks.chain: 0", "locks: {chain: 0}\n"},
 	} {
 		for _, upstream := range []string{s.engine, s.counter.url} {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -73,10 +74,11 @@ func throughOptimist(name, base, path string) way {
 type optimistLocker struct {
 	asker
 	path, owner, token string
+	ttl                string // 30s
 }
 
 func (l *optimistLocker) lock(_ context.Context, name string) error {
-	status, body, err := l.ask(http.MethodPut, l.path+name+"?owner="+l.owner+"&ttl=30s&wait=1m", "")
+	status, body, err := l.ask(http.MethodPut, l.path+name+"?owner="+l.owner+"&ttl="+cmp.Or(l.ttl, "30s")+"&wait=1m", "")
 	if err != nil {
 		return err
 	}
