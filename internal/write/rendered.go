@@ -45,3 +45,12 @@ func (s *Service) rendered(ctx context.Context, c *change, n doc.Numbers) *Answe
 	}
 	return passOn(res)
 }
+
+// kept takes out of an answer that is made here what the client's filter_path doesn't want.
+func (c *change) kept(a *Answer) *Answer {
+	raw, said := api.Param(c.query, "filter_path")
+	if v, err := api.DecodeValue(nil, raw); said && len(v) > 0 && err == nil {
+		a.Body = newFilterPath(string(v)).of(a.Body)
+	}
+	return a
+}

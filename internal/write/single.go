@@ -334,7 +334,7 @@ func (f *flight) stillDelete(ctx context.Context, c *change) (done bool, err err
 		return true, ErrUnknownOutcome // gone, but by whom isn't known
 	case errors.Is(err, doc.ErrMissing):
 		c.outcome.Kind = Merged
-		c.answer = notFound(f.s.shaped(c.doc), c.revision())
+		c.answer = c.kept(notFound(f.s.shaped(c.doc), c.revision()))
 		c.base.Delete()
 		return true, nil
 	case err != nil && mayAskAgain(err):
