@@ -122,11 +122,11 @@ func (s *service) reload(why string) {
 	}
 	next, rules, err := s.load()
 	if err != nil {
+		s.metrics.Reloaded(false, s.now()) // before it is told: who reads the log may look at once
 		s.log.Error("reload refused, nothing has changed", obs.KeyFile, old.File(), obs.KeyReason, why)
 		for _, line := range strings.Split(err.Error(), "\n") {
 			s.log.Error("configuration: " + line)
 		}
-		s.metrics.Reloaded(false, s.now())
 		return
 	}
 	if s.engine != nil {
