@@ -183,7 +183,7 @@ func (c *comparison) answer() {
 	}
 	if e.Answer.Given {
 		gjson.ParseBytes(e.Answer.Text).ForEach(func(k, v gjson.Result) bool {
-			got := member(a.body, k.String())
+			got := member(a.body, k.String()).Raw
 			if got == "" {
 				c.fail("answer /%s: expected %s, got nothing", k.String(), short([]byte(v.Raw)))
 				return true

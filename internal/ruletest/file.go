@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/tidwall/gjson"
 
@@ -31,6 +32,10 @@ type Test struct {
 	// Headers are further headers of the write, and of the read before it. The Content-Type is JSON; of a PATCH it is
 	// application/merge-patch+json for an object, application/json-patch+json for a list.
 	Headers config.JSON `json:"headers"`
+
+	// User is the client's name in Basic credentials, which match.users asks for; the password is empty. null: nobody. Default: whom the
+	// headers name.
+	User config.JSON `json:"user"`
 
 	// Via is how the write says what it is based on: session (default: the client names its session), inferred (it names none), if_match (the
 	// ETag of what it read), stamp (what it read carries the stamp of the rule, and so does what it sends).
@@ -71,6 +76,8 @@ type Write struct {
 	Request string `json:"request"`
 	// Headers are further headers; the test's come first.
 	Headers config.JSON `json:"headers"`
+	// User is as in the test, whose it is by default; null: nobody.
+	User config.JSON `json:"user"`
 	// Via is as in the test, whose it is by default.
 	Via string `json:"via"`
 	// Sent is the body.
@@ -191,6 +198,7 @@ func (c *checker) test(t *Test) {
 			c.fail(t.key+".now", "%q is no time; write it as in 2026-01-01T00:00:00Z", t.Now)
 		}
 	}
+	c.user(t.key, &t.User, &t.Headers)
 	c.document(t.key+".base", &t.Base)
 	c.document(t.key+".current", &t.Current)
 	if r, _ := readRequest(t.Request); r.op == api.IndexAuto && (t.Base.Given || t.Current.Given) {
@@ -214,7 +222,7 @@ func (c *checker) test(t *Test) {
 		}
 		c.together(t)
 	default:
-		own := &Write{Request: t.Request, Headers: t.Headers, Via: t.Via, Sent: t.Sent, Expect: t.Expect, key: t.key,
+		own := &Write{Request: t.Request, Headers: t.Headers, User: t.User, Via: t.Via, Sent: t.Sent, Expect: t.Expect, key: t.key,
 			requestKey: t.key + ".request", viaKey: t.key + ".via"}
 		c.write(own)
 		t.writes = []*Write{own}
@@ -233,6 +241,10 @@ func (c *checker) inherit(t *Test, w *Write, key string) {
 	}
 	if w.Via == "" {
 		w.Via, w.viaKey = t.Via, t.key+".via"
+	}
+	c.user(key, &w.User, &w.Headers)
+	if !w.User.Given && !hasCredentials(&w.Headers) {
+		w.User = t.User
 	}
 	switch {
 	case !w.Headers.Given:
@@ -296,6 +308,29 @@ func (c *checker) headers(w *Write) {
 		}
 		return true
 	})
+}
+
+// user checks who a client says that it is, against the headers that are given together with that.
+func (c *checker) user(key string, user, headers *config.JSON) {
+	if !user.Given || user.Null() {
+		return
+	}
+	switch v := gjson.ParseBytes(user.Text); {
+	case v.Type != gjson.String:
+		c.fail(key+".user", "a user is a name; if %s is one, write it in quotes", v.Raw)
+	case v.String() == "" || strings.ContainsFunc(v.String(), func(r rune) bool { return r == ':' || unicode.IsControl(r) }):
+		c.fail(key+".user", "%q is no user's name: it can't have a colon in it, nor be empty; null stands for nobody", v.String())
+	case hasCredentials(headers):
+		c.fail(key+".user", "the header Authorization names the user, too; leave one of them out")
+	}
+}
+
+func hasCredentials(headers *config.JSON) (has bool) {
+	gjson.ParseBytes(headers.Text).ForEach(func(k, _ gjson.Result) bool {
+		has = has || strings.EqualFold(k.String(), "Authorization")
+		return true
+	})
+	return has
 }
 
 const tokenChars = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -68,7 +68,7 @@ func golden(t *testing.T, name, got string) {
 
 // TestTheTestsOfUsersPass, and the dry run of each write has told what the write then did.
 func TestTheTestsOfUsersPass(t *testing.T) {
-	for _, name := range []string{"good", "transforms", "stamps"} {
+	for _, name := range []string{"good", "transforms", "stamps", "users"} {
 		t.Run(name, func(t *testing.T) {
 			for _, r := range results(t, file(t, name+".yaml"), name+".test.yaml", file(t, name+".test.yaml")).Results {
 				if r.Failed() {
@@ -131,6 +131,10 @@ func TestFilesThatCannotBeMeantAreRefused(t *testing.T) {
 		{"tests:\n- {name: a, request: PUT /shop/_doc/1, headers: {optimist-dry-run: false}, sent: {}, expect: {status: 200}}\n", "can't be given here"},
 		{"tests:\n- {name: a, request: PUT /shop/_doc/1, sent: {}, expect: {attempts: 1.5}}\n", "whole number"},
 		{"tests:\n- {name: a, request: PUT /shop/_doc/1, sent: {}, expect: {rule: [a]}}\n", "name of a rule"},
+		{"tests:\n- {name: a, request: PUT /shop/_doc/1, user: 'a:b', sent: {}, expect: {status: 200}}\n", "can't have a colon"},
+		{"tests:\n- {name: a, request: PUT /shop/_doc/1, user: [a], sent: {}, expect: {status: 200}}\n", "a user is a name"},
+		{"tests:\n- {name: a, request: PUT /shop/_doc/1, user: b, headers: {authorization: x}, sent: {}, expect: {status: 200}}\n",
+			"the user, too"},
 		{"tests:\n- {name: a, request: PUT /shop/_doc/1, sent: {}, expect: {answer: 1}}\n", "members of the answer"},
 		{"tests:\n- {name: a, request: PUT /shop/_doc/1, sent: {}, expect: {overwrote: [a]}}\n", "JSON Pointer"},
 		{"tests:\n- {name: a, sent: {}, expect: {status: 200}}\n", "has a request"},

@@ -1,7 +1,6 @@
 package ruletest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -215,16 +214,6 @@ func (p *play) stored(at request) (revision, error) {
 	return rev, nil
 }
 
-// headers are those of a write's client, without what belongs to the body.
-func (p *play) headers(w *Write) http.Header {
-	h := http.Header{}
-	gjson.ParseBytes(w.Headers.Text).ForEach(func(k, v gjson.Result) bool {
-		h.Set(k.String(), v.String())
-		return true
-	})
-	return h
-}
-
 // read lets a client read the document through optimist.
 func (p *play) read(w *Write, session string) (read, error) {
 	h := p.headers(w)
@@ -239,88 +228,6 @@ func (p *play) read(w *Write, session string) (read, error) {
 		r.served = []byte(source.Raw)
 	}
 	return r, nil
-}
-
-// name has a client name its session, unless the test gives the header, or is about clients that don't.
-func (p *play) name(h http.Header, w *Write, session string) {
-	if w.Via != "inferred" && p.w.header != "" && h.Get(p.w.header) == "" {
-		h.Set(p.w.header, session)
-	}
-}
-
-// message makes the request of a write.
-func (p *play) message(w *Write, session string, seen *read) *message {
-	m := &message{method: w.request.method, target: w.request.target, header: p.headers(w), body: w.Sent.Text}
-	if w.Sent.Given && m.header.Get("Content-Type") == "" {
-		m.header.Set("Content-Type", mediaOf(w))
-	}
-	switch w.Via {
-	case "if_match":
-		session += "-elsewhere" // a session of its own: only the ETag says what it has read
-		if seen.etag != "" {
-			m.header.Set("If-Match", seen.etag)
-		}
-	case "stamp":
-		session += "-elsewhere"
-		m.body = p.stamped(w, seen)
-	}
-	p.name(m.header, w, session)
-	return m
-}
-
-func mediaOf(w *Write) string {
-	switch {
-	case w.request.method != http.MethodPatch:
-		return "application/json"
-	case bytes.HasPrefix(w.Sent.Text, []byte("[")):
-		return "application/json-patch+json"
-	}
-	return "application/merge-patch+json"
-}
-
-// stamped is what is sent with the stamp of what was read: an application that writes back the whole document has it in there.
-func (p *play) stamped(w *Write, seen *read) []byte {
-	field := p.stamp(w)
-	if field == "" || seen.served == nil || !isObject(w.Sent) {
-		return w.Sent.Text
-	}
-	stamp := member(seen.served, field)
-	if stamp == "" || member(w.Sent.Text, field) != "" {
-		return w.Sent.Text
-	}
-	key, _ := json.Marshal(field) // a text
-	rest := bytes.TrimSpace(w.Sent.Text[1:])
-	out := append(append([]byte{'{'}, key...), ':')
-	out = append(out, stamp...)
-	if len(rest) > 1 {
-		out = append(out, ',')
-	}
-	return append(out, rest...)
-}
-
-// member is a top-level member's value, as it stands.
-func member(doc []byte, name string) (raw string) {
-	gjson.ParseBytes(doc).ForEach(func(k, v gjson.Result) bool {
-		if k.String() == name {
-			raw = v.Raw
-		}
-		return true
-	})
-	return raw
-}
-
-// stamp is the field of the rule that takes the write.
-func (p *play) stamp(w *Write) string {
-	var op api.Op
-	api.Parse([]byte(w.request.method), []byte(w.request.target), &op)
-	name, err := api.Decode(nil, op.Index)
-	if err != nil {
-		return ""
-	}
-	if ru := p.rules.Match(string(name), op.Kind); ru != nil {
-		return ru.Stamp
-	}
-	return ""
 }
 
 // carryOut lets a client write, and compares what comes of it with what it expects.
