@@ -68,9 +68,10 @@ type Match struct {
 	// Of a header that is sent more than once, one value must fit. Default: none. For more values of one header write more rules.
 	Headers HeaderPatterns `json:"headers"`
 
-	// Users are names or patterns, of which one must fit the request's user: that of `es-security-runas-user`, else the name in its
-	// Basic credentials, else that of `x-proxy-user`, else of `x-forwarded-user`. API keys and tokens name no user. Default: anybody.
-	// Danger: the name is as the client says it; it chooses a rule, and protects nothing that the engine doesn't.
+	// Users are names or patterns, of which one must fit the request's user: whom it is to run as, by `es-security-runas-user`, else
+	// `opendistro_security_impersonate_as`, else `sg_impersonate_as`; else the name in its Basic credentials; else whom a gateway says that
+	// it is, by `x-proxy-user`, else `x-forwarded-user`. API keys, tokens and certificates name no user. Default: anybody. Danger: the
+	// name is as the client says it; it chooses a rule, and protects nothing that the engine doesn't.
 	Users []string `json:"users"`
 
 	byDefault bool // the file names no index

@@ -1,6 +1,8 @@
 package rule
 
 import (
+	"os"
+	"strings"
 	"testing"
 
 	"optimist/internal/api"
@@ -44,6 +46,12 @@ rules:
 		{fields("authorization", "Basic Ym9iOng=", "Es-Security-Runas-User", "ada"), "user"},
 		{fields("authorization", ada, "opendistro_security_impersonate_as", "bob"), "rest"},
 		{fields("authorization", "Basic Ym9iOng=", "Opendistro_Security_Impersonate_As", "ada"), "user"},
+		{fields("authorization", "Basic Ym9iOng=", "sg_impersonate_as", "ada"), "user"},
+		{fields("sg_impersonate_as", "ada", "opendistro_security_impersonate_as", "bob"), "rest"},
+		{fields("opendistro_security_impersonate_as", "ada", "es-security-runas-user", "bob"), "rest"},
+		{fields("authorization", ada, "es-security-runas-user", ""), "user"},           // empty names nobody
+		{fields("authorization", "Basic OnNlY3JldA==", "x-proxy-user", "ada"), "user"}, // nor does an empty name
+		{fields("authorization", "Basic QURBOng="), "rest"},                            // ADA
 	} {
 		if got := name(s.MatchRequest(&Asked{Index: "shop", Kind: api.Index, Fields: c.fields})); got != c.want {
 			t.Errorf("%s is taken by %q, want %q", c.fields, got, c.want)
@@ -146,6 +154,34 @@ func TestDateExpressionsAreTakenByWhatIsCertain(t *testing.T) {
 		`<a\{b\}{now}>`: "a{b}0", "<": "<", "<>": "", "a<b>": "a<b>", "<a{": "<a{", "<a}>": "a", "<a{{>": "a0"} {
 		if got := stem(expr); got != want {
 			t.Errorf("%s is taken as %q, want %q", expr, got, want)
+		}
+	}
+}
+
+// TestThePagesNameWhatTellsTheUser: every field, in the order in which they count.
+func TestThePagesNameWhatTellsTheUser(t *testing.T) {
+	for _, page := range []string{"../../docs/rules.md", "../../docs/configuration.md", "../../configs/optimist.yaml"} {
+		data, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.ReplaceAll(string(data), "\n      # ", " ") // a comment of the sample goes over several lines
+		begin := strings.Index(text, userFields[0])
+		if begin < 0 {
+			t.Errorf("%s: it doesn't say what tells the user", page)
+			continue
+		}
+		rest := strings.ToLower(text[begin:])
+		for _, name := range userFields {
+			_, after, ok := strings.Cut(rest, name)
+			if name == "authorization" {
+				_, after, ok = strings.Cut(rest, "basic credentials")
+			}
+			if !ok || len(rest)-len(after) > 250 {
+				t.Errorf("%s: %s isn't named where it counts", page, name)
+				break
+			}
+			rest = after
 		}
 	}
 }
