@@ -175,10 +175,13 @@ func written(d es.Document, rev doc.Revision, result string, status int) *Answer
 	b = strconv.AppendInt(b, rev.Version, 10)
 	b = append(b, `,"result":"`...)
 	b = append(b, result...)
-	b = append(b, `","_shards":{"total":0,"successful":0,"failed":0},"_seq_no":`...)
-	b = strconv.AppendInt(b, rev.SeqNo, 10)
-	b = append(b, `,"_primary_term":`...)
-	b = strconv.AppendInt(b, rev.PrimaryTerm, 10)
+	b = append(b, `","_shards":{"total":0,"successful":0,"failed":0}`...)
+	if rev.Known() { // the engine leaves out numbers that it hasn't given
+		b = append(b, `,"_seq_no":`...)
+		b = strconv.AppendInt(b, rev.SeqNo, 10)
+		b = append(b, `,"_primary_term":`...)
+		b = strconv.AppendInt(b, rev.PrimaryTerm, 10)
+	}
 	b = append(b, '}')
 	return &Answer{Status: status, Fields: []wire.Field{jsonType}, Body: b, Own: true}
 }

@@ -25,7 +25,7 @@ type change struct {
 	path  []byte      // where the write goes, undecoded
 	patch *patch      // what a PATCH says; nil for all others
 
-	only     bool // a create, by If-None-Match
+	only     bool // where there is no document, by If-None-Match
 	noIndex  bool // there is no such index
 	epoch    session.Epoch
 	index    es.Index
@@ -80,10 +80,8 @@ func (s *Service) newChange(r *Request) (*change, error) {
 		}
 		c.doc.Type = string(b)
 	}
-	if c.only = r.Op.Kind == api.Index && c.onlyNew(); c.only {
-		if _, both, _ := c.ifMatch(); both {
-			return nil, ErrBadMatch
-		}
+	if err := c.readOnlyNew(); err != nil {
+		return nil, err
 	}
 	c.query, c.path, c.plain, c.json = r.Op.Query, r.Op.Path, jsonAnswer(r.Fields), true
 	if len(r.Op.Query) > 0 {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"optimist/internal/api"
 	"optimist/internal/doc"
@@ -188,7 +187,7 @@ func (p *rehearsal) answer(op *api.Op, n doc.Numbers, rev doc.Revision) *Answer 
 	next := doc.Revision{Numbers: doc.Numbers{SeqNo: rev.SeqNo + 1, PrimaryTerm: max(rev.PrimaryTerm, 1)}, Version: rev.Version + 1}
 	switch {
 	case op.Kind == api.Create && rev.Known():
-		return conflict(d, "document already exists (current version ["+strconv.FormatInt(rev.Version, 10)+"])")
+		return p.req.change.exists(rev.Version)
 	case n.Known() && !rev.Known():
 		return conflict(d, fmt.Sprintf("required seqNo [%d], primary term [%d]. but no document was found", n.SeqNo, n.PrimaryTerm))
 	case n.Known() && rev.Numbers != n:

@@ -95,16 +95,6 @@ func (c *change) ifMatch() (m match, found bool, err error) {
 	return m, found, nil
 }
 
-// onlyNew reports whether the change asks by If-None-Match: * that there be no document. Other values aren't looked at: the engine
-// doesn't either.
-func (c *change) onlyNew() bool {
-	if !c.req.Rule.IfMatch {
-		return false
-	}
-	v := field(c.req.Fields, "if-none-match")
-	return string(bytes.Trim(v, " \t")) == "*"
-}
-
 // takeMatch makes what If-Match names the base of the change.
 func (s *Service) takeMatch(ctx context.Context, c *change, m match) (err error) {
 	c.outcome.Base = BaseIfMatch

@@ -111,7 +111,7 @@ func TestWhatIsNoIfMatchIsRefused(t *testing.T) {
 			}
 		}
 	}
-	if r := w.client("me").send("PUT", "/shop/_doc/1", `{}`, ifMatch(`"0-1"`), noneMatch("*")); !errors.Is(r.err, ErrBadMatch) {
+	if r := w.client("me").send("PUT", "/shop/_doc/1", `{}`, ifMatch(`"0-1"`), noneMatch("*")); !errors.Is(r.err, ErrContradiction) {
 		t.Errorf("what must be there and not: %v", r)
 	}
 	same(t, w.stored("1"), `{"a":1}`)

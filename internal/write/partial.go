@@ -105,10 +105,7 @@ func (s *Service) transformUpdate(ctx context.Context, c *change) (taken bool, e
 	}
 	c.patch, c.path, c.query = p, c.placeOf(), api.Without(nil, c.query, patchParams...)
 	if c.readPatchQuery() {
-		if p.upsert { // doc_as_upsert, which counts more
-			p.first = p.incoming
-		}
-		p.upsert = p.first != nil
+		p.upserting()
 		if p.upsert && c.once {
 			return false, c.undone(query, plain)
 		}
@@ -125,6 +122,14 @@ func (s *Service) transformUpdate(ctx context.Context, c *change) (taken bool, e
 		return false, c.undone(query, plain)
 	}
 	return true, err
+}
+
+// upserting makes of what an _update says of upserts what it is made of: of its doc, if it says that, which counts more.
+func (p *patch) upserting() {
+	if p.upsert {
+		p.first = p.incoming
+	}
+	p.upsert = p.first != nil
 }
 
 // undone makes the change what it was before it was taken for a patch, but for the reason why it isn't one.
@@ -177,7 +182,7 @@ func (c *change) readPartial() *patch {
 	}
 	ok := true
 	gjson.ParseBytes(c.sent).ForEach(func(k, v gjson.Result) bool {
-		ok = p.member(k.Str, v)
+		ok = p.member(k.Str, v) || c.only && p.unrun(k.Str, v)
 		return ok
 	})
 	if !ok || p.edit == nil {
@@ -210,8 +215,9 @@ func (p *patch) member(name string, v gjson.Result) bool {
 	flag := v.Type == gjson.True || v.Type == gjson.False
 	switch name {
 	case "doc":
+		alone := p.edit == nil // and no script
 		p.edit, p.incoming = partial(v.Raw), []byte(v.Raw)
-		return v.IsObject()
+		return v.IsObject() && alone
 	case "upsert":
 		p.first = []byte(v.Raw)
 		return v.IsObject()

@@ -50,11 +50,11 @@ func (s *Service) edits(ctx context.Context, c *change) error {
 	if err := s.patchGuard(ctx, c); err != nil {
 		return err
 	}
-	c.ready = !c.once && c.plain && c.neverPatchedAgain() == "" && s.gates.knownMergeable(c)
+	c.ready = !c.once && !c.only && c.plain && c.neverPatchedAgain() == "" && s.gates.knownMergeable(c)
 	if err := s.lanes.Do(ctx, c.doc.Ref, c, c.req.Background, func(b *retry.Batch[*change]) { s.run(ctx, b) }); err != nil {
 		return err
 	}
-	if errors.Is(c.err, errNoGuard) && c.req.Op.Kind == api.Patch {
+	if errors.Is(c.err, errNoGuard) && (c.req.Op.Kind == api.Patch || c.only) {
 		c.err, c.answer = nil, s.unpatchable(c)
 		return nil
 	}
@@ -129,6 +129,8 @@ func (f *flight) applyPatch(c *change, body []byte) mergeResult {
 	p := c.patch
 	from := body
 	switch {
+	case body != nil && c.only:
+		return mergeResult{refusal: c.exists(f.cur.Version)}
 	case body == nil && c.once && p.upsert:
 		return mergeResult{refusal: c.moved(f.cur.Numbers)}
 	case body == nil && !p.upsert:

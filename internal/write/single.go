@@ -100,7 +100,7 @@ func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 func (c *change) whole() []byte {
 	op := c.req.Op
 	switch {
-	case c.only:
+	case c.only && op.Kind == api.Index:
 		return c.target(doc.Numbers{}, true)
 	case len(op.Query) == 0:
 		return op.Path

@@ -38,6 +38,9 @@ var (
 	// ErrNoMatch reports an If-Match that can't be met, because there is no document. Nothing was sent.
 	ErrNoMatch = errors.New("If-Match asks for a document, and there is none")
 
+	// ErrContradiction reports a write that is only to be done where there is no document, and only where there is one. Nothing was sent.
+	ErrContradiction = errors.New("If-None-Match: * asks that there be no document, and If-Match or a version asks for one")
+
 	// ErrUnknownOutcome reports a write that may or may not have been applied.
 	// Whatever error has it in its chain is one; all others say that nothing was written.
 	ErrUnknownOutcome = errors.New("the outcome of the write is unknown: it was sent, and it can't be told whether it was applied")
@@ -189,9 +192,13 @@ func (s *Service) Do(ctx context.Context, r *Request) (*Answer, error) {
 	case r.Reason != "":
 		c.untransformed = true
 		err = s.pass(ctx, c, r.Reason)
+	case r.Op.Kind == api.Update && c.only:
+		err = s.updateOnlyNew(ctx, c)
 	case r.Op.Kind == api.Update:
 		err = s.update(ctx, c)
-	case r.Op.Kind == api.Create || c.only:
+	case r.Op.Kind == api.Delete && c.only:
+		err = s.deleteNone(ctx, c)
+	case r.Op.Kind == api.Create || r.Op.Kind == api.Index && c.only:
 		err = s.create(ctx, c)
 	case r.Op.Kind == api.IndexAuto:
 		err = s.pass(ctx, c, "")
