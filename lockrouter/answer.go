@@ -94,7 +94,7 @@ type lease struct {
 // leaseOf makes it; now is the time by the document's clock. Of others' leases the token isn't told: it is what releases them.
 func leaseOf(d *state.Doc, h *state.Hold, now int64, own bool) lease {
 	l := lease{Lock: lockOf(d, h.Path), Owner: h.Owner, AcquiredAt: instant(h.Since), ExpiresAt: instant(h.Until),
-		ExpiresIn: max(h.Until-now, 0), Note: h.Note}
+		ExpiresIn: max(min(h.Until-now, h.TTL), 0), Note: h.Note}
 	if own {
 		l.Token = h.Token
 	}

@@ -71,7 +71,8 @@ type Store struct {
 	method atomic.Int32 // found out by prepare
 	before int32        // what it was when the index was deleted
 
-	known revisions
+	known  revisions // where leases are judged by what was seen
+	recent *recent   // where the engine's clock judges them
 }
 
 // How a call is carried out; 0 is not known yet.
@@ -90,7 +91,7 @@ func New(o Options) *Store {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Store{o: o, epoch: time.Now(), source: script(), known: newRevisions()}
+	return &Store{o: o, epoch: time.Now(), source: script(), known: newRevisions(), recent: newRecent()}
 }
 
 // Timed reports whether the engine's clock judges leases. Before the engine was asked it is true.

@@ -141,9 +141,18 @@ func (s *Store) fetch(ctx context.Context, id string) error {
 
 // write writes the document if it is still the revision that it was made from.
 func (s *Store) write(ctx context.Context, id string, d *state.Doc, n numbers) (bool, error) {
+	n, written, err := s.put(ctx, id, d, n)
+	if written {
+		s.known.saw(id, d.Clone(), n, s.monotonic())
+	}
+	return written, err
+}
+
+// put sends the document under the guard of the revision that it was made from, and gives the numbers of the new one.
+func (s *Store) put(ctx context.Context, id string, d *state.Doc, n numbers) (numbers, bool, error) {
 	body, err := json.Marshal(d)
 	if err != nil {
-		return false, err
+		return n, false, err
 	}
 	target := s.document("_create", id, "")
 	if n.term > 0 {
@@ -152,12 +161,11 @@ func (s *Store) write(ctx context.Context, id string, d *state.Doc, n numbers) (
 	a, err := s.send(ctx, http.MethodPut, target, body, false)
 	switch {
 	case err != nil:
-		return false, err
+		return n, false, err
 	case a.status == http.StatusConflict:
-		return false, nil
+		return n, false, nil
 	case a.status != http.StatusOK && a.status != http.StatusCreated:
-		return false, failure(a)
+		return n, false, failure(a)
 	}
-	s.known.saw(id, d.Clone(), numbersOf(gjson.ParseBytes(a.body)), s.monotonic())
-	return true, nil
+	return numbersOf(gjson.ParseBytes(a.body)), true, nil
 }

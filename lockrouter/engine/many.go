@@ -31,7 +31,7 @@ func (s *Store) Do(ctx context.Context, changes []lockrouter.Change) []lockroute
 		if method == byGuard {
 			one.Doc, one.Said, one.Err = s.guarded(ctx, c.ID, c.Call)
 		} else {
-			one.Doc, one.Said, one.Err = s.run(ctx, c.ID, c.Call)
+			one.Doc, one.Said, one.Err = s.scripted(ctx, c.ID, c.Call)
 		}
 		s.missed(done)
 		return done

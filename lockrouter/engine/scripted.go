@@ -54,6 +54,14 @@ type update struct {
 	Source         bool     `json:"_source,omitempty"`
 }
 
+// scripted carries the call out by the engine's clock: here, where the document is known, or else by the script.
+func (s *Store) scripted(ctx context.Context, id string, c *state.Call) (*state.Doc, []state.Said, error) {
+	if d, said, done, err := s.ahead(ctx, id, c); done || err != nil {
+		return d, said, err
+	}
+	return s.run(ctx, id, c)
+}
+
 // run has the script do it.
 func (s *Store) run(ctx context.Context, id string, c *state.Call) (*state.Doc, []state.Said, error) {
 	body, err := s.body(c, false)
@@ -62,12 +70,18 @@ func (s *Store) run(ctx context.Context, id string, c *state.Call) (*state.Doc, 
 	}
 	target := s.document("_update", id, fmt.Sprintf("?retry_on_conflict=%d&_source=true", retries))
 	for n := range attempts {
+		sent := s.monotonic()
 		a, err := s.send(ctx, http.MethodPost, target, body, false)
 		switch {
 		case err != nil:
 			return nil, nil, err
 		case a.status == http.StatusOK || a.status == http.StatusCreated:
-			return outcome(gjson.ParseBytes(a.body), c)
+			item := gjson.ParseBytes(a.body)
+			d, said, err := outcome(item, c)
+			if err == nil && item.Get("result").Str != noop {
+				s.recent.told(id, d, numbersOf(item), reading{d.Seen, sent, s.monotonic()})
+			}
+			return d, said, err
 		case a.status == http.StatusConflict:
 			if err := pause(ctx, n); err != nil {
 				return nil, nil, fromContext(err)
@@ -81,6 +95,9 @@ func (s *Store) run(ctx context.Context, id string, c *state.Call) (*state.Doc, 
 	return nil, nil, fmt.Errorf("%w: %w", lockrouter.ErrStore, errConflict)
 }
 
+// noop is the result of a script that has changed nothing.
+const noop = "noop"
+
 // outcome reads what a script has done. A noop has done nothing, and doesn't say why not: that follows from the document that it found.
 // Nothing in it had lapsed, or it would have been taken away.
 func outcome(item gjson.Result, c *state.Call) (*state.Doc, []state.Said, error) {
@@ -91,7 +108,7 @@ func outcome(item gjson.Result, c *state.Call) (*state.Doc, []state.Said, error)
 			return nil, nil, fmt.Errorf("%w: %w", lockrouter.ErrStore, err)
 		}
 	}
-	if item.Get("result").Str != "noop" {
+	if item.Get("result").Str != noop {
 		if len(d.Said) != len(c.Ops) {
 			return nil, nil, fmt.Errorf("%w: the script has answered %d of %d operations", lockrouter.ErrStore, len(d.Said), len(c.Ops))
 		}

@@ -68,6 +68,7 @@ type Call struct {
 // the order of the queue.
 type Clock struct {
 	Now       int64
+	Slack     int64            // how much later it may be: whatever is to last is made to last that much longer
 	Unchanged func(Mark) int64 // ms; 0 for what was never seen
 }
 
@@ -174,7 +175,7 @@ func (a *applying) promote() {
 		h := d.Chain[0]
 		d.Chain = slices.Delete(d.Chain, 0, 1)
 		if a.c.Proxy == d.Promiser {
-			h.Until, h.Beat = a.now+h.TTL, a.beat
+			h.Until, h.Beat = a.until(h.TTL), a.beat
 		}
 		d.Holds = append(d.Holds, h)
 		a.changed = true
@@ -209,6 +210,9 @@ func (a *applying) over(until, span int64, m func() Mark) bool {
 	}
 	return a.clock.Unchanged(m()) >= span
 }
+
+// until is when something ends that lasts so long from now on.
+func (a *applying) until(span int64) int64 { return a.now + a.clock.Slack + span }
 
 func (a *applying) do(op *Op) (Verdict, int64) {
 	switch op.Do {
@@ -285,7 +289,7 @@ func (a *applying) promise(op *Op, me *Entry) (Verdict, int64) {
 
 // again makes a promised lease begin anew, for the same request.
 func (a *applying) again(op *Op, h *Hold) Verdict {
-	h.Until, h.Beat = max(h.Until, a.now+h.TTL), a.beat
+	h.Until, h.Beat = max(h.Until, a.until(h.TTL)), a.beat
 	a.changed = true
 	me := a.entryOf(op)
 	a.next(op, &me)
@@ -294,14 +298,14 @@ func (a *applying) again(op *Op, h *Hold) Verdict {
 
 // lease is the one of the last token.
 func (a *applying) lease(op *Op) Hold {
-	return Hold{Owner: op.Owner, Token: a.d.Last, Path: op.Path, Mode: op.Mode, Since: a.now, Until: a.now + op.TTL,
+	return Hold{Owner: op.Owner, Token: a.d.Last, Path: op.Path, Mode: op.Mode, Since: a.now, Until: a.until(op.TTL),
 		TTL: op.TTL, Beat: a.beat, Rid: op.Rid, Note: op.Note}
 }
 
 // reenter makes the lease of its owner longer, never shorter: the one who had it first counts on what it was told.
 func (a *applying) reenter(op *Op, h *Hold) Verdict {
 	h.TTL = max(h.TTL, op.TTL)
-	h.Until, h.Beat = a.now+h.TTL, a.beat
+	h.Until, h.Beat = a.until(h.TTL), a.beat
 	if op.Note != "" {
 		h.Note = op.Note
 	}
@@ -396,7 +400,7 @@ func (a *applying) next(op *Op, me *Entry) {
 
 // put writes an entry.
 func (a *applying) put(e *Entry) {
-	e.Until, e.Beat = a.now+e.Left, a.beat
+	e.Until, e.Beat = a.until(e.Left), a.beat
 	a.changed = true
 	if i := a.d.entry(e); i >= 0 {
 		a.d.Queue[i] = *e
@@ -439,7 +443,7 @@ func (a *applying) renew(op *Op) (Verdict, int64) {
 	if op.TTL > 0 {
 		h.TTL = op.TTL
 	}
-	h.Until, h.Beat = a.now+h.TTL, a.beat
+	h.Until, h.Beat = a.until(h.TTL), a.beat
 	if op.Note != "" {
 		h.Note = op.Note
 	}

@@ -201,6 +201,13 @@ func (d *Doc) Waiting(path string) int64 {
 	return n
 }
 
+// Ends reports whether anything ends by the clock up to that time, or any entry's turn has come: that depends on more than times.
+func (d *Doc) Ends(by int64) bool {
+	lapses := func(h Hold) bool { return h.Until <= by }
+	return slices.ContainsFunc(d.Holds, lapses) || slices.ContainsFunc(d.Chain, lapses) ||
+		slices.ContainsFunc(d.Queue, func(e Entry) bool { return e.Until <= by || e.Called > 0 })
+}
+
 func (d *Doc) entry(e *Entry) int {
 	return slices.IndexFunc(d.Queue, func(q Entry) bool { return q.same(e) })
 }
