@@ -18,15 +18,24 @@ const (
 )
 
 // assemble makes a call of what there is: releases and renewals first, then those who wait, then those who only try. A release asks
-// for those who wait for what it frees: the hand-over is one call.
+// for those who wait for what it frees: the hand-over is one call. Where there are more releases than go into one, nobody asks before all
+// were carried out: a lock may have been handed on by one of them, and its old holder would re-enter it.
 func (l *lane) assemble() (c *state.Call, tasks []*task, asking []*waiter) {
 	r, now := l.r, l.r.now()
+	first := func(a, b *task) int { return rank(a) - rank(b) }
+	if !slices.IsSortedFunc(l.tasks, first) {
+		slices.SortStableFunc(l.tasks, first)
+	}
 	n := min(len(l.tasks), maxTasks)
+	more := n < len(l.tasks) && rank(l.tasks[n]) == 0
 	tasks = slices.Clone(l.tasks[:n])
 	l.tasks = slices.Delete(l.tasks, 0, n)
-	slices.SortStableFunc(tasks, func(a, b *task) int { return rank(a) - rank(b) })
 	freeing := slices.ContainsFunc(tasks, func(k *task) bool { return k.op.Do == state.Release || k.op.Do == state.Abandon })
 	for g, stands := range l.standing() {
+		if more {
+			g.due = g.due || freeing
+			continue
+		}
 		if stands && (g.due || freeing) {
 			asking = append(asking, l.heads(g)...)
 		}
@@ -53,8 +62,7 @@ func (l *lane) assemble() (c *state.Call, tasks []*task, asking []*waiter) {
 	return c, tasks, asking
 }
 
-// standing are the groups, and whether there is room for them in the document's queue. Whoever has a place keeps it: in a class, those who
-// come later stand behind.
+// standing are the groups, and whether there is room for them in the document's queue: in a class, for those whose first has waited longest.
 func (l *lane) standing() iter.Seq2[*group, bool] {
 	return func(yield func(*group, bool) bool) {
 		var n [2]int
@@ -171,19 +179,21 @@ func (l *lane) fault(tasks []*task, asking []*waiter, err error) {
 		l.failed = now
 	}
 	l.r.storeDown(l.lock, err)
+	var again []*task
+	defer func() { l.tasks = append(again, l.tasks...) }()
 	for _, k := range tasks {
 		switch {
 		case now < k.until && (!k.gone || k.op.Do != state.Acquire) && l.r.ctx.Err() == nil:
-			l.tasks = append(l.tasks, k)
+			again = append(again, k)
 			continue
 		case k.done != nil:
 			k.done <- outcome{err: err}
 		}
 		if now < k.follow {
-			l.tasks = append(l.tasks, &task{op: k.op, came: now, until: k.follow})
+			again = append(again, &task{op: k.op, came: now, until: k.follow})
 		}
 		if k.op.Do == state.Acquire {
-			l.tasks = append(l.tasks, &task{op: state.Op{Do: state.Abandon, Rid: k.op.Rid}, came: now, until: now + k.op.TTL})
+			again = append(again, &task{op: state.Op{Do: state.Abandon, Rid: k.op.Rid}, came: now, until: now + k.op.TTL})
 		}
 	}
 	for _, w := range asking {

@@ -107,7 +107,10 @@ func (r *Router) submit(ctx context.Context, t *target, op state.Op) outcome {
 	r.mu.Unlock()
 	select {
 	case o := <-k.done:
-		return o
+		if ctx.Err() == nil {
+			return o
+		}
+		k.done <- o
 	case <-ctx.Done():
 	case <-r.ctx.Done():
 	}
@@ -208,9 +211,11 @@ func (r *Router) pause(d time.Duration) {
 
 // rest gives up a lane that has nothing to do, or has it watched.
 func (l *lane) rest() {
-	if len(l.groups) == 0 && len(l.tasks) == 0 {
+	switch {
+	case l.running:
+	case len(l.groups) > 0 || len(l.tasks) > 0:
+		l.r.alert()
+	case l.r.lanes[l.id] == l:
 		delete(l.r.lanes, l.id)
-		return
 	}
-	l.r.alert()
 }

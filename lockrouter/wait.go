@@ -22,7 +22,11 @@ func (r *Router) wait(ctx context.Context, t *target, op state.Op, limit time.Du
 	for {
 		select {
 		case o := <-w.done:
-			return o
+			if ctx.Err() == nil {
+				return o
+			}
+			w.done <- o
+			return l.leave(w, context.Cause(ctx))
 		case <-timer.C:
 			if o, ended := l.expire(w); ended {
 				return o
@@ -88,7 +92,21 @@ func (l *lane) remove(w *waiter) {
 	g.waiters = slices.Delete(g.waiters, i, i+1)
 	if len(g.waiters) == 0 {
 		l.groups = slices.DeleteFunc(l.groups, func(o *group) bool { return o == g })
+	} else if i == 0 {
+		l.yield(g)
 	}
+}
+
+// yield has those groups go before whose first has waited for longer than this one's new first: there may be more groups than places in the
+// document's queue, and one that others join again and again would keep its place for ever.
+func (l *lane) yield(g *group) {
+	at := slices.Index(l.groups, g)
+	to := at
+	for to+1 < len(l.groups) && l.groups[to+1].class == g.class && l.groups[to+1].waiters[0].came < g.waiters[0].came {
+		to++
+	}
+	copy(l.groups[at:to], l.groups[at+1:to+1])
+	l.groups[to] = g
 }
 
 // drop is remove for one who hasn't got the lock: the document's queue must not wait for nobody.
@@ -106,19 +124,26 @@ func (l *lane) drop(w *waiter) {
 	l.tidy()
 }
 
-// tidy takes those entries of this proxy's out of the document's queue behind which nobody waits.
+// tidy takes those entries of this proxy's out of the document's queue behind which nobody waits, or who have given up their place.
 func (l *lane) tidy() {
 	if l.doc == nil {
 		return
 	}
 	for i := range l.doc.Queue {
-		e := &l.doc.Queue[i]
-		if e.Proxy == l.r.queue && !slices.ContainsFunc(l.groups, func(g *group) bool {
-			return g.class == e.Class && g.path == e.Path && g.mode == e.Mode
-		}) {
+		if e := &l.doc.Queue[i]; e.Proxy == l.r.queue && !l.stands(e) {
 			l.resign(e.Class, e.Path, e.Mode)
 		}
 	}
+}
+
+// stands reports whether an entry of this proxy's is that of a group that has a place.
+func (l *lane) stands(e *state.Entry) bool {
+	for g, stands := range l.standing() {
+		if g.class == e.Class && g.path == e.Path && g.mode == e.Mode {
+			return stands
+		}
+	}
+	return false
 }
 
 func (l *lane) resign(class state.Class, path string, mode state.Mode) {
@@ -145,6 +170,7 @@ func (l *lane) expire(w *waiter) (outcome, bool) {
 	}
 	l.drop(w)
 	l.run()
+	l.rest()
 	return o, true
 }
 
@@ -175,6 +201,7 @@ func (l *lane) leave(w *waiter, why error) outcome {
 	} else {
 		l.drop(w)
 		l.run()
+		l.rest()
 	}
 	return outcome{err: why}
 }
