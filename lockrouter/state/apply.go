@@ -98,6 +98,7 @@ func (e *Entry) Rung() Mark {
 
 const (
 	maxFreed = 16      // releases that can be repeated
+	ofTrees  = 128     // and of a tree, of which one call may release many
 	maxExact = 1 << 53 // tokens are below: a number of JSON is a float to many
 	perMs    = 1024    // tokens a millisecond
 )
@@ -429,17 +430,11 @@ func (a *applying) overtake(me *Entry) {
 }
 
 func (a *applying) renew(op *Op) (Verdict, int64) {
-	i := a.token(op.Token)
-	if i < 0 {
-		i = a.claim(op.Token, op.Owner)
-	}
+	i := a.held(op)
 	if i < 0 {
 		return a.unknown(op), 0
 	}
 	h := &a.d.Holds[i]
-	if h.Owner != op.Owner {
-		return NotOwner, 0
-	}
 	if op.TTL > 0 {
 		h.TTL = op.TTL
 	}
@@ -452,17 +447,11 @@ func (a *applying) renew(op *Op) (Verdict, int64) {
 }
 
 func (a *applying) release(op *Op) (Verdict, int64) {
-	i := a.token(op.Token)
-	if i < 0 {
-		i = a.claim(op.Token, op.Owner)
-	}
-	switch {
-	case i >= 0 && a.d.Holds[i].Owner != op.Owner:
-		return NotOwner, 0
-	case i >= 0:
+	if i := a.held(op); i >= 0 {
 		a.free(i)
 		return Released, op.Token
-	case op.Token > 0 && slices.Contains(a.d.Freed, op.Token):
+	}
+	if op.Token > 0 && slices.Contains(a.d.Freed, op.Token) {
 		a.changed = true // it is an answer that counts, and so a write
 		return Released, op.Token
 	}
@@ -489,20 +478,35 @@ func (a *applying) free(i int) {
 }
 
 func (a *applying) freed(token int64) {
-	d := a.d
+	d, most := a.d, maxFreed
+	if d.Kind == Tree {
+		most = ofTrees
+	}
 	d.Freed = append(d.Freed, token)
-	if len(d.Freed) > maxFreed {
-		d.Freed = slices.Delete(d.Freed, 0, len(d.Freed)-maxFreed)
+	if len(d.Freed) > most {
+		d.Freed = slices.Delete(d.Freed, 0, len(d.Freed)-most)
 	}
 }
 
-func (a *applying) token(t int64) int {
-	return slices.IndexFunc(a.d.Holds, func(h Hold) bool { return h.Token == t })
+// held is the lease that an operation names by its token: its owner's, on that path.
+func (a *applying) held(op *Op) int {
+	i := slices.IndexFunc(a.d.Holds, func(h Hold) bool { return h.Token == op.Token && h.Owner == op.Owner && h.Path == op.Path })
+	if i < 0 {
+		return a.claim(op.Token, op.Owner)
+	}
+	return i
 }
 
-// unknown says why there is no lease of the token.
+// unknown says why there is no lease of the token that is the owner's, on that path.
 func (a *applying) unknown(op *Op) Verdict {
 	d := a.d
+	for _, leases := range [][]Hold{d.Holds, d.Chain} {
+		if i := slices.IndexFunc(leases, func(h Hold) bool { return h.Token == op.Token }); i >= 0 && leases[i].Owner == op.Owner {
+			return Missing // it is another path's
+		} else if i >= 0 {
+			return NotOwner
+		}
+	}
 	switch {
 	case op.Token > 0 && op.Token <= d.Last:
 		return Expired

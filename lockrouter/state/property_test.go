@@ -144,12 +144,16 @@ func (w *world) acquire(t *rapid.T) Op {
 	}
 }
 
-// known draws a token: one that was given, mostly.
-func (w *world) known(t *rapid.T) int64 {
+// known has an operation name a token: one that was given, mostly, and mostly by the path that it was given for.
+func (w *world) known(t *rapid.T, op *Op) {
 	if len(w.tokens) == 0 {
-		return rapid.Int64Range(0, 3).Draw(t, "token")
+		op.Token = rapid.Int64Range(0, 3).Draw(t, "token")
+		return
 	}
-	return rapid.SampledFrom(append([]int64{0, 1 << 60}, w.tokens[max(0, len(w.tokens)-6):]...)).Draw(t, "token")
+	op.Token = rapid.SampledFrom(append([]int64{0, 1 << 60}, w.tokens[max(0, len(w.tokens)-6):]...)).Draw(t, "token")
+	if held, ok := w.holders[op.Token]; ok && rapid.IntRange(0, 4).Draw(t, "elsewhere") > 0 {
+		op.Path = held.Path
+	}
 }
 
 func TestNoTwoLiveHoldersAndTokensOnlyGrow(t *testing.T) {
@@ -180,12 +184,14 @@ func random(t *rapid.T, clocks bool) {
 		},
 		"renew": func(t *rapid.T) {
 			op := w.acquire(t)
-			op.Do, op.Token = Renew, w.known(t)
+			op.Do = Renew
+			w.known(t, &op)
 			w.apply(t, proxy(), op)
 		},
 		"release": func(t *rapid.T) {
 			op, p := w.acquire(t), proxy()
-			op.Do, op.Token = Release, w.known(t)
+			op.Do = Release
+			w.known(t, &op)
 			first := w.apply(t, p, op)
 			if again := w.apply(t, p, op); first[0].Verdict == Released && again[0] != first[0] {
 				t.Fatalf("%v, and repeated %v", first, again)
@@ -193,7 +199,8 @@ func random(t *rapid.T, clocks bool) {
 		},
 		"hand over": func(t *rapid.T) {
 			release, next := w.acquire(t), w.acquire(t)
-			release.Do, release.Token = Release, w.known(t)
+			release.Do = Release
+			w.known(t, &release)
 			next.Wait, next.Left = true, 50
 			w.apply(t, proxy(), release, next)
 		},

@@ -224,9 +224,11 @@ func TestTheRootIsNotStarvedByTheLeaves(t *testing.T) {
 	tokens := []int64{s.d.Holds[0].Token, s.d.Holds[1].Token}
 	s.expect(s.call("p1", root), Queued)
 	s.expect(s.call("p0", leaf("l3")), Queued) // it came after the root
-	s.expect(s.call("p0", Op{Do: Release, Owner: "l1", Token: tokens[0]}, Op{Do: Release, Owner: "l2", Token: tokens[1]}), Released, Released)
+	s.expect(s.call("p0", Op{Do: Release, Owner: "l1", Path: "/a/l1/", Token: tokens[0]},
+		Op{Do: Release, Owner: "l2", Path: "/a/l2/", Token: tokens[1]}),
+		Released, Released)
 	s.expect(s.call("p1", root), Acquired)
-	s.expect(s.call("p1", Op{Do: Release, Owner: "root", Token: s.d.Last}), Released)
+	s.expect(s.call("p1", Op{Do: Release, Owner: "root", Path: "/", Token: s.d.Last}), Released)
 	s.expect(s.call("p0", leaf("l3")), Acquired)
 }
 
