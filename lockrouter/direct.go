@@ -57,7 +57,7 @@ func (r *Router) Direct(ctx context.Context, asks []Ask) []Told {
 			done = r.directMany(ctx, part)
 		}
 		for i := range done {
-			r.note(&part[i].Op, &done[i], began)
+			r.note(&part[i], &done[i], began)
 		}
 		told = append(told, done...)
 	}
@@ -82,6 +82,7 @@ func (r *Router) direct(ctx context.Context, a *Ask) Told {
 	return Told{o.said, o.doc, o.err}
 }
 
+// directMany goes on when the client has left: what is carried out after that would come after what gives it back.
 func (r *Router) directMany(ctx context.Context, asks []Ask) []Told {
 	changes := make([]Change, len(asks))
 	items := make([]*item, len(asks))
@@ -92,18 +93,20 @@ func (r *Router) directMany(ctx context.Context, asks []Ask) []Told {
 			Bound: int64(r.o.Bound), Grace: r.grace(), Most: int64(r.o.MostHeld)}}
 	}
 	told := make([]Told, len(asks))
-	for i, d := range r.o.Store.Do(ctx, changes) {
-		if d.Err != nil {
-			told[i].Err = d.Err
-			if asks[i].Op.Do == state.Acquire {
-				r.doubt(items[i].t, &asks[i].Op)
+	for i, d := range r.o.Store.Do(r.ctx, changes) {
+		told[i].Err = d.Err
+		if d.Err == nil {
+			told[i] = Told{Said: d.Said[0], Doc: d.Doc}
+			items[i].doc = d.Doc
+			if d.Said[0].Verdict.Positive() {
+				r.lapses(d.Doc)
 			}
-			continue
+			if ctx.Err() != nil {
+				told[i].Err = context.Cause(ctx)
+			}
 		}
-		told[i] = Told{Said: d.Said[0], Doc: d.Doc}
-		items[i].doc = d.Doc
-		if d.Said[0].Verdict.Positive() {
-			r.lapses(d.Doc)
+		if told[i].Err != nil && asks[i].Op.Do == state.Acquire {
+			r.doubt(items[i].t, &asks[i].Op)
 		}
 	}
 	r.freed(items)
@@ -118,7 +121,8 @@ func (r *Router) doubt(t *target, op *state.Op) {
 }
 
 // note counts what became of an operation.
-func (r *Router) note(op *state.Op, t *Told, began time.Time) {
+func (r *Router) note(a *Ask, t *Told, began time.Time) {
+	op, lock := &a.Op, r.DocLock(a.Index, a.ID)
 	word := "failed"
 	if t.Err == nil {
 		word = map[state.Verdict]string{state.Acquired: "acquired", state.Reentered: "reentered", state.Full: "full"}[t.Said.Verdict]
@@ -133,11 +137,11 @@ func (r *Router) note(op *state.Op, t *Told, began time.Time) {
 			r.o.Events.Contended(op.Class)
 		}
 		if word == "acquired" || word == "reentered" {
-			r.held.add(t.Said.Token, began.Add(time.Duration(op.TTL)*time.Millisecond))
+			r.held.add(lock, t.Said.Token, began.Add(time.Duration(op.TTL)*time.Millisecond))
 		}
 	case t.Err == nil && t.Said.Verdict == state.Renewed:
-		r.held.add(t.Said.Token, began.Add(time.Duration(op.TTL)*time.Millisecond))
+		r.held.add(lock, t.Said.Token, began.Add(time.Duration(op.TTL)*time.Millisecond))
 	case t.Err == nil && t.Said.Verdict == state.Released:
-		r.held.remove(op.Token)
+		r.held.remove(lock, op.Token)
 	}
 }

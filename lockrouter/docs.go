@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"optimist/lockrouter/state"
@@ -51,9 +50,10 @@ type item struct {
 	t     *target
 	rid   string
 	token int64
-	mine  bool      // it wasn't held before
-	sent  time.Time // when the call was sent that the lease counts from
-	seen  int64     // the document's clock then
+	mine  bool          // it wasn't held before
+	sent  time.Time     // when the call was sent that the lease counts from
+	seen  int64         // the document's clock then
+	ttl   time.Duration // of the lease from then on
 	doc   *state.Doc
 }
 
@@ -86,17 +86,17 @@ func (r *Router) docs(ctx context.Context, q *Request, index string) (*Answer, e
 	case q.Method == http.MethodPost:
 		return b.acquireAll(ctx, q, index, &want)
 	case q.Method == http.MethodPut && want.renew, q.Method == http.MethodDelete:
-		if len(want.Locks) == 0 {
-			return nil, badRequest(`locks are missing: {"locks":[{"id":…,"token":…}]}, as they were answered`)
+		if n := len(want.Locks); n == 0 || n > maxDocs {
+			return nil, badRequest(fmt.Sprintf(`locks are missing, or more than %d: {"locks":[{"id":…,"token":…}]}, as they were answered`, maxDocs))
 		}
 		for _, l := range want.Locks {
 			b.items = append(b.items, &item{id: l.ID, t: r.docOf(index, l.ID), token: l.Token})
 		}
 		b.sort()
 		if q.Method == http.MethodDelete {
-			return b.give(ctx)
+			return b.give()
 		}
-		return b.extend(ctx)
+		return b.extend()
 	}
 	return nil, wrongMethod(q.Method)
 }
@@ -139,6 +139,9 @@ func (b *batch) acquireAll(ctx context.Context, q *Request, index string, want *
 		return nil, err
 	}
 	err := b.acquire(ctx)
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
 	word := "acquired"
 	var f *Failure
 	switch {
@@ -156,221 +159,49 @@ func (b *batch) acquireAll(ctx context.Context, q *Request, index string, want *
 		b.r.o.Events.Contended(b.a.class)
 	}
 	if err != nil {
-		b.undo()
+		b.release(b.items)
 		return nil, err
 	}
 	for _, it := range b.items {
-		b.r.held.add(it.token, it.sent.Add(b.r.ttl(b.a)))
+		b.r.held.add(it.t.root, it.token, it.sent.Add(it.ttl))
 	}
 	return reply(http.StatusCreated, b.told()), nil
 }
 
 // told is the answer: the earliest of all leases counts.
 func (b *batch) told() map[string]any {
-	ttl := b.r.ttl(b.a).Milliseconds()
 	locks := make([]map[string]any, len(b.items))
-	sent, seen := time.Now(), int64(0)
+	sent, seen, ttl := time.Now(), b.r.clockNow(), b.r.ttl(b.a)
 	for i, it := range b.items {
 		locks[i] = map[string]any{"id": it.id, "lock": it.t.lock, "token": it.token}
-		if it.sent.Before(sent) {
+		if i == 0 || it.sent.Before(sent) {
 			sent = it.sent
 		}
-		if seen == 0 || it.seen < seen {
+		if i == 0 || it.seen < seen {
 			seen = it.seen
 		}
 	}
-	return map[string]any{"owner": b.a.Owner, "acquired_at": instant(seen), "expires_at": instant(seen + ttl), "expires_in_ms": ttl,
+	for i, it := range b.items {
+		if left := it.sent.Add(it.ttl).Sub(sent); i == 0 || left < ttl {
+			ttl = left
+		}
+	}
+	ms := max(ttl.Milliseconds(), 0)
+	return map[string]any{"owner": b.a.Owner, "acquired_at": instant(seen), "expires_at": instant(seen + ms), "expires_in_ms": ms,
 		"waited_ms": max(sent.Sub(b.began).Milliseconds(), 0), "note": b.a.Note, "locks": locks}
 }
 
-// acquire takes the locks in their order. Many are tried for at once; at the first that somebody else has, those behind it are given back,
-// and it is waited for: whoever waits holds only what comes before, so that nobody waits in a circle.
-func (b *batch) acquire(ctx context.Context) error {
-	deadline := b.began.Add(b.r.patience(b.a))
-	for next := 0; next < len(b.items); {
-		part := b.items[next:min(next+chunk, len(b.items))]
-		taken, err := b.try(ctx, part)
-		if err != nil {
-			return err
-		}
-		if taken < 0 {
-			next += len(part)
-		} else {
-			b.release(part[taken+1:])
-			next += taken
-			if err := b.wait(ctx, next, deadline); err != nil {
-				return err
-			}
-			next++
-		}
-		if err := b.refresh(ctx, b.items[:next], b.r.ttl(b.a)/3); err != nil {
-			return err
-		}
-	}
-	return b.refresh(ctx, b.items, b.r.ttl(b.a)/10)
-}
-
-func (b *batch) op(it *item) state.Op {
-	return state.Op{Do: state.Acquire, Owner: b.a.Owner, Rid: it.rid, Mode: state.Exclusive, Class: b.a.class, Note: b.a.Note,
-		TTL: b.r.ttl(b.a).Milliseconds()}
-}
-
-// try asks for some at once, and gives the first that isn't to be had, or -1.
-func (b *batch) try(ctx context.Context, part []*item) (taken int, err error) {
-	taken = -1
-	b.do(ctx, part, b.op, func(i int, it *item, d *Changed) {
-		switch {
-		case d.Err != nil:
-			err = d.Err
-			it.rid, it.mine = b.doubt(it), false
-		case d.Said[0].Verdict == state.Acquired, d.Said[0].Verdict == state.Reentered:
-			it.token, it.mine = d.Said[0].Token, d.Said[0].Verdict == state.Acquired
-		case taken < 0:
-			taken = i
-		}
-	})
-	return taken, err
-}
-
-// doubt takes back what a call without an answer may have got, and gives the request another name.
-func (b *batch) doubt(it *item) string {
-	b.r.doubt(it.t, &state.Op{Rid: it.rid, TTL: b.r.ttl(b.a).Milliseconds()})
-	return b.r.rid()
-}
-
-// do has the store carry out one operation on each item.
-func (b *batch) do(ctx context.Context, part []*item, op func(*item) state.Op, each func(i int, it *item, d *Changed)) {
-	if len(part) == 0 {
-		return
-	}
-	r := b.r
-	changes := make([]Change, len(part))
-	for i, it := range part {
-		changes[i] = Change{it.t.id, &state.Call{Lock: it.t.root, Kind: it.t.kind, Proxy: r.name, Ops: []state.Op{op(it)},
-			Bound: int64(r.o.Bound), Grace: r.grace(), Most: int64(r.o.MostHeld)}}
-	}
-	sent := time.Now()
-	for i, d := range r.o.Store.Do(ctx, changes) {
-		it := part[i]
-		if d.Err == nil {
-			it.doc = d.Doc
-			if v := d.Said[0].Verdict; v == state.Acquired || v == state.Reentered || v == state.Renewed {
-				it.sent, it.seen = sent, d.Doc.Seen
-			}
-			if d.Said[0].Verdict.Positive() {
-				r.lapses(d.Doc)
-			}
-		}
-		each(i, it, &d)
-	}
-}
-
-// wait waits for one lock, and keeps those before it alive.
-func (b *batch) wait(ctx context.Context, n int, deadline time.Time) error {
-	it, op := b.items[n], b.op(b.items[n])
-	left := time.Until(deadline)
-	if left <= 0 {
-		f := b.r.taken(it.t, &op, it.doc)
-		if b.r.patience(b.a) > 0 {
-			f.Type, f.Reason = TypeTimeout, "not all locks were to be had in time: "+f.Reason
-		}
-		return f
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var alive sync.WaitGroup
-	alive.Go(func() { b.keep(ctx, cancel, b.items[:n]) })
-	o := b.r.wait(ctx, it.t, op, left)
-	cancel(nil)
-	alive.Wait()
-	_, _, err := b.r.acquired(it.t, &op, o, true, b.began)
-	if err != nil {
-		return err
-	}
-	it.token, it.mine, it.sent, it.seen, it.doc = o.said.Token, o.said.Verdict == state.Acquired, o.sent, o.doc.Seen, o.doc
-	return nil
-}
-
-// keep renews leases until ctx ends.
-func (b *batch) keep(ctx context.Context, cancel context.CancelCauseFunc, part []*item) {
-	every := time.NewTicker(max(b.r.ttl(b.a)/3, time.Millisecond))
-	defer every.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-every.C:
-			if err := b.refresh(ctx, part, 0); err != nil {
-				cancel(err)
-				return
-			}
-		}
-	}
-}
-
-// refresh renews the leases of a part if one of them is older than age.
-func (b *batch) refresh(ctx context.Context, part []*item, age time.Duration) (err error) {
-	if !slices.ContainsFunc(part, func(it *item) bool { return time.Since(it.sent) >= age }) {
-		return nil
-	}
-	b.do(ctx, part, func(it *item) state.Op {
-		return state.Op{Do: state.Renew, Owner: b.a.Owner, Token: it.token, Mode: state.Exclusive, Class: b.a.class,
-			TTL: b.r.ttl(b.a).Milliseconds()}
-	}, func(_ int, it *item, d *Changed) {
-		switch {
-		case d.Err != nil:
-			err = d.Err
-		case d.Said[0].Verdict != state.Renewed:
-			it.mine, it.token = false, 0
-			err = refused(it.t, d.Said[0].Verdict)
-		}
-	})
-	return err
-}
-
-// undo gives back what was got before the request failed. Its client may have left: it isn't waited for.
-func (b *batch) undo() {
-	b.release(b.items)
-}
-
-// release gives back what this request has got; what can't be now, the lanes go on with.
-func (b *batch) release(part []*item) {
-	part = slices.DeleteFunc(slices.Clone(part), func(it *item) bool { return !it.mine })
-	r := b.r
-	b.do(r.ctx, part, func(it *item) state.Op {
-		return state.Op{Do: state.Release, Owner: b.a.Owner, Token: it.token, Mode: state.Exclusive, Class: b.a.class}
-	}, func(_ int, it *item, d *Changed) {
-		if d.Err != nil {
-			it.rid = b.doubt(it)
-		}
-		it.mine, it.token = false, 0
-	})
-	r.freed(part)
-}
-
-// freed has the lanes of locks that were released past them look who is next.
-func (r *Router) freed(part []*item) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, it := range part {
-		if l := r.lanes[it.t.id]; l != nil && it.doc != nil && len(l.groups) > 0 && !l.running {
-			l.saw(it.doc)
-			l.run()
-		}
-	}
-}
-
 // give releases the locks of a request that names them with their tokens.
-func (b *batch) give(ctx context.Context) (*Answer, error) {
+func (b *batch) give() (*Answer, error) {
 	released, err := 0, error(nil)
-	b.do(ctx, b.items, func(it *item) state.Op {
+	b.do(b.items, func(it *item) state.Op {
 		return state.Op{Do: state.Release, Owner: b.a.Owner, Token: it.token, Mode: state.Exclusive, Class: b.a.class}
 	}, func(_ int, it *item, d *Changed) {
 		switch {
 		case d.Err != nil:
 			err = d.Err
 		case d.Said[0].Verdict == state.Released:
-			b.r.held.remove(it.token)
+			b.r.held.remove(it.t.root, it.token)
 			released++
 		case err == nil:
 			err = refused(it.t, d.Said[0].Verdict)
@@ -383,10 +214,13 @@ func (b *batch) give(ctx context.Context) (*Answer, error) {
 	return reply(http.StatusOK, map[string]any{"released": true, "count": released}), nil
 }
 
-// extend renews them.
-func (b *batch) extend(ctx context.Context) (*Answer, error) {
-	if err := b.refresh(ctx, b.items, 0); err != nil {
+// extend renews them: for as long as the request says, or else for as long as each was.
+func (b *batch) extend() (*Answer, error) {
+	if err := b.renew(b.items, b.a.ttl); err != nil {
 		return nil, err
+	}
+	for _, it := range b.items {
+		b.r.held.add(it.t.root, it.token, it.sent.Add(it.ttl))
 	}
 	return reply(http.StatusOK, b.told()), nil
 }

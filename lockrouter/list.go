@@ -109,7 +109,7 @@ func (r *Router) evict(ctx context.Context, t *target, a *asked) (*Answer, error
 			if o.said.Verdict != state.Released {
 				continue // it has ended by itself
 			}
-			r.held.remove(h.Token)
+			r.held.remove(t.root, h.Token)
 			r.o.Log.Warn("the operator has released a lease", obs.KeyLock, t.lock, obs.KeyOwner, h.Owner, obs.KeyToken, h.Token, obs.KeyNote, h.Note)
 			ended = append(ended, leaseOf(d, h, r.clockNow(), true))
 		}
@@ -182,7 +182,7 @@ func (r *Router) releaseIn(ctx context.Context, d *state.Doc, q *Query, tokens m
 		case o.err != nil:
 			return nil, o.err
 		case o.said.Verdict == state.Released:
-			r.held.remove(h.Token)
+			r.held.remove(t.root, h.Token)
 			released = append(released, t.lock)
 		}
 	}

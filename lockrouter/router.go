@@ -121,7 +121,7 @@ func New(o Options) *Router {
 	name := hex.EncodeToString(unique)
 	r := &Router{o: o, name: name, queue: name + "+", epoch: time.Now(), wake: make(chan struct{}, 1),
 		leave: make(chan struct{}), lanes: map[string]*lane{}}
-	r.held.tokens = map[int64]time.Time{}
+	r.held.leases = map[holding]time.Time{}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.wg.Go(r.watch)
 	return r
@@ -172,28 +172,46 @@ func (r *Router) clockNow() int64 { return time.Now().UnixMilli() + r.offset.Loa
 // holdings count leases, for a gauge.
 type holdings struct {
 	mu     sync.Mutex
-	tokens map[int64]time.Time // until when
+	leases map[holding]time.Time // until when
+	full   int                   // how many there may be before those that have ended are taken out
 }
 
-func (h *holdings) add(token int64, until time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.tokens[token] = until
+// holding names a lease: tokens are those of one document.
+type holding struct {
+	document string
+	token    int64
 }
 
-func (h *holdings) remove(token int64) {
+// fewHoldings are never worth being looked through.
+const fewHoldings = 1024
+
+func (h *holdings) add(document string, token int64, until time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.tokens, token)
+	h.leases[holding{document, token}] = until
+	if len(h.leases) > h.full { // nobody may ever ask for their number
+		h.sweep(time.Now())
+		h.full = max(2*len(h.leases), fewHoldings)
+	}
+}
+
+func (h *holdings) remove(document string, token int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.leases, holding{document, token})
 }
 
 func (h *holdings) count(now time.Time) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for token, until := range h.tokens {
+	h.sweep(now)
+	return len(h.leases)
+}
+
+func (h *holdings) sweep(now time.Time) {
+	for l, until := range h.leases {
 		if until.Before(now) {
-			delete(h.tokens, token)
+			delete(h.leases, l)
 		}
 	}
-	return len(h.tokens)
 }

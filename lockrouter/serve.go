@@ -124,7 +124,7 @@ func (r *Router) acquired(t *target, op *state.Op, o outcome, waited bool, began
 		// Who counts the lease from when the request was sent, and this much on, never counts on it for too long.
 		ms := max(o.sent.Sub(began).Milliseconds(), 0)
 		l.Waited = &ms
-		r.held.add(l.Token, o.sent.Add(time.Duration(o.hold.TTL)*time.Millisecond))
+		r.held.add(t.root, l.Token, o.sent.Add(time.Duration(o.hold.TTL)*time.Millisecond))
 		if o.said.Verdict == state.Acquired {
 			return reply(http.StatusCreated, l), "acquired", nil
 		}
@@ -174,7 +174,7 @@ func (r *Router) renew(ctx context.Context, t *target, a *asked) (*Answer, error
 	if o.said.Verdict != state.Renewed {
 		return nil, refused(t, o.said.Verdict)
 	}
-	r.held.add(a.token, o.sent.Add(time.Duration(o.hold.TTL)*time.Millisecond))
+	r.held.add(t.root, a.token, o.sent.Add(time.Duration(o.hold.TTL)*time.Millisecond))
 	return reply(http.StatusOK, leaseOf(o.doc, &o.hold, o.doc.Seen, true)), nil
 }
 
@@ -188,7 +188,7 @@ func (r *Router) release(ctx context.Context, t *target, a *asked) (*Answer, err
 	if o.said.Verdict != state.Released {
 		return nil, refused(t, o.said.Verdict)
 	}
-	r.held.remove(a.token)
+	r.held.remove(t.root, a.token)
 	return reply(http.StatusOK, map[string]any{"released": true}), nil
 }
 

@@ -134,7 +134,7 @@ func (r *Router) lapses(d *state.Doc) {
 		next := slices.IndexFunc(d.Holds, func(n state.Hold) bool {
 			return n.Beat == d.Beat && n.Owner != h.Owner && h.Against(n.Path, n.Mode)
 		})
-		r.held.remove(h.Token)
+		r.held.remove(d.Lock, h.Token)
 		r.o.Events.Lapsed(1, next >= 0)
 		if next < 0 {
 			r.o.Log.Warn("a lease has lapsed", obs.KeyLock, lockOf(d, h.Path), obs.KeyOwner, h.Owner, obs.KeyToken, h.Token, obs.KeyNote, h.Note)

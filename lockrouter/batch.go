@@ -1,0 +1,199 @@
+package lockrouter
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"optimist/lockrouter/state"
+)
+
+// The calls by which the locks of several documents are got, kept and given back. They go on when the client has left: what is carried out
+// after that would come after what gives it back.
+
+// acquire takes the locks in their order. Many are tried for at once; at the first that somebody else has, those behind it are given back,
+// and it is waited for: whoever waits holds only what comes before, so that nobody waits in a circle.
+func (b *batch) acquire(ctx context.Context) error {
+	deadline := b.began.Add(b.r.patience(b.a))
+	for next := 0; next < len(b.items); {
+		part := b.items[next:min(next+chunk, len(b.items))]
+		taken, err := b.try(part)
+		switch {
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		}
+		if taken < 0 {
+			next += len(part)
+		} else {
+			b.release(part[taken+1:])
+			next += taken
+			if err := b.wait(ctx, next, deadline); err != nil {
+				return err
+			}
+			next++
+		}
+		if err := b.refresh(b.items[:next], 3); err != nil {
+			return err
+		}
+	}
+	return b.refresh(b.items, 10)
+}
+
+func (b *batch) op(it *item) state.Op {
+	return state.Op{Do: state.Acquire, Owner: b.a.Owner, Rid: it.rid, Mode: state.Exclusive, Class: b.a.class, Note: b.a.Note,
+		TTL: b.r.ttl(b.a).Milliseconds()}
+}
+
+// try asks for some at once, and gives the first that isn't to be had, or -1.
+func (b *batch) try(part []*item) (taken int, err error) {
+	taken = -1
+	b.do(part, b.op, func(i int, it *item, d *Changed) {
+		switch {
+		case d.Err != nil:
+			err = d.Err
+			it.rid, it.mine = b.doubt(it), false
+		case d.Said[0].Verdict == state.Acquired, d.Said[0].Verdict == state.Reentered:
+			it.token, it.mine = d.Said[0].Token, d.Said[0].Verdict == state.Acquired
+		case taken < 0:
+			taken = i
+		}
+	})
+	return taken, err
+}
+
+// doubt takes back what a call without an answer may have got, and gives the request another name.
+func (b *batch) doubt(it *item) string {
+	b.r.doubt(it.t, &state.Op{Rid: it.rid, TTL: b.r.ttl(b.a).Milliseconds()})
+	return b.r.rid()
+}
+
+// do has the store carry out one operation on each item.
+func (b *batch) do(part []*item, op func(*item) state.Op, each func(i int, it *item, d *Changed)) {
+	if len(part) == 0 {
+		return
+	}
+	r := b.r
+	changes := make([]Change, len(part))
+	for i, it := range part {
+		changes[i] = Change{it.t.id, &state.Call{Lock: it.t.root, Kind: it.t.kind, Proxy: r.name, Ops: []state.Op{op(it)},
+			Bound: int64(r.o.Bound), Grace: r.grace(), Most: int64(r.o.MostHeld)}}
+	}
+	sent := time.Now()
+	for i, d := range r.o.Store.Do(r.ctx, changes) {
+		it := part[i]
+		if d.Err == nil {
+			it.doc = d.Doc
+			if v := d.Said[0].Verdict; v == state.Acquired || v == state.Reentered || v == state.Renewed {
+				h, _ := d.Doc.Holding(d.Said[0].Token)
+				it.sent, it.seen, it.ttl = sent, d.Doc.Seen, time.Duration(h.TTL)*time.Millisecond
+			}
+			if d.Said[0].Verdict.Positive() {
+				r.lapses(d.Doc)
+			}
+		}
+		each(i, it, &d)
+	}
+}
+
+// wait waits for one lock, and keeps those before it alive.
+func (b *batch) wait(ctx context.Context, n int, deadline time.Time) error {
+	it, op := b.items[n], b.op(b.items[n])
+	left := time.Until(deadline)
+	if left <= 0 {
+		f := b.r.taken(it.t, &op, it.doc)
+		if b.r.patience(b.a) > 0 {
+			f.Type, f.Reason = TypeTimeout, "not all locks were to be had in time: "+f.Reason
+		}
+		return f
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var alive sync.WaitGroup
+	alive.Go(func() { b.keep(ctx, cancel, b.items[:n]) })
+	o := b.r.wait(ctx, it.t, op, left)
+	cancel(nil)
+	alive.Wait()
+	_, _, err := b.r.acquired(it.t, &op, o, true, b.began)
+	if err != nil {
+		return err
+	}
+	// The request may have another name by now; it has none any more where its owner has asked for the same lock meanwhile.
+	it.rid, it.mine = o.hold.Rid, o.said.Verdict == state.Acquired && o.hold.Rid != ""
+	it.token, it.sent, it.seen, it.doc = o.said.Token, o.sent, o.doc.Seen, o.doc
+	it.ttl = time.Duration(o.hold.TTL) * time.Millisecond
+	return nil
+}
+
+// keep renews leases until ctx ends. A store that is away for a while is no reason to give up: whether the leases have outlasted it is found
+// out by the next call.
+func (b *batch) keep(ctx context.Context, cancel context.CancelCauseFunc, part []*item) {
+	every := time.NewTicker(max(b.r.ttl(b.a)/3, time.Millisecond))
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+			if err := b.renew(part, 0); err != nil && !errors.Is(err, ErrStore) {
+				cancel(err)
+				return
+			}
+		}
+	}
+}
+
+// refresh renews the leases of a part if a fraction of one of them is over.
+func (b *batch) refresh(part []*item, fraction time.Duration) error {
+	if !slices.ContainsFunc(part, func(it *item) bool { return time.Since(it.sent) >= it.ttl/fraction }) {
+		return nil
+	}
+	return b.renew(part, 0)
+}
+
+// renew has leases begin anew, each as long as it was if ttl is 0: one may be older than the request, and longer. That a lease has ended is
+// told rather than that another one couldn't be asked for.
+func (b *batch) renew(part []*item, ttl time.Duration) (err error) {
+	b.do(part, func(it *item) state.Op {
+		return state.Op{Do: state.Renew, Owner: b.a.Owner, Token: it.token, Mode: state.Exclusive, Class: b.a.class,
+			TTL: ttl.Milliseconds()}
+	}, func(_ int, it *item, d *Changed) {
+		switch {
+		case d.Err != nil && err == nil:
+			err = d.Err
+		case d.Err == nil && d.Said[0].Verdict != state.Renewed:
+			it.mine = false
+			err = refused(it.t, d.Said[0].Verdict)
+		}
+	})
+	return err
+}
+
+// release gives back what this request has got, but for what its owner has asked for again meanwhile. What can't be now, the lanes go on
+// with. The client may have left: it isn't waited for.
+func (b *batch) release(part []*item) {
+	part = slices.DeleteFunc(slices.Clone(part), func(it *item) bool { return !it.mine })
+	b.do(part, func(it *item) state.Op { return state.Op{Do: state.Abandon, Rid: it.rid} }, func(_ int, it *item, d *Changed) {
+		b.r.held.remove(it.t.root, it.token)
+		if d.Err != nil {
+			it.rid = b.doubt(it)
+		}
+		it.mine, it.token = false, 0
+	})
+	b.r.freed(part)
+}
+
+// freed has the lanes of locks that were released past them look who is next.
+func (r *Router) freed(part []*item) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, it := range part {
+		if l := r.lanes[it.t.id]; l != nil && it.doc != nil && len(l.groups) > 0 && !l.running {
+			l.saw(it.doc)
+			l.run()
+		}
+	}
+}
