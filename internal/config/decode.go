@@ -20,6 +20,7 @@ type decoder struct {
 	file     int // among the sources
 	anchors  map[string]ast.Node
 	problems Problems
+	other    bool // the file is no configuration
 }
 
 // starter is a struct whose keys don't start from their zero values.
@@ -43,7 +44,7 @@ func (d *decoder) fail(n ast.Node, path, format string, args ...any) {
 }
 
 func (d *decoder) failAt(at Pos, path, format string, args ...any) {
-	p := Problem{Key: shown(path), Message: fmt.Sprintf(format, args...), full: path}
+	p := Problem{Key: brief(shown(path), shownMessage), Message: brief(fmt.Sprintf(format, args...), shownMessage), full: path}
 	d.problems = append(d.problems, d.cfg.placed(p, spot{Pos: at, file: d.file}))
 }
 
@@ -154,7 +155,7 @@ func (d *decoder) structure(n ast.Node, v reflect.Value, path string) {
 				d.failAt(at, path, "%q belongs into the file that names this one in rule_files; here are rules only", name)
 				continue
 			}
-			d.failAt(at, path, "%s", unknownKey(name, names))
+			d.failAt(at, path, "%s", d.unknownKey(name, names))
 			continue
 		}
 		sub := join(path, name)
@@ -166,14 +167,14 @@ func (d *decoder) structure(n ast.Node, v reflect.Value, path string) {
 	}
 }
 
-func unknownKey(name string, names []string) string {
+func (d *decoder) unknownKey(name string, names []string) string {
 	if name == "<<" {
 		return "merge keys (<<) are not read here; an alias can stand for a whole value"
 	}
 	if near := nearest(name, names); near != "" {
 		return fmt.Sprintf("unknown key %q; did you mean %q?", name, near)
 	}
-	if section := sectionOf(name); section != "" {
+	if section := sectionOf(name); section != "" && !d.other {
 		return fmt.Sprintf("unknown key %q; it belongs into %s", name, section)
 	}
 	return fmt.Sprintf("unknown key %q; the keys here are %s", name, strings.Join(names, ", "))
@@ -344,7 +345,7 @@ func kindOf(n ast.Node) string {
 	case ast.IntegerType, ast.FloatType, ast.InfinityType, ast.NanType:
 		return "the number " + tokenValue(n)
 	case ast.StringType, ast.LiteralType:
-		return fmt.Sprintf("the text %q", tokenValue(n))
+		return fmt.Sprintf("the text %q", brief(tokenValue(n), shownText))
 	case ast.NullType:
 		return "nothing"
 	}

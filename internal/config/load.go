@@ -13,6 +13,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 )
 
@@ -79,7 +80,7 @@ func parse(name string, data []byte, o Overrides, further bool) (*Config, error)
 
 // newDecoder is a decoder for one more file.
 func newDecoder(cfg *Config, name string, data []byte) *decoder {
-	cfg.sources = append(cfg.sources, source{name, strings.Split(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n")})
+	cfg.sources = append(cfg.sources, source{name, strings.Split(strings.ReplaceAll(string(unmarked(data)), "\r\n", "\n"), "\n")})
 	return &decoder{cfg: cfg, file: len(cfg.sources) - 1, anchors: map[string]ast.Node{}}
 }
 
@@ -91,7 +92,17 @@ func (c *Config) DefaultRules() bool { return c.builtIn }
 
 // document parses the text and decodes its one document into v, whose key is path.
 func (d *decoder) document(data []byte, v reflect.Value, path string) {
-	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	data = unmarked(data)
+	if at, reason := unreadable(data); reason != "" {
+		d.failAt(at, "", "%s", reason)
+		return
+	}
+	tokens := lexer.Tokenize(string(data))
+	if t := tooDeep(tokens); t != nil {
+		d.failAt(place(t), "", "nested more than %d deep: no configuration is", deepest)
+		return
+	}
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		var syntax *yaml.SyntaxError
 		if errors.As(err, &syntax) {

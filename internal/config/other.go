@@ -45,6 +45,7 @@ func (f *Decoded) Line(key string) int { return f.c.Fail(key, "").Pos.Line }
 func Decode(name string, data []byte, v any) (*Decoded, Problems) {
 	c := &Config{file: name, at: map[string]spot{}, flags: map[string]string{}}
 	d := newDecoder(c, name, data)
+	d.other = true
 	d.document(data, reflect.ValueOf(v).Elem(), "")
 	return &Decoded{c}, d.problems
 }

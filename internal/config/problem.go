@@ -67,9 +67,10 @@ func (p Problem) Excerpt() string {
 		return ""
 	}
 	number := fmt.Sprintf("%5d", p.Pos.Line)
+	line, column := window(p.Line, p.Pos.Column)
 	var pad strings.Builder
-	for i, r := range []rune(p.Line) {
-		if i+1 >= p.Pos.Column {
+	for i, r := range line {
+		if i+1 >= column {
 			break
 		}
 		if r != '\t' {
@@ -77,7 +78,7 @@ func (p Problem) Excerpt() string {
 		}
 		pad.WriteRune(r)
 	}
-	return fmt.Sprintf("%s | %s\n%s | %s^\n", number, p.Line, strings.Repeat(" ", len(number)), pad.String())
+	return fmt.Sprintf("%s | %s\n%s | %s^\n", number, string(line), strings.Repeat(" ", len(number)), pad.String())
 }
 
 // Problems are all that was found in one configuration, in the file's order. As an error it is never empty and holds at
@@ -119,7 +120,7 @@ func (ps Problems) Sort() {
 
 // problem makes a Problem about a key, with the place where the key's value stands, or its nearest parent that has one.
 func (c *Config) problem(severity Severity, key, format string, args ...any) Problem {
-	p := Problem{Severity: severity, Key: shown(key), Message: fmt.Sprintf(format, args...), Origin: c.file, full: key}
+	p := Problem{Severity: severity, Key: brief(shown(key), shownMessage), Message: brief(fmt.Sprintf(format, args...), shownMessage), Origin: c.file, full: key}
 	if flag, ok := c.flags[key]; ok {
 		p.Origin = flag
 		return p

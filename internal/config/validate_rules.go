@@ -15,6 +15,7 @@ func (v *validator) rules() {
 	for i := range v.cfg.Rules {
 		r, key := &v.cfg.Rules[i], v.cfg.RuleKey(i)
 		switch at, dup := first[r.Name]; {
+		case r.Name == "" && v.known[key+".name"]:
 		case r.Name == "":
 			v.fail(key, "a rule needs a name: it stands in metrics and answers")
 		case !isRuleName(r.Name):

@@ -1,0 +1,95 @@
+package config
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// problemsOf are the mistakes in a text.
+func problemsOf(t *testing.T, text string) Problems {
+	t.Helper()
+	_, err := Parse("a.yaml", []byte(text), Overrides{})
+	problems, _ := err.(Problems) //nolint:errorlint // it is what Parse returns
+	return problems
+}
+
+func TestWhatIsNoTextIsToldAtItsFirstByte(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"\xff\xfer\x00u\x00l\x00e\x00s\x00", "a.yaml:1:1: this isn't UTF-8"},
+		{"rules:\n- name: ä\xff\n", "a.yaml:2:10: this isn't UTF-8"},
+		{"rules:\r\n- name: \"a\x00\"\r\n", "a.yaml:2:11: the character U+0000 can't stand in a text"},
+		{"rules: []\n# \x7f\n", "a.yaml:2:3: the character U+007F can't stand in a text"},
+	} {
+		got := problemsOf(t, c.text)
+		if len(got) != 1 || !strings.HasPrefix(got[0].String(), c.want) || strings.ContainsAny(got[0].Excerpt(), "\x00\x7f\xff") {
+			t.Errorf("%q: %q, want %s", c.text, got, c.want)
+		}
+	}
+}
+
+// Editors on Windows begin a file with a mark of its order of bytes, which nobody sees.
+func TestAMarkOfTheOrderOfBytesIsNoPartOfTheText(t *testing.T) {
+	if c, err := Parse("a.yaml", []byte("\ufeffrules: [{name: a}]\n"), Overrides{}); err != nil || c.Rules[0].Name != "a" {
+		t.Errorf("%v", err)
+	}
+	got := problemsOf(t, "\ufeffruless: []\n")
+	if len(got) != 1 || got[0].Pos != (Pos{1, 1}) || got[0].Excerpt() != "    1 | ruless: []\n      | ^\n" {
+		t.Errorf("%v\n%s", got, got[0].Excerpt())
+	}
+}
+
+// The library's parser takes memory by the square of the depth: what is deeper than any configuration isn't given to it.
+func TestWhatIsNestedTooDeeplyIsntParsed(t *testing.T) {
+	for text, want := range map[string]string{
+		"rules: " + strings.Repeat("[", 200_000):               "a.yaml:1:208: nested more than 200 deep",
+		"rules:\n  " + strings.Repeat("{a: ", 200_000):         "a.yaml:2:803: nested more than 200 deep",
+		"rules:\n" + strings.Repeat("- ", 200_000) + "a\n":     "a.yaml:2:401: nested more than 200 deep",
+		"rules: [\"" + strings.Repeat("[", 1000) + "\", name]": "a.yaml:1:9: rules[0]: want keys with values",
+		"rules: [1]\n" + strings.Repeat("# [{- \n", 1000):      "a.yaml:1:9: rules[0]: want keys with values",
+		"rules:\n" + strings.Repeat("- 1\n", 1000):             "a.yaml:2:3: rules[0]: want keys with values",
+	} {
+		if got := problemsOf(t, text); len(got) == 0 || !strings.HasPrefix(got[0].String(), want) {
+			t.Errorf("%.20q: %.200q, want %s", text, got, want)
+		}
+	}
+}
+
+func TestWhatIsToldStaysShort(t *testing.T) {
+	long := strings.Repeat("ä", 5000)
+	for _, text := range []string{"rules: [{name: \"" + long + "\"}]\n", long, long + ": 1\n", "mode: " + long + "\n", "rules: [{name: a, match: \"" + long + "\"}]"} {
+		for _, p := range problemsOf(t, text) {
+			if n := utf8.RuneCountInString(p.String()); n > 500 {
+				t.Errorf("%d characters: %.300s", n, p)
+			}
+			if n := utf8.RuneCountInString(p.Excerpt()); n > 350 {
+				t.Errorf("an excerpt of %d characters:\n%.300s", n, p.Excerpt())
+			}
+		}
+	}
+	p := Problem{Pos: Pos{1, 2003}, Line: strings.Repeat("-", 2000) + "\x1bab\t\u202e" + strings.Repeat("-", 2000)}
+	line, mark, _ := strings.Cut(p.Excerpt(), "\n")
+	if at := len([]rune(mark)) - 2; []rune(line)[at] != 'b' || strings.ContainsAny(line, "\x1b\u202e") || !strings.Contains(line, "·ab\t·") {
+		t.Errorf("%q\n%q", line, mark)
+	}
+}
+
+func TestOneMistakeIsToldOnce(t *testing.T) {
+	for _, text := range []string{"rules: [{name: 1}]", "rules: [{name: [a]}]", "rules: [{name: !!int a}]"} {
+		if got := problemsOf(t, text); len(got) != 1 || got[0].Key != "rules[0].name" {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}
+
+func TestAKeyOfAnotherFileIsntSentIntoTheConfiguration(t *testing.T) {
+	var v struct {
+		Tests []struct {
+			Name string `json:"name"`
+		} `json:"tests"`
+	}
+	_, got := Decode("a.test.yaml", []byte("tests: [{unknown: 1}]"), &v)
+	if len(got) != 1 || !strings.Contains(got[0].Message, "the keys here are name") {
+		t.Errorf("%v", got)
+	}
+}
