@@ -22,6 +22,7 @@ import (
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/types"
 
 	"optimist/rewrite"
 )
@@ -56,7 +57,7 @@ func Compile(expr string) (*Program, error) {
 		return nil, compileError(first.Location, first.Message)
 	}
 	if is := resultOf(checked); is != "" {
-		return nil, &CompileError{Line: 1, Column: 1, Reason: "must be true or false, and is a " + is}
+		return nil, &CompileError{Line: 1, Column: 1, Reason: "must be true or false, and " + is}
 	}
 	if err := checkLiterals(checked.NativeRep(), expr); err != nil {
 		return nil, err
@@ -76,18 +77,30 @@ func Compile(expr string) (*Program, error) {
 	return p, nil
 }
 
-// resultOf is what an expression is, if that can't be a bool.
+// resultOf says what an expression is, if that can't be a bool.
 func resultOf(checked *cel.Ast) string {
 	t, root := checked.OutputType(), checked.NativeRep().Expr()
-	switch {
-	case t.IsExactType(cel.BoolType):
+	switch t.Kind() {
+	case types.BoolKind:
 		return ""
-	case !t.IsExactType(cel.DynType):
-		return cel.FormatCELType(t)
-	case root.Kind() == ast.CallKind && calculation(root.AsCall().FunctionName()) != nil:
-		return "number"
+	case types.DynKind:
+		if root.Kind() == ast.CallKind && calculation(root.AsCall().FunctionName()) != nil {
+			return "is a number"
+		}
+		return ""
+	case types.IntKind, types.UintKind, types.DoubleKind:
+		return "is a number"
+	case types.NullTypeKind:
+		return "is null"
+	case types.ListKind:
+		return "is a list"
+	case types.MapKind:
+		return "is a map"
 	}
-	return ""
+	if t.IsExactType(cel.OptionalType(cel.DynType)) {
+		return "may be nothing: say what then, with orValue"
+	}
+	return "is a " + cel.FormatCELType(t)
 }
 
 // Holds evaluates the expression.

@@ -155,12 +155,23 @@ func TestMistakesAreFoundWhereTheyAre(t *testing.T) {
 		reason       string
 	}{
 		{`request.metod == "PUT"`, 1, 8, "undeclared reference to 'request.metod'"},
-		{`current.a == `, 1, 14, "mismatched input '<EOF>'"},
+		{`current.a == `, 1, 14, "the expression ends before it is complete"},
+		{`(current.a == 1`, 1, 16, "missing ')'"},
+		{`current.a = 1`, 1, 11, "at: '= '; to compare write =="},
+		{`&& true`, 1, 1, "extraneous input '&&'"},
+		{`true; false`, 1, 5, "at: ';'"},
 		{"true &&\n  currents.a == 1", 2, 3, "undeclared reference to 'currents'"},
 		{`request.op == 3`, 1, 12, "no matching overload"},
 		{`1 + 1`, 1, 1, "must be true or false, and is a number"},
 		{`"yes"`, 1, 1, "must be true or false, and is a string"},
-		{``, 1, 1, "mismatched input"},
+		{`1`, 1, 1, "and is a number"},
+		{`1.5`, 1, 1, "and is a number"},
+		{`null`, 1, 1, "and is null"},
+		{`[1]`, 1, 1, "and is a list"},
+		{`request.headers`, 1, 1, "and is a map"},
+		{`request.time`, 1, 1, "and is a timestamp"},
+		{`current.?a`, 1, 1, "and may be nothing: say what then, with orValue"},
+		{``, 1, 1, "the expression ends before it is complete"},
 		{`current.n == 0.12345678901234567`, 1, 14, "more than 15 digits"},
 		{`current.n == 0.10000000000000000001`, 1, 14, "more than 15 digits"},
 		{`current.n == 1e18`, 1, 14, "without a decimal point or exponent"},
@@ -171,7 +182,8 @@ func TestMistakesAreFoundWhereTheyAre(t *testing.T) {
 		t.Run(c.expr, func(t *testing.T) {
 			_, err := Compile(c.expr)
 			var e *CompileError
-			if !errors.As(err, &e) || e.Line != c.line || e.Column != c.column || !strings.Contains(e.Reason, c.reason) {
+			if !errors.As(err, &e) || e.Line != c.line || e.Column != c.column || !strings.Contains(e.Reason, c.reason) ||
+				strings.Contains(e.Reason, "expecting {") {
 				t.Errorf("%v, want %d:%d %s", err, c.line, c.column, c.reason)
 			}
 		})

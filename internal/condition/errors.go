@@ -20,7 +20,19 @@ func (e *CompileError) Error() string {
 
 func compileError(at common.Location, reason string) *CompileError {
 	// The parser has no place for what is wrong with the whole, as its length.
-	return &CompileError{Line: max(at.Line(), 1), Column: max(at.Column(), 0) + 1, Reason: strings.TrimSpace(reason)}
+	return &CompileError{Line: max(at.Line(), 1), Column: max(at.Column(), 0) + 1, Reason: plainly(strings.TrimSpace(reason))}
+}
+
+// plainly says what the parser means: it lists all that could stand in a place, and has no word for the end.
+func plainly(reason string) string {
+	reason, _, _ = strings.Cut(reason, " expecting {")
+	switch {
+	case strings.HasSuffix(reason, "mismatched input '<EOF>'"):
+		return "Syntax error: the expression ends before it is complete"
+	case strings.Contains(reason, "token recognition error at: '="):
+		return reason + "; to compare write =="
+	}
+	return reason
 }
 
 // An EvalError reports an expression that is neither true nor false for the documents that it met.

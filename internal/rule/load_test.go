@@ -64,7 +64,7 @@ rules:
 `)
 	want := `optimist.yaml:5:36: rules[0].transform[0].when: the condition can't be used: undeclared reference to 'incomming' (did you mean 'incoming'?)
 optimist.yaml:6:55: rules[0].transform[1].when: the condition can't be used: Syntax error: token recognition error at: '"published'
-optimist.yaml:11:30: rules[0].transform[2].when: the condition can't be used: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}
+optimist.yaml:11:30: rules[0].transform[2].when: the condition can't be used: Syntax error: the expression ends before it is complete
 optimist.yaml:12:42: rules[0].transform[3].when: the condition can't be used: undeclared reference to 'request.indx' (did you mean 'request.index'?)
 optimist.yaml:13:36: rules[0].transform[4].when: the condition can't be used: must be true or false, and is a string
 optimist.yaml:14:42: rules[0].transform[5].value: it must be a number, and is string "one"
