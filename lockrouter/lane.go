@@ -154,11 +154,42 @@ func (l *lane) abandon(rid string, ttl int64) {
 
 // run has the lane send what there is, if it isn't sending already.
 func (l *lane) run() {
-	if l.running || l.r.closed || !l.ready() {
+	if l.start() {
+		l.r.wg.Go(l.send)
+	}
+}
+
+// runHere is run for who waits for what is sent: the first call is made by its own goroutine, which saves waking others for it. It gives up
+// Router.mu.
+func (l *lane) runHere() {
+	r := l.r
+	if !l.start() {
+		r.mu.Unlock()
 		return
 	}
+	r.wg.Add(1)
+	defer r.wg.Done()
+	pause := l.call()
+	if pause == 0 && l.stop() {
+		r.mu.Unlock()
+		return
+	}
+	r.wg.Go(func() {
+		if pause > 0 {
+			r.pause(pause)
+		}
+		l.send()
+	})
+	r.mu.Unlock()
+}
+
+// start reports whether there is something to send that nobody is sending yet; the caller has to do it.
+func (l *lane) start() bool {
+	if l.running || l.r.closed || !l.ready() {
+		return false
+	}
 	l.running = true
-	l.r.wg.Go(l.send)
+	return true
 }
 
 // ready reports whether there is something to send.
@@ -168,30 +199,42 @@ func (l *lane) ready() bool {
 
 // send makes calls until there is nothing to send.
 func (l *lane) send() {
-	r := l.r
-	for {
-		r.mu.Lock()
-		if !l.ready() || r.ctx.Err() != nil {
-			l.running = false
-			l.rest()
-			r.mu.Unlock()
-			return
+	l.r.mu.Lock()
+	defer l.r.mu.Unlock()
+	for !l.stop() {
+		if pause := l.call(); pause > 0 {
+			l.r.mu.Unlock()
+			l.r.pause(pause)
+			l.r.mu.Lock()
 		}
-		c, tasks, asking := l.assemble()
-		r.mu.Unlock()
-		sent := time.Now()
-		done := r.o.Store.Do(r.ctx, []Change{{l.id, c}})[0]
-		r.mu.Lock()
-		if done.Err != nil {
-			l.fault(tasks, asking, done.Err)
-			pause := min(max(time.Duration(r.now()-l.failed)*time.Millisecond/2, shortPause), longPause)
-			r.mu.Unlock()
-			r.pause(pause)
-			continue
-		}
-		l.settle(tasks, asking, &outcome{doc: done.Doc, sent: sent}, done.Said)
-		r.mu.Unlock()
 	}
+}
+
+// stop ends the sending, if there is nothing to send.
+func (l *lane) stop() bool {
+	if l.ready() && l.r.ctx.Err() == nil {
+		return false
+	}
+	l.running = false
+	l.rest()
+	return true
+}
+
+// call makes one call of what there is to send. After one that has failed it says how long the next one has to wait. Router.mu is given up
+// meanwhile.
+func (l *lane) call() time.Duration {
+	r := l.r
+	c, tasks, asking := l.assemble()
+	r.mu.Unlock()
+	sent := time.Now()
+	done := r.o.Store.Do(r.ctx, []Change{{l.id, c}})[0]
+	r.mu.Lock()
+	if done.Err != nil {
+		l.fault(tasks, asking, done.Err)
+		return min(max(time.Duration(r.now()-l.failed)*time.Millisecond/2, shortPause), longPause)
+	}
+	l.settle(tasks, asking, &outcome{doc: done.Doc, sent: sent}, done.Said)
+	return 0
 }
 
 // The waits after a call that failed: longer, the longer calls have failed.

@@ -15,10 +15,12 @@ func (r *Router) wait(ctx context.Context, t *target, op state.Op, limit time.Du
 	r.mu.Lock()
 	l := r.lane(t)
 	l.join(w)
-	l.run()
-	r.mu.Unlock()
-	timer := time.NewTimer(limit)
+	timer := time.NewTimer(limit) // from now, whatever a call takes
 	defer timer.Stop()
+	l.runHere()
+	if ctx.Err() != nil { // it may have left while the call was out
+		return l.leave(w, context.Cause(ctx))
+	}
 	for {
 		select {
 		case o := <-w.done:
