@@ -29,14 +29,15 @@ type Answer struct {
 
 // The types of the errors, as in error.type of the body.
 const (
-	TypeHeld     = "lock_held"
-	TypeTimeout  = "lock_wait_timeout"
-	TypeExpired  = "lease_expired"
-	TypeMissing  = "lock_not_found"
-	TypeNotOwner = "not_the_owner"
-	TypeFull     = "lock_tree_full"
-	TypeStore    = "lock_store_unavailable"
-	TypeBad      = "illegal_argument_exception"
+	TypeHeld      = "lock_held"
+	TypeTimeout   = "lock_wait_timeout"
+	TypeExpired   = "lease_expired"
+	TypeMissing   = "lock_not_found"
+	TypeNotOwner  = "not_the_owner"
+	TypeFull      = "lock_tree_full"
+	TypeStore     = "lock_store_unavailable"
+	TypeAmbiguous = "lock_token_ambiguous"
+	TypeBad       = "illegal_argument_exception"
 )
 
 // Failure is an error as a client is told of it.

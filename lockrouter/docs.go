@@ -76,8 +76,6 @@ func (r *Router) docs(ctx context.Context, q *Request, index string) (*Answer, e
 		return nil, err
 	case want.Owner == "":
 		return nil, badRequest("owner is missing")
-	case len(want.Owner) > longestOwner || len(want.Note) > longestNote:
-		return nil, badRequest("owner must be no longer than 512 bytes, and note than 1024")
 	case want.mode == state.Shared:
 		return nil, badRequest("only locks of a tree can be shared")
 	}
@@ -121,6 +119,9 @@ func (b *batch) ids(ctx context.Context, q *Request, index string, want *askedDo
 	for _, id := range ids {
 		if id == "" || len(id) > longestID {
 			return badRequest("an id has from 1 to 512 bytes")
+		}
+		if err := text("an id", id); err != nil {
+			return err
 		}
 		b.items = append(b.items, &item{id: id, t: b.r.docOf(index, id), rid: b.r.rid()})
 	}

@@ -24,6 +24,9 @@ func (r *Router) list(ctx context.Context, q *Request) (*Answer, error) {
 	for p := range params(q.Query) {
 		switch p.key {
 		case "owner":
+			if err := text("owner", p.value); err != nil {
+				return nil, err
+			}
 			query.byOwner(p.value)
 		case "prefix":
 			prefix = p.value
@@ -118,79 +121,4 @@ func (r *Router) evict(ctx context.Context, t *target, a *asked) (*Answer, error
 		return nil, &Failure{Status: http.StatusNotFound, Type: TypeMissing, Reason: "there is no such lease on " + t.lock}
 	}
 	return reply(http.StatusOK, map[string]any{"released": len(ended), "leases": ended}), nil
-}
-
-// releaseAll releases an owner's leases: those of the tokens, or, for the operator, all. POST /_lock/_release.
-func (r *Router) releaseAll(ctx context.Context, q *Request) (*Answer, error) {
-	var want struct {
-		Owner  string  `json:"owner"`
-		Tokens []int64 `json:"tokens"`
-	}
-	if err := strict(q.Body, &want); err != nil {
-		return nil, err
-	}
-	switch {
-	case want.Owner == "":
-		return nil, badRequest("owner is missing")
-	case (len(want.Tokens) == 0 || strings.HasSuffix(want.Owner, "*")) && !q.Admin:
-		return nil, badRequest("tokens are missing: without them an owner's locks are released on the admin listener only")
-	}
-	tokens := make(map[int64]bool, len(want.Tokens))
-	for _, t := range want.Tokens {
-		tokens[t] = true
-	}
-	released := []string{}
-	query := &Query{Owner: want.Owner, Size: maxPage}
-	if q.Admin {
-		query.byOwner(want.Owner)
-	}
-	for {
-		page, err := r.o.Store.Find(ctx, query)
-		if err != nil {
-			return nil, err
-		}
-		for _, d := range page.Docs {
-			got, err := r.releaseIn(ctx, d, query, tokens)
-			if err != nil {
-				return nil, err
-			}
-			released = append(released, got...)
-		}
-		if query.After = page.Next; page.Next == "" {
-			if q.Admin {
-				r.o.Log.Warn("the operator has released an owner's leases", obs.KeyOwner, want.Owner, obs.KeyCount, len(released))
-			}
-			return reply(http.StatusOK, map[string]any{"released": len(released), "locks": released}), nil
-		}
-	}
-}
-
-// releaseIn releases an owner's leases in one document. The list that it comes from decides nothing: the release looks at the document.
-func (r *Router) releaseIn(ctx context.Context, d *state.Doc, q *Query, tokens map[int64]bool) (released []string, err error) {
-	for i := range d.Holds {
-		h := &d.Holds[i]
-		if !q.owns(h) || len(tokens) > 0 && !tokens[h.Token] {
-			continue
-		}
-		t, err := r.targetOf(d, h.Path)
-		if err != nil {
-			return nil, err
-		}
-		o := r.submit(ctx, t, state.Op{Do: state.Release, Owner: h.Owner, Token: h.Token, Path: h.Path,
-			Class: state.Foreground, Mode: state.Exclusive})
-		switch {
-		case o.err != nil:
-			return nil, o.err
-		case o.said.Verdict == state.Released:
-			r.held.remove(t.root, h.Token)
-			released = append(released, t.lock)
-		}
-	}
-	return released, nil
-}
-
-// targetOf is the lock of a document's lease.
-func (r *Router) targetOf(d *state.Doc, path string) (*target, error) {
-	_, t, _, err := r.locate([]byte(lockOf(d, path)))
-	return t, err
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"optimist/internal/api"
 	"optimist/lockrouter/state"
@@ -55,10 +56,15 @@ func (r *Router) parse(q *Request) (*asked, error) {
 	if a.Owner == "" {
 		a.Owner = a.ProcessID
 	}
-	if len(a.Owner) > longestOwner || len(a.Note) > longestNote {
-		return nil, badRequest("owner must be no longer than 512 bytes, and note than 1024")
-	}
 	return a, r.check(a)
+}
+
+// text refuses what is no text: all of it would be the same in JSON, and the locks of two owners those of one.
+func text(name, value string) error {
+	if !utf8.ValidString(value) || strings.ContainsRune(value, utf8.RuneError) {
+		return badRequest(name + " isn't UTF-8")
+	}
+	return nil
 }
 
 // strict reads a JSON object; a key that isn't known is a mistake: a misspelt ttl must not become the default.
@@ -123,6 +129,15 @@ func (a *asked) param(key, value string) error {
 
 // check gives the words their meaning.
 func (r *Router) check(a *asked) (err error) {
+	if len(a.Owner) > longestOwner || len(a.Note) > longestNote {
+		return badRequest("owner must be no longer than 512 bytes, and note than 1024")
+	}
+	if err = text("owner", a.Owner); err == nil {
+		err = text("note", a.Note)
+	}
+	if err != nil {
+		return err
+	}
 	if a.Token != "" {
 		if a.token, err = strconv.ParseInt(string(a.Token), 10, 64); err != nil || a.token < 0 {
 			return badRequest("token is a whole number, as it was given; [" + string(a.Token) + "] isn't one")

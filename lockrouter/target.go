@@ -48,8 +48,13 @@ func under(path []byte, prefix string) bool {
 	return len(path) >= len(prefix) && string(path[:len(prefix)]) == prefix && (len(path) == len(prefix) || path[len(prefix)] == '/')
 }
 
-// longestID is what the engine takes as a document's id, in bytes.
-const longestID = 512
+// The longest names, in bytes. The engine takes no longer ids and names of indices; and no document whose lock's path, in which a byte may
+// be three, is longer than 32766.
+const (
+	longestID    = 512
+	longestIndex = 255
+	longestName  = 1024
+)
 
 // locate reads a path. The errors are answers.
 func (r *Router) locate(path []byte) (endpoint, *target, string, error) {
@@ -63,6 +68,9 @@ func (r *Router) locate(path []byte) (endpoint, *target, string, error) {
 		}
 		if strings.ContainsAny(index, `,*?"<>| /\#`) || index == "" {
 			return 0, nil, "", badRequest("a lock is of one index, by its name; [" + index + "] isn't one")
+		}
+		if len(index) > longestIndex {
+			return 0, nil, "", badRequest("the name of an index has up to 255 bytes")
 		}
 		rest = rest[i:]
 	}
@@ -93,11 +101,14 @@ func (r *Router) global(raw string) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(name) > longestName {
+		return nil, badRequest("the name of a lock has up to 1024 bytes")
+	}
 	lock := r.o.Path + "/global"
 	if name != "" {
 		lock += "/" + escaped(name)
 	}
-	return &target{kind: state.Global, id: identity("global:" + name), root: lock, lock: lock}, nil
+	return &target{kind: state.Global, id: globalID(name), root: lock, lock: lock}, nil
 }
 
 func (r *Router) doc(index, raw string) (*target, error) {
@@ -113,7 +124,7 @@ func (r *Router) doc(index, raw string) (*target, error) {
 
 func (r *Router) docOf(index, id string) *target {
 	lock := "/" + escaped(index) + r.o.Path + "/doc/" + escaped(id)
-	return &target{kind: state.Document, id: identity("doc:" + index + "/" + id), root: lock, lock: lock}
+	return &target{kind: state.Document, id: documentID(index, id), root: lock, lock: lock}
 }
 
 func (r *Router) tree(index, raw string) (*target, error) {
@@ -125,7 +136,7 @@ func (r *Router) tree(index, raw string) (*target, error) {
 		return nil, badRequest(err.Error())
 	}
 	root := "/" + escaped(index) + r.o.Path + "/tree"
-	return &target{kind: state.Tree, id: identity("tree:" + index), root: root, path: path, lock: root + shown(path)}, nil
+	return &target{kind: state.Tree, id: treeID(index), root: root, path: path, lock: root + shown(path)}, nil
 }
 
 // shown is a path within a tree as users name it: each segment escaped, no slash at the end but for the root's.
@@ -147,6 +158,36 @@ func lockOf(d *state.Doc, path string) string {
 	}
 	return d.Lock
 }
+
+// targetOf is the lock of a document's lease. Its path may be one of before the operator gave locks.path another value.
+func targetOf(d *state.Doc, path string) (*target, error) {
+	var names []string
+	for seg := range strings.SplitSeq(strings.TrimPrefix(d.Lock, "/"), "/") {
+		name, err := decoded(seg)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	t := &target{kind: d.Kind, root: d.Lock, path: path, lock: lockOf(d, path)}
+	switch n := len(names); {
+	case d.Kind == state.Global && n == 2:
+		t.id = globalID("")
+	case d.Kind == state.Global && n == 3:
+		t.id = globalID(names[2])
+	case d.Kind == state.Document && n == 4:
+		t.id = documentID(names[0], names[3])
+	case d.Kind == state.Tree && n == 3:
+		t.id = treeID(names[0])
+	default:
+		return nil, badRequest("a document of the locks is of no lock: [" + d.Lock + "]")
+	}
+	return t, nil
+}
+
+func globalID(name string) string        { return identity("global:" + name) }
+func documentID(index, id string) string { return identity("doc:" + index + "/" + id) }
+func treeID(index string) string         { return identity("tree:" + index) }
 
 // identity is a document's id for a lock's name: itself, where the engine takes it.
 func identity(name string) string {

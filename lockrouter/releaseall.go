@@ -1,0 +1,129 @@
+package lockrouter
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"optimist/internal/obs"
+	"optimist/lockrouter/state"
+)
+
+// listed is a lease that a list has shown.
+type listed struct {
+	t *target
+	h *state.Hold
+}
+
+// releaseAll releases an owner's leases: those of the tokens, or, for the operator, all. POST /_lock/_release.
+func (r *Router) releaseAll(ctx context.Context, q *Request) (*Answer, error) {
+	var want struct {
+		Owner  string  `json:"owner"`
+		Tokens []int64 `json:"tokens"` // as often as they are of a lock
+	}
+	if err := strict(q.Body, &want); err != nil {
+		return nil, err
+	}
+	switch {
+	case want.Owner == "":
+		return nil, badRequest("owner is missing")
+	case (len(want.Tokens) == 0 || strings.HasSuffix(want.Owner, "*")) && !q.Admin:
+		return nil, badRequest("tokens are missing: without them an owner's locks are released on the admin listener only")
+	}
+	if err := text("owner", want.Owner); err != nil {
+		return nil, err
+	}
+	query := &Query{Owner: want.Owner, Size: maxPage}
+	if q.Admin {
+		query.byOwner(want.Owner)
+	}
+	tokens := make(map[int64]int, len(want.Tokens))
+	for _, t := range want.Tokens {
+		tokens[t]++
+	}
+	released := []string{}
+	var named []listed
+	for more := true; more; more = query.After != "" {
+		page, err := r.o.Store.Find(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		query.After = page.Next
+		for _, d := range page.Docs {
+			list, err := owned(d, query, tokens)
+			switch {
+			case err != nil:
+				return nil, err
+			case len(tokens) > 0:
+				named = append(named, list...)
+				continue
+			}
+			if released, err = r.releaseThese(ctx, list, released); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := r.ambiguous(named, tokens); err != nil {
+		return nil, err
+	}
+	released, err := r.releaseThese(ctx, named, released)
+	if err != nil {
+		return nil, err
+	}
+	if q.Admin {
+		r.o.Log.Warn("the operator has released an owner's leases", obs.KeyOwner, want.Owner, obs.KeyCount, len(released))
+	}
+	return reply(http.StatusOK, map[string]any{"released": len(released), "locks": released}), nil
+}
+
+// owned are an owner's leases in one document: those of the tokens, if any are said.
+func owned(d *state.Doc, q *Query, tokens map[int64]int) (list []listed, err error) {
+	for i := range d.Holds {
+		h := &d.Holds[i]
+		if !q.owns(h) || len(tokens) > 0 && tokens[h.Token] == 0 {
+			continue
+		}
+		t, err := targetOf(d, h.Path)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, listed{t, h})
+	}
+	return list, nil
+}
+
+// ambiguous refuses tokens that are of more of the owner's leases than were named: tokens are those of one lock, and the locks that are
+// acquired in the same millisecond have the same. Nothing must be released that somebody counts on.
+func (r *Router) ambiguous(list []listed, tokens map[int64]int) error {
+	now := r.clockNow()
+	locks := map[int64][]string{}
+	for _, l := range list {
+		if l.h.Until > now {
+			locks[l.h.Token] = append(locks[l.h.Token], l.t.lock)
+		}
+	}
+	for t, paths := range locks {
+		if len(paths) > tokens[t] {
+			return &Failure{Status: http.StatusConflict, Type: TypeAmbiguous,
+				Reason: "several of the owner's locks have the same token: release them by their paths, or name the token once for each of " +
+					strings.Join(paths, ", ")}
+		}
+	}
+	return nil
+}
+
+// releaseThese releases what a list has shown. The list decides nothing: the release looks at the document.
+func (r *Router) releaseThese(ctx context.Context, list []listed, released []string) ([]string, error) {
+	for _, l := range list {
+		o := r.submit(ctx, l.t, state.Op{Do: state.Release, Owner: l.h.Owner, Token: l.h.Token, Path: l.h.Path,
+			Class: state.Foreground, Mode: state.Exclusive})
+		switch {
+		case o.err != nil:
+			return nil, o.err
+		case o.said.Verdict == state.Released:
+			r.held.remove(l.t.root, l.h.Token)
+			released = append(released, l.t.lock)
+		}
+	}
+	return released, nil
+}
