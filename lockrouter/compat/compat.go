@@ -174,17 +174,19 @@ func (c *Compat) Serve(ctx context.Context, q *Request) (*lockrouter.Answer, err
 func (c *Compat) one(q *Request, p *place) (*intent, *failure) {
 	write := q.Method == http.MethodPut || q.Method == http.MethodPost
 	in := &intent{id: p.id}
-	var err *failure
+	guard, err := guardOf(q.Op.Query)
+	if err == nil {
+		err = in.named()
+	}
 	switch {
+	case err != nil:
 	case p.endpoint == "_doc" && q.Method == http.MethodDelete:
-		in.do = remove
-		in.guard, err = guardOf(q.Op.Query)
+		in.do, in.guard = remove, guard
+	case guard != 0:
+		err = unguarded()
 	case p.endpoint == "_create" && write, p.endpoint == "_doc" && write && q.Op.Kind == api.Create:
 		err = in.create(q.Body)
 	case p.endpoint == "_update" && q.Method == http.MethodPost:
-		if g, _ := guardOf(q.Op.Query); g != 0 {
-			return nil, unknown("a lock can't be updated under if_seq_no")
-		}
 		err = in.update(q.Body)
 	default:
 		return nil, unknown("a lock is created with _create, updated with one of the book's scripts, and deleted; this is " +

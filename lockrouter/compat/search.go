@@ -15,6 +15,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/api"
+	"optimist/internal/doc"
 	"optimist/lockrouter"
 	"optimist/lockrouter/state"
 )
@@ -61,7 +62,7 @@ func (c *Compat) document(d *state.Doc, session string) (f found, ok bool) {
 		switch {
 		case h.Mode == state.Shared:
 			f.source = []byte(`{"lock_type":"shared","lock_count":` + strconv.FormatInt(n, 10) + `}`)
-		case gjson.Valid(h.Note) && gjson.Parse(h.Note).IsObject():
+		case doc.ValidJSON([]byte(h.Note)) && gjson.Parse(h.Note).IsObject():
 			f.source = []byte(h.Note)
 		default:
 			f.source = []byte("{}")
@@ -170,7 +171,7 @@ func (c *Compat) sought(q *Request) (*sought, *failure) {
 	if v, ok := api.Param(q.Op.Query, "q"); ok && bad == "" {
 		text, _ := api.DecodeValue(nil, v)
 		who, ok := strings.CutPrefix(string(text), "process_id:")
-		if s.Process = string(api.AppendSegment(nil, who)); !ok || strings.ContainsAny(who, ` *?()[]{}"~^:`) {
+		if s.Process = string(api.AppendSegment(nil, who)); !ok || who == "" || strings.ContainsAny(who, ` *?()[]{}"~^:`) {
 			bad = "they are searched by process_id only"
 		}
 	}
@@ -216,7 +217,8 @@ func process(query gjson.Result, depth int) (who string, ok bool) {
 				}
 			}
 			if len(inner) == 1 && there && (value.Type == gjson.Number || value.Type == gjson.String) {
-				return processOf(value), true
+				who = processOf(value)
+				return who, who != "" // nobody's locks are not everybody's
 			}
 		}
 	}
@@ -236,7 +238,7 @@ func (c *Compat) scroll(ctx context.Context, q *Request) (*lockrouter.Answer, er
 	if rest := strings.Trim(string(q.Op.Path[len(scrolls):]), "/"); rest != "" {
 		ids = append(ids, rest)
 	}
-	if len(ids) == 0 && !gjson.ValidBytes(q.Body) {
+	if len(ids) == 0 && !doc.ValidJSON(q.Body) {
 		ids = append(ids, string(bytes.TrimSpace(q.Body))) // as the engine took it up to its version 2
 	}
 	if len(ids) == 0 {
@@ -337,7 +339,11 @@ func (r *reply) got(d *state.Doc, id string) (object, found, bool) {
 
 func (c *Compat) mget(ctx context.Context, q *Request, r *reply) (*lockrouter.Answer, error) {
 	var ids []string
-	body := gjson.ParseBytes(q.Body)
+	read, fail := whole(q.Body)
+	if fail != nil {
+		return fail.answer(), nil
+	}
+	body := gjson.ParseBytes(read)
 	for _, v := range body.Get("ids").Array() {
 		ids = append(ids, v.String())
 	}
@@ -377,8 +383,8 @@ func (c *Compat) bulk(ctx context.Context, q *Request, r *reply) (*lockrouter.An
 
 // elsewhere refuses a bulk request of other paths that has actions on the index: the engine would store locks that keep nobody out.
 func (c *Compat) elsewhere(q *Request) *lockrouter.Answer {
-	if !bytes.Contains(q.Body, []byte(c.o.Index)) {
-		return nil
+	if !bytes.Contains(q.Body, []byte(c.o.Index)) && bytes.IndexByte(q.Body, '\\') < 0 {
+		return nil // it isn't named, nor anything that could be written in another way
 	}
 	skip := false
 	for line := range bytes.Lines(q.Body) {

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/api"
+	"optimist/internal/doc"
 )
 
 // verb is what a request wants with a lock.
@@ -144,15 +146,30 @@ func (in *intent) reenter(upsert, params gjson.Result) *failure {
 
 // guardOf is the revision that a request names.
 func guardOf(query []byte) (int64, *failure) {
+	if _, ok := api.Param(query, "version"); ok {
+		return 0, unknown("their revision is named by if_seq_no, not by version")
+	}
 	v, ok := api.Param(query, "if_seq_no")
 	if !ok {
 		return 0, nil
 	}
 	n, err := strconv.ParseInt(string(v), 10, 64)
 	if err != nil || n < 1 {
-		return 0, unknown("if_seq_no is the _seq_no that the lock was answered with")
+		return 0, unguarded()
 	}
 	return n, nil
+}
+
+func unguarded() *failure {
+	return unknown("if_seq_no is the _seq_no that the lock was answered with, and guards a deletion")
+}
+
+// named refuses ids that the engine doesn't take.
+func (in *intent) named() *failure {
+	if in.id == "" || len(in.id) > 512 || !utf8.ValidString(in.id) {
+		return unknown("an id has from 1 to 512 bytes, and is UTF-8")
+	}
+	return nil
 }
 
 // bulkItems reads a bulk body.
@@ -188,7 +205,7 @@ func (c *Compat) bulkItems(body []byte) ([]intent, *failure) {
 
 // first is the one member of an action line.
 func first(line []byte) (op string, action gjson.Result) {
-	if !gjson.ValidBytes(line) {
+	if !doc.ValidJSON(line) {
 		return "", action
 	}
 	gjson.ParseBytes(line).ForEach(func(k, v gjson.Result) bool {
@@ -215,9 +232,7 @@ func (c *Compat) ours(action gjson.Result) *failure {
 
 func item(op string, action gjson.Result, line []byte) intent {
 	in := intent{id: action.Get("_id").String()}
-	if g := action.Get("if_seq_no"); g.Exists() {
-		in.guard = g.Int()
-	}
+	guard := action.Get("if_seq_no")
 	switch op {
 	case "create":
 		in.bad = in.create(line)
@@ -228,8 +243,14 @@ func item(op string, action gjson.Result, line []byte) intent {
 	default:
 		in.bad = unknown("a lock is created with create, not with index")
 	}
-	if in.id == "" || len(in.id) > 512 {
-		in.bad = unknown("an id has from 1 to 512 bytes")
+	switch {
+	case in.bad != nil:
+	case action.Get("version").Exists() || action.Get("_version").Exists():
+		in.bad = unknown("their revision is named by if_seq_no, not by version")
+	case guard.Exists() && (op != "delete" || guard.Type != gjson.Number || guard.Int() < 1):
+		in.bad = unguarded()
+	default:
+		in.guard, in.bad = guard.Int(), in.named()
 	}
 	return in
 }
@@ -240,10 +261,10 @@ func whole(body []byte) ([]byte, *failure) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return []byte("{}"), nil
 	}
-	if !gjson.ValidBytes(body) {
+	if !doc.ValidJSON(body) {
 		body = mended(body)
 	}
-	if !gjson.ValidBytes(body) || !gjson.ParseBytes(body).IsObject() {
+	if !doc.ValidJSON(body) || !gjson.ParseBytes(body).IsObject() {
 		return nil, malformed("the body is no JSON object")
 	}
 	return body, nil
