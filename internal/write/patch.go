@@ -2,6 +2,7 @@ package write
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -108,7 +109,7 @@ func (c *change) readPatch() {
 	case media == mediaOperations:
 		var ops rewrite.Patch
 		ops, err = rewrite.ParsePatch(c.sent)
-		p.edit = operations(ops)
+		p.edit, err = operations(ops), hinted(err)
 	case media == mediaMerge:
 		if firstByte(c.sent) != '{' {
 			err = &rewrite.PatchError{Index: -1, Reason: "a merge patch that is no object would replace the document by what is none"}
@@ -125,6 +126,17 @@ func (c *change) readPatch() {
 	if err != nil {
 		c.answer = badPatch(err)
 	}
+}
+
+// hinted says of an operation that only rules have what it would have to be sent as.
+func hinted(err error) error {
+	var e *rewrite.PatchError
+	if errors.As(err, &e) {
+		if a, unknown := rewrite.ParseAction(e.Op); unknown == nil && a > rewrite.OpTest {
+			return fmt.Errorf("%w; %s has it", err, mediaSteps)
+		}
+	}
+	return err
 }
 
 func readSteps(body []byte) (edit, error) {

@@ -307,3 +307,15 @@ func TestAPatchThroughAPipelineIsTriedOnce(t *testing.T) {
 // A patch and a document that was sent whole don't share a write, nor do different bounds.
 // A document that was made, and deleted before it was looked at, must not come back.
 // Increments of many clients, in two proxies that know nothing of each other, are all there.
+
+// Who sends a rule's operations as a JSON Patch is told what to send them as.
+func TestARulesOperationInAJSONPatchIsToldItsMediaType(t *testing.T) {
+	w := newWorld(t, "")
+	w.put("1", `{"a":1}`)
+	for op, hint := range map[string]bool{"increment": true, "remove_empty": true, "nonsense": false, "add": false} {
+		r := w.client("c").patch(target1, "ops", `[{"op":"`+op+`","path":"/a"}]`)
+		if r.status != 400 || strings.Contains(r.body, mediaSteps) != hint {
+			t.Errorf("%s: %v", op, r)
+		}
+	}
+}
