@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"optimist/internal/ruletest"
 	"optimist/internal/write"
@@ -97,6 +98,9 @@ func (c *explainCmd) question() (*ruletest.Question, error) {
 			return nil, usageError("optimist explain: --now: %q is no time; write it as in 2026-01-01T00:00:00Z", c.Now)
 		}
 	}
+	if err := c.headers(q.Header); err != nil {
+		return nil, err
+	}
 	stdin := 0
 	for _, f := range []struct {
 		flag, text string
@@ -112,14 +116,51 @@ func (c *explainCmd) question() (*ruletest.Question, error) {
 			return nil, usageError("optimist explain: %s: %v", f.flag, err)
 		}
 	}
+	return q, c.checkTexts(q)
+}
+
+// checkTexts finds texts that should be JSON, and aren't. A body that says that it is something else is what it is.
+func (c *explainCmd) checkTexts(q *ruletest.Question) error {
+	media, coding := q.Header.Get("Content-Type"), q.Header.Get("Content-Encoding")
+	if coding == "" && (media == "" || strings.Contains(strings.ToLower(media), "json")) {
+		if err := checkJSON("--body", c.Body, q.Body); err != nil {
+			return err
+		}
+	}
+	if err := checkJSON("--base", c.Base, q.Base); err != nil {
+		return err
+	}
+	return checkJSON("--current", c.Current, q.Current)
+}
+
+// headers reads the flags of headers.
+func (c *explainCmd) headers(into http.Header) error {
 	for _, h := range c.Header {
 		name, value, ok := strings.Cut(h, ":")
 		if !ok || strings.TrimSpace(name) == "" {
-			return nil, usageError("optimist explain: --header: %q is no header; write it as in 'X-User: anna'", h)
+			return usageError("optimist explain: --header: %q is no header; write it as in 'X-User: anna'", h)
 		}
-		q.Header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+		into.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 	}
-	return q, nil
+	return nil
+}
+
+// checkJSON tells where what a flag stands for ends to be JSON. Nothing at all is none that is wrong.
+func checkJSON(flag, said string, text []byte) error {
+	var syntax *json.SyntaxError
+	if text == nil || !errors.As(json.Unmarshal(text, new(json.RawMessage)), &syntax) {
+		return nil
+	}
+	place, read := said, text[:max(syntax.Offset-1, 0)] // what stands before the byte that is wrong
+	if said == "-" || inline(said) {
+		place = flag
+	}
+	if syntax.Error() == "unexpected end of JSON input" {
+		read = text
+	}
+	line := bytes.Count(read, []byte("\n"))
+	column := utf8.RuneCount(read[bytes.LastIndexByte(read, '\n')+1:])
+	return usageError("optimist explain: %s:%d:%d: no JSON: %v", place, line+1, column+1, syntax)
 }
 
 // said is what a flag stands for: JSON, a file's content, or standard input. Nothing is nil.
@@ -129,8 +170,13 @@ func said(text string) ([]byte, error) {
 		return nil, nil
 	case text == "-":
 		return io.ReadAll(os.Stdin)
-	case text[0] == '{' || text[0] == '[' || text == "null":
+	case inline(text):
 		return []byte(text), nil
 	}
 	return os.ReadFile(text)
+}
+
+// inline reports whether a flag holds JSON itself.
+func inline(text string) bool {
+	return text == "null" || strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")
 }

@@ -35,8 +35,14 @@ var ErrQuestion = errors.New("this can't be explained")
 // Offline explains a write to an engine in memory that holds what the question says.
 func Offline(ctx context.Context, c *config.Config, rules *rule.Set, q *Question) (*write.Account, []byte, error) {
 	req, reason := readRequest(q.Method + " " + q.Target)
-	if reason != "" {
+	switch {
+	case reason != "":
 		return nil, nil, fmt.Errorf("%w: %q %s", ErrQuestion, q.Method+" "+q.Target, reason)
+	case q.Body == nil && req.op != api.Delete:
+		return nil, nil, fmt.Errorf("%w: it says nothing of what is sent, the body", ErrQuestion)
+	}
+	if err := q.checkHeader(); err != nil {
+		return nil, nil, err
 	}
 	for _, d := range []struct {
 		name string
@@ -86,6 +92,18 @@ func Offline(ctx context.Context, c *config.Config, rules *rule.Set, q *Question
 	return ask(ctx, w.client, w.proxied, m)
 }
 
+// checkHeader finds headers that can't be sent.
+func (q *Question) checkHeader() error {
+	for name, values := range q.Header {
+		for _, v := range values {
+			if reason := badHeader(name, v); reason != "" {
+				return fmt.Errorf("%w: %s", ErrQuestion, reason)
+			}
+		}
+	}
+	return nil
+}
+
 func given(text []byte) config.JSON {
 	return config.JSON{Given: text != nil, Text: []byte(strings.TrimSpace(string(text)))}
 }
@@ -93,6 +111,9 @@ func given(text []byte) config.JSON {
 // Online asks a running optimist what it would do with a write. It makes sure first that what answers there knows what a dry run is:
 // anything else would carry the write out.
 func Online(ctx context.Context, proxy string, q *Question) (*write.Account, []byte, error) {
+	if err := q.checkHeader(); err != nil {
+		return nil, nil, err
+	}
 	client := &http.Client{
 		Transport: &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment},
 		// Who answers elsewhere may not be an optimist.
@@ -132,7 +153,7 @@ func ask(ctx context.Context, client *http.Client, proxy string, m *message) (*w
 		return nil, nil, err
 	}
 	if kind := gjson.GetBytes(a.body, "error.type"); a.status != http.StatusOK && kind.Exists() {
-		return nil, nil, fmt.Errorf("%d %s: %s", a.status, kind.String(), gjson.GetBytes(a.body, "error.reason").String())
+		return nil, nil, fmt.Errorf("%d %s", a.status, a.reason())
 	}
 	account, err := readAccount(a)
 	return account, a.body, err

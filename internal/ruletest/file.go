@@ -2,6 +2,7 @@ package ruletest
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/config"
+	"optimist/internal/guard"
 )
 
 // File is a file of tests.
@@ -161,6 +163,7 @@ func Parse(name string, data []byte) (*File, error) {
 		t.key = "tests[" + strconv.Itoa(i) + "]"
 		t.line = decoded.Line(t.key)
 		switch {
+		case t.Name == "" && c.wrong(t.key+".name"):
 		case t.Name == "":
 			c.fail(t.key, "a test has a name, that says what it finds out")
 		case lines[t.Name] != 0:
@@ -189,6 +192,16 @@ func (c *checker) fail(key, format string, args ...any) {
 	}
 	c.known[key] = true
 	c.problems = append(c.problems, c.file.Fail(key, format, args...))
+}
+
+// wrong reports whether something was found to be wrong with a key, or within it.
+func (c *checker) wrong(key string) bool {
+	for k := range c.known {
+		if rest, ok := strings.CutPrefix(k, key); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *checker) test(t *Test) {
@@ -227,7 +240,7 @@ func (c *checker) test(t *Test) {
 		c.write(own)
 		t.writes = []*Write{own}
 	}
-	if !t.Expect.any() && !slices.ContainsFunc(t.writes, func(w *Write) bool { return w.Expect.any() }) {
+	if !t.Expect.any() && !slices.ContainsFunc(t.writes, func(w *Write) bool { return w.Expect.any() || c.wrong(w.key+".expect") }) {
 		c.fail(t.key, "nothing is expected of it; say what in expect")
 	}
 }
@@ -276,12 +289,12 @@ func (c *checker) document(key string, j *config.JSON) {
 
 func (c *checker) write(w *Write) {
 	var reason string
-	if w.Request == "" {
+	if w.Request == "" && !c.wrong(w.requestKey) {
 		c.fail(w.key, "a write has a request, as in PUT /shop/_doc/1")
 	} else if w.request, reason = readRequest(w.Request); reason != "" {
 		c.fail(w.requestKey, "%q %s", w.Request, reason)
 	}
-	if w.request.op != api.Delete && w.request.op != api.Other && !w.Sent.Given {
+	if w.request.op != api.Delete && w.request.op != api.Other && !w.Sent.Given && !c.wrong(w.key+".sent") {
 		c.fail(w.key, "it says nothing of what is sent; say it under sent")
 	}
 	c.choice(w.viaKey, w.Via, []string{"session", "inferred", "if_match", "stamp"})
@@ -301,13 +314,25 @@ func (c *checker) headers(w *Write) {
 		switch {
 		case v.IsObject() || v.IsArray() || v.Type == gjson.Null:
 			c.fail(w.key+".headers", "the header %s has no text for a value", k.String())
-		case strings.ContainsAny(k.String()+v.String(), "\r\n\x00") || strings.Trim(k.String(), tokenChars) != "" || k.String() == "":
-			c.fail(w.key+".headers", "%q is no header", k.String())
-		case strings.EqualFold(k.String(), "Content-Length") || strings.EqualFold(k.String(), "Optimist-Dry-Run"):
-			c.fail(w.key+".headers", "%s can't be given here", k.String())
+		default:
+			if reason := badHeader(k.String(), v.String()); reason != "" {
+				c.fail(w.key+".headers", "%s", reason)
+			}
 		}
 		return true
 	})
+}
+
+// badHeader says why a header can't be sent; "" if it can.
+func badHeader(name, value string) string {
+	control := func(r rune) bool { return r != '\t' && unicode.IsControl(r) }
+	switch {
+	case name == "" || strings.Trim(name, tokenChars) != "" || strings.ContainsFunc(value, control):
+		return strconv.Quote(name) + " is no header"
+	case strings.EqualFold(name, "Content-Length"), strings.EqualFold(name, "Transfer-Encoding"), strings.EqualFold(name, guard.DryRunField):
+		return name + " can't be given here"
+	}
+	return ""
 }
 
 // user checks who a client says that it is, against the headers that are given together with that.
@@ -346,6 +371,12 @@ func readRequest(line string) (r request, reason string) {
 		if b < 0x21 || b > 0x7e {
 			return r, "has a character that must be percent-encoded in a path"
 		}
+	}
+	path, query, _ := strings.Cut(r.target, "?")
+	_, err1 := url.PathUnescape(path)
+	_, err2 := url.QueryUnescape(query)
+	if err1 != nil || err2 != nil {
+		return r, "has a % that begins no percent-encoded character; the character itself is written %25"
 	}
 	var op api.Op
 	api.Parse([]byte(method), []byte(r.target), &op)

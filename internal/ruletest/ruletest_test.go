@@ -138,9 +138,43 @@ func TestFilesThatCannotBeMeantAreRefused(t *testing.T) {
 		{"tests:\n- {name: a, request: PUT /shop/_doc/1, sent: {}, expect: {answer: 1}}\n", "members of the answer"},
 		{"tests:\n- {name: a, request: PUT /shop/_doc/1, sent: {}, expect: {overwrote: [a]}}\n", "JSON Pointer"},
 		{"tests:\n- {name: a, sent: {}, expect: {status: 200}}\n", "has a request"},
+		{"tests:\n- {name: a, request: PUT /shop/_doc/%zz, sent: {}, expect: {status: 200}}\n", "a.test.yaml:2:22: tests[0].request: \"PUT /shop/_doc/%zz\" has a % that"},
+		{"tests:\n- {name: a, request: PUT /shop/_doc/1?routing=%, sent: {}, expect: {status: 200}}\n", "has a % that"},
+		{"tests:\n- {name: a, request: PUT /shop/_doc/1, headers: {X: \"a\\x01\"}, sent: {}, expect: {status: 200}}\n", "is no header"},
 	} {
 		if _, err := Parse("a.test.yaml", []byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want something with %q", c.text, err, c.want)
+		}
+	}
+}
+
+// What follows from a mistake isn't one more.
+func TestAMistakeInAPartIsNotTakenForAMissingPart(t *testing.T) {
+	for _, c := range []struct{ text, key string }{
+		{"tests:\n- {name: a, request: PUT /shop/_doc/1, sent: {}, expect: {status: many}}\n", "tests[0].expect.status"},
+		{"tests:\n- {name: a, request: PUT /shop/_doc/1, sent: {}, expect: [1]}\n", "tests[0].expect"},
+		{"tests:\n- {name: a, request: 5, sent: {}, expect: {status: 200}}\n", "tests[0].request"},
+		{"tests:\n- {name: [a], request: PUT /shop/_doc/1, sent: {}, expect: {status: 200}}\n", "tests[0].name"},
+		{"tests:\n- {name: a, request: PUT /shop/_doc/1, writers: [{sent: {}, expect: {result: 1}}]}\n", "tests[0].writers[0].expect.result"},
+	} {
+		_, err := Parse("a.test.yaml", []byte(c.text))
+		var problems config.Problems
+		if !errors.As(err, &problems) || len(problems) != 1 || problems[0].Key != c.key {
+			t.Errorf("%q: %v", c.text, err)
+		}
+	}
+}
+
+// What the engine says is told, not the JSON that it says it in.
+func TestWhatTheEngineRefusesIsToldInItsWords(t *testing.T) {
+	const tests = `tests:
+- {name: a, request: PUT /shop/_doc/1, base: {a: 1}, current: {a: {b: 1}}, sent: {a: 1}, expect: {status: 200}}
+- {name: b, request: PUT /shop/_doc/1, headers: {Content-Encoding: gzip}, sent: {a: 1}, expect: {status: 200}}
+`
+	for i, r := range results(t, "rules: [{name: a}]\n", "a.test.yaml", tests).Results {
+		want := []string{"document_parsing_exception: [1:6] failed to parse field [a]", "400 parse_exception: the body isn't the gzip data"}[i]
+		if r.Err == nil || !strings.Contains(r.Err.Error(), want) || strings.Contains(r.Err.Error(), "root_cause") {
+			t.Errorf("%v", r.Err)
 		}
 	}
 }

@@ -141,7 +141,7 @@ func (p *play) meanwhile(place request) error {
 	case t.Current.Null():
 		a, err := p.w.ask(p.ctx, p.w.direct, &message{method: http.MethodDelete, target: place.path + place.routing})
 		if err == nil && a.status >= 400 && a.status != http.StatusNotFound {
-			err = fmt.Errorf("%w: %s", errEngine, a.body)
+			err = fmt.Errorf("%w: %s", errEngine, a.reason())
 		}
 		if err != nil {
 			return fmt.Errorf("current: %w", err)
@@ -186,7 +186,7 @@ func (p *play) put(at request, body []byte) error {
 	m := &message{method: http.MethodPut, target: at.path + at.routing, header: jsonHeader(), body: body}
 	a, err := p.w.ask(p.ctx, p.w.direct, m)
 	if err == nil && a.status >= 300 {
-		err = fmt.Errorf("%w: %s", errEngine, a.body)
+		err = fmt.Errorf("%w: %s", errEngine, a.reason())
 	}
 	return err
 }
@@ -280,7 +280,7 @@ func (p *play) rehearse(m *message) (*write.Account, error) {
 func readAccount(a *answer) (*write.Account, error) {
 	account := new(write.Account)
 	if a.status != http.StatusOK || a.header.Get(guard.DryRunField) != "true" {
-		return nil, fmt.Errorf("the dry run was answered with %d: %s", a.status, a.body)
+		return nil, fmt.Errorf("the dry run was answered with %d %s", a.status, a.reason())
 	}
 	if err := json.Unmarshal(a.body, account); err != nil {
 		return nil, fmt.Errorf("the dry run's answer can't be read: %w", err)

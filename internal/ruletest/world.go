@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"optimist/internal/config"
 	"optimist/internal/embedded"
 	"optimist/internal/es"
@@ -111,6 +113,14 @@ type answer struct {
 }
 
 func (a *answer) outcome() string { return a.header.Get("Optimist-Outcome") }
+
+// reason is what an error says: its type and its reason, or the whole body where that is no error of the engine's form.
+func (a *answer) reason() string {
+	if kind := gjson.GetBytes(a.body, "error.type"); kind.Exists() {
+		return kind.String() + ": " + gjson.GetBytes(a.body, "error.reason").String()
+	}
+	return string(a.body)
+}
 
 // ask sends a request to a base URL.
 func (w *world) ask(ctx context.Context, base string, r *message) (*answer, error) {
