@@ -17,10 +17,17 @@ const (
 	maxReaders = 32 // of a group that ask at once
 )
 
+// parcel is one call, and who waits for it.
+type parcel struct {
+	call   *state.Call
+	tasks  []*task
+	asking []*waiter
+}
+
 // assemble makes a call of what there is: releases and renewals first, then those who wait, then those who only try. A release asks
 // for those who wait for what it frees: the hand-over is one call. Where there are more releases than go into one, nobody asks before all
 // were carried out: a lock may have been handed on by one of them, and its old holder would re-enter it.
-func (l *lane) assemble() (c *state.Call, tasks []*task, asking []*waiter) {
+func (l *lane) assemble() *parcel {
 	r, now := l.r, l.r.now()
 	first := func(a, b *task) int { return rank(a) - rank(b) }
 	if !slices.IsSortedFunc(l.tasks, first) {
@@ -28,9 +35,10 @@ func (l *lane) assemble() (c *state.Call, tasks []*task, asking []*waiter) {
 	}
 	n := min(len(l.tasks), maxTasks)
 	more := n < len(l.tasks) && rank(l.tasks[n]) == 0
-	tasks = slices.Clone(l.tasks[:n])
+	tasks := slices.Clone(l.tasks[:n])
 	l.tasks = slices.Delete(l.tasks, 0, n)
 	freeing := slices.ContainsFunc(tasks, func(k *task) bool { return k.op.Do == state.Release || k.op.Do == state.Abandon })
+	var asking []*waiter
 	for g, stands := range l.standing() {
 		if more {
 			g.due = g.due || freeing
@@ -41,7 +49,7 @@ func (l *lane) assemble() (c *state.Call, tasks []*task, asking []*waiter) {
 		}
 		g.due = false
 	}
-	c = &state.Call{Lock: l.lock, Kind: l.kind, Proxy: r.queue, Bound: int64(r.o.Bound), Grace: r.grace(), Most: int64(r.o.MostHeld),
+	c := &state.Call{Lock: l.lock, Kind: l.kind, Proxy: r.queue, Bound: int64(r.o.Bound), Grace: r.grace(), Most: int64(r.o.MostHeld),
 		Ops: make([]state.Op, 0, len(tasks)+len(asking))}
 	tries := slices.IndexFunc(tasks, func(k *task) bool { return k.op.Do == state.Acquire })
 	if tries < 0 {
@@ -59,7 +67,7 @@ func (l *lane) assemble() (c *state.Call, tasks []*task, asking []*waiter) {
 	for _, k := range tasks[tries:] {
 		c.Ops = append(c.Ops, k.op)
 	}
-	return c, tasks, asking
+	return &parcel{c, tasks, asking}
 }
 
 // standing are the groups, and whether there is room for them in the document's queue: in a class, for those whose first has waited longest.
@@ -98,7 +106,8 @@ func (w *waiter) ask(now int64) state.Op {
 }
 
 // settle tells everybody what became of a call.
-func (l *lane) settle(tasks []*task, asking []*waiter, o *outcome, said []state.Said) {
+func (l *lane) settle(p *parcel, o *outcome, said []state.Said) {
+	tasks, asking := p.tasks, p.asking
 	l.failed = 0
 	l.r.storeUp()
 	l.lapses(o.doc, said)
@@ -173,7 +182,7 @@ func (w *waiter) answer(l *lane, o outcome) {
 
 // fault deals with a call that has failed: it may have been carried out or not. What waits goes on waiting; the rest is tried again for
 // a while. All operations can be repeated.
-func (l *lane) fault(tasks []*task, asking []*waiter, err error) {
+func (l *lane) fault(p *parcel, err error) {
 	now := l.r.now()
 	if l.failed == 0 {
 		l.failed = now
@@ -181,7 +190,7 @@ func (l *lane) fault(tasks []*task, asking []*waiter, err error) {
 	l.r.storeDown(l.lock, err)
 	var again []*task
 	defer func() { l.tasks = append(again, l.tasks...) }()
-	for _, k := range tasks {
+	for _, k := range p.tasks {
 		switch {
 		case now < k.until && (!k.gone || k.op.Do != state.Acquire) && l.r.ctx.Err() == nil:
 			again = append(again, k)
@@ -196,7 +205,7 @@ func (l *lane) fault(tasks []*task, asking []*waiter, err error) {
 			again = append(again, &task{op: state.Op{Do: state.Abandon, Rid: k.op.Rid}, came: now, until: now + k.op.TTL})
 		}
 	}
-	for _, w := range asking {
+	for _, w := range p.asking {
 		if w.handed {
 			continue
 		}

@@ -103,8 +103,7 @@ func (r *Router) submit(ctx context.Context, t *target, op state.Op) outcome {
 	if op.Do == state.Release {
 		l.freed(k)
 	}
-	l.run()
-	r.mu.Unlock()
+	l.runHere()
 	select {
 	case o := <-k.done:
 		if ctx.Err() == nil {
@@ -155,7 +154,10 @@ func (l *lane) abandon(rid string, ttl int64) {
 // run has the lane send what there is, if it isn't sending already.
 func (l *lane) run() {
 	if l.start() {
-		l.r.wg.Go(l.send)
+		l.r.wg.Go(func() {
+			l.r.mu.Lock()
+			l.send()
+		})
 	}
 }
 
@@ -169,17 +171,21 @@ func (l *lane) runHere() {
 	}
 	r.wg.Add(1)
 	defer r.wg.Done()
-	pause := l.call()
-	if pause == 0 && l.stop() {
-		r.mu.Unlock()
-		return
-	}
-	r.wg.Go(func() {
-		if pause > 0 {
+	pause := l.carry(l.assemble())
+	switch {
+	case pause > 0:
+		r.wg.Go(func() {
 			r.pause(pause)
-		}
-		l.send()
-	})
+			r.mu.Lock()
+			l.send()
+		})
+	case !l.stop():
+		next := l.assemble() // before anybody is told what has become of the first: nobody gets into it for having made the call
+		r.wg.Go(func() {
+			r.mu.Lock()
+			l.sendAfter(l.carry(next))
+		})
+	}
 	r.mu.Unlock()
 }
 
@@ -197,16 +203,23 @@ func (l *lane) ready() bool {
 	return len(l.tasks) > 0 || slices.ContainsFunc(l.groups, func(g *group) bool { return g.due && len(g.waiters) > 0 })
 }
 
-// send makes calls until there is nothing to send.
-func (l *lane) send() {
-	l.r.mu.Lock()
-	defer l.r.mu.Unlock()
-	for !l.stop() {
-		if pause := l.call(); pause > 0 {
-			l.r.mu.Unlock()
-			l.r.pause(pause)
-			l.r.mu.Lock()
+// send makes calls until there is nothing to send. It gives up Router.mu.
+func (l *lane) send() { l.sendAfter(0) }
+
+// sendAfter is send after a pause.
+func (l *lane) sendAfter(pause time.Duration) {
+	r := l.r
+	for {
+		if pause > 0 {
+			r.mu.Unlock()
+			r.pause(pause)
+			r.mu.Lock()
 		}
+		if l.stop() {
+			r.mu.Unlock()
+			return
+		}
+		pause = l.carry(l.assemble())
 	}
 }
 
@@ -220,20 +233,19 @@ func (l *lane) stop() bool {
 	return true
 }
 
-// call makes one call of what there is to send. After one that has failed it says how long the next one has to wait. Router.mu is given up
-// meanwhile.
-func (l *lane) call() time.Duration {
+// carry makes a call, and tells everybody what has become of it. After one that has failed it says how long the next one has to wait.
+// Router.mu is given up while it is out.
+func (l *lane) carry(p *parcel) (pause time.Duration) {
 	r := l.r
-	c, tasks, asking := l.assemble()
 	r.mu.Unlock()
 	sent := time.Now()
-	done := r.o.Store.Do(r.ctx, []Change{{l.id, c}})[0]
+	done := r.o.Store.Do(r.ctx, []Change{{l.id, p.call}})[0]
 	r.mu.Lock()
 	if done.Err != nil {
-		l.fault(tasks, asking, done.Err)
+		l.fault(p, done.Err)
 		return min(max(time.Duration(r.now()-l.failed)*time.Millisecond/2, shortPause), longPause)
 	}
-	l.settle(tasks, asking, &outcome{doc: done.Doc, sent: sent}, done.Said)
+	l.settle(p, &outcome{doc: done.Doc, sent: sent}, done.Said)
 	return 0
 }
 
