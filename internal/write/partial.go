@@ -1,10 +1,13 @@
 package write
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
@@ -167,8 +170,7 @@ func (s *Service) mayTransform(ctx context.Context, c *change) (bool, error) {
 // readPartial reads the body of an _update as a part of a document, nil where it is more, or not valid: the engine takes no key twice. Half
 // surrogates, which a key may have and no pointer can name, are the engine's, too.
 func (c *change) readPartial() *patch {
-	if !c.json || !c.readable() || !doc.ValidJSON(c.sent) || repeats(gjson.ParseBytes(c.sent)) ||
-		strings.Contains(strings.ToLower(string(c.sent)), `\ud`) {
+	if !c.json || !c.readable() || !doc.ValidJSON(c.sent) || repeats(gjson.ParseBytes(c.sent)) || halved(c.sent) {
 		return nil
 	}
 	for _, name := range [...]string{"upsert", "version", "version_type", "op_type", "lang", "_source_include", "_source_exclude"} {
@@ -189,6 +191,40 @@ func (c *change) readPartial() *patch {
 		return nil
 	}
 	return p
+}
+
+// halved reports whether valid JSON has an escape in it that is half a character.
+func halved(b []byte) bool {
+	for i := bytes.IndexByte(b, '\\'); i >= 0 && i+1 < len(b); i++ {
+		switch {
+		case b[i] != '\\':
+			continue
+		case b[i+1] != 'u':
+			i++ // what is escaped begins no escape
+			continue
+		}
+		switch r := escaped(b[i:]); {
+		case !utf16.IsSurrogate(r):
+			i += 5
+		case utf16.DecodeRune(r, escaped(b[min(i+6, len(b)):])) == utf8.RuneError:
+			return true
+		default:
+			i += 11
+		}
+	}
+	return false
+}
+
+// escaped is the half or the whole character of the escape \uXXXX that a text begins with, else 0.
+func escaped(b []byte) rune {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return 0
+	}
+	n, err := strconv.ParseUint(string(b[2:6]), 16, 16)
+	if err != nil {
+		return 0
+	}
+	return rune(n)
 }
 
 // repeats reports whether an object has a key twice.

@@ -266,3 +266,34 @@ func TestUpdatesOfAnotherMediaTypeShareNoWrite(t *testing.T) {
 		t.Error("the engine refuses text, and with it what is JSON")
 	}
 }
+
+// Clients in Python escape what isn't ASCII, and an emoji is two halves then. Only half a one is the engine's business.
+func TestAPartWithEscapedEmojiIsTransformed(t *testing.T) {
+	for body, transformed := range map[string]bool{
+		`{"doc":{"name":"\ud83d\ude00 \uD83D\uDE00"}}`:           true,
+		`{"doc":{"\ud83d\ude00":{"\ud83d\ude00":1},"name":"x"}}`: true,
+		`{"doc":{"name":"\\ud83d, and \\\\ud83d"}}`:              true,
+		`{"doc":{"name":"\ud83d"}}`:                              false,
+		`{"doc":{"name":"\ude00\ud83d"}}`:                        false,
+		`{"doc":{"name":"\ud83dx"}}`:                             false,
+		`{"doc":{"name":"\ud83d\\ude00"}}`:                       false,
+		`{"doc":{"\ud83d":1}}`:                                   false,
+	} {
+		w := newWorld(t, strings.ReplaceAll(idleRule, "{op: remove, path: /never}", "{op: add, path: /t, value: 1}"))
+		w.put("1", `{"😀":{"😀":0,"kept":1},"name":""}`)
+		r := w.client("me").send("POST", "/shop/_update/1", body)
+		if r.status != 200 || strings.Contains(r.outcome, "untransformed") == transformed {
+			t.Errorf("%s: %v", body, r)
+		}
+		got := w.stored("1")
+		if gjson.Get(got, "t").Exists() != transformed || !gjson.Get(got, "😀.kept").Exists() {
+			t.Errorf("%s: stored %s", body, got)
+		}
+		gjson.Get(body, "doc").ForEach(func(k, v gjson.Result) bool {
+			if k.Str == "name" && transformed && gjson.Get(got, "name").Str != v.Str {
+				t.Errorf("%s: stored %s", body, got)
+			}
+			return true
+		})
+	}
+}
