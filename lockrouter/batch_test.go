@@ -22,9 +22,7 @@ type busy struct {
 func (b *busy) Do(ctx context.Context, changes []lockrouter.Change) []lockrouter.Changed {
 	done := make(chan []lockrouter.Changed, 1)
 	go func() {
-		if len(changes) > 1 {
-			time.Sleep(b.took)
-		}
+		time.Sleep(b.took)
 		done <- b.Store.Do(context.WithoutCancel(ctx), changes)
 	}()
 	select {

@@ -252,7 +252,7 @@ func chaos(t *testing.T, seed uint64) {
 	open := func(n uint64) *proxy {
 		p := &proxy{way: &flaky{Store: store, rand: rand.New(rand.NewPCG(seed, n))}}
 		p.ctx, p.end = context.WithCancel(t.Context())
-		p.Router = lockrouter.New(lockrouter.Options{Store: p.way, Chain: 6, TTL: time.Second, Patience: 100 * time.Millisecond})
+		p.Router = lockrouter.New(lockrouter.Options{Store: p.way, Chain: 6, TTL: 2 * time.Second, Patience: 100 * time.Millisecond})
 		return p
 	}
 	proxies := []*proxy{open(2), open(3)}
@@ -275,7 +275,7 @@ func chaos(t *testing.T, seed uint64) {
 			for time.Since(began) < 20*time.Second {
 				p := pick()
 				ctx, cancel := context.WithTimeoutCause(p.ctx, time.Duration(1+draw(1500))*time.Millisecond, errors.New("left"))
-				asked, ttl := time.Now(), 100+draw(900)
+				asked, ttl := time.Now(), 500+draw(1500)
 				a, err := request(ctx, p.Router, "PUT", global, fmt.Sprintf(`{"owner":"%s","ttl":"%dms","wait":"1s"}`, owner, ttl))
 				cancel()
 				if err != nil || a.status >= 300 {
@@ -321,7 +321,7 @@ func chaos(t *testing.T, seed uint64) {
 	}
 	wg.Wait()
 	last := proxies[0]
-	if a, err := request(t.Context(), last.Router, "PUT", global, `{"owner":"last","wait":"10s"}`); err != nil || a.status != 201 || a.waited > 4000 {
+	if a, err := request(t.Context(), last.Router, "PUT", global, `{"owner":"last","wait":"10s"}`); err != nil || a.status != 201 || a.waited > 6000 {
 		t.Errorf("%+v %v", a, err)
 	}
 	if w.granted < 50 {

@@ -131,13 +131,43 @@ func New(o Options) *Router {
 // needn't wait is still done.
 func (r *Router) Drain() { r.drained.Do(func() { close(r.leave) }) }
 
-// Close ends what runs beside requests. Requests that wait end with ErrStore; leases stay until they lapse.
+// Close ends what runs beside requests. Requests that wait end with ErrStore; leases stay until they lapse, but for those that nobody knows
+// of, because whoever waited for them has been given up: they are given back, for which the store has a second.
 func (r *Router) Close() {
+	r.Drain()
+	r.finish(time.Second)
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()
 	r.cancel()
 	r.wg.Wait()
+}
+
+// finish waits until there is nothing more to be sent.
+func (r *Router) finish(limit time.Duration) {
+	const look = 2 * time.Millisecond
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	every := time.NewTicker(look)
+	defer every.Stop()
+	for r.busy() {
+		select {
+		case <-every.C:
+		case <-late.C:
+			return
+		}
+	}
+}
+
+func (r *Router) busy() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, l := range r.lanes {
+		if l.running || len(l.tasks) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // Waiting is how many requests of the class wait for a lock here.

@@ -235,6 +235,7 @@ func (l *lane) saw(d *state.Doc) {
 	}
 	l.lookAt = now + l.tick
 	l.follow(d)
+	l.withdraw(now)
 	l.tidy()
 	l.judge(now)
 }
