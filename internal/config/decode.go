@@ -44,7 +44,8 @@ func (d *decoder) fail(n ast.Node, path, format string, args ...any) {
 }
 
 func (d *decoder) failAt(at Pos, path, format string, args ...any) {
-	p := Problem{Key: brief(shown(path), shownMessage), Message: brief(fmt.Sprintf(format, args...), shownMessage), full: path}
+	p := Problem{Key: brief(shown(path), shownMessage), full: path}
+	p.Message = brief(fmt.Sprintf(format, args...), shownMessage)
 	d.problems = append(d.problems, d.cfg.placed(p, spot{Pos: at, file: d.file}))
 }
 

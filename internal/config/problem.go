@@ -120,7 +120,8 @@ func (ps Problems) Sort() {
 
 // problem makes a Problem about a key, with the place where the key's value stands, or its nearest parent that has one.
 func (c *Config) problem(severity Severity, key, format string, args ...any) Problem {
-	p := Problem{Severity: severity, Key: brief(shown(key), shownMessage), Message: brief(fmt.Sprintf(format, args...), shownMessage), Origin: c.file, full: key}
+	p := Problem{Severity: severity, Key: brief(shown(key), shownMessage), Origin: c.file, full: key}
+	p.Message = brief(fmt.Sprintf(format, args...), shownMessage)
 	if flag, ok := c.flags[key]; ok {
 		p.Origin = flag
 		return p

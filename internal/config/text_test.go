@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -10,7 +11,8 @@ import (
 func problemsOf(t *testing.T, text string) Problems {
 	t.Helper()
 	_, err := Parse("a.yaml", []byte(text), Overrides{})
-	problems, _ := err.(Problems) //nolint:errorlint // it is what Parse returns
+	var problems Problems
+	errors.As(err, &problems)
 	return problems
 }
 
