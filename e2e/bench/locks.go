@@ -25,6 +25,7 @@ func locks(ctx context.Context, args []string, out io.Writer) error {
 	repeat := fs.Int("turns", 5, "how often each side is measured")
 	workers := fs.Int("workers", 16, "contenders for one lock")
 	many := fs.Int("many", 10_000, "leases in the large tree, and clients that wait at once")
+	warm := fs.Duration("warm", 20*time.Second, "how long the engine works on many locks before anything is measured: for its compiler")
 	calm := fs.Duration("calm", 0, "wait up to so long before each turn for a moment in which others leave the processors alone")
 	only := fs.String("only", "", "only one part: contended, alone, many, tree, held or waiting")
 	if err := fs.Parse(args); err != nil {
@@ -45,6 +46,10 @@ func locks(ctx context.Context, args []string, out io.Writer) error {
 		s.title, processors(), *repeat, lockTurn)
 	for _, name := range s.missing {
 		fmt.Fprintf(out, "not measured, because it isn't installed: %s\n", name)
+	}
+	w := throughOptimist("optimist", s.plain.URL, "/_lock/global/")
+	if _, err := contend(ctx, w, 64, *warm, func(worker, n int) string { return fmt.Sprint("warm-", (worker*7+n)%500) }); err != nil {
+		return err
 	}
 	for _, part := range []struct {
 		name string
