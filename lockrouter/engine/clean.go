@@ -13,6 +13,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/obs"
+	"optimist/lockrouter"
 	"optimist/lockrouter/state"
 )
 
@@ -56,7 +57,11 @@ func (s *Store) Clean(ctx context.Context, age time.Duration) (removed int, err 
 	if err := s.sound(ctx); err != nil {
 		return 0, err
 	}
-	last := (time.Now().Add(s.o.Skew).UnixMilli() - age.Milliseconds()) * perMs
+	before := time.Now().Add(s.o.Skew).UnixMilli() - age.Milliseconds()
+	if err := s.lapse(ctx, before); err != nil {
+		return 0, err
+	}
+	last := before * perMs
 	for {
 		idle, err := s.idle(ctx, last)
 		if err != nil || len(idle) == 0 {
@@ -70,20 +75,57 @@ func (s *Store) Clean(ctx context.Context, age time.Duration) (removed int, err 
 	}
 }
 
+// lapse takes away leases that have ended in documents that nobody has changed since before: whoever asks for a lock does that, and nobody
+// may ever ask for that of a holder that has died. A call without operations is judged as any other is.
+func (s *Store) lapse(ctx context.Context, before int64) error {
+	type object = map[string]any
+	for after := ""; ; {
+		hits, err := s.search(ctx, object{"size": maxBulk, "sort": []object{{"lock": "asc"}}, "query": object{"bool": object{"filter": []object{
+			{"exists": object{"field": "owners"}}, {"range": object{"seen": object{"lt": before}}}, {"range": object{"lock": object{"gt": after}}},
+		}}}})
+		if err != nil || len(hits) == 0 {
+			return err
+		}
+		var calls []lockrouter.Change
+		for _, hit := range hits {
+			d, err := state.Parse([]byte(hit.Get("_source").Raw))
+			if err != nil {
+				return fmt.Errorf("%w: %w", lockrouter.ErrStore, err)
+			}
+			after = d.Lock
+			calls = append(calls, lockrouter.Change{ID: hit.Get("_id").Str,
+				Call: &state.Call{Lock: d.Lock, Kind: d.Kind, Ops: []state.Op{}, Bound: 1 << 30, Grace: KeepAge.Milliseconds()}})
+		}
+		for _, done := range s.Do(ctx, calls) {
+			if done.Err != nil {
+				return done.Err
+			}
+		}
+		if len(hits) < maxBulk {
+			return nil
+		}
+	}
+}
+
 const perMs = 1024 // of tokens
 
 // idle finds candidates. It may find what isn't idle any more.
 func (s *Store) idle(ctx context.Context, last int64) ([]gjson.Result, error) {
+	type object = map[string]any
+	return s.search(ctx, object{"size": maxBulk, "seq_no_primary_term": true, "query": object{"bool": object{
+		"filter":   object{"range": object{"last": object{"lt": last}}},
+		"must_not": object{"exists": object{"field": "owners"}},
+	}}})
+}
+
+// search finds documents, also those of a moment ago.
+func (s *Store) search(ctx context.Context, what map[string]any) ([]gjson.Result, error) {
 	if a, err := s.send(ctx, http.MethodPost, s.target("/_refresh"), nil, true); err != nil {
 		return nil, err
 	} else if a.status != http.StatusOK {
 		return nil, failure(a)
 	}
-	type object = map[string]any
-	body, err := json.Marshal(object{"size": maxBulk, "seq_no_primary_term": true, "query": object{"bool": object{
-		"filter":   object{"range": object{"last": object{"lt": last}}},
-		"must_not": object{"exists": object{"field": "owners"}},
-	}}})
+	body, err := json.Marshal(what)
 	if err != nil {
 		return nil, err
 	}
