@@ -85,7 +85,8 @@ func (s *Service) updateOnlyNew(ctx context.Context, c *change) error {
 	return s.edits(ctx, c)
 }
 
-// unrun reads the members of an _update's body that concern its script, which isn't run where there is no document, unless it asks for that.
+// unrun reads the members of an _update's body that concern its script, which isn't run where there is no document, unless it asks for
+// that.
 func (p *patch) unrun(name string, v gjson.Result) bool {
 	switch name {
 	case "script":
