@@ -26,6 +26,7 @@ type explainCmd struct {
 	Base    string   `help:"The document as the client read it, likewise, or null: there was none. Default: it hasn't read." placeholder:"F"`
 	Current string   `help:"The document as it is by now, likewise, or null. Default: the base." placeholder:"F"`
 	Header  []string `help:"A header of the request: 'Name: value'; again for more." sep:"none" placeholder:"'K: V'"`
+	User    string   `help:"The user's name, in Basic credentials without a password." placeholder:"NAME"`
 	Now     string   `help:"The time that rules see, as in 2026-01-01T00:00:00Z. Default: the real one." placeholder:"TIME"`
 	JSON    bool     `name:"json" help:"The account as JSON."`
 	Proxy   string   `help:"Ask the optimist at this URL, about the documents that it has, instead." placeholder:"URL"`
@@ -141,6 +142,17 @@ func (c *explainCmd) headers(into http.Header) error {
 			return usageError("optimist explain: --header: %q is no header; write it as in 'X-User: anna'", h)
 		}
 		into.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	switch {
+	case c.User == "":
+	case c.Proxy != "":
+		return usageError("optimist explain: with --proxy credentials are real ones; give them by --header 'Authorization: …'")
+	case into.Get("Authorization") != "":
+		return usageError("optimist explain: --user and the header Authorization both say who asks; leave one of them out")
+	case !ruletest.UserName(c.User):
+		return usageError("optimist explain: --user: %q is no user's name: it can't have a colon in it", c.User)
+	default:
+		(&http.Request{Header: into}).SetBasicAuth(c.User, "")
 	}
 	return nil
 }

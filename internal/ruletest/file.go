@@ -343,11 +343,16 @@ func (c *checker) user(key string, user, headers *config.JSON) {
 	switch v := gjson.ParseBytes(user.Text); {
 	case v.Type != gjson.String:
 		c.fail(key+".user", "a user is a name; if %s is one, write it in quotes", v.Raw)
-	case v.String() == "" || strings.ContainsFunc(v.String(), func(r rune) bool { return r == ':' || unicode.IsControl(r) }):
+	case !UserName(v.String()):
 		c.fail(key+".user", "%q is no user's name: it can't have a colon in it, nor be empty; null stands for nobody", v.String())
 	case hasCredentials(headers):
 		c.fail(key+".user", "the header Authorization names the user, too; leave one of them out")
 	}
+}
+
+// UserName reports whether Basic credentials can have a user of that name (RFC 7617).
+func UserName(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r == ':' || unicode.IsControl(r) })
 }
 
 func hasCredentials(headers *config.JSON) (has bool) {
