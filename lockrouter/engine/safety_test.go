@@ -51,6 +51,7 @@ type member struct {
 	r     *lockrouter.Router
 	owner string
 	rng   *rand.Rand
+	long  int // 1: some leases are ten times as long
 }
 
 func (m *member) ask(method, query string) (status int, token int64, waited time.Duration) {
@@ -70,7 +71,7 @@ func (m *member) ask(method, query string) (status int, token int64, waited time
 }
 
 func (m *member) round() {
-	ttl := time.Duration(50+m.rng.IntN(400)) * time.Millisecond
+	ttl := time.Duration(50+m.rng.IntN(400)) * time.Millisecond * time.Duration(1+9*m.rng.IntN(2)*m.long)
 	sent := time.Now()
 	status, token, waited := m.ask("PUT", fmt.Sprintf("&wait=1m&ttl=%dms", ttl.Milliseconds()))
 	if status != 201 {
@@ -122,7 +123,7 @@ func crowd(t *testing.T, seed uint64) {
 		wg.Go(func() {
 			rng := rand.New(rand.NewPCG(seed, uint64(i)))
 			for round := range rounds {
-				(&member{l, routers[i%len(routers)], fmt.Sprint("m", i, "-", round), rng}).round()
+				(&member{l, routers[i%len(routers)], fmt.Sprint("m", i, "-", round), rng, 0}).round()
 			}
 		})
 	}
