@@ -17,6 +17,8 @@ func TestAProxyThatEndsKeepsNoLockThatNobodyKnowsOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New(nil)
 		ending := lockrouter.New(lockrouter.Options{Store: &busy{store, 50 * time.Millisecond}, Foreground: time.Minute})
+		go func() { _, _ = request(t.Context(), ending, "DELETE", global, `{"owner":"x","token":1}`) }() // it makes the first call itself
+		synctest.Wait()
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -24,7 +26,7 @@ func TestAProxyThatEndsKeepsNoLockThatNobodyKnowsOf(t *testing.T) {
 				t.Errorf("%+v %v", got, err)
 			}
 		}()
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(60 * time.Millisecond)
 		ending.Drain()
 		ending.Close()
 		<-done

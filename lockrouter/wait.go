@@ -21,6 +21,11 @@ func (r *Router) wait(ctx context.Context, t *target, op state.Op, limit time.Du
 	if ctx.Err() != nil { // it may have left while the call was out
 		return l.leave(w, context.Cause(ctx))
 	}
+	select {
+	case o := <-w.done: // also where this proxy is about to end
+		return o
+	default:
+	}
 	for {
 		select {
 		case o := <-w.done:
