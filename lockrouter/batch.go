@@ -128,8 +128,8 @@ func (b *batch) wait(ctx context.Context, n int, deadline time.Time) error {
 	return nil
 }
 
-// keep renews leases until ctx ends. A store that is away for a while is no reason to give up: whether the leases have outlasted it is found
-// out by the next call.
+// keep renews leases until ctx ends. A store that is away for a while is no reason to give up: whether the leases have outlasted it is
+// found out by the next call.
 func (b *batch) keep(ctx context.Context, cancel context.CancelCauseFunc, part []*item) {
 	every := time.NewTicker(max(b.r.ttl(b.a)/3, time.Millisecond))
 	defer every.Stop()

@@ -70,7 +70,8 @@ func (l *lane) assemble() *parcel {
 	return &parcel{c, tasks, asking}
 }
 
-// standing are the groups, and whether there is room for them in the document's queue: in a class, for those whose first has waited longest.
+// standing are the groups, and whether there is room for them in the document's queue: in a class, for those whose first has waited for
+// longest.
 func (l *lane) standing() iter.Seq2[*group, bool] {
 	return func(yield func(*group, bool) bool) {
 		var n [2]int

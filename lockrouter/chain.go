@@ -25,8 +25,9 @@ func (l *lane) chaining() bool {
 	return l.quick && l.r.o.Chain > 0 && l.kind != state.Tree && l.r.o.Store.Timed()
 }
 
-// chainable reports whether somebody may be promised a lease: if this proxy dies, it ends not before its ttl. Nor may it be so short that it
-// ends before this proxy knows that it has begun: it may be as old as a slow holder, and have begun by a release that is seen a look later.
+// chainable reports whether somebody may be promised a lease: if this proxy dies, it ends not before its ttl. Nor may it be so short that
+// it ends before this proxy knows that it has begun: it may be as old as a slow holder, and have begun by a release that is seen a look
+// later.
 func (l *lane) chainable(w *waiter) bool {
 	return w.op.TTL <= l.r.o.TTL.Milliseconds() && w.op.TTL >= (slow+2*l.r.o.LastTick).Milliseconds()
 }

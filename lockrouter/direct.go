@@ -45,6 +45,8 @@ func (r *Router) Look(ctx context.Context, index string, ids []string) ([]*state
 
 // Direct carries operations out, each by itself: one fails, the others don't. Those on the same document are carried out in their order.
 func (r *Router) Direct(ctx context.Context, asks []Ask) []Told {
+	r.past.Add(1)
+	defer r.past.Add(-1)
 	told := make([]Told, 0, len(asks))
 	for len(told) < len(asks) {
 		part := asks[len(told):]

@@ -139,6 +139,8 @@ func (b *batch) acquireAll(ctx context.Context, q *Request, index string, want *
 	if err := b.ids(ctx, q, index, want); err != nil {
 		return nil, err
 	}
+	b.r.past.Add(1)
+	defer b.r.past.Add(-1)
 	err := b.acquire(ctx)
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)

@@ -95,6 +95,7 @@ type Router struct {
 	queue  string // its name in queues and chains: what doesn't come through a lane has another one, and is taken for somebody else's
 	epoch  time.Time
 	rids   atomic.Uint64
+	past   atomic.Int64 // requests that call the store past the lanes
 	offset atomic.Int64 // ms that the documents' clock is ahead of this machine's, as last seen
 	held   holdings
 
@@ -167,7 +168,7 @@ func (r *Router) busy() bool {
 			return true
 		}
 	}
-	return false
+	return r.past.Load() > 0
 }
 
 // Waiting is how many requests of the class wait for a lock here.
