@@ -255,12 +255,30 @@ func TestAnIndexMadeAnewElsewhereIsNoticed(t *testing.T) {
 	w.put("1", `{"other":1}`)
 	w.put("1", `{"other":2}`) // the numbers of the client's view
 	for _, x := range w.s.gates.names.Values() {
-		x.until = time.Time{} // a minute later
+		x.name.Store(nil) // a minute later
 	}
 	r := me.save("1", `{"a":3}`)
 	if strings.HasPrefix(r.outcome, "guarded") {
 		t.Errorf("the old numbers were taken for the new index's: %v", r)
 	}
+}
+
+// Who asks again holds up nobody who knows enough: changes that don't know whether they may share a write go one by one.
+func TestWhatIsKnownIsKnownWhileSomebodyAsks(t *testing.T) {
+	w := newWorld(t, "")
+	w.put("1", `{"a":1}`)
+	me, other := w.client("me"), w.client("other")
+	me.read("1")
+	other.read("1")
+	has(t, me.save("1", `{"a":2}`), 200, "guarded")
+	has(t, other.save("1", `{"a":1,"b":1}`), 200, "merged")
+	for _, x := range w.s.gates.names.Values() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+	}
+	me.read("1")
+	has(t, me.save("1", `{"a":3,"b":1}`), 200, "guarded")
+	has(t, other.save("1", `{"a":2,"b":2}`), 200, "merged")
 }
 
 func TestAnExplicitOpTypeIsCreateInAnyCase(t *testing.T) {

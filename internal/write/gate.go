@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -60,17 +61,31 @@ type gateKey struct {
 	who  session.Credentials
 }
 
-// gate is what is known of one name. Its mutex makes many writes that need to know it ask once.
+// gate is what is known of one name. What is known is read without waiting for anybody; the mutex makes many writes that need to know
+// ask once.
 type gate struct {
-	mu     sync.Mutex
-	asked  time.Time
-	until  time.Time
+	mu    sync.Mutex
+	name  atomic.Pointer[meaning] // nil: it was never asked
+	sight atomic.Pointer[sight]   // nil: it was never tried
+}
+
+// meaning is what a name stands for.
+type meaning struct {
 	index  es.Index
 	reason string // why it isn't known
-
-	wholeUntil time.Time
-	whole      bool
+	asked  time.Time
+	until  time.Time // up to when it is believed
 }
+
+func (m *meaning) believed(now time.Time) bool { return m != nil && now.Before(m.until) }
+
+// sight is whether documents are seen whole.
+type sight struct {
+	whole bool
+	until time.Time // up to when it is believed
+}
+
+func (s *sight) believed(now time.Time) bool { return s != nil && now.Before(s.until) }
 
 func newGates(s *Service, ownAuth bool) *gates {
 	names, _ := lru.New[gateKey, *gate](gateCount) // fails for a size of zero only
@@ -108,35 +123,48 @@ func (g *gates) of(name string, who session.Credentials) *gate {
 // a name that may be an alias is no place to look for a base.
 func (g *gates) describe(ctx context.Context, r *Request, name string) (ix es.Index, reason string, err error) {
 	x := g.of(name, r.Session.Credentials())
+	good := func(m *meaning) bool {
+		now := time.Now()
+		return m.believed(now) && (!r.Stamp.Known() || now.Sub(m.asked) < gateStamped)
+	}
+	if m := x.name.Load(); good(m) {
+		return m.index, m.reason, nil
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	now := time.Now()
-	if now.Before(x.until) && (!r.Stamp.Known() || now.Sub(x.asked) < gateStamped) {
-		return x.index, x.reason, nil
+	before := x.name.Load()
+	if good(before) {
+		return before.index, before.reason, nil
 	}
-	x.asked = now
+	now := time.Now()
 	who := r.Caller
 	if g.ownAuth {
 		who = es.Caller{Own: true}
 	}
 	ctx, cancel := asking(ctx)
 	defer cancel()
-	ix, err = g.engine.Describe(ctx, who, name)
+	m := &meaning{asked: now}
+	m.index, err = g.engine.Describe(ctx, who, name)
 	switch {
 	case err == nil:
-		x.index, x.reason, x.until = ix, "", now.Add(gateAge)
-		g.described(name, ix, x)
+		m.until = now.Add(gateAge)
+		if name != "" && name[0] == '<' { // a date expression stands for another index tomorrow
+			m.until = now.Add(time.Second)
+		}
+		g.described(m.index)
 	case errors.Is(err, es.ErrNoIndex):
 		return es.Index{Name: name}, "", nil
-	case !es.Answered(err) && x.index.Name != "":
-		x.until = now.Add(gateStale)
+	case !es.Answered(err) && before != nil && before.index.Name != "":
+		*m = *before
+		m.asked, m.until = now, now.Add(gateStale)
 	case !es.Answered(err):
 		return es.Index{Name: name}, "", fmt.Errorf("%w: it can't be asked what [%s] is: %w", ErrNotWritten, name, err)
 	default:
-		x.index, x.reason, x.until = es.Index{Name: name}, ReasonMetadata, now.Add(gateRefused)
+		m.index, m.reason, m.until = es.Index{Name: name}, ReasonMetadata, now.Add(gateRefused)
 		g.unguard(name, ReasonMetadata)
 	}
-	return x.index, x.reason, nil
+	x.name.Store(m)
+	return m.index, m.reason, nil
 }
 
 // asking is for questions whose answers many wait for: they don't end with the client that happened to ask first.
@@ -145,10 +173,7 @@ func asking(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // described takes note of what an index is.
-func (g *gates) described(name string, ix es.Index, x *gate) {
-	if name != "" && name[0] == '<' { // a date expression stands for another index tomorrow
-		x.until = time.Now().Add(time.Second)
-	}
+func (g *gates) described(ix es.Index) {
 	if why := cantMerge(ix); why != "" {
 		g.unguard(ix.Name, why)
 	}
@@ -184,36 +209,37 @@ func (g *gates) mergeable(ctx context.Context, c *change) (reason string) {
 // whole tells whether the client's view of the index's documents is unfiltered. The error says that the engine couldn't be asked.
 func (g *gates) whole(ctx context.Context, c *change) (bool, error) {
 	x := g.of(c.name, c.req.Session.Credentials())
+	if seen := x.sight.Load(); seen.believed(time.Now()) {
+		return seen.whole, nil
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	now := time.Now()
-	if !now.Before(x.wholeUntil) {
-		ctx, cancel := asking(ctx)
-		defer cancel()
-		whole, err := g.engine.SeesWhole(ctx, c.req.Caller, c.name, c.doc.Routing)
-		if err != nil && !es.Answered(err) {
-			return false, err
-		}
-		x.whole, x.wholeUntil = whole && err == nil, now.Add(gateAge)
-		if !x.whole {
-			x.wholeUntil = now.Add(gateRefused)
-			g.unguard(c.doc.Index, ReasonFiltered)
-		}
+	if seen := x.sight.Load(); seen.believed(now) {
+		return seen.whole, nil
 	}
-	return x.whole, nil
+	ctx, cancel := asking(ctx)
+	defer cancel()
+	whole, err := g.engine.SeesWhole(ctx, c.req.Caller, c.name, c.doc.Routing)
+	if err != nil && !es.Answered(err) {
+		return false, err
+	}
+	seen := &sight{whole: whole && err == nil, until: now.Add(gateAge)}
+	if !seen.whole {
+		seen.until = now.Add(gateRefused)
+		g.unguard(c.doc.Index, ReasonFiltered)
+	}
+	x.sight.Store(seen)
+	return seen.whole, nil
 }
 
-// knownMergeable is mergeable as far as it is known without asking.
+// knownMergeable is mergeable as far as it is known without asking, or waiting for somebody who asks.
 func (g *gates) knownMergeable(c *change) bool {
 	if c.staticReason() != "" {
 		return false
 	}
-	x := g.of(c.name, c.req.Session.Credentials())
-	if !x.mu.TryLock() {
-		return false
-	}
-	defer x.mu.Unlock()
-	return x.whole && time.Now().Before(x.wholeUntil)
+	seen := g.of(c.name, c.req.Session.Credentials()).sight.Load()
+	return seen.believed(time.Now()) && seen.whole
 }
 
 // staticReason is why the change can't be merged, from what is known of the index and the request.

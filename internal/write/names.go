@@ -21,12 +21,12 @@ func (s *Service) Resolve(ctx context.Context, sess session.Session, who es.Call
 // Known is Resolve as far as it can be told without asking anybody, or waiting for somebody who asks.
 func (s *Service) Known(sess session.Session, name string) (concrete, stream string, ok bool) {
 	x, found := s.gates.names.Get(gateKey{name, sess.Credentials()})
-	if !found || !x.mu.TryLock() {
+	if !found {
 		return "", "", false
 	}
-	defer x.mu.Unlock()
-	if !time.Now().Before(x.until) {
+	m := x.name.Load()
+	if !m.believed(time.Now()) {
 		return "", "", false
 	}
-	return x.index.Name, x.index.DataStream, true
+	return m.index.Name, m.index.DataStream, true
 }
