@@ -44,7 +44,7 @@ type Options struct {
 
 // Events are for metrics. Any may be nil. They must not block.
 type Events struct {
-	// Acquired ends a request for a lock: how long it took, and with what outcome: acquired, reentered, held, timeout, left, failed.
+	// Acquired ends a request for a lock: how long it took, and with what outcome: acquired, reentered, held, timeout, full, left, failed.
 	Acquired func(class state.Class, outcome string, took time.Duration)
 	// Contended counts a request that met somebody else: the lock was taken, or others waited for it.
 	Contended func(class state.Class)
