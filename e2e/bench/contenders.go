@@ -14,7 +14,7 @@ func contenders(only string) (list []contender, missing []string) {
 	}
 	program := func(mode string) func(context.Context, string, string) (*process, error) {
 		return func(ctx context.Context, dir, upstream string) (*process, error) {
-			return startOptimist(ctx, dir, upstream, mode)
+			return startOptimist(ctx, dir, upstream, mode, "")
 		}
 	}
 	all := []contender{

@@ -8,18 +8,24 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"strings"
 )
 
-// What the stub of an engine says: of its only index, of any document read, and of any document written.
+// What the stub of an engine says: of an index, of any document read, and of any document written.
 const (
 	stubIndex = `{"bench":{"aliases":{},"settings":{"index":{"uuid":"0123456789abcdefghijkl","number_of_shards":"1"}}}}`
 	stubRead  = `{"_index":"bench","_id":"1","_version":7,"_seq_no":6,"_primary_term":1,"found":true,"_source":` + stubSource + `}`
+	// stubMissing answers an _update, by which optimist asks of a document that isn't there whether it sees all of one.
+	stubMissing = `{"error":{"type":"document_missing_exception","reason":"[1]: document missing"},"status":404}`
 	// stubSource is the document, and, with another stock, what the clients write back.
 	stubSource = `{"name":"a small document","stock":10,"tags":["a","b"],"updated_at":"2024-05-01T10:00:00Z"}`
 )
 
+// inRuled is an answer as it is given of the other index.
+func inRuled(body string) string { return strings.ReplaceAll(body, `"bench"`, `"ruled"`) }
+
 // serveEngineStub answers as an engine whose documents are all alike and are never in conflict: reads with the document, writes
-// with their acknowledgement, everything else with what the index is.
+// with their acknowledgement, everything else with what the index is, but for an _update.
 func serveEngineStub(ctx context.Context, args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("serve-engine-stub", flag.ContinueOnError)
 	if err := fs.Parse(args); err != nil {
@@ -29,7 +35,12 @@ func serveEngineStub(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s := engineStub{read: stubMessage(stubRead), written: stubMessage(stubBody), index: stubMessage(stubIndex)}
+	s := engineStub{
+		bench: engineAnswers{stubMessage(stubRead), stubMessage(stubBody), stubMessage(stubIndex)},
+		ruled: engineAnswers{stubMessage(inRuled(stubRead)), stubMessage(inRuled(stubBody)), stubMessage(inRuled(stubIndex))},
+
+		missing: bytes.Replace(stubMessage(stubMissing), []byte("200 OK"), []byte("404 Not Found"), 1),
+	}
 	for {
 		c, err := ln.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -46,7 +57,13 @@ func stubMessage(body string) []byte {
 	return []byte(stubAnswer + strconv.Itoa(len(body)) + "\r\n\r\n" + body)
 }
 
-type engineStub struct{ read, written, index []byte }
+// engineAnswers are those about one index.
+type engineAnswers struct{ read, written, index []byte }
+
+type engineStub struct {
+	bench, ruled engineAnswers
+	missing      []byte
+}
 
 func (s *engineStub) serve(c net.Conn) {
 	defer c.Close()
@@ -72,11 +89,18 @@ func (s *engineStub) serve(c net.Conn) {
 }
 
 func (s *engineStub) answer(request []byte) []byte {
-	switch {
-	case bytes.HasPrefix(request, []byte("PUT ")):
-		return s.written
-	case bytes.HasPrefix(request, []byte("GET /bench/_doc/")):
-		return s.read
+	method, target, _ := bytes.Cut(request, []byte(" "))
+	a := &s.bench
+	if bytes.HasPrefix(target, []byte("/ruled")) {
+		a = &s.ruled
 	}
-	return s.index
+	switch {
+	case bytes.Equal(method, []byte("PUT")), bytes.Equal(method, []byte("PATCH")):
+		return a.written
+	case bytes.Equal(method, []byte("GET")) && bytes.HasPrefix(target[min(len(target), len("/bench")):], []byte("/_doc/")):
+		return a.read
+	case bytes.Equal(method, []byte("POST")):
+		return s.missing
+	}
+	return a.index
 }

@@ -63,8 +63,9 @@ func unlessDone(ctx context.Context, err error) error {
 }
 
 // startOptimist runs the real program, built from this tree.
-func startOptimist(ctx context.Context, dir, upstream, mode string) (*process, error) {
-	p, err := optimist.Run(ctx, dir, optimist.Options{Upstream: []string{"http://" + upstream}, Args: []string{"--mode", mode}})
+func startOptimist(ctx context.Context, dir, upstream, mode, config string) (*process, error) {
+	o := optimist.Options{Upstream: []string{"http://" + upstream}, Args: []string{"--mode", mode}, Config: config}
+	p, err := optimist.Run(ctx, dir, o)
 	if err != nil {
 		return nil, err
 	}

@@ -56,11 +56,22 @@ func guarded(ctx context.Context, args []string, out io.Writer) error {
 // guarding is the contender whose answers must say that they were guarded.
 const guarding = "optimist serve"
 
+// ruled has a rule that transforms what is written to one index, and leaves the other to the defaults.
+const ruled = `rules:
+- name: ruled
+  match: {index: [ruled]}
+  transform:
+    - {op: increment, path: /edits, value: 1}
+    - {op: now, path: /updated_at}
+    - {op: default, path: /status, value: sold out, when: candidate.stock > 10}
+- name: default
+`
+
 // guardedContenders are those of passthrough, with the real program guarding among them.
 func guardedContenders(only string) (list []contender, missing []string) {
 	list, missing = contenders(only)
 	start := func(ctx context.Context, dir, upstream string) (*process, error) {
-		return startOptimist(ctx, dir, upstream, "guard")
+		return startOptimist(ctx, dir, upstream, "guard", ruled)
 	}
 	return append([]contender{{guarding, start}}, list...), missing
 }
@@ -81,6 +92,8 @@ var workloads = []workload{
 	{"if-match", "PUT with If-Match, the guard added from it; all requests are guarded writes", nothing, ifMatch},
 	{"session", "GET and PUT in a named session, the guard added from what the session read; half are reads", nothing, inSession},
 	{"view", "PUT after PUT in a named session, the guard added from what the session wrote", inSession, fromMemory},
+	{"transform", "PUT with If-Match under a rule with three steps, one of them under a condition", nothing, transformed},
+	{"patch", "PATCH under the same rule; optimist reads and writes, the others forward it", nothing, patched},
 }
 
 const (
@@ -106,10 +119,26 @@ func fromMemory(host string, client int, guards bool) []step {
 	return []step{written(request("PUT", document(client), host, sentBody, session), guards, "view")}
 }
 
+func transformed(host string, client int, guards bool) []step {
+	s := written(request("PUT", ruledDocument(client), host, sentBody, `If-Match: "6-1"`), guards, "if_match")
+	s.body = []byte(inRuled(stubBody))
+	return []step{s}
+}
+
+func patched(host string, client int, guards bool) []step {
+	s := written(request("PATCH", ruledDocument(client), host, `[{"op":"increment","path":"/stock","value":1}]`,
+		"Content-Type: application/vnd.optimist-patch+json"), guards, "none")
+	s.body = []byte(inRuled(stubBody))
+	return []step{s}
+}
+
 func nothing(string, int, bool) []step { return nil }
 
 // document is a client's own: conflicts aren't measured here.
 func document(client int) string { return "/bench/_doc/" + strconv.Itoa(client+1) }
+
+// ruledDocument is a client's own in the index whose rule transforms.
+func ruledDocument(client int) string { return "/ruled/_doc/" + strconv.Itoa(client+1) }
 
 func written(request []byte, guards bool, base string) step {
 	s := step{request: request, body: []byte(stubBody)}

@@ -123,8 +123,11 @@ func request(method, target, host, body string, more ...string) []byte {
 	if len(more) > 0 {
 		b = append(b, strings.Join(more, "\r\n")+"\r\n"...)
 	}
+	if body != "" && !strings.Contains(strings.Join(more, "\n"), "Content-Type: ") {
+		b = append(b, "Content-Type: application/json\r\n"...)
+	}
 	if body != "" {
-		b = append(b, "Content-Type: application/json\r\nContent-Length: "+strconv.Itoa(len(body))+"\r\n"...)
+		b = append(b, "Content-Length: "+strconv.Itoa(len(body))+"\r\n"...)
 	}
 	return append(append(b, "\r\n"...), body...)
 }
