@@ -3,6 +3,7 @@ package condition
 import (
 	"fmt"
 	"reflect"
+	"strings"
 
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
@@ -116,6 +117,8 @@ const byKeyFrom = 32
 func (o *object) open() []member {
 	if !o.opened {
 		o.opened = true
+		// Room for the members at once: as many as there are colons, some of which may be of what is inside.
+		o.members = make([]member, 0, min(strings.Count(o.raw[:min(len(o.raw), 1<<10)], ":"), byKeyFrom/2))
 		gjson.Parse(o.raw).ForEach(func(key, value gjson.Result) bool {
 			if i := o.find(key.Str); i >= 0 {
 				o.members[i].text = value

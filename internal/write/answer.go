@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/tidwall/gjson"
-	"github.com/tidwall/sjson"
 
 	"optimist/internal/doc"
 	"optimist/internal/es"
@@ -149,11 +149,12 @@ func setNumber(body []byte, key string, n int64) []byte {
 	if v.Type != gjson.Number || v.Index == 0 {
 		return body
 	}
-	out, err := sjson.SetRawBytes(body, key, strconv.AppendInt(nil, n, 10))
-	if err != nil {
+	var buf [20]byte
+	number := strconv.AppendInt(buf[:0], n, 10)
+	if string(number) == v.Raw {
 		return body
 	}
-	return out
+	return slices.Concat(body[:v.Index], number, body[v.Index+len(v.Raw):])
 }
 
 // noop is the engine's own answer to a write that changes nothing, as _update gives it.
