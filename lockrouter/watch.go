@@ -32,20 +32,21 @@ func (r *Router) watch() {
 		case <-timer.C:
 		}
 		due, next := r.due()
-		if len(due) > 0 {
+		for len(due) > 0 { // more may be due by then
 			r.look(due)
-			_, next = r.due()
+			due, next = r.due()
 		}
 		timer.Reset(next)
 	}
 }
 
-// due are the lanes that have to be looked at, and the time to the next one. Those who may have a chance without a look are sent.
+// due are the lanes that have to be looked at, and the time to the next one. Those who may have a chance without a look are sent. With one
+// that is due go all whose tick is half over: from then on they are due together.
 func (r *Router) due() (lanes []*lane, next time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.now()
-	at := now + time.Hour.Milliseconds()
+	at, first := now+time.Hour.Milliseconds(), never
 	for _, l := range r.lanes {
 		if l.running || len(l.groups) == 0 {
 			continue
@@ -58,11 +59,15 @@ func (r *Router) due() (lanes []*lane, next time.Duration) {
 				continue
 			}
 		}
-		if l.lookAt <= now {
-			lanes = append(lanes, l)
+		if l.lookAt-l.tick/2 <= now {
+			lanes, first = append(lanes, l), min(first, l.lookAt)
+			at = min(at, l.tryAt)
 			continue
 		}
 		at = min(at, l.lookAt, l.tryAt)
+	}
+	if first > now {
+		lanes, at = nil, min(at, first)
 	}
 	if len(lanes) > maxLook {
 		slices.SortFunc(lanes, func(a, b *lane) int { return cmp.Compare(a.lookAt, b.lookAt) })
