@@ -1,6 +1,6 @@
 package rule
 
-import "strings"
+import "optimist/internal/api"
 
 // pattern is an index name or one with `*` for any number of characters. Names are compared as they are: the engine's are
 // in lower case.
@@ -15,28 +15,7 @@ func (p pattern) matches(name string) bool {
 	return p.glob(name)
 }
 
-func (p pattern) glob(name string) bool { return globs(string(p), name) }
-
-// globs matches in one pass with a single point to come back to: the last star.
-func globs[T string | []byte](p string, text T) bool {
-	i, star, mark := 0, -1, 0
-	for j := 0; j < len(text); {
-		switch {
-		case i < len(p) && p[i] == '*':
-			star, mark = i, j
-			i++
-		case i < len(p) && p[i] == text[j]:
-			i++
-			j++
-		case star >= 0:
-			mark++
-			i, j = star+1, mark
-		default:
-			return false
-		}
-	}
-	return strings.Trim(p[i:], "*") == ""
-}
+func (p pattern) glob(name string) bool { return api.Wildcard(string(p), name) }
 
 // covers reports whether every name that q takes is taken by p. A star of q is a name's part that only a star of p can take.
 func (p pattern) covers(q pattern) bool {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"unicode/utf8"
+
+	"optimist/internal/doc"
 )
 
 // Put appends document, a JSON object, to dst with the stamp as its last member under the field. Every other byte stays as it is; what the
@@ -125,7 +127,7 @@ func mayHave(document []byte, field string) bool {
 // whole.
 func lastMember(document []byte) (end int, empty bool) {
 	end = bytes.LastIndexByte(document, '}')
-	for end > 0 && isSpace(document[end-1]) {
+	for end > 0 && doc.IsSpace(document[end-1]) {
 		end--
 	}
 	if document[end-1] == '{' && onlyBrace(document[:end]) {
@@ -135,7 +137,7 @@ func lastMember(document []byte) (end int, empty bool) {
 }
 
 // onlyBrace reports whether the object's opening brace is all that stands there.
-func onlyBrace(b []byte) bool { return skipSpace(b, 0) == len(b)-1 }
+func onlyBrace(b []byte) bool { return doc.SkipSpace(b, 0) == len(b)-1 }
 
 // TakeIn is Take for the objects that are members of the document under the name.
 func TakeIn(document []byte, name, field string) (rest []byte, t Taken, ok bool) {

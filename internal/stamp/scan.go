@@ -3,6 +3,8 @@ package stamp
 import (
 	"bytes"
 	"encoding/json"
+
+	"optimist/internal/doc"
 )
 
 // scanner goes through the members at the top of a JSON object without copying them. It takes values for what they seem to be by their
@@ -28,31 +30,31 @@ func (s *scanner) next() (m member, more, ok bool) {
 		return m, false, true
 	}
 	if !s.started {
-		s.i = skipSpace(s.b, 0)
+		s.i = doc.SkipSpace(s.b, 0)
 		if s.at() != '{' {
 			return m, false, false
 		}
-		s.i = skipSpace(s.b, s.i+1)
+		s.i = doc.SkipSpace(s.b, s.i+1)
 		s.started = true
 		if s.at() == '}' {
 			return m, false, s.close()
 		}
 	}
 	m.key = s.i
-	if m.keyEnd = stringEnd(s.b, s.i); m.keyEnd < 0 {
+	if m.keyEnd = doc.StringEnd(s.b, s.i); m.keyEnd < 0 {
 		return m, false, false
 	}
-	if s.i = skipSpace(s.b, m.keyEnd); s.at() != ':' {
+	if s.i = doc.SkipSpace(s.b, m.keyEnd); s.at() != ':' {
 		return m, false, false
 	}
-	m.value = skipSpace(s.b, s.i+1)
-	if m.end = valueEnd(s.b, m.value); m.end <= m.value {
+	m.value = doc.SkipSpace(s.b, s.i+1)
+	if m.end = doc.ValueEnd(s.b, m.value); m.end <= m.value {
 		return m, false, false
 	}
-	switch s.i = skipSpace(s.b, m.end); s.at() {
+	switch s.i = doc.SkipSpace(s.b, m.end); s.at() {
 	case ',':
 		m.comma = s.i
-		s.i = skipSpace(s.b, s.i+1)
+		s.i = doc.SkipSpace(s.b, s.i+1)
 		return m, true, true
 	case '}':
 		m.comma = -1
@@ -72,7 +74,7 @@ func (s *scanner) at() byte {
 // close ends at the closing brace, behind which nothing may come.
 func (s *scanner) close() bool {
 	s.done = true
-	return skipSpace(s.b, s.i+1) == len(s.b)
+	return doc.SkipSpace(s.b, s.i+1) == len(s.b)
 }
 
 // end goes to the object's end.
@@ -100,66 +102,4 @@ func (m *member) is(b []byte, name string) bool {
 func unquote(quoted []byte) (plain string, ok bool) {
 	err := json.Unmarshal(quoted, &plain)
 	return plain, err == nil
-}
-
-func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
-
-func skipSpace(b []byte, i int) int {
-	for i < len(b) && isSpace(b[i]) {
-		i++
-	}
-	return i
-}
-
-// stringEnd is the index behind the string that begins at i, -1 where none does.
-func stringEnd(b []byte, i int) int {
-	if i >= len(b) || b[i] != '"' {
-		return -1
-	}
-	for i++; ; i++ {
-		n := bytes.IndexByte(b[i:], '"')
-		if n < 0 {
-			return -1
-		}
-		i += n
-		escapes := 0
-		for b[i-1-escapes] == '\\' { // the quote that the string begins with ends this
-			escapes++
-		}
-		if escapes%2 == 0 {
-			return i + 1
-		}
-	}
-}
-
-// valueEnd is the index behind the value that begins at i, -1 where it has no end.
-func valueEnd(b []byte, i int) int {
-	depth := 0
-	for i < len(b) {
-		switch b[i] {
-		case '"':
-			if i = stringEnd(b, i); i < 0 {
-				return -1
-			}
-			if depth == 0 {
-				return i
-			}
-			continue
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth == 0 {
-				return i
-			}
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		case ',', ' ', '\n', '\t', '\r':
-			if depth == 0 {
-				return i
-			}
-		}
-		i++
-	}
-	return -1 // the object's own brace is still to come
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+
+	"optimist/internal/api"
 )
 
 // filterPath is what the parameter filter_path keeps of an answer: patterns of dotted paths, in which `*` is any text of one name and `**`
@@ -83,7 +85,7 @@ func below(patterns [][]string, name string) (next [][]string, named bool) {
 			}
 			p = p[1:]
 		}
-		if !glob(p[0], name) {
+		if !api.Wildcard(p[0], name) {
 			continue
 		}
 		if len(p) == 1 {

@@ -123,30 +123,9 @@ func (s *shown) array(dst []byte, v gjson.Result, path string, in bool) (out []b
 // names reports whether one of the patterns names a field, or an object that the field is in. A star is any text, dots too.
 func names(patterns []string, path string) bool {
 	for _, p := range patterns {
-		if glob(p, path) || glob(p+".*", path) {
+		if api.Wildcard(p, path) || api.Wildcard(p+".*", path) {
 			return true
 		}
 	}
 	return false
-}
-
-// glob matches in one pass with a single point to come back to, the last star: patterns come from clients.
-func glob(pattern, text string) bool {
-	i, star, mark := 0, -1, 0
-	for j := 0; j < len(text); {
-		switch {
-		case i < len(pattern) && pattern[i] == '*':
-			star, mark = i, j
-			i++
-		case i < len(pattern) && pattern[i] == text[j]:
-			i++
-			j++
-		case star >= 0:
-			mark++
-			i, j = star+1, mark
-		default:
-			return false
-		}
-	}
-	return strings.Trim(pattern[i:], "*") == ""
 }
