@@ -9,13 +9,13 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// A lock document that this process itself changed a moment ago needn't be read again, and needs no script: the call is carried out here, on
-// what is known, and written under the guard of that revision. A plain write takes the engine about two thirds of the time of a script, and
-// the answer doesn't bring the document back. Whatever isn't sure is left to the script: a document that others have changed, a clock that
-// wasn't read just now, anything that would end by the clock soon, and a call that changes nothing, because only a read can say so.
+// A lock document that this process itself changed a moment ago needn't be read again, and needs no script: the call is carried out here,
+// on what is known, and written under the guard of that revision. A plain write takes the engine about two thirds of the time of a script,
+// and the answer doesn't bring the document back. Whatever isn't sure is left to the script: a document that others have changed, a clock
+// that wasn't read just now, anything that would end by the clock soon, and a call that changes nothing, because only a read can say so.
 //
-// The clock is the engine's all the same: the last script has said what time it was, this process's own clock how long ago that was at least,
-// and at most. Leases are made longer by what lies in between.
+// The clock is the engine's all the same: the last script has said what time it was, this process's own clock how long ago that was at
+// least, and at most. Leases are made longer by what lies in between.
 
 // reading is the engine's clock as a script has told it, in ms; sent and received are by this process's clock.
 type reading struct{ seen, sent, received int64 }
