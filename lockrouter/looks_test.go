@@ -25,9 +25,14 @@ func TestOneLookATickIsForAllThatWait(t *testing.T) {
 			time.Sleep(7 * time.Millisecond)
 		}
 		time.Sleep(time.Second)
-		before := s.looks
+		looks := func() int {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.looks
+		}
+		before := looks()
 		time.Sleep(time.Minute)
-		if n := s.looks - before; n > 60*4*3/2 {
+		if n := looks() - before; n > 60*4*3/2 {
 			t.Errorf("%d looks in a minute", n)
 		}
 	})
