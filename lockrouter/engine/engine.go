@@ -71,8 +71,8 @@ type Store struct {
 	method atomic.Int32 // found out by prepare
 	before int32        // what it was when the index was deleted
 
-	known  revisions // where leases are judged by what was seen
-	recent *recent   // where the engine's clock judges them
+	known  *revisions // where leases are judged by what was seen
+	recent *recent    // where the engine's clock judges them
 }
 
 // How a call is carried out; 0 is not known yet.

@@ -32,16 +32,28 @@ type revision struct {
 // revisions are what is known of lock documents: the guess that a write may be made from, under its guard, and since when their leases
 // have been seen unchanged. What is forgotten is seen for the first time again, and its lease is waited out once more.
 type revisions struct {
-	mu   *sync.Mutex
-	docs *lru.LRU[string, *revision]
+	mu     sync.Mutex
+	docs   *lru.LRU[string, *revision]
+	leases int // in all of docs
 }
 
-// remembered is how many documents are known at once.
-const remembered = 100_000
+// The bounds of what is known at once.
+const (
+	knownDocs   = 100_000
+	knownLeases = 500_000
+)
 
-func newRevisions() revisions {
-	docs, _ := lru.NewLRU[string, *revision](remembered, nil) // it fails for sizes below 1 only
-	return revisions{new(sync.Mutex), docs}
+func newRevisions() *revisions {
+	r := new(revisions)
+	r.docs, _ = lru.NewLRU(knownDocs, func(_ string, rev *revision) { r.leases -= rev.weight() }) // it fails for sizes below 1 only
+	return r
+}
+
+func (r *revision) weight() int {
+	if r.doc == nil {
+		return 0
+	}
+	return len(r.doc.Holds) + len(r.doc.Queue)
 }
 
 // saw takes note of a document that was read or written just now. One that is older than what is known does no harm: a write that is made
@@ -54,8 +66,19 @@ func (r *revisions) saw(id string, d *state.Doc, n numbers, now int64) {
 		rev = &revision{}
 		r.docs.Add(id, rev)
 	}
+	r.leases -= rev.weight()
 	rev.doc, rev.numbers = d, n
 	rev.watch.See(d, now)
+	for r.leases += rev.weight(); r.leases > knownLeases && r.docs.Len() > 1; {
+		r.docs.RemoveOldest()
+	}
+}
+
+// purge gives up what is known of all documents.
+func (r *revisions) purge() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.docs.Purge()
 }
 
 // forget gives up what is known of a document.

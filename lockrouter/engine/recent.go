@@ -44,7 +44,7 @@ type latest struct {
 
 // recent are documents that were changed a moment ago. It is safe for concurrent use.
 type recent struct {
-	mu     *sync.Mutex
+	mu     sync.Mutex
 	docs   *lru.LRU[string, *latest]
 	leases int // in all of docs
 }
@@ -56,7 +56,7 @@ const (
 )
 
 func newRecent() *recent {
-	r := &recent{mu: new(sync.Mutex)}
+	r := new(recent)
 	r.docs, _ = lru.NewLRU(recentDocs, func(_ string, l *latest) { r.leases -= l.weight() }) // it fails for sizes below 1 only
 	return r
 }
@@ -81,7 +81,7 @@ func (r *recent) wrote(id string, d *state.Doc, n numbers, read reading) {
 func (r *recent) put(id string, l *latest) {
 	r.docs.Remove(id)
 	r.docs.Add(id, l)
-	for r.leases += l.weight(); r.leases > recentLeases; {
+	for r.leases += l.weight(); r.leases > recentLeases && r.docs.Len() > 1; {
 		r.docs.RemoveOldest()
 	}
 }
@@ -100,6 +100,13 @@ func (r *recent) forget(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.docs.Remove(id)
+}
+
+// purge gives up what is known of all documents.
+func (r *recent) purge() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.docs.Purge()
 }
 
 // get is what is known of a document, if it is to be relied on.

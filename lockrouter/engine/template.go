@@ -40,6 +40,8 @@ func (s *Store) templated() string { return "/_index_template/" + s.target("")[1
 
 // gone has the next call make the index again, where the engine doesn't by itself. Leases go on being judged as they were.
 func (s *Store) gone() {
+	s.known.purge()
+	s.recent.purge()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if m := s.method.Swap(0); m != 0 {
