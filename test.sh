@@ -142,7 +142,9 @@ lint() {
 }
 
 unit() {
-  go list ./... | grep -v '^optimist/e2e' | xargs go test -json -race -shuffle=on -timeout=4m
+  local limit=8m
+  [[ ${E2E_LONG-} == 1 ]] && limit=40m
+  go list ./... | grep -v '^optimist/e2e' | xargs go test -json -race -shuffle=on -timeout="$limit"
 }
 
 # fuzz_one FOLDER TARGET. The fuzzer now and then fails at its own deadline, with "context deadline exceeded" and no failing input: then

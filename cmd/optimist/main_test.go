@@ -25,6 +25,7 @@ func TestCommandLine(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("DATA", r.data)
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // a command that ends has nobody left to race with, and would wait for a second
 			env.Setenv("ADMIN", r.admin)
 			return nil
 		},
