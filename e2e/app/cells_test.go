@@ -120,7 +120,7 @@ func TestUnchangedSaveIsExactInANamedSessionAndSaidToBeAGuessElsewhere(t *testin
 // TestTwoProxiesAndADirectWriterShareADocument: the proxies know nothing of each other, and nothing of the third.
 func TestTwoProxiesAndADirectWriterShareADocument(t *testing.T) {
 	eachTarget(t, func(t *testing.T, e target) {
-		index, left, right := e.index(t), optimistFor(t, e, sum), optimistFor(t, e, sum)
+		index, left, right := e.index(t), optimistFor(t, e, patient), optimistFor(t, e, patient)
 		for _, shape := range app.Shapes() {
 			t.Run(shape.String(), func(t *testing.T) {
 				path := "/" + index + "/_doc/" + shape.String()

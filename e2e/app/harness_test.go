@@ -26,6 +26,13 @@ const sum = `rules:
   - {name: counters, merge: {paths: {` + app.CounterPath + `: sum}}}
 `
 
+// patient is sum for a document that others write without a pause, past the proxy: there is no bound to how often one can come second.
+const patient = `rules:
+  - name: counters
+    merge: {paths: {` + app.CounterPath + `: sum}}
+    retry: {max_attempts: 1000, max_elapsed: 1m, backoff: {base_interval: 1ms, max_interval: 10ms}}
+`
+
 // target is an engine that the application works on.
 type target struct {
 	name string
