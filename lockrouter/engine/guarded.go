@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/tidwall/gjson"
 
 	"optimist/lockrouter"
@@ -31,11 +29,7 @@ type revision struct {
 
 // revisions are what is known of lock documents: the guess that a write may be made from, under its guard, and since when their leases
 // have been seen unchanged. What is forgotten is seen for the first time again, and its lease is waited out once more.
-type revisions struct {
-	mu     sync.Mutex
-	docs   *lru.LRU[string, *revision]
-	leases int // in all of docs
-}
+type revisions struct{ remembered[*revision] }
 
 // The bounds of what is known at once.
 const (
@@ -45,47 +39,25 @@ const (
 
 func newRevisions() *revisions {
 	r := new(revisions)
-	r.docs, _ = lru.NewLRU(knownDocs, func(_ string, rev *revision) { r.leases -= rev.weight() }) // it fails for sizes below 1 only
+	r.init(knownDocs, knownLeases)
 	return r
 }
 
-func (r *revision) weight() int {
-	if r.doc == nil {
-		return 0
-	}
-	return len(r.doc.Holds) + len(r.doc.Queue)
-}
+func (r *revision) document() *state.Doc { return r.doc }
 
 // saw takes note of a document that was read or written just now. One that is older than what is known does no harm: a write that is made
 // from it is refused, and leases are taken to have been seen for a shorter time.
 func (r *revisions) saw(id string, d *state.Doc, n numbers, now int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	rev, ok := r.docs.Get(id)
+	rev, ok := r.docs.Peek(id)
 	if !ok {
 		rev = &revision{}
-		r.docs.Add(id, rev)
 	}
-	r.leases -= rev.weight()
+	r.docs.Remove(id)
 	rev.doc, rev.numbers = d, n
 	rev.watch.See(d, now)
-	for r.leases += rev.weight(); r.leases > knownLeases && r.docs.Len() > 1; {
-		r.docs.RemoveOldest()
-	}
-}
-
-// purge gives up what is known of all documents.
-func (r *revisions) purge() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.docs.Purge()
-}
-
-// forget gives up what is known of a document.
-func (r *revisions) forget(id string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.docs.Remove(id)
+	r.put(id, rev)
 }
 
 // guess is the document as it was last seen, to be changed; ok is false if it never was.

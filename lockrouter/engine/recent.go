@@ -2,9 +2,6 @@ package engine
 
 import (
 	"context"
-	"sync"
-
-	lru "github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"optimist/lockrouter/state"
 )
@@ -43,11 +40,7 @@ type latest struct {
 }
 
 // recent are documents that were changed a moment ago. It is safe for concurrent use.
-type recent struct {
-	mu     sync.Mutex
-	docs   *lru.LRU[string, *latest]
-	leases int // in all of docs
-}
+type recent struct{ remembered[*latest] }
 
 // The bounds of what is remembered: about 50 MB at the most.
 const (
@@ -57,33 +50,18 @@ const (
 
 func newRecent() *recent {
 	r := new(recent)
-	r.docs, _ = lru.NewLRU(recentDocs, func(_ string, l *latest) { r.leases -= l.weight() }) // it fails for sizes below 1 only
+	r.init(recentDocs, recentLeases)
 	return r
 }
 
-func (l *latest) weight() int { return len(l.doc.Holds) + len(l.doc.Queue) + len(l.doc.Chain) }
+func (l *latest) document() *state.Doc { return l.doc }
 
-// told takes note of what a script has made of a document.
-func (r *recent) told(id string, d *state.Doc, n numbers, read reading) {
+// left takes note of a document as this process's call has left it.
+func (r *recent) left(id string, d *state.Doc, n numbers, read reading) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before, ok := r.docs.Peek(id)
 	r.put(id, &latest{doc: d, numbers: n, reading: read, alone: !ok || before.doc.Beat+1 == d.Beat})
-}
-
-// wrote takes note of what this process has made of a document.
-func (r *recent) wrote(id string, d *state.Doc, n numbers, read reading) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.put(id, &latest{doc: d, numbers: n, reading: read, alone: true})
-}
-
-func (r *recent) put(id string, l *latest) {
-	r.docs.Remove(id)
-	r.docs.Add(id, l)
-	for r.leases += l.weight(); r.leases > recentLeases && r.docs.Len() > 1; {
-		r.docs.RemoveOldest()
-	}
 }
 
 // met takes note that somebody else has changed a document.
@@ -93,20 +71,6 @@ func (r *recent) met(id string) {
 	if l, ok := r.docs.Peek(id); ok {
 		l.alone = false
 	}
-}
-
-// forget gives up what is known of a document.
-func (r *recent) forget(id string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.docs.Remove(id)
-}
-
-// purge gives up what is known of all documents.
-func (r *recent) purge() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.docs.Purge()
 }
 
 // get is what is known of a document, if it is to be relied on.
@@ -145,6 +109,6 @@ func (s *Store) ahead(ctx context.Context, id string, c *state.Call) (d *state.D
 		s.recent.met(id)
 		return nil, nil, false, nil
 	}
-	s.recent.wrote(id, d, n, l.reading)
+	s.recent.left(id, d, n, l.reading)
 	return d, said, true, nil
 }

@@ -79,7 +79,7 @@ func (s *Store) run(ctx context.Context, id string, c *state.Call) (*state.Doc, 
 			item := gjson.ParseBytes(a.body)
 			d, said, err := outcome(item, c)
 			if err == nil && item.Get("result").Str != noop {
-				s.recent.told(id, d, numbersOf(item), reading{d.Seen, sent, s.monotonic()})
+				s.recent.left(id, d, numbersOf(item), reading{d.Seen, sent, s.monotonic()})
 			}
 			return d, said, err
 		case a.status == http.StatusConflict:
