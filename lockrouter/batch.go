@@ -79,8 +79,7 @@ func (b *batch) do(part []*item, op func(*item) state.Op, each func(i int, it *i
 	r := b.r
 	changes := make([]Change, len(part))
 	for i, it := range part {
-		changes[i] = Change{it.t.id, &state.Call{Lock: it.t.root, Kind: it.t.kind, Proxy: r.name, Ops: []state.Op{op(it)},
-			Bound: int64(r.o.Bound), Grace: r.grace(), Most: int64(r.o.MostHeld)}}
+		changes[i] = r.change(it.t, op(it))
 	}
 	sent := time.Now()
 	for i, d := range r.o.Store.Do(r.ctx, changes) {

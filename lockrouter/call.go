@@ -24,6 +24,25 @@ type parcel struct {
 	asking []*waiter
 }
 
+// call is one of this proxy for a lock's document. In the queue a proxy has another name than where nobody waits.
+func (r *Router) call(lock string, kind state.Kind, proxy string, ops []state.Op) *state.Call {
+	return &state.Call{Lock: lock, Kind: kind, Proxy: proxy, Bound: int64(r.o.Bound), Grace: r.grace(), Most: int64(r.o.MostHeld), Ops: ops}
+}
+
+// change is a call of one operation, past those who wait.
+func (r *Router) change(t *target, op state.Op) Change {
+	return Change{t.id, r.call(t.root, t.kind, r.name, []state.Op{op})}
+}
+
+// split tells those who only try from those before, who go first in a call.
+func split(tasks []*task) (first, tries []*task) {
+	i := slices.IndexFunc(tasks, func(k *task) bool { return k.op.Do == state.Acquire })
+	if i < 0 {
+		i = len(tasks)
+	}
+	return tasks[:i], tasks[i:]
+}
+
 // assemble makes a call of what there is: releases and renewals first, then those who wait, then those who only try. A release asks
 // for those who wait for what it frees: the hand-over is one call. Where there are more releases than go into one, nobody asks before all
 // were carried out: a lock may have been handed on by one of them, and its old holder would re-enter it.
@@ -49,13 +68,9 @@ func (l *lane) assemble() *parcel {
 		}
 		g.due = false
 	}
-	c := &state.Call{Lock: l.lock, Kind: l.kind, Proxy: r.queue, Bound: int64(r.o.Bound), Grace: r.grace(), Most: int64(r.o.MostHeld),
-		Ops: make([]state.Op, 0, len(tasks)+len(asking))}
-	tries := slices.IndexFunc(tasks, func(k *task) bool { return k.op.Do == state.Acquire })
-	if tries < 0 {
-		tries = len(tasks)
-	}
-	for _, k := range tasks[:tries] {
+	c := r.call(l.lock, l.kind, r.queue, make([]state.Op, 0, len(tasks)+len(asking)))
+	before, tries := split(tasks)
+	for _, k := range before {
 		c.Ops = append(c.Ops, k.op)
 	}
 	for _, w := range asking {
@@ -64,7 +79,7 @@ func (l *lane) assemble() *parcel {
 		op.Chain = l.seats(w)
 		c.Ops = append(c.Ops, op)
 	}
-	for _, k := range tasks[tries:] {
+	for _, k := range tries {
 		c.Ops = append(c.Ops, k.op)
 	}
 	return &parcel{c, tasks, asking}
@@ -108,14 +123,9 @@ func (w *waiter) ask(now int64) state.Op {
 
 // settle tells everybody what became of a call.
 func (l *lane) settle(p *parcel, o *outcome, said []state.Said) {
-	tasks, asking := p.tasks, p.asking
 	l.failed = 0
 	l.r.storeUp()
 	l.lapses(o.doc, said)
-	tries := len(tasks)
-	if i := slices.IndexFunc(tasks, func(k *task) bool { return k.op.Do == state.Acquire }); i >= 0 {
-		tries = i
-	}
 	next := 0
 	take := func() outcome {
 		got := *o
@@ -124,13 +134,14 @@ func (l *lane) settle(p *parcel, o *outcome, said []state.Said) {
 		next++
 		return got
 	}
-	for _, k := range tasks[:tries] {
+	before, tries := split(p.tasks)
+	for _, k := range before {
 		k.tell(l, take())
 	}
-	for _, w := range asking {
+	for _, w := range p.asking {
 		w.answer(l, take())
 	}
-	for _, k := range tasks[tries:] {
+	for _, k := range tries {
 		k.tell(l, take())
 	}
 	l.saw(o.doc)

@@ -91,8 +91,7 @@ func (r *Router) directMany(ctx context.Context, asks []Ask) []Told {
 	for i := range asks {
 		t := r.docOf(asks[i].Index, asks[i].ID)
 		items[i] = &item{id: asks[i].ID, t: t}
-		changes[i] = Change{t.id, &state.Call{Lock: t.root, Kind: t.kind, Proxy: r.name, Ops: []state.Op{asks[i].Op},
-			Bound: int64(r.o.Bound), Grace: r.grace(), Most: int64(r.o.MostHeld)}}
+		changes[i] = r.change(t, asks[i].Op)
 	}
 	told := make([]Told, len(asks))
 	for i, d := range r.o.Store.Do(r.ctx, changes) {

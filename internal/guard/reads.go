@@ -182,6 +182,16 @@ func (g *Guard) mget(x *proxy.Exchange) bool {
 	return true
 }
 
+// usualRouting is that of a multi-get's documents which don't name their own. ok is false where it can't be read.
+func usualRouting(op *api.Op) (routing string, ok bool) {
+	v, given := api.Param(op.Query, "routing")
+	if !given {
+		return "", true
+	}
+	b, err := api.DecodeValue(nil, v)
+	return string(b), err == nil
+}
+
 // mgetDocs reads which documents are asked for, in their order: the answer doesn't repeat their routing.
 func mgetDocs(op *api.Op, body []byte) ([]doc.Ref, bool) {
 	if !doc.ValidJSON(body) || bytes.IndexByte(body, '\\') >= 0 {
@@ -189,13 +199,9 @@ func mgetDocs(op *api.Op, body []byte) ([]doc.Ref, bool) {
 	}
 	var refs []doc.Ref
 	index := decoded(op.Index)
-	routing := ""
-	if v, ok := api.Param(op.Query, "routing"); ok {
-		b, err := api.DecodeValue(nil, v)
-		if err != nil {
-			return nil, false
-		}
-		routing = string(b)
+	routing, ok := usualRouting(op)
+	if !ok {
+		return nil, false
 	}
 	eachWanted(body, func(d gjson.Result) {
 		if !d.IsObject() {

@@ -144,13 +144,9 @@ type want struct {
 
 // wanted reads which documents a multi-get asks for, in their order.
 func wanted(op *api.Op, body []byte) ([]want, bool) {
-	routing := ""
-	if v, ok := api.Param(op.Query, "routing"); ok {
-		b, err := api.DecodeValue(nil, v)
-		if err != nil {
-			return nil, false
-		}
-		routing = string(b)
+	routing, ok := usualRouting(op)
+	if !ok {
+		return nil, false
 	}
 	usual := want{place: place{asked: decoded(op.Index), routing: routing}}
 	var all []want
