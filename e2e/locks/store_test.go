@@ -3,8 +3,10 @@
 package locks_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
@@ -46,12 +48,59 @@ func eachStore(t *testing.T, test func(t *testing.T, proxies []lockrouter.Store)
 // store is one proxy's.
 func store(t testing.TB, e *engine.Engine, index string, scripts lockengine.Scripts) *lockengine.Store {
 	t.Helper()
+	return lockengine.New(lockengine.Options{Upstream: nodes(t, e), Index: index, Scripts: scripts})
+}
+
+func nodes(t testing.TB, e *engine.Engine) *upstream.Set {
+	t.Helper()
 	up, err := upstream.New(upstream.Config{URLs: []string{e.URL}, HealthInterval: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(up.Close)
-	return lockengine.New(lockengine.Options{Upstream: up, Index: index, Scripts: scripts})
+	return up
+}
+
+// counter counts requests by their methods.
+type counter struct {
+	lockengine.Doer
+	puts, posts int
+}
+
+func (c *counter) Do(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
+	switch r.Method {
+	case http.MethodPut:
+		c.puts++
+	case http.MethodPost:
+		c.posts++
+	}
+	return c.Doer.Do(ctx, r)
+}
+
+// TestALockIsHandedOnWithoutAScript, where its document was written just now, and each time with one request. How often depends on how fast
+// the engine answers.
+func TestALockIsHandedOnWithoutAScript(t *testing.T) {
+	engine.Each(t, engine.Scripted(), func(t *testing.T, e *engine.Engine) {
+		c := &counter{Doer: nodes(t, e)}
+		s := &scene{t: t, proxies: []lockrouter.Store{lockengine.New(lockengine.Options{Upstream: c, Index: e.Index(t), Scripts: lockengine.Always})}, id: "a"}
+		take := func(i int) state.Op {
+			owner := fmt.Sprint("w", i)
+			return state.Op{Do: state.Acquire, Owner: owner, Rid: owner, Mode: state.Exclusive, Class: state.Foreground, TTL: 60_000}
+		}
+		last := s.do(0, take(0))
+		c.puts, c.posts = 0, 0
+		const times = 50
+		for i := range times {
+			free := state.Op{Do: state.Release, Owner: fmt.Sprint("w", i), Token: last[len(last)-1].Token}
+			last = s.do(0, free, take(i+1))
+			if len(last) != 2 || last[0].Verdict != state.Released || last[1].Verdict != state.Acquired {
+				t.Fatal(i, last)
+			}
+		}
+		if c.puts == 0 || c.puts+c.posts != times {
+			t.Errorf("%d hand-overs: %d without a script, %d with one", times, c.puts, c.posts)
+		}
+	})
 }
 
 const lease = 100 // ms: the shortest that a story waits out
