@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -140,12 +141,12 @@ func TestClientThatTakesNothingIsDisconnected(t *testing.T) {
 }
 
 func TestSlowReaderThatReadsIsServed(t *testing.T) {
-	const size = 24 << 20 // more than the socket buffers hold
+	const size = 96 << 20 // more than the socket buffers hold, by enough to take longer than the timeout
 	s := newRawStub(t, func(_ *stub, c *stubConn) {
 		if _, err := readHead(c.r); err != nil {
 			return
 		}
-		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 25165824\r\n\r\n")
+		_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", size)
 		piece := make([]byte, 1<<20)
 		for range size >> 20 {
 			if _, err := c.Write(piece); err != nil {
@@ -154,7 +155,7 @@ func TestSlowReaderThatReadsIsServed(t *testing.T) {
 		}
 		_, _ = io.Copy(io.Discard, c.r)
 	})
-	addr, _ := newProxy(t, s, quick(Limits{WriteTimeout: 50 * time.Millisecond}))
+	addr, _ := newProxy(t, s, quick(Limits{WriteTimeout: 300 * time.Millisecond}))
 	c := dial(t, addr)
 	c.send(lines("GET / HTTP/1.1", "Host: h"))
 	if _, err := readHead(c.r); err != nil {
