@@ -94,6 +94,49 @@ func TestBaseWithNoEditOnlyIfThereIsNoOther(t *testing.T) {
 	}
 }
 
+func TestWhatNobodyCouldHaveMadeWasSavedUnchanged(t *testing.T) {
+	for name, c := range map[string]struct {
+		older, saved, newer string // revisions 5, 6 or more, and 9
+		at                  int64
+		base                int64
+	}{
+		"a count, one write apart":      {`{"a":1}`, `{"a":2}`, "", 6, 5},
+		"two fields, one write apart":   {`{"a":1,"b":1}`, `{"a":2,"b":2}`, "", 6, 5},
+		"three fields, one write apart": {`{"a":1,"b":1,"c":1}`, `{"a":2,"b":2,"c":2}`, "", 6, 6},
+		"a count, two writes apart":     {`{"a":1}`, `{"a":2}`, "", 7, 7},
+		"put back to what it was":       {"", `{"a":1}`, `{"a":2}`, 6, 9},
+		"three fields put back":         {"", `{"a":1,"b":1,"c":1}`, `{"a":2,"b":2,"c":2}`, 6, 6},
+		"older far, newer near":         {`{"a":1,"b":1,"c":1}`, `{"a":2,"b":2,"c":2}`, `{"a":2,"b":2,"c":3}`, 6, 9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := newTest(t)
+			for _, r := range []struct {
+				n    int64
+				body string
+			}{{5, c.older}, {c.at, c.saved}, {9, c.newer}} {
+				if r.body != "" {
+					s.Read(pool, ref, rev(r.n, r.body), s.Epoch())
+				}
+			}
+			b := take(t, s, pool, c.saved)
+			want(t, b, KindRead, c.base)
+			if !b.Ambiguous {
+				t.Error("a guess that isn't said")
+			}
+		})
+	}
+}
+
+func TestUnknownVersionsAreOneWriteApart(t *testing.T) {
+	s, _ := newTest(t)
+	for n, body := range map[int64]string{5: `{"a":1}`, 9: `{"a":2}`} {
+		r := rev(n, body)
+		r.Version = 0
+		s.Read(pool, ref, r, s.Epoch())
+	}
+	want(t, take(t, s, pool, `{"a":2}`), KindRead, 5)
+}
+
 func TestThenTheSmallestTotalDelta(t *testing.T) {
 	s, _ := newTest(t)
 	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())

@@ -36,17 +36,24 @@ func MeasureWith[D interface{ Compare(D) int }, M Measurer[D]](begin func(sent [
 			class    = last
 			distance D
 			limit    = math.MaxInt
+			saved    = -1 // the oldest that was sent back unchanged
 		)
 		// The newest first: one of them is close most often, and then the others are soon too far. Of equals the oldest wins.
 		for i := len(cs) - 1; i >= 0; i-- {
 			d, c := measure(m, &cs[i], sent, limit, edits)
+			if c == withoutEdits {
+				saved, limit = i, min(limit, coincidence)
+			}
 			if c > class || class == withEdits && c == withEdits && d.Compare(distance) > 0 {
 				continue
 			}
 			best, class, distance = i, c, d
 			if c == withEdits {
-				limit = edits(d)
+				limit = min(limit, edits(d))
 			}
+		}
+		if saved >= 0 && class == withEdits && !coincides(&cs[best], &cs[saved], edits(distance)) {
+			return saved
 		}
 		return best
 	}}
@@ -75,10 +82,21 @@ func measure[D any](m Measurer[D], c *candidate, sent []byte, limit int, edits f
 // candidate is a base that could be taken, as it was when the lock was held. Its bytes are immutable.
 type candidate struct {
 	numbers doc.Numbers
+	version int64 // 0: not known
 	view    bool
 	absent  bool
 	saw     []byte
 }
+
+// coincides reports whether a client may well have changed c by so many edits into just what somebody else has stored as z meanwhile: a
+// count or an entry, where no more than one write lies between the two. Otherwise z was saved as it was, and taking that for a change of c
+// would do again what all others have done since c.
+func coincides(c, z *candidate, edits int) bool {
+	return edits <= coincidence && (c.version == 0 || z.version <= c.version+1)
+}
+
+// coincidence is how many edits coincides allows.
+const coincidence = 2
 
 // class orders candidates before their distance does.
 type class uint8
@@ -87,7 +105,7 @@ const (
 	withEdits class = iota
 	unmeasured
 	// withoutEdits comes late: somebody who read and wrote back another revision changed something, and a save that
-	// changes nothing does no harm on any base.
+	// changes nothing does no harm on any base. But see coincides.
 	withoutEdits
 	last
 	tooFar

@@ -175,7 +175,7 @@ func (m *model) take(k key, sent string) (modelBase, bool) {
 	return b, true
 }
 
-// closest is the choice of §3.2 as it is written there.
+// closest is the choice of §3.2 as it is written there, but for changes that can hardly be one: see coincides.
 func closest(reads []modelBase, sent string) int {
 	best := -1
 	better := func(i, j int) bool {
@@ -197,6 +197,11 @@ func closest(reads []modelBase, sent string) int {
 		if best < 0 || better(i, best) {
 			best = i
 		}
+	}
+	d, ok := modelDistance(reads[best], sent)
+	saved := slices.IndexFunc(reads, func(b modelBase) bool { d, ok := modelDistance(b, sent); return ok && d.edits == 0 })
+	if ok && saved >= 0 && (d.edits > 2 || reads[best].n >= 0 && reads[saved].n > reads[best].n+1) {
+		return saved
 	}
 	return best
 }

@@ -222,10 +222,10 @@ func (v *view) isTold(n doc.Numbers) bool {
 func candidates(reads []read, v *view) []candidate {
 	cs := make([]candidate, 0, len(reads)+1)
 	for _, r := range reads {
-		cs = append(cs, candidate{numbers: r.numbers, absent: !r.numbers.Known(), saw: r.body.bytes()})
+		cs = append(cs, candidate{numbers: r.numbers, version: r.version, absent: !r.numbers.Known(), saw: r.body.bytes()})
 	}
 	if v != nil {
-		cs = append(cs, candidate{numbers: v.numbers, view: true, saw: v.sent.bytes()})
+		cs = append(cs, candidate{numbers: v.numbers, version: v.version, view: true, saw: v.sent.bytes()})
 	}
 	return cs
 }
