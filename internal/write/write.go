@@ -219,6 +219,9 @@ func (s *Service) finish(c *change, err error) (*Answer, error) {
 	if errors.Is(err, ErrUnknownOutcome) {
 		c.outcome.Kind = Unknown
 	}
+	if c.outcome.Kind == Passed && c.outcome.Attempts == 0 {
+		c.outcome.Kind = Guarded // refused here: nothing was let through
+	}
 	c.giveBack(c.outcome.Kind == Unknown) // nothing where the write was acknowledged
 	if err != nil {
 		s.events.Done(rule, &c.outcome, 0)

@@ -464,8 +464,13 @@ func TestWritesWithoutABaseFollowTheRule(t *testing.T) {
 		same(t, w.stored("1"), `{"a":2}`)
 	}
 	w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, base: {unknown: reject}}\n")
-	if r := w.client("c").save("1", `{"a":2}`); !errors.Is(r.err, ErrPreconditionRequired) || w.engine.writes() != 0 {
+	r := w.client("c").save("1", `{"a":2}`)
+	if !errors.Is(r.err, ErrPreconditionRequired) || w.engine.writes() != 0 {
 		t.Errorf("got %v", r)
+	}
+	var f *Failure
+	if !errors.As(r.err, &f) || string(f.Outcome.Append(nil)) != "guarded;attempts=0;base=none" {
+		t.Errorf("a write that was refused is said to be let through, or to have been sent: %+v", f)
 	}
 }
 
