@@ -328,3 +328,31 @@ func TestADryRunOfAPatch(t *testing.T) {
 		t.Errorf("%s %+v", a.Document, a.Outcome)
 	}
 }
+
+// TestADryRunHasNothingInDoubt: what wasn't sent can't have been applied, whatever became of the primary, or whether there is one.
+func TestADryRunHasNothingInDoubt(t *testing.T) {
+	t.Run("another primary", func(t *testing.T) {
+		w := newWorld(t, sumRule)
+		w.put("1", `{"n":1}`)
+		me := w.client("me")
+		me.read("1")
+		f := w.failover()
+		f.term++
+		w.put("1", `{"n":2}`)
+		w.put("1", `{"n":3}`)
+		a := me.account("PUT", "/shop/_doc/1", `{"n":2}`)
+		if a.Outcome.Field != "merged;attempts=2;base=session" || a.Outcome.Status != 200 || string(a.Document) != `{"n":4}` || f.asked != 0 {
+			t.Errorf("asked %d times: %+v %s", f.asked, a.Outcome, a.Document)
+		}
+	})
+	for _, method := range []string{"PUT", "DELETE"} {
+		t.Run("no index, "+method, func(t *testing.T) {
+			w := newWorld(t, "")
+			tag := wire.Field{Name: []byte("If-Match"), Value: []byte(`"0-1"`)}
+			a := w.client("me").account(method, "/shop/_doc/1", `{"n":2}`, tag)
+			if a.Outcome.Status != 409 || a.Outcome.Error == nil || a.Outcome.Error.Type != "version_conflict_engine_exception" {
+				t.Errorf("%+v", a.Outcome)
+			}
+		})
+	}
+}

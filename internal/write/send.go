@@ -107,7 +107,9 @@ func (f *flight) conflicted(ctx context.Context, res *upstream.Response) error {
 	f.s.events.Conflict(lead.req.Rule.Name)
 	f.b.Forget()
 	f.refused = copyOf(res)
-	f.try.conflicted(res)
+	if lead.req.account == nil { // of a dry run nothing was sent, so that there is no try to conflict with
+		f.try.conflicted(res)
+	}
 	res.Release()
 	if len(f.open) == 1 && !lead.lost {
 		if reason := f.s.neverMerged(ctx, lead); reason != "" && f.primaryStayed(ctx) {
