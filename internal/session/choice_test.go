@@ -290,3 +290,33 @@ func TestGivenNumbersHaveTheBodyThatAnotherSessionHolds(t *testing.T) {
 	want(t, take(t, s, pool, `{"a":3}`), KindView, 6)
 	want(t, take(t, s, one, `{"a":3}`), KindRead, 5) // each its own
 }
+
+func TestNumbersFromWhichANamedSessionHasWrittenHaveNoBody(t *testing.T) {
+	s, _ := newTest(t)
+	for _, sess := range []Session{one, Named(alice, []byte("two"))} { // the body stays for the other one
+		s.Read(sess, ref, rev(5, `{"a":1}`), s.Epoch())
+	}
+	b := s.TakeAt(one, ref, num(5), []byte(`{"a":2}`))
+	want(t, b, KindRead, 5)
+	b.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`), Told: num(6)})
+
+	b = s.TakeAt(one, ref, num(5), []byte(`{"a":2}`)) // the same again, by a client that gave up waiting
+	want(t, b, KindView, 6)
+	wantView(t, b, `{"a":2}`, `{"a":2}`)
+	b.Release()
+	b = s.TakeAt(one, ref, num(5), []byte(`{"a":2,"b":1}`)) // from memory, with the numbers of before
+	want(t, b, KindGiven, 5)
+	if b.View != nil {
+		t.Errorf("counted from %q, of which a part is written", b.View)
+	}
+	b.Release()
+	b = s.TakeAt(one, ref, num(6), []byte(`{"a":2,"b":1}`))
+	want(t, b, KindView, 6)
+	b.Commit(Ack{Stored: rev(8, `{"a":2,"b":1,"c":1}`), Sent: []byte(`{"a":2,"b":1}`), Told: num(6)})
+	b = s.TakeAt(one, ref, num(6), []byte(`{"a":3,"b":1}`)) // what was told now
+	want(t, b, KindView, 8)
+	b.Release()
+
+	s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
+	want(t, s.TakeAt(one, ref, num(5), []byte(`{"a":3}`)), KindRead, 5) // who reads it again has it
+}

@@ -80,6 +80,7 @@ func (b *Base) Commit(a Ack) {
 		v := view{numbers: a.Stored.Numbers, told: a.Told, version: a.Stored.Version, at: now}
 		e := sh.put(k, gone, c.since, now)
 		e.remember(c.hash, &a)
+		e.spend(&c)
 		sh.charge(e)
 		sh.see(e, v, stored, sent)
 		if a.Copy.Token != 0 {

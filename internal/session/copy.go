@@ -35,8 +35,8 @@ func (s Session) holding(c Copy) Session {
 
 // TakeCopy chooses the base of a write from a copy and reserves it: what was last sent from the copy, or, of a copy from which nothing
 // was, the revision that was served, with its body if some session under the same credentials holds it. What is lost of a copy, and
-// what an answer of another proxy named, is KindGiven with the numbers alone. A write of the same copy that is in flight is waited for,
-// as Take does, and with its errors: what is repeated after a time-out so counts once.
+// what an answer of another proxy named, is KindGiven with the numbers alone. A write of the same copy, or without a Token of the same
+// named session, that is in flight is waited for, as Take does, and with its errors: what is repeated after a time-out so counts once.
 //
 // The session has seen afterwards what was sent, as after any write of its own.
 //
@@ -49,9 +49,9 @@ func (s *Store) TakeCopy(ctx context.Context, sess Session, ref doc.Ref, c Copy,
 // takeCopy is TakeCopy.
 func (t *taking) takeCopy(ctx context.Context, c Copy) (Base, error) {
 	if c.Token == 0 {
-		t.served = c.Served && !t.k.sess.named // in a named session they are the numbers of its own thread, and name its view as well
-		b, _ := t.try()
-		return b, nil
+		// In a named session they are the numbers of its own thread, and name its view as well.
+		t.served, t.patient = c.Served && !t.k.sess.named, t.k.sess.named
+		return t.take(ctx)
 	}
 	hold := taking{s: t.s, k: key{sess: t.k.sess.holding(c), ref: t.k.ref}, sent: t.sent, glance: t.glance}
 	own, err := hold.take(ctx)

@@ -30,7 +30,7 @@ func audit(t interface {
 			}
 		}
 		for _, e := range sh.lru.Values() {
-			if c := int64(entryCost + readCost*cap(e.reads) + recentCost*cap(e.recent)); c != e.charged {
+			if c := int64(entryCost + readCost*cap(e.reads) + recentCost*cap(e.recent) + spentCost*cap(e.spent)); c != e.charged {
 				t.Errorf("entry charged %d, costs %d", e.charged, c)
 			}
 			bytes += e.charged

@@ -8,7 +8,7 @@ import (
 	"optimist/internal/doc"
 )
 
-// maxRecent bounds how many writes of a document an inferred session is known by, so that their repeats are.
+// maxRecent bounds how many writes of a document a session is known by, so that their repeats are.
 const maxRecent = 16
 
 // sending is a write of an inferred session that was acknowledged lately, by what it sent.
@@ -67,4 +67,29 @@ func (e *entry) remember(hash uint64, a *Ack) {
 // or, like everybody who hasn't written, that revision.
 func (e *entry) told(n doc.Numbers) bool {
 	return slices.ContainsFunc(e.recent, func(o sending) bool { return o.told == n })
+}
+
+// spend keeps the numbers of the base that a write of a named session was made from.
+func (e *entry) spend(c *claim) {
+	if !e.key.sess.named || e.key.sess.holder {
+		return
+	}
+	for _, n := range [2]doc.Numbers{c.numbers, c.told} {
+		if !n.Known() || e.isSpent(n) {
+			continue
+		}
+		if len(e.spent) == maxRecent {
+			e.spent = slices.Delete(e.spent, 0, 1)
+		}
+		e.spent = append(e.spent, n)
+	}
+}
+
+// isSpent reports whether the session, which is named, has written from the revision of these numbers.
+func (e *entry) isSpent(n doc.Numbers) bool { return slices.Contains(e.spent, n) }
+
+// repeatsFrom reports whether a named session sends what it sent last, with numbers from which it has written: a client that gave up
+// waiting sends its request again as it was.
+func (t *taking) repeatsFrom(e *entry) bool {
+	return t.sent != nil && e.isSpent(t.given) && bytes.Equal(e.view.sent.bytes(), t.sent)
 }

@@ -15,8 +15,9 @@ import (
 // What things cost beyond the bytes of strings and bodies: their structs, list elements, map slots and allocator
 // rounding. A test holds these to the sizes of the structs.
 const (
-	entryCost    = 672
+	entryCost    = 704
 	recentCost   = 40
+	spentCost    = 16
 	documentCost = 320
 	readCost     = 64
 	bodyCost     = 96
@@ -101,6 +102,8 @@ type entry struct {
 
 	asked  uint64    // the place of the last read that was asked for
 	recent []sending // what was written last in an inferred session, oldest first
+
+	spent []doc.Numbers // of the bases that a named session has written from, oldest first
 
 	// newestRead and newestView are the order of the last of each, also where it is reserved or used up.
 	newestRead, newestView uint64
@@ -243,7 +246,7 @@ func cloneRef(r doc.Ref) doc.Ref {
 
 // charge brings the account of the entry itself up to date.
 func (sh *shard) charge(e *entry) {
-	c := int64(entryCost + readCost*cap(e.reads) + recentCost*cap(e.recent))
+	c := int64(entryCost + readCost*cap(e.reads) + recentCost*cap(e.recent) + spentCost*cap(e.spent))
 	sh.bytes += c - e.charged
 	e.charged = c
 }

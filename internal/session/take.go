@@ -63,6 +63,7 @@ type taking struct {
 	// that copy of it.
 	served, apart bool
 	glance        bool // what is taken is given back at once: see Glance
+	patient       bool // of a thread of its own: waits for its writes in flight, though numbers are given
 
 	// before is the order of the newest read when the write came: those made while it waits are not what it was made from.
 	before  uint64
@@ -159,7 +160,7 @@ func (t *taking) look(sh *shard, ix *index, now int64, b *Base) ([]candidate, <-
 		reads, view = t.eligible(e, f)
 	}
 	switch {
-	case len(reads) == 0 && !t.given.Known() && t.waits(sh):
+	case len(reads) == 0 && (!t.given.Known() || t.patient) && t.waits(sh):
 		return nil, t.queue(sh, f), false
 	case len(reads) == 1 && view == nil:
 		sh.take(e, e.find(reads[0].numbers), b)
@@ -169,7 +170,7 @@ func (t *taking) look(sh *shard, ix *index, now int64, b *Base) ([]candidate, <-
 		sh.takeView(e, b)
 	case len(reads) > 0:
 		return candidates(reads, view), nil, false
-	case t.given.Known():
+	case t.given.Known() && (f == nil || !t.patient):
 		t.unknown(sh, e, gone, b)
 	case f != nil:
 		return nil, t.queue(sh, f), false
@@ -200,7 +201,7 @@ func (t *taking) eligible(e *entry, f *flight) ([]read, *view) {
 	} else {
 		reads = nil
 	}
-	if !v.set || v.absent || !v.isTold(t.given) || len(reads) > 0 {
+	if !v.set || v.absent || !v.isTold(t.given) && !t.repeatsFrom(e) || len(reads) > 0 {
 		v = nil // who reads what its answer named, too, means what it read
 	}
 	if v != nil && (v.numbers != t.given || v.sent != v.stored) && (t.served || !t.k.sess.named) {
@@ -257,13 +258,14 @@ func (t *taking) pick(sh *shard, ix *index, now int64, c candidate, b *Base) boo
 }
 
 // unknown makes the base of numbers that the session doesn't know. Where they may mean the revision or a view that was told them, it has
-// no body: a guard alone harms neither. That holds for a revision that was served, too, where nothing tells its copies apart.
+// no body: a guard alone harms neither. That holds for a revision that was served, too, where nothing tells its copies apart; and in a
+// named session for one from which it has written: what it sent then may be in what it sends now, and would count twice.
 func (t *taking) unknown(sh *shard, e *entry, gone Epoch, b *Base) {
 	b.claim.kind, b.claim.numbers = KindGiven, t.given
 	k := t.k
 	if d := sh.docs[k.doc()]; d != nil && d.epoch >= gone {
 		k.ref = d.key.ref
-		if e == nil || t.apart || !e.told(t.given) {
+		if e == nil || t.apart || !e.told(t.given) && !e.isSpent(t.given) {
 			b.claim.saw = d.find(t.given).bytes()
 			b.claim.stored = b.claim.saw
 		}

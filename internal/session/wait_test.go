@@ -305,3 +305,42 @@ func TestARepeatedWriteOfManyClientsUndoesNothingOfTheOthers(t *testing.T) {
 	}
 	again.Release()
 }
+
+func TestARepeatedWriteWithNumbersWaitsForItsFirstTry(t *testing.T) {
+	for name, end := range map[string]func(b *Base){
+		"written":  func(b *Base) { b.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`), Told: num(6)}) },
+		"refused":  func(b *Base) { b.Release() },
+		"doubtful": func(b *Base) { b.Doubt() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newWaiting(t)
+				for _, sess := range []Session{one, Named(alice, []byte("two"))} {
+					s.Read(sess, ref, rev(5, `{"a":1}`), s.Epoch())
+				}
+				first := takeCopy(t, s, one, Copy{Numbers: num(5), Served: true}, `{"a":2}`)
+				var again Base
+				done := false
+				go func() {
+					again, _ = s.TakeCopy(t.Context(), one, ref, Copy{Numbers: num(5), Served: true}, []byte(`{"a":2}`))
+					done = true
+				}()
+				if synctest.Wait(); done {
+					t.Fatalf("did not wait: %v", again.Kind)
+				}
+				end(&first)
+				synctest.Wait()
+				switch name {
+				case "written":
+					want(t, again, KindView, 6)
+				case "refused":
+					want(t, again, KindRead, 5)
+				default:
+					if want(t, again, KindRead, 5); !again.Doubtful {
+						t.Error("its first try may have been applied")
+					}
+				}
+			})
+		})
+	}
+}

@@ -253,8 +253,10 @@ func (s *Service) takeExplicit(ctx context.Context, c *change, n doc.Numbers) (p
 		return false, err
 	}
 	c.outcome.Base = BaseExplicit
-	if n.Known() {
-		c.base = s.sessions.TakeAt(c.req.Session, c.doc.Ref, n, c.sent)
+	if n.Known() && ru.Explicit == rule.ExplicitPass {
+		c.base = s.sessions.TakeAt(c.req.Session, c.doc.Ref, n, c.sent) // without a wait: the engine decides
+	} else if n.Known() {
+		err = s.takeCopy(ctx, c, session.Copy{Numbers: n})
 	} else if ru.Session && c.req.Session.IsNamed() {
 		// An external version says nothing of what was read, but what the session has seen afterwards is this.
 		err = s.take(ctx, c)

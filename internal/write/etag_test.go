@@ -179,3 +179,38 @@ func TestTheTagOfAMergedAnswerStandsForWhatWasSent(t *testing.T) {
 		})
 	}
 }
+
+func TestAWriteThatIsRepeatedWithItsIfMatchCountsOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		rules, query string
+		fields       []wire.Field
+	}{
+		"If-Match":   {sumRule, "", []wire.Field{ifMatch(`"0-1"`)}},
+		"if_seq_no":  {sumRule + "  base: {explicit: merge}\n", "?if_seq_no=0&if_primary_term=1", nil},
+		"no numbers": {sumRule, "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, c.rules)
+			w.put("1", `{"n":1,"log":[]}`)
+			me, other := w.client("me"), w.client("other")
+			me.read("1")
+			other.read("1")
+			const sent = `{"n":2,"log":["a"]}`
+			for range 2 {
+				if r := me.send("PUT", "/shop/_doc/1"+c.query, sent, c.fields...); r.status != 200 {
+					t.Fatal(r)
+				}
+				same(t, w.stored("1"), sent)
+			}
+			// The other one has written nothing from it, and merges.
+			has(t, other.send("PUT", "/shop/_doc/1"+c.query, `{"n":2,"log":["b"]}`, c.fields...), 200, "merged")
+			same(t, w.stored("1"), `{"n":3,"log":["a","b"]}`)
+			if c.fields == nil && c.query == "" {
+				return
+			}
+			// A change more, made in memory, with the numbers of before: of what is in it already nobody knows how much.
+			has(t, me.send("PUT", "/shop/_doc/1"+c.query, `{"n":3,"log":["a","c"]}`, c.fields...), 409, "guarded")
+			same(t, w.stored("1"), `{"n":3,"log":["a","b"]}`)
+		})
+	}
+}
