@@ -25,16 +25,26 @@ const (
 	headPeek = 2 << 10
 )
 
-// partialParams are the query parameters that make a read give less than the document, or, as source, hold a body that may.
+// partialParams are the query parameters that make a read give less than the document, or another form of it, or, as source, hold a body
+// that may.
 var partialParams = [...]string{"_source", "_source_includes", "_source_excludes", "_source_include", "_source_exclude", "stored_fields",
-	"filter_path", "format", "source"}
+	"filter_path", "format", "source", madeUp, withoutVectors}
+
+const (
+	madeUp         = "force_synthetic_source"  // made of the fields: lists are sorted, keys may stand elsewhere
+	withoutVectors = "_source_exclude_vectors" // of Elasticsearch 9.2 and later
+)
 
 func partial(query []byte) bool {
 	if len(query) == 0 {
 		return false
 	}
 	for _, name := range partialParams {
-		if v, ok := api.Param(query, name); ok && !(name == "_source" && string(v) == "true") {
+		v, ok := api.Param(query, name)
+		switch {
+		case !ok, name == "_source" && string(v) == "true":
+		case (name == madeUp || name == withoutVectors) && string(v) == "false":
+		default:
 			return true
 		}
 	}

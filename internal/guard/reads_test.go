@@ -142,6 +142,21 @@ func TestASearchWhoseBodyIsInItsQueryIsNoBase(t *testing.T) {
 	}
 }
 
+func TestASourceThatIsMadeUpIsNoBase(t *testing.T) {
+	for q, want := range map[string]bool{
+		"force_synthetic_source=true": true, "force_synthetic_source": true, "_source_exclude_vectors=true": true,
+		"force_synthetic_source=false&_source_exclude_vectors=false&_source=true": false,
+	} {
+		if partial([]byte(q)) != want {
+			t.Errorf("%s: not %v", q, want)
+		}
+	}
+	w := newWorld(t, "", Identity{})
+	w.put(doc1, `{"a":1}`)
+	w.ask(w.proxied, "GET", doc1+"?force_synthetic_source=true", "", "Optimist-Session", "s")
+	w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":2}`, "Optimist-Session", "s"), 200, "passed;attempts=1;base=none")
+}
+
 func TestASignedQueryIsPassedAndSaid(t *testing.T) {
 	w := newWorld(t, "", Identity{})
 	w.put(doc1, `{"a":1}`)
