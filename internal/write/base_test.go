@@ -295,3 +295,31 @@ func TestAnExplicitOpTypeIsCreateInAnyCase(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatSaysThatThereIsNoGuardIsNone(t *testing.T) {
+	for _, query := range []string{"?if_seq_no=-2&if_primary_term=0", "?version_type=internal", "?version=-3", "?version=%2D3&version_type=internal&refresh=true"} {
+		w := newWorld(t, sumRule)
+		w.put("1", `{"n":1}`)
+		me := w.client("me")
+		me.read("1")
+		w.put("1", `{"n":5}`)
+		has(t, me.send("PUT", "/shop/_doc/1"+query, `{"n":2}`), 200, "merged;attempts=2;base=session")
+		same(t, w.stored("1"), `{"n":6}`)
+		has(t, w.client("other").send("PUT", "/shop/_doc/1"+query, `{"n":0}`), 200, "passed;attempts=1;base=none")
+		me.read("1")
+		w.put("1", `{"n":7}`)
+		has(t, me.send("DELETE", "/shop/_doc/1"+query, ""), 200, "merged;attempts=2;base=session")
+	}
+	w := newWorld(t, "")
+	w.put("1", `{"n":1}`)
+	me := w.client("me")
+	me.read("1")
+	for query, status := range map[string]int{
+		"?version=2&version_type=external": 200, "?if_seq_no=7&if_primary_term=1": 409, "?if_seq_no=-2&if_primary_term=1": 400,
+		"?version_type=external": 400, "?version=1": 400,
+	} {
+		if r := me.send("PUT", "/shop/_doc/1"+query, `{"n":2}`); r.status != status || !strings.Contains(r.outcome, "base=explicit") {
+			t.Errorf("%s: %v", query, r)
+		}
+	}
+}

@@ -187,8 +187,31 @@ func (c *change) scope() string {
 	return string(cr[:]) + string(c.query)
 }
 
-// explicit reads the client's own guard: if_seq_no and if_primary_term, or version. found without numbers is a version.
+// explicit reads the client's own guard: if_seq_no and if_primary_term, or version. found without numbers is a version. What says that
+// there is none isn't found: the engine would write whatever is there.
 func explicit(query []byte) (n doc.Numbers, found bool) {
+	if n, found = given(query); found && !n.Known() {
+		for _, p := range noGuard {
+			v, said := api.Param(query, p.name)
+			if v, err := api.DecodeValue(nil, v); said && (err != nil || string(v) != p.value) {
+				return n, true
+			}
+		}
+		return n, false
+	}
+	return n, found
+}
+
+// noGuard are the values that the parameters of a guard have where there is none: libraries send them.
+var noGuard = [...]struct{ name, value string }{
+	{"if_seq_no", "-2"}, {"if_primary_term", "0"}, {"version", "-3"}, {"version_type", "internal"},
+}
+
+// guardParams are the parameters of a guard.
+var guardParams = []string{"if_seq_no", "if_primary_term", "version", "version_type"}
+
+// given reads if_seq_no and if_primary_term; found says that these, or a version, are there.
+func given(query []byte) (n doc.Numbers, found bool) {
 	seq, ok1 := api.Param(query, "if_seq_no")
 	term, ok2 := api.Param(query, "if_primary_term")
 	_, version := api.Param(query, "version")
@@ -209,6 +232,9 @@ func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err err
 	ru := c.req.Rule
 	if n, found := explicit(c.req.Op.Query); found {
 		return s.takeExplicit(ctx, c, n)
+	}
+	if _, said := given(c.query); said {
+		c.query = api.Without(nil, c.query, guardParams...) // there is one now
 	}
 	m, matched, err := c.ifMatch()
 	if err != nil {

@@ -223,7 +223,7 @@ func (c *change) readPatchQuery() bool {
 // readOwnGuard reads the client's own guard: if_seq_no and if_primary_term. Under it a PATCH is tried once.
 func (c *change) readOwnGuard() bool {
 	q := c.req.Op.Query
-	n, said := explicit(q)
+	n, said := given(q)
 	if !said {
 		return true
 	}
