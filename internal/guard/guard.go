@@ -77,6 +77,7 @@ func New(o Options) *Guard {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	o.Rules.OnResume(o.Sessions.Resume)
 	return &Guard{
 		rules: o.Rules, up: o.Upstream, writes: o.Writes, sessions: o.Sessions, identity: o.Identity,
 		events: o.Events, log: o.Log, maxBody: o.MaxBody,

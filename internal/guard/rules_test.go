@@ -10,7 +10,9 @@ import (
 	"sync"
 	"testing"
 
+	"optimist/internal/config"
 	"optimist/internal/embedded"
+	"optimist/internal/rule"
 )
 
 // questions is an engine that counts how often it was asked what a name stands for.
@@ -159,5 +161,51 @@ func TestManyDocumentsAreRememberedByTheRuleOfTheirIndex(t *testing.T) {
 	w.wants(w.ask(w.proxied, "PUT", "/shop/_doc/1", `{"n":2,"m":1}`, "Optimist-Session", "a"), 200, "merged")
 	if got := w.stored("/shop-v1/_doc/1"); got != `{"n":2,"m":2}` {
 		t.Errorf("stored is %s", got)
+	}
+}
+
+func TestWhatWasKnownBeforeOffIsNoBaseAfterIt(t *testing.T) {
+	const off, on = "rules:\n- {name: r, mode: off, match: {index: [shop]}}\n", "rules:\n- {name: r, match: {index: [shop]}}\n"
+	set := func(w *world, rules string) {
+		cfg, err := config.Parse("test.yaml", []byte("version: 1\nupstream: {urls: [http://127.0.0.1:1]}\n"+rules), config.Overrides{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := rule.Compile(cfg.Rules)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.sw.SetRules(s)
+	}
+	for name, c := range map[string]struct{ off, on func(w *world) }{
+		"of the whole": {func(w *world) { w.sw.SetMode(rule.Off) }, func(w *world) { w.sw.SetMode(rule.Guard) }},
+		"to observe first": {func(w *world) { w.sw.SetMode(rule.Off) }, func(w *world) {
+			w.sw.SetMode(rule.Observe)
+			w.sw.SetMode(rule.Guard)
+		}},
+		"of a rule": {func(w *world) { set(w, off) }, func(w *world) { set(w, on) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, on, Identity{Infer: true, Address: true})
+			w.put(doc1, `{"log":["a"]}`)
+			for _, who := range []string{"me", ""} {
+				w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", who)
+				w.wants(w.ask(w.proxied, "PUT", doc1, `{"log":["a"]}`, "Optimist-Session", who), 200, "guarded;attempts=1;base=session")
+			}
+			c.off(w)
+			w.put(doc1, `{"log":["a","b"]}`)
+			w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "me") // unseen: what is written from it isn't based on anything from before
+			w.ask(w.proxied, "GET", "/shop/_doc/2", "")
+			c.on(w)
+			w.wants(w.ask(w.proxied, "PUT", doc1, `{"log":["a","b","c"]}`, "Optimist-Session", "me"), 200, "passed;attempts=1;base=lost;reason=index")
+			if got := w.stored(doc1); got != `{"log":["a","b","c"]}` {
+				t.Errorf("stored %s", got)
+			}
+			// Who overwrites what it read meanwhile is no blind writer.
+			w.put("/shop/_doc/2", `{}`)
+			w.wants(w.ask(w.proxied, "PUT", "/shop/_doc/2", `{"a":1}`), 200, "passed;attempts=1;base=lost;reason=restart")
+			w.ask(w.proxied, "GET", doc1, "")
+			w.wants(w.ask(w.proxied, "PUT", doc1, `{"log":[]}`), 200, "guarded;attempts=1;base=session")
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -264,5 +265,37 @@ func BenchmarkMatchBuiltInRule(b *testing.B) {
 	_, s := compiled(b, "")
 	for b.Loop() {
 		s.Match("orders-2026.08", api.Index)
+	}
+}
+
+func TestWhoeverIsSeenAgainIsSaid(t *testing.T) {
+	compile := func(rules string) *Set {
+		_, s := compiled(t, "version: 1\nrules:\n"+rules)
+		return s
+	}
+	const shop, off, other = "- {name: a, match: {index: [shop]}}\n", "- {name: a, mode: off, match: {index: [shop]}}\n", "- {name: b, match: {index: [b]}}\n"
+	w := NewSwitch(Off, compile(shop))
+	var said []bool
+	w.OnResume(func(missed bool) { said = append(said, missed) })
+	for _, c := range []struct {
+		what   string
+		change func()
+		want   []bool
+	}{
+		{"observe after off", func() { w.SetMode(Observe) }, []bool{true}},
+		{"guard after observe", func() { w.SetMode(Guard) }, nil},
+		{"off", func() { w.SetMode(Off) }, nil},
+		{"off again", func() { w.SetMode(Off) }, nil},
+		{"guard after off", func() { w.SetMode(Guard) }, []bool{true}},
+		{"the same rules", func() { w.SetRules(compile(shop)) }, nil},
+		{"a rule off", func() { w.SetRules(compile(off)) }, nil},
+		{"a rule on", func() { w.SetRules(compile(shop)) }, []bool{true}},
+		{"one more", func() { w.SetRules(compile(shop + other)) }, []bool{false}},
+		{"one less", func() { w.SetRules(compile(other)) }, nil},
+	} {
+		said = nil
+		if c.change(); !slices.Equal(said, c.want) {
+			t.Errorf("%s: %v, want %v", c.what, said, c.want)
+		}
 	}
 }

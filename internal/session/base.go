@@ -48,9 +48,9 @@ const (
 	ReasonEvicted
 	// ReasonAged: it was older than the sessions' age.
 	ReasonAged
-	// ReasonRestart: the store is younger than the sessions' age, so the client may have read before it started.
+	// ReasonRestart: the store is younger than the sessions' age, so the client may have read before it started; or before it was resumed.
 	ReasonRestart
-	// ReasonIndex: its index or alias was changed or deleted; its numbers may mean another document now.
+	// ReasonIndex: its index or alias was changed or deleted; its numbers may mean another document now. Or requests went by unseen.
 	ReasonIndex
 	// ReasonBlind: the session is a blind writer in the index, so that its reads are not kept there.
 	ReasonBlind

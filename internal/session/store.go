@@ -32,6 +32,9 @@ type Store struct {
 	indices *indices
 	shards  []*shard
 
+	// sure is the time from which on a client of which nothing is known can't have read anything.
+	sure atomic.Int64
+
 	asked    atomic.Uint64
 	waited   atomic.Uint64
 	blinded  atomic.Uint64
@@ -61,6 +64,7 @@ func New(o Options) *Store {
 		maxAge: o.MaxAge, measure: o.Measure, now: o.Now, start: o.Now(), seed: maphash.MakeSeed(),
 		indices: newIndices(o.MaxAge), shards: make([]*shard, n),
 	}
+	s.sure.Store(int64(o.MaxAge))
 	for i := range s.shards {
 		s.shards[i] = newShard(o.Memory/int64(n), int64(o.MaxAge), o.Candidates, s.seed)
 	}
@@ -118,6 +122,16 @@ func (s *Store) Wrote(index string) {
 // DropIndex forgets all that is known of index: its numbers may mean other documents from now on. Call it after the
 // answer to a request that deletes or changes an index or alias, or after its loss.
 func (s *Store) DropIndex(index string) { s.indices.drop(index, s.clock()) }
+
+// Resume is for when requests are seen that weren't for a while. As after a start, a client of which nothing is known may have read before.
+// missed says that requests went by unseen which others of the same clients had been seen before: what is known of these is forgotten,
+// because what they write next may be based on what they have read or written since.
+func (s *Store) Resume(missed bool) {
+	s.sure.Store(s.clock() + int64(s.maxAge))
+	if missed {
+		s.indices.dropAll()
+	}
+}
 
 // DropAll forgets all that is known, for changes whose indices can't be told: wildcards, and aliases, under whose names
 // documents are known as well.

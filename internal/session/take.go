@@ -282,7 +282,7 @@ func (t *taking) nothing(sh *shard, e *entry, now int64, b *Base) {
 	if why := sh.lost(t.k, e); why != ReasonNone {
 		b.Kind, b.Reason = KindLost, why
 		c.kept, c.known = true, true
-	} else if now < sh.maxAge && !t.k.sess.holder { // a revision that is known was current after the start
+	} else if now < t.s.sure.Load() && !t.k.sess.holder { // a revision that is known was current after the start
 		b.Kind, b.Reason = KindLost, ReasonRestart
 	}
 	c.kind = b.Kind
