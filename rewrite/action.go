@@ -91,7 +91,7 @@ const (
 	FromBase
 	// FromHeader is a header of the request, as a string.
 	FromHeader
-	// FromID is the document's id.
+	// FromID is the document's id, which one that the engine is to name doesn't have yet.
 	FromID
 	// FromIndex is the index as the request names it.
 	FromIndex

@@ -16,7 +16,9 @@ func (a *application) resolve() error {
 	case v.Source.isDocument():
 		return a.lookUp()
 	case v.Source == FromID:
-		text = a.in.ID
+		if text = a.in.ID; text == "" {
+			return nil // the engine is to give it one
+		}
 	case v.Source == FromIndex:
 		text = a.in.Index
 	case v.Source == FromUser:

@@ -168,6 +168,20 @@ func TestHeadersAreTextOrRefused(t *testing.T) {
 	}
 }
 
+// TestAnIDThatIsStillToBeGivenIsNotThere: that of a document which the engine is to name.
+func TestAnIDThatIsStillToBeGivenIsNotThere(t *testing.T) {
+	id := Value{Source: FromID}
+	tr := mustTransformer(t, Limits{}, Step{Action: OpAdd, Path: "/id", Value: id}, Step{Action: OpUnion, Path: "/ids", Value: id})
+	if got, err := tr.Apply([]byte(`{"n":1}`), &Inputs{}); err != nil || string(got) != `{"n":1}` {
+		t.Errorf("%s, %v", got, err)
+	}
+	test := mustTransformer(t, Limits{}, Step{Action: OpTest, Path: "/id", Value: id})
+	var e *TestError
+	if _, err := test.Apply([]byte(`{"id":""}`), &Inputs{}); !errors.As(err, &e) {
+		t.Errorf("a test of it: %v", err)
+	}
+}
+
 func TestErrorsShowAValueInPart(t *testing.T) {
 	long := `"` + strings.Repeat("é", 500) + `"`
 	tr := mustTransformer(t, Limits{}, Step{Action: OpTest, Path: "/a", Value: literal(long)})
