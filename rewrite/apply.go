@@ -89,12 +89,14 @@ func (a *applier) test() error {
 		return err
 	}
 	a.size -= len(a.op.Value) // it does not come to the document
+	failed := &TestError{Index: a.index, Path: a.op.Path, Wanted: cut(want.t.raw(0)), Found: "nothing"}
 	got, err := a.find(a.op.Path)
 	if err != nil {
-		return err
+		return failed // somebody else may have taken it out, as another may have changed it
 	}
 	if !got.equal(want.t, 0) {
-		return &TestError{Index: a.index, Path: a.op.Path, Wanted: cut(want.t.raw(0)), Found: cut(got.append(nil))}
+		failed.Found = cut(got.append(nil))
+		return failed
 	}
 	return nil
 }

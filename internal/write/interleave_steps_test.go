@@ -222,17 +222,14 @@ func jsonPatchModel(ops []stepModel, doc object) (object, refusal) {
 			o = member(o, name)
 		}
 		parent, ok := o.(object)
-		if !ok {
-			return nil, 400
-		}
 		old, found := parent[last]
 		switch {
-		case op.Op != "add" && !found:
+		case op.Op == "test" && (!found || !alike(old, op.Value)):
+			return nil, 409
+		case !ok, op.Op != "add" && !found:
 			return nil, 400
 		case op.Op == "remove":
 			delete(parent, last)
-		case op.Op == "test" && !alike(old, op.Value):
-			return nil, 409
 		case op.Op != "test":
 			parent[last] = deep(op.Value)
 		}
