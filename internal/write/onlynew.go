@@ -57,7 +57,7 @@ func (s *Service) deleteNone(ctx context.Context, c *change) error {
 	rev, err := s.current(ctx, c)
 	switch {
 	case errors.Is(err, doc.ErrMissing) && c.noIndex:
-		c.answer = noSuchIndex(c.name)
+		c.answer = noSuchIndex(c.name, "")
 	case errors.Is(err, doc.ErrMissing):
 		c.answer = c.kept(notFound(s.shaped(c.doc), doc.Revision{Version: 1})) // as the engine says of what it never had
 	case err != nil && !rev.Known():

@@ -120,6 +120,28 @@ func TestAPatchOfNothingIsAnsweredAsAnUpdateOfIt(t *testing.T) {
 	}
 }
 
+// TestAPatchThatDemandsAnAliasIsRefusedWithoutOne, also where it would change nothing, and never get to the engine.
+func TestAPatchThatDemandsAnAliasIsRefusedWithoutOne(t *testing.T) {
+	w := newWorld(t, "rules:\n- {name: shop, match: {index: [shop, sale]}}\n")
+	w.put("1", `{"a":1}`)
+	c := w.client("c")
+	for _, id := range []string{"1", "none"} {
+		_, update := w.direct("POST", "/shop/_update/"+id+"?require_alias=true", `{"doc":{"a":1}}`)
+		for _, q := range []string{"?require_alias=true", "?require_alias"} {
+			r := c.patch("/shop/_doc/"+id+q, "merge", `{"a":1}`)
+			if has(t, r, 404, "guarded;attempts=0"); gjson.Get(r.body, "error.reason").Str != gjson.Get(update, "error.reason").Str {
+				t.Errorf("%s%s: answered %s, the engine says %s", id, q, r.body, update)
+			}
+		}
+	}
+	has(t, c.patch(target1+"?require_alias=false", "merge", `{"a":1}`), 200, "guarded;attempts=0")
+	if status, body := w.direct("PUT", "/shop/_alias/sale", ""); status != 200 {
+		t.Fatal(body)
+	}
+	has(t, c.patch("/sale/_doc/1?require_alias=true", "merge", `{"a":1}`), 200, "guarded;attempts=0")
+	has(t, c.patch("/sale/_doc/1?require_alias=true", "merge", `{"a":2}`), 200, "guarded;attempts=1")
+}
+
 func boolInt(b bool) int {
 	if b {
 		return 1

@@ -99,6 +99,8 @@ func (s *Service) patchGuard(ctx context.Context, c *change) error {
 func (s *Service) unpatchable(c *change) *Answer {
 	why := ""
 	switch {
+	case c.index.UUID != "" && c.name == c.index.Name && c.demandsAlias():
+		return noSuchIndex(c.name, " and [require_alias] request flag is [true] and ["+c.name+"] is not an alias")
 	case c.index.DataStream != "" && c.name == c.index.DataStream:
 		return refuse(http.StatusBadRequest, "illegal_argument_exception",
 			"only write ops with an op_type of create are allowed in data streams")
@@ -113,6 +115,12 @@ func (s *Service) unpatchable(c *change) *Answer {
 		return nil
 	}
 	return refuse(http.StatusBadRequest, "illegal_argument_exception", "["+c.doc.ID+"]: the document can't be patched: "+why)
+}
+
+// demandsAlias reports whether the request is for an alias only. One that changes nothing never gets to the engine, which would refuse it.
+func (c *change) demandsAlias() bool {
+	v, said := api.Param(c.req.Op.Query, "require_alias")
+	return said && (len(v) == 0 || string(v) == "true")
 }
 
 // neverPatchedAgain tells why a conflict is a patch's answer, or "". In an index with an ingest pipeline it is, unless the rule says that
@@ -289,7 +297,7 @@ func (s *Service) seen(c *change) (b *session.Base, ok bool) {
 // number that only the engine knows. It changes nothing. Where the document is there by now, or the engine can't say, the answer is own.
 func (s *Service) missing(ctx context.Context, c *change, own *Answer) *Answer {
 	if c.noIndex && c.req.Op.Kind == api.Patch {
-		return noSuchIndex(c.name)
+		return noSuchIndex(c.name, "")
 	}
 	if c.req.account != nil {
 		return own
@@ -307,10 +315,12 @@ func (s *Service) missing(ctx context.Context, c *change, own *Answer) *Answer {
 	return passOn(res)
 }
 
-// noSuchIndex is the engine's answer to what needs an index that isn't there.
-func noSuchIndex(name string) *Answer {
-	entry := gjson.AppendJSONString([]byte(`"type":"index_not_found_exception","reason":`), "no such index ["+name+"]")
-	entry = gjson.AppendJSONString(append(entry, `,"resource.type":"index_or_alias","resource.id":`...), name)
+// noSuchIndex is the engine's answer to what needs an index that isn't there, or that isn't what is needed: more says why.
+func noSuchIndex(name, more string) *Answer {
+	entry := gjson.AppendJSONString([]byte(`"type":"index_not_found_exception","reason":`), "no such index ["+name+"]"+more)
+	if more == "" {
+		entry = gjson.AppendJSONString(append(entry, `,"resource.type":"index_or_alias","resource.id":`...), name)
+	}
 	entry = gjson.AppendJSONString(append(entry, `,"index_uuid":"_na_","index":`...), name)
 	body := fmt.Appendf(nil, `{"error":{"root_cause":[{%s}],%s},"status":404}`, entry, entry)
 	return &Answer{Status: http.StatusNotFound, Fields: []wire.Field{jsonType}, Body: body, Own: true}
