@@ -53,6 +53,9 @@ func (n *node) dial(ctx context.Context) (*conn, error) {
 	defer cancel()
 	begun := time.Now()
 	c, err := n.connect(limited)
+	if err != nil && overdue(ctx) {
+		<-ctx.Done()
+	}
 	if err != nil && ctx.Err() == nil {
 		err = connectError(err, limited.Err() != nil, timeout)
 	}
@@ -60,6 +63,13 @@ func (n *node) dial(ctx context.Context) (*conn, error) {
 		hook(n.url, time.Since(begun), err)
 	}
 	return c, err
+}
+
+// overdue reports whether ctx's deadline has passed. A dialer keeps it by a timer of its own, which may be quicker than ctx's: then
+// it is ctx that ended the attempt, and it is about to say so.
+func overdue(ctx context.Context) bool {
+	d, ok := ctx.Deadline()
+	return ok && !time.Now().Before(d)
 }
 
 // handshakeError marks a failure after the connection was there.
