@@ -85,7 +85,10 @@ func TestTurnTellsAWriteThatFailedFromAReadThatDid(t *testing.T) {
 		t.Errorf("closed: %d, %v", wrote, writeErr)
 	}
 	near, far = pair(t)
-	_ = near.SetReadDeadline(time.Now().Add(time.Millisecond))
+	go func() {
+		_, _ = far.Read(make([]byte, 1)) // it was written: only then the time is up
+		_ = near.SetReadDeadline(time.Now())
+	}()
 	if wrote, writeErr, _, readErr := NewTurn(near).Do([]byte("x"), make([]byte, 1)); wrote != 1 || writeErr != nil || !errors.Is(readErr, os.ErrDeadlineExceeded) {
 		t.Errorf("deadline: %d, %v, %v", wrote, writeErr, readErr)
 	}
