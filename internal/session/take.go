@@ -201,7 +201,10 @@ func (t *taking) eligible(e *entry, f *flight) ([]read, *view) {
 	} else {
 		reads = nil
 	}
-	if !v.set || v.absent || !v.isTold(t.given) && !t.repeatsFrom(e) || len(reads) > 0 {
+	if t.patient && f != nil {
+		v = nil // what is in flight may have been made from the same revision, as it was read
+	}
+	if v == nil || !v.set || v.absent || !v.isTold(t.given) && !t.repeatsFrom(e) || len(reads) > 0 {
 		v = nil // who reads what its answer named, too, means what it read
 	}
 	if v != nil && (v.numbers != t.given || v.sent != v.stored) && (t.served || !t.k.sess.named) {

@@ -344,3 +344,27 @@ func TestARepeatedWriteWithNumbersWaitsForItsFirstTry(t *testing.T) {
 		})
 	}
 }
+
+// A client gave a write up, read what that had left, and gave up a write of that, too. The first one's answer then names what was read.
+func TestARepeatedWriteWithNumbersWaitsThoughAnAnswerToldThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newWaiting(t)
+		s.Read(one, ref, rev(4, `{"a":0}`), s.Epoch())
+		before := take(t, s, one, `{"a":1}`)
+		s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
+		first := takeCopy(t, s, one, Copy{Numbers: num(5), Served: true}, `{"a":2}`)
+		before.Commit(Ack{Stored: rev(5, `{"a":1}`), Sent: []byte(`{"a":1}`), Told: num(5)})
+		var again Base
+		done := false
+		go func() {
+			again, _ = s.TakeCopy(t.Context(), one, ref, Copy{Numbers: num(5), Served: true}, []byte(`{"a":2}`))
+			done = true
+		}()
+		if synctest.Wait(); done {
+			t.Fatalf("did not wait: %v at %v", again.Kind, again.Numbers)
+		}
+		first.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`), Told: num(6)})
+		synctest.Wait()
+		want(t, again, KindView, 6)
+	})
+}
