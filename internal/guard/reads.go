@@ -51,6 +51,25 @@ func partial(query []byte) bool {
 	return false
 }
 
+// otherForm reports whether a read is partial by its form alone: its client may have all of the document, but nothing here can tell.
+func otherForm(query []byte) bool {
+	for _, name := range partialParams[:6] {
+		if v, ok := api.Param(query, name); ok && !(name == "_source" && string(v) == "true") {
+			return false
+		}
+	}
+	v, ok := api.Param(query, "filter_path")
+	if v, err := api.DecodeValue(nil, v); ok && err == nil {
+		for part := range bytes.SplitSeq(v, []byte(",")) {
+			if len(part) > 0 && part[0] == '-' || api.Wildcard(string(part), "_source") || bytes.HasPrefix(part, []byte("_source.*")) {
+				return true
+			}
+		}
+		return false
+	}
+	return true
+}
+
 // get watches a document read: the answer passes as it comes, with an ETag, and the session remembers what it saw.
 func (g *Guard) get(x *proxy.Exchange) bool {
 	if rules := g.rules.Rules(); rules.Stamps() && g.stampGet(x, rules) {
@@ -61,7 +80,8 @@ func (g *Guard) get(x *proxy.Exchange) bool {
 	if op.Head || op.Kind == api.Source {
 		w.open = false // no answer to these names the index
 	}
-	if partial(op.Query) || !w.open && (mode == rule.Off || !(ru.Session || ru.IfMatch)) {
+	part := partial(op.Query)
+	if part && (op.Head || mode == rule.Off || !otherForm(op.Query)) || !w.open && (mode == rule.Off || !(ru.Session || ru.IfMatch)) {
 		return false
 	}
 	c := g.who(x)
@@ -70,10 +90,10 @@ func (g *Guard) get(x *proxy.Exchange) bool {
 		return false
 	}
 	switch {
-	case op.Head:
+	case op.Head || part:
 		return c.known && ru.Session && g.exists(x, c, ref)
 	case op.Kind == api.Source:
-		return mode == rule.Guard && (g.source(x, c) || c.known && ru.Session && g.exists(x, c, ref))
+		return mode == rule.Guard && g.source(x, c) || c.known && ru.Session && g.exists(x, c, ref)
 	}
 	r := &l.read
 	r.begin(g, x, c, ref)
@@ -111,12 +131,19 @@ func (r *reading) headOpen(h *wire.Head, first []byte) []wire.Field {
 	return nil
 }
 
-// exists watches a read of which the status is all that is of use: that there is no document is a base, too.
+// exists watches a read of which the status is all that is of use: that there is no document is a base, too. Of one that shows a document
+// whose numbers aren't known the session knows that it has seen it.
 func (g *Guard) exists(x *proxy.Exchange, c client, ref doc.Ref) bool {
-	epoch := g.sessions.Epoch()
+	epoch, op := g.sessions.Epoch(), x.Op()
+	if concrete, _, ok := g.writes.Known(c.session, ref.Index); ok {
+		ref.Index = concrete
+	}
 	g.forward(x, proxy.ForwardOptions{OnHead: func(h *wire.Head, _ []byte) []wire.Field {
-		if h.Status == 404 && !wire.PeerLeft(x.Context()) {
+		switch {
+		case h.Status == 404 && !partial(op.Query) && !wire.PeerLeft(x.Context()):
 			g.sessions.ReadAbsent(c.session, ref, epoch)
+		case h.Status == 200 && !op.Head:
+			g.sessions.ReadUnknown(c.session, ref)
 		}
 		return nil
 	}})

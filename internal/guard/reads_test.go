@@ -178,3 +178,31 @@ func TestObserveCountsACreateThatOverwroteAnother(t *testing.T) {
 		t.Errorf("observed %v", w.observed)
 	}
 }
+
+// What a session writes after it may be made from it: counted from what it had seen before, what others did since would be in it twice.
+func TestAReadWhoseRevisionIsNotKnownEndsWhatTheSessionKnew(t *testing.T) {
+	for _, who := range []string{"me", ""} {
+		for _, target := range []string{"/shop/_source/1?pretty", "/al/_source/1?pretty", doc1 + "?filter_path=_source", doc1 + "?filter_path=_id,_s*", doc1 + "?filter_path=-_id",
+			doc1 + "?format=json", doc1 + "?force_synthetic_source=true"} {
+			w := newWorld(t, "", Identity{Infer: true, Address: true})
+			w.put(doc1, `{"log":[]}`)
+			w.ask(w.direct, "POST", "/_aliases", `{"actions":[{"add":{"index":"shop","alias":"al"}}]}`)
+			w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", who)
+			w.wants(w.ask(w.proxied, "PUT", "/al/_doc/1", `{"log":["a"]}`, "Optimist-Session", who), 200, "guarded;attempts=1;base=session")
+			w.put(doc1, `{"log":["a","b"]}`)
+			w.ask(w.proxied, "GET", target, "", "Optimist-Session", who)
+			w.wants(w.ask(w.proxied, "PUT", doc1, `{"log":["a","b","c"]}`, "Optimist-Session", who), 200, "passed;attempts=1;base=lost;reason=evicted")
+			if got := w.stored(doc1); got != `{"log":["a","b","c"]}` {
+				t.Errorf("%s: stored %s", target, got)
+			}
+		}
+		// A part is nothing that a whole document is made of.
+		for _, target := range []string{doc1 + "?_source_includes=a", doc1 + "?filter_path=_seq_no", doc1 + "?filter_path=_source.a", doc1 + "?_source=false&format=json"} {
+			w := newWorld(t, "", Identity{Infer: true, Address: true})
+			w.put(doc1, `{"log":[]}`)
+			w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", who)
+			w.ask(w.proxied, "GET", target, "", "Optimist-Session", who)
+			w.wants(w.ask(w.proxied, "PUT", doc1, `{"log":["a"]}`, "Optimist-Session", who), 200, "guarded;attempts=1;base=session")
+		}
+	}
+}

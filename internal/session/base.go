@@ -44,7 +44,7 @@ type Reason uint8
 const (
 	// ReasonNone: no reason to give.
 	ReasonNone Reason = iota
-	// ReasonEvicted: it was evicted to keep within the memory bound, or the write's answer had told no numbers.
+	// ReasonEvicted: it was evicted to keep within the memory bound, or the write's answer had told no numbers, or a read after it didn't.
 	ReasonEvicted
 	// ReasonAged: it was older than the sessions' age.
 	ReasonAged

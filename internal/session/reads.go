@@ -30,6 +30,34 @@ func (s *Store) ReadAbsent(sess Session, ref doc.Ref, at Epoch) {
 	s.read(sess, ref, doc.Revision{}, at, 0)
 }
 
+// ReadUnknown notes that the session saw the document, and that it isn't known which revision. What it has written or, if it is named, read
+// before is no base any more: who writes now may have made it from what it has just seen, and what others did since would count as its own.
+func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
+	now := s.clock()
+	ix := s.indices.get(ref.Index, now)
+	sh, k := s.shard(sess, ref)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	e := sh.get(k, s.indices.gone(ix), now)
+	if e == nil {
+		return
+	}
+	sh.order++ // what is reserved now doesn't come back
+	e.newestView = sh.order
+	was := e.empty()
+	sh.clearView(e)
+	if sess.named {
+		e.newestRead = sh.order
+		for i := len(e.reads) - 1; i >= 0; i-- {
+			sh.removeRead(e, i)
+		}
+	}
+	if e.empty() && (!was || sh.flights[k] != nil) {
+		e.lost = ReasonEvicted
+		sh.count(ReasonEvicted)
+	}
+}
+
 // reading is one call of Read or ReadAbsent.
 type reading struct {
 	s   *Store

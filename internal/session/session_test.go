@@ -509,3 +509,33 @@ func TestWordsOfKindsAndReasons(t *testing.T) {
 		}
 	}
 }
+
+func TestAReadOfAnUnknownRevisionEndsWhatWasKnown(t *testing.T) {
+	for _, sess := range []Session{pool, one} {
+		s, _ := newTest(t)
+		s.ReadUnknown(sess, ref) // of which nothing was known
+		b := take(t, s, sess, `{"a":1}`)
+		want(t, b, KindNone, -1)
+		b.Release()
+
+		s.Read(sess, ref, rev(5, `{"a":1}`), s.Epoch())
+		b = take(t, s, sess, `{"a":2}`)
+		b.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`)})
+		b = take(t, s, sess, `{"a":3}`)
+		want(t, b, KindView, 6)
+		s.ReadUnknown(sess, ref)
+		b.Release() // it doesn't come back
+		b = take(t, s, sess, `{"a":3}`)
+		want(t, b, KindLost, -1)
+		b.Release()
+
+		s.Read(sess, ref, rev(7, `{"a":1}`), s.Epoch())
+		s.ReadUnknown(sess, ref)
+		if b = take(t, s, sess, `{"a":3}`); sess == pool {
+			want(t, b, KindRead, 7) // it may be another thread's
+		} else {
+			want(t, b, KindLost, -1)
+		}
+		audit(t, s)
+	}
+}
