@@ -200,10 +200,33 @@ func (f *flight) fetch(ctx context.Context) error {
 		return err
 	default:
 		f.cur = rev
+		f.learn(ctx)
 	}
-	f.fresh = true
-	f.judgeLost(ctx)
+	if f.fresh = true; len(f.open) > 0 {
+		f.judgeLost(ctx)
+	}
 	return nil
+}
+
+// learn asks what the index is of changes that were here before it. Whoever made it may have given it a pipeline, or a _source that isn't
+// kept whole, so that they can't be merged into a document of it, nor patches be applied. What can't be told counts as that.
+func (f *flight) learn(ctx context.Context) {
+	left := f.open[:0:len(f.open)]
+	for _, c := range f.open {
+		if c.index.UUID != "" || c.metadata != "" {
+			left = append(left, c)
+			continue
+		}
+		var err error
+		if c.index, c.metadata, err = f.s.gates.describe(ctx, c.req, c.name); err != nil {
+			c.metadata = ReasonMetadata
+		}
+		if c.patch != nil && !c.lost && f.s.barred(c) {
+			continue
+		}
+		left = append(left, c)
+	}
+	f.open = left
 }
 
 // compose merges the open changes into the current revision. What is decided, rather than written under a guard, is decided on a fresh

@@ -123,6 +123,18 @@ func (c *change) demandsAlias() bool {
 	return said && (len(v) == 0 || string(v) == "true")
 }
 
+// barred reports whether a patch turns out to be one that may not be made here, and answers it; an _update is left to the engine.
+func (s *Service) barred(c *change) bool {
+	c.answer = s.unpatchable(c)
+	if c.answer == nil && c.req.Op.Kind == api.Update && !c.only {
+		c.outcome.Reason = c.neverPatchedAgain()
+		c.patch.unfit = c.outcome.Reason != ""
+		return c.patch.unfit
+	}
+	c.patch.unfit = c.answer != nil
+	return c.patch.unfit
+}
+
 // neverPatchedAgain tells why a conflict is a patch's answer, or "". In an index with an ingest pipeline it is, unless the rule says that
 // the pipeline may run again; the pipeline does run over what a patch leaves, as over what an _update leaves.
 func (c *change) neverPatchedAgain() string {

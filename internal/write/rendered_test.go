@@ -23,6 +23,7 @@ func TestNoopIsAnsweredInTheFormAskedFor(t *testing.T) {
 			if strings.Contains(query, "routing") {
 				routing = "?routing=r"
 			}
+			w.direct("PUT", "/shop", "")
 			me := w.client("me")
 			me.send("PUT", "/shop/_create/a%20b"+routing, `{"a":1}`)
 			w.put("a%20b"+routing, `{"a":2}`)

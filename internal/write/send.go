@@ -182,9 +182,10 @@ func (c *change) acknowledged(stored doc.Revision, created, same bool, merged do
 	c.answer.setETag(t)
 }
 
-// rewritten reports whether the engine may hold other bytes than were written.
+// rewritten reports whether the engine may hold other bytes than were written. An index that the write makes may come with a pipeline, by
+// a template.
 func (c *change) rewritten() bool {
-	return c.pipeline || c.index.Pipeline || c.index.Partial || c.metadata != ""
+	return c.pipeline || c.index.Pipeline || c.index.Partial || c.metadata != "" || c.index.UUID == ""
 }
 
 func (f *flight) answerAll(answer func(*change) *Answer) {
