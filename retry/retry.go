@@ -63,7 +63,11 @@ func Do(ctx context.Context, p Policy, attempt func(ctx context.Context, n int) 
 		}
 		if n > 2 {
 			// The first conflict is re-read at once: the other writer is done by then. Only who conflicts again waits.
-			if e := sleep(ctx, waits.NextBackOff()); e != nil {
+			wait := waits.NextBackOff()
+			if p.MaxElapsed > 0 {
+				wait = min(wait, p.MaxElapsed-time.Since(start)) // the last attempt is at the end of the time, not after it
+			}
+			if e := sleep(ctx, wait); e != nil {
 				return e
 			}
 		}

@@ -153,7 +153,8 @@ type Retry struct {
 	// MaxAttempts counts the writes that are sent, the first included. Default 20. 1 never tries again.
 	MaxAttempts int `json:"max_attempts"`
 
-	// MaxElapsed is the time from the request's arrival after which nothing new is tried. Default 10s.
+	// MaxElapsed is the time from a write's first try after which nothing new is tried. What it waits for its turn doesn't count. Default
+	// 10s.
 	MaxElapsed Duration `json:"max_elapsed"`
 
 	// Backoff is the pause between two attempts.

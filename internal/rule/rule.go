@@ -139,7 +139,7 @@ type Rule struct {
 // Retry is a rule's policy of trying again.
 type Retry struct {
 	MaxAttempts  int           // writes sent, the first included; at least 1
-	MaxElapsed   time.Duration // from the request's arrival; nothing new is tried after it
+	MaxElapsed   time.Duration // from the first try; nothing new is tried after it
 	BaseInterval time.Duration // bound of the first pause; pauses are random below their bound
 	MaxInterval  time.Duration // largest bound
 }
