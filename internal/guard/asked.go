@@ -114,7 +114,7 @@ func passable(res *upstream.Response) []wire.Field {
 func (g *Guard) search(x *proxy.Exchange) bool {
 	op, rules := x.Op(), g.rules.Rules()
 	if _, scroll := api.Param(op.Query, "scroll"); scroll || partial(op.Query) {
-		return false
+		return g.shown(x)
 	}
 	asked := rule.Asked{Index: of(x).decoded(op.Index), Kind: api.Search, Fields: x.Head().Fields}
 	watched, stamped := g.watches(rules, &asked), false
@@ -122,7 +122,7 @@ func (g *Guard) search(x *proxy.Exchange) bool {
 		stamped = rules.MayStamp(&asked) || g.stamperBehind(x, rules, asked.Index, rule.Guard) != nil
 	}
 	if !watched && !stamped {
-		return false
+		return g.shown(x)
 	}
 	c := g.who(x)
 	if !c.stampable(op) || !c.known && !stamped {
@@ -135,9 +135,49 @@ func (g *Guard) search(x *proxy.Exchange) bool {
 	_, pretty := api.Param(op.Query, "pretty")
 	watched = watched && (c.known || stamped) && !pretty && wholeHits(body)
 	if stamped = stamped && wholeSearch(body); !watched && !stamped {
-		return false
+		return g.shown(x)
 	}
 	g.searched(x, c, &hits{rules: rules, asked: asked, watched: watched, stamped: stamped}, body)
+	return true
+}
+
+// shown looks at the answer to a search that isn't watched, of a client that names its session: what it finds may be what the session
+// writes from next. Nothing of the answer changes, and nothing waits for it.
+func (g *Guard) shown(x *proxy.Exchange) bool {
+	op := x.Op()
+	c := g.who(x)
+	if g.rules.Mode() == rule.Off || !c.known || c.inferred || c.signed || c.bound {
+		return false
+	}
+	for _, name := range partOnly {
+		if v, ok := api.Param(op.Query, name); ok && string(v) != "true" {
+			return false
+		}
+	}
+	if body, err := x.Body(g.maxBody); err != nil || !wholeHits(body) {
+		return false
+	}
+	tee := newCapture(watchLimit)
+	tee.whole = func() {
+		answer, ok := tee.body()
+		if !ok || tee.status != 200 {
+			return
+		}
+		gjson.GetBytes(answer, "hits.hits").ForEach(func(_, hit gjson.Result) bool {
+			ref := doc.Ref{Index: hit.Get("_index").String(), ID: hit.Get("_id").String()}
+			source := hit.Get("_source")
+			if !source.IsObject() || ref.Index == "" {
+				return true
+			}
+			g.sessions.Shown(c.session, ref, []byte(source.Raw))
+			if routing := hit.Get("_routing"); routing.Exists() { // which an alias may have given
+				ref.Routing = routing.String()
+				g.sessions.Shown(c.session, ref, []byte(source.Raw))
+			}
+			return true
+		})
+	}
+	g.forward(x, proxy.ForwardOptions{OnHead: tee.head, Copy: tee.copy, Last: tee.end})
 	return true
 }
 
@@ -176,7 +216,9 @@ func (g *Guard) searched(x *proxy.Exchange, c client, h *hits, body []byte) {
 		s.failed(err, nil)
 		return
 	case err != nil:
-		g.forward(x, proxy.ForwardOptions{}) // as the client put it; it fails or not by itself
+		if !g.shown(x) {
+			g.forward(x, proxy.ForwardOptions{}) // as the client put it; it fails or not by itself
+		}
 		return
 	}
 	defer res.Release()

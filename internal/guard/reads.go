@@ -30,6 +30,9 @@ const (
 var partialParams = [...]string{"_source", "_source_includes", "_source_excludes", "_source_include", "_source_exclude", "stored_fields",
 	"filter_path", "format", "source", madeUp, withoutVectors}
 
+// partOnly are those by which a client says which part it wants.
+var partOnly = partialParams[:6]
+
 const (
 	madeUp         = "force_synthetic_source"  // made of the fields: lists are sorted, keys may stand elsewhere
 	withoutVectors = "_source_exclude_vectors" // of Elasticsearch 9.2 and later
@@ -53,7 +56,7 @@ func partial(query []byte) bool {
 
 // otherForm reports whether a read is partial by its form alone: its client may have all of the document, but nothing here can tell.
 func otherForm(query []byte) bool {
-	for _, name := range partialParams[:6] {
+	for _, name := range partOnly {
 		if v, ok := api.Param(query, name); ok && !(name == "_source" && string(v) == "true") {
 			return false
 		}

@@ -206,3 +206,48 @@ func TestAReadWhoseRevisionIsNotKnownEndsWhatTheSessionKnew(t *testing.T) {
 		}
 	}
 }
+
+func TestASearchThatIsNotWatchedLeavesItsSessionNoViewToMergeFrom(t *testing.T) {
+	const found = "/shop/_search"
+	for name, c := range map[string]struct{ rules, target, body string }{
+		"not watched":          {"", found, ""},
+		"with a body":          {"", found, `{"query":{"match_all":{}}}`},
+		"filter_path":          {"", found + "?filter_path=hits", ""},
+		"watched, but pretty":  {"rules:\n- {name: r, match: {index: [shop]}, base: {reads: [get, search]}}\n", found + "?pretty", ""},
+		"by another's address": {"", "/_search", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, c.rules, Identity{})
+			search := func() {
+				w.ask(w.direct, "POST", "/shop/_refresh", "")
+				method := "GET"
+				if c.body != "" {
+					method = "POST"
+				}
+				if a := w.ask(w.proxied, method, c.target, c.body, "Optimist-Session", "me"); a.status != 200 || !strings.Contains(a.body, `"_source"`) {
+					t.Fatalf("%d %s", a.status, a.body)
+				}
+			}
+			save := func(body string) answer { return w.ask(w.proxied, "PUT", doc1, body, "Optimist-Session", "me") }
+			w.put(doc1, `{"log":[]}`)
+			w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "me")
+			search() // what was read is what is written from
+			w.put(doc1, `{"log":["z"]}`)
+			w.wants(save(`{"log":["a"]}`), 200, "merged;attempts=2;base=session")
+			w.put(doc1, `{"log":["a"]}`)
+			search() // shows what was sent
+			w.put(doc1, `{"log":["a","b"]}`)
+			w.wants(save(`{"log":["a","a2"]}`), 200, "merged;attempts=2;base=view")
+
+			w.put(doc1, `{"log":["x"]}`)
+			search()
+			w.wants(save(`{"log":["x","c"]}`), 409, "guarded;attempts=0;base=view;reason=numbers")
+			w.wants(save(`{"log":["x","c"]}`), 409, "guarded;attempts=0;base=view;reason=numbers")
+			search()
+			w.wants(save(`{"log":["x","c"]}`), 200, "passed;attempts=1;base=lost;reason=evicted")
+			if got := w.stored(doc1); got != `{"log":["x","c"]}` {
+				t.Errorf("stored %s", got)
+			}
+		})
+	}
+}

@@ -83,8 +83,8 @@ type Base struct {
 	Reason Reason
 	// Ambiguous is true where there was more than one distinct candidate.
 	Ambiguous bool
-	// Doubtful is true where a write with this base, which may be the same one, had no known outcome: see Doubt. It must not be
-	// merged.
+	// Doubtful is true where a write with this base, which may be the same one, had no known outcome: see Doubt; or where the client may
+	// have written from something else: see Store.Shown. It must not be merged.
 	Doubtful bool
 	// Numbers are the revision's numbers, for the guard. They are zero for KindNone, KindLost and KindAbsent. A view may
 	// be of an absent document, too: that is KindAbsent.

@@ -23,6 +23,8 @@ type claim struct {
 	viewed bool
 	// doubt says that a write with this base has no known outcome.
 	doubt bool
+	// shown is the view's.
+	shown bool
 
 	// hash is that of what is sent, in an inferred session; 0: none.
 	hash uint64
@@ -229,6 +231,7 @@ func (sh *shard) giveBack(e *entry, c *claim) {
 	}
 	v := view{
 		absent: c.kind == KindAbsent, numbers: c.numbers, told: c.told, version: c.version, order: c.order, at: c.at, doubt: c.doubt,
+		shown: c.shown, returned: true,
 	}
 	sh.see(e, v, c.stored, c.saw)
 }
@@ -283,7 +286,7 @@ func (sh *shard) takeView(e *entry, b *Base) {
 		c.kind = KindAbsent
 	}
 	c.numbers, c.told, c.version = v.numbers, v.told, v.version
-	c.saw, c.stored, c.doubt = v.sent.bytes(), v.stored.bytes(), v.doubt
+	c.saw, c.stored, c.doubt, c.shown = v.sent.bytes(), v.stored.bytes(), v.doubt, v.shown
 	sh.clearView(e)
 	sh.fill(e.key, b)
 }
@@ -293,7 +296,7 @@ func (sh *shard) fill(k key, b *Base) {
 	c := &b.claim
 	c.ref, c.kept, c.known = k.ref, true, true
 	b.Kind, b.Numbers, b.Told, b.Version, b.View, b.Stored = c.kind, c.numbers, c.told, c.version, c.saw, c.stored
-	b.Doubtful = c.doubt
+	b.Doubtful = c.doubt || c.shown
 	sh.depart(k, c.reads())
 	sh.n.Taken[b.Kind]++
 	if b.Ambiguous {

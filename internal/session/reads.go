@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"encoding/json"
 
 	"optimist/internal/doc"
 )
@@ -56,6 +57,37 @@ func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
 		e.lost = ReasonEvicted
 		sh.count(ReasonEvicted)
 	}
+}
+
+// Shown notes that a session which names itself was shown the document, by an answer that tells no numbers. Where that isn't what it sent
+// last, nobody can tell which of the two it writes from next: its view is a guard then, and not merged. Once a write was refused for that,
+// and the session is shown the document again, the view is no base any more.
+func (s *Store) Shown(sess Session, ref doc.Ref, source []byte) {
+	now := s.clock()
+	ix := s.indices.get(ref.Index, now)
+	sh, k := s.shard(sess, ref)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	e := sh.get(k, s.indices.gone(ix), now)
+	if e == nil || !sess.named || !e.view.set || len(e.reads) > 0 || alike(e.view.sent.bytes(), source) {
+		return
+	}
+	if e.view.shown && e.view.returned {
+		sh.clearView(e)
+		e.lost = ReasonEvicted
+		sh.count(ReasonEvicted)
+		return
+	}
+	e.view.shown = true
+}
+
+// alike reports whether two documents are the same but for white space between their parts, which an answer may have been asked for.
+func alike(a, b []byte) bool {
+	if same(a, b) {
+		return true
+	}
+	var x, y bytes.Buffer
+	return a != nil && json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }
 
 // reading is one call of Read or ReadAbsent.

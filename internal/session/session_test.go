@@ -539,3 +539,37 @@ func TestAReadOfAnUnknownRevisionEndsWhatWasKnown(t *testing.T) {
 		audit(t, s)
 	}
 }
+
+func TestAViewThatMayNotBeWhatIsWrittenFromIsAGuardAlone(t *testing.T) {
+	s, _ := newTest(t)
+	shown := func(b *Base, doubtful bool) {
+		t.Helper()
+		if want(t, *b, KindView, 6); b.Doubtful != doubtful {
+			t.Fatalf("doubtful: %v", b.Doubtful)
+		}
+		b.Release()
+	}
+	s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
+	s.Shown(one, ref, []byte(`{"a":9}`))
+	b := take(t, s, one, `{"a":2}`)
+	if want(t, b, KindRead, 5); b.Doubtful {
+		t.Fatal("what was read is what is written from")
+	}
+	b.Commit(Ack{Stored: rev(6, `{"a":2,"b":1}`), Sent: []byte(`{"a":2}`), Told: num(5)})
+	s.Shown(one, ref, []byte(`{ "a" : 2 }`)) // what it sent
+	b = take(t, s, one, `{"a":3}`)
+	shown(&b, false)
+	s.Shown(one, ref, []byte(`{"a":2,"b":1}`))
+	b = s.TakeAt(one, ref, num(5), []byte(`{"a":3}`))
+	shown(&b, false) // who names it means it
+	s.Shown(one, ref, []byte(`{"a":2,"b":2}`))
+	want(t, take(t, s, one, `{"a":3}`), KindLost, -1) // a write was refused since
+
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	b = take(t, s, pool, `{"a":2}`)
+	b.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`)})
+	s.Shown(pool, ref, []byte(`{"a":9}`))
+	b = take(t, s, pool, `{"a":3}`)
+	shown(&b, false) // it may have been another thread
+	audit(t, s)
+}

@@ -87,6 +87,9 @@ type view struct {
 	order   uint64
 	at      int64
 	doubt   bool
+
+	// shown says that the session has been shown the document otherwise since: see Store.Shown. returned, that a write was refused since.
+	shown, returned bool
 }
 
 // entry is what one session knows of one document.

@@ -167,7 +167,9 @@ func (t *taking) look(sh *shard, ix *index, now int64, b *Base) ([]candidate, <-
 	case len(reads) == 0 && view != nil && !bytes.Equal(view.sent.bytes(), t.sent) && t.repeats(e):
 		t.again(sh, e, b)
 	case len(reads) == 0 && view != nil:
-		sh.takeView(e, b)
+		if sh.takeView(e, b); t.given.Known() {
+			b.Doubtful = b.claim.doubt // who names it means it, whatever else it was shown
+		}
 	case len(reads) > 0:
 		return candidates(reads, view), nil, false
 	case t.given.Known() && (f == nil || !t.patient):
