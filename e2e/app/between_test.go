@@ -3,29 +3,18 @@ package app_test
 import (
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"optimist/e2e/engine"
 )
 
 // between puts a server between optimist and an engine: handle gets each request, and may answer by itself, or have pass answer.
 func between(t *testing.T, e target, handle func(w http.ResponseWriter, r *http.Request, pass http.Handler)) target {
 	t.Helper()
-	to, err := url.Parse(e.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport := &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}
-	pass := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, Transport: transport}
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handle(w, r, pass) }))
-	t.Cleanup(func() {
-		s.Close()
-		transport.CloseIdleConnections()
-	})
-	return target{e.name, s.URL}
+	return target{e.name, engine.Between(t, e.url, handle)}
 }
 
 // copyTo gives a recorded answer to a client.

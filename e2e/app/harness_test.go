@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -18,7 +17,6 @@ import (
 	"optimist/e2e/engine"
 	"optimist/e2e/optimist"
 	"optimist/internal/demo/app"
-	"optimist/internal/embedded"
 )
 
 // sum is the configuration for the shape that counts: the one thing that needs a rule.
@@ -49,22 +47,7 @@ func eachTarget(t *testing.T, test func(t *testing.T, e target)) {
 // inMemory serves an embedded engine for a test.
 func inMemory(t testing.TB) target {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := embedded.New(embedded.Options{})
-	done := make(chan error, 1)
-	go func() { done <- e.Serve(ln) }()
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	return target{"embedded", "http://" + ln.Addr().String()}
+	return target{"embedded", engine.Embedded(t)}
 }
 
 // index makes an index of the test's own. Its documents aren't searched: without mappings they cost the engine less.

@@ -180,7 +180,10 @@ func TestRepeatedPutOfACopyCountsOnce(t *testing.T) {
 			URLs: []string{p.URL}, Store: e.url, Path: "/" + index + "/_doc/" + shape.String(),
 			Shape: shape, Workers: 8, Rounds: rounds(16), Timeout: patience,
 		})
-		flawless(t, &r)
+		lossless(t, &r)
+		if r.Refused != 0 || r.Unknown != 0 || r.Found != r.Acknowledged { // errors are reads that a busy machine was too slow for
+			t.Errorf("a repeated write is refused, or its end isn't known: %s", &r)
+		}
 		if r.Repeats == 0 {
 			t.Error("nobody repeated a write: nothing was tested")
 		}

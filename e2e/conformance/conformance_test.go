@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"optimist/e2e/engine"
 	"optimist/e2e/optimist"
-	"optimist/internal/embedded"
 )
 
 // kinds are the real engines under the names of the cases.
@@ -38,25 +36,10 @@ func modesFor(engine string) []mode {
 
 // address returns where the engine listens.
 func address(t *testing.T, name string) string {
-	if name != "embedded" {
-		return strings.TrimPrefix(engine.Shared(t, kinds[name]).URL, "http://")
+	if name == "embedded" {
+		return strings.TrimPrefix(engine.Embedded(t), "http://")
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := embedded.New(embedded.Options{})
-	done := make(chan error, 1)
-	go func() { done <- e.Serve(ln) }()
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	return ln.Addr().String()
+	return strings.TrimPrefix(engine.Shared(t, kinds[name]).URL, "http://")
 }
 
 // bench is one engine with optimist in front of it in each mode, and what came of the cases there.

@@ -7,11 +7,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -20,7 +16,6 @@ import (
 
 	"optimist/e2e/engine"
 	"optimist/e2e/optimist"
-	"optimist/internal/embedded"
 )
 
 // The media types of a PATCH.
@@ -55,22 +50,7 @@ func eachTarget(t *testing.T, test func(t *testing.T, e target)) {
 // inMemory serves an embedded engine for a test.
 func inMemory(t testing.TB) target {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := embedded.New(embedded.Options{})
-	done := make(chan error, 1)
-	go func() { done <- e.Serve(ln) }()
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	return target{name: "embedded", url: "http://" + ln.Addr().String()}
+	return target{name: "embedded", url: engine.Embedded(t)}
 }
 
 // index makes an index of the test's own, whose documents aren't looked into: their names may be any that JSON has.
@@ -200,18 +180,7 @@ func refused(t testing.TB, a answer, status int, kind, says string) {
 // between puts a server between optimist and an engine: handle gets each request, and may answer by itself, or have pass answer.
 func between(t *testing.T, e target, handle func(w http.ResponseWriter, r *http.Request, pass http.Handler)) target {
 	t.Helper()
-	to, err := url.Parse(e.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport := &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}
-	pass := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, Transport: transport}
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handle(w, r, pass) }))
-	t.Cleanup(func() {
-		s.Close()
-		transport.CloseIdleConnections()
-	})
-	return target{name: e.name, url: s.URL}
+	return target{name: e.name, url: engine.Between(t, e.url, handle)}
 }
 
 // isWrite reports whether a request that optimist sends writes the document at a path.
