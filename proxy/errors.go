@@ -53,9 +53,6 @@ const (
 	TypeInternal    = "internal_error"           // a bug in the proxy
 )
 
-var failureTypes = [...]string{TypeInvalid, TypeHeader, TypeTooLarge, TypeUnsupported, TypeSlow, TypeCrowded, TypeStopped,
-	TypeUnreachable, TypeNoNode, TypeBusy, TypeTimeout, TypeLost, TypeUnknown, TypeAnswer, TypeInternal}
-
 // Failure is an error as a client is told of it.
 type Failure struct {
 	Status int

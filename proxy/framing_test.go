@@ -60,8 +60,8 @@ func TestAmbiguousFramingIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStub(t, nil)
-			counters := new(Counters)
-			addr, _ := newProxy(t, s, func(o *Options) { o.Metrics = counters })
+			told := new(counters)
+			addr, _ := newProxy(t, s, func(o *Options) { o.Metrics = told })
 			c := dial(t, addr)
 			c.send(tt.request, smuggled, smuggled)
 			a := c.answer("POST")
@@ -77,7 +77,7 @@ func TestAmbiguousFramingIsRefused(t *testing.T) {
 				// A chunked body is found out while it is streamed, when its head has gone; the node must not have got an end of it.
 				t.Errorf("reached the engine: %q %q", r.head, r.body)
 			}
-			if counters.Failures(tt.typ) != 1 {
+			if told.failures(tt.typ) != 1 {
 				t.Errorf("not counted")
 			}
 		})
@@ -109,14 +109,14 @@ func TestAmbiguousAnswerIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStub(t, func(c *stubConn, _ seen) { c.say("{}", head...) })
-			counters := new(Counters)
-			addr, _ := newProxy(t, s, func(o *Options) { o.Metrics = counters })
+			told := new(counters)
+			addr, _ := newProxy(t, s, func(o *Options) { o.Metrics = told })
 			c := dial(t, addr)
 			c.send(lines("PUT /a/_doc/1 HTTP/1.1", "Host: h", "Content-Length: 2"), "{}")
 			wantError(t, c.answer("PUT"), 504, TypeUnknown)
 			c.send(lines("GET /a/_doc/1 HTTP/1.1", "Host: h"))
 			wantError(t, c.answer("GET"), 502, TypeLost)
-			eventually(t, "the count", func() bool { return counters.Requests(api.Index, 5) == 1 && counters.Requests(api.Get, 5) == 1 })
+			eventually(t, "the count", func() bool { return told.answered(api.Index, 5) == 1 && told.answered(api.Get, 5) == 1 })
 		})
 	}
 }

@@ -180,9 +180,9 @@ func TestSlowReaderThatReadsIsServed(t *testing.T) {
 
 func TestClientsOverTheLimitAreToldSo(t *testing.T) {
 	s := newStub(t, nil)
-	counters := new(Counters)
+	told := new(counters)
 	addr, _ := newProxy(t, s, func(o *Options) {
-		o.Limits.MaxConnections, o.Metrics = 2, counters
+		o.Limits.MaxConnections, o.Metrics = 2, told
 	})
 	a, b := dial(t, addr), dial(t, addr)
 	for _, c := range []*client{a, b} {
@@ -205,7 +205,7 @@ func TestClientsOverTheLimitAreToldSo(t *testing.T) {
 	if got := b.answer("GET"); got.status != 200 {
 		t.Fatalf("%+v", got)
 	}
-	if counters.Failures(TypeCrowded) == 0 {
+	if told.failures(TypeCrowded) == 0 {
 		t.Error("not counted")
 	}
 }

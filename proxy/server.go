@@ -76,7 +76,7 @@ func New(o Options) (*Server, error) {
 		crowd: make(chan struct{}, maxTurnedAway), listeners: make(map[net.Listener]bool),
 	}
 	if s.metrics == nil {
-		s.metrics = new(Counters)
+		s.metrics = nobody{}
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
