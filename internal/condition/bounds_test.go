@@ -17,6 +17,7 @@ func TestAnEvaluationEnds(t *testing.T) {
 	nested := func(n int) string { return strings.Repeat(`{"a": `, n) + "1" + strings.Repeat("}", n) }
 	deep := `{"l": ` + strings.Repeat("[", 500_000) + strings.Repeat("]", 500_000) + `}`
 	shallower := `{"l": ` + strings.Repeat(`{"a":`, 900) + `"` + strings.Repeat("x", 1<<20) + `"` + strings.Repeat("}", 900) + `}`
+	long := `{"l": ` + list(10_000, `"abc"`) + `,"t": "` + strings.Repeat("x", 1<<20) + `"}`
 	for _, c := range []struct{ doc, expr, want string }{
 		{wide, `current.l.all(x, current.l.all(y, x == y))`, "actual cost limit exceeded"},
 		{wide, `current.l.all(x, current.l.all(y, x != {"a": y.a + [1]}))`, "actual cost limit exceeded"},
@@ -31,10 +32,21 @@ func TestAnEvaluationEnds(t *testing.T) {
 		{nested(1001), `current == incoming`, "a document has more than 1000 levels"},
 		{nested(999), `current == incoming`, "true"},
 		{shallower, `current.l.a.a.a.a.a.a.a != null`, "true"},
+		{long, `current.l.exists(x, x == current.t)`, "false"},
+		{long, `current.l.exists(x, x == current.t + x)`, "actual cost limit exceeded"},
+		{long, `current.l.exists(x, current.t == incoming.t)`, "actual cost limit exceeded"},
+		{long, `current.l.exists(x, current.t > incoming.t)`, "actual cost limit exceeded"},
+		{long, `current.l.exists(x, current.t.size() == 3)`, "actual cost limit exceeded"},
+		{long, `current.l.exists(x, timestamp(current.t) < request.time)`, "actual cost limit exceeded"},
+		{long, `[1,2,3,4,5,6].all(i, [1,2,3,4,5,6].all(j, !(current.t in current)))`, spent},
+		{long, `current.t != incoming.t && current.t.size() > 3 && current.t + "x" != incoming.t`, "true"},
 	} {
 		if got := evaluate(t, c.expr, inputs(strings.NewReplacer(": ", ":", "[]", "[0]", `xx"`, `xy"`).Replace(c.doc), c.doc)); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s, want %s", c.expr, got, c.want)
 		}
+	}
+	if got := evaluate(t, `timestamp(incoming.t) < request.time`, inputs(long, long)); !strings.HasPrefix(got, "invalid RFC 3339") || len(got) > 1000 {
+		t.Errorf("%d bytes: %.100s", len(got), got)
 	}
 	if _, err := Compile(strings.Repeat("!", 200_000) + "true"); err == nil {
 		t.Error("an expression of any length")

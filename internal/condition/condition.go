@@ -28,7 +28,8 @@ import (
 )
 
 // costLimit bounds one evaluation. A comparison or a step into a document costs 1, a comparison of strings a tenth of their
-// length: 100,000 is a list of some 20,000 objects of each of which one field is looked at, and some 10 ms.
+// length (of long ones less, see lengths): 100,000 is a list of some 20,000 objects of each of which one field is looked at, and
+// some 10 ms.
 const costLimit = 100_000
 
 // A Program is a compiled expression. It doesn't change, and may be used by several goroutines at once. It is a
@@ -62,7 +63,7 @@ func Compile(expr string) (*Program, error) {
 	if err := checkLiterals(checked.NativeRep(), expr); err != nil {
 		return nil, err
 	}
-	program, err := env.Program(checked, cel.CostLimit(costLimit), cel.EvalOptions(cel.OptOptimize))
+	program, err := env.Program(checked, cel.CostLimit(costLimit), cel.CostTracking(lengths{}), cel.EvalOptions(cel.OptOptimize))
 	if err != nil {
 		return nil, &CompileError{Line: 1, Column: 1, Reason: err.Error()}
 	}
@@ -109,7 +110,7 @@ func resultOf(checked *cel.Ast) string {
 func (p *Program) Holds(in *rewrite.Inputs) (bool, error) {
 	out, _, err := p.program.Eval(newActivation(in))
 	if err != nil {
-		return false, &EvalError{Expr: p.source, Reason: err.Error()}
+		return false, &EvalError{Expr: p.source, Reason: inPart(err.Error())}
 	}
 	holds, ok := out.Value().(bool)
 	if !ok {

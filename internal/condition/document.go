@@ -166,6 +166,9 @@ func (o *object) Find(key ref.Val) (ref.Val, bool) {
 	if !ok {
 		return types.MaybeNoSuchOverloadErr(key), false
 	}
+	if len(name) > longText && !o.spend(len(name)) {
+		return types.NewErr(spent), false
+	}
 	o.open()
 	i := o.find(string(name))
 	if i < 0 {

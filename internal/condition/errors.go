@@ -35,6 +35,15 @@ func plainly(reason string) string {
 	return reason
 }
 
+// inPart is a reason that isn't as long as the text of a document that is repeated in it.
+func inPart(reason string) string {
+	const most = 300 // bytes
+	if len(reason) <= most {
+		return reason
+	}
+	return strings.ToValidUTF8(reason[:most], "") + "…"
+}
+
 // An EvalError reports an expression that is neither true nor false for the documents that it met.
 type EvalError struct {
 	Expr   string
