@@ -91,8 +91,8 @@ func params(query []byte) func(yield func(param) bool) {
 	return func(yield func(param) bool) {
 		for pair := range bytes.FieldsFuncSeq(query, func(c rune) bool { return c == '&' || c == ';' }) {
 			key, value, _ := bytes.Cut(pair, []byte("="))
-			k, kerr := api.DecodeValue(nil, key)
-			v, verr := api.DecodeValue(nil, value)
+			k, kerr := api.UnescapeValue(nil, key)
+			v, verr := api.UnescapeValue(nil, value)
 			if kerr == nil && verr == nil && !yield(param{string(k), string(v)}) {
 				return
 			}

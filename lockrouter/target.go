@@ -201,7 +201,7 @@ func identity(name string) string {
 func escaped(name string) string { return string(api.AppendSegment(nil, name)) }
 
 func decoded(raw string) (string, error) {
-	b, err := api.Decode(nil, []byte(raw))
+	b, err := api.Unescape(nil, []byte(raw))
 	if err != nil || !utf8.Valid(b) {
 		return "", badRequest("the path isn't UTF-8 in percent-encoding")
 	}

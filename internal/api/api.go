@@ -61,25 +61,32 @@ type Op struct {
 	// Renumbers says of an IndexAdmin that an index may be another one afterwards, or a name stand for another: sequence numbers
 	// that were known mean nothing any more. Without it only what is done to documents that are written may change.
 	Renumbers bool
-	Index     []byte // the index as it stood in the path, percent-encoded; may be a list, a pattern, an alias; empty if none
-	Type      []byte // the mapping type of a typed path, percent-encoded
-	ID        []byte // the document id as it stood in the path, percent-encoded
-	Path      []byte // the target up to the question mark
-	Query     []byte // what follows the question mark, without it
+	// Fragment says that the target has a number sign. Engines differ in what that does to the path before it, and read no parameters
+	// behind it: nothing that is added to such a request would be heeded. The rest is what is before it, Path and Query are whole.
+	Fragment bool
+	Index    []byte // the index as it stood in the path, percent-encoded; may be a list, a pattern, an alias; empty if none
+	Type     []byte // the mapping type of a typed path, percent-encoded
+	ID       []byte // the document id as it stood in the path, percent-encoded
+	Path     []byte // the target up to the question mark
+	Query    []byte // what follows the question mark, without it
 }
 
 // Parse reads the operation from a method and a request target in origin form. It keeps the target's bytes. An absolute-form
 // target, or a path that it can't judge (an encoded slash in the index, an empty segment), is Other.
 func Parse(method, target []byte, op *Op) {
-	*op = Op{Path: target}
+	*op = Op{Path: target, Fragment: bytes.IndexByte(target, '#') >= 0}
 	if i := bytes.IndexByte(target, '?'); i >= 0 {
 		op.Path, op.Query = target[:i], target[i+1:]
 	}
-	if len(op.Path) < 2 || op.Path[0] != '/' {
+	path := op.Path
+	if op.Fragment {
+		path, _, _ = bytes.Cut(path, []byte("#"))
+	}
+	if len(path) < 2 || path[0] != '/' {
 		return
 	}
 	var segs [5][]byte
-	n := split(op.Path[1:], &segs)
+	n := split(path[1:], &segs)
 	if n == 0 {
 		return
 	}
@@ -125,12 +132,10 @@ func methodOf(b []byte) httpMethod {
 func (m httpMethod) read() bool  { return m == mGET || m == mHEAD }
 func (m httpMethod) write() bool { return m == mPUT || m == mPOST }
 
-// split cuts a path at its slashes. It returns 0 for a path with an empty segment or more than five segments; one slash at
-// the end is allowed, as in the engine.
+// split cuts a path at its slashes. It returns 0 for a path with an empty segment or more than five segments; slashes at the end don't
+// count, as in the engines.
 func split(path []byte, segs *[5][]byte) int {
-	if len(path) > 0 && path[len(path)-1] == '/' {
-		path = path[:len(path)-1]
-	}
+	path = bytes.TrimRight(path, "/")
 	n := 0
 	for {
 		i := bytes.IndexByte(path, '/')

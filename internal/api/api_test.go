@@ -61,6 +61,13 @@ func TestRequestLinesAreToldApart(t *testing.T) {
 		{"GET", "/shop/_mapping", Other, "shop", ""},
 		{"GET", "/", Other, "", ""},
 		{"PUT", "//shop/_doc/1", Other, "", ""},
+		{"PUT", "/shop/_doc/1//", Index, "shop", "1"},
+		{"POST", "/shop/_doc///", IndexAuto, "shop", ""},
+		{"GET", "/shop/_source/1//?routing=a", Source, "shop", "1"},
+		{"PUT", "/shop/_doc//1", Other, "", ""},
+		{"PUT", "/shop/_doc/1#a", Index, "shop", "1"},
+		{"PUT", "/shop/_doc/1#a/b", Index, "shop", "1"},
+		{"PUT", "/shop/_doc/1?refresh=true#a", Index, "shop", "1"},
 		{"PUT", "/shop//1", Other, "", ""},
 		{"PUT", "http://x/shop/_doc/1", Other, "", ""},
 		{"GET", "/_cat/indices", Other, "", ""},
@@ -119,6 +126,42 @@ func TestPlusIsASpaceInQueriesOnly(t *testing.T) {
 	}
 	if got := string(AppendSegment(nil, "a/b c#ü")); got != "a%2Fb%20c%23%C3%BC" {
 		t.Errorf("AppendSegment: %q", got)
+	}
+}
+
+// TestBytesThatShouldHaveBeenEncodedAreReadAsTheEnginesDo has names in UTF-8 that clients didn't encode.
+func TestBytesThatShouldHaveBeenEncodedAreReadAsTheEnginesDo(t *testing.T) {
+	for _, c := range []struct{ raw, segment, value string }{
+		{"ü", "Ã¼", "Ã¼"},
+		{"\xfc", "ü", "ü"},
+		{"%C3%BC", "ü", "ü"},
+		{"%20ü", " ü", " ü"},
+		{"a+ü", "a+Ã¼", "a ü"},
+		{"€", "â\u0082¬", "â\u0082¬"},
+	} {
+		if got, err := Decode(nil, []byte(c.raw)); err != nil || string(got) != c.segment {
+			t.Errorf("segment %q: %q %v, want %q", c.raw, got, err, c.segment)
+		}
+		if got, err := DecodeValue(nil, []byte(c.raw)); err != nil || string(got) != c.value {
+			t.Errorf("value %q: %q %v, want %q", c.raw, got, err, c.value)
+		}
+	}
+	if got, err := Unescape(nil, []byte("ü")); err != nil || string(got) != "ü" {
+		t.Errorf("a name of our own: %q %v", got, err)
+	}
+	if got, err := UnescapeValue(nil, []byte("ü+")); err != nil || string(got) != "ü " {
+		t.Errorf("a value of our own: %q %v", got, err)
+	}
+}
+
+func TestFragmentsAreSeen(t *testing.T) {
+	for target, want := range map[string]bool{
+		"/shop/_doc/1": false, "/shop/_doc/1%23": false, "/shop/_doc/1#": true, "/shop/_doc/1?routing=a#b": true, "/shop#/_doc/1": true,
+	} {
+		var op Op
+		if Parse([]byte("PUT"), []byte(target), &op); op.Fragment != want {
+			t.Errorf("%s: %v", target, op.Fragment)
+		}
 	}
 }
 

@@ -1,6 +1,10 @@
 package api
 
-import "errors"
+import (
+	"bytes"
+	"errors"
+	"unicode/utf8"
+)
 
 // Param returns the raw, undecoded value of a query parameter, and whether it is there. The last one counts. Pairs end at
 // an ampersand or a semicolon, and names may be percent-encoded, as the engines read them.
@@ -86,12 +90,38 @@ func (p pair) isAny(names []string) bool {
 // ErrEncoding reports a percent sign that isn't followed by two hexadecimal digits.
 var ErrEncoding = errors.New("invalid percent-encoding")
 
-// Decode appends the meaning of a percent-encoded path segment to dst. A plus sign is a plus sign: it stands for a space in
-// query values only.
-func Decode(dst, raw []byte) ([]byte, error) { return decode(dst, raw, false) }
+// Decode appends the meaning of a path segment to dst, as the engines read it: a plus sign is a plus sign, since it stands for a space in
+// query values only. Bytes above 127 should have been encoded. In a segment that has an encoded byte they are UTF-8, as that one is; in one
+// that has none each of them is a character of Latin-1, so that a name in plain UTF-8 is another one than the same name encoded.
+func Decode(dst, raw []byte) ([]byte, error) {
+	if bytes.IndexByte(raw, '%') < 0 {
+		return latin1(dst, raw), nil
+	}
+	return decode(dst, raw, false)
+}
 
-// DecodeValue appends the meaning of a raw query value to dst; a plus sign is a space.
-func DecodeValue(dst, raw []byte) ([]byte, error) { return decode(dst, raw, true) }
+// DecodeValue is Decode for a raw query value, in which a plus sign is an encoded space.
+func DecodeValue(dst, raw []byte) ([]byte, error) {
+	if bytes.IndexByte(raw, '%') < 0 && bytes.IndexByte(raw, '+') < 0 {
+		return latin1(dst, raw), nil
+	}
+	return decode(dst, raw, true)
+}
+
+// latin1 appends text whose bytes are its characters.
+func latin1(dst, text []byte) []byte {
+	for _, c := range text {
+		dst = utf8.AppendRune(dst, rune(c))
+	}
+	return dst
+}
+
+// Unescape is Decode for names that only optimist reads: bytes above 127 are UTF-8 in any case, so that a name is the same one whether it
+// was encoded or not.
+func Unescape(dst, raw []byte) ([]byte, error) { return decode(dst, raw, false) }
+
+// UnescapeValue is Unescape for a raw query value.
+func UnescapeValue(dst, raw []byte) ([]byte, error) { return decode(dst, raw, true) }
 
 func decode(dst, raw []byte, plus bool) ([]byte, error) {
 	for i := 0; i < len(raw); i++ {

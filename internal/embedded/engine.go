@@ -125,6 +125,8 @@ func (c *call) header(name, value string) {
 
 func (c *call) serve() *Error {
 	path, query, _ := strings.Cut(c.req.Target, "?")
+	path, _, _ = strings.Cut(path, "#")
+	query, _, _ = strings.Cut(query, "#")
 	p, err := parseQuery(query)
 	if err != nil {
 		return err
@@ -133,7 +135,7 @@ func (c *call) serve() *Error {
 	if err := c.media(); err != nil {
 		return err
 	}
-	segments := strings.Split(strings.Trim(path, "/"), "/")
+	segments := strings.Split(strings.TrimPrefix(strings.TrimRight(path, "/"), "/"), "/")
 	for i := range segments {
 		if segments[i], err = unescape(segments[i], false); err != nil {
 			return err

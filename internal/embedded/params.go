@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // params are the decoded parameters of a query string, in their order; of a name given twice the last counts.
@@ -29,10 +30,18 @@ func parseQuery(q string) (params, *Error) {
 	return out, nil
 }
 
-// unescape decodes percent escapes, and in queries the plus as a space. In paths a plus is a plus.
+// unescape decodes percent escapes, and in queries the plus as a space. In paths a plus is a plus. Text without an escape is Latin-1, and
+// with one it is UTF-8.
 func unescape(s string, query bool) (string, *Error) {
 	if strings.IndexByte(s, '%') < 0 && (!query || strings.IndexByte(s, '+') < 0) {
-		return s, nil
+		if ascii(s) {
+			return s, nil
+		}
+		out := make([]byte, 0, 2*len(s))
+		for i := range len(s) {
+			out = utf8.AppendRune(out, rune(s[i]))
+		}
+		return string(out), nil
 	}
 	out := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
@@ -50,6 +59,15 @@ func unescape(s string, query bool) (string, *Error) {
 		}
 	}
 	return string(out), nil
+}
+
+func ascii(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 func (p params) lookup(name string) (string, bool) {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -107,21 +108,31 @@ func (a answer) outcome() string { return a.header.Get("Optimist-Outcome") }
 // ask sends a request to a base URL; fields are name, value, name, value.
 func (w *world) ask(base, method, target, body string, fields ...string) answer {
 	w.t.Helper()
+	u, err := url.Parse(base + target)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.do(method, u, body, fields...)
+}
+
+func (w *world) do(method string, u *url.URL, body string, fields ...string) answer {
+	w.t.Helper()
 	var r io.Reader
 	if body != "" {
 		r = bytes.NewReader([]byte(body))
 	}
-	req, err := http.NewRequest(method, base+target, r)
+	req, err := http.NewRequest(method, "http://"+u.Host, r)
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	req.URL = u
 	req.Header.Set("Content-Type", "application/json")
 	for i := 0; i+1 < len(fields); i += 2 {
 		req.Header.Set(fields[i], fields[i+1])
 	}
 	res, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {
-		w.t.Fatalf("%s %s: %v", method, target, err)
+		w.t.Fatalf("%s %s: %v", method, u, err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	b, err := io.ReadAll(res.Body)

@@ -122,6 +122,8 @@ func (g *Guard) prepare(x *proxy.Exchange, ru *rule.Rule, r *write.Request) (rea
 	switch {
 	case c.signed || signedQuery(op.Query):
 		return write.ReasonSigned, nil
+	case op.Fragment:
+		return write.ReasonFragment, nil
 	case c.bound:
 		return write.ReasonAuth, nil
 	}
@@ -255,7 +257,7 @@ func (g *Guard) observe(x *proxy.Exchange, ru *rule.Rule) bool {
 	op, c := x.Op(), g.who(x)
 	body, fields, freed, err := g.freed(x)
 	ref, ok := of(x).ref(op)
-	if op.Kind != api.Index || !ru.Session || !c.known || !ok {
+	if op.Kind != api.Index || !ru.Session || !c.known || !ok || op.Fragment {
 		return freed && g.instead(x, body, fields, nil)
 	}
 	if !freed {

@@ -19,6 +19,7 @@ import (
 const (
 	ReasonSigned     = "signed"          // the request is signed over its query or body
 	ReasonAuth       = "connection_auth" // the authentication belongs to the connection (Negotiate, NTLM)
+	ReasonFragment   = "fragment"        // the request's target has a number sign, behind which engines heed no parameter
 	ReasonFormat     = "format"          // the body isn't JSON, or not one object
 	ReasonTooLarge   = "too_large"       // the body is over the limit up to which writes are held
 	ReasonDataStream = "data_stream"     // the index backs a data stream, and no rule names it

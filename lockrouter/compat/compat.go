@@ -70,7 +70,7 @@ const scrolls = "/_search/scroll"
 
 func (c *Compat) named(raw []byte) bool {
 	var buf [256]byte
-	name, err := api.Decode(buf[:0], raw)
+	name, err := api.Unescape(buf[:0], raw)
 	return err == nil && string(name) == c.o.Index
 }
 
@@ -95,7 +95,7 @@ func (c *Compat) place(op *api.Op) (p place, ok bool) {
 		if raw == "" {
 			continue
 		}
-		b, err := api.Decode(nil, []byte(raw))
+		b, err := api.Unescape(nil, []byte(raw))
 		if err != nil {
 			b = []byte(raw)
 		}
