@@ -32,7 +32,9 @@ func (t *taking) take(ctx context.Context) (Base, error) {
 		select {
 		case <-done:
 		case <-ctx.Done():
-			return Base{}, ctx.Err()
+		}
+		if err := ctx.Err(); err != nil {
+			return Base{}, err
 		}
 		if b, done = t.try(); done == nil {
 			return b, nil

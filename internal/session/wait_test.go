@@ -368,3 +368,20 @@ func TestARepeatedWriteWithNumbersWaitsThoughAnAnswerToldThem(t *testing.T) {
 		want(t, again, KindView, 6)
 	})
 }
+
+func TestWhoLeftTakesNothingThoughItsTurnCame(t *testing.T) {
+	for range 40 { // what a select takes of two that are ready is chance
+		synctest.Test(t, func(t *testing.T) {
+			s := newWaiting(t)
+			s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
+			first := take(t, s, one, `{"a":2}`)
+			ctx, leave := context.WithCancel(t.Context())
+			again := start(ctx, s, one, `{"a":2}`)
+			leave()
+			first.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`)})
+			if synctest.Wait(); !errors.Is(again.err, context.Canceled) {
+				t.Fatalf("%v, base %v", again.err, again.base.Kind)
+			}
+		})
+	}
+}

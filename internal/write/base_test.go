@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -322,4 +323,49 @@ func TestWhatSaysThatThereIsNoGuardIsNone(t *testing.T) {
 			t.Errorf("%s: %v", query, r)
 		}
 	}
+}
+
+// A client gave a write up that still waits to be let in, repeated it, and went on. The first one must not undo what it has written since.
+func TestAWriteThatWasGivenUpIsNotCountedFromALaterOne(t *testing.T) {
+	left, stay := connection(t)
+	_ = left.Close()
+	for name, fields := range map[string][]wire.Field{"session": nil, "If-Match": {ifMatch(`"1-1"`)}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "")
+			w.put("1", `{"log":[]}`)
+			me := w.client("me")
+			me.read("1")
+			has(t, me.save("1", `{"log":["a"]}`), 200, "guarded")
+			w.s.SettingsChanged() // so that what the index is has to be asked
+			w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+				if r.Method == "GET" && !strings.Contains(string(r.Target), "_doc") {
+					<-time.After(2 * soon)
+				}
+				return nil, nil
+			}
+			r := me.sendContext(wire.WithPeer(t.Context(), stay), "PUT", "/shop/_doc/1", `{"log":[]}`, fields...)
+			if !errors.Is(r.err, context.Canceled) {
+				t.Errorf("got %v", r)
+			}
+			same(t, w.stored("1"), `{"log":["a"]}`)
+			has(t, me.save("1", `{"log":["a","b"]}`), 200, "guarded;attempts=1;base=view") // which it gave back
+		})
+	}
+}
+
+// connection makes one, and returns both of its ends.
+func connection(t *testing.T) (client, server net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if client, err = net.Dial("tcp", l.Addr().String()); err == nil {
+		server, err = l.Accept()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close(); _ = server.Close(); _ = client.Close() })
+	return client, server
 }

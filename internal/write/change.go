@@ -32,8 +32,9 @@ type change struct {
 	metadata string    // why the index isn't known
 	pipeline bool      // the request names an ingest pipeline
 	deadline time.Time // when the client's own timeout ends; zero if it gave none
-	json     bool      // the body is a JSON object
-	plain    bool      // the answer is JSON with its numbers
+	began    time.Time
+	json     bool // the body is a JSON object
+	plain    bool // the answer is JSON with its numbers
 
 	once  bool        // under the client's own guard: its conflict is its answer
 	guard doc.Numbers // that guard, of a write that is made here and not passed
@@ -59,7 +60,7 @@ type change struct {
 
 func (s *Service) newChange(r *Request) (*change, error) {
 	c := &r.change
-	*c = change{req: r, sent: r.Body, now: s.now}
+	*c = change{req: r, sent: r.Body, now: s.now, began: time.Now()}
 	if r.Op.Kind == api.Delete {
 		c.sent = nil
 	}
@@ -297,6 +298,19 @@ func (s *Service) takeExplicit(ctx context.Context, c *change, n doc.Numbers) (p
 	}
 	c.query = api.Without(nil, c.query, "if_seq_no", "if_primary_term")
 	return false, nil
+}
+
+// soon is how long a client waits at least: whether it has left isn't asked before.
+const soon = time.Millisecond
+
+// stillThere reports whether the change's client is, where it had to wait for the base that was just taken; if not, that is given back. Who
+// left may have come again and gone on since: what it has written meanwhile would be the base of what it gave up, which would undo that.
+func (c *change) stillThere(ctx context.Context) error {
+	if time.Since(c.began) < soon || !wire.PeerLeft(ctx) {
+		return nil
+	}
+	c.base.Release()
+	return context.Canceled
 }
 
 // withoutBase does what the rule says of writes whose base isn't known. One that was known once is passed only where one that never

@@ -108,7 +108,7 @@ func (s *Service) takeCopy(ctx context.Context, c *change, held session.Copy) (e
 	if c.base, err = s.sessions.TakeCopy(ctx, c.req.Session, c.doc.Ref, held, c.sent); err != nil {
 		return context.Cause(ctx)
 	}
-	return nil
+	return c.stillThere(ctx)
 }
 
 // takeOneOf is for what names more than one revision: any at all, or one of a list. The current one is the base if it is among them.

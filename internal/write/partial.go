@@ -139,7 +139,7 @@ func (p *patch) upserting() {
 func (c *change) undone(query []byte, plain bool) error {
 	c.base.Release()
 	*c = change{req: c.req, doc: c.doc, name: c.name, sent: c.sent, query: query, path: c.req.Op.Path, pipeline: c.pipeline,
-		deadline: c.deadline, json: c.json, plain: plain, now: c.now, outcome: Outcome{Reason: c.outcome.Reason}}
+		deadline: c.deadline, json: c.json, plain: plain, now: c.now, began: c.began, outcome: Outcome{Reason: c.outcome.Reason}}
 	return nil
 }
 

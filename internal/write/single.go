@@ -189,7 +189,7 @@ func (s *Service) take(ctx context.Context, c *change) (err error) {
 	if c.base, err = s.sessions.Take(ctx, c.req.Session, c.doc.Ref, c.sent); err != nil {
 		return context.Cause(ctx)
 	}
-	return nil
+	return c.stillThere(ctx)
 }
 
 // update sends an _update. The engine merges by itself; what optimist adds is that it tries often enough, and what If-Match asks for.
