@@ -56,7 +56,7 @@ func (b *batch) try(part []*item) (taken int, err error) {
 		case d.Err != nil:
 			err = d.Err
 			it.rid, it.mine = b.doubt(it), false
-		case d.Said[0].Verdict == state.Acquired, d.Said[0].Verdict == state.Reentered:
+		case d.Said[0].Verdict.Grants():
 			it.token, it.mine = d.Said[0].Token, d.Said[0].Verdict == state.Acquired
 		case taken < 0:
 			taken = i
@@ -86,7 +86,7 @@ func (b *batch) do(part []*item, op func(*item) state.Op, each func(i int, it *i
 		it := part[i]
 		if d.Err == nil {
 			it.doc = d.Doc
-			if v := d.Said[0].Verdict; v == state.Acquired || v == state.Reentered || v == state.Renewed {
+			if v := d.Said[0].Verdict; v.Grants() || v == state.Renewed {
 				h, _ := d.Doc.Holding(d.Said[0].Token)
 				it.sent, it.seen, it.ttl = sent, d.Doc.Seen, time.Duration(h.TTL)*time.Millisecond
 			}

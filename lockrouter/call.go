@@ -153,7 +153,7 @@ func (k *task) tell(l *lane, o outcome) {
 	case k.gone && o.said.Verdict == state.Acquired:
 		l.abandon(k.op.Rid, k.op.TTL)
 	case k.done != nil:
-		if o.said.Verdict == state.Acquired || o.said.Verdict == state.Reentered {
+		if o.said.Verdict.Grants() {
 			l.granted(o.hold)
 		}
 		k.done <- o
@@ -163,7 +163,7 @@ func (k *task) tell(l *lane, o outcome) {
 // answer hands a waiter its lock, or leaves it waiting.
 func (w *waiter) answer(l *lane, o outcome) {
 	w.asked, w.doubt = false, false
-	got := o.said.Verdict == state.Acquired || o.said.Verdict == state.Reentered
+	got := o.said.Verdict.Grants()
 	promised := o.said.Verdict == state.Promised
 	if promised || o.said.Verdict == state.Queued {
 		w.meet(l)

@@ -197,7 +197,7 @@ func (l *lane) leave(w *waiter, why error) outcome {
 	defer r.mu.Unlock()
 	select {
 	case o := <-w.done:
-		if o.err == nil && (o.said.Verdict == state.Acquired || o.said.Verdict == state.Reentered) {
+		if o.err == nil && o.said.Verdict.Grants() {
 			l.again().abandon(w.op.Rid, w.op.TTL)
 		}
 		return outcome{err: why}

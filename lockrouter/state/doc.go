@@ -124,9 +124,12 @@ const (
 	NoToken   Verdict = "no_token" // the owner's, but the token wasn't said
 )
 
+// Grants reports whether whoever asked has the lock now.
+func (v Verdict) Grants() bool { return v == Acquired || v == Reentered }
+
 // Positive reports whether a verdict may only be told once the document that says so was written.
 func (v Verdict) Positive() bool {
-	return v == Acquired || v == Reentered || v == Renewed || v == Released || v == Left || v == Queued || v == Promised
+	return v.Grants() || v == Renewed || v == Released || v == Left || v == Queued || v == Promised
 }
 
 // Parse reads a document.
