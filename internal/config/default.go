@@ -111,7 +111,7 @@ func (r *Rule) fill() {
 		r.Mode = ModeGuard
 	}
 	if len(r.Match.Index) == 0 {
-		r.Match.Index, r.Match.byDefault = DefaultIndices(), true
+		r.Match.Index, r.Match.byDefault = defaultIndices(), true
 	}
 	if r.OnDeleteConflict == "" {
 		// who wants conflicts refused, or the stored value to win, doesn't want it deleted
@@ -122,7 +122,7 @@ func (r *Rule) fill() {
 	}
 }
 
-// DefaultIndices are the index patterns of a rule that names none.
-func DefaultIndices() []string {
+// defaultIndices are the index patterns of a rule that names none.
+func defaultIndices() []string {
 	return []string{"*", "-logs-*", "-metrics-*", "-traces-*", "-optimist-*"}
 }

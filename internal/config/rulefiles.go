@@ -70,12 +70,12 @@ func glob(file, pattern string) ([]string, error) {
 	}
 	hidden := strings.HasPrefix(filepath.Base(pattern), ".")
 	return slices.DeleteFunc(found, func(name string) bool {
-		return TestFile(name) || !hidden && strings.HasPrefix(filepath.Base(name), ".")
+		return isTestFile(name) || !hidden && strings.HasPrefix(filepath.Base(name), ".")
 	}), nil
 }
 
-// TestFile reports whether a file is one of tests, by its name: *.test.yaml.
-func TestFile(name string) bool {
+// isTestFile reports whether a file is one of tests, by its name: *.test.yaml.
+func isTestFile(name string) bool {
 	return strings.HasSuffix(name, ".test.yaml") || strings.HasSuffix(name, ".test.yml")
 }
 
