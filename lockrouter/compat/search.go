@@ -186,43 +186,56 @@ func (c *Compat) sought(q *Request) (*sought, *failure) {
 	return s, nil
 }
 
+// deepest is how many clauses within each other a query for locks may be: clients' libraries write two or three.
+const deepest = 8
+
 // process is the process_id that a query asks for: alone, or within what changes nothing about it.
 func process(query gjson.Result, depth int) (who string, ok bool) {
 	if query.IsArray() && len(query.Array()) == 1 {
 		query = query.Array()[0]
 	}
-	members := query.Map()
-	if !query.IsObject() || len(members) != 1 || depth > 8 {
+	name, clause, ok := only(query)
+	if !ok || depth > deepest {
 		return "", false
 	}
-	for name, v := range members {
-		switch name {
-		case "match_all":
-			return "", true
-		case "constant_score", "bool", "filtered":
-			if inner := v.Map(); len(inner) == 1 {
-				for key, v := range inner {
-					if slices.Contains([]string{"filter", "must", "query"}, key) {
-						return process(v, depth+1)
-					}
-				}
-			}
-		case "term", "match":
-			inner := v.Map()
-			value, there := inner["process_id"]
-			if value.IsObject() {
-				value, there = value.Get("@this.value"), true
-				if !value.Exists() {
-					value = inner["process_id"].Get("query")
-				}
-			}
-			if len(inner) == 1 && there && (value.Type == gjson.Number || value.Type == gjson.String) {
-				who = processOf(value)
-				return who, who != "" // nobody's locks are not everybody's
-			}
+	switch name {
+	case "match_all":
+		return "", true
+	case "constant_score", "bool", "filtered":
+		if key, within, ok := only(clause); ok && slices.Contains([]string{"filter", "must", "query"}, key) {
+			return process(within, depth+1)
+		}
+	case "term", "match":
+		if key, value, ok := only(clause); ok && key == "process_id" {
+			who = asked(value)
+			return who, who != "" // nobody's locks are not everybody's
 		}
 	}
 	return "", false
+}
+
+// only is the one member of an object that has one.
+func only(o gjson.Result) (name string, value gjson.Result, ok bool) {
+	members := o.Map()
+	for name, value = range members {
+		return name, value, o.IsObject() && len(members) == 1
+	}
+	return "", gjson.Result{}, false
+}
+
+// asked is the process_id of a term or match clause, in its short form or its long one; "" if it is none.
+func asked(value gjson.Result) string {
+	if value.IsObject() {
+		long := value.Get("@this.value")
+		if !long.Exists() {
+			long = value.Get("query")
+		}
+		value = long
+	}
+	if value.Type != gjson.Number && value.Type != gjson.String {
+		return ""
+	}
+	return processOf(value)
 }
 
 // scroll answers the next page of a scroll that is ours, or its end; nil if it is the engine's.
