@@ -10,75 +10,96 @@ import (
 	"optimist/internal/doc"
 )
 
-// audit recounts everything in the store and compares it with its accounts.
-func audit(t interface {
+// complainer is who an audit tells: a test, or one that is drawn.
+type complainer interface {
 	Helper()
 	Errorf(string, ...any)
-}, s *Store,
-) {
+}
+
+// recount is what a shard holds, counted anew.
+type recount struct {
+	bytes   int64
+	refs    map[*body]int
+	entries map[*document]int
+}
+
+// audit recounts everything in the store and compares it with its accounts.
+func audit(t complainer, s *Store) {
 	t.Helper()
 	for _, sh := range s.shards {
 		sh.mu.Lock()
-		var (
-			bytes   int64
-			refs    = map[*body]int{}
-			entries = map[*document]int{}
-		)
-		hold := func(b *body) {
-			if b != nil {
-				refs[b]++
-			}
-		}
-		for _, e := range sh.lru.Values() {
-			if c := int64(entryCost + readCost*cap(e.reads) + recentCost*cap(e.recent) + spentCost*cap(e.spent)); c != e.charged {
-				t.Errorf("entry charged %d, costs %d", e.charged, c)
-			}
-			bytes += e.charged
-			entries[e.doc]++
-			for i, r := range e.reads {
-				hold(r.body)
-				if r.count < 1 || (e.key.sess.named && r.count != 1) || (i > 0 && r.order <= e.reads[i-1].order) {
-					t.Errorf("reads %+v", e.reads)
-				}
-			}
-			hold(e.view.stored)
-			hold(e.view.sent)
-			if sh.markers.Contains(sh.mark(e.key)) || (e.lost != ReasonNone && !e.empty()) {
-				t.Errorf("known and lost at once: %v", e.lost)
-			}
-		}
-		for b, n := range refs {
-			bytes += bodyCost + int64(len(b.data))
-			if b.refs != n {
-				t.Errorf("body has %d references, counts %d", n, b.refs)
-			}
-		}
-		if len(refs) != sh.bodies {
-			t.Errorf("%d bodies, counts %d", len(refs), sh.bodies)
-		}
-		for k, d := range sh.docs {
-			bytes += documentCost + refLen(k.ref)
-			if d.entries != entries[d] {
-				t.Errorf("document has %d entries, counts %d", entries[d], d.entries)
-			}
-			for _, b := range d.bodies {
-				if refs[b] == 0 || b.doc != d {
-					t.Errorf("document keeps a body that nobody holds")
-				}
-			}
-		}
-		if bytes != sh.bytes {
-			t.Errorf("%d bytes, counts %d", bytes, sh.bytes)
-		}
-		if sh.bytes < 0 || sh.bytes > sh.bound {
-			t.Errorf("%d bytes of %d", sh.bytes, sh.bound)
-		}
-		for _, f := range sh.flights {
-			if f.count < 1 || f.reads < 0 || f.reads > f.count {
-				t.Errorf("flight %+v", f)
-			}
-		}
+		sh.audit(t)
 		sh.mu.Unlock()
+	}
+}
+
+func (sh *shard) audit(t complainer) {
+	t.Helper()
+	r := recount{refs: map[*body]int{}, entries: map[*document]int{}}
+	for _, e := range sh.lru.Values() {
+		r.entry(t, e)
+		if sh.markers.Contains(sh.mark(e.key)) || (e.lost != ReasonNone && !e.empty()) {
+			t.Errorf("known and lost at once: %v", e.lost)
+		}
+	}
+	for b, n := range r.refs {
+		r.bytes += bodyCost + int64(len(b.data))
+		if b.refs != n {
+			t.Errorf("body has %d references, counts %d", n, b.refs)
+		}
+	}
+	if len(r.refs) != sh.bodies {
+		t.Errorf("%d bodies, counts %d", len(r.refs), sh.bodies)
+	}
+	for k, d := range sh.docs {
+		r.bytes += documentCost + refLen(k.ref)
+		r.document(t, d)
+	}
+	if r.bytes != sh.bytes {
+		t.Errorf("%d bytes, counts %d", r.bytes, sh.bytes)
+	}
+	if sh.bytes < 0 || sh.bytes > sh.bound {
+		t.Errorf("%d bytes of %d", sh.bytes, sh.bound)
+	}
+	for _, f := range sh.flights {
+		if f.count < 1 || f.reads < 0 || f.reads > f.count {
+			t.Errorf("flight %+v", f)
+		}
+	}
+}
+
+func (r *recount) entry(t complainer, e *entry) {
+	t.Helper()
+	if c := int64(entryCost + readCost*cap(e.reads) + recentCost*cap(e.recent) + spentCost*cap(e.spent)); c != e.charged {
+		t.Errorf("entry charged %d, costs %d", e.charged, c)
+	}
+	r.bytes += e.charged
+	r.entries[e.doc]++
+	for i, read := range e.reads {
+		r.hold(read.body)
+		if read.count < 1 || (e.key.sess.named && read.count != 1) || (i > 0 && read.order <= e.reads[i-1].order) {
+			t.Errorf("reads %+v", e.reads)
+		}
+	}
+	r.hold(e.view.stored)
+	r.hold(e.view.sent)
+}
+
+func (r *recount) hold(b *body) {
+	if b != nil {
+		r.refs[b]++
+	}
+}
+
+func (r *recount) document(t complainer, d *document) {
+	t.Helper()
+	if d.entries != r.entries[d] {
+		t.Errorf("document has %d entries, counts %d", r.entries[d], d.entries)
+	}
+	for _, b := range d.bodies {
+		if r.refs[b] == 0 || b.doc != d {
+			t.Errorf("document keeps a body that nobody holds")
+		}
 	}
 }
 
