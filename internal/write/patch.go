@@ -212,7 +212,9 @@ func (c *change) readPatchQuery() bool {
 		if err != nil {
 			return c.illegal("the parameter [filter_path] can't be read: %s", err)
 		}
-		p.filter = newFilterPath(string(v))
+		if p.filter = newFilterPath(string(v)); len(p.filter.in)+len(p.filter.out) > maxPatterns {
+			return c.illegal("the parameter [filter_path] has more than %d patterns", maxPatterns)
+		}
 	}
 	if !c.readShown() {
 		return false

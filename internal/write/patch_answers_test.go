@@ -58,6 +58,9 @@ func TestWhatIsNoPatchIsRefusedBeforeAnythingIsAsked(t *testing.T) {
 		{mediaMerge, "", `[1]`, 400, "parsing_exception"},
 		{mediaSteps, "", `[{"op":"increment","path":"/n","value":1,"when":"true"}]`, 400, "parsing_exception"},
 		{mediaSteps, "", `[{"op":"no","path":"/n"}]`, 400, "parsing_exception"},
+		{mediaMerge, "?_source=" + strings.Repeat("a*,", 101), `{}`, 400, "illegal_argument_exception"},
+		{mediaMerge, "?_source_excludes=" + strings.Repeat("a*,", 101), `{}`, 400, "illegal_argument_exception"},
+		{mediaMerge, "?filter_path=" + strings.Repeat("**.a,-b,", 51), `{}`, 400, "illegal_argument_exception"},
 		{mediaMerge, "?upsert=maybe", `{}`, 400, "illegal_argument_exception"},
 		{mediaMerge, "?retry_on_conflict=x", `{}`, 400, "illegal_argument_exception"},
 		{mediaMerge, "?op_type=create", `{}`, 400, "illegal_argument_exception"},
@@ -82,7 +85,7 @@ func TestWhatIsNoPatchIsRefusedBeforeAnythingIsAsked(t *testing.T) {
 func TestAPatchShowsTheDocumentAsAnUpdateDoes(t *testing.T) {
 	const source = `{"a":1,"b":{"x":[{"k":1,"l":2},{"l":3}],"y":2},"c":"z"}`
 	for _, q := range []string{"_source=true", "_source", "_source=false", "_source=a,c", "_source=b.x.k", "_source=b*", "_source_includes=b.*", "_source_excludes=b.x,c",
-		"_source_includes=b&_source_excludes=b.x.l", "_source=none", "_source=true&_source_includes=a", "_source=b&_source_excludes=b"} {
+		"_source_includes=b&_source_excludes=b.x.l", "_source_includes=a,b.x.k,d.e&_source_excludes=" + strings.Repeat("z,", 1000) + "b.y", "_source=none", "_source=true&_source_includes=a", "_source=b&_source_excludes=b"} {
 		for _, doc := range []string{`{"n":1}`, `{"a":1}`} {
 			for _, routing := range []string{"", "&routing=r"} {
 				w := newWorld(t, "")
