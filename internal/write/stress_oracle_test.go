@@ -45,70 +45,98 @@ func (h *history) nextLife() {
 
 // judge compares what was stored with what clients were told.
 func (x *stress) judge() {
-	t := x.t
-	everywhere := map[string][]string{} // token → where it came up: life/document@revision, after how many deletes of it
-	revisions, wrong := 0, 0
-	fail := func(format string, args ...any) {
-		if wrong++; wrong <= 5 {
-			t.Errorf(format, args...)
-		}
-	}
+	v := verdict{x: x, everywhere: map[string][]string{}}
 	for l, life := range x.history.lives {
 		for id, all := range life {
 			slices.SortFunc(all, func(a, b stored) int { return cmp.Compare(a.seq, b.seq) })
-			before, deletes := map[string]bool{}, 0
-			for _, s := range all {
-				revisions++
-				if s.body == "" {
-					deletes++
-					before = map[string]bool{}
-					continue
-				}
-				now, amount := tokens(s.body)
-				if edits := gjson.Get(s.body, "edits").Int(); x.edits && edits != proxied(now) {
-					fail("life %d, document %s, revision %d: it was transformed %d times, of %d changes; new is %s", l, id, s.seq, edits, proxied(now),
-						x.fresh(now, before))
-				}
-				if n := gjson.Get(s.body, "n").Int(); n != amount {
-					fail("life %d, document %s, revision %d: the counter is %d, its changes come to %d", l, id, s.seq, n, amount)
-				}
-				for token, times := range now {
-					if times != 1 {
-						fail("life %d, document %s, revision %d: %s is there %d times: %q", l, id, s.seq, token, times, x.said[token])
-					}
-					if !before[token] && (deletes == 0 || len(x.said[token]) < 2 || len(everywhere[token]) == 0) {
-						// Who sends a change again that had no known outcome may make a document again that was deleted since.
-						everywhere[token] = append(everywhere[token], fmt.Sprintf("%d/%s@%d after %d", l, id, s.seq, deletes))
-					}
-				}
-				for token := range before {
-					if now[token] == 0 {
-						fail("life %d, document %s, revision %d: %s was there and is lost: %q; new is %s", l, id, s.seq, token, x.said[token], x.fresh(now, before))
-					}
-				}
-				before = map[string]bool{}
-				for token := range now {
-					before[token] = true
-				}
+			v.document(fmt.Sprintf("%d/%s", l, id), all)
+		}
+	}
+	told := v.fates()
+	x.t.Logf("%d lives, %d revisions; %d changes acknowledged, %d refused, %d unknown", len(x.history.lives), v.revisions, told[acknowledged],
+		told[refused], told[unknown])
+	if told[acknowledged] < told[refused]+told[unknown] {
+		x.t.Errorf("too little was acknowledged for the test to mean much")
+	}
+}
+
+// verdict is what a stress comes to.
+type verdict struct {
+	x          *stress
+	everywhere map[string][]string // token → where it came up: life/document@revision, after how many deletes of it
+	revisions  int
+	wrong      int
+}
+
+// fail tells of the first few things that are wrong.
+func (v *verdict) fail(format string, args ...any) {
+	v.x.t.Helper()
+	if v.wrong++; v.wrong <= 5 {
+		v.x.t.Errorf(format, args...)
+	}
+}
+
+// document looks at all revisions of a document in one life of the index, oldest first.
+func (v *verdict) document(name string, all []stored) {
+	said := v.x.said
+	before, deletes := map[string]int{}, 0
+	for _, s := range all {
+		v.revisions++
+		if s.body == "" {
+			deletes++
+			before = map[string]int{}
+			continue
+		}
+		at := fmt.Sprintf("%s@%d", name, s.seq)
+		now := v.revision(at, s.body, before)
+		for token := range now {
+			if before[token] == 0 && (deletes == 0 || len(said[token]) < 2 || len(v.everywhere[token]) == 0) {
+				// Who sends a change again that had no known outcome may make a document again that was deleted since.
+				v.everywhere[token] = append(v.everywhere[token], fmt.Sprintf("%s after %d", at, deletes))
 			}
 		}
+		before = now
 	}
-	var told [3]int
-	for token, f := range x.fates {
-		told[f]++
-		switch at := everywhere[token]; {
-		case f == acknowledged && len(at) != 1:
-			fail("%s was acknowledged, and was stored at %q: %q", token, at, x.said[token])
-		case f == refused && len(at) != 0:
-			fail("%s was refused, and stored at %q: %q", token, at, x.said[token])
-		case len(at) > 1:
-			fail("%s was stored at %q: %q", token, at, x.said[token])
+}
+
+// revision looks at one revision and returns its changes. before are those of the one before it.
+func (v *verdict) revision(at, body string, before map[string]int) (now map[string]int) {
+	x := v.x
+	now, amount := tokens(body)
+	if edits := gjson.Get(body, "edits").Int(); x.edits && edits != proxied(now) {
+		v.fail("%s: it was transformed %d times, of %d changes; new is %s", at, edits, proxied(now), x.fresh(now, before))
+	}
+	if n := gjson.Get(body, "n").Int(); n != amount {
+		v.fail("%s: the counter is %d, its changes come to %d", at, n, amount)
+	}
+	for token, times := range now {
+		if times != 1 {
+			v.fail("%s: %s is there %d times: %q", at, token, times, x.said[token])
 		}
 	}
-	t.Logf("%d lives, %d revisions; %d changes acknowledged, %d refused, %d unknown", len(x.history.lives), revisions, told[acknowledged], told[refused], told[unknown])
-	if told[acknowledged] < told[refused]+told[unknown] {
-		t.Errorf("too little was acknowledged for the test to mean much")
+	for token := range before {
+		if now[token] == 0 {
+			v.fail("%s: %s was there and is lost: %q; new is %s", at, token, x.said[token], x.fresh(now, before))
+		}
 	}
+	return now
+}
+
+// fates compares where changes came up with what was said of them, and counts what was.
+func (v *verdict) fates() (told [3]int) {
+	for token, f := range v.x.fates {
+		told[f]++
+		said := v.x.said[token]
+		switch at := v.everywhere[token]; {
+		case f == acknowledged && len(at) != 1:
+			v.fail("%s was acknowledged, and was stored at %q: %q", token, at, said)
+		case f == refused && len(at) != 0:
+			v.fail("%s was refused, and stored at %q: %q", token, at, said)
+		case len(at) > 1:
+			v.fail("%s was stored at %q: %q", token, at, said)
+		}
+	}
+	return told
 }
 
 // proxied counts the changes that went through a proxy.
@@ -122,10 +150,10 @@ func proxied(tokens map[string]int) (n int64) {
 }
 
 // fresh tells of the changes of a revision that the one before it hadn't.
-func (x *stress) fresh(now map[string]int, before map[string]bool) string {
+func (x *stress) fresh(now, before map[string]int) string {
 	var b strings.Builder
 	for token := range now {
-		if !before[token] && b.Len() < 500 {
+		if before[token] == 0 && b.Len() < 500 {
 			fmt.Fprintf(&b, "%s %q ", token, x.said[token])
 		}
 	}
