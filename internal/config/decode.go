@@ -283,7 +283,7 @@ func keyName(k ast.MapKeyNode) string {
 	case *ast.StringNode:
 		return k.Value
 	case *ast.MappingKeyNode:
-		return tokenValue(k.Value)
+		return scalarText(k.Value)
 	}
 	return tokenValue(k)
 }

@@ -95,3 +95,30 @@ func TestAKeyOfAnotherFileIsntSentIntoTheConfiguration(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// A key may be written as a text of several lines. One that is written with a question mark is no other than one without.
+func TestKeysMayBeTextsOfSeveralLines(t *testing.T) {
+	cfg, err := Parse("f.yaml", []byte(`rules:
+- name: r
+  transform:
+  - op: add
+    path: /a
+    value:
+      ? >-
+        several
+
+        lines
+      : 1
+      ? |
+        as they are
+      : 2
+      ? plain
+      : 3
+`), Overrides{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(cfg.Rules[0].Transform[0].Value.Literal); got != `{"several\nlines":1,"as they are\n":2,"plain":3}` {
+		t.Error(got)
+	}
+}
