@@ -36,14 +36,13 @@ func ruleBlocks(t *testing.T) (configs, tests []string) {
 	return configs, tests
 }
 
-// command runs optimist and fails the test unless it ends well; it returns what was printed.
-func command(t *testing.T, args ...string) string {
+// command runs optimist and fails the test unless it ends well.
+func command(t *testing.T, args ...string) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	if status := run(t.Context(), args, &out, &errs); status != exitOK {
 		t.Fatalf("optimist %s: status %d\n%s%s", strings.Join(args, " "), status, &out, &errs)
 	}
-	return out.String()
 }
 
 func TestEveryBlockOfTheRulesPageIsTrue(t *testing.T) {

@@ -114,7 +114,7 @@ func (p *Program) Holds(in *rewrite.Inputs) (bool, error) {
 	}
 	holds, ok := out.Value().(bool)
 	if !ok {
-		return false, &EvalError{Expr: p.source, Reason: "is " + string(out.Type().TypeName()) + ", not true or false"}
+		return false, &EvalError{Expr: p.source, Reason: "is " + out.Type().TypeName() + ", not true or false"}
 	}
 	return holds, nil
 }

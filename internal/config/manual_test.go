@@ -272,7 +272,7 @@ func (w *fileWriter) section(path string, t reflect.Type, depth int) {
 			note = " (restart)"
 		}
 		if strings.HasPrefix(sub, "rules[].transform[]") {
-			w.example(sub, key, w.m.text(w.m.fields[t.Name()+"."+f.Name], f.Name), indent, i == 0)
+			w.example(key, w.m.text(w.m.fields[t.Name()+"."+f.Name], f.Name), indent, i == 0)
 			continue
 		}
 		w.comment(w.m.text(w.m.fields[t.Name()+"."+f.Name], f.Name)+note, strings.TrimSuffix(lead, "- "))
@@ -318,7 +318,7 @@ func (w *fileWriter) pair(path, key string) string {
 }
 
 // example is a key of a step: the list is empty by default, so that a whole one stands there as a comment.
-func (w *fileWriter) example(path, key, text, indent string, first bool) {
+func (w *fileWriter) example(key, text, indent string, first bool) {
 	said := map[string]string{"op": "increment", "path": "/edits", "from": "/old", "value": "1", "format": "rfc3339", "when": "'incoming.status == \"published\"'"}
 	lead := "#   "
 	if first {
