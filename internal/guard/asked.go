@@ -2,6 +2,8 @@ package guard
 
 import (
 	"bytes"
+	"errors"
+	"net/http"
 
 	"github.com/tidwall/gjson"
 
@@ -30,10 +32,18 @@ func (g *Guard) source(x *proxy.Exchange, c client) bool {
 	}
 	epoch := g.sessions.Epoch()
 	res, err := g.ask(x, wire.MethodString(x.Head().Method), target, op.Query, nil)
-	if err != nil {
-		return false // the read is forwarded as the client put it, and fails or not by itself
+	switch {
+	case errors.Is(err, upstream.ErrTooLarge):
+		return false
+	case err != nil:
+		x.Fail(err) // asked again as the client put it, it might be answered, and nobody would know with which revision
+		return true
 	}
 	defer res.Release()
+	if res.Status >= 500 || res.Status == http.StatusTooManyRequests {
+		_ = x.Answer(res.Status, passable(res), res.Payload)
+		return true
+	}
 	rev, ok := es.Revision(res.Payload)
 	if res.Status != 200 || !ok || rev.Source == nil {
 		return false
@@ -215,10 +225,13 @@ func (g *Guard) searched(x *proxy.Exchange, c client, h *hits, body []byte) {
 	case err != nil && h.stamped:
 		s.failed(err, nil)
 		return
-	case err != nil:
+	case errors.Is(err, upstream.ErrTooLarge):
 		if !g.shown(x) {
-			g.forward(x, proxy.ForwardOptions{}) // as the client put it; it fails or not by itself
+			g.forward(x, proxy.ForwardOptions{})
 		}
+		return
+	case err != nil:
+		x.Fail(err)
 		return
 	}
 	defer res.Release()

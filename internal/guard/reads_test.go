@@ -5,12 +5,16 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/netip"
+	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"optimist/internal/doc"
+	"optimist/internal/embedded"
 	"optimist/internal/session"
 	"optimist/internal/wire"
 )
@@ -246,6 +250,52 @@ func TestASearchThatIsNotWatchedLeavesItsSessionNoViewToMergeFrom(t *testing.T) 
 			search()
 			w.wants(save(`{"log":["x","c"]}`), 200, "passed;attempts=1;base=lost;reason=evicted")
 			if got := w.stored(doc1); got != `{"log":["x","c"]}` {
+				t.Errorf("stored %s", got)
+			}
+		})
+	}
+}
+
+// Asked once more as the client put it, such a read may be answered; and then nobody knows with which revision.
+func TestAReadWhoseNumbersCouldNotBeAskedForFails(t *testing.T) {
+	for name, fail := range map[string]func(w http.ResponseWriter){
+		"no answer": func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
+		"busy":      func(w http.ResponseWriter) { w.WriteHeader(http.StatusTooManyRequests) },
+		"no shard":  func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			engine := embedded.New(embedded.Options{})
+			target, err := url.Parse(serve(t, engine.Serve, func() { _ = engine.Close() }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var failing atomic.Bool
+			forward := httputil.NewSingleHostReverseProxy(target)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				// What is asked instead fails; what the client asked would not.
+				if failing.Load() && (strings.HasPrefix(r.URL.Path, doc1) || strings.Contains(r.URL.RawQuery, "seq_no_primary_term")) {
+					fail(w)
+					return
+				}
+				forward.ServeHTTP(w, r)
+			}))
+			t.Cleanup(server.Close)
+			w := newWorldOn(t, "rules:\n- {name: r, match: {index: [shop]}, base: {reads: [get, search]}}\n", Identity{Infer: true}, server.URL)
+			w.put(doc1, `{"log":["a"]}`)
+			w.ask(w.proxied, "GET", doc1, "")
+			w.put(doc1, `{"log":["a","b"]}`)
+			failing.Store(true)
+			for _, target := range []string{"/shop/_source/1", "/shop/_search"} {
+				if a := w.ask(w.proxied, "GET", target, ""); a.status != 429 && a.status < 500 {
+					t.Errorf("%s: %d %s", target, a.status, a.body)
+				}
+			}
+			failing.Store(false)
+			if a := w.ask(w.proxied, "GET", "/shop/_source/1", ""); a.status != 200 || a.body != `{"log":["a","b"]}` {
+				t.Errorf("%d %s", a.status, a.body)
+			}
+			w.wants(w.ask(w.proxied, "PUT", doc1, `{"log":["a","b","c"]}`), 200, "guarded")
+			if got := w.stored(doc1); got != `{"log":["a","b","c"]}` {
 				t.Errorf("stored %s", got)
 			}
 		})
