@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -116,27 +115,6 @@ func (s *Store) idle(ctx context.Context, last int64) ([]gjson.Result, error) {
 		"filter":   object{"range": object{"last": object{"lt": last}}},
 		"must_not": object{"exists": object{"field": "owners"}},
 	}}})
-}
-
-// search finds documents, also those of a moment ago.
-func (s *Store) search(ctx context.Context, what map[string]any) ([]gjson.Result, error) {
-	if a, err := s.send(ctx, http.MethodPost, s.target("/_refresh"), nil, true); err != nil {
-		return nil, err
-	} else if a.status != http.StatusOK {
-		return nil, failure(a)
-	}
-	body, err := json.Marshal(what)
-	if err != nil {
-		return nil, err
-	}
-	a, err := s.send(ctx, http.MethodPost, s.target("/_search"), body, true)
-	switch {
-	case err != nil:
-		return nil, err
-	case a.status != http.StatusOK:
-		return nil, failure(a)
-	}
-	return gjson.GetBytes(a.body, "hits.hits").Array(), nil
 }
 
 // remove deletes what is still idle: by the script, or under the guard of the revision that was found.

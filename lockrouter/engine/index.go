@@ -211,25 +211,12 @@ func (s *Store) Read(ctx context.Context, ids []string) ([]*state.Doc, error) {
 
 // Find lists documents that hold leases.
 func (s *Store) Find(ctx context.Context, q *lockrouter.Query) (*lockrouter.Page, error) {
-	// What was acquired a moment ago has to be in a list; the index is small.
-	if a, err := s.send(ctx, http.MethodPost, s.target("/_refresh"), nil, true); err != nil {
-		return nil, err
-	} else if a.status == http.StatusNotFound {
-		return &lockrouter.Page{}, nil
-	}
-	body, err := json.Marshal(search(q))
+	hits, err := s.search(ctx, listed(q))
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.send(ctx, http.MethodPost, s.target("/_search"), body, true)
-	switch {
-	case err != nil:
-		return nil, err
-	case a.status != http.StatusOK:
-		return nil, failure(a)
-	}
 	page := &lockrouter.Page{}
-	for _, hit := range gjson.GetBytes(a.body, "hits.hits").Array() {
+	for _, hit := range hits {
 		d, err := state.Parse([]byte(hit.Get("_source").Raw))
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", lockrouter.ErrStore, err)
@@ -242,7 +229,29 @@ func (s *Store) Find(ctx context.Context, q *lockrouter.Query) (*lockrouter.Page
 	return page, nil
 }
 
-func search(q *lockrouter.Query) map[string]any {
+// search finds documents: none where there is no index. What was acquired a moment ago has to be among them; the index is small.
+func (s *Store) search(ctx context.Context, what map[string]any) ([]gjson.Result, error) {
+	if a, err := s.send(ctx, http.MethodPost, s.target("/_refresh"), nil, true); err != nil {
+		return nil, err
+	} else if a.status == http.StatusNotFound {
+		return nil, nil
+	}
+	body, err := json.Marshal(what)
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.send(ctx, http.MethodPost, s.target("/_search"), body, true)
+	switch {
+	case err != nil:
+		return nil, err
+	case a.status != http.StatusOK:
+		return nil, failure(a)
+	}
+	return gjson.GetBytes(a.body, "hits.hits").Array(), nil
+}
+
+// listed is the search that a query means.
+func listed(q *lockrouter.Query) map[string]any {
 	type object = map[string]any
 	filter := []object{{"exists": object{"field": "owners"}}}
 	if q.Owner != "" {
