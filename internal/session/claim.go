@@ -145,8 +145,14 @@ func (sh *shard) release(k key, c *claim, gone Epoch, now int64) {
 	sh.land(k, c.reads())
 	sh.get(k, gone, now)
 	if !c.reads() && !c.viewed {
-		if c.doubt && c.sess.holder {
+		switch {
+		case c.doubt && c.sess.holder:
 			sh.unsure(k)
+		case c.doubt && c.sess.named && c.numbers.Known() && c.since >= gone:
+			e := sh.put(k, gone, c.since, now)
+			e.spend(c)
+			sh.charge(e)
+			sh.shrink(e)
 		}
 		return
 	}

@@ -256,3 +256,25 @@ func TestACopyOfWhatAWriteLeftIsNotWhatWasSent(t *testing.T) {
 		b.Release()
 	}
 }
+
+func TestADoubtfulWriteWithNumbersLeavesThemAlone(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch()) // the body stays for others
+	b := s.TakeAt(one, ref, num(5), []byte(`{"a":2}`))
+	want(t, b, KindGiven, 5)
+	if string(b.View) != `{"a":1}` {
+		t.Fatalf("view %q", b.View)
+	}
+	b.Doubt()
+	b = s.TakeAt(one, ref, num(5), []byte(`{"a":2}`))
+	if want(t, b, KindGiven, 5); b.View != nil {
+		t.Errorf("counted from %q once more, though it may be in the document", b.View)
+	}
+	b.Release()
+	b = s.TakeAt(Named(alice, []byte("two")), ref, num(5), []byte(`{"a":2}`))
+	if want(t, b, KindGiven, 5); string(b.View) != `{"a":1}` {
+		t.Errorf("another's: view %q", b.View)
+	}
+	b.Release()
+	audit(t, s)
+}
