@@ -8,7 +8,10 @@ package guard
 import (
 	"log/slog"
 
+	"github.com/tidwall/gjson"
+
 	"optimist/internal/api"
+	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/rule"
 	"optimist/internal/session"
@@ -134,7 +137,53 @@ func (g *Guard) unguarded(x *proxy.Exchange) bool {
 			reason = write.ReasonTooLarge // a stamp that is in it is stored
 		}
 	}
-	return said && g.passed(x, ru, reason)
+	if !said || x.Op().Kind != api.Bulk {
+		return said && g.passed(x, ru, reason)
+	}
+	g.bulk(x, g.saidPassed(x, ru, reason))
+	return true
+}
+
+// bulkLimit is the size of a bulk's answer, in bytes, up to which it is looked at: some 20,000 items.
+const bulkLimit = 4 << 20
+
+// bulk forwards a bulk, and takes note of what it wrote.
+func (g *Guard) bulk(x *proxy.Exchange, said wire.Field) {
+	c, out := g.who(x), []wire.Field{said}
+	if !c.known {
+		g.forward(x, proxy.ForwardOptions{OnHead: func(*wire.Head, []byte) []wire.Field { return out }})
+		return
+	}
+	tee := newCapture(bulkLimit)
+	tee.whole = func() { g.wrote(x.Op(), c, tee) }
+	g.forward(x, proxy.ForwardOptions{Copy: tee.copy, Last: tee.end, OnHead: func(h *wire.Head, first []byte) []wire.Field {
+		tee.head(h, first)
+		return out
+	}})
+}
+
+// wrote ends what a session knew to have written of the documents that a bulk of its own has changed, as far as the answer names them.
+func (g *Guard) wrote(op *api.Op, c client, tee *capture) {
+	answer, whole := tee.body()
+	routing, ok := usualRouting(op)
+	if !whole || !ok {
+		return
+	}
+	gjson.GetBytes(answer, "items").ForEach(func(_, item gjson.Result) bool {
+		item.ForEach(func(_, did gjson.Result) bool {
+			switch did.Get("result").Str {
+			case "": // it was refused
+				return true
+			case "created":
+				if did.Get("_version").Int() == 1 {
+					return true // nobody knew of what is new: most items of most bulks
+				}
+			}
+			g.sessions.WroteUnknown(c.session, doc.Ref{Index: did.Get("_index").Str, ID: did.Get("_id").Str, Routing: routing})
+			return true
+		})
+		return true
+	})
 }
 
 // admin forwards a change of indices or aliases, and forgets what it may have made void. Whatever isn't a refusal may have been carried

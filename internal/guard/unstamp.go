@@ -213,9 +213,15 @@ func (g *Guard) unstampBulk(x *proxy.Exchange, rules *rule.Set, ru *rule.Rule) (
 	if !ok {
 		return false, true
 	}
-	return g.instead(x, body, fields, func(*upstream.Response) []wire.Field {
+	return g.instead(x, body, fields, func(res *upstream.Response) []wire.Field {
 		if g.rules.Effective(ru) != rule.Guard {
 			return nil
+		}
+		if c := g.who(x); c.known {
+			tee := newCapture(bulkLimit)
+			tee.head(&res.Head, nil)
+			tee.copy(res.Payload)
+			g.wrote(x.Op(), c, tee)
 		}
 		return []wire.Field{g.saidPassed(x, ru, write.ReasonBulk)}
 	}), true

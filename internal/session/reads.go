@@ -59,6 +59,29 @@ func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
 	}
 }
 
+// WroteUnknown notes that the session wrote the document otherwise, by an item of a bulk say, and that it isn't known what. Its view is
+// older than that and no base any more: a write that says again what the view has would be taken for one that changes nothing. What it has
+// read stays what it was.
+func (s *Store) WroteUnknown(sess Session, ref doc.Ref) {
+	now := s.clock()
+	ix := s.indices.get(ref.Index, now)
+	sh, k := s.shard(sess, ref)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	e := sh.get(k, s.indices.gone(ix), now)
+	if e == nil {
+		return
+	}
+	sh.order++ // a view that is reserved now doesn't come back
+	e.newestView = sh.order
+	was := e.empty()
+	sh.clearView(e)
+	if e.empty() && (!was || sh.flights[k] != nil) {
+		e.lost = ReasonEvicted
+		sh.count(ReasonEvicted)
+	}
+}
+
 // Shown notes that a session which names itself was shown the document, by an answer that tells no numbers. Where that isn't what it sent
 // last, nobody can tell which of the two it writes from next: its view is a guard then, and not merged. Once a write was refused for that,
 // and the session is shown the document again, the view is no base any more.
