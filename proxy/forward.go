@@ -14,8 +14,7 @@ import (
 type ForwardOptions struct {
 	// Target replaces the request's target. Nil: the request's own bytes.
 	Target []byte
-	// Add are fields put behind the request's own; Drop names fields, compared without case, that are taken out of it.
-	Add  []wire.Field
+	// Drop names fields, compared without case, that are taken out of the request.
 	Drop []string
 	// Peek is how many bytes of the answer's body OnHead wants to see: it is called when they have come, or the body has
 	// ended. At most 64 KiB.
@@ -38,7 +37,7 @@ const maxPeek = 64 << 10
 // Forward sends the request to the engine and its answer to the client, both streamed. It returns an error only as long as the
 // client has been told nothing, to be given to Fail, or to be answered otherwise; later errors end the connection, because
 // nothing else can tell the client that its answer isn't whole. It goes to another node, or a second time to the same, only
-// where nothing was sent, or for GET, HEAD and OPTIONS.
+// where nothing was sent, or for GET, HEAD and OPTIONS that don't move a scroll on.
 func (x *Exchange) Forward(o ForwardOptions) error {
 	if x.answered {
 		return ErrAnswered
@@ -155,7 +154,6 @@ func (x *Exchange) endToEnd(o *ForwardOptions) []wire.Field {
 		}
 		x.fields = kept
 	}
-	x.fields = append(x.fields, o.Add...)
 	return x.fields
 }
 

@@ -68,8 +68,6 @@ type TLS struct {
 type Hooks struct {
 	// Dialed reports an attempt to connect and how long it took, in success with a nil error.
 	Dialed func(node string, took time.Duration, err error)
-	// Conns reports that the number of open connections changed by delta.
-	Conns func(node string, delta int)
 	// Waited reports that a request waited for a free connection.
 	Waited func(node string, d time.Duration)
 	// Resent reports that a request is tried again after err.

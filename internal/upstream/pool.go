@@ -65,7 +65,6 @@ func (n *node) get(ctx context.Context, fresh bool) (*conn, error) {
 				return c, nil
 			}
 			_ = c.raw.Close()
-			n.conns(-1)
 		}
 		return n.open(ctx) // on the place that was given
 	}
@@ -91,7 +90,6 @@ func (n *node) take(fresh bool) (c *conn, dial bool, wait chan *conn, err error)
 	if len(p.idle) > 0 { // fresh: an old one makes place
 		_ = p.idle[0].raw.Close()
 		p.idle = slices.Delete(p.idle, 0, 1)
-		n.conns(-1)
 		return nil, true, nil, nil
 	}
 	wait = make(chan *conn, 1)
@@ -152,14 +150,7 @@ func (n *node) open(ctx context.Context) (*conn, error) {
 		n.vacate()
 		return nil, err
 	}
-	n.conns(1)
 	return c, nil
-}
-
-func (n *node) conns(delta int) {
-	if hook := n.set.cfg.Hooks.Conns; hook != nil {
-		hook(n.url, delta)
-	}
 }
 
 // usable reports whether an idle connection may carry a request. What the peer sent meanwhile, a goodbye or an answer to
@@ -225,7 +216,6 @@ func (p *pool) next() chan *conn {
 // drop closes a connection and gives its place to whoever waits.
 func (n *node) drop(c *conn) {
 	_ = c.raw.Close()
-	n.conns(-1)
 	n.vacate()
 }
 
@@ -254,7 +244,6 @@ func (n *node) prune(gone func(*conn) bool) {
 		}
 		_ = c.raw.Close()
 		p.open--
-		n.conns(-1)
 	}
 	clear(p.idle[len(kept):])
 	p.idle = kept
