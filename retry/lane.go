@@ -30,7 +30,7 @@ type Batch[M any] struct {
 // parameters). It is a guess: good for a write under its guard, never for a decision.
 func (b *Batch[M]) Guess(scope string) (doc.Revision, bool) {
 	l := b.lane
-	if l.last.Source == nil || l.scope != scope || l.epoch != b.lanes.epoch.Load() || b.lanes.now().Sub(l.at) > GuessAge {
+	if l.last.Source == nil || l.scope != scope || l.epoch != b.lanes.epoch.Load() || time.Since(l.at) > GuessAge {
 		return doc.Revision{}, false
 	}
 	return l.last, true
@@ -38,7 +38,7 @@ func (b *Batch[M]) Guess(scope string) (doc.Revision, bool) {
 
 // Wrote remembers the revision that the batch's write left. Leave it out where the engine may have stored other bytes than were sent.
 func (b *Batch[M]) Wrote(scope string, rev doc.Revision) {
-	b.lane.last, b.lane.scope, b.lane.at, b.lane.epoch = rev, scope, b.lanes.now(), b.epoch
+	b.lane.last, b.lane.scope, b.lane.at, b.lane.epoch = rev, scope, time.Now(), b.epoch
 }
 
 // Waited reports whether changes wait for the batch to end, for whom it is worth remembering what it wrote.
@@ -55,11 +55,8 @@ func (b *Batch[M]) Forget() { b.lane.last = doc.Revision{} }
 // Lanes are the queues of changes to single documents inside this process. A document has a lane only while a change to it is
 // under way. Safe for concurrent use; make it with NewLanes.
 type Lanes[M any] struct {
-	// Share reports whether a change may share a write with the one that leads a batch. It must be quick: the lane is locked.
-	Share func(lead, m M) bool
-	// Limit is how many changes share a write at most.
-	Limit int
-	now   func() time.Time
+	share func(lead, m M) bool
+	limit int
 	epoch atomic.Uint64 // counts DropGuesses: what was remembered in an earlier epoch is void
 	seed  maphash.Seed
 	slots [256]laneSlot[M]
@@ -105,9 +102,10 @@ const (
 	done             // its change was in somebody's batch, which is finished
 )
 
-// NewLanes makes lanes whose changes share writes where share says so, at most limit of them.
+// NewLanes makes lanes whose changes share writes, at most limit of them, where share says that m may go with the one that leads a batch.
+// share must be quick: the lane is locked while it is asked.
 func NewLanes[M any](limit int, share func(lead, m M) bool) *Lanes[M] {
-	return &Lanes[M]{Share: share, Limit: max(limit, 1), now: time.Now, seed: maphash.MakeSeed()}
+	return &Lanes[M]{share: share, limit: max(limit, 1), seed: maphash.MakeSeed()}
 }
 
 // Do brings the change m to the document's lane. When its turn comes, either run is called with a batch whose first member is m, in
@@ -194,7 +192,7 @@ func (ls *Lanes[M]) gather(l *lane[M], m M) *waiter[M] {
 	l.batch = append(l.batch[:0], m)
 	var head, tail *waiter[M]
 	for _, q := range [2]*queue[M]{&l.foreground, &l.background} {
-		for q.first != nil && len(l.batch) < ls.Limit && ls.Share(m, q.first.m) {
+		for q.first != nil && len(l.batch) < ls.limit && ls.share(m, q.first.m) {
 			w := q.pop()
 			w.taken = true
 			l.batch = append(l.batch, w.m)
