@@ -56,8 +56,6 @@ type Events struct {
 	Untransformed func(rule string)
 	// Unstamped is a read of a whole document that a rule stamps and that got no stamp, with the reason. The rule may be "".
 	Unstamped func(rule, reason string)
-	// Watched is a read that a base may come from.
-	Watched func(kind api.Kind)
 }
 
 // New makes a Guard.
@@ -73,9 +71,6 @@ func New(o Options) *Guard {
 	}
 	if o.Events.Unstamped == nil {
 		o.Events.Unstamped = func(string, string) {}
-	}
-	if o.Events.Watched == nil {
-		o.Events.Watched = func(api.Kind) {}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -162,7 +157,7 @@ func (g *Guard) bulk(x *proxy.Exchange, said wire.Field) {
 	}})
 }
 
-// wrote ends what a session knew to have written of the documents that a bulk of its own has changed, as far as the answer names them.
+// wrote ends what a session knew of the documents that a bulk of its own has written or deleted, as far as the answer names them.
 func (g *Guard) wrote(op *api.Op, c client, tee *capture) {
 	answer, whole := tee.body()
 	routing, ok := usualRouting(op)
@@ -171,15 +166,16 @@ func (g *Guard) wrote(op *api.Op, c client, tee *capture) {
 	}
 	gjson.GetBytes(answer, "items").ForEach(func(_, item gjson.Result) bool {
 		item.ForEach(func(_, did gjson.Result) bool {
-			switch did.Get("result").Str {
-			case "": // it was refused
-				return true
-			case "created":
-				if did.Get("_version").Int() == 1 {
-					return true // nobody knew of what is new: most items of most bulks
-				}
+			result := did.Get("result").Str
+			if result == "" || result == "created" && did.Get("_version").Int() == 1 {
+				return true // it was refused, or is new, so that nobody knew of it: most items of most bulks
 			}
-			g.sessions.WroteUnknown(c.session, doc.Ref{Index: did.Get("_index").Str, ID: did.Get("_id").Str, Routing: routing})
+			ref := doc.Ref{Index: did.Get("_index").Str, ID: did.Get("_id").Str, Routing: routing}
+			if result == "deleted" {
+				g.sessions.ReadUnknown(c.session, ref) // nor is what it read of it a base for what comes after
+			} else {
+				g.sessions.WroteUnknown(c.session, ref)
+			}
 			return true
 		})
 		return true
