@@ -34,6 +34,15 @@ func TestWhatABulkWroteIsNotTakenForWhatItsSessionWroteBefore(t *testing.T) {
 	}
 }
 
+// TestADocumentThatItsSessionDeletedByABulkIsWrittenAnew has a named session write what it had read, and deleted since.
+func TestADocumentThatItsSessionDeletedByABulkIsWrittenAnew(t *testing.T) {
+	w := newWorld(t, "", Identity{})
+	w.put(doc1, `{"a":1}`)
+	w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "s")
+	w.ask(w.proxied, "POST", "/shop/_bulk", "{\"delete\":{\"_id\":\"1\"}}\n", "Optimist-Session", "s")
+	w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":2}`, "Optimist-Session", "s"), 201, "passed;attempts=1;base=lost")
+}
+
 // TestABulkDoesNotEndWhatItsSessionHasRead has somebody else's change come before a write whose base was read before a bulk.
 func TestABulkDoesNotEndWhatItsSessionHasRead(t *testing.T) {
 	w := newWorld(t, "", Identity{})
