@@ -23,8 +23,8 @@ type claim struct {
 	viewed bool
 	// doubt says that a write with this base has no known outcome.
 	doubt bool
-	// shown is the view's.
-	shown bool
+	// shown and returned are the view's.
+	shown, returned bool
 
 	// hash is that of what is sent, in an inferred session; 0: none.
 	hash uint64
@@ -132,6 +132,7 @@ func (b *Base) Release() {
 	if c.store == nil || !c.kept {
 		return
 	}
+	c.returned = c.shown
 	s, now := c.store, c.store.clock()
 	ix := s.indices.get(c.ref.Index, now)
 	sh, k := s.shard(c.sess, c.ref)
@@ -237,7 +238,7 @@ func (sh *shard) giveBack(e *entry, c *claim) {
 	}
 	v := view{
 		absent: c.kind == KindAbsent, numbers: c.numbers, told: c.told, version: c.version, order: c.order, at: c.at, doubt: c.doubt,
-		shown: c.shown, returned: true,
+		shown: c.shown, returned: c.returned,
 	}
 	sh.see(e, v, c.stored, c.saw)
 }
@@ -292,7 +293,7 @@ func (sh *shard) takeView(e *entry, b *Base) {
 		c.kind = KindAbsent
 	}
 	c.numbers, c.told, c.version = v.numbers, v.told, v.version
-	c.saw, c.stored, c.doubt, c.shown = v.sent.bytes(), v.stored.bytes(), v.doubt, v.shown
+	c.saw, c.stored, c.doubt, c.shown, c.returned = v.sent.bytes(), v.stored.bytes(), v.doubt, v.shown, v.returned
 	sh.clearView(e)
 	sh.fill(e.key, b)
 }

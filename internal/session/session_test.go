@@ -573,3 +573,29 @@ func TestAViewThatMayNotBeWhatIsWrittenFromIsAGuardAlone(t *testing.T) {
 	shown(&b, false) // it may have been another thread
 	audit(t, s)
 }
+
+// A write that failed before the session was shown the document wasn't refused for that, and who only looks wasn't refused at all.
+func TestAViewThatIsShownOtherwiseStaysAGuardUntilAWriteIsRefusedForThat(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
+	b := take(t, s, one, `{"a":2}`)
+	b.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`)})
+	b = take(t, s, one, `{"a":"x"}`)
+	b.Release() // a 400
+	for range 2 {
+		s.Shown(one, ref, []byte(`{"a":9}`))
+		if _, err := s.Glance().Take(t.Context(), one, ref, []byte(`{"a":3}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b = take(t, s, one, `{"a":3}`)
+	if want(t, b, KindView, 6); !b.Doubtful {
+		t.Fatal("it isn't known what the session writes from")
+	}
+	b.Release()
+	if _, err := s.Glance().Take(t.Context(), one, ref, []byte(`{"a":3}`)); err != nil {
+		t.Fatal(err)
+	}
+	s.Shown(one, ref, []byte(`{"a":9}`))
+	want(t, take(t, s, one, `{"a":3}`), KindLost, -1)
+}

@@ -88,7 +88,7 @@ type view struct {
 	at      int64
 	doubt   bool
 
-	// shown says that the session has been shown the document otherwise since: see Store.Shown. returned, that a write was refused since.
+	// shown says that the session has been shown the document otherwise since: see Store.Shown. returned, that a write has failed since then.
 	shown, returned bool
 }
 
