@@ -1,6 +1,10 @@
 package session
 
-import "optimist/internal/doc"
+import (
+	"bytes"
+
+	"optimist/internal/doc"
+)
 
 // Kind says where a base comes from.
 type Kind uint8
@@ -98,6 +102,8 @@ type Base struct {
 	View []byte
 	// Stored is what the engine holds at Numbers: View itself for reads. nil where it isn't known.
 	Stored []byte
+	// Apart is true where the engine holds something else at Numbers than the client has seen of it, be View and Stored known or not.
+	Apart bool
 
 	claim  claim
 	joined *Base // ends together with it; nil: none
@@ -117,4 +123,9 @@ type Ack struct {
 	Copy Copy
 	// Created says that the engine made the document instead of overwriting one.
 	Created bool
+}
+
+// apart reports whether something else was stored than was sent.
+func (a *Ack) apart() bool {
+	return a.Stored.Source != nil && a.Sent != nil && !bytes.Equal(a.Stored.Source, a.Sent)
 }

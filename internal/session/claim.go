@@ -23,8 +23,8 @@ type claim struct {
 	viewed bool
 	// doubt says that a write with this base has no known outcome.
 	doubt bool
-	// shown and returned are the view's.
-	shown, returned bool
+	// shown, returned and apart are the view's.
+	shown, returned, apart bool
 
 	// hash is that of what is sent, in an inferred session; 0: none.
 	hash uint64
@@ -79,7 +79,7 @@ func (b *Base) Commit(a Ack) {
 	case !a.Stored.Known():
 		sh.lose(k, ReasonEvicted)
 	default:
-		v := view{numbers: a.Stored.Numbers, told: a.Told, version: a.Stored.Version, at: now}
+		v := view{numbers: a.Stored.Numbers, told: a.Told, version: a.Stored.Version, at: now, apart: a.apart()}
 		e := sh.put(k, gone, c.since, now)
 		e.remember(c.hash, &a)
 		e.spend(&c)
@@ -238,7 +238,7 @@ func (sh *shard) giveBack(e *entry, c *claim) {
 	}
 	v := view{
 		absent: c.kind == KindAbsent, numbers: c.numbers, told: c.told, version: c.version, order: c.order, at: c.at, doubt: c.doubt,
-		shown: c.shown, returned: c.returned,
+		shown: c.shown, returned: c.returned, apart: c.apart,
 	}
 	sh.see(e, v, c.stored, c.saw)
 }
@@ -293,7 +293,8 @@ func (sh *shard) takeView(e *entry, b *Base) {
 		c.kind = KindAbsent
 	}
 	c.numbers, c.told, c.version = v.numbers, v.told, v.version
-	c.saw, c.stored, c.doubt, c.shown, c.returned = v.sent.bytes(), v.stored.bytes(), v.doubt, v.shown, v.returned
+	c.saw, c.stored, c.doubt = v.sent.bytes(), v.stored.bytes(), v.doubt
+	c.shown, c.returned, c.apart = v.shown, v.returned, v.apart
 	sh.clearView(e)
 	sh.fill(e.key, b)
 }
@@ -303,7 +304,7 @@ func (sh *shard) fill(k key, b *Base) {
 	c := &b.claim
 	c.ref, c.kept, c.known = k.ref, true, true
 	b.Kind, b.Numbers, b.Told, b.Version, b.View, b.Stored = c.kind, c.numbers, c.told, c.version, c.saw, c.stored
-	b.Doubtful = c.doubt || c.shown
+	b.Doubtful, b.Apart = c.doubt || c.shown, c.apart
 	sh.depart(k, c.reads())
 	sh.n.Taken[b.Kind]++
 	if b.Ambiguous {

@@ -90,6 +90,8 @@ type view struct {
 
 	// shown says that the session has been shown the document otherwise since: see Store.Shown. returned, that a write has failed since then.
 	shown, returned bool
+
+	apart bool // other bytes were stored than were sent
 }
 
 // entry is what one session knows of one document.

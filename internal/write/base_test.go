@@ -369,3 +369,42 @@ func connection(t *testing.T) (client, server net.Conn) {
 	t.Cleanup(func() { _ = l.Close(); _ = server.Close(); _ = client.Close() })
 	return client, server
 }
+
+// Of what a client wrote the numbers alone may be known: then they are its guard, and nobody else's change is no conflict.
+func TestAViewWithoutItsBodyIsAGuard(t *testing.T) {
+	t.Run("a part was written", func(t *testing.T) {
+		w := newWorld(t, stampRule)
+		w.put("1", `{"n":10}`)
+		me := w.stranger()
+		_, s := me.served("1", 1)
+		has(t, me.carry("POST", "/shop/_update/1", `{"doc":{"n":11}}`, s), 200, "guarded;attempts=1;base=stamp")
+		has(t, me.carry("PUT", "/shop/_doc/1", `{"n":12}`, s), 200, "guarded;attempts=1;base=stamp")
+		same(t, w.stored("1"), `{"n":12}`)
+	})
+	for name, others := range map[string]bool{"unknown outcome": false, "unknown outcome of what was merged": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, sumRule)
+			w.put("1", `{"n":1}`)
+			c := w.client("c")
+			c.read("1")
+			if others {
+				w.put("1", `{"n":1,"x":1}`)
+			}
+			c.save("1", `{"n":2}`)
+			w.engine.before = func(r *upstream.Request) (*upstream.Response, error) { return nil, lostError }
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			defer cancel()
+			if r := c.sendContext(ctx, "PUT", target1, `{"n":3}`); !errors.Is(r.err, ErrUnknownOutcome) {
+				t.Fatalf("%v", r)
+			}
+			w.engine.before = nil
+			r := c.save("1", `{"n":3}`)
+			if others {
+				has(t, r, 409, "guarded;attempts=0;base=view;reason=numbers") // {"x":1} isn't in what it sent
+				return
+			}
+			has(t, r, 200, "guarded;attempts=1;base=view")
+			same(t, w.stored("1"), `{"n":3}`)
+		})
+	}
+}

@@ -141,8 +141,9 @@ func (c *change) straight() bool {
 	case c.base.Kind != session.KindView:
 		return true
 	case c.base.Stored == nil:
-		// The engine may hold other bytes (a pipeline): where nothing is merged, the numbers are guard enough.
-		return c.staticReason() != ""
+		// The engine may hold other bytes (a pipeline): where nothing is merged, the numbers are guard enough. So they are of what the
+		// client itself wrote, and of which nothing else is known.
+		return c.base.View == nil && !c.base.Apart || c.staticReason() != ""
 	}
 	return bytes.Equal(c.base.View, c.base.Stored)
 }

@@ -144,7 +144,7 @@ func TestAStampsUpdateIsGuarded(t *testing.T) {
 	has(t, me.carry("POST", "/shop/_update/1", `{"doc":{"n":12},"doc_as_upsert":true}`, s), 200, "guarded;attempts=1;base=stamp")
 	w.put("1", `{"n":20}`)
 	has(t, me.carry("POST", "/shop/_update/1", `{"doc":{"n":13}}`, s), 409, "guarded;attempts=1;base=stamp")
-	has(t, me.carry("PUT", "/shop/_doc/1", `{"n":13}`, s), 409, "guarded;attempts=0;base=stamp;reason=numbers")
+	has(t, me.carry("PUT", "/shop/_doc/1", `{"n":13}`, s), 409, "guarded;attempts=1;base=stamp;reason=numbers")
 	w.direct("DELETE", "/shop/_doc/1", "")
 	has(t, me.carry("POST", "/shop/_update/1", `{"doc":{"n":13},"upsert":{"n":0}}`, s), 409, "guarded;attempts=1;base=stamp")
 	has(t, me.carry("POST", "/shop/_update/1?doc_as_upsert=true", `{"doc":{"n":13}}`, s), 409, "guarded;attempts=1;base=stamp")
