@@ -117,6 +117,9 @@ func (r *Router) evict(ctx context.Context, t *target, a *asked) (*Answer, error
 			ended = append(ended, leaseOf(d, h, r.clockNow(), true))
 		}
 	}
+	if len(ended) == 0 && a.token == 0 {
+		return nil, &Failure{Status: http.StatusNotFound, Type: TypeMissing, Reason: "nobody holds " + t.lock}
+	}
 	if len(ended) == 0 {
 		return nil, &Failure{Status: http.StatusNotFound, Type: TypeMissing, Reason: "there is no such lease on " + t.lock}
 	}

@@ -58,6 +58,9 @@ const (
 
 // locate reads a path. The errors are answers.
 func (r *Router) locate(path []byte) (endpoint, *target, string, error) {
+	if !r.Takes(path) { // the operator may name anything
+		return unknownEndpoint, nil, "", r.noLock(path)
+	}
 	index := ""
 	rest := string(path)
 	if !under(path, r.o.Path) {
@@ -93,7 +96,12 @@ func (r *Router) locate(path []byte) (endpoint, *target, string, error) {
 		t, err := r.tree(index, rest)
 		return oneLock, t, index, err
 	}
-	return unknownEndpoint, nil, "", badRequest("there is no lock of the path [" + string(path) + "]")
+	return unknownEndpoint, nil, "", r.noLock(path)
+}
+
+func (r *Router) noLock(path []byte) error {
+	return badRequest("there is no lock of the path [" + string(path) + "]: locks are " + r.o.Path +
+		"/global/{name}, and /doc/{id}, /docs and /tree/{path} below /{index}" + r.o.Path)
 }
 
 func (r *Router) global(raw string) (*target, error) {

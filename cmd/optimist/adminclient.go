@@ -16,6 +16,9 @@ import (
 // maxAdminAnswer is how much of an admin listener's answer is read: a page of a thousand locks fits.
 const maxAdminAnswer = 16 << 20
 
+// whereAdmin is for who has asked at a wrong address, the data port's for instance.
+const whereAdmin = "Its admin address stands in the first lines of its log; name it with --admin"
+
 // adminClient asks the admin listener of a running optimist.
 type adminClient struct {
 	command string // of this program, for its usage errors
@@ -48,8 +51,7 @@ func (c *adminClient) do(ctx context.Context, method, path string, body []byte) 
 		if errors.As(err, &wrapped) {
 			err = wrapped.Err
 		}
-		return nil, fmt.Errorf("no optimist answers at %s: %w\n"+
-			"Its admin address stands in the first lines of its log; name it with --admin", c.addr, err)
+		return nil, fmt.Errorf("no optimist answers at %s: %w\n%s", c.addr, err, whereAdmin)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAdminAnswer))
@@ -67,7 +69,7 @@ func (a *adminAnswer) read(addr string, into any) error {
 	if json.Unmarshal(a.body, &failure) == nil && failure.Error.Reason != "" && a.status != http.StatusOK {
 		return errors.New(failure.Error.Reason)
 	}
-	return fmt.Errorf("%s answered %s: %.300s", addr, a.line, bytes.TrimSpace(a.body))
+	return fmt.Errorf("%s isn't an optimist's admin listener: it answered %s: %.300s\n%s", addr, a.line, bytes.TrimSpace(a.body), whereAdmin)
 }
 
 // reachable turns a host's name into its address: the admin listener doesn't take changes under names that it doesn't know.

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -39,8 +37,8 @@ func (c *modeCmd) Run(p *process) error {
 		return err
 	}
 	var answer struct{ Mode, Before string }
-	if told.status != http.StatusOK || json.Unmarshal(told.body, &answer) != nil || answer.Mode == "" {
-		return fmt.Errorf("%s answered %s: %.300s", c.Admin, told.line, bytes.TrimSpace(told.body))
+	if err := told.read(c.Admin, &answer); err != nil {
+		return err
 	}
 	if answer.Before != "" {
 		fmt.Fprintf(p.stdout, "mode: %s (was %s)\n", answer.Mode, answer.Before)

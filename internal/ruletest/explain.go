@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -135,7 +136,11 @@ func Online(ctx context.Context, proxy string, q *Question) (*write.Account, []b
 	w := &world{client: client}
 	a, err := w.ask(ctx, proxy, probe)
 	if err != nil {
-		return nil, nil, err
+		var wrapped *url.Error
+		if errors.As(err, &wrapped) {
+			err = wrapped.Err
+		}
+		return nil, nil, fmt.Errorf("no optimist answers at %s: %w", proxy, err)
 	}
 	if a.status != http.StatusBadRequest || gjson.GetBytes(a.body, "error.type").String() != guard.TypeBadDryRun {
 		return nil, nil, fmt.Errorf("%s is no optimist that knows dry runs (it answered %d): the write would be carried out, so it was not sent",
