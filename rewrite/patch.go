@@ -79,6 +79,7 @@ func (t *tree) operation(i int32) (op Operation, reason string) {
 	}
 	from, value, known := wants(op.Op)
 	if !known {
+		op.Path, _ = t.stringMember(i, "path") // so that the error names it
 		return op, "is not an operation of RFC 6902"
 	}
 	if op.Path, reason = t.stringMember(i, "path"); reason != "" {

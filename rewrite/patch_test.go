@@ -160,6 +160,14 @@ func TestApplyRefusesWhatParsePatchWould(t *testing.T) {
 	}
 }
 
+// TestAnOperationThatIsUnknownIsToldWithItsPath: of a hundred operations the one that is meant is found by it.
+func TestAnOperationThatIsUnknownIsToldWithItsPath(t *testing.T) {
+	_, err := ParsePatch([]byte(`[{"op":"increment","path":"/stock","value":1}]`))
+	if want := `patch operation 0 (increment "/stock"): is not an operation of RFC 6902`; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 func TestPatchIsWrittenAsItIsRead(t *testing.T) {
 	const text = `[{"op":"add","path":"/a~1\"\\\u0001","value":{"x": 1.0}},{"op":"remove","path":""},{"op":"move","path":"/b","from":"/\ud800"},` +
 		`{"op":"copy","path":"/c","from":"/d"},{"op":"test","path":"/é","value":null},{"op":"replace","path":"/f","value":[]}]`
