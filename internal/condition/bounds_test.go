@@ -39,6 +39,11 @@ func TestAnEvaluationEnds(t *testing.T) {
 		{long, `current.l.exists(x, current.t.size() == 3)`, "actual cost limit exceeded"},
 		{long, `current.l.exists(x, timestamp(current.t) < request.time)`, "actual cost limit exceeded"},
 		{long, `[1,2,3,4,5,6].all(i, [1,2,3,4,5,6].all(j, !(current.t in current)))`, spent},
+		{long, `current.l.exists(x, current.t in {"a": x})`, "actual cost limit exceeded"},
+		{long, `current.l.exists(x, !(current.t in [x, incoming.t]))`, "true"},
+		{long, `current.l.exists(x, !(current.t in [x, incoming.t + ""]) || current.t in ["a", x])`, "true"},
+		{long, `current.l.all(x, current.t in [x, current.t])`, "actual cost limit exceeded"},
+		{long, `current.t in [incoming.t, current.t] && !(current.t in {incoming.t: 1})`, "true"},
 		{long, `current.t != incoming.t && current.t.size() > 3 && current.t + "x" != incoming.t`, "true"},
 	} {
 		if got := evaluate(t, c.expr, inputs(strings.NewReplacer(": ", ":", "[]", "[0]", `xx"`, `xy"`).Replace(c.doc), c.doc)); !strings.Contains(got, c.want) {
@@ -159,5 +164,22 @@ func BenchmarkWhen(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// A list of constants is a set: all of a text would be summed up for each element of a list, which here takes minutes. That it is longer than
+// all of them tells it apart.
+func TestALongTextIsLookedForInConstantsByItsBeginning(t *testing.T) {
+	text := strings.Repeat("x", 32<<20)
+	doc := `{"l":` + list(10_000, `"abc"`) + `,"t":"` + text + `","u":"` + text[:2000] + `","n":1,"a":[1]}`
+	for _, expr := range []string{
+		`current.l.all(x, !(current.t in ["a", "b"]) && !(current.t in ["c"]))`,
+		`!(current.t in ["` + text[:2000] + `"]) && current.u in ["` + text[:2000] + `"] && !(current.u in ["` + text[:1999] + `"])`,
+		`current.n in [1, 2] && !(current.n in [2, 3]) && current.n in ["a", 1] && !(current.a in [1, 2]) && current.a in [[1], [2]]`,
+		`!(current.t in []) && "a" in ["a"] && !("b" in ["a"]) && !(current.t in [["a"]])`,
+	} {
+		if got := evaluate(t, expr, inputs(doc, doc)); got != "true" {
+			t.Errorf("%.100s: %.200s", expr, got)
+		}
 	}
 }

@@ -63,7 +63,8 @@ func Compile(expr string) (*Program, error) {
 	if err := checkLiterals(checked.NativeRep(), expr); err != nil {
 		return nil, err
 	}
-	program, err := env.Program(checked, cel.CostLimit(costLimit), cel.CostTracking(lengths{}), cel.EvalOptions(cel.OptOptimize))
+	program, err := env.Program(checked, cel.CostLimit(costLimit), cel.CostTracking(lengths{}), cel.EvalOptions(cel.OptOptimize),
+		cel.CustomDecoratorV2(shortened))
 	if err != nil {
 		return nil, &CompileError{Line: 1, Column: 1, Reason: err.Error()}
 	}
