@@ -55,3 +55,46 @@ func TestABulkDoesNotEndWhatItsSessionHasRead(t *testing.T) {
 		t.Errorf("stored %s", got)
 	}
 }
+
+// TestWhatOthersWroteAfterABulkIsNotOverwritten has a session save a document, write it by a bulk, and save it again from memory. Others
+// write it before or after the bulk: what it hasn't seen, and hasn't overwritten by the bulk, it doesn't overwrite.
+func TestWhatOthersWroteAfterABulkIsNotOverwritten(t *testing.T) {
+	const whole, part = "{\"index\":{\"_id\":\"1\"}}\n{\"a\":5}\n", "{\"update\":{\"_id\":\"1\"}}\n{\"doc\":{\"a\":5}}\n"
+	for name, c := range map[string]struct {
+		before, bulk, after string
+		status              int
+		outcome             string
+	}{
+		"nobody else":              {"", whole, "", 200, "guarded;attempts=1;base=view"},
+		"nobody else, a part":      {"", part, "", 200, "guarded;attempts=1;base=view"},
+		"after":                    {"", whole, `{"a":5,"b":1}`, 409, "guarded;attempts=1;base=view;reason=numbers"},
+		"after a part":             {"", part, `{"a":5,"b":1}`, 409, "guarded;attempts=1;base=view;reason=numbers"},
+		"before":                   {`{"a":2,"b":1}`, whole, "", 200, "guarded;attempts=1;base=view"}, // the bulk overwrote it
+		"before a part":            {`{"a":2,"b":1}`, part, "", 409, "guarded;attempts=0;base=view;reason=numbers"},
+		"after one that is a noop": {"", "{\"update\":{\"_id\":\"1\"}}\n{\"doc\":{\"a\":2}}\n", `{"a":2,"b":1}`, 200, "merged;attempts=2;base=view"},
+	} {
+		for _, session := range []string{"", "s"} {
+			t.Run(name, func(t *testing.T) {
+				w := newWorld(t, "", Identity{Infer: true, Address: true})
+				w.put(doc1, `{"a":1}`)
+				ask := func(method, target, body string) answer {
+					return w.ask(w.proxied, method, target, body, "Optimist-Session", session)
+				}
+				ask("GET", doc1, "")
+				w.wants(ask("PUT", doc1, `{"a":2}`), 200, "guarded")
+				if c.before != "" {
+					w.put(doc1, c.before)
+				}
+				w.wants(ask("POST", "/shop/_bulk", c.bulk), 200, "passed;attempts=1;base=none;reason=bulk")
+				if c.after != "" {
+					w.put(doc1, c.after)
+				}
+				w.wants(ask("PUT", doc1, `{"a":3}`), c.status, c.outcome)
+				if c.status == 409 { // it reads, and goes on
+					ask("GET", doc1, "")
+					w.wants(ask("PUT", doc1, `{"a":3}`), 200, "guarded;attempts=1;base=session")
+				}
+			})
+		}
+	}
+}

@@ -149,8 +149,8 @@ func (g *Guard) bulk(x *proxy.Exchange, said wire.Field) {
 		g.forward(x, proxy.ForwardOptions{OnHead: func(*wire.Head, []byte) []wire.Field { return out }})
 		return
 	}
-	tee := newCapture(bulkLimit)
-	tee.whole = func() { g.wrote(x.Op(), c, tee) }
+	tee, epoch := newCapture(bulkLimit), g.sessions.Epoch()
+	tee.whole = func() { g.wrote(x.Op(), c, tee, epoch) }
 	g.forward(x, proxy.ForwardOptions{Copy: tee.copy, Last: tee.end, OnHead: func(h *wire.Head, first []byte) []wire.Field {
 		tee.head(h, first)
 		return out
@@ -158,24 +158,28 @@ func (g *Guard) bulk(x *proxy.Exchange, said wire.Field) {
 }
 
 // wrote ends what a session knew of the documents that a bulk of its own has written or deleted, as far as the answer names them.
-func (g *Guard) wrote(op *api.Op, c client, tee *capture) {
-	answer, whole := tee.body()
+func (g *Guard) wrote(op *api.Op, c client, tee *capture, epoch session.Epoch) {
+	answer, read := tee.body()
 	routing, ok := usualRouting(op)
-	if !whole || !ok {
+	if !read || !ok {
 		return
 	}
 	gjson.GetBytes(answer, "items").ForEach(func(_, item gjson.Result) bool {
-		item.ForEach(func(_, did gjson.Result) bool {
+		item.ForEach(func(action, did gjson.Result) bool {
 			result := did.Get("result").Str
-			if result == "" || result == "created" && did.Get("_version").Int() == 1 {
+			if result == "" || result == "noop" || result == "created" && did.Get("_version").Int() == 1 {
 				return true // it was refused, or is new, so that nobody knew of it: most items of most bulks
 			}
 			ref := doc.Ref{Index: did.Get("_index").Str, ID: did.Get("_id").Str, Routing: routing}
 			if result == "deleted" {
 				g.sessions.ReadUnknown(c.session, ref) // nor is what it read of it a base for what comes after
-			} else {
-				g.sessions.WroteUnknown(c.session, ref)
+				return true
 			}
+			left, ok := es.Revision([]byte(did.Raw))
+			if !ok {
+				left = doc.Revision{}
+			}
+			g.sessions.WroteElse(c.session, ref, left, action.Str != "update", epoch)
 			return true
 		})
 		return true

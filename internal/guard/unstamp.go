@@ -213,6 +213,7 @@ func (g *Guard) unstampBulk(x *proxy.Exchange, rules *rule.Set, ru *rule.Rule) (
 	if !ok {
 		return false, true
 	}
+	epoch := g.sessions.Epoch()
 	return g.instead(x, body, fields, func(res *upstream.Response) []wire.Field {
 		if g.rules.Effective(ru) != rule.Guard {
 			return nil
@@ -221,7 +222,7 @@ func (g *Guard) unstampBulk(x *proxy.Exchange, rules *rule.Set, ru *rule.Rule) (
 			tee := newCapture(bulkLimit)
 			tee.head(&res.Head, nil)
 			tee.copy(res.Payload)
-			g.wrote(x.Op(), c, tee)
+			g.wrote(x.Op(), c, tee, epoch)
 		}
 		return []wire.Field{g.saidPassed(x, ru, write.ReasonBulk)}
 	}), true

@@ -59,23 +59,37 @@ func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
 	}
 }
 
-// WroteUnknown notes that the session wrote the document otherwise, by an item of a bulk say, and that it isn't known what. Its view is
-// older than that and no base any more: a write that says again what the view has would be taken for one that changes nothing. What it has
-// read stays what it was.
-func (s *Store) WroteUnknown(sess Session, ref doc.Ref) {
+// WroteElse notes that the session wrote the document otherwise, by an item of a bulk say, and left it at the numbers and version of left;
+// whole says that it wrote all of it, and not a part. at is the epoch from before that was sent. A view that it has is older, and would
+// take a write that says the same once more for one that changes nothing: it is the numbers alone from now on. Where others wrote between
+// the view and the part, these would let the session overwrite what it hasn't seen: then the view guards against that, and is refused.
+// What it has read stays what it was.
+func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bool, at Epoch) {
 	now := s.clock()
 	ix := s.indices.get(ref.Index, now)
 	sh, k := s.shard(sess, ref)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	e := sh.get(k, s.indices.gone(ix), now)
+	gone := s.indices.gone(ix)
+	e := sh.get(k, gone, now)
 	if e == nil {
 		return
 	}
-	sh.order++ // a view that is reserved now doesn't come back
-	e.newestView = sh.order
+	v := e.view
+	if v.set && left.Known() && left.SeqNo < v.numbers.SeqNo {
+		return // the answer is late: the view is newer
+	}
 	was := e.empty()
 	sh.clearView(e)
+	sh.order++ // a view that is reserved now doesn't come back
+	e.newestView = sh.order
+	for i := range e.recent {
+		e.recent[i].hash = 0 // nor is what it wrote before repeated by what it writes now
+	}
+	if v.set && left.Known() && at >= gone {
+		next := v.version != 0 && left.Version == v.version+1 && !v.absent && !v.apart
+		sh.see(e, view{numbers: left.Numbers, version: left.Version, at: now, apart: !whole && !next}, nil, nil)
+	}
 	if e.empty() && (!was || sh.flights[k] != nil) {
 		e.lost = ReasonEvicted
 		sh.count(ReasonEvicted)

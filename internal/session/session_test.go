@@ -599,3 +599,57 @@ func TestAViewThatIsShownOtherwiseStaysAGuardUntilAWriteIsRefusedForThat(t *test
 	s.Shown(one, ref, []byte(`{"a":9}`))
 	want(t, take(t, s, one, `{"a":3}`), KindLost, -1)
 }
+
+func TestAViewThatTheSessionWroteOverIsItsNumbersAlone(t *testing.T) {
+	for _, sess := range []Session{pool, one} {
+		s, _ := newTest(t)
+		s.WroteElse(sess, ref, rev(4, ""), true, s.Epoch()) // of which nothing was known
+		b := take(t, s, sess, `{"a":1}`)
+		want(t, b, KindNone, -1)
+		b.Release()
+
+		at := s.Epoch()
+		s.Read(sess, ref, rev(5, `{"a":1}`), at)
+		b = take(t, s, sess, `{"a":2}`)
+		b.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`)})
+		s.WroteElse(sess, ref, rev(5, ""), true, at) // a late answer
+		b = take(t, s, sess, `{"a":3}`)
+		if want(t, b, KindView, 6); string(b.View) != `{"a":2}` {
+			t.Fatalf("view %s", b.View)
+		}
+		b.Release()
+
+		s.WroteElse(sess, ref, rev(7, ""), false, at)
+		b = take(t, s, sess, `{"a":2}`) // as it sent it before
+		if want(t, b, KindView, 7); b.View != nil || b.Apart {
+			t.Fatalf("view %s, apart %v", b.View, b.Apart)
+		}
+		b.Release()
+
+		s.WroteElse(sess, ref, rev(9, ""), false, at)
+		b = take(t, s, sess, `{"a":3}`)
+		if want(t, b, KindView, 9); !b.Apart {
+			t.Fatal("somebody else's write is in it")
+		}
+		b.Release()
+		b = s.TakeAt(sess, ref, num(9), []byte(`{"a":3}`))
+		if want(t, b, KindView, 9); b.Apart {
+			t.Fatal("who names it means it")
+		}
+		s.WroteElse(sess, ref, rev(10, ""), true, at)
+		b.Release() // it doesn't come back
+		b = take(t, s, sess, `{"a":3}`)
+		want(t, b, KindLost, -1)
+		b.Commit(Ack{Stored: rev(11, `{"a":3}`), Sent: []byte(`{"a":3}`)})
+
+		s.DropIndex("shop")
+		s.Read(sess, ref, rev(2, `{"a":1}`), s.Epoch())
+		b = take(t, s, sess, `{"a":2}`)
+		b.Commit(Ack{Stored: rev(3, `{"a":2}`), Sent: []byte(`{"a":2}`)})
+		s.WroteElse(sess, ref, rev(12, ""), true, at) // in the index that was there before
+		b = take(t, s, sess, `{"a":3}`)
+		want(t, b, KindLost, -1)
+		b.Release()
+		audit(t, s)
+	}
+}

@@ -171,6 +171,7 @@ func (t *taking) look(sh *shard, ix *index, now int64, b *Base) ([]candidate, <-
 	case len(reads) == 0 && view != nil:
 		if sh.takeView(e, b); t.given.Known() {
 			b.Doubtful = b.claim.doubt // who names it means it, whatever else it was shown
+			b.Apart = b.claim.apart && b.claim.told.Known()
 		}
 	case len(reads) > 0:
 		return candidates(reads, view), nil, false
