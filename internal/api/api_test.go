@@ -1,6 +1,9 @@
 package api
 
-import "testing"
+import (
+	"errors"
+	"testing"
+)
 
 func TestRequestLinesAreToldApart(t *testing.T) {
 	for _, c := range []struct {
@@ -151,6 +154,33 @@ func TestBytesThatShouldHaveBeenEncodedAreReadAsTheEnginesDo(t *testing.T) {
 	}
 	if got, err := UnescapeValue(nil, []byte("ü+")); err != nil || string(got) != "ü " {
 		t.Errorf("a value of our own: %q %v", got, err)
+	}
+}
+
+func TestTwoPercentSignsAreOne(t *testing.T) {
+	for raw, want := range map[string]string{"50%%": "50%", "%%41": "%41", "%%%41": "%A", "a%%%%b": "a%%b"} {
+		if got, err := Decode(nil, []byte(raw)); err != nil || string(got) != want {
+			t.Errorf("segment %q: %q %v, want %q", raw, got, err, want)
+		}
+		if got, err := DecodeValue(nil, []byte(raw)); err != nil || string(got) != want {
+			t.Errorf("value %q: %q %v, want %q", raw, got, err, want)
+		}
+	}
+	for _, raw := range []string{"%", "%%%", "a%4", "%%%4", "%4%"} {
+		if _, err := Decode(nil, []byte(raw)); !errors.Is(err, ErrEncoding) {
+			t.Errorf("%q: %v", raw, err)
+		}
+	}
+}
+
+func TestEqualSignsBeforeANameAreNoPartOfIt(t *testing.T) {
+	for query, want := range map[string]string{"=routing=a": "a", "x=1&==routing=a=b": "a=b", "=routing": "", "routing==a": "=a"} {
+		if v, ok := Param([]byte(query), "routing"); !ok || string(v) != want {
+			t.Errorf("%s: %q %v", query, v, ok)
+		}
+		if rest := Without(nil, []byte(query), "routing", "x"); len(rest) != 0 {
+			t.Errorf("%s: %q is left", query, rest)
+		}
 	}
 }
 

@@ -45,22 +45,26 @@ func appendPairs(dst, query []byte, names []string, named bool) []byte {
 type pair struct{ raw, key, value []byte }
 
 func nextPair(query []byte) (p pair, rest []byte) {
-	end, eq := len(query), -1
+	name, end, eq := 0, len(query), -1
 	for i, c := range query {
 		if c == '&' || c == ';' {
 			end, rest = i, query[i+1:]
 			break
 		}
-		if c == '=' && eq < 0 {
+		switch {
+		case c != '=' || eq >= 0:
+		case i == name: // before the name: the engines take no heed of it
+			name++
+		default:
 			eq = i
 		}
 	}
 	p.raw = query[:end]
 	if eq < 0 {
-		p.key = p.raw
+		p.key = query[name:end]
 		return p, rest
 	}
-	p.key, p.value = p.raw[:eq], p.raw[eq+1:]
+	p.key, p.value = query[name:eq], query[eq+1:end]
 	return p, rest
 }
 
@@ -87,12 +91,13 @@ func (p pair) isAny(names []string) bool {
 	return false
 }
 
-// ErrEncoding reports a percent sign that isn't followed by two hexadecimal digits.
+// ErrEncoding reports a percent sign that is followed neither by two hexadecimal digits nor by another one.
 var ErrEncoding = errors.New("invalid percent-encoding")
 
 // Decode appends the meaning of a path segment to dst, as the engines read it: a plus sign is a plus sign, since it stands for a space in
-// query values only. Bytes above 127 should have been encoded. In a segment that has an encoded byte they are UTF-8, as that one is; in one
-// that has none each of them is a character of Latin-1, so that a name in plain UTF-8 is another one than the same name encoded.
+// query values only, and two percent signs are one. Bytes above 127 should have been encoded. In a segment that has a percent sign they
+// are UTF-8, as an encoded byte is; in one that has none each of them is a character of Latin-1, so that a name in plain UTF-8 is another
+// one than the same name encoded.
 func Decode(dst, raw []byte) ([]byte, error) {
 	if bytes.IndexByte(raw, '%') < 0 {
 		return latin1(dst, raw), nil
@@ -126,6 +131,9 @@ func UnescapeValue(dst, raw []byte) ([]byte, error) { return decode(dst, raw, tr
 func decode(dst, raw []byte, plus bool) ([]byte, error) {
 	for i := 0; i < len(raw); i++ {
 		switch c := raw[i]; {
+		case c == '%' && i+1 < len(raw) && raw[i+1] == '%':
+			dst = append(dst, '%')
+			i++
 		case c == '%':
 			if i+2 >= len(raw) {
 				return dst, ErrEncoding

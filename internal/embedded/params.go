@@ -16,7 +16,7 @@ type param struct{ name, value string }
 func parseQuery(q string) (params, *Error) {
 	var out params
 	for pair := range strings.FieldsFuncSeq(q, func(r rune) bool { return r == '&' || r == ';' }) {
-		name, value, _ := strings.Cut(pair, "=")
+		name, value, _ := strings.Cut(strings.TrimLeft(pair, "="), "=")
 		n, err := unescape(name, true)
 		if err != nil {
 			return nil, err
@@ -30,7 +30,7 @@ func parseQuery(q string) (params, *Error) {
 	return out, nil
 }
 
-// unescape decodes percent escapes, and in queries the plus as a space. In paths a plus is a plus. Text without an escape is Latin-1, and
+// unescape decodes percent escapes, of which two percent signs are one, and in queries the plus as a space. In paths a plus is a plus. Text without an escape is Latin-1, and
 // with one it is UTF-8.
 func unescape(s string, query bool) (string, *Error) {
 	if strings.IndexByte(s, '%') < 0 && (!query || strings.IndexByte(s, '+') < 0) {
@@ -50,6 +50,9 @@ func unescape(s string, query bool) (string, *Error) {
 			out = append(out, ' ')
 		case s[i] != '%':
 			out = append(out, s[i])
+		case strings.HasPrefix(s[i+1:], "%"):
+			out = append(out, '%')
+			i++
 		case i+2 >= len(s) || !isHex(s[i+1]) || !isHex(s[i+2]):
 			return "", illegalArgument("unterminated escape sequence at end of string: %s", s)
 		default:

@@ -1,9 +1,12 @@
 package guard
 
 import (
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/tidwall/gjson"
 )
 
 // asIs is ask with a request target whose bytes are sent as they are.
@@ -21,6 +24,7 @@ func (w *world) asIs(base, method, target, body, session string) answer {
 func TestOddTargetsAreThoseOfTheEngine(t *testing.T) {
 	for name, c := range map[string]struct{ target, stored string }{
 		"slashes at the end":         {"/shop/_doc/1//", "/shop/_source/1"},
+		"two percent signs":          {"/shop/_doc/50%%", "/shop/_source/50%25"},
 		"UTF-8 that isn't encoded":   {"/shop/_doc/ü", "/shop/_source/%C3%83%C2%BC"},
 		"UTF-8 half of it encoded":   {"/shop/_doc/%C3\xbc", "/shop/_source/%C3%BC"},
 		"Latin-1":                    {"/shop/_doc/\xfc", "/shop/_source/%C3%BC"},
@@ -56,5 +60,20 @@ func TestAWriteWithAFragmentIsPassedAndSaid(t *testing.T) {
 		w.wants(w.asIs(w.proxied, "PUT", target, `{"a":2}`, "s"), 200, "passed;attempts=1;base=none;reason=fragment")
 		w.wants(w.asIs(w.proxied, "DELETE", target, "", "s"), 200, "passed;attempts=1;base=none;reason=fragment")
 		w.wants(w.asIs(w.proxied, "PUT", strings.Replace(target, "_doc", "_create", 1), `{"a":1}`, "s"), 201, "passed;attempts=1;base=none;reason=fragment")
+	}
+}
+
+// TestADryRunOfATargetWithAFragmentSaysWhyNothingIsRead has one, which isn't the credentials' fault.
+func TestADryRunOfATargetWithAFragmentSaysWhyNothingIsRead(t *testing.T) {
+	w := newWorld(t, "", Identity{})
+	w.put(doc1, `{"a":1}`)
+	u := &url.URL{Scheme: "http", Host: strings.TrimPrefix(w.proxied, "http://"), Opaque: doc1 + "#x"}
+	a := w.do(http.MethodPut, u, `{"a":2}`, DryRunField, "true")
+	note := gjson.Get(a.body, "notes.0").String()
+	if a.status != 200 || gjson.Get(a.body, "outcome.reason").String() != "fragment" || !strings.Contains(note, "a number sign") {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	if got := w.stored(doc1); got != `{"a":1}` {
+		t.Errorf("stored %s", got)
 	}
 }

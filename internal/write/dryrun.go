@@ -163,7 +163,12 @@ func (p *rehearsal) Do(ctx context.Context, r *upstream.Request) (*upstream.Resp
 
 // look reads the document as the client may.
 func (p *rehearsal) look(ctx context.Context) (doc.Revision, error) {
-	if p.req.Reason != "" {
+	switch p.req.Reason {
+	case "":
+	case ReasonFragment:
+		p.undecided = "engines differ in which document a target with a number sign is of, and heed no guard behind it"
+		return doc.Revision{}, nil
+	default:
 		p.undecided = "the document can't be read with the credentials of a request that may not be changed"
 		return doc.Revision{}, nil
 	}
