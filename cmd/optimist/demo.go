@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"net/url"
 	"os"
 	"os/signal"
 	"syscall"
@@ -31,6 +32,12 @@ Then it goes on serving, and prints requests to try.`
 
 // Run gives the demonstration until it is over, or interrupted.
 func (c *demoCmd) Run(p *process) error {
+	if c.Workers < 1 || c.Rounds < 1 {
+		return usageError("optimist demo: --workers and --rounds are 1 or more")
+	}
+	if u, err := url.Parse(c.Upstream); c.Upstream != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+		return usageError("optimist demo: %q is no URL of an engine; write it as in http://127.0.0.1:9200", c.Upstream)
+	}
 	ctx, stop := signal.NotifyContext(p.ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return demo.Run(ctx, demo.Options{

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -87,6 +88,10 @@ func (s *stage) introduce(ctx context.Context) error {
 		Version struct{ Distribution, Number string }
 	}
 	body, err := ask(ctx, http.MethodGet, s.engine+"/", "")
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		return fmt.Errorf("no engine answers at %s: %w", s.engine, failed.Err)
+	}
 	if err != nil {
 		return err
 	}
