@@ -45,7 +45,7 @@ func partial(query []byte) bool {
 	for _, name := range partialParams {
 		v, ok := api.Param(query, name)
 		switch {
-		case !ok, name == "_source" && string(v) == "true":
+		case !ok, name == "_source" && string(v) == "true", name == "format" && string(v) == "json":
 		case (name == madeUp || name == withoutVectors) && string(v) == "false":
 		default:
 			return true
