@@ -278,6 +278,32 @@ func (d *decoder) integer(n ast.Node, v reflect.Value, path string) {
 	v.SetInt(value)
 }
 
+// keysIn finds the keys that aren't plain texts, wherever in n they are, and returns how many mistakes are known then. An alias, an anchor
+// or a tag would be taken for a key of its sign's name.
+func (d *decoder) keysIn(n ast.Node) int {
+	ast.Walk(keyVisitor{d}, n)
+	return len(d.problems)
+}
+
+type keyVisitor struct{ d *decoder }
+
+// Visit implements ast.Visitor.
+func (v keyVisitor) Visit(n ast.Node) ast.Visitor {
+	kv, ok := n.(*ast.MappingValueNode)
+	if !ok {
+		return v
+	}
+	var key ast.Node = kv.Key
+	if k, ok := key.(*ast.MappingKeyNode); ok {
+		key = k.Value
+	}
+	switch key.(type) {
+	case *ast.AliasNode, *ast.AnchorNode, *ast.TagNode:
+		v.d.fail(key, "", "a key is a text here, no alias (*), and has no anchor (&) or tag (!); one that begins with such a sign needs quotes")
+	}
+	return v
+}
+
 func keyName(k ast.MapKeyNode) string {
 	switch k := k.(type) {
 	case *ast.StringNode:

@@ -124,7 +124,9 @@ func (d *decoder) document(data []byte, v reflect.Value, path string) {
 			d.fail(doc.Body, "", "a second document begins here; optimist reads one")
 		default:
 			body = doc.Body
-			d.decode(body, v, path)
+			if before := len(d.problems); d.keysIn(body) == before {
+				d.decode(body, v, path)
+			}
 		}
 	}
 }

@@ -122,3 +122,19 @@ func TestKeysMayBeTextsOfSeveralLines(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// An alias, an anchor or a tag where a key is was read as a key that is that sign.
+func TestKeysAreTexts(t *testing.T) {
+	for _, key := range []string{"*x :", "&y a:", "!!str 1:", "? *x\n      :", "? &y a\n      :", "? !!str 1\n      :", "b: {&y c:"} {
+		text := "rules:\n- name: &x r\n  transform:\n  - op: add\n    path: /a\n    value:\n      " + key + " 1" + strings.Repeat("}", strings.Count(key, "{")) + "\n"
+		_, err := Parse("f.yaml", []byte(text), Overrides{})
+		if err == nil || !strings.Contains(err.Error(), "f.yaml:7:") || !strings.Contains(err.Error(), "a key is a text here") {
+			t.Errorf("%q: %v", key, err)
+		}
+	}
+	for _, key := range []string{`"*x":`, `'&y a':`, `"!!str":`, "a*b&c!:", "7:", "? \"*x\"\n      :"} {
+		if _, err := Parse("f.yaml", []byte("rules:\n- name: &x r\n  transform:\n  - op: add\n    path: /a\n    value:\n      "+key+" *x\n"), Overrides{}); err != nil {
+			t.Errorf("%q: %v", key, err)
+		}
+	}
+}
