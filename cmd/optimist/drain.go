@@ -9,13 +9,18 @@ import (
 	"optimist/internal/obs"
 )
 
+// echo is how long after the first signal another one is taken for the same order. Who signals both a process and its group sends two:
+// timeout(1) does, and wrappers that pass on what a terminal has sent already.
+const echo = 200 * time.Millisecond
+
 // drain ends the service without cutting a request: readiness goes first, so that load balancers send nothing new; after the delay the
 // listener; then the requests under way are waited for. A second signal, or drain.timeout, cuts what is left. interactive is
 // for whoever sits at a keyboard: no load balancer needs time.
 func (s *service) drain(signals <-chan os.Signal, interactive bool) error {
+	told := time.Now()
 	s.draining.Store(true)
 	c := s.current.Load().Drain
-	if !interactive && !pause(c.Delay.Std(), signals) {
+	if !interactive && !pause(c.Delay.Std(), told, signals) {
 		return s.cut("a second signal")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -39,15 +44,20 @@ func (s *service) drain(signals <-chan os.Signal, interactive bool) error {
 			s.log.Info("drained")
 			return nil
 		case sig := <-signals:
-			if sig != syscall.SIGHUP {
+			if again(sig, told) {
 				return s.cut("a second signal")
 			}
 		}
 	}
 }
 
+// again reports whether a signal is another order to end, after the one of that time.
+func again(sig os.Signal, told time.Time) bool {
+	return sig != syscall.SIGHUP && time.Since(told) > echo
+}
+
 // pause waits; it is false if another signal to end comes.
-func pause(d time.Duration, signals <-chan os.Signal) bool {
+func pause(d time.Duration, told time.Time, signals <-chan os.Signal) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	for {
@@ -55,7 +65,7 @@ func pause(d time.Duration, signals <-chan os.Signal) bool {
 		case <-timer.C:
 			return true
 		case sig := <-signals:
-			if sig != syscall.SIGHUP {
+			if again(sig, told) {
 				return false
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // TestSIGTERMCutsNoRequest: readiness goes first, then the listener, and the request under way is answered.
@@ -52,12 +53,31 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 	r.signals <- syscall.SIGTERM
 	r.log.wait(t, "listener closed, finishing requests.*requests=1")
 	r.signals <- syscall.SIGHUP // not meant to end anything
-	r.signals <- syscall.SIGTERM
+	again := time.AfterFunc(2*echo, func() { r.signals <- syscall.SIGTERM })
+	defer again.Stop()
 	if status := r.end(t); status != exitFailed {
 		t.Errorf("requests were cut, and the status is %d", status)
 	}
 	if got := <-answer; strings.HasPrefix(got, "200 ") {
 		t.Errorf("the answer is %s", got)
+	}
+}
+
+// TestASignalThatComesTwiceIsOne: timeout(1) signals the process, and then its group, in which the process is, too.
+func TestASignalThatComesTwiceIsOne(t *testing.T) {
+	url, arrived, release := slowEngine(t)
+	r := serveFor(t, url, "drain: {delay: 0}")
+	answer := ask(r.data)
+	<-arrived
+	r.signals <- syscall.SIGTERM
+	r.signals <- syscall.SIGTERM
+	r.log.wait(t, "listener closed, finishing requests.*requests=1")
+	release()
+	if got := <-answer; !strings.HasPrefix(got, "200 ") {
+		t.Errorf("the request was cut: %s", got)
+	}
+	if status := r.end(t); status != exitOK {
+		t.Errorf("status %d", status)
 	}
 }
 
