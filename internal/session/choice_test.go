@@ -87,10 +87,37 @@ func TestBaseWithNoEditOnlyIfThereIsNoOther(t *testing.T) {
 	s.Read(pool, ref, rev(5, `{"a":1,"b":1}`), s.Epoch())
 	s.Read(pool, ref, rev(6, `{"a":2,"b":2}`), s.Epoch())
 	want(t, take(t, s, pool, `{"a":2,"b":2}`), KindRead, 5)
-	b := take(t, s, pool, `{"a":2,"b":2}`)
+	b := take(t, s, pool, `{"a":2,"b":2} `)
 	want(t, b, KindRead, 6)
 	if b.Ambiguous {
 		t.Fatal("ambiguous")
+	}
+}
+
+func TestWhatMayBeARepetitionIsAGuess(t *testing.T) {
+	for name, end := range map[string]func(b *Base){
+		"in flight":    func(*Base) {},
+		"acknowledged": func(b *Base) { b.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`)}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := newTest(t)
+			s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+			first := take(t, s, pool, `{"a":2}`)
+			if first.Ambiguous {
+				t.Error("nothing else has been sent or read")
+			}
+			end(&first)
+			for sent, guess := range map[string]bool{`{"a":2}`: true, `{"a":3}`: false} {
+				s.Read(pool, ref, rev(7, `{"a":7}`), s.Epoch())
+				b := take(t, s, pool, sent)
+				want(t, b, KindRead, 7)
+				if b.Ambiguous != guess {
+					t.Errorf("%s: ambiguous %v", sent, b.Ambiguous)
+				}
+				b.Release()
+				_ = take(t, s, pool, `{"a":8}`)
+			}
+		})
 	}
 }
 

@@ -72,7 +72,7 @@ func (b *Base) Commit(a Ack) {
 	if !c.kept {
 		return
 	}
-	sh.land(k, c.reads())
+	sh.land(k, &c)
 	switch {
 	case c.since < gone:
 		sh.lose(k, ReasonIndex)
@@ -112,7 +112,7 @@ func (b *Base) Delete() {
 	if !c.kept {
 		return
 	}
-	sh.land(k, c.reads())
+	sh.land(k, &c)
 	if c.since < gone {
 		sh.lose(k, ReasonIndex)
 		return
@@ -143,7 +143,7 @@ func (b *Base) Release() {
 
 // release ends a reservation of k and gives back what was reserved.
 func (sh *shard) release(k key, c *claim, gone Epoch, now int64) {
-	sh.land(k, c.reads())
+	sh.land(k, c)
 	sh.get(k, gone, now)
 	if !c.reads() && !c.viewed {
 		switch {
@@ -305,15 +305,15 @@ func (sh *shard) fill(k key, b *Base) {
 	c.ref, c.kept, c.known = k.ref, true, true
 	b.Kind, b.Numbers, b.Told, b.Version, b.View, b.Stored = c.kind, c.numbers, c.told, c.version, c.saw, c.stored
 	b.Doubtful, b.Apart = c.doubt || c.shown, c.apart
-	sh.depart(k, c.reads())
+	sh.depart(k, c)
 	sh.n.Taken[b.Kind]++
 	if b.Ambiguous {
 		sh.n.Ambiguous++
 	}
 }
 
-// depart counts a write of k that is in flight until it lands.
-func (sh *shard) depart(k key, reads bool) {
+// depart counts the write of c, which is of k, as in flight until it lands.
+func (sh *shard) depart(k key, c *claim) {
 	f := sh.flights[k]
 	if f == nil {
 		if n := len(sh.idle); n > 0 {
@@ -324,17 +324,23 @@ func (sh *shard) depart(k key, reads bool) {
 		sh.flights[k] = f
 	}
 	f.count++
-	if reads {
+	if c.reads() {
 		f.reads++
+	}
+	if c.hash != 0 {
+		f.sent = append(f.sent, c.hash)
 	}
 }
 
 // land ends a flight and wakes those who wait for it.
-func (sh *shard) land(k key, reads bool) {
+func (sh *shard) land(k key, c *claim) {
 	f := sh.flights[k]
 	f.count--
-	if reads {
+	if c.reads() {
 		f.reads--
+	}
+	if i := slices.Index(f.sent, c.hash); i >= 0 {
+		f.sent = slices.Delete(f.sent, i, i+1)
 	}
 	if f.done != nil {
 		close(f.done)

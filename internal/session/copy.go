@@ -101,7 +101,7 @@ func (s *Store) Witness(sess Session, ref doc.Ref) Base {
 	defer sh.mu.Unlock()
 	k.ref = cloneRef(k.ref)
 	b.claim.ref = k.ref
-	sh.depart(k, false)
+	sh.depart(k, &b.claim)
 	return b
 }
 

@@ -32,6 +32,12 @@ func (t *taking) repeats(e *entry) bool {
 	return t.hash != 0 && e != nil && slices.ContainsFunc(e.recent, t.same)
 }
 
+// mayRepeat reports whether the write, for which a read is outstanding, is one that the session sends or has sent, byte for byte: the read
+// may be another client's then, and the write a repetition.
+func (t *taking) mayRepeat(e *entry, f *flight) bool {
+	return t.repeats(e) || t.hash != 0 && f != nil && slices.Contains(f.sent, t.hash)
+}
+
 func (t *taking) same(o sending) bool { return o.hash == t.hash }
 
 // again makes the base of a repeated write: its view is what it sends, so that nothing of it counts twice. What the engine holds is for

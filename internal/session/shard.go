@@ -120,6 +120,7 @@ func (e *entry) empty() bool { return len(e.reads) == 0 && !e.view.set }
 type flight struct {
 	count int
 	reads int           // of them with an outstanding read
+	sent  []uint64      // what those of an inferred session send, by its hash
 	done  chan struct{} // closed when one of them ends; made by who waits
 }
 

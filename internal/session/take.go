@@ -165,6 +165,7 @@ func (t *taking) look(sh *shard, ix *index, now int64, b *Base) ([]candidate, <-
 	case len(reads) == 0 && (!t.given.Known() || t.patient) && t.waits(sh):
 		return nil, t.queue(sh, f), false
 	case len(reads) == 1 && view == nil:
+		b.Ambiguous = t.mayRepeat(e, f)
 		sh.take(e, e.find(reads[0].numbers), b)
 	case len(reads) == 0 && view != nil && !bytes.Equal(view.sent.bytes(), t.sent) && t.repeats(e):
 		t.again(sh, e, b)
@@ -302,7 +303,7 @@ func (t *taking) nothing(sh *shard, e *entry, now int64, b *Base) {
 	}
 	if c.kept {
 		c.ref = cloneRef(c.ref)
-		sh.depart(key{sess: c.sess, ref: c.ref}, false)
+		sh.depart(key{sess: c.sess, ref: c.ref}, c)
 	}
 }
 

@@ -27,6 +27,10 @@ func (l *ledger) got(owner string, token int64, until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
+	l.grants++
+	if !until.After(now) {
+		return // it was told too late to count on it
+	}
 	for other, end := range l.ends {
 		if other != owner && end.After(now) {
 			l.t.Errorf("%s has the lock, and %s counts on it for another %v", owner, other, end.Sub(now))
@@ -36,7 +40,6 @@ func (l *ledger) got(owner string, token int64, until time.Time) {
 		l.t.Errorf("token %d after %d", token, l.last)
 	}
 	l.last, l.ends[owner] = token, until
-	l.grants++
 }
 
 func (l *ledger) until(owner string, end time.Time) {
