@@ -63,7 +63,7 @@ func (r *Router) list(ctx context.Context, q *Request) (*Answer, error) {
 		for i := range d.Holds {
 			h := &d.Holds[i]
 			l := leaseOf(d, h, now, q.Admin)
-			if h.Until > now && query.owns(h) && (query.Before == 0 || h.Since < query.Before) &&
+			if h.Until >= now && query.owns(h) && (query.Before == 0 || h.Since < query.Before) &&
 				strings.HasPrefix(l.Lock, prefix) {
 				waiting := d.Waiting(h.Path)
 				l.Waiting = &waiting

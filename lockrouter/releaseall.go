@@ -98,7 +98,7 @@ func (r *Router) ambiguous(list []listed, tokens map[int64]int) error {
 	now := r.clockNow()
 	locks := map[int64][]string{}
 	for _, l := range list {
-		if l.h.Until > now {
+		if l.h.Until >= now {
 			locks[l.h.Token] = append(locks[l.h.Token], l.t.lock)
 		}
 	}

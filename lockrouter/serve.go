@@ -216,7 +216,7 @@ func (r *Router) get(ctx context.Context, t *target, admin bool) (*Answer, error
 	if d := docs[0]; d != nil {
 		waiting := d.Waiting(t.path)
 		for i := range d.Holds {
-			if h := &d.Holds[i]; h.Until > now && h.Against(t.path, state.Exclusive) {
+			if h := &d.Holds[i]; h.Until >= now && h.Against(t.path, state.Exclusive) {
 				l := leaseOf(d, h, now, admin)
 				if l.Lock == t.lock {
 					l.Waiting = &waiting

@@ -189,7 +189,7 @@ func (r *result) absent(d *state.Doc, session string, now int64) {
 	var h *state.Hold
 	if d != nil {
 		for i := range d.Holds {
-			if o := &d.Holds[i]; o.Until > now && !owned(o, session) {
+			if o := &d.Holds[i]; o.Until >= now && !owned(o, session) {
 				h = o
 			}
 		}

@@ -54,7 +54,7 @@ func (c *Compat) document(d *state.Doc, session string) (f found, ok bool) {
 	var n int64
 	for i := range d.Holds {
 		h := &d.Holds[i]
-		if h.Until <= now {
+		if h.Until < now {
 			continue
 		}
 		n++

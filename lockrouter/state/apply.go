@@ -95,12 +95,13 @@ func (a *applying) claim(token int64, owner string) int {
 	return 0
 }
 
-// over reports whether a time span has ended, by the clock or by what was seen.
+// over reports whether a time span has ended, by the clock or by what was seen. Both count whole ms, and all of the one in which it ends
+// belongs to it: its holder may have begun to count late in the one in which it began.
 func (a *applying) over(until, span int64, m func() Mark) bool {
 	if a.clock.Unchanged == nil {
-		return until <= a.now
+		return until < a.now
 	}
-	return a.clock.Unchanged(m()) >= span
+	return a.clock.Unchanged(m()) > span
 }
 
 // until is when something ends that lasts so long from now on.

@@ -206,9 +206,9 @@ func (d *Doc) Waiting(path string) int64 {
 
 // Ends reports whether anything ends by the clock up to that time, or any entry's turn has come: that depends on more than times.
 func (d *Doc) Ends(by int64) bool {
-	lapses := func(h Hold) bool { return h.Until <= by }
+	lapses := func(h Hold) bool { return h.Until < by }
 	return slices.ContainsFunc(d.Holds, lapses) || slices.ContainsFunc(d.Chain, lapses) ||
-		slices.ContainsFunc(d.Queue, func(e Entry) bool { return e.Until <= by || e.Called > 0 })
+		slices.ContainsFunc(d.Queue, func(e Entry) bool { return e.Until < by || e.Called > 0 })
 }
 
 func (d *Doc) entry(e *Entry) int {

@@ -189,7 +189,7 @@ func TestAProxyThatDiedIsPassedAfterTheGrace(t *testing.T) {
 	s.expect(s.call("dead", waits("w", Foreground, 5)), Queued)
 	s.expect(s.call("p1", waits("n", Foreground, 0)), Queued)
 	s.expect(s.call("p0", Op{Do: Release, Owner: "h", Token: s.d.Last}), Released)
-	s.now += grace - 1
+	s.now += grace
 	s.expect(s.call("p1", waits("n", Foreground, 1)), Queued)
 	s.now++
 	s.expect(s.call("p1", waits("n", Foreground, 1)), Acquired)
@@ -203,6 +203,10 @@ func TestARenewalAfterExpiryIsRefusedBeforeAnyoneTookOver(t *testing.T) {
 	s.expect(s.call("p0", waits("h", Foreground, 0)), Acquired)
 	first := s.d.Last
 	s.now += 1000
+	try := waits("other", Foreground, 0)
+	try.Wait = false
+	s.expect(s.call("p1", try), Held) // the ms in which it ends is its own
+	s.now++
 	s.expect(s.call("p0", Op{Do: Renew, Owner: "h", Token: first}), Expired)
 	s.expect(s.call("p0", Op{Do: Release, Owner: "h", Token: first}), Expired)
 	s.expect(s.call("p0", waits("h", Foreground, 0)), Acquired)
