@@ -92,8 +92,25 @@ func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 		return err
 	}
 	c.answered(passOn(res))
+	if c.req.Op.Kind == api.Update {
+		s.updated(ctx, c, res)
+	}
 	c.settle(s, res, body)
 	return nil
+}
+
+// updated notes that the engine has changed a part of a document for a session that names itself. What the session sent before is another
+// document by now: were its next write counted from that, saying the same once more would change nothing.
+func (s *Service) updated(ctx context.Context, c *change, res *upstream.Response) {
+	r := c.req
+	if res.Status != 200 || !r.Rule.Session || !r.Session.IsNamed() || r.Anonymous || r.account != nil ||
+		bytes.Contains(res.Payload, []byte(`"result":"noop"`)) {
+		return
+	}
+	a, _ := readAck(res)
+	if s.describe(ctx, c) == nil {
+		s.store.WroteElse(r.Session, c.doc.Ref, a.Revision, false, c.epoch)
+	}
 }
 
 // whole is the client's own request target; of a write that asks for a document to be new, with that.
@@ -194,6 +211,7 @@ func (s *Service) take(ctx context.Context, c *change) (err error) {
 
 // update sends an _update. The engine merges by itself; what optimist adds is that it tries often enough, and what If-Match asks for.
 func (s *Service) update(ctx context.Context, c *change) error {
+	c.epoch = s.store.Epoch()
 	if c.req.Rule.Transform != nil {
 		if taken, err := s.transformUpdate(ctx, c); taken || err != nil {
 			return err
@@ -255,6 +273,8 @@ func (s *Service) updateOnce(ctx context.Context, c *change, n doc.Numbers, targ
 		if c.base.Kind != session.KindNone {
 			a, _ := readAck(res)
 			c.partWritten(a.Revision)
+		} else {
+			s.updated(ctx, c, res)
 		}
 	}
 	return nil
