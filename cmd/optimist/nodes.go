@@ -44,13 +44,13 @@ func (s *service) reachEngine(*config.Config) error {
 }
 
 // greet asks the engine who it is, once, after the start: until then nobody knows whether a node is there, and nodes that aren't are
-// found out by it before clients find them.
+// found out by it before clients find them. What it logs is true already: who reads it may go on.
 func (s *service) greet(ctx context.Context) {
-	defer s.greeted.Store(true)
 	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()
 	resp, err := s.nodes.Do(ctx, &upstream.Request{Method: "GET", Target: []byte("/"), Own: true, Repeatable: true})
 	if err != nil {
+		s.greeted.Store(true)
 		if ctx.Err() == nil {
 			s.log.Warn("the engine doesn't answer; it will be tried again", obs.KeyError, err.Error())
 		}
@@ -58,6 +58,7 @@ func (s *service) greet(ctx context.Context) {
 	}
 	defer resp.Release()
 	s.door.Learn(&resp.Head)
+	s.greeted.Store(true)
 	v := gjson.GetManyBytes(resp.Payload, "version.distribution", "version.number", "cluster_name")
 	s.log.Info("the engine answers", obs.KeyNode, resp.Node, obs.KeyStatus, resp.Status, "distribution", v[0].String(),
 		obs.KeyVersion, v[1].String(), "cluster", v[2].String())
