@@ -34,29 +34,20 @@ func (s *Store) ReadAbsent(sess Session, ref doc.Ref, at Epoch) {
 // ReadUnknown notes that the session saw the document, and that it isn't known which revision. What it has written or, if it is named, read
 // before is no base any more: who writes now may have made it from what it has just seen, and what others did since would count as its own.
 func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
-	now := s.clock()
-	ix := s.indices.get(ref.Index, now)
-	sh, k := s.shard(sess, ref)
-	sh.mu.Lock()
+	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()
-	e := sh.get(k, s.indices.gone(ix), now)
 	if e == nil {
 		return
 	}
-	sh.order++ // what is reserved now doesn't come back
-	e.newestView = sh.order
 	was := e.empty()
-	sh.clearView(e)
-	if sess.named {
+	sh.dropView(e)
+	if sess.named { // nor does a read that is reserved now come back
 		e.newestRead = sh.order
 		for i := len(e.reads) - 1; i >= 0; i-- {
 			sh.removeRead(e, i)
 		}
 	}
-	if e.empty() && (!was || sh.flights[k] != nil) {
-		e.lost = ReasonEvicted
-		sh.count(ReasonEvicted)
-	}
+	sh.emptied(e, was)
 }
 
 // WroteElse notes that the session wrote the document otherwise, by an item of a bulk say, and left it at the numbers and version of left;
@@ -65,13 +56,8 @@ func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
 // the view and the part, these would let the session overwrite what it hasn't seen: then the view guards against that, and is refused.
 // What it has read stays what it was.
 func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bool, at Epoch) {
-	now := s.clock()
-	ix := s.indices.get(ref.Index, now)
-	sh, k := s.shard(sess, ref)
-	sh.mu.Lock()
+	sh, e, gone, now := s.open(sess, ref)
 	defer sh.mu.Unlock()
-	gone := s.indices.gone(ix)
-	e := sh.get(k, gone, now)
 	if e == nil {
 		return
 	}
@@ -80,9 +66,7 @@ func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bo
 		return // the answer is late: the view is newer
 	}
 	was := e.empty()
-	sh.clearView(e)
-	sh.order++ // a view that is reserved now doesn't come back
-	e.newestView = sh.order
+	sh.dropView(e)
 	for i := range e.recent {
 		e.recent[i].hash = 0 // nor is what it wrote before repeated by what it writes now
 	}
@@ -90,7 +74,30 @@ func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bo
 		next := v.version != 0 && left.Version == v.version+1 && !v.absent && !v.apart
 		sh.see(e, view{numbers: left.Numbers, version: left.Version, at: now, apart: !whole && !next}, nil, nil)
 	}
-	if e.empty() && (!was || sh.flights[k] != nil) {
+	sh.emptied(e, was)
+}
+
+// open locks the shard of what the session knows of ref, and gives that: nil for nothing. What is of an epoch before gone doesn't count any
+// more. The caller unlocks the shard.
+func (s *Store) open(sess Session, ref doc.Ref) (sh *shard, e *entry, gone Epoch, now int64) {
+	now = s.clock()
+	ix := s.indices.get(ref.Index, now)
+	sh, k := s.shard(sess, ref)
+	sh.mu.Lock()
+	gone = s.indices.gone(ix)
+	return sh, sh.get(k, gone, now), gone, now
+}
+
+// dropView takes the entry's view away, also one that is reserved now: that doesn't come back.
+func (sh *shard) dropView(e *entry) {
+	sh.clearView(e)
+	sh.order++
+	e.newestView = sh.order
+}
+
+// emptied marks what is known as lost where that was taken away just now, or is reserved; was says that the entry was empty before.
+func (sh *shard) emptied(e *entry, was bool) {
+	if e.empty() && (!was || sh.flights[e.key] != nil) {
 		e.lost = ReasonEvicted
 		sh.count(ReasonEvicted)
 	}
@@ -100,12 +107,8 @@ func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bo
 // last, nobody can tell which of the two it writes from next: its view is a guard then, and not merged. Once a write was refused for that,
 // and the session is shown the document again, the view is no base any more.
 func (s *Store) Shown(sess Session, ref doc.Ref, source []byte) {
-	now := s.clock()
-	ix := s.indices.get(ref.Index, now)
-	sh, k := s.shard(sess, ref)
-	sh.mu.Lock()
+	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()
-	e := sh.get(k, s.indices.gone(ix), now)
 	if e == nil || !sess.named || !e.view.set || len(e.reads) > 0 || alike(e.view.sent.bytes(), source) {
 		return
 	}
