@@ -28,18 +28,7 @@ func (w *world) warm(id string) {
 // client i's.
 func (w *world) queued(n int, write func(i int) result) []result {
 	w.t.Helper()
-	hold, held := make(chan struct{}), make(chan struct{})
-	var first sync.Once
-	next := w.engine.before
-	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
-		if r.Method == "PUT" || r.Method == "DELETE" {
-			first.Do(func() { close(held); <-hold })
-		}
-		if next != nil {
-			return next(r)
-		}
-		return nil, nil
-	}
+	hold, held := w.holdFirst()
 	results := make([]result, n)
 	var wg sync.WaitGroup
 	for i := range n {

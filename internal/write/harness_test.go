@@ -108,6 +108,23 @@ func (w *world) direct(method, target, body string) (int, string) {
 	return res.Status, string(res.Payload)
 }
 
+// holdFirst has the engine hold the first PUT or DELETE from now on: held is closed when it is there, and it goes on when hold is closed.
+func (w *world) holdFirst() (hold, held chan struct{}) {
+	hold, held = make(chan struct{}), make(chan struct{})
+	var first sync.Once
+	next := w.engine.before
+	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+		if r.Method == "PUT" || r.Method == "DELETE" {
+			first.Do(func() { close(held); <-hold })
+		}
+		if next != nil {
+			return next(r)
+		}
+		return nil, nil
+	}
+	return hold, held
+}
+
 // put stores a document straight in the engine.
 func (w *world) put(id, body string) {
 	w.t.Helper()

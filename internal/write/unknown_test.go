@@ -267,14 +267,7 @@ func TestTheClientsOwnTimeoutEndsTheWaitForATurn(t *testing.T) {
 		slow, me := w.client("slow"), w.client("me")
 		slow.read("1")
 		me.read("1")
-		hold, held := make(chan struct{}), make(chan struct{})
-		var first sync.Once
-		w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
-			if r.Method == "PUT" {
-				first.Do(func() { close(held); <-hold })
-			}
-			return nil, nil
-		}
+		hold, held := w.holdFirst()
 		var wg sync.WaitGroup
 		wg.Go(func() { has(t, slow.save("1", `{"a":2}`), 200, "guarded") })
 		<-held

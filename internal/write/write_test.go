@@ -355,14 +355,7 @@ func TestChangesThatWaitShareOneWrite(t *testing.T) {
 	has(t, warm.save("1", `{"n":1}`), 200, "merged")
 
 	const clients = 32
-	hold, held := make(chan struct{}), make(chan struct{})
-	var first sync.Once
-	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
-		if r.Method == "PUT" {
-			first.Do(func() { close(held); <-hold })
-		}
-		return nil, nil
-	}
+	hold, held := w.holdFirst()
 	writes := w.engine.writes()
 	var wg sync.WaitGroup
 	outcomes := make([]result, clients)
@@ -405,11 +398,8 @@ func TestInACombinedWriteABadChangeFailsAlone(t *testing.T) {
 	w.put("1", `{"n":0,"x":1}`)
 	warm.save("1", `{"n":1}`)
 
-	hold, held := make(chan struct{}), make(chan struct{})
-	var first sync.Once
 	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
 		if r.Method == "PUT" {
-			first.Do(func() { close(held); <-hold })
 			if strings.Contains(string(r.Body), "poison") { // a field that the mapping refuses
 				res := &upstream.Response{Payload: []byte(`{"error":{"type":"mapper_parsing_exception"},"status":400}`)}
 				res.Status = 400
@@ -418,6 +408,7 @@ func TestInACombinedWriteABadChangeFailsAlone(t *testing.T) {
 		}
 		return nil, nil
 	}
+	hold, held := w.holdFirst()
 	bodies := []string{`{"n":2,"x":1}`, `{"n":2,"x":1,"good":1}`, `{"n":1,"x":1,"poison":1}`, `{"n":2,"x":1,"fine":1}`}
 	results := make([]result, len(bodies))
 	var wg sync.WaitGroup
