@@ -10,6 +10,7 @@ import (
 	"optimist/internal/obs"
 	"optimist/internal/rule"
 	"optimist/internal/session"
+	"optimist/internal/wire"
 	"optimist/internal/write"
 	"optimist/proxy"
 )
@@ -17,7 +18,7 @@ import (
 // intercept makes what takes writes and watches reads, and has it counted.
 func (s *service) intercept(c *config.Config) func(*proxy.Exchange) bool {
 	sessions := session.New(session.Options{
-		MaxAge: c.Sessions.MaxAge.Std(), Memory: c.Sessions.Memory.Bytes(),
+		MaxAge: c.Sessions.MaxAge.Std(), Memory: c.Sessions.Memory.Bytes(), Left: wire.PeerLeft,
 		Measure: write.Measure(),
 	})
 	s.metrics.WatchSessions(func() obs.Sessions { return sessionNumbers(sessions.Stats()) })

@@ -176,7 +176,9 @@ func TestRepeatedPutAfterATimeoutCountsOnce(t *testing.T) {
 					if sessions == app.Named {
 						lossless(t, &r)
 					}
-					if wrong := r.Lost + r.Invented; wrong > int64(o.ambiguous)*workers {
+					wrong := r.Lost + r.Invented
+					t.Logf("%d repeats, %d wrong, %d answers say ambiguous", r.Repeats, wrong, o.ambiguous)
+					if wrong > int64(o.ambiguous)*workers {
 						t.Errorf("%d wrong, with %d answers that say ambiguous", wrong, o.ambiguous)
 					}
 				})

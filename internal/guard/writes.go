@@ -109,6 +109,7 @@ func (g *Guard) perform(x *proxy.Exchange, ru *rule.Rule) bool {
 	} else {
 		_ = x.Answer(a.Status, a.Fields, a.Body)
 	}
+	g.writes.Answered(r)
 	a.Release()
 	return true
 }
@@ -271,7 +272,10 @@ func (g *Guard) observe(x *proxy.Exchange, ru *rule.Rule) bool {
 	if err != nil {
 		return freed && g.instead(x, body, fields, nil)
 	}
-	defer base.Release()
+	defer func() {
+		base.Release()
+		base.Answered()
+	}()
 	tee := newCapture(watchLimit)
 	tee.whole = func() {
 		rev, created, ok := tee.written()

@@ -105,8 +105,9 @@ type Base struct {
 	// Apart is true where the engine holds something else at Numbers than the client has seen of it, be View and Stored known or not.
 	Apart bool
 
-	claim  claim
-	joined *Base // ends together with it; nil: none
+	claim   claim
+	joined  *Base   // ends together with it; nil: none
+	unheard unheard // after a Commit
 }
 
 // Ack is an acknowledged write. Its bodies are copied.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"slices"
 
 	"optimist/internal/doc"
@@ -26,8 +27,14 @@ type claim struct {
 	// shown, returned and apart are the view's.
 	shown, returned, apart bool
 
-	// hash is that of what is sent, in an inferred session; 0: none.
-	hash uint64
+	// hash is that of what is sent, in an inferred session; 0: none. client and began are the request's context and when it came here, ticket
+	// tells it from others in flight, guessed says that its base is one of several.
+	hash    uint64
+	client  context.Context
+	began   int64
+	ticket  uint64
+	guessed bool
+	again   bool // it repeats a write that was acknowledged
 
 	// What was reserved, with its place in the order and its age.
 	order         uint64
@@ -72,7 +79,7 @@ func (b *Base) Commit(a Ack) {
 	if !c.kept {
 		return
 	}
-	sh.land(k, &c)
+	heir := sh.land(k, &c)
 	switch {
 	case c.since < gone:
 		sh.lose(k, ReasonIndex)
@@ -81,7 +88,15 @@ func (b *Base) Commit(a Ack) {
 	default:
 		v := view{numbers: a.Stored.Numbers, told: a.Told, version: a.Stored.Version, at: now, apart: a.apart()}
 		e := sh.put(k, gone, c.since, now)
-		e.remember(c.hash, &a)
+		o := e.remember(&c, &a)
+		switch {
+		case o == nil:
+		case heir != nil:
+			heir.repeat.acknowledged = true
+		case c.client != nil:
+			o.client, o.began, o.ticket = c.client, c.began, c.ticket
+			b.unheard = unheard{store: s, key: e.key, ticket: c.ticket}
+		}
 		e.spend(&c)
 		sh.charge(e)
 		sh.see(e, v, stored, sent)
@@ -89,6 +104,31 @@ func (b *Base) Commit(a Ack) {
 			sh.hand(e, a.Copy, v, stored, sent)
 		}
 		sh.shrink(e)
+	}
+}
+
+// Answered notes that the client of a committed write has been sent its answer, if it was still there. Call it after the answer was
+// written: a client that left before may repeat the write. Without a Commit before it, it does nothing.
+func (b *Base) Answered() {
+	u := b.unheard
+	b.unheard = unheard{}
+	if u.store == nil {
+		return
+	}
+	s := u.store
+	sh, k := s.shard(u.key.sess, u.key.ref)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	e, ok := sh.lru.Peek(k)
+	if !ok {
+		return
+	}
+	if i := slices.IndexFunc(e.recent, func(o sending) bool { return o.ticket == u.ticket }); i >= 0 {
+		o := &e.recent[i]
+		if now := s.clock(); o.client != nil && now-o.began >= late && s.left(o.client) {
+			o.abandoned, o.at = true, now
+		}
+		o.client = nil
 	}
 }
 
@@ -143,10 +183,12 @@ func (b *Base) Release() {
 
 // release ends a reservation of k and gives back what was reserved.
 func (sh *shard) release(k key, c *claim, gone Epoch, now int64) {
-	sh.land(k, c)
+	heir := sh.land(k, c)
 	sh.get(k, gone, now)
 	if !c.reads() && !c.viewed {
 		switch {
+		case c.again:
+			sh.repeatable(k, c.hash, heir, now)
 		case c.doubt && c.sess.holder:
 			sh.unsure(k)
 		case c.doubt && c.sess.named && c.numbers.Known() && c.since >= gone:
@@ -157,6 +199,16 @@ func (sh *shard) release(k key, c *claim, gone Epoch, now int64) {
 		}
 		return
 	}
+	if heir != nil {
+		own := *c
+		heir.repeat.inherited = &own
+		return
+	}
+	sh.restore(k, c, gone, now)
+}
+
+// restore gives back what c, whose reservation is ended, had reserved.
+func (sh *shard) restore(k key, c *claim, gone Epoch, now int64) {
 	switch {
 	case c.since < gone:
 		sh.lose(k, ReasonIndex)
@@ -305,6 +357,7 @@ func (sh *shard) fill(k key, b *Base) {
 	c.ref, c.kept, c.known = k.ref, true, true
 	b.Kind, b.Numbers, b.Told, b.Version, b.View, b.Stored = c.kind, c.numbers, c.told, c.version, c.saw, c.stored
 	b.Doubtful, b.Apart = c.doubt || c.shown, c.apart
+	c.guessed = b.Ambiguous
 	sh.depart(k, c)
 	sh.n.Taken[b.Kind]++
 	if b.Ambiguous {
@@ -328,18 +381,21 @@ func (sh *shard) depart(k key, c *claim) {
 		f.reads++
 	}
 	if c.hash != 0 {
-		f.sent = append(f.sent, c.hash)
+		sh.tickets++
+		c.ticket = sh.tickets
+		f.sent = append(f.sent, outgoing{hash: c.hash, ticket: c.ticket, began: c.began, client: c.client})
 	}
 }
 
-// land ends a flight and wakes those who wait for it.
-func (sh *shard) land(k key, c *claim) {
+// land ends a flight and wakes those who wait for it. It returns who repeats it, if anybody does.
+func (sh *shard) land(k key, c *claim) (heir *taking) {
 	f := sh.flights[k]
 	f.count--
 	if c.reads() {
 		f.reads--
 	}
-	if i := slices.Index(f.sent, c.hash); i >= 0 {
+	if i := f.find(c.ticket); i >= 0 {
+		heir = f.sent[i].heir
 		f.sent = slices.Delete(f.sent, i, i+1)
 	}
 	if f.done != nil {
@@ -352,6 +408,7 @@ func (sh *shard) land(k key, c *claim) {
 			sh.idle = append(sh.idle, f)
 		}
 	}
+	return heir
 }
 
 // landing returns a channel that is closed when one of the writes ends.

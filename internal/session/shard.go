@@ -16,7 +16,7 @@ import (
 // rounding. A test holds these to the sizes of the structs.
 const (
 	entryCost    = 704
-	recentCost   = 40
+	recentCost   = 88
 	spentCost    = 16
 	documentCost = 320
 	readCost     = 64
@@ -106,6 +106,7 @@ type entry struct {
 	charged int64
 
 	asked  uint64    // the place of the last read that was asked for
+	missed bool      // a read was taken by what may be a repetition: who made it may come without
 	recent []sending // what was written last in an inferred session, oldest first
 
 	spent []doc.Numbers // of the bases that a named session has written from, oldest first
@@ -120,7 +121,7 @@ func (e *entry) empty() bool { return len(e.reads) == 0 && !e.view.set }
 type flight struct {
 	count int
 	reads int           // of them with an outstanding read
-	sent  []uint64      // what those of an inferred session send, by its hash
+	sent  []outgoing    // those of an inferred session, by what they send
 	done  chan struct{} // closed when one of them ends; made by who waits
 }
 
@@ -136,6 +137,7 @@ type shard struct {
 
 	bytes   int64
 	order   uint64
+	tickets uint64 // given to writes in flight
 	bodies  int
 	lru     *simplelru.LRU[key, *entry]
 	docs    map[docKey]*document

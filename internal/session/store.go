@@ -2,6 +2,8 @@ package session
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"hash/maphash"
 	"sync/atomic"
 	"time"
@@ -26,6 +28,7 @@ const (
 type Store struct {
 	maxAge  time.Duration
 	measure Measure
+	left    func(ctx context.Context) bool
 	now     func() time.Time
 	start   time.Time
 	seed    maphash.Seed
@@ -53,6 +56,9 @@ func New(o Options) *Store {
 	if o.Candidates <= 0 {
 		o.Candidates = defaultCandidates
 	}
+	if o.Left == nil {
+		o.Left = func(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -61,7 +67,7 @@ func New(o Options) *Store {
 		n *= 2
 	}
 	s := &Store{
-		maxAge: o.MaxAge, measure: o.Measure, now: o.Now, start: o.Now(), seed: maphash.MakeSeed(),
+		maxAge: o.MaxAge, measure: o.Measure, left: o.Left, now: o.Now, start: o.Now(), seed: maphash.MakeSeed(),
 		indices: newIndices(o.MaxAge), shards: make([]*shard, n),
 	}
 	s.sure.Store(int64(o.MaxAge))

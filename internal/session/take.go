@@ -9,8 +9,9 @@ import (
 )
 
 // Take chooses the base of a write of sent (nil for a delete) and reserves it. Where the only bases are reserved by other
-// writes of the session in flight, it waits for one of them to end, or for ctx: its error is then ctx's, and the only one
-// there is. So a client that repeats a write after a time-out has what its first try left as its base, instead of none.
+// writes of the session in flight, it waits for one of them to end, or for ctx: its error is then ctx's, or context.Canceled for a client
+// that has left, and the only one there is. So a client that repeats a write after a time-out has what its first try left as its base,
+// instead of none; in an inferred session also where other clients' reads could be the base.
 // With a ctx that has ended Take never waits. Whoever holds one base while taking another must not wait: two that do it in
 // opposite order would wait for each other.
 //
@@ -22,6 +23,9 @@ func (s *Store) Take(ctx context.Context, sess Session, ref doc.Ref, sent []byte
 
 // take is Take.
 func (t *taking) take(ctx context.Context) (Base, error) {
+	if ctx.Err() == nil { // else it only says that nobody waits
+		t.client = ctx
+	}
 	b, done := t.try()
 	if done == nil {
 		return b, nil
@@ -35,6 +39,9 @@ func (t *taking) take(ctx context.Context) (Base, error) {
 		}
 		if err := ctx.Err(); err != nil {
 			return Base{}, err
+		}
+		if t.s.left(ctx) {
+			return Base{}, context.Canceled
 		}
 		if b, done = t.try(); done == nil {
 			return b, nil
@@ -71,6 +78,10 @@ type taking struct {
 	before  uint64
 	started bool
 
+	client context.Context // of the request; nil for TakeAt
+	began  int64           // when it was first looked
+	repeat repetition
+
 	hash uint64        // of what is sent, in an inferred session; 0: none
 	turn chan struct{} // made when it begins to wait, closed when all that waited before it have their bases
 }
@@ -97,8 +108,12 @@ func (t *taking) leave() {
 	sh, _ := t.s.shard(t.k.sess, t.k.ref)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	t.disown(sh)
 	q := sh.waiting[t.k]
 	i := slices.Index(q, t)
+	if i < 0 {
+		return
+	}
 	if q = slices.Delete(q, i, i+1); len(q) == 0 {
 		delete(sh.waiting, t.k)
 		return
@@ -123,7 +138,7 @@ func (t *taking) try() (Base, <-chan struct{}) {
 	since := s.Epoch()
 	ix := s.indices.get(t.k.ref.Index, now)
 	t.fingerprint()
-	b := Base{claim: claim{store: s, sess: t.k.sess, ref: t.k.ref, since: since, hash: t.hash}}
+	b := Base{claim: claim{store: s, sess: t.k.sess, ref: t.k.ref, since: since, hash: t.hash, client: t.client, began: now}}
 	sh, _ := s.shard(t.k.sess, t.k.ref)
 	if !t.given.Known() && ix.isBlind(t.k.sess, now) {
 		t.blind(sh, ix, now, &b)
@@ -153,23 +168,36 @@ func (t *taking) look(sh *shard, ix *index, now int64, b *Base) ([]candidate, <-
 	gone := t.s.indices.gone(ix)
 	e := sh.get(t.k, gone, now)
 	if !t.started {
-		t.started, t.before = true, sh.order
+		t.started, t.before, t.began = true, sh.order, now
 	}
 	f := sh.flights[t.k]
+	if done := t.follow(sh, f, now); done != nil {
+		return nil, done, false
+	}
+	if t.inherit(sh, gone, now, b) {
+		return nil, nil, true
+	}
 	reads, view := t.eligible(e, f)
 	if len(reads) == 0 && view == nil && f == nil {
 		t.before = sh.order // better than none
 		reads, view = t.eligible(e, f)
 	}
+	own := len(reads) == 0 && view != nil && bytes.Equal(view.sent.bytes(), t.sent)
 	switch {
+	case !own && (t.repeat.acknowledged && t.repeats(e) || t.abandoned(e, now)):
+		b.Ambiguous = !t.repeat.acknowledged && len(reads) > 0
+		t.again(sh, e, b)
 	case len(reads) == 0 && (!t.given.Known() || t.patient) && t.waits(sh):
 		return nil, t.queue(sh, f), false
 	case len(reads) == 1 && view == nil:
 		b.Ambiguous = t.mayRepeat(e, f)
+		e.missed = e.missed || b.Ambiguous && !t.glance
 		sh.take(e, e.find(reads[0].numbers), b)
-	case len(reads) == 0 && view != nil && !bytes.Equal(view.sent.bytes(), t.sent) && t.repeats(e):
+	case len(reads) == 0 && view != nil && !own && t.repeats(e):
 		t.again(sh, e, b)
 	case len(reads) == 0 && view != nil:
+		b.Ambiguous = e.missed && t.hash != 0
+		e.missed = e.missed && (t.glance || t.hash == 0)
 		if sh.takeView(e, b); t.given.Known() {
 			b.Doubtful = b.claim.doubt // who names it means it, whatever else it was shown
 			b.Apart = b.claim.apart && b.claim.told.Known()

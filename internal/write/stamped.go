@@ -1,6 +1,7 @@
 package write
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -37,7 +38,7 @@ func (c *change) carried() (held session.Copy, ok bool) {
 func (s *Service) holding(ctx context.Context, c *change) (held session.Base, err error) {
 	if carried, ok := c.carried(); ok && carried.Token != 0 {
 		if held, err = s.sessions.Hold(ctx, c.req.Session, c.doc.Ref, carried, c.sent); err != nil {
-			return held, context.Cause(ctx)
+			return held, cmp.Or(context.Cause(ctx), err)
 		}
 	}
 	return held, nil
