@@ -99,13 +99,17 @@ func (s *site) makeIndex(ctx context.Context) error {
 	return err
 }
 
-// turns are one row's figures: each number is one turn's.
-type turns struct {
-	direct, through []float64 // rounds a second
-	lost, kept      losses    // of all turns: direct, through
+// route is how the application reaches the engine, with one row's figures.
+type route struct {
+	url   string    // empty: there is no such route here
+	rates []float64 // rounds a second, a turn each
+	lost  losses    // of all turns
 }
 
-// application measures the unmodified application straight at the engine and through optimist, in turns.
+// routes are straight, through a proxy that adds nothing but the hop, and through optimist.
+type routes [3]route
+
+// application measures the unmodified application straight at the engine, through nginx and through optimist, in turns.
 func application(ctx context.Context, args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("application", flag.ContinueOnError)
 	kind := fs.String("engine", "opensearch", "opensearch, elasticsearch7, elasticsearch9 or embedded")
@@ -176,12 +180,12 @@ func (s *site) writes(ctx context.Context, out io.Writer, repeat, workers, round
 		"%d entries), then the next document; medians of %d turns of %v.\n\n",
 		workers, rounds, max(rounds/10, 1), workers*rounds/2, repeat, turnTime)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "change\tsessions\tdirect rounds/s\tleast–most\tlost\tthrough rounds/s\tleast–most\tlost\tratio")
+	fmt.Fprintln(w, "change\tsessions\tdirect rounds/s\tleast–most\tlost\tthrough nginx\t\tlost\tthrough optimist\t\tlost\t× direct\t× nginx")
 	for _, h := range habits(workers, rounds) {
 		for _, sessions := range []app.Sessions{app.Named, app.Unnamed, app.Pooled} {
 			a := h.app
 			a.Sessions = sessions
-			var cold, t turns
+			cold, t := s.routes(a.Shape), s.routes(a.Shape)
 			for turn := range 2 { // for the engine's compiler
 				if err := s.turn(ctx, &cold, turn, &a); err != nil {
 					return err
@@ -192,10 +196,11 @@ func (s *site) writes(ctx context.Context, out io.Writer, repeat, workers, round
 					return err
 				}
 			}
-			d, o := median(t.direct), median(t.through)
-			fmt.Fprintf(w, "%s\t%s\t%.0f\t%.0f–%.0f\t%.0f %%\t%.0f\t%.0f–%.0f\t%.0f %%\t%.2f\n", h.name, sessionsName(sessions), d,
-				slices.Min(t.direct), slices.Max(t.direct), 100*t.lost.share(), o, slices.Min(t.through), slices.Max(t.through),
-				100*t.kept.share(), o/d)
+			fmt.Fprintf(w, "%s\t%s", h.name, sessionsName(sessions))
+			for _, r := range t {
+				fmt.Fprintf(w, "\t%s\t%s", spread(r.rates), r.lost.percent())
+			}
+			fmt.Fprintf(w, "\t%s\t%s\n", ratio(t[2].rates, t[0].rates), ratio(t[2].rates, t[1].rates))
 		}
 	}
 	_ = w.Flush() // to a terminal or a pipe that has gone: nobody's loss
@@ -216,18 +221,23 @@ func sessionsName(s app.Sessions) string {
 // turnTime is how long one side works in a turn at least: shorter ones measure how the machine's time happened to be shared.
 const turnTime = 1500 * time.Millisecond
 
-// turn measures both sides once, the one first that came last in the turn before.
-func (s *site) turn(ctx context.Context, t *turns, n int, a *app.Application) error {
+// routes are those for a shape of change: counters need a rule.
+func (s *site) routes(shape app.Shape) routes {
 	through := s.plain
-	if a.Shape == app.Counter {
+	if shape == app.Counter {
 		through = s.sums
 	}
-	sides := []string{s.engine, through}
-	if n%2 == 1 {
-		slices.Reverse(sides)
-	}
-	for _, url := range sides {
-		a.URLs, a.Store = []string{url}, s.engine
+	return routes{{url: s.engine}, {url: s.nginx}, {url: through}}
+}
+
+// turn measures each route once, each turn another one first.
+func (s *site) turn(ctx context.Context, t *routes, n int, a *app.Application) error {
+	for i := range t {
+		route := &t[(i+n)%len(t)]
+		if route.url == "" {
+			continue
+		}
+		a.URLs, a.Store = []string{route.url}, s.engine
 		var sum losses
 		for sum.took < turnTime {
 			s.documents++
@@ -237,16 +247,11 @@ func (s *site) turn(ctx context.Context, t *turns, n int, a *app.Application) er
 			case err != nil:
 				return err
 			case r.Refused+r.Errors+int64(len(r.Damaged)) > 0:
-				return fmt.Errorf("%s at %s: %s", a.Shape, url, &r)
+				return fmt.Errorf("%s at %s: %s", a.Shape, route.url, &r)
 			}
 			sum.add(&r)
 		}
-		rate := float64(sum.acknowledged) / sum.took.Seconds()
-		if url == s.engine {
-			t.direct, t.lost = append(t.direct, rate), t.lost.and(sum)
-		} else {
-			t.through, t.kept = append(t.through, rate), t.kept.and(sum)
-		}
+		route.rates, route.lost = append(route.rates, float64(sum.acknowledged)/sum.took.Seconds()), route.lost.and(sum)
 	}
 	return nil
 }
@@ -265,4 +270,10 @@ func (l losses) and(m losses) losses {
 	return losses{l.acknowledged + m.acknowledged, l.wrong + m.wrong, l.took + m.took}
 }
 
-func (l losses) share() float64 { return float64(l.wrong) / float64(max(l.acknowledged, 1)) }
+// percent is how much of what was acknowledged is wrong; a dash where nothing was.
+func (l losses) percent() string {
+	if l.acknowledged == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.0f %%", 100*float64(l.wrong)/float64(l.acknowledged))
+}

@@ -136,11 +136,11 @@ func (s *site) creates(ctx context.Context, out io.Writer, repeat int) error {
 }
 
 // spread is a median, the least and the most, as two cells of a table.
-func spread(ms []float64) string {
-	if len(ms) == 0 {
+func spread(x []float64) string {
+	if len(x) == 0 {
 		return "–\t"
 	}
-	return fmt.Sprintf("%.0f\t%.0f–%.0f", median(ms), slices.Min(ms), slices.Max(ms))
+	return fmt.Sprintf("%.0f\t%.0f–%.0f", median(x), slices.Min(x), slices.Max(x))
 }
 
 func ratio(a, b []float64) string {
