@@ -18,7 +18,7 @@ import (
 // intercept makes what takes writes and watches reads, and has it counted.
 func (s *service) intercept(c *config.Config) func(*proxy.Exchange) bool {
 	sessions := session.New(session.Options{
-		MaxAge: c.Sessions.MaxAge.Std(), Memory: c.Sessions.Memory.Bytes(), Left: wire.PeerLeft,
+		MaxAge: c.Sessions.MaxAge.Std(), Memory: c.Sessions.Memory.Bytes(), Left: wire.PeerClosed,
 		Measure: write.Measure(),
 	})
 	s.metrics.WatchSessions(func() obs.Sessions { return sessionNumbers(sessions.Stats()) })

@@ -187,6 +187,23 @@ func TestRepeatedPutAfterATimeoutCountsOnce(t *testing.T) {
 	})
 }
 
+// TestEqualChangesWithATimeoutOfTheirOwnBothCount: the time that a request gives the engine is over with its answer, and its client is not.
+func TestEqualChangesWithATimeoutOfTheirOwnBothCount(t *testing.T) {
+	e := inMemory(t)
+	doc := "/" + e.index(t) + "/_doc/counter"
+	p := optimistFor(t, slow(t, e, 1, 50*time.Millisecond), sum)
+	e.send(t, 201, "PUT", doc, `{"stock":0}`)
+	for range 2 {
+		request(t, 200, "GET", p.URL+doc, "", nil)
+	}
+	for range 2 {
+		request(t, 200, "PUT", p.URL+doc+"?timeout=1m", `{"stock":1}`, nil)
+	}
+	if got := e.source(t, doc); got != `{"stock":2}` {
+		t.Errorf("%s", got)
+	}
+}
+
 // TestLostAnswersInventNothing: the engine has written, and nobody hears of it.
 func TestLostAnswersInventNothing(t *testing.T) {
 	eachTarget(t, func(t *testing.T, e target) {

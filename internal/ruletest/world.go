@@ -18,6 +18,7 @@ import (
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/upstream"
+	"optimist/internal/wire"
 	"optimist/internal/write"
 	"optimist/proxy"
 )
@@ -68,7 +69,7 @@ func intercept(c *config.Config, rules *rule.Set, nodes *upstream.Set, now time.
 	start, ahead := time.Now(), time.Duration(0)
 	sessions := session.New(session.Options{
 		MaxAge: c.Sessions.MaxAge.Std(), Memory: c.Sessions.Memory.Bytes(), Measure: write.Measure(),
-		Now: func() time.Time { return start.Add(ahead) },
+		Left: wire.PeerClosed, Now: func() time.Time { return start.Add(ahead) },
 	})
 	ahead = clockAhead
 	options := write.Options{Upstream: nodes, Engine: &es.Client{Upstream: nodes}, Sessions: sessions}

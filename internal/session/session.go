@@ -83,7 +83,7 @@ type Options struct {
 	// Measure tells which of several candidates is the closest to what was sent. Without it the oldest is taken.
 	Measure Measure
 	// Left reports whether the client whose write's context this is has left. It is asked of few writes, with a lock held, and mustn't
-	// wait. Default: whether the context was cancelled.
+	// wait; also after the write has ended, and its context with it. Default: whether the context was cancelled.
 	Left func(ctx context.Context) bool
 	// Now is the clock. Default time.Now.
 	Now func() time.Time

@@ -24,9 +24,12 @@ func WithPeer(ctx context.Context, nc net.Conn) context.Context {
 // PeerLeft reports whether the client whose request ctx is of has left: whether it was cancelled, or the connection is closed on the other
 // side by now, which is seldom known at once. That costs a system call. Any goroutine may ask. A deadline that passed says nothing.
 func PeerLeft(ctx context.Context) bool {
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return true
-	}
+	return errors.Is(ctx.Err(), context.Canceled) || PeerClosed(ctx)
+}
+
+// PeerClosed reports whether the connection of the request that ctx is of is closed, on either side, by now. What became of ctx itself says
+// nothing: it may be one for a part of the work, which is over. Otherwise it is as PeerLeft.
+func PeerClosed(ctx context.Context) bool {
 	p, ok := ctx.Value(peerKey{}).(*peer)
 	if !ok {
 		return false

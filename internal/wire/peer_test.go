@@ -44,6 +44,21 @@ func TestPeerOfAContextThatEnds(t *testing.T) {
 	}
 }
 
+func TestAContextForAPartOfTheWorkSaysNothingOfThePeer(t *testing.T) {
+	ours, theirs := pair(t)
+	ctx, cancel := context.WithCancel(WithPeer(t.Context(), ours))
+	cancel()
+	if PeerClosed(ctx) || PeerClosed(t.Context()) {
+		t.Error("it is there, or nothing is known of it")
+	}
+	_ = theirs.Close()
+	for deadline := time.Now().Add(10 * time.Second); !PeerClosed(ctx); {
+		if time.Now().After(deadline) {
+			t.Fatal("it has left")
+		}
+	}
+}
+
 func BenchmarkPeerLeft(b *testing.B) {
 	ours, _ := pair(b)
 	ctx := WithPeer(b.Context(), ours)
