@@ -34,7 +34,10 @@ type claim struct {
 	began   int64
 	ticket  uint64
 	guessed bool
-	again   bool // it repeats a write that was acknowledged
+	// again says that it repeats a write that was acknowledged, and that nothing was reserved for it. first is that write's ticket, where it
+	// is known to have been given up; then the base may also be the view.
+	again bool
+	first uint64
 
 	// What was reserved, with its place in the order and its age.
 	order         uint64
@@ -92,9 +95,10 @@ func (b *Base) Commit(a Ack) {
 		switch {
 		case o == nil:
 		case heir != nil:
-			heir.repeat.acknowledged = true
-		case c.client != nil:
-			o.client, o.began, o.ticket = c.client, c.began, c.ticket
+			heir.repeat = repetition{of: c.ticket, acknowledged: true, left: o.left}
+			o.heir = heir
+		case c.client != nil && c.hash != 0:
+			o.client, o.began = c.client, c.began
 			b.unheard = unheard{store: s, key: e.key, ticket: c.ticket}
 		}
 		e.spend(&c)
@@ -119,12 +123,8 @@ func (b *Base) Answered() {
 	sh, k := s.shard(u.key.sess, u.key.ref)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	e, ok := sh.lru.Peek(k)
-	if !ok {
-		return
-	}
-	if i := slices.IndexFunc(e.recent, func(o sending) bool { return o.ticket == u.ticket }); i >= 0 {
-		o := &e.recent[i]
+	e, _ := sh.lru.Peek(k)
+	if o := e.sentWith(u.ticket); o != nil {
 		if now := s.clock(); o.client != nil && now-o.began >= late && s.left(o.client) {
 			o.abandoned, o.at = true, now
 		}
@@ -185,10 +185,13 @@ func (b *Base) Release() {
 func (sh *shard) release(k key, c *claim, gone Epoch, now int64) {
 	heir := sh.land(k, c)
 	sh.get(k, gone, now)
+	if heir != nil && (c.again || c.reads() || c.viewed) {
+		sh.bequeath(k, *c, heir)
+		return
+	}
+	sh.repeatable(k, c.first, nil, now)
 	if !c.reads() && !c.viewed {
 		switch {
-		case c.again:
-			sh.repeatable(k, c.hash, heir, now)
 		case c.doubt && c.sess.holder:
 			sh.unsure(k)
 		case c.doubt && c.sess.named && c.numbers.Known() && c.since >= gone:
@@ -199,16 +202,6 @@ func (sh *shard) release(k key, c *claim, gone Epoch, now int64) {
 		}
 		return
 	}
-	if heir != nil {
-		own := *c
-		heir.repeat.inherited = &own
-		return
-	}
-	sh.restore(k, c, gone, now)
-}
-
-// restore gives back what c, whose reservation is ended, had reserved.
-func (sh *shard) restore(k key, c *claim, gone Epoch, now int64) {
 	switch {
 	case c.since < gone:
 		sh.lose(k, ReasonIndex)
@@ -355,10 +348,16 @@ func (sh *shard) takeView(e *entry, b *Base) {
 func (sh *shard) fill(k key, b *Base) {
 	c := &b.claim
 	c.ref, c.kept, c.known = k.ref, true, true
-	b.Kind, b.Numbers, b.Told, b.Version, b.View, b.Stored = c.kind, c.numbers, c.told, c.version, c.saw, c.stored
-	b.Doubtful, b.Apart = c.doubt || c.shown, c.apart
 	c.guessed = b.Ambiguous
 	sh.depart(k, c)
+	sh.show(b)
+}
+
+// show shows what the claim has in the base.
+func (sh *shard) show(b *Base) {
+	c := &b.claim
+	b.Kind, b.Numbers, b.Told, b.Version, b.View, b.Stored = c.kind, c.numbers, c.told, c.version, c.saw, c.stored
+	b.Doubtful, b.Apart = c.doubt || c.shown, c.apart
 	sh.n.Taken[b.Kind]++
 	if b.Ambiguous {
 		sh.n.Ambiguous++

@@ -62,7 +62,7 @@ func (sh *shard) audit(t complainer) {
 		t.Errorf("%d bytes of %d", sh.bytes, sh.bound)
 	}
 	for _, f := range sh.flights {
-		if f.count < 1 || f.reads < 0 || f.reads > f.count {
+		if f.count < 1 || f.reads < 0 || f.reads > f.count || len(f.sent) > f.count {
 			t.Errorf("flight %+v", f)
 		}
 	}
@@ -268,6 +268,8 @@ func TestSizesAreWithinTheirCosts(t *testing.T) {
 		{"document", float64(unsafe.Sizeof(document{})) + (dk+8)*slot, documentCost},
 		{"read", float64(unsafe.Sizeof(read{})), readCost},
 		{"body", float64(unsafe.Sizeof(body{})) + 16, bodyCost},
+		{"a write that was acknowledged", float64(unsafe.Sizeof(sending{})), recentCost},
+		{"numbers that were written from", float64(unsafe.Sizeof(doc.Numbers{})), spentCost},
 		{"marker", 80 + 16*slot, markerCost},
 	} {
 		if c.size > float64(c.cost) {

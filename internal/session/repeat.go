@@ -13,7 +13,7 @@ import (
 const (
 	// maxRecent bounds how many writes of a document a session is known by, so that their repeats are.
 	maxRecent = 16
-	// maxAbandoned bounds how many more that were given up are: as many as may have waited for the one that held them all up.
+	// maxAbandoned bounds how many more that were given up are, or may be by now: as many as may have waited for the one that held them up.
 	maxAbandoned = 128
 )
 
@@ -39,7 +39,11 @@ type sending struct {
 	client context.Context // until it has been sent its answer, or its repeat is here; else nil
 	began  int64
 	ticket uint64
+	heir   *taking // has waited for it, and is to look what became of it; else nil
 }
+
+// pending reports whether it isn't known yet that nobody repeats it.
+func (o *sending) pending() bool { return o.abandoned || o.client != nil || o.heir != nil }
 
 // unheard is a write that was acknowledged, while its client has no answer yet.
 type unheard struct {
@@ -56,17 +60,19 @@ type outgoing struct {
 	heir         *taking // repeats it; nil: nobody yet
 }
 
-// find returns the index of what sends is known by, or -1.
+// find returns the index of what is sent with the ticket, or -1.
 func (f *flight) find(ticket uint64) int {
 	return slices.IndexFunc(f.sent, func(o outgoing) bool { return o.ticket == ticket })
 }
 
 // repetition is what is known of the first try of a write that is sent again, because its client had given that up.
 type repetition struct {
-	of uint64 // its ticket while it is in flight; 0: none
+	of uint64 // its ticket; 0: none
 
-	// What became of it: acknowledged, or the base that it gives back. Neither: nothing is known.
+	// What became of it: acknowledged, and then it left that revision; or the base that it gives back, which is in flight with its heir.
+	// Neither: it is in flight, or nothing is known.
 	acknowledged bool
+	left         doc.Numbers
 	inherited    *claim
 }
 
@@ -82,6 +88,9 @@ func (s *Store) gaveUp(client context.Context, began, now int64) bool {
 	return client != nil && now-began >= soon && s.left(client)
 }
 
+// gaveUp reports whether the client has left that waits for a base.
+func (t *taking) gaveUp(now int64) bool { return t.s.gaveUp(t.client, t.began, now) }
+
 // follow returns what to wait for where the write is sent again: its first try, which the client has given up, is in flight or waits for
 // its base. All other clients of the session may have reads outstanding, and none of these is what the write was made from.
 func (t *taking) follow(sh *shard, f *flight, now int64) <-chan struct{} {
@@ -93,12 +102,12 @@ func (t *taking) follow(sh *shard, f *flight, now int64) <-chan struct{} {
 		if f != nil && f.find(r.of) >= 0 {
 			return f.landing()
 		}
-		r.of = 0
+		*r = repetition{}
 		return nil
 	}
 	for i := range f.outgoing() {
 		o := &f.sent[i]
-		if o.hash == t.hash && t.s.gaveUp(o.client, o.began, now) && (o.heir == nil || t.s.gaveUp(o.heir.client, o.heir.began, now)) {
+		if o.hash == t.hash && t.s.gaveUp(o.client, o.began, now) && (o.heir == nil || o.heir.gaveUp(now)) {
 			r.of, o.heir = o.ticket, t
 			return f.landing()
 		}
@@ -107,7 +116,7 @@ func (t *taking) follow(sh *shard, f *flight, now int64) <-chan struct{} {
 		if o == t {
 			break
 		}
-		if o.hash == t.hash && t.s.gaveUp(o.client, o.began, now) {
+		if o.hash == t.hash && o.gaveUp(now) {
 			t.before = min(t.before, o.before)
 			return t.queue(sh, f)
 		}
@@ -122,54 +131,58 @@ func (f *flight) outgoing() []outgoing {
 	return f.sent
 }
 
+// bequeath has t hold what its first try, of c, gives back. It stays in flight, so that nobody takes it, or misses it, before t has looked.
+func (sh *shard) bequeath(k key, c claim, t *taking) {
+	if c.again {
+		t.repeat = repetition{of: c.first, acknowledged: true, left: c.numbers}
+		e, _ := sh.lru.Peek(k)
+		if o := e.sentWith(c.first); o != nil {
+			o.heir = t
+		}
+		return
+	}
+	c.client, c.began = t.client, t.began
+	sh.depart(k, &c)
+	t.repeat = repetition{inherited: &c}
+}
+
 // inherit gives t the base of its first try, where that has given it back. It reports whether it did.
 func (t *taking) inherit(sh *shard, gone Epoch, now int64, b *Base) bool {
 	c := t.repeat.inherited
-	t.repeat.inherited = nil
-	if c == nil {
-		return false
-	}
+	t.repeat = repetition{}
+	k := key{sess: c.sess, ref: c.ref}
 	if c.since < gone || now-c.at >= sh.maxAge {
-		sh.restore(key{sess: c.sess, ref: c.ref}, c, gone, now)
+		sh.release(k, c, gone, now) // there is nothing to give back any more
 		return false
 	}
-	c.client, c.began = t.client, t.began
 	b.claim, b.Ambiguous = *c, c.guessed
-	sh.fill(key{sess: c.sess, ref: c.ref}, b)
+	sh.show(b)
 	return true
 }
 
 // disown leaves what the first try leaves to others: t isn't going to be written.
 func (t *taking) disown(sh *shard) {
-	r := &t.repeat
-	if f := sh.flights[t.k]; f != nil && r.of != 0 {
+	r := t.repeat
+	t.repeat = repetition{}
+	switch f := sh.flights[t.k]; {
+	case r.inherited != nil:
+		c := r.inherited
+		now := t.s.clock()
+		sh.release(key{sess: c.sess, ref: c.ref}, c, t.s.indices.gone(t.s.indices.get(c.ref.Index, now)), now)
+	case r.acknowledged:
+		sh.repeatable(t.k, r.of, t, t.s.clock())
+	case r.of != 0 && f != nil:
 		if i := f.find(r.of); i >= 0 && f.sent[i].heir == t {
 			f.sent[i].heir = nil
 		}
 	}
-	now, ix := t.s.clock(), t.s.indices.get(t.k.ref.Index, t.s.clock())
-	gone := t.s.indices.gone(ix)
-	if c := r.inherited; c != nil {
-		k := key{sess: c.sess, ref: c.ref}
-		sh.get(k, gone, now)
-		sh.restore(k, c, gone, now)
-	}
-	if r.acknowledged {
-		sh.repeatable(t.k, t.hash, nil, now)
-	}
-	*r = repetition{}
 }
 
-// repeatable has a write that was acknowledged, and whose repeat has come to nothing, be repeated by its heir, or whoever comes.
-func (sh *shard) repeatable(k key, hash uint64, heir *taking, now int64) {
-	if heir != nil {
-		heir.repeat.acknowledged = true
-		return
-	}
-	if e, ok := sh.lru.Peek(k); ok {
-		if i := e.sent(hash); i >= 0 {
-			e.recent[i].abandoned, e.recent[i].at = true, now
-		}
+// repeatable has a write that was acknowledged, and whose repeat, by heir or in flight, has come to nothing, be repeated by whoever comes.
+func (sh *shard) repeatable(k key, ticket uint64, heir *taking, now int64) {
+	e, _ := sh.lru.Peek(k)
+	if o := e.sentWith(ticket); o != nil && o.heir == heir {
+		o.abandoned, o.at, o.heir = true, now, nil
 	}
 }
 
@@ -183,11 +196,36 @@ func (e *entry) sent(hash uint64) int {
 	return -1
 }
 
-// abandoned reports whether the write is one that was acknowledged, not long ago, and whose client had left before its answer.
-func (t *taking) abandoned(e *entry, now int64) bool {
-	return t.hash != 0 && e != nil && slices.ContainsFunc(e.recent, func(o sending) bool {
-		return o.hash == t.hash && (o.abandoned && now-o.at < repeatWindow || t.s.gaveUp(o.client, o.began, now))
-	})
+// sentWith returns the write with the ticket, or nil.
+func (e *entry) sentWith(ticket uint64) *sending {
+	if e == nil || ticket == 0 {
+		return nil
+	}
+	for i := range e.recent {
+		if o := &e.recent[i]; o.ticket == ticket {
+			return o
+		}
+	}
+	return nil
+}
+
+// unheard returns the write that t repeats, as far as that is known for certain: the one that it has waited for, or one that was
+// acknowledged, not long ago, and whose client had left before its answer. nil is none, and also one that is known no more.
+func (t *taking) unheard(e *entry, now int64) *sending {
+	if t.hash == 0 || e == nil {
+		return nil
+	}
+	if t.repeat.acknowledged {
+		return e.sentWith(t.repeat.of)
+	}
+	for i := range e.recent {
+		o := &e.recent[i]
+		if o.hash == t.hash && (o.abandoned && now-o.at < repeatWindow || t.s.gaveUp(o.client, o.began, now) ||
+			o.heir != nil && o.heir.gaveUp(now)) {
+			return o
+		}
+	}
+	return nil
 }
 
 // repeats reports whether the write, for which no read is outstanding, is one that the session has sent before, byte for byte. A client
@@ -202,24 +240,32 @@ func (t *taking) mayRepeat(e *entry, f *flight) bool {
 }
 
 // again makes the base of a repeated write: its view is what it sends, so that nothing of it counts twice. What the engine holds is for
-// the caller to read.
-func (t *taking) again(sh *shard, e *entry, b *Base) {
-	o := &e.recent[e.sent(t.hash)]
-	c := &b.claim
-	c.kind, c.numbers, c.saw, c.again = KindView, o.left, bytes.Clone(t.sent), true
-	for i := range e.recent {
-		if o := &e.recent[i]; o.hash == t.hash && (o.abandoned || o.client != nil) {
-			o.abandoned, o.client = false, nil // of two that were given up each has its repeat
-			break
-		}
+// the caller to read. o is the first try, nil where that is a guess, or known no more.
+func (t *taking) again(sh *shard, e *entry, o *sending, b *Base) {
+	k, c := t.k, &b.claim
+	c.kind, c.numbers, c.saw, c.again = KindView, t.repeat.left, bytes.Clone(t.sent), true
+	if e == nil {
+		k.ref = cloneRef(k.ref)
+	} else if k = e.key; t.repeats(e) {
+		c.numbers = e.recent[e.sent(t.hash)].left
 	}
+	t.repeatOf(o, b)
+	sh.fill(k, b)
+}
+
+// repeatOf notes that b is the base of the repeat of o, which has only one.
+func (t *taking) repeatOf(o *sending, b *Base) {
 	t.repeat = repetition{}
-	sh.fill(e.key, b)
+	if o == nil || t.glance {
+		return
+	}
+	b.claim.first = o.ticket
+	o.abandoned, o.client, o.heir = false, nil, nil
 }
 
 // remember keeps a write of an inferred session: for its repeats, and for what its answer told. It returns what it keeps, nil for nothing.
 func (e *entry) remember(c *claim, a *Ack) *sending {
-	o := sending{hash: c.hash, left: a.Stored.Numbers}
+	o := sending{hash: c.hash, left: a.Stored.Numbers, ticket: c.ticket}
 	if !same(a.Stored.Source, a.Sent) {
 		if o.told = a.Told; !o.told.Known() {
 			o.told = o.left
@@ -237,7 +283,7 @@ func (e *entry) remember(c *claim, a *Ack) *sending {
 func (e *entry) makeRoom() {
 	oldest, n := -1, 0
 	for i := len(e.recent) - 1; i >= 0; i-- {
-		if !e.recent[i].abandoned {
+		if !e.recent[i].pending() {
 			oldest, n = i, n+1
 		}
 	}

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -267,14 +268,19 @@ func TestEqualChangesOfClientsThatStayAreNoRepeats(t *testing.T) {
 
 func TestARepeatTakesThePlaceOfAFirstTryThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newWaiting(t)
+		var gone atomic.Pointer[client] // a connection that was closed is noticed only when it is looked at
+		s := New(Options{MaxAge: maxAge, Memory: 1 << 20, Measure: flat(nil), Left: func(ctx context.Context) bool {
+			c := gone.Load()
+			return c != nil && ctx == c.Context
+		}})
+		time.Sleep(maxAge)
 		s.Read(pool, ref, rev(5, `{"a":1,"b":1}`), s.Epoch())
 		before := newClient(t).sends(t, s, theirs)
 		me := newClient(t)
-		first := start(me, s, pool, mine) // from memory: waits for what the other leaves
+		first := start(me.Context, s, pool, mine) // from memory: waits for what the other leaves
 		s.Read(pool, ref, rev(6, both), s.Epoch())
 		time.Sleep(time.Second)
-		me.leave()
+		gone.Store(&me)
 		again := start(newClient(t), s, pool, mine)
 		before.Commit(ack(6, theirs))
 		synctest.Wait()

@@ -16,7 +16,7 @@ import (
 // rounding. A test holds these to the sizes of the structs.
 const (
 	entryCost    = 704
-	recentCost   = 88
+	recentCost   = 96
 	spentCost    = 16
 	documentCost = 320
 	readCost     = 64

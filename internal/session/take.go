@@ -170,23 +170,30 @@ func (t *taking) look(sh *shard, ix *index, now int64, b *Base) ([]candidate, <-
 	if !t.started {
 		t.started, t.before, t.began = true, sh.order, now
 	}
-	f := sh.flights[t.k]
-	if done := t.follow(sh, f, now); done != nil {
-		return nil, done, false
-	}
-	if t.inherit(sh, gone, now, b) {
+	b.claim.began = t.began
+	if t.repeat.inherited != nil && t.inherit(sh, gone, now, b) {
 		return nil, nil, true
 	}
+	if done := t.follow(sh, sh.flights[t.k], now); done != nil {
+		return nil, done, false
+	}
+	return t.choose(sh, e, gone, now, b)
+}
+
+// choose is look where the write's first try is over, or it is one.
+func (t *taking) choose(sh *shard, e *entry, gone Epoch, now int64, b *Base) ([]candidate, <-chan struct{}, bool) {
+	f := sh.flights[t.k]
 	reads, view := t.eligible(e, f)
 	if len(reads) == 0 && view == nil && f == nil {
 		t.before = sh.order // better than none
 		reads, view = t.eligible(e, f)
 	}
 	own := len(reads) == 0 && view != nil && bytes.Equal(view.sent.bytes(), t.sent)
+	first := t.unheard(e, now)
 	switch {
-	case !own && (t.repeat.acknowledged && t.repeats(e) || t.abandoned(e, now)):
+	case !own && (t.repeat.acknowledged || first != nil):
 		b.Ambiguous = !t.repeat.acknowledged && len(reads) > 0
-		t.again(sh, e, b)
+		t.again(sh, e, first, b)
 	case len(reads) == 0 && (!t.given.Known() || t.patient) && t.waits(sh):
 		return nil, t.queue(sh, f), false
 	case len(reads) == 1 && view == nil:
@@ -194,10 +201,13 @@ func (t *taking) look(sh *shard, ix *index, now int64, b *Base) ([]candidate, <-
 		e.missed = e.missed || b.Ambiguous && !t.glance
 		sh.take(e, e.find(reads[0].numbers), b)
 	case len(reads) == 0 && view != nil && !own && t.repeats(e):
-		t.again(sh, e, b)
+		t.again(sh, e, nil, b)
 	case len(reads) == 0 && view != nil:
 		b.Ambiguous = e.missed && t.hash != 0
 		e.missed = e.missed && (t.glance || t.hash == 0)
+		if own {
+			t.repeatOf(first, b)
+		}
 		if sh.takeView(e, b); t.given.Known() {
 			b.Doubtful = b.claim.doubt // who names it means it, whatever else it was shown
 			b.Apart = b.claim.apart && b.claim.told.Known()
