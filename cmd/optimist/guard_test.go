@@ -4,16 +4,17 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
 
 // TestWritesAreGuardedAndCounted: two clients that read the same revision both keep their change, and the metrics tell of it.
 func TestWritesAreGuardedAndCounted(t *testing.T) {
-	r := serveFor(t, "", "rules: [{name: shop, merge: {paths: {/stock: sum}}}]")
-	do := func(session, method, body string) string {
+	r := serveFor(t, "", "sessions: {memory: 1MiB}\nrules: [{name: shop, merge: {paths: {/stock: sum}}}]")
+	ask := func(session, method, path, body string) string {
 		t.Helper()
-		req, err := http.NewRequest(method, "http://"+r.data+"/shop/_doc/1", strings.NewReader(body))
+		req, err := http.NewRequest(method, "http://"+r.data+path, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -26,9 +27,13 @@ func TestWritesAreGuardedAndCounted(t *testing.T) {
 		defer resp.Body.Close()
 		text, err := io.ReadAll(resp.Body)
 		if err != nil || resp.StatusCode >= 300 {
-			t.Fatalf("%s %s: %d %s %v", method, body, resp.StatusCode, text, err)
+			t.Fatalf("%s %s %.80s: %d %s %v", method, path, body, resp.StatusCode, text, err)
 		}
 		return resp.Header.Get("Optimist-Outcome") + " " + string(text)
+	}
+	do := func(session, method, body string) string {
+		t.Helper()
+		return ask(session, method, "/shop/_doc/1", body)
 	}
 	do("seed", "PUT", `{"stock":10,"a":0,"b":0}`)
 	do("one", "GET", "")
@@ -42,18 +47,34 @@ func TestWritesAreGuardedAndCounted(t *testing.T) {
 	if got := do("three", "GET", ""); !strings.Contains(got, `{"stock":7,"a":1,"b":1}`) {
 		t.Errorf("the document is %s", got)
 	}
+	if got := do("two", "PUT", `{"stock":8,"a":2,"b":1}`); !strings.HasPrefix(got, "merged;") { // from memory: a is somebody else's by now
+		t.Errorf("the third write is %s", got)
+	}
+	ask("", "PUT", "/parts", `{"mappings":{"_source":{"excludes":["x"]}}}`)
+	ask("one", "PUT", "/parts/_doc/1", `{"a":1}`)
+	large := `{"text":"` + strings.Repeat("x", 200<<10) + `"}`
+	for i := range 12 {
+		path := "/shop/_doc/large-" + strconv.Itoa(i)
+		ask("one", "PUT", path, large)
+		ask("one", "GET", path, "")
+	}
 	var metrics string
-	for !strings.Contains(metrics, `optimist_write_duration_seconds_count{op="index"} 3`) { // counted after its answer
+	for !strings.Contains(metrics, `optimist_write_duration_seconds_count{op="index"} 17`) { // counted after its answer
 		_, metrics = r.get(t, "/metrics")
 	}
-	for _, want := range []string{`optimist_outcomes_total{outcome="guarded",reason=""} 1`, `optimist_outcomes_total{outcome="merged",reason=""} 1`,
-		`optimist_merges_total{rule="shop"} 1`, `optimist_conflicts_total{rule="shop"} 1`, `optimist_retries_total{rule="shop"} 1`,
-		`optimist_bases_total{kind="session"} 2`, `optimist_session_lookups_total{result="hit"} 2`} {
+	for _, want := range []string{`optimist_outcomes_total{outcome="guarded",reason=""} 1`, `optimist_outcomes_total{outcome="merged",reason=""} 2`,
+		`optimist_merges_total{rule="shop"} 2`, `optimist_conflicts_total{rule="shop"} 1`, `optimist_retries_total{rule="shop"} 1`,
+		`optimist_bases_total{kind="session"} 2`, `optimist_session_lookups_total{result="hit"} 3`, `optimist_session_lookups_total{result="miss"} 14`,
+		`optimist_bases_total{kind="view"} 1`, `optimist_bases_total{kind="lost"} 14`, `optimist_lost_bases_total{reason="restart"} 14`,
+		`optimist_fetches_total{rule="shop"} 1`, `optimist_unguardable_indices_total{reason="source"} 1`} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("the metrics lack %s", want)
 		}
 	}
+	if strings.Contains(metrics, "optimist_session_evictions_total 0") {
+		t.Error("2.4 MB were kept in 1 MiB")
+	}
 	if t.Failed() {
-		t.Log(regexp.MustCompile(`(?m)^optimist_(out|mer|con|ret|bas|ses).*$`).FindAllString(metrics, -1))
+		t.Log(regexp.MustCompile(`(?m)^optimist_(out|mer|con|ret|bas|ses|los|fet|ung).*$`).FindAllString(metrics, -1))
 	}
 }

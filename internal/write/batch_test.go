@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/session"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -15,7 +16,12 @@ import (
 // warm makes it known that documents can be merged, so that changes may share writes.
 func (w *world) warm(id string) {
 	w.t.Helper()
-	warm := w.client("warm")
+	w.warmFor(w.client("warm"), id)
+}
+
+// warmFor is warm for those with the client's credentials.
+func (w *world) warmFor(warm *client, id string) {
+	w.t.Helper()
 	before := warm.read(id)
 	w.put(id, strings.TrimSuffix(before, "}")+`,"x":1}`)
 	if r := warm.save(id, strings.TrimSuffix(before, "}")+`,"y":1}`); r.status != 200 {
@@ -130,6 +136,93 @@ func TestOnlyTheSameMediaTypesShareAWrite(t *testing.T) {
 		}
 	}
 	same(t, w.stored("1"), `{"n":0,"f0":1,"f1":1,"f2":1,"f3":1}`)
+}
+
+// A change may go out under no other credentials, parameters or rule than its own, nor begin at what its neighbour has written with others:
+// one client may be shown what another isn't.
+func TestOnlyEqualWritesShareOneAndItsRevision(t *testing.T) {
+	alice, bob := session.CredentialsOf([]byte("alice")), session.CredentialsOf([]byte("bob"))
+	for name, c := range map[string]struct {
+		bob           bool   // the third is another's
+		query         string // of the third
+		reloaded      bool   // before the third
+		third, fourth string // how its own outcome begins, and that of the one behind it
+	}{
+		"nothing differs": {third: "combined;attempts=1", fourth: "combined;attempts=1"},
+		"credentials":     {bob: true, third: "merged;attempts=2", fourth: "merged;attempts=2"},
+		"parameters":      {query: "?refresh=true", third: "merged;attempts=2", fourth: "merged;attempts=2"},
+		"the rule":        {reloaded: true, third: "merged;attempts=1", fourth: "merged;attempts=1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "")
+			w.put("1", `{"n":0}`)
+			var cs []*client
+			for i := range 4 {
+				who := alice
+				if c.bob && i == 2 {
+					who = bob
+				}
+				cs = append(cs, &client{w: w, sess: session.Named(who, fmt.Append(nil, i))})
+				w.warmFor(&client{w: w, sess: session.Named(who, []byte("warm"))}, "1")
+			}
+			for _, c := range cs {
+				c.read("1")
+			}
+			results := w.queued(len(cs), func(i int) result {
+				target := "/shop/_doc/1"
+				if i == 2 {
+					target += c.query
+				}
+				if c.reloaded && i >= 2 {
+					w.rules = newWorld(t, "").rules
+				}
+				return cs[i].send("PUT", target, fmt.Sprintf(`{"n":0,"f%d":1}`, i))
+			})
+			for i, want := range []string{"guarded;attempts=1", "", c.third, c.fourth} {
+				if r := results[i]; r.status != 200 || !strings.HasPrefix(r.outcome, want) {
+					t.Errorf("change %d: %v, want %s", i, r, want)
+				}
+			}
+			same(t, w.stored("1"), `{"n":0,"f0":1,"f1":1,"f2":1,"f3":1}`)
+		})
+	}
+}
+
+// What the lane wrote last is good for a write under its guard only. That there is nothing to write, or that a change is refused, is
+// decided by the document as it is: somebody else may have written past this proxy since.
+func TestWhatIsDecidedIsDecidedOnAFreshRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		first, between, second, want string
+		outcome                      string
+	}{
+		"that nothing changes":   {`{"t":2,"status":"new"}`, `{"t":3,"status":"new"}`, `{"t":2,"status":"new"}`, `{"t":2,"status":"new"}`, `merged;attempts=1;base=session;overwrote="/t"`},
+		"that a path is refused": {`{"t":1,"status":"paid"}`, `{"t":1,"status":"new","x":1}`, `{"t":1,"status":"sent"}`, `{"t":1,"status":"sent","x":1}`, "merged;attempts=1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, sumRule)
+			w.put("1", `{"t":1,"status":"new"}`)
+			w.warm("1")
+			one, two := w.client("one"), w.client("two")
+			one.read("1")
+			two.read("1")
+			w.engine.after = func(r *upstream.Request, _ *upstream.Response) error {
+				if r.Method == "PUT" {
+					w.engine.after = nil
+					w.put("1", c.between)
+				}
+				return nil
+			}
+			results := w.queued(2, func(i int) result {
+				if i == 0 {
+					return one.save("1", c.first)
+				}
+				return two.save("1", c.second)
+			})
+			has(t, results[0], 200, "guarded")
+			has(t, results[1], 200, c.outcome)
+			same(t, w.stored("1"), c.want)
+		})
+	}
 }
 
 // A body belongs to its client's connection and is overwritten by the next request as soon as Do has returned.
