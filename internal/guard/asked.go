@@ -107,6 +107,15 @@ func (g *Guard) ask(x *proxy.Exchange, method string, path, query, body []byte) 
 	return g.up.Do(x.Context(), r)
 }
 
+// askAlike sends a client's read of many documents upstream with another query, and collects the answer.
+func (g *Guard) askAlike(x *proxy.Exchange, query []byte) (*upstream.Response, error) {
+	body, err := x.Body(g.maxBody)
+	if err != nil {
+		return nil, err
+	}
+	return g.ask(x, wire.MethodString(x.Head().Method), x.Op().Path, query, body)
+}
+
 // passable are an answer's fields that go with a body of another length.
 func passable(res *upstream.Response) []wire.Field {
 	var out []wire.Field
@@ -138,16 +147,15 @@ func (g *Guard) search(x *proxy.Exchange) bool {
 	if !c.stampable(op) || !c.known && !stamped {
 		return false
 	}
-	body, err := x.Body(g.maxBody)
-	if err != nil {
-		return false
-	}
+	body, ok := g.question(x)
 	_, pretty := api.Param(op.Query, "pretty")
-	watched = watched && (c.known || stamped) && !pretty && wholeHits(body)
-	if stamped = stamped && wholeSearch(body); !watched && !stamped {
+	watched = ok && watched && (c.known || stamped) && !pretty && wholeHits(body)
+	if stamped = ok && stamped && wholeSearch(body); !watched && !stamped {
 		return g.shown(x)
 	}
-	g.searched(x, c, &hits{rules: rules, asked: asked, watched: watched, stamped: stamped}, body)
+	_, numbered := api.Param(op.Query, "seq_no_primary_term")
+	numbered = numbered || bytes.Contains(body, []byte("seq_no_primary_term"))
+	g.searched(x, c, &hits{rules: rules, asked: asked, watched: watched, stamped: stamped, numbered: numbered})
 	return true
 }
 
@@ -164,7 +172,8 @@ func (g *Guard) shown(x *proxy.Exchange) bool {
 			return false
 		}
 	}
-	if body, err := x.Body(g.maxBody); err != nil || !wholeHits(body) {
+	// Of what can't be read it isn't known that a part is asked for: it may be whole documents that the client is shown.
+	if body, ok := g.question(x); ok && !wholeHits(body) {
 		return false
 	}
 	tee := newCapture(watchLimit)
@@ -205,22 +214,21 @@ type hits struct {
 	rules            *rule.Set
 	asked            rule.Asked
 	watched, stamped bool
+	numbered         bool // the client asks for the numbers itself
 }
 
 // searched sends the search upstream, and answers it.
-func (g *Guard) searched(x *proxy.Exchange, c client, h *hits, body []byte) {
+func (g *Guard) searched(x *proxy.Exchange, c client, h *hits) {
 	op := x.Op()
-	_, asked := api.Param(op.Query, "seq_no_primary_term")
-	asked = asked || bytes.Contains(body, []byte("seq_no_primary_term"))
 	query := append([]byte(nil), op.Query...)
-	if !asked {
+	if !h.numbered {
 		if len(query) > 0 {
 			query = append(query, '&')
 		}
 		query = append(query, "seq_no_primary_term=true"...)
 	}
 	s := g.serving(x, c)
-	res, err := g.ask(x, wire.MethodString(x.Head().Method), op.Path, query, body)
+	res, err := g.askAlike(x, query)
 	switch {
 	case err != nil && h.stamped:
 		s.failed(err, nil)
@@ -244,7 +252,7 @@ func (g *Guard) searched(x *proxy.Exchange, c client, h *hits, body []byte) {
 			s.hits(h, answer)
 			answer = s.stamped(answer)
 		}
-		if !asked {
+		if !h.numbered {
 			answer = withoutNumbers(answer)
 		}
 	}

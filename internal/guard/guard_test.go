@@ -1,8 +1,6 @@
 package guard
 
 import (
-	"bytes"
-	"compress/gzip"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -148,11 +146,7 @@ func TestAGzippedBodyMerges(t *testing.T) {
 	w.put(doc1, `{"a":1,"b":1}`)
 	w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "s")
 	w.put(doc1, `{"a":1,"b":2}`)
-	var z bytes.Buffer
-	zw := gzip.NewWriter(&z)
-	_, _ = zw.Write([]byte(`{"a":2,"b":1}`))
-	_ = zw.Close()
-	w.wants(w.ask(w.proxied, "PUT", doc1, z.String(), "Optimist-Session", "s", "Content-Encoding", "gzip"), 200, "merged")
+	w.wants(w.ask(w.proxied, "PUT", doc1, zipped(`{"a":2,"b":1}`), "Optimist-Session", "s", "Content-Encoding", "gzip"), 200, "merged")
 	if got := w.stored(doc1); got != `{"a":2,"b":2}` {
 		t.Errorf("stored %s", got)
 	}
@@ -182,6 +176,28 @@ func TestObserveCountsWhatWasLostAndChangesNothing(t *testing.T) {
 	w.sw.SetMode(rule.Off)
 	if a := w.ask(w.proxied, "PUT", doc1, `{}`); a.outcome() != "" {
 		t.Errorf("off: %v", a.header)
+	}
+}
+
+// Which of its reads a session writes from is told by what it sends, compressed or not.
+func TestObserveReadsWhatIsSentCompressed(t *testing.T) {
+	w := newWorld(t, "", Identity{Infer: true, Address: true})
+	w.sw.SetMode(rule.Observe)
+	w.put(doc1, `{"a":1,"b":1}`)
+	w.ask(w.proxied, "GET", doc1, "") // for display
+	w.put(doc1, `{"a":2,"b":2}`)
+	w.ask(w.proxied, "GET", doc1, "")
+	if a := w.ask(w.proxied, "PUT", doc1, zipped(`{"a":2,"b":3}`), "Content-Encoding", "gzip"); a.status != 200 {
+		t.Fatal(a)
+	}
+	if len(w.observed) != 1 || w.observed[0] {
+		t.Errorf("observed %v: nothing was lost", w.observed)
+	}
+	if a := w.ask(w.proxied, "PUT", doc1, "no gzip", "Content-Encoding", "gzip"); a.status != 400 && a.status != 500 || a.outcome() != "" {
+		t.Errorf("it is the engine's to refuse: %+v", a)
+	}
+	if got := w.stored(doc1); got != `{"a":2,"b":3}` {
+		t.Errorf("stored %s", got)
 	}
 }
 
@@ -246,18 +262,15 @@ func TestClientsAreToldApart(t *testing.T) {
 }
 
 func TestCaptureReadsGzippedAnswers(t *testing.T) {
-	var z bytes.Buffer
-	zw := gzip.NewWriter(&z)
-	_, _ = zw.Write([]byte(`{"_index":"shop","_id":"1","_version":1,"_seq_no":7,"_primary_term":2,"found":true,"_source":{"a":1}}`))
-	_ = zw.Close()
+	z := []byte(zipped(`{"_index":"shop","_id":"1","_version":1,"_seq_no":7,"_primary_term":2,"found":true,"_source":{"a":1}}`))
 	c := newCapture(1 << 20)
-	h := &wire.Head{Status: 200, Length: int64(z.Len()), Fields: []wire.Field{
+	h := &wire.Head{Status: 200, Length: int64(len(z)), Fields: []wire.Field{
 		{Name: []byte("content-type"), Value: []byte("application/json")}, {Name: []byte("content-encoding"), Value: []byte("gzip")}}}
-	said := c.withETag(h, z.Bytes()[:z.Len()/2+20])
+	said := c.withETag(h, z[:len(z)/2+20])
 	ended := 0
 	c.whole = func() { ended++ }
-	c.copy(z.Bytes()[:10])
-	c.copy(z.Bytes()[10:])
+	c.copy(z[:10])
+	c.copy(z[10:])
 	c.end()
 	c.end()
 	body, ok := c.body()

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"bytes"
+	"compress/gzip"
 	"io"
 	"net"
 	"net/http"
@@ -160,4 +161,13 @@ func (w *world) wants(a answer, status int, outcome string) {
 	if a.status != status || !strings.HasPrefix(a.outcome(), outcome) {
 		w.t.Errorf("got %d %s [%s], want %d and the outcome %s…", a.status, a.body, a.outcome(), status, outcome)
 	}
+}
+
+// zipped is a body as clients compress it.
+func zipped(body string) string {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = z.Write([]byte(body)) // a buffer takes everything
+	_ = z.Close()
+	return b.String()
 }

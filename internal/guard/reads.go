@@ -185,6 +185,18 @@ func noIndex(body []byte) bool {
 	return gjson.GetBytes(body, "error.type").Str == "index_not_found_exception"
 }
 
+// question is the body of a read of many documents, without its content coding; there may be none. ok is false where it can't be told
+// what is asked for, because it isn't JSON, or is too large: then nor can it what the answer is.
+func (g *Guard) question(x *proxy.Exchange) (body []byte, ok bool) {
+	body, err := x.Body(g.maxBody)
+	if err == nil {
+		var fields []wire.Field
+		body, fields, err = g.plain(body, x.Head().Fields)
+		ok = err == nil && fieldOf(fields, "content-encoding") == nil
+	}
+	return body, ok && (len(bytes.TrimSpace(body)) == 0 || doc.ValidJSON(body))
+}
+
 // mget watches a multi-get. What asks for parts of documents is left alone.
 func (g *Guard) mget(x *proxy.Exchange) bool {
 	op, rules := x.Op(), g.rules.Rules()
@@ -198,8 +210,8 @@ func (g *Guard) mget(x *proxy.Exchange) bool {
 	if !c.known || c.signed || c.bound {
 		return false
 	}
-	body, err := x.Body(g.maxBody)
-	if err != nil || bytes.Contains(body, []byte(`_source`)) || bytes.Contains(body, []byte(`stored_fields`)) {
+	body, ok := g.question(x)
+	if !ok || bytes.Contains(body, []byte(`_source`)) || bytes.Contains(body, []byte(`stored_fields`)) {
 		return false // Forward sends what was read; an escaped key is one that the engine reads and we don't: see asked
 	}
 	asked, ok := mgetDocs(op, body)
@@ -234,7 +246,7 @@ func usualRouting(op *api.Op) (routing string, ok bool) {
 
 // mgetDocs reads which documents are asked for, in their order: the answer doesn't repeat their routing.
 func mgetDocs(op *api.Op, body []byte) ([]doc.Ref, bool) {
-	if !doc.ValidJSON(body) || bytes.IndexByte(body, '\\') >= 0 {
+	if bytes.IndexByte(body, '\\') >= 0 {
 		return nil, false // a key that is escaped may be one that we look for
 	}
 	var refs []doc.Ref

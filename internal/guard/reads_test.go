@@ -318,3 +318,66 @@ func TestAReadWhoseNumbersCouldNotBeAskedForFails(t *testing.T) {
 		})
 	}
 }
+
+// Clients that compress what they send compress the requests for many documents, too: what is asked for is what counts, not how it travels.
+func TestWhatIsAskedForCompressedIsWhatIsRead(t *testing.T) {
+	const rules = "rules:\n- {name: r, match: {index: [shop]}, base: {reads: [get, mget, search]}}\n"
+	for name, c := range map[string]struct {
+		target, body string
+		base         bool // the answer is one
+	}{
+		"several":            {"/shop/_mget", `{"ids":["1"]}`, true},
+		"several, in parts":  {"/shop/_mget", `{"docs":[{"_id":"1","_source":["n"]}]}`, false},
+		"several, as stored": {"/shop/_mget", `{"docs":[{"_id":"1","stored_fields":["n"],"_source":true}]}`, false},
+		"hits":               {"/shop/_search", `{"query":{"match_all":{}}}`, true},
+		"hits, in parts":     {"/shop/_search", `{"_source":["n"]}`, false},
+		"hits with numbers":  {"/shop/_search", `{"seq_no_primary_term":true}`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for coding, body := range map[string]string{"": c.body, "gzip": zipped(c.body)} {
+				w := newWorld(t, rules, Identity{})
+				w.put(doc1+"?refresh=true", `{"log":["a"],"n":1}`)
+				w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "s")
+				w.put(doc1+"?refresh=true", `{"log":["a","b"],"n":1}`)
+				fields := []string{"Optimist-Session", "s"}
+				if coding != "" {
+					fields = append(fields, "Content-Encoding", coding)
+				}
+				direct, through := w.ask(w.direct, "POST", c.target, body, fields...), w.ask(w.proxied, "POST", c.target, body, fields...)
+				if through.status != 200 || took(through.body) != took(direct.body) {
+					t.Errorf("%s: %d %s, without optimist %s", coding, through.status, through.body, direct.body)
+				}
+				b := w.base("shop", "1")
+				if want := map[bool]int64{true: 1, false: 0}[c.base]; b.Kind != session.KindRead || b.Numbers.SeqNo != want {
+					t.Errorf("%s: the base is %v of %v, want that of %d", coding, b.Kind, b.Numbers, want)
+				}
+			}
+		})
+	}
+}
+
+// What a request in another format than JSON asks for isn't known, so that what it is answered may be a part.
+func TestASearchThatCannotBeReadIsNoBase(t *testing.T) {
+	engine := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		out.Header().Set("Content-Type", "application/json")
+		if strings.Contains(r.URL.RawQuery, "seq_no_primary_term") {
+			t.Error("the numbers are asked for: ", r.URL)
+		}
+		_, _ = io.WriteString(out, `{"hits":{"hits":[{"_index":"shop","_id":"1","_version":1,"_seq_no":7,"_primary_term":2,"_source":{"a":1}}]}}`)
+	}))
+	defer engine.Close()
+	w := newWorldOn(t, "rules:\n- {name: r, match: {index: [shop]}, base: {reads: [get, mget, search]}}\n", Identity{}, engine.URL)
+	for media, body := range map[string]string{
+		"application/yaml": "_source: [a]\n", "application/json": "{_source:['a']}", "application/cbor": "\xa1\x67_source\x81\x61a",
+	} {
+		w.ask(w.proxied, "POST", "/shop/_search", body, "Optimist-Session", "s", "Content-Type", media)
+		if b := w.base("shop", "1"); b.Kind != session.KindNone {
+			t.Errorf("%s: the base is %v of %v", media, b.Kind, b.Numbers)
+		}
+	}
+	w.ask(w.proxied, "POST", "/shop/_search", zipped("{}")[1:], "Optimist-Session", "s", "Content-Encoding", "gzip")
+	w.ask(w.proxied, "POST", "/shop/_search", "{}", "Optimist-Session", "s", "Content-Encoding", "zstd")
+	if b := w.base("shop", "1"); b.Kind != session.KindNone {
+		t.Errorf("the base is %v of %v", b.Kind, b.Numbers)
+	}
+}

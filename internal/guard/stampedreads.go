@@ -99,8 +99,8 @@ func (g *Guard) stampMget(x *proxy.Exchange, rules *rule.Set) bool {
 	if partial(op.Query) {
 		return false
 	}
-	body, err := x.Body(g.maxBody)
-	if err != nil || !doc.ValidJSON(body) {
+	body, ok := g.question(x)
+	if !ok {
 		return false
 	}
 	asked, ok := wanted(op, body)
@@ -121,7 +121,7 @@ func (g *Guard) stampMget(x *proxy.Exchange, rules *rule.Set) bool {
 		return false
 	}
 	s := g.serving(x, c)
-	res, err := g.ask(x, string(x.Head().Method), op.Path, op.Query, body)
+	res, err := g.askAlike(x, op.Query)
 	if err != nil {
 		s.failed(err, nil)
 		return true
@@ -236,12 +236,6 @@ func (s *serving) remember(w *want) {
 
 // wholeSearch reports whether a search's body asks for the whole _source of its hits.
 func wholeSearch(body []byte) bool {
-	if len(bytes.TrimSpace(body)) == 0 {
-		return true
-	}
-	if !doc.ValidJSON(body) {
-		return false
-	}
 	whole := true
 	gjson.ParseBytes(body).ForEach(func(k, v gjson.Result) bool {
 		switch k.String() {

@@ -262,7 +262,9 @@ func (g *Guard) observe(x *proxy.Exchange, ru *rule.Rule) bool {
 		return freed && g.instead(x, body, fields, nil)
 	}
 	if !freed {
-		body, err = x.Body(g.maxBody)
+		if body, err = x.Body(g.maxBody); err == nil {
+			body, _, err = g.plain(body, x.Head().Fields)
+		}
 	}
 	if err != nil {
 		return false
