@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"optimist/internal/wire"
 )
 
 func TestDrainCutsNoRequest(t *testing.T) {
@@ -128,35 +130,83 @@ func TestServeAfterCloseReturns(t *testing.T) {
 
 func TestLogNamesNoSecrets(t *testing.T) {
 	s := newStub(t, nil)
-	var mu sync.Mutex
-	var buf bytes.Buffer
-	level := new(slog.LevelVar)
-	addr, _ := newProxy(t, s, func(o *Options) {
-		o.Logger = slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			return buf.Write(p)
-		}), &slog.HandlerOptions{Level: level}))
-	})
+	log, level := &logged{}, new(slog.LevelVar)
+	addr, _ := newProxy(t, s, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: level})) })
 	c := dial(t, addr)
 	request := lines("GET /a/_doc/1?token=hunter2 HTTP/1.1", "Host: h", "Authorization: Basic c2VjcmV0", "Cookie: sid=hunter2", "Content-Length: 7") + "hunter2"
 	c.send(request)
 	c.answer("GET")
 	c.send(lines("GET /quiet HTTP/1.1", "Host: h"))
 	c.answer("GET")
-	logged := func() string { mu.Lock(); defer mu.Unlock(); return buf.String() }
-	if got := logged(); got != "" {
+	if got := log.String(); got != "" {
 		t.Fatalf("a line at info: %s", got)
 	}
 	level.Set(slog.LevelDebug)
 	c.send(request)
 	c.answer("GET")
-	eventually(t, "the line", func() bool { return strings.Contains(logged(), "path=/a/_doc/1 op=get status=200") })
-	if got := logged(); strings.Contains(got, "hunter2") || strings.Contains(got, "c2VjcmV0") {
+	eventually(t, "the line", func() bool { return strings.Contains(log.String(), "path=/a/_doc/1 op=get status=200") })
+	if got := log.String(); strings.Contains(got, "hunter2") || strings.Contains(got, "c2VjcmV0") {
 		t.Errorf("secrets: %s", got)
 	}
 }
 
-type writerFunc func(p []byte) (int, error)
+// Who looks for why a write went as it did has the line of each request, and not the answers.
+func TestLogTellsTheOutcomeOfWrites(t *testing.T) {
+	outcome := []wire.Field{{Name: []byte("Optimist-Outcome"), Value: []byte("merged;attempts=2;base=session")}}
+	for name, intercept := range map[string]func(x *Exchange) bool{
+		"answered": func(x *Exchange) bool {
+			mine := []wire.Field{{Name: outcome[0].Name, Value: bytes.Clone(outcome[0].Value)}}
+			_ = x.Answer(200, mine, nil)
+			clear(mine[0].Value) // of a buffer that is used again
+			return true
+		},
+		"forwarded": func(x *Exchange) bool {
+			_ = x.Forward(ForwardOptions{OnHead: func(*wire.Head, []byte) []wire.Field { return outcome }})
+			return true
+		},
+		"failed": func(x *Exchange) bool { x.Fail(ErrTooLarge, outcome...); return true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStub(t, func(c *stubConn, _ seen) {
+				c.say("{}", "HTTP/1.1 200 OK", "Content-Length: 2", "Optimist-Outcome: not ours")
+			})
+			log := &logged{}
+			addr, _ := newProxy(t, s, func(o *Options) {
+				o.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+				o.Intercept = func(x *Exchange) bool { return string(x.Op().Path) != "/a/_search" && intercept(x) }
+			})
+			c := dial(t, addr)
+			c.send(lines("PUT /a/_doc/1 HTTP/1.1", "Host: h", "Content-Length: 0"))
+			c.answer("PUT")
+			eventually(t, "the line", func() bool { return strings.Contains(log.String(), `op=index`) })
+			if got := log.String(); !strings.HasSuffix(got, ` outcome="merged;attempts=2;base=session"`+"\n") {
+				t.Errorf("logged %s", got)
+			}
+			c = dial(t, addr)
+			c.send(lines("GET /a/_search HTTP/1.1", "Host: h"))
+			c.answer("GET")
+			eventually(t, "the line", func() bool { return strings.Contains(log.String(), `op=search`) })
+			if got := log.String(); strings.Count(got, "outcome=") != 1 {
+				t.Errorf("logged %s", got)
+			}
+		})
+	}
+}
 
-func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+// logged is what was logged. It is safe for concurrent use.
+type logged struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}

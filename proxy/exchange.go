@@ -31,6 +31,8 @@ type Exchange struct {
 	peeked []byte
 	held   []byte // a piece of an answer's body that waits for the next
 
+	outcome []byte // what the answer says of a write, for the log
+
 	answered bool
 	closing  bool // the answer said that the connection ends
 	broken   bool // the connection is of no use any more: the client left, or an answer broke off
@@ -47,6 +49,7 @@ func (x *Exchange) begin() {
 	x.up = upstream.Request{}
 	x.answered, x.closing, x.broken = false, false, false
 	x.done = Done{}
+	x.outcome = x.outcome[:0]
 	if x.held = x.held[:0]; cap(x.held) > maxKeptBuffer {
 		x.held = nil
 	}
@@ -103,21 +106,44 @@ func (x *Exchange) end() bool {
 	}
 	x.done.Kind, x.done.Received = x.op.Kind, x.in.taken
 	c.server.metrics.Request(&x.done)
-	if c.server.log.Enabled(context.Background(), slog.LevelDebug) {
+	if c.server.logsRequests() {
 		x.logLine()
 	}
 	return !x.broken && !x.closing && !c.last
 }
 
-// logLine says what was asked and what came of it: no query, which may hold secrets, and no header.
+// logsRequests reports whether there is a line for each request.
+func (s *Server) logsRequests() bool { return s.log.Enabled(context.Background(), slog.LevelDebug) }
+
+// logLine says what was asked and what came of it: no query, which may hold secrets, and of the header only what is our own.
 func (x *Exchange) logLine() {
-	x.c.server.log.Debug("request",
+	line := []any{
 		obs.KeyMethod, string(x.head.Method),
 		obs.KeyPath, string(x.op.Path),
 		obs.KeyOp, x.op.Kind.String(),
 		obs.KeyStatus, x.done.Status,
 		obs.KeyBytes, x.done.Sent,
-		obs.KeyClient, x.c.client.String())
+		obs.KeyClient, x.c.client.String(),
+	}
+	if len(x.outcome) > 0 {
+		line = append(line, obs.KeyOutcome, string(x.outcome))
+	}
+	x.c.server.log.Debug("request", line...)
+}
+
+// outcomeField is where an interceptor says what became of a write.
+const outcomeField = "optimist-outcome"
+
+// note keeps what an answer of ours says of a write, where there is a line for it: the fields don't live as long.
+func (x *Exchange) note(fields []wire.Field) {
+	if !x.c.server.logsRequests() {
+		return
+	}
+	for i := range fields {
+		if wire.EqualFold(fields[i].Name, outcomeField) {
+			x.outcome = append(x.outcome[:0], fields[i].Value...)
+		}
+	}
 }
 
 // Head is the request's head as it came, hop-by-hop fields included.
@@ -149,6 +175,7 @@ func (x *Exchange) Answer(status int, fields []wire.Field, body []byte) error {
 	if status == http.StatusNoContent || status == http.StatusNotModified {
 		h.Body, h.Length, body = wire.None, -1, nil
 	}
+	x.note(fields)
 	x.sign(h)
 	x.out = h.AppendResponse(x.out[:0])
 	h.Fields = nil

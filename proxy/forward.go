@@ -211,6 +211,7 @@ func (x *Exchange) peek(n int) (whole bool, err error) {
 // of HTTP/1.0, which know no chunks.
 func (x *Exchange) compose(h *wire.Head, add []wire.Field) wire.Framing {
 	was := *h
+	x.note(add)
 	h.Fields = append(h.Fields, add...)
 	if h.Body == wire.Chunked && x.head.Minor == 0 {
 		h.Body = wire.UntilClose
