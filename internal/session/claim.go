@@ -22,8 +22,8 @@ type claim struct {
 	known bool
 	// viewed says that what was reserved is the own view.
 	viewed bool
-	// doubt says that a write with this base has no known outcome.
-	doubt bool
+	// doubt says that a write with this base has no known outcome, doubted that it is this one, or its first try.
+	doubt, doubted bool
 	// shown, returned and apart are the view's.
 	shown, returned, apart bool
 
@@ -210,6 +210,8 @@ func (sh *shard) release(k key, c *claim, gone Epoch, now int64) {
 	default:
 		e := sh.put(k, gone, c.since, now)
 		sh.giveBack(e, c)
+		e.doubt(c)
+		sh.charge(e)
 		sh.shrink(e)
 	}
 }
@@ -220,7 +222,8 @@ func (b *Base) Doubt() {
 	if j := b.joins(); j != nil {
 		j.Doubt()
 	}
-	b.claim.saw, b.claim.stored, b.claim.doubt = nil, nil, true
+	c := &b.claim
+	c.saw, c.stored, c.doubt, c.doubted = nil, nil, true, true
 	b.Release()
 }
 
@@ -296,7 +299,7 @@ func (sh *shard) giveBackRead(e *entry, c *claim) {
 	if i := e.find(c.numbers); i >= 0 {
 		old := e.reads[i]
 		r.order, r.at, r.count = min(r.order, old.order), max(r.at, old.at), old.count+1
-		r.body = old.body
+		r.body, r.doubt = old.body, r.doubt || old.doubt
 		e.reads = slices.Delete(e.reads, i, i+1)
 	}
 	if r.body == nil && c.saw != nil {

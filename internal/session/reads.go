@@ -218,10 +218,10 @@ func (sh *shard) read(e *entry, rev doc.Revision, now int64) {
 		sh.charge(e)
 	}
 	r := &e.reads[i]
-	r.at, r.doubt = now, false
+	r.at = now
 	r.count++
 	if e.key.sess.named {
-		r.count, r.order = 1, sh.order
+		r.count, r.order, r.doubt = 1, sh.order, false // of many, it may be another who has read it
 	}
 	if rev.Version != 0 {
 		r.version = rev.Version

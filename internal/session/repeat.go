@@ -26,11 +26,13 @@ const (
 	repeatWindow = 10 * int64(time.Second)
 )
 
-// sending is a write of an inferred session that was acknowledged lately, by what it sent.
+// sending is a write of an inferred session that was acknowledged lately, or is in doubt, by what it sent.
 type sending struct {
 	hash uint64      // 0: its numbers were given
-	left doc.Numbers // of the revision that it left
+	left doc.Numbers // of the revision that it left; of one in doubt, those of its base
 	told doc.Numbers // what its answer named, where what was sent isn't what was stored
+
+	doubt bool // it has no known outcome, and its base was given back
 
 	// abandoned says that the client had left before its answer, at that time, and hasn't repeated the write yet.
 	abandoned bool
@@ -43,7 +45,7 @@ type sending struct {
 }
 
 // pending reports whether it isn't known yet that nobody repeats it.
-func (o *sending) pending() bool { return o.abandoned || o.client != nil || o.heir != nil }
+func (o *sending) pending() bool { return o.abandoned || o.doubt || o.client != nil || o.heir != nil }
 
 // unheard is a write that was acknowledged, while its client has no answer yet.
 type unheard struct {
@@ -186,10 +188,10 @@ func (sh *shard) repeatable(k key, ticket uint64, heir *taking, now int64) {
 	}
 }
 
-// sent returns the index of the last write that sent this, or -1.
+// sent returns the index of the last write that sent this, and was acknowledged, or -1.
 func (e *entry) sent(hash uint64) int {
 	for i := len(e.recent) - 1; i >= 0; i-- {
-		if e.recent[i].hash == hash {
+		if o := &e.recent[i]; o.hash == hash && !o.doubt {
 			return i
 		}
 	}
@@ -237,6 +239,44 @@ func (t *taking) repeats(e *entry) bool { return t.hash != 0 && e != nil && e.se
 // may be another client's then, and the write a repetition.
 func (t *taking) mayRepeat(e *entry, f *flight) bool {
 	return t.repeats(e) || t.hash != 0 && slices.ContainsFunc(f.outgoing(), func(o outgoing) bool { return o.hash == t.hash })
+}
+
+// doubt keeps what a write of an inferred session sent that gave its base back, and has no known outcome: its repeat must not have another
+// base, from which it would be merged.
+func (e *entry) doubt(c *claim) {
+	if c.doubted && c.hash != 0 {
+		e.makeRoom()
+		e.recent = append(e.recent, sending{hash: c.hash, left: c.numbers, doubt: true})
+	}
+}
+
+// inDoubt takes the base of the write if it is one that was sent before and has no known outcome. It reports whether it did.
+func (t *taking) inDoubt(sh *shard, e *entry, b *Base) bool {
+	if t.hash == 0 || e == nil {
+		return false
+	}
+	m := slices.IndexFunc(e.recent, func(o sending) bool { return o.doubt && o.hash == t.hash })
+	if m < 0 {
+		return false
+	}
+	n := e.recent[m].left
+	i := e.find(n)
+	read := i >= 0 && e.reads[i].doubt
+	if !read && (!e.view.set || !e.view.doubt || e.view.numbers != n) {
+		return false
+	}
+	if !t.glance {
+		e.recent = slices.Delete(e.recent, m, m+1)
+		b.claim.doubted = true
+	}
+	if read {
+		b.Ambiguous = len(e.reads) > 1
+		sh.take(e, i, b)
+	} else {
+		b.Ambiguous = len(e.reads) > 0
+		sh.takeView(e, b)
+	}
+	return true
 }
 
 // again makes the base of a repeated write: its view is what it sends, so that nothing of it counts twice. What the engine holds is for

@@ -72,7 +72,7 @@ type read struct {
 	count   int
 	order   uint64
 	at      int64
-	doubt   bool // given back by Doubt, and not read since
+	doubt   bool // given back by Doubt, and not read by the same thread since
 }
 
 // view is what the session's last write of the document left.
@@ -107,7 +107,7 @@ type entry struct {
 
 	asked  uint64    // the place of the last read that was asked for
 	missed bool      // a read was taken by what may be a repetition: who made it may come without
-	recent []sending // what was written last in an inferred session, oldest first
+	recent []sending // what was written last in an inferred session, or may have been, oldest first
 
 	spent []doc.Numbers // of the bases that a named session has written from, oldest first
 

@@ -194,6 +194,7 @@ func (t *taking) choose(sh *shard, e *entry, gone Epoch, now int64, b *Base) ([]
 	case !own && (t.repeat.acknowledged || first != nil):
 		b.Ambiguous = !t.repeat.acknowledged && len(reads) > 0
 		t.again(sh, e, first, b)
+	case t.inDoubt(sh, e, b):
 	case len(reads) == 0 && (!t.given.Known() || t.patient) && t.waits(sh):
 		return nil, t.queue(sh, f), false
 	case len(reads) == 1 && view == nil:
