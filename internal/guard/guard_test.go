@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -9,7 +10,10 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/rule"
+	"optimist/internal/session"
 	"optimist/internal/wire"
+	"optimist/internal/write"
+	"optimist/proxy"
 )
 
 const doc1 = "/shop/_doc/1"
@@ -113,7 +117,10 @@ func TestWhatCantBeGuardedIsPassedAndSaid(t *testing.T) {
 		method, target, body, name, value, reason string
 	}{
 		{"PUT", doc1, `{"a":2}`, "Authorization", "AWS4-HMAC-SHA256 Credential=x", "signed"},
+		{"PUT", doc1, `{"a":2}`, "Authorization", "Signature keyId=x", "signed"},
+		{"PUT", doc1, `{"a":2}`, "Authorization", "Digest username=x", "signed"},
 		{"PUT", doc1, `{"a":2}`, "Authorization", "Negotiate abc", "connection_auth"},
+		{"PUT", doc1, `{"a":2}`, "Authorization", "ntlm abc", "connection_auth"},
 		{"PUT", doc1, big, "X", "y", "too_large"},
 		{"POST", "/_bulk", "{\"index\":{\"_index\":\"shop\",\"_id\":\"1\"}}\n{}\n", "X", "y", "bulk"},
 		{"POST", "/shop/_bulk", "{\"index\":{\"_id\":\"1\"}}\n{}\n", "X", "y", "bulk"},
@@ -124,8 +131,8 @@ func TestWhatCantBeGuardedIsPassedAndSaid(t *testing.T) {
 			t.Errorf("%s %s: %d %.200s [%s], want the reason %s", c.method, c.target, a.status, a.body, a.outcome(), c.reason)
 		}
 	}
-	if n := len(w.passed); n != 6 {
-		t.Errorf("%d events, want 6: %v", n, w.passed)
+	if n := len(w.passed); n != 9 {
+		t.Errorf("%d events, want 9: %v", n, w.passed)
 	}
 }
 
@@ -241,6 +248,7 @@ func TestClientsAreToldApart(t *testing.T) {
 		"another address":             {field("authorization", "Basic a"), "10.0.0.2:1", false},
 		"mapped into IPv6":            {field("authorization", "Basic a"), "[::ffff:10.0.0.1]:1", true},
 		"other credentials":           {field("authorization", "Basic b"), "10.0.0.1:1", false},
+		"an id of the request":        {field("authorization", "Basic a", "X-Opaque-Id", "7"), "10.0.0.1:1", true},
 		"run as somebody":             {field("authorization", "Basic a", "es-security-runas-user", "x"), "10.0.0.1:1", false},
 		"a session of its own":        {field("authorization", "Basic a", "Optimist-Session", "s"), "10.0.0.1:1", false},
 		"forwarded for somebody":      {field("authorization", "Basic a", "X-Forwarded-For", "1.2.3.4"), "10.0.0.1:1", false},
@@ -252,12 +260,74 @@ func TestClientsAreToldApart(t *testing.T) {
 			t.Errorf("%s: same session %v", name, !c.same)
 		}
 	}
+	moving := Identity{Header: "Optimist-Session", Infer: true}
+	for addr, name := range map[string]string{"10.0.0.2:1": "a", "10.0.0.1:1": "b"} {
+		a, b := moving.who(field("authorization", "Basic a"), peer), moving.who(field("authorization", "Basic "+name), netip.MustParseAddrPort(addr))
+		if !a.known || (a.session == b.session) != (name == "a") {
+			t.Errorf("by credentials alone, %s from %s: same session %v", name, addr, a.session == b.session)
+		}
+	}
+	opaque := Identity{Header: "X-Opaque-Id"}
+	if a, b := opaque.who(field("x-opaque-id", "7"), peer), opaque.who(field("x-opaque-id", "8"), peer); !a.known || a.inferred || a.session == b.session {
+		t.Error("the header that is configured names no session")
+	}
 	none := Identity{Header: "Optimist-Session"}
 	if c := none.who(nil, peer); c.known {
 		t.Error("without inference there is no session without the header")
 	}
 	if c := none.who(field("optimist-session", "s"), peer); !c.known {
 		t.Error("with the header there is one")
+	}
+}
+
+// What became of a write is told by its status, too: who gets a 409 reads again, who gets a 504 must not take it for either.
+func TestErrorsOfWritesHaveTheirStatus(t *testing.T) {
+	for err, want := range map[error]string{
+		write.ErrUnknownOutcome: "504 unknown_outcome", write.ErrTimeout: "503 timeout_exception", write.ErrPreconditionRequired: "428 precondition_required",
+		write.ErrBaseLost: "409 version_conflict_engine_exception", write.ErrAmbiguous: "409 version_conflict_engine_exception",
+		write.ErrNoMatch: "409 version_conflict_engine_exception", write.ErrBadMatch: "400 illegal_argument_exception",
+		write.ErrContradiction: "400 illegal_argument_exception",
+	} {
+		var f *proxy.Failure
+		if !errors.As(failure(fmt.Errorf("on the way: %w", err)), &f) || fmt.Sprint(f.Status, " ", f.Type) != want || !strings.Contains(f.Reason, err.Error()) {
+			t.Errorf("%v: %v, want %s", err, f, want)
+		}
+	}
+}
+
+func TestARequestsPriorityIsStrongerThanItsRules(t *testing.T) {
+	foreground, jobs := &rule.Rule{}, &rule.Rule{Priority: rule.Background}
+	for _, c := range []struct {
+		said string
+		ru   *rule.Rule
+		want bool
+	}{{"", foreground, false}, {"", jobs, true}, {"Background", foreground, true}, {"foreground", jobs, false}} {
+		var fields []wire.Field
+		if c.said != "" {
+			fields = []wire.Field{{Name: []byte("optimist-PRIORITY"), Value: []byte(c.said)}}
+		}
+		if background(fields, c.ru) != c.want {
+			t.Errorf("%q under %v: background %v", c.said, c.ru.Priority, !c.want)
+		}
+	}
+}
+
+// What guarding would have done is said beside what was lost, for whoever decides by it.
+func TestObserveSaysWhatGuardingWouldHaveDone(t *testing.T) {
+	merge, refuse := &rule.Rule{}, &rule.Rule{OnConflict: rule.ConflictFail}
+	for _, c := range []struct {
+		base session.Base
+		lost bool
+		ru   *rule.Rule
+		want write.Kind
+	}{
+		{session.Base{}, false, merge, write.Passed}, {session.Base{Kind: session.KindRead, Version: 3}, false, merge, write.Guarded},
+		{session.Base{Kind: session.KindRead, Version: 3}, true, merge, write.Merged}, {session.Base{Kind: session.KindRead, Version: 3}, true, refuse, write.Guarded},
+		{session.Base{Kind: session.KindAbsent}, false, merge, write.Guarded}, {session.Base{Kind: session.KindAbsent}, true, merge, write.Merged},
+	} {
+		if got := would(&c.base, c.lost, c.ru); got != c.want {
+			t.Errorf("%v of version %d, lost %v: %v, want %v", c.base.Kind, c.base.Version, c.lost, got, c.want)
+		}
 	}
 }
 

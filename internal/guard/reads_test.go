@@ -328,9 +328,12 @@ func TestWhatIsAskedForCompressedIsWhatIsRead(t *testing.T) {
 	}{
 		"several":            {"/shop/_mget", `{"ids":["1"]}`, true},
 		"several, in parts":  {"/shop/_mget", `{"docs":[{"_id":"1","_source":["n"]}]}`, false},
+		"several, escaped":   {"/shop/_mget", `{"docs":[{"_id":"1","\u005fsource":["n"]}]}`, false},
 		"several, as stored": {"/shop/_mget", `{"docs":[{"_id":"1","stored_fields":["n"],"_source":true}]}`, false},
 		"hits":               {"/shop/_search", `{"query":{"match_all":{}}}`, true},
 		"hits, in parts":     {"/shop/_search", `{"_source":["n"]}`, false},
+		"hits, escaped":      {"/shop/_search", `{"\u005fsource":["n"]}`, false},
+		"hits, pretty":       {"/shop/_search?pretty", `{}`, false}, // their bytes aren't those that are stored
 		"hits with numbers":  {"/shop/_search", `{"seq_no_primary_term":true}`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -357,7 +360,7 @@ func TestWhatIsAskedForCompressedIsWhatIsRead(t *testing.T) {
 }
 
 // What a request in another format than JSON asks for isn't known, so that what it is answered may be a part.
-func TestASearchThatCannotBeReadIsNoBase(t *testing.T) {
+func TestASearchThatCannotBeReadOrScrollsIsNoBase(t *testing.T) {
 	engine := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		out.Header().Set("Content-Type", "application/json")
 		if strings.Contains(r.URL.RawQuery, "seq_no_primary_term") {
@@ -377,6 +380,7 @@ func TestASearchThatCannotBeReadIsNoBase(t *testing.T) {
 	}
 	w.ask(w.proxied, "POST", "/shop/_search", zipped("{}")[1:], "Optimist-Session", "s", "Content-Encoding", "gzip")
 	w.ask(w.proxied, "POST", "/shop/_search", "{}", "Optimist-Session", "s", "Content-Encoding", "zstd")
+	w.ask(w.proxied, "POST", "/shop/_search?scroll=1m", "{}", "Optimist-Session", "s") // its later pages pass elsewhere
 	if b := w.base("shop", "1"); b.Kind != session.KindNone {
 		t.Errorf("the base is %v of %v", b.Kind, b.Numbers)
 	}
