@@ -1,13 +1,16 @@
 package session
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"optimist/internal/doc"
 )
@@ -69,6 +72,102 @@ func TestNoReadServesTwoWrites(t *testing.T) {
 		if len(sh.flights) != 0 {
 			t.Errorf("%d writes in flight", len(sh.flights))
 		}
+	}
+}
+
+// TestClientsThatLeaveHoldUpNobody has many clients of one session leave at any moment and send the same again, of which there is little to
+// choose from, while the index is dropped and what is known is evicted: nobody may wait for ever, nothing may be kept of a request that is
+// over, and the accounts must be right.
+func TestClientsThatLeaveHoldUpNobody(t *testing.T) {
+	const clients, documents = 16, 4
+	var ticks atomic.Int64 // time runs: a client that leaves has waited
+	start := time.Unix(1, 0)
+	s := New(Options{Memory: 96 << 10, MaxAge: 24 * time.Hour, Now: func() time.Time {
+		return start.Add(time.Duration(ticks.Add(1)) * 5 * time.Millisecond)
+	}})
+	var seen [KindGiven + 1]atomic.Int64
+	var seq, left atomic.Int64
+	var wg sync.WaitGroup
+	for range clients {
+		wg.Go(func() {
+			for range 800 {
+				r, sent := at(rand.IntN(documents)), fmt.Sprintf(`{"n":%d}`, rand.IntN(3))
+				elsewhere(s, r, seq.Load())
+				s.Read(pool, r, rev(seq.Load(), `{"n":9,"x":"`+strings.Repeat("x", rand.IntN(4000))+`"}`), s.Epoch())
+				for range rand.IntN(4) {
+					ctx, leave := context.WithCancel(t.Context())
+					if rand.IntN(2) == 0 {
+						time.AfterFunc(time.Duration(rand.IntN(200))*time.Microsecond, leave)
+					}
+					b, err := s.Take(ctx, pool, r, []byte(sent))
+					if err != nil {
+						left.Add(1)
+						continue
+					}
+					seen[b.Kind].Add(1)
+					if rand.IntN(4) == 0 {
+						time.Sleep(time.Duration(rand.IntN(100)) * time.Microsecond) // the write
+					}
+					endAnyhow(&b, rev(seq.Add(1), sent), sent)
+					b.Answered()
+					leave()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	audit(t, s)
+	for _, sh := range s.shards {
+		if len(sh.flights) != 0 || len(sh.waiting) != 0 {
+			t.Errorf("%d documents in flight, for %d somebody waits", len(sh.flights), len(sh.waiting))
+		}
+		for _, f := range sh.idle {
+			if f.count != 0 || f.reads != 0 || len(f.sent) != 0 || f.done != nil {
+				t.Errorf("an idle flight: %+v", f)
+			}
+		}
+		for _, e := range sh.lru.Values() {
+			if slices.ContainsFunc(e.recent, func(o sending) bool { return o.client != nil || o.heir != nil }) {
+				t.Errorf("of a request that is over something is kept: %+v", e.recent)
+			}
+		}
+	}
+	if left.Load() == 0 || seen[KindView].Load() == 0 || seen[KindRead].Load() == 0 {
+		t.Errorf("%d left, of others %d had read and %d had written: nothing was tested", left.Load(), seen[KindRead].Load(), seen[KindView].Load())
+	}
+}
+
+// elsewhere does, now and then, what else happens to what is known of a document.
+func elsewhere(s *Store, r doc.Ref, n int64) {
+	switch rand.IntN(40) {
+	case 0:
+		s.DropIndex(r.Index)
+	case 1:
+		s.ReadUnknown(pool, r)
+	case 2:
+		s.WroteElse(pool, r, rev(n, ""), true, s.Epoch())
+	case 3:
+		s.Read(Inferred(bob, there), at(100+rand.IntN(20)), rev(n, `{"x":"`+strings.Repeat("x", 8000)+`"}`), s.Epoch())
+	case 4, 5:
+		_, _ = s.Glance().Take(ended(), pool, r, []byte(`{"n":1}`))
+	case 6:
+		b := s.TakeAt(pool, r, num(n), []byte(`{"n":1}`))
+		b.Commit(Ack{Stored: rev(n+1, `{"n":1,"m":1}`), Sent: []byte(`{"n":1}`), Told: num(n)})
+		b.Answered()
+	}
+}
+
+// endAnyhow ends a reservation in one of the ways in which one ends.
+func endAnyhow(b *Base, stored doc.Revision, sent string) {
+	switch rand.IntN(8) {
+	case 0, 1:
+		b.Release()
+	case 2:
+		b.Doubt()
+	case 3:
+		b.Commit(Ack{Sent: []byte(sent)}) // the answer told no numbers
+	default:
+		b.Commit(Ack{Stored: stored, Sent: []byte(sent), Created: true})
 	}
 }
 
