@@ -101,6 +101,7 @@ func TestClientsThatLeaveHoldUpNobody(t *testing.T) {
 					}
 					b, err := s.Take(ctx, pool, r, []byte(sent))
 					if err != nil {
+						leave()
 						left.Add(1)
 						continue
 					}
