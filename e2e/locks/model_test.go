@@ -118,7 +118,7 @@ func (j *judge) most(out *told) int64 {
 
 // over reports whether a lease may have ended when a request was carried out, at the latest by the time at.
 func (j *judge) over(h *held, at int64, out *told) bool {
-	if j.timed && h.until > at {
+	if j.timed && h.until >= at { // the ms in which it ends is its own
 		return false
 	}
 	return j.ahead != nil && j.timed || h.ends <= out.ret
@@ -141,7 +141,7 @@ func (j *judge) acquire(b *book, in *asked, out *told) (bool, any) {
 	switch {
 	case out.status == 200: // re-entered
 		i := b.find(out.token)
-		if i < 0 || b.leases[i].owner != in.owner || j.timed && b.leases[i].maybe <= out.at {
+		if i < 0 || b.leases[i].owner != in.owner || j.timed && b.leases[i].maybe < out.at {
 			return false, b
 		}
 		return true, b.with(out.at, func(n *book) { n.leases[i].extend(out) })
@@ -193,7 +193,7 @@ func (j *judge) renew(b *book, in *asked, out *told) (bool, any) {
 		return true, b
 	case out.status != 200:
 		return j.refused(b, in, out, i)
-	case i < 0 || b.leases[i].owner != in.owner || j.timed && b.leases[i].maybe <= out.at:
+	case i < 0 || b.leases[i].owner != in.owner || j.timed && b.leases[i].maybe < out.at:
 		return false, b
 	}
 	return true, b.with(out.at, func(n *book) {
@@ -209,7 +209,7 @@ func (j *judge) release(b *book, in *asked, out *told) (bool, any) {
 		return true, b
 	case !out.unknown && out.status != 200:
 		return j.refused(b, in, out, i)
-	case i < 0, b.leases[i].owner != in.owner, !out.unknown && j.timed && b.leases[i].maybe <= j.least(b, in):
+	case i < 0, b.leases[i].owner != in.owner, !out.unknown && j.timed && b.leases[i].maybe < j.least(b, in):
 		return out.unknown, b
 	}
 	return true, b.with(j.least(b, in), func(n *book) {
@@ -231,7 +231,7 @@ func (j *judge) refused(b *book, in *asked, out *told, i int) (bool, any) {
 		return in.token <= b.last, b
 	case j.chains && b.leases[i].owner != in.owner:
 		return true, b // the document doesn't say yet that the token was given to another owner
-	case b.leases[i].until > j.most(out) || (j.ahead == nil || !j.timed) && b.leases[i].ends > out.ret:
+	case b.leases[i].until >= j.most(out) || (j.ahead == nil || !j.timed) && b.leases[i].ends > out.ret:
 		return false, b
 	}
 	return true, b.with(b.leases[i].until, func(n *book) { n.leases = slices.Delete(n.leases, i, i+1) })
