@@ -174,7 +174,9 @@ fuzz() {
 
 # The engines are started once and shared by all packages, which start them themselves otherwise.
 e2e() {
-  OPTIMIST_E2E_PYTHON=$venv/bin/python exec "$tmp/bin/engines" -- go test -json -race -shuffle=on -timeout=60m ./e2e/...
+  local limit=30m
+  [[ ${E2E_LONG-} == 1 ]] && limit=4h
+  OPTIMIST_E2E_PYTHON=$venv/bin/python exec "$tmp/bin/engines" -- go test -json -race -shuffle=on -timeout="$limit" ./e2e/...
 }
 
 main() {
