@@ -104,12 +104,12 @@ func (g *Guard) perform(x *proxy.Exchange, ru *rule.Rule) bool {
 	if shown != nil {
 		g.stampShown(shown, ru, r, a)
 	}
+	g.writes.Answered(r) // before: who has its answer may close the connection at once
 	if a.Own {
 		_ = x.AnswerOwn(a.Status, a.Fields, a.Body)
 	} else {
 		_ = x.Answer(a.Status, a.Fields, a.Body)
 	}
-	g.writes.Answered(r)
 	a.Release()
 	return true
 }

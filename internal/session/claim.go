@@ -111,8 +111,9 @@ func (b *Base) Commit(a Ack) {
 	}
 }
 
-// Answered notes that the client of a committed write has been sent its answer, if it was still there. Call it after the answer was
-// written: a client that left before may repeat the write. Without a Commit before it, it does nothing.
+// Answered notes that the client of a committed write is sent its answer, if it is still there. Call it when that is about to be written: a
+// client that has left before may repeat the write, and one that has its answer may close its connection at once. Without a Commit before
+// it, it does nothing.
 func (b *Base) Answered() {
 	u := b.unheard
 	b.unheard = unheard{}

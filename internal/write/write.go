@@ -210,7 +210,7 @@ func (s *Service) Do(ctx context.Context, r *Request) (*Answer, error) {
 	return s.finish(c, err)
 }
 
-// Answered notes that the answer of Do has been written to the client, if that was still there: see session.Base.Answered.
+// Answered notes that the answer of Do is written to the client, if that is still there: see session.Base.Answered.
 func (s *Service) Answered(r *Request) { r.change.base.Answered() }
 
 // finish counts the write and puts the outcome into the answer.
