@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -188,6 +189,24 @@ func TestAGuessIsForgotten(t *testing.T) {
 	}
 }
 
+// A lane that nobody waits in any more is another document's next.
+func TestAGuessEndsWithItsLane(t *testing.T) {
+	ls := NewLanes(1, sameScope)
+	wrote := func(b *Batch[*change]) {
+		b.Wrote("x", doc.Revision{Numbers: doc.Numbers{SeqNo: 4, PrimaryTerm: 1}, Source: []byte(`{}`)})
+	}
+	for n := range 20 { // lanes are used again, if not always
+		_ = ls.Do(t.Context(), ref, &change{name: "a"}, false, wrote)
+		for _, next := range []doc.Ref{ref, {Index: "shop", ID: strconv.Itoa(n)}} {
+			_ = ls.Do(t.Context(), next, &change{name: "b"}, false, func(b *Batch[*change]) {
+				if rev, ok := b.Guess("x"); ok {
+					t.Fatalf("the lane of %v knows %v", next, rev.Numbers)
+				}
+			})
+		}
+	}
+}
+
 func TestNobodyIsLostUnderLoad(t *testing.T) {
 	ls := NewLanes(16, sameScope)
 	var sum, inside int
@@ -245,6 +264,36 @@ func TestTheLoopStopsAtItsBounds(t *testing.T) {
 		})
 		if !errors.Is(err, gone) {
 			t.Errorf("after the client left: %v", err)
+		}
+	})
+}
+
+// Writers that collided must not collide again in step, and those that many collide with not be asked for ever more often than they can take.
+func TestWaitsAreDrawnBelowABoundThatDoubles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const attempts = 12
+		p := Policy{MaxAttempts: attempts, BaseInterval: 2 * time.Millisecond, MaxInterval: 200 * time.Millisecond}
+		var least, most [attempts + 1]time.Duration
+		for run := range 500 {
+			last := time.Now()
+			_ = Do(t.Context(), p, func(_ context.Context, n int) error {
+				wait := time.Since(last)
+				if run == 0 {
+					least[n] = wait
+				}
+				least[n], most[n], last = min(least[n], wait), max(most[n], wait), time.Now()
+				return doc.ErrConflict
+			})
+		}
+		if most[2] != 0 {
+			t.Errorf("the first conflict is waited for, %s", most[2])
+		}
+		bound := p.BaseInterval
+		for n := 3; n <= attempts; n++ {
+			if least[n] > bound/10 || most[n] > bound || most[n] < bound*9/10 {
+				t.Errorf("before attempt %d: %s to %s, want nothing to %s", n, least[n], most[n], bound)
+			}
+			bound = min(2*bound, p.MaxInterval)
 		}
 	})
 }

@@ -237,40 +237,51 @@ func TestReadThatWasGivenUpIsNoBase(t *testing.T) {
 func TestReadThatNobodyWaitsForIsNoBase(t *testing.T) {
 	e := inMemory(t)
 	index := e.index(t)
-	for i, who := range []http.Header{session("mine"), nil} {
-		doc := fmt.Sprintf("/%s/_doc/%d", index, i)
-		read, release := make(chan struct{}), make(chan struct{})
-		var reads atomic.Int64
-		p := optimistFor(t, between(t, e, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
-			if r.Method != http.MethodGet || r.URL.Path != doc || reads.Add(1) != 2 {
-				pass.ServeHTTP(w, r)
-				return
+	const watchAll = "rules: [{name: r, base: {reads: [get, mget, search]}}]\n"
+	for i, c := range []struct {
+		op, method, path, body string
+		ended                  float64 // requests of the kind by the end
+	}{
+		{"get", "GET", "/_doc/%s", "", 2}, {"mget", "POST", "/_mget", `{"ids":["%s"]}`, 1}, {"search", "POST", "/_search", `{"query":{"ids":{"values":["%s"]}}}`, 1},
+	} {
+		for k, who := range []http.Header{session("mine"), nil} {
+			id := fmt.Sprint(i, "-", k)
+			doc := fmt.Sprintf("/%s/_doc/%s", index, id)
+			path, body := "/"+index+strings.ReplaceAll(c.path, "%s", id), strings.ReplaceAll(c.body, "%s", id)
+			read, release := make(chan struct{}), make(chan struct{})
+			var givenUp atomic.Bool
+			p := optimistFor(t, between(t, e, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+				if r.URL.Path != path || !givenUp.CompareAndSwap(true, false) {
+					pass.ServeHTTP(w, r)
+					return
+				}
+				rec := httptest.NewRecorder()
+				pass.ServeHTTP(rec, r)
+				close(read)
+				<-release
+				copyTo(w, rec)
+			}), watchAll)
+			e.send(t, 201, "PUT", doc, `{"list":["a"]}`)
+			request(t, 200, "GET", p.URL+doc, "", who)
+			e.send(t, 200, "PUT", doc, `{"list":["a","b"]}`)
+			impatient, leave := context.WithCancel(t.Context())
+			left := make(chan struct{})
+			givenUp.Store(true)
+			go func() {
+				defer close(left)
+				if a, err := do(impatient, c.method, p.URL+path, body, who); err == nil {
+					t.Errorf("answered: %s", a.body)
+				}
+			}()
+			<-read
+			time.AfterFunc(60*time.Millisecond, leave) // what takes no time nobody gives up
+			<-left
+			close(release)
+			eventually(t, "the end of the read", func() bool { return p.Metric(t, obs.MetricRequests, `op="`+c.op+`"`) == c.ended })
+			request(t, 200, "PUT", p.URL+doc, `{"list":["a","c"]}`, who)
+			if got := e.source(t, doc); got != `{"list":["a","b","c"]}` {
+				t.Errorf("%s, %v: stored is %s", c.op, who, got)
 			}
-			rec := httptest.NewRecorder()
-			pass.ServeHTTP(rec, r)
-			close(read)
-			<-release
-			copyTo(w, rec)
-		}), "")
-		e.send(t, 201, "PUT", doc, `{"list":["a"]}`)
-		request(t, 200, "GET", p.URL+doc, "", who)
-		e.send(t, 200, "PUT", doc, `{"list":["a","b"]}`)
-		impatient, leave := context.WithCancel(t.Context())
-		left := make(chan struct{})
-		go func() {
-			defer close(left)
-			if a, err := do(impatient, "GET", p.URL+doc, "", who); err == nil {
-				t.Errorf("answered: %s", a.body)
-			}
-		}()
-		<-read
-		time.AfterFunc(60*time.Millisecond, leave) // what takes no time nobody gives up
-		<-left
-		close(release)
-		eventually(t, "the end of both reads", func() bool { return p.Metric(t, obs.MetricRequests, `op="get"`) == 2 })
-		request(t, 200, "PUT", p.URL+doc, `{"list":["a","c"]}`, who)
-		if got := e.source(t, doc); got != `{"list":["a","b","c"]}` {
-			t.Errorf("%v: stored is %s", who, got)
 		}
 	}
 }

@@ -147,8 +147,9 @@ func TestOnlyEqualWritesShareOneAndItsRevision(t *testing.T) {
 		query         string // of the third
 		reloaded      bool   // before the third
 		third, fourth string // how its own outcome begins, and that of the one behind it
+		shared        int    // by how many changes, as metrics are told
 	}{
-		"nothing differs": {third: "combined;attempts=1", fourth: "combined;attempts=1"},
+		"nothing differs": {third: "combined;attempts=1", fourth: "combined;attempts=1", shared: 3},
 		"credentials":     {bob: true, third: "merged;attempts=2", fourth: "merged;attempts=2"},
 		"parameters":      {query: "?refresh=true", third: "merged;attempts=2", fourth: "merged;attempts=2"},
 		"the rule":        {reloaded: true, third: "merged;attempts=1", fourth: "merged;attempts=1"},
@@ -168,6 +169,8 @@ func TestOnlyEqualWritesShareOneAndItsRevision(t *testing.T) {
 			for _, c := range cs {
 				c.read("1")
 			}
+			shared := 0
+			w.s.events.Batch = func(changes int) { shared += changes }
 			results := w.queued(len(cs), func(i int) result {
 				target := "/shop/_doc/1"
 				if i == 2 {
@@ -184,6 +187,9 @@ func TestOnlyEqualWritesShareOneAndItsRevision(t *testing.T) {
 				}
 			}
 			same(t, w.stored("1"), `{"n":0,"f0":1,"f1":1,"f2":1,"f3":1}`)
+			if shared != c.shared {
+				t.Errorf("%d changes shared writes, want %d", shared, c.shared)
+			}
 		})
 	}
 }

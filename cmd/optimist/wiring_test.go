@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"optimist/internal/config"
+	"optimist/internal/guard"
+	"optimist/internal/upstream"
+	"optimist/proxy"
+)
+
+func parsed(t *testing.T, content string) *config.Config {
+	t.Helper()
+	c, err := config.Parse("test.yaml", []byte(content), config.Overrides{Upstream: []string{"http://127.0.0.1:1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestEveryLimitReachesTheDoor(t *testing.T) {
+	c := parsed(t, "limits: {max_connections: 1, max_header: 5KiB, max_guarded_body: 2KiB, header_timeout: 3s, body_timeout: 4s, write_timeout: 5s, min_rate: 6B, idle_timeout: 7s}")
+	want := proxy.Limits{MaxConnections: 1, MaxHeader: 5 << 10, MaxBody: 2 << 10, HeaderTimeout: 3 * time.Second, BodyTimeout: 4 * time.Second,
+		WriteTimeout: 5 * time.Second, MinRate: 6, IdleTimeout: 7 * time.Second}
+	if got := limits(&c.Limits); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if n := reflect.TypeFor[config.Limits]().NumField(); n != 8 {
+		t.Errorf("%d keys, of which 8 are looked at here", n)
+	}
+	if got := limits(&parsed(t, "limits: {min_rate: 0B}").Limits); got.MinRate >= 0 {
+		t.Errorf("a rate of 0 is the default's, %d", got.MinRate)
+	}
+}
+
+func TestEveryKeyOfTheUpstreamReachesTheConnections(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte("id:secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := parsed(t, `upstream:
+  tls: {ca_file: /ca.pem, cert_file: /cert.pem, key_file: /key.pem, server_name: es.test}
+  auth: {api_key_file: `+key+`}
+  connect_timeout: 1s
+  idle_timeout: 2s
+  max_connections: 3
+  acquire_timeout: 4s
+  health_interval: 5s
+`)
+	want := upstream.Config{URLs: []string{"http://127.0.0.1:1"}, TLS: upstream.TLS{CAFile: "/ca.pem", CertFile: "/cert.pem", KeyFile: "/key.pem", ServerName: "es.test"},
+		Authorization: "ApiKey aWQ6c2VjcmV0", ConnectTimeout: time.Second, IdleTimeout: 2 * time.Second, MaxConns: 3, AcquireTimeout: 4 * time.Second, HealthInterval: 5 * time.Second}
+	if got, err := upstreamConfig(&c.Upstream); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v %v, want %+v", got, err, want)
+	}
+	if n := reflect.TypeFor[config.Upstream]().NumField() + reflect.TypeFor[config.TLS]().NumField(); n != 8+5 {
+		t.Errorf("%d keys, of which 13 are looked at here", n)
+	}
+	if got, err := upstreamConfig(&parsed(t, "upstream: {health_interval: 0s, tls: {verify: none}}").Upstream); err != nil || got.HealthInterval >= 0 || !got.TLS.Insecure {
+		t.Errorf("%+v %v: certificates aren't looked at, nor nodes asked", got, err)
+	}
+}
+
+func TestSessionsAreToldApartAsConfigured(t *testing.T) {
+	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.1/32")}
+	for content, want := range map[string]guard.Identity{
+		"": {Header: "Optimist-Session", Infer: true, Address: true},
+		"sessions: {header: X-Thread, trusted_proxies: [10.0.0.0/8, 192.0.2.1]}": {Header: "X-Thread", Infer: true, Address: true, Trusted: proxies},
+		"sessions: {infer: credentials}":                                         {Header: "Optimist-Session", Infer: true},
+		"sessions: {infer: none}":                                                {Header: "Optimist-Session"},
+	} {
+		if got := identity(&parsed(t, content).Sessions); !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %+v, want %+v", content, got, want)
+		}
+	}
+}
+
+// told is a whole answer of the data port.
+type told struct {
+	status        int
+	outcome, text string
+}
+
+// ask makes a request of the data port; fields are name, value, name, value.
+func (r *running) ask(t *testing.T, method, path, body string, fields ...string) told {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, "http://"+r.data+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(fields); i += 2 {
+		req.Header.Set(fields[i], fields[i+1])
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return told{res.StatusCode, res.Header.Get("Optimist-Outcome"), string(b)}
+}
+
+func TestWhatIsConfiguredIsInForce(t *testing.T) {
+	const doc = "/shop/_doc/1"
+	outcome := func(t *testing.T, r *running, body string, fields ...string) string {
+		t.Helper()
+		return r.ask(t, "PUT", doc, body, fields...).outcome
+	}
+	for name, c := range map[string]struct {
+		content string
+		holds   func(t *testing.T, r *running) bool
+	}{
+		"sniffing.advertise": {"sniffing: {advertise: 'es.test:1234'}", func(t *testing.T, r *running) bool {
+			return strings.Contains(r.ask(t, "GET", "/_nodes/http", "").text, `"publish_address":"es.test:1234"`)
+		}},
+		"sniffing.answer": {"sniffing: {answer: pass}", func(t *testing.T, r *running) bool {
+			text := r.ask(t, "GET", "/_nodes/http", "").text
+			return strings.Contains(text, `"publish_address":"127.0.0.1:`) && !strings.Contains(text, r.data)
+		}},
+		"limits.max_guarded_body": {"limits: {max_guarded_body: 1KiB}", func(t *testing.T, r *running) bool {
+			return strings.HasSuffix(outcome(t, r, `{"a":"`+strings.Repeat("x", 1<<10)+`"}`), "reason=too_large")
+		}},
+		"limits.max_header": {"limits: {max_header: 4KiB}", func(t *testing.T, r *running) bool {
+			return r.ask(t, "GET", "/", "", "X-Long", strings.Repeat("x", 4<<10)).status == http.StatusRequestHeaderFieldsTooLarge
+		}},
+		"limits.max_connections": {"limits: {max_connections: 1}", func(t *testing.T, r *running) bool {
+			var statuses []int
+			for range 2 { // both stay
+				nc, err := net.Dial("tcp", r.data)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = nc.Close() }()
+				fmt.Fprint(nc, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+				res, err := http.ReadResponse(bufio.NewReader(nc), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_ = res.Body.Close()
+				statuses = append(statuses, res.StatusCode)
+			}
+			return slices.Equal(statuses, []int{http.StatusOK, http.StatusServiceUnavailable})
+		}},
+		"sessions.header": {"sessions: {header: X-Thread}", func(t *testing.T, r *running) bool {
+			r.ask(t, "PUT", doc, `{"a":0,"b":0}`)
+			r.ask(t, "GET", doc, "", "X-Thread", "1")
+			r.ask(t, "GET", doc, "", "X-Thread", "2")
+			r.ask(t, "PUT", doc, `{"a":0,"b":1}`, "X-Thread", "2")
+			return outcome(t, r, `{"a":1,"b":0}`, "X-Thread", "1") == "merged;attempts=2;base=session"
+		}},
+		"sessions.max_age": {"sessions: {max_age: 1ms}", func(t *testing.T, r *running) bool {
+			for range 1000 { // more than a millisecond passes soon between a read and a write
+				r.ask(t, "GET", doc, "", "Optimist-Session", "1")
+				if strings.HasSuffix(outcome(t, r, `{}`, "Optimist-Session", "1"), "base=lost;reason=aged") {
+					return true
+				}
+			}
+			return false
+		}},
+		"mode": {"mode: observe", func(t *testing.T, r *running) bool { return outcome(t, r, `{}`) == "" }},
+		"rules": {"rules: [{name: r, base: {unknown: reject}}]", func(t *testing.T, r *running) bool {
+			return r.ask(t, "PUT", doc, `{}`).status == http.StatusPreconditionRequired
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if !c.holds(t, serveFor(t, "", c.content)) {
+				t.Errorf("%s isn't in force", c.content)
+			}
+		})
+	}
+}
+
+// What an index is, is asked with optimist's own credentials; whatever is a client's goes with the client's.
+func TestOwnCredentialsAreForOwnQuestions(t *testing.T) {
+	engine := serveFor(t, "", "mode: 'off'")
+	target, err := url.Parse("http://" + engine.data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	seen := make(map[string]string)
+	forward := httputil.NewSingleHostReverseProxy(target)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		what, _, _ := strings.Cut(r.URL.Path, "optimist-probe")
+		user, _, _ := r.BasicAuth()
+		mu.Lock()
+		seen[r.Method+" "+what] = user
+		mu.Unlock()
+		forward.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte("optimist:secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := serveFor(t, server.URL, "upstream: {auth: {basic_file: "+file+"}}")
+	r.log.wait(t, "the engine answers")
+	client := func(method, body, session string) string {
+		t.Helper()
+		return r.ask(t, method, "/shop/_doc/1", body, "Authorization", "Basic Y2xpZW50OnNlY3JldA==", "Optimist-Session", session).outcome
+	}
+	client("PUT", `{"a":0,"b":0}`, "0")
+	client("GET", "", "1")
+	client("GET", "", "2")
+	client("PUT", `{"a":0,"b":1}`, "1")
+	if got := client("PUT", `{"a":1,"b":0}`, "2"); got != "merged;attempts=2;base=session" {
+		t.Errorf("outcome %s", got)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	want := map[string]string{"GET /": "optimist", "GET /shop": "optimist", "GET /shop/_doc/1": "client", "PUT /shop/_doc/1": "client", "POST /shop/_update/": "client"}
+	if !reflect.DeepEqual(seen, want) {
+		t.Errorf("asked was %v, want %v", seen, want)
+	}
+}
