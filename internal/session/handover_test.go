@@ -407,3 +407,47 @@ func TestARepeatIsOneThoughWhatIsKnownWasEvicted(t *testing.T) {
 		})
 	}
 }
+
+// TestWhoseReadMayHaveBeenTakenOfSeveralIsToldSo: a repeat of which nobody knows takes the read of one of two, who then takes the other's, who
+// has none. What is read after that is whose it is.
+func TestWhoseReadMayHaveBeenTakenOfSeveralIsToldSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newWaiting(t)
+		s.Read(pool, ref, rev(5, `{"a":1,"b":1}`), s.Epoch())
+		first := newClient(t).sends(t, s, mine)
+		first.Commit(ack(6, mine))
+		first.Answered()
+		s.Read(pool, ref, rev(5, `{"a":1,"b":1}`), s.Epoch()) // an answer that was late
+		s.Read(pool, ref, rev(8, `{"a":8,"b":8}`), s.Epoch())
+		again := newClient(t).sends(t, s, mine)
+		want(t, again, KindRead, 5)
+		again.Commit(ack(7, mine))
+		for _, glance := range []bool{true, false} {
+			take := s.Take
+			if glance {
+				take = s.Glance().Take
+			}
+			b, err := take(newClient(t), pool, ref, []byte(theirs))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want(t, b, KindRead, 8); !b.Ambiguous {
+				t.Error("the first may have the other's read, and it isn't said")
+			}
+			b.Commit(ack(9, theirs))
+		}
+		s.Read(pool, ref, rev(9, theirs), s.Epoch())
+		if b := newClient(t).sends(t, s, `{"a":1,"b":9}`); b.Ambiguous {
+			t.Error("what was read since is a guess")
+		} else {
+			b.Commit(ack(10, `{"a":1,"b":9}`))
+		}
+		for _, ambiguous := range []bool{true, false} {
+			b := newClient(t).sends(t, s, `{"a":8,"b":9}`)
+			if want(t, b, KindView, 10); b.Ambiguous != ambiguous {
+				t.Errorf("the second has none: ambiguous %t", b.Ambiguous)
+			}
+			b.Release()
+		}
+	})
+}

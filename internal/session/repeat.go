@@ -279,6 +279,21 @@ func (t *taking) inDoubt(sh *shard, e *entry, b *Base) bool {
 	return true
 }
 
+// missed is a read that was taken by what may be a repetition. Who made it may come without, and have another's instead, who has none then.
+type missed struct {
+	read, till uint64 // its order, and that of the newest read at the time; 0: none
+}
+
+// or reports whether r may be written from by who misses the read.
+func (m missed) or(r *read) bool { return r.order <= m.till && r.order != m.read }
+
+// misses notes that t, which may be a repetition, takes a read of the entry.
+func (t *taking) misses(sh *shard, e *entry, i int) {
+	if !t.glance {
+		e.missed = missed{read: e.reads[i].order, till: sh.order}
+	}
+}
+
 // again makes the base of a repeated write: its view is what it sends, so that nothing of it counts twice. What the engine holds is for
 // the caller to read. o is the first try, nil where that is a guess, or known no more.
 func (t *taking) again(sh *shard, e *entry, o *sending, b *Base) {

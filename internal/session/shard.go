@@ -15,7 +15,7 @@ import (
 // What things cost beyond the bytes of strings and bodies: their structs, list elements, map slots and allocator
 // rounding. A test holds these to the sizes of the structs.
 const (
-	entryCost    = 704
+	entryCost    = 712
 	recentCost   = 96
 	spentCost    = 16
 	documentCost = 320
@@ -106,7 +106,7 @@ type entry struct {
 	charged int64
 
 	asked  uint64    // the place of the last read that was asked for
-	missed bool      // a read was taken by what may be a repetition: who made it may come without
+	missed missed    // a read was taken by what may be a repetition
 	recent []sending // what was written last in an inferred session, or may have been, oldest first
 
 	spent []doc.Numbers // of the bases that a named session has written from, oldest first

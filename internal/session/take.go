@@ -198,14 +198,19 @@ func (t *taking) choose(sh *shard, e *entry, gone Epoch, now int64, b *Base) ([]
 	case len(reads) == 0 && (!t.given.Known() || t.patient) && t.waits(sh):
 		return nil, t.queue(sh, f), false
 	case len(reads) == 1 && view == nil:
-		b.Ambiguous = t.mayRepeat(e, f)
-		e.missed = e.missed || b.Ambiguous && !t.glance
-		sh.take(e, e.find(reads[0].numbers), b)
+		b.Ambiguous = t.hash != 0 && e.missed.or(&reads[0])
+		i := e.find(reads[0].numbers)
+		if t.mayRepeat(e, f) {
+			b.Ambiguous = true
+			t.misses(sh, e, i)
+		}
+		sh.take(e, i, b)
 	case len(reads) == 0 && view != nil && !own && t.repeats(e):
 		t.again(sh, e, nil, b)
 	case len(reads) == 0 && view != nil:
-		b.Ambiguous = e.missed && t.hash != 0
-		e.missed = e.missed && (t.glance || t.hash == 0)
+		if b.Ambiguous = t.hash != 0 && e.missed != (missed{}); b.Ambiguous && !t.glance {
+			e.missed = missed{}
+		}
 		if own {
 			t.repeatOf(first, b)
 		}
@@ -300,6 +305,9 @@ func (t *taking) pick(sh *shard, ix *index, now int64, c candidate, b *Base) boo
 	i := e.find(c.numbers)
 	if i < 0 {
 		return false
+	}
+	if t.mayRepeat(e, sh.flights[t.k]) {
+		t.misses(sh, e, i)
 	}
 	sh.take(e, i, b)
 	return true
