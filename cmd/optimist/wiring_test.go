@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -233,5 +235,67 @@ func TestOwnCredentialsAreForOwnQuestions(t *testing.T) {
 	want := map[string]string{"GET /": "optimist", "GET /shop": "optimist", "GET /shop/_doc/1": "client", "PUT /shop/_doc/1": "client", "POST /shop/_update/": "client"}
 	if !reflect.DeepEqual(seen, want) {
 		t.Errorf("asked was %v, want %v", seen, want)
+	}
+}
+
+// The whole command, as its user has it: flags win over variables, and those over the file.
+func TestFlagsWinOverVariablesAndVariablesOverTheFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "optimist.yaml")
+	const content = "mode: observe\nlog: {format: text}\ndrain: {delay: 0s}\nupstream: {urls: [http://127.0.0.1:1]}\n"
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name      string
+		variables map[string]string
+		flags     []string
+		want      string // of the line that says what is served
+	}{
+		{"the file", nil, nil, `upstream=http://127\.0\.0\.1:1 mode=observe `},
+		{"variables", map[string]string{"OPTIMIST_MODE": "off", "OPTIMIST_UPSTREAM": "http://127.0.0.1:2,http://127.0.0.1:3"}, nil,
+			`upstream=http://127\.0\.0\.1:2,http://127\.0\.0\.1:3 mode=off `},
+		{"flags", map[string]string{"OPTIMIST_MODE": "off", "OPTIMIST_UPSTREAM": "http://127.0.0.1:2", "OPTIMIST_LOG_FORMAT": "text"},
+			[]string{"--mode", "guard", "--upstream", "http://127.0.0.1:4", "--upstream", "http://127.0.0.1:5", "--log-format", "json"},
+			`"upstream":"http://127\.0\.0\.1:4,http://127\.0\.0\.1:5","mode":"guard"`},
+		{"an empty variable is none", map[string]string{"OPTIMIST_MODE": "", "OPTIMIST_UPSTREAM": ""}, nil, `upstream=http://127\.0\.0\.1:1 mode=observe `},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			variables := map[string]string{"OPTIMIST_CONFIG": file, "OPTIMIST_LISTEN": "127.0.0.1:0", "OPTIMIST_ADMIN": "127.0.0.1:0"}
+			maps.Copy(variables, c.variables)
+			for name, value := range variables {
+				t.Setenv(name, value)
+			}
+			ctx, end := context.WithCancel(t.Context())
+			log, status := newLogged(), make(chan int, 1)
+			go func() { status <- run(ctx, append([]string{"serve"}, c.flags...), io.Discard, log) }()
+			log.wait(t, c.want)
+			end()
+			if got := <-status; got != 0 {
+				t.Errorf("status %d", got)
+			}
+		})
+	}
+}
+
+func TestTheLevelOfTheLogCountsWhenItChanges(t *testing.T) {
+	r := &running{log: newLogged(), file: filepath.Join(t.TempDir(), "optimist.yaml")}
+	r.write(t, "log: {level: info}\n")
+	ctx, end := context.WithCancel(t.Context())
+	status := make(chan int, 1)
+	go func() {
+		status <- run(ctx, []string{"serve", "--config", r.file, "--embedded", "--listen", "127.0.0.1:0", "--admin", ""}, io.Discard, r.log)
+	}()
+	r.data = r.log.wait(t, `msg=serving addr=(\S+)`)
+	r.ask(t, "GET", "/quiet/_doc/1", "")
+	r.write(t, "log: {level: debug}\n")
+	r.log.wait(t, `msg="configuration reloaded"`)
+	r.ask(t, "PUT", "/loud/_doc/1", "{}")
+	line := r.log.wait(t, `msg=request .*path=/loud/_doc/1.*`)
+	if !strings.Contains(line, `outcome="passed;attempts=1;base=lost;reason=restart"`) {
+		t.Errorf("the line has no outcome: %s", line)
+	}
+	end()
+	if got := <-status; got != 0 || strings.Contains(r.log.text.String(), "/quiet") {
+		t.Errorf("status %d, logged %s", got, r.log.text.String())
 	}
 }
