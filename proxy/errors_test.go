@@ -199,3 +199,18 @@ func TestOwnErrorsNameTheProductThatTheEngineNames(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+// The first thing that a client is told may be the proxy's own: who the engine is, is learnt before.
+func TestOwnErrorsNameTheProductThatWasLearntElsewhere(t *testing.T) {
+	for product, want := range map[string]string{"Elasticsearch": "Elasticsearch", "Other": "", "": ""} {
+		s := newStub(t, nil)
+		addr, server := newProxy(t, s, nil)
+		server.Learn(&wire.Head{Fields: []wire.Field{{Name: []byte("x-elastic-PRODUCT"), Value: []byte(product)}}})
+		s.stop()
+		c := dial(t, addr)
+		c.send(lines("GET / HTTP/1.1", "Host: h"))
+		if a := c.answer("GET"); a.status != 502 || a.field("x-elastic-product") != want {
+			t.Errorf("%q: %+v", product, a)
+		}
+	}
+}
