@@ -1,6 +1,8 @@
 package embedded
 
 import (
+	"bytes"
+	"compress/gzip"
 	"net"
 	"net/http"
 	"strings"
@@ -30,8 +32,9 @@ func TestGuardedWriteSucceedsOnceAndThenConflicts(t *testing.T) {
 	}
 }
 
-func TestServesOverHTTP(t *testing.T) {
-	e := New(Options{})
+// served is the URL of an engine that listens until the test ends.
+func served(t *testing.T, e *Engine) string {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -47,13 +50,45 @@ func TestServesOverHTTP(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	resp, err := http.Get("http://" + ln.Addr().String() + "/")
+	return "http://" + ln.Addr().String()
+}
+
+func TestServesOverHTTP(t *testing.T) {
+	resp, err := http.Get(served(t, New(Options{})) + "/")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != 200 || resp.Header.Get("X-Elastic-Product") != "Elasticsearch" {
 		t.Fatal(resp.Status, resp.Header)
+	}
+}
+
+// A hundred kilobytes may hold a hundred megabytes: the limit is that of what they hold, as in the engines.
+func TestACompressedBodyIsNoWayAroundTheLimit(t *testing.T) {
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blank := bytes.Repeat([]byte(" "), 1<<20)
+	for range maxBody>>20 + 1 {
+		_, _ = z.Write(blank) // a buffer takes everything
+	}
+	_ = z.Close()
+	req, err := http.NewRequestWithContext(t.Context(), "PUT", served(t, New(Options{}))+"/shop/_doc/1", &b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Content-Encoding", "gzip")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Error(resp.Status)
 	}
 }
 

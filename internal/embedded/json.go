@@ -291,7 +291,7 @@ func (p *parser) str() ([]byte, error) {
 		switch c := p.src[p.pos]; {
 		case c == '"':
 			p.pos++
-			return p.src[start : p.pos-1], nil
+			return p.encoded(p.src[start : p.pos-1])
 		case c == '\\':
 			if err := p.escape(); err != nil {
 				return nil, err
@@ -303,6 +303,22 @@ func (p *parser) str() ([]byte, error) {
 		}
 	}
 	return nil, p.fail()
+}
+
+// encoded returns what stands between the quotes of a string that was just read, if it is UTF-8.
+func (p *parser) encoded(s []byte) ([]byte, error) {
+	if utf8.Valid(s) {
+		return s, nil
+	}
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRune(s[i:])
+		if r == utf8.RuneError && size == 1 {
+			line, col := p.place(p.pos - 1 - len(s) + i)
+			return nil, &syntaxError{msg: fmt.Sprintf("[%d:%d] Invalid UTF-8 start byte 0x%x", line, col, s[i])}
+		}
+		i += size
+	}
+	return s, nil
 }
 
 func (p *parser) escape() error {

@@ -96,7 +96,7 @@ func (e *Engine) Close() error { return e.start().Shutdown() }
 // handle turns fasthttp's request into ours. Bytes of ctx are reused after it returns, so that the body is copied: the
 // engine keeps it.
 func (e *Engine) handle(ctx *fasthttp.RequestCtx) {
-	body, err := ctx.Request.BodyUncompressed()
+	body, err := ctx.Request.BodyUncompressedWithLimit(maxBody)
 	if err != nil {
 		refuseRequest(ctx, err)
 		return
