@@ -166,6 +166,8 @@ func (m *mapping) mergeProps(parent *field, props *node, prefix string) *Error {
 		}
 		old := parent.find(def.name)
 		switch {
+		case slices.Contains(refusedTypes, typ):
+			return unsupported("fields of the type [" + typ + "]")
 		case !slices.Contains(fieldTypes, typ):
 			return mapperError("The mapper type [" + typ + "] declared on field [" + def.name + "] does not exist. It might have been created within " +
 				"a future version or requires a plugin to be installed. Check the documentation.")
@@ -215,9 +217,12 @@ func (m *mapping) mergeField(f *field, def *node, path string) *Error {
 }
 
 var fieldTypes = []string{"object", "nested", "long", "integer", "short", "byte", "double", "float", "half_float", "scaled_float", "unsigned_long",
-	"keyword", "constant_keyword", "wildcard", "text", "match_only_text", "date", "date_nanos", "boolean", "binary", "ip", "flattened", "join", "alias",
+	"keyword", "constant_keyword", "wildcard", "text", "match_only_text", "date", "date_nanos", "boolean", "binary", "ip", "flattened",
 	"geo_point", "geo_shape", "point", "shape", "integer_range", "long_range", "float_range", "double_range", "date_range", "ip_range",
-	"completion", "search_as_you_type", "token_count", "percolator", "rank_feature", "rank_features", "dense_vector", "version"}
+	"completion", "search_as_you_type", "token_count", "rank_feature", "rank_features", "dense_vector", "version"}
+
+// refusedTypes are those of fields that are more than a value of the document: taken for one they would be wrong without anybody's notice.
+var refusedTypes = []string{"join", "alias", "percolator"}
 
 // clone copies a mapping, so that a refused change leaves nothing behind.
 func (m *mapping) clone() *mapping {

@@ -287,7 +287,7 @@ func sameTerm(typ string, v, want *node) bool {
 		return false
 	case "text", "match_only_text":
 		return contains(analyze(v.text()), want.text())
-	case "keyword", "constant_keyword", "wildcard", "boolean", "ip", "version", "flattened", "join":
+	case "keyword", "constant_keyword", "wildcard", "boolean", "ip", "version", "flattened":
 		return v.text() == want.text()
 	}
 	a, okA := magnitude(typ, v)
