@@ -192,7 +192,7 @@ func (b *requestBody) collect(limit int64) ([]byte, error) {
 	for {
 		p, err := b.body.Next()
 		b.taken += int64(len(p))
-		buf = append(buf, p...)
+		buf = wire.Gather(buf, p, b.head.Length)
 		switch {
 		case err == io.EOF, err == nil && b.body.Done():
 			b.kept, b.early = buf, nil

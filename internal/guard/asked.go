@@ -282,7 +282,7 @@ func (g *Guard) sawHits(c client, answer []byte, epoch session.Epoch) {
 
 // withoutNumbers takes _seq_no and _primary_term out of the hits, with the white space before them, every other byte kept.
 func withoutNumbers(answer []byte) []byte {
-	out := make([]byte, 0, len(answer))
+	var out []byte
 	from := 0
 	cut := func(key, value gjson.Result) {
 		start, end := key.Index, value.Index+len(value.Raw)
@@ -294,6 +294,9 @@ func withoutNumbers(answer []byte) []byte {
 			end++
 		case start > 0 && answer[start-1] == ',':
 			start--
+		}
+		if out == nil {
+			out = make([]byte, 0, len(answer))
 		}
 		out = append(out, answer[from:max(start, from)]...)
 		from = end
@@ -307,5 +310,8 @@ func withoutNumbers(answer []byte) []byte {
 		})
 		return true
 	})
+	if out == nil {
+		return answer
+	}
 	return append(out, answer[from:]...)
 }

@@ -376,10 +376,7 @@ func (t *capture) copy(b []byte) {
 		t.buf = nil
 		return
 	}
-	if t.buf == nil && t.length > 0 {
-		t.buf = make([]byte, 0, t.length) // it is within the limit
-	}
-	t.buf = append(t.buf, b...)
+	t.buf = wire.Gather(t.buf, b, t.length)
 }
 
 // end says that the answer is complete.

@@ -87,7 +87,7 @@ func (x *Exchange) collect() (*Response, *Error) {
 		}
 		tooLarge = int64(len(resp.Payload)+len(p)) > limit
 		if !tooLarge {
-			resp.Payload = append(resp.Payload, p...)
+			resp.Payload = wire.Gather(resp.Payload, p, x.head.Length)
 		}
 	}
 	resp.Node = x.Node()

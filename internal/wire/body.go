@@ -109,3 +109,20 @@ func (b *Body) Read(p []byte) (int, error) {
 	}
 	return n, nil
 }
+
+// believed is how many bytes of a message have to be here before room is made for as many as its head says: one that says much, and sends
+// little, costs little.
+const believed = 1 << 20
+
+// Gather appends p to buf, in which a message of length bytes is collected; negative: it isn't known. What has to grow at least doubles, or
+// has all of the length at once: as append grows large slices, the copies that are left behind are several times the message.
+func Gather(buf, p []byte, length int64) []byte {
+	if need := len(buf) + len(p); need > cap(buf) {
+		size := max(2*cap(buf), need)
+		if length >= int64(need) && (need >= believed || length < believed) {
+			size = int(length)
+		}
+		buf = append(make([]byte, 0, size), buf...)
+	}
+	return append(buf, p...)
+}

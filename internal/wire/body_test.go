@@ -239,3 +239,31 @@ func TestBrokenChunkedBodyStaysBroken(t *testing.T) {
 		t.Errorf("then %v", err)
 	}
 }
+
+func TestWhatIsGatheredIsCopiedLittle(t *testing.T) {
+	const size = 16 << 20
+	piece := bytes.Repeat([]byte("x"), 32<<10)
+	for _, length := range []int64{-1, size, 1 << 40, 5} {
+		var buf []byte
+		made := 0
+		for len(buf) < size {
+			before := cap(buf)
+			buf = Gather(buf, piece, length)
+			if cap(buf) != before {
+				made += cap(buf)
+			}
+			if length == 1<<40 && len(buf) < believed && cap(buf) > 4*believed {
+				t.Fatalf("%d bytes of memory for %d that are here", cap(buf), len(buf))
+			}
+			if length == 1<<40 && len(buf) >= believed-len(piece) {
+				break // what comes is believed from here on
+			}
+		}
+		if len(buf) > 0 && buf[len(buf)-1] != 'x' || made > 2*size+4*believed {
+			t.Errorf("length %d: %d bytes of memory for %d", length, made, len(buf))
+		}
+	}
+	if got := Gather([]byte("ab"), []byte("cd"), 3); string(got) != "abcd" {
+		t.Errorf("%q", got)
+	}
+}
