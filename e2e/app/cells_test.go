@@ -158,14 +158,18 @@ func TestRepeatedPutAfterATimeoutCountsOnce(t *testing.T) {
 		const workers = 8
 		const patience = 100 * time.Millisecond
 		index := e.index(t)
-		between := slow(t, e, 10, 2*patience)
+		between := slow(t, e, 10, 5*patience/2) // no answer comes at the moment at which a client gives up
 		p := optimistFor(t, between, sum)
 		for _, shape := range app.Shapes() {
-			for _, sessions := range []app.Sessions{app.Named, app.Unnamed} {
-				t.Run(shape.String()+"/"+sessionsName(sessions), func(t *testing.T) {
+			for _, way := range []struct {
+				name string
+				app.Sessions
+				app.Guard
+			}{{"named", app.Named, app.Unguarded}, {"unnamed", app.Unnamed, app.Unguarded}, {"if-match", app.Unnamed, app.ByMatch}} {
+				t.Run(shape.String()+"/"+way.name, func(t *testing.T) {
 					r, o := run(t, &app.Application{
-						URLs: []string{p.URL}, Store: e.url, Path: fmt.Sprintf("/%s/_doc/%s-%d", index, shape, sessions),
-						Shape: shape, Workers: workers, Rounds: rounds(16), Sessions: sessions, Timeout: patience,
+						URLs: []string{p.URL}, Store: e.url, Path: fmt.Sprintf("/%s/_doc/%s-%s", index, shape, way.name),
+						Shape: shape, Workers: workers, Rounds: rounds(16), Sessions: way.Sessions, Guard: way.Guard, Timeout: patience,
 					})
 					if r.Repeats == 0 {
 						t.Error("nobody repeated a write: nothing was tested")
@@ -173,7 +177,7 @@ func TestRepeatedPutAfterATimeoutCountsOnce(t *testing.T) {
 					if r.Refused != 0 || r.Unknown != 0 || r.Damaged != nil {
 						t.Errorf("a repeated write is refused, or its end isn't known: %s", &r)
 					}
-					if sessions == app.Named {
+					if way.Sessions == app.Named || way.Guard == app.ByMatch {
 						lossless(t, &r)
 					}
 					wrong := r.Lost + r.Invented

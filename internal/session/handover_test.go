@@ -356,17 +356,14 @@ func TestAClientWaitsFromWhenItCame(t *testing.T) {
 	}
 }
 
-// TestNoRequestIsKnownByAWriteWithNumbers: it is told from others by these, and its client's leaving says nothing.
-func TestNoRequestIsKnownByAWriteWithNumbers(t *testing.T) {
+// TestNoRequestIsKnownByAWriteUnderTheClientsOwnGuard: that never waits, and the engine decides.
+func TestNoRequestIsKnownByAWriteUnderTheClientsOwnGuard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newWaiting(t)
 		for n := range int64(3) {
 			s.Read(pool, ref, rev(5+n, `{"a":1,"b":1}`), s.Epoch())
 			c := newClient(t)
-			b, err := s.TakeCopy(c, pool, ref, Copy{Numbers: num(5 + n), Served: true}, []byte(mine))
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := s.TakeAt(pool, ref, num(5+n), []byte(mine))
 			time.Sleep(time.Second)
 			c.leave()
 			b.Commit(Ack{Stored: rev(20+n, both), Sent: []byte(mine), Told: num(5 + n)})

@@ -78,12 +78,21 @@ type repetition struct {
 	inherited    *claim
 }
 
-// fingerprint makes what is sent known again. In a named session the own view is enough: nobody else writes there.
+// fingerprint makes what is sent known again, with the numbers that are given. In a named session the own view is enough: nobody else
+// writes there. Nor is it made of what never waits.
 func (t *taking) fingerprint() {
-	if t.hash == 0 && t.sent != nil && !t.k.sess.named && !t.given.Known() {
-		t.hash = maphash.Bytes(t.s.seed, t.sent) | 1
+	if t.hash != 0 || t.sent == nil || t.k.sess.named || t.given.Known() && t.client == nil {
+		return
 	}
+	h := maphash.Bytes(t.s.seed, t.sent)
+	if t.given.Known() {
+		h ^= maphash.Comparable(t.s.seed, t.given)
+	}
+	t.hash = h | 1
 }
+
+// guesses reports whether the base of the write is a guess among what the session has seen: nobody has named it.
+func (t *taking) guesses() bool { return t.hash != 0 && !t.given.Known() }
 
 // gaveUp reports whether the client of a write without an answer has left.
 func (s *Store) gaveUp(client context.Context, began, now int64) bool {
@@ -124,6 +133,11 @@ func (t *taking) follow(sh *shard, f *flight, now int64) <-chan struct{} {
 		}
 	}
 	return nil
+}
+
+// sends reports whether one of the writes sends that.
+func (f *flight) sends(hash uint64) bool {
+	return slices.ContainsFunc(f.outgoing(), func(o outgoing) bool { return o.hash == hash })
 }
 
 func (f *flight) outgoing() []outgoing {
@@ -233,12 +247,12 @@ func (t *taking) unheard(e *entry, now int64) *sending {
 // repeats reports whether the write, for which no read is outstanding, is one that the session has sent before, byte for byte. A client
 // that gave up waiting repeats its write; in a session of many clients the own view may be another's by then, and counted from that the
 // repeat would undo what others did between.
-func (t *taking) repeats(e *entry) bool { return t.hash != 0 && e != nil && e.sent(t.hash) >= 0 }
+func (t *taking) repeats(e *entry) bool { return t.guesses() && e != nil && e.sent(t.hash) >= 0 }
 
 // mayRepeat reports whether the write, for which a read is outstanding, is one that the session sends or has sent, byte for byte: the read
 // may be another client's then, and the write a repetition.
 func (t *taking) mayRepeat(e *entry, f *flight) bool {
-	return t.repeats(e) || t.hash != 0 && slices.ContainsFunc(f.outgoing(), func(o outgoing) bool { return o.hash == t.hash })
+	return t.repeats(e) || t.guesses() && f.sends(t.hash)
 }
 
 // doubt keeps what a write of an inferred session sent that gave its base back, and has no known outcome: its repeat must not have another
@@ -301,8 +315,11 @@ func (t *taking) again(sh *shard, e *entry, o *sending, b *Base) {
 	c.kind, c.numbers, c.saw, c.again = KindView, t.repeat.left, bytes.Clone(t.sent), true
 	if e == nil {
 		k.ref = cloneRef(k.ref)
-	} else if k = e.key; t.repeats(e) {
-		c.numbers = e.recent[e.sent(t.hash)].left
+	} else {
+		k = e.key
+		if i := e.sent(t.hash); i >= 0 {
+			c.numbers = e.recent[i].left
+		}
 	}
 	t.repeatOf(o, b)
 	sh.fill(k, b)

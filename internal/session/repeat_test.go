@@ -190,6 +190,91 @@ func TestARepeatAfterAnAnswerThatNobodyHeard(t *testing.T) {
 	}
 }
 
+// match is a write that names the revision which it was made from.
+func match(ctx context.Context, s *Store, tag Copy, sent string) *taken {
+	r := &taken{}
+	go func() {
+		r.base, r.err = s.TakeCopy(ctx, pool, ref, tag, []byte(sent))
+		r.done = true
+	}()
+	synctest.Wait()
+	return r
+}
+
+// TestARepeatThatNamesItsRevisionCountsOnce: others have read that revision, too, and it would be merged from it once more.
+func TestARepeatThatNamesItsRevisionCountsOnce(t *testing.T) {
+	tag := Copy{Numbers: num(5), Served: true}
+	synctest.Test(t, func(t *testing.T) {
+		s := readByTwo(t)
+		me := newClient(t)
+		first := match(me, s, tag, mine)
+		want(t, first.base, KindRead, 5)
+		time.Sleep(time.Second)
+		me.leave()
+		second := newClient(t)
+		again := match(second, s, tag, mine)
+		if again.done {
+			t.Fatalf("doesn't wait: %v %v", again.base.Kind, again.base.Numbers)
+		}
+		other := match(newClient(t), s, tag, theirs) // the other's own change waits for nobody
+		want(t, other.base, KindRead, 5)
+		other.base.Release()
+		first.base.Commit(ack(6, mine))
+		synctest.Wait()
+		want(t, again.base, KindView, 6)
+		if again.base.Ambiguous {
+			t.Error("said to be a guess")
+		}
+		time.Sleep(time.Second)
+		second.leave()
+		again.base.Commit(ack(6, mine))
+		again.base.Answered()
+		third := match(newClient(t), s, tag, mine) // nor has the answer to that been heard
+		want(t, third.base, KindView, 6)
+		third.base.Commit(ack(6, mine))
+		third.base.Answered()
+		equal := match(newClient(t), s, tag, mine) // the other's change is equal, and its own
+		want(t, equal.base, KindRead, 5)
+		if equal.base.Ambiguous {
+			t.Error("who names its revision is said to guess")
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s := readByTwo(t)
+		me := newClient(t)
+		first := match(me, s, tag, mine)
+		time.Sleep(time.Second)
+		me.leave()
+		again := match(newClient(t), s, tag, mine)
+		first.base.Release()
+		synctest.Wait()
+		want(t, again.base, KindRead, 5)
+		s.Read(pool, ref, rev(7, both), s.Epoch())
+		want(t, match(newClient(t), s, Copy{Numbers: num(7), Served: true}, mine).base, KindRead, 7) // another revision: no repeat
+	})
+}
+
+// TestWhatNamesARevisionThatNobodyElseHasReadIsARepeat although nobody saw that its client left: it doesn't conflict with itself.
+func TestWhatNamesARevisionThatNobodyElseHasReadIsARepeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newWaiting(t)
+		s.Read(pool, ref, rev(5, `{"a":1,"b":1}`), s.Epoch())
+		tag := Copy{Numbers: num(5), Served: true}
+		first := match(newClient(t), s, tag, mine)
+		want(t, first.base, KindRead, 5)
+		again := match(newClient(t), s, tag, mine)
+		if again.done {
+			t.Fatalf("doesn't wait: %v %v", again.base.Kind, again.base.Numbers)
+		}
+		first.base.Commit(ack(6, mine))
+		synctest.Wait()
+		want(t, again.base, KindView, 6)
+		again.base.Commit(ack(6, mine))
+		want(t, match(newClient(t), s, tag, mine).base, KindView, 6)
+		want(t, match(newClient(t), s, tag, theirs).base, KindGiven, 5) // another change, from what isn't current any more
+	})
+}
+
 func TestWhoseReadMayHaveBeenTakenIsToldSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := readByTwo(t)

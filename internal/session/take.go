@@ -192,13 +192,13 @@ func (t *taking) choose(sh *shard, e *entry, gone Epoch, now int64, b *Base) ([]
 	first := t.unheard(e, now)
 	switch {
 	case !own && (t.repeat.acknowledged || first != nil):
-		b.Ambiguous = !t.repeat.acknowledged && len(reads) > 0
+		b.Ambiguous = !t.repeat.acknowledged && len(reads) > 0 && t.guesses()
 		t.again(sh, e, first, b)
 	case t.inDoubt(sh, e, b):
 	case len(reads) == 0 && (!t.given.Known() || t.patient) && t.waits(sh):
 		return nil, t.queue(sh, f), false
 	case len(reads) == 1 && view == nil:
-		b.Ambiguous = t.hash != 0 && e.missed.or(&reads[0])
+		b.Ambiguous = t.guesses() && e.missed.or(&reads[0])
 		i := e.find(reads[0].numbers)
 		if t.mayRepeat(e, f) {
 			b.Ambiguous = true
@@ -208,7 +208,7 @@ func (t *taking) choose(sh *shard, e *entry, gone Epoch, now int64, b *Base) ([]
 	case len(reads) == 0 && view != nil && !own && t.repeats(e):
 		t.again(sh, e, nil, b)
 	case len(reads) == 0 && view != nil:
-		if b.Ambiguous = t.hash != 0 && e.missed != (missed{}); b.Ambiguous && !t.glance {
+		if b.Ambiguous = t.guesses() && e.missed != (missed{}); b.Ambiguous && !t.glance {
 			e.missed = missed{}
 		}
 		if own {
@@ -220,6 +220,10 @@ func (t *taking) choose(sh *shard, e *entry, gone Epoch, now int64, b *Base) ([]
 		}
 	case len(reads) > 0:
 		return candidates(reads, view), nil, false
+	case t.given.Known() && e != nil && t.hash != 0 && e.sent(t.hash) >= 0:
+		t.again(sh, e, nil, b) // nobody else who has read that revision is left to have made the same change
+	case t.given.Known() && t.hash != 0 && f.sends(t.hash):
+		return nil, f.landing(), false
 	case t.given.Known() && (f == nil || !t.patient):
 		t.unknown(sh, e, gone, b)
 	case f != nil:
