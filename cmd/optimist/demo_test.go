@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestTheDemonstrationLosesNothing: the first of the two commands that the README begins with, on its own engine and on another one.
+func TestTheDemonstrationLosesNothing(t *testing.T) {
+	engine := serveFor(t, "", "mode: 'off'") // stands for a cluster: whatever it is sent, its engine gets
+	for name, flags := range map[string][]string{"in memory": nil, "on another engine": {"--upstream", "http://" + engine.data}} {
+		t.Run(name, func(t *testing.T) {
+			var out, errs strings.Builder
+			args := append([]string{"demo", "--once", "--workers", "8", "--rounds", "20"}, flags...)
+			if status := run(t.Context(), args, &out, &errs); status != exitOK {
+				t.Fatalf("status %d\n%s%s", status, &out, &errs)
+			}
+			through := regexp.MustCompile(`(?m)^ +through optimist +160 +160 +0 +0 +\d+$`).FindAllString(out.String(), -1)
+			direct := regexp.MustCompile(`(?m)^  [a-z].* straight at the engine +160 .*$`).FindAllString(out.String(), -1)
+			if len(through) != 3 || len(direct) != 3 {
+				t.Errorf("the table isn't that of three shapes, all of whose changes are there:\n%s", &out)
+			}
+			if strings.Contains(out.String(), "On the embedded engine: ") != (flags == nil) {
+				t.Errorf("it doesn't say where it was:\n%s", &out)
+			}
+		})
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+engine.data+"/_cat/indices?h=index", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if left, err := io.ReadAll(res.Body); err != nil || len(left) > 0 {
+		t.Errorf("left behind is %s %v", left, err)
+	}
+}
+
+func TestTheDemonstrationEndsWhenInterrupted(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	out := newLogged()
+	status := make(chan int, 1)
+	go func() { status <- run(ctx, []string{"demo", "--workers", "1", "--rounds", "1"}, out, io.Discard) }()
+	out.wait(t, `(?s)curl.*curl.*curl`)
+	interrupt()
+	if got := <-status; got != exitOK {
+		t.Errorf("status %d", got)
+	}
+}
