@@ -59,20 +59,25 @@ func TestNestingIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzParse holds the parser to encoding/json, which it is stricter than in two things: members that stand twice, and depth.
+// FuzzParse holds the parser to encoding/json, which it is stricter than in three things: members that stand twice, depth, and
+// text that isn't UTF-8.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{`{"a":[1,-2.5e+3,"\u00e9\ud83c\udf4f\/"],"b":null}`, `[]`, `{"a":1,"a":2}`, `01`, `"\x"`, "\"\x01\"", ` {} x`, `tru`, `1.`, `-`, ``} {
+	for _, s := range []string{`{"a":[1,-2.5e+3,"\u00e9\ud83c\udf4f\/"],"b":null}`, `[]`, `{"a":1,"a":2}`, `01`, `"\x"`, "\"\x01\"", ` {} x`, `tru`, `1.`, `-`, ``, "\"\xf1\""} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		n, rest, err := parseJSON(b)
 		valid := json.Valid(b)
-		strict := err != nil && (strings.Contains(err.Error(), "Duplicate field") || strings.Contains(err.Error(), "nesting depth"))
+		strict := err != nil && (strings.Contains(err.Error(), "Duplicate field") || strings.Contains(err.Error(), "nesting depth") ||
+			strings.Contains(err.Error(), "Invalid UTF-8") && !utf8.Valid(b))
 		if got := err == nil && len(rest) == 0; got != valid && !strict {
 			t.Fatalf("%q: parsed %t, valid %t: %v", b, got, valid, err)
 		}
-		if err != nil || len(rest) > 0 || !utf8.Valid(b) {
+		if err != nil || len(rest) > 0 {
 			return
+		}
+		if !utf8.Valid(b) {
+			t.Fatalf("%q isn't UTF-8, and is taken", b)
 		}
 		if !json.Valid(appendCompact(nil, &n)) || !json.Valid(appendPretty(nil, &n, 0)) {
 			t.Fatalf("%q is not valid any more when written", b)
