@@ -220,10 +220,6 @@ func (t *taking) choose(sh *shard, e *entry, gone Epoch, now int64, b *Base) ([]
 		}
 	case len(reads) > 0:
 		return candidates(reads, view), nil, false
-	case t.given.Known() && e != nil && t.hash != 0 && e.sent(t.hash) >= 0:
-		t.again(sh, e, nil, b) // nobody else who has read that revision is left to have made the same change
-	case t.given.Known() && t.hash != 0 && f.sends(t.hash):
-		return nil, f.landing(), false
 	case t.given.Known() && (f == nil || !t.patient):
 		t.unknown(sh, e, gone, b)
 	case f != nil:
