@@ -29,7 +29,14 @@ func engineFor(t *testing.T) string {
 // send makes a request and returns the answer's status and body.
 func send(t *testing.T, method, url, body string, fields ...string) (int, string) {
 	t.Helper()
-	req, err := http.NewRequest(method, url, strings.NewReader(body))
+	a := exchange(t, method, url, body, fields...)
+	return a.status, a.text
+}
+
+// exchange makes a request and reads its answer; fields are name, value, name, value.
+func exchange(t *testing.T, method, url, body string, fields ...string) told {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +53,7 @@ func send(t *testing.T, method, url, body string, fields ...string) (int, string
 	if _, err := out.ReadFrom(res.Body); err != nil {
 		t.Fatal(err)
 	}
-	return res.StatusCode, out.String()
+	return told{res.StatusCode, res.Header.Get("Optimist-Outcome"), out.String()}
 }
 
 // printed is what a command prints that ends well.

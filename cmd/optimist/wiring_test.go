@@ -92,7 +92,7 @@ func TestSessionsAreToldApartAsConfigured(t *testing.T) {
 	}
 }
 
-// told is a whole answer of the data port.
+// told is a whole answer.
 type told struct {
 	status        int
 	outcome, text string
@@ -101,24 +101,7 @@ type told struct {
 // ask makes a request of the data port; fields are name, value, name, value.
 func (r *running) ask(t *testing.T, method, path, body string, fields ...string) told {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, "http://"+r.data+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	for i := 0; i+1 < len(fields); i += 2 {
-		req.Header.Set(fields[i], fields[i+1])
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	b, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return told{res.StatusCode, res.Header.Get("Optimist-Outcome"), string(b)}
+	return exchange(t, method, "http://"+r.data+path, body, fields...)
 }
 
 func TestWhatIsConfiguredIsInForce(t *testing.T) {

@@ -106,10 +106,7 @@ func TestARepeatOfTheOwnViewIsOne(t *testing.T) {
 					first.Commit(ack(6, mine))
 					synctest.Wait()
 				} else {
-					me := newClient(t)
-					first := me.sends(t, s, mine)
-					time.Sleep(time.Second)
-					me.leave()
+					first := givenUp(t, s, mine)
 					first.Commit(ack(6, mine))
 					first.Answered()
 					again = start(newClient(t), s, pool, mine)
@@ -134,10 +131,7 @@ func TestARepeatOfTheOwnViewThatFailsIsOneAfterOthersHaveWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newWaiting(t)
 		s.Read(pool, ref, rev(5, `{"a":1,"b":1}`), s.Epoch())
-		me := newClient(t)
-		first := me.sends(t, s, mine)
-		time.Sleep(time.Second)
-		me.leave()
+		first := givenUp(t, s, mine)
 		first.Commit(ack(6, mine))
 		first.Answered()
 		again := newClient(t).sends(t, s, mine)
@@ -219,10 +213,7 @@ func TestARepeatTakesNoMarkOffAWriteWhoseClientIsThere(t *testing.T) {
 func TestAGlanceLeavesAnUnheardAnswerAsItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := readByTwo(t)
-		me := newClient(t)
-		first := me.sends(t, s, mine)
-		time.Sleep(time.Second)
-		me.leave()
+		first := givenUp(t, s, mine)
 		first.Commit(ack(6, mine))
 		before := fmt.Sprintf("%+v", recent(t, s))
 		glance := func() {

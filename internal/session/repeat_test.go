@@ -30,6 +30,16 @@ func (c client) sends(t *testing.T, s *Store, sent string) Base {
 	return r.base
 }
 
+// givenUp sends and leaves a second later, while the write is out.
+func givenUp(t *testing.T, s *Store, sent string) Base {
+	t.Helper()
+	c := newClient(t)
+	b := c.sends(t, s, sent)
+	time.Sleep(time.Second)
+	c.leave()
+	return b
+}
+
 // ack is an acknowledgement of what was sent, stored as it is.
 func ack(n int64, sent string) Ack { return Ack{Stored: rev(n, sent), Sent: []byte(sent)} }
 
@@ -51,10 +61,7 @@ func readByTwo(t *testing.T) *Store {
 func TestARepeatWaitsForItsFirstTryThoughOthersHaveRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := readByTwo(t)
-		me := newClient(t)
-		first := me.sends(t, s, mine)
-		time.Sleep(time.Second)
-		me.leave()
+		first := givenUp(t, s, mine)
 		again := start(newClient(t), s, pool, mine)
 		if again.done {
 			t.Fatalf("has another's read: %v %v", again.base.Kind, again.base.Numbers)

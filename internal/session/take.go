@@ -9,9 +9,9 @@ import (
 )
 
 // Take chooses the base of a write of sent (nil for a delete) and reserves it. Where the only bases are reserved by other
-// writes of the session in flight, it waits for one of them to end, or for ctx: its error is then ctx's, or context.Canceled for a client
-// that has left, and the only one there is. So a client that repeats a write after a time-out has what its first try left as its base,
-// instead of none; in an inferred session also where other clients' reads could be the base.
+// writes of the session in flight, it waits for one of them to end, or for ctx: its error is then ctx's cause, or context.Canceled
+// for a client that has left, and the only one there is. So a client that repeats a write after a time-out has what its first try
+// left as its base, instead of none; in an inferred session also where other clients' reads could be the base.
 // With a ctx that has ended Take never waits. Whoever holds one base while taking another must not wait: two that do it in
 // opposite order would wait for each other.
 //
@@ -37,8 +37,8 @@ func (t *taking) take(ctx context.Context) (Base, error) {
 		case <-done:
 		case <-ctx.Done():
 		}
-		if err := ctx.Err(); err != nil {
-			return Base{}, err
+		if ctx.Err() != nil {
+			return Base{}, context.Cause(ctx)
 		}
 		if t.s.left(ctx) {
 			return Base{}, context.Canceled

@@ -106,7 +106,7 @@ func (s *Service) takeMatch(ctx context.Context, c *change, m match) (err error)
 
 func (s *Service) takeCopy(ctx context.Context, c *change, held session.Copy) (err error) {
 	if c.base, err = s.sessions.TakeCopy(ctx, c.req.Session, c.doc.Ref, held, c.sent); err != nil {
-		return cmp.Or(context.Cause(ctx), err)
+		return err
 	}
 	return c.stillThere(ctx)
 }

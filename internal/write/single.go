@@ -2,7 +2,6 @@ package write
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -205,7 +204,7 @@ func (s *Service) create(ctx context.Context, c *change) error {
 // take reserves what the session knows as the change's base.
 func (s *Service) take(ctx context.Context, c *change) (err error) {
 	if c.base, err = s.sessions.Take(ctx, c.req.Session, c.doc.Ref, c.sent); err != nil {
-		return cmp.Or(context.Cause(ctx), err)
+		return err
 	}
 	return c.stillThere(ctx)
 }

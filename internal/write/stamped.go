@@ -1,7 +1,6 @@
 package write
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 
@@ -38,7 +37,7 @@ func (c *change) carried() (held session.Copy, ok bool) {
 func (s *Service) holding(ctx context.Context, c *change) (held session.Base, err error) {
 	if carried, ok := c.carried(); ok && carried.Token != 0 {
 		if held, err = s.sessions.Hold(ctx, c.req.Session, c.doc.Ref, carried, c.sent); err != nil {
-			return held, cmp.Or(context.Cause(ctx), err)
+			return held, err
 		}
 	}
 	return held, nil
