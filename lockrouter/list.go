@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"optimist/internal/obs"
+	"optimist/internal/unit"
 	"optimist/lockrouter/state"
 )
 
@@ -31,11 +32,11 @@ func (r *Router) list(ctx context.Context, q *Request) (*Answer, error) {
 		case "prefix":
 			prefix = p.value
 		case "older_than":
-			d, err := duration(p.value)
+			d, err := unit.ParseDuration(p.value)
 			if err != nil {
 				return nil, badRequest("older_than: " + err.Error())
 			}
-			query.Before = now - d.Milliseconds()
+			query.Before = now - d.Std().Milliseconds()
 		case "size":
 			n, err := strconv.Atoi(p.value)
 			if err != nil || n < 1 || n > maxPage {

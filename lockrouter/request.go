@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"optimist/internal/api"
+	"optimist/internal/unit"
 	"optimist/lockrouter/state"
 )
 
@@ -175,34 +175,12 @@ func (r *Router) check(a *asked) (err error) {
 }
 
 func (r *Router) span(name, value string, most time.Duration) (time.Duration, error) {
-	d, err := duration(value)
+	d, err := unit.ParseDuration(value)
 	if err != nil {
 		return 0, badRequest(name + ": " + err.Error())
 	}
-	if d > most {
+	if d.Std() > most {
 		return 0, badRequest(fmt.Sprintf("%s: [%s] is longer than %s, the longest", name, value, most))
 	}
-	return d, nil
-}
-
-// duration reads a time as the engine writes it: a whole number and a unit, or 0.
-func duration(s string) (time.Duration, error) {
-	if s == "0" {
-		return 0, nil
-	}
-	digits := strings.TrimRight(s, "abcdefghijklmnopqrstuvwxyz")
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n < 0 {
-		return 0, fmt.Errorf("[%s] is no time: write a whole number and a unit, as in 500ms, 30s, 5m", s)
-	}
-	units := map[string]time.Duration{"nanos": time.Nanosecond, "micros": time.Microsecond, "ms": time.Millisecond, "s": time.Second,
-		"m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
-	unit, ok := units[s[len(digits):]]
-	switch {
-	case !ok:
-		return 0, fmt.Errorf("[%s] is no time: its unit must be one of ms, s, m, h, d", s)
-	case n > math.MaxInt64/int64(unit):
-		return 0, fmt.Errorf("[%s] is longer than can be counted", s)
-	}
-	return time.Duration(n) * unit, nil
+	return d.Std(), nil
 }

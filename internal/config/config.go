@@ -10,6 +10,8 @@ package config
 import (
 	"net/netip"
 
+	"optimist/internal/unit"
+
 	"github.com/goccy/go-yaml/ast"
 )
 
@@ -102,21 +104,21 @@ type Upstream struct {
 
 	// ConnectTimeout is how long a connection to a node may take, name and TLS included. Default 2s. For answers there is no
 	// limit: some of the engine's requests are silent for hours.
-	ConnectTimeout Duration `json:"connect_timeout"`
+	ConnectTimeout unit.Duration `json:"connect_timeout"`
 
 	// IdleTimeout is how long an unused connection to a node is kept. Default 50s. Keep it below what firewalls between
 	// here and the engine allow, or writes are lost on connections that were just closed.
-	IdleTimeout Duration `json:"idle_timeout"`
+	IdleTimeout unit.Duration `json:"idle_timeout"`
 
 	// MaxConnections is how many connections to one node may be open at once. Requests above it wait for one. Default 512.
 	MaxConnections int `json:"max_connections"`
 
 	// AcquireTimeout is how long a request may wait for one of them before it is answered 503. Default 5s.
-	AcquireTimeout Duration `json:"acquire_timeout"`
+	AcquireTimeout unit.Duration `json:"acquire_timeout"`
 
 	// HealthInterval is the time between two health checks (`GET /`) of each node. Default 10s. Any answer below 500 is
 	// alive. 0 switches the check off: a node is then judged by the requests that it gets.
-	HealthInterval Duration `json:"health_interval"`
+	HealthInterval unit.Duration `json:"health_interval"`
 }
 
 // TLS is how https nodes are trusted, and how optimist shows itself to them. File names are relative to the file that
@@ -160,31 +162,31 @@ type Limits struct {
 
 	// MaxHeader is how large a request's line and headers may be together; more is a 431. Default 64KiB, four times what
 	// the engine takes by default.
-	MaxHeader Size `json:"max_header"`
+	MaxHeader unit.Size `json:"max_header"`
 
 	// MaxGuardedBody is how large the body of a single-document write may be to be guarded. A larger one is forwarded as it
 	// is, streamed, and the outcome says so (reason=too_large). Default 16MiB. Each write under way may take this much
 	// memory a few times over.
-	MaxGuardedBody Size `json:"max_guarded_body"`
+	MaxGuardedBody unit.Size `json:"max_guarded_body"`
 
 	// HeaderTimeout is how long a client may take from the first byte of a request to the end of its headers; more is a
 	// 408. Default 10s.
-	HeaderTimeout Duration `json:"header_timeout"`
+	HeaderTimeout unit.Duration `json:"header_timeout"`
 
 	// BodyTimeout is how long a client may make no progress within a body; progress is MinRate. Default 30s. A slow but
 	// steady upload has no limit.
-	BodyTimeout Duration `json:"body_timeout"`
+	BodyTimeout unit.Duration `json:"body_timeout"`
 
 	// WriteTimeout is how long a client may take nothing of its answer; progress is MinRate. Default 30s.
-	WriteTimeout Duration `json:"write_timeout"`
+	WriteTimeout unit.Duration `json:"write_timeout"`
 
 	// MinRate is the least that a body or an answer must move in a second, averaged over one timeout, to count as progress.
 	// Default 240B. 0: one byte is progress.
-	MinRate Size `json:"min_rate"`
+	MinRate unit.Size `json:"min_rate"`
 
 	// IdleTimeout is how long a connection may wait for its next request. Default 2m. Keep it above that of clients' pools
 	// and of load balancers in front, or their requests meet a connection that is just being closed.
-	IdleTimeout Duration `json:"idle_timeout"`
+	IdleTimeout unit.Duration `json:"idle_timeout"`
 }
 
 // Sniffing says what clients that ask for the engine's addresses (`_nodes/http`) are told. A client that is told the
@@ -211,11 +213,11 @@ type Sessions struct {
 
 	// MaxAge is how long a read can be the base of a write. Default 5m. A write that comes later follows the rule's
 	// base.lost.
-	MaxAge Duration `json:"max_age"`
+	MaxAge unit.Duration `json:"max_age"`
 
 	// Memory bounds what is remembered, documents included. Default 256MiB. What doesn't fit goes, oldest first; watch
 	// optimist_session_evictions_total.
-	Memory Size `json:"memory"`
+	Memory unit.Size `json:"memory"`
 
 	// TrustedProxies are the addresses or networks (10.0.0.0/8) whose X-Forwarded-For is believed when the client's
 	// address is part of the session. Default none. Danger: an address here that clients can have lets them take each
@@ -228,11 +230,11 @@ type Sessions struct {
 type Drain struct {
 	// Delay is the time between the end of readiness and the end of the listener, for load balancers to notice. Default
 	// 1s. Not waited for on an interrupt from the keyboard.
-	Delay Duration `json:"delay"`
+	Delay unit.Duration `json:"delay"`
 
 	// Timeout is how long requests under way may take; those still there after it are cut. Default 0: no limit, since some
 	// of the engine's requests take hours, and whoever sent the signal has a limit, too.
-	Timeout Duration `json:"timeout"`
+	Timeout unit.Duration `json:"timeout"`
 }
 
 // Log is what is written to standard error.

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"optimist/internal/spelling"
+
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 )
@@ -172,7 +174,7 @@ func (d *decoder) unknownKey(name string, names []string) string {
 	if name == "<<" {
 		return "merge keys (<<) are not read here; an alias can stand for a whole value"
 	}
-	if near := nearest(name, names); near != "" {
+	if near := spelling.Nearest(name, names); near != "" {
 		return fmt.Sprintf("unknown key %q; did you mean %q?", name, near)
 	}
 	if section := sectionOf(name); section != "" && !d.other {
@@ -228,16 +230,7 @@ func (d *decoder) enum(n ast.Node, v reflect.Value, choices []string, path strin
 			return
 		}
 	}
-	d.fail(n, path, "%s", notOneOf(s, choices))
-}
-
-// notOneOf is the sentence about a value that isn't of an enumeration.
-func notOneOf(s string, choices []string) string {
-	list := strings.Join(choices, ", ")
-	if near := nearest(s, choices); near != "" {
-		return fmt.Sprintf("%q is not one of %s; did you mean %q?", s, list, near)
-	}
-	return fmt.Sprintf("%q is not one of %s", s, list)
+	d.fail(n, path, "%s", spelling.NotOneOf(s, choices))
 }
 
 func (d *decoder) text(n ast.Node, u encoding.TextUnmarshaler, path string) {

@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"optimist/internal/unit"
+)
 
 // Default is the configuration of an empty file.
 func Default() *Config {
@@ -19,27 +23,27 @@ func start() *Config {
 		Mode:    ModeGuard,
 		Upstream: Upstream{
 			TLS:            TLS{Verify: VerifyFull},
-			ConnectTimeout: Duration(2 * time.Second),
-			IdleTimeout:    Duration(50 * time.Second),
+			ConnectTimeout: unit.Duration(2 * time.Second),
+			IdleTimeout:    unit.Duration(50 * time.Second),
 			MaxConnections: 512,
-			AcquireTimeout: Duration(5 * time.Second),
-			HealthInterval: Duration(10 * time.Second),
+			AcquireTimeout: unit.Duration(5 * time.Second),
+			HealthInterval: unit.Duration(10 * time.Second),
 		},
 		Limits: Limits{
 			MaxConnections: 10000,
 			MaxHeader:      64 << 10,
 			MaxGuardedBody: 16 << 20,
-			HeaderTimeout:  Duration(10 * time.Second),
-			BodyTimeout:    Duration(30 * time.Second),
-			WriteTimeout:   Duration(30 * time.Second),
+			HeaderTimeout:  unit.Duration(10 * time.Second),
+			BodyTimeout:    unit.Duration(30 * time.Second),
+			WriteTimeout:   unit.Duration(30 * time.Second),
 			MinRate:        240,
-			IdleTimeout:    Duration(2 * time.Minute),
+			IdleTimeout:    unit.Duration(2 * time.Minute),
 		},
 		Sniffing: Sniffing{Answer: SniffRewrite},
 		Sessions: Sessions{
 			Header: "Optimist-Session",
 			Infer:  InferCredentialsAndAddress,
-			MaxAge: Duration(5 * time.Minute),
+			MaxAge: unit.Duration(5 * time.Minute),
 			Memory: 256 << 20,
 
 			TrustedProxies: []Prefix{},
@@ -48,15 +52,15 @@ func start() *Config {
 			Path:     "/_lock",
 			Index:    "optimist-locks",
 			Scripts:  ScriptsAuto,
-			TTL:      Duration(30 * time.Second),
-			MaxTTL:   Duration(24 * time.Hour),
-			Wait:     Wait{Foreground: Duration(2 * time.Second), Background: Duration(2 * time.Second), Max: Duration(time.Hour)},
+			TTL:      unit.Duration(30 * time.Second),
+			MaxTTL:   unit.Duration(24 * time.Hour),
+			Wait:     Wait{Foreground: unit.Duration(2 * time.Second), Background: unit.Duration(2 * time.Second), Max: unit.Duration(time.Hour)},
 			Overtake: 16,
 			Chain:    15,
 			TreeSize: 20_000,
-			Compat:   Compat{Type: "lock", TTL: Duration(time.Minute)},
+			Compat:   Compat{Type: "lock", TTL: unit.Duration(time.Minute)},
 		},
-		Drain: Drain{Delay: Duration(time.Second)},
+		Drain: Drain{Delay: unit.Duration(time.Second)},
 		Log:   Log{Format: LogText, Level: LevelInfo},
 		Rules: []Rule{newRule("default")},
 
@@ -87,8 +91,8 @@ func newRule(name string) Rule {
 		OnMissing:  MissingFail,
 		Retry: Retry{
 			MaxAttempts: 20,
-			MaxElapsed:  Duration(10 * time.Second),
-			Backoff:     Backoff{BaseInterval: Duration(2 * time.Millisecond), MaxInterval: Duration(200 * time.Millisecond)},
+			MaxElapsed:  unit.Duration(10 * time.Second),
+			Backoff:     Backoff{BaseInterval: unit.Duration(2 * time.Millisecond), MaxInterval: unit.Duration(200 * time.Millisecond)},
 		},
 		RetryOnConflict: 3,
 		Priority:        PriorityForeground,

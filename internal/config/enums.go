@@ -3,6 +3,8 @@ package config
 import (
 	"errors"
 	"slices"
+
+	"optimist/internal/spelling"
 )
 
 // The enumerations. Each value is written in the file as the constant's string; the decoder asks choices for what may
@@ -171,7 +173,7 @@ func ParseMode(s string) (Mode, error) {
 	if slices.Contains(Mode("").choices(), s) {
 		return Mode(s), nil
 	}
-	return "", errors.New(notOneOf(s, Mode("").choices()))
+	return "", errors.New(spelling.NotOneOf(s, Mode("").choices()))
 }
 
 // enum is a string type with a closed set of values.

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"optimist/internal/spelling"
+
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/lexer"
@@ -140,7 +142,7 @@ func (c *Config) override(o Overrides) Problems {
 		}
 		c.flags[key] = flag + " (or OPTIMIST_" + strings.ToUpper(strings.NewReplacer("--", "", "-", "_").Replace(flag)) + ")"
 		if e, ok := to.Interface().(enum); ok && !slices.Contains(e.choices(), value) {
-			problems = append(problems, c.problem(Error, key, "%s", notOneOf(value, e.choices())))
+			problems = append(problems, c.problem(Error, key, "%s", spelling.NotOneOf(value, e.choices())))
 			return
 		}
 		to.SetString(value)

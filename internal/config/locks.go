@@ -1,6 +1,10 @@
 package config
 
-import "strings"
+import (
+	"strings"
+
+	"optimist/internal/unit"
+)
 
 // Locks are the paths under `_lock`: global, document and tree locks with leases, queues and tokens. They work whatever the mode is, since
 // nobody gets one who doesn't ask.
@@ -20,10 +24,10 @@ type Locks struct {
 	Scripts Scripts `json:"scripts"`
 
 	// TTL is how long a lease is if the request says nothing. Default 30s.
-	TTL Duration `json:"ttl"`
+	TTL unit.Duration `json:"ttl"`
 
 	// MaxTTL is how long a lease may be at most. Default 24h. A dead holder's lock is free after its lease, not before.
-	MaxTTL Duration `json:"max_ttl"`
+	MaxTTL unit.Duration `json:"max_ttl"`
 
 	// Wait is how long a request waits for a lock that somebody else has, if it says nothing.
 	Wait Wait `json:"wait"`
@@ -56,19 +60,19 @@ type Compat struct {
 	Type string `json:"type"`
 
 	// TTL is how long a lock is held that nobody deletes. Default 1m.
-	TTL Duration `json:"ttl"`
+	TTL unit.Duration `json:"ttl"`
 }
 
 // Wait is how long requests wait for a lock, by their class.
 type Wait struct {
 	// Foreground is for requests that say nothing, or `priority: foreground`. Default 2s. 0: they don't wait.
-	Foreground Duration `json:"foreground"`
+	Foreground unit.Duration `json:"foreground"`
 
 	// Background is for those with `priority: background`. Default 2s.
-	Background Duration `json:"background"`
+	Background unit.Duration `json:"background"`
 
 	// Max is how long a request may ask to wait. Default 1h.
-	Max Duration `json:"max"`
+	Max unit.Duration `json:"max"`
 }
 
 // Scripts is whether locks use the engine's scripts.

@@ -49,6 +49,3 @@ func Decode(name string, data []byte, v any) (*Decoded, Problems) {
 	d.document(data, reflect.ValueOf(v).Elem(), "")
 	return &Decoded{c}, d.problems
 }
-
-// NotOneOf is the sentence about a word that isn't one of several: what they are, and which was probably meant.
-func NotOneOf(word string, choices []string) string { return notOneOf(word, choices) }

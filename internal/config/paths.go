@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"optimist/internal/spelling"
+
 	"github.com/goccy/go-yaml/ast"
 )
 
@@ -51,7 +53,7 @@ func (p *MergePath) decode(d *decoder, n ast.Node, key string, at Pos) bool {
 		case n.Value == string(StrategyByKey):
 			d.fail(n, key, "by_key needs the field that tells the list's objects apart: {by_key: id}")
 		default:
-			d.fail(n, key, "%s", notOneOf(n.Value, choices))
+			d.fail(n, key, "%s", spelling.NotOneOf(n.Value, choices))
 		}
 	case *ast.MappingNode:
 		return p.byKey(d, n, key)

@@ -1,5 +1,7 @@
 package config
 
+import "optimist/internal/unit"
+
 // Rule is one block of `rules`: which requests it takes, and what happens to them.
 type Rule struct {
 	// Name stands for the rule in logs, metrics and `check`. Required, unique: letters, digits, dot, dash, underscore.
@@ -155,7 +157,7 @@ type Retry struct {
 
 	// MaxElapsed is the time from a write's first try after which nothing new is tried. What it waits for its turn doesn't count. Default
 	// 10s.
-	MaxElapsed Duration `json:"max_elapsed"`
+	MaxElapsed unit.Duration `json:"max_elapsed"`
 
 	// Backoff is the pause between two attempts.
 	Backoff Backoff `json:"backoff"`
@@ -165,8 +167,8 @@ type Retry struct {
 // attempt, and stops at MaxInterval (full jitter).
 type Backoff struct {
 	// BaseInterval is the first bound. Default 2ms.
-	BaseInterval Duration `json:"base_interval"`
+	BaseInterval unit.Duration `json:"base_interval"`
 
 	// MaxInterval is the largest bound. Default 200ms.
-	MaxInterval Duration `json:"max_interval"`
+	MaxInterval unit.Duration `json:"max_interval"`
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"optimist/internal/unit"
+
 	invopop "github.com/invopop/jsonschema"
 	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
@@ -45,9 +47,9 @@ func mapped(t reflect.Type) *invopop.Schema {
 			s.Enum = append(s.Enum, c)
 		}
 		return s
-	case t == reflect.TypeFor[Duration]():
+	case t == reflect.TypeFor[unit.Duration]():
 		return &invopop.Schema{Type: "string", Pattern: `^(0|[0-9]+(nanos|micros|ms|s|m|h|d))$`}
-	case t == reflect.TypeFor[Size]():
+	case t == reflect.TypeFor[unit.Size]():
 		return &invopop.Schema{Type: "string", Pattern: `^(0|[0-9]+([kKmMgGtT][iI]?)?[bB])$`}
 	case t == reflect.TypeFor[Prefix]():
 		return &invopop.Schema{Type: "string", Pattern: `^[0-9a-fA-F.:]+(/[0-9]{1,3})?$`}
@@ -123,7 +125,7 @@ func (w *schemaWriter) orNothing(p *invopop.Schema, t reflect.Type) {
 		p.Enum = append(p.Enum, nil)
 	}
 	switch {
-	case t == reflect.TypeFor[Duration](), t == reflect.TypeFor[Size]():
+	case t == reflect.TypeFor[unit.Duration](), t == reflect.TypeFor[unit.Size]():
 		p.Extras["type"] = []string{"string", "integer", "null"}
 		p.Minimum, p.Maximum = "0", "0"
 	case p.Type != "":

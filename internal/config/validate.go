@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"optimist/internal/unit"
 )
 
 // validate checks what the types alone don't say. found holds what decoding found already: a key with a mistake isn't
@@ -188,7 +190,7 @@ func (v *validator) sessions() {
 	}
 }
 
-func (v *validator) positive(key string, d Duration) {
+func (v *validator) positive(key string, d unit.Duration) {
 	if d <= 0 {
 		v.fail(key, "it must be more than 0")
 	}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"optimist/internal/spelling"
 )
 
 // params are the decoded parameters of a query string, in their order; of a name given twice the last counts.
@@ -161,7 +163,7 @@ func suggest(name string, known []string) string {
 	}
 	var found []near
 	for _, k := range append(slices.Clone(known), answerParams[:]...) {
-		if like := 1 - float64(editDistance(name, k))/float64(max(len(name), len(k))); like > 0.5 {
+		if like := 1 - float64(spelling.Distance(name, k))/float64(max(len(name), len(k))); like > 0.5 {
 			found = append(found, near{k, like})
 		}
 	}
@@ -187,33 +189,10 @@ func suggest(name string, known []string) string {
 	return " -> did you mean any of [" + strings.Join(names, ", ") + "]?"
 }
 
-// editDistance counts insertions, removals, replacements and swaps of neighbours.
-func editDistance(a, b string) int {
-	before, prev, cur := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		cur[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				cur[j] = min(cur[j], before[j-2]+1)
-			}
-		}
-		before, prev, cur = prev, cur, before
-	}
-	return prev[len(b)]
-}
-
 // suggestField is suggest in the words of the engine's body parsers.
 func suggestField(name string, known ...string) string {
 	for _, k := range known {
-		if editDistance(name, k) <= 2 {
+		if spelling.Distance(name, k) <= 2 {
 			return " did you mean [" + k + "]?"
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/config"
+	"optimist/internal/spelling"
 )
 
 // any reports whether anything is expected.
@@ -71,6 +72,6 @@ func (c *checker) paths(key string, j *config.JSON) {
 // choice checks a word that is one of several.
 func (c *checker) choice(key, word string, choices []string) {
 	if word != "" && !slices.Contains(choices, word) {
-		c.fail(key, "%s", config.NotOneOf(word, choices))
+		c.fail(key, "%s", spelling.NotOneOf(word, choices))
 	}
 }

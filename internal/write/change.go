@@ -11,6 +11,7 @@ import (
 	"optimist/internal/es"
 	"optimist/internal/rule"
 	"optimist/internal/session"
+	"optimist/internal/unit"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -111,8 +112,9 @@ func (c *change) readQuery(q []byte) error {
 		c.pipeline = true
 	}
 	if v, ok := api.Param(q, "timeout"); ok {
-		if d, ok := parseTimeout(v); ok {
-			c.deadline = time.Now().Add(d)
+		// -1 is no bound; what else can't be read, the engine refuses.
+		if d, err := unit.ParseDuration(string(v)); err == nil {
+			c.deadline = time.Now().Add(d.Std())
 		}
 	}
 	for _, name := range [2]string{"filter_path", "format"} {

@@ -279,19 +279,3 @@ func TestTheClientsOwnTimeoutEndsTheWaitForATurn(t *testing.T) {
 		same(t, w.stored("1"), `{"a":2}`)
 	})
 }
-
-func TestTimeoutsAreReadAsTheEngineReadsThem(t *testing.T) {
-	for text, want := range map[string]time.Duration{
-		"5s": 5 * time.Second, "100ms": 100 * time.Millisecond, "1m": time.Minute, "2h": 2 * time.Hour, "1d": 24 * time.Hour,
-		"7micros": 7 * time.Microsecond, "9nanos": 9, "0": 0, "1.5m": 90 * time.Second,
-	} {
-		if got, ok := parseTimeout([]byte(text)); !ok || got != want {
-			t.Errorf("%s: %v %v", text, got, ok)
-		}
-	}
-	for _, text := range []string{"-1", "", "5", "s", "1y", "999999999999d"} {
-		if got, ok := parseTimeout([]byte(text)); ok {
-			t.Errorf("%q is %v", text, got)
-		}
-	}
-}

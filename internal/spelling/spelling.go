@@ -1,0 +1,58 @@
+// Package spelling finds the word that was probably meant by a misspelt one.
+//
+// It compares bytes: words beyond ASCII count more edits than letters.
+package spelling
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Nearest is the candidate that was probably meant by word, or "": at most a third of the letters wrong, left out, doubled or swapped;
+// one more where the beginning is right, because endings are what one remembers worst. Upper and lower case are the same in word.
+func Nearest(word string, candidates []string) string {
+	best, bestDistance := "", len(word)
+	for _, c := range candidates {
+		allowed := max(1, len(word)/3)
+		if len(c) > 3 && strings.HasPrefix(strings.ToLower(word), c[:4]) {
+			allowed++
+		}
+		if d := Distance(strings.ToLower(word), c); d <= allowed && d < bestDistance {
+			best, bestDistance = c, d
+		}
+	}
+	return best
+}
+
+// NotOneOf is the sentence about a word that isn't one of several: what they are, and which was probably meant.
+func NotOneOf(word string, choices []string) string {
+	list := strings.Join(choices, ", ")
+	if near := Nearest(word, choices); near != "" {
+		return fmt.Sprintf("%q is not one of %s; did you mean %q?", word, list, near)
+	}
+	return fmt.Sprintf("%q is not one of %s", word, list)
+}
+
+// Distance is the number of edits between two words: insertions, removals, replacements, and swaps of neighbours (optimal string
+// alignment).
+func Distance(a, b string) int {
+	before, prev, cur := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		cur[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				cur[j] = min(cur[j], before[j-2]+1)
+			}
+		}
+		before, prev, cur = prev, cur, before
+	}
+	return prev[len(b)]
+}
