@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/api"
+	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/rule"
@@ -25,6 +26,7 @@ type Guard struct {
 	rules    *rule.Switch
 	up       es.Doer
 	writes   *write.Service
+	catalog  *catalog.Catalog
 	sessions *session.Store
 	identity Identity
 	events   Events
@@ -77,7 +79,7 @@ func New(o Options) *Guard {
 	}
 	o.Rules.OnResume(o.Sessions.Resume)
 	return &Guard{
-		rules: o.Rules, up: o.Upstream, writes: o.Writes, sessions: o.Sessions, identity: o.Identity,
+		rules: o.Rules, up: o.Upstream, writes: o.Writes, catalog: o.Writes.Catalog(), sessions: o.Sessions, identity: o.Identity,
 		events: o.Events, log: o.Log, maxBody: o.MaxBody,
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"optimist/internal/api"
+	"optimist/internal/catalog"
 	"optimist/internal/es"
 	"optimist/internal/session"
 	"optimist/internal/wire"
@@ -41,6 +42,11 @@ type client struct {
 	caller   es.Caller
 	signed   bool // the request is signed over more than its line and host: nothing of it may be changed
 	bound    bool // the authentication belongs to the connection
+}
+
+// asker is the client, for the catalog.
+func (c *client) asker() catalog.Asker {
+	return catalog.Asker{Credentials: c.session.Credentials(), Caller: c.caller}
 }
 
 // marks are what a request says of its client: the values of the fields that tell, in the order of credentialFields, then the session's

@@ -138,8 +138,8 @@ func (r *reading) headOpen(h *wire.Head, first []byte) []wire.Field {
 // whose numbers aren't known the session knows that it has seen it.
 func (g *Guard) exists(x *proxy.Exchange, c client, ref doc.Ref) bool {
 	epoch, op := g.sessions.Epoch(), x.Op()
-	if concrete, _, ok := g.writes.Known(c.session, ref.Index); ok {
-		ref.Index = concrete
+	if ix, ok := g.catalog.Known(c.session.Credentials(), ref.Index); ok {
+		ref.Index = ix.Name
 	}
 	g.forward(x, proxy.ForwardOptions{OnHead: func(h *wire.Head, _ []byte) []wire.Field {
 		switch {

@@ -16,13 +16,14 @@ func (g *Guard) taker(x *proxy.Exchange) (*rule.Rule, error) {
 		return ru, nil
 	}
 	c := g.who(x)
-	var err error
-	if a.Concrete, a.Stream, err = g.writes.Resolve(x.Context(), c.session, c.caller, a.Index); err != nil {
+	ix, err := g.catalog.Describe(x.Context(), c.asker(), a.Index, 0)
+	if err != nil {
 		if g.rules.Mode() != rule.Guard {
 			return ru, nil // whatever takes it, it is forwarded as it is
 		}
 		return nil, err
 	}
+	a.Concrete, a.Stream = ix.Name, ix.DataStream
 	return rules.MatchRequest(&a), nil
 }
 
@@ -42,9 +43,9 @@ func (g *Guard) watcher(x *proxy.Exchange) watch {
 	if !w.rules.Elsewhere(&w.asked, w.rule) {
 		return w
 	}
-	concrete, stream, ok := g.writes.Known(g.who(x).session, w.asked.Index)
+	ix, ok := g.catalog.Known(g.who(x).session.Credentials(), w.asked.Index)
 	if w.open = !ok; ok {
-		w.asked.Concrete, w.asked.Stream = concrete, stream
+		w.asked.Concrete, w.asked.Stream = ix.Name, ix.DataStream
 		w.rule = w.rules.MatchRequest(&w.asked)
 	}
 	return w

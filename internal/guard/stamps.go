@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"optimist/internal/api"
+	"optimist/internal/catalog"
 	"optimist/internal/es"
 	"optimist/internal/rule"
 	"optimist/internal/session"
@@ -38,8 +39,8 @@ func (g *Guard) stamperBehind(x *proxy.Exchange, rules *rule.Set, index string, 
 		return nil
 	}
 	c := g.who(x)
-	ix, ok := g.writes.Describe(x.Context(), c.session, c.caller, index)
-	if !ok {
+	ix, err := g.catalog.Describe(x.Context(), c.asker(), index, 0)
+	if err != nil || !ix.Exists() {
 		return nil
 	}
 	a.Concrete, a.Stream = ix.Name, ix.DataStream
@@ -83,18 +84,19 @@ func (g *Guard) serving(x *proxy.Exchange, c client) *serving {
 func (c *client) stampable(op *api.Op) bool { return !c.signed && !c.bound && !signedQuery(op.Query) }
 
 // describe tells which index it is that the document is in.
-func (s *serving) describe(p *place) (ix es.Index, ok bool) {
+func (s *serving) describe(p *place) (ix catalog.Index, ok bool) {
 	name := string(p.Index)
 	if p.asked != "" {
-		if ix, ok = s.g.writes.Describe(s.x.Context(), s.client.session, s.client.caller, p.asked); ok && (name == "" || ix.Name == name) {
+		if ix, err := s.g.catalog.Describe(s.x.Context(), s.client.asker(), p.asked, 0); err == nil && ix.Exists() &&
+			(name == "" || ix.Name == name) {
 			return ix, true
 		}
 	}
 	if name == "" {
 		return ix, false
 	}
-	ix, ok = s.g.writes.Describe(s.x.Context(), s.client.session, s.client.caller, name)
-	return ix, ok && ix.Name == name
+	ix, err := s.g.catalog.Describe(s.x.Context(), s.client.asker(), name, 0)
+	return ix, err == nil && ix.Exists() && ix.Name == name
 }
 
 // stamp has the document stamped.

@@ -269,7 +269,9 @@ func (g *Guard) observe(x *proxy.Exchange, ru *rule.Rule) bool {
 	if err != nil {
 		return false
 	}
-	ref.Index = g.writes.Concrete(x.Context(), c.session, c.caller, ref.Index)
+	if ix, err := g.catalog.Describe(x.Context(), c.asker(), ref.Index, 0); err == nil {
+		ref.Index = ix.Name
+	}
 	base, err := g.sessions.Take(x.Context(), c.session, ref, body)
 	if err != nil {
 		return freed && g.instead(x, body, fields, nil)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"optimist/internal/catalog"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -255,9 +256,7 @@ func TestAnIndexMadeAnewElsewhereIsNoticed(t *testing.T) {
 	w.direct("DELETE", "/shop", "")
 	w.put("1", `{"other":1}`)
 	w.put("1", `{"other":2}`) // the numbers of the client's view
-	for _, x := range w.s.gates.names.Values() {
-		x.name.Store(nil) // a minute later
-	}
+	w.later = time.Minute
 	r := me.save("1", `{"a":3}`)
 	if strings.HasPrefix(r.outcome, "guarded") {
 		t.Errorf("the old numbers were taken for the new index's: %v", r)
@@ -273,10 +272,17 @@ func TestWhatIsKnownIsKnownWhileSomebodyAsks(t *testing.T) {
 	other.read("1")
 	has(t, me.save("1", `{"a":2}`), 200, "guarded")
 	has(t, other.save("1", `{"a":1,"b":1}`), 200, "merged")
-	for _, x := range w.s.gates.names.Values() {
-		x.mu.Lock()
-		defer x.mu.Unlock()
+	asked, answer := make(chan struct{}), make(chan struct{})
+	defer close(answer)
+	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+		if r.Method == "GET" && strings.HasPrefix(string(r.Target), "/shop?") {
+			close(asked)
+			<-answer
+		}
+		return nil, nil
 	}
+	go func() { _, _ = w.s.catalog.Describe(context.Background(), catalog.Asker{}, "shop", 1) }()
+	<-asked
 	me.read("1")
 	has(t, me.save("1", `{"a":3,"b":1}`), 200, "guarded")
 	has(t, other.save("1", `{"a":2,"b":2}`), 200, "merged")

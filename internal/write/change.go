@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"optimist/internal/api"
+	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/rule"
@@ -29,8 +30,7 @@ type change struct {
 	only     bool // where there is no document, by If-None-Match
 	noIndex  bool // there is no such index
 	epoch    session.Epoch
-	index    es.Index
-	metadata string    // why the index isn't known
+	index    catalog.Index
 	pipeline bool      // the request names an ingest pipeline
 	deadline time.Time // when the client's own timeout ends; zero if it gave none
 	began    time.Time

@@ -29,7 +29,7 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*Account, error) {
 	play := &rehearsal{account: a, req: r}
 	eyes := &onlooker{Engine: s.engine}
 	stage := &Service{up: play, engine: eyes, sessions: s.store.Glance(), store: s.store, events: Events{}.orNothing(), log: s.log,
-		timeout: s.timeout, now: s.now, gates: s.gates}
+		timeout: s.timeout, now: s.now, catalog: s.catalog}
 	stage.lanes = retry.NewLanes(1, share)
 	play.s = stage
 	answer, err := stage.Do(ctx, r)

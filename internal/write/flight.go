@@ -214,13 +214,13 @@ func (f *flight) fetch(ctx context.Context) error {
 func (f *flight) learn(ctx context.Context) {
 	left := f.open[:0:len(f.open)]
 	for _, c := range f.open {
-		if c.index.UUID != "" || c.metadata != "" {
+		if c.index.UUID != "" || c.index.Unknown != "" {
 			left = append(left, c)
 			continue
 		}
 		var err error
-		if c.index, c.metadata, err = f.s.gates.describe(ctx, c.req, c.name); err != nil {
-			c.metadata = ReasonMetadata
+		if c.index, err = f.s.catalog.Describe(ctx, c.req.asker(), c.name, 0); err != nil {
+			c.index.Unknown = ReasonMetadata
 		}
 		if c.patch != nil && !c.lost && f.s.barred(c) {
 			continue

@@ -28,7 +28,7 @@ type gated struct {
 func newGated(t *testing.T, rules string) *gated {
 	t.Helper()
 	g := &gated{world: newWorld(t, rules)}
-	g.s.gates.unguard = func(index, reason string) { g.told = append(g.told, index+" "+reason) }
+	g.start(Options{Events: Events{Unguard: func(index, reason string) { g.told = append(g.told, index+" "+reason) }}})
 	g.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
 		target := string(r.Target)
 		switch {
@@ -122,7 +122,7 @@ func TestWhatIsKnownOfAnIndexIsKnownForItsAskerOnly(t *testing.T) {
 func TestDocumentsAreReadAsTheirClientAndWhereItSays(t *testing.T) {
 	for _, own := range []bool{false, true} {
 		w := newWorld(t, "")
-		w.s.gates.ownAuth = own
+		w.start(Options{OwnAuth: own})
 		w.direct("PUT", "/shop/_doc/1?routing=r", `{"a":0,"b":0}`)
 		authorization := []wire.Field{{Name: []byte("Authorization"), Value: []byte("Basic YTpi")}}
 		me, ref := w.client("me"), docRef("1")

@@ -79,6 +79,7 @@ type world struct {
 	s      *Service
 	store  *session.Store
 	rules  *rule.Set
+	later  time.Duration // by how much the service's clock is ahead
 }
 
 // newWorld starts one whose rules come from YAML; none is the default rule.
@@ -97,8 +98,15 @@ func newWorld(t *testing.T, rules string) *world {
 	now := time.Now()
 	w.store = session.New(session.Options{Measure: Measure(), Now: func() time.Time { return now }})
 	now = now.Add(time.Hour)
-	w.s = New(Options{Upstream: w.engine, Engine: &es.Client{Upstream: w.engine}, Sessions: w.store})
+	w.start(Options{})
 	return w
+}
+
+// start makes the world's service, with what o has of options.
+func (w *world) start(o Options) {
+	o.Upstream, o.Engine, o.Sessions = w.engine, &es.Client{Upstream: w.engine}, w.store
+	o.Now = func() time.Time { return time.Now().Add(w.later) }
+	w.s = New(o)
 }
 
 // direct sends a request straight to the engine.

@@ -41,7 +41,7 @@ func (s *Service) neverMerged(ctx context.Context, c *change) string {
 	case c.base.View == nil && c.base.Kind != session.KindAbsent, c.base.Doubtful:
 		return ReasonNumbers
 	}
-	return s.gates.mergeable(ctx, c)
+	return s.mergeable(ctx, c)
 }
 
 // apply merges one change into body, which is what the changes before it in the batch made of the current revision.

@@ -157,7 +157,7 @@ func (s *Service) mayTransform(ctx context.Context, c *change) (bool, error) {
 	if c.index.UUID == "" {
 		return true, nil // there is no index, nor a document
 	}
-	whole, err := s.gates.whole(ctx, c)
+	whole, err := s.whole(ctx, c)
 	switch {
 	case err != nil:
 		return false, cantAsk(err)

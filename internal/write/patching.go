@@ -37,7 +37,7 @@ func (s *Service) edits(ctx context.Context, c *change) error {
 	if c.answer = s.unpatchable(c); c.answer != nil {
 		return nil
 	}
-	switch whole, err := s.gates.whole(ctx, c); {
+	switch whole, err := s.whole(ctx, c); {
 	case err != nil:
 		return cantAsk(err)
 	case !whole:
@@ -50,7 +50,7 @@ func (s *Service) edits(ctx context.Context, c *change) error {
 	if err := s.patchGuard(ctx, c); err != nil {
 		return err
 	}
-	c.ready = !c.once && !c.only && c.plain && c.neverPatchedAgain() == "" && s.gates.knownMergeable(c)
+	c.ready = !c.once && !c.only && c.plain && c.neverPatchedAgain() == "" && s.knownMergeable(c)
 	if err := s.lanes.Do(ctx, c.doc.Ref, c, c.req.Background, func(b *retry.Batch[*change]) { s.run(ctx, b) }); err != nil {
 		return err
 	}
@@ -104,10 +104,10 @@ func (s *Service) unpatchable(c *change) *Answer {
 	case c.index.DataStream != "" && c.name == c.index.DataStream:
 		return refuse(http.StatusBadRequest, "illegal_argument_exception",
 			"only write ops with an op_type of create are allowed in data streams")
-	case !s.gates.hasSeqNo(c.index):
+	case !s.catalog.Guardable(c.index):
 		c.outcome.Reason, why = ReasonSeqNo, "index ["+c.doc.Index+"] has no sequence numbers to guard it with"
-	case c.metadata != "":
-		c.outcome.Reason, why = c.metadata, "these credentials may not ask what index ["+c.doc.Index+"] is, so that it isn't known "+
+	case c.index.Unknown != "":
+		c.outcome.Reason, why = c.index.Unknown, "these credentials may not ask what index ["+c.doc.Index+"] is, so that it isn't known "+
 			"whether its documents can be read as they are stored (view_index_metadata lets them, or upstream.auth of optimist's own)"
 	case c.index.Partial:
 		c.outcome.Reason, why = ReasonSource, "index ["+c.doc.Index+"] doesn't keep or serve _source whole: what isn't shown would be lost"

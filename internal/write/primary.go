@@ -3,14 +3,12 @@ package write
 import (
 	"bytes"
 	"context"
-	"errors"
-	"sync"
 	"time"
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/catalog"
 	"optimist/internal/doc"
-	"optimist/internal/es"
 	"optimist/internal/upstream"
 )
 
@@ -27,6 +25,10 @@ type try struct {
 func (t *try) conflicted(res *upstream.Response) {
 	t.answered, t.node = time.Now(), res.Node
 	t.shard = gjson.GetBytes(res.Payload, "error.shard").String()
+}
+
+func (t *try) conflict(index string) *catalog.Conflict {
+	return &catalog.Conflict{Guard: t.guard, Sent: t.sent, Answered: t.answered, Index: index, Shard: t.shard, Node: t.node}
 }
 
 // othersWrote reports whether the revision just read shows by itself that the last try wasn't applied: one write has been made since the
@@ -54,7 +56,7 @@ func (f *flight) primaryStayed(ctx context.Context) bool {
 	if d.answered.IsZero() {
 		return true
 	}
-	stayed := f.s.gates.primaryStayed(ctx, f.open[0], d, f.cur.PrimaryTerm)
+	stayed := f.s.catalog.SamePrimary(ctx, f.open[0].req.asker(), d.conflict(f.open[0].doc.Index), f.cur.PrimaryTerm)
 	for _, changes := range [2][]*change{f.open, f.alone} {
 		for _, c := range changes {
 			c.lost = c.lost || !stayed
@@ -69,90 +71,4 @@ func (f *flight) settleDoubt(ctx context.Context) {
 	if len(f.open) > 0 && f.doubtful() {
 		f.primaryStayed(ctx)
 	}
-}
-
-// quickest is in how short a time no primary was seen to die, be replaced, and answer what had been asked of it: 13 ms is the shortest.
-const quickest = 10 * time.Millisecond
-
-// shardAt is a shard as a node sees it.
-type shardAt struct {
-	shard es.Shard
-	node  string
-}
-
-// primary is the term under which a node sends writes to a shard. Its mutex makes many that are in doubt ask once.
-type primary struct {
-	mu    sync.Mutex
-	term  int64
-	since time.Time // when it was first known to be that
-	asked time.Time // when it was last asked for
-	never time.Time // until when there is no use in asking
-}
-
-// primaryStayed reports whether the shard had one and the same primary while the tries were out. It is asked of the node that was to
-// write: that node tries again by itself, and only once it knows of another primary. Terms only grow, so that equal ones before and
-// after prove it; the guard's own is one from before. What isn't proven is false. now is the term of the document as it is.
-//
-// Where the term may not be asked for, the time that the tries took decides: a change of primary takes a while.
-func (g *gates) primaryStayed(ctx context.Context, c *change, t *try, now int64) bool {
-	p := g.primary(shardAt{es.Shard{Index: c.doc.Index, Number: t.shard}, t.node})
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if time.Now().Before(p.never) {
-		return t.quick(now)
-	}
-	if p.asked.Before(t.answered) {
-		if err := g.ask(ctx, c, p, t); err != nil {
-			switch {
-			case errors.Is(err, es.ErrNoTerm):
-			case es.Answered(err):
-				p.never = time.Now().Add(gateRefused)
-			default:
-				return false
-			}
-			return t.quick(now)
-		}
-	}
-	switch {
-	case !p.since.After(t.sent):
-		return true
-	case t.guard.Known():
-		return p.term <= t.guard.PrimaryTerm // one that the shard never had, of a client's own making, was no document's
-	}
-	return p.term == 1 // there was never another
-}
-
-func (t *try) quick(now int64) bool {
-	return t.answered.Sub(t.sent) < quickest && (!t.guard.Known() || now == 0 || now == t.guard.PrimaryTerm)
-}
-
-// ask renews what is known of the shard's primary. p is locked.
-func (g *gates) ask(ctx context.Context, c *change, p *primary, t *try) error {
-	ctx, cancel := asking(ctx)
-	defer cancel()
-	who := c.req.Caller
-	if g.ownAuth {
-		who = es.Caller{Own: true}
-	}
-	began := time.Now()
-	term, err := g.engine.PrimaryTerm(ctx, who, es.Shard{Index: c.doc.Index, Number: t.shard}, t.node)
-	if err != nil {
-		return err
-	}
-	if term != p.term {
-		p.term, p.since = term, time.Now()
-	}
-	p.asked = began
-	return nil
-}
-
-func (g *gates) primary(s shardAt) *primary {
-	if p, ok := g.terms.Get(s); ok {
-		return p
-	}
-	p := &primary{}
-	if before, found, _ := g.terms.PeekOrAdd(s, p); found {
-		return before
-	}
-	return p
 }

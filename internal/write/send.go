@@ -87,7 +87,7 @@ func (f *flight) answered(ctx context.Context, res *upstream.Response, body []by
 		return nil
 	case res.Status == 400 && refusesSeqNo(res.Payload):
 		res.Release()
-		f.s.gates.foundNoSeqNo(lead.doc.Index)
+		f.s.catalog.RefusedGuard(lead.doc.Index)
 		if lead.patch != nil {
 			lead.err, f.open = errNoGuard, nil
 			return nil
@@ -185,7 +185,7 @@ func (c *change) acknowledged(stored doc.Revision, created, same bool, merged do
 // rewritten reports whether the engine may hold other bytes than were written. An index that the write makes may come with a pipeline, by
 // a template.
 func (c *change) rewritten() bool {
-	return c.pipeline || c.index.Pipeline || c.index.Partial || c.metadata != "" || c.index.UUID == ""
+	return c.pipeline || c.index.Pipeline || c.index.Partial || c.index.Unknown != "" || c.index.UUID == ""
 }
 
 func (f *flight) answerAll(answer func(*change) *Answer) {

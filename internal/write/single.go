@@ -25,7 +25,7 @@ func (s *Service) guard(ctx context.Context, c *change) error {
 	switch {
 	case c.index.DataStream != "" && c.req.Rule.AnyIndex:
 		return s.pass(ctx, c, ReasonDataStream)
-	case !s.gates.hasSeqNo(c.index):
+	case !s.catalog.Guardable(c.index):
 		return s.pass(ctx, c, ReasonSeqNo)
 	}
 	passed, err := s.chooseBase(ctx, c)
@@ -52,10 +52,17 @@ func (s *Service) guard(ctx context.Context, c *change) error {
 
 // describe finds out which index the change's document is in.
 func (s *Service) describe(ctx context.Context, c *change) (err error) {
-	c.index, c.metadata, err = s.gates.describe(ctx, c.req, c.name)
+	maxAge := time.Duration(0)
+	if c.req.Stamp.Known() {
+		maxAge = stampedAge
+	}
+	c.index, err = s.catalog.Describe(ctx, c.req.asker(), c.name, maxAge)
 	c.doc.Index = c.index.Name
 	return err
 }
+
+// stampedAge is how old what is known of an index may be where a stamp is held against it: its client may have had that for days.
+const stampedAge = time.Second
 
 // mayShare reports whether the change may share a write with others, as far as is known without asking.
 func (s *Service) mayShare(c *change) bool {
@@ -65,7 +72,7 @@ func (s *Service) mayShare(c *change) bool {
 	if c.base.Kind != session.KindAbsent && c.base.View == nil || c.base.Doubtful {
 		return false
 	}
-	return s.gates.knownMergeable(c)
+	return s.knownMergeable(c)
 }
 
 // pass sends the write as it is. What the session learns from it depends on its base: a write without one leaves no view.

@@ -103,12 +103,12 @@ func (s *Service) settleTransform(ctx context.Context, c *change) error {
 		why = ReasonFormat
 	case !t.ReadsCurrent() || c.base.Kind == session.KindAbsent:
 		return nil
-	case c.metadata != "":
-		why = c.metadata
+	case c.index.Unknown != "":
+		why = c.index.Unknown
 	case c.index.Partial:
 		why = ReasonSource
 	case c.index.UUID != "":
-		if whole, err := s.gates.whole(ctx, c); err != nil {
+		if whole, err := s.whole(ctx, c); err != nil {
 			return cantAsk(err)
 		} else if !whole {
 			why = ReasonFiltered

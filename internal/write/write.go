@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"optimist/internal/api"
+	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/rule"
@@ -46,7 +47,7 @@ var (
 	ErrUnknownOutcome = errors.New("the outcome of the write is unknown: it was sent, and it can't be told whether it was applied")
 
 	// ErrNotWritten reports that the engine couldn't be asked what had to be known before the write. Nothing was written.
-	ErrNotWritten = errors.New("nothing was written")
+	ErrNotWritten = catalog.ErrUnavailable
 
 	// ErrTimeout reports that the time which the client gave ended before the write's turn came. Nothing was written.
 	ErrTimeout = errors.New("the request's own timeout ended before it could be written")
@@ -55,9 +56,7 @@ var (
 // Engine is what this package asks the engine besides the write itself; *es.Client is one.
 type Engine interface {
 	Fetch(ctx context.Context, who es.Caller, d es.Document) (doc.Revision, error)
-	Describe(ctx context.Context, who es.Caller, name string) (es.Index, error)
-	SeesWhole(ctx context.Context, who es.Caller, index, routing string) (bool, error)
-	PrimaryTerm(ctx context.Context, who es.Caller, s es.Shard, node string) (int64, error)
+	catalog.Engine
 	Typed() bool
 }
 
@@ -110,7 +109,7 @@ type Service struct {
 	timeout  time.Duration
 	now      func() time.Time
 	lanes    *retry.Lanes[*change]
-	gates    *gates
+	catalog  *catalog.Catalog
 }
 
 // New makes a Service.
@@ -130,7 +129,11 @@ func New(o Options) *Service {
 	s := &Service{up: o.Upstream, engine: o.Engine, sessions: o.Sessions, store: o.Sessions, events: o.Events.orNothing(), log: o.Log,
 		timeout: o.AnswerTimeout, now: o.Now}
 	s.lanes = retry.NewLanes(o.BatchLimit, share)
-	s.gates = newGates(s, o.OwnAuth)
+	s.catalog = catalog.New(catalog.Options{Engine: o.Engine, OwnAuth: o.OwnAuth, Now: o.Now, Unguardable: s.events.Unguard,
+		Recreated: func(index string) {
+			s.lanes.DropGuesses()
+			s.store.DropIndex(index)
+		}})
 	return s
 }
 
@@ -251,7 +254,7 @@ func (f *Failure) Unwrap() error { return f.Err }
 // pipelines.
 func (s *Service) SettingsChanged() {
 	s.lanes.DropGuesses()
-	s.gates.drop()
+	s.catalog.Forget()
 }
 
 // IndexChanged makes the Service forget what it knows of an index (decoded name), or of all of them where the name is empty: the proxy
@@ -265,14 +268,8 @@ func (s *Service) IndexChanged(index string) {
 	s.store.DropIndex(index)
 }
 
-// Concrete tells which index a name (decoded) stands for in a write, as far as the caller may know; else the name itself.
-func (s *Service) Concrete(ctx context.Context, sess session.Session, who es.Caller, name string) string {
-	ix, _, err := s.gates.describe(ctx, &Request{Session: sess, Caller: who}, name)
-	if err != nil {
-		return name
-	}
-	return ix.Name
-}
+// Catalog is what the Service knows of indices.
+func (s *Service) Catalog() *catalog.Catalog { return s.catalog }
 
 // Busy is the number of documents with changes under way, and of changes that wait for their turn.
 func (s *Service) Busy() (lanes, waiting int) { return s.lanes.Busy() }

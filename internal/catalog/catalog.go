@@ -1,0 +1,297 @@
+// Package catalog knows what index names stand for and what can be done with the indices: whether writes can be guarded there, whether
+// documents can be merged, whether a client sees documents whole, and whether a shard kept its primary.
+//
+// It asks the engine where it doesn't know, and remembers the answer for a bounded time. Between a change in the engine and the end of that
+// time it may be wrong. What one client may know of an index is never told to another.
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"optimist/internal/es"
+	"optimist/internal/session"
+)
+
+// ErrUnavailable reports that the engine couldn't be asked. Nothing was written.
+var ErrUnavailable = errors.New("nothing was written")
+
+// Reasons why writes in an index aren't guarded, or are guarded and never merged. They are tokens of the outcome and labels of a metric.
+const (
+	ReasonSeqNo    = "no_seq_no" // the index has no sequence numbers: nothing can be guarded
+	ReasonSource   = "source"    // _source isn't kept whole: guarded, not merged
+	ReasonPipeline = "pipeline"  // an ingest pipeline changes what is written: guarded, not merged
+	ReasonFiltered = "filtered"  // the client's view may be filtered: guarded, not merged
+	ReasonMetadata = "metadata"  // the client may not ask what the index is: guarded, not merged
+)
+
+const (
+	trustAge     = time.Minute
+	refusalAge   = 10 * time.Second // how long a refusal or a failure is believed
+	dateMathAge  = time.Second      // a date expression stands for another index tomorrow
+	outageAge    = time.Second      // how long the last answer is used on when the engine can't be asked
+	maxNames     = 4096
+	askingBudget = 30 * time.Second // how long an answer is waited for
+)
+
+// Engine is what the catalog asks the engine; *es.Client is one.
+type Engine interface {
+	Describe(ctx context.Context, who es.Caller, name string) (es.Index, error)
+	SeesWhole(ctx context.Context, who es.Caller, index, routing string) (bool, error)
+	PrimaryTerm(ctx context.Context, who es.Caller, s es.Shard, node string) (int64, error)
+}
+
+// Asker is the client on whose behalf the engine is asked.
+type Asker struct {
+	Credentials session.Credentials
+	Caller      es.Caller
+}
+
+// Index is what a name stands for. Unknown is the reason why that isn't known; the name is then taken for an index's own. An index that
+// isn't there has no UUID.
+type Index struct {
+	es.Index
+	Unknown string
+}
+
+// Exists reports whether the index is there, and is known.
+func (ix *Index) Exists() bool { return ix.Unknown == "" && ix.UUID != "" }
+
+// Options are what a Catalog needs. Engine is required.
+type Options struct {
+	Engine Engine
+	// OwnAuth says that the upstream has credentials of the proxy's own. They then ask what an index is.
+	OwnAuth bool
+	// Unguardable is called when an index is found that can't be guarded or merged.
+	Unguardable func(index, reason string)
+	// Recreated is called when an index turns out to be another one of the same name.
+	Recreated func(index string)
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+}
+
+// Catalog is safe for concurrent use.
+type Catalog struct {
+	engine      Engine
+	ownAuth     bool
+	unguardable func(index, reason string)
+	recreated   func(index string)
+	now         func() time.Time
+	names       *lru.Cache[nameKey, *entry]
+	noSeqNo     *lru.Cache[string, time.Time]
+	uuids       *lru.Cache[string, string] // by the concrete name
+	primaries   *lru.Cache[shardAt, *primary]
+}
+
+// nameKey is a name and who asked.
+type nameKey struct {
+	name string
+	who  session.Credentials
+}
+
+// entry is what is known of one name. It is read without waiting for anybody; the mutex has many that need to know ask once.
+type entry struct {
+	mu    sync.Mutex
+	index atomic.Pointer[answer[Index]] // nil: it was never asked
+	whole atomic.Pointer[answer[bool]]  // nil: it was never tried
+}
+
+// answer is one of the engine's, with the time up to which it is believed.
+type answer[T any] struct {
+	value        T
+	asked, until time.Time
+}
+
+// fresh reports whether the answer is still believed, and is younger than maxAge. Zero means any age.
+func (a *answer[T]) fresh(now time.Time, maxAge time.Duration) bool {
+	return a != nil && now.Before(a.until) && (maxAge == 0 || now.Sub(a.asked) < maxAge)
+}
+
+// New makes a Catalog.
+func New(o Options) *Catalog {
+	if o.Unguardable == nil {
+		o.Unguardable = func(string, string) {}
+	}
+	if o.Recreated == nil {
+		o.Recreated = func(string) {}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Catalog{engine: o.Engine, ownAuth: o.OwnAuth, unguardable: o.Unguardable, recreated: o.Recreated, now: o.Now,
+		names: cache[nameKey, *entry](), noSeqNo: cache[string, time.Time](), uuids: cache[string, string](),
+		primaries: cache[shardAt, *primary]()}
+}
+
+func cache[K comparable, V any]() *lru.Cache[K, V] {
+	c, _ := lru.New[K, V](maxNames) // fails for a size of zero only
+	return c
+}
+
+// Forget drops all answers: settings, mappings, templates, aliases or pipelines may have changed.
+func (c *Catalog) Forget() {
+	c.names.Purge()
+	c.noSeqNo.Purge()
+	c.uuids.Purge()
+}
+
+// entryOf returns the entry for a name and a client, making one if there is none.
+func (c *Catalog) entryOf(name string, who session.Credentials) *entry {
+	key := nameKey{name, who}
+	if e, ok := c.names.Get(key); ok {
+		return e
+	}
+	return getOrAdd(c.names, key, &entry{})
+}
+
+func getOrAdd[K comparable, V any](c *lru.Cache[K, V], key K, fresh V) V {
+	if before, found, _ := c.PeekOrAdd(key, fresh); found {
+		return before
+	}
+	return fresh
+}
+
+// Describe tells what a name (decoded) stands for in a write. The answer is no older than maxAge, or than the catalog's own bound where
+// maxAge is zero. An index that isn't there yet is not remembered: the write may make it. The error is ErrUnavailable.
+func (c *Catalog) Describe(ctx context.Context, who Asker, name string, maxAge time.Duration) (Index, error) {
+	e := c.entryOf(name, who.Credentials)
+	if a := e.index.Load(); a.fresh(c.now(), maxAge) {
+		return a.value, nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	before, now := e.index.Load(), c.now()
+	if before.fresh(now, maxAge) {
+		return before.value, nil
+	}
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	ix, err := c.engine.Describe(ctx, c.asker(who), name)
+	a := &answer[Index]{value: Index{Index: ix}, asked: now, until: now.Add(trustAge)}
+	switch {
+	case err == nil:
+		if name != "" && name[0] == '<' {
+			a.until = now.Add(dateMathAge)
+		}
+		c.note(ix)
+	case errors.Is(err, es.ErrNoIndex):
+		return Index{Index: es.Index{Name: name}}, nil
+	case !es.Answered(err) && before != nil && before.value.Name != "":
+		a.value, a.until = before.value, now.Add(outageAge)
+	case !es.Answered(err):
+		return Index{Index: es.Index{Name: name}}, fmt.Errorf("%w: it can't be asked what [%s] is: %w", ErrUnavailable, name, err)
+	default:
+		a.value, a.until = Index{Index: es.Index{Name: name}, Unknown: ReasonMetadata}, now.Add(refusalAge)
+		c.unguardable(name, ReasonMetadata)
+	}
+	e.index.Store(a)
+	return a.value, nil
+}
+
+// Known is Describe as far as it can be told without asking the engine, or waiting for somebody who asks.
+func (c *Catalog) Known(who session.Credentials, name string) (Index, bool) {
+	e, found := c.names.Get(nameKey{name, who})
+	if !found {
+		return Index{}, false
+	}
+	a := e.index.Load()
+	if !a.fresh(c.now(), 0) {
+		return Index{}, false
+	}
+	return a.value, true
+}
+
+// asker is who is asked as: the proxy itself, where it has credentials of its own.
+func (c *Catalog) asker(who Asker) es.Caller {
+	if c.ownAuth {
+		return es.Caller{Own: true}
+	}
+	return who.Caller
+}
+
+// detached is for questions whose answers many wait for: they don't end with the client that happened to ask first.
+func detached(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), askingBudget)
+}
+
+// note compares an index with what was known of its name. The engine accepts old numbers in an index that was made anew.
+func (c *Catalog) note(ix es.Index) {
+	if why := whyNotMerged(ix); why != "" {
+		c.unguardable(ix.Name, why)
+	}
+	if before, found, _ := c.uuids.PeekOrAdd(ix.Name, ix.UUID); found && before != ix.UUID {
+		c.uuids.Add(ix.Name, ix.UUID)
+		c.recreated(ix.Name)
+	}
+}
+
+func whyNotMerged(ix es.Index) string {
+	switch {
+	case ix.NoSeqNo:
+		return ReasonSeqNo
+	case ix.Partial:
+		return ReasonSource
+	case ix.Pipeline:
+		return ReasonPipeline
+	}
+	return ""
+}
+
+// SeesWhole tells whether the client's view of the index's documents is unfiltered. index is the name as the client gave it, routing that
+// of one of its documents. The error says that the engine couldn't be asked.
+func (c *Catalog) SeesWhole(ctx context.Context, who Asker, index, routing string) (bool, error) {
+	e := c.entryOf(index, who.Credentials)
+	if a := e.whole.Load(); a.fresh(c.now(), 0) {
+		return a.value, nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := c.now()
+	if a := e.whole.Load(); a.fresh(now, 0) {
+		return a.value, nil
+	}
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	whole, err := c.engine.SeesWhole(ctx, who.Caller, index, routing)
+	if err != nil && !es.Answered(err) {
+		return false, err
+	}
+	a := &answer[bool]{value: whole && err == nil, asked: now, until: now.Add(trustAge)}
+	if !a.value {
+		a.until = now.Add(refusalAge)
+		name := index
+		if known := e.index.Load(); known != nil {
+			name = known.value.Name
+		}
+		c.unguardable(name, ReasonFiltered)
+	}
+	e.whole.Store(a)
+	return a.value, nil
+}
+
+// KnownWhole is SeesWhole as far as it is known without asking the engine.
+func (c *Catalog) KnownWhole(who session.Credentials, index string) bool {
+	a := c.entryOf(index, who).whole.Load()
+	return a.fresh(c.now(), 0) && a.value
+}
+
+// Guardable tells whether guards work in the index, as far as is known.
+func (c *Catalog) Guardable(ix Index) bool {
+	if ix.NoSeqNo {
+		return false
+	}
+	until, found := c.noSeqNo.Get(ix.Name)
+	return !found || c.now().After(until)
+}
+
+// RefusedGuard remembers that the engine refused a guard in the index (concrete name), because it has no sequence numbers.
+func (c *Catalog) RefusedGuard(index string) {
+	c.noSeqNo.Add(index, c.now().Add(trustAge))
+	c.unguardable(index, ReasonSeqNo)
+}

@@ -1,0 +1,97 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"optimist/internal/doc"
+	"optimist/internal/es"
+)
+
+// quickest is in how short a time no primary was seen to die, be replaced, and answer what had been asked of it: 13 ms is the shortest.
+const quickest = 10 * time.Millisecond
+
+// Conflict is a guarded write that the engine answered with a conflict, or several of one change.
+type Conflict struct {
+	Guard          doc.Numbers // zero for a create
+	Sent, Answered time.Time   // of the first, and of the last
+	Index          string      // concrete
+	Shard          string      // as the answer names it; "" where it doesn't
+	Node           string      // which node was asked
+}
+
+// quick reports whether the answer came sooner than a change of primary takes. current is the document's term now; 0: there is none.
+func (f *Conflict) quick(current int64) bool {
+	return f.Answered.Sub(f.Sent) < quickest && (!f.Guard.Known() || current == 0 || current == f.Guard.PrimaryTerm)
+}
+
+// shardAt is a shard as a node sees it.
+type shardAt struct {
+	shard es.Shard
+	node  string
+}
+
+// primary is the term under which a node sends writes to a shard. Its mutex has many that are in doubt ask once.
+type primary struct {
+	mu      sync.Mutex
+	term    int64
+	since   time.Time // when the term was first known
+	asked   time.Time // when it was last asked for
+	refused time.Time // until when there is no use in asking
+}
+
+// SamePrimary reports whether the shard had one and the same primary while the write was out. The engine itself sends a write again after a
+// change of primary, and may conflict with its own first try; under one primary, a conflict proves that the write wasn't applied.
+//
+// The node that was to write is asked: that node tries again by itself, and only once it knows of another primary. Terms only grow, so that
+// equal ones before and after prove it; the guard's own is one from before. What isn't proven is false. current is the term of the document
+// as it is now. Where the term may not be asked for, the time that the write took decides: a change of primary takes a while.
+func (c *Catalog) SamePrimary(ctx context.Context, who Asker, f *Conflict, current int64) bool {
+	key := shardAt{es.Shard{Index: f.Index, Number: f.Shard}, f.Node}
+	p, ok := c.primaries.Get(key)
+	if !ok {
+		p = getOrAdd(c.primaries, key, &primary{})
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Now().Before(p.refused) {
+		return f.quick(current)
+	}
+	if p.asked.Before(f.Answered) {
+		switch err := c.askTerm(ctx, who, p, key); {
+		case err == nil:
+		case errors.Is(err, es.ErrNoTerm):
+			return f.quick(current)
+		case es.Answered(err):
+			p.refused = time.Now().Add(refusalAge)
+			return f.quick(current)
+		default:
+			return false
+		}
+	}
+	switch {
+	case !p.since.After(f.Sent):
+		return true
+	case f.Guard.Known():
+		return p.term <= f.Guard.PrimaryTerm // one that the shard never had, of a client's own making, was no document's
+	}
+	return p.term == 1 // there was never another
+}
+
+// askTerm renews what is known of the shard's primary. p is locked.
+func (c *Catalog) askTerm(ctx context.Context, who Asker, p *primary, at shardAt) error {
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	began := time.Now()
+	term, err := c.engine.PrimaryTerm(ctx, c.asker(who), at.shard, at.node)
+	if err != nil {
+		return err
+	}
+	if term != p.term {
+		p.term, p.since = term, time.Now()
+	}
+	p.asked = began
+	return nil
+}
