@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"optimist/internal/glob"
 )
 
 // readAlias reads what a request says about an alias.
@@ -110,7 +112,7 @@ func anyMatch(patterns []string, name string) bool {
 	if len(patterns) == 0 || patterns[0] == "_all" {
 		return true
 	}
-	return slices.ContainsFunc(patterns, func(p string) bool { return wildcard(p, name) })
+	return slices.ContainsFunc(patterns, func(p string) bool { return glob.Match(p, name) })
 }
 
 func (c *call) getAlias() *Error {

@@ -3,6 +3,8 @@ package embedded
 import (
 	"slices"
 	"strings"
+
+	"optimist/internal/glob"
 )
 
 // target finds the index that a write goes to: itself, an alias's write index, or one made for it. a is the alias, or nil.
@@ -116,7 +118,7 @@ func (e *Engine) resolve(expr string, how expand) ([]*index, *Error) {
 	for _, part := range parts {
 		if rest, minus := strings.CutPrefix(part, "-"); minus && wild {
 			for name := range found {
-				if wildcard(rest, name) {
+				if glob.Match(rest, name) {
 					delete(found, name)
 				}
 			}
@@ -176,7 +178,7 @@ func (e *Engine) named(name string, how expand, found map[string]*index) *Error 
 func (e *Engine) match(pattern string, how expand, found map[string]*index) (n int) {
 	for name, x := range e.indices {
 		seen := how.hidden || !x.hidden() && name[0] != '.' || strings.HasPrefix(pattern, ".") && name[0] == '.'
-		if seen && wildcard(pattern, name) {
+		if seen && glob.Match(pattern, name) {
 			found[name] = x
 			n++
 		}
@@ -185,7 +187,7 @@ func (e *Engine) match(pattern string, how expand, found map[string]*index) (n i
 		return n
 	}
 	for name, of := range e.aliases {
-		if !wildcard(pattern, name) {
+		if !glob.Match(pattern, name) {
 			continue
 		}
 		for n := range of {

@@ -2,6 +2,8 @@ package embedded
 
 import (
 	"strings"
+
+	"optimist/internal/glob"
 )
 
 // mediaType is a Content-Type or an Accept as far as the engine understands it.
@@ -93,19 +95,20 @@ func (c *call) shape(failed bool) *Error {
 	if err != nil {
 		return err
 	}
-	paths := c.params.list("filter_path")
+	paths := c.params.get("filter_path")
 	if failed {
-		paths = nil // errors are always served whole
+		paths = "" // errors are always served whole
 	}
-	if !pretty && len(paths) == 0 || len(c.out) == 0 {
+	if !pretty && paths == "" || len(c.out) == 0 {
 		return nil
+	}
+	if paths != "" && !c.whole {
+		filter := glob.ParseFilter(paths)
+		c.out = filter.Append(nil, c.out)
 	}
 	n, _, broken := parseJSON(c.out)
 	if broken != nil {
 		return nil
-	}
-	if len(paths) > 0 && !c.whole {
-		n = filterPaths(&n, paths)
 	}
 	if pretty {
 		c.out = append(appendPretty(nil, &n, 0), '\n')
@@ -113,17 +116,4 @@ func (c *call) shape(failed bool) *Error {
 		c.out = appendCompact(nil, &n)
 	}
 	return nil
-}
-
-// filterPaths applies filter_path; a path with a minus in front excludes.
-func filterPaths(n *node, paths []string) node {
-	var include, exclude []string
-	for _, p := range paths {
-		if rest, ok := strings.CutPrefix(p, "-"); ok {
-			exclude = append(exclude, rest)
-		} else {
-			include = append(include, p)
-		}
-	}
-	return newPathFilter(include, exclude).apply(n)
 }

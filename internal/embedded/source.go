@@ -1,6 +1,10 @@
 package embedded
 
-import "strings"
+import (
+	"strings"
+
+	"optimist/internal/glob"
+)
 
 // sourceFilter says which part of a document is served. A nil filter serves all of it, byte for byte.
 type sourceFilter struct {
@@ -52,10 +56,10 @@ func (f *sourceFilter) append(dst, source []byte) []byte {
 	if f == nil || len(f.includes) == 0 && len(f.excludes) == 0 {
 		return append(dst, source...)
 	}
-	n, _, err := parseJSON(source)
+	filter := glob.NewFilter(f.includes, f.excludes)
+	n, _, err := parseJSON(filter.Append(nil, source))
 	if err != nil {
 		return append(dst, source...) // unreachable: it was parsed when it was written
 	}
-	kept := newPathFilter(f.includes, f.excludes).apply(&n)
-	return appendCompact(dst, &kept)
+	return appendCompact(dst, &n)
 }

@@ -11,6 +11,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/glob"
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/wire"
@@ -64,7 +65,7 @@ func otherForm(query []byte) bool {
 	v, ok := api.Param(query, "filter_path")
 	if v, err := api.DecodeValue(nil, v); ok && err == nil {
 		for part := range bytes.SplitSeq(v, []byte(",")) {
-			if len(part) > 0 && part[0] == '-' || api.Wildcard(string(part), "_source") || bytes.HasPrefix(part, []byte("_source.*")) {
+			if len(part) > 0 && part[0] == '-' || glob.Match(string(part), "_source") || bytes.HasPrefix(part, []byte("_source.*")) {
 				return true
 			}
 		}

@@ -6,6 +6,7 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/config"
+	"optimist/internal/glob"
 	"optimist/internal/wire"
 )
 
@@ -147,7 +148,7 @@ func (m *matcher) condition(fields []wire.Field) bool {
 
 func (h *headerPattern) in(fields []wire.Field) bool {
 	for i := range fields {
-		if wire.EqualFold(fields[i].Name, h.name) && api.Wildcard(string(h.pattern), fields[i].Value) {
+		if wire.EqualFold(fields[i].Name, h.name) && glob.Match(string(h.pattern), fields[i].Value) {
 			return true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"optimist/internal/api"
+	"optimist/internal/glob"
 )
 
 // Stamps reports whether any rule stamps documents: if not, nothing has to be looked at for it.
@@ -76,5 +77,5 @@ func (s *Set) MayStamp(a *Asked) bool {
 // meets reports whether the rule takes some name that the pattern does. A pattern of a search reaches names with a leading dot, too,
 // where the request asks for that.
 func (m *matcher) meets(p pattern) bool {
-	return slices.ContainsFunc(m.in, func(in pattern) bool { return globsMeet(string(in), string(p)) })
+	return slices.ContainsFunc(m.in, func(in pattern) bool { return glob.Meet(string(in), string(p)) })
 }

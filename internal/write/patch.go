@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"optimist/internal/api"
+	"optimist/internal/glob"
 	"optimist/internal/wire"
 	"optimist/rewrite"
 )
@@ -35,14 +36,14 @@ type patch struct {
 	edit  edit
 	media []byte // the Content-Type of the write
 
-	incoming []byte      // what of the body a rule's steps may look at; nil: all of it
-	upsert   bool        // a document that isn't there is made
-	first    []byte      // of what: nil is {}, with the edit applied
-	always   bool        // an edit that changes nothing is written, too
-	retries  int         // the client's own bound; -1: it gave none
-	asked    shown       // what of the document the answer shows
-	said     bool        // the body says it, which counts more than the query
-	filter   *filterPath // what the client wants of the answer; nil: all
+	incoming []byte       // what of the body a rule's steps may look at; nil: all of it
+	upsert   bool         // a document that isn't there is made
+	first    []byte       // of what: nil is {}, with the edit applied
+	always   bool         // an edit that changes nothing is written, too
+	retries  int          // the client's own bound; -1: it gave none
+	asked    shown        // what of the document the answer shows
+	said     bool         // the body says it, which counts more than the query
+	filter   *glob.Filter // what the client wants of the answer; nil: all
 
 	// What the last attempt was made from, and what the edit made of that, before the rule's transform.
 	before, after []byte
@@ -212,7 +213,8 @@ func (c *change) readPatchQuery() bool {
 		if err != nil {
 			return c.illegal("the parameter [filter_path] can't be read: %s", err)
 		}
-		if p.filter = newFilterPath(string(v)); len(p.filter.in)+len(p.filter.out) > maxPatterns {
+		filter := glob.ParseFilter(string(v))
+		if p.filter = &filter; filter.Len() > maxPatterns {
 			return c.illegal("the parameter [filter_path] has more than %d patterns", maxPatterns)
 		}
 	}

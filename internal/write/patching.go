@@ -62,7 +62,7 @@ func (s *Service) edits(ctx context.Context, c *change) error {
 		c.partWritten(es.ParseItem(c.answer.Body).Revision)
 	}
 	if p := c.patch; p.filter != nil && c.answer != nil && c.answer.Status < 300 {
-		c.answer.Body = p.filter.of(c.answer.Body)
+		c.answer.Body = p.filter.Append(nil, c.answer.Body)
 	}
 	return c.err
 }

@@ -8,6 +8,7 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/doc"
+	"optimist/internal/glob"
 )
 
 // rendered is the noop, with what of the document a patch is to show, of a client that wants its answer in a form of its own (filter_path,
@@ -50,7 +51,8 @@ func (s *Service) rendered(ctx context.Context, c *change, n doc.Numbers) *Answe
 func (c *change) kept(a *Answer) *Answer {
 	raw, said := api.Param(c.query, "filter_path")
 	if v, err := api.DecodeValue(nil, raw); said && len(v) > 0 && err == nil {
-		a.Body = newFilterPath(string(v)).of(a.Body)
+		filter := glob.ParseFilter(string(v))
+		a.Body = filter.Append(nil, a.Body)
 	}
 	return a
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/api"
+	"optimist/internal/glob"
 )
 
 // shown is what of a document an answer shows, as the parameters of _source ask for it. The zero value is nothing.
@@ -49,7 +50,7 @@ func (f *fieldNames) name(path string) bool {
 		}
 	}
 	for _, p := range f.patterns {
-		if api.Wildcard(p, path) {
+		if glob.Match(p, path) {
 			return true
 		}
 	}

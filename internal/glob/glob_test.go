@@ -1,4 +1,4 @@
-package api
+package glob
 
 import "testing"
 
@@ -11,10 +11,10 @@ func TestAStarStandsForAnyNumberOfBytes(t *testing.T) {
 		{"a*c", "ac", true}, {"a*c", "abbc", true}, {"a*c", "abcd", false}, {"*b*", "abc", true}, {"*.raw", "a.b.raw", true},
 		{"a*b*c", "a-c-b-c", true}, {"a*b*c", "a-c-b", false}, {"**", "x", true}, {"*aab", "aaab", true},
 	} {
-		if got := Wildcard(c.pattern, c.text); got != c.want {
+		if got := Match(c.pattern, c.text); got != c.want {
 			t.Errorf("%q of %q: %v", c.pattern, c.text, got)
 		}
-		if got := Wildcard(c.pattern, []byte(c.text)); got != c.want {
+		if got := Match(c.pattern, []byte(c.text)); got != c.want {
 			t.Errorf("%q of %q as bytes: %v", c.pattern, c.text, got)
 		}
 	}
