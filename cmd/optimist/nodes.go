@@ -14,12 +14,17 @@ import (
 	"optimist/internal/upstream"
 )
 
-// greetTimeout is how long the first question to the engine may take.
-const greetTimeout = 10 * time.Second
+const (
+	greetTimeout = 10 * time.Second // for the first question to the engine
+	greetAgain   = 10 * time.Second // until it is asked again, if the engine refuses the credentials
+)
 
 var (
 	errDraining = errors.New("draining: optimist is about to end")
 	errUnknown  = errors.New("starting: no node of the engine has answered yet")
+
+	// errCredentials reports that optimist's own credentials are wrong, or lack the cluster privilege monitor.
+	errCredentials = errors.New("the engine refuses optimist's own credentials (upstream.auth)")
 )
 
 // reachEngine makes the connections' pool. Nodes that are down now are no reason not to start: they may come.
@@ -36,16 +41,27 @@ func (s *service) reachEngine(*config.Config) error {
 	s.metrics.WatchNodes(func() []obs.Node {
 		var nodes []obs.Node
 		for _, n := range s.nodes.Nodes() {
-			nodes = append(nodes, obs.Node{Name: n.URL, Up: n.Alive, Open: n.Open, Idle: n.Idle})
+			nodes = append(nodes, obs.Node{Name: n.URL, Up: n.Alive, AuthRefused: n.Refusal != 0, Open: n.Open, Idle: n.Idle})
 		}
 		return nodes
 	})
 	return nil
 }
 
-// greet asks the engine who it is, once, after the start: until then nobody knows whether a node is there, and nodes that aren't are
-// found out by it before clients find them. What it logs is true already: who reads it may go on.
+// greet asks the engine who it is, after the start: until then nobody knows whether a node is there, and nodes that aren't are
+// found out by it before clients find them. It asks again only while the engine refuses optimist's credentials.
 func (s *service) greet(ctx context.Context) {
+	for s.greetOnce(ctx) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(s.greetAgain):
+		}
+	}
+}
+
+// greetOnce reports whether the engine refuses optimist's credentials. What it logs holds already: who reads the log may go on.
+func (s *service) greetOnce(ctx context.Context) (refused bool) {
 	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()
 	resp, err := s.nodes.Do(ctx, &upstream.Request{Method: "GET", Target: []byte("/"), Own: true, Repeatable: true})
@@ -54,14 +70,18 @@ func (s *service) greet(ctx context.Context) {
 		if ctx.Err() == nil {
 			s.log.Warn("the engine doesn't answer; it will be tried again", obs.KeyError, err.Error())
 		}
-		return
+		return false
 	}
 	defer resp.Release()
 	s.door.Learn(&resp.Head)
 	s.greeted.Store(true)
+	if ownAuth := s.current.Load().Upstream.Auth != (config.Auth{}); ownAuth && (resp.Status == 401 || resp.Status == 403) {
+		return true // the upstream's hook has logged it
+	}
 	v := gjson.GetManyBytes(resp.Payload, "version.distribution", "version.number", "cluster_name")
 	s.log.Info("the engine answers", obs.KeyNode, resp.Node, obs.KeyStatus, resp.Status, "distribution", v[0].String(),
 		obs.KeyVersion, v[1].String(), "cluster", v[2].String())
+	return false
 }
 
 // ready says why requests shouldn't be sent here, or nil.
@@ -72,17 +92,23 @@ func (s *service) ready() error {
 	if !s.greeted.Load() {
 		return errUnknown
 	}
-	if s.current.Load().Upstream.HealthInterval == 0 {
-		return nil // a node that is left out comes back by requests only: they must come
-	}
-	var last error
+	// Without checks a node that is left out comes back by requests only: they must come.
+	unchecked := s.current.Load().Upstream.HealthInterval == 0
+	var dead, refused error
 	for _, n := range s.nodes.Nodes() {
-		if n.Alive {
+		switch {
+		case n.Refusal != 0:
+			refused = fmt.Errorf("%w: %s answers %d", errCredentials, n.URL, n.Refusal)
+		case n.Alive || unchecked:
 			return nil
+		default:
+			dead = n.Err
 		}
-		last = n.Err
 	}
-	return fmt.Errorf("no node of the engine answers: %w", last)
+	if refused != nil {
+		return refused
+	}
+	return fmt.Errorf("no node of the engine answers: %w", dead)
 }
 
 func (s *service) nodeStates() []admin.Node {
@@ -91,6 +117,8 @@ func (s *service) nodeStates() []admin.Node {
 		state := admin.Node{URL: n.URL, Alive: n.Alive}
 		if n.Err != nil {
 			state.Error = n.Err.Error()
+		} else if n.Refusal != 0 {
+			state.Error = fmt.Sprintf("it refuses optimist's own credentials (upstream.auth): %d", n.Refusal)
 		}
 		nodes = append(nodes, state)
 	}

@@ -59,6 +59,12 @@ func (l *logged) wait(t *testing.T, pattern string) string {
 	}
 }
 
+func (l *logged) contains(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text.String(), text)
+}
+
 // running is an optimist in this process.
 type running struct {
 	log     *logged

@@ -44,6 +44,7 @@ type service struct {
 	adminPlace net.Listener // nil if switched off
 	draining   atomic.Bool
 	greeted    atomic.Bool // the first question to the engine has its answer, or none
+	greetAgain time.Duration
 	ctx        context.Context
 	cancel     context.CancelFunc // ends what runs beside requests
 	beside     sync.WaitGroup
@@ -53,7 +54,7 @@ type service struct {
 // start makes everything that the configuration names, and listens. Nothing is served before serve.
 func start(c *config.Config, rules *rule.Set, inMemory bool, log *slog.Logger) (*service, error) {
 	s := &service{log: log, level: new(slog.LevelVar), now: time.Now, unwatch: func() {}, failed: make(chan error, 3),
-		metrics: obs.NewMetrics(build()), sw: rule.NewSwitch(rule.ModeOf(c.Mode), rules)}
+		greetAgain: greetAgain, metrics: obs.NewMetrics(build()), sw: rule.NewSwitch(rule.ModeOf(c.Mode), rules)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.current.Store(c)
 	s.metrics.Mode(s.sw.Mode().String(), modes()...)

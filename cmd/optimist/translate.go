@@ -79,6 +79,14 @@ func (s *service) upstreamHooks() upstream.Hooks {
 			s.log.Warn("node left out", obs.KeyNode, node, obs.KeyError, err.Error())
 		},
 		Returned: func(node string) { s.log.Info("node is back", obs.KeyNode, node) },
+		Credentials: func(node string, refusal int) {
+			if refusal == 0 {
+				s.log.Info("the engine accepts optimist's own credentials (upstream.auth) again", obs.KeyNode, node)
+				return
+			}
+			s.log.Error("the engine refuses optimist's own credentials (upstream.auth): it can't be asked what can be merged",
+				obs.KeyNode, node, obs.KeyStatus, refusal)
+		},
 	}
 }
 

@@ -27,8 +27,10 @@ func (e *examination) reach() {
 		switch {
 		case err != nil:
 			e.report.add(Fail, "reachable", "%s: %s", n.URL, err)
+		case a.status == http.StatusUnauthorized && e.Auth:
+			e.report.add(Fail, "reachable", "%s refuses the credentials (401): what upstream.auth or the flag names is wrong", n.URL)
 		case a.refused() && e.Auth:
-			e.report.add(Fail, "reachable", "%s refuses the credentials (%d)", n.URL, a.status)
+			e.report.add(Fail, "reachable", "%s doesn't allow GET / with the credentials (%d): they need the cluster privilege monitor", n.URL, a.status)
 		case a.refused():
 			e.report.add(Fail, "reachable", "%s asks for credentials (%d): name a file with --api-key-file, --basic-file or --bearer-file",
 				n.URL, a.status)
@@ -129,7 +131,7 @@ func (e *examination) privileges() {
 		case err == nil && a.ok():
 			e.report.add(OK, "privileges", "the user is %s; its roles: %s", a.body.Get("user_name"), list(a.body.Get("roles").String()))
 		case err == nil && a.refused():
-			e.report.add(Warn, "privileges", "the security plugin refuses the credentials (%d)", a.status)
+			e.report.add(e.worseWithAuth(), "privileges", "the security plugin refuses the credentials (%d)", a.status)
 		default:
 			e.report.add(Note, "privileges", "the security plugin isn't there: nobody is asked who they are")
 		}
@@ -141,7 +143,7 @@ func (e *examination) privileges() {
 	case err == nil && a.ok():
 		e.hasPrivileges(a)
 	case err == nil && a.status == http.StatusUnauthorized:
-		e.report.add(Warn, "privileges", "the engine refuses the credentials (401)")
+		e.report.add(e.worseWithAuth(), "privileges", "the engine refuses the credentials (401)")
 	case err == nil && !a.refused():
 		e.report.add(Note, "privileges", "security isn't there or switched off: nobody is asked who they are")
 	default:
@@ -160,8 +162,16 @@ func (e *examination) hasPrivileges(a answer) {
 	}
 	if !a.body.Get(`index.\*.view_index_metadata`).Bool() {
 		e.report.add(Warn, "privileges",
-			"%s lacks view_index_metadata on some indices: optimist then asks with each client's credentials what can be merged there", user)
+			"%s lacks view_index_metadata on some indices: optimist can't see what can be merged there; conflicts are a 409", user)
 	}
+}
+
+// worseWithAuth is the level of refused credentials: without any of its own, optimist asks with each client's.
+func (e *examination) worseWithAuth() Level {
+	if e.Auth {
+		return Fail
+	}
+	return Warn
 }
 
 // scripts tries Painless, which _update with scripts needs in the engine.

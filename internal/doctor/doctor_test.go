@@ -148,6 +148,8 @@ rules:
 		})}},
 		"no_credentials":    {failed: true, nodes: []Doer{canned{"GET /": {status: 401}}}},
 		"wrong_credentials": {failed: true, auth: true, nodes: []Doer{canned{"GET /": {status: 401}}}},
+		"no_monitor":        {failed: true, auth: true, nodes: []Doer{canned{"GET /": {status: 403}}}},
+		"open_greeting":     {failed: true, auth: true, nodes: []Doer{with(canned{"POST /_security/user/_has_privileges": {status: 401}})}},
 		"unreachable": {failed: true, nodes: []Doer{canned{"GET /": {err: &upstream.Error{Node: "x", Class: upstream.NotSent,
 			Err: &upstream.ConnectError{Reason: upstream.Refused, Err: errors.New("dial tcp: refused")}}}}}},
 		"not_an_engine": {failed: true, nodes: []Doer{canned{"GET /": {status: 200, body: "<html>"}}}},

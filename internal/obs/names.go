@@ -36,6 +36,7 @@ const (
 	MetricSessionBytes    = "optimist_session_bytes"
 	MetricSessionEntries  = "optimist_session_entries"
 	MetricUpstreamUp      = "optimist_upstream_up"
+	MetricUpstreamAuth    = "optimist_upstream_auth_refused"
 	MetricUpstreamConns   = "optimist_upstream_connections"
 	MetricUpstreamDials   = "optimist_upstream_connect_errors_total"
 	MetricUpstreamEject   = "optimist_upstream_ejections_total"

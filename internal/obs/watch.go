@@ -10,9 +10,11 @@ type Sessions struct {
 
 // Node is what is known of one node of the engine.
 type Node struct {
-	Name       string // as configured
-	Up         bool
-	Open, Idle int // connections
+	Name string // as configured
+	Up   bool
+	// AuthRefused says that the node refuses optimist's own credentials.
+	AuthRefused bool
+	Open, Idle  int // connections
 }
 
 // WatchSessions has the base cache's numbers read whenever the metrics are. Call it once at most.
@@ -34,6 +36,7 @@ func (m *Metrics) WatchNodes(read func() []Node) {
 		m.registry.MustRegister(&nodesCollector{
 			read: read,
 			up:   desc(MetricUpstreamUp, "1 if the node is taken to be alive.", LabelNode),
+			auth: desc(MetricUpstreamAuth, "1 while the node refuses optimist's own credentials (upstream.auth).", LabelNode),
 			conns: desc(MetricUpstreamConns, "Connections to the node, by state: open ones, and those of them that are idle.",
 				LabelNode, LabelState),
 		})
@@ -81,18 +84,20 @@ func (c *sessionsCollector) Collect(ch chan<- prometheus.Metric) {
 }
 
 type nodesCollector struct {
-	read      func() []Node
-	up, conns *prometheus.Desc
+	read            func() []Node
+	up, auth, conns *prometheus.Desc
 }
 
 func (c *nodesCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- c.up
+	ch <- c.auth
 	ch <- c.conns
 }
 
 func (c *nodesCollector) Collect(ch chan<- prometheus.Metric) {
 	for _, n := range c.read() {
 		ch <- prometheus.MustNewConstMetric(c.up, prometheus.GaugeValue, b2f(n.Up), n.Name)
+		ch <- prometheus.MustNewConstMetric(c.auth, prometheus.GaugeValue, b2f(n.AuthRefused), n.Name)
 		ch <- prometheus.MustNewConstMetric(c.conns, prometheus.GaugeValue, float64(n.Open), n.Name, "open")
 		ch <- prometheus.MustNewConstMetric(c.conns, prometheus.GaugeValue, float64(n.Idle), n.Name, "idle")
 	}

@@ -75,6 +75,9 @@ type Hooks struct {
 	// Ejected reports that a node is out of the rotation, Returned that it is back.
 	Ejected  func(node string, err error)
 	Returned func(node string)
+	// Credentials reports that a node refuses Config.Authorization, with the status of its answer to "GET /"; or, with a status
+	// of 0, that the node accepts it again.
+	Credentials func(node string, refusal int)
 }
 
 // Source is a request's body, or the rest of it, while it is still arriving. The goroutine that calls Next is not the one

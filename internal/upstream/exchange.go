@@ -251,6 +251,9 @@ func (x *Exchange) on(c *conn, r *Request) *Error {
 	if writeErr != nil {
 		x.head.Close = true
 	}
+	if r.Own && len(r.Target) == 1 {
+		c.node.judged(x.head.Status)
+	}
 	x.body.Reset(&c.r, &x.head)
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 )
 
@@ -45,6 +46,21 @@ func (n *node) succeeded() {
 	n.health.Unlock()
 	if back && n.set.cfg.Hooks.Returned != nil {
 		n.set.cfg.Hooks.Returned(n.url)
+	}
+}
+
+// judged takes note of how the node answered a "GET /" of our own: whether it accepts our credentials. Clients have others, so
+// that the node stays alive for them.
+func (n *node) judged(status int) {
+	if n.set.cfg.Authorization == "" || status >= 500 {
+		return
+	}
+	if status != http.StatusUnauthorized && status != http.StatusForbidden {
+		status = 0
+	}
+	before := n.refusal.Swap(int32(status))
+	if hook := n.set.cfg.Hooks.Credentials; hook != nil && (before == 0) != (status == 0) {
+		hook(n.url, status)
 	}
 }
 

@@ -23,6 +23,7 @@ type node struct {
 
 	alive    atomic.Bool
 	failedAt atomic.Int64 // Set.now of the last failure
+	refusal  atomic.Int32 // the status with which it refused Config.Authorization at last, 0 if it didn't
 
 	health struct {
 		sync.Mutex
@@ -75,7 +76,7 @@ func newNode(s *Set, i int, raw string, tlsConfig *tls.Config) (*node, error) {
 }
 
 func (n *node) snapshot() NodeState {
-	st := NodeState{URL: n.url, Alive: n.alive.Load()}
+	st := NodeState{URL: n.url, Alive: n.alive.Load(), Refusal: int(n.refusal.Load())}
 	n.pool.Lock()
 	st.Open, st.Idle = n.pool.open, len(n.pool.idle)
 	n.pool.Unlock()

@@ -84,6 +84,8 @@ type NodeState struct {
 	Open, Idle int
 	// Err is why it was ejected, nil while it is alive.
 	Err error
+	// Refusal is the status, 401 or 403, with which it refused Config.Authorization when it was last asked for "GET /"; else 0.
+	Refusal int
 }
 
 // Nodes returns the state of all nodes in the order of Config.URLs.

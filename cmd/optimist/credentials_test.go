@@ -1,0 +1,109 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"optimist/internal/config"
+	"optimist/internal/rule"
+)
+
+// pickyEngine answers optimist's own credentials with a status of choice, and everybody else with 200.
+type pickyEngine struct {
+	url, secret string
+	status      atomic.Int32
+}
+
+func newPickyEngine(t *testing.T) *pickyEngine {
+	t.Helper()
+	e := &pickyEngine{secret: filepath.Join(t.TempDir(), "secret")}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, _, _ := r.BasicAuth(); user == "optimist" {
+			w.WriteHeader(int(e.status.Load()))
+		}
+		_, _ = io.WriteString(w, `{"version":{"number":"9.5.3"}}`)
+	}))
+	t.Cleanup(server.Close)
+	if err := os.WriteFile(e.secret, []byte("optimist:secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e.url = server.URL
+	e.status.Store(http.StatusUnauthorized)
+	return e
+}
+
+// upstream is the configuration with the engine's credentials and a health interval.
+func (e *pickyEngine) upstream(interval string) string {
+	return "upstream: {health_interval: " + interval + ", auth: {basic_file: " + e.secret + "}}"
+}
+
+// With credentials that the engine refuses optimist can't ask what an index is, and each conflict is a 409.
+func TestCredentialsThatTheEngineRefusesAreNotReady(t *testing.T) {
+	e := newPickyEngine(t)
+	r := serveFor(t, e.url, e.upstream("10ms"))
+	for i, refusal := range []int{http.StatusUnauthorized, http.StatusForbidden} {
+		r.log.wait(t, `level=ERROR msg="the engine refuses optimist's own credentials \(upstream.auth\).*status=`+strconv.Itoa(refusal))
+		if i == 0 && r.log.contains("the engine answers") {
+			t.Error("an engine that refuses the credentials is said to answer")
+		}
+		if got, body := r.get(t, "/_optimist/ready"); got != 503 || !strings.Contains(body, "upstream.auth") || !strings.Contains(body, e.url) {
+			t.Errorf("ready is %d %s", got, body)
+		}
+		_, metrics := r.get(t, "/metrics")
+		for _, want := range []string{"optimist_ready 0", `optimist_upstream_auth_refused{node="` + e.url + `"} 1`, "optimist_upstream_up{node=\"" + e.url + `"} 1`} {
+			if !strings.Contains(metrics, want) {
+				t.Errorf("the metrics lack %s", want)
+			}
+		}
+		if got := r.ask(t, "GET", "/", "").status; got != 200 {
+			t.Errorf("a client with other credentials is answered %d", got)
+		}
+		e.status.Store(http.StatusOK)
+		r.log.wait(t, fmt.Sprintf("(?s)(the engine accepts optimist's own credentials.*){%d}", i+1))
+		if got, body := r.get(t, "/_optimist/ready"); got != 200 {
+			t.Errorf("ready is %d %s", got, body)
+		}
+		e.status.Store(http.StatusForbidden)
+	}
+}
+
+// Without health checks only the first question shows it. The question is asked again until the credentials are accepted.
+func TestRefusedCredentialsAreTriedAgainWithoutHealthChecks(t *testing.T) {
+	e := newPickyEngine(t)
+	cfg, err := config.Parse("", []byte(e.upstream("0s")), config.Overrides{Listen: "127.0.0.1:0", Upstream: []string{e.url}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := rule.Compile(cfg.Rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := newLogged()
+	s, err := start(cfg, rules, false, slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	s.greetAgain = time.Millisecond
+	s.serve()
+	log.wait(t, "the engine refuses optimist's own credentials")
+	if err := s.ready(); !errors.Is(err, errCredentials) {
+		t.Errorf("readiness: %v", err)
+	}
+	e.status.Store(http.StatusOK)
+	log.wait(t, "the engine answers")
+	if err := s.ready(); err != nil {
+		t.Errorf("readiness: %v", err)
+	}
+}
