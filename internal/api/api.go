@@ -132,6 +132,9 @@ func methodOf(b []byte) httpMethod {
 func (m httpMethod) read() bool  { return m == mGET || m == mHEAD }
 func (m httpMethod) write() bool { return m == mPUT || m == mPOST }
 
+// changes reports whether a request with the method may change something.
+func (m httpMethod) changes() bool { return m.write() || m == mDELETE || m == mPATCH }
+
 // split cuts a path at its slashes. It returns 0 for a path with an empty segment or more than five segments; slashes at the end don't
 // count, as in the engines.
 func split(path []byte, segs *[5][]byte) int {
@@ -166,9 +169,8 @@ func parseGlobal(op *Op, m httpMethod, segs [][]byte) {
 		op.Kind = Search
 	case first == "_nodes" && m == mGET && nodesHTTP(segs):
 		op.Kind = NodesHTTP
-	case m.read():
-	default:
-		op.Kind, op.Renumbers = globalAdmin(first)
+	case m.changes():
+		op.Kind, op.Renumbers = globalAdmin(first, m, segs)
 	}
 }
 
@@ -202,11 +204,33 @@ func metricList(seg []byte) bool {
 }
 
 // globalAdmin tells what a change at an endpoint of the whole cluster does to indices.
-func globalAdmin(endpoint string) (k Kind, renumbers bool) {
+func globalAdmin(endpoint string, m httpMethod, segs [][]byte) (k Kind, renumbers bool) {
 	switch endpoint {
-	case "_aliases", "_alias", "_data_stream", "_snapshot", "_rollover", "_all":
+	case "_aliases", "_alias", "_data_stream":
 		return IndexAdmin, true
 	case "_template", "_index_template", "_component_template", "_ingest", "_settings", "_mapping":
+		return IndexAdmin, false
+	case "_snapshot":
+		if last := string(segs[len(segs)-1]); last == "_restore" || last == "_mount" {
+			return IndexAdmin, true
+		}
+	case "_all":
+		if len(segs) > 1 {
+			return indexAdmin(string(segs[1]))
+		}
+		if m == mDELETE {
+			return IndexAdmin, true
+		}
+	}
+	return Other, false
+}
+
+// indexAdmin tells what a change at an endpoint of an index does to it.
+func indexAdmin(endpoint string) (k Kind, renumbers bool) {
+	switch endpoint {
+	case "_alias", "_aliases", "_rollover", "_shrink", "_split", "_clone":
+		return IndexAdmin, true
+	case "_settings", "_mapping", "_mappings", "_close", "_open", "_freeze", "_unfreeze", "_block":
 		return IndexAdmin, false
 	}
 	return Other, false
@@ -298,14 +322,8 @@ func parseEndpoint(op *Op, m httpMethod, segs [][]byte) {
 			return
 		}
 	}
-	if m.read() {
-		return
-	}
-	switch string(segs[1]) {
-	case "_alias", "_aliases", "_rollover", "_shrink", "_split", "_clone":
-		op.Kind, op.Renumbers = IndexAdmin, true
-	case "_settings", "_mapping", "_mappings", "_close", "_open", "_freeze", "_unfreeze", "_block":
-		op.Kind = IndexAdmin
+	if m.changes() {
+		op.Kind, op.Renumbers = indexAdmin(string(segs[1]))
 	}
 }
 

@@ -63,6 +63,11 @@ func TestRequestLinesAreToldApart(t *testing.T) {
 		{"PUT", "/shop/_alias/a", IndexAdmin, "shop", ""},
 		{"GET", "/shop/_mapping", Other, "shop", ""},
 		{"GET", "/", Other, "", ""},
+		{"OPTIONS", "/_aliases", Other, "", ""},
+		{"OPTIONS", "/shop/_alias/a", Other, "shop", ""},
+		{"PUT", "/_snapshot/r/s", Other, "", ""},
+		{"POST", "/_all/_search", Other, "", ""},
+		{"POST", "/_all", Other, "", ""},
 		{"PUT", "//shop/_doc/1", Other, "", ""},
 		{"PUT", "/shop/_doc/1//", Index, "shop", "1"},
 		{"POST", "/shop/_doc///", IndexAuto, "shop", ""},
@@ -87,8 +92,8 @@ func TestRequestLinesAreToldApart(t *testing.T) {
 func TestChangesAfterWhichNumbersMeanNothingAreToldApart(t *testing.T) {
 	for line, want := range map[[2]string]bool{
 		{"DELETE", "/shop"}: true, {"PUT", "/shop"}: true, {"POST", "/_aliases"}: true, {"PUT", "/shop/_alias/a"}: true,
-		{"POST", "/_snapshot/r/s/_restore"}: true, {"POST", "/logs/_rollover"}: true,
-		{"PUT", "/shop/_mapping"}: false, {"PUT", "/shop/_settings"}: false, {"PUT", "/_index_template/t"}: false,
+		{"POST", "/_snapshot/r/s/_restore"}: true, {"POST", "/logs/_rollover"}: true, {"DELETE", "/_all"}: true, {"PUT", "/_all/_alias/a"}: true,
+		{"PUT", "/shop/_mapping"}: false, {"PUT", "/shop/_settings"}: false, {"PUT", "/_all/_settings"}: false, {"PUT", "/_index_template/t"}: false,
 		{"PUT", "/_ingest/pipeline/p"}: false,
 	} {
 		var op Op

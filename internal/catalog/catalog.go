@@ -45,6 +45,7 @@ type Engine interface {
 	Describe(ctx context.Context, who es.Caller, name string) (es.Index, error)
 	SeesWhole(ctx context.Context, who es.Caller, index, routing string) (bool, error)
 	PrimaryTerm(ctx context.Context, who es.Caller, s es.Shard, node string) (int64, error)
+	List(ctx context.Context, who es.Caller, expression string) (es.Listing, error)
 }
 
 // Asker is the client on whose behalf the engine is asked.
@@ -134,11 +135,14 @@ func cache[K comparable, V any]() *lru.Cache[K, V] {
 	return c
 }
 
-// Forget drops all answers: settings, mappings, templates, aliases or pipelines may have changed.
-func (c *Catalog) Forget() {
+// Forget drops all answers: settings, mappings, templates, aliases or pipelines may have changed. What tells an index from one that is made
+// anew stays known, but for those (names, decoded) that are known to have been.
+func (c *Catalog) Forget(recreated ...string) {
 	c.names.Purge()
 	c.noSeqNo.Purge()
-	c.uuids.Purge()
+	for _, name := range recreated {
+		c.uuids.Remove(name)
+	}
 }
 
 // entryOf returns the entry for a name and a client, making one if there is none.

@@ -240,3 +240,29 @@ func TestOnlyAMissingDocumentShowsAWholeView(t *testing.T) {
 type doerFunc func(*upstream.Request) (*upstream.Response, error)
 
 func (f doerFunc) Do(_ context.Context, r *upstream.Request) (*upstream.Response, error) { return f(r) }
+
+func TestListTellsIndicesFromThoseThatAreMadeAnew(t *testing.T) {
+	c, e := newClient(nil)
+	e.put(t, "/shop", `{"aliases":{"store":{}}}`)
+	e.put(t, "/other", `{}`)
+	before, err := c.List(t.Context(), Caller{}, "sh*,none")
+	if err != nil || len(before) != 1 || before["shop"].ID == "" || len(before["shop"].Names) != 1 {
+		t.Fatalf("%v %v", before, err)
+	}
+	e.Handle(&embedded.Request{Method: "DELETE", Target: "/shop"})
+	if gone, err := c.List(t.Context(), Caller{}, "store,shop"); err != nil || len(gone) != 0 {
+		t.Errorf("%v %v", gone, err)
+	}
+	e.put(t, "/shop", `{}`)
+	if after, err := c.List(t.Context(), Caller{}, "shop"); err != nil || after["shop"].ID == before["shop"].ID {
+		t.Errorf("%v %v", after, err)
+	}
+	c, _ = newClient(map[string]answer{"GET /a": {200, `{"a":{"settings":{"index":{"uuid":"u","history":{"uuid":"h"}}},"data_stream":"d"}}`}, "GET /b": {403, "{}"}})
+	restored, err := c.List(t.Context(), Caller{}, "a")
+	if _, stream := restored["a"].Names["d"]; err != nil || !stream || restored["a"].ID == "u" {
+		t.Errorf("%v %v", restored, err)
+	}
+	if _, err = c.List(t.Context(), Caller{}, "b"); !errors.Is(err, ErrForbidden) {
+		t.Errorf("%v", err)
+	}
+}

@@ -13,7 +13,7 @@ import (
 // Index is what optimist has to know of an index before it merges into its documents.
 type Index struct {
 	Name       string // the concrete index that the asked name stands for in a write
-	UUID       string // tells an index from one of the same name that was made anew
+	UUID       string // tells an index from one of the same name that was made anew, or restored from a snapshot
 	DataStream string // the data stream that the index backs, if any
 	Routing    string // where the asked name is an alias that routes: writes and gets through it, but not by Name, get this routing
 
@@ -75,7 +75,7 @@ func (c *Client) Describe(ctx context.Context, who Caller, name string) (Index, 
 
 func describe(name string, v gjson.Result) Index {
 	s := v.Get("settings.index")
-	ix := Index{Name: name, UUID: s.Get("uuid").String(), DataStream: v.Get("data_stream").String()}
+	ix := Index{Name: name, UUID: identity(s), DataStream: v.Get("data_stream").String()}
 	if ix.DataStream == "" && strings.HasPrefix(name, ".ds-") {
 		ix.DataStream = strings.TrimPrefix(name, ".ds-")
 	}

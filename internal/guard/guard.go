@@ -188,43 +188,6 @@ func (g *Guard) wrote(op *api.Op, c client, tee *capture, epoch session.Epoch) {
 	})
 }
 
-// admin forwards a change of indices or aliases, and forgets what it may have made void. Whatever isn't a refusal may have been carried
-// out, an answer that was lost too. A refusal is none: clients that make their index at every start must not cost the others their
-// bases.
-func (g *Guard) admin(x *proxy.Exchange) {
-	op := x.Op()
-	renumbers := op.Renumbers
-	var buf [256]byte
-	name, err := api.Decode(buf[:0], op.Index)
-	if err != nil || !single(name) || aliases(op) {
-		name = nil
-	}
-	index, told := string(name), false
-	forget := func(status int) {
-		switch told = true; {
-		case status >= 400 && status < 500:
-		case renumbers:
-			g.writes.IndexChanged(index)
-		default:
-			g.writes.SettingsChanged()
-		}
-	}
-	// Before the client knows: what it writes next must not find the old bases.
-	g.forward(x, proxy.ForwardOptions{OnHead: func(h *wire.Head, _ []byte) []wire.Field {
-		forget(h.Status)
-		return nil
-	}})
-	if !told {
-		forget(0)
-	}
-}
-
-// aliases reports whether an operation of one index changes what other names stand for.
-func aliases(op *api.Op) bool {
-	rest := op.Path[min(len(op.Path), 1+len(op.Index)):]
-	return len(rest) > 6 && string(rest[:6]) == "/_alia"
-}
-
 // single reports whether a name is that of one index, not a list, a pattern or an expression.
 func single(name []byte) bool {
 	for _, c := range name {

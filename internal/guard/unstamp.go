@@ -2,6 +2,7 @@ package guard
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"strings"
 
@@ -179,9 +180,7 @@ func (g *Guard) unstamp(x *proxy.Exchange) bool {
 
 // instead sends the client's request with another body, and gives it the answer; seen is shown that before.
 func (g *Guard) instead(x *proxy.Exchange, body []byte, fields []wire.Field, seen func(*upstream.Response) []wire.Field) bool {
-	r := &upstream.Request{Method: wire.MethodString(x.Head().Method), Target: x.Head().Target, Body: body}
-	r.Fields = without(without(fields, "content-length"), "expect")
-	res, err := g.up.Do(x.Context(), r)
+	res, err := g.send(x.Context(), x, body, fields)
 	if err != nil {
 		x.Fail(err)
 		return true
@@ -193,6 +192,13 @@ func (g *Guard) instead(x *proxy.Exchange, body []byte, fields []wire.Field, see
 	}
 	_ = x.Answer(res.Status, out, res.Payload)
 	return true
+}
+
+// send sends the client's request with another body and collects the answer.
+func (g *Guard) send(ctx context.Context, x *proxy.Exchange, body []byte, fields []wire.Field) (*upstream.Response, error) {
+	r := &upstream.Request{Method: wire.MethodString(x.Head().Method), Target: x.Head().Target, Body: body}
+	r.Fields = without(without(fields, "content-length"), "expect")
+	return g.up.Do(ctx, r)
 }
 
 // unstampBulk forwards a bulk without the stamps that are in its documents. done is false, and nothing is answered, where there are none;

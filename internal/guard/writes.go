@@ -146,6 +146,10 @@ func (g *Guard) prepare(x *proxy.Exchange, ru *rule.Rule, r *write.Request) (rea
 // plain takes the content coding off a body: a merge needs its JSON. The engine gets it without, too. Codings that aren't known stay, and
 // such a body is guarded but never merged.
 func (g *Guard) plain(body []byte, fields []wire.Field) ([]byte, []wire.Field, error) {
+	return plainUpTo(g.maxBody, body, fields)
+}
+
+func plainUpTo(limit int64, body []byte, fields []wire.Field) ([]byte, []wire.Field, error) {
 	for i := range fields {
 		if !wire.EqualFold(fields[i].Name, "content-encoding") || !wire.EqualFold(fields[i].Value, "gzip") {
 			continue
@@ -154,11 +158,11 @@ func (g *Guard) plain(body []byte, fields []wire.Field) ([]byte, []wire.Field, e
 		if err != nil {
 			return nil, nil, badGzip(err)
 		}
-		out, err := io.ReadAll(io.LimitReader(z, g.maxBody+1))
+		out, err := io.ReadAll(io.LimitReader(z, limit+1))
 		switch {
 		case err != nil:
 			return nil, nil, badGzip(err)
-		case int64(len(out)) > g.maxBody:
+		case int64(len(out)) > limit:
 			return nil, nil, proxy.ErrTooLarge
 		}
 		return out, append(fields[:i:i], fields[i+1:]...), nil

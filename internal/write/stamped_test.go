@@ -199,7 +199,7 @@ func TestAForgedStampIsAGuardOrNothing(t *testing.T) {
 			},
 			"anew": func(*rapid.T) {
 				w.direct("DELETE", "/shop", "")
-				w.s.IndexChanged("shop")
+				w.s.IndicesChanged("shop")
 				w.put("1", `{"n":0}`)
 			},
 			"forged": func(rt *rapid.T) {

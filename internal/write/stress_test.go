@@ -204,7 +204,7 @@ func (x *stress) recreate() {
 	x.w[0].direct("PUT", "/shop", stressIndex)
 	x.history.nextLife()
 	for _, w := range x.w {
-		w.s.IndexChanged("shop")
+		w.s.IndicesChanged("shop")
 	}
 }
 

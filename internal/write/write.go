@@ -250,22 +250,15 @@ func (f *Failure) Error() string { return f.Err.Error() }
 // Unwrap gives the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// SettingsChanged makes the Service ask again what indices are: the proxy has seen a change of settings, mappings, templates or
-// pipelines.
-func (s *Service) SettingsChanged() {
+// IndicesChanged makes the Service ask again what indices are: the proxy has seen a change of settings, mappings, aliases, templates or
+// pipelines. What is known of documents under the given names (decoded) is forgotten: they stand for other indices now. Call it after the
+// engine's answer and before the client's.
+func (s *Service) IndicesChanged(recreated ...string) {
 	s.lanes.DropGuesses()
-	s.catalog.Forget()
-}
-
-// IndexChanged makes the Service forget what it knows of an index (decoded name), or of all of them where the name is empty: the proxy
-// has seen a request after which the index, or what the name stands for, may be another. Call it after the answer.
-func (s *Service) IndexChanged(index string) {
-	s.SettingsChanged()
-	if index == "" {
-		s.store.DropAll()
-		return
+	s.catalog.Forget(recreated...)
+	for _, name := range recreated {
+		s.store.DropIndex(name)
 	}
-	s.store.DropIndex(index)
 }
 
 // Catalog is what the Service knows of indices.

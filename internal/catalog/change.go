@@ -1,0 +1,41 @@
+package catalog
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"optimist/internal/es"
+)
+
+// List tells what the indices of an expression are, to be compared with what they are later: see es.Client. The client itself is asked as,
+// never the proxy: who may change an index may see it, and nobody learns or changes anything by what they may not see.
+func (c *Catalog) List(ctx context.Context, who Asker, expression string) (es.Listing, error) {
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	return c.engine.List(ctx, who.Caller, expression)
+}
+
+// Changed names, in order, the indices of before that are gone or are others, and all names besides that stand for something else.
+func Changed(before, after es.Listing) []string {
+	changed := make(map[string]bool)
+	for index, was := range before {
+		is := after[index]
+		if is.ID != was.ID {
+			changed[index] = true
+		}
+		for name, set := range was.Names {
+			if now, there := is.Names[name]; !there || now != set || is.ID != was.ID {
+				changed[name] = true
+			}
+		}
+	}
+	for index, is := range after {
+		for name := range is.Names {
+			if _, there := before[index].Names[name]; !there {
+				changed[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(changed))
+}
