@@ -66,28 +66,6 @@ func (b *requestBody) atHand() bool {
 // goroutine, and no connection to the engine while a slow client is sending.
 const small = 16 << 10
 
-// here reports whether all of a small body is here, and takes it then. It must not be called outside a turn, in which reads
-// don't wait.
-func (b *requestBody) here() bool {
-	switch {
-	case b.body.Done():
-		b.all = true
-		return true
-	case b.asked:
-		return false
-	}
-	for !b.now() {
-		if b.head.Body != wire.Length || b.head.Length > small {
-			return false
-		}
-		if err := b.c.r.Fill(); err != nil {
-			b.c.again(err)
-			return false
-		}
-	}
-	return true
-}
-
 // gather collects a body that is small, so that it can be sent in one piece. It reports whether it has: large ones, and those
 // whose client waits for the engine's leave to send, are streamed.
 func (b *requestBody) gather() (bool, error) {

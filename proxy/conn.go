@@ -22,9 +22,8 @@ type conn struct {
 	server *Server
 	nc     net.Conn
 	client netip.AddrPort
-	index  int // in Server.conns
-	sock   sock
-	probe  *wire.Probe // the watcher's
+	index  int         // in Server.conns
+	probe  *wire.Probe // the watcher's; its own goroutine's during an idle wait that was cut
 	state  state
 	r      wire.Reader
 	up     *upstream.Exchange // made with the first request that is forwarded
@@ -34,8 +33,6 @@ type conn struct {
 
 	wait phase // what waiting for the client means just now
 	last bool  // no request is read after this one
-	poll bool  // reads must not wait
-	turn turn
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
@@ -45,11 +42,9 @@ func newConn(s *Server, nc net.Conn) *conn {
 		c.client = netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 	}
 	c.ctx, c.cancel = context.WithCancelCause(wire.WithPeer(s.ctx, nc))
-	c.sock.init(c)
 	c.r.Reset(c)
 	c.x.c = c
 	c.x.tell = c.x.interim
-	c.turn.step = c.ready
 	c.state.enter(idle)
 	return c
 }
@@ -59,26 +54,9 @@ func (c *conn) serve() {
 	defer c.server.wg.Done()
 	defer c.close()
 	defer c.survive()
-	for c.round() {
+	for c.next() {
 	}
 	c.part()
-}
-
-// round serves requests: those that are here as a whole as long as there are any, and then one that isn't. It reports whether
-// another may follow.
-func (c *conn) round() bool {
-	c.takeTurn()
-	switch c.turn.stopped {
-	case atEnd:
-		return false
-	case atBody:
-		c.x.answer()
-		return c.x.end()
-	case atError:
-		c.refuse(c.turn.err)
-		return false
-	}
-	return c.next()
 }
 
 // survive keeps one request that met a bug from ending everybody's.
@@ -122,10 +100,11 @@ func (c *conn) lastCall() error {
 	if !c.resume() {
 		return ErrStopped
 	}
-	c.last, c.poll = true, true
-	err := c.x.head.ReadRequest(&c.r, c.server.limits.MaxHeader)
-	c.poll = false
-	return err
+	if c.probe.State() == wire.PeerQuiet {
+		return errIdle
+	}
+	c.last = true
+	return c.x.head.ReadRequest(&c.r, c.server.limits.MaxHeader)
 }
 
 // resume lets reads wait again after a cut or an interruption. It returns false if the server was closed meanwhile.
@@ -153,25 +132,12 @@ func (c *conn) part() {
 	}
 }
 
-// waiting is called when a read has to wait for the client.
-func (c *conn) waiting() { c.state.enter(c.wait) }
-
 // Read reads from the client, for the wire.Reader.
 func (c *conn) Read(p []byte) (int, error) {
-	if c.turn.on {
-		return c.turn.read(p)
-	}
-	if c.poll {
-		n := c.sock.peekRead(p)
-		if n == 0 {
-			return 0, errIdle
-		}
-		c.poll, c.wait = false, inHead
-		return n, nil
-	}
-	n, err := c.sock.read(p)
+	c.state.enter(c.wait)
+	n, err := c.nc.Read(p)
 	for err != nil && timedOut(err) && c.cutLate() {
-		n, err = c.sock.read(p)
+		n, err = c.nc.Read(p)
 	}
 	if err != nil {
 		if timedOut(err) {
@@ -216,20 +182,37 @@ func (c *conn) whyCut() error {
 	return errInterrupted
 }
 
-// write sends bytes to the client.
+// write sends bytes to the client. The watcher cuts a write in which too little seems to move: how much the client took of
+// it is known only here, once it has been cut.
 func (c *conn) write(p []byte) error {
-	if c.turn.on {
-		n, _, err := wire.TryWrite(c.turn.fd, p)
-		if err != nil || n == len(p) {
+	c.state.writing.Store(1)
+	defer c.state.writing.Store(0)
+	for {
+		n, err := c.nc.Write(p)
+		switch {
+		case err == nil:
+			c.state.given.Add(int64(n))
+			return nil
+		case !timedOut(err):
 			return err
+		case !c.resumeWrite(int64(n)):
+			return c.whyCut()
 		}
 		p = p[n:]
 	}
-	err := c.sock.write(p)
-	if err != nil && timedOut(err) {
-		return c.whyCut()
+}
+
+// resumeWrite undoes the cut of a write of which the client took n bytes, if those were enough. They count for the time before
+// the cut, and therefore not as given.
+func (c *conn) resumeWrite(n int64) bool {
+	if n < c.state.missing.Load() || !c.state.cut.CompareAndSwap(uint32(cutWrite), uint32(notCut)) {
+		return false
 	}
-	return err
+	_ = c.nc.SetWriteDeadline(time.Time{})
+	if cause(c.state.cut.Load()) == cutStopped { // meanwhile: the time for the last word must not be undone
+		_ = c.nc.SetWriteDeadline(time.Now().Add(lastWord))
+	}
+	return true
 }
 
 // linger ends the sending side and reads what the client still sends, for a bounded time: closing at once would reset the

@@ -9,8 +9,8 @@ import (
 	"optimist/internal/wire"
 )
 
-// TestPipelinedRequestBehindAFullBufferIsNotOverlooked has a head come in two pieces, so that a turn ends with a read that left
-// room, and then requests that fill the buffer to its last byte, with one more behind them in the socket.
+// TestPipelinedRequestBehindAFullBufferIsNotOverlooked has a head come in two pieces, and then requests that fill the buffer
+// to its last byte, with one more behind them in the socket.
 func TestPipelinedRequestBehindAFullBufferIsNotOverlooked(t *testing.T) {
 	s := newStub(t, func(c *stubConn, r seen) { c.ok(strings.Fields(r.head)[1]) })
 	addr, server := newProxy(t, s, func(o *Options) { o.Limits.Tick = time.Minute }) // nobody looks after what was overlooked

@@ -163,9 +163,6 @@ func TestSlowClientHoldsTheEngineUp(t *testing.T) {
 
 // TestSmallRequestAllocatesNothing is about the whole path: reading, parsing, forwarding, answering.
 func TestSmallRequestAllocatesNothing(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector allocates")
-	}
 	s := newRawStub(t, func(_ *stub, c *stubConn) {
 		buf, answer := make([]byte, 4096), []byte("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}")
 		for {

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -155,18 +156,32 @@ func TestSlowReaderThatReadsIsServed(t *testing.T) {
 		}
 		_, _ = io.Copy(io.Discard, c.r)
 	})
-	addr, _ := newProxy(t, s, quick(Limits{WriteTimeout: 300 * time.Millisecond}))
-	c := dial(t, addr)
-	_ = c.SetDeadline(time.Now().Add(time.Minute)) // a busy machine moves no faster
-	c.send(lines("GET / HTTP/1.1", "Host: h"))
-	if _, err := readHead(c.r); err != nil {
-		t.Fatal(err)
+	limits := quick(Limits{WriteTimeout: 300 * time.Millisecond})
+	whole := make([]byte, size)
+	for name, intercept := range map[string]func(x *Exchange) bool{
+		"streamed":           nil,
+		"answered in one go": func(x *Exchange) bool { _ = x.Answer(200, nil, whole); return true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			addr, _ := newProxy(t, s, func(o *Options) { limits(o); o.Intercept = intercept })
+			c := dial(t, addr)
+			_ = c.SetDeadline(time.Now().Add(time.Minute)) // a busy machine moves no faster
+			c.send(lines("GET / HTTP/1.1", "Host: h"))
+			if _, err := readHead(c.r); err != nil {
+				t.Fatal(err)
+			}
+			readSlowly(t, c, size)
+		})
 	}
+}
+
+// readSlowly reads size bytes, the first half of them with pauses.
+func readSlowly(t *testing.T, c *client, size int) {
+	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	buf := make([]byte, 512<<10)
-	got := 0
-	for got < size {
+	for got := 0; got < size; {
 		n, err := c.r.Read(buf)
 		if err != nil {
 			t.Fatalf("after %d bytes: %v", got, err)
@@ -176,6 +191,22 @@ func TestSlowReaderThatReadsIsServed(t *testing.T) {
 			<-tick.C
 		}
 	}
+}
+
+func TestClientThatTakesNothingOfALargeAnswerIsDisconnected(t *testing.T) {
+	whole := make([]byte, 96<<20)
+	ended := make(chan error, 1)
+	limits := quick(Limits{WriteTimeout: 60 * time.Millisecond})
+	addr, server := newProxy(t, newStub(t, nil), func(o *Options) {
+		limits(o)
+		o.Intercept = func(x *Exchange) bool { ended <- x.Answer(200, nil, whole); return true }
+	})
+	c := dial(t, addr)
+	c.send(lines("GET / HTTP/1.1", "Host: h"))
+	if err := wait(t, ended, "the end of the answer"); !errors.Is(err, errWriteTimeout) {
+		t.Errorf("it ended with %v", err)
+	}
+	eventually(t, "the connection's end", func() bool { open, _ := server.Connections(); return open == 0 })
 }
 
 func TestClientsOverTheLimitAreToldSo(t *testing.T) {

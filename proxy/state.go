@@ -59,9 +59,10 @@ func (c cause) err() error {
 // and sets a deadline in the past on those that have waited for too long.
 type state struct {
 	reading atomic.Uint32 // phase, and the number of the request
-	writing atomic.Uint32 // 0, or the number of a write that the client holds up
+	writing atomic.Uint32 // 1 during a write
 	got     atomic.Int64  // bytes of bodies that came
-	given   atomic.Int64  // bytes that clients took after holding up a write
+	given   atomic.Int64  // bytes that the client took in writes that have ended
+	missing atomic.Int64  // bytes that a write must have moved when it is cut, or it was too slow
 	cut     atomic.Uint32 // a cause
 	served  uint32        // requests begun; of the connection's own goroutine
 
@@ -81,15 +82,16 @@ type window struct {
 	mark  int64
 }
 
-// slow reports, once in limit ticks of waiting, whether less than least bytes moved meanwhile.
-func (w *window) slow(moved int64, limit int, least int64) bool {
+// missing returns, once in limit ticks of waiting, how many bytes the side is short of the least that must have moved
+// meanwhile: 0 or less if it isn't.
+func (w *window) missing(moved int64, limit int, least int64) int64 {
 	w.ticks++
 	if limit < 0 || w.ticks < limit {
-		return false
+		return 0
 	}
-	ok := moved-w.mark >= least
+	short := least - (moved - w.mark)
 	*w = window{mark: moved}
-	return !ok
+	return short
 }
 
 // enter says what the reading side does from now on.
@@ -130,7 +132,7 @@ func (c *conn) inspect(t *ticks, draining bool) {
 	switch phase(now & (1<<phaseBits - 1)) {
 	case idle:
 		// A connection that was only just made, or answered, gets a tick: its next request may be on the way.
-		if draining && seen.since > 0 || t.idle >= 0 && seen.since >= t.idle || seen.since <= 2 && c.deaf(seen.since) {
+		if draining && seen.since > 0 || t.idle >= 0 && seen.since >= t.idle {
 			c.cutRead(cutIdle)
 		}
 	case inHead:
@@ -138,7 +140,7 @@ func (c *conn) inspect(t *ticks, draining bool) {
 			c.cutRead(cutHead)
 		}
 	case inBody:
-		if seen.body.slow(c.state.got.Load(), t.body, t.bodyBytes) {
+		if seen.body.missing(c.state.got.Load(), t.body, t.bodyBytes) > 0 {
 			c.cutRead(cutBody)
 		}
 	case busy:
@@ -146,23 +148,11 @@ func (c *conn) inspect(t *ticks, draining bool) {
 			c.cancel(ErrLeft)
 		}
 	}
-	switch {
-	case c.state.writing.Load() == 0:
+	if c.state.writing.Load() == 0 {
 		seen.out = window{mark: c.state.given.Load()}
-	case seen.out.slow(c.state.given.Load(), t.write, t.writeBytes):
-		c.cutWrite()
+	} else if short := seen.out.missing(c.state.given.Load(), t.write, t.writeBytes); short > 0 {
+		c.cutWrite(short)
 	}
-}
-
-// deaf looks, in the first ticks of an idle wait, for what the wait may have missed. A client that ended its sending side with
-// its request gives no further sign: see turn. Bytes that are there for two ticks would mean that a sign was lost; that
-// shouldn't happen, and if it does the request is served all the same.
-func (c *conn) deaf(since int) bool {
-	if since == 0 {
-		return false
-	}
-	found := c.probe.State()
-	return found == wire.PeerGone || found == wire.PeerSent && since == 2
 }
 
 // past is a deadline that has passed.
@@ -175,8 +165,9 @@ func (c *conn) cutRead(why cause) {
 	}
 }
 
-// cutWrite ends a write that the client holds up.
-func (c *conn) cutWrite() {
+// cutWrite ends a write, for good unless it has moved at least missing bytes.
+func (c *conn) cutWrite(missing int64) {
+	c.state.missing.Store(missing)
 	c.state.cut.CompareAndSwap(uint32(notCut), uint32(cutWrite))
 	_ = c.nc.SetWriteDeadline(past())
 }

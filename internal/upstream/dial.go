@@ -92,7 +92,7 @@ func (n *node) connect(ctx context.Context) (*conn, error) {
 		}
 		c.nc = t
 	}
-	c.probe, c.turn = wire.NewProbe(raw), wire.NewTurn(c.nc)
+	c.probe = wire.NewProbe(raw)
 	c.r.Reset(c.nc)
 	return c, nil
 }

@@ -19,7 +19,6 @@ type conn struct {
 	nc     net.Conn // what is read and written
 	r      wire.Reader
 	probe  *wire.Probe
-	turn   *wire.Turn    // nil with TLS
 	since  time.Duration // idle since, as Set.now
 	reused bool
 }

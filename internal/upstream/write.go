@@ -36,11 +36,7 @@ func (x *Exchange) write(c *conn, r *Request) error {
 			x.out = append(x.out, r.Body...)
 		}
 		var k int
-		if c.turn != nil {
-			k, err, _ = c.r.FillAfter(c.turn, x.out) // an error of reading comes again when the head is read
-		} else {
-			k, err = c.nc.Write(x.out)
-		}
+		k, err = c.nc.Write(x.out)
 		n = int64(k)
 	} else {
 		bufs := net.Buffers{x.out, r.Body}

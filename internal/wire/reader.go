@@ -122,24 +122,3 @@ func (r *Reader) Read(p []byte) (int, error) {
 // Recover forgets an error of the connection, so that reading can go on: after a deadline that was used to interrupt
 // a read and has been lifted.
 func (r *Reader) Recover() { r.err = nil }
-
-// FillAfter writes out with t and then does what Fill does, in one turn; if something is buffered already, it only writes.
-// An error of writing says with wrote how much went out. An error of reading comes again with the next Fill.
-func (r *Reader) FillAfter(t *Turn, out []byte) (wrote int, writeErr, readErr error) {
-	if r.r < r.w {
-		wrote, writeErr = t.conn.Write(out)
-		return wrote, writeErr, nil
-	}
-	if r.err != nil {
-		return 0, r.err, nil // whoever has ended doesn't read either, or soon won't
-	}
-	if err := r.room(maxBuffer); err != nil {
-		return 0, err, nil
-	}
-	var n int
-	wrote, writeErr, n, readErr = t.Do(out, r.buf[r.w:])
-	r.w += n
-	r.full = r.w == len(r.buf)
-	r.err = readErr
-	return wrote, writeErr, readErr
-}

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// TestNoRequestIsMissedInATurn has requests arrive in all the ways that a wait could overlook: in one piece, in pieces, several
-// in one, and at the very moment of an answer.
-func TestNoRequestIsMissedInATurn(t *testing.T) {
+// TestNoRequestIsMissedHoweverItArrives has requests arrive in all the ways that a wait could overlook: in one piece, in pieces,
+// several in one, and at the very moment of an answer.
+func TestNoRequestIsMissedHoweverItArrives(t *testing.T) {
 	s := newStub(t, func(c *stubConn, r seen) { c.ok(strings.Fields(r.head)[1] + r.body) })
 	addr, _ := newProxy(t, s, func(o *Options) { o.Limits.Tick = time.Minute }) // nobody looks after what was overlooked
 	var wg sync.WaitGroup
