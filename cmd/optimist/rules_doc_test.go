@@ -81,7 +81,7 @@ func TestTheRulesPageHasAnExampleOfEveryKey(t *testing.T) {
 // keysOf are the keys of a struct of the configuration and of those in it.
 func keysOf(t reflect.Type) (keys []string) {
 	for f := range t.Fields() {
-		if key := f.Tag.Get("json"); key != "" {
+		if key, _, _ := strings.Cut(f.Tag.Get("json"), ","); key != "" {
 			keys = append(keys, key)
 		}
 		in := f.Type

@@ -7,7 +7,6 @@
 package conformance
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -15,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v4"
 )
 
 // Engines are the names that cases know engines by.
@@ -139,7 +138,7 @@ func Load(dir string) ([]Case, error) {
 			return nil, err
 		}
 		var cases []Case
-		if err := yaml.NewDecoder(bytes.NewReader(text), yaml.DisallowUnknownField()).Decode(&cases); err != nil {
+		if err := yaml.Load(text, &cases, yaml.WithKnownFields()); err != nil {
 			return nil, fmt.Errorf("%s: %w", f, err)
 		}
 		for i := range cases {

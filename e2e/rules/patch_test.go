@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v4"
 )
 
 // patchCase is one case of the files in testdata, whose heads say what its keys mean.
@@ -28,7 +28,7 @@ func patchCases(t *testing.T, file string, least int) (cases []patchCase) {
 	t.Helper()
 	b, err := os.ReadFile("testdata/" + file)
 	if err == nil {
-		err = yaml.UnmarshalWithOptions(b, &cases, yaml.Strict())
+		err = yaml.Load(b, &cases, yaml.WithKnownFields())
 	}
 	if err != nil {
 		t.Fatal(err)

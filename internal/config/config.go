@@ -8,11 +8,13 @@
 package config
 
 import (
+	"fmt"
 	"net/netip"
+	"strings"
 
 	"optimist/internal/unit"
 
-	"github.com/goccy/go-yaml/ast"
+	"go.yaml.in/yaml/v4"
 )
 
 // Config is a whole configuration file. Default gives the values of keys that a file leaves out.
@@ -81,11 +83,10 @@ type source struct {
 	lines []string // for messages
 }
 
-// spot is a place in one of the files.
+// spot is what stands for a key in one of the files.
 type spot struct {
-	Pos
-	file int      // among the sources
-	text ast.Node // what stands there, where it is text
+	*yaml.Node
+	file int // among the sources
 }
 
 // Upstream is the engine: its nodes, and how they are reached.
@@ -104,17 +105,17 @@ type Upstream struct {
 
 	// ConnectTimeout is how long a connection to a node may take, name and TLS included. Default 2s. For answers there is no
 	// limit: some of the engine's requests are silent for hours.
-	ConnectTimeout unit.Duration `json:"connect_timeout"`
+	ConnectTimeout unit.Duration `json:"connect_timeout" min:"1nanos"`
 
 	// IdleTimeout is how long an unused connection to a node is kept. Default 50s. Keep it below what firewalls between
 	// here and the engine allow, or writes are lost on connections that were just closed.
-	IdleTimeout unit.Duration `json:"idle_timeout"`
+	IdleTimeout unit.Duration `json:"idle_timeout" min:"1nanos"`
 
 	// MaxConnections is how many connections to one node may be open at once. Requests above it wait for one. Default 512.
-	MaxConnections int `json:"max_connections"`
+	MaxConnections int `json:"max_connections" min:"1"`
 
 	// AcquireTimeout is how long a request may wait for one of them before it is answered 503. Default 5s.
-	AcquireTimeout unit.Duration `json:"acquire_timeout"`
+	AcquireTimeout unit.Duration `json:"acquire_timeout" min:"1nanos"`
 
 	// HealthInterval is the time between two health checks (`GET /`) of each node. Default 10s. Any answer below 500 is
 	// alive. 0 switches the check off: a node is then judged by the requests that it gets.
@@ -158,27 +159,27 @@ type Auth struct {
 type Limits struct {
 	// MaxConnections is how many clients may be connected at once; one more is answered 503 and disconnected. Default 10000.
 	// Each needs a file descriptor, and another one to the engine while it is served.
-	MaxConnections int `json:"max_connections"`
+	MaxConnections int `json:"max_connections" min:"1"`
 
 	// MaxHeader is how large a request's line and headers may be together; more is a 431. Default 64KiB, four times what
 	// the engine takes by default.
-	MaxHeader unit.Size `json:"max_header"`
+	MaxHeader unit.Size `json:"max_header" min:"4KiB" max:"16MiB"`
 
 	// MaxGuardedBody is how large the body of a single-document write may be to be guarded. A larger one is forwarded as it
 	// is, streamed, and the outcome says so (reason=too_large). Default 16MiB. Each write under way may take this much
 	// memory a few times over.
-	MaxGuardedBody unit.Size `json:"max_guarded_body"`
+	MaxGuardedBody unit.Size `json:"max_guarded_body" min:"1KiB" max:"1GiB"`
 
 	// HeaderTimeout is how long a client may take from the first byte of a request to the end of its headers; more is a
 	// 408. Default 10s.
-	HeaderTimeout unit.Duration `json:"header_timeout"`
+	HeaderTimeout unit.Duration `json:"header_timeout" min:"1nanos"`
 
 	// BodyTimeout is how long a client may make no progress within a body; progress is MinRate. Default 30s. A slow but
 	// steady upload has no limit.
-	BodyTimeout unit.Duration `json:"body_timeout"`
+	BodyTimeout unit.Duration `json:"body_timeout" min:"1nanos"`
 
 	// WriteTimeout is how long a client may take nothing of its answer; progress is MinRate. Default 30s.
-	WriteTimeout unit.Duration `json:"write_timeout"`
+	WriteTimeout unit.Duration `json:"write_timeout" min:"1nanos"`
 
 	// MinRate is the least that a body or an answer must move in a second, averaged over one timeout, to count as progress.
 	// Default 240B. 0: one byte is progress.
@@ -186,7 +187,7 @@ type Limits struct {
 
 	// IdleTimeout is how long a connection may wait for its next request. Default 2m. Keep it above that of clients' pools
 	// and of load balancers in front, or their requests meet a connection that is just being closed.
-	IdleTimeout unit.Duration `json:"idle_timeout"`
+	IdleTimeout unit.Duration `json:"idle_timeout" min:"1nanos"`
 }
 
 // Sniffing says what clients that ask for the engine's addresses (`_nodes/http`) are told. A client that is told the
@@ -213,11 +214,11 @@ type Sessions struct {
 
 	// MaxAge is how long a read can be the base of a write. Default 5m. A write that comes later follows the rule's
 	// base.lost.
-	MaxAge unit.Duration `json:"max_age"`
+	MaxAge unit.Duration `json:"max_age" min:"1nanos"`
 
 	// Memory bounds what is remembered, documents included. Default 256MiB. What doesn't fit goes, oldest first; watch
 	// optimist_session_evictions_total.
-	Memory unit.Size `json:"memory"`
+	Memory unit.Size `json:"memory" min:"1MiB"`
 
 	// TrustedProxies are the addresses or networks (10.0.0.0/8) whose X-Forwarded-For is believed when the client's
 	// address is part of the session. Default none. Danger: an address here that clients can have lets them take each
@@ -249,6 +250,26 @@ type Log struct {
 
 // Prefix is an address or a network.
 type Prefix struct{ netip.Prefix }
+
+// UnmarshalText reads an address (10.1.2.3) or a network (10.0.0.0/8).
+func (p *Prefix) UnmarshalText(b []byte) error {
+	text := string(b)
+	if strings.Contains(text, "/") {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			return fmt.Errorf("%q is no network: write it as in 10.0.0.0/8 or fd00::/8", text)
+		}
+		p.Prefix = prefix.Masked()
+		return nil
+	}
+	addr, err := netip.ParseAddr(text)
+	if err != nil || addr.Zone() != "" {
+		return fmt.Errorf("%q is no address: write it as in 10.1.2.3, or a network as in 10.0.0.0/8", text)
+	}
+	addr = addr.Unmap()
+	p.Prefix = netip.PrefixFrom(addr, addr.BitLen())
+	return nil
+}
 
 // File is the name of the file that the configuration came from, or empty.
 func (c *Config) File() string { return c.file }

@@ -4,175 +4,144 @@ import (
 	"encoding"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"optimist/internal/spelling"
+	"go.yaml.in/yaml/v4"
 
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/token"
+	"optimist/internal/spelling"
+	"optimist/internal/unit"
 )
 
-// decoder fills structs from a syntax tree. It goes on after a mistake, so that all of a file's mistakes are told at once,
-// and it remembers where each key stands, so that what is found later can be told with its place, too. That is why it
-// isn't the library's own decoder, which stops at the first and forgets the places.
+// decoder fills structs from YAML's nodes. It goes on after a mistake, so that all of a file's mistakes are told at once, and it remembers
+// where each key stands, so that what is found later can be told with its place, too. The library's own decoder does neither.
 type decoder struct {
 	cfg      *Config
 	file     int // among the sources
-	anchors  map[string]ast.Node
 	problems Problems
 	other    bool // the file is no configuration
 }
 
-// starter is a struct whose keys don't start from their zero values.
-type starter interface{ start() }
-
-func (r *Rule) start() { *r = newRule("") }
-
-// nodeDecoder is a type that reads more than one form.
+// nodeDecoder is a type that reads more than one form. It gets null, too.
 type nodeDecoder interface {
-	decodeNode(d *decoder, n ast.Node, path string)
+	decodeNode(d *decoder, n *yaml.Node, path string)
 }
 
-// nullDecoder is one for which null is a value.
-type nullDecoder interface {
-	nodeDecoder
-	decodeNull()
-}
-
-func (d *decoder) fail(n ast.Node, path, format string, args ...any) {
+func (d *decoder) fail(n *yaml.Node, path, format string, args ...any) {
 	d.failAt(position(n), path, format, args...)
 }
 
 func (d *decoder) failAt(at Pos, path, format string, args ...any) {
-	p := Problem{Key: brief(shown(path), shownMessage), full: path}
-	p.Message = brief(fmt.Sprintf(format, args...), shownMessage)
-	d.problems = append(d.problems, d.cfg.placed(p, spot{Pos: at, file: d.file}))
+	d.problems = append(d.problems, d.cfg.placed(newProblem(Error, path, format, args...), at, d.file))
 }
 
-// mark remembers where a key stands.
-func (d *decoder) mark(key string, at Pos) { d.cfg.at[key] = spot{Pos: at, file: d.file} }
+func position(n *yaml.Node) Pos { return Pos{Line: n.Line, Column: n.Column} }
 
 // decode reads n into v, which is settable. A key without a value (null) leaves v as it is.
-func (d *decoder) decode(n ast.Node, v reflect.Value, path string) {
-	n = d.resolve(n, path)
-	if n == nil || n.Type() == ast.NullType {
-		if nd, ok := v.Addr().Interface().(nullDecoder); ok && n != nil {
-			nd.decodeNull()
-		}
+func (d *decoder) decode(n *yaml.Node, v reflect.Value, path string) {
+	if n = d.resolve(n, path); n == nil {
 		return
 	}
-	if nd, ok := v.Addr().Interface().(nodeDecoder); ok {
-		nd.decodeNode(d, n, path)
-		return
-	}
-	if e, ok := v.Interface().(enum); ok {
-		d.enum(n, v, e.choices(), path)
-		return
-	}
-	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
-		d.text(n, u, path)
-		return
-	}
-	switch v.Kind() {
-	case reflect.Struct:
+	custom, isCustom := v.Addr().Interface().(nodeDecoder)
+	text, isText := v.Addr().Interface().(encoding.TextUnmarshaler)
+	choice, isEnum := v.Interface().(enum)
+	switch {
+	case isCustom:
+		custom.decodeNode(d, n, path)
+	case isNull(n):
+	case isEnum:
+		d.enum(n, v, choice.choices(), path)
+	case isText:
+		d.text(n, text, path)
+	case v.Kind() == reflect.Struct:
 		d.structure(n, v, path)
-	case reflect.Slice:
+	case v.Kind() == reflect.Slice:
 		d.list(n, v, path)
-	case reflect.String:
+	case v.Kind() == reflect.String:
 		if s, ok := d.str(n, path); ok {
 			v.SetString(s)
-			d.cfg.at[path] = spot{Pos: position(n), file: d.file, text: n}
 		}
-	case reflect.Int:
-		d.integer(n, v, path)
 	default:
-		d.fail(n, path, "optimist can't read this key")
+		d.integer(n, v, path)
 	}
 }
 
-// resolve follows aliases and takes anchors off.
-func (d *decoder) resolve(n ast.Node, path string) ast.Node {
-	switch n := n.(type) {
-	case *ast.AnchorNode:
-		value := d.resolve(n.Value, path)
-		d.anchors[n.Name.GetToken().Value] = value
-		return value
-	case *ast.AliasNode:
-		name := n.Value.GetToken().Value
-		value, ok := d.anchors[name]
-		if !ok {
-			d.fail(n, path, "there is no anchor &%s above", name)
-		}
-		return value
-	case *ast.TagNode:
-		d.fail(n, path, "tags (%s) are not read here", n.GetToken().Value)
+// resolve follows an alias. It is nil where n can't be read.
+func (d *decoder) resolve(n *yaml.Node, path string) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if n.Style&yaml.TaggedStyle != 0 {
+		d.fail(n, path, "tags (%s) are not read here", n.Tag)
 		return nil
-	case *ast.MappingNode:
-		if len(n.Values) == 1 && !n.IsFlowStyle {
-			return unsplit(n.Values[0], n)
-		}
-	case *ast.MappingValueNode:
-		return unsplit(n, ast.Mapping(n.Start, false, n))
 	}
 	return n
 }
 
-// unsplit undoes a mistake of the library's scanner: within { } it takes every colon for the end of a key, so that
-// {urls: [http://es1:9200]} holds a mapping of http://es1 to 9200. In YAML a colon after a plain word ends it only before a
-// space (YAML 1.2.2, §7.3.3). other is what to return where nothing was split.
-func unsplit(kv *ast.MappingValueNode, other ast.Node) ast.Node {
-	key, ok := kv.Key.(*ast.StringNode)
-	if !ok || key.Token.Type != token.StringType || !scalarLike(kv.Value) {
-		return other
-	}
-	colon, value := kv.Start, kv.Value.GetToken()
-	if value == nil || value.Type == token.SingleQuoteType || value.Type == token.DoubleQuoteType || value.Type == token.NullType ||
-		value.Position.Line != colon.Position.Line || value.Position.Column != colon.Position.Column+1 {
-		return other
-	}
-	whole := *key.Token
-	whole.Value += ":" + value.Value
-	return ast.String(&whole)
+// entry is one key of a mapping with its value.
+type entry struct {
+	name       string
+	key, value *yaml.Node
 }
 
-func (d *decoder) structure(n ast.Node, v reflect.Value, path string) {
-	m, ok := n.(*ast.MappingNode)
-	if !ok {
-		d.fail(n, path, "want keys with values, found %s", kindOf(n))
-		return
+// entries are a mapping's keys and values, but for keys that can't be, or are there already; form says
+// what a mapping looks like here.
+func (d *decoder) entries(n *yaml.Node, path, form string) []entry {
+	if n.Kind != yaml.MappingNode {
+		if !isNull(n) {
+			d.fail(n, path, "want %s found %s", form, kindOf(n))
+		}
+		return nil
 	}
+	list, lines := make([]entry, 0, len(n.Content)/2), map[string]int{}
+	for i := 0; i < len(n.Content); i += 2 {
+		key := n.Content[i]
+		switch first, twice := lines[key.Value]; {
+		case key.Kind != yaml.ScalarNode || key.Anchor != "" || key.Style&yaml.TaggedStyle != 0:
+			d.fail(key, path, "a key is a text here, no alias (*), and has no anchor (&) or tag (!); one that begins with such a sign needs quotes")
+		case key.Tag == "!!merge":
+			d.fail(key, path, "merge keys (<<) are not read here; an alias can stand for a whole value")
+		case twice:
+			d.fail(key, path, "the key %q is here twice; the first is in line %d", key.Value, first)
+		default:
+			list = append(list, entry{key.Value, key, n.Content[i+1]})
+			lines[key.Value] = key.Line
+		}
+	}
+	return list
+}
+
+// mark remembers where a key stands: at its value where that is a scalar, else at the key itself.
+func (d *decoder) mark(path string, key, value *yaml.Node) {
+	if value.Kind == yaml.AliasNode {
+		value = value.Alias
+	}
+	if value.Kind != yaml.ScalarNode || isNull(value) {
+		value = key
+	}
+	d.cfg.at[path] = spot{value, d.file}
+}
+
+func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 	names := keys(v.Type())
-	seen := make(map[string]Pos, len(m.Values))
-	for _, kv := range m.Values {
-		name, at := keyName(kv.Key), position(kv.Key)
-		if first, ok := seen[name]; ok {
-			d.failAt(at, path, "the key %q is here twice; the first is in line %d", name, first.Line)
-			continue
-		}
-		seen[name] = at
-		field, ok := fieldOf(v, name)
+	for _, e := range d.entries(n, path, "keys with values,") {
+		f, ok := fieldOf(v.Type(), e.name)
 		if !ok {
-			if shown(path) == "" && path != "" && slices.Contains(keys(reflect.TypeFor[Config]()), name) {
-				d.failAt(at, path, "%q belongs into the file that names this one in rule_files; here are rules only", name)
-				continue
-			}
-			d.failAt(at, path, "%s", d.unknownKey(name, names))
+			d.fail(e.key, path, "%s", d.unknownKey(e.name, path, names))
 			continue
 		}
-		sub := join(path, name)
-		d.mark(sub, at)
-		if kv.Value != nil && kv.Value.Type() != ast.NullType && scalarLike(kv.Value) {
-			d.mark(sub, position(kv.Value))
-		}
-		d.decode(kv.Value, field, sub)
+		sub := join(path, e.name)
+		d.mark(sub, e.key, e.value)
+		d.decode(e.value, v.FieldByIndex(f.Index), sub)
+		d.bounds(e.value, v.FieldByIndex(f.Index), f.Tag, sub)
 	}
 }
 
-func (d *decoder) unknownKey(name string, names []string) string {
-	if name == "<<" {
-		return "merge keys (<<) are not read here; an alias can stand for a whole value"
+func (d *decoder) unknownKey(name, path string, names []string) string {
+	if d.file > 0 && shown(path) == "" && slices.Contains(keys(reflect.TypeFor[Config]()), name) {
+		return fmt.Sprintf("%q belongs into the file that names this one in rule_files; here are rules only", name)
 	}
 	if near := spelling.Nearest(name, names); near != "" {
 		return fmt.Sprintf("unknown key %q; did you mean %q?", name, near)
@@ -183,34 +152,52 @@ func (d *decoder) unknownKey(name string, names []string) string {
 	return fmt.Sprintf("unknown key %q; the keys here are %s", name, strings.Join(names, ", "))
 }
 
-func fieldOf(v reflect.Value, name string) (reflect.Value, bool) {
-	for i := range v.NumField() {
-		if tag := v.Type().Field(i).Tag.Get("json"); tag != "" && tag == name {
-			return v.Field(i), true
-		}
+// bounds holds a number, a duration or a size to its field's tags min and max.
+func (d *decoder) bounds(n *yaml.Node, v reflect.Value, tag reflect.StructTag, path string) {
+	least, hasLeast := bound(v.Type(), tag.Get("min"))
+	most, hasMost := bound(v.Type(), tag.Get("max"))
+	value := v.Interface()
+	switch {
+	case hasLeast && hasMost && (v.Int() < least.Int() || v.Int() > most.Int()):
+		d.fail(n, path, "%v is out of range: %v to %v", value, least, most)
+	case hasLeast && v.Int() < least.Int() && v.Type() == reflect.TypeFor[unit.Duration]():
+		d.fail(n, path, "it must be more than 0")
+	case hasLeast && v.Int() < least.Int():
+		d.fail(n, path, "%v is too little: %v at least", value, least)
 	}
-	return reflect.Value{}, false
 }
 
-func (d *decoder) list(n ast.Node, v reflect.Value, path string) {
-	seq, ok := n.(*ast.SequenceNode)
-	if !ok {
+// bound reads a tag's value as one of type t.
+func bound(t reflect.Type, text string) (reflect.Value, bool) {
+	v := reflect.New(t)
+	if u, ok := v.Interface().(encoding.TextUnmarshaler); ok && text != "" {
+		return v.Elem(), u.UnmarshalText([]byte(text)) == nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err == nil {
+		v.Elem().SetInt(n)
+	}
+	return v.Elem(), err == nil
+}
+
+func (d *decoder) list(n *yaml.Node, v reflect.Value, path string) {
+	if n.Kind != yaml.SequenceNode {
 		hint := ""
-		if scalarLike(n) {
-			hint = fmt.Sprintf("; write [%s]", tokenValue(n))
+		if n.Kind == yaml.ScalarNode {
+			hint = "; write [" + redact(n.Value) + "]"
 		}
 		d.fail(n, path, "want a list, found %s%s", kindOf(n), hint)
 		return
 	}
-	out := reflect.MakeSlice(v.Type(), len(seq.Values), len(seq.Values))
-	for i, item := range seq.Values {
+	out := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
+	for i, item := range n.Content {
 		sub := path + "[" + strconv.Itoa(i) + "]"
-		d.mark(sub, position(item))
-		if s, ok := out.Index(i).Addr().Interface().(starter); ok {
-			s.start()
+		d.mark(sub, item, item)
+		if r, ok := out.Index(i).Addr().Interface().(*Rule); ok {
+			*r = newRule("") // its keys don't start from their zero values
 		}
-		if item == nil || item.Type() == ast.NullType {
-			d.failAt(position(item), sub, "this entry of the list is empty")
+		if isNull(item) {
+			d.fail(item, sub, "this entry of the list is empty")
 			continue
 		}
 		d.decode(item, out.Index(i), sub)
@@ -218,156 +205,81 @@ func (d *decoder) list(n ast.Node, v reflect.Value, path string) {
 	v.Set(out)
 }
 
-func (d *decoder) enum(n ast.Node, v reflect.Value, choices []string, path string) {
-	if !scalarLike(n) {
+func (d *decoder) enum(n *yaml.Node, v reflect.Value, choices []string, path string) {
+	switch {
+	case n.Kind != yaml.ScalarNode:
 		d.fail(n, path, "want one of %s; found %s", strings.Join(choices, ", "), kindOf(n))
-		return
-	}
-	s := scalarText(n)
-	for _, c := range choices {
-		if s == c {
-			v.SetString(s)
-			return
-		}
-	}
-	d.fail(n, path, "%s", spelling.NotOneOf(s, choices))
-}
-
-func (d *decoder) text(n ast.Node, u encoding.TextUnmarshaler, path string) {
-	switch n.Type() {
-	case ast.StringType, ast.LiteralType, ast.IntegerType, ast.FloatType:
-		if err := u.UnmarshalText([]byte(tokenValue(n))); err != nil {
-			d.fail(n, path, "%s", err)
-		}
+	case d.expandable(n, path):
+	case !slices.Contains(choices, n.Value):
+		d.fail(n, path, "%s", spelling.NotOneOf(n.Value, choices))
 	default:
-		d.fail(n, path, "want one value, found %s", kindOf(n))
+		v.SetString(n.Value)
 	}
 }
 
-func (d *decoder) str(n ast.Node, path string) (string, bool) {
-	switch n.(type) {
-	case *ast.StringNode, *ast.LiteralNode:
-		return scalarText(n), true
+func (d *decoder) text(n *yaml.Node, u encoding.TextUnmarshaler, path string) {
+	if n.Kind != yaml.ScalarNode {
+		d.fail(n, path, "want one value, found %s", kindOf(n))
+	} else if err := u.UnmarshalText([]byte(n.Value)); err != nil && !d.expandable(n, path) {
+		d.fail(n, path, "%s", err)
 	}
-	if text, ok := n.(ast.ScalarNode); ok {
-		d.fail(n, path, "want text, found %s; if it is meant as text, write it in quotes: %q", kindOf(n), tokenValue(text))
-	} else {
+}
+
+func (d *decoder) str(n *yaml.Node, path string) (string, bool) {
+	switch {
+	case isText(n):
+		return n.Value, !d.expandable(n, path)
+	case n.Kind == yaml.ScalarNode:
+		d.fail(n, path, "want text, found %s; if it is meant as text, write it in quotes: %q", kindOf(n), n.Value)
+	default:
 		d.fail(n, path, "want text, found %s", kindOf(n))
 	}
 	return "", false
 }
 
-func (d *decoder) integer(n ast.Node, v reflect.Value, path string) {
-	i, ok := n.(*ast.IntegerNode)
-	if !ok {
+func (d *decoder) integer(n *yaml.Node, v reflect.Value, path string) {
+	value, err := strconv.ParseInt(n.Value, 0, strconv.IntSize)
+	if n.Kind != yaml.ScalarNode || n.Tag != "!!int" || err != nil {
 		d.fail(n, path, "want a whole number, found %s", kindOf(n))
-		return
-	}
-	value, err := strconv.ParseInt(i.Token.Value, 0, 64)
-	if err != nil || int64(int(value)) != value {
-		d.fail(n, path, "%s is not a number that fits here", i.Token.Value)
 		return
 	}
 	v.SetInt(value)
 }
 
-// keysIn finds the keys that aren't plain texts, wherever in n they are, and returns how many mistakes are known then. An alias, an anchor
-// or a tag would be taken for a key of its sign's name.
-func (d *decoder) keysIn(n ast.Node) int {
-	ast.Walk(keyVisitor{d}, n)
-	return len(d.problems)
+// variable is what shells and other programs put a variable's value for.
+var variable = regexp.MustCompile(`\$\{[A-Z_][A-Z0-9_]*\}`)
+
+// expandable fails for a text that names a variable, which optimist doesn't expand. Texts of a transform may be meant so.
+func (d *decoder) expandable(n *yaml.Node, path string) bool {
+	name := variable.FindString(n.Value)
+	if name == "" || d.other || strings.Contains(path, ".transform[") {
+		return false
+	}
+	d.fail(n, path, "variables (%s) are not expanded in this file: OPTIMIST_LISTEN, _ADMIN, _UPSTREAM, _MODE, _LOG_LEVEL and _LOG_FORMAT "+
+		"win over it, and credentials come from the files that keys in _file name", name)
+	return true
 }
 
-type keyVisitor struct{ d *decoder }
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
-// Visit implements ast.Visitor.
-func (v keyVisitor) Visit(n ast.Node) ast.Visitor {
-	kv, ok := n.(*ast.MappingValueNode)
-	if !ok {
-		return v
-	}
-	var key ast.Node = kv.Key
-	if k, ok := key.(*ast.MappingKeyNode); ok {
-		key = k.Value
-	}
-	switch key.(type) {
-	case *ast.AliasNode, *ast.AnchorNode, *ast.TagNode:
-		v.d.fail(key, "", "a key is a text here, no alias (*), and has no anchor (&) or tag (!); one that begins with such a sign needs quotes")
-	}
-	return v
-}
-
-func keyName(k ast.MapKeyNode) string {
-	switch k := k.(type) {
-	case *ast.StringNode:
-		return k.Value
-	case *ast.MappingKeyNode:
-		return scalarText(k.Value)
-	}
-	return tokenValue(k)
-}
-
-func scalarLike(n ast.Node) bool {
-	_, ok := n.(ast.ScalarNode)
-	return ok
-}
-
-// scalarText is a scalar as it was written, without quotes.
-func scalarText(n ast.Node) string {
-	switch n := n.(type) {
-	case *ast.StringNode:
-		return n.Value
-	case *ast.LiteralNode:
-		return n.Value.Value
-	}
-	return tokenValue(n)
-}
-
-func tokenValue(n ast.Node) string {
-	if n == nil || n.GetToken() == nil {
-		return ""
-	}
-	return n.GetToken().Value
-}
-
-// position is where a node begins. Mappings are asked for their first key: their own token is the colon after it.
-func position(n ast.Node) Pos {
-	if n == nil {
-		return Pos{}
-	}
-	switch m := n.(type) {
-	case *ast.MappingNode:
-		if !m.IsFlowStyle && len(m.Values) > 0 {
-			return position(m.Values[0].Key)
-		}
-	case *ast.MappingValueNode:
-		return position(m.Key)
-	}
-	return place(n.GetToken())
-}
-
-func place(t *token.Token) Pos {
-	if t == nil || t.Position == nil {
-		return Pos{}
-	}
-	return Pos{Line: t.Position.Line, Column: t.Position.Column}
+// isText reports whether n is a text: of what looks like a date, too, since no key takes dates.
+func isText(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && (n.Tag == "!!str" || n.Tag == "!!timestamp" || n.Tag == "!!merge")
 }
 
 // kindOf names what was found, in the words that users have for it.
-func kindOf(n ast.Node) string {
-	switch n.Type() {
-	case ast.MappingType, ast.MappingValueType:
+func kindOf(n *yaml.Node) string {
+	switch {
+	case n.Kind == yaml.MappingNode:
 		return "keys with values"
-	case ast.SequenceType:
+	case n.Kind == yaml.SequenceNode:
 		return "a list"
-	case ast.BoolType:
-		return tokenValue(n)
-	case ast.IntegerType, ast.FloatType, ast.InfinityType, ast.NanType:
-		return "the number " + tokenValue(n)
-	case ast.StringType, ast.LiteralType:
-		return fmt.Sprintf("the text %q", brief(tokenValue(n), shownText))
-	case ast.NullType:
+	case isNull(n):
 		return "nothing"
+	case isText(n):
+		return fmt.Sprintf("the text %q", brief(redact(n.Value), shownText))
+	case n.Tag == "!!bool":
+		return n.Value
 	}
-	return "something else"
+	return "the number " + n.Value
 }

@@ -4,119 +4,100 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/token"
+	"go.yaml.in/yaml/v4"
 )
 
-// inside is where in the file the place want of a text stands: quotes, escapes, indentation and folded lines lie between the two. Where
-// that can't be told it is the beginning of the text.
-func (c *Config) inside(s spot, want Pos) Pos {
-	if s.file >= len(c.sources) || s.Line < 1 || s.Line > len(c.sources[s.file].lines) {
-		return s.Pos
-	}
-	w := textWalk{lines: c.sources[s.file].lines, n: s.Line - 1}
-	w.line, w.at = []rune(w.lines[w.n]), s.Column-1
-	if _, block := s.text.(*ast.LiteralNode); block {
-		if !w.nextLine() { // the text begins below | or >
-			return s.Pos
-		}
-	} else if tk := s.text.GetToken(); tk != nil && (tk.Type == token.SingleQuoteType || tk.Type == token.DoubleQuoteType) {
-		w.quote = w.char()
-		w.at++
-	}
+// inside is where in a file's lines the place want of a text stands: quotes, escapes, indentation and folded lines lie between the two.
+// Where that can't be told it is the beginning of the text.
+func inside(n *yaml.Node, lines []string, want Pos) Pos {
+	w := textWalk{file: []rune(strings.Join(lines[n.Line-1:], "\n"))}
+	w.begin(n)
 	here := Pos{Line: 1, Column: 1}
-	for _, r := range strings.TrimRight(scalarText(s.text), " \n") { // what is missing at the end is missing there
+	for _, r := range strings.TrimRight(n.Value, " \n") { // what is missing at the end is missing there
 		if here == want {
 			break
 		}
 		if !w.step(r) {
-			return s.Pos
+			return position(n)
 		}
 		here.Column++
 		if r == '\n' {
 			here = Pos{Line: here.Line + 1, Column: 1}
 		}
 	}
-	return Pos{Line: w.n + 1, Column: w.at + 1}
+	before := string(w.file[:w.at])
+	return Pos{Line: n.Line + strings.Count(before, "\n"), Column: len([]rune(before[strings.LastIndexByte(before, '\n')+1:])) + 1}
 }
 
-// textWalk goes through the lines of a file along with the text that was read from them.
+// textWalk goes through a file along with the text that was read from it.
 type textWalk struct {
-	lines []string
-	n     int    // of the line, from 0
-	line  []rune // that line
-	at    int    // in it, from 0
-	quote rune   // around the text; 0 is none
+	file  []rune
+	at    int
+	quote rune // around the text; 0 is none
 }
 
-// char is the character at the place; 0 behind the line.
-func (w *textWalk) char() rune {
-	if w.at < len(w.line) {
-		return w.line[w.at]
+// begin goes to the text's first character.
+func (w *textWalk) begin(n *yaml.Node) {
+	w.at = n.Column - 1
+	if n.Anchor != "" {
+		w.at += len([]rune("&" + n.Anchor))
+		w.space()
 	}
-	return 0
+	switch {
+	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
+		for w.char() != '\n' { // the text begins below | or >
+			w.at++
+		}
+		w.space()
+	case n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
+		w.quote = w.char()
+		w.at++
+	}
+}
+
+// char is the character at the place; behind the file it is the end of a line.
+func (w *textWalk) char() rune {
+	if w.at < len(w.file) {
+		return w.file[w.at]
+	}
+	return '\n'
+}
+
+// space goes on over white space, and reports whether a line ended in it.
+func (w *textWalk) space() (ended bool) {
+	for w.at < len(w.file) && unicode.IsSpace(w.char()) {
+		ended = ended || w.char() == '\n'
+		w.at++
+	}
+	return ended
 }
 
 // step goes on over what was read as r, and reports false where that isn't there.
 func (w *textWalk) step(r rune) bool {
+	start := w.at
 	switch {
 	case w.quote == '"' && w.char() == '\\':
 		return w.escape(r)
 	case w.quote == '\'' && w.char() == '\'':
 		w.at += 2
 		return r == '\''
-	case r == ' ' || r == '\n':
-		return w.space()
-	case w.char() == r:
-		w.at++
-		return true
-	}
-	return false
-}
-
-// space goes on over white space: a folded line is one, and more of it may have been read than stands here, or less.
-func (w *textWalk) space() bool {
-	switch {
-	case w.blank():
-		w.nextLine() // there is none where the text ends
-	case unicode.IsSpace(w.char()):
-		w.at++
-	}
-	return true
-}
-
-// blank reports whether nothing more is in the line.
-func (w *textWalk) blank() bool {
-	for _, r := range w.line[min(w.at, len(w.line)):] {
-		if !unicode.IsSpace(r) {
-			return false
-		}
-	}
-	return true
-}
-
-// nextLine goes to the beginning of the next line that isn't empty.
-func (w *textWalk) nextLine() bool {
-	for w.n+1 < len(w.lines) {
-		w.n++
-		w.line, w.at = []rune(w.lines[w.n]), 0
-		if w.blank() {
-			continue
-		}
-		for unicode.IsSpace(w.char()) {
-			w.at++
+	case r == ' ' || r == '\n': // a folded line is one; what was read as several may stand here as one
+		if !w.space() {
+			w.at = min(start+1, w.at)
 		}
 		return true
 	}
-	return false
+	w.at++
+	return w.at <= len(w.file) && w.file[start] == r
 }
 
 // escape goes on over an escape in double quotes (YAML 1.2.2, §5.7).
 func (w *textWalk) escape(r rune) bool {
 	w.at++
 	switch w.char() {
-	case 0: // the end of the line is escaped: it isn't there
-		return w.nextLine() && w.step(r)
+	case '\n': // the end of the line is escaped: it isn't there
+		w.space()
+		return w.step(r)
 	case 'x':
 		w.at += 3
 	case 'u':

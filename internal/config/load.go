@@ -2,7 +2,6 @@ package config
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,11 +11,6 @@ import (
 	"strings"
 
 	"optimist/internal/spelling"
-
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/parser"
 )
 
 // Overrides are what flags and variables say; empty values say nothing. They win over the file.
@@ -54,7 +48,7 @@ func parse(name string, data []byte, o Overrides, further bool) (*Config, error)
 	cfg.file = name
 	cfg.at, cfg.flags = map[string]spot{}, map[string]string{}
 	d := newDecoder(cfg, name, data)
-	d.document(data, reflect.ValueOf(cfg).Elem(), "")
+	d.document(data, cfg, "")
 	for i := range cfg.Rules {
 		cfg.Rules[i].key = "rules[" + strconv.Itoa(i) + "]"
 	}
@@ -80,58 +74,11 @@ func parse(name string, data []byte, o Overrides, further bool) (*Config, error)
 	return cfg, nil
 }
 
-// newDecoder is a decoder for one more file.
-func newDecoder(cfg *Config, name string, data []byte) *decoder {
-	cfg.sources = append(cfg.sources, source{name, strings.Split(strings.ReplaceAll(string(unmarked(data)), "\r\n", "\n"), "\n")})
-	return &decoder{cfg: cfg, file: len(cfg.sources) - 1, anchors: map[string]ast.Node{}}
-}
-
 // Warnings are what was found that doesn't stop the configuration from being used.
 func (c *Config) Warnings() []Problem { return c.warnings }
 
 // DefaultRules reports whether the rules are the built-in ones, since no file has any.
 func (c *Config) DefaultRules() bool { return c.builtIn }
-
-// document parses the text and decodes its one document into v, whose key is path.
-func (d *decoder) document(data []byte, v reflect.Value, path string) {
-	data = unmarked(data)
-	if at, reason := unreadable(data); reason != "" {
-		d.failAt(at, "", "%s", reason)
-		return
-	}
-	tokens := lexer.Tokenize(string(data))
-	if t := tooDeep(tokens); t != nil {
-		d.failAt(place(t), "", "nested more than %d deep: no configuration is", deepest)
-		return
-	}
-	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
-	if err != nil {
-		var syntax *yaml.SyntaxError
-		if errors.As(err, &syntax) {
-			message := syntax.Message
-			if strings.Contains(message, "'\t'") {
-				message = "a tab can't indent here; YAML wants spaces"
-			}
-			d.failAt(place(syntax.Token), "", "%s", message)
-			return
-		}
-		d.failAt(Pos{}, "", "this is no YAML: %s", err)
-		return
-	}
-	var body ast.Node
-	for _, doc := range file.Docs {
-		switch {
-		case doc.Body == nil:
-		case body != nil:
-			d.fail(doc.Body, "", "a second document begins here; optimist reads one")
-		default:
-			body = doc.Body
-			if before := len(d.problems); d.keysIn(body) == before {
-				d.decode(body, v, path)
-			}
-		}
-	}
-}
 
 // override puts what flags and variables say over the file's values.
 func (c *Config) override(o Overrides) Problems {

@@ -24,25 +24,25 @@ type Locks struct {
 	Scripts Scripts `json:"scripts"`
 
 	// TTL is how long a lease is if the request says nothing. Default 30s.
-	TTL unit.Duration `json:"ttl"`
+	TTL unit.Duration `json:"ttl" min:"1nanos"`
 
 	// MaxTTL is how long a lease may be at most. Default 24h. A dead holder's lock is free after its lease, not before.
-	MaxTTL unit.Duration `json:"max_ttl"`
+	MaxTTL unit.Duration `json:"max_ttl" min:"1nanos"`
 
 	// Wait is how long a request waits for a lock that somebody else has, if it says nothing.
 	Wait Wait `json:"wait"`
 
 	// Overtake is how many of the foreground may go past one of the background that waits. Default 16. 1 lets the two classes take turns.
-	Overtake int `json:"overtake"`
+	Overtake int `json:"overtake" min:"1"`
 
 	// Chain is how many who wait here for the same lock may be promised it ahead, so that it goes from hand to hand without waiting for the
 	// engine. Default 15, the most; 0 switches it off. Only of locks that nobody keeps for long, only where scripts judge leases, and not of
 	// trees. Danger: where optimist is killed, what it had promised keeps others waiting for up to `ttl`.
-	Chain int `json:"chain"`
+	Chain int `json:"chain" min:"0" max:"15"`
 
 	// TreeSize is how many leases one tree may hold at once; one more is answered 429. Default 20000. All of them are in one document,
 	// which is written whole with every change.
-	TreeSize int `json:"tree_size"`
+	TreeSize int `json:"tree_size" min:"1"`
 
 	// Compat has an index whose documents are locks, by the requests of Elasticsearch: The Definitive Guide.
 	Compat Compat `json:"compat"`
@@ -60,7 +60,7 @@ type Compat struct {
 	Type string `json:"type"`
 
 	// TTL is how long a lock is held that nobody deletes. Default 1m.
-	TTL unit.Duration `json:"ttl"`
+	TTL unit.Duration `json:"ttl" min:"1nanos"`
 }
 
 // Wait is how long requests wait for a lock, by their class.
@@ -87,9 +87,6 @@ const (
 
 func (Scripts) choices() []string { return []string{"auto", "always", "never"} }
 
-// lockChain is how many releases a lock's document remembers, but for one.
-const lockChain = 15
-
 func (v *validator) locks() {
 	l := &v.cfg.Locks
 	if l.Path == "" {
@@ -105,19 +102,12 @@ func (v *validator) locks() {
 	if !indexName(l.Index) {
 		v.fail("locks.index", "%q is no index's name", l.Index)
 	}
-	v.positive("locks.ttl", l.TTL)
-	v.positive("locks.max_ttl", l.MaxTTL)
 	if l.TTL > l.MaxTTL {
 		v.fail("locks.ttl", "%s is longer than locks.max_ttl, %s", l.TTL, l.MaxTTL)
 	}
 	if l.Wait.Foreground > l.Wait.Max || l.Wait.Background > l.Wait.Max {
 		v.fail("locks.wait", "a class waits longer than locks.wait.max, %s", l.Wait.Max)
 	}
-	v.atLeast("locks.overtake", l.Overtake, 1)
-	if v.atLeast("locks.chain", l.Chain, 0); l.Chain > lockChain {
-		v.fail("locks.chain", "%d is too much: %d at most", l.Chain, lockChain)
-	}
-	v.atLeast("locks.tree_size", l.TreeSize, 1)
 }
 
 func (v *validator) compat(c *Compat) {
@@ -133,7 +123,6 @@ func (v *validator) compat(c *Compat) {
 	if c.Type == "" || strings.HasPrefix(c.Type, "_") && c.Type != "_doc" || strings.ContainsAny(c.Type, ",#/ ") {
 		v.fail("locks.compat.type", "%q is no mapping type's name", c.Type)
 	}
-	v.positive("locks.compat.ttl", c.TTL)
 	if c.TTL > v.cfg.Locks.MaxTTL {
 		v.fail("locks.compat.ttl", "%s is longer than locks.max_ttl, %s", c.TTL, v.cfg.Locks.MaxTTL)
 	}

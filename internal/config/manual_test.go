@@ -58,7 +58,7 @@ func (m *manual) add(ts *ast.TypeSpec, doc string) {
 		}
 		name := f.Names[0].Name
 		m.fields[ts.Name.Name+"."+name] = f.Doc.Text()
-		m.keys[name] = reflect.StructTag(strings.Trim(f.Tag.Value, "`")).Get("json")
+		m.keys[name] = keyOf(reflect.StructField{Tag: reflect.StructTag(strings.Trim(f.Tag.Value, "`"))})
 	}
 }
 
@@ -90,7 +90,7 @@ type section struct {
 func sections(path string, t reflect.Type) []section {
 	list := []section{{path, t}}
 	for _, f := range reflect.VisibleFields(t) {
-		key := f.Tag.Get("json")
+		key := keyOf(f)
 		ft := f.Type
 		if key != "" && isSection(ft) && ft.Kind() == reflect.Slice {
 			ft, key = ft.Elem(), key+"[]"
@@ -162,7 +162,7 @@ func TestTheReferenceIsTheStructs(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n| key | default | running | meaning |\n| --- | --- | --- | --- |\n", title, intro)
 		for _, f := range reflect.VisibleFields(s.t) {
-			key := f.Tag.Get("json")
+			key := keyOf(f)
 			if key == "" {
 				continue
 			}
@@ -256,7 +256,7 @@ type fileWriter struct {
 func (w *fileWriter) section(path string, t reflect.Type, depth int) {
 	indent := strings.Repeat("  ", depth)
 	for i, f := range reflect.VisibleFields(t) {
-		key := f.Tag.Get("json")
+		key := keyOf(f)
 		if key == "" {
 			continue
 		}

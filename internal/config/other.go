@@ -2,9 +2,8 @@ package config
 
 import (
 	"encoding/json"
-	"reflect"
 
-	"github.com/goccy/go-yaml/ast"
+	"go.yaml.in/yaml/v4"
 )
 
 // JSON is a value of any kind in a file that Decode reads, as JSON: keys in their order, numbers digit by digit as they were written.
@@ -17,15 +16,8 @@ type JSON struct {
 // Null reports whether null was written.
 func (j *JSON) Null() bool { return j.Given && string(j.Text) == "null" }
 
-func (j *JSON) decodeNull() { *j = JSON{Given: true, Text: json.RawMessage("null")} }
-
-func (j *JSON) decodeNode(d *decoder, n ast.Node, path string) {
-	w := jsonWriter{d: d, path: path}
-	w.value(n, 0)
-	*j = JSON{Given: true, Text: w.out.Bytes()}
-	if w.failed {
-		j.Text = json.RawMessage("null")
-	}
+func (j *JSON) decodeNode(d *decoder, n *yaml.Node, path string) {
+	*j = JSON{Given: true, Text: d.json(n, path)}
 }
 
 // Decoded is a file that Decode has read: it knows where each key stands.
@@ -43,9 +35,9 @@ func (f *Decoded) Line(key string) int { return f.c.Fail(key, "").Pos.Line }
 // type are mistakes, all told at once. v points to a struct whose fields have json tags; they may be structs, slices, strings, ints,
 // JSON, and what else has a form in a configuration. name stands in messages. What could be read of a file with mistakes is in v.
 func Decode(name string, data []byte, v any) (*Decoded, Problems) {
-	c := &Config{file: name, at: map[string]spot{}, flags: map[string]string{}}
+	c := &Config{file: name, at: map[string]spot{}}
 	d := newDecoder(c, name, data)
 	d.other = true
-	d.document(data, reflect.ValueOf(v).Elem(), "")
+	d.document(data, v, "")
 	return &Decoded{c}, d.problems
 }

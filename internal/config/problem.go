@@ -61,26 +61,6 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Excerpt is the line that the problem is in with a mark under its column, or "" if there is no line to show.
-func (p Problem) Excerpt() string {
-	if p.Pos.Line == 0 || strings.TrimSpace(p.Line) == "" {
-		return ""
-	}
-	number := fmt.Sprintf("%5d", p.Pos.Line)
-	line, column := window(p.Line, p.Pos.Column)
-	var pad strings.Builder
-	for i, r := range line {
-		if i+1 >= column {
-			break
-		}
-		if r != '\t' {
-			r = ' '
-		}
-		pad.WriteRune(r)
-	}
-	return fmt.Sprintf("%s | %s\n%s | %s^\n", number, string(line), strings.Repeat(" ", len(number)), pad.String())
-}
-
 // Problems are all that was found in one configuration, in the file's order. As an error it is never empty and holds at
 // least one of severity Error.
 type Problems []Problem
@@ -118,17 +98,23 @@ func (ps Problems) Sort() {
 	})
 }
 
+// newProblem is a problem about a key, without its place.
+func newProblem(severity Severity, key, format string, args ...any) Problem {
+	message := password.ReplaceAllString(fmt.Sprintf(format, args...), "$1…@")
+	return Problem{Severity: severity, Key: brief(shown(key), shownMessage), full: key, Message: brief(message, shownMessage)}
+}
+
 // problem makes a Problem about a key, with the place where the key's value stands, or its nearest parent that has one.
 func (c *Config) problem(severity Severity, key, format string, args ...any) Problem {
-	p := Problem{Severity: severity, Key: brief(shown(key), shownMessage), Origin: c.file, full: key}
-	p.Message = brief(fmt.Sprintf(format, args...), shownMessage)
+	p := newProblem(severity, key, format, args...)
+	p.Origin = c.file
 	if flag, ok := c.flags[key]; ok {
 		p.Origin = flag
 		return p
 	}
 	for k := key; k != ""; k = parent(k) {
 		if at, ok := c.at[k]; ok {
-			return c.placed(p, at)
+			return c.placed(p, position(at.Node), at.file)
 		}
 	}
 	return p
@@ -137,9 +123,8 @@ func (c *Config) problem(severity Severity, key, format string, args ...any) Pro
 // FailInside is Fail about a place inside the text that stands at a key: line and column of the text itself, from 1.
 func (c *Config) FailInside(key string, at Pos, format string, args ...any) Problem {
 	p := c.problem(Error, key, format, args...)
-	if s, ok := c.at[key]; ok && s.text != nil {
-		s.Pos = c.inside(s, at)
-		return c.placed(p, s)
+	if s, ok := c.at[key]; ok && isText(s.Node) {
+		return c.placed(p, inside(s.Node, c.sources[s.file].lines, at), s.file)
 	}
 	return p
 }
@@ -147,11 +132,12 @@ func (c *Config) FailInside(key string, at Pos, format string, args ...any) Prob
 // SameFile reports whether two rules stand in the same file.
 func (c *Config) SameFile(i, j int) bool { return c.at[c.RuleKey(i)].file == c.at[c.RuleKey(j)].file }
 
-// placed puts a problem where it belongs.
-func (c *Config) placed(p Problem, at spot) Problem {
-	p.Pos, p.file, p.Line = at.Pos, at.file, c.line(at)
-	if at.file < len(c.sources) {
-		p.Origin = c.sources[at.file].name
+// placed puts a problem where it belongs, with the line to show, unless that may hold a password: what is shown may end up in a log.
+func (c *Config) placed(p Problem, at Pos, file int) Problem {
+	p.Pos, p.file = at, file
+	p.Origin = c.sources[file].name
+	if lines := c.sources[file].lines; at.Line > 0 && at.Line <= len(lines) && !credentials.MatchString(lines[at.Line-1]) {
+		p.Line = lines[at.Line-1]
 	}
 	return p
 }
@@ -191,25 +177,4 @@ func (c *Config) Warn(key, format string, args ...any) Problem {
 // Fail makes an error about a key, for checks that need more than this package knows, such as an expression that doesn't compile.
 func (c *Config) Fail(key, format string, args ...any) Problem {
 	return c.problem(Error, key, format, args...)
-}
-
-// line is a line of the file, for showing, unless it may hold a password: what is shown may end up in a log.
-func (c *Config) line(at spot) string {
-	if at.file >= len(c.sources) {
-		return ""
-	}
-	lines := c.sources[at.file].lines
-	if at.Line < 1 || at.Line > len(lines) {
-		return ""
-	}
-	line := lines[at.Line-1]
-	if _, rest, ok := strings.Cut(line, "://"); ok && strings.Contains(rest, "@") {
-		return ""
-	}
-	return line
-}
-
-// parent cuts the last step off a key's path: rules[0].base → rules[0] → rules → "".
-func parent(key string) string {
-	return key[:max(strings.LastIndexAny(key, ".["), 0)]
 }

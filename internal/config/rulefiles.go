@@ -3,12 +3,9 @@ package config
 import (
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/goccy/go-yaml/ast"
 )
 
 // ruleFile is what a file of rule_files holds.
@@ -88,7 +85,7 @@ func (c *Config) readRuleFile(name string) ([]Rule, Problems) {
 	}
 	var f ruleFile
 	root := fileKey(d.file)
-	d.document(data, reflect.ValueOf(&f).Elem(), root)
+	d.document(data, &f, root)
 	for i := range f.Rules {
 		r := &f.Rules[i]
 		r.key = root + ".rules[" + strconv.Itoa(i) + "]"
@@ -113,8 +110,7 @@ func Files(name string) (files, folders []string) {
 		return files, folders
 	}
 	c := &Config{file: name, at: map[string]spot{}}
-	d := &decoder{cfg: c, anchors: map[string]ast.Node{}}
-	d.document(data, reflect.ValueOf(c).Elem(), "")
+	newDecoder(c, name, data).document(data, c, "")
 	for _, pattern := range c.RuleFiles {
 		found, err := glob(name, pattern)
 		if err != nil {

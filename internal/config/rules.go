@@ -47,7 +47,7 @@ type Rule struct {
 
 	// RetryOnConflict is the `retry_on_conflict` that is added to `_update` requests which bring neither it nor a guard.
 	// Default 3. 0 adds nothing.
-	RetryOnConflict int `json:"retry_on_conflict"`
+	RetryOnConflict int `json:"retry_on_conflict" min:"0" max:"1000"`
 
 	// Priority is foreground (default) or background: who goes first where many changes wait for one document. A request's own
 	// `Optimist-Priority` header wins. Background is never starved.
@@ -153,11 +153,11 @@ type MergePath struct {
 // the client's answer; so does the client's own `timeout`, and the client that leaves.
 type Retry struct {
 	// MaxAttempts counts the writes that are sent, the first included. Default 20. 1 never tries again.
-	MaxAttempts int `json:"max_attempts"`
+	MaxAttempts int `json:"max_attempts" min:"1" max:"10000"`
 
 	// MaxElapsed is the time from a write's first try after which nothing new is tried. What it waits for its turn doesn't count. Default
 	// 10s.
-	MaxElapsed unit.Duration `json:"max_elapsed"`
+	MaxElapsed unit.Duration `json:"max_elapsed" min:"1nanos"`
 
 	// Backoff is the pause between two attempts.
 	Backoff Backoff `json:"backoff"`
@@ -167,7 +167,7 @@ type Retry struct {
 // attempt, and stops at MaxInterval (full jitter).
 type Backoff struct {
 	// BaseInterval is the first bound. Default 2ms.
-	BaseInterval unit.Duration `json:"base_interval"`
+	BaseInterval unit.Duration `json:"base_interval" min:"1nanos"`
 
 	// MaxInterval is the largest bound. Default 200ms.
 	MaxInterval unit.Duration `json:"max_interval"`

@@ -13,7 +13,7 @@ import (
 
 	invopop "github.com/invopop/jsonschema"
 	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 )
 
 // configs/schema.json is for editors: they complete keys and values from it, and show the manual. It is made of the structs and their
@@ -94,7 +94,7 @@ func (w *schemaWriter) section(s *invopop.Schema, t reflect.Type, path string) {
 		s.Required = []string{"op"}
 	}
 	for _, f := range reflect.VisibleFields(t) {
-		key := f.Tag.Get("json")
+		key := keyOf(f)
 		if key == "" {
 			continue
 		}

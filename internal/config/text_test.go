@@ -41,15 +41,17 @@ func TestAMarkOfTheOrderOfBytesIsNoPartOfTheText(t *testing.T) {
 	}
 }
 
-// The library's parser takes memory by the square of the depth: what is deeper than any configuration isn't given to it.
-func TestWhatIsNestedTooDeeplyIsntParsed(t *testing.T) {
+// A text of brackets is told as such, and costs no more memory than its length.
+func TestWhatIsNestedTooDeeplyIsntRead(t *testing.T) {
 	for text, want := range map[string]string{
-		"rules: " + strings.Repeat("[", 200_000):               "a.yaml:1:208: nested more than 200 deep",
-		"rules:\n  " + strings.Repeat("{a: ", 200_000):         "a.yaml:2:803: nested more than 200 deep",
-		"rules:\n" + strings.Repeat("- ", 200_000) + "a\n":     "a.yaml:2:401: nested more than 200 deep",
-		"rules: [\"" + strings.Repeat("[", 1000) + "\", name]": "a.yaml:1:9: rules[0]: want keys with values",
-		"rules: [1]\n" + strings.Repeat("# [{- \n", 1000):      "a.yaml:1:9: rules[0]: want keys with values",
-		"rules:\n" + strings.Repeat("- 1\n", 1000):             "a.yaml:2:3: rules[0]: want keys with values",
+		"rules: " + strings.Repeat("[", 200_000):                          "a.yaml:1:10008: exceeded max depth of 10000",
+		"rules:\n  " + strings.Repeat("{a: ", 200_000):                    "a.yaml:2:40003: exceeded max depth of 10000",
+		"rules:\n" + strings.Repeat("- ", 200_000) + "a\n":                "a.yaml:2:20001: exceeded max depth of 10000",
+		"rules: " + strings.Repeat("[", 9000) + strings.Repeat("]", 9000): "a.yaml:1:9: rules[0]: want keys with values",
+		"rules: [\"" + strings.Repeat("[", 1000) + "\", name]":            "a.yaml:1:9: rules[0]: want keys with values",
+		"rules: [1]\n" + strings.Repeat("# [{- \n", 1000):                 "a.yaml:1:9: rules[0]: want keys with values",
+		"rules:\n" + strings.Repeat("- 1\n", 1000):                        "a.yaml:2:3: rules[0]: want keys with values",
+		"rules:\n- name: a\n  transform:\n  - op: add\n    path: /a\n    value: " + strings.Repeat("[", 9000) + strings.Repeat("]", 9000): "a.yaml:6:77: rules[0].transform[0].value: the value is nested too deeply",
 	} {
 		if got := problemsOf(t, text); len(got) == 0 || !strings.HasPrefix(got[0].String(), want) {
 			t.Errorf("%.20q: %.200q, want %s", text, got, want)
@@ -135,6 +137,27 @@ func TestKeysAreTexts(t *testing.T) {
 	for _, key := range []string{`"*x":`, `'&y a':`, `"!!str":`, "a*b&c!:", "7:", "? \"*x\"\n      :"} {
 		if _, err := Parse("f.yaml", []byte("rules:\n- name: &x r\n  transform:\n  - op: add\n    path: /a\n    value:\n      "+key+" *x\n"), Overrides{}); err != nil {
 			t.Errorf("%q: %v", key, err)
+		}
+	}
+}
+
+// TestAPasswordIsNeverShown has URLs with one in each place where a text can be wrong.
+func TestAPasswordIsNeverShown(t *testing.T) {
+	for _, u := range []string{"https://elastic:hunter2@es1:9200", "https://elastic:hunter2@x@es1:9200", "elastic:hunter2@es1:9200", "ftp://a:hunter2/b@es1:x",
+		"https://elastic:hunter2" + strings.Repeat("2", 100) + "@es1", "https://elastic:hunter2 b@es1", "https://hunter2:@es1", "https://a:hunter2%zz@es1"} {
+		for _, text := range []string{"upstream: {urls: [%s]}", "upstream: {urls: %s}", "upstream: {urls: {a: %s}}", "upstream: {urls: [[%s]]}", "upstream: %s",
+			"upstream: {url: %s}", "upstream:\n  urls:\n  - %s\n  - %s", "listen: %s", "mode: %s", "rules: %s", "sniffing: {advertise: %s}", "%s: 1",
+			"upstream: {connect_timeout: %s}", "version: %s", "sessions: {trusted_proxies: [%s]}", "locks: {path: %s}", "rules: [{name: %s}]"} {
+			quoted := `"` + u + `"`
+			for _, p := range problemsOf(t, strings.ReplaceAll(text, "%s", quoted)) {
+				if strings.Contains(p.String()+p.Excerpt(), "hunter2") {
+					t.Errorf("%s\n%s\n%s", text, p, p.Excerpt())
+				}
+			}
+		}
+		_, err := Parse("", nil, Overrides{Upstream: []string{u}, Listen: u, Mode: u})
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", u, err)
 		}
 	}
 }

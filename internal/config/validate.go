@@ -5,8 +5,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-
-	"optimist/internal/unit"
 )
 
 // validate checks what the types alone don't say. found holds what decoding found already: a key with a mistake isn't
@@ -18,7 +16,6 @@ func (c *Config) validate(found Problems) Problems {
 	}
 	v.top()
 	v.upstream()
-	v.limits()
 	v.sessions()
 	v.locks()
 	v.rules()
@@ -107,21 +104,9 @@ func (v *validator) upstream() {
 	}
 	v.tls(&u.TLS, len(u.URLs) > 0 && !secure)
 	v.auth(&u.Auth)
-	v.positive("upstream.connect_timeout", u.ConnectTimeout)
-	v.positive("upstream.idle_timeout", u.IdleTimeout)
-	v.positive("upstream.acquire_timeout", u.AcquireTimeout)
-	v.atLeast("upstream.max_connections", u.MaxConnections, 1)
 	if len(u.URLs) > 64 {
 		v.fail("upstream.urls", "%d are too many: 64 at most", len(u.URLs))
 	}
-}
-
-// redact keeps what could be a password out of messages.
-func redact(raw string) string {
-	if i := strings.LastIndexByte(raw, '@'); i >= 0 {
-		return "…" + raw[i:]
-	}
-	return raw
 }
 
 func (v *validator) tls(t *TLS, plain bool) {
@@ -155,21 +140,6 @@ func (v *validator) auth(a *Auth) {
 	}
 }
 
-func (v *validator) limits() {
-	l := &v.cfg.Limits
-	if l.MaxHeader < 4<<10 || l.MaxHeader > 16<<20 {
-		v.fail("limits.max_header", "%s is out of range: 4KiB to 16MiB", l.MaxHeader)
-	}
-	if l.MaxGuardedBody < 1<<10 || l.MaxGuardedBody > 1<<30 {
-		v.fail("limits.max_guarded_body", "%s is out of range: 1KiB to 1GiB", l.MaxGuardedBody)
-	}
-	v.positive("limits.header_timeout", l.HeaderTimeout)
-	v.positive("limits.body_timeout", l.BodyTimeout)
-	v.positive("limits.write_timeout", l.WriteTimeout)
-	v.positive("limits.idle_timeout", l.IdleTimeout)
-	v.atLeast("limits.max_connections", l.MaxConnections, 1)
-}
-
 func (v *validator) sessions() {
 	s := &v.cfg.Sessions
 	if s.Header != "" && !isToken(s.Header) {
@@ -181,24 +151,8 @@ func (v *validator) sessions() {
 	if s.Header == "" && s.Infer == InferNone {
 		v.warn("sessions", "without a header and with infer: none there are no sessions; bases come from If-Match alone")
 	}
-	v.positive("sessions.max_age", s.MaxAge)
-	if s.Memory < 1<<20 {
-		v.fail("sessions.memory", "%s is too little: 1MiB at least", s.Memory)
-	}
 	if len(s.TrustedProxies) > 0 && s.Infer != InferCredentialsAndAddress {
 		v.warn("sessions.trusted_proxies", "they have no effect where the address is no part of the session (infer: %s)", s.Infer)
-	}
-}
-
-func (v *validator) positive(key string, d unit.Duration) {
-	if d <= 0 {
-		v.fail(key, "it must be more than 0")
-	}
-}
-
-func (v *validator) atLeast(key string, n, least int) {
-	if n < least {
-		v.fail(key, "%d is too little: %d at least", n, least)
 	}
 }
 

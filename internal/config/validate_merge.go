@@ -8,42 +8,35 @@ import (
 
 // overlaps warns of paths that each are right and together aren't what they seem: of two that are met by the same value the more exact one
 // counts, and below a number, or an element that is taken as a whole, there is nothing to have a strategy of its own.
-func (v *validator) overlaps(m *Merge, key string) {
+func (v *validator) overlaps(m *Merge, tree *pathTree, key string) {
 	for i := range m.Paths {
 		p := &m.Paths[i]
-		at := key + ".paths." + p.Path
-		tokens := strings.Split(p.Path[1:], "/")
+		at, tokens := key+".paths."+p.Path, pointerTokens(p.Path)
 		for n := 1; n < len(tokens); n++ {
-			if above := m.deciding(tokens[:n]); above != nil {
+			if above := tree.deciding(tokens[:n]); above != nil {
 				v.below(p, above, tokens[n:], at)
 			}
 		}
-		for j := range i {
-			q := &m.Paths[j]
-			if both := crossing(q.Path, p.Path); both != nil && (q.Strategy != p.Strategy || q.Key != p.Key) {
-				if d := m.deciding(both); d != p && d != q {
-					continue // a third one says it
-				}
-				first, second := p, q
-				if moreExact(q.Path, p.Path) {
-					first, second = q, p
-				}
-				v.warn(at, "%q and %q, above, take the same values; there %s counts, whose first steps are more exact, and %s doesn't: "+
-					"write down the path that you mean", p.Path, q.Path, first.Path, second.Path)
-			}
+		for _, j := range tree.crossing(i) {
+			v.crosses(p, &m.Paths[j], tree, at)
 		}
 	}
 }
 
-// deciding is the entry that decides about values at a path (its tokens), for whatever its stars stand for; or nil.
-func (m *Merge) deciding(tokens []string) (best *MergePath) {
-	for i := range m.Paths {
-		p := &m.Paths[i]
-		if covers(strings.Split(p.Path[1:], "/"), tokens) && (best == nil || moreExact(p.Path, best.Path)) {
-			best = p
-		}
+// crosses warns of two paths of different strategies that take the same values, where no third one decides about them.
+func (v *validator) crosses(p, q *MergePath, tree *pathTree, at string) {
+	if q.Strategy == p.Strategy && q.Key == p.Key {
+		return
 	}
-	return best
+	if d := tree.deciding(common(pointerTokens(p.Path), pointerTokens(q.Path))); d != p && d != q {
+		return // the third one says it
+	}
+	first, second := p, q
+	if moreExact(q.Path, p.Path) {
+		first, second = q, p
+	}
+	v.warn(at, "%q and %q, above, take the same values; there %s counts, whose first steps are more exact, and %s doesn't: "+
+		"write down the path that you mean", p.Path, q.Path, first.Path, second.Path)
 }
 
 // below warns of a path under one whose values have nothing below them. rest is what follows.
@@ -65,50 +58,16 @@ func (v *validator) below(p, above *MergePath, rest []string, at string) {
 	}
 }
 
-// covers reports whether every value at the path q is at p, too.
-func covers(p, q []string) bool {
-	return len(p) == len(q) && !slices.ContainsFunc(pairs(p, q), func(t [2]string) bool { return t[0] != "*" && t[0] != t[1] })
-}
-
-// crossing is the path of what two paths both take where each takes some that the other doesn't; else nil.
-func crossing(p, q string) (both []string) {
-	a, b := strings.Split(p[1:], "/"), strings.Split(q[1:], "/")
-	if len(a) != len(b) || covers(a, b) || covers(b, a) {
-		return nil
-	}
-	for _, t := range pairs(a, b) {
-		switch {
-		case t[0] == "*":
-			both = append(both, t[1])
-		case t[1] == "*" || t[0] == t[1]:
-			both = append(both, t[0])
-		default:
-			return nil
-		}
-	}
-	return both
-}
-
-func pairs(a, b []string) [][2]string {
-	list := make([][2]string, len(a))
-	for i := range a {
-		list[i] = [2]string{a[i], b[i]}
-	}
-	return list
-}
-
 // moreExact reports whether of two paths that take the same value p counts: it has a name where they first differ.
 func moreExact(p, q string) bool {
-	for _, t := range pairs(strings.Split(p[1:], "/"), strings.Split(q[1:], "/")) {
-		if t[0] != t[1] {
-			return t[1] == "*"
+	a, b := pointerTokens(p), pointerTokens(q)
+	for i := range a {
+		if a[i] != b[i] {
+			return b[i] == "*"
 		}
 	}
 	return false
 }
-
-// escapeToken writes a name as a token of a JSON Pointer.
-func escapeToken(name string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(name) }
 
 // uses warns of what a rule says and its operations never ask for.
 func (v *validator) uses(r *Rule, key string) {
@@ -132,7 +91,7 @@ func (v *validator) uses(r *Rule, key string) {
 		return
 	}
 	for _, p := range r.Merge.Paths {
-		if within(p.Path, "/"+r.Base.Stamp) {
+		if atField(p.Path, r.Base.Stamp) {
 			v.warn(key+".merge.paths."+p.Path, "it has no effect: base.stamp has the field %s, which is never in what is merged", r.Base.Stamp)
 		}
 	}
@@ -140,28 +99,29 @@ func (v *validator) uses(r *Rule, key string) {
 
 // touches warns of a step that settles what a strategy is there for, or that meets the stamp.
 func (v *validator) touches(r *Rule, s *Step, key, at string) {
-	if r.Base.Stamp != "" && (within(s.Path, "/"+r.Base.Stamp) || s.Op.takesFrom() && within(s.From, "/"+r.Base.Stamp)) {
+	if r.Base.Stamp != "" && (atField(s.Path, r.Base.Stamp) || s.Op.takesFrom() && atField(s.From, r.Base.Stamp)) {
 		v.warn(at, "it meets the field of base.stamp, %s, which is taken out of documents before steps are carried out", r.Base.Stamp)
 	}
 	if !s.settles() {
 		return
 	}
 	for _, p := range r.Merge.Paths {
-		switch {
-		case !within(p.Path, s.Path):
-		case p.Strategy == StrategyFail:
+		sub := key + ".merge.paths." + p.Path
+		if !within(pointerTokens(p.Path), pointerTokens(s.Path)) {
+			continue
+		}
+		if p.Strategy == StrategyFail {
 			v.warn(at, "it settles %s, whatever was sent; but by merge.paths (line %d) two different values there are a 409 before that",
-				p.Path, v.cfg.at[key+".merge.paths."+p.Path].Line)
-		default:
-			v.warn(key+".merge.paths."+p.Path, "it has no effect: transform (line %d) settles the value after the merge, whatever it is",
-				v.cfg.at[at].Line)
+				p.Path, v.cfg.at[sub].Line)
+		} else {
+			v.warn(sub, "it has no effect: transform (line %d) settles the value after the merge, whatever it is", v.cfg.at[at].Line)
 		}
 	}
 }
 
 // settles reports whether the step leaves the same at its path, whatever was there.
 func (s *Step) settles() bool {
-	if s.When != "" || s.Path == "" || strings.HasSuffix(s.Path, "/-") {
+	if s.When != "" || !strings.HasPrefix(s.Path, "/") || strings.HasSuffix(s.Path, "/-") {
 		return false
 	}
 	last := s.Path[strings.LastIndexByte(s.Path, '/')+1:]
@@ -177,8 +137,17 @@ func (s *Step) settles() bool {
 	return false
 }
 
-// within reports whether a path is at another, or below it.
-func within(path, above string) bool {
-	p, a := strings.Split(path, "/"), strings.Split(above, "/")
-	return len(p) >= len(a) && covers(a, p[:len(a)])
+// atField reports whether a path is at a field at the top of documents, or below it.
+func atField(path, field string) bool {
+	return path == "/"+field || strings.HasPrefix(path, "/"+field+"/")
+}
+
+// within reports whether a path is at another, or below it; a star above stands for each name.
+func within(path, above []string) bool {
+	for i, token := range above {
+		if i == len(path) || token != "*" && token != path[i] {
+			return false
+		}
+	}
+	return true
 }

@@ -53,11 +53,10 @@ func (v *validator) rule(r *Rule, key string) {
 	if r.OnConflict == ConflictFail && (len(r.Merge.Paths) > 0 || r.Merge.Default != MergeSent) {
 		v.warn(key+".merge", "it has no effect where on_conflict is fail")
 	}
-	v.overlaps(&r.Merge, key+".merge")
+	v.overlaps(&r.Merge, newPathTree(r.Merge.Paths), key+".merge")
 	v.uses(r, key)
-	v.retry(&r.Retry, key+".retry")
-	if r.RetryOnConflict < 0 || r.RetryOnConflict > 1000 {
-		v.fail(key+".retry_on_conflict", "%d is out of range: 0 to 1000", r.RetryOnConflict)
+	if b := &r.Retry.Backoff; b.MaxInterval < b.BaseInterval {
+		v.fail(key+".retry.backoff.max_interval", "%s is less than base_interval, %s", b.MaxInterval, b.BaseInterval)
 	}
 }
 
@@ -159,17 +158,6 @@ func duplicates[E ~string](v *validator, key string, list []E) {
 			v.fail(key+"["+strconv.Itoa(i)+"]", "%q is here twice", string(e))
 		}
 		seen[e] = true
-	}
-}
-
-func (v *validator) retry(r *Retry, key string) {
-	if r.MaxAttempts < 1 || r.MaxAttempts > 10000 {
-		v.fail(key+".max_attempts", "%d is out of range: 1 (never again) to 10000", r.MaxAttempts)
-	}
-	v.positive(key+".max_elapsed", r.MaxElapsed)
-	v.positive(key+".backoff.base_interval", r.Backoff.BaseInterval)
-	if r.Backoff.MaxInterval < r.Backoff.BaseInterval {
-		v.fail(key+".backoff.max_interval", "%s is less than base_interval, %s", r.Backoff.MaxInterval, r.Backoff.BaseInterval)
 	}
 }
 

@@ -93,9 +93,12 @@ func (d Duration) String() string {
 // MarshalText writes d as String does.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads what ParseDuration does.
-func (d *Duration) UnmarshalText(b []byte) (err error) {
-	*d, err = ParseDuration(string(b))
+// UnmarshalText reads what ParseDuration does, and changes nothing on an error.
+func (d *Duration) UnmarshalText(b []byte) error {
+	read, err := ParseDuration(string(b))
+	if err == nil {
+		*d = read
+	}
 	return err
 }
 
@@ -136,8 +139,11 @@ func (s Size) String() string {
 // MarshalText writes s as String does.
 func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads what ParseSize does.
-func (s *Size) UnmarshalText(b []byte) (err error) {
-	*s, err = ParseSize(string(b))
+// UnmarshalText reads what ParseSize does, and changes nothing on an error.
+func (s *Size) UnmarshalText(b []byte) error {
+	read, err := ParseSize(string(b))
+	if err == nil {
+		*s = read
+	}
 	return err
 }

@@ -1,12 +1,30 @@
 package config
 
-import "reflect"
+import (
+	"reflect"
+	"strings"
+)
+
+// keyOf is the key that a field stands for in the file; empty if none.
+func keyOf(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
+
+func fieldOf(t reflect.Type, name string) (reflect.StructField, bool) {
+	for _, f := range reflect.VisibleFields(t) {
+		if name != "" && keyOf(f) == name {
+			return f, true
+		}
+	}
+	return reflect.StructField{}, false
+}
 
 // keys are a struct's keys, as the file writes them, in their order.
 func keys(t reflect.Type) []string {
 	var names []string
 	for _, f := range reflect.VisibleFields(t) {
-		if name := f.Tag.Get("json"); name != "" {
+		if name := keyOf(f); name != "" {
 			names = append(names, name)
 		}
 	}
@@ -26,7 +44,7 @@ func sectionOf(name string) string {
 
 func searchKey(t reflect.Type, path, name string, found *[]string) {
 	for _, f := range reflect.VisibleFields(t) {
-		key := f.Tag.Get("json")
+		key := keyOf(f)
 		if key == "" {
 			continue
 		}
@@ -48,4 +66,9 @@ func join(path, key string) string {
 		return key
 	}
 	return path + "." + key
+}
+
+// parent cuts the last step off a key's path: rules[0].base → rules[0] → rules → "".
+func parent(key string) string {
+	return key[:max(strings.LastIndexAny(key, ".["), 0)]
 }

@@ -1,0 +1,78 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Excerpt is the line that the problem is in with a mark under its column, or "" if there is no line to show.
+func (p Problem) Excerpt() string {
+	if p.Pos.Line == 0 || strings.TrimSpace(p.Line) == "" {
+		return ""
+	}
+	number := fmt.Sprintf("%5d", p.Pos.Line)
+	line, column := window(p.Line, p.Pos.Column)
+	var pad strings.Builder
+	for i, r := range line {
+		if i+1 >= column {
+			break
+		}
+		if r != '\t' {
+			r = ' '
+		}
+		pad.WriteRune(r)
+	}
+	return fmt.Sprintf("%s | %s\n%s | %s^\n", number, string(line), strings.Repeat(" ", len(number)), pad.String())
+}
+
+// The lengths, in characters, of what is shown of a line, and of what is said of a problem: a file may be of one line, or no text at all.
+const (
+	shownLine    = 160
+	shownMessage = 400
+	shownText    = 60
+)
+
+// What may be a URL with a password: in a message, and in a line of the file.
+var (
+	password    = regexp.MustCompile(`(")[^"]*:[^"]*@|[^\s"\[]*:[^\s"]*@`)
+	credentials = regexp.MustCompile(`\S:\S.*@`)
+)
+
+// redact keeps what may be a password out of what is shown of one value.
+func redact(value string) string {
+	at := strings.LastIndexByte(value, '@')
+	if at < 0 || !strings.Contains(value[:at], ":") {
+		return value
+	}
+	return "…" + value[at:]
+}
+
+// brief is a text with its middle left out, if it is longer than n characters.
+func brief(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	r := []rune(text)
+	if len(r) <= n {
+		return text
+	}
+	return string(r[:n*3/4]) + " … " + string(r[len(r)-n/4:])
+}
+
+// window is what is shown of a line around a column, from 1, and the column in that. What isn't printed, or changes how it is, is a dot.
+func window(line string, column int) (part []rune, at int) {
+	part, at = []rune(line), column
+	if len(part) > shownLine {
+		from := max(0, min(column-1-shownLine/2, len(part)-shownLine))
+		part, at = part[from:min(from+shownLine, len(part))], column-from
+	}
+	for i, r := range part {
+		if r != '\t' && (r == utf8.RuneError || !unicode.IsPrint(r)) {
+			part[i] = '·'
+		}
+	}
+	return part, at
+}

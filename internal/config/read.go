@@ -1,0 +1,111 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// newDecoder is a decoder for one more file.
+func newDecoder(cfg *Config, name string, data []byte) *decoder {
+	cfg.sources = append(cfg.sources, source{name, lineBreak.Split(string(unmarked(data)), -1)})
+	return &decoder{cfg: cfg, file: len(cfg.sources) - 1}
+}
+
+// lineBreak is what YAML's readers count as the end of a line.
+var lineBreak = regexp.MustCompile("\r\n|[\r\n\u2028\u2029]")
+
+// document reads the text's one document into what v points to, whose key is path.
+func (d *decoder) document(data []byte, v any, path string) {
+	data = unmarked(data)
+	if at, reason := unreadable(data); reason != "" {
+		d.failAt(at, "", "%s", reason)
+		return
+	}
+	loader, err := yaml.NewLoader(bytes.NewReader(data))
+	for read := false; err == nil; {
+		var doc yaml.Node
+		if err = loader.Load(&doc); err != nil || isNull(doc.Content[0]) {
+			continue
+		}
+		if read {
+			d.fail(doc.Content[0], "", "a second document begins here; optimist reads one")
+			return
+		}
+		read = true
+		d.decode(doc.Content[0], reflect.ValueOf(v).Elem(), path)
+	}
+	var syntax *yaml.LoadError
+	switch {
+	case errors.As(err, &syntax):
+		d.syntax(syntax)
+	case !errors.Is(err, io.EOF):
+		d.failAt(Pos{}, "", "this is no YAML: %s", err)
+	}
+}
+
+// syntax tells of what isn't YAML: by the sign that it is about where that is one which people forget to quote.
+func (d *decoder) syntax(e *yaml.LoadError) {
+	at, from := Pos{e.Mark.Line, e.Mark.Column}, Pos{e.ContextMark.Line, e.ContextMark.Column}
+	here, begin := d.rest(at), d.rest(from)
+	alias := begin
+	if strings.HasPrefix(here, "*") {
+		alias, from = here, at
+	}
+	switch {
+	case strings.HasPrefix(alias, "*"):
+		word, _, _ := strings.Cut(alias+" ", " ")
+		word = strings.TrimRight(word, ",]}")
+		d.failAt(from, "", "there is no anchor for the alias %s; if it is meant as text, write it in quotes: %q", word, word)
+	case strings.HasPrefix(here, "\t"):
+		d.failAt(at, "", "a tab can't indent here; YAML wants spaces")
+	case here != "" && strings.Contains("@`%", here[:1]) && at.Column > 1: // at the beginning of a line % is a directive
+		d.failAt(at, "", "no text begins with %s unless it is in quotes", here[:1])
+	case strings.TrimSpace(here) == "" && begin != "": // what begins there has no end
+		d.failAt(from, "", "%s %s", e.Message, e.ContextMsg)
+	case begin != "":
+		d.failAt(at, "", "%s %s from line %d on", e.Message, e.ContextMsg, from.Line)
+	default:
+		d.failAt(at, "", "%s", e.Message)
+	}
+}
+
+// rest is what stands in the file's line at a place and behind it.
+func (d *decoder) rest(at Pos) string {
+	lines := d.cfg.sources[d.file].lines
+	if at.Line < 1 || at.Line > len(lines) {
+		return ""
+	}
+	line := []rune(lines[at.Line-1])
+	return string(line[min(max(at.Column-1, 0), len(line)):])
+}
+
+// unmarked is a text without the mark of its order of bytes, with which some editors begin a file.
+func unmarked(data []byte) []byte { return bytes.TrimPrefix(data, []byte("\ufeff")) }
+
+// unreadable finds the first thing in a file that stands in no text, and says what it is; reason is empty where there is nothing.
+func unreadable(data []byte) (at Pos, reason string) {
+	at = Pos{1, 1}
+	for len(data) > 0 {
+		r, size := utf8.DecodeRune(data)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			return at, "this isn't UTF-8, which the file has to be in"
+		case r == '\n':
+			at = Pos{at.Line + 1, 0}
+		case r != '\t' && r != '\r' && unicode.IsControl(r):
+			return at, fmt.Sprintf("the character %U can't stand in a text; in double quotes it is written as an escape", r)
+		}
+		data = data[size:]
+		at.Column++
+	}
+	return at, ""
+}
