@@ -249,7 +249,6 @@ func (s *Store) judge(c *claim, ix *index, now int64) {
 		return
 	}
 	ix.setBlind(c.sess, now+int64(s.maxAge))
-	s.blinded.Add(1)
 }
 
 // see makes v the entry's own view, newer than all before unless it has its place in the order. Its bodies are the
@@ -363,9 +362,6 @@ func (sh *shard) show(b *Base) {
 	b.Kind, b.Numbers, b.Told, b.Version, b.View, b.Stored = c.kind, c.numbers, c.told, c.version, c.saw, c.stored
 	b.Doubtful, b.Apart = c.doubt || c.shown, c.apart
 	sh.n.Taken[b.Kind]++
-	if b.Ambiguous {
-		sh.n.Ambiguous++
-	}
 }
 
 // depart counts the write of c, which is of k, as in flight until it lands.

@@ -53,9 +53,9 @@ func (Glance) Wrote(string) {}
 // what was taken.
 func (t *taking) glanced(sh *shard, ix *index, now int64, b *Base) func() {
 	n := &sh.n
-	taken, lost, ambiguous, blind := n.Taken, n.Lost, n.Ambiguous, n.Blind
+	taken := n.Taken
 	return func() {
-		n.Taken, n.Lost, n.Ambiguous, n.Blind = taken, lost, ambiguous, blind
+		n.Taken = taken
 		if b.claim.kept {
 			c := b.end()
 			k := t.k

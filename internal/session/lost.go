@@ -7,7 +7,9 @@ func (sh *shard) forget(e *entry, why Reason) {
 	was := e.lost
 	if !e.empty() {
 		was = why
-		sh.count(why)
+		if why == ReasonEvicted {
+			sh.n.Evicted++
+		}
 	}
 	sh.remove(e)
 	if was != ReasonNone {
@@ -23,10 +25,7 @@ func (sh *shard) lose(k key, why Reason) {
 		sh.markers.Add(sh.mark(k), why)
 	case e.empty():
 		e.lost = why
-	default:
-		return
 	}
-	sh.count(why)
 }
 
 // lost returns why nothing is known of k where something was. e is its entry, which may be nil.
@@ -45,17 +44,6 @@ func (sh *shard) found(k key, e *entry) {
 		return
 	}
 	sh.markers.Remove(sh.mark(k))
-}
-
-func (sh *shard) count(why Reason) {
-	switch why {
-	case ReasonAged:
-		sh.n.Aged++
-	case ReasonEvicted:
-		sh.n.Evicted++
-	case ReasonIndex:
-		sh.n.Dropped++
-	}
 }
 
 // mark is what stands for a key among the markers. Two keys with the same mark make a base lost that there never was.

@@ -83,7 +83,6 @@ func measure[D any](m Measurer[D], c *candidate, sent []byte, limit int, edits f
 type candidate struct {
 	numbers doc.Numbers
 	version int64 // 0: not known
-	view    bool
 	absent  bool
 	saw     []byte
 }

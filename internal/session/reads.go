@@ -99,7 +99,6 @@ func (sh *shard) dropView(e *entry) {
 func (sh *shard) emptied(e *entry, was bool) {
 	if e.empty() && (!was || sh.flights[e.key] != nil) {
 		e.lost = ReasonEvicted
-		sh.count(ReasonEvicted)
 	}
 }
 
@@ -115,7 +114,6 @@ func (s *Store) Shown(sess Session, ref doc.Ref, source []byte) {
 	if e.view.shown && e.view.returned {
 		sh.clearView(e)
 		e.lost = ReasonEvicted
-		sh.count(ReasonEvicted)
 		return
 	}
 	e.view.shown = true
@@ -171,14 +169,12 @@ func (r *reading) into(sh *shard, own bool) bool {
 	defer sh.mu.Unlock()
 	gone := r.s.indices.gone(r.ix)
 	if r.at < gone {
-		sh.n.Ignored++
 		sh.get(r.k, gone, r.now)
 		sh.lose(r.k, ReasonIndex)
 		return true
 	}
 	e := sh.put(r.k, gone, r.at, r.now)
 	if r.k.sess.named && r.asked != 0 && r.asked < e.asked {
-		sh.n.Ignored++
 		return true
 	}
 	if !own && r.rev.Source != nil && e.lacks(r.rev.Numbers) {
@@ -204,7 +200,6 @@ func (e *entry) lacks(n doc.Numbers) bool {
 // read adds a read to the entry. rev.Source is the store's own, or of a revision whose bytes are held.
 func (sh *shard) read(e *entry, rev doc.Revision, now int64) {
 	sh.order++
-	sh.n.Reads++
 	e.newestRead = sh.order
 	e.lost = ReasonNone
 	if e.key.sess.named {

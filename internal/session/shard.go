@@ -194,7 +194,6 @@ func (sh *shard) age(e *entry, now int64) {
 	}
 	if e.empty() && !before {
 		e.lost = ReasonAged
-		sh.count(ReasonAged)
 	}
 }
 

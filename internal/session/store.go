@@ -40,7 +40,6 @@ type Store struct {
 
 	asked    atomic.Uint64
 	waited   atomic.Uint64
-	blinded  atomic.Uint64
 	tooLarge atomic.Uint64
 }
 

@@ -219,7 +219,7 @@ func (t *taking) choose(sh *shard, e *entry, gone Epoch, now int64, b *Base) ([]
 			b.Apart = b.claim.apart && b.claim.told.Known()
 		}
 	case len(reads) > 0:
-		return candidates(reads, view), nil, false
+		return candidates(reads), nil, false
 	case t.given.Known() && (f == nil || !t.patient):
 		t.unknown(sh, e, gone, b)
 	case f != nil:
@@ -273,13 +273,10 @@ func (v *view) isTold(n doc.Numbers) bool {
 }
 
 // candidates returns the bases as they are now.
-func candidates(reads []read, v *view) []candidate {
-	cs := make([]candidate, 0, len(reads)+1)
+func candidates(reads []read) []candidate {
+	cs := make([]candidate, 0, len(reads))
 	for _, r := range reads {
 		cs = append(cs, candidate{numbers: r.numbers, version: r.version, absent: !r.numbers.Known(), saw: r.body.bytes()})
-	}
-	if v != nil {
-		cs = append(cs, candidate{numbers: v.numbers, version: v.version, view: true, saw: v.sent.bytes()})
 	}
 	return cs
 }
@@ -294,13 +291,6 @@ func (t *taking) pick(sh *shard, ix *index, now int64, c candidate, b *Base) boo
 	e := sh.get(t.k, t.s.indices.gone(ix), now)
 	if e == nil {
 		return false
-	}
-	if c.view {
-		if !e.view.set || e.view.numbers != c.numbers {
-			return false
-		}
-		sh.takeView(e, b)
-		return true
 	}
 	i := e.find(c.numbers)
 	if i < 0 {
@@ -344,9 +334,6 @@ func (t *taking) nothing(sh *shard, e *entry, now int64, b *Base) {
 	c.kind = b.Kind
 	if !t.k.sess.holder {
 		sh.n.Taken[b.Kind]++
-		if b.Kind == KindLost {
-			sh.n.Lost[b.Reason]++
-		}
 	}
 	if c.kept {
 		c.ref = cloneRef(c.ref)
@@ -365,5 +352,4 @@ func (t *taking) blind(sh *shard, ix *index, now int64, b *Base) {
 	e := sh.get(t.k, t.s.indices.gone(ix), now)
 	b.claim.known = e != nil && !e.empty() || sh.flights[t.k] != nil || sh.lost(t.k, e) != ReasonNone
 	sh.n.Taken[KindNone]++
-	sh.n.Blind++
 }
