@@ -1,7 +1,8 @@
 package session
 
 import (
-	"hash/maphash"
+	"maps"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,8 +16,6 @@ const (
 	maxIndices = 4096
 	// maxBlind bounds how many blind writers are known per index. One that is forgotten is found again by its next write.
 	maxBlind = 1024
-
-	indexBuckets = 64
 )
 
 // index is what is known of an index: whether it sees writes, when it was last dropped, who writes blindly in it.
@@ -69,102 +68,75 @@ func (ix *index) setBlind(sess Session, until int64) {
 	ix.blindUntil.Store(max(until, ix.blindUntil.Load()))
 }
 
-// indices are the states by name. Look-ups take no lock and don't allocate: a name that is new copies the map of its
-// bucket.
+// indices are the states by name. Look-ups take no lock and don't allocate: a name that is new copies the map.
 type indices struct {
-	seed    maphash.Seed
-	maxAge  time.Duration
-	buckets [indexBuckets]bucket
-	count   atomic.Int64
-	purged  atomic.Int64
-	others  index // of the indices beyond maxIndices
+	maxAge time.Duration
+	byName atomic.Pointer[map[string]*index]
+	purged int64 // when it was purged last, + 1; 0: never. Guarded by adding
+	others index // of the indices beyond maxIndices
+	adding sync.Mutex
 
 	changing sync.Mutex
 	epoch    atomic.Uint64
 	floor    atomic.Uint64 // everything from before it is dropped
 }
 
-type bucket struct {
-	mu sync.Mutex
-	m  atomic.Pointer[map[string]*index]
-}
-
 func newIndices(maxAge time.Duration) *indices {
-	t := &indices{seed: maphash.MakeSeed(), maxAge: maxAge}
+	t := &indices{maxAge: maxAge}
+	t.byName.Store(&map[string]*index{})
 	t.others.wrote.Store(true)
 	return t
 }
 
 // get returns the state of name, making one if there is none.
 func (t *indices) get(name string, now int64) *index {
-	b := &t.buckets[maphash.String(t.seed, name)%indexBuckets]
-	if m := b.m.Load(); m != nil {
-		if ix := (*m)[name]; ix != nil {
-			// Not every time: the line is shared by all cores.
-			if u := ix.used.Load(); now-u > int64(t.maxAge)/8 {
-				ix.used.Store(now)
-			}
-			return ix
+	if ix := (*t.byName.Load())[name]; ix != nil {
+		// Not every time: the line is shared by all cores.
+		if u := ix.used.Load(); now-u > int64(t.maxAge)/8 {
+			ix.used.Store(now)
 		}
-	}
-	return t.add(b, name, now)
-}
-
-func (t *indices) add(b *bucket, name string, now int64) *index {
-	if t.count.Load() >= maxIndices {
-		t.purge(now)
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	old := b.load()
-	if ix := old[name]; ix != nil {
 		return ix
 	}
-	if t.count.Load() >= maxIndices {
+	return t.add(name, now)
+}
+
+func (t *indices) add(name string, now int64) *index {
+	t.adding.Lock()
+	defer t.adding.Unlock()
+	if ix := (*t.byName.Load())[name]; ix != nil {
+		return ix
+	}
+	if len(*t.byName.Load()) >= maxIndices {
+		t.purge(now)
+	}
+	if len(*t.byName.Load()) >= maxIndices {
 		return &t.others
 	}
 	ix := &index{}
 	ix.used.Store(now)
 	ix.dropped.Store(t.others.dropped.Load()) // it may have been one of them
-	m := make(map[string]*index, len(old)+1)
-	for k, v := range old {
-		m[k] = v
-	}
-	m[string([]byte(name))] = ix // name may be in a buffer that is reused
-	b.m.Store(&m)
-	t.count.Add(1)
+	m := maps.Clone(*t.byName.Load())
+	m[strings.Clone(name)] = ix // name may be in a buffer that is reused
+	t.byName.Store(&m)
 	return ix
 }
 
-func (b *bucket) load() map[string]*index {
-	if m := b.m.Load(); m != nil {
-		return *m
-	}
-	return nil
-}
-
-// purge forgets the indices that weren't used for two ages, at most once per age: nothing that was seen in them can be
+// purge takes out the indices that weren't used for two ages, at most once per age: nothing that was seen in them can be
 // a base any more. What may come late (an answer under way for that long) is caught by the floor.
 func (t *indices) purge(now int64) {
-	last := t.purged.Load()
-	if last != 0 && now-last < int64(t.maxAge) || !t.purged.CompareAndSwap(last, now+1) {
+	if t.purged != 0 && now+1-t.purged < int64(t.maxAge) {
 		return
 	}
-	for i := range t.buckets {
-		b := &t.buckets[i]
-		b.mu.Lock()
-		kept := make(map[string]*index)
-		for name, ix := range b.load() {
-			if now-ix.used.Load() < 2*int64(t.maxAge) {
-				kept[name] = ix
-				continue
-			}
-			raise(&t.floor, ix.dropped.Load())
-			t.count.Add(-1)
+	t.purged = now + 1
+	m := maps.Clone(*t.byName.Load())
+	maps.DeleteFunc(m, func(_ string, ix *index) bool {
+		if now-ix.used.Load() < 2*int64(t.maxAge) {
+			return false
 		}
-		b.m.Store(&kept)
-		b.mu.Unlock()
-	}
+		raise(&t.floor, ix.dropped.Load())
+		return true
+	})
+	t.byName.Store(&m)
 }
 
 // gone returns the epoch before which everything known of the index is void. Ask it under the lock of the shard that is

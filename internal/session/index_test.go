@@ -294,7 +294,7 @@ func TestIndicesAreBounded(t *testing.T) {
 	for i := range maxIndices + 10 {
 		s.Wrote(fmt.Sprint("index-", i))
 	}
-	if n := s.indices.count.Load(); n != maxIndices {
+	if n := len(*s.indices.byName.Load()); n != maxIndices {
 		t.Fatalf("%d indices", n)
 	}
 	late := doc.Ref{Index: "late", ID: "1"}
@@ -313,7 +313,7 @@ func TestIndicesAreBounded(t *testing.T) {
 	s.Wrote("index-5")
 	c.advance(maxAge)
 	s.Wrote("new")
-	if n := s.indices.count.Load(); n != 2 {
+	if n := len(*s.indices.byName.Load()); n != 2 {
 		t.Fatalf("%d indices", n)
 	}
 }
