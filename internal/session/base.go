@@ -106,8 +106,8 @@ type Base struct {
 	Apart bool
 
 	claim   claim
-	joined  *Base   // ends together with it; nil: none
-	unheard unheard // after a Commit
+	joined  *Base        // ends together with it; nil: none
+	unheard unheardWrite // after a Commit
 }
 
 // Ack is an acknowledged write. Its bodies are copied.

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"context"
 	"slices"
 
 	"optimist/internal/doc"
@@ -11,8 +10,7 @@ import (
 // the caller's to change.
 type claim struct {
 	store *Store
-	sess  Session
-	ref   doc.Ref
+	key   key
 	since Epoch
 	kind  Kind
 
@@ -27,17 +25,12 @@ type claim struct {
 	// shown, returned and apart are the view's.
 	shown, returned, apart bool
 
-	// hash is that of what is sent, in an inferred session; 0: none. client and began are the request's context and when it came here, ticket
-	// tells it from others in flight, guessed says that its base is one of several.
-	hash    uint64
-	client  context.Context
-	began   int64
-	ticket  uint64
-	guessed bool
-	// again says that it repeats a write that was acknowledged, and that nothing was reserved for it. first is that write's ticket, where it
-	// is known to have been given up; then the base may also be the view.
+	attempt *attempt // nil: nobody looks for repeats of it
+	guessed bool     // the base is one of several
+	// again says that it repeats a write that was acknowledged, and that nothing was reserved for it. first is that write, where it is known
+	// to have been given up; then the base may also be the view.
 	again bool
-	first uint64
+	first *attempt
 
 	// What was reserved, with its place in the order and its age.
 	order         uint64
@@ -65,7 +58,7 @@ func (b *Base) Commit(a Ack) {
 		return
 	}
 	s, now := c.store, c.store.clock()
-	ix := s.indices.get(c.ref.Index, now)
+	ix := s.indices.get(c.key.ref.Index, now)
 	if !a.Created {
 		ix.wrote.Store(true)
 		s.judge(&c, ix, now)
@@ -74,7 +67,7 @@ func (b *Base) Commit(a Ack) {
 	if c.kept {
 		stored, sent = s.bodies(a, ix, now)
 	}
-	sh, k := s.shard(c.sess, c.ref)
+	k, sh := c.key, s.shard(c.key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	gone := s.indices.gone(ix)
@@ -82,7 +75,10 @@ func (b *Base) Commit(a Ack) {
 	if !c.kept {
 		return
 	}
-	heir := sh.land(k, &c)
+	repeat := sh.land(&c)
+	if repeat != nil {
+		repeat.first = nil // until it is known what the write left
+	}
 	switch {
 	case c.since < gone:
 		sh.lose(k, ReasonIndex)
@@ -91,15 +87,12 @@ func (b *Base) Commit(a Ack) {
 	default:
 		v := view{numbers: a.Stored.Numbers, told: a.Told, version: a.Stored.Version, at: now, apart: a.apart()}
 		e := sh.put(k, gone, c.since, now)
-		o := e.remember(&c, &a)
-		switch {
+		switch o := e.remember(&c, &a); {
 		case o == nil:
-		case heir != nil:
-			heir.repeat = repetition{of: c.ticket, acknowledged: true, left: o.left}
-			o.heir = heir
-		case c.client != nil && c.hash != 0:
-			o.client, o.began = c.client, c.began
-			b.unheard = unheard{store: s, key: e.key, ticket: c.ticket}
+		case repeat != nil:
+			repeat.first, o.client = o, nil
+		case o.client != nil:
+			b.unheard = unheardWrite{store: s, shard: sh, attempt: o}
 		}
 		e.spend(&c)
 		sh.charge(e)
@@ -111,26 +104,29 @@ func (b *Base) Commit(a Ack) {
 	}
 }
 
+// unheard is a write that was acknowledged, while its client has no answer yet.
+type unheardWrite struct {
+	store   *Store
+	shard   *shard
+	attempt *attempt
+}
+
 // Answered notes that the client of a committed write is sent its answer, if it is still there. Call it when that is about to be written: a
 // client that has left before may repeat the write, and one that has its answer may close its connection at once. Without a Commit before
 // it, it does nothing.
 func (b *Base) Answered() {
 	u := b.unheard
-	b.unheard = unheard{}
+	b.unheard = unheardWrite{}
 	if u.store == nil {
 		return
 	}
-	s := u.store
-	sh, k := s.shard(u.key.sess, u.key.ref)
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	e, _ := sh.lru.Peek(k)
-	if o := e.sentWith(u.ticket); o != nil {
-		if now := s.clock(); o.client != nil && now-o.began >= late && s.left(o.client) {
-			o.abandoned, o.at = true, now
-		}
-		o.client = nil
+	u.shard.mu.Lock()
+	defer u.shard.mu.Unlock()
+	o, now := u.attempt, u.store.clock()
+	if o.client != nil && now-o.began >= late && u.store.left(o.client) {
+		o.state, o.at = unheard, now
 	}
+	o.client = nil
 }
 
 // Delete ends the reservation after an acknowledged delete: the session has seen that the document is absent.
@@ -143,9 +139,9 @@ func (b *Base) Delete() {
 		return
 	}
 	s, now := c.store, c.store.clock()
-	ix := s.indices.get(c.ref.Index, now)
+	ix := s.indices.get(c.key.ref.Index, now)
 	ix.wrote.Store(true)
-	sh, k := s.shard(c.sess, c.ref)
+	k, sh := c.key, s.shard(c.key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	gone := s.indices.gone(ix)
@@ -153,7 +149,9 @@ func (b *Base) Delete() {
 	if !c.kept {
 		return
 	}
-	sh.land(k, &c)
+	if repeat := sh.land(&c); repeat != nil {
+		repeat.first = nil
+	}
 	if c.since < gone {
 		sh.lose(k, ReasonIndex)
 		return
@@ -175,27 +173,30 @@ func (b *Base) Release() {
 	}
 	c.returned = c.shown
 	s, now := c.store, c.store.clock()
-	ix := s.indices.get(c.ref.Index, now)
-	sh, k := s.shard(c.sess, c.ref)
+	ix := s.indices.get(c.key.ref.Index, now)
+	sh := s.shard(c.key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	sh.release(k, &c, s.indices.gone(ix), now)
+	sh.release(&c, s.indices.gone(ix), now)
 }
 
-// release ends a reservation of k and gives back what was reserved.
-func (sh *shard) release(k key, c *claim, gone Epoch, now int64) {
-	heir := sh.land(k, c)
+// release ends a reservation and gives back what was reserved.
+func (sh *shard) release(c *claim, gone Epoch, now int64) {
+	k, repeat := c.key, sh.land(c)
 	sh.get(k, gone, now)
-	if heir != nil && (c.again || c.reads() || c.viewed) {
-		sh.bequeath(k, *c, heir)
+	if repeat != nil && (c.again || c.reads() || c.viewed) {
+		sh.bequeath(*c, repeat)
 		return
 	}
-	sh.repeatable(k, c.first, nil, now)
+	if repeat != nil {
+		repeat.first = nil
+	}
+	c.first.repeatable(now)
 	if !c.reads() && !c.viewed {
 		switch {
-		case c.doubt && c.sess.holder:
+		case c.doubt && c.key.sess.holder:
 			sh.unsure(k)
-		case c.doubt && c.sess.named && c.numbers.Known() && c.since >= gone:
+		case c.doubt && c.key.sess.named && c.numbers.Known() && c.since >= gone:
 			e := sh.put(k, gone, c.since, now)
 			e.spend(c)
 			sh.charge(e)
@@ -245,10 +246,10 @@ func (b *Base) end() claim {
 // judge makes a blind writer of an inferred session that overwrote a document which it had shown no knowledge of. Just
 // after a start it can't come to that: what is unknown is lost then, as it may have been read before.
 func (s *Store) judge(c *claim, ix *index, now int64) {
-	if c.kind != KindNone || c.known || c.sess.named || ix == &s.indices.others {
+	if c.kind != KindNone || c.known || c.key.sess.named || ix == &s.indices.others {
 		return
 	}
-	ix.setBlind(c.sess, now+int64(s.maxAge))
+	ix.setBlind(c.key.sess, now+int64(s.maxAge))
 }
 
 // see makes v the entry's own view, newer than all before unless it has its place in the order. Its bodies are the
@@ -292,7 +293,7 @@ func (sh *shard) giveBack(e *entry, c *claim) {
 }
 
 func (sh *shard) giveBackRead(e *entry, c *claim) {
-	if c.sess.named && e.newestRead > c.order {
+	if c.key.sess.named && e.newestRead > c.order {
 		return
 	}
 	r := read{numbers: c.numbers, version: c.version, count: 1, order: c.order, at: c.at, doubt: c.doubt}
@@ -329,7 +330,8 @@ func (sh *shard) take(e *entry, i int, b *Base) {
 	if r.count--; r.count == 0 {
 		sh.removeRead(e, i)
 	}
-	sh.fill(e.key, b)
+	c.key = e.key
+	sh.fill(b)
 }
 
 // takeView moves the own view of the entry into b.
@@ -344,15 +346,16 @@ func (sh *shard) takeView(e *entry, b *Base) {
 	c.saw, c.stored, c.doubt = v.sent.bytes(), v.stored.bytes(), v.doubt
 	c.shown, c.returned, c.apart = v.shown, v.returned, v.apart
 	sh.clearView(e)
-	sh.fill(e.key, b)
+	c.key = e.key
+	sh.fill(b)
 }
 
-// fill shows what the claim has in the base, and counts the write as in flight. k's strings are the store's own.
-func (sh *shard) fill(k key, b *Base) {
+// fill shows what the claim has in the base, and counts the write as in flight. The strings of the claim's key are the store's own.
+func (sh *shard) fill(b *Base) {
 	c := &b.claim
-	c.ref, c.kept, c.known = k.ref, true, true
+	c.kept, c.known = true, true
 	c.guessed = b.Ambiguous
-	sh.depart(k, c)
+	sh.depart(c)
 	sh.show(b)
 }
 
@@ -363,60 +366,3 @@ func (sh *shard) show(b *Base) {
 	b.Doubtful, b.Apart = c.doubt || c.shown, c.apart
 	sh.n.Taken[b.Kind]++
 }
-
-// depart counts the write of c, which is of k, as in flight until it lands.
-func (sh *shard) depart(k key, c *claim) {
-	f := sh.flights[k]
-	if f == nil {
-		if n := len(sh.idle); n > 0 {
-			f, sh.idle = sh.idle[n-1], sh.idle[:n-1]
-		} else {
-			f = &flight{}
-		}
-		sh.flights[k] = f
-	}
-	f.count++
-	if c.reads() {
-		f.reads++
-	}
-	if c.hash != 0 {
-		sh.tickets++
-		c.ticket = sh.tickets
-		f.sent = append(f.sent, outgoing{hash: c.hash, ticket: c.ticket, began: c.began, client: c.client})
-	}
-}
-
-// land ends a flight and wakes those who wait for it. It returns who repeats it, if anybody does.
-func (sh *shard) land(k key, c *claim) (heir *taking) {
-	f := sh.flights[k]
-	f.count--
-	if c.reads() {
-		f.reads--
-	}
-	if i := f.find(c.ticket); i >= 0 {
-		heir = f.sent[i].heir
-		f.sent = slices.Delete(f.sent, i, i+1)
-	}
-	if f.done != nil {
-		close(f.done)
-		f.done = nil
-	}
-	if f.count == 0 {
-		delete(sh.flights, k)
-		if len(sh.idle) < maxIdle {
-			sh.idle = append(sh.idle, f)
-		}
-	}
-	return heir
-}
-
-// landing returns a channel that is closed when one of the writes ends.
-func (f *flight) landing() <-chan struct{} {
-	if f.done == nil {
-		f.done = make(chan struct{})
-	}
-	return f.done
-}
-
-// maxIdle bounds the flights that are kept for reuse.
-const maxIdle = 64

@@ -95,13 +95,12 @@ func (b *Base) Join(o Base) {
 //
 // ref must stay unchanged until the reservation is ended.
 func (s *Store) Witness(sess Session, ref doc.Ref) Base {
-	b := Base{claim: claim{store: s, sess: sess, since: s.Epoch(), kind: KindGiven, kept: true, known: true}}
-	sh, k := s.shard(sess, ref)
+	k := key{sess: sess, ref: cloneRef(ref)}
+	b := Base{claim: claim{store: s, key: k, since: s.Epoch(), kind: KindGiven, kept: true, known: true}}
+	sh := s.shard(k)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	k.ref = cloneRef(k.ref)
-	b.claim.ref = k.ref
-	sh.depart(k, &b.claim)
+	sh.depart(&b.claim)
 	return b
 }
 

@@ -87,7 +87,8 @@ func TestACopyThatMayHaveBeenSavedIsNotCountedFromWhatWasServed(t *testing.T) {
 			take.Release()
 		},
 		"evicted": func(s *Store, _ *clock) {
-			sh, k := s.shard(pool, ref)
+			k := key{sess: pool, ref: ref}
+			sh := s.shard(k)
 			k.sess = pool.holding(served(1))
 			sh.mu.Lock()
 			e, _ := sh.lru.Peek(k)

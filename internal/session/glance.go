@@ -58,9 +58,7 @@ func (t *taking) glanced(sh *shard, ix *index, now int64, b *Base) func() {
 		n.Taken = taken
 		if b.claim.kept {
 			c := b.end()
-			k := t.k
-			k.ref = c.ref
-			sh.release(k, &c, t.s.indices.gone(ix), now)
+			sh.release(&c, t.s.indices.gone(ix), now)
 		}
 	}
 }

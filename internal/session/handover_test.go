@@ -2,23 +2,26 @@ package session
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
 // recent returns what is known of the writes of ref in the session of many.
-func recent(t *testing.T, s *Store) []sending {
+func recent(t *testing.T, s *Store) (known []attempt) {
 	t.Helper()
-	sh, k := s.shard(pool, ref)
+	k := key{sess: pool, ref: ref}
+	sh := s.shard(k)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	e, ok := sh.lru.Peek(k)
 	if !ok {
 		t.Fatal("nothing is known")
 	}
-	return slices.Clone(e.recent)
+	for _, o := range e.recent {
+		known = append(known, *o)
+	}
+	return known
 }
 
 // waits has a client send what it gives up after a second, and another wait for that as its repeat.
@@ -50,7 +53,7 @@ func TestNobodyComesBetweenAWriteThatFailedAndItsRepeat(t *testing.T) {
 			synctest.Wait()
 			want(t, again.base, KindRead, 5)
 			again.base.Release()
-			if n := len(s.shards[0].flights); n != 0 {
+			if n := len(s.shards[0].inFlight); n != 0 {
 				t.Errorf("%d documents in flight", n)
 			}
 			want(t, newClient(t).sends(t, s, theirs), KindRead, 5)
@@ -176,7 +179,8 @@ func TestARepeatThatWaitedUsesUpNobodyElsesMark(t *testing.T) {
 // sendsAfresh has c send what another has sent and given up, with a base that is its own for certain.
 func (c client) sendsAfresh(t *testing.T, s *Store, sent string) Base {
 	t.Helper()
-	sh, k := s.shard(pool, ref)
+	k := key{sess: pool, ref: ref}
+	sh := s.shard(k)
 	hide := func() {
 		sh.mu.Lock()
 		defer sh.mu.Unlock()
@@ -361,7 +365,7 @@ func TestNoRequestIsKnownByAWriteUnderTheClientsOwnGuard(t *testing.T) {
 			b.Answered()
 		}
 		for _, o := range recent(t, s) {
-			if o.client != nil || o.abandoned {
+			if o.client != nil || o.state == unheard {
 				t.Errorf("%+v", o)
 			}
 		}
@@ -378,7 +382,8 @@ func TestARepeatIsOneThoughWhatIsKnownWasEvicted(t *testing.T) {
 				s.Read(pool, ref, rev(5, `{"a":1,"b":1}`), s.Epoch())
 			}
 			first, again, _ := waits(t, s)
-			sh, k := s.shard(pool, ref)
+			k := key{sess: pool, ref: ref}
+			sh := s.shard(k)
 			first.Commit(ack(6, mine))
 			sh.mu.Lock()
 			if e, ok := sh.lru.Peek(k); ok {

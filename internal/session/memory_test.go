@@ -61,8 +61,8 @@ func (sh *shard) audit(t complainer) {
 	if sh.bytes < 0 || sh.bytes > sh.bound {
 		t.Errorf("%d bytes of %d", sh.bytes, sh.bound)
 	}
-	for _, f := range sh.flights {
-		if f.count < 1 || f.reads < 0 || f.reads > f.count || len(f.sent) > f.count {
+	for _, f := range sh.inFlight {
+		if f.count < 0 || f.count+len(f.queue) < 1 || f.reads < 0 || f.reads > f.count || len(f.attempts) > f.count {
 			t.Errorf("flight %+v", f)
 		}
 	}
@@ -268,7 +268,7 @@ func TestSizesAreWithinTheirCosts(t *testing.T) {
 		{"document", float64(unsafe.Sizeof(document{})) + (dk+8)*slot, documentCost},
 		{"read", float64(unsafe.Sizeof(read{})), readCost},
 		{"body", float64(unsafe.Sizeof(body{})) + 16, bodyCost},
-		{"a write that was acknowledged", float64(unsafe.Sizeof(sending{})), recentCost},
+		{"a write that was acknowledged", float64(unsafe.Sizeof(attempt{})) + 8, recentCost},
 		{"numbers that were written from", float64(unsafe.Sizeof(doc.Numbers{})), spentCost},
 		{"marker", 80 + 16*slot, markerCost},
 	} {

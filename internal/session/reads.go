@@ -82,7 +82,8 @@ func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bo
 func (s *Store) open(sess Session, ref doc.Ref) (sh *shard, e *entry, gone Epoch, now int64) {
 	now = s.clock()
 	ix := s.indices.get(ref.Index, now)
-	sh, k := s.shard(sess, ref)
+	k := key{sess: sess, ref: ref}
+	sh = s.shard(k)
 	sh.mu.Lock()
 	gone = s.indices.gone(ix)
 	return sh, sh.get(k, gone, now), gone, now
@@ -97,7 +98,7 @@ func (sh *shard) dropView(e *entry) {
 
 // emptied marks what is known as lost where that was taken away just now, or is reserved; was says that the entry was empty before.
 func (sh *shard) emptied(e *entry, was bool) {
-	if e.empty() && (!was || sh.flights[e.key] != nil) {
+	if e.empty() && (!was || sh.inFlight[e.key] != nil) {
 		e.lost = ReasonEvicted
 	}
 }
@@ -143,7 +144,8 @@ type reading struct {
 func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, asked uint64) {
 	now := s.clock()
 	ix := s.indices.get(ref.Index, now)
-	sh, k := s.shard(sess, ref)
+	k := key{sess: sess, ref: ref}
+	sh := s.shard(k)
 	if ix.isBlind(sess, now) {
 		sh.mu.Lock()
 		defer sh.mu.Unlock()

@@ -206,7 +206,7 @@ func (w *repeats) wake(t *rapid.T, x *repeatTry) {
 
 func (w *repeats) try(t *rapid.T, x *repeatTry) {
 	var b Base
-	handed := x.t.repeat.inherited != nil
+	handed := x.t.attempt != nil && x.t.attempt.handed != nil
 	if b, x.done = x.t.try(); x.done != nil {
 		return
 	}
@@ -352,7 +352,8 @@ func (w *repeats) glance(t *rapid.T) {
 
 // known is what is known of the document in the session.
 func (w *repeats) known() string {
-	sh, k := w.s.shard(pool, ref)
+	k := key{sess: pool, ref: ref}
+	sh := w.s.shard(k)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	e, ok := sh.lru.Peek(k)
@@ -364,10 +365,10 @@ func (w *repeats) known() string {
 		out += fmt.Sprintf("read %v %d %v\n", r.numbers, r.count, r.doubt)
 	}
 	for _, o := range e.recent {
-		out += fmt.Sprintf("recent %d %v %v %d %v %v\n", o.hash, o.left, o.abandoned, o.at, o.client != nil, o.heir != nil)
+		out += fmt.Sprintf("recent %d %v %d %d %v %v\n", o.hash, o.left, o.state, o.at, o.client != nil, o.repeat != nil)
 	}
-	if f := sh.flights[k]; f != nil {
-		out += fmt.Sprintf("flights %d %d %d\n", f.count, f.reads, len(f.sent))
+	if f := sh.inFlight[k]; f != nil {
+		out += fmt.Sprintf("flights %d %d %d\n", f.count, f.reads, len(f.attempts))
 	}
 	return out
 }
@@ -388,13 +389,14 @@ func (w *repeats) end(t *rapid.T) {
 			return ""
 		})
 	}
-	sh, k := w.s.shard(pool, ref)
-	if len(sh.flights) != 0 || len(sh.waiting) != 0 {
-		t.Fatalf("%d documents in flight, for %d somebody waits", len(sh.flights), len(sh.waiting))
+	k := key{sess: pool, ref: ref}
+	sh := w.s.shard(k)
+	if len(sh.inFlight) != 0 {
+		t.Fatalf("%d documents in flight, or somebody waits", len(sh.inFlight))
 	}
 	if e, ok := sh.lru.Peek(k); ok {
 		for _, o := range e.recent {
-			if o.client != nil || o.heir != nil {
+			if o.client != nil || o.repeat != nil {
 				t.Fatalf("of a request that has ended something is kept: %+v", o)
 			}
 		}

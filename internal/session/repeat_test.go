@@ -95,7 +95,7 @@ func TestARepeatHasTheBaseOfItsFirstTryThatFailed(t *testing.T) {
 					t.Errorf("doubtful: %t", again.base.Doubtful)
 				}
 				again.base.Release()
-				if r := s.shards[0].flights; len(r) != 0 {
+				if r := s.shards[0].inFlight; len(r) != 0 {
 					t.Errorf("%d documents in flight", len(r))
 				}
 			})
@@ -427,7 +427,8 @@ func TestWhatIsKnownOfWritesIsBounded(t *testing.T) {
 			b.Commit(ack(int64(6+i), sent))
 			b.Answered()
 		}
-		sh, k := s.shard(pool, ref)
+		k := key{sess: pool, ref: ref}
+		sh := s.shard(k)
 		e, _ := sh.lru.Peek(k)
 		if n := len(e.recent); n > maxRecent+maxAbandoned {
 			t.Errorf("%d are known", n)

@@ -16,7 +16,7 @@ import (
 // rounding. A test holds these to the sizes of the structs.
 const (
 	entryCost    = 712
-	recentCost   = 96
+	recentCost   = 144
 	spentCost    = 16
 	documentCost = 320
 	readCost     = 64
@@ -105,9 +105,9 @@ type entry struct {
 	touched int64
 	charged int64
 
-	asked  uint64    // the place of the last read that was asked for
-	missed missed    // a read was taken by what may be a repetition
-	recent []sending // what was written last in an inferred session, or may have been, oldest first
+	asked  uint64     // the place of the last read that was asked for
+	missed missed     // a read was taken by what may be a repetition
+	recent []*attempt // what was written last in an inferred session, or may have been, oldest first
 
 	spent []doc.Numbers // of the bases that a named session has written from, oldest first
 
@@ -116,14 +116,6 @@ type entry struct {
 }
 
 func (e *entry) empty() bool { return len(e.reads) == 0 && !e.view.set }
-
-// flight counts a session's writes of one document whose base is reserved.
-type flight struct {
-	count int
-	reads int           // of them with an outstanding read
-	sent  []outgoing    // those of an inferred session, by what they send
-	done  chan struct{} // closed when one of them ends; made by who waits
-}
 
 // shard holds the documents of a part of the key space. Its methods are called with mu held.
 type shard struct {
@@ -135,25 +127,22 @@ type shard struct {
 	maxBody    int64
 	candidates int
 
-	bytes   int64
-	order   uint64
-	tickets uint64 // given to writes in flight
-	bodies  int
-	lru     *simplelru.LRU[key, *entry]
-	docs    map[docKey]*document
-	markers *simplelru.LRU[uint64, Reason]
-	flights map[key]*flight
-	waiting map[key][]*taking // in the order in which they came
-	idle    []*flight
-	n       Stats
+	bytes    int64
+	order    uint64
+	bodies   int
+	lru      *simplelru.LRU[key, *entry]
+	docs     map[docKey]*document
+	markers  *simplelru.LRU[uint64, Reason]
+	inFlight map[key]*inFlight
+	idle     []*inFlight
+	n        Stats
 }
 
 func newShard(memory, maxAge int64, candidates int, seed maphash.Seed) *shard {
 	sh := &shard{
 		seed: seed, maxAge: maxAge, candidates: candidates,
-		docs:    make(map[docKey]*document),
-		flights: make(map[key]*flight),
-		waiting: make(map[key][]*taking),
+		docs:     make(map[docKey]*document),
+		inFlight: make(map[key]*inFlight),
 	}
 	marks := memory / 16 / markerCost
 	sh.bound = memory - marks*markerCost

@@ -7,8 +7,6 @@ import (
 	"hash/maphash"
 	"sync/atomic"
 	"time"
-
-	"optimist/internal/doc"
 )
 
 const (
@@ -79,10 +77,9 @@ func New(o Options) *Store {
 // clock returns the time since the store's start.
 func (s *Store) clock() int64 { return int64(s.now().Sub(s.start)) }
 
-// shard returns where ref is kept for all sessions with sess's credentials.
-func (s *Store) shard(sess Session, ref doc.Ref) (*shard, key) {
-	k := key{sess: sess, ref: ref}
-	return s.shards[maphash.Comparable(s.seed, k.doc())%uint64(len(s.shards))], k
+// shard returns where the document of k is kept for all sessions with the same credentials.
+func (s *Store) shard(k key) *shard {
+	return s.shards[maphash.Comparable(s.seed, k.doc())%uint64(len(s.shards))]
 }
 
 // Epoch returns the current moment in the life of the indices. It is one load.

@@ -70,8 +70,8 @@ func TestNoReadServesTwoWrites(t *testing.T) {
 	}
 	wg.Wait()
 	for _, sh := range s.shards {
-		if len(sh.flights) != 0 {
-			t.Errorf("%d writes in flight", len(sh.flights))
+		if len(sh.inFlight) != 0 {
+			t.Errorf("%d writes in flight", len(sh.inFlight))
 		}
 	}
 }
@@ -122,16 +122,16 @@ func TestClientsThatLeaveHoldUpNobody(t *testing.T) {
 	wg.Wait()
 	audit(t, s)
 	for _, sh := range s.shards {
-		if len(sh.flights) != 0 || len(sh.waiting) != 0 {
-			t.Errorf("%d documents in flight, for %d somebody waits", len(sh.flights), len(sh.waiting))
+		if len(sh.inFlight) != 0 {
+			t.Errorf("%d documents in flight, or somebody waits", len(sh.inFlight))
 		}
 		for _, f := range sh.idle {
-			if f.count != 0 || f.reads != 0 || len(f.sent) != 0 || f.done != nil {
+			if f.count != 0 || f.reads != 0 || len(f.attempts) != 0 || len(f.queue) != 0 || f.done != nil {
 				t.Errorf("an idle flight: %+v", f)
 			}
 		}
 		for _, e := range sh.lru.Values() {
-			if slices.ContainsFunc(e.recent, func(o sending) bool { return o.client != nil || o.heir != nil }) {
+			if slices.ContainsFunc(e.recent, func(o *attempt) bool { return o.client != nil || o.repeat != nil }) {
 				t.Errorf("of a request that is over something is kept: %+v", e.recent)
 			}
 		}

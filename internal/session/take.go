@@ -78,57 +78,54 @@ type taking struct {
 	before  uint64
 	started bool
 
-	client context.Context // of the request; nil for TakeAt
-	began  int64           // when it was first looked
-	repeat repetition
-
-	hash uint64        // of what is sent, in an inferred session; 0: none
-	turn chan struct{} // made when it begins to wait, closed when all that waited before it have their bases
+	client  context.Context // of the request; nil for TakeAt
+	attempt *attempt        // nil: nobody looks for repeats of it, and it hasn't waited
 }
 
 // queue makes t wait behind those of its session and document that wait already, if any, and returns what to wait for.
-func (t *taking) queue(sh *shard, f *flight) <-chan struct{} {
-	if t.turn == nil {
-		t.turn = make(chan struct{})
-		k := t.k
-		k.ref = cloneRef(k.ref)
-		sh.waiting[k] = append(sh.waiting[k], t)
-		if len(sh.waiting[k]) == 1 {
-			close(t.turn)
+func (t *taking) queue(sh *shard, f *inFlight) <-chan struct{} {
+	if t.attempt == nil {
+		t.attempt = &attempt{}
+	}
+	a := t.attempt
+	if a.turn == nil {
+		a.turn = make(chan struct{})
+		f.queue = append(f.queue, a)
+		if len(f.queue) == 1 {
+			close(a.turn)
 		}
 	}
-	if sh.waiting[t.k][0] != t {
-		return t.turn
+	if f.queue[0] != a {
+		return a.turn
 	}
 	return f.landing()
 }
 
 // leave ends the wait and gives the turn to the next.
 func (t *taking) leave() {
-	sh, _ := t.s.shard(t.k.sess, t.k.ref)
+	sh := t.s.shard(t.k)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	t.disown(sh)
-	q := sh.waiting[t.k]
-	i := slices.Index(q, t)
+	f := sh.inFlight[t.k]
+	if f == nil {
+		return
+	}
+	i := slices.Index(f.queue, t.attempt)
 	if i < 0 {
 		return
 	}
-	if q = slices.Delete(q, i, i+1); len(q) == 0 {
-		delete(sh.waiting, t.k)
-		return
+	f.queue = slices.Delete(f.queue, i, i+1)
+	if i == 0 && len(f.queue) > 0 {
+		close(f.queue[0].turn)
 	}
-	sh.waiting[t.k] = q
-	if i == 0 {
-		close(q[0].turn)
-	}
+	sh.rest(t.k, f)
 }
 
 // waits reports whether others wait before t for what it could take. Their order is that in which they came: a client that gave a write up
 // and repeated it has two waiting, goes on after the later one's answer, and would have what it writes then undone by the earlier.
-func (t *taking) waits(sh *shard) bool {
-	q := sh.waiting[t.k]
-	return len(q) > 0 && q[0] != t
+func (t *taking) waits(f *inFlight) bool {
+	return f != nil && len(f.queue) > 0 && f.queue[0] != t.attempt
 }
 
 // try returns a base, or what to wait for.
@@ -138,8 +135,11 @@ func (t *taking) try() (Base, <-chan struct{}) {
 	since := s.Epoch()
 	ix := s.indices.get(t.k.ref.Index, now)
 	t.fingerprint()
-	b := Base{claim: claim{store: s, sess: t.k.sess, ref: t.k.ref, since: since, hash: t.hash, client: t.client, began: now}}
-	sh, _ := s.shard(t.k.sess, t.k.ref)
+	b := Base{claim: claim{store: s, key: t.k, since: since}}
+	if t.hash() != 0 {
+		b.claim.attempt = t.attempt
+	}
+	sh := s.shard(t.k)
 	if !t.given.Known() && ix.isBlind(t.k.sess, now) {
 		t.blind(sh, ix, now, &b)
 		return b, nil
@@ -168,13 +168,15 @@ func (t *taking) look(sh *shard, ix *index, now int64, b *Base) ([]candidate, <-
 	gone := t.s.indices.gone(ix)
 	e := sh.get(t.k, gone, now)
 	if !t.started {
-		t.started, t.before, t.began = true, sh.order, now
+		t.started, t.before = true, sh.order
+		if a := t.attempt; a != nil {
+			a.client, a.began, a.before = t.client, now, sh.order
+		}
 	}
-	b.claim.began = t.began
-	if t.repeat.inherited != nil && t.inherit(sh, gone, now, b) {
+	if t.attempt != nil && t.attempt.handed != nil && t.inherit(sh, gone, now, b) {
 		return nil, nil, true
 	}
-	if done := t.follow(sh, sh.flights[t.k], now); done != nil {
+	if done := t.follow(sh, sh.inFlight[t.k], now); done != nil {
 		return nil, done, false
 	}
 	return t.choose(sh, e, gone, now, b)
@@ -182,20 +184,20 @@ func (t *taking) look(sh *shard, ix *index, now int64, b *Base) ([]candidate, <-
 
 // choose is look where the write's first try is over, or it is one.
 func (t *taking) choose(sh *shard, e *entry, gone Epoch, now int64, b *Base) ([]candidate, <-chan struct{}, bool) {
-	f := sh.flights[t.k]
+	f := sh.inFlight[t.k]
 	reads, view := t.eligible(e, f)
-	if len(reads) == 0 && view == nil && f == nil {
+	if len(reads) == 0 && view == nil && !f.any() {
 		t.before = sh.order // better than none
 		reads, view = t.eligible(e, f)
 	}
 	own := len(reads) == 0 && view != nil && bytes.Equal(view.sent.bytes(), t.sent)
 	first := t.unheard(e, now)
 	switch {
-	case !own && (t.repeat.acknowledged || first != nil):
-		b.Ambiguous = !t.repeat.acknowledged && len(reads) > 0 && t.guesses()
+	case !own && first != nil:
+		b.Ambiguous = t.attempt.first == nil && len(reads) > 0 && t.guesses()
 		t.again(sh, e, first, b)
 	case t.inDoubt(sh, e, b):
-	case len(reads) == 0 && (!t.given.Known() || t.patient) && t.waits(sh):
+	case len(reads) == 0 && (!t.given.Known() || t.patient) && t.waits(f):
 		return nil, t.queue(sh, f), false
 	case len(reads) == 1 && view == nil:
 		b.Ambiguous = t.guesses() && e.missed.or(&reads[0])
@@ -220,9 +222,9 @@ func (t *taking) choose(sh *shard, e *entry, gone Epoch, now int64, b *Base) ([]
 		}
 	case len(reads) > 0:
 		return candidates(reads), nil, false
-	case t.given.Known() && (f == nil || !t.patient):
+	case t.given.Known() && (!f.any() || !t.patient):
 		t.unknown(sh, e, gone, b)
-	case f != nil:
+	case f.any():
 		return nil, t.queue(sh, f), false
 	default:
 		t.nothing(sh, e, now, b)
@@ -232,7 +234,7 @@ func (t *taking) choose(sh *shard, e *entry, gone Epoch, now int64, b *Base) ([]
 
 // eligible returns what can be the base: outstanding reads, or the own view where no read is outstanding, also none that
 // is reserved. With numbers that are given, it is what has them.
-func (t *taking) eligible(e *entry, f *flight) ([]read, *view) {
+func (t *taking) eligible(e *entry, f *inFlight) ([]read, *view) {
 	if e == nil {
 		return nil, nil
 	}
@@ -241,7 +243,7 @@ func (t *taking) eligible(e *entry, f *flight) ([]read, *view) {
 		if i := slices.IndexFunc(reads, func(r read) bool { return r.order > t.before }); i >= 0 {
 			reads = reads[:i]
 		}
-		if !v.set || len(reads) > 0 || (f != nil && f.reads > 0) {
+		if !v.set || len(reads) > 0 || f.any() && f.reads > 0 {
 			return reads, nil
 		}
 		return nil, v
@@ -251,7 +253,7 @@ func (t *taking) eligible(e *entry, f *flight) ([]read, *view) {
 	} else {
 		reads = nil
 	}
-	if t.patient && f != nil {
+	if t.patient && f.any() {
 		v = nil // what is in flight may have been made from the same revision, as it was read
 	}
 	if v == nil || !v.set || v.absent || !v.isTold(t.given) && !t.repeatsFrom(e) || len(reads) > 0 {
@@ -296,7 +298,7 @@ func (t *taking) pick(sh *shard, ix *index, now int64, c candidate, b *Base) boo
 	if i < 0 {
 		return false
 	}
-	if t.mayRepeat(e, sh.flights[t.k]) {
+	if t.mayRepeat(e, sh.inFlight[t.k]) {
 		t.misses(sh, e, i)
 	}
 	sh.take(e, i, b)
@@ -318,7 +320,8 @@ func (t *taking) unknown(sh *shard, e *entry, gone Epoch, b *Base) {
 	} else {
 		k.ref = cloneRef(k.ref)
 	}
-	sh.fill(k, b)
+	b.claim.key = k
+	sh.fill(b)
 }
 
 // nothing makes the base where nothing is known, which is a lost one where something was.
@@ -336,8 +339,8 @@ func (t *taking) nothing(sh *shard, e *entry, now int64, b *Base) {
 		sh.n.Taken[b.Kind]++
 	}
 	if c.kept {
-		c.ref = cloneRef(c.ref)
-		sh.depart(key{sess: c.sess, ref: c.ref}, c)
+		c.key.ref = cloneRef(c.key.ref)
+		sh.depart(c)
 	}
 }
 
@@ -350,6 +353,6 @@ func (t *taking) blind(sh *shard, ix *index, now int64, b *Base) {
 	}
 	b.Reason = ReasonBlind
 	e := sh.get(t.k, t.s.indices.gone(ix), now)
-	b.claim.known = e != nil && !e.empty() || sh.flights[t.k] != nil || sh.lost(t.k, e) != ReasonNone
+	b.claim.known = e != nil && !e.empty() || sh.inFlight[t.k].any() || sh.lost(t.k, e) != ReasonNone
 	sh.n.Taken[KindNone]++
 }

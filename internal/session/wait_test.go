@@ -203,7 +203,7 @@ func TestOfManyThatWaitEachHasItsTurn(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if len(s.shards[0].flights) != 0 {
+		if len(s.shards[0].inFlight) != 0 {
 			t.Fatal("writes in flight")
 		}
 	})
