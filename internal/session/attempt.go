@@ -116,6 +116,47 @@ func (sh *shard) rest(k key, f *inFlight) {
 	}
 }
 
+// queue makes t wait behind those of its session and document that wait already, if any, and returns what to wait for. The order matters:
+// a client that gave a write up and repeated it has two waiting, goes on after the answer to the later one, and would have what it writes
+// then undone by the earlier one.
+func (t *taking) queue(f *inFlight) <-chan struct{} {
+	if t.attempt == nil {
+		t.attempt = &attempt{}
+	}
+	a := t.attempt
+	if a.turn == nil {
+		a.turn = make(chan struct{})
+		f.queue = append(f.queue, a)
+		if len(f.queue) == 1 {
+			close(a.turn)
+		}
+	}
+	if f.queue[0] != a {
+		return a.turn
+	}
+	return f.landing()
+}
+
+// leave ends the wait and gives the turn to the next.
+func (t *taking) leave() {
+	t.sh.mu.Lock()
+	defer t.sh.mu.Unlock()
+	t.disown()
+	f := t.sh.inFlight[t.k]
+	if f == nil {
+		return
+	}
+	i := slices.Index(f.queue, t.attempt)
+	if i < 0 {
+		return
+	}
+	f.queue = slices.Delete(f.queue, i, i+1)
+	if i == 0 && len(f.queue) > 0 {
+		close(f.queue[0].turn)
+	}
+	t.sh.rest(t.k, f)
+}
+
 // landing returns a channel that is closed when one of the writes ends.
 func (f *inFlight) landing() <-chan struct{} {
 	if f.done == nil {

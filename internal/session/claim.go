@@ -297,7 +297,7 @@ func (sh *shard) giveBackRead(e *entry, c *claim) {
 		return
 	}
 	r := read{numbers: c.numbers, version: c.version, count: 1, order: c.order, at: c.at, doubt: c.doubt}
-	if i := e.find(c.numbers); i >= 0 {
+	if i := find(e.reads, c.numbers); i >= 0 {
 		old := e.reads[i]
 		r.order, r.at, r.count = min(r.order, old.order), max(r.at, old.at), old.count+1
 		r.body, r.doubt = old.body, r.doubt || old.doubt

@@ -42,7 +42,8 @@ func (s Session) holding(c Copy) Session {
 //
 // ref must stay unchanged until the reservation is ended.
 func (s *Store) TakeCopy(ctx context.Context, sess Session, ref doc.Ref, c Copy, sent []byte) (Base, error) {
-	t := taking{s: s, k: key{sess: sess, ref: ref}, sent: sent, given: c.Numbers}
+	t := s.taking(sess, ref, sent)
+	t.given = c.Numbers
 	return t.takeCopy(ctx, c)
 }
 
@@ -50,10 +51,11 @@ func (s *Store) TakeCopy(ctx context.Context, sess Session, ref doc.Ref, c Copy,
 func (t *taking) takeCopy(ctx context.Context, c Copy) (Base, error) {
 	if c.Token == 0 {
 		// In a named session they are the numbers of its own thread, and name its view as well.
-		t.served, t.patient = c.Served && !t.k.sess.named, t.k.sess.named
+		t.served, t.thread = c.Served && !t.named, t.named
 		return t.take(ctx)
 	}
-	hold := taking{s: t.s, k: key{sess: t.k.sess.holding(c), ref: t.k.ref}, sent: t.sent, glance: t.glance}
+	hold := t.s.taking(t.k.sess.holding(c), t.k.ref, t.sent)
+	hold.glance = t.glance
 	own, err := hold.take(ctx)
 	if err != nil {
 		return Base{}, err

@@ -15,7 +15,8 @@ func (s *Store) Glance() Glance { return Glance{s} }
 
 // Take is Store.Take, and waits as that does.
 func (g Glance) Take(ctx context.Context, sess Session, ref doc.Ref, sent []byte) (Base, error) {
-	t := taking{s: g.s, k: key{sess: sess, ref: ref}, sent: sent, glance: true}
+	t := g.s.taking(sess, ref, sent)
+	t.glance = true
 	b, err := t.take(ctx)
 	b.end()
 	return b, err
@@ -23,7 +24,8 @@ func (g Glance) Take(ctx context.Context, sess Session, ref doc.Ref, sent []byte
 
 // TakeAt is Store.TakeAt.
 func (g Glance) TakeAt(sess Session, ref doc.Ref, n doc.Numbers, sent []byte) Base {
-	t := taking{s: g.s, k: key{sess: sess, ref: ref}, sent: sent, given: n, glance: true}
+	t := g.s.taking(sess, ref, sent)
+	t.given, t.glance = n, true
 	b, _ := t.try()
 	b.end()
 	return b
@@ -31,7 +33,8 @@ func (g Glance) TakeAt(sess Session, ref doc.Ref, n doc.Numbers, sent []byte) Ba
 
 // TakeCopy is Store.TakeCopy, and waits as that does.
 func (g Glance) TakeCopy(ctx context.Context, sess Session, ref doc.Ref, c Copy, sent []byte) (Base, error) {
-	t := taking{s: g.s, k: key{sess: sess, ref: ref}, sent: sent, given: c.Numbers, glance: true}
+	t := g.s.taking(sess, ref, sent)
+	t.given, t.glance = c.Numbers, true
 	b, err := t.takeCopy(ctx, c)
 	b.end()
 	b.joined = nil
@@ -48,17 +51,3 @@ func (Glance) Witness(Session, doc.Ref) Base { return Base{} }
 
 // Wrote does nothing.
 func (Glance) Wrote(string) {}
-
-// glanced returns what is called, with the shard still locked, when t has taken its base into b, or has found that it can't: it gives back
-// what was taken.
-func (t *taking) glanced(sh *shard, ix *index, now int64, b *Base) func() {
-	n := &sh.n
-	taken := n.Taken
-	return func() {
-		n.Taken = taken
-		if b.claim.kept {
-			c := b.end()
-			sh.release(&c, t.s.indices.gone(ix), now)
-		}
-	}
-}

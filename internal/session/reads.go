@@ -193,7 +193,7 @@ func (r *reading) into(sh *shard, own bool) bool {
 
 // lacks reports whether the bytes of a revision are not held.
 func (e *entry) lacks(n doc.Numbers) bool {
-	if i := e.find(n); i >= 0 && e.reads[i].body != nil {
+	if i := find(e.reads, n); i >= 0 && e.reads[i].body != nil {
 		return false
 	}
 	return e.doc.find(n) == nil
@@ -207,7 +207,7 @@ func (sh *shard) read(e *entry, rev doc.Revision, now int64) {
 	if e.key.sess.named {
 		sh.keepOnly(e, rev.Numbers)
 	}
-	i := e.find(rev.Numbers)
+	i := find(e.reads, rev.Numbers)
 	added := i < 0
 	if added {
 		i = len(e.reads)
@@ -239,14 +239,4 @@ func (sh *shard) keepOnly(e *entry, n doc.Numbers) {
 			sh.removeRead(e, i)
 		}
 	}
-}
-
-// find returns the index of the outstanding reads of a revision, or -1.
-func (e *entry) find(n doc.Numbers) int {
-	for i := len(e.reads) - 1; i >= 0; i-- { // the newest are asked for most
-		if e.reads[i].numbers == n {
-			return i
-		}
-	}
-	return -1
 }

@@ -49,7 +49,7 @@ func (t *taking) guesses() bool { return t.hash() != 0 && !t.given.Known() }
 
 // follow returns what to wait for where the write is sent again: its first try, which the client has given up, is in flight or waits for
 // its base. All other clients of the session may have reads outstanding, and none of these is what the write was made from.
-func (t *taking) follow(sh *shard, f *inFlight, now int64) <-chan struct{} {
+func (t *taking) follow(f *inFlight) <-chan struct{} {
 	a := t.attempt
 	if t.hash() == 0 || t.glance || f == nil {
 		return nil
@@ -64,7 +64,7 @@ func (t *taking) follow(sh *shard, f *inFlight, now int64) <-chan struct{} {
 		return nil
 	}
 	for _, o := range f.attempts {
-		if o.hash == a.hash && t.s.gaveUp(o, now) && (o.repeat == nil || t.s.gaveUp(o.repeat, now)) {
+		if o.hash == a.hash && t.s.gaveUp(o, t.now) && (o.repeat == nil || t.s.gaveUp(o.repeat, t.now)) {
 			a.first, o.repeat = o, a
 			return f.landing()
 		}
@@ -73,10 +73,10 @@ func (t *taking) follow(sh *shard, f *inFlight, now int64) <-chan struct{} {
 		if o == a {
 			break
 		}
-		if o.hash == a.hash && t.s.gaveUp(o, now) {
+		if o.hash == a.hash && t.s.gaveUp(o, t.now) {
 			t.before = min(t.before, o.before)
 			a.before = t.before
-			return t.queue(sh, f)
+			return t.queue(f)
 		}
 	}
 	return nil
@@ -103,32 +103,30 @@ func (sh *shard) bequeath(c claim, r *attempt) {
 }
 
 // inherit gives t the base of its first try, where that has given it back. It reports whether it did.
-func (t *taking) inherit(sh *shard, gone Epoch, now int64, b *Base) bool {
-	c := t.attempt.handed
+func (t *taking) inherit(b *Base) bool {
+	c, gone := t.attempt.handed, t.s.indices.gone(t.ix)
 	t.attempt.handed = nil
-	if c.since < gone || now-c.at >= sh.maxAge {
-		sh.release(c, gone, now) // there is nothing to give back any more
+	if c.since < gone || t.now-c.at >= t.sh.maxAge {
+		t.sh.release(c, gone, t.now) // there is nothing to give back any more
 		return false
 	}
 	b.claim, b.Ambiguous = *c, c.guessed
-	sh.show(b)
+	t.sh.show(b)
 	return true
 }
 
 // disown leaves what the first try leaves to others: t isn't going to be written.
-func (t *taking) disown(sh *shard) {
+func (t *taking) disown() {
 	a := t.attempt
 	if a == nil {
 		return
 	}
-	first, c := a.first, a.handed
+	first, c, now := a.first, a.handed, t.s.clock()
 	a.first, a.handed = nil, nil
-	now := t.s.clock()
 	switch {
 	case c != nil:
-		sh.release(c, t.s.indices.gone(t.s.indices.get(c.key.ref.Index, now)), now)
-	case first == nil || first.repeat != a:
-	default:
+		t.sh.release(c, t.s.indices.gone(t.ix), now)
+	case first != nil && first.repeat == a:
 		first.repeat = nil
 		first.repeatable(now)
 	}
@@ -151,35 +149,49 @@ func (e *entry) sent(hash uint64) *attempt {
 	return nil
 }
 
-// unheard returns the write that t repeats, as far as that is known for certain: the one that it has waited for, or one that was
-// acknowledged, not long ago, and whose client had left before its answer. nil is none.
-func (t *taking) unheard(e *entry, now int64) *attempt {
+// firstTry tells t what is known of it being sent before. It returns the first try where that is known for certain: the one that it has
+// waited for, or one that was acknowledged, not long ago, and whose client had left before its answer. doubt is one of which nobody knows
+// what became.
+func (t *taking) firstTry(e *entry) (first, doubt *attempt) {
+	t.repeat, t.doubt = noRepeat, nil
 	if t.hash() == 0 {
-		return nil
+		return nil, nil
 	}
-	if t.attempt.first != nil {
-		return t.attempt.first
+	if first = t.attempt.first; first != nil {
+		t.repeat = awaitedRepeat
 	}
 	if e == nil {
-		return nil
+		return first, nil
 	}
 	for _, o := range e.recent {
-		if o.hash == t.attempt.hash && (o.state == unheard && now-o.at < repeatWindow || t.s.gaveUp(o, now) || t.s.gaveUp(o.repeat, now)) {
-			return o
+		switch {
+		case o.hash != t.attempt.hash:
+		case o.state == inDoubt && doubt == nil:
+			doubt, t.doubt = o, &o.left
+		case o.state == inDoubt:
+		case first == nil && (o.state == unheard && t.now-o.at < repeatWindow || t.s.gaveUp(o, t.now) || t.s.gaveUp(o.repeat, t.now)):
+			first, t.repeat = o, unheardRepeat
+		case t.repeat == noRepeat && t.guesses():
+			t.repeat = sameSent
 		}
 	}
-	return nil
+	return first, doubt
 }
 
-// repeats reports whether the write, for which no read is outstanding, is one that the session has sent before, byte for byte. A client
-// that gave up waiting repeats its write; in a session of many clients the own view may be another's by then, and counted from that the
-// repeat would undo what others did between.
-func (t *taking) repeats(e *entry) bool { return t.guesses() && e != nil && e.sent(t.hash()) != nil }
-
-// mayRepeat reports whether the write, for which a read is outstanding, is one that the session sends or has sent, byte for byte: the read
-// may be another client's then, and the write a repetition.
-func (t *taking) mayRepeat(e *entry, f *inFlight) bool {
-	return t.repeats(e) || t.guesses() && f.sends(t.hash())
+// mayBeAnothers reports whether the write may be a repetition, so that the read which it takes may be another client's; or may be that of a
+// client whose own read was taken so.
+func (t *taking) mayBeAnothers(e *entry, f *inFlight, read int) bool {
+	r := &e.reads[read]
+	if !t.guesses() {
+		return false
+	}
+	if e.sent(t.attempt.hash) == nil && !f.sends(t.attempt.hash) {
+		return e.missed.or(r)
+	}
+	if !t.glance {
+		e.missed = missed{read: r.order, till: t.sh.order}
+	}
+	return true
 }
 
 // doubt keeps what a write of an inferred session sent that gave its base back, and has no known outcome: its repeat must not have another
@@ -191,35 +203,6 @@ func (e *entry) doubt(c *claim) {
 	}
 }
 
-// inDoubt takes the base of the write if it is one that was sent before and has no known outcome. It reports whether it did.
-func (t *taking) inDoubt(sh *shard, e *entry, b *Base) bool {
-	if t.hash() == 0 || e == nil {
-		return false
-	}
-	m := slices.IndexFunc(e.recent, func(o *attempt) bool { return o.state == inDoubt && o.hash == t.attempt.hash })
-	if m < 0 {
-		return false
-	}
-	n := e.recent[m].left
-	i := e.find(n)
-	read := i >= 0 && e.reads[i].doubt
-	if !read && (!e.view.set || !e.view.doubt || e.view.numbers != n) {
-		return false
-	}
-	if !t.glance {
-		e.recent = slices.Delete(e.recent, m, m+1)
-		b.claim.doubted = true
-	}
-	if read {
-		b.Ambiguous = len(e.reads) > 1
-		sh.take(e, i, b)
-	} else {
-		b.Ambiguous = len(e.reads) > 0
-		sh.takeView(e, b)
-	}
-	return true
-}
-
 // missed is a read that was taken by what may be a repetition. The client that made it may write without it. It then takes another
 // client's read, and that client is left without one.
 type missed struct {
@@ -229,16 +212,9 @@ type missed struct {
 // or reports whether r may be written from by who misses the read.
 func (m missed) or(r *read) bool { return r.order <= m.till && r.order != m.read }
 
-// misses notes that t, which may be a repetition, takes a read of the entry.
-func (t *taking) misses(sh *shard, e *entry, i int) {
-	if !t.glance {
-		e.missed = missed{read: e.reads[i].order, till: sh.order}
-	}
-}
-
 // again makes the base of a repeated write: its view is what it sends, so that nothing of it counts twice. What the engine holds is for
 // the caller to read. o is the first try, nil where that is a guess.
-func (t *taking) again(sh *shard, e *entry, o *attempt, b *Base) {
+func (t *taking) again(e *entry, o *attempt, b *Base) {
 	c := &b.claim
 	c.kind, c.saw, c.again = KindView, bytes.Clone(t.sent), true
 	if o != nil {
@@ -253,7 +229,7 @@ func (t *taking) again(sh *shard, e *entry, o *attempt, b *Base) {
 		}
 	}
 	t.repeatOf(o, b)
-	sh.fill(b)
+	t.sh.fill(b)
 }
 
 // repeatOf notes that b is the base of the repeat of o, which has only one.
@@ -303,6 +279,12 @@ func (e *entry) keep(a *attempt) {
 	e.recent = append(e.recent, a)
 }
 
+// unkeep takes a out.
+func (e *entry) unkeep(a *attempt) {
+	i := slices.Index(e.recent, a)
+	e.recent = slices.Delete(e.recent, i, i+1)
+}
+
 // told reports whether an answer named n although what was sent isn't the revision that n are of. Who gives n then may mean what it sent,
 // or, like everybody who hasn't written, that revision.
 func (e *entry) told(n doc.Numbers) bool {
@@ -327,9 +309,3 @@ func (e *entry) spend(c *claim) {
 
 // isSpent reports whether the session, which is named, has written from the revision of these numbers.
 func (e *entry) isSpent(n doc.Numbers) bool { return slices.Contains(e.spent, n) }
-
-// repeatsFrom reports whether a named session sends what it sent last, with numbers from which it has written: a client that gave up
-// waiting sends its request again as it was.
-func (t *taking) repeatsFrom(e *entry) bool {
-	return t.sent != nil && e.isSpent(t.given) && bytes.Equal(e.view.sent.bytes(), t.sent)
-}

@@ -183,7 +183,9 @@ func (w *repeats) read(wr *repeatWriter) {
 func (w *repeats) send(t *rapid.T, wr *repeatWriter) {
 	x := &repeatTry{w: wr, change: wr.change, sent: wr.sent}
 	x.ctx, x.leave = context.WithCancel(context.Background())
-	x.t = &taking{s: w.s, k: key{sess: pool, ref: ref}, sent: []byte(wr.sent), client: x.ctx}
+	taking := w.s.taking(pool, ref, []byte(wr.sent))
+	x.t = &taking
+	x.t.client = x.ctx
 	wr.last = x
 	w.tries = append(w.tries, x)
 	w.try(t, x)

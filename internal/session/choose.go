@@ -1,0 +1,190 @@
+package session
+
+import (
+	"bytes"
+	"slices"
+
+	"optimist/internal/doc"
+)
+
+// known is what a session knows of a document at the moment at which a write chooses its base.
+type known struct {
+	reads         []read // outstanding, oldest first
+	view          *view  // what the session wrote last; nil: nothing, or it is reserved
+	inFlight      int    // writes whose base is reserved
+	readsInFlight int    // of them, those that have reserved a read
+	othersWait    bool   // writes that came earlier wait for a base
+}
+
+// request is what a write says about its base.
+type request struct {
+	sent   []byte      // nil: a delete
+	before uint64      // reads with a later place were made while the write waited: it wasn't made from them
+	named  bool        // the client named its session
+	given  doc.Numbers // the client named the numbers itself; zero: it didn't
+	served bool        // given are those of a revision as it was served, and not those of an answer
+	thread bool        // given are those of a thread of work, which waits for its writes in flight
+	told   bool        // an answer named given, and something else than was sent is stored there
+	spent  bool        // the session has written from given before
+
+	repeat repeat
+	doubt  *doc.Numbers // the same was sent with the base of these numbers, and nobody knows what became of it; nil: it wasn't
+}
+
+// repeat says how likely it is that a write was sent before, and acknowledged.
+type repeat uint8
+
+const (
+	noRepeat      repeat = iota
+	sameSent             // the session sent the same bytes, but who sent them may be another client
+	unheardRepeat        // and its client left before it had the answer
+	awaitedRepeat        // and this write has waited for it
+)
+
+// certain reports whether the write was acknowledged before.
+func (r repeat) certain() bool { return r >= unheardRepeat }
+
+// action is what is done for a write that needs a base.
+type action uint8
+
+const (
+	takeNothing action = iota // nothing is known
+	takeRead                  // one outstanding read
+	takeView                  // what the session wrote last
+	takeSent                  // what is sent: it was acknowledged before, and nothing of it may count again
+	takeGiven                 // the numbers that the client named, of which the session knows nothing
+	rankReads                 // the closest of several reads
+	waitForBase               // one that is in flight
+)
+
+// decision is what choose decides.
+type decision struct {
+	action    action
+	read      int  // takeRead: which. rankReads: how many, from the oldest on
+	ambiguous bool // another base would do, too
+	doubtful  bool // the base is that of a write of the same bytes of which nobody knows what became
+}
+
+// choose decides what a write has as its base. It is pure: whoever asks does what is decided.
+func choose(k known, r request) decision {
+	if r.given.Known() {
+		return chooseGiven(k, r)
+	}
+	return chooseSeen(k, r)
+}
+
+// chooseSeen decides for a write that names nothing. Outstanding reads come first. The own view counts only where no read is outstanding,
+// neither free nor reserved.
+func chooseSeen(k known, r request) decision {
+	reads := k.readsBefore(r.before)
+	var v *view
+	if len(reads) == 0 && k.readsInFlight == 0 {
+		v = k.view
+	}
+	if len(reads) == 0 && v == nil && k.inFlight == 0 {
+		reads = k.reads // made while the write waited, and better than nothing
+	}
+	d, doubt := k.inDoubt(r)
+	switch {
+	case r.repeat.certain() && !v.is(r.sent):
+		return decision{action: takeSent, ambiguous: r.repeat == unheardRepeat && len(reads) > 0}
+	case doubt:
+		return d
+	case len(reads) == 1:
+		return decision{action: takeRead}
+	case len(reads) > 1:
+		return decision{action: rankReads, read: len(reads), ambiguous: true}
+	case k.othersWait:
+		return decision{action: waitForBase}
+	case v != nil && r.repeat == sameSent && !v.is(r.sent):
+		return decision{action: takeSent} // the view is another client's by now, and would have the repeat undo what others wrote since
+	case v != nil:
+		return decision{action: takeView}
+	case k.inFlight > 0:
+		return decision{action: waitForBase}
+	default:
+		return decision{action: takeNothing}
+	}
+}
+
+// chooseGiven decides for a write whose client names the numbers itself.
+func chooseGiven(k known, r request) decision {
+	read := -1
+	if r.served || !r.told {
+		read = find(k.reads, r.given)
+	}
+	var v *view
+	if read < 0 && k.view.named(r) && (!r.thread || k.inFlight == 0) { // what is in flight may have been made from the same revision
+		v = k.view
+	}
+	d, doubt := k.inDoubt(r)
+	switch {
+	case r.repeat.certain() && !v.is(r.sent):
+		return decision{action: takeSent}
+	case doubt:
+		return d
+	case read >= 0:
+		return decision{action: takeRead, read: read} // even if an answer named its numbers, too: who has read it means what it read
+	case r.thread && k.othersWait:
+		return decision{action: waitForBase}
+	case v != nil:
+		return decision{action: takeView}
+	case r.thread && k.inFlight > 0:
+		return decision{action: waitForBase}
+	default:
+		return decision{action: takeGiven}
+	}
+}
+
+// readsBefore returns the reads that were made before the write came.
+func (k *known) readsBefore(order uint64) []read {
+	if i := slices.IndexFunc(k.reads, func(r read) bool { return r.order > order }); i >= 0 {
+		return k.reads[:i]
+	}
+	return k.reads
+}
+
+// inDoubt decides for a write that was sent before and of which nobody knows what became: it has the same base, and isn't merged.
+func (k *known) inDoubt(r request) (d decision, ok bool) {
+	if r.doubt == nil {
+		return d, false
+	}
+	if i := find(k.reads, *r.doubt); i >= 0 && k.reads[i].doubt {
+		return decision{action: takeRead, read: i, ambiguous: len(k.reads) > 1, doubtful: true}, true
+	}
+	if v := k.view; v != nil && v.doubt && v.numbers == *r.doubt {
+		return decision{action: takeView, ambiguous: len(k.reads) > 0, doubtful: true}, true
+	}
+	return d, false
+}
+
+// is reports whether the view is what is sent.
+func (v *view) is(sent []byte) bool { return v != nil && bytes.Equal(v.sent.bytes(), sent) }
+
+// named reports whether the numbers that a write names stand for the view.
+func (v *view) named(r request) bool {
+	if v == nil || v.absent {
+		return false
+	}
+	answer := v.numbers // those under which something else is stored than was sent stand for what is stored: only a reader knows them
+	if v.told.Known() {
+		answer = v.told
+	}
+	// A client of a named session that gave up waiting sends its request again as it was.
+	again := r.spent && r.sent != nil && v.is(r.sent)
+	if answer != r.given && !again {
+		return false
+	}
+	// Otherwise they may be those that somebody else of the session has read.
+	return v.numbers == r.given && v.sent == v.stored || r.named && !r.served
+}
+
+// find returns the index of the reads of a revision, or -1.
+func find(reads []read, n doc.Numbers) int {
+	for i := len(reads) - 1; i >= 0; i-- { // the newest are asked for most
+		if reads[i].numbers == n {
+			return i
+		}
+	}
+	return -1
+}
