@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/doc"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -110,7 +111,7 @@ func decoded(body, coding []byte) ([]byte, error) {
 // rewriteAddresses returns body with every nodes.*.http.publish_address replaced by address and all other bytes as they
 // were. A body without any is returned as it is.
 func rewriteAddresses(body, address []byte) ([]byte, error) {
-	if !gjson.ValidBytes(body) {
+	if !doc.ValidJSON(body) {
 		return nil, errNotJSON
 	}
 	type span struct{ from, to int }

@@ -90,6 +90,8 @@ func TestUnreadableSniffingAnswerIsRefusedNotPassed(t *testing.T) {
 	for name, tt := range map[string][]string{
 		"not JSON": {"{", "content-length: 1"}, "unknown coding": {"{}", "content-length: 2", "content-encoding: zstd"},
 		"not gzip": {"{}", "content-length: 2", "content-encoding: gzip"},
+		// 8 MiB of opening brackets overflow the stack of whatever goes down by recursion, and end the process.
+		"nested without end": {strings.Repeat("[", 8<<20), "content-length: 8388608"},
 	} {
 		s := newStub(t, func(c *stubConn, _ seen) {
 			c.say(tt[0], append([]string{"HTTP/1.1 200 OK", "content-type: application/json"}, tt[1:]...)...)

@@ -6,14 +6,14 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// maxNesting is more than the engines take: 1000.
-const maxNesting = 1000
+// MaxNesting is how many containers of JSON may lie in one another: what the engines take at most.
+const MaxNesting = 1000
 
 // ValidJSON reports whether b is JSON, with white space around it, that isn't nested more deeply than the engines take. gjson's own check
 // goes down by recursion, and has no bound: of a body of 16 MiB that is nothing but opening brackets it overflows the stack, which ends
-// the whole process. So whatever comes from a client is judged here before anything else of gjson looks into it.
+// the whole process. So whatever comes from a client or from the engine is checked here, and nowhere else.
 func ValidJSON(b []byte) bool {
-	if bytes.Count(b, []byte("["))+bytes.Count(b, []byte("{")) > maxNesting && nesting(b) > maxNesting {
+	if bytes.Count(b, []byte("["))+bytes.Count(b, []byte("{")) > MaxNesting && nesting(b) > MaxNesting {
 		return false
 	}
 	return gjson.ValidBytes(b)

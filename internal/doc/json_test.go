@@ -23,7 +23,7 @@ func TestWhatIsWideIsNotDeep(t *testing.T) {
 	if !ValidJSON([]byte(wide)) {
 		t.Error("many objects are no deep ones")
 	}
-	for depth, want := range map[int]bool{maxNesting: true, maxNesting + 1: false} {
+	for depth, want := range map[int]bool{MaxNesting: true, MaxNesting + 1: false} {
 		if got := ValidJSON([]byte(strings.Repeat("[", depth) + strings.Repeat("]", depth))); got != want {
 			t.Errorf("depth %d: %v", depth, got)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/doc"
 	"optimist/internal/rule"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
@@ -164,7 +165,7 @@ func (e *examination) ask(to Doer, method, target string, body []byte) (answer, 
 	}
 	defer resp.Release()
 	a := answer{status: resp.Status, head: map[string]string{"X-Elastic-Product": string(resp.Get("X-Elastic-Product"))}}
-	if gjson.ValidBytes(resp.Payload) {
+	if doc.ValidJSON(resp.Payload) {
 		a.body = gjson.ParseBytes(bytes.Clone(resp.Payload))
 	}
 	return a, nil

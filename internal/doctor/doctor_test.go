@@ -95,6 +95,15 @@ func examine(t *testing.T, yaml string, auth bool, nodes ...Doer) *Report {
 	return r
 }
 
+// A node may answer with anything: brackets without end overflow the stack of a reader that goes down by recursion.
+func TestAnswerNestedWithoutEndIsNoJSON(t *testing.T) {
+	deep := reply{status: 200, body: strings.Repeat("[", 8<<20)}
+	r := examine(t, "upstream: {urls: [http://es1:9200]}", false, with(canned{"GET /": deep}))
+	if len(r.Findings) == 0 || r.Findings[0].Level == OK {
+		t.Errorf("%+v", r.Findings)
+	}
+}
+
 // TestReports holds whole reports to golden files, and the verdict to what is said here.
 func TestReports(t *testing.T) {
 	everyIndex := `{

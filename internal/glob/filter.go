@@ -44,7 +44,8 @@ func ParseFilter(value string) Filter {
 func (f *Filter) Len() int { return len(f.include.starts) + len(f.exclude.starts) }
 
 // Append appends what the filter keeps of an object or a list, which is an empty one if that is nothing. The bytes that it keeps
-// stay as they are. It keeps the whole of what isn't JSON.
+// stay as they are. It keeps the whole of what isn't JSON, and of
+// what is nested more deeply than the engines take.
 func (f *Filter) Append(dst, value []byte) []byte {
 	w := walk{Filter: f, dst: dst, value: value}
 	if _, end := w.append(doc.SkipSpace(value, 0), f.top()); end < 0 || doc.SkipSpace(value, end) < len(value) {
@@ -140,6 +141,7 @@ type place struct {
 type walk struct {
 	*Filter
 	dst, value []byte
+	depth      int // of the container that is looked at
 	steps      int // the comparisons of a part with a name: what the filter costs
 }
 
@@ -147,7 +149,13 @@ type walk struct {
 func (w *walk) append(i int, at place) (kept bool, end int) {
 	container := i < len(w.value) && (w.value[i] == '{' || w.value[i] == '[')
 	if container && !(at.selected && len(at.exclude) == 0) {
-		return w.container(i, at)
+		if w.depth == doc.MaxNesting {
+			return false, -1
+		}
+		w.depth++
+		kept, end = w.container(i, at)
+		w.depth--
+		return kept, end
 	}
 	end = doc.ValueEnd(w.value, i)
 	if at.selected && end >= 0 {

@@ -1,6 +1,7 @@
 package glob
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/url"
 	"os"
@@ -99,4 +100,21 @@ func FuzzFilter(f *testing.F) {
 			t.Errorf("%q of %q: %q, then %q", patterns, value, once, twice)
 		}
 	})
+}
+
+// An answer of the engine may be nested without end: a filter that goes down by recursion overflows the stack, which ends the process.
+func TestWhatIsNestedWithoutEndStaysAsItIs(t *testing.T) {
+	f := ParseFilter("-a")
+	for _, piece := range []string{"[", `{"b":`} {
+		deep := bytes.Repeat([]byte(piece), 16<<20/len(piece))
+		if got := f.Append(nil, deep); !bytes.Equal(got, deep) {
+			t.Errorf("%s and so on becomes %d bytes of %d", piece, len(got), len(deep))
+		}
+	}
+	nested := func(depth int) []byte {
+		return []byte(strings.Repeat("[", depth) + "1" + strings.Repeat("]", depth))
+	}
+	if got := f.Append(nil, []byte(`{"a":1,"b":`+string(nested(doc.MaxNesting-1))+"}")); len(got) != len(`{"b":}`)+len(nested(doc.MaxNesting-1)) {
+		t.Errorf("what the engines take isn't filtered: %d bytes", len(got))
+	}
 }
