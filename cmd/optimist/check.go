@@ -12,7 +12,8 @@ import (
 )
 
 type checkCmd struct {
-	Config string `required:"" help:"Configuration file." env:"OPTIMIST_CONFIG" placeholder:"FILE"`
+	File   string `arg:"" optional:"" help:"Configuration file."`
+	Config string `help:"The same, as other commands have it." env:"OPTIMIST_CONFIG" placeholder:"FILE"`
 	Strict bool   `help:"Warnings fail, too. For continuous integration."`
 }
 
@@ -26,9 +27,16 @@ Exit status: 0 if the file can be used, 1 if not (with --strict: or if anything 
 
 // Run checks the file alone: flags and variables of serve play no part.
 func (c *checkCmd) Run(p *process) error {
-	cfg, _, err := (&settings{Config: c.Config}).load()
+	name := c.File
+	if name == "" {
+		name = c.Config
+	}
+	if name == "" {
+		return usageError("optimist check: no file is named: optimist check FILE")
+	}
+	cfg, _, err := (&settings{Config: name}).load()
 	if err != nil {
-		return badConfig(p.stderr, err)
+		return badConfig(p.stderr, err, exitFailed)
 	}
 	found := append(warnings(cfg), missingFiles(cfg)...)
 	found.Sort()

@@ -12,8 +12,8 @@ import (
 // Exit statuses. They are part of what scripts build on.
 const (
 	exitOK     = 0
-	exitFailed = 1 // it was tried, and something is wrong: a configuration, an engine, a port in use
-	exitUsage  = 2 // nothing was tried: the command line makes no sense, or lacks what has no default
+	exitFailed = 1 // it was tried, and something is wrong: an engine, a port in use, a file that was to be checked
+	exitUsage  = 2 // nothing was tried: the command line makes no sense, lacks what has no default, or names a configuration with mistakes
 )
 
 // exitError ends a command with a status. Its text goes to standard error as it is.

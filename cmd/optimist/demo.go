@@ -35,8 +35,10 @@ func (c *demoCmd) Run(p *process) error {
 	if c.Workers < 1 || c.Rounds < 1 {
 		return usageError("optimist demo: --workers and --rounds are 1 or more")
 	}
-	if u, err := url.Parse(c.Upstream); c.Upstream != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-		return usageError("optimist demo: %q is no URL of an engine; write it as in http://127.0.0.1:9200", c.Upstream)
+	u, err := url.Parse(c.Upstream)
+	if c.Upstream != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil) {
+		return usageError("optimist demo: %q is no URL of an engine; write it as in http://127.0.0.1:9200, without a user",
+			config.Redact(c.Upstream))
 	}
 	ctx, stop := signal.NotifyContext(p.ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()

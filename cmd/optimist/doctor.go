@@ -33,7 +33,7 @@ Exit status: 0 if everything will work, 1 if something won't, 2 if no engine is 
 func (c *doctorCmd) Run(p *process) error {
 	cfg, rules, err := (&settings{Config: c.Config, Upstream: c.Upstream}).load()
 	if err != nil {
-		return badConfig(p.stderr, err)
+		return badConfig(p.stderr, err, exitFailed)
 	}
 	if len(cfg.Upstream.URLs) == 0 {
 		return usageError("optimist doctor: no engine is named; name it with --upstream URL, or --config FILE with upstream.urls in it")

@@ -85,7 +85,7 @@ func (c *explainCmd) ask(p *process, q *ruletest.Question) (*write.Account, []by
 	}
 	cfg, rules, err := (&settings{Config: c.Config}).load()
 	if err != nil {
-		return nil, nil, badConfig(p.stderr, err)
+		return nil, nil, badConfig(p.stderr, err, exitFailed)
 	}
 	return ruletest.Offline(ctx, cfg, rules, q)
 }

@@ -25,7 +25,8 @@ over the file; secrets come from files only.
 SIGTERM drains: readiness goes first, then the listener; no request is cut. A second signal ends at once. SIGHUP reads
 the configuration again, and so does a change of its file; a file with mistakes changes nothing.
 
-Exit status: 0 after draining, 1 if it could not start or was cut short, 2 if no engine is named.`
+Exit status: 0 after draining, 1 if it could not start or was cut short, 2 if the configuration has mistakes or names
+no engine: starting again would not help.`
 }
 
 const noUpstream = `optimist serve: no engine is named; there is nothing to forward to. Name it in one of these ways:
@@ -71,7 +72,7 @@ func (c *serveCmd) started(stderr io.Writer) (*service, error) {
 	cfg, rules, err := c.load()
 	switch {
 	case err != nil:
-		return nil, badConfig(stderr, err)
+		return nil, badConfig(stderr, err, exitUsage)
 	case c.Embedded && len(cfg.Upstream.URLs) > 0:
 		return nil, usageError(twoEngines)
 	case !c.Embedded && len(cfg.Upstream.URLs) == 0:

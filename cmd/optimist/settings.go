@@ -48,10 +48,10 @@ func tell(w io.Writer, problems []config.Problem) {
 }
 
 // badConfig turns what load returned into an exit with everything that is wrong.
-func badConfig(w io.Writer, err error) error {
+func badConfig(w io.Writer, err error, status int) error {
 	var problems config.Problems
 	if !errors.As(err, &problems) {
-		return err
+		return &exitError{status, "optimist: " + err.Error()}
 	}
 	tell(w, problems)
 	n := 0
@@ -60,7 +60,7 @@ func badConfig(w io.Writer, err error) error {
 			n++
 		}
 	}
-	return &exitError{exitFailed, fmt.Sprintf("optimist: %s in the configuration", count(n, "mistake"))}
+	return &exitError{status, fmt.Sprintf("optimist: %s in the configuration", count(n, "mistake"))}
 }
 
 // count is a number with its word: 1 mistake, 2 mistakes.

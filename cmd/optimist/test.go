@@ -41,7 +41,7 @@ Exit status: 0 if all tests pass, 1 if not, 2 if there are none.`
 func (c *testCmd) Run(p *process) error {
 	cfg, rules, err := (&settings{Config: c.Config}).load()
 	if err != nil {
-		return badConfig(p.stderr, err)
+		return badConfig(p.stderr, err, exitFailed)
 	}
 	names := c.Files
 	if len(names) == 0 {

@@ -184,7 +184,7 @@ func (d *decoder) list(n *yaml.Node, v reflect.Value, path string) {
 	if n.Kind != yaml.SequenceNode {
 		hint := ""
 		if n.Kind == yaml.ScalarNode {
-			hint = "; write [" + redact(n.Value) + "]"
+			hint = "; write [" + Redact(n.Value) + "]"
 		}
 		d.fail(n, path, "want a list, found %s%s", kindOf(n), hint)
 		return
@@ -277,7 +277,7 @@ func kindOf(n *yaml.Node) string {
 	case isNull(n):
 		return "nothing"
 	case isText(n):
-		return fmt.Sprintf("the text %q", brief(redact(n.Value), shownText))
+		return fmt.Sprintf("the text %q", brief(Redact(n.Value), shownText))
 	case n.Tag == "!!bool":
 		return n.Value
 	}

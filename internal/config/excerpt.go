@@ -41,8 +41,8 @@ var (
 	credentials = regexp.MustCompile(`\S:\S.*@`)
 )
 
-// redact keeps what may be a password out of what is shown of one value.
-func redact(value string) string {
+// Redact keeps what may be a password out of what is shown of one value.
+func Redact(value string) string {
 	at := strings.LastIndexByte(value, '@')
 	if at < 0 || !strings.Contains(value[:at], ":") {
 		return value

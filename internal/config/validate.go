@@ -88,7 +88,7 @@ func (v *validator) upstream() {
 		parsed, err := url.Parse(raw)
 		switch {
 		case err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Hostname() == "":
-			v.fail(key, "%q is no URL of a node; write it as in http://127.0.0.1:9200 or https://es1:9200", redact(raw))
+			v.fail(key, "%q is no URL of a node; write it as in http://127.0.0.1:9200 or https://es1:9200", Redact(raw))
 			continue
 		case parsed.User != nil:
 			v.fail(key, "a URL here has no user or password: optimist's own credentials come from a file (upstream.auth), and clients send theirs")
