@@ -147,16 +147,25 @@ func (g *Guard) search(x *proxy.Exchange) bool {
 	if !c.stampable(op) || !c.known && !stamped {
 		return false
 	}
-	body, ok := g.question(x)
+	q, ok := g.questionOf(x)
 	_, pretty := api.Param(op.Query, "pretty")
-	watched = ok && watched && (c.known || stamped) && !pretty && wholeHits(body)
-	if stamped = ok && stamped && wholeSearch(body); !watched && !stamped {
+	h := &hits{rules: rules, asked: asked, watched: ok && watched && (c.known || stamped) && !pretty, stamped: ok && stamped, q: q}
+	_, h.numbered = api.Param(op.Query, "seq_no_primary_term")
+	if early, known := q.early(); ok && known {
+		h.judge(early)
+	}
+	if !h.watched && !h.stamped {
 		return g.shown(x)
 	}
-	_, numbered := api.Param(op.Query, "seq_no_primary_term")
-	numbered = numbered || bytes.Contains(body, []byte("seq_no_primary_term"))
-	g.searched(x, c, &hits{rules: rules, asked: asked, watched: watched, stamped: stamped, numbered: numbered})
+	g.searched(x, c, h)
 	return true
+}
+
+// judge decides by what a search asks for what is done with its hits.
+func (h *hits) judge(body []byte) {
+	h.watched = h.watched && wholeHits(body)
+	h.stamped = h.stamped && wholeSearch(body)
+	h.numbered = h.numbered || bytes.Contains(body, []byte("seq_no_primary_term"))
 }
 
 // shown looks at the answer to a search that isn't watched, of a client that names its session: what it finds may be what the session
@@ -173,13 +182,17 @@ func (g *Guard) shown(x *proxy.Exchange) bool {
 		}
 	}
 	// Of what can't be read it isn't known that a part is asked for: it may be whole documents that the client is shown.
-	if body, ok := g.question(x); ok && !wholeHits(body) {
+	q, readable := g.questionOf(x)
+	if body, known := q.early(); readable && known && !wholeHits(body) {
 		return false
 	}
 	tee := newCapture(watchLimit)
 	tee.whole = func() {
 		answer, ok := tee.body()
 		if !ok || tee.status != 200 {
+			return
+		}
+		if body, ok := q.text(g.maxBody); readable && ok && !wholeHits(body) {
 			return
 		}
 		gjson.GetBytes(answer, "hits.hits").ForEach(func(_, hit gjson.Result) bool {
@@ -215,6 +228,7 @@ type hits struct {
 	asked            rule.Asked
 	watched, stamped bool
 	numbered         bool // the client asks for the numbers itself
+	q                question
 }
 
 // searched sends the search upstream, and answers it.
@@ -245,6 +259,12 @@ func (g *Guard) searched(x *proxy.Exchange, c client, h *hits) {
 	defer res.Release()
 	answer := res.Payload
 	if res.Status == 200 {
+		body, ok := h.q.text(g.maxBody)
+		if !ok { // whether the client wants the numbers can't be told
+			g.forward(x, proxy.ForwardOptions{})
+			return
+		}
+		h.judge(body)
 		if h.watched && !wire.PeerLeft(x.Context()) {
 			g.sawHits(c, answer, s.epoch)
 		}
@@ -272,12 +292,13 @@ func wholeHits(body []byte) bool {
 
 // sawHits remembers the hits of a search.
 func (g *Guard) sawHits(c client, answer []byte, epoch session.Epoch) {
-	for _, hit := range gjson.GetBytes(answer, "hits.hits").Array() {
+	gjson.GetBytes(answer, "hits.hits").ForEach(func(_, hit gjson.Result) bool {
 		ref := doc.Ref{Index: hit.Get("_index").String(), ID: hit.Get("_id").String(), Routing: hit.Get("_routing").String()}
 		if rev, ok := es.Revision([]byte(hit.Raw)); ok && rev.Source != nil {
 			g.sessions.Read(c.session, ref, rev, epoch)
 		}
-	}
+		return true
+	})
 }
 
 // withoutNumbers takes _seq_no and _primary_term out of the hits, with the white space before them, every other byte kept.

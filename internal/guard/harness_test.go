@@ -46,6 +46,19 @@ func newWorld(t *testing.T, rules string, id Identity) *world {
 // newWorldOn is newWorld over an engine of the test's own.
 func newWorldOn(t *testing.T, rules string, id Identity, engine string) *world {
 	t.Helper()
+	return newSizedWorldOn(t, rules, id, engine, 1<<20)
+}
+
+// largeBody is how large a body may be in bytes to be guarded, by default.
+const largeBody = 16 << 20
+
+func newLargeWorldOn(t *testing.T, rules, engine string) *world {
+	t.Helper()
+	return newSizedWorldOn(t, rules, Identity{}, engine, largeBody)
+}
+
+func newSizedWorldOn(t *testing.T, rules string, id Identity, engine string, maxBody int64) *world {
+	t.Helper()
 	cfg, err := config.Parse("test.yaml", []byte("version: 1\nupstream: {urls: [http://127.0.0.1:1]}\n"+rules), config.Overrides{})
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +80,7 @@ func newWorldOn(t *testing.T, rules string, id Identity, engine string) *world {
 	if id.Header == "" {
 		id.Header = "Optimist-Session"
 	}
-	g := New(Options{Rules: w.sw, Upstream: nodes, Writes: writes, Sessions: w.sessions, Identity: id, MaxBody: 1 << 20, Events: Events{
+	g := New(Options{Rules: w.sw, Upstream: nodes, Writes: writes, Sessions: w.sessions, Identity: id, MaxBody: maxBody, Events: Events{
 		Observed: func(_ string, lost bool, _ write.Kind) {
 			w.mu.Lock()
 			w.observed = append(w.observed, lost)

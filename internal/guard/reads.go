@@ -186,16 +186,52 @@ func noIndex(body []byte) bool {
 	return gjson.GetBytes(body, "error.type").Str == "index_not_found_exception"
 }
 
-// question is the body of a read of many documents, without its content coding; there may be none. ok is false where it can't be told
-// what is asked for, because it isn't JSON, or is too large: then nor can it what the answer is.
-func (g *Guard) question(x *proxy.Exchange) (body []byte, ok bool) {
-	body, err := x.Body(g.maxBody)
-	if err == nil {
-		var fields []wire.Field
-		body, fields, err = g.plain(body, x.Head().Fields)
-		ok = err == nil && fieldOf(fields, "content-encoding") == nil
+// question is what a read of many documents asks for. Nothing of it is expanded, and nothing made of it, before the engine has answered it:
+// until then anybody may have sent it.
+type question struct {
+	raw  []byte
+	gzip bool
+}
+
+// glance is up to how many bytes of a compressed question are expanded before its answer, to see whether it asks for parts.
+const glance = 64 << 10
+
+// questionOf is the question of a request. ok is false where it can't be told what is asked for, because it isn't JSON, or is too large: nor
+// can it then what the answer is.
+func (g *Guard) questionOf(x *proxy.Exchange) (q question, ok bool) {
+	var err error
+	if q.raw, err = x.Body(g.maxBody); err != nil {
+		return q, false
 	}
-	return body, ok && (len(bytes.TrimSpace(body)) == 0 || doc.ValidJSON(body))
+	switch coding := x.Head().Get("content-encoding"); {
+	case coding == nil:
+		return q, blank(q.raw) || doc.ValidJSON(q.raw)
+	case !wire.EqualFold(coding, "gzip"):
+		return q, false
+	}
+	q.gzip = true
+	_, err = gzip.NewReader(bytes.NewReader(q.raw)) // its head
+	return q, err == nil
+}
+
+func blank(body []byte) bool { return len(bytes.TrimSpace(body)) == 0 }
+
+// early is the question as far as it may be looked at before the answer. known is false where that isn't possible.
+func (q *question) early() (body []byte, known bool) {
+	if !q.gzip {
+		return q.raw, true
+	}
+	body, whole := inflate(q.raw, glance)
+	return body, whole
+}
+
+// text is the question, for when it is answered. There may be none.
+func (q *question) text(limit int64) (body []byte, ok bool) {
+	if !q.gzip {
+		return q.raw, true
+	}
+	body, whole := inflate(q.raw, int(limit))
+	return body, whole && (blank(body) || doc.ValidJSON(body))
 }
 
 // mget watches a multi-get. What asks for parts of documents is left alone.
@@ -211,28 +247,50 @@ func (g *Guard) mget(x *proxy.Exchange) bool {
 	if !c.known || c.signed || c.bound {
 		return false
 	}
-	body, ok := g.question(x)
-	if !ok || bytes.Contains(body, []byte(`_source`)) || bytes.Contains(body, []byte(`stored_fields`)) {
-		return false // Forward sends what was read; an escaped key is one that the engine reads and we don't: see asked
-	}
-	asked, ok := mgetDocs(op, body)
+	q, ok := g.questionOf(x)
 	if !ok {
-		return false
+		return false // Forward sends what was read
 	}
 	epoch := g.sessions.Epoch()
 	tee := newCapture(watchLimit)
 	tee.whole = func() {
-		answer, ok := tee.body()
-		docs := gjson.GetBytes(answer, "docs").Array()
-		if !ok || tee.status != 200 || len(docs) != len(asked) || wire.PeerLeft(x.Context()) {
-			return
-		}
-		for i, d := range docs {
-			g.sawItem(c, asked[i], x.Head().Fields, d, epoch)
+		if answer, ok := tee.body(); ok && tee.status == 200 && !wire.PeerLeft(x.Context()) {
+			g.sawDocuments(x, c, &q, answer, epoch)
 		}
 	}
 	g.forward(x, proxy.ForwardOptions{OnHead: tee.head, Copy: tee.copy, Last: tee.end})
 	return true
+}
+
+// sawDocuments remembers the documents of a multi-get.
+func (g *Guard) sawDocuments(x *proxy.Exchange, c client, q *question, answer []byte, epoch session.Epoch) {
+	body, ok := q.text(g.maxBody)
+	if !ok || bytes.Contains(body, []byte(`_source`)) || bytes.Contains(body, []byte(`stored_fields`)) {
+		return // an escaped key is one that the engine reads and we don't: see mgetDocs
+	}
+	docs, ok := documentsOf(answer)
+	if !ok {
+		return
+	}
+	asked, ok := mgetDocs(x.Op(), body, len(docs))
+	if !ok || len(asked) != len(docs) {
+		return
+	}
+	for i, d := range docs {
+		g.sawItem(c, asked[i], x.Head().Fields, d, epoch)
+	}
+}
+
+// maxDocuments is how many documents of one multi-get are remembered or stamped at most: of an answer with more, none is.
+const maxDocuments = 10_000
+
+// documentsOf are the documents in the answer to a multi-get. ok is false where there are too many.
+func documentsOf(answer []byte) (docs []gjson.Result, ok bool) {
+	gjson.GetBytes(answer, "docs").ForEach(func(_, d gjson.Result) bool {
+		docs = append(docs, d)
+		return len(docs) <= maxDocuments
+	})
+	return docs, len(docs) <= maxDocuments
 }
 
 // usualRouting is that of a multi-get's documents which don't name their own. ok is false where it can't be read.
@@ -245,8 +303,9 @@ func usualRouting(op *api.Op) (routing string, ok bool) {
 	return string(b), err == nil
 }
 
-// mgetDocs reads which documents are asked for, in their order: the answer doesn't repeat their routing.
-func mgetDocs(op *api.Op, body []byte) ([]doc.Ref, bool) {
+// mgetDocs reads which documents are asked for, in their order, up to one more than there should be: the answer doesn't repeat their
+// routing.
+func mgetDocs(op *api.Op, body []byte, most int) ([]doc.Ref, bool) {
 	if bytes.IndexByte(body, '\\') >= 0 {
 		return nil, false // a key that is escaped may be one that we look for
 	}
@@ -256,21 +315,21 @@ func mgetDocs(op *api.Op, body []byte) ([]doc.Ref, bool) {
 	if !ok {
 		return nil, false
 	}
-	eachWanted(body, func(d gjson.Result) {
-		if !d.IsObject() {
-			refs = append(refs, doc.Ref{Index: index, ID: d.String(), Routing: routing})
-			return
-		}
-		r := doc.Ref{Index: index, ID: d.Get("_id").String(), Routing: routing}
-		if v := d.Get("_index"); v.Exists() {
-			r.Index = v.String()
-		}
-		for _, key := range [2]string{"routing", "_routing"} {
-			if v := d.Get(key); v.Exists() {
-				r.Routing = v.String()
+	eachWanted(body, func(d gjson.Result) bool {
+		r := doc.Ref{Index: index, ID: d.String(), Routing: routing}
+		if d.IsObject() {
+			r.ID = d.Get("_id").String()
+			if v := d.Get("_index"); v.Exists() {
+				r.Index = v.String()
+			}
+			for _, key := range [2]string{"routing", "_routing"} {
+				if v := d.Get(key); v.Exists() {
+					r.Routing = v.String()
+				}
 			}
 		}
 		refs = append(refs, r)
+		return len(refs) <= most
 	})
 	return refs, true
 }
@@ -353,7 +412,7 @@ func (t *capture) withETag(h *wire.Head, first []byte) []wire.Field {
 // plain is the beginning of an answer without its content coding.
 func (t *capture) plain(first []byte) []byte {
 	if t.gzip {
-		return inflate(first, headPeek)
+		first, _ = inflate(first, headPeek)
 	}
 	return first
 }
@@ -397,18 +456,21 @@ func (t *capture) body() ([]byte, bool) {
 	case !t.gzip:
 		return t.buf, len(t.buf) > 0
 	}
-	b := inflate(t.buf, t.limit)
+	b, _ := inflate(t.buf, t.limit)
 	return b, doc.ValidJSON(b)
 }
 
-// inflate decodes as much of gzip data as there is, up to limit bytes.
-func inflate(data []byte, limit int) []byte {
+// inflate decodes as much of gzip data as there is, up to limit bytes. whole says that that is all of it.
+func inflate(data []byte, limit int) (b []byte, whole bool) {
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
-		return nil
+		return nil, false
 	}
-	b, _ := io.ReadAll(io.LimitReader(z, int64(limit)))
-	return b
+	b, err = io.ReadAll(io.LimitReader(z, int64(limit)+1))
+	if len(b) > limit {
+		return b[:limit], false
+	}
+	return b, err == nil
 }
 
 // written reads the answer to a write.

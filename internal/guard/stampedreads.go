@@ -93,31 +93,16 @@ func documentTarget(op *api.Op) ([]byte, bool) {
 	return sourceTarget(op)
 }
 
-// stampMget answers a multi-get of documents that a rule stamps, and reports false for all others.
+// stampMget answers a multi-get of documents that a rule may stamp, and reports false for all others. Which ones they are is read when the
+// engine has answered.
 func (g *Guard) stampMget(x *proxy.Exchange, rules *rule.Set) bool {
 	op := x.Op()
-	if partial(op.Query) {
+	if partial(op.Query) || g.rules.Mode() < rule.Guard {
 		return false
-	}
-	body, ok := g.question(x)
-	if !ok {
-		return false
-	}
-	asked, ok := wanted(op, body)
-	if !ok {
-		return false
-	}
-	stamps := false
-	for i := range asked {
-		if i > 0 && asked[i].asked == asked[i-1].asked {
-			asked[i].rule = asked[i-1].rule // mostly
-		} else {
-			asked[i].rule = g.stamperBehind(x, rules, asked[i].asked, rule.Guard)
-		}
-		stamps = stamps || asked[i].rule != nil && !asked[i].part
 	}
 	c := g.who(x)
-	if !stamps || !c.stampable(op) {
+	q, ok := g.questionOf(x)
+	if !ok || !c.stampable(op) || g.namesNone(x, rules, &q) {
 		return false
 	}
 	s := g.serving(x, c)
@@ -129,11 +114,19 @@ func (g *Guard) stampMget(x *proxy.Exchange, rules *rule.Set) bool {
 	defer res.Release()
 	answer := res.Payload
 	if res.Status == 200 {
-		s.documents(asked, answer)
+		s.documents(rules, &q, answer)
 		answer = s.stamped(answer)
 	}
 	s.answer(res, answer)
 	return true
+}
+
+// namesNone reports whether it can be seen at once that no document is asked for that a rule stamps: all of them are of an index in the
+// path.
+func (g *Guard) namesNone(x *proxy.Exchange, rules *rule.Set, q *question) bool {
+	body, known := q.early()
+	return known && len(x.Op().Index) > 0 && !bytes.Contains(body, []byte("_index")) && bytes.IndexByte(body, '\\') < 0 &&
+		g.stamperBehind(x, rules, of(x).decoded(x.Op().Index), rule.Guard) == nil
 }
 
 // want is one document of a multi-get.
@@ -142,15 +135,15 @@ type want struct {
 	part bool // not all of it is asked for
 }
 
-// wanted reads which documents a multi-get asks for, in their order.
-func wanted(op *api.Op, body []byte) ([]want, bool) {
+// wanted reads which documents a multi-get asks for, in their order, up to one more than there should be.
+func wanted(op *api.Op, body []byte, most int) ([]want, bool) {
 	routing, ok := usualRouting(op)
 	if !ok {
 		return nil, false
 	}
 	usual := want{place: place{asked: decoded(op.Index), routing: routing}}
 	var all []want
-	eachWanted(body, func(d gjson.Result) {
+	eachWanted(body, func(d gjson.Result) bool {
 		w := usual
 		if !d.IsObject() {
 			w.id = d.String()
@@ -171,33 +164,44 @@ func wanted(op *api.Op, body []byte) ([]want, bool) {
 			return d.IsObject()
 		})
 		all = append(all, w)
+		return len(all) <= most
 	})
 	return all, true
 }
 
-// eachWanted calls what for each document that the body of a multi-get asks for: an object of docs, or one of ids. The engines take both
-// in one body, and answer in the order in which they stand there.
-func eachWanted(body []byte, what func(gjson.Result)) {
-	gjson.ParseBytes(body).ForEach(func(k, list gjson.Result) bool {
+// eachWanted calls what for each document that the body of a multi-get asks for, an object of docs, or one of ids, until it returns false.
+// The engines take both in one body, and answer in the order in which they stand there.
+func eachWanted(body []byte, what func(gjson.Result) bool) {
+	gjson.ParseBytes(body).ForEach(func(k, list gjson.Result) (more bool) {
+		more = true
 		if key := k.String(); key == "docs" || key == "ids" {
 			list.ForEach(func(_, d gjson.Result) bool {
-				what(d)
-				return true
+				more = what(d)
+				return more
 			})
 		}
-		return true
+		return more
 	})
 }
 
 // documents remembers and stamps the documents in the answer to a multi-get.
-func (s *serving) documents(asked []want, answer []byte) {
-	var docs []gjson.Result
-	gjson.GetBytes(answer, "docs").ForEach(func(_, d gjson.Result) bool {
-		docs = append(docs, d)
-		return true
-	})
-	if len(docs) != len(asked) {
+func (s *serving) documents(rules *rule.Set, q *question, answer []byte) {
+	docs, few := documentsOf(answer)
+	body, ok := q.text(s.g.maxBody)
+	if !few || !ok {
+		s.reason = write.ReasonTooLarge
 		return
+	}
+	asked, ok := wanted(s.x.Op(), body, len(docs))
+	if !ok || len(docs) != len(asked) {
+		return
+	}
+	for i := range asked {
+		if i > 0 && asked[i].asked == asked[i-1].asked {
+			asked[i].rule = asked[i-1].rule // mostly
+		} else {
+			asked[i].rule = s.g.stamperBehind(s.x, rules, asked[i].asked, rule.Guard)
+		}
 	}
 	for i, d := range docs {
 		w := &asked[i]
