@@ -19,7 +19,6 @@ import (
 func (s *service) intercept(c *config.Config) func(*proxy.Exchange) bool {
 	sessions := session.New(session.Options{
 		MaxAge: c.Sessions.MaxAge.Std(), Memory: c.Sessions.Memory.Bytes(), Left: wire.PeerClosed,
-		Measure: write.Measure(),
 	})
 	s.metrics.WatchSessions(func() obs.Sessions { return sessionNumbers(sessions.Stats()) })
 	writes := write.New(write.Options{

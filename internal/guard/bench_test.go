@@ -60,7 +60,7 @@ func behind(b *testing.B, engine string, guards bool) net.Conn {
 	if err != nil {
 		b.Fatal(err)
 	}
-	sessions := session.New(session.Options{Measure: write.Measure()})
+	sessions := session.New(session.Options{})
 	o := proxy.Options{Upstream: nodes}
 	if guards {
 		g := New(Options{

@@ -74,7 +74,7 @@ func newSizedWorldOn(t *testing.T, rules string, id Identity, engine string, max
 	}
 	// The store is older than its sessions' age, so that nothing counts as read before its start.
 	start := time.Now()
-	w.sessions = session.New(session.Options{Measure: write.Measure(), Now: func() time.Time { return start }})
+	w.sessions = session.New(session.Options{Now: func() time.Time { return start }})
 	start = start.Add(time.Hour)
 	writes := write.New(write.Options{Upstream: nodes, Engine: &es.Client{Upstream: nodes}, Sessions: w.sessions})
 	if id.Header == "" {

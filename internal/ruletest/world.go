@@ -68,7 +68,7 @@ func newWorld(c *config.Config, rules *rule.Set, now time.Time) (*world, error) 
 func intercept(c *config.Config, rules *rule.Set, nodes *upstream.Set, now time.Time) func(*proxy.Exchange) bool {
 	start, ahead := time.Now(), time.Duration(0)
 	sessions := session.New(session.Options{
-		MaxAge: c.Sessions.MaxAge.Std(), Memory: c.Sessions.Memory.Bytes(), Measure: write.Measure(),
+		MaxAge: c.Sessions.MaxAge.Std(), Memory: c.Sessions.Memory.Bytes(),
 		Left: wire.PeerClosed, Now: func() time.Time { return start.Add(ahead) },
 	})
 	ahead = clockAhead

@@ -3,8 +3,9 @@ package session
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"testing"
+
+	"optimist/internal/doc"
 )
 
 // dist counts the fields of flat objects that differ, and how far their numbers are apart.
@@ -12,34 +13,6 @@ type dist struct{ edits, delta int }
 
 func (d dist) Compare(o dist) int {
 	return cmp.Or(cmp.Compare(d.edits, o.edits), cmp.Compare(d.delta, o.delta))
-}
-
-// measurer measures with distance, and knows nothing exact of what is too far. before is called before each.
-type measurer struct {
-	sent   []byte
-	before func()
-}
-
-func (m *measurer) Close() { m.sent = nil }
-
-func (m *measurer) Below(base []byte, limit int) (dist, bool, error) {
-	if m.before != nil {
-		m.before()
-	}
-	d, err := distance(base, m.sent)
-	if d.edits > limit {
-		return dist{}, false, err
-	}
-	return d, true, err
-}
-
-func flat(before func()) Measure {
-	return MeasureWith(func(sent []byte) (*measurer, error) {
-		if !json.Valid(sent) {
-			return nil, errors.New("no JSON")
-		}
-		return &measurer{sent: sent, before: before}, nil
-	}, func(d dist) int { return d.edits })
 }
 
 func distance(base, sent []byte) (dist, error) {
@@ -56,8 +29,8 @@ func distance(base, sent []byte) (dist, error) {
 	for k, v := range b {
 		if was, ok := a[k]; !ok || was != v {
 			d.edits++
-			x, _ := was.(float64)
-			if y, ok := v.(float64); ok {
+			x, number := was.(float64)
+			if y, ok := v.(float64); ok && number {
 				d.delta += max(int(x-y), int(y-x))
 			}
 		}
@@ -208,7 +181,7 @@ func TestOldestWhereNothingCanBeMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, b, KindRead, 6)
-	s.measure = Measure{}
+	s.rank = func([]doc.Revision, []byte) int { return 0 }
 	b = take(t, s, pool, `{"a":1}`)
 	want(t, b, KindRead, 7)
 	if !b.Ambiguous {

@@ -298,7 +298,7 @@ type open struct {
 func TestStoreAgreesWithItsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &clock{t: time.Unix(1, 0)}
-		s := New(Options{Now: c.now, Memory: 4 << 20, Candidates: 1 << 20, Measure: flat(nil)})
+		s := New(Options{Now: c.now, Memory: 4 << 20, Candidates: 1 << 20})
 		c.advance(maxAge)
 		w := &world{t: t, s: s, c: c, m: newModel()}
 		t.Repeat(map[string]func(*rapid.T){

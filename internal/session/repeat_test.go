@@ -357,7 +357,7 @@ func TestEqualChangesOfClientsThatStayAreNoRepeats(t *testing.T) {
 func TestARepeatTakesThePlaceOfAFirstTryThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var gone atomic.Pointer[client] // a connection that was closed is noticed only when it is looked at
-		s := New(Options{MaxAge: maxAge, Memory: 1 << 20, Measure: flat(nil), Left: func(ctx context.Context) bool {
+		s := New(Options{MaxAge: maxAge, Memory: 1 << 20, Left: func(ctx context.Context) bool {
 			c := gone.Load()
 			return c != nil && ctx == c.Context
 		}})

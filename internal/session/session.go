@@ -12,6 +12,8 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"time"
+
+	"optimist/internal/doc"
 )
 
 // Credentials stand for what a client authenticated with. They are a digest, so that no secret is kept, and are
@@ -80,8 +82,9 @@ type Options struct {
 	// Candidates bounds how many distinct revisions of a document a session can have outstanding; the oldest go first.
 	// Default 128.
 	Candidates int
-	// Measure tells which of several candidates is the closest to what was sent. Without it the oldest is taken.
-	Measure Measure
+	// Rank returns the index of the revision from which what was sent was most likely made. The revisions come oldest first; one without
+	// numbers is the absent document. It must be pure. Default rank.Closest.
+	Rank func(revisions []doc.Revision, sent []byte) int
 	// Left reports whether the client whose write's context this is has left. It is asked of few writes, with a lock held, and mustn't
 	// wait; also after the write has ended, and its context with it. Default: whether the context was cancelled.
 	Left func(ctx context.Context) bool

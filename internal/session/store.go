@@ -7,6 +7,9 @@ import (
 	"hash/maphash"
 	"sync/atomic"
 	"time"
+
+	"optimist/internal/doc"
+	"optimist/internal/rank"
 )
 
 const (
@@ -25,7 +28,7 @@ const (
 // Store is what clients have seen. It is safe for concurrent use.
 type Store struct {
 	maxAge  time.Duration
-	measure Measure
+	rank    func(revisions []doc.Revision, sent []byte) int
 	left    func(ctx context.Context) bool
 	now     func() time.Time
 	start   time.Time
@@ -53,6 +56,9 @@ func New(o Options) *Store {
 	if o.Candidates <= 0 {
 		o.Candidates = defaultCandidates
 	}
+	if o.Rank == nil {
+		o.Rank = rank.Closest
+	}
 	if o.Left == nil {
 		o.Left = func(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
 	}
@@ -64,7 +70,7 @@ func New(o Options) *Store {
 		n *= 2
 	}
 	s := &Store{
-		maxAge: o.MaxAge, measure: o.Measure, left: o.Left, now: o.Now, start: o.Now(), seed: maphash.MakeSeed(),
+		maxAge: o.MaxAge, rank: o.Rank, left: o.Left, now: o.Now, start: o.Now(), seed: maphash.MakeSeed(),
 		indices: newIndices(o.MaxAge), shards: make([]*shard, n),
 	}
 	s.sure.Store(int64(o.MaxAge))

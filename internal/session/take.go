@@ -92,12 +92,12 @@ func (t *taking) try() (b Base, wait <-chan struct{}) {
 		b.claim.attempt = t.attempt
 	}
 	for {
-		var reads []candidate
+		var reads []doc.Revision
 		t.locked(&b, func(e *entry) { reads, wait = t.look(e, &b) })
 		if reads == nil {
 			return b, wait
 		}
-		best, taken := reads[t.s.measure.of(reads, t.sent)], false
+		best, taken := reads[t.s.rank(reads, t.sent)].Numbers, false
 		t.locked(&b, func(e *entry) { taken = t.pick(e, best, &b) })
 		if taken {
 			return b, nil
@@ -124,7 +124,7 @@ func (t *taking) locked(b *Base, do func(e *entry)) {
 }
 
 // look takes the base if there is one, or returns what to wait for, or of several reads all, oldest first.
-func (t *taking) look(e *entry, b *Base) (reads []candidate, wait <-chan struct{}) {
+func (t *taking) look(e *entry, b *Base) (reads []doc.Revision, wait <-chan struct{}) {
 	if !t.given.Known() && t.ix.isBlind(t.k.sess, t.now) {
 		t.takeBlindly(e, b)
 		return nil, nil
@@ -153,7 +153,7 @@ func (t *taking) look(e *entry, b *Base) (reads []candidate, wait <-chan struct{
 	case waitForBase:
 		return nil, t.queue(f)
 	case rankReads:
-		return candidates(e.reads[:d.read]), nil
+		return revisions(e.reads[:d.read]), nil
 	case takeRead:
 		if !d.doubtful {
 			b.Ambiguous = t.mayBeAnothers(e, f, d.read)
@@ -188,21 +188,21 @@ func (t *taking) known(e *entry, f *inFlight) (k known) {
 	return k
 }
 
-// candidates returns the reads as they are now.
-func candidates(reads []read) []candidate {
-	cs := make([]candidate, 0, len(reads))
+// revisions returns what was read. It is ranked without the lock.
+func revisions(reads []read) []doc.Revision {
+	rs := make([]doc.Revision, 0, len(reads))
 	for _, r := range reads {
-		cs = append(cs, candidate{numbers: r.numbers, version: r.version, absent: !r.numbers.Known(), saw: r.body.bytes()})
+		rs = append(rs, doc.Revision{Numbers: r.numbers, Version: r.version, Source: r.body.bytes()})
 	}
-	return cs
+	return rs
 }
 
-// pick takes the candidate if it is still there.
-func (t *taking) pick(e *entry, c candidate, b *Base) bool {
+// pick takes the read of the revision if it is still there.
+func (t *taking) pick(e *entry, n doc.Numbers, b *Base) bool {
 	if e == nil {
 		return false
 	}
-	i := find(e.reads, c.numbers)
+	i := find(e.reads, n)
 	if i < 0 {
 		return false
 	}

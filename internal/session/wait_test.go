@@ -7,12 +7,15 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"optimist/internal/doc"
+	"optimist/internal/rank"
 )
 
 // newWaiting returns a store on the bubble's clock, old enough.
 func newWaiting(t *testing.T) *Store {
 	t.Helper()
-	s := New(Options{MaxAge: maxAge, Memory: 1 << 20, Measure: flat(nil)})
+	s := New(Options{MaxAge: maxAge, Memory: 1 << 20})
 	time.Sleep(maxAge) // of the bubble
 	return s
 }
@@ -245,12 +248,13 @@ func TestBasesThatOthersTookWhileMeasuring(t *testing.T) {
 	// Measuring holds no lock. What was reserved meanwhile is passed over, the next best is taken; if all are gone, it waits.
 	synctest.Test(t, func(t *testing.T) {
 		var meanwhile func()
-		s := New(Options{MaxAge: maxAge, Measure: flat(func() {
+		s := New(Options{MaxAge: maxAge, Rank: func(rs []doc.Revision, sent []byte) int {
 			if f := meanwhile; f != nil {
 				meanwhile = nil
 				f()
 			}
-		})})
+			return rank.Closest(rs, sent)
+		}})
 		time.Sleep(maxAge)
 		for _, n := range []int64{4, 5, 6} {
 			s.Read(pool, ref, rev(n, `{"a":1}`), s.Epoch())

@@ -80,7 +80,7 @@ func BenchmarkGuardedWrite(b *testing.B) {
 		{"View", false, nil, BaseView},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
-			up, sessions := newCalm(), session.New(session.Options{Measure: Measure()})
+			up, sessions := newCalm(), session.New(session.Options{})
 			s := New(Options{Upstream: up, Engine: &es.Client{Upstream: up}, Sessions: sessions})
 			r := benchRequest(b, bench.more...)
 			rev, _ := es.Revision([]byte(`{"_version":6,"_seq_no":5,"_primary_term":1,"_source":` + benchRead + `}`))

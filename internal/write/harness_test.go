@@ -96,7 +96,7 @@ func newWorld(t *testing.T, rules string) *world {
 	w := &world{t: t, engine: &engine{Engine: embedded.New(embedded.Options{})}, rules: set}
 	// The store is older than its sessions' age: a write of which nothing is known isn't one whose base a restart has lost.
 	now := time.Now()
-	w.store = session.New(session.Options{Measure: Measure(), Now: func() time.Time { return now }})
+	w.store = session.New(session.Options{Now: func() time.Time { return now }})
 	now = now.Add(time.Hour)
 	w.start(Options{})
 	return w

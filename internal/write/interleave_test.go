@@ -96,7 +96,7 @@ func interleave(t *testing.T, rt *rapid.T, seen *tally) {
 	w := newWorld(t, s.rule.yaml())
 	other := *w
 	now := time.Now()
-	other.store = session.New(session.Options{Measure: Measure(), Now: func() time.Time { return now }})
+	other.store = session.New(session.Options{Now: func() time.Time { return now }})
 	now = now.Add(time.Hour)
 	other.s = New(Options{Upstream: w.engine, Engine: &es.Client{Upstream: w.engine}, Sessions: other.store})
 	s.proxies = [2]*world{w, &other}

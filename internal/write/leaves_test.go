@@ -21,7 +21,7 @@ import (
 func (w *world) crowd() {
 	var ticks atomic.Int64
 	start := time.Now()
-	w.store = session.New(session.Options{Measure: Measure(), Left: wire.PeerClosed, Now: func() time.Time {
+	w.store = session.New(session.Options{Left: wire.PeerClosed, Now: func() time.Time {
 		return start.Add(time.Duration(ticks.Add(1)) * 20 * time.Millisecond)
 	}})
 	ticks.Add(int64(time.Hour / (20 * time.Millisecond)))

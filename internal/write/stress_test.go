@@ -116,7 +116,7 @@ func newStress(t *testing.T, seed uint64, rules string) *stress {
 	w := newWorld(t, rules)
 	other := *w
 	now := time.Now()
-	other.store = session.New(session.Options{Measure: Measure(), Now: func() time.Time { return now }})
+	other.store = session.New(session.Options{Now: func() time.Time { return now }})
 	now = now.Add(2 * time.Hour)
 	other.s = New(Options{Upstream: w.engine, Engine: &es.Client{Upstream: w.engine}, Sessions: other.store})
 	x := &stress{t: t, seed: seed, w: [2]*world{w, &other}, fates: map[string]fate{}, said: map[string][]string{}, faults: &faults{r: rand.New(rand.NewPCG(seed, 1))}}
