@@ -2,14 +2,13 @@ package proxy
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/coding"
 	"optimist/internal/doc"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
@@ -29,8 +28,8 @@ const (
 var (
 	// errNotJSON reports an answer that should have been rewritten and isn't JSON.
 	errNotJSON = errors.New("the engine's answer is not a JSON document")
-	// errEncoding reports one in a content coding that can't be undone here.
-	errEncoding = errors.New("the engine's answer is in an unknown content coding")
+	// errEncoding reports one whose content coding can't be taken off.
+	errEncoding = errors.New("the engine's answer can't be decoded")
 )
 
 // maxDecoded bounds in bytes what a compressed answer may become.
@@ -66,9 +65,10 @@ func (x *Exchange) sniffed() error {
 // readdress returns the body of an answer with the nodes' addresses replaced, decoded if it was compressed, and changes the
 // head to match.
 func readdress(resp *upstream.Response, address []byte) ([]byte, error) {
-	body, err := decoded(resp.Payload, resp.Get("Content-Encoding"))
+	// The request asked for no coding; an engine, or what is in between, may use one all the same.
+	body, err := coding.Decode(resp.Payload, resp.Get("Content-Encoding"), maxDecoded)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errEncoding, err)
 	}
 	if body, err = rewriteAddresses(body, address); err != nil {
 		return nil, err
@@ -84,28 +84,6 @@ func readdress(resp *upstream.Response, address []byte) ([]byte, error) {
 		resp.Length = int64(len(body))
 	}
 	return body, nil
-}
-
-// decoded undoes a content coding. The request asked for none; an engine, or what is in between, may use one all the same.
-func decoded(body, coding []byte) ([]byte, error) {
-	switch {
-	case len(coding) == 0 || wire.EqualFold(coding, "identity"):
-		return body, nil
-	case !wire.EqualFold(coding, "gzip") && !wire.EqualFold(coding, "x-gzip"):
-		return nil, fmt.Errorf("%w: %q", errEncoding, coding)
-	}
-	z, err := gzip.NewReader(bytes.NewReader(body))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errEncoding, err)
-	}
-	plain, err := io.ReadAll(io.LimitReader(z, maxDecoded+1))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errEncoding, err)
-	}
-	if len(plain) > maxDecoded {
-		return nil, fmt.Errorf("%w: more than %d bytes", errEncoding, maxDecoded)
-	}
-	return plain, nil
 }
 
 // rewriteAddresses returns body with every nodes.*.http.publish_address replaced by address and all other bytes as they

@@ -2,10 +2,8 @@ package main
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -13,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/api"
+	"optimist/internal/coding"
 	"optimist/internal/config"
 	"optimist/internal/es"
 	"optimist/internal/guard"
@@ -122,7 +121,7 @@ func (s *service) bookLock(x *proxy.Exchange, g *guard.Guard) bool {
 	}
 	body, err := x.Body(maxLockBody)
 	if err == nil {
-		body, err = unzipped(x.Head(), body)
+		body, err = decoded(x.Head(), body)
 	}
 	switch {
 	case err != nil && concern == compat.Everything:
@@ -157,28 +156,14 @@ func (s *service) operateLocks(ctx context.Context, method string, path, query, 
 	return a.Status, a.Body, nil
 }
 
-// unzipped takes the content coding off a body that is read here.
-func unzipped(h *wire.Head, body []byte) ([]byte, error) {
-	coding := h.Get("content-encoding")
-	if len(coding) == 0 || wire.EqualFold(coding, "identity") {
-		return body, nil
-	}
-	bad := func(why string) error {
-		return &proxy.Failure{Status: 400, Type: "parse_exception", Reason: "the body can't be read: " + why}
-	}
-	if !wire.EqualFold(coding, "gzip") {
-		return nil, bad("its Content-Encoding isn't known")
-	}
-	z, err := gzip.NewReader(bytes.NewReader(body))
-	if err != nil {
-		return nil, bad(err.Error())
-	}
-	body, err = io.ReadAll(io.LimitReader(z, maxLockBody+1))
+// decoded is the body of a request for locks without its content coding.
+func decoded(h *wire.Head, body []byte) ([]byte, error) {
+	body, err := coding.Decode(body, h.Get("content-encoding"), maxLockBody)
 	switch {
-	case err != nil:
-		return nil, bad(err.Error())
-	case len(body) > maxLockBody:
+	case errors.Is(err, coding.ErrTooLarge):
 		return nil, proxy.ErrTooLarge
+	case err != nil:
+		return nil, &proxy.Failure{Status: 400, Type: "parse_exception", Reason: "the body can't be read: " + err.Error()}
 	}
 	return body, nil
 }

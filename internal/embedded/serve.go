@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"optimist/internal/coding"
+
 	"github.com/valyala/fasthttp"
 )
 
@@ -64,7 +66,7 @@ func (e *Engine) start() *fasthttp.Server {
 func refuseRequest(ctx *fasthttp.RequestCtx, err error) {
 	e := &Error{Status: 400, Type: "illegal_argument_exception", Reason: err.Error()}
 	switch {
-	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+	case errors.Is(err, fasthttp.ErrBodyTooLarge), errors.Is(err, coding.ErrTooLarge):
 		e = &Error{Status: 413, Type: "illegal_argument_exception", Reason: "request body is longer than " + strconv.Itoa(maxBody) + " bytes"}
 	case errors.As(err, new(*fasthttp.ErrSmallBuffer)):
 		e = &Error{Status: 431, Type: "too_long_http_header_exception", Reason: "request line and header are longer than " + strconv.Itoa(maxHead) + " bytes"}
@@ -96,7 +98,7 @@ func (e *Engine) Close() error { return e.start().Shutdown() }
 // handle turns fasthttp's request into ours. Bytes of ctx are reused after it returns, so that the body is copied: the
 // engine keeps it.
 func (e *Engine) handle(ctx *fasthttp.RequestCtx) {
-	body, err := ctx.Request.BodyUncompressedWithLimit(maxBody)
+	body, err := coding.Decode(ctx.Request.Body(), ctx.Request.Header.ContentEncoding(), maxBody)
 	if err != nil {
 		refuseRequest(ctx, err)
 		return

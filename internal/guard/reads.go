@@ -2,13 +2,13 @@ package guard
 
 import (
 	"bytes"
-	"compress/gzip"
-	"io"
+	"errors"
 	"time"
 
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/api"
+	"optimist/internal/coding"
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/glob"
@@ -203,15 +203,15 @@ func (g *Guard) questionOf(x *proxy.Exchange) (q question, ok bool) {
 	if q.raw, err = x.Body(g.maxBody); err != nil {
 		return q, false
 	}
-	switch coding := x.Head().Get("content-encoding"); {
-	case coding == nil:
+	switch value := x.Head().Get("content-encoding"); {
+	case value == nil:
 		return q, blank(q.raw) || doc.ValidJSON(q.raw)
-	case !wire.EqualFold(coding, "gzip"):
+	case !coding.IsGzip(value):
 		return q, false
 	}
 	q.gzip = true
-	_, err = gzip.NewReader(bytes.NewReader(q.raw)) // its head
-	return q, err == nil
+	_, err = coding.Gunzip(q.raw, 0)
+	return q, !errors.Is(err, coding.ErrMalformed)
 }
 
 func blank(body []byte) bool { return len(bytes.TrimSpace(body)) == 0 }
@@ -221,8 +221,8 @@ func (q *question) early() (body []byte, known bool) {
 	if !q.gzip {
 		return q.raw, true
 	}
-	body, whole := inflate(q.raw, glance)
-	return body, whole
+	body, err := coding.Gunzip(q.raw, glance)
+	return body, err == nil
 }
 
 // text is the question, for when it is answered. There may be none.
@@ -230,8 +230,8 @@ func (q *question) text(limit int64) (body []byte, ok bool) {
 	if !q.gzip {
 		return q.raw, true
 	}
-	body, whole := inflate(q.raw, int(limit))
-	return body, whole && (blank(body) || doc.ValidJSON(body))
+	body, err := coding.Gunzip(q.raw, limit)
+	return body, err == nil && (blank(body) || doc.ValidJSON(body))
 }
 
 // mget watches a multi-get. What asks for parts of documents is left alone.
@@ -385,7 +385,7 @@ func (t *capture) head(h *wire.Head, _ []byte) []wire.Field {
 	t.status, t.usable, t.length = h.Status, true, h.Length
 	switch enc := h.Get("content-encoding"); {
 	case enc == nil:
-	case wire.EqualFold(enc, "gzip"):
+	case coding.IsGzip(enc):
 		t.gzip = true
 	default:
 		t.usable = false
@@ -412,7 +412,7 @@ func (t *capture) withETag(h *wire.Head, first []byte) []wire.Field {
 // plain is the beginning of an answer without its content coding.
 func (t *capture) plain(first []byte) []byte {
 	if t.gzip {
-		first, _ = inflate(first, headPeek)
+		first, _ = coding.Gunzip(first, headPeek) // of an answer that is only here in part
 	}
 	return first
 }
@@ -456,21 +456,8 @@ func (t *capture) body() ([]byte, bool) {
 	case !t.gzip:
 		return t.buf, len(t.buf) > 0
 	}
-	b, _ := inflate(t.buf, t.limit)
-	return b, doc.ValidJSON(b)
-}
-
-// inflate decodes as much of gzip data as there is, up to limit bytes. whole says that that is all of it.
-func inflate(data []byte, limit int) (b []byte, whole bool) {
-	z, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, false
-	}
-	b, err = io.ReadAll(io.LimitReader(z, int64(limit)+1))
-	if len(b) > limit {
-		return b[:limit], false
-	}
-	return b, err == nil
+	b, err := coding.Gunzip(t.buf, int64(t.limit))
+	return b, err == nil && doc.ValidJSON(b)
 }
 
 // written reads the answer to a write.

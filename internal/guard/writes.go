@@ -1,12 +1,10 @@
 package guard
 
 import (
-	"bytes"
-	"compress/gzip"
 	"errors"
-	"io"
 
 	"optimist/internal/api"
+	"optimist/internal/coding"
 	"optimist/internal/es"
 	"optimist/internal/rule"
 	"optimist/internal/session"
@@ -151,28 +149,24 @@ func (g *Guard) plain(body []byte, fields []wire.Field) ([]byte, []wire.Field, e
 
 func plainUpTo(limit int64, body []byte, fields []wire.Field) ([]byte, []wire.Field, error) {
 	for i := range fields {
-		if !wire.EqualFold(fields[i].Name, "content-encoding") || !wire.EqualFold(fields[i].Value, "gzip") {
+		if !wire.EqualFold(fields[i].Name, "content-encoding") || !coding.IsGzip(fields[i].Value) {
 			continue
 		}
-		z, err := gzip.NewReader(bytes.NewReader(body))
+		out, err := coding.Gunzip(body, limit)
 		if err != nil {
-			return nil, nil, badGzip(err)
-		}
-		out, err := io.ReadAll(io.LimitReader(z, limit+1))
-		switch {
-		case err != nil:
-			return nil, nil, badGzip(err)
-		case int64(len(out)) > limit:
-			return nil, nil, proxy.ErrTooLarge
+			return nil, nil, codingFailure(err)
 		}
 		return out, append(fields[:i:i], fields[i+1:]...), nil
 	}
 	return body, fields, nil
 }
 
-func badGzip(err error) error {
-	reason := "the body isn't the gzip data that its Content-Encoding says: " + err.Error()
-	return &proxy.Failure{Status: 400, Type: "parse_exception", Reason: reason}
+// codingFailure is what a client is told of a body that can't be decoded.
+func codingFailure(err error) error {
+	if errors.Is(err, coding.ErrTooLarge) {
+		return proxy.ErrTooLarge
+	}
+	return &proxy.Failure{Status: 400, Type: "parse_exception", Reason: err.Error()}
 }
 
 // background tells the class of a write: the request's own word, else the rule's.

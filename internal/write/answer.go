@@ -2,13 +2,13 @@ package write
 
 import (
 	"bytes"
-	"compress/gzip"
-	"io"
+	"errors"
 	"slices"
 	"strconv"
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/coding"
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/upstream"
@@ -115,15 +115,12 @@ const maxInflated = 1 << 20
 func readAck(res *upstream.Response) (a ack, ok bool) {
 	a.created = res.Status == 201
 	body := res.Payload
-	if coding := res.Get("content-encoding"); coding != nil {
-		if !wire.EqualFold(coding, "gzip") {
+	if value := res.Get("content-encoding"); value != nil {
+		if !coding.IsGzip(value) {
 			return a, false
 		}
-		z, err := gzip.NewReader(bytes.NewReader(body))
-		if err != nil {
-			return a, false
-		}
-		if body, err = io.ReadAll(io.LimitReader(z, maxInflated)); err != nil {
+		var err error
+		if body, err = coding.Gunzip(body, maxInflated); err != nil && !errors.Is(err, coding.ErrTooLarge) {
 			return a, false
 		}
 	}

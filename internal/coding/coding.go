@@ -1,0 +1,64 @@
+// Package coding takes the content coding off a message's body: gzip, the one that the engines and their clients use.
+//
+// It doesn't promise the whole of a body that becomes too large: everything that it decodes is bounded.
+package coding
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+var (
+	// ErrUnknown reports a content coding that isn't decoded here.
+	ErrUnknown = errors.New("unknown content coding")
+	// ErrTooLarge reports a body that becomes larger than it may, or by more than MaxRatio.
+	ErrTooLarge = errors.New("the decoded body is too large")
+	// ErrMalformed reports bytes that aren't what their content coding says.
+	ErrMalformed = errors.New("the body isn't gzip data")
+)
+
+const (
+	// MaxRatio is how many bytes each byte of gzip data may become, beyond the first freeBytes. Documents seldom reach 50; data made
+	// to use up memory reaches 1,032.
+	MaxRatio  = 200
+	freeBytes = 4 << 20
+)
+
+// IsGzip reports whether the value of a Content-Encoding field is gzip.
+func IsGzip(value []byte) bool {
+	return strings.EqualFold(string(value), "gzip") || strings.EqualFold(string(value), "x-gzip")
+}
+
+// Decode returns body without the content coding that the value of its Content-Encoding field names, at most limit bytes. An empty
+// value and identity leave the body as it is, whatever its size. Errors are ErrUnknown and those of Gunzip.
+func Decode(body, value []byte, limit int64) ([]byte, error) {
+	switch {
+	case len(value) == 0 || strings.EqualFold(string(value), "identity"):
+		return body, nil
+	case !IsGzip(value):
+		return nil, fmt.Errorf("%w: %q", ErrUnknown, value)
+	}
+	return Gunzip(body, limit)
+}
+
+// Gunzip decodes gzip data, at most limit bytes. With an error it returns what comes before: ErrTooLarge where more than that follows,
+// ErrMalformed where the data breaks off or isn't gzip.
+func Gunzip(data []byte, limit int64) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	limit = min(limit, max(freeBytes, MaxRatio*int64(len(data))))
+	plain, err := io.ReadAll(io.LimitReader(z, limit+1))
+	switch {
+	case int64(len(plain)) > limit:
+		return plain[:limit], fmt.Errorf("%w: more than %d bytes", ErrTooLarge, limit)
+	case err != nil:
+		return plain, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return plain, nil
+}
