@@ -1,8 +1,11 @@
 package locks_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,10 +30,6 @@ type snippet struct {
 // TestTheManualsProgramsKeepTheirLocks runs the programs of docs/locks-clients.md: each has the lock for longer than its lease, by renewing
 // it, and gives it back.
 func TestTheManualsProgramsKeepTheirLocks(t *testing.T) {
-	page, err := os.ReadFile("../../docs/locks-clients.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	p := optimist.Start(t, optimist.Options{})
 	c := client{t, p.URL}
 	last := int64(0)
@@ -43,18 +42,14 @@ func TestTheManualsProgramsKeepTheirLocks(t *testing.T) {
 			run:     []string{"java", "-cp", ".", "Locked"},
 			changes: [][]string{{"Duration.ofSeconds(30)", "Duration.ofMillis(900)"}, {"// the work", "Thread.sleep(2000);"}}},
 		"bash": {file: "job.sh", needs: "curl", run: []string{"bash", "job.sh"},
-			changes: [][]string{{"ttl=30", "ttl=3"}, {"# the work", "sleep 4"}}},
+			changes: [][]string{{"ttl=30", "ttl=3"}, {": # the work", "sleep 4"}}},
 	} {
-		block := regexp.MustCompile("(?s)```" + language + "\n(.*?)```").FindSubmatch(page)
-		if block == nil {
-			t.Fatalf("the page has no program in %s", language)
-		}
 		t.Run(language, func(t *testing.T) {
 			if _, err := exec.LookPath(s.needs); err != nil {
 				t.Skipf("%s isn't installed", s.needs)
 			}
 			c.t = t
-			token := s.keepsItsLock(t, string(block[1]), c)
+			token := s.keepsItsLock(t, language, c)
 			if token <= last {
 				t.Errorf("token %d after %d", token, last)
 			}
@@ -66,18 +61,34 @@ func TestTheManualsProgramsKeepTheirLocks(t *testing.T) {
 	}
 }
 
-// keepsItsLock runs the program, and waits for its lock meanwhile.
-func (s *snippet) keepsItsLock(t *testing.T, text string, c client) (token int64) {
+// write writes the manual's program in that language to a folder of its own, with its changes.
+func (s *snippet) write(t *testing.T, language string) (dir string) {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/locks-clients.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)```" + language + "\n(.*?)```").FindSubmatch(page)
+	if block == nil {
+		t.Fatalf("the page has no program in %s", language)
+	}
+	text := string(block[1])
 	for _, change := range s.changes {
 		if strings.Count(text, change[0]) != 1 {
 			t.Fatalf("%q isn't there once", change[0])
 		}
 		text = strings.Replace(text, change[0], change[1], 1)
 	}
-	dir := t.TempDir()
+	dir = t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, s.file), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return dir
+}
+
+// keepsItsLock runs the program, and waits for its lock meanwhile.
+func (s *snippet) keepsItsLock(t *testing.T, language string, c client) (token int64) {
+	dir := s.write(t, language)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if len(s.build) > 0 {
@@ -116,4 +127,57 @@ func (s *snippet) keepsItsLock(t *testing.T, text string, c client) (token int64
 	}
 	c.release(path, "next", next.Token)
 	return token
+}
+
+// shellJob starts the manual's job in bash with a lease of 3 s. It returns when the work has begun, with what the job still prints and the
+// token of its lock.
+func shellJob(t *testing.T, work string, c client) (cmd *exec.Cmd, output *bufio.Reader, token int64) {
+	t.Helper()
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("curl isn't installed")
+	}
+	s := snippet{file: "job.sh", changes: [][]string{{"ttl=30", "ttl=3"}, {": # the work", "echo at work; " + work}}}
+	cmd = exec.Command("bash", "job.sh", c.url)
+	cmd.Dir = s.write(t, "bash")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	output = bufio.NewReader(out)
+	if _, err := fmt.Fscanf(output, "token %d\nat work\n", &token); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, output, token
+}
+
+// The renewing was a process of its own, which went on for as long as the machine ran.
+func TestTheManualsShellJobRenewsNothingAfterItWasKilled(t *testing.T) {
+	p := optimist.Start(t, optimist.Options{})
+	c := client{t, p.URL}
+	cmd, _, token := shellJob(t, "sleep 5", c)
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	next := c.do(201, "", "PUT", "/_lock/global/nightly", `{"owner":"next","wait":"8s"}`)
+	if next.Token <= token || p.Metric(t, "optimist_leases_lapsed_total") != 1 {
+		t.Errorf("token %d after %d: the lease didn't lapse", next.Token, token)
+	}
+	_ = cmd.Wait() // it was killed
+}
+
+// Only the shell was ended: the program that it waited for went on, without the lock.
+func TestTheManualsShellJobEndsItsWorkWhenItsLeaseIsLost(t *testing.T) {
+	p := optimist.Start(t, optimist.Options{})
+	c := client{t, p.URL}
+	cmd, output, token := shellJob(t, "sleep 20 & sleep 20; echo the work went on", c)
+	c.release("/_lock/global/nightly", "bash", token)
+	if rest, err := io.ReadAll(output); err != nil || len(rest) > 0 { // up to the end of all who may write
+		t.Errorf("%q, %v", rest, err)
+	}
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("the job ended with %v", err)
+	}
 }
