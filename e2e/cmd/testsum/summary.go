@@ -91,7 +91,9 @@ func note(s *state, e event) {
 	case "output", "build-output":
 		s.output.WriteString(e.Output)
 	case "pass", "fail", "skip", "build-fail":
-		s.result = strings.TrimPrefix(e.Action, "build-")
+		if s.result != "fail" { // a package that is run twice has failed if one run has
+			s.result = strings.TrimPrefix(e.Action, "build-")
+		}
 	}
 }
 

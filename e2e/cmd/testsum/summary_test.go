@@ -133,3 +133,14 @@ func TestNoFileIsWrongUsage(t *testing.T) {
 		t.Errorf("status %d, error %v", code, err)
 	}
 }
+
+func TestAPackageThatIsRunTwiceHasFailedIfOneRunHas(t *testing.T) {
+	t.Parallel()
+	sum, err := read(strings.NewReader(`{"Action":"fail","Package":"m"}
+{"Action":"pass","Package":"m","Test":"TestAllocations"}
+{"Action":"pass","Package":"m"}
+`))
+	if err != nil || sum.failed != 1 || sum.passed != 1 {
+		t.Errorf("%+v, %v", sum, err)
+	}
+}
