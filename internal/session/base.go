@@ -26,20 +26,7 @@ const (
 
 // String returns the kind as it stands in the outcome header and in metrics.
 func (k Kind) String() string {
-	switch k {
-	case KindRead:
-		return "read"
-	case KindView:
-		return "view"
-	case KindAbsent:
-		return "absent"
-	case KindLost:
-		return "lost"
-	case KindGiven:
-		return "given"
-	default:
-		return "none"
-	}
+	return [...]string{"none", "read", "view", "absent", "lost", "given"}[k]
 }
 
 // Reason says why a base is lost, or why there is none.
@@ -62,20 +49,7 @@ const (
 
 // String returns the reason as it stands in the outcome header and in metrics.
 func (r Reason) String() string {
-	switch r {
-	case ReasonEvicted:
-		return "evicted"
-	case ReasonAged:
-		return "aged"
-	case ReasonRestart:
-		return "restart"
-	case ReasonIndex:
-		return "index"
-	case ReasonBlind:
-		return "blind"
-	default:
-		return ""
-	}
+	return [...]string{"", "evicted", "aged", "restart", "index", "blind"}[r]
 }
 
 // Base is what a client had when it made its change, reserved for one write. Exactly one of Commit, Delete and Release
@@ -105,9 +79,16 @@ type Base struct {
 	// Apart is true where the engine holds something else at Numbers than the client has seen of it, be View and Stored known or not.
 	Apart bool
 
-	claim   claim
-	joined  *Base        // ends together with it; nil: none
-	unheard unheardWrite // after a Commit
+	claim      claim
+	joined     *Base      // ends together with it; nil: none
+	unanswered unanswered // after a Commit
+}
+
+// unanswered is a write that was acknowledged, while its client has no answer yet.
+type unanswered struct {
+	store   *Store
+	shard   *shard
+	attempt *attempt // nil: it has
 }
 
 // Ack is an acknowledged write. Its bodies are copied.

@@ -159,7 +159,7 @@ func (k *known) inDoubt(r request) (d decision, ok bool) {
 }
 
 // is reports whether the view is what is sent.
-func (v *view) is(sent []byte) bool { return v != nil && bytes.Equal(v.sent.bytes(), sent) }
+func (v *view) is(sent []byte) bool { return v != nil && bytes.Equal(v.sentBody.bytes(), sent) }
 
 // named reports whether the numbers that a write names stand for the view.
 func (v *view) named(r request) bool {
@@ -176,7 +176,7 @@ func (v *view) named(r request) bool {
 		return false
 	}
 	// Otherwise they may be those that somebody else of the session has read.
-	return v.numbers == r.given && v.sent == v.stored || r.named && !r.served
+	return v.numbers == r.given && v.sentBody == v.storedBody || r.named && !r.served
 }
 
 // find returns the index of the reads of a revision, or -1.

@@ -9,7 +9,7 @@ import (
 
 // Reads and views of the specification below. A read's place in the order is that of its revision.
 func readOf(n int64) read {
-	return read{numbers: num(n), order: uint64(n), body: &body{data: fmt.Appendf(nil, "read %d", n)}, count: 1} //nolint:gosec // small
+	return read{seen: seen{numbers: num(n), order: uint64(n)}, body: &body{data: fmt.Appendf(nil, "read %d", n)}, count: 1} //nolint:gosec // small
 }
 
 func readInDoubt(n int64) read {
@@ -20,13 +20,13 @@ func readInDoubt(n int64) read {
 
 func viewOf(n int64, sent string) *view {
 	b := &body{data: []byte(sent)}
-	return &view{set: true, numbers: num(n), sent: b, stored: b}
+	return &view{seen: seen{numbers: num(n)}, set: true, sentBody: b, storedBody: b}
 }
 
 // mergedView is what a write left that was merged: its answer named another revision than the one that it left.
 func mergedView(n int64, sent string, answer int64) *view {
 	v := viewOf(n, sent)
-	v.stored, v.told = &body{data: []byte(sent + " and more")}, num(answer)
+	v.storedBody, v.told = &body{data: []byte(sent + " and more")}, num(answer)
 	return v
 }
 
@@ -94,7 +94,7 @@ func TestChoose(t *testing.T) {
 		{"a write whose first try is in doubt", request{before: all, sent: []byte(sent), doubt: numbersOf(5)}, []rule{
 			{"its read was given back", known{reads: reads(readInDoubt(5))}, nil, doubtful(theRead(0))},
 			{"others have read since", known{reads: reads(readInDoubt(5), readOf(6))}, nil, doubtful(ambiguous(theRead(0)))},
-			{"its view was given back", known{view: &view{set: true, numbers: num(5), doubt: true}}, nil, doubtful(theView)},
+			{"its view was given back", known{view: &view{seen: seen{numbers: num(5), doubt: true}, set: true}}, nil, doubtful(theView)},
 			{"its base is gone", known{reads: reads(readOf(6))}, nil, theRead(0)},
 			{"the revision was read again by one client", known{reads: reads(readOf(5))}, nil, theRead(0)},
 		}},

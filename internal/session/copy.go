@@ -44,19 +44,12 @@ func (s Session) holding(c Copy) Session {
 func (s *Store) TakeCopy(ctx context.Context, sess Session, ref doc.Ref, c Copy, sent []byte) (Base, error) {
 	t := s.taking(sess, ref, sent)
 	t.given = c.Numbers
-	return t.takeCopy(ctx, c)
-}
-
-// takeCopy is TakeCopy.
-func (t *taking) takeCopy(ctx context.Context, c Copy) (Base, error) {
 	if c.Token == 0 {
 		// In a named session they are the numbers of its own thread, and name its view as well.
 		t.served, t.thread = c.Served && !t.named, t.named
 		return t.take(ctx)
 	}
-	hold := t.s.taking(t.k.sess.holding(c), t.k.ref, t.sent)
-	hold.glance = t.glance
-	own, err := hold.take(ctx)
+	own, err := s.Hold(ctx, sess, ref, c, sent)
 	if err != nil {
 		return Base{}, err
 	}
@@ -66,9 +59,7 @@ func (t *taking) takeCopy(ctx context.Context, c Copy) (Base, error) {
 		b.Join(own)
 		return b, nil
 	}
-	if !t.glance {
-		own.Join(t.s.Witness(t.k.sess, t.k.ref))
-	}
+	own.Join(s.Witness(sess, ref))
 	if own.Kind != KindView { // also where a delete was sent from it: what was handed out names a document
 		own.Kind, own.Reason, own.Numbers = KindGiven, ReasonNone, c.Numbers
 	}
@@ -97,8 +88,11 @@ func (b *Base) Join(o Base) {
 //
 // ref must stay unchanged until the reservation is ended.
 func (s *Store) Witness(sess Session, ref doc.Ref) Base {
+	if s.dryRun {
+		return Base{}
+	}
 	k := key{sess: sess, ref: cloneRef(ref)}
-	b := Base{claim: claim{store: s, key: k, since: s.Epoch(), kind: KindGiven, kept: true, known: true}}
+	b := Base{claim: claim{store: s, key: k, since: s.Epoch(), kind: KindGiven, kept: true}}
 	sh := s.shard(k)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

@@ -23,25 +23,25 @@ func TestAGlanceSeesWhatTakeWouldReserveAndLeavesIt(t *testing.T) {
 	}{
 		{"nothing, named", named, func(*Store, Session) {}},
 		{"nothing, inferred", inferred, func(*Store, Session) {}},
-		{"a read", named, func(s *Store, sess Session) { s.Read(sess, ref, seen(1, "a"), 0) }},
+		{"a read", named, func(s *Store, sess Session) { s.Read(sess, ref, revision(1, "a"), 0) }},
 		{"reads", inferred, func(s *Store, sess Session) {
-			s.Read(sess, ref, seen(1, "a"), 0)
-			s.Read(sess, ref, seen(1, "a"), 0)
-			s.Read(sess, ref, seen(2, "b"), 0)
+			s.Read(sess, ref, revision(1, "a"), 0)
+			s.Read(sess, ref, revision(1, "a"), 0)
+			s.Read(sess, ref, revision(2, "b"), 0)
 		}},
 		{"absent", named, func(s *Store, sess Session) { s.ReadAbsent(sess, ref, 0) }},
 		{"a view", named, func(s *Store, sess Session) {
 			b, _ := s.Take(context.Background(), sess, ref, []byte("v"))
-			b.Commit(Ack{Stored: seen(3, "w"), Sent: []byte("v"), Told: doc.Numbers{SeqNo: 2, PrimaryTerm: 1}})
+			b.Commit(Ack{Stored: revision(3, "w"), Sent: []byte("v"), Told: doc.Numbers{SeqNo: 2, PrimaryTerm: 1}})
 		}},
 		{"a loss", named, func(s *Store, sess Session) {
-			s.Read(sess, ref, seen(1, "a"), 0)
+			s.Read(sess, ref, revision(1, "a"), 0)
 			s.DropIndex("shop")
 			b, _ := s.Take(context.Background(), sess, ref, []byte("v")) // it is found out by the next who looks
 			b.Release()
 		}},
 		{"a doubt", named, func(s *Store, sess Session) {
-			s.Read(sess, ref, seen(1, "a"), 0)
+			s.Read(sess, ref, revision(1, "a"), 0)
 			b, _ := s.Take(context.Background(), sess, ref, []byte("v"))
 			b.Doubt()
 		}},
@@ -59,17 +59,17 @@ func TestAGlanceSeesWhatTakeWouldReserveAndLeavesIt(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				b.Commit(Ack{Stored: seen(9, "x"), Sent: []byte("x")}) // it ends nothing
+				b.Commit(Ack{Stored: revision(9, "x"), Sent: []byte("x")}) // it ends nothing
 				b.Delete()
 				b.Release()
 				saw = append(saw, b)
 				at := s.Glance().TakeAt(c.sess, ref, doc.Numbers{SeqNo: 1, PrimaryTerm: 1}, []byte("x"))
-				at.Commit(Ack{Stored: seen(9, "x"), Sent: []byte("x")})
+				at.Commit(Ack{Stored: revision(9, "x"), Sent: []byte("x")})
 				copied, err := s.Glance().TakeCopy(t.Context(), c.sess, ref, Copy{Numbers: doc.Numbers{SeqNo: 1, PrimaryTerm: 1}, Token: 7, Served: true}, []byte("x"))
 				if err != nil {
 					t.Fatal(err)
 				}
-				copied.Commit(Ack{Stored: seen(9, "x"), Sent: []byte("x")})
+				copied.Commit(Ack{Stored: revision(9, "x"), Sent: []byte("x")})
 			}
 			if after := s.Stats(); !reflect.DeepEqual(before, after) {
 				t.Errorf("the store was\n%+v and is\n%+v", before, after)
@@ -94,8 +94,8 @@ func TestAGlanceLeavesNobodyAnotherBase(t *testing.T) {
 	sess := Inferred(Credentials{}, netip.MustParseAddr("127.0.0.1"))
 	s := New(Options{})
 	s.Wrote("shop")
-	s.Read(sess, ref, seen(1, "a"), 0)
-	s.Read(sess, ref, seen(2, "b"), 0)
+	s.Read(sess, ref, revision(1, "a"), 0)
+	s.Read(sess, ref, revision(2, "b"), 0)
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	for range 2 {
@@ -122,6 +122,6 @@ func TestAGlanceLeavesNobodyAnotherBase(t *testing.T) {
 	wg.Wait()
 }
 
-func seen(seq int64, body string) doc.Revision {
+func revision(seq int64, body string) doc.Revision {
 	return doc.Revision{Numbers: doc.Numbers{SeqNo: seq, PrimaryTerm: 1}, Version: seq + 1, Source: []byte(body)}
 }

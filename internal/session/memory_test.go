@@ -81,8 +81,8 @@ func (r *recount) entry(t complainer, e *entry) {
 			t.Errorf("reads %+v", e.reads)
 		}
 	}
-	r.hold(e.view.stored)
-	r.hold(e.view.sent)
+	r.hold(e.view.storedBody)
+	r.hold(e.view.sentBody)
 }
 
 func (r *recount) hold(b *body) {

@@ -72,7 +72,7 @@ func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bo
 	}
 	if v.set && left.Known() && at >= gone {
 		next := v.version != 0 && left.Version == v.version+1 && !v.absent && !v.apart
-		sh.see(e, view{numbers: left.Numbers, version: left.Version, at: now, apart: !whole && !next}, nil, nil)
+		sh.see(e, view{seen: seen{numbers: left.Numbers, version: left.Version, at: now}, apart: !whole && !next}, nil, nil)
 	}
 	sh.emptied(e, was)
 }
@@ -109,7 +109,7 @@ func (sh *shard) emptied(e *entry, was bool) {
 func (s *Store) Shown(sess Session, ref doc.Ref, source []byte) {
 	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()
-	if e == nil || !sess.named || !e.view.set || len(e.reads) > 0 || alike(e.view.sent.bytes(), source) {
+	if e == nil || !sess.named || !e.view.set || len(e.reads) > 0 || alike(e.view.sentBody.bytes(), source) {
 		return
 	}
 	if e.view.shown && e.view.returned {
@@ -211,7 +211,7 @@ func (sh *shard) read(e *entry, rev doc.Revision, now int64) {
 	added := i < 0
 	if added {
 		i = len(e.reads)
-		e.reads = append(e.reads, read{numbers: rev.Numbers, order: sh.order})
+		e.reads = append(e.reads, read{seen: seen{numbers: rev.Numbers, order: sh.order}})
 		sh.charge(e)
 	}
 	r := &e.reads[i]

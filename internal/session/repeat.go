@@ -51,7 +51,7 @@ func (t *taking) guesses() bool { return t.hash() != 0 && !t.given.Known() }
 // its base. All other clients of the session may have reads outstanding, and none of these is what the write was made from.
 func (t *taking) follow(f *inFlight) <-chan struct{} {
 	a := t.attempt
-	if t.hash() == 0 || t.glance || f == nil {
+	if t.hash() == 0 || t.s.dryRun || f == nil {
 		return nil
 	}
 	if a.first != nil && a.first.repeat != a {
@@ -132,6 +132,13 @@ func (t *taking) disown() {
 	}
 }
 
+// startsAnew ends the wait of a repeat for a first try that leaves it nothing.
+func (a *attempt) startsAnew() {
+	if a != nil {
+		a.first = nil
+	}
+}
+
 // repeatable has a write that was acknowledged, and whose repeat has come to nothing, be repeated by whoever comes.
 func (a *attempt) repeatable(now int64) {
 	if a != nil && a.state == acknowledged && a.repeat == nil {
@@ -188,7 +195,7 @@ func (t *taking) mayBeAnothers(e *entry, f *inFlight, read int) bool {
 	if e.sent(t.attempt.hash) == nil && !f.sends(t.attempt.hash) {
 		return e.missed.or(r)
 	}
-	if !t.glance {
+	if !t.s.dryRun {
 		e.missed = missed{read: r.order, till: t.sh.order}
 	}
 	return true
@@ -216,7 +223,7 @@ func (m missed) or(r *read) bool { return r.order <= m.till && r.order != m.read
 // the caller to read. o is the first try, nil where that is a guess.
 func (t *taking) again(e *entry, o *attempt, b *Base) {
 	c := &b.claim
-	c.kind, c.saw, c.again = KindView, bytes.Clone(t.sent), true
+	c.kind, c.sent, c.again = KindView, bytes.Clone(t.sent), true
 	if o != nil {
 		c.numbers = o.left
 	}
@@ -234,7 +241,7 @@ func (t *taking) again(e *entry, o *attempt, b *Base) {
 
 // repeatOf notes that b is the base of the repeat of o, which has only one.
 func (t *taking) repeatOf(o *attempt, b *Base) {
-	if o == nil || t.glance {
+	if o == nil || t.s.dryRun {
 		return
 	}
 	t.attempt.first = nil
@@ -242,8 +249,9 @@ func (t *taking) repeatOf(o *attempt, b *Base) {
 	o.state, o.client, o.repeat = acknowledged, nil, nil
 }
 
-// remember keeps a write of an inferred session: for its repeats, and for what its answer told. It returns what it keeps, nil for nothing.
-func (e *entry) remember(c *claim, a *Ack) *attempt {
+// acknowledge keeps a write of an inferred session that was acknowledged: for its repeats, and for what its answer names. repeat has waited
+// for it. It returns the write if its client has no answer yet, and nobody repeats it.
+func (e *entry) acknowledge(c *claim, a *Ack, repeat *attempt) (unanswered *attempt) {
 	var told doc.Numbers
 	if !same(a.Stored.Source, a.Sent) {
 		if told = a.Told; !told.Known() {
@@ -257,9 +265,23 @@ func (e *entry) remember(c *claim, a *Ack) *attempt {
 	if o == nil {
 		o = &attempt{}
 	}
-	o.state, o.left, o.told = acknowledged, a.Stored.Numbers, told
+	o.state, o.left, o.told, o.repeat = acknowledged, a.Stored.Numbers, told, repeat
 	e.keep(o)
-	return o
+	switch {
+	case repeat != nil:
+		repeat.first, o.client = o, nil
+	case o.client != nil:
+		return o
+	}
+	return nil
+}
+
+// answer notes that a's client is sent its answer, if it is still there.
+func (a *attempt) answer(s *Store) {
+	if now := s.clock(); a.client != nil && now-a.began >= late && s.left(a.client) {
+		a.state, a.at = unheard, now
+	}
+	a.client = nil
 }
 
 // keep adds a, and takes out the oldest of which nobody waits for a repeat, or of all, where there are too many.

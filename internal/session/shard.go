@@ -15,7 +15,7 @@ import (
 // What things cost beyond the bytes of strings and bodies: their structs, list elements, map slots and allocator
 // rounding. A test holds these to the sizes of the structs.
 const (
-	entryCost    = 712
+	entryCost    = 720
 	recentCost   = 144
 	spentCost    = 16
 	documentCost = 320
@@ -63,35 +63,34 @@ func (b *body) bytes() []byte {
 	return b.data
 }
 
+// seen is a revision that a client has read or written.
+type seen struct {
+	numbers doc.Numbers // zero: the document was absent
+	version int64
+	order   uint64 // its place among what the shard's clients have seen
+	at      int64
+	doubt   bool // the base of a write of which nobody knows what became; in a named session, not read since
+}
+
 // read is the outstanding, unreserved reads of one revision. They count as old as the first of them when it is about
 // order, and as young as the last when it is about age.
 type read struct {
-	numbers doc.Numbers // zero: the document was absent
-	version int64
-	body    *body // nil: only the numbers are known
-	count   int
-	order   uint64
-	at      int64
-	doubt   bool // given back by Doubt, and not read by the same thread since
+	seen
+	body  *body // nil: only the numbers are known
+	count int
 }
 
 // view is what the session's last write of the document left.
 type view struct {
-	set     bool
-	absent  bool // it was a delete
-	numbers doc.Numbers
-	told    doc.Numbers
-	version int64
-	stored  *body
-	sent    *body
-	order   uint64
-	at      int64
-	doubt   bool
+	seen
+	set, absent bool        // absent: it was a delete
+	told        doc.Numbers // that the answer to the write carried
+	storedBody  *body
+	sentBody    *body
+	apart       bool // other bytes were stored than were sent
 
 	// shown says that the session has been shown the document otherwise since: see Store.Shown. returned, that a write has failed since then.
 	shown, returned bool
-
-	apart bool // other bytes were stored than were sent
 }
 
 // entry is what one session knows of one document.
@@ -301,8 +300,8 @@ func (sh *shard) removeRead(e *entry, i int) {
 }
 
 func (sh *shard) clearView(e *entry) {
-	sh.free(e.view.stored)
-	sh.free(e.view.sent)
+	sh.free(e.view.storedBody)
+	sh.free(e.view.sentBody)
 	e.view = view{}
 }
 

@@ -27,6 +27,11 @@ const (
 
 // Store is what clients have seen. It is safe for concurrent use.
 type Store struct {
+	*contents
+	dryRun bool // see Glance
+}
+
+type contents struct {
 	maxAge  time.Duration
 	rank    func(revisions []doc.Revision, sent []byte) int
 	left    func(ctx context.Context) bool
@@ -69,16 +74,21 @@ func New(o Options) *Store {
 	for n < maxShards && o.Memory/int64(2*n) >= minShard {
 		n *= 2
 	}
-	s := &Store{
+	s := &Store{contents: &contents{
 		maxAge: o.MaxAge, rank: o.Rank, left: o.Left, now: o.Now, start: o.Now(), seed: maphash.MakeSeed(),
 		indices: newIndices(o.MaxAge), shards: make([]*shard, n),
-	}
+	}}
 	s.sure.Store(int64(o.MaxAge))
 	for i := range s.shards {
 		s.shards[i] = newShard(o.Memory/int64(n), int64(o.MaxAge), o.Candidates, s.seed)
 	}
 	return s
 }
+
+// Glance returns the same store for who only wants to know which base a write would have. What is taken from it is given back before
+// anybody else can miss it: a reservation, however short, would leave another base to a write of the same session. Nothing is counted, the
+// bases end nothing, a Witness has nobody see anything, and Wrote does nothing.
+func (s *Store) Glance() *Store { return &Store{s.contents, true} }
 
 // clock returns the time since the store's start.
 func (s *Store) clock() int64 { return int64(s.now().Sub(s.start)) }
@@ -121,6 +131,9 @@ func (s *Store) bodies(a Ack, ix *index, now int64) (stored, sent []byte) {
 // Wrote marks that index sees writes other than creates, so that bodies read from it are worth keeping. Commit and Delete
 // do it for their own.
 func (s *Store) Wrote(index string) {
+	if s.dryRun {
+		return
+	}
 	ix := s.indices.get(index, s.clock())
 	if !ix.wrote.Load() {
 		ix.wrote.Store(true)

@@ -39,8 +39,7 @@ type taking struct {
 	sh *shard
 	k  key
 	request
-	apart  bool // nobody but who writes holds the copy that given are of
-	glance bool // what is taken is given back at once: see Glance
+	apart bool // nobody but who writes holds the copy that given are of
 
 	client  context.Context // of the request; nil: it never waits
 	attempt *attempt        // nil: nobody looks for repeats of it, and it hasn't waited
@@ -91,19 +90,19 @@ func (t *taking) try() (b Base, wait <-chan struct{}) {
 	if t.hash() != 0 {
 		b.claim.attempt = t.attempt
 	}
-	for {
+	for taken := false; !taken; { // until nobody else has reserved the closest read while it was looked for
 		var reads []doc.Revision
 		t.locked(&b, func(e *entry) { reads, wait = t.look(e, &b) })
 		if reads == nil {
-			return b, wait
+			break
 		}
-		best, taken := reads[t.s.rank(reads, t.sent)].Numbers, false
-		t.locked(&b, func(e *entry) { taken = t.pick(e, best, &b) })
-		if taken {
-			return b, nil
-		}
-		// Another write has reserved it meanwhile.
+		closest := reads[t.s.rank(reads, t.sent)].Numbers
+		t.locked(&b, func(e *entry) { taken = t.pick(e, closest, &b) })
 	}
+	if t.s.dryRun {
+		b.end()
+	}
+	return b, wait
 }
 
 // locked has do look at what the session knows of the document. A glance gives back what do takes before anybody can miss it.
@@ -113,7 +112,7 @@ func (t *taking) locked(b *Base, do func(e *entry)) {
 	gone := t.s.indices.gone(t.ix)
 	taken := t.sh.n.Taken
 	do(t.sh.get(t.k, gone, t.now))
-	if !t.glance {
+	if !t.s.dryRun {
 		return
 	}
 	t.sh.n.Taken = taken
@@ -145,7 +144,7 @@ func (t *taking) look(e *entry, b *Base) (reads []doc.Revision, wait <-chan stru
 	first, doubt := t.firstTry(e)
 	d := choose(t.known(e, f), t.request)
 	b.Ambiguous = d.ambiguous
-	if d.doubtful && !t.glance {
+	if d.doubtful && !t.s.dryRun {
 		e.unkeep(doubt)
 		b.claim.doubted = true
 	}
@@ -218,7 +217,7 @@ func (t *taking) takeView(e *entry, first *attempt, doubtful bool, b *Base) {
 		t.sh.takeView(e, b)
 		return
 	}
-	if b.Ambiguous = t.guesses() && e.missed != (missed{}); b.Ambiguous && !t.glance {
+	if b.Ambiguous = t.guesses() && e.missed != (missed{}); b.Ambiguous && !t.s.dryRun {
 		e.missed = missed{}
 	}
 	t.repeatOf(first, b)
@@ -237,8 +236,8 @@ func (t *taking) takeGiven(e *entry, b *Base) {
 	if d := t.sh.docs[t.k.doc()]; d != nil && d.epoch >= t.s.indices.gone(t.ix) {
 		c.key.ref = d.key.ref
 		if t.apart || !t.told && !t.spent {
-			c.saw = d.find(t.given).bytes()
-			c.stored = c.saw
+			c.sent = d.find(t.given).bytes()
+			c.stored = c.sent
 		}
 	} else {
 		c.key.ref = cloneRef(t.k.ref)
@@ -251,12 +250,11 @@ func (t *taking) takeNothing(e *entry, b *Base) {
 	c := &b.claim
 	c.kept = t.named
 	if why := t.sh.lost(t.k, e); why != ReasonNone {
-		b.Kind, b.Reason = KindLost, why
-		c.kept, c.known = true, true
+		b.Kind, b.Reason, c.kept = KindLost, why, true
 	} else if t.now < t.s.sure.Load() && !t.k.sess.holder { // a revision that is known was current after the start
 		b.Kind, b.Reason = KindLost, ReasonRestart
 	}
-	c.kind = b.Kind
+	c.kind, c.blind = b.Kind, b.Kind == KindNone && !t.named
 	if !t.k.sess.holder {
 		t.sh.n.Taken[b.Kind]++
 	}
@@ -269,6 +267,6 @@ func (t *taking) takeNothing(e *entry, b *Base) {
 // takeBlindly makes the base of a blind writer: none. It stays one for as long as it writes what it hasn't read.
 func (t *taking) takeBlindly(e *entry, b *Base) {
 	b.Reason = ReasonBlind
-	b.claim.known = e != nil && !e.empty() || t.sh.inFlight[t.k].any() || t.sh.lost(t.k, e) != ReasonNone
+	b.claim.blind = (e == nil || e.empty()) && !t.sh.inFlight[t.k].any() && t.sh.lost(t.k, e) == ReasonNone
 	t.sh.n.Taken[KindNone]++
 }
