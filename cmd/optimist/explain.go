@@ -13,8 +13,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"optimist/internal/explain"
 	"optimist/internal/ruletest"
-	"optimist/internal/write"
 )
 
 type explainCmd struct {
@@ -69,7 +69,7 @@ func (c *explainCmd) Run(p *process) error {
 	return err
 }
 
-func (c *explainCmd) ask(p *process, q *ruletest.Question) (*write.Account, []byte, error) {
+func (c *explainCmd) ask(p *process, q *ruletest.Question) (*explain.Account, []byte, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, explainTimeout)
 	defer cancel()
 	if c.Proxy != "" {

@@ -25,7 +25,7 @@ func TestADryRunTellsWhatTheWriteThenDoes(t *testing.T) {
 			{"deleted", `{"a":1}`, "", "PUT", "/_doc/", `{"a":2}`, "application/json", "", "guarded;attempts=1;base=session", 409},
 			{"created", "", "", "PUT", "/_doc/", `{"a":2}`, "application/json", `{"a":2,"edits":1}`, "guarded;attempts=1;base=absent", 201},
 			{"patched", `{"n":1}`, `{"n":2}`, "PATCH", "/_doc/", `[{"op":"increment","path":"/n","value":5}]`, operations, `{"n":7,"edits":1}`, "guarded;attempts=1", 200},
-			{"test failed", `{"n":1}`, `{"n":2}`, "PATCH", "/_doc/", `[{"op":"test","path":"/n","value":5}]`, jsonPatch, "", "guarded;attempts=0", 409},
+			{"test failed", `{"n":1}`, `{"n":2}`, "PATCH", "/_doc/", `[{"op":"test","path":"/n","value":5}]`, jsonPatch, "", "refused;attempts=0", 409},
 			{"deletion", `{"n":1}`, `{"n":2}`, "DELETE", "/_doc/", "", "application/json", "", "merged;attempts=2;base=session", 200},
 			{"create", `{"n":1}`, `{"n":2}`, "PUT", "/_create/", `{"n":3}`, "application/json", "", "", 409},
 		} {

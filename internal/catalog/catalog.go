@@ -185,6 +185,7 @@ func (c *Catalog) Describe(ctx context.Context, who Asker, name string, maxAge t
 		}
 		c.note(ix)
 	case errors.Is(err, es.ErrNoIndex):
+		c.Missing(name)
 		return Index{Index: es.Index{Name: name}}, nil
 	case !es.Answered(err) && before != nil && before.value.Name != "":
 		a.value, a.until = before.value, now.Add(outageAge)
@@ -232,6 +233,15 @@ func (c *Catalog) note(ix es.Index) {
 	if before, found, _ := c.uuids.PeekOrAdd(ix.Name, ix.UUID); found && before != ix.UUID {
 		c.uuids.Add(ix.Name, ix.UUID)
 		c.recreated(ix.Name)
+	}
+}
+
+// Missing notes that the engine has no index of the name (concrete). If there was one, what is known of it is void: an index that is made
+// anew counts from zero again, and the engine accepts the old numbers.
+func (c *Catalog) Missing(index string) {
+	if _, known := c.uuids.Peek(index); known {
+		c.uuids.Remove(index)
+		c.recreated(index)
 	}
 }
 

@@ -70,7 +70,7 @@ func TestWhatOthersWroteAfterABulkIsNotOverwritten(t *testing.T) {
 		"after":                    {"", whole, `{"a":5,"b":1}`, 409, "guarded;attempts=1;base=view;reason=numbers"},
 		"after a part":             {"", part, `{"a":5,"b":1}`, 409, "guarded;attempts=1;base=view;reason=numbers"},
 		"before":                   {`{"a":2,"b":1}`, whole, "", 200, "guarded;attempts=1;base=view"}, // the bulk overwrote it
-		"before a part":            {`{"a":2,"b":1}`, part, "", 409, "guarded;attempts=0;base=view;reason=numbers"},
+		"before a part":            {`{"a":2,"b":1}`, part, "", 409, "refused;attempts=0;base=view;reason=numbers"},
 		"after one that is a noop": {"", "{\"update\":{\"_id\":\"1\"}}\n{\"doc\":{\"a\":2}}\n", `{"a":2,"b":1}`, 200, "merged;attempts=2;base=view"},
 	} {
 		for _, session := range []string{"", "s"} {

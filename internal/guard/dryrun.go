@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"optimist/internal/api"
+	"optimist/internal/explain"
 	"optimist/internal/rule"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
@@ -109,7 +110,7 @@ func (g *Guard) explain(x *proxy.Exchange) {
 			x.Fail(failure(err))
 			return
 		}
-		a.Outcome.Status, a.Outcome.Error = f.Status, &write.AccountError{Type: f.Type, Reason: f.Reason}
+		a.Outcome.Status, a.Outcome.Error = f.Status, &explain.Error{Type: f.Type, Reason: f.Reason}
 	}
 	asked.Concrete = a.Index
 	a.Skip(g.rules.Rules().Skipped(&asked, ru))
@@ -128,7 +129,7 @@ func answers(err error) bool {
 		!errors.Is(err, write.ErrUnknownOutcome) && !errors.As(err, &up)
 }
 
-func (g *Guard) tell(x *proxy.Exchange, a *write.Account) {
+func (g *Guard) tell(x *proxy.Exchange, a *explain.Account) {
 	body, err := a.AppendJSON(nil)
 	if err != nil {
 		x.Fail(err)

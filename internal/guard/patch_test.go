@@ -29,11 +29,11 @@ func TestAPatchThroughTheDoor(t *testing.T) {
 		t.Errorf("answered %s %s, stored %s", a.body, a.header, w.stored(doc1))
 	}
 	a = w.ask(w.proxied, "PATCH", doc1, `{"n":2}`)
-	w.wants(a, 415, "guarded;attempts=0")
+	w.wants(a, 415, "refused;attempts=0")
 	if a.header.Get("Accept-Patch") != opsType+", "+mergeType+", "+stepsType || a.header.Get("Content-Type") != "application/json" {
 		t.Errorf("%v", a.header)
 	}
-	w.wants(w.ask(w.proxied, "PATCH", "/shop/_doc/none", `{"n":2}`, "Content-Type", mergeType), 404, "guarded;attempts=0")
+	w.wants(w.ask(w.proxied, "PATCH", "/shop/_doc/none", `{"n":2}`, "Content-Type", mergeType), 404, "refused;attempts=0")
 	w.wants(w.ask(w.proxied, "PATCH", "/shop/_doc/a%2Fb?upsert=true", `{"n":2}`, "Content-Type", mergeType), 201, "guarded;attempts=1")
 	if got := w.stored("/shop/_doc/a%2Fb"); got != `{"n":2}` {
 		t.Errorf("stored %s", got)
@@ -44,7 +44,7 @@ func TestACompressedPatchIsRead(t *testing.T) {
 	w := newWorld(t, "", Identity{})
 	w.put(doc1, `{"n":1}`)
 	w.wants(w.ask(w.proxied, "PATCH", doc1, zipped(`{"n":2}`), "Content-Type", mergeType, "Content-Encoding", "gzip"), 200, "guarded")
-	w.wants(w.ask(w.proxied, "PATCH", doc1, "x", "Content-Type", mergeType, "Content-Encoding", "br"), 415, "guarded")
+	w.wants(w.ask(w.proxied, "PATCH", doc1, "x", "Content-Type", mergeType, "Content-Encoding", "br"), 415, "refused")
 	if got := w.stored(doc1); got != `{"n":2}` {
 		t.Errorf("stored %s", got)
 	}

@@ -262,8 +262,8 @@ func TestASearchThatIsNotWatchedLeavesItsSessionNoViewToMergeFrom(t *testing.T) 
 
 			w.put(doc1, `{"log":["x"]}`)
 			search()
-			w.wants(save(`{"log":["x","c"]}`), 409, "guarded;attempts=0;base=view;reason=numbers")
-			w.wants(save(`{"log":["x","c"]}`), 409, "guarded;attempts=0;base=view;reason=numbers")
+			w.wants(save(`{"log":["x","c"]}`), 409, "refused;attempts=0;base=view;reason=numbers")
+			w.wants(save(`{"log":["x","c"]}`), 409, "refused;attempts=0;base=view;reason=numbers")
 			search()
 			w.wants(save(`{"log":["x","c"]}`), 200, "passed;attempts=1;base=lost;reason=evicted")
 			if got := w.stored(doc1); got != `{"log":["x","c"]}` {

@@ -193,7 +193,7 @@ func TestWhoSavesFromMemoryRevertsNothing(t *testing.T) {
 	w.wants(save(12, `"x"`, second), 200, "merged;attempts=2;base=stamp")
 	w.wants(save(14, `"a","b"`, first), 200, "merged;attempts=2;base=stamp")
 	w.wants(save(12, `"x","y"`, second), 200, "merged;attempts=2;base=stamp")
-	w.wants(save(14, `"a","b"`, first), 200, "merged;attempts=0;base=stamp") // nothing is new to it
+	w.wants(save(14, `"a","b"`, first), 200, "merged;attempts=1;base=stamp") // nothing is new to it
 	d := w.stored(doc1)
 	if gjson.Get(d, "n").Int() != 16 || len(gjson.Get(d, "list").Array()) != 4 {
 		t.Errorf("stored %s: of four saves that added 1, 2, 3 and 0, and an entry each", d)

@@ -11,6 +11,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/respond"
 	"optimist/internal/rule"
 	"optimist/internal/stamp"
 	"optimist/internal/upstream"
@@ -315,7 +316,7 @@ func bulkAction(line []byte, usual string) (kind api.Kind, index string, ok bool
 }
 
 // stampShown stamps the document that the answer to a write of a part of it shows.
-func (g *Guard) stampShown(s *serving, ru *rule.Rule, r *write.Request, a *write.Answer) {
+func (g *Guard) stampShown(s *serving, ru *rule.Rule, r *write.Request, a *respond.Answer) {
 	if a.Status >= 300 || !showsWhole(r) {
 		return
 	}

@@ -10,14 +10,14 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"optimist/internal/write"
+	"optimist/internal/explain"
 	"optimist/rewrite"
 )
 
 // happened is what came of a write, or, without an account, of several.
 type happened struct {
 	answer        *answer
-	account       *write.Account
+	account       *explain.Account
 	before, after revision
 }
 

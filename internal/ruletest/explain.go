@@ -14,9 +14,9 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/config"
+	"optimist/internal/explain"
 	"optimist/internal/guard"
 	"optimist/internal/rule"
-	"optimist/internal/write"
 )
 
 // Question is a write that is to be explained.
@@ -34,7 +34,7 @@ type Question struct {
 var ErrQuestion = errors.New("this can't be explained")
 
 // Offline explains a write to an engine in memory that holds what the question says.
-func Offline(ctx context.Context, c *config.Config, rules *rule.Set, q *Question) (*write.Account, []byte, error) {
+func Offline(ctx context.Context, c *config.Config, rules *rule.Set, q *Question) (*explain.Account, []byte, error) {
 	req, reason := readRequest(q.Method + " " + q.Target)
 	switch {
 	case reason != "":
@@ -111,7 +111,7 @@ func given(text []byte) config.JSON {
 
 // Online asks a running optimist what it would do with a write. It makes sure first that what answers there knows what a dry run is:
 // anything else would carry the write out.
-func Online(ctx context.Context, proxy string, q *Question) (*write.Account, []byte, error) {
+func Online(ctx context.Context, proxy string, q *Question) (*explain.Account, []byte, error) {
 	if err := q.checkHeader(); err != nil {
 		return nil, nil, err
 	}
@@ -150,7 +150,7 @@ func Online(ctx context.Context, proxy string, q *Question) (*write.Account, []b
 }
 
 // ask makes the dry run. It returns the account and its JSON.
-func ask(ctx context.Context, client *http.Client, proxy string, m *message) (*write.Account, []byte, error) {
+func ask(ctx context.Context, client *http.Client, proxy string, m *message) (*explain.Account, []byte, error) {
 	w := &world{client: client}
 	m.header.Set(guard.DryRunField, "true")
 	a, err := w.ask(ctx, proxy, m)

@@ -96,7 +96,7 @@ type Write struct {
 type Expect struct {
 	// Document is what is stored in the end; null: there is none. The order of keys doesn't count, numbers are compared digit by digit.
 	Document config.JSON `json:"document"`
-	// Outcome is how the write ended: passed, guarded, merged, combined or unknown.
+	// Outcome is how the write ended: passed, guarded, merged, combined, retried, refused, not_sent or unknown.
 	Outcome string `json:"outcome"`
 	// Status is that of the answer.
 	Status int `json:"status"`

@@ -15,9 +15,9 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/config"
+	"optimist/internal/explain"
 	"optimist/internal/guard"
 	"optimist/internal/rule"
-	"optimist/internal/write"
 )
 
 // Result is what became of one test.
@@ -43,7 +43,7 @@ type Written struct {
 	Request string
 	Status  int
 	Outcome string // the answer's field
-	Account *write.Account
+	Account *explain.Account
 
 	stored []byte // the document after it
 }
@@ -266,7 +266,7 @@ func (p *play) carryOut(w *Write, session string, seen *read, name string) error
 }
 
 // rehearse asks for the account of a write before it is made.
-func (p *play) rehearse(m *message) (*write.Account, error) {
+func (p *play) rehearse(m *message) (*explain.Account, error) {
 	dry := *m
 	dry.header = m.header.Clone()
 	dry.header.Set(guard.DryRunField, "true")
@@ -277,8 +277,8 @@ func (p *play) rehearse(m *message) (*write.Account, error) {
 	return readAccount(a)
 }
 
-func readAccount(a *answer) (*write.Account, error) {
-	account := new(write.Account)
+func readAccount(a *answer) (*explain.Account, error) {
+	account := new(explain.Account)
 	if a.status != http.StatusOK || a.header.Get(guard.DryRunField) != "true" {
 		return nil, fmt.Errorf("the dry run was answered with %d %s", a.status, a.reason())
 	}

@@ -7,12 +7,12 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/explain"
 	"optimist/internal/rule"
-	"optimist/internal/write"
 )
 
 // AccountText is an account for a terminal.
-func AccountText(a *write.Account) string {
+func AccountText(a *explain.Account) string {
 	var b strings.Builder
 	line := func(what, format string, args ...any) {
 		fmt.Fprintf(&b, "%-10s%s\n", what, fmt.Sprintf(format, args...))
@@ -46,14 +46,14 @@ func AccountText(a *write.Account) string {
 	return b.String()
 }
 
-func ofRouting(a *write.Account) string {
+func ofRouting(a *explain.Account) string {
 	if a.Routing == "" {
 		return ""
 	}
 	return ", routing " + a.Routing
 }
 
-func ruleText(a *write.Account) string {
+func ruleText(a *explain.Account) string {
 	if a.Rule == nil {
 		return "none"
 	}
@@ -77,7 +77,7 @@ func ordinal(n int) string {
 	return fmt.Sprintf("%dth", n)
 }
 
-func baseText(a *write.Account) string {
+func baseText(a *explain.Account) string {
 	text := a.Base.Kind
 	if a.Base.Ambiguous {
 		text += " (a guess among several)"
@@ -88,7 +88,7 @@ func baseText(a *write.Account) string {
 	return text
 }
 
-func revisionText(r *write.AccountRevision) string {
+func revisionText(r *explain.Revision) string {
 	if !r.Exists {
 		return "there is no document"
 	}
@@ -102,7 +102,7 @@ func revisionText(r *write.AccountRevision) string {
 	return text
 }
 
-func changeText(b *strings.Builder, a *write.Account) {
+func changeText(b *strings.Builder, a *explain.Account) {
 	ops := gjson.ParseBytes(a.Change).Array()
 	if len(ops) == 0 {
 		return
@@ -117,7 +117,7 @@ func changeText(b *strings.Builder, a *write.Account) {
 	}
 }
 
-func mergeText(b *strings.Builder, a *write.Account) {
+func mergeText(b *strings.Builder, a *explain.Account) {
 	if len(a.Merge) == 0 {
 		return
 	}
@@ -143,7 +143,7 @@ func side(raw []byte) string {
 	return short(raw)
 }
 
-func whyText(d *write.AccountDecision) string {
+func whyText(d *explain.Decision) string {
 	var text string
 	switch {
 	case d.Strategy == "" && d.Decision == "taken":
@@ -165,7 +165,7 @@ func whyText(d *write.AccountDecision) string {
 	return text
 }
 
-func stepsText(b *strings.Builder, a *write.Account) {
+func stepsText(b *strings.Builder, a *explain.Account) {
 	if len(a.Transform) == 0 {
 		return
 	}
@@ -184,7 +184,7 @@ func stepsText(b *strings.Builder, a *write.Account) {
 	_ = t.Flush() // into memory
 }
 
-func requestText(r *write.AccountRequest) string {
+func requestText(r *explain.Request) string {
 	switch r.Status {
 	case 409:
 		return "  (would conflict)"
@@ -194,7 +194,7 @@ func requestText(r *write.AccountRequest) string {
 	return fmt.Sprintf("  (would be answered with %d)", r.Status)
 }
 
-func outcomeText(b *strings.Builder, a *write.Account) {
+func outcomeText(b *strings.Builder, a *explain.Account) {
 	o := &a.Outcome
 	b.WriteString("outcome   ")
 	switch {

@@ -12,7 +12,7 @@ import (
 // is the epoch from before the request was sent. The caller may reuse rev.Source and the bytes under ref's strings.
 // Revisions without numbers are ignored.
 func (s *Store) Read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) {
-	if rev.Known() {
+	if rev.Known() && !s.dryRun {
 		s.read(sess, ref, rev, at, 0)
 	}
 }
@@ -56,6 +56,9 @@ func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
 // the view and the part, these would let the session overwrite what it hasn't seen: then the view guards against that, and is refused.
 // What it has read stays what it was.
 func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bool, at Epoch) {
+	if s.dryRun {
+		return
+	}
 	sh, e, gone, now := s.open(sess, ref)
 	defer sh.mu.Unlock()
 	if e == nil {

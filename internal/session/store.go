@@ -87,7 +87,7 @@ func New(o Options) *Store {
 
 // Glance returns the same store for who only wants to know which base a write would have. What is taken from it is given back before
 // anybody else can miss it: a reservation, however short, would leave another base to a write of the same session. Nothing is counted, the
-// bases end nothing, a Witness has nobody see anything, and Wrote does nothing.
+// bases end nothing, a Witness has nobody see anything, and Read, Wrote and WroteElse do nothing.
 func (s *Store) Glance() *Store { return &Store{s.contents, true} }
 
 // clock returns the time since the store's start.

@@ -345,7 +345,7 @@ func TestAWriteThatWasGivenUpIsNotCountedFromALaterOne(t *testing.T) {
 			w.s.IndicesChanged() // so that what the index is has to be asked
 			w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
 				if r.Method == "GET" && !strings.Contains(string(r.Target), "_doc") {
-					<-time.After(2 * soon)
+					<-time.After(2 * leastWait)
 				}
 				return nil, nil
 			}
@@ -406,7 +406,7 @@ func TestAViewWithoutItsBodyIsAGuard(t *testing.T) {
 			w.engine.before = nil
 			r := c.save("1", `{"n":3}`)
 			if others {
-				has(t, r, 409, "guarded;attempts=0;base=view;reason=numbers") // {"x":1} isn't in what it sent
+				has(t, r, 409, "refused;attempts=0;base=view;reason=numbers") // {"x":1} isn't in what it sent
 				return
 			}
 			has(t, r, 200, "guarded;attempts=1;base=view")

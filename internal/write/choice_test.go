@@ -61,7 +61,7 @@ func TestTheStrongestBaseCounts(t *testing.T) {
 }
 
 func TestAGuessIsRefusedWhereTheRuleSaysSo(t *testing.T) {
-	for policy, want := range map[string]string{"guess": "guarded;attempts=1;base=session;ambiguous", "fail": "guarded;attempts=0;base=session;ambiguous"} {
+	for policy, want := range map[string]string{"guess": "guarded;attempts=1;base=session;ambiguous", "fail": "refused;attempts=0;base=session;ambiguous"} {
 		t.Run(policy, func(t *testing.T) {
 			w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, base: {ambiguous: "+policy+"}}\n")
 			me := w.stranger()
@@ -105,7 +105,7 @@ func TestALostBaseFollowsTheRule(t *testing.T) {
 			me = w.client("me")
 			lose(w, me)
 			r := me.save("1", `{"a":2}`)
-			if !errors.Is(r.err, ErrBaseLost) || r.outcome != "guarded;attempts=0;base=lost;reason="+reason || w.engine.writes() != 0 {
+			if !errors.Is(r.err, ErrBaseLost) || r.outcome != "refused;attempts=0;base=lost;reason="+reason || w.engine.writes() != 0 {
 				t.Errorf("got %v, sent %q", r, w.engine.sent)
 			}
 			me.read("1") // as the refusal says
@@ -128,9 +128,12 @@ func TestShortlyAfterTheStartWhoCarriesItsBaseHasIt(t *testing.T) {
 	has(t, me.carry("PUT", "/shop/_doc/1", `{"n":12}`, after), 200, "merged;attempts=2;base=stamp")
 	same(t, w.stored("1"), `{"n":21}`)
 	has(t, me.send("PUT", "/shop/_doc/2", `{}`, ifMatch(`"9-1"`)), 409, "guarded;attempts=1;base=if_match")
+	w.put("3", `{"n":0}`)
 	if r := me.carry("PUT", "/shop/_doc/3", `{"n":1}`, stamp.Stamp{}); !errors.Is(r.err, ErrBaseLost) {
 		t.Errorf("got %v", r)
 	}
+	// Where there is no document, nothing can be overwritten.
+	has(t, me.carry("PUT", "/shop/_doc/4", `{"n":1}`, stamp.Stamp{}), 201, "guarded;attempts=1;base=fetched")
 }
 
 // What a client says to optimist is none of the engine's business, and a write whose answer is read here mustn't be answered in a form

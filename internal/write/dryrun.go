@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 
 	"optimist/internal/api"
+	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/explain"
+	"optimist/internal/intent"
+	"optimist/internal/respond"
 	"optimist/internal/rule"
-	"optimist/internal/session"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 	"optimist/retry"
@@ -22,24 +24,24 @@ import (
 // up; nothing is counted. What the engine would find wrong with the document itself it doesn't know.
 //
 // Errors are those of Do. With those that are the client's answer (a rule that demands a base, say) the account comes, too.
-func (s *Service) Explain(ctx context.Context, r *Request) (*Account, error) {
-	a := &Account{Requests: []AccountRequest{}}
-	r.account = a
-	defer func() { r.account = nil }()
+func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, error) {
+	a := &explain.Account{Requests: []explain.Request{}}
 	play := &rehearsal{account: a, req: r}
 	eyes := &onlooker{Engine: s.engine}
-	stage := &Service{up: play, engine: eyes, sessions: s.store.Glance(), store: s.store, events: Events{}.orNothing(), log: s.log,
-		timeout: s.timeout, now: s.now, catalog: s.catalog}
+	stage := *s
+	stage.engine, stage.sessions, stage.observer, stage.primaries = eyes, s.sessions.Glance(), a, undoubted{}
+	stage.direct, stage.events = single{play, s.timeout}, Events{}.orNothing()
+	stage.carrier, stage.questions = stage.direct, single{silence{}, s.timeout}
 	stage.lanes = retry.NewLanes(1, share)
-	play.s = stage
+	play.s = &stage
 	answer, err := stage.Do(ctx, r)
 	if play.failed != nil {
 		return nil, play.failed
 	}
 	c := &r.change
-	a.place(c)
+	c.describe(a)
 	if eyes.seen {
-		a.Current = accountRevision(eyes.last.Numbers, eyes.last.Version, eyes.last.Source)
+		a.Current = explain.NewRevision(eyes.last.Numbers, eyes.last.Version, eyes.last.Source)
 	}
 	if answer != nil {
 		defer answer.Release()
@@ -51,24 +53,33 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*Account, error) {
 		answer.Status, answer.Body = 0, nil
 		a.Notes = append(a.Notes, play.undecided)
 	}
-	a.said(&c.outcome, answer)
+	a.Outcome = c.outcome.account()
+	if answer != nil {
+		a.SetAnswer(answer.Status, answer.Body)
+	}
 	return a, err
 }
 
-// place fills in what the write is about.
-func (a *Account) place(c *change) {
+// account is the outcome as an account has it.
+func (o *Outcome) account() explain.Outcome {
+	return explain.Outcome{Kind: o.Kind.String(), Attempts: o.Attempts, Base: o.Base.String(), Ambiguous: o.Ambiguous,
+		Reason: o.Reason, Overwrote: o.Overwrote, Field: string(o.Append(nil))}
+}
+
+// describe fills in what the write is about.
+func (c *change) describe(a *explain.Account) {
 	a.Operation, a.Index, a.ID, a.Routing = c.req.Op.Kind.String(), c.doc.Index, c.doc.ID, c.doc.Routing
 	a.Mode = rule.Guard.String()
 	ru := c.req.Rule
-	a.Rule = &AccountRule{Name: ru.Name, Place: ru.N + 1, Index: ru.Pattern(c.name, c.index.Name, c.index.DataStream)}
+	a.Rule = &explain.Rule{Name: ru.Name, Place: ru.N + 1, Index: ru.Pattern(c.name, c.index.Name, c.index.DataStream)}
 	b := &c.base
-	a.Base = accountRevision(b.Numbers, b.Version, b.View)
+	a.Base = explain.NewRevision(b.Numbers, b.Version, b.View)
 	a.Base.Kind, a.Base.Ambiguous = c.outcome.Base.String(), c.outcome.Ambiguous
 	from, to := b.View, c.sent
 	switch {
 	case c.patch != nil:
-		from, to = c.patch.before, c.patch.after
-	case !c.json || c.req.Op.Kind == api.Update || b.View == nil && b.Kind != session.KindAbsent:
+		from, to = c.draft.From, c.draft.Edited
+	case !c.json || c.req.Op.Kind == api.Update || !c.baseKnown():
 		return
 	}
 	if to == nil {
@@ -79,25 +90,18 @@ func (a *Account) place(c *change) {
 	}
 }
 
-// merge merges the change into body. A dry run is told what was decided.
-func (c *change) merge(body []byte) (rewrite.Result, error) {
-	m := c.req.Rule.Merger
-	if c.req.account == nil {
-		return m.Merge(c.base.View, c.sent, body)
-	}
-	r, list, err := m.Explain(c.base.View, c.sent, body)
-	c.req.account.decided(list)
-	return r, err
+// undoubted has every conflict be one with others: of a dry run nothing was sent that could have been applied.
+type undoubted struct{}
+
+func (undoubted) SamePrimary(context.Context, catalog.Asker, *catalog.Conflict, int64) bool {
+	return true
 }
 
-// steps applies the rule's transform. A dry run is told what became of each step.
-func (c *change) steps(t *rewrite.Transformer, candidate []byte, in *rewrite.Inputs) ([]byte, error) {
-	if c.req.account == nil {
-		return t.Apply(candidate, in)
-	}
-	doc, told, err := t.Explain(candidate, in)
-	c.req.account.stepped(told)
-	return doc, err
+// silence answers nothing.
+type silence struct{}
+
+func (silence) Do(context.Context, *upstream.Request) (*upstream.Response, error) {
+	return nil, upstream.ErrNotSent
 }
 
 // onlooker remembers the revision that was last fetched.
@@ -120,7 +124,7 @@ func (o *onlooker) Fetch(ctx context.Context, who es.Caller, d es.Document) (doc
 type rehearsal struct {
 	s       *Service
 	req     *Request
-	account *Account
+	account *explain.Account
 
 	undecided string // why only the engine can tell what becomes of the write
 	failed    error  // the engine couldn't be asked
@@ -130,12 +134,12 @@ type rehearsal struct {
 func (p *rehearsal) Do(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
 	var op api.Op
 	api.Parse([]byte(r.Method), r.Target, &op)
-	n, guarded := explicit(op.Query)
-	entry := AccountRequest{Method: r.Method, Target: string(r.Target), Create: op.Kind == api.Create}
+	n, guarded := ownGuard(op.Query)
+	entry := explain.Request{Method: r.Method, Target: string(r.Target), Create: op.Kind == api.Create}
 	if n.Known() {
-		entry.Guard = &AccountGuard{n.SeqNo, n.PrimaryTerm}
+		entry.Guard = &explain.Guard{SeqNo: n.SeqNo, PrimaryTerm: n.PrimaryTerm}
 	}
-	p.account.Document = document(r.Body)
+	p.account.Document = explain.Document(r.Body)
 	rev, err := p.look(ctx)
 	if err != nil {
 		p.failed = err
@@ -151,7 +155,7 @@ func (p *rehearsal) Do(ctx context.Context, r *upstream.Request) (*upstream.Resp
 	}
 	res := &upstream.Response{}
 	res.Status, res.Payload = 200, []byte("{}")
-	res.Fields = []wire.Field{jsonType}
+	res.Fields = []wire.Field{respond.JSON}
 	if p.undecided == "" {
 		a := p.answer(&op, n, rev)
 		res.Status, res.Payload = a.Status, a.Body
@@ -187,43 +191,41 @@ func (p *rehearsal) look(ctx context.Context) (doc.Revision, error) {
 }
 
 // answer is what the engine says to the request, with the document at rev.
-func (p *rehearsal) answer(op *api.Op, n doc.Numbers, rev doc.Revision) *Answer {
-	d := p.req.change.doc
+func (p *rehearsal) answer(op *api.Op, n doc.Numbers, rev doc.Revision) *respond.Answer {
+	c := &p.req.change
+	d := p.s.named(c)
 	next := doc.Revision{Numbers: doc.Numbers{SeqNo: rev.SeqNo + 1, PrimaryTerm: max(rev.PrimaryTerm, 1)}, Version: rev.Version + 1}
 	switch {
 	case op.Kind == api.Create && rev.Known():
-		return p.req.change.exists(rev.Version)
-	case n.Known() && !rev.Known():
-		return conflict(d, fmt.Sprintf("required seqNo [%d], primary term [%d]. but no document was found", n.SeqNo, n.PrimaryTerm))
+		return c.exists(rev.Version)
 	case n.Known() && rev.Numbers != n:
-		return conflict(d, fmt.Sprintf("required seqNo [%d], primary term [%d]. current document has seqNo [%d] and primary term [%d]",
-			n.SeqNo, n.PrimaryTerm, rev.SeqNo, rev.PrimaryTerm))
+		return c.conflict((&intent.MovedError{Guard: n, Current: rev.Numbers}).Error())
 	case op.Kind == api.Delete && !rev.Known():
-		return notFound(d, next)
+		return respond.Written(d, next, respond.NotFound)
 	case op.Kind == api.Delete:
-		return written(d, next, "deleted", 200)
+		return respond.Written(d, next, respond.Deleted)
 	case !rev.Known():
-		return written(d, next, "created", 201)
+		return respond.Written(d, next, respond.Created)
 	}
-	return written(d, next, "updated", 200)
+	return respond.Written(d, next, respond.Updated)
 }
 
 // Untaken is the account of a write that is forwarded as it is, because no rule takes it, or its rule is off.
-func Untaken(op *api.Op, method []byte, ru *rule.Rule, mode rule.Mode) *Account {
+func Untaken(op *api.Op, method []byte, ru *rule.Rule, mode rule.Mode) *explain.Account {
 	target := op.Path
 	if len(op.Query) > 0 {
 		target = append(append(bytes.Clone(op.Path), '?'), op.Query...)
 	}
 	o := Outcome{Kind: Passed, Attempts: 1}
-	a := &Account{Operation: op.Kind.String(), Index: plainName(op.Index), ID: plainName(op.ID), Mode: mode.String(),
-		Requests: []AccountRequest{{Method: string(method), Target: string(target)}}}
-	a.said(&o, nil)
-	a.Outcome.Field = "" // nothing is said of it
+	a := &explain.Account{Operation: op.Kind.String(), Index: plainName(op.Index), ID: plainName(op.ID), Mode: mode.String(),
+		Requests: []explain.Request{{Method: string(method), Target: string(target)}}}
+	a.Outcome = o.account()
+	a.Outcome.Field = "" // nobody is told
 	if ru == nil {
 		a.Notes = []string{"no rule takes it: it is forwarded as it is"}
 		return a
 	}
-	a.Rule = &AccountRule{Name: ru.Name, Place: ru.N + 1, Index: ru.Pattern(a.Index)}
+	a.Rule = &explain.Rule{Name: ru.Name, Place: ru.N + 1, Index: ru.Pattern(a.Index)}
 	a.Notes = []string{"the rule's mode is off: it is forwarded as it is"}
 	return a
 }

@@ -10,12 +10,13 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/api"
+	"optimist/internal/explain"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
 
 // explain asks what a write would do.
-func (c *client) explain(method, target, body string, fields ...wire.Field) (*Account, error) {
+func (c *client) explain(method, target, body string, fields ...wire.Field) (*explain.Account, error) {
 	c.w.t.Helper()
 	var op api.Op
 	api.Parse([]byte(method), []byte(target), &op)
@@ -33,7 +34,7 @@ func (c *client) explain(method, target, body string, fields ...wire.Field) (*Ac
 	return a, err
 }
 
-func (c *client) account(method, target, body string, fields ...wire.Field) *Account {
+func (c *client) account(method, target, body string, fields ...wire.Field) *explain.Account {
 	c.w.t.Helper()
 	a, err := c.explain(method, target, body, fields...)
 	if err != nil {
@@ -96,7 +97,7 @@ func TestADryRunTellsWhyAndWhat(t *testing.T) {
 	c.read("1")
 	w.put("1", `{"n":7,"t":"b","s":"b","u":1,"v":1}`)
 	a := c.account("PUT", "/shop/_doc/1?refresh=true", `{"n":9,"t":"c","s":"c","u":2}`)
-	if *a.Rule != (AccountRule{Name: "stock", Place: 2, Index: "sh*"}) || a.Operation != "index" || a.Mode != "guard" {
+	if *a.Rule != (explain.Rule{Name: "stock", Place: 2, Index: "sh*"}) || a.Operation != "index" || a.Mode != "guard" {
 		t.Errorf("%+v %s %s", a.Rule, a.Operation, a.Mode)
 	}
 	if a.Base.Kind != "session" || *a.Base.SeqNo != 0 || a.Base.Version != 1 || string(a.Base.Document) != `{"n":10,"t":"a","s":"a","u":1}` {
@@ -115,9 +116,9 @@ func TestADryRunTellsWhyAndWhat(t *testing.T) {
 	if got := string(a.Change); !strings.HasPrefix(got, `[{"op":"test","path":"/n","value":10},{"op":"replace","path":"/n","value":9}`) {
 		t.Errorf("change %s", got)
 	}
-	want := []AccountRequest{
-		{Method: "PUT", Target: "/shop/_doc/1?refresh=true&if_seq_no=0&if_primary_term=1", Guard: &AccountGuard{0, 1}, Status: 409},
-		{Method: "PUT", Target: "/shop/_doc/1?refresh=true&if_seq_no=1&if_primary_term=1", Guard: &AccountGuard{1, 1}, Status: 200},
+	want := []explain.Request{
+		{Method: "PUT", Target: "/shop/_doc/1?refresh=true&if_seq_no=0&if_primary_term=1", Guard: &explain.Guard{SeqNo: 0, PrimaryTerm: 1}, Status: 409},
+		{Method: "PUT", Target: "/shop/_doc/1?refresh=true&if_seq_no=1&if_primary_term=1", Guard: &explain.Guard{SeqNo: 1, PrimaryTerm: 1}, Status: 200},
 	}
 	if got, _ := json.Marshal(a.Requests); string(got) != string(must(json.Marshal(want))) {
 		t.Errorf("requests %s", got)
@@ -163,7 +164,7 @@ func TestADryRunOfEveryOperation(t *testing.T) {
 			"guarded;attempts=1;base=explicit;reason=explicit", "PUT /shop/_doc/1?if_seq_no=7&if_primary_term=1", ""},
 		{"a version of the client's", `{"a":1}`, `{"a":1}`, false, "PUT", "/shop/_doc/1?version=7&version_type=external", `{"a":2}`, 0,
 			"guarded;attempts=1;base=explicit;reason=explicit", "PUT /shop/_doc/1?version=7&version_type=external", `{"a":2}`},
-		{"an update", `{"a":1}`, `{"a":1}`, false, "POST", "/shop/_update/1", `{"doc":{"a":2}}`, 0, "guarded;attempts=1;base=none",
+		{"an update", `{"a":1}`, `{"a":1}`, false, "POST", "/shop/_update/1", `{"doc":{"a":2}}`, 0, "retried;attempts=1;base=none",
 			"POST /shop/_update/1?retry_on_conflict=3", ""},
 		{"a delete", `{"a":1}`, `{"a":1}`, true, "DELETE", "/shop/_doc/1", "", 200, "guarded;attempts=1;base=session",
 			"DELETE /shop/_doc/1?if_seq_no=0&if_primary_term=1", ""},
@@ -283,7 +284,7 @@ func TestADryRunTellsWhatTheTransformDoes(t *testing.T) {
 	if string(a.Document) != `{"n":6,"draft":true,"edits":1}` || len(a.Merge) != 2 {
 		t.Errorf("%s %+v", a.Document, a.Merge)
 	}
-	want := []AccountStep{
+	want := []explain.Step{
 		{Step: 1, Op: "increment", Path: "/edits", Done: true},
 		{Step: 2, Op: "default", Path: "/edits", Done: true, Why: "it changes nothing"},
 		{Step: 3, Op: "remove", Path: "/draft", Why: "its condition doesn't hold: incoming.n == 0"},

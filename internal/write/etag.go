@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 
 	"optimist/internal/doc"
 	"optimist/internal/session"
@@ -104,13 +105,6 @@ func (s *Service) takeMatch(ctx context.Context, c *change, m match) (err error)
 	return s.takeCopy(ctx, c, m.tag.held())
 }
 
-func (s *Service) takeCopy(ctx context.Context, c *change, held session.Copy) (err error) {
-	if c.base, err = s.sessions.TakeCopy(ctx, c.req.Session, c.doc.Ref, held, c.sent); err != nil {
-		return err
-	}
-	return c.stillThere(ctx)
-}
-
 // takeOneOf is for what names more than one revision: any at all, or one of a list. The current one is the base if it is among them.
 // Otherwise it is the newest of those that the session knows, whose change is merged; or, where it knows none, the newest, whose guard the
 // engine refuses.
@@ -142,20 +136,45 @@ func (s *Service) takeOneOf(ctx context.Context, c *change, m match) error {
 	return s.takeCopy(ctx, c, m.more[0].held())
 }
 
-// tagFor is the tag for what the client has sent, where something else was stored: told are the numbers that its answer carries. A named
-// session needs nothing to be told apart by.
-func (c *change) tagFor(told doc.Numbers) tag {
-	t := tag{Numbers: told}
+// tagFor is the tag for what the client has sent, where something else was stored: n are the numbers that its answer carries. A named
+// session needs nothing that tells copies apart.
+func (c *change) tagFor(n doc.Numbers) tag {
+	t := tag{Numbers: n}
 	if !c.req.Session.IsNamed() {
 		t.copy = stamp.IDOf(rand.Uint64()) //nolint:gosec // it has to differ from others, not to be hard to guess
 	}
 	return t
 }
 
-// handed is the tag as the session has to know it: of a client that has shown that it uses tags.
-func (c *change) handed(t tag) session.Copy {
+// copyOf is the tag as the session has to know it, of a client that has shown that it uses tags.
+func (c *change) copyOf(t tag) session.Copy {
 	if t.copy == 0 || c.outcome.Base != BaseIfMatch {
 		return session.Copy{}
 	}
 	return t.held()
+}
+
+// AppendETag appends the entity tag that stands for a revision.
+func AppendETag(dst []byte, n doc.Numbers) []byte {
+	dst = append(dst, '"')
+	dst = strconv.AppendInt(dst, n.SeqNo, 10)
+	dst = append(dst, '-')
+	dst = strconv.AppendInt(dst, n.PrimaryTerm, 10)
+	return append(dst, '"')
+}
+
+// ParseETag reads what AppendETag writes.
+func ParseETag(b []byte) (n doc.Numbers, ok bool) {
+	b = bytes.TrimSpace(b)
+	if len(b) < 5 || b[0] != '"' || b[len(b)-1] != '"' {
+		return n, false
+	}
+	seq, term, found := bytes.Cut(b[1:len(b)-1], []byte("-"))
+	if !found {
+		return n, false
+	}
+	var err1, err2 error
+	n.SeqNo, err1 = strconv.ParseInt(string(seq), 10, 64)
+	n.PrimaryTerm, err2 = strconv.ParseInt(string(term), 10, 64)
+	return n, err1 == nil && err2 == nil && n.SeqNo >= 0 && n.PrimaryTerm > 0
 }

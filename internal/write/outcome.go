@@ -12,9 +12,12 @@ type Kind uint8
 // The kinds.
 const (
 	Passed   Kind = iota // forwarded as it was, without a guard of ours
-	Guarded              // written, or refused, under the base's guard, as it was sent
+	Guarded              // written, or refused by the engine, under the base's guard, as it was sent
 	Merged               // the client's change was merged into a newer revision
 	Combined             // likewise, in one write together with other clients' changes
+	Retried              // an _update that the engine merges, with retry_on_conflict added
+	Refused              // refused here, without a try
+	NotSent              // no node could be reached: nothing was written
 	Unknown              // it may or may not have been applied
 )
 
@@ -27,6 +30,12 @@ func (k Kind) String() string {
 		return "merged"
 	case Combined:
 		return "combined"
+	case Retried:
+		return "retried"
+	case Refused:
+		return "refused"
+	case NotSent:
+		return "not_sent"
 	case Unknown:
 		return "unknown"
 	default:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/rule"
 	"optimist/internal/upstream"
 )
 
@@ -260,8 +261,8 @@ func TestAnUpdateThatMayHaveBeenAppliedIsNotHandedToTheEngine(t *testing.T) {
 }
 
 func TestUpdatesOfAnotherMediaTypeShareNoWrite(t *testing.T) {
-	r := &Request{}
-	a, b := &change{req: r, ready: true, patch: &patch{media: []byte("application/json")}}, &change{req: r, ready: true, patch: &patch{media: []byte("text/plain")}}
+	r := &Request{Rule: &rule.Rule{}}
+	a, b := &change{req: r, shares: true, patch: &patch{}, media: []byte("application/json")}, &change{req: r, shares: true, patch: &patch{}, media: []byte("text/plain")}
 	if share(a, b) || !share(a, a) {
 		t.Error("the engine refuses text, and with it what is JSON")
 	}

@@ -25,7 +25,7 @@ func TestWhatAPatchCantBeAppliedToIsNamed(t *testing.T) {
 		w := newWorld(t, "")
 		w.put("1", c.stored)
 		r := w.client("c").patch(target1, c.kind, c.body)
-		has(t, r, c.status, "guarded;attempts=0")
+		has(t, r, c.status, "refused;attempts=0")
 		if got := gjson.Get(r.body, "error.type").Str; got != c.kindOf || gjson.Get(r.body, "status").Int() != int64(c.status) {
 			t.Errorf("%s: %s", c.body, r.body)
 		}
@@ -76,7 +76,7 @@ func TestWhatIsNoPatchIsRefusedBeforeAnythingIsAsked(t *testing.T) {
 			return nil, nil
 		}
 		r := w.client("c").send("PATCH", target1+c.query, c.body, media(c.media))
-		if has(t, r, c.status, "guarded;attempts=0"); gjson.Get(r.body, "error.type").Str != c.kind {
+		if has(t, r, c.status, "refused;attempts=0"); gjson.Get(r.body, "error.type").Str != c.kind {
 			t.Errorf("%v: %s", c, r.body)
 		}
 	}

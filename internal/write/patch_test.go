@@ -109,7 +109,7 @@ func TestAPatchOfNothingIsAnsweredAsAnUpdateOfIt(t *testing.T) {
 	for _, q := range []string{"", "?routing=a", "?upsert=false", "?if_seq_no=3&if_primary_term=1"} {
 		status, update := w.direct("POST", "/shop/_update/1"+q[:len(q)*boolInt(!strings.Contains(q, "upsert"))], `{"doc":{}}`)
 		r := w.client("c").patch(target1+q, "merge", `{"a":1}`)
-		if has(t, r, 404, "guarded;attempts=0"); r.body != update || status != 404 {
+		if has(t, r, 404, "refused;attempts=0"); r.body != update || status != 404 {
 			t.Errorf("%s: answered %s, the engine says %s", q, r.body, update)
 		}
 	}
@@ -127,7 +127,7 @@ func TestAPatchThatDemandsAnAliasIsRefusedWithoutOne(t *testing.T) {
 		_, update := w.direct("POST", "/shop/_update/"+id+"?require_alias=true", `{"doc":{"a":1}}`)
 		for _, q := range []string{"?require_alias=true", "?require_alias"} {
 			r := c.patch("/shop/_doc/"+id+q, "merge", `{"a":1}`)
-			if has(t, r, 404, "guarded;attempts=0"); gjson.Get(r.body, "error.reason").Str != gjson.Get(update, "error.reason").Str {
+			if has(t, r, 404, "refused;attempts=0"); gjson.Get(r.body, "error.reason").Str != gjson.Get(update, "error.reason").Str {
 				t.Errorf("%s%s: answered %s, the engine says %s", id, q, r.body, update)
 			}
 		}
@@ -151,7 +151,7 @@ func TestAPatchMakesNoIndexByFailing(t *testing.T) {
 	w := newWorld(t, "")
 	r := w.client("c").patch(target1, "merge", `{"a":1}`)
 	_, engines := w.direct("GET", "/shop/_doc/1", "")
-	if has(t, r, 404, "guarded;attempts=0"); r.body != engines {
+	if has(t, r, 404, "refused;attempts=0"); r.body != engines {
 		t.Errorf("got %v, the engine says %s", r, engines)
 	}
 	if status, _ := w.direct("HEAD", "/shop", ""); status != 404 {
@@ -208,7 +208,7 @@ func TestAPatchUnderTheClientsOwnGuardIsTriedOnce(t *testing.T) {
 		w.put("1", `{"a":1}`)
 		w.put("1", `{"a":2}`)
 		r := send(w, 0, `{"a":3}`)
-		has(t, r, 409, "guarded;attempts=0")
+		has(t, r, 409, "refused;attempts=0")
 		status, engines := w.direct("POST", "/shop/_update/1?if_seq_no=0&if_primary_term=1", `{"doc":{}}`)
 		if want := gjson.Get(engines, "error.reason").Str; status != 409 || gjson.Get(r.body, "error.reason").Str != want {
 			t.Errorf("answered %s, the engine says %s", r.body, want)
@@ -254,7 +254,7 @@ func TestWhereADocumentIsNotSeenWholeItIsNotPatched(t *testing.T) {
 			return nil, nil
 		}
 		r := w.client("c").patch(target1, "merge", `{"a":2}`)
-		if has(t, r, 400, "guarded;attempts=0"); !strings.Contains(r.outcome, "reason=filtered") {
+		if has(t, r, 400, "refused;attempts=0"); !strings.Contains(r.outcome, "reason=filtered") {
 			t.Errorf("got %v", r)
 		}
 		same(t, w.stored("1"), `{"a":1}`)
@@ -279,7 +279,7 @@ func TestWhereADocumentIsNotSeenWholeItIsNotPatched(t *testing.T) {
 		w.direct("PUT", "/shop", `{"mappings":{"_source":{"excludes":["x"]}}}`)
 		w.put("1", `{"a":1,"x":1}`)
 		r := w.client("c").patch(target1, "merge", `{"a":2}`)
-		if has(t, r, 400, "guarded;attempts=0"); !strings.Contains(r.outcome, "reason=source") || w.engine.writes() != 0 {
+		if has(t, r, 400, "refused;attempts=0"); !strings.Contains(r.outcome, "reason=source") || w.engine.writes() != 0 {
 			t.Errorf("got %v", r)
 		}
 	})
@@ -293,7 +293,7 @@ func TestWhereADocumentIsNotSeenWholeItIsNotPatched(t *testing.T) {
 			return nil, nil
 		}
 		r := w.client("c").patch(target1, "merge", `{"a":2}`)
-		if has(t, r, 400, "guarded;attempts=0"); !strings.Contains(r.outcome, "reason=metadata") || w.engine.writes() != 0 {
+		if has(t, r, 400, "refused;attempts=0"); !strings.Contains(r.outcome, "reason=metadata") || w.engine.writes() != 0 {
 			t.Errorf("got %v", r)
 		}
 	})

@@ -88,7 +88,7 @@ func TestARepeatedWriteOfACopyCountsOnce(t *testing.T) {
 	_, other := me.served("1", 2)
 	w.put("1", `{"n":20,"x":1}`)
 	has(t, me.carry("PUT", "/shop/_doc/1", `{"n":11,"x":0}`, s), 200, "merged")
-	has(t, me.carry("PUT", "/shop/_doc/1", `{"n":11,"x":0}`, s), 200, "merged;attempts=0;base=stamp")
+	has(t, me.carry("PUT", "/shop/_doc/1", `{"n":11,"x":0}`, s), 200, "merged;attempts=1;base=stamp")
 	has(t, me.carry("PUT", "/shop/_doc/1", `{"n":11,"x":0}`, other), 200, "merged;attempts=2;base=stamp")
 	same(t, w.stored("1"), `{"n":22,"x":1}`)
 

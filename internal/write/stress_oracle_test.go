@@ -90,13 +90,19 @@ func (v *verdict) document(name string, all []stored) {
 		at := fmt.Sprintf("%s@%d", name, s.seq)
 		now := v.revision(at, s.body, before)
 		for token := range now {
-			if before[token] == 0 && (deletes == 0 || len(said[token]) < 2 || len(v.everywhere[token]) == 0) {
-				// Who sends a change again that had no known outcome may make a document again that was deleted since.
+			if before[token] == 0 && (deletes == 0 || !sentAgain(said[token]) || len(v.everywhere[token]) == 0) {
+				// A client that sends a change again which had no known outcome may change a document that was deleted and made anew since. So may
+				// a proxy, of a change that may be applied twice.
 				v.everywhere[token] = append(v.everywhere[token], fmt.Sprintf("%s after %d", at, deletes))
 			}
 		}
 		before = now
 	}
+}
+
+// sentAgain reports whether a client or its proxy has sent a change more than once.
+func sentAgain(said []string) bool {
+	return len(said) > 1 || len(said) == 1 && !strings.Contains(said[0], "attempts=1;") && !strings.Contains(said[0], "attempts=0;")
 }
 
 // revision looks at one revision and returns its changes. before are those of the one before it.

@@ -160,7 +160,7 @@ func TestATransformThatReadsTheStoredDocumentIsGuardedByIt(t *testing.T) {
 		same(t, w.stored("1"), `{"a":1,"edits":21}`)
 		once = false
 		has(t, w.client("d").send("PUT", target1+"?if_seq_no=2&if_primary_term=1", `{"a":5}`), 409, "guarded;attempts=1;base=explicit")
-		has(t, w.client("d").send("PUT", target1+"?if_seq_no=0&if_primary_term=1", `{"a":5}`), 409, "guarded;attempts=0;base=explicit")
+		has(t, w.client("d").send("PUT", target1+"?if_seq_no=0&if_primary_term=1", `{"a":5}`), 409, "refused;attempts=0;base=explicit")
 		same(t, w.stored("1"), `{"a":0,"edits":20}`)
 	})
 	t.Run("nothing there", func(t *testing.T) {
@@ -244,7 +244,7 @@ func TestATransformThatFailsIsTheClientsAnswer(t *testing.T) {
 			default:
 				r = me.save("1", c.sent)
 			}
-			if has(t, r, c.status, "guarded;attempts=0"); gjson.Get(r.body, "error.type").Str != c.kind || w.engine.writes() != 0 {
+			if has(t, r, c.status, "refused;attempts=0"); gjson.Get(r.body, "error.type").Str != c.kind || w.engine.writes() != 0 {
 				t.Errorf("%s: %v, sent %q", how, r, w.engine.sent)
 			}
 			for _, word := range c.says {

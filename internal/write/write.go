@@ -15,6 +15,7 @@ import (
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/respond"
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/stamp"
@@ -55,19 +56,15 @@ var (
 
 // Engine is what this package asks the engine besides the write itself; *es.Client is one.
 type Engine interface {
-	Fetch(ctx context.Context, who es.Caller, d es.Document) (doc.Revision, error)
 	catalog.Engine
+	Fetch(ctx context.Context, who es.Caller, d es.Document) (doc.Revision, error)
+	// Typed reports whether the engine names types in its answers.
 	Typed() bool
 }
 
-// bases is where the bases of writes are reserved; a *session.Store is one.
-type bases interface {
-	Take(ctx context.Context, sess session.Session, ref doc.Ref, sent []byte) (session.Base, error)
-	TakeAt(sess session.Session, ref doc.Ref, n doc.Numbers, sent []byte) session.Base
-	TakeCopy(ctx context.Context, sess session.Session, ref doc.Ref, c session.Copy, sent []byte) (session.Base, error)
-	Hold(ctx context.Context, sess session.Session, ref doc.Ref, c session.Copy, sent []byte) (session.Base, error)
-	Witness(sess session.Session, ref doc.Ref) session.Base
-	Wrote(index string)
+// primaries tells whether a conflict was one with others; a *catalog.Catalog does.
+type primaries interface {
+	SamePrimary(ctx context.Context, who catalog.Asker, f *catalog.Conflict, current int64) bool
 }
 
 // Events are told what happens, for metrics. Calls must be quick and safe for concurrent use; any may be nil.
@@ -100,16 +97,19 @@ type Options struct {
 
 // Service performs the writes that a rule takes. It is safe for concurrent use.
 type Service struct {
-	up       es.Doer
-	engine   Engine
-	sessions bases
-	store    *session.Store
-	events   Events
-	log      *slog.Logger
-	timeout  time.Duration
-	now      func() time.Time
-	lanes    *retry.Lanes[*change]
-	catalog  *catalog.Catalog
+	engine    Engine
+	sessions  *session.Store
+	catalog   *catalog.Catalog
+	primaries primaries
+	carrier   carrier // of guarded writes
+	direct    single  // of writes that go as they are
+	questions single  // of what is asked for an answer's form
+	observer  observer
+	lanes     *retry.Lanes[*change]
+	events    Events
+	log       *slog.Logger
+	timeout   time.Duration
+	now       func() time.Time
 }
 
 // New makes a Service.
@@ -126,14 +126,17 @@ func New(o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Service{up: o.Upstream, engine: o.Engine, sessions: o.Sessions, store: o.Sessions, events: o.Events.orNothing(), log: o.Log,
-		timeout: o.AnswerTimeout, now: o.Now}
+	s := &Service{engine: o.Engine, sessions: o.Sessions, events: o.Events.orNothing(), log: o.Log,
+		timeout: o.AnswerTimeout, now: o.Now, observer: unobserved{}}
+	s.direct = single{o.Upstream, o.AnswerTimeout}
+	s.carrier, s.questions = s.direct, s.direct
 	s.lanes = retry.NewLanes(o.BatchLimit, share)
 	s.catalog = catalog.New(catalog.Options{Engine: o.Engine, OwnAuth: o.OwnAuth, Now: o.Now, Unguardable: s.events.Unguard,
 		Recreated: func(index string) {
 			s.lanes.DropGuesses()
-			s.store.DropIndex(index)
+			s.sessions.DropIndex(index)
 		}})
+	s.primaries = s.catalog
 	return s
 }
 
@@ -176,67 +179,45 @@ type Request struct {
 	// Stamp is the one that was taken out of the body; the zero value is none.
 	Stamp stamp.Stamp
 
-	change  change   // of the Do under way
-	account *Account // of a dry run, else nil
+	change change // of the Do under way
 }
 
 // Do performs the write and returns the answer for the client. Errors that a client is to blame for, or that say that nothing was
 // acknowledged, are this package's sentinels and those of upstream; the caller maps them to a status. ctx ends when the client
 // leaves: what isn't sent by then never is; what is, runs to its end, and the session knows of it.
-func (s *Service) Do(ctx context.Context, r *Request) (*Answer, error) {
-	c, err := s.newChange(r)
-	if err != nil {
+func (s *Service) Do(ctx context.Context, r *Request) (*respond.Answer, error) {
+	c := &r.change
+	if err := c.read(r, s.now); err != nil {
 		return nil, err
 	}
 	defer func() { c.base.Release() }() // a panic must not have the session wait for ever
 	ctx, cancel := c.withTimeout(ctx)
 	defer cancel()
-	switch {
-	case r.Reason != "":
+	return s.finish(c, s.perform(ctx, c))
+}
+
+// perform does what a write of its kind takes: a base, an intent, a place in the document's lane.
+func (s *Service) perform(ctx context.Context, c *change) error {
+	switch kind := c.req.Op.Kind; {
+	case c.req.Reason != "":
 		c.untransformed = true
-		err = s.pass(ctx, c, r.Reason)
-	case r.Op.Kind == api.Update && c.only:
-		err = s.updateOnlyNew(ctx, c)
-	case r.Op.Kind == api.Update:
-		err = s.update(ctx, c)
-	case r.Op.Kind == api.Delete && c.only:
-		err = s.deleteNone(ctx, c)
-	case r.Op.Kind == api.Create || r.Op.Kind == api.Index && c.only:
-		err = s.create(ctx, c)
-	case r.Op.Kind == api.IndexAuto:
-		err = s.pass(ctx, c, "")
-	case r.Op.Kind == api.Patch:
-		err = s.edits(ctx, c)
-	default:
-		err = s.guard(ctx, c)
+		return s.pass(ctx, c, c.req.Reason)
+	case kind == api.Update:
+		return s.update(ctx, c)
+	case kind == api.Patch:
+		return s.patchDocument(ctx, c)
+	case kind == api.Delete && c.onlyNew:
+		return s.deleteNothing(ctx, c)
+	case kind == api.Create || kind == api.Index && c.onlyNew:
+		return s.create(ctx, c)
+	case kind == api.IndexAuto:
+		return s.pass(ctx, c, "")
 	}
-	return s.finish(c, err)
+	return s.put(ctx, c)
 }
 
 // Answered notes that the answer of Do is written to the client, if that is still there: see session.Base.Answered.
 func (s *Service) Answered(r *Request) { r.change.base.Answered() }
-
-// finish counts the write and puts the outcome into the answer.
-func (s *Service) finish(c *change, err error) (*Answer, error) {
-	rule := c.req.Rule.Name
-	if err == nil && c.answer == nil {
-		err = errors.New("no answer") // a leader's batch ended without one: a defect, never a success
-	}
-	if errors.Is(err, ErrUnknownOutcome) {
-		c.outcome.Kind = Unknown
-	}
-	if c.outcome.Kind == Passed && c.outcome.Attempts == 0 {
-		c.outcome.Kind = Guarded // refused here: nothing was let through
-	}
-	c.giveBack(c.outcome.Kind == Unknown) // nothing where the write was acknowledged
-	if err != nil {
-		s.events.Done(rule, &c.outcome, 0)
-		return nil, &Failure{Outcome: c.outcome, Err: err}
-	}
-	c.answer.setOutcome(&c.outcome)
-	s.events.Done(rule, &c.outcome, c.answer.Status)
-	return c.answer, nil
-}
 
 // Failure is an error with what is known of the write's outcome, for the header.
 type Failure struct {
@@ -257,7 +238,7 @@ func (s *Service) IndicesChanged(recreated ...string) {
 	s.lanes.DropGuesses()
 	s.catalog.Forget(recreated...)
 	for _, name := range recreated {
-		s.store.DropIndex(name)
+		s.sessions.DropIndex(name)
 	}
 }
 

@@ -300,7 +300,7 @@ func TestNothingIsSentAgainThatNeverReachedTheEngine(t *testing.T) {
 		}
 		return nil, nil
 	}
-	if r := me.save("1", `{"a":2}`); !errors.Is(r.err, upstream.ErrNotSent) || !strings.HasPrefix(r.outcome, "guarded") {
+	if r := me.save("1", `{"a":2}`); !errors.Is(r.err, upstream.ErrNotSent) || r.outcome != "not_sent;attempts=0;base=session" {
 		t.Errorf("got %v", r)
 	}
 	w.engine.before = nil
@@ -460,7 +460,7 @@ func TestWritesWithoutABaseFollowTheRule(t *testing.T) {
 		t.Errorf("got %v", r)
 	}
 	var f *Failure
-	if !errors.As(r.err, &f) || string(f.Outcome.Append(nil)) != "guarded;attempts=0;base=none" {
+	if !errors.As(r.err, &f) || string(f.Outcome.Append(nil)) != "refused;attempts=0;base=none" {
 		t.Errorf("a write that was refused is said to be let through, or to have been sent: %+v", f)
 	}
 }

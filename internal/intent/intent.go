@@ -1,0 +1,81 @@
+// Package intent says what clients want of documents, as immutable values: an Intent turns a revision into what shall stand in its place.
+//
+// It does no I/O, and knows neither requests nor answers. Whoever calls Next decides whether the draft may be written, and under which
+// guard: a draft that was made from a revision may only ever take that revision's place.
+package intent
+
+import (
+	"errors"
+	"fmt"
+
+	"optimist/internal/doc"
+)
+
+// Intent is what a client wants of one document. Its methods are pure functions, and safe for concurrent use.
+type Intent interface {
+	// Next is what shall stand in place of cur. It is called again, with a newer revision, after each conflict. A cur without numbers and
+	// without a source is a document that isn't there; one with a source alone is what the changes before it in a shared write make of
+	// the document. Errors are this package's and those of package rewrite; none of them is a reason to try again with the same cur, but
+	// ErrUnread.
+	Next(cur doc.Revision) (Draft, error)
+	// Merges reports whether Next(cur) joins the client's change with changes that the client hasn't seen.
+	Merges(cur doc.Revision) bool
+	// Repeatable reports whether the intent may be applied to cur although tried, an earlier draft of it, may have been applied before.
+	Repeatable(tried *Draft, cur doc.Revision) bool
+}
+
+// Draft is what shall stand in place of a revision.
+type Draft struct {
+	Body      []byte // the document; nil for a delete
+	Delete    bool
+	Unchanged bool // the revision says that already
+	AsSent    bool // Body is what the client sent, in place of what the client has seen
+	// From and Edited are what an edit was applied to, and what it made of that before a rule's transform.
+	From, Edited  []byte
+	Overwrote     []string // JSON Pointers of others' values that the draft replaces
+	More          int      // how many there are beyond Overwrote
+	Untransformed bool     // the rule's transform couldn't be applied
+}
+
+var (
+	// ErrUnread reports that cur's source is needed, and isn't there: only the revision's numbers are known.
+	ErrUnread = errors.New("the revision has to be read first")
+	// ErrUnmergeable reports that others have changed the document, and that what the client had seen isn't known.
+	ErrUnmergeable = errors.New("the document changed since the revision that the write is based on")
+	// ErrDeleted reports a document that was deleted since the client saw it.
+	ErrDeleted = errors.New("the document was deleted since the revision that the write is based on")
+	// ErrGone reports a delete of a document that isn't there any more.
+	ErrGone = errors.New("the document is gone already")
+	// ErrExists reports a document where the client asked for none.
+	ErrExists = errors.New("document already exists")
+)
+
+// MovedError reports that the document isn't at the revision that the client's own guard names.
+type MovedError struct{ Guard, Current doc.Numbers }
+
+// Error is the engine's text for it.
+func (e *MovedError) Error() string {
+	reason := fmt.Sprintf("required seqNo [%d], primary term [%d]. ", e.Guard.SeqNo, e.Guard.PrimaryTerm)
+	if !e.Current.Known() {
+		return reason + "but no document was found"
+	}
+	return reason + fmt.Sprintf("current document has seqNo [%d] and primary term [%d]", e.Current.SeqNo, e.Current.PrimaryTerm)
+}
+
+// ApplyError reports an edit, or a rule's transform, that can't be applied to the document.
+type ApplyError struct {
+	What string // "the patch"
+	Err  error
+}
+
+// Error names what can't be applied.
+func (e *ApplyError) Error() string { return e.What + ": " + e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *ApplyError) Unwrap() error { return e.Err }
+
+// absent reports whether cur is a document that isn't there.
+func absent(cur doc.Revision) bool { return !cur.Known() && cur.Source == nil }
+
+// unread reports whether cur's source is there, but not known.
+func unread(cur doc.Revision) bool { return cur.Known() && cur.Source == nil }

@@ -1,0 +1,134 @@
+package intent
+
+import (
+	"bytes"
+
+	"optimist/internal/doc"
+	"optimist/rewrite"
+)
+
+// Edit is what a patch does to a document.
+type Edit interface {
+	// Apply returns the document with the edit in it.
+	Apply(doc []byte, in *rewrite.Inputs) ([]byte, error)
+	// Same reports whether the edit has changed nothing.
+	Same(before, after []byte) bool
+	// Repeatable reports whether the edit may be applied again to what has it already, if its paths are as they were.
+	Repeatable() bool
+}
+
+// Patch is an edit of the document as it is, so it needs no base.
+type Patch struct {
+	Edit   Edit
+	Upsert bool        // a document that isn't there is made
+	First  []byte      // of what; nil is {}, with the edit applied
+	Always bool        // an edit that changes nothing is written, too
+	New    bool        // only where there is no document
+	Guard  doc.Numbers // the client's own; the zero value is none
+	Source InputSource
+}
+
+// Next implements Intent. ErrMissing (of package doc) is a patch of a document that isn't there.
+func (p *Patch) Next(cur doc.Revision) (Draft, error) {
+	from := cur.Source
+	switch there := !absent(cur); {
+	case unread(cur):
+		return Draft{}, ErrUnread
+	case there && p.New:
+		return Draft{}, ErrExists
+	case p.Guard.Known() && cur.Numbers != p.Guard && (there || p.Upsert):
+		return Draft{}, &MovedError{Guard: p.Guard, Current: cur.Numbers}
+	case !there && !p.Upsert:
+		return Draft{}, doc.ErrMissing
+	case !there:
+		if from = p.First; from == nil {
+			from = []byte("{}")
+		}
+	}
+	d := Draft{From: cur.Source, Edited: from}
+	if cur.Source != nil || p.First == nil {
+		after, err := p.Edit.Apply(from, p.Source.Inputs(cur.Source))
+		if err == nil && !isObject(after) {
+			err = rewrite.ErrNotObject
+		}
+		if err != nil {
+			return Draft{}, &ApplyError{What: "the patch", Err: err}
+		}
+		d.Edited = after
+	}
+	d.Body, d.Unchanged = d.Edited, p.Idle(cur.Source, d.Edited)
+	return d, nil
+}
+
+// Idle reports whether the edit, with what a rule makes of it, has changed nothing, so that nothing is written.
+func (p *Patch) Idle(before, after []byte) bool {
+	return before != nil && !p.Always && p.Edit.Same(before, after)
+}
+
+// Merges implements Intent: a patch is never stale.
+func (*Patch) Merges(doc.Revision) bool { return false }
+
+// Repeatable implements Intent: all that the patch touches has to be as it was.
+func (p *Patch) Repeatable(tried *Draft, cur doc.Revision) bool {
+	if cur.Source == nil || !p.Edit.Repeatable() || tried.Edited == nil {
+		return false
+	}
+	ok, err := rewrite.Repeatable(tried.From, tried.Edited, cur.Source)
+	return ok && err == nil
+}
+
+// Operations are those of RFC 6902.
+type Operations rewrite.Patch
+
+// Apply implements Edit.
+func (o Operations) Apply(doc []byte, _ *rewrite.Inputs) ([]byte, error) {
+	return rewrite.Patch(o).Apply(doc)
+}
+
+// Same implements Edit.
+func (o Operations) Same(before, after []byte) bool { return Equal(before, after) }
+
+// Repeatable implements Edit.
+func (o Operations) Repeatable() bool { return true }
+
+// MergePatch is one of RFC 7396.
+type MergePatch []byte
+
+// Apply implements Edit.
+func (m MergePatch) Apply(doc []byte, _ *rewrite.Inputs) ([]byte, error) {
+	return rewrite.MergePatch(doc, m, rewrite.Limits{})
+}
+
+// Same implements Edit.
+func (m MergePatch) Same(before, after []byte) bool { return Equal(before, after) }
+
+// Repeatable implements Edit.
+func (m MergePatch) Repeatable() bool { return true }
+
+// Steps are operations as rules have them.
+type Steps struct{ Transformer *rewrite.Transformer }
+
+// Apply implements Edit.
+func (s Steps) Apply(doc []byte, in *rewrite.Inputs) ([]byte, error) {
+	return s.Transformer.Apply(doc, in)
+}
+
+// Same implements Edit.
+func (s Steps) Same(before, after []byte) bool { return Equal(before, after) }
+
+// Repeatable implements Edit.
+func (s Steps) Repeatable() bool { return s.Transformer.Repeatable() }
+
+// Equal reports whether two documents say the same.
+func Equal(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	_, same, err := rewrite.MeasureBelow(a, b, 0)
+	return same && err == nil
+}
+
+func isObject(b []byte) bool {
+	b = bytes.TrimLeft(b, " \t\r\n")
+	return len(b) > 0 && b[0] == '{'
+}

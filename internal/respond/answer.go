@@ -1,0 +1,188 @@
+// Package respond makes the answers that clients get: the engine's own, passed on, and those that optimist makes in the engine's shape.
+//
+// It decides nothing: what an answer has to say is its caller's business. It writes to no connection.
+package respond
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/doc"
+	"optimist/internal/upstream"
+	"optimist/internal/wire"
+)
+
+// Answer is what the client gets. Call Release when it has been written. It is for one goroutine at a time.
+type Answer struct {
+	Status int
+	Fields []wire.Field // end-to-end fields, without the body's length
+	Body   []byte
+	Own    bool // made here, not by the engine: whoever writes it adds what the engine's answers carry for its clients' checks
+	source *upstream.Response
+
+	// Room for what nearly every answer has, so that it is one piece of memory.
+	fields [8]wire.Field
+	values [96]byte
+	used   int // of values
+}
+
+// Release gives the answer's buffers back. Fields and Body are void after it.
+func (a *Answer) Release() {
+	if a.source != nil {
+		a.source.Release()
+		a.source = nil
+	}
+}
+
+// JSON is the Content-Type of answers that are made here.
+var JSON = wire.Field{Name: []byte("Content-Type"), Value: []byte("application/json")}
+
+// Add adds a field. appendValue appends its value to what it is given.
+func (a *Answer) Add(name []byte, appendValue func([]byte) []byte) {
+	v := appendValue(a.values[a.used:a.used])
+	a.used = min(a.used+len(v), len(a.values))
+	a.Fields = append(a.Fields, wire.Field{Name: name, Value: v})
+}
+
+// FromEngine makes the engine's answer the client's, as it is.
+func FromEngine(res *upstream.Response) *Answer {
+	a := &Answer{Status: res.Status, Body: res.Payload, source: res}
+	a.Fields = res.EndToEnd(a.fields[:0])
+	kept := a.Fields[:0]
+	for _, f := range a.Fields {
+		if !wire.EqualFold(f.Name, "content-length") {
+			kept = append(kept, f)
+		}
+	}
+	a.Fields = kept
+	return a
+}
+
+// CopyEngine is FromEngine for an answer that outlives res.
+func CopyEngine(res *upstream.Response) *Answer {
+	a := FromEngine(res)
+	a.source = nil
+	a.Body = bytes.Clone(a.Body)
+	for i, f := range a.Fields {
+		a.Fields[i] = wire.Field{Name: bytes.Clone(f.Name), Value: bytes.Clone(f.Value)}
+	}
+	return a
+}
+
+// Clone is an answer of its own with what a says. a must live as long as it.
+func (a *Answer) Clone() *Answer {
+	return &Answer{Status: a.Status, Fields: slices.Clone(a.Fields), Body: a.Body, Own: a.Own}
+}
+
+// SetNumbers puts numbers that aren't the engine's into the answer to a write, all other bytes kept.
+func (a *Answer) SetNumbers(n doc.Numbers) {
+	a.Body = setNumber(a.Body, "_seq_no", n.SeqNo)
+	a.Body = setNumber(a.Body, "_primary_term", n.PrimaryTerm)
+}
+
+// setNumber replaces a number at the top of a JSON object.
+func setNumber(body []byte, key string, n int64) []byte {
+	v := gjson.GetBytes(body, key)
+	if v.Type != gjson.Number || v.Index == 0 {
+		return body
+	}
+	var buf [20]byte
+	number := strconv.AppendInt(buf[:0], n, 10)
+	if string(number) == v.Raw {
+		return body
+	}
+	return slices.Concat(body[:v.Index], number, body[v.Index+len(v.Raw):])
+}
+
+// The results of a write, as the engine's answers name them.
+const (
+	Created  = "created"
+	Updated  = "updated"
+	Deleted  = "deleted"
+	Noop     = "noop"
+	NotFound = "not_found"
+)
+
+// Document is a document as the engine's answers name it. Type is empty where the engine names none.
+type Document struct{ Index, Type, ID string }
+
+// Written is the engine's answer to a write of the document that left rev.
+func Written(d Document, rev doc.Revision, result string) *Answer {
+	b := append(make([]byte, 0, 160), `{"_index":`...)
+	b = gjson.AppendJSONString(b, d.Index)
+	if d.Type != "" {
+		b = append(b, `,"_type":`...)
+		b = gjson.AppendJSONString(b, d.Type)
+	}
+	b = append(b, `,"_id":`...)
+	b = gjson.AppendJSONString(b, d.ID)
+	b = append(b, `,"_version":`...)
+	b = strconv.AppendInt(b, rev.Version, 10)
+	b = append(b, `,"result":"`...)
+	b = append(b, result...)
+	b = append(b, `","_shards":{"total":0,"successful":0,"failed":0}`...)
+	if rev.Known() { // the engine leaves out numbers that it hasn't given
+		b = append(b, `,"_seq_no":`...)
+		b = strconv.AppendInt(b, rev.SeqNo, 10)
+		b = append(b, `,"_primary_term":`...)
+		b = strconv.AppendInt(b, rev.PrimaryTerm, 10)
+	}
+	status := http.StatusOK
+	switch result {
+	case Created:
+		status = http.StatusCreated
+	case NotFound:
+		status = http.StatusNotFound
+	}
+	return own(status, append(b, '}'))
+}
+
+func own(status int, body []byte) *Answer {
+	a := &Answer{Status: status, Body: body, Own: true}
+	a.Fields = append(a.fields[:0], JSON)
+	return a
+}
+
+// Error is an error in the engine's shape.
+func Error(status int, kind, reason string) *Answer {
+	return own(status, AppendError(nil, status, kind, reason, ""))
+}
+
+// ErrorIn is Error for what is wrong with a document of an index.
+func ErrorIn(index string, status int, kind, reason string) *Answer {
+	return own(status, AppendError(nil, status, kind, reason, index))
+}
+
+// Conflict is the engine's version conflict about a document.
+func Conflict(index, id, reason string) *Answer {
+	return ErrorIn(index, http.StatusConflict, "version_conflict_engine_exception", "["+id+"]: version conflict, "+reason)
+}
+
+// NoSuchIndex is the engine's answer to what needs an index that isn't there, or that isn't what is needed: more says why.
+func NoSuchIndex(name, more string) *Answer {
+	entry := gjson.AppendJSONString([]byte(`"type":"index_not_found_exception","reason":`), "no such index ["+name+"]"+more)
+	if more == "" {
+		entry = gjson.AppendJSONString(append(entry, `,"resource.type":"index_or_alias","resource.id":`...), name)
+	}
+	entry = gjson.AppendJSONString(append(entry, `,"index_uuid":"_na_","index":`...), name)
+	return own(http.StatusNotFound, fmt.Appendf(nil, `{"error":{"root_cause":[{%s}],%s},"status":404}`, entry, entry))
+}
+
+// AppendError appends the body of an error in the engine's shape. An index of "" is left out.
+func AppendError(dst []byte, status int, kind, reason, index string) []byte {
+	entry := append(make([]byte, 0, 200), `"type":`...)
+	entry = gjson.AppendJSONString(entry, kind)
+	entry = gjson.AppendJSONString(append(entry, `,"reason":`...), reason)
+	if index != "" {
+		entry = gjson.AppendJSONString(append(entry, `,"index":`...), index)
+	}
+	dst = append(slices.Grow(dst, 2*len(entry)+60), `{"error":{"root_cause":[{`...)
+	dst = append(append(dst, entry...), `}],`...)
+	dst = append(append(dst, entry...), `},"status":`...)
+	return append(strconv.AppendInt(dst, int64(status), 10), '}')
+}

@@ -1,0 +1,73 @@
+package respond
+
+import (
+	"fmt"
+	"strings"
+
+	"optimist/internal/api"
+	"optimist/internal/glob"
+)
+
+// MaxPatterns bounds the patterns of one parameter. Each is held against each field of a document, of which there may be a million.
+const MaxPatterns = 100
+
+// SourceFilter is what of a document an answer shows, as the parameters of _source ask for it. The zero value is nothing.
+type SourceFilter struct {
+	shows  bool
+	fields *glob.Filter // nil: all of them
+}
+
+// SourceParams are the parameters that a SourceFilter is read from.
+var SourceParams = []string{"_source", "_source_includes", "_source_excludes"}
+
+// All is the filter that shows everything, or nothing.
+func All(show bool) SourceFilter { return SourceFilter{shows: show} }
+
+// ReadSourceFilter reads _source, _source_includes and _source_excludes of a query as the engine does: true, false, or a list of fields. The
+// error is a text for the client.
+func ReadSourceFilter(query []byte) (s SourceFilter, err error) {
+	var includes, excludes []string
+	for _, name := range SourceParams {
+		raw, found := api.Param(query, name)
+		if !found {
+			continue
+		}
+		v, err := api.DecodeValue(nil, raw)
+		if err != nil {
+			return s, fmt.Errorf("the parameter [%s] can't be read: %w", name, err)
+		}
+		list := strings.Split(string(v), ",")
+		if len(list) > MaxPatterns && strings.Count(string(v), "*") > MaxPatterns {
+			return s, fmt.Errorf("the parameter [%s] has more than %d patterns", name, MaxPatterns)
+		}
+		s.shows = true
+		switch word := string(v); {
+		case word == "false" && name == "_source":
+			return SourceFilter{}, nil
+		case word == "" || word == "true" && name == "_source":
+		case name == "_source_excludes":
+			excludes = list
+		default:
+			includes = list
+		}
+	}
+	if len(includes)+len(excludes) > 0 {
+		f := glob.NewFilter(includes, excludes)
+		s.fields = &f
+	}
+	return s, nil
+}
+
+// Shows reports whether anything of a document may be shown.
+func (s *SourceFilter) Shows() bool { return s.shows }
+
+// Whole reports whether all of the document is shown.
+func (s *SourceFilter) Whole() bool { return s.shows && s.fields == nil }
+
+// Append appends what is shown of a document. What is kept of it keeps its bytes.
+func (s *SourceFilter) Append(dst, source []byte) []byte {
+	if s.fields == nil {
+		return append(dst, source...)
+	}
+	return s.fields.Append(dst, source)
+}

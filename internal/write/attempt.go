@@ -1,0 +1,385 @@
+package write
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"optimist/internal/doc"
+	"optimist/internal/intent"
+	"optimist/internal/respond"
+	"optimist/internal/upstream"
+	"optimist/retry"
+)
+
+// attempt is the work on one batch of changes to a document: here a 409 becomes a 200.
+//
+// Each try asks every change's intent what shall stand in place of the current revision, and writes that under the revision's guard. The
+// current revision is, for the first try, the base itself, or what the lane's last write left: a guess, good for a write under its guard,
+// never for a decision. After a conflict it is read from the engine.
+type attempt struct {
+	s      *Service
+	batch  *retry.Batch[*change]
+	open   []*change // without an answer yet, in order
+	alone  []*change // could not go with the others: each goes by itself, after them
+	cur    doc.Revision
+	source source
+	doubt  doubt
+
+	conflict *respond.Answer // the engine's last 409, for when trying ends
+	noIndex  bool            // there was no index when the document was last read
+}
+
+// source is where the current revision comes from.
+type source uint8
+
+const (
+	unread source = iota // nothing is known yet
+	base                 // it is the base of a change
+	guess                // it is what the lane's last write left
+	read                 // it was read from the engine after the last write of ours
+)
+
+// inLane has the change written in its document's lane.
+func (s *Service) inLane(ctx context.Context, c *change) error {
+	if err := s.lanes.Do(ctx, c.doc.Ref, c, c.req.Background, func(b *retry.Batch[*change]) { s.run(ctx, b) }); err != nil {
+		return err
+	}
+	return c.verdict()
+}
+
+// run leads a batch from its first try to its answers.
+func (s *Service) run(ctx context.Context, b *retry.Batch[*change]) {
+	if len(b.Members) > 1 {
+		s.events.Batch(len(b.Members))
+		var cancel context.CancelFunc
+		ctx, cancel = outlive(ctx)
+		defer cancel()
+	}
+	a := &b.Members[0].lead
+	*a = attempt{s: s, batch: b, open: b.Members}
+	a.do(ctx)
+}
+
+// outlive is ctx without its client: the leader's may leave, and the others' changes are still to be written. The time that the client
+// gives stays, because changes that share a write have the same.
+func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
+	stay := context.WithoutCancel(ctx)
+	if end, ok := ctx.Deadline(); ok {
+		return context.WithDeadlineCause(stay, end, ErrTimeout)
+	}
+	return stay, func() {}
+}
+
+func (a *attempt) do(ctx context.Context) {
+	a.start()
+	err := retry.Do(ctx, a.open[0].policy(), a.try)
+	a.settleDoubt(ctx)
+	for _, c := range a.open {
+		c.answer, c.err = a.last(c, err)
+	}
+	for _, c := range a.alone {
+		a.single(ctx, c)
+	}
+}
+
+// try is one turn of the loop. It returns doc.ErrConflict to be called again.
+func (a *attempt) try(ctx context.Context, n int) error {
+	if n > 1 && a.source != read {
+		a.source = unread
+	}
+	body, err := a.compose(ctx)
+	switch {
+	case err != nil || len(a.open) == 0:
+		return err
+	case (n > 1 || a.source == read) && ctx.Err() != nil:
+		return context.Cause(ctx) // what isn't sent by the time that the client leaves never is
+	}
+	res, err := a.send(ctx, body)
+	if err != nil {
+		return a.lost(ctx, err)
+	}
+	return a.judge(ctx, res, body)
+}
+
+// start chooses the revision that the first try is made from.
+func (a *attempt) start() {
+	first := a.open[0]
+	if rev, ok := a.batch.Guess(first.scope()); ok && first.shares && doc.ValidJSON(first.sent) {
+		a.cur, a.source = rev, guess
+		return
+	}
+	if first.patch != nil {
+		return // a patch is of the document as it is
+	}
+	a.cur, a.source = first.revision(), base
+	for _, c := range a.open[1:] {
+		// The newest base of the batch is the most likely to be current.
+		if r := c.revision(); r.Source != nil && r.SeqNo > a.cur.SeqNo {
+			a.cur = r
+		}
+	}
+}
+
+// revision is what the engine holds at the change's base, as far as is known.
+func (c *change) revision() doc.Revision {
+	if c.guard.Known() {
+		return doc.Revision{Numbers: c.guard, Version: c.base.Version}
+	}
+	return doc.Revision{Numbers: c.base.Numbers, Version: c.base.Version, Source: c.base.Stored}
+}
+
+// compose makes what shall be written from the current revision. What is decided, rather than written under a guard, is decided on a fresh
+// read, and by the document as it is, not as others' changes may make it.
+func (a *attempt) compose(ctx context.Context) (body []byte, err error) {
+	for {
+		if a.source == unread {
+			if err := a.fetch(ctx); err != nil || len(a.open) == 0 {
+				return nil, err
+			}
+		}
+		if !a.cur.Known() && len(a.open) > 1 {
+			// Creates share no write: there are no numbers that could tell the others that they haven't seen all of it.
+			a.split(ctx)
+			return nil, nil
+		}
+		body, refusal, changed := a.fold(ctx)
+		switch {
+		case len(a.open) == 0:
+			return nil, nil
+		case a.source != read && (refusal != nil || !changed && a.source == guess):
+			a.source = unread
+		default:
+			if refusal != nil {
+				a.settleDoubt(ctx)
+			}
+			a.decide(ctx, refusal, changed)
+			return body, nil
+		}
+	}
+}
+
+// fold asks the intents in their order, each for what shall stand in place of what those before it have made. A change that can't go with
+// its neighbours, which may be refused themselves, goes alone after them.
+func (a *attempt) fold(ctx context.Context) (body []byte, refusal error, changed bool) {
+	cur, left := a.cur, a.open[:0:len(a.open)]
+	for _, c := range a.open {
+		d, err := a.next(ctx, c, cur)
+		if err != nil && len(a.open) > 1 {
+			a.alone = append(a.alone, c)
+			continue
+		}
+		if err == nil && !d.Unchanged {
+			changed = true
+			cur = doc.Revision{Source: d.Body}
+		}
+		c.draft, refusal = d, err
+		left = append(left, c)
+	}
+	a.open = left
+	return cur.Source, refusal, changed
+}
+
+// next is what a change makes of cur, which has numbers unless changes before it in the batch have made it.
+func (a *attempt) next(ctx context.Context, c *change, cur doc.Revision) (intent.Draft, error) {
+	if c.intent.Merges(cur) && cur.Source != nil {
+		if reason := a.s.whyConflictStands(ctx, c); reason != "" {
+			return intent.Draft{}, &standsError{reason}
+		}
+	}
+	return c.intent.Next(cur)
+}
+
+// standsError reports a change that must not be merged, and why.
+type standsError struct{ reason string }
+
+func (e *standsError) Error() string { return intent.ErrUnmergeable.Error() }
+
+// fetch reads the current revision, with the client's own credentials, and then judges the changes of which a try may have been applied.
+func (a *attempt) fetch(ctx context.Context) error {
+	first := a.open[0]
+	a.s.events.Fetch(first.req.Rule.Name)
+	a.batch.Forget()
+	if a.anyMaybeApplied() {
+		ctx = context.WithoutCancel(ctx) // what became of a write is worth knowing though its client left: the next one builds on it
+	}
+	rev, err := a.s.current(ctx, first)
+	a.noIndex = errors.Is(err, errNoIndex)
+	switch {
+	case err == nil, errors.Is(err, doc.ErrMissing):
+		a.cur = rev
+		if err == nil {
+			a.locateAgain(ctx)
+		}
+		if a.source = read; len(a.open) > 0 {
+			a.judgeDoubt(ctx)
+		}
+		return nil
+	case mayAskAgain(err):
+		return fmt.Errorf("%w: %w", doc.ErrConflict, err)
+	case a.anyMaybeApplied(), a.conflict != nil && !a.samePrimary(ctx):
+		return fmt.Errorf("%w; then: %w", ErrUnknownOutcome, err)
+	case a.conflict != nil:
+		// Nothing was written: the engine's conflict says so, and the client knows what to do about it.
+		a.answerAll(func(*change) *respond.Answer { return a.conflict.Clone() })
+		return nil
+	}
+	return err
+}
+
+// locateAgain asks what the index is of changes that were here before it. The write that made it may have given it a pipeline, or a _source
+// that isn't kept whole, so that they can't be merged into a document of it, nor patches be applied. What can't be told counts as that.
+func (a *attempt) locateAgain(ctx context.Context) {
+	left := a.open[:0:len(a.open)]
+	for _, c := range a.open {
+		if c.index.UUID == "" && c.index.Unknown == "" {
+			if err := a.s.locate(ctx, c); err != nil {
+				c.index.Unknown = ReasonMetadata
+			}
+			if c.patch != nil && !c.maybeApplied && a.s.barPatch(c) {
+				continue
+			}
+		}
+		left = append(left, c)
+	}
+	a.open = left
+}
+
+// send writes once under the current revision's guard.
+func (a *attempt) send(ctx context.Context, body []byte) (*upstream.Response, error) {
+	first := a.open[0]
+	for _, c := range a.open {
+		c.attempts++
+		c.outcome.Kind = a.kind(c)
+		c.note()
+	}
+	a.doubt.sent(a.cur, body)
+	a.source = unread
+	return a.s.carrier.carry(ctx, &load{change: first, body: body, remove: first.draft.Delete, guard: a.cur.Numbers})
+}
+
+func (a *attempt) kind(c *change) Kind {
+	switch {
+	case len(a.batch.Members) > 1 && len(a.open) > 1:
+		return Combined
+	case c.draft.AsSent, c.attempts == 1 && !c.intent.Merges(a.cur):
+		return Guarded
+	}
+	return Merged
+}
+
+// judge deals with the engine's answer.
+func (a *attempt) judge(ctx context.Context, res *upstream.Response, body []byte) error {
+	first := a.open[0]
+	switch {
+	case res.Status == 200 || res.Status == 201:
+		a.acknowledge(ctx, res, body)
+		return nil
+	case res.Status == 409:
+		return a.conflicted(ctx, res)
+	case res.Status == 400 && len(a.open) > 1:
+		// One bad field must not fail its neighbours: each goes alone.
+		res.Release()
+		a.split(ctx)
+		return nil
+	case res.Status == 400 && refusesSeqNo(res.Payload):
+		res.Release()
+		a.s.catalog.RefusedGuard(first.doc.Index)
+		first.err, a.open = errNoGuard, nil
+		return nil
+	}
+	a.answerFrom(res)
+	return nil
+}
+
+// conflicted remembers the engine's conflict, and ends here for changes that are never merged.
+func (a *attempt) conflicted(ctx context.Context, res *upstream.Response) error {
+	first := a.open[0]
+	a.s.events.Conflict(first.req.Rule.Name)
+	a.batch.Forget()
+	a.conflict = respond.CopyEngine(res)
+	a.doubt.conflicted(res)
+	res.Release()
+	if len(a.open) > 1 || first.maybeApplied {
+		return doc.ErrConflict
+	}
+	reason := a.s.whyConflictStands(ctx, first)
+	if reason == "" || !a.samePrimary(ctx) {
+		return doc.ErrConflict
+	}
+	if reason != reasonRule {
+		first.outcome.Reason = reason
+	}
+	first.outcome.Kind = Guarded
+	a.answerAll(func(*change) *respond.Answer { return a.conflict })
+	return nil
+}
+
+// split gives every open change an attempt of its own. Of those of which a try may have been applied the outcome stays unknown.
+func (a *attempt) split(ctx context.Context) {
+	for _, c := range a.open {
+		if c.maybeApplied {
+			c.err = ErrUnknownOutcome
+			continue
+		}
+		a.single(ctx, c)
+	}
+	a.open = nil
+}
+
+// single gives a change of the batch an attempt of its own.
+func (a *attempt) single(ctx context.Context, c *change) {
+	a.batch.Forget() // what it couldn't go with is no place to start from
+	one := &attempt{s: a.s, batch: a.batch, open: []*change{c}, doubt: a.doubt.inherited()}
+	one.do(ctx)
+}
+
+// last is what a change gets that is still open when trying ends: the engine's own conflict, if that is the last that was heard.
+func (a *attempt) last(c *change, err error) (*respond.Answer, error) {
+	switch {
+	case c.maybeApplied && !errors.Is(err, ErrUnknownOutcome):
+		return nil, fmt.Errorf("%w; then: %w", ErrUnknownOutcome, err)
+	case err == nil:
+		return nil, errors.New("the attempt ended without an answer")
+	case a.conflict != nil && (errors.Is(err, doc.ErrConflict) || errors.Is(err, ErrTimeout)):
+		return a.conflict.Clone(), nil
+	}
+	return nil, err
+}
+
+// policy is the rule's, within what is left of the client's own time.
+func (c *change) policy() retry.Policy {
+	r := &c.req.Rule.Retry
+	p := retry.Policy{
+		MaxAttempts: r.MaxAttempts, MaxElapsed: r.MaxElapsed,
+		BaseInterval: r.BaseInterval, MaxInterval: r.MaxInterval,
+	}
+	if c.patch != nil && c.patch.retries >= 0 {
+		p.MaxAttempts = c.patch.retries + 1
+	}
+	if !c.deadline.IsZero() {
+		left := max(time.Until(c.deadline), 1)
+		if p.MaxElapsed == 0 || left < p.MaxElapsed {
+			p.MaxElapsed = left
+		}
+	}
+	return p
+}
+
+// share reports whether m may go in the same write as first: both can be merged, and credentials, parameters, media type and rule are the
+// same, and both are patches or neither is. It is asked with the lane locked.
+func share(first, m *change) bool {
+	return first.shares && m.shares && first.req.Rule == m.req.Rule && (first.patch == nil) == (m.patch == nil) &&
+		first.policy().MaxAttempts == m.policy().MaxAttempts &&
+		first.req.Session.Credentials() == m.req.Session.Credentials() &&
+		bytes.Equal(first.query, m.query) && bytes.Equal(first.path, m.path) && bytes.Equal(first.contentType(), m.contentType()) &&
+		bytes.Equal(field(first.req.Fields, "accept"), field(m.req.Fields, "accept"))
+}
+
+// scope is what a guess is good for: the same credentials and parameters.
+func (c *change) scope() string {
+	cr := c.req.Session.Credentials()
+	return string(cr[:]) + string(c.query)
+}

@@ -1,0 +1,276 @@
+package write
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"optimist/internal/api"
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/rule"
+	"optimist/internal/session"
+	"optimist/internal/stamp"
+	"optimist/internal/wire"
+)
+
+// stampedAge is how old what is known of an index may be where a stamp is held against it: its client may have had that for days.
+const stampedAge = time.Second
+
+// locate finds out which index the change's document is in.
+func (s *Service) locate(ctx context.Context, c *change) (err error) {
+	maxAge := time.Duration(0)
+	if c.req.Stamp.Known() {
+		maxAge = stampedAge
+	}
+	c.index, err = s.catalog.Describe(ctx, c.req.asker(), c.name, maxAge)
+	c.doc.Index = c.index.Name
+	return err
+}
+
+// chooseBase finds what the change is based on, strongest first: the client's own guard, If-Match, a stamp, what the session has seen. pass
+// says that the write goes as it is.
+func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err error) {
+	if n, found := ownGuard(c.req.Op.Query); found {
+		return s.takeGuard(ctx, c, n)
+	}
+	if _, given := readGuard(c.query); given {
+		c.query = api.Without(nil, c.query, guardParams...) // there is one now
+	}
+	m, matched, err := c.ifMatch()
+	if err != nil {
+		return false, err
+	}
+	carried, stamped := c.carried()
+	switch {
+	case matched:
+		held, err := s.holdStamped(ctx, c)
+		if err != nil {
+			return false, err
+		}
+		err = s.takeMatch(ctx, c, m)
+		c.base.Join(held)
+		return false, err
+	case stamped:
+		return false, s.takeStamp(ctx, c, carried)
+	}
+	if c.req.Rule.Session && !c.req.Anonymous {
+		if err := s.takeSeen(ctx, c); err != nil {
+			return false, err
+		}
+	}
+	s.events.Took(c.base.Kind, c.base.Reason)
+	c.outcome.Base, c.outcome.Ambiguous = baseKind(c.base.Kind), c.base.Ambiguous
+	if c.base.Ambiguous && c.req.Rule.Ambiguous == rule.AmbiguousFail {
+		return false, ErrAmbiguous
+	}
+	switch c.base.Kind {
+	case session.KindNone, session.KindLost:
+		return s.withoutBase(ctx, c)
+	}
+	return false, nil
+}
+
+// baseKnown reports whether the client's change can be told from its base.
+func (c *change) baseKnown() bool { return c.base.View != nil || c.base.Kind == session.KindAbsent }
+
+// viewIsStored reports whether the client has seen exactly what the engine holds at the base: then what it sends needs no merge there.
+func (c *change) viewIsStored() bool {
+	switch {
+	case c.base.Kind != session.KindView:
+		return true
+	case c.base.Stored == nil:
+		// The engine may hold other bytes (a pipeline): where nothing is merged, the numbers are guard enough. So they are of what the
+		// client itself wrote, and of which nothing else is known.
+		return c.base.View == nil && !c.base.Apart || c.whyUnmergeable() != ""
+	}
+	return bytes.Equal(c.base.View, c.base.Stored)
+}
+
+// takeSeen reserves what the session has seen as the change's base.
+func (s *Service) takeSeen(ctx context.Context, c *change) (err error) {
+	if c.base, err = s.sessions.Take(ctx, c.req.Session, c.doc.Ref, c.sent); err != nil {
+		return err
+	}
+	return c.stillThere(ctx)
+}
+
+func (s *Service) takeCopy(ctx context.Context, c *change, held session.Copy) (err error) {
+	if c.base, err = s.sessions.TakeCopy(ctx, c.req.Session, c.doc.Ref, held, c.sent); err != nil {
+		return err
+	}
+	return c.stillThere(ctx)
+}
+
+// leastWait is how long a client waits at least: whether it has left isn't asked before.
+const leastWait = time.Millisecond
+
+// stillThere reports whether the change's client is, where it had to wait for the base that was just taken; if not, that is given back. A
+// client that left may have come again and gone on since: what it has written meanwhile would be the base of what it gave up, which would
+// undo that.
+func (c *change) stillThere(ctx context.Context) error {
+	if time.Since(c.began) < leastWait || !wire.PeerLeft(ctx) {
+		return nil
+	}
+	c.base.Release()
+	return context.Canceled
+}
+
+// takeGuard makes the revision the base that the client's own guard names. pass says that the write goes as it is: its 409 is its answer.
+func (s *Service) takeGuard(ctx context.Context, c *change, n doc.Numbers) (pass bool, err error) {
+	explicit := c.req.Rule.Explicit
+	held, err := s.holdStamped(ctx, c)
+	if err != nil {
+		return false, err
+	}
+	c.outcome.Base = BaseExplicit
+	switch {
+	case n.Known() && explicit == rule.ExplicitPass:
+		c.base = s.sessions.TakeAt(c.req.Session, c.doc.Ref, n, c.sent) // without a wait: the engine decides
+	case n.Known():
+		err = s.takeCopy(ctx, c, session.Copy{Numbers: n})
+	case c.req.Rule.Session && c.req.Session.IsNamed():
+		// An external version says nothing of what was read, but what the session has seen afterwards is this.
+		err = s.takeSeen(ctx, c)
+	}
+	c.base.Join(held)
+	if err != nil {
+		return false, err
+	}
+	if explicit == rule.ExplicitPass || !n.Known() {
+		c.outcome.Reason = ReasonExplicit
+		return true, nil
+	}
+	c.query = api.Without(nil, c.query, "if_seq_no", "if_primary_term")
+	return false, nil
+}
+
+// withoutBase does what the rule says of writes whose base isn't known. One that was known once is passed only where one that never was is
+// passed, too.
+func (s *Service) withoutBase(ctx context.Context, c *change) (pass bool, err error) {
+	if c.base.Kind == session.KindLost {
+		c.outcome.Reason = c.base.Reason.String()
+		if c.req.Rule.Lost == rule.LostReject {
+			return false, s.refuseLost(ctx, c)
+		}
+	}
+	if c.base.Reason == session.ReasonBlind {
+		c.outcome.Reason = ReasonBlind
+	}
+	switch c.req.Rule.Unknown {
+	case rule.UnknownReject:
+		return false, ErrPreconditionRequired
+	case rule.UnknownFetch:
+		return false, s.fetchBase(ctx, c)
+	default:
+		return true, nil
+	}
+}
+
+// refuseLost refuses a write whose base is lost. After a restart nothing is known of any client: there a write that finds no document is a
+// create, which overwrites nothing. In all other cases the client has seen a document, which somebody may have deleted.
+func (s *Service) refuseLost(ctx context.Context, c *change) error {
+	if c.sent == nil || c.base.Reason != session.ReasonRestart {
+		return ErrBaseLost
+	}
+	if err := s.fetchBase(ctx, c); err != nil {
+		return err
+	}
+	if c.base.Kind != session.KindAbsent {
+		c.outcome.Base = BaseLost
+		return ErrBaseLost
+	}
+	c.outcome.Reason = ""
+	return nil
+}
+
+// fetchBase makes the current revision the base of a write that has none, as the rule says.
+func (s *Service) fetchBase(ctx context.Context, c *change) error {
+	c.outcome.Base = BaseFetched
+	s.events.Fetch(c.req.Rule.Name)
+	rev, err := s.current(ctx, c)
+	// The reservation stays: it is for this write, whatever its base, and must be ended.
+	b := &c.base
+	switch {
+	case errors.Is(err, doc.ErrMissing):
+		b.Kind = session.KindAbsent
+	case errors.Is(err, es.ErrNoSource) && rev.Known():
+		b.Kind, b.Numbers, b.Version = session.KindGiven, rev.Numbers, rev.Version // guarded, never merged
+	case err != nil:
+		return err
+	default:
+		b.Kind, b.Numbers, b.Version, b.View, b.Stored = session.KindRead, rev.Numbers, rev.Version, rev.Source, rev.Source
+	}
+	return nil
+}
+
+// carried is the copy of the document that the write's stamp says it was made from. ok is false where there is no stamp, or one of
+// another document, or of another life of its index: the engine would take those numbers for its own.
+func (c *change) carried() (held session.Copy, ok bool) {
+	st := &c.req.Stamp
+	if !st.Known() || !c.req.Rule.FromStamp || c.index.UUID == "" {
+		return held, false
+	}
+	routing := c.doc.Routing
+	if routing == "" {
+		routing = c.index.Routing
+	}
+	if st.Document != stamp.DocumentOf(c.index.UUID, routing, c.doc.ID) {
+		return held, false
+	}
+	held = session.Copy{Numbers: st.Numbers, Token: uint64(st.Copy), Served: true}
+	if c.req.Rule.OnConflict == rule.ConflictFail {
+		held.Token = 0 // one from before the rule said so is held against the revision, too, and not against what was sent since
+	}
+	return held, true
+}
+
+// holdStamped reserves the copy that the write's stamp names, of a write which has another base: a client that writes from that copy again
+// has written this. It waits for a write of the same copy, so nothing else of the session may be reserved before.
+func (s *Service) holdStamped(ctx context.Context, c *change) (held session.Base, err error) {
+	if carried, ok := c.carried(); ok && carried.Token != 0 {
+		return s.sessions.Hold(ctx, c.req.Session, c.doc.Ref, carried, c.sent)
+	}
+	return held, nil
+}
+
+// takeStamp makes the copy that the stamp names the base.
+func (s *Service) takeStamp(ctx context.Context, c *change, held session.Copy) error {
+	c.outcome.Base = BaseStamp
+	return s.takeCopy(ctx, c, held)
+}
+
+// guardOfPart finds the guard for a write that the engine, or a PATCH, merges by itself: by If-Match, or by the stamp of a copy that is sent
+// as a part. found is false where there is none.
+func (s *Service) guardOfPart(ctx context.Context, c *change) (n doc.Numbers, found bool, err error) {
+	m, found, err := c.ifMatch()
+	if err != nil {
+		return n, true, err
+	}
+	if found {
+		c.outcome.Base = BaseIfMatch
+		if !m.any && m.more == nil {
+			return m.tag.Numbers, true, nil
+		}
+		if err = s.takeOneOf(ctx, c, m); err == nil && !c.base.Numbers.Known() {
+			return m.tag.Numbers, true, nil
+		}
+		return c.base.Numbers, true, err
+	}
+	if !c.req.Stamp.Known() {
+		return n, false, nil
+	}
+	if err := s.locate(ctx, c); err != nil {
+		return n, true, err
+	}
+	held, ok := c.carried()
+	if !ok {
+		return n, false, nil
+	}
+	err = s.takeStamp(ctx, c, held)
+	if n = c.base.Numbers; c.base.Kind == session.KindView && c.base.Told != n {
+		n = held.Numbers // what was stored then has more in it than the client has seen
+	}
+	return n, true, err
+}

@@ -1,0 +1,153 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"optimist/internal/api"
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/upstream"
+	"optimist/internal/wire"
+)
+
+// carrier takes a load upstream and brings the engine's answer back, in the form that the answer to a single request has. It waits for the
+// answer even when the client leaves: a write that is out has an outcome, and the client's next one is based on it. Errors are
+// ErrUnknownOutcome, but where nothing was sent: then they are ErrNotWritten or upstream.ErrNotSent.
+type carrier interface {
+	carry(ctx context.Context, l *load) (*upstream.Response, error)
+}
+
+// load is one write to send.
+type load struct {
+	*change             // whose request it goes as
+	body    []byte      // the document; for a delete, the client's own body
+	remove  bool        // the document shall not be there
+	guard   doc.Numbers // the revision whose place it may take; zero for a document that must not be there
+}
+
+// single carries each load as a request of its own: the client's, with the body and the guard put in.
+type single struct {
+	up      es.Doer
+	timeout time.Duration
+}
+
+func (s single) carry(ctx context.Context, l *load) (*upstream.Response, error) {
+	body := l.body
+	if l.remove {
+		body = l.req.Body
+	}
+	return s.exchange(ctx, l.request(body, l.guard, !l.guard.Known() && !l.remove))
+}
+
+// exchange sends one request and waits for its answer.
+func (s single) exchange(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
+	r.Timeout = s.timeout
+	res, err := s.up.Do(context.WithoutCancel(ctx), r)
+	var failed *upstream.Error
+	switch {
+	case err == nil:
+		return res, nil
+	case errors.Is(err, upstream.ErrNotSent):
+		return nil, err
+	case errors.As(err, &failed) && failed.Class == upstream.Cancelled && !failed.Sent:
+		return nil, fmt.Errorf("%w: %w", ErrNotWritten, err)
+	}
+	return nil, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+}
+
+// request is the change's request under a guard. The fields that concern only optimist stay behind, and those that would keep the answer
+// from being read.
+func (c *change) request(body []byte, n doc.Numbers, create bool) *upstream.Request {
+	r := &c.up
+	*r = upstream.Request{Method: wire.MethodString(c.method), Target: c.target(n, create), Body: body, Fields: c.fields[:0]}
+	for _, f := range c.req.Fields {
+		if !staysHere(f.Name) && (c.media == nil || !wire.EqualFold(f.Name, "content-type")) {
+			r.Fields = append(r.Fields, f)
+		}
+	}
+	if c.media != nil {
+		r.Fields = append(r.Fields, wire.Field{Name: contentTypeName, Value: c.media})
+	}
+	return r
+}
+
+var contentTypeName = []byte("Content-Type")
+
+// contentType is the media type that the change is written as.
+func (c *change) contentType() []byte {
+	if c.media != nil {
+		return c.media
+	}
+	return field(c.req.Fields, "content-type")
+}
+
+// target is the request target with the guard: the client's own bytes before it.
+func (c *change) target(n doc.Numbers, create bool) []byte {
+	query := c.query
+	if create {
+		query = api.Without(nil, query, "op_type") // it may say "index"; given twice, it would be the engine's choice
+	}
+	t := append(c.text[:0], c.path...)
+	sep := byte('?')
+	if len(query) > 0 {
+		t = append(append(t, sep), query...)
+		sep = '&'
+	}
+	switch {
+	case create:
+		t = append(append(t, sep), "op_type=create"...)
+	case n.Known():
+		t = appendGuard(append(t, sep), n)
+	}
+	return t
+}
+
+func appendGuard(t []byte, n doc.Numbers) []byte {
+	t = strconv.AppendInt(append(t, "if_seq_no="...), n.SeqNo, 10)
+	return strconv.AppendInt(append(t, "&if_primary_term="...), n.PrimaryTerm, 10)
+}
+
+// staysHere reports whether a field is for optimist alone, or must not reach the engine with a write whose answer is read here.
+func staysHere(name []byte) bool {
+	switch {
+	case wire.EqualFold(name, "if-match"), wire.EqualFold(name, "accept-encoding"), wire.EqualFold(name, "content-length"),
+		wire.EqualFold(name, "expect"):
+		return true
+	}
+	return len(name) > 9 && wire.EqualFold(name[:9], "optimist-")
+}
+
+// errNoIndex reports that there is no document because there is no index.
+var errNoIndex = fmt.Errorf("%w: no such index", doc.ErrMissing)
+
+// current reads the change's document as it is now, on its client's behalf. Errors are doc.ErrMissing, errNoIndex, which is one, and
+// ErrTimeout and ErrNotWritten, which say that nothing was written.
+func (s *Service) current(ctx context.Context, c *change) (doc.Revision, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	d := c.doc
+	if d.Routing == "" {
+		d.Routing = c.index.Routing
+	}
+	rev, err := s.engine.Fetch(ctx, c.req.Caller, d)
+	switch {
+	case err == nil, errors.Is(err, doc.ErrMissing):
+		return rev, err
+	case errors.Is(err, es.ErrNoIndex):
+		s.catalog.Missing(d.Index)
+		return doc.Revision{}, errNoIndex
+	case errors.Is(context.Cause(ctx), ErrTimeout):
+		return doc.Revision{}, ErrTimeout
+	}
+	return rev, fmt.Errorf("%w: %w", ErrNotWritten, err)
+}
+
+// mayAskAgain reports whether a read that failed is worth another try: its answer was lost, or the engine had no time for it. Where no
+// node can be reached the client is told at once.
+func mayAskAgain(err error) bool {
+	return errors.Is(err, ErrNotWritten) && !es.Answered(err) && !errors.Is(err, upstream.ErrNotSent) && !errors.Is(err, es.ErrNoSource)
+}

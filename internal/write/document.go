@@ -1,0 +1,297 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"optimist/internal/api"
+	"optimist/internal/doc"
+	"optimist/internal/intent"
+	"optimist/internal/respond"
+	"optimist/internal/rule"
+	"optimist/internal/session"
+	"optimist/internal/upstream"
+	"optimist/internal/wire"
+	"optimist/rewrite"
+)
+
+// put writes a document, or deletes it, under its base's guard.
+func (s *Service) put(ctx context.Context, c *change) error {
+	if err := s.locate(ctx, c); err != nil {
+		return err
+	}
+	switch {
+	case c.index.DataStream != "" && c.req.Rule.AnyIndex:
+		return s.pass(ctx, c, ReasonDataStream)
+	case !s.catalog.Guardable(c.index):
+		return s.pass(ctx, c, ReasonSeqNo)
+	}
+	passed, err := s.chooseBase(ctx, c)
+	if err == nil && c.req.Rule.Transform != nil {
+		passed, err = s.settleTransform(ctx, c, passed)
+	}
+	if err != nil {
+		return err
+	}
+	// A client that saw nothing there and deletes it: the engine says not_found, or deletes what came since.
+	if passed || c.req.Op.Kind == api.Delete && c.base.Kind == session.KindAbsent {
+		return s.pass(ctx, c, c.outcome.Reason)
+	}
+	if c.req.Op.Kind == api.Delete {
+		c.intent = &intent.Delete{Base: c.base.Numbers, Stale: c.req.Rule.OnDeleteConflict == rule.DeleteSent}
+	} else {
+		c.intent, c.shares = s.documentIntent(c), s.mayShare(c)
+	}
+	if err = s.inLane(ctx, c); errors.Is(err, errNoGuard) {
+		return s.pass(ctx, c, ReasonSeqNo)
+	}
+	return err
+}
+
+// errNoGuard reports that the engine can't guard a write, because the index has no sequence numbers. Nothing was written.
+var errNoGuard = errors.New("the index has no sequence numbers")
+
+// documentIntent is what a client wants that sends a whole document.
+func (s *Service) documentIntent(c *change) intent.Intent {
+	c.document = intent.Document{
+		Base: intent.Base{Numbers: c.base.Numbers, View: c.base.View, Absent: c.base.Kind == session.KindAbsent, Stored: c.viewIsStored()},
+		Sent: c.sent, Guard: c.guard, Recreate: c.req.Rule.OnMissing == rule.MissingRecreate,
+		Merger: s.observer.Merger(c.req.Rule.Merger),
+	}
+	return s.underRule(c, &c.document)
+}
+
+// underRule is an intent with the rule's transform applied to what it makes.
+func (s *Service) underRule(c *change, in intent.Intent) intent.Intent {
+	t := c.transformer()
+	if t == nil {
+		return in
+	}
+	c.transformed = intent.Transformed{Intent: in, Rule: c.req.Rule.Name, Transformer: s.observer.Transformer(t), Source: c}
+	return &c.transformed
+}
+
+// mayShare reports whether the change may share a write with others, as far as is known without asking.
+func (s *Service) mayShare(c *change) bool {
+	if c.req.Rule.OnConflict != rule.ConflictMerge || !c.plain || c.outcome.Base == BaseExplicit || !c.baseKnown() || c.base.Doubtful {
+		return false
+	}
+	return c.whyUnmergeable() == "" && s.catalog.KnownWhole(c.req.Session.Credentials(), c.name)
+}
+
+// create sends a write that the engine itself refuses when the document exists: it needs no guard, and its conflict is its answer. A
+// session that saw no document there knows one afterwards; so does one that named itself, whatever it had seen: it may write its next
+// change from memory.
+func (s *Service) create(ctx context.Context, c *change) error {
+	var held session.Base
+	if c.req.Stamp.Known() { // of a document that was deleted since
+		err := s.locate(ctx, c)
+		if err == nil {
+			held, err = s.holdStamped(ctx, c)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	defer func() { held.Release() }() // nothing once it is joined
+	if c.req.Rule.Session && !c.req.Anonymous {
+		if err := s.locate(ctx, c); err != nil {
+			return err
+		}
+		if c.index.DataStream != "" && c.req.Rule.AnyIndex {
+			return s.pass(ctx, c, ReasonDataStream)
+		}
+		if err := s.takeSeen(ctx, c); err != nil {
+			return err
+		}
+		c.outcome.Base = BaseNone
+		switch {
+		case c.base.Kind == session.KindAbsent:
+			c.outcome.Base = BaseAbsent
+		case !c.req.Session.IsNamed():
+			c.base.Release()
+			c.base = session.Base{}
+		}
+	}
+	c.base.Join(held)
+	held = session.Base{}
+	return s.pass(ctx, c, "")
+}
+
+// deleteNothing answers a delete that asks for no document: there is nothing that it could delete, so that a look is enough.
+func (s *Service) deleteNothing(ctx context.Context, c *change) error {
+	if err := s.locate(ctx, c); err != nil {
+		return err
+	}
+	if c.index.DataStream != "" && c.req.Rule.AnyIndex {
+		return s.pass(ctx, c, ReasonDataStream)
+	}
+	c.outcome.Kind = Guarded
+	s.events.Fetch(c.req.Rule.Name)
+	rev, err := s.current(ctx, c)
+	switch {
+	case errors.Is(err, errNoIndex):
+		c.answer = respond.NoSuchIndex(c.name, "")
+	case errors.Is(err, doc.ErrMissing):
+		// as the engine says of what it never had
+		c.answer = c.filtered(respond.Written(s.named(c), doc.Revision{Version: 1}, respond.NotFound))
+	case err != nil && !rev.Known():
+		return err
+	default:
+		c.answer = c.exists(rev.Version)
+	}
+	return nil
+}
+
+// pass sends the write as it is. What the session learns from it depends on its base: a write without one leaves no view.
+func (s *Service) pass(ctx context.Context, c *change, reason string) error {
+	c.outcome.Kind, c.outcome.Reason = Passed, reason
+	if c.outcome.Base == BaseExplicit || c.outcome.Base == BaseAbsent && c.req.Op.Kind != api.Delete {
+		c.outcome.Kind = Guarded // by the client, or by the engine, which makes no document twice
+	}
+	body, unfit := s.outgoing(c)
+	if unfit != nil {
+		c.outcome.Kind, c.answer = Refused, c.unapplied(unfit)
+		return nil
+	}
+	r := &c.up
+	*r = upstream.Request{Method: wire.MethodString(c.req.Method), Target: c.ownTarget(), Body: body, Fields: c.fields[:0]}
+	for _, f := range c.req.Fields {
+		if !staysHere(f.Name) || c.outcome.Kind == Passed && wire.EqualFold(f.Name, "accept-encoding") {
+			r.Fields = append(r.Fields, f)
+		}
+	}
+	res, err := s.sendDirect(ctx, c, r)
+	if err != nil {
+		return err
+	}
+	c.setAnswer(respond.FromEngine(res))
+	if c.req.Op.Kind == api.Update {
+		s.noteUpdate(ctx, c, res)
+	}
+	s.settlePassed(ctx, c, res, body)
+	return nil
+}
+
+// sendDirect sends a request of the change's that no lane is for.
+func (s *Service) sendDirect(ctx context.Context, c *change, r *upstream.Request) (*upstream.Response, error) {
+	res, err := s.direct.exchange(ctx, r)
+	if err == nil || errors.Is(err, ErrUnknownOutcome) {
+		c.attempts++
+	}
+	return res, err
+}
+
+// ownTarget is the client's own request target; of a write that asks for a document to be new, with that.
+func (c *change) ownTarget() []byte {
+	op := c.req.Op
+	switch {
+	case c.onlyNew && op.Kind == api.Index:
+		return c.target(doc.Numbers{}, true)
+	case len(op.Query) == 0:
+		return op.Path
+	}
+	return append(append(append(c.text[:0], op.Path...), '?'), op.Query...)
+}
+
+// transformer is the rule's transform, if it is applied to this write: a PUT or a POST of a document, a create, a PATCH, an _update of a part
+// (see updateHere). A delete has nothing to transform, and of a document that can't be read, or may not be changed, the outcome says that it
+// wasn't.
+//
+// The client has seen what it sent, not what the transform made of that: its next change counts from what it sent, so that it undoes nothing
+// of the transform's, and the numbers in its answer are those of its base. Of a write without a base there are none that would conflict: its
+// answer carries the engine's, as where an ingest pipeline changes what is stored.
+func (c *change) transformer() *rewrite.Transformer {
+	t := c.req.Rule.Transform
+	if t == nil || c.untransformed {
+		return nil
+	}
+	switch c.req.Op.Kind {
+	case api.Index, api.IndexAuto, api.Create, api.Patch:
+		return t
+	case api.Update:
+		if c.patch != nil {
+			return t
+		}
+	}
+	return nil
+}
+
+// outgoing is the body of a write that goes without a merge: as it was sent, or what the rule's transform makes of that.
+func (s *Service) outgoing(c *change) ([]byte, *intent.ApplyError) {
+	t := c.transformer()
+	switch {
+	case c.req.Rule.Transform == nil:
+		return c.req.Body, nil
+	case t == nil, !c.json, t.ReadsCurrent() && c.req.Op.Kind == api.Index && !c.onlyNew:
+		c.outcome.Untransformed = c.req.Op.Kind != api.Delete
+		return c.req.Body, nil
+	}
+	c.document = intent.Document{Sent: c.req.Body, Base: intent.Base{Absent: true}}
+	d, err := s.underRule(c, &c.document).Next(doc.Revision{})
+	var unfit *intent.ApplyError
+	if errors.As(err, &unfit) {
+		return nil, unfit
+	}
+	c.outcome.Untransformed = d.Untransformed
+	return d.Body, nil
+}
+
+// settleTransform finds out how the rule's transform goes with a write that is to be guarded, or, with passed, to be passed. It can't be
+// applied to a body that isn't JSON, nor, where it reads the stored document, without reading that as it is.
+func (s *Service) settleTransform(ctx context.Context, c *change, passed bool) (bool, error) {
+	t := c.transformer()
+	if t == nil {
+		return passed, nil
+	}
+	reason := ""
+	switch {
+	case !c.json:
+		reason = ReasonFormat
+	case !t.ReadsCurrent() || c.base.Kind == session.KindAbsent:
+		return passed, nil
+	case c.index.Unknown != "":
+		reason = c.index.Unknown
+	case c.index.Partial:
+		reason = ReasonSource
+	case c.index.UUID != "":
+		if whole, err := s.seesWhole(ctx, c); err != nil {
+			return false, cantAsk(err)
+		} else if !whole {
+			reason = ReasonFiltered
+		}
+	}
+	if reason != "" {
+		c.untransformed, c.outcome.Untransformed = true, true
+		if c.outcome.Reason == "" {
+			c.outcome.Reason = reason
+		}
+		return passed, nil
+	}
+	if passed {
+		return s.readBeforePass(ctx, c)
+	}
+	return false, nil
+}
+
+// readBeforePass deals with a write that would be passed, where the rule's transform reads the stored document: that is fetched, and the
+// write guarded by its numbers, or by the client's own. pass says that it is to be passed all the same, untransformed: no guard goes with a
+// version of the client's own.
+func (s *Service) readBeforePass(ctx context.Context, c *change) (pass bool, err error) {
+	n, own := ownGuard(c.req.Op.Query)
+	switch {
+	case own && !n.Known():
+		return true, nil
+	case own:
+		c.guard = n
+		c.query = api.Without(nil, c.query, "if_seq_no", "if_primary_term")
+		return false, nil
+	}
+	return false, s.fetchBase(ctx, c)
+}
+
+// cantAsk says that it couldn't be asked whether the client's view is whole.
+func cantAsk(err error) error {
+	return fmt.Errorf("%w: it can't be asked whether the document can be read whole: %w", ErrNotWritten, err)
+}

@@ -1,0 +1,347 @@
+package write
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"optimist/internal/api"
+	"optimist/internal/coding"
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/intent"
+	"optimist/internal/respond"
+	"optimist/internal/session"
+	"optimist/internal/upstream"
+	"optimist/rewrite"
+)
+
+// settle ends changes: it tells the client what became of its write, and the session what its client has seen.
+
+// end is an acknowledged write of a whole document, or a decision that it need not be written.
+type end struct {
+	stored  doc.Revision // what the engine holds now; without a source where that isn't known
+	created bool
+	noop    bool
+	current doc.Numbers // of the revision that the change was merged into; zero for a create, and where nothing was merged
+	same    bool        // what is stored is what was sent
+}
+
+// settle ends the change's reservation, and tells the client the numbers that are true for what it has seen. Where something else was
+// stored than the client sent, those are the numbers of its base, so that a later guard of the client's with them conflicts instead of
+// overwriting what it hasn't seen. A client that had seen nothing gets those of the revision that its write was merged into.
+func (c *change) settle(e end) {
+	n := e.stored.Numbers
+	t := tag{Numbers: n}
+	if !e.same {
+		switch {
+		case c.base.Numbers.Known():
+			n = c.base.Numbers
+		case e.current.Known():
+			n = e.current
+		}
+		if n != e.stored.Numbers || e.noop {
+			t = c.tagFor(n)
+		}
+	}
+	c.base.Commit(session.Ack{Stored: e.stored, Sent: c.sent, Told: n, Copy: c.copyOf(t), Created: e.created})
+	if !n.Known() {
+		return
+	}
+	if n != e.stored.Numbers {
+		c.answer.SetNumbers(n)
+	}
+	if c.outcome.Kind != Passed && (e.same || e.noop || n != e.stored.Numbers) {
+		c.answer.Add(etagName, t.append)
+	}
+}
+
+var etagName = []byte("ETag")
+
+// mayBeRewritten reports whether the engine may hold other bytes than were written.
+func (c *change) mayBeRewritten() bool {
+	return c.pipeline || c.index.Pipeline || c.index.Partial || c.index.Unknown != "" || c.index.UUID == ""
+}
+
+// acknowledge gives every open change its answer: the write counts for all of them.
+func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response, body []byte) {
+	first := a.open[0]
+	ack, numbered := readAck(res)
+	if ack.created && first.index.UUID == "" && first.index.Unknown == "" {
+		_ = a.s.locate(ctx, first) // the write made the index, and a template may have given it a pipeline
+	}
+	stored := ack.Revision
+	if numbered && !first.mayBeRewritten() {
+		stored.Source = body
+	}
+	for i, c := range a.open {
+		if i == len(a.open)-1 {
+			c.answer = respond.FromEngine(res)
+		} else {
+			c.answer = respond.CopyEngine(res)
+		}
+		switch {
+		case c.draft.Delete:
+			c.base.Delete()
+		case c.patch != nil && c.draft.Unchanged:
+			a.s.settleIdlePatch(ctx, c, stored)
+		case c.patch != nil:
+			c.patch.show(c.answer, stored, body)
+			a.s.sawPatched(c, stored)
+		default:
+			c.settle(end{stored: stored, created: ack.created, current: a.cur.Numbers, same: bytes.Equal(body, c.sent)})
+		}
+		a.s.sessions.Wrote(c.doc.Index)
+	}
+	if stored.Source != nil && a.batch.Waited() {
+		stored.Source = bytes.Clone(body) // a client's buffer doesn't live longer than its request
+		a.batch.Wrote(first.scope(), stored)
+	}
+	a.open = nil
+}
+
+// note puts what the draft says of the change into its outcome.
+func (c *change) note() {
+	c.outcome.Overwrote, c.outcome.More = c.draft.Overwrote, c.draft.More
+	if c.transformer() != nil {
+		c.outcome.Untransformed = c.draft.Untransformed
+	}
+}
+
+// decide answers the change that can't be written, which is alone, and those that need no write; the others stay open.
+func (a *attempt) decide(ctx context.Context, refusal error, changed bool) {
+	switch {
+	case refusal != nil:
+		a.refuse(ctx, a.open[0], refusal)
+		a.open = nil
+	case !changed && a.source == read:
+		for _, c := range a.open {
+			a.settleUnchanged(ctx, c)
+		}
+		a.open = nil
+	}
+}
+
+// settleUnchanged answers a change that the current revision already has: the engine's noop.
+func (a *attempt) settleUnchanged(ctx context.Context, c *change) {
+	c.note()
+	if c.patch != nil {
+		a.s.settleIdlePatch(ctx, c, a.cur)
+		return
+	}
+	c.outcome.Kind = Merged
+	if c.answer = a.s.askNoop(ctx, c, a.cur.Numbers); c.answer == nil {
+		c.answer = respond.Written(a.s.named(c), a.cur, respond.Noop)
+	}
+	c.settle(end{stored: a.cur, noop: true, current: a.cur.Numbers, same: bytes.Equal(a.cur.Source, c.sent)})
+}
+
+// named is the document as the engine's answers name it.
+func (s *Service) named(c *change) respond.Document {
+	d := respond.Document{Index: c.doc.Index, Type: c.doc.Type, ID: c.doc.ID}
+	if d.Type == "" && s.engine.Typed() {
+		d.Type = "_doc"
+	}
+	return d
+}
+
+// refuse answers a change whose intent can't be applied to the current revision, which was just read.
+func (a *attempt) refuse(ctx context.Context, c *change, err error) {
+	if c.maybeApplied {
+		c.err = ErrUnknownOutcome // the refusal is of another try than the one that may have been applied
+		return
+	}
+	c.outcome.Kind = Guarded
+	if c.attempts == 0 {
+		c.outcome.Kind = Refused
+	}
+	switch {
+	case errors.Is(err, intent.ErrGone):
+		c.outcome.Kind = Merged
+		c.answer = c.filtered(respond.Written(a.s.named(c), c.revision(), respond.NotFound))
+		c.base.Delete()
+	case errors.Is(err, doc.ErrMissing):
+		c.answer = a.s.askMissing(ctx, c, a.noIndex)
+	default:
+		c.answer = a.refusal(c, err)
+	}
+}
+
+// refusal is the answer to a change that can't be made: the engine's own conflict, where that is what it is and there is one.
+func (a *attempt) refusal(c *change, err error) *respond.Answer {
+	var stands *standsError
+	var both *rewrite.ConflictError
+	var moved *intent.MovedError
+	var unfit *intent.ApplyError
+	switch {
+	case errors.As(err, &stands):
+		if stands.reason != reasonRule {
+			c.outcome.Reason = stands.reason
+		}
+	case errors.Is(err, intent.ErrExists):
+		return c.exists(a.cur.Version)
+	case errors.Is(err, intent.ErrDeleted):
+		return c.conflict(err.Error())
+	case errors.Is(err, intent.ErrUnmergeable):
+	case errors.As(err, &moved):
+		return c.conflict(moved.Error())
+	case errors.As(err, &both):
+		return c.conflict("rule [" + c.req.Rule.Name + "] refuses to merge: both the client and somebody else changed [" + strings.Join(both.Paths, ", ") + "]")
+	case errors.As(err, &unfit):
+		if c.patch != nil {
+			c.patch.unfit = intent.Unreadable(unfit.Err)
+		}
+		return c.unapplied(unfit)
+	default:
+		// What the merge can't read, the engine may still store: it is guarded, and the conflict is the answer.
+		c.outcome.Reason = ReasonFormat
+		err = fmt.Errorf("and it can't be merged: %w", err)
+	}
+	if a.conflict != nil {
+		return a.conflict.Clone()
+	}
+	return c.conflict(err.Error())
+}
+
+// conflict is a version conflict in the engine's shape, for what this proxy decided on a fresh read.
+func (c *change) conflict(reason string) *respond.Answer {
+	return respond.Conflict(c.doc.Index, c.doc.ID, reason)
+}
+
+// exists is the engine's refusal to create a document that is there.
+func (c *change) exists(version int64) *respond.Answer {
+	return c.conflict(fmt.Sprintf("%s (current version [%d])", intent.ErrExists, version))
+}
+
+// unapplied is the answer to a write of which something, the patch or a rule's transform, can't be applied to the document.
+func (c *change) unapplied(e *intent.ApplyError) *respond.Answer {
+	var test *rewrite.TestError
+	if errors.As(e, &test) {
+		return c.conflict(e.Error())
+	}
+	reason := "[" + c.doc.ID + "]: " + e.What + " can't be applied: " + e.Err.Error()
+	return respond.ErrorIn(c.doc.Index, 400, "illegal_argument_exception", reason)
+}
+
+func (a *attempt) answerAll(answer func(*change) *respond.Answer) {
+	for _, c := range a.open {
+		c.answer = answer(c)
+	}
+	a.open = nil
+}
+
+// answerFrom gives the engine's answer, which is neither an acknowledgement nor a conflict, to all open changes. It says nothing of a try
+// before it that may have been applied.
+func (a *attempt) answerFrom(res *upstream.Response) {
+	a.batch.Forget()
+	defer func() { a.open = nil }()
+	if len(a.open) == 1 && !a.open[0].maybeApplied {
+		a.open[0].setAnswer(respond.FromEngine(res))
+		return
+	}
+	for _, c := range a.open {
+		if c.maybeApplied {
+			c.err = fmt.Errorf("%w; a later try was answered with %d", ErrUnknownOutcome, res.Status)
+			continue
+		}
+		c.setAnswer(respond.CopyEngine(res))
+	}
+	res.Release()
+}
+
+// setAnswer takes an answer of the engine as the change's. One above 499 may come after the primary has written, or from a balancer that
+// lost the engine's.
+func (c *change) setAnswer(a *respond.Answer) {
+	c.answer = a
+	if a.Status >= 500 {
+		c.outcome.Kind = Unknown
+	}
+}
+
+// settlePassed tells the session what the answer to a write that went without a merge means. body is what was written.
+func (s *Service) settlePassed(ctx context.Context, c *change, res *upstream.Response, body []byte) {
+	if res.Status != 200 && res.Status != 201 {
+		return // not acknowledged: the base is given back
+	}
+	ack, numbered := readAck(res)
+	if ack.created && c.base.Kind != session.KindNone && c.index.UUID == "" && c.index.Unknown == "" {
+		_ = s.locate(ctx, c)
+	}
+	if !ack.created {
+		s.sessions.Wrote(c.doc.Index)
+	}
+	if c.req.Op.Kind == api.Delete {
+		c.base.Delete()
+		return
+	}
+	stored := ack.Revision
+	if numbered && !c.mayBeRewritten() {
+		stored.Source = body
+	}
+	c.settle(end{stored: stored, created: ack.created, same: bytes.Equal(body, c.sent)})
+}
+
+// finish gives back a base that is still reserved, counts the write and puts the outcome into the answer.
+func (s *Service) finish(c *change, err error) (*respond.Answer, error) {
+	if err == nil && c.answer == nil {
+		err = errors.New("no answer") // a leader's batch ended without one: a defect, never a success
+	}
+	o := &c.outcome
+	o.Attempts = c.attempts
+	switch {
+	case errors.Is(err, ErrUnknownOutcome):
+		o.Kind = Unknown
+	case errors.Is(err, upstream.ErrNotSent):
+		o.Kind = NotSent
+	case o.Attempts == 0 && (o.Kind == Passed || err != nil):
+		o.Kind = Refused // here: nothing was let through
+	}
+	c.giveBack(o.Kind == Unknown) // nothing where the write was acknowledged
+	if err != nil {
+		s.events.Done(c.req.Rule.Name, o, 0)
+		return nil, &Failure{Outcome: *o, Err: err}
+	}
+	c.answer.Add(outcomeName, o.Append)
+	s.events.Done(c.req.Rule.Name, o, c.answer.Status)
+	return c.answer, nil
+}
+
+var outcomeName = []byte("Optimist-Outcome")
+
+// giveBack returns the base of a write that wasn't acknowledged to its session. Where the write may have been applied, and must not be
+// applied twice, only the numbers are: a client that repeats it then writes under its guard, and a conflict is the answer.
+func (c *change) giveBack(unknown bool) {
+	if unknown && c.sent != nil && c.patch == nil {
+		view := c.base.View // nil: absent, or not known, and not merged then
+		ok, err := c.req.Rule.Merger.Repeatable(view, c.sent, view)
+		if t := c.transformer(); !ok || err != nil || t != nil && !t.Repeatable() {
+			c.base.Doubt()
+			return
+		}
+	}
+	c.base.Release()
+}
+
+// ack is what the engine says of an acknowledged write.
+type ack struct {
+	doc.Revision
+	created bool
+}
+
+// readAck reads the engine's answer to a write. ok is false where it lacks the numbers (filter_path, or not JSON); whether the document was
+// made by it the status tells, too.
+func readAck(res *upstream.Response) (a ack, ok bool) {
+	a.created = res.Status == 201
+	body, err := coding.Decode(res.Payload, res.Get("content-encoding"), maxInflated)
+	if err != nil && !errors.Is(err, coding.ErrTooLarge) {
+		return a, false
+	}
+	it := es.ParseItem(body)
+	a.Numbers, a.Version = it.Numbers, it.Version
+	return a, it.Numbered
+}
+
+// maxInflated bounds what is taken out of a compressed answer to a write, in bytes.
+const maxInflated = 1 << 20

@@ -1,0 +1,299 @@
+package write
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/api"
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/intent"
+	"optimist/internal/respond"
+	"optimist/internal/session"
+	"optimist/internal/stamp"
+	"optimist/internal/upstream"
+	"optimist/retry"
+)
+
+// update sends an _update. The engine merges by itself; what optimist adds is that it tries often enough, and what If-Match asks for. Under
+// a rule that transforms, an _update of a part is made here, as a patch is.
+func (s *Service) update(ctx context.Context, c *change) error {
+	c.epoch = s.sessions.Epoch()
+	if c.onlyNew {
+		return s.updateOnlyNew(ctx, c)
+	}
+	if c.req.Rule.Transform != nil {
+		if taken, err := s.updateHere(ctx, c); taken || err != nil {
+			return err
+		}
+		c.outcome.Untransformed = true
+	}
+	if _, found := ownGuard(c.req.Op.Query); found {
+		c.outcome.Base = BaseExplicit
+		return s.pass(ctx, c, ReasonExplicit)
+	}
+	if n, found, err := s.guardOfPart(ctx, c); err != nil {
+		return err
+	} else if found {
+		return s.updateGuarded(ctx, c, n)
+	}
+	if _, given := api.Param(c.req.Op.Query, "retry_on_conflict"); given || c.req.Rule.RetryOnConflict == 0 {
+		return s.pass(ctx, c, c.outcome.Reason)
+	}
+	target := c.withRetries()
+	err := retry.Do(ctx, c.policy(), func(ctx context.Context, n int) error {
+		if n > 1 && ctx.Err() != nil {
+			return doc.ErrConflict // the answer is here
+		}
+		if err := s.updateOnce(ctx, c, Retried, doc.Numbers{}, target); err != nil {
+			return err
+		}
+		if c.answer.Status == http.StatusConflict {
+			s.events.Conflict(c.req.Rule.Name)
+			return doc.ErrConflict
+		}
+		return nil
+	})
+	if c.answer != nil {
+		return nil // if it is a conflict, the engine's last one
+	}
+	return err
+}
+
+// updateOnce sends an _update once, under a guard or to another target than its own; its answer, whatever it is, becomes the change's.
+func (s *Service) updateOnce(ctx context.Context, c *change, kind Kind, n doc.Numbers, target []byte) error {
+	c.outcome.Kind = kind
+	if c.answer != nil {
+		c.answer.Release()
+		c.answer = nil
+	}
+	r := c.request(c.req.Body, n, false)
+	if target != nil {
+		r.Target = target
+	}
+	res, err := s.sendDirect(ctx, c, r)
+	if err != nil {
+		return err
+	}
+	c.setAnswer(respond.FromEngine(res))
+	if res.Status < 300 {
+		s.sessions.Wrote(c.doc.Index)
+		if c.base.Kind != session.KindNone {
+			ack, _ := readAck(res)
+			c.settlePart(ack.Revision)
+		} else {
+			s.noteUpdate(ctx, c, res)
+		}
+	}
+	return nil
+}
+
+// withRetries is the request target with the rule's retry_on_conflict.
+func (c *change) withRetries() []byte {
+	t := c.ownTarget()
+	sep := byte('?')
+	if len(c.req.Op.Query) > 0 {
+		sep = '&'
+	}
+	t = append(append(t[:len(t):len(t)], sep), "retry_on_conflict="...)
+	return strconv.AppendInt(t, int64(c.req.Rule.RetryOnConflict), 10)
+}
+
+// updateGuarded sends an _update under a guard. The engine takes none with an upsert; a client that sends a stamp has seen the document, and
+// would make it only if it were gone: that is a conflict then.
+func (s *Service) updateGuarded(ctx context.Context, c *change, n doc.Numbers) error {
+	upserts := false
+	if c.outcome.Base == BaseStamp {
+		for _, name := range [...]string{"upsert", "doc_as_upsert"} {
+			if rest, t, ok := stamp.Take(c.req.Body, name); ok && t.Value != nil {
+				upserts, c.req.Body = true, rest
+			}
+		}
+		if _, given := api.Param(c.query, "doc_as_upsert"); given {
+			upserts, c.query = true, api.Without(nil, c.query, "doc_as_upsert")
+		}
+	}
+	if err := s.updateOnce(ctx, c, Guarded, n, nil); err != nil || !upserts || c.answer.Status != http.StatusNotFound {
+		return err
+	}
+	c.answer.Release()
+	c.answer = c.conflict(intent.ErrDeleted.Error())
+	return nil
+}
+
+// settlePart ends the reservation of a write of a part that was acknowledged with these numbers. What its client has of the document since
+// isn't known: its next write from the same copy is guarded by the numbers, and not merged.
+func (c *change) settlePart(stored doc.Revision) {
+	c.base.Commit(session.Ack{Stored: doc.Revision{Numbers: stored.Numbers, Version: stored.Version}, Told: stored.Numbers})
+}
+
+// noteUpdate notes that the engine has changed a part of a document for a session that names itself. What the session sent before is another
+// document by now: were its next write counted from that, saying the same once more would change nothing.
+func (s *Service) noteUpdate(ctx context.Context, c *change, res *upstream.Response) {
+	r := c.req
+	if res.Status != http.StatusOK || !r.Rule.Session || !r.Session.IsNamed() || r.Anonymous ||
+		bytes.Contains(res.Payload, []byte(`"result":"noop"`)) {
+		return
+	}
+	ack, _ := readAck(res)
+	if s.locate(ctx, c) == nil {
+		s.sessions.WroteElse(r.Session, c.doc.Ref, ack.Revision, false, c.epoch)
+	}
+}
+
+// updateHere performs an _update with `doc` under a rule that transforms, as a patch: the document is read, the part merged into it as the
+// engine merges, then the transform applied, and the whole written under the guard of what was read. So a transform means the same for
+// whoever sends a document and for whoever sends a part of it; put into the part, `default` would overwrite, `increment` count from nothing,
+// and `now` make a write of every noop.
+//
+// taken is false for what only the engine can do, which is passed untransformed: an _update with a script; one through an ingest pipeline
+// (unless it may run again), of a document that isn't seen whole, or by a client that may write but not read; and what isn't valid, so that
+// the engine says what is wrong with it. An upsert is transformed as the document that it is.
+func (s *Service) updateHere(ctx context.Context, c *change) (taken bool, err error) {
+	before := *c
+	p := c.readUpdate()
+	if p == nil {
+		c.plain = before.plain
+		return false, nil
+	}
+	c.asPatch(p)
+	refused := c.readUpdateQuery()
+	if refused == nil && !(p.Upsert && p.Guard.Known()) {
+		taken, err = s.mayReadAndWriteBack(ctx, c)
+	}
+	if taken {
+		err = s.edit(ctx, c)
+		native := p.unfit || errors.Is(err, errNoGuard) || errors.Is(err, es.ErrForbidden) && c.attempts == 0
+		if taken = !native; native {
+			err = nil
+		}
+	}
+	if !taken && err == nil { // the change is what it was, but for the reason why it isn't made here
+		before.outcome.Reason = c.outcome.Reason
+		c.base.Release()
+		*c = before
+	}
+	return taken || err != nil, err
+}
+
+// updateOnlyNew performs an _update that asks for no document: the engine would carry it out on the document of a client that is faster, so it
+// is made here, as a patch is.
+func (s *Service) updateOnlyNew(ctx context.Context, c *change) error {
+	p := c.readUpdate()
+	if p == nil {
+		c.answer = respond.Error(http.StatusBadRequest, "illegal_argument_exception", "["+c.doc.ID+"]: If-None-Match: * can't be kept with this "+
+			"_update: it has to be JSON, with a doc or a script, and without scripted_upsert. A PUT with If-None-Match: * makes a document")
+		return nil
+	}
+	c.asPatch(p)
+	if c.answer = c.readUpdateQuery(); c.answer != nil {
+		return nil
+	}
+	return s.edit(ctx, c)
+}
+
+// mayReadAndWriteBack reports whether the change's document may be read, and written back whole.
+func (s *Service) mayReadAndWriteBack(ctx context.Context, c *change) (bool, error) {
+	if err := s.locate(ctx, c); err != nil {
+		return false, err
+	}
+	if s.unpatchable(c) != nil {
+		return false, nil
+	}
+	if c.outcome.Reason = c.whyPipelineStands(); c.outcome.Reason != "" {
+		return false, nil
+	}
+	if c.index.UUID == "" {
+		return true, nil // there is no index, nor a document
+	}
+	whole, err := s.seesWhole(ctx, c)
+	switch {
+	case err != nil:
+		return false, cantAsk(err)
+	case !whole:
+		c.outcome.Reason = ReasonFiltered
+	}
+	return whole, nil
+}
+
+// readUpdate reads the body of an _update as a patch, nil where it is more than a part of a document, or not valid: the engine takes no key
+// twice. Half surrogates, which a key may have and no pointer can name, are the engine's, too.
+func (c *change) readUpdate() *patch {
+	if !c.json || c.otherThanJSON() || !doc.ValidJSON(c.sent) || intent.RepeatsKeys(c.sent) || intent.HasHalfSurrogates(c.sent) {
+		return nil
+	}
+	for _, name := range [...]string{"upsert", "version", "version_type", "op_type", "lang", "_source_include", "_source_exclude"} {
+		if _, given := api.Param(c.req.Op.Query, name); given {
+			return nil
+		}
+	}
+	p := &patch{retries: -1}
+	if c.contentType() == nil {
+		c.media = respond.JSON.Value
+	}
+	ok := true
+	gjson.ParseBytes(c.sent).ForEach(func(k, v gjson.Result) bool {
+		ok = p.member(k.Str, v) || c.onlyNew && p.scriptMember(k.Str, v)
+		return ok
+	})
+	if !ok || p.Edit == nil {
+		return nil
+	}
+	return p
+}
+
+// readUpdateQuery reads the query of an _update that is made here. What the body says of upserts, and what the query says, is one.
+func (c *change) readUpdateQuery() (refusal *respond.Answer) {
+	refusal = c.readPatchQuery()
+	p := c.patch
+	if p.Upsert {
+		p.First = p.incoming // the doc counts more than an upsert
+	}
+	p.Upsert = p.First != nil
+	return refusal
+}
+
+// member reads one member of an _update's body.
+func (p *patch) member(name string, v gjson.Result) bool {
+	flag := v.Type == gjson.True || v.Type == gjson.False
+	switch name {
+	case "doc":
+		alone := p.Edit == nil // and no script
+		p.Edit, p.incoming = intent.Part(v.Raw), []byte(v.Raw)
+		return v.IsObject() && alone
+	case "upsert":
+		p.First = []byte(v.Raw)
+		return v.IsObject()
+	case "doc_as_upsert":
+		p.Upsert = v.Bool()
+		return flag
+	case "detect_noop":
+		p.Always = !v.Bool()
+		return flag
+	case "_source":
+		p.shows, p.showsByBody = respond.All(v.Bool()), true
+		return flag
+	}
+	return false
+}
+
+// scriptMember reads the members of an _update's body that concern its script, which isn't run where there is no document, unless it asks
+// for that.
+func (p *patch) scriptMember(name string, v gjson.Result) bool {
+	switch name {
+	case "script":
+		if p.Edit != nil {
+			return false // no engine takes both
+		}
+		p.Edit, p.incoming = intent.Part("{}"), []byte("{}")
+		return true
+	case "scripted_upsert":
+		return v.Type == gjson.False
+	}
+	return false
+}
