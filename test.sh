@@ -9,7 +9,8 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")" || exit 1
 
-readonly FUZZTIME=${FUZZTIME:-4s}
+readonly FUZZTIME=${FUZZTIME:-4s} root=$PWD
+readonly modules=(. e2e/bench tools) # the folders with a go.mod
 venv=${XDG_CACHE_HOME:-$HOME/.cache}/optimist-python/$(cksum <e2e/python/requirements.txt | tr ' ' -)
 tmp=$(mktemp -d) || exit 1
 child=
@@ -50,14 +51,15 @@ report() {
   printf '%-4s  %-6s %4d s  %s\n' "$word" "$1" "$3" "${4:-}"
 }
 
-# check NAME COMMAND...: what the command prints matters only if it fails.
+# check NAME COMMAND...: what the command prints matters only if it fails. What it wants to be known all the same it puts into $tmp/note.
 check() {
   local name=$1 began=$SECONDS status
   shift
   run "$@" >"$tmp/output" 2>&1
   status=$?
   ((status == 0)) || cat "$tmp/output"
-  report "$name" "$status" $((SECONDS - began))
+  report "$name" "$status" $((SECONDS - began)) "$([[ ! -e $tmp/note ]] || cat "$tmp/note")"
+  rm -f "$tmp/note"
   return $status
 }
 
@@ -128,9 +130,41 @@ format() {
   return 1
 }
 
+vet() {
+  local status=0 module
+  for module in "${modules[@]}"; do
+    go vet -C "$module" ./... || status=1
+  done
+  return $status
+}
+
+# tool MODULE NAME ARGUMENT...: runs one of the tools of tools/go.mod in a module's folder.
+tool() {
+  local module=$1
+  shift
+  (cd "$module" && exec go tool -modfile="$root/tools/go.mod" "$@")
+}
+
+# Known vulnerabilities in what a module is made of. Where their database can't be reached, nothing is known.
+vulnerabilities() {
+  local status
+  tool "$1" govulncheck -test ./... >"$tmp/vulnerabilities" 2>&1
+  status=$?
+  if ((status == 1)) && grep -q '^govulncheck: fetching vulnerabilities' "$tmp/vulnerabilities"; then
+    echo "vulnerabilities were not looked for: their database can't be reached" >"$tmp/note"
+    return 0
+  fi
+  ((status == 0)) || cat "$tmp/vulnerabilities"
+  return $status
+}
+
 lint() {
-  local status=0 asleep
-  go tool -modfile=tools/go.mod golangci-lint run ./... || status=1
+  local status=0 asleep module
+  for module in "${modules[@]}"; do
+    tool "$module" golangci-lint run ./... || status=1
+    go -C "$module" mod tidy -diff || status=1
+    vulnerabilities "$module" || status=1
+  done
   # Sleeping is for tests in a bubble, where it takes no time.
   asleep=$(grep -rl --include='*_test.go' 'time\.Sleep(' . | xargs -r grep -L '"testing/synctest"')
   if [[ -n $asleep ]]; then
@@ -148,6 +182,7 @@ unit() {
   go list ./... | grep -v '^optimist/e2e' | xargs go test -json -race -shuffle=on -timeout="$limit" || status=1
   grep -rl --include='*_test.go' '^func TestAllocations' . | xargs -n 1 dirname | sort -u |
     xargs go test -json -run='^TestAllocations' || status=1
+  go test -C tools -json ./... || status=1
   return $status
 }
 
@@ -189,8 +224,7 @@ main() {
   check tools tools || return
   for stage in "${stages[@]}"; do
     case $stage in
-      format | lint) check "$stage" "$stage" ;;
-      vet) check vet go vet ./... ;;
+      format | vet | lint) check "$stage" "$stage" ;;
       unit | fuzz | e2e) tests "$stage" "$stage" ;;
       *) say "no stage is called $stage" && return 2 ;;
     esac

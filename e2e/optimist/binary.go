@@ -2,6 +2,7 @@ package optimist
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"
@@ -38,14 +39,11 @@ func build(ctx context.Context, race bool) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("folder for the binary: %w", err)
 	}
-	// Each checkout has its own: tests of two at a time must not run each other's program.
-	tree, err := os.Getwd()
+	tree, err := checkout()
 	if err != nil {
 		return "", fmt.Errorf("folder for the binary: %w", err)
 	}
-	for filepath.Base(tree) != "e2e" && tree != filepath.Dir(tree) {
-		tree = filepath.Dir(tree)
-	}
+	// Each checkout has its own: tests of two at a time must not run each other's program.
 	dir := filepath.Join(cache, "optimist-e2e", strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(tree))), 36))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("folder for the binary: %w", err)
@@ -62,10 +60,25 @@ func build(ctx context.Context, race bool) (string, error) {
 		args = append(args, "-race")
 	}
 	cmd := exec.CommandContext(ctx, "go", append(args, "-o", path, "optimist/cmd/optimist")...)
+	cmd.Dir = tree // the benchmarks are a module of their own, which hasn't what the program is made of
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building optimist: %w\n%s", err, out)
 	}
 	return path, nil
+}
+
+// checkout is the folder of the product's module, in or below which the process runs.
+func checkout() (string, error) {
+	at, err := os.Getwd()
+	for ; err == nil; at = filepath.Dir(at) {
+		if _, missing := os.Stat(filepath.Join(at, "cmd", "optimist", "main.go")); missing == nil {
+			return at, nil
+		}
+		if at == filepath.Dir(at) {
+			err = errors.New("this is no folder of optimist's source")
+		}
+	}
+	return "", err
 }
 
 // lock waits for the file's lock: test binaries of several packages build at the same time, into one file.

@@ -67,7 +67,7 @@ func (d *decoder) syntax(e *yaml.LoadError) {
 		d.failAt(from, "", "there is no anchor for the alias %s; if it is meant as text, write it in quotes: %q", word, word)
 	case strings.HasPrefix(here, "\t"):
 		d.failAt(at, "", "a tab can't indent here; YAML wants spaces")
-	case here != "" && strings.Contains("@`%", here[:1]) && at.Column > 1: // at the beginning of a line % is a directive
+	case here != "" && strings.ContainsAny(here[:1], "@`%") && at.Column > 1: // at the beginning of a line % is a directive
 		d.failAt(at, "", "no text begins with %s unless it is in quotes", here[:1])
 	case strings.TrimSpace(here) == "" && begin != "": // what begins there has no end
 		d.failAt(from, "", "%s %s", e.Message, e.ContextMsg)
