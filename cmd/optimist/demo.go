@@ -8,8 +8,6 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/vbauerster/mpb/v8/cwriter"
-
 	"optimist/internal/config"
 	"optimist/internal/demo"
 	"optimist/internal/rule"
@@ -66,5 +64,9 @@ func (p *process) optimist(_ context.Context, c *config.Config) (url string, sto
 // terminal reports whether something is shown to a person as it is written.
 func terminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	return ok && cwriter.IsTerminal(int(f.Fd()))
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

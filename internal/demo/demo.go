@@ -114,12 +114,10 @@ type outcome struct {
 
 // play lets the application work on each shape, straight at the engine and through optimist.
 func (s *stage) play(ctx context.Context) ([]outcome, error) {
-	p := newProgress(s.out, s.Terminal, s.Workers*s.Rounds)
-	defer p.close()
 	var results []outcome
 	for _, shape := range app.Shapes() {
 		o := outcome{shape: shape}
-		for _, turn := range []struct {
+		for _, side := range []struct {
 			where, url, doc string
 			into            *app.Result
 		}{
@@ -127,20 +125,20 @@ func (s *stage) play(ctx context.Context) ([]outcome, error) {
 			{"through optimist", s.proxy, "through", &o.through},
 		} {
 			a := app.Application{
-				URLs: []string{turn.url}, Store: s.engine, Path: "/" + s.index + "/_doc/" + shape.String() + "-" + turn.doc,
+				URLs: []string{side.url}, Store: s.engine, Path: "/" + s.index + "/_doc/" + shape.String() + "-" + side.doc,
 				Shape: shape, Workers: s.Workers, Rounds: s.Rounds,
 			}
-			bar := p.start(describe(shape) + ", " + turn.where)
-			a.Round = bar.step
+			line := &turn{out: s.out, terminal: s.Terminal, name: describe(shape) + ", " + side.where, total: s.Workers * s.Rounds}
+			a.Round = line.step
 			r, err := a.Run(ctx)
 			if err == nil {
 				err = ctx.Err()
 			}
-			bar.done(&r, err)
+			line.done(&r, err)
 			if err != nil {
-				return nil, fmt.Errorf("%s, %s: %w", describe(shape), turn.where, err)
+				return nil, fmt.Errorf("%s, %s: %w", describe(shape), side.where, err)
 			}
-			*turn.into = r
+			*side.into = r
 		}
 		results = append(results, o)
 	}

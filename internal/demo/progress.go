@@ -3,67 +3,39 @@ package demo
 import (
 	"fmt"
 	"io"
-
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
+	"sync"
 
 	"optimist/internal/demo/app"
 )
 
-// progress shows how far the work has come: bars on a terminal, else a line for each turn when it is over.
-type progress struct {
-	out   io.Writer
-	bars  *mpb.Progress // nil without a terminal
-	total int
-}
-
-func newProgress(out io.Writer, terminal bool, total int) *progress {
-	p := &progress{out: out, total: total}
-	if terminal {
-		p.bars = mpb.New(mpb.WithOutput(out), mpb.WithWidth(40))
-	}
-	return p
-}
-
-// close waits until the bars are drawn for the last time.
-func (p *progress) close() {
-	if p.bars != nil {
-		p.bars.Wait()
-	}
-}
-
-// turn is the progress of one run of the application.
+// turn is the progress of one run of the application: on a terminal one line that is drawn over and over, else a line when it is over.
 type turn struct {
-	p    *progress
-	name string
-	bar  *mpb.Bar
+	out      io.Writer
+	terminal bool
+	name     string
+	total    int
+
+	mu     sync.Mutex
+	rounds int
 }
 
-func (p *progress) start(name string) *turn {
-	t := &turn{p: p, name: name}
-	if p.bars != nil {
-		t.bar = p.bars.AddBar(int64(p.total),
-			mpb.PrependDecorators(decor.Name(name, decor.WC{W: 42, C: decor.DindentRight})),
-			mpb.AppendDecorators(decor.CountersNoUnit("%d / %d rounds")))
-	}
-	return t
-}
-
-// step is called after each round, by all workers.
+// step is called after each round, by all workers. It draws a hundred times at most.
 func (t *turn) step() {
-	if t.bar != nil {
-		t.bar.Increment()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	percent := t.rounds * 100 / t.total
+	t.rounds++
+	if t.terminal && t.rounds*100/t.total > percent {
+		fmt.Fprintf(t.out, "\r%-42s %d / %d rounds", t.name, t.rounds, t.total)
 	}
 }
 
-// done ends the turn, also one that failed: a bar that is never full is waited for, for ever.
+// done ends the turn, also one that failed.
 func (t *turn) done(r *app.Result, err error) {
 	switch {
-	case t.bar != nil && err != nil:
-		t.bar.Abort(false)
-	case t.bar != nil:
-		t.bar.SetTotal(-1, true)
+	case t.terminal:
+		fmt.Fprintln(t.out)
 	case err == nil:
-		fmt.Fprintf(t.p.out, "%s: %d changes acknowledged, %s lost, %.0f rounds/s\n", t.name, r.Acknowledged, lost(r), r.PerSecond())
+		fmt.Fprintf(t.out, "%s: %d changes acknowledged, %s lost, %.0f rounds/s\n", t.name, r.Acknowledged, lost(r), r.PerSecond())
 	}
 }
