@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -61,47 +62,73 @@ func (c *locksLs) Run(p *process) error {
 			query.Set(key, value)
 		}
 	}
-	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
-	n := 0
+	list := leaseList{out: p.stdout, table: tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0), json: c.JSON}
 	for {
-		told, err := (&adminClient{"locks ls", c.Admin}).do(p.ctx, http.MethodGet, "/_optimist/locks?"+query.Encode(), nil)
+		page, err := c.page(p.ctx, query)
 		if err != nil {
 			return err
 		}
-		var page struct {
-			Locks []json.RawMessage
-			Next  string
-		}
-		if err := told.read(c.Admin, &page); err != nil {
-			return err
-		}
 		for _, raw := range page.Locks {
-			var l heldLease
-			if err := json.Unmarshal(raw, &l); err != nil {
+			if err := list.add(raw); err != nil {
 				return err
 			}
-			if n++; c.JSON {
-				fmt.Fprintf(p.stdout, "%s\n", raw)
-				continue
-			}
-			if n == 1 {
-				fmt.Fprintln(w, "LOCK\tOWNER\tMODE\tTOKEN\tENDS IN\tWAITING\tNOTE")
-			}
-			waiting := ""
-			if l.Waiting != nil {
-				waiting = strconv.FormatInt(*l.Waiting, 10)
-			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", l.Lock, shownName(l.Owner), l.mode(), l.Token, l.endsIn(), waiting, shownName(l.Note))
 		}
 		if page.Next == "" {
-			break
+			return list.end()
 		}
 		query.Set("after", page.Next)
 	}
-	if n == 0 && !c.JSON {
-		fmt.Fprintln(p.stdout, "nothing is held")
+}
+
+// leasePage is a part of the leases that are held; Next says where the next part begins.
+type leasePage struct {
+	Locks []json.RawMessage
+	Next  string
+}
+
+func (c *locksLs) page(ctx context.Context, query url.Values) (page leasePage, err error) {
+	answer, err := (&adminClient{"locks ls", c.Admin}).do(ctx, http.MethodGet, "/_optimist/locks?"+query.Encode(), nil)
+	if err == nil {
+		err = answer.read(c.Admin, &page)
 	}
-	return w.Flush()
+	return page, err
+}
+
+// leaseList prints leases: as a table, or each as the JSON that it came as.
+type leaseList struct {
+	out   io.Writer
+	table *tabwriter.Writer
+	json  bool
+	n     int
+}
+
+func (l *leaseList) add(raw json.RawMessage) error {
+	l.n++
+	if l.json {
+		fmt.Fprintf(l.out, "%s\n", raw)
+		return nil
+	}
+	var held heldLease
+	if err := json.Unmarshal(raw, &held); err != nil {
+		return err
+	}
+	if l.n == 1 {
+		fmt.Fprintln(l.table, "LOCK\tOWNER\tMODE\tTOKEN\tENDS IN\tWAITING\tNOTE")
+	}
+	waiting := ""
+	if held.Waiting != nil {
+		waiting = strconv.FormatInt(*held.Waiting, 10)
+	}
+	fmt.Fprintf(l.table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", held.Lock, shownName(held.Owner), held.mode(), held.Token, held.endsIn(), waiting,
+		shownName(held.Note))
+	return nil
+}
+
+func (l *leaseList) end() error {
+	if l.n == 0 && !l.json {
+		fmt.Fprintln(l.out, "nothing is held")
+	}
+	return l.table.Flush()
 }
 
 func (l *heldLease) mode() string {

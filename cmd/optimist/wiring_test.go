@@ -104,6 +104,26 @@ func (r *running) ask(t *testing.T, method, path, body string, fields ...string)
 	return exchange(t, method, "http://"+r.data+path, body, fields...)
 }
 
+// statuses are the answers that n connections get which all stay open.
+func statuses(t *testing.T, addr string, n int) (got []int) {
+	t.Helper()
+	for range n {
+		nc, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = nc.Close() }()
+		fmt.Fprint(nc, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		res, err := http.ReadResponse(bufio.NewReader(nc), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		got = append(got, res.StatusCode)
+	}
+	return got
+}
+
 func TestWhatIsConfiguredIsInForce(t *testing.T) {
 	const doc = "/shop/_doc/1"
 	outcome := func(t *testing.T, r *running, body string, fields ...string) string {
@@ -128,22 +148,7 @@ func TestWhatIsConfiguredIsInForce(t *testing.T) {
 			return r.ask(t, "GET", "/", "", "X-Long", strings.Repeat("x", 4<<10)).status == http.StatusRequestHeaderFieldsTooLarge
 		}},
 		"limits.max_connections": {"limits: {max_connections: 1}", func(t *testing.T, r *running) bool {
-			var statuses []int
-			for range 2 { // both stay
-				nc, err := net.Dial("tcp", r.data)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer func() { _ = nc.Close() }()
-				fmt.Fprint(nc, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-				res, err := http.ReadResponse(bufio.NewReader(nc), nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				_ = res.Body.Close()
-				statuses = append(statuses, res.StatusCode)
-			}
-			return slices.Equal(statuses, []int{http.StatusOK, http.StatusServiceUnavailable})
+			return slices.Equal(statuses(t, r.data, 2), []int{http.StatusOK, http.StatusServiceUnavailable})
 		}},
 		"sessions.header": {"sessions: {header: X-Thread}", func(t *testing.T, r *running) bool {
 			r.ask(t, "PUT", doc, `{"a":0,"b":0}`)

@@ -150,6 +150,26 @@ func canReload(path string) bool {
 	})
 }
 
+// defaultCell is a key's default, as the reference has it.
+func defaultCell(path string, all map[string]string) string {
+	raw, ok := all[path]
+	if text := value(raw); ok && path != "rules" && text != "" && text != `""` {
+		return "`" + text + "`"
+	}
+	return ""
+}
+
+// runningCell says when a change of a key counts.
+func runningCell(path string, f reflect.StructField) string {
+	switch {
+	case isSection(f.Type) && f.Type.Kind() == reflect.Struct:
+		return ""
+	case canReload(path):
+		return "reload"
+	}
+	return "restart"
+}
+
 // TestTheReferenceIsTheStructs writes, or compares, the reference of docs/configuration.md.
 func TestTheReferenceIsTheStructs(t *testing.T) {
 	const file, begin, end = "../../docs/configuration.md", "<!-- reference: begin -->\n", "<!-- reference: end -->\n"
@@ -162,25 +182,11 @@ func TestTheReferenceIsTheStructs(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n| key | default | running | meaning |\n| --- | --- | --- | --- |\n", title, intro)
 		for _, f := range reflect.VisibleFields(s.t) {
-			key := keyOf(f)
-			if key == "" {
-				continue
+			if key := keyOf(f); key != "" {
+				path := join(s.path, key)
+				fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", key, defaultCell(path, all), runningCell(path, f),
+					strings.ReplaceAll(m.text(m.fields[s.t.Name()+"."+f.Name], f.Name), "|", "\\|"))
 			}
-			path := join(s.path, key)
-			def, running := "", "restart"
-			if raw, ok := all[path]; ok && path != "rules" {
-				def = "`" + value(raw) + "`"
-			}
-			if def == "``" || def == "`\"\"`" {
-				def = ""
-			}
-			if canReload(path) {
-				running = "reload"
-			}
-			if isSection(f.Type) && f.Type.Kind() == reflect.Struct {
-				running = ""
-			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", key, def, running, strings.ReplaceAll(m.text(m.fields[s.t.Name()+"."+f.Name], f.Name), "|", "\\|"))
 		}
 	}
 	text, err := os.ReadFile(file)
