@@ -178,13 +178,3 @@ func (v *view) named(r request) bool {
 	// Otherwise they may be those that somebody else of the session has read.
 	return v.numbers == r.given && v.sentBody == v.storedBody || r.named && !r.served
 }
-
-// find returns the index of the reads of a revision, or -1.
-func find(reads []read, n doc.Numbers) int {
-	for i := len(reads) - 1; i >= 0; i-- { // the newest are asked for most
-		if reads[i].numbers == n {
-			return i
-		}
-	}
-	return -1
-}

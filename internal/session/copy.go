@@ -107,12 +107,3 @@ func (sh *shard) hand(e *entry, c Copy, v view, stored, sent []byte) {
 	sh.see(h, v, stored, sent)
 	sh.shrink(h)
 }
-
-// unsure notes that a write from a copy has no known outcome: it may have used the copy up.
-func (sh *shard) unsure(k key) {
-	if e, ok := sh.lru.Peek(k); !ok {
-		sh.markers.Add(sh.mark(k), ReasonEvicted)
-	} else if e.empty() {
-		e.lost = ReasonEvicted
-	}
-}

@@ -38,7 +38,7 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 		return
 	}
 	repeat := sh.land(&c)
-	repeat.startsAnew() // unless it is known what the write left
+	repeat.startAnew() // unless it is known what the write left
 	switch {
 	case c.since < gone:
 		sh.lose(k, ReasonIndex)
@@ -53,8 +53,10 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 		absent: deleted, told: a.Told, apart: a.apart(),
 	}
 	if !deleted {
-		b.unanswered = unanswered{s, sh, e.acknowledge(&c, &a, repeat)}
-		e.spend(&c)
+		if !k.sess.named {
+			b.unanswered = unanswered{s, sh, e.repeats.acknowledge(c.attempt, &a, repeat)}
+		}
+		e.spend(&c.view)
 		sh.charge(e)
 	}
 	sh.see(e, v, stored, sent)
@@ -105,7 +107,7 @@ func (b *Base) Answered() {
 	}
 	u.shard.mu.Lock()
 	defer u.shard.mu.Unlock()
-	u.attempt.answer(u.store)
+	u.attempt.answer(u.store.clock())
 }
 
 // joins returns the base that ends together with b to who ends it first.

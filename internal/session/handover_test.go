@@ -18,7 +18,7 @@ func recent(t *testing.T, s *Store) (known []attempt) {
 	if !ok {
 		t.Fatal("nothing is known")
 	}
-	for _, o := range e.recent {
+	for _, o := range e.repeats.kept {
 		known = append(known, *o)
 	}
 	return known
@@ -185,8 +185,8 @@ func (c client) sendsAfresh(t *testing.T, s *Store, sent string) Base {
 		sh.mu.Lock()
 		defer sh.mu.Unlock()
 		e, _ := sh.lru.Peek(k)
-		for i := range e.recent {
-			e.recent[i].hash ^= 1 << 7
+		for i := range e.repeats.kept {
+			e.repeats.kept[i].hash ^= 1 << 7
 		}
 	}
 	hide()

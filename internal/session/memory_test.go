@@ -70,7 +70,7 @@ func (sh *shard) audit(t complainer) {
 
 func (r *recount) entry(t complainer, e *entry) {
 	t.Helper()
-	if c := int64(entryCost + readCost*cap(e.reads) + recentCost*cap(e.recent) + spentCost*cap(e.spent)); c != e.charged {
+	if c := int64(entryCost + readCost*cap(e.reads) + attemptCost*cap(e.repeats.kept) + spentCost*cap(e.spent)); c != e.charged {
 		t.Errorf("entry charged %d, costs %d", e.charged, c)
 	}
 	r.bytes += e.charged
@@ -268,7 +268,7 @@ func TestSizesAreWithinTheirCosts(t *testing.T) {
 		{"document", float64(unsafe.Sizeof(document{})) + (dk+8)*slot, documentCost},
 		{"read", float64(unsafe.Sizeof(read{})), readCost},
 		{"body", float64(unsafe.Sizeof(body{})) + 16, bodyCost},
-		{"a write that was acknowledged", float64(unsafe.Sizeof(attempt{})) + 8, recentCost},
+		{"a write that was acknowledged", float64(unsafe.Sizeof(attempt{})) + 8, attemptCost},
 		{"numbers that were written from", float64(unsafe.Sizeof(doc.Numbers{})), spentCost},
 		{"marker", 80 + 16*slot, markerCost},
 	} {

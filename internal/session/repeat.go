@@ -1,7 +1,7 @@
 package session
 
 import (
-	"bytes"
+	"context"
 	"hash/maphash"
 	"slices"
 	"time"
@@ -9,51 +9,85 @@ import (
 	"optimist/internal/doc"
 )
 
+// A client that gives a write up, because of a time-out say, sends it again, and its change must not count twice. In a named session the
+// own view is enough for that: nobody else writes there. In an inferred session others may have read and written since. So every write of
+// such a session is known by a hash of what it sends, from when it comes until nobody can repeat it any more:
+//
+//	the first try is ...          the repeat, which sends the same bytes,
+//	under way, and given up       waits for its end, and then:
+//	  failed                        has the base of the first try
+//	  acknowledged                  has what it sends as its view: nothing of it counts again
+//	acknowledged, and unheard     likewise. The client left before it had the answer
+//	acknowledged, and heard       is an equal change of somebody else, if a read is there that it can be made from
+//	in doubt                      has the base of the first try, as a guard alone
+//
+// attempt.follow and repeats.find are asked before a base is chosen; repeats.keep, handOver and the like are told after the end.
+
 const (
-	// maxRecent bounds how many writes of a document a session is known by, so that their repeats are.
-	maxRecent = 16
-	// maxAbandoned bounds how many more that were given up are, or may be by now: as many as may have waited for the one that held them up.
-	maxAbandoned = 128
+	// soon is how long a client waits for an answer at least, before it gives up. Whether it has left isn't asked before.
+	soon = int64(time.Millisecond)
+	// late is the same where an answer is there, and most often in time.
+	late = 10 * soon
 	// repeatWindow is how long after its write was acknowledged a client that gave it up may repeat it, and have that known for certain.
 	repeatWindow = 10 * int64(time.Second)
+
+	// maxHeard bounds how many writes of a document are kept that were acknowledged and heard.
+	maxHeard = 16
+	// maxPending bounds how many more are kept that may be repeated: as many as may have waited for the one that held them up.
+	maxPending = 128
 )
+
+// attempt is one request to write.
+type attempt struct {
+	hash   uint64          // of what it sends; 0: nobody looks for repeats of it
+	client context.Context // nil once the client has its answer, or its repeat is here; and where it doesn't wait
+	left   func(context.Context) bool
+	began  int64         // when it came
+	before uint64        // the place of the newest read when it came: later ones are not what it was made from
+	turn   chan struct{} // closed when it is the first of those that wait
+
+	repeat *attempt // has waited for the end of this attempt; nil: none has
+	first  *attempt // what this attempt repeats and has waited for; nil: none
+	handed *claim   // the base that first gave back, reserved for this attempt
+
+	state   state
+	numbers doc.Numbers // of the revision that it left; of one in doubt, those of its base
+	told    doc.Numbers // what its answer named, where what was stored isn't what was sent
+	at      int64       // when its client was found to have left
+}
+
+// state is how far an attempt has come.
+type state uint8
+
+const (
+	underWay     state = iota // it waits for its base, or is in flight
+	acknowledged              // and its client has its answer, or may get it
+	unheard                   // it was acknowledged when its client had left, and hasn't been repeated yet
+	inDoubt                   // nobody knows what became of it, and its base was given back
+)
+
+// hashOf is how what is sent is known again, with the numbers that the client named.
+func hashOf(seed maphash.Seed, sent []byte, given doc.Numbers) uint64 {
+	h := maphash.Bytes(seed, sent)
+	if given.Known() {
+		h ^= maphash.Comparable(seed, given)
+	}
+	return h | 1
+}
+
+// gaveUp reports whether the client has left that waits for a's answer.
+func (a *attempt) gaveUp(now int64) bool {
+	return a != nil && a.client != nil && now-a.began >= soon && a.left(a.client)
+}
 
 // pending reports whether it isn't known yet that nobody repeats the attempt.
 func (a *attempt) pending() bool {
 	return a.state == unheard || a.state == inDoubt || a.client != nil || a.repeat != nil
 }
 
-// fingerprint makes what is sent known again, with the numbers that are given. In a named session the own view is enough: nobody else
-// writes there. Nor is it made of what never waits.
-func (t *taking) fingerprint() {
-	if t.attempt != nil || t.sent == nil || t.k.sess.named || t.given.Known() && t.client == nil {
-		return
-	}
-	h := maphash.Bytes(t.s.seed, t.sent)
-	if t.given.Known() {
-		h ^= maphash.Comparable(t.s.seed, t.given)
-	}
-	t.attempt = &attempt{hash: h | 1}
-}
-
-// hash is that of what is sent, 0 where nobody looks for repeats of it.
-func (t *taking) hash() uint64 {
-	if t.attempt == nil {
-		return 0
-	}
-	return t.attempt.hash
-}
-
-// guesses reports whether the base of the write is a guess among what the session has seen: nobody has named it.
-func (t *taking) guesses() bool { return t.hash() != 0 && !t.given.Known() }
-
-// follow returns what to wait for where the write is sent again: its first try, which the client has given up, is in flight or waits for
-// its base. All other clients of the session may have reads outstanding, and none of these is what the write was made from.
-func (t *taking) follow(f *inFlight) <-chan struct{} {
-	a := t.attempt
-	if t.hash() == 0 || t.s.dryRun || f == nil {
-		return nil
-	}
+// follow returns what to wait for where a is sent again: its first try, which the client has given up, is in flight or waits for its base.
+// All other clients of the session may have reads outstanding, and none of these is what a was made from.
+func (a *attempt) follow(f *inFlight, now int64) <-chan struct{} {
 	if a.first != nil && a.first.repeat != a {
 		a.first = nil // another repeat has taken its place
 	}
@@ -63,8 +97,11 @@ func (t *taking) follow(f *inFlight) <-chan struct{} {
 		}
 		return nil
 	}
+	if f == nil || a.hash == 0 {
+		return nil
+	}
 	for _, o := range f.attempts {
-		if o.hash == a.hash && t.s.gaveUp(o, t.now) && (o.repeat == nil || t.s.gaveUp(o.repeat, t.now)) {
+		if o.hash == a.hash && o.gaveUp(now) && (o.repeat == nil || o.repeat.gaveUp(now)) {
 			a.first, o.repeat = o, a
 			return f.landing()
 		}
@@ -73,70 +110,45 @@ func (t *taking) follow(f *inFlight) <-chan struct{} {
 		if o == a {
 			break
 		}
-		if o.hash == a.hash && t.s.gaveUp(o, t.now) {
-			t.before = min(t.before, o.before)
-			a.before = t.before
-			return t.queue(f)
+		if o.hash == a.hash && o.gaveUp(now) {
+			a.before = min(a.before, o.before)
+			return f.wait(a)
 		}
 	}
 	return nil
 }
 
-// sends reports whether one of the writes sends that.
-func (f *inFlight) sends(hash uint64) bool {
-	return f != nil && slices.ContainsFunc(f.attempts, func(o *attempt) bool { return o.hash == hash })
-}
-
-// bequeath has r hold what its first try, of c, gives back. It stays in flight, so that nobody takes it, or misses it, before r has looked.
-func (sh *shard) bequeath(c claim, r *attempt) {
-	if c.again {
-		r.first = c.first
-		if r.first == nil {
-			r.first = &attempt{hash: r.hash, state: acknowledged, left: c.numbers}
-		}
-		r.first.repeat = r
+// handOver has r hold what its first try, of c, gives back. It stays in flight, so that nobody takes it, or misses it, before r has looked.
+func (sh *shard) handOver(c claim, r *attempt) {
+	if !c.again {
+		r.first = nil
+		c.attempt, r.handed = r, &c
+		sh.depart(&c)
 		return
 	}
-	r.first = nil
-	c.attempt, r.handed = r, &c
-	sh.depart(&c)
+	r.first = c.first
+	if r.first == nil {
+		r.first = &attempt{state: acknowledged, numbers: c.numbers}
+	}
+	r.first.repeat = r
 }
 
-// inherit gives t the base of its first try, where that has given it back. It reports whether it did.
-func (t *taking) inherit(b *Base) bool {
-	c, gone := t.attempt.handed, t.s.indices.gone(t.ix)
-	t.attempt.handed = nil
-	if c.since < gone || t.now-c.at >= t.sh.maxAge {
-		t.sh.release(c, gone, t.now) // there is nothing to give back any more
-		return false
-	}
-	b.claim, b.Ambiguous = *c, c.guessed
-	t.sh.show(b)
-	return true
-}
-
-// disown leaves what the first try leaves to others: t isn't going to be written.
-func (t *taking) disown() {
-	a := t.attempt
-	if a == nil {
-		return
-	}
-	first, c, now := a.first, a.handed, t.s.clock()
-	a.first, a.handed = nil, nil
-	switch {
-	case c != nil:
-		t.sh.release(c, t.s.indices.gone(t.ix), now)
-	case first != nil && first.repeat == a:
-		first.repeat = nil
-		first.repeatable(now)
-	}
-}
-
-// startsAnew ends the wait of a repeat for a first try that leaves it nothing.
-func (a *attempt) startsAnew() {
+// startAnew ends the wait of a repeat for a first try that leaves it nothing.
+func (a *attempt) startAnew() {
 	if a != nil {
 		a.first = nil
 	}
+}
+
+// disown leaves what the first try leaves to others: a isn't going to be written. What it returns is to be released.
+func (a *attempt) disown(now int64) *claim {
+	first, handed := a.first, a.handed
+	a.first, a.handed = nil, nil
+	if first != nil && first.repeat == a {
+		first.repeat = nil
+		first.repeatable(now)
+	}
+	return handed
 }
 
 // repeatable has a write that was acknowledged, and whose repeat has come to nothing, be repeated by whoever comes.
@@ -146,188 +158,125 @@ func (a *attempt) repeatable(now int64) {
 	}
 }
 
-// sent returns the last write that sent this, and was acknowledged, or nil.
-func (e *entry) sent(hash uint64) *attempt {
-	for i := len(e.recent) - 1; i >= 0; i-- {
-		if o := e.recent[i]; o.hash == hash && o.state != inDoubt {
-			return o
-		}
+// repeated notes that a has its repeat: it has only one.
+func (a *attempt) repeated() { a.state, a.client, a.repeat = acknowledged, nil, nil }
+
+// answer notes that a's client is sent its answer, if it is still there.
+func (a *attempt) answer(now int64) {
+	if a.client != nil && now-a.began >= late && a.left(a.client) {
+		a.state, a.at = unheard, now
 	}
-	return nil
+	a.client = nil
 }
 
-// firstTry tells t what is known of it being sent before. It returns the first try where that is known for certain: the one that it has
-// waited for, or one that was acknowledged, not long ago, and whose client had left before its answer. doubt is one of which nobody knows
-// what became.
-func (t *taking) firstTry(e *entry) (first, doubt *attempt) {
-	t.repeat, t.doubt = noRepeat, nil
-	if t.hash() == 0 {
-		return nil, nil
-	}
-	if first = t.attempt.first; first != nil {
-		t.repeat = awaitedRepeat
-	}
-	if e == nil {
-		return first, nil
-	}
-	for _, o := range e.recent {
-		switch {
-		case o.hash != t.attempt.hash:
-		case o.state == inDoubt && doubt == nil:
-			doubt, t.doubt = o, &o.left
-		case o.state == inDoubt:
-		case first == nil && (o.state == unheard && t.now-o.at < repeatWindow || t.s.gaveUp(o, t.now) || t.s.gaveUp(o.repeat, t.now)):
-			first, t.repeat = o, unheardRepeat
-		case t.repeat == noRepeat && t.guesses():
-			t.repeat = sameSent
-		}
-	}
-	return first, doubt
+// repeats are the writes of a document that an inferred session knows of though they have ended.
+type repeats struct {
+	kept   []*attempt // oldest first
+	missed missed
 }
 
-// mayBeAnothers reports whether the write may be a repetition, so that the read which it takes may be another client's; or may be that of a
-// client whose own read was taken so.
-func (t *taking) mayBeAnothers(e *entry, f *inFlight, read int) bool {
-	r := &e.reads[read]
-	if !t.guesses() {
-		return false
-	}
-	if e.sent(t.attempt.hash) == nil && !f.sends(t.attempt.hash) {
-		return e.missed.or(r)
-	}
-	if !t.s.dryRun {
-		e.missed = missed{read: r.order, till: t.sh.order}
-	}
-	return true
-}
-
-// doubt keeps what a write of an inferred session sent that gave its base back, and has no known outcome: its repeat must not have another
-// base, from which it would be merged.
-func (e *entry) doubt(c *claim) {
-	if a := c.attempt; c.doubted && a != nil {
-		a.state, a.left, a.client = inDoubt, c.numbers, nil
-		e.keep(a)
-	}
-}
-
-// missed is a read that was taken by what may be a repetition. The client that made it may write without it. It then takes another
-// client's read, and that client is left without one.
+// missed is a read that was taken by what may be a repeat. The client that made it may write without it. It then takes another client's
+// read, and that client is left without one.
 type missed struct {
 	read, till uint64 // its order, and that of the newest read at the time; 0: none
 }
 
-// or reports whether r may be written from by who misses the read.
-func (m missed) or(r *read) bool { return r.order <= m.till && r.order != m.read }
-
-// again makes the base of a repeated write: its view is what it sends, so that nothing of it counts twice. What the engine holds is for
-// the caller to read. o is the first try, nil where that is a guess.
-func (t *taking) again(e *entry, o *attempt, b *Base) {
-	c := &b.claim
-	c.kind, c.sent, c.again = KindView, bytes.Clone(t.sent), true
-	if o != nil {
-		c.numbers = o.left
+// find returns what a repeats, as far as that is known for certain: the attempt that it has waited for, or one that was acknowledged and
+// that its client hasn't heard of. doubt is one of which nobody knows what became.
+func (r *repeats) find(a *attempt, now int64) (how repeat, first, doubt *attempt) {
+	if first = a.first; first != nil {
+		how = awaitedRepeat
 	}
-	if e == nil {
-		c.key.ref = cloneRef(t.k.ref)
-	} else {
-		c.key = e.key
-		if o := e.sent(t.hash()); o != nil {
-			c.numbers = o.left
+	for _, o := range r.kept {
+		switch {
+		case o.hash != a.hash || a.hash == 0:
+		case o.state == inDoubt && doubt == nil:
+			doubt = o
+		case o.state == inDoubt:
+		case first == nil && (o.state == unheard && now-o.at < repeatWindow || o.gaveUp(now) || o.repeat.gaveUp(now)):
+			how, first = unheardRepeat, o
+		case how == noRepeat:
+			how = sameSent
 		}
 	}
-	t.repeatOf(o, b)
-	t.sh.fill(b)
+	return how, first, doubt
 }
 
-// repeatOf notes that b is the base of the repeat of o, which has only one.
-func (t *taking) repeatOf(o *attempt, b *Base) {
-	if o == nil || t.s.dryRun {
-		return
+// last returns the numbers that the last write of the same bytes left, or those of first.
+func (r *repeats) last(a, first *attempt) (n doc.Numbers) {
+	if first != nil {
+		n = first.numbers
 	}
-	t.attempt.first = nil
-	b.claim.first = o
-	o.state, o.client, o.repeat = acknowledged, nil, nil
+	for _, o := range r.kept {
+		if o.hash == a.hash && o.state != inDoubt {
+			n = o.numbers
+		}
+	}
+	return n
 }
 
-// acknowledge keeps a write of an inferred session that was acknowledged: for its repeats, and for what its answer names. repeat has waited
-// for it. It returns the write if its client has no answer yet, and nobody repeats it.
-func (e *entry) acknowledge(c *claim, a *Ack, repeat *attempt) (unanswered *attempt) {
+// keep adds a write that has ended. It takes out the oldest that nobody repeats, or the oldest of all, where there are too many.
+func (r *repeats) keep(a *attempt) {
+	oldest, heard := -1, 0
+	for i := len(r.kept) - 1; i >= 0; i-- {
+		if !r.kept[i].pending() {
+			oldest, heard = i, heard+1
+		}
+	}
+	switch {
+	case heard >= maxHeard:
+		r.kept = slices.Delete(r.kept, oldest, oldest+1)
+	case len(r.kept)-heard >= maxPending:
+		r.kept = slices.Delete(r.kept, 0, 1)
+	}
+	r.kept = append(r.kept, a)
+}
+
+// drop takes out what is kept of a.
+func (r *repeats) drop(a *attempt) {
+	r.kept = slices.DeleteFunc(r.kept, func(o *attempt) bool { return o == a })
+}
+
+// acknowledge keeps a write that was acknowledged, and what its answer named. It may be nil, if its answer alone is to be known. waiting is
+// the repeat that has waited for it. It returns the write if its client has no answer yet, and nobody repeats it.
+func (r *repeats) acknowledge(o *attempt, a *Ack, waiting *attempt) (unanswered *attempt) {
 	var told doc.Numbers
 	if !same(a.Stored.Source, a.Sent) {
 		if told = a.Told; !told.Known() {
 			told = a.Stored.Numbers
 		}
 	}
-	o := c.attempt
-	if e.key.sess.named || o == nil && !told.Known() {
+	switch {
+	case o != nil:
+	case !told.Known():
 		return nil
-	}
-	if o == nil {
+	default:
 		o = &attempt{}
 	}
-	o.state, o.left, o.told, o.repeat = acknowledged, a.Stored.Numbers, told, repeat
-	e.keep(o)
-	switch {
-	case repeat != nil:
-		repeat.first, o.client = o, nil
-	case o.client != nil:
-		return o
+	o.state, o.numbers, o.told, o.repeat = acknowledged, a.Stored.Numbers, told, waiting
+	r.keep(o)
+	if waiting != nil {
+		waiting.first, o.client = o, nil
 	}
-	return nil
+	if o.client == nil {
+		return nil
+	}
+	return o
 }
 
-// answer notes that a's client is sent its answer, if it is still there.
-func (a *attempt) answer(s *Store) {
-	if now := s.clock(); a.client != nil && now-a.began >= late && s.left(a.client) {
-		a.state, a.at = unheard, now
-	}
-	a.client = nil
-}
-
-// keep adds a, and takes out the oldest of which nobody waits for a repeat, or of all, where there are too many.
-func (e *entry) keep(a *attempt) {
-	oldest, n := -1, 0
-	for i := len(e.recent) - 1; i >= 0; i-- {
-		if !e.recent[i].pending() {
-			oldest, n = i, n+1
-		}
-	}
-	switch {
-	case n >= maxRecent:
-		e.recent = slices.Delete(e.recent, oldest, oldest+1)
-	case len(e.recent)-n >= maxAbandoned:
-		e.recent = slices.Delete(e.recent, 0, 1)
-	}
-	e.recent = append(e.recent, a)
-}
-
-// unkeep takes a out.
-func (e *entry) unkeep(a *attempt) {
-	i := slices.Index(e.recent, a)
-	e.recent = slices.Delete(e.recent, i, i+1)
-}
-
-// told reports whether an answer named n although what was sent isn't the revision that n are of. Who gives n then may mean what it sent,
+// named reports whether an answer named n although what was sent isn't the revision that n are of. Who gives n then may mean what it sent,
 // or, like everybody who hasn't written, that revision.
-func (e *entry) told(n doc.Numbers) bool {
-	return slices.ContainsFunc(e.recent, func(o *attempt) bool { return o.told == n })
+func (r *repeats) named(n doc.Numbers) bool {
+	return slices.ContainsFunc(r.kept, func(o *attempt) bool { return o.told == n })
 }
 
-// spend keeps the numbers of the base that a write of a named session was made from.
-func (e *entry) spend(c *claim) {
-	if !e.key.sess.named || e.key.sess.holder {
-		return
+// mayTake notes that a, which has to guess what it was made from, takes a read of the document; newest is the place of the newest. It
+// reports whether the read may be another client's: a may be a repeat, or be of a client whose own read a repeat may have taken.
+func (r *repeats) mayTake(a *attempt, f *inFlight, read *read, newest uint64) (anothers bool) {
+	sends := func(o *attempt) bool { return o.hash == a.hash && o.state != inDoubt }
+	if !slices.ContainsFunc(r.kept, sends) && (f == nil || !slices.ContainsFunc(f.attempts, sends)) {
+		return read.order <= r.missed.till && read.order != r.missed.read
 	}
-	for _, n := range [2]doc.Numbers{c.numbers, c.told} {
-		if !n.Known() || e.isSpent(n) {
-			continue
-		}
-		if len(e.spent) == maxRecent {
-			e.spent = slices.Delete(e.spent, 0, 1)
-		}
-		e.spent = append(e.spent, n)
-	}
+	r.missed = missed{read: read.order, till: newest}
+	return true
 }
-
-// isSpent reports whether the session, which is named, has written from the revision of these numbers.
-func (e *entry) isSpent(n doc.Numbers) bool { return slices.Contains(e.spent, n) }

@@ -32,7 +32,7 @@ func TestNoChangeOfAClientThatLeavesCountsTwice(t *testing.T) {
 			c := &clock{t: time.Unix(1, 0)}
 			s := New(Options{Now: c.now, Memory: 4 << 20})
 			c.advance(maxAge)
-			w := &repeats{s: s, c: c, seen: &seen, count: map[string]int{}}
+			w := &repeatWorld{s: s, c: c, seen: &seen, count: map[string]int{}}
 			for i := range rapid.IntRange(2, 4).Draw(t, "writers") {
 				w.writers = append(w.writers, &repeatWriter{name: string(rune('a' + i))})
 			}
@@ -52,8 +52,8 @@ func TestNoChangeOfAClientThatLeavesCountsTwice(t *testing.T) {
 // repeatTally is what the writers have met.
 type repeatTally struct{ acknowledged, waited, inherited, again, doubtful, refused int }
 
-// repeats is the document, and those who write it.
-type repeats struct {
+// repeatWorld is the document, and those who write it.
+type repeatWorld struct {
 	s       *Store
 	c       *clock
 	seen    *repeatTally
@@ -96,7 +96,7 @@ type repeatTry struct {
 	over   bool
 }
 
-func (w *repeats) body(count map[string]int) string {
+func (w *repeatWorld) body(count map[string]int) string {
 	b, err := json.Marshal(count)
 	if err != nil {
 		panic(err)
@@ -105,7 +105,7 @@ func (w *repeats) body(count map[string]int) string {
 }
 
 // step does one of the things that can be done now.
-func (w *repeats) step(t *rapid.T, draw func([]string) string) {
+func (w *repeatWorld) step(t *rapid.T, draw func([]string) string) {
 	can := map[string]func(*rapid.T){}
 	for _, wr := range w.writers {
 		switch {
@@ -171,7 +171,7 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-func (w *repeats) read(wr *repeatWriter) {
+func (w *repeatWorld) read(wr *repeatWriter) {
 	wr.rounds++
 	wr.change, wr.read, wr.last, wr.given = fmt.Sprint(wr.name, wr.rounds), maps.Clone(w.count), nil, false
 	mine := maps.Clone(w.count)
@@ -180,7 +180,7 @@ func (w *repeats) read(wr *repeatWriter) {
 	w.s.Read(pool, ref, rev(w.n, w.body(w.count)), w.s.Epoch())
 }
 
-func (w *repeats) send(t *rapid.T, wr *repeatWriter) {
+func (w *repeatWorld) send(t *rapid.T, wr *repeatWriter) {
 	x := &repeatTry{w: wr, change: wr.change, sent: wr.sent}
 	x.ctx, x.leave = context.WithCancel(context.Background())
 	taking := w.s.taking(pool, ref, []byte(wr.sent))
@@ -195,7 +195,7 @@ func (w *repeats) send(t *rapid.T, wr *repeatWriter) {
 }
 
 // wake is a turn of the loop of take.
-func (w *repeats) wake(t *rapid.T, x *repeatTry) {
+func (w *repeatWorld) wake(t *rapid.T, x *repeatTry) {
 	if x.ctx.Err() != nil {
 		x.t.leave()
 		x.over = true
@@ -206,7 +206,7 @@ func (w *repeats) wake(t *rapid.T, x *repeatTry) {
 	}
 }
 
-func (w *repeats) try(t *rapid.T, x *repeatTry) {
+func (w *repeatWorld) try(t *rapid.T, x *repeatTry) {
 	var b Base
 	handed := x.t.attempt != nil && x.t.attempt.handed != nil
 	if b, x.done = x.t.try(); x.done != nil {
@@ -225,7 +225,7 @@ func (w *repeats) try(t *rapid.T, x *repeatTry) {
 }
 
 // write has the engine do the write, as package write would have it: under the guard of the base, or merged into what is there.
-func (w *repeats) write(t *rapid.T, x *repeatTry) {
+func (w *repeatWorld) write(t *rapid.T, x *repeatTry) {
 	after, ok := w.merged(t, x)
 	if !ok {
 		w.seen.refused++
@@ -241,7 +241,7 @@ func (w *repeats) write(t *rapid.T, x *repeatTry) {
 }
 
 // merged is what the write of x would make of the document.
-func (w *repeats) merged(t *rapid.T, x *repeatTry) (after map[string]int, ok bool) {
+func (w *repeatWorld) merged(t *rapid.T, x *repeatTry) (after map[string]int, ok bool) {
 	var sent, view map[string]int
 	if err := json.Unmarshal([]byte(x.sent), &sent); err != nil {
 		t.Fatal(err)
@@ -265,7 +265,7 @@ func (w *repeats) merged(t *rapid.T, x *repeatTry) (after map[string]int, ok boo
 }
 
 // store makes after the current revision.
-func (w *repeats) store(t *rapid.T, by string, after map[string]int) {
+func (w *repeatWorld) store(t *rapid.T, by string, after map[string]int) {
 	for k, n := range after {
 		if n != 1 {
 			t.Fatalf("%s counts %d times after the write of %s", k, n, by)
@@ -282,13 +282,13 @@ func (w *repeats) store(t *rapid.T, by string, after map[string]int) {
 	}
 }
 
-func (w *repeats) acknowledge(x *repeatTry) {
+func (w *repeatWorld) acknowledge(x *repeatTry) {
 	x.base.Commit(*x.stored)
 	x.acked = true
 }
 
 // answer tells the client, if it is there, which then goes on.
-func (w *repeats) answer(x *repeatTry) {
+func (w *repeatWorld) answer(x *repeatTry) {
 	x.base.Answered()
 	x.over = true
 	if x.ctx.Err() == nil && x.w.last == x {
@@ -301,7 +301,7 @@ func (w *repeats) answer(x *repeatTry) {
 }
 
 // fail ends a write of which nothing was applied; also one whose turn came after its client had left. A client that is there sends it again.
-func (w *repeats) fail(x *repeatTry) {
+func (w *repeatWorld) fail(x *repeatTry) {
 	x.base.Release()
 	x.over = true
 	if x.w.last == x && x.ctx.Err() == nil {
@@ -310,7 +310,7 @@ func (w *repeats) fail(x *repeatTry) {
 }
 
 // lose ends a write of which nobody knows whether it was applied.
-func (w *repeats) lose(t *rapid.T, x *repeatTry) {
+func (w *repeatWorld) lose(t *rapid.T, x *repeatTry) {
 	after, ok := w.merged(t, x)
 	guard := w.n
 	if x.base.Doubtful {
@@ -331,7 +331,7 @@ func (w *repeats) lose(t *rapid.T, x *repeatTry) {
 }
 
 // lateOne has the engine come to a write whose answer was lost: its guard may still hold.
-func (w *repeats) lateOne(t *rapid.T) {
+func (w *repeatWorld) lateOne(t *rapid.T) {
 	i := rapid.IntRange(0, len(w.late)-1).Draw(t, "write")
 	l := w.late[i]
 	w.late = slices.Delete(w.late, i, i+1)
@@ -341,7 +341,7 @@ func (w *repeats) lateOne(t *rapid.T) {
 }
 
 // glance looks at what the write of somebody would be based on, which must change nothing.
-func (w *repeats) glance(t *rapid.T) {
+func (w *repeatWorld) glance(t *rapid.T) {
 	wr := rapid.SampledFrom(w.writers).Draw(t, "writer")
 	before := w.known()
 	if _, err := w.s.Glance().Take(ended(), pool, ref, []byte(wr.sent)); err != nil {
@@ -353,7 +353,7 @@ func (w *repeats) glance(t *rapid.T) {
 }
 
 // known is what is known of the document in the session.
-func (w *repeats) known() string {
+func (w *repeatWorld) known() string {
 	k := key{sess: pool, ref: ref}
 	sh := w.s.shard(k)
 	sh.mu.Lock()
@@ -366,8 +366,8 @@ func (w *repeats) known() string {
 	for _, r := range e.reads {
 		out += fmt.Sprintf("read %v %d %v\n", r.numbers, r.count, r.doubt)
 	}
-	for _, o := range e.recent {
-		out += fmt.Sprintf("recent %d %v %d %d %v %v\n", o.hash, o.left, o.state, o.at, o.client != nil, o.repeat != nil)
+	for _, o := range e.repeats.kept {
+		out += fmt.Sprintf("recent %d %v %d %d %v %v\n", o.hash, o.numbers, o.state, o.at, o.client != nil, o.repeat != nil)
 	}
 	if f := sh.inFlight[k]; f != nil {
 		out += fmt.Sprintf("flights %d %d %d\n", f.count, f.reads, len(f.attempts))
@@ -376,7 +376,7 @@ func (w *repeats) known() string {
 }
 
 // end lets everything come to its end, and looks whether anything is left over.
-func (w *repeats) end(t *rapid.T) {
+func (w *repeatWorld) end(t *rapid.T) {
 	for n := 0; len(w.tries) > 0; n++ {
 		if n > 1000 {
 			t.Fatalf("somebody waits for ever: %+v", w.tries[0])
@@ -397,7 +397,7 @@ func (w *repeats) end(t *rapid.T) {
 		t.Fatalf("%d documents in flight, or somebody waits", len(sh.inFlight))
 	}
 	if e, ok := sh.lru.Peek(k); ok {
-		for _, o := range e.recent {
+		for _, o := range e.repeats.kept {
 			if o.client != nil || o.repeat != nil {
 				t.Fatalf("of a request that has ended something is kept: %+v", o)
 			}

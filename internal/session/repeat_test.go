@@ -415,7 +415,7 @@ func TestManyThatWereGivenUpAtOnceAreAllKnown(t *testing.T) {
 func TestWhatIsKnownOfWritesIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newWaiting(t)
-		for i := range 10 * maxAbandoned {
+		for i := range 10 * maxPending {
 			s.Read(pool, ref, rev(5, `{}`), s.Epoch())
 			c := newClient(t)
 			sent := fmt.Sprintf(`{"w":%d}`, i)
@@ -430,10 +430,10 @@ func TestWhatIsKnownOfWritesIsBounded(t *testing.T) {
 		k := key{sess: pool, ref: ref}
 		sh := s.shard(k)
 		e, _ := sh.lru.Peek(k)
-		if n := len(e.recent); n > maxRecent+maxAbandoned {
+		if n := len(e.repeats.kept); n > maxHeard+maxPending {
 			t.Errorf("%d are known", n)
 		}
-		for _, o := range e.recent {
+		for _, o := range e.repeats.kept {
 			if o.client != nil {
 				t.Fatal("a request's context is kept after its answer")
 			}

@@ -75,7 +75,7 @@ func (sh *shard) show(b *Base) {
 	c := &b.claim
 	b.Kind, b.Numbers, b.Told, b.Version, b.View, b.Stored = c.kind, c.numbers, c.told, c.version, c.sent, c.stored
 	b.Doubtful, b.Apart = c.doubt || c.shown, c.apart
-	sh.n.Taken[b.Kind]++
+	sh.taken[b.Kind]++
 }
 
 // release ends a reservation and gives back what was reserved.
@@ -83,15 +83,15 @@ func (sh *shard) release(c *claim, gone Epoch, now int64) {
 	k, repeat := c.key, sh.land(c)
 	sh.get(k, gone, now)
 	if repeat != nil && (c.again || c.reads() || c.viewed) {
-		sh.bequeath(*c, repeat)
+		sh.handOver(*c, repeat)
 		return
 	}
-	repeat.startsAnew()
+	repeat.startAnew()
 	c.first.repeatable(now)
 	reserved := c.reads() || c.viewed
 	switch {
 	case !reserved && c.doubt && c.key.sess.holder:
-		sh.unsure(k)
+		sh.lose(k, ReasonEvicted) // it may have used the copy up
 		return
 	case !reserved && !(c.doubt && c.key.sess.named && c.numbers.Known() && c.since >= gone):
 		return
@@ -109,10 +109,11 @@ func (sh *shard) release(c *claim, gone Epoch, now int64) {
 	case reserved:
 		sh.giveBackRead(e, c)
 	default:
-		e.spend(c) // what it sent may be in the document, and would count twice
+		e.spend(&c.view) // what it sent may be in the document, and would count twice
 	}
-	if reserved {
-		e.doubt(c)
+	if a := c.attempt; reserved && c.doubted && a != nil {
+		a.state, a.numbers, a.client = inDoubt, c.numbers, nil
+		e.repeats.keep(a)
 	}
 	sh.charge(e)
 	sh.shrink(e)

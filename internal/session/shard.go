@@ -1,10 +1,8 @@
 package session
 
 import (
-	"bytes"
 	"hash/maphash"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -16,105 +14,13 @@ import (
 // rounding. A test holds these to the sizes of the structs.
 const (
 	entryCost    = 720
-	recentCost   = 144
+	attemptCost  = 144
 	spentCost    = 16
 	documentCost = 320
 	readCost     = 64
 	bodyCost     = 96
 	markerCost   = 128
 )
-
-// docKey is a document as seen under some credentials: nothing is ever shared across different ones.
-type docKey struct {
-	credentials Credentials
-	ref         doc.Ref
-}
-
-// key is a document as seen by a session.
-type key struct {
-	sess Session
-	ref  doc.Ref
-}
-
-func (k key) doc() docKey { return docKey{credentials: k.sess.credentials, ref: k.ref} }
-
-// document holds the bodies of its revisions once for all sessions with the same credentials. It lives as long as an
-// entry of one of them.
-type document struct {
-	key     docKey
-	epoch   Epoch
-	entries int
-	bodies  []*body
-}
-
-// body is the bytes of a revision, or of something that was sent (which has no document).
-type body struct {
-	numbers doc.Numbers
-	doc     *document
-	refs    int
-	data    []byte
-}
-
-// bytes returns the bytes, nil for no body.
-func (b *body) bytes() []byte {
-	if b == nil {
-		return nil
-	}
-	return b.data
-}
-
-// seen is a revision that a client has read or written.
-type seen struct {
-	numbers doc.Numbers // zero: the document was absent
-	version int64
-	order   uint64 // its place among what the shard's clients have seen
-	at      int64
-	doubt   bool // the base of a write of which nobody knows what became; in a named session, not read since
-}
-
-// read is the outstanding, unreserved reads of one revision. They count as old as the first of them when it is about
-// order, and as young as the last when it is about age.
-type read struct {
-	seen
-	body  *body // nil: only the numbers are known
-	count int
-}
-
-// view is what the session's last write of the document left.
-type view struct {
-	seen
-	set, absent bool        // absent: it was a delete
-	told        doc.Numbers // that the answer to the write carried
-	storedBody  *body
-	sentBody    *body
-	apart       bool // other bytes were stored than were sent
-
-	// shown says that the session has been shown the document otherwise since: see Store.Shown. returned, that a write has failed since then.
-	shown, returned bool
-}
-
-// entry is what one session knows of one document.
-type entry struct {
-	key     key
-	epoch   Epoch
-	doc     *document
-	reads   []read // by order
-	view    view
-	lost    Reason // why there is nothing where something was
-	touched int64
-	charged int64
-
-	asked  uint64     // the place of the last read that was asked for
-	missed missed     // a read was taken by what may be a repetition
-	recent []*attempt // what was written last in an inferred session, or may have been, oldest first
-
-	spent []doc.Numbers // of the bases that a named session has written from, oldest first
-
-	// newestRead and newestView are the order of the last of each, also where it is reserved or used up.
-	newestRead, newestView uint64
-}
-
-func (e *entry) empty() bool { return len(e.reads) == 0 && !e.view.set }
 
 // shard holds the documents of a part of the key space. Its methods are called with mu held.
 type shard struct {
@@ -131,10 +37,12 @@ type shard struct {
 	bodies   int
 	lru      *simplelru.LRU[key, *entry]
 	docs     map[docKey]*document
-	markers  *simplelru.LRU[uint64, Reason]
+	markers  *simplelru.LRU[uint64, Reason] // of what was lost
 	inFlight map[key]*inFlight
 	idle     []*inFlight
-	n        Stats
+
+	taken            [KindGiven + 1]uint64
+	evicted, crowded uint64
 }
 
 func newShard(memory, maxAge int64, candidates int, seed maphash.Seed) *shard {
@@ -163,26 +71,19 @@ func (sh *shard) get(k key, gone Epoch, now int64) *entry {
 		return nil
 	}
 	e.touched = now
-	sh.age(e, now)
-	return e
-}
-
-// age takes out what is too old.
-func (sh *shard) age(e *entry, now int64) {
-	before := e.empty()
-	for i := 0; i < len(e.reads); {
-		if now-e.reads[i].at < sh.maxAge {
-			i++
-			continue
+	known := !e.empty()
+	for i := len(e.reads) - 1; i >= 0; i-- {
+		if now-e.reads[i].at >= sh.maxAge {
+			sh.removeRead(e, i)
 		}
-		sh.removeRead(e, i)
 	}
 	if e.view.set && now-e.view.at >= sh.maxAge {
 		sh.clearView(e)
 	}
-	if e.empty() && !before {
+	if known && e.empty() {
 		e.lost = ReasonAged
 	}
+	return e
 }
 
 // put returns the entry of k as get does, made if there is none.
@@ -213,35 +114,15 @@ func (sh *shard) document(k docKey, gone, at Epoch) *document {
 		d = &document{key: k, epoch: at}
 		sh.docs[k] = d
 		sh.bytes += documentCost + refLen(k.ref)
-		return d
-	}
-	if d.epoch < gone {
-		// The same numbers mean other bytes now. Who still holds the old ones keeps them until it is looked at.
-		for _, b := range d.bodies {
-			b.doc = nil
-		}
-		d.bodies = nil
-		d.epoch = at
+	} else if d.epoch < gone {
+		d.renew(at)
 	}
 	return d
 }
 
-func refLen(r doc.Ref) int64 { return int64(len(r.Index) + len(r.Routing) + len(r.ID)) }
-
-// cloneRef copies a reference whose strings may be in a buffer that is reused.
-func cloneRef(r doc.Ref) doc.Ref {
-	var b strings.Builder
-	b.Grow(int(refLen(r)))
-	b.WriteString(r.Index)
-	b.WriteString(r.Routing)
-	b.WriteString(r.ID)
-	s, i, j := b.String(), len(r.Index), len(r.Index)+len(r.Routing)
-	return doc.Ref{Index: s[:i], Routing: s[i:j], ID: s[j:]}
-}
-
 // charge brings the account of the entry itself up to date.
 func (sh *shard) charge(e *entry) {
-	c := int64(entryCost + readCost*cap(e.reads) + recentCost*cap(e.recent) + spentCost*cap(e.spent))
+	c := int64(entryCost + readCost*cap(e.reads) + attemptCost*cap(e.repeats.kept) + spentCost*cap(e.spent))
 	sh.bytes += c - e.charged
 	e.charged = c
 }
@@ -266,15 +147,6 @@ func (sh *shard) own(data []byte) *body {
 	return &body{data: data, refs: 1}
 }
 
-func (d *document) find(n doc.Numbers) *body {
-	for i := len(d.bodies) - 1; i >= 0; i-- { // the newest are asked for most
-		if d.bodies[i].numbers == n {
-			return d.bodies[i]
-		}
-	}
-	return nil
-}
-
 func (sh *shard) free(b *body) {
 	if b == nil {
 		return
@@ -290,11 +162,12 @@ func (sh *shard) free(b *body) {
 	}
 }
 
+// removeRead takes a read out, and gives back the room that many reads had taken.
 func (sh *shard) removeRead(e *entry, i int) {
 	sh.free(e.reads[i].body)
 	e.reads = slices.Delete(e.reads, i, i+1)
-	if len(e.reads) == 0 && cap(e.reads) > 8 {
-		e.reads = nil
+	if c := cap(e.reads); c > 8 && len(e.reads) <= c/4 {
+		e.reads = append(make([]read, 0, c/2), e.reads...)
 		sh.charge(e)
 	}
 }
@@ -325,24 +198,15 @@ func (sh *shard) remove(e *entry) {
 func (sh *shard) shrink(e *entry) {
 	for sh.bytes > sh.bound {
 		_, old, ok := sh.lru.GetOldest()
-		if !ok {
+		switch {
+		case !ok:
 			return
-		}
-		if old == e && len(e.reads) > 1 {
-			sh.n.Crowded++
+		case old == e && len(e.reads) > 1:
+			sh.crowded++
 			sh.removeRead(e, 0)
-			sh.trim(e)
-			continue
+		default:
+			sh.forget(old, ReasonEvicted)
 		}
-		sh.forget(old, ReasonEvicted)
-	}
-}
-
-// trim gives back the room that many reads had taken.
-func (sh *shard) trim(e *entry) {
-	if cap(e.reads) > 8 && len(e.reads) <= cap(e.reads)/4 {
-		e.reads = append(make([]read, 0, 2*len(e.reads)), e.reads...)
-		sh.charge(e)
 	}
 }
 
@@ -354,10 +218,52 @@ func (sh *shard) limit(e *entry) {
 	}
 	for len(e.reads) > 1 && (len(e.reads) > sh.candidates || held > sh.maxBody) {
 		held -= int64(len(e.reads[0].body.bytes()))
-		sh.n.Crowded++
+		sh.crowded++
 		sh.removeRead(e, 0)
 	}
 }
 
-// same reports whether a and b are the same bytes, and there.
-func same(a, b []byte) bool { return a != nil && b != nil && bytes.Equal(a, b) }
+// forget takes the entry out and leaves a marker if there is, or was, anything in it.
+func (sh *shard) forget(e *entry, why Reason) {
+	was := e.lost
+	if !e.empty() {
+		was = why
+		if why == ReasonEvicted {
+			sh.evicted++
+		}
+	}
+	sh.remove(e)
+	if was != ReasonNone {
+		sh.markers.Add(sh.mark(e.key), was)
+	}
+}
+
+// lose notes that something of k was lost, unless something better is known.
+func (sh *shard) lose(k key, why Reason) {
+	if e, ok := sh.lru.Peek(k); !ok {
+		sh.markers.Add(sh.mark(k), why)
+	} else if e.empty() {
+		e.lost = why
+	}
+}
+
+// lost returns why nothing is known of k where something was. e is its entry, which may be nil.
+func (sh *shard) lost(k key, e *entry) Reason {
+	if e != nil {
+		return e.lost
+	}
+	why, _ := sh.markers.Get(sh.mark(k))
+	return why
+}
+
+// found notes that a write of k met its loss: each serves one write, as a read does.
+func (sh *shard) found(k key, e *entry) {
+	if e != nil {
+		e.lost = ReasonNone
+		return
+	}
+	sh.markers.Remove(sh.mark(k))
+}
+
+// mark is what stands for a key among the markers. Two keys with the same mark make a base lost that there never was.
+func (sh *shard) mark(k key) uint64 { return maphash.Comparable(sh.seed, k) }

@@ -19,11 +19,11 @@ func (s *Store) Stats() Stats {
 	t := Stats{Waited: s.waited.Load(), TooLarge: s.tooLarge.Load()}
 	for _, sh := range s.shards {
 		sh.mu.Lock()
-		for i, n := range sh.n.Taken {
+		for i, n := range sh.taken {
 			t.Taken[i] += n
 		}
-		t.Evicted += sh.n.Evicted
-		t.Crowded += sh.n.Crowded
+		t.Evicted += sh.evicted
+		t.Crowded += sh.crowded
 		t.Bytes += sh.bytes + int64(sh.markers.Len())*markerCost
 		t.Entries += sh.lru.Len()
 		t.Bodies += sh.bodies

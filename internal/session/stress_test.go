@@ -131,8 +131,8 @@ func TestClientsThatLeaveHoldUpNobody(t *testing.T) {
 			}
 		}
 		for _, e := range sh.lru.Values() {
-			if slices.ContainsFunc(e.recent, func(o *attempt) bool { return o.client != nil || o.repeat != nil }) {
-				t.Errorf("of a request that is over something is kept: %+v", e.recent)
+			if slices.ContainsFunc(e.repeats.kept, func(o *attempt) bool { return o.client != nil || o.repeat != nil }) {
+				t.Errorf("of a request that is over something is kept: %+v", e.repeats.kept)
 			}
 		}
 	}

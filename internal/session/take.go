@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 
 	"optimist/internal/doc"
@@ -37,6 +38,7 @@ func (s *Store) TakeAt(sess Session, ref doc.Ref, n doc.Numbers, sent []byte) Ba
 type taking struct {
 	s  *Store
 	sh *shard
+	ix *index
 	k  key
 	request
 	apart bool // nobody but who writes holds the copy that given are of
@@ -44,7 +46,6 @@ type taking struct {
 	client  context.Context // of the request; nil: it never waits
 	attempt *attempt        // nil: nobody looks for repeats of it, and it hasn't waited
 	looked  bool            // it has looked for a base before
-	ix      *index
 	now     int64
 }
 
@@ -81,13 +82,27 @@ func (t *taking) take(ctx context.Context) (Base, error) {
 	}
 }
 
+// leave ends the wait. What was handed over, and isn't going to be used, is given back.
+func (t *taking) leave() {
+	t.sh.mu.Lock()
+	defer t.sh.mu.Unlock()
+	now := t.s.clock()
+	if c := t.attempt.disown(now); c != nil {
+		t.sh.release(c, t.s.indices.gone(t.ix), now)
+	}
+	t.sh.leave(t.k, t.attempt)
+}
+
 // try returns a base, or what to wait for.
 func (t *taking) try() (b Base, wait <-chan struct{}) {
 	t.now = t.s.clock()
 	b.claim = claim{store: t.s, key: t.k, since: t.s.Epoch()}
 	t.ix = t.s.indices.get(t.k.ref.Index, t.now)
-	t.fingerprint()
-	if t.hash() != 0 {
+	// In a named session the own view tells a repeat. What never waits, because the client brought its own guard, has none.
+	if t.attempt == nil && t.sent != nil && !t.named && (!t.given.Known() || t.client != nil) {
+		t.attempt = &attempt{hash: hashOf(t.s.seed, t.sent, t.given)}
+	}
+	if t.attempt != nil && t.attempt.hash != 0 {
 		b.claim.attempt = t.attempt
 	}
 	for taken := false; !taken; { // until nobody else has reserved the closest read while it was looked for
@@ -105,17 +120,25 @@ func (t *taking) try() (b Base, wait <-chan struct{}) {
 	return b, wait
 }
 
-// locked has do look at what the session knows of the document. A glance gives back what do takes before anybody can miss it.
+// guesses reports whether the base of the write is a guess among what the session has seen: nobody has named it.
+func (t *taking) guesses() bool { return t.attempt != nil && t.attempt.hash != 0 && !t.given.Known() }
+
+// locked has do look at what the session knows of the document. A dry run gives back what do takes before anybody can miss it.
 func (t *taking) locked(b *Base, do func(e *entry)) {
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
 	gone := t.s.indices.gone(t.ix)
-	taken := t.sh.n.Taken
-	do(t.sh.get(t.k, gone, t.now))
+	e := t.sh.get(t.k, gone, t.now)
 	if !t.s.dryRun {
+		do(e)
 		return
 	}
-	t.sh.n.Taken = taken
+	taken := t.sh.taken
+	if e != nil {
+		defer func(m missed) { e.repeats.missed = m }(e.repeats.missed)
+	}
+	do(e)
+	t.sh.taken = taken
 	if b.claim.kept {
 		c := b.end()
 		t.sh.release(&c, gone, t.now)
@@ -128,40 +151,46 @@ func (t *taking) look(e *entry, b *Base) (reads []doc.Revision, wait <-chan stru
 		t.takeBlindly(e, b)
 		return nil, nil
 	}
+	f, a := t.sh.inFlight[t.k], t.attempt
 	if !t.looked {
 		t.looked, t.before = true, t.sh.order
-		if a := t.attempt; a != nil {
-			a.client, a.began, a.before = t.client, t.now, t.before
+		if a != nil {
+			a.client, a.left, a.began, a.before = t.client, t.s.left, t.now, t.before
 		}
 	}
-	if t.attempt != nil && t.attempt.handed != nil && t.inherit(b) {
-		return nil, nil
+	if a != nil && !t.s.dryRun {
+		if a.handed != nil && t.inherit(b) {
+			return nil, nil
+		}
+		if wait = a.follow(f, t.now); wait != nil {
+			return nil, wait
+		}
+		t.before = a.before
 	}
-	f := t.sh.inFlight[t.k]
-	if wait = t.follow(f); wait != nil {
-		return nil, wait
-	}
-	first, doubt := t.firstTry(e)
-	d := choose(t.known(e, f), t.request)
+	k, first, doubt := t.known(e, f)
+	d := choose(k, t.request)
 	b.Ambiguous = d.ambiguous
 	if d.doubtful && !t.s.dryRun {
-		e.unkeep(doubt)
+		e.repeats.drop(doubt)
 		b.claim.doubted = true
 	}
 	switch d.action {
 	case waitForBase:
-		return nil, t.queue(f)
+		if a == nil {
+			t.attempt = &attempt{}
+		}
+		return nil, f.wait(t.attempt)
 	case rankReads:
 		return revisions(e.reads[:d.read]), nil
 	case takeRead:
-		if !d.doubtful {
-			b.Ambiguous = t.mayBeAnothers(e, f, d.read)
+		if !d.doubtful && t.guesses() {
+			b.Ambiguous = e.repeats.mayTake(a, f, &e.reads[d.read], t.sh.order)
 		}
 		t.sh.take(e, d.read, b)
 	case takeView:
 		t.takeView(e, first, d.doubtful, b)
 	case takeSent:
-		t.again(e, first, b)
+		t.takeSent(e, first, b)
 	case takeGiven:
 		t.takeGiven(e, b)
 	default:
@@ -170,21 +199,42 @@ func (t *taking) look(e *entry, b *Base) (reads []doc.Revision, wait <-chan stru
 	return nil, nil
 }
 
-// known is what choose has to know.
-func (t *taking) known(e *entry, f *inFlight) (k known) {
+// known returns what choose has to know of the document, and completes the request. first is what the write repeats, if that is known for
+// certain, and doubt one of the same bytes of which nobody knows what became.
+func (t *taking) known(e *entry, f *inFlight) (k known, first, doubt *attempt) {
 	if f != nil {
 		k.inFlight, k.readsInFlight = f.count, f.reads
 		k.othersWait = len(f.queue) > 0 && f.queue[0] != t.attempt
 	}
-	if e == nil {
-		return k
+	var none repeats
+	r := &none
+	if e != nil {
+		k.reads, r = e.reads, &e.repeats
+		if e.view.set {
+			k.view = &e.view
+		}
+		t.told, t.spent = t.given.Known() && r.named(t.given), t.given.Known() && e.isSpent(t.given)
 	}
-	k.reads = e.reads
-	if e.view.set {
-		k.view = &e.view
+	if t.repeat, t.doubt = noRepeat, nil; t.attempt != nil {
+		t.repeat, first, doubt = r.find(t.attempt, t.now)
 	}
-	t.told, t.spent = t.given.Known() && e.told(t.given), t.given.Known() && e.isSpent(t.given)
-	return k
+	if doubt != nil {
+		t.doubt = &doubt.numbers
+	}
+	return k, first, doubt
+}
+
+// inherit takes the base of the first try, where that has given it back. It reports whether it did.
+func (t *taking) inherit(b *Base) bool {
+	c, gone := t.attempt.handed, t.s.indices.gone(t.ix)
+	t.attempt.handed = nil
+	if c.since < gone || t.now-c.at >= t.sh.maxAge {
+		t.sh.release(c, gone, t.now) // there is nothing to give back any more
+		return false
+	}
+	b.claim, b.Ambiguous = *c, c.guessed
+	t.sh.show(b)
+	return true
 }
 
 // revisions returns what was read. It is ranked without the lock.
@@ -205,7 +255,9 @@ func (t *taking) pick(e *entry, n doc.Numbers, b *Base) bool {
 	if i < 0 {
 		return false
 	}
-	t.mayBeAnothers(e, t.sh.inFlight[t.k], i)
+	if t.guesses() {
+		e.repeats.mayTake(t.attempt, t.sh.inFlight[t.k], &e.reads[i], t.sh.order)
+	}
 	b.Ambiguous = true
 	t.sh.take(e, i, b)
 	return true
@@ -217,13 +269,38 @@ func (t *taking) takeView(e *entry, first *attempt, doubtful bool, b *Base) {
 		t.sh.takeView(e, b)
 		return
 	}
-	if b.Ambiguous = t.guesses() && e.missed != (missed{}); b.Ambiguous && !t.s.dryRun {
-		e.missed = missed{}
+	if t.guesses() {
+		b.Ambiguous, e.repeats.missed = e.repeats.missed != missed{}, missed{}
 	}
-	t.repeatOf(first, b)
+	t.repeats(first, b)
 	if t.sh.takeView(e, b); t.given.Known() {
 		b.Doubtful = b.claim.doubt // who names it means it, whatever else it was shown
 		b.Apart = b.claim.apart && b.claim.told.Known()
+	}
+}
+
+// takeSent makes the base of a repeated write: its view is what it sends, so that nothing of it counts twice. What the engine holds is for
+// the caller to read. first is the first try, nil where that is a guess.
+func (t *taking) takeSent(e *entry, first *attempt, b *Base) {
+	c := &b.claim
+	c.kind, c.sent, c.again = KindView, bytes.Clone(t.sent), true
+	if e != nil {
+		c.key = e.key
+		c.numbers = e.repeats.last(t.attempt, first)
+	} else {
+		c.key.ref = cloneRef(t.k.ref)
+		c.numbers = first.numbers
+	}
+	t.repeats(first, b)
+	t.sh.fill(b)
+}
+
+// repeats notes that b is the base of the repeat of first, which has only one.
+func (t *taking) repeats(first *attempt, b *Base) {
+	if first != nil && !t.s.dryRun {
+		t.attempt.first = nil
+		b.claim.first = first
+		first.repeated()
 	}
 }
 
@@ -256,7 +333,7 @@ func (t *taking) takeNothing(e *entry, b *Base) {
 	}
 	c.kind, c.blind = b.Kind, b.Kind == KindNone && !t.named
 	if !t.k.sess.holder {
-		t.sh.n.Taken[b.Kind]++
+		t.sh.taken[b.Kind]++
 	}
 	if c.kept {
 		c.key.ref = cloneRef(c.key.ref)
@@ -268,5 +345,5 @@ func (t *taking) takeNothing(e *entry, b *Base) {
 func (t *taking) takeBlindly(e *entry, b *Base) {
 	b.Reason = ReasonBlind
 	b.claim.blind = (e == nil || e.empty()) && !t.sh.inFlight[t.k].any() && t.sh.lost(t.k, e) == ReasonNone
-	t.sh.n.Taken[KindNone]++
+	t.sh.taken[KindNone]++
 }

@@ -1,0 +1,169 @@
+package session
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"optimist/internal/doc"
+)
+
+// docKey is a document as seen under some credentials: nothing is ever shared across different ones.
+type docKey struct {
+	credentials Credentials
+	ref         doc.Ref
+}
+
+// key is a document as seen by a session.
+type key struct {
+	sess Session
+	ref  doc.Ref
+}
+
+func (k key) doc() docKey { return docKey{credentials: k.sess.credentials, ref: k.ref} }
+
+// cloneRef copies a reference whose strings may be in a buffer that is reused.
+func cloneRef(r doc.Ref) doc.Ref {
+	s := strings.Join([]string{r.Index, r.Routing, r.ID}, "")
+	i, j := len(r.Index), len(r.Index)+len(r.Routing)
+	return doc.Ref{Index: s[:i], Routing: s[i:j], ID: s[j:]}
+}
+
+func refLen(r doc.Ref) int64 { return int64(len(r.Index) + len(r.Routing) + len(r.ID)) }
+
+// document holds the bodies of its revisions once for all sessions with the same credentials. It lives as long as an
+// entry of one of them.
+type document struct {
+	key     docKey
+	epoch   Epoch
+	entries int
+	bodies  []*body
+}
+
+// body is the bytes of a revision, or of something that was sent (which has no document).
+type body struct {
+	numbers doc.Numbers
+	doc     *document
+	refs    int
+	data    []byte
+}
+
+// bytes returns the bytes, nil for no body.
+func (b *body) bytes() []byte {
+	if b == nil {
+		return nil
+	}
+	return b.data
+}
+
+func (d *document) find(n doc.Numbers) *body {
+	for i := len(d.bodies) - 1; i >= 0; i-- { // the newest are asked for most
+		if d.bodies[i].numbers == n {
+			return d.bodies[i]
+		}
+	}
+	return nil
+}
+
+// renew begins a new life of the document: the same numbers mean other bytes now. Who still holds the old ones keeps them until it is
+// looked at.
+func (d *document) renew(at Epoch) {
+	for _, b := range d.bodies {
+		b.doc = nil
+	}
+	d.bodies, d.epoch = nil, at
+}
+
+// seen is a revision that a client has read or written.
+type seen struct {
+	numbers doc.Numbers // zero: the document was absent
+	version int64
+	order   uint64 // its place among what the shard's clients have seen
+	at      int64
+	doubt   bool // the base of a write of which nobody knows what became; in a named session, not read since
+}
+
+// read is the outstanding, unreserved reads of one revision. They count as old as the first of them when it is about
+// order, and as young as the last when it is about age.
+type read struct {
+	seen
+	body  *body // nil: only the numbers are known
+	count int
+}
+
+// same reports whether a and b are the same bytes, and there.
+func same(a, b []byte) bool { return a != nil && b != nil && bytes.Equal(a, b) }
+
+// find returns the index of the reads of a revision, or -1.
+func find(reads []read, n doc.Numbers) int {
+	for i := len(reads) - 1; i >= 0; i-- { // the newest are asked for most
+		if reads[i].numbers == n {
+			return i
+		}
+	}
+	return -1
+}
+
+// view is what the session's last write of the document left.
+type view struct {
+	seen
+	set, absent bool        // absent: it was a delete
+	told        doc.Numbers // that the answer to the write carried
+	storedBody  *body
+	sentBody    *body
+	apart       bool // other bytes were stored than were sent
+
+	// shown says that the session has been shown the document otherwise since: see Store.Shown. returned, that a write has failed since then.
+	shown, returned bool
+}
+
+// entry is what one session knows of one document.
+type entry struct {
+	key     key
+	epoch   Epoch
+	doc     *document
+	reads   []read // by order
+	view    view
+	lost    Reason // why there is nothing where something was
+	touched int64
+	charged int64
+
+	asked   uint64        // the place of the last read that was asked for
+	repeats repeats       // what was written last in an inferred session
+	spent   []doc.Numbers // of the bases that a named session has written from, oldest first
+
+	// newestRead and newestView are the order of the last of each, also where it is reserved or used up.
+	newestRead, newestView uint64
+}
+
+func (e *entry) empty() bool { return len(e.reads) == 0 && !e.view.set }
+
+// lacks reports whether the bytes of a revision are not held.
+func (e *entry) lacks(n doc.Numbers) bool {
+	if i := find(e.reads, n); i >= 0 && e.reads[i].body != nil {
+		return false
+	}
+	return e.doc.find(n) == nil
+}
+
+// maxSpent bounds how many bases a named session is known to have written from.
+const maxSpent = 16
+
+// spend keeps the numbers of the base that a write of a named session was made from.
+func (e *entry) spend(v *view) {
+	if !e.key.sess.named || e.key.sess.holder {
+		return
+	}
+	for _, n := range [2]doc.Numbers{v.numbers, v.told} {
+		if !n.Known() || e.isSpent(n) {
+			continue
+		}
+		if len(e.spent) == maxSpent {
+			e.spent = slices.Delete(e.spent, 0, 1)
+		}
+		e.spent = append(e.spent, n)
+	}
+}
+
+// isSpent reports whether the session, which is named, has written from the revision of these numbers.
+func (e *entry) isSpent(n doc.Numbers) bool { return slices.Contains(e.spent, n) }
