@@ -63,8 +63,12 @@ func (r *Router) docs(ctx context.Context, q *Request, index string) (*Answer, e
 	if err := strict(q.Body, &want); err != nil {
 		return nil, err
 	}
-	for p := range params(q.Query) {
-		if err := want.param(p.key, p.value); err != nil {
+	pairs, err := params(q.Query)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range pairs {
+		if err := want.param(p.Name, p.Value); err != nil {
 			return nil, err
 		}
 	}

@@ -20,35 +20,9 @@ const (
 // list tells what is held: GET /_lock?owner=&prefix=&older_than=&size=&after=.
 func (r *Router) list(ctx context.Context, q *Request) (*Answer, error) {
 	now := r.clockNow()
-	query := &Query{Size: pageSize}
-	prefix := ""
-	for p := range params(q.Query) {
-		switch p.key {
-		case "owner":
-			if err := text("owner", p.value); err != nil {
-				return nil, err
-			}
-			query.byOwner(p.value)
-		case "prefix":
-			prefix = p.value
-		case "older_than":
-			d, err := unit.ParseDuration(p.value)
-			if err != nil {
-				return nil, badRequest("older_than: " + err.Error())
-			}
-			query.Before = now - d.Std().Milliseconds()
-		case "size":
-			n, err := strconv.Atoi(p.value)
-			if err != nil || n < 1 || n > maxPage {
-				return nil, badRequest("size is a number from 1 to " + strconv.Itoa(maxPage))
-			}
-			query.Size = n
-		case "after":
-			query.After = p.value
-		case "pretty", "human", "error_trace":
-		default:
-			return nil, badRequest("request contains unrecognized parameter: [" + p.key + "]")
-		}
+	query, prefix, err := listQuery(q.Query, now)
+	if err != nil {
+		return nil, err
 	}
 	// The locks of a tree are in one document, which has the name of the root.
 	query.Prefix = prefix
@@ -125,4 +99,42 @@ func (r *Router) evict(ctx context.Context, t *target, a *asked) (*Answer, error
 		return nil, &Failure{Status: http.StatusNotFound, Type: TypeMissing, Reason: "there is no such lease on " + t.lock}
 	}
 	return reply(http.StatusOK, map[string]any{"released": len(ended), "leases": ended}), nil
+}
+
+// listQuery reads which locks are to be listed. now is in milliseconds of the clock of the locks' documents.
+func listQuery(raw []byte, now int64) (query *Query, prefix string, err error) {
+	pairs, err := params(raw)
+	if err != nil {
+		return nil, "", err
+	}
+	query = &Query{Size: pageSize}
+	for _, p := range pairs {
+		switch p.Name {
+		case "owner":
+			if err := text("owner", p.Value); err != nil {
+				return nil, "", err
+			}
+			query.byOwner(p.Value)
+		case "prefix":
+			prefix = p.Value
+		case "older_than":
+			d, err := unit.ParseDuration(p.Value)
+			if err != nil {
+				return nil, "", badRequest("older_than: " + err.Error())
+			}
+			query.Before = now - d.Std().Milliseconds()
+		case "size":
+			n, err := strconv.Atoi(p.Value)
+			if err != nil || n < 1 || n > maxPage {
+				return nil, "", badRequest("size is a number from 1 to " + strconv.Itoa(maxPage))
+			}
+			query.Size = n
+		case "after":
+			query.After = p.Value
+		case "pretty", "human", "error_trace":
+		default:
+			return nil, "", badRequest("request contains unrecognized parameter: [" + p.Name + "]")
+		}
+	}
+	return query, prefix, nil
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"optimist/internal/api"
 	"optimist/internal/unit"
+	"optimist/internal/uri"
 	"optimist/lockrouter/state"
 )
 
@@ -48,8 +48,12 @@ func (r *Router) parse(q *Request) (*asked, error) {
 	if err := strict(q.Body, a); err != nil {
 		return nil, err
 	}
-	for p := range params(q.Query) {
-		if err := a.param(p.key, p.value); err != nil {
+	pairs, err := params(q.Query)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range pairs {
+		if err := a.param(p.Name, p.Value); err != nil {
 			return nil, err
 		}
 	}
@@ -84,20 +88,13 @@ func strict(body []byte, into any) error {
 	return nil
 }
 
-type param struct{ key, value string }
-
 // params are a query's parameters, decoded.
-func params(query []byte) func(yield func(param) bool) {
-	return func(yield func(param) bool) {
-		for pair := range bytes.FieldsFuncSeq(query, func(c rune) bool { return c == '&' || c == ';' }) {
-			key, value, _ := bytes.Cut(pair, []byte("="))
-			k, kerr := api.UnescapeValue(nil, key)
-			v, verr := api.UnescapeValue(nil, value)
-			if kerr == nil && verr == nil && !yield(param{string(k), string(v)}) {
-				return
-			}
-		}
+func params(query []byte) ([]uri.Pair, error) {
+	pairs, err := uri.Pairs(query, uri.UnescapeValue)
+	if err != nil {
+		return nil, badRequest(err.Error())
 	}
+	return pairs, nil
 }
 
 func (a *asked) param(key, value string) error {

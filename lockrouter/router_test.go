@@ -345,6 +345,29 @@ func TestRequestsThatCantBeReadSaySo(t *testing.T) {
 	})
 }
 
+// A parameter that can't be read isn't left out: the lease would be as long as the default, and its holder counts on another time.
+func TestMalformedEscapesInAQueryAreRefused(t *testing.T) {
+	bubble(t, func(t *testing.T, s *shelf) {
+		r := router(t, s, lockrouter.Options{})
+		for _, c := range []struct{ method, target, body string }{
+			{"PUT", global + "?ttl=%zz", `{"owner":"a"}`},
+			{"PUT", global + "?%zz=1", `{"owner":"a"}`},
+			{"PUT", global + "?owner=a&ttl=1%", ``},
+			{"DELETE", global + "?owner=a&token=%4", ``},
+			{"GET", "/_lock?owner=%zz", ``},
+			{"POST", docs + "?ttl=%zz", `{"owner":"a","ids":["1"]}`},
+		} {
+			got := ask(t, r, 400, lockrouter.TypeBad, c.method, c.target, c.body)
+			if !strings.Contains(got.reason, " escape sequence ") {
+				t.Errorf("%s %s: %+v", c.method, c.target, got)
+			}
+		}
+		if s.calls > 0 {
+			t.Errorf("%d calls", s.calls)
+		}
+	})
+}
+
 func TestTakesOnlyItsOwnPaths(t *testing.T) {
 	r := router(t, &shelf{}, lockrouter.Options{})
 	for path, want := range map[string]bool{

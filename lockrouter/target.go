@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"optimist/internal/api"
+	"optimist/internal/uri"
 	"optimist/lockrouter/state"
 )
 
@@ -154,7 +154,7 @@ func shown(path string) string {
 	}
 	var b []byte
 	for seg := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
-		b = api.AppendSegment(append(b, '/'), seg)
+		b = uri.AppendSegment(append(b, '/'), seg)
 	}
 	return string(b)
 }
@@ -206,10 +206,10 @@ func identity(name string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-func escaped(name string) string { return string(api.AppendSegment(nil, name)) }
+func escaped(name string) string { return string(uri.AppendSegment(nil, name)) }
 
 func decoded(raw string) (string, error) {
-	b, err := api.Unescape(nil, []byte(raw))
+	b, err := uri.Unescape(nil, []byte(raw))
 	if err != nil || !utf8.Valid(b) {
 		return "", badRequest("the path isn't UTF-8 in percent-encoding")
 	}

@@ -18,7 +18,7 @@ var (
 	// ErrTooLarge reports a body that becomes larger than it may, or by more than MaxRatio.
 	ErrTooLarge = errors.New("the decoded body is too large")
 	// ErrMalformed reports bytes that aren't what their content coding says.
-	ErrMalformed = errors.New("the body isn't gzip data")
+	ErrMalformed = errors.New("the body isn't the gzip data that its Content-Encoding says")
 )
 
 const (

@@ -137,11 +137,11 @@ func (c *call) serve() *Error {
 	}
 	segments := strings.Split(strings.TrimPrefix(strings.TrimRight(path, "/"), "/"), "/")
 	for i := range segments {
-		if segments[i], err = unescape(segments[i], false); err != nil {
+		if segments[i], err = unescape(segments[i]); err != nil {
 			return err
 		}
 	}
-	if c.path, err = unescape(path, false); err != nil {
+	if c.path, err = unescape(path); err != nil {
 		return err
 	}
 	found := c.routes.find(segments, &c.vars)

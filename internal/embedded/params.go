@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"optimist/internal/spelling"
+	"optimist/internal/uri"
 )
 
 // params are the decoded parameters of a query string, in their order; of a name given twice the last counts.
@@ -16,63 +16,25 @@ type params []param
 type param struct{ name, value string }
 
 func parseQuery(q string) (params, *Error) {
-	var out params
-	for pair := range strings.FieldsFuncSeq(q, func(r rune) bool { return r == '&' || r == ';' }) {
-		name, value, _ := strings.Cut(strings.TrimLeft(pair, "="), "=")
-		n, err := unescape(name, true)
-		if err != nil {
-			return nil, err
-		}
-		v, err := unescape(value, true)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, param{n, v})
+	pairs, err := uri.Pairs([]byte(q), uri.DecodeValue)
+	if err != nil {
+		return nil, &Error{Status: 400, Type: "bad_parameter_exception", Reason: "java.lang.IllegalArgumentException: " + err.Error(),
+			cause: illegalArgument("%s", err)}
 	}
-	return out, nil
+	all := make(params, len(pairs))
+	for i, p := range pairs {
+		all[i] = param{p.Name, p.Value}
+	}
+	return all, nil
 }
 
-// unescape decodes percent escapes, of which two percent signs are one, and in queries the plus as a space. In paths a plus is a plus. Text without an escape is Latin-1, and
-// with one it is UTF-8.
-func unescape(s string, query bool) (string, *Error) {
-	if strings.IndexByte(s, '%') < 0 && (!query || strings.IndexByte(s, '+') < 0) {
-		if ascii(s) {
-			return s, nil
-		}
-		out := make([]byte, 0, 2*len(s))
-		for i := range len(s) {
-			out = utf8.AppendRune(out, rune(s[i]))
-		}
-		return string(out), nil
+// unescape decodes a part of a path.
+func unescape(s string) (string, *Error) {
+	b, err := uri.Decode(nil, []byte(s))
+	if err != nil {
+		return "", illegalArgument("%s", err)
 	}
-	out := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		switch {
-		case s[i] == '+' && query:
-			out = append(out, ' ')
-		case s[i] != '%':
-			out = append(out, s[i])
-		case strings.HasPrefix(s[i+1:], "%"):
-			out = append(out, '%')
-			i++
-		case i+2 >= len(s) || !isHex(s[i+1]) || !isHex(s[i+2]):
-			return "", illegalArgument("unterminated escape sequence at end of string: %s", s)
-		default:
-			b, _ := strconv.ParseUint(s[i+1:i+3], 16, 8)
-			out = append(out, byte(b))
-			i += 2
-		}
-	}
-	return string(out), nil
-}
-
-func ascii(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
+	return string(b), nil
 }
 
 func (p params) lookup(name string) (string, bool) {

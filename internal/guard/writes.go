@@ -9,6 +9,7 @@ import (
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/upstream"
+	"optimist/internal/uri"
 	"optimist/internal/wire"
 	"optimist/internal/write"
 	"optimist/proxy"
@@ -228,7 +229,7 @@ func failure(err error) error {
 		return &proxy.Failure{Status: 428, Type: "precondition_required", Reason: err.Error()}
 	case errors.Is(err, write.ErrBaseLost), errors.Is(err, write.ErrAmbiguous), errors.Is(err, write.ErrNoMatch):
 		return &proxy.Failure{Status: 409, Type: "version_conflict_engine_exception", Reason: err.Error()}
-	case errors.Is(err, write.ErrBadMatch), errors.Is(err, write.ErrContradiction), errors.Is(err, api.ErrEncoding):
+	case errors.Is(err, write.ErrBadMatch), errors.Is(err, write.ErrContradiction), errors.As(err, new(*uri.EscapeError)):
 		return &proxy.Failure{Status: 400, Type: "illegal_argument_exception", Reason: err.Error()}
 	}
 	return err

@@ -2,7 +2,6 @@ package ruletest
 
 import (
 	"fmt"
-	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/config"
 	"optimist/internal/guard"
+	"optimist/internal/uri"
 )
 
 // File is a file of tests.
@@ -378,8 +378,8 @@ func readRequest(line string) (r request, reason string) {
 		}
 	}
 	path, query, _ := strings.Cut(r.target, "?")
-	_, err1 := url.PathUnescape(path)
-	_, err2 := url.QueryUnescape(query)
+	_, err1 := uri.Decode(nil, []byte(path))
+	_, err2 := uri.Pairs([]byte(query), uri.DecodeValue)
 	if err1 != nil || err2 != nil {
 		return r, "has a % that begins no percent-encoded character; the character itself is written %25"
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"optimist/internal/api"
+	"optimist/internal/uri"
 	"optimist/lockrouter"
 )
 
@@ -70,7 +71,7 @@ const scrolls = "/_search/scroll"
 
 func (c *Compat) named(raw []byte) bool {
 	var buf [256]byte
-	name, err := api.Unescape(buf[:0], raw)
+	name, err := uri.Unescape(buf[:0], raw)
 	return err == nil && string(name) == c.o.Index
 }
 
@@ -95,7 +96,7 @@ func (c *Compat) place(op *api.Op) (p place, ok bool) {
 		if raw == "" {
 			continue
 		}
-		b, err := api.Unescape(nil, []byte(raw))
+		b, err := uri.Unescape(nil, []byte(raw))
 		if err != nil {
 			b = []byte(raw)
 		}

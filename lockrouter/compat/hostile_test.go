@@ -44,6 +44,7 @@ func TestAnEmptyProcessIsNotEveryProcess(t *testing.T) {
 			b.ask("a", "GET /fs/lock/_search", body, 400, illegal)
 		}
 		b.ask("a", "POST /fs/_delete_by_query?q=process_id:", "", 400, illegal)
+		b.ask("a", "POST /fs/_delete_by_query?q=process_id:a%zz", "", 400, illegal)
 		if n := b.locks.Held(); n != 2 {
 			t.Errorf("%d held", n)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/doc"
+	"optimist/internal/uri"
 	"optimist/lockrouter"
 	"optimist/lockrouter/state"
 )
@@ -106,7 +107,7 @@ func (c *Compat) search(ctx context.Context, q *Request, r *reply) (*lockrouter.
 		return fail.answer(), nil
 	}
 	s.Typed = r.typed
-	_, scrolled := api.Param(q.Op.Query, "scroll")
+	_, scrolled := uri.Param(q.Op.Query, "scroll")
 	return c.page(ctx, s, scrolled)
 }
 
@@ -168,15 +169,15 @@ func (c *Compat) sought(q *Request) (*sought, *failure) {
 		}
 		return bad == ""
 	})
-	if v, ok := api.Param(q.Op.Query, "q"); ok && bad == "" {
-		text, _ := api.DecodeValue(nil, v)
+	if v, ok := uri.Param(q.Op.Query, "q"); ok && bad == "" {
+		text, err := uri.DecodeValue(nil, v)
 		who, ok := strings.CutPrefix(string(text), "process_id:")
-		if s.Process = string(api.AppendSegment(nil, who)); !ok || who == "" || strings.ContainsAny(who, ` *?()[]{}"~^:`) {
+		if s.Process = string(uri.AppendSegment(nil, who)); err != nil || !ok || who == "" || strings.ContainsAny(who, ` *?()[]{}"~^:`) {
 			bad = "they are searched by process_id only"
 		}
 	}
 	for name, to := range map[string]*int{"size": &s.Size, "from": &s.From} {
-		if v, ok := api.Param(q.Op.Query, name); ok && !size(string(v), to) {
+		if v, ok := uri.Param(q.Op.Query, name); ok && !size(string(v), to) {
 			bad = name + " is from 0 to 10000"
 		}
 	}
@@ -244,8 +245,11 @@ func (c *Compat) scroll(ctx context.Context, q *Request) (*lockrouter.Answer, er
 	for _, v := range gjson.GetBytes(q.Body, "scroll_id").Array() {
 		ids = append(ids, v.String())
 	}
-	if v, ok := api.Param(q.Op.Query, "scroll_id"); ok {
-		id, _ := api.DecodeValue(nil, v)
+	if v, ok := uri.Param(q.Op.Query, "scroll_id"); ok {
+		id, err := uri.DecodeValue(nil, v)
+		if err != nil {
+			return nil, nil // the engine says what is wrong with it
+		}
 		ids = append(ids, string(id))
 	}
 	if rest := strings.Trim(string(q.Op.Path[len(scrolls):]), "/"); rest != "" {
@@ -313,7 +317,7 @@ func (c *Compat) deleteByQuery(ctx context.Context, q *Request, _ *reply) (*lock
 	}
 	counts := object{"found": total, "deleted": deleted, "missing": 0, "failed": len(failures)}
 	status := http.StatusOK
-	if v, _ := api.Param(q.Op.Query, "conflicts"); len(failures) > 0 && string(v) != "proceed" {
+	if v, _ := uri.Param(q.Op.Query, "conflicts"); len(failures) > 0 && string(v) != "proceed" {
 		status = http.StatusConflict
 	}
 	return encode(status, object{"took": time.Since(began).Milliseconds(), "timed_out": false, "total": total, "deleted": deleted,

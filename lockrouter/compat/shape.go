@@ -10,8 +10,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"optimist/internal/api"
 	"optimist/internal/doc"
+	"optimist/internal/uri"
 )
 
 // verb is what a request wants with a lock.
@@ -78,7 +78,7 @@ func processOf(who gjson.Result) string {
 	if !who.Exists() {
 		return ""
 	}
-	return string(api.AppendSegment(nil, who.String()))
+	return string(uri.AppendSegment(nil, who.String()))
 }
 
 // update reads the body of an _update: one of the three scripts of the book, in the syntax of any of the engine's versions.
@@ -146,10 +146,10 @@ func (in *intent) reenter(upsert, params gjson.Result) *failure {
 
 // guardOf is the revision that a request names.
 func guardOf(query []byte) (int64, *failure) {
-	if _, ok := api.Param(query, "version"); ok {
+	if _, ok := uri.Param(query, "version"); ok {
 		return 0, unknown("their revision is named by if_seq_no, not by version")
 	}
-	v, ok := api.Param(query, "if_seq_no")
+	v, ok := uri.Param(query, "if_seq_no")
 	if !ok {
 		return 0, nil
 	}

@@ -18,8 +18,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"optimist/internal/api"
 	"optimist/internal/upstream"
+	"optimist/internal/uri"
 	"optimist/internal/wire"
 	"optimist/lockrouter"
 )
@@ -130,11 +130,11 @@ func failure(a answer) error {
 }
 
 func (s *Store) target(rest string) string {
-	return "/" + string(api.AppendSegment(nil, s.o.Index)) + rest
+	return "/" + string(uri.AppendSegment(nil, s.o.Index)) + rest
 }
 
 func (s *Store) document(endpoint, id, query string) string {
-	return s.target("/" + endpoint + "/" + string(api.AppendSegment(nil, id)) + query)
+	return s.target("/" + endpoint + "/" + string(uri.AppendSegment(nil, id)) + query)
 }
 
 // Attempts at a document that others change at the same time, with a wait before each that grows to the longest.
