@@ -1,12 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"github.com/tidwall/gjson"
 
@@ -15,7 +16,6 @@ import (
 	"optimist/internal/config"
 	"optimist/internal/es"
 	"optimist/internal/guard"
-	"optimist/internal/upstream"
 	"optimist/internal/wire"
 	"optimist/lockrouter"
 	"optimist/lockrouter/compat"
@@ -170,16 +170,13 @@ func decoded(h *wire.Head, body []byte) ([]byte, error) {
 
 // refresh asks the engine for the refresh that a client asks for.
 func (s *service) refresh(ctx context.Context, q *compat.Request) (status int, body []byte, err error) {
-	r := upstream.Request{Method: http.MethodPost, Target: q.Op.Path, Repeatable: true}
+	way := es.Way{Reads: true}
 	if h, ok := q.Own.(*wire.Head); ok {
-		r.Fields = callerOf(h.EndToEnd(nil)).Fields
+		way.Caller = callerOf(h.EndToEnd(nil))
 	}
-	res, err := s.nodes.Do(ctx, &r)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer res.Release()
-	return res.Status, bytes.Clone(res.Payload), nil
+	index := es.Segment(s.current.Load().Locks.Compat.Index)
+	a, err := es.Ask(ctx, s.nodes, esapi.IndicesRefreshRequest{Index: []string{index}}, way)
+	return a.Status, a.Body, err
 }
 
 // found searches on behalf of the client that asked for locks: what it may not see it can't lock.

@@ -1,5 +1,5 @@
-// Package locks_test holds the stores of lock documents to the model, on the real engines, and lets clients of lock services work through
-// the real program.
+// Package locks_test holds the stores of lock documents to the model, on the real engines, and lets clients of lock services work
+// through the real program.
 package locks_test
 
 import (
@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"optimist/e2e/engine"
+	"optimist/internal/es"
 	"optimist/internal/upstream"
 	"optimist/lockrouter"
 	lockengine "optimist/lockrouter/engine"
@@ -63,7 +64,7 @@ func nodes(t testing.TB, e *engine.Engine) *upstream.Set {
 
 // counter counts requests by their methods.
 type counter struct {
-	lockengine.Doer
+	es.Doer
 	puts, posts int
 }
 
@@ -77,8 +78,8 @@ func (c *counter) Do(ctx context.Context, r *upstream.Request) (*upstream.Respon
 	return c.Doer.Do(ctx, r)
 }
 
-// TestALockIsHandedOnWithoutAScript, where its document was written just now, and each time with one request. How often depends on how fast
-// the engine answers.
+// TestALockIsHandedOnWithoutAScript, where its document was written just now, and each time with one request. How often depends
+// on how fast the engine answers.
 func TestALockIsHandedOnWithoutAScript(t *testing.T) {
 	engine.Each(t, engine.Scripted(), func(t *testing.T, e *engine.Engine) {
 		c := &counter{Doer: nodes(t, e)}
@@ -110,8 +111,8 @@ type scene struct {
 	id      string
 	last    *state.Doc
 
-	// lease, in ms, is the shortest that a story waits out; a proxy that isn't heard of for as long is taken for dead. Default 100. What
-	// a story tells is true only if its own steps take less.
+	// lease, in ms, is the shortest that a story waits out; a proxy that isn't heard of for as long is taken for dead. Default
+	// 100. What a story tells is true only if its own steps take less.
 	lease  int64
 	began  time.Time
 	waited time.Duration
@@ -289,8 +290,8 @@ func TestStoresTellTheSameStories(t *testing.T) {
 	})
 }
 
-// TestTheScriptDoesWhatTheModelDoes sends random calls to the script and holds every document that it writes against the model's. Each goes
-// with one that changes nothing: a call by itself is carried out by the proxy, where that knows the document.
+// TestTheScriptDoesWhatTheModelDoes sends random calls to the script and holds every document that it writes against the model's.
+// Each goes with one that changes nothing: a call by itself is carried out by the proxy, where that knows the document.
 func TestTheScriptDoesWhatTheModelDoes(t *testing.T) {
 	engine.Each(t, engine.Scripted(), func(t *testing.T, e *engine.Engine) {
 		s := store(t, e, e.Index(t), lockengine.Always)

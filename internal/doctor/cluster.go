@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
 )
 
 // welcome is what GET / says.
@@ -22,7 +24,7 @@ type welcome struct {
 func (e *examination) reach() {
 	for _, n := range e.Nodes {
 		begun := time.Now()
-		a, err := e.ask(n.Doer, "GET", "/", nil)
+		a, err := e.ask(n.Doer, esapi.InfoRequest{})
 		took := time.Since(begun).Round(time.Millisecond)
 		switch {
 		case err != nil:
@@ -57,7 +59,7 @@ func (e *examination) sameCluster(n Node, w welcome) {
 func greet(a answer) welcome {
 	v := a.body.Get("version")
 	w := welcome{product: "Elasticsearch", number: v.Get("number").String(), cluster: a.body.Get("cluster_name").String(),
-		clusterUUID: a.body.Get("cluster_uuid").String(), header: a.head["X-Elastic-Product"] != ""}
+		clusterUUID: a.body.Get("cluster_uuid").String(), header: a.product}
 	switch d := v.Get("distribution").String(); d {
 	case "":
 	case "opensearch":
@@ -97,7 +99,7 @@ func (e *examination) version() {
 
 // cluster asks for what would hold up any write.
 func (e *examination) cluster() {
-	if a, err := e.ask(e.node.Doer, "GET", "/_cluster/health?filter_path=status", nil); err == nil && a.ok() {
+	if a, err := e.ask(e.node.Doer, esapi.ClusterHealthRequest{FilterPath: []string{"status"}}); err == nil && a.ok() {
 		switch status := a.body.Get("status").String(); status {
 		case "red":
 			e.report.add(Warn, "health", "the cluster is red: writes to indices without their primary shard wait and fail")
@@ -107,13 +109,15 @@ func (e *examination) cluster() {
 	} else {
 		e.report.add(Note, "health", "can't be told: %s", cause(a, err))
 	}
-	if a, err := e.ask(e.node.Doer, "GET", "/_cluster/state/metadata/none?local=true&filter_path=metadata", nil); err == nil && a.ok() {
+	local := true
+	state := esapi.ClusterStateRequest{Metric: []string{"metadata"}, Index: []string{"none"}, Local: &local, FilterPath: []string{"metadata"}}
+	if a, err := e.ask(e.node.Doer, state); err == nil && a.ok() {
 		e.report.add(OK, "primaries", "it can be told whether a conflict came with a change of primary")
 	} else {
 		e.report.add(Warn, "primaries", "it can't be told whether a conflict came with a change of primary: %s; "+
 			"sums and list entries whose conflicts take their time are answered with 504", cause(a, err))
 	}
-	a, err := e.ask(e.node.Doer, "GET", "/_nodes/http?filter_path=nodes.*.http.publish_address", nil)
+	a, err := e.ask(e.node.Doer, esapi.NodesInfoRequest{Metric: []string{"http"}, FilterPath: []string{"nodes.*.http.publish_address"}})
 	if err != nil || !a.ok() {
 		return
 	}
@@ -126,7 +130,7 @@ func (e *examination) cluster() {
 // privileges tells what the credentials may see, as far as the engine says.
 func (e *examination) privileges() {
 	if e.hello.product == "OpenSearch" {
-		a, err := e.ask(e.node.Doer, "GET", "/_plugins/_security/authinfo", nil)
+		a, err := e.ask(e.node.Doer, get("/_plugins/_security/authinfo"))
 		switch {
 		case err == nil && a.ok():
 			e.report.add(OK, "privileges", "the user is %s; its roles: %s", a.body.Get("user_name"), list(a.body.Get("roles").String()))
@@ -137,8 +141,8 @@ func (e *examination) privileges() {
 		}
 		return
 	}
-	question := []byte(`{"cluster":["monitor"],"index":[{"names":["*"],"privileges":["view_index_metadata"]}]}`)
-	a, err := e.ask(e.node.Doer, "POST", "/_security/user/_has_privileges", question)
+	question := `{"cluster":["monitor"],"index":[{"names":["*"],"privileges":["view_index_metadata"]}]}`
+	a, err := e.ask(e.node.Doer, esapi.SecurityHasPrivilegesRequest{Body: strings.NewReader(question)})
 	switch {
 	case err == nil && a.ok():
 		e.hasPrivileges(a)
@@ -176,7 +180,8 @@ func (e *examination) worseWithAuth() Level {
 
 // scripts tries Painless, which _update with scripts needs in the engine.
 func (e *examination) scripts() {
-	a, err := e.ask(e.node.Doer, "POST", "/_scripts/painless/_execute", []byte(`{"script":{"lang":"painless","source":"return 1 + 1"}}`))
+	script := strings.NewReader(`{"script":{"lang":"painless","source":"return 1 + 1"}}`)
+	a, err := e.ask(e.node.Doer, esapi.ScriptsPainlessExecuteRequest{Body: script})
 	switch {
 	case err == nil && a.ok() && a.body.Get("result").String() == "2":
 		e.report.add(OK, "scripts", "Painless runs")

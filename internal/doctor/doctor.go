@@ -1,34 +1,29 @@
 // Package doctor asks a cluster what will work through optimist, and what won't.
 //
-// It writes nothing and changes nothing. It sees what the credentials that it is given may see; what clients with others may do, it
-// can't tell. What it says holds for the moment.
+// It writes nothing and changes nothing. It sees what the credentials that it is given may see; what clients with others may do,
+// it can't tell. What it says holds for the moment.
 package doctor
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
+	"github.com/elastic/go-elasticsearch/v8/esapi"
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/doc"
+	"optimist/internal/es"
 	"optimist/internal/rule"
 	"optimist/internal/upstream"
-	"optimist/internal/wire"
 )
-
-// Doer sends one request to a node and gives its whole answer; *upstream.Set is one.
-type Doer interface {
-	Do(ctx context.Context, r *upstream.Request) (*upstream.Response, error)
-}
 
 // Node is one node to ask, by itself.
 type Node struct {
 	URL  string
-	Doer Doer
+	Doer es.Doer // *upstream.Set is one
 }
 
 // Options are what Examine needs. Nodes and Rules are required.
@@ -105,8 +100,8 @@ func (r *Report) add(l Level, topic, format string, args ...any) {
 	r.Findings = append(r.Findings, Finding{l, topic, fmt.Sprintf(format, args...)})
 }
 
-// Examine asks all there is to ask. A cluster that doesn't answer is a finding, too; nothing is an error but the end of ctx, after which
-// the report has what was found until then.
+// Examine asks all there is to ask. A cluster that doesn't answer is a finding, too; nothing is an error but the end of ctx,
+// after which the report has what was found until then.
 func Examine(ctx context.Context, o Options) *Report {
 	if o.Timeout == 0 {
 		o.Timeout = 10 * time.Second
@@ -135,9 +130,9 @@ type examination struct {
 
 // answer is what a node said.
 type answer struct {
-	status int
-	body   gjson.Result // the zero value if it isn't JSON
-	head   map[string]string
+	status  int
+	body    gjson.Result // the zero value if it isn't JSON
+	product bool         // it has X-Elastic-Product
 }
 
 func (a answer) ok() bool { return a.status >= 200 && a.status < 300 }
@@ -147,28 +142,38 @@ func (a answer) refused() bool {
 	return a.status == http.StatusUnauthorized || a.status == http.StatusForbidden
 }
 
-// ask sends one request. body may be nil.
-func (e *examination) ask(to Doer, method, target string, body []byte) (answer, error) {
+// ask sends one request, which changes nothing.
+func (e *examination) ask(to es.Doer, req esapi.Request) (answer, error) {
 	ctx, cancel := context.WithTimeout(e.ctx, e.Timeout)
 	defer cancel()
-	req := &upstream.Request{Method: method, Target: []byte(target), Body: body, Own: true, Repeatable: true,
-		Fields: []wire.Field{{Name: []byte("Accept"), Value: []byte("application/json")}}}
-	if body != nil {
-		req.Fields = append(req.Fields, wire.Field{Name: []byte("Content-Type"), Value: []byte("application/json")})
-	}
-	resp, err := to.Do(ctx, req)
+	got, err := es.Ask(ctx, to, req, es.Way{Caller: es.Caller{Own: true}, Reads: true})
 	if err != nil {
 		if ctx.Err() != nil && e.ctx.Err() == nil {
 			return answer{}, fmt.Errorf("no answer within %s", e.Timeout)
 		}
 		return answer{}, reason(err)
 	}
-	defer resp.Release()
-	a := answer{status: resp.Status, head: map[string]string{"X-Elastic-Product": string(resp.Get("X-Elastic-Product"))}}
-	if doc.ValidJSON(resp.Payload) {
-		a.body = gjson.ParseBytes(bytes.Clone(resp.Payload))
+	a := answer{status: got.Status, product: got.Product}
+	if doc.ValidJSON(got.Body) {
+		a.body = gjson.ParseBytes(got.Body)
 	}
 	return a, nil
+}
+
+// get is a request that the library doesn't have.
+type get string
+
+// Do sends it.
+func (g get) Do(ctx context.Context, transport esapi.Transport) (*esapi.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, string(g), nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := transport.Perform(req)
+	if err != nil {
+		return nil, err
+	}
+	return &esapi.Response{StatusCode: res.StatusCode, Header: res.Header, Body: res.Body}, nil
 }
 
 // reason takes the node's URL off an error, since the finding names it.

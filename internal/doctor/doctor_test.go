@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"optimist/internal/config"
+	"optimist/internal/es"
 	"optimist/internal/rule"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
@@ -72,7 +73,7 @@ func with(changes canned) canned {
 	return c
 }
 
-func examine(t *testing.T, yaml string, auth bool, nodes ...Doer) *Report {
+func examine(t *testing.T, yaml string, auth bool, nodes ...es.Doer) *Report {
 	t.Helper()
 	c, err := config.Parse("t.yaml", []byte(yaml), config.Overrides{})
 	if err != nil {
@@ -127,19 +128,19 @@ func TestReports(t *testing.T) {
 	for name, c := range map[string]struct {
 		config string
 		auth   bool
-		nodes  []Doer
+		nodes  []es.Doer
 		failed bool
 	}{
-		"healthy":     {nodes: []Doer{healthy()}},
-		"every_index": {nodes: []Doer{all}, failed: true},
-		"rules_choose": {nodes: []Doer{all}, config: `
+		"healthy":     {nodes: []es.Doer{healthy()}},
+		"every_index": {nodes: []es.Doer{all}, failed: true},
+		"rules_choose": {nodes: []es.Doer{all}, config: `
 rules:
   - {name: pipes, match: {index: [piped]}, pipeline: rerun}
   - {name: streams, match: {index: [events]}}
   - {name: alias, match: {index: [plain-now], users: [a]}}
   - {name: off, match: {index: [noseq]}, mode: 'off'}
 `},
-		"opensearch": {nodes: []Doer{canned{
+		"opensearch": {nodes: []es.Doer{canned{
 			"GET /":                             {status: 200, body: `{"cluster_name":"os","cluster_uuid":"u","version":{"distribution":"opensearch","number":"2.19.1"}}`},
 			"GET /_cluster/health":              {status: 200, body: `{"status":"red"}`},
 			"GET /_cluster/state/metadata/none": {status: 200, body: `{}`},
@@ -147,7 +148,7 @@ rules:
 			"GET /_plugins/_security/authinfo":  {status: 200, body: `{"user_name":"app","roles":["own_index","writer"]}`},
 			"GET /_all":                         {status: 200, body: `{}`},
 		}}},
-		"few_privileges": {auth: true, nodes: []Doer{with(canned{
+		"few_privileges": {auth: true, nodes: []es.Doer{with(canned{
 			"GET /_cluster/health":                 {status: 403},
 			"GET /_cluster/state/metadata/none":    {status: 403},
 			"GET /_nodes/http":                     {status: 403},
@@ -155,19 +156,19 @@ rules:
 			"POST /_scripts/painless/_execute":     {status: 403},
 			"GET /_all":                            {status: 403},
 		})}},
-		"no_credentials":    {failed: true, nodes: []Doer{canned{"GET /": {status: 401}}}},
-		"wrong_credentials": {failed: true, auth: true, nodes: []Doer{canned{"GET /": {status: 401}}}},
-		"no_monitor":        {failed: true, auth: true, nodes: []Doer{canned{"GET /": {status: 403}}}},
-		"open_greeting":     {failed: true, auth: true, nodes: []Doer{with(canned{"POST /_security/user/_has_privileges": {status: 401}})}},
-		"unreachable": {failed: true, nodes: []Doer{canned{"GET /": {err: &upstream.Error{Node: "x", Class: upstream.NotSent,
+		"no_credentials":    {failed: true, nodes: []es.Doer{canned{"GET /": {status: 401}}}},
+		"wrong_credentials": {failed: true, auth: true, nodes: []es.Doer{canned{"GET /": {status: 401}}}},
+		"no_monitor":        {failed: true, auth: true, nodes: []es.Doer{canned{"GET /": {status: 403}}}},
+		"open_greeting":     {failed: true, auth: true, nodes: []es.Doer{with(canned{"POST /_security/user/_has_privileges": {status: 401}})}},
+		"unreachable": {failed: true, nodes: []es.Doer{canned{"GET /": {err: &upstream.Error{Node: "x", Class: upstream.NotSent,
 			Err: &upstream.ConnectError{Reason: upstream.Refused, Err: errors.New("dial tcp: refused")}}}}}},
-		"not_an_engine": {failed: true, nodes: []Doer{canned{"GET /": {status: 200, body: "<html>"}}}},
-		"two_clusters": {failed: true, nodes: []Doer{healthy(),
+		"not_an_engine": {failed: true, nodes: []es.Doer{canned{"GET /": {status: 200, body: "<html>"}}}},
+		"two_clusters": {failed: true, nodes: []es.Doer{healthy(),
 			canned{"GET /": {status: 200, body: `{"cluster_name":"test","cluster_uuid":"u2","version":{"number":"8.15.0"}}`}}}},
-		"one_of_two": {failed: true, nodes: []Doer{canned{"GET /": {status: 502, body: "bad gateway"}}, healthy()}},
-		"too_old":    {failed: true, nodes: []Doer{with(canned{"GET /": {status: 200, body: `{"version":{"number":"5.6.16"}}`}})}},
-		"untested":   {nodes: []Doer{with(canned{"GET /": {status: 200, body: `{"cluster_uuid":"u","cluster_name":"c","version":{"number":"10.0.0"}}`}})}},
-		"no_security": {nodes: []Doer{with(canned{"POST /_security/user/_has_privileges": {status: 405},
+		"one_of_two": {failed: true, nodes: []es.Doer{canned{"GET /": {status: 502, body: "bad gateway"}}, healthy()}},
+		"too_old":    {failed: true, nodes: []es.Doer{with(canned{"GET /": {status: 200, body: `{"version":{"number":"5.6.16"}}`}})}},
+		"untested":   {nodes: []es.Doer{with(canned{"GET /": {status: 200, body: `{"cluster_uuid":"u","cluster_name":"c","version":{"number":"10.0.0"}}`}})}},
+		"no_security": {nodes: []es.Doer{with(canned{"POST /_security/user/_has_privileges": {status: 405},
 			"POST /_scripts/painless/_execute": {status: 400, body: `{"error":{}}`}})}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,20 +4,27 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/rule"
 )
 
-// indicesTarget asks for all indices and only for what decides whether they can be guarded; uuid is there so that none is left out.
-const indicesTarget = "/_all?expand_wildcards=open,hidden&include_defaults=true&filter_path=" +
-	"*.settings.index.uuid,*.settings.index.disable_sequence_numbers,*.defaults.index.disable_sequence_numbers," +
-	"*.settings.index.default_pipeline,*.settings.index.final_pipeline,*.settings.index.mode,*.settings.index.mapping.source.mode," +
-	"*.settings.index.derived_source.enabled,*.mappings._source,*.mappings.*._source,*.data_stream,*.aliases"
+// allIndices asks for all indices and only for what decides whether they can be guarded; uuid is there so that none is left out.
+func allIndices() esapi.Request {
+	defaults := true
+	return esapi.IndicesGetRequest{Index: []string{"_all"}, ExpandWildcards: "open,hidden", IncludeDefaults: &defaults, FilterPath: []string{
+		"*.settings.index.uuid", "*.settings.index.disable_sequence_numbers", "*.defaults.index.disable_sequence_numbers",
+		"*.settings.index.default_pipeline", "*.settings.index.final_pipeline", "*.settings.index.mode",
+		"*.settings.index.mapping.source.mode", "*.settings.index.derived_source.enabled",
+		"*.mappings._source", "*.mappings.*._source", "*.data_stream", "*.aliases",
+	}}
+}
 
 // indices finds those that rules take and that can't be guarded, or not merged.
 func (e *examination) indices() {
-	a, err := e.ask(e.node.Doer, "GET", indicesTarget, nil)
+	a, err := e.ask(e.node.Doer, allIndices())
 	if err != nil || !a.ok() {
 		e.report.add(Warn, "indices", "they can't be looked at: %s", cause(a, err))
 		return

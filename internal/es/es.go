@@ -1,22 +1,19 @@
-// Package es asks the engine what optimist itself needs to know: the current revision of a document, what an index is, and whether a
-// client's view of it is whole.
+// Package es asks the engine what optimist itself needs to know: the current revision of a document, what an index is, and
+// whether a client's view of it is whole.
 //
 // It never writes a client's document and never tries anything twice; every call is one exchange on the caller's behalf.
 package es
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"sync/atomic"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 	"github.com/tidwall/gjson"
 
-	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
@@ -61,7 +58,8 @@ type Client struct {
 	typed    atomic.Bool
 }
 
-// Typed reports whether the engine's answers name a document's mapping type, as far as was seen: those of Elasticsearch 6 and 7 do.
+// Typed reports whether the engine's answers name a document's mapping type, as far as was seen: those of Elasticsearch 6 and 7
+// do.
 func (c *Client) Typed() bool { return c.typed.Load() }
 
 // Document says where a document is: names decoded. Type is the mapping type of a typed path (Elasticsearch 6), else empty.
@@ -70,11 +68,11 @@ type Document struct {
 	Type string
 }
 
-// Fetch reads the document's current revision in real time, that is from the primary's or a replica's live version, not from the last
-// refresh. The revision's source is the caller's own. Errors: doc.ErrMissing, ErrNoIndex, ErrNoSource (with the numbers, if there are
-// any), ErrForbidden, *StatusError, and those of the upstream.
+// Fetch reads the document's current revision in real time, that is from the primary's or a replica's live version, not from the
+// last refresh. The revision's source is the caller's own. Errors: doc.ErrMissing, ErrNoIndex, ErrNoSource (with the numbers, if
+// there are any), ErrForbidden, *StatusError, and those of the upstream.
 func (c *Client) Fetch(ctx context.Context, who Caller, d Document) (doc.Revision, error) {
-	req := esapi.GetRequest{Index: segment(d.Index), DocumentID: segment(d.ID), Routing: d.Routing, Source: []string{"true"}}
+	req := esapi.GetRequest{Index: Segment(d.Index), DocumentID: Segment(d.ID), Routing: d.Routing, Source: []string{"true"}}
 	status, body, err := c.do(ctx, who, req)
 	if err != nil {
 		return doc.Revision{}, err
@@ -96,59 +94,19 @@ func (c *Client) Fetch(ctx context.Context, who Caller, d Document) (doc.Revisio
 	return rev, nil
 }
 
-func segment(name string) string { return string(api.AppendSegment(nil, name)) }
-
-// do sends a request of the library's over our own upstream, and reads the answer.
+// do sends a request of the library's on the caller's behalf.
 func (c *Client) do(ctx context.Context, who Caller, req esapi.Request) (status int, body []byte, err error) {
 	return c.doAt(ctx, who, "", req)
 }
 
 // doAt is do at the node, if it is alive; any node's if none is named.
 func (c *Client) doAt(ctx context.Context, who Caller, node string, req esapi.Request) (status int, body []byte, err error) {
-	res, err := req.Do(ctx, transport{c.Upstream, who, node})
-	if err != nil {
-		return 0, nil, err
-	}
-	defer func() { _ = res.Body.Close() }()
-	body, err = io.ReadAll(res.Body)
-	return res.StatusCode, body, err
+	a, err := Ask(ctx, c.Upstream, req, Way{Caller: who, Node: node})
+	return a.Status, a.Body, err
 }
 
-// transport lets the library's requests travel over our upstream: our connections, our node choice, no retries.
-type transport struct {
-	up   Doer
-	who  Caller
-	node string
-}
-
-// Perform sends one request. The answer's body is a copy.
-func (t transport) Perform(req *http.Request) (*http.Response, error) {
-	r := upstream.Request{
-		Method:     req.Method,
-		Target:     []byte(req.URL.RequestURI()),
-		Fields:     append([]wire.Field{{Name: []byte("Accept"), Value: []byte("application/json")}}, t.who.Fields...),
-		Own:        t.who.Own,
-		Node:       t.node,
-		Repeatable: req.Method == http.MethodGet || req.Method == http.MethodHead,
-	}
-	if req.Body != nil {
-		body, err := io.ReadAll(req.Body)
-		if err != nil {
-			return nil, err
-		}
-		r.Body = body
-		r.Fields = append(r.Fields, wire.Field{Name: []byte("Content-Type"), Value: []byte("application/json")})
-	}
-	res, err := t.up.Do(req.Context(), &r)
-	if err != nil {
-		return nil, err
-	}
-	defer res.Release()
-	return &http.Response{StatusCode: res.Status, Body: io.NopCloser(bytes.NewReader(bytes.Clone(res.Payload)))}, nil
-}
-
-// Answered reports whether an error of this package is the engine's answer to the question, rather than that it couldn't be asked now: it
-// can't be reached, or is too busy, or has no master.
+// Answered reports whether an error of this package is the engine's answer to the question, rather than that it couldn't be asked
+// now: it can't be reached, or is too busy, or has no master.
 func Answered(err error) bool {
 	var s *StatusError
 	return errors.As(err, &s) && s.Status < 500 && s.Status != http.StatusTooManyRequests

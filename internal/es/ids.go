@@ -17,16 +17,17 @@ const (
 	scrolled = time.Minute
 )
 
-// IDs gives the ids of the documents that a query finds in an index, up to most of them, as the caller sees them. What was written before
-// the call is found, if the caller may refresh the index. Errors: ErrNoIndex, ErrForbidden, *StatusError, and those of the upstream.
+// IDs gives the ids of the documents that a query finds in an index, up to most of them, as the caller sees them. What was
+// written before the call is found, if the caller may refresh the index. Errors: ErrNoIndex, ErrForbidden, *StatusError, and
+// those of the upstream.
 func (c *Client) IDs(ctx context.Context, who Caller, index string, query []byte, most int) ([]string, error) {
 	// Whoever may search and not refresh finds what was written a second ago.
-	if _, _, err := c.do(ctx, who, esapi.IndicesRefreshRequest{Index: []string{segment(index)}}); err != nil {
+	if _, _, err := c.do(ctx, who, esapi.IndicesRefreshRequest{Index: []string{Segment(index)}}); err != nil {
 		return nil, err
 	}
 	body := append(append([]byte(`{"query":`), query...), `,"_source":false,"sort":["_doc"]}`...)
 	size := min(hits, most)
-	status, page, err := c.do(ctx, who, esapi.SearchRequest{Index: []string{segment(index)}, Body: bytes.NewReader(body), Size: &size,
+	status, page, err := c.do(ctx, who, esapi.SearchRequest{Index: []string{Segment(index)}, Body: bytes.NewReader(body), Size: &size,
 		Scroll: scrolled})
 	var ids []string
 	for {

@@ -19,8 +19,8 @@ type Index struct {
 
 	// NoSeqNo: the index has no sequence numbers; a guard is refused with 400.
 	NoSeqNo bool
-	// Partial: _source isn't kept whole (disabled, filtered, or made up from other fields); fetching a document and writing it back
-	// would lose fields.
+	// Partial: _source isn't kept whole (disabled, filtered, or made up from other fields); fetching a document and writing it
+	// back would lose fields.
 	Partial bool
 	// Pipeline: an ingest pipeline changes what is written; a merged document would go through it twice.
 	Pipeline bool
@@ -35,7 +35,7 @@ var indexFilter = []string{
 // ErrForbidden, *StatusError, and those of the upstream. An alias of several indices without one for writing is ErrNoIndex: the
 // engine refuses writes to it.
 func (c *Client) Describe(ctx context.Context, who Caller, name string) (Index, error) {
-	req := esapi.IndicesGetRequest{Index: []string{segment(name)}, FilterPath: indexFilter}
+	req := esapi.IndicesGetRequest{Index: []string{Segment(name)}, FilterPath: indexFilter}
 	status, body, err := c.do(ctx, who, req)
 	if err != nil {
 		return Index{}, err
@@ -113,9 +113,9 @@ func partial(settings, mappings gjson.Result) bool {
 	return found
 }
 
-// hidesVectors reports whether reads of the index may leave vectors out of _source: Elasticsearch does so from 9.2 on, in indices that it
-// made and whose settings don't say otherwise. A merge would write the document back without them. Index versions of Elasticsearch 9
-// are 9,xxx,xxx; OpenSearch's are above 134 million.
+// hidesVectors reports whether reads of the index may leave vectors out of _source: Elasticsearch does so from 9.2 on, in indices
+// that it made and whose settings don't say otherwise. A merge would write the document back without them. Index versions of
+// Elasticsearch 9 are 9,xxx,xxx; OpenSearch's are above 134 million.
 func hidesVectors(settings gjson.Result) bool {
 	created := settings.Get("version.created").Int()
 	if created < 9_000_000 || created >= 100_000_000 {
@@ -166,18 +166,18 @@ func gjsonKey(name string) string {
 }
 
 // SeesWhole reports whether the caller's view of the index's documents is unfiltered. Under document or field level security the
-// engines refuse _update before they look at anything, because it would write the filtered document back; so a document that isn't
-// there is updated: a 404 says that the update was let through, anything else that it may not have been. Nothing is written in either
-// case. An engine that couldn't say is an error.
+// engines refuse _update before they look at anything, because it would write the filtered document back; so a document that
+// isn't there is updated: a 404 says that the update was let through, anything else that it may not have been. Nothing is written
+// in either case. An engine that couldn't say is an error.
 //
-// The engine makes an index that an update doesn't find, and this one may just have been deleted: so the update demands an alias, which
-// is looked at after the security and before the index. For an index's own name that alone is the 404.
+// The engine makes an index that an update doesn't find, and this one may just have been deleted: so the update demands an alias,
+// which is looked at after the security and before the index. For an index's own name that alone is the 404.
 //
 // The routing is that of a document at hand: an index may demand one.
 func (c *Client) SeesWhole(ctx context.Context, who Caller, index, routing string) (bool, error) {
 	alias := true
 	req := esapi.UpdateRequest{
-		Index: segment(index), DocumentID: "optimist-probe-" + rand.Text(), Routing: routing, RequireAlias: &alias,
+		Index: Segment(index), DocumentID: "optimist-probe-" + rand.Text(), Routing: routing, RequireAlias: &alias,
 		Body: strings.NewReader(`{"doc":{}}`),
 	}
 	status, body, err := c.do(ctx, who, req)
@@ -193,8 +193,8 @@ func (c *Client) SeesWhole(ctx context.Context, who Caller, index, routing strin
 	return false, nil
 }
 
-// letThrough reports whether a 404 to an update comes from the engine's own search for the document or the alias. The engine has no
-// error type of its own for the alias; the parameter's name is part of the reason.
+// letThrough reports whether a 404 to an update comes from the engine's own search for the document or the alias. The engine has
+// no error type of its own for the alias; the parameter's name is part of the reason.
 func letThrough(body []byte) bool {
 	why := gjson.GetBytes(body, "error")
 	switch why.Get("type").String() {

@@ -1,8 +1,8 @@
-// Package engine keeps lock documents in an index of the engine: one document a lock, changed by one atomic step, a script where the
-// engine has them, else a write under the guard of the revision that it was made from.
+// Package engine keeps lock documents in an index of the engine: one document a lock, changed by one atomic step, a script where
+// the engine has them, else a write under the guard of the revision that it was made from.
 //
-// It tries nothing again whose outcome is unknown, and keeps no order among calls: whoever calls does. What it promises ends where the
-// index is deleted, or the engine's clock goes back by more than a lock document is kept.
+// It tries nothing again whose outcome is unknown, and keeps no order among calls: whoever calls does. What it promises ends
+// where the index is deleted, or the engine's clock goes back by more than a lock document is kept.
 package engine
 
 import (
@@ -16,11 +16,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/elastic/go-elasticsearch/v8/esapi"
 	"github.com/tidwall/gjson"
 
-	"optimist/internal/upstream"
-	"optimist/internal/uri"
-	"optimist/internal/wire"
+	"optimist/internal/es"
 	"optimist/lockrouter"
 )
 
@@ -35,22 +34,17 @@ const (
 )
 
 var (
-	// ErrFormat reports an index that this program can't use: one of a newer format, one that isn't a lock index, or one whose leases are
-	// judged in a way that isn't to be had here. It wraps lockrouter.ErrStore.
+	// ErrFormat reports an index that this program can't use: one of a newer format, one that isn't a lock index, or one whose
+	// leases are judged in a way that isn't to be had here. It wraps lockrouter.ErrStore.
 	ErrFormat = fmt.Errorf("%w: the index of the locks can't be used", lockrouter.ErrStore)
 
 	errConflict = errors.New("too many others change the same lock document")
 	errNoIndex  = errors.New("the index of the locks isn't there")
 )
 
-// Doer sends one request to the engine and gives its whole answer, or says how far it came.
-type Doer interface {
-	Do(ctx context.Context, r *upstream.Request) (*upstream.Response, error)
-}
-
 // Options are what a Store needs; Upstream and Index are required.
 type Options struct {
-	Upstream Doer
+	Upstream es.Doer
 	Index    string
 	Scripts  Scripts
 	// Timeout bounds one request. Default 5s.
@@ -64,6 +58,7 @@ type Options struct {
 // Store is a lockrouter.Store. It is safe for concurrent use; make it with New.
 type Store struct {
 	o      Options
+	index  string    // as a segment of a path
 	epoch  time.Time // of monotonic time
 	source string    // the script, as it is sent
 
@@ -91,7 +86,7 @@ func New(o Options) *Store {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Store{o: o, epoch: time.Now(), source: script(), known: newRevisions(), recent: newRecent()}
+	return &Store{o: o, index: es.Segment(o.Index), epoch: time.Now(), source: script(), known: newRevisions(), recent: newRecent()}
 }
 
 // Timed reports whether the engine's clock judges leases. Before the engine was asked it is true.
@@ -100,41 +95,30 @@ func (s *Store) Timed() bool { return s.method.Load() != byGuard }
 // monotonic is ms of this process's own clock.
 func (s *Store) monotonic() int64 { return time.Since(s.epoch).Milliseconds() }
 
-// answer is an engine's answer; its body is a copy.
-type answer struct {
-	status int
-	body   []byte
+// send makes one request with optimist's own credentials. Every failure is an ErrStore.
+func (s *Store) send(ctx context.Context, req esapi.Request) (es.Answer, error) {
+	return s.ask(ctx, req, false)
 }
 
-// send makes one request with optimist's own credentials. A repeatable one is one that only reads. Every failure is an ErrStore.
-func (s *Store) send(ctx context.Context, method, target string, body []byte, repeatable bool) (answer, error) {
-	r := upstream.Request{Method: method, Target: []byte(target), Body: body, Own: true, Repeatable: repeatable, Timeout: s.o.Timeout,
-		Fields: []wire.Field{{Name: []byte("Accept"), Value: []byte("application/json")}}}
-	if body != nil {
-		r.Fields = append(r.Fields, wire.Field{Name: []byte("Content-Type"), Value: []byte("application/json")})
-	}
-	res, err := s.o.Upstream.Do(ctx, &r)
+// read is send for a request that changes nothing, whatever its method: after a lost answer it is sent once more.
+func (s *Store) read(ctx context.Context, req esapi.Request) (es.Answer, error) {
+	return s.ask(ctx, req, true)
+}
+
+func (s *Store) ask(ctx context.Context, req esapi.Request, reads bool) (es.Answer, error) {
+	a, err := es.Ask(ctx, s.o.Upstream, req, es.Way{Caller: es.Caller{Own: true}, Reads: reads, Timeout: s.o.Timeout})
 	if err != nil {
-		return answer{}, fmt.Errorf("%w: %w", lockrouter.ErrStore, err)
+		return a, fmt.Errorf("%w: %w", lockrouter.ErrStore, err)
 	}
-	defer res.Release()
-	return answer{res.Status, append([]byte(nil), res.Payload...)}, nil
+	return a, nil
 }
 
 // failure is an answer that isn't the one that was asked for.
-func failure(a answer) error {
-	if a.status == http.StatusNotFound && gjson.GetBytes(a.body, "error.type").Str == "index_not_found_exception" {
+func failure(a es.Answer) error {
+	if a.Status == http.StatusNotFound && gjson.GetBytes(a.Body, "error.type").Str == "index_not_found_exception" {
 		return fmt.Errorf("%w: %w", lockrouter.ErrStore, errNoIndex)
 	}
-	return fmt.Errorf("%w: the engine answered %d: %.300s", lockrouter.ErrStore, a.status, a.body)
-}
-
-func (s *Store) target(rest string) string {
-	return "/" + string(uri.AppendSegment(nil, s.o.Index)) + rest
-}
-
-func (s *Store) document(endpoint, id, query string) string {
-	return s.target("/" + endpoint + "/" + string(uri.AppendSegment(nil, id)) + query)
+	return fmt.Errorf("%w: the engine answered %d: %.300s", lockrouter.ErrStore, a.Status, a.Body)
 }
 
 // Attempts at a document that others change at the same time, with a wait before each that grows to the longest.

@@ -1,14 +1,17 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
 
+	"github.com/elastic/go-elasticsearch/v8/esapi"
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/es"
 	"optimist/lockrouter"
 	"optimist/lockrouter/state"
 )
@@ -27,8 +30,8 @@ type revision struct {
 	watch   state.Watch
 }
 
-// revisions are what is known of lock documents: the guess that a write may be made from, under its guard, and since when their leases
-// have been seen unchanged. What is forgotten is seen for the first time again, and its lease is waited out once more.
+// revisions are what is known of lock documents: the guess that a write may be made from, under its guard, and since when their
+// leases have been seen unchanged. What is forgotten is seen for the first time again, and its lease is waited out once more.
 type revisions struct{ remembered[*revision] }
 
 // The bounds of what is known at once.
@@ -45,8 +48,8 @@ func newRevisions() *revisions {
 
 func (r *revision) document() *state.Doc { return r.doc }
 
-// saw takes note of a document that was read or written just now. One that is older than what is known does no harm: a write that is made
-// from it is refused, and leases are taken to have been seen for a shorter time.
+// saw takes note of a document that was read or written just now. One that is older than what is known does no harm: a write that
+// is made from it is refused, and leases are taken to have been seen for a shorter time.
 func (r *revisions) saw(id string, d *state.Doc, n numbers, now int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,8 +78,8 @@ func (r *revisions) guess(id string, now int64) (d *state.Doc, n numbers, unchan
 	return d, rev.numbers, rev.watch.Unchanged(now), true
 }
 
-// guarded carries the call out here, and writes the result under the guard of the revision that it was made from. The revision may be a
-// guess; that nothing is to be written is decided on one that was just read.
+// guarded carries the call out here, and writes the result under the guard of the revision that it was made from. The revision
+// may be a guess; that nothing is to be written is decided on one that was just read.
 func (s *Store) guarded(ctx context.Context, id string, c *state.Call) (*state.Doc, []state.Said, error) {
 	fresh := false
 	for n := range attempts {
@@ -114,16 +117,16 @@ func (s *Store) guarded(ctx context.Context, id string, c *state.Call) (*state.D
 
 // fetch reads the document.
 func (s *Store) fetch(ctx context.Context, id string) error {
-	a, err := s.send(ctx, http.MethodGet, s.document("_doc", id, ""), nil, true)
+	a, err := s.read(ctx, esapi.GetRequest{Index: s.index, DocumentID: es.Segment(id)})
 	if err != nil {
 		return err
 	}
-	item := gjson.ParseBytes(a.body)
+	item := gjson.ParseBytes(a.Body)
 	switch {
-	case a.status == http.StatusNotFound && item.Get("found").Exists():
+	case a.Status == http.StatusNotFound && item.Get("found").Exists():
 		s.known.saw(id, nil, numbers{}, s.monotonic())
 		return nil
-	case a.status != http.StatusOK:
+	case a.Status != http.StatusOK:
 		return failure(a)
 	}
 	d, err := state.Parse([]byte(item.Get("_source").Raw))
@@ -149,18 +152,19 @@ func (s *Store) put(ctx context.Context, id string, d *state.Doc, n numbers) (nu
 	if err != nil {
 		return n, false, err
 	}
-	target := s.document("_create", id, "")
+	var req esapi.Request = esapi.CreateRequest{Index: s.index, DocumentID: es.Segment(id), Body: bytes.NewReader(body)}
 	if n.term > 0 {
-		target = s.document("_doc", id, fmt.Sprintf("?if_seq_no=%d&if_primary_term=%d", n.seqNo, n.term))
+		seqNo, term := int(n.seqNo), int(n.term)
+		req = esapi.IndexRequest{Index: s.index, DocumentID: es.Segment(id), IfSeqNo: &seqNo, IfPrimaryTerm: &term, Body: bytes.NewReader(body)}
 	}
-	a, err := s.send(ctx, http.MethodPut, target, body, false)
+	a, err := s.send(ctx, req)
 	switch {
 	case err != nil:
 		return n, false, err
-	case a.status == http.StatusConflict:
+	case a.Status == http.StatusConflict:
 		return n, false, nil
-	case a.status != http.StatusOK && a.status != http.StatusCreated:
+	case a.Status != http.StatusOK && a.Status != http.StatusCreated:
 		return n, false, failure(a)
 	}
-	return numbersOf(gjson.ParseBytes(a.body)), true, nil
+	return numbersOf(gjson.ParseBytes(a.Body)), true, nil
 }

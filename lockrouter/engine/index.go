@@ -1,11 +1,17 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
+	"optimist/internal/es"
 
 	"github.com/tidwall/gjson"
 
@@ -62,22 +68,22 @@ func (s *Store) prepare(ctx context.Context) (method int32, err error) {
 // open reads the _meta of the index, which it makes if it isn't there: how leases are judged, or "" if nobody has said yet.
 func (s *Store) open(ctx context.Context) (clock string, err error) {
 	for range 2 {
-		a, err := s.send(ctx, http.MethodGet, s.target("/_mapping"), nil, true)
+		a, err := s.read(ctx, esapi.IndicesGetMappingRequest{Index: []string{s.index}})
 		switch {
 		case err != nil:
 			return "", err
-		case a.status == http.StatusOK:
-			return s.meta(a.body)
-		case a.status != http.StatusNotFound:
+		case a.Status == http.StatusOK:
+			return s.meta(a.Body)
+		case a.Status != http.StatusNotFound:
 			return "", failure(a)
 		}
-		a, err = s.send(ctx, http.MethodPut, s.target(""), fmt.Appendf(nil, settings, format, ""), false)
+		a, err = s.send(ctx, esapi.IndicesCreateRequest{Index: s.index, Body: strings.NewReader(fmt.Sprintf(settings, format, ""))})
 		switch {
 		case err != nil:
 			return "", err
-		case a.status == http.StatusOK:
+		case a.Status == http.StatusOK:
 			return "", nil
-		case gjson.GetBytes(a.body, "error.type").Str != "resource_already_exists_exception":
+		case gjson.GetBytes(a.Body, "error.type").Str != "resource_already_exists_exception":
 			return "", failure(a)
 		}
 	}
@@ -115,18 +121,18 @@ func (s *Store) choose(ctx context.Context) (clock string, err error) {
 	if err != nil {
 		return "", err
 	}
-	a, err := s.send(ctx, http.MethodPut, s.target("/_mapping"), meta, false)
+	a, err := s.send(ctx, esapi.IndicesPutMappingRequest{Index: []string{s.index}, Body: bytes.NewReader(meta)})
 	switch {
 	case err != nil:
 		return "", err
-	case a.status != http.StatusOK:
+	case a.Status != http.StatusOK:
 		return "", failure(a)
 	}
 	return clock, nil
 }
 
-// agree holds what the index says against what can be done here. Proxies that can run scripts can do without; the other way round a
-// lease's end would be judged by nobody.
+// agree holds what the index says against what can be done here. Proxies that can run scripts can do without; the other way round
+// a lease's end would be judged by nobody.
 func (s *Store) agree(ctx context.Context, clock string) error {
 	switch clock {
 	case clockObserved:
@@ -160,10 +166,10 @@ func (s *Store) scripts(ctx context.Context) (bool, error) {
 }
 
 // refusedError is a script that the engine refused, or that failed.
-type refusedError struct{ a answer }
+type refusedError struct{ a es.Answer }
 
 func (e *refusedError) Error() string {
-	return fmt.Sprintf("the engine refused the script: %d: %.300s", e.a.status, e.a.body)
+	return fmt.Sprintf("the engine refused the script: %d: %.300s", e.a.Status, e.a.Body)
 }
 
 func (e *refusedError) Is(target error) bool { return target == lockrouter.ErrStore }
@@ -177,16 +183,16 @@ func (s *Store) Read(ctx context.Context, ids []string) ([]*state.Doc, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.send(ctx, http.MethodPost, s.target("/_mget"), body, true)
+	a, err := s.read(ctx, esapi.MgetRequest{Index: s.index, Body: bytes.NewReader(body)})
 	switch {
 	case err != nil:
 		return nil, err
-	case a.status == http.StatusNotFound && gjson.GetBytes(a.body, "error.type").Str == "index_not_found_exception":
+	case a.Status == http.StatusNotFound && gjson.GetBytes(a.Body, "error.type").Str == "index_not_found_exception":
 		return make([]*state.Doc, len(ids)), nil
-	case a.status != http.StatusOK:
+	case a.Status != http.StatusOK:
 		return nil, failure(a)
 	}
-	items := gjson.GetBytes(a.body, "docs").Array()
+	items := gjson.GetBytes(a.Body, "docs").Array()
 	if len(items) != len(ids) {
 		return nil, failure(a)
 	}
@@ -231,23 +237,23 @@ func (s *Store) Find(ctx context.Context, q *lockrouter.Query) (*lockrouter.Page
 
 // search finds documents: none where there is no index. What was acquired a moment ago has to be among them; the index is small.
 func (s *Store) search(ctx context.Context, what map[string]any) ([]gjson.Result, error) {
-	if a, err := s.send(ctx, http.MethodPost, s.target("/_refresh"), nil, true); err != nil {
+	if a, err := s.read(ctx, esapi.IndicesRefreshRequest{Index: []string{s.index}}); err != nil {
 		return nil, err
-	} else if a.status == http.StatusNotFound {
+	} else if a.Status == http.StatusNotFound {
 		return nil, nil
 	}
 	body, err := json.Marshal(what)
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.send(ctx, http.MethodPost, s.target("/_search"), body, true)
+	a, err := s.read(ctx, esapi.SearchRequest{Index: []string{s.index}, Body: bytes.NewReader(body)})
 	switch {
 	case err != nil:
 		return nil, err
-	case a.status != http.StatusOK:
+	case a.Status != http.StatusOK:
 		return nil, failure(a)
 	}
-	return gjson.GetBytes(a.body, "hits.hits").Array(), nil
+	return gjson.GetBytes(a.Body, "hits.hits").Array(), nil
 }
 
 // listed is the search that a query means.

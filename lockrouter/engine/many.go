@@ -10,6 +10,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
+	"optimist/internal/es"
+
 	"github.com/tidwall/gjson"
 
 	"optimist/lockrouter"
@@ -87,13 +91,13 @@ func (s *Store) runMany(ctx context.Context, changes []lockrouter.Change, done [
 		case http.StatusConflict:
 			d.Doc, d.Said, d.Err = s.run(ctx, changes[i].ID, changes[i].Call)
 		default:
-			d.Err = failure(answer{int(status), []byte(item.Raw)})
+			d.Err = failure(es.Answer{Status: int(status), Body: []byte(item.Raw)})
 		}
 	}
 }
 
-// guardedMany reads what isn't known of the documents, and writes them in one bulk request. What somebody else changed meanwhile, or
-// stays as it is, is decided by itself, on a fresh read.
+// guardedMany reads what isn't known of the documents, and writes them in one bulk request. What somebody else changed meanwhile,
+// or stays as it is, is decided by itself, on a fresh read.
 func (s *Store) guardedMany(ctx context.Context, changes []lockrouter.Change, done []lockrouter.Changed) {
 	if err := s.learn(ctx, changes); err != nil {
 		fail(done, err)
@@ -138,7 +142,7 @@ func (s *Store) guardedMany(ctx context.Context, changes []lockrouter.Change, do
 				done[i].Err = err
 			}
 		default:
-			done[i] = lockrouter.Changed{Err: failure(answer{int(status), []byte(items[n].Raw)})}
+			done[i] = lockrouter.Changed{Err: failure(es.Answer{Status: int(status), Body: []byte(items[n].Raw)})}
 		}
 	}
 	for i, c := range changes {
@@ -168,14 +172,14 @@ func action(b *bytes.Buffer, op, id, more string) {
 
 // bulk sends n actions and gives their items, in their order.
 func (s *Store) bulk(ctx context.Context, body []byte, n int) ([]gjson.Result, error) {
-	a, err := s.send(ctx, http.MethodPost, s.target("/_bulk"), body, false)
+	a, err := s.send(ctx, esapi.BulkRequest{Index: s.index, Body: bytes.NewReader(body)})
 	switch {
 	case err != nil:
 		return nil, err
-	case a.status != http.StatusOK:
+	case a.Status != http.StatusOK:
 		return nil, failure(a)
 	}
-	items := gjson.GetBytes(a.body, "items").Array()
+	items := gjson.GetBytes(a.Body, "items").Array()
 	if len(items) != n {
 		return nil, fmt.Errorf("%w: a bulk of %d was answered with %d items", lockrouter.ErrStore, n, len(items))
 	}

@@ -1,12 +1,17 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
+	"optimist/internal/es"
 
 	"github.com/tidwall/gjson"
 
@@ -17,7 +22,8 @@ import (
 //go:embed lock.painless
 var lockScript string
 
-// script is the script without what is for its readers: it goes along with every call, and is compiled once because it never changes.
+// script is the script without what is for its readers: it goes along with every call, and is compiled once because it never
+// changes.
 func script() string {
 	var b strings.Builder
 	for line := range strings.Lines(lockScript) {
@@ -68,25 +74,26 @@ func (s *Store) run(ctx context.Context, id string, c *state.Call) (*state.Doc, 
 	if err != nil {
 		return nil, nil, err
 	}
-	target := s.document("_update", id, fmt.Sprintf("?retry_on_conflict=%d&_source=true", retries))
+	again := retries
 	for n := range attempts {
 		sent := s.monotonic()
-		a, err := s.send(ctx, http.MethodPost, target, body, false)
+		a, err := s.send(ctx, esapi.UpdateRequest{Index: s.index, DocumentID: es.Segment(id), RetryOnConflict: &again, Source: []string{"true"},
+			Body: bytes.NewReader(body)})
 		switch {
 		case err != nil:
 			return nil, nil, err
-		case a.status == http.StatusOK || a.status == http.StatusCreated:
-			item := gjson.ParseBytes(a.body)
+		case a.Status == http.StatusOK || a.Status == http.StatusCreated:
+			item := gjson.ParseBytes(a.Body)
 			d, said, err := outcome(item, c)
 			if err == nil && item.Get("result").Str != noop {
 				s.recent.left(id, d, numbersOf(item), reading{d.Seen, sent, s.monotonic()})
 			}
 			return d, said, err
-		case a.status == http.StatusConflict:
+		case a.Status == http.StatusConflict:
 			if err := pause(ctx, n); err != nil {
 				return nil, nil, fromContext(err)
 			}
-		case a.status == http.StatusBadRequest:
+		case a.Status == http.StatusBadRequest:
 			return nil, nil, &refusedError{a}
 		default:
 			return nil, nil, failure(a)
@@ -98,8 +105,8 @@ func (s *Store) run(ctx context.Context, id string, c *state.Call) (*state.Doc, 
 // noop is the result of a script that has changed nothing.
 const noop = "noop"
 
-// outcome reads what a script has done. A noop has done nothing, and doesn't say why not: that follows from the document that it found.
-// Nothing in it had lapsed, or it would have been taken away.
+// outcome reads what a script has done. A noop has done nothing, and doesn't say why not: that follows from the document that it
+// found. Nothing in it had lapsed, or it would have been taken away.
 func outcome(item gjson.Result, c *state.Call) (*state.Doc, []state.Said, error) {
 	d := new(state.Doc)
 	if source := item.Get("get._source"); source.Exists() {

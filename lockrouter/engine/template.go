@@ -1,31 +1,34 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
 
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
 	"optimist/lockrouter"
 )
 
-// template has the engine make the index as it should be, should somebody delete it while proxies run: the engine makes an index that
-// isn't there with the next write, of itself, and nothing in that would say how leases are judged, nor let documents be found. An engine,
-// or a user, that may have no templates does without: then see Clean.
+// template has the engine make the index as it should be, should somebody delete it while proxies run: the engine makes an index
+// that isn't there with the next write, of itself, and nothing in that would say how leases are judged, nor let documents be
+// found. An engine, or a user, that may have no templates does without: then see Clean.
 func (s *Store) template(ctx context.Context, clock string) error {
 	body, err := json.Marshal(map[string]any{"index_patterns": []string{s.o.Index}, "priority": priority,
 		"template": json.RawMessage(fmt.Sprintf(settings, format, clock))})
 	if err != nil {
 		return err
 	}
-	a, err := s.send(ctx, http.MethodPut, s.templated(), body, false)
+	a, err := s.send(ctx, esapi.IndicesPutIndexTemplateRequest{Name: s.index, Body: bytes.NewReader(body)})
 	switch {
 	case err != nil:
 		return err
-	case a.status == http.StatusOK:
+	case a.Status == http.StatusOK:
 		return nil
-	case slices.Contains([]int{400, 401, 403, 404, 405}, a.status):
+	case slices.Contains([]int{400, 401, 403, 404, 405}, a.Status):
 		s.o.Log.Warn("there is no index template for the locks: should their index be deleted, stop all proxies first", "index", s.o.Index,
 			"error", failure(a).Error())
 		return nil
@@ -35,8 +38,6 @@ func (s *Store) template(ctx context.Context, clock string) error {
 
 // priority is above that of templates for everything that users have.
 const priority = 1_000_000
-
-func (s *Store) templated() string { return "/_index_template/" + s.target("")[1:] }
 
 // gone has the next call make the index again, where the engine doesn't by itself. Leases go on being judged as they were.
 func (s *Store) gone() {
@@ -52,14 +53,14 @@ func (s *Store) gone() {
 
 // sound reports whether the index is still the one for locks: without a template an engine makes another one by itself.
 func (s *Store) sound(ctx context.Context) error {
-	a, err := s.send(ctx, http.MethodGet, s.target("/_mapping"), nil, true)
+	a, err := s.read(ctx, esapi.IndicesGetMappingRequest{Index: []string{s.index}})
 	switch {
 	case err != nil:
 		return err
-	case a.status != http.StatusOK:
+	case a.Status != http.StatusOK:
 		return failure(a)
 	}
-	if _, err = s.meta(a.body); err != nil {
+	if _, err = s.meta(a.Body); err != nil {
 		return fmt.Errorf("%w; it was deleted while proxies ran. Stop all of them, and delete it again: %w", lockrouter.ErrStore, err)
 	}
 	return nil

@@ -1,0 +1,88 @@
+package es
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
+	"optimist/internal/upstream"
+	"optimist/internal/uri"
+	"optimist/internal/wire"
+)
+
+// Way is how a request travels.
+type Way struct {
+	Caller
+	// Node is the URL of the node that is asked, if it is alive. Empty: any.
+	Node string
+	// Reads says that the request changes nothing, though its method isn't GET or HEAD: after a lost answer it is sent once more.
+	Reads bool
+	// Timeout bounds the time until the answer is here. Zero: the context alone does.
+	Timeout time.Duration
+}
+
+// Answer is the engine's. Its body is a copy.
+type Answer struct {
+	Status  int
+	Body    []byte
+	Product bool // it has X-Elastic-Product
+}
+
+// Ask sends a request of the library's over our own upstream, with our connections and our choice of node, and without the
+// library's retries. The library writes names and ids into the path as they are: they have to be passed through Segment. The
+// errors are those of the upstream.
+func Ask(ctx context.Context, up Doer, req esapi.Request, way Way) (Answer, error) {
+	res, err := req.Do(ctx, transport{up, way})
+	if err != nil {
+		return Answer{}, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	return Answer{Status: res.StatusCode, Body: body, Product: res.Header.Get(productField) != ""}, err
+}
+
+// Segment is a name or an id (decoded) as a segment of a path.
+func Segment(name string) string { return string(uri.AppendSegment(nil, name)) }
+
+const productField = "X-Elastic-Product"
+
+// transport lets the library's requests travel over our upstream.
+type transport struct {
+	up  Doer
+	way Way
+}
+
+// Perform sends one request.
+func (t transport) Perform(req *http.Request) (*http.Response, error) {
+	r := upstream.Request{
+		Method:     req.Method,
+		Target:     []byte(req.URL.RequestURI()),
+		Fields:     append([]wire.Field{{Name: []byte("Accept"), Value: []byte("application/json")}}, t.way.Fields...),
+		Own:        t.way.Own,
+		Node:       t.way.Node,
+		Timeout:    t.way.Timeout,
+		Repeatable: t.way.Reads || req.Method == http.MethodGet || req.Method == http.MethodHead,
+	}
+	if req.Body != nil {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			return nil, err
+		}
+		r.Body = body
+		r.Fields = append(r.Fields, wire.Field{Name: []byte("Content-Type"), Value: []byte("application/json")})
+	}
+	res, err := t.up.Do(req.Context(), &r)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Release()
+	answer := &http.Response{StatusCode: res.Status, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(bytes.Clone(res.Payload)))}
+	if v := res.Get(productField); len(v) > 0 {
+		answer.Header.Set(productField, string(v))
+	}
+	return answer, nil
+}
