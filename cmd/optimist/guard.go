@@ -8,6 +8,7 @@ import (
 	"optimist/internal/es"
 	"optimist/internal/guard"
 	"optimist/internal/obs"
+	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/wire"
@@ -29,8 +30,8 @@ func (s *service) intercept(c *config.Config) func(*proxy.Exchange) bool {
 		Rules: s.sw, Upstream: s.nodes, Writes: writes, Sessions: sessions, Identity: identity(&c.Sessions), Log: s.log,
 		MaxBody: c.Limits.MaxGuardedBody.Bytes(),
 		Events: guard.Events{
-			Observed: func(index string, lost bool, would write.Kind) { s.metrics.Observed(would.String(), index, lost) },
-			Passed:   func(_, reason string) { s.metrics.Outcome(write.Passed.String(), reason) },
+			Observed: func(index string, lost bool, would outcome.Kind) { s.metrics.Observed(would.String(), index, lost) },
+			Passed:   func(_, reason string) { s.metrics.Outcome(outcome.Passed.String(), reason) },
 
 			Untransformed: s.metrics.Untransformed,
 			Unstamped:     func(_, reason string) { s.metrics.Unstamped(reason) },
@@ -80,14 +81,14 @@ func (s *service) writeEvents() write.Events {
 				s.metrics.LostBase(reason.String())
 			}
 		},
-		Done: func(rule string, o *write.Outcome, _ int) {
+		Done: func(rule string, o *outcome.Outcome, _ int) {
 			s.metrics.Outcome(o.Kind.String(), o.Reason)
 			s.metrics.Base(o.Base.String(), o.Ambiguous)
 			s.metrics.Retried(rule, o.Attempts-1)
 			if o.Untransformed {
 				s.metrics.Untransformed(rule)
 			}
-			if o.Kind == write.Merged || o.Kind == write.Combined {
+			if o.Kind == outcome.Merged || o.Kind == outcome.Combined {
 				s.metrics.Merged(rule, len(o.Overwrote)+o.More)
 			}
 		},

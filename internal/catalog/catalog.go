@@ -16,20 +16,12 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"optimist/internal/es"
+	"optimist/internal/outcome"
 	"optimist/internal/session"
 )
 
 // ErrUnavailable reports that the engine couldn't be asked. Nothing was written.
 var ErrUnavailable = errors.New("nothing was written")
-
-// Reasons why writes in an index aren't guarded, or are guarded and never merged. They are tokens of the outcome and labels of a metric.
-const (
-	ReasonSeqNo    = "no_seq_no" // the index has no sequence numbers: nothing can be guarded
-	ReasonSource   = "source"    // _source isn't kept whole: guarded, not merged
-	ReasonPipeline = "pipeline"  // an ingest pipeline changes what is written: guarded, not merged
-	ReasonFiltered = "filtered"  // the client's view may be filtered: guarded, not merged
-	ReasonMetadata = "metadata"  // the client may not ask what the index is: guarded, not merged
-)
 
 const (
 	trustAge     = time.Minute
@@ -192,8 +184,8 @@ func (c *Catalog) Describe(ctx context.Context, who Asker, name string, maxAge t
 	case !es.Answered(err):
 		return Index{Index: es.Index{Name: name}}, fmt.Errorf("%w: it can't be asked what [%s] is: %w", ErrUnavailable, name, err)
 	default:
-		a.value, a.until = Index{Index: es.Index{Name: name}, Unknown: ReasonMetadata}, now.Add(refusalAge)
-		c.unguardable(name, ReasonMetadata)
+		a.value, a.until = Index{Index: es.Index{Name: name}, Unknown: outcome.ReasonMetadata}, now.Add(refusalAge)
+		c.unguardable(name, outcome.ReasonMetadata)
 	}
 	e.index.Store(a)
 	return a.value, nil
@@ -248,11 +240,11 @@ func (c *Catalog) Missing(index string) {
 func whyNotMerged(ix es.Index) string {
 	switch {
 	case ix.NoSeqNo:
-		return ReasonSeqNo
+		return outcome.ReasonSeqNo
 	case ix.Partial:
-		return ReasonSource
+		return outcome.ReasonSource
 	case ix.Pipeline:
-		return ReasonPipeline
+		return outcome.ReasonPipeline
 	}
 	return ""
 }
@@ -283,7 +275,7 @@ func (c *Catalog) SeesWhole(ctx context.Context, who Asker, index, routing strin
 		if known := e.index.Load(); known != nil {
 			name = known.value.Name
 		}
-		c.unguardable(name, ReasonFiltered)
+		c.unguardable(name, outcome.ReasonFiltered)
 	}
 	e.whole.Store(a)
 	return a.value, nil
@@ -307,5 +299,5 @@ func (c *Catalog) Guardable(ix Index) bool {
 // RefusedGuard remembers that the engine refused a guard in the index (concrete name), because it has no sequence numbers.
 func (c *Catalog) RefusedGuard(index string) {
 	c.noSeqNo.Add(index, c.now().Add(trustAge))
-	c.unguardable(index, ReasonSeqNo)
+	c.unguardable(index, outcome.ReasonSeqNo)
 }

@@ -90,7 +90,7 @@ func (g *Guard) explain(x *proxy.Exchange) {
 	mode := g.rules.Effective(ru)
 	asked := rule.Asked{Index: l.decoded(op.Index), Kind: op.Kind, Fields: x.Head().Fields}
 	if mode == rule.Off {
-		a := write.Untaken(op, x.Head().Method, ru, mode)
+		a := explain.Untaken(op, x.Head().Method, ru, mode)
 		a.Skip(g.rules.Rules().Skipped(&asked, ru))
 		g.tell(x, a)
 		return

@@ -14,6 +14,7 @@ import (
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/wire"
@@ -51,7 +52,7 @@ type Options struct {
 type Events struct {
 	// Observed is a write in observe mode: lost says that it overwrote a change that its client hadn't seen, would what guarding
 	// would have done.
-	Observed func(index string, lost bool, would write.Kind)
+	Observed func(index string, lost bool, would outcome.Kind)
 	// Passed is a write that a rule takes and that was let through unguarded, with the reason.
 	Passed func(rule, reason string)
 	// Untransformed is a request whose writes a rule takes that transforms, and that was passed without that.
@@ -63,7 +64,7 @@ type Events struct {
 // New makes a Guard.
 func New(o Options) *Guard {
 	if o.Events.Observed == nil {
-		o.Events.Observed = func(string, bool, write.Kind) {}
+		o.Events.Observed = func(string, bool, outcome.Kind) {}
 	}
 	if o.Events.Passed == nil {
 		o.Events.Passed = func(string, string) {}
@@ -117,9 +118,9 @@ func (g *Guard) Intercept(x *proxy.Exchange) bool {
 // guess.
 func (g *Guard) unguarded(x *proxy.Exchange) bool {
 	rules := g.rules.Rules()
-	reason := write.ReasonBulk
+	reason := outcome.ReasonBulk
 	if x.Op().Kind != api.Bulk {
-		reason = write.ReasonByQuery
+		reason = outcome.ReasonByQuery
 	}
 	ru := rules.MatchRequest(&rule.Asked{Index: decoded(x.Op().Index), Kind: api.Index, Fields: x.Head().Fields})
 	if len(x.Op().Index) == 0 && len(rules.All()) > 0 {
@@ -131,7 +132,7 @@ func (g *Guard) unguarded(x *proxy.Exchange) bool {
 		case done:
 			return true
 		case !read:
-			reason = write.ReasonTooLarge // a stamp that is in it is stored
+			reason = outcome.ReasonTooLarge // a stamp that is in it is stored
 		}
 	}
 	if !said || x.Op().Kind != api.Bulk {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/wire"
@@ -319,11 +320,11 @@ func TestObserveSaysWhatGuardingWouldHaveDone(t *testing.T) {
 		base session.Base
 		lost bool
 		ru   *rule.Rule
-		want write.Kind
+		want outcome.Kind
 	}{
-		{session.Base{}, false, merge, write.Passed}, {session.Base{Kind: session.KindRead, Version: 3}, false, merge, write.Guarded},
-		{session.Base{Kind: session.KindRead, Version: 3}, true, merge, write.Merged}, {session.Base{Kind: session.KindRead, Version: 3}, true, refuse, write.Guarded},
-		{session.Base{Kind: session.KindAbsent}, false, merge, write.Guarded}, {session.Base{Kind: session.KindAbsent}, true, merge, write.Merged},
+		{session.Base{}, false, merge, outcome.Passed}, {session.Base{Kind: session.KindRead, Version: 3}, false, merge, outcome.Guarded},
+		{session.Base{Kind: session.KindRead, Version: 3}, true, merge, outcome.Merged}, {session.Base{Kind: session.KindRead, Version: 3}, true, refuse, outcome.Guarded},
+		{session.Base{Kind: session.KindAbsent}, false, merge, outcome.Guarded}, {session.Base{Kind: session.KindAbsent}, true, merge, outcome.Merged},
 	} {
 		if got := would(&c.base, c.lost, c.ru); got != c.want {
 			t.Errorf("%v of version %d, lost %v: %v, want %v", c.base.Kind, c.base.Version, c.lost, got, c.want)

@@ -15,6 +15,7 @@ import (
 	"optimist/internal/config"
 	"optimist/internal/embedded"
 	"optimist/internal/es"
+	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/upstream"
@@ -81,7 +82,7 @@ func newSizedWorldOn(t *testing.T, rules string, id Identity, engine string, max
 		id.Header = "Optimist-Session"
 	}
 	g := New(Options{Rules: w.sw, Upstream: nodes, Writes: writes, Sessions: w.sessions, Identity: id, MaxBody: maxBody, Events: Events{
-		Observed: func(_ string, lost bool, _ write.Kind) {
+		Observed: func(_ string, lost bool, _ outcome.Kind) {
 			w.mu.Lock()
 			w.observed = append(w.observed, lost)
 			w.mu.Unlock()

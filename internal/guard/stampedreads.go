@@ -11,6 +11,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/internal/wire"
 	"optimist/internal/write"
@@ -189,7 +190,7 @@ func (s *serving) documents(rules *rule.Set, q *question, answer []byte) {
 	docs, few := documentsOf(answer)
 	body, ok := q.text(s.g.maxBody)
 	if !few || !ok {
-		s.reason = write.ReasonTooLarge
+		s.reason = outcome.ReasonTooLarge
 		return
 	}
 	asked, ok := wanted(s.x.Op(), body, len(docs))

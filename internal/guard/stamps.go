@@ -7,12 +7,12 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/catalog"
 	"optimist/internal/es"
+	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/stamp"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
-	"optimist/internal/write"
 	"optimist/proxy"
 )
 
@@ -105,11 +105,11 @@ func (s *serving) stamp(p *place, answer []byte) {
 	reason := ""
 	switch {
 	case !p.Numbered:
-		reason = write.ReasonSeqNo
+		reason = outcome.ReasonSeqNo
 	case !known:
-		reason = write.ReasonMetadata
+		reason = outcome.ReasonMetadata
 	case int64(len(p.Source)) > s.g.maxBody-maxStamp:
-		reason = write.ReasonTooLarge // nor could it be taken out of a write of it
+		reason = outcome.ReasonTooLarge // nor could it be taken out of a write of it
 	}
 	if reason == "" {
 		st := stamp.Stamp{Numbers: p.Numbers}
@@ -125,7 +125,7 @@ func (s *serving) stamp(p *place, answer []byte) {
 			s.edits = append(s.edits, edit{p.from, p.to, source})
 			return
 		}
-		reason = write.ReasonFormat
+		reason = outcome.ReasonFormat
 	}
 	s.reason, s.rule = reason, p.rule
 }
@@ -180,7 +180,7 @@ func (s *serving) failed(err error, ru *rule.Rule) {
 		s.x.Fail(err)
 		return
 	}
-	said := []wire.Field{s.g.unstamped(ru, write.ReasonTooLarge)}
+	said := []wire.Field{s.g.unstamped(ru, outcome.ReasonTooLarge)}
 	s.g.forward(s.x, proxy.ForwardOptions{OnHead: func(*wire.Head, []byte) []wire.Field { return said }})
 }
 

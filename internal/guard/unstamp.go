@@ -11,6 +11,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/rule"
 	"optimist/internal/stamp"
@@ -231,7 +232,7 @@ func (g *Guard) unstampBulk(x *proxy.Exchange, rules *rule.Set, ru *rule.Rule) (
 			tee.copy(res.Payload)
 			g.wrote(x.Op(), c, tee, epoch)
 		}
-		return []wire.Field{g.saidPassed(x, ru, write.ReasonBulk)}
+		return []wire.Field{g.saidPassed(x, ru, outcome.ReasonBulk)}
 	}), true
 }
 

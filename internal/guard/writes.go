@@ -6,6 +6,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/coding"
 	"optimist/internal/es"
+	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/upstream"
@@ -77,7 +78,7 @@ func (g *Guard) forwardAuto(x *proxy.Exchange, ru *rule.Rule) bool {
 func saidAuto(*wire.Head, []byte) []wire.Field { return passedAuto }
 
 // passedAuto is the same for all, and made once: new documents come by the thousand.
-var passedAuto = []wire.Field{{Name: []byte("Optimist-Outcome"), Value: (&write.Outcome{Kind: write.Passed, Attempts: 1}).Append(nil)}}
+var passedAuto = []wire.Field{{Name: []byte("Optimist-Outcome"), Value: (&outcome.Outcome{Kind: outcome.Passed, Attempts: 1}).Append(nil)}}
 
 // perform has package write do a write that a rule takes.
 func (g *Guard) perform(x *proxy.Exchange, ru *rule.Rule) bool {
@@ -121,11 +122,11 @@ func (g *Guard) prepare(x *proxy.Exchange, ru *rule.Rule, r *write.Request) (rea
 	c := g.who(x)
 	switch {
 	case c.signed || signedQuery(op.Query):
-		return write.ReasonSigned, nil
+		return outcome.ReasonSigned, nil
 	case op.Fragment:
-		return write.ReasonFragment, nil
+		return outcome.ReasonFragment, nil
 	case c.bound:
-		return write.ReasonAuth, nil
+		return outcome.ReasonAuth, nil
 	}
 	body, err := x.Body(g.maxBody)
 	if err == nil {
@@ -133,7 +134,7 @@ func (g *Guard) prepare(x *proxy.Exchange, ru *rule.Rule, r *write.Request) (rea
 	}
 	switch {
 	case errors.Is(err, proxy.ErrTooLarge) && op.Kind != api.Patch: // which no engine knows what to do with
-		return write.ReasonTooLarge, nil
+		return outcome.ReasonTooLarge, nil
 	case err != nil:
 		return "", err
 	}
@@ -190,7 +191,7 @@ func (g *Guard) passed(x *proxy.Exchange, ru *rule.Rule, reason string) bool {
 // saidPassed counts a write that is passed, and is the field that says so.
 func (g *Guard) saidPassed(x *proxy.Exchange, ru *rule.Rule, reason string) wire.Field {
 	g.events.Passed(ru.Name, reason)
-	o := write.Outcome{Kind: write.Passed, Attempts: 1, Reason: reason, Untransformed: ru.Transform != nil && x.Op().Kind != api.Delete}
+	o := outcome.Outcome{Kind: outcome.Passed, Attempts: 1, Reason: reason, Untransformed: ru.Transform != nil && x.Op().Kind != api.Delete}
 	if o.Untransformed {
 		g.events.Untransformed(ru.Name)
 	}
@@ -303,12 +304,12 @@ func (g *Guard) observe(x *proxy.Exchange, ru *rule.Rule) bool {
 }
 
 // would is what guarding would have done.
-func would(base *session.Base, lost bool, ru *rule.Rule) write.Kind {
+func would(base *session.Base, lost bool, ru *rule.Rule) outcome.Kind {
 	switch {
 	case base.Version == 0 && base.Kind != session.KindAbsent:
-		return write.Passed
+		return outcome.Passed
 	case !lost || ru.OnConflict == rule.ConflictFail:
-		return write.Guarded
+		return outcome.Guarded
 	}
-	return write.Merged
+	return outcome.Merged
 }

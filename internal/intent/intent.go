@@ -47,7 +47,7 @@ var (
 	// ErrGone reports a delete of a document that isn't there any more.
 	ErrGone = errors.New("the document is gone already")
 	// ErrExists reports a document where the client asked for none.
-	ErrExists = errors.New("document already exists")
+	ErrExists = errors.New("there is a document")
 )
 
 // MovedError reports that the document isn't at the revision that the client's own guard names.

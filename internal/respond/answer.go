@@ -163,6 +163,11 @@ func Conflict(index, id, reason string) *Answer {
 	return ErrorIn(index, http.StatusConflict, "version_conflict_engine_exception", "["+id+"]: version conflict, "+reason)
 }
 
+// Exists is the engine's refusal to create a document that is there.
+func Exists(index, id string, version int64) *Answer {
+	return Conflict(index, id, "document already exists (current version ["+strconv.FormatInt(version, 10)+"])")
+}
+
 // NoSuchIndex is the engine's answer to what needs an index that isn't there, or that isn't what is needed: more says why.
 func NoSuchIndex(name, more string) *Answer {
 	entry := gjson.AppendJSONString([]byte(`"type":"index_not_found_exception","reason":`), "no such index ["+name+"]"+more)

@@ -9,6 +9,7 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/intent"
+	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/upstream"
 	"optimist/retry"
@@ -236,7 +237,7 @@ func (a *attempt) locateAgain(ctx context.Context) {
 	for _, c := range a.open {
 		if c.index.UUID == "" && c.index.Unknown == "" {
 			if err := a.s.locate(ctx, c); err != nil {
-				c.index.Unknown = ReasonMetadata
+				c.index.Unknown = outcome.ReasonMetadata
 			}
 			if c.patch != nil && !c.maybeApplied && a.s.barPatch(c) {
 				continue
@@ -260,14 +261,14 @@ func (a *attempt) send(ctx context.Context, body []byte) (*upstream.Response, er
 	return a.s.carrier.carry(ctx, &load{change: first, body: body, remove: first.draft.Delete, guard: a.cur.Numbers})
 }
 
-func (a *attempt) kind(c *change) Kind {
+func (a *attempt) kind(c *change) outcome.Kind {
 	switch {
 	case len(a.batch.Members) > 1 && len(a.open) > 1:
-		return Combined
+		return outcome.Combined
 	case c.draft.AsSent, c.attempts == 1 && !c.intent.Merges(a.cur):
-		return Guarded
+		return outcome.Guarded
 	}
-	return Merged
+	return outcome.Merged
 }
 
 // judge deals with the engine's answer.
@@ -312,7 +313,7 @@ func (a *attempt) conflicted(ctx context.Context, res *upstream.Response) error 
 	if reason != reasonRule {
 		first.outcome.Reason = reason
 	}
-	first.outcome.Kind = Guarded
+	first.outcome.Kind = outcome.Guarded
 	a.answerAll(func(*change) *respond.Answer { return a.conflict })
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/stamp"
@@ -32,11 +33,11 @@ func (s *Service) locate(ctx context.Context, c *change) (err error) {
 // chooseBase finds what the change is based on, strongest first: the client's own guard, If-Match, a stamp, what the session has seen. pass
 // says that the write goes as it is.
 func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err error) {
-	if n, found := ownGuard(c.req.Op.Query); found {
+	if n, found := api.OwnGuard(c.req.Op.Query); found {
 		return s.takeGuard(ctx, c, n)
 	}
-	if _, given := readGuard(c.query); given {
-		c.query = api.Without(nil, c.query, guardParams...) // there is one now
+	if _, given := api.ReadGuard(c.query); given {
+		c.query = api.Without(nil, c.query, api.GuardParams...) // there is one now
 	}
 	m, matched, err := c.ifMatch()
 	if err != nil {
@@ -124,7 +125,7 @@ func (s *Service) takeGuard(ctx context.Context, c *change, n doc.Numbers) (pass
 	if err != nil {
 		return false, err
 	}
-	c.outcome.Base = BaseExplicit
+	c.outcome.Base = outcome.BaseExplicit
 	switch {
 	case n.Known() && explicit == rule.ExplicitPass:
 		c.base = s.sessions.TakeAt(c.req.Session, c.doc.Ref, n, c.sent) // without a wait: the engine decides
@@ -139,7 +140,7 @@ func (s *Service) takeGuard(ctx context.Context, c *change, n doc.Numbers) (pass
 		return false, err
 	}
 	if explicit == rule.ExplicitPass || !n.Known() {
-		c.outcome.Reason = ReasonExplicit
+		c.outcome.Reason = outcome.ReasonExplicit
 		return true, nil
 	}
 	c.query = api.Without(nil, c.query, "if_seq_no", "if_primary_term")
@@ -156,7 +157,7 @@ func (s *Service) withoutBase(ctx context.Context, c *change) (pass bool, err er
 		}
 	}
 	if c.base.Reason == session.ReasonBlind {
-		c.outcome.Reason = ReasonBlind
+		c.outcome.Reason = outcome.ReasonBlind
 	}
 	switch c.req.Rule.Unknown {
 	case rule.UnknownReject:
@@ -178,7 +179,7 @@ func (s *Service) refuseLost(ctx context.Context, c *change) error {
 		return err
 	}
 	if c.base.Kind != session.KindAbsent {
-		c.outcome.Base = BaseLost
+		c.outcome.Base = outcome.BaseLost
 		return ErrBaseLost
 	}
 	c.outcome.Reason = ""
@@ -187,7 +188,7 @@ func (s *Service) refuseLost(ctx context.Context, c *change) error {
 
 // fetchBase makes the current revision the base of a write that has none, as the rule says.
 func (s *Service) fetchBase(ctx context.Context, c *change) error {
-	c.outcome.Base = BaseFetched
+	c.outcome.Base = outcome.BaseFetched
 	s.events.Fetch(c.req.Rule.Name)
 	rev, err := s.current(ctx, c)
 	// The reservation stays: it is for this write, whatever its base, and must be ended.
@@ -237,7 +238,7 @@ func (s *Service) holdStamped(ctx context.Context, c *change) (held session.Base
 
 // takeStamp makes the copy that the stamp names the base.
 func (s *Service) takeStamp(ctx context.Context, c *change, held session.Copy) error {
-	c.outcome.Base = BaseStamp
+	c.outcome.Base = outcome.BaseStamp
 	return s.takeCopy(ctx, c, held)
 }
 
@@ -249,7 +250,7 @@ func (s *Service) guardOfPart(ctx context.Context, c *change) (n doc.Numbers, fo
 		return n, true, err
 	}
 	if found {
-		c.outcome.Base = BaseIfMatch
+		c.outcome.Base = outcome.BaseIfMatch
 		if !m.any && m.more == nil {
 			return m.tag.Numbers, true, nil
 		}
@@ -273,4 +274,20 @@ func (s *Service) guardOfPart(ctx context.Context, c *change) (n doc.Numbers, fo
 		n = held.Numbers // what was stored then has more in it than the client has seen
 	}
 	return n, true, err
+}
+
+// baseKind is the kind of a base of the session's, as the outcome names it.
+func baseKind(k session.Kind) outcome.BaseKind {
+	switch k {
+	case session.KindRead:
+		return outcome.BaseRead
+	case session.KindView:
+		return outcome.BaseView
+	case session.KindAbsent:
+		return outcome.BaseAbsent
+	case session.KindLost:
+		return outcome.BaseLost
+	default:
+		return outcome.BaseNone
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/config"
 	"optimist/internal/es"
+	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/upstream"
@@ -73,11 +74,11 @@ func BenchmarkGuardedWrite(b *testing.B) {
 		name string
 		read bool // the session reads before each write
 		more []wire.Field
-		base BaseKind
+		base outcome.BaseKind
 	}{
-		{"IfMatch", false, []wire.Field{{Name: []byte("If-Match"), Value: []byte(`"5-1"`)}}, BaseIfMatch},
-		{"Session", true, nil, BaseRead},
-		{"View", false, nil, BaseView},
+		{"IfMatch", false, []wire.Field{{Name: []byte("If-Match"), Value: []byte(`"5-1"`)}}, outcome.BaseIfMatch},
+		{"Session", true, nil, outcome.BaseRead},
+		{"View", false, nil, outcome.BaseView},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			up, sessions := newCalm(), session.New(session.Options{})

@@ -8,6 +8,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/intent"
+	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/rule"
 	"optimist/internal/session"
@@ -23,9 +24,9 @@ func (s *Service) put(ctx context.Context, c *change) error {
 	}
 	switch {
 	case c.index.DataStream != "" && c.req.Rule.AnyIndex:
-		return s.pass(ctx, c, ReasonDataStream)
+		return s.pass(ctx, c, outcome.ReasonDataStream)
 	case !s.catalog.Guardable(c.index):
-		return s.pass(ctx, c, ReasonSeqNo)
+		return s.pass(ctx, c, outcome.ReasonSeqNo)
 	}
 	passed, err := s.chooseBase(ctx, c)
 	if err == nil && c.req.Rule.Transform != nil {
@@ -44,7 +45,7 @@ func (s *Service) put(ctx context.Context, c *change) error {
 		c.intent, c.shares = s.documentIntent(c), s.mayShare(c)
 	}
 	if err = s.inLane(ctx, c); errors.Is(err, errNoGuard) {
-		return s.pass(ctx, c, ReasonSeqNo)
+		return s.pass(ctx, c, outcome.ReasonSeqNo)
 	}
 	return err
 }
@@ -74,7 +75,7 @@ func (s *Service) underRule(c *change, in intent.Intent) intent.Intent {
 
 // mayShare reports whether the change may share a write with others, as far as is known without asking.
 func (s *Service) mayShare(c *change) bool {
-	if c.req.Rule.OnConflict != rule.ConflictMerge || !c.plain || c.outcome.Base == BaseExplicit || !c.baseKnown() || c.base.Doubtful {
+	if c.req.Rule.OnConflict != rule.ConflictMerge || !c.plain || c.outcome.Base == outcome.BaseExplicit || !c.baseKnown() || c.base.Doubtful {
 		return false
 	}
 	return c.whyUnmergeable() == "" && s.catalog.KnownWhole(c.req.Session.Credentials(), c.name)
@@ -100,15 +101,15 @@ func (s *Service) create(ctx context.Context, c *change) error {
 			return err
 		}
 		if c.index.DataStream != "" && c.req.Rule.AnyIndex {
-			return s.pass(ctx, c, ReasonDataStream)
+			return s.pass(ctx, c, outcome.ReasonDataStream)
 		}
 		if err := s.takeSeen(ctx, c); err != nil {
 			return err
 		}
-		c.outcome.Base = BaseNone
+		c.outcome.Base = outcome.BaseNone
 		switch {
 		case c.base.Kind == session.KindAbsent:
-			c.outcome.Base = BaseAbsent
+			c.outcome.Base = outcome.BaseAbsent
 		case !c.req.Session.IsNamed():
 			c.base.Release()
 			c.base = session.Base{}
@@ -125,9 +126,9 @@ func (s *Service) deleteNothing(ctx context.Context, c *change) error {
 		return err
 	}
 	if c.index.DataStream != "" && c.req.Rule.AnyIndex {
-		return s.pass(ctx, c, ReasonDataStream)
+		return s.pass(ctx, c, outcome.ReasonDataStream)
 	}
-	c.outcome.Kind = Guarded
+	c.outcome.Kind = outcome.Guarded
 	s.events.Fetch(c.req.Rule.Name)
 	rev, err := s.current(ctx, c)
 	switch {
@@ -139,26 +140,26 @@ func (s *Service) deleteNothing(ctx context.Context, c *change) error {
 	case err != nil && !rev.Known():
 		return err
 	default:
-		c.answer = c.exists(rev.Version)
+		c.answer = respond.Exists(c.doc.Index, c.doc.ID, rev.Version)
 	}
 	return nil
 }
 
 // pass sends the write as it is. What the session learns from it depends on its base: a write without one leaves no view.
 func (s *Service) pass(ctx context.Context, c *change, reason string) error {
-	c.outcome.Kind, c.outcome.Reason = Passed, reason
-	if c.outcome.Base == BaseExplicit || c.outcome.Base == BaseAbsent && c.req.Op.Kind != api.Delete {
-		c.outcome.Kind = Guarded // by the client, or by the engine, which makes no document twice
+	c.outcome.Kind, c.outcome.Reason = outcome.Passed, reason
+	if c.outcome.Base == outcome.BaseExplicit || c.outcome.Base == outcome.BaseAbsent && c.req.Op.Kind != api.Delete {
+		c.outcome.Kind = outcome.Guarded // by the client, or by the engine, which makes no document twice
 	}
 	body, unfit := s.outgoing(c)
 	if unfit != nil {
-		c.outcome.Kind, c.answer = Refused, c.unapplied(unfit)
+		c.outcome.Kind, c.answer = outcome.Refused, c.unapplied(unfit)
 		return nil
 	}
 	r := &c.up
 	*r = upstream.Request{Method: wire.MethodString(c.req.Method), Target: c.ownTarget(), Body: body, Fields: c.fields[:0]}
 	for _, f := range c.req.Fields {
-		if !staysHere(f.Name) || c.outcome.Kind == Passed && wire.EqualFold(f.Name, "accept-encoding") {
+		if !staysHere(f.Name) || c.outcome.Kind == outcome.Passed && wire.EqualFold(f.Name, "accept-encoding") {
 			r.Fields = append(r.Fields, f)
 		}
 	}
@@ -248,18 +249,18 @@ func (s *Service) settleTransform(ctx context.Context, c *change, passed bool) (
 	reason := ""
 	switch {
 	case !c.json:
-		reason = ReasonFormat
+		reason = outcome.ReasonFormat
 	case !t.ReadsCurrent() || c.base.Kind == session.KindAbsent:
 		return passed, nil
 	case c.index.Unknown != "":
 		reason = c.index.Unknown
 	case c.index.Partial:
-		reason = ReasonSource
+		reason = outcome.ReasonSource
 	case c.index.UUID != "":
 		if whole, err := s.seesWhole(ctx, c); err != nil {
 			return false, cantAsk(err)
 		} else if !whole {
-			reason = ReasonFiltered
+			reason = outcome.ReasonFiltered
 		}
 	}
 	if reason != "" {
@@ -279,7 +280,7 @@ func (s *Service) settleTransform(ctx context.Context, c *change, passed bool) (
 // write guarded by its numbers, or by the client's own. pass says that it is to be passed all the same, untransformed: no guard goes with a
 // version of the client's own.
 func (s *Service) readBeforePass(ctx context.Context, c *change) (pass bool, err error) {
-	n, own := ownGuard(c.req.Op.Query)
+	n, own := api.OwnGuard(c.req.Op.Query)
 	switch {
 	case own && !n.Known():
 		return true, nil

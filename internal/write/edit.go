@@ -15,6 +15,7 @@ import (
 	"optimist/internal/es"
 	"optimist/internal/glob"
 	"optimist/internal/intent"
+	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/session"
 )
@@ -44,7 +45,7 @@ func (s *Service) edit(ctx context.Context, c *change) error {
 	case err != nil:
 		return cantAsk(err)
 	case !whole:
-		c.outcome.Reason = ReasonFiltered
+		c.outcome.Reason = outcome.ReasonFiltered
 		c.answer = respond.Error(http.StatusBadRequest, "security_exception", "["+c.doc.ID+"]: the document can't be patched: "+
 			"the engine refuses updates with these credentials, as it does where they don't show all of a document")
 		return nil
@@ -82,7 +83,7 @@ func (s *Service) choosePatchGuard(ctx context.Context, c *change) error {
 	case err != nil:
 		return err
 	case found && m.any:
-		c.patch.Upsert, c.outcome.Base = false, BaseIfMatch
+		c.patch.Upsert, c.outcome.Base = false, outcome.BaseIfMatch
 		return nil
 	}
 	n, found, err := s.guardOfPart(ctx, c)
@@ -101,12 +102,12 @@ func (s *Service) unpatchable(c *change) *respond.Answer {
 	case c.index.DataStream != "" && c.name == c.index.DataStream:
 		return illegal("only write ops with an op_type of create are allowed in data streams")
 	case !s.catalog.Guardable(c.index):
-		c.outcome.Reason, why = ReasonSeqNo, "index ["+c.doc.Index+"] has no sequence numbers to guard it with"
+		c.outcome.Reason, why = outcome.ReasonSeqNo, "index ["+c.doc.Index+"] has no sequence numbers to guard it with"
 	case c.index.Unknown != "":
 		c.outcome.Reason, why = c.index.Unknown, "these credentials may not ask what index ["+c.doc.Index+"] is, so that it isn't known "+
 			"whether its documents can be read as they are stored (view_index_metadata lets them, or upstream.auth of optimist's own)"
 	case c.index.Partial:
-		c.outcome.Reason, why = ReasonSource, "index ["+c.doc.Index+"] doesn't keep or serve _source whole: what isn't shown would be lost"
+		c.outcome.Reason, why = outcome.ReasonSource, "index ["+c.doc.Index+"] doesn't keep or serve _source whole: what isn't shown would be lost"
 	default:
 		return nil
 	}
@@ -134,7 +135,7 @@ func (s *Service) settleIdlePatch(ctx context.Context, c *change, rev doc.Revisi
 	if c.answer != nil { // of a write that it shared
 		c.answer.Release()
 	} else {
-		c.outcome.Kind = Guarded
+		c.outcome.Kind = outcome.Guarded
 	}
 	if c.answer = s.askNoop(ctx, c, rev.Numbers); c.answer == nil {
 		c.answer = respond.Written(s.named(c), rev, respond.Noop)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"optimist/internal/doc"
+	"optimist/internal/outcome"
 	"optimist/internal/session"
 	"optimist/internal/stamp"
 	"optimist/internal/wire"
@@ -98,7 +99,7 @@ func (c *change) ifMatch() (m match, found bool, err error) {
 
 // takeMatch makes what If-Match names the base of the change.
 func (s *Service) takeMatch(ctx context.Context, c *change, m match) (err error) {
-	c.outcome.Base = BaseIfMatch
+	c.outcome.Base = outcome.BaseIfMatch
 	if m.any || m.more != nil {
 		return s.takeOneOf(ctx, c, m)
 	}
@@ -148,7 +149,7 @@ func (c *change) tagFor(n doc.Numbers) tag {
 
 // copyOf is the tag as the session has to know it, of a client that has shown that it uses tags.
 func (c *change) copyOf(t tag) session.Copy {
-	if t.copy == 0 || c.outcome.Base != BaseIfMatch {
+	if t.copy == 0 || c.outcome.Base != outcome.BaseIfMatch {
 		return session.Copy{}
 	}
 	return t.held()

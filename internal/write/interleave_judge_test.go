@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"optimist/internal/outcome"
 )
 
 // begin notes that a write is on its way.
@@ -42,8 +44,8 @@ func (s *stage) judge(seen *tally) {
 		}
 		written = append(written, e)
 		seen.acknowledged++
-		seen.merged += strings.Count(e.told, "["+Merged.String()+";")
-		seen.combined += strings.Count(e.told, "["+Combined.String()+";")
+		seen.merged += strings.Count(e.told, "["+outcome.Merged.String()+";")
+		seen.combined += strings.Count(e.told, "["+outcome.Combined.String()+";")
 	}
 	if !s.explains(s.first, 0, false, written) {
 		s.wrong = append(s.wrong, "the acknowledged changes, in whatever order, don't make the stored revisions")

@@ -11,6 +11,7 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/glob"
 	"optimist/internal/intent"
+	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/wire"
 	"optimist/rewrite"
@@ -189,7 +190,7 @@ func (c *change) readPatchQuery() (refusal *respond.Answer) {
 // readPatchGuard reads the client's own guard: if_seq_no and if_primary_term. Under it a PATCH is tried once.
 func (c *change) readPatchGuard() (refusal *respond.Answer) {
 	q := c.req.Op.Query
-	n, given := readGuard(q)
+	n, given := api.ReadGuard(q)
 	if !given {
 		return nil
 	}
@@ -210,7 +211,7 @@ func (c *change) readPatchGuard() (refusal *respond.Answer) {
 		return respond.Error(http.StatusBadRequest, "action_request_validation_exception", "Validation Failed: 1: "+reason+";")
 	}
 	c.guardPatch(n)
-	c.outcome.Base, c.outcome.Reason = BaseExplicit, ReasonExplicit
+	c.outcome.Base, c.outcome.Reason = outcome.BaseExplicit, outcome.ReasonExplicit
 	return nil
 }
 

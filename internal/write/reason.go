@@ -6,29 +6,8 @@ import (
 	"context"
 
 	"optimist/internal/catalog"
+	"optimist/internal/outcome"
 	"optimist/internal/rule"
-)
-
-// Reasons why a write is passed, or guarded and never merged. They are tokens of the outcome and labels of a metric.
-const (
-	ReasonSigned     = "signed"          // the request is signed over its query or body
-	ReasonAuth       = "connection_auth" // the authentication belongs to the connection (Negotiate, NTLM)
-	ReasonFragment   = "fragment"        // the request's target has a number sign, behind which engines heed no parameter
-	ReasonFormat     = "format"          // the body isn't JSON, or not one object
-	ReasonTooLarge   = "too_large"       // the body is over the limit up to which writes are held
-	ReasonDataStream = "data_stream"     // the index backs a data stream, and no rule names it
-	ReasonNumbers    = "numbers"         // the base's body isn't known: guarded, not merged
-	ReasonBlind      = "blind"           // the session writes what it hasn't read
-	ReasonExplicit   = "explicit"        // the client brought its own guard
-	ReasonBulk       = "bulk"            // the items of a bulk are not guarded
-	ReasonByQuery    = "by_query"        // nor are the documents of an update or delete by query
-	ReasonUnasked    = "unasked"         // whether the client sees documents whole couldn't be asked: guarded, not merged
-
-	ReasonSeqNo    = catalog.ReasonSeqNo
-	ReasonSource   = catalog.ReasonSource
-	ReasonPipeline = catalog.ReasonPipeline
-	ReasonFiltered = catalog.ReasonFiltered
-	ReasonMetadata = catalog.ReasonMetadata
 )
 
 // reasonRule stands for a rule that refuses stale writes. The outcome doesn't name it, because it is what was asked for.
@@ -44,7 +23,7 @@ func (s *Service) whyConflictStands(ctx context.Context, c *change) string {
 	case c.req.Rule.OnConflict == rule.ConflictFail:
 		return reasonRule
 	case !c.baseKnown() || c.base.Doubtful:
-		return ReasonNumbers
+		return outcome.ReasonNumbers
 	}
 	if reason := c.whyUnmergeable(); reason != "" {
 		return reason
@@ -52,9 +31,9 @@ func (s *Service) whyConflictStands(ctx context.Context, c *change) string {
 	whole, err := s.seesWhole(ctx, c)
 	switch {
 	case err != nil:
-		return ReasonUnasked
+		return outcome.ReasonUnasked
 	case !whole:
-		return ReasonFiltered
+		return outcome.ReasonFiltered
 	}
 	return ""
 }
@@ -65,9 +44,9 @@ func (c *change) whyUnmergeable() string {
 	case c.index.Unknown != "":
 		return c.index.Unknown
 	case c.index.Partial:
-		return ReasonSource
+		return outcome.ReasonSource
 	case !c.json:
-		return cmp.Or(c.whyPipelineStands(), ReasonFormat)
+		return cmp.Or(c.whyPipelineStands(), outcome.ReasonFormat)
 	}
 	return c.whyPipelineStands()
 }
@@ -75,7 +54,7 @@ func (c *change) whyUnmergeable() string {
 // whyPipelineStands is the reason where an ingest pipeline would run again over what is merged, and the rule doesn't allow that.
 func (c *change) whyPipelineStands() string {
 	if (c.pipeline || c.index.Pipeline) && c.req.Rule.Pipeline != rule.PipelineRerun {
-		return ReasonPipeline
+		return outcome.ReasonPipeline
 	}
 	return ""
 }

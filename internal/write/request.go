@@ -3,7 +3,6 @@ package write
 import (
 	"bytes"
 	"context"
-	"strconv"
 	"time"
 
 	"optimist/internal/api"
@@ -11,6 +10,7 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/intent"
+	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/rule"
 	"optimist/internal/session"
@@ -56,7 +56,7 @@ type change struct {
 	maybeApplied bool         // a try may have been applied: a 409 proves nothing any more
 
 	// What its client gets: settle.
-	outcome Outcome
+	outcome outcome.Outcome
 	answer  *respond.Answer
 	err     error
 
@@ -146,7 +146,7 @@ func (c *change) readOnlyNew() error {
 	c.onlyNew = true
 	_, guarded, _ := c.ifMatch()
 	if !guarded && c.req.Op.Kind != api.Index {
-		_, guarded = ownGuard(c.req.Op.Query)
+		_, guarded = api.OwnGuard(c.req.Op.Query)
 	}
 	if guarded {
 		return ErrContradiction
@@ -170,42 +170,31 @@ func (c *change) withTimeout(ctx context.Context) (context.Context, context.Canc
 	return context.WithDeadlineCause(ctx, end, ErrTimeout)
 }
 
-// guardParams are the parameters of a client's own guard. none are the values that they have where there is none: libraries send them.
-var (
-	guardParams = []string{"if_seq_no", "if_primary_term", "version", "version_type"}
-	none        = [...]string{"-2", "0", "-3", "internal"}
-)
-
-// ownGuard reads the client's own guard: if_seq_no and if_primary_term, or version. found without numbers is a version. What says that
-// there is none isn't found: the engine would write whatever is there.
-func ownGuard(query []byte) (n doc.Numbers, found bool) {
-	if n, found = readGuard(query); !found || n.Known() {
-		return n, found
+// Inputs implements intent.InputSource: what steps can refer to. What a PATCH of operations sends is no document: to steps it is as if
+// nothing had been sent.
+func (c *change) Inputs(current []byte) *rewrite.Inputs {
+	op := c.req.Op.Kind
+	if op == api.IndexAuto {
+		op = api.Index
 	}
-	for i, name := range guardParams {
-		v, given := api.Param(query, name)
-		if v, err := api.DecodeValue(nil, v); given && (err != nil || string(v) != none[i]) {
-			return n, true
-		}
+	in := &rewrite.Inputs{
+		Incoming: c.sent, Current: current, Base: c.base.View,
+		Index: c.name, ID: c.doc.ID, Routing: c.doc.Routing,
+		Op: op.String(), Method: wire.MethodString(c.req.Method), User: rule.User(c.req.Fields),
+		Header: c.header, Now: c.now(),
 	}
-	return n, false
+	if c.patch != nil && c.patch.incoming != nil {
+		in.Incoming = c.patch.incoming
+	}
+	if firstByte(in.Incoming) != '{' {
+		in.Incoming = nil
+	}
+	return in
 }
 
-// readGuard reads if_seq_no and if_primary_term; found says that these, or a version, are there.
-func readGuard(query []byte) (n doc.Numbers, found bool) {
-	seq, ok1 := api.Param(query, "if_seq_no")
-	term, ok2 := api.Param(query, "if_primary_term")
-	_, version := api.Param(query, "version")
-	_, versionType := api.Param(query, "version_type")
-	if !ok1 && !ok2 && !version && !versionType {
-		return n, false
-	}
-	s, err1 := strconv.ParseInt(string(seq), 10, 64)
-	t, err2 := strconv.ParseInt(string(term), 10, 64)
-	if err1 == nil && err2 == nil && !version {
-		n = doc.Numbers{SeqNo: s, PrimaryTerm: t}
-	}
-	return n, true
+func (c *change) header(name string) (value []byte, ok bool) {
+	v := field(c.req.Fields, name)
+	return v, v != nil
 }
 
 // jsonBody reports whether a body with these fields is JSON, by its Content-Type; content codings are read by nobody here.
@@ -254,31 +243,4 @@ func field(fields []wire.Field, name string) []byte {
 		}
 	}
 	return nil
-}
-
-// Inputs implements intent.InputSource: what steps can refer to. What a PATCH of operations sends is no document: to steps it is as if
-// nothing had been sent.
-func (c *change) Inputs(current []byte) *rewrite.Inputs {
-	op := c.req.Op.Kind
-	if op == api.IndexAuto {
-		op = api.Index
-	}
-	in := &rewrite.Inputs{
-		Incoming: c.sent, Current: current, Base: c.base.View,
-		Index: c.name, ID: c.doc.ID, Routing: c.doc.Routing,
-		Op: op.String(), Method: wire.MethodString(c.req.Method), User: rule.User(c.req.Fields),
-		Header: c.header, Now: c.now(),
-	}
-	if c.patch != nil && c.patch.incoming != nil {
-		in.Incoming = c.patch.incoming
-	}
-	if firstByte(in.Incoming) != '{' {
-		in.Incoming = nil
-	}
-	return in
-}
-
-func (c *change) header(name string) (value []byte, ok bool) {
-	v := field(c.req.Fields, name)
-	return v, v != nil
 }

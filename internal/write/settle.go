@@ -12,6 +12,7 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/intent"
+	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/session"
 	"optimist/internal/upstream"
@@ -53,7 +54,7 @@ func (c *change) settle(e end) {
 	if n != e.stored.Numbers {
 		c.answer.SetNumbers(n)
 	}
-	if c.outcome.Kind != Passed && (e.same || e.noop || n != e.stored.Numbers) {
+	if c.outcome.Kind != outcome.Passed && (e.same || e.noop || n != e.stored.Numbers) {
 		c.answer.Add(etagName, t.append)
 	}
 }
@@ -131,7 +132,7 @@ func (a *attempt) settleUnchanged(ctx context.Context, c *change) {
 		a.s.settleIdlePatch(ctx, c, a.cur)
 		return
 	}
-	c.outcome.Kind = Merged
+	c.outcome.Kind = outcome.Merged
 	if c.answer = a.s.askNoop(ctx, c, a.cur.Numbers); c.answer == nil {
 		c.answer = respond.Written(a.s.named(c), a.cur, respond.Noop)
 	}
@@ -153,13 +154,13 @@ func (a *attempt) refuse(ctx context.Context, c *change, err error) {
 		c.err = ErrUnknownOutcome // the refusal is of another try than the one that may have been applied
 		return
 	}
-	c.outcome.Kind = Guarded
+	c.outcome.Kind = outcome.Guarded
 	if c.attempts == 0 {
-		c.outcome.Kind = Refused
+		c.outcome.Kind = outcome.Refused
 	}
 	switch {
 	case errors.Is(err, intent.ErrGone):
-		c.outcome.Kind = Merged
+		c.outcome.Kind = outcome.Merged
 		c.answer = c.filtered(respond.Written(a.s.named(c), c.revision(), respond.NotFound))
 		c.base.Delete()
 	case errors.Is(err, doc.ErrMissing):
@@ -181,7 +182,7 @@ func (a *attempt) refusal(c *change, err error) *respond.Answer {
 			c.outcome.Reason = stands.reason
 		}
 	case errors.Is(err, intent.ErrExists):
-		return c.exists(a.cur.Version)
+		return respond.Exists(c.doc.Index, c.doc.ID, a.cur.Version)
 	case errors.Is(err, intent.ErrDeleted):
 		return c.conflict(err.Error())
 	case errors.Is(err, intent.ErrUnmergeable):
@@ -196,7 +197,7 @@ func (a *attempt) refusal(c *change, err error) *respond.Answer {
 		return c.unapplied(unfit)
 	default:
 		// What the merge can't read, the engine may still store: it is guarded, and the conflict is the answer.
-		c.outcome.Reason = ReasonFormat
+		c.outcome.Reason = outcome.ReasonFormat
 		err = fmt.Errorf("and it can't be merged: %w", err)
 	}
 	if a.conflict != nil {
@@ -208,11 +209,6 @@ func (a *attempt) refusal(c *change, err error) *respond.Answer {
 // conflict is a version conflict in the engine's shape, for what this proxy decided on a fresh read.
 func (c *change) conflict(reason string) *respond.Answer {
 	return respond.Conflict(c.doc.Index, c.doc.ID, reason)
-}
-
-// exists is the engine's refusal to create a document that is there.
-func (c *change) exists(version int64) *respond.Answer {
-	return c.conflict(fmt.Sprintf("%s (current version [%d])", intent.ErrExists, version))
 }
 
 // unapplied is the answer to a write of which something, the patch or a rule's transform, can't be applied to the document.
@@ -256,7 +252,7 @@ func (a *attempt) answerFrom(res *upstream.Response) {
 func (c *change) setAnswer(a *respond.Answer) {
 	c.answer = a
 	if a.Status >= 500 {
-		c.outcome.Kind = Unknown
+		c.outcome.Kind = outcome.Unknown
 	}
 }
 
@@ -292,13 +288,13 @@ func (s *Service) finish(c *change, err error) (*respond.Answer, error) {
 	o.Attempts = c.attempts
 	switch {
 	case errors.Is(err, ErrUnknownOutcome):
-		o.Kind = Unknown
+		o.Kind = outcome.Unknown
 	case errors.Is(err, upstream.ErrNotSent):
-		o.Kind = NotSent
-	case o.Attempts == 0 && (o.Kind == Passed || err != nil):
-		o.Kind = Refused // here: nothing was let through
+		o.Kind = outcome.NotSent
+	case o.Attempts == 0 && (o.Kind == outcome.Passed || err != nil):
+		o.Kind = outcome.Refused // here: nothing was let through
 	}
-	c.giveBack(o.Kind == Unknown) // nothing where the write was acknowledged
+	c.giveBack(o.Kind == outcome.Unknown) // nothing where the write was acknowledged
 	if err != nil {
 		s.events.Done(c.req.Rule.Name, o, 0)
 		return nil, &Failure{Outcome: *o, Err: err}

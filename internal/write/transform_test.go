@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/outcome"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -97,7 +98,7 @@ func TestWhatIsNotTransformedIsSaid(t *testing.T) {
 		},
 		"signed": func(w *world) result {
 			ru := w.rules.All()[0]
-			return w.nobody().request(&Request{Rule: ru, Reason: ReasonSigned}, "PUT", target1, `{"a":2}`)
+			return w.nobody().request(&Request{Rule: ru, Reason: outcome.ReasonSigned}, "PUT", target1, `{"a":2}`)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

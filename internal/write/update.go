@@ -13,6 +13,7 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/intent"
+	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/session"
 	"optimist/internal/stamp"
@@ -33,9 +34,9 @@ func (s *Service) update(ctx context.Context, c *change) error {
 		}
 		c.outcome.Untransformed = true
 	}
-	if _, found := ownGuard(c.req.Op.Query); found {
-		c.outcome.Base = BaseExplicit
-		return s.pass(ctx, c, ReasonExplicit)
+	if _, found := api.OwnGuard(c.req.Op.Query); found {
+		c.outcome.Base = outcome.BaseExplicit
+		return s.pass(ctx, c, outcome.ReasonExplicit)
 	}
 	if n, found, err := s.guardOfPart(ctx, c); err != nil {
 		return err
@@ -50,7 +51,7 @@ func (s *Service) update(ctx context.Context, c *change) error {
 		if n > 1 && ctx.Err() != nil {
 			return doc.ErrConflict // the answer is here
 		}
-		if err := s.updateOnce(ctx, c, Retried, doc.Numbers{}, target); err != nil {
+		if err := s.updateOnce(ctx, c, outcome.Retried, doc.Numbers{}, target); err != nil {
 			return err
 		}
 		if c.answer.Status == http.StatusConflict {
@@ -66,7 +67,7 @@ func (s *Service) update(ctx context.Context, c *change) error {
 }
 
 // updateOnce sends an _update once, under a guard or to another target than its own; its answer, whatever it is, becomes the change's.
-func (s *Service) updateOnce(ctx context.Context, c *change, kind Kind, n doc.Numbers, target []byte) error {
+func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, n doc.Numbers, target []byte) error {
 	c.outcome.Kind = kind
 	if c.answer != nil {
 		c.answer.Release()
@@ -108,7 +109,7 @@ func (c *change) withRetries() []byte {
 // would make it only if it were gone: that is a conflict then.
 func (s *Service) updateGuarded(ctx context.Context, c *change, n doc.Numbers) error {
 	upserts := false
-	if c.outcome.Base == BaseStamp {
+	if c.outcome.Base == outcome.BaseStamp {
 		for _, name := range [...]string{"upsert", "doc_as_upsert"} {
 			if rest, t, ok := stamp.Take(c.req.Body, name); ok && t.Value != nil {
 				upserts, c.req.Body = true, rest
@@ -118,7 +119,7 @@ func (s *Service) updateGuarded(ctx context.Context, c *change, n doc.Numbers) e
 			upserts, c.query = true, api.Without(nil, c.query, "doc_as_upsert")
 		}
 	}
-	if err := s.updateOnce(ctx, c, Guarded, n, nil); err != nil || !upserts || c.answer.Status != http.StatusNotFound {
+	if err := s.updateOnce(ctx, c, outcome.Guarded, n, nil); err != nil || !upserts || c.answer.Status != http.StatusNotFound {
 		return err
 	}
 	c.answer.Release()
@@ -216,7 +217,7 @@ func (s *Service) mayReadAndWriteBack(ctx context.Context, c *change) (bool, err
 	case err != nil:
 		return false, cantAsk(err)
 	case !whole:
-		c.outcome.Reason = ReasonFiltered
+		c.outcome.Reason = outcome.ReasonFiltered
 	}
 	return whole, nil
 }

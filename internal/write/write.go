@@ -15,6 +15,7 @@ import (
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/rule"
 	"optimist/internal/session"
@@ -69,12 +70,12 @@ type primaries interface {
 
 // Events are told what happens, for metrics. Calls must be quick and safe for concurrent use; any may be nil.
 type Events struct {
-	Conflict func(rule string)                              // the engine answered 409 to a guarded write
-	Fetch    func(rule string)                              // a document was fetched for a merge
-	Batch    func(changes int)                              // one write carried so many changes
-	Done     func(rule string, o *Outcome, status int)      // a write was answered
-	Unguard  func(index, reason string)                     // an index was found that can't be guarded or merged
-	Took     func(kind session.Kind, reason session.Reason) // a base was chosen
+	Conflict func(rule string)                                 // the engine answered 409 to a guarded write
+	Fetch    func(rule string)                                 // a document was fetched for a merge
+	Batch    func(changes int)                                 // one write carried so many changes
+	Done     func(rule string, o *outcome.Outcome, status int) // a write was answered
+	Unguard  func(index, reason string)                        // an index was found that can't be guarded or merged
+	Took     func(kind session.Kind, reason session.Reason)    // a base was chosen
 }
 
 // Options are what a Service needs. Upstream, Engine and Sessions are required.
@@ -151,7 +152,7 @@ func (e Events) orNothing() Events {
 		e.Batch = func(int) {}
 	}
 	if e.Done == nil {
-		e.Done = func(string, *Outcome, int) {}
+		e.Done = func(string, *outcome.Outcome, int) {}
 	}
 	if e.Unguard == nil {
 		e.Unguard = func(string, string) {}
@@ -221,7 +222,7 @@ func (s *Service) Answered(r *Request) { r.change.base.Answered() }
 
 // Failure is an error with what is known of the write's outcome, for the header.
 type Failure struct {
-	Outcome Outcome
+	Outcome outcome.Outcome
 	Err     error
 }
 

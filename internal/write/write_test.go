@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/doc"
+	"optimist/internal/outcome"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -466,7 +467,7 @@ func TestWritesWithoutABaseFollowTheRule(t *testing.T) {
 }
 
 func TestOutcomeIsAStructuredField(t *testing.T) {
-	o := Outcome{Kind: Merged, Attempts: 2, Base: BaseRead, Ambiguous: true, Overwrote: []string{"/a b", `/"q"`, "/ü"}}
+	o := outcome.Outcome{Kind: outcome.Merged, Attempts: 2, Base: outcome.BaseRead, Ambiguous: true, Overwrote: []string{"/a b", `/"q"`, "/ü"}}
 	if got, want := string(o.Append(nil)), `merged;attempts=2;base=session;ambiguous;overwrote="/a%20b /%22q%22 /%C3%BC"`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

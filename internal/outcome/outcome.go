@@ -1,10 +1,10 @@
-package write
+// Package outcome is the account of a write in the words of the Optimist-Outcome field: how it ended, what it was based on, why it wasn't
+// guarded or merged, and whose values it replaced.
+//
+// It decides nothing. Its words are tokens of a structured field and labels of metrics, so they are few and don't change.
+package outcome
 
-import (
-	"strconv"
-
-	"optimist/internal/session"
-)
+import "strconv"
 
 // Kind is how a write ended, as the Optimist-Outcome field says it.
 type Kind uint8
@@ -93,21 +93,6 @@ func (b BaseKind) String() string {
 		return "fetched"
 	default:
 		return "none"
-	}
-}
-
-func baseKind(k session.Kind) BaseKind {
-	switch k {
-	case session.KindRead:
-		return BaseRead
-	case session.KindView:
-		return BaseView
-	case session.KindAbsent:
-		return BaseAbsent
-	case session.KindLost:
-		return BaseLost
-	default:
-		return BaseNone
 	}
 }
 

@@ -1,0 +1,45 @@
+package api
+
+import (
+	"strconv"
+
+	"optimist/internal/doc"
+)
+
+// GuardParams are the parameters of a client's own guard. none are the values that they have where there is none: libraries send them.
+var (
+	GuardParams = []string{"if_seq_no", "if_primary_term", "version", "version_type"}
+	none        = [...]string{"-2", "0", "-3", "internal"}
+)
+
+// OwnGuard reads the client's own guard: if_seq_no and if_primary_term, or version. found without numbers is a version. What says that
+// there is none isn't found: the engine would write whatever is there.
+func OwnGuard(query []byte) (n doc.Numbers, found bool) {
+	if n, found = ReadGuard(query); !found || n.Known() {
+		return n, found
+	}
+	for i, name := range GuardParams {
+		v, given := Param(query, name)
+		if v, err := DecodeValue(nil, v); given && (err != nil || string(v) != none[i]) {
+			return n, true
+		}
+	}
+	return n, false
+}
+
+// ReadGuard reads if_seq_no and if_primary_term; found says that these, or a version, are there.
+func ReadGuard(query []byte) (n doc.Numbers, found bool) {
+	seq, ok1 := Param(query, "if_seq_no")
+	term, ok2 := Param(query, "if_primary_term")
+	_, version := Param(query, "version")
+	_, versionType := Param(query, "version_type")
+	if !ok1 && !ok2 && !version && !versionType {
+		return n, false
+	}
+	s, err1 := strconv.ParseInt(string(seq), 10, 64)
+	t, err2 := strconv.ParseInt(string(term), 10, 64)
+	if err1 == nil && err2 == nil && !version {
+		n = doc.Numbers{SeqNo: s, PrimaryTerm: t}
+	}
+	return n, true
+}

@@ -1,0 +1,23 @@
+package outcome
+
+// Reasons why a write is passed, or guarded and never merged. They are tokens of the outcome and labels of a metric.
+const (
+	ReasonSigned     = "signed"          // the request is signed over its query or body
+	ReasonAuth       = "connection_auth" // the authentication belongs to the connection (Negotiate, NTLM)
+	ReasonFragment   = "fragment"        // the request's target has a number sign, behind which engines heed no parameter
+	ReasonFormat     = "format"          // the body isn't JSON, or not one object
+	ReasonTooLarge   = "too_large"       // the body is over the limit up to which writes are held
+	ReasonDataStream = "data_stream"     // the index backs a data stream, and no rule names it
+	ReasonNumbers    = "numbers"         // the base's body isn't known: guarded, not merged
+	ReasonBlind      = "blind"           // the session writes what it hasn't read
+	ReasonExplicit   = "explicit"        // the client brought its own guard
+	ReasonBulk       = "bulk"            // the items of a bulk are not guarded
+	ReasonByQuery    = "by_query"        // nor are the documents of an update or delete by query
+	ReasonUnasked    = "unasked"         // whether the client sees documents whole couldn't be asked: guarded, not merged
+
+	ReasonSeqNo    = "no_seq_no" // the index has no sequence numbers: nothing can be guarded
+	ReasonSource   = "source"    // _source isn't kept whole: guarded, not merged
+	ReasonPipeline = "pipeline"  // an ingest pipeline changes what is written: guarded, not merged
+	ReasonFiltered = "filtered"  // the client's view may be filtered: guarded, not merged
+	ReasonMetadata = "metadata"  // the client may not ask what the index is: guarded, not merged
+)
