@@ -39,3 +39,15 @@ func nesting(b []byte) int {
 	}
 	return deepest
 }
+
+// LooksLikeObject reports whether the first byte of b that isn't white space begins a JSON object.
+func LooksLikeObject(b []byte) bool {
+	for _, c := range b {
+		switch c {
+		case ' ', '\t', '\r', '\n':
+		default:
+			return c == '{'
+		}
+	}
+	return false
+}

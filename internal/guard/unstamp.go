@@ -98,7 +98,7 @@ func (u *unstamping) refused() error {
 // patch looks at the body of a PATCH. A merge patch may be a whole document, with its stamp; an operation on the field is refused: the
 // document that it is applied to doesn't have it.
 func (u *unstamping) patch(body []byte, fields []wire.Field) (rest []byte, t stamp.Taken, err error) {
-	if media := fieldOf(fields, "content-type"); bytes.HasPrefix(bytes.ToLower(media), []byte("application/merge-patch+json")) {
+	if media := wire.Value(fields, "content-type"); bytes.HasPrefix(bytes.ToLower(media), []byte("application/merge-patch+json")) {
 		return u.taken(body)(stamp.Take(body, u.field))
 	}
 	if !u.strict || !doc.ValidJSON(body) {
@@ -128,15 +128,6 @@ func (u *unstamping) names(pointer string) bool {
 	rest, ok := strings.CutPrefix(pointer, "/")
 	first, _, _ := strings.Cut(rest, "/")
 	return ok && strings.ReplaceAll(strings.ReplaceAll(first, "~1", "/"), "~0", "~") == u.field
-}
-
-func fieldOf(fields []wire.Field, name string) []byte {
-	for i := range fields {
-		if wire.EqualFold(fields[i].Name, name) {
-			return fields[i].Value
-		}
-	}
-	return nil
 }
 
 func without(fields []wire.Field, name string) []wire.Field {

@@ -48,7 +48,7 @@ func (p *Patch) Next(cur doc.Revision) (Draft, error) {
 	d := Draft{From: cur.Source, Edited: from}
 	if cur.Source != nil || p.First == nil {
 		after, err := p.Edit.Apply(from, p.Source.Inputs(cur.Source))
-		if err == nil && !isObject(after) {
+		if err == nil && !doc.LooksLikeObject(after) {
 			err = rewrite.ErrNotObject
 		}
 		if err != nil {
@@ -126,9 +126,4 @@ func Equal(a, b []byte) bool {
 	}
 	_, same, err := rewrite.MeasureBelow(a, b, 0)
 	return same && err == nil
-}
-
-func isObject(b []byte) bool {
-	b = bytes.TrimLeft(b, " \t\r\n")
-	return len(b) > 0 && b[0] == '{'
 }

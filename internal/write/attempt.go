@@ -12,6 +12,7 @@ import (
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/upstream"
+	"optimist/internal/wire"
 	"optimist/retry"
 )
 
@@ -357,8 +358,8 @@ func (c *change) policy() retry.Policy {
 		MaxAttempts: r.MaxAttempts, MaxElapsed: r.MaxElapsed,
 		BaseInterval: r.BaseInterval, MaxInterval: r.MaxInterval,
 	}
-	if c.patch != nil && c.patch.retries >= 0 {
-		p.MaxAttempts = c.patch.retries + 1
+	if c.patch != nil && c.patch.Retries >= 0 {
+		p.MaxAttempts = c.patch.Retries + 1
 	}
 	if !c.deadline.IsZero() {
 		left := max(time.Until(c.deadline), 1)
@@ -376,7 +377,7 @@ func share(first, m *change) bool {
 		first.policy().MaxAttempts == m.policy().MaxAttempts &&
 		first.req.Session.Credentials() == m.req.Session.Credentials() &&
 		bytes.Equal(first.query, m.query) && bytes.Equal(first.path, m.path) && bytes.Equal(first.contentType(), m.contentType()) &&
-		bytes.Equal(field(first.req.Fields, "accept"), field(m.req.Fields, "accept"))
+		bytes.Equal(wire.Value(first.req.Fields, "accept"), wire.Value(m.req.Fields, "accept"))
 }
 
 // scope is what a guess is good for: the same credentials and parameters.

@@ -82,7 +82,7 @@ func (c *change) contentType() []byte {
 	if c.media != nil {
 		return c.media
 	}
-	return field(c.req.Fields, "content-type")
+	return wire.Value(c.req.Fields, "content-type")
 }
 
 // target is the request target with the guard: the client's own bytes before it.

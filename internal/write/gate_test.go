@@ -136,7 +136,7 @@ func TestDocumentsAreReadAsTheirClientAndWhereItSays(t *testing.T) {
 				what = "probe"
 			}
 			asked[what] = asked[what] || r.Own
-			if got := field(r.Fields, "authorization"); !r.Own && string(got) != "Basic YTpi" {
+			if got := wire.Value(r.Fields, "authorization"); !r.Own && string(got) != "Basic YTpi" {
 				t.Errorf("%s %s as %q", r.Method, r.Target, got)
 			}
 			if what != "/shop" && !strings.Contains(string(r.Target), "routing=r") {

@@ -6,6 +6,7 @@ import (
 	"github.com/tidwall/gjson"
 	"pgregory.net/rapid"
 
+	"optimist/internal/patch"
 	"optimist/internal/wire"
 )
 
@@ -147,16 +148,16 @@ func genPatch(t *rapid.T) patchModel {
 	switch rapid.IntRange(0, 2).Draw(t, "patch") {
 	case 0:
 		p := genMergePatch(t)
-		return patchModel{mediaMerge, encodeModel(p), p, func(doc object) (object, refusal) { return mergePatchModel(doc, p).(object), 0 }}
+		return patchModel{patch.MediaMerge, encodeModel(p), p, func(doc object) (object, refusal) { return mergePatchModel(doc, p).(object), 0 }}
 	case 1:
 		ops := genJSONPatch(t)
-		return patchModel{mediaOperations, jsonOf(ops), absent{}, func(doc object) (object, refusal) { return jsonPatchModel(ops, doc) }}
+		return patchModel{patch.MediaOperations, jsonOf(ops), absent{}, func(doc object) (object, refusal) { return jsonPatchModel(ops, doc) }}
 	}
 	var ops []stepModel
 	for range rapid.IntRange(1, 3).Draw(t, "operations") {
 		ops = append(ops, genStep(t, false))
 	}
-	return patchModel{mediaSteps, jsonOf(ops), absent{}, func(doc object) (object, refusal) {
+	return patchModel{patch.MediaSteps, jsonOf(ops), absent{}, func(doc object) (object, refusal) {
 		return transformModel(ops, doc, &inputsModel{op: "patch", incoming: absent{}, current: deep(doc), base: absent{}})
 	}}
 }

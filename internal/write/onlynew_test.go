@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/patch"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -34,10 +35,10 @@ func (a *ask) send(c *client, more string, fields ...wire.Field) result {
 
 // asks are the changes that If-None-Match: * goes with, and what is stored of each where there is no document; "" is nothing.
 var asks = []ask{
-	{"merge patch", "PATCH", target1, mediaMerge, `{"a":2}`, 404, ""},
-	{"steps", "PATCH", target1, mediaSteps, `[{"op":"increment","path":"/a","value":1}]`, 404, ""},
-	{"patch that makes it", "PATCH", target1 + "?upsert=true", mediaMerge, `{"a":2}`, 201, `{"a":2}`},
-	{"patch that changes nothing", "PATCH", target1, mediaMerge, `{"a":1}`, 404, ""},
+	{"merge patch", "PATCH", target1, patch.MediaMerge, `{"a":2}`, 404, ""},
+	{"steps", "PATCH", target1, patch.MediaSteps, `[{"op":"increment","path":"/a","value":1}]`, 404, ""},
+	{"patch that makes it", "PATCH", target1 + "?upsert=true", patch.MediaMerge, `{"a":2}`, 201, `{"a":2}`},
+	{"patch that changes nothing", "PATCH", target1, patch.MediaMerge, `{"a":1}`, 404, ""},
 	{"delete", "DELETE", target1, "", "", 404, ""},
 	{"part", "POST", "/shop/_update/1", "", `{"doc":{"a":2}}`, 404, ""},
 	{"part that makes it", "POST", "/shop/_update/1", "", `{"doc":{"a":2},"doc_as_upsert":true}`, 201, `{"a":2}`},
@@ -158,7 +159,7 @@ func TestOtherValuesOfIfNoneMatchAreNobodysMatter(t *testing.T) {
 	w := newWorld(t, "rules:\n- {name: deaf, match: {index: [shop], ops: [delete]}, base: {from: [session]}}\n- {name: r, match: {index: [shop]}}\n")
 	w.put("1", `{"a":1}`)
 	me := w.client("me")
-	has(t, me.send("PATCH", target1, `{"a":2}`, media(mediaMerge), noneMatch(`"0-1"`)), 200, "guarded")
+	has(t, me.send("PATCH", target1, `{"a":2}`, media(patch.MediaMerge), noneMatch(`"0-1"`)), 200, "guarded")
 	has(t, me.send("POST", "/shop/_update/1", `{"doc":{"a":3}}`, noneMatch(`"0-1"`)), 200, "retried")
 	if r := me.send("DELETE", target1, "", noneMatch("*")); r.status != 200 {
 		t.Errorf("a rule that doesn't look at it: %v", r)

@@ -2,33 +2,24 @@ package write
 
 import (
 	"bytes"
+	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"strconv"
+
+	"github.com/tidwall/gjson"
 
 	"optimist/internal/api"
 	"optimist/internal/doc"
+	"optimist/internal/es"
 	"optimist/internal/glob"
 	"optimist/internal/intent"
 	"optimist/internal/outcome"
+	"optimist/internal/patch"
 	"optimist/internal/respond"
-	"optimist/internal/wire"
-	"optimist/rewrite"
+	"optimist/internal/session"
 )
 
-// The media types of a PATCH. Plain application/json is none of them: an array would be one kind of patch, an object another, and
-// the body of an _update a third.
-const (
-	mediaOperations = "application/json-patch+json"         // RFC 6902
-	mediaMerge      = "application/merge-patch+json"        // RFC 7396
-	mediaSteps      = "application/vnd.optimist-patch+json" // the operations of rules, without `when`
-	mediaEngine     = "application/vnd.elasticsearch+json"  // begins what asks an Elasticsearch for the forms of an older one
-	acceptPatch     = mediaOperations + ", " + mediaMerge + ", " + mediaSteps
-)
-
-// patch is what a PATCH says, or an _update that is made here. It is applied to the document as it is at each attempt, so it needs no base,
-// and no session.
+// asPatch has the change written as a document that the patch has been applied to.
 //
 // What the session of its client knows afterwards: with `_source=true` the client was shown the document, as by a read. Else, in a session
 // that names itself, it knows what the client had seen, with the patch applied to that: a client that patches a document of which it keeps a
@@ -37,203 +28,275 @@ const (
 // it was: what its threads have read stays as it is.
 //
 // The answer carries the numbers of what was stored, as that of an _update does, and an ETag only if the client has seen all of that.
-type patch struct {
-	intent.Patch
-	incoming    []byte               // what of the body a rule's steps may look at; nil: all of it
-	retries     int                  // the client's own bound; -1: it gave none
-	shows       respond.SourceFilter // what of the document the answer shows
-	showsByBody bool                 // the body says it, which counts more than the query
-	filter      *glob.Filter         // what the client wants of the answer; nil: all
-	unfit       bool                 // the patch can't be made here, and is left to the engine
-}
-
-// patchParams are the query parameters of a PATCH that the engine's index request doesn't have.
-var patchParams = []string{"upsert", "doc_as_upsert", "retry_on_conflict", "if_seq_no", "if_primary_term",
-	"_source", "_source_includes", "_source_excludes", "filter_path"}
-
-// asPatch has the change written as a document that the patch has been applied to.
-func (c *change) asPatch(p *patch) {
-	c.patch, c.intent = p, p
+func (c *change) asPatch(p *patch.Request) {
+	c.patch, c.json, c.plain = p, true, patch.AnsweredInJSON(c.req.Op, c.req.Fields)
 	p.Source, p.New = c, c.onlyNew
-	c.method, c.query = []byte(http.MethodPut), api.Without(nil, c.query, patchParams...)
+	c.method, c.media, c.query = []byte(http.MethodPut), p.Media, api.Without(nil, c.query, patch.Params...)
 	op := c.req.Op
 	kind := op.Type
 	if !op.Typed {
 		kind = []byte("_doc")
 	}
 	c.path = bytes.Join([][]byte{nil, op.Index, kind, op.ID}, []byte("/"))
-}
-
-// readPatch reads the request as a PATCH. A refusal is its answer.
-func (c *change) readPatch() (refusal *respond.Answer) {
-	p := &patch{retries: -1}
-	c.json, c.media = true, mediaFor(field(c.req.Fields, "accept"))
-	c.asPatch(p)
-	if c.otherThanJSON() {
-		return respond.Error(http.StatusNotAcceptable, "illegal_argument_exception", "a PATCH is answered in JSON")
+	if p.Guard.Known() {
+		c.guard = p.Guard
+		c.outcome.Base, c.outcome.Reason = outcome.BaseExplicit, outcome.ReasonExplicit
 	}
-	if refusal := c.readPatchQuery(); refusal != nil {
-		return refusal
-	}
-	media, coded := contentOf(c.req.Fields)
-	var err error
-	switch {
-	case coded:
-		return unsupportedMedia("a body with a Content-Encoding other than gzip")
-	case media == mediaOperations:
-		var ops rewrite.Patch
-		ops, err = rewrite.ParsePatch(c.sent)
-		p.Edit, err = intent.Operations(ops), withHint(err)
-	case media == mediaMerge:
-		if firstByte(c.sent) != '{' {
-			err = &rewrite.PatchError{Index: -1, Reason: "a merge patch that is no object would replace the document by what is none"}
-			break
-		}
-		_, err = rewrite.MergePatch([]byte("{}"), c.sent, rewrite.Limits{})
-		p.Edit = intent.MergePatch(c.sent)
-	case media == mediaSteps:
-		p.Edit, err = readSteps(c.sent)
-	default:
-		return unsupportedMedia("[" + media + "]")
-	}
-	if err != nil {
-		return badPatch(err)
-	}
-	return nil
-}
-
-// withHint says of an operation that only rules have what it would have to be sent as.
-func withHint(err error) error {
-	var e *rewrite.PatchError
-	if errors.As(err, &e) {
-		if a, unknown := rewrite.ParseAction(e.Op); unknown == nil && a > rewrite.OpTest {
-			return fmt.Errorf("%w; %s has it", err, mediaSteps)
-		}
-	}
-	return err
-}
-
-func readSteps(body []byte) (intent.Edit, error) {
-	list, err := rewrite.ParseSteps(body, rewrite.Limits{})
-	if err != nil {
-		return nil, err
-	}
-	t, err := rewrite.NewTransformer(list, rewrite.Limits{})
-	return intent.Steps{Transformer: t}, err
-}
-
-// mediaFor is the Content-Type of a write whose answer is to be of the Accept's form: Elasticsearch wants both to ask for the same.
-func mediaFor(accept []byte) []byte {
-	if len(accept) > len(mediaEngine) && wire.EqualFold(accept[:len(mediaEngine)], mediaEngine) {
-		first, _, _ := bytes.Cut(accept, []byte(","))
-		return first
-	}
-	return respond.JSON.Value
-}
-
-// contentOf is the media type of a body, in lower case and without parameters; coded says that it isn't sent plainly.
-func contentOf(fields []wire.Field) (media string, coded bool) {
-	v, _, _ := bytes.Cut(field(fields, "content-type"), []byte(";"))
-	return string(bytes.ToLower(bytes.TrimSpace(v))), field(fields, "content-encoding") != nil
-}
-
-// otherThanJSON reports whether the answer would have to be another than JSON, which can't be made here: it is made here as often as by the
-// engine.
-func (c *change) otherThanJSON() bool {
-	v, given := api.Param(c.req.Op.Query, "format")
-	c.plain = jsonAnswer(c.req.Fields) && (!given || string(v) == "json")
-	return !c.plain
-}
-
-// readPatchQuery reads the parameters of the query, which are those of _update, and upsert.
-func (c *change) readPatchQuery() (refusal *respond.Answer) {
-	p, q := c.patch, c.req.Op.Query
-	for _, name := range [2]string{"upsert", "doc_as_upsert"} {
-		v, given := api.Param(q, name)
-		switch {
-		case !given:
-		case len(v) == 0, string(v) == "true":
-			p.Upsert = true
-		case string(v) != "false":
-			return illegal("Failed to parse value [%s] as only [true] or [false] are allowed.", v)
-		}
-	}
-	if v, given := api.Param(q, "retry_on_conflict"); given {
-		n, err := strconv.ParseInt(string(v), 10, 32)
-		if err != nil || n < 0 {
-			return illegal("Failed to parse int parameter [retry_on_conflict] with value [%s]", v)
-		}
-		p.retries = int(n)
-	}
-	if _, given := api.Param(q, "op_type"); given {
-		return illegal("request [%s] contains unrecognized parameter: [op_type]", c.req.Op.Path)
-	}
-	if raw, given := api.Param(q, "filter_path"); given {
-		v, err := api.DecodeValue(nil, raw)
-		if err != nil {
-			return illegal("the parameter [filter_path] can't be read: %s", err)
-		}
-		filter := glob.ParseFilter(string(v))
-		if p.filter = &filter; filter.Len() > respond.MaxPatterns {
-			return illegal("the parameter [filter_path] has more than %d patterns", respond.MaxPatterns)
-		}
-	}
-	if !p.showsByBody {
-		var err error
-		if p.shows, err = respond.ReadSourceFilter(q); err != nil {
-			return illegal("%s", err)
-		}
-	}
-	return c.readPatchGuard()
-}
-
-// readPatchGuard reads the client's own guard: if_seq_no and if_primary_term. Under it a PATCH is tried once.
-func (c *change) readPatchGuard() (refusal *respond.Answer) {
-	q := c.req.Op.Query
-	n, given := api.ReadGuard(q)
-	if !given {
-		return nil
-	}
-	_, version := api.Param(q, "version")
-	_, versionType := api.Param(q, "version_type")
-	reason := ""
-	switch {
-	case version || versionType:
-		reason = "internal versioning can not be used for optimistic concurrency control. Please use `if_seq_no` and `if_primary_term` instead"
-	case !n.Known() || n.SeqNo < 0:
-		reason = "if_seq_no and if_primary_term must both be given, as the numbers of a revision"
-	case c.patch.retries > 0:
-		reason = "compare and write operations can not be retried"
-	case c.patch.Upsert:
-		reason = "compare and write operations can not be used with upsert"
-	}
-	if reason != "" {
-		return respond.Error(http.StatusBadRequest, "action_request_validation_exception", "Validation Failed: 1: "+reason+";")
-	}
-	c.guardPatch(n)
-	c.outcome.Base, c.outcome.Reason = outcome.BaseExplicit, outcome.ReasonExplicit
-	return nil
 }
 
 // guardPatch has the patch made only in place of the revision n.
 func (c *change) guardPatch(n doc.Numbers) { c.guard, c.patch.Guard = n, n }
 
-func illegal(format string, args ...any) *respond.Answer {
-	return respond.Error(http.StatusBadRequest, "illegal_argument_exception", fmt.Sprintf(format, args...))
-}
-
-// unsupportedMedia names what would have been understood, as RFC 5789 has it.
-func unsupportedMedia(what string) *respond.Answer {
-	a := respond.Error(http.StatusUnsupportedMediaType, "media_type_header_exception", what+" is no patch: send "+acceptPatch)
-	a.Fields = append(a.Fields, wire.Field{Name: []byte("Accept-Patch"), Value: []byte(acceptPatch)})
-	return a
-}
-
-// badPatch is the answer to a body that is no patch.
-func badPatch(err error) *respond.Answer {
-	var syntax *rewrite.SyntaxError
-	if errors.As(err, &syntax) {
-		return respond.Error(http.StatusBadRequest, "x_content_parse_exception", err.Error())
+// patchDocument performs a PATCH.
+func (s *Service) patchDocument(ctx context.Context, c *change) error {
+	p, refusal := patch.Read(c.req.Op, c.req.Fields, c.sent)
+	if c.asPatch(p); refusal != nil {
+		c.answer = refusal
+		return nil
 	}
-	return respond.Error(http.StatusBadRequest, "parsing_exception", err.Error())
+	return s.edit(ctx, c)
+}
+
+// edit performs a patch: the document is read, the patch applied to it, then the rule's transform, and what comes of it written under the
+// guard of what was read; on a conflict again. Patches of one document that wait together share a write, as other changes do.
+//
+// A patch that changes nothing is not written, and then nor is what the transform would make of the document. A rule's base.unknown,
+// base.lost, merge strategies and on_conflict are for clients that write documents whole: a patch is never stale. Where the proxy can't
+// read the document as it is stored, a patch is refused, never written back from a part of it.
+func (s *Service) edit(ctx context.Context, c *change) error {
+	if err := s.locate(ctx, c); err != nil {
+		return err
+	}
+	if c.answer = s.unpatchable(c); c.answer != nil {
+		return nil
+	}
+	switch whole, err := s.seesWhole(ctx, c); {
+	case err != nil:
+		return cantAsk(err)
+	case !whole:
+		c.outcome.Reason = outcome.ReasonFiltered
+		c.answer = respond.Error(http.StatusBadRequest, "security_exception", "["+c.doc.ID+"]: the document can't be patched: "+
+			"the engine refuses updates with these credentials, as it does where they don't show all of a document")
+		return nil
+	}
+	c.epoch = s.sessions.Epoch()
+	if err := s.choosePatchGuard(ctx, c); err != nil {
+		return err
+	}
+	c.intent = s.underRule(c, &c.patch.Patch)
+	c.shares = !c.guard.Known() && !c.onlyNew && c.plain && c.whyPipelineStands() == "" &&
+		c.whyUnmergeable() == "" && s.catalog.KnownWhole(c.req.Session.Credentials(), c.name)
+	err := s.inLane(ctx, c)
+	if errors.Is(err, errNoGuard) && (c.req.Op.Kind == api.Patch || c.onlyNew) {
+		c.answer = s.unpatchable(c)
+		return nil
+	}
+	if c.answer != nil && c.answer.Status < 300 {
+		if c.base.Kind != session.KindNone {
+			c.settlePart(es.ParseItem(c.answer.Body).Revision)
+		}
+		if f := c.patch.Filter; f != nil {
+			c.answer.Body = f.Append(nil, c.answer.Body)
+		}
+	}
+	return err
+}
+
+// choosePatchGuard finds what else than if_seq_no may guard a patch: If-Match, or the stamp of a copy. If-Match: * asks for any document.
+func (s *Service) choosePatchGuard(ctx context.Context, c *change) error {
+	if c.guard.Known() {
+		return nil
+	}
+	m, found, err := c.ifMatch()
+	switch {
+	case err != nil:
+		return err
+	case found && m.any:
+		c.patch.Upsert, c.outcome.Base = false, outcome.BaseIfMatch
+		return nil
+	}
+	n, found, err := s.guardOfPart(ctx, c)
+	if found {
+		c.guardPatch(n)
+	}
+	return err
+}
+
+// unpatchable is the refusal of a patch that can't be done safely, as far as that is known without a look at the document.
+func (s *Service) unpatchable(c *change) *respond.Answer {
+	why := ""
+	switch {
+	case c.index.UUID != "" && c.name == c.index.Name && c.demandsAlias():
+		return respond.NoSuchIndex(c.name, " and [require_alias] request flag is [true] and ["+c.name+"] is not an alias")
+	case c.index.DataStream != "" && c.name == c.index.DataStream:
+		return patch.Illegal("only write ops with an op_type of create are allowed in data streams")
+	case !s.catalog.Guardable(c.index):
+		c.outcome.Reason, why = outcome.ReasonSeqNo, "index ["+c.doc.Index+"] has no sequence numbers to guard it with"
+	case c.index.Unknown != "":
+		c.outcome.Reason, why = c.index.Unknown, "these credentials may not ask what index ["+c.doc.Index+"] is, so that it isn't known "+
+			"whether its documents can be read as they are stored (view_index_metadata lets them, or upstream.auth of optimist's own)"
+	case c.index.Partial:
+		c.outcome.Reason, why = outcome.ReasonSource, "index ["+c.doc.Index+"] doesn't keep or serve _source whole: what isn't shown would be lost"
+	default:
+		return nil
+	}
+	return patch.Illegal("[%s]: the document can't be patched: %s", c.doc.ID, why)
+}
+
+// demandsAlias reports whether the request is for an alias only. One that changes nothing never gets to the engine, which would refuse it.
+func (c *change) demandsAlias() bool {
+	v, given := api.Param(c.req.Op.Query, "require_alias")
+	return given && (len(v) == 0 || string(v) == "true")
+}
+
+// barPatch reports whether a patch turns out to be one that may not be made here, and answers it; an _update is left to the engine.
+func (s *Service) barPatch(c *change) bool {
+	c.answer = s.unpatchable(c)
+	if c.answer == nil && c.req.Op.Kind == api.Update && !c.onlyNew {
+		c.outcome.Reason = c.whyPipelineStands()
+	}
+	c.unpatchable = c.answer != nil || c.req.Op.Kind == api.Update && !c.onlyNew && c.outcome.Reason != ""
+	return c.unpatchable
+}
+
+// settleIdlePatch answers a patch that changed nothing: the engine's noop.
+func (s *Service) settleIdlePatch(ctx context.Context, c *change, rev doc.Revision) {
+	if c.answer != nil { // of a write that it shared
+		c.answer.Release()
+	} else {
+		c.outcome.Kind = outcome.Guarded
+	}
+	if c.answer = s.askNoop(ctx, c, rev.Numbers); c.answer == nil {
+		c.answer = respond.Written(s.named(c), rev, respond.Noop)
+		c.patch.Show(c.answer, rev, rev.Source)
+	}
+	s.sawPatched(c, rev)
+}
+
+// sawPatched tells the session what its client has seen of the revision that a patch left: see patch.
+func (s *Service) sawPatched(c *change, rev doc.Revision) {
+	p := c.patch
+	known := rev.Known() && rev.Source != nil
+	if known && p.Shows.Whole() {
+		c.answer.Add(etagName, tag{Numbers: rev.Numbers}.append)
+	}
+	switch {
+	case !known || !c.req.Rule.Session || c.req.Anonymous:
+	case p.Shows.Whole():
+		s.sessions.Read(c.req.Session, c.doc.Ref, rev, c.epoch)
+	default:
+		s.patchView(c, rev)
+	}
+}
+
+// patchView applies a patch to what its client had seen, as far as that is known: what it named by If-Match or a stamp, or, in a session that
+// names itself, what it read or wrote.
+func (s *Service) patchView(c *change, rev doc.Revision) {
+	b, p := &c.base, c.patch
+	if b.Kind == session.KindNone {
+		if !c.req.Session.IsNamed() {
+			return
+		}
+		now, cancel := context.WithCancel(context.Background())
+		cancel() // what another write of the session has reserved is not waited for
+		taken, err := s.sessions.Take(now, c.req.Session, c.doc.Ref, nil)
+		if err != nil {
+			return
+		}
+		b = &taken
+	}
+	defer b.Release()
+	saw := doc.Revision{Source: b.View}
+	if b.Doubtful || b.View == nil && b.Kind != session.KindAbsent {
+		return
+	}
+	alone := p.Patch
+	alone.Guard, alone.New, alone.Always = doc.Numbers{}, false, true
+	d, err := alone.Next(saw)
+	if err != nil {
+		return
+	}
+	b.Commit(session.Ack{Stored: rev, Sent: d.Edited, Told: rev.Numbers})
+	if intent.Equal(d.Edited, rev.Source) {
+		c.answer.Add(etagName, tag{Numbers: rev.Numbers}.append)
+	}
+}
+
+// askMissing is the answer to a patch of a document that isn't there: the engine's own, to an _update of it, with an index's id and a shard's
+// number that only the engine knows. It changes nothing. Where the document is there by now, or the engine can't say, the answer is made here.
+func (s *Service) askMissing(ctx context.Context, c *change, noIndex bool) *respond.Answer {
+	if noIndex && c.req.Op.Kind == api.Patch {
+		return respond.NoSuchIndex(c.name, "")
+	}
+	if res := s.askUpdate(ctx, c, nil, http.StatusNotFound); res != nil {
+		if gjson.GetBytes(res.Body, "error.type").Str == "document_missing_exception" {
+			return res
+		}
+		res.Release()
+	}
+	return respond.ErrorIn(c.doc.Index, http.StatusNotFound, "document_missing_exception", "["+c.doc.ID+"]: document missing")
+}
+
+// askNoop is the noop, with what of the document a patch is to show, of a client that wants its answer in a form of its own (filter_path,
+// pretty, another format than JSON): the engine's to an update that changes nothing, under the guard of the revision. It is nil where the
+// plain form is wanted, which is made here, and where the engine gives none now: the plain form is then better than no answer.
+func (s *Service) askNoop(ctx context.Context, c *change, n doc.Numbers) *respond.Answer {
+	form := api.Only(nil, c.query, "filter_path", "pretty", "format", "human")
+	if len(form) == 0 && c.plain {
+		return nil
+	}
+	params := append(appendGuard(nil, n), '&')
+	params = append(params, form...)
+	if p := c.patch; p != nil && p.Shows.Shows() {
+		if p.ShowsByBody {
+			params = append(params, "&_source=true"...)
+		} else {
+			params = append(append(params, '&'), api.Only(nil, c.req.Op.Query, respond.SourceParams...)...)
+		}
+	}
+	return s.askUpdate(ctx, c, params, http.StatusOK)
+}
+
+// askUpdate asks the engine for its answer to an update of the change's document that changes nothing; nil is one of another status than want.
+func (s *Service) askUpdate(ctx context.Context, c *change, params []byte, want int) *respond.Answer {
+	r := c.request([]byte(`{"doc":{}}`), doc.Numbers{}, false)
+	r.Method, r.Repeatable = http.MethodPost, want == http.StatusOK
+	r.Target = c.updateTarget(params)
+	res, err := s.questions.exchange(ctx, r)
+	if err != nil {
+		return nil
+	}
+	if res.Status != want {
+		res.Release()
+		return nil
+	}
+	return respond.FromEngine(res)
+}
+
+// updateTarget is where an _update of the change's document goes, with more parameters.
+func (c *change) updateTarget(more []byte) []byte {
+	op := c.req.Op
+	path := [][]byte{nil, op.Index, []byte("_update"), op.ID}
+	if op.Typed {
+		path = [][]byte{nil, op.Index, op.Type, op.ID, []byte("_update")}
+	}
+	t := bytes.Join(path, []byte("/"))
+	params := api.Only(nil, op.Query, "routing", "require_alias")
+	if len(params) > 0 && len(more) > 0 {
+		params = append(params, '&')
+	}
+	if params = append(params, more...); len(params) > 0 {
+		t = append(append(t, '?'), params...)
+	}
+	return t
+}
+
+// filtered takes out of an answer that is made here what the client's filter_path doesn't want.
+func (c *change) filtered(a *respond.Answer) *respond.Answer {
+	raw, given := api.Param(c.query, "filter_path")
+	if v, err := api.DecodeValue(nil, raw); given && len(v) > 0 && err == nil {
+		filter := glob.ParseFilter(string(v))
+		a.Body = filter.Append(nil, a.Body)
+	}
+	return a
 }

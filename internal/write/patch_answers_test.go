@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/patch"
 	"optimist/internal/upstream"
 )
 
@@ -49,26 +50,26 @@ func TestWhatIsNoPatchIsRefusedBeforeAnythingIsAsked(t *testing.T) {
 		{"application/json", "", `{"a":1}`, 415, "media_type_header_exception"},
 		{"", "", `{"a":1}`, 415, "media_type_header_exception"},
 		{"text/plain", "", `{"a":1}`, 415, "media_type_header_exception"},
-		{mediaOperations, "", `[{"op":"add"`, 400, "x_content_parse_exception"},
-		{mediaMerge, "", `{"a":`, 400, "x_content_parse_exception"},
-		{mediaSteps, "", ``, 400, "x_content_parse_exception"},
-		{mediaOperations, "", `{"op":"add"}`, 400, "parsing_exception"},
-		{mediaOperations, "", `[{"op":"increment","path":"/n","value":1}]`, 400, "parsing_exception"},
-		{mediaOperations, "", `[{"op":"add","path":"n","value":1}]`, 400, "parsing_exception"},
-		{mediaMerge, "", `[1]`, 400, "parsing_exception"},
-		{mediaSteps, "", `[{"op":"increment","path":"/n","value":1,"when":"true"}]`, 400, "parsing_exception"},
-		{mediaSteps, "", `[{"op":"no","path":"/n"}]`, 400, "parsing_exception"},
-		{mediaMerge, "?_source=" + strings.Repeat("a*,", 101), `{}`, 400, "illegal_argument_exception"},
-		{mediaMerge, "?_source_excludes=" + strings.Repeat("a*,", 101), `{}`, 400, "illegal_argument_exception"},
-		{mediaMerge, "?filter_path=" + strings.Repeat("**.a,-b,", 51), `{}`, 400, "illegal_argument_exception"},
-		{mediaMerge, "?upsert=maybe", `{}`, 400, "illegal_argument_exception"},
-		{mediaMerge, "?retry_on_conflict=x", `{}`, 400, "illegal_argument_exception"},
-		{mediaMerge, "?op_type=create", `{}`, 400, "illegal_argument_exception"},
-		{mediaMerge, "?version=3", `{}`, 400, "action_request_validation_exception"},
-		{mediaMerge, "?if_seq_no=3", `{}`, 400, "action_request_validation_exception"},
-		{mediaMerge, "?if_seq_no=3&if_primary_term=1&upsert=true", `{}`, 400, "action_request_validation_exception"},
-		{mediaMerge, "?if_seq_no=3&if_primary_term=1&retry_on_conflict=1", `{}`, 400, "action_request_validation_exception"},
-		{mediaMerge, "?format=yaml", `{}`, 406, "illegal_argument_exception"},
+		{patch.MediaOperations, "", `[{"op":"add"`, 400, "x_content_parse_exception"},
+		{patch.MediaMerge, "", `{"a":`, 400, "x_content_parse_exception"},
+		{patch.MediaSteps, "", ``, 400, "x_content_parse_exception"},
+		{patch.MediaOperations, "", `{"op":"add"}`, 400, "parsing_exception"},
+		{patch.MediaOperations, "", `[{"op":"increment","path":"/n","value":1}]`, 400, "parsing_exception"},
+		{patch.MediaOperations, "", `[{"op":"add","path":"n","value":1}]`, 400, "parsing_exception"},
+		{patch.MediaMerge, "", `[1]`, 400, "parsing_exception"},
+		{patch.MediaSteps, "", `[{"op":"increment","path":"/n","value":1,"when":"true"}]`, 400, "parsing_exception"},
+		{patch.MediaSteps, "", `[{"op":"no","path":"/n"}]`, 400, "parsing_exception"},
+		{patch.MediaMerge, "?_source=" + strings.Repeat("a*,", 101), `{}`, 400, "illegal_argument_exception"},
+		{patch.MediaMerge, "?_source_excludes=" + strings.Repeat("a*,", 101), `{}`, 400, "illegal_argument_exception"},
+		{patch.MediaMerge, "?filter_path=" + strings.Repeat("**.a,-b,", 51), `{}`, 400, "illegal_argument_exception"},
+		{patch.MediaMerge, "?upsert=maybe", `{}`, 400, "illegal_argument_exception"},
+		{patch.MediaMerge, "?retry_on_conflict=x", `{}`, 400, "illegal_argument_exception"},
+		{patch.MediaMerge, "?op_type=create", `{}`, 400, "illegal_argument_exception"},
+		{patch.MediaMerge, "?version=3", `{}`, 400, "action_request_validation_exception"},
+		{patch.MediaMerge, "?if_seq_no=3", `{}`, 400, "action_request_validation_exception"},
+		{patch.MediaMerge, "?if_seq_no=3&if_primary_term=1&upsert=true", `{}`, 400, "action_request_validation_exception"},
+		{patch.MediaMerge, "?if_seq_no=3&if_primary_term=1&retry_on_conflict=1", `{}`, 400, "action_request_validation_exception"},
+		{patch.MediaMerge, "?format=yaml", `{}`, 406, "illegal_argument_exception"},
 	} {
 		w := newWorld(t, "")
 		w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/patch"
 	"optimist/internal/upstream"
 )
 
@@ -174,7 +175,7 @@ func TestAPatchWhoseClientLeftIsNotSent(t *testing.T) {
 		}
 		return nil, nil
 	}
-	if r := w.client("c").sendContext(ctx, "PATCH", target1, `{"a":2}`, media(mediaMerge)); r.err == nil || w.engine.writes() != before {
+	if r := w.client("c").sendContext(ctx, "PATCH", target1, `{"a":2}`, media(patch.MediaMerge)); r.err == nil || w.engine.writes() != before {
 		t.Errorf("got %v after %d writes", r, w.engine.writes()-before)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/patch"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -19,7 +20,7 @@ func media(v string) wire.Field {
 // patch sends a PATCH of the kind that its body is of: "ops" (RFC 6902), "merge" (RFC 7396) or "steps".
 func (c *client) patch(target, kind, body string, fields ...wire.Field) result {
 	c.w.t.Helper()
-	t := map[string]string{"ops": mediaOperations, "merge": mediaMerge, "steps": mediaSteps}[kind]
+	t := map[string]string{"ops": patch.MediaOperations, "merge": patch.MediaMerge, "steps": patch.MediaSteps}[kind]
 	return c.send("PATCH", target, body, append([]wire.Field{media(t)}, fields...)...)
 }
 
@@ -28,8 +29,8 @@ const target1 = "/shop/_doc/1"
 func TestAPatchIsAppliedToTheDocumentAsItIs(t *testing.T) {
 	for _, method := range []string{"PATCH /shop/_doc/1", "POST /shop/_patch/1"} {
 		for kind, body := range map[string]string{
-			mediaOperations:                       `[{"op":"test","path":"/a","value":1},{"op":"add","path":"/l/-","value":3},{"op":"remove","path":"/gone"}]`,
-			mediaMerge + "; charset=utf-8":        `{"l":[1,2,3],"gone":null}`,
+			patch.MediaOperations:                 `[{"op":"test","path":"/a","value":1},{"op":"add","path":"/l/-","value":3},{"op":"remove","path":"/gone"}]`,
+			patch.MediaMerge + "; charset=utf-8":  `{"l":[1,2,3],"gone":null}`,
 			"Application/Vnd.optimist-patch+JSON": `[{"op":"append","path":"/l","value":3},{"op":"remove","path":"/gone"}]`,
 		} {
 			t.Run(method+" "+kind, func(t *testing.T) {
@@ -65,7 +66,7 @@ func TestATypedPatchWritesToTheTypedPath(t *testing.T) {
 		return nil, nil
 	}
 	w.client("c").patch("/shop/item/1?routing=r", "merge", `{"a":2}`)
-	w.client("c").send("POST", "/shop/item/1/_patch", `{"a":2}`, media(mediaMerge))
+	w.client("c").send("POST", "/shop/item/1/_patch", `{"a":2}`, media(patch.MediaMerge))
 	if !strings.HasPrefix(put, "/shop/item/1?if_seq_no=") {
 		t.Errorf("written to %q", put)
 	}
@@ -334,7 +335,7 @@ func TestARulesOperationInAJSONPatchIsToldItsMediaType(t *testing.T) {
 	w.put("1", `{"a":1}`)
 	for op, hint := range map[string]bool{"increment": true, "remove_empty": true, "nonsense": false, "add": false} {
 		r := w.client("c").patch(target1, "ops", `[{"op":"`+op+`","path":"/a"}]`)
-		if r.status != 400 || strings.Contains(r.body, mediaSteps) != hint {
+		if r.status != 400 || strings.Contains(r.body, patch.MediaSteps) != hint {
 			t.Errorf("%s: %v", op, r)
 		}
 	}

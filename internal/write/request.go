@@ -11,6 +11,7 @@ import (
 	"optimist/internal/es"
 	"optimist/internal/intent"
 	"optimist/internal/outcome"
+	"optimist/internal/patch"
 	"optimist/internal/respond"
 	"optimist/internal/rule"
 	"optimist/internal/session"
@@ -34,10 +35,10 @@ type change struct {
 	json     bool // the body is a JSON object
 	plain    bool // the answer is JSON with its numbers
 
-	// How it goes upstream: read, and for patches readPatch.
-	method, media []byte // media is the Content-Type in place of the client's; nil: the client's
-	path, query   []byte // undecoded; the query without any guard
-	patch         *patch // what a PATCH, or an _update that is made here, says; nil for all others
+	// How it goes upstream: read, and for patches asPatch.
+	method, media []byte         // media is the Content-Type in place of the client's; nil: the client's
+	path, query   []byte         // undecoded; the query without any guard
+	patch         *patch.Request // what a PATCH, or an _update that is made here, says; nil for all others
 
 	// What it is made from: locate, chooseBase, plan.
 	index         catalog.Index
@@ -53,6 +54,7 @@ type change struct {
 	// What became of it so far: the attempt.
 	attempts     int
 	draft        intent.Draft // of the last attempt
+	unpatchable  bool         // the patch turned out to be one that can't be made here
 	maybeApplied bool         // a try may have been applied: a 409 proves nothing any more
 
 	// What its client gets: settle.
@@ -89,14 +91,14 @@ func (c *change) read(r *Request, now func() time.Time) error {
 		*part.into = string(b)
 	}
 	c.doc.Index = c.name
-	c.plain = jsonAnswer(r.Fields)
+	c.plain = wire.AcceptsJSON(r.Fields)
 	if err := c.readOnlyNew(); err != nil {
 		return err
 	}
 	if err := c.readQuery(r.Op.Query); err != nil {
 		return err
 	}
-	c.json = c.sent == nil && r.Op.Kind == api.Delete || jsonBody(r.Fields) && firstByte(c.sent) == '{'
+	c.json = c.sent == nil && r.Op.Kind == api.Delete || wire.JSONBody(r.Fields) && doc.LooksLikeObject(c.sent)
 	return nil
 }
 
@@ -140,7 +142,7 @@ func (c *change) readOnlyNew() error {
 	default:
 		return nil
 	}
-	if !c.req.Rule.IfMatch || string(bytes.Trim(field(c.req.Fields, "if-none-match"), " \t")) != "*" {
+	if !c.req.Rule.IfMatch || string(bytes.Trim(wire.Value(c.req.Fields, "if-none-match"), " \t")) != "*" {
 		return nil
 	}
 	c.onlyNew = true
@@ -183,64 +185,16 @@ func (c *change) Inputs(current []byte) *rewrite.Inputs {
 		Op: op.String(), Method: wire.MethodString(c.req.Method), User: rule.User(c.req.Fields),
 		Header: c.header, Now: c.now(),
 	}
-	if c.patch != nil && c.patch.incoming != nil {
-		in.Incoming = c.patch.incoming
+	if c.patch != nil && c.patch.Incoming != nil {
+		in.Incoming = c.patch.Incoming
 	}
-	if firstByte(in.Incoming) != '{' {
+	if !doc.LooksLikeObject(in.Incoming) {
 		in.Incoming = nil
 	}
 	return in
 }
 
 func (c *change) header(name string) (value []byte, ok bool) {
-	v := field(c.req.Fields, name)
+	v := wire.Value(c.req.Fields, name)
 	return v, v != nil
-}
-
-// jsonBody reports whether a body with these fields is JSON, by its Content-Type; content codings are read by nobody here.
-func jsonBody(fields []wire.Field) bool {
-	for i := range fields {
-		if wire.EqualFold(fields[i].Name, "content-encoding") {
-			return false
-		}
-		if wire.EqualFold(fields[i].Name, "content-type") {
-			return jsonMedia(fields[i].Value)
-		}
-	}
-	return true
-}
-
-// jsonMedia reports whether a media type is JSON, or the text that curl users send as JSON.
-func jsonMedia(v []byte) bool {
-	const usual, text = "application/json", "text/plain"
-	if len(v) >= len(usual) && wire.EqualFold(v[:len(usual)], usual) || len(v) >= len(text) && wire.EqualFold(v[:len(text)], text) {
-		return true
-	}
-	return bytes.Contains(bytes.ToLower(v), []byte("+json"))
-}
-
-// jsonAnswer reports whether the client asked for an answer in JSON, or didn't say.
-func jsonAnswer(fields []wire.Field) bool {
-	v := field(fields, "accept")
-	return v == nil || bytes.Contains(v, []byte("json")) || bytes.Contains(v, []byte("*/*"))
-}
-
-func firstByte(b []byte) byte {
-	for _, c := range b {
-		switch c {
-		case ' ', '\t', '\r', '\n':
-		default:
-			return c
-		}
-	}
-	return 0
-}
-
-func field(fields []wire.Field, name string) []byte {
-	for i := range fields {
-		if wire.EqualFold(fields[i].Name, name) {
-			return fields[i].Value
-		}
-	}
-	return nil
 }

@@ -89,7 +89,7 @@ func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response, body 
 		case c.patch != nil && c.draft.Unchanged:
 			a.s.settleIdlePatch(ctx, c, stored)
 		case c.patch != nil:
-			c.patch.show(c.answer, stored, body)
+			c.patch.Show(c.answer, stored, body)
 			a.s.sawPatched(c, stored)
 		default:
 			c.settle(end{stored: stored, created: ack.created, current: a.cur.Numbers, same: bytes.Equal(body, c.sent)})
@@ -192,7 +192,7 @@ func (a *attempt) refusal(c *change, err error) *respond.Answer {
 		return c.conflict("rule [" + c.req.Rule.Name + "] refuses to merge: both the client and somebody else changed [" + strings.Join(both.Paths, ", ") + "]")
 	case errors.As(err, &unfit):
 		if c.patch != nil {
-			c.patch.unfit = intent.Unreadable(unfit.Err)
+			c.unpatchable = intent.Unreadable(unfit.Err)
 		}
 		return c.unapplied(unfit)
 	default:

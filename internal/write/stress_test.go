@@ -15,6 +15,7 @@ import (
 	"github.com/tidwall/sjson"
 
 	"optimist/internal/es"
+	"optimist/internal/patch"
 	"optimist/internal/session"
 	"optimist/internal/upstream"
 )
@@ -319,12 +320,12 @@ func (wk *worker) patch() {
 	if p := wk.r.Float64(); p < 0.15 && wk.x.edits { // without a transform the engine merges it, and nobody sees what it stores
 		wk.send("POST", "/shop/_update/"+wk.id, "application/json", fmt.Sprintf(`{"doc":{"g-%s":1}}`, wk.token))
 	} else if p < 0.3 {
-		wk.send("PATCH", "/shop/_doc/"+wk.id, mediaMerge, fmt.Sprintf(`{"g-%s":1}`, wk.token))
+		wk.send("PATCH", "/shop/_doc/"+wk.id, patch.MediaMerge, fmt.Sprintf(`{"g-%s":1}`, wk.token))
 	} else {
 		step := 1 + wk.r.IntN(3)
 		body := fmt.Sprintf(`[{"op":"increment","path":"/n","value":%d},{"op":"append","path":"/log","value":"%s=%d"},{"op":"add","path":"/f-%s","value":%d}]`,
 			step, wk.token, step, wk.token, step)
-		wk.send("POST", "/shop/_patch/"+wk.id+[]string{"", "?upsert=true"}[wk.r.IntN(2)], mediaSteps, body)
+		wk.send("POST", "/shop/_patch/"+wk.id+[]string{"", "?upsert=true"}[wk.r.IntN(2)], patch.MediaSteps, body)
 	}
 	wk.memory = ""
 }

@@ -7,13 +7,12 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/tidwall/gjson"
-
 	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/intent"
 	"optimist/internal/outcome"
+	"optimist/internal/patch"
 	"optimist/internal/respond"
 	"optimist/internal/session"
 	"optimist/internal/stamp"
@@ -156,20 +155,18 @@ func (s *Service) noteUpdate(ctx context.Context, c *change, res *upstream.Respo
 // (unless it may run again), of a document that isn't seen whole, or by a client that may write but not read; and what isn't valid, so that
 // the engine says what is wrong with it. An upsert is transformed as the document that it is.
 func (s *Service) updateHere(ctx context.Context, c *change) (taken bool, err error) {
-	before := *c
-	p := c.readUpdate()
-	if p == nil {
-		c.plain = before.plain
+	p, refusal, ok := patch.ReadUpdate(c.req.Op, c.req.Fields, c.sent, false)
+	if !ok {
 		return false, nil
 	}
+	before := *c
 	c.asPatch(p)
-	refused := c.readUpdateQuery()
-	if refused == nil && !(p.Upsert && p.Guard.Known()) {
+	if refusal == nil && !(p.Upsert && p.Guard.Known()) {
 		taken, err = s.mayReadAndWriteBack(ctx, c)
 	}
 	if taken {
 		err = s.edit(ctx, c)
-		native := p.unfit || errors.Is(err, errNoGuard) || errors.Is(err, es.ErrForbidden) && c.attempts == 0
+		native := c.unpatchable || errors.Is(err, errNoGuard) || errors.Is(err, es.ErrForbidden) && c.attempts == 0
 		if taken = !native; native {
 			err = nil
 		}
@@ -185,14 +182,14 @@ func (s *Service) updateHere(ctx context.Context, c *change) (taken bool, err er
 // updateOnlyNew performs an _update that asks for no document: the engine would carry it out on the document of a client that is faster, so it
 // is made here, as a patch is.
 func (s *Service) updateOnlyNew(ctx context.Context, c *change) error {
-	p := c.readUpdate()
-	if p == nil {
+	p, refusal, ok := patch.ReadUpdate(c.req.Op, c.req.Fields, c.sent, true)
+	if !ok {
 		c.answer = respond.Error(http.StatusBadRequest, "illegal_argument_exception", "["+c.doc.ID+"]: If-None-Match: * can't be kept with this "+
 			"_update: it has to be JSON, with a doc or a script, and without scripted_upsert. A PUT with If-None-Match: * makes a document")
 		return nil
 	}
-	c.asPatch(p)
-	if c.answer = c.readUpdateQuery(); c.answer != nil {
+	if c.asPatch(p); refusal != nil {
+		c.answer = refusal
 		return nil
 	}
 	return s.edit(ctx, c)
@@ -220,81 +217,4 @@ func (s *Service) mayReadAndWriteBack(ctx context.Context, c *change) (bool, err
 		c.outcome.Reason = outcome.ReasonFiltered
 	}
 	return whole, nil
-}
-
-// readUpdate reads the body of an _update as a patch, nil where it is more than a part of a document, or not valid: the engine takes no key
-// twice. Half surrogates, which a key may have and no pointer can name, are the engine's, too.
-func (c *change) readUpdate() *patch {
-	if !c.json || c.otherThanJSON() || !doc.ValidJSON(c.sent) || intent.RepeatsKeys(c.sent) || intent.HasHalfSurrogates(c.sent) {
-		return nil
-	}
-	for _, name := range [...]string{"upsert", "version", "version_type", "op_type", "lang", "_source_include", "_source_exclude"} {
-		if _, given := api.Param(c.req.Op.Query, name); given {
-			return nil
-		}
-	}
-	p := &patch{retries: -1}
-	if c.contentType() == nil {
-		c.media = respond.JSON.Value
-	}
-	ok := true
-	gjson.ParseBytes(c.sent).ForEach(func(k, v gjson.Result) bool {
-		ok = p.member(k.Str, v) || c.onlyNew && p.scriptMember(k.Str, v)
-		return ok
-	})
-	if !ok || p.Edit == nil {
-		return nil
-	}
-	return p
-}
-
-// readUpdateQuery reads the query of an _update that is made here. What the body says of upserts, and what the query says, is one.
-func (c *change) readUpdateQuery() (refusal *respond.Answer) {
-	refusal = c.readPatchQuery()
-	p := c.patch
-	if p.Upsert {
-		p.First = p.incoming // the doc counts more than an upsert
-	}
-	p.Upsert = p.First != nil
-	return refusal
-}
-
-// member reads one member of an _update's body.
-func (p *patch) member(name string, v gjson.Result) bool {
-	flag := v.Type == gjson.True || v.Type == gjson.False
-	switch name {
-	case "doc":
-		alone := p.Edit == nil // and no script
-		p.Edit, p.incoming = intent.Part(v.Raw), []byte(v.Raw)
-		return v.IsObject() && alone
-	case "upsert":
-		p.First = []byte(v.Raw)
-		return v.IsObject()
-	case "doc_as_upsert":
-		p.Upsert = v.Bool()
-		return flag
-	case "detect_noop":
-		p.Always = !v.Bool()
-		return flag
-	case "_source":
-		p.shows, p.showsByBody = respond.All(v.Bool()), true
-		return flag
-	}
-	return false
-}
-
-// scriptMember reads the members of an _update's body that concern its script, which isn't run where there is no document, unless it asks
-// for that.
-func (p *patch) scriptMember(name string, v gjson.Result) bool {
-	switch name {
-	case "script":
-		if p.Edit != nil {
-			return false // no engine takes both
-		}
-		p.Edit, p.incoming = intent.Part("{}"), []byte("{}")
-		return true
-	case "scripted_upsert":
-		return v.Type == gjson.False
-	}
-	return false
 }

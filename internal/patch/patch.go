@@ -1,0 +1,242 @@
+// Package patch reads what clients ask for by PATCH, and by an _update with a `doc`, as intents.
+//
+// It does no I/O. What is read may still be impossible: only the document tells.
+package patch
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
+
+	"optimist/internal/api"
+	"optimist/internal/doc"
+	"optimist/internal/glob"
+	"optimist/internal/intent"
+	"optimist/internal/respond"
+	"optimist/internal/wire"
+	"optimist/rewrite"
+)
+
+// The media types of a PATCH. Plain application/json is none of them: an array would be one kind of patch, an object another, and
+// the body of an _update a third.
+const (
+	MediaOperations = "application/json-patch+json"         // RFC 6902
+	MediaMerge      = "application/merge-patch+json"        // RFC 7396
+	MediaSteps      = "application/vnd.optimist-patch+json" // the operations of rules, without `when`
+	mediaEngine     = "application/vnd.elasticsearch+json"  // begins what asks an Elasticsearch for the forms of an older one
+	acceptPatch     = MediaOperations + ", " + MediaMerge + ", " + MediaSteps
+)
+
+// Params are the query parameters of a PATCH that the engine's index request doesn't have.
+var Params = []string{"upsert", "doc_as_upsert", "retry_on_conflict", "if_seq_no", "if_primary_term",
+	"_source", "_source_includes", "_source_excludes", "filter_path"}
+
+// Request is what a PATCH says, or an _update of a part. It is applied to the document as it is at each attempt, so it needs no base, and no
+// session.
+type Request struct {
+	intent.Patch
+	Media       []byte               // the Content-Type of the document that is written; nil: the client's
+	Incoming    []byte               // what of the body a rule's steps may look at; nil: all of it
+	Retries     int                  // the client's own bound; -1: it gave none
+	Shows       respond.SourceFilter // what of the document the answer shows
+	ShowsByBody bool                 // the body says it, which counts more than the query
+	Filter      *glob.Filter         // what the client wants of the answer; nil: all
+}
+
+// Read reads a PATCH. A refusal is its answer.
+func Read(op *api.Op, fields []wire.Field, body []byte) (p *Request, refusal *respond.Answer) {
+	p = &Request{Retries: -1, Media: mediaFor(wire.Value(fields, "accept"))}
+	if !AnsweredInJSON(op, fields) {
+		return p, respond.Error(http.StatusNotAcceptable, "illegal_argument_exception", "a PATCH is answered in JSON")
+	}
+	if refusal := p.readQuery(op); refusal != nil {
+		return p, refusal
+	}
+	media, coded := contentOf(fields)
+	var err error
+	switch {
+	case coded:
+		return p, unsupportedMedia("a body with a Content-Encoding other than gzip")
+	case media == MediaOperations:
+		var ops rewrite.Patch
+		ops, err = rewrite.ParsePatch(body)
+		p.Edit, err = intent.Operations(ops), withHint(err)
+	case media == MediaMerge:
+		if !doc.LooksLikeObject(body) {
+			err = &rewrite.PatchError{Index: -1, Reason: "a merge patch that is no object would replace the document by what is none"}
+			break
+		}
+		_, err = rewrite.MergePatch([]byte("{}"), body, rewrite.Limits{})
+		p.Edit = intent.MergePatch(body)
+	case media == MediaSteps:
+		p.Edit, err = readSteps(body)
+	default:
+		return p, unsupportedMedia("[" + media + "]")
+	}
+	if err != nil {
+		return p, badPatch(err)
+	}
+	return p, nil
+}
+
+// AnsweredInJSON reports whether the answer to a request is JSON. Another can't be made here, and a patch is answered here as often as by
+// the engine.
+func AnsweredInJSON(op *api.Op, fields []wire.Field) bool {
+	v, given := api.Param(op.Query, "format")
+	return wire.AcceptsJSON(fields) && (!given || string(v) == "json")
+}
+
+// ReadUpdate reads an _update as a patch. ok is false where it is more than a part of a document, or not valid: the engine takes no key twice.
+// Half surrogates, which a key may have and no pointer can name, are the engine's, too. With onlyNew it may have a script, which isn't run
+// where there is no document. A refusal is its answer.
+func ReadUpdate(op *api.Op, fields []wire.Field, body []byte, onlyNew bool) (p *Request, refusal *respond.Answer, ok bool) {
+	if !wire.JSONBody(fields) || !doc.LooksLikeObject(body) || !AnsweredInJSON(op, fields) || !doc.ValidJSON(body) ||
+		intent.RepeatsKeys(body) || intent.HasHalfSurrogates(body) {
+		return nil, nil, false
+	}
+	for _, name := range [...]string{"upsert", "version", "version_type", "op_type", "lang", "_source_include", "_source_exclude"} {
+		if _, given := api.Param(op.Query, name); given {
+			return nil, nil, false
+		}
+	}
+	p, ok = &Request{Retries: -1}, true
+	if wire.Value(fields, "content-type") == nil {
+		p.Media = respond.JSON.Value
+	}
+	gjson.ParseBytes(body).ForEach(func(k, v gjson.Result) bool {
+		ok = p.member(k.Str, v) || onlyNew && p.scriptMember(k.Str, v)
+		return ok
+	})
+	if !ok || p.Edit == nil {
+		return nil, nil, false
+	}
+	refusal = p.readQuery(op)
+	if p.Upsert {
+		p.First = p.Incoming // the doc counts more than an upsert
+	}
+	p.Upsert = p.First != nil
+	return p, refusal, true
+}
+
+// member reads one member of an _update's body.
+func (p *Request) member(name string, v gjson.Result) bool {
+	flag := v.Type == gjson.True || v.Type == gjson.False
+	switch name {
+	case "doc":
+		alone := p.Edit == nil // and no script
+		p.Edit, p.Incoming = intent.Part(v.Raw), []byte(v.Raw)
+		return v.IsObject() && alone
+	case "upsert":
+		p.First = []byte(v.Raw)
+		return v.IsObject()
+	case "doc_as_upsert":
+		p.Upsert = v.Bool()
+		return flag
+	case "detect_noop":
+		p.Always = !v.Bool()
+		return flag
+	case "_source":
+		p.Shows, p.ShowsByBody = respond.All(v.Bool()), true
+		return flag
+	}
+	return false
+}
+
+// scriptMember reads the members of an _update's body that concern its script, which isn't run where there is no document, unless it asks
+// for that.
+func (p *Request) scriptMember(name string, v gjson.Result) bool {
+	switch name {
+	case "script":
+		if p.Edit != nil {
+			return false // no engine takes both
+		}
+		p.Edit, p.Incoming = intent.Part("{}"), []byte("{}")
+		return true
+	case "scripted_upsert":
+		return v.Type == gjson.False
+	}
+	return false
+}
+
+// readQuery reads the parameters of the query, which are those of _update, and upsert.
+func (p *Request) readQuery(op *api.Op) (refusal *respond.Answer) {
+	q := op.Query
+	for _, name := range [2]string{"upsert", "doc_as_upsert"} {
+		v, given := api.Param(q, name)
+		switch {
+		case !given:
+		case len(v) == 0, string(v) == "true":
+			p.Upsert = true
+		case string(v) != "false":
+			return Illegal("Failed to parse value [%s] as only [true] or [false] are allowed.", v)
+		}
+	}
+	if v, given := api.Param(q, "retry_on_conflict"); given {
+		n, err := strconv.ParseInt(string(v), 10, 32)
+		if err != nil || n < 0 {
+			return Illegal("Failed to parse int parameter [retry_on_conflict] with value [%s]", v)
+		}
+		p.Retries = int(n)
+	}
+	if _, given := api.Param(q, "op_type"); given {
+		return Illegal("request [%s] contains unrecognized parameter: [op_type]", op.Path)
+	}
+	if raw, given := api.Param(q, "filter_path"); given {
+		v, err := api.DecodeValue(nil, raw)
+		if err != nil {
+			return Illegal("the parameter [filter_path] can't be read: %s", err)
+		}
+		filter := glob.ParseFilter(string(v))
+		if p.Filter = &filter; filter.Len() > respond.MaxPatterns {
+			return Illegal("the parameter [filter_path] has more than %d patterns", respond.MaxPatterns)
+		}
+	}
+	if !p.ShowsByBody {
+		var err error
+		if p.Shows, err = respond.ReadSourceFilter(q); err != nil {
+			return Illegal("%s", err)
+		}
+	}
+	return p.readGuard(q)
+}
+
+// readGuard reads the client's own guard: if_seq_no and if_primary_term. Under it a PATCH is tried once.
+func (p *Request) readGuard(q []byte) (refusal *respond.Answer) {
+	n, given := api.ReadGuard(q)
+	if !given {
+		return nil
+	}
+	_, version := api.Param(q, "version")
+	_, versionType := api.Param(q, "version_type")
+	reason := ""
+	switch {
+	case version || versionType:
+		reason = "internal versioning can not be used for optimistic concurrency control. Please use `if_seq_no` and `if_primary_term` instead"
+	case !n.Known() || n.SeqNo < 0:
+		reason = "if_seq_no and if_primary_term must both be given, as the numbers of a revision"
+	case p.Retries > 0:
+		reason = "compare and write operations can not be retried"
+	case p.Upsert:
+		reason = "compare and write operations can not be used with upsert"
+	}
+	if reason != "" {
+		return respond.Error(http.StatusBadRequest, "action_request_validation_exception", "Validation Failed: 1: "+reason+";")
+	}
+	p.Guard = n
+	return nil
+}
+
+// Show puts what the client asked to see of the document into the answer, as an _update does.
+func (p *Request) Show(a *respond.Answer, rev doc.Revision, source []byte) {
+	if !p.Shows.Shows() || source == nil {
+		return
+	}
+	b := fmt.Appendf(nil, `{"_seq_no":%d,"_primary_term":%d,"found":true,"_source":`, rev.SeqNo, rev.PrimaryTerm)
+	b = append(p.Shows.Append(b, source), '}')
+	if out, err := sjson.SetRawBytes(a.Body, "get", b); err == nil {
+		a.Body = out
+	}
+}

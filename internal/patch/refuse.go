@@ -1,0 +1,69 @@
+package patch
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"optimist/internal/intent"
+	"optimist/internal/respond"
+	"optimist/internal/wire"
+	"optimist/rewrite"
+)
+
+// withHint says of an operation that only rules have what it would have to be sent as.
+func withHint(err error) error {
+	var e *rewrite.PatchError
+	if errors.As(err, &e) {
+		if a, unknown := rewrite.ParseAction(e.Op); unknown == nil && a > rewrite.OpTest {
+			return fmt.Errorf("%w; %s has it", err, MediaSteps)
+		}
+	}
+	return err
+}
+
+func readSteps(body []byte) (intent.Edit, error) {
+	list, err := rewrite.ParseSteps(body, rewrite.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	t, err := rewrite.NewTransformer(list, rewrite.Limits{})
+	return intent.Steps{Transformer: t}, err
+}
+
+// mediaFor is the Content-Type of a write whose answer is to be of the Accept's form: Elasticsearch wants both to ask for the same.
+func mediaFor(accept []byte) []byte {
+	if len(accept) > len(mediaEngine) && wire.EqualFold(accept[:len(mediaEngine)], mediaEngine) {
+		first, _, _ := bytes.Cut(accept, []byte(","))
+		return first
+	}
+	return respond.JSON.Value
+}
+
+// contentOf is the media type of a body, in lower case and without parameters; coded says that it isn't sent plainly.
+func contentOf(fields []wire.Field) (media string, coded bool) {
+	v, _, _ := bytes.Cut(wire.Value(fields, "content-type"), []byte(";"))
+	return string(bytes.ToLower(bytes.TrimSpace(v))), wire.Value(fields, "content-encoding") != nil
+}
+
+// Illegal is the engine's refusal of a request that doesn't say what may be done.
+func Illegal(format string, args ...any) *respond.Answer {
+	return respond.Error(http.StatusBadRequest, "illegal_argument_exception", fmt.Sprintf(format, args...))
+}
+
+// unsupportedMedia names what would have been understood, as RFC 5789 has it.
+func unsupportedMedia(what string) *respond.Answer {
+	a := respond.Error(http.StatusUnsupportedMediaType, "media_type_header_exception", what+" is no patch: send "+acceptPatch)
+	a.Fields = append(a.Fields, wire.Field{Name: []byte("Accept-Patch"), Value: []byte(acceptPatch)})
+	return a
+}
+
+// badPatch is the answer to a body that is no patch.
+func badPatch(err error) *respond.Answer {
+	var syntax *rewrite.SyntaxError
+	if errors.As(err, &syntax) {
+		return respond.Error(http.StatusBadRequest, "x_content_parse_exception", err.Error())
+	}
+	return respond.Error(http.StatusBadRequest, "parsing_exception", err.Error())
+}
