@@ -172,7 +172,7 @@ func TestWhatTheEngineRefusesIsToldInItsWords(t *testing.T) {
 - {name: b, request: PUT /shop/_doc/1, headers: {Content-Encoding: gzip}, sent: {a: 1}, expect: {status: 200}}
 `
 	for i, r := range results(t, "rules: [{name: a}]\n", "a.test.yaml", tests).Results {
-		want := []string{"document_parsing_exception: [1:6] failed to parse field [a]", "400 parse_exception: the body isn't gzip data"}[i]
+		want := []string{"document_parsing_exception: [1:6] failed to parse field [a]", "400 parse_exception: the body isn't the gzip data"}[i]
 		if r.Err == nil || !strings.Contains(r.Err.Error(), want) || strings.Contains(r.Err.Error(), "root_cause") {
 			t.Errorf("%v", r.Err)
 		}
