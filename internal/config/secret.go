@@ -2,10 +2,10 @@ package config
 
 import (
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
+	"unicode"
 )
 
 // maxSecret bounds what is read of a secret's file, so that a wrong file name doesn't become a header of megabytes.
@@ -20,25 +20,25 @@ func (a *Auth) Authorization() (string, error) {
 		if strings.Contains(key, ":") {
 			key = base64.StdEncoding.EncodeToString([]byte(key))
 		}
-		return prefixed("ApiKey ", key), err
+		return header("ApiKey ", key, err)
 	case a.BasicFile != "":
 		pair, err := secret("upstream.auth.basic_file", a.BasicFile)
 		if err == nil && !strings.Contains(pair, ":") {
-			return "", fmt.Errorf("upstream.auth.basic_file: %s doesn't hold user:password", a.BasicFile)
+			err = fmt.Errorf("upstream.auth.basic_file: %s doesn't hold user:password", a.BasicFile)
 		}
-		return prefixed("Basic ", base64.StdEncoding.EncodeToString([]byte(pair))), err
+		return header("Basic ", base64.StdEncoding.EncodeToString([]byte(pair)), err)
 	case a.BearerFile != "":
 		token, err := secret("upstream.auth.bearer_file", a.BearerFile)
-		return prefixed("Bearer ", token), err
+		return header("Bearer ", token, err)
 	}
 	return "", nil
 }
 
-func prefixed(scheme, value string) string {
-	if value == "" {
-		return ""
+func header(scheme, value string, err error) (string, error) {
+	if err != nil {
+		return "", err
 	}
-	return scheme + value
+	return scheme + value, nil
 }
 
 // secret is a file's content without the newline at its end.
@@ -55,21 +55,11 @@ func secret(key, name string) (string, error) {
 		return "", fmt.Errorf("%s: %w", key, err)
 	}
 	text := strings.TrimRight(string(data), "\r\n")
-	if err := headerSafe(text); err != nil {
-		return "", fmt.Errorf("%s: %s %w", key, name, err)
+	switch {
+	case text == "":
+		return "", fmt.Errorf("%s: %s is empty", key, name)
+	case strings.ContainsFunc(text, unicode.IsControl): // it would break out of the header's line
+		return "", fmt.Errorf("%s: %s holds more than one line, or control characters", key, name)
 	}
 	return text, nil
-}
-
-// headerSafe refuses what would break out of a header's line.
-func headerSafe(s string) error {
-	if s == "" {
-		return errors.New("is empty")
-	}
-	for _, r := range s {
-		if r < ' ' || r == 0x7f {
-			return errors.New("holds more than one line, or control characters")
-		}
-	}
-	return nil
 }
