@@ -107,22 +107,11 @@ func (s *site) creates(ctx context.Context, out io.Writer, repeat int) error {
 	turn := 0
 	for _, way := range s.creations() {
 		for _, clients := range []int{1, 16} {
-			sides := []string{s.engine, s.nginx, s.plain}
-			took := make([][]float64, len(sides))
-			for n := range 2 * repeat {
-				for i := range sides {
-					k := (i + n) % len(sides)
-					if sides[k] == "" {
-						continue
-					}
-					turn++
-					t, err := way.measure(ctx, sides[k], clients, turn)
-					if err != nil {
-						return err
-					}
-					took[k] = append(took[k], float64(t)/float64(time.Millisecond))
-				}
+			took, err := way.compare(ctx, []string{s.engine, s.nginx, s.plain}, clients, turn, 2*repeat)
+			if err != nil {
+				return err
 			}
+			turn += 2 * repeat
 			fmt.Fprintf(w, "%s\t%d", way.name, clients)
 			for _, ms := range took {
 				fmt.Fprintf(w, "\t%s", spread(ms))
@@ -133,6 +122,25 @@ func (s *site) creates(ctx context.Context, out io.Writer, repeat int) error {
 	_ = w.Flush() // to a terminal or a pipe that has gone: nobody's loss
 	fmt.Fprintln(out)
 	return nil
+}
+
+// compare measures turns of each side, which begin with another one each time, in ms. A side without a URL is left out.
+func (y *creation) compare(ctx context.Context, sides []string, clients, turn, turns int) ([][]float64, error) {
+	took := make([][]float64, len(sides))
+	for n := range turns {
+		for i := range sides {
+			k := (i + n) % len(sides)
+			if sides[k] == "" {
+				continue
+			}
+			t, err := y.measure(ctx, sides[k], clients, (turn+n)*len(sides)+k)
+			if err != nil {
+				return nil, err
+			}
+			took[k] = append(took[k], float64(t)/float64(time.Millisecond))
+		}
+	}
+	return took, nil
 }
 
 // spread is a median, the least and the most, as two cells of a table.
