@@ -28,8 +28,8 @@ type Config struct {
 	Listen string `json:"listen"`
 
 	// Admin is the address of the admin listener: health, readiness, metrics, mode, configuration in force, profiles.
-	// Default 127.0.0.1:9281. It asks for no credentials: whoever reaches it can switch guarding off. Another address than
-	// a loopback one is said loudly in the log. Empty switches the listener off.
+	// Default 127.0.0.1:9281. It asks for no credentials: whoever reaches it can switch guarding off. optimist warns
+	// in the log of every address but a loopback one. Empty switches the listener off.
 	Admin string `json:"admin"`
 
 	// Mode is what optimist does with writes: guard (default), observe (changes no byte, counts lost updates), off (the
@@ -43,7 +43,7 @@ type Config struct {
 	// Limits hold against clients that are slow, large or many.
 	Limits Limits `json:"limits"`
 
-	// Sniffing says what clients that ask for the engine's addresses are told.
+	// Sniffing is what clients get that ask for the engine's addresses.
 	Sniffing Sniffing `json:"sniffing"`
 
 	// Sessions says how optimist knows which reads and writes are one client's, and how long it remembers what was read.
@@ -190,13 +190,13 @@ type Limits struct {
 	IdleTimeout unit.Duration `json:"idle_timeout" min:"1nanos"`
 }
 
-// Sniffing says what clients that ask for the engine's addresses (`_nodes/http`) are told. A client that is told the
+// Sniffing is what clients get that ask for the engine's addresses (`_nodes/http`). A client that gets the
 // engine's own addresses goes around optimist from then on, and its writes are not guarded.
 type Sniffing struct {
 	// Answer is rewrite (default: publish_address becomes optimist's) or pass (the engine's answer as it is).
 	Answer SniffAnswer `json:"answer"`
 
-	// Advertise is the host:port that is told. Default: what the client itself used, from its Host header.
+	// Advertise is the host:port in the answer. Default: what the client itself used, from its Host header.
 	Advertise string `json:"advertise"`
 }
 

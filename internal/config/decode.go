@@ -15,8 +15,8 @@ import (
 	"optimist/internal/unit"
 )
 
-// decoder fills structs from YAML's nodes. It goes on after a mistake, so that all of a file's mistakes are told at once, and it remembers
-// where each key stands, so that what is found later can be told with its place, too. The library's own decoder does neither.
+// decoder fills structs from YAML's nodes. It goes on after a mistake, so that it reports all of a file's mistakes at once. It remembers
+// where each key stands, so that later checks can report the place, too. The library's own decoder does neither.
 type decoder struct {
 	cfg      *Config
 	file     int // among the sources
@@ -140,7 +140,7 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 }
 
 func (d *decoder) unknownKey(name, path string, names []string) string {
-	if d.file > 0 && shown(path) == "" && slices.Contains(keys(reflect.TypeFor[Config]()), name) {
+	if d.file > 0 && localKey(path) == "" && slices.Contains(keys(reflect.TypeFor[Config]()), name) {
 		return fmt.Sprintf("%q belongs into the file that names this one in rule_files; here are rules only", name)
 	}
 	if near := spelling.Nearest(name, names); near != "" {
@@ -249,7 +249,7 @@ func (d *decoder) integer(n *yaml.Node, v reflect.Value, path string) {
 // variable is what shells and other programs put a variable's value for.
 var variable = regexp.MustCompile(`\$\{[A-Z_][A-Z0-9_]*\}`)
 
-// expandable fails for a text that names a variable, which optimist doesn't expand. Texts of a transform may be meant so.
+// expandable reports a text that names a variable as a mistake, since optimist doesn't expand it. In a transform such a text may be data.
 func (d *decoder) expandable(n *yaml.Node, path string) bool {
 	name := variable.FindString(n.Value)
 	if name == "" || d.other || strings.Contains(path, ".transform[") {
@@ -277,7 +277,7 @@ func kindOf(n *yaml.Node) string {
 	case isNull(n):
 		return "nothing"
 	case isText(n):
-		return fmt.Sprintf("the text %q", brief(Redact(n.Value), shownText))
+		return fmt.Sprintf("the text %q", brief(Redact(n.Value), maxText))
 	case n.Tag == "!!bool":
 		return n.Value
 	}

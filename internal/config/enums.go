@@ -14,7 +14,7 @@ type (
 	Mode string
 	// Verify is how far a node's certificate is checked.
 	Verify string
-	// SniffAnswer is what `_nodes/http` is answered.
+	// SniffAnswer is how `_nodes/http` is answered.
 	SniffAnswer string
 	// Infer is what makes a session without the header.
 	Infer string
@@ -58,7 +58,7 @@ type (
 	TimeFormat string
 )
 
-// The values of the enumerations; their meaning is told at the keys that take them.
+// The values of the enumerations; the keys that take them give their meaning.
 const (
 	ModeGuard   Mode = "guard"
 	ModeObserve Mode = "observe"

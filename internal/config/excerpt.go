@@ -28,11 +28,11 @@ func (p Problem) Excerpt() string {
 	return fmt.Sprintf("%s | %s\n%s | %s^\n", number, string(line), strings.Repeat(" ", len(number)), pad.String())
 }
 
-// The lengths, in characters, of what is shown of a line, and of what is said of a problem: a file may be of one line, or no text at all.
+// The most characters of a file's line, a message and a text within it that are printed: a file may be one line, or no text at all.
 const (
-	shownLine    = 160
-	shownMessage = 400
-	shownText    = 60
+	maxLine    = 160
+	maxMessage = 400
+	maxText    = 60
 )
 
 // What may be a URL with a password: in a message, and in a line of the file.
@@ -41,7 +41,7 @@ var (
 	credentials = regexp.MustCompile(`\S:\S.*@`)
 )
 
-// Redact keeps what may be a password out of what is shown of one value.
+// Redact takes what may be a password out of a value that is to be printed.
 func Redact(value string) string {
 	at := strings.LastIndexByte(value, '@')
 	if at < 0 || !strings.Contains(value[:at], ":") {
@@ -62,12 +62,13 @@ func brief(text string, n int) string {
 	return string(r[:n*3/4]) + " … " + string(r[len(r)-n/4:])
 }
 
-// window is what is shown of a line around a column, from 1, and the column in that. What isn't printed, or changes how it is, is a dot.
+// window is the part of a line around a column, counted from 1, and the column in that part. A character that can't be printed, or changes
+// how others are, becomes a dot.
 func window(line string, column int) (part []rune, at int) {
 	part, at = []rune(line), column
-	if len(part) > shownLine {
-		from := max(0, min(column-1-shownLine/2, len(part)-shownLine))
-		part, at = part[from:min(from+shownLine, len(part))], column-from
+	if len(part) > maxLine {
+		from := max(0, min(column-1-maxLine/2, len(part)-maxLine))
+		part, at = part[from:min(from+maxLine, len(part))], column-from
 	}
 	for i, r := range part {
 		if r != '\t' && (r == utf8.RuneError || !unicode.IsPrint(r)) {

@@ -8,7 +8,7 @@ import (
 )
 
 // inside is where in a file's lines the place want of a text stands: quotes, escapes, indentation and folded lines lie between the two.
-// Where that can't be told it is the beginning of the text.
+// Where that isn't clear it is the beginning of the text.
 func inside(n *yaml.Node, lines []string, want Pos) Pos {
 	w := textWalk{file: []rune(strings.Join(lines[n.Line-1:], "\n"))}
 	w.begin(n)

@@ -10,7 +10,7 @@ import (
 // Pos is a place in the file; lines and columns count from 1, columns in characters. The zero value is no place.
 type Pos struct{ Line, Column int }
 
-// Severity tells what stops optimist from what it merely should be told about.
+// Severity is whether a problem keeps a configuration from being used.
 type Severity uint8
 
 // The severities.
@@ -101,7 +101,7 @@ func (ps Problems) Sort() {
 // newProblem is a problem about a key, without its place.
 func newProblem(severity Severity, key, format string, args ...any) Problem {
 	message := password.ReplaceAllString(fmt.Sprintf(format, args...), "$1…@")
-	return Problem{Severity: severity, Key: brief(shown(key), shownMessage), full: key, Message: brief(message, shownMessage)}
+	return Problem{Severity: severity, Key: brief(localKey(key), maxMessage), full: key, Message: brief(message, maxMessage)}
 }
 
 // problem makes a Problem about a key, with the place where the key's value stands, or its nearest parent that has one.
@@ -132,7 +132,7 @@ func (c *Config) FailInside(key string, at Pos, format string, args ...any) Prob
 // SameFile reports whether two rules stand in the same file.
 func (c *Config) SameFile(i, j int) bool { return c.at[c.RuleKey(i)].file == c.at[c.RuleKey(j)].file }
 
-// placed puts a problem where it belongs, with the line to show, unless that may hold a password: what is shown may end up in a log.
+// placed gives a problem its place and its line, but no line that may hold a password: problems are logged.
 func (c *Config) placed(p Problem, at Pos, file int) Problem {
 	p.Pos, p.file = at, file
 	p.Origin = c.sources[file].name
@@ -145,8 +145,8 @@ func (c *Config) placed(p Problem, at Pos, file int) Problem {
 // fileKey begins the keys of what stands in a file of rule_files.
 func fileKey(n int) string { return "@" + strconv.Itoa(n) }
 
-// shown is a key as its own file has it.
-func shown(key string) string {
+// localKey is a key as its own file has it, without the file.
+func localKey(key string) string {
 	if !strings.HasPrefix(key, "@") {
 		return key
 	}

@@ -129,7 +129,7 @@ func Files(name string) (files, folders []string) {
 
 // parents are the folders that a pattern stands for, and the nearest one above that is there, in which they may appear.
 func parents(pattern string) []string {
-	found, _ := filepath.Glob(pattern) // a bad pattern has been told
+	found, _ := filepath.Glob(pattern) // a bad pattern is a mistake that Load reports
 	for len(found) == 0 || strings.ContainsAny(pattern, "*?[") {
 		up := filepath.Dir(pattern)
 		if up == pattern {

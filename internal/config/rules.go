@@ -109,7 +109,7 @@ type Base struct {
 	Unknown Unknown `json:"unknown"`
 
 	// Lost is for writes whose base was there and is gone (evicted, too old, or read before the proxy's start): pass
-	// (default: unguarded, counted, said in the outcome) or reject (409: the client reads again).
+	// (default: unguarded; it is counted, and the outcome says so) or reject (409: the client reads again).
 	Lost Lost `json:"lost"`
 
 	// Ambiguous is for writes for which several reads of the session could be the base: guess (default: the one closest to what was

@@ -32,9 +32,9 @@ func (v *validator) rules() {
 // rulePlace names a rule in a message about another.
 func (v *validator) rulePlace(key, beside string) string {
 	if v.cfg.at[key].file == v.cfg.at[beside].file {
-		return shown(key)
+		return localKey(key)
 	}
-	return shown(key) + " in " + v.cfg.Where(key)
+	return localKey(key) + " in " + v.cfg.Where(key)
 }
 
 func (v *validator) rule(r *Rule, key string) {

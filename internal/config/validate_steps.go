@@ -9,7 +9,7 @@ func (v *validator) step(s *Step, key string) {
 		if !has("op") {
 			v.fail(key, "a step needs an op, as in {op: increment, path: /edits, value: 1}")
 		}
-		return // what it should have can't be told
+		return // without an operation nothing is known of its keys
 	}
 	switch {
 	case !has("path") && !s.Op.wholeByDefault():
