@@ -10,11 +10,11 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/etag"
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
-	"optimist/internal/write"
 	"optimist/proxy"
 )
 
@@ -52,7 +52,7 @@ func (g *Guard) source(x *proxy.Exchange, c client) bool {
 		ref.Index = gjson.GetBytes(res.Payload, "_index").String()
 		g.sessions.Read(c.session, ref, rev, epoch)
 	}
-	fields := append(passable(res), wire.Field{Name: []byte("ETag"), Value: write.AppendETag(nil, rev.Numbers)})
+	fields := append(passable(res), wire.Field{Name: []byte("ETag"), Value: etag.Tag{Numbers: rev.Numbers}.Append(nil)})
 	_ = x.Answer(res.Status, fields, bare(res.Payload, rev.Source))
 	return true
 }

@@ -11,11 +11,11 @@ import (
 	"optimist/internal/coding"
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/etag"
 	"optimist/internal/glob"
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/wire"
-	"optimist/internal/write"
 	"optimist/proxy"
 )
 
@@ -405,7 +405,7 @@ func (t *capture) withETag(h *wire.Head, first []byte) []wire.Field {
 	if !ok {
 		return nil
 	}
-	t.said[0] = wire.Field{Name: etagName, Value: write.AppendETag(t.etag[:0], n)}
+	t.said[0] = wire.Field{Name: etagName, Value: etag.Tag{Numbers: n}.Append(t.etag[:0])}
 	return t.said[:]
 }
 

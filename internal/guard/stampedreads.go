@@ -11,10 +11,10 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/etag"
 	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/internal/wire"
-	"optimist/internal/write"
 	"optimist/proxy"
 )
 
@@ -62,7 +62,7 @@ func (g *Guard) stampGet(x *proxy.Exchange, rules *rule.Set) bool {
 	}
 	var more []wire.Field
 	if p.Numbered && st.IfMatch {
-		more = append(more, wire.Field{Name: etagName, Value: write.AppendETag(nil, p.Numbers)})
+		more = append(more, wire.Field{Name: etagName, Value: etag.Tag{Numbers: p.Numbers}.Append(nil)})
 	}
 	p.from = offset(res.Payload, p.Source)
 	p.to = p.from + len(p.Source)

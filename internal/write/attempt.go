@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/intent"
 	"optimist/internal/outcome"
@@ -60,9 +61,14 @@ func (s *Service) run(ctx context.Context, b *retry.Batch[*change]) {
 		ctx, cancel = outlive(ctx)
 		defer cancel()
 	}
-	a := &b.Members[0].lead
+	a, _ := s.attempts.Get().(*attempt)
+	if a == nil {
+		a = &attempt{}
+	}
 	*a = attempt{s: s, batch: b, open: b.Members}
 	a.do(ctx)
+	*a = attempt{}
+	s.attempts.Put(a)
 }
 
 // outlive is ctx without its client: the leader's may leave, and the others' changes are still to be written. The time that the client
@@ -123,14 +129,6 @@ func (a *attempt) start() {
 			a.cur = r
 		}
 	}
-}
-
-// revision is what the engine holds at the change's base, as far as is known.
-func (c *change) revision() doc.Revision {
-	if c.guard.Known() {
-		return doc.Revision{Numbers: c.guard, Version: c.base.Version}
-	}
-	return doc.Revision{Numbers: c.base.Numbers, Version: c.base.Version, Source: c.base.Stored}
 }
 
 // compose makes what shall be written from the current revision. What is decided, rather than written under a guard, is decided on a fresh
@@ -194,11 +192,6 @@ func (a *attempt) next(ctx context.Context, c *change, cur doc.Revision) (intent
 	return c.intent.Next(cur)
 }
 
-// standsError reports a change that must not be merged, and why.
-type standsError struct{ reason string }
-
-func (e *standsError) Error() string { return intent.ErrUnmergeable.Error() }
-
 // fetch reads the current revision, with the client's own credentials, and then judges the changes of which a try may have been applied.
 func (a *attempt) fetch(ctx context.Context) error {
 	first := a.open[0]
@@ -257,7 +250,8 @@ func (a *attempt) send(ctx context.Context, body []byte) (*upstream.Response, er
 		c.outcome.Kind = a.kind(c)
 		c.note()
 	}
-	a.doubt.sent(a.cur, body)
+	a.doubt.guard = a.cur.Numbers
+	a.doubt.last = try{Conflict: catalog.Conflict{Guard: a.cur.Numbers, Sent: time.Now()}, version: a.cur.Version, body: body}
 	a.source = unread
 	return a.s.carrier.carry(ctx, &load{change: first, body: body, remove: first.draft.Delete, guard: a.cur.Numbers})
 }
@@ -351,25 +345,6 @@ func (a *attempt) last(c *change, err error) (*respond.Answer, error) {
 	return nil, err
 }
 
-// policy is the rule's, within what is left of the client's own time.
-func (c *change) policy() retry.Policy {
-	r := &c.req.Rule.Retry
-	p := retry.Policy{
-		MaxAttempts: r.MaxAttempts, MaxElapsed: r.MaxElapsed,
-		BaseInterval: r.BaseInterval, MaxInterval: r.MaxInterval,
-	}
-	if c.patch != nil && c.patch.Retries >= 0 {
-		p.MaxAttempts = c.patch.Retries + 1
-	}
-	if !c.deadline.IsZero() {
-		left := max(time.Until(c.deadline), 1)
-		if p.MaxElapsed == 0 || left < p.MaxElapsed {
-			p.MaxElapsed = left
-		}
-	}
-	return p
-}
-
 // share reports whether m may go in the same write as first: both can be merged, and credentials, parameters, media type and rule are the
 // same, and both are patches or neither is. It is asked with the lane locked.
 func share(first, m *change) bool {
@@ -378,10 +353,4 @@ func share(first, m *change) bool {
 		first.req.Session.Credentials() == m.req.Session.Credentials() &&
 		bytes.Equal(first.query, m.query) && bytes.Equal(first.path, m.path) && bytes.Equal(first.contentType(), m.contentType()) &&
 		bytes.Equal(wire.Value(first.req.Fields, "accept"), wire.Value(m.req.Fields, "accept"))
-}
-
-// scope is what a guess is good for: the same credentials and parameters.
-func (c *change) scope() string {
-	cr := c.req.Session.Credentials()
-	return string(cr[:]) + string(c.query)
 }

@@ -2,13 +2,16 @@ package write
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/etag"
 	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/internal/session"
@@ -242,40 +245,6 @@ func (s *Service) takeStamp(ctx context.Context, c *change, held session.Copy) e
 	return s.takeCopy(ctx, c, held)
 }
 
-// guardOfPart finds the guard for a write that the engine, or a PATCH, merges by itself: by If-Match, or by the stamp of a copy that is sent
-// as a part. found is false where there is none.
-func (s *Service) guardOfPart(ctx context.Context, c *change) (n doc.Numbers, found bool, err error) {
-	m, found, err := c.ifMatch()
-	if err != nil {
-		return n, true, err
-	}
-	if found {
-		c.outcome.Base = outcome.BaseIfMatch
-		if !m.any && m.more == nil {
-			return m.tag.Numbers, true, nil
-		}
-		if err = s.takeOneOf(ctx, c, m); err == nil && !c.base.Numbers.Known() {
-			return m.tag.Numbers, true, nil
-		}
-		return c.base.Numbers, true, err
-	}
-	if !c.req.Stamp.Known() {
-		return n, false, nil
-	}
-	if err := s.locate(ctx, c); err != nil {
-		return n, true, err
-	}
-	held, ok := c.carried()
-	if !ok {
-		return n, false, nil
-	}
-	err = s.takeStamp(ctx, c, held)
-	if n = c.base.Numbers; c.base.Kind == session.KindView && c.base.Told != n {
-		n = held.Numbers // what was stored then has more in it than the client has seen
-	}
-	return n, true, err
-}
-
 // baseKind is the kind of a base of the session's, as the outcome names it.
 func baseKind(k session.Kind) outcome.BaseKind {
 	switch k {
@@ -290,4 +259,101 @@ func baseKind(k session.Kind) outcome.BaseKind {
 	default:
 		return outcome.BaseNone
 	}
+}
+
+// reasonRule stands for a rule that refuses stale writes. The outcome doesn't name it, because it is what was asked for.
+const reasonRule = "rule"
+
+// whyConflictStands tells why a conflict is this change's answer, or "" where the change can be applied to a newer revision.
+func (s *Service) whyConflictStands(ctx context.Context, c *change) string {
+	switch {
+	case c.guard.Known():
+		return reasonRule
+	case c.patch != nil:
+		return c.whyPipelineStands()
+	case c.req.Rule.OnConflict == rule.ConflictFail:
+		return reasonRule
+	case !c.baseKnown() || c.base.Doubtful:
+		return outcome.ReasonNumbers
+	}
+	if reason := c.whyUnmergeable(); reason != "" {
+		return reason
+	}
+	whole, err := s.seesWhole(ctx, c)
+	switch {
+	case err != nil:
+		return outcome.ReasonUnasked
+	case !whole:
+		return outcome.ReasonFiltered
+	}
+	return ""
+}
+
+// whyUnmergeable is why the change can't be merged, from what is known of the index and the request.
+func (c *change) whyUnmergeable() string {
+	switch {
+	case c.index.Unknown != "":
+		return c.index.Unknown
+	case c.index.Partial:
+		return outcome.ReasonSource
+	case !c.json:
+		return cmp.Or(c.whyPipelineStands(), outcome.ReasonFormat)
+	}
+	return c.whyPipelineStands()
+}
+
+// whyPipelineStands is the reason where an ingest pipeline would run again over what is merged, and the rule doesn't allow that.
+func (c *change) whyPipelineStands() string {
+	if (c.pipeline || c.index.Pipeline) && c.req.Rule.Pipeline != rule.PipelineRerun {
+		return outcome.ReasonPipeline
+	}
+	return ""
+}
+
+// revision is what the engine holds at the change's base, as far as is known.
+func (c *change) revision() doc.Revision {
+	if c.guard.Known() {
+		return doc.Revision{Numbers: c.guard, Version: c.base.Version}
+	}
+	return doc.Revision{Numbers: c.base.Numbers, Version: c.base.Version, Source: c.base.Stored}
+}
+
+// takeMatch makes what If-Match names the base of the change.
+func (s *Service) takeMatch(ctx context.Context, c *change, m etag.Match) (err error) {
+	c.outcome.Base = outcome.BaseIfMatch
+	if m.Any || m.More != nil {
+		return s.takeOneOf(ctx, c, m)
+	}
+	return s.takeCopy(ctx, c, m.Tag.Held())
+}
+
+// takeOneOf is for what names more than one revision: any at all, or one of a list. The current one is the base if it is among them.
+// Otherwise it is the newest of those that the session knows, whose change is merged; or, where it knows none, the newest, whose guard the
+// engine refuses.
+func (s *Service) takeOneOf(ctx context.Context, c *change, m etag.Match) error {
+	s.events.Fetch(c.req.Rule.Name)
+	rev, err := s.current(ctx, c)
+	switch {
+	case errors.Is(err, doc.ErrMissing):
+		return ErrNoMatch
+	case err != nil && !rev.Known():
+		return err
+	}
+	if m.Any || slices.ContainsFunc(m.More, func(t etag.Tag) bool { return t.Numbers == rev.Numbers && t.Copy == 0 }) {
+		c.base = s.sessions.Witness(c.req.Session, c.doc.Ref)
+		b := &c.base
+		b.Kind, b.Numbers, b.Version, b.View, b.Stored = session.KindGiven, rev.Numbers, rev.Version, rev.Source, rev.Source
+		return nil
+	}
+	slices.SortFunc(m.More, func(a, b etag.Tag) int { return cmp.Compare(b.SeqNo, a.SeqNo) })
+	for _, t := range m.More {
+		if err := s.takeCopy(ctx, c, t.Held()); err != nil {
+			return err
+		}
+		if c.base.View != nil {
+			return nil
+		}
+		c.base.Release()
+	}
+	return s.takeCopy(ctx, c, m.More[0].Held())
 }

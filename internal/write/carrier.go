@@ -77,14 +77,6 @@ func (c *change) request(body []byte, n doc.Numbers, create bool) *upstream.Requ
 
 var contentTypeName = []byte("Content-Type")
 
-// contentType is the media type that the change is written as.
-func (c *change) contentType() []byte {
-	if c.media != nil {
-		return c.media
-	}
-	return wire.Value(c.req.Fields, "content-type")
-}
-
 // target is the request target with the guard: the client's own bytes before it.
 func (c *change) target(n doc.Numbers, create bool) []byte {
 	query := c.query
@@ -119,35 +111,4 @@ func staysHere(name []byte) bool {
 		return true
 	}
 	return len(name) > 9 && wire.EqualFold(name[:9], "optimist-")
-}
-
-// errNoIndex reports that there is no document because there is no index.
-var errNoIndex = fmt.Errorf("%w: no such index", doc.ErrMissing)
-
-// current reads the change's document as it is now, on its client's behalf. Errors are doc.ErrMissing, errNoIndex, which is one, and
-// ErrTimeout and ErrNotWritten, which say that nothing was written.
-func (s *Service) current(ctx context.Context, c *change) (doc.Revision, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	d := c.doc
-	if d.Routing == "" {
-		d.Routing = c.index.Routing
-	}
-	rev, err := s.engine.Fetch(ctx, c.req.Caller, d)
-	switch {
-	case err == nil, errors.Is(err, doc.ErrMissing):
-		return rev, err
-	case errors.Is(err, es.ErrNoIndex):
-		s.catalog.Missing(d.Index)
-		return doc.Revision{}, errNoIndex
-	case errors.Is(context.Cause(ctx), ErrTimeout):
-		return doc.Revision{}, ErrTimeout
-	}
-	return rev, fmt.Errorf("%w: %w", ErrNotWritten, err)
-}
-
-// mayAskAgain reports whether a read that failed is worth another try: its answer was lost, or the engine had no time for it. Where no
-// node can be reached the client is told at once.
-func mayAskAgain(err error) bool {
-	return errors.Is(err, ErrNotWritten) && !es.Answered(err) && !errors.Is(err, upstream.ErrNotSent) && !errors.Is(err, es.ErrNoSource)
 }

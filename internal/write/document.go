@@ -3,7 +3,6 @@ package write
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"optimist/internal/api"
 	"optimist/internal/doc"
@@ -12,8 +11,6 @@ import (
 	"optimist/internal/respond"
 	"optimist/internal/rule"
 	"optimist/internal/session"
-	"optimist/internal/upstream"
-	"optimist/internal/wire"
 	"optimist/rewrite"
 )
 
@@ -50,9 +47,6 @@ func (s *Service) put(ctx context.Context, c *change) error {
 	return err
 }
 
-// errNoGuard reports that the engine can't guard a write, because the index has no sequence numbers. Nothing was written.
-var errNoGuard = errors.New("the index has no sequence numbers")
-
 // documentIntent is what a client wants that sends a whole document.
 func (s *Service) documentIntent(c *change) intent.Intent {
 	c.document = intent.Document{
@@ -61,16 +55,6 @@ func (s *Service) documentIntent(c *change) intent.Intent {
 		Merger: s.observer.Merger(c.req.Rule.Merger),
 	}
 	return s.underRule(c, &c.document)
-}
-
-// underRule is an intent with the rule's transform applied to what it makes.
-func (s *Service) underRule(c *change, in intent.Intent) intent.Intent {
-	t := c.transformer()
-	if t == nil {
-		return in
-	}
-	c.transformed = intent.Transformed{Intent: in, Rule: c.req.Rule.Name, Transformer: s.observer.Transformer(t), Source: c}
-	return &c.transformed
 }
 
 // mayShare reports whether the change may share a write with others, as far as is known without asking.
@@ -145,100 +129,6 @@ func (s *Service) deleteNothing(ctx context.Context, c *change) error {
 	return nil
 }
 
-// pass sends the write as it is. What the session learns from it depends on its base: a write without one leaves no view.
-func (s *Service) pass(ctx context.Context, c *change, reason string) error {
-	c.outcome.Kind, c.outcome.Reason = outcome.Passed, reason
-	if c.outcome.Base == outcome.BaseExplicit || c.outcome.Base == outcome.BaseAbsent && c.req.Op.Kind != api.Delete {
-		c.outcome.Kind = outcome.Guarded // by the client, or by the engine, which makes no document twice
-	}
-	body, unfit := s.outgoing(c)
-	if unfit != nil {
-		c.outcome.Kind, c.answer = outcome.Refused, c.unapplied(unfit)
-		return nil
-	}
-	r := &c.up
-	*r = upstream.Request{Method: wire.MethodString(c.req.Method), Target: c.ownTarget(), Body: body, Fields: c.fields[:0]}
-	for _, f := range c.req.Fields {
-		if !staysHere(f.Name) || c.outcome.Kind == outcome.Passed && wire.EqualFold(f.Name, "accept-encoding") {
-			r.Fields = append(r.Fields, f)
-		}
-	}
-	res, err := s.sendDirect(ctx, c, r)
-	if err != nil {
-		return err
-	}
-	c.setAnswer(respond.FromEngine(res))
-	if c.req.Op.Kind == api.Update {
-		s.noteUpdate(ctx, c, res)
-	}
-	s.settlePassed(ctx, c, res, body)
-	return nil
-}
-
-// sendDirect sends a request of the change's that no lane is for.
-func (s *Service) sendDirect(ctx context.Context, c *change, r *upstream.Request) (*upstream.Response, error) {
-	res, err := s.direct.exchange(ctx, r)
-	if err == nil || errors.Is(err, ErrUnknownOutcome) {
-		c.attempts++
-	}
-	return res, err
-}
-
-// ownTarget is the client's own request target; of a write that asks for a document to be new, with that.
-func (c *change) ownTarget() []byte {
-	op := c.req.Op
-	switch {
-	case c.onlyNew && op.Kind == api.Index:
-		return c.target(doc.Numbers{}, true)
-	case len(op.Query) == 0:
-		return op.Path
-	}
-	return append(append(append(c.text[:0], op.Path...), '?'), op.Query...)
-}
-
-// transformer is the rule's transform, if it is applied to this write: a PUT or a POST of a document, a create, a PATCH, an _update of a part
-// (see updateHere). A delete has nothing to transform, and of a document that can't be read, or may not be changed, the outcome says that it
-// wasn't.
-//
-// The client has seen what it sent, not what the transform made of that: its next change counts from what it sent, so that it undoes nothing
-// of the transform's, and the numbers in its answer are those of its base. Of a write without a base there are none that would conflict: its
-// answer carries the engine's, as where an ingest pipeline changes what is stored.
-func (c *change) transformer() *rewrite.Transformer {
-	t := c.req.Rule.Transform
-	if t == nil || c.untransformed {
-		return nil
-	}
-	switch c.req.Op.Kind {
-	case api.Index, api.IndexAuto, api.Create, api.Patch:
-		return t
-	case api.Update:
-		if c.patch != nil {
-			return t
-		}
-	}
-	return nil
-}
-
-// outgoing is the body of a write that goes without a merge: as it was sent, or what the rule's transform makes of that.
-func (s *Service) outgoing(c *change) ([]byte, *intent.ApplyError) {
-	t := c.transformer()
-	switch {
-	case c.req.Rule.Transform == nil:
-		return c.req.Body, nil
-	case t == nil, !c.json, t.ReadsCurrent() && c.req.Op.Kind == api.Index && !c.onlyNew:
-		c.outcome.Untransformed = c.req.Op.Kind != api.Delete
-		return c.req.Body, nil
-	}
-	c.document = intent.Document{Sent: c.req.Body, Base: intent.Base{Absent: true}}
-	d, err := s.underRule(c, &c.document).Next(doc.Revision{})
-	var unfit *intent.ApplyError
-	if errors.As(err, &unfit) {
-		return nil, unfit
-	}
-	c.outcome.Untransformed = d.Untransformed
-	return d.Body, nil
-}
-
 // settleTransform finds out how the rule's transform goes with a write that is to be guarded, or, with passed, to be passed. It can't be
 // applied to a body that isn't JSON, nor, where it reads the stored document, without reading that as it is.
 func (s *Service) settleTransform(ctx context.Context, c *change, passed bool) (bool, error) {
@@ -292,7 +182,25 @@ func (s *Service) readBeforePass(ctx context.Context, c *change) (pass bool, err
 	return false, s.fetchBase(ctx, c)
 }
 
-// cantAsk says that it couldn't be asked whether the client's view is whole.
-func cantAsk(err error) error {
-	return fmt.Errorf("%w: it can't be asked whether the document can be read whole: %w", ErrNotWritten, err)
+// underRule is an intent with the rule's transform applied to what it makes.
+func (s *Service) underRule(c *change, in intent.Intent) intent.Intent {
+	t := c.transformer()
+	if t == nil {
+		return in
+	}
+	c.transformed = intent.Transformed{Intent: in, Rule: c.req.Rule.Name, Transformer: s.observer.Transformer(t), Source: c}
+	return &c.transformed
 }
+
+// observer looks on while a write is made: the account of a dry run is written by one.
+type observer interface {
+	Merger(*rewrite.Merger) intent.Merger
+	Transformer(*rewrite.Transformer) intent.Transformer
+}
+
+// unobserved is for writes that nobody looks at.
+type unobserved struct{}
+
+func (unobserved) Merger(m *rewrite.Merger) intent.Merger { return m }
+
+func (unobserved) Transformer(t *rewrite.Transformer) intent.Transformer { return t }

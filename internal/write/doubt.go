@@ -31,12 +31,6 @@ type try struct {
 	body    []byte
 }
 
-// sent notes that a write of body goes out under cur's guard.
-func (d *doubt) sent(cur doc.Revision, body []byte) {
-	d.guard = cur.Numbers
-	d.last = try{Conflict: catalog.Conflict{Guard: cur.Numbers, Sent: time.Now()}, version: cur.Version, body: body}
-}
-
 // conflicted notes the engine's conflict. Errors are served whole, whatever filter_path says.
 func (d *doubt) conflicted(res *upstream.Response) {
 	d.last.Answered, d.last.Node = time.Now(), res.Node

@@ -6,27 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"optimist/internal/doc"
-	"optimist/internal/stamp"
 	"optimist/internal/wire"
 )
-
-func TestTagsAreReadAsTheyAreWritten(t *testing.T) {
-	n := doc.Numbers{SeqNo: 12, PrimaryTerm: 3}
-	for _, want := range []tag{{Numbers: n}, {Numbers: n, copy: stamp.IDOf(77)}} {
-		text := string(want.append(nil))
-		for _, form := range []string{text, "W/" + text, " " + text + "\t"} {
-			if got, ok := parseTag([]byte(form)); !ok || got != want {
-				t.Errorf("%s: %+v, not %+v", form, got, want)
-			}
-		}
-	}
-	for _, bad := range []string{``, `"`, `""`, `"1-0"`, `1-1`, `"1"`, `"-1-1"`, `"a-b"`, `*`, `"1-1-"`, `"1-1-x"`, `"1-1-0000000000"`, `"1-1-0123456789-0"`, `w/"1-1"`, `W/`, `"1-1`} {
-		if got, ok := parseTag([]byte(bad)); ok {
-			t.Errorf("%q: %+v", bad, got)
-		}
-	}
-}
 
 func noneMatch(v string) wire.Field {
 	return wire.Field{Name: []byte("If-None-Match"), Value: []byte(v)}

@@ -9,15 +9,19 @@ import (
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/etag"
+	"optimist/internal/glob"
 	"optimist/internal/intent"
 	"optimist/internal/outcome"
 	"optimist/internal/patch"
 	"optimist/internal/respond"
 	"optimist/internal/rule"
 	"optimist/internal/session"
+	"optimist/internal/stamp"
 	"optimist/internal/unit"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
+	"optimist/retry"
 	"optimist/rewrite"
 )
 
@@ -63,11 +67,10 @@ type change struct {
 	err     error
 
 	now func() time.Time
-	// Room for the last try as it goes upstream, and for the attempt that this change leads.
+	// Room for the last try as it goes upstream.
 	up     upstream.Request
 	fields [10]wire.Field
 	text   [128]byte
-	lead   attempt
 }
 
 // read reads the request. The error is the client's to mend.
@@ -156,6 +159,14 @@ func (c *change) readOnlyNew() error {
 	return nil
 }
 
+// ifMatch reads the change's If-Match. found is false where it has none, or the rule doesn't look at it.
+func (c *change) ifMatch() (m etag.Match, found bool, err error) {
+	if !c.req.Rule.IfMatch {
+		return m, false, nil
+	}
+	return etag.ReadMatch(c.req.Fields)
+}
+
 // leastPatience is how long a write waits for its turn at least, whatever its own timeout: the engine, too, takes a timeout of 0 only as
 // "don't wait for shards", and writes.
 const leastPatience = time.Second
@@ -197,4 +208,101 @@ func (c *change) Inputs(current []byte) *rewrite.Inputs {
 func (c *change) header(name string) (value []byte, ok bool) {
 	v := wire.Value(c.req.Fields, name)
 	return v, v != nil
+}
+
+// Request is a write of one document, taken by a rule. Its slices must stay as they are until Do returns. Whoever writes again and again
+// may use one Request for it, one write after the other.
+type Request struct {
+	Op         *api.Op // Index, IndexAuto, Create, Update, Patch or Delete
+	Method     []byte
+	Fields     []wire.Field // the client's end-to-end fields
+	Body       []byte       // as sent, without transfer coding
+	Rule       *rule.Rule
+	Session    session.Session
+	Caller     es.Caller // the client's credentials
+	Background bool
+	Anonymous  bool // there is no telling this client from others with its credentials: it has no session
+	// Reason says why the write can't be guarded at all (signed requests): it is passed as it is, and said.
+	Reason string
+	// Stamp is the one that was taken out of the body; the zero value is none.
+	Stamp stamp.Stamp
+
+	change change // of the Do under way
+}
+
+// asker is the request's client, for the catalog.
+func (r *Request) asker() catalog.Asker {
+	return catalog.Asker{Credentials: r.Session.Credentials(), Caller: r.Caller}
+}
+
+// scope is what a guess is good for: the same credentials and parameters.
+func (c *change) scope() string {
+	cr := c.req.Session.Credentials()
+	return string(cr[:]) + string(c.query)
+}
+
+// contentType is the media type that the change is written as.
+func (c *change) contentType() []byte {
+	if c.media != nil {
+		return c.media
+	}
+	return wire.Value(c.req.Fields, "content-type")
+}
+
+// policy is the rule's, within what is left of the client's own time.
+func (c *change) policy() retry.Policy {
+	r := &c.req.Rule.Retry
+	p := retry.Policy{
+		MaxAttempts: r.MaxAttempts, MaxElapsed: r.MaxElapsed,
+		BaseInterval: r.BaseInterval, MaxInterval: r.MaxInterval,
+	}
+	if c.patch != nil && c.patch.Retries >= 0 {
+		p.MaxAttempts = c.patch.Retries + 1
+	}
+	if !c.deadline.IsZero() {
+		left := max(time.Until(c.deadline), 1)
+		if p.MaxElapsed == 0 || left < p.MaxElapsed {
+			p.MaxElapsed = left
+		}
+	}
+	return p
+}
+
+// transformer is the rule's transform, if it is applied to this write: a PUT or a POST of a document, a create, a PATCH, an _update of a part
+// (see updateHere). A delete has nothing to transform, and of a document that can't be read, or may not be changed, the outcome says that it
+// wasn't.
+//
+// The client has seen what it sent, not what the transform made of that: its next change counts from what it sent, so that it undoes nothing
+// of the transform's, and the numbers in its answer are those of its base. Of a write without a base there are none that would conflict: its
+// answer carries the engine's, as where an ingest pipeline changes what is stored.
+func (c *change) transformer() *rewrite.Transformer {
+	t := c.req.Rule.Transform
+	if t == nil || c.untransformed {
+		return nil
+	}
+	switch c.req.Op.Kind {
+	case api.Index, api.IndexAuto, api.Create, api.Patch:
+		return t
+	case api.Update:
+		if c.patch != nil {
+			return t
+		}
+	}
+	return nil
+}
+
+// filtered takes out of an answer that is made here what the client's filter_path doesn't want.
+func (c *change) filtered(a *respond.Answer) *respond.Answer {
+	raw, given := api.Param(c.query, "filter_path")
+	if v, err := api.DecodeValue(nil, raw); given && len(v) > 0 && err == nil {
+		filter := glob.ParseFilter(string(v))
+		a.Body = filter.Append(nil, a.Body)
+	}
+	return a
+}
+
+// demandsAlias reports whether the request is for an alias only. One that changes nothing never gets to the engine, which would refuse it.
+func (c *change) demandsAlias() bool {
+	v, given := api.Param(c.req.Op.Query, "require_alias")
+	return given && (len(v) == 0 || string(v) == "true")
 }

@@ -5,21 +5,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"net/http"
 	"strings"
 
 	"optimist/internal/api"
 	"optimist/internal/coding"
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/etag"
 	"optimist/internal/intent"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/session"
+	"optimist/internal/stamp"
 	"optimist/internal/upstream"
 	"optimist/rewrite"
 )
-
-// settle ends changes: it tells the client what became of its write, and the session what its client has seen.
 
 // end is an acknowledged write of a whole document, or a decision that it need not be written.
 type end struct {
@@ -35,7 +37,7 @@ type end struct {
 // overwriting what it hasn't seen. A client that had seen nothing gets those of the revision that its write was merged into.
 func (c *change) settle(e end) {
 	n := e.stored.Numbers
-	t := tag{Numbers: n}
+	t := etag.Tag{Numbers: n}
 	if !e.same {
 		switch {
 		case c.base.Numbers.Known():
@@ -55,7 +57,7 @@ func (c *change) settle(e end) {
 		c.answer.SetNumbers(n)
 	}
 	if c.outcome.Kind != outcome.Passed && (e.same || e.noop || n != e.stored.Numbers) {
-		c.answer.Add(etagName, t.append)
+		c.answer.Add(etagName, t.Append)
 	}
 }
 
@@ -66,144 +68,12 @@ func (c *change) mayBeRewritten() bool {
 	return c.pipeline || c.index.Pipeline || c.index.Partial || c.index.Unknown != "" || c.index.UUID == ""
 }
 
-// acknowledge gives every open change its answer: the write counts for all of them.
-func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response, body []byte) {
-	first := a.open[0]
-	ack, numbered := readAck(res)
-	if ack.created && first.index.UUID == "" && first.index.Unknown == "" {
-		_ = a.s.locate(ctx, first) // the write made the index, and a template may have given it a pipeline
-	}
-	stored := ack.Revision
-	if numbered && !first.mayBeRewritten() {
-		stored.Source = body
-	}
-	for i, c := range a.open {
-		if i == len(a.open)-1 {
-			c.answer = respond.FromEngine(res)
-		} else {
-			c.answer = respond.CopyEngine(res)
-		}
-		switch {
-		case c.draft.Delete:
-			c.base.Delete()
-		case c.patch != nil && c.draft.Unchanged:
-			a.s.settleIdlePatch(ctx, c, stored)
-		case c.patch != nil:
-			c.patch.Show(c.answer, stored, body)
-			a.s.sawPatched(c, stored)
-		default:
-			c.settle(end{stored: stored, created: ack.created, current: a.cur.Numbers, same: bytes.Equal(body, c.sent)})
-		}
-		a.s.sessions.Wrote(c.doc.Index)
-	}
-	if stored.Source != nil && a.batch.Waited() {
-		stored.Source = bytes.Clone(body) // a client's buffer doesn't live longer than its request
-		a.batch.Wrote(first.scope(), stored)
-	}
-	a.open = nil
-}
-
 // note puts what the draft says of the change into its outcome.
 func (c *change) note() {
 	c.outcome.Overwrote, c.outcome.More = c.draft.Overwrote, c.draft.More
 	if c.transformer() != nil {
 		c.outcome.Untransformed = c.draft.Untransformed
 	}
-}
-
-// decide answers the change that can't be written, which is alone, and those that need no write; the others stay open.
-func (a *attempt) decide(ctx context.Context, refusal error, changed bool) {
-	switch {
-	case refusal != nil:
-		a.refuse(ctx, a.open[0], refusal)
-		a.open = nil
-	case !changed && a.source == read:
-		for _, c := range a.open {
-			a.settleUnchanged(ctx, c)
-		}
-		a.open = nil
-	}
-}
-
-// settleUnchanged answers a change that the current revision already has: the engine's noop.
-func (a *attempt) settleUnchanged(ctx context.Context, c *change) {
-	c.note()
-	if c.patch != nil {
-		a.s.settleIdlePatch(ctx, c, a.cur)
-		return
-	}
-	c.outcome.Kind = outcome.Merged
-	if c.answer = a.s.askNoop(ctx, c, a.cur.Numbers); c.answer == nil {
-		c.answer = respond.Written(a.s.named(c), a.cur, respond.Noop)
-	}
-	c.settle(end{stored: a.cur, noop: true, current: a.cur.Numbers, same: bytes.Equal(a.cur.Source, c.sent)})
-}
-
-// named is the document as the engine's answers name it.
-func (s *Service) named(c *change) respond.Document {
-	d := respond.Document{Index: c.doc.Index, Type: c.doc.Type, ID: c.doc.ID}
-	if d.Type == "" && s.engine.Typed() {
-		d.Type = "_doc"
-	}
-	return d
-}
-
-// refuse answers a change whose intent can't be applied to the current revision, which was just read.
-func (a *attempt) refuse(ctx context.Context, c *change, err error) {
-	if c.maybeApplied {
-		c.err = ErrUnknownOutcome // the refusal is of another try than the one that may have been applied
-		return
-	}
-	c.outcome.Kind = outcome.Guarded
-	if c.attempts == 0 {
-		c.outcome.Kind = outcome.Refused
-	}
-	switch {
-	case errors.Is(err, intent.ErrGone):
-		c.outcome.Kind = outcome.Merged
-		c.answer = c.filtered(respond.Written(a.s.named(c), c.revision(), respond.NotFound))
-		c.base.Delete()
-	case errors.Is(err, doc.ErrMissing):
-		c.answer = a.s.askMissing(ctx, c, a.noIndex)
-	default:
-		c.answer = a.refusal(c, err)
-	}
-}
-
-// refusal is the answer to a change that can't be made: the engine's own conflict, where that is what it is and there is one.
-func (a *attempt) refusal(c *change, err error) *respond.Answer {
-	var stands *standsError
-	var both *rewrite.ConflictError
-	var moved *intent.MovedError
-	var unfit *intent.ApplyError
-	switch {
-	case errors.As(err, &stands):
-		if stands.reason != reasonRule {
-			c.outcome.Reason = stands.reason
-		}
-	case errors.Is(err, intent.ErrExists):
-		return respond.Exists(c.doc.Index, c.doc.ID, a.cur.Version)
-	case errors.Is(err, intent.ErrDeleted):
-		return c.conflict(err.Error())
-	case errors.Is(err, intent.ErrUnmergeable):
-	case errors.As(err, &moved):
-		return c.conflict(moved.Error())
-	case errors.As(err, &both):
-		return c.conflict("rule [" + c.req.Rule.Name + "] refuses to merge: both the client and somebody else changed [" + strings.Join(both.Paths, ", ") + "]")
-	case errors.As(err, &unfit):
-		if c.patch != nil {
-			c.unpatchable = intent.Unreadable(unfit.Err)
-		}
-		return c.unapplied(unfit)
-	default:
-		// What the merge can't read, the engine may still store: it is guarded, and the conflict is the answer.
-		c.outcome.Reason = outcome.ReasonFormat
-		err = fmt.Errorf("and it can't be merged: %w", err)
-	}
-	if a.conflict != nil {
-		return a.conflict.Clone()
-	}
-	return c.conflict(err.Error())
 }
 
 // conflict is a version conflict in the engine's shape, for what this proxy decided on a fresh read.
@@ -219,32 +89,6 @@ func (c *change) unapplied(e *intent.ApplyError) *respond.Answer {
 	}
 	reason := "[" + c.doc.ID + "]: " + e.What + " can't be applied: " + e.Err.Error()
 	return respond.ErrorIn(c.doc.Index, 400, "illegal_argument_exception", reason)
-}
-
-func (a *attempt) answerAll(answer func(*change) *respond.Answer) {
-	for _, c := range a.open {
-		c.answer = answer(c)
-	}
-	a.open = nil
-}
-
-// answerFrom gives the engine's answer, which is neither an acknowledgement nor a conflict, to all open changes. It says nothing of a try
-// before it that may have been applied.
-func (a *attempt) answerFrom(res *upstream.Response) {
-	a.batch.Forget()
-	defer func() { a.open = nil }()
-	if len(a.open) == 1 && !a.open[0].maybeApplied {
-		a.open[0].setAnswer(respond.FromEngine(res))
-		return
-	}
-	for _, c := range a.open {
-		if c.maybeApplied {
-			c.err = fmt.Errorf("%w; a later try was answered with %d", ErrUnknownOutcome, res.Status)
-			continue
-		}
-		c.setAnswer(respond.CopyEngine(res))
-	}
-	res.Release()
 }
 
 // setAnswer takes an answer of the engine as the change's. One above 499 may come after the primary has written, or from a balancer that
@@ -341,3 +185,190 @@ func readAck(res *upstream.Response) (a ack, ok bool) {
 
 // maxInflated bounds what is taken out of a compressed answer to a write, in bytes.
 const maxInflated = 1 << 20
+
+// tagFor is the tag for what the client has sent, where something else was stored: n are the numbers that its answer carries. A named
+// session needs nothing that tells copies apart.
+func (c *change) tagFor(n doc.Numbers) etag.Tag {
+	t := etag.Tag{Numbers: n}
+	if !c.req.Session.IsNamed() {
+		t.Copy = stamp.IDOf(rand.Uint64()) //nolint:gosec // it has to differ from others, not to be hard to guess
+	}
+	return t
+}
+
+// copyOf is the tag as the session has to know it, of a client that has shown that it uses tags.
+func (c *change) copyOf(t etag.Tag) session.Copy {
+	if t.Copy == 0 || c.outcome.Base != outcome.BaseIfMatch {
+		return session.Copy{}
+	}
+	return t.Held()
+}
+
+// settlePart ends the reservation of a write of a part that was acknowledged with these numbers. What its client has of the document since
+// isn't known: its next write from the same copy is guarded by the numbers, and not merged.
+func (c *change) settlePart(stored doc.Revision) {
+	c.base.Commit(session.Ack{Stored: doc.Revision{Numbers: stored.Numbers, Version: stored.Version}, Told: stored.Numbers})
+}
+
+// noteUpdate notes that the engine has changed a part of a document for a session that names itself. What the session sent before is another
+// document by now: were its next write counted from that, saying the same once more would change nothing.
+func (s *Service) noteUpdate(ctx context.Context, c *change, res *upstream.Response) {
+	r := c.req
+	if res.Status != http.StatusOK || !r.Rule.Session || !r.Session.IsNamed() || r.Anonymous ||
+		bytes.Contains(res.Payload, []byte(`"result":"noop"`)) {
+		return
+	}
+	ack, _ := readAck(res)
+	if s.locate(ctx, c) == nil {
+		s.sessions.WroteElse(r.Session, c.doc.Ref, ack.Revision, false, c.epoch)
+	}
+}
+
+// acknowledge gives every open change its answer: the write counts for all of them.
+func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response, body []byte) {
+	first := a.open[0]
+	ack, numbered := readAck(res)
+	if ack.created && first.index.UUID == "" && first.index.Unknown == "" {
+		_ = a.s.locate(ctx, first) // the write made the index, and a template may have given it a pipeline
+	}
+	stored := ack.Revision
+	if numbered && !first.mayBeRewritten() {
+		stored.Source = body
+	}
+	for i, c := range a.open {
+		if i == len(a.open)-1 {
+			c.answer = respond.FromEngine(res)
+		} else {
+			c.answer = respond.CopyEngine(res)
+		}
+		switch {
+		case c.draft.Delete:
+			c.base.Delete()
+		case c.patch != nil && c.draft.Unchanged:
+			a.s.settleIdlePatch(ctx, c, stored)
+		case c.patch != nil:
+			c.patch.Show(c.answer, stored, body)
+			a.s.sawPatched(c, stored)
+		default:
+			c.settle(end{stored: stored, created: ack.created, current: a.cur.Numbers, same: bytes.Equal(body, c.sent)})
+		}
+		a.s.sessions.Wrote(c.doc.Index)
+	}
+	if stored.Source != nil && a.batch.Waited() {
+		stored.Source = bytes.Clone(body) // a client's buffer doesn't live longer than its request
+		a.batch.Wrote(first.scope(), stored)
+	}
+	a.open = nil
+}
+
+// decide answers the change that can't be written, which is alone, and those that need no write; the others stay open.
+func (a *attempt) decide(ctx context.Context, refusal error, changed bool) {
+	switch {
+	case refusal != nil:
+		a.refuse(ctx, a.open[0], refusal)
+		a.open = nil
+	case !changed && a.source == read:
+		for _, c := range a.open {
+			a.settleUnchanged(ctx, c)
+		}
+		a.open = nil
+	}
+}
+
+// settleUnchanged answers a change that the current revision already has: the engine's noop.
+func (a *attempt) settleUnchanged(ctx context.Context, c *change) {
+	c.note()
+	if c.patch != nil {
+		a.s.settleIdlePatch(ctx, c, a.cur)
+		return
+	}
+	c.outcome.Kind = outcome.Merged
+	if c.answer = a.s.askNoop(ctx, c, a.cur.Numbers); c.answer == nil {
+		c.answer = respond.Written(a.s.named(c), a.cur, respond.Noop)
+	}
+	c.settle(end{stored: a.cur, noop: true, current: a.cur.Numbers, same: bytes.Equal(a.cur.Source, c.sent)})
+}
+
+// refuse answers a change whose intent can't be applied to the current revision, which was just read.
+func (a *attempt) refuse(ctx context.Context, c *change, err error) {
+	if c.maybeApplied {
+		c.err = ErrUnknownOutcome // the refusal is of another try than the one that may have been applied
+		return
+	}
+	c.outcome.Kind = outcome.Guarded
+	if c.attempts == 0 {
+		c.outcome.Kind = outcome.Refused
+	}
+	switch {
+	case errors.Is(err, intent.ErrGone):
+		c.outcome.Kind = outcome.Merged
+		c.answer = c.filtered(respond.Written(a.s.named(c), c.revision(), respond.NotFound))
+		c.base.Delete()
+	case errors.Is(err, doc.ErrMissing):
+		c.answer = a.s.askMissing(ctx, c, a.noIndex)
+	default:
+		c.answer = a.refusal(c, err)
+	}
+}
+
+// refusal is the answer to a change that can't be made: the engine's own conflict, where that is what it is and there is one.
+func (a *attempt) refusal(c *change, err error) *respond.Answer {
+	var stands *standsError
+	var both *rewrite.ConflictError
+	var moved *intent.MovedError
+	var unfit *intent.ApplyError
+	switch {
+	case errors.As(err, &stands):
+		if stands.reason != reasonRule {
+			c.outcome.Reason = stands.reason
+		}
+	case errors.Is(err, intent.ErrExists):
+		return respond.Exists(c.doc.Index, c.doc.ID, a.cur.Version)
+	case errors.Is(err, intent.ErrDeleted):
+		return c.conflict(err.Error())
+	case errors.Is(err, intent.ErrUnmergeable):
+	case errors.As(err, &moved):
+		return c.conflict(moved.Error())
+	case errors.As(err, &both):
+		return c.conflict("rule [" + c.req.Rule.Name + "] refuses to merge: both the client and somebody else changed [" + strings.Join(both.Paths, ", ") + "]")
+	case errors.As(err, &unfit):
+		if c.patch != nil {
+			c.unpatchable = intent.Unreadable(unfit.Err)
+		}
+		return c.unapplied(unfit)
+	default:
+		// What the merge can't read, the engine may still store: it is guarded, and the conflict is the answer.
+		c.outcome.Reason = outcome.ReasonFormat
+		err = fmt.Errorf("and it can't be merged: %w", err)
+	}
+	if a.conflict != nil {
+		return a.conflict.Clone()
+	}
+	return c.conflict(err.Error())
+}
+
+func (a *attempt) answerAll(answer func(*change) *respond.Answer) {
+	for _, c := range a.open {
+		c.answer = answer(c)
+	}
+	a.open = nil
+}
+
+// answerFrom gives the engine's answer, which is neither an acknowledgement nor a conflict, to all open changes. It says nothing of a try
+// before it that may have been applied.
+func (a *attempt) answerFrom(res *upstream.Response) {
+	a.batch.Forget()
+	defer func() { a.open = nil }()
+	if len(a.open) == 1 && !a.open[0].maybeApplied {
+		a.open[0].setAnswer(respond.FromEngine(res))
+		return
+	}
+	for _, c := range a.open {
+		if c.maybeApplied {
+			c.err = fmt.Errorf("%w; a later try was answered with %d", ErrUnknownOutcome, res.Status)
+			continue
+		}
+		c.setAnswer(respond.CopyEngine(res))
+	}
+	res.Release()
+}

@@ -313,7 +313,7 @@ func (wk *worker) write(body, query string) {
 	wk.send("PUT", "/shop/_doc/"+wk.id+query, "application/json", body)
 }
 
-// patch is a change that needs no copy: the steps that change makes, or, as a merge patch or the part of an _update, a field alone.
+// patch is a change that needs no Copy: the steps that change makes, or, as a merge patch or the part of an _update, a field alone.
 func (wk *worker) patch() {
 	wk.n++
 	wk.id, wk.token = fmt.Sprint(wk.r.IntN(3)), fmt.Sprintf("%s-%d", wk.name, wk.n)

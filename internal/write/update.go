@@ -1,7 +1,6 @@
 package write
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -16,7 +15,6 @@ import (
 	"optimist/internal/respond"
 	"optimist/internal/session"
 	"optimist/internal/stamp"
-	"optimist/internal/upstream"
 	"optimist/retry"
 )
 
@@ -124,26 +122,6 @@ func (s *Service) updateGuarded(ctx context.Context, c *change, n doc.Numbers) e
 	c.answer.Release()
 	c.answer = c.conflict(intent.ErrDeleted.Error())
 	return nil
-}
-
-// settlePart ends the reservation of a write of a part that was acknowledged with these numbers. What its client has of the document since
-// isn't known: its next write from the same copy is guarded by the numbers, and not merged.
-func (c *change) settlePart(stored doc.Revision) {
-	c.base.Commit(session.Ack{Stored: doc.Revision{Numbers: stored.Numbers, Version: stored.Version}, Told: stored.Numbers})
-}
-
-// noteUpdate notes that the engine has changed a part of a document for a session that names itself. What the session sent before is another
-// document by now: were its next write counted from that, saying the same once more would change nothing.
-func (s *Service) noteUpdate(ctx context.Context, c *change, res *upstream.Response) {
-	r := c.req
-	if res.Status != http.StatusOK || !r.Rule.Session || !r.Session.IsNamed() || r.Anonymous ||
-		bytes.Contains(res.Payload, []byte(`"result":"noop"`)) {
-		return
-	}
-	ack, _ := readAck(res)
-	if s.locate(ctx, c) == nil {
-		s.sessions.WroteElse(r.Session, c.doc.Ref, ack.Revision, false, c.epoch)
-	}
 }
 
 // updateHere performs an _update with `doc` under a rule that transforms, as a patch: the document is read, the part merged into it as the

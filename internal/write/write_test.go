@@ -472,15 +472,3 @@ func TestOutcomeIsAStructuredField(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
-
-func TestETagsAreReadAsTheyAreWritten(t *testing.T) {
-	n := doc.Numbers{SeqNo: 12, PrimaryTerm: 3}
-	if got, ok := ParseETag(AppendETag(nil, n)); !ok || got != n {
-		t.Errorf("%v %v", got, ok)
-	}
-	for _, bad := range []string{``, `"1-0"`, `1-1`, `"1"`, `"-1-1"`, `"a-b"`, `*`} {
-		if _, ok := ParseETag([]byte(bad)); ok {
-			t.Errorf("%q was taken", bad)
-		}
-	}
-}

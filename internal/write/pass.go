@@ -1,0 +1,85 @@
+package write
+
+import (
+	"context"
+	"errors"
+
+	"optimist/internal/api"
+	"optimist/internal/doc"
+	"optimist/internal/intent"
+	"optimist/internal/outcome"
+	"optimist/internal/respond"
+	"optimist/internal/upstream"
+	"optimist/internal/wire"
+)
+
+// pass sends the write as it is. What the session learns from it depends on its base: a write without one leaves no view.
+func (s *Service) pass(ctx context.Context, c *change, reason string) error {
+	c.outcome.Kind, c.outcome.Reason = outcome.Passed, reason
+	if c.outcome.Base == outcome.BaseExplicit || c.outcome.Base == outcome.BaseAbsent && c.req.Op.Kind != api.Delete {
+		c.outcome.Kind = outcome.Guarded // by the client, or by the engine, which makes no document twice
+	}
+	body, unfit := s.outgoing(c)
+	if unfit != nil {
+		c.outcome.Kind, c.answer = outcome.Refused, c.unapplied(unfit)
+		return nil
+	}
+	r := &c.up
+	*r = upstream.Request{Method: wire.MethodString(c.req.Method), Target: c.ownTarget(), Body: body, Fields: c.fields[:0]}
+	for _, f := range c.req.Fields {
+		if !staysHere(f.Name) || c.outcome.Kind == outcome.Passed && wire.EqualFold(f.Name, "accept-encoding") {
+			r.Fields = append(r.Fields, f)
+		}
+	}
+	res, err := s.sendDirect(ctx, c, r)
+	if err != nil {
+		return err
+	}
+	c.setAnswer(respond.FromEngine(res))
+	if c.req.Op.Kind == api.Update {
+		s.noteUpdate(ctx, c, res)
+	}
+	s.settlePassed(ctx, c, res, body)
+	return nil
+}
+
+// sendDirect sends a request of the change's that no lane is for.
+func (s *Service) sendDirect(ctx context.Context, c *change, r *upstream.Request) (*upstream.Response, error) {
+	res, err := s.direct.exchange(ctx, r)
+	if err == nil || errors.Is(err, ErrUnknownOutcome) {
+		c.attempts++
+	}
+	return res, err
+}
+
+// ownTarget is the client's own request target; of a write that asks for a document to be new, with that.
+func (c *change) ownTarget() []byte {
+	op := c.req.Op
+	switch {
+	case c.onlyNew && op.Kind == api.Index:
+		return c.target(doc.Numbers{}, true)
+	case len(op.Query) == 0:
+		return op.Path
+	}
+	return append(append(append(c.text[:0], op.Path...), '?'), op.Query...)
+}
+
+// outgoing is the body of a write that goes without a merge: as it was sent, or what the rule's transform makes of that.
+func (s *Service) outgoing(c *change) ([]byte, *intent.ApplyError) {
+	t := c.transformer()
+	switch {
+	case c.req.Rule.Transform == nil:
+		return c.req.Body, nil
+	case t == nil, !c.json, t.ReadsCurrent() && c.req.Op.Kind == api.Index && !c.onlyNew:
+		c.outcome.Untransformed = c.req.Op.Kind != api.Delete
+		return c.req.Body, nil
+	}
+	c.document = intent.Document{Sent: c.req.Body, Base: intent.Base{Absent: true}}
+	d, err := s.underRule(c, &c.document).Next(doc.Revision{})
+	var unfit *intent.ApplyError
+	if errors.As(err, &unfit) {
+		return nil, unfit
+	}
+	c.outcome.Untransformed = d.Untransformed
+	return d.Body, nil
+}

@@ -1,0 +1,145 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"optimist/internal/catalog"
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/outcome"
+	"optimist/internal/session"
+	"optimist/retry"
+)
+
+// Engine is what this package asks the engine besides the write itself; *es.Client is one.
+type Engine interface {
+	catalog.Engine
+	Fetch(ctx context.Context, who es.Caller, d es.Document) (doc.Revision, error)
+	// Typed reports whether the engine names types in its answers.
+	Typed() bool
+}
+
+// primaries tells whether a conflict was one with others; a *catalog.Catalog does.
+type primaries interface {
+	SamePrimary(ctx context.Context, who catalog.Asker, f *catalog.Conflict, current int64) bool
+}
+
+// Events are told what happens, for metrics. Calls must be quick and safe for concurrent use; any may be nil.
+type Events struct {
+	Conflict func(rule string)                                 // the engine answered 409 to a guarded write
+	Fetch    func(rule string)                                 // a document was fetched for a merge
+	Batch    func(changes int)                                 // one write carried so many changes
+	Done     func(rule string, o *outcome.Outcome, status int) // a write was answered
+	Unguard  func(index, reason string)                        // an index was found that can't be guarded or merged
+	Took     func(kind session.Kind, reason session.Reason)    // a base was chosen
+}
+
+// Options are what a Service needs. Upstream, Engine and Sessions are required.
+type Options struct {
+	Upstream es.Doer
+	Engine   Engine
+	Sessions *session.Store
+	Events   Events
+	Log      *slog.Logger
+	// OwnAuth says that the upstream has credentials of the proxy's own, which then ask what an index is.
+	OwnAuth bool
+	// AnswerTimeout bounds how long one guarded write waits for its answer; after it the outcome is unknown. The engine itself gives
+	// up after the request's timeout (a minute). Default two minutes.
+	AnswerTimeout time.Duration
+	// BatchLimit is how many waiting changes share one write at most. Default 64.
+	BatchLimit int
+	// Now is the clock that rules see. Default time.Now.
+	Now func() time.Time
+}
+
+// Service performs the writes that a rule takes. It is safe for concurrent use.
+type Service struct {
+	engine    Engine
+	sessions  *session.Store
+	catalog   *catalog.Catalog
+	primaries primaries
+	carrier   carrier // of guarded writes
+	direct    single  // of writes that go as they are
+	questions single  // of what is asked for an answer's form
+	observer  observer
+	lanes     *retry.Lanes[*change]
+	attempts  *sync.Pool // of *attempt
+	events    Events
+	log       *slog.Logger
+	timeout   time.Duration
+	now       func() time.Time
+}
+
+func (e Events) orNothing() Events {
+	if e.Conflict == nil {
+		e.Conflict = func(string) {}
+	}
+	if e.Fetch == nil {
+		e.Fetch = func(string) {}
+	}
+	if e.Batch == nil {
+		e.Batch = func(int) {}
+	}
+	if e.Done == nil {
+		e.Done = func(string, *outcome.Outcome, int) {}
+	}
+	if e.Unguard == nil {
+		e.Unguard = func(string, string) {}
+	}
+	if e.Took == nil {
+		e.Took = func(session.Kind, session.Reason) {}
+	}
+	return e
+}
+
+// Answered notes that the answer of Do is written to the client, if that is still there: see session.Base.Answered.
+func (s *Service) Answered(r *Request) { r.change.base.Answered() }
+
+// IndicesChanged makes the Service ask again what indices are: the proxy has seen a change of settings, mappings, aliases, templates or
+// pipelines. What is known of documents under the given names (decoded) is forgotten: they stand for other indices now. Call it after the
+// engine's answer and before the client's.
+func (s *Service) IndicesChanged(recreated ...string) {
+	s.lanes.DropGuesses()
+	s.catalog.Forget(recreated...)
+	for _, name := range recreated {
+		s.sessions.DropIndex(name)
+	}
+}
+
+// Catalog is what the Service knows of indices.
+func (s *Service) Catalog() *catalog.Catalog { return s.catalog }
+
+// Busy is the number of documents with changes under way, and of changes that wait for their turn.
+func (s *Service) Busy() (lanes, waiting int) { return s.lanes.Busy() }
+
+// current reads the change's document as it is now, on its client's behalf. Errors are doc.ErrMissing, errNoIndex, which is one, and
+// ErrTimeout and ErrNotWritten, which say that nothing was written.
+func (s *Service) current(ctx context.Context, c *change) (doc.Revision, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	d := c.doc
+	if d.Routing == "" {
+		d.Routing = c.index.Routing
+	}
+	rev, err := s.engine.Fetch(ctx, c.req.Caller, d)
+	switch {
+	case err == nil, errors.Is(err, doc.ErrMissing):
+		return rev, err
+	case errors.Is(err, es.ErrNoIndex):
+		s.catalog.Missing(d.Index)
+		return doc.Revision{}, errNoIndex
+	case errors.Is(context.Cause(ctx), ErrTimeout):
+		return doc.Revision{}, ErrTimeout
+	}
+	return rev, fmt.Errorf("%w: %w", ErrNotWritten, err)
+}
+
+// seesWhole tells whether the client's view of the index's documents is unfiltered. The error says that the engine couldn't be asked.
+func (s *Service) seesWhole(ctx context.Context, c *change) (bool, error) {
+	return s.catalog.SeesWhole(ctx, c.req.asker(), c.name, c.doc.Routing)
+}
