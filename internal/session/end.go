@@ -29,11 +29,22 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 	if c.kept {
 		stored, sent = s.bodies(a, ix, now)
 	}
-	k, sh := c.key, s.shard(c.key)
+	k, sh, renewed := c.key, s.shard(c.key), false
+	defer func() {
+		if renewed {
+			s.renewed(k.ref.Index)
+		}
+	}()
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	gone := s.indices.gone(ix)
-	sh.found(k, sh.get(k, gone, now))
+	e := sh.get(k, gone, now)
+	sh.found(k, e)
+	if c.since >= gone && sh.documentOf(k, e, gone).knewNewer(a.Stored.Numbers, 0, c.taken) {
+		if gone, renewed = s.indices.renew(ix, gone); renewed {
+			c.since = gone
+		}
+	}
 	if !c.kept {
 		return
 	}
@@ -47,7 +58,8 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 		sh.lose(k, ReasonEvicted)
 		return
 	}
-	e := sh.put(k, gone, c.since, now)
+	e = sh.put(k, gone, c.since, now)
+	sh.acknowledged(e, ix, a.Stored.Numbers, s.asked.Load())
 	v := view{
 		seen:   seen{numbers: a.Stored.Numbers, version: a.Stored.Version, at: now},
 		absent: deleted, told: a.Told, apart: a.apart(),

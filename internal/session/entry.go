@@ -38,6 +38,7 @@ type document struct {
 	epoch   Epoch
 	entries int
 	bodies  []*body
+	acked   acked
 }
 
 // body is the bytes of a revision, or of something that was sent (which has no document).
@@ -46,6 +47,7 @@ type body struct {
 	doc     *document
 	refs    int
 	data    []byte
+	asked   uint64 // reads with a later place were asked for when it was known; 0: it isn't known from such a read
 }
 
 // bytes returns the bytes, nil for no body.
@@ -57,6 +59,9 @@ func (b *body) bytes() []byte {
 }
 
 func (d *document) find(n doc.Numbers) *body {
+	if d == nil {
+		return nil
+	}
 	for i := len(d.bodies) - 1; i >= 0; i-- { // the newest are asked for most
 		if d.bodies[i].numbers == n {
 			return d.bodies[i]
@@ -71,7 +76,16 @@ func (d *document) renew(at Epoch) {
 	for _, b := range d.bodies {
 		b.doc = nil
 	}
-	d.bodies, d.epoch = nil, at
+	d.bodies, d.epoch, d.acked = nil, at, acked{}
+}
+
+// unlist has nobody share b any more, which may be nil.
+func (d *document) unlist(b *body) {
+	if b != nil && b.doc != nil {
+		b.doc = nil
+		i := slices.Index(d.bodies, b)
+		d.bodies = slices.Delete(d.bodies, i, i+1)
+	}
 }
 
 // seen is a revision that a client has read or written.
@@ -137,14 +151,6 @@ type entry struct {
 }
 
 func (e *entry) empty() bool { return len(e.reads) == 0 && !e.view.set }
-
-// lacks reports whether the bytes of a revision are not held.
-func (e *entry) lacks(n doc.Numbers) bool {
-	if i := find(e.reads, n); i >= 0 && e.reads[i].body != nil {
-		return false
-	}
-	return e.doc.find(n) == nil
-}
 
 // maxSpent bounds how many bases a named session is known to have written from.
 const maxSpent = 16

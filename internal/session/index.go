@@ -24,7 +24,8 @@ type index struct {
 	first      atomic.Int64 // time of the first read + 1
 	wrote      atomic.Bool
 	used       atomic.Int64
-	blindUntil atomic.Int64 // nobody is blind after it
+	acked      atomic.Uint64 // reads with a later place were asked for when a write of it was last acknowledged
+	blindUntil atomic.Int64  // nobody is blind after it
 
 	mu    sync.RWMutex
 	blind *simplelru.LRU[Session, int64]
@@ -42,6 +43,9 @@ func (ix *index) keepsBodies(now int64, maxAge time.Duration) bool {
 	}
 	return now+1-f < int64(maxAge)
 }
+
+// known reports whether anything but absence may be known of the index.
+func (ix *index) known() bool { return ix.wrote.Load() || ix.first.Load() != 0 }
 
 // isBlind reports whether sess is a blind writer. Without any in the index it is one load.
 func (ix *index) isBlind(sess Session, now int64) bool {
@@ -151,13 +155,28 @@ func (t *indices) drop(name string, now int64) {
 
 func (t *indices) dropAll() { t.dropAt(&t.floor) }
 
+// renew drops what is known of ix, unless it was dropped since gone. It returns the epoch from which on anything is known.
+func (t *indices) renew(ix *index, gone Epoch) (at Epoch, dropped bool) {
+	t.changing.Lock()
+	defer t.changing.Unlock()
+	if at = t.gone(ix); at != gone {
+		return at, false
+	}
+	return t.begin(&ix.dropped), true
+}
+
 // dropAt begins a new epoch. Whoever sees it sees what it drops, so that nothing gets in between the two.
 func (t *indices) dropAt(a *atomic.Uint64) {
 	t.changing.Lock()
 	defer t.changing.Unlock()
+	t.begin(a)
+}
+
+func (t *indices) begin(a *atomic.Uint64) Epoch {
 	n := t.epoch.Load() + 1
 	raise(a, n)
 	t.epoch.Store(n)
+	return Epoch(n)
 }
 
 func raise(a *atomic.Uint64, to uint64) {

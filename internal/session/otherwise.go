@@ -16,14 +16,20 @@ func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
 		return
 	}
 	was := e.empty()
+	sh.outdate(e)
+	sh.emptied(e, was)
+}
+
+// outdate takes away what the entry's session has written or, if it is named, read: it has seen something newer. What is reserved now
+// doesn't come back.
+func (sh *shard) outdate(e *entry) {
 	sh.dropView(e)
-	if sess.named { // nor does a read that is reserved now come back
+	if e.key.sess.named {
 		e.newestRead = sh.order
 		for i := len(e.reads) - 1; i >= 0; i-- {
 			sh.removeRead(e, i)
 		}
 	}
-	sh.emptied(e, was)
 }
 
 // WroteElse notes that the session wrote the document otherwise, by an item of a bulk say, and left it at the numbers and version of left;
@@ -39,6 +45,9 @@ func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bo
 	defer sh.mu.Unlock()
 	if e == nil {
 		return
+	}
+	if left.Known() && at >= gone {
+		sh.acknowledged(e, s.indices.get(ref.Index, now), left.Numbers, s.asked.Load())
 	}
 	v := e.view
 	if v.set && left.Known() && left.SeqNo < v.numbers.SeqNo {

@@ -8,6 +8,7 @@ type claim struct {
 	store *Store
 	key   key
 	since Epoch
+	taken uint64 // the order of the newest that was seen then
 	kind  Kind
 
 	kept   bool // the write leaves something that a later one can have as its base

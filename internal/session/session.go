@@ -88,6 +88,8 @@ type Options struct {
 	// Left reports whether the client whose write's context this is has left. It is asked of few writes, with a lock held, and mustn't
 	// wait; also after the write has ended, and its context with it. Default: whether the context was cancelled.
 	Left func(ctx context.Context) bool
+	// Renewed is told of an index whose numbers mean other documents now, as the store has found out: it has forgotten what it knew of it.
+	Renewed func(index string)
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }

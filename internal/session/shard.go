@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"hash/maphash"
 	"slices"
 	"sync"
@@ -120,6 +121,17 @@ func (sh *shard) document(k docKey, gone, at Epoch) *document {
 	return d
 }
 
+// documentOf returns the document of k, whose entry is e, which may be nil. It is nil where nothing is known of it.
+func (sh *shard) documentOf(k key, e *entry, gone Epoch) *document {
+	if e != nil {
+		return e.doc
+	}
+	if d := sh.docs[k.doc()]; d != nil && d.epoch >= gone {
+		return d
+	}
+	return nil
+}
+
 // charge brings the account of the entry itself up to date.
 func (sh *shard) charge(e *entry) {
 	c := int64(entryCost + readCost*cap(e.reads) + attemptCost*cap(e.repeats.kept) + spentCost*cap(e.spent))
@@ -130,13 +142,22 @@ func (sh *shard) charge(e *entry) {
 // hold returns the body of a revision of the entry's document, with one reference more. data is kept as it is: it must
 // be the store's own.
 func (sh *shard) hold(e *entry, n doc.Numbers, data []byte) *body {
-	if b := e.doc.find(n); b != nil {
-		b.refs++
-		return b
+	b := e.doc.find(n)
+	switch {
+	case b == nil:
+		return sh.list(e.doc, n, data)
+	case !bytes.Equal(b.data, data): // what clients are shown isn't what was written
+		return sh.own(data)
 	}
+	b.refs++
+	return b
+}
+
+// list returns a body that is shared by all who read or write the revision.
+func (sh *shard) list(d *document, n doc.Numbers, data []byte) *body {
 	b := sh.own(data)
-	b.numbers, b.doc = n, e.doc
-	e.doc.bodies = append(e.doc.bodies, b)
+	b.numbers, b.doc = n, d
+	d.bodies = append(d.bodies, b)
 	return b
 }
 
@@ -156,10 +177,7 @@ func (sh *shard) free(b *body) {
 	}
 	sh.bytes -= bodyCost + int64(len(b.data))
 	sh.bodies--
-	if d := b.doc; d != nil {
-		i := slices.Index(d.bodies, b)
-		d.bodies = slices.Delete(d.bodies, i, i+1)
-	}
+	b.doc.unlist(b)
 }
 
 // removeRead takes a read out, and gives back the room that many reads had taken.

@@ -36,6 +36,7 @@ type contents struct {
 	rank    func(revisions []doc.Revision, sent []byte) int
 	left    func(ctx context.Context) bool
 	now     func() time.Time
+	renewed func(index string)
 	start   time.Time
 	seed    maphash.Seed
 	indices *indices
@@ -67,6 +68,9 @@ func New(o Options) *Store {
 	if o.Left == nil {
 		o.Left = func(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
 	}
+	if o.Renewed == nil {
+		o.Renewed = func(string) {}
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -75,7 +79,7 @@ func New(o Options) *Store {
 		n *= 2
 	}
 	s := &Store{contents: &contents{
-		maxAge: o.MaxAge, rank: o.Rank, left: o.Left, now: o.Now, start: o.Now(), seed: maphash.MakeSeed(),
+		maxAge: o.MaxAge, rank: o.Rank, left: o.Left, now: o.Now, renewed: o.Renewed, start: o.Now(), seed: maphash.MakeSeed(),
 		indices: newIndices(o.MaxAge), shards: make([]*shard, n),
 	}}
 	s.sure.Store(int64(o.MaxAge))

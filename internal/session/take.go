@@ -151,6 +151,7 @@ func (t *taking) look(e *entry, b *Base) (reads []doc.Revision, wait <-chan stru
 		t.takeBlindly(e, b)
 		return nil, nil
 	}
+	b.claim.taken = t.sh.order
 	f, a := t.sh.inFlight[t.k], t.attempt
 	if !t.looked {
 		t.looked, t.before = true, t.sh.order

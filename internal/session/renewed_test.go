@@ -1,0 +1,342 @@
+package session
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"optimist/internal/doc"
+)
+
+// two is another thread of work under the same credentials as one.
+var two = Named(alice, []byte("thread-2"))
+
+// write has the session write what is stored as it is, and be acknowledged at n.
+func write(t *testing.T, s *Store, sess Session, n int64, body string) {
+	t.Helper()
+	b := take(t, s, sess, body)
+	b.Commit(ack(n, body))
+}
+
+// wantKnown checks whether what the session has read or written is still a base.
+func wantKnown(t *testing.T, s *Store, sess Session, known bool) {
+	t.Helper()
+	b := take(t, s, sess, `{"z":1}`)
+	if known != (b.Kind == KindRead || b.Kind == KindView) || !known && b.Reason != ReasonIndex {
+		t.Errorf("base %v %v, want it known: %v", b.Kind, b.Reason, known)
+	}
+	b.Release()
+}
+
+func TestOtherBytesUnderTheSameNumbersAreAnotherIndex(t *testing.T) {
+	for name, c := range map[string]struct {
+		asked   bool // the reads have a place in the order
+		body    string
+		dropped bool
+	}{
+		"another document":                       {true, `{"a":2}`, true},
+		"the same document":                      {true, `{"a":1,"n":10}`, false},
+		"the same document in another form":      {true, "{\n  \"a\" : 1, \"n\" : 1.0e1\n}", false},
+		"another document, found by a search":    {false, `{"a":2}`, false}, // it may be another form of the same
+		"no JSON, which can't be another's form": {true, `{"a"`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := newTest(t)
+			read := func(sess Session, body string) {
+				if c.asked {
+					s.ReadAsked(sess, ref, rev(5, body), s.Epoch(), s.Ask())
+				} else {
+					s.Read(sess, ref, rev(5, body), s.Epoch())
+				}
+			}
+			read(one, `{"a":1,"n":10}`)
+			read(two, c.body)
+			b := take(t, s, two, `{"z":1}`)
+			want(t, b, KindRead, 5)
+			if string(b.View) != c.body {
+				t.Errorf("the client has read %s, and its base is %s", c.body, b.View)
+			}
+			wantKnown(t, s, one, !c.dropped)
+		})
+	}
+}
+
+func TestBytesThatWereWrittenAreNotThoseThatAreRead(t *testing.T) {
+	// Field level security, or an engine that makes _source up: what a client reads back isn't what it wrote. That is no other index.
+	s, _ := newTest(t)
+	s.ReadAsked(one, ref, rev(4, `{"a":1}`), s.Epoch(), s.Ask())
+	write(t, s, one, 5, `{"a":1,"secret":1}`)
+	for _, sess := range []Session{two, pool} {
+		s.ReadAsked(sess, ref, rev(5, `{"a":1}`), s.Epoch(), s.Ask())
+		b := s.TakeAt(Named(alice, nil), ref, num(5), nil)
+		if want(t, b, KindGiven, 5); string(b.View) != `{"a":1}` {
+			t.Errorf("who names the revision has read %s", b.View)
+		}
+		b.Release()
+		b = take(t, s, sess, `{"a":2}`)
+		if want(t, b, KindRead, 5); string(b.View) != `{"a":1}` {
+			t.Errorf("the client has read {\"a\":1}, and its base is %s", b.View)
+		}
+	}
+	b := take(t, s, one, `{"a":2}`)
+	if want(t, b, KindView, 5); string(b.View) != `{"a":1,"secret":1}` || string(b.Stored) != `{"a":1,"secret":1}` {
+		t.Errorf("what was sent is %s, and what was stored %s", b.View, b.Stored)
+	}
+}
+
+func TestALargeBodyOfAnotherIndex(t *testing.T) {
+	s, _ := newTest(t)
+	large := fmt.Sprintf(`{"a":1,"text":"%0*d"}`, 2*copyOutside, 0)
+	for _, sess := range []Session{one, pool} {
+		s.ReadAsked(sess, ref, rev(5, large), s.Epoch(), s.Ask())
+	}
+	if n := s.Stats().Bodies; n != 1 {
+		t.Errorf("%d bodies of one revision", n)
+	}
+	s.ReadAsked(two, ref, rev(5, large[:len(large)-3]+`1"}`), s.Epoch(), s.Ask())
+	wantKnown(t, s, one, false)
+	wantKnown(t, s, pool, false)
+	wantKnown(t, s, two, true)
+}
+
+func TestAReadOfAnOlderRevisionThanWasAcknowledgedIsOfAnotherIndex(t *testing.T) {
+	type answer struct {
+		n      doc.Numbers
+		before bool // it was asked before the write was known to be acknowledged
+		search bool
+	}
+	for name, c := range map[string]struct {
+		answer
+		dropped bool
+	}{
+		"an older one":            {answer{n: num(3)}, true},
+		"the one that was left":   {answer{n: num(8)}, false},
+		"a newer one":             {answer{n: num(9)}, false},
+		"asked before the answer": {answer{n: num(3), before: true}, false}, // the write has overtaken it
+		"found by a search":       {answer{n: num(3), search: true}, false}, // which sees what was refreshed
+		"after a new primary":     {answer{n: doc.Numbers{SeqNo: 3, PrimaryTerm: 2}}, false},
+		"absent":                  {answer{}, false}, // somebody else may have deleted it
+	} {
+		t.Run(name, func(t *testing.T) {
+			var renewed []string
+			s, _ := newTest(t, func(o *Options) { o.Renewed = func(index string) { renewed = append(renewed, index) } })
+			s.ReadAsked(one, ref, rev(7, `{"a":1}`), s.Epoch(), s.Ask())
+			s.ReadAsked(two, at(2), rev(2, `{"a":1}`), s.Epoch(), s.Ask())
+			asked := s.Ask()
+			write(t, s, one, 8, `{"a":2}`)
+			if !c.before {
+				asked = s.Ask()
+			}
+			r := doc.Revision{Numbers: c.n, Source: []byte(`{"b":1}`)}
+			if c.search {
+				s.Read(pool, ref, r, s.Epoch())
+			} else {
+				s.ReadAsked(pool, ref, r, s.Epoch(), asked)
+			}
+			wantKnown(t, s, one, !c.dropped)
+			b, _ := s.Take(ended(), two, at(2), nil)
+			if dropped := b.Kind == KindLost; dropped != c.dropped || dropped != (len(renewed) == 1) {
+				t.Errorf("another document of the index is %v, told %v", b.Kind, renewed)
+			}
+			if c.n.Known() {
+				b = take(t, s, pool, `{"b":2}`)
+				if b.Kind != KindRead || b.Numbers != c.n || string(b.View) != `{"b":1}` {
+					t.Errorf("what was read is %v %v %s", b.Kind, b.Numbers, b.View)
+				}
+			}
+		})
+	}
+}
+
+func TestAnAnswerOfAnOlderRevisionThanWasAcknowledgedIsOfAnotherIndex(t *testing.T) {
+	for name, before := range map[string]bool{"began after the other's answer": false, "began before it": true} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := newTest(t)
+			for _, sess := range []Session{one, two} {
+				s.Read(sess, ref, rev(7, `{"a":1}`), s.Epoch())
+			}
+			var b Base
+			if before {
+				b = take(t, s, two, `{"a":3}`)
+			}
+			write(t, s, one, 9, `{"a":2}`)
+			if !before {
+				b = take(t, s, two, `{"a":3}`)
+			}
+			b.Commit(ack(8, `{"a":3}`)) // before: the answers have overtaken each other
+			wantKnown(t, s, one, before)
+			wantKnown(t, s, two, true) // its answer is of the index that is there now
+		})
+	}
+}
+
+func TestAnIndexThatIsMissingIsForgotten(t *testing.T) {
+	for name, late := range map[string]bool{"missing since": false, "made by the write": true} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := newTest(t)
+			asked := s.Ask()
+			s.ReadAsked(one, ref, rev(5, `{"a":1}`), s.Epoch(), s.Ask())
+			write(t, s, one, 6, `{"a":2}`)
+			if !late {
+				asked = s.Ask()
+			}
+			s.IndexMissing("shop", asked)
+			wantKnown(t, s, one, late)
+		})
+	}
+}
+
+// TestBasesOfAnIndexThatIsMadeAnewAreWhatTheirClientsHave has clients read and write a document of which each makes its change once. The
+// index is deleted and made anew at any moment, around optimist. Whatever is detected of that, and when: the view of a base is what its
+// client has in hand, and no change counts twice. So no sum and no list can run away.
+func TestBasesOfAnIndexThatIsMadeAnewAreWhatTheirClientsHave(t *testing.T) {
+	dropped := 0
+	rapid.Check(t, func(t *rapid.T) {
+		w := &renewal{s: New(Options{Memory: 4 << 20, Renewed: func(string) { dropped++ }}), count: map[string]int{}}
+		for i := range 3 {
+			w.clients = append(w.clients, &renewalClient{name: fmt.Sprint("c", i), sess: Named(alice, []byte{byte(i)})})
+		}
+		w.clients[2].sess = pool // alone in it
+		t.Repeat(map[string]func(*rapid.T){
+			"ask":    w.ask,
+			"answer": w.answer,
+			"search": w.search,
+			"write":  w.write,
+			"again":  w.write,
+			"renew":  w.renew,
+			"":       func(t *rapid.T) { audit(t, w.s) },
+		})
+	})
+	if dropped == 0 {
+		t.Error("no new index was detected: nothing was tested")
+	}
+}
+
+// renewal is a document as the engine has it, and its clients.
+type renewal struct {
+	s       *Store
+	seq     int64          // of the last write in the index
+	n       int64          // of the document's revision; 0: there is none
+	count   map[string]int // how often each change counts
+	clients []*renewalClient
+}
+
+type renewalClient struct {
+	name    string
+	sess    Session
+	changes int
+	has     map[string]int // what it has in hand; nil: nothing
+	read    bool           // as it was read
+	asked   []askedRead
+}
+
+// askedRead is a read that the engine has answered, and its client hasn't seen.
+type askedRead struct {
+	at    Epoch
+	asked uint64
+	n     int64
+	count map[string]int
+}
+
+func (w *renewal) client(t *rapid.T) *renewalClient {
+	return rapid.SampledFrom(w.clients).Draw(t, "client")
+}
+
+func counted(count map[string]int) string {
+	b, err := json.Marshal(count)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+func (w *renewal) ask(t *rapid.T) {
+	if c := w.client(t); w.n != 0 {
+		c.asked = append(c.asked, askedRead{at: w.s.Epoch(), asked: w.s.Ask(), n: w.n, count: maps.Clone(w.count)})
+	}
+}
+
+func (w *renewal) answer(t *rapid.T) {
+	c := w.client(t)
+	if len(c.asked) == 0 || c.read && !c.sess.named {
+		t.Skip("nothing is asked, or what was read isn't written back yet: of an unnamed session each read is written back once")
+	}
+	i := rapid.IntRange(0, len(c.asked)-1).Draw(t, "read")
+	r := c.asked[i]
+	c.asked = slices.Delete(c.asked, 0, i+1) // those before it are given up
+	w.s.ReadAsked(c.sess, ref, rev(r.n, counted(r.count)), r.at, r.asked)
+	c.has, c.read = r.count, true
+}
+
+func (w *renewal) search(t *rapid.T) {
+	if c := w.client(t); w.n != 0 && c.sess.named {
+		c.asked = nil
+		w.s.Read(c.sess, ref, rev(w.n, counted(w.count)), w.s.Epoch())
+		c.has = maps.Clone(w.count)
+	}
+}
+
+// renew makes the index anew, with a document whose numbers may be those of the old one.
+func (w *renewal) renew(t *rapid.T) {
+	w.seq = rapid.Int64Range(0, w.seq+1).Draw(t, "seq")
+	w.n, w.count = 0, map[string]int{}
+	if rapid.Bool().Draw(t, "restored") && w.seq > 0 {
+		w.n, w.count = w.seq, map[string]int{fmt.Sprint("r", w.seq): 1}
+	}
+}
+
+// write has a client change what it has, and the engine do it as package write would have it: under the guard of its base, or merged.
+func (w *renewal) write(t *rapid.T) {
+	c := w.client(t)
+	sent := maps.Clone(c.has)
+	if sent == nil {
+		sent = map[string]int{}
+	}
+	c.changes++
+	sent[fmt.Sprint(c.name, "-", c.changes)] = 1
+	body := counted(sent)
+	b, err := w.s.Take(ended(), c.sess, ref, []byte(body))
+	switch {
+	case err != nil:
+		t.Fatal("it waits for itself")
+	case b.Ambiguous:
+		b.Release() // it is said that this is a guess
+		return
+	case b.View != nil && string(b.View) != counted(c.has):
+		t.Fatalf("%s has %s in hand, and its base is %s (%v %v)", c.name, counted(c.has), b.View, b.Kind, b.Numbers)
+	}
+	var view map[string]int
+	if b.View != nil {
+		if err := json.Unmarshal(b.View, &view); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after := sent
+	if b.Numbers.Known() && b.Numbers != num(w.n) {
+		if b.View == nil || b.Doubtful || w.n == 0 {
+			b.Release()
+			return
+		}
+		after = maps.Clone(w.count)
+		for k, n := range sent {
+			after[k] += n - view[k]
+		}
+		maps.DeleteFunc(after, func(_ string, n int) bool { return n == 0 })
+	}
+	for k, n := range after {
+		if n > 1 || n < 0 {
+			t.Fatalf("%s counts %d times after the write of %s", k, n, c.name)
+		}
+	}
+	w.seq++
+	w.n, w.count, c.has, c.asked, c.read = w.seq, after, sent, nil, false // what it has asked for before, it has given up
+	told := num(w.n)
+	if stored := counted(after); stored != body {
+		told = b.Numbers
+	}
+	b.Commit(Ack{Stored: rev(w.n, counted(after)), Sent: []byte(body), Told: told})
+}
