@@ -96,6 +96,33 @@ func TestWhatCantBeGuardedOrMergedIsFoundOutAndRemembered(t *testing.T) {
 	}
 }
 
+// A question that is cut off is no answer: it is asked again, and if that is cut off, too, the refusal says so.
+func TestAProbeThatIsCutOffIsAskedAgainAndIsNoFilteredView(t *testing.T) {
+	for cuts, want := range map[int]string{0: "merged;attempts=2;base=session", 1: "merged;attempts=2;base=session",
+		2: "guarded;attempts=1;base=session;reason=unasked"} {
+		w := newWorld(t, "")
+		w.put("1", `{"a":0,"b":0}`)
+		me := w.client("me")
+		me.read("1")
+		w.put("1", `{"a":0,"b":1}`)
+		cut := 0
+		w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+			if strings.Contains(string(r.Target), "optimist-probe") && cut < cuts {
+				cut++
+				return nil, lostError
+			}
+			return nil, nil
+		}
+		if r := me.save("1", `{"a":1,"b":0}`); r.outcome != want || (r.status == 409) != (cuts == 2) {
+			t.Errorf("cut off %d times: %v", cuts, r)
+		}
+		// Nothing of it is remembered: the next write asks, and is merged.
+		me.read("1")
+		w.put("1", `{"a":0,"b":2}`)
+		has(t, me.save("1", `{"a":5,"b":1}`), 200, "merged")
+	}
+}
+
 // What one client may see says nothing of what another may.
 func TestWhatIsKnownOfAnIndexIsKnownForItsAskerOnly(t *testing.T) {
 	g := newGated(t, "")
