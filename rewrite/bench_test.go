@@ -29,13 +29,21 @@ func benchDocs(size int) (base, sent, current []byte) {
 	return base, sent, current
 }
 
-var benchSizes = []int{1 << 10, 10 << 10}
+// 0 is a document of some 400 bytes.
+var benchSizes = []int{0, 2 << 10, 200 << 10}
+
+func sizeName(size int) string {
+	if size == 0 {
+		return "small"
+	}
+	return fmt.Sprintf("%dKB", size>>10)
+}
 
 func BenchmarkMerge(b *testing.B) {
 	for _, size := range benchSizes {
 		base, sent, current := benchDocs(size)
 		m := mustMerger(b, Sent, PathRule{Path: "/count", Strategy: Sum}, PathRule{Path: "/tags", Strategy: Union})
-		b.Run(fmt.Sprintf("%dKB", size>>10), func(b *testing.B) {
+		b.Run(sizeName(size), func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(base)))
 			for b.Loop() {
@@ -53,7 +61,7 @@ func BenchmarkMergeReserialized(b *testing.B) {
 		base, sent, current := benchDocs(size)
 		sent = []byte(strings.NewReplacer(`,"`, `, "`, `:`, `: `, `{"sku"`, `{ "sku"`).Replace(string(sent)))
 		m := mustMerger(b, Sent)
-		b.Run(fmt.Sprintf("%dKB", size>>10), func(b *testing.B) {
+		b.Run(sizeName(size), func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(base)))
 			for b.Loop() {
@@ -68,7 +76,7 @@ func BenchmarkMergeReserialized(b *testing.B) {
 func BenchmarkMeasure(b *testing.B) {
 	for _, size := range benchSizes {
 		base, sent, _ := benchDocs(size)
-		b.Run(fmt.Sprintf("%dKB", size>>10), func(b *testing.B) {
+		b.Run(sizeName(size), func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(base)))
 			for b.Loop() {
@@ -84,7 +92,7 @@ func BenchmarkMeasure(b *testing.B) {
 func BenchmarkMeasurer(b *testing.B) {
 	for _, size := range benchSizes {
 		base, sent, _ := benchDocs(size)
-		b.Run(fmt.Sprintf("%dKB", size>>10), func(b *testing.B) {
+		b.Run(sizeName(size), func(b *testing.B) {
 			m, err := NewMeasurer(sent, Limits{})
 			if err != nil {
 				b.Fatal(err)
@@ -104,7 +112,7 @@ func BenchmarkMeasurer(b *testing.B) {
 func BenchmarkDiff(b *testing.B) {
 	for _, size := range benchSizes {
 		base, sent, _ := benchDocs(size)
-		b.Run(fmt.Sprintf("%dKB", size>>10), func(b *testing.B) {
+		b.Run(sizeName(size), func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(base)))
 			for b.Loop() {
@@ -123,7 +131,7 @@ func BenchmarkApply(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Run(fmt.Sprintf("%dKB", size>>10), func(b *testing.B) {
+		b.Run(sizeName(size), func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(base)))
 			for b.Loop() {
@@ -157,7 +165,7 @@ func BenchmarkTransform(b *testing.B) {
 			Step{Action: OpUnion, Path: "/tags", Value: literal(`["web","paid"]`)},
 			Step{Action: OpNow, Path: "/updated_at"})
 		in := testInputs()
-		b.Run(fmt.Sprintf("%dKB", size>>10), func(b *testing.B) {
+		b.Run(sizeName(size), func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(doc)))
 			for b.Loop() {
@@ -178,7 +186,7 @@ func BenchmarkTransformElsewhere(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Run(fmt.Sprintf("%dKB", size>>10), func(b *testing.B) {
+		b.Run(sizeName(size), func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(doc)))
 			for b.Loop() {
@@ -197,7 +205,7 @@ func BenchmarkTransformAsJSONPatch(b *testing.B) {
 		tr := mustTransformer(b, Limits{}, Step{Action: OpReplace, Path: "/count", Value: literal("18")},
 			Step{Action: OpAdd, Path: "/tags/-", Value: literal(`"paid"`)}, Step{Action: OpNow, Path: "/updated_at"})
 		in := testInputs()
-		b.Run(fmt.Sprintf("%dKB", size>>10), func(b *testing.B) {
+		b.Run(sizeName(size), func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(doc)))
 			for b.Loop() {
