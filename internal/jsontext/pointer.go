@@ -1,0 +1,58 @@
+package jsontext
+
+import (
+	"errors"
+	"strings"
+)
+
+var (
+	// ErrPointerSlash reports a path that is neither empty nor begins with a slash.
+	ErrPointerSlash = errors.New("is not a JSON Pointer: it must be empty or begin with a slash")
+	// ErrPointerEscape reports a ~ that begins neither ~0 nor ~1.
+	ErrPointerEscape = errors.New("is not a JSON Pointer: ~ must be followed by 0 or 1")
+)
+
+var unescapeToken = strings.NewReplacer("~1", "/", "~0", "~")
+
+// SplitPointer returns the unescaped tokens of a JSON Pointer (RFC 6901). The empty pointer is the whole document, which has none.
+//
+// Errors: ErrPointerSlash, ErrPointerEscape.
+func SplitPointer(pointer string) ([]string, error) {
+	if pointer == "" {
+		return nil, nil
+	}
+	if pointer[0] != '/' {
+		return nil, ErrPointerSlash
+	}
+	tokens := strings.Split(pointer[1:], "/")
+	if strings.IndexByte(pointer, '~') < 0 {
+		return tokens, nil
+	}
+	for i, token := range tokens {
+		if strings.Count(token, "~") != strings.Count(token, "~0")+strings.Count(token, "~1") {
+			return nil, ErrPointerEscape
+		}
+		tokens[i] = unescapeToken.Replace(token)
+	}
+	return tokens, nil
+}
+
+// AppendToken appends a name as a token of a JSON Pointer, escaped and with its slash.
+func AppendToken(dst []byte, name string) []byte {
+	dst = append(dst, '/')
+	for i := range len(name) {
+		dst = AppendTokenByte(dst, name[i])
+	}
+	return dst
+}
+
+// AppendTokenByte appends one byte of a token.
+func AppendTokenByte(dst []byte, b byte) []byte {
+	switch b {
+	case '~':
+		return append(dst, "~0"...)
+	case '/':
+		return append(dst, "~1"...)
+	}
+	return append(dst, b)
+}
