@@ -1,0 +1,243 @@
+package merge
+
+import (
+	"optimist/rewrite/diff"
+	"optimist/rewrite/tree"
+)
+
+// What becomes of a hunk's insertions, as its Note.
+const (
+	kept    = iota
+	dropped // the other side's stand instead
+	paired  // its one element is merged with the other side's
+)
+
+// edits are the scripts from the base's array to the client's and to current's.
+type edits struct {
+	sides
+	sent, cur     diff.Alignment
+	bySent, byCur []diff.Hunk
+	regions       []diff.Hunk // [I, I+R) of the base is as one side has it: K is 1 for the client's, 0 for current's
+	drop          []int32     // 1 for an element of sent whose insertion is left out: current has made the same move
+}
+
+// edits aligns the arrays. ok is false if that is over the limit.
+func (r *run) edits(b, s, c tree.Value) (e edits, ok bool) {
+	e.sides = sides{b, s, c}
+	var fits bool
+	e.sent, fits = r.Align(b, s)
+	e.cur, ok = r.Align(b, c)
+	if ok = ok && fits; ok {
+		e.bySent, e.byCur = r.Script(&e.sent), r.Script(&e.cur)
+		e.drop = r.Ints.Alloc(len(e.sent.B))
+	}
+	return e, ok
+}
+
+// array merges arrays of the base (which may be missing), of the client and of current.
+func (r *run) array(b, s, c tree.Value, sc scope) {
+	mark := r.Mark()
+	defer r.Cut(mark)
+	if p, ok := r.combine(b, s, c, &sc); ok {
+		r.carryOut(p, c, sc)
+		return
+	}
+	if st := r.strategy(sc); st >= Sum && st <= Min {
+		r.unfit(&sc)
+	}
+	e, ok := r.edits(b, s, c)
+	if !ok { // one value, as a whole
+		if r.takes(b, s, c, sc) {
+			r.replace(c, s.Raw())
+		}
+		return
+	}
+	r.observer.edited(r, e.sides)
+	if len(e.bySent) == 0 {
+		return
+	}
+	r.overlaps(&e, sc)
+	r.dropMoves(&e)
+	r.writeElements(&e, sc)
+}
+
+// overlaps finds the regions in which both scripts replace, and decides about them.
+func (r *run) overlaps(e *edits, sc scope) {
+	x, y := 0, 0
+	for x < len(e.bySent) && y < len(e.byCur) {
+		s, c := &e.bySent[x], &e.byCur[y]
+		switch {
+		case !s.Replaces() || s.I+s.R <= c.I:
+			x++
+			continue
+		case !c.Replaces() || c.I+c.R <= s.I:
+			y++
+			continue
+		}
+		lo, hi := min(s.I, c.I), max(s.I+s.R, c.I+c.R)
+		toX, toY := x+1, y+1
+		for grown := true; grown; {
+			for ; toX < len(e.bySent) && e.bySent[toX].I < hi; toX++ {
+				reach(&e.bySent[toX], &hi)
+			}
+			grown = false
+			for ; toY < len(e.byCur) && e.byCur[toY].I < hi; toY++ {
+				grown = reach(&e.byCur[toY], &hi) || grown
+			}
+		}
+		r.region(e, e.bySent[x:toX], e.byCur[y:toY], diff.Hunk{I: lo, R: hi - lo}, sc)
+		x, y = toX, toY
+	}
+}
+
+// reach extends a region to the end of h, if h replaces.
+func reach(h *diff.Hunk, hi *int32) bool {
+	if !h.Replaces() || h.I+h.R <= *hi {
+		return false
+	}
+	*hi = h.I + h.R
+	return true
+}
+
+// region decides about the base's elements in reg, which hunks of both sides replace.
+func (r *run) region(e *edits, bySent, byCur []diff.Hunk, reg diff.Hunk, sc scope) {
+	s, c := &bySent[0], &byCur[0]
+	if len(bySent) == 1 && len(byCur) == 1 {
+		if s.One() && c.One() {
+			s.Note, c.Note = paired, paired
+			return
+		}
+		if s.I == c.I && s.R == c.R && s.K == c.K && e.sameRun(s, c) {
+			s.Note = dropped // both made the same change
+			return
+		}
+	}
+	v, losers := r.byStrategy(sc), bySent
+	r.observer.overlapped(r, v, sc)
+	if r.note(v) {
+		reg.K, losers = 1, byCur
+	}
+	for i := range losers {
+		if losers[i].Replaces() {
+			losers[i].Note = dropped
+		}
+	}
+	e.regions = append(e.regions, reg)
+}
+
+// sameRun reports whether two hunks of the same length insert the same elements.
+func (e *edits) sameRun(s, c *diff.Hunk) bool {
+	for x := range s.K {
+		if !e.sent.B[s.J+x].Equal(e.cur.B[c.J+x]) {
+			return false
+		}
+	}
+	return true
+}
+
+// dropMoves leaves out what the client inserted where both sides moved the same element: an element that both removed, and
+// both inserted elsewhere, is still one element. It is where current has it.
+func (r *run) dropMoves(e *edits) {
+	gone := 0
+	for i := range e.sent.To {
+		if e.bothRemoved(i) {
+			gone++
+		}
+	}
+	if gone == 0 || !inserts(e.bySent) || !inserts(e.byCur) {
+		return
+	}
+	mark, ids := r.Ints.Mark(), &r.Table
+	defer r.Ints.Cut(mark)
+	ids.Reset(gone)
+	removed, again := r.Ints.Alloc(gone), r.Ints.Alloc(gone)
+	for i := range e.sent.To {
+		if e.bothRemoved(i) {
+			removed[ids.Number(e.sent.A[i])]++
+		}
+	}
+	for _, h := range e.byCur {
+		for x := h.J; h.Note == kept && x < h.J+h.K; x++ {
+			if id, ok := ids.Find(e.cur.B[x]); ok {
+				again[id]++
+			}
+		}
+	}
+	for _, h := range e.bySent {
+		for x := h.J; h.Note == kept && x < h.J+h.K; x++ {
+			id, ok := ids.Find(e.sent.B[x])
+			if ok && removed[id] > 0 && again[id] > 0 {
+				removed[id], again[id], e.drop[x] = removed[id]-1, again[id]-1, 1
+			}
+		}
+	}
+}
+
+func (e *edits) bothRemoved(i int) bool { return e.sent.To[i] == diff.None && e.cur.To[i] == diff.None }
+
+// inserts reports whether any hunk inserts elements on its own.
+func inserts(hunks []diff.Hunk) bool {
+	for i := range hunks {
+		if hunks[i].Note == kept && hunks[i].K > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// writeElements writes the merged array: gap by gap current's insertions, then the client's, then the base's next element
+// if it is still there.
+func (r *run) writeElements(e *edits, sc scope) {
+	out, regions := r.edit(e.c), e.regions
+	bySent, byCur := e.bySent, e.byCur
+	for i := range int32(len(e.sent.A)) + 1 {
+		for len(regions) > 0 && regions[0].I+regions[0].R <= i {
+			regions = regions[1:]
+		}
+		s, c := at(&bySent, i), at(&byCur, i)
+		r.writeCurrent(e, c, s, sc, &out)
+		inPlace := i < int32(len(e.sent.A)) && s.One() && s.Note == kept && e.cur.To[i] != diff.None && e.drop[s.J] == 0
+		for j := s.J; s.Note == kept && !inPlace && j < s.J+s.K; j++ {
+			if e.drop[j] == 0 {
+				out.insert(e.sent.B[j].Raw())
+			}
+		}
+		if i == int32(len(e.sent.A)) {
+			break
+		}
+		inRegion := len(regions) > 0 && regions[0].I <= i
+		switch inCur, inSent := e.cur.To[i], e.sent.To[i]; {
+		case inPlace:
+			out.keep(e.cur.B[inCur])
+			r.element(e.sent.A[i], e.sent.B[s.J], e.cur.B[inCur], int(inCur), sc)
+		case inCur != diff.None:
+			out.keepOrRemove(e.cur.B[inCur], inSent != diff.None || inRegion && regions[0].K == 0)
+		case inRegion && regions[0].K == 1 && inSent != diff.None:
+			out.insert(e.sent.B[inSent].Raw())
+		}
+	}
+}
+
+// at takes the first of the hunks if it is at gap i, else none.
+func at(hunks *[]diff.Hunk, i int32) (h diff.Hunk) {
+	if len(*hunks) > 0 && (*hunks)[0].I == i {
+		h, *hunks = (*hunks)[0], (*hunks)[1:]
+	}
+	return h
+}
+
+// writeCurrent writes what current inserted at one gap.
+func (r *run) writeCurrent(e *edits, c, s diff.Hunk, sc scope, out *container) {
+	for j := c.J; j < c.J+c.K; j++ {
+		out.keepOrRemove(e.cur.B[j], c.Note != dropped)
+		if c.Note == paired {
+			r.element(e.sent.A[c.I], e.sent.B[s.J], e.cur.B[j], int(j), sc)
+		}
+	}
+}
+
+// element merges one element; index is its place in current.
+func (r *run) element(b, s, c tree.Value, index int, sc scope) {
+	r.value(b, s, c, r.enter(sc, tree.Place{Index: index}))
+	r.leave(sc)
+}

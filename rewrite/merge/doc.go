@@ -1,0 +1,53 @@
+// Package merge replays what a client changed, base→sent, on the document as it is by now.
+//
+// It does no I/O, keeps no state and no reference to what it was given (but for Result.Doc), and is safe for concurrent use. It does not
+// promise that a merged document may be written: that is the guard's matter, and the loop's. It knows nothing of the engine: neither
+// mappings nor that `{"a.b":1}` and `{"a":{"b":1}}` are one field there. What values are, and when they are equal, package tree says.
+//
+// # Merge
+//
+// A merge has three sides: the base, which the client saw; sent, what it made of it; and current, what the document is by
+// now. What sent changed against the base is done to current's bytes; every byte that no edit touches stays. A value that
+// only one side changed, or that both changed to the same, is settled. Where both changed it, differently:
+//
+//   - two objects merge key by key, and two arrays by their elements, if the base has a value of the same kind there, or
+//     null or nothing: those count as {} and [];
+//   - everything else is one value, and the Strategy of its path decides. A value that one side removed and the other
+//     changed is such a value, too.
+//
+// What sent added goes to the end of its object, in sent's order and spelling.
+//
+// # Arrays
+//
+// The scripts of sent and of current, as package diff has them, are merged gap by gap:
+//
+//   - All insertions are kept; at one gap current's come first. That holds for equal ones, too: two clients that append
+//     the same append it twice, as two sums count twice.
+//   - An element is gone if either side removed it: removals of both count once, and a removal never overlaps. What one
+//     side puts in the place of an element stays, though the other removed that element.
+//   - An element that both sides removed and both inserted again was moved by both: it stays where current has it.
+//   - Replacements of both sides that touch a common element of the base overlap. One by one on both sides: the element
+//     is merged like the value of a key, so that objects merge key by key. The same hunk with the same elements on both
+//     sides: once. Else all hunks that touch each other, directly or by others between them, make one region of the base;
+//     the Strategy of the array's path gives it to one side as a whole, but for the other's insertions that replace
+//     nothing: they are kept.
+//
+// Two scripts whose comparison is over Limits.Cells make the array one value.
+//
+// # Strategies
+//
+// Sent, Current and Fail decide about a value, and about all below it that no other rule matches. The others are for one
+// value each: Sum, Max, Min for what both changed and is a number on both sides (Max, Min: or a string), where a missing
+// base or null is 0 to Sum; Union, Append and ByKey for arrays that both changed, of which a missing one is empty.
+// Where such a strategy meets what it can't be applied to, it decides like Fail: nothing is guessed. ByKey only, where an
+// element has no key or shares it, gives way to the element edits above.
+//
+//   - Sum: current + (sent − base), with the most decimal places of the three; also where both made the same change.
+//   - Max, Min: the larger or the smaller of sent and current; strings by their bytes.
+//   - Union: current without what sent took out of the base's set, then what sent added to it and current lacks.
+//   - Append: current without the base's elements that sent removed, then all elements that sent inserted.
+//   - ByKey: current's elements, each merged with those of the same key as one value of the path with `*`; then sent's
+//     new ones. One that a side removed and the other changed is a value that both changed.
+//
+// An array that a side had removed, and of which these leave nothing, is not there.
+package merge

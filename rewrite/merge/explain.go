@@ -1,0 +1,198 @@
+package merge
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"optimist/internal/jsontext"
+	"optimist/rewrite/diff"
+	"optimist/rewrite/tree"
+)
+
+// A Verdict is what a merge made of one value.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Kept        Verdict = iota // current's: only somebody else changed it, or the strategy says so
+	Taken                      // the client's: only it changed it
+	Agreed                     // both made it the same
+	Overwritten                // the client's, by strategy Sent; somebody else's value is gone
+	Conflict                   // nobody's: the merge failed
+	Calculated                 // by Sum, Max or Min
+	Combined                   // an array with the edits of both, one by one or by Union, Append or ByKey
+)
+
+var verdictNames = [...]string{"kept", "taken", "same", "overwritten", "conflict", "calculated", "combined"}
+
+// String is the verdict in a word.
+func (v Verdict) String() string {
+	if int(v) < len(verdictNames) {
+		return verdictNames[v]
+	}
+	return fmt.Sprintf("verdict(%d)", uint8(v))
+}
+
+// sides are a value in the three documents; each may be missing.
+type sides struct{ b, s, c tree.Value }
+
+// An observer follows a merge. The value that a call is about is at the run's trail.
+type observer interface {
+	// untouched is called for a value that the client left alone.
+	untouched(r *run, b, c tree.Value)
+	// decided is called for a value that is settled as a whole. both says that both sides changed it, so that sc's strategy decided.
+	decided(r *run, v Verdict, both bool, of sides, sc scope)
+	// edited is called for an array before its edits are carried out one by one.
+	edited(r *run, of sides)
+	// overlapped is called after edited for edits that replace the same elements.
+	overlapped(r *run, v Verdict, sc scope)
+}
+
+// silence is the observer of a merge that nobody asked about.
+type silence struct{}
+
+func (silence) untouched(*run, tree.Value, tree.Value)    {}
+func (silence) decided(*run, Verdict, bool, sides, scope) {}
+func (silence) edited(*run, sides)                        {}
+func (silence) overlapped(*run, Verdict, scope)           {}
+
+// A Decision is what became of one value that the client, somebody else, or both had changed. A value that isn't there is nil.
+type Decision struct {
+	// Path is a JSON Pointer into current, or into sent where current has no such value. The index of an element is that in current, or, of
+	// one that only sent has, that in sent.
+	Path                string
+	Base, Sent, Current []byte
+	// Result is what is there after the merge. Placed says whether it is known: below an array that was merged it may not be.
+	Result  []byte
+	Placed  bool
+	Verdict Verdict
+	// Both says that both sides had changed the value, so that Strategy decided. Rule is the path that gave it; empty for the default.
+	Both     bool
+	Strategy Strategy
+	Rule     string
+	// Unfit says that the rule's strategy can't be applied to what is there, so that it decided like Fail.
+	Unfit bool
+}
+
+// MaxDecisions bounds how many decisions Explain returns.
+const MaxDecisions = 1000
+
+// Explain is Merge with what was decided, parents before what is below them and otherwise in the order of the work. With a *ConflictError
+// there are decisions, too. They are copies. It costs several times as much as Merge.
+func (m *Merger) Explain(base, sent, current []byte) (Result, []Decision, error) {
+	var a account
+	res, err := m.merge(base, sent, current, &a)
+	if err != nil {
+		return res, a.list, err
+	}
+	var doc tree.Tree
+	if err := doc.Parse(res.Doc, m.limits); err != nil {
+		return res, a.list, err // can't be: it was just made
+	}
+	for i := range a.list {
+		d := &a.list[i]
+		switch {
+		case !a.inArray[i]:
+			d.Result, d.Placed = below(doc.Root(), d.Path), true
+		case d.Verdict == Taken || d.Verdict == Overwritten:
+			d.Result, d.Placed = d.Sent, true
+		case d.Verdict == Kept || d.Verdict == Agreed:
+			d.Result, d.Placed = d.Current, true
+		}
+	}
+	return res, a.list, nil
+}
+
+// below is a copy of the value at a path that leads through objects only, nil where there is none.
+func below(v tree.Value, path string) []byte {
+	tokens, _ := jsontext.SplitPointer(path)
+	for _, token := range tokens {
+		v = v.Get(token)
+	}
+	return bytes.Clone(v.Raw())
+}
+
+// An account is the observer that collects decisions.
+type account struct {
+	list    []Decision
+	inArray []bool // of each decision, whether its path leads through an array
+}
+
+// note adds a decision about the value at the trail. It goes before those about what is below it.
+func (a *account) note(trail tree.Trail, v Verdict, of sides) *Decision {
+	if len(a.list) >= MaxDecisions {
+		return new(Decision)
+	}
+	d := Decision{Path: trail.Pointer(maxPathBytes), Verdict: v,
+		Base: bytes.Clone(of.b.Raw()), Sent: bytes.Clone(of.s.Raw()), Current: bytes.Clone(of.c.Raw())}
+	in := slices.ContainsFunc(trail, func(p tree.Place) bool { return !p.Member.Exists() })
+	at := len(a.list)
+	for at > 0 && strings.HasPrefix(a.list[at-1].Path, d.Path+"/") {
+		at--
+	}
+	a.list, a.inArray = slices.Insert(a.list, at, d), slices.Insert(a.inArray, at, in)
+	return &a.list[at]
+}
+
+func (a *account) decided(r *run, v Verdict, both bool, of sides, sc scope) {
+	if v == Kept && !both && of.b.Equal(of.c) {
+		return // nobody changed it
+	}
+	if d := a.note(r.trail, v, of); both {
+		r.byRule(d, sc)
+	}
+}
+
+func (a *account) edited(r *run, of sides) {
+	switch {
+	case of.b.Equal(of.s):
+		a.untouched(r, of.b, of.c)
+	case of.b.Equal(of.c):
+		a.note(r.trail, Taken, of)
+	default:
+		a.note(r.trail, Combined, of)
+	}
+}
+
+// overlapped says who wins of the array, which is what was noted last.
+func (a *account) overlapped(r *run, v Verdict, sc scope) {
+	if n := len(a.list); n < MaxDecisions {
+		a.list[n-1].Verdict = v
+		r.byRule(&a.list[n-1], sc)
+	}
+}
+
+// untouched notes what somebody else changed.
+func (a *account) untouched(r *run, b, c tree.Value) {
+	if !b.Exists() {
+		a.note(r.trail, Kept, sides{c: c})
+		return
+	}
+	w := diff.Walk{Whole: true, Trail: r.trail}
+	w.Visitor = theirs{a, &w}
+	w.Value(c, b) // in this order, so that what is still there comes first
+}
+
+// theirs notes the differences of a walk from current to the base.
+type theirs struct {
+	a *account
+	w *diff.Walk
+}
+
+func (t theirs) Edit(c, b tree.Value)                  { t.a.note(t.w.Trail, Kept, sides{b, b, c}) }
+func (t theirs) Unaligned(tree.Value, tree.Value, int) {}
+func (t theirs) Element(tree.Value, tree.Value, bool)  {}
+func (t theirs) Enough() bool                          { return len(t.a.list) >= MaxDecisions }
+
+// byRule notes which strategy decided about a value that both sides changed, and which rule gave it.
+func (r *run) byRule(d *Decision, sc scope) {
+	rule := sc.rule
+	if rule == 0 {
+		rule = sc.from
+	}
+	n := &r.m.rules[rule]
+	d.Both, d.Strategy, d.Rule = true, n.strategy, n.path
+	d.Unfit = !n.strategy.anyValue() && d.Verdict != Calculated && d.Verdict != Combined
+}

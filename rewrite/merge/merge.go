@@ -1,0 +1,310 @@
+package merge
+
+import (
+	"bytes"
+	"sync"
+
+	"optimist/rewrite/diff"
+	"optimist/rewrite/tree"
+)
+
+// A Merger merges with one set of strategies. It is immutable and safe for concurrent use.
+type Merger struct {
+	rules  []ruleNode
+	limits tree.Limits
+}
+
+// New returns a Merger that decides by the rules, and by def where none of them matches; def is Sent, Current or
+// Fail. The error is a *RuleError.
+func New(def Strategy, paths []PathRule) (*Merger, error) {
+	rules, err := compileRules(def, paths)
+	if err != nil {
+		return nil, err
+	}
+	return &Merger{rules: rules}, nil
+}
+
+// WithLimits returns a Merger with the same strategies and other limits.
+func (m *Merger) WithLimits(l tree.Limits) *Merger { return &Merger{m.rules, l} }
+
+// A Result is a merged document.
+type Result struct {
+	// Doc is current with the edits spliced in: every byte of it that no edit touched is where it was. It is current
+	// itself, not a copy, when nothing changed.
+	Doc []byte
+	// Changed says whether Doc differs from current.
+	Changed bool
+	// Overwritten has the JSON Pointers at which strategy Sent took the client's value although somebody else had changed
+	// it, too: at most MaxPaths, long ones cut back to a value around. An array without elements that could be told
+	// apart is named as a whole; the index of an element is that in current.
+	Overwritten []string
+	// OverwrittenMore is how many there were beyond Overwritten.
+	OverwrittenMore int
+}
+
+// Merge replays the change base→sent on current; the package comment defines how. A nil base is the absent document, of
+// which everything that was sent is a change. It is deterministic and keeps no reference to its arguments, but Result.Doc
+// may be current.
+//
+// Errors: *ConflictError; those of tree.Tree.ParseObject for any of the documents.
+func (m *Merger) Merge(base, sent, current []byte) (Result, error) {
+	return m.merge(base, sent, current, silence{})
+}
+
+func (m *Merger) merge(base, sent, current []byte, o observer) (Result, error) {
+	r, err := m.begin(base, sent, current, o)
+	defer r.end()
+	if err != nil {
+		return Result{}, err
+	}
+	r.value(r.base.Root(), r.sent.Root(), r.cur.Root(), r.root())
+	if r.conflicts.paths != nil {
+		return Result{}, &ConflictError{Paths: r.conflicts.paths, More: r.conflicts.more}
+	}
+	res := Result{Doc: current, Overwritten: r.overwritten.paths, OverwrittenMore: r.overwritten.more}
+	if len(r.splices) == 0 {
+		return res, nil
+	}
+	if r.size() > m.limits.WithDefaults().Bytes {
+		return Result{}, tree.ErrTooLarge
+	}
+	if doc := r.render(); !bytes.Equal(doc, current) {
+		res.Doc, res.Changed = doc, true
+	}
+	return res, nil
+}
+
+// A run is one merge. Its memory is kept between calls, because every write under contention needs one.
+type run struct {
+	diff.Workspace
+	base, sent, cur        tree.Tree
+	m                      *Merger
+	observer               observer
+	trail                  tree.Trail // of the value at hand
+	states                 []int32    // of scopes
+	splices                []splice
+	gone                   map[tree.Value]bool // see goes
+	overwritten, conflicts pathList
+}
+
+var runs = sync.Pool{New: func() any { return new(run) }}
+
+// begin reads the three documents. The run must be ended, also after an error.
+func (m *Merger) begin(base, sent, current []byte, o observer) (*run, error) {
+	r, _ := runs.Get().(*run)
+	r.m, r.observer = m, o
+	r.Begin(m.limits)
+	if err := r.base.ParseObject(base, m.limits); err != nil {
+		return r, err
+	}
+	if err := r.sent.ParseObject(sent, m.limits); err != nil {
+		return r, err
+	}
+	return r, r.cur.ParseObject(current, m.limits)
+}
+
+// end gives the run's memory back. It keeps no reference to the documents, and no memory that a single huge one needed.
+func (r *run) end() {
+	const keepSplices = 1 << 12
+	r.Release()
+	r.base.Release()
+	r.sent.Release()
+	r.cur.Release()
+	clear(r.splices)
+	if cap(r.splices) > keepSplices {
+		r.splices = nil
+	}
+	r.m, r.observer, r.gone, r.overwritten, r.conflicts = nil, nil, nil, pathList{}, pathList{}
+	r.trail, r.states, r.splices = r.trail[:0], r.states[:0], r.splices[:0]
+	runs.Put(r)
+}
+
+// decide says whose one value is as a whole; any of the three may be missing. both says that both sides changed it, so that the
+// strategy decided.
+func (r *run) decide(b, s, c tree.Value, sc scope) (v Verdict, both bool) {
+	switch {
+	case b.Equal(s):
+		return Kept, false
+	case b.Equal(c):
+		return Taken, false
+	case s.Equal(c):
+		return Agreed, false
+	}
+	return r.byStrategy(sc), true
+}
+
+// byStrategy is the verdict where both sides changed a value.
+func (r *run) byStrategy(sc scope) Verdict {
+	switch r.strategy(sc) {
+	case Sent:
+		return Overwritten
+	case Current:
+		return Kept
+	}
+	return Conflict
+}
+
+// takes decides about one value as a whole, notes that, and reports whether it is to be as the client has it.
+func (r *run) takes(b, s, c tree.Value, sc scope) bool {
+	v, both := r.decide(b, s, c, sc)
+	r.observer.decided(r, v, both, sides{b, s, c}, sc)
+	return r.note(v)
+}
+
+// note notes a verdict about the value at the trail, and reports whether the client's value is taken.
+func (r *run) note(v Verdict) bool {
+	switch v {
+	case Overwritten:
+		r.overwritten.add(r.trail)
+	case Conflict:
+		r.conflicts.add(r.trail)
+	}
+	return v == Taken || v == Overwritten
+}
+
+// value merges a value that both the client and current have; b may be missing. It splices inside c.
+func (r *run) value(b, s, c tree.Value, sc scope) {
+	if b.SameBytes(s) {
+		r.observer.untouched(r, b, c)
+		return
+	}
+	k := s.Kind()
+	if from := b.Kind(); !k.IsContainer() || c.Kind() != k || from != k && from > tree.Null {
+		r.scalar(b, s, c, sc)
+		return
+	} else if from != k {
+		b = tree.Value{} // null is as good as nothing to begin a container from
+	}
+	if k == tree.Array {
+		r.array(b, s, c, sc)
+		return
+	}
+	if st := r.strategy(sc); !st.anyValue() {
+		r.unfit(&sc)
+	}
+	r.object(b, s, c, sc)
+}
+
+// scalar merges values of which at least one isn't a container, or not of the same kind.
+func (r *run) scalar(b, s, c tree.Value, sc scope) {
+	if st := r.strategy(sc); st >= Sum && st <= Min && !b.Equal(s) && !b.Equal(c) {
+		if text, ok := calculate(st, b, s, c); ok {
+			r.observer.decided(r, Calculated, true, sides{b, s, c}, sc)
+			r.replace(c, text)
+			return
+		}
+	}
+	if r.takes(b, s, c, sc) {
+		r.replace(c, s.Raw())
+	}
+}
+
+// calculate applies Sum, Max or Min to a value that both sides changed. ok is false where the values are not of a kind that the
+// strategy can be applied to, or a sum would have too many digits.
+func calculate(st Strategy, b, s, c tree.Value) (text []byte, ok bool) {
+	if st == Sum {
+		from, ok1 := b.Decimal()
+		to, ok2 := s.Decimal()
+		now, ok3 := c.Decimal()
+		if ok1 = ok1 || b.Kind() <= tree.Null; !ok1 || !ok2 || !ok3 {
+			return nil, false
+		}
+		return now.Add(to.Add(from.Neg())).Append(nil)
+	}
+	order, ok := s.Compare(c)
+	if st == Max && order > 0 || st == Min && order < 0 {
+		return s.Raw(), ok
+	}
+	return c.Raw(), ok
+}
+
+// object merges key by key.
+func (r *run) object(b, s, c tree.Value, sc scope) {
+	base, sent, cur := b.Finder(), s.Finder(), c.Finder()
+	matched, rest := 0, s.First()
+	out := r.edit(c)
+	for m := c.FirstOfAll(); m.Exists(); m = m.NextOfAll() {
+		sm, bm := sent.Like(m), base.Like(m)
+		if sm.Exists() && !m.Hidden() {
+			matched++
+		}
+		if sm == rest {
+			rest = rest.Next() // what is before it is in current, too
+		}
+		switch {
+		case !sm.Exists() && bm.Exists():
+			r.removed(bm, m, c, sc, &out)
+		case m.Hidden():
+			out.keep(m)
+		case sm.Exists() && !bm.SameBytes(sm):
+			out.keep(m)
+			r.value(bm, sm, m, r.enter(sc, tree.Place{Member: m}))
+			r.leave(sc)
+		default:
+			out.keep(m)
+			r.trail = append(r.trail, tree.Place{Member: m})
+			r.observer.untouched(r, bm, m)
+			r.trail = r.trail[:len(r.trail)-1]
+		}
+	}
+	if matched == s.Len() {
+		return
+	}
+	base = b.Finder()
+	for m := rest; m.Exists(); m = m.Next() { // what the client has and current hasn't, in the client's order
+		if !cur.Like(m).Exists() {
+			out.insert(r.added(base.Like(m), m, r.enter(sc, tree.Place{Member: m})))
+			r.leave(sc)
+		}
+	}
+}
+
+// removed decides about member m of object c, which the base has as b and the client took out.
+func (r *run) removed(b, m, c tree.Value, sc scope, out *container) {
+	mark, sub := r.Mark(), r.enter(sc, tree.Place{Member: m})
+	defer func() { r.leave(sc); r.Cut(mark) }()
+	if m.Hidden() {
+		// It goes or stays with the one that hides it: left alone, it would come to light.
+		cur := c.Finder()
+		out.keepOrRemove(m, !r.goes(b, cur.Like(m), sub))
+		return
+	}
+	if p, ok := r.combine(b, tree.Value{}, m, &sub); ok {
+		if out.keepOrRemove(m, !p.empty()) {
+			r.carryOut(p, m, sub)
+		}
+		return
+	}
+	out.keepOrRemove(m, !r.takes(b, tree.Value{}, m, sub))
+}
+
+// goes reports whether member m of current, which the client took out, is removed, without noting anything. It looks once for all the
+// duplicates that m hides.
+func (r *run) goes(b, m tree.Value, sc scope) bool {
+	if gone, known := r.gone[m]; known {
+		return gone
+	}
+	observer, overwritten, conflicts := r.observer, r.overwritten, r.conflicts
+	r.observer = silence{}
+	p, combined := r.combine(b, tree.Value{}, m, &sc)
+	gone := combined && p.empty() || !combined && r.takes(b, tree.Value{}, m, sc)
+	r.observer, r.overwritten, r.conflicts = observer, overwritten, conflicts
+	if r.gone == nil {
+		r.gone = map[tree.Value]bool{}
+	}
+	r.gone[m] = gone
+	return gone
+}
+
+// added returns what is to be inserted for the client's member m, which current doesn't have: nil is nothing.
+func (r *run) added(b, m tree.Value, sc scope) []byte {
+	mark := r.Mark()
+	defer r.Cut(mark)
+	if p, ok := r.combine(b, m, tree.Value{}, &sc); ok {
+		return p.build(m)
+	}
+	if r.takes(b, m, tree.Value{}, sc) {
+		return m.Member()
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+package merge
+
+import (
+	"optimist/rewrite/diff"
+	"optimist/rewrite/tree"
+)
+
+// A plan is what one of the array strategies (Union, Append, ByKey) makes of an array that both sides changed.
+type plan struct {
+	cur  []tree.Value // current's elements
+	keep []int32      // 1 for each of them that stays
+	add  []tree.Value // the client's elements that go to the end
+	// Of ByKey: for each of current's elements the client's and the base's with the same key, if there are any.
+	sent, base []tree.Value
+}
+
+// empty reports whether nothing is left of the array.
+func (p *plan) empty() bool {
+	for _, k := range p.keep {
+		if k != 0 {
+			return false
+		}
+	}
+	return len(p.add) == 0
+}
+
+// combine applies the array strategy of sc, if it has one that takes the value: both sides changed it, and what is there are arrays. A
+// missing one, and a null of the base, are empty arrays. Where the strategy can't be applied, ok is false and sc is changed to what
+// decides instead.
+func (r *run) combine(b, s, c tree.Value, sc *scope) (p plan, ok bool) {
+	st := r.strategy(*sc)
+	if st < Union || b.Kind() > tree.Null && b.Kind() != tree.Array || s.Exists() && s.Kind() != tree.Array ||
+		c.Exists() && c.Kind() != tree.Array || b.Equal(s) || b.Equal(c) {
+		return plan{}, false
+	}
+	p.cur = r.Elements(c)
+	p.keep = r.Ints.Alloc(len(p.cur))
+	switch st {
+	case Union:
+		ok = r.union(&p, r.Elements(b), r.Elements(s))
+	case Append:
+		if ok = r.appended(&p, b, s, c); !ok {
+			r.unfit(sc)
+		}
+	case ByKey:
+		if ok = r.byKey(&p, r.Elements(b), r.Elements(s), *sc); !ok {
+			sc.rule = 0
+		}
+	}
+	if ok {
+		r.observer.decided(r, Combined, true, sides{b, s, c}, *sc)
+	}
+	return p, ok
+}
+
+const (
+	inBase = 1 << iota
+	inSent
+	inCur
+)
+
+// union keeps what current has, but for what the client took out of the base, and adds what the client added. It always can.
+func (r *run) union(p *plan, base, sent []tree.Value) bool {
+	total, ids := len(base)+len(sent)+len(p.cur), &r.Table
+	ids.Reset(total)
+	where := r.Ints.Alloc(total)
+	for _, e := range base {
+		where[ids.Number(e)] |= inBase
+	}
+	for _, e := range sent {
+		where[ids.Number(e)] |= inSent
+	}
+	for k, e := range p.cur {
+		id := ids.Number(e)
+		where[id] |= inCur
+		if where[id]&(inBase|inSent) != inBase {
+			p.keep[k] = 1
+		}
+	}
+	p.add = r.List(len(sent))
+	for _, e := range sent {
+		if id := ids.Number(e); where[id] == inSent {
+			where[id] |= inCur
+			p.add = append(p.add, e)
+		}
+	}
+	return true
+}
+
+// appended keeps what current has, but for the elements of the base that the client removed, and adds the elements that the
+// client inserted.
+func (r *run) appended(p *plan, b, s, c tree.Value) bool {
+	e, ok := r.edits(b, s, c)
+	if !ok {
+		return false
+	}
+	r.dropMoves(&e)
+	for k, i := range e.cur.From {
+		if i == diff.None || e.sent.To[i] != diff.None {
+			p.keep[k] = 1
+		}
+	}
+	p.add = r.List(len(e.sent.B))
+	for k, i := range e.sent.From {
+		if i == diff.None && e.drop[k] == 0 {
+			p.add = append(p.add, e.sent.B[k])
+		}
+	}
+	return true
+}
+
+// byKey merges elements as objects merge members. It returns false if an element of any of the three arrays is no object,
+// has no key, or shares it with another.
+func (r *run) byKey(p *plan, base, sent []tree.Value, sc scope) bool {
+	key := r.m.rules[sc.rule].key
+	in, ok := r.match(base, sent, p.cur, key)
+	if !ok {
+		return false
+	}
+	p.base, p.sent, p.add = r.List(len(p.cur)), r.List(len(p.cur)), r.List(len(sent))
+	for k, e := range p.cur {
+		id := r.Table.Number(keyOf(e, key))
+		b, s := in.base[id], in.sent[id]
+		p.base, p.sent = append(p.base, b), append(p.sent, s)
+		if s.Exists() || !b.Exists() || !r.takesElement(b, s, e, k, sc) {
+			p.keep[k] = 1
+		}
+	}
+	for k, e := range sent {
+		id := r.Table.Number(keyOf(e, key))
+		if !in.cur[id].Exists() && r.takesElement(in.base[id], e, tree.Value{}, k, sc) {
+			p.add = append(p.add, e)
+		}
+	}
+	return true
+}
+
+// takesElement is takes for an element that the client or current doesn't have.
+func (r *run) takesElement(b, s, c tree.Value, index int, sc scope) bool {
+	sub := r.enter(sc, tree.Place{Index: index})
+	defer r.leave(sc)
+	return r.takes(b, s, c, sub)
+}
+
+// keyed are the elements of three arrays by the numbers that the workspace's table gives their keys.
+type keyed struct{ base, sent, cur []tree.Value }
+
+// match finds the elements with the same keys. ok is false if one has no key, or shares it with another of its array.
+func (r *run) match(base, sent, cur []tree.Value, key string) (in keyed, ok bool) {
+	total := len(base) + len(sent) + len(cur)
+	r.Table.Reset(total)
+	in = keyed{r.List(total)[:total], r.List(total)[:total], r.List(total)[:total]}
+	for _, side := range [...]struct{ list, byKey []tree.Value }{{base, in.base}, {sent, in.sent}, {cur, in.cur}} {
+		for _, e := range side.list {
+			k := keyOf(e, key)
+			if !k.Exists() {
+				return in, false
+			}
+			id := r.Table.Number(k)
+			if side.byKey[id].Exists() {
+				return in, false
+			}
+			side.byKey[id] = e
+		}
+	}
+	return in, true
+}
+
+// keyOf returns the value by which an element is told from others, or nothing.
+func keyOf(e tree.Value, key string) tree.Value {
+	k := e.Get(key)
+	if k.Kind() == tree.Null || k.Kind().IsContainer() {
+		return tree.Value{}
+	}
+	return k
+}
+
+// carryOut writes a plan for array c of current.
+func (r *run) carryOut(p plan, c tree.Value, sc scope) {
+	out := r.edit(c)
+	for k, e := range p.cur {
+		if out.keepOrRemove(e, p.keep[k] != 0) && p.sent != nil && p.sent[k].Exists() {
+			r.element(p.base[k], p.sent[k], e, k, sc)
+		}
+	}
+	for _, e := range p.add {
+		out.insert(e.Raw())
+	}
+}
+
+// build returns the client's member m with the elements that a plan adds as its array; nil if there are none.
+func (p *plan) build(m tree.Value) []byte {
+	if len(p.add) == 0 {
+		return nil
+	}
+	text := append(append([]byte(nil), m.KeyAndColon()...), '[')
+	for k, e := range p.add {
+		if k > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, e.Raw()...)
+	}
+	return append(text, ']')
+}

@@ -1,0 +1,101 @@
+package merge
+
+import "optimist/rewrite/tree"
+
+// A splice puts text in the place of current's bytes [from, to).
+type splice struct {
+	from, to int
+	text     []byte
+}
+
+var comma = []byte(",")
+
+func (r *run) splice(from, to int, text []byte) {
+	if from != to || len(text) > 0 {
+		r.splices = append(r.splices, splice{from, to, text})
+	}
+}
+
+// replace puts text in the place of a value of current.
+func (r *run) replace(c tree.Value, text []byte) {
+	start, end := c.Span()
+	r.splice(start, end, text)
+}
+
+// size is the length of the document that render returns.
+func (r *run) size() int {
+	size := len(r.cur.Bytes())
+	for _, s := range r.splices {
+		size += len(s.text) - (s.to - s.from)
+	}
+	return size
+}
+
+// render returns current with the splices, which are in the order of its bytes and don't overlap.
+func (r *run) render() []byte {
+	out, at, src := make([]byte, 0, r.size()), 0, r.cur.Bytes()
+	for _, s := range r.splices {
+		out = append(append(out, src[at:s.from]...), s.text...)
+		at = s.to
+	}
+	return append(out, src[at:]...)
+}
+
+// A container edits the children of one object or array of current. keep or remove must be called for each of its children
+// in their order, insert wherever something comes in between; the commas follow by themselves, and all white space around
+// what is kept stays.
+type container struct {
+	r     *run
+	at    int  // everything before it is done
+	seen  bool // a child was kept or removed: the separators behind it are current's own
+	wrote bool // something stands in the result: what follows needs a comma
+}
+
+func (r *run) edit(c tree.Value) container {
+	start, _ := c.Span()
+	return container{r: r, at: start + 1}
+}
+
+// keep leaves a child where it is. What is spliced inside it must come right after.
+func (c *container) keep(child tree.Value) {
+	start, end := child.Outer()
+	switch {
+	case c.seen && !c.wrote:
+		c.r.splice(c.at, start, nil)
+	case c.wrote && !c.seen:
+		c.r.splice(c.at, c.at, comma)
+	}
+	c.at, c.seen, c.wrote = end, true, true
+}
+
+// remove takes out a child with the separator before it, or, of the first, leaves the space before it to the next.
+func (c *container) remove(child tree.Value) {
+	start, end := child.Outer()
+	if c.seen || c.wrote {
+		start = c.at
+	}
+	c.r.splice(start, end, nil)
+	c.at, c.seen = end, true
+}
+
+// keepOrRemove is one of both. It returns keep.
+func (c *container) keepOrRemove(child tree.Value, keep bool) bool {
+	if keep {
+		c.keep(child)
+	} else {
+		c.remove(child)
+	}
+	return keep
+}
+
+// insert puts text, which is a member or an element, after what was kept or inserted last; no text is nothing.
+func (c *container) insert(text []byte) {
+	if len(text) == 0 {
+		return
+	}
+	if c.wrote {
+		c.r.splice(c.at, c.at, comma)
+	}
+	c.r.splice(c.at, c.at, text)
+	c.wrote = true
+}
