@@ -1,0 +1,184 @@
+package edit
+
+import (
+	"slices"
+
+	"optimist/rewrite/arena"
+	"optimist/rewrite/tree"
+)
+
+// maxWork bounds what the edits of one call may cost beyond the size of what they are given: elements that are pushed aside,
+// values that are compared again and again. Without it a patch of a million insertions at the front of an array of a
+// million would keep a processor busy for minutes. A unit is about a nanosecond.
+const maxWork = 1 << 28
+
+// What is more than one unit.
+const (
+	workOfByte    = 4   // that is read again, or compared
+	workOfElement = 256 // that is looked up among others
+	workOfOpening = 128 // an element or a member, which takes some hundred bytes until the call ends
+)
+
+// An editor is one document that is edited.
+type editor struct {
+	memory
+	limits tree.Limits
+	doc    tree.Tree
+	root   item
+	size   int     // of the document, with all that was ever added
+	most   int     // of size
+	work   int     // see maxWork
+	above  []*node // the containers on the way to what was looked up last
+}
+
+// free gives the editor's memory back. It keeps no reference to the document.
+func (e *editor) free() {
+	e.memory.reset()
+	e.doc.Release()
+	clear(e.above[:cap(e.above)])
+	e.root, e.size, e.work, e.above = item{}, 0, 0, e.above[:0]
+}
+
+// read takes the document in.
+func (e *editor) read(src []byte, l tree.Limits) error {
+	e.limits = l.WithDefaults()
+	if err := e.doc.Parse(src, l); err != nil {
+		return err
+	}
+	e.root = item{node: e.newNode(e.doc.Root())}
+	e.size = len(src)
+	e.most = min(e.limits.Bytes, len(src)+e.limits.Growth)
+	return nil
+}
+
+// render returns the document as it is now. White space around it belongs to it.
+func (e *editor) render() []byte {
+	start, end := e.doc.Root().Span()
+	src := e.doc.Bytes()
+	out := append(make([]byte, 0, e.size), src[:start]...)
+	return append(e.root.node.append(out), src[end:]...)
+}
+
+// charge notes that n bytes come to the document.
+func (e *editor) charge(n int) error {
+	if e.size += n; e.size > e.most {
+		return tree.ErrTooLarge
+	}
+	return nil
+}
+
+// spend notes work, see maxWork.
+func (e *editor) spend(n int) error {
+	e.work += n
+	return e.bounded()
+}
+
+// bounded reports whether there may be more work. What is opened, copied and opened again takes memory each time, though the document
+// stays as small.
+func (e *editor) bounded() error {
+	if e.work+workOfOpening*e.opened > maxWork {
+		return tree.ErrTooLarge
+	}
+	return nil
+}
+
+// parse reads a text that lives as long as the editor.
+func (e *editor) parse(src []byte) (tree.Value, error) {
+	t := e.newTree()
+	if err := t.Parse(src, e.limits); err != nil {
+		return tree.Value{}, err
+	}
+	return t.Root(), e.spend(workOfOpening * t.Len())
+}
+
+// reread returns what was edited as a value, as if it had just been read.
+func (e *editor) reread(n *node) (tree.Value, error) {
+	if !n.open {
+		return n.was, nil
+	}
+	text := n.append(nil)
+	if err := e.spend(workOfByte * len(text)); err != nil {
+		return tree.Value{}, err
+	}
+	return e.parse(text)
+}
+
+// copyOf returns a node of its own, which comes to the document, for a value.
+func (e *editor) copyOf(v tree.Value) (*node, error) {
+	return e.newNode(v), e.charge(len(v.Raw()))
+}
+
+// insert makes n element at of an open array.
+func (e *editor) insert(array *node, at int, n *node) error {
+	array.items = slices.Insert(array.items, at, e.newItem(n))
+	array.live++
+	return e.spend(len(array.items) - at)
+}
+
+// removeElement takes element at out of an open array.
+func (e *editor) removeElement(array *node, at int) error {
+	array.items = slices.Delete(array.items, at, at+1)
+	array.live--
+	return e.spend(len(array.items) - at)
+}
+
+// deepen notes that n came into the containers above.
+func (e *editor) deepen(n *node) error {
+	height := n.height
+	if len(e.above)+height > e.limits.Depth {
+		return tree.ErrTooDeep
+	}
+	for i := len(e.above) - 1; i >= 0; i-- {
+		height++
+		e.above[i].height = max(e.above[i].height, height)
+	}
+	return nil
+}
+
+// memory is where the nodes of one call come from. It is kept between calls.
+type memory struct {
+	nodes   arena.Arena[node]
+	items   arena.Arena[item]
+	lists   arena.Arena[*item]
+	trees   []*tree.Tree // the first inUse of them are somebody's
+	inUse   int
+	scalars tree.Tree // what was made, not read
+	opened  int       // elements and members of what was opened, in all
+}
+
+// newTree returns an empty tree that lives until the memory is given back.
+func (m *memory) newTree() *tree.Tree {
+	if m.inUse == len(m.trees) {
+		m.trees = append(m.trees, new(tree.Tree))
+	}
+	m.inUse++
+	return m.trees[m.inUse-1]
+}
+
+func (m *memory) newNode(v tree.Value) *node {
+	n := &m.nodes.Alloc(1)[0]
+	n.set(v)
+	return n
+}
+
+func (m *memory) newItem(n *node) *item {
+	it := &m.items.Alloc(1)[0]
+	it.node = n
+	return it
+}
+
+// reset gives back everything. It keeps no reference to any document, and no more memory than most calls need.
+func (m *memory) reset() {
+	const keepNodes, keepTrees, keepScalars = 1 << 11, 8, 1 << 12
+	m.nodes.Reset(keepNodes)
+	m.items.Reset(keepNodes)
+	m.lists.Reset(keepNodes)
+	for _, t := range m.trees[:m.inUse] {
+		t.Release()
+	}
+	if len(m.trees) > keepTrees {
+		m.trees = slices.Clone(m.trees[:keepTrees])
+	}
+	m.inUse, m.opened = 0, 0
+	m.scalars.ReuseBytes(keepScalars)
+}

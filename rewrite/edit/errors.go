@@ -1,0 +1,77 @@
+package edit
+
+import "fmt"
+
+// A PatchError reports an operation that is malformed (from ParsePatch), or that can't be applied to the document (from
+// Patch.Apply). Nothing was applied.
+type PatchError struct {
+	Index  int    // of the operation in the patch, from 0; -1 where the patch as a whole is meant
+	Op     string // its "op", empty where there is none
+	Path   string // the JSON Pointer that could not be followed
+	Reason string
+}
+
+func (e *PatchError) Error() string {
+	if e.Index < 0 {
+		return "patch: " + e.Reason
+	}
+	return fmt.Sprintf("patch operation %d (%s %q): %s", e.Index, e.Op, e.Path, e.Reason)
+}
+
+// A TestError reports a `test` whose value is not what the document has. Nothing was applied.
+type TestError struct {
+	Index  int    // of the operation in the patch, or of the step in the transform, from 0
+	Path   string // JSON Pointer that was tested; without `*`, but with what it stood for
+	Wanted string // JSON, cut to some 200 bytes
+	Found  string // JSON, cut to some 200 bytes; "nothing" where the path leads nowhere
+}
+
+func (e *TestError) Error() string {
+	return fmt.Sprintf("operation %d: test of %q failed: wanted %s, found %s", e.Index, e.Path, e.Wanted, e.Found)
+}
+
+// A TypeError reports a step that can't be applied to what it found. Nothing was applied.
+type TypeError struct {
+	Step   int // from 0
+	Action Action
+	Source string // where the path leads: "" is the document that is written, else where the step's value is from: "incoming", "header X-By"
+	Path   string // JSON Pointer of what doesn't fit; without `*`, but with what it stood for
+	Want   string // what would have fitted: "number", "array", "object or array", …
+	Found  string // the kind of what is there, and, if it is a number or a string, what, cut to some 200 bytes
+}
+
+func (e *TypeError) Error() string {
+	in := ""
+	if e.Source != "" {
+		in = " of " + e.Source
+	}
+	return fmt.Sprintf("operation %d (%s): wanted %s at %q%s, found %s", e.Step, e.Action, e.Want, e.Path, in, e.Found)
+}
+
+// A StepError reports a step that is malformed (from NewTransformer and ParseSteps), or that can't be applied for another reason
+// than those of TestError and TypeError. Nothing was applied.
+type StepError struct {
+	Step   int    // from 0; -1 where all of them are meant
+	Action Action // 0 where there is none
+	Path   string // the step's, or the JSON Pointer that could not be followed
+	Field  string // that is to blame: op, path, from, value, format, when; "" where it is none of them
+	Reason string
+	Err    error // of a condition; else nil
+}
+
+func (e *StepError) Error() string {
+	text := "transform"
+	if e.Step >= 0 {
+		text = fmt.Sprintf("operation %d", e.Step)
+	}
+	if e.Action != 0 {
+		text += fmt.Sprintf(" (%s %q)", e.Action, e.Path)
+	}
+	if e.Field != "" {
+		text += ": " + e.Field
+	}
+	return text + ": " + e.Reason
+}
+
+// Unwrap returns the error of the condition.
+func (e *StepError) Unwrap() error { return e.Err }

@@ -1,0 +1,162 @@
+package edit
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+
+	"optimist/internal/jsontext"
+	"optimist/rewrite/tree"
+)
+
+// The forms of Step.Format.
+const (
+	formatMillis = "epoch_millis"
+	formatSecond = "epoch_second"
+)
+
+// A step is the compiled form of a Step, or of an operation of a JSON Patch.
+type step struct {
+	Step
+	strict            bool // it is of a JSON Patch: what isn't there is a mistake, and `*` a key
+	path, from, value []string
+	// shared is how many tokens of path and from lead to what the last `*` of from stands for.
+	shared  int
+	literal tree.Value // its tree is frozen, but for that of a JSON Patch
+}
+
+// star as a whole token is every element or member.
+const star = "*"
+
+func stars(tokens []string) (n, afterLast int) {
+	for i, t := range tokens {
+		if t == star {
+			n, afterLast = n+1, i+1
+		}
+	}
+	return n, afterLast
+}
+
+// compile checks a step. The error has no Step yet.
+func (s *step) compile(l tree.Limits) *StepError {
+	if s.Action == 0 || int(s.Action) >= len(actions) {
+		return &StepError{Field: "op", Reason: "is not an operation"}
+	}
+	var err error
+	if s.path, err = jsontext.SplitPointer(s.Path); err != nil {
+		return &StepError{Field: "path", Reason: err.Error()}
+	}
+	if len(s.path) == 0 && !actions[s.Action].whole {
+		return &StepError{Field: "path", Reason: "is the whole document, of which that can't be done"}
+	}
+	if reason := s.compileFrom(); reason != "" {
+		return &StepError{Field: "from", Reason: reason}
+	}
+	if reason := s.compileValue(l); reason != "" {
+		return &StepError{Field: "value", Reason: reason}
+	}
+	switch s.Format {
+	case "", formatMillis, formatSecond:
+	default:
+		return &StepError{Field: "format", Reason: "is neither " + formatMillis + " nor " + formatSecond}
+	}
+	if s.Format != "" && !s.readsClock() {
+		return &StepError{Field: "format", Reason: "is for the time only"}
+	}
+	return nil
+}
+
+// readsClock reports whether the value is the time.
+func (s *step) readsClock() bool {
+	return s.Action == OpNow || actions[s.Action].value && s.Value.Source == FromNow
+}
+
+// isStar reports whether a token of the step's path is every element or member.
+func (s *step) isStar(token string) bool { return token == star && !s.strict }
+
+// makes reports whether the step sets something where there is nothing.
+func (s *step) makes() bool { return actions[s.Action].makes }
+
+func (s *step) compileFrom() (reason string) {
+	if !actions[s.Action].from {
+		if s.From != "" {
+			return "is not for this operation"
+		}
+		return ""
+	}
+	var err error
+	if s.from, err = jsontext.SplitPointer(s.From); err != nil {
+		return err.Error()
+	}
+	var inFrom int
+	inFrom, s.shared = stars(s.from)
+	inPath, _ := stars(s.path)
+	switch {
+	case s.shared > len(s.path) || !slices.Equal(s.from[:s.shared], s.path[:s.shared]):
+		return "must be like path up to its last `*`"
+	case s.Action == OpCopy:
+		return ""
+	case len(s.from) == 0:
+		return "is the whole document, which can't be moved"
+	case inFrom != inPath:
+		return "is one value, which can't be moved to every place that path's `*` stands for"
+	case len(s.path) > len(s.from) && slices.Equal(s.from, s.path[:len(s.from)]):
+		return "is around path: nothing can be moved into itself"
+	}
+	return ""
+}
+
+func (s *step) compileValue(l tree.Limits) (reason string) {
+	v := &s.Value
+	if !actions[s.Action].value {
+		if v.Source != FromLiteral || v.Literal != nil || v.Path != "" || v.Name != "" {
+			return "is not for this operation"
+		}
+		return ""
+	}
+	if s.value, reason = v.check(); reason != "" {
+		return reason
+	}
+	if v.Source != FromLiteral {
+		if !v.Source.isDocument() && (v.Source != FromNow || s.Format == "") && !s.Action.fits(tree.String) {
+			return "must be a " + s.Action.wants() + ", and from " + v.Source.String() + " is a string"
+		}
+		return ""
+	}
+	v.Literal = bytes.Clone(v.Literal)
+	t := new(tree.Tree)
+	var syntax *tree.SyntaxError
+	switch err := t.Parse(v.Literal, l); {
+	case errors.As(err, &syntax):
+		return "is not JSON: " + syntax.Reason
+	case err != nil:
+		return err.Error()
+	}
+	t.Freeze()
+	if s.literal = t.Root(); !s.Action.fits(s.literal.Kind()) {
+		return "must be a " + s.Action.wants() + ", and is " + describe(s.literal)
+	}
+	return ""
+}
+
+func (v *Value) check() (path []string, reason string) {
+	switch {
+	case int(v.Source) >= len(sourceNames):
+		return nil, "has no source"
+	case v.Source == FromLiteral && v.Literal == nil:
+		return nil, "is missing"
+	case v.Source != FromLiteral && v.Literal != nil:
+		return nil, "is a literal and a reference"
+	}
+	if reason = v.Source.takes(v.Path != "", v.Name != ""); reason != "" {
+		return nil, reason
+	}
+	path, err := jsontext.SplitPointer(v.Path)
+	if err != nil {
+		return nil, err.Error()
+	}
+	if n, _ := stars(path); n > 0 {
+		return nil, "is one value: its path has no `*`"
+	}
+	return path, ""
+}

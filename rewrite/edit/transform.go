@@ -1,0 +1,201 @@
+// Package edit changes documents by operations: JSON Patch (RFC 6902), merge patches (RFC 7396), the steps of rules, and the parts of
+// documents that the engine's _update takes. What no operation touches keeps its bytes.
+//
+// It does no I/O, keeps no state and no reference to what it was given, and is safe for concurrent use.
+//
+// # Steps
+//
+// A Transformer applies Steps to a candidate, each to what those before it left: the operations of RFC 6902, and those of
+// rules. They say what shall be, so they take more than a JSON Patch (Patch.Apply) does; what that takes, they do the same.
+//
+//   - Removing, moving or copying what isn't there does nothing, nor does a step whose value refers to what isn't there.
+//     Only replace and test need a value at their path.
+//   - What sets something makes the objects that are missing on the way to it, and an array where the next token is `-`.
+//     Null counts as missing; anything else that is no object is a TypeError.
+//   - `*` as a whole token is every element of an array, or every member of an object, as they are when the step comes to
+//     them; a key that is literally `*` can't be named. Over nothing, or null, a step does nothing, and a test holds. Where
+//     `*` is the last token, add and copy set what they would otherwise insert.
+//   - A reference to a time is the proxy's clock, not the engine's.
+//
+// A step that does not change a value leaves its bytes, and so does a path that it only goes through.
+package edit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"time"
+
+	"optimist/rewrite/tree"
+)
+
+// MaxSteps bounds the steps of one Transformer.
+const MaxSteps = 1000
+
+// A Value is what a Step works with: a literal, or a reference that is looked up at every attempt.
+type Value struct {
+	Source  Source
+	Literal []byte // one JSON value; of FromLiteral
+	Path    string // JSON Pointer, without `*`; of FromIncoming, FromCurrent and FromBase. Empty is the whole document.
+	Name    string // of FromHeader
+}
+
+// A Step is one operation of a transform.
+type Step struct {
+	Action Action
+	// Path is a JSON Pointer (RFC 6901). `*` as a whole token stands for every element of an array or every member of an
+	// object; a key that is literally `*` can't be named. `-` as the last token is the place behind the last element. Empty
+	// is the whole document.
+	Path string
+	// From is the path of what OpMove and OpCopy take. A `*` in it stands for what the `*` at the same place of Path stands
+	// for: up to its last `*` it must be like Path, which, of OpMove, has no more of them.
+	From string
+	// Value of all actions but OpRemove, OpMove, OpCopy, OpNow and OpRemoveEmpty. A reference to what isn't there makes the
+	// step do nothing, but for OpTest: that fails.
+	Value Value
+	// Format is how OpNow and FromNow write the time: "" as 2006-01-02T15:04:05.000Z, "epoch_millis" and "epoch_second" as
+	// numbers.
+	Format string
+	// When decides whether the step is carried out; nil is always.
+	When Condition
+}
+
+// A Condition decides whether a Step is carried out. It must be safe for concurrent use. An error ends the transform.
+type Condition interface {
+	Holds(in *Inputs) (bool, error)
+	ReadsCurrent() bool   // the result depends on Inputs.Current
+	ReadsBase() bool      // the result depends on Inputs.Base
+	ReadsCandidate() bool // the result depends on Inputs.Candidate
+}
+
+// Inputs are what the steps of a transform can refer to. Nothing in it is changed, or kept.
+type Inputs struct {
+	Incoming []byte // what the client sent; nil is absent, as for the next two
+	Current  []byte // the stored document, before this write
+	Base     []byte // the document as the client saw it
+	// Candidate is what would be stored so far: what the steps before made of it. Transformers set it, for conditions that read it.
+	Candidate []byte
+	Index     string
+	ID        string
+	Routing   string
+	Op        string // index, create, update, delete, patch
+	Method    string // of HTTP
+	User      string // "" where the request doesn't say
+	Header    func(name string) (value []byte, ok bool)
+	Now       time.Time
+}
+
+// A Transformer is the compiled form of steps. It doesn't change, and may be used by several goroutines at once.
+type Transformer struct {
+	steps                               []step
+	limits                              tree.Limits
+	readsCurrent, readsBase, repeatable bool
+}
+
+// NewTransformer checks and compiles steps. It keeps no reference to them but for their conditions.
+//
+// Errors: *StepError.
+func NewTransformer(steps []Step, l tree.Limits) (*Transformer, error) {
+	if len(steps) > MaxSteps {
+		return nil, tooManySteps()
+	}
+	t := &Transformer{steps: make([]step, len(steps)), limits: l}
+	for i := range steps {
+		t.steps[i].Step = steps[i]
+		if e := t.steps[i].compile(l); e != nil {
+			e.Step, e.Action, e.Path = i, steps[i].Action, steps[i].Path
+			return nil, e
+		}
+		t.readsCurrent = t.readsCurrent || t.steps[i].readsCurrent()
+		t.readsBase = t.readsBase || t.steps[i].readsBase()
+	}
+	t.repeatable = repeatable(t.steps)
+	return t, nil
+}
+
+func tooManySteps() *StepError {
+	return &StepError{Step: MaxSteps, Reason: fmt.Sprintf("is one more than the %d that a transform may have", MaxSteps)}
+}
+
+// Apply returns the candidate with all steps applied to it in their order, each to what those before it left, or, with an
+// error, none of them. A nil candidate is an empty object. What no step touches keeps its bytes: where no step changes
+// anything, the result is the candidate itself. The result is an object.
+//
+// Errors: *TestError, *TypeError, *StepError; *SyntaxError for the candidate, or for a document of in that is referred to;
+// ErrNotObject for the candidate, or for the result; ErrTooDeep and ErrTooLarge for any of them, or for the work that the
+// steps are.
+func (t *Transformer) Apply(candidate []byte, in *Inputs) ([]byte, error) {
+	return t.apply(candidate, in, func(*run, bool, error) {})
+}
+
+// apply is Apply with an observer, which is called after each step: held says that its condition did.
+func (t *Transformer) apply(candidate []byte, in *Inputs, done func(r *run, held bool, err error)) ([]byte, error) {
+	if candidate == nil {
+		candidate = []byte("{}")
+	}
+	r := newRun(in)
+	defer r.end()
+	if err := r.read(candidate, t.limits); err != nil {
+		return nil, err
+	}
+	if r.root.node.kind != tree.Object {
+		return nil, tree.ErrNotObject
+	}
+	for i := range t.steps {
+		held, err := r.carryOut(i, &t.steps[i])
+		if done(r, held, err); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case r.root.node.kind != tree.Object:
+		return nil, tree.ErrNotObject
+	case !r.changed:
+		return candidate, nil
+	}
+	return r.render(), nil
+}
+
+// A StepResult is what became of one step of a transform.
+type StepResult struct {
+	Step    *Step // the caller must not change it
+	Held    bool  // its condition held, or it has none
+	Changed bool  // it changed something
+	Err     error // it failed, or its condition did; of steps after it there are no results
+}
+
+// Explain is Apply with what became of each step. It costs several times as much as Apply.
+func (t *Transformer) Explain(candidate []byte, in *Inputs) ([]byte, []StepResult, error) {
+	var results []StepResult
+	var before []byte
+	doc, err := t.apply(candidate, in, func(r *run, held bool, err error) {
+		if before == nil {
+			before = r.doc.Bytes()
+		}
+		res := StepResult{Step: &t.steps[len(results)].Step, Held: held, Err: err}
+		var when *StepError
+		if errors.As(err, &when) && when.Err != nil {
+			res.Err = when.Err
+		} else if err == nil {
+			after := r.render()
+			res.Changed, before = !bytes.Equal(before, after), after
+		}
+		results = append(results, res)
+	})
+	if last := len(results) - 1; last >= 0 && errors.Is(err, tree.ErrNotObject) {
+		results[last].Err, results[last].Changed = err, false
+	}
+	return doc, results, err
+}
+
+// ReadsCurrent reports whether a value or a condition refers to the stored document.
+func (t *Transformer) ReadsCurrent() bool { return t.readsCurrent }
+
+// ReadsBase reports whether a value or a condition refers to the document as the client saw it.
+func (t *Transformer) ReadsBase() bool { return t.readsBase }
+
+// Repeatable reports whether a document to which the steps were applied already can be given to them again: nothing counts
+// twice, and nothing fails that didn't before. It is asked where it isn't known whether a write has happened. Increments, moves,
+// and what is appended or inserted into an array count twice; steps that read the stored document, and most of those that
+// touch the same value as another, are not trusted.
+func (t *Transformer) Repeatable() bool { return t.repeatable }
