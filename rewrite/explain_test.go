@@ -55,38 +55,38 @@ func TestExplainTellsEveryDecision(t *testing.T) {
 				"/b kept: 1, 1, - = -", "/c taken: -, 3, - = 3"},
 		},
 		{
-			"numbers", []PathRule{{"/n", Sum, ""}, {"/*/seen", Max, ""}}, Sent,
+			"numbers", []PathRule{{Path: "/n", Strategy: Sum}, {Path: "/*/seen", Strategy: Max}}, Sent,
 			`{"n":10,"u":{"seen":1}}`, `{"n":9,"u":{"seen":5}}`, `{"n":7,"u":{"seen":3}}`,
 			[]string{"/n calculated by sum of /n: 10, 9, 7 = 6", "/u/seen calculated by max of /*/seen: 1, 5, 3 = 5"},
 		},
 		{
-			"a sum of texts", []PathRule{{"/n", Sum, ""}}, Sent,
+			"a sum of texts", []PathRule{{Path: "/n", Strategy: Sum}}, Sent,
 			`{"n":"a"}`, `{"n":"b"}`, `{"n":"c"}`,
 			[]string{`/n conflict by sum of /n (unfit): "a", "b", "c"`},
 		},
 		{
-			"a sum of objects", []PathRule{{"/n", Sum, ""}}, Sent,
+			"a sum of objects", []PathRule{{Path: "/n", Strategy: Sum}}, Sent,
 			`{"n":{"x":1}}`, `{"n":{"x":2}}`, `{"n":{"x":3}}`,
 			[]string{`/n/x conflict by sum of /n (unfit): 1, 2, 3`},
 		},
 		{
-			"a rule that holds for what is below", []PathRule{{"/a", Current, ""}, {"/a/b/c", Fail, ""}}, Sent,
+			"a rule that holds for what is below", []PathRule{{Path: "/a", Strategy: Current}, {Path: "/a/b/c", Strategy: Fail}}, Sent,
 			`{"a":{"x":1,"b":{"c":1,"d":1}}}`, `{"a":{"x":2,"b":{"c":1,"d":2}}}`, `{"a":{"x":3,"b":{"c":9,"d":3}}}`,
 			[]string{"/a/x kept by current of /a: 1, 2, 3 = 3", "/a/b/c kept: 1, 1, 9 = 9", "/a/b/d kept by current of /a: 1, 2, 3 = 3"},
 		},
 		{
-			"lists", []PathRule{{"/tags", Union, ""}}, Sent,
+			"lists", []PathRule{{Path: "/tags", Strategy: Union}}, Sent,
 			`{"tags":["a"],"log":[1],"own":[1]}`, `{"tags":["a","b"],"log":[1,2],"own":[1,2]}`, `{"tags":["a","c"],"log":[1,3],"own":[1]}`,
 			[]string{`/tags combined by union of /tags: ["a"], ["a","b"], ["a","c"] = ["a","c","b"]`, "/log combined: [1], [1,2], [1,3] = [1,3,2]",
 				"/own taken: [1], [1,2], [1] = [1,2]"},
 		},
 		{
-			"lists whose edits overlap", []PathRule{{"/l", Current, ""}}, Sent,
+			"lists whose edits overlap", []PathRule{{Path: "/l", Strategy: Current}}, Sent,
 			`{"l":[1,2],"m":[1,2]}`, `{"l":[8,7,6],"m":[8,7,6]}`, `{"l":[5,4,3,2],"m":[5,4,3,2]}`,
 			[]string{"/l kept by current of /l: [1,2], [8,7,6], [5,4,3,2] = [5,4,3,2]", "/m overwritten by sent: [1,2], [8,7,6], [5,4,3,2] = [8,7,6]"},
 		},
 		{
-			"elements by their key", []PathRule{{"/lines", ByKey, "sku"}, {"/lines/*/n", Sum, ""}}, Sent,
+			"elements by their key", []PathRule{{Path: "/lines", Strategy: ByKey, Key: "sku"}, {Path: "/lines/*/n", Strategy: Sum}}, Sent,
 			`{"lines":[{"sku":"a","n":1},{"sku":"b","n":1}]}`, `{"lines":[{"sku":"a","n":2},{"sku":"c","n":1}]}`,
 			`{"lines":[{"sku":"b","n":1},{"sku":"a","n":5}]}`,
 			[]string{`/lines combined by by_key of /lines: [{"sku":"a","n":1},{"sku":"b","n":1}], [{"sku":"a","n":2},{"sku":"c","n":1}], ` +

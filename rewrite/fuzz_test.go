@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
+
+	"optimist/rewrite/edit"
+	"optimist/rewrite/tree"
 )
 
 // fuzzLimits are small, so that what the fuzzer finds in a few bytes reaches them.
@@ -22,36 +25,6 @@ func known(err error) bool {
 	return errors.As(err, &syntax) || errors.Is(err, ErrTooDeep) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrNotObject)
 }
 
-func FuzzParser(f *testing.F) {
-	for _, d := range fuzzDocs {
-		f.Add([]byte(d))
-	}
-	for _, d := range []string{`"\u12`, `[1,`, `01`, `-`, `1e+`, "\"\x01\"", `nul`, ``, `{"a"}`, `[[[[]]]]`} {
-		f.Add([]byte(d))
-	}
-	f.Fuzz(func(t *testing.T, src []byte) {
-		var tr tree
-		err := tr.parse(src, fuzzLimits.withDefaults())
-		valid := json.Valid(src)
-		var syntax *SyntaxError
-		switch {
-		case err == nil && !valid, errors.As(err, &syntax) && (valid || syntax.Offset < 0 || syntax.Offset > len(src)):
-			t.Fatalf("%q: %v, encoding/json says %v", src, err, valid)
-		case err != nil && !known(err):
-			t.Fatalf("%q: %v", src, err)
-		case err != nil:
-			return
-		}
-		if !equal(&tr, 0, &tr, 0) || int(tr.nodes[0].height) > fuzzLimits.Depth || tr.nodes[0].skip != int32(len(tr.nodes)) {
-			t.Fatalf("%q: %+v", src, tr.nodes[0])
-		}
-		var again tree
-		if err := again.parse(src, fuzzLimits.withDefaults()); err != nil || again.hashOf(0) != tr.hashOf(0) {
-			t.Fatalf("%q: read twice, it is another document", src)
-		}
-	})
-}
-
 func FuzzDiffApply(f *testing.F) {
 	for _, a := range fuzzDocs {
 		for _, b := range fuzzDocs {
@@ -59,7 +32,7 @@ func FuzzDiffApply(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		p, err := fuzzLimits.Diff(a, b)
+		p, err := edit.Diff(a, b, fuzzLimits)
 		if err != nil {
 			if !known(err) {
 				t.Fatal(err)
@@ -96,7 +69,7 @@ func FuzzPatch(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, doc, patch []byte) {
-		p, err := fuzzLimits.ParsePatch(patch)
+		p, err := edit.ParsePatch(patch, fuzzLimits)
 		var bad *PatchError
 		if err != nil {
 			if !known(err) && !errors.As(err, &bad) {
@@ -116,8 +89,8 @@ func FuzzPatch(f *testing.F) {
 		case err != nil:
 			return
 		}
-		var tr tree
-		if err := tr.parse(got, fuzzLimits.withDefaults()); err != nil && !errors.Is(err, ErrTooLarge) {
+		var tr tree.Tree
+		if err := tr.Parse(got, fuzzLimits); err != nil && !errors.Is(err, ErrTooLarge) {
 			t.Fatalf("%q with %s became %q: %v", doc, patch, got, err)
 		}
 	})

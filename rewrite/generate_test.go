@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"pgregory.net/rapid"
+
+	"optimist/rewrite/tree"
 )
 
 // The generators make few keys and few values, so that documents that come from one base meet in the same places.
@@ -123,7 +125,7 @@ func (w *writer) space() {
 
 func (w *writer) text(s string) {
 	if w.way != 2 {
-		w.out = appendString(w.out, s)
+		w.out = tree.AppendString(w.out, s)
 		return
 	}
 	w.out = append(w.out, '"')

@@ -58,35 +58,3 @@ func TestConcurrentCallsDoNotShareAnything(t *testing.T) {
 	}
 	wg.Wait()
 }
-
-// What decides between two candidates for a base, in the order of the sentences of the specification.
-func TestTheCloserBase(t *testing.T) {
-	measure := func(base, sent string) Distance {
-		d, err := Measure([]byte(base), []byte(sent))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
-	}
-	sent := `{"n":10,"l":["a","b","mine"],"o":{"x":1}}`
-	for name, c := range map[string][2]string{
-		"fewer fields":                         {`{"n":9,"l":["a","b","mine"],"o":{"x":1}}`, `{"n":9,"l":["a","b","mine"],"o":{"x":2}}`},
-		"fewer elements":                       {`{"n":10,"l":["a","b"],"o":{"x":1}}`, `{"n":10,"l":["a","b","mine","theirs","more"],"o":{"x":1}}`},
-		"an element is an edit as a field is":  {`{"n":10,"l":["a","b"],"o":{"x":1}}`, `{"n":9,"l":["a","b"],"o":{"x":1}}`},
-		"the smaller delta":                    {`{"n":9,"l":["a","b","mine"],"o":{"x":1}}`, `{"n":8,"l":["a","b","mine"],"o":{"x":1}}`},
-		"the smaller delta, whatever its sign": {`{"n":11,"l":["a","b","mine"],"o":{"x":1}}`, `{"n":8,"l":["a","b","mine"],"o":{"x":1}}`},
-		"to the last digit":                    {`{"n":9.00000000000000000002,"l":["a","b","mine"],"o":{"x":1}}`, `{"n":9.00000000000000000001,"l":["a","b","mine"],"o":{"x":1}}`},
-		"edits before delta":                   {`{"n":-1000,"l":["a","b","mine"],"o":{"x":1}}`, `{"n":9,"l":["a","b","mine"],"o":{"x":2}}`},
-		"deltas add up":                        {`{"n":9,"l":["a","b","mine"],"o":{"x":2}}`, `{"n":10.5,"l":["a","b","mine"],"o":{"x":3}}`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			closer, farther := measure(c[0], sent), measure(c[1], sent)
-			if closer.Compare(farther) >= 0 || farther.Compare(closer) <= 0 {
-				t.Errorf("%+v is not closer than %+v", closer, farther)
-			}
-		})
-	}
-	if measure(sent, sent).Compare(Distance{}) != 0 {
-		t.Error("a document is not at distance zero from itself")
-	}
-}

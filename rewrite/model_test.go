@@ -305,38 +305,6 @@ func compareWithModel(t *rapid.T, m *Merger, base, sent, current []byte) {
 	}
 }
 
-func TestAlignmentIsTheLeftmostLongestCommonSubsequence(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		element := rapid.IntRange(0, rapid.IntRange(0, 6).Draw(t, "values"))
-		a := rapid.SliceOfN(element, 0, 7).Draw(t, "a")
-		b := rapid.SliceOfN(element, 0, 7).Draw(t, "b")
-		w := newWorkspace(Limits{})
-		defer w.free()
-		if err := w.base.parse(fmt.Appendf(nil, "%s", listOf(a)), w.limits); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.sent.parse(fmt.Appendf(nil, "%s", listOf(b)), w.limits); err != nil {
-			t.Fatal(err)
-		}
-		al, ok := w.align(&w.base, 0, &w.sent, 0)
-		if !ok {
-			t.Fatal("over the limit")
-		}
-		var got [][2]int
-		for i, j := range al.to {
-			if j != none {
-				got = append(got, [2]int{i, int(j)})
-				if al.from[j] != int32(i) {
-					t.Fatalf("partners differ: %v %v", al.to, al.from)
-				}
-			}
-		}
-		if want := leftmostLCS(anys(a), anys(b)); !alike(got, want) {
-			t.Fatalf("%v %v: got %v, want %v", a, b, got, want)
-		}
-	})
-}
-
 func listOf(l []int) string {
 	s := make([]string, len(l))
 	for i, e := range l {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"optimist/rewrite/tree"
 )
 
 func TestApplyOfDiffGivesTheOtherDocument(t *testing.T) {
@@ -101,13 +103,12 @@ func TestMergeIsJSONAndKeepsWhatTheClientDidNotTouch(t *testing.T) {
 
 // members returns the key and the value of each member of a document, as they are spelled.
 func members(t tb, doc []byte) (list [][2]string) {
-	var tr tree
-	if err := tr.parse(doc, Limits{}.withDefaults()); err != nil {
+	var tr tree.Tree
+	if err := tr.Parse(doc, Limits{}); err != nil {
 		t.Fatal(err)
 	}
-	for c := tr.firstChild(0); c != none; c = tr.nextChild(0, c) {
-		n := tr.nodes[c]
-		list = append(list, [2]string{string(doc[n.key:n.keyEnd]), string(tr.raw(c))})
+	for c := tr.Root().FirstOfAll(); c.Exists(); c = c.NextOfAll() {
+		list = append(list, [2]string{string(c.Member()[:c.KeyLen()]), string(c.Raw())})
 	}
 	return list
 }

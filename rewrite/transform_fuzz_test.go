@@ -6,6 +6,8 @@ import (
 	"errors"
 	"testing"
 	"unicode/utf8"
+
+	"optimist/rewrite/tree"
 )
 
 // fuzzSteps are the bodies of the stories, and what is not quite one.
@@ -48,7 +50,7 @@ func FuzzParseSteps(f *testing.F) {
 			}
 		}
 		for _, s := range steps {
-			if s.Action.takesValue() && s.Value.Source == FromLiteral {
+			if takesValue(s.Action) && s.Value.Source == FromLiteral {
 				if _, err := ParseValue(append(append([]byte(`{"literal":`), s.Value.Literal...), '}'), Limits{}); err != nil {
 					t.Fatalf("%q: %v", s.Value.Literal, err)
 				}
@@ -90,8 +92,8 @@ func FuzzTransform(f *testing.F) {
 			}
 			return
 		}
-		var tree tree
-		if err := tree.parse(got, Limits{Depth: fuzzLimits.Depth}.withDefaults()); err != nil || tree.nodes[0].kind != kindObject {
+		var parsed tree.Tree
+		if err := parsed.ParseObject(got, Limits{Depth: fuzzLimits.Depth}); err != nil {
 			t.Fatalf("%q with %s became %q: %v", doc, body, got, err)
 		}
 		if len(got) > fuzzLimits.Bytes {
@@ -104,7 +106,7 @@ func FuzzTransform(f *testing.F) {
 }
 
 // spelled is decode without a look at numbers: what a merge patch sets is spelled as it was, and may be 1e999999999.
-func spelled(t *testing.T, src []byte) (v any) {
+func spelled(t tb, src []byte) (v any) {
 	d := json.NewDecoder(bytes.NewReader(src))
 	d.UseNumber()
 	if err := d.Decode(&v); err != nil {
