@@ -88,14 +88,12 @@ func javaOf(v any) string {
 		}
 		return "[" + strings.Join(list, ",") + "]"
 	case fmt.Stringer: // a number as it was spelled
-		if s := v.String(); strings.ContainsAny(s, ".eE") {
+		s := v.String()
+		if strings.ContainsAny(s, ".eE") {
 			f, _ := strconv.ParseFloat(s, 64)
 			return fmt.Sprintf("double %x", math.Float64bits(f))
-		} else if s == "-0" {
-			return "int 0"
-		} else {
-			return "int " + s
 		}
+		return "int " + strings.ReplaceAll(s, "-0", "0")
 	}
 	return fmt.Sprintf("%T %v", v, v)
 }

@@ -50,7 +50,8 @@ func (r *run) mismatch(n *node, path, want string) error {
 
 // unfit returns the error of a step that can do nothing with its value.
 func (r *run) unfit() error {
-	return &TypeError{Step: r.n, Action: r.s.Action, Source: r.source(), Path: r.s.Value.Path, Want: r.s.Action.wants(), Found: describe(r.val)}
+	return &TypeError{Step: r.n, Action: r.s.Action, Source: r.source(), Path: r.s.Value.Path, Want: r.s.Action.wants(),
+		Found: describe(r.val)}
 }
 
 // differs returns the error of a test.

@@ -41,8 +41,8 @@ func parseOperations(src []byte, l tree.Limits, notArray error, read func(v tree
 	return nil
 }
 
-// operationOf looks up the keys of an operation. strict refuses others, and format is one of them where it isn't. bad is a key that can't be
-// as it is, and reason why.
+// operationOf looks up the keys of an operation. strict refuses others; format is a key only to strict. bad is a key that can't be as it
+// is, and reason says why.
 func operationOf(v tree.Value, strict bool) (o operation, bad, reason string) {
 	if v.Kind() != tree.Object {
 		return o, "", "is not an object"

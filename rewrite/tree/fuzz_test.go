@@ -32,8 +32,8 @@ func FuzzParser(f *testing.F) {
 		case err != nil:
 			return
 		}
-		root := tr.Root()
-		if !root.Equal(root) || root.Height() > fuzzLimits.Depth || tr.nodes[0].skip != int32(len(tr.nodes)) || root.Next().Exists() {
+		root, same := tr.Root(), tr.Root()
+		if !root.Equal(same) || root.Height() > fuzzLimits.Depth || tr.nodes[0].skip != int32(len(tr.nodes)) || root.Next().Exists() {
 			t.Fatalf("%q: %+v", src, tr.nodes[0])
 		}
 		count := 1
