@@ -265,8 +265,8 @@ func (c *Catalog) SeesWhole(ctx context.Context, who Asker, index, routing strin
 	ctx, cancel := detached(ctx)
 	defer cancel()
 	whole, err := c.engine.SeesWhole(ctx, who.Caller, index, routing)
-	if err != nil && !es.Answered(err) {
-		whole, err = c.engine.SeesWhole(ctx, who.Caller, index, routing) // the question may have been lost on its way, and changes nothing
+	if busy := (*es.StatusError)(nil); err != nil && !errors.As(err, &busy) {
+		whole, err = c.engine.SeesWhole(ctx, who.Caller, index, routing) // the question or its answer was lost, and it changes nothing
 	}
 	if err != nil && !es.Answered(err) {
 		return false, err

@@ -119,8 +119,8 @@ func (a *attempt) start() {
 		a.cur, a.source = rev, guess
 		return
 	}
-	if first.patch != nil {
-		return // a patch is of the document as it is
+	if !first.stales {
+		return // it is of the document as it is
 	}
 	a.cur, a.source = first.revision(), base
 	for _, c := range a.open[1:] {

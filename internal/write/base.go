@@ -269,7 +269,7 @@ func (s *Service) whyConflictStands(ctx context.Context, c *change) string {
 	switch {
 	case c.guard.Known():
 		return reasonRule
-	case c.patch != nil:
+	case !c.stales:
 		return c.whyPipelineStands()
 	case c.req.Rule.OnConflict == rule.ConflictFail:
 		return reasonRule

@@ -53,6 +53,7 @@ type change struct {
 	intent        intent.Intent
 	document      intent.Document // room for the intent of most
 	transformed   intent.Transformed
+	stales        bool // is stale once others have changed the document: it was made from a base
 	shares        bool // may share a write with others: it can be merged, and that is known
 
 	// What became of it so far: the attempt.
