@@ -160,9 +160,6 @@ func (x *Exchange) Client() netip.AddrPort { return x.c.client }
 // told apart before something is written. It is noticed within two of Limits.Tick.
 func (x *Exchange) Context() context.Context { return x.c.ctx }
 
-// Answered reports whether the client has been given an answer, or the beginning of one.
-func (x *Exchange) Answered() bool { return x.answered }
-
 // Answer sends a whole answer with those fields, in their order, and a Content-Length. The body is left out for HEAD, 204 and
 // 304. Errors are those of the client's connection; there is nobody left to be told of them. It can be called once.
 func (x *Exchange) Answer(status int, fields []wire.Field, body []byte) error {

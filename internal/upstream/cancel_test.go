@@ -162,7 +162,7 @@ func TestCancelWhileConnecting(t *testing.T) {
 	}
 }
 
-func TestAbortEndsAStreamedAnswerAndAllLaterExchanges(t *testing.T) {
+func TestCancelEndsAStreamedAnswerAndAllLaterExchanges(t *testing.T) {
 	ended := make(chan struct{})
 	s := newStub(t, func(p *peer) {
 		if p.head() != nil {
@@ -176,7 +176,7 @@ func TestAbortEndsAStreamedAnswerAndAllLaterExchanges(t *testing.T) {
 	if err := x.Send(get()); err != nil {
 		t.Fatal(err)
 	}
-	go x.Abort()
+	go x.cancel()
 	_, err := rest(x)
 	if e := failed(t, nil, err, Cancelled); !e.Sent || !errors.Is(e, context.Canceled) {
 		t.Errorf("%+v", e)

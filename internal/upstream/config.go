@@ -26,11 +26,6 @@ type Config struct {
 	// IdleTimeout is how long an unused connection is kept. It should be below that of everything between us and the
 	// engine, or writes are lost on connections that were just closed. Default 50s.
 	IdleTimeout time.Duration
-	// ProbeAfter is the idle time after which a connection's socket is asked, before it is used again, whether the peer has
-	// left or has sent what nobody asked for (one system call). Default 0: always. Danger: what a node sends behind an
-	// answer, a second one even, is the answer to the next request on that connection, whoever's, if it isn't looked for.
-	// Negative: never.
-	ProbeAfter time.Duration
 	// MaxConns bounds the open connections to one node, MaxIdle the unused ones. Defaults 512, and MaxConns.
 	MaxConns, MaxIdle int
 	// MaxHead bounds an answer's head in bytes. Default wire.DefaultMaxHead.
@@ -128,7 +123,6 @@ const (
 	defaultConnect = 2 * time.Second
 	defaultAcquire = 5 * time.Second
 	defaultIdle    = 50 * time.Second
-	defaultProbe   = 0
 	defaultConns   = 512
 	defaultAnswer  = 128 << 20
 	defaultHealth  = 10 * time.Second
@@ -155,7 +149,6 @@ func (c Config) withDefaults() (Config, error) {
 		{"ConnectTimeout", &c.ConnectTimeout, defaultConnect, false},
 		{"AcquireTimeout", &c.AcquireTimeout, defaultAcquire, false},
 		{"IdleTimeout", &c.IdleTimeout, defaultIdle, false},
-		{"ProbeAfter", &c.ProbeAfter, defaultProbe, true},
 		{"HealthInterval", &c.HealthInterval, defaultHealth, true},
 		{"HealthTimeout", &c.HealthTimeout, defaultCheck, false},
 		{"EjectMin", &c.EjectMin, defaultEject, false},

@@ -11,8 +11,8 @@ import (
 )
 
 // Exchange carries one request after the other to the engine and streams the answers. A client connection keeps one for
-// all its requests: what ends its context closes the connection to the engine, and nothing is allocated a request. But for
-// Abort, its methods are for one goroutine.
+// all its requests: what ends its context closes the connection to the engine, and nothing is allocated a request. Its methods
+// are for one goroutine.
 type Exchange struct {
 	set    *Set
 	ctx    context.Context
@@ -112,10 +112,6 @@ func (x *Exchange) ended() error {
 	}
 	return nil
 }
-
-// Abort ends the exchange that is under way, and all later ones, as the end of the context does. It may be called from any
-// goroutine.
-func (x *Exchange) Abort() { x.cancel() }
 
 // Close finishes an exchange that is under way and frees what NewExchange made.
 func (x *Exchange) Close() {

@@ -47,7 +47,7 @@ func TestWritesReachANodeAtMostOnceUnderChaos(t *testing.T) {
 		}
 	}
 	a, b := newStub(t, serve), newStub(t, serve)
-	set := newSet(t, func(c *Config) { c.MaxConns = 4; c.ProbeAfter = 1 }, a.url, b.url, refusing(t))
+	set := newSet(t, func(c *Config) { c.MaxConns = 4 }, a.url, b.url, refusing(t))
 	var wg sync.WaitGroup
 	for worker := range 16 {
 		wg.Go(func() {

@@ -152,18 +152,12 @@ func (n *node) open(ctx context.Context) (*conn, error) {
 	return c, nil
 }
 
-// usable reports whether an idle connection may carry a request. What the peer sent meanwhile, a goodbye or an answer to
-// nothing, makes it unusable.
+// usable reports whether an idle connection may carry a request. It may not if the node closed it, or sent bytes that nobody
+// asked for: a second answer, say, would be taken for the answer to the next request, whichever client sent that. To look costs one
+// system call.
 func (n *node) usable(c *conn) bool {
 	c.reused = true
-	idle := n.set.now() - c.since
-	if idle >= n.set.cfg.IdleTimeout || c.r.Buffered() > 0 {
-		return false
-	}
-	if after := n.set.cfg.ProbeAfter; after >= 0 && idle >= after {
-		return c.quiet()
-	}
-	return true
+	return n.set.now()-c.since < n.set.cfg.IdleTimeout && c.r.Buffered() == 0 && c.quiet()
 }
 
 // quiet reports whether the peer is there and has sent nothing. With TLS a look at the socket isn't enough: records that were read

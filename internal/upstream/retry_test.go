@@ -94,7 +94,7 @@ func TestConnectionClosedWhileIdleIsNotUsed(t *testing.T) {
 			p.answer(200, "")
 		}
 	})
-	set := newSet(t, func(c *Config) { c.ProbeAfter = 1 }, s.url)
+	set := newSet(t, nil, s.url)
 	for range 20 {
 		do(t, set, put("{}"))
 		until(t, func() bool { return idle(set).probe.State() == wire.PeerGone })
@@ -125,7 +125,7 @@ func TestWhatWasSentWhileIdleIsNotTakenForAnAnswer(t *testing.T) {
 			p.answer(408, "unasked")
 		}
 	})
-	set := newSet(t, func(c *Config) { c.ProbeAfter = 1 }, s.url)
+	set := newSet(t, nil, s.url)
 	for range 5 {
 		if got := do(t, set, put("{}")); got != "200 right" {
 			t.Fatal(got)

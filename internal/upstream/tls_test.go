@@ -103,7 +103,6 @@ func TestTLSWithOwnAuthorityClientCertificateServerNameAndCredentials(t *testing
 	set := newSet(t, func(c *Config) {
 		c.TLS = TLS{CAFile: a.file, CertFile: cert, KeyFile: key, ServerName: "es.internal"}
 		c.Authorization = "ApiKey ours"
-		c.ProbeAfter = 1
 	}, s.url)
 	for _, size := range []int{1, maxCopied + 1, maxInline + 1, 3 << 20} {
 		r := put(strings.Repeat("x", size))
@@ -142,7 +141,7 @@ func TestTLSConnectionClosedWhileIdleIsNotUsed(t *testing.T) {
 			p.Conn.Close() // with TLS's goodbye, which a socket shows as bytes to read
 		}
 	})
-	set := newSet(t, func(c *Config) { c.TLS.CAFile, c.ProbeAfter = a.file, 1 }, s.url)
+	set := newSet(t, func(c *Config) { c.TLS.CAFile = a.file }, s.url)
 	for range 5 {
 		do(t, set, put("{}"))
 		until(t, func() bool { return idle(set).probe.State() != wire.PeerQuiet })

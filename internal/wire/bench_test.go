@@ -26,7 +26,7 @@ func (l *loop) Read(p []byte) (int, error) {
 }
 
 func BenchmarkReadAndForwardRequest(b *testing.B) {
-	r := NewReader(&loop{raw: []byte(benchRequest)})
+	r := newReader(&loop{raw: []byte(benchRequest)})
 	var h Head
 	var body Body
 	var out []byte
@@ -49,7 +49,7 @@ func BenchmarkReadAndForwardRequest(b *testing.B) {
 }
 
 func BenchmarkReadRequest(b *testing.B) {
-	r := NewReader(&loop{raw: []byte(benchRequest)})
+	r := newReader(&loop{raw: []byte(benchRequest)})
 	var h Head
 	b.ReportAllocs()
 	for b.Loop() {
@@ -65,7 +65,7 @@ func BenchmarkReadRequest(b *testing.B) {
 
 func BenchmarkAppendRequest(b *testing.B) {
 	var h Head
-	if err := h.ReadRequest(NewReader(&loop{raw: []byte(benchRequest)}), 0); err != nil {
+	if err := h.ReadRequest(newReader(&loop{raw: []byte(benchRequest)}), 0); err != nil {
 		b.Fatal(err)
 	}
 	var out []byte
@@ -76,7 +76,7 @@ func BenchmarkAppendRequest(b *testing.B) {
 }
 
 func BenchmarkReadAndForwardResponse(b *testing.B) {
-	r := NewReader(&loop{raw: []byte(benchResponse)})
+	r := newReader(&loop{raw: []byte(benchResponse)})
 	var h Head
 	var body Body
 	var out []byte
@@ -100,7 +100,7 @@ func BenchmarkReadAndForwardResponse(b *testing.B) {
 
 func BenchmarkChunkedBody(b *testing.B) {
 	raw := append(AppendChunk(nil, bytes.Repeat([]byte("x"), 8000)), LastChunk...)
-	r := NewReader(&loop{raw: raw})
+	r := newReader(&loop{raw: raw})
 	var body Body
 	h := chunkedHead()
 	b.ReportAllocs()
@@ -116,7 +116,7 @@ func BenchmarkChunkedBody(b *testing.B) {
 }
 
 func TestWarmPathDoesNotAllocate(t *testing.T) {
-	r, answers := NewReader(&loop{raw: []byte(benchRequest)}), NewReader(&loop{raw: []byte(benchResponse)})
+	r, answers := newReader(&loop{raw: []byte(benchRequest)}), newReader(&loop{raw: []byte(benchResponse)})
 	var h, a Head
 	var body Body
 	var out []byte

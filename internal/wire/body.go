@@ -90,26 +90,6 @@ func (b *Body) Whole(dst []byte) ([]byte, bool) {
 	return nil, false
 }
 
-// Read implements io.Reader with the errors of Next.
-func (b *Body) Read(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
-	q, err := b.Next()
-	if err != nil {
-		return 0, err
-	}
-	n := copy(p, q)
-	if n < len(q) { // give back what didn't fit: it is still in the buffer
-		b.r.r -= len(q) - n
-		if b.kind != UntilClose {
-			b.left += int64(len(q) - n)
-			b.done = false
-		}
-	}
-	return n, nil
-}
-
 // believed is how many bytes of a message have to be here before room is made for as many as its head says: one that says much, and sends
 // little, costs little.
 const believed = 1 << 20

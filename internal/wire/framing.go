@@ -27,10 +27,6 @@ func (h *Head) collect() facts {
 			if EqualFold(name, "Expect") && EqualFold(v, "100-continue") {
 				h.Expect100 = true
 			}
-		case 7:
-			if EqualFold(name, "Upgrade") {
-				h.Upgrade = true
-			}
 		case 10:
 			if EqualFold(name, "Connection") {
 				h.options(v, &f)

@@ -49,8 +49,6 @@ type Head struct {
 	// Expect100 says that the client waits for "100 Continue" before it sends the body. When a request is written without
 	// it, an Expect field with that value is left out.
 	Expect100 bool
-	// Upgrade says that the message asked for, or offered, another protocol. It is never passed on.
-	Upgrade bool
 
 	buf    []byte
 	listed bool // Connection names fields: options besides close and keep-alive

@@ -24,9 +24,6 @@ type Reader struct {
 	full bool // the last read filled the buffer: there is likely more, so the next one may be larger
 }
 
-// NewReader returns a Reader of src.
-func NewReader(src io.Reader) *Reader { return &Reader{src: src} }
-
 // Reset makes the Reader read from src and forgets what was buffered. The buffer is kept, unless it grew.
 func (r *Reader) Reset(src io.Reader) {
 	r.r, r.w = 0, 0
@@ -102,21 +99,6 @@ func (r *Reader) room(limit int) error {
 		r.r, r.buf = 0, bigger
 	}
 	return nil
-}
-
-// Read implements io.Reader on what is buffered first.
-func (r *Reader) Read(p []byte) (int, error) {
-	if r.r == r.w {
-		if len(p) >= len(r.buf) && len(p) > 0 && r.err == nil {
-			return r.src.Read(p)
-		}
-		if err := r.Fill(); err != nil {
-			return 0, err
-		}
-	}
-	n := copy(p, r.buf[r.r:r.w])
-	r.r += n
-	return n, nil
 }
 
 // Recover forgets an error of the connection, so that reading can go on: after a deadline that was used to interrupt

@@ -13,8 +13,8 @@ import (
 // never decide what a message means.
 func bothWays(t *testing.T, raw string, check func(t *testing.T, r *Reader)) {
 	t.Helper()
-	check(t, NewReader(strings.NewReader(raw)))
-	check(t, NewReader(iotest.OneByteReader(strings.NewReader(raw))))
+	check(t, newReader(strings.NewReader(raw)))
+	check(t, newReader(iotest.OneByteReader(strings.NewReader(raw))))
 }
 
 func TestRequestsThatTwoParsersCouldReadDifferentlyAreRefused(t *testing.T) {
@@ -157,7 +157,7 @@ func TestConnectionPersistenceByVersion(t *testing.T) {
 		{"HTTP/1.7", "", false, false},
 	} {
 		var h Head
-		err := h.ReadRequest(NewReader(strings.NewReader("GET / "+c.line+"\r\nHost: a\r\n"+c.fields+"\r\n")), 0)
+		err := h.ReadRequest(newReader(strings.NewReader("GET / "+c.line+"\r\nHost: a\r\n"+c.fields+"\r\n")), 0)
 		if err != nil || h.Close != c.close || h.KeepAlive != c.stays10 {
 			t.Errorf("%s %q: close %v, keep-alive %v, %v", c.line, c.fields, h.Close, h.KeepAlive, err)
 		}
@@ -176,7 +176,7 @@ func TestExpectIsKnownInAnyCaseAndOnlyWithABody(t *testing.T) {
 		{"PUT / HTTP/1.1\r\nHost: a\r\nExpect: the worst\r\nContent-Length: 1\r\n\r\n", false},
 	} {
 		var h Head
-		if err := h.ReadRequest(NewReader(strings.NewReader(c.raw)), 0); err != nil || h.Expect100 != c.want {
+		if err := h.ReadRequest(newReader(strings.NewReader(c.raw)), 0); err != nil || h.Expect100 != c.want {
 			t.Errorf("%q: %v, %v", c.raw, h.Expect100, err)
 		}
 	}
@@ -209,7 +209,7 @@ func TestHeadOverItsLimitIs431(t *testing.T) {
 
 func TestEndlessHeadIsNotBuffered(t *testing.T) {
 	src := io.MultiReader(strings.NewReader("GET / HTTP/1.1\r\nX: "), zeros{})
-	r := NewReader(src)
+	r := newReader(src)
 	var h Head
 	if err := h.ReadRequest(r, 16<<10); !errors.Is(err, ErrHeadTooLarge) {
 		t.Fatal(err)
@@ -261,9 +261,11 @@ func TestPipelinedRequestsAreReadOneByOne(t *testing.T) {
 			}
 			got.Write(h.Target)
 			b.Reset(r, &h)
-			if _, err := io.Copy(&got, &b); err != nil {
+			body, err := readAll(&b)
+			if err != nil {
 				t.Fatal(err)
 			}
+			got.Write(body)
 		}
 		if got.String() != "/1ab/2/3" {
 			t.Errorf("got %q", got.String())
