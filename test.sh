@@ -10,7 +10,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")" || exit 1
 
 readonly FUZZTIME=${FUZZTIME:-4s} root=$PWD
-readonly modules=(. e2e/bench tools) # the folders with a go.mod
+readonly modules=(tools e2e/bench .) # the folders with a go.mod, the smallest first
 venv=${XDG_CACHE_HOME:-$HOME/.cache}/optimist-python/$(cksum <e2e/python/requirements.txt | tr ' ' -)
 tmp=$(mktemp -d) || exit 1
 child=
@@ -161,9 +161,9 @@ vulnerabilities() {
 lint() {
   local status=0 asleep module
   for module in "${modules[@]}"; do
-    tool "$module" golangci-lint run ./... || status=1
+    tool "$module" golangci-lint run --allow-serial-runners ./... || status=1
     go -C "$module" mod tidy -diff || status=1
-    vulnerabilities "$module" || status=1
+    [[ -e $tmp/note ]] || vulnerabilities "$module" || status=1
   done
   # Sleeping is for tests in a bubble, where it takes no time.
   asleep=$(grep -rl --include='*_test.go' 'time\.Sleep(' . | xargs -r grep -L '"testing/synctest"')
