@@ -2,7 +2,6 @@ package config
 
 import (
 	"slices"
-	"strings"
 )
 
 // pathTree holds the entries of merge.paths by their tokens, so that those that meet a path are found without a look at all others.
@@ -47,9 +46,6 @@ func (n *pathNode) child(name string, stars bool) *pathNode {
 	}
 	return c
 }
-
-// pointerTokens are a JSON Pointer's tokens, escaped as they are.
-func pointerTokens(pointer string) []string { return strings.Split(pointer[1:], "/") }
 
 // deciding is the entry that decides about values at a path, for whatever its stars stand for; or nil. It is the most exact one: names are
 // tried before stars.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"optimist/internal/jsontext"
 )
 
 var (
@@ -11,20 +13,24 @@ var (
 	errPointerEscape = errors.New("in a JSON Pointer a ~ is written ~0 and a / within a name ~1")
 )
 
-// checkPointer says what is wrong with a JSON Pointer (RFC 6901) as used in merge.paths.
+// checkPointer says what is wrong with a JSON Pointer (RFC 6901) as used in merge.paths, and what would be right.
 func checkPointer(p string) error {
-	if p == "" {
+	_, err := jsontext.SplitPointer(p)
+	switch {
+	case p == "":
 		return errPointerRoot
-	}
-	if p[0] != '/' {
+	case errors.Is(err, jsontext.ErrPointerSlash):
 		return fmt.Errorf("a path is a JSON Pointer and begins with a slash: write %s", asPointer(p))
-	}
-	for i := 0; i < len(p); i++ {
-		if p[i] == '~' && (i+1 == len(p) || p[i+1] != '0' && p[i+1] != '1') {
-			return errPointerEscape
-		}
+	case err != nil:
+		return errPointerEscape
 	}
 	return nil
+}
+
+// pointerTokens are the tokens of a JSON Pointer that checkPointer takes.
+func pointerTokens(p string) []string {
+	tokens, _ := jsontext.SplitPointer(p)
+	return tokens
 }
 
 // asPointer is the pointer that was probably meant by a path as the engine (address.city), jq (.lines[].price) or JSONPath
@@ -34,6 +40,3 @@ func asPointer(p string) string {
 	p = strings.NewReplacer("[]", ".*", "[", ".", "]", "", "~", "~0", "\"", "", "'", "").Replace(p)
 	return "/" + strings.ReplaceAll(strings.Trim(p, "."), ".", "/")
 }
-
-// escapeToken writes a name as a token of a JSON Pointer.
-func escapeToken(name string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(name) }

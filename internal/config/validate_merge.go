@@ -52,7 +52,7 @@ func (v *validator) below(p, above *MergePath, rest []string, at string) {
 		switch {
 		case err == nil:
 			v.warn(at, "the elements of %s are told apart by %s, not by their places: write * for %s", above.Path, above.Key, rest[0])
-		case len(rest) == 2 && rest[1] == escapeToken(above.Key):
+		case len(rest) == 2 && rest[1] == above.Key:
 			v.warn(at, "it is never reached: elements of %s are the same if their %s is", above.Path, above.Key)
 		}
 	}
@@ -121,7 +121,7 @@ func (v *validator) touches(r *Rule, s *Step, key, at string) {
 
 // settles reports whether the step leaves the same at its path, whatever was there.
 func (s *Step) settles() bool {
-	if s.When != "" || !strings.HasPrefix(s.Path, "/") || strings.HasSuffix(s.Path, "/-") {
+	if s.When != "" || checkPointer(s.Path) != nil || strings.HasSuffix(s.Path, "/-") {
 		return false
 	}
 	last := s.Path[strings.LastIndexByte(s.Path, '/')+1:]
