@@ -2,11 +2,11 @@ package main
 
 import (
 	"io"
-	"time"
 
 	"optimist/internal/config"
 	"optimist/internal/doctor"
 	"optimist/internal/rule"
+	"optimist/internal/unit"
 	"optimist/internal/upstream"
 )
 
@@ -17,7 +17,7 @@ type doctorCmd struct {
 	BasicFile  string        `help:"File with user:password." xor:"auth" placeholder:"FILE"`
 	BearerFile string        `help:"File with a token." xor:"auth" placeholder:"FILE"`
 	CAFile     string        `name:"ca-file" help:"PEM file of the authorities for the nodes' certificates." placeholder:"FILE"`
-	Timeout    time.Duration `help:"How long each answer may take." default:"10s"`
+	Timeout    unit.Duration `help:"How long each answer may take." default:"10s"`
 }
 
 // Help is the command's manual, beyond its flags.
@@ -69,7 +69,7 @@ func (c *doctorCmd) examine(p *process, cfg *config.Config, rules *rule.Set) (*d
 		return nil, err
 	}
 	base.HealthInterval = -1
-	o := doctor.Options{Rules: rules, Auth: base.Authorization != "", Timeout: c.Timeout}
+	o := doctor.Options{Rules: rules, Auth: base.Authorization != "", Timeout: c.Timeout.Std()}
 	for _, url := range cfg.Upstream.URLs {
 		one := base
 		one.URLs = []string{url}
