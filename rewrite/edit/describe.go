@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"errors"
 	"strconv"
 	"unicode/utf8"
 
@@ -38,9 +39,20 @@ func describe(v tree.Value) string {
 // fail returns the error of a step that can't be done.
 func (r *run) fail(field, path, reason string) error {
 	if r.s.strict {
-		return &PatchError{r.n, r.s.Action.String(), path, reason}
+		return &PatchError{Index: r.n, Op: r.s.Action.String(), Path: path, Reason: reason}
 	}
 	return &StepError{Step: r.n, Action: r.s.Action, Path: path, Field: field, Reason: reason}
+}
+
+// bound names the step in the error of one that is over a bound.
+func (r *run) bound(err error) error {
+	if !errors.Is(err, tree.ErrTooLarge) && !errors.Is(err, tree.ErrTooDeep) {
+		return err
+	}
+	if r.s.strict {
+		return &PatchError{Index: r.n, Op: r.s.Action.String(), Path: r.s.Path, Reason: err.Error(), Err: err}
+	}
+	return &StepError{Step: r.n, Action: r.s.Action, Path: r.s.Path, Reason: err.Error(), Err: err}
 }
 
 // mismatch returns the error of a step that wants something else at a path than n.

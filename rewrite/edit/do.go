@@ -178,7 +178,7 @@ func (r *run) merge(p slot, n *node) error {
 func (r *run) union(p slot, n *node) error {
 	if n != nil && n.kind == tree.Array && n.open {
 		// What was edited is read again: its elements can be compared only as they were read.
-		v, err := r.reread(n)
+		v, err := r.reread(n, false)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"fmt"
 	"slices"
 
 	"optimist/rewrite/arena"
@@ -61,8 +62,15 @@ func (e *editor) render() []byte {
 
 // charge notes that n bytes come to the document.
 func (e *editor) charge(n int) error {
-	if e.size += n; e.size > e.most {
-		return tree.ErrTooLarge
+	err := e.fits(n)
+	e.size += n
+	return err
+}
+
+// fits reports whether n bytes may come to the document.
+func (e *editor) fits(n int) error {
+	if e.size+n > e.most {
+		return fmt.Errorf("%w: edits may make it %d bytes long, with what they take away again", tree.ErrTooLarge, e.most)
 	}
 	return nil
 }
@@ -82,25 +90,35 @@ func (e *editor) bounded() error {
 	return nil
 }
 
-// parse reads a text that lives as long as the editor.
-func (e *editor) parse(src []byte) (tree.Value, error) {
+// parse reads a text that lives as long as the editor. values is how many it has, if that is known.
+func (e *editor) parse(src []byte, values int) (tree.Value, error) {
 	t := e.newTree()
+	t.Grow(values)
 	if err := t.Parse(src, e.limits); err != nil {
 		return tree.Value{}, err
 	}
 	return t.Root(), e.spend(workOfOpening * t.Len())
 }
 
-// reread returns what was edited as a value, as if it had just been read.
-func (e *editor) reread(n *node) (tree.Value, error) {
+// reread returns what was edited as a value, as if it had just been read. grows says that it is for a copy: one that would be too large isn't
+// made.
+func (e *editor) reread(n *node, grows bool) (tree.Value, error) {
 	if !n.open {
 		return n.was, nil
 	}
-	text := n.append(nil)
-	if err := e.spend(workOfByte * len(text)); err != nil {
+	size, values := n.size()
+	if values > e.limits.Values {
+		return tree.Value{}, tree.ErrTooLarge
+	}
+	if grows {
+		if err := e.fits(size); err != nil {
+			return tree.Value{}, err
+		}
+	}
+	if err := e.spend(workOfByte * size); err != nil {
 		return tree.Value{}, err
 	}
-	return e.parse(text)
+	return e.parse(n.append(make([]byte, 0, size)), values)
 }
 
 // copyOf returns a node of its own, which comes to the document, for a value.

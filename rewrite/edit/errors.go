@@ -9,7 +9,11 @@ type PatchError struct {
 	Op     string // its "op", empty where there is none
 	Path   string // the JSON Pointer that could not be followed
 	Reason string
+	Err    error // tree.ErrTooLarge or tree.ErrTooDeep, where the operation is over a bound; else nil
 }
+
+// Unwrap returns the error of the bound.
+func (e *PatchError) Unwrap() error { return e.Err }
 
 func (e *PatchError) Error() string {
 	if e.Index < 0 {
@@ -56,7 +60,7 @@ type StepError struct {
 	Path   string // the step's, or the JSON Pointer that could not be followed
 	Field  string // that is to blame: op, path, from, value, format, when; "" where it is none of them
 	Reason string
-	Err    error // of a condition; else nil
+	Err    error // of a condition; tree.ErrTooLarge or tree.ErrTooDeep, where the step is over a bound; else nil
 }
 
 func (e *StepError) Error() string {
@@ -73,5 +77,5 @@ func (e *StepError) Error() string {
 	return text + ": " + e.Reason
 }
 
-// Unwrap returns the error of the condition.
+// Unwrap returns the error of the condition, or of the bound.
 func (e *StepError) Unwrap() error { return e.Err }

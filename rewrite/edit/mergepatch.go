@@ -18,7 +18,7 @@ func MergePatch(doc, patch []byte, l tree.Limits) ([]byte, error) {
 	if err := r.read(doc, l); err != nil {
 		return nil, err
 	}
-	p, err := r.parse(patch)
+	p, err := r.parse(patch, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func EngineMerge(doc, part []byte, l tree.Limits) ([]byte, error) {
 	if err := r.read(doc, l); err != nil {
 		return nil, err
 	}
-	p, err := r.parse(part)
+	p, err := r.parse(part, 0)
 	switch {
 	case err != nil:
 		return nil, err

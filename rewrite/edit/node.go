@@ -152,6 +152,21 @@ func (n *node) remove(it *item) {
 // visible reports whether the item is neither removed nor hidden.
 func (it *item) visible() bool { return !it.gone && !it.hidden }
 
+// size is how many bytes append appends at most, and how many values are in them.
+func (n *node) size() (bytes, values int) {
+	if !n.open {
+		return len(n.was.Raw()), n.was.Size()
+	}
+	bytes, values = len("[]")+len(n.lead)+len(n.tail), 1
+	for _, it := range n.items {
+		if !it.gone {
+			b, v := it.node.size()
+			bytes, values = bytes+max(len(it.gap), len(","))+len(it.key)+b, values+v
+		}
+	}
+	return bytes, values
+}
+
 // append appends the node's bytes: all that it had, but for what was changed.
 func (n *node) append(dst []byte) []byte {
 	raw := n.was.Raw()

@@ -40,7 +40,7 @@ func ParsePatch(src []byte, l tree.Limits) (p Patch, err error) {
 			_, reason = op.compile()
 		}
 		if reason != "" {
-			return &PatchError{len(p), op.Op, op.Path, reason}
+			return &PatchError{Index: len(p), Op: op.Op, Path: op.Path, Reason: reason}
 		}
 		p = append(p, op)
 		return nil
@@ -124,7 +124,7 @@ func (p Patch) ApplyWithin(doc []byte, l tree.Limits) ([]byte, error) {
 	}
 	for i := range p {
 		if err := r.operate(i, &p[i]); err != nil {
-			return nil, err
+			return nil, r.bound(err)
 		}
 	}
 	return r.render(), nil
@@ -142,10 +142,10 @@ func (r *run) operate(n int, op *Operation) error {
 		reason = "is inside of what is moved"
 	}
 	if reason != "" {
-		return &PatchError{n, op.Op, op.Path, reason}
+		return &PatchError{Index: n, Op: op.Op, Path: op.Path, Reason: reason}
 	}
 	if actions[s.Action].value {
-		v, err := r.parse(op.Value)
+		v, err := r.parse(op.Value, 0)
 		var syntax *tree.SyntaxError
 		if errors.As(err, &syntax) {
 			return r.fail("", op.Path, "value is not JSON: "+syntax.Reason)

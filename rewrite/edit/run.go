@@ -308,7 +308,7 @@ func (r *run) pick(p slot) (ok bool, err error) {
 		r.taken = p.it.node
 		return true, r.remove(p)
 	}
-	r.val, err = r.reread(p.it.node)
+	r.val, err = r.reread(p.it.node, true)
 	return err == nil, err
 }
 

@@ -143,6 +143,7 @@ func (t *Transformer) apply(candidate []byte, in *Inputs, done func(r *run, held
 	}
 	for i := range t.steps {
 		held, err := r.carryOut(i, &t.steps[i])
+		err = r.bound(err)
 		if done(r, held, err); err != nil {
 			return nil, err
 		}
@@ -174,7 +175,7 @@ func (t *Transformer) Explain(candidate []byte, in *Inputs) ([]byte, []StepResul
 		}
 		res := StepResult{Step: &t.steps[len(results)].Step, Held: held, Err: err}
 		var when *StepError
-		if errors.As(err, &when) && when.Err != nil {
+		if errors.As(err, &when) && when.Field == "when" {
 			res.Err = when.Err
 		} else if err == nil {
 			after := r.render()

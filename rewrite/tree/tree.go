@@ -1,6 +1,9 @@
 package tree
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // Kind is the type of a JSON value.
 type Kind uint8
@@ -73,6 +76,9 @@ func (t *Tree) Root() Value { return Value{t, 0} }
 
 // Len is how many values the document has.
 func (t *Tree) Len() int { return len(t.nodes) }
+
+// Grow makes room for that many values.
+func (t *Tree) Grow(n int) { t.nodes = slices.Grow(t.nodes[:0], n) }
 
 // Release drops what the tree knows and keeps its memory, unless that is more than is worth keeping.
 func (t *Tree) Release() {

@@ -68,6 +68,9 @@ func (v Value) Source() []byte { return v.t.src }
 // Height is 0 for what is no container, 1 for one that is empty, or has no other in it.
 func (v Value) Height() int { return int(v.t.nodes[v.i].height) }
 
+// Size is how many values v is, with all that is in it.
+func (v Value) Size() int { return int(v.t.nodes[v.i].skip - v.i) }
+
 // Len is the number of elements, or of members, of which duplicates count once.
 func (v Value) Len() int {
 	if v.t == nil {
