@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"optimist/internal/api"
 	"optimist/internal/wire"
 	"optimist/lockrouter/state"
 )
@@ -56,12 +57,12 @@ func badRequest(reason string) *Failure { return &Failure{Status: 400, Type: Typ
 
 // answer is the failure in the engine's shape.
 func (f *Failure) answer() *Answer {
-	cause := map[string]any{"type": f.Type, "reason": f.Reason}
-	inner := map[string]any{"root_cause": []any{cause}, "type": f.Type, "reason": f.Reason}
-	for k, v := range f.Detail {
-		inner[k] = v
+	detail, err := json.Marshal(f.Detail)
+	if err != nil || f.Detail == nil {
+		detail = nil // only strings, numbers and maps of them are ever passed
 	}
-	a := reply(f.Status, map[string]any{"error": inner, "status": f.Status})
+	e := api.Error{Status: f.Status, Type: f.Type, Reason: f.Reason, Detail: detail}
+	a := jsonAnswer(f.Status, e.Append(nil))
 	if f.Retry > 0 {
 		seconds := max(1, int64((f.Retry+time.Second-1)/time.Second))
 		a.Fields = append(a.Fields, wire.Field{Name: []byte("Retry-After"), Value: strconv.AppendInt(nil, seconds, 10)})
@@ -74,7 +75,11 @@ func reply(status int, body any) *Answer {
 	if err != nil {
 		b = []byte(`{}`) // only strings, numbers and maps of them are ever passed
 	}
-	return &Answer{Status: status, Body: b,
+	return jsonAnswer(status, b)
+}
+
+func jsonAnswer(status int, body []byte) *Answer {
+	return &Answer{Status: status, Body: body,
 		Fields: []wire.Field{{Name: []byte("content-type"), Value: []byte("application/json")}}}
 }
 

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 
+	"optimist/internal/api"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -65,17 +65,7 @@ func (f *Failure) Error() string { return f.Type + ": " + f.Reason }
 
 // Append appends the failure as the engine shapes its errors.
 func (f *Failure) Append(dst []byte) []byte {
-	dst = append(dst, `{"error":{"root_cause":[{"type":`...)
-	dst = appendJSON(dst, f.Type)
-	dst = append(dst, `,"reason":`...)
-	dst = appendJSON(dst, f.Reason)
-	dst = append(dst, `}],"type":`...)
-	dst = appendJSON(dst, f.Type)
-	dst = append(dst, `,"reason":`...)
-	dst = appendJSON(dst, f.Reason)
-	dst = append(dst, `},"status":`...)
-	dst = strconv.AppendInt(dst, int64(f.Status), 10)
-	return append(dst, '}')
+	return (&api.Error{Status: f.Status, Type: f.Type, Reason: f.Reason}).Append(dst)
 }
 
 // FailureOf is the one table from errors to what the client is told. read says that the request changes nothing, so that an
@@ -184,21 +174,4 @@ func noNode(f *Failure, nodes []upstream.NodeState) {
 		fmt.Fprintf(&b, "; %s: %v", n.URL, n.Err)
 	}
 	f.Status, f.Type, f.Reason = http.StatusServiceUnavailable, TypeNoNode, b.String()
-}
-
-// appendJSON appends s as a JSON string; bytes that aren't UTF-8 become U+FFFD, so that the body is always valid.
-func appendJSON(dst []byte, s string) []byte {
-	const hex = "0123456789abcdef"
-	dst = append(dst, '"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			dst = append(dst, '\\', byte(r))
-		case r < ' ' || r == 0x7f:
-			dst = append(dst, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
-		default:
-			dst = append(dst, string(r)...)
-		}
-	}
-	return append(dst, '"')
 }

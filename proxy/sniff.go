@@ -107,7 +107,7 @@ func rewriteAddresses(body, address []byte) ([]byte, error) {
 	at := 0
 	for _, s := range spans {
 		out = append(out, body[at:s.from]...)
-		out = appendJSON(out, string(address))
+		out = gjson.AppendJSONString(out, string(address))
 		at = s.to
 	}
 	return append(out, body[at:]...), nil

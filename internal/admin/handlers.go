@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"optimist/internal/api"
 	"optimist/internal/obs"
 	"optimist/internal/rule"
 )
@@ -28,19 +29,7 @@ func raw(ctx *fasthttp.RequestCtx, status int, body []byte) {
 
 // fail answers in the shape of the engine's errors, as the data port does.
 func fail(ctx *fasthttp.RequestCtx, status int, kind, reason string) {
-	type cause struct {
-		Type   string `json:"type"`
-		Reason string `json:"reason"`
-	}
-	type failure struct {
-		RootCause []cause `json:"root_cause"`
-		cause
-	}
-	c := cause{kind, reason}
-	answer(ctx, status, struct {
-		Error  failure `json:"error"`
-		Status int     `json:"status"`
-	}{failure{[]cause{c}, c}, status})
+	answer(ctx, status, json.RawMessage((&api.Error{Status: status, Type: kind, Reason: reason}).Append(nil)))
 }
 
 // index lists what there is.

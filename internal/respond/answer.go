@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
@@ -150,12 +151,12 @@ func own(status int, body []byte) *Answer {
 
 // Error is an error in the engine's shape.
 func Error(status int, kind, reason string) *Answer {
-	return own(status, AppendError(nil, status, kind, reason, ""))
+	return own(status, (&api.Error{Status: status, Type: kind, Reason: reason}).Append(nil))
 }
 
 // ErrorIn is Error for what is wrong with a document of an index.
 func ErrorIn(index string, status int, kind, reason string) *Answer {
-	return own(status, AppendError(nil, status, kind, reason, index))
+	return own(status, (&api.Error{Status: status, Type: kind, Reason: reason, Index: index}).Append(nil))
 }
 
 // Conflict is the engine's version conflict about a document.
@@ -176,18 +177,4 @@ func NoSuchIndex(name, more string) *Answer {
 	}
 	entry = gjson.AppendJSONString(append(entry, `,"index_uuid":"_na_","index":`...), name)
 	return own(http.StatusNotFound, fmt.Appendf(nil, `{"error":{"root_cause":[{%s}],%s},"status":404}`, entry, entry))
-}
-
-// AppendError appends the body of an error in the engine's shape. An index of "" is left out.
-func AppendError(dst []byte, status int, kind, reason, index string) []byte {
-	entry := append(make([]byte, 0, 200), `"type":`...)
-	entry = gjson.AppendJSONString(entry, kind)
-	entry = gjson.AppendJSONString(append(entry, `,"reason":`...), reason)
-	if index != "" {
-		entry = gjson.AppendJSONString(append(entry, `,"index":`...), index)
-	}
-	dst = append(slices.Grow(dst, 2*len(entry)+60), `{"error":{"root_cause":[{`...)
-	dst = append(append(dst, entry...), `}],`...)
-	dst = append(append(dst, entry...), `},"status":`...)
-	return append(strconv.AppendInt(dst, int64(status), 10), '}')
 }
