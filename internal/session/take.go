@@ -178,7 +178,7 @@ func (t *taking) look(e *entry, b *Base) (reads []doc.Revision, wait <-chan stru
 	switch d.action {
 	case waitForBase:
 		if a == nil {
-			t.attempt = &attempt{}
+			t.attempt = &attempt{before: t.before}
 		}
 		return nil, f.wait(t.attempt)
 	case rankReads:

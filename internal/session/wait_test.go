@@ -61,15 +61,20 @@ func TestRepeatedWriteHasWhatItsFirstTryLeftAsItsBase(t *testing.T) {
 }
 
 func TestRepeatedWriteHasTheReadOfItsFirstTryThatFailed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newWaiting(t)
-		s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
-		first := take(t, s, pool, `{"a":2}`)
-		again := start(t.Context(), s, pool, `{"a":2}`)
-		first.Release()
-		synctest.Wait()
-		want(t, again.base, KindRead, 5)
-	})
+	for _, sess := range []Session{pool, one} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newWaiting(t)
+			s.Read(sess, ref, rev(3, `{"a":0}`), s.Epoch())
+			b := take(t, s, sess, `{"a":1}`)
+			b.Commit(Ack{Stored: rev(4, `{"a":1}`), Sent: []byte(`{"a":1}`)}) // an own view, which is older
+			s.Read(sess, ref, rev(5, `{"a":1,"b":1}`), s.Epoch())
+			first := take(t, s, sess, `{"a":2,"b":1}`)
+			again := start(t.Context(), s, sess, `{"a":2,"b":1}`)
+			first.Release()
+			synctest.Wait()
+			want(t, again.base, KindRead, 5)
+		})
+	}
 }
 
 func TestRepeatedWriteAfterADeleteHasTheBaseAbsent(t *testing.T) {
