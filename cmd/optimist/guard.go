@@ -11,6 +11,7 @@ import (
 	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/internal/session"
+	"optimist/internal/uri"
 	"optimist/internal/wire"
 	"optimist/internal/write"
 	"optimist/proxy"
@@ -59,7 +60,7 @@ func (s *service) intercept(c *config.Config) func(*proxy.Exchange) bool {
 // countUnused counts an _update under a rule with strategies: the engine merges it itself, and doesn't know them.
 func (s *service) countUnused(x *proxy.Exchange) {
 	var buf [256]byte
-	name, err := api.Decode(buf[:0], x.Op().Index)
+	name, err := uri.Decode(buf[:0], x.Op().Index)
 	if err != nil {
 		return
 	}

@@ -13,6 +13,7 @@ import (
 	"optimist/internal/respond"
 	"optimist/internal/rule"
 	"optimist/internal/upstream"
+	"optimist/internal/uri"
 	"optimist/internal/wire"
 )
 
@@ -144,7 +145,7 @@ func Untaken(op *api.Op, method []byte, ru *rule.Rule, mode rule.Mode) *Account 
 
 // plainName is a part of a path, decoded if it can be.
 func plainName(raw []byte) string {
-	b, err := api.Decode(nil, raw)
+	b, err := uri.Decode(nil, raw)
 	if err != nil {
 		return string(raw)
 	}

@@ -16,6 +16,7 @@ import (
 	"optimist/internal/glob"
 	"optimist/internal/intent"
 	"optimist/internal/respond"
+	"optimist/internal/uri"
 	"optimist/internal/wire"
 	"optimist/rewrite"
 )
@@ -85,7 +86,7 @@ func Read(op *api.Op, fields []wire.Field, body []byte) (p *Request, refusal *re
 // AnsweredInJSON reports whether the answer to a request is JSON. Another can't be made here, and a patch is answered here as often as by
 // the engine.
 func AnsweredInJSON(op *api.Op, fields []wire.Field) bool {
-	v, given := api.Param(op.Query, "format")
+	v, given := uri.Param(op.Query, "format")
 	return wire.AcceptsJSON(fields) && (!given || string(v) == "json")
 }
 
@@ -98,7 +99,7 @@ func ReadUpdate(op *api.Op, fields []wire.Field, body []byte, onlyNew bool) (p *
 		return nil, nil, false
 	}
 	for _, name := range [...]string{"upsert", "version", "version_type", "op_type", "lang", "_source_include", "_source_exclude"} {
-		if _, given := api.Param(op.Query, name); given {
+		if _, given := uri.Param(op.Query, name); given {
 			return nil, nil, false
 		}
 	}
@@ -165,7 +166,7 @@ func (p *Request) scriptMember(name string, v gjson.Result) bool {
 func (p *Request) readQuery(op *api.Op) (refusal *respond.Answer) {
 	q := op.Query
 	for _, name := range [2]string{"upsert", "doc_as_upsert"} {
-		v, given := api.Param(q, name)
+		v, given := uri.Param(q, name)
 		switch {
 		case !given:
 		case len(v) == 0, string(v) == "true":
@@ -174,18 +175,18 @@ func (p *Request) readQuery(op *api.Op) (refusal *respond.Answer) {
 			return Illegal("Failed to parse value [%s] as only [true] or [false] are allowed.", v)
 		}
 	}
-	if v, given := api.Param(q, "retry_on_conflict"); given {
+	if v, given := uri.Param(q, "retry_on_conflict"); given {
 		n, err := strconv.ParseInt(string(v), 10, 32)
 		if err != nil || n < 0 {
 			return Illegal("Failed to parse int parameter [retry_on_conflict] with value [%s]", v)
 		}
 		p.Retries = int(n)
 	}
-	if _, given := api.Param(q, "op_type"); given {
+	if _, given := uri.Param(q, "op_type"); given {
 		return Illegal("request [%s] contains unrecognized parameter: [op_type]", op.Path)
 	}
-	if raw, given := api.Param(q, "filter_path"); given {
-		v, err := api.DecodeValue(nil, raw)
+	if raw, given := uri.Param(q, "filter_path"); given {
+		v, err := uri.DecodeValue(nil, raw)
 		if err != nil {
 			return Illegal("the parameter [filter_path] can't be read: %s", err)
 		}
@@ -209,8 +210,8 @@ func (p *Request) readGuard(q []byte) (refusal *respond.Answer) {
 	if !given {
 		return nil
 	}
-	_, version := api.Param(q, "version")
-	_, versionType := api.Param(q, "version_type")
+	_, version := uri.Param(q, "version")
+	_, versionType := uri.Param(q, "version_type")
 	reason := ""
 	switch {
 	case version || versionType:

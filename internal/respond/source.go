@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"optimist/internal/api"
 	"optimist/internal/glob"
+	"optimist/internal/uri"
 )
 
 // MaxPatterns bounds the patterns of one parameter. Each is held against each field of a document, of which there may be a million.
@@ -28,11 +28,11 @@ func All(show bool) SourceFilter { return SourceFilter{shows: show} }
 func ReadSourceFilter(query []byte) (s SourceFilter, err error) {
 	var includes, excludes []string
 	for _, name := range SourceParams {
-		raw, found := api.Param(query, name)
+		raw, found := uri.Param(query, name)
 		if !found {
 			continue
 		}
-		v, err := api.DecodeValue(nil, raw)
+		v, err := uri.DecodeValue(nil, raw)
 		if err != nil {
 			return s, fmt.Errorf("the parameter [%s] can't be read: %w", name, err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/rule"
+	"optimist/internal/uri"
 	"optimist/internal/wire"
 )
 
@@ -118,7 +119,7 @@ func member(doc []byte, name string) (value gjson.Result) {
 func (p *play) stamp(w *Write) string {
 	var op api.Op
 	api.Parse([]byte(w.request.method), []byte(w.request.target), &op)
-	name, err := api.Decode(nil, op.Index)
+	name, err := uri.Decode(nil, op.Index)
 	if err != nil {
 		return ""
 	}

@@ -390,7 +390,7 @@ func readRequest(line string) (r request, reason string) {
 	}
 	r.op = op.Kind
 	r.path = "/" + string(op.Index) + "/_doc/" + string(op.ID)
-	if v, ok := api.Param(op.Query, "routing"); ok {
+	if v, ok := uri.Param(op.Query, "routing"); ok {
 		r.routing = "?routing=" + string(v)
 	}
 	return r, ""

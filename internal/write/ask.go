@@ -10,6 +10,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/respond"
+	"optimist/internal/uri"
 )
 
 // named is the document as the engine's answers name it.
@@ -40,7 +41,7 @@ func (s *Service) askMissing(ctx context.Context, c *change, noIndex bool) *resp
 // pretty, another format than JSON): the engine's to an update that changes nothing, under the guard of the revision. It is nil where the
 // plain form is wanted, which is made here, and where the engine gives none now: the plain form is then better than no answer.
 func (s *Service) askNoop(ctx context.Context, c *change, n doc.Numbers) *respond.Answer {
-	form := api.Only(nil, c.query, "filter_path", "pretty", "format", "human")
+	form := uri.Only(nil, c.query, "filter_path", "pretty", "format", "human")
 	if len(form) == 0 && c.plain {
 		return nil
 	}
@@ -50,7 +51,7 @@ func (s *Service) askNoop(ctx context.Context, c *change, n doc.Numbers) *respon
 		if p.ShowsByBody {
 			params = append(params, "&_source=true"...)
 		} else {
-			params = append(append(params, '&'), api.Only(nil, c.req.Op.Query, respond.SourceParams...)...)
+			params = append(append(params, '&'), uri.Only(nil, c.req.Op.Query, respond.SourceParams...)...)
 		}
 	}
 	return s.askUpdate(ctx, c, params, http.StatusOK)
@@ -80,7 +81,7 @@ func (c *change) updateTarget(more []byte) []byte {
 		path = [][]byte{nil, op.Index, op.Type, op.ID, []byte("_update")}
 	}
 	t := bytes.Join(path, []byte("/"))
-	params := api.Only(nil, op.Query, "routing", "require_alias")
+	params := uri.Only(nil, op.Query, "routing", "require_alias")
 	if len(params) > 0 && len(more) > 0 {
 		params = append(params, '&')
 	}

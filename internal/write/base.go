@@ -16,6 +16,7 @@ import (
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/stamp"
+	"optimist/internal/uri"
 	"optimist/internal/wire"
 )
 
@@ -40,7 +41,7 @@ func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err err
 		return s.takeGuard(ctx, c, n)
 	}
 	if _, given := api.ReadGuard(c.query); given {
-		c.query = api.Without(nil, c.query, api.GuardParams...) // there is one now
+		c.query = uri.Without(nil, c.query, api.GuardParams...) // there is one now
 	}
 	m, matched, err := c.ifMatch()
 	if err != nil {
@@ -146,7 +147,7 @@ func (s *Service) takeGuard(ctx context.Context, c *change, n doc.Numbers) (pass
 		c.outcome.Reason = outcome.ReasonExplicit
 		return true, nil
 	}
-	c.query = api.Without(nil, c.query, "if_seq_no", "if_primary_term")
+	c.query = uri.Without(nil, c.query, "if_seq_no", "if_primary_term")
 	return false, nil
 }
 

@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"time"
 
-	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/upstream"
+	"optimist/internal/uri"
 	"optimist/internal/wire"
 )
 
@@ -81,7 +81,7 @@ var contentTypeName = []byte("Content-Type")
 func (c *change) target(n doc.Numbers, create bool) []byte {
 	query := c.query
 	if create {
-		query = api.Without(nil, query, "op_type") // it may say "index"; given twice, it would be the engine's choice
+		query = uri.Without(nil, query, "op_type") // it may say "index"; given twice, it would be the engine's choice
 	}
 	t := append(c.text[:0], c.path...)
 	sep := byte('?')

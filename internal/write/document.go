@@ -11,6 +11,7 @@ import (
 	"optimist/internal/respond"
 	"optimist/internal/rule"
 	"optimist/internal/session"
+	"optimist/internal/uri"
 	"optimist/rewrite"
 )
 
@@ -177,7 +178,7 @@ func (s *Service) readBeforePass(ctx context.Context, c *change) (pass bool, err
 		return true, nil
 	case own:
 		c.guard = n
-		c.query = api.Without(nil, c.query, "if_seq_no", "if_primary_term")
+		c.query = uri.Without(nil, c.query, "if_seq_no", "if_primary_term")
 		return false, nil
 	}
 	return false, s.fetchBase(ctx, c)

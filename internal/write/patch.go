@@ -13,6 +13,7 @@ import (
 	"optimist/internal/patch"
 	"optimist/internal/respond"
 	"optimist/internal/session"
+	"optimist/internal/uri"
 )
 
 // asPatch has the change written as a document that the patch has been applied to.
@@ -27,7 +28,7 @@ import (
 func (c *change) asPatch(p *patch.Request) {
 	c.patch, c.json, c.plain = p, true, patch.AnsweredInJSON(c.req.Op, c.req.Fields)
 	p.Source, p.New = c, c.onlyNew
-	c.method, c.media, c.query = []byte(http.MethodPut), p.Media, api.Without(nil, c.query, patch.Params...)
+	c.method, c.media, c.query = []byte(http.MethodPut), p.Media, uri.Without(nil, c.query, patch.Params...)
 	op := c.req.Op
 	kind := op.Type
 	if !op.Typed {

@@ -20,6 +20,7 @@ import (
 	"optimist/internal/stamp"
 	"optimist/internal/unit"
 	"optimist/internal/upstream"
+	"optimist/internal/uri"
 	"optimist/internal/wire"
 	"optimist/retry"
 	"optimist/rewrite"
@@ -88,7 +89,7 @@ func (c *change) read(r *Request, now func() time.Time) error {
 		if part.into == &c.doc.Type && !r.Op.Typed {
 			break
 		}
-		b, err := api.Decode(buf[:0], part.raw)
+		b, err := uri.Decode(buf[:0], part.raw)
 		if err != nil {
 			return err
 		}
@@ -110,24 +111,24 @@ func (c *change) readQuery(q []byte) error {
 	if len(q) == 0 {
 		return nil
 	}
-	if v, ok := api.Param(q, "routing"); ok {
-		b, err := api.DecodeValue(nil, v)
+	if v, ok := uri.Param(q, "routing"); ok {
+		b, err := uri.DecodeValue(nil, v)
 		if err != nil {
 			return err
 		}
 		c.doc.Routing = string(b)
 	}
-	if v, ok := api.Param(q, "pipeline"); ok && string(v) != "_none" {
+	if v, ok := uri.Param(q, "pipeline"); ok && string(v) != "_none" {
 		c.pipeline = true
 	}
-	if v, ok := api.Param(q, "timeout"); ok {
+	if v, ok := uri.Param(q, "timeout"); ok {
 		// -1 is no bound; what else can't be read, the engine refuses.
 		if d, err := unit.ParseDuration(string(v)); err == nil {
 			c.deadline = time.Now().Add(d.Std())
 		}
 	}
 	for _, name := range [2]string{"filter_path", "format"} {
-		if _, ok := api.Param(q, name); ok {
+		if _, ok := uri.Param(q, name); ok {
 			c.plain = false
 		}
 	}
@@ -294,8 +295,8 @@ func (c *change) transformer() *rewrite.Transformer {
 
 // filtered takes out of an answer that is made here what the client's filter_path doesn't want.
 func (c *change) filtered(a *respond.Answer) *respond.Answer {
-	raw, given := api.Param(c.query, "filter_path")
-	if v, err := api.DecodeValue(nil, raw); given && len(v) > 0 && err == nil {
+	raw, given := uri.Param(c.query, "filter_path")
+	if v, err := uri.DecodeValue(nil, raw); given && len(v) > 0 && err == nil {
 		filter := glob.ParseFilter(string(v))
 		a.Body = filter.Append(nil, a.Body)
 	}
@@ -304,6 +305,6 @@ func (c *change) filtered(a *respond.Answer) *respond.Answer {
 
 // demandsAlias reports whether the request is for an alias only. One that changes nothing never gets to the engine, which would refuse it.
 func (c *change) demandsAlias() bool {
-	v, given := api.Param(c.req.Op.Query, "require_alias")
+	v, given := uri.Param(c.req.Op.Query, "require_alias")
 	return given && (len(v) == 0 || string(v) == "true")
 }

@@ -15,6 +15,7 @@ import (
 	"optimist/internal/respond"
 	"optimist/internal/session"
 	"optimist/internal/stamp"
+	"optimist/internal/uri"
 	"optimist/retry"
 )
 
@@ -40,7 +41,7 @@ func (s *Service) update(ctx context.Context, c *change) error {
 	} else if found {
 		return s.updateGuarded(ctx, c, n)
 	}
-	if _, given := api.Param(c.req.Op.Query, "retry_on_conflict"); given || c.req.Rule.RetryOnConflict == 0 {
+	if _, given := uri.Param(c.req.Op.Query, "retry_on_conflict"); given || c.req.Rule.RetryOnConflict == 0 {
 		return s.pass(ctx, c, c.outcome.Reason)
 	}
 	target := c.withRetries()
@@ -112,8 +113,8 @@ func (s *Service) updateGuarded(ctx context.Context, c *change, n doc.Numbers) e
 				upserts, c.req.Body = true, rest
 			}
 		}
-		if _, given := api.Param(c.query, "doc_as_upsert"); given {
-			upserts, c.query = true, api.Without(nil, c.query, "doc_as_upsert")
+		if _, given := uri.Param(c.query, "doc_as_upsert"); given {
+			upserts, c.query = true, uri.Without(nil, c.query, "doc_as_upsert")
 		}
 	}
 	if err := s.updateOnce(ctx, c, outcome.Guarded, n, nil); err != nil || !upserts || c.answer.Status != http.StatusNotFound {

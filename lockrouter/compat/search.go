@@ -14,7 +14,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/uri"
 	"optimist/lockrouter"
@@ -70,7 +69,7 @@ func (c *Compat) document(d *state.Doc, session string) (f found, ok bool) {
 		}
 	}
 	if i := strings.LastIndexByte(d.Lock, '/'); n > 0 && i >= 0 {
-		id, err := api.Decode(nil, []byte(d.Lock[i+1:]))
+		id, err := uri.Decode(nil, []byte(d.Lock[i+1:]))
 		f.id = string(id)
 		return f, err == nil
 	}
