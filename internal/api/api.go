@@ -61,8 +61,9 @@ type Op struct {
 	// Renumbers says of an IndexAdmin that an index may be another one afterwards, or a name stand for another: sequence numbers
 	// that were known mean nothing any more. Without it only what is done to documents that are written may change.
 	Renumbers bool
-	// Fragment says that the target has a number sign. Engines differ in what that does to the path before it, and read no parameters
-	// behind it: nothing that is added to such a request would be heeded. The rest is what is before it, Path and Query are whole.
+	// Fragment says that the target has a number sign. Engines differ in what that does to the path before it, and read no
+	// parameters behind it: nothing that is added to such a request would be heeded. The rest is what is before it, Path and
+	// Query are whole.
 	Fragment bool
 	Index    []byte // the index as it stood in the path, percent-encoded; may be a list, a pattern, an alias; empty if none
 	Type     []byte // the mapping type of a typed path, percent-encoded
@@ -135,8 +136,8 @@ func (m httpMethod) write() bool { return m == mPUT || m == mPOST }
 // changes reports whether a request with the method may change something.
 func (m httpMethod) changes() bool { return m.write() || m == mDELETE || m == mPATCH }
 
-// split cuts a path at its slashes. It returns 0 for a path with an empty segment or more than five segments; slashes at the end don't
-// count, as in the engines.
+// split cuts a path at its slashes. It returns 0 for a path with an empty segment or more than five segments; slashes at the end
+// don't count, as in the engines.
 func split(path []byte, segs *[5][]byte) int {
 	path = bytes.TrimRight(path, "/")
 	n := 0

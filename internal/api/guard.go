@@ -6,14 +6,15 @@ import (
 	"optimist/internal/doc"
 )
 
-// GuardParams are the parameters of a client's own guard. none are the values that they have where there is none: libraries send them.
+// GuardParams are the parameters of a client's own guard. none are the values that they have where there is none: libraries send
+// them.
 var (
 	GuardParams = []string{"if_seq_no", "if_primary_term", "version", "version_type"}
 	none        = [...]string{"-2", "0", "-3", "internal"}
 )
 
-// OwnGuard reads the client's own guard: if_seq_no and if_primary_term, or version. found without numbers is a version. What says that
-// there is none isn't found: the engine would write whatever is there.
+// OwnGuard reads the client's own guard: if_seq_no and if_primary_term, or version. found without numbers is a version. What says
+// that there is none isn't found: the engine would write whatever is there.
 func OwnGuard(query []byte) (n doc.Numbers, found bool) {
 	if n, found = ReadGuard(query); !found || n.Known() {
 		return n, found

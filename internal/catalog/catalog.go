@@ -1,8 +1,8 @@
-// Package catalog knows what index names stand for and what can be done with the indices: whether writes can be guarded there, whether
-// documents can be merged, whether a client sees documents whole, and whether a shard kept its primary.
+// Package catalog knows what index names stand for and what can be done with the indices: whether writes can be guarded there,
+// whether documents can be merged, whether a client sees documents whole, and whether a shard kept its primary.
 //
-// It asks the engine where it doesn't know, and remembers the answer for a bounded time. Between a change in the engine and the end of that
-// time it may be wrong. What one client may know of an index is never told to another.
+// It asks the engine where it doesn't know, and remembers the answer for a bounded time. Between a change in the engine and the
+// end of that time it may be wrong. What one client may know of an index is never told to another.
 package catalog
 
 import (
@@ -46,8 +46,8 @@ type Asker struct {
 	Caller      es.Caller
 }
 
-// Index is what a name stands for. Unknown is the reason why that isn't known; the name is then taken for an index's own. An index that
-// isn't there has no UUID.
+// Index is what a name stands for. Unknown is the reason why that isn't known; the name is then taken for an index's own. An
+// index that isn't there has no UUID.
 type Index struct {
 	es.Index
 	Unknown string
@@ -127,8 +127,8 @@ func cache[K comparable, V any]() *lru.Cache[K, V] {
 	return c
 }
 
-// Forget drops all answers: settings, mappings, templates, aliases or pipelines may have changed. What tells an index from one that is made
-// anew stays known, but for those (names, decoded) that are known to have been.
+// Forget drops all answers: settings, mappings, templates, aliases or pipelines may have changed. What tells an index from one
+// that is made anew stays known, but for those (names, decoded) that are known to have been.
 func (c *Catalog) Forget(recreated ...string) {
 	c.names.Purge()
 	c.noSeqNo.Purge()
@@ -153,8 +153,8 @@ func getOrAdd[K comparable, V any](c *lru.Cache[K, V], key K, fresh V) V {
 	return fresh
 }
 
-// Describe tells what a name (decoded) stands for in a write. The answer is no older than maxAge, or than the catalog's own bound where
-// maxAge is zero. An index that isn't there yet is not remembered: the write may make it. The error is ErrUnavailable.
+// Describe tells what a name (decoded) stands for in a write. The answer is no older than maxAge, or than the catalog's own bound
+// where maxAge is zero. An index that isn't there yet is not remembered: the write may make it. The error is ErrUnavailable.
 func (c *Catalog) Describe(ctx context.Context, who Asker, name string, maxAge time.Duration) (Index, error) {
 	e := c.entryOf(name, who.Credentials)
 	if a := e.index.Load(); a.fresh(c.now(), maxAge) {
@@ -228,8 +228,8 @@ func (c *Catalog) note(ix es.Index) {
 	}
 }
 
-// Missing notes that the engine has no index of the name (concrete). If there was one, what is known of it is void: an index that is made
-// anew counts from zero again, and the engine accepts the old numbers.
+// Missing notes that the engine has no index of the name (concrete). If there was one, what is known of it is void: an index that
+// is made anew counts from zero again, and the engine accepts the old numbers.
 func (c *Catalog) Missing(index string) {
 	if _, known := c.uuids.Peek(index); known {
 		c.uuids.Remove(index)
@@ -249,8 +249,8 @@ func whyNotMerged(ix es.Index) string {
 	return ""
 }
 
-// SeesWhole tells whether the client's view of the index's documents is unfiltered. index is the name as the client gave it, routing that
-// of one of its documents. The error says that the engine couldn't be asked.
+// SeesWhole tells whether the client's view of the index's documents is unfiltered. index is the name as the client gave it,
+// routing that of one of its documents. The error says that the engine couldn't be asked.
 func (c *Catalog) SeesWhole(ctx context.Context, who Asker, index, routing string) (bool, error) {
 	e := c.entryOf(index, who.Credentials)
 	if a := e.whole.Load(); a.fresh(c.now(), 0) {

@@ -10,7 +10,8 @@ import (
 	"optimist/internal/es"
 )
 
-// quickest is in how short a time no primary was seen to die, be replaced, and answer what had been asked of it: 13 ms is the shortest.
+// quickest is in how short a time no primary was seen to die, be replaced, and answer what had been asked of it: 13 ms is the
+// shortest.
 const quickest = 10 * time.Millisecond
 
 // Conflict is a guarded write that the engine answered with a conflict, or several of one change.
@@ -22,7 +23,8 @@ type Conflict struct {
 	Node           string      // which node was asked
 }
 
-// quick reports whether the answer came sooner than a change of primary takes. current is the document's term now; 0: there is none.
+// quick reports whether the answer came sooner than a change of primary takes. current is the document's term now; 0: there is
+// none.
 func (f *Conflict) quick(current int64) bool {
 	return f.Answered.Sub(f.Sent) < quickest && (!f.Guard.Known() || current == 0 || current == f.Guard.PrimaryTerm)
 }
@@ -42,12 +44,14 @@ type primary struct {
 	refused time.Time // until when there is no use in asking
 }
 
-// SamePrimary reports whether the shard had one and the same primary while the write was out. The engine itself sends a write again after a
-// change of primary, and may conflict with its own first try; under one primary, a conflict proves that the write wasn't applied.
+// SamePrimary reports whether the shard had one and the same primary while the write was out. The engine itself sends a write
+// again after a change of primary, and may conflict with its own first try; under one primary, a conflict proves that the write
+// wasn't applied.
 //
-// The node that was to write is asked: that node tries again by itself, and only once it knows of another primary. Terms only grow, so that
-// equal ones before and after prove it; the guard's own is one from before. What isn't proven is false. current is the term of the document
-// as it is now. Where the term may not be asked for, the time that the write took decides: a change of primary takes a while.
+// The node that was to write is asked: that node tries again by itself, and only once it knows of another primary. Terms only
+// grow, so that equal ones before and after prove it; the guard's own is one from before. What isn't proven is false. current is
+// the term of the document as it is now. Where the term may not be asked for, the time that the write took decides: a change of
+// primary takes a while.
 func (c *Catalog) SamePrimary(ctx context.Context, who Asker, f *Conflict, current int64) bool {
 	key := shardAt{es.Shard{Index: f.Index, Number: f.Shard}, f.Node}
 	p, ok := c.primaries.Get(key)

@@ -14,9 +14,10 @@ import (
 	"optimist/internal/wire"
 )
 
-// Tag is an entity tag of optimist's: "<seq_no>-<primary_term>" stands for the revision of these numbers. The answer to a write of which
-// something else was stored than was sent has "<seq_no>-<primary_term>-<copy>", with the numbers of the base and something that
-// nobody else was told: it stands for what was sent. Whoever read the base meanwhile has its plain tag, and means the base.
+// Tag is an entity tag of optimist's: "<seq_no>-<primary_term>" stands for the revision of these numbers. The answer to a write
+// of which something else was stored than was sent has "<seq_no>-<primary_term>-<copy>", with the numbers of the base and
+// something that nobody else was told: it stands for what was sent. Whoever read the base meanwhile has its plain tag, and means
+// the base.
 type Tag struct {
 	doc.Numbers
 	Copy stamp.ID

@@ -1,5 +1,5 @@
-// Package explain is the account of what a write would do, and why. An Account looks on while package write makes the write, and is told what
-// the merge and the transform decide.
+// Package explain is the account of what a write would do, and why. An Account looks on while package write makes the write, and
+// is told what the merge and the transform decide.
 //
 // It decides nothing, and sends nothing.
 package explain
@@ -17,8 +17,8 @@ import (
 	"optimist/rewrite"
 )
 
-// Account is what a write would do, and why, as write.Service.Explain finds it out. Documents and values are those of the client and of the
-// engine; a value that isn't there is left out.
+// Account is what a write would do, and why, as write.Service.Explain finds it out. Documents and values are those of the client
+// and of the engine; a value that isn't there is left out.
 type Account struct {
 	Operation string `json:"operation"` // index, create, update, delete, patch
 	Index     string `json:"index"`     // the concrete one, where it was asked for
@@ -32,8 +32,8 @@ type Account struct {
 	Base    *Revision `json:"base,omitempty"`
 	Current *Revision `json:"current,omitempty"`
 
-	// Change is what the client changed: a patch from its base to what it sent, with tests; of a PATCH, from the current document to what
-	// it makes of that. Array edits hold for that document only.
+	// Change is what the client changed: a patch from its base to what it sent, with tests; of a PATCH, from the current document
+	// to what it makes of that. Array edits hold for that document only.
 	Change    json.RawMessage `json:"change,omitempty"`
 	Merge     []Decision      `json:"merge,omitempty"`
 	Transform []Step          `json:"transform,omitempty"`
@@ -80,7 +80,8 @@ type Revision struct {
 // Decision is what the merge decided about one value.
 type Decision struct {
 	Path string `json:"path"`
-	// Decision is kept, taken, same, overwritten, conflict or combined; or the strategy that did it: sum, max, min, union, append, by_key.
+	// Decision is kept, taken, same, overwritten, conflict or combined; or the strategy that did it: sum, max, min, union,
+	// append, by_key.
 	Decision string          `json:"decision"`
 	Strategy string          `json:"strategy,omitempty"` // where both sides had changed the value
 	Rule     string          `json:"rule,omitempty"`     // the path of the rule that gave the strategy; none: the default

@@ -234,7 +234,8 @@ func TestATransformIsAppliedToWhatWouldBeWritten(t *testing.T) {
 	}
 }
 
-// However often a document is replayed, it is replayed from its own base: what others wrote meanwhile stays, and its own change counts once.
+// However often a document is replayed, it is replayed from its own base: what others wrote meanwhile stays, and its own change
+// counts once.
 func TestReplaysDoNotAddUp(t *testing.T) {
 	m := merger(t, rewrite.PathRule{Path: "/n", Strategy: rewrite.Sum})
 	check := func(step int16, others []int16) bool {

@@ -1,7 +1,8 @@
-// Package intent says what clients want of documents, as immutable values: an Intent turns a revision into what shall stand in its place.
+// Package intent says what clients want of documents, as immutable values: an Intent turns a revision into what shall stand in
+// its place.
 //
-// It does no I/O, and knows neither requests nor answers. Whoever calls Next decides whether the draft may be written, and under which
-// guard: a draft that was made from a revision may only ever take that revision's place.
+// It does no I/O, and knows neither requests nor answers. Whoever calls Next decides whether the draft may be written, and under
+// which guard: a draft that was made from a revision may only ever take that revision's place.
 package intent
 
 import (
@@ -13,14 +14,15 @@ import (
 
 // Intent is what a client wants of one document. Its methods are pure functions, and safe for concurrent use.
 type Intent interface {
-	// Next is what shall stand in place of cur. It is called again, with a newer revision, after each conflict. A cur without numbers and
-	// without a source is a document that isn't there; one with a source alone is what the changes before it in a shared write make of
-	// the document. Errors are this package's and those of package rewrite; none of them is a reason to try again with the same cur, but
-	// ErrUnread.
+	// Next is what shall stand in place of cur. It is called again, with a newer revision, after each conflict. A cur without
+	// numbers and without a source is a document that isn't there; one with a source alone is what the changes before it in a
+	// shared write make of the document. Errors are this package's and those of package rewrite; none of them is a reason to try
+	// again with the same cur, but ErrUnread.
 	Next(cur doc.Revision) (Draft, error)
 	// Merges reports whether Next(cur) joins the client's change with changes that the client hasn't seen.
 	Merges(cur doc.Revision) bool
-	// Repeatable reports whether the intent may be applied to cur although tried, an earlier draft of it, may have been applied before.
+	// Repeatable reports whether the intent may be applied to cur although tried, an earlier draft of it, may have been applied
+	// before.
 	Repeatable(tried *Draft, cur doc.Revision) bool
 }
 

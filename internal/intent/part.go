@@ -3,26 +3,22 @@ package intent
 import (
 	"bytes"
 	"strconv"
-	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
 	"optimist/rewrite"
+	"optimist/rewrite/edit"
 )
 
-// Part is the `doc` of an _update: the engine merges its objects into the document's, key by key, and everything else takes the place
-// of what was there; null, too, which is stored.
+// Part is the `doc` of an _update: the engine merges its objects into the document's, key by key, and everything else takes the
+// place of what was there; null, too, which is stored.
 type Part []byte
 
 // Apply implements Edit.
 func (p Part) Apply(doc []byte, _ *rewrite.Inputs) ([]byte, error) {
-	ops := merging(nil, "", gjson.ParseBytes(doc), gjson.ParseBytes(p))
-	if len(ops) == 0 {
-		return doc, nil
-	}
-	return ops.Apply(doc)
+	return edit.EngineMerge(doc, p, rewrite.Limits{})
 }
 
 // Repeatable implements Edit.
@@ -30,66 +26,6 @@ func (p Part) Repeatable() bool { return true }
 
 // Same implements Edit.
 func (p Part) Same(before, after []byte) bool { return string(before) == string(after) }
-
-// merging appends the operations that merge part into the object cur, at a path.
-func merging(ops rewrite.Patch, path string, cur, part gjson.Result) rewrite.Patch {
-	there := map[string]gjson.Result{}
-	cur.ForEach(func(k, v gjson.Result) bool {
-		there[k.String()] = v
-		return true
-	})
-	part.ForEach(func(k, v gjson.Result) bool {
-		key := k.String()
-		at := path + "/" + strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
-		switch old, found := there[key]; {
-		case found && old.IsObject() && v.IsObject():
-			ops = merging(ops, at, old, v)
-		case !found || !sameToEngine(old, v):
-			ops = append(ops, rewrite.Operation{Op: "add", Path: at, Value: []byte(v.Raw)})
-		}
-		return true
-	})
-	return ops
-}
-
-// sameToEngine compares as the engine does when it looks for a noop: keys in any order; 1 and 1.0 differ, 1.0 and 1.00 don't.
-func sameToEngine(a, b gjson.Result) bool {
-	switch {
-	case a.Type != b.Type || a.IsObject() != b.IsObject():
-		return false
-	case a.Raw == b.Raw:
-		return true
-	case a.Type == gjson.String:
-		return a.Str == b.Str
-	case a.Type == gjson.Number:
-		x, err1 := strconv.ParseFloat(a.Raw, 64)
-		y, err2 := strconv.ParseFloat(b.Raw, 64)
-		return decimal(a.Raw) && decimal(b.Raw) && x == y && err1 == nil && err2 == nil
-	case a.IsArray():
-		x, y := a.Array(), b.Array()
-		if len(x) != len(y) {
-			return false
-		}
-		for i := range x {
-			if !sameToEngine(x[i], y[i]) {
-				return false
-			}
-		}
-		return true
-	}
-	x, y := a.Map(), b.Map()
-	if len(x) != len(y) {
-		return false
-	}
-	for k, v := range x {
-		if w, found := y[k]; !found || !sameToEngine(v, w) {
-			return false
-		}
-	}
-	return true
-}
-
-func decimal(number string) bool { return strings.ContainsAny(number, ".eE") }
 
 // HasHalfSurrogates reports whether valid JSON has an escape in it that is half a character.
 func HasHalfSurrogates(b []byte) bool {

@@ -8,9 +8,9 @@ import (
 	"optimist/rewrite"
 )
 
-// Transformed is an intent under a rule that transforms what is written. The transform is applied at every attempt to what would be written:
-// to what was sent where that goes as it is, else to what the merge made of the current revision. A merge that changes nothing is not
-// transformed: it stays the engine's noop.
+// Transformed is an intent under a rule that transforms what is written. The transform is applied at every attempt to what would
+// be written: to what was sent where that goes as it is, else to what the merge made of the current revision. A merge that
+// changes nothing is not transformed: it stays the engine's noop.
 type Transformed struct {
 	Intent
 	Rule        string // its name, for errors

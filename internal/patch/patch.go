@@ -35,8 +35,8 @@ const (
 var Params = []string{"upsert", "doc_as_upsert", "retry_on_conflict", "if_seq_no", "if_primary_term",
 	"_source", "_source_includes", "_source_excludes", "filter_path"}
 
-// Request is what a PATCH says, or an _update of a part. It is applied to the document as it is at each attempt, so it needs no base, and no
-// session.
+// Request is what a PATCH says, or an _update of a part. It is applied to the document as it is at each attempt, so it needs no
+// base, and no session.
 type Request struct {
 	intent.Patch
 	Media       []byte               // the Content-Type of the document that is written; nil: the client's
@@ -83,16 +83,16 @@ func Read(op *api.Op, fields []wire.Field, body []byte) (p *Request, refusal *re
 	return p, nil
 }
 
-// AnsweredInJSON reports whether the answer to a request is JSON. Another can't be made here, and a patch is answered here as often as by
-// the engine.
+// AnsweredInJSON reports whether the answer to a request is JSON. Another can't be made here, and a patch is answered here as
+// often as by the engine.
 func AnsweredInJSON(op *api.Op, fields []wire.Field) bool {
 	v, given := uri.Param(op.Query, "format")
 	return wire.AcceptsJSON(fields) && (!given || string(v) == "json")
 }
 
-// ReadUpdate reads an _update as a patch. ok is false where it is more than a part of a document, or not valid: the engine takes no key twice.
-// Half surrogates, which a key may have and no pointer can name, are the engine's, too. With onlyNew it may have a script, which isn't run
-// where there is no document. A refusal is its answer.
+// ReadUpdate reads an _update as a patch. ok is false where it is more than a part of a document, or not valid: the engine takes
+// no key twice. Half surrogates, which a key may have and no pointer can name, are the engine's, too. With onlyNew it may have a
+// script, which isn't run where there is no document. A refusal is its answer.
 func ReadUpdate(op *api.Op, fields []wire.Field, body []byte, onlyNew bool) (p *Request, refusal *respond.Answer, ok bool) {
 	if !wire.JSONBody(fields) || !doc.LooksLikeObject(body) || !AnsweredInJSON(op, fields) || !doc.ValidJSON(body) ||
 		intent.RepeatsKeys(body) || intent.HasHalfSurrogates(body) {
@@ -146,8 +146,8 @@ func (p *Request) member(name string, v gjson.Result) bool {
 	return false
 }
 
-// scriptMember reads the members of an _update's body that concern its script, which isn't run where there is no document, unless it asks
-// for that.
+// scriptMember reads the members of an _update's body that concern its script, which isn't run where there is no document, unless
+// it asks for that.
 func (p *Request) scriptMember(name string, v gjson.Result) bool {
 	switch name {
 	case "script":

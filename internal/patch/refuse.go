@@ -32,7 +32,8 @@ func readSteps(body []byte) (intent.Edit, error) {
 	return intent.Steps{Transformer: t}, err
 }
 
-// mediaFor is the Content-Type of a write whose answer is to be of the Accept's form: Elasticsearch wants both to ask for the same.
+// mediaFor is the Content-Type of a write whose answer is to be of the Accept's form: Elasticsearch wants both to ask for the
+// same.
 func mediaFor(accept []byte) []byte {
 	if len(accept) > len(mediaEngine) && wire.EqualFold(accept[:len(mediaEngine)], mediaEngine) {
 		first, _, _ := bytes.Cut(accept, []byte(","))

@@ -1,4 +1,5 @@
-// Package respond makes the answers that clients get: the engine's own, passed on, and those that optimist makes in the engine's shape.
+// Package respond makes the answers that clients get: the engine's own, passed on, and those that optimist makes in the engine's
+// shape.
 //
 // It decides nothing: what an answer has to say is its caller's business. It writes to no connection.
 package respond

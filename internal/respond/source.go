@@ -8,7 +8,8 @@ import (
 	"optimist/internal/uri"
 )
 
-// MaxPatterns bounds the patterns of one parameter. Each is held against each field of a document, of which there may be a million.
+// MaxPatterns bounds the patterns of one parameter. Each is held against each field of a document, of which there may be a
+// million.
 const MaxPatterns = 100
 
 // SourceFilter is what of a document an answer shows, as the parameters of _source ask for it. The zero value is nothing.
@@ -23,8 +24,8 @@ var SourceParams = []string{"_source", "_source_includes", "_source_excludes"}
 // All is the filter that shows everything, or nothing.
 func All(show bool) SourceFilter { return SourceFilter{shows: show} }
 
-// ReadSourceFilter reads _source, _source_includes and _source_excludes of a query as the engine does: true, false, or a list of fields. The
-// error is a text for the client.
+// ReadSourceFilter reads _source, _source_includes and _source_excludes of a query as the engine does: true, false, or a list of
+// fields. The error is a text for the client.
 func ReadSourceFilter(query []byte) (s SourceFilter, err error) {
 	var includes, excludes []string
 	for _, name := range SourceParams {

@@ -22,8 +22,9 @@ func (s *Service) named(c *change) respond.Document {
 	return d
 }
 
-// askMissing is the answer to a patch of a document that isn't there: the engine's own, to an _update of it, with an index's id and a shard's
-// number that only the engine knows. It changes nothing. Where the document is there by now, or the engine can't say, the answer is made here.
+// askMissing is the answer to a patch of a document that isn't there: the engine's own, to an _update of it, with an index's id
+// and a shard's number that only the engine knows. It changes nothing. Where the document is there by now, or the engine can't
+// say, the answer is made here.
 func (s *Service) askMissing(ctx context.Context, c *change, noIndex bool) *respond.Answer {
 	if noIndex && c.req.Op.Kind == api.Patch {
 		return respond.NoSuchIndex(c.name, "")
@@ -37,9 +38,10 @@ func (s *Service) askMissing(ctx context.Context, c *change, noIndex bool) *resp
 	return respond.ErrorIn(c.doc.Index, http.StatusNotFound, "document_missing_exception", "["+c.doc.ID+"]: document missing")
 }
 
-// askNoop is the noop, with what of the document a patch is to show, of a client that wants its answer in a form of its own (filter_path,
-// pretty, another format than JSON): the engine's to an update that changes nothing, under the guard of the revision. It is nil where the
-// plain form is wanted, which is made here, and where the engine gives none now: the plain form is then better than no answer.
+// askNoop is the noop, with what of the document a patch is to show, of a client that wants its answer in a form of its own
+// (filter_path, pretty, another format than JSON): the engine's to an update that changes nothing, under the guard of the
+// revision. It is nil where the plain form is wanted, which is made here, and where the engine gives none now: the plain form is
+// then better than no answer.
 func (s *Service) askNoop(ctx context.Context, c *change, n doc.Numbers) *respond.Answer {
 	form := uri.Only(nil, c.query, "filter_path", "pretty", "format", "human")
 	if len(form) == 0 && c.plain {
@@ -57,7 +59,8 @@ func (s *Service) askNoop(ctx context.Context, c *change, n doc.Numbers) *respon
 	return s.askUpdate(ctx, c, params, http.StatusOK)
 }
 
-// askUpdate asks the engine for its answer to an update of the change's document that changes nothing; nil is one of another status than want.
+// askUpdate asks the engine for its answer to an update of the change's document that changes nothing; nil is one of another
+// status than want.
 func (s *Service) askUpdate(ctx context.Context, c *change, params []byte, want int) *respond.Answer {
 	r := c.request([]byte(`{"doc":{}}`), doc.Numbers{}, false)
 	r.Method, r.Repeatable = http.MethodPost, want == http.StatusOK

@@ -19,9 +19,9 @@ import (
 
 // attempt is the work on one batch of changes to a document: here a 409 becomes a 200.
 //
-// Each try asks every change's intent what shall stand in place of the current revision, and writes that under the revision's guard. The
-// current revision is, for the first try, the base itself, or what the lane's last write left: a guess, good for a write under its guard,
-// never for a decision. After a conflict it is read from the engine.
+// Each try asks every change's intent what shall stand in place of the current revision, and writes that under the revision's
+// guard. The current revision is, for the first try, the base itself, or what the lane's last write left: a guess, good for a
+// write under its guard, never for a decision. After a conflict it is read from the engine.
 type attempt struct {
 	s      *Service
 	batch  *retry.Batch[*change]
@@ -71,8 +71,8 @@ func (s *Service) run(ctx context.Context, b *retry.Batch[*change]) {
 	s.attempts.Put(a)
 }
 
-// outlive is ctx without its client: the leader's may leave, and the others' changes are still to be written. The time that the client
-// gives stays, because changes that share a write have the same.
+// outlive is ctx without its client: the leader's may leave, and the others' changes are still to be written. The time that the
+// client gives stays, because changes that share a write have the same.
 func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
 	stay := context.WithoutCancel(ctx)
 	if end, ok := ctx.Deadline(); ok {
@@ -131,8 +131,8 @@ func (a *attempt) start() {
 	}
 }
 
-// compose makes what shall be written from the current revision. What is decided, rather than written under a guard, is decided on a fresh
-// read, and by the document as it is, not as others' changes may make it.
+// compose makes what shall be written from the current revision. What is decided, rather than written under a guard, is decided
+// on a fresh read, and by the document as it is, not as others' changes may make it.
 func (a *attempt) compose(ctx context.Context) (body []byte, err error) {
 	for {
 		if a.source == unread {
@@ -145,7 +145,7 @@ func (a *attempt) compose(ctx context.Context) (body []byte, err error) {
 			a.split(ctx)
 			return nil, nil
 		}
-		body, refusal, changed := a.fold(ctx)
+		body, changed, refusal := a.fold(ctx)
 		switch {
 		case len(a.open) == 0:
 			return nil, nil
@@ -161,9 +161,9 @@ func (a *attempt) compose(ctx context.Context) (body []byte, err error) {
 	}
 }
 
-// fold asks the intents in their order, each for what shall stand in place of what those before it have made. A change that can't go with
-// its neighbours, which may be refused themselves, goes alone after them.
-func (a *attempt) fold(ctx context.Context) (body []byte, refusal error, changed bool) {
+// fold asks the intents in their order, each for what shall stand in place of what those before it have made. A change that can't
+// go with its neighbours, which may be refused themselves, goes alone after them.
+func (a *attempt) fold(ctx context.Context) (body []byte, changed bool, refusal error) {
 	cur, left := a.cur, a.open[:0:len(a.open)]
 	for _, c := range a.open {
 		d, err := a.next(ctx, c, cur)
@@ -179,7 +179,7 @@ func (a *attempt) fold(ctx context.Context) (body []byte, refusal error, changed
 		left = append(left, c)
 	}
 	a.open = left
-	return cur.Source, refusal, changed
+	return cur.Source, changed, refusal
 }
 
 // next is what a change makes of cur, which has numbers unless changes before it in the batch have made it.
@@ -192,7 +192,8 @@ func (a *attempt) next(ctx context.Context, c *change, cur doc.Revision) (intent
 	return c.intent.Next(cur)
 }
 
-// fetch reads the current revision, with the client's own credentials, and then judges the changes of which a try may have been applied.
+// fetch reads the current revision, with the client's own credentials, and then judges the changes of which a try may have been
+// applied.
 func (a *attempt) fetch(ctx context.Context) error {
 	first := a.open[0]
 	a.s.events.Fetch(first.req.Rule.Name)
@@ -224,8 +225,9 @@ func (a *attempt) fetch(ctx context.Context) error {
 	return err
 }
 
-// locateAgain asks what the index is of changes that were here before it. The write that made it may have given it a pipeline, or a _source
-// that isn't kept whole, so that they can't be merged into a document of it, nor patches be applied. What can't be told counts as that.
+// locateAgain asks what the index is of changes that were here before it. The write that made it may have given it a pipeline, or
+// a _source that isn't kept whole, so that they can't be merged into a document of it, nor patches be applied. What can't be told
+// counts as that.
 func (a *attempt) locateAgain(ctx context.Context) {
 	left := a.open[:0:len(a.open)]
 	for _, c := range a.open {
@@ -345,8 +347,8 @@ func (a *attempt) last(c *change, err error) (*respond.Answer, error) {
 	return nil, err
 }
 
-// share reports whether m may go in the same write as first: both can be merged, and credentials, parameters, media type and rule are the
-// same, and both are patches or neither is. It is asked with the lane locked.
+// share reports whether m may go in the same write as first: both can be merged, and credentials, parameters, media type and rule
+// are the same, and both are patches or neither is. It is asked with the lane locked.
 func share(first, m *change) bool {
 	return first.shares && m.shares && first.req.Rule == m.req.Rule && (first.patch == nil) == (m.patch == nil) &&
 		first.policy().MaxAttempts == m.policy().MaxAttempts &&

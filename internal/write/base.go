@@ -34,8 +34,8 @@ func (s *Service) locate(ctx context.Context, c *change) (err error) {
 	return err
 }
 
-// chooseBase finds what the change is based on, strongest first: the client's own guard, If-Match, a stamp, what the session has seen. pass
-// says that the write goes as it is.
+// chooseBase finds what the change is based on, strongest first: the client's own guard, If-Match, a stamp, what the session has
+// seen. pass says that the write goes as it is.
 func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err error) {
 	if n, found := api.OwnGuard(c.req.Op.Query); found {
 		return s.takeGuard(ctx, c, n)
@@ -80,14 +80,15 @@ func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err err
 // baseKnown reports whether the client's change can be told from its base.
 func (c *change) baseKnown() bool { return c.base.View != nil || c.base.Kind == session.KindAbsent }
 
-// viewIsStored reports whether the client has seen exactly what the engine holds at the base: then what it sends needs no merge there.
+// viewIsStored reports whether the client has seen exactly what the engine holds at the base: then what it sends needs no merge
+// there.
 func (c *change) viewIsStored() bool {
 	switch {
 	case c.base.Kind != session.KindView:
 		return true
 	case c.base.Stored == nil:
-		// The engine may hold other bytes (a pipeline): where nothing is merged, the numbers are guard enough. So they are of what the
-		// client itself wrote, and of which nothing else is known.
+		// The engine may hold other bytes (a pipeline): where nothing is merged, the numbers are guard enough. So they are of
+		// what the client itself wrote, and of which nothing else is known.
 		return c.base.View == nil && !c.base.Apart || c.whyUnmergeable() != ""
 	}
 	return bytes.Equal(c.base.View, c.base.Stored)
@@ -111,9 +112,9 @@ func (s *Service) takeCopy(ctx context.Context, c *change, held session.Copy) (e
 // leastWait is how long a client waits at least: whether it has left isn't asked before.
 const leastWait = time.Millisecond
 
-// stillThere reports whether the change's client is, where it had to wait for the base that was just taken; if not, that is given back. A
-// client that left may have come again and gone on since: what it has written meanwhile would be the base of what it gave up, which would
-// undo that.
+// stillThere reports whether the change's client is, where it had to wait for the base that was just taken; if not, that is given
+// back. A client that left may have come again and gone on since: what it has written meanwhile would be the base of what it gave
+// up, which would undo that.
 func (c *change) stillThere(ctx context.Context) error {
 	if time.Since(c.began) < leastWait || !wire.PeerLeft(ctx) {
 		return nil
@@ -122,7 +123,8 @@ func (c *change) stillThere(ctx context.Context) error {
 	return context.Canceled
 }
 
-// takeGuard makes the revision the base that the client's own guard names. pass says that the write goes as it is: its 409 is its answer.
+// takeGuard makes the revision the base that the client's own guard names. pass says that the write goes as it is: its 409 is its
+// answer.
 func (s *Service) takeGuard(ctx context.Context, c *change, n doc.Numbers) (pass bool, err error) {
 	explicit := c.req.Rule.Explicit
 	held, err := s.holdStamped(ctx, c)
@@ -151,8 +153,8 @@ func (s *Service) takeGuard(ctx context.Context, c *change, n doc.Numbers) (pass
 	return false, nil
 }
 
-// withoutBase does what the rule says of writes whose base isn't known. One that was known once is passed only where one that never was is
-// passed, too.
+// withoutBase does what the rule says of writes whose base isn't known. One that was known once is passed only where one that
+// never was is passed, too.
 func (s *Service) withoutBase(ctx context.Context, c *change) (pass bool, err error) {
 	if c.base.Kind == session.KindLost {
 		c.outcome.Reason = c.base.Reason.String()
@@ -173,8 +175,9 @@ func (s *Service) withoutBase(ctx context.Context, c *change) (pass bool, err er
 	}
 }
 
-// refuseLost refuses a write whose base is lost. After a restart nothing is known of any client: there a write that finds no document is a
-// create, which overwrites nothing. In all other cases the client has seen a document, which somebody may have deleted.
+// refuseLost refuses a write whose base is lost. After a restart nothing is known of any client: there a write that finds no
+// document is a create, which overwrites nothing. In all other cases the client has seen a document, which somebody may have
+// deleted.
 func (s *Service) refuseLost(ctx context.Context, c *change) error {
 	if c.sent == nil || c.base.Reason != session.ReasonRestart {
 		return ErrBaseLost
@@ -210,8 +213,8 @@ func (s *Service) fetchBase(ctx context.Context, c *change) error {
 	return nil
 }
 
-// carried is the copy of the document that the write's stamp says it was made from. ok is false where there is no stamp, or one of
-// another document, or of another life of its index: the engine would take those numbers for its own.
+// carried is the copy of the document that the write's stamp says it was made from. ok is false where there is no stamp, or one
+// of another document, or of another life of its index: the engine would take those numbers for its own.
 func (c *change) carried() (held session.Copy, ok bool) {
 	st := &c.req.Stamp
 	if !st.Known() || !c.req.Rule.FromStamp || c.index.UUID == "" {
@@ -231,8 +234,8 @@ func (c *change) carried() (held session.Copy, ok bool) {
 	return held, true
 }
 
-// holdStamped reserves the copy that the write's stamp names, of a write which has another base: a client that writes from that copy again
-// has written this. It waits for a write of the same copy, so nothing else of the session may be reserved before.
+// holdStamped reserves the copy that the write's stamp names, of a write which has another base: a client that writes from that
+// copy again has written this. It waits for a write of the same copy, so nothing else of the session may be reserved before.
 func (s *Service) holdStamped(ctx context.Context, c *change) (held session.Base, err error) {
 	if carried, ok := c.carried(); ok && carried.Token != 0 {
 		return s.sessions.Hold(ctx, c.req.Session, c.doc.Ref, carried, c.sent)
@@ -328,9 +331,9 @@ func (s *Service) takeMatch(ctx context.Context, c *change, m etag.Match) (err e
 	return s.takeCopy(ctx, c, m.Tag.Held())
 }
 
-// takeOneOf is for what names more than one revision: any at all, or one of a list. The current one is the base if it is among them.
-// Otherwise it is the newest of those that the session knows, whose change is merged; or, where it knows none, the newest, whose guard the
-// engine refuses.
+// takeOneOf is for what names more than one revision: any at all, or one of a list. The current one is the base if it is among
+// them. Otherwise it is the newest of those that the session knows, whose change is merged; or, where it knows none, the newest,
+// whose guard the engine refuses.
 func (s *Service) takeOneOf(ctx context.Context, c *change, m etag.Match) error {
 	s.events.Fetch(c.req.Rule.Name)
 	rev, err := s.current(ctx, c)

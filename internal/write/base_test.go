@@ -331,7 +331,8 @@ func TestWhatSaysThatThereIsNoGuardIsNone(t *testing.T) {
 	}
 }
 
-// A client gave a write up that still waits to be let in, repeated it, and went on. The first one must not undo what it has written since.
+// A client gave a write up that still waits to be let in, repeated it, and went on. The first one must not undo what it has
+// written since.
 func TestAWriteThatWasGivenUpIsNotCountedFromALaterOne(t *testing.T) {
 	left, stay := connection(t)
 	_ = left.Close()

@@ -138,8 +138,8 @@ func TestOnlyTheSameMediaTypesShareAWrite(t *testing.T) {
 	same(t, w.stored("1"), `{"n":0,"f0":1,"f1":1,"f2":1,"f3":1}`)
 }
 
-// A change may go out under no other credentials, parameters or rule than its own, nor begin at what its neighbour has written with others:
-// one client may be shown what another isn't.
+// A change may go out under no other credentials, parameters or rule than its own, nor begin at what its neighbour has written
+// with others: one client may be shown what another isn't.
 func TestOnlyEqualWritesShareOneAndItsRevision(t *testing.T) {
 	alice, bob := session.CredentialsOf([]byte("alice")), session.CredentialsOf([]byte("bob"))
 	for name, c := range map[string]struct {
@@ -194,8 +194,8 @@ func TestOnlyEqualWritesShareOneAndItsRevision(t *testing.T) {
 	}
 }
 
-// What the lane wrote last is good for a write under its guard only. That there is nothing to write, or that a change is refused, is
-// decided by the document as it is: somebody else may have written past this proxy since.
+// What the lane wrote last is good for a write under its guard only. That there is nothing to write, or that a change is refused,
+// is decided by the document as it is: somebody else may have written past this proxy since.
 func TestWhatIsDecidedIsDecidedOnAFreshRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		first, between, second, want string

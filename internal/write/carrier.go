@@ -14,9 +14,9 @@ import (
 	"optimist/internal/wire"
 )
 
-// carrier takes a load upstream and brings the engine's answer back, in the form that the answer to a single request has. It waits for the
-// answer even when the client leaves: a write that is out has an outcome, and the client's next one is based on it. Errors are
-// ErrUnknownOutcome, but where nothing was sent: then they are ErrNotWritten or upstream.ErrNotSent.
+// carrier takes a load upstream and brings the engine's answer back, in the form that the answer to a single request has. It
+// waits for the answer even when the client leaves: a write that is out has an outcome, and the client's next one is based on it.
+// Errors are ErrUnknownOutcome, but where nothing was sent: then they are ErrNotWritten or upstream.ErrNotSent.
 type carrier interface {
 	carry(ctx context.Context, l *load) (*upstream.Response, error)
 }
@@ -59,8 +59,8 @@ func (s single) exchange(ctx context.Context, r *upstream.Request) (*upstream.Re
 	return nil, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 }
 
-// request is the change's request under a guard. The fields that concern only optimist stay behind, and those that would keep the answer
-// from being read.
+// request is the change's request under a guard. The fields that concern only optimist stay behind, and those that would keep the
+// answer from being read.
 func (c *change) request(body []byte, n doc.Numbers, create bool) *upstream.Request {
 	r := &c.up
 	*r = upstream.Request{Method: wire.MethodString(c.method), Target: c.target(n, create), Body: body, Fields: c.fields[:0]}

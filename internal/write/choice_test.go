@@ -10,8 +10,8 @@ import (
 	"optimist/internal/wire"
 )
 
-// A client may name its base in several ways at once, and mean different revisions by them: a library adds one, the document carries
-// another. The strongest is the one that counts.
+// A client may name its base in several ways at once, and mean different revisions by them: a library adds one, the document
+// carries another. The strongest is the one that counts.
 func TestTheStrongestBaseCounts(t *testing.T) {
 	for _, c := range []struct {
 		name            string
@@ -114,7 +114,8 @@ func TestALostBaseFollowsTheRule(t *testing.T) {
 	}
 }
 
-// Who may have read before the start is in doubt only where nothing else names its base: a copy that carries its own is known to be one.
+// Who may have read before the start is in doubt only where nothing else names its base: a copy that carries its own is known to
+// be one.
 func TestShortlyAfterTheStartWhoCarriesItsBaseHasIt(t *testing.T) {
 	w := newWorld(t, strings.Replace(stampRule, "stamp: _rev", "stamp: _rev, lost: reject", 1))
 	w.put("1", `{"n":10}`)
@@ -136,8 +137,8 @@ func TestShortlyAfterTheStartWhoCarriesItsBaseHasIt(t *testing.T) {
 	has(t, me.carry("PUT", "/shop/_doc/4", `{"n":1}`, stamp.Stamp{}), 201, "guarded;attempts=1;base=fetched")
 }
 
-// What a client says to optimist is none of the engine's business, and a write whose answer is read here mustn't be answered in a form
-// that can't be.
+// What a client says to optimist is none of the engine's business, and a write whose answer is read here mustn't be answered in a
+// form that can't be.
 func TestFieldsForOptimistStayHere(t *testing.T) {
 	field := func(name, value string) wire.Field { return wire.Field{Name: []byte(name), Value: []byte(value)} }
 	own := []wire.Field{

@@ -67,9 +67,9 @@ func (s *Service) mayShare(c *change) bool {
 	return c.whyUnmergeable() == "" && s.catalog.KnownWhole(c.req.Session.Credentials(), c.name)
 }
 
-// create sends a write that the engine itself refuses when the document exists: it needs no guard, and its conflict is its answer. A
-// session that saw no document there knows one afterwards; so does one that named itself, whatever it had seen: it may write its next
-// change from memory.
+// create sends a write that the engine itself refuses when the document exists: it needs no guard, and its conflict is its
+// answer. A session that saw no document there knows one afterwards; so does one that named itself, whatever it had seen: it may
+// write its next change from memory.
 func (s *Service) create(ctx context.Context, c *change) error {
 	var held session.Base
 	if c.req.Stamp.Known() { // of a document that was deleted since
@@ -131,8 +131,8 @@ func (s *Service) deleteNothing(ctx context.Context, c *change) error {
 	return nil
 }
 
-// settleTransform finds out how the rule's transform goes with a write that is to be guarded, or, with passed, to be passed. It can't be
-// applied to a body that isn't JSON, nor, where it reads the stored document, without reading that as it is.
+// settleTransform finds out how the rule's transform goes with a write that is to be guarded, or, with passed, to be passed. It
+// can't be applied to a body that isn't JSON, nor, where it reads the stored document, without reading that as it is.
 func (s *Service) settleTransform(ctx context.Context, c *change, passed bool) (bool, error) {
 	t := c.transformer()
 	if t == nil {
@@ -168,9 +168,9 @@ func (s *Service) settleTransform(ctx context.Context, c *change, passed bool) (
 	return false, nil
 }
 
-// readBeforePass deals with a write that would be passed, where the rule's transform reads the stored document: that is fetched, and the
-// write guarded by its numbers, or by the client's own. pass says that it is to be passed all the same, untransformed: no guard goes with a
-// version of the client's own.
+// readBeforePass deals with a write that would be passed, where the rule's transform reads the stored document: that is fetched,
+// and the write guarded by its numbers, or by the client's own. pass says that it is to be passed all the same, untransformed: no
+// guard goes with a version of the client's own.
 func (s *Service) readBeforePass(ctx context.Context, c *change) (pass bool, err error) {
 	n, own := api.OwnGuard(c.req.Op.Query)
 	switch {

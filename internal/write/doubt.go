@@ -16,8 +16,8 @@ import (
 
 // doubt is what is known of the writes of an attempt that may have been applied although the engine acknowledged none of them.
 //
-// A lost answer leaves the outcome open. A conflict does, too, where the shard's primary changed meanwhile: the engine then tries again by
-// itself, and may conflict with its own first try.
+// A lost answer leaves the outcome open. A conflict does, too, where the shard's primary changed meanwhile: the engine then tries
+// again by itself, and may conflict with its own first try.
 type doubt struct {
 	guard   doc.Numbers      // of the last write
 	last    try              // the last write, until it is judged
@@ -55,8 +55,8 @@ func (d *doubt) merged() catalog.Conflict {
 	return d.pending
 }
 
-// lost deals with a write without an answer. What is left open afterwards may be sent again: by the guard, or because twice is as good as
-// once.
+// lost deals with a write without an answer. What is left open afterwards may be sent again: by the guard, or because twice is as
+// good as once.
 func (a *attempt) lost(ctx context.Context, err error) error {
 	lost := errors.Is(err, ErrUnknownOutcome)
 	for _, c := range a.open {
@@ -83,12 +83,12 @@ func (a *attempt) anyMaybeApplied() bool {
 	return false
 }
 
-// judgeDoubt sorts the changes of which a try may have been applied, on the revision just read. The order is that of safety: a revision that
-// is still the guard's shows that no try was applied, and the same guard keeps a late one from counting twice; a change that is as good
-// twice as once, with every path it touches as it was, is replayed; of the rest the outcome is unknown.
+// judgeDoubt sorts the changes of which a try may have been applied, on the revision just read. The order is that of safety: a
+// revision that is still the guard's shows that no try was applied, and the same guard keeps a late one from counting twice; a
+// change that is as good twice as once, with every path it touches as it was, is replayed; of the rest the outcome is unknown.
 //
-// An equal body proves nothing: somebody else may have written it. Nor does it prove anything that there is no document, as there was none:
-// it may have been made and deleted since, and absence has no numbers that would tell.
+// An equal body proves nothing: somebody else may have written it. Nor does it prove anything that there is no document, as there
+// was none: it may have been made and deleted since, and absence has no numbers that would tell.
 func (a *attempt) judgeDoubt(ctx context.Context) {
 	still := a.cur.Numbers == a.doubt.guard && a.doubt.guard.Known()
 	if still || a.othersWrote() {
@@ -106,8 +106,8 @@ func (a *attempt) judgeDoubt(ctx context.Context) {
 	a.open = left
 }
 
-// othersWrote reports whether the revision just read shows by itself that the last try wasn't applied: one write has been made since the
-// guard, and it left something else.
+// othersWrote reports whether the revision just read shows by itself that the last try wasn't applied: one write has been made
+// since the guard, and it left something else.
 func (a *attempt) othersWrote() bool {
 	t := &a.doubt.last
 	if t.body == nil && a.cur.Known() {
@@ -117,8 +117,8 @@ func (a *attempt) othersWrote() bool {
 		!bytes.Equal(bytes.TrimSpace(a.cur.Source), bytes.TrimSpace(t.body))
 }
 
-// samePrimary reports whether the conflicts of which that isn't known yet were conflicts with others: if so they are dispelled, else all
-// open changes may have been applied.
+// samePrimary reports whether the conflicts of which that isn't known yet were conflicts with others: if so they are dispelled,
+// else all open changes may have been applied.
 func (a *attempt) samePrimary(ctx context.Context) bool {
 	pending := a.doubt.merged()
 	if pending.Answered.IsZero() {

@@ -15,9 +15,9 @@ import (
 	"optimist/rewrite"
 )
 
-// Explain tells what Do would do with the write, without doing it: it is Do, with a stand-in for the engine where writes are sent, which
-// answers as the engine would to the document as it is now. The session's base is looked at and given back at once; nobody's lane is held
-// up; nothing is counted. What the engine would find wrong with the document itself it doesn't know.
+// Explain tells what Do would do with the write, without doing it: it is Do, with a stand-in for the engine where writes are
+// sent, which answers as the engine would to the document as it is now. The session's base is looked at and given back at once;
+// nobody's lane is held up; nothing is counted. What the engine would find wrong with the document itself it doesn't know.
 //
 // Errors are those of Do. With those that are the client's answer (a rule that demands a base, say) the account comes, too.
 func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, error) {

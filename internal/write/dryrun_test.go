@@ -330,7 +330,8 @@ func TestADryRunOfAPatch(t *testing.T) {
 	}
 }
 
-// TestADryRunHasNothingInDoubt: what wasn't sent can't have been applied, whatever became of the primary, or whether there is one.
+// TestADryRunHasNothingInDoubt: what wasn't sent can't have been applied, whatever became of the primary, or whether there is
+// one.
 func TestADryRunHasNothingInDoubt(t *testing.T) {
 	t.Run("another primary", func(t *testing.T) {
 		w := newWorld(t, sumRule)

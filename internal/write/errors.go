@@ -21,8 +21,8 @@ var (
 	// ErrBaseLost reports a write whose base was known and is not any more, where the rule refuses such writes. Nothing was sent.
 	ErrBaseLost = errors.New("the revision that the write is based on is not known any more; read the document again")
 
-	// ErrAmbiguous reports a write for which several reads of the session could be the base, where the rule refuses to guess. Nothing was
-	// sent.
+	// ErrAmbiguous reports a write for which several reads of the session could be the base, where the rule refuses to guess.
+	// Nothing was sent.
 	ErrAmbiguous = errors.New("several revisions that this session has read could be the base of the write")
 
 	// ErrBadMatch is etag.ErrBad.
@@ -31,7 +31,8 @@ var (
 	// ErrNoMatch reports an If-Match that can't be met, because there is no document. Nothing was sent.
 	ErrNoMatch = errors.New("If-Match asks for a document, and there is none")
 
-	// ErrContradiction reports a write that is only to be done where there is no document, and only where there is one. Nothing was sent.
+	// ErrContradiction reports a write that is only to be done where there is no document, and only where there is one. Nothing
+	// was sent.
 	ErrContradiction = errors.New("If-None-Match: * asks that there be no document, and If-Match or a version asks for one")
 
 	// ErrUnknownOutcome reports a write that may or may not have been applied.
@@ -73,12 +74,12 @@ func cantAsk(err error) error {
 	return fmt.Errorf("%w: it can't be asked whether the document can be read whole: %w", ErrNotWritten, err)
 }
 
-// mayAskAgain reports whether a read that failed is worth another try: its answer was lost, or the engine had no time for it. Where no
-// node can be reached the client is told at once.
+// mayAskAgain reports whether a read that failed is worth another try: its answer was lost, or the engine had no time for it.
+// Where no node can be reached the client is told at once.
 func mayAskAgain(err error) bool {
 	return errors.Is(err, ErrNotWritten) && !es.Answered(err) && !errors.Is(err, upstream.ErrNotSent) && !errors.Is(err, es.ErrNoSource)
 }
 
-// refusesSeqNo reports whether a 400 says that the index has no sequence numbers to compare with. The engine has no error type of its own
-// for it; the setting's name is part of the reason.
+// refusesSeqNo reports whether a 400 says that the index has no sequence numbers to compare with. The engine has no error type of
+// its own for it; the setting's name is part of the reason.
 func refusesSeqNo(body []byte) bool { return bytes.Contains(body, []byte("disable_sequence_numbers")) }

@@ -13,7 +13,8 @@ import (
 	"optimist/internal/wire"
 )
 
-// gated is a world whose engine says of the index "shop" what a test has it say. It counts what is asked, and what is told to metrics.
+// gated is a world whose engine says of the index "shop" what a test has it say. It counts what is asked, and what is told to
+// metrics.
 type gated struct {
 	*world
 	settings, rest string // of the index, as JSON: the members of settings.index, and what stands beside settings
@@ -51,8 +52,8 @@ func newGated(t *testing.T, rules string) *gated {
 	return g
 }
 
-// What can't be guarded is passed, what can't be merged is guarded and no more. Either is found out without anybody's help, remembered,
-// counted, and said in every answer.
+// What can't be guarded is passed, what can't be merged is guarded and no more. Either is found out without anybody's help,
+// remembered, counted, and said in every answer.
 func TestWhatCantBeGuardedOrMergedIsFoundOutAndRemembered(t *testing.T) {
 	const named, rerun = "rules: [{name: r, match: {index: [shop]}}]\n", "rules: [{name: r, pipeline: rerun}]\n"
 	for name, c := range map[string]struct {
@@ -144,8 +145,8 @@ func TestWhatIsKnownOfAnIndexIsKnownForItsAskerOnly(t *testing.T) {
 	same(t, g.stored("1"), `{"a":1,"b":1}`)
 }
 
-// What an index is may be asked with credentials of the proxy's own. A document never is, nor who sees it whole: what comes of a merge is
-// shown to the client, and written for it.
+// What an index is may be asked with credentials of the proxy's own. A document never is, nor who sees it whole: what comes of a
+// merge is shown to the client, and written for it.
 func TestDocumentsAreReadAsTheirClientAndWhereItSays(t *testing.T) {
 	for _, own := range []bool{false, true} {
 		w := newWorld(t, "")

@@ -116,7 +116,8 @@ func (w *world) direct(method, target, body string) (int, string) {
 	return res.Status, string(res.Payload)
 }
 
-// holdFirst has the engine hold the first PUT or DELETE from now on: held is closed when it is there, and it goes on when hold is closed.
+// holdFirst has the engine hold the first PUT or DELETE from now on: held is closed when it is there, and it goes on when hold is
+// closed.
 func (w *world) holdFirst() (hold, held chan struct{}) {
 	hold, held = make(chan struct{}), make(chan struct{})
 	var first sync.Once

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The generators make few names and few values, so that changes meet in the same places. n is always a number, o an object and l a list
-// that only steps touch, where they are there; the others are what they happen to be.
+// The generators make few names and few values, so that changes meet in the same places. n is always a number, o an object and l
+// a list that only steps touch, where they are there; the others are what they happen to be.
 
 var (
 	genScalar = rapid.SampledFrom([]any{int64(0), int64(1), int64(2), int64(-3), "", "x", "y", true, nil})

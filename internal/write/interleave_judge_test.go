@@ -75,8 +75,8 @@ func (s *stage) revision(n int) any {
 	return s.history[n-1]
 }
 
-// explains reports whether changes, in some order, make the rest of the revisions of doc, which is what revision number at and, if open, some
-// changes that share the next one have made.
+// explains reports whether changes, in some order, make the rest of the revisions of doc, which is what revision number at and,
+// if open, some changes that share the next one have made.
 func (s *stage) explains(doc any, at int, open bool, left []*event) bool {
 	if len(left) == 0 {
 		return at == len(s.history) && !open

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// The model says what a change makes of a document, as simply as it can be said: on decoded values, without bytes, attempts, revisions or
-// sessions. It knows objects, scalars, and lists that are only appended to.
+// The model says what a change makes of a document, as simply as it can be said: on decoded values, without bytes, attempts,
+// revisions or sessions. It knows objects, scalars, and lists that are only appended to.
 
 // object is a JSON object; other values are int64, string, bool, nil and []any.
 type object = map[string]any

@@ -17,13 +17,14 @@ import (
 	"optimist/internal/upstream"
 )
 
-// TestWhatIsStoredIsTheChangesInSomeOrder lets a few writers of one document meet in every way that the engine and the two proxies can put
-// their requests in an order: each is held until it is let go, and rapid draws which is next. Writers save what they have read and changed, or
-// haven't read, create, delete, send patches, or go past optimist. Rules and changes are drawn, too.
+// TestWhatIsStoredIsTheChangesInSomeOrder lets a few writers of one document meet in every way that the engine and the two
+// proxies can put their requests in an order: each is held until it is let go, and rapid draws which is next. Writers save what
+// they have read and changed, or haven't read, create, delete, send patches, or go past optimist. Rules and changes are drawn,
+// too.
 //
-// It judges by a model. The stored revisions must be what the acknowledged changes make of the first one, in some order, each merged into the
-// result of the one before it, and none twice; each between the start of its request and its answer. Each refused change must be one that
-// the model refuses for a revision of that time, with the same status.
+// It judges by a model. The stored revisions must be what the acknowledged changes make of the first one, in some order, each
+// merged into the result of the one before it, and none twice; each between the start of its request and its answer. Each refused
+// change must be one that the model refuses for a revision of that time, with the same status.
 //
 // E2E_LONG=1 draws more; -rapid.failfile and -rapid.seed, as a failure prints them, draw the same again.
 func TestWhatIsStoredIsTheChangesInSomeOrder(t *testing.T) {

@@ -162,7 +162,8 @@ func genPatch(t *rapid.T) patchModel {
 	}}
 }
 
-// patch sends a PATCH. What the client has seen then is what it is shown, or else what it had seen with the patch applied, if it fits.
+// patch sends a PATCH. What the client has seen then is what it is shown, or else what it had seen with the patch applied, if it
+// fits.
 func (wr *writer) patch() func() {
 	p, path := genPatch(wr.s.rt), "/shop/_doc/1"
 	shown := rapid.Bool().Draw(wr.s.rt, "is shown the document")

@@ -17,7 +17,8 @@ import (
 	"optimist/internal/wire"
 )
 
-// crowd makes w's clients those of one session, who are told apart by their connections. Time runs: who leaves has waited for a while.
+// crowd makes w's clients those of one session, who are told apart by their connections. Time runs: who leaves has waited for a
+// while.
 func (w *world) crowd() {
 	var ticks atomic.Int64
 	start := time.Now()

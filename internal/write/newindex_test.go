@@ -11,8 +11,8 @@ import (
 	"optimist/internal/upstream"
 )
 
-// An index that a write makes may come with an ingest pipeline, by a template: what it does to the first document is there for the next
-// change.
+// An index that a write makes may come with an ingest pipeline, by a template: what it does to the first document is there for
+// the next change.
 func TestWhatThePipelineOfANewIndexDoesIsKept(t *testing.T) {
 	w := newWorld(t, "")
 	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
@@ -40,7 +40,8 @@ func TestWhatThePipelineOfANewIndexDoesIsKept(t *testing.T) {
 	}
 }
 
-// madeMeanwhile has another client make an index whose _source isn't kept whole, with a document, after it was asked what the index is.
+// madeMeanwhile has another client make an index whose _source isn't kept whole, with a document, after it was asked what the
+// index is.
 func (w *world) madeMeanwhile() {
 	made := false
 	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {

@@ -11,8 +11,8 @@ import (
 	"optimist/internal/session"
 )
 
-// guardOfPart finds the guard for a write that the engine, or a PATCH, merges by itself: by If-Match, or by the stamp of a copy that is sent
-// as a part. found is false where there is none.
+// guardOfPart finds the guard for a write that the engine, or a PATCH, merges by itself: by If-Match, or by the stamp of a copy
+// that is sent as a part. found is false where there is none.
 func (s *Service) guardOfPart(ctx context.Context, c *change) (n doc.Numbers, found bool, err error) {
 	m, found, err := c.ifMatch()
 	if err != nil {
@@ -66,7 +66,8 @@ func (s *Service) unpatchable(c *change) *respond.Answer {
 	return patch.Illegal("[%s]: the document can't be patched: %s", c.doc.ID, why)
 }
 
-// barPatch reports whether a patch turns out to be one that may not be made here, and answers it; an _update is left to the engine.
+// barPatch reports whether a patch turns out to be one that may not be made here, and answers it; an _update is left to the
+// engine.
 func (s *Service) barPatch(c *change) bool {
 	c.answer = s.unpatchable(c)
 	if c.answer == nil && c.req.Op.Kind == api.Update && !c.onlyNew {

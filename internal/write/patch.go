@@ -18,13 +18,14 @@ import (
 
 // asPatch has the change written as a document that the patch has been applied to.
 //
-// What the session of its client knows afterwards: with `_source=true` the client was shown the document, as by a read. Else, in a session
-// that names itself, it knows what the client had seen, with the patch applied to that: a client that patches a document of which it keeps a
-// copy either patches the copy, too, or means to put the old values back, as it would without optimist; it hasn't seen what others changed
-// in between either way. Where the patch doesn't fit what the client had seen, that stays. In an inferred session nobody can tell whose copy
-// it was: what its threads have read stays as it is.
+// What the session of its client knows afterwards: with `_source=true` the client was shown the document, as by a read. Else, in
+// a session that names itself, it knows what the client had seen, with the patch applied to that: a client that patches a
+// document of which it keeps a copy either patches the copy, too, or means to put the old values back, as it would without
+// optimist; it hasn't seen what others changed in between either way. Where the patch doesn't fit what the client had seen, that
+// stays. In an inferred session nobody can tell whose copy it was: what its threads have read stays as it is.
 //
-// The answer carries the numbers of what was stored, as that of an _update does, and an ETag only if the client has seen all of that.
+// The answer carries the numbers of what was stored, as that of an _update does, and an ETag only if the client has seen all of
+// that.
 func (c *change) asPatch(p *patch.Request) {
 	c.patch, c.json, c.plain = p, true, patch.AnsweredInJSON(c.req.Op, c.req.Fields)
 	p.Source, p.New = c, c.onlyNew
@@ -54,12 +55,13 @@ func (s *Service) patchDocument(ctx context.Context, c *change) error {
 	return s.edit(ctx, c)
 }
 
-// edit performs a patch: the document is read, the patch applied to it, then the rule's transform, and what comes of it written under the
-// guard of what was read; on a conflict again. Patches of one document that wait together share a write, as other changes do.
+// edit performs a patch: the document is read, the patch applied to it, then the rule's transform, and what comes of it written
+// under the guard of what was read; on a conflict again. Patches of one document that wait together share a write, as other
+// changes do.
 //
-// A patch that changes nothing is not written, and then nor is what the transform would make of the document. A rule's base.unknown,
-// base.lost, merge strategies and on_conflict are for clients that write documents whole: a patch is never stale. Where the proxy can't
-// read the document as it is stored, a patch is refused, never written back from a part of it.
+// A patch that changes nothing is not written, and then nor is what the transform would make of the document. A rule's
+// base.unknown, base.lost, merge strategies and on_conflict are for clients that write documents whole: a patch is never stale.
+// Where the proxy can't read the document as it is stored, a patch is refused, never written back from a part of it.
 func (s *Service) edit(ctx context.Context, c *change) error {
 	if err := s.locate(ctx, c); err != nil {
 		return err
@@ -99,7 +101,8 @@ func (s *Service) edit(ctx context.Context, c *change) error {
 	return err
 }
 
-// choosePatchGuard finds what else than if_seq_no may guard a patch: If-Match, or the stamp of a copy. If-Match: * asks for any document.
+// choosePatchGuard finds what else than if_seq_no may guard a patch: If-Match, or the stamp of a copy. If-Match: * asks for any
+// document.
 func (s *Service) choosePatchGuard(ctx context.Context, c *change) error {
 	if c.guard.Known() {
 		return nil

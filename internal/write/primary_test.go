@@ -40,8 +40,8 @@ func (w *world) failover() *failover {
 	return f
 }
 
-// passOver has the next write applied by a primary that dies before it answers: the engine tries it again on the next one. between is
-// what others write in the meantime.
+// passOver has the next write applied by a primary that dies before it answers: the engine tries it again on the next one.
+// between is what others write in the meantime.
 func (f *failover) passOver(between func()) {
 	f.on = func(r *upstream.Request) (*upstream.Response, error) {
 		f.on = nil
@@ -294,8 +294,8 @@ func TestChangesOfOneWriteThatConflictedWithItself(t *testing.T) {
 	same(t, w.stored("1"), `{"n":2,"a":1,"b":1}`)
 }
 
-// A conflict with its own first try is no answer either where the document can't be read after it: a client that is told of a conflict
-// makes its change again.
+// A conflict with its own first try is no answer either where the document can't be read after it: a client that is told of a
+// conflict makes its change again.
 func TestAConflictProvesNothingWhereTheDocumentCantBeReadAfterIt(t *testing.T) {
 	for name, unread := range map[string]func() (*upstream.Response, error){
 		"refused": func() (*upstream.Response, error) {

@@ -135,12 +135,12 @@ func (c *change) readQuery(q []byte) error {
 	return nil
 }
 
-// readOnlyNew finds out whether the change asks for no document, by If-None-Match: * (RFC 9110, section 13.1.2). A PUT becomes a create. A
-// PATCH or an _update makes the document where it may (upsert), by a create, too, so that nobody can come in between; a DELETE finds nothing
-// that it could delete. Where there is a document, all of them are the engine's 409 of a create.
+// readOnlyNew finds out whether the change asks for no document, by If-None-Match: * (RFC 9110, section 13.1.2). A PUT becomes a
+// create. A PATCH or an _update makes the document where it may (upsert), by a create, too, so that nobody can come in between; a
+// DELETE finds nothing that it could delete. Where there is a document, all of them are the engine's 409 of a create.
 //
-// Other values of If-None-Match aren't looked at: the engine doesn't either. Together with a guard that asks for a document it can't be met;
-// the engine itself says that of a PUT.
+// Other values of If-None-Match aren't looked at: the engine doesn't either. Together with a guard that asks for a document it
+// can't be met; the engine itself says that of a PUT.
 func (c *change) readOnlyNew() error {
 	switch c.req.Op.Kind {
 	case api.Index, api.Update, api.Patch, api.Delete:
@@ -169,8 +169,8 @@ func (c *change) ifMatch() (m etag.Match, found bool, err error) {
 	return etag.ReadMatch(c.req.Fields)
 }
 
-// leastPatience is how long a write waits for its turn at least, whatever its own timeout: the engine, too, takes a timeout of 0 only as
-// "don't wait for shards", and writes.
+// leastPatience is how long a write waits for its turn at least, whatever its own timeout: the engine, too, takes a timeout of 0
+// only as "don't wait for shards", and writes.
 const leastPatience = time.Second
 
 // withTimeout bounds what the change waits for by the client's own timeout.
@@ -185,8 +185,8 @@ func (c *change) withTimeout(ctx context.Context) (context.Context, context.Canc
 	return context.WithDeadlineCause(ctx, end, ErrTimeout)
 }
 
-// Inputs implements intent.InputSource: what steps can refer to. What a PATCH of operations sends is no document: to steps it is as if
-// nothing had been sent.
+// Inputs implements intent.InputSource: what steps can refer to. What a PATCH of operations sends is no document: to steps it is
+// as if nothing had been sent.
 func (c *change) Inputs(current []byte) *rewrite.Inputs {
 	op := c.req.Op.Kind
 	if op == api.IndexAuto {
@@ -212,8 +212,8 @@ func (c *change) header(name string) (value []byte, ok bool) {
 	return v, v != nil
 }
 
-// Request is a write of one document, taken by a rule. Its slices must stay as they are until Do returns. Whoever writes again and again
-// may use one Request for it, one write after the other.
+// Request is a write of one document, taken by a rule. Its slices must stay as they are until Do returns. Whoever writes again
+// and again may use one Request for it, one write after the other.
 type Request struct {
 	Op         *api.Op // Index, IndexAuto, Create, Update, Patch or Delete
 	Method     []byte
@@ -270,13 +270,13 @@ func (c *change) policy() retry.Policy {
 	return p
 }
 
-// transformer is the rule's transform, if it is applied to this write: a PUT or a POST of a document, a create, a PATCH, an _update of a part
-// (see updateHere). A delete has nothing to transform, and of a document that can't be read, or may not be changed, the outcome says that it
-// wasn't.
+// transformer is the rule's transform, if it is applied to this write: a PUT or a POST of a document, a create, a PATCH, an
+// _update of a part (see updateHere). A delete has nothing to transform, and of a document that can't be read, or may not be
+// changed, the outcome says that it wasn't.
 //
-// The client has seen what it sent, not what the transform made of that: its next change counts from what it sent, so that it undoes nothing
-// of the transform's, and the numbers in its answer are those of its base. Of a write without a base there are none that would conflict: its
-// answer carries the engine's, as where an ingest pipeline changes what is stored.
+// The client has seen what it sent, not what the transform made of that: its next change counts from what it sent, so that it
+// undoes nothing of the transform's, and the numbers in its answer are those of its base. Of a write without a base there are
+// none that would conflict: its answer carries the engine's, as where an ingest pipeline changes what is stored.
 func (c *change) transformer() *rewrite.Transformer {
 	t := c.req.Rule.Transform
 	if t == nil || c.untransformed {
@@ -303,7 +303,8 @@ func (c *change) filtered(a *respond.Answer) *respond.Answer {
 	return a
 }
 
-// demandsAlias reports whether the request is for an alias only. One that changes nothing never gets to the engine, which would refuse it.
+// demandsAlias reports whether the request is for an alias only. One that changes nothing never gets to the engine, which would
+// refuse it.
 func (c *change) demandsAlias() bool {
 	v, given := uri.Param(c.req.Op.Query, "require_alias")
 	return given && (len(v) == 0 || string(v) == "true")

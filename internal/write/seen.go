@@ -41,8 +41,8 @@ func (s *Service) sawPatched(c *change, rev doc.Revision) {
 	}
 }
 
-// patchView applies a patch to what its client had seen, as far as that is known: what it named by If-Match or a stamp, or, in a session that
-// names itself, what it read or wrote.
+// patchView applies a patch to what its client had seen, as far as that is known: what it named by If-Match or a stamp, or, in a
+// session that names itself, what it read or wrote.
 func (s *Service) patchView(c *change, rev doc.Revision) {
 	b, p := &c.base, c.patch
 	if b.Kind == session.KindNone {

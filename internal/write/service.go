@@ -48,8 +48,8 @@ type Options struct {
 	Log      *slog.Logger
 	// OwnAuth says that the upstream has credentials of the proxy's own, which then ask what an index is.
 	OwnAuth bool
-	// AnswerTimeout bounds how long one guarded write waits for its answer; after it the outcome is unknown. The engine itself gives
-	// up after the request's timeout (a minute). Default two minutes.
+	// AnswerTimeout bounds how long one guarded write waits for its answer; after it the outcome is unknown. The engine itself
+	// gives up after the request's timeout (a minute). Default two minutes.
 	AnswerTimeout time.Duration
 	// BatchLimit is how many waiting changes share one write at most. Default 64.
 	BatchLimit int
@@ -100,9 +100,9 @@ func (e Events) orNothing() Events {
 // Answered notes that the answer of Do is written to the client, if that is still there: see session.Base.Answered.
 func (s *Service) Answered(r *Request) { r.change.base.Answered() }
 
-// IndicesChanged makes the Service ask again what indices are: the proxy has seen a change of settings, mappings, aliases, templates or
-// pipelines. What is known of documents under the given names (decoded) is forgotten: they stand for other indices now. Call it after the
-// engine's answer and before the client's.
+// IndicesChanged makes the Service ask again what indices are: the proxy has seen a change of settings, mappings, aliases,
+// templates or pipelines. What is known of documents under the given names (decoded) is forgotten: they stand for other indices
+// now. Call it after the engine's answer and before the client's.
 func (s *Service) IndicesChanged(recreated ...string) {
 	s.lanes.DropGuesses()
 	s.catalog.Forget(recreated...)
@@ -117,8 +117,8 @@ func (s *Service) Catalog() *catalog.Catalog { return s.catalog }
 // Busy is the number of documents with changes under way, and of changes that wait for their turn.
 func (s *Service) Busy() (lanes, waiting int) { return s.lanes.Busy() }
 
-// current reads the change's document as it is now, on its client's behalf. Errors are doc.ErrMissing, errNoIndex, which is one, and
-// ErrTimeout and ErrNotWritten, which say that nothing was written.
+// current reads the change's document as it is now, on its client's behalf. Errors are doc.ErrMissing, errNoIndex, which is one,
+// and ErrTimeout and ErrNotWritten, which say that nothing was written.
 func (s *Service) current(ctx context.Context, c *change) (doc.Revision, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -139,7 +139,8 @@ func (s *Service) current(ctx context.Context, c *change) (doc.Revision, error) 
 	return rev, fmt.Errorf("%w: %w", ErrNotWritten, err)
 }
 
-// seesWhole tells whether the client's view of the index's documents is unfiltered. The error says that the engine couldn't be asked.
+// seesWhole tells whether the client's view of the index's documents is unfiltered. The error says that the engine couldn't be
+// asked.
 func (s *Service) seesWhole(ctx context.Context, c *change) (bool, error) {
 	return s.catalog.SeesWhole(ctx, c.req.asker(), c.name, c.doc.Routing)
 }

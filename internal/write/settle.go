@@ -32,9 +32,10 @@ type end struct {
 	same    bool        // what is stored is what was sent
 }
 
-// settle ends the change's reservation, and tells the client the numbers that are true for what it has seen. Where something else was
-// stored than the client sent, those are the numbers of its base, so that a later guard of the client's with them conflicts instead of
-// overwriting what it hasn't seen. A client that had seen nothing gets those of the revision that its write was merged into.
+// settle ends the change's reservation, and tells the client the numbers that are true for what it has seen. Where something else
+// was stored than the client sent, those are the numbers of its base, so that a later guard of the client's with them conflicts
+// instead of overwriting what it hasn't seen. A client that had seen nothing gets those of the revision that its write was merged
+// into.
 func (c *change) settle(e end) {
 	n := e.stored.Numbers
 	t := etag.Tag{Numbers: n}
@@ -91,8 +92,8 @@ func (c *change) unapplied(e *intent.ApplyError) *respond.Answer {
 	return respond.ErrorIn(c.doc.Index, 400, "illegal_argument_exception", reason)
 }
 
-// setAnswer takes an answer of the engine as the change's. One above 499 may come after the primary has written, or from a balancer that
-// lost the engine's.
+// setAnswer takes an answer of the engine as the change's. One above 499 may come after the primary has written, or from a
+// balancer that lost the engine's.
 func (c *change) setAnswer(a *respond.Answer) {
 	c.answer = a
 	if a.Status >= 500 {
@@ -150,8 +151,8 @@ func (s *Service) finish(c *change, err error) (*respond.Answer, error) {
 
 var outcomeName = []byte("Optimist-Outcome")
 
-// giveBack returns the base of a write that wasn't acknowledged to its session. Where the write may have been applied, and must not be
-// applied twice, only the numbers are: a client that repeats it then writes under its guard, and a conflict is the answer.
+// giveBack returns the base of a write that wasn't acknowledged to its session. Where the write may have been applied, and must
+// not be applied twice, only the numbers are: a client that repeats it then writes under its guard, and a conflict is the answer.
 func (c *change) giveBack(unknown bool) {
 	if unknown && c.sent != nil && c.patch == nil {
 		view := c.base.View // nil: absent, or not known, and not merged then
@@ -170,8 +171,8 @@ type ack struct {
 	created bool
 }
 
-// readAck reads the engine's answer to a write. ok is false where it lacks the numbers (filter_path, or not JSON); whether the document was
-// made by it the status tells, too.
+// readAck reads the engine's answer to a write. ok is false where it lacks the numbers (filter_path, or not JSON); whether the
+// document was made by it the status tells, too.
 func readAck(res *upstream.Response) (a ack, ok bool) {
 	a.created = res.Status == 201
 	body, err := coding.Decode(res.Payload, res.Get("content-encoding"), maxInflated)
@@ -186,8 +187,8 @@ func readAck(res *upstream.Response) (a ack, ok bool) {
 // maxInflated bounds what is taken out of a compressed answer to a write, in bytes.
 const maxInflated = 1 << 20
 
-// tagFor is the tag for what the client has sent, where something else was stored: n are the numbers that its answer carries. A named
-// session needs nothing that tells copies apart.
+// tagFor is the tag for what the client has sent, where something else was stored: n are the numbers that its answer carries. A
+// named session needs nothing that tells copies apart.
 func (c *change) tagFor(n doc.Numbers) etag.Tag {
 	t := etag.Tag{Numbers: n}
 	if !c.req.Session.IsNamed() {
@@ -204,14 +205,14 @@ func (c *change) copyOf(t etag.Tag) session.Copy {
 	return t.Held()
 }
 
-// settlePart ends the reservation of a write of a part that was acknowledged with these numbers. What its client has of the document since
-// isn't known: its next write from the same copy is guarded by the numbers, and not merged.
+// settlePart ends the reservation of a write of a part that was acknowledged with these numbers. What its client has of the
+// document since isn't known: its next write from the same copy is guarded by the numbers, and not merged.
 func (c *change) settlePart(stored doc.Revision) {
 	c.base.Commit(session.Ack{Stored: doc.Revision{Numbers: stored.Numbers, Version: stored.Version}, Told: stored.Numbers})
 }
 
-// noteUpdate notes that the engine has changed a part of a document for a session that names itself. What the session sent before is another
-// document by now: were its next write counted from that, saying the same once more would change nothing.
+// noteUpdate notes that the engine has changed a part of a document for a session that names itself. What the session sent before
+// is another document by now: were its next write counted from that, saying the same once more would change nothing.
 func (s *Service) noteUpdate(ctx context.Context, c *change, res *upstream.Response) {
 	r := c.req
 	if res.Status != http.StatusOK || !r.Rule.Session || !r.Session.IsNamed() || r.Anonymous ||
@@ -330,7 +331,8 @@ func (a *attempt) refusal(c *change, err error) *respond.Answer {
 	case errors.As(err, &moved):
 		return c.conflict(moved.Error())
 	case errors.As(err, &both):
-		return c.conflict("rule [" + c.req.Rule.Name + "] refuses to merge: both the client and somebody else changed [" + strings.Join(both.Paths, ", ") + "]")
+		return c.conflict("rule [" + c.req.Rule.Name + "] refuses to merge: both the client and somebody else changed [" +
+			strings.Join(both.Paths, ", ") + "]")
 	case errors.As(err, &unfit):
 		if c.patch != nil {
 			c.unpatchable = intent.Unreadable(unfit.Err)
@@ -354,8 +356,8 @@ func (a *attempt) answerAll(answer func(*change) *respond.Answer) {
 	a.open = nil
 }
 
-// answerFrom gives the engine's answer, which is neither an acknowledgement nor a conflict, to all open changes. It says nothing of a try
-// before it that may have been applied.
+// answerFrom gives the engine's answer, which is neither an acknowledgement nor a conflict, to all open changes. It says nothing
+// of a try before it that may have been applied.
 func (a *attempt) answerFrom(res *upstream.Response) {
 	a.batch.Forget()
 	defer func() { a.open = nil }()

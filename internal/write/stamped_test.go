@@ -166,9 +166,9 @@ func TestAStampsUpdateAfterAMergeIsRefused(t *testing.T) {
 	same(t, w.stored("1"), `{"n":11,"x":1}`)
 }
 
-// TestAForgedStampIsAGuardOrNothing: whoever makes up stamps, of whatever numbers, copies, documents and lives of the index, gets a write
-// under a guard that the engine compares, or one that is as if there had been no stamp. What he finds out, or merges from, is what he
-// may read.
+// TestAForgedStampIsAGuardOrNothing: whoever makes up stamps, of whatever numbers, copies, documents and lives of the index, gets
+// a write under a guard that the engine compares, or one that is as if there had been no stamp. What he finds out, or merges
+// from, is what he may read.
 func TestAForgedStampIsAGuardOrNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t, rapid.SampledFrom([]string{stampRule,

@@ -91,8 +91,8 @@ func (v *verdict) document(name string, all []stored) {
 		now := v.revision(at, s.body, before)
 		for token := range now {
 			if before[token] == 0 && (deletes == 0 || !sentAgain(said[token]) || len(v.everywhere[token]) == 0) {
-				// A client that sends a change again which had no known outcome may change a document that was deleted and made anew since. So may
-				// a proxy, of a change that may be applied twice.
+				// A client that sends a change again which had no known outcome may change a document that was deleted and made
+				// anew since. So may a proxy, of a change that may be applied twice.
 				v.everywhere[token] = append(v.everywhere[token], fmt.Sprintf("%s after %d", at, deletes))
 			}
 		}
@@ -166,8 +166,8 @@ func (x *stress) fresh(now, before map[string]int) string {
 	return b.String()
 }
 
-// tokens are those of a document's changes, and what the counter must come to. A token that is in the list and not a field, or the
-// other way round, counts as none.
+// tokens are those of a document's changes, and what the counter must come to. A token that is in the list and not a field, or
+// the other way round, counts as none.
 func tokens(body string) (times map[string]int, amount int64) {
 	times = map[string]int{}
 	fields := map[string]int64{}

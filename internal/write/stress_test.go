@@ -39,11 +39,11 @@ const stressTransform = `  transform:
   - {op: increment, path: /edits, value: 1}
 `
 
-// TestEveryAcknowledgedChangeIsInTheDocumentExactlyOnce lets clients of two proxies and writers without any change the same documents
-// while requests and answers are lost, applied late, refused or held up, clients leave, and documents and the index are deleted and
-// made again. A change adds a token to a list, the token's amount to a counter, and a field of its own. It reads the oracle off every
-// revision that the engine has stored. Changes are documents sent whole, and patches. E2E_LONG=1 runs longer; OPTIMIST_SEED repeats the
-// same choices.
+// TestEveryAcknowledgedChangeIsInTheDocumentExactlyOnce lets clients of two proxies and writers without any change the same
+// documents while requests and answers are lost, applied late, refused or held up, clients leave, and documents and the index are
+// deleted and made again. A change adds a token to a list, the token's amount to a counter, and a field of its own. It reads the
+// oracle off every revision that the engine has stored. Changes are documents sent whole, and patches. E2E_LONG=1 runs longer;
+// OPTIMIST_SEED repeats the same choices.
 func TestEveryAcknowledgedChangeIsInTheDocumentExactlyOnce(t *testing.T) {
 	stressed(t, stressRules, false)
 }
@@ -194,8 +194,8 @@ func (x *stress) apply(r *upstream.Request) *upstream.Response {
 	return res
 }
 
-// recreate deletes the index and makes it again, when nothing is under way: numbers of a life that is over are accepted in the next,
-// and only what a proxy has seen of that can be held against it.
+// recreate deletes the index and makes it again, when nothing is under way: numbers of a life that is over are accepted in the
+// next, and only what a proxy has seen of that can be held against it.
 func (x *stress) recreate() {
 	x.lives.Lock()
 	defer x.lives.Unlock()
@@ -269,7 +269,8 @@ func (wk *worker) round() {
 func (wk *worker) readAndWrite(p float64) {
 	wk.id, wk.memory = fmt.Sprint(wk.r.IntN(3)), ""
 	if wk.inferred {
-		// What one of them has read of an index that is gone would be taken for what another has read of the next: that is inference.
+		// What one of them has read of an index that is gone would be taken for what another has read of the next: that is
+		// inference.
 		wk.x.lives.RLock()
 		defer wk.x.lives.RUnlock()
 	}
@@ -313,7 +314,8 @@ func (wk *worker) write(body, query string) {
 	wk.send("PUT", "/shop/_doc/"+wk.id+query, "application/json", body)
 }
 
-// patch is a change that needs no Copy: the steps that change makes, or, as a merge patch or the part of an _update, a field alone.
+// patch is a change that needs no Copy: the steps that change makes, or, as a merge patch or the part of an _update, a field
+// alone.
 func (wk *worker) patch() {
 	wk.n++
 	wk.id, wk.token = fmt.Sprint(wk.r.IntN(3)), fmt.Sprintf("%s-%d", wk.name, wk.n)

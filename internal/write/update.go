@@ -19,8 +19,8 @@ import (
 	"optimist/retry"
 )
 
-// update sends an _update. The engine merges by itself; what optimist adds is that it tries often enough, and what If-Match asks for. Under
-// a rule that transforms, an _update of a part is made here, as a patch is.
+// update sends an _update. The engine merges by itself; what optimist adds is that it tries often enough, and what If-Match asks
+// for. Under a rule that transforms, an _update of a part is made here, as a patch is.
 func (s *Service) update(ctx context.Context, c *change) error {
 	c.epoch = s.sessions.Epoch()
 	if c.onlyNew {
@@ -64,7 +64,8 @@ func (s *Service) update(ctx context.Context, c *change) error {
 	return err
 }
 
-// updateOnce sends an _update once, under a guard or to another target than its own; its answer, whatever it is, becomes the change's.
+// updateOnce sends an _update once, under a guard or to another target than its own; its answer, whatever it is, becomes the
+// change's.
 func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, n doc.Numbers, target []byte) error {
 	c.outcome.Kind = kind
 	if c.answer != nil {
@@ -103,8 +104,8 @@ func (c *change) withRetries() []byte {
 	return strconv.AppendInt(t, int64(c.req.Rule.RetryOnConflict), 10)
 }
 
-// updateGuarded sends an _update under a guard. The engine takes none with an upsert; a client that sends a stamp has seen the document, and
-// would make it only if it were gone: that is a conflict then.
+// updateGuarded sends an _update under a guard. The engine takes none with an upsert; a client that sends a stamp has seen the
+// document, and would make it only if it were gone: that is a conflict then.
 func (s *Service) updateGuarded(ctx context.Context, c *change, n doc.Numbers) error {
 	upserts := false
 	if c.outcome.Base == outcome.BaseStamp {
@@ -125,14 +126,14 @@ func (s *Service) updateGuarded(ctx context.Context, c *change, n doc.Numbers) e
 	return nil
 }
 
-// updateHere performs an _update with `doc` under a rule that transforms, as a patch: the document is read, the part merged into it as the
-// engine merges, then the transform applied, and the whole written under the guard of what was read. So a transform means the same for
-// whoever sends a document and for whoever sends a part of it; put into the part, `default` would overwrite, `increment` count from nothing,
-// and `now` make a write of every noop.
+// updateHere performs an _update with `doc` under a rule that transforms, as a patch: the document is read, the part merged into
+// it as the engine merges, then the transform applied, and the whole written under the guard of what was read. So a transform
+// means the same for whoever sends a document and for whoever sends a part of it; put into the part, `default` would overwrite,
+// `increment` count from nothing, and `now` make a write of every noop.
 //
-// taken is false for what only the engine can do, which is passed untransformed: an _update with a script; one through an ingest pipeline
-// (unless it may run again), of a document that isn't seen whole, or by a client that may write but not read; and what isn't valid, so that
-// the engine says what is wrong with it. An upsert is transformed as the document that it is.
+// taken is false for what only the engine can do, which is passed untransformed: an _update with a script; one through an ingest
+// pipeline (unless it may run again), of a document that isn't seen whole, or by a client that may write but not read; and what
+// isn't valid, so that the engine says what is wrong with it. An upsert is transformed as the document that it is.
 func (s *Service) updateHere(ctx context.Context, c *change) (taken bool, err error) {
 	p, refusal, ok := patch.ReadUpdate(c.req.Op, c.req.Fields, c.sent, false)
 	if !ok {
@@ -158,8 +159,8 @@ func (s *Service) updateHere(ctx context.Context, c *change) (taken bool, err er
 	return taken || err != nil, err
 }
 
-// updateOnlyNew performs an _update that asks for no document: the engine would carry it out on the document of a client that is faster, so it
-// is made here, as a patch is.
+// updateOnlyNew performs an _update that asks for no document: the engine would carry it out on the document of a client that is
+// faster, so it is made here, as a patch is.
 func (s *Service) updateOnlyNew(ctx context.Context, c *change) error {
 	p, refusal, ok := patch.ReadUpdate(c.req.Op, c.req.Fields, c.sent, true)
 	if !ok {

@@ -1,8 +1,8 @@
-// Package write takes one write of a client from request to answer: it chooses the base, guards the write, and on a conflict merges the
-// client's change into the newer revision and writes again.
+// Package write takes one write of a client from request to answer: it chooses the base, guards the write, and on a conflict
+// merges the client's change into the newer revision and writes again.
 //
-// It answers success only for what the engine acknowledged, and it never sends a write again whose outcome is unknown, unless that
-// can't apply the change twice. It doesn't know connections, configuration files or other proxies.
+// It answers success only for what the engine acknowledged, and it never sends a write again whose outcome is unknown, unless
+// that can't apply the change twice. It doesn't know connections, configuration files or other proxies.
 package write
 
 import (
