@@ -9,8 +9,8 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// lane is what goes to one lock document from this proxy: one call at a time, and with it whatever has come meanwhile. A lane exists while
-// there is something to send or somebody waits. All of it is guarded by Router.mu.
+// lane is what goes to one lock document from this proxy: one call at a time, and with it whatever has come meanwhile. A lane
+// exists while there is something to send or somebody waits. All of it is guarded by Router.mu.
 type lane struct {
 	r    *Router
 	id   string
@@ -74,7 +74,8 @@ type waiter struct {
 	handed   bool    // it has got it
 }
 
-// group is those who wait for the same in the same class, in the order in which they came. They share one entry of the document's queue.
+// group is those who wait for the same in the same class, in the order in which they came. They share one entry of the document's
+// queue.
 type group struct {
 	class   state.Class
 	path    string
@@ -161,8 +162,8 @@ func (l *lane) run() {
 	}
 }
 
-// runHere is run for who waits for what is sent: the first call is made by its own goroutine, which saves waking others for it. It gives up
-// Router.mu.
+// runHere is run for who waits for what is sent: the first call is made by its own goroutine, which saves waking others for it.
+// It gives up Router.mu.
 func (l *lane) runHere() {
 	r := l.r
 	if !l.start() {
@@ -233,8 +234,8 @@ func (l *lane) stop() bool {
 	return true
 }
 
-// carry makes a call, and tells everybody what has become of it. After one that has failed it says how long the next one has to wait.
-// Router.mu is given up while it is out.
+// carry makes a call, and tells everybody what has become of it. After one that has failed it says how long the next one has to
+// wait. Router.mu is given up while it is out.
 func (l *lane) carry(p *parcel) (pause time.Duration) {
 	r := l.r
 	r.mu.Unlock()
@@ -249,7 +250,8 @@ func (l *lane) carry(p *parcel) (pause time.Duration) {
 	return 0
 }
 
-// The waits after a call that failed: longer, the longer calls have failed.
+// The waits after a call that failed: longer, the longer calls have failed. That is no retry: the next call carries what is asked
+// by then.
 const (
 	shortPause = 50 * time.Millisecond
 	longPause  = time.Second

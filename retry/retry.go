@@ -1,7 +1,8 @@
-// Package retry decides when and how a write is tried again: the policy, the one loop that the project has, and the lanes in
-// which changes to one document wait for each other.
+// Package retry decides when and how a write is tried again: the policy, the one loop with a back-off, for documents and for
+// locks, and the lanes in which changes to one document wait for each other.
 //
-// It sends nothing and merges nothing itself, and it never makes an unknown outcome a known one.
+// It sends nothing and merges nothing itself, and it never makes an unknown outcome a known one. Other waits that grow repeat no
+// attempt: of nodes that are checked, of a listener that has no more file descriptors, of locks whose store fails.
 package retry
 
 import (

@@ -2,13 +2,17 @@ package compat
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/doc"
 	"optimist/lockrouter"
 	"optimist/lockrouter/state"
+	"optimist/retry"
 )
 
 // result is what became of an intent: a failure, or the engine's word for it.
@@ -22,8 +26,8 @@ type result struct {
 	err     error // it isn't known
 }
 
-// owner is whose lease it is: the process, where the document names one, the session that created it, and the request, because who creates
-// a lock twice doesn't get it twice.
+// owner is whose lease it is: the process, where the document names one, the session that created it, and the request, because
+// who creates a lock twice doesn't get it twice.
 func owner(process, session, rid string) string {
 	if process != "" {
 		process = "process:" + process + " "
@@ -36,9 +40,6 @@ func owned(h *state.Hold, session string) bool {
 	i := strings.LastIndex(h.Owner, " #")
 	return i > 0 && (strings.HasSuffix(h.Owner[:i], " session:"+session) || h.Owner[:i] == "session:"+session)
 }
-
-// most is how many looks at a lock one request takes at most: a session may hold it shared several times, and others come between.
-const most = 64
 
 // run does what is asked, each for itself, and those of the same lock in their order.
 func (c *Compat) run(ctx context.Context, session string, list []intent) []result {
@@ -57,19 +58,32 @@ func (c *Compat) run(ctx context.Context, session string, list []intent) []resul
 				pending = append(pending, &out[i])
 			}
 		}
-		for range most {
-			if pending = c.round(ctx, session, pending); len(pending) == 0 {
-				break
-			}
-		}
-		for _, r := range pending {
-			if r.word == "" && r.fail == nil && r.err == nil {
-				r.fail = taken(r.in, nil, "others come between")
-			}
-		}
+		c.contend(ctx, session, pending)
 		from = to
 	}
 	return out
+}
+
+// contention bounds the looks at a lock by one request: a session may hold it shared several times, and others come between.
+var contention = retry.Policy{MaxAttempts: 64, BaseInterval: time.Millisecond, MaxInterval: 20 * time.Millisecond}
+
+// contend makes rounds until nobody has come between.
+func (c *Compat) contend(ctx context.Context, session string, pending []*result) {
+	err := retry.Do(ctx, contention, func(ctx context.Context, _ int) error {
+		if pending = c.round(ctx, session, pending); len(pending) > 0 {
+			return doc.ErrConflict
+		}
+		return nil
+	})
+	for _, r := range pending {
+		switch {
+		case r.word != "" || r.fail != nil || r.err != nil:
+		case errors.Is(err, doc.ErrConflict):
+			r.fail = taken(r.in, nil, "others come between")
+		default:
+			r.err = err
+		}
+	}
 }
 
 // round looks at the locks, and asks for what they allow. It gives those that have to be looked at again.
@@ -241,8 +255,8 @@ func (r *result) settle(op *state.Op, t *lockrouter.Told, session string) (again
 	return false
 }
 
-// released takes what was told of a release. A lease that has ended meanwhile is nobody's to give back any more, and what the session has
-// got meanwhile stays: it was another process's request, or another thread's, that got it.
+// released takes what was told of a release. A lease that has ended meanwhile is nobody's to give back any more, and what the
+// session has got meanwhile stays: it was another process's request, or another thread's, that got it.
 func (r *result) released(op *state.Op, t *lockrouter.Told, session string) {
 	r.todo = r.todo[1:]
 	n := sharers(t.Doc)

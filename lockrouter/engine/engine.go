@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -21,6 +20,7 @@ import (
 
 	"optimist/internal/es"
 	"optimist/lockrouter"
+	"optimist/retry"
 )
 
 // Scripts says whether the engine's scripts are used.
@@ -121,24 +121,18 @@ func failure(a es.Answer) error {
 	return fmt.Errorf("%w: the engine answered %d: %.300s", lockrouter.ErrStore, a.Status, a.Body)
 }
 
-// Attempts at a document that others change at the same time, with a wait before each that grows to the longest.
-const (
-	attempts = 60
-	shortest = 500 * time.Microsecond
-	longest  = 20 * time.Millisecond
-)
+// contention bounds the attempts at a document that others change at the same time.
+var contention = retry.Policy{MaxAttempts: 60, BaseInterval: 500 * time.Microsecond, MaxInterval: 20 * time.Millisecond}
 
-// pause waits before the next attempt, at random, so that those who meet don't meet again.
-func pause(ctx context.Context, attempt int) error {
-	limit := min(longest, shortest<<min(attempt, 10))
-	t := time.NewTimer(rand.N(limit) + 1)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+// contend makes attempts until no other write has come in between. Every failure is an ErrStore.
+func contend(ctx context.Context, attempt func(ctx context.Context, n int) error) error {
+	err := retry.Do(ctx, contention, attempt)
+	var exhausted *retry.ExhaustedError
+	switch {
+	case errors.As(err, &exhausted):
+		return fmt.Errorf("%w: %w", lockrouter.ErrStore, errConflict)
+	case err == nil || errors.Is(err, lockrouter.ErrStore):
+		return err
 	}
+	return fmt.Errorf("%w: %w", lockrouter.ErrStore, err)
 }
-
-func fromContext(err error) error { return fmt.Errorf("%w: %w", lockrouter.ErrStore, err) }

@@ -11,6 +11,7 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/lockrouter"
 	"optimist/lockrouter/state"
@@ -78,41 +79,41 @@ func (r *revisions) guess(id string, now int64) (d *state.Doc, n numbers, unchan
 	return d, rev.numbers, rev.watch.Unchanged(now), true
 }
 
-// guarded carries the call out here, and writes the result under the guard of the revision that it was made from. The revision
-// may be a guess; that nothing is to be written is decided on one that was just read.
-func (s *Store) guarded(ctx context.Context, id string, c *state.Call) (*state.Doc, []state.Said, error) {
-	fresh := false
-	for n := range attempts {
-		d, num, unchanged, ok := s.known.guess(id, s.monotonic())
-		if !ok || n > 0 && !fresh {
-			if err := s.fetch(ctx, id); err != nil {
-				return nil, nil, err
-			}
-			fresh = true
-			d, num, unchanged, _ = s.known.guess(id, s.monotonic())
-		}
-		said, changed := d.Apply(c, state.Clock{Now: time.Now().Add(s.o.Skew).UnixMilli(), Unchanged: unchanged})
-		switch {
-		case !changed && !fresh:
-			continue
-		case !changed:
-			return d, said, nil
-		}
-		written, err := s.write(ctx, id, d, num)
-		switch {
-		case err != nil:
+// guarded carries the call out here, and writes the result under the guard of the revision that it was made from.
+func (s *Store) guarded(ctx context.Context, id string, c *state.Call) (d *state.Doc, said []state.Said, err error) {
+	err = contend(ctx, func(ctx context.Context, n int) error {
+		var err error
+		d, said, err = s.attempt(ctx, id, c, n > 1)
+		return err
+	})
+	return d, said, err
+}
+
+// attempt makes one attempt at it: on what is known of the document, or, with fresh, on what it reads now. That nothing is to be
+// written is decided on a fresh read only. The error is doc.ErrConflict if others have changed the document.
+func (s *Store) attempt(ctx context.Context, id string, c *state.Call, fresh bool) (*state.Doc, []state.Said, error) {
+	d, num, unchanged, ok := s.known.guess(id, s.monotonic())
+	if !ok || fresh {
+		if err := s.fetch(ctx, id); err != nil {
 			return nil, nil, err
-		case written:
-			return d, said, nil
 		}
-		fresh = false
-		if n > 0 {
-			if err := pause(ctx, n-1); err != nil {
-				return nil, nil, fromContext(err)
-			}
-		}
+		d, num, unchanged, _ = s.known.guess(id, s.monotonic())
 	}
-	return nil, nil, fmt.Errorf("%w: %w", lockrouter.ErrStore, errConflict)
+	said, changed := d.Apply(c, state.Clock{Now: time.Now().Add(s.o.Skew).UnixMilli(), Unchanged: unchanged})
+	switch {
+	case !changed && ok && !fresh:
+		return s.attempt(ctx, id, c, true)
+	case !changed:
+		return d, said, nil
+	}
+	written, err := s.write(ctx, id, d, num)
+	if err == nil && !written {
+		err = doc.ErrConflict
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return d, said, nil
 }
 
 // fetch reads the document.

@@ -10,11 +10,9 @@ import (
 	"strings"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
-
-	"optimist/internal/es"
-
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/es"
 	"optimist/lockrouter"
 	"optimist/lockrouter/state"
 )
@@ -65,7 +63,8 @@ func (s *Store) prepare(ctx context.Context) (method int32, err error) {
 	return method, nil
 }
 
-// open reads the _meta of the index, which it makes if it isn't there: how leases are judged, or "" if nobody has said yet.
+// open reads the _meta of the index, which it makes if it isn't there: how leases are judged, or "" if nobody has said yet. It
+// looks again if another proxy has made the index in between.
 func (s *Store) open(ctx context.Context) (clock string, err error) {
 	for range 2 {
 		a, err := s.read(ctx, esapi.IndicesGetMappingRequest{Index: []string{s.index}})

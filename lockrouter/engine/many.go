@@ -11,11 +11,9 @@ import (
 	"time"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
-
-	"optimist/internal/es"
-
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/es"
 	"optimist/lockrouter"
 	"optimist/lockrouter/state"
 )

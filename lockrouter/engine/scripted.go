@@ -10,11 +10,10 @@ import (
 	"strings"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
-
-	"optimist/internal/es"
-
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/doc"
+	"optimist/internal/es"
 	"optimist/lockrouter"
 	"optimist/lockrouter/state"
 )
@@ -69,37 +68,33 @@ func (s *Store) scripted(ctx context.Context, id string, c *state.Call) (*state.
 }
 
 // run has the script do it.
-func (s *Store) run(ctx context.Context, id string, c *state.Call) (*state.Doc, []state.Said, error) {
+func (s *Store) run(ctx context.Context, id string, c *state.Call) (d *state.Doc, said []state.Said, err error) {
 	body, err := s.body(c, false)
 	if err != nil {
 		return nil, nil, err
 	}
 	again := retries
-	for n := range attempts {
+	err = contend(ctx, func(ctx context.Context, _ int) error {
 		sent := s.monotonic()
 		a, err := s.send(ctx, esapi.UpdateRequest{Index: s.index, DocumentID: es.Segment(id), RetryOnConflict: &again, Source: []string{"true"},
 			Body: bytes.NewReader(body)})
 		switch {
 		case err != nil:
-			return nil, nil, err
-		case a.Status == http.StatusOK || a.Status == http.StatusCreated:
-			item := gjson.ParseBytes(a.Body)
-			d, said, err := outcome(item, c)
-			if err == nil && item.Get("result").Str != noop {
-				s.recent.left(id, d, numbersOf(item), reading{d.Seen, sent, s.monotonic()})
-			}
-			return d, said, err
+			return err
 		case a.Status == http.StatusConflict:
-			if err := pause(ctx, n); err != nil {
-				return nil, nil, fromContext(err)
-			}
+			return doc.ErrConflict
 		case a.Status == http.StatusBadRequest:
-			return nil, nil, &refusedError{a}
-		default:
-			return nil, nil, failure(a)
+			return &refusedError{a}
+		case a.Status != http.StatusOK && a.Status != http.StatusCreated:
+			return failure(a)
 		}
-	}
-	return nil, nil, fmt.Errorf("%w: %w", lockrouter.ErrStore, errConflict)
+		item := gjson.ParseBytes(a.Body)
+		if d, said, err = outcome(item, c); err == nil && item.Get("result").Str != noop {
+			s.recent.left(id, d, numbersOf(item), reading{d.Seen, sent, s.monotonic()})
+		}
+		return err
+	})
+	return d, said, err
 }
 
 // noop is the result of a script that has changed nothing.
