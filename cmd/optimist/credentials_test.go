@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"optimist/internal/app"
 	"optimist/internal/config"
 	"optimist/internal/rule"
 )
@@ -90,20 +91,19 @@ func TestRefusedCredentialsAreTriedAgainWithoutHealthChecks(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := newLogged()
-	s, err := start(cfg, rules, false, slog.New(slog.NewTextHandler(log, nil)))
+	s, err := app.New(app.Options{Config: cfg, Rules: rules, Log: slog.New(slog.NewTextHandler(log, nil)), GreetAgain: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.close()
-	s.greetAgain = time.Millisecond
-	s.serve()
+	defer s.Close()
+	s.Serve()
 	log.wait(t, "the engine refuses optimist's own credentials")
-	if err := s.ready(); !errors.Is(err, errCredentials) {
+	if err := s.Ready(); !errors.Is(err, app.ErrCredentials) {
 		t.Errorf("readiness: %v", err)
 	}
 	e.status.Store(http.StatusOK)
 	log.wait(t, "the engine answers")
-	if err := s.ready(); err != nil {
+	if err := s.Ready(); err != nil {
 		t.Errorf("readiness: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"optimist/internal/app"
 	"optimist/internal/config"
 	"optimist/internal/demo"
 	"optimist/internal/rule"
@@ -51,14 +52,13 @@ func (p *process) optimist(_ context.Context, c *config.Config) (url string, sto
 	if err != nil {
 		return "", nil, err
 	}
-	log, level := logger(p.stderr, c)
-	s, err := start(c, rules, false, log)
+	log, _ := logger(p.stderr, c)
+	a, err := app.New(app.Options{Config: c, Rules: rules, Build: build(), Log: log})
 	if err != nil {
 		return "", nil, err
 	}
-	s.level = level
-	s.serve()
-	return "http://" + s.data.Addr().String(), func() error { s.close(); return nil }, nil
+	a.Serve()
+	return a.URL(), func() error { a.Close(); return nil }, nil
 }
 
 // terminal reports whether something is shown to a person as it is written.

@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 
+	"optimist/internal/app"
 	"optimist/internal/config"
 	"optimist/internal/doctor"
 	"optimist/internal/rule"
@@ -64,7 +65,7 @@ func (c *doctorCmd) override(u *config.Upstream) {
 
 // examine asks each node by itself, so that one that answers doesn't stand in for one that doesn't.
 func (c *doctorCmd) examine(p *process, cfg *config.Config, rules *rule.Set) (*doctor.Report, error) {
-	base, err := upstreamConfig(&cfg.Upstream)
+	base, err := app.UpstreamConfig(&cfg.Upstream)
 	if err != nil {
 		return nil, err
 	}

@@ -2,14 +2,19 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
+	"optimist/internal/app"
+	"optimist/internal/config"
 	"optimist/internal/obs"
+	"optimist/internal/rule"
 )
 
 type serveCmd struct {
@@ -52,11 +57,21 @@ func (c *serveCmd) Run(p *process) error {
 	return s.untilEnd(p.ctx, signals)
 }
 
+// service is an App that is told what to do by signals and by changes of its configuration's file.
+type service struct {
+	*app.App
+	log     *slog.Logger
+	level   *slog.LevelVar
+	load    func() (*config.Config, *rule.Set, error) // reads the configuration again
+	changes <-chan struct{}                           // of its file
+	unwatch func()
+}
+
 // prepare makes the service that flags and file describe, listening but not yet serving. The file is watched from before it is
 // read, so that no change of it is missed.
 func (c *serveCmd) prepare(stderr io.Writer) (*service, error) {
 	changes, unwatch, watchErr := watch(c.Config)
-	s, err := c.started(stderr)
+	s, err := c.newService(stderr)
 	if err != nil {
 		unwatch()
 		return nil, err
@@ -68,7 +83,7 @@ func (c *serveCmd) prepare(stderr io.Writer) (*service, error) {
 	return s, nil
 }
 
-func (c *serveCmd) started(stderr io.Writer) (*service, error) {
+func (c *serveCmd) newService(stderr io.Writer) (*service, error) {
 	cfg, rules, err := c.load()
 	switch {
 	case err != nil:
@@ -82,24 +97,23 @@ func (c *serveCmd) started(stderr io.Writer) (*service, error) {
 	for _, w := range warnings(cfg) {
 		log.Warn("configuration: " + w.String())
 	}
-	s, err := start(cfg, rules, c.Embedded, log)
+	a, err := app.New(app.Options{Config: cfg, Rules: rules, Build: build(), InMemory: c.Embedded, Log: log})
 	if err != nil {
 		return nil, err
 	}
-	s.level = level
-	return s, nil
+	return &service{App: a, log: log, level: level}, nil
 }
 
 // untilEnd serves, reloads, and drains when it is told to end.
 func (s *service) untilEnd(ctx context.Context, signals <-chan os.Signal) error {
 	defer s.unwatch()
-	defer s.close()
-	s.serve()
+	defer s.Close()
+	s.Serve()
 	for {
 		select {
 		case <-s.changes:
 			s.reload("the file changed")
-		case err := <-s.failed:
+		case err := <-s.Failed():
 			return err
 		case <-ctx.Done():
 			return s.drain(signals, false)
@@ -116,37 +130,57 @@ func (s *service) untilEnd(ctx context.Context, signals <-chan os.Signal) error 
 
 // reload puts a changed configuration into force, or says why not.
 func (s *service) reload(why string) {
-	old := s.current.Load()
-	if old.File() == "" {
+	file := s.Config().File()
+	if file == "" {
 		s.log.Warn("nothing to reload: no configuration file was given", obs.KeyReason, why)
 		return
 	}
 	next, rules, err := s.load()
 	if err != nil {
-		s.metrics.Reloaded(false, s.now()) // before it is told: who reads the log may look at once
-		s.log.Error("reload refused, nothing has changed", obs.KeyFile, old.File(), obs.KeyReason, why)
+		s.NotReloaded() // before it is logged: who reads the log may look at once
+		s.log.Error("reload refused, nothing has changed", obs.KeyFile, file, obs.KeyReason, why)
 		for _, line := range strings.Split(err.Error(), "\n") {
 			s.log.Error("configuration: " + line)
 		}
 		return
 	}
-	if s.engine != nil {
-		next.Upstream.URLs = old.Upstream.URLs
-	}
-	inForce, restart := old.Reload(next)
-	s.current.Store(inForce)
-	s.sw.SetRules(rules)
+	inForce, restart := s.Reload(next, rules)
 	s.level.Set(obs.Level(string(inForce.Log.Level)))
-	if inForce.Mode != old.Mode {
-		s.setMode(inForce.Mode)
-	}
-	s.metrics.Reloaded(true, s.now())
 	for _, w := range warnings(next) {
 		s.log.Warn("configuration: " + w.String())
 	}
 	if len(restart) > 0 {
 		s.log.Warn("changed keys that wait for a restart", "keys", restart)
 	}
-	s.log.Info("configuration reloaded", obs.KeyFile, old.File(), obs.KeyReason, why, obs.KeyRules, len(rules.All()),
-		obs.KeyMode, s.sw.Mode().String())
+	s.log.Info("configuration reloaded", obs.KeyFile, file, obs.KeyReason, why, obs.KeyRules, len(rules.All()), obs.KeyMode, s.Mode().String())
+}
+
+// echo is how long after the first signal another one is taken for the same order. Who signals both a process and its group sends
+// two: timeout(1) does, and wrappers that pass on what a terminal has sent already.
+const echo = 200 * time.Millisecond
+
+var errSecondSignal = errors.New("a second signal")
+
+// drain ends the service without cutting a request. A second signal cuts what is left. interactive is for whoever sits at a
+// keyboard: no load balancer needs time.
+func (s *service) drain(signals <-chan os.Signal, interactive bool) error {
+	ordered := time.Now()
+	ctx, cut := context.WithCancelCause(context.Background())
+	defer cut(nil)
+	go func() {
+		for {
+			select {
+			case sig := <-signals:
+				if sig != syscall.SIGHUP && time.Since(ordered) > echo {
+					cut(errSecondSignal)
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	if err := s.Drain(ctx, interactive); err != nil {
+		return &exitError{status: exitFailed}
+	}
+	return nil
 }

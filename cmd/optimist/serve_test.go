@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"optimist/internal/app"
 	"optimist/internal/config"
 	"optimist/internal/rule"
 )
@@ -331,11 +332,11 @@ func TestAnOpenAdminListenerIsSaidLoudly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := start(cfg, rules, true, slog.New(slog.NewTextHandler(log, nil)))
+	a, err := app.New(app.Options{Config: cfg, Rules: rules, InMemory: true, Log: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.close()
+	a.Close()
 	log.wait(t, "level=WARN.*NOT ON A LOOPBACK ADDRESS")
 }
 

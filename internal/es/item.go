@@ -3,6 +3,8 @@ package es
 import (
 	"strconv"
 
+	"github.com/tidwall/gjson"
+
 	"optimist/internal/doc"
 )
 
@@ -15,6 +17,8 @@ type Item struct {
 	Found    bool   // found is true
 	Missing  bool   // found is false
 	Index    []byte // _index, nil where it isn't there
+	id       []byte // _id, as JSON
+	routing  []byte // _routing, as JSON
 	Result   []byte // result, of a write
 }
 
@@ -36,6 +40,10 @@ func ParseItem(body []byte) Item {
 			}
 		case "_index":
 			it.Index = text(value)
+		case "_id":
+			it.id = value
+		case "_routing":
+			it.routing = value
 		case "result":
 			it.Result = text(value)
 		case "found":
@@ -46,6 +54,12 @@ func ParseItem(body []byte) Item {
 	it.Numbered = seq && term
 	return it
 }
+
+// ID is the document's, or "".
+func (it *Item) ID() string { return gjson.ParseBytes(it.id).String() }
+
+// Routing is what the document was written with, or "".
+func (it *Item) Routing() string { return gjson.ParseBytes(it.routing).String() }
 
 // Revision takes the revision out of the engine's JSON for one document. ok is false where there are no numbers. Source is nil where
 // there is no _source, and points into body.

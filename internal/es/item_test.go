@@ -64,3 +64,22 @@ func BenchmarkItem(b *testing.B) {
 		}
 	}
 }
+
+func TestElementsAreThoseOfTheArrayAlone(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"took":1,"hits":{"total":{"hits":[9]},"hits":[{"_id":"]"}, 2 ,[3]],"max":1}}`: `{"_id":"]"}|2|[3]|`,
+		`{"hits":{"hits":[]}}`: "", `{"hits":[1]}`: "", `{"a":1}`: "", ``: "", `{"hits":{"hits":[1,2`: "", `{"hits":{"hits":[1,,2]}}`: "1|",
+	} {
+		got := ""
+		for e := range Elements([]byte(body), "hits", "hits") {
+			got += string(e) + "|"
+		}
+		if got != want {
+			t.Errorf("%s: %s", body, got)
+		}
+	}
+	it := ParseItem([]byte(`{"_id":"a\"\u00e9","_routing":"r"}`))
+	if it.ID() != `a"é` || it.Routing() != "r" {
+		t.Errorf("%q %q", it.ID(), it.Routing())
+	}
+}

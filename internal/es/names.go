@@ -22,9 +22,9 @@ type Listed struct {
 	Names map[string]string
 }
 
-// List tells what the indices of an expression are. The expression is one of the engine's, as it stands in a path: names and patterns with
-// commas between them, percent-encoded. Indices that aren't there, or that the caller may not see, are left out. Errors: ErrForbidden,
-// *StatusError, and those of the upstream.
+// List tells what the indices of an expression are. The expression is one of the engine's, as it stands in a path: names and
+// patterns with commas between them, percent-encoded. Indices that aren't there, or that the caller may not see, are left out.
+// Errors: ErrForbidden, *StatusError, and those of the upstream.
 func (c *Client) List(ctx context.Context, who Caller, expression string) (Listing, error) {
 	yes := true
 	status, body, err := c.do(ctx, who, esapi.IndicesGetRequest{Index: []string{expression}, FilterPath: listFilter,
@@ -54,8 +54,8 @@ func (c *Client) List(ctx context.Context, who Caller, expression string) (Listi
 	return list, nil
 }
 
-// identity tells an index from one of the same name that was made anew. An index that is restored from a snapshot over a closed one keeps
-// that one's UUID, and gets a history of its own.
+// identity tells an index from one of the same name that was made anew. An index that is restored from a snapshot over a closed
+// one keeps that one's UUID, and gets a history of its own.
 func identity(settings gjson.Result) string {
 	return settings.Get("uuid").String() + settings.Get("history.uuid").String()
 }

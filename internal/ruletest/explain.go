@@ -15,7 +15,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/config"
 	"optimist/internal/explain"
-	"optimist/internal/guard"
+	"optimist/internal/intercept"
 	"optimist/internal/rule"
 )
 
@@ -127,7 +127,7 @@ func Online(ctx context.Context, proxy string, q *Question) (*explain.Account, [
 	if q.Body != nil && m.header.Get("Content-Type") == "" {
 		m.header.Set("Content-Type", "application/json")
 	}
-	probe := &message{method: http.MethodGet, target: "/", header: http.Header{guard.DryRunField: {"?"}}}
+	probe := &message{method: http.MethodGet, target: "/", header: http.Header{intercept.DryRunField: {"?"}}}
 	for _, name := range []string{"Authorization", "Cookie"} {
 		if v := m.header.Values(name); len(v) > 0 {
 			probe.header[name] = v
@@ -142,7 +142,7 @@ func Online(ctx context.Context, proxy string, q *Question) (*explain.Account, [
 		}
 		return nil, nil, fmt.Errorf("no optimist answers at %s: %w", proxy, err)
 	}
-	if a.status != http.StatusBadRequest || gjson.GetBytes(a.body, "error.type").String() != guard.TypeBadDryRun {
+	if a.status != http.StatusBadRequest || gjson.GetBytes(a.body, "error.type").String() != intercept.TypeBadDryRun {
 		return nil, nil, fmt.Errorf("%s is no optimist that knows dry runs (it answered %d): the write would be carried out, so it was not sent",
 			proxy, a.status)
 	}
@@ -152,7 +152,7 @@ func Online(ctx context.Context, proxy string, q *Question) (*explain.Account, [
 // ask makes the dry run. It returns the account and its JSON.
 func ask(ctx context.Context, client *http.Client, proxy string, m *message) (*explain.Account, []byte, error) {
 	w := &world{client: client}
-	m.header.Set(guard.DryRunField, "true")
+	m.header.Set(intercept.DryRunField, "true")
 	a, err := w.ask(ctx, proxy, m)
 	if err != nil {
 		return nil, nil, err

@@ -13,7 +13,7 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/config"
-	"optimist/internal/guard"
+	"optimist/internal/intercept"
 	"optimist/internal/uri"
 )
 
@@ -329,7 +329,8 @@ func badHeader(name, value string) string {
 	switch {
 	case name == "" || strings.Trim(name, tokenChars) != "" || strings.ContainsFunc(value, control):
 		return strconv.Quote(name) + " is no header"
-	case strings.EqualFold(name, "Content-Length"), strings.EqualFold(name, "Transfer-Encoding"), strings.EqualFold(name, guard.DryRunField):
+	case strings.EqualFold(name, "Content-Length"), strings.EqualFold(name, "Transfer-Encoding"),
+		strings.EqualFold(name, intercept.DryRunField):
 		return name + " can't be given here"
 	}
 	return ""

@@ -16,7 +16,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/config"
 	"optimist/internal/explain"
-	"optimist/internal/guard"
+	"optimist/internal/intercept"
 	"optimist/internal/rule"
 )
 
@@ -269,7 +269,7 @@ func (p *play) carryOut(w *Write, session string, seen *read, name string) error
 func (p *play) rehearse(m *message) (*explain.Account, error) {
 	dry := *m
 	dry.header = m.header.Clone()
-	dry.header.Set(guard.DryRunField, "true")
+	dry.header.Set(intercept.DryRunField, "true")
 	a, err := p.w.ask(p.ctx, p.w.proxied, &dry)
 	if err != nil {
 		return nil, err
@@ -279,7 +279,7 @@ func (p *play) rehearse(m *message) (*explain.Account, error) {
 
 func readAccount(a *answer) (*explain.Account, error) {
 	account := new(explain.Account)
-	if a.status != http.StatusOK || a.header.Get(guard.DryRunField) != "true" {
+	if a.status != http.StatusOK || a.header.Get(intercept.DryRunField) != "true" {
 		return nil, fmt.Errorf("the dry run was answered with %d %s", a.status, a.reason())
 	}
 	if err := json.Unmarshal(a.body, account); err != nil {

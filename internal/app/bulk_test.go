@@ -1,0 +1,100 @@
+package app
+
+import "testing"
+
+// TestWhatABulkWroteIsNotTakenForWhatItsSessionWroteBefore has a session write a document, overwrite or delete it with a bulk,
+// and write it again as it was before that. The last write changes something.
+func TestWhatABulkWroteIsNotTakenForWhatItsSessionWroteBefore(t *testing.T) {
+	for name, bulk := range map[string]string{
+		"index":  "{\"index\":{\"_id\":\"1\"}}\n{\"a\":5}\n",
+		"update": "{\"update\":{\"_id\":\"1\"}}\n{\"doc\":{\"a\":5}}\n",
+		"delete": "{\"delete\":{\"_id\":\"1\"}}\n",
+	} {
+		for _, rules := range []string{"", "rules:\n- {name: r, match: {index: [shop]}, base: {stamp: _rev}}\n"} {
+			for _, session := range []string{"", "s"} {
+				t.Run(name, func(t *testing.T) {
+					w := newWorld(t, rules, Identity{Infer: true, Address: true})
+					w.put(doc1, `{"a":1}`)
+					ask := func(method, target, body string) answer {
+						return w.ask(w.proxied, method, target, body, "Optimist-Session", session)
+					}
+					ask("GET", doc1, "")
+					if a := ask("PUT", doc1, `{"a":2}`); a.status != 200 {
+						t.Fatalf("%d %s", a.status, a.body)
+					}
+					if a := ask("POST", "/shop/_bulk", bulk); a.status != 200 || a.outcome() != "passed;attempts=1;base=none;reason=bulk" {
+						t.Fatalf("%d %s %s", a.status, a.outcome(), a.body)
+					}
+					if a := ask("PUT", doc1, `{"a":2}`); a.status > 201 || w.stored(doc1) != `{"a":2}` {
+						t.Errorf("%d %s [%s], stored %s", a.status, a.body, a.outcome(), w.stored(doc1))
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestADocumentThatItsSessionDeletedByABulkIsWrittenAnew has a named session write what it had read, and deleted since.
+func TestADocumentThatItsSessionDeletedByABulkIsWrittenAnew(t *testing.T) {
+	w := newWorld(t, "", Identity{})
+	w.put(doc1, `{"a":1}`)
+	w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "s")
+	w.ask(w.proxied, "POST", "/shop/_bulk", "{\"delete\":{\"_id\":\"1\"}}\n", "Optimist-Session", "s")
+	w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":2}`, "Optimist-Session", "s"), 201, "passed;attempts=1;base=lost")
+}
+
+// TestABulkDoesNotEndWhatItsSessionHasRead has somebody else's change come before a write whose base was read before a bulk.
+func TestABulkDoesNotEndWhatItsSessionHasRead(t *testing.T) {
+	w := newWorld(t, "", Identity{})
+	w.put(doc1, `{"a":1,"b":1}`)
+	w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "s")
+	w.ask(w.proxied, "POST", "/shop/_bulk", "{\"update\":{\"_id\":\"1\"}}\n{\"doc\":{\"c\":1}}\n", "Optimist-Session", "s")
+	w.put(doc1, `{"a":1,"b":2,"c":1}`)
+	w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":2,"b":1}`, "Optimist-Session", "s"), 200, "merged;attempts=2;base=session")
+	if got := w.stored(doc1); got != `{"a":2,"b":2,"c":1}` {
+		t.Errorf("stored %s", got)
+	}
+}
+
+// TestWhatOthersWroteAfterABulkIsNotOverwritten has a session save a document, write it by a bulk, and save it again from memory.
+// Others write it before or after the bulk: what it hasn't seen, and hasn't overwritten by the bulk, it doesn't overwrite.
+func TestWhatOthersWroteAfterABulkIsNotOverwritten(t *testing.T) {
+	const whole, part = "{\"index\":{\"_id\":\"1\"}}\n{\"a\":5}\n", "{\"update\":{\"_id\":\"1\"}}\n{\"doc\":{\"a\":5}}\n"
+	for name, c := range map[string]struct {
+		before, bulk, after string
+		status              int
+		outcome             string
+	}{
+		"nobody else":              {"", whole, "", 200, "guarded;attempts=1;base=view"},
+		"nobody else, a part":      {"", part, "", 200, "guarded;attempts=1;base=view"},
+		"after":                    {"", whole, `{"a":5,"b":1}`, 409, "guarded;attempts=1;base=view;reason=numbers"},
+		"after a part":             {"", part, `{"a":5,"b":1}`, 409, "guarded;attempts=1;base=view;reason=numbers"},
+		"before":                   {`{"a":2,"b":1}`, whole, "", 200, "guarded;attempts=1;base=view"}, // the bulk overwrote it
+		"before a part":            {`{"a":2,"b":1}`, part, "", 409, "refused;attempts=0;base=view;reason=numbers"},
+		"after one that is a noop": {"", "{\"update\":{\"_id\":\"1\"}}\n{\"doc\":{\"a\":2}}\n", `{"a":2,"b":1}`, 200, "merged;attempts=2;base=view"},
+	} {
+		for _, session := range []string{"", "s"} {
+			t.Run(name, func(t *testing.T) {
+				w := newWorld(t, "", Identity{Infer: true, Address: true})
+				w.put(doc1, `{"a":1}`)
+				ask := func(method, target, body string) answer {
+					return w.ask(w.proxied, method, target, body, "Optimist-Session", session)
+				}
+				ask("GET", doc1, "")
+				w.wants(ask("PUT", doc1, `{"a":2}`), 200, "guarded")
+				if c.before != "" {
+					w.put(doc1, c.before)
+				}
+				w.wants(ask("POST", "/shop/_bulk", c.bulk), 200, "passed;attempts=1;base=none;reason=bulk")
+				if c.after != "" {
+					w.put(doc1, c.after)
+				}
+				w.wants(ask("PUT", doc1, `{"a":3}`), c.status, c.outcome)
+				if c.status == 409 { // it reads, and goes on
+					ask("GET", doc1, "")
+					w.wants(ask("PUT", doc1, `{"a":3}`), 200, "guarded;attempts=1;base=session")
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package app
+
+import (
+	"errors"
+	"time"
+
+	"optimist/internal/obs"
+	"optimist/internal/outcome"
+	"optimist/internal/session"
+	"optimist/internal/upstream"
+	"optimist/internal/write"
+	"optimist/proxy"
+)
+
+// writeEvents turn what happens to writes into metrics.
+func (a *App) writeEvents() write.Events {
+	return write.Events{
+		Conflict: a.metrics.Conflict,
+		Fetch:    a.metrics.Fetched,
+		Batch:    a.metrics.Batched,
+		Unguard:  func(_, reason string) { a.metrics.Unguardable(reason) },
+		Took: func(kind session.Kind, reason session.Reason) {
+			if kind == session.KindLost {
+				a.metrics.LostBase(reason.String())
+			}
+		},
+		Done: func(rule string, o *outcome.Outcome, _ int) {
+			a.metrics.Outcome(o.Kind.String(), o.Reason)
+			a.metrics.Base(o.Base.String(), o.Ambiguous)
+			a.metrics.Retried(rule, o.Attempts-1)
+			if o.Untransformed {
+				a.metrics.Untransformed(rule)
+			}
+			if o.Kind == outcome.Merged || o.Kind == outcome.Combined {
+				a.metrics.Merged(rule, len(o.Overwrote)+o.More)
+			}
+		},
+	}
+}
+
+// sessionNumbers are the store's counters as the metrics have them: what was found for a write, and what wasn't.
+func sessionNumbers(t session.Stats) obs.Sessions {
+	n := obs.Sessions{Evictions: t.Evicted, Bytes: t.Bytes, Entries: int64(t.Entries)}
+	for kind, taken := range t.Taken {
+		switch session.Kind(kind) {
+		case session.KindNone, session.KindLost, session.KindGiven:
+			n.Misses += taken
+		default:
+			n.Hits += taken
+		}
+	}
+	return n
+}
+
+// upstreamHooks turn what happens to nodes into metrics and log lines.
+func (a *App) upstreamHooks() upstream.Hooks {
+	return upstream.Hooks{
+		Dialed: func(node string, _ time.Duration, err error) {
+			if err == nil {
+				return
+			}
+			reason := upstream.Other
+			var connect *upstream.ConnectError
+			if errors.As(err, &connect) {
+				reason = connect.Reason
+			}
+			a.metrics.DialFailed(node, string(reason))
+		},
+		Waited: func(node string, _ time.Duration) { a.metrics.Waited(node) },
+		Resent: func(*upstream.Error) { a.metrics.Resent() },
+		Ejected: func(node string, err error) {
+			a.metrics.Ejected(node)
+			a.log.Warn("node left out", obs.KeyNode, node, obs.KeyError, err.Error())
+		},
+		Returned: func(node string) { a.log.Info("node is back", obs.KeyNode, node) },
+		Credentials: func(node string, refusal int) {
+			if refusal == 0 {
+				a.log.Info("the engine accepts optimist's own credentials (upstream.auth) again", obs.KeyNode, node)
+				return
+			}
+			a.log.Error("the engine refuses optimist's own credentials (upstream.auth): it can't be asked what can be merged",
+				obs.KeyNode, node, obs.KeyStatus, refusal)
+		},
+	}
+}
+
+// doorMetrics hands on what the door tells.
+type doorMetrics struct{ m *obs.Metrics }
+
+// Request implements proxy.Metrics.
+func (d doorMetrics) Request(r *proxy.Done) {
+	d.m.Request(r.Kind.String(), r.Status, r.Received, r.Sent)
+}
+
+// Failed implements proxy.Metrics.
+func (d doorMetrics) Failed(errorType string) { d.m.Failed(errorType) }

@@ -1,0 +1,126 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/admin"
+	"optimist/internal/config"
+	"optimist/internal/obs"
+	"optimist/internal/upstream"
+)
+
+const (
+	greetTimeout = 10 * time.Second // for the first question to the engine
+	greetAgain   = 10 * time.Second // until it is asked again, if the engine refuses the credentials
+)
+
+var (
+	errDraining = errors.New("draining: optimist is about to end")
+	errUnknown  = errors.New("starting: no node of the engine has answered yet")
+
+	// ErrCredentials reports that optimist's own credentials are wrong, or lack the cluster privilege monitor.
+	ErrCredentials = errors.New("the engine refuses optimist's own credentials (upstream.auth)")
+)
+
+// reachEngine makes the connections' pool. Nodes that are down now are no reason not to start: they may come.
+func (a *App) reachEngine(*config.Config) error {
+	cfg, err := UpstreamConfig(&a.current.Load().Upstream)
+	if err != nil {
+		return err
+	}
+	cfg.Hooks = a.upstreamHooks()
+	a.nodes, err = upstream.New(cfg)
+	if err != nil {
+		return err
+	}
+	a.metrics.WatchNodes(func() []obs.Node {
+		var nodes []obs.Node
+		for _, n := range a.nodes.Nodes() {
+			nodes = append(nodes, obs.Node{Name: n.URL, Up: n.Alive, AuthRefused: n.Refusal != 0, Open: n.Open, Idle: n.Idle})
+		}
+		return nodes
+	})
+	return nil
+}
+
+// greet asks the engine who it is, after the start: until then nobody knows whether a node is there, and nodes that aren't are
+// found out by it before clients find them. It asks again only while the engine refuses optimist's credentials.
+func (a *App) greet(ctx context.Context) {
+	for a.greetOnce(ctx) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(a.o.GreetAgain):
+		}
+	}
+}
+
+// greetOnce reports whether the engine refuses optimist's credentials. What it logs holds already: who reads the log may go on.
+func (a *App) greetOnce(ctx context.Context) (refused bool) {
+	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
+	defer cancel()
+	resp, err := a.nodes.Do(ctx, &upstream.Request{Method: "GET", Target: []byte("/"), Own: true, Repeatable: true})
+	if err != nil {
+		a.greeted.Store(true)
+		if ctx.Err() == nil {
+			a.log.Warn("the engine doesn't answer; it will be tried again", obs.KeyError, err.Error())
+		}
+		return false
+	}
+	defer resp.Release()
+	a.door.Learn(&resp.Head)
+	a.greeted.Store(true)
+	if ownAuth := a.current.Load().Upstream.Auth != (config.Auth{}); ownAuth && (resp.Status == 401 || resp.Status == 403) {
+		return true // the upstream's hook has logged it
+	}
+	v := gjson.GetManyBytes(resp.Payload, "version.distribution", "version.number", "cluster_name")
+	a.log.Info("the engine answers", obs.KeyNode, resp.Node, obs.KeyStatus, resp.Status, "distribution", v[0].String(),
+		obs.KeyVersion, v[1].String(), "cluster", v[2].String())
+	return false
+}
+
+// Ready says why requests shouldn't be sent here, or nil.
+func (a *App) Ready() error {
+	if a.draining.Load() {
+		return errDraining
+	}
+	if !a.greeted.Load() {
+		return errUnknown
+	}
+	// Without checks a node that is left out comes back by requests only: they must come.
+	unchecked := a.current.Load().Upstream.HealthInterval == 0
+	var dead, refused error
+	for _, n := range a.nodes.Nodes() {
+		switch {
+		case n.Refusal != 0:
+			refused = fmt.Errorf("%w: %s answers %d", ErrCredentials, n.URL, n.Refusal)
+		case n.Alive || unchecked:
+			return nil
+		default:
+			dead = n.Err
+		}
+	}
+	if refused != nil {
+		return refused
+	}
+	return fmt.Errorf("no node of the engine answers: %w", dead)
+}
+
+func (a *App) nodeStates() []admin.Node {
+	var nodes []admin.Node
+	for _, n := range a.nodes.Nodes() {
+		state := admin.Node{URL: n.URL, Alive: n.Alive}
+		if n.Err != nil {
+			state.Error = n.Err.Error()
+		} else if n.Refusal != 0 {
+			state.Error = fmt.Sprintf("it refuses optimist's own credentials (upstream.auth): %d", n.Refusal)
+		}
+		nodes = append(nodes, state)
+	}
+	return nodes
+}

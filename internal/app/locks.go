@@ -1,0 +1,203 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/api"
+	"optimist/internal/coding"
+	"optimist/internal/config"
+	"optimist/internal/es"
+	"optimist/internal/wire"
+	"optimist/lockrouter"
+	"optimist/lockrouter/compat"
+	"optimist/lockrouter/engine"
+	"optimist/lockrouter/state"
+	"optimist/proxy"
+)
+
+// maxLockBody is how large the body of a request for locks may be, in bytes: ids of thousands of documents fit.
+const maxLockBody = 4 << 20
+
+// cleanEvery is how often idle locks' documents are looked for.
+const cleanEvery = time.Hour
+
+// openLocks makes what gives out locks, unless it is switched off. Nothing is asked of the engine before the first lock is.
+func (a *App) openLocks(c *config.Config) error {
+	l := &c.Locks
+	if l.Path == "" {
+		return nil
+	}
+	scripts := engine.Auto
+	switch l.Scripts {
+	case config.ScriptsAlways:
+		scripts = engine.Always
+	case config.ScriptsNever:
+		scripts = engine.Never
+	}
+	store := engine.New(engine.Options{Upstream: a.nodes, Index: l.Index, Scripts: scripts, Log: a.log})
+	a.beside.Go(func() { store.CleanEvery(a.ctx, cleanEvery) })
+	a.locks = lockrouter.New(lockrouter.Options{
+		Store: store,
+		Path:  l.Path, TTL: l.TTL.Std(), MaxTTL: l.MaxTTL.Std(),
+		Foreground: l.Wait.Foreground.Std(), Background: l.Wait.Background.Std(), MaxWait: l.Wait.Max.Std(),
+		Bound: l.Overtake, Chain: l.Chain, MostHeld: l.TreeSize, Search: a.search, Log: a.log,
+		Events: lockrouter.Events{
+			Acquired: func(class state.Class, outcome string, took time.Duration) {
+				a.metrics.LockRequest(string(class), outcome, took)
+			},
+			Contended: func(class state.Class) { a.metrics.LockContended(string(class)) },
+			Lapsed:    a.metrics.LeasesLapsed,
+		},
+	})
+	if l.Compat.Index != "" {
+		a.compat = compat.New(compat.Options{Locks: a.locks, Index: l.Compat.Index, Type: l.Compat.Type, TTL: l.Compat.TTL.Std(),
+			Refresh: a.refresh})
+	}
+	a.metrics.WatchLocks(a.locks.Held, func(class string) int { return a.locks.Waiting(state.Class(class)) })
+	return nil
+}
+
+// lock answers a request for a lock. It reports false for others.
+func (a *App) lock(x *proxy.Exchange) bool {
+	if a.locks == nil {
+		return false
+	}
+	if !a.locks.Takes(x.Op().Path) {
+		return a.compat != nil && a.compatLock(x)
+	}
+	if a.interceptor.DryRun(x) {
+		return true
+	}
+	op := x.Op()
+	op.Kind = api.Lock // from here on it is ours: its errors and metrics, too
+	body, err := x.Body(maxLockBody)
+	if err != nil {
+		x.Fail(err)
+		return true
+	}
+	answer, err := a.locks.Serve(x.Context(), &lockrouter.Request{Method: string(x.Head().Method), Path: op.Path, Query: op.Query, Body: body,
+		Fields: x.Head().EndToEnd(nil)})
+	a.answerLock(x, answer, err)
+	return true
+}
+
+// answerLock gives the client what was decided.
+func (a *App) answerLock(x *proxy.Exchange, answer *lockrouter.Answer, err error) {
+	switch {
+	case errors.Is(err, lockrouter.ErrStore):
+		x.Fail(&proxy.Failure{Status: http.StatusServiceUnavailable, Type: lockrouter.TypeStore, Reason: err.Error()})
+		return
+	case err != nil:
+		x.Fail(err)
+		return
+	case answer.Status == http.StatusServiceUnavailable:
+		a.metrics.Failed(lockrouter.TypeStore)
+	}
+	_ = x.AnswerOwn(answer.Status, answer.Fields, answer.Body)
+}
+
+// compatLock answers a request that changes or reads the index of locks.compat. It reports false for others.
+func (a *App) compatLock(x *proxy.Exchange) bool {
+	op := x.Op()
+	concern := a.compat.Concerns(op)
+	if concern == compat.Nothing {
+		return false
+	}
+	if concern == compat.Everything {
+		if a.interceptor.DryRun(x) {
+			return true
+		}
+		op.Kind = api.Lock
+	}
+	body, err := x.Body(maxLockBody)
+	if err == nil {
+		body, err = decoded(x.Head(), body)
+	}
+	switch {
+	case err != nil && concern == compat.Everything:
+		x.Fail(err)
+		return true
+	case err != nil: // too large to be looked into, or not what it says to be: the engine's matter
+		return false
+	}
+	answer, err := a.compat.Serve(x.Context(), &compat.Request{Method: string(x.Head().Method), Op: op, Body: body,
+		Session: a.interceptor.SessionName(x), Own: x.Head()})
+	if err == nil && answer == nil {
+		return false
+	}
+	op.Kind = api.Lock
+	a.answerLock(x, answer, err)
+	return true
+}
+
+// operateLocks answers the admin listener's requests for locks. path is that of a lock, or what is asked of all of them.
+func (a *App) operateLocks(ctx context.Context, method string, path, query, body []byte) (status int, answer []byte, err error) {
+	root := []byte(a.current.Load().Locks.Path)
+	switch string(path) {
+	case "", "/":
+		path = root
+	case "/_release":
+		path = append(root, path...)
+	}
+	served, err := a.locks.Serve(ctx, &lockrouter.Request{Method: method, Path: path, Query: query, Body: body, Admin: true})
+	if err != nil {
+		return 0, nil, err
+	}
+	return served.Status, served.Body, nil
+}
+
+// decoded is the body of a request for locks without its content coding.
+func decoded(h *wire.Head, body []byte) ([]byte, error) {
+	body, err := coding.Decode(body, h.Get("content-encoding"), maxLockBody)
+	switch {
+	case errors.Is(err, coding.ErrTooLarge):
+		return nil, proxy.ErrTooLarge
+	case err != nil:
+		return nil, &proxy.Failure{Status: 400, Type: "parse_exception", Reason: "the body can't be read: " + err.Error()}
+	}
+	return body, nil
+}
+
+// refresh asks the engine for the refresh that a client asks for.
+func (a *App) refresh(ctx context.Context, q *compat.Request) (status int, body []byte, err error) {
+	way := es.Way{Reads: true}
+	if h, ok := q.Own.(*wire.Head); ok {
+		way.Caller = callerOf(h.EndToEnd(nil))
+	}
+	index := es.Segment(a.current.Load().Locks.Compat.Index)
+	answer, err := es.Ask(ctx, a.nodes, esapi.IndicesRefreshRequest{Index: []string{index}}, way)
+	return answer.Status, answer.Body, err
+}
+
+// search searches on behalf of the client that asked for locks: what it may not see it can't lock.
+func (a *App) search(ctx context.Context, q *lockrouter.Request, index string, query []byte, most int) ([]string, error) {
+	ids, err := (&es.Client{Upstream: a.nodes}).IDs(ctx, callerOf(q.Fields), index, query, most)
+	var refusal *es.StatusError
+	if !errors.As(err, &refusal) {
+		return ids, err
+	}
+	f := &lockrouter.Failure{Status: refusal.Status, Type: "search_failed", Reason: err.Error()}
+	if v := gjson.GetManyBytes(refusal.Body, "error.type", "error.reason"); v[0].Str != "" {
+		f.Type, f.Reason = v[0].Str, v[1].Str
+	}
+	return nil, f
+}
+
+// callerOf is on whose behalf optimist asks: a client's fields without those that are about its own request's body and answer.
+func callerOf(fields []wire.Field) (who es.Caller) {
+	for _, f := range fields {
+		if name := strings.ToLower(string(f.Name)); name != "host" && name != "expect" && !strings.HasPrefix(name, "content-") &&
+			!strings.HasPrefix(name, "accept") {
+			who.Fields = append(who.Fields, f)
+		}
+	}
+	return who
+}

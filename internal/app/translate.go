@@ -1,0 +1,79 @@
+package app
+
+import (
+	"net"
+	"net/netip"
+	"time"
+
+	"optimist/internal/client"
+	"optimist/internal/config"
+	"optimist/internal/upstream"
+	"optimist/proxy"
+)
+
+// UpstreamConfig is the configuration's upstream as the upstream package wants it. It reads the file with our credentials.
+func UpstreamConfig(u *config.Upstream) (upstream.Config, error) {
+	auth, err := u.Auth.Authorization()
+	return upstream.Config{
+		URLs: u.URLs,
+		TLS: upstream.TLS{CAFile: u.TLS.CAFile, CertFile: u.TLS.CertFile, KeyFile: u.TLS.KeyFile, ServerName: u.TLS.ServerName,
+			Insecure: u.TLS.Verify == config.VerifyNone},
+		Authorization:  auth,
+		ConnectTimeout: u.ConnectTimeout.Std(),
+		AcquireTimeout: u.AcquireTimeout.Std(),
+		IdleTimeout:    u.IdleTimeout.Std(),
+		MaxConns:       u.MaxConnections,
+		HealthInterval: offIfZero(u.HealthInterval.Std()),
+	}, err
+}
+
+// offIfZero writes "switched off" as those packages do whose zero value means their default.
+func offIfZero(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return d
+}
+
+func limits(l *config.Limits) proxy.Limits {
+	rate := int(l.MinRate)
+	if rate == 0 {
+		rate = -1
+	}
+	return proxy.Limits{
+		MaxConnections: l.MaxConnections,
+		MaxHeader:      int(l.MaxHeader),
+		MaxBody:        l.MaxGuardedBody.Bytes(),
+		HeaderTimeout:  l.HeaderTimeout.Std(),
+		BodyTimeout:    l.BodyTimeout.Std(),
+		WriteTimeout:   l.WriteTimeout.Std(),
+		IdleTimeout:    l.IdleTimeout.Std(),
+		MinRate:        rate,
+	}
+}
+
+func sniffing(a config.SniffAnswer) proxy.Sniffing {
+	if a == config.SniffPass {
+		return proxy.SniffPass
+	}
+	return proxy.SniffRewrite
+}
+
+// identity is how clients are told apart.
+func identity(c *config.Sessions) client.Identity {
+	id := client.Identity{Header: c.Header, Infer: c.Infer != config.InferNone, Address: c.Infer == config.InferCredentialsAndAddress}
+	for _, p := range c.TrustedProxies {
+		id.Trusted = append(id.Trusted, p.Prefix)
+	}
+	return id
+}
+
+// loopback reports whether an address can only be reached from this machine.
+func loopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback() || host == "localhost"
+}

@@ -1,0 +1,239 @@
+package app
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/rule"
+)
+
+const doc1 = "/shop/_doc/1"
+
+func TestEveryWatchedReadIsABase(t *testing.T) {
+	rules := "rules:\n- {name: r, match: {index: [shop, store]}, base: {reads: [get, mget, search]}}\n"
+	for name, read := range map[string]func(w *world) answer{
+		"get":      func(w *world) answer { return w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "s") },
+		"source":   func(w *world) answer { return w.ask(w.proxied, "GET", "/shop/_source/1", "", "Optimist-Session", "s") },
+		"by alias": func(w *world) answer { return w.ask(w.proxied, "GET", "/store/_doc/1", "", "Optimist-Session", "s") },
+		"mget ids": func(w *world) answer {
+			return w.ask(w.proxied, "POST", "/shop/_mget", `{"ids":["1"]}`, "Optimist-Session", "s")
+		},
+		"mget docs": func(w *world) answer {
+			return w.ask(w.proxied, "POST", "/_mget", `{"docs":[{"_index":"shop","_id":"1"}]}`, "Optimist-Session", "s")
+		},
+		"search": func(w *world) answer {
+			return w.ask(w.proxied, "POST", "/shop/_search", `{"query":{"match_all":{}}}`, "Optimist-Session", "s")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, rules, Identity{})
+			w.put("/shop", `{"aliases":{"store":{}}}`)
+			w.put(doc1+"?refresh=true", `{"a":1,"b":1}`)
+			if a := read(w); a.status != 200 || !strings.Contains(a.body, `{"a":1,"b":1}`) {
+				t.Fatalf("%d %s", a.status, a.body)
+			}
+			w.put(doc1, `{"a":1,"b":2}`)
+			w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":2,"b":1}`, "Optimist-Session", "s"), 200, "merged;attempts=2;base=session")
+			if got := w.stored(doc1); got != `{"a":2,"b":2}` {
+				t.Errorf("stored %s", got)
+			}
+		})
+	}
+}
+
+func TestReadsAreServedAsTheEngineServesThem(t *testing.T) {
+	w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, base: {reads: [get, mget, search]}}\n", Identity{Infer: true, Address: true})
+	w.put(doc1+"?refresh=true", "{ \"a\" : 9007199254740993.0 ,\n \"\\u00e9\":\"x\"}")
+	w.put("/shop/_doc/spaced?refresh=true", " \n {\"a\":1}\t ")
+	for _, q := range []struct{ method, target, body string }{
+		{"GET", doc1, ""}, {"GET", doc1 + "?pretty", ""}, {"GET", doc1 + "?_source_includes=a", ""}, {"GET", doc1 + "?filter_path=_id", ""},
+		{"GET", "/shop/_doc/absent", ""}, {"HEAD", doc1, ""}, {"GET", "/none/_doc/1", ""},
+		{"GET", "/shop/_source/1", ""}, {"GET", "/shop/_source/spaced", ""}, {"GET", "/shop/_source/absent", ""}, {"GET", "/shop/_source/1?pretty", ""}, {"HEAD", "/shop/_source/1", ""},
+		{"POST", "/shop/_mget", `{"ids":["1","absent"]}`}, {"POST", "/shop/_mget", `{"docs":[{"_id":"1","_source":false}]}`},
+		{"POST", "/shop/_search", `{"query":{"match_all":{}}}`}, {"GET", "/shop/_search", ""}, {"POST", "/shop/_search?seq_no_primary_term=true", `{}`},
+		{"POST", "/shop/_search", `{"seq_no_primary_term":true}`}, {"POST", "/shop/_search", `{"_source":["a"]}`}, {"POST", "/shop/_search?version=true", `{}`},
+	} {
+		direct, proxied := w.ask(w.direct, q.method, q.target, q.body), w.ask(w.proxied, q.method, q.target, q.body)
+		if direct.status != proxied.status || took(direct.body) != took(proxied.body) {
+			t.Errorf("%s %s %s:\ndirect  %d %s\nproxied %d %s", q.method, q.target, q.body, direct.status, direct.body, proxied.status, proxied.body)
+		}
+	}
+}
+
+// took takes a search's time out of its answer.
+func took(s string) string {
+	if v := gjson.Get(s, "took"); v.Exists() {
+		return s[:v.Index] + "T" + s[v.Index+len(v.Raw):]
+	}
+	return s
+}
+
+func TestADocumentReadHasAnETagThatGuardsAWrite(t *testing.T) {
+	w := newWorld(t, "", Identity{})
+	w.put(doc1, `{"a":1}`)
+	for _, target := range []string{doc1, "/shop/_source/1"} {
+		if got := w.ask(w.proxied, "GET", target, "").header.Get("ETag"); got != `"0-1"` {
+			t.Errorf("%s: ETag %q", target, got)
+		}
+	}
+	for _, target := range []string{doc1 + "?_source=false", "/shop/_doc/2"} {
+		if got := w.ask(w.proxied, "GET", target, "").header.Get("ETag"); got != "" {
+			t.Errorf("%s: ETag %q for what isn't a whole document", target, got)
+		}
+	}
+	w.put(doc1, `{"a":2}`)
+	w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":3}`, "If-Match", `"0-1"`), 409, "guarded;attempts=1;base=if_match")
+	a := w.ask(w.proxied, "PUT", doc1, `{"a":3}`, "If-Match", `"1-1"`)
+	w.wants(a, 200, "guarded;attempts=1;base=if_match")
+	if got := a.header.Get("ETag"); got != `"2-1"` {
+		t.Errorf("ETag of the write: %q", got)
+	}
+	w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":3}`, "If-Match", `abc`), 400, "")
+}
+
+func TestPartialReadsAreNoBases(t *testing.T) {
+	for _, target := range []string{doc1 + "?_source_includes=a", doc1 + "?_source=a", doc1 + "?filter_path=_source.a", doc1 + "?_source=false"} {
+		w := newWorld(t, "", Identity{})
+		w.put(doc1, `{"a":1,"b":1}`)
+		w.ask(w.proxied, "GET", target, "", "Optimist-Session", "s")
+		w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":2}`, "Optimist-Session", "s"), 200, "passed;attempts=1;base=none")
+	}
+}
+
+func TestWhatCantBeGuardedIsPassedAndSaid(t *testing.T) {
+	w := newWorld(t, "", Identity{Infer: true, Address: true})
+	w.put(doc1, `{"a":1}`)
+	big := `{"text":"` + strings.Repeat("x", 1<<20) + `"}`
+	for _, c := range []struct {
+		method, target, body, name, value, reason string
+	}{
+		{"PUT", doc1, `{"a":2}`, "Authorization", "AWS4-HMAC-SHA256 Credential=x", "signed"},
+		{"PUT", doc1, `{"a":2}`, "Authorization", "Signature keyId=x", "signed"},
+		{"PUT", doc1, `{"a":2}`, "Authorization", "Digest username=x", "signed"},
+		{"PUT", doc1, `{"a":2}`, "Authorization", "Negotiate abc", "connection_auth"},
+		{"PUT", doc1, `{"a":2}`, "Authorization", "ntlm abc", "connection_auth"},
+		{"PUT", doc1, big, "X", "y", "too_large"},
+		{"POST", "/_bulk", "{\"index\":{\"_index\":\"shop\",\"_id\":\"1\"}}\n{}\n", "X", "y", "bulk"},
+		{"POST", "/shop/_bulk", "{\"index\":{\"_id\":\"1\"}}\n{}\n", "X", "y", "bulk"},
+		{"POST", "/shop/_delete_by_query", `{"query":{"match_all":{}}}`, "X", "y", "by_query"},
+	} {
+		a := w.ask(w.proxied, c.method, c.target, c.body, c.name, c.value)
+		if a.status != 200 && a.status != 201 || !strings.HasPrefix(a.outcome(), "passed;") || !strings.Contains(a.outcome(), "reason="+c.reason) {
+			t.Errorf("%s %s: %d %.200s [%s], want the reason %s", c.method, c.target, a.status, a.body, a.outcome(), c.reason)
+		}
+	}
+	if n := w.counted("optimist_outcomes_total", "outcome", "passed"); n != 9 {
+		t.Errorf("%d are counted, want 9", n)
+	}
+}
+
+func TestWhatNoRuleTakesIsForwardedAsItIs(t *testing.T) {
+	w := newWorld(t, "rules:\n- {name: r, match: {index: [other]}}\n", Identity{Infer: true})
+	for range 2 {
+		if a := w.ask(w.proxied, "PUT", doc1, `{"a":1}`); a.outcome() != "" || a.header.Get("ETag") != "" {
+			t.Errorf("%v", a.header)
+		}
+	}
+	if a := w.ask(w.proxied, "GET", doc1, ""); a.header.Get("ETag") != "" {
+		t.Errorf("%v", a.header)
+	}
+}
+
+func TestAGzippedBodyMerges(t *testing.T) {
+	w := newWorld(t, "", Identity{})
+	w.put(doc1, `{"a":1,"b":1}`)
+	w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "s")
+	w.put(doc1, `{"a":1,"b":2}`)
+	w.wants(w.ask(w.proxied, "PUT", doc1, zipped(`{"a":2,"b":1}`), "Optimist-Session", "s", "Content-Encoding", "gzip"), 200, "merged")
+	if got := w.stored(doc1); got != `{"a":2,"b":2}` {
+		t.Errorf("stored %s", got)
+	}
+	w.wants(w.ask(w.proxied, "PUT", doc1, "not gzip", "Optimist-Session", "s", "Content-Encoding", "gzip"), 400, "")
+}
+
+func TestObserveCountsWhatWasLostAndChangesNothing(t *testing.T) {
+	w := newWorld(t, "", Identity{})
+	w.app.rules.SetMode(rule.Observe)
+	w.put(doc1, `{"a":1,"b":1}`)
+	for _, s := range []string{"x", "y"} {
+		if a := w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", s); a.header.Get("ETag") != "" {
+			t.Errorf("observe changed an answer: %v", a.header)
+		}
+	}
+	for i, s := range []string{"x", "y"} {
+		if a := w.ask(w.proxied, "PUT", doc1, fmt.Sprintf(`{"a":%d,"b":1}`, i), "Optimist-Session", s); a.outcome() != "" || a.status != 200 {
+			t.Errorf("observe changed an answer: %d %v", a.status, a.header)
+		}
+		w.observed(i+1, i) // the second write lost the first one's change
+	}
+	if got := w.stored(doc1); got != `{"a":1,"b":1}` {
+		t.Errorf("stored %s", got)
+	}
+	w.app.rules.SetMode(rule.Off)
+	if a := w.ask(w.proxied, "PUT", doc1, `{}`); a.outcome() != "" {
+		t.Errorf("off: %v", a.header)
+	}
+}
+
+// Which of its reads a session writes from is told by what it sends, compressed or not.
+func TestObserveReadsWhatIsSentCompressed(t *testing.T) {
+	w := newWorld(t, "", Identity{Infer: true, Address: true})
+	w.app.rules.SetMode(rule.Observe)
+	w.put(doc1, `{"a":1,"b":1}`)
+	w.ask(w.proxied, "GET", doc1, "") // for display
+	w.put(doc1, `{"a":2,"b":2}`)
+	w.ask(w.proxied, "GET", doc1, "")
+	if a := w.ask(w.proxied, "PUT", doc1, zipped(`{"a":2,"b":3}`), "Content-Encoding", "gzip"); a.status != 200 {
+		t.Fatal(a)
+	}
+	w.observed(1, 0)
+	if a := w.ask(w.proxied, "PUT", doc1, "no gzip", "Content-Encoding", "gzip"); a.status != 400 && a.status != 500 || a.outcome() != "" {
+		t.Errorf("it is the engine's to refuse: %+v", a)
+	}
+	if got := w.stored(doc1); got != `{"a":2,"b":3}` {
+		t.Errorf("stored %s", got)
+	}
+}
+
+func TestAReCreatedIndexKnowsNoOldBase(t *testing.T) {
+	w := newWorld(t, "", Identity{})
+	w.put(doc1, `{"a":1}`)
+	w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "s")
+	w.ask(w.proxied, "DELETE", "/shop", "")
+	w.put(doc1, `{"a":"other"}`) // the same numbers again
+	w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":2}`, "Optimist-Session", "s"), 200, "passed;attempts=1;base=lost;reason=index")
+}
+
+func TestAnIndexThatCouldNotBeMadeAgainKeepsItsBases(t *testing.T) {
+	w := newWorld(t, "", Identity{})
+	w.put(doc1, `{"a":1,"b":1}`)
+	w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "s")
+	if a := w.ask(w.proxied, "PUT", "/shop", "{}"); a.status != 400 {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	w.put(doc1, `{"a":1,"b":2}`)
+	w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":2,"b":1}`, "Optimist-Session", "s"), 200, "merged")
+}
+
+// A new document whose id the engine makes needs no guard; what became of it is said all the same, as of every write that a rule
+// takes.
+func TestADocumentWithoutAnIDIsPassedAndSaid(t *testing.T) {
+	w := newWorld(t, "", Identity{})
+	w.wants(w.ask(w.proxied, "POST", "/shop/_doc", `{"n":1}`), 201, "passed;attempts=1;base=none")
+	w.wants(w.ask(w.proxied, "POST", "/shop/_doc/?refresh=true", `{"n":`), 400, "passed;attempts=1;base=none")
+	if n := w.counted("optimist_outcomes_total", "outcome", "passed", "reason", ""); n != 2 {
+		t.Errorf("%d are counted", n)
+	}
+	if a := w.ask(w.proxied, "POST", "/.hidden/_doc", `{"n":1}`); a.status != 201 || a.outcome() != "" {
+		t.Errorf("no rule takes it: %+v", a)
+	}
+	for _, m := range []rule.Mode{rule.Observe, rule.Off} {
+		w.app.rules.SetMode(m)
+		if a := w.ask(w.proxied, "POST", "/shop/_doc", `{"n":1}`); a.status != 201 || a.outcome() != "" {
+			t.Errorf("%v: %+v", m, a)
+		}
+	}
+}

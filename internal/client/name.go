@@ -1,0 +1,69 @@
+package client
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"net/netip"
+
+	"optimist/internal/uri"
+	"optimist/internal/wire"
+)
+
+// Name is a request's session in a word that can be shown and kept: the same in every proxy and after a restart, and another for
+// every other session. It is the session's name or the client's address, and what tells the credentials from others; within a
+// name an equals sign and an at sign are encoded.
+func (id *Identity) Name(fields []wire.Field, addr netip.AddrPort) string {
+	m := id.gather(fields)
+	var name []byte
+	switch {
+	case len(m[nameMark]) > longestName:
+		sum := sha256.Sum256(m[nameMark])
+		name = hex.AppendEncode([]byte("sha256="), sum[:16])
+	case len(m[nameMark]) > 0:
+		name = uri.AppendSegment(nil, string(m[nameMark]))
+	case id.Infer && id.Address:
+		name = uri.AppendSegment([]byte("ip="), id.address(addr.Addr(), m[forwardedMark]).String())
+	}
+	if cr := fingerprint(m[:nameMark]); cr != "" {
+		name = append(append(name, '@'), cr...)
+	}
+	return string(name)
+}
+
+// longestName is up to how many bytes of a session's name are shown.
+const longestName = 64
+
+// fingerprint tells credentials from others; it is empty where there are none. Of a password nothing goes into it: it could be
+// guessed, and tried, by everybody who sees the word.
+func fingerprint(values [][]byte) string {
+	h := sha256.New()
+	any := false
+	for _, v := range values {
+		if len(v) > 0 {
+			any = true
+			v = user(v)
+		}
+		h.Write([]byte{byte(len(v) >> 24), byte(len(v) >> 16), byte(len(v) >> 8), byte(len(v))})
+		h.Write(v)
+	}
+	if !any {
+		return ""
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// user is the name in an Authorization by password; any other value is itself.
+func user(value []byte) []byte {
+	scheme, rest, ok := bytes.Cut(value, []byte(" "))
+	if !ok || !wire.EqualFold(scheme, "basic") {
+		return value
+	}
+	text, err := base64.StdEncoding.DecodeString(string(bytes.TrimSpace(rest)))
+	if err != nil {
+		return value
+	}
+	name, _, _ := bytes.Cut(text, []byte(":"))
+	return append([]byte("basic "), name...)
+}

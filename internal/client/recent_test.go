@@ -1,0 +1,69 @@
+package client
+
+import (
+	"bytes"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"optimist/internal/wire"
+)
+
+func TestClientsThatTakeTurnsOnAConnectionAreToldApart(t *testing.T) {
+	id := &Identity{Header: "Optimist-Session", Infer: true, Address: true, Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+	peer := netip.MustParseAddrPort("10.0.0.1:1234")
+	requests := [][]string{
+		{},
+		{"Authorization", "Basic a"},
+		{"Authorization", ""},
+		{"Authorization", "Basic b"},
+		{"Authorization", "Basic a", "Optimist-Session", "s"},
+		{"Authorization", "Basic a", "Optimist-Session", "t"},
+		{"Authorization", "Basic a", "Cookie", "s"},
+		{"Authorization", "Basic a", "Cookie", "x", "Cookie", "y"},
+		{"Authorization", "Basic a", "Cookie", "xy"},
+		{"Authorization", "AWS4-HMAC-SHA256 Credential=x"},
+		{"Authorization", "Negotiate x"},
+		{"X-Forwarded-For", "192.0.2.1"},
+		{"X-Forwarded-For", "192.0.2.2"},
+		{"Cookie", strings.Repeat("long", maxRecent)},
+		{"Authorization", "Basic a"},
+	}
+	var s recent
+	for _, again := range []bool{false, true} {
+		for i, r := range requests {
+			var fields []wire.Field
+			for k := 0; k < len(r); k += 2 {
+				fields = append(fields, wire.Field{Name: []byte(r[k]), Value: []byte(r[k+1])})
+			}
+			got, want := s.of(id, fields, peer), id.Of(fields, peer)
+			if again {
+				got = s.of(id, fields, peer) // from memory
+			}
+			if got.Session != want.Session || got.Signed != want.Signed || got.Bound != want.Bound || len(got.Caller.Fields) != len(want.Caller.Fields) {
+				t.Errorf("request %d: %+v, not %+v", i, got, want)
+			}
+			for _, f := range fields {
+				clear(f.Value) // the connection's buffer is used again
+			}
+			for _, f := range got.Caller.Fields {
+				if s.filled && bytes.IndexByte(f.Value, 0) >= 0 {
+					t.Errorf("request %d: the credentials are in the request's own memory", i)
+				}
+			}
+		}
+	}
+}
+
+func TestTellingTheSameClientAgainAllocatesNothing(t *testing.T) {
+	id := &Identity{Header: "Optimist-Session", Infer: true, Address: true}
+	fields := []wire.Field{
+		{Name: []byte("Host"), Value: []byte("h")}, {Name: []byte("Authorization"), Value: []byte("Basic a")},
+		{Name: []byte("Optimist-Session"), Value: []byte("s")},
+	}
+	var s recent
+	s.of(id, fields, netip.AddrPort{})
+	if n := testing.AllocsPerRun(100, func() { s.of(id, fields, netip.AddrPort{}) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

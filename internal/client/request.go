@@ -1,0 +1,120 @@
+package client
+
+import (
+	"bytes"
+	"errors"
+
+	"optimist/internal/api"
+	"optimist/internal/coding"
+	"optimist/internal/doc"
+	"optimist/internal/uri"
+	"optimist/internal/wire"
+	"optimist/proxy"
+)
+
+// Request is a request with what it says of its client and of its document. A connection has one for all its requests, which come
+// one after the other, mostly from the same client and for the same index: what is the same isn't read again. It is for one
+// goroutine, and nothing that it returns may be used after the request.
+type Request struct {
+	*proxy.Exchange
+	identity *Identity
+	recent   recent
+	client   Client
+	told     bool // client is the request's
+	fields   []wire.Field
+	rawIndex []byte
+	index    string
+}
+
+// Begin makes r the request of an exchange.
+func (r *Request) Begin(id *Identity, x *proxy.Exchange) {
+	r.Exchange, r.identity, r.told = x, id, false
+	r.fields = r.fields[:0]
+}
+
+// Client is who sent the request.
+func (r *Request) Client() *Client {
+	if !r.told {
+		r.client, r.told = r.recent.of(r.identity, r.Head().Fields, r.Exchange.Client()), true
+	}
+	return &r.client
+}
+
+// Rewritable reports whether anything of the request may be changed: not where the client signs it.
+func (r *Request) Rewritable() bool {
+	c := r.Client()
+	return !c.Signed && !c.Bound && !signedQuery(r.Op().Query)
+}
+
+// SignedQuery reports whether the request is signed by its query.
+func (r *Request) SignedQuery() bool { return signedQuery(r.Op().Query) }
+
+// Fields are the request's end-to-end fields.
+func (r *Request) Fields() []wire.Field {
+	if len(r.fields) == 0 {
+		r.fields = r.Head().EndToEnd(r.fields)
+	}
+	return r.fields
+}
+
+// Index is the index that the request names in its path, decoded, or "" if that can't be read.
+func (r *Request) Index() string {
+	if raw := r.Op().Index; r.rawIndex == nil || !bytes.Equal(r.rawIndex, raw) {
+		r.rawIndex, r.index = append(r.rawIndex[:0], raw...), api.Name(raw)
+	}
+	return r.index
+}
+
+// Ref names the document of the request. ok is false where it can't be read.
+func (r *Request) Ref() (ref doc.Ref, ok bool) {
+	ref.Index = r.Index()
+	var buf [256]byte
+	id, err := uri.Decode(buf[:0], r.Op().ID)
+	if err != nil {
+		return ref, false
+	}
+	ref.ID = string(id)
+	ref.Routing, ok = r.Routing()
+	return ref, ok && ref.Index != ""
+}
+
+// Routing is the request's routing, for documents that don't name their own. ok is false where it can't be read.
+func (r *Request) Routing() (routing string, ok bool) {
+	raw, given := uri.Param(r.Op().Query, "routing")
+	if !given {
+		return "", true
+	}
+	value, err := uri.DecodeValue(nil, raw)
+	return string(value), err == nil
+}
+
+// Plain is the request's body without a gzip coding, and the end-to-end fields that go with it. Over limit bytes it is
+// proxy.ErrTooLarge. Other codings stay. Errors are to be given to Fail.
+func (r *Request) Plain(limit int64) (body []byte, fields []wire.Field, err error) {
+	body, err = r.Body(limit)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !r.Gzipped() {
+		return body, r.Fields(), nil
+	}
+	switch body, err = coding.Gunzip(body, limit); {
+	case errors.Is(err, coding.ErrTooLarge):
+		return nil, nil, proxy.ErrTooLarge
+	case err != nil:
+		return nil, nil, &proxy.Failure{Status: 400, Type: "parse_exception", Reason: err.Error()}
+	}
+	return body, wire.Without(r.Fields(), "content-encoding"), nil
+}
+
+// Gzipped reports whether the request's body is compressed so.
+func (r *Request) Gzipped() bool { return coding.IsGzip(r.Head().Get("content-encoding")) }
+
+// Pass forwards the request and reports whether the client was answered: if not, it has been told why.
+func (r *Request) Pass(o proxy.ForwardOptions) bool {
+	err := r.Forward(o)
+	if err != nil {
+		r.Fail(err)
+	}
+	return err == nil
+}

@@ -1,0 +1,171 @@
+package intercept
+
+import (
+	"bytes"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/api"
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/outcome"
+	"optimist/internal/rule"
+	"optimist/internal/session"
+	"optimist/internal/watch"
+	"optimist/internal/wire"
+)
+
+// many forwards requests that write many documents. They aren't guarded, and the answer says so: whoever counts on a rule must
+// not have to guess.
+func (i *Interceptor) many(r *request) bool {
+	rules, op := i.Rules.Rules(), r.Op()
+	a := asked(r, api.Index)
+	ru := rules.MatchRequest(&a)
+	if len(op.Index) == 0 && len(rules.All()) > 0 {
+		ru = rules.All()[0] // any of its items may be of an index that a rule takes
+	}
+	s, err := i.withoutStamps(r)
+	switch {
+	case err != nil:
+		r.Fail(err)
+		return true
+	case i.Rules.Effective(ru) != rule.Guard:
+		return i.passed(r, &s, nil, nil)
+	case op.Kind != api.Bulk:
+		return i.passed(r, &s, []wire.Field{i.unguarded(r, ru, outcome.ReasonByQuery)}, nil)
+	}
+	reason := outcome.ReasonBulk
+	if s.unread {
+		reason = outcome.ReasonTooLarge // a stamp that is in it is stored
+	}
+	var capture *watch.Capture
+	if c := r.Client(); c.Known {
+		epoch := i.Sessions.Epoch()
+		capture = watch.NewCapture(bulkLimit)
+		capture.Whole = func() { i.wrote(r, capture, epoch) }
+	}
+	return i.passed(r, &s, []wire.Field{i.unguarded(r, ru, reason)}, capture)
+}
+
+// bulkLimit is the size of a bulk's answer, in bytes, up to which it is looked at: some 20,000 items.
+const bulkLimit = 4 << 20
+
+// wrote ends what a session knew of the documents that a bulk of its own has written or deleted, as far as the answer names them.
+func (i *Interceptor) wrote(r *request, capture *watch.Capture, epoch session.Epoch) {
+	answer, readable := capture.Body()
+	routing, ok := r.Routing()
+	if !readable || !ok {
+		return
+	}
+	for item := range es.Elements(answer, "items") {
+		for _, action := range [...]string{"index", "create", "update", "delete"} {
+			if did := es.Member(item, action); did != nil {
+				i.wroteOne(r.Client().Session, action, es.ParseItem(did), routing, epoch)
+			}
+		}
+	}
+}
+
+func (i *Interceptor) wroteOne(sess session.Session, action string, it es.Item, routing string, epoch session.Epoch) {
+	result := string(it.Result)
+	ref := doc.Ref{Index: string(it.Index), ID: it.ID(), Routing: routing}
+	switch {
+	case result == "" || result == "noop" || result == "created" && it.Version == 1:
+		// It was refused, or is new, so that nobody knew of it: most items of most bulks.
+	case result == "deleted":
+		i.Sessions.ReadUnknown(sess, ref) // nor is what it read of it a base for what comes after
+	case it.Numbered:
+		i.Sessions.WroteElse(sess, ref, it.Revision, action != "update", epoch)
+	default:
+		i.Sessions.WroteElse(sess, ref, doc.Revision{}, action != "update", epoch)
+	}
+}
+
+// written reads the answer to a write of one document.
+func written(capture *watch.Capture) (rev doc.Revision, created, ok bool) {
+	body, ok := capture.Body()
+	if !ok || capture.Status != 200 && capture.Status != 201 {
+		return rev, false, false
+	}
+	it := es.ParseItem(body)
+	return it.Revision, string(it.Result) == "created", it.Numbered
+}
+
+// bulkWithoutStamps is a bulk without the stamps that are in its documents. Its lines stay as they are but for these; from what
+// can't be read on, all of it does.
+func (i *Interceptor) bulkWithoutStamps(r *request, body []byte) []byte {
+	fields := map[string]*stampField{}
+	var out []byte
+	from := 0
+	for rest := body; len(rest) > 0; {
+		line, after := nextLine(rest)
+		rest = after
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		kind, index, ok := bulkAction(line, r.Index())
+		if !ok {
+			break
+		}
+		if kind == api.Delete {
+			continue
+		}
+		line, after = nextLine(rest)
+		at := len(body) - len(rest)
+		rest = after
+		f, known := fields[index]
+		if !known {
+			if st := i.watcher.Stamper(&r.Request, index, rule.Observe); st != nil {
+				f = &stampField{name: st.Stamp}
+			}
+			fields[index] = f
+		}
+		if f == nil {
+			continue
+		}
+		if document, _, _ := f.takeOut(kind, line, nil); len(document) != len(line) {
+			out = append(append(out, body[from:at]...), document...)
+			from = at + len(line)
+		}
+	}
+	if from == 0 {
+		return body
+	}
+	return append(out, body[from:]...)
+}
+
+// nextLine is what stands before the first end of a line, without that, and what comes behind it.
+func nextLine(b []byte) (line, rest []byte) {
+	if i := bytes.IndexByte(b, '\n'); i >= 0 {
+		return b[:i], b[i+1:]
+	}
+	return b, nil
+}
+
+// bulkAction reads an action's line: what is done, and the index that it is done in.
+func bulkAction(line []byte, usual string) (kind api.Kind, index string, ok bool) {
+	if !doc.ValidJSON(line) {
+		return kind, "", false
+	}
+	index = usual
+	gjson.ParseBytes(line).ForEach(func(k, v gjson.Result) bool {
+		switch k.String() {
+		case "index":
+			kind = api.Index
+		case "create":
+			kind = api.Create
+		case "update":
+			kind = api.Update
+		case "delete":
+			kind = api.Delete
+		}
+		v.ForEach(func(k, v gjson.Result) bool {
+			if k.String() == "_index" {
+				index = v.String()
+			}
+			return true
+		})
+		return false
+	})
+	return kind, index, kind != api.Other
+}

@@ -1,0 +1,55 @@
+package intercept
+
+import (
+	"errors"
+
+	"optimist/internal/es"
+	"optimist/internal/uri"
+	"optimist/internal/write"
+	"optimist/proxy"
+)
+
+// fail answers a write that package write couldn't: with the outcome, where there is one.
+func fail(r *request, err error) {
+	var f *write.Failure
+	if !errors.As(err, &f) {
+		r.Fail(failure(err))
+		return
+	}
+	r.Fail(failure(f.Err), outcomeField(&f.Outcome))
+}
+
+// failure gives this package's meaning to the errors of package write; others are the door's own.
+func failure(err error) error {
+	switch {
+	case errors.Is(err, write.ErrUnknownOutcome):
+		return &proxy.Failure{Status: 504, Type: proxy.TypeUnknown, Reason: err.Error()}
+	case errors.Is(err, write.ErrTimeout):
+		return &proxy.Failure{Status: 503, Type: "timeout_exception", Reason: err.Error()}
+	case errors.Is(err, write.ErrNotWritten):
+		return unasked(err)
+	case errors.Is(err, write.ErrPreconditionRequired):
+		return &proxy.Failure{Status: 428, Type: "precondition_required", Reason: err.Error()}
+	case errors.Is(err, write.ErrBaseLost), errors.Is(err, write.ErrAmbiguous), errors.Is(err, write.ErrNoMatch):
+		return &proxy.Failure{Status: 409, Type: "version_conflict_engine_exception", Reason: err.Error()}
+	case errors.Is(err, write.ErrBadMatch), errors.Is(err, write.ErrContradiction), errors.As(err, new(*uri.EscapeError)):
+		return &proxy.Failure{Status: 400, Type: "illegal_argument_exception", Reason: err.Error()}
+	}
+	return err
+}
+
+// unasked is the failure of a write that wasn't sent, because the engine couldn't be asked what had to be known before: what was
+// lost is the answer to a read.
+func unasked(err error) error {
+	var refusal *es.StatusError
+	switch {
+	case errors.As(err, &refusal) && (refusal.Status == 429 || refusal.Status == 503 || refusal.Status == 403 || refusal.Status == 401):
+		return &proxy.Failure{Status: refusal.Status, Type: proxy.TypeAnswer, Reason: err.Error()}
+	case refusal != nil, errors.Is(err, es.ErrNoSource):
+		return &proxy.Failure{Status: 502, Type: proxy.TypeAnswer, Reason: err.Error()}
+	}
+	if f := proxy.FailureOf(err, true); f != nil {
+		return f
+	}
+	return err
+}

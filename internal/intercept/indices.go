@@ -1,0 +1,304 @@
+package intercept
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/api"
+	"optimist/internal/catalog"
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/respond"
+	"optimist/internal/upstream"
+	"optimist/internal/uri"
+	"optimist/internal/wire"
+	"optimist/proxy"
+)
+
+// changeIndices forwards a change of indices, aliases, settings, mappings, templates or pipelines. Where an index may be another
+// one afterwards, what is known of it is forgotten before the client has its answer: the next write must not find the old bases.
+// That takes a request that was sent whole, and that the engine didn't refuse: anybody can send one that it refuses.
+func (i *Interceptor) changeIndices(r *request) {
+	if r.Op().Renumbers {
+		i.renumber(r)
+		return
+	}
+	forwardJudged(r, func(status int) {
+		if verdictOf(status) != refused {
+			i.Writes.IndicesChanged()
+		}
+	})
+}
+
+// forwardJudged forwards a request and calls judge, once, with the status of its answer before the client has it; 0: there is
+// none.
+func forwardJudged(r *request, judge func(status int)) {
+	judged := false
+	r.Pass(proxy.ForwardOptions{OnHead: func(h *wire.Head, _ []byte) []wire.Field {
+		judged = true
+		judge(h.Status)
+		return nil
+	}})
+	if !judged {
+		judge(0)
+	}
+}
+
+// verdict is what an answer's status says of a change.
+type verdict uint8
+
+const (
+	refused verdict = iota
+	uncertain
+	done
+)
+
+func verdictOf(status int) verdict {
+	switch {
+	case status >= 200 && status < 300:
+		return done
+	case status == 0 || status >= 500: // lost, or given up: it may be carried out all the same
+		return uncertain
+	}
+	return refused
+}
+
+// renumber forwards a change after which an index may be another one, or a name stand for another. Which ones these are the
+// engine says: it is asked before the change and after it, as the client.
+func (i *Interceptor) renumber(r *request) {
+	body, err := r.Body(i.MaxBody)
+	large := errors.Is(err, proxy.ErrTooLarge)
+	if err != nil && !large {
+		r.Fail(err) // not all of the request came
+		return
+	}
+	c := renumbering{i: i, ctx: r.Context(), asker: r.Client().Asker(), streamed: large}
+	text, _, err := r.Plain(longestActions)
+	c.names.of(r.Op(), string(r.Head().Method), text, err != nil)
+	c.before()
+	if large {
+		forwardJudged(r, c.after)
+		return
+	}
+	if body == nil && r.Head().Body != wire.None {
+		body = []byte{}
+	}
+	// A client that leaves must not have the answer lost: whoever sends a change that is refused would make it one that may be done.
+	ctx, cancel := outlasting(r.Context())
+	defer cancel()
+	res, err := i.send(ctx, r, body, r.Fields())
+	if err != nil {
+		var failed *upstream.Error
+		if errors.As(err, &failed) && failed.Sent {
+			c.after(0)
+		}
+		r.Fail(err)
+		return
+	}
+	a := respond.FromEngine(res)
+	defer a.Release()
+	c.after(a.Status)
+	_ = r.Answer(a.Status, a.Fields, a.Body)
+}
+
+// leftPatience is how long the answer to a change is waited for after its client has left.
+const leftPatience = 10 * time.Second
+
+// outlasting is ctx for a request whose answer is of use for a while after its client has left.
+func outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		if errors.Is(context.Cause(ctx), proxy.ErrLeft) {
+			time.AfterFunc(leftPatience, cancel)
+			return
+		}
+		cancel()
+	})
+	return longer, func() { stop(); cancel() }
+}
+
+// renumbering is one change of indices or names.
+type renumbering struct {
+	i     *Interceptor
+	ctx   context.Context
+	asker catalog.Asker
+	names
+	stood    es.Listing // what the names stood for before; nil: it isn't known
+	streamed bool       // where no answer comes, it isn't known whether all of the request was sent
+}
+
+func (c *renumbering) before() {
+	if c.makes {
+		c.stood = es.Listing{}
+		return
+	}
+	c.stood, _ = c.i.catalog.List(c.ctx, c.asker, c.expression()) // without it only what a success proves is known
+}
+
+// after forgets what stands for something else now. A success proves that the indices that the request named are others. Of a
+// change that may be carried out later that is taken to be so for those that the client was able to see.
+func (c *renumbering) after(status int) {
+	verdict := verdictOf(status)
+	if verdict == refused {
+		return
+	}
+	var changed []string
+	if c.stood != nil && (verdict == done || !c.makes) {
+		changed = c.compare()
+	}
+	for _, name := range c.exact {
+		if _, seen := c.stood[name]; verdict == done || seen && !c.streamed {
+			changed = append(changed, name)
+		}
+	}
+	c.i.Writes.IndicesChanged(changed...)
+}
+
+// compare tells what stands for something else now. An index that was found by an alias, and isn't any more, is asked for by its
+// name.
+func (c *renumbering) compare() []string {
+	stands, err := c.i.catalog.List(c.ctx, c.asker, c.expression())
+	if err != nil {
+		return nil
+	}
+	if c.named {
+		left := names{}
+		for index := range c.stood {
+			if _, there := stands[index]; !there {
+				left.add(uri.AppendSegment(nil, index))
+			}
+		}
+		if len(left.asked) > 0 {
+			more, err := c.i.catalog.List(c.ctx, c.asker, left.expression())
+			if err != nil {
+				return nil
+			}
+			maps.Copy(stands, more)
+		}
+	}
+	return catalog.Changed(c.stood, stands)
+}
+
+// names are those that a change may concern.
+type names struct {
+	exact []string // indices that it makes or deletes, if it isn't refused
+	makes bool     // it makes one index, of a name that none has
+	asked []byte   // an expression for all of them, percent-encoded
+	named bool     // by aliases: an index may be one of theirs before, and not after
+	all   bool     // they can't be told: any
+}
+
+// longestActions is how many bytes a body may have to be looked at for names.
+const longestActions = 256 << 10
+
+// longestExpression is how long a request line may get by one, in bytes: the engines take 4 KiB.
+const longestExpression = 3 << 10
+
+func (n *names) expression() string {
+	if n.all || len(n.asked) == 0 || len(n.asked) > longestExpression {
+		return "*"
+	}
+	return string(n.asked)
+}
+
+// add adds names as they stand in a path. What begins with an underscore means all aliases of the indices that are named besides.
+func (n *names) add(raw []byte) {
+	if n.named && len(raw) > 0 && raw[0] == '_' || len(n.asked) > longestExpression {
+		return
+	}
+	if len(n.asked) > 0 {
+		n.asked = append(n.asked, ',')
+	}
+	n.asked = append(n.asked, raw...)
+}
+
+// of finds the names in a request that renumbers. unread says that its body can't be read.
+func (n *names) of(op *api.Op, method string, body []byte, unread bool) {
+	path := bytes.Split(bytes.Trim(op.Path, "/"), []byte("/"))
+	first, last := path[0], path[len(path)-1]
+	switch {
+	case string(first) == "_aliases" || string(first) == "_alias":
+		n.aliases(nil, path[1:], body, unread)
+	case string(first) == "_data_stream" && len(path) == 2 && last[0] != '_':
+		n.add(last)
+	case first[0] == '_' && string(first) != "_all":
+		n.all = true
+	case len(path) == 1:
+		n.index(op, first)
+		n.makes = method == http.MethodPut && len(n.exact) == 1
+	case string(path[1]) == "_aliases" || string(path[1]) == "_alias":
+		n.aliases(first, path[2:], body, unread)
+	case string(path[1]) == "_rollover":
+		n.named = true
+		n.add(first)
+	default: // _shrink, _split, _clone: the index that they make
+		n.add(last)
+		n.exact, n.makes = []string{api.Name(last)}, true
+	}
+}
+
+// index is for the indices that a request makes or deletes by its path alone.
+func (n *names) index(op *api.Op, list []byte) {
+	n.add(list)
+	if _, lenient := uri.Param(op.Query, "ignore_unavailable"); lenient {
+		return // a success says nothing of each
+	}
+	for part := range bytes.SplitSeq(list, []byte(",")) {
+		if name := api.Name(part); api.OneIndex(name) {
+			n.exact = append(n.exact, name)
+		}
+	}
+}
+
+// aliases is for what a request calls aliases, in its path or in its body, and for the indices whose aliases they are.
+func (n *names) aliases(index []byte, path [][]byte, body []byte, unread bool) {
+	if n.named = true; unread || len(bytes.TrimSpace(body)) > 0 && !doc.ValidJSON(body) {
+		n.all = true
+		return
+	}
+	if len(index) > 0 {
+		n.add(index)
+	}
+	if len(path) > 0 {
+		n.add(path[0])
+	}
+	request := gjson.ParseBytes(body)
+	n.action("", request)
+	request.Get("actions").ForEach(func(_, action gjson.Result) bool {
+		action.ForEach(func(kind, what gjson.Result) bool {
+			n.action(kind.String(), what)
+			return true
+		})
+		return true
+	})
+}
+
+// action is for one change of an alias.
+func (n *names) action(kind string, what gjson.Result) {
+	what.ForEach(func(key, v gjson.Result) bool {
+		switch key.String() {
+		case "alias", "aliases", "index", "indices":
+		default:
+			return true
+		}
+		if !v.IsArray() {
+			v = gjson.Parse("[" + v.Raw + "]")
+		}
+		v.ForEach(func(_, e gjson.Result) bool {
+			name := e.String()
+			n.all = n.all || name == "" || name[0] == '-' // it takes others out of an expression
+			n.add(uri.AppendSegment(nil, name))
+			if kind == "remove_index" && api.OneIndex(name) {
+				n.exact = append(n.exact, name)
+			}
+			return true
+		})
+		return true
+	})
+}

@@ -1,0 +1,166 @@
+package intercept
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/api"
+	"optimist/internal/doc"
+	"optimist/internal/rule"
+	"optimist/internal/stamp"
+	"optimist/internal/wire"
+	"optimist/proxy"
+)
+
+// stampField is a field that stamps are taken out of.
+type stampField struct {
+	name string
+	// strict says that the field is the rule's, whatever stands in it: what isn't a stamp is refused, for it would neither be stored
+	// nor name a base. Otherwise only stamps are taken out.
+	strict bool
+}
+
+// takeStamp takes the stamp out of a write that is guarded, before anybody else looks at it.
+func (i *Interceptor) takeStamp(r *request, ru *rule.Rule) error {
+	if !i.Rules.Rules().Stamps() {
+		return nil
+	}
+	w := &r.write
+	f := stampField{name: ru.Stamp, strict: ru.Stamp != "" && i.Rules.Effective(ru) == rule.Guard}
+	if ru.Stamp == "" {
+		st := i.watcher.Stamper(&r.Request, r.Index(), rule.Observe)
+		if st == nil {
+			return nil
+		}
+		f.name = st.Stamp
+	}
+	if w.Op.Kind == api.Update || w.Op.Kind == api.Patch {
+		w.Fields = wire.Without(w.Fields, "accept-encoding") // the answer may show the document
+	}
+	body, t, err := f.takeOut(w.Op.Kind, w.Body, w.Fields)
+	if err != nil {
+		return err
+	}
+	w.Body = body
+	if s, _, ok := t.Stamp(); ok && f.strict {
+		w.Stamp = s
+	}
+	return nil
+}
+
+// stripped is a write that isn't guarded, without the stamps that are in it. What clients were served while documents were
+// stamped must not be stored by them after.
+type stripped struct {
+	changed bool // there were some; body and fields are what to send instead
+	unread  bool // it is too large to be looked into
+	body    []byte
+	fields  []wire.Field
+}
+
+func (i *Interceptor) withoutStamps(r *request) (s stripped, err error) {
+	op := r.Op()
+	bulk := op.Kind == api.Bulk
+	if !i.Rules.Rules().Stamps() || !bulk && !op.Kind.Write() && op.Kind != api.IndexAuto {
+		return s, nil
+	}
+	var f stampField
+	if !bulk {
+		st := i.watcher.Stamper(&r.Request, r.Index(), rule.Observe)
+		if st == nil {
+			return s, nil
+		}
+		f = stampField{name: st.Stamp, strict: op.Kind == api.IndexAuto && i.Rules.Effective(st) == rule.Guard}
+	}
+	if !r.Rewritable() {
+		return s, nil
+	}
+	body, fields, err := r.Plain(i.MaxBody)
+	if err != nil {
+		s.unread = errors.Is(err, proxy.ErrTooLarge)
+		return s, nil //nolint:nilerr // the request is forwarded as it is: what is wrong with it shows there
+	}
+	if s.fields = fields; bulk {
+		s.body = i.bulkWithoutStamps(r, body)
+	} else {
+		s.body, _, err = f.takeOut(op.Kind, body, fields)
+	}
+	s.changed = len(s.body) != len(body)
+	return s, err
+}
+
+// takeOut takes the stamp out of the body of a write of one document.
+func (f *stampField) takeOut(kind api.Kind, body []byte, fields []wire.Field) (rest []byte, t stamp.Taken, err error) {
+	switch kind {
+	case api.Index, api.IndexAuto, api.Create:
+		return f.judge(body)(stamp.Take(body, f.name))
+	case api.Update:
+		rest, t, err := f.judge(body)(stamp.TakeIn(body, "upsert", f.name))
+		if err != nil {
+			return body, t, err
+		}
+		return f.judge(rest)(stamp.TakeIn(rest, "doc", f.name))
+	case api.Patch:
+		return f.takeOutOfPatch(body, fields)
+	}
+	return body, t, nil
+}
+
+// judge judges what was taken out of a body.
+func (f *stampField) judge(body []byte) func(rest []byte, t stamp.Taken, ok bool) ([]byte, stamp.Taken, error) {
+	return func(rest []byte, t stamp.Taken, ok bool) ([]byte, stamp.Taken, error) {
+		_, found, is := t.Stamp()
+		switch {
+		case !ok: // no JSON object: whoever reads it is to say so
+			return body, stamp.Taken{}, nil
+		case found && !is && f.strict:
+			return nil, t, f.refusal()
+		case !is && !f.strict:
+			return body, stamp.Taken{}, nil
+		}
+		return rest, t, nil
+	}
+}
+
+func (f *stampField) refusal() error {
+	return &proxy.Failure{Status: 400, Type: "illegal_argument_exception", Reason: "[" + f.name + "] is for the stamp that a document was " +
+		"served with, and isn't stored: send it as it was served, or leave it out, or null"}
+}
+
+// takeOutOfPatch looks at the body of a PATCH. A merge patch may be a whole document, with its stamp; an operation on the field
+// is refused: the document that it is applied to doesn't have it.
+func (f *stampField) takeOutOfPatch(body []byte, fields []wire.Field) (rest []byte, t stamp.Taken, err error) {
+	h := wire.Head{Fields: fields}
+	if media := h.Get("content-type"); bytes.HasPrefix(bytes.ToLower(media), []byte("application/merge-patch+json")) {
+		return f.judge(body)(stamp.Take(body, f.name))
+	}
+	if !f.strict || !doc.ValidJSON(body) {
+		return body, t, nil
+	}
+	gjson.ParseBytes(body).ForEach(func(_, op gjson.Result) bool {
+		op.ForEach(func(k, v gjson.Result) bool {
+			switch k.String() {
+			case "path", "from":
+				if f.isIn(v.String()) {
+					err = f.refusal()
+				}
+			case "value":
+				if _, inside, ok := stamp.Take([]byte(v.Raw), f.name); ok && inside.Value != nil && op.Get("path").String() == "" {
+					err = f.refusal()
+				}
+			}
+			return err == nil
+		})
+		return err == nil
+	})
+	return body, t, err
+}
+
+// isIn reports whether a JSON Pointer (RFC 6901) leads to the field, or into it.
+func (f *stampField) isIn(pointer string) bool {
+	rest, ok := strings.CutPrefix(pointer, "/")
+	first, _, _ := strings.Cut(rest, "/")
+	return ok && strings.ReplaceAll(strings.ReplaceAll(first, "~1", "/"), "~0", "~") == f.name
+}

@@ -1,0 +1,146 @@
+package intercept
+
+import (
+	"errors"
+
+	"optimist/internal/api"
+	"optimist/internal/es"
+	"optimist/internal/outcome"
+	"optimist/internal/rule"
+	"optimist/internal/uri"
+	"optimist/internal/watch"
+	"optimist/internal/wire"
+	"optimist/internal/write"
+	"optimist/proxy"
+)
+
+// write deals with a write of one document. A PATCH is one only where writes are guarded: nobody but optimist knows PATCH, and in
+// the modes observe and off it does nothing, so that the engine's refusal of the method is the answer.
+func (i *Interceptor) write(r *request) bool {
+	ru, err := i.taker(r)
+	if err != nil {
+		fail(r, err)
+		return true
+	}
+	if r.Op().Kind == api.Update && ru != nil && ru.HasStrategies {
+		i.Metrics.StrategiesUnused(ru.Name) // the engine merges it itself, and doesn't know them
+	}
+	switch i.Rules.Effective(ru) {
+	case rule.Off:
+		return i.pass(r, nil)
+	case rule.Observe:
+		return i.observe(r, ru)
+	}
+	return i.perform(r, ru)
+}
+
+// auto deals with a new document whose id the engine makes. It needs no guard: only a rule's transform has anything to do with
+// it, and all others are forwarded as they come, with their outcome. Where no rule transforms, what other names the index has
+// isn't asked.
+func (i *Interceptor) auto(r *request) bool {
+	rules := i.Rules.Rules()
+	var ru *rule.Rule
+	if rules.Transforms() {
+		var err error
+		if ru, err = i.taker(r); err != nil {
+			fail(r, err)
+			return true
+		}
+	} else {
+		a := asked(r, api.IndexAuto)
+		ru = rules.MatchRequest(&a)
+	}
+	switch {
+	case i.Rules.Effective(ru) != rule.Guard:
+		return i.pass(r, nil)
+	case ru.Transform == nil:
+		i.Metrics.Outcome(outcome.Passed.String(), "")
+		return i.pass(r, passedAuto)
+	}
+	return i.perform(r, ru)
+}
+
+// passedAuto is the same for all new documents, and made once: they come by the thousand.
+var passedAuto = []wire.Field{outcomeField(&outcome.Outcome{Kind: outcome.Passed, Attempts: 1})}
+
+// perform has package write do a write that a rule takes.
+func (i *Interceptor) perform(r *request, ru *rule.Rule) bool {
+	w := &r.write
+	defer func() { *w = write.Request{} }() // an idle connection holds no bodies
+	reason, err := i.prepare(r, ru)
+	switch {
+	case err != nil:
+		r.Fail(err)
+		return true
+	case reason != "":
+		return i.pass(r, []wire.Field{i.unguarded(r, ru, reason)})
+	}
+	shows := ru.Stamp != "" && showsDocument(w)
+	if shows {
+		r.reading.BeginWrite(i.watcher, &r.Request)
+	}
+	a, err := i.Writes.Do(r.Context(), w)
+	if err != nil {
+		fail(r, err)
+		return true
+	}
+	if shows && a.Status < 300 {
+		keep := ru.FromStamp && (w.Op.Kind != api.Patch || !ru.Session) // of a PATCH the session knows already
+		var more []wire.Field
+		a.Body, more = r.reading.Written(ru, keep, a.Body)
+		a.Fields = append(a.Fields, more...)
+	}
+	i.Writes.Answered(w) // before: who has its answer may close the connection at once
+	if a.Own {
+		_ = r.AnswerOwn(a.Status, a.Fields, a.Body)
+	} else {
+		_ = r.Answer(a.Status, a.Fields, a.Body)
+	}
+	a.Release()
+	return true
+}
+
+// showsDocument reports whether a write asks for the whole document in its answer.
+func showsDocument(w *write.Request) bool {
+	if w.Op.Kind != api.Update && w.Op.Kind != api.Patch || watch.Partial(w.Op.Query) {
+		return false
+	}
+	if _, ok := uri.Param(w.Op.Query, "_source"); ok {
+		return true
+	}
+	return w.Op.Kind == api.Update && string(es.Member(w.Body, "_source")) == "true"
+}
+
+// prepare makes r.write the write that the request is, for package write. reason says why it can't be guarded, and then it isn't
+// whole.
+func (i *Interceptor) prepare(r *request, ru *rule.Rule) (reason string, err error) {
+	op, c, w := r.Op(), r.Client(), &r.write
+	*w = write.Request{Op: op, Method: r.Head().Method, Fields: r.Fields(), Rule: ru}
+	switch {
+	case c.Signed || r.SignedQuery():
+		return outcome.ReasonSigned, nil
+	case op.Fragment:
+		return outcome.ReasonFragment, nil
+	case c.Bound:
+		return outcome.ReasonAuth, nil
+	}
+	w.Body, w.Fields, err = r.Plain(i.MaxBody)
+	switch {
+	case errors.Is(err, proxy.ErrTooLarge) && op.Kind != api.Patch: // which no engine knows what to do with
+		return outcome.ReasonTooLarge, nil
+	case err != nil:
+		return "", err
+	}
+	w.Session, w.Caller, w.Anonymous, w.Background = c.Session, c.Caller, !c.Known, background(w.Fields, ru)
+	return "", i.takeStamp(r, ru)
+}
+
+// background tells the class of a write: the request's own word, else the rule's.
+func background(fields []wire.Field, ru *rule.Rule) bool {
+	for k := range fields {
+		if wire.EqualFold(fields[k].Name, "optimist-priority") {
+			return wire.EqualFold(fields[k].Value, "background")
+		}
+	}
+	return ru.Priority == rule.Background
+}

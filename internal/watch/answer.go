@@ -1,0 +1,209 @@
+package watch
+
+import (
+	"bytes"
+	"iter"
+	"net/http"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/api"
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/rule"
+)
+
+// Document is one document in an answer: to a get, to a multi-get or to a search.
+type Document struct {
+	es.Item
+	Ref     doc.Ref // by the index's own name, where the answer tells it
+	asked   string  // the index as the request names it; "" if it names several
+	shown   bool    // it is there, and the answer shows all of it
+	absent  bool    // the answer says that there is none
+	noIndex bool    // nor the index, which the first write may make
+	hit     bool    // of a search: its routing is its own, whatever the request's
+	from    int     // where its _source stands in the answer
+
+	watches, stamper *rule.Rule
+}
+
+// read reads the document from a part of an answer.
+func (d *Document) read(answer, part []byte) {
+	d.Item = es.ParseItem(part)
+	if d.Index != nil && string(d.Index) != d.Ref.Index {
+		d.Ref.Index = string(d.Index)
+	}
+	if d.Source != nil {
+		d.from = cap(answer) - cap(d.Source) // Source is cut out of the answer
+	}
+}
+
+// readOne reads the answer to a get.
+func (d *Document) readOne(status int, answer []byte) {
+	d.read(answer, answer)
+	d.shown = status == http.StatusOK && d.Found && d.Source != nil
+	d.noIndex = status == http.StatusNotFound && gjson.GetBytes(answer, "error.type").Str == "index_not_found_exception"
+	d.absent = d.noIndex || status == http.StatusNotFound && d.Missing
+}
+
+// MaxDocuments is how many documents of one multi-get are remembered or stamped at most: of an answer with more, none is.
+const MaxDocuments = 10_000
+
+// several are the documents in the answer to a multi-get that were asked for whole, in their order: the answer doesn't repeat
+// their routing. There are none where the answer doesn't fit the question. tooMany says that there are more than are looked at.
+func several(op *api.Op, routing string, question, answer []byte) (documents []Document, tooMany bool) {
+	var parts [][]byte
+	for part := range es.Elements(answer, "docs") {
+		if parts = append(parts, part); len(parts) > MaxDocuments {
+			return nil, true
+		}
+	}
+	documents = make([]Document, 0, len(parts))
+	usual := Document{Ref: doc.Ref{Index: api.Name(op.Index), Routing: routing}}
+	n := 0
+	for wanted := range eachWanted(question) {
+		if n++; n > len(parts) {
+			return nil, false
+		}
+		d := usual
+		whole := d.want(wanted)
+		id := d.Ref.ID
+		d.asked = d.Ref.Index
+		d.read(answer, parts[n-1])
+		d.shown, d.absent = d.Found && d.Source != nil, d.Missing
+		if whole && d.ID() == id {
+			documents = append(documents, d)
+		}
+	}
+	if n != len(parts) {
+		return nil, false
+	}
+	return documents, false
+}
+
+// want reads which document is asked for, an object or an id alone, and whether all of it is.
+func (d *Document) want(wanted gjson.Result) (whole bool) {
+	if !wanted.IsObject() {
+		d.Ref.ID = wanted.String()
+		return true
+	}
+	whole = true
+	wanted.ForEach(func(k, v gjson.Result) bool {
+		switch k.String() {
+		case "_id":
+			d.Ref.ID = v.String()
+		case "_index":
+			d.Ref.Index = v.String()
+		case "routing", "_routing":
+			d.Ref.Routing = v.String()
+		case "_source":
+			whole = whole && v.Type == gjson.True
+		case "stored_fields", "fields":
+			whole = false
+		}
+		return true
+	})
+	return whole
+}
+
+// eachWanted are the documents that the body of a multi-get asks for: objects of docs, and ids. The engines take both in one
+// body, and answer in the order in which they stand there.
+func eachWanted(question []byte) iter.Seq[gjson.Result] {
+	return func(yield func(gjson.Result) bool) {
+		gjson.ParseBytes(question).ForEach(func(k, list gjson.Result) (more bool) {
+			more = true
+			if key := k.String(); key == "docs" || key == "ids" {
+				list.ForEach(func(_, wanted gjson.Result) bool {
+					more = yield(wanted)
+					return more
+				})
+			}
+			return more
+		})
+	}
+}
+
+// hits are the documents of a search. What stands below a hit, such as inner hits, stays aside. asked is the index that the
+// search names, "" if it names several.
+func hits(answer []byte, asked string) iter.Seq[*Document] {
+	return func(yield func(*Document) bool) {
+		for hit := range es.Elements(answer, "hits", "hits") {
+			d := &Document{asked: asked, hit: true}
+			d.read(answer, hit)
+			d.Ref.ID, d.Ref.Routing = d.ID(), d.Routing()
+			if d.shown = d.Source != nil && d.Index != nil; d.shown && !yield(d) {
+				return
+			}
+		}
+	}
+}
+
+// wholeHits reports whether a search's body asks for the whole _source of its hits.
+func wholeHits(question []byte) bool {
+	whole := true
+	gjson.ParseBytes(question).ForEach(func(k, v gjson.Result) bool {
+		switch k.String() {
+		case "_source":
+			whole = whole && v.Type == gjson.True
+		case "stored_fields", "collapse": // with which some engines put the numbers into inner hits, too
+			whole = false
+		}
+		return whole
+	})
+	return whole
+}
+
+// withoutNumbers takes _seq_no and _primary_term out of the hits of an answer, with the white space before them, every other byte
+// kept.
+func withoutNumbers(answer []byte) []byte {
+	var out []byte
+	from := 0
+	for hit := range es.Elements(answer, "hits", "hits") {
+		at := cap(answer) - cap(hit)
+		gjson.ParseBytes(hit).ForEach(func(k, v gjson.Result) bool {
+			if k.Str != "_seq_no" && k.Str != "_primary_term" {
+				return true
+			}
+			start, end := at+k.Index, at+v.Index+len(v.Raw)
+			for start > 0 && doc.IsSpace(answer[start-1]) {
+				start--
+			}
+			switch {
+			case end < len(answer) && answer[end] == ',':
+				end++
+			case start > 0 && answer[start-1] == ',':
+				start--
+			}
+			out = append(out, answer[from:max(start, from)]...)
+			from = end
+			return true
+		})
+	}
+	if from == 0 {
+		return answer
+	}
+	return append(out, answer[from:]...)
+}
+
+// bare is what a read of the bare _source answers: the document with the white space around it that it was stored with. It stands
+// between the key's colon and the end of the answer to a get, whose last member it is.
+func bare(answer, source []byte) []byte {
+	from := cap(answer) - cap(source)
+	to := from + len(source)
+	for from > 0 && doc.IsSpace(answer[from-1]) {
+		from--
+	}
+	for to < len(answer) && doc.IsSpace(answer[to]) {
+		to++
+	}
+	if from == 0 || answer[from-1] != ':' || to >= len(answer) || answer[to] != '}' {
+		return source
+	}
+	return answer[from:to]
+}
+
+// unindented is a document that stands in a pretty answer as it would stand by itself: each of its lines two spaces further out.
+// No string has an end of a line in it.
+func unindented(source []byte) []byte {
+	return append(bytes.ReplaceAll(source, []byte("\n  "), []byte("\n")), '\n')
+}

@@ -1,0 +1,301 @@
+package watch
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+
+	"optimist/internal/api"
+	"optimist/internal/client"
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/etag"
+	"optimist/internal/rule"
+	"optimist/internal/upstream"
+	"optimist/internal/uri"
+	"optimist/internal/wire"
+	"optimist/proxy"
+)
+
+// hooks are methods that the door calls, each made once for a connection.
+type hooks struct {
+	head, headTagged, headOpen func(h *wire.Head, first []byte) []wire.Field
+
+	copy        func(b []byte)
+	last, whole func()
+}
+
+func (rd *Reading) makeHooks() *hooks {
+	if h := &rd.hooks; h.head == nil {
+		h.head, h.headTagged, h.headOpen = rd.copy.Head, rd.headTagged, rd.headOpen
+		h.copy, h.last, h.whole = rd.copy.Copy, rd.copy.Last, rd.passed
+	}
+	return &rd.hooks
+}
+
+// get looks at the read of one document: the answer passes as it comes, with an ETag, and the session remembers what it saw.
+func (rd *Reading) get() bool {
+	op := rd.r.Op()
+	part := Partial(op.Query)
+	if !part && rd.stampedGet() {
+		return true
+	}
+	rd.choose()
+	if op.Head || op.Kind == api.Source {
+		rd.choice.open = false // no answer to these names the index
+	}
+	mode := rd.w.Rules.Effective(rd.choice.rule)
+	if !rd.watchesOne(mode, part) {
+		return false
+	}
+	ref, ok := rd.r.Ref()
+	if who := rd.r.Client(); !ok || who.Signed || who.Bound {
+		return false
+	}
+	tried := rd.document.stamper != nil
+	rd.document = Document{Ref: ref, asked: ref.Index}
+	switch {
+	case op.Head || part:
+		return rd.statusAlone()
+	case op.Kind == api.Source:
+		return mode == rule.Guard && !tried && rd.getWhole() || rd.statusAlone()
+	}
+	rd.forwardWatched(mode)
+	return true
+}
+
+// watchesOne reports whether there is anything to be seen in a read of one document. Of a part of one there is nothing, but where
+// its client may be shown all of it in a form that isn't known.
+func (rd *Reading) watchesOne(mode rule.Mode, part bool) bool {
+	op, c := rd.r.Op(), &rd.choice
+	if part && (op.Head || mode == rule.Off || !showsUnknown(op.Query)) {
+		return false
+	}
+	return c.open || mode != rule.Off && (c.rule.Session || c.rule.IfMatch)
+}
+
+// forwardWatched forwards the read of one document, and looks at its answer as it passes.
+func (rd *Reading) forwardWatched(mode rule.Mode) {
+	rd.begin(true)
+	c, h := &rd.choice, rd.makeHooks()
+	if c.open || rd.remembers(c.rule) {
+		rd.copy.Whole = h.whole
+	}
+	o := proxy.ForwardOptions{OnHead: h.head, Copy: h.copy, Last: h.last}
+	switch {
+	case c.open:
+		o.Peek, o.OnHead = headPeek, h.headOpen
+	case mode == rule.Guard && c.rule.IfMatch:
+		o.Peek, o.OnHead = headPeek, h.headTagged
+	}
+	rd.r.Pass(o)
+}
+
+// headTagged adds the entity tag that stands for the revision, whose numbers stand before _source in the engine's answer.
+func (rd *Reading) headTagged(h *wire.Head, first []byte) []wire.Field {
+	rd.copy.Head(h, nil)
+	if !rd.copy.usable || h.Status != http.StatusOK || h.Get("etag") != nil {
+		return nil
+	}
+	it := rd.copy.beginning(first)
+	if !it.Numbered {
+		return nil
+	}
+	rd.added[0] = wire.Field{Name: etagName, Value: etag.Tag{Numbers: it.Numbers}.Append(rd.etag[:0])}
+	return rd.added[:]
+}
+
+var etagName = []byte("ETag")
+
+// headOpen looks which rule watches the read after all.
+func (rd *Reading) headOpen(h *wire.Head, first []byte) []wire.Field {
+	if rd.copy.Head(h, nil); !rd.copy.usable {
+		return nil
+	}
+	rd.decide(rd.copy.beginning(first).Index)
+	if !rd.remembers(rd.choice.rule) {
+		rd.copy.Whole = nil
+	}
+	if ru := rd.choice.rule; rd.w.Rules.Effective(ru) == rule.Guard && ru.IfMatch {
+		return rd.headTagged(h, first)
+	}
+	rd.copy.usable = rd.copy.Whole != nil
+	return nil
+}
+
+// passed remembers the document of an answer that was copied.
+func (rd *Reading) passed() {
+	d := &rd.document
+	if body, ok := rd.copy.Body(); ok {
+		d.readOne(rd.copy.Status, body)
+	} else if d.Numbers = rd.copy.numbers; d.Known() { // what was read before is not its base
+		d.Numbered, d.shown = true, true
+	}
+	d.watches = rd.choice.rule
+	rd.remember(d)
+}
+
+// remember has the client's session remember what it saw of a document, if a rule asks for that, and there is somebody who still
+// wants the answer: what its client never sees is no base. A stamp's document is remembered for whoever brings the stamp back.
+func (rd *Reading) remember(d *Document) {
+	if !rd.remembers(d.watches) && !(d.stamper != nil && d.stamper.FromStamp && d.shown) {
+		return
+	}
+	if rd.r.Op().Head || rd.clientLeft() {
+		return
+	}
+	switch {
+	case d.absent:
+		if d.noIndex && rd.order != 0 {
+			rd.w.Sessions.IndexMissing(d.Ref.Index, rd.order)
+			rd.epoch = rd.w.Sessions.Epoch() // the read itself is of the time after that
+		}
+		rd.w.Sessions.ReadAsked(rd.client.Session, d.Ref, doc.Revision{}, rd.epoch, rd.order)
+	case d.shown && d.Numbered:
+		rd.w.Sessions.ReadAsked(rd.client.Session, d.Ref, d.Revision, rd.epoch, rd.order)
+	}
+}
+
+// statusAlone looks at a read of which the status is all that is of use: that there is no document is a base, too. Of one that
+// shows a document whose numbers aren't known the session knows that it has seen it.
+func (rd *Reading) statusAlone() bool {
+	rd.begin(true)
+	if !rd.remembers(rd.choice.rule) {
+		return false
+	}
+	op, ref := rd.r.Op(), rd.document.Ref
+	if ix, known := rd.w.Catalog.Known(rd.client.Session.Credentials(), ref.Index); known {
+		ref.Index = ix.Name
+	}
+	rd.r.Pass(proxy.ForwardOptions{OnHead: func(h *wire.Head, _ []byte) []wire.Field {
+		switch {
+		case h.Status == http.StatusNotFound && !Partial(op.Query) && !rd.clientLeft():
+			rd.w.Sessions.ReadAbsent(rd.client.Session, ref, rd.epoch)
+		case h.Status == http.StatusOK && !op.Head:
+			rd.w.Sessions.ReadUnknown(rd.client.Session, ref)
+		}
+		return nil
+	}})
+	return true
+}
+
+// stampedGet answers a read of one document that a rule stamps, and reports false for all others. A HEAD is asked as a GET: it
+// tells the length that the GET's answer has.
+func (rd *Reading) stampedGet() bool {
+	stamper := rd.w.Stamper(rd.r, rd.r.Index(), rule.Guard)
+	if stamper == nil {
+		return false
+	}
+	ref, ok := rd.r.Ref()
+	if !ok || !rd.r.Rewritable() {
+		return false
+	}
+	rd.choose()
+	rd.document = Document{Ref: ref, asked: ref.Index, stamper: stamper}
+	return rd.getWhole()
+}
+
+// getWhole asks for the document where a bare _source is asked for, whose answer has no numbers, or where the document is
+// stamped. The client gets the same bytes that the engine would have sent, but for the stamp and an ETag. Of a _source, whatever
+// isn't a document found is asked for as the client put it, and the same goes for a pretty one without a stamp: its bytes aren't
+// those that are stored.
+func (rd *Reading) getWhole() bool {
+	op, d := rd.r.Op(), &rd.document
+	target := op.Path
+	if op.Kind == api.Source {
+		target = documentOfSource(op)
+	}
+	_, pretty := uri.Param(op.Query, "pretty")
+	if target == nil || pretty && d.stamper == nil {
+		return false
+	}
+	rd.begin(true)
+	if d.stamper != nil {
+		rd.describe(d) // before the read: an index that is made anew meanwhile is noticed when it is described again
+	}
+	res, err := rd.ask(http.MethodGet, target, op.Query, nil)
+	switch {
+	case errors.Is(err, upstream.ErrTooLarge) && d.stamper == nil:
+		return false
+	case err != nil: // asked again as the client put it, it might be answered, and nobody would know with which revision
+		rd.failed(err)
+		return true
+	}
+	defer res.Release()
+	d.readOne(res.Status, res.Payload)
+	rd.decide(d.Index)
+	d.watches = rd.choice.rule
+	if !d.shown || d.stamper == nil && !d.Numbered {
+		if op.Kind == api.Source && res.Status < 500 && res.Status != http.StatusTooManyRequests {
+			return false // what is missing is said in another way there
+		}
+		rd.remember(d)
+		rd.answer(res, res.Payload)
+		return true
+	}
+	rd.remember(d)
+	rd.stamp(d)
+	var tag []wire.Field
+	if d.Numbered && (d.stamper == nil || d.stamper.IfMatch) {
+		tag = []wire.Field{{Name: etagName, Value: etag.Tag{Numbers: d.Numbers}.Append(nil)}}
+	}
+	rd.answer(res, rd.shaped(res.Payload), tag...)
+	return true
+}
+
+// shaped is the answer with its stamp in the form that was asked for.
+func (rd *Reading) shaped(answer []byte) []byte {
+	op, d := rd.r.Op(), &rd.document
+	body := rd.stamps.into(answer)
+	if op.Kind != api.Source {
+		return body
+	}
+	source := body[d.from : d.from+len(d.Source)+len(body)-len(answer)]
+	if v, pretty := uri.Param(op.Query, "pretty"); pretty && (len(v) == 0 || string(v) == "true") {
+		return unindented(source)
+	}
+	return bare(body, source)
+}
+
+// documentOfSource is the path of the document whose bare _source is asked for; nil if it can't be told.
+func documentOfSource(op *api.Op) []byte {
+	i := bytes.LastIndex(op.Path, []byte("/_source"))
+	if i < 0 {
+		return nil
+	}
+	path, rest := append([]byte(nil), op.Path[:i]...), op.Path[i+len("/_source"):]
+	if !op.Typed {
+		path = append(path, "/_doc"...)
+	}
+	return append(path, rest...)
+}
+
+// BeginWrite is for right before a write is sent whose answer may show the document: see Written.
+func (rd *Reading) BeginWrite(w *Watcher, r *client.Request) {
+	rd.w, rd.r, rd.rules, rd.stamps = w, r, w.Rules.Rules(), stamps{}
+	rd.begin(true)
+}
+
+// Written stamps the document that the answer to a write of a part of it shows. keep has it remembered for whoever brings the
+// stamp back. It returns the answer with the stamp in it, and the fields that it gets besides.
+func (rd *Reading) Written(ru *rule.Rule, keep bool, answer []byte) (body []byte, fields []wire.Field) {
+	defer rd.end()
+	shown := es.Member(answer, "get")
+	ref, ok := rd.r.Ref()
+	if shown == nil || !ok {
+		return answer, nil
+	}
+	d := &Document{Ref: ref, asked: ref.Index, stamper: ru}
+	d.read(answer, shown)
+	if d.shown = d.Found && d.Source != nil; !d.shown {
+		return answer, nil
+	}
+	if d.Index = es.ParseItem(answer).Index; d.Index != nil {
+		d.Ref.Index = string(d.Index)
+	}
+	if keep {
+		rd.remember(d)
+	}
+	rd.stamp(d)
+	return rd.stamps.into(answer), rd.stamps.say(rd.w, nil)
+}

@@ -1,0 +1,59 @@
+package watch
+
+import (
+	"bytes"
+	"errors"
+
+	"optimist/internal/client"
+	"optimist/internal/coding"
+	"optimist/internal/doc"
+)
+
+// question is what a read of many documents asks for. Nothing of it is expanded, and nothing made of it, before the engine has
+// answered it: until then anybody may have sent it.
+type question struct {
+	body []byte
+	gzip bool
+	// readable says that it can be told what is asked for: it is JSON, as far as that is known before the answer, and not too large.
+	// What the answer is can't be told otherwise, either.
+	readable bool
+}
+
+// glance is up to how many bytes of a compressed question are expanded before its answer, to see whether it asks for parts.
+const glance = 64 << 10
+
+func questionOf(r *client.Request, limit int64) (q question) {
+	var err error
+	if q.body, err = r.Body(limit); err != nil {
+		return q
+	}
+	switch q.gzip = r.Gzipped(); {
+	case q.gzip:
+		_, err = coding.Gunzip(q.body, 0) // its head
+		q.readable = !errors.Is(err, coding.ErrMalformed)
+	case r.Head().Get("content-encoding") == nil:
+		q.readable = blankOrJSON(q.body)
+	}
+	return q
+}
+
+func blankOrJSON(body []byte) bool { return len(bytes.TrimSpace(body)) == 0 || doc.ValidJSON(body) }
+
+// early is the question as far as it may be looked at before the answer. known is false where it is unreadable, or too large for
+// that.
+func (q *question) early() (body []byte, known bool) {
+	if !q.gzip || !q.readable {
+		return q.body, q.readable
+	}
+	body, err := coding.Gunzip(q.body, glance)
+	return body, err == nil
+}
+
+// text is the question, for when it is answered; there may be none. ok is false where it can't be read.
+func (q *question) text(limit int64) (body []byte, ok bool) {
+	if !q.gzip || !q.readable {
+		return q.body, q.readable
+	}
+	body, err := coding.Gunzip(q.body, limit)
+	return body, err == nil && blankOrJSON(body)
+}

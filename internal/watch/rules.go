@@ -1,0 +1,90 @@
+package watch
+
+import (
+	"cmp"
+
+	"optimist/internal/api"
+	"optimist/internal/client"
+	"optimist/internal/rule"
+)
+
+// choice is which rule has a read remembered.
+type choice struct {
+	asked rule.Asked
+	rule  *rule.Rule
+	// open says that the request's name may be an alias that another rule takes by its index, which the answer names.
+	open bool
+}
+
+// choose is which rule watches the read, as far as that is known before the answer. Nothing is asked for it, and nobody waits.
+func (rd *Reading) choose() {
+	c := &rd.choice
+	c.asked = rule.Asked{Index: rd.r.Index(), Kind: rd.r.Op().Kind, Fields: rd.r.Head().Fields}
+	c.rule = rd.rules.MatchRequest(&c.asked)
+	if !rd.rules.Elsewhere(&c.asked, c.rule) {
+		return
+	}
+	ix, known := rd.w.Catalog.Known(rd.r.Client().Session.Credentials(), c.asked.Index)
+	if c.open = !known; known {
+		c.asked.Concrete, c.asked.Stream = ix.Name, ix.DataStream
+		c.rule = rd.rules.MatchRequest(&c.asked)
+	}
+}
+
+// decide is which rule it is after all, by the index that the answer names.
+func (rd *Reading) decide(index []byte) {
+	if c := &rd.choice; c.open && len(index) > 0 {
+		c.asked.Concrete, c.open = string(index), false
+		c.rule = rd.rules.MatchRequest(&c.asked)
+	}
+}
+
+// remembers reports whether a rule has reads remembered for the client's session.
+func (rd *Reading) remembers(ru *rule.Rule) bool {
+	return rd.w.Rules.Effective(ru) != rule.Off && ru.Session && rd.client.Known
+}
+
+// Stamper is the rule whose stamps the documents of an index have, if its mode is least or more; nil is none. Where only what is
+// behind the name decides, the engine is asked, once a minute for a name.
+func (w *Watcher) Stamper(r *client.Request, index string, least rule.Mode) *rule.Rule {
+	rules := w.Rules.Rules()
+	if !rules.Stamps() || w.Rules.Mode() < least {
+		return nil
+	}
+	a := rule.Asked{Index: index, Fields: r.Head().Fields}
+	st := w.stamper(rules, &a, least)
+	if st != nil || !rules.StampsElsewhere(&a) || !api.OneIndex(index) {
+		return st
+	}
+	ix, err := w.Catalog.Describe(r.Context(), r.Client().Asker(), index, 0)
+	if err != nil || !ix.Exists() {
+		return nil
+	}
+	a.Concrete, a.Stream = ix.Name, ix.DataStream
+	return w.stamper(rules, &a, least)
+}
+
+func (w *Watcher) stamper(rules *rule.Set, a *rule.Asked, least rule.Mode) *rule.Rule {
+	if st := rules.Stamper(a); st != nil && w.Rules.Effective(st) >= least {
+		return st
+	}
+	return nil
+}
+
+// rulesOf are the rules for one of several documents, by the name in the request, if that names one index, and by the index's
+// own: which has it remembered, and which stamps it.
+type rulesOf struct {
+	asked, index     string
+	watches, stamper *rule.Rule
+}
+
+// find finds the rules for the next document. Mostly they are those of the one before.
+func (f *rulesOf) find(rd *Reading, asked string, index []byte) {
+	if f.asked == asked && f.index == string(index) && f.index != "" {
+		return
+	}
+	f.asked, f.index = asked, string(index)
+	a := rule.Asked{Index: cmp.Or(asked, f.index), Concrete: f.index, Kind: rd.r.Op().Kind, Fields: rd.r.Head().Fields}
+	f.watches = rd.rules.MatchRequest(&a)
+	f.stamper = rd.w.stamper(rd.rules, &a, rule.Guard)
+}

@@ -1,0 +1,113 @@
+package watch
+
+import (
+	"math/rand/v2"
+
+	"optimist/internal/catalog"
+	"optimist/internal/outcome"
+	"optimist/internal/rule"
+	"optimist/internal/session"
+	"optimist/internal/stamp"
+	"optimist/internal/wire"
+)
+
+// StampField is the field by which an answer says that something in it, which a rule stamps and which was asked for whole, has no
+// stamp.
+const StampField = "Optimist-Stamp"
+
+// maxStamp is more than a stamp takes with its field.
+const maxStamp = 256
+
+// stamps are those that go into an answer. Whatever a document has under the field itself goes.
+type stamps struct {
+	edits  []edit
+	reason string // why a document that should have a stamp has none; "": all have one
+}
+
+// edit replaces bytes of an answer.
+type edit struct {
+	from, to int
+	with     []byte
+}
+
+// miss notes that a document has no stamp, and why.
+func (s *stamps) miss(reason string) { s.reason = reason }
+
+// say adds what has no stamp to an answer's fields.
+func (s *stamps) say(w *Watcher, fields []wire.Field) []wire.Field {
+	if s.reason == "" {
+		return fields
+	}
+	w.Metrics.Unstamped(s.reason)
+	return append(fields, wire.Field{Name: []byte(StampField), Value: []byte("none;reason=" + s.reason)})
+}
+
+// into is the answer with the stamps in it.
+func (s *stamps) into(answer []byte) []byte {
+	if len(s.edits) == 0 {
+		return answer
+	}
+	size := len(answer)
+	for _, e := range s.edits {
+		size += len(e.with) - (e.to - e.from)
+	}
+	out, from := make([]byte, 0, size), 0
+	for _, e := range s.edits {
+		out = append(append(out, answer[from:e.from]...), e.with...)
+		from = e.to
+	}
+	return append(out, answer[from:]...)
+}
+
+// stamp has the document stamped, if its rule asks for that.
+func (rd *Reading) stamp(d *Document) {
+	if d.stamper == nil || !d.shown {
+		return
+	}
+	ix, known := rd.describe(d)
+	switch {
+	case !d.Numbered:
+		rd.stamps.miss(outcome.ReasonSeqNo)
+	case !known:
+		rd.stamps.miss(outcome.ReasonMetadata)
+	case int64(len(d.Source)) > rd.w.MaxBody-maxStamp: // it couldn't be taken out of a write of it
+		rd.stamps.miss(outcome.ReasonTooLarge)
+	case rd.w.Sessions.Dropped(d.Ref.Index, rd.epoch): // the numbers are of another life than what is known of the index now
+		rd.stamps.miss(session.ReasonIndex.String())
+	case !rd.put(d, &ix):
+		rd.stamps.miss(outcome.ReasonFormat)
+	}
+}
+
+// put puts the stamp into the document. It reports false where that is no JSON object.
+func (rd *Reading) put(d *Document, ix *catalog.Index) bool {
+	routing := d.Ref.Routing
+	if routing == "" && !d.hit {
+		routing = ix.Routing
+	}
+	st := stamp.Stamp{Numbers: d.Numbers, Document: stamp.DocumentOf(ix.UUID, routing, d.Ref.ID)}
+	if d.stamper.OnConflict == rule.ConflictMerge {
+		st.Copy = stamp.IDOf(rand.Uint64()) //nolint:gosec // it has to differ from others, not to be hard to guess
+	}
+	source, ok := stamp.Put(make([]byte, 0, len(d.Source)+maxStamp), d.Source, d.stamper.Stamp, st)
+	if ok {
+		rd.stamps.edits = append(rd.stamps.edits, edit{d.from, d.from + len(d.Source), source})
+	}
+	return ok
+}
+
+// describe tells which index it is that the document is in.
+func (rd *Reading) describe(d *Document) (ix catalog.Index, known bool) {
+	name, who := string(d.Index), rd.client.Asker()
+	if d.asked != "" {
+		ix, err := rd.w.Catalog.Describe(rd.r.Context(), who, d.asked, 0)
+		if err == nil && ix.Exists() && (name == "" || ix.Name == name) {
+			return ix, true
+		}
+	}
+	if name == "" {
+		return ix, false
+	}
+	ix, err := rd.w.Catalog.Describe(rd.r.Context(), who, name, 0)
+	return ix, err == nil && ix.Exists() && ix.Name == name
+}

@@ -1,0 +1,141 @@
+// Package watch looks at the reads that pass: it remembers which revisions each client has seen, which can become the bases of
+// its writes, and stamps documents where a rule asks for that.
+//
+// Nothing of an answer changes but for an ETag and for stamps. Answers are streamed; only those that may get stamps, and those
+// that the engine is asked for in another form, are collected first. What was read is known before its client has all of the
+// answer.
+package watch
+
+import (
+	"errors"
+	"time"
+
+	"optimist/internal/api"
+	"optimist/internal/catalog"
+	"optimist/internal/client"
+	"optimist/internal/es"
+	"optimist/internal/obs"
+	"optimist/internal/outcome"
+	"optimist/internal/rule"
+	"optimist/internal/session"
+	"optimist/internal/upstream"
+	"optimist/internal/uri"
+	"optimist/internal/wire"
+	"optimist/proxy"
+)
+
+// Options are what a Watcher needs; all but Metrics are required.
+type Options struct {
+	Rules    *rule.Switch
+	Upstream es.Doer
+	Catalog  *catalog.Catalog
+	Sessions *session.Store
+	Metrics  *obs.Metrics
+	// MaxBody is up to how many bytes a document is stamped, and a request for several is looked at.
+	MaxBody int64
+}
+
+// Watcher looks at reads. It is safe for concurrent use; each connection has a Reading.
+type Watcher struct{ Options }
+
+// New makes a Watcher.
+func New(o Options) *Watcher { return &Watcher{o} }
+
+// Reading is the read that a connection has under way. It is for one goroutine; its zero value is ready to be used, again and
+// again.
+type Reading struct {
+	w      *Watcher
+	r      *client.Request
+	client *client.Client
+	rules  *rule.Set
+	epoch  session.Epoch // from before the read
+	order  uint64        // of the read among all; 0: it has none
+	began  time.Time
+
+	choice   choice
+	document Document // of a read of one
+	copy     Capture
+	stamps   stamps
+
+	hooks hooks
+	etag  [48]byte
+	added [1]wire.Field
+}
+
+// Serve looks at a read, and reports false where it is to be forwarded as it is.
+func (rd *Reading) Serve(w *Watcher, r *client.Request) bool {
+	rd.w, rd.r, rd.client, rd.rules = w, r, nil, w.Rules.Rules()
+	rd.choice, rd.stamps = choice{}, stamps{}
+	defer rd.end()
+	switch r.Op().Kind {
+	case api.Get, api.Source:
+		return rd.get()
+	case api.Mget:
+		return rd.mget()
+	case api.Search:
+		return rd.search()
+	}
+	return false
+}
+
+// begin is for right before the read is sent. exact says that its answer has the bytes that are stored now: a search sees what was refreshed
+// last, and a pretty answer has a document's numbers and texts in another form. Such reads prove nothing of the index, and have no order.
+func (rd *Reading) begin(exact bool) {
+	rd.client = rd.r.Client()
+	rd.epoch, rd.order, rd.began = rd.w.Sessions.Epoch(), 0, time.Now()
+	if _, pretty := uri.Param(rd.r.Op().Query, "pretty"); exact && !pretty {
+		rd.order = rd.w.Sessions.Ask()
+	}
+	rd.copy.reset(copyLimit)
+}
+
+// end gives up what an idle connection shouldn't hold.
+func (rd *Reading) end() {
+	rd.r, rd.client, rd.rules, rd.choice, rd.document, rd.stamps = nil, nil, nil, choice{}, Document{}, stamps{}
+	rd.copy.release()
+}
+
+// patience is how long a client waits for an answer at least, before it gives up. Whether it did isn't asked before.
+const patience = 10 * time.Millisecond
+
+// clientLeft reports whether the client has given the read up: what it never sees is no base.
+func (rd *Reading) clientLeft() bool {
+	return time.Since(rd.began) >= patience && wire.PeerLeft(rd.r.Context())
+}
+
+// ask sends the read upstream in another form and collects the answer.
+func (rd *Reading) ask(method string, path, query, body []byte) (*upstream.Response, error) {
+	target := append([]byte(nil), path...)
+	if len(query) > 0 {
+		target = append(append(target, '?'), query...)
+	}
+	r := &upstream.Request{Method: method, Target: target, Body: body, Repeatable: true}
+	r.Fields = wire.Without(wire.Without(wire.Without(rd.r.Fields(), "accept-encoding"), "content-length"), "expect")
+	return rd.w.Upstream.Do(rd.r.Context(), r)
+}
+
+// askForAll is ask for a read of several documents, with another query.
+func (rd *Reading) askForAll(query []byte) (*upstream.Response, error) {
+	body, err := rd.r.Body(rd.w.MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	return rd.ask(wire.MethodString(rd.r.Head().Method), rd.r.Op().Path, query, body)
+}
+
+// answer gives the client the engine's answer with another body, and says what has no stamp.
+func (rd *Reading) answer(res *upstream.Response, body []byte, more ...wire.Field) {
+	fields := append(wire.Without(res.EndToEnd(nil), "content-length"), more...)
+	_ = rd.r.Answer(res.Status, rd.stamps.say(rd.w, fields), body)
+}
+
+// failed deals with an answer that couldn't be collected. One that is too large is forwarded as it comes, without stamps.
+func (rd *Reading) failed(err error) {
+	if !errors.Is(err, upstream.ErrTooLarge) {
+		rd.r.Fail(err)
+		return
+	}
+	rd.stamps.miss(outcome.ReasonTooLarge)
+	fields := rd.stamps.say(rd.w, nil)
+	rd.r.Pass(proxy.ForwardOptions{OnHead: func(*wire.Head, []byte) []wire.Field { return fields }})
+}
