@@ -4,7 +4,11 @@
 // holds. Names are kept as they stood in the request; Decode gives their meaning.
 package api
 
-import "bytes"
+import (
+	"bytes"
+
+	"optimist/internal/uri"
+)
 
 // Kind is an operation of the engine's API, as far as optimist treats it differently from others.
 type Kind uint8
@@ -368,9 +372,9 @@ func parseTypedEndpoint(op *Op, m httpMethod, end string) {
 
 // indexKind is Create where op_type says so, in upper or lower case, as the engine has it.
 func indexKind(op *Op) Kind {
-	if v, ok := Param(op.Query, "op_type"); ok {
+	if v, ok := uri.Param(op.Query, "op_type"); ok {
 		var buf [16]byte
-		if v, err := DecodeValue(buf[:0], v); err == nil && bytes.EqualFold(v, []byte("create")) {
+		if v, err := uri.DecodeValue(buf[:0], v); err == nil && bytes.EqualFold(v, []byte("create")) {
 			return Create
 		}
 	}

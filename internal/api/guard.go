@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"optimist/internal/doc"
+	"optimist/internal/uri"
 )
 
 // GuardParams are the parameters of a client's own guard. none are the values that they have where there is none: libraries send
@@ -20,8 +21,8 @@ func OwnGuard(query []byte) (n doc.Numbers, found bool) {
 		return n, found
 	}
 	for i, name := range GuardParams {
-		v, given := Param(query, name)
-		if v, err := DecodeValue(nil, v); given && (err != nil || string(v) != none[i]) {
+		v, given := uri.Param(query, name)
+		if v, err := uri.DecodeValue(nil, v); given && (err != nil || string(v) != none[i]) {
 			return n, true
 		}
 	}
@@ -30,10 +31,10 @@ func OwnGuard(query []byte) (n doc.Numbers, found bool) {
 
 // ReadGuard reads if_seq_no and if_primary_term; found says that these, or a version, are there.
 func ReadGuard(query []byte) (n doc.Numbers, found bool) {
-	seq, ok1 := Param(query, "if_seq_no")
-	term, ok2 := Param(query, "if_primary_term")
-	_, version := Param(query, "version")
-	_, versionType := Param(query, "version_type")
+	seq, ok1 := uri.Param(query, "if_seq_no")
+	term, ok2 := uri.Param(query, "if_primary_term")
+	_, version := uri.Param(query, "version")
+	_, versionType := uri.Param(query, "version_type")
 	if !ok1 && !ok2 && !version && !versionType {
 		return n, false
 	}

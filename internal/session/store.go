@@ -145,7 +145,9 @@ func (s *Store) Wrote(index string) {
 }
 
 // Dropped reports whether what was known of index at that moment is forgotten now.
-func (s *Store) Dropped(index string, at Epoch) bool { return at < s.indices.gone(s.indices.get(index, s.clock())) }
+func (s *Store) Dropped(index string, at Epoch) bool {
+	return at < s.indices.gone(s.indices.get(index, s.clock()))
+}
 
 // DropIndex forgets all that is known of index: its numbers may mean other documents from now on. Call it after the
 // answer to a request that deletes or changes an index or alias, or after its loss.

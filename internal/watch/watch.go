@@ -78,8 +78,9 @@ func (rd *Reading) Serve(w *Watcher, r *client.Request) bool {
 	return false
 }
 
-// begin is for right before the read is sent. exact says that its answer has the bytes that are stored now: a search sees what was refreshed
-// last, and a pretty answer has a document's numbers and texts in another form. Such reads prove nothing of the index, and have no order.
+// begin is for right before the read is sent. exact says that its answer has the bytes that are stored now: a search sees what
+// was refreshed last, and a pretty answer has a document's numbers and texts in another form. Such reads prove nothing of the
+// index, and have no order.
 func (rd *Reading) begin(exact bool) {
 	rd.client = rd.r.Client()
 	rd.epoch, rd.order, rd.began = rd.w.Sessions.Epoch(), 0, time.Now()
