@@ -7,15 +7,15 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// Ask is one operation on the lock of a document, for requests of another form than those under _lock. Nobody waits for it in a queue.
-// An acquisition needs a Rid of its own: see Rid.
+// Ask is one operation on the lock of a document, for requests of another form than those under _lock. Nobody waits for it in a
+// queue. An acquisition needs a Rid of its own: see Rid.
 type Ask struct {
 	Index, ID string
 	Op        state.Op
 }
 
-// Told is what became of an Ask. Doc is not to be changed. With Err it isn't known whether it was carried out; a lease that nobody knows
-// of by it is given back.
+// Told is what became of an Ask. Doc is not to be changed. With Err it isn't known whether it was carried out; a lease that
+// nobody knows of by it is given back.
 type Told struct {
 	Said state.Said
 	Doc  *state.Doc
@@ -43,7 +43,8 @@ func (r *Router) Look(ctx context.Context, index string, ids []string) ([]*state
 	return r.o.Store.Read(ctx, names)
 }
 
-// Direct carries operations out, each by itself: one fails, the others don't. Those on the same document are carried out in their order.
+// Direct carries operations out, each by itself: one fails, the others don't. Those on the same document are carried out in their
+// order.
 func (r *Router) Direct(ctx context.Context, asks []Ask) []Told {
 	r.past.Add(1)
 	defer r.past.Add(-1)
@@ -133,9 +134,9 @@ func (r *Router) note(a *Ask, t *Told, began time.Time) {
 	}
 	switch {
 	case op.Do == state.Acquire:
-		r.o.Events.Acquired(op.Class, word, time.Since(began))
+		r.o.Events.Acquired.Call(op.Class, word, time.Since(began))
 		if word == "held" {
-			r.o.Events.Contended(op.Class)
+			r.o.Events.Contended.Call(op.Class)
 		}
 		if word == "acquired" || word == "reentered" {
 			r.held.add(lock, t.Said.Token, began.Add(time.Duration(op.TTL)*time.Millisecond))

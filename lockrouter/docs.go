@@ -161,9 +161,9 @@ func (b *batch) acquireAll(ctx context.Context, q *Request, index string, want *
 	case err != nil:
 		word = "left"
 	}
-	b.r.o.Events.Acquired(b.a.class, word, time.Since(b.began))
+	b.r.o.Events.Acquired.Call(b.a.class, word, time.Since(b.began))
 	if word == "held" {
-		b.r.o.Events.Contended(b.a.class)
+		b.r.o.Events.Contended.Call(b.a.class)
 	}
 	if err != nil {
 		b.release(b.items)

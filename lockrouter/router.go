@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"optimist/internal/hook"
 	"optimist/lockrouter/state"
 )
 
@@ -20,36 +21,39 @@ type Options struct {
 	Path string
 	// TTL is a lease's length where the request says none: 30s. MaxTTL is the longest: 24h.
 	TTL, MaxTTL time.Duration
-	// Foreground and Background are how long a request of that class waits if it doesn't say; 0: not at all. MaxWait is the longest: 1h.
+	// Foreground and Background are how long a request of that class waits if it doesn't say; 0: not at all. MaxWait is the
+	// longest: 1h.
 	Foreground, Background, MaxWait time.Duration
 	// Bound is how many of the foreground may go past one of the background that waits: 16.
 	Bound int
-	// Chain is how many who wait here may be promised their leases ahead, so that a lock is handed from one to the next without waiting for
-	// the store: 0, nobody.
+	// Chain is how many who wait here may be promised their leases ahead, so that a lock is handed from one to the next without
+	// waiting for the store: 0, nobody.
 	Chain int
 	// MostHeld is how many leases a tree may hold: 20000.
 	MostHeld int
-	// FirstTick and LastTick are the time between two looks at a lock that is waited for: the first after it changed, and the longest,
-	// to which it grows while nothing happens. 20ms and 250ms.
+	// FirstTick and LastTick are the time between two looks at a lock that is waited for: the first after it changed, and the
+	// longest, to which it grows while nothing happens. 20ms and 250ms.
 	FirstTick, LastTick time.Duration
 	// Patience is how long what can't wait is tried again while the store is unavailable: 2s.
 	Patience time.Duration
-	// Search gives the ids of the documents that a query finds in an index now, up to most of them, on behalf of the client whose request
-	// it is. A *Failure is told the client. Nil: there are no locks by query.
+	// Search gives the ids of the documents that a query finds in an index now, up to most of them, on behalf of the client whose
+	// request it is. A *Failure is told the client. Nil: there are no locks by query.
 	Search func(ctx context.Context, q *Request, index string, query []byte, most int) ([]string, error)
-	// Events are told what happens. Log gets a line for each lease that lapsed or was taken over, and when the store comes and goes.
+	// Events are told what happens. Log gets a line for each lease that lapsed or was taken over, and when the store comes and
+	// goes.
 	Events Events
 	Log    *slog.Logger
 }
 
 // Events are for metrics. Any may be nil. They must not block.
 type Events struct {
-	// Acquired ends a request for a lock: how long it took, and with what outcome: acquired, reentered, held, timeout, full, left, failed.
-	Acquired func(class state.Class, outcome string, took time.Duration)
+	// Acquired ends a request for a lock: its class, with what outcome (acquired, reentered, held, timeout, full, left, failed),
+	// and how long it took.
+	Acquired hook.Func3[state.Class, string, time.Duration]
 	// Contended counts a request that met somebody else: the lock was taken, or others waited for it.
-	Contended func(class state.Class)
-	// Lapsed counts leases that ended without a release; taken says that somebody else got the lock by it.
-	Lapsed func(n int, taken bool)
+	Contended hook.Func1[state.Class]
+	// Lapsed counts leases that ended without a release, and says whether somebody else got the lock by it.
+	Lapsed hook.Func2[int, bool]
 }
 
 func (o *Options) fill() {
@@ -73,15 +77,6 @@ func (o *Options) fill() {
 	orInt(&o.MostHeld, 20_000)
 	if o.Path == "" {
 		o.Path = "/_lock"
-	}
-	if o.Events.Acquired == nil {
-		o.Events.Acquired = func(state.Class, string, time.Duration) {}
-	}
-	if o.Events.Contended == nil {
-		o.Events.Contended = func(state.Class) {}
-	}
-	if o.Events.Lapsed == nil {
-		o.Events.Lapsed = func(int, bool) {}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -128,12 +123,12 @@ func New(o Options) *Router {
 	return r
 }
 
-// Drain ends all waits with ErrStore, those that come later, too: a lock may be waited for an hour, and another proxy can do that. What
-// needn't wait is still done.
+// Drain ends all waits with ErrStore, those that come later, too: a lock may be waited for an hour, and another proxy can do
+// that. What needn't wait is still done.
 func (r *Router) Drain() { r.drained.Do(func() { close(r.leave) }) }
 
-// Close ends what runs beside requests. Requests that wait end with ErrStore; leases stay until they lapse, but for those that nobody knows
-// of, because whoever waited for them has been given up: they are given back, for which the store has a second.
+// Close ends what runs beside requests. Requests that wait end with ErrStore; leases stay until they lapse, but for those that
+// nobody knows of, because whoever waited for them has been given up: they are given back, for which the store has a second.
 func (r *Router) Close() {
 	r.Drain()
 	r.finish(time.Second)

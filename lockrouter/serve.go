@@ -10,8 +10,8 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// Serve answers a request whose path the Router takes. It waits as long as the request says, and returns an error only where nobody is
-// left to be answered: the context's cause.
+// Serve answers a request whose path the Router takes. It waits as long as the request says, and returns an error only where
+// nobody is left to be answered: the context's cause.
 func (r *Router) Serve(ctx context.Context, q *Request) (*Answer, error) {
 	a, err := r.serve(ctx, q)
 	if err == nil {
@@ -85,9 +85,9 @@ func (r *Router) acquire(ctx context.Context, t *target, a *asked) (*Answer, err
 		o = r.wait(ctx, t, op, limit)
 	}
 	answer, word, err := r.acquired(t, &op, o, limit > 0, began)
-	r.o.Events.Acquired(a.class, word, time.Since(began))
+	r.o.Events.Acquired.Call(a.class, word, time.Since(began))
 	if word == "held" {
-		r.o.Events.Contended(a.class)
+		r.o.Events.Contended.Call(a.class)
 	}
 	return answer, err
 }

@@ -83,7 +83,7 @@ func (l *lane) join(w *waiter) {
 func (w *waiter) meet(l *lane) {
 	if !w.met {
 		w.met = true
-		l.r.o.Events.Contended(w.op.Class)
+		l.r.o.Events.Contended.Call(w.op.Class)
 	}
 }
 
@@ -104,8 +104,8 @@ func (l *lane) remove(w *waiter) {
 	}
 }
 
-// yield has those groups go before whose first has waited for longer than this one's new first: there may be more groups than places in the
-// document's queue, and one that others join again and again would keep its place for ever.
+// yield has those groups go before whose first has waited for longer than this one's new first: there may be more groups than
+// places in the document's queue, and one that others join again and again would keep its place for ever.
 func (l *lane) yield(g *group) {
 	at := slices.Index(l.groups, g)
 	to := at
@@ -131,7 +131,8 @@ func (l *lane) drop(w *waiter) {
 	l.tidy()
 }
 
-// tidy takes those entries of this proxy's out of the document's queue behind which nobody waits, or who have given up their place.
+// tidy takes those entries of this proxy's out of the document's queue behind which nobody waits, or who have given up their
+// place.
 func (l *lane) tidy() {
 	if l.doc == nil {
 		return
@@ -261,8 +262,8 @@ func (l *lane) judge(now int64) {
 	}
 }
 
-// chance is when a group should ask. At once where it isn't in the queue, or its turn has come; else when what is before it will have
-// ended, if nobody tells. Every proxy asks then: the first of the queue may be one that has died.
+// chance is when a group should ask. At once where it isn't in the queue, or its turn has come; else when what is before it will
+// have ended, if nobody tells. Every proxy asks then: the first of the queue may be one that has died.
 func (l *lane) chance(g *group) int64 {
 	if l.doc == nil || l.doc.Beat == 0 {
 		return 0
@@ -295,8 +296,8 @@ func (l *lane) chance(g *group) int64 {
 	return at
 }
 
-// reenters reports whether somebody who waits has the lock already: nobody comes first then. Who asked while another proxy had promises
-// had to wait.
+// reenters reports whether somebody who waits has the lock already: nobody comes first then. Who asked while another proxy had
+// promises had to wait.
 func (l *lane) reenters(w *waiter) bool {
 	d := l.doc
 	return (len(d.Chain) == 0 || d.Promiser == l.r.queue) && slices.ContainsFunc(d.Holds, func(h state.Hold) bool {

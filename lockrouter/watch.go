@@ -20,7 +20,8 @@ func (r *Router) alert() {
 // maxLook is how many documents one look reads.
 const maxLook = 1000
 
-// watch looks at the locks that are waited for: those of other proxies may have been released. One request serves all that are due.
+// watch looks at the locks that are waited for: those of other proxies may have been released. One request serves all that are
+// due.
 func (r *Router) watch() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -40,8 +41,8 @@ func (r *Router) watch() {
 	}
 }
 
-// due are the lanes that have to be looked at, and the time to the next one. Those who may have a chance without a look are sent. With one
-// that is due go all whose tick is half over: from then on they are due together.
+// due are the lanes that have to be looked at, and the time to the next one. Those who may have a chance without a look are sent.
+// With one that is due go all whose tick is half over: from then on they are due together.
 func (r *Router) due() (lanes []*lane, next time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -140,7 +141,7 @@ func (r *Router) lapses(d *state.Doc) {
 			return n.Beat == d.Beat && n.Owner != h.Owner && h.Against(n.Path, n.Mode)
 		})
 		r.held.remove(d.Lock, h.Token)
-		r.o.Events.Lapsed(1, next >= 0)
+		r.o.Events.Lapsed.Call(1, next >= 0)
 		if next < 0 {
 			r.o.Log.Warn("a lease has lapsed", obs.KeyLock, lockOf(d, h.Path), obs.KeyOwner, h.Owner, obs.KeyToken, h.Token, obs.KeyNote, h.Note)
 			continue

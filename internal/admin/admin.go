@@ -21,6 +21,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttpadaptor"
 	"github.com/valyala/fasthttp/pprofhandler"
 
+	"optimist/internal/hook"
 	"optimist/internal/obs"
 	"optimist/internal/rule"
 )
@@ -38,7 +39,8 @@ type Node struct {
 	Error string `json:"error,omitempty"` // why it isn't alive
 }
 
-// Locks answers a request for locks as the data port does, in the operator's name: it sees tokens, and may release what others hold.
+// Locks answers a request for locks as the data port does, in the operator's name: it sees tokens, and may release what others
+// hold.
 type Locks func(ctx context.Context, method string, path, query, body []byte) (status int, answer []byte, err error)
 
 // Options are what the listener tells and changes. All but Hosts, Log, Locks and Changed are required. Its functions are called
@@ -49,10 +51,10 @@ type Options struct {
 	Switch  Switch
 	Config  func() ([]byte, error) // the configuration in force, as JSON, without secrets
 	Nodes   func() []Node
-	Ready   func() error        // nil if requests can be served; else why not
-	Changed func(now rule.Mode) // told of a changed mode, after it is in force
-	Locks   Locks               // nil: there are none
-	Hosts   []string            // names by which the listener may be reached, beyond addresses and localhost
+	Ready   func() error          // nil if requests can be served; else why not
+	Changed hook.Func1[rule.Mode] // called with a changed mode, after it is in force
+	Locks   Locks                 // nil: there are none
+	Hosts   []string              // names by which the listener may be reached, beyond addresses and localhost
 	Log     *slog.Logger
 }
 
@@ -70,9 +72,6 @@ type Server struct {
 func New(o Options) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Changed == nil {
-		o.Changed = func(rule.Mode) {}
 	}
 	s := &Server{
 		o:        o,

@@ -120,7 +120,7 @@ func (s *Server) setMode(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	before := s.o.Switch.SetMode(mode)
-	s.o.Changed(mode)
+	s.o.Changed.Call(mode)
 	s.o.Log.Warn("mode changed", obs.KeyMode, mode.String(), "before", before.String(), obs.KeyClient, ctx.RemoteAddr().String())
 	answer(ctx, fasthttp.StatusOK, modeBody{Mode: mode.String(), Before: before.String()})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"optimist/internal/hook"
 	"optimist/internal/wire"
 )
 
@@ -58,21 +59,21 @@ type TLS struct {
 	Insecure bool
 }
 
-// Hooks are called on the path of requests, from many goroutines at once: they must be quick and must not block. Nil
-// ones are left out. node is always a configured URL, so that it may be a metric's label.
+// Hooks are called on the path of requests, from many goroutines at once: they must be quick and must not block. Any may be nil.
+// The first argument of most is the node: always a configured URL, so that it may be a metric's label.
 type Hooks struct {
 	// Dialed reports an attempt to connect and how long it took, in success with a nil error.
-	Dialed func(node string, took time.Duration, err error)
+	Dialed hook.Func3[string, time.Duration, error]
 	// Waited reports that a request waited for a free connection.
-	Waited func(node string, d time.Duration)
+	Waited hook.Func2[string, time.Duration]
 	// Resent reports that a request is tried again after err.
-	Resent func(err *Error)
+	Resent hook.Func1[*Error]
 	// Ejected reports that a node is out of the rotation, Returned that it is back.
-	Ejected  func(node string, err error)
-	Returned func(node string)
+	Ejected  hook.Func2[string, error]
+	Returned hook.Func1[string]
 	// Credentials reports that a node refuses Config.Authorization, with the status of its answer to "GET /"; or, with a status
 	// of 0, that the node accepts it again.
-	Credentials func(node string, refusal int)
+	Credentials hook.Func2[string, int]
 }
 
 // Source is a request's body, or the rest of it, while it is still arriving. The goroutine that calls Next is not the one

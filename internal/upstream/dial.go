@@ -59,14 +59,12 @@ func (n *node) dial(ctx context.Context) (*conn, error) {
 	if err != nil && ctx.Err() == nil {
 		err = connectError(err, limited.Err() != nil, timeout)
 	}
-	if hook := n.set.cfg.Hooks.Dialed; hook != nil {
-		hook(n.url, time.Since(begun), err)
-	}
+	n.set.cfg.Hooks.Dialed.Call(n.url, time.Since(begun), err)
 	return c, err
 }
 
-// overdue reports whether ctx's deadline has passed. A dialer keeps it by a timer of its own, which may be quicker than ctx's: then
-// it is ctx that ended the attempt, and it is about to say so.
+// overdue reports whether ctx's deadline has passed. A dialer keeps it by a timer of its own, which may be quicker than ctx's:
+// then it is ctx that ended the attempt, and it is about to say so.
 func overdue(ctx context.Context) bool {
 	d, ok := ctx.Deadline()
 	return ok && !time.Now().Before(d)

@@ -164,8 +164,8 @@ func (x *Exchange) send(r *Request, again *bool) *Error {
 			}
 			return last
 		}
-		if hook := x.set.cfg.Hooks.Resent; hook != nil && last != nil {
-			hook(last)
+		if last != nil {
+			x.set.cfg.Hooks.Resent.Call(last)
 		}
 		tried |= n.bit
 		err := x.attempt(n, r, fresh)

@@ -29,9 +29,7 @@ func (n *node) failed(err error, checked bool) {
 	if !first {
 		return
 	}
-	if hook := s.cfg.Hooks.Ejected; hook != nil {
-		hook(n.url, err)
-	}
+	s.cfg.Hooks.Ejected.Call(n.url, err)
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -44,8 +42,8 @@ func (n *node) succeeded() {
 	n.health.fails, n.health.err = 0, nil
 	back := !n.alive.Swap(true)
 	n.health.Unlock()
-	if back && n.set.cfg.Hooks.Returned != nil {
-		n.set.cfg.Hooks.Returned(n.url)
+	if back {
+		n.set.cfg.Hooks.Returned.Call(n.url)
 	}
 }
 
@@ -59,8 +57,8 @@ func (n *node) judged(status int) {
 		status = 0
 	}
 	before := n.refusal.Swap(int32(status))
-	if hook := n.set.cfg.Hooks.Credentials; hook != nil && (before == 0) != (status == 0) {
-		hook(n.url, status)
+	if (before == 0) != (status == 0) {
+		n.set.cfg.Hooks.Credentials.Call(n.url, status)
 	}
 }
 

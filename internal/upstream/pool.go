@@ -119,9 +119,7 @@ func (n *node) wait(ctx context.Context, ch chan *conn) (*conn, error) {
 }
 
 func (n *node) waited(begun time.Time) {
-	if hook := n.set.cfg.Hooks.Waited; hook != nil {
-		hook(n.url, time.Since(begun))
-	}
+	n.set.cfg.Hooks.Waited.Call(n.url, time.Since(begun))
 }
 
 // leave takes a waiter out of the queue and passes on what it may just have been given.
@@ -153,15 +151,15 @@ func (n *node) open(ctx context.Context) (*conn, error) {
 }
 
 // usable reports whether an idle connection may carry a request. It may not if the node closed it, or sent bytes that nobody
-// asked for: a second answer, say, would be taken for the answer to the next request, whichever client sent that. To look costs one
-// system call.
+// asked for: a second answer, say, would be taken for the answer to the next request, whichever client sent that. To look costs
+// one system call.
 func (n *node) usable(c *conn) bool {
 	c.reused = true
 	return n.set.now()-c.since < n.set.cfg.IdleTimeout && c.r.Buffered() == 0 && c.quiet()
 }
 
-// quiet reports whether the peer is there and has sent nothing. With TLS a look at the socket isn't enough: records that were read
-// together with the last answer lie in memory. A read whose time is over returns those, and takes nothing from the socket.
+// quiet reports whether the peer is there and has sent nothing. With TLS a look at the socket isn't enough: records that were
+// read together with the last answer lie in memory. A read whose time is over returns those, and takes nothing from the socket.
 func (c *conn) quiet() bool {
 	if c.probe.State() != wire.PeerQuiet {
 		return false
