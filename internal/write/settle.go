@@ -107,8 +107,8 @@ func (s *Service) settlePassed(ctx context.Context, c *change, res *upstream.Res
 		return // not acknowledged: the base is given back
 	}
 	ack, numbered := readAck(res)
-	if ack.created && c.base.Kind != session.KindNone && c.index.UUID == "" && c.index.Unknown == "" {
-		_ = s.locate(ctx, c)
+	if ack.created {
+		s.locateNew(ctx, c)
 	}
 	if !ack.created {
 		s.sessions.Wrote(c.doc.Index)
@@ -225,12 +225,20 @@ func (s *Service) noteUpdate(ctx context.Context, c *change, res *upstream.Respo
 	}
 }
 
+// locateNew asks what the index is that the change's write has made, if it has: a template may have given it a pipeline. Else
+// nobody would know whether the engine holds what was sent.
+func (s *Service) locateNew(ctx context.Context, c *change) {
+	if c.index.Name != "" && c.index.UUID == "" && c.index.Unknown == "" {
+		_ = s.locate(ctx, c) // if it can't be asked, it stays unknown
+	}
+}
+
 // acknowledge gives every open change its answer: the write counts for all of them.
 func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response, body []byte) {
 	first := a.open[0]
 	ack, numbered := readAck(res)
-	if ack.created && first.index.UUID == "" && first.index.Unknown == "" {
-		_ = a.s.locate(ctx, first) // the write made the index, and a template may have given it a pipeline
+	if ack.created {
+		a.s.locateNew(ctx, first)
 	}
 	stored := ack.Revision
 	if numbered && !first.mayBeRewritten() {
