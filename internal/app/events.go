@@ -15,11 +15,11 @@ import (
 // writeEvents turn what happens to writes into metrics.
 func (a *App) writeEvents() write.Events {
 	return write.Events{
-		Conflict: a.metrics.Conflict,
-		Fetch:    a.metrics.Fetched,
-		Batch:    a.metrics.Batched,
-		Unguard:  func(_, reason string) { a.metrics.Unguardable(reason) },
-		Took: func(kind session.Kind, reason session.Reason) {
+		Conflict:    a.metrics.Conflict,
+		Fetch:       a.metrics.Fetched,
+		Batch:       a.metrics.Batched,
+		Unguardable: func(_, reason string) { a.metrics.Unguardable(reason) },
+		BaseChosen: func(kind session.Kind, reason session.Reason) {
 			if kind == session.KindLost {
 				a.metrics.LostBase(reason.String())
 			}

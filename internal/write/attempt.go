@@ -56,7 +56,7 @@ func (s *Service) inLane(ctx context.Context, c *change) error {
 // run leads a batch from its first try to its answers.
 func (s *Service) run(ctx context.Context, b *retry.Batch[*change]) {
 	if len(b.Members) > 1 {
-		s.events.Batch(len(b.Members))
+		s.events.Batch.Call(len(b.Members))
 		var cancel context.CancelFunc
 		ctx, cancel = outlive(ctx)
 		defer cancel()
@@ -196,7 +196,7 @@ func (a *attempt) next(ctx context.Context, c *change, cur doc.Revision) (intent
 // applied.
 func (a *attempt) fetch(ctx context.Context) error {
 	first := a.open[0]
-	a.s.events.Fetch(first.req.Rule.Name)
+	a.s.events.Fetch.Call(first.req.Rule.Name)
 	a.batch.Forget()
 	if a.anyMaybeApplied() {
 		ctx = context.WithoutCancel(ctx) // what became of a write is worth knowing though its client left: the next one builds on it
@@ -295,7 +295,7 @@ func (a *attempt) judge(ctx context.Context, res *upstream.Response, body []byte
 // conflicted remembers the engine's conflict, and ends here for changes that are never merged.
 func (a *attempt) conflicted(ctx context.Context, res *upstream.Response) error {
 	first := a.open[0]
-	a.s.events.Conflict(first.req.Rule.Name)
+	a.s.events.Conflict.Call(first.req.Rule.Name)
 	a.batch.Forget()
 	a.conflict = respond.CopyEngine(res)
 	a.doubt.conflicted(res)

@@ -65,7 +65,7 @@ func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err err
 			return false, err
 		}
 	}
-	s.events.Took(c.base.Kind, c.base.Reason)
+	s.events.BaseChosen.Call(c.base.Kind, c.base.Reason)
 	c.outcome.Base, c.outcome.Ambiguous = baseKind(c.base.Kind), c.base.Ambiguous
 	if c.base.Ambiguous && c.req.Rule.Ambiguous == rule.AmbiguousFail {
 		return false, ErrAmbiguous
@@ -196,7 +196,7 @@ func (s *Service) refuseLost(ctx context.Context, c *change) error {
 // fetchBase makes the current revision the base of a write that has none, as the rule says.
 func (s *Service) fetchBase(ctx context.Context, c *change) error {
 	c.outcome.Base = outcome.BaseFetched
-	s.events.Fetch(c.req.Rule.Name)
+	s.events.Fetch.Call(c.req.Rule.Name)
 	rev, err := s.current(ctx, c)
 	// The reservation stays: it is for this write, whatever its base, and must be ended.
 	b := &c.base
@@ -335,7 +335,7 @@ func (s *Service) takeMatch(ctx context.Context, c *change, m etag.Match) (err e
 // them. Otherwise it is the newest of those that the session knows, whose change is merged; or, where it knows none, the newest,
 // whose guard the engine refuses.
 func (s *Service) takeOneOf(ctx context.Context, c *change, m etag.Match) error {
-	s.events.Fetch(c.req.Rule.Name)
+	s.events.Fetch.Call(c.req.Rule.Name)
 	rev, err := s.current(ctx, c)
 	switch {
 	case errors.Is(err, doc.ErrMissing):

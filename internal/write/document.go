@@ -115,7 +115,7 @@ func (s *Service) deleteNothing(ctx context.Context, c *change) error {
 		return s.pass(ctx, c, outcome.ReasonDataStream)
 	}
 	c.outcome.Kind = outcome.Guarded
-	s.events.Fetch(c.req.Rule.Name)
+	s.events.Fetch.Call(c.req.Rule.Name)
 	rev, err := s.current(ctx, c)
 	switch {
 	case errors.Is(err, errNoIndex):

@@ -29,7 +29,7 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 	play := &explain.Rehearsal{Account: a, Passed: r.Reason,
 		Look:  func(ctx context.Context) (doc.Revision, error) { return stage.current(ctx, c) },
 		Named: func() respond.Document { return stage.named(c) }}
-	stage.direct, stage.events = single{play, s.timeout}, Events{}.orNothing()
+	stage.direct, stage.events = single{play, s.timeout}, Events{}
 	stage.carrier, stage.questions = stage.direct, single{explain.Silence{}, s.timeout}
 	stage.lanes = retry.NewLanes(1, share)
 	answer, err := stage.Do(ctx, r)

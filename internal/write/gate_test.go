@@ -29,7 +29,7 @@ type gated struct {
 func newGated(t *testing.T, rules string) *gated {
 	t.Helper()
 	g := &gated{world: newWorld(t, rules)}
-	g.start(Options{Events: Events{Unguard: func(index, reason string) { g.told = append(g.told, index+" "+reason) }}})
+	g.start(Options{Events: Events{Unguardable: func(index, reason string) { g.told = append(g.told, index+" "+reason) }}})
 	g.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
 		target := string(r.Target)
 		switch {

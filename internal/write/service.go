@@ -11,6 +11,7 @@ import (
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/hook"
 	"optimist/internal/outcome"
 	"optimist/internal/session"
 	"optimist/retry"
@@ -29,14 +30,14 @@ type primaries interface {
 	SamePrimary(ctx context.Context, who catalog.Asker, f *catalog.Conflict, current int64) bool
 }
 
-// Events are told what happens, for metrics. Calls must be quick and safe for concurrent use; any may be nil.
+// Events are called for metrics. They must be quick and safe for concurrent use; any may be missing.
 type Events struct {
-	Conflict func(rule string)                                 // the engine answered 409 to a guarded write
-	Fetch    func(rule string)                                 // a document was fetched for a merge
-	Batch    func(changes int)                                 // one write carried so many changes
-	Done     func(rule string, o *outcome.Outcome, status int) // a write was answered
-	Unguard  func(index, reason string)                        // an index was found that can't be guarded or merged
-	Took     func(kind session.Kind, reason session.Reason)    // a base was chosen
+	Conflict    hook.Func1[string]                        // a rule's guarded write was answered with a 409
+	Fetch       hook.Func1[string]                        // a document was fetched for a rule's merge
+	Batch       hook.Func1[int]                           // one write carried so many changes
+	Done        hook.Func3[string, *outcome.Outcome, int] // a rule's write was answered, with this status; 0: with an error
+	Unguardable hook.Func2[string, string]                // an index that can't be guarded or merged was found, with the reason
+	BaseChosen  hook.Func2[session.Kind, session.Reason]  // what a session knew was chosen as a base
 }
 
 // Options are what a Service needs. Upstream, Engine and Sessions are required.
@@ -73,28 +74,6 @@ type Service struct {
 	log       *slog.Logger
 	timeout   time.Duration
 	now       func() time.Time
-}
-
-func (e Events) orNothing() Events {
-	if e.Conflict == nil {
-		e.Conflict = func(string) {}
-	}
-	if e.Fetch == nil {
-		e.Fetch = func(string) {}
-	}
-	if e.Batch == nil {
-		e.Batch = func(int) {}
-	}
-	if e.Done == nil {
-		e.Done = func(string, *outcome.Outcome, int) {}
-	}
-	if e.Unguard == nil {
-		e.Unguard = func(string, string) {}
-	}
-	if e.Took == nil {
-		e.Took = func(session.Kind, session.Reason) {}
-	}
-	return e
 }
 
 // Answered notes that the answer of Do is written to the client, if that is still there: see session.Base.Answered.

@@ -141,11 +141,11 @@ func (s *Service) finish(c *change, err error) (*respond.Answer, error) {
 	}
 	c.giveBack(o.Kind == outcome.Unknown) // nothing where the write was acknowledged
 	if err != nil {
-		s.events.Done(c.req.Rule.Name, o, 0)
+		s.events.Done.Call(c.req.Rule.Name, o, 0)
 		return nil, &Failure{Outcome: *o, Err: err}
 	}
 	c.answer.Add(outcomeName, o.Append)
-	s.events.Done(c.req.Rule.Name, o, c.answer.Status)
+	s.events.Done.Call(c.req.Rule.Name, o, c.answer.Status)
 	return c.answer, nil
 }
 

@@ -53,7 +53,7 @@ func (s *Service) update(ctx context.Context, c *change) error {
 			return err
 		}
 		if c.answer.Status == http.StatusConflict {
-			s.events.Conflict(c.req.Rule.Name)
+			s.events.Conflict.Call(c.req.Rule.Name)
 			return doc.ErrConflict
 		}
 		return nil

@@ -31,12 +31,12 @@ func New(o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Service{engine: o.Engine, sessions: o.Sessions, events: o.Events.orNothing(), log: o.Log,
+	s := &Service{engine: o.Engine, sessions: o.Sessions, events: o.Events, log: o.Log,
 		timeout: o.AnswerTimeout, now: o.Now, observer: unobserved{}, attempts: &sync.Pool{}}
 	s.direct = single{o.Upstream, o.AnswerTimeout}
 	s.carrier, s.questions = s.direct, s.direct
 	s.lanes = retry.NewLanes(o.BatchLimit, share)
-	s.catalog = catalog.New(catalog.Options{Engine: o.Engine, OwnAuth: o.OwnAuth, Now: o.Now, Unguardable: s.events.Unguard,
+	s.catalog = catalog.New(catalog.Options{Engine: o.Engine, OwnAuth: o.OwnAuth, Now: o.Now, Unguardable: s.events.Unguardable.Call,
 		Recreated: func(index string) {
 			s.lanes.DropGuesses()
 			s.sessions.DropIndex(index)
