@@ -134,14 +134,10 @@ func TestStampedApplicationOutlivesItsProxies(t *testing.T) {
 func TestStampedApplicationIsRefusedNothingByOneProxy(t *testing.T) {
 	eachTarget(t, func(t *testing.T, e target) {
 		index, p := e.index(t), optimistFor(t, e, stamping)
-		more := append(habits[len(habits)-1:], []struct {
-			name string
-			set  func(a *app.Application)
-		}{
-			{"plain", func(*app.Application) {}},
-			{"from-memory", func(a *app.Application) { a.Memory = 5 }},
-			{"from-memory-and-all-of-it", func(a *app.Application) { a.Memory, a.Looks, a.Idle, a.Steps = 5, 10, 10, 3 }},
-		}...)
+		more := append(habits[len(habits)-1:],
+			habit{"plain", func(*app.Application) {}, nil},
+			habit{"from-memory", func(a *app.Application) { a.Memory = 5 }, nil},
+			habit{"from-memory-and-all-of-it", func(a *app.Application) { a.Memory, a.Looks, a.Idle, a.Steps = 5, 10, 10, 3 }, nil})
 		for _, habit := range more {
 			for _, shape := range app.Shapes() {
 				for _, sessions := range []app.Sessions{app.Unnamed, app.Pooled} {
