@@ -169,7 +169,7 @@ func (g get) Do(ctx context.Context, transport esapi.Transport) (*esapi.Response
 	if err != nil {
 		return nil, err
 	}
-	res, err := transport.Perform(req)
+	res, err := transport.Perform(req) //nolint:bodyclose // the caller closes the body of the answer that it is handed
 	if err != nil {
 		return nil, err
 	}

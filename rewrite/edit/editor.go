@@ -81,8 +81,8 @@ func (e *editor) spend(n int) error {
 	return e.bounded()
 }
 
-// bounded reports whether there may be more work. What is opened, copied and opened again takes memory each time, though the document
-// stays as small.
+// bounded reports whether there may be more work. What is opened, copied and opened again takes memory each time, though the
+// document stays as small.
 func (e *editor) bounded() error {
 	if e.work+workOfOpening*e.opened > maxWork {
 		return tree.ErrTooLarge
@@ -100,8 +100,8 @@ func (e *editor) parse(src []byte, values int) (tree.Value, error) {
 	return t.Root(), e.spend(workOfOpening * t.Len())
 }
 
-// reread returns what was edited as a value, as if it had just been read. grows says that it is for a copy: one that would be too large isn't
-// made.
+// reread returns what was edited as a value, as if it had just been read. grows says that it is for a copy: one that would be too
+// large isn't made.
 func (e *editor) reread(n *node, grows bool) (tree.Value, error) {
 	if !n.open {
 		return n.was, nil
