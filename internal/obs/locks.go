@@ -9,12 +9,12 @@ import (
 
 func (m *Metrics) countLocks() {
 	m.lockRequests = m.counters(MetricLockRequests,
-		"Requests for a lock, by class and outcome: acquired, reentered, held, timeout, full, failed, or left where the client did.",
+		"Requests for a lock, by class and outcome: acquired, reentered, held, timeout, full, failed, or left if the client left.",
 		LabelClass, LabelOutcome)
 	m.lockContended = m.counters(MetricLockContended,
-		"Requests for a lock that somebody else had, or for which others waited, by class.", LabelClass)
+		"Requests for a lock that another owner had, or for which others waited, by class.", LabelClass)
 	m.leasesLapsed = m.counters(MetricLeasesLapsed,
-		"Leases that ended without a release, as this optimist found, by whether somebody else got the lock with that.", LabelTaken)
+		"Leases that ended without a release, as this optimist noticed, by whether another client took the lock over.", LabelTaken)
 	m.lockWait = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: MetricLockWait,
 		Help:    "Time from a request for a lock to the lease, by class.",
 		Buckets: prometheus.ExponentialBucketsRange(0.001, 60, 12)}, []string{LabelClass})
@@ -52,10 +52,10 @@ func (m *Metrics) WatchLocks(held func() int, waiting func(class string) int) {
 		return
 	}
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: MetricLocksHeld,
-		Help: "Leases given out by this optimist that were neither released here nor have ended."}, func() float64 { return float64(held()) }))
+		Help: "Leases that this optimist gave out and that still last."}, func() float64 { return float64(held()) }))
 	for _, class := range []string{"foreground", "background"} {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: MetricLocksWaiting,
-			Help: "Requests that wait for a lock here, by class.", ConstLabels: prometheus.Labels{LabelClass: class}},
+			Help: "Requests that wait for a lock at this optimist, by class.", ConstLabels: prometheus.Labels{LabelClass: class}},
 			func() float64 { return float64(waiting(class)) }))
 	}
 }

@@ -57,13 +57,13 @@ func (m *Metrics) countDoor() {
 func (m *Metrics) countWrites() {
 	m.outcomes = m.counters(MetricOutcomes, "Writes by outcome, as in the Optimist-Outcome header, and reason.", LabelOutcome, LabelReason)
 	m.bases = m.counters(MetricBases, "Writes by the kind of base that was found for them.", LabelKind)
-	m.lostBases = m.counters(MetricLostBases, "Writes whose base had been there and was gone, by reason.", LabelReason)
+	m.lostBases = m.counters(MetricLostBases, "Writes whose base was known once and isn't any more, by reason.", LabelReason)
 	m.ambiguous = m.counter(MetricAmbiguous, "Writes for which several reads could have been the base.")
 	m.conflicts = m.counters(MetricConflicts, "Version conflicts (409) that the engine answered to guarded writes, by rule.", LabelRule)
 	m.retries = m.counters(MetricRetries, "Attempts after the first, by rule.", LabelRule)
 	m.fetches = m.counters(MetricFetches, "Documents fetched for a merge, by rule.", LabelRule)
-	m.merges = m.counters(MetricMerges, "Writes acknowledged after a merge with somebody else's change, by rule.", LabelRule)
-	m.overwritten = m.counters(MetricOverwritten, "Values of somebody else's that a merge overwrote, by rule.", LabelRule)
+	m.merges = m.counters(MetricMerges, "Writes acknowledged after a merge with another client's change, by rule.", LabelRule)
+	m.overwritten = m.counters(MetricOverwritten, "Values of other clients that a merge overwrote, by rule.", LabelRule)
 	m.strategies = m.counters(MetricUnmerged,
 		"Native _update requests under a rule with merge strategies, which the engine's own merge doesn't follow, by rule.", LabelRule)
 	m.untransformed = m.counters(MetricUntransformed,
@@ -85,13 +85,13 @@ func (m *Metrics) countUpstream() {
 	m.dials = m.counters(MetricUpstreamDials, "Connections to a node that could not be made, by reason.", LabelNode, LabelReason)
 	m.ejections = m.counters(MetricUpstreamEject, "Times that a node was left out because it failed.", LabelNode)
 	m.waits = m.counters(MetricUpstreamWaits, "Requests that waited because all connections to a node were in use.", LabelNode)
-	m.resent = m.counter(MetricUpstreamResent, "Requests sent again because nothing was sent, or they may be repeated.")
+	m.resent = m.counter(MetricUpstreamResent, "Requests sent again, because nothing of them had been sent or because they may be repeated.")
 }
 
 func (m *Metrics) tellState(b Build) {
-	m.mode = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: MetricMode, Help: "1 for the mode in force."}, []string{LabelMode})
+	m.mode = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: MetricMode, Help: "1 for the current mode."}, []string{LabelMode})
 	m.reloadOK = prometheus.NewGauge(prometheus.GaugeOpts{Name: MetricReloadOK, Help: "1 if the last reload worked."})
-	m.reloadTime = prometheus.NewGauge(prometheus.GaugeOpts{Name: MetricReloadTimestamp, Help: "When the configuration in force was loaded."})
+	m.reloadTime = prometheus.NewGauge(prometheus.GaugeOpts{Name: MetricReloadTimestamp, Help: "When the current configuration was loaded."})
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: MetricBuildInfo, Help: "1, with the program's version as labels.",
 		ConstLabels: prometheus.Labels{"version": b.Version, "revision": b.Revision, "goversion": b.Go}})
 	build.Set(1)

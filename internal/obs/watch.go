@@ -22,9 +22,9 @@ func (m *Metrics) WatchSessions(read func() Sessions) {
 	if m != nil {
 		m.registry.MustRegister(&sessionsCollector{
 			read:    read,
-			lookups: desc(MetricSessionLookups, "Looks for a base in what sessions have read, by result.", LabelResult),
-			evicted: desc(MetricSessionEvicted, "Revisions that were forgotten for want of memory (sessions.memory)."),
-			bytes:   desc(MetricSessionBytes, "Memory that remembered revisions take."),
+			lookups: desc(MetricSessionLookups, "Lookups of a base in what sessions have read, by result.", LabelResult),
+			evicted: desc(MetricSessionEvicted, "Revisions that were forgotten because the memory (sessions.memory) was full."),
+			bytes:   desc(MetricSessionBytes, "Bytes of memory that remembered revisions take."),
 			entries: desc(MetricSessionEntries, "Revisions remembered."),
 		})
 	}
@@ -35,7 +35,7 @@ func (m *Metrics) WatchNodes(read func() []Node) {
 	if m != nil {
 		m.registry.MustRegister(&nodesCollector{
 			read: read,
-			up:   desc(MetricUpstreamUp, "1 if the node is taken to be alive.", LabelNode),
+			up:   desc(MetricUpstreamUp, "1 if optimist takes the node to be alive.", LabelNode),
 			auth: desc(MetricUpstreamAuth, "1 while the node refuses optimist's own credentials (upstream.auth).", LabelNode),
 			conns: desc(MetricUpstreamConns, "Connections to the node, by state: open ones, and those of them that are idle.",
 				LabelNode, LabelState),
