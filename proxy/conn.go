@@ -16,14 +16,14 @@ import (
 	"optimist/internal/wire"
 )
 
-// conn is one client's connection. It is served by one goroutine; a second one reads a request's body while that is
-// streamed, and the watcher looks at its state.
+// conn is one client's connection. One goroutine serves it. A second one reads a request's body while the body is streamed. The
+// Server's watcher looks at the connection's state every tick.
 type conn struct {
 	server *Server
 	nc     net.Conn
 	client netip.AddrPort
 	index  int         // in Server.conns
-	probe  *wire.Probe // the watcher's; its own goroutine's during an idle wait that was cut
+	probe  *wire.Probe // of the watcher while a request is served, of readLate while none is
 	state  state
 	r      wire.Reader
 	up     *upstream.Exchange // made with the first request that is forwarded
@@ -31,8 +31,8 @@ type conn struct {
 	cancel context.CancelCauseFunc
 	x      Exchange
 
-	wait phase // what waiting for the client means just now
-	last bool  // no request is read after this one
+	waitPhase   phase // the phase of the next read that has to wait
+	lastRequest bool  // the connection ends after this request
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
@@ -44,7 +44,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 	c.ctx, c.cancel = context.WithCancelCause(wire.WithPeer(s.ctx, nc))
 	c.r.Reset(c)
 	c.x.c = c
-	c.x.tell = c.x.interim
+	c.x.onInterim = c.x.sendInterim
 	c.state.enter(idle)
 	return c
 }
@@ -53,14 +53,14 @@ func newConn(s *Server, nc net.Conn) *conn {
 func (c *conn) serve() {
 	defer c.server.wg.Done()
 	defer c.close()
-	defer c.survive()
-	for c.next() {
+	defer c.recoverPanic()
+	for c.serveOne() {
 	}
-	c.part()
+	c.finish()
 }
 
-// survive keeps one request that met a bug from ending everybody's.
-func (c *conn) survive() {
+// recoverPanic keeps a bug that one request meets from ending the requests of all clients.
+func (c *conn) recoverPanic() {
 	if p := recover(); p != nil {
 		c.server.log.Error("panic while serving a request", obs.KeyError, p, slog.String("stack", string(debug.Stack())))
 	}
@@ -73,117 +73,118 @@ func (c *conn) close() {
 	}
 	c.cancel(ErrLeft)
 	_ = c.nc.Close()
-	c.server.forget(c)
+	c.server.remove(c)
 }
 
-// next serves one request, waiting for all of it. It reports whether another may follow.
-func (c *conn) next() bool {
+// serveOne waits for one request and serves it. It reports whether another may follow.
+func (c *conn) serveOne() bool {
 	x := &c.x
-	x.begin()
+	x.reset()
 	err := x.head.ReadRequest(&c.r, c.server.limits.MaxHeader)
 	if errors.Is(err, errIdle) {
-		err = c.lastCall()
+		err = c.readLate()
 	}
 	c.state.enter(busy)
 	if err != nil {
 		c.refuse(err)
 		return false
 	}
-	x.open()
-	x.answer()
-	return x.end()
+	x.start()
+	x.serve()
+	return x.finish()
 }
 
-// lastCall takes a request that arrived while the connection was being given up for idle: its client can't know, and may
-// not be able to repeat it.
-func (c *conn) lastCall() error {
-	if !c.resume() {
+// readLate reads a request that arrived while the watcher ended the idle wait for it. The client can't know that, and may not
+// be able to repeat the request. It returns errIdle if no byte has arrived.
+func (c *conn) readLate() error {
+	if !c.resumeReads() {
 		return ErrStopped
 	}
 	if c.probe.State() == wire.PeerQuiet {
 		return errIdle
 	}
-	c.last = true
+	c.lastRequest = true
 	return c.x.head.ReadRequest(&c.r, c.server.limits.MaxHeader)
 }
 
-// resume lets reads wait again after a cut or an interruption. It returns false if the server was closed meanwhile.
-func (c *conn) resume() bool {
+// resumeReads lets reads wait again after the watcher cut one, or Interrupt did. It returns false if the Server was closed
+// meanwhile.
+func (c *conn) resumeReads() bool {
 	_ = c.nc.SetReadDeadline(time.Time{})
 	c.state.cut.CompareAndSwap(uint32(cutIdle), uint32(notCut))
 	c.r.Recover()
 	return cause(c.state.cut.Load()) != cutStopped
 }
 
-// refuse answers a request that couldn't be read, if there is anybody to answer, and ends the connection.
+// refuse answers a request that couldn't be read, and ends the connection. A client that has left gets no answer.
 func (c *conn) refuse(err error) {
 	if errors.Is(err, errIdle) || isConnError(err) || errors.Is(err, ErrStopped) {
 		return
 	}
-	c.last = true
+	c.lastRequest = true
 	c.x.Fail(err)
 }
 
-// part ends the connection so that the client gets to read what it was sent.
-func (c *conn) part() {
+// finish ends the connection in a way that lets the client read its last answer.
+func (c *conn) finish() {
 	x := &c.x
-	if x.answered && !x.broken && (!x.in.complete() || c.r.Buffered() > 0) {
+	if x.hasAnswer && !x.broken && (!x.in.complete() || c.r.Buffered() > 0) {
 		c.linger()
 	}
 }
 
-// Read reads from the client, for the wire.Reader.
+// Read implements io.Reader for the wire.Reader.
 func (c *conn) Read(p []byte) (int, error) {
-	c.state.enter(c.wait)
+	c.state.enter(c.waitPhase)
 	n, err := c.nc.Read(p)
-	for err != nil && timedOut(err) && c.cutLate() {
+	for err != nil && timedOut(err) && c.undoLateCut() {
 		n, err = c.nc.Read(p)
 	}
 	if err != nil {
 		if timedOut(err) {
-			err = c.whyCut()
+			err = c.cutError()
 		}
 		return 0, err
 	}
-	switch c.wait {
+	switch c.waitPhase {
 	case idle:
-		c.wait = inHead
+		c.waitPhase = inHead
 		c.state.enter(inHead)
 	case inBody:
-		c.state.got.Add(int64(n))
+		c.state.received.Add(int64(n))
 		c.state.enter(busy)
 	}
 	return n, nil
 }
 
-// cutLate undoes the cut of an idle wait that had already ended when the watcher acted: a request had come, whose bytes are being
-// waited for now. It returns false if the wait was cut for any other reason.
-func (c *conn) cutLate() bool {
+// undoLateCut undoes the cut of an idle wait that had already ended when the watcher acted: a request had begun to arrive, and
+// this read waits for more of it. It returns false if the read was cut for any other reason.
+func (c *conn) undoLateCut() bool {
 	switch why := cause(c.state.cut.Load()); {
-	case why == cutIdle && c.wait != idle:
-	case why == notCut && !c.x.in.interrupted.Load(): // the watcher's deadline came behind the end of its cut
+	case why == cutIdle && c.waitPhase != idle:
+	case why == notCut && !c.x.in.interrupted.Load(): // the watcher set its deadline after the cut was undone
 	default:
 		return false
 	}
-	if !c.resume() {
+	if !c.resumeReads() {
 		return false
 	}
-	if c.x.in.interrupted.Load() { // meanwhile: it must not be undone, too
+	if c.x.in.interrupted.Load() { // since then: the interruption must stay
 		_ = c.nc.SetReadDeadline(past())
 	}
 	return true
 }
 
-// whyCut is what a deadline in the past stands for.
-func (c *conn) whyCut() error {
+// cutError is the reason for a deadline in the past.
+func (c *conn) cutError() error {
 	if why := cause(c.state.cut.Load()); why != notCut {
 		return why.err()
 	}
 	return errInterrupted
 }
 
-// write sends bytes to the client. The watcher cuts a write in which too little seems to move: how much the client took of
-// it is known only here, once it has been cut.
+// write sends bytes to the client. The watcher can't see how much the client has taken of a write that is under way. It cuts a
+// write that may be too slow; then net.Conn says how much went out, and a client that took enough gets the rest.
 func (c *conn) write(p []byte) error {
 	c.state.writing.Store(1)
 	defer c.state.writing.Store(0)
@@ -191,32 +192,32 @@ func (c *conn) write(p []byte) error {
 		n, err := c.nc.Write(p)
 		switch {
 		case err == nil:
-			c.state.given.Add(int64(n))
+			c.state.sent.Add(int64(n))
 			return nil
 		case !timedOut(err):
 			return err
 		case !c.resumeWrite(int64(n)):
-			return c.whyCut()
+			return c.cutError()
 		}
 		p = p[n:]
 	}
 }
 
-// resumeWrite undoes the cut of a write of which the client took n bytes, if those were enough. They count for the time before
-// the cut, and therefore not as given.
+// resumeWrite undoes the cut of a write if the client took n bytes of it and that was enough. The n bytes aren't added to
+// state.sent: they belong to the time before the cut, which the watcher has finished counting.
 func (c *conn) resumeWrite(n int64) bool {
 	if n < c.state.missing.Load() || !c.state.cut.CompareAndSwap(uint32(cutWrite), uint32(notCut)) {
 		return false
 	}
 	_ = c.nc.SetWriteDeadline(time.Time{})
-	if cause(c.state.cut.Load()) == cutStopped { // meanwhile: the time for the last word must not be undone
-		_ = c.nc.SetWriteDeadline(time.Now().Add(lastWord))
+	if cause(c.state.cut.Load()) == cutStopped { // since then: stop's deadline must stay
+		_ = c.nc.SetWriteDeadline(time.Now().Add(lastAnswerTime))
 	}
 	return true
 }
 
-// linger ends the sending side and reads what the client still sends, for a bounded time: closing at once would reset the
-// connection under the answer that was just written.
+// linger ends the sending side, and reads and drops what the client still sends, for a bounded time. Closing at once would reset
+// the connection, and the client would lose the answer that was just written.
 func (c *conn) linger() {
 	l := &c.server.limits
 	half, ok := c.nc.(interface{ CloseWrite() error })
@@ -242,7 +243,7 @@ func (c *conn) linger() {
 	}
 }
 
-// isConnError reports whether a connection to a client broke.
+// isConnError reports whether err says that the connection to a client broke.
 func isConnError(err error) bool {
 	var op *net.OpError
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) ||

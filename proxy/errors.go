@@ -14,27 +14,27 @@ import (
 
 // The door's own decisions about a request.
 var (
-	// ErrTooLarge reports a request body over the limit that Body was given, or over Limits.MaxBody. What was read of it is
-	// kept: Forward still sends the whole.
+	// ErrTooLarge reports a request body over Body's limit, or over Limits.MaxBody. What was read of it is kept: Forward still
+	// sends the whole body.
 	ErrTooLarge = errors.New("request body too large")
 	// ErrLeft reports that the client closed its connection, or its sending side, before it had its answer.
 	ErrLeft = errors.New("the client left")
 	// ErrStopped reports that the server was closed while the request was under way.
 	ErrStopped = errors.New("the proxy is shutting down")
-	// ErrAnswered reports a second answer to one request; the first one stands.
-	ErrAnswered = errors.New("the request has been answered")
+	// ErrSecondAnswer reports a second answer to one request. The client gets the first one.
+	ErrSecondAnswer = errors.New("the request has an answer already")
 
 	errHeaderTimeout = errors.New("the request's header took too long")
 	errBodyTimeout   = errors.New("the request's body made no progress")
-	errWriteTimeout  = errors.New("the client takes nothing of its answer")
+	errWriteTimeout  = errors.New("the client takes its answer too slowly")
 	errIdle          = errors.New("no request came")
 	errInterrupted   = errors.New("the rest of the body is not wanted")
 	errCrowded       = errors.New("too many clients are connected")
-	errUnanswered    = errors.New("the request was taken and not answered")
+	errNoAnswer      = errors.New("the request was taken and not answered")
 )
 
-// The types of the errors that the door answers itself, as in error.type of the body. They are a closed set, fit for the
-// labels of metrics, and users' alerts depend on them.
+// The types of the errors that the door itself answers, as in error.type of the body. There are no others, so that they can be
+// labels of metrics. Users' alerts depend on them.
 const (
 	TypeInvalid     = "invalid_request"          // the request breaks HTTP's grammar, or could be read in two ways
 	TypeHeader      = "request_header_too_large" // over Limits.MaxHeader
@@ -47,29 +47,29 @@ const (
 	TypeNoNode      = "no_upstream_available"    // nor can any other one
 	TypeBusy        = "upstream_busy"            // all connections to the engine are in use; nothing was sent
 	TypeTimeout     = "upstream_timeout"         // connecting took too long; nothing was sent
-	TypeLost        = "upstream_answer_lost"     // a read was sent and not, or not wholly, answered
-	TypeUnknown     = "unknown_outcome"          // the same of a request that may change something: it may have been applied
-	TypeAnswer      = "upstream_answer_invalid"  // the engine's answer can't be used as it must be
+	TypeLost        = "upstream_answer_lost"     // a read was sent, and its answer didn't come, or not whole
+	TypeUnknown     = "unknown_outcome"          // the same for a request that changes something: it may have been applied
+	TypeAnswer      = "upstream_answer_invalid"  // the engine's answer can't be read
 	TypeInternal    = "internal_error"           // a bug in the proxy
 )
 
-// Failure is an error as a client is told of it.
+// Failure is an error in the form in which a client gets it.
 type Failure struct {
 	Status int
 	Type   string
 	Reason string
 }
 
-// Error implements error, so that an interceptor can return a Failure of its own making through Exchange.Fail.
+// Error implements error, so that an interceptor can give a Failure of its own to Exchange.Fail.
 func (f *Failure) Error() string { return f.Type + ": " + f.Reason }
 
-// Append appends the failure as the engine shapes its errors.
+// Append appends the failure as JSON in the shape of the engine's errors.
 func (f *Failure) Append(dst []byte) []byte {
 	return (&api.Error{Status: f.Status, Type: f.Type, Reason: f.Reason}).Append(dst)
 }
 
-// FailureOf is the one table from errors to what the client is told. read says that the request changes nothing, so that an
-// answer lost on the way is only an answer lost. It returns nil where nobody is left to be told.
+// FailureOf is the one table from errors to what the client gets. read says that the request changes nothing: if its answer is
+// lost, no outcome is unknown. It returns nil if the client has left.
 func FailureOf(err error, read bool) *Failure {
 	var own *Failure
 	var up *upstream.Error
@@ -82,7 +82,7 @@ func FailureOf(err error, read bool) *Failure {
 	return clientFailure(err)
 }
 
-// clientFailure is about what the client did, or the proxy itself.
+// clientFailure is the failure for an error of the client, or of the proxy itself.
 func clientFailure(err error) *Failure {
 	f := &Failure{Reason: err.Error()}
 	switch status := wire.StatusOf(err); {
@@ -100,7 +100,7 @@ func clientFailure(err error) *Failure {
 		f.Status, f.Type = http.StatusServiceUnavailable, TypeCrowded
 	case errors.Is(err, ErrStopped):
 		f.Status, f.Type = http.StatusServiceUnavailable, TypeStopped
-	case errors.Is(err, errUnanswered):
+	case errors.Is(err, errNoAnswer):
 		f.Status, f.Type = http.StatusInternalServerError, TypeInternal
 	case errors.Is(err, errNotJSON), errors.Is(err, errEncoding):
 		f.Status, f.Type = http.StatusBadGateway, TypeAnswer
@@ -112,26 +112,26 @@ func clientFailure(err error) *Failure {
 	return f
 }
 
-// upstreamFailure is about an exchange with the engine. The node's name and the reason are in the error.
+// upstreamFailure is the failure for an exchange with the engine. The error names the node and the reason.
 func upstreamFailure(e *upstream.Error, read bool) *Failure {
 	f := &Failure{Status: http.StatusBadGateway, Reason: e.Error()}
 	switch e.Class {
 	case upstream.NotSent:
 		f.Type = TypeUnreachable
-		notSent(f, e)
+		notSentFailure(f, e)
 	case upstream.Lost, upstream.Broken:
-		lost(f, read)
+		lostFailure(f, read)
 	case upstream.TooLarge:
 		f.Type = TypeAnswer
 	case upstream.Body:
-		return clientFailure(e.Err) // the client's fault: it is told of that
+		return clientFailure(e.Err)
 	case upstream.Cancelled:
 		if !errors.Is(e.Err, ErrStopped) {
 			return nil
 		}
 		f.Status, f.Type = http.StatusServiceUnavailable, TypeStopped
 		if e.Sent {
-			lost(f, read)
+			lostFailure(f, read)
 		}
 	default:
 		f.Type = TypeUnreachable
@@ -139,7 +139,7 @@ func upstreamFailure(e *upstream.Error, read bool) *Failure {
 	return f
 }
 
-func notSent(f *Failure, e *upstream.Error) {
+func notSentFailure(f *Failure, e *upstream.Error) {
 	var connect *upstream.ConnectError
 	switch {
 	case errors.Is(e.Err, upstream.ErrBusy):
@@ -151,7 +151,7 @@ func notSent(f *Failure, e *upstream.Error) {
 	}
 }
 
-func lost(f *Failure, read bool) {
+func lostFailure(f *Failure, read bool) {
 	if read {
 		f.Status, f.Type = http.StatusBadGateway, TypeLost
 		return
@@ -160,8 +160,9 @@ func lost(f *Failure, read bool) {
 	f.Reason += "; the request may have been applied or not"
 }
 
-// noNode says of each node why it is down. It replaces the error of the last one tried, if there are several and all are.
-func noNode(f *Failure, nodes []upstream.NodeState) {
+// allNodesDown makes f name each node and why it is down, if there are several nodes and all are down. f is the failure of the
+// node that was tried last.
+func allNodesDown(f *Failure, nodes []upstream.NodeState) {
 	if len(nodes) < 2 || f.Type != TypeUnreachable && f.Type != TypeTimeout {
 		return
 	}

@@ -205,7 +205,7 @@ func TestOwnErrorsNameTheProductThatWasLearntElsewhere(t *testing.T) {
 	for product, want := range map[string]string{"Elasticsearch": "Elasticsearch", "Other": "", "": ""} {
 		s := newStub(t, nil)
 		addr, server := newProxy(t, s, nil)
-		server.Learn(&wire.Head{Fields: []wire.Field{{Name: []byte("x-elastic-PRODUCT"), Value: []byte(product)}}})
+		server.LearnProduct(&wire.Head{Fields: []wire.Field{{Name: []byte("x-elastic-PRODUCT"), Value: []byte(product)}}})
 		s.stop()
 		c := dial(t, addr)
 		c.send(lines("GET / HTTP/1.1", "Host: h"))

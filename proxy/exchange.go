@@ -12,84 +12,84 @@ import (
 	"optimist/internal/wire"
 )
 
-// Exchange is one request and its answer. A connection has one for all its requests: neither it nor anything that it returns
-// may be used after the interceptor has returned. Its methods are for the goroutine that called the interceptor.
+// Exchange is one request and its answer. A connection uses one Exchange for all its requests: neither it nor anything that it
+// returns may be used after the interceptor has returned. Its methods are for the goroutine that called the interceptor.
 type Exchange struct {
-	// Local is the interceptor's own: it stays from one request of the connection to the next, and is nil at the first.
+	// Local belongs to the interceptor. It is nil at a connection's first request, and stays from one request to the next.
 	Local any
 
-	c    *conn
-	head wire.Head
-	op   api.Op
-	in   requestBody
-	up   upstream.Request
-	tell func(h *wire.Head) // x.interim, made once
+	c         *conn
+	head      wire.Head
+	op        api.Op
+	in        requestBody
+	up        upstream.Request
+	onInterim func(h *wire.Head) // x.sendInterim; made once, because a method value allocates
 
-	fields []wire.Field // of the request that goes upstream
-	reply  wire.Head    // of an answer of our own
-	out    []byte       // what is being written to the client
-	peeked []byte
-	held   []byte // a piece of an answer's body that waits for the next
+	fields  []wire.Field // of the request that goes upstream
+	reply   wire.Head    // of an answer of our own
+	out     []byte       // what is being written to the client
+	prefix  []byte       // the first bytes of an answer's body, for ForwardOptions.OnHead
+	pending []byte       // a piece of an answer's body that is held back until the next piece comes
 
-	outcome []byte // what the answer says of a write, for the log
+	outcome []byte // the answer's Optimist-Outcome, for the log
 
-	answered bool
-	closing  bool // the answer said that the connection ends
-	broken   bool // the connection is of no use any more: the client left, or an answer broke off
-	done     Done
+	hasAnswer bool // the client has got an answer, or the beginning of one
+	closing   bool // the answer has "Connection: close"
+	broken    bool // the connection can't be used any more: the client left, or an answer broke off
+	done      Done
 }
 
 // maxKeptBuffer is the size in bytes above which a buffer isn't kept for the next request.
 const maxKeptBuffer = 64 << 10
 
-// begin makes the Exchange ready for the next request.
-func (x *Exchange) begin() {
+// reset makes the Exchange ready for the next request.
+func (x *Exchange) reset() {
 	x.op = api.Op{}
-	x.in.begin()
+	x.in.clear()
 	x.up = upstream.Request{}
-	x.answered, x.closing, x.broken = false, false, false
+	x.hasAnswer, x.closing, x.broken = false, false, false
 	x.done = Done{}
 	x.outcome = x.outcome[:0]
-	if x.held = x.held[:0]; cap(x.held) > maxKeptBuffer {
-		x.held = nil
+	if x.pending = x.pending[:0]; cap(x.pending) > maxKeptBuffer {
+		x.pending = nil
 	}
 	c := x.c
-	c.state.served++
-	c.wait = idle
+	c.state.requests++
+	c.waitPhase = idle
 	if c.r.Buffered() > 0 {
-		c.wait = inHead
+		c.waitPhase = inHead
 	} else {
 		c.r.Shrink()
 	}
 	if cap(x.out) > maxKeptBuffer {
 		x.out = nil
 	}
-	if cap(x.peeked) > maxKeptBuffer {
-		x.peeked = nil
+	if cap(x.prefix) > maxKeptBuffer {
+		x.prefix = nil
 	}
 }
 
-// open makes the Exchange that of the request whose head was just read.
-func (x *Exchange) open() {
+// start makes the Exchange that of the request whose head was just read.
+func (x *Exchange) start() {
 	x.in.reset(x.c, &x.head)
 	api.Parse(x.head.Method, x.head.Target, &x.op)
 }
 
-// answer has the request answered.
-func (x *Exchange) answer() {
+// serve has the interceptor answer the request, or forwards it.
+func (x *Exchange) serve() {
 	switch {
 	case x.c.server.intercept == nil || !x.c.server.intercept(x):
-		x.pass()
-	case !x.answered && !x.broken:
-		x.Fail(errUnanswered)
+		x.forwardUnchanged()
+	case !x.hasAnswer && !x.broken:
+		x.Fail(errNoAnswer)
 	}
 }
 
-// pass forwards the request as it is.
-func (x *Exchange) pass() {
+// forwardUnchanged forwards the request as it is. Answers to sniffing clients may be rewritten.
+func (x *Exchange) forwardUnchanged() {
 	var err error
 	if x.op.Kind == api.NodesHTTP && x.c.server.sniffing == SniffRewrite {
-		err = x.sniffed()
+		err = x.forwardSniffing()
 	} else {
 		err = x.Forward(ForwardOptions{})
 	}
@@ -98,24 +98,24 @@ func (x *Exchange) pass() {
 	}
 }
 
-// end reports what became of the request, and whether the connection can carry another.
-func (x *Exchange) end() bool {
+// finish reports the request to metrics and log. It returns whether the connection can carry another.
+func (x *Exchange) finish() bool {
 	c := x.c
 	if c.up != nil {
 		c.up.Finish()
 	}
-	x.done.Kind, x.done.Received = x.op.Kind, x.in.taken
+	x.done.Kind, x.done.Received = x.op.Kind, x.in.received
 	c.server.metrics.Request(&x.done)
 	if c.server.logsRequests() {
 		x.logLine()
 	}
-	return !x.broken && !x.closing && !c.last
+	return !x.broken && !x.closing && !c.lastRequest
 }
 
 // logsRequests reports whether there is a line for each request.
 func (s *Server) logsRequests() bool { return s.log.Enabled(context.Background(), slog.LevelDebug) }
 
-// logLine says what was asked and what came of it: no query, which may hold secrets, and of the header only what is our own.
+// logLine writes the request's line. The line has no query, which may hold secrets, and of the fields only optimist's own.
 func (x *Exchange) logLine() {
 	line := []any{
 		obs.KeyMethod, string(x.head.Method),
@@ -131,11 +131,11 @@ func (x *Exchange) logLine() {
 	x.c.server.log.Debug("request", line...)
 }
 
-// outcomeField is where an interceptor says what became of a write.
+// outcomeField is the field in which an interceptor says what became of a write.
 const outcomeField = "optimist-outcome"
 
-// note keeps what an answer of ours says of a write, where there is a line for it: the fields don't live as long.
-func (x *Exchange) note(fields []wire.Field) {
+// keepOutcome copies the outcome from an answer's fields, if there will be a log line. The fields are gone by then.
+func (x *Exchange) keepOutcome(fields []wire.Field) {
 	if !x.c.server.logsRequests() {
 		return
 	}
@@ -149,22 +149,23 @@ func (x *Exchange) note(fields []wire.Field) {
 // Head is the request's head as it came, hop-by-hop fields included.
 func (x *Exchange) Head() *wire.Head { return &x.head }
 
-// Op is what the request line asks for.
+// Op is the operation that the request line asks for.
 func (x *Exchange) Op() *api.Op { return &x.op }
 
 // Client is the address that the connection comes from.
 func (x *Exchange) Client() netip.AddrPort { return x.c.client }
 
-// Context ends when the client leaves before it has its answer, with the cause ErrLeft, and when the Server is closed, with
-// ErrStopped. A client that only ends its sending side counts as one that left, as with nginx and net/http: the two can't be
-// told apart before something is written. It is noticed within two of Limits.Tick.
+// Context ends with the cause ErrLeft when the client leaves before it has its answer, and with ErrStopped when the Server is
+// closed. A client that only ends its sending side counts as one that left, as in nginx and net/http: until something is written
+// the two look the same. It takes up to two of Limits.Tick to notice.
 func (x *Exchange) Context() context.Context { return x.c.ctx }
 
 // Answer sends a whole answer with those fields, in their order, and a Content-Length. The body is left out for HEAD, 204 and
-// 304. Errors are those of the client's connection; there is nobody left to be told of them. It can be called once.
+// 304. It can be called once: a second call returns ErrSecondAnswer. Other errors are those of the client's connection, which
+// is of no use then.
 func (x *Exchange) Answer(status int, fields []wire.Field, body []byte) error {
-	if x.answered {
-		return ErrAnswered
+	if x.hasAnswer {
+		return ErrSecondAnswer
 	}
 	h := &x.reply
 	h.Status, h.Fields = status, fields
@@ -172,29 +173,29 @@ func (x *Exchange) Answer(status int, fields []wire.Field, body []byte) error {
 	if status == http.StatusNoContent || status == http.StatusNotModified {
 		h.Body, h.Length, body = wire.None, -1, nil
 	}
-	x.note(fields)
-	x.sign(h)
+	x.keepOutcome(fields)
+	x.setConnection(h)
 	x.out = h.AppendResponse(x.out[:0])
 	h.Fields = nil
 	if string(x.head.Method) == http.MethodHead {
 		body = nil
 	}
-	x.begun(status)
+	x.recordStatus(status)
 	x.done.Sent = int64(len(body))
 	return x.flush(body)
 }
 
-// sign decides whether the connection stays, and says so in an answer's head.
-func (x *Exchange) sign(h *wire.Head) {
+// setConnection decides whether the connection stays, and sets the fields of an answer's head that say so.
+func (x *Exchange) setConnection(h *wire.Head) {
 	c := x.c
-	x.closing = x.closing || x.head.Close || c.last || c.server.draining.Load() || c.state.cut.Load() != 0 || !x.in.atHand()
+	x.closing = x.closing || x.head.Close || c.lastRequest || c.server.draining.Load() || c.state.cut.Load() != 0 || !x.in.readBuffered()
 	h.Close = x.closing
 	h.KeepAlive = !x.closing && x.head.Minor == 0
 }
 
-// begun takes note that the client is getting an answer.
-func (x *Exchange) begun(status int) {
-	x.answered = true
+// recordStatus records that the client is getting an answer.
+func (x *Exchange) recordStatus(status int) {
+	x.hasAnswer = true
 	x.done.Status = status
 }
 
@@ -214,25 +215,25 @@ func (x *Exchange) flush(tail []byte) error {
 	return err
 }
 
-// maxCopied is the size in bytes up to which a body is copied behind what goes before it, for one write.
+// maxCopied is the size in bytes up to which a body is copied behind its head, for one write.
 const maxCopied = 16 << 10
 
-// Fail answers with the error's status in the engine's shape: see FailureOf. If the client left nothing is answered, and if
-// an answer had begun it is broken off. The fields are put behind the answer's own.
-func (x *Exchange) Fail(err error, say ...wire.Field) {
-	if x.answered {
+// Fail answers with the error's status in the engine's shape: see FailureOf. The extra fields stand behind the answer's own. A
+// client that left gets no answer. An answer that had begun is broken off.
+func (x *Exchange) Fail(err error, extra ...wire.Field) {
+	if x.hasAnswer {
 		x.broken = true
 		return
 	}
-	f := FailureOf(err, x.reads())
+	f := FailureOf(err, x.isRead())
 	if f == nil {
 		x.broken = true
 		return
 	}
 	failure := *f
-	noNode(&failure, x.c.server.upstream.Nodes())
+	allNodesDown(&failure, x.c.server.upstream.Nodes())
 	x.c.server.metrics.Failed(failure.Type)
-	fields := append([]wire.Field{{Name: []byte("content-type"), Value: []byte("application/json")}}, say...)
+	fields := append([]wire.Field{{Name: []byte("content-type"), Value: []byte("application/json")}}, extra...)
 	_ = x.AnswerOwn(failure.Status, fields, failure.Append(nil))
 }
 
@@ -242,8 +243,8 @@ const (
 	productName  = "Elasticsearch"
 )
 
-// reads reports whether the request changes nothing, so that a lost answer is no more than that.
-func (x *Exchange) reads() bool {
+// isRead reports whether the request changes nothing. If its answer is lost, no outcome is unknown.
+func (x *Exchange) isRead() bool {
 	if x.op.Kind.Read() {
 		return true
 	}

@@ -158,7 +158,7 @@ func TestForwardChangesWhatItIsTold(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			if err := x.Answer(200, nil, nil); !errors.Is(err, ErrAnswered) {
+			if err := x.Answer(200, nil, nil); !errors.Is(err, ErrSecondAnswer) {
 				t.Errorf("a second answer: %v", err)
 			}
 			return true

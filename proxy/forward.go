@@ -10,77 +10,77 @@ import (
 	"optimist/internal/wire"
 )
 
-// ForwardOptions say what of a request or its answer isn't as it came. The zero value changes nothing.
+// ForwardOptions change a request or its answer on the way. The zero value changes nothing.
 type ForwardOptions struct {
 	// Target replaces the request's target. Nil: the request's own bytes.
 	Target []byte
-	// Drop names fields, compared without case, that are taken out of the request.
+	// Drop names fields that are left out of the request. Names are compared without case.
 	Drop []string
-	// Peek is how many bytes of the answer's body OnHead wants to see: it is called when they have come, or the body has
-	// ended. At most 64 KiB.
+	// Peek is how many bytes of the answer's body OnHead wants to see, at most 64 KiB. OnHead is called when they have come, or
+	// the body has ended.
 	Peek int
-	// OnHead is called with the answer's head and the first bytes of its body, without transfer coding and in whatever content
-	// coding it has. The fields that it returns are put behind the answer's own. It must not change the head.
+	// OnHead is called with the answer's head and the first bytes of its body, without transfer coding and with whatever content
+	// coding it has. The fields that OnHead returns stand behind the answer's own. It must not change the head.
 	OnHead func(h *wire.Head, first []byte) []wire.Field
-	// Copy is called with all bytes of the answer's body in order, without transfer coding, before the client gets them. It
-	// must not keep them, and holds the client up.
+	// Copy is called with each piece of the answer's body in order, without transfer coding, before the client gets it. It must
+	// not keep the bytes. The client waits while it runs.
 	Copy func(p []byte)
-	// Last is called once Copy has had all of the body, before the client gets the end of it: whatever the client does next comes
-	// after. It isn't called for an answer that breaks off. Where only the end itself tells that it is the end, each piece of the
-	// body waits for the next.
+	// Last is called after Copy has had all of the body and before the client gets the end of it: whatever the client does next
+	// comes later. It isn't called for an answer that breaks off. If the body has no known length, each piece is held back until
+	// the next one comes.
 	Last func()
 }
 
 // maxPeek bounds ForwardOptions.Peek.
 const maxPeek = 64 << 10
 
-// Forward sends the request to the engine and its answer to the client, both streamed. It returns an error only as long as the
-// client has been told nothing, to be given to Fail, or to be answered otherwise; later errors end the connection, because
-// nothing else can tell the client that its answer isn't whole. It goes to another node, or a second time to the same, only
-// where nothing was sent, or for GET, HEAD and OPTIONS that don't move a scroll on.
+// Forward sends the request to the engine and its answer to the client, both streamed. It returns an error only while the client
+// has got nothing: the caller gives the error to Fail, or answers otherwise. Later errors end the connection, because nothing
+// else can tell the client that its answer isn't whole. The request goes to another node, or to the same one again, only if
+// nothing of it was sent, or if it is a GET, HEAD or OPTIONS that doesn't move a scroll on.
 func (x *Exchange) Forward(o ForwardOptions) error {
-	if x.answered {
-		return ErrAnswered
+	if x.hasAnswer {
+		return ErrSecondAnswer
 	}
 	if err := x.send(&o); err != nil {
 		return err
 	}
 	err := x.relay(&o)
 	x.c.up.Finish()
-	if x.in.stream {
-		x.afterStream()
+	if x.in.streaming {
+		x.takeBodyBack()
 	}
 	return err
 }
 
-// afterStream takes the body back from the goroutine that sent it. An interruption may have come after the body's last byte:
-// it must not end the wait for the next request.
-func (x *Exchange) afterStream() {
-	x.in.stream = false
-	if (x.in.interrupted.Load() || !x.in.body.Done()) && !x.c.resume() {
+// takeBodyBack takes the body back from the goroutine that sent it. An interruption that came after the body's last byte is
+// undone: it must not end the wait for the next request.
+func (x *Exchange) takeBodyBack() {
+	x.in.streaming = false
+	if (x.in.interrupted.Load() || !x.in.body.Done()) && !x.c.resumeReads() {
 		x.broken = true
 	}
 }
 
-// send sends the request and waits for the head of its answer.
+// send sends the request and waits for the answer's head.
 func (x *Exchange) send(o *ForwardOptions) error {
-	if err := x.prepare(o); err != nil {
+	if err := x.composeRequest(o); err != nil {
 		return err
 	}
 	err := x.c.up.Send(&x.up)
-	if err != nil && x.in.stream {
-		x.afterStream()
+	if err != nil && x.in.streaming {
+		x.takeBodyBack()
 	}
 	return err
 }
 
-// prepare makes x.up the request as it goes to the engine.
-func (x *Exchange) prepare(o *ForwardOptions) error {
+// composeRequest makes x.up the request that goes to the engine.
+func (x *Exchange) composeRequest(o *ForwardOptions) error {
 	c := x.c
 	if c.up == nil {
 		c.up = c.server.upstream.NewExchange(c.ctx)
 	}
-	whole, err := x.in.gather()
+	whole, err := x.in.collectSmall()
 	if err != nil {
 		return err
 	}
@@ -90,13 +90,13 @@ func (x *Exchange) prepare(o *ForwardOptions) error {
 	if o.Target != nil {
 		r.Target = o.Target
 	}
-	r.Fields = x.endToEnd(o)
+	r.Fields = x.requestFields(o)
 	r.Repeatable = x.repeatable()
-	r.Interim = x.tell
+	r.Interim = x.onInterim
 	switch {
 	case !whole:
-		r.Stream, r.Length, r.Expect = &x.in, x.head.Length, x.in.asked
-		x.in.stream = true
+		r.Stream, r.Length, r.Expect = &x.in, x.head.Length, x.in.awaitsContinue
+		x.in.streaming = true
 	case x.head.Body == wire.Chunked:
 		r.Body, r.Length = x.in.whole, -1
 	case x.head.Body == wire.Length:
@@ -108,8 +108,8 @@ func (x *Exchange) prepare(o *ForwardOptions) error {
 	return nil
 }
 
-// repeatable reports whether the request may be sent again after its answer was lost. That a scroll asks with GET doesn't make
-// it repeatable: each request moves it on, and a second one would get the next page in place of the one that was lost.
+// repeatable reports whether the request may be sent again after its answer was lost. A scroll isn't repeatable, although its
+// method is GET: each request moves it on, and a second one would get the next page in place of the lost one.
 func (x *Exchange) repeatable() bool {
 	switch string(x.head.Method) {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
@@ -118,8 +118,8 @@ func (x *Exchange) repeatable() bool {
 	return false
 }
 
-// scrolls reports whether a path may be that of a scroll: engines decode escaped letters, and whoever sends such a path to an
-// API has at worst a read that isn't repeated.
+// scrolls reports whether a path may be that of a scroll. Engines decode escaped letters, so that an API's path with an escape
+// counts as one, too: at worst a read isn't repeated.
 func scrolls(path []byte) bool {
 	if bytes.Contains(path, []byte("scroll")) {
 		return true
@@ -128,22 +128,22 @@ func scrolls(path []byte) bool {
 	return own && bytes.IndexByte(path, '%') >= 0
 }
 
-// noBytes is a body of length 0, which isn't the same as no body.
+// noBytes is a body of length 0. A nil body means that the request has none.
 var noBytes = []byte{}
 
-// interim sends an interim answer of the engine on: a "100 Continue" that the client may be waiting for, above all. Clients
-// of HTTP/1.0 know none.
-func (x *Exchange) interim(h *wire.Head) {
+// sendInterim sends an interim answer of the engine on: mostly a "100 Continue" that the client waits for. Clients of HTTP/1.0
+// don't know interim answers.
+func (x *Exchange) sendInterim(h *wire.Head) {
 	if x.head.Minor == 0 || x.broken {
 		return
 	}
-	h.Close, h.KeepAlive = false, false // of the engine's connection; whether the client's ends is said in the answer itself
+	h.Close, h.KeepAlive = false, false // they are about the engine's connection; the final answer says whether the client's ends
 	x.out = h.AppendResponse(x.out[:0])
 	_ = x.flush(nil)
 }
 
-// endToEnd is what of the request's fields goes to the engine.
-func (x *Exchange) endToEnd(o *ForwardOptions) []wire.Field {
+// requestFields are the request's fields that go to the engine.
+func (x *Exchange) requestFields(o *ForwardOptions) []wire.Field {
 	x.fields = x.head.EndToEnd(x.fields[:0])
 	if len(o.Drop) > 0 {
 		kept := x.fields[:0]
@@ -169,32 +169,32 @@ func named(name []byte, list []string) bool {
 // relay sends the engine's answer to the client.
 func (x *Exchange) relay(o *ForwardOptions) error {
 	h := x.c.up.Head()
-	x.learn(h)
+	x.learnProduct(h)
 	body, whole := x.c.up.Whole()
 	if !whole && o.OnHead != nil && o.Peek > 0 {
 		var err error
 		if whole, err = x.peek(o.Peek); err != nil {
 			return err
 		}
-		body = x.peeked
+		body = x.prefix
 	}
 	var add []wire.Field
 	if o.OnHead != nil {
 		add = o.OnHead(h, body[:min(len(body), max(o.Peek, 0))])
 	}
-	framing := x.compose(h, add)
-	x.begun(h.Status)
-	if err := x.body(o, framing, body, whole); err != nil {
+	framing := x.composeHead(h, add)
+	x.recordStatus(h.Status)
+	if err := x.sendBody(o, framing, body, whole); err != nil {
 		x.breakOff(framing)
 	}
 	return nil
 }
 
-// peek collects the first n bytes of the answer's body in x.peeked. It reports whether that was all.
+// peek collects the first n bytes of the answer's body in x.prefix. It reports whether that was all.
 func (x *Exchange) peek(n int) (whole bool, err error) {
 	n = min(n, maxPeek)
-	x.peeked = x.peeked[:0]
-	for len(x.peeked) < n {
+	x.prefix = x.prefix[:0]
+	for len(x.prefix) < n {
 		p, err := x.c.up.Next()
 		if err == io.EOF {
 			return true, nil
@@ -202,16 +202,16 @@ func (x *Exchange) peek(n int) (whole bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		x.peeked = append(x.peeked, p...)
+		x.prefix = append(x.prefix, p...)
 	}
 	return false, nil
 }
 
-// compose puts the answer's head into x.out, and returns the framing that the client gets: the engine's own, but for clients
-// of HTTP/1.0, which know no chunks.
-func (x *Exchange) compose(h *wire.Head, add []wire.Field) wire.Framing {
-	was := *h
-	x.note(add)
+// composeHead puts the answer's head into x.out, and returns the framing that the client gets. That is the engine's own, except
+// that clients of HTTP/1.0 get no chunks.
+func (x *Exchange) composeHead(h *wire.Head, add []wire.Field) wire.Framing {
+	saved := *h
+	x.keepOutcome(add)
 	h.Fields = append(h.Fields, add...)
 	if h.Body == wire.Chunked && x.head.Minor == 0 {
 		h.Body = wire.UntilClose
@@ -219,30 +219,30 @@ func (x *Exchange) compose(h *wire.Head, add []wire.Field) wire.Framing {
 	if h.Body == wire.UntilClose {
 		x.closing = true
 	}
-	x.sign(h)
+	x.setConnection(h)
 	x.out = h.AppendResponse(x.out[:0])
 	framing := h.Body
-	h.Close, h.KeepAlive, h.Body = was.Close, was.KeepAlive, was.Body
-	h.Fields = h.Fields[:len(was.Fields)]
+	h.Close, h.KeepAlive, h.Body = saved.Close, saved.KeepAlive, saved.Body
+	h.Fields = h.Fields[:len(saved.Fields)]
 	return framing
 }
 
-// body sends x.out, which holds the head, and then the body: what is here of it, and, unless that is all, the rest as it
-// comes.
-func (x *Exchange) body(o *ForwardOptions, framing wire.Framing, here []byte, whole bool) error {
+// sendBody sends x.out, which holds the head, and then the body: first the piece that is here, and, unless that is the whole, the
+// rest as it comes.
+func (x *Exchange) sendBody(o *ForwardOptions, framing wire.Framing, piece []byte, whole bool) error {
 	length := x.c.up.Head().Length
 	for {
-		if len(here) > 0 {
+		if len(piece) > 0 {
 			if o.Copy != nil {
-				o.Copy(here)
+				o.Copy(piece)
 			}
-			x.done.Sent += int64(len(here))
+			x.done.Sent += int64(len(piece))
 		}
 		if o.Last != nil && (whole || x.done.Sent == length) {
 			o.Last()
 			o.Last = nil
 		}
-		if err := x.pieces(o, framing, here, whole); err != nil {
+		if err := x.sendOrHold(o, framing, piece, whole); err != nil {
 			return err
 		}
 		if whole {
@@ -255,34 +255,34 @@ func (x *Exchange) body(o *ForwardOptions, framing wire.Framing, here []byte, wh
 		case err != nil:
 			return err
 		}
-		here = p
+		piece = p
 	}
 }
 
-// pieces sends one piece of a body, or keeps it and sends the one before: until Last has been called the client gets nothing that may be
-// the last it waits for.
-func (x *Exchange) pieces(o *ForwardOptions, framing wire.Framing, p []byte, last bool) error {
-	if o.Last == nil && len(x.held) == 0 {
-		return x.piece(framing, p, last)
+// sendOrHold sends one piece of a body. While Last has not been called it holds that piece back, and sends the one before
+// instead: the client must not get what may be the last piece.
+func (x *Exchange) sendOrHold(o *ForwardOptions, framing wire.Framing, p []byte, last bool) error {
+	if o.Last == nil && len(x.pending) == 0 {
+		return x.sendPiece(framing, p, last)
 	}
-	if len(x.held) > 0 {
-		if err := x.piece(framing, x.held, last && len(p) == 0); err != nil {
+	if len(x.pending) > 0 {
+		if err := x.sendPiece(framing, x.pending, last && len(p) == 0); err != nil {
 			return err
 		}
-		x.held = x.held[:0]
+		x.pending = x.pending[:0]
 		if last && len(p) == 0 {
 			return nil
 		}
 	}
 	if o.Last == nil {
-		return x.piece(framing, p, last)
+		return x.sendPiece(framing, p, last)
 	}
-	x.held = append(x.held, p...)
+	x.pending = append(x.pending, p...)
 	return nil
 }
 
-// piece sends one piece of a body, and the end of it if it is the last.
-func (x *Exchange) piece(framing wire.Framing, p []byte, last bool) error {
+// sendPiece sends one piece of a body, and the end of the body if the piece is the last.
+func (x *Exchange) sendPiece(framing wire.Framing, p []byte, last bool) error {
 	if framing == wire.Chunked {
 		x.out = wire.AppendChunk(x.out, p)
 		if last {
@@ -296,8 +296,8 @@ func (x *Exchange) piece(framing wire.Framing, p []byte, last bool) error {
 	return x.flush(p)
 }
 
-// breakOff ends the connection under an answer that can't be finished. A client that reads to the end of the connection would
-// take what it has for the whole; it gets a reset.
+// breakOff ends the connection under an answer that can't be finished. A client that reads until the connection ends would take
+// what it has for the whole; its connection is reset.
 func (x *Exchange) breakOff(framing wire.Framing) {
 	x.broken = true
 	if tcp, ok := x.c.nc.(*net.TCPConn); ok && framing == wire.UntilClose {
@@ -305,9 +305,9 @@ func (x *Exchange) breakOff(framing wire.Framing) {
 	}
 }
 
-// learn remembers whether the engine names its product, so that our own errors do it, too: its clients refuse answers
-// without.
-func (x *Exchange) learn(h *wire.Head) {
+// learnProduct remembers whether the engine names its product, so that our own errors name it, too: the engine's clients refuse
+// answers without it.
+func (x *Exchange) learnProduct(h *wire.Head) {
 	if s := x.c.server; !s.product.Load() && string(h.Get(productField)) == productName {
 		s.product.Store(true)
 	}

@@ -5,20 +5,19 @@ import "time"
 // Limits bound what clients can cost. The zero value of a field means its default; a negative duration switches that
 // limit off, a negative count or size does too where it says so.
 type Limits struct {
-	// MaxConnections is how many clients may be connected at once. A client over it gets 503 too_many_connections and is
-	// disconnected: an answer at once is better than a place in a queue that nobody sees. Default 10000, negative: no limit.
+	// MaxConnections is how many clients may be connected at once. A further client gets 503 too_many_connections and is
+	// disconnected: an answer at once is better than a place in an invisible queue. Default 10000, negative: no limit.
 	MaxConnections int
-	// HeaderTimeout is the time from a head's first byte to its end. Default 10s. A head that comes drop by drop is
-	// answered with 408.
+	// HeaderTimeout is the time from a head's first byte to its end. Over it: 408. Default 10s.
 	HeaderTimeout time.Duration
-	// BodyTimeout is how long a request body may make no progress while the proxy waits for it; progress is MinRate.
-	// Default 30s. Time that the engine takes to accept bytes doesn't count. Over it: 408.
+	// BodyTimeout is how long a request's body may move more slowly than MinRate while the proxy waits for it. Time in which the
+	// engine doesn't take bytes doesn't count. Over it: 408. Default 30s.
 	BodyTimeout time.Duration
-	// WriteTimeout is how long a client may take nothing of its answer; progress is MinRate. Default 30s. What the kernel's
-	// send buffer takes counts as taken. Over it the connection is closed.
+	// WriteTimeout is how long a client may take its answer more slowly than MinRate. Bytes in the kernel's send buffer count as
+	// taken. Over it the connection is closed. Default 30s.
 	WriteTimeout time.Duration
-	// MinRate is the least bytes a second, averaged over one timeout's length of waiting, that a body or an answer must move to
-	// count as progress. Default 240. Negative: one byte is progress.
+	// MinRate is how many bytes a second a body or an answer must move, averaged over one timeout. Default 240. Negative: one
+	// byte in the whole timeout is enough.
 	MinRate int
 	// IdleTimeout is how long a connection may stay open between requests. Default 2m: longer than the pools of usual
 	// clients and balancers keep theirs (Go 90s, AWS 60s), so that the client closes first and never meets a closed door.
@@ -28,15 +27,15 @@ type Limits struct {
 	// MaxBody is the largest body in bytes that Exchange.Body collects, whatever its caller allows. Default 100 MiB, the
 	// engine's own http.max_content_length. Bodies that are only forwarded have no limit here: the engine has one.
 	MaxBody int64
-	// Linger is how long a connection is read and thrown away after an answer that came before the request's end, so that a
-	// client that is still sending gets to read the answer instead of a reset. It ends after a sixth of that without a byte.
-	// Default 30s.
+	// Linger is how long the proxy reads and drops what a client still sends after its answer. It is for answers that come before
+	// the request's end: without it the client would get a reset instead of the answer. Without a byte it ends after a sixth of
+	// that time. Default 30s.
 	Linger time.Duration
-	// MaxLinger is how many bytes are thrown away like that. Default 128 MiB: somewhat above what the engine takes, because
-	// some clients send a whole body before they read.
+	// MaxLinger is how many bytes are dropped like that. Some clients send a whole body before they read. Default 128 MiB: a
+	// little more than the engine takes.
 	MaxLinger int64
-	// Tick is how often the connections are looked at: the resolution of the time limits above, and how soon a client that
-	// left while the engine was working is noticed. Default 100ms.
+	// Tick is how often the watcher looks at the connections. It is the resolution of the time limits above, and a client that
+	// leaves while the engine works is noticed within two of them. Default 100ms.
 	Tick time.Duration
 }
 

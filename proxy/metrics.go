@@ -2,16 +2,16 @@ package proxy
 
 import "optimist/internal/api"
 
-// Metrics is told what the door did. Its methods are called on the path of every request, by many goroutines: they must
-// neither block nor allocate, and must not keep what they are given.
+// Metrics gets the events of the door. Many goroutines call its methods on the path of every request: they must neither block
+// nor allocate, and must not keep their arguments.
 type Metrics interface {
-	// Request is called once for every request whose head was read, at its end. d is valid during the call.
+	// Request is called at the end of every request whose head was read. d is valid during the call.
 	Request(d *Done)
 	// Failed is called with the Type of each error that the door itself answers: refusals, and failures upstream.
 	Failed(typ string)
 }
 
-// Done is one request at its end.
+// Done describes a request that has ended.
 type Done struct {
 	Kind     api.Kind
 	Status   int   // of the final answer; 0 if the client left before there was one
@@ -19,9 +19,9 @@ type Done struct {
 	Sent     int64 // bytes of the answer's body, without transfer coding
 }
 
-// nobody is told, and keeps nothing.
-type nobody struct{}
+// noMetrics is a Metrics that keeps nothing.
+type noMetrics struct{}
 
-func (nobody) Request(*Done) {}
+func (noMetrics) Request(*Done) {}
 
-func (nobody) Failed(string) {}
+func (noMetrics) Failed(string) {}

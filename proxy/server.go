@@ -19,15 +19,15 @@ type Options struct {
 	Upstream *upstream.Set
 	// Limits bound what clients can cost.
 	Limits Limits
-	// Sniffing says what becomes of the addresses in the answers to GET /_nodes/http and the like.
+	// Sniffing says what happens to the addresses in the answers to GET /_nodes/http and the like.
 	Sniffing Sniffing
-	// Advertise is the host:port that SniffRewrite puts there. Default: what the client's request has as its Host.
+	// Advertise is the host:port that SniffRewrite puts there. Default: the Host of the client's request.
 	Advertise string
-	// Intercept is asked about every request, in the goroutine of its connection. It returns true if it has taken the request:
-	// it has then called Forward, Answer or Fail. On false the request is forwarded as it is; it may have been read with Body.
-	// Nil takes none.
+	// Intercept is called for every request, in the goroutine of its connection. If it returns true it must have called Forward,
+	// Answer or Fail. If it returns false the request is forwarded as it is; Intercept may have read it with Body. Nil: all
+	// requests are forwarded.
 	Intercept func(*Exchange) bool
-	// Metrics is told what happens. Nil: nobody.
+	// Metrics counts what happens. Nil: nothing is counted.
 	Metrics Metrics
 	// Logger gets one line a request at debug, and nothing that holds credentials, bodies or query strings. Nil: none.
 	Logger *slog.Logger
@@ -44,26 +44,27 @@ type Server struct {
 	metrics   Metrics
 	log       *slog.Logger
 
-	ctx      context.Context // ends with Close
-	cancel   context.CancelCauseFunc
-	draining atomic.Bool
-	product  atomic.Bool // the engine names its product in its answers
-	wg       sync.WaitGroup
-	crowd    chan struct{} // places for clients that are being turned away
+	ctx       context.Context // ends with Close
+	cancel    context.CancelCauseFunc
+	draining  atomic.Bool
+	product   atomic.Bool    // the engine names its product in its answers
+	wg        sync.WaitGroup // all goroutines of the Server
+	rejecting chan struct{}  // a place for each client that is being rejected
 
 	mu        sync.Mutex
 	conns     []*conn
 	listeners map[net.Listener]bool
 	closed    bool
-	drained   chan struct{} // closed when Drain has nothing left to wait for; nil before Drain
+	drained   chan struct{} // closed when Drain has nothing to wait for any more; nil before Drain
 	watching  bool
 }
 
-// maxTurnedAway is how many clients over Limits.MaxConnections are told so at once; those above are just disconnected.
-const maxTurnedAway = 64
+// maxRejecting is how many clients over Limits.MaxConnections can get a 503 at the same time. Further ones are disconnected
+// without an answer.
+const maxRejecting = 64
 
-// turnAwayTime is how long such a client may take to hear it.
-const turnAwayTime = time.Second
+// rejectTime is how long such a client may take to read its 503.
+const rejectTime = time.Second
 
 // New returns a Server. It does nothing before Serve. Close it.
 func New(o Options) (*Server, error) {
@@ -73,10 +74,10 @@ func New(o Options) (*Server, error) {
 	s := &Server{
 		upstream: o.Upstream, limits: o.Limits.withDefaults(), sniffing: o.Sniffing, advertise: o.Advertise,
 		intercept: o.Intercept, metrics: o.Metrics, log: o.Logger,
-		crowd: make(chan struct{}, maxTurnedAway), listeners: make(map[net.Listener]bool),
+		rejecting: make(chan struct{}, maxRejecting), listeners: make(map[net.Listener]bool),
 	}
 	if s.metrics == nil {
-		s.metrics = nobody{}
+		s.metrics = noMetrics{}
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -89,18 +90,18 @@ func New(o Options) (*Server, error) {
 // Serve accepts connections from ln until Drain or Close, and then returns nil. It closes ln. Several listeners may be
 // served at once.
 func (s *Server) Serve(ln net.Listener) error {
-	if !s.adopt(ln) {
+	if !s.addListener(ln) {
 		_ = ln.Close()
 		return nil
 	}
-	defer s.orphan(ln)
+	defer s.removeListener(ln)
 	var pause time.Duration
 	for {
 		nc, err := ln.Accept()
 		switch {
 		case err == nil:
 			pause = 0
-			s.welcome(nc)
+			s.accept(nc)
 		case s.draining.Load() || s.ctx.Err() != nil:
 			return nil
 		case errors.Is(err, net.ErrClosed):
@@ -117,8 +118,8 @@ func (s *Server) Serve(ln net.Listener) error {
 	}
 }
 
-// adopt takes a listener on, and starts the watcher with the first.
-func (s *Server) adopt(ln net.Listener) bool {
+// addListener adds a listener, and starts the watcher with the first one.
+func (s *Server) addListener(ln net.Listener) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || s.draining.Load() {
@@ -132,7 +133,7 @@ func (s *Server) adopt(ln net.Listener) bool {
 	return true
 }
 
-func (s *Server) orphan(ln net.Listener) {
+func (s *Server) removeListener(ln net.Listener) {
 	_ = ln.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,8 +141,8 @@ func (s *Server) orphan(ln net.Listener) {
 	s.checkDrained()
 }
 
-// welcome starts to serve a connection, or turns it away.
-func (s *Server) welcome(nc net.Conn) {
+// accept starts to serve a connection, or to reject it.
+func (s *Server) accept(nc net.Conn) {
 	c := newConn(s, nc)
 	s.mu.Lock()
 	full := s.limits.MaxConnections >= 0 && len(s.conns) >= s.limits.MaxConnections
@@ -151,7 +152,7 @@ func (s *Server) welcome(nc net.Conn) {
 		_ = nc.Close()
 	case full:
 		s.wg.Add(1)
-		go s.turnAway(c)
+		go s.reject(c)
 	default:
 		c.index = len(s.conns)
 		s.conns = append(s.conns, c)
@@ -161,8 +162,8 @@ func (s *Server) welcome(nc net.Conn) {
 	s.mu.Unlock()
 }
 
-// forget removes a connection that has ended.
-func (s *Server) forget(c *conn) {
+// remove removes a connection that has ended.
+func (s *Server) remove(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last := len(s.conns) - 1
@@ -173,24 +174,24 @@ func (s *Server) forget(c *conn) {
 	s.checkDrained()
 }
 
-// turnAway tells a client that there is no place for it.
-func (s *Server) turnAway(c *conn) {
+// reject answers a client with 503 because too many are connected.
+func (s *Server) reject(c *conn) {
 	defer s.wg.Done()
 	defer c.nc.Close()
 	defer c.cancel(ErrStopped)
 	s.metrics.Failed(TypeCrowded)
 	select {
-	case s.crowd <- struct{}{}:
+	case s.rejecting <- struct{}{}:
 	default:
 		return
 	}
-	defer func() { <-s.crowd }()
+	defer func() { <-s.rejecting }()
 	stop := context.AfterFunc(s.ctx, c.stop)
 	defer stop()
-	_ = c.nc.SetDeadline(time.Now().Add(turnAwayTime))
-	c.last = true
+	_ = c.nc.SetDeadline(time.Now().Add(rejectTime))
+	c.lastRequest = true
 	c.x.Fail(errCrowded)
-	c.part()
+	c.finish()
 }
 
 // watch looks at all connections once a tick, until Close.
@@ -227,9 +228,9 @@ func (s *Server) Connections() (open, active int) {
 	return len(s.conns), active
 }
 
-// backlog is how long connections that the kernel has accepted already are still taken in at Drain: closing the listener
+// backlogTime is how long Drain still accepts connections that the kernel has accepted already. Closing the listener at once
 // would reset them.
-const backlog = 20 * time.Millisecond
+const backlogTime = 20 * time.Millisecond
 
 // Drain stops accepting connections, closes idle ones, and waits until the requests under way have been answered; their
 // answers end their connections. It returns nil when no connection is left, or the context's error; the rest goes on then
@@ -240,7 +241,7 @@ func (s *Server) Drain(ctx context.Context) error {
 		s.drained = make(chan struct{})
 		s.draining.Store(true)
 		for ln := range s.listeners {
-			if d, ok := ln.(interface{ SetDeadline(time.Time) error }); !ok || d.SetDeadline(time.Now().Add(backlog)) != nil {
+			if d, ok := ln.(interface{ SetDeadline(time.Time) error }); !ok || d.SetDeadline(time.Now().Add(backlogTime)) != nil {
 				_ = ln.Close()
 			}
 		}
@@ -256,7 +257,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	}
 }
 
-// checkDrained is called with the lock held whenever something has gone that Drain waits for.
+// checkDrained ends Drain's wait if nothing is left to wait for. It is called with the lock held.
 func (s *Server) checkDrained() {
 	if s.drained == nil || len(s.conns) > 0 || len(s.listeners) > 0 {
 		return

@@ -14,14 +14,14 @@ import (
 	"optimist/internal/wire"
 )
 
-// Sniffing says what becomes of the addresses in the answers that sniffing clients ask for.
+// Sniffing says what happens to the addresses in the answers that sniffing clients ask for.
 type Sniffing uint8
 
-// The ways. The zero value is the safe one.
+// The values. The zero value is the safe one.
 const (
-	// SniffRewrite replaces the nodes' http.publish_address by the proxy's: clients that sniff stay with the proxy.
+	// SniffRewrite replaces the nodes' http.publish_address by the proxy's address: clients that sniff stay with the proxy.
 	SniffRewrite Sniffing = iota
-	// SniffPass leaves them: clients that sniff go around the proxy.
+	// SniffPass leaves the addresses as they are: clients that sniff go around the proxy.
 	SniffPass
 )
 
@@ -35,37 +35,37 @@ var (
 // maxDecoded bounds in bytes what a compressed answer may become.
 const maxDecoded = 64 << 20
 
-// sniffed forwards a request for the nodes' addresses and rewrites its answer.
-func (x *Exchange) sniffed() error {
-	if err := x.prepare(&ForwardOptions{Drop: []string{"Accept-Encoding"}}); err != nil {
+// forwardSniffing forwards a request for the nodes' addresses and rewrites its answer.
+func (x *Exchange) forwardSniffing() error {
+	if err := x.composeRequest(&ForwardOptions{Drop: []string{"Accept-Encoding"}}); err != nil {
 		return err
 	}
 	resp, err := x.c.up.Do(&x.up)
-	if x.in.stream {
-		x.afterStream()
+	if x.in.streaming {
+		x.takeBodyBack()
 	}
 	if err != nil {
 		return err
 	}
 	defer resp.Release()
-	x.learn(&resp.Head)
+	x.learnProduct(&resp.Head)
 	body := resp.Payload
 	if resp.Status == http.StatusOK && bytes.Contains(resp.Get("Content-Type"), []byte("json")) {
-		if body, err = readdress(resp, addressFor(x.c.server.advertise, x.head.Get("Host"))); err != nil {
+		if body, err = replaceAddresses(resp, addressFor(x.c.server.advertise, x.head.Get("Host"))); err != nil {
 			return err
 		}
 	}
-	framing := x.compose(&resp.Head, nil)
-	x.begun(resp.Status)
+	framing := x.composeHead(&resp.Head, nil)
+	x.recordStatus(resp.Status)
 	x.done.Sent = int64(len(body))
-	_ = x.piece(framing, body, true)
+	_ = x.sendPiece(framing, body, true)
 	return nil
 }
 
-// readdress returns the body of an answer with the nodes' addresses replaced, decoded if it was compressed, and changes the
-// head to match.
-func readdress(resp *upstream.Response, address []byte) ([]byte, error) {
-	// The request asked for no coding; an engine, or what is in between, may use one all the same.
+// replaceAddresses returns an answer's body with the nodes' addresses replaced, and without its content coding. It changes the
+// answer's head to match.
+func replaceAddresses(resp *upstream.Response, address []byte) ([]byte, error) {
+	// The request asked for no coding. An engine, or a proxy in front of it, may use one all the same.
 	body, err := coding.Decode(resp.Payload, resp.Get("Content-Encoding"), maxDecoded)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errEncoding, err)
@@ -86,8 +86,7 @@ func readdress(resp *upstream.Response, address []byte) ([]byte, error) {
 	return body, nil
 }
 
-// rewriteAddresses returns body with every nodes.*.http.publish_address replaced by address and all other bytes as they
-// were. A body without any is returned as it is.
+// rewriteAddresses returns body with every nodes.*.http.publish_address replaced by address. All other bytes stay as they are.
 func rewriteAddresses(body, address []byte) ([]byte, error) {
 	if !doc.ValidJSON(body) {
 		return nil, errNotJSON
@@ -113,8 +112,8 @@ func rewriteAddresses(body, address []byte) ([]byte, error) {
 	return append(out, body[at:]...), nil
 }
 
-// addressFor is the address that clients are told: the one configured, else the one that this client used. Clients parse it
-// as host:port, so that a Host without a port gets that of plain HTTP.
+// addressFor is the address that a client gets: the configured one, else the one that this client used. Clients parse it as
+// host:port, so that a Host without a port gets the port of plain HTTP.
 func addressFor(advertise string, host []byte) []byte {
 	if advertise != "" {
 		return []byte(advertise)

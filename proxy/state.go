@@ -9,11 +9,11 @@ import (
 	"optimist/internal/wire"
 )
 
-// phase is what a connection's reading side is doing, as far as time limits go.
+// phase is what a connection's reading side waits for. Each phase has its own time limit.
 type phase uint32
 
 const (
-	// busy is everything but waiting for the client.
+	// busy is everything other than waiting for bytes of the client.
 	busy phase = iota
 	// idle is waiting for a request's first byte.
 	idle
@@ -23,11 +23,11 @@ const (
 	inBody
 )
 
-// phaseBits is how many low bits of conn.reading hold the phase; the others count requests, so that the watcher can tell
-// the same phase of two requests apart.
+// phaseBits is how many low bits of state.reading hold the phase. The other bits count requests, so that the watcher can
+// distinguish the same phase of two requests.
 const phaseBits = 2
 
-// cause is why the watcher ended what a connection was waiting for.
+// cause is the reason why the watcher, or Close, ended a connection's wait.
 type cause uint32
 
 const (
@@ -39,7 +39,7 @@ const (
 	cutStopped
 )
 
-// err is what the cut is for whoever was waiting.
+// err is the error of the read or write that was cut.
 func (c cause) err() error {
 	switch c {
 	case cutIdle:
@@ -54,36 +54,37 @@ func (c cause) err() error {
 	return ErrStopped
 }
 
-// state is what a connection's goroutines say about themselves, for the watcher to read. Setting deadlines for every read
-// would cost more than the rest of a small request's handling; instead one goroutine looks at all connections every Tick,
-// and sets a deadline in the past on those that have waited for too long.
+// state is how a connection's goroutines tell the watcher what they are doing. A deadline for every read and write would cost
+// more than everything else that a small request needs. Instead one goroutine, the watcher, looks at all connections every
+// Tick, and sets a deadline in the past on those that have waited for too long.
 type state struct {
-	reading atomic.Uint32 // phase, and the number of the request
-	writing atomic.Uint32 // 1 during a write
-	got     atomic.Int64  // bytes of bodies that came
-	given   atomic.Int64  // bytes that the client took in writes that have ended
-	missing atomic.Int64  // bytes that a write must have moved when it is cut, or it was too slow
-	cut     atomic.Uint32 // a cause
-	served  uint32        // requests begun; of the connection's own goroutine
+	reading  atomic.Uint32 // the phase, and the number of the request
+	writing  atomic.Uint32 // 1 during a write
+	received atomic.Int64  // bytes of bodies that came
+	sent     atomic.Int64  // bytes that the client took in writes that have ended
+	missing  atomic.Int64  // bytes that the client must have taken of a write that is cut, or it was too slow
+	cut      atomic.Uint32 // a cause
+	requests uint32        // requests begun; of the connection's own goroutine
 
-	seen sighting // the watcher's own
+	watched observation // the watcher's own
 }
 
-// sighting is what the watcher remembers of a connection.
-type sighting struct {
+// observation is what the watcher remembers of a connection.
+type observation struct {
 	reading   uint32
-	since     int // ticks that reading was the same
+	since     int // for how many ticks reading has been the same
 	body, out window
 }
 
-// window counts the ticks that a side was found waiting for its client, and how much had moved when the count began.
+// window counts the ticks at which the watcher found one direction waiting for the client, and remembers how many bytes had moved
+// when the count began.
 type window struct {
 	ticks int
 	mark  int64
 }
 
-// missing returns, once in limit ticks of waiting, how many bytes the side is short of the least that must have moved
-// meanwhile: 0 or less if it isn't.
+// missing is called at each tick of waiting. Once in limit ticks it returns how many bytes fewer than least have moved since the
+// last time; 0 or less if enough have.
 func (w *window) missing(moved int64, limit int, least int64) int64 {
 	w.ticks++
 	if limit < 0 || w.ticks < limit {
@@ -94,8 +95,8 @@ func (w *window) missing(moved int64, limit int, least int64) int64 {
 	return short
 }
 
-// enter says what the reading side does from now on.
-func (s *state) enter(p phase) { s.reading.Store(uint32(p) | s.served<<phaseBits) }
+// enter sets the phase of the reading side.
+func (s *state) enter(p phase) { s.reading.Store(uint32(p) | s.requests<<phaseBits) }
 
 // ticks are the time limits in units of Limits.Tick; negative ones are off.
 type ticks struct {
@@ -120,10 +121,10 @@ func (l *Limits) ticks() ticks {
 // inspect is called by the watcher once a tick.
 func (c *conn) inspect(t *ticks, draining bool) {
 	now := c.state.reading.Load()
-	seen := &c.state.seen
+	seen := &c.state.watched
 	if now != seen.reading {
 		if now>>phaseBits != seen.reading>>phaseBits {
-			seen.body = window{mark: c.state.got.Load()}
+			seen.body = window{mark: c.state.received.Load()}
 		}
 		seen.reading, seen.since = now, 0
 	} else {
@@ -131,7 +132,7 @@ func (c *conn) inspect(t *ticks, draining bool) {
 	}
 	switch phase(now & (1<<phaseBits - 1)) {
 	case idle:
-		// A connection that was only just made, or answered, gets a tick: its next request may be on the way.
+		// A connection that has just been made, or answered, gets one more tick: its next request may be on the way.
 		if draining && seen.since > 0 || t.idle >= 0 && seen.since >= t.idle {
 			c.cutRead(cutIdle)
 		}
@@ -140,7 +141,7 @@ func (c *conn) inspect(t *ticks, draining bool) {
 			c.cutRead(cutHead)
 		}
 	case inBody:
-		if seen.body.missing(c.state.got.Load(), t.body, t.bodyBytes) > 0 {
+		if seen.body.missing(c.state.received.Load(), t.body, t.bodyBytes) > 0 {
 			c.cutRead(cutBody)
 		}
 	case busy:
@@ -149,8 +150,8 @@ func (c *conn) inspect(t *ticks, draining bool) {
 		}
 	}
 	if c.state.writing.Load() == 0 {
-		seen.out = window{mark: c.state.given.Load()}
-	} else if short := seen.out.missing(c.state.given.Load(), t.write, t.writeBytes); short > 0 {
+		seen.out = window{mark: c.state.sent.Load()}
+	} else if short := seen.out.missing(c.state.sent.Load(), t.write, t.writeBytes); short > 0 {
 		c.cutWrite(short)
 	}
 }
@@ -158,30 +159,30 @@ func (c *conn) inspect(t *ticks, draining bool) {
 // past is a deadline that has passed.
 func past() time.Time { return time.Unix(1, 0) }
 
-// cutRead ends a wait for the client.
+// cutRead ends a read that waits for the client.
 func (c *conn) cutRead(why cause) {
 	if c.state.cut.CompareAndSwap(uint32(notCut), uint32(why)) {
 		_ = c.nc.SetReadDeadline(past())
 	}
 }
 
-// cutWrite ends a write, for good unless it has moved at least missing bytes.
+// cutWrite interrupts a write. The write goes on if the client has taken at least missing bytes of it.
 func (c *conn) cutWrite(missing int64) {
 	c.state.missing.Store(missing)
 	c.state.cut.CompareAndSwap(uint32(notCut), uint32(cutWrite))
 	_ = c.nc.SetWriteDeadline(past())
 }
 
-// lastWord is how long a client may take to hear what became of its request when the server is closed.
-const lastWord = 250 * time.Millisecond
+// lastAnswerTime is how long a client may take to read its answer when the Server is closed.
+const lastAnswerTime = 250 * time.Millisecond
 
-// stop ends whatever the connection is waiting for, for good.
+// stop ends what the connection waits for, and all later waits.
 func (c *conn) stop() {
 	c.state.cut.Store(uint32(cutStopped))
 	_ = c.nc.SetReadDeadline(past())
-	_ = c.nc.SetWriteDeadline(time.Now().Add(lastWord))
+	_ = c.nc.SetWriteDeadline(time.Now().Add(lastAnswerTime))
 	c.cancel(ErrStopped)
 }
 
-// timedOut reports whether err is a deadline's.
+// timedOut reports whether err says that a deadline has passed.
 func timedOut(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }

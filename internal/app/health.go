@@ -73,7 +73,7 @@ func (a *App) greetOnce(ctx context.Context) (refused bool) {
 		return false
 	}
 	defer resp.Release()
-	a.door.Learn(&resp.Head)
+	a.door.LearnProduct(&resp.Head)
 	a.greeted.Store(true)
 	if ownAuth := a.current.Load().Upstream.Auth != (config.Auth{}); ownAuth && (resp.Status == 401 || resp.Status == 403) {
 		return true // the upstream's hook has logged it

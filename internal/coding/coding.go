@@ -22,8 +22,8 @@ var (
 )
 
 const (
-	// MaxRatio is how many bytes each byte of gzip data may become, beyond the first freeBytes. Documents seldom reach 50; data made
-	// to use up memory reaches 1,032.
+	// MaxRatio is how many bytes each byte of gzip data may become, beyond the first freeBytes. Documents seldom reach 50; data
+	// made to use up memory reaches 1,032.
 	MaxRatio  = 200
 	freeBytes = 4 << 20
 )
@@ -33,8 +33,8 @@ func IsGzip(value []byte) bool {
 	return strings.EqualFold(string(value), "gzip") || strings.EqualFold(string(value), "x-gzip")
 }
 
-// Decode returns body without the content coding that the value of its Content-Encoding field names, at most limit bytes. An empty
-// value and identity leave the body as it is, whatever its size. Errors are ErrUnknown and those of Gunzip.
+// Decode returns body without the content coding that the value of its Content-Encoding field names, at most limit bytes. An
+// empty value and identity leave the body as it is, whatever its size. Errors are ErrUnknown and those of Gunzip.
 func Decode(body, value []byte, limit int64) ([]byte, error) {
 	switch {
 	case len(value) == 0 || strings.EqualFold(string(value), "identity"):
@@ -45,8 +45,8 @@ func Decode(body, value []byte, limit int64) ([]byte, error) {
 	return Gunzip(body, limit)
 }
 
-// Gunzip decodes gzip data, at most limit bytes. With an error it returns what comes before: ErrTooLarge where more than that follows,
-// ErrMalformed where the data breaks off or isn't gzip.
+// Gunzip decodes gzip data, at most limit bytes. With an error it returns what comes before: ErrTooLarge where more than that
+// follows, ErrMalformed where the data breaks off or isn't gzip.
 func Gunzip(data []byte, limit int64) ([]byte, error) {
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {

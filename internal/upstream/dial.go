@@ -63,14 +63,14 @@ func (n *node) dial(ctx context.Context) (*conn, error) {
 	return c, err
 }
 
-// overdue reports whether ctx's deadline has passed. A dialer keeps it by a timer of its own, which may be quicker than ctx's:
-// then it is ctx that ended the attempt, and it is about to say so.
+// overdue reports whether ctx's deadline has passed. The dialer keeps the deadline by a timer of its own. That timer may fire
+// before ctx's does; then ctx is about to end, and it is ctx that ended the attempt.
 func overdue(ctx context.Context) bool {
 	d, ok := ctx.Deadline()
 	return ok && !time.Now().Before(d)
 }
 
-// handshakeError marks a failure after the connection was there.
+// handshakeError marks a failure of the TLS handshake.
 type handshakeError struct{ error }
 
 func (e handshakeError) Unwrap() error { return e.error }
@@ -95,7 +95,7 @@ func (n *node) connect(ctx context.Context) (*conn, error) {
 	return c, nil
 }
 
-// connectError says in a word what went wrong.
+// connectError classifies an error of connecting. late says that ConnectTimeout has passed.
 func connectError(err error, late bool, timeout time.Duration) *ConnectError {
 	var dns *net.DNSError
 	var timed net.Error

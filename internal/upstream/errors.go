@@ -5,22 +5,22 @@ import (
 	"fmt"
 )
 
-// What a failed exchange means for the request, one sentinel a Class, for errors.Is.
+// What a failed exchange means for the request: one sentinel for each Class, for errors.Is.
 var (
-	// ErrNotSent reports that nothing of the request reached a node: it may be sent anywhere.
+	// ErrNotSent reports that nothing of the request was sent: it may be sent again, to any node.
 	ErrNotSent = errors.New("not sent")
 	// ErrLost reports that something of the request was sent and no complete answer came: it may have been applied.
 	ErrLost = errors.New("answer lost")
-	// ErrBroken reports that the answer's head came, and its body ended too early or wasn't well-formed.
+	// ErrBroken reports that the answer's head came, and that its body ended too early or is malformed.
 	ErrBroken = errors.New("answer broken off")
-	// ErrTooLarge reports that the answer's body is over Config.MaxAnswer; what the request did is done.
+	// ErrTooLarge reports that the answer's body is over Config.MaxAnswer. The engine has carried out the request.
 	ErrTooLarge = errors.New("answer too large")
 	// ErrCancelled reports that the context ended the exchange; Error.Sent says whether the request may have been applied.
 	ErrCancelled = errors.New("cancelled")
-	// ErrBody reports that the request's own Stream failed; no node has got the whole request.
+	// ErrBody reports that the request's Stream failed. No node has got the whole request.
 	ErrBody = errors.New("request body failed")
 
-	// ErrBusy is the reason of a NotSent after Config.AcquireTimeout: all connections were in use.
+	// ErrBusy is the reason of a NotSent: all connections were in use for Config.AcquireTimeout.
 	ErrBusy = errors.New("no free connection")
 	// ErrClosed is the reason of a NotSent after Set.Close.
 	ErrClosed = errors.New("upstream closed")
@@ -57,14 +57,14 @@ func (c Class) sentinel() error {
 	return nil
 }
 
-// Error is how every failed exchange is reported. errors.Is knows it by its class and by its reason.
+// Error reports a failed exchange. errors.Is finds both the sentinel of its class and its reason.
 type Error struct {
-	// Node is the URL of the node, without its base path's credentials (there are none), or "" if none was tried.
+	// Node is the URL of the node, or "" if none was tried.
 	Node  string
 	Class Class
 	// Sent says that at least one byte of the request was written.
 	Sent bool
-	// Status is the answer's where its head came (Broken, TooLarge, sometimes Cancelled), else 0.
+	// Status is the answer's status if its head came (Broken, TooLarge, sometimes Cancelled), else 0.
 	Status int
 	// Err is the reason.
 	Err error
@@ -83,7 +83,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Is reports whether target is the sentinel of the error's class.
 func (e *Error) Is(target error) bool { return target == e.Class.sentinel() }
 
-// ConnectReason says what kept a connection from being made. It is short and bounded, for labels.
+// ConnectReason says why a connection couldn't be made. There are few, so that they can be labels of metrics.
 type ConnectReason string
 
 // The reasons.
@@ -95,7 +95,7 @@ const (
 	Other      ConnectReason = "other"
 )
 
-// ConnectError is the reason of a NotSent where no connection could be made.
+// ConnectError is the reason of a NotSent if no connection could be made.
 type ConnectError struct {
 	Reason ConnectReason
 	Err    error

@@ -10,21 +10,21 @@ import (
 	"optimist/internal/wire"
 )
 
-// Exchange carries one request after the other to the engine and streams the answers. A client connection keeps one for
-// all its requests: what ends its context closes the connection to the engine, and nothing is allocated a request. Its methods
-// are for one goroutine.
+// Exchange carries one request after the other to the engine and streams the answers. A client's connection uses one Exchange
+// for all its requests, so that a request allocates nothing. When the context ends, the connection to the engine is closed. Its
+// methods are for one goroutine.
 type Exchange struct {
 	set    *Set
 	ctx    context.Context
-	cancel context.CancelFunc // nil in one that Do made
+	cancel context.CancelFunc // nil if Set.Do made the Exchange
 	stop   func() bool
 	abort  func() // x.hangUp, made once
 	timer  *time.Timer
 
-	mu      sync.Mutex
-	conn    *conn // guarded by mu for hangUp
-	aborted bool  // guarded by mu: the context has ended, or the time is up
-	late    bool  // guarded by mu: the time is up
+	mu       sync.Mutex
+	conn     *conn // guarded by mu for hangUp
+	aborted  bool  // guarded by mu: the context has ended, or Request.Timeout has passed
+	timedOut bool  // guarded by mu: Request.Timeout has passed
 
 	head   wire.Head
 	body   wire.Body
@@ -32,9 +32,9 @@ type Exchange struct {
 	out    []byte // the request's head, and its body if it is small
 	target []byte
 	method []byte
-	whole  []byte // a chunked answer in one piece
+	whole  []byte // a chunked answer without its framing
 	sent   int64
-	w      *writer // the rest of a body that is being written, nil if there is none
+	w      *writer // writes the rest of the request from another goroutine; nil if there is none
 }
 
 func newExchange(s *Set) *Exchange {
@@ -53,19 +53,19 @@ func (s *Set) NewExchange(ctx context.Context) *Exchange {
 
 // bind ties the Exchange to ctx.
 func (x *Exchange) bind(ctx context.Context) {
-	x.ctx, x.stop, x.aborted, x.late = ctx, nil, false, false
+	x.ctx, x.stop, x.aborted, x.timedOut = ctx, nil, false, false
 	if ctx.Done() != nil {
 		x.stop = context.AfterFunc(ctx, x.abort)
 	}
 }
 
-// unbind ends what bind began. It reports whether the Exchange may be bound again: not if hangUp may still be running.
+// unbind undoes bind. It reports whether the Exchange may be bound again: not if hangUp may still be running.
 func (x *Exchange) unbind() bool {
 	x.ctx = nil
 	return x.stop == nil || x.stop()
 }
 
-// hangUp closes the connection under an exchange, which then fails where it stands.
+// hangUp closes the connection under an exchange. The exchange then fails at once.
 func (x *Exchange) hangUp() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -79,7 +79,7 @@ func (x *Exchange) hangUpLocked() {
 	}
 }
 
-// limit has the exchange end after d, unless that is zero. A timer of the Exchange's own costs a tenth of a context's.
+// limit ends the exchange after d, unless d is zero. The Exchange's own timer costs a tenth of what a context's does.
 func (x *Exchange) limit(d time.Duration) {
 	switch {
 	case d <= 0:
@@ -93,35 +93,35 @@ func (x *Exchange) limit(d time.Duration) {
 func (x *Exchange) expire() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.late = true
+	x.timedOut = true
 	x.hangUpLocked()
 }
 
-// unlimit ends what limit began. It reports whether the Exchange may be used again: not if expire may still be running.
+// unlimit undoes limit. It reports whether the Exchange may be used again: not if expire may still be running.
 func (x *Exchange) unlimit(d time.Duration) bool { return d <= 0 || x.timer.Stop() }
 
-// ended is why the exchange may not go on, nil if it may.
-func (x *Exchange) ended() error {
+// stopReason is why the exchange may not go on, nil if it may.
+func (x *Exchange) stopReason() error {
 	if x.ctx.Err() != nil {
 		return context.Cause(x.ctx)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.late {
+	if x.timedOut {
 		return context.DeadlineExceeded
 	}
 	return nil
 }
 
-// Close finishes an exchange that is under way and frees what NewExchange made.
+// Close finishes an exchange that is under way, and frees the Exchange.
 func (x *Exchange) Close() {
 	x.Finish()
-	x.stop() // nothing is left to hang up
+	x.stop() // there is no connection left to close
 	x.cancel()
 }
 
-// attach makes c the connection of the exchange. It reports false if the context has ended already, which hangUp may not
-// yet have been told.
+// attach makes c the connection of the exchange. It returns false if the context has ended: hangUp may have run before attach,
+// and left c open.
 func (x *Exchange) attach(c *conn) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -129,7 +129,7 @@ func (x *Exchange) attach(c *conn) bool {
 	return !x.aborted && x.ctx.Err() == nil
 }
 
-// detach takes the connection back. usable is false if the context has closed it.
+// detach takes the connection from the exchange. usable is false if hangUp has closed it.
 func (x *Exchange) detach() (c *conn, usable bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -137,8 +137,8 @@ func (x *Exchange) detach() (c *conn, usable bool) {
 	return c, !x.aborted
 }
 
-// Send sends r and reads the answer's head, while the rest of r's body may still be on its way. It retries as Do does. After
-// nil: Head, Next or Whole, and Finish. After an error, an *Error, there is nothing to finish.
+// Send sends r and reads the answer's head. The rest of r's body may still be on its way then. It tries again as Do does. After a
+// nil error call Head, then Next or Whole, then Finish. Errors are *Error; after one there is nothing to finish.
 func (x *Exchange) Send(r *Request) error {
 	again := r.Repeatable
 	if err := x.send(r, &again); err != nil {
@@ -147,7 +147,8 @@ func (x *Exchange) Send(r *Request) error {
 	return nil
 }
 
-// send is Send; again says whether a lost answer may be followed by another try, and is used up by it.
+// send is Send. again says whether the request may be sent once more after a lost answer; send sets it to false when it has
+// done so.
 func (x *Exchange) send(r *Request, again *bool) *Error {
 	x.Finish()
 	var tried uint64
@@ -156,11 +157,11 @@ func (x *Exchange) send(r *Request, again *bool) *Error {
 		n := x.set.pickFirst(r.Node, tried)
 		fresh := false
 		if lost != nil && (n == nil || !n.alive.Load()) && last == lost {
-			n, fresh = x.set.named(lost.Node), true // better than a node that is known to be down
+			n, fresh = x.set.nodeByURL(lost.Node), true // the one that lost the answer is better than one that is down
 		}
 		if n == nil {
 			if lost != nil {
-				return lost // what came later and wasn't sent doesn't undo it
+				return lost // the request may have been applied, whatever happened to later tries
 			}
 			return last
 		}
@@ -183,21 +184,21 @@ func (x *Exchange) send(r *Request, again *bool) *Error {
 	}
 }
 
-// attempt tries one node. A connection from the pool that turns out to be dead before anything was written is no failure
-// of the node: it gets a new one.
+// attempt tries one node. If a connection from the pool turns out to be dead before anything was written, attempt takes a new
+// one: the node hasn't failed.
 func (x *Exchange) attempt(n *node, r *Request, fresh bool) *Error {
 	for {
-		if why := x.ended(); why != nil {
+		if why := x.stopReason(); why != nil {
 			return &Error{Class: Cancelled, Err: why}
 		}
 		c, err := n.get(x.ctx, fresh)
 		if err != nil {
-			return x.unreached(n, err)
+			return x.connectFailure(n, err)
 		}
 		if !c.reused {
-			n.succeeded()
+			n.recordSuccess()
 		}
-		e := x.on(c, r)
+		e := x.attemptOn(c, r)
 		if e == nil {
 			return nil
 		}
@@ -212,30 +213,30 @@ func (x *Exchange) attempt(n *node, r *Request, fresh bool) *Error {
 	}
 }
 
-// unreached makes the error of a node to which there is no connection.
-func (x *Exchange) unreached(n *node, err error) *Error {
-	if why := x.ended(); why != nil {
+// connectFailure is the error of a node to which there is no connection.
+func (x *Exchange) connectFailure(n *node, err error) *Error {
+	if why := x.stopReason(); why != nil {
 		return &Error{Node: n.url, Class: Cancelled, Err: why}
 	}
 	var refused *ConnectError
 	if errors.As(err, &refused) {
-		n.failed(err, false)
+		n.recordFailure(err, false)
 	}
 	return &Error{Node: n.url, Class: NotSent, Err: err}
 }
 
-// on carries out the exchange on c up to the answer's head.
-func (x *Exchange) on(c *conn, r *Request) *Error {
+// attemptOn carries out the exchange on c up to the answer's head.
+func (x *Exchange) attemptOn(c *conn, r *Request) *Error {
 	x.sent, x.w = 0, nil
 	if !x.attach(c) {
-		return &Error{Node: c.node.url, Class: Cancelled, Err: x.ended()}
+		return &Error{Node: c.node.url, Class: Cancelled, Err: x.stopReason()}
 	}
 	writeErr := x.write(c, r)
 	if writeErr != nil && x.sent == 0 {
 		return x.failure(c, NotSent, writeErr)
 	}
 	if writeErr != nil {
-		// An engine that refuses a large body answers and closes: the answer may be here already.
+		// An engine that refuses a large body answers and closes its side. The answer may be here already.
 		_ = c.nc.SetReadDeadline(time.Now().Add(afterBreak))
 	}
 	if err := x.readHead(c, r); err != nil {
@@ -282,7 +283,7 @@ func (x *Exchange) readHead(c *conn, r *Request) error {
 // errHungUp reports a node that closed the connection without a byte of an answer.
 var errHungUp = errors.New("the node closed the connection without an answer")
 
-// failure makes the error of an exchange that broke on c, after the writer has ended.
+// failure is the error of an exchange that broke on c. It ends the writer first.
 func (x *Exchange) failure(c *conn, class Class, err error) *Error {
 	e := &Error{Node: c.node.url, Class: class, Err: err, Status: 0}
 	if class == Broken || class == TooLarge {
@@ -292,8 +293,8 @@ func (x *Exchange) failure(c *conn, class Class, err error) *Error {
 		x.w.end()
 		x.sent = x.w.sent
 		switch {
-		case x.w.source != nil:
-			e.Class, e.Err = Body, x.w.source
+		case x.w.streamErr != nil:
+			e.Class, e.Err = Body, x.w.streamErr
 		case class == Lost && x.sent == 0:
 			e.Class = NotSent
 		}
@@ -302,19 +303,19 @@ func (x *Exchange) failure(c *conn, class Class, err error) *Error {
 	aborted := x.aborted
 	x.mu.Unlock()
 	if aborted {
-		e.Class, e.Err = Cancelled, x.ended()
+		e.Class, e.Err = Cancelled, x.stopReason()
 	}
 	e.Sent = x.sent > 0
 	return e
 }
 
-// consumed reports whether the last try asked the request's Stream for bytes.
-func (x *Exchange) consumed() bool { return x.w != nil && x.w.asked }
+// consumed reports whether the last try took bytes from the request's Stream.
+func (x *Exchange) consumed() bool { return x.w != nil && x.w.streamUsed }
 
 // Head is the answer's head, valid until the next Send. See Response about its hop-by-hop fields and Close.
 func (x *Exchange) Head() *wire.Head { return &x.head }
 
-// Node is the URL of the node that answers.
+// Node is the URL of the node that answers, "" if there is none.
 func (x *Exchange) Node() string {
 	if x.conn == nil {
 		return ""
@@ -338,7 +339,7 @@ func (x *Exchange) Next() ([]byte, error) {
 func (x *Exchange) next() (p []byte, end bool, e *Error) {
 	c := x.conn
 	if c == nil {
-		return nil, true, nil // nothing was sent, or it has failed or was finished
+		return nil, true, nil // nothing was sent, or the exchange has failed or is finished
 	}
 	p, err := x.body.Next()
 	if err == nil || err == io.EOF {
@@ -349,21 +350,21 @@ func (x *Exchange) next() (p []byte, end bool, e *Error) {
 	return nil, false, e
 }
 
-// Whole returns the answer's body if all of it is here already, else false and nothing is consumed. It is valid until
-// Finish.
+// Whole returns the answer's body if all of it is buffered. If not, it returns false and consumes nothing. The bytes are valid
+// until Finish.
 func (x *Exchange) Whole() ([]byte, bool) {
 	if x.conn == nil {
 		return nil, false
 	}
 	p, ok := x.body.Whole(x.whole)
 	if ok && x.head.Body == wire.Chunked {
-		x.whole = p // decoded into memory of ours
+		x.whole = p // it was decoded into x.whole
 	}
 	return p, ok
 }
 
-// Finish ends the exchange. The connection is kept if the request was sent whole and the answer was read whole; what is
-// left of a request's body isn't awaited. Finishing twice is harmless.
+// Finish ends the exchange. It keeps the connection if the request was sent whole and the answer read whole. It doesn't wait
+// for the rest of a request's body. Finish may be called twice.
 func (x *Exchange) Finish() {
 	c := x.conn
 	if c == nil {
@@ -380,7 +381,7 @@ func (x *Exchange) Finish() {
 // release gives up the connection.
 func (x *Exchange) release(keep bool) {
 	c, usable := x.detach()
-	x.body = wire.Body{} // the connection's next bytes are somebody else's
+	x.body = wire.Body{} // the next bytes on the connection belong to another exchange
 	if cap(x.whole) > maxKept {
 		x.whole = nil
 	}

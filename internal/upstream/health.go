@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// failed takes note that a node could not be reached, or, with checked, that it failed its check. It is ejected, and checked
-// again after a wait that doubles with each check that fails: requests that fail meanwhile don't make it longer.
-func (n *node) failed(err error, checked bool) {
+// recordFailure records that a node couldn't be reached, or, with checked, that it failed its check. The node is ejected, and
+// checked again after a wait that doubles with each check that fails. Requests that fail in that time don't make the wait
+// longer.
+func (n *node) recordFailure(err error, checked bool) {
 	s := n.set
 	now := s.now()
 	n.failedAt.Store(int64(now))
@@ -36,8 +37,8 @@ func (n *node) failed(err error, checked bool) {
 	}
 }
 
-// succeeded takes note that a node could be reached.
-func (n *node) succeeded() {
+// recordSuccess records that a node could be reached.
+func (n *node) recordSuccess() {
 	n.health.Lock()
 	n.health.fails, n.health.err = 0, nil
 	back := !n.alive.Swap(true)
@@ -62,10 +63,10 @@ func (n *node) judged(status int) {
 	}
 }
 
-// watch is the one goroutine that checks nodes and closes connections that were idle for too long, until Close.
+// watch checks nodes, and closes connections that were idle for too long, until Close. One goroutine runs it.
 func (s *Set) watch() {
 	defer close(s.done)
-	timer := time.NewTimer(s.rest())
+	timer := time.NewTimer(s.timeToNext())
 	defer timer.Stop()
 	for {
 		select {
@@ -73,14 +74,14 @@ func (s *Set) watch() {
 			return
 		case <-s.wake:
 		case <-timer.C:
-			s.round()
+			s.checkDue()
 		}
-		timer.Reset(s.rest())
+		timer.Reset(s.timeToNext())
 	}
 }
 
-// rest is the time until something is due.
-func (s *Set) rest() time.Duration {
+// timeToNext is the time until the next check is due, or the next look at idle connections.
+func (s *Set) timeToNext() time.Duration {
 	rest := s.cfg.IdleTimeout / 2
 	if s.cfg.HealthInterval < 0 {
 		return rest
@@ -97,8 +98,8 @@ func (s *Set) rest() time.Duration {
 	return max(rest, time.Millisecond)
 }
 
-// round does what is due.
-func (s *Set) round() {
+// checkDue checks the nodes whose check is due, and closes connections that were idle for too long.
+func (s *Set) checkDue() {
 	now := s.now()
 	for _, n := range s.nodes {
 		n.prune(func(c *conn) bool { return now-c.since >= s.cfg.IdleTimeout })
@@ -119,9 +120,9 @@ func (s *Set) round() {
 		case s.ctx.Err() != nil:
 			return
 		case err != nil:
-			n.failed(err, true)
+			n.recordFailure(err, true)
 		default:
-			n.succeeded()
+			n.recordSuccess()
 		}
 	}
 }
@@ -139,7 +140,7 @@ func (n *node) check() error {
 	x.bind(ctx)
 	defer x.unbind()
 	r := &Request{Method: "GET", Target: []byte("/"), Own: true}
-	e := x.on(c, r)
+	e := x.attemptOn(c, r)
 	x.detach()
 	if e != nil {
 		return e

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// node is one of the engine's nodes: its address, its connections and whether it is alive.
+// node is one of the engine's nodes: its address, its connections, and whether it is alive.
 type node struct {
 	set    *Set
 	bit    uint64 // in sets of tried nodes

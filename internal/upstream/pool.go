@@ -15,15 +15,15 @@ import (
 // conn is one connection to a node. One exchange uses it at a time.
 type conn struct {
 	node   *node
-	raw    net.Conn // the socket: closed to end everything at once, without TLS's goodbye
-	nc     net.Conn // what is read and written
+	raw    net.Conn // the socket; closing it ends everything at once, without TLS's goodbye
+	nc     net.Conn // raw, or TLS on it
 	r      wire.Reader
 	probe  *wire.Probe
-	since  time.Duration // idle since, as Set.now
+	since  time.Duration // when it became idle, as Set.now
 	reused bool
 }
 
-// pool is a node's connections: the idle ones, last used last, and those who wait for one.
+// pool is a node's connections: the idle ones, the last used one last, and the requests that wait for one.
 type pool struct {
 	sync.Mutex
 	idle    []*conn
@@ -32,15 +32,15 @@ type pool struct {
 	closed  bool
 }
 
-// free reports whether a request would get a connection without waiting.
-func (n *node) free() bool {
+// hasRoom reports whether a request would get a connection without waiting.
+func (n *node) hasRoom() bool {
 	n.pool.Lock()
 	defer n.pool.Unlock()
 	return len(n.pool.idle) > 0 || n.pool.open < n.set.cfg.MaxConns
 }
 
-// get returns an idle connection that still seems good, else a new one; with fresh, always a new one. It waits while the
-// node has all the connections that it may have.
+// get returns an idle connection that is usable, else a new one; with fresh, always a new one. It waits while the node has as
+// many connections as it may have.
 func (n *node) get(ctx context.Context, fresh bool) (*conn, error) {
 	for {
 		c, dial, wait, err := n.take(fresh)
@@ -65,11 +65,11 @@ func (n *node) get(ctx context.Context, fresh bool) (*conn, error) {
 			}
 			_ = c.raw.Close()
 		}
-		return n.open(ctx) // on the place that was given
+		return n.open(ctx) // on the place that wait returned
 	}
 }
 
-// take decides under the lock: an idle connection, leave to dial, or a place in the queue.
+// take returns an idle connection, or that the caller may dial, or a channel to wait on.
 func (n *node) take(fresh bool) (c *conn, dial bool, wait chan *conn, err error) {
 	p := &n.pool
 	p.Lock()
@@ -86,7 +86,7 @@ func (n *node) take(fresh bool) (c *conn, dial bool, wait chan *conn, err error)
 		p.open++
 		return nil, true, nil, nil
 	}
-	if len(p.idle) > 0 { // fresh: an old one makes place
+	if len(p.idle) > 0 { // fresh: the oldest one makes place
 		_ = p.idle[0].raw.Close()
 		p.idle = slices.Delete(p.idle, 0, 1)
 		return nil, true, nil, nil
@@ -96,7 +96,7 @@ func (n *node) take(fresh bool) (c *conn, dial bool, wait chan *conn, err error)
 	return nil, false, wait, nil
 }
 
-// wait waits for a connection, or for the place of one (nil).
+// wait waits for a connection, or for leave to dial one (nil).
 func (n *node) wait(ctx context.Context, ch chan *conn) (*conn, error) {
 	begun := time.Now()
 	timer := time.NewTimer(n.set.cfg.AcquireTimeout)
@@ -104,7 +104,7 @@ func (n *node) wait(ctx context.Context, ch chan *conn) (*conn, error) {
 	var err error
 	select {
 	case c := <-ch:
-		n.waited(begun)
+		n.reportWait(begun)
 		return c, nil
 	case <-ctx.Done():
 		err = context.Cause(ctx)
@@ -113,17 +113,17 @@ func (n *node) wait(ctx context.Context, ch chan *conn) (*conn, error) {
 	case <-n.set.ctx.Done():
 		err = ErrClosed
 	}
-	n.waited(begun)
-	n.leave(ch)
+	n.reportWait(begun)
+	n.leaveQueue(ch)
 	return nil, err
 }
 
-func (n *node) waited(begun time.Time) {
+func (n *node) reportWait(begun time.Time) {
 	n.set.cfg.Hooks.Waited.Call(n.url, time.Since(begun))
 }
 
-// leave takes a waiter out of the queue and passes on what it may just have been given.
-func (n *node) leave(ch chan *conn) {
+// leaveQueue takes a waiter out of the queue. A connection that it got in the meantime goes to the next one.
+func (n *node) leaveQueue(ch chan *conn) {
 	n.pool.Lock()
 	for i, w := range n.pool.waiters {
 		if w == ch {
@@ -136,15 +136,15 @@ func (n *node) leave(ch chan *conn) {
 	if c := <-ch; c != nil {
 		n.put(c)
 	} else {
-		n.vacate()
+		n.freePlace()
 	}
 }
 
-// open dials on a place that is already counted.
+// open dials a connection that pool.open counts already.
 func (n *node) open(ctx context.Context) (*conn, error) {
 	c, err := n.dial(ctx)
 	if err != nil {
-		n.vacate()
+		n.freePlace()
 		return nil, err
 	}
 	return c, nil
@@ -158,8 +158,9 @@ func (n *node) usable(c *conn) bool {
 	return n.set.now()-c.since < n.set.cfg.IdleTimeout && c.r.Buffered() == 0 && c.quiet()
 }
 
-// quiet reports whether the peer is there and has sent nothing. With TLS a look at the socket isn't enough: records that were
-// read together with the last answer lie in memory. A read whose time is over returns those, and takes nothing from the socket.
+// quiet reports whether the node is there and has sent nothing. With TLS a look at the socket isn't enough: records that were
+// read together with the last answer are in memory. A read whose deadline has passed returns those, and reads nothing from the
+// socket.
 func (c *conn) quiet() bool {
 	if c.probe.State() != wire.PeerQuiet {
 		return false
@@ -184,7 +185,7 @@ func (n *node) put(c *conn) {
 	switch {
 	case p.closed:
 	case len(p.waiters) > 0:
-		p.next() <- c
+		p.nextWaiter() <- c
 		p.Unlock()
 		return
 	case len(p.idle) < n.set.cfg.MaxIdle:
@@ -196,33 +197,33 @@ func (n *node) put(c *conn) {
 	n.drop(c)
 }
 
-// next takes the first waiter out of the queue.
-func (p *pool) next() chan *conn {
+// nextWaiter takes the first waiter out of the queue.
+func (p *pool) nextWaiter() chan *conn {
 	w := p.waiters[0]
 	p.waiters[0] = nil
 	p.waiters = p.waiters[1:]
 	return w
 }
 
-// drop closes a connection and gives its place to whoever waits.
+// drop closes a connection and gives its place to the next waiter.
 func (n *node) drop(c *conn) {
 	_ = c.raw.Close()
-	n.vacate()
+	n.freePlace()
 }
 
-// vacate gives up the place of a connection.
-func (n *node) vacate() {
+// freePlace gives up the place of a connection.
+func (n *node) freePlace() {
 	p := &n.pool
 	p.Lock()
 	defer p.Unlock()
 	if len(p.waiters) > 0 && !p.closed {
-		p.next() <- nil
+		p.nextWaiter() <- nil
 		return
 	}
 	p.open--
 }
 
-// prune closes the idle connections for which gone holds.
+// prune closes the idle connections for which gone returns true.
 func (n *node) prune(gone func(*conn) bool) {
 	p := &n.pool
 	p.Lock()
@@ -240,7 +241,7 @@ func (n *node) prune(gone func(*conn) bool) {
 	p.idle = kept
 }
 
-// close closes the idle connections and lets none come back.
+// close closes the idle connections, and those that are in use when they come back.
 func (n *node) close() {
 	n.pool.Lock()
 	n.pool.closed = true

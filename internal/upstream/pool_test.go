@@ -111,14 +111,14 @@ func TestWaiterThatLeavesPassesOnWhatItWasGiven(t *testing.T) {
 	}
 	_, _, first, _ := n.take(false)
 	_, _, second, _ := n.take(false)
-	n.put(c)       // given to the first,
-	n.leave(first) // which has just left
+	n.put(c)            // given to the first,
+	n.leaveQueue(first) // which has just left
 	if got := <-second; got != c {
 		t.Errorf("got %v", got)
 	}
 	_, _, third, _ := n.take(false)
 	n.drop(c) // its place goes to the third,
-	n.leave(third)
+	n.leaveQueue(third)
 	if st := set.Nodes()[0]; st.Open != 0 {
 		t.Errorf("%+v", st)
 	}
@@ -149,7 +149,7 @@ func TestIdleConnectionsAreBoundedAndClosedInTime(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	set.nodes[0].pool.idle[0].since -= time.Hour
-	set.round()
+	set.checkDue()
 	if st := set.Nodes()[0]; st.Open != 1 || st.Idle != 1 {
 		t.Errorf("after the sweep: %+v", st)
 	}

@@ -6,11 +6,11 @@ import (
 	"optimist/internal/wire"
 )
 
-// Response is a whole answer. Its Head is as the node sent it: hop-by-hop fields included (EndToEnd leaves them out), with
-// the framing and the Close of a connection that isn't the reader's.
+// Response is a whole answer. Its Head is as the node sent it. It includes hop-by-hop fields, which EndToEnd leaves out; its
+// framing and its Close are about the connection to the node.
 type Response struct {
 	wire.Head
-	// Payload is the body without its transfer coding; a content coding is untouched.
+	// Payload is the body without its transfer coding and with its content coding.
 	Payload []byte
 	// Node is the URL of the node that answered.
 	Node string
@@ -21,7 +21,7 @@ type Response struct {
 // maxKept is the size in bytes above which a buffer isn't kept for the next use.
 const maxKept = 64 << 10
 
-// Release gives the Response's memory to later ones. Neither it nor any slice of it may be used afterwards.
+// Release lets later Responses use this one's memory. Neither it nor any slice of it may be used afterwards.
 func (r *Response) Release() {
 	if r == nil || r.set == nil {
 		return
@@ -45,7 +45,7 @@ func (s *Set) response() *Response {
 	return r
 }
 
-// Do is Set.Do on this Exchange: it allocates less, and the context is the Exchange's.
+// Do is Set.Do on this Exchange, with the Exchange's context.
 func (x *Exchange) Do(r *Request) (*Response, error) {
 	again := r.Repeatable
 	for {
@@ -81,7 +81,7 @@ func (x *Exchange) collect() (*Response, *Error) {
 		if e != nil {
 			resp.Release()
 			if e.Class == Broken {
-				e.Class = Lost // whoever wants a whole answer has none
+				e.Class = Lost // the caller wants the whole answer, and there is none
 			}
 			return nil, e
 		}
@@ -92,6 +92,6 @@ func (x *Exchange) collect() (*Response, *Error) {
 	}
 	resp.Node = x.Node()
 	x.Finish()
-	resp.Head, x.head = x.head, resp.Head // the memory goes along
+	resp.Head, x.head = x.head, resp.Head // swapped, because their buffers belong to them
 	return resp, nil
 }

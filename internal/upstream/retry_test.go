@@ -79,7 +79,7 @@ func TestLostStaysLostWhenTheNextNodeCannotBeReached(t *testing.T) {
 	})
 	set := newSet(t, nil, s.url, refusing(t))
 	for _, n := range set.nodes[1:] {
-		n.failed(errUnhealthy, false)
+		n.recordFailure(errUnhealthy, false)
 	}
 	e := fails(t, set, get(), Lost)
 	if !e.Sent || e.Node != s.url {
@@ -323,27 +323,27 @@ func TestEjectionGrowsToItsBoundAndIsNotGrownByRequests(t *testing.T) {
 	set := newSet(t, func(c *Config) { c.EjectMin, c.EjectMax = time.Second, 10*time.Second }, refusing(t))
 	n := set.nodes[0]
 	wait := func() time.Duration { return (n.health.next - set.now()).Round(time.Second) }
-	n.failed(errUnhealthy, false)
+	n.recordFailure(errUnhealthy, false)
 	for range 100 {
-		n.failed(errUnhealthy, false)
+		n.recordFailure(errUnhealthy, false)
 	}
 	if wait() != time.Second {
 		t.Errorf("first wait %v", wait())
 	}
 	for _, want := range []time.Duration{2, 4, 8, 10, 10} {
-		n.failed(errUnhealthy, true)
+		n.recordFailure(errUnhealthy, true)
 		if wait() != want*time.Second {
 			t.Errorf("wait %v, want %vs", wait(), int(want))
 		}
 	}
 	for range 100 {
-		n.failed(errUnhealthy, true)
+		n.recordFailure(errUnhealthy, true)
 	}
 	if wait() != 10*time.Second {
 		t.Errorf("after many: %v", wait())
 	}
-	n.succeeded()
-	n.failed(errUnhealthy, false)
+	n.recordSuccess()
+	n.recordFailure(errUnhealthy, false)
 	if wait() != time.Second {
 		t.Errorf("after a success: %v", wait())
 	}
@@ -381,7 +381,7 @@ func TestResetBeforeAnyByteWasWrittenIsNotSent(t *testing.T) {
 	close(connected)
 	until(t, func() bool { return c.probe.State() == wire.PeerGone })
 	x := newExchangeFor(t, set)
-	e := x.on(c, put("{}"))
+	e := x.attemptOn(c, put("{}"))
 	x.release(false)
 	if e == nil || e.Class != NotSent || e.Sent {
 		t.Errorf("%+v", e)

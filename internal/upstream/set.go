@@ -12,17 +12,17 @@ import (
 type Set struct {
 	cfg       Config
 	nodes     []*node
-	turn      atomic.Uint64 // round robin
+	rotation  atomic.Uint64 // round robin
 	epoch     time.Time
 	ctx       context.Context // ends with Close
 	cancel    context.CancelFunc
-	wake      chan struct{} // tells the checker that a node was ejected
-	done      chan struct{} // the checker has ended
+	wake      chan struct{} // wakes the checker when a node is ejected
+	done      chan struct{} // closed when the checker has ended
 	exchanges sync.Pool
 	responses sync.Pool
 }
 
-// New checks cfg, reads its files and starts the health checks. It connects to nothing itself: nodes may come up later.
+// New checks cfg, reads its files and starts the health checks. It doesn't connect: nodes may come up later.
 func New(cfg Config) (*Set, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -38,7 +38,7 @@ func New(cfg Config) (*Set, error) {
 		if err != nil {
 			return nil, fmt.Errorf("upstream %d: %w", i+1, err)
 		}
-		if s.named(n.url) != nil {
+		if s.nodeByURL(n.url) != nil {
 			return nil, fmt.Errorf("upstream %d: %s is there twice", i+1, n.url)
 		}
 		s.nodes = append(s.nodes, n)
@@ -58,9 +58,9 @@ func (s *Set) Close() {
 	}
 }
 
-// Do sends r and collects the answer's body without its transfer coding. It goes to another node where nothing was sent,
-// and once more after a lost answer if r is Repeatable; any other failure is returned at once, as an *Error. When ctx ends
-// the connection is closed, so that the engine can stop working for nobody. Release the Response after use.
+// Do sends r and collects the answer's body without its transfer coding. If nothing was sent it tries another node. If the
+// answer was lost and r is Repeatable it sends r once more. Any other failure is returned at once, as an *Error. When ctx ends
+// the connection is closed, so that the engine can stop working. Release the Response after use.
 func (s *Set) Do(ctx context.Context, r *Request) (*Response, error) {
 	x, _ := s.exchanges.Get().(*Exchange)
 	if x == nil {
@@ -70,7 +70,7 @@ func (s *Set) Do(ctx context.Context, r *Request) (*Response, error) {
 	x.limit(r.Timeout)
 	resp, err := x.Do(r)
 	stopped := x.unlimit(r.Timeout)
-	if x.unbind() && stopped { // both in any case: a context that lives on would keep what is bound to it
+	if x.unbind() && stopped { // unbind in any case: a context that lives on would keep the Exchange
 		s.exchanges.Put(x)
 	}
 	return resp, err
@@ -82,7 +82,7 @@ type NodeState struct {
 	Alive bool
 	// Open and Idle count connections.
 	Open, Idle int
-	// Err is why it was ejected, nil while it is alive.
+	// Err is why the node was ejected, nil while it is alive.
 	Err error
 	// Refusal is the status, 401 or 403, with which it refused Config.Authorization when it was last asked for "GET /"; else 0.
 	Refusal int
@@ -100,14 +100,14 @@ func (s *Set) Nodes() []NodeState {
 // now is the time since the Set was made: monotonic, and small enough for atomics.
 func (s *Set) now() time.Duration { return time.Since(s.epoch) }
 
-// pick returns the next node that isn't among tried: in turn among those alive, one with a free connection first; if none
-// is alive, the one whose failure is longest ago. It returns nil when all were tried.
+// pick returns a node that isn't among tried. Nodes that are alive take turns; those with a free connection come first. If none
+// is alive, it is the one whose failure is longest ago. It returns nil when all were tried.
 func (s *Set) pick(tried uint64) *node {
 	if len(s.nodes) == 1 && tried == 0 {
 		return s.nodes[0]
 	}
 	var full, dead *node
-	start := int(s.turn.Add(1) % uint64(len(s.nodes)))
+	start := int(s.rotation.Add(1) % uint64(len(s.nodes)))
 	for i := range s.nodes {
 		n := s.nodes[(start+i)%len(s.nodes)]
 		switch {
@@ -116,7 +116,7 @@ func (s *Set) pick(tried uint64) *node {
 			if dead == nil || n.failedAt.Load() < dead.failedAt.Load() {
 				dead = n
 			}
-		case n.free():
+		case n.hasRoom():
 			return n
 		case full == nil:
 			full = n
@@ -128,18 +128,18 @@ func (s *Set) pick(tried uint64) *node {
 	return dead
 }
 
-// pickFirst is pick, but for the first node tried, which is the named one where that is alive.
+// pickFirst is pick, except that the first try goes to the node of that URL if it is alive.
 func (s *Set) pickFirst(url string, tried uint64) *node {
 	if url != "" && tried == 0 {
-		if n := s.named(url); n != nil && n.alive.Load() {
+		if n := s.nodeByURL(url); n != nil && n.alive.Load() {
 			return n
 		}
 	}
 	return s.pick(tried)
 }
 
-// named returns the node of that URL.
-func (s *Set) named(url string) *node {
+// nodeByURL returns the node of that URL, nil if there is none.
+func (s *Set) nodeByURL(url string) *node {
 	for _, n := range s.nodes {
 		if n.url == url {
 			return n

@@ -10,7 +10,7 @@ import (
 const (
 	// maxCopied is the size in bytes up to which a body is copied behind its head, for one write of one buffer.
 	maxCopied = 16 << 10
-	// maxInline is the size up to which a body is written before the answer is looked at. Above it an engine that answers
+	// maxInline is the size up to which a body is written before the answer is read. With a larger body, an engine that answers
 	// without reading could block both sides for ever.
 	maxInline = 32 << 10
 	// afterBreak is how long an answer is waited for after writing has failed.
@@ -19,7 +19,7 @@ const (
 	afterAnswer = 200 * time.Millisecond
 )
 
-// write sends the request's head and, if the body is small and here, the body. The rest goes out from a goroutine.
+// write sends the request's head and, if all of it is here and small, the body. Anything larger is written by another goroutine.
 func (x *Exchange) write(c *conn, r *Request) error {
 	x.compose(c.node, r)
 	if r.Stream != nil || len(r.Body) > maxInline {

@@ -9,31 +9,30 @@ import (
 	"optimist/internal/wire"
 )
 
-// writer sends a request from its own goroutine, while the answer is already being read.
+// writer sends a request from a goroutine of its own. The answer may be read at the same time.
 type writer struct {
-	c       *conn
-	head    []byte
-	body    []byte
-	stream  Source
-	left    int64 // bytes of the body to come, where the length is known
-	chunked bool
-	buf     []byte // a chunk
+	c         *conn
+	head      []byte
+	body      []byte
+	stream    Source
+	remaining int64 // bytes of the body that are still to come, if the length is known
+	chunked   bool
+	buf       []byte // a chunk
 
-	final   atomic.Bool // the last write has begun: nothing is left to take from the stream
-	stopped atomic.Bool // end was called: what the stream says now is our own doing
-	done    chan struct{}
+	lastWrite atomic.Bool // the last write has begun: nothing more is taken from the stream
+	stopped   atomic.Bool // end was called: an error of the stream is its effect
+	done      chan struct{}
 
-	// For others only after done:
-	sent     int64
-	asked    bool  // the stream was asked for bytes
-	complete bool  // all was written
-	source   error // the stream failed
-	err      error // the connection failed
+	// Other goroutines may read these only after done:
+	sent       int64
+	streamUsed bool  // bytes were taken from the stream
+	complete   bool  // all was written
+	streamErr  error // the stream failed
 }
 
 func newWriter(c *conn, head []byte, r *Request, framed *wire.Head) *writer {
 	return &writer{
-		c: c, head: head, body: r.Body, stream: r.Stream, left: framed.Length, chunked: framed.Body == wire.Chunked,
+		c: c, head: head, body: r.Body, stream: r.Stream, remaining: framed.Length, chunked: framed.Body == wire.Chunked,
 		done: make(chan struct{}),
 	}
 }
@@ -43,27 +42,27 @@ var errLength = errors.New("the stream's length is not the request's")
 
 func (w *writer) run() {
 	defer close(w.done)
-	if !w.chunked && int64(len(w.body)) > w.left {
-		w.source = errLength // more than the head would say: the rest would be read as another request
+	if !w.chunked && int64(len(w.body)) > w.remaining {
+		w.streamErr = errLength // the node would read the bytes beyond Content-Length as another request
 		_ = w.c.raw.Close()
 		return
 	}
-	if w.left == 0 {
-		w.final.Store(true)
+	if w.remaining == 0 {
+		w.lastWrite.Store(true)
 	}
 	if !w.write(w.head) || len(w.body) > 0 && !w.data(w.body) {
 		return
 	}
-	for w.chunked || w.left > 0 {
+	for w.chunked || w.remaining > 0 {
 		p, err := w.next()
 		switch {
 		case err == io.EOF && w.chunked:
-			w.final.Store(true)
+			w.lastWrite.Store(true)
 			w.complete = w.write([]byte(wire.LastChunk))
 			return
 		case err != nil:
 			if !w.stopped.Load() {
-				w.source = err
+				w.streamErr = err
 			}
 			_ = w.c.raw.Close() // the node must not take a part for the whole
 			return
@@ -78,11 +77,11 @@ func (w *writer) run() {
 // next takes bytes from the stream.
 func (w *writer) next() ([]byte, error) {
 	if w.stream == nil {
-		return nil, io.EOF // chunked, and written
+		return nil, io.EOF // a whole body, sent chunked
 	}
-	w.asked = true
+	w.streamUsed = true
 	p, err := w.stream.Next()
-	if !w.chunked && (err == io.EOF || int64(len(p)) > w.left) {
+	if !w.chunked && (err == io.EOF || int64(len(p)) > w.remaining) {
 		return nil, errLength
 	}
 	return p, err
@@ -97,9 +96,9 @@ func (w *writer) data(p []byte) bool {
 	for len(p) > 0 {
 		q := p[:min(len(p), maxWrite)]
 		p = p[len(q):]
-		w.left -= int64(len(q))
-		if w.left == 0 {
-			w.final.Store(true)
+		w.remaining -= int64(len(q))
+		if w.remaining == 0 {
+			w.lastWrite.Store(true)
 		}
 		if !w.write(q) {
 			return false
@@ -108,21 +107,20 @@ func (w *writer) data(p []byte) bool {
 	return true
 }
 
-// maxWrite bounds one write in bytes, so that the last one of a large body is short: see finish.
+// maxWrite bounds one write in bytes. So the last write of a large body is short, and finish can wait for it.
 const maxWrite = 128 << 10
 
 func (w *writer) write(p []byte) bool {
 	n, err := w.c.nc.Write(p)
 	w.sent += int64(n)
 	if err != nil {
-		// The answer of an engine that refuses a large body and closes may be here already: it gets a moment.
-		w.err = err
+		// An engine that refuses a large body answers and closes. Its answer may be here already, and gets a moment to be read.
 		_ = w.c.nc.SetReadDeadline(time.Now().Add(afterBreak))
 	}
 	return err == nil
 }
 
-// end stops the writer wherever it is and waits for it. The connection is of no use afterwards.
+// end stops the writer and waits for it. The connection can't be used afterwards.
 func (w *writer) end() {
 	select {
 	case <-w.done:
@@ -131,17 +129,17 @@ func (w *writer) end() {
 	}
 	w.stopped.Store(true)
 	_ = w.c.raw.Close()
-	if w.stream != nil && !w.final.Load() {
+	if w.stream != nil && !w.lastWrite.Load() {
 		w.stream.Interrupt()
 	}
 	<-w.done
 }
 
-// finish ends the writer after the answer was read. It reports whether the whole request went out, so that the connection
-// may carry another. A last write that is under way (the node answers as soon as it has the bytes, which may be before
-// this goroutine knows that it has) gets a moment if the connection is wanted.
+// finish ends the writer after the answer was read. It reports whether the whole request was written, so that the connection
+// may carry another one. With wanted it waits a moment for a last write that is under way: a node may answer before the
+// goroutine that wrote the last bytes runs again.
 func (w *writer) finish(wanted bool) bool {
-	if wanted && w.final.Load() {
+	if wanted && w.lastWrite.Load() {
 		_ = w.c.nc.SetWriteDeadline(time.Now().Add(afterAnswer))
 		<-w.done
 		_ = w.c.nc.SetWriteDeadline(time.Time{})

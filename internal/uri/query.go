@@ -88,8 +88,8 @@ func (p pair) isAny(names []string) bool {
 // Pair is one parameter of a query, decoded.
 type Pair struct{ Name, Value string }
 
-// Pairs returns the parameters of a query in their order. decode is DecodeValue or UnescapeValue. Malformed escapes are its error: a
-// parameter that was left out would mean the default, which its sender didn't ask for.
+// Pairs returns the parameters of a query in their order. decode is DecodeValue or UnescapeValue. Malformed escapes are its
+// error: a parameter that was left out would mean the default, which its sender didn't ask for.
 func Pairs(query []byte, decode func(dst, raw []byte) ([]byte, error)) ([]Pair, error) {
 	var all []Pair
 	for len(query) > 0 {

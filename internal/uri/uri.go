@@ -1,4 +1,5 @@
-// Package uri reads the parts of a request's target as the engines read them: the segments of its path, and the parameters of its query.
+// Package uri reads the parts of a request's target as the engines read them: the segments of its path, and the parameters of
+// its query.
 //
 // It doesn't promise that what it reads is valid UTF-8.
 package uri
@@ -9,7 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// EscapeError reports a percent sign that is followed neither by two hexadecimal digits nor by another one. Its text is the engines' own.
+// EscapeError reports a percent sign that is followed neither by two hexadecimal digits nor by another one. Its text is the
+// engines' own.
 type EscapeError struct{ reason string }
 
 // Error implements error.
@@ -25,10 +27,10 @@ func escapeError(raw []byte, at int) error {
 	return &EscapeError{fmt.Sprintf("invalid escape sequence `%s' at index %d of: %s", raw[at:at+3], at, raw)}
 }
 
-// Decode appends the meaning of a path segment to dst, as the engines read it: a plus sign is a plus sign, since it stands for a space in
-// query values only, and two percent signs are one. Bytes above 127 should have been encoded. In a segment that has a percent sign they
-// are UTF-8, as an encoded byte is; in one that has none each of them is a character of Latin-1, so that a name in plain UTF-8 is another
-// one than the same name encoded.
+// Decode appends the meaning of a path segment to dst, as the engines read it: a plus sign is a plus sign, since it stands for
+// a space in query values only, and two percent signs are one. Bytes above 127 should have been encoded. In a segment that has
+// a percent sign they are UTF-8, as an encoded byte is; in one that has none each of them is a character of Latin-1, so that a
+// name in plain UTF-8 is another one than the same name encoded.
 func Decode(dst, raw []byte) ([]byte, error) {
 	if bytes.IndexByte(raw, '%') < 0 {
 		return latin1(dst, raw), nil
@@ -52,8 +54,8 @@ func latin1(dst, text []byte) []byte {
 	return dst
 }
 
-// Unescape is Decode for names that only optimist reads: bytes above 127 are UTF-8 in any case, so that a name is the same one whether it
-// was encoded or not.
+// Unescape is Decode for names that only optimist reads: bytes above 127 are UTF-8 in any case, so that a name is the same one
+// whether it was encoded or not.
 func Unescape(dst, raw []byte) ([]byte, error) { return decode(dst, raw, false) }
 
 // UnescapeValue is Unescape for a raw query value.

@@ -5,9 +5,9 @@ import (
 	"strconv"
 )
 
-// AppendRequest appends the head as a request in HTTP/1.1: method and target as they are, the end-to-end fields in their
-// order and spelling, the framing of Body and Length, and the empty line. A Content-Length among the fields keeps its
-// place and spelling and gets the value of Length; it is left out if Body isn't Length. UntilClose is not for requests.
+// AppendRequest appends the head as a request in HTTP/1.1: method and target as they are, the end-to-end fields in their order
+// and spelling, the framing of Body and Length, and the empty line. A Content-Length among the fields keeps its place and
+// spelling, and gets the value of Length; it is left out if Body isn't Length. Body must not be UntilClose.
 func (h *Head) AppendRequest(dst []byte) []byte {
 	dst = append(dst, h.Method...)
 	dst = append(dst, ' ')
@@ -21,8 +21,9 @@ func (h *Head) AppendRequest(dst []byte) []byte {
 	return h.appendEnd(dst, placed)
 }
 
-// AppendResponse appends the head as an answer in HTTP/1.1, fields as in AppendRequest. Where Body is None a Content-Length
-// is kept as it is (it belongs to HEAD and 304), but for 1xx and 204 only if it is 0. A nil Reason is the usual one.
+// AppendResponse appends the head as an answer in HTTP/1.1, with the fields as in AppendRequest. If Body is None a
+// Content-Length is kept as it is, because it belongs to HEAD and 304; of 1xx and 204 only one of 0 is kept. A nil Reason
+// stands for the usual phrase.
 func (h *Head) AppendResponse(dst []byte) []byte {
 	dst = append(dst, "HTTP/1.1 "...)
 	dst = strconv.AppendInt(dst, int64(h.Status), 10)
@@ -47,8 +48,8 @@ func (h *Head) AppendResponse(dst []byte) []byte {
 	return h.appendEnd(dst, placed)
 }
 
-// appendFields writes the end-to-end fields. length is the value for a Content-Length, or negative to leave it out; placed
-// says that it was written.
+// appendFields writes the end-to-end fields. length is the value of a Content-Length; if it is negative the field is left out.
+// placed reports whether the field was written.
 func (h *Head) appendFields(dst []byte, length int64) (out []byte, placed bool) {
 	for i := range h.Fields {
 		f := &h.Fields[i]
@@ -104,7 +105,7 @@ func AppendField(dst, name, value []byte) []byte {
 // LastChunk ends a chunked body without trailers.
 const LastChunk = "0\r\n\r\n"
 
-// AppendChunk appends data as one chunk; nothing for no data, because an empty chunk would end the body.
+// AppendChunk appends data as one chunk. It appends nothing for no data, because an empty chunk would end the body.
 func AppendChunk(dst, data []byte) []byte {
 	if len(data) == 0 {
 		return dst

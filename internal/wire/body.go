@@ -26,9 +26,9 @@ func (b *Body) Reset(r *Reader, h *Head) {
 // Done reports whether the body was read to its end, so that the next message may follow on the connection.
 func (b *Body) Done() bool { return b.done }
 
-// Next returns the next bytes of the body, at least one, or io.EOF at its end. They lie in the Reader's buffer and are
-// valid until the next call. A connection that ends before the body does is io.ErrUnexpectedEOF. Errors are final, save
-// those after which Recover was called on the Reader.
+// Next returns the next bytes of the body, at least one, or io.EOF at its end. The bytes lie in the Reader's buffer and are
+// valid until the next call. If the connection ends before the body the error is io.ErrUnexpectedEOF. Errors are final, except
+// those that the Reader recovers from (Recover).
 func (b *Body) Next() ([]byte, error) {
 	if b.done {
 		return nil, io.EOF
@@ -50,7 +50,7 @@ func (b *Body) Next() ([]byte, error) {
 				b.done = true
 				return nil, io.EOF
 			}
-			return nil, cut(err, true)
+			return nil, unexpectedEOF(err, true)
 		}
 	}
 	p := b.r.Peek()
@@ -65,9 +65,9 @@ func (b *Body) Next() ([]byte, error) {
 	return p, nil
 }
 
-// Whole returns the rest of the body if all of it is buffered already, and consumes it. If not, it consumes nothing and
-// returns false. A body of a known length is returned where it lies, valid until the next read from the Reader; a chunked
-// one is decoded behind dst[:0], which may be nil.
+// Whole returns the rest of the body and consumes it, if all of it is buffered. If not, it consumes nothing and returns false.
+// A body of a known length stays in the Reader's buffer and is valid until the next read from the Reader. A chunked one is
+// decoded into dst[:0], which may be nil.
 func (b *Body) Whole(dst []byte) ([]byte, bool) {
 	if b.done {
 		return nil, true
@@ -90,16 +90,17 @@ func (b *Body) Whole(dst []byte) ([]byte, bool) {
 	return nil, false
 }
 
-// believed is how many bytes of a message have to be here before room is made for as many as its head says: one that says much, and sends
-// little, costs little.
-const believed = 1 << 20
+// trustedLength is how many bytes of a message must have come before Gather allocates as many as its head announces. A message
+// that announces much and sends little costs little.
+const trustedLength = 1 << 20
 
-// Gather appends p to buf, in which a message of length bytes is collected; negative: it isn't known. What has to grow at least doubles, or
-// has all of the length at once: as append grows large slices, the copies that are left behind are several times the message.
+// Gather appends p to buf, in which a message of length bytes is collected; negative: the length isn't known. If buf must grow,
+// it at least doubles, or gets all of the length at once. The steps in which append grows large slices would leave copies of
+// several times the message behind.
 func Gather(buf, p []byte, length int64) []byte {
 	if need := len(buf) + len(p); need > cap(buf) {
 		size := max(2*cap(buf), need)
-		if length >= int64(need) && (need >= believed || length < believed) {
+		if length >= int64(need) && (need >= trustedLength || length < trustedLength) {
 			size = int(length)
 		}
 		buf = append(make([]byte, 0, size), buf...)

@@ -226,14 +226,14 @@ func TestWhatIsGatheredIsCopiedLittle(t *testing.T) {
 			if cap(buf) != before {
 				made += cap(buf)
 			}
-			if length == 1<<40 && len(buf) < believed && cap(buf) > 4*believed {
+			if length == 1<<40 && len(buf) < trustedLength && cap(buf) > 4*trustedLength {
 				t.Fatalf("%d bytes of memory for %d that are here", cap(buf), len(buf))
 			}
-			if length == 1<<40 && len(buf) >= believed-len(piece) {
+			if length == 1<<40 && len(buf) >= trustedLength-len(piece) {
 				break // what comes is believed from here on
 			}
 		}
-		if len(buf) > 0 && buf[len(buf)-1] != 'x' || made > 2*size+4*believed {
+		if len(buf) > 0 && buf[len(buf)-1] != 'x' || made > 2*size+4*trustedLength {
 			t.Errorf("length %d: %d bytes of memory for %d", length, made, len(buf))
 		}
 	}

@@ -11,8 +11,8 @@ const (
 
 // chunks is the state of a chunked body between two pieces of data.
 type chunks struct {
-	begun      bool // the CRLF of a chunk's data is still to come
-	last       bool // the last chunk was read, and trailers follow
+	inChunk    bool // the CRLF behind a chunk's data is still to come
+	inTrailers bool // the last chunk was read, and trailers follow
 	extensions int
 	trailers   int
 }
@@ -35,40 +35,40 @@ func (c *chunks) next(b *Body) error {
 	}
 }
 
-// fail remembers errors of the grammar; those of the connection stay with the Reader.
+// fail remembers an error of the grammar. The Reader remembers those of the connection.
 func (b *Body) fail(err error) {
 	if StatusOf(err) != 0 {
 		b.err = err
 	}
 }
 
-// step takes one line of the chunked coding.
+// step reads one line of the chunked coding.
 func (c *chunks) step(b *Body, line []byte) error {
 	switch {
-	case c.last:
+	case c.inTrailers:
 		if len(line) == 0 {
 			b.done = true
 			return nil
 		}
 		return c.trailer(line)
-	case c.begun:
+	case c.inChunk:
 		if len(line) != 0 {
 			return ErrChunk
 		}
-		c.begun = false
+		c.inChunk = false
 		return nil
 	}
 	size, err := c.size(line)
 	if err != nil {
 		return err
 	}
-	c.last = size == 0
-	c.begun = size > 0
+	c.inTrailers = size == 0
+	c.inChunk = size > 0
 	b.left = size
 	return nil
 }
 
-// line returns the next line without its CRLF and consumes it. wait says whether to read from the connection.
+// line returns the next line without its CRLF, and consumes it. Without wait it looks at the buffer only.
 func (c *chunks) line(r *Reader, wait bool) ([]byte, error) {
 	for seen := 0; ; {
 		p := r.Peek()
@@ -82,17 +82,17 @@ func (c *chunks) line(r *Reader, wait bool) ([]byte, error) {
 			return p[:end-1], nil
 		}
 		seen = len(p)
-		if c.begun && seen >= 2 {
+		if c.inChunk && seen >= 2 {
 			return nil, ErrChunk // data longer than its chunk
 		}
-		if limit := maxChunkLine; seen > limit && !c.last || seen > maxTrailers {
+		if limit := maxChunkLine; seen > limit && !c.inTrailers || seen > maxTrailers {
 			return nil, ErrChunkOverhead
 		}
 		if !wait {
 			return nil, errFull
 		}
 		if err := r.Fill(); err != nil {
-			return nil, cut(err, true)
+			return nil, unexpectedEOF(err, true)
 		}
 	}
 }
@@ -128,7 +128,7 @@ func (c *chunks) size(line []byte) (int64, error) {
 	return n, nil
 }
 
-// trailer checks one trailer line and drops it: nothing here merges trailers into a head (RFC 9110 §6.5.1).
+// trailer checks one trailer line and drops it. Trailers aren't merged into a head (RFC 9110 §6.5.1).
 func (c *chunks) trailer(line []byte) error {
 	c.trailers += len(line) + 2
 	if c.trailers > maxTrailers {
@@ -141,7 +141,7 @@ func (c *chunks) trailer(line []byte) error {
 	return nil
 }
 
-// wholeChunked decodes the rest of a chunked body from the buffer alone, or leaves everything as it was.
+// wholeChunked decodes the rest of a chunked body if all of it is buffered. If not, it changes nothing.
 func (b *Body) wholeChunked(dst []byte) ([]byte, bool) {
 	before, at := *b, b.r.r
 	for !b.done {

@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// The reasons for refusing a message. After any of them the position in the byte stream is unknown or untrusted: answer
-// with StatusOf, if the peer is a client, and close the connection.
+// The reasons for refusing a message. After any of them nobody knows where the next message begins: answer a client with
+// StatusOf, and close the connection.
 var (
 	// ErrRequestLine reports a first line that isn't "method SP target SP HTTP/1.x".
 	ErrRequestLine = errors.New("invalid request line")
@@ -14,11 +14,11 @@ var (
 	ErrStatusLine = errors.New("invalid status line")
 	// ErrVersion reports a well-formed HTTP version that isn't 1.x.
 	ErrVersion = errors.New("HTTP version not supported")
-	// ErrTarget reports a request target that is empty, has spaces or control bytes, or is in no form that a server takes.
+	// ErrTarget reports a request target that is empty, has spaces or control bytes, or has a form that isn't for servers.
 	ErrTarget = errors.New("invalid request target")
 	// ErrConnect reports the method CONNECT: this is a gateway and opens no tunnels.
 	ErrConnect = errors.New("CONNECT is not supported")
-	// ErrBareLF reports a line that ends in LF without CR, which some parsers take as an end of line and others don't.
+	// ErrBareLF reports a line that ends in LF without CR. Only some parsers take that as the end of the line.
 	ErrBareLF = errors.New("line feed without carriage return")
 	// ErrFold reports a field line that begins with white space (obs-fold).
 	ErrFold = errors.New("folded header field")
@@ -30,7 +30,7 @@ var (
 	ErrHost = errors.New("missing, duplicate or contradictory Host")
 	// ErrContentLength reports a Content-Length that is repeated, a list, signed, not decimal or above 2^63-1.
 	ErrContentLength = errors.New("invalid or duplicate Content-Length")
-	// ErrBothFramings reports Content-Length together with Transfer-Encoding: request smuggling begins there.
+	// ErrBothFramings reports Content-Length together with Transfer-Encoding, which request smuggling uses.
 	ErrBothFramings = errors.New("both Content-Length and Transfer-Encoding")
 	// ErrTransferEncoding reports a Transfer-Encoding that is malformed, repeated, not ended by chunked, or in HTTP/1.0.
 	ErrTransferEncoding = errors.New("invalid Transfer-Encoding")
@@ -40,14 +40,14 @@ var (
 	ErrHeadTooLarge = errors.New("header section too large")
 	// ErrChunk reports a chunked body that breaks the grammar: size, line ending or trailer.
 	ErrChunk = errors.New("invalid chunked body")
-	// ErrChunkOverhead reports chunk extensions or trailers over their limits: bytes that cost work and carry nothing.
+	// ErrChunkOverhead reports chunk extensions or trailers over their limits. They cost work and carry no data.
 	ErrChunkOverhead = errors.New("chunk extensions or trailers too large")
 	// ErrSwitched reports a 101 answer, although no upgrade is ever asked for.
 	ErrSwitched = errors.New("answer switches protocols")
 )
 
-// StatusOf returns the status that answers a request refused with err: 400, 431, 501 or 505, or 0 if err isn't one of
-// this package's (an error of the connection has nobody left to answer).
+// StatusOf returns the status for a request that was refused with err: 400, 431, 501 or 505. It is 0 if err isn't one of this
+// package's: then it is an error of the connection, on which no answer can be sent.
 func StatusOf(err error) int {
 	switch {
 	case err == nil:

@@ -5,16 +5,16 @@ import (
 	"math"
 )
 
-// facts are what the fields of a head say about its connection and framing.
-type facts struct {
+// framingFields are the fields of a head that decide its framing, and whether its connection stays.
+type framingFields struct {
 	hosts, lengths, codings int
 	host, length, coding    []byte
 	close, keep             bool
 }
 
-// collect looks at each field once.
-func (h *Head) collect() facts {
-	var f facts
+// scanFields looks at each field once.
+func (h *Head) scanFields() framingFields {
+	var f framingFields
 	for i := range h.Fields {
 		name, v := h.Fields[i].Name, h.Fields[i].Value
 		switch len(name) {
@@ -47,7 +47,7 @@ func (h *Head) collect() facts {
 }
 
 // options reads the connection options of one Connection field.
-func (h *Head) options(v []byte, f *facts) {
+func (h *Head) options(v []byte, f *framingFields) {
 	for len(v) > 0 {
 		var option []byte
 		option, v = cutComma(v)
@@ -58,13 +58,13 @@ func (h *Head) options(v []byte, f *facts) {
 		case EqualFold(option, "keep-alive"):
 			f.keep = true
 		default:
-			h.listed = true
+			h.namesFields = true
 		}
 	}
 }
 
 func (h *Head) finishRequest(authority []byte) error {
-	f := h.collect()
+	f := h.scanFields()
 	if f.hosts > 1 || f.hosts == 0 && h.Minor == 1 || bytes.ContainsAny(f.host, ", \t/@") {
 		return ErrHost
 	}
@@ -84,7 +84,7 @@ func (h *Head) finishRequest(authority []byte) error {
 }
 
 func (h *Head) finishResponse(head bool) error {
-	f := h.collect()
+	f := h.scanFields()
 	if h.Status == 101 {
 		return ErrSwitched
 	}
@@ -100,9 +100,9 @@ func (h *Head) finishResponse(head bool) error {
 	return nil
 }
 
-// frame decides Body, Length, Close and KeepAlive from the fields, the same way for both directions: what is ambiguous is
-// an error in an answer, too, because the next answer on that connection might be another client's.
-func (h *Head) frame(f *facts) error {
+// frame decides Body, Length, Close and KeepAlive from the fields, in the same way for requests and answers. An ambiguous
+// answer is an error, too, because the next answer on that connection may be for another client.
+func (h *Head) frame(f *framingFields) error {
 	h.Body, h.Length = None, -1
 	h.Close = f.close || h.Minor == 0 && !f.keep
 	h.KeepAlive = h.Minor == 0 && f.keep && !f.close
@@ -132,7 +132,7 @@ func (h *Head) frame(f *facts) error {
 	return nil
 }
 
-// codingError tells a coding that isn't known from a list that couldn't frame anything.
+// codingError distinguishes a coding that isn't supported from a list that is no valid framing.
 func codingError(v []byte) error {
 	unknown := false
 	for {

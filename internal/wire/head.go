@@ -1,13 +1,13 @@
 package wire
 
-// MaxFields bounds the number of fields of a head: each costs work in every comparison, however short it is.
+// MaxFields bounds the number of fields of a head. Each field costs work in every comparison, however short it is.
 const MaxFields = 512
 
-// DefaultMaxHead is the usual limit of a head in bytes. The engines themselves take 8 to 16 KiB; cookies and tokens of
-// gateways before us can be larger.
+// DefaultMaxHead is the default limit of a head in bytes. The engines take 8 to 16 KiB; cookies and tokens of gateways in front
+// of us can be larger.
 const DefaultMaxHead = 64 << 10
 
-// Field is one header field as it stood on the wire, the value without the white space around it.
+// Field is one header field as it stood on the wire. The value has no white space around it.
 type Field struct{ Name, Value []byte }
 
 // Framing says how the end of a body is found.
@@ -25,37 +25,38 @@ const (
 	UntilClose
 )
 
-// Head is the head of one request or answer. It is read with ReadRequest and ReadResponse and written with AppendRequest
-// and AppendResponse; a Head that is used again allocates nothing once it has seen its largest message. All slices point
-// into the Head's own buffer and are valid until it is read again. It is not safe for concurrent use.
+// Head is the head of one request or answer. ReadRequest and ReadResponse read it, AppendRequest and AppendResponse write it. A
+// Head that is used again allocates only for a message that is larger than all before. All slices point into the Head's own
+// buffer and are valid until it is read again. It is not safe for concurrent use.
 type Head struct {
-	// Method and Target are those of a request. Target is the origin form's own bytes (of a target in absolute form, the
-	// part after the authority), or "*".
+	// Method and Target are those of a request. Target has the request's own bytes. Of a target in absolute form it is the part
+	// after the authority. It may be "*".
 	Method, Target []byte
 	// Minor is the minor version, 0 or 1 (a higher one counts as 1).
 	Minor int
-	// Status is the answer's status, 0 in a request; Reason is its phrase, possibly empty.
+	// Status is the answer's status, 0 in a request. Reason is its phrase, which may be empty.
 	Status int
 	Reason []byte
-	// Fields are all fields in their order, hop-by-hop ones included. EndToEnd leaves those out.
+	// Fields are all fields in their order. They include hop-by-hop fields, which EndToEnd leaves out.
 	Fields []Field
-	// Body is the framing, and Length the number of bytes where Body is Length (else -1).
+	// Body is the framing. Length is the number of bytes if Body is Length, else -1.
 	Body   Framing
 	Length int64
-	// Close says that the sender ends the connection after this message. When written: "Connection: close" is added.
+	// Close says that the sender ends the connection after this message. A head with it is written with "Connection: close".
 	Close bool
-	// KeepAlive says that an HTTP/1.0 sender asked for the connection to stay. When written: "Connection: keep-alive".
+	// KeepAlive says that an HTTP/1.0 sender wants the connection to stay. A head with it is written with "Connection:
+	// keep-alive".
 	KeepAlive bool
-	// Expect100 says that the client waits for "100 Continue" before it sends the body. When a request is written without
-	// it, an Expect field with that value is left out.
+	// Expect100 says that the client waits for "100 Continue" before it sends the body. A request without it is written without
+	// an Expect field of that value.
 	Expect100 bool
 
-	buf    []byte
-	listed bool // Connection names fields: options besides close and keep-alive
+	buf         []byte
+	namesFields bool // Connection names fields: options besides close and keep-alive
 }
 
-// Get returns the value of the first field of that name, compared without case, or nil if there is none. A field that is
-// there and empty gives an empty slice that isn't nil.
+// Get returns the value of the first field of that name, or nil if there is none. Names are compared without case. The value of
+// an empty field is an empty slice that isn't nil.
 func (h *Head) Get(name string) []byte {
 	for i := range h.Fields {
 		if EqualFold(h.Fields[i].Name, name) {
@@ -65,12 +66,12 @@ func (h *Head) Get(name string) []byte {
 	return nil
 }
 
-// HasBody reports whether there are, or may be, bytes of a body to read.
+// HasBody reports whether the message has, or may have, bytes of a body.
 func (h *Head) HasBody() bool {
 	return h.Body == Chunked || h.Body == UntilClose || h.Body == Length && h.Length > 0
 }
 
-// Reset empties the Head and keeps its buffers, unless a message made them unusually large.
+// Reset empties the Head. It keeps the buffers for the next message, unless they are unusually large.
 func (h *Head) Reset() {
 	buf, fields := h.buf, h.Fields
 	if cap(buf) > 16<<10 {

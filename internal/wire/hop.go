@@ -1,12 +1,12 @@
 package wire
 
-// EndToEnd appends to dst the fields that may be passed on (RFC 9110 §7.6.1): all but Connection, Keep-Alive,
-// Proxy-Connection, Proxy-Authenticate, Proxy-Authorization, TE, Trailer, Transfer-Encoding, Upgrade, HTTP2-Settings, and
-// those that Connection names. Some stay even if Connection names them: Host, without which the request is invalid;
-// Content-Length, which follows the framing that this package decided; and the fields that say who asks, because a gateway in
-// front may have put them there to restrict its clients, which must not be able to have them taken off again (RFC 9110 §7.6.1
-// forbids naming fields that are meant for all recipients). AppendRequest and
-// AppendResponse write Content-Length at its place with the length that they are told.
+// EndToEnd appends to dst the fields that may be passed on (RFC 9110 §7.6.1): all but Connection, Keep-Alive, Proxy-Connection,
+// Proxy-Authenticate, Proxy-Authorization, TE, Trailer, Transfer-Encoding, Upgrade, HTTP2-Settings, and those that Connection
+// names. Three kinds of fields stay even if Connection names them. Host stays because the request is invalid without it.
+// Content-Length stays because it follows the framing that this package decided: AppendRequest and AppendResponse write it at
+// its place with the value of Length. Fields that say who asks stay because a gateway in front may have added them to restrict
+// its clients, and those must not be able to remove them (RFC 9110 §7.6.1 forbids naming fields that are meant for all
+// recipients).
 func (h *Head) EndToEnd(dst []Field) []Field {
 	for i := range h.Fields {
 		if !h.hopByHop(h.Fields[i].Name) {
@@ -59,11 +59,11 @@ func (h *Head) hopByHop(name []byte) bool {
 			return true
 		}
 	}
-	return h.listed && h.names(name) && !identifies(name)
+	return h.namesFields && h.names(name) && !identifies(name)
 }
 
-// identifies reports whether the field of that name says who asks: by the engines' own realms, proxy authentication and
-// run-as, or by the conventions of gateways.
+// identifies reports whether the field of that name says who asks. The engines' realms, proxy authentication and run-as use
+// such fields, and so do gateways by convention.
 func identifies(name []byte) bool {
 	for _, n := range [...]string{
 		"authorization", "cookie", "es-security-runas-user", "es-secondary-authorization", "x-proxy-user", "x-proxy-roles",

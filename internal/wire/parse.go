@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// maxEmptyLines is how many empty lines before a request line are skipped: old clients send one after a body.
+// maxEmptyLines is how many empty lines are skipped before a request line. Old clients send one after a body.
 const maxEmptyLines = 4
 
 // ReadRequest reads one request head of at most limit bytes (0: DefaultMaxHead) and decides its framing. It returns io.EOF
@@ -16,7 +16,7 @@ func (h *Head) ReadRequest(r *Reader, limit int) error {
 	for n := 0; ; n++ {
 		for r.Buffered() < 2 && (r.Buffered() == 0 || r.Peek()[0] == '\r') {
 			if err := r.Fill(); err != nil {
-				return cut(err, r.Buffered() > 0)
+				return unexpectedEOF(err, r.Buffered() > 0)
 			}
 		}
 		b := r.Peek()
@@ -25,7 +25,7 @@ func (h *Head) ReadRequest(r *Reader, limit int) error {
 		}
 		if b[0] != '\r' {
 			if !isToken[b[0]] {
-				return ErrRequestLine // at once: a TLS hello, for one, may never bring the end of a line
+				return ErrRequestLine // without waiting for the line's end: that of a TLS hello may never come
 			}
 			break
 		}
@@ -34,7 +34,7 @@ func (h *Head) ReadRequest(r *Reader, limit int) error {
 		}
 		r.Discard(2)
 	}
-	if err := h.take(r, limit); err != nil {
+	if err := h.readHead(r, limit); err != nil {
 		return err
 	}
 	return h.parseRequest()
@@ -52,18 +52,18 @@ func (h *Head) ReadResponse(r *Reader, method string, limit int) error {
 	if r.Peek()[0] != 'H' {
 		return ErrStatusLine
 	}
-	if err := h.take(r, limit); err != nil {
+	if err := h.readHead(r, limit); err != nil {
 		return err
 	}
 	return h.parseResponse(method == "HEAD")
 }
 
-// take moves one head, up to and with its empty line, from r to the Head's buffer.
-func (h *Head) take(r *Reader, limit int) error {
+// readHead moves one head from r to the Head's buffer, up to and including its empty line.
+func (h *Head) readHead(r *Reader, limit int) error {
 	if limit <= 0 {
 		limit = DefaultMaxHead
 	}
-	line, seen := 0, 0 // where the current line begins; how far was looked for its end
+	line, seen := 0, 0 // where the current line begins; up to where its end was looked for
 	for {
 		b := r.Peek()
 		i := bytes.IndexByte(b[seen:], '\n')
@@ -73,7 +73,7 @@ func (h *Head) take(r *Reader, limit int) error {
 				return ErrHeadTooLarge
 			}
 			if err := r.fill(2 * limit); err != nil {
-				return cut(err, true)
+				return unexpectedEOF(err, true)
 			}
 			continue
 		}
@@ -93,8 +93,8 @@ func (h *Head) take(r *Reader, limit int) error {
 	}
 }
 
-// cut turns an end of the stream in the middle of something into io.ErrUnexpectedEOF.
-func cut(err error, middle bool) error {
+// unexpectedEOF turns io.EOF into io.ErrUnexpectedEOF if the stream ended in the middle of something.
+func unexpectedEOF(err error, middle bool) error {
 	if err == io.EOF && middle {
 		return io.ErrUnexpectedEOF
 	}
@@ -150,7 +150,7 @@ func (h *Head) target(t []byte) (authority []byte, err error) {
 		t = t[len(scheme):]
 		slash := bytes.IndexByte(t, '/')
 		if slash <= 0 || bytes.ContainsAny(t[:slash], "?#@") {
-			return nil, ErrTarget // an empty path, or credentials: nobody sends them to a gateway in good faith
+			return nil, ErrTarget // an empty path, or credentials, which no honest client sends to a gateway
 		}
 		h.Target = t[slash:]
 		return t[:slash], nil
@@ -184,7 +184,7 @@ func (h *Head) parseResponse(head bool) error {
 	return h.finishResponse(head)
 }
 
-// version takes HTTP/1.x; a minor version above 1 counts as 1 (RFC 9110 §2.5).
+// version reads HTTP/1.x. A minor version above 1 counts as 1 (RFC 9110 §2.5).
 func (h *Head) version(v []byte) bool {
 	if len(v) != 8 || string(v[:7]) != "HTTP/1." || v[7] < '0' || v[7] > '9' {
 		return false
@@ -193,7 +193,7 @@ func (h *Head) version(v []byte) bool {
 	return true
 }
 
-// versionError tells a version that is another one from a line that is something else.
+// versionError is ErrVersion for a version of HTTP other than 1.x, and other for anything else.
 func versionError(v []byte, other error) error {
 	if len(v) == 8 && string(v[:5]) == "HTTP/" && v[6] == '.' && v[5] >= '0' && v[5] <= '9' && v[7] >= '0' && v[7] <= '9' {
 		return ErrVersion
@@ -201,8 +201,8 @@ func versionError(v []byte, other error) error {
 	return other
 }
 
-// fields parses the field lines. Those of an answer may be folded, or have white space before the colon, and are mended
-// as RFC 9112 §5 tells a proxy to; in a request both are refused.
+// fields parses the field lines. A line that is folded, or has white space before its colon, is refused in a request. In an
+// answer it is repaired, as RFC 9112 §5 wants proxies to do.
 func (h *Head) fields(rest []byte, answer bool) error {
 	for {
 		if rest[0] == '\r' {
@@ -241,7 +241,7 @@ func (h *Head) fields(rest []byte, answer bool) error {
 	}
 }
 
-// endOfFields makes sure that what begins with CR is the empty line: take has found that one, and no LF without CR.
+// endOfFields makes sure that rest, which begins with CR, is the empty line. readHead has found that line, and no LF without CR.
 func endOfFields(rest []byte) error {
 	if len(rest) != 2 {
 		return ErrFieldName
@@ -249,14 +249,14 @@ func endOfFields(rest []byte) error {
 	return nil
 }
 
-// unfold joins the folded line that rest begins with to the value before it, and returns what follows. Both lie in the
-// Head's buffer, with only the line ending and white space in between, which become spaces.
+// unfold joins the folded line at the beginning of rest to the value before it, and returns what follows the line. Both lie in
+// the Head's buffer. The line ending and the white space between them become spaces.
 func (h *Head) unfold(rest []byte) ([]byte, error) {
 	end := valueLen(rest)
 	if rest[end] != '\r' || rest[end+1] != '\n' {
 		return nil, ErrFieldValue
 	}
-	// Both are slices of buf that share its end of capacity, which tells where they begin.
+	// All three slices end where buf's capacity ends. So their capacities tell where they begin in buf.
 	last := &h.Fields[len(h.Fields)-1].Value
 	start, begin := cap(h.buf)-cap(*last), cap(h.buf)-cap(rest)
 	for i := start + len(*last); i < begin; i++ {
@@ -266,7 +266,7 @@ func (h *Head) unfold(rest []byte) ([]byte, error) {
 	return rest[end+2:], nil
 }
 
-// cutLine returns the bytes before the next CRLF and those after it. take has made sure that there is one.
+// cutLine returns the bytes before the next CRLF and those after it. readHead has made sure that there is one.
 func cutLine(b []byte) (line, rest []byte) {
 	i := bytes.IndexByte(b, '\n')
 	if i < 1 {

@@ -7,28 +7,29 @@ import (
 	"sync"
 )
 
-// peer is the other end of a connection, as the context of its requests knows it.
+// peer is the client of a connection. The context of its requests carries it.
 type peer struct {
 	nc    net.Conn
 	mu    sync.Mutex
-	probe *Probe // made when it is first asked
+	probe *Probe // made when it is first needed
 }
 
 type peerKey struct{}
 
-// WithPeer returns a context for the requests of a connection, of which PeerLeft then tells.
+// WithPeer returns a context for the requests of a connection. PeerLeft and PeerClosed look at that connection.
 func WithPeer(ctx context.Context, nc net.Conn) context.Context {
 	return context.WithValue(ctx, peerKey{}, &peer{nc: nc})
 }
 
-// PeerLeft reports whether the client whose request ctx is of has left: whether it was cancelled, or the connection is closed on the other
-// side by now, which is seldom known at once. That costs a system call. Any goroutine may ask. A deadline that passed says nothing.
+// PeerLeft reports whether the client of ctx's request has left: ctx was cancelled, or the client has closed its connection by
+// now, which may not have been noticed yet. A deadline that has passed doesn't count. It costs a system call. Any goroutine may
+// call it.
 func PeerLeft(ctx context.Context) bool {
 	return errors.Is(ctx.Err(), context.Canceled) || PeerClosed(ctx)
 }
 
-// PeerClosed reports whether the connection of the request that ctx is of is closed, on either side, by now. What became of ctx itself says
-// nothing: it may be one for a part of the work, which is over. Otherwise it is as PeerLeft.
+// PeerClosed reports whether the connection of ctx's request is closed by now, on either side. Unlike PeerLeft it ignores
+// whether ctx was cancelled: ctx may be for a part of the work that is over.
 func PeerClosed(ctx context.Context) bool {
 	p, ok := ctx.Value(peerKey{}).(*peer)
 	if !ok {

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// PeerState is what a Probe finds on a connection without reading from it.
+// PeerState is what a Probe finds out about a connection without reading from it.
 type PeerState uint8
 
 // The states of a peer.
@@ -14,22 +14,22 @@ const (
 	PeerQuiet PeerState = iota
 	// PeerSent is one with bytes to read.
 	PeerSent
-	// PeerGone is one that the peer has closed or reset, on Linux also if there are bytes to read before that, or that can't be
-	// asked.
+	// PeerGone is one that the peer has closed or reset, or whose socket can't be asked. On Linux there may be bytes to read
+	// before the end.
 	PeerGone
 )
 
-// Probe asks a connection's socket whether the peer is still there, without blocking, consuming bytes or allocating. Of a
-// TLS connection it asks the socket below: its bytes may be records without content. A Probe may be used while other
-// goroutines read and write, but not by two goroutines at once.
+// Probe asks a connection's socket whether the peer is still there, without blocking, consuming bytes or allocating. With TLS
+// it asks the socket below, on which bytes may be records without content. Other goroutines may read and write at the same
+// time, but only one goroutine at a time may use a Probe.
 type Probe struct {
 	raw   syscall.RawConn
 	state PeerState
 	look  func(fd uintptr)
 }
 
-// NewProbe returns a Probe of c, or of the connection that it wraps (a method NetConn). Where there is no socket to ask it
-// returns nil, whose State is always PeerQuiet.
+// NewProbe returns a Probe of c, or of the connection that c wraps (its method NetConn). Without a socket to ask it returns
+// nil, whose State is always PeerQuiet.
 func NewProbe(c net.Conn) *Probe {
 	if w, ok := c.(interface{ NetConn() net.Conn }); ok {
 		c = w.NetConn()

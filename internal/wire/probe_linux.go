@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peek asks what the socket is ready for. Looking at the first byte to read would hide a peer that left behind it.
+// peek asks what the socket is ready for. The first byte to read would tell nothing of a peer that left after it.
 func peek(fd uintptr) PeerState {
 	set := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN | unix.POLLRDHUP}}
 	for {

@@ -2,5 +2,5 @@
 
 package wire
 
-// peek can't look without reading here: a peer that left is found at the next read or write.
+// peek can't look without reading on this system: the next read or write finds a peer that left.
 func peek(uintptr) PeerState { return PeerQuiet }

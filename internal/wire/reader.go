@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// Buffer sizes in bytes of a Reader: it begins with the first and grows up to the second while it streams full reads.
+// Buffer sizes in bytes of a Reader. It begins with the first, and grows up to the second while reads fill the buffer.
 const (
 	minBuffer = 4 << 10
 	maxBuffer = 64 << 10
@@ -21,7 +21,7 @@ type Reader struct {
 	buf  []byte
 	r, w int
 	err  error
-	full bool // the last read filled the buffer: there is likely more, so the next one may be larger
+	full bool // the last read filled the buffer: there is likely more, so that a larger buffer pays
 }
 
 // Reset makes the Reader read from src and forgets what was buffered. The buffer is kept, unless it grew.
@@ -31,8 +31,8 @@ func (r *Reader) Reset(src io.Reader) {
 	*r = Reader{src: src, buf: r.buf}
 }
 
-// Shrink gives up a buffer that grew, if nothing is in it: for connections that stay idle after a large body. What Peek
-// or a Body returned stays intact, only the Reader doesn't use it any more.
+// Shrink gives up a buffer that grew, if nothing is in it. It is for connections that stay idle after a large body. What Peek
+// or a Body returned stays intact.
 func (r *Reader) Shrink() {
 	if len(r.buf) > 4*minBuffer && r.r == r.w {
 		r.buf, r.r, r.w, r.full = nil, 0, 0, false
@@ -57,7 +57,7 @@ func (r *Reader) fill(limit int) error {
 	if r.err != nil {
 		return r.err
 	}
-	if err := r.room(limit); err != nil {
+	if err := r.makeRoom(limit); err != nil {
 		return err
 	}
 	for range 16 { // a source that keeps returning nothing is broken
@@ -77,8 +77,8 @@ func (r *Reader) fill(limit int) error {
 	return io.ErrNoProgress
 }
 
-// room makes place for at least one byte.
-func (r *Reader) room(limit int) error {
+// makeRoom makes place for at least one byte.
+func (r *Reader) makeRoom(limit int) error {
 	if r.r == r.w {
 		r.r, r.w = 0, 0
 	}
@@ -101,6 +101,6 @@ func (r *Reader) room(limit int) error {
 	return nil
 }
 
-// Recover forgets an error of the connection, so that reading can go on: after a deadline that was used to interrupt
-// a read and has been lifted.
+// Recover forgets an error of the connection, so that reading can go on. It is for a deadline that interrupted a read and is
+// lifted.
 func (r *Reader) Recover() { r.err = nil }
