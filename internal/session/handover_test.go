@@ -444,3 +444,42 @@ func TestWhoseReadMayHaveBeenTakenOfSeveralIsToldSo(t *testing.T) {
 		}
 	})
 }
+
+// TestWhatIsHandedOnTwiceIsGivenBackOnce: a repeat whose client leaves as it is woken finds that what it was handed is too old, which goes to
+// its own repeat then. What it takes instead is its own, and no more of that one's concern.
+func TestWhatIsHandedOnTwiceIsGivenBackOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newWaiting(t)
+		waiting := func(c client) *taking {
+			x := s.taking(pool, ref, []byte(mine))
+			x.client = c
+			if _, wait := x.try(); wait == nil {
+				t.Fatal("it doesn't wait")
+			}
+			return &x
+		}
+		me, second := newClient(t), newClient(t)
+		s.Read(pool, ref, rev(5, `{"a":1,"b":1}`), s.Epoch())
+		first := me.sends(t, s, mine)
+		time.Sleep(maxAge - time.Second)
+		me.leave()
+		s.Read(pool, ref, rev(7, `{"a":1,"b":1}`), s.Epoch())
+		again := waiting(second)
+		time.Sleep(time.Second)
+		first.Release()
+		second.leave()
+		third := waiting(newClient(t))
+		for _, x := range []*taking{again, third} {
+			b, wait := x.try()
+			if wait != nil {
+				t.Fatal("it waits on")
+			}
+			want(t, b, KindRead, 7)
+			b.Release()
+			x.leave()
+		}
+		if n := len(s.shards[0].inFlight); n != 0 {
+			t.Errorf("%d documents in flight", n)
+		}
+	})
+}

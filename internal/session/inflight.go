@@ -42,7 +42,7 @@ func (sh *shard) land(c *claim) (repeat *attempt) {
 		f.reads--
 	}
 	if i := slices.Index(f.attempts, c.attempt); i >= 0 {
-		repeat = c.attempt.repeat
+		repeat, c.attempt.repeat = c.attempt.repeat, nil
 		f.attempts = slices.Delete(f.attempts, i, i+1)
 	}
 	if f.done != nil {
