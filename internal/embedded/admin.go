@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"optimist/rewrite/tree"
 )
 
 func (c *call) createIndex() *Error {
@@ -56,8 +58,7 @@ func (c *call) readIndexBody(s *settings, m *mapping, aliases map[string]*alias)
 	if err != nil {
 		return err
 	}
-	for i := range n.kids {
-		kid := &n.kids[i]
+	for _, kid := range n.kids {
 		switch kid.name {
 		case "settings":
 			s.read(kid, "")
@@ -66,12 +67,10 @@ func (c *call) readIndexBody(s *settings, m *mapping, aliases map[string]*alias)
 				return err
 			}
 		case "aliases":
-			for j := range kid.kids {
-				a, err := readAlias(&kid.kids[j])
-				if err != nil {
+			for _, of := range kid.kids {
+				if aliases[of.name], err = readAlias(of); err != nil {
 					return err
 				}
-				aliases[kid.kids[j].name] = a
 			}
 		default:
 			return badRequest("parse_exception", "unknown key [%s] for create index", kid.name)
@@ -236,7 +235,7 @@ func (c *call) putSettings() *Error {
 	if err != nil {
 		return err
 	}
-	if inner := n.member("settings"); inner != nil && inner.kind == kindObject {
+	if inner := n.member("settings"); inner != nil && inner.kind == tree.Object {
 		n = inner
 	}
 	how, err := c.expand()

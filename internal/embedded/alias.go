@@ -6,13 +6,13 @@ import (
 	"strings"
 
 	"optimist/internal/glob"
+	"optimist/rewrite/tree"
 )
 
 // readAlias reads what a request says about an alias.
 func readAlias(n *node) (*alias, *Error) {
 	a := &alias{}
-	for i := range n.kids {
-		kid := &n.kids[i]
+	for _, kid := range n.kids {
 		switch kid.name {
 		case "routing":
 			a.indexRouting, a.searchRouting = kid.text(), kid.text()
@@ -194,19 +194,18 @@ func (c *call) updateAliases() *Error {
 		return err
 	}
 	list := n.member("actions")
-	if list == nil || list.kind != kindArray || len(list.kids) == 0 {
+	if list == nil || list.kind != tree.Array || len(list.kids) == 0 {
 		return illegalArgument("No action specified")
 	}
 	actions := make([]aliasAction, 0, len(list.kids))
-	for i := range list.kids {
-		item := &list.kids[i]
-		if item.kind != kindObject || len(item.kids) != 1 {
+	for _, item := range list.kids {
+		if item.kind != tree.Object || len(item.kids) != 1 {
 			return illegalArgument("Each action must be one of [add], [remove] and [remove_index]")
 		}
-		body := &item.kids[0]
+		body := item.kids[0]
 		a := aliasAction{indices: append(body.member("index").texts(), body.member("indices").texts()...),
 			names: append(body.member("alias").texts(), body.member("aliases").texts()...), must: body.member("must_exist").text() != "false"}
-		switch item.kids[0].name {
+		switch body.name {
 		case "add":
 			if a.set, err = readAlias(body); err != nil {
 				return err

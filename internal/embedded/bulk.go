@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"strconv"
+
+	"optimist/rewrite/tree"
 )
 
 // bulkItem is one action of a bulk request.
@@ -101,16 +103,16 @@ func (it *bulkItem) action(text []byte, line int) *Error {
 	switch {
 	case err != nil:
 		return badBody(err)
-	case n.kind != kindObject:
+	case n.kind != tree.Object:
 		return bad("expected START_OBJECT but found [%s]", tokenName(n.raw))
 	case len(n.kids) == 0:
 		return bad("expected FIELD_NAME but found [END_OBJECT]")
 	}
-	head := &n.kids[0]
+	head := n.kids[0]
 	if it.verb = head.name; !slices.Contains([]string{"create", "delete", "index", "update"}, it.verb) {
 		return bad("expected field [create], [delete], [index] or [update] but found [%s]", head.name)
 	}
-	if head.kind != kindObject {
+	if head.kind != tree.Object {
 		return bad("expected START_OBJECT or END_OBJECT but found [%s]", tokenName(head.raw))
 	}
 	if len(n.kids) > 1 {
@@ -120,8 +122,8 @@ func (it *bulkItem) action(text []byte, line int) *Error {
 		return bad("unexpected data after the closing brace")
 	}
 	it.u.act = map[string]action{"create": actCreate, "delete": actDelete, "index": actIndex, "update": actUpdate}[it.verb]
-	for i := range head.kids {
-		if err := it.metadata(&head.kids[i], line); err != nil {
+	for _, kid := range head.kids {
+		if err := it.metadata(kid, line); err != nil {
 			return err
 		}
 	}
@@ -178,7 +180,7 @@ func (it *bulkItem) content(text []byte) *Error {
 	if err != nil {
 		return badBody(err)
 	}
-	return it.u.read(&n, text)
+	return it.u.read(n, text)
 }
 
 func (it *bulkItem) validate(v *validation) {

@@ -1,6 +1,10 @@
 package embedded
 
-import "strconv"
+import (
+	"strconv"
+
+	"optimist/rewrite/tree"
+)
 
 // byQuery is what _delete_by_query and _update_by_query did.
 type byQuery struct {
@@ -16,7 +20,7 @@ func (c *call) byQuery(act action, word string) *Error {
 	start := c.clock()
 	s := search{query: matchAll}
 	limit, proceed := int64(-1), c.params.get("conflicts") == "proceed"
-	n := &node{kind: kindObject}
+	n := &node{kind: tree.Object}
 	if len(c.req.Body) > 0 {
 		var err *Error
 		if n, err = parseObject(c.req.Body); err != nil {
@@ -24,8 +28,7 @@ func (c *call) byQuery(act action, word string) *Error {
 		}
 	}
 	var err *Error
-	for i := range n.kids {
-		kid := &n.kids[i]
+	for _, kid := range n.kids {
 		switch kid.name {
 		case "query":
 			s.query, err = parseQueryDSL(kid, c.clock())

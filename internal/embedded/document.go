@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math/big"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
+
+	"optimist/rewrite/tree"
 )
 
 // checkDocument refuses what the engine's mapper refuses, adds the fields that are new to the mapping, and drops from
@@ -21,7 +21,7 @@ func checkDocument(x *index, w *write) *Error {
 	if err != nil {
 		return badSyntax(err)
 	}
-	if n.kind != kindObject {
+	if n.kind != tree.Object {
 		return parsingError("Malformed content, must start with an object", nil)
 	}
 	if len(rest) > 0 {
@@ -29,11 +29,11 @@ func checkDocument(x *index, w *write) *Error {
 	}
 	x.mapMu.RLock()
 	c := checker{m: x.mapping, src: w.source, id: w.id}
-	failed := c.object(&x.mapping.root, &n, "")
+	failed := c.object(&x.mapping.root, n, "")
 	filter := x.mapping.source
 	x.mapMu.RUnlock()
 	if failed == nil && c.unknown {
-		failed = learn(x, w, &n)
+		failed = learn(x, w, n)
 	}
 	if failed == nil && filter != nil {
 		w.full = w.source
@@ -71,22 +71,14 @@ type checker struct {
 
 // at returns where a value stands in its source, as [line:column].
 func (c *checker) at(n *node) string {
-	p := parser{src: c.src}
-	line, col := p.place(cap(c.src) - cap(n.raw))
-	return "[" + strconv.Itoa(line) + ":" + strconv.Itoa(col) + "]"
-}
-
-// atName returns where a member's name stands.
-func (c *checker) atName(n *node) string {
-	return c.at(&node{raw: c.src[cap(c.src)-cap(n.key)-1:]})
+	return place(c.src, n.start)
 }
 
 func (c *checker) object(f *field, n *node, path string) *Error {
 	if f.skip {
 		return nil // not even names are looked at
 	}
-	for i := range n.kids {
-		kid := &n.kids[i]
+	for _, kid := range n.kids {
 		if err := c.name(kid, path); err != nil {
 			return err
 		}
@@ -114,7 +106,7 @@ func (c *checker) name(n *node, path string) *Error {
 
 // member checks one member; a name with dots means objects inside each other.
 func (c *checker) member(parent *field, name string, n *node, path string) *Error {
-	if parent.skip || parent.typ == "flattened" || n.kind == kindNull {
+	if parent.skip || parent.typ == "flattened" || n.kind == tree.Null {
 		return nil
 	}
 	if head, tail, dotted := strings.Cut(name, "."); dotted && head != "" && tail != "" {
@@ -130,9 +122,9 @@ func (c *checker) member(parent *field, name string, n *node, path string) *Erro
 			return c.member(sub, tail, n, path+head+".")
 		}
 	}
-	if n.kind == kindArray {
-		for i := range n.kids {
-			if err := c.member(parent, name, &n.kids[i], path); err != nil {
+	if n.kind == tree.Array {
+		for _, kid := range n.kids {
+			if err := c.member(parent, name, kid, path); err != nil {
 				return err
 			}
 		}
@@ -181,11 +173,11 @@ func (c *checker) unmapped(parent *field, name, typ string, n *node, path string
 // guess returns the type that a new field gets from its first value.
 func (c *checker) guess(n *node) string {
 	switch n.kind {
-	case kindObject:
+	case tree.Object:
 		return "object"
-	case kindBool:
+	case tree.True, tree.False:
 		return "boolean"
-	case kindNumber:
+	case tree.Number:
 		if bytes.ContainsAny(n.raw, ".eE") {
 			return "float"
 		}
@@ -216,7 +208,7 @@ func (c *checker) value(f *field, n *node, path string) *Error {
 	var bad string
 	switch f.typ {
 	case "object", "nested":
-		if n.kind != kindObject {
+		if n.kind != tree.Object {
 			return parsingError(c.at(n)+" object mapping for ["+path+"] tried to parse field ["+f.name+"] as object, but found a concrete value", nil)
 		}
 		return c.object(f, n, path+".")
@@ -225,15 +217,15 @@ func (c *checker) value(f *field, n *node, path string) *Error {
 	case "float", "double", "half_float", "scaled_float", "unsigned_long":
 		bad = badDecimal(n)
 	case "boolean":
-		if s := n.text(); n.kind == kindObject || s != "true" && s != "false" && s != "" {
+		if s := n.text(); n.kind == tree.Object || s != "true" && s != "false" && s != "" {
 			bad = "Failed to parse value [" + s + "] as only [true] or [false] are allowed."
 		}
 	case "date", "date_nanos":
-		if n.kind == kindObject || n.kind == kindString && len(f.rest) == 0 && !looksLikeDate(n.text()) && badDecimal(n) != "" {
+		if n.kind == tree.Object || n.kind == tree.String && len(f.rest) == 0 && !looksLikeDate(n.text()) && badDecimal(n) != "" {
 			bad = "failed to parse date field [" + n.text() + "] with format [strict_date_optional_time||epoch_millis]"
 		}
 	case "text", "keyword":
-		if n.kind == kindObject {
+		if n.kind == tree.Object {
 			bad = "Can't get text on a START_OBJECT at 1:1"
 		}
 	}
@@ -242,41 +234,6 @@ func (c *checker) value(f *field, n *node, path string) *Error {
 	}
 	reason := fmt.Sprintf("%s failed to parse field [%s] of type [%s] in document with id '%s'. Preview of field's value: '%s'", c.at(n), path, f.typ, c.id, n.text())
 	return parsingError(reason, &Error{Type: "illegal_argument_exception", Reason: bad})
-}
-
-func badInteger(typ string, n *node) string {
-	if bad := badDecimal(n); bad != "" {
-		return bad
-	}
-	bits := map[string]uint{"long": 63, "integer": 31, "short": 15, "byte": 7}[typ]
-	if len(n.text()) < 3 {
-		return ""
-	}
-	if v, _, err := big.ParseFloat(n.text(), 10, 128, big.ToZero); err == nil {
-		limit := new(big.Float).SetMantExp(big.NewFloat(1), int(bits))
-		if v.Cmp(limit) >= 0 || v.Cmp(limit.Neg(limit)) < 0 {
-			return "Numeric value (" + n.text() + ") out of range of " + typ
-		}
-	}
-	return ""
-}
-
-func badDecimal(n *node) string {
-	switch n.kind {
-	case kindNumber:
-		return ""
-	case kindString:
-		if s := n.text(); s != "" {
-			if _, err := strconv.ParseFloat(s, 64); err != nil {
-				return "For input string: " + strconv.Quote(s)
-			}
-		}
-		return ""
-	case kindObject:
-		return "Cannot parse object as number"
-	default:
-		return "Current token not numeric, can not use numeric value accessors"
-	}
 }
 
 func parsingError(reason string, cause *Error) *Error {

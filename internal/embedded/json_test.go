@@ -18,7 +18,7 @@ func TestNumbersAreWrittenAnewAsJavaDoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(in, err)
 		}
-		if got := string(appendScalar(nil, &n)); got != want {
+		if got := string(appendScalar(nil, n)); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
 	}
@@ -26,10 +26,10 @@ func TestNumbersAreWrittenAnewAsJavaDoes(t *testing.T) {
 
 func TestNestingIsBounded(t *testing.T) {
 	deep := func(n int) []byte { return []byte(strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n)) }
-	if _, _, err := parseJSON(deep(maxDepth)); err != nil {
+	if _, _, err := parseJSON(deep(limits.Depth)); err != nil {
 		t.Error(err)
 	}
-	if _, _, err := parseJSON(deep(maxDepth + 1)); err == nil {
+	if _, _, err := parseJSON(deep(limits.Depth + 1)); err == nil {
 		t.Error("deeper than the limit")
 	}
 }
@@ -54,7 +54,7 @@ func FuzzParse(f *testing.F) {
 		if !utf8.Valid(b) {
 			t.Fatalf("%q isn't UTF-8, and is taken", b)
 		}
-		if !json.Valid(appendCompact(nil, &n)) || !json.Valid(appendPretty(nil, &n, 0)) {
+		if !json.Valid(appendCompact(nil, n)) || !json.Valid(appendValue(nil, n, "\n")) {
 			t.Fatalf("%q is not valid any more when written", b)
 		}
 	})

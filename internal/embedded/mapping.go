@@ -3,6 +3,8 @@ package embedded
 import (
 	"slices"
 	"strings"
+
+	"optimist/rewrite/tree"
 )
 
 // maxFields is the engines' default of index.mapping.total_fields.limit.
@@ -76,8 +78,7 @@ func (m *mapping) at(path string) *field {
 // merge takes the members of a mapping that a request gives. Nothing is changed if it returns an error, as long as the
 // caller works on a copy.
 func (m *mapping) merge(n *node) *Error {
-	for i := range n.kids {
-		kid := &n.kids[i]
+	for _, kid := range n.kids {
 		switch kid.name {
 		case "properties":
 			if err := m.mergeProps(&m.root, kid, ""); err != nil {
@@ -138,26 +139,10 @@ func (m *mapping) mergeSource(n *node) *Error {
 	return nil
 }
 
-// texts returns the elements of an array, or a lone scalar, as text.
-func (n *node) texts() []string {
-	if n == nil {
-		return nil
-	}
-	if n.kind != kindArray {
-		return []string{n.text()}
-	}
-	out := make([]string, len(n.kids))
-	for i := range n.kids {
-		out[i] = n.kids[i].text()
-	}
-	return out
-}
-
 func (m *mapping) mergeProps(parent *field, props *node, prefix string) *Error {
-	for i := range props.kids {
-		def := &props.kids[i]
+	for _, def := range props.kids {
 		path := prefix + def.name
-		if def.kind != kindObject {
+		if def.kind != tree.Object {
 			return mapperError("Expected map for property [fields] on field [" + path + "] but got a class java.lang.String")
 		}
 		typ := def.member("type").text()
@@ -188,8 +173,7 @@ func (m *mapping) mergeProps(parent *field, props *node, prefix string) *Error {
 
 func (m *mapping) mergeField(f *field, def *node, path string) *Error {
 	f.rest = nil
-	for i := range def.kids {
-		kid := &def.kids[i]
+	for _, kid := range def.kids {
 		switch kid.name {
 		case "type":
 		case "properties":
@@ -198,9 +182,9 @@ func (m *mapping) mergeField(f *field, def *node, path string) *Error {
 			}
 		case "fields":
 			f.multi = nil
-			for j := range kid.kids {
-				sub := &field{name: kid.kids[j].name, typ: kid.kids[j].member("type").text()}
-				if err := m.mergeField(sub, &kid.kids[j], path); err != nil {
+			for _, inner := range kid.kids {
+				sub := &field{name: inner.name, typ: inner.member("type").text()}
+				if err := m.mergeField(sub, inner, path); err != nil {
 					return err
 				}
 				f.multi = append(f.multi, sub)

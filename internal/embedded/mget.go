@@ -1,5 +1,7 @@
 package embedded
 
+import "optimist/rewrite/tree"
+
 // wanted is one document of a multi-get.
 type wanted struct {
 	index, id, routing string
@@ -36,16 +38,15 @@ func (c *call) mget() *Error {
 
 func (c *call) wanted(n *node, filter *sourceFilter) ([]wanted, *Error) {
 	var docs []wanted
-	for i := range n.kids {
-		list := &n.kids[i]
-		if list.name != "ids" && list.name != "docs" || list.kind != kindArray {
+	for _, list := range n.kids {
+		if list.name != "ids" && list.name != "docs" || list.kind != tree.Array {
 			return nil, badRequest("parsing_exception", "unexpected token in [%s], expected [docs] or [ids]", list.name)
 		}
-		for j := range list.kids {
+		for _, item := range list.kids {
 			w := wanted{index: c.vars.index, routing: c.params.get("routing"), version: matchAny, filter: filter}
 			if list.name == "ids" {
-				w.id = list.kids[j].text()
-			} else if err := w.read(&list.kids[j]); err != nil {
+				w.id = item.text()
+			} else if err := w.read(item); err != nil {
 				return nil, err
 			}
 			docs = append(docs, w)
@@ -68,8 +69,7 @@ func (c *call) wanted(n *node, filter *sourceFilter) ([]wanted, *Error) {
 
 func (w *wanted) read(n *node) *Error {
 	stored := false
-	for i := range n.kids {
-		kid := &n.kids[i]
+	for _, kid := range n.kids {
 		switch kid.name {
 		case "_index":
 			w.index = kid.text()

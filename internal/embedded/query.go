@@ -1,11 +1,12 @@
 package embedded
 
 import (
-	"math/big"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
+
+	"optimist/rewrite/tree"
 )
 
 // hit is a document that a search looks at. Its source is parsed once, when a field of it is asked for.
@@ -13,7 +14,7 @@ type hit struct {
 	x      *index
 	rev    *revision
 	parsed bool
-	root   node
+	root   *node
 	sort   []sortValue
 }
 
@@ -27,20 +28,19 @@ func (h *hit) values(path string) []*node {
 		h.root, _, _ = parseJSON(text)
 		h.parsed = true
 	}
-	return collect(nil, &h.root, path)
+	return collect(nil, h.root, path)
 }
 
 func collect(out []*node, n *node, path string) []*node {
 	switch {
-	case n.kind == kindArray:
-		for i := range n.kids {
-			out = collect(out, &n.kids[i], path)
+	case n.kind == tree.Array:
+		for _, kid := range n.kids {
+			out = collect(out, kid, path)
 		}
-	case path == "" && n.kind != kindObject && n.kind != kindNull:
+	case path == "" && n.kind != tree.Object && n.kind != tree.Null:
 		out = append(out, n)
-	case n.kind == kindObject && path != "":
-		for i := range n.kids {
-			kid := &n.kids[i]
+	case n.kind == tree.Object && path != "":
+		for _, kid := range n.kids {
 			if path == kid.name {
 				out = collect(out, kid, "")
 			} else if rest, ok := strings.CutPrefix(path, kid.name+"."); ok {
@@ -58,13 +58,13 @@ func matchAll(*hit) bool { return true }
 
 // parseQueryDSL compiles a query.
 func parseQueryDSL(n *node, now time.Time) (query, *Error) {
-	if n.kind != kindObject || len(n.kids) == 0 {
+	if n.kind != tree.Object || len(n.kids) == 0 {
 		return nil, illegalArgument("query malformed, empty clause found")
 	}
 	if len(n.kids) > 1 {
 		return nil, badRequest("parsing_exception", "[%s] malformed query, expected [END_OBJECT] but found [FIELD_NAME]", n.kids[0].name)
 	}
-	body := &n.kids[0]
+	body := n.kids[0]
 	switch body.name {
 	case "match_all":
 		return matchAll, nil
@@ -125,12 +125,7 @@ func hasBelow(h *hit, name string) bool {
 func parseBool(body *node, now time.Time) (query, *Error) {
 	var must, should, not []query
 	least := -1
-	for i := range body.kids {
-		kid := &body.kids[i]
-		list := []node{*kid}
-		if kid.kind == kindArray {
-			list = kid.kids
-		}
+	for _, kid := range body.kids {
 		var into *[]query
 		switch kid.name {
 		case "must", "filter":
@@ -151,8 +146,8 @@ func parseBool(body *node, now time.Time) (query, *Error) {
 		default:
 			return nil, badRequest("x_content_parse_exception", "[bool] unknown field [%s]", kid.name)
 		}
-		for j := range list {
-			q, err := parseQueryDSL(&list[j], now)
+		for _, clause := range kid.elements() {
+			q, err := parseQueryDSL(clause, now)
 			if err != nil {
 				return nil, err
 			}
@@ -190,8 +185,8 @@ func boolQuery(must, should, not []query, least int) query {
 // parseField compiles a query on one field.
 func parseField(body *node, now time.Time) (query, *Error) {
 	var on *node
-	for i := range body.kids {
-		if kid := &body.kids[i]; kid.name != "boost" && kid.name != "_name" {
+	for _, kid := range body.kids {
+		if kid.name != "boost" && kid.name != "_name" {
 			if on != nil {
 				return nil, badRequest("parsing_exception", "[%s] query doesn't support multiple fields, found [%s] and [%s]", body.name, on.name, kid.name)
 			}
@@ -206,13 +201,13 @@ func parseField(body *node, now time.Time) (query, *Error) {
 	case "range":
 		return parseRange(name, on, now)
 	case "terms":
-		if on.kind != kindArray {
+		if on.kind != tree.Array {
 			return nil, badRequest("parsing_exception", "[terms] query does not support [%s]", name)
 		}
 		return termsQuery(name, on.kids), nil
 	}
 	value, all := on, false
-	if on.kind == kindObject {
+	if on.kind == tree.Object {
 		value = on.member("value")
 		if body.name == "match" {
 			value = on.member("query")
@@ -236,7 +231,7 @@ func parseField(body *node, now time.Time) (query, *Error) {
 			return false
 		}, nil
 	}
-	return termsQuery(name, []node{*value}), nil
+	return termsQuery(name, []*node{value}), nil
 }
 
 // plainField takes a multi-field (name.keyword) to the field whose values it has.
@@ -259,11 +254,11 @@ func typeOf(x *index, name string) string {
 	return ""
 }
 
-func termsQuery(name string, wanted []node) query {
+func termsQuery(name string, wanted []*node) query {
 	return func(h *hit) bool {
 		if name == "_id" {
-			for i := range wanted {
-				if wanted[i].text() == h.rev.id {
+			for _, want := range wanted {
+				if want.text() == h.rev.id {
 					return true
 				}
 			}
@@ -271,8 +266,8 @@ func termsQuery(name string, wanted []node) query {
 		}
 		typ := typeOf(h.x, name)
 		for _, v := range h.values(plainField(h.x, name)) {
-			for i := range wanted {
-				if sameTerm(typ, v, &wanted[i]) {
+			for _, want := range wanted {
+				if sameTerm(typ, v, want) {
 					return true
 				}
 			}
@@ -290,30 +285,18 @@ func sameTerm(typ string, v, want *node) bool {
 	case "keyword", "constant_keyword", "wildcard", "boolean", "ip", "version", "flattened":
 		return v.text() == want.text()
 	}
-	a, okA := magnitude(typ, v)
-	b, okB := magnitude(typ, want)
-	return okA && okB && a.Cmp(b) == 0
+	order, ok := compareNumbers(magnitude(typ, v), magnitude(typ, want))
+	return ok && order == 0
 }
 
-// precision is that of comparisons in bits: more than any number has that a field of the engines can hold.
-const precision = 256
-
-// magnitude turns numbers and dates into comparable numbers. An exponent of any size costs nothing, unlike with big.Rat.
-func magnitude(typ string, n *node) (*big.Float, bool) {
-	isDate := typ == "date" || typ == "date_nanos"
-	if isDate {
+// magnitude is a value as the text of a number: a date in milliseconds, as numbers stand for dates.
+func magnitude(typ string, n *node) string {
+	if typ == "date" || typ == "date_nanos" {
 		if t, ok := parseDate(n.text()); ok {
-			return new(big.Float).SetPrec(precision).SetInt64(t.UnixNano()), true
+			return strconv.FormatInt(t.UnixNano(), 10) + "e-6"
 		}
 	}
-	f, _, err := big.ParseFloat(n.text(), 10, precision, big.ToNearestEven)
-	if err != nil {
-		return nil, false
-	}
-	if isDate { // a number is in milliseconds
-		f.Mul(f, big.NewFloat(float64(time.Millisecond)))
-	}
-	return f, true
+	return n.text()
 }
 
 var dateLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04", time.DateTime, time.DateOnly, "2006-01"}
@@ -333,7 +316,7 @@ func analyze(s string) []string {
 }
 
 func matchQuery(name string, value *node, all bool) query {
-	exact := termsQuery(name, []node{*value})
+	exact := termsQuery(name, []*node{value})
 	words := analyze(value.text())
 	return func(h *hit) bool {
 		if typ := typeOf(h.x, name); typ != "text" && typ != "match_only_text" {

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"optimist/rewrite/tree"
 )
 
 // bound is one end of a range.
@@ -14,15 +16,14 @@ type bound struct {
 }
 
 func parseRange(name string, on *node, now time.Time) (query, *Error) {
-	if on.kind != kindObject {
+	if on.kind != tree.Object {
 		return nil, badRequest("parsing_exception", "[range] query malformed, no start_object after query name")
 	}
 	var bounds []bound
-	for i := range on.kids {
-		kid := &on.kids[i]
+	for _, kid := range on.kids {
 		switch kid.name {
 		case "gt", "gte", "lt", "lte":
-			if kid.kind != kindNull {
+			if kid.kind != tree.Null {
 				bounds = append(bounds, bound{dateBound(kid, now), kid.name[0] == 'l', len(kid.name) == 3})
 			}
 		case "boost", "format", "time_zone", "relation", "_name":
@@ -44,7 +45,7 @@ func parseRange(name string, on *node, now time.Time) (query, *Error) {
 	}, nil
 }
 
-func seqNoNode(n int64) *node { return &node{kind: kindNumber, raw: strconv.AppendInt(nil, n, 10)} }
+func seqNoNode(n int64) *node { return numberNode(strconv.AppendInt(nil, n, 10)) }
 
 // dateBound evaluates now-1d and the like; anything else is left as it is.
 func dateBound(n *node, now time.Time) *node {
@@ -55,7 +56,7 @@ func dateBound(n *node, now time.Time) *node {
 	if !ok {
 		return n
 	}
-	return &node{kind: kindString, raw: appendString(nil, t.Format(time.RFC3339Nano))}
+	return textNode(t.Format(time.RFC3339Nano))
 }
 
 func inRange(typ string, v *node, bounds []bound) bool {
@@ -79,10 +80,5 @@ func compareValues(typ string, a, b *node) (int, bool) {
 	case "keyword", "text", "constant_keyword", "wildcard", "ip", "version", "boolean":
 		return strings.Compare(a.text(), b.text()), true
 	}
-	x, okX := magnitude(typ, a)
-	y, okY := magnitude(typ, b)
-	if !okX || !okY {
-		return 0, false
-	}
-	return x.Cmp(y), true
+	return compareNumbers(magnitude(typ, a), magnitude(typ, b))
 }

@@ -184,7 +184,7 @@ func (s *search) lucene(q string) *Error {
 	if !ok || strings.ContainsAny(q, ` ()[]{}"\/~^*?&|+!<>`) {
 		return unsupported("queries in q= other than * and field:value")
 	}
-	s.query = matchQuery(name, &node{kind: kindString, raw: appendString(nil, value)}, false)
+	s.query = matchQuery(name, textNode(value), false)
 	return nil
 }
 
@@ -193,8 +193,7 @@ func (c *call) searchBody(s *search) *Error {
 	if err != nil {
 		return err
 	}
-	for i := range n.kids {
-		kid := &n.kids[i]
+	for _, kid := range n.kids {
 		switch kid.name {
 		case "query":
 			s.query, err = parseQueryDSL(kid, c.clock())
@@ -305,11 +304,11 @@ func (c *call) onlyQuery(s *search) *Error {
 	if err != nil {
 		return err
 	}
-	for i := range n.kids {
-		if n.kids[i].name != "query" {
-			return badRequest("parsing_exception", "request does not support [%s]", n.kids[i].name)
+	for _, kid := range n.kids {
+		if kid.name != "query" {
+			return badRequest("parsing_exception", "request does not support [%s]", kid.name)
 		}
-		if s.query, err = parseQueryDSL(&n.kids[i], c.clock()); err != nil {
+		if s.query, err = parseQueryDSL(kid, c.clock()); err != nil {
 			return err
 		}
 	}

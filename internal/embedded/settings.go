@@ -3,6 +3,8 @@ package embedded
 import (
 	"slices"
 	"strings"
+
+	"optimist/rewrite/tree"
 )
 
 // settings are an index's settings as flat names with the prefix "index.", sorted.
@@ -21,33 +23,21 @@ func (s *settings) set(name, value string) {
 
 // read takes the settings of a request's body, nested or flat, with or without the prefix. null removes a setting.
 func (s *settings) read(n *node, prefix string) {
-	for i := range n.kids {
-		kid := &n.kids[i]
+	for _, kid := range n.kids {
 		name := prefix + kid.name
 		switch {
-		case kid.kind == kindObject:
+		case kid.kind == tree.Object:
 			s.read(kid, name+".")
 			continue
 		case name != "index" && !strings.HasPrefix(name, "index."):
 			name = "index." + name
 		}
-		if kid.kind == kindNull {
+		if kid.kind == tree.Null {
 			*s = slices.DeleteFunc(*s, func(p param) bool { return p.name == name })
 			continue
 		}
-		s.set(name, kid.settingText())
+		s.set(name, strings.Join(kid.texts(), ","))
 	}
-}
-
-func (n *node) settingText() string {
-	if n.kind != kindArray {
-		return n.text()
-	}
-	parts := make([]string, len(n.kids))
-	for i := range n.kids {
-		parts[i] = n.kids[i].text()
-	}
-	return strings.Join(parts, ",")
 }
 
 // appendNested appends the settings as nested objects.

@@ -106,14 +106,10 @@ func (c *call) shape(failed bool) *Error {
 		filter := glob.ParseFilter(paths)
 		c.out = filter.Append(nil, c.out)
 	}
-	n, _, broken := parseJSON(c.out)
-	if broken != nil {
-		return nil
-	}
-	if pretty {
-		c.out = append(appendPretty(nil, &n, 0), '\n')
-	} else {
-		c.out = appendCompact(nil, &n)
+	if !pretty {
+		c.out = rewritten(c.out)
+	} else if n, _, broken := parseJSON(c.out); broken == nil {
+		c.out = append(appendValue(nil, n, "\n"), '\n')
 	}
 	return nil
 }

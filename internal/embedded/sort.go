@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"optimist/rewrite/tree"
 )
 
 // sortKey is one criterion of a search's order.
@@ -22,21 +24,17 @@ type sortValue struct {
 }
 
 func parseSort(n *node) ([]sortKey, *Error) {
-	if n.kind != kindArray {
-		n = &node{kind: kindArray, kids: []node{*n}}
-	}
 	var keys []sortKey
-	for i := range n.kids {
-		item := &n.kids[i]
-		if item.kind == kindString {
+	for _, item := range n.elements() {
+		if item.kind == tree.String {
 			keys = append(keys, sortKey{field: item.text(), descending: item.text() == "_score"})
 			continue
 		}
-		if item.kind != kindObject {
+		if item.kind != tree.Object {
 			return nil, illegalArgument("malformed sort format, within the sort array, an object, or an actual string are allowed")
 		}
-		for j := range item.kids {
-			k, err := parseSortKey(&item.kids[j])
+		for _, kid := range item.kids {
+			k, err := parseSortKey(kid)
 			if err != nil {
 				return nil, err
 			}
@@ -49,10 +47,9 @@ func parseSort(n *node) ([]sortKey, *Error) {
 func parseSortKey(n *node) (sortKey, *Error) {
 	k := sortKey{field: n.name, descending: n.name == "_score"}
 	order := n.text()
-	if n.kind == kindObject {
+	if n.kind == tree.Object {
 		order = ""
-		for i := range n.kids {
-			kid := &n.kids[i]
+		for _, kid := range n.kids {
 			switch kid.name {
 			case "order":
 				order = kid.text()
@@ -102,9 +99,9 @@ func (k *sortKey) value(h *hit) sortValue {
 	case "_doc", "_seq_no":
 		return sortValue{seqNoNode(h.rev.seqNo), "long"}
 	case "_score":
-		return sortValue{&node{kind: kindNumber, raw: []byte("1.0")}, "float"}
+		return sortValue{numberNode([]byte("1.0")), "float"}
 	case "_id":
-		return sortValue{&node{kind: kindString, raw: appendString(nil, h.rev.id)}, "keyword"}
+		return sortValue{textNode(h.rev.id), "keyword"}
 	}
 	typ := typeOf(h.x, k.field)
 	if typ == "" {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"optimist/internal/glob"
+	"optimist/rewrite/tree"
 )
 
 // sourceFilter says which part of a document is served. A nil filter serves all of it, byte for byte.
@@ -41,7 +42,7 @@ func filterOf(n *node) *sourceFilter {
 		return nil
 	case n.text() == "false":
 		return &sourceFilter{none: true}
-	case n.kind == kindObject:
+	case n.kind == tree.Object:
 		return &sourceFilter{
 			includes: append(n.member("includes").texts(), n.member("include").texts()...),
 			excludes: append(n.member("excludes").texts(), n.member("exclude").texts()...),
@@ -57,9 +58,5 @@ func (f *sourceFilter) append(dst, source []byte) []byte {
 		return append(dst, source...)
 	}
 	filter := glob.NewFilter(f.includes, f.excludes)
-	n, _, err := parseJSON(filter.Append(nil, source))
-	if err != nil {
-		return append(dst, source...) // unreachable: it was parsed when it was written
-	}
-	return appendCompact(dst, &n)
+	return append(dst, rewritten(filter.Append(nil, source))...)
 }

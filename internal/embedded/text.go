@@ -5,55 +5,9 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
+
+	"optimist/rewrite/tree"
 )
-
-// unquote decodes what stands between a string's quotes. Its escapes were checked when it was parsed. A lone surrogate
-// becomes the replacement character.
-func unquote(s []byte) string {
-	if bytes.IndexByte(s, '\\') < 0 {
-		return string(s)
-	}
-	out := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' {
-			out = append(out, s[i])
-			continue
-		}
-		i++
-		switch s[i] {
-		case 'b':
-			out = append(out, '\b')
-		case 'f':
-			out = append(out, '\f')
-		case 'n':
-			out = append(out, '\n')
-		case 'r':
-			out = append(out, '\r')
-		case 't':
-			out = append(out, '\t')
-		case 'u':
-			r := hex4(s[i+1:])
-			i += 4
-			if utf16.IsSurrogate(r) && i+6 < len(s) && s[i+1] == '\\' && s[i+2] == 'u' {
-				if pair := utf16.DecodeRune(r, hex4(s[i+3:])); pair != utf8.RuneError {
-					r = pair
-					i += 6
-				}
-			}
-			out = utf8.AppendRune(out, r)
-		default:
-			out = append(out, s[i])
-		}
-	}
-	return string(out)
-}
-
-func hex4(s []byte) rune {
-	n, _ := strconv.ParseUint(string(s[:4]), 16, 32)
-	return rune(n)
-}
 
 const upperHex = "0123456789ABCDEF"
 
@@ -66,16 +20,8 @@ func appendString(dst []byte, s string) []byte {
 			dst = append(dst, '\\', c)
 		case c >= 0x20:
 			dst = append(dst, c)
-		case c == '\n':
-			dst = append(dst, '\\', 'n')
-		case c == '\r':
-			dst = append(dst, '\\', 'r')
-		case c == '\t':
-			dst = append(dst, '\\', 't')
-		case c == '\b':
-			dst = append(dst, '\\', 'b')
-		case c == '\f':
-			dst = append(dst, '\\', 'f')
+		case strings.IndexByte("\b\f\n\r\t", c) >= 0:
+			dst = append(dst, '\\', "bfnrt"[strings.IndexByte("\b\f\n\r\t", c)])
 		default:
 			dst = append(dst, '\\', 'u', '0', '0', upperHex[c>>4], upperHex[c&15])
 		}
@@ -88,11 +34,11 @@ func appendString(dst []byte, s string) []byte {
 // document is no source of bytes.
 func appendScalar(dst []byte, n *node) []byte {
 	switch {
-	case n.kind == kindString && bytes.IndexByte(n.raw, '\\') >= 0:
+	case n.kind == tree.String && bytes.IndexByte(n.raw, '\\') >= 0:
 		return appendString(dst, n.text())
-	case n.kind == kindNumber && bytes.ContainsAny(n.raw, ".eE"):
+	case n.kind == tree.Number && bytes.ContainsAny(n.raw, ".eE"):
 		return appendDouble(dst, n.raw)
-	case n.kind == kindNumber && len(n.raw) == 2 && n.raw[0] == '-' && n.raw[1] == '0':
+	case n.kind == tree.Number && len(n.raw) == 2 && n.raw[0] == '-' && n.raw[1] == '0':
 		return append(dst, '0')
 	default:
 		return append(dst, n.raw...)
@@ -127,68 +73,48 @@ func appendDouble(dst, raw []byte) []byte {
 	return append(append(dst, 'E'), strings.TrimLeft(exponent[1:], "0")...)
 }
 
-// appendName appends an object's member name and its colon.
-func appendName(dst []byte, n *node) []byte {
-	return append(appendString(dst, n.name), ':')
-}
-
 // appendCompact appends a value without white space between its parts.
-func appendCompact(dst []byte, n *node) []byte {
-	switch n.kind {
-	case kindObject:
-		dst = append(dst, '{')
-		for i := range n.kids {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = appendName(dst, &n.kids[i])
-			dst = appendCompact(dst, &n.kids[i])
-		}
-		return append(dst, '}')
-	case kindArray:
-		dst = append(dst, '[')
-		for i := range n.kids {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = appendCompact(dst, &n.kids[i])
-		}
-		return append(dst, ']')
-	default:
-		return appendScalar(dst, n)
+func appendCompact(dst []byte, n *node) []byte { return appendValue(dst, n, "") }
+
+// rewritten is what the engine makes of a document that it has parsed. What isn't JSON stays as it is.
+func rewritten(source []byte) []byte {
+	n, _, err := parseJSON(source)
+	if err != nil {
+		return source
 	}
+	return appendCompact(nil, n)
 }
 
-// appendPretty appends a value as ?pretty shows it.
-func appendPretty(dst []byte, n *node, depth int) []byte {
-	if n.kind != kindObject && n.kind != kindArray {
+// appendValue appends a value: compact with an empty line, else as ?pretty shows it, where line is a line break and the indentation
+// that the value has.
+func appendValue(dst []byte, n *node, line string) []byte {
+	if !n.kind.IsContainer() {
 		return appendScalar(dst, n)
 	}
-	open, end := byte('{'), byte('}')
-	if n.kind == kindArray {
-		open, end = '[', ']'
+	brackets, colon, below := "[]", ":", ""
+	if n.kind == tree.Object {
+		brackets = "{}"
 	}
-	dst = append(dst, open)
-	if len(n.kids) == 0 {
-		return append(dst, ' ', end)
+	if line != "" {
+		colon, below = " : ", line+"  "
 	}
-	for i := range n.kids {
+	dst = append(dst, brackets[0])
+	for i, kid := range n.kids {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendIndent(dst, depth+1)
-		if n.kind == kindObject {
-			dst = append(appendString(dst, n.kids[i].name), ' ', ':', ' ')
+		dst = append(dst, below...)
+		if n.kind == tree.Object {
+			dst = append(appendString(dst, kid.name), colon...)
 		}
-		dst = appendPretty(dst, &n.kids[i], depth+1)
+		dst = appendValue(dst, kid, below)
 	}
-	return append(appendIndent(dst, depth), end)
-}
-
-func appendIndent(dst []byte, depth int) []byte {
-	dst = append(dst, '\n')
-	for range depth {
-		dst = append(dst, ' ', ' ')
+	switch {
+	case line == "":
+	case len(n.kids) == 0:
+		dst = append(dst, ' ')
+	default:
+		dst = append(dst, line...)
 	}
-	return dst
+	return append(dst, brackets[1])
 }

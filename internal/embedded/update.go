@@ -1,6 +1,12 @@
 package embedded
 
-import "errors"
+import (
+	"bytes"
+	"errors"
+
+	"optimist/rewrite/edit"
+	"optimist/rewrite/tree"
+)
 
 // update is one partial update.
 type update struct {
@@ -27,7 +33,7 @@ func (c *call) updateDoc() *Error {
 		if broken != nil || len(rest) > 0 {
 			return badBody(broken)
 		}
-		if err := u.read(&n, c.req.Body); err != nil {
+		if err := u.read(n, c.req.Body); err != nil {
 			return err
 		}
 	}
@@ -91,14 +97,13 @@ func (c *call) updateOptions(u *update) (refreshed bool, err *Error) {
 // read takes the body of an update.
 func (u *update) read(n *node, body []byte) *Error {
 	c := checker{src: body}
-	if n.kind != kindObject {
+	if n.kind != tree.Object {
 		return badRequest("x_content_parse_exception", "%s [UpdateRequest] Expected START_OBJECT but was: %s", c.at(n), tokenName(n.raw))
 	}
-	for i := range n.kids {
-		kid := &n.kids[i]
+	for _, kid := range n.kids {
 		switch kid.name {
 		case "doc", "upsert":
-			if kid.kind != kindObject {
+			if kid.kind != tree.Object {
 				return badRequest("x_content_parse_exception", "%s [UpdateRequest] %s doesn't support values of type: %s", c.at(kid), kid.name, tokenName(kid.raw))
 			}
 			if kid.name == "doc" {
@@ -126,7 +131,7 @@ func (u *update) read(n *node, body []byte) *Error {
 			}
 		case "scripted_upsert":
 		default:
-			return badRequest("x_content_parse_exception", "%s [UpdateRequest] unknown field [%s]%s", c.atName(kid), kid.name,
+			return badRequest("x_content_parse_exception", "%s [UpdateRequest] unknown field [%s]%s", place(body, kid.nameStart), kid.name,
 				suggestField(kid.name, "doc", "upsert", "script", "detect_noop", "doc_as_upsert", "scripted_upsert", "_source"))
 		}
 	}
@@ -207,14 +212,14 @@ func (e *Engine) updateOnce(x *index, u *update) (outcome, string, *Error) {
 	if old.source == nil {
 		return outcome{}, "", &Error{Status: 400, Type: "document_source_missing_exception", Reason: "[" + u.id + "]: document source missing", index: x, shard: true}
 	}
-	cur, _, broken := parseJSON(old.source)
-	if broken != nil {
-		return outcome{}, "", badSyntax(broken) // unreachable: it was parsed when it was written
+	merged, failed := edit.EngineMerge(old.source, u.doc.raw, limits)
+	if failed != nil {
+		return outcome{}, "", badSyntax(failed) // unreachable: both were parsed when they came
 	}
-	if merged := mergeInto(&cur, u.doc); !merged && !u.always {
+	if bytes.Equal(merged, old.source) && !u.always {
 		return outcome{old, true}, "noop", nil
 	}
-	w.source, w.ifSeqNo, w.ifTerm = appendCompact(nil, &cur), old.seqNo, primaryTerm
+	w.source, w.ifSeqNo, w.ifTerm = rewritten(merged), old.seqNo, primaryTerm
 	if old.routing != "" {
 		w.routing = old.routing
 	}
@@ -234,52 +239,6 @@ func errNoScripts(script *node) *Error {
 		e.cause = &Error{Type: "resource_not_found_exception", Reason: "unable to find script [" + id.text() + "] in cluster state"}
 	}
 	return e
-}
-
-// mergeInto merges a partial document into cur, objects member by member, and reports whether that changed it.
-func mergeInto(cur, change *node) bool {
-	changed := false
-	for i := range change.kids {
-		kid := &change.kids[i]
-		old := cur.member(kid.name)
-		switch {
-		case old == nil:
-			cur.kids = append(cur.kids, *kid)
-			changed = true
-		case old.kind == kindObject && kid.kind == kindObject:
-			changed = mergeInto(old, kid) || changed
-		default:
-			changed = changed || !sameValue(old, kid)
-			*old = *kid
-		}
-	}
-	return changed
-}
-
-// sameValue compares as the engine does: members in any order, 1 and 1.0 differ, 1.0 and 1.00 don't.
-func sameValue(a, b *node) bool {
-	if a.kind != b.kind || len(a.kids) != len(b.kids) {
-		return false
-	}
-	switch a.kind {
-	case kindObject:
-		for i := range a.kids {
-			other := b.member(a.kids[i].name)
-			if other == nil || !sameValue(&a.kids[i], other) {
-				return false
-			}
-		}
-		return true
-	case kindArray:
-		for i := range a.kids {
-			if !sameValue(&a.kids[i], &b.kids[i]) {
-				return false
-			}
-		}
-		return true
-	default:
-		return string(appendScalar(nil, a)) == string(appendScalar(nil, b))
-	}
 }
 
 func appendNoop(dst []byte, x *index, r *revision) []byte {

@@ -1,0 +1,64 @@
+package embedded
+
+import (
+	"math"
+	"strconv"
+
+	"optimist/rewrite/tree"
+)
+
+// compareNumbers orders two numbers by their digits, as far as the first that differs: numbers with millions of digits, or an exponent
+// of any size, cost no more than to read them. ok is false if one of the two is no number.
+func compareNumbers(a, b string) (order int, ok bool) {
+	var numbers tree.Tree
+	x, y := numberIn(&numbers, a), numberIn(&numbers, b)
+	return x.Compare(y)
+}
+
+// numberIn adds a number to t. A string holds one in more ways than JSON has, which Java's Double.parseDouble reads.
+func numberIn(t *tree.Tree, text string) tree.Value {
+	var parsed tree.Tree
+	if parsed.Parse([]byte(text), limits) == nil && parsed.Root().Kind() == tree.Number {
+		return t.AddScalar(tree.Number, []byte(text))
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
+		return tree.Value{}
+	}
+	return t.AddScalar(tree.Number, strconv.AppendFloat(nil, f, 'g', -1, 64))
+}
+
+// integers are the smallest value of each type of whole numbers, and the first one above the largest.
+var integers = map[string]struct{ least, above string }{
+	"long": {"-9223372036854775808", "9223372036854775808"}, "integer": {"-2147483648", "2147483648"}, "short": {"-32768", "32768"}, "byte": {"-128", "128"},
+}
+
+func badInteger(typ string, n *node) string {
+	if bad := badDecimal(n); bad != "" {
+		return bad
+	}
+	below, isNumber := compareNumbers(n.text(), integers[typ].least)
+	above, _ := compareNumbers(n.text(), integers[typ].above)
+	if isNumber && (below < 0 || above >= 0) {
+		return "Numeric value (" + n.text() + ") out of range of " + typ
+	}
+	return ""
+}
+
+func badDecimal(n *node) string {
+	switch n.kind {
+	case tree.Number:
+		return ""
+	case tree.String:
+		if s := n.text(); s != "" {
+			if _, err := strconv.ParseFloat(s, 64); err != nil {
+				return "For input string: " + strconv.Quote(s)
+			}
+		}
+		return ""
+	case tree.Object:
+		return "Cannot parse object as number"
+	default:
+		return "Current token not numeric, can not use numeric value accessors"
+	}
+}
