@@ -183,6 +183,7 @@ unit() {
   grep -rl --include='*_test.go' '^func TestAllocations' . | xargs -n 1 dirname | sort -u |
     xargs go test -json -run='^TestAllocations' || status=1
   go test -C tools -json ./... || status=1
+  go test -C e2e/bench -json ./inference || status=1
   return $status
 }
 

@@ -1,0 +1,224 @@
+package inference
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"optimist/internal/doc"
+	"optimist/internal/intent"
+	"optimist/internal/rank"
+	"optimist/internal/session"
+	"optimist/rewrite"
+)
+
+// engine is one document in memory, whose writes can be guarded.
+type engine struct{ doc.Revision }
+
+// put writes body if the document is at the revision that guard names; no guard lets everything in.
+func (e *engine) put(body []byte, guard doc.Numbers) bool {
+	if guard.Known() && guard != e.Numbers {
+		return false
+	}
+	e.Revision = doc.Revision{Numbers: doc.Numbers{SeqNo: e.SeqNo + 1, PrimaryTerm: 1}, Version: e.Version + 1, Source: body}
+	return true
+}
+
+// proxy does what optimist does with a read and with a write, on the store, the ranking and the merge of the product.
+type proxy struct {
+	w      *world
+	engine engine
+	store  *session.Store
+	merger *rewrite.Merger
+	trip   time.Duration // to the engine and back, on average
+	slow   float64       // how many writes the engine is slow with
+	tally  *Tally
+	parked []*process // writes that wait for a base
+}
+
+var ref = doc.Ref{Index: "shop", ID: "1"}
+
+func newProxy(w *world, c *Config, s *shape, t *Tally) (*proxy, error) {
+	merger, err := rewrite.NewMerger(rewrite.Sent, s.rules)
+	if err != nil {
+		return nil, err
+	}
+	p := &proxy{w: w, merger: merger, trip: trip, slow: c.Slow, tally: t}
+	closest := c.Rank
+	if closest == nil {
+		closest = rank.Closest
+	}
+	start := time.Unix(0, 0)
+	p.store = session.New(session.Options{
+		Rank: func(revisions []doc.Revision, sent []byte) int {
+			t.Ranked++
+			return closest(revisions, sent)
+		},
+		Left: func(ctx context.Context) bool { return ctx.(*request).left },
+		Now:  func() time.Time { return start.Add(w.now) },
+	})
+	p.store.Wrote(ref.Index)
+	return p, nil
+}
+
+// trip is how long the engine takes for a request, with the way to it and back, on average.
+const trip = time.Millisecond
+
+// sessionOf is the session of a request: that of the trace, or, without one, everybody's.
+func sessionOf(trace int) session.Session {
+	if trace != 0 {
+		return session.Named(session.Credentials{}, []byte(strconv.Itoa(trace)))
+	}
+	return session.Inferred(session.Credentials{}, netip.IPv4Unspecified())
+}
+
+// get reads the document.
+func (x *proxy) get(p *process, trace int) doc.Revision {
+	at, asked := x.store.Epoch(), x.store.Ask()
+	p.sleep(x.w.about(x.trip / 2))
+	rev := x.engine.Revision
+	p.sleep(x.w.about(x.trip / 2))
+	x.store.ReadAsked(sessionOf(trace), ref, rev, at, asked)
+	return rev
+}
+
+// request is one request to write, and its context.
+type request struct {
+	proxy *proxy
+	sent  []byte
+	trace int
+	truth *truth
+	left  bool     // the client has given it up
+	done  bool     // it has its answer
+	waits *process // for the answer; nil: its client looks now and then
+	slept bool     // it had to wait for its base
+
+	context.Context
+}
+
+// errWaits is how the store tells that a write would have to wait: the simulator can't have its only thread wait.
+var errWaits = errors.New("the write has to wait for its base")
+
+// Err implements context.Context.
+func (r *request) Err() error {
+	if r.slept {
+		return errWaits
+	}
+	return nil
+}
+
+// Done implements context.Context. It is asked for when the write is about to wait.
+func (r *request) Done() <-chan struct{} {
+	r.slept = true
+	return over
+}
+
+var over = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+// Value implements context.Context.
+func (*request) Value(any) any { return nil }
+
+// put begins a write. Its client may give it up.
+func (x *proxy) put(client *process, sent []byte, trace int, tr *truth) *request {
+	r := &request{proxy: x, sent: sent, trace: trace, truth: tr, waits: client}
+	x.w.start(r.run)
+	return r
+}
+
+func (r *request) run(p *process) {
+	x := r.proxy
+	p.sleep(x.w.about(x.trip / 10))
+	b, ok := r.take(p)
+	if ok {
+		r.write(p, &b)
+	}
+	if r.done = true; r.waits != nil {
+		x.w.wake(r.waits)
+	}
+}
+
+// take waits for the base of the write. It is not there where the client has left.
+func (r *request) take(p *process) (session.Base, bool) {
+	x := r.proxy
+	for {
+		r.slept = false
+		b, err := x.store.Take(r, sessionOf(r.trace), ref, r.sent)
+		switch {
+		case err == nil:
+			return b, true
+		case !errors.Is(err, errWaits):
+			return b, false
+		}
+		x.parked = append(x.parked, p)
+		if p.park(); r.left {
+			return b, false
+		}
+	}
+}
+
+// ended wakes those who wait for a write to end.
+func (x *proxy) ended() {
+	for _, p := range x.parked {
+		x.w.wake(p)
+	}
+	x.parked = x.parked[:0]
+}
+
+// write is the loop: the first try is under the base's guard, and every later one a merge into what is there.
+func (r *request) write(p *process, b *session.Base) {
+	x := r.proxy
+	defer x.ended()
+	d := intent.Document{Sent: r.sent, Merger: x.merger, Base: intent.Base{
+		Numbers: b.Numbers, View: b.View, Absent: b.Kind == session.KindAbsent,
+		Stored: b.Kind != session.KindView || string(b.View) == string(b.Stored),
+	}}
+	cur := doc.Revision{Numbers: b.Numbers, Source: b.Stored}
+	if b.Kind == session.KindNone || b.Kind == session.KindLost {
+		cur = doc.Revision{}
+		d.Base.Absent = true // without a guard, what was sent is written
+	}
+	for {
+		draft, err := d.Next(cur)
+		if errors.Is(err, intent.ErrUnread) {
+			p.sleep(x.w.about(x.trip))
+			cur = x.engine.Revision
+			continue
+		}
+		if err != nil {
+			x.tally.Refused++
+			x.tally.Errors = append(x.tally.Errors, err)
+			b.Release()
+			return
+		}
+		x.delay(p)
+		before := x.engine.Revision
+		if draft.Unchanged && cur.Numbers == before.Numbers || x.engine.put(draft.Body, cur.Numbers) {
+			r.acknowledge(b, before)
+			p.sleep(x.w.about(x.trip / 2))
+			b.Answered()
+			return
+		}
+		p.sleep(x.w.about(x.trip))
+		cur = x.engine.Revision
+	}
+}
+
+// delay is the way to the engine.
+func (x *proxy) delay(p *process) {
+	p.sleep(x.w.about(x.trip / 2))
+	if x.w.chance(x.slow) {
+		p.sleep(x.w.about(2 * patience))
+	}
+}
+
+func (r *request) acknowledge(b *session.Base, before doc.Revision) {
+	x, after := r.proxy, r.proxy.engine.Revision
+	x.tally.judge(&verdict{x.merger, r.truth, r.sent, before.Source, after.Source, b.Ambiguous})
+	told := after.Numbers
+	if string(after.Source) != string(r.sent) && b.Numbers.Known() {
+		told = b.Numbers
+	}
+	b.Commit(session.Ack{Stored: after, Sent: r.sent, Told: told})
+}

@@ -1,0 +1,76 @@
+// Package inference simulates clients whose requests don't say which read a write was made from, and counts how often optimist finds out.
+//
+// What is simulated are the clients, the time and the engine. The store of the sessions, the ranking of the reads and the merge are the
+// product's own. It promises nothing about the rest of a write's way.
+package inference
+
+import (
+	"fmt"
+	"time"
+
+	"optimist/internal/doc"
+)
+
+// Config is one experiment. The zero value of a habit is that nobody has it.
+type Config struct {
+	Shape   string
+	Workers int
+	// Rounds is how many changes each worker makes.
+	Rounds int
+	// Think is how long a worker takes between its read and its write, and Pause how long it rests before it reads, on average.
+	Think, Pause time.Duration
+	// Looks is how many of the reads are only looked at.
+	Looks float64
+	// Unchanged is how many writes change nothing.
+	Unchanged float64
+	// Slow is how many writes the engine takes so long for that their clients give up and repeat them.
+	Slow float64
+	// Kept is how many of the documents that were read are changed and written three times.
+	Kept float64
+	// Traces says that the requests of each piece of work carry an id.
+	Traces bool
+	// Seed makes the run another one.
+	Seed uint64
+	// Rank takes the place of the product's ranking.
+	Rank func(revisions []doc.Revision, sent []byte) int
+}
+
+// Run makes the experiment.
+func Run(c Config) (*Tally, error) {
+	s, err := shapeOf(c.Shape)
+	if err != nil {
+		return nil, err
+	}
+	w := newWorld(c.Seed)
+	t := &Tally{units: s.units}
+	x, err := newProxy(w, &c, s, t)
+	if err != nil {
+		return nil, err
+	}
+	x.engine.Revision = doc.Revision{
+		Numbers: doc.Numbers{PrimaryTerm: 1}, Version: 1, Source: encode(s.seed(&change{world: w})),
+	}
+	for i := range c.Workers {
+		wk := &worker{Config: &c, shape: s, change: change{world: w, worker: i}, proxy: x}
+		w.start(wk.run)
+	}
+	w.run()
+	return t, nil
+}
+
+// Shapes are the names of the documents.
+func Shapes() (names []string) {
+	for _, s := range shapes() {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+func shapeOf(name string) (*shape, error) {
+	for _, s := range shapes() {
+		if s.name == name {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("no shape is called %q", name)
+}

@@ -1,0 +1,113 @@
+package inference
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// Condition is what clients do, whatever the document is.
+type Condition struct {
+	Name string
+	Config
+}
+
+// Conditions are those of the table.
+func Conditions() []Condition {
+	const fast = 5 * time.Millisecond
+	busy := func(workers int, looks float64) Config {
+		return Config{Workers: workers, Looks: looks, Think: fast, Pause: fast}
+	}
+	var list []Condition
+	for _, looks := range []float64{0, 0.1, 0.5} {
+		for _, workers := range []int{2, 16, 64} {
+			list = append(list, Condition{fmt.Sprintf("%d workers, %.0f %% looks", workers, 100*looks), busy(workers, looks)})
+		}
+	}
+	for _, h := range []struct {
+		name string
+		set  func(c *Config)
+	}{
+		{"seconds to think", func(c *Config) { c.Think, c.Pause = 2*time.Second, 2*time.Second }},
+		{"seconds to think, 50 % looks", func(c *Config) { c.Think, c.Pause, c.Looks = 2*time.Second, 2*time.Second, 0.5 }},
+		{"10 % unchanged saves", func(c *Config) { c.Unchanged = 0.1 }},
+		{"5 % given up and repeated", func(c *Config) { c.Slow = 0.05 }},
+		{"20 % written again from memory", func(c *Config) { c.Kept = 0.2 }},
+		{"10 % looks, traces", func(c *Config) { c.Looks, c.Traces = 0.1, true }},
+	} {
+		c := Condition{"16 workers, " + h.name, busy(16, 0)}
+		h.set(&c.Config)
+		list = append(list, c)
+	}
+	return list
+}
+
+// Options say how much is simulated.
+type Options struct {
+	// Shapes and Conditions are those whose names contain one of these; none is all.
+	Shapes, Conditions []string
+	// Changes is how many each run makes, at least, and Seeds how many runs each row is made of.
+	Changes, Seeds int
+	// Base is what all runs have in common.
+	Base Config
+}
+
+// Table makes the experiments and prints a row for each shape under each condition, and their sums.
+func Table(out io.Writer, o Options) error {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "condition\tshape\tchanges\tlost\tinvented\trefused\twrong\tof these silent\tright, said ambiguous\t")
+	for _, c := range Conditions() {
+		if !named(c.Name, o.Conditions) {
+			continue
+		}
+		all := &Tally{}
+		for _, s := range Shapes() {
+			if !named(s, o.Shapes) {
+				continue
+			}
+			sum, err := o.run(c, s)
+			if err != nil {
+				return err
+			}
+			row(t, c.Name, s, sum)
+			all.Add(sum)
+		}
+		row(t, c.Name, "all", all)
+	}
+	return t.Flush()
+}
+
+func named(name string, parts []string) bool {
+	for _, p := range parts {
+		if strings.Contains(name, p) {
+			return true
+		}
+	}
+	return len(parts) == 0
+}
+
+// run makes a row.
+func (o *Options) run(c Condition, shape string) (*Tally, error) {
+	sum := &Tally{}
+	for seed := range o.Seeds {
+		run := c.Config
+		run.Shape, run.Seed, run.Rank = shape, uint64(seed), o.Base.Rank //nolint:gosec // small
+		run.Rounds = (o.Changes + c.Workers - 1) / c.Workers
+		t, err := Run(run)
+		if err != nil {
+			return nil, err
+		}
+		sum.Add(t)
+	}
+	return sum, nil
+}
+
+func row(out io.Writer, condition, shape string, t *Tally) {
+	fmt.Fprintf(out, "%s\t%s", condition, shape)
+	for _, n := range []int{t.Changes, t.Lost, t.Invented, t.Refused, t.Wrong, t.Silent, t.Doubts} {
+		fmt.Fprintf(out, "\t%d", n)
+	}
+	fmt.Fprintln(out, "\t")
+}
