@@ -78,13 +78,17 @@ func (rd *Reading) Serve(w *Watcher, r *client.Request) bool {
 	return false
 }
 
-// begin is for right before the read is sent. exact says that its answer has the bytes that are stored now: a search sees what
-// was refreshed last, and a pretty answer has a document's numbers and texts in another form. Such reads prove nothing of the
-// index, and have no order.
+// begin is for right before the read is sent. exact says that its answer has the bytes that are stored now. A search sees what
+// was refreshed last, and so does a read that needn't be real-time. One that prefers a copy of the shard may get a stale one. A
+// pretty answer has a document's numbers and texts in another form. Such reads prove nothing of the index, and have no order.
 func (rd *Reading) begin(exact bool) {
 	rd.client = rd.r.Client()
 	rd.epoch, rd.order, rd.began = rd.w.Sessions.Epoch(), 0, time.Now()
-	if _, pretty := uri.Param(rd.r.Op().Query, "pretty"); exact && !pretty {
+	for _, name := range [...]string{"pretty", "realtime", "preference"} {
+		v, given := uri.Param(rd.r.Op().Query, name)
+		exact = exact && (!given || name == "realtime" && (len(v) == 0 || string(v) == "true"))
+	}
+	if exact {
 		rd.order = rd.w.Sessions.Ask()
 	}
 	rd.copy.reset(copyLimit)

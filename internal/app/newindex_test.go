@@ -1,0 +1,95 @@
+package app
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"testing"
+
+	"optimist/internal/embedded"
+)
+
+const me, other = "me", "other"
+
+// save reads nothing and writes what its session has made of what it wrote last.
+func (w *world) save(session, body string) answer {
+	return w.ask(w.proxied, "PUT", doc1, body, "Optimist-Session", session)
+}
+
+func (w *world) read(session, target string) answer {
+	return w.ask(w.proxied, "GET", target, "", "Optimist-Session", session)
+}
+
+func TestAnIndexMadeAnewAroundOptimistIsForgotten(t *testing.T) {
+	for name, c := range map[string]struct {
+		renew func(w *world)
+		look  func(w *world) answer
+	}{
+		"a read of an older revision": {func(w *world) { w.put(doc1, `{"n":0}`) }, func(w *world) answer { return w.read(other, doc1) }},
+		"another document under the same numbers": {func(w *world) {
+			for range 4 {
+				w.put(doc1, `{"n":0}`)
+			}
+		}, func(w *world) answer { return w.read(other, doc1) }},
+		"a multi-get of an older revision": {func(w *world) { w.put(doc1, `{"n":0}`) }, func(w *world) answer {
+			return w.ask(w.proxied, "POST", "/shop/_mget", `{"ids":["1"]}`, "Optimist-Session", other)
+		}},
+		"a missing index": {func(*world) {}, func(w *world) answer { return w.read(other, doc1) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, base: {reads: [get, mget], lost: reject}, merge: {paths: {/n: sum}}}\n", Identity{})
+			w.put(doc1, `{"n":1}`)
+			w.read(me, doc1)
+			w.wants(w.save(me, `{"n":2}`), 200, "guarded;attempts=1;base=session")
+			w.read(other, doc1)
+			w.read(me, doc1)
+			w.wants(w.save(me, `{"n":3}`), 200, "guarded;attempts=1;base=session")
+			w.put(doc1, `{"n":3,"by":"somebody else"}`)
+			w.read(me, doc1) // revision 3
+			w.read(other, doc1)
+			if a := w.ask(w.direct, "DELETE", "/shop", ""); a.status != 200 {
+				t.Fatalf("%d %s", a.status, a.body)
+			}
+			c.renew(w)
+			c.look(w)
+			a := w.save(me, `{"n":4,"by":"somebody else"}`)
+			if !strings.Contains(a.outcome(), "base=lost;reason=index") {
+				t.Errorf("%d [%s]: the base of another index", a.status, a.outcome())
+			}
+		})
+	}
+}
+
+// TestAStaleReadForgetsNothing: a read that needn't be of the newest revision proves nothing of its index.
+func TestAStaleReadForgetsNothing(t *testing.T) {
+	for _, query := range []string{"?realtime=false", "?preference=_replica", "?realtime=0&preference=x"} {
+		t.Run(query, func(t *testing.T) {
+			engine := embedded.New(embedded.Options{})
+			target, err := url.Parse(serve(t, engine.Serve, func() { _ = engine.Close() }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var stale []byte // the first answer to a read, as a replica or an old searcher has it
+			forward := httputil.NewSingleHostReverseProxy(target)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if stale != nil && "?"+r.URL.RawQuery == query {
+					w.Header().Set("Content-Type", "application/json")
+					_, _ = w.Write(stale)
+					return
+				}
+				forward.ServeHTTP(w, r)
+			}))
+			t.Cleanup(server.Close)
+			w := newWorldOn(t, "rules:\n- {name: r, match: {index: [shop]}}\n", Identity{}, server.URL)
+			w.put(doc1, `{"n":1}`)
+			stale = []byte(w.read(me, doc1).body)
+			w.wants(w.save(me, `{"n":2}`), 200, "guarded;attempts=1;base=session")
+			if a := w.read(other, doc1+query); a.body != string(stale) {
+				t.Fatalf("read %s", a.body)
+			}
+			w.wants(w.save(me, `{"n":3}`), 200, "guarded;attempts=1;base=view")
+		})
+	}
+}
