@@ -6,69 +6,74 @@ import (
 	"optimist/internal/unit"
 )
 
-// Locks are the paths under `_lock`: global, document and tree locks with leases, queues and tokens. They work whatever the mode is, since
-// nobody gets one who doesn't ask.
+// Locks are the paths under `_lock`: global, document and tree locks with leases, queues and tokens. They work in
+// every mode, because only clients that ask for a lock get one.
 type Locks struct {
-	// Path is the segment under which locks are: `/_lock/global/{name}`, `/{index}/_lock/doc/{id}`. Default /_lock. It has to begin with
-	// `/_`, so that no index has its name. Empty switches locks off: requests for them go to the engine.
+	// Path is the segment under which locks are: `/_lock/global/{name}`, `/{index}/_lock/doc/{id}`. Default /_lock.
+	// It must begin with `/_`, so that no index has its name. Empty switches locks off: requests for them go to the
+	// engine.
 	Path string `json:"path"`
 
-	// Index is where the locks' documents are, made with the first lock. Default optimist-locks. Optimist's own credentials
-	// (upstream.auth) need the rights to create, read and write it. Danger: deleting it forgets who holds what, and tokens may start
-	// again from lower ones.
+	// Index is where the documents of the locks are. optimist creates it with the first lock. Default optimist-locks.
+	// optimist's own credentials (upstream.auth) need the rights to create, read and write it. Danger: if you delete
+	// it, optimist forgets who holds which lock, and tokens may start again from lower ones.
 	Index string `json:"index"`
 
-	// Scripts is auto (default: found out with the first lock), always or never. With scripts the engine's clock judges leases. Without,
-	// a lease has lapsed when a proxy has seen it unchanged for its ttl, so that a dead holder's lock can take twice its ttl to be
-	// free. The first proxy on an index decides for all: it is written in the index.
+	// Scripts is auto (default: optimist finds out with the first lock), always or never. With scripts, the engine's
+	// clock judges leases. Without scripts, a lease has ended when a proxy has seen it unchanged for its ttl; so it
+	// can take twice the ttl until a dead holder's lock is free. The first proxy on an index decides for all, and
+	// writes this into the index.
 	Scripts Scripts `json:"scripts"`
 
-	// TTL is how long a lease is if the request says nothing. Default 30s.
+	// TTL is how long a lease is, if the request doesn't say. Default 30s.
 	TTL unit.Duration `json:"ttl" min:"1nanos"`
 
-	// MaxTTL is how long a lease may be at most. Default 24h. A dead holder's lock is free after its lease, not before.
+	// MaxTTL is how long a lease may be at most. Default 24h. A dead holder's lock is free after its lease, not
+	// before.
 	MaxTTL unit.Duration `json:"max_ttl" min:"1nanos"`
 
-	// Wait is how long a request waits for a lock that somebody else has, if it says nothing.
+	// Wait is how long a request waits for a lock that another owner has, if the request doesn't say.
 	Wait Wait `json:"wait"`
 
-	// Overtake is how many of the foreground may go past one of the background that waits. Default 16. 1 lets the two classes take turns.
+	// Overtake is how many requests of the foreground may overtake one of the background that waits. Default 16. With
+	// 1 the two classes take turns.
 	Overtake int `json:"overtake" min:"1"`
 
-	// Chain is how many who wait here for the same lock may be promised it ahead, so that it goes from hand to hand without waiting for the
-	// engine. Default 15, the most; 0 switches it off. Only of locks that nobody keeps for long, only where scripts judge leases, and not of
-	// trees. Danger: where optimist is killed, what it had promised keeps others waiting for up to `ttl`.
+	// Chain is how many waiting clients optimist may promise the same lock ahead. The lock then goes from client to
+	// client without waiting for the engine. Default 15, the most. 0 switches it off. optimist promises only locks
+	// that nobody keeps for long, only if scripts judge leases, and no trees. Danger: if optimist is killed, its
+	// promises keep other clients waiting for up to `ttl`.
 	Chain int `json:"chain" min:"0" max:"15"`
 
-	// TreeSize is how many leases one tree may hold at once; one more is answered 429. Default 20000. All of them are in one document,
-	// which is written whole with every change.
+	// TreeSize is how many leases one tree may hold at once. One more gets a 429. Default 20000. All of them are in
+	// one document, which is written whole with every change.
 	TreeSize int `json:"tree_size" min:"1"`
 
-	// Compat has an index whose documents are locks, by the requests of Elasticsearch: The Definitive Guide.
+	// Compat makes the documents of one index locks, by the requests of Elasticsearch: The Definitive Guide.
 	Compat Compat `json:"compat"`
 }
 
-// Compat is an index whose documents are locks, as in the chapter of the Definitive Guide on concurrency: its creates, scripted updates
-// and deletes work as printed, and the locks have leases.
+// Compat is an index whose documents are locks, as in the Definitive Guide's chapter on concurrency. Its creates,
+// scripted updates and deletes work as printed, and the locks have leases.
 type Compat struct {
-	// Index is its name, as it stands in requests; aliases are the engine's. Default empty: there is none. What isn't one of the
-	// book's requests is refused there.
+	// Index is the name of this index in requests. Aliases go to the engine. Default empty: there is none. Requests
+	// to this index that the book doesn't have are refused.
 	Index string `json:"index"`
 
-	// Type is the mapping type that locks have in the path, as in `/fs/lock/1`. Default lock. Requests without a type are for locks, too;
-	// those with another type go to the engine.
+	// Type is the mapping type of locks in the path, as in `/fs/lock/1`. Default lock. Requests without a type are
+	// for locks, too. Those with another type go to the engine.
 	Type string `json:"type"`
 
-	// TTL is how long a lock is held that nobody deletes. Default 1m.
+	// TTL is how long a lock lasts if nobody deletes it. Default 1m.
 	TTL unit.Duration `json:"ttl" min:"1nanos"`
 }
 
 // Wait is how long requests wait for a lock, by their class.
 type Wait struct {
-	// Foreground is for requests that say nothing, or `priority: foreground`. Default 2s. 0: they don't wait.
+	// Foreground is for requests without a priority, or with `priority: foreground`. Default 2s. 0: they don't wait.
 	Foreground unit.Duration `json:"foreground"`
 
-	// Background is for those with `priority: background`. Default 2s.
+	// Background is for requests with `priority: background`. Default 2s.
 	Background unit.Duration `json:"background"`
 
 	// Max is how long a request may ask to wait. Default 1h.
