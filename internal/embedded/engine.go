@@ -41,13 +41,13 @@ type Engine struct {
 	indices map[string]*index
 	aliases map[string]map[string]*alias // alias → index → its properties
 
-	routes router
-	name   string
-	uuid   string
-	born   time.Time
-	clock  func() time.Time
-	ids    idSource
-	door   door
+	endpoints []*endpoint
+	name      string
+	uuid      string
+	born      time.Time
+	clock     func() time.Time
+	ids       idSource
+	door      door
 }
 
 // Options adjust an engine. The zero value is complete.
@@ -67,13 +67,13 @@ func New(o Options) *Engine {
 		o.Now = time.Now
 	}
 	return &Engine{
-		indices: make(map[string]*index),
-		aliases: make(map[string]map[string]*alias),
-		routes:  newRouter(routes()),
-		name:    o.Name,
-		uuid:    newUUID(),
-		born:    o.Now(),
-		clock:   o.Now,
+		indices:   make(map[string]*index),
+		aliases:   make(map[string]map[string]*alias),
+		endpoints: newRouter(routes()),
+		name:      o.Name,
+		uuid:      newUUID(),
+		born:      o.Now(),
+		clock:     o.Now,
 	}
 }
 
@@ -84,6 +84,7 @@ type call struct {
 	path   string // decoded as a whole, for messages
 	vars   vars
 	params params
+	bad    *Error // what is wrong with the first parameter that is
 	resp   Response
 	out    []byte // the answer's body
 	// whole says that the answer is the document itself: filter_path has it written anew, but takes nothing out of it.
@@ -144,7 +145,8 @@ func (c *call) serve() *Error {
 	if c.path, err = unescape(path); err != nil {
 		return err
 	}
-	found := c.routes.find(segments, &c.vars)
+	var found *endpoint
+	found, c.vars = find(c.endpoints, segments)
 	if c.req.Method == "OPTIONS" {
 		return c.options(found)
 	}
@@ -161,16 +163,16 @@ func (c *call) serve() *Error {
 	return rt.handle(c)
 }
 
-func (c *call) options(found *handlers) *Error {
+func (c *call) options(found *endpoint) *Error {
 	if found != nil {
-		c.header("Allow", strings.Join(found.methods, ","))
+		c.header("Allow", strings.Join(found.methods(), ","))
 	}
 	c.resp.ContentType = "text/plain; charset=UTF-8"
 	return nil
 }
 
-func (c *call) wrongMethod(found *handlers) *Error {
-	c.header("Allow", strings.Join(found.methods, ","))
+func (c *call) wrongMethod(found *endpoint) *Error {
+	c.header("Allow", strings.Join(found.methods(), ","))
 	return &Error{Status: 405, Plain: true, Reason: "Incorrect HTTP method for uri [" + c.req.Target + "] and method [" + c.req.Method +
-		"], allowed: [" + strings.Join(found.methods, ", ") + "]"}
+		"], allowed: [" + strings.Join(found.methods(), ", ") + "]"}
 }

@@ -13,99 +13,74 @@ type route struct {
 	params  []string // names of the parameters besides those of every request
 }
 
-// handlers are the routes of one path.
-type handlers struct {
-	methods []string // in the order in which the engine names them
-	routes  []*route // beside them
+// endpoint is a pattern with the routes of all its methods.
+type endpoint struct {
+	parts  []string
+	routes []*route
 }
 
-func (h *handlers) byMethod(m string) *route {
-	if i := slices.Index(h.methods, m); i >= 0 {
-		return h.routes[i]
+// methodOrder is the order in which the engine names methods.
+var methodOrder = []string{"GET", "POST", "PUT", "DELETE", "HEAD"}
+
+// byMethod returns the route that takes a method, or nil.
+func (p *endpoint) byMethod(method string) *route {
+	for _, r := range p.routes {
+		if slices.Contains(strings.Fields(r.methods), method) {
+			return r
+		}
 	}
 	return nil
 }
 
-// methodOrder is the order of methods in Allow.
-const methodOrder = "GET POST PUT DELETE HEAD"
-
-func (h *handlers) add(method string, r *route) {
-	order := func(m string) int { return strings.Index(methodOrder, m) }
-	at := 0
-	for at < len(h.methods) && order(h.methods[at]) < order(method) {
-		at++
-	}
-	h.methods, h.routes = slices.Insert(h.methods, at, method), slices.Insert(h.routes, at, r)
+// methods are those that the endpoint takes.
+func (p *endpoint) methods() []string {
+	return slices.DeleteFunc(slices.Clone(methodOrder), func(m string) bool { return p.byMethod(m) == nil })
 }
 
-// router finds the routes of a path: a part that is spelt out wins over a variable.
-type router struct{ root *branch }
-
-type branch struct {
-	here   *handlers
-	parts  map[string]*branch
-	any    *branch
-	anyVar string
-}
-
-func newRouter(table []route) router {
-	root := &branch{}
+// newRouter returns the endpoints of a table, in the order in which they are tried. A part that is spelt out comes before a variable,
+// because a brace sorts behind all letters.
+func newRouter(table []route) []*endpoint {
+	byPattern := make(map[string]*endpoint)
+	var endpoints []*endpoint
 	for i := range table {
-		b := root
-		for _, part := range strings.Split(strings.Trim(table[i].pattern, "/"), "/") {
-			b = b.step(part)
+		pattern := strings.Trim(table[i].pattern, "/")
+		p := byPattern[pattern]
+		if p == nil {
+			p = &endpoint{parts: strings.Split(pattern, "/")}
+			byPattern[pattern], endpoints = p, append(endpoints, p)
 		}
-		if b.here == nil {
-			b.here = &handlers{}
-		}
-		for _, m := range strings.Fields(table[i].methods) {
-			b.here.add(m, &table[i])
-		}
+		p.routes = append(p.routes, &table[i])
 	}
-	return router{root}
+	slices.SortFunc(endpoints, func(a, b *endpoint) int { return slices.Compare(a.parts, b.parts) })
+	return endpoints
 }
 
-func (b *branch) step(part string) *branch {
-	if strings.HasPrefix(part, "{") {
-		if b.any == nil {
-			b.any, b.anyVar = &branch{}, strings.Trim(part, "{}")
+// find returns the endpoint of a request and its variables, or nil.
+func find(endpoints []*endpoint, segments []string) (*endpoint, vars) {
+	for _, p := range endpoints {
+		if v, ok := p.match(segments); ok {
+			return p, v
 		}
-		return b.any
 	}
-	if b.parts == nil {
-		b.parts = make(map[string]*branch)
-	}
-	if b.parts[part] == nil {
-		b.parts[part] = &branch{}
-	}
-	return b.parts[part]
+	return nil, vars{}
 }
 
-// find returns the handlers of a path and fills in its variables, or returns nil.
-func (r router) find(segments []string, v *vars) *handlers { return r.root.find(segments, v) }
-
-func (b *branch) find(segments []string, v *vars) *handlers {
-	if len(segments) == 0 {
-		return b.here
+func (p *endpoint) match(segments []string) (v vars, ok bool) {
+	if len(segments) != len(p.parts) {
+		return v, false
 	}
-	if next := b.parts[segments[0]]; next != nil {
-		if h := next.find(segments[1:], v); h != nil {
-			return h
-		}
-	}
-	if b.any == nil || segments[0] == "" {
-		return nil
-	}
-	h := b.any.find(segments[1:], v)
-	if h != nil {
-		switch b.anyVar {
-		case "index":
-			v.index = segments[0]
-		case "id":
-			v.id = segments[0]
+	for i, s := range segments {
+		switch part := p.parts[i]; {
+		case part == s:
+		case !strings.HasPrefix(part, "{") || s == "":
+			return v, false
+		case part == "{index}":
+			v.index = s
+		case part == "{id}":
+			v.id = s
 		default:
-			v.name = segments[0]
+			v.name = s
 		}
 	}
-	return h
+	return v, true
 }
