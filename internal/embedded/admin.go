@@ -96,9 +96,9 @@ func knownSetting(name string) bool {
 }
 
 func (c *call) deleteIndex() *Error {
-	how, err := c.expand()
-	if err != nil {
-		return err
+	how := c.expand()
+	if c.bad != nil {
+		return c.bad
 	}
 	if strings.Contains(c.vars.index, "*") || c.vars.index == "_all" {
 		return illegalArgument("Wildcard expressions or all indices are not allowed")
@@ -122,11 +122,7 @@ func (c *call) deleteIndex() *Error {
 
 // eachIndex answers with an object that has one member for each index of the request.
 func (c *call) eachIndex(body func(dst []byte, x *index) []byte) *Error {
-	how, err := c.expand()
-	if err != nil {
-		return err
-	}
-	found, err := c.resolve(c.vars.index, how)
+	found, err := c.found()
 	if err != nil {
 		return err
 	}
@@ -145,11 +141,7 @@ func (c *call) eachIndex(body func(dst []byte, x *index) []byte) *Error {
 
 func (c *call) getIndex() *Error {
 	if c.req.Method == "HEAD" {
-		how, err := c.expand()
-		if err != nil {
-			return err
-		}
-		found, err := c.resolve(c.vars.index, how)
+		found, err := c.found()
 		if err != nil {
 			return err
 		}
@@ -157,10 +149,7 @@ func (c *call) getIndex() *Error {
 			c.resp.Status = 404
 		}
 	}
-	flat, err := c.params.flag("flat_settings", false)
-	if err != nil {
-		return err
-	}
+	flat := c.flag("flat_settings", false)
 	return c.eachIndex(func(dst []byte, x *index) []byte {
 		dst = c.appendAliases(append(dst, `{"aliases":`...), x.name, nil)
 		dst = x.copyMapping().appendJSON(append(dst, `,"mappings":`...))
@@ -175,10 +164,7 @@ func (c *call) getMapping() *Error {
 }
 
 func (c *call) getSettings() *Error {
-	flat, err := c.params.flag("flat_settings", false)
-	if err != nil {
-		return err
-	}
+	flat := c.flag("flat_settings", false)
 	return c.eachIndex(func(dst []byte, x *index) []byte {
 		return append(x.appendSettings(append(dst, `{"settings":`...), flat), '}')
 	})
@@ -207,11 +193,7 @@ func (c *call) putMapping() *Error {
 	if err != nil {
 		return err
 	}
-	how, err := c.expand()
-	if err != nil {
-		return err
-	}
-	found, err := c.resolve(c.vars.index, how)
+	found, err := c.found()
 	if err != nil {
 		return err
 	}
@@ -238,11 +220,7 @@ func (c *call) putSettings() *Error {
 	if inner := n.member("settings"); inner != nil && inner.kind == tree.Object {
 		n = inner
 	}
-	how, err := c.expand()
-	if err != nil {
-		return err
-	}
-	found, err := c.resolve(c.vars.index, how)
+	found, err := c.found()
 	if err != nil {
 		return err
 	}
@@ -272,11 +250,7 @@ func (c *call) putSettings() *Error {
 
 // refreshIndex answers a refresh. There is nothing to do: a search sees every write that was answered.
 func (c *call) refreshIndex() *Error {
-	how, err := c.expand()
-	if err != nil {
-		return err
-	}
-	found, err := c.resolve(c.vars.index, how)
+	found, err := c.found()
 	if err != nil {
 		return err
 	}

@@ -116,11 +116,7 @@ func anyMatch(patterns []string, name string) bool {
 }
 
 func (c *call) getAlias() *Error {
-	how, err := c.expand()
-	if err != nil {
-		return err
-	}
-	found, err := c.resolve(c.vars.index, how)
+	found, err := c.found()
 	if err != nil {
 		return err
 	}

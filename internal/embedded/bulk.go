@@ -22,10 +22,7 @@ func (c *call) bulk() *Error {
 		return errBodyRequired()
 	}
 	start := c.clock()
-	refreshed, err := c.refresh()
-	if err != nil {
-		return err
-	}
+	refreshed := c.refresh()
 	items, err := c.bulkItems()
 	if err != nil {
 		return err
@@ -49,9 +46,8 @@ func (c *call) bulk() *Error {
 // bulkItems reads and checks every action before the first of them is carried out: one that is malformed refuses all.
 func (c *call) bulkItems() ([]bulkItem, *Error) {
 	defaults := bulkItem{index: c.vars.index, pipeline: c.params.get("pipeline")}
-	var err *Error
-	if defaults.needAlias, err = c.params.flag("require_alias", false); err != nil {
-		return nil, err
+	if defaults.needAlias = c.flag("require_alias", false); c.bad != nil {
+		return nil, c.bad
 	}
 	var items []bulkItem
 	var v validation
@@ -132,7 +128,7 @@ func (it *bulkItem) action(text []byte, line int) *Error {
 
 func (it *bulkItem) metadata(kid *node, line int) (err *Error) {
 	number := func() (n int64) {
-		n, err = params{{kid.name, kid.text()}}.long(kid.name, 0)
+		n, err = parseNumber(kid.name, kid.text(), 64)
 		return n
 	}
 	switch kid.name {

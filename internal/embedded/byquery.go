@@ -35,7 +35,7 @@ func (c *call) byQuery(act action, word string) *Error {
 		case "conflicts":
 			proceed = kid.text() == "proceed"
 		case "max_docs", "size":
-			limit, err = params{{kid.name, kid.text()}}.long(kid.name, -1)
+			limit, err = parseNumber(kid.name, kid.text(), 64)
 		case "script":
 			err = errNoScripts(kid)
 		default:
@@ -55,8 +55,8 @@ func (c *call) byQuery(act action, word string) *Error {
 			return err
 		}
 	}
-	if limit, err = c.params.long("max_docs", limit); err != nil {
-		return err
+	if limit = c.long("max_docs", limit); c.bad != nil {
+		return c.bad
 	}
 	if limit == 0 || limit < -1 {
 		var v validation

@@ -100,11 +100,7 @@ var catColumns = []string{"health", "status", "index", "uuid", "pri", "rep", "do
 
 // catIndices answers _cat/indices as text, or as JSON with format=json.
 func (c *call) catIndices() *Error {
-	how, err := c.expand()
-	if err != nil {
-		return err
-	}
-	found, err := c.resolve(c.vars.index, how)
+	found, err := c.found()
 	if err != nil {
 		return err
 	}
@@ -136,12 +132,11 @@ func (c *call) catIndices() *Error {
 		return nil
 	}
 	c.resp.ContentType = "text/plain; charset=UTF-8"
-	header, err := c.params.flag("v", false)
-	if header {
+	if c.flag("v", false) {
 		rows = slices.Insert(rows, 0, columns)
 	}
 	c.out = appendTable(c.out, columns, rows)
-	return err
+	return c.bad
 }
 
 func (c *call) catCell(x *index, column string) string {

@@ -17,11 +17,7 @@ func (c *call) mget() *Error {
 	if err != nil {
 		return err
 	}
-	filter, err := c.sourceFilter()
-	if err != nil {
-		return err
-	}
-	docs, err := c.wanted(n, filter)
+	docs, err := c.wanted(n, c.sourceFilter())
 	if err != nil {
 		return err
 	}
@@ -78,7 +74,7 @@ func (w *wanted) read(n *node) *Error {
 		case "routing":
 			w.routing = kid.text()
 		case "version":
-			v, err := params{{"version", kid.text()}}.long("version", matchAny)
+			v, err := parseNumber("version", kid.text(), 64)
 			if err != nil {
 				return err
 			}

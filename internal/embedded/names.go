@@ -91,17 +91,19 @@ type expand struct {
 	noAlias bool // names must be of indices
 }
 
-func (c *call) expand() (expand, *Error) {
-	lenient, err := c.params.flag("ignore_unavailable", false)
-	if err != nil {
-		return expand{}, err
-	}
-	empty, err := c.params.flag("allow_no_indices", true)
-	if err != nil {
-		return expand{}, err
-	}
+func (c *call) expand() expand {
 	states := c.params.list("expand_wildcards")
-	return expand{lenient: lenient, empty: empty, hidden: slices.Contains(states, "all") || slices.Contains(states, "hidden")}, nil
+	return expand{lenient: c.flag("ignore_unavailable", false), empty: c.flag("allow_no_indices", true),
+		hidden: slices.Contains(states, "all") || slices.Contains(states, "hidden")}
+}
+
+// found are the indices of the request.
+func (c *call) found() ([]*index, *Error) {
+	how := c.expand()
+	if c.bad != nil {
+		return nil, c.bad
+	}
+	return c.resolve(c.vars.index, how)
 }
 
 // resolve finds the indices of an expression: names, aliases and wildcards, separated by commas, a minus takes away what

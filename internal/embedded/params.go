@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -48,34 +49,45 @@ func (p params) lookup(name string) (string, bool) {
 
 func (p params) get(name string) string { v, _ := p.lookup(name); return v }
 
+// wrong keeps the first wrong value of a request, for which its handler looks before it does anything.
+func (c *call) wrong(err *Error) {
+	if c.bad == nil {
+		c.bad = err
+	}
+}
+
 // flag reads a boolean parameter: a name alone is true.
-func (p params) flag(name string, def bool) (bool, *Error) {
-	v, ok := p.lookup(name)
-	switch {
+func (c *call) flag(name string, def bool) bool {
+	switch v, ok := c.params.lookup(name); {
 	case !ok:
-		return def, nil
+		return def
 	case v == "" || v == "true":
-		return true, nil
-	case v == "false":
-		return false, nil
+		return true
+	case v != "false":
+		c.wrong(illegalArgument("Failed to parse value [%s] as only [true] or [false] are allowed.", v))
 	}
-	return false, illegalArgument("Failed to parse value [%s] as only [true] or [false] are allowed.", v)
+	return false
 }
 
-func (p params) long(name string, def int64) (int64, *Error) { return p.number(name, "long", 64, def) }
+func (c *call) long(name string, def int64) int64 { return c.number(name, 64, def) }
 
-func (p params) integer(name string, def int64) (int64, *Error) {
-	return p.number(name, "int", 32, def)
-}
+func (c *call) integer(name string, def int64) int64 { return c.number(name, 32, def) }
 
-func (p params) number(name, typ string, bits int, def int64) (int64, *Error) {
-	v, ok := p.lookup(name)
+func (c *call) number(name string, bits int, def int64) int64 {
+	v, ok := c.params.lookup(name)
 	if !ok {
-		return def, nil
+		return def
 	}
+	n, err := parseNumber(name, v, bits)
+	c.wrong(err)
+	return n
+}
+
+// parseNumber reads a number of 32 or 64 bits that stands in a parameter or in a body.
+func parseNumber(name, v string, bits int) (int64, *Error) {
 	n, err := strconv.ParseInt(v, 10, bits)
 	if err != nil {
-		e := illegalArgument("Failed to parse %s parameter [%s] with value [%s]", typ, name, v)
+		e := illegalArgument("Failed to parse %s parameter [%s] with value [%s]", map[int]string{32: "int", 64: "long"}[bits], name, v)
 		e.cause = &Error{Type: "number_format_exception", Reason: "For input string: " + strconv.Quote(v)}
 		return 0, e
 	}
@@ -133,13 +145,7 @@ func suggest(name string, known []string) string {
 		return ""
 	}
 	slices.SortStableFunc(found, func(a, b near) int {
-		switch {
-		case a.like > b.like:
-			return -1
-		case a.like < b.like:
-			return 1
-		}
-		return strings.Compare(a.name, b.name)
+		return cmp.Or(cmp.Compare(b.like, a.like), strings.Compare(a.name, b.name))
 	})
 	if len(found) == 1 {
 		return " -> did you mean [" + found[0].name + "]?"

@@ -39,19 +39,10 @@ func (c *call) getSource() *Error {
 
 // find reads the parameters of a read and finds the document, or nil.
 func (c *call) find() (*index, *revision, *sourceFilter, *Error) {
-	filter, err := c.sourceFilter()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	version, err := c.params.long("version", matchAny)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if _, err := parseVersionType(c.params.get("version_type")); err != nil {
-		return nil, nil, nil, err
-	}
-	if _, err := c.params.flag("realtime", true); err != nil {
-		return nil, nil, nil, err
+	filter, version := c.sourceFilter(), c.long("version", matchAny)
+	_, _ = c.versionType(), c.flag("realtime", true) // they make no difference here, but must be right
+	if c.bad != nil {
+		return nil, nil, nil, c.bad
 	}
 	x, err := c.single(c.vars.index)
 	if err != nil {

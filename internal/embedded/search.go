@@ -82,11 +82,7 @@ func appendShards(dst []byte, n int) []byte {
 
 // collect finds the documents that the request's indices and query select.
 func (c *call) collect(s *search) ([]*index, []*hit, *Error) {
-	how, err := c.expand()
-	if err != nil {
-		return nil, nil, err
-	}
-	indices, err := c.resolve(c.vars.index, how)
+	indices, err := c.found()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -119,24 +115,13 @@ func shardFailure(x *index, cause *Error) *Error {
 	return e
 }
 
-func (c *call) searchParams(s *search) (err *Error) {
-	if s.from, err = c.params.integer("from", s.from); err != nil {
-		return err
-	}
-	if s.size, err = c.params.integer("size", s.size); err != nil {
-		return err
-	}
-	if s.version, err = c.params.flag("version", false); err != nil {
-		return err
-	}
-	if s.seqNo, err = c.params.flag("seq_no_primary_term", false); err != nil {
-		return err
-	}
-	if s.intTotal, err = c.params.flag("rest_total_hits_as_int", false); err != nil {
-		return err
-	}
-	if s.filter, err = c.sourceFilter(); err != nil {
-		return err
+func (c *call) searchParams(s *search) *Error {
+	s.from, s.size = c.integer("from", s.from), c.integer("size", s.size)
+	s.version, s.seqNo = c.flag("version", false), c.flag("seq_no_primary_term", false)
+	s.intTotal = c.flag("rest_total_hits_as_int", false)
+	s.filter = c.sourceFilter()
+	if c.bad != nil {
+		return c.bad
 	}
 	s.noID = c.params.get("stored_fields") == "_none_"
 	if _, ok := c.params.lookup("scroll"); ok {
@@ -198,9 +183,9 @@ func (c *call) searchBody(s *search) *Error {
 		case "query":
 			s.query, err = parseQueryDSL(kid, c.clock())
 		case "from":
-			s.from, err = params{{"from", kid.text()}}.integer("from", 0)
+			s.from, err = parseNumber("from", kid.text(), 32)
 		case "size":
-			s.size, err = params{{"size", kid.text()}}.integer("size", 10)
+			s.size, err = parseNumber("size", kid.text(), 32)
 		case "sort":
 			s.sort, err = parseSort(kid)
 		case "_source":

@@ -91,9 +91,9 @@ func (c *call) shape(failed bool) *Error {
 	if c.resp.ContentType != "application/json" {
 		return nil
 	}
-	pretty, err := c.params.flag("pretty", false)
-	if err != nil {
-		return err
+	pretty := c.flag("pretty", false)
+	if c.bad != nil && !failed {
+		return c.bad
 	}
 	paths := c.params.get("filter_path")
 	if failed {

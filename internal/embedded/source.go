@@ -16,7 +16,7 @@ type sourceFilter struct {
 func (f *sourceFilter) hidden() bool { return f != nil && f.none }
 
 // sourceFilter reads _source, _source_includes and _source_excludes from the query; nil without any of them.
-func (c *call) sourceFilter() (*sourceFilter, *Error) {
+func (c *call) sourceFilter() *sourceFilter {
 	f := &sourceFilter{includes: c.params.list("_source_includes"), excludes: c.params.list("_source_excludes")}
 	if v, ok := c.params.lookup("_source"); ok {
 		switch v {
@@ -30,9 +30,9 @@ func (c *call) sourceFilter() (*sourceFilter, *Error) {
 		f.none = true
 	}
 	if !f.none && len(f.includes) == 0 && len(f.excludes) == 0 {
-		return nil, nil
+		return nil
 	}
-	return f, nil
+	return f
 }
 
 // filterOf reads a _source member of a body: true, false, a field, a list of fields, or includes and excludes.

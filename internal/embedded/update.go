@@ -24,9 +24,9 @@ func newUpdate(id string) update { return update{write: newWrite(actUpdate, id)}
 
 func (c *call) updateDoc() *Error {
 	u := newUpdate(c.vars.id)
-	refreshed, err := c.updateOptions(&u)
-	if err != nil {
-		return err
+	refreshed := c.updateOptions(&u)
+	if c.bad != nil {
+		return c.bad
 	}
 	if len(c.req.Body) > 0 {
 		n, rest, broken := parseJSON(c.req.Body)
@@ -40,11 +40,7 @@ func (c *call) updateDoc() *Error {
 	if err := u.validate(); err != nil {
 		return err
 	}
-	needAlias, err := c.params.flag("require_alias", false)
-	if err != nil {
-		return err
-	}
-	x, err := c.indexOfWrite(c.vars.index, needAlias, &u.write)
+	x, err := c.indexOfRequest(&u.write)
 	if err != nil {
 		return err
 	}
@@ -76,22 +72,13 @@ func badBody(err error) *Error {
 	return badRequest("x_content_parse_exception", "%s", err.Error())
 }
 
-func (c *call) updateOptions(u *update) (refreshed bool, err *Error) {
-	if refreshed, err = c.guards(&u.write); err != nil {
-		return false, err
-	}
-	if u.retries, err = c.params.integer("retry_on_conflict", 0); err != nil {
-		return false, err
-	}
-	if u.docAsUpsert, err = c.params.flag("doc_as_upsert", false); err != nil {
-		return false, err
-	}
-	if u.filter, err = c.sourceFilter(); err != nil {
-		return false, err
-	}
+func (c *call) updateOptions(u *update) (refreshed bool) {
+	refreshed = c.guards(&u.write)
+	u.retries, u.docAsUpsert = c.integer("retry_on_conflict", 0), c.flag("doc_as_upsert", false)
+	u.filter = c.sourceFilter()
 	_, asked := c.params.lookup("_source")
 	u.answer = u.filter != nil || asked
-	return refreshed, nil
+	return refreshed
 }
 
 // read takes the body of an update.
@@ -120,7 +107,7 @@ func (u *update) read(n *node, body []byte) *Error {
 		case "_source":
 			u.answer, u.filter = true, filterOf(kid)
 		case "if_seq_no", "if_primary_term":
-			v, err := params{{kid.name, kid.text()}}.long(kid.name, 0)
+			v, err := parseNumber(kid.name, kid.text(), 64)
 			if err != nil {
 				return err
 			}

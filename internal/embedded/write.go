@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/binary"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -77,6 +78,15 @@ func (e *Engine) indexOfWrite(name string, needAlias bool, w *write) (*index, *E
 	return x, w.route(x, a)
 }
 
+// indexOfRequest is indexOfWrite for the index in the path.
+func (c *call) indexOfRequest(w *write) (*index, *Error) {
+	needAlias := c.flag("require_alias", false)
+	if c.bad != nil {
+		return nil, c.bad
+	}
+	return c.indexOfWrite(c.vars.index, needAlias, w)
+}
+
 // route gives the write the routing of its alias, and insists on one where the mapping does.
 func (w *write) route(x *index, a *alias) *Error {
 	if a != nil && a.indexRouting != "" {
@@ -109,11 +119,7 @@ func (c *call) put(act action) *Error {
 			w.act = actCreate // nobody else can have the id
 		}
 	}
-	needAlias, err := c.params.flag("require_alias", false)
-	if err != nil {
-		return err
-	}
-	x, err := c.indexOfWrite(c.vars.index, needAlias, &w)
+	x, err := c.indexOfRequest(&w)
 	if err != nil {
 		return err
 	}
@@ -163,34 +169,24 @@ func javaEscape(s string) string {
 
 // writeOptions reads the parameters of a single write. It reports whether the write forces a refresh.
 func (c *call) writeOptions(w *write) (refreshed bool, err *Error) {
-	if refreshed, err = c.guards(w); err != nil {
-		return false, err
-	}
-	if err = noPipeline(c.params.get("pipeline")); err != nil {
-		return false, err
+	refreshed = c.guards(w)
+	c.wrong(noPipeline(c.params.get("pipeline")))
+	if c.bad != nil {
+		return false, c.bad
 	}
 	return refreshed, w.validate()
 }
 
-func (c *call) guards(w *write) (refreshed bool, err *Error) {
+// guards reads the parameters that a write and an update have. It reports whether the write forces a refresh.
+func (c *call) guards(w *write) (refreshed bool) {
 	w.routing = c.params.get("routing")
-	if w.version, err = c.params.long("version", matchAny); err != nil {
-		return false, err
-	}
-	if w.versionType, err = parseVersionType(c.params.get("version_type")); err != nil {
-		return false, err
-	}
-	if w.ifSeqNo, err = c.params.long("if_seq_no", unassigned); err != nil {
-		return false, err
-	}
-	if w.ifTerm, err = c.params.long("if_primary_term", 0); err != nil {
-		return false, err
-	}
+	w.version, w.versionType = c.long("version", matchAny), c.versionType()
+	w.ifSeqNo, w.ifTerm = c.long("if_seq_no", unassigned), c.long("if_primary_term", 0)
 	if w.ifSeqNo < 0 && w.ifSeqNo != unassigned {
-		return false, illegalArgument("sequence numbers must be non negative. got [%d].", w.ifSeqNo)
+		c.wrong(illegalArgument("sequence numbers must be non negative. got [%d].", w.ifSeqNo))
 	}
 	if w.ifTerm < 0 {
-		return false, illegalArgument("primary term must be non negative. got [%d]", w.ifTerm)
+		c.wrong(illegalArgument("primary term must be non negative. got [%d]", w.ifTerm))
 	}
 	return c.refresh()
 }
@@ -203,18 +199,19 @@ func noPipeline(name string) *Error {
 	return illegalArgument("pipeline with id [%s] does not exist", name)
 }
 
-func (c *call) refresh() (forced bool, err *Error) {
-	switch v := c.params.get("refresh"); v {
-	case "true":
-		return true, nil
-	case "":
-		_, given := c.params.lookup("refresh")
-		return given, nil
-	case "false", "wait_for":
-		return false, nil
-	default:
-		return false, illegalArgument("Unknown value for refresh: [%s].", v)
+// refresh reports whether the request forces a refresh.
+func (c *call) refresh() bool {
+	v, given := c.params.lookup("refresh")
+	if given && !slices.Contains([]string{"", "true", "false", "wait_for"}, v) {
+		c.wrong(illegalArgument("Unknown value for refresh: [%s].", v))
 	}
+	return given && (v == "" || v == "true")
+}
+
+func (c *call) versionType() versionType {
+	t, err := parseVersionType(c.params.get("version_type"))
+	c.wrong(err)
+	return t
 }
 
 func parseVersionType(s string) (versionType, *Error) {
