@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -129,11 +130,8 @@ func (c *call) eachIndex(body func(dst []byte, x *index) []byte) *Error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	c.out = append(c.out, '{')
-	for i, x := range found {
-		if i > 0 {
-			c.out = append(c.out, ',')
-		}
-		c.out = body(append(appendString(c.out, x.name), ':'), x)
+	for _, x := range found {
+		c.out = body(appendName(c.out, x.name), x)
 	}
 	c.out = append(c.out, '}')
 	return nil
@@ -260,8 +258,6 @@ func (c *call) refreshIndex() *Error {
 		total += 1 + x.replicas
 	}
 	c.mu.RUnlock()
-	c.out = strconv.AppendInt(append(c.out, `{"_shards":{"total":`...), int64(total), 10)
-	c.out = strconv.AppendInt(append(c.out, `,"successful":`...), int64(len(found)), 10)
-	c.out = append(c.out, `,"failed":0}}`...)
+	c.out = fmt.Appendf(c.out, `{"_shards":{"total":%d,"successful":%d,"failed":0}}`, total, len(found))
 	return nil
 }

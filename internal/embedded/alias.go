@@ -3,6 +3,7 @@ package embedded
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"optimist/internal/glob"
@@ -88,24 +89,22 @@ func (e *Engine) appendAliases(dst []byte, indexName string, patterns []string) 
 		if a == nil || !anyMatch(patterns, name) {
 			continue
 		}
-		dst = append(appendString(dst, name), ':', '{')
+		dst = append(appendName(dst, name), '{')
 		if a.indexRouting != "" {
-			dst = append(appendString(append(dst, `"index_routing":`...), a.indexRouting), ',')
+			dst = appendString(appendName(dst, "index_routing"), a.indexRouting)
 		}
 		if a.searchRouting != "" {
-			dst = append(appendString(append(dst, `"search_routing":`...), a.searchRouting), ',')
+			dst = appendString(appendName(dst, "search_routing"), a.searchRouting)
 		}
-		if a.writeIndex != nil && *a.writeIndex {
-			dst = append(dst, `"is_write_index":true,`...)
-		} else if a.writeIndex != nil {
-			dst = append(dst, `"is_write_index":false,`...)
+		if a.writeIndex != nil {
+			dst = strconv.AppendBool(appendName(dst, "is_write_index"), *a.writeIndex)
 		}
 		if a.hidden {
-			dst = append(dst, `"is_hidden":true,`...)
+			dst = append(appendName(dst, "is_hidden"), "true"...)
 		}
-		dst = append(trimComma(dst), '}', ',')
+		dst = append(dst, '}')
 	}
-	return append(trimComma(dst), '}')
+	return append(dst, '}')
 }
 
 func anyMatch(patterns []string, name string) bool {
@@ -136,16 +135,16 @@ func (c *call) getAlias() *Error {
 	c.out = append(c.out, '{')
 	for _, x := range found {
 		start := len(c.out)
-		c.out = append(appendString(c.out, x.name), `:{"aliases":`...)
+		c.out = append(appendName(c.out, x.name), `{"aliases":`...)
 		before := len(c.out)
 		c.out = c.appendAliases(c.out, x.name, want)
 		if len(c.out) == before+2 && (len(want) > 0 || c.vars.index == "") {
 			c.out = c.out[:start] // an index without the alias isn't shown
 			continue
 		}
-		c.out = append(c.out, '}', ',')
+		c.out = append(c.out, '}')
 	}
-	c.out = append(trimComma(c.out), '}')
+	c.out = append(c.out, '}')
 	return nil
 }
 

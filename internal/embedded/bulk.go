@@ -2,8 +2,8 @@ package embedded
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
-	"strconv"
 
 	"optimist/rewrite/tree"
 )
@@ -30,16 +30,11 @@ func (c *call) bulk() *Error {
 	failed := false
 	out := []byte(`,"items":[`)
 	for i := range items {
-		if i > 0 {
-			out = append(out, ',')
-		}
 		var bad bool
-		out, bad = c.runItem(out, &items[i], refreshed)
+		out, bad = c.runItem(appendComma(out), &items[i], refreshed)
 		failed = failed || bad
 	}
-	c.out = strconv.AppendBool(append(c.out, `{"errors":`...), failed)
-	c.out = strconv.AppendInt(append(c.out, `,"took":`...), c.clock().Sub(start).Milliseconds(), 10)
-	c.out = append(append(c.out, out...), ']', '}')
+	c.out = fmt.Appendf(c.out, `{"errors":%t,"took":%d%s]}`, failed, c.clock().Sub(start).Milliseconds(), out)
 	return nil
 }
 
@@ -215,8 +210,8 @@ func (c *call) runItem(dst []byte, it *bulkItem, refreshed bool) (out []byte, fa
 		}
 		dst = appendString(append(dst, `"_index":`...), name)
 		dst = appendString(append(dst, `,"_id":`...), it.u.id)
-		dst = strconv.AppendInt(append(dst, `,"status":`...), int64(err.Status), 10)
-		return append(err.appendItem(append(dst, `,"error":`...)), '}', '}'), true
+		dst = fmt.Appendf(dst, `,"status":%d,"error":`, err.Status)
+		return append(err.appendItem(dst), '}', '}'), true
 	}
 	status := 200
 	switch result {
@@ -229,7 +224,7 @@ func (c *call) runItem(dst []byte, it *bulkItem, refreshed bool) (out []byte, fa
 	if it.verb == "update" {
 		dst = it.u.appendAnswer(dst, o.rev)
 	}
-	return append(strconv.AppendInt(append(dst, `,"status":`...), int64(status), 10), '}', '}'), false
+	return fmt.Appendf(dst, `,"status":%d}}`, status), false
 }
 
 func (c *call) perform(it *bulkItem) (x *index, o outcome, result string, err *Error) {

@@ -1,7 +1,7 @@
 package embedded
 
 import (
-	"strconv"
+	"fmt"
 
 	"optimist/rewrite/tree"
 )
@@ -98,18 +98,14 @@ func (c *call) writeHits(hits []*hit, act action, proceed bool) byQuery {
 }
 
 func (c *call) appendByQuery(d byQuery, word string, took int64) {
-	dst := strconv.AppendInt(append(c.out, `{"took":`...), took, 10)
-	dst = strconv.AppendInt(append(dst, `,"timed_out":false,"total":`...), int64(d.total), 10)
+	dst := fmt.Appendf(c.out, `{"took":%d,"timed_out":false,"total":%d,`, took, d.total)
 	if word == "updated" {
-		dst = strconv.AppendInt(append(dst, `,"updated":`...), int64(d.changed), 10)
-		dst = append(dst, `,"deleted":0`...)
+		dst = fmt.Appendf(dst, `"updated":%d,"deleted":0`, d.changed)
 	} else {
-		dst = strconv.AppendInt(append(dst, `,"deleted":`...), int64(d.changed), 10)
+		dst = fmt.Appendf(dst, `"deleted":%d`, d.changed)
 	}
-	batches := (d.total + 999) / 1000
-	dst = strconv.AppendInt(append(dst, `,"batches":`...), int64(batches), 10)
-	dst = strconv.AppendInt(append(dst, `,"version_conflicts":`...), int64(d.conflicts), 10)
-	dst = append(dst, `,"noops":0,"retries":{"bulk":0,"search":0},"throttled_millis":0,"requests_per_second":-1.0,"throttled_until_millis":0,"failures":[`...)
+	dst = fmt.Appendf(dst, `,"batches":%d,"version_conflicts":%d,"noops":0,"retries":{"bulk":0,"search":0},"throttled_millis":0,`+
+		`"requests_per_second":-1.0,"throttled_until_millis":0,"failures":[`, (d.total+999)/1000, d.conflicts)
 	if d.failure != nil {
 		c.resp.Status = d.failure.Status
 		dst = appendString(append(dst, `{"index":`...), d.failure.index.name)

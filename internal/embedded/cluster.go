@@ -66,9 +66,9 @@ func (c *call) clusterState() *Error {
 	dst := appendString(append(c.out, `{"cluster_name":"`+clusterName+`","cluster_uuid":`...), c.uuid)
 	dst = append(dst, `,"metadata":{"indices":{`...)
 	for _, x := range found {
-		dst = append(append(appendString(dst, x.name), `:{"primary_terms":{"0":1}}`...), ',')
+		dst = append(appendName(dst, x.name), `{"primary_terms":{"0":1}}`...)
 	}
-	c.out = append(trimComma(dst), `}}}`...)
+	c.out = append(dst, `}}}`...)
 	return nil
 }
 
@@ -84,11 +84,8 @@ func (c *call) nodes() *Error {
 	dst = appendString(append(append(appendString(dst, c.uuid), ':'), `{"name":`...), c.name)
 	dst = append(dst, `,"transport_address":"`+publish+`","host":"`+host+`","ip":"`+host+`","version":"`+Version+`","build_flavor":"default",`...)
 	dst = append(dst, `"build_type":"in-memory","build_hash":"unknown","roles":["data","ingest","master"],"http":{"bound_address":[`...)
-	for i, a := range bound {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendString(dst, a)
+	for _, a := range bound {
+		dst = appendString(appendComma(dst), a)
 	}
 	dst = appendString(append(dst, `],"publish_address":`...), publish)
 	c.out = strconv.AppendInt(append(dst, `,"max_content_length_in_bytes":`...), maxBody, 10)
@@ -118,15 +115,12 @@ func (c *call) catIndices() *Error {
 	}
 	if c.params.get("format") == "json" || strings.Contains(c.req.Accept, "json") {
 		c.out = append(c.out, '[')
-		for i, row := range rows {
-			if i > 0 {
-				c.out = append(c.out, ',')
-			}
-			c.out = append(c.out, '{')
+		for _, row := range rows {
+			c.out = append(appendComma(c.out), '{')
 			for j, cell := range row {
-				c.out = append(appendString(append(appendString(c.out, columns[j]), ':'), cell), ',')
+				c.out = appendString(appendName(c.out, columns[j]), cell)
 			}
-			c.out = append(trimComma(c.out), '}')
+			c.out = append(c.out, '}')
 		}
 		c.out = append(c.out, ']')
 		return nil

@@ -106,46 +106,44 @@ func shiftDate(now time.Time, expr string) (time.Time, bool) {
 	return now, ok
 }
 
-func stepDate(t time.Time, n int, unit byte) (time.Time, bool) {
-	switch unit {
-	case 'y':
-		return t.AddDate(n, 0, 0), true
-	case 'M':
-		return t.AddDate(0, n, 0), true
-	case 'w':
-		return t.AddDate(0, 0, 7*n), true
-	case 'd':
-		return t.AddDate(0, 0, n), true
-	case 'h', 'H':
-		return t.Add(time.Duration(n) * time.Hour), true
-	case 'm':
-		return t.Add(time.Duration(n) * time.Minute), true
-	case 's':
-		return t.Add(time.Duration(n) * time.Second), true
-	}
-	return t, false
+// units are the steps of date math.
+var units = map[byte]struct {
+	years, months, days int
+	time                time.Duration
+}{
+	'y': {years: 1}, 'M': {months: 1}, 'w': {days: 7}, 'd': {days: 1},
+	'h': {time: time.Hour}, 'H': {time: time.Hour}, 'm': {time: time.Minute}, 's': {time: time.Second},
 }
 
+func stepDate(t time.Time, n int, unit byte) (time.Time, bool) {
+	u, ok := units[unit]
+	return t.AddDate(n*u.years, n*u.months, n*u.days).Add(time.Duration(n) * u.time), ok
+}
+
+// floorDate is the beginning of the unit that t is in.
 func floorDate(t time.Time, unit byte) (time.Time, bool) {
-	y, m, d := t.Date()
-	at := t.Location()
+	year, month, day := t.Date()
+	hour, minute, second := t.Clock()
 	switch unit {
 	case 'y':
-		return time.Date(y, 1, 1, 0, 0, 0, 0, at), true
+		month = time.January
+		fallthrough
 	case 'M':
-		return time.Date(y, m, 1, 0, 0, 0, 0, at), true
-	case 'w':
-		return time.Date(y, m, d-(int(t.Weekday())+6)%7, 0, 0, 0, 0, at), true
+		day = 1
+		fallthrough
 	case 'd':
-		return time.Date(y, m, d, 0, 0, 0, 0, at), true
+		hour = 0
+		fallthrough
 	case 'h', 'H':
-		return time.Date(y, m, d, t.Hour(), 0, 0, 0, at), true
+		minute = 0
+		fallthrough
 	case 'm':
-		return time.Date(y, m, d, t.Hour(), t.Minute(), 0, 0, at), true
-	case 's':
-		return t.Truncate(time.Second), true
+		second = 0
+	case 'w':
+		day, hour, minute, second = day-(int(t.Weekday())+6)%7, 0, 0, 0
 	}
-	return t, false
+	_, ok := units[unit]
+	return time.Date(year, month, day, hour, minute, second, 0, t.Location()), ok
 }
 
 // formatJavaDate renders the letters of Java's date patterns that index names use.

@@ -229,39 +229,26 @@ func (f *field) clone() *field {
 func (m *mapping) appendJSON(dst []byte) []byte {
 	dst = append(dst, '{')
 	for _, r := range m.top {
-		dst = append(append(append(appendString(dst, r.name), ':'), r.value...), ',')
+		dst = append(appendName(dst, r.name), r.value...)
 	}
-	dst = appendFields(dst, "properties", m.root.props)
-	return append(trimComma(dst), '}')
+	return append(appendFields(dst, "properties", m.root.props), '}')
 }
 
-func trimComma(dst []byte) []byte {
-	if dst[len(dst)-1] == ',' {
-		return dst[:len(dst)-1]
-	}
-	return dst
-}
-
-// appendFields appends the fields under a name, with a comma behind; nothing if there are none.
+// appendFields appends the fields under a name; nothing if there are none.
 func appendFields(dst []byte, under string, fields []*field) []byte {
 	if len(fields) == 0 {
 		return dst
 	}
-	dst = append(appendString(dst, under), ':', '{')
-	for i, f := range fields {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(appendString(dst, f.name), ':', '{')
+	dst = append(appendName(dst, under), '{')
+	for _, f := range fields {
+		dst = append(appendName(dst, f.name), '{')
 		if f.typ != "object" || len(f.props) == 0 {
-			dst = append(appendString(append(dst, `"type":`...), f.typ), ',')
+			dst = appendString(appendName(dst, "type"), f.typ)
 		}
 		for _, r := range f.rest {
-			dst = append(append(append(appendString(dst, r.name), ':'), r.value...), ',')
+			dst = append(appendName(dst, r.name), r.value...)
 		}
-		dst = appendFields(dst, "fields", f.multi)
-		dst = appendFields(dst, "properties", f.props)
-		dst = append(trimComma(dst), '}')
+		dst = append(appendFields(appendFields(dst, "fields", f.multi), "properties", f.props), '}')
 	}
-	return append(dst, '}', ',')
+	return append(dst, '}')
 }

@@ -23,9 +23,7 @@ func (c *call) mget() *Error {
 	}
 	c.out = append(c.out, `{"docs":[`...)
 	for i := range docs {
-		if i > 0 {
-			c.out = append(c.out, ',')
-		}
+		c.out = appendComma(c.out)
 		c.appendWanted(&docs[i])
 	}
 	c.out = append(c.out, ']', '}')
@@ -96,16 +94,7 @@ func (w *wanted) read(n *node) *Error {
 }
 
 func (c *call) appendWanted(w *wanted) {
-	x, err := c.single(w.index)
-	if err == nil && w.routing == "" && x.copyMapping().routing {
-		err = (&write{id: w.id}).route(x, nil)
-	}
-	var r *revision
-	if err == nil {
-		if r = x.shard.get(w.id); r != nil && w.version != matchAny && w.version != r.version {
-			err = errConflict(x, "[%s]: version conflict, current version [%d] is different than the one provided [%d]", r.id, r.version, w.version)
-		}
-	}
+	x, r, err := c.look(w)
 	if err == nil {
 		c.out = appendGet(c.out, x, w.id, r, w.filter)
 		return

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,6 +30,11 @@ func (h *hit) values(path string) []*node {
 		h.parsed = true
 	}
 	return collect(nil, h.root, path)
+}
+
+// any reports whether something holds for a value of a field.
+func (h *hit) any(name string, holds func(*node) bool) bool {
+	return slices.ContainsFunc(h.values(plainField(h.x, name)), holds)
 }
 
 func collect(out []*node, n *node, path string) []*node {
@@ -72,7 +78,7 @@ func parseQueryDSL(n *node, now time.Time) (query, *Error) {
 		return func(*hit) bool { return false }, nil
 	case "ids":
 		ids := body.member("values").texts()
-		return func(h *hit) bool { return contains(ids, h.rev.id) }, nil
+		return func(h *hit) bool { return slices.Contains(ids, h.rev.id) }, nil
 	case "bool":
 		return parseBool(body, now)
 	case "constant_score":
@@ -89,15 +95,6 @@ func parseQueryDSL(n *node, now time.Time) (query, *Error) {
 	e.cause = &Error{Type: "named_object_not_found_exception", Reason: "the embedded in-memory engine has match_all, match_none, ids, term, terms, " +
 		"match, prefix, range, exists, bool and constant_score"}
 	return nil, e
-}
-
-func contains(list []string, s string) bool {
-	for _, v := range list {
-		if v == s {
-			return true
-		}
-	}
-	return false
 }
 
 func parseExists(body *node) (query, *Error) {
@@ -162,15 +159,9 @@ func parseBool(body *node, now time.Time) (query, *Error) {
 
 func boolQuery(must, should, not []query, least int) query {
 	return func(h *hit) bool {
-		for _, q := range must {
-			if !q(h) {
-				return false
-			}
-		}
-		for _, q := range not {
-			if q(h) {
-				return false
-			}
+		holds := func(q query) bool { return q(h) }
+		if slices.ContainsFunc(not, holds) || slices.ContainsFunc(must, func(q query) bool { return !q(h) }) {
+			return false
 		}
 		n := 0
 		for _, q := range should {
@@ -222,14 +213,7 @@ func parseField(body *node, now time.Time) (query, *Error) {
 		return matchQuery(name, value, all), nil
 	case "prefix":
 		want := value.text()
-		return func(h *hit) bool {
-			for _, v := range h.values(plainField(h.x, name)) {
-				if strings.HasPrefix(v.text(), want) {
-					return true
-				}
-			}
-			return false
-		}, nil
+		return func(h *hit) bool { return h.any(name, func(v *node) bool { return strings.HasPrefix(v.text(), want) }) }, nil
 	}
 	return termsQuery(name, []*node{value}), nil
 }
@@ -257,22 +241,12 @@ func typeOf(x *index, name string) string {
 func termsQuery(name string, wanted []*node) query {
 	return func(h *hit) bool {
 		if name == "_id" {
-			for _, want := range wanted {
-				if want.text() == h.rev.id {
-					return true
-				}
-			}
-			return false
+			return slices.ContainsFunc(wanted, func(want *node) bool { return want.text() == h.rev.id })
 		}
 		typ := typeOf(h.x, name)
-		for _, v := range h.values(plainField(h.x, name)) {
-			for _, want := range wanted {
-				if sameTerm(typ, v, want) {
-					return true
-				}
-			}
-		}
-		return false
+		return h.any(name, func(v *node) bool {
+			return slices.ContainsFunc(wanted, func(want *node) bool { return sameTerm(typ, v, want) })
+		})
 	}
 }
 
@@ -281,7 +255,7 @@ func sameTerm(typ string, v, want *node) bool {
 	case "":
 		return false
 	case "text", "match_only_text":
-		return contains(analyze(v.text()), want.text())
+		return slices.Contains(analyze(v.text()), want.text())
 	case "keyword", "constant_keyword", "wildcard", "boolean", "ip", "version", "flattened":
 		return v.text() == want.text()
 	}
@@ -328,7 +302,7 @@ func matchQuery(name string, value *node, all bool) query {
 		}
 		n := 0
 		for _, w := range words {
-			if contains(have, w) {
+			if slices.Contains(have, w) {
 				n++
 			}
 		}

@@ -36,12 +36,7 @@ func parseRange(name string, on *node, now time.Time) (query, *Error) {
 		if name == "_seq_no" {
 			return inRange("long", seqNoNode(h.rev.seqNo), bounds)
 		}
-		for _, v := range h.values(plainField(h.x, name)) {
-			if inRange(typ, v, bounds) {
-				return true
-			}
-		}
-		return false
+		return h.any(name, func(v *node) bool { return inRange(typ, v, bounds) })
 	}, nil
 }
 

@@ -1,8 +1,6 @@
 package embedded
 
-import (
-	"strconv"
-)
+import "fmt"
 
 func (c *call) getDoc() *Error {
 	x, r, filter, err := c.find()
@@ -44,19 +42,24 @@ func (c *call) find() (*index, *revision, *sourceFilter, *Error) {
 	if c.bad != nil {
 		return nil, nil, nil, c.bad
 	}
-	x, err := c.single(c.vars.index)
+	x, r, err := c.look(&wanted{index: c.vars.index, id: c.vars.id, routing: c.params.get("routing"), version: version})
+	return x, r, filter, err
+}
+
+// look finds a document, or nil where there is none.
+func (e *Engine) look(w *wanted) (*index, *revision, *Error) {
+	x, err := e.single(w.index)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	if x.copyMapping().routing && c.params.get("routing") == "" {
-		w := write{id: c.vars.id}
-		return nil, nil, nil, w.route(x, nil)
+	if err := (&write{id: w.id, routing: w.routing}).route(x, nil); err != nil {
+		return nil, nil, err
 	}
-	r := x.shard.get(c.vars.id)
-	if r != nil && version != matchAny && version != r.version {
-		return nil, nil, nil, errConflict(x, "[%s]: version conflict, current version [%d] is different than the one provided [%d]", r.id, r.version, version)
+	r := x.shard.get(w.id)
+	if r != nil && w.version != matchAny && w.version != r.version {
+		return nil, nil, errConflict(x, "[%s]: version conflict, current version [%d] is different than the one provided [%d]", r.id, r.version, w.version)
 	}
-	return x, r, filter, nil
+	return x, r, nil
 }
 
 // appendGet appends a document as a get answers it. r may be nil.
@@ -80,10 +83,9 @@ func appendGet(dst []byte, x *index, id string, r *revision, f *sourceFilter) []
 func appendNumbers(dst []byte, r *revision) []byte { return appendSeqNo(appendVersion(dst, r), r) }
 
 func appendVersion(dst []byte, r *revision) []byte {
-	return strconv.AppendInt(append(dst, `,"_version":`...), r.version, 10)
+	return fmt.Appendf(dst, `,"_version":%d`, r.version)
 }
 
 func appendSeqNo(dst []byte, r *revision) []byte {
-	dst = strconv.AppendInt(append(dst, `,"_seq_no":`...), r.seqNo, 10)
-	return strconv.AppendInt(append(dst, `,"_primary_term":`...), primaryTerm, 10)
+	return fmt.Appendf(dst, `,"_seq_no":%d,"_primary_term":%d`, r.seqNo, primaryTerm)
 }

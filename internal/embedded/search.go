@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -54,30 +55,22 @@ func (c *call) search() *Error {
 		sortHits(hits, s.sort)
 	}
 	hits = hits[min(s.from, total):min(s.from+s.size, total)]
-	c.out = strconv.AppendInt(append(c.out, `{"took":`...), c.clock().Sub(start).Milliseconds(), 10)
-	c.out = append(c.out, `,"timed_out":false,"_shards":`...)
-	c.out = appendShards(c.out, len(indices))
-	c.out = append(s.appendTotal(append(c.out, `,"hits":{`...), total), `"max_score":`...)
+	score := "1.0"
 	if len(hits) == 0 || len(s.sort) > 0 {
-		c.out = append(c.out, "null"...)
-	} else {
-		c.out = append(c.out, "1.0"...)
+		score = "null"
 	}
-	c.out = append(c.out, `,"hits":[`...)
-	for i, h := range hits {
-		if i > 0 {
-			c.out = append(c.out, ',')
-		}
-		c.out = s.appendHit(c.out, h)
+	c.out = fmt.Appendf(c.out, `{"took":%d,"timed_out":false,"_shards":`, c.clock().Sub(start).Milliseconds())
+	c.out = s.appendTotal(append(appendShards(c.out, len(indices)), `,"hits":{`...), total)
+	c.out = fmt.Appendf(c.out, `"max_score":%s,"hits":[`, score)
+	for _, h := range hits {
+		c.out = s.appendHit(appendComma(c.out), h)
 	}
 	c.out = append(c.out, ']', '}', '}')
 	return nil
 }
 
 func appendShards(dst []byte, n int) []byte {
-	dst = strconv.AppendInt(append(dst, `{"total":`...), int64(n), 10)
-	dst = strconv.AppendInt(append(dst, `,"successful":`...), int64(n), 10)
-	return append(dst, `,"skipped":0,"failed":0}`...)
+	return fmt.Appendf(dst, `{"total":%d,"successful":%d,"skipped":0,"failed":0}`, n, n)
 }
 
 // collect finds the documents that the request's indices and query select.
@@ -220,11 +213,11 @@ func (s *search) appendTotal(dst []byte, total int64) []byte {
 	case s.total < 0:
 		return dst
 	case s.intTotal:
-		return append(strconv.AppendInt(append(dst, `"total":`...), total, 10), ',')
+		return fmt.Appendf(dst, `"total":%d,`, total)
 	case total > s.total:
-		return append(strconv.AppendInt(append(dst, `"total":{"value":`...), s.total, 10), `,"relation":"gte"},`...)
+		return fmt.Appendf(dst, `"total":{"value":%d,"relation":"gte"},`, s.total)
 	}
-	return append(strconv.AppendInt(append(dst, `"total":{"value":`...), total, 10), `,"relation":"eq"},`...)
+	return fmt.Appendf(dst, `"total":{"value":%d,"relation":"eq"},`, total)
 }
 
 func (s *search) appendHit(dst []byte, h *hit) []byte {
@@ -252,10 +245,7 @@ func (s *search) appendHit(dst []byte, h *hit) []byte {
 	if len(s.sort) > 0 {
 		dst = append(dst, `,"sort":[`...)
 		for i := range s.sort {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = h.sort[i].append(dst, &s.sort[i])
+			dst = h.sort[i].append(appendComma(dst), &s.sort[i])
 		}
 		dst = append(dst, ']')
 	}
@@ -278,8 +268,7 @@ func (c *call) count() *Error {
 	if err != nil {
 		return err
 	}
-	c.out = strconv.AppendInt(append(c.out, `{"count":`...), int64(len(hits)), 10)
-	c.out = append(appendShards(append(c.out, `,"_shards":`...), len(indices)), '}')
+	c.out = append(appendShards(fmt.Appendf(c.out, `{"count":%d,"_shards":`, len(hits)), len(indices)), '}')
 	return nil
 }
 

@@ -44,7 +44,6 @@ func (s *settings) read(n *node, prefix string) {
 func (s settings) appendNested(dst []byte) []byte {
 	dst = append(dst, '{')
 	var open []string
-	first := true
 	for _, p := range s {
 		path := strings.Split(p.name, ".")
 		parents := path[:len(path)-1]
@@ -55,14 +54,11 @@ func (s settings) appendNested(dst []byte) []byte {
 		for range len(open) - same {
 			dst = append(dst, '}')
 		}
-		if !first {
-			dst = append(dst, ',')
-		}
 		for _, name := range parents[same:] {
-			dst = append(appendString(dst, name), ':', '{')
+			dst = append(appendName(dst, name), '{')
 		}
-		open, first = parents, false
-		dst = appendString(append(appendString(dst, path[len(path)-1]), ':'), p.value)
+		open = parents
+		dst = appendString(appendName(dst, path[len(path)-1]), p.value)
 	}
 	for range open {
 		dst = append(dst, '}')
@@ -72,11 +68,8 @@ func (s settings) appendNested(dst []byte) []byte {
 
 func (s settings) appendFlat(dst []byte) []byte {
 	dst = append(dst, '{')
-	for i, p := range s {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendString(append(appendString(dst, p.name), ':'), p.value)
+	for _, p := range s {
+		dst = appendString(appendName(dst, p.name), p.value)
 	}
 	return append(dst, '}')
 }

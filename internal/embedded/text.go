@@ -29,6 +29,19 @@ func appendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
+// appendComma separates what follows from what is there; behind a bracket and a colon it need not.
+func appendComma(dst []byte) []byte {
+	if n := len(dst); n == 0 || strings.IndexByte("{[:", dst[n-1]) >= 0 {
+		return dst
+	}
+	return append(dst, ',')
+}
+
+// appendName begins a member of an object.
+func appendName(dst []byte, name string) []byte {
+	return append(appendString(appendComma(dst), name), ':')
+}
+
 // appendScalar appends a string, number or literal as the engine writes what it has parsed: escapes that need none are
 // undone, and decimals are doubles. That it loses digits is the engine's doing, and why a filtered, pretty or updated
 // document is no source of bytes.

@@ -4,8 +4,8 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/binary"
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 )
@@ -282,14 +282,12 @@ func appendOutcome(dst []byte, x *index, w *write, o outcome, refreshed bool) []
 func appendResult(dst []byte, x *index, r *revision, result string, refreshed bool) []byte {
 	dst = appendString(append(dst, `"_index":`...), x.name)
 	dst = appendString(append(dst, `,"_id":`...), r.id)
-	dst = strconv.AppendInt(append(dst, `,"_version":`...), r.version, 10)
-	dst = append(append(append(dst, `,"result":"`...), result...), '"')
+	dst = fmt.Appendf(dst, `,"_version":%d,"result":"%s"`, r.version, result)
 	if refreshed {
 		dst = append(dst, `,"forced_refresh":true`...)
 	}
-	dst = strconv.AppendInt(append(dst, `,"_shards":{"total":`...), int64(1+x.replicas), 10)
-	dst = strconv.AppendInt(append(dst, `,"successful":1,"failed":0},"_seq_no":`...), r.seqNo, 10)
-	return strconv.AppendInt(append(dst, `,"_primary_term":`...), primaryTerm, 10)
+	dst = fmt.Appendf(dst, `,"_shards":{"total":%d,"successful":1,"failed":0}`, 1+x.replicas)
+	return appendSeqNo(dst, r)
 }
 
 // resultOf names what a write did.
