@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,54 +14,42 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"optimist/internal/config"
+	"optimist/internal/enginetest"
 	"optimist/internal/es"
 	"optimist/internal/rule"
 	"optimist/internal/upstream"
-	"optimist/internal/wire"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// canned is a node with prepared answers, by method and path.
-type canned map[string]reply
+// canned is a node with prepared answers, by method and path, and a 404 for all else.
+type canned enginetest.Canned
 
-type reply struct {
-	status  int
-	body    string
-	product bool
-	err     error
+type reply = enginetest.Answer
+
+func (c canned) Do(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
+	if res, err := enginetest.Canned(c).Answer(ctx, r); res != nil || err != nil {
+		return res, err
+	}
+	return enginetest.Response(404, `{"error":{"type":"x"},"status":404}`), nil
 }
 
-func (c canned) Do(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
-	path, _, _ := strings.Cut(string(r.Target), "?")
-	a, ok := c[r.Method+" "+path]
-	if !ok {
-		a = reply{status: 404, body: `{"error":{"type":"x"},"status":404}`}
-	}
-	if a.err != nil {
-		return nil, a.err
-	}
-	resp := &upstream.Response{Payload: []byte(a.body)}
-	resp.Status = a.status
-	if a.product {
-		resp.Fields = []wire.Field{{Name: []byte("X-elastic-product"), Value: []byte("Elasticsearch")}}
-	}
-	return resp, nil
-}
+// product is what makes official clients take an engine for Elasticsearch.
+var product = http.Header{"X-Elastic-Product": {"Elasticsearch"}}
 
 const es8 = `{"name":"n1","cluster_name":"prod","cluster_uuid":"u1","version":{"number":"8.15.0"}}`
 
 // healthy is an Elasticsearch 8 where everything works.
 func healthy() canned {
 	return canned{
-		"GET /":                                {status: 200, body: es8, product: true},
-		"GET /_cluster/health":                 {status: 200, body: `{"status":"green"}`},
-		"GET /_cluster/state/metadata/none":    {status: 200, body: `{}`},
-		"GET /_nodes/http":                     {status: 200, body: `{"nodes":{"a":{"http":{"publish_address":"x:1"}}}}`},
-		"POST /_security/user/_has_privileges": {status: 200, body: `{"username":"ops","has_all_requested":true,"cluster":{"monitor":true},"index":{"*":{"view_index_metadata":true}}}`},
-		"POST /_scripts/painless/_execute":     {status: 200, body: `{"result":"2"}`},
-		"GET /_all":                            {status: 200, body: `{"shop":{"settings":{"index":{"uuid":"a"}}}}`},
-		"GET /_plugins/_security/authinfo":     {status: 404},
+		"GET /":                                {Status: 200, Body: es8, Header: product},
+		"GET /_cluster/health":                 {Status: 200, Body: `{"status":"green"}`},
+		"GET /_cluster/state/metadata/none":    {Status: 200, Body: `{}`},
+		"GET /_nodes/http":                     {Status: 200, Body: `{"nodes":{"a":{"http":{"publish_address":"x:1"}}}}`},
+		"POST /_security/user/_has_privileges": {Status: 200, Body: `{"username":"ops","has_all_requested":true,"cluster":{"monitor":true},"index":{"*":{"view_index_metadata":true}}}`},
+		"POST /_scripts/painless/_execute":     {Status: 200, Body: `{"result":"2"}`},
+		"GET /_all":                            {Status: 200, Body: `{"shop":{"settings":{"index":{"uuid":"a"}}}}`},
+		"GET /_plugins/_security/authinfo":     {Status: 404},
 	}
 }
 
@@ -98,7 +87,7 @@ func examine(t *testing.T, yaml string, auth bool, nodes ...es.Doer) *Report {
 
 // A node may answer with anything: brackets without end overflow the stack of a reader that goes down by recursion.
 func TestAnswerNestedWithoutEndIsNoJSON(t *testing.T) {
-	deep := reply{status: 200, body: strings.Repeat("[", 8<<20)}
+	deep := reply{Status: 200, Body: strings.Repeat("[", 8<<20)}
 	r := examine(t, "upstream: {urls: [http://es1:9200]}", false, with(canned{"GET /": deep}))
 	if len(r.Findings) == 0 || r.Findings[0].Level == OK {
 		t.Errorf("%+v", r.Findings)
@@ -124,7 +113,7 @@ func TestReports(t *testing.T) {
 		".hidden":{"settings":{"index":{"uuid":"i","disable_sequence_numbers":"true"}}},
 		".ds-events-1":{"settings":{"index":{"uuid":"j"}},"data_stream":"events"},
 		".ds-events-2":{"settings":{"index":{"uuid":"k"}},"data_stream":"events"}}`
-	all := with(canned{"GET /_all": {status: 200, body: everyIndex}})
+	all := with(canned{"GET /_all": {Status: 200, Body: everyIndex}})
 	for name, c := range map[string]struct {
 		config string
 		auth   bool
@@ -141,35 +130,35 @@ rules:
   - {name: off, match: {index: [noseq]}, mode: 'off'}
 `},
 		"opensearch": {nodes: []es.Doer{canned{
-			"GET /":                             {status: 200, body: `{"cluster_name":"os","cluster_uuid":"u","version":{"distribution":"opensearch","number":"2.19.1"}}`},
-			"GET /_cluster/health":              {status: 200, body: `{"status":"red"}`},
-			"GET /_cluster/state/metadata/none": {status: 200, body: `{}`},
-			"GET /_nodes/http":                  {status: 200, body: `{"nodes":{"a":{},"b":{},"c":{}}}`},
-			"GET /_plugins/_security/authinfo":  {status: 200, body: `{"user_name":"app","roles":["own_index","writer"]}`},
-			"GET /_all":                         {status: 200, body: `{}`},
+			"GET /":                             {Status: 200, Body: `{"cluster_name":"os","cluster_uuid":"u","version":{"distribution":"opensearch","number":"2.19.1"}}`},
+			"GET /_cluster/health":              {Status: 200, Body: `{"status":"red"}`},
+			"GET /_cluster/state/metadata/none": {Status: 200, Body: `{}`},
+			"GET /_nodes/http":                  {Status: 200, Body: `{"nodes":{"a":{},"b":{},"c":{}}}`},
+			"GET /_plugins/_security/authinfo":  {Status: 200, Body: `{"user_name":"app","roles":["own_index","writer"]}`},
+			"GET /_all":                         {Status: 200, Body: `{}`},
 		}}},
 		"few_privileges": {auth: true, nodes: []es.Doer{with(canned{
-			"GET /_cluster/health":                 {status: 403},
-			"GET /_cluster/state/metadata/none":    {status: 403},
-			"GET /_nodes/http":                     {status: 403},
-			"POST /_security/user/_has_privileges": {status: 200, body: `{"username":"app","has_all_requested":false,"cluster":{"monitor":false},"index":{"*":{"view_index_metadata":false}}}`},
-			"POST /_scripts/painless/_execute":     {status: 403},
-			"GET /_all":                            {status: 403},
+			"GET /_cluster/health":                 {Status: 403},
+			"GET /_cluster/state/metadata/none":    {Status: 403},
+			"GET /_nodes/http":                     {Status: 403},
+			"POST /_security/user/_has_privileges": {Status: 200, Body: `{"username":"app","has_all_requested":false,"cluster":{"monitor":false},"index":{"*":{"view_index_metadata":false}}}`},
+			"POST /_scripts/painless/_execute":     {Status: 403},
+			"GET /_all":                            {Status: 403},
 		})}},
-		"no_credentials":    {failed: true, nodes: []es.Doer{canned{"GET /": {status: 401}}}},
-		"wrong_credentials": {failed: true, auth: true, nodes: []es.Doer{canned{"GET /": {status: 401}}}},
-		"no_monitor":        {failed: true, auth: true, nodes: []es.Doer{canned{"GET /": {status: 403}}}},
-		"open_greeting":     {failed: true, auth: true, nodes: []es.Doer{with(canned{"POST /_security/user/_has_privileges": {status: 401}})}},
-		"unreachable": {failed: true, nodes: []es.Doer{canned{"GET /": {err: &upstream.Error{Node: "x", Class: upstream.NotSent,
+		"no_credentials":    {failed: true, nodes: []es.Doer{canned{"GET /": {Status: 401}}}},
+		"wrong_credentials": {failed: true, auth: true, nodes: []es.Doer{canned{"GET /": {Status: 401}}}},
+		"no_monitor":        {failed: true, auth: true, nodes: []es.Doer{canned{"GET /": {Status: 403}}}},
+		"open_greeting":     {failed: true, auth: true, nodes: []es.Doer{with(canned{"POST /_security/user/_has_privileges": {Status: 401}})}},
+		"unreachable": {failed: true, nodes: []es.Doer{canned{"GET /": {Err: &upstream.Error{Node: "x", Class: upstream.NotSent,
 			Err: &upstream.ConnectError{Reason: upstream.Refused, Err: errors.New("dial tcp: refused")}}}}}},
-		"not_an_engine": {failed: true, nodes: []es.Doer{canned{"GET /": {status: 200, body: "<html>"}}}},
+		"not_an_engine": {failed: true, nodes: []es.Doer{canned{"GET /": {Status: 200, Body: "<html>"}}}},
 		"two_clusters": {failed: true, nodes: []es.Doer{healthy(),
-			canned{"GET /": {status: 200, body: `{"cluster_name":"test","cluster_uuid":"u2","version":{"number":"8.15.0"}}`}}}},
-		"one_of_two": {failed: true, nodes: []es.Doer{canned{"GET /": {status: 502, body: "bad gateway"}}, healthy()}},
-		"too_old":    {failed: true, nodes: []es.Doer{with(canned{"GET /": {status: 200, body: `{"version":{"number":"5.6.16"}}`}})}},
-		"untested":   {nodes: []es.Doer{with(canned{"GET /": {status: 200, body: `{"cluster_uuid":"u","cluster_name":"c","version":{"number":"10.0.0"}}`}})}},
-		"no_security": {nodes: []es.Doer{with(canned{"POST /_security/user/_has_privileges": {status: 405},
-			"POST /_scripts/painless/_execute": {status: 400, body: `{"error":{}}`}})}},
+			canned{"GET /": {Status: 200, Body: `{"cluster_name":"test","cluster_uuid":"u2","version":{"number":"8.15.0"}}`}}}},
+		"one_of_two": {failed: true, nodes: []es.Doer{canned{"GET /": {Status: 502, Body: "bad gateway"}}, healthy()}},
+		"too_old":    {failed: true, nodes: []es.Doer{with(canned{"GET /": {Status: 200, Body: `{"version":{"number":"5.6.16"}}`}})}},
+		"untested":   {nodes: []es.Doer{with(canned{"GET /": {Status: 200, Body: `{"cluster_uuid":"u","cluster_name":"c","version":{"number":"10.0.0"}}`}})}},
+		"no_security": {nodes: []es.Doer{with(canned{"POST /_security/user/_has_privileges": {Status: 405},
+			"POST /_scripts/painless/_execute": {Status: 400, Body: `{"error":{}}`}})}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := examine(t, c.config, c.auth, c.nodes...)

@@ -8,52 +8,30 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/embedded"
+	"optimist/internal/enginetest"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
 
-// engine is the embedded engine as an upstream; canned answers some targets itself.
+// engine is the embedded engine, with answers of its own to some requests.
 type engine struct {
-	*embedded.Engine
-	canned map[string]answer // by method and target, a question mark's rest aside
-	last   *upstream.Request
+	*enginetest.Engine
+	last *upstream.Request
 }
 
-type answer struct {
-	status int
-	body   string
-}
-
-func (e *engine) Do(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
-	e.last = r
-	path, _, _ := strings.Cut(string(r.Target), "?")
-	if a, ok := e.canned[r.Method+" "+path]; ok {
-		res := &upstream.Response{Payload: []byte(a.body)}
-		res.Status = a.status
-		return res, nil
+func newClient(canned enginetest.Canned) (*Client, *engine) {
+	e := &engine{Engine: enginetest.New()}
+	e.Before = func(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
+		e.last = r
+		return canned.Answer(ctx, r)
 	}
-	got := e.Handle(&embedded.Request{Method: r.Method, Target: string(r.Target), ContentType: "application/json", Body: r.Body})
-	res := &upstream.Response{Payload: got.Body}
-	res.Status = got.Status
-	return res, nil
-}
-
-func newClient(canned map[string]answer) (*Client, *engine) {
-	e := &engine{Engine: embedded.New(embedded.Options{}), canned: canned}
 	return &Client{Upstream: e}, e
-}
-
-func (e *engine) put(t *testing.T, target, body string) {
-	t.Helper()
-	if got := e.Handle(&embedded.Request{Method: "PUT", Target: target, ContentType: "application/json", Body: []byte(body)}); got.Status > 201 {
-		t.Fatalf("PUT %s: %d %s", target, got.Status, got.Body)
-	}
 }
 
 func TestFetchGivesTheRevisionWithItsOwnBytes(t *testing.T) {
 	c, e := newClient(nil)
 	body := `{ "n" : 9007199254740993.10, "s":"\u00e9"}`
-	e.put(t, "/shop/_doc/a%2Fb%20c%23%C3%BC?routing=r%2B1", body)
+	e.Put(t, "/shop/_doc/a%2Fb%20c%23%C3%BC?routing=r%2B1", body)
 	rev, err := c.Fetch(t.Context(), Caller{}, Document{Ref: doc.Ref{Index: "shop", ID: "a/b c#ü", Routing: "r+1"}})
 	if err != nil || string(rev.Source) != body || rev.Numbers != (doc.Numbers{SeqNo: 0, PrimaryTerm: 1}) || rev.Version != 1 {
 		t.Errorf("%+v %s %v", rev, rev.Source, err)
@@ -65,24 +43,24 @@ func TestFetchGivesTheRevisionWithItsOwnBytes(t *testing.T) {
 
 func TestFetchTellsWhyThereIsNoRevision(t *testing.T) {
 	for name, c := range map[string]struct {
-		a    answer
+		a    enginetest.Answer
 		want error
 	}{
-		"no document":    {answer{404, `{"_index":"shop","_id":"1","found":false}`}, doc.ErrMissing},
-		"no index":       {answer{404, `{"error":{"type":"index_not_found_exception"},"status":404}`}, ErrNoIndex},
-		"no permission":  {answer{403, `{"error":{"type":"security_exception"},"status":403}`}, ErrForbidden},
-		"no login":       {answer{401, `{}`}, ErrForbidden},
-		"no source":      {answer{200, `{"_index":"shop","_id":"1","_version":1,"_seq_no":0,"_primary_term":1,"found":true}`}, ErrNoSource},
-		"not the engine": {answer{200, `<html>`}, ErrNoSource},
+		"no document":    {enginetest.Answer{Status: 404, Body: `{"_index":"shop","_id":"1","found":false}`}, doc.ErrMissing},
+		"no index":       {enginetest.Answer{Status: 404, Body: `{"error":{"type":"index_not_found_exception"},"status":404}`}, ErrNoIndex},
+		"no permission":  {enginetest.Answer{Status: 403, Body: `{"error":{"type":"security_exception"},"status":403}`}, ErrForbidden},
+		"no login":       {enginetest.Answer{Status: 401, Body: `{}`}, ErrForbidden},
+		"no source":      {enginetest.Answer{Status: 200, Body: `{"_index":"shop","_id":"1","_version":1,"_seq_no":0,"_primary_term":1,"found":true}`}, ErrNoSource},
+		"not the engine": {enginetest.Answer{Status: 200, Body: `<html>`}, ErrNoSource},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cl, _ := newClient(map[string]answer{"GET /shop/_doc/1": c.a})
+			cl, _ := newClient(enginetest.Canned{"GET /shop/_doc/1": c.a})
 			if _, err := cl.Fetch(t.Context(), Caller{}, Document{Ref: doc.Ref{Index: "shop", ID: "1"}}); !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
 		})
 	}
-	cl, _ := newClient(map[string]answer{"GET /shop/_doc/1": {503, `{"error":"busy"}`}})
+	cl, _ := newClient(enginetest.Canned{"GET /shop/_doc/1": {Status: 503, Body: `{"error":"busy"}`}})
 	var status *StatusError
 	if _, err := cl.Fetch(t.Context(), Caller{}, Document{Ref: doc.Ref{Index: "shop", ID: "1"}}); !errors.As(err, &status) || status.Status != 503 {
 		t.Errorf("got %v", err)
@@ -114,7 +92,7 @@ func TestDescribeFindsWhatCantBeMerged(t *testing.T) {
 		"derived":                 {`{"settings":{"index":{"uuid":"u","derived_source":{"enabled":"true"}}}}`, Index{Partial: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cl, _ := newClient(map[string]answer{"GET /shop": {200, `{"shop":` + c.index + `}`}})
+			cl, _ := newClient(enginetest.Canned{"GET /shop": {Status: 200, Body: `{"shop":` + c.index + `}`}})
 			got, err := cl.Describe(t.Context(), Caller{}, "shop")
 			c.want.Name, c.want.UUID = "shop", "u"
 			if err != nil || got != c.want {
@@ -136,7 +114,7 @@ func TestDescribeFollowsNamesToTheIndexThatIsWritten(t *testing.T) {
 		"data stream":      {asked: "logs", body: `{".ds-logs-000001":` + one + `,"data_stream":"logs"},".ds-logs-000002":` + one + `,"data_stream":"logs"}}`, want: ".ds-logs-000002", stream: "logs"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cl, _ := newClient(map[string]answer{"GET /" + c.asked: {200, c.body}})
+			cl, _ := newClient(enginetest.Canned{"GET /" + c.asked: {Status: 200, Body: c.body}})
 			got, err := cl.Describe(t.Context(), Caller{}, c.asked)
 			if !errors.Is(err, c.err) || got.Name != c.want || got.DataStream != c.stream {
 				t.Errorf("got %+v %v", got, err)
@@ -150,7 +128,7 @@ func TestDescribeAsksTheEmbeddedEngine(t *testing.T) {
 	if _, err := c.Describe(t.Context(), Caller{}, "shop"); !errors.Is(err, ErrNoIndex) {
 		t.Errorf("before it is there: %v", err)
 	}
-	e.put(t, "/shop", `{"aliases":{"store":{}}}`)
+	e.Put(t, "/shop", `{"aliases":{"store":{}}}`)
 	for _, name := range []string{"shop", "store"} {
 		if got, err := c.Describe(t.Context(), Caller{}, name); err != nil || got.Name != "shop" || got.UUID == "" {
 			t.Errorf("%s: %+v %v", name, got, err)
@@ -159,9 +137,9 @@ func TestDescribeAsksTheEmbeddedEngine(t *testing.T) {
 }
 
 func TestPrimaryTermIsTheShardsOwnAsTheNodeSeesIt(t *testing.T) {
-	c, e := newClient(map[string]answer{"GET /_cluster/state/metadata/a.b": {200, `{"metadata":{"indices":{"a.b":{"primary_terms":{"0":3,"12":7}}}}}`},
-		"GET /_cluster/state/metadata/even":   {200, `{"metadata":{"indices":{"even":{"primary_terms":{"0":4,"1":4}}}}}`},
-		"GET /_cluster/state/metadata/closed": {403, `{}`}})
+	c, e := newClient(enginetest.Canned{"GET /_cluster/state/metadata/a.b": {Status: 200, Body: `{"metadata":{"indices":{"a.b":{"primary_terms":{"0":3,"12":7}}}}}`},
+		"GET /_cluster/state/metadata/even":   {Status: 200, Body: `{"metadata":{"indices":{"even":{"primary_terms":{"0":4,"1":4}}}}}`},
+		"GET /_cluster/state/metadata/closed": {Status: 403, Body: `{}`}})
 	if term, err := c.PrimaryTerm(t.Context(), Caller{}, Shard{"a.b", "12"}, "http://two"); err != nil || term != 7 {
 		t.Errorf("%d %v", term, err)
 	}
@@ -180,7 +158,7 @@ func TestPrimaryTermIsTheShardsOwnAsTheNodeSeesIt(t *testing.T) {
 	if _, err := c.PrimaryTerm(t.Context(), Caller{}, Shard{"closed", "0"}, ""); !errors.Is(err, ErrForbidden) {
 		t.Errorf("%v", err)
 	}
-	e.put(t, "/shop", `{}`)
+	e.Put(t, "/shop", `{}`)
 	if term, err := c.PrimaryTerm(t.Context(), Caller{}, Shard{"shop", "0"}, ""); err != nil || term != 1 {
 		t.Errorf("the embedded engine: %d %v", term, err)
 	}
@@ -188,7 +166,7 @@ func TestPrimaryTermIsTheShardsOwnAsTheNodeSeesIt(t *testing.T) {
 
 func TestAnIndexThatDemandsARoutingIsAskedWithOne(t *testing.T) {
 	c, e := newClient(nil)
-	e.put(t, "/shop", `{"mappings":{"_routing":{"required":true}}}`)
+	e.Put(t, "/shop", `{"mappings":{"_routing":{"required":true}}}`)
 	if whole, err := c.SeesWhole(t.Context(), Caller{}, "shop", "r"); err != nil || !whole {
 		t.Errorf("%v %v", whole, err)
 	}
@@ -207,7 +185,7 @@ func TestTheProbeMakesNoIndex(t *testing.T) {
 
 func TestAnAliasIsProbedAsAnIndexIs(t *testing.T) {
 	c, e := newClient(nil)
-	e.put(t, "/shop", `{"aliases":{"store":{}}}`)
+	e.Put(t, "/shop", `{"aliases":{"store":{}}}`)
 	if whole, err := c.SeesWhole(t.Context(), Caller{}, "store", ""); err != nil || !whole {
 		t.Errorf("%v %v", whole, err)
 	}
@@ -215,7 +193,7 @@ func TestAnAliasIsProbedAsAnIndexIs(t *testing.T) {
 
 func TestOnlyAMissingDocumentShowsAWholeView(t *testing.T) {
 	c, e := newClient(nil)
-	e.put(t, "/shop", `{}`)
+	e.Put(t, "/shop", `{}`)
 	auth := wire.Field{Name: []byte("Authorization"), Value: []byte("Basic x")}
 	if whole, err := c.SeesWhole(t.Context(), Caller{Fields: []wire.Field{auth}}, "shop", ""); err != nil || !whole {
 		t.Errorf("%v %v", whole, err)
@@ -243,8 +221,8 @@ func (f doerFunc) Do(_ context.Context, r *upstream.Request) (*upstream.Response
 
 func TestListTellsIndicesFromThoseThatAreMadeAnew(t *testing.T) {
 	c, e := newClient(nil)
-	e.put(t, "/shop", `{"aliases":{"store":{}}}`)
-	e.put(t, "/other", `{}`)
+	e.Put(t, "/shop", `{"aliases":{"store":{}}}`)
+	e.Put(t, "/other", `{}`)
 	before, err := c.List(t.Context(), Caller{}, "sh*,none")
 	if err != nil || len(before) != 1 || before["shop"].ID == "" || len(before["shop"].Names) != 1 {
 		t.Fatalf("%v %v", before, err)
@@ -253,11 +231,11 @@ func TestListTellsIndicesFromThoseThatAreMadeAnew(t *testing.T) {
 	if gone, err := c.List(t.Context(), Caller{}, "store,shop"); err != nil || len(gone) != 0 {
 		t.Errorf("%v %v", gone, err)
 	}
-	e.put(t, "/shop", `{}`)
+	e.Put(t, "/shop", `{}`)
 	if after, err := c.List(t.Context(), Caller{}, "shop"); err != nil || after["shop"].ID == before["shop"].ID {
 		t.Errorf("%v %v", after, err)
 	}
-	c, _ = newClient(map[string]answer{"GET /a": {200, `{"a":{"settings":{"index":{"uuid":"u","history":{"uuid":"h"}}},"data_stream":"d"}}`}, "GET /b": {403, "{}"}})
+	c, _ = newClient(enginetest.Canned{"GET /a": {Status: 200, Body: `{"a":{"settings":{"index":{"uuid":"u","history":{"uuid":"h"}}},"data_stream":"d"}}`}, "GET /b": {Status: 403, Body: "{}"}})
 	restored, err := c.List(t.Context(), Caller{}, "a")
 	if _, stream := restored["a"].Names["d"]; err != nil || !stream || restored["a"].ID == "u" {
 		t.Errorf("%v %v", restored, err)

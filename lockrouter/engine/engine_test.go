@@ -6,46 +6,33 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
-	"optimist/internal/embedded"
+	"optimist/internal/enginetest"
 	"optimist/internal/upstream"
 	"optimist/lockrouter"
 	"optimist/lockrouter/state"
 )
 
-// node is the embedded engine, which has no scripts, as an upstream. lose, if set, says which answers are lost.
-type node struct {
-	*embedded.Engine
-
-	mu       sync.Mutex
-	requests []string
-	lose     func(method, target string) bool
+// newNode is an engine, without scripts, that takes nothing but optimist's own requests.
+func newNode() *enginetest.Engine {
+	e := enginetest.New()
+	e.Before = func(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
+		if !r.Own {
+			return nil, errors.New("asked with a client's credentials")
+		}
+		return nil, nil
+	}
+	return e
 }
 
-func newNode() *node { return &node{Engine: embedded.New(embedded.Options{})} }
-
-func (n *node) Do(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
-	if !r.Own {
-		return nil, errors.New("asked with a client's credentials")
-	}
-	got := n.Handle(&embedded.Request{Method: r.Method, Target: string(r.Target), ContentType: "application/json", Body: r.Body})
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.requests = append(n.requests, r.Method+" "+string(r.Target))
-	if n.lose != nil && n.lose(r.Method, string(r.Target)) {
-		return nil, &upstream.Error{Class: upstream.Lost, Sent: true, Err: errors.New("reset")}
-	}
-	res := &upstream.Response{Payload: got.Body}
-	res.Status = got.Status
-	return res, nil
-}
-
-func (n *node) put(t *testing.T, target, body string) {
-	t.Helper()
-	if got := n.Handle(&embedded.Request{Method: "PUT", Target: target, ContentType: "application/json", Body: []byte(body)}); got.Status > 201 {
-		t.Fatalf("%d %s", got.Status, got.Body)
+// lose has answers of the engine lost.
+func lose(e *enginetest.Engine, which func(method, target string) bool) {
+	e.After = func(r *upstream.Request, _ *upstream.Response) error {
+		if which(r.Method, string(r.Target)) {
+			return enginetest.ErrLost
+		}
+		return nil
 	}
 }
 
@@ -67,18 +54,17 @@ func TestAHandOverInOneProxyIsOneWrite(t *testing.T) {
 	if err != nil || said[0].Verdict != state.Acquired {
 		t.Fatal(said, err)
 	}
-	n.requests = nil
+	n.Requests()
 	next := acquire("b")
 	next.Wait, next.Left = true, 1000
 	_, said, err = do(t, s, "a", state.Op{Do: state.Release, Owner: "a", Token: said[0].Token}, next)
-	if err != nil || said[1].Verdict != state.Acquired || len(n.requests) != 1 {
-		t.Errorf("%v %v %v", said, err, n.requests)
+	if requests := n.Requests(); err != nil || said[1].Verdict != state.Acquired || len(requests) != 1 {
+		t.Errorf("%v %v %v", said, err, requests)
 	}
 	// What refuses somebody is read anew: the guess could be an old one.
-	n.requests = nil
-	if _, said, err = do(t, s, "a", acquire("c")); err != nil || said[0].Verdict != state.Held || len(n.requests) != 1 ||
-		!strings.HasPrefix(n.requests[0], "GET ") {
-		t.Errorf("%v %v %v", said, err, n.requests)
+	_, said, err = do(t, s, "a", acquire("c"))
+	if requests := n.Requests(); err != nil || said[0].Verdict != state.Held || len(requests) != 1 || !strings.HasPrefix(requests[0], "GET ") {
+		t.Errorf("%v %v %v", said, err, requests)
 	}
 }
 
@@ -104,11 +90,11 @@ func TestALostAnswerIsAnErrorAndTheRepeatFindsOut(t *testing.T) {
 	if _, _, err := do(t, s, "other", acquire("a")); err != nil {
 		t.Fatal(err)
 	}
-	n.lose = func(_, target string) bool { return strings.Contains(target, "_create/a") }
+	lose(n, func(_, target string) bool { return strings.Contains(target, "_create/a") })
 	if _, _, err := do(t, s, "a", acquire("a")); !errors.Is(err, lockrouter.ErrStore) {
 		t.Fatal(err)
 	}
-	n.lose = nil
+	n.After = nil
 	d, said, err := do(t, s, "a", acquire("a"))
 	if err != nil || said[0].Verdict != state.Acquired || len(d.Holds) != 1 {
 		t.Errorf("%v %v %+v", said, err, d)
@@ -125,7 +111,7 @@ func TestManyDocumentsGoInFewRequests(t *testing.T) {
 	if _, said, err := do(t, s, "d7", acquire("other")); err != nil || said[0].Verdict != state.Acquired {
 		t.Fatal(said, err)
 	}
-	n.requests = nil
+	n.Requests()
 	for i, d := range s.Do(t.Context(), changes) {
 		want := state.Acquired
 		if i == 7 {
@@ -135,8 +121,8 @@ func TestManyDocumentsGoInFewRequests(t *testing.T) {
 			t.Errorf("%d: %v %v", i, d.Said, d.Err)
 		}
 	}
-	if len(n.requests) > 5 {
-		t.Errorf("%d requests: %v", len(n.requests), n.requests)
+	if requests := n.Requests(); len(requests) > 5 {
+		t.Errorf("%d requests: %v", len(requests), requests)
 	}
 }
 
@@ -161,7 +147,7 @@ func TestAnIndexThatIsntForThisProgramIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode()
-			n.put(t, "/locks", c.body)
+			n.Put(t, "/locks", c.body)
 			s := New(Options{Upstream: n, Index: "locks", Scripts: c.scripts})
 			_, _, err := do(t, s, "a", acquire("a"))
 			if !errors.Is(err, c.want) || err != nil && !errors.Is(err, lockrouter.ErrStore) {

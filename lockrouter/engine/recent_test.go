@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/enginetest"
 	"optimist/internal/upstream"
 	"optimist/lockrouter"
 	"optimist/lockrouter/state"
@@ -21,7 +22,7 @@ import (
 
 // scriptNode is the embedded engine with the one script that it needs, carried out by the model, on a clock of its own.
 type scriptNode struct {
-	*node
+	*enginetest.Engine
 	ahead time.Duration // of everybody else's clock
 	delay func() time.Duration
 
@@ -30,7 +31,7 @@ type scriptNode struct {
 }
 
 func newScriptNode() *scriptNode {
-	return &scriptNode{node: newNode(), ahead: 10 * time.Minute, delay: func() time.Duration { return time.Millisecond }}
+	return &scriptNode{Engine: newNode(), ahead: 10 * time.Minute, delay: func() time.Duration { return time.Millisecond }}
 }
 
 func (n *scriptNode) clock() int64 { return time.Now().Add(n.ahead).UnixMilli() }
@@ -40,7 +41,7 @@ func (n *scriptNode) Do(ctx context.Context, r *upstream.Request) (*upstream.Res
 	defer func() { time.Sleep(n.delay()) }()
 	_, rest, scripted := strings.Cut(string(r.Target), "/_update/")
 	if !scripted {
-		return n.node.Do(ctx, r)
+		return n.Engine.Do(ctx, r)
 	}
 	n.script.Lock()
 	defer n.script.Unlock()
@@ -51,17 +52,18 @@ func (n *scriptNode) Do(ctx context.Context, r *upstream.Request) (*upstream.Res
 			continue // somebody has written in between, without a script
 		}
 		n.ran++
-		res := &upstream.Response{Payload: body}
-		res.Status = 200
-		if n.lose != nil && n.lose(r.Method, string(r.Target)) {
-			return nil, &upstream.Error{Class: upstream.Lost, Sent: true, Err: errors.New("reset")}
+		res := enginetest.Response(200, string(body))
+		if n.After != nil {
+			if err := n.After(r, res); err != nil {
+				return nil, err
+			}
 		}
 		return res, nil
 	}
 }
 
 func (n *scriptNode) carryOut(ctx context.Context, id, call string) (body []byte, done bool) {
-	was, _ := n.node.Do(ctx, &upstream.Request{Own: true, Method: "GET", Target: []byte("/locks/_doc/" + id)})
+	was, _ := n.Engine.Do(ctx, &upstream.Request{Own: true, Method: "GET", Target: []byte("/locks/_doc/" + id)})
 	d, target := new(state.Doc), "/locks/_create/"+id
 	if found := gjson.ParseBytes(was.Payload); found.Get("found").Bool() {
 		d, _ = state.Parse([]byte(found.Get("_source").Raw))
@@ -76,7 +78,7 @@ func (n *scriptNode) carryOut(ctx context.Context, id, call string) (body []byte
 		return fmt.Appendf(nil, `{"result":"noop","get":{"_source":%s}}`, source), true
 	}
 	source, _ := json.Marshal(d)
-	res, err := n.node.Do(ctx, &upstream.Request{Own: true, Method: "PUT", Target: []byte(target), Body: source})
+	res, err := n.Engine.Do(ctx, &upstream.Request{Own: true, Method: "PUT", Target: []byte(target), Body: source})
 	if err == nil && res.Status > 201 {
 		return nil, false
 	}
@@ -94,7 +96,8 @@ func timed(t *testing.T, n *scriptNode) *Store {
 	if _, err := s.prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	n.ran, n.requests = 0, nil
+	n.ran = 0
+	n.Requests()
 	return s
 }
 
@@ -118,8 +121,8 @@ func TestWhatThisProcessHasJustChangedNeedsNoScript(t *testing.T) {
 			next.Rid = fmt.Sprint(i)
 			_, said, err = do(t, s, "a", release(said, owner), next)
 		}
-		if n.ran != 1 || len(n.requests) != 22 {
-			t.Errorf("%d scripts, %d requests", n.ran, len(n.requests))
+		if requests := n.Requests(); n.ran != 1 || len(requests) != 22 {
+			t.Errorf("%d scripts, %d requests", n.ran, len(requests))
 		}
 	})
 }
@@ -207,12 +210,12 @@ func TestAWriteWhoseAnswerIsLostIsAnErrorAndTheScriptFindsOut(t *testing.T) {
 		n := newScriptNode()
 		s := timed(t, n)
 		_, said, _ := do(t, s, "a", acquire("a"))
-		n.lose = func(method, _ string) bool { return method == "PUT" }
+		lose(n.Engine, func(method, _ string) bool { return method == "PUT" })
 		free, next := release(said, "a"), acquire("b")
 		if _, _, err := do(t, s, "a", free, next); !errors.Is(err, lockrouter.ErrStore) {
 			t.Fatal(err)
 		}
-		n.lose = nil
+		n.After = nil
 		d, said, err := do(t, s, "a", free, next)
 		if err != nil || said[0].Verdict != state.Released || said[1].Verdict != state.Acquired || len(d.Holds) != 1 || n.ran != 2 {
 			t.Errorf("%v %v %d scripts", said, err, n.ran)
@@ -249,16 +252,14 @@ func timedCrowd(t *testing.T, seed uint64) {
 		routers = append(routers, r)
 	}
 	request(t, routers[0]) // the index is there
-	n.lose = func(method, _ string) bool {
+	lose(n.Engine, func(method, _ string) bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return method != "GET" && rng.IntN(60) == 0
-	}
+	})
 	l.play(routers, seed, 1)
 	puts := 0
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, r := range n.requests {
+	for _, r := range n.Requests() {
 		if strings.HasPrefix(r, "PUT /locks/_doc") {
 			puts++
 		}

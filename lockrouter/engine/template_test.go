@@ -8,27 +8,27 @@ import (
 	"time"
 
 	"optimist/internal/embedded"
+	"optimist/internal/enginetest"
 	"optimist/internal/upstream"
 	"optimist/lockrouter"
 	"optimist/lockrouter/state"
 )
 
-// strict is an engine that makes no index by itself.
-type strict struct{ *node }
-
-func (n strict) Do(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
-	target := string(r.Target)
-	if made := r.Method == "PUT" && target == "/locks"; !made && n.Handle(&embedded.Request{Method: "HEAD", Target: "/locks"}).Status == 404 {
-		res := &upstream.Response{Payload: []byte(`{"error":{"type":"index_not_found_exception","reason":"no such index [locks]"},"status":404}`)}
-		res.Status = 404
-		return res, nil
+// strictly has an engine make no index by itself.
+func strictly(e *enginetest.Engine) *enginetest.Engine {
+	e.Before = func(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
+		made := r.Method == "PUT" && string(r.Target) == "/locks"
+		if !made && e.Handle(&embedded.Request{Method: "HEAD", Target: "/locks"}).Status == 404 {
+			return enginetest.Response(404, `{"error":{"type":"index_not_found_exception","reason":"no such index [locks]"},"status":404}`), nil
+		}
+		return nil, nil
 	}
-	return n.node.Do(ctx, r)
+	return e
 }
 
 func TestAnIndexThatIsDeletedIsMadeAnewWhereTheEngineDoesNot(t *testing.T) {
 	n := newNode()
-	s := New(Options{Upstream: strict{n}, Index: "locks"})
+	s := New(Options{Upstream: strictly(n), Index: "locks"})
 	_, first, err := do(t, s, "a", acquire("a"))
 	if err != nil {
 		t.Fatal(err)
