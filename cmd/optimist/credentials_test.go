@@ -3,10 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,6 +15,7 @@ import (
 
 	"optimist/internal/app"
 	"optimist/internal/config"
+	"optimist/internal/enginetest"
 	"optimist/internal/rule"
 )
 
@@ -29,17 +28,18 @@ type pickyEngine struct {
 func newPickyEngine(t *testing.T) *pickyEngine {
 	t.Helper()
 	e := &pickyEngine{secret: filepath.Join(t.TempDir(), "secret")}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if user, _, _ := r.BasicAuth(); user == "optimist" {
-			w.WriteHeader(int(e.status.Load()))
+	e.url = enginetest.Between(t, enginetest.Serve(t), func(w http.ResponseWriter, r *http.Request) bool {
+		user, _, _ := r.BasicAuth()
+		status := int(e.status.Load())
+		if user != "optimist" || status == http.StatusOK {
+			return false
 		}
-		_, _ = io.WriteString(w, `{"version":{"number":"9.5.3"}}`)
-	}))
-	t.Cleanup(server.Close)
+		w.WriteHeader(status)
+		return true
+	})
 	if err := os.WriteFile(e.secret, []byte("optimist:secret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	e.url = server.URL
 	e.status.Store(http.StatusUnauthorized)
 	return e
 }
@@ -54,8 +54,8 @@ func TestCredentialsThatTheEngineRefusesAreNotReady(t *testing.T) {
 	e := newPickyEngine(t)
 	r := serveFor(t, e.url, e.upstream("10ms"))
 	for i, refusal := range []int{http.StatusUnauthorized, http.StatusForbidden} {
-		r.log.wait(t, `level=ERROR msg="the engine refuses optimist's own credentials \(upstream.auth\).*status=`+strconv.Itoa(refusal))
-		if i == 0 && r.log.contains("the engine answers") {
+		r.log.Wait(t, `level=ERROR msg="the engine refuses optimist's own credentials \(upstream.auth\).*status=`+strconv.Itoa(refusal))
+		if i == 0 && r.log.Contains("the engine answers") {
 			t.Error("an engine that refuses the credentials is said to answer")
 		}
 		if got, body := r.get(t, "/_optimist/ready"); got != 503 || !strings.Contains(body, "upstream.auth") || !strings.Contains(body, e.url) {
@@ -67,11 +67,11 @@ func TestCredentialsThatTheEngineRefusesAreNotReady(t *testing.T) {
 				t.Errorf("the metrics lack %s", want)
 			}
 		}
-		if got := r.ask(t, "GET", "/", "").status; got != 200 {
+		if got := r.ask(t, "GET", "/", "").Status; got != 200 {
 			t.Errorf("a client with other credentials is answered %d", got)
 		}
 		e.status.Store(http.StatusOK)
-		r.log.wait(t, fmt.Sprintf("(?s)(the engine accepts optimist's own credentials.*){%d}", i+1))
+		r.log.Wait(t, fmt.Sprintf("(?s)(the engine accepts optimist's own credentials.*){%d}", i+1))
 		if got, body := r.get(t, "/_optimist/ready"); got != 200 {
 			t.Errorf("ready is %d %s", got, body)
 		}
@@ -90,19 +90,19 @@ func TestRefusedCredentialsAreTriedAgainWithoutHealthChecks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := newLogged()
+	log := new(enginetest.Log)
 	s, err := app.New(app.Options{Config: cfg, Rules: rules, Log: slog.New(slog.NewTextHandler(log, nil)), GreetAgain: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	s.Serve()
-	log.wait(t, "the engine refuses optimist's own credentials")
+	log.Wait(t, "the engine refuses optimist's own credentials")
 	if err := s.Ready(); !errors.Is(err, app.ErrCredentials) {
 		t.Errorf("readiness: %v", err)
 	}
 	e.status.Store(http.StatusOK)
-	log.wait(t, "the engine answers")
+	log.Wait(t, "the engine answers")
 	if err := s.Ready(); err != nil {
 		t.Errorf("readiness: %v", err)
 	}

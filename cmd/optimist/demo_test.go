@@ -3,13 +3,15 @@ package main
 import (
 	"context"
 	"io"
-	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+
+	"optimist/internal/enginetest"
 )
 
-// TestTheDemonstrationLosesNothing: the first of the two commands that the README begins with, on its own engine and on another one.
+// TestTheDemonstrationLosesNothing: the first of the two commands that the README begins with, on its own engine and on another
+// one.
 func TestTheDemonstrationLosesNothing(t *testing.T) {
 	engine := serveFor(t, "", "mode: 'off'") // stands for a cluster: whatever it is sent, its engine gets
 	for name, flags := range map[string][]string{"in memory": nil, "on another engine": {"--upstream", "http://" + engine.data}} {
@@ -29,26 +31,17 @@ func TestTheDemonstrationLosesNothing(t *testing.T) {
 			}
 		})
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+engine.data+"/_cat/indices?h=index", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	if left, err := io.ReadAll(res.Body); err != nil || len(left) > 0 {
-		t.Errorf("left behind is %s %v", left, err)
+	if left := engine.ask(t, "GET", "/_cat/indices?h=index", ""); left.Body != "" {
+		t.Errorf("left behind is %s", left.Body)
 	}
 }
 
 func TestTheDemonstrationEndsWhenInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
-	out := newLogged()
+	out := new(enginetest.Log)
 	status := make(chan int, 1)
 	go func() { status <- run(ctx, []string{"demo", "--workers", "1", "--rounds", "1"}, out, io.Discard) }()
-	out.wait(t, `(?s)curl.*curl.*curl`)
+	out.Wait(t, `(?s)curl.*curl.*curl`)
 	interrupt()
 	if got := <-status; got != exitOK {
 		t.Errorf("status %d", got)

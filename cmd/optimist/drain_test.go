@@ -13,20 +13,20 @@ import (
 func TestSIGTERMCutsNoRequest(t *testing.T) {
 	url, arrived, release := slowEngine(t)
 	r := serveFor(t, url, "drain: {delay: 300ms}")
-	r.log.wait(t, "the engine answers")
+	r.log.Wait(t, "the engine answers")
 	if status, body := r.get(t, "/_optimist/ready"); status != 200 {
 		t.Fatalf("ready is %d %s", status, body)
 	}
-	answer := ask(r.data)
+	answer := ask(t, r.data)
 	<-arrived
 	r.signals <- syscall.SIGTERM
-	r.log.wait(t, "msg=draining")
+	r.log.Wait(t, "msg=draining")
 	for status := 200; status != 503; {
 		status, _ = r.get(t, "/_optimist/ready")
 	}
-	late := ask(r.data) // within the delay: load balancers haven't noticed yet
+	late := ask(t, r.data) // within the delay: load balancers haven't noticed yet
 	<-arrived
-	r.log.wait(t, "listener closed")
+	r.log.Wait(t, "listener closed")
 	if status, body := r.get(t, "/_optimist/health"); status != 200 || !strings.Contains(body, "draining") {
 		t.Errorf("health while draining is %d %s", status, body)
 	}
@@ -48,10 +48,10 @@ func TestSIGTERMCutsNoRequest(t *testing.T) {
 func TestASecondSignalEndsAtOnce(t *testing.T) {
 	url, arrived, _ := slowEngine(t)
 	r := serveFor(t, url, "drain: {delay: 0}")
-	answer := ask(r.data)
+	answer := ask(t, r.data)
 	<-arrived
 	r.signals <- syscall.SIGTERM
-	r.log.wait(t, "listener closed, finishing requests.*requests=1")
+	r.log.Wait(t, "listener closed, finishing requests.*requests=1")
 	r.signals <- syscall.SIGHUP // not meant to end anything
 	again := time.AfterFunc(2*echo, func() { r.signals <- syscall.SIGTERM })
 	defer again.Stop()
@@ -67,11 +67,11 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 func TestASignalThatComesTwiceIsOne(t *testing.T) {
 	url, arrived, release := slowEngine(t)
 	r := serveFor(t, url, "drain: {delay: 0}")
-	answer := ask(r.data)
+	answer := ask(t, r.data)
 	<-arrived
 	r.signals <- syscall.SIGTERM
 	r.signals <- syscall.SIGTERM
-	r.log.wait(t, "listener closed, finishing requests.*requests=1")
+	r.log.Wait(t, "listener closed, finishing requests.*requests=1")
 	release()
 	if got := <-answer; !strings.HasPrefix(got, "200 ") {
 		t.Errorf("the request was cut: %s", got)
@@ -84,11 +84,11 @@ func TestASignalThatComesTwiceIsOne(t *testing.T) {
 func TestDrainTimeoutEndsTheWait(t *testing.T) {
 	url, arrived, _ := slowEngine(t)
 	r := serveFor(t, url, "drain: {delay: 0, timeout: 50ms}")
-	ask(r.data)
+	ask(t, r.data)
 	<-arrived
 	r.signals <- os.Interrupt
 	if status := r.end(t); status != exitFailed {
 		t.Errorf("status %d", status)
 	}
-	r.log.wait(t, "ended, requests were cut.*drain.timeout")
+	r.log.Wait(t, "ended, requests were cut.*drain.timeout")
 }

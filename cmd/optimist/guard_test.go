@@ -1,8 +1,6 @@
 package main
 
 import (
-	"io"
-	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
@@ -14,22 +12,11 @@ func TestWritesAreGuardedAndCounted(t *testing.T) {
 	r := serveFor(t, "", "sessions: {memory: 1MiB}\nrules: [{name: shop, merge: {paths: {/stock: sum}}}]")
 	ask := func(session, method, path, body string) string {
 		t.Helper()
-		req, err := http.NewRequest(method, "http://"+r.data+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
+		a := r.ask(t, method, path, body, "Optimist-Session", session)
+		if a.Status >= 300 {
+			t.Fatalf("%s %s %.80s: %d %s", method, path, body, a.Status, a.Body)
 		}
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Optimist-Session", session)
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		text, err := io.ReadAll(resp.Body)
-		if err != nil || resp.StatusCode >= 300 {
-			t.Fatalf("%s %s %.80s: %d %s %v", method, path, body, resp.StatusCode, text, err)
-		}
-		return resp.Header.Get("Optimist-Outcome") + " " + string(text)
+		return a.Outcome() + " " + a.Body
 	}
 	do := func(session, method, body string) string {
 		t.Helper()

@@ -8,10 +8,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,55 +18,13 @@ import (
 
 	"optimist/internal/app"
 	"optimist/internal/config"
+	"optimist/internal/enginetest"
 	"optimist/internal/rule"
 )
 
-// logged is a log that can be waited on.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-	more chan struct{}
-}
-
-func newLogged() *logged { return &logged{more: make(chan struct{})} }
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	close(l.more)
-	l.more = make(chan struct{})
-	return l.text.Write(p)
-}
-
-// wait blocks until the log holds what the pattern says, and returns its first group, or all of it.
-func (l *logged) wait(t *testing.T, pattern string) string {
-	t.Helper()
-	re := regexp.MustCompile(pattern)
-	deadline := time.After(20 * time.Second)
-	for {
-		l.mu.Lock()
-		text, more := l.text.String(), l.more
-		l.mu.Unlock()
-		if m := re.FindStringSubmatch(text); m != nil {
-			return m[len(m)-1]
-		}
-		select {
-		case <-more:
-		case <-deadline:
-			t.Fatalf("the log never says %s:\n%s", pattern, text)
-		}
-	}
-}
-
-func (l *logged) contains(text string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Contains(l.text.String(), text)
-}
-
 // running is an optimist in this process.
 type running struct {
-	log     *logged
+	log     *enginetest.Log
 	file    string
 	data    string
 	admin   string
@@ -79,7 +35,7 @@ type running struct {
 // serveFor starts a service with a file of that content; %s in it is upstream.
 func serveFor(t *testing.T, upstream, content string) *running {
 	t.Helper()
-	r := &running{log: newLogged(), file: filepath.Join(t.TempDir(), "optimist.yaml"), signals: make(chan os.Signal, 4), ended: make(chan error, 1)}
+	r := &running{log: new(enginetest.Log), file: filepath.Join(t.TempDir(), "optimist.yaml"), signals: make(chan os.Signal, 4), ended: make(chan error, 1)}
 	r.write(t, content)
 	cmd := serveCmd{settings: settings{Config: r.file, Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", LogLevel: "info"}, Embedded: upstream == ""}
 	if upstream != "" {
@@ -90,8 +46,8 @@ func serveFor(t *testing.T, upstream, content string) *running {
 		t.Fatal(err)
 	}
 	go func() { r.ended <- s.untilEnd(t.Context(), r.signals) }()
-	r.data = r.log.wait(t, `msg=serving addr=(\S+)`)
-	r.admin = r.log.wait(t, `msg=serving addr=\S+ admin=(\S+)`)
+	r.data = r.log.Wait(t, `msg=serving addr=(\S+)`)
+	r.admin = r.log.Wait(t, `msg=serving addr=\S+ admin=(\S+)`)
 	t.Cleanup(func() {
 		select {
 		case r.signals <- os.Interrupt:
@@ -116,16 +72,14 @@ func (r *running) write(t *testing.T, content string) {
 // get asks the admin listener.
 func (r *running) get(t *testing.T, path string) (int, string) {
 	t.Helper()
-	resp, err := http.Get("http://" + r.admin + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(body)
+	a := enginetest.Ask(t, "GET", "http://"+r.admin+path, "")
+	return a.Status, a.Body
+}
+
+// ask makes a request of the data port; fields are name, value, name, value.
+func (r *running) ask(t *testing.T, method, path, body string, fields ...string) enginetest.Answer {
+	t.Helper()
+	return enginetest.Ask(t, method, "http://"+r.data+path, body, fields...)
 }
 
 // end waits for the end and returns the exit status.
@@ -141,7 +95,7 @@ func (r *running) end(t *testing.T) int {
 		}
 		t.Fatal(err)
 	case <-time.After(20 * time.Second):
-		t.Fatalf("it doesn't end:\n%s", r.log.text.String())
+		t.Fatalf("it doesn't end:\n%s", r.log)
 	}
 	return -1
 }
@@ -149,34 +103,29 @@ func (r *running) end(t *testing.T) int {
 // slowEngine answers requests for /slow when it is let to, and says when one has come.
 func slowEngine(t *testing.T) (url string, arrived <-chan struct{}, release func()) {
 	came, gate := make(chan struct{}, 8), make(chan struct{})
-	var once sync.Once
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/slow" {
-			came <- struct{}{}
-			select {
-			case <-gate:
-			case <-r.Context().Done():
-			}
+	release = sync.OnceFunc(func() { close(gate) })
+	url = enginetest.Between(t, enginetest.Serve(t), func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/slow" {
+			return false
 		}
-		fmt.Fprintln(w, `{"version":{"number":"8.0.0"}}`)
-	}))
-	release = func() { once.Do(func() { close(gate) }) }
-	t.Cleanup(func() { release(); server.Close() })
-	return server.URL, came, release
+		came <- struct{}{}
+		select {
+		case <-gate:
+		case <-r.Context().Done():
+		}
+		_, _ = io.WriteString(w, "{}")
+		return true
+	})
+	t.Cleanup(release)
+	return url, came, release
 }
 
 // ask sends a request for /slow and gives its answer.
-func ask(addr string) <-chan string {
+func ask(t *testing.T, addr string) <-chan string {
 	answer := make(chan string, 1)
 	go func() {
-		resp, err := http.Get("http://" + addr + "/slow")
-		if err != nil {
-			answer <- "error: " + err.Error()
-			return
-		}
-		defer resp.Body.Close()
-		body, err := io.ReadAll(resp.Body)
-		answer <- fmt.Sprint(resp.StatusCode, " ", string(body), err)
+		a := enginetest.Try(t, "GET", "http://"+addr+"/slow", "")
+		answer <- fmt.Sprint(a.Status, " ", a.Body, a.Err)
 	}()
 	return answer
 }
@@ -184,9 +133,9 @@ func ask(addr string) <-chan string {
 func TestAChangedFileIsReadAgain(t *testing.T) {
 	r := serveFor(t, "", "mode: guard\n")
 	r.write(t, "mode: observe\nlog: {level: debug}\nrules: [{name: a}, {name: b, match: {index: [x]}}]\nlimits: {idle_timeout: 7s}\n")
-	r.log.wait(t, "configuration reloaded.*rules=2 mode=observe")
-	r.log.wait(t, `keys that wait for a restart" keys=\[limits.idle_timeout\]`)
-	r.log.wait(t, "rule b is never reached")
+	r.log.Wait(t, "configuration reloaded.*rules=2 mode=observe")
+	r.log.Wait(t, `keys that wait for a restart" keys=\[limits.idle_timeout\]`)
+	r.log.Wait(t, "rule b is never reached")
 	_, body := r.get(t, "/_optimist/config")
 	for _, want := range []string{`"mode": "observe"`, `"name": "b"`, `"idle_timeout": "2m"`} {
 		if !strings.Contains(body, want) {
@@ -194,8 +143,8 @@ func TestAChangedFileIsReadAgain(t *testing.T) {
 		}
 	}
 	r.write(t, "mode: gaurd\nrules: [{}]\n")
-	r.log.wait(t, `1:7: mode: .*did you mean`)
-	r.log.wait(t, `2:9: rules\[0\]: a rule needs a name`)
+	r.log.Wait(t, `1:7: mode: .*did you mean`)
+	r.log.Wait(t, `2:9: rules\[0\]: a rule needs a name`)
 	if _, after := r.get(t, "/_optimist/config"); after != body {
 		t.Errorf("a file with mistakes has changed something:\n%s", after)
 	}
@@ -221,26 +170,26 @@ func TestChangedRuleFilesAreReadAgain(t *testing.T) {
 		}
 	}
 	r.write(t, "rule_files: ['teams/*/rules.yaml']\nrules: [{name: rest}]\n")
-	r.log.wait(t, "reload refused")
-	r.log.wait(t, "there is no such file: .*teams")
+	r.log.Wait(t, "reload refused")
+	r.log.Wait(t, "there is no such file: .*teams")
 	put("teams/a/rules.yaml", "rules: [{name: a, match: {index: [a]}}]\n")
-	r.log.wait(t, "configuration reloaded.*rules=2")
+	r.log.Wait(t, "configuration reloaded.*rules=2")
 	put("teams/b/rules.yaml", "rules: [{name: b, match: {index: [b]}}, {name: b2, match: {index: [b2]}}]\n")
-	r.log.wait(t, "configuration reloaded.*rules=4")
+	r.log.Wait(t, "configuration reloaded.*rules=4")
 	put("teams/b/rules.yaml", "rules: [{name: b, match: {index: ['*']}}]\n")
-	r.log.wait(t, "reload refused")
-	r.log.wait(t, `teams/b/rules.yaml:1:35: rules\[0\].match.index\[0\]: .*claimed twice: rule a takes .*teams/a/rules.yaml:1:35`)
+	r.log.Wait(t, "reload refused")
+	r.log.Wait(t, `teams/b/rules.yaml:1:35: rules\[0\].match.index\[0\]: .*claimed twice: rule a takes .*teams/a/rules.yaml:1:35`)
 	if err := os.RemoveAll(filepath.Join(filepath.Dir(r.file), "teams/b")); err != nil {
 		t.Fatal(err)
 	}
-	r.log.wait(t, "(?s)rules=2 .*rules=2 ")
+	r.log.Wait(t, "(?s)rules=2 .*rules=2 ")
 	put("teams/b/rules.yaml", "rules: [{name: b, match: {index: [b]}}]\n")
-	r.log.wait(t, "configuration reloaded.*rules=3")
+	r.log.Wait(t, "configuration reloaded.*rules=3")
 	teams := filepath.Join(filepath.Dir(r.file), "teams")
 	if err := os.Rename(teams, teams+".old"); err != nil { // all at once: of files that go one by one some may be read again
 		t.Fatal(err)
 	}
-	r.log.wait(t, "(?s)(reload refused.*){3}")
+	r.log.Wait(t, "(?s)(reload refused.*){3}")
 	if _, body := r.get(t, "/_optimist/config"); !strings.Contains(body, `"name": "b"`) {
 		t.Error("files that are gone have taken their rules with them")
 	}
@@ -254,12 +203,12 @@ func TestTheModeOfTheFileCountsWhenItChanges(t *testing.T) {
 		t.Fatalf("%d %s", code, out.String())
 	}
 	r.write(t, "mode: guard\nrules: [{name: a}]\n")
-	r.log.wait(t, "configuration reloaded.*rules=1 mode=off")
+	r.log.Wait(t, "configuration reloaded.*rules=1 mode=off")
 	if _, body := r.get(t, "/_optimist/config"); !strings.Contains(body, `"mode": "off"`) {
 		t.Errorf("the mode in force is told wrong:\n%s", body)
 	}
 	r.write(t, "mode: observe\n")
-	r.log.wait(t, "configuration reloaded.*mode=observe")
+	r.log.Wait(t, "configuration reloaded.*mode=observe")
 	out.Reset()
 	if run(t.Context(), []string{"mode", "--admin", r.admin}, &out, io.Discard); out.String() != "mode: observe\n" {
 		t.Errorf("the mode is told as %s", out.String())
@@ -272,24 +221,14 @@ func TestTheModeOfTheFileCountsWhenItChanges(t *testing.T) {
 func TestSIGHUPReadsTheFileAgain(t *testing.T) {
 	r := serveFor(t, "", "mode: guard\n")
 	r.signals <- syscall.SIGHUP
-	r.log.wait(t, "configuration reloaded.*reason=SIGHUP")
+	r.log.Wait(t, "configuration reloaded.*reason=SIGHUP")
 }
 
 func TestTheEngineInMemoryAnswersThroughTheDoor(t *testing.T) {
 	r := serveFor(t, "", "")
-	r.log.wait(t, "the engine is in memory")
-	req, err := http.NewRequest("PUT", "http://"+r.data+"/shop/_doc/1", strings.NewReader(`{"stock":1}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != 201 {
-		t.Errorf("a document is answered %s", resp.Status)
+	r.log.Wait(t, "the engine is in memory")
+	if a := r.ask(t, "PUT", "/shop/_doc/1", `{"stock":1}`); a.Status != 201 {
+		t.Errorf("a document is answered %d", a.Status)
 	}
 	for metrics := ""; !strings.Contains(metrics, `optimist_requests_total{code="2xx",op="index"} 1`); { // counted after its answer
 		_, metrics = r.get(t, "/metrics")
@@ -309,13 +248,11 @@ func TestNotReadyWithoutAnEngine(t *testing.T) {
 	dead := "http://" + l.Addr().String()
 	l.Close()
 	r := serveFor(t, dead, "")
-	r.log.wait(t, "node left out")
-	r.log.wait(t, "the engine doesn't answer; it will be tried again")
-	resp, err := http.Get("http://" + r.data + "/")
-	if err != nil || resp.StatusCode < 502 {
-		t.Fatalf("a dead engine is answered %v, %v", resp, err)
+	r.log.Wait(t, "node left out")
+	r.log.Wait(t, "the engine doesn't answer; it will be tried again")
+	if a := r.ask(t, "GET", "/", ""); a.Status < 502 {
+		t.Fatalf("a dead engine is answered %d %s", a.Status, a.Body)
 	}
-	resp.Body.Close()
 	status, body := r.get(t, "/_optimist/ready")
 	if status != 503 || !strings.Contains(body, "no node of the engine answers") || !strings.Contains(body, "refused") {
 		t.Errorf("ready is %d %s", status, body)
@@ -323,7 +260,7 @@ func TestNotReadyWithoutAnEngine(t *testing.T) {
 }
 
 func TestAnOpenAdminListenerIsSaidLoudly(t *testing.T) {
-	log := newLogged()
+	log := new(enginetest.Log)
 	cfg, err := config.Parse("", nil, config.Overrides{Listen: "127.0.0.1:0", Admin: "0.0.0.0:0"})
 	if err != nil {
 		t.Fatal(err)
@@ -337,7 +274,7 @@ func TestAnOpenAdminListenerIsSaidLoudly(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Close()
-	log.wait(t, "level=WARN.*NOT ON A LOOPBACK ADDRESS")
+	log.Wait(t, "level=WARN.*NOT ON A LOOPBACK ADDRESS")
 }
 
 func TestAPortInUseIsToldByItsKey(t *testing.T) {
@@ -359,30 +296,21 @@ func TestAPortInUseIsToldByItsKey(t *testing.T) {
 
 // TestNothingOfASecretIsTold: neither the configuration in force nor the log holds what is in the files.
 func TestNothingOfASecretIsTold(t *testing.T) {
-	url, _, _ := slowEngine(t)
+	url := enginetest.Serve(t)
 	key := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(key, []byte("user:hunter2"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	r := serveFor(t, url, "log: {level: debug}\nupstream: {auth: {basic_file: "+key+"}}\n")
-	req, err := http.NewRequest("GET", "http://"+r.data+"/a/_doc/1?token=hunter2", nil)
-	if err != nil {
-		t.Fatal(err)
+	if a := r.ask(t, "GET", "/?filter_path=*.hunter2", "", "Authorization", "Bearer hunter2"); a.Status != 200 {
+		t.Fatal(a)
 	}
-	req.Header.Set("Authorization", "Bearer hunter2")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil || resp.StatusCode != 200 {
-		t.Fatal(resp, err)
-	}
-	resp.Body.Close()
 	for _, path := range []string{"/_optimist/config", "/_optimist/health", "/metrics", "/debug/pprof/cmdline"} {
 		if _, body := r.get(t, path); strings.Contains(body, "hunter2") || strings.Contains(body, "aHVudGVyMg") {
 			t.Errorf("%s tells the secret", path)
 		}
 	}
-	r.log.mu.Lock()
-	defer r.log.mu.Unlock()
-	if strings.Contains(r.log.text.String(), "hunter2") {
-		t.Errorf("the log tells the secret:\n%s", r.log.text.String())
+	if strings.Contains(r.log.String(), "hunter2") {
+		t.Errorf("the log tells the secret:\n%s", r.log)
 	}
 }

@@ -8,9 +8,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -18,19 +15,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"optimist/internal/enginetest"
 )
-
-// told is a whole answer.
-type told struct {
-	status        int
-	outcome, text string
-}
-
-// ask makes a request of the data port; fields are name, value, name, value.
-func (r *running) ask(t *testing.T, method, path, body string, fields ...string) told {
-	t.Helper()
-	return exchange(t, method, "http://"+r.data+path, body, fields...)
-}
 
 // statuses are the answers that n connections get which all stay open.
 func statuses(t *testing.T, addr string, n int) (got []int) {
@@ -56,24 +43,24 @@ func TestWhatIsConfiguredIsInForce(t *testing.T) {
 	const doc = "/shop/_doc/1"
 	outcome := func(t *testing.T, r *running, body string, fields ...string) string {
 		t.Helper()
-		return r.ask(t, "PUT", doc, body, fields...).outcome
+		return r.ask(t, "PUT", doc, body, fields...).Outcome()
 	}
 	for name, c := range map[string]struct {
 		content string
 		holds   func(t *testing.T, r *running) bool
 	}{
 		"sniffing.advertise": {"sniffing: {advertise: 'es.test:1234'}", func(t *testing.T, r *running) bool {
-			return strings.Contains(r.ask(t, "GET", "/_nodes/http", "").text, `"publish_address":"es.test:1234"`)
+			return strings.Contains(r.ask(t, "GET", "/_nodes/http", "").Body, `"publish_address":"es.test:1234"`)
 		}},
 		"sniffing.answer": {"sniffing: {answer: pass}", func(t *testing.T, r *running) bool {
-			text := r.ask(t, "GET", "/_nodes/http", "").text
+			text := r.ask(t, "GET", "/_nodes/http", "").Body
 			return strings.Contains(text, `"publish_address":"127.0.0.1:`) && !strings.Contains(text, r.data)
 		}},
 		"limits.max_guarded_body": {"limits: {max_guarded_body: 1KiB}", func(t *testing.T, r *running) bool {
 			return strings.HasSuffix(outcome(t, r, `{"a":"`+strings.Repeat("x", 1<<10)+`"}`), "reason=too_large")
 		}},
 		"limits.max_header": {"limits: {max_header: 4KiB}", func(t *testing.T, r *running) bool {
-			return r.ask(t, "GET", "/", "", "X-Long", strings.Repeat("x", 4<<10)).status == http.StatusRequestHeaderFieldsTooLarge
+			return r.ask(t, "GET", "/", "", "X-Long", strings.Repeat("x", 4<<10)).Status == http.StatusRequestHeaderFieldsTooLarge
 		}},
 		"limits.max_connections": {"limits: {max_connections: 1}", func(t *testing.T, r *running) bool {
 			return slices.Equal(statuses(t, r.data, 2), []int{http.StatusOK, http.StatusServiceUnavailable})
@@ -99,7 +86,7 @@ func TestWhatIsConfiguredIsInForce(t *testing.T) {
 		}},
 		"mode": {"mode: observe", func(t *testing.T, r *running) bool { return outcome(t, r, `{}`) == "" }},
 		"rules": {"rules: [{name: r, base: {unknown: reject}}]", func(t *testing.T, r *running) bool {
-			return r.ask(t, "PUT", doc, `{}`).status == http.StatusPreconditionRequired
+			return r.ask(t, "PUT", doc, `{}`).Status == http.StatusPreconditionRequired
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,31 +100,25 @@ func TestWhatIsConfiguredIsInForce(t *testing.T) {
 // What an index is, is asked with optimist's own credentials; whatever is a client's goes with the client's.
 func TestOwnCredentialsAreForOwnQuestions(t *testing.T) {
 	engine := serveFor(t, "", "mode: 'off'")
-	target, err := url.Parse("http://" + engine.data)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var mu sync.Mutex
 	seen := make(map[string]string)
-	forward := httputil.NewSingleHostReverseProxy(target)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	between := enginetest.Between(t, "http://"+engine.data, func(_ http.ResponseWriter, r *http.Request) bool {
 		what, _, _ := strings.Cut(r.URL.Path, "optimist-probe")
 		user, _, _ := r.BasicAuth()
 		mu.Lock()
 		seen[r.Method+" "+what] = user
 		mu.Unlock()
-		forward.ServeHTTP(w, r)
-	}))
-	t.Cleanup(server.Close)
+		return false
+	})
 	file := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(file, []byte("optimist:secret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := serveFor(t, server.URL, "upstream: {auth: {basic_file: "+file+"}}")
-	r.log.wait(t, "the engine answers")
+	r := serveFor(t, between, "upstream: {auth: {basic_file: "+file+"}}")
+	r.log.Wait(t, "the engine answers")
 	client := func(method, body, session string) string {
 		t.Helper()
-		return r.ask(t, method, "/shop/_doc/1", body, "Authorization", "Basic Y2xpZW50OnNlY3JldA==", "Optimist-Session", session).outcome
+		return r.ask(t, method, "/shop/_doc/1", body, "Authorization", "Basic Y2xpZW50OnNlY3JldA==", "Optimist-Session", session).Outcome()
 	}
 	client("PUT", `{"a":0,"b":0}`, "0")
 	client("GET", "", "1")
@@ -182,9 +163,9 @@ func TestFlagsWinOverVariablesAndVariablesOverTheFile(t *testing.T) {
 				t.Setenv(name, value)
 			}
 			ctx, end := context.WithCancel(t.Context())
-			log, status := newLogged(), make(chan int, 1)
+			log, status := new(enginetest.Log), make(chan int, 1)
 			go func() { status <- run(ctx, append([]string{"serve"}, c.flags...), io.Discard, log) }()
-			log.wait(t, c.want)
+			log.Wait(t, c.want)
 			end()
 			if got := <-status; got != 0 {
 				t.Errorf("status %d", got)
@@ -194,24 +175,24 @@ func TestFlagsWinOverVariablesAndVariablesOverTheFile(t *testing.T) {
 }
 
 func TestTheLevelOfTheLogCountsWhenItChanges(t *testing.T) {
-	r := &running{log: newLogged(), file: filepath.Join(t.TempDir(), "optimist.yaml")}
+	r := &running{log: new(enginetest.Log), file: filepath.Join(t.TempDir(), "optimist.yaml")}
 	r.write(t, "log: {level: info}\n")
 	ctx, end := context.WithCancel(t.Context())
 	status := make(chan int, 1)
 	go func() {
 		status <- run(ctx, []string{"serve", "--config", r.file, "--embedded", "--listen", "127.0.0.1:0", "--admin", ""}, io.Discard, r.log)
 	}()
-	r.data = r.log.wait(t, `msg=serving addr=(\S+)`)
+	r.data = r.log.Wait(t, `msg=serving addr=(\S+)`)
 	r.ask(t, "GET", "/quiet/_doc/1", "")
 	r.write(t, "log: {level: debug}\n")
-	r.log.wait(t, `msg="configuration reloaded"`)
+	r.log.Wait(t, `msg="configuration reloaded"`)
 	r.ask(t, "PUT", "/loud/_doc/1", "{}")
-	line := r.log.wait(t, `msg=request .*path=/loud/_doc/1.*`)
+	line := r.log.Wait(t, `msg=request .*path=/loud/_doc/1.*`)
 	if !strings.Contains(line, `outcome="passed;attempts=1;base=lost;reason=restart"`) {
 		t.Errorf("the line has no outcome: %s", line)
 	}
 	end()
-	if got := <-status; got != 0 || strings.Contains(r.log.text.String(), "/quiet") {
-		t.Errorf("status %d, logged %s", got, r.log.text.String())
+	if got := <-status; got != 0 || strings.Contains(r.log.String(), "/quiet") {
+		t.Errorf("status %d, logged %s", got, r.log.String())
 	}
 }

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -14,23 +11,13 @@ import (
 
 	"optimist/internal/config"
 	"optimist/internal/demo"
+	"optimist/internal/enginetest"
 )
 
 // standIn starts something in optimist's place: it gets the requests after change, which reports whether it has answered itself.
 func standIn(t *testing.T, change func(w http.ResponseWriter, r *http.Request) bool) demo.Optimist {
-	t.Helper()
 	return func(_ context.Context, c *config.Config) (string, func() error, error) {
-		target, err := url.Parse(c.Upstream.URLs[0])
-		if err != nil {
-			return "", nil, err
-		}
-		proxy := httputil.NewSingleHostReverseProxy(target)
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !change(w, r) {
-				proxy.ServeHTTP(w, r)
-			}
-		}))
-		return s.URL, func() error { s.Close(); return nil }, nil
+		return enginetest.Between(t, c.Upstream.URLs[0], change), func() error { return nil }, nil
 	}
 }
 

@@ -1,60 +1,34 @@
 package app_test
 
 import (
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"sync"
 	"testing"
 
 	"optimist/internal/demo/app"
-	"optimist/internal/embedded"
+	"optimist/internal/enginetest"
 )
 
-// engine serves an embedded engine and returns its address.
-func engine(t *testing.T) string {
-	t.Helper()
-	e := embedded.New(embedded.Options{})
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- e.Serve(ln) }()
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	return "http://" + ln.Addr().String()
-}
-
-// together returns the address of a server in front of upstream that answers reads only when n of them have been read: those who
+// together returns the address of a server in front of an engine that answers reads only when n of them have been read: those who
 // read together then overwrite each other.
-func together(t *testing.T, upstream string, n int) string {
+func together(t *testing.T, engine string, n int) string {
 	t.Helper()
-	target, err := url.Parse(upstream)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var reads sync.WaitGroup
 	reads.Add(n)
-	proxy := httputil.NewSingleHostReverseProxy(target)
-	proxy.ModifyResponse = func(r *http.Response) error {
-		if r.Request.Method == http.MethodGet {
-			reads.Done()
-			reads.Wait()
+	forward := enginetest.Forward(t, engine)
+	return enginetest.Between(t, engine, func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodGet {
+			return false
 		}
-		return nil
-	}
-	s := httptest.NewServer(proxy)
-	t.Cleanup(s.Close)
-	return s.URL
+		read := httptest.NewRecorder()
+		forward.ServeHTTP(read, r)
+		reads.Done()
+		reads.Wait()
+		w.WriteHeader(read.Code)
+		_, _ = read.Body.WriteTo(w)
+		return true
+	})
 }
 
 func run(t *testing.T, a *app.Application) app.Result {
@@ -70,7 +44,7 @@ func run(t *testing.T, a *app.Application) app.Result {
 func TestWritersThatReadTogetherLoseAllChangesButOne(t *testing.T) {
 	for _, shape := range app.Shapes() {
 		t.Run(shape.String(), func(t *testing.T) {
-			store := engine(t)
+			store := enginetest.Serve(t)
 			a := &app.Application{URLs: []string{together(t, store, 4)}, Store: store, Path: "/t/_doc/1", Shape: shape, Workers: 4, Rounds: 1}
 			r := run(t, a)
 			if r.Acknowledged != 4 || r.Found != 1 || r.Lost != 3 || r.Invented != 0 || r.Refused != 0 || r.Errors != 0 || r.Damaged != nil {
@@ -83,7 +57,7 @@ func TestWritersThatReadTogetherLoseAllChangesButOne(t *testing.T) {
 func TestOneWriterAloneLosesNothing(t *testing.T) {
 	for _, shape := range app.Shapes() {
 		t.Run(shape.String(), func(t *testing.T) {
-			a := &app.Application{URLs: []string{engine(t)}, Path: "/t/_doc/1", Shape: shape, Workers: 1, Rounds: 50, Steps: 3, Looks: 20, Idle: 20, Memory: 3}
+			a := &app.Application{URLs: []string{enginetest.Serve(t)}, Path: "/t/_doc/1", Shape: shape, Workers: 1, Rounds: 50, Steps: 3, Looks: 20, Idle: 20, Memory: 3}
 			r := run(t, a)
 			if r.Rounds != 50 || r.Idle == 0 || r.Acknowledged != r.Found || r.Found <= 50-r.Idle || r.Lost+r.Invented+r.Refused+r.Errors != 0 || r.Damaged != nil {
 				t.Error(&r)
@@ -95,7 +69,7 @@ func TestOneWriterAloneLosesNothing(t *testing.T) {
 func TestGuardedWritersLoseNothingWithoutHelp(t *testing.T) {
 	for _, shape := range app.Shapes() {
 		t.Run(shape.String(), func(t *testing.T) {
-			store := engine(t)
+			store := enginetest.Serve(t)
 			a := &app.Application{URLs: []string{store}, Path: "/t/_doc/1", Shape: shape, Workers: 4, Rounds: 20, Guard: app.ByNumbers, Sessions: app.Pooled}
 			r := run(t, a)
 			if r.Acknowledged != 80 || r.Found != 80 || r.Lost+r.Invented+r.Refused+r.Errors != 0 || r.Damaged != nil {
@@ -106,7 +80,7 @@ func TestGuardedWritersLoseNothingWithoutHelp(t *testing.T) {
 }
 
 func TestWorkersOfTwoApplicationsAreCountedTogether(t *testing.T) {
-	store := engine(t)
+	store := enginetest.Serve(t)
 	make := func(first int) *app.Application {
 		return &app.Application{URLs: []string{store}, Path: "/t/_doc/1", Shape: app.List, Workers: 2, First: first, Rounds: 10, Guard: app.ByNumbers}
 	}
@@ -124,33 +98,28 @@ func TestWorkersOfTwoApplicationsAreCountedTogether(t *testing.T) {
 }
 
 func TestRefusalsAndBrokenAnswersAreCounted(t *testing.T) {
-	store := engine(t)
-	target, err := url.Parse(store)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(target)
+	store := enginetest.Serve(t)
+	forward := enginetest.Forward(t, store)
 	puts := 0 // one worker: one request at a time
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	between := enginetest.Between(t, store, func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodPut {
-			proxy.ServeHTTP(w, r)
-			return
+			return false
 		}
 		switch puts++; puts {
 		case 1:
 			http.Error(w, "no", http.StatusConflict)
+			return true
 		case 2:
-			proxy.ServeHTTP(httptest.NewRecorder(), r)
+			forward.ServeHTTP(httptest.NewRecorder(), r)
 			panic(http.ErrAbortHandler) // written, and no answer
 		case 3:
-			proxy.ServeHTTP(httptest.NewRecorder(), r)
+			forward.ServeHTTP(httptest.NewRecorder(), r)
 			http.Error(w, "nobody knows", http.StatusGatewayTimeout)
-		default:
-			proxy.ServeHTTP(w, r)
+			return true
 		}
-	}))
-	t.Cleanup(s.Close)
-	a := &app.Application{URLs: []string{s.URL}, Store: store, Path: "/t/_doc/1", Shape: app.Counter, Workers: 1, Rounds: 5}
+		return false
+	})
+	a := &app.Application{URLs: []string{between}, Store: store, Path: "/t/_doc/1", Shape: app.Counter, Workers: 1, Rounds: 5}
 	r := run(t, a)
 	if r.Acknowledged != 2 || r.Unknown != 2 || r.Found != 4 || r.Lost != 0 || r.Invented != 0 || r.Refused != 2 || r.Errors != 1 {
 		t.Error(&r)
