@@ -232,3 +232,63 @@ func TestASuccessProvesThatTheIndexIsGone(t *testing.T) {
 	w.put(doc1, `{"a":"other"}`)
 	w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":2}`, "Optimist-Session", "s"), 200, "passed;attempts=1;base=lost;reason=index")
 }
+
+// A pretty answer shows numbers and texts in another form than they are stored in. That is no other document.
+func TestAPrettyReadLeavesOthersTheirBases(t *testing.T) {
+	for _, target := range []string{doc1 + "?pretty", "/shop/_source/1?pretty", "/shop/_mget?pretty"} {
+		w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, base: {reads: [get, mget, search]}}\n", Identity{})
+		w.put(doc1, `{"a":9007199254740993.0,"b":"\u00e9"}`)
+		w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "s")
+		method, body := "GET", ""
+		if strings.Contains(target, "_mget") {
+			method, body = "POST", `{"ids":["1"]}`
+		}
+		w.ask(w.proxied, method, target, body, "Optimist-Session", "t")
+		w.put(doc1, `{"a":9007199254740993.0,"b":"\u00e9","c":1}`)
+		w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":1,"b":"\u00e9"}`, "Optimist-Session", "s"), 200, "merged;attempts=2;base=session")
+	}
+}
+
+// An index that was deleted around optimist, and made anew, has the old numbers again. Whoever reads in between is told that it is missing.
+func TestAnIndexThatAReadFindsMissingIsForgotten(t *testing.T) {
+	for name, look := range map[string]func(w *world) answer{
+		"get": func(w *world) answer { return w.ask(w.proxied, "GET", "/shop/_doc/2", "", "Optimist-Session", "t") },
+		"multiget": func(w *world) answer {
+			return w.ask(w.proxied, "POST", "/shop/_mget", `{"ids":["2"]}`, "Optimist-Session", "t")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "", Identity{})
+			w.put(doc1, `{"a":1}`)
+			w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "s")
+			w.ask(w.direct, "DELETE", "/shop", "")
+			if a := look(w); !strings.Contains(a.body, "index_not_found_exception") {
+				t.Fatalf("%d %s", a.status, a.body)
+			}
+			w.put(doc1, `{"a":"other"}`)
+			w.put("/shop/_doc/2", `{"theirs":1}`)
+			w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":2}`, "Optimist-Session", "s"), 200, "passed;attempts=1;base=lost;reason=index")
+			w.wants(w.ask(w.proxied, "PUT", "/shop/_doc/2", `{"mine":1}`, "Optimist-Session", "t"), 200, "merged;attempts=2;base=absent")
+		})
+	}
+}
+
+// Whoever makes and deletes an index of their own must not have others' reads go without stamps.
+func TestReadsAreStampedWhileAnotherIndexIsMadeAnew(t *testing.T) {
+	var w *world
+	w = watched(t, func(_ http.ResponseWriter, r *http.Request, _ func()) bool {
+		if r.URL.Path == doc1 && r.Method == http.MethodGet && r.Header.Get("Meanwhile") != "" {
+			for _, method := range []string{"PUT", "DELETE"} {
+				if a := w.ask(w.proxied, method, "/other", ""); a.status != 200 {
+					t.Errorf("%d %s", a.status, a.body)
+				}
+			}
+		}
+		return false
+	})
+	w.app.rules.SetRules(compiled(t, configured(t, stamping, w.direct)))
+	w.put(doc1, `{"a":1}`)
+	if a := w.ask(w.proxied, "GET", doc1, "", "Meanwhile", "yes"); len(stamps(a.body)) != 1 {
+		t.Errorf("%s %s", a.body, a.header.Get("Optimist-Stamp"))
+	}
+}

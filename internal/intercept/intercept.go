@@ -8,64 +8,9 @@ import (
 	"time"
 
 	"optimist/internal/api"
-	"optimist/internal/catalog"
-	"optimist/internal/client"
-	"optimist/internal/es"
-	"optimist/internal/obs"
-	"optimist/internal/outcome"
 	"optimist/internal/rule"
-	"optimist/internal/session"
-	"optimist/internal/watch"
-	"optimist/internal/wire"
-	"optimist/internal/write"
 	"optimist/proxy"
 )
-
-// Options are what an Interceptor needs; all but Metrics are required.
-type Options struct {
-	Rules    *rule.Switch
-	Upstream es.Doer
-	Writes   *write.Service
-	Sessions *session.Store
-	Identity client.Identity
-	Metrics  *obs.Metrics
-	// MaxBody is up to how many bytes of body a write is held to be guarded. Longer ones are passed, and the answer says so.
-	MaxBody int64
-}
-
-// Interceptor decides about requests. It is safe for concurrent use; make it with New.
-type Interceptor struct {
-	Options
-	catalog *catalog.Catalog
-	watcher *watch.Watcher
-}
-
-// New makes an Interceptor.
-func New(o Options) *Interceptor {
-	o.Rules.OnResume(o.Sessions.Resume)
-	i := &Interceptor{Options: o, catalog: o.Writes.Catalog()}
-	i.watcher = watch.New(watch.Options{Rules: o.Rules, Upstream: o.Upstream, Catalog: i.catalog, Sessions: o.Sessions, Metrics: o.Metrics,
-		MaxBody: o.MaxBody})
-	return i
-}
-
-// request is the request that a connection has under way, with what is kept from one to the next.
-type request struct {
-	client.Request
-	write   write.Request
-	reading watch.Reading
-}
-
-// of is an exchange's request.
-func (i *Interceptor) of(x *proxy.Exchange) *request {
-	r, ok := x.Local.(*request)
-	if !ok {
-		r = &request{}
-		x.Local = r
-	}
-	r.Begin(&i.Identity, x)
-	return r
-}
 
 // Intercept is the door's hook. It reports false for requests that are to be forwarded as they are.
 func (i *Interceptor) Intercept(x *proxy.Exchange) bool {
@@ -95,39 +40,4 @@ func (i *Interceptor) Intercept(x *proxy.Exchange) bool {
 		return i.many(r)
 	}
 	return false
-}
-
-// SessionName is a request's session in a word that can be shown and kept: see client.Identity.
-func (i *Interceptor) SessionName(x *proxy.Exchange) string {
-	return i.Identity.Name(x.Head().Fields, x.Client())
-}
-
-// taker is the rule that takes a write, or nil. A rule takes it by the name that the request has, or by that of the index behind:
-// where a rule could be in question by that alone, the engine is asked, once a minute for a name. The error says that it couldn't
-// be, and that the write can't be let through, since a rule might have guarded it.
-func (i *Interceptor) taker(r *request) (*rule.Rule, error) {
-	rules, a := i.Rules.Rules(), asked(r, r.Op().Kind)
-	ru := rules.MatchRequest(&a)
-	if !rules.Elsewhere(&a, ru) {
-		return ru, nil
-	}
-	ix, err := i.catalog.Describe(r.Context(), r.Client().Asker(), a.Index, 0)
-	switch {
-	case err == nil:
-		a.Concrete, a.Stream = ix.Name, ix.DataStream
-		return rules.MatchRequest(&a), nil
-	case i.Rules.Mode() != rule.Guard:
-		return ru, nil // whatever takes it, it is forwarded as it is
-	}
-	return nil, err
-}
-
-// asked is the request as rules look at it.
-func asked(r *request, kind api.Kind) rule.Asked {
-	return rule.Asked{Index: r.Index(), Kind: kind, Fields: r.Head().Fields}
-}
-
-// outcomeField is the field that says what became of a write.
-func outcomeField(o *outcome.Outcome) wire.Field {
-	return wire.Field{Name: []byte("Optimist-Outcome"), Value: o.Append(nil)}
 }

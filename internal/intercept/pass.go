@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"optimist/internal/api"
+	"optimist/internal/doc"
+	"optimist/internal/es"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/rule"
@@ -135,4 +137,14 @@ func would(base *session.Base, lost bool, ru *rule.Rule) outcome.Kind {
 		return outcome.Guarded
 	}
 	return outcome.Merged
+}
+
+// written reads the answer to a write of one document.
+func written(capture *watch.Capture) (rev doc.Revision, created, ok bool) {
+	body, ok := capture.Body()
+	if !ok || capture.Status != 200 && capture.Status != 201 {
+		return rev, false, false
+	}
+	it := es.ParseItem(body)
+	return it.Revision, string(it.Result) == "created", it.Numbered
 }

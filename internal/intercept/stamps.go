@@ -164,3 +164,82 @@ func (f *stampField) isIn(pointer string) bool {
 	first, _, _ := strings.Cut(rest, "/")
 	return ok && strings.ReplaceAll(strings.ReplaceAll(first, "~1", "/"), "~0", "~") == f.name
 }
+
+// bulkWithoutStamps is a bulk without the stamps that are in its documents. Its lines stay as they are but for these; from what
+// can't be read on, all of it does.
+func (i *Interceptor) bulkWithoutStamps(r *request, body []byte) []byte {
+	fields := map[string]*stampField{}
+	var out []byte
+	from := 0
+	for rest := body; len(rest) > 0; {
+		line, after := nextLine(rest)
+		rest = after
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		kind, index, ok := bulkAction(line, r.Index())
+		if !ok {
+			break
+		}
+		if kind == api.Delete {
+			continue
+		}
+		line, after = nextLine(rest)
+		at := len(body) - len(rest)
+		rest = after
+		f, known := fields[index]
+		if !known {
+			if st := i.watcher.Stamper(&r.Request, index, rule.Observe); st != nil {
+				f = &stampField{name: st.Stamp}
+			}
+			fields[index] = f
+		}
+		if f == nil {
+			continue
+		}
+		if document, _, _ := f.takeOut(kind, line, nil); len(document) != len(line) {
+			out = append(append(out, body[from:at]...), document...)
+			from = at + len(line)
+		}
+	}
+	if from == 0 {
+		return body
+	}
+	return append(out, body[from:]...)
+}
+
+// nextLine is what stands before the first end of a line, without that, and what comes behind it.
+func nextLine(b []byte) (line, rest []byte) {
+	if i := bytes.IndexByte(b, '\n'); i >= 0 {
+		return b[:i], b[i+1:]
+	}
+	return b, nil
+}
+
+// bulkAction reads an action's line: what is done, and the index that it is done in.
+func bulkAction(line []byte, usual string) (kind api.Kind, index string, ok bool) {
+	if !doc.ValidJSON(line) {
+		return kind, "", false
+	}
+	index = usual
+	gjson.ParseBytes(line).ForEach(func(k, v gjson.Result) bool {
+		switch k.String() {
+		case "index":
+			kind = api.Index
+		case "create":
+			kind = api.Create
+		case "update":
+			kind = api.Update
+		case "delete":
+			kind = api.Delete
+		}
+		v.ForEach(func(k, v gjson.Result) bool {
+			if k.String() == "_index" {
+				index = v.String()
+			}
+			return true
+		})
+		return false
+	})
+	return kind, index, kind != api.Other
+}

@@ -35,6 +35,8 @@ func (d *Document) read(answer, part []byte) {
 	}
 	if d.Source != nil {
 		d.from = cap(answer) - cap(d.Source) // Source is cut out of the answer
+	} else {
+		d.noIndex = string(es.Member(part, "error", "type")) == `"index_not_found_exception"`
 	}
 }
 
@@ -42,20 +44,19 @@ func (d *Document) read(answer, part []byte) {
 func (d *Document) readOne(status int, answer []byte) {
 	d.read(answer, answer)
 	d.shown = status == http.StatusOK && d.Found && d.Source != nil
-	d.noIndex = status == http.StatusNotFound && gjson.GetBytes(answer, "error.type").Str == "index_not_found_exception"
-	d.absent = d.noIndex || status == http.StatusNotFound && d.Missing
+	d.absent = status == http.StatusNotFound && (d.Missing || d.noIndex)
 }
 
 // MaxDocuments is how many documents of one multi-get are remembered or stamped at most: of an answer with more, none is.
 const MaxDocuments = 10_000
 
 // several are the documents in the answer to a multi-get that were asked for whole, in their order: the answer doesn't repeat
-// their routing. There are none where the answer doesn't fit the question. tooMany says that there are more than are looked at.
-func several(op *api.Op, routing string, question, answer []byte) (documents []Document, tooMany bool) {
+// their routing. There are none where the answer doesn't fit the question. few is false where there are more than are looked at.
+func several(op *api.Op, routing string, question, answer []byte) (documents []Document, few bool) {
 	var parts [][]byte
 	for part := range es.Elements(answer, "docs") {
 		if parts = append(parts, part); len(parts) > MaxDocuments {
-			return nil, true
+			return nil, false
 		}
 	}
 	documents = make([]Document, 0, len(parts))
@@ -63,22 +64,22 @@ func several(op *api.Op, routing string, question, answer []byte) (documents []D
 	n := 0
 	for wanted := range eachWanted(question) {
 		if n++; n > len(parts) {
-			return nil, false
+			return nil, true
 		}
 		d := usual
 		whole := d.want(wanted)
 		id := d.Ref.ID
 		d.asked = d.Ref.Index
 		d.read(answer, parts[n-1])
-		d.shown, d.absent = d.Found && d.Source != nil, d.Missing
+		d.shown, d.absent = d.Found && d.Source != nil, d.Missing || d.noIndex
 		if whole && d.ID() == id {
 			documents = append(documents, d)
 		}
 	}
 	if n != len(parts) {
-		return nil, false
+		return nil, true
 	}
-	return documents, false
+	return documents, true
 }
 
 // want reads which document is asked for, an object or an id alone, and whether all of it is.

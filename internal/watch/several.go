@@ -16,37 +16,31 @@ import (
 // mget looks at a multi-get. What asks for parts of documents is left alone. Where a rule may stamp some of them, the answer is
 // collected. Which documents they are is read when the engine has answered.
 func (rd *Reading) mget() bool {
-	op := rd.r.Op()
-	if Partial(op.Query) || !rd.rules.Takes(api.Mget) && !rd.rules.Stamps() {
-		return false
-	}
+	op, who := rd.r.Op(), rd.r.Client()
 	routing, ok := rd.r.Routing()
-	who := rd.r.Client()
-	if !ok || who.Signed || who.Bound {
+	stamps := rd.rules.Stamps() && rd.w.Rules.Mode() == rule.Guard && rd.r.Rewritable()
+	watches := rd.rules.Takes(api.Mget) && who.Known
+	if !ok || !stamps && !watches || Partial(op.Query) || who.Signed || who.Bound {
 		return false
 	}
 	q := questionOf(rd.r, rd.w.MaxBody)
-	if !q.readable {
-		return false
+	if stamps = stamps && q.readable && !rd.stampsNone(&q); !stamps {
+		if watches = watches && q.readable; watches {
+			rd.forwardCopied(func(answer []byte) { rd.severalOf(&q, routing, answer, false) })
+		}
+		return watches
 	}
-	if rd.rules.Stamps() && rd.w.Rules.Mode() == rule.Guard && rd.r.Rewritable() && !rd.stampsNone(&q) {
-		rd.begin(true)
-		res, err := rd.askForAll(op.Query)
-		if err != nil {
-			rd.failed(err)
-			return true
-		}
-		defer res.Release()
-		if res.Status == http.StatusOK {
-			rd.severalOf(&q, routing, res.Payload)
-		}
-		rd.answer(res, rd.stamps.into(res.Payload))
+	rd.begin(true)
+	res, err := rd.askForAll(op.Query)
+	if err != nil {
+		rd.failed(err)
 		return true
 	}
-	if !rd.rules.Takes(api.Mget) || !who.Known {
-		return false
+	defer res.Release()
+	if res.Status == http.StatusOK {
+		rd.severalOf(&q, routing, res.Payload, true)
 	}
-	rd.forwardCopied(func(answer []byte) { rd.severalOf(&q, routing, answer) })
+	rd.answer(res, rd.stamps.into(res.Payload))
 	return true
 }
 
@@ -61,31 +55,29 @@ func (rd *Reading) stampsNone(q *question) bool {
 // forwardCopied forwards the read, and calls whole with an answer that is a success and can be read.
 func (rd *Reading) forwardCopied(whole func(answer []byte)) {
 	rd.begin(rd.r.Op().Kind == api.Mget)
-	h := rd.makeHooks()
 	rd.copy.Whole = func() {
 		if answer, ok := rd.copy.Body(); ok && rd.copy.Status == http.StatusOK {
 			whole(answer)
 		}
 	}
-	rd.r.Pass(proxy.ForwardOptions{OnHead: h.head, Copy: h.copy, Last: h.last})
+	rd.r.Pass(proxy.ForwardOptions{OnHead: rd.copy.Head, Copy: rd.copy.Copy, Last: rd.copy.Last})
 }
 
-// severalOf remembers and stamps the documents in the answer to a multi-get.
-func (rd *Reading) severalOf(q *question, routing string, answer []byte) {
+// severalOf remembers, and stamps if it may, the documents in the answer to a multi-get.
+func (rd *Reading) severalOf(q *question, routing string, answer []byte, stamps bool) {
 	text, ok := q.text(rd.w.MaxBody)
-	if !ok {
+	documents, few := several(rd.r.Op(), routing, text, answer)
+	if !ok || !few {
 		rd.stamps.miss(outcome.ReasonTooLarge)
 		return
-	}
-	documents, tooMany := several(rd.r.Op(), routing, text, answer)
-	if tooMany {
-		rd.stamps.miss(outcome.ReasonTooLarge)
 	}
 	var f rulesOf
 	for i := range documents {
 		d := &documents[i]
-		f.find(rd, d.asked, d.Index)
-		d.watches, d.stamper = f.watches, f.stamper
+		if f.find(rd, d.asked, d.Index); stamps {
+			d.stamper = f.stamper
+		}
+		d.watches = f.watches
 		rd.remember(d)
 		rd.stamp(d)
 	}
