@@ -9,7 +9,6 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/rule"
-	"optimist/internal/uri"
 	"optimist/internal/wire"
 )
 
@@ -117,13 +116,7 @@ func member(doc []byte, name string) (value gjson.Result) {
 
 // stamp is the field that the document was served with to the client of a write: which rule stamps is a matter of who reads.
 func (p *play) stamp(w *Write) string {
-	var op api.Op
-	api.Parse([]byte(w.request.method), []byte(w.request.target), &op)
-	name, err := uri.Decode(nil, op.Index)
-	if err != nil {
-		return ""
-	}
-	asked := rule.Asked{Index: string(name)}
+	asked := rule.Asked{Index: w.request.index}
 	for k, values := range p.headers(w) {
 		for _, v := range values {
 			asked.Fields = append(asked.Fields, wire.Field{Name: []byte(k), Value: []byte(v)})

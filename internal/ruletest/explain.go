@@ -62,23 +62,12 @@ func Offline(ctx context.Context, c *config.Config, rules *rule.Set, q *Question
 	}
 	defer w.close()
 	p := &play{ctx: ctx, w: w, rules: rules, t: &Test{Base: given(q.Base), Current: given(q.Current)}}
-	own := &Write{request: req}
-	if err := p.open(req); err != nil {
+	own := &Write{request: req, Sent: given(q.Body)}
+	m := q.message(mediaOf(own))
+	p.name(m.header, own, "explain")
+	if err := p.prepare(req); err != nil {
 		return nil, nil, err
 	}
-	if q.Base != nil && !p.t.Base.Null() {
-		if err := p.put(req, q.Base); err != nil {
-			return nil, nil, fmt.Errorf("the base document: %w", err)
-		}
-	}
-	m := &message{method: q.Method, target: q.Target, header: q.Header.Clone(), body: q.Body}
-	if m.header == nil {
-		m.header = http.Header{}
-	}
-	if q.Body != nil && m.header.Get("Content-Type") == "" {
-		m.header.Set("Content-Type", mediaOf(&Write{request: req, Sent: given(q.Body)}))
-	}
-	p.name(m.header, own, "explain")
 	if q.Base != nil {
 		read := m.header.Clone()
 		read.Del("Content-Type")
@@ -91,6 +80,18 @@ func Offline(ctx context.Context, c *config.Config, rules *rule.Set, q *Question
 		return nil, nil, err
 	}
 	return ask(ctx, w.client, w.proxied, m)
+}
+
+// message is the request that is asked about. media is what its body is, unless the question says.
+func (q *Question) message(media string) *message {
+	m := &message{method: q.Method, target: q.Target, header: q.Header.Clone(), body: q.Body}
+	if m.header == nil {
+		m.header = http.Header{}
+	}
+	if q.Body != nil && m.header.Get("Content-Type") == "" {
+		m.header.Set("Content-Type", media)
+	}
+	return m
 }
 
 // checkHeader finds headers that can't be sent.
@@ -120,13 +121,7 @@ func Online(ctx context.Context, proxy string, q *Question) (*explain.Account, [
 		// Who answers elsewhere may not be an optimist.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	m := &message{method: q.Method, target: q.Target, header: q.Header.Clone(), body: q.Body}
-	if m.header == nil {
-		m.header = http.Header{}
-	}
-	if q.Body != nil && m.header.Get("Content-Type") == "" {
-		m.header.Set("Content-Type", "application/json")
-	}
+	m := q.message("application/json")
 	probe := &message{method: http.MethodGet, target: "/", header: http.Header{intercept.DryRunField: {"?"}}}
 	for _, name := range []string{"Authorization", "Cookie"} {
 		if v := m.header.Values(name); len(v) > 0 {

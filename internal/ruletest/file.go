@@ -129,6 +129,7 @@ type Expect struct {
 // request is a request line, taken apart.
 type request struct {
 	method, target string
+	index          string
 	path           string // of the document, as /index/_doc/id
 	routing        string // the query of reads, with its question mark
 	op             api.Kind
@@ -217,22 +218,13 @@ func (c *checker) test(t *Test) {
 	if r, _ := readRequest(t.Request); r.op == api.IndexAuto && (t.Base.Given || t.Current.Given) {
 		c.fail(t.key+".request", "%q makes a new document, of which there is nothing before it", t.Request)
 	}
-	for i := range t.Others {
-		w := &t.Others[i]
-		c.inherit(t, w, t.key+".others["+strconv.Itoa(i)+"]")
-		c.write(w)
-	}
+	c.list(t, t.Others, "others")
 	switch {
 	case len(t.Writers) > 0:
 		if t.Sent.Given {
 			c.fail(t.key+".sent", "with writers, each of them says what it sends")
 		}
-		for i := range t.Writers {
-			w := &t.Writers[i]
-			c.inherit(t, w, t.key+".writers["+strconv.Itoa(i)+"]")
-			c.write(w)
-			t.writes = append(t.writes, w)
-		}
+		t.writes = c.list(t, t.Writers, "writers")
 		c.together(t)
 	default:
 		own := &Write{Request: t.Request, Headers: t.Headers, User: t.User, Via: t.Via, Sent: t.Sent, Expect: t.Expect, key: t.key,
@@ -243,6 +235,16 @@ func (c *checker) test(t *Test) {
 	if !t.Expect.any() && !slices.ContainsFunc(t.writes, func(w *Write) bool { return w.Expect.any() || c.wrong(w.key+".expect") }) {
 		c.fail(t.key, "nothing is expected of it; say what in expect")
 	}
+}
+
+// list checks the writes of a test that stand in a list.
+func (c *checker) list(t *Test, list []Write, name string) (writes []*Write) {
+	for i := range list {
+		c.inherit(t, &list[i], t.key+"."+name+"["+strconv.Itoa(i)+"]")
+		c.write(&list[i])
+		writes = append(writes, &list[i])
+	}
+	return writes
 }
 
 // inherit gives a write what its test says for all.
@@ -389,7 +391,7 @@ func readRequest(line string) (r request, reason string) {
 	if !op.Kind.Write() && op.Kind != api.IndexAuto {
 		return request{}, "is no write of one document, as PUT /shop/_doc/1 is"
 	}
-	r.op = op.Kind
+	r.op, r.index = op.Kind, api.Name(op.Index)
 	r.path = "/" + string(op.Index) + "/_doc/" + string(op.ID)
 	if v, ok := uri.Param(op.Query, "routing"); ok {
 		r.routing = "?routing=" + string(v)

@@ -91,13 +91,8 @@ type read struct {
 func (p *play) run() error {
 	t := p.t
 	place := t.writes[0].request
-	if err := p.open(place); err != nil {
+	if err := p.prepare(place); err != nil {
 		return err
-	}
-	if t.Base.Given && !t.Base.Null() {
-		if err := p.put(place, t.Base.Text); err != nil {
-			return fmt.Errorf("base: %w", err)
-		}
 	}
 	p.reads = make([]read, len(t.writes))
 	for i, w := range t.writes {
@@ -127,10 +122,15 @@ func (p *play) run() error {
 	return nil
 }
 
-// open makes the index: that a document isn't there is told otherwise where the index isn't, either. A name that is none of an index
-// (a date expression) is left to the first write.
-func (p *play) open(at request) error {
+// prepare makes the index and the base: that a document isn't there is told otherwise where the index isn't, either. A name that is none
+// of an index (a date expression) is left to the first write.
+func (p *play) prepare(at request) error {
 	_, err := p.w.ask(p.ctx, p.w.direct, &message{method: http.MethodPut, target: at.path[:strings.LastIndex(at.path, "/_doc/")]})
+	if err == nil && p.t.Base.Given && !p.t.Base.Null() {
+		if err = p.put(at, p.t.Base.Text); err != nil {
+			err = fmt.Errorf("base: %w", err)
+		}
+	}
 	return err
 }
 
