@@ -20,7 +20,7 @@ type Request struct {
 	identity *Identity
 	recent   recent
 	client   Client
-	told     bool // client is the request's
+	current  bool // client is the one of this request
 	fields   []wire.Field
 	rawIndex []byte
 	index    string
@@ -28,14 +28,14 @@ type Request struct {
 
 // Begin makes r the request of an exchange.
 func (r *Request) Begin(id *Identity, x *proxy.Exchange) {
-	r.Exchange, r.identity, r.told = x, id, false
+	r.Exchange, r.identity, r.current = x, id, false
 	r.fields = r.fields[:0]
 }
 
 // Client is who sent the request.
 func (r *Request) Client() *Client {
-	if !r.told {
-		r.client, r.told = r.recent.of(r.identity, r.Head().Fields, r.Exchange.Client()), true
+	if !r.current {
+		r.client, r.current = r.recent.of(r.identity, r.Head().Fields, r.Exchange.Client()), true
 	}
 	return &r.client
 }

@@ -26,9 +26,9 @@ func (i *Interceptor) many(r *request) bool {
 		r.Fail(err)
 		return true
 	case i.Rules.Effective(ru) != rule.Guard:
-		return i.passed(r, &s, nil, nil)
+		return i.forward(r, &s, nil, nil)
 	case op.Kind != api.Bulk:
-		return i.passed(r, &s, []wire.Field{i.unguarded(r, ru, outcome.ReasonByQuery)}, nil)
+		return i.forward(r, &s, []wire.Field{i.passedField(r, ru, outcome.ReasonByQuery)}, nil)
 	}
 	reason := outcome.ReasonBulk
 	if s.unread {
@@ -38,16 +38,16 @@ func (i *Interceptor) many(r *request) bool {
 	if c := r.Client(); c.Known {
 		epoch := i.Sessions.Epoch()
 		capture = watch.NewCapture(bulkLimit)
-		capture.Whole = func() { i.wrote(r, capture, epoch) }
+		capture.Whole = func() { i.noteBulk(r, capture, epoch) }
 	}
-	return i.passed(r, &s, []wire.Field{i.unguarded(r, ru, reason)}, capture)
+	return i.forward(r, &s, []wire.Field{i.passedField(r, ru, reason)}, capture)
 }
 
 // bulkLimit is the size of a bulk's answer, in bytes, up to which it is looked at: some 20,000 items.
 const bulkLimit = 4 << 20
 
-// wrote ends what a session knew of the documents that a bulk of its own has written or deleted, as far as the answer names them.
-func (i *Interceptor) wrote(r *request, capture *watch.Capture, epoch session.Epoch) {
+// noteBulk ends what a session knew of the documents that a bulk of its own has written or deleted, as far as the answer names them.
+func (i *Interceptor) noteBulk(r *request, capture *watch.Capture, epoch session.Epoch) {
 	answer, readable := capture.Body()
 	routing, ok := r.Routing()
 	if !readable || !ok {
@@ -56,13 +56,13 @@ func (i *Interceptor) wrote(r *request, capture *watch.Capture, epoch session.Ep
 	for item := range es.Elements(answer, "items") {
 		for _, action := range [...]string{"index", "create", "update", "delete"} {
 			if did := es.Member(item, action); did != nil {
-				i.wroteOne(r.Client().Session, action, es.ParseItem(did), routing, epoch)
+				i.noteItem(r.Client().Session, action, es.ParseItem(did), routing, epoch)
 			}
 		}
 	}
 }
 
-func (i *Interceptor) wroteOne(sess session.Session, action string, it es.Item, routing string, epoch session.Epoch) {
+func (i *Interceptor) noteItem(sess session.Session, action string, it es.Item, routing string, epoch session.Epoch) {
 	result := string(it.Result)
 	ref := doc.Ref{Index: string(it.Index), ID: it.ID(), Routing: routing}
 	switch {

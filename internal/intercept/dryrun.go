@@ -48,7 +48,7 @@ func asks(fields []wire.Field) (dry, wrong bool) {
 func (i *Interceptor) DryRun(x *proxy.Exchange) bool { return i.dryRun(i.of(x)) }
 
 // dryRun deals with requests that have the field, and reports false for all others, and for reads. A client that asks for a dry
-// run must never have its request carried out, whatever it is and whatever mode is on: a mistake that is told can be put right.
+// run must never have its request carried out, whatever it is and whatever mode is on: the answer says what is wrong.
 func (i *Interceptor) dryRun(r *request) bool {
 	dry, wrong := asks(r.Head().Fields)
 	op := r.Op()
@@ -97,9 +97,9 @@ func (i *Interceptor) account(r *request) (*explain.Account, error) {
 	}
 	rules, mode, a := i.Rules.Rules(), i.Rules.Effective(ru), asked(r, r.Op().Kind)
 	if mode == rule.Off {
-		told := explain.Untaken(r.Op(), r.Head().Method, ru, mode)
-		told.Skip(rules.Skipped(&a, ru))
-		return told, nil
+		account := explain.Untaken(r.Op(), r.Head().Method, ru, mode)
+		account.Skip(rules.Skipped(&a, ru))
+		return account, nil
 	}
 	defer func() { r.write = write.Request{} }()
 	reason, err := i.prepare(r, ru)
@@ -107,21 +107,21 @@ func (i *Interceptor) account(r *request) (*explain.Account, error) {
 		return nil, err
 	}
 	r.write.Reason = reason
-	told, err := i.Writes.Explain(r.Context(), &r.write)
+	account, err := i.Writes.Explain(r.Context(), &r.write)
 	if err != nil {
 		f := proxy.FailureOf(failure(err), false)
 		if f == nil || !answers(err) {
 			return nil, failure(err)
 		}
-		told.Outcome.Status, told.Outcome.Error = f.Status, &explain.Error{Type: f.Type, Reason: f.Reason}
+		account.Outcome.Status, account.Outcome.Error = f.Status, &explain.Error{Type: f.Type, Reason: f.Reason}
 	}
-	a.Concrete = told.Index
-	told.Skip(rules.Skipped(&a, ru))
+	a.Concrete = account.Index
+	account.Skip(rules.Skipped(&a, ru))
 	if mode == rule.Observe {
-		told.Mode = mode.String()
-		told.Notes = append(told.Notes, "the mode is observe: the write would be forwarded as it is; this is what guard would do")
+		account.Mode = mode.String()
+		account.Notes = append(account.Notes, "the mode is observe: the write would be forwarded as it is; this is what guard would do")
 	}
-	return told, nil
+	return account, nil
 }
 
 // answers reports whether an error of package write is what the client would be answered, rather than that it can't be said.

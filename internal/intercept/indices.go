@@ -129,16 +129,16 @@ type renumbering struct {
 	ctx   context.Context
 	asker catalog.Asker
 	names
-	stood    es.Listing // what the names stood for before; nil: it isn't known
+	listed   es.Listing // what the names stood for before; nil: it isn't known
 	streamed bool       // where no answer comes, it isn't known whether all of the request was sent
 }
 
 func (c *renumbering) before() {
 	if c.makes {
-		c.stood = es.Listing{}
+		c.listed = es.Listing{}
 		return
 	}
-	c.stood, _ = c.i.catalog.List(c.ctx, c.asker, c.expression()) // without it only what a success proves is known
+	c.listed, _ = c.i.catalog.List(c.ctx, c.asker, c.expression()) // without it only what a success proves is known
 }
 
 // after forgets what stands for something else now. A success proves that the indices that the request named are others. Of a
@@ -149,11 +149,11 @@ func (c *renumbering) after(status int) {
 		return
 	}
 	var changed []string
-	if c.stood != nil && (verdict == done || !c.makes) {
+	if c.listed != nil && (verdict == done || !c.makes) {
 		changed = c.compare()
 	}
-	for _, name := range c.exact {
-		if _, seen := c.stood[name]; verdict == done || seen && !c.streamed {
+	for _, name := range c.proven {
+		if _, seen := c.listed[name]; verdict == done || seen && !c.streamed {
 			changed = append(changed, name)
 		}
 	}
@@ -163,14 +163,14 @@ func (c *renumbering) after(status int) {
 // compare tells what stands for something else now. An index that was found by an alias, and isn't any more, is asked for by its
 // name.
 func (c *renumbering) compare() []string {
-	stands, err := c.i.catalog.List(c.ctx, c.asker, c.expression())
+	now, err := c.i.catalog.List(c.ctx, c.asker, c.expression())
 	if err != nil {
 		return nil
 	}
 	if c.named {
 		left := names{}
-		for index := range c.stood {
-			if _, there := stands[index]; !there {
+		for index := range c.listed {
+			if _, there := now[index]; !there {
 				left.add(uri.AppendSegment(nil, index))
 			}
 		}
@@ -179,19 +179,19 @@ func (c *renumbering) compare() []string {
 			if err != nil {
 				return nil
 			}
-			maps.Copy(stands, more)
+			maps.Copy(now, more)
 		}
 	}
-	return catalog.Changed(c.stood, stands)
+	return catalog.Changed(c.listed, now)
 }
 
 // names are those that a change may concern.
 type names struct {
-	exact []string // indices that it makes or deletes, if it isn't refused
-	makes bool     // it makes one index, of a name that none has
-	asked []byte   // an expression for all of them, percent-encoded
-	named bool     // by aliases: an index may be one of theirs before, and not after
-	all   bool     // they can't be told: any
+	proven []string // indices that it makes or deletes, if it isn't refused
+	makes  bool     // it makes one index, of a name that none has
+	asked  []byte   // an expression for all of them, percent-encoded
+	named  bool     // by aliases: an index may be one of theirs before, and not after
+	all    bool     // they can't be account: any
 }
 
 // longestActions is how many bytes a body may have to be looked at for names.
@@ -231,7 +231,7 @@ func (n *names) of(op *api.Op, method string, body []byte, unread bool) {
 		n.all = true
 	case len(path) == 1:
 		n.index(op, first)
-		n.makes = method == http.MethodPut && len(n.exact) == 1
+		n.makes = method == http.MethodPut && len(n.proven) == 1
 	case string(path[1]) == "_aliases" || string(path[1]) == "_alias":
 		n.aliases(first, path[2:], body, unread)
 	case string(path[1]) == "_rollover":
@@ -239,7 +239,7 @@ func (n *names) of(op *api.Op, method string, body []byte, unread bool) {
 		n.add(first)
 	default: // _shrink, _split, _clone: the index that they make
 		n.add(last)
-		n.exact, n.makes = []string{api.Name(last)}, true
+		n.proven, n.makes = []string{api.Name(last)}, true
 	}
 }
 
@@ -251,7 +251,7 @@ func (n *names) index(op *api.Op, list []byte) {
 	}
 	for part := range bytes.SplitSeq(list, []byte(",")) {
 		if name := api.Name(part); api.OneIndex(name) {
-			n.exact = append(n.exact, name)
+			n.proven = append(n.proven, name)
 		}
 	}
 }
@@ -295,7 +295,7 @@ func (n *names) action(kind string, what gjson.Result) {
 			n.all = n.all || name == "" || name[0] == '-' // it takes others out of an expression
 			n.add(uri.AppendSegment(nil, name))
 			if kind == "remove_index" && api.OneIndex(name) {
-				n.exact = append(n.exact, name)
+				n.proven = append(n.proven, name)
 			}
 			return true
 		})

@@ -26,8 +26,8 @@ func TestTheNamesOfAChangeAreThoseThatItConcerns(t *testing.T) {
 	} {
 		var n names
 		op := parsed(c.method, c.target)
-		if n.of(op, c.method, []byte(c.body), false); n.expression()+" "+strings.Join(n.exact, ",") != c.want || !op.Renumbers {
-			t.Errorf("%s %s %.80s: %s %v", c.method, c.target, c.body, n.expression(), n.exact)
+		if n.of(op, c.method, []byte(c.body), false); n.expression()+" "+strings.Join(n.proven, ",") != c.want || !op.Renumbers {
+			t.Errorf("%s %s %.80s: %s %v", c.method, c.target, c.body, n.expression(), n.proven)
 		}
 	}
 }

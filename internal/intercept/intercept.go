@@ -24,7 +24,7 @@ func (i *Interceptor) Intercept(x *proxy.Exchange) bool {
 		i.changeIndices(r)
 		return true
 	case i.Rules.Mode() == rule.Off, op.Fragment && op.Kind.Read():
-		return false // of a read with a fragment it can't be told what it is of
+		return false // of a read with a fragment it can't be account what it is of
 	case op.Kind.Write():
 		begun := time.Now()
 		taken := i.write(r)

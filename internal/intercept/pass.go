@@ -24,11 +24,11 @@ func (i *Interceptor) pass(r *request, fields []wire.Field) bool {
 		r.Fail(err)
 		return true
 	}
-	return i.passed(r, &s, fields, nil)
+	return i.forward(r, &s, fields, nil)
 }
 
-// passed is pass for a write whose stamps were looked for. The answer goes through the capture, if there is one.
-func (i *Interceptor) passed(r *request, s *stripped, fields []wire.Field, capture *watch.Capture) bool {
+// forward is pass for a write whose stamps were looked for. The answer goes through the capture, if there is one.
+func (i *Interceptor) forward(r *request, s *substitute, fields []wire.Field, capture *watch.Capture) bool {
 	if s.changed {
 		i.sendInstead(r, s, fields, capture)
 		return true
@@ -51,7 +51,7 @@ func (i *Interceptor) passed(r *request, s *stripped, fields []wire.Field, captu
 }
 
 // sendInstead sends the request with another body, and gives the client the answer.
-func (i *Interceptor) sendInstead(r *request, s *stripped, fields []wire.Field, capture *watch.Capture) {
+func (i *Interceptor) sendInstead(r *request, s *substitute, fields []wire.Field, capture *watch.Capture) {
 	res, err := i.send(r.Context(), r, s.body, s.fields)
 	if err != nil {
 		r.Fail(err)
@@ -70,12 +70,12 @@ func (i *Interceptor) sendInstead(r *request, s *stripped, fields []wire.Field, 
 // send sends the client's request with another body and collects the answer.
 func (i *Interceptor) send(ctx context.Context, r *request, body []byte, fields []wire.Field) (*upstream.Response, error) {
 	u := &upstream.Request{Method: wire.MethodString(r.Head().Method), Target: r.Head().Target, Body: body}
-	u.Fields = wire.Without(wire.Without(fields, "content-length"), "expect")
+	u.Fields = wire.Without(fields, "content-length", "expect")
 	return i.Upstream.Do(ctx, u)
 }
 
-// unguarded counts a write that is passed though a rule takes it, and is the field that says so.
-func (i *Interceptor) unguarded(r *request, ru *rule.Rule, reason string) wire.Field {
+// passedField counts a write that is passed though a rule takes it, and is the field that says so.
+func (i *Interceptor) passedField(r *request, ru *rule.Rule, reason string) wire.Field {
 	i.Metrics.Outcome(outcome.Passed.String(), reason)
 	o := outcome.Outcome{Kind: outcome.Passed, Attempts: 1, Reason: reason, Untransformed: ru.Transform != nil && r.Op().Kind != api.Delete}
 	if o.Untransformed {
@@ -95,7 +95,7 @@ func (i *Interceptor) observe(r *request, ru *rule.Rule) bool {
 	c := r.Client()
 	ref, ok := r.Ref()
 	if r.Op().Kind != api.Index || !ru.Session || !c.Known || !ok || r.Op().Fragment {
-		return i.passed(r, &s, nil, nil)
+		return i.forward(r, &s, nil, nil)
 	}
 	body := s.body
 	if !s.changed {
@@ -108,7 +108,7 @@ func (i *Interceptor) observe(r *request, ru *rule.Rule) bool {
 	}
 	base, err := i.Sessions.Take(r.Context(), c.Session, ref, body)
 	if err != nil {
-		return i.passed(r, &s, nil, nil)
+		return i.forward(r, &s, nil, nil)
 	}
 	defer func() {
 		base.Release()
@@ -116,7 +116,7 @@ func (i *Interceptor) observe(r *request, ru *rule.Rule) bool {
 	}()
 	capture := watch.NewCapture(1 << 20) // an answer to a write is short
 	capture.Whole = func() {
-		rev, created, ok := written(capture)
+		rev, created, ok := acknowledged(capture)
 		if !ok {
 			return
 		}
@@ -125,7 +125,7 @@ func (i *Interceptor) observe(r *request, ru *rule.Rule) bool {
 		rev.Source = body
 		base.Commit(session.Ack{Stored: rev, Sent: body, Told: rev.Numbers, Created: created})
 	}
-	return i.passed(r, &s, nil, capture)
+	return i.forward(r, &s, nil, capture)
 }
 
 // would is what guarding would have done.
@@ -139,8 +139,8 @@ func would(base *session.Base, lost bool, ru *rule.Rule) outcome.Kind {
 	return outcome.Merged
 }
 
-// written reads the answer to a write of one document.
-func written(capture *watch.Capture) (rev doc.Revision, created, ok bool) {
+// acknowledged reads the answer to a write of one document.
+func acknowledged(capture *watch.Capture) (rev doc.Revision, created, ok bool) {
 	body, ok := capture.Body()
 	if !ok || capture.Status != 200 && capture.Status != 201 {
 		return rev, false, false

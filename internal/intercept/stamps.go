@@ -51,16 +51,16 @@ func (i *Interceptor) takeStamp(r *request, ru *rule.Rule) error {
 	return nil
 }
 
-// stripped is a write that isn't guarded, without the stamps that are in it. What clients were served while documents were
+// substitute is a write that isn't guarded, without the stamps that are in it. What clients were served while documents were
 // stamped must not be stored by them after.
-type stripped struct {
+type substitute struct {
 	changed bool // there were some; body and fields are what to send instead
 	unread  bool // it is too large to be looked into
 	body    []byte
 	fields  []wire.Field
 }
 
-func (i *Interceptor) withoutStamps(r *request) (s stripped, err error) {
+func (i *Interceptor) withoutStamps(r *request) (s substitute, err error) {
 	op := r.Op()
 	bulk := op.Kind == api.Bulk
 	if !i.Rules.Rules().Stamps() || !bulk && !op.Kind.Write() && op.Kind != api.IndexAuto {

@@ -73,7 +73,7 @@ func (i *Interceptor) perform(r *request, ru *rule.Rule) bool {
 		r.Fail(err)
 		return true
 	case reason != "":
-		return i.pass(r, []wire.Field{i.unguarded(r, ru, reason)})
+		return i.pass(r, []wire.Field{i.passedField(r, ru, reason)})
 	}
 	shows := ru.Stamp != "" && showsDocument(w)
 	if shows {

@@ -14,7 +14,7 @@ import (
 	"optimist/proxy"
 )
 
-// What became of a write is told by its status, too: who gets a 409 reads again, who gets a 504 must not take it for either.
+// What became of a write is account by its status, too: who gets a 409 reads again, who gets a 504 must not take it for either.
 func TestErrorsOfWritesHaveTheirStatus(t *testing.T) {
 	for err, want := range map[error]string{
 		write.ErrUnknownOutcome: "504 unknown_outcome", write.ErrTimeout: "503 timeout_exception", write.ErrPreconditionRequired: "428 precondition_required",

@@ -18,7 +18,7 @@ type Document struct {
 	es.Item
 	Ref     doc.Ref // by the index's own name, where the answer tells it
 	asked   string  // the index as the request names it; "" if it names several
-	shown   bool    // it is there, and the answer shows all of it
+	whole   bool    // it is there, and the answer shows all of it
 	absent  bool    // the answer says that there is none
 	noIndex bool    // nor the index, which the first write may make
 	hit     bool    // of a search: its routing is its own, whatever the request's
@@ -43,7 +43,7 @@ func (d *Document) read(answer, part []byte) {
 // readOne reads the answer to a get.
 func (d *Document) readOne(status int, answer []byte) {
 	d.read(answer, answer)
-	d.shown = status == http.StatusOK && d.Found && d.Source != nil
+	d.whole = status == http.StatusOK && d.Found && d.Source != nil
 	d.absent = status == http.StatusNotFound && (d.Missing || d.noIndex)
 }
 
@@ -71,7 +71,7 @@ func several(op *api.Op, routing string, question, answer []byte) (documents []D
 		id := d.Ref.ID
 		d.asked = d.Ref.Index
 		d.read(answer, parts[n-1])
-		d.shown, d.absent = d.Found && d.Source != nil, d.Missing || d.noIndex
+		d.whole, d.absent = d.Found && d.Source != nil, d.Missing || d.noIndex
 		if whole && d.ID() == id {
 			documents = append(documents, d)
 		}
@@ -132,7 +132,7 @@ func hits(answer []byte, asked string) iter.Seq[*Document] {
 			d := &Document{asked: asked, hit: true}
 			d.read(answer, hit)
 			d.Ref.ID, d.Ref.Routing = d.ID(), d.Routing()
-			if d.shown = d.Source != nil && d.Index != nil; d.shown && !yield(d) {
+			if d.whole = d.Source != nil && d.Index != nil; d.whole && !yield(d) {
 				return
 			}
 		}

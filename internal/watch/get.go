@@ -28,7 +28,7 @@ type hooks struct {
 func (rd *Reading) makeHooks() *hooks {
 	if h := &rd.hooks; h.head == nil {
 		h.head, h.headTagged, h.headOpen = rd.copy.Head, rd.headTagged, rd.headOpen
-		h.copy, h.last, h.whole = rd.copy.Copy, rd.copy.Last, rd.passed
+		h.copy, h.last, h.whole = rd.copy.Copy, rd.copy.Last, rd.rememberCopy
 	}
 	return &rd.hooks
 }
@@ -56,9 +56,9 @@ func (rd *Reading) get() bool {
 	rd.document = Document{Ref: ref, asked: ref.Index}
 	switch {
 	case op.Head || part:
-		return rd.statusAlone()
+		return rd.watchStatus()
 	case op.Kind == api.Source:
-		return mode == rule.Guard && !tried && rd.getWhole() || rd.statusAlone()
+		return mode == rule.Guard && !tried && rd.getWhole() || rd.watchStatus()
 	}
 	rd.forwardWatched(mode)
 	return true
@@ -68,7 +68,7 @@ func (rd *Reading) get() bool {
 // its client may be shown all of it in a form that isn't known.
 func (rd *Reading) watchesOne(mode rule.Mode, part bool) bool {
 	op, c := rd.r.Op(), &rd.choice
-	if part && (op.Head || mode == rule.Off || !showsUnknown(op.Query)) {
+	if part && (op.Head || mode == rule.Off || !hidesRevision(op.Query)) {
 		return false
 	}
 	return c.open || mode != rule.Off && (c.rule.Session || c.rule.IfMatch)
@@ -123,13 +123,13 @@ func (rd *Reading) headOpen(h *wire.Head, first []byte) []wire.Field {
 	return nil
 }
 
-// passed remembers the document of an answer that was copied.
-func (rd *Reading) passed() {
+// rememberCopy remembers the document of an answer that was copied.
+func (rd *Reading) rememberCopy() {
 	d := &rd.document
 	if body, ok := rd.copy.Body(); ok {
 		d.readOne(rd.copy.Status, body)
 	} else if d.Numbers = rd.copy.numbers; d.Known() { // what was read before is not its base
-		d.Numbered, d.shown = true, true
+		d.Numbered, d.whole = true, true
 	}
 	d.watches = rd.choice.rule
 	rd.remember(d)
@@ -138,7 +138,7 @@ func (rd *Reading) passed() {
 // remember has the client's session remember what it saw of a document, if a rule asks for that, and there is somebody who still
 // wants the answer: what its client never sees is no base. A stamp's document is remembered for whoever brings the stamp back.
 func (rd *Reading) remember(d *Document) {
-	if !rd.remembers(d.watches) && !(d.stamper != nil && d.stamper.FromStamp && d.shown) {
+	if !rd.remembers(d.watches) && !(d.stamper != nil && d.stamper.FromStamp && d.whole) {
 		return
 	}
 	if rd.r.Op().Head || rd.clientLeft() {
@@ -151,14 +151,14 @@ func (rd *Reading) remember(d *Document) {
 			rd.epoch = rd.w.Sessions.Epoch() // the read itself is of the time after that
 		}
 		rd.w.Sessions.ReadAsked(rd.client.Session, d.Ref, doc.Revision{}, rd.epoch, rd.order)
-	case d.shown && d.Numbered:
+	case d.whole && d.Numbered:
 		rd.w.Sessions.ReadAsked(rd.client.Session, d.Ref, d.Revision, rd.epoch, rd.order)
 	}
 }
 
-// statusAlone looks at a read of which the status is all that is of use: that there is no document is a base, too. Of one that
+// watchStatus looks at a read of which the status is all that is of use: that there is no document is a base, too. Of one that
 // shows a document whose numbers aren't known the session knows that it has seen it.
-func (rd *Reading) statusAlone() bool {
+func (rd *Reading) watchStatus() bool {
 	rd.begin(true)
 	if !rd.remembers(rd.choice.rule) {
 		return false
@@ -225,7 +225,7 @@ func (rd *Reading) getWhole() bool {
 	d.readOne(res.Status, res.Payload)
 	rd.decide(d.Index)
 	d.watches = rd.choice.rule
-	if !d.shown || d.stamper == nil && !d.Numbered {
+	if !d.whole || d.stamper == nil && !d.Numbered {
 		if op.Kind == api.Source && res.Status < 500 && res.Status != http.StatusTooManyRequests {
 			return false // what is missing is said in another way there
 		}
@@ -287,7 +287,7 @@ func (rd *Reading) Written(ru *rule.Rule, keep bool, answer []byte) (body []byte
 	}
 	d := &Document{Ref: ref, asked: ref.Index, stamper: ru}
 	d.read(answer, shown)
-	if d.shown = d.Found && d.Source != nil; !d.shown {
+	if d.whole = d.Found && d.Source != nil; !d.whole {
 		return answer, nil
 	}
 	if d.Index = es.ParseItem(answer).Index; d.Index != nil {
@@ -297,5 +297,5 @@ func (rd *Reading) Written(ru *rule.Rule, keep bool, answer []byte) (body []byte
 		rd.remember(d)
 	}
 	rd.stamp(d)
-	return rd.stamps.into(answer), rd.stamps.say(rd.w, nil)
+	return rd.stamps.into(answer), rd.stamps.report(rd.w, nil)
 }

@@ -39,9 +39,9 @@ func asksForForm(query []byte) bool {
 	return false
 }
 
-// showsUnknown reports whether a partial read is so by its form alone: its client may see all of the document, but nothing here
+// hidesRevision reports whether a partial read is so by its form alone: its client may see all of the document, but nothing here
 // can tell.
-func showsUnknown(query []byte) bool {
+func hidesRevision(query []byte) bool {
 	if asksForPart(query) {
 		return false
 	}

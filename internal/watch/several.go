@@ -68,7 +68,7 @@ func (rd *Reading) severalOf(q *question, routing string, answer []byte, stamps 
 	text, ok := q.text(rd.w.MaxBody)
 	documents, few := several(rd.r.Op(), routing, text, answer)
 	if !ok || !few {
-		rd.stamps.miss(outcome.ReasonTooLarge)
+		rd.stamps.skip(outcome.ReasonTooLarge)
 		return
 	}
 	var f rulesOf
@@ -83,8 +83,8 @@ func (rd *Reading) severalOf(q *question, routing string, answer []byte, stamps 
 	}
 }
 
-// finding is what is done with a search.
-type finding struct {
+// searchPlan is what is done with a search.
+type searchPlan struct {
 	question
 	asked rule.Asked
 	// watches has its hits remembered, stamps has them stamped.
@@ -97,8 +97,8 @@ type finding struct {
 // so are scrolls, whose later pages, which pass elsewhere, would have the numbers too.
 func (rd *Reading) search() bool {
 	op := rd.r.Op()
-	f := finding{asked: rule.Asked{Index: rd.r.Index(), Kind: api.Search, Fields: rd.r.Head().Fields}}
-	if _, scroll := uri.Param(op.Query, "scroll"); scroll || Partial(op.Query) || !rd.wants(&f) {
+	f := searchPlan{asked: rule.Asked{Index: rd.r.Index(), Kind: api.Search, Fields: rd.r.Head().Fields}}
+	if _, scroll := uri.Param(op.Query, "scroll"); scroll || Partial(op.Query) || !rd.plan(&f) {
 		return rd.showHits()
 	}
 	if !rd.r.Rewritable() || !rd.r.Client().Known && !f.stamps {
@@ -118,8 +118,8 @@ func (rd *Reading) search() bool {
 	return true
 }
 
-// wants reports whether rules have hits of the search remembered or stamped.
-func (rd *Reading) wants(f *finding) bool {
+// plan reports whether rules have hits of the search remembered or stamped.
+func (rd *Reading) plan(f *searchPlan) bool {
 	if rd.rules.Takes(api.Search) && f.asked.Index != "" {
 		ru := rd.rules.MatchRequest(&f.asked)
 		rd.choice.rule = ru
@@ -132,14 +132,14 @@ func (rd *Reading) wants(f *finding) bool {
 }
 
 // judge decides by what a search asks for what is done with its hits.
-func (f *finding) judge(text []byte) {
+func (f *searchPlan) judge(text []byte) {
 	whole := wholeHits(text)
 	f.watches, f.stamps = f.watches && whole, f.stamps && whole
 	f.numbered = f.numbered || bytes.Contains(text, []byte("seq_no_primary_term"))
 }
 
 // searchNumbered sends the search upstream so that its hits have their numbers, and answers it.
-func (rd *Reading) searchNumbered(f *finding) {
+func (rd *Reading) searchNumbered(f *searchPlan) {
 	query := append([]byte(nil), rd.r.Op().Query...)
 	if !f.numbered {
 		if len(query) > 0 {
@@ -182,7 +182,7 @@ func (rd *Reading) forwardSearch() {
 }
 
 // hitsOf remembers and stamps the hits of a search.
-func (rd *Reading) hitsOf(f *finding, answer []byte) {
+func (rd *Reading) hitsOf(f *searchPlan, answer []byte) {
 	asked := ""
 	if api.OneIndex(f.asked.Index) {
 		asked = f.asked.Index

@@ -30,11 +30,11 @@ type edit struct {
 	with     []byte
 }
 
-// miss notes that a document has no stamp, and why.
-func (s *stamps) miss(reason string) { s.reason = reason }
+// skip notes that a document has no stamp, and why.
+func (s *stamps) skip(reason string) { s.reason = reason }
 
-// say adds what has no stamp to an answer's fields.
-func (s *stamps) say(w *Watcher, fields []wire.Field) []wire.Field {
+// report adds what has no stamp to an answer's fields.
+func (s *stamps) report(w *Watcher, fields []wire.Field) []wire.Field {
 	if s.reason == "" {
 		return fields
 	}
@@ -61,21 +61,21 @@ func (s *stamps) into(answer []byte) []byte {
 
 // stamp has the document stamped, if its rule asks for that.
 func (rd *Reading) stamp(d *Document) {
-	if d.stamper == nil || !d.shown {
+	if d.stamper == nil || !d.whole {
 		return
 	}
 	ix, known := rd.describe(d)
 	switch {
 	case !d.Numbered:
-		rd.stamps.miss(outcome.ReasonSeqNo)
+		rd.stamps.skip(outcome.ReasonSeqNo)
 	case !known:
-		rd.stamps.miss(outcome.ReasonMetadata)
+		rd.stamps.skip(outcome.ReasonMetadata)
 	case int64(len(d.Source)) > rd.w.MaxBody-maxStamp: // it couldn't be taken out of a write of it
-		rd.stamps.miss(outcome.ReasonTooLarge)
+		rd.stamps.skip(outcome.ReasonTooLarge)
 	case rd.w.Sessions.Dropped(d.Ref.Index, rd.epoch): // the numbers are of another life than what is known of the index now
-		rd.stamps.miss(session.ReasonIndex.String())
+		rd.stamps.skip(session.ReasonIndex.String())
 	case !rd.put(d, &ix):
-		rd.stamps.miss(outcome.ReasonFormat)
+		rd.stamps.skip(outcome.ReasonFormat)
 	}
 }
 

@@ -115,7 +115,7 @@ func (rd *Reading) ask(method string, path, query, body []byte) (*upstream.Respo
 		target = append(append(target, '?'), query...)
 	}
 	r := &upstream.Request{Method: method, Target: target, Body: body, Repeatable: true}
-	r.Fields = wire.Without(wire.Without(wire.Without(rd.r.Fields(), "accept-encoding"), "content-length"), "expect")
+	r.Fields = wire.Without(rd.r.Fields(), "accept-encoding", "content-length", "expect")
 	return rd.w.Upstream.Do(rd.r.Context(), r)
 }
 
@@ -131,7 +131,7 @@ func (rd *Reading) askForAll(query []byte) (*upstream.Response, error) {
 // answer gives the client the engine's answer with another body, and says what has no stamp.
 func (rd *Reading) answer(res *upstream.Response, body []byte, more ...wire.Field) {
 	fields := append(wire.Without(res.EndToEnd(nil), "content-length"), more...)
-	_ = rd.r.Answer(res.Status, rd.stamps.say(rd.w, fields), body)
+	_ = rd.r.Answer(res.Status, rd.stamps.report(rd.w, fields), body)
 }
 
 // failed deals with an answer that couldn't be collected. One that is too large is forwarded as it comes, without stamps.
@@ -140,7 +140,7 @@ func (rd *Reading) failed(err error) {
 		rd.r.Fail(err)
 		return
 	}
-	rd.stamps.miss(outcome.ReasonTooLarge)
-	fields := rd.stamps.say(rd.w, nil)
+	rd.stamps.skip(outcome.ReasonTooLarge)
+	fields := rd.stamps.report(rd.w, nil)
 	rd.r.Pass(proxy.ForwardOptions{OnHead: func(*wire.Head, []byte) []wire.Field { return fields }})
 }

@@ -1,17 +1,14 @@
 package wire
 
-// Without returns the fields but those of that name, compared without case. The given slice stays as it is.
-func Without(fields []Field, name string) []Field {
-	for i := range fields {
-		if EqualFold(fields[i].Name, name) {
-			kept := fields[:i:i]
-			for _, f := range fields[i+1:] {
-				if !EqualFold(f.Name, name) {
-					kept = append(kept, f)
-				}
-			}
-			return kept
-		}
+import "slices"
+
+// Without returns the fields but those of these names, compared without case. The given slice stays as it is.
+func Without(fields []Field, names ...string) []Field {
+	named := func(f Field) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return EqualFold(f.Name, name) })
 	}
-	return fields
+	if !slices.ContainsFunc(fields, named) {
+		return fields
+	}
+	return slices.DeleteFunc(slices.Clone(fields), named)
 }
