@@ -41,18 +41,14 @@ func SplitPointer(pointer string) ([]string, error) {
 func AppendToken(dst []byte, name string) []byte {
 	dst = append(dst, '/')
 	for i := range len(name) {
-		dst = AppendTokenByte(dst, name[i])
+		switch name[i] {
+		case '~':
+			dst = append(dst, "~0"...)
+		case '/':
+			dst = append(dst, "~1"...)
+		default:
+			dst = append(dst, name[i])
+		}
 	}
 	return dst
-}
-
-// AppendTokenByte appends one byte of a token.
-func AppendTokenByte(dst []byte, b byte) []byte {
-	switch b {
-	case '~':
-		return append(dst, "~0"...)
-	case '/':
-		return append(dst, "~1"...)
-	}
-	return append(dst, b)
 }

@@ -114,7 +114,7 @@ func (r *run) increment(p slot, n *node) error {
 	if err := r.charge(len(r.buf)); err != nil {
 		return err
 	}
-	return r.put(p, r.newNode(r.scalars.AddScalar(tree.Number, r.buf)))
+	return r.put(p, r.newNode(r.made(r.buf)))
 }
 
 // limit keeps the larger or the smaller of n and the value; nil gives way to any.
@@ -149,7 +149,7 @@ func (r *run) arrayAt(p slot, n *node) (*node, error) {
 	if n.kind != tree.Array {
 		return nil, r.mismatch(n, r.pointer(len(r.s.path)), "array")
 	}
-	return n.expand(&r.memory), nil
+	return n.expand(&r.editor), nil
 }
 
 // push puts a copy of a value at the end of an open array.

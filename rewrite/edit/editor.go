@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -20,24 +21,60 @@ const (
 	workOfOpening = 128 // an element or a member, which takes some hundred bytes until the call ends
 )
 
-// An editor is one document that is edited.
+// An editor is one document that is edited, with the memory for that.
 type editor struct {
-	memory
 	limits tree.Limits
 	doc    tree.Tree
 	root   item
 	size   int     // of the document, with all that was ever added
 	most   int     // of size
 	work   int     // see maxWork
+	opened int     // elements and members of what was opened, in all
 	above  []*node // the containers on the way to what was looked up last
+
+	nodes arena.Arena[node]
+	items arena.Arena[item]
+	lists arena.Arena[*item]
+	trees []*tree.Tree // the first inUse of them are somebody's
+	inUse int
 }
 
-// free gives the editor's memory back. It keeps no reference to the document.
+// free gives back everything. It keeps no reference to any document, and no more memory than most calls need.
 func (e *editor) free() {
-	e.memory.reset()
+	const keepNodes, keepTrees = 1 << 11, 8
 	e.doc.Release()
+	for _, t := range e.trees[:e.inUse] {
+		t.Release()
+	}
+	if len(e.trees) > keepTrees {
+		e.trees = slices.Clone(e.trees[:keepTrees])
+	}
+	e.nodes.Reset(keepNodes)
+	e.items.Reset(keepNodes)
+	e.lists.Reset(keepNodes)
 	clear(e.above[:cap(e.above)])
-	e.root, e.size, e.work, e.above = item{}, 0, 0, e.above[:0]
+	e.root, e.size, e.work, e.opened, e.inUse, e.above = item{}, 0, 0, 0, 0, e.above[:0]
+}
+
+// newTree returns a tree that lives until the editor is given back.
+func (e *editor) newTree() *tree.Tree {
+	if e.inUse == len(e.trees) {
+		e.trees = append(e.trees, new(tree.Tree))
+	}
+	e.inUse++
+	return e.trees[e.inUse-1]
+}
+
+func (e *editor) newNode(v tree.Value) *node {
+	n := &e.nodes.Alloc(1)[0]
+	n.set(v)
+	return n
+}
+
+func (e *editor) newItem(n *node) *item {
+	it := &e.items.Alloc(1)[0]
+	it.node = n
+	return it
 }
 
 // read takes the document in.
@@ -121,6 +158,13 @@ func (e *editor) reread(n *node, grows bool) (tree.Value, error) {
 	return e.parse(n.append(make([]byte, 0, size)), values)
 }
 
+// made returns the value of a JSON text that was made here, and may be overwritten.
+func (e *editor) made(text []byte) tree.Value {
+	t := e.newTree()
+	_ = t.Parse(bytes.Clone(text), e.limits) // it is a number or a string
+	return t.Root()
+}
+
 // copyOf returns a node of its own, which comes to the document, for a value.
 func (e *editor) copyOf(v tree.Value) (*node, error) {
 	return e.newNode(v), e.charge(len(v.Raw()))
@@ -151,52 +195,4 @@ func (e *editor) deepen(n *node) error {
 		e.above[i].height = max(e.above[i].height, height)
 	}
 	return nil
-}
-
-// memory is where the nodes of one call come from. It is kept between calls.
-type memory struct {
-	nodes   arena.Arena[node]
-	items   arena.Arena[item]
-	lists   arena.Arena[*item]
-	trees   []*tree.Tree // the first inUse of them are somebody's
-	inUse   int
-	scalars tree.Tree // what was made, not read
-	opened  int       // elements and members of what was opened, in all
-}
-
-// newTree returns an empty tree that lives until the memory is given back.
-func (m *memory) newTree() *tree.Tree {
-	if m.inUse == len(m.trees) {
-		m.trees = append(m.trees, new(tree.Tree))
-	}
-	m.inUse++
-	return m.trees[m.inUse-1]
-}
-
-func (m *memory) newNode(v tree.Value) *node {
-	n := &m.nodes.Alloc(1)[0]
-	n.set(v)
-	return n
-}
-
-func (m *memory) newItem(n *node) *item {
-	it := &m.items.Alloc(1)[0]
-	it.node = n
-	return it
-}
-
-// reset gives back everything. It keeps no reference to any document, and no more memory than most calls need.
-func (m *memory) reset() {
-	const keepNodes, keepTrees, keepScalars = 1 << 11, 8, 1 << 12
-	m.nodes.Reset(keepNodes)
-	m.items.Reset(keepNodes)
-	m.lists.Reset(keepNodes)
-	for _, t := range m.trees[:m.inUse] {
-		t.Release()
-	}
-	if len(m.trees) > keepTrees {
-		m.trees = slices.Clone(m.trees[:keepTrees])
-	}
-	m.inUse, m.opened = 0, 0
-	m.scalars.ReuseBytes(keepScalars)
 }

@@ -56,7 +56,7 @@ func EngineMerge(doc, part []byte, l tree.Limits) ([]byte, error) {
 // mergeMembers makes of each member of an object what merge makes of it, where there is one, and of the member of part with the same key;
 // nil is nothing. What is above the object must be in r.above.
 func (r *run) mergeMembers(n *node, part tree.Value, merge func(r *run, n *node, part tree.Value) (*node, error)) error {
-	n.expand(&r.memory)
+	n.expand(&r.editor)
 	r.above = append(r.above, n)
 	for c := part.First(); c.Exists(); c = c.Next() {
 		name, old := c.Key(), (*node)(nil)
@@ -79,7 +79,7 @@ func (r *run) mergeMembers(n *node, part tree.Value, merge func(r *run, n *node,
 			if err := r.charge(len(name) + len(`,"":`)); err != nil {
 				return err
 			}
-			n.addMember(&r.memory, name, merged)
+			n.addMember(&r.editor, name, merged)
 		}
 		r.changed = true
 		if err := r.deepen(merged); err != nil {
@@ -117,7 +117,7 @@ func (r *run) dropNulls(n *node) {
 	if n.kind != tree.Object || !n.was.Any(isNull) {
 		return
 	}
-	n.expand(&r.memory)
+	n.expand(&r.editor)
 	goes := r.lists.Alloc(len(n.items))[:0]
 	for _, it := range n.items {
 		if it.hidden {

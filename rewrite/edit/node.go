@@ -39,7 +39,7 @@ type item struct {
 const byNameFrom = 16
 
 // expand opens a container.
-func (n *node) expand(m *memory) *node {
+func (n *node) expand(e *editor) *node {
 	if n.open || !n.kind.IsContainer() {
 		return n
 	}
@@ -48,10 +48,10 @@ func (n *node) expand(m *memory) *node {
 	for c := n.was.FirstOfAll(); c.Exists(); c = c.NextOfAll() {
 		n.read++ // with the hidden ones
 	}
-	m.opened += n.read
+	e.opened += n.read
 	const room = 2 // for what is added
-	nodes, items := m.nodes.Alloc(n.read), m.items.Alloc(n.read)
-	n.items = m.lists.Alloc(n.read + room)[:n.read]
+	nodes, items := e.nodes.Alloc(n.read), e.items.Alloc(n.read)
+	n.items = e.lists.Alloc(n.read + room)[:n.read]
 	start, end := n.was.Span()
 	src, at, c := n.was.Source(), start+1, n.was.FirstOfAll()
 	for i := range items {
@@ -111,8 +111,8 @@ func (n *node) member(name string) *item {
 }
 
 // addMember adds a member to an open object that has none of that name.
-func (n *node) addMember(m *memory, name string, child *node) {
-	it := m.newItem(child)
+func (n *node) addMember(e *editor, name string, child *node) {
+	it := e.newItem(child)
 	it.name, it.key = name, append(tree.AppendString(make([]byte, 0, len(name)+len(`"":`)), name), ':')
 	n.items = append(n.items, it)
 	n.live++

@@ -28,7 +28,7 @@ func (r *run) prune(n *node) (empty bool, err error) {
 			return n.was.IsEmpty(), nil
 		}
 	}
-	n.expand(&r.memory)
+	n.expand(&r.editor)
 	goes := r.lists.Alloc(len(n.items))[:0]
 	for _, it := range n.items {
 		if !it.visible() {

@@ -28,7 +28,7 @@ func (r *run) resolve() error {
 		return r.fail("value", r.s.Path, v.Source.String()+" "+v.Name+" is not UTF-8")
 	}
 	r.buf = tree.AppendString(r.buf[:0], text)
-	r.val = r.scalars.AddScalar(tree.String, r.buf)
+	r.val = r.made(r.buf)
 	return nil
 }
 
@@ -50,16 +50,15 @@ func (r *run) text(v *Value) (text string, ok bool) {
 }
 
 func (r *run) clock() tree.Value {
-	now, kind := r.in.Now, tree.Number
-	switch r.s.Format {
+	switch now := r.in.Now; r.s.Format {
 	case formatMillis:
 		r.buf = strconv.AppendInt(r.buf[:0], now.UnixMilli(), 10)
 	case formatSecond:
 		r.buf = strconv.AppendInt(r.buf[:0], now.Unix(), 10)
 	default:
-		r.buf, kind = now.UTC().AppendFormat(r.buf[:0], `"2006-01-02T15:04:05.000Z"`), tree.String
+		r.buf = now.UTC().AppendFormat(r.buf[:0], `"2006-01-02T15:04:05.000Z"`)
 	}
-	return r.scalars.AddScalar(kind, r.buf)
+	return r.made(r.buf)
 }
 
 // lookUp finds the value of a path in one of the documents, which is read when it is first asked for.

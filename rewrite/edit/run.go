@@ -211,14 +211,14 @@ func (r *run) container(p slot, i int) (*node, error) {
 		if token == "-" {
 			made = emptyArray
 		}
-		n := r.newNode(made).expand(&r.memory)
+		n := r.newNode(made).expand(&r.editor)
 		return n, r.put(p, n)
 	}
 	n := p.it.node
 	indexed := star || token == "-" || isIndex(token)
 	switch {
 	case n.kind == tree.Object, n.kind == tree.Array && (indexed || strict):
-		return n.expand(&r.memory), nil
+		return n.expand(&r.editor), nil
 	case strict:
 		p.reason = "leads into a value that is neither object nor array"
 		return nil, r.nothing(p, i)
@@ -279,7 +279,7 @@ func (r *run) put(p slot, n *node) error {
 		if err := r.charge(len(p.name) + len(`,"":`)); err != nil {
 			return err
 		}
-		p.parent.addMember(&r.memory, p.name, n)
+		p.parent.addMember(&r.editor, p.name, n)
 	default:
 		if err := r.insert(p.parent, p.at, n); err != nil {
 			return err
@@ -297,7 +297,7 @@ func (r *run) pick(p slot) (ok bool, err error) {
 		if p.it == nil {
 			break
 		}
-		p = r.slotOf(p.it.node.expand(&r.memory), token)
+		p = r.slotOf(p.it.node.expand(&r.editor), token)
 	}
 	switch {
 	case p.it == nil && r.s.strict:

@@ -65,8 +65,7 @@ func (v Value) Compare(w Value) (order int, ok bool) {
 	switch k := v.Kind(); {
 	case k != w.Kind():
 	case k == Number:
-		x, y := readNumber(v.Raw()), readNumber(w.Raw())
-		return x.compare(&y)
+		return compareNumbers(v.Raw(), w.Raw())
 	case k == String:
 		x, xEsc := v.text()
 		y, yEsc := w.text()
@@ -85,8 +84,7 @@ func (v Value) Hash() uint64 {
 	h := mix(uint64(n.kind) ^ hashKey)
 	switch n.kind {
 	case Number:
-		num := readNumber(v.Raw())
-		h ^= num.hash()
+		h ^= hashNumber(v.Raw())
 	case String:
 		h ^= hashText(v.text())
 	case Array:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"hash/maphash"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -14,48 +15,30 @@ var hashSeed = maphash.MakeSeed()
 // hashKey does the same for what isn't hashed as bytes.
 var hashKey = maphash.String(hashSeed, "hashKey")
 
-// An unescaper yields the content of a JSON string byte by byte. A surrogate without its other half becomes the three
-// bytes that UTF-8 would have for it if it were a character (WTF-8), so that different halves stay different.
-type unescaper struct {
-	src   []byte
-	at    int
-	plain bool              // src has no escapes: a backslash in it is one
-	held  [utf8.UTFMax]byte // what an escape stands for
-	i, n  int8
-}
+// A string's content is what it means, whatever is escaped. A surrogate without its other half becomes the three bytes that UTF-8 would
+// have for it if it were a character (WTF-8), so that different halves stay different.
 
-// next returns the next byte; ok is false at the end.
-func (u *unescaper) next() (b byte, ok bool) {
-	if u.i < u.n {
-		u.i++
-		return u.held[u.i-1], true
+// content returns the content of a string, in buf if that has to be made.
+func content(buf, text []byte, esc bool) []byte {
+	if !esc {
+		return text
 	}
-	if u.at >= len(u.src) {
-		return 0, false
+	for at := 0; at < len(text); {
+		if text[at] == '\\' {
+			buf, at = unescape(text, at, buf)
+			continue
+		}
+		buf = append(buf, text[at])
+		at++
 	}
-	b = u.src[u.at]
-	if b != '\\' || u.plain {
-		u.at++
-		return b, true
-	}
-	held, after := unescape(u.src, u.at, u.held[:0])
-	u.at, u.i, u.n = after, 1, int8(len(held))
-	return u.held[0], true
+	return buf
 }
 
 // unescape appends what the escape at offset at stands for, and returns the offset after it.
 func unescape(src []byte, at int, dst []byte) ([]byte, int) {
 	switch c := src[at+1]; c {
-	case 'b':
-		return append(dst, '\b'), at + 2
-	case 'f':
-		return append(dst, '\f'), at + 2
-	case 'n':
-		return append(dst, '\n'), at + 2
-	case 'r':
-		return append(dst, '\r'), at + 2
-	case 't':
-		return append(dst, '\t'), at + 2
+	case 'b', 'f', 'n', 'r', 't':
+		return append(dst, "\b\f\n\r\t"[strings.IndexByte("bfnrt", c)]), at + 2
 	case 'u':
 		r := hexRune(src, at+2)
 		at += 6
@@ -92,25 +75,12 @@ func hexDigit(c byte) int {
 	return -1
 }
 
-// appendText appends the content of a JSON string.
-func appendText(dst, src []byte, esc bool) []byte {
-	if !esc {
-		return append(dst, src...)
-	}
-	for at := 0; at < len(src); {
-		if src[at] == '\\' {
-			dst, at = unescape(src, at, dst)
-			continue
-		}
-		dst = append(dst, src[at])
-		at++
-	}
-	return dst
-}
+// onStack is how long an escaped text may be to be compared without taking memory.
+const onStack = 128
 
 // sameText reports whether two strings have the same content, however they are escaped.
 func sameText(a []byte, aEsc bool, b []byte, bEsc bool) bool {
-	if !aEsc && !bEsc {
+	if aEsc == bEsc && string(a) == string(b) || !aEsc && !bEsc {
 		return string(a) == string(b)
 	}
 	return compareText(a, b, aEsc, bEsc) == 0
@@ -118,36 +88,14 @@ func sameText(a []byte, aEsc bool, b []byte, bEsc bool) bool {
 
 // compareText compares the contents of two strings by their bytes.
 func compareText(a, b []byte, aEsc, bEsc bool) int {
-	if !aEsc && !bEsc {
-		return bytes.Compare(a, b)
-	}
-	x, y := unescaper{src: a, plain: !aEsc}, unescaper{src: b, plain: !bEsc}
-	for {
-		c, cOK := x.next()
-		d, dOK := y.next()
-		switch {
-		case !cOK && !dOK:
-			return 0
-		case !cOK, dOK && c < d:
-			return -1
-		case !dOK, c > d:
-			return 1
-		}
-	}
+	var x, y [onStack]byte
+	return bytes.Compare(content(x[:0], a, aEsc), content(y[:0], b, bEsc))
 }
 
 // hashText hashes the content of a string.
 func hashText(s []byte, esc bool) uint64 {
-	if !esc {
-		return maphash.Bytes(hashSeed, s)
-	}
-	var h maphash.Hash
-	h.SetSeed(hashSeed)
-	u := unescaper{src: s}
-	for b, ok := u.next(); ok; b, ok = u.next() {
-		h.WriteByte(b)
-	}
-	return h.Sum64()
+	var buf [onStack]byte
+	return maphash.Bytes(hashSeed, content(buf[:0], s, esc))
 }
 
 // AppendString appends s as a JSON string. Half surrogates, which unescaping leaves as three bytes, become escapes again,

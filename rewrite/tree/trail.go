@@ -14,16 +14,10 @@ type Place struct {
 
 // append appends p as a token of a JSON Pointer, with its slash.
 func (p Place) append(dst []byte) []byte {
-	dst = append(dst, '/')
-	if !p.Member.Exists() {
-		return strconv.AppendInt(dst, int64(p.Index), 10)
+	if p.Member.Exists() {
+		return jsontext.AppendToken(dst, p.Member.Key())
 	}
-	key, esc := p.Member.t.keyText(p.Member.i)
-	u := unescaper{src: key, plain: !esc}
-	for b, ok := u.next(); ok; b, ok = u.next() {
-		dst = jsontext.AppendTokenByte(dst, b)
-	}
-	return dst
+	return strconv.AppendInt(append(dst, '/'), int64(p.Index), 10)
 }
 
 // A Trail is the path from a document to a value in it.

@@ -1,9 +1,6 @@
 package tree
 
-import (
-	"bytes"
-	"slices"
-)
+import "slices"
 
 // Kind is the type of a JSON value.
 type Kind uint8
@@ -80,15 +77,11 @@ func (t *Tree) Len() int { return len(t.nodes) }
 // Grow makes room for that many values.
 func (t *Tree) Grow(n int) { t.nodes = slices.Grow(t.nodes[:0], n) }
 
-// Release drops what the tree knows and keeps its memory, unless that is more than is worth keeping.
+// Release drops the document and keeps the memory for the next, unless that is more than is worth keeping.
 func (t *Tree) Release() {
 	const keepNodes, keepSlots = 1 << 14, 1 << 16
-	t.src, t.nodes, t.tables, t.slots = nil, t.nodes[:0], t.tables[:0], t.slots[:0]
-	if cap(t.nodes) > keepNodes {
-		t.nodes = nil
-	}
-	if cap(t.slots) > keepSlots {
-		t.slots, t.tables = nil, nil
+	if t.src = nil; cap(t.nodes) > keepNodes || cap(t.slots) > keepSlots {
+		*t = Tree{}
 	}
 }
 
@@ -99,25 +92,6 @@ func (t *Tree) Freeze() {
 	}
 	for i := range t.nodes {
 		Value{t, int32(i)}.Hash()
-	}
-}
-
-// AddScalar makes a value of a text that is neither object nor array, and copies the text. It is no part of the document.
-func (t *Tree) AddScalar(k Kind, text []byte) Value {
-	n := node{start: int32(len(t.src)), end: int32(len(t.src) + len(text)), skip: int32(len(t.nodes) + 1), kind: k, flags: flagLast}
-	if k == String && bytes.IndexByte(text, '\\') >= 0 {
-		n.flags |= flagEscaped
-	}
-	t.src, t.nodes = append(t.src, text...), append(t.nodes, n)
-	return Value{t, int32(len(t.nodes) - 1)}
-}
-
-// ReuseBytes is Release for a tree of scalars: the memory of their texts is kept, too, up to keep bytes.
-func (t *Tree) ReuseBytes(keep int) {
-	src := t.src[:0]
-	t.Release()
-	if cap(src) <= keep {
-		t.src = src
 	}
 }
 

@@ -230,13 +230,13 @@ func (f *Finder) Like(m Value) Value {
 // Text returns the content of a string.
 func (v Value) Text() string {
 	text, esc := v.text()
-	return string(appendText(nil, text, esc))
+	return string(content(nil, text, esc))
 }
 
 // Key returns the content of a member's key.
 func (v Value) Key() string {
 	key, esc := v.t.keyText(v.i)
-	return string(appendText(nil, key, esc))
+	return string(content(nil, key, esc))
 }
 
 // KeyIs reports whether a member has the name.
