@@ -38,7 +38,7 @@ func SplitPointer(pointer string) ([]string, error) {
 }
 
 // AppendToken appends a name as a token of a JSON Pointer, escaped and with its slash.
-func AppendToken(dst []byte, name string) []byte {
+func AppendToken[T string | []byte](dst []byte, name T) []byte {
 	dst = append(dst, '/')
 	for i := range len(name) {
 		switch name[i] {

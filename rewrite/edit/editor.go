@@ -1,7 +1,6 @@
 package edit
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 
@@ -35,6 +34,7 @@ type editor struct {
 	nodes arena.Arena[node]
 	items arena.Arena[item]
 	lists arena.Arena[*item]
+	texts arena.Arena[byte]
 	trees []*tree.Tree // the first inUse of them are somebody's
 	inUse int
 }
@@ -52,6 +52,7 @@ func (e *editor) free() {
 	e.nodes.Reset(keepNodes)
 	e.items.Reset(keepNodes)
 	e.lists.Reset(keepNodes)
+	e.texts.Reset(keepNodes)
 	clear(e.above[:cap(e.above)])
 	e.root, e.size, e.work, e.opened, e.inUse, e.above = item{}, 0, 0, 0, 0, e.above[:0]
 }
@@ -160,8 +161,9 @@ func (e *editor) reread(n *node, grows bool) (tree.Value, error) {
 
 // made returns the value of a JSON text that was made here, and may be overwritten.
 func (e *editor) made(text []byte) tree.Value {
-	t := e.newTree()
-	_ = t.Parse(bytes.Clone(text), e.limits) // it is a number or a string
+	t, own := e.newTree(), e.texts.Alloc(len(text))
+	copy(own, text)
+	_ = t.Parse(own, e.limits) // it is a number or a string
 	return t.Root()
 }
 

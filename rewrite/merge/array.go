@@ -43,7 +43,7 @@ func (r *run) array(b, s, c tree.Value, sc scope) {
 		return
 	}
 	if st := r.strategy(sc); st >= Sum && st <= Min {
-		r.unfit(&sc)
+		sc.unfit()
 	}
 	e, ok := r.edits(b, s, c)
 	if !ok { // one value, as a whole
@@ -138,82 +138,70 @@ func (e *edits) sameRun(s, c *diff.Hunk) bool {
 // dropMoves leaves out what the client inserted where both sides moved the same element: an element that both removed, and
 // both inserted elsewhere, is still one element. It is where current has it.
 func (r *run) dropMoves(e *edits) {
-	gone := 0
-	for i := range e.sent.To {
-		if e.bothRemoved(i) {
-			gone++
+	gone := r.List(len(e.sent.A))
+	for i, a := range e.sent.A {
+		if e.sent.To[i] == diff.None && e.cur.To[i] == diff.None {
+			gone = append(gone, a)
 		}
 	}
-	if gone == 0 || !inserts(e.bySent) || !inserts(e.byCur) {
+	if len(gone) == 0 {
 		return
 	}
 	mark, ids := r.Ints.Mark(), &r.Table
 	defer r.Ints.Cut(mark)
-	ids.Reset(gone)
-	removed, again := r.Ints.Alloc(gone), r.Ints.Alloc(gone)
-	for i := range e.sent.To {
-		if e.bothRemoved(i) {
-			removed[ids.Number(e.sent.A[i])]++
-		}
+	ids.Reset(len(gone))
+	removed, again := r.Ints.Alloc(len(gone)), r.Ints.Alloc(len(gone))
+	for _, a := range gone {
+		removed[ids.Number(a)]++
 	}
-	for _, h := range e.byCur {
-		for x := h.J; h.Note == kept && x < h.J+h.K; x++ {
-			if id, ok := ids.Find(e.cur.B[x]); ok {
-				again[id]++
-			}
+	inserted(e.byCur, func(x int32) {
+		if id, ok := ids.Find(e.cur.B[x]); ok {
+			again[id]++
 		}
-	}
-	for _, h := range e.bySent {
-		for x := h.J; h.Note == kept && x < h.J+h.K; x++ {
-			id, ok := ids.Find(e.sent.B[x])
-			if ok && removed[id] > 0 && again[id] > 0 {
-				removed[id], again[id], e.drop[x] = removed[id]-1, again[id]-1, 1
-			}
+	})
+	inserted(e.bySent, func(x int32) {
+		if id, ok := ids.Find(e.sent.B[x]); ok && removed[id] > 0 && again[id] > 0 {
+			removed[id], again[id], e.drop[x] = removed[id]-1, again[id]-1, 1
 		}
-	}
+	})
 }
 
-func (e *edits) bothRemoved(i int) bool { return e.sent.To[i] == diff.None && e.cur.To[i] == diff.None }
-
-// inserts reports whether any hunk inserts elements on its own.
-func inserts(hunks []diff.Hunk) bool {
+// inserted calls visit for the places of the elements that hunks insert on their own.
+func inserted(hunks []diff.Hunk, visit func(x int32)) {
 	for i := range hunks {
-		if hunks[i].Note == kept && hunks[i].K > 0 {
-			return true
+		h := &hunks[i]
+		for x := h.J; h.Note == kept && x < h.J+h.K; x++ {
+			visit(x)
 		}
 	}
-	return false
 }
 
 // writeElements writes the merged array: gap by gap current's insertions, then the client's, then the base's next element
 // if it is still there.
 func (r *run) writeElements(e *edits, sc scope) {
-	out, regions := r.edit(e.c), e.regions
+	out, n := r.edit(e.c), int32(len(e.sent.A))
 	bySent, byCur := e.bySent, e.byCur
-	for i := range int32(len(e.sent.A)) + 1 {
-		for len(regions) > 0 && regions[0].I+regions[0].R <= i {
-			regions = regions[1:]
-		}
+	for i := range n + 1 {
 		s, c := at(&bySent, i), at(&byCur, i)
-		r.writeCurrent(e, c, s, sc, &out)
-		inPlace := i < int32(len(e.sent.A)) && s.One() && s.Note == kept && e.cur.To[i] != diff.None && e.drop[s.J] == 0
-		for j := s.J; s.Note == kept && !inPlace && j < s.J+s.K; j++ {
+		for j := c.J; j < c.J+c.K; j++ {
+			out.keepOrRemove(e.cur.B[j], c.Note != dropped)
+			if c.Note == paired {
+				r.element(e.sent.A[i], e.sent.B[s.J], e.cur.B[j], int(j), sc)
+			}
+		}
+		if s.One() && s.Note == kept && e.cur.To[i] != diff.None && e.drop[s.J] == 0 { // only the client has changed the element
+			j := e.cur.To[i]
+			out.keep(e.cur.B[j])
+			r.element(e.sent.A[i], e.sent.B[s.J], e.cur.B[j], int(j), sc)
+			continue
+		}
+		for j := s.J; s.Note == kept && j < s.J+s.K; j++ {
 			if e.drop[j] == 0 {
 				out.insert(e.sent.B[j].Raw())
 			}
 		}
-		if i == int32(len(e.sent.A)) {
-			break
-		}
-		inRegion := len(regions) > 0 && regions[0].I <= i
-		switch inCur, inSent := e.cur.To[i], e.sent.To[i]; {
-		case inPlace:
-			out.keep(e.cur.B[inCur])
-			r.element(e.sent.A[i], e.sent.B[s.J], e.cur.B[inCur], int(inCur), sc)
-		case inCur != diff.None:
-			out.keepOrRemove(e.cur.B[inCur], inSent != diff.None || inRegion && regions[0].K == 0)
-		case inRegion && regions[0].K == 1 && inSent != diff.None:
-			out.insert(e.sent.B[inSent].Raw())
+		if i < n {
+			e.writeNext(i, &out)
 		}
 	}
 }
@@ -226,13 +214,17 @@ func at(hunks *[]diff.Hunk, i int32) (h diff.Hunk) {
 	return h
 }
 
-// writeCurrent writes what current inserted at one gap.
-func (r *run) writeCurrent(e *edits, c, s diff.Hunk, sc scope, out *container) {
-	for j := c.J; j < c.J+c.K; j++ {
-		out.keepOrRemove(e.cur.B[j], c.Note != dropped)
-		if c.Note == paired {
-			r.element(e.sent.A[c.I], e.sent.B[s.J], e.cur.B[j], int(j), sc)
-		}
+// writeNext writes the base's element i if it is still there.
+func (e *edits) writeNext(i int32, out *container) {
+	for len(e.regions) > 0 && e.regions[0].I+e.regions[0].R <= i {
+		e.regions = e.regions[1:]
+	}
+	inRegion := len(e.regions) > 0 && e.regions[0].I <= i
+	switch inCur, inSent := e.cur.To[i], e.sent.To[i]; {
+	case inCur != diff.None:
+		out.keepOrRemove(e.cur.B[inCur], inSent != diff.None || inRegion && e.regions[0].K == 0)
+	case inSent != diff.None && inRegion && e.regions[0].K == 1:
+		out.insert(e.sent.B[inSent].Raw())
 	}
 }
 

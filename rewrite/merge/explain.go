@@ -2,7 +2,6 @@ package merge
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -10,53 +9,6 @@ import (
 	"optimist/rewrite/diff"
 	"optimist/rewrite/tree"
 )
-
-// A Verdict is what a merge made of one value.
-type Verdict uint8
-
-// The verdicts.
-const (
-	Kept        Verdict = iota // current's: only somebody else changed it, or the strategy says so
-	Taken                      // the client's: only it changed it
-	Agreed                     // both made it the same
-	Overwritten                // the client's, by strategy Sent; somebody else's value is gone
-	Conflict                   // nobody's: the merge failed
-	Calculated                 // by Sum, Max or Min
-	Combined                   // an array with the edits of both, one by one or by Union, Append or ByKey
-)
-
-var verdictNames = [...]string{"kept", "taken", "same", "overwritten", "conflict", "calculated", "combined"}
-
-// String is the verdict in a word.
-func (v Verdict) String() string {
-	if int(v) < len(verdictNames) {
-		return verdictNames[v]
-	}
-	return fmt.Sprintf("verdict(%d)", uint8(v))
-}
-
-// sides are a value in the three documents; each may be missing.
-type sides struct{ b, s, c tree.Value }
-
-// An observer follows a merge. The value that a call is about is at the run's trail.
-type observer interface {
-	// untouched is called for a value that the client left alone.
-	untouched(r *run, b, c tree.Value)
-	// decided is called for a value that is settled as a whole. both says that both sides changed it, so that sc's strategy decided.
-	decided(r *run, v Verdict, both bool, of sides, sc scope)
-	// edited is called for an array before its edits are carried out one by one.
-	edited(r *run, of sides)
-	// overlapped is called after edited for edits that replace the same elements.
-	overlapped(r *run, v Verdict, sc scope)
-}
-
-// silence is the observer of a merge that nobody asked about.
-type silence struct{}
-
-func (silence) untouched(*run, tree.Value, tree.Value)    {}
-func (silence) decided(*run, Verdict, bool, sides, scope) {}
-func (silence) edited(*run, sides)                        {}
-func (silence) overlapped(*run, Verdict, scope)           {}
 
 // A Decision is what became of one value that the client, somebody else, or both had changed. A value that isn't there is nil.
 type Decision struct {
@@ -188,11 +140,7 @@ func (t theirs) Enough() bool                          { return len(t.a.list) >=
 
 // byRule notes which strategy decided about a value that both sides changed, and which rule gave it.
 func (r *run) byRule(d *Decision, sc scope) {
-	rule := sc.rule
-	if rule == 0 {
-		rule = sc.from
-	}
-	n := &r.m.rules[rule]
+	n := r.decisive(sc)
 	d.Both, d.Strategy, d.Rule = true, n.strategy, n.path
 	d.Unfit = !n.strategy.anyValue() && d.Verdict != Calculated && d.Verdict != Combined
 }

@@ -2,9 +2,7 @@ package merge
 
 import (
 	"bytes"
-	"sync"
 
-	"optimist/rewrite/diff"
 	"optimist/rewrite/tree"
 )
 
@@ -74,94 +72,6 @@ func (m *Merger) merge(base, sent, current []byte, o observer) (Result, error) {
 	return res, nil
 }
 
-// A run is one merge. Its memory is kept between calls, because every write under contention needs one.
-type run struct {
-	diff.Workspace
-	base, sent, cur        tree.Tree
-	m                      *Merger
-	observer               observer
-	trail                  tree.Trail // of the value at hand
-	states                 []int32    // of scopes
-	splices                []splice
-	gone                   map[tree.Value]bool // see goes
-	overwritten, conflicts pathList
-}
-
-var runs = sync.Pool{New: func() any { return new(run) }}
-
-// begin reads the three documents. The run must be ended, also after an error.
-func (m *Merger) begin(base, sent, current []byte, o observer) (*run, error) {
-	r, _ := runs.Get().(*run)
-	r.m, r.observer = m, o
-	r.Begin(m.limits)
-	if err := r.base.ParseObject(base, m.limits); err != nil {
-		return r, err
-	}
-	if err := r.sent.ParseObject(sent, m.limits); err != nil {
-		return r, err
-	}
-	return r, r.cur.ParseObject(current, m.limits)
-}
-
-// end gives the run's memory back. It keeps no reference to the documents, and no memory that a single huge one needed.
-func (r *run) end() {
-	const keepSplices = 1 << 12
-	r.Release()
-	r.base.Release()
-	r.sent.Release()
-	r.cur.Release()
-	clear(r.splices)
-	if cap(r.splices) > keepSplices {
-		r.splices = nil
-	}
-	r.m, r.observer, r.gone, r.overwritten, r.conflicts = nil, nil, nil, pathList{}, pathList{}
-	r.trail, r.states, r.splices = r.trail[:0], r.states[:0], r.splices[:0]
-	runs.Put(r)
-}
-
-// decide says whose one value is as a whole; any of the three may be missing. both says that both sides changed it, so that the
-// strategy decided.
-func (r *run) decide(b, s, c tree.Value, sc scope) (v Verdict, both bool) {
-	switch {
-	case b.Equal(s):
-		return Kept, false
-	case b.Equal(c):
-		return Taken, false
-	case s.Equal(c):
-		return Agreed, false
-	}
-	return r.byStrategy(sc), true
-}
-
-// byStrategy is the verdict where both sides changed a value.
-func (r *run) byStrategy(sc scope) Verdict {
-	switch r.strategy(sc) {
-	case Sent:
-		return Overwritten
-	case Current:
-		return Kept
-	}
-	return Conflict
-}
-
-// takes decides about one value as a whole, notes that, and reports whether it is to be as the client has it.
-func (r *run) takes(b, s, c tree.Value, sc scope) bool {
-	v, both := r.decide(b, s, c, sc)
-	r.observer.decided(r, v, both, sides{b, s, c}, sc)
-	return r.note(v)
-}
-
-// note notes a verdict about the value at the trail, and reports whether the client's value is taken.
-func (r *run) note(v Verdict) bool {
-	switch v {
-	case Overwritten:
-		r.overwritten.add(r.trail)
-	case Conflict:
-		r.conflicts.add(r.trail)
-	}
-	return v == Taken || v == Overwritten
-}
-
 // value merges a value that both the client and current have; b may be missing. It splices inside c.
 func (r *run) value(b, s, c tree.Value, sc scope) {
 	if b.SameBytes(s) {
@@ -180,7 +90,7 @@ func (r *run) value(b, s, c tree.Value, sc scope) {
 		return
 	}
 	if st := r.strategy(sc); !st.anyValue() {
-		r.unfit(&sc)
+		sc.unfit()
 	}
 	r.object(b, s, c, sc)
 }

@@ -56,7 +56,7 @@ func (r *run) membersRepeatable(b, s, c tree.Value, sc scope) bool {
 func (r *run) elementsRepeatable(b, s, c tree.Value, sc scope) bool {
 	mark := r.Mark()
 	defer r.Cut(mark)
-	in, ok := r.match(r.Elements(b), r.Elements(s), r.Elements(c), r.m.rules[sc.rule].key)
+	in, ok := r.match(r.Elements(b), r.Elements(s), r.Elements(c), r.rules[sc.rule].key)
 	if !ok {
 		return false
 	}

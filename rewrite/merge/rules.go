@@ -101,32 +101,47 @@ func (n *ruleNode) at(p tree.Place) int32 {
 
 // A scope is what the rules say about one value, and about those below it.
 type scope struct {
-	lo, hi int32 // the rule nodes reached, in run.states, the most specific first
+	lo, hi int32 // the rule nodes reached, in scopes.states, the most specific first
 	rule   int32 // the one that decides here; 0 is none
 	// Where no rule decides, a strategy is inherited: from a rule above, or, by 0, the default.
 	from    int32
 	inherit Strategy
 }
 
-func (r *run) root() scope {
-	s := scope{inherit: r.m.rules[0].strategy}
-	if len(r.m.rules) > 1 {
-		r.states = append(r.states[:0], 0)
-		s.hi = 1
+// scopes are the rules on the way to the value at hand, which the trail leads to.
+type scopes struct {
+	rules  []ruleNode
+	trail  tree.Trail
+	states []int32 // of scopes
+}
+
+func (s *scopes) root() scope {
+	sc := scope{inherit: s.rules[0].strategy}
+	if len(s.rules) > 1 {
+		s.states = append(s.states, 0)
+		sc.hi = 1
 	}
-	return s
+	return sc
 }
 
 // strategy returns what decides at sc.
-func (r *run) strategy(sc scope) Strategy {
+func (s *scopes) strategy(sc scope) Strategy {
 	if sc.rule != 0 {
-		return r.m.rules[sc.rule].strategy
+		return s.rules[sc.rule].strategy
 	}
 	return sc.inherit
 }
 
+// decisive returns the rule that strategy follows; it is the root for the default.
+func (s *scopes) decisive(sc scope) *ruleNode {
+	if sc.rule != 0 {
+		return &s.rules[sc.rule]
+	}
+	return &s.rules[sc.from]
+}
+
 // unfit takes away the rule at sc, whose strategy can't be applied to what is there: it decides like Fail, about what is below, too.
-func (r *run) unfit(sc *scope) {
+func (sc *scope) unfit() {
 	if sc.inherit != Fail {
 		sc.inherit, sc.from = Fail, sc.rule
 	}
@@ -134,28 +149,27 @@ func (r *run) unfit(sc *scope) {
 }
 
 // enter goes one step down. leave must be called with the scope that it was called with.
-func (r *run) enter(sc scope, p tree.Place) scope {
-	r.trail = append(r.trail, p)
+func (s *scopes) enter(sc scope, p tree.Place) scope {
+	s.trail = append(s.trail, p)
 	sub := scope{inherit: sc.inherit, from: sc.from}
-	if s := r.m.rules[sc.rule].strategy; sc.rule != 0 && s.anyValue() {
-		sub.inherit, sub.from = s, sc.rule
+	if st := s.strategy(sc); sc.rule != 0 && st.anyValue() {
+		sub.inherit, sub.from = st, sc.rule
 	}
 	if sc.lo == sc.hi {
 		return sub
 	}
-	sub.lo = int32(len(r.states))
-	for _, at := range r.states[sc.lo:sc.hi] {
-		n := &r.m.rules[at]
-		if to := n.at(p); to != 0 {
-			r.states = append(r.states, to)
-		}
-		if n.star != 0 {
-			r.states = append(r.states, n.star)
+	sub.lo = int32(len(s.states))
+	for _, at := range s.states[sc.lo:sc.hi] {
+		n := &s.rules[at]
+		for _, to := range [...]int32{n.at(p), n.star} {
+			if to != 0 {
+				s.states = append(s.states, to)
+			}
 		}
 	}
-	sub.hi = int32(len(r.states))
-	for _, at := range r.states[sub.lo:sub.hi] {
-		if r.m.rules[at].ends {
+	sub.hi = int32(len(s.states))
+	for _, at := range s.states[sub.lo:sub.hi] {
+		if s.rules[at].ends {
 			sub.rule = at
 			break
 		}
@@ -163,9 +177,9 @@ func (r *run) enter(sc scope, p tree.Place) scope {
 	return sub
 }
 
-func (r *run) leave(sc scope) {
-	r.trail = r.trail[:len(r.trail)-1]
+func (s *scopes) leave(sc scope) {
+	s.trail = s.trail[:len(s.trail)-1]
 	if sc.lo != sc.hi {
-		r.states = r.states[:sc.hi]
+		s.states = s.states[:sc.hi]
 	}
 }

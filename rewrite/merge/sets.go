@@ -40,7 +40,7 @@ func (r *run) combine(b, s, c tree.Value, sc *scope) (p plan, ok bool) {
 		ok = r.union(&p, r.Elements(b), r.Elements(s))
 	case Append:
 		if ok = r.appended(&p, b, s, c); !ok {
-			r.unfit(sc)
+			sc.unfit()
 		}
 	case ByKey:
 		if ok = r.byKey(&p, r.Elements(b), r.Elements(s), *sc); !ok {
@@ -112,7 +112,7 @@ func (r *run) appended(p *plan, b, s, c tree.Value) bool {
 // byKey merges elements as objects merge members. It returns false if an element of any of the three arrays is no object,
 // has no key, or shares it with another.
 func (r *run) byKey(p *plan, base, sent []tree.Value, sc scope) bool {
-	key := r.m.rules[sc.rule].key
+	key := r.rules[sc.rule].key
 	in, ok := r.match(base, sent, p.cur, key)
 	if !ok {
 		return false

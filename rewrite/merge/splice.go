@@ -10,50 +10,56 @@ type splice struct {
 
 var comma = []byte(",")
 
-func (r *run) splice(from, to int, text []byte) {
+// A splicer edits the bytes of current. Splices must come in their order, and not overlap.
+type splicer struct {
+	src     []byte
+	splices []splice
+}
+
+func (s *splicer) splice(from, to int, text []byte) {
 	if from != to || len(text) > 0 {
-		r.splices = append(r.splices, splice{from, to, text})
+		s.splices = append(s.splices, splice{from, to, text})
 	}
 }
 
 // replace puts text in the place of a value of current.
-func (r *run) replace(c tree.Value, text []byte) {
+func (s *splicer) replace(c tree.Value, text []byte) {
 	start, end := c.Span()
-	r.splice(start, end, text)
+	s.splice(start, end, text)
 }
 
 // size is the length of the document that render returns.
-func (r *run) size() int {
-	size := len(r.cur.Bytes())
-	for _, s := range r.splices {
-		size += len(s.text) - (s.to - s.from)
+func (s *splicer) size() int {
+	size := len(s.src)
+	for _, p := range s.splices {
+		size += len(p.text) - (p.to - p.from)
 	}
 	return size
 }
 
-// render returns current with the splices, which are in the order of its bytes and don't overlap.
-func (r *run) render() []byte {
-	out, at, src := make([]byte, 0, r.size()), 0, r.cur.Bytes()
-	for _, s := range r.splices {
-		out = append(append(out, src[at:s.from]...), s.text...)
-		at = s.to
+// render returns current with the splices.
+func (s *splicer) render() []byte {
+	out, at := make([]byte, 0, s.size()), 0
+	for _, p := range s.splices {
+		out = append(append(out, s.src[at:p.from]...), p.text...)
+		at = p.to
 	}
-	return append(out, src[at:]...)
+	return append(out, s.src[at:]...)
 }
 
 // A container edits the children of one object or array of current. keep or remove must be called for each of its children
 // in their order, insert wherever something comes in between; the commas follow by themselves, and all white space around
 // what is kept stays.
 type container struct {
-	r     *run
+	s     *splicer
 	at    int  // everything before it is done
 	seen  bool // a child was kept or removed: the separators behind it are current's own
 	wrote bool // something stands in the result: what follows needs a comma
 }
 
-func (r *run) edit(c tree.Value) container {
+func (s *splicer) edit(c tree.Value) container {
 	start, _ := c.Span()
-	return container{r: r, at: start + 1}
+	return container{s: s, at: start + 1}
 }
 
 // keep leaves a child where it is. What is spliced inside it must come right after.
@@ -61,9 +67,9 @@ func (c *container) keep(child tree.Value) {
 	start, end := child.Outer()
 	switch {
 	case c.seen && !c.wrote:
-		c.r.splice(c.at, start, nil)
+		c.s.splice(c.at, start, nil)
 	case c.wrote && !c.seen:
-		c.r.splice(c.at, c.at, comma)
+		c.s.splice(c.at, c.at, comma)
 	}
 	c.at, c.seen, c.wrote = end, true, true
 }
@@ -74,7 +80,7 @@ func (c *container) remove(child tree.Value) {
 	if c.seen || c.wrote {
 		start = c.at
 	}
-	c.r.splice(start, end, nil)
+	c.s.splice(start, end, nil)
 	c.at, c.seen = end, true
 }
 
@@ -94,8 +100,8 @@ func (c *container) insert(text []byte) {
 		return
 	}
 	if c.wrote {
-		c.r.splice(c.at, c.at, comma)
+		c.s.splice(c.at, c.at, comma)
 	}
-	c.r.splice(c.at, c.at, text)
+	c.s.splice(c.at, c.at, text)
 	c.wrote = true
 }

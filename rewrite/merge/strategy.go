@@ -65,3 +65,27 @@ type PathRule struct {
 	// Key is the field by which ByKey tells elements apart; empty for all others. A plain field name, no pointer.
 	Key string
 }
+
+// A Verdict is what a merge made of one value.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Kept        Verdict = iota // current's: only somebody else changed it, or the strategy says so
+	Taken                      // the client's: only it changed it
+	Agreed                     // both made it the same
+	Overwritten                // the client's, by strategy Sent; somebody else's value is gone
+	Conflict                   // nobody's: the merge failed
+	Calculated                 // by Sum, Max or Min
+	Combined                   // an array with the edits of both, one by one or by Union, Append or ByKey
+)
+
+var verdictNames = [...]string{"kept", "taken", "same", "overwritten", "conflict", "calculated", "combined"}
+
+// String is the verdict in a word.
+func (v Verdict) String() string {
+	if int(v) < len(verdictNames) {
+		return verdictNames[v]
+	}
+	return fmt.Sprintf("verdict(%d)", uint8(v))
+}

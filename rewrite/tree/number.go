@@ -31,36 +31,40 @@ type Decimal struct {
 
 // readNumber reads a valid JSON number. ok is false for one with too many digits, or an exponent that is too long.
 func readNumber(src []byte) (d Decimal, ok bool) {
-	text, neg := bytes.CutPrefix(src, []byte("-"))
-	var exponent []byte
-	if at := bytes.IndexAny(text, "eE"); at >= 0 {
-		text, exponent = text[:at], text[at+1:]
+	text, exp, ok := src, int64(0), true
+	if at := max(bytes.IndexByte(text, 'e'), bytes.IndexByte(text, 'E')); at >= 0 {
+		exp, ok = readExponent(text[at+1:])
+		text = text[:at]
 	}
-	var buf [2 * smallDigits]byte
 	if point := bytes.IndexByte(text, '.'); point >= 0 {
 		d.scale = int64(len(text) - point - 1)
-		text = append(append(buf[:0], text[:point]...), text[point+1:]...)
 	}
-	whole := bytes.TrimRight(text, "0")
-	zeros := len(text) - len(whole)
-	text = bytes.TrimLeft(whole, "0")
-	exp, ok := readExponent(exponent)
 	d.scale -= exp
-	if d.digits = len(text); d.digits == 0 {
+	zeros := 0 // at the end, so far
+	for _, c := range text {
+		switch {
+		case c == '-' || c == '.' || c == '0' && d.digits == 0:
+		case c == '0':
+			zeros++
+		default:
+			if d.digits += zeros + 1; d.digits <= smallDigits {
+				d.small = d.small*pow10[zeros+1] + int64(c-'0')
+			}
+			zeros = 0
+		}
+	}
+	if d.digits == 0 {
 		return Decimal{scale: max(d.scale, 0)}, true
 	}
 	if d.exp = int64(zeros) - d.scale; !ok || d.digits > MaxDigits {
 		return d, false
 	}
-	if d.digits <= smallDigits {
-		for _, c := range text {
-			d.small = d.small*10 + int64(c-'0')
-		}
-	} else {
+	if d.digits > smallDigits {
+		text = bytes.TrimRight(bytes.Replace(text, []byte("."), nil, 1), "0")
 		d.large, _ = new(big.Int).SetString(string(text), 10)
-	}
-	if neg {
-		d = d.Neg()
+		d.small = 0
+	} else if src[0] == '-' {
+		d.small = -d.small
 	}
 	return d, true
 }

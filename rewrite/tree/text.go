@@ -80,7 +80,7 @@ const onStack = 128
 
 // sameText reports whether two strings have the same content, however they are escaped.
 func sameText(a []byte, aEsc bool, b []byte, bEsc bool) bool {
-	if aEsc == bEsc && string(a) == string(b) || !aEsc && !bEsc {
+	if !aEsc && !bEsc {
 		return string(a) == string(b)
 	}
 	return compareText(a, b, aEsc, bEsc) == 0
@@ -88,6 +88,9 @@ func sameText(a []byte, aEsc bool, b []byte, bEsc bool) bool {
 
 // compareText compares the contents of two strings by their bytes.
 func compareText(a, b []byte, aEsc, bEsc bool) int {
+	if aEsc == bEsc && string(a) == string(b) {
+		return 0
+	}
 	var x, y [onStack]byte
 	return bytes.Compare(content(x[:0], a, aEsc), content(y[:0], b, bEsc))
 }

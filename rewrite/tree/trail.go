@@ -15,7 +15,9 @@ type Place struct {
 // append appends p as a token of a JSON Pointer, with its slash.
 func (p Place) append(dst []byte) []byte {
 	if p.Member.Exists() {
-		return jsontext.AppendToken(dst, p.Member.Key())
+		var buf [onStack]byte
+		key, esc := p.Member.t.keyText(p.Member.i)
+		return jsontext.AppendToken(dst, content(buf[:0], key, esc))
 	}
 	return strconv.AppendInt(append(dst, '/'), int64(p.Index), 10)
 }

@@ -106,25 +106,38 @@ func (v Value) prepare() {
 		return
 	}
 	n.flags |= flagPrepared
-	if n.count >= tableFrom {
+	switch {
+	case n.count >= tableFrom:
 		t.buildTable(v.i)
+		return
+	case t.keysDiffer(v.i):
 		return
 	}
 	for c := v.i + 1; c < n.skip; c = t.nodes[c].skip {
-		m := &t.nodes[c]
 		key, esc := t.keyText(c)
-		for d := m.skip; d < n.skip; d = t.nodes[d].skip {
-			o := &t.nodes[d]
-			if (m.flags|o.flags)&flagKeyEscaped == 0 && m.keyEnd-m.key != o.keyEnd-o.key {
-				continue // most keys differ in their lengths
-			}
+		for d := t.nodes[c].skip; d < n.skip; d = t.nodes[d].skip {
 			if t.keyIs(d, key, esc) {
-				m.flags |= flagHidden
+				t.nodes[c].flags |= flagHidden
 				n.count--
 				break
 			}
 		}
 	}
+}
+
+// keysDiffer reports whether the keys of object i differ at a glance: in their lengths, first and last bytes.
+func (t *Tree) keysDiffer(i int32) bool {
+	var seen [4]uint64
+	for c := i + 1; c < t.nodes[i].skip; c = t.nodes[c].skip {
+		m := &t.nodes[c]
+		look := uint(m.keyEnd-m.key)*31 + uint(t.src[m.key+1])*5 + uint(t.src[m.keyEnd-2])
+		word, bit := &seen[look>>6&3], uint64(1)<<(look&63)
+		if *word&bit != 0 || m.flags&flagKeyEscaped != 0 {
+			return false
+		}
+		*word |= bit
+	}
+	return true
 }
 
 // buildTable fills a table by open addressing. The keyed hash keeps a document from choosing its own collisions.
