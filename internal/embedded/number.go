@@ -10,22 +10,24 @@ import (
 // compareNumbers orders two numbers by their digits, as far as the first that differs: numbers with millions of digits, or an exponent
 // of any size, cost no more than to read them. ok is false if one of the two is no number.
 func compareNumbers(a, b string) (order int, ok bool) {
-	var numbers tree.Tree
-	x, y := numberIn(&numbers, a), numberIn(&numbers, b)
-	return x.Compare(y)
+	x, y := numberOf(a), numberOf(b)
+	if x == nil || y == nil {
+		return 0, false
+	}
+	return tree.CompareNumbers(x, y)
 }
 
-// numberIn adds a number to t. A string holds one in more ways than JSON has, which Java's Double.parseDouble reads.
-func numberIn(t *tree.Tree, text string) tree.Value {
+// numberOf is a number as JSON has it, nil for what is none. A string holds one in more ways, which Java's Double.parseDouble reads.
+func numberOf(text string) []byte {
 	var parsed tree.Tree
 	if parsed.Parse([]byte(text), limits) == nil && parsed.Root().Kind() == tree.Number {
-		return t.AddScalar(tree.Number, []byte(text))
+		return []byte(text)
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
-		return tree.Value{}
+		return nil
 	}
-	return t.AddScalar(tree.Number, strconv.AppendFloat(nil, f, 'g', -1, 64))
+	return strconv.AppendFloat(nil, f, 'g', -1, 64)
 }
 
 // integers are the smallest value of each type of whole numbers, and the first one above the largest.

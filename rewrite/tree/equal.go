@@ -65,7 +65,7 @@ func (v Value) Compare(w Value) (order int, ok bool) {
 	switch k := v.Kind(); {
 	case k != w.Kind():
 	case k == Number:
-		return compareNumbers(v.Raw(), w.Raw())
+		return CompareNumbers(v.Raw(), w.Raw())
 	case k == String:
 		x, xEsc := v.text()
 		y, yEsc := w.text()

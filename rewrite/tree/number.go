@@ -10,79 +10,83 @@ import (
 	"strconv"
 )
 
-// MaxDigits bounds the digits of a number that is looked into. It is what the engines' parser takes; one beyond it equals what is spelled
-// alike, and can't be ordered. A number that is calculated with must fit into as many digits without an exponent.
-const MaxDigits = 1000
+// smallDigits is how many decimal digits an int64 holds, whichever they are.
+const smallDigits = 18
 
 // maxExponentDigits keeps exponents far from the ends of an int64.
 const maxExponentDigits = 15
 
-// smallDigits is how many decimal digits an int64 holds, whichever they are.
-const smallDigits = 18
-
-// A Decimal is an exact decimal number: coefficient × 10^exp. It is a value; the zero Decimal is 0.
-type Decimal struct {
-	small  int64    // the coefficient; it doesn't end in a zero
-	large  *big.Int // the same where it is not nil; never changed once set
+// A number is what the spelling of a JSON number says, whose value is its digits × 10^exp: nothing is written out, whatever the exponent.
+type number struct {
+	small  int64 // the digits, without zeros at either end, if there are at most smallDigits; else 0
+	digits int   // how many; none of zero
 	exp    int64
-	scale  int64 // digits after the decimal point, as it was written: 2 for 1.10, 3 for 1.5e-2
-	digits int   // of the coefficient, as it was read
+	scale  int64 // digits after the decimal point, as it is spelled: 2 for 1.10, 3 for 1.5e-2
+	neg    bool
+	wild   bool // the exponent is too long to be known: no engine takes such a number, and it equals only what is spelled alike
 }
 
-// readNumber reads a valid JSON number. ok is false for one with too many digits, or an exponent that is too long.
-func readNumber(src []byte) (d Decimal, ok bool) {
-	text, exp, ok := src, int64(0), true
+// readNumber reads a valid JSON number.
+func readNumber(src []byte) (n number) {
+	text, exp := src, int64(0)
 	if at := max(bytes.IndexByte(text, 'e'), bytes.IndexByte(text, 'E')); at >= 0 {
-		exp, ok = readExponent(text[at+1:])
+		exp, n.wild = readExponent(text[at+1:])
 		text = text[:at]
 	}
 	if point := bytes.IndexByte(text, '.'); point >= 0 {
-		d.scale = int64(len(text) - point - 1)
+		n.scale = int64(len(text) - point - 1)
 	}
-	d.scale -= exp
+	n.scale -= exp
 	zeros := 0 // at the end, so far
 	for _, c := range text {
 		switch {
-		case c == '-' || c == '.' || c == '0' && d.digits == 0:
+		case c == '-' || c == '.' || c == '0' && n.digits == 0:
 		case c == '0':
 			zeros++
 		default:
-			if d.digits += zeros + 1; d.digits <= smallDigits {
-				d.small = d.small*pow10[zeros+1] + int64(c-'0')
+			if n.digits += zeros + 1; n.digits <= smallDigits {
+				n.small = n.small*pow10[zeros+1] + int64(c-'0')
 			}
 			zeros = 0
 		}
 	}
-	if d.digits == 0 {
-		return Decimal{scale: max(d.scale, 0)}, true
+	switch {
+	case n.digits == 0:
+		return number{scale: n.scale}
+	case n.digits > smallDigits:
+		n.small = 0
 	}
-	if d.exp = int64(zeros) - d.scale; !ok || d.digits > MaxDigits {
-		return d, false
-	}
-	if d.digits > smallDigits {
-		text = bytes.TrimRight(bytes.Replace(text, []byte("."), nil, 1), "0")
-		d.large, _ = new(big.Int).SetString(string(text), 10)
-		d.small = 0
-	} else if src[0] == '-' {
-		d.small = -d.small
-	}
-	return d, true
+	n.exp, n.neg = int64(zeros)-n.scale, src[0] == '-'
+	return n
 }
 
-// readExponent reads what follows the e of a number.
-func readExponent(src []byte) (exp int64, ok bool) {
+// readExponent reads what follows the e of a number. wild says that it is too long.
+func readExponent(src []byte) (exp int64, wild bool) {
 	sign := int64(1)
 	if len(src) > 0 && (src[0] == '-' || src[0] == '+') {
 		sign, src = int64(',')-int64(src[0]), src[1:] // the comma lies between them in ASCII
 	}
 	src = bytes.TrimLeft(src, "0")
 	if len(src) > maxExponentDigits {
-		return 0, false
+		return 0, true
 	}
 	for _, c := range src {
 		exp = exp*10 + int64(c-'0')
 	}
-	return sign * exp, true
+	return sign * exp, false
+}
+
+// digitsOf appends the digits of a JSON number, without zeros at either end.
+func digitsOf(dst, src []byte) []byte {
+	for _, c := range src {
+		if c|0x20 == 'e' {
+			break
+		}
+		if c > '0' && c <= '9' || c == '0' && len(dst) > 0 {
+			dst = append(dst, c)
+		}
+	}
+	return bytes.TrimRight(dst, "0")
 }
 
 // sameNumber compares two spellings by value.
@@ -90,38 +94,65 @@ func sameNumber(a, b []byte) bool {
 	if string(a) == string(b) {
 		return true
 	}
-	x, ok1 := readNumber(a)
-	y, ok2 := readNumber(b)
-	return ok1 && ok2 && x.exp == y.exp && x.small == y.small && (x.large == y.large ||
-		x.large != nil && y.large != nil && x.large.Cmp(y.large) == 0)
+	x, y := readNumber(a), readNumber(b)
+	x.scale = y.scale
+	return x == y && !x.wild && (x.digits <= smallDigits || string(digitsOf(nil, a)) == string(digitsOf(nil, b)))
 }
 
 // hashNumber is the same for equal numbers.
 func hashNumber(src []byte) uint64 {
-	d, ok := readNumber(src)
-	if !ok {
+	n := readNumber(src)
+	if n.wild {
 		return maphash.Bytes(hashSeed, src)
 	}
-	h := mix(uint64(d.small)^hashKey) ^ mix(uint64(d.exp)-hashKey)
-	if d.large != nil {
-		for _, word := range d.large.Bits() {
-			h = mix(h ^ uint64(word))
-		}
+	h := mix(uint64(n.small)^hashKey) ^ mix(uint64(n.exp)-hashKey)
+	if n.digits > smallDigits {
+		h ^= maphash.Bytes(hashSeed, digitsOf(nil, src))
+	}
+	if n.neg {
+		h = ^h
 	}
 	return h
 }
 
-// compareNumbers orders two spellings by value; ok is false where one can't be read.
-func compareNumbers(a, b []byte) (order int, ok bool) {
-	x, ok1 := readNumber(a)
-	y, ok2 := readNumber(b)
-	if s := x.sign(); s != 0 && s == y.sign() && (x.exp-y.exp > MaxDigits || y.exp-x.exp > MaxDigits) {
-		return s * cmp.Compare(x.exp, y.exp), ok1 && ok2 // whatever the digits are
+// CompareNumbers orders two JSON numbers by value, at a cost that depends on their lengths only. ok is false where an exponent is too long
+// to tell.
+func CompareNumbers(a, b []byte) (order int, ok bool) {
+	x, y := readNumber(a), readNumber(b)
+	if x.wild || y.wild {
+		return 0, false
 	}
-	if x.sign() != y.sign() {
-		return x.sign() - y.sign(), ok1 && ok2
+	if s, t := x.sign(), y.sign(); s != t || s == 0 {
+		return s - t, true
 	}
-	return x.Compare(y), ok1 && ok2
+	// Without zeros in front, the place of the first digit decides first.
+	order = cmp.Compare(x.exp+int64(x.digits), y.exp+int64(y.digits))
+	if order == 0 {
+		var p, q [onStack]byte
+		order = bytes.Compare(digitsOf(p[:0], a), digitsOf(q[:0], b))
+	}
+	return order * x.sign(), true
+}
+
+func (n *number) sign() int {
+	switch {
+	case n.digits == 0:
+		return 0
+	case n.neg:
+		return -1
+	}
+	return 1
+}
+
+// MaxDigits bounds the digits of a number that is calculated with, written out without an exponent. It is what the engines' parser takes.
+const MaxDigits = 1000
+
+// A Decimal is an exact decimal number: coefficient × 10^exp. It is a value; the zero Decimal is 0.
+type Decimal struct {
+	small int64
+	large *big.Int // the coefficient where it is not nil; never changed once set
+	exp   int64
+	scale int64 // the decimal places that it is written with
 }
 
 // Decimal returns the value of a number; ok is false for what is none, or has more digits than may be calculated with.
@@ -129,8 +160,18 @@ func (v Value) Decimal() (d Decimal, ok bool) {
 	if v.Kind() != Number {
 		return Decimal{}, false
 	}
-	d, ok = readNumber(v.Raw())
-	return d, ok && d.scale <= MaxDigits && d.exp <= MaxDigits && d.digits+int(max(d.exp, 0)) <= MaxDigits
+	n := readNumber(v.Raw())
+	if n.wild || n.scale > MaxDigits || n.exp > MaxDigits || n.digits+int(max(n.exp, 0)) > MaxDigits {
+		return Decimal{}, false
+	}
+	d = Decimal{small: n.small, exp: n.exp, scale: n.scale}
+	if n.digits > smallDigits {
+		d.large, _ = new(big.Int).SetString(string(digitsOf(nil, v.Raw())), 10)
+	}
+	if n.neg {
+		d = d.Neg()
+	}
+	return d, true
 }
 
 // Add returns a + b, with as many decimal places as the one that has the most: 1.10 + 0.05 is 1.15, and integers stay integers.
