@@ -57,6 +57,6 @@ func (f *sourceFilter) append(dst, source []byte) []byte {
 	if f == nil || len(f.includes) == 0 && len(f.excludes) == 0 {
 		return append(dst, source...)
 	}
-	filter := glob.NewFilter(f.includes, f.excludes)
+	filter := glob.NewFields(f.includes, f.excludes)
 	return append(dst, rewritten(filter.Append(nil, source))...)
 }

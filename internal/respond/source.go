@@ -15,7 +15,7 @@ const MaxPatterns = 100
 // SourceFilter is what of a document an answer shows, as the parameters of _source ask for it. The zero value is nothing.
 type SourceFilter struct {
 	shows  bool
-	fields *glob.Filter // nil: all of them
+	fields *glob.Fields // nil: all of them
 }
 
 // SourceParams are the parameters that a SourceFilter is read from.
@@ -53,8 +53,7 @@ func ReadSourceFilter(query []byte) (s SourceFilter, err error) {
 		}
 	}
 	if len(includes)+len(excludes) > 0 {
-		f := glob.NewFilter(includes, excludes)
-		s.fields = &f
+		s.fields = glob.NewFields(includes, excludes)
 	}
 	return s, nil
 }
