@@ -17,7 +17,7 @@ import (
 const maxAdminAnswer = 16 << 20
 
 // whereAdmin is for who has asked at a wrong address, the data port's for instance.
-const whereAdmin = "Its admin address stands in the first lines of its log; name it with --admin"
+const whereAdmin = "Its admin address is in the first lines of its log; name it with --admin"
 
 // adminClient asks the admin listener of a running optimist.
 type adminClient struct {
@@ -69,7 +69,7 @@ func (a *adminAnswer) read(addr string, into any) error {
 	if json.Unmarshal(a.body, &failure) == nil && failure.Error.Reason != "" && a.status != http.StatusOK {
 		return errors.New(failure.Error.Reason)
 	}
-	return fmt.Errorf("%s isn't an optimist's admin listener: it answered %s: %.300s\n%s", addr, a.line, bytes.TrimSpace(a.body), whereAdmin)
+	return fmt.Errorf("%s isn't the admin listener of an optimist: it answered %s: %.300s\n%s", addr, a.line, bytes.TrimSpace(a.body), whereAdmin)
 }
 
 // reachable turns a host's name into its address: the admin listener doesn't take changes under names that it doesn't know.
@@ -77,14 +77,14 @@ func (a *adminAnswer) read(addr string, into any) error {
 func reachable(ctx context.Context, addr string) (string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return "", fmt.Errorf("%q is no address; write host and port, as in 127.0.0.1:9281", addr)
+		return "", fmt.Errorf("%q is not an address; write host and port, as in 127.0.0.1:9281", addr)
 	}
 	if host == "" || host == "0.0.0.0" || host == "::" {
 		return net.JoinHostPort("127.0.0.1", port), nil
 	}
 	found, err := net.DefaultResolver.LookupHost(ctx, host)
 	if err != nil {
-		return "", fmt.Errorf("the host of %q isn't known: %w", addr, err)
+		return "", fmt.Errorf("the host of %q is unknown: %w", addr, err)
 	}
 	return net.JoinHostPort(found[0], port), nil
 }

@@ -13,16 +13,16 @@ import (
 
 type checkCmd struct {
 	File   string `arg:"" optional:"" help:"Configuration file."`
-	Config string `help:"The same, as other commands have it." env:"OPTIMIST_CONFIG" placeholder:"FILE"`
-	Strict bool   `help:"Warnings fail, too. For continuous integration."`
+	Config string `help:"The same, as a flag like that of other commands." env:"OPTIMIST_CONFIG" placeholder:"FILE"`
+	Strict bool   `help:"Fail on warnings, too. For continuous integration."`
 }
 
 // Help is the command's manual, beyond its flags.
 func (checkCmd) Help() string {
-	return `Mistakes are told as compilers tell them, all at once: FILE:LINE:COLUMN: what is wrong, and what would be
-right. Without one, a summary says what is in force.
+	return `It lists all mistakes at once, as compilers do: FILE:LINE:COLUMN: what is wrong, and what would be right. If
+there are none, it prints a summary of the configuration.
 
-Exit status: 0 if the file can be used, 1 if not (with --strict: or if anything is suspicious).`
+Exit status: 0 if the file can be used, 1 if not. With --strict, 1 also if there are warnings.`
 }
 
 // Run checks the file alone: flags and variables of serve play no part.
@@ -43,7 +43,7 @@ func (c *checkCmd) Run(p *process) error {
 	tell(p.stderr, found)
 	summary(p.stdout, cfg)
 	if c.Strict && len(found) > 0 {
-		return &exitError{exitFailed, fmt.Sprintf("optimist: %s, and --strict", count(len(found), "warning"))}
+		return &exitError{exitFailed, fmt.Sprintf("optimist: %s, and --strict fails on warnings", count(len(found), "warning"))}
 	}
 	return nil
 }
@@ -60,7 +60,7 @@ func missingFiles(c *config.Config) []config.Problem {
 			continue
 		}
 		if _, err := os.Stat(f.name); err != nil {
-			found = append(found, c.Warn(f.key, "there is no such file here: %s", f.name))
+			found = append(found, c.Warn(f.key, "the file does not exist here: %s", f.name))
 		}
 	}
 	return found
@@ -80,7 +80,7 @@ func summary(w io.Writer, c *config.Config) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.Name, takes(r)+conditions(r), operations(r), onConflict(r)+steps(r))
 	}
 	_ = t.Flush() // to standard output; nobody could be told
-	fmt.Fprintln(w, "\nThe first rule that matches wins; a write that none takes is forwarded as it is.")
+	fmt.Fprintln(w, "\nThe first rule that matches takes a write. If none matches, the write is forwarded as it is.")
 }
 
 func orWord(s, word string) string {

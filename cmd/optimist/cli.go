@@ -34,12 +34,12 @@ type commandLine struct {
 	Serve   serveCmd   `cmd:"" help:"Run the proxy."`
 	Demo    demoCmd    `cmd:"" help:"Show lost updates on an engine in memory, without optimist and with it."`
 	Check   checkCmd   `cmd:"" help:"Check a configuration file: mistakes by line and column, or what its rules do."`
-	Explain explainCmd `cmd:"" help:"Tell what would become of one write, and why, without writing it."`
+	Explain explainCmd `cmd:"" help:"Show what would happen to one write, and why, without writing it."`
 	Test    testCmd    `cmd:"" help:"Run your own tests of your rules."`
 	Doctor  doctorCmd  `cmd:"" help:"Ask a cluster what will work through optimist, and what won't. Writes nothing."`
 	Mode    modeCmd    `cmd:"" help:"Show or change what a running optimist does with writes."`
-	Locks   locksCmd   `cmd:"" help:"Show who holds locks, and release what nobody else does."`
-	Version versionCmd `cmd:"" help:"Tell which program this is."`
+	Locks   locksCmd   `cmd:"" help:"Show who holds locks, and release locks that nobody else releases."`
+	Version versionCmd `cmd:"" help:"Show the version of this program."`
 }
 
 // process is what a command has of the world.

@@ -16,17 +16,17 @@ import (
 
 // demoCmd takes no variables: OPTIMIST_UPSTREAM is set where optimist serves, and a demonstration writes only where it is told to.
 type demoCmd struct {
-	Once     bool   `help:"End after the table instead of serving on. Status 1 if anything was lost through optimist."`
-	Upstream string `help:"Do it on this engine, in an index of its own that is deleted in the end. Default: in memory." placeholder:"URL"`
-	Workers  int    `help:"How many work at once." default:"16"`
-	Rounds   int    `help:"How often each reads and writes." default:"50"`
+	Once     bool   `help:"End after the table. Status 1 if changes were lost through optimist."`
+	Upstream string `help:"Run on this engine, in an index of its own that is deleted in the end. Default: in memory." placeholder:"URL"`
+	Workers  int    `help:"Number of workers." default:"16"`
+	Rounds   int    `help:"How often each worker reads and writes." default:"50"`
 }
 
 // Help is the command's manual, beyond its flags.
 func (demoCmd) Help() string {
 	return `Sixteen workers of an application that knows nothing of versions read a document, change it, and write it back:
-first straight at the engine, then through optimist. The table shows how many of the acknowledged changes are gone.
-Then it goes on serving, and prints requests to try.`
+first directly to the engine, then through optimist. The table shows how many acknowledged changes are lost. Then the
+demo goes on serving, and prints requests to try.`
 }
 
 // Run gives the demonstration until it is over, or interrupted.
@@ -36,7 +36,7 @@ func (c *demoCmd) Run(p *process) error {
 	}
 	u, err := url.Parse(c.Upstream)
 	if c.Upstream != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil) {
-		return usageError("optimist demo: %q is no URL of an engine; write it as in http://127.0.0.1:9200, without a user",
+		return usageError("optimist demo: %q is not a URL of an engine; write it as in http://127.0.0.1:9200, without a user",
 			config.Redact(c.Upstream))
 	}
 	ctx, stop := signal.NotifyContext(p.ctx, os.Interrupt, syscall.SIGTERM)

@@ -22,7 +22,7 @@ func TestTheDemonstrationLosesNothing(t *testing.T) {
 				t.Fatalf("status %d\n%s%s", status, &out, &errs)
 			}
 			through := regexp.MustCompile(`(?m)^ +through optimist +160 +160 +0 +0 +\d+$`).FindAllString(out.String(), -1)
-			direct := regexp.MustCompile(`(?m)^  [a-z].* straight at the engine +160 .*$`).FindAllString(out.String(), -1)
+			direct := regexp.MustCompile(`(?m)^  [a-z].* without optimist +160 .*$`).FindAllString(out.String(), -1)
 			if len(through) != 3 || len(direct) != 3 {
 				t.Errorf("the table isn't that of three shapes, all of whose changes are there:\n%s", &out)
 			}

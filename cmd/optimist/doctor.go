@@ -13,8 +13,8 @@ import (
 
 type doctorCmd struct {
 	Config     string        `help:"Configuration file with the upstream and the rules." env:"OPTIMIST_CONFIG" placeholder:"FILE"`
-	Upstream   []string      `help:"A node of the engine; again, or with commas, for more." env:"OPTIMIST_UPSTREAM" placeholder:"URL"`
-	APIKeyFile string        `help:"File with an API key: what the engine calls encoded, or id:api_key." xor:"auth" placeholder:"FILE"`
+	Upstream   []string      `help:"A node of the engine. Repeat it, or use commas, for more." env:"OPTIMIST_UPSTREAM" placeholder:"URL"`
+	APIKeyFile string        `help:"File with an API key: the encoded one of the engine's answer, or id:api_key." xor:"auth" placeholder:"FILE"`
 	BasicFile  string        `help:"File with user:password." xor:"auth" placeholder:"FILE"`
 	BearerFile string        `help:"File with a token." xor:"auth" placeholder:"FILE"`
 	CAFile     string        `name:"ca-file" help:"PEM file of the authorities for the nodes' certificates." placeholder:"FILE"`
@@ -23,9 +23,9 @@ type doctorCmd struct {
 
 // Help is the command's manual, beyond its flags.
 func (doctorCmd) Help() string {
-	return `It asks for the version, the product header, privileges as far as can be seen, scripts, and every index that a
-rule takes: whether it has sequence numbers, keeps _source whole, and has ingest pipelines. It writes nothing, and it
-sees what its own credentials may see.
+	return `It asks for the version, the product header, the privileges that it can see, scripts, and every index that a rule
+takes: whether the index has sequence numbers, keeps _source whole, and has ingest pipelines. It writes nothing, and it
+sees only what its own credentials may see.
 
 Exit status: 0 if everything will work, 1 if something won't, 2 if no engine is named.`
 }
@@ -37,7 +37,7 @@ func (c *doctorCmd) Run(p *process) error {
 		return badConfig(p.stderr, err, exitFailed)
 	}
 	if len(cfg.Upstream.URLs) == 0 {
-		return usageError("optimist doctor: no engine is named; name it with --upstream URL, or --config FILE with upstream.urls in it")
+		return usageError("optimist doctor: no engine is named; name it with --upstream URL, or with upstream.urls in the file of --config")
 	}
 	c.override(&cfg.Upstream)
 	report, err := c.examine(p, cfg, rules)

@@ -19,26 +19,26 @@ import (
 
 type explainCmd struct {
 	Method string `arg:"" help:"Method of the write: PUT, POST, PATCH or DELETE."`
-	Path   string `arg:"" help:"Its path, as in /shop/_doc/1."`
+	Path   string `arg:"" help:"Path of the write, such as /shop/_doc/1."`
 
-	Config  string   `help:"Configuration file with the rules. Without one, the built-in rule holds." env:"OPTIMIST_CONFIG" placeholder:"FILE"`
-	Body    string   `help:"What is sent: a file, - for standard input, or JSON that begins with { or [." placeholder:"F"`
-	Base    string   `help:"The document as the client read it, likewise, or null: there was none. Default: it hasn't read." placeholder:"F"`
-	Current string   `help:"The document as it is by now, likewise, or null. Default: the base." placeholder:"F"`
-	Header  []string `help:"A header of the request: 'Name: value'; again for more." sep:"none" placeholder:"'K: V'"`
+	Config  string   `help:"Configuration file with the rules. Without one, the built-in rule applies." env:"OPTIMIST_CONFIG" placeholder:"FILE"`
+	Body    string   `help:"The body that the client sends: a file, - for standard input, or JSON that begins with { or [." placeholder:"F"`
+	Base    string   `help:"The document that the client has read, in the same forms, or null: there was none. Default: the client has not read." placeholder:"F"`
+	Current string   `help:"The document that is stored now, in the same forms, or null. Default: the base." placeholder:"F"`
+	Header  []string `help:"A header of the request: 'Name: value'. Repeat it for more." sep:"none" placeholder:"'K: V'"`
 	User    string   `help:"The user's name, in Basic credentials without a password." placeholder:"NAME"`
-	Now     string   `help:"The time that rules see, as in 2026-01-01T00:00:00Z. Default: the real one." placeholder:"TIME"`
-	JSON    bool     `name:"json" help:"The account as JSON."`
-	Proxy   string   `help:"Ask the optimist at this URL, about the documents that it has, instead." placeholder:"URL"`
+	Now     string   `help:"The time that rules see, such as 2026-01-01T00:00:00Z. Default: the real time." placeholder:"TIME"`
+	JSON    bool     `name:"json" help:"Print the account as JSON."`
+	Proxy   string   `help:"Ask the running optimist at this URL, about its own documents." placeholder:"URL"`
 }
 
 // Help is the command's manual, beyond its flags.
 func (explainCmd) Help() string {
-	return `It says which rule takes the write, what its base is, what the client changed, what the merge decides about each
-path, what the transform does, and which request would go to the engine with which document.
+	return `It shows which rule takes the write, the write's base, the client's change, the merge's decision for each path, the
+steps of the transform, and the request that would go to the engine with its document.
 
-Offline it tries it on an engine in memory. With --proxy it makes a dry run on a running optimist (the header
-Optimist-Dry-Run: true), which looks at the documents that are there and writes nothing.`
+Offline it runs the write on an engine in memory. With --proxy it makes a dry run on a running optimist (the header
+Optimist-Dry-Run: true). The dry run uses the stored documents, and writes nothing.`
 }
 
 // explainTimeout is how long an optimist that is asked may take.
@@ -76,9 +76,9 @@ func (c *explainCmd) ask(p *process, q *ruletest.Question) (*explain.Account, []
 		u, err := url.Parse(c.Proxy)
 		switch {
 		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-			return nil, nil, usageError("optimist explain: %q is no URL of an optimist; write it as in http://127.0.0.1:9280", c.Proxy)
+			return nil, nil, usageError("optimist explain: %q is not a URL of an optimist; write it as in http://127.0.0.1:9280", c.Proxy)
 		case c.Base+c.Current+c.Now != "":
-			return nil, nil, usageError("optimist explain: with --proxy documents and time are those that are there; " +
+			return nil, nil, usageError("optimist explain: with --proxy, optimist uses its own documents and the real time; " +
 				"--base, --current and --now are for offline")
 		}
 		return ruletest.Online(ctx, strings.TrimRight(c.Proxy, "/"), q)
@@ -96,7 +96,7 @@ func (c *explainCmd) question() (*ruletest.Question, error) {
 	if c.Now != "" {
 		var err error
 		if q.Now, err = time.Parse(time.RFC3339Nano, c.Now); err != nil {
-			return nil, usageError("optimist explain: --now: %q is no time; write it as in 2026-01-01T00:00:00Z", c.Now)
+			return nil, usageError("optimist explain: --now: %q is not a time; write it as in 2026-01-01T00:00:00Z", c.Now)
 		}
 	}
 	if err := c.headers(q.Header); err != nil {
@@ -139,18 +139,18 @@ func (c *explainCmd) headers(into http.Header) error {
 	for _, h := range c.Header {
 		name, value, ok := strings.Cut(h, ":")
 		if !ok || strings.TrimSpace(name) == "" {
-			return usageError("optimist explain: --header: %q is no header; write it as in 'X-User: anna'", h)
+			return usageError("optimist explain: --header: %q is not a header; write it as in 'X-User: anna'", h)
 		}
 		into.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 	}
 	switch {
 	case c.User == "":
 	case c.Proxy != "":
-		return usageError("optimist explain: with --proxy credentials are real ones; give them by --header 'Authorization: …'")
+		return usageError("optimist explain: with --proxy, credentials are real ones; give them by --header 'Authorization: …'")
 	case into.Get("Authorization") != "":
-		return usageError("optimist explain: --user and the header Authorization both say who asks; leave one of them out")
+		return usageError("optimist explain: --user and the header Authorization both name the client; leave one of them out")
 	case !ruletest.UserName(c.User):
-		return usageError("optimist explain: --user: %q is no user's name: it can't have a colon in it", c.User)
+		return usageError("optimist explain: --user: %q is not a user's name: it can't have a colon in it", c.User)
 	default:
 		(&http.Request{Header: into}).SetBasicAuth(c.User, "")
 	}
@@ -172,7 +172,7 @@ func checkJSON(flag, said string, text []byte) error {
 	}
 	line := bytes.Count(read, []byte("\n"))
 	column := utf8.RuneCount(read[bytes.LastIndexByte(read, '\n')+1:])
-	return usageError("optimist explain: %s:%d:%d: no JSON: %v", place, line+1, column+1, syntax)
+	return usageError("optimist explain: %s:%d:%d: not JSON: %v", place, line+1, column+1, syntax)
 }
 
 // said is what a flag stands for: JSON, a file's content, or standard input. Nothing is nil.

@@ -56,7 +56,7 @@ func TestExplainSendsNothingToWhatIsNoOptimist(t *testing.T) {
 	engine := enginetest.Serve(t)
 	var out, errs bytes.Buffer
 	status := run(t.Context(), []string{"explain", "--proxy", engine, "PUT", "/shop/_doc/1", "--body", `{"stock":9}`}, &out, &errs)
-	if status != exitFailed || !strings.Contains(errs.String(), "is no optimist that knows dry runs") {
+	if status != exitFailed || !strings.Contains(errs.String(), "is not an optimist that knows dry runs") {
 		t.Errorf("status %d\n%s%s", status, &out, &errs)
 	}
 	if a := enginetest.Ask(t, "GET", engine+"/shop/_doc/1", ""); a.Status != 404 {

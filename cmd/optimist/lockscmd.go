@@ -15,22 +15,22 @@ import (
 )
 
 type locksCmd struct {
-	Ls   locksLs   `cmd:"" help:"List what is held."`
-	Show locksShow `cmd:"" help:"Show who holds one lock, and who keeps it from being had."`
-	Rm   locksRm   `cmd:"" help:"Release a lock, or all that an owner holds, in its holder's place."`
+	Ls   locksLs   `cmd:"" help:"List the locks that are held."`
+	Show locksShow `cmd:"" help:"Show who holds one lock, and how many wait for it."`
+	Rm   locksRm   `cmd:"" help:"Release a lock, or all locks of an owner, in the holder's place."`
 }
 
 // Help is the command's manual, beyond its flags.
 func (locksCmd) Help() string {
-	return `A lock is named by its path, as in /_lock/global/nightly, /shop/_lock/doc/4711 or /fs/_lock/tree/clinton.
+	return `The name of a lock is its path, as in /_lock/global/nightly, /shop/_lock/doc/4711 or /fs/_lock/tree/clinton.
 
-Leases end by themselves when nobody renews them. Releasing one early lets the next owner in while the old one may still work: it is told
-with its next renewal, or by what it passes its token to.`
+Leases end by themselves when nobody renews them. If you release one early, the next owner gets the lock while the old
+one may still work. The old owner notices with its next renewal, or when the protected system refuses its token.`
 }
 
 // adminFlag names the optimist that is asked.
 type adminFlag struct {
-	Admin string `help:"Admin listener of that optimist. Default ${default}." default:"127.0.0.1:9281" env:"OPTIMIST_ADMIN" placeholder:"ADDR"`
+	Admin string `help:"Admin listener of the running optimist. Default ${default}." default:"127.0.0.1:9281" env:"OPTIMIST_ADMIN" placeholder:"ADDR"`
 }
 
 // heldLease is a lease as the admin listener tells of it.
@@ -48,10 +48,10 @@ type heldLease struct {
 
 type locksLs struct {
 	adminFlag `embed:""`
-	Owner     string `help:"Only those of this owner, or, with a star at its end, of all that begin so." placeholder:"OWNER"`
+	Owner     string `help:"Only locks of this owner. With a star at the end: of all owners that begin so." placeholder:"OWNER"`
 	Prefix    string `help:"Only locks whose path begins so." placeholder:"PATH"`
-	OlderThan string `help:"Only those held for longer, as in 30s or 2h." placeholder:"TIME"`
-	JSON      bool   `help:"One JSON object a line."`
+	OlderThan string `help:"Only locks that are held for longer, such as 30s or 2h." placeholder:"TIME"`
+	JSON      bool   `help:"Print one JSON object for each line."`
 }
 
 // Run lists all pages.
@@ -126,7 +126,7 @@ func (l *leaseList) add(raw json.RawMessage) error {
 
 func (l *leaseList) end() error {
 	if l.n == 0 && !l.json {
-		fmt.Fprintln(l.out, "nothing is held")
+		fmt.Fprintln(l.out, "no locks are held")
 	}
 	return l.table.Flush()
 }
@@ -152,8 +152,8 @@ func shownName(s string) string {
 
 type locksShow struct {
 	adminFlag `embed:""`
-	Lock      string `arg:"" help:"Its path."`
-	JSON      bool   `help:"The answer as JSON."`
+	Lock      string `arg:"" help:"Path of the lock."`
+	JSON      bool   `help:"Print the answer as JSON."`
 }
 
 // Run asks for one lock.
@@ -204,9 +204,9 @@ func (l *heldLease) tell(out io.Writer) {
 
 type locksRm struct {
 	adminFlag `embed:""`
-	Lock      string `arg:"" optional:"" help:"Its path."`
-	Token     int64  `help:"Only the lease of this token: one that was given since stays." placeholder:"N"`
-	Owner     string `help:"Instead of one lock: all of this owner, or, with a star at its end, of all that begin so." placeholder:"OWNER"`
+	Lock      string `arg:"" optional:"" help:"Path of the lock."`
+	Token     int64  `help:"Only the lease with this token. A later lease stays." placeholder:"N"`
+	Owner     string `help:"Instead of one lock: all locks of this owner. With a star at the end: of all owners that begin so." placeholder:"OWNER"`
 }
 
 // Run releases.
@@ -216,7 +216,7 @@ func (c *locksRm) Run(p *process) error {
 	case (c.Lock == "") == (c.Owner == ""):
 		return usageError("optimist locks rm: name one lock, or an owner with --owner")
 	case c.Owner != "" && c.Token != 0:
-		return usageError("optimist locks rm: --token is of one lock, --owner of many")
+		return usageError("optimist locks rm: --token is for one lock, --owner for many")
 	case c.Owner != "":
 		return c.all(p, client)
 	}
@@ -258,7 +258,7 @@ func (c *locksRm) all(p *process, client *adminClient) error {
 		fmt.Fprintln(p.stdout, "released:", lock)
 	}
 	if len(ended.Locks) == 0 {
-		fmt.Fprintln(p.stdout, "nothing is held")
+		fmt.Fprintln(p.stdout, "no locks are held")
 	}
 	return nil
 }
@@ -266,7 +266,7 @@ func (c *locksRm) all(p *process, client *adminClient) error {
 // lockPath is where the admin listener has a lock. What the path lacks of percent-encoding is put in; slashes stay what they are.
 func lockPath(command, lock string) (string, error) {
 	if !strings.HasPrefix(lock, "/") || strings.ContainsAny(lock, "?#") {
-		return "", usageError("optimist %s: a lock is named by its path, as in /_lock/global/nightly; %q is none", command, lock)
+		return "", usageError("optimist %s: the name of a lock is its path, as in /_lock/global/nightly; %q is not a path", command, lock)
 	}
 	var b strings.Builder
 	b.WriteString("/_optimist/locks")

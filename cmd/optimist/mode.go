@@ -8,8 +8,8 @@ import (
 )
 
 type modeCmd struct {
-	Mode  string `arg:"" optional:"" help:"guard, observe or off. Without it, the mode in force is shown."`
-	Admin string `help:"Admin listener of that optimist. Default ${default}." default:"127.0.0.1:9281" env:"OPTIMIST_ADMIN" placeholder:"ADDR"`
+	Mode  string `arg:"" optional:"" help:"guard, observe or off. Without it, the command shows the current mode."`
+	Admin string `help:"Admin listener of the running optimist. Default ${default}." default:"127.0.0.1:9281" env:"OPTIMIST_ADMIN" placeholder:"ADDR"`
 }
 
 // Help is the command's manual, beyond its flags.
@@ -20,7 +20,8 @@ func (modeCmd) Help() string {
   observe   no byte is changed; lost updates are counted in the metrics, by index
   off       everything is forwarded as it is
 
-A change holds for new requests, at once, until the process ends or the mode in its configuration changes.`
+A change takes effect at once, for new requests. It holds until the process ends or the mode in its configuration file
+changes.`
 }
 
 // Run asks the admin listener.

@@ -19,31 +19,31 @@ import (
 
 type serveCmd struct {
 	settings `embed:""`
-	Embedded bool `help:"Run on an engine in memory instead of a real one. For trying: everything is lost at the end." env:"OPTIMIST_EMBEDDED"`
+	Embedded bool `help:"Run on an engine in memory instead of a real one. For trying: all data is lost at the end." env:"OPTIMIST_EMBEDDED"`
 }
 
 // Help is the command's manual, beyond its flags.
 func (serveCmd) Help() string {
-	return `Applications send to the data port what they sent to the engine. Flags win over OPTIMIST_ variables, and those
-over the file; secrets come from files only.
+	return `Applications send to the data port what they sent to the engine before. Flags win over OPTIMIST_ variables, and
+variables over the file. Secrets come only from files.
 
-SIGTERM drains: readiness goes first, then the listener; no request is cut. A second signal ends at once. SIGHUP reads
-the configuration again, and so does a change of its file; a file with mistakes changes nothing.
+SIGTERM drains: readiness ends first, then the listener closes. No request is cut. A second signal ends the process at
+once. On SIGHUP, and when its file changes, optimist reads the configuration again. A file with mistakes changes nothing.
 
-Exit status: 0 after draining, 1 if it could not start or was cut short, 2 if the configuration has mistakes or names
-no engine: starting again would not help.`
+Exit status: 0 after draining; 1 if it could not start or was cut short; 2 if the configuration has mistakes or names
+no engine: another start would not help.`
 }
 
-const noUpstream = `optimist serve: no engine is named; there is nothing to forward to. Name it in one of these ways:
+const noUpstream = `optimist serve: no engine is named, so there is nothing to forward to. Name it in one of these ways:
 
-  optimist serve --upstream http://127.0.0.1:9200       again for each further node of the cluster
-  OPTIMIST_UPSTREAM=http://127.0.0.1:9200               several with commas
+  optimist serve --upstream http://127.0.0.1:9200       once for each node of the cluster
+  OPTIMIST_UPSTREAM=http://127.0.0.1:9200               several nodes with commas
   upstream: {urls: [http://127.0.0.1:9200]}             in a file that --config names
 
-To try optimist without an engine: optimist serve --embedded (in memory; everything is lost at the end).`
+To try optimist without an engine: optimist serve --embedded (in memory; all data is lost at the end).`
 
-const twoEngines = `optimist serve: --embedded and an upstream are both set. Leave one out: writes meant for the engine
-must not land in memory.`
+const twoEngines = `optimist serve: --embedded and an upstream are both set. Leave one out: writes for the engine must not
+end in memory.`
 
 // Run serves until it is told to end.
 func (c *serveCmd) Run(p *process) error {
@@ -77,7 +77,7 @@ func (c *serveCmd) prepare(stderr io.Writer) (*service, error) {
 		return nil, err
 	}
 	if watchErr != nil {
-		s.log.Warn("the configuration isn't watched; after a change send SIGHUP", obs.KeyFile, c.Config, obs.KeyError, watchErr.Error())
+		s.log.Warn("optimist can't watch the configuration file; after a change send SIGHUP", obs.KeyFile, c.Config, obs.KeyError, watchErr.Error())
 	}
 	s.changes, s.unwatch, s.load = changes, unwatch, c.load
 	return s, nil
@@ -138,7 +138,7 @@ func (s *service) reload(why string) {
 	next, rules, err := s.load()
 	if err != nil {
 		s.NotReloaded() // before it is logged: who reads the log may look at once
-		s.log.Error("reload refused, nothing has changed", obs.KeyFile, file, obs.KeyReason, why)
+		s.log.Error("reload refused: nothing has changed", obs.KeyFile, file, obs.KeyReason, why)
 		for _, line := range strings.Split(err.Error(), "\n") {
 			s.log.Error("configuration: " + line)
 		}
@@ -150,7 +150,7 @@ func (s *service) reload(why string) {
 		s.log.Warn("configuration: " + w.String())
 	}
 	if len(restart) > 0 {
-		s.log.Warn("changed keys that wait for a restart", "keys", restart)
+		s.log.Warn("changed keys that need a restart", "keys", restart)
 	}
 	s.log.Info("configuration reloaded", obs.KeyFile, file, obs.KeyReason, why, obs.KeyRules, len(rules.All()), obs.KeyMode, s.Mode().String())
 }

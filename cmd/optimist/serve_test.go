@@ -134,7 +134,7 @@ func TestAChangedFileIsReadAgain(t *testing.T) {
 	r := serveFor(t, "", "mode: guard\n")
 	r.write(t, "mode: observe\nlog: {level: debug}\nrules: [{name: a}, {name: b, match: {index: [x]}}]\nlimits: {idle_timeout: 7s}\n")
 	r.log.Wait(t, "configuration reloaded.*rules=2 mode=observe")
-	r.log.Wait(t, `keys that wait for a restart" keys=\[limits.idle_timeout\]`)
+	r.log.Wait(t, `keys that need a restart" keys=\[limits.idle_timeout\]`)
 	r.log.Wait(t, "rule b is never reached")
 	_, body := r.get(t, "/_optimist/config")
 	for _, want := range []string{`"mode": "observe"`, `"name": "b"`, `"idle_timeout": "2m"`} {

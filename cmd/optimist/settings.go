@@ -13,11 +13,11 @@ import (
 
 // settings are the flags that stand for keys of the configuration; they win over the file.
 type settings struct {
-	Config    string   `help:"Configuration file. Without one, the defaults hold." env:"OPTIMIST_CONFIG" placeholder:"FILE"`
+	Config    string   `help:"Configuration file. Without one, the defaults apply." env:"OPTIMIST_CONFIG" placeholder:"FILE"`
 	Listen    string   `help:"Address of the data port. Default 127.0.0.1:9280." env:"OPTIMIST_LISTEN" placeholder:"ADDR"`
 	Admin     string   `help:"Address of the admin listener. Default 127.0.0.1:9281." env:"OPTIMIST_ADMIN" placeholder:"ADDR"`
-	Upstream  []string `help:"A node: http://127.0.0.1:9200; again, or with commas, for more." env:"OPTIMIST_UPSTREAM" placeholder:"URL"`
-	Mode      string   `help:"guard (default), observe (change nothing, count what is lost) or off." env:"OPTIMIST_MODE" placeholder:"MODE"`
+	Upstream  []string `help:"A node: http://127.0.0.1:9200. Repeat it, or use commas, for more." env:"OPTIMIST_UPSTREAM" placeholder:"URL"`
+	Mode      string   `help:"guard (default), observe (change nothing, count lost updates) or off." env:"OPTIMIST_MODE" placeholder:"MODE"`
 	LogLevel  string   `help:"debug, info (default), warn or error." env:"OPTIMIST_LOG_LEVEL" placeholder:"LEVEL"`
 	LogFormat string   `help:"text (default) or json." env:"OPTIMIST_LOG_FORMAT" placeholder:"FORMAT"`
 }

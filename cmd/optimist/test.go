@@ -13,16 +13,16 @@ import (
 )
 
 type testCmd struct {
-	Files   []string `arg:"" optional:"" name:"testfile" help:"Files of tests. Default: *.test.yaml beside the configuration and rule files."`
+	Files   []string `arg:"" optional:"" name:"testfile" help:"Files of tests. Default: *.test.yaml in the folders of the configuration and rule files."`
 	Config  string   `required:"" help:"Configuration file with the rules." env:"OPTIMIST_CONFIG" placeholder:"FILE"`
-	JUnit   string   `name:"junit" help:"Write the results to this file, as JUnit's XML." placeholder:"FILE"`
-	Verbose bool     `short:"v" help:"Tell of each write how it came to what it did."`
+	JUnit   string   `name:"junit" help:"Write the results to this file, as JUnit XML." placeholder:"FILE"`
+	Verbose bool     `short:"v" help:"Print for each write how optimist decided."`
 }
 
 // Help is the command's manual, beyond its flags.
 func (testCmd) Help() string {
 	return `Each test puts a document into an engine in memory, lets clients read and write it through optimist, and compares
-what is stored and answered with what is expected:
+the stored document and the answer with the expected ones:
 
   tests:
     - name: two buyers
@@ -32,7 +32,7 @@ what is stored and answered with what is expected:
       current: {stock: 7}
       expect:  {document: {stock: 6}, outcome: merged}
 
-All that a test can say is in docs/testing-rules.md.
+docs/testing-rules.md lists all keys of a test.
 
 Exit status: 0 if all tests pass, 1 if not, 2 if there are none.`
 }
@@ -46,7 +46,7 @@ func (c *testCmd) Run(p *process) error {
 	names := c.Files
 	if len(names) == 0 {
 		if names = besides(c.Config); len(names) == 0 {
-			return usageError("optimist test: there is no *.test.yaml beside %s; name the files of tests", c.Config)
+			return usageError("optimist test: there is no *.test.yaml in the folder of %s; name the files of tests", c.Config)
 		}
 	}
 	files, err := loadTests(p, names)
@@ -96,7 +96,7 @@ func loadTests(p *process, names []string) ([]*ruletest.File, error) {
 		}
 	}
 	if mistakes > 0 {
-		return nil, &exitError{exitFailed, fmt.Sprintf("optimist: %s in the tests; none was run", count(mistakes, "mistake"))}
+		return nil, &exitError{exitFailed, fmt.Sprintf("optimist: %s in the tests; no test was run", count(mistakes, "mistake"))}
 	}
 	return files, nil
 }

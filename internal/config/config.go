@@ -266,14 +266,14 @@ func (p *Prefix) UnmarshalText(b []byte) error {
 	if strings.Contains(text, "/") {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
-			return fmt.Errorf("%q is no network: write it as in 10.0.0.0/8 or fd00::/8", text)
+			return fmt.Errorf("%q is not a network: write it as in 10.0.0.0/8 or fd00::/8", text)
 		}
 		p.Prefix = prefix.Masked()
 		return nil
 	}
 	addr, err := netip.ParseAddr(text)
 	if err != nil || addr.Zone() != "" {
-		return fmt.Errorf("%q is no address: write it as in 10.1.2.3, or a network as in 10.0.0.0/8", text)
+		return fmt.Errorf("%q is not an address: write it as in 10.1.2.3, or a network as in 10.0.0.0/8", text)
 	}
 	addr = addr.Unmap()
 	p.Prefix = netip.PrefixFrom(addr, addr.BitLen())

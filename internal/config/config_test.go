@@ -106,8 +106,8 @@ func TestMistakesInFlagsNameTheFlag(t *testing.T) {
 	_, err := Parse("f.yaml", []byte("listen: :1\n"), Overrides{Listen: "x", Mode: "gaurd", LogLevel: "loud", Upstream: []string{"es:9200"}})
 	want := `--mode (or OPTIMIST_MODE): mode: "gaurd" is not one of guard, observe, off; did you mean "guard"?
 --log-level (or OPTIMIST_LOG_LEVEL): log.level: "loud" is not one of debug, info, warn, error
---listen (or OPTIMIST_LISTEN): listen: "x" is no address; write host and port, as in 127.0.0.1:9280 or :9280
---upstream (or OPTIMIST_UPSTREAM): upstream.urls[0]: "es:9200" is no URL of a node; write it as in http://127.0.0.1:9200 or https://es1:9200`
+--listen (or OPTIMIST_LISTEN): listen: "x" is not an address; write host and port, as in 127.0.0.1:9280 or :9280
+--upstream (or OPTIMIST_UPSTREAM): upstream.urls[0]: "es:9200" is not a URL of a node; write it as in http://127.0.0.1:9200 or https://es1:9200`
 	if err == nil {
 		t.Fatal("no error")
 	}

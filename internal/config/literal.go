@@ -154,7 +154,7 @@ func (w *jsonWriter) scalar(n *yaml.Node) {
 	case isText(n):
 		w.text(n.Value)
 	default:
-		w.fail(n, w.path, "%s is no number in JSON; write it with decimal digits, or in quotes if it is text", n.Value)
+		w.fail(n, w.path, "%s is not a number in JSON; write it with decimal digits, or in quotes if it is text", n.Value)
 	}
 }
 

@@ -102,10 +102,10 @@ func (v *validator) locks() {
 	}
 	v.compat(&l.Compat)
 	if name, ok := strings.CutPrefix(l.Path, "/_"); !ok || name == "" || strings.ContainsAny(name, "/?#%& ") {
-		v.fail("locks.path", "%q is no path for locks: one segment that begins with /_, as in /_lock", l.Path)
+		v.fail("locks.path", "%q is not a path for locks: one segment that begins with /_, as in /_lock", l.Path)
 	}
 	if !indexName(l.Index) {
-		v.fail("locks.index", "%q is no index's name", l.Index)
+		v.fail("locks.index", "%q is not an index's name", l.Index)
 	}
 	if l.TTL > l.MaxTTL {
 		v.fail("locks.ttl", "%s is longer than locks.max_ttl, %s", l.TTL, l.MaxTTL)
@@ -120,13 +120,13 @@ func (v *validator) compat(c *Compat) {
 		return
 	}
 	if !indexName(c.Index) {
-		v.fail("locks.compat.index", "%q is no index's name", c.Index)
+		v.fail("locks.compat.index", "%q is not an index's name", c.Index)
 	}
 	if c.Index == v.cfg.Locks.Index {
 		v.fail("locks.compat.index", "%q is where the locks' own documents are (locks.index)", c.Index)
 	}
 	if c.Type == "" || strings.HasPrefix(c.Type, "_") && c.Type != "_doc" || strings.ContainsAny(c.Type, ",#/ ") {
-		v.fail("locks.compat.type", "%q is no mapping type's name", c.Type)
+		v.fail("locks.compat.type", "%q is not a mapping type's name", c.Type)
 	}
 	if c.TTL > v.cfg.Locks.MaxTTL {
 		v.fail("locks.compat.ttl", "%s is longer than locks.max_ttl, %s", c.TTL, v.cfg.Locks.MaxTTL)

@@ -59,7 +59,7 @@ func TestTheWayOthersWritePathsIsUnderstood(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 		if checkPointer(asPointer(path)) != nil {
-			t.Errorf("%s is no pointer", asPointer(path))
+			t.Errorf("%s is not a pointer", asPointer(path))
 		}
 	}
 }

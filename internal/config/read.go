@@ -48,7 +48,7 @@ func (d *decoder) document(data []byte, v any, path string) {
 	case errors.As(err, &syntax):
 		d.syntax(syntax)
 	case !errors.Is(err, io.EOF):
-		d.failAt(Pos{}, "", "this is no YAML: %s", err)
+		d.failAt(Pos{}, "", "this is not YAML: %s", err)
 	}
 }
 

@@ -42,7 +42,7 @@ func (c *Config) ruleFiles() (files []string, problems Problems) {
 		found, err := glob(c.file, pattern)
 		switch {
 		case err != nil:
-			problems = append(problems, c.Fail(key, "%q is no pattern of file names", pattern))
+			problems = append(problems, c.Fail(key, "%q is not a pattern of file names", pattern))
 		case len(found) == 0:
 			problems = append(problems, c.Fail(key, "there is no such file: %s", filepath.Join(filepath.Dir(c.file), pattern)))
 		case slices.Contains(found, filepath.Clean(c.file)):

@@ -113,12 +113,12 @@ a folder
 	}
 	want := `optimist.yaml:1:27: rule_files[1]: it takes in this file itself; give the files with rules a folder of their own
 optimist.yaml:1:37: rule_files[2]: there is no such file: none/*.yaml
-optimist.yaml:1:50: rule_files[3]: "[" is no pattern of file names
+optimist.yaml:1:50: rule_files[3]: "[" is not a pattern of file names
 rules.d: it can't be read: read rules.d: is a directory
 rules.d/a.yaml:1:1: "listen" belongs into the file that names this one in rule_files; here are rules only
 rules.d/a.yaml:2:1: unknown key "ruels"; did you mean "rules"?
 rules.d/a.yaml:4:12: rules[0].name: "a" is the name of rules[0] in optimist.yaml:3:5, too; names must differ
-rules.d/a.yaml:4:57: rules[0].retry.max_elapsed: "1m30s" is no duration: whole numbers and one unit only; write 90s
+rules.d/a.yaml:4:57: rules[0].retry.max_elapsed: "1m30s" is not a duration: whole numbers and one unit only; write 90s
 rules.d/b.yaml:1:1: want keys with values, found a list
 rules.d/c.yaml:1:1: there are no rules in it; a file of rule_files holds ` + "`rules:`" + `
 rules.d/d.yaml:1:16: rules[0].name: "twice" is the name of rules[2] in rules.d/a.yaml:6:5, too; names must differ

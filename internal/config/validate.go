@@ -69,14 +69,14 @@ func (v *validator) top() {
 func (v *validator) address(key, addr string) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		v.fail(key, "%q is no address; write host and port, as in 127.0.0.1:9280 or :9280", addr)
+		v.fail(key, "%q is not an address; write host and port, as in 127.0.0.1:9280 or :9280", addr)
 		return
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
-		v.fail(key, "%q is no port; it is a number up to 65535", port)
+		v.fail(key, "%q is not a port; it is a number up to 65535", port)
 	}
 	if strings.ContainsAny(host, " /@") {
-		v.fail(key, "%q is no host", host)
+		v.fail(key, "%q is not a host", host)
 	}
 }
 
@@ -88,7 +88,7 @@ func (v *validator) upstream() {
 		parsed, err := url.Parse(raw)
 		switch {
 		case err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Hostname() == "":
-			v.fail(key, "%q is no URL of a node; write it as in http://127.0.0.1:9200 or https://es1:9200", Redact(raw))
+			v.fail(key, "%q is not a URL of a node; write it as in http://127.0.0.1:9200 or https://es1:9200", Redact(raw))
 			continue
 		case parsed.User != nil:
 			v.fail(key, "a URL here has no user or password: optimist's own credentials come from a file (upstream.auth), and clients send theirs")
@@ -143,7 +143,7 @@ func (v *validator) auth(a *Auth) {
 func (v *validator) sessions() {
 	s := &v.cfg.Sessions
 	if s.Header != "" && !isToken(s.Header) {
-		v.fail("sessions.header", "%q is no header's name", s.Header)
+		v.fail("sessions.header", "%q is not a header's name", s.Header)
 	}
 	if equalFold(s.Header, "Authorization", "Host", "Content-Type", "Content-Length", "Cookie", "If-Match") {
 		v.fail("sessions.header", "%s has another meaning; take a header of its own, as Optimist-Session", s.Header)

@@ -121,7 +121,7 @@ func (s *stage) play(ctx context.Context) ([]outcome, error) {
 			where, url, doc string
 			into            *app.Result
 		}{
-			{"straight at the engine", s.engine, "direct", &o.direct},
+			{"without optimist", s.engine, "direct", &o.direct},
 			{"through optimist", s.proxy, "through", &o.through},
 		} {
 			a := app.Application{

@@ -55,7 +55,7 @@ func Illegal(format string, args ...any) *respond.Answer {
 
 // unsupportedMedia names what would have been understood, as RFC 5789 has it.
 func unsupportedMedia(what string) *respond.Answer {
-	a := respond.Error(http.StatusUnsupportedMediaType, "media_type_header_exception", what+" is no patch: send "+acceptPatch)
+	a := respond.Error(http.StatusUnsupportedMediaType, "media_type_header_exception", what+" is not a patch: send "+acceptPatch)
 	a.Fields = append(a.Fields, wire.Field{Name: []byte("Accept-Patch"), Value: []byte(acceptPatch)})
 	return a
 }

@@ -20,7 +20,7 @@ func (c *checker) expect(key string, e *Expect) {
 	c.choice(key+".result", e.Result, []string{"created", "updated", "deleted", "noop", "not_found"})
 	c.choice(key+".base", e.Base, []string{"none", "explicit", "if_match", "stamp", "session", "view", "absent", "lost", "fetched"})
 	if e.Status != 0 && (e.Status < 200 || e.Status > 599) {
-		c.fail(key+".status", "%d is no status; it is a number as 200 or 409", e.Status)
+		c.fail(key+".status", "%d is not a status; it is a number as 200 or 409", e.Status)
 	}
 	for _, b := range []struct {
 		name string
@@ -56,7 +56,7 @@ func (c *checker) paths(key string, j *config.JSON) {
 	}
 	for _, p := range list.Array() {
 		if p.Type != gjson.String || !strings.HasPrefix(p.Str, "/") {
-			c.fail(key, "%s is no path; a path is a JSON Pointer, as in /status", p.Raw)
+			c.fail(key, "%s is not a path; a path is a JSON Pointer, as in /status", p.Raw)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func Offline(ctx context.Context, c *config.Config, rules *rule.Set, q *Question
 		text []byte
 	}{{"base", q.Base}, {"current", q.Current}} {
 		if v := gjson.ParseBytes(d.text); d.text != nil && (!json.Valid(d.text) || !v.IsObject() && v.Type != gjson.Null) {
-			return nil, nil, fmt.Errorf("%w: the %s document is no JSON object", ErrQuestion, d.name)
+			return nil, nil, fmt.Errorf("%w: the %s document is not a JSON object", ErrQuestion, d.name)
 		}
 	}
 	if req.op == api.IndexAuto && (q.Base != nil || q.Current != nil) {
@@ -138,7 +138,7 @@ func Online(ctx context.Context, proxy string, q *Question) (*explain.Account, [
 		return nil, nil, fmt.Errorf("no optimist answers at %s: %w", proxy, err)
 	}
 	if a.status != http.StatusBadRequest || gjson.GetBytes(a.body, "error.type").String() != intercept.TypeBadDryRun {
-		return nil, nil, fmt.Errorf("%s is no optimist that knows dry runs (it answered %d): the write would be carried out, so it was not sent",
+		return nil, nil, fmt.Errorf("%s is not an optimist that knows dry runs (it answered %d): the write would be carried out, so it was not sent",
 			proxy, a.status)
 	}
 	return ask(ctx, client, proxy, m)

@@ -209,7 +209,7 @@ func (c *checker) test(t *Test) {
 	if t.Now != "" {
 		var err error
 		if t.now, err = time.Parse(time.RFC3339Nano, t.Now); err != nil {
-			c.fail(t.key+".now", "%q is no time; write it as in 2026-01-01T00:00:00Z", t.Now)
+			c.fail(t.key+".now", "%q is not a time; write it as in 2026-01-01T00:00:00Z", t.Now)
 		}
 	}
 	c.user(t.key, &t.User, &t.Headers)
@@ -330,7 +330,7 @@ func badHeader(name, value string) string {
 	control := func(r rune) bool { return r != '\t' && unicode.IsControl(r) }
 	switch {
 	case name == "" || strings.Trim(name, tokenChars) != "" || strings.ContainsFunc(value, control):
-		return strconv.Quote(name) + " is no header"
+		return strconv.Quote(name) + " is not a header"
 	case strings.EqualFold(name, "Content-Length"), strings.EqualFold(name, "Transfer-Encoding"),
 		strings.EqualFold(name, intercept.DryRunField):
 		return name + " can't be given here"
@@ -347,7 +347,7 @@ func (c *checker) user(key string, user, headers *config.JSON) {
 	case v.Type != gjson.String:
 		c.fail(key+".user", "a user is a name; if %s is one, write it in quotes", v.Raw)
 	case !UserName(v.String()):
-		c.fail(key+".user", "%q is no user's name: it can't have a colon in it, nor be empty; null stands for nobody", v.String())
+		c.fail(key+".user", "%q is not a user's name: it can't have a colon in it, nor be empty; null stands for nobody", v.String())
 	case hasCredentials(headers):
 		c.fail(key+".user", "the header Authorization names the user, too; leave one of them out")
 	}
@@ -368,12 +368,12 @@ func hasCredentials(headers *config.JSON) (has bool) {
 
 const tokenChars = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// readRequest takes a request line apart. reason says why it is no write of one document.
+// readRequest takes a request line apart. reason says why it is not a write of one document.
 func readRequest(line string) (r request, reason string) {
 	method, target, ok := strings.Cut(strings.TrimSpace(line), " ")
 	r.method, r.target = method, strings.TrimSpace(target)
 	if !ok || !strings.HasPrefix(r.target, "/") || strings.ContainsAny(r.target, " \t\r\n#") || method != strings.ToUpper(method) {
-		return r, "is no request; write method and path, as in PUT /shop/_doc/1"
+		return r, "is not a request; write method and path, as in PUT /shop/_doc/1"
 	}
 	for _, b := range []byte(r.target) {
 		if b < 0x21 || b > 0x7e {
@@ -389,7 +389,7 @@ func readRequest(line string) (r request, reason string) {
 	var op api.Op
 	api.Parse([]byte(method), []byte(r.target), &op)
 	if !op.Kind.Write() && op.Kind != api.IndexAuto {
-		return request{}, "is no write of one document, as PUT /shop/_doc/1 is"
+		return request{}, "is not a write of one document, as PUT /shop/_doc/1 is"
 	}
 	r.op, r.index = op.Kind, api.Name(op.Index)
 	r.path = "/" + string(op.Index) + "/_doc/" + string(op.ID)

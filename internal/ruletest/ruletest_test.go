@@ -126,7 +126,7 @@ func TestFilesThatCannotBeMeantAreRefused(t *testing.T) {
 		{"tests:\n- {name: a, request: PUT shop, sent: {}, expect: {status: 200}}\n", "write method and path"},
 		{"tests:\n- {name: a, request: PUT /shop/_doc/ä, sent: {}, expect: {status: 200}}\n", "percent-encoded"},
 		{"tests:\n- {name: a, request: PUT /shop/_doc/1, headers: [1], sent: {}, expect: {status: 200}}\n", "names with values"},
-		{"tests:\n- {name: a, request: PUT /shop/_doc/1, headers: {A b: 1}, sent: {}, expect: {status: 200}}\n", "is no header"},
+		{"tests:\n- {name: a, request: PUT /shop/_doc/1, headers: {A b: 1}, sent: {}, expect: {status: 200}}\n", "is not a header"},
 		{"tests:\n- {name: a, request: PUT /shop/_doc/1, headers: {A: [1]}, sent: {}, expect: {status: 200}}\n", "no text for a value"},
 		{"tests:\n- {name: a, request: PUT /shop/_doc/1, headers: {optimist-dry-run: false}, sent: {}, expect: {status: 200}}\n", "can't be given here"},
 		{"tests:\n- {name: a, request: PUT /shop/_doc/1, sent: {}, expect: {attempts: 1.5}}\n", "whole number"},
@@ -140,7 +140,7 @@ func TestFilesThatCannotBeMeantAreRefused(t *testing.T) {
 		{"tests:\n- {name: a, sent: {}, expect: {status: 200}}\n", "has a request"},
 		{"tests:\n- {name: a, request: PUT /shop/_doc/%zz, sent: {}, expect: {status: 200}}\n", "a.test.yaml:2:22: tests[0].request: \"PUT /shop/_doc/%zz\" has a % that"},
 		{"tests:\n- {name: a, request: PUT /shop/_doc/1?routing=%, sent: {}, expect: {status: 200}}\n", "has a % that"},
-		{"tests:\n- {name: a, request: PUT /shop/_doc/1, headers: {X: \"a\\x01\"}, sent: {}, expect: {status: 200}}\n", "is no header"},
+		{"tests:\n- {name: a, request: PUT /shop/_doc/1, headers: {X: \"a\\x01\"}, sent: {}, expect: {status: 200}}\n", "is not a header"},
 	} {
 		if _, err := Parse("a.test.yaml", []byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want something with %q", c.text, err, c.want)

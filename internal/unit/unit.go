@@ -64,7 +64,7 @@ func ParseDuration(s string) (Duration, error) {
 	}
 	digits, name := cut(s)
 	if digits == "" || name == "" {
-		return 0, fmt.Errorf("%q is no duration: write a whole number and a unit, as in 500ms, 30s, 5m", s)
+		return 0, fmt.Errorf("%q is not a duration: write a whole number and a unit, as in 500ms, 30s, 5m", s)
 	}
 	for _, u := range durations() {
 		if u.name != name {
@@ -77,9 +77,9 @@ func ParseDuration(s string) (Duration, error) {
 		return Duration(n), nil
 	}
 	if std, err := time.ParseDuration(s); err == nil && std >= 0 {
-		return 0, fmt.Errorf("%q is no duration: whole numbers and one unit only; write %s", s, Duration(std))
+		return 0, fmt.Errorf("%q is not a duration: whole numbers and one unit only; write %s", s, Duration(std))
 	}
-	return 0, fmt.Errorf("%q is no duration: its unit must be one of ms, s, m, h, d", s)
+	return 0, fmt.Errorf("%q is not a duration: its unit must be one of ms, s, m, h, d", s)
 }
 
 // String writes d with the largest unit that leaves a whole number.
@@ -125,7 +125,7 @@ func ParseSize(s string) (Size, error) {
 		}
 		return Size(n), nil
 	}
-	return 0, fmt.Errorf("%q is no size: write a whole number and a unit, as in 64KiB, 256MiB, 1GiB", s)
+	return 0, fmt.Errorf("%q is not a size: write a whole number and a unit, as in 64KiB, 256MiB, 1GiB", s)
 }
 
 // String writes s with the largest unit that leaves a whole number.

@@ -265,7 +265,7 @@ func whole(body []byte) ([]byte, *failure) {
 		body = mended(body)
 	}
 	if !doc.ValidJSON(body) || !gjson.ParseBytes(body).IsObject() {
-		return nil, malformed("the body is no JSON object")
+		return nil, malformed("the body is not a JSON object")
 	}
 	return body, nil
 }

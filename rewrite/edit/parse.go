@@ -57,7 +57,7 @@ func operationOf(v tree.Value, strict bool) (o operation, bad, reason string) {
 		switch {
 		case key < 0 && !strict:
 		case key < 0:
-			return o, m.Key(), "is no key of an operation: " + strings.Join(names, ", ")
+			return o, m.Key(), "is not a key of an operation: " + strings.Join(names, ", ")
 		case m.Hidden():
 			return o, m.Key(), "is given twice"
 		case key != keyValue && strict && m.Kind() != tree.String:

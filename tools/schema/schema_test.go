@@ -82,7 +82,7 @@ func TestTheSchemaRefusesWhatCantBeRead(t *testing.T) {
 	refused := 0
 	for _, file := range files(t, fixtures+"bad/*.yaml") {
 		messages := string(read(t, strings.TrimSuffix(file, ".yaml")+".txt"))
-		for _, sentence := range []string{"unknown key", "is not one of", "is no duration", "is no size", ": want "} {
+		for _, sentence := range []string{"unknown key", "is not one of", "is not a duration", "is not a size", ": want "} {
 			if !strings.Contains(messages, sentence) {
 				continue
 			}
