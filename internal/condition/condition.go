@@ -19,9 +19,11 @@ package condition
 
 import (
 	"fmt"
+	"slices"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
 
 	"optimist/rewrite"
@@ -79,6 +81,9 @@ func Compile(expr string) (*Program, error) {
 	return p, nil
 }
 
+// calculations are the operators that give a number, or what has no bool either.
+var calculations = []string{operators.Add, operators.Subtract, operators.Multiply, operators.Divide}
+
 // resultOf says what an expression is, if that can't be a bool.
 func resultOf(checked *cel.Ast) string {
 	t, root := checked.OutputType(), checked.NativeRep().Expr()
@@ -86,7 +91,7 @@ func resultOf(checked *cel.Ast) string {
 	case types.BoolKind:
 		return ""
 	case types.DynKind:
-		if root.Kind() == ast.CallKind && calculation(root.AsCall().FunctionName()) != nil {
+		if root.Kind() == ast.CallKind && slices.Contains(calculations, root.AsCall().FunctionName()) {
 			return "is a number"
 		}
 		return ""

@@ -177,25 +177,48 @@ func (o *object) Find(key ref.Val) (ref.Val, bool) {
 	return o.at(i), true
 }
 
-// Get is Find, with an error for what isn't there.
-func (o *object) Get(key ref.Val) ref.Val {
-	v, found := o.Find(key)
-	switch {
-	case found:
-		return v
-	case v != nil:
-		return v
-	}
-	return types.NewErr("no such key: %v", key)
+// finder is a map of which one can ask whether it has a key.
+type finder interface {
+	Find(key ref.Val) (ref.Val, bool)
 }
 
-// Contains reports whether there is a key.
-func (o *object) Contains(key ref.Val) ref.Val {
-	v, found := o.Find(key)
+// getIn is Find, with an error for what isn't there; name says what that is.
+func getIn(m finder, key ref.Val, name string) ref.Val {
+	v, found := m.Find(key)
+	if !found && v == nil {
+		return types.NewErr("no such %s: %v", name, key)
+	}
+	return v
+}
+
+// containedIn reports whether a map has a key.
+func containedIn(m finder, key ref.Val) ref.Val {
+	v, found := m.Find(key)
 	if !found && v != nil {
 		return v
 	}
 	return types.Bool(found)
+}
+
+// converted is a container as another type: it knows its own only.
+func converted(v ref.Val, own *types.Type, name string, t ref.Type) ref.Val {
+	switch t {
+	case own:
+		return v
+	case types.TypeType:
+		return own
+	}
+	return types.NewErr("an %s can't become a %s", name, t.TypeName())
+}
+
+// Get is Find, with an error for what isn't there.
+func (o *object) Get(key ref.Val) ref.Val {
+	return getIn(o, key, "key")
+}
+
+// Contains reports whether there is a key.
+func (o *object) Contains(key ref.Val) ref.Val {
+	return containedIn(o, key)
 }
 
 // Size is the number of members.
@@ -232,13 +255,7 @@ func (o *object) Equal(other ref.Val) ref.Val {
 
 // ConvertToType knows its own only.
 func (o *object) ConvertToType(t ref.Type) ref.Val {
-	switch t {
-	case types.MapType:
-		return o
-	case types.TypeType:
-		return types.MapType
-	}
-	return types.NewErr("an object can't become a %s", t.TypeName())
+	return converted(o, types.MapType, "object", t)
 }
 
 // Type is map.
@@ -330,13 +347,7 @@ func (a *array) Equal(other ref.Val) ref.Val {
 
 // ConvertToType knows its own only.
 func (a *array) ConvertToType(t ref.Type) ref.Val {
-	switch t {
-	case types.ListType:
-		return a
-	case types.TypeType:
-		return types.ListType
-	}
-	return types.NewErr("an array can't become a %s", t.TypeName())
+	return converted(a, types.ListType, "array", t)
 }
 
 // Type is list.

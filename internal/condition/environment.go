@@ -7,8 +7,6 @@ import (
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/decls"
 	"cel.dev/cel-go/common/env"
-	"cel.dev/cel-go/common/functions"
-	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/stdlib"
 	"cel.dev/cel-go/common/types"
 
@@ -20,12 +18,10 @@ var environment = sync.OnceValues(newEnvironment)
 
 func newEnvironment() (*cel.Env, error) {
 	var without []*env.Function
-	var instead []*decls.FunctionDecl
+	var functions []*decls.FunctionDecl
+	instead := operations()
 	for _, f := range stdlib.Functions() {
-		op := calculation(f.Name())
-		if op == nil {
-			op = comparison(f.Name())
-		}
+		op := instead[f.Name()]
 		if op == nil {
 			continue
 		}
@@ -43,13 +39,13 @@ func newEnvironment() (*cel.Env, error) {
 		if err != nil {
 			return nil, err
 		}
-		instead = append(instead, decl)
+		functions = append(functions, decl)
 	}
 	// A conversion to double is the one way to a number that isn't exact.
 	without = append(without, env.NewFunction("double"))
 	return cel.NewCustomEnv(
 		cel.StdLib(cel.StdLibSubset(env.NewLibrarySubset().AddExcludedFunctions(without...))),
-		cel.FunctionDecls(instead...),
+		cel.FunctionDecls(functions...),
 		cel.OptionalTypes(),
 		cel.Variable("request.method", cel.StringType),
 		cel.Variable("request.op", cel.StringType),
@@ -64,36 +60,6 @@ func newEnvironment() (*cel.Env, error) {
 		cel.Variable("base", cel.DynType),
 		cel.Variable("candidate", cel.DynType),
 	)
-}
-
-// calculation is what takes the place of CEL's own, which is exact for ints and uints only.
-func calculation(operator string) functions.BinaryOp {
-	switch operator {
-	case operators.Add:
-		return add
-	case operators.Subtract:
-		return subtract
-	case operators.Multiply:
-		return multiply
-	case operators.Divide:
-		return divide
-	}
-	return nil
-}
-
-// comparison is calculation for what is true or false.
-func comparison(operator string) functions.BinaryOp {
-	switch operator {
-	case operators.Less:
-		return less
-	case operators.LessEquals:
-		return lessEquals
-	case operators.Greater:
-		return greater
-	case operators.GreaterEquals:
-		return greaterEquals
-	}
-	return nil
 }
 
 // An activation is the variables of one evaluation. What is not asked for is not looked at; a document is opened once.

@@ -72,23 +72,12 @@ func (h *headers) Find(key ref.Val) (ref.Val, bool) {
 
 // Get is Find, with an error for what isn't there.
 func (h *headers) Get(key ref.Val) ref.Val {
-	v, found := h.Find(key)
-	switch {
-	case found:
-		return v
-	case v != nil:
-		return v
-	}
-	return types.NewErr("no such header: %v", key)
+	return getIn(h, key, "header")
 }
 
 // Contains reports whether a header is there.
 func (h *headers) Contains(key ref.Val) ref.Val {
-	v, found := h.Find(key)
-	if !found && v != nil {
-		return v
-	}
-	return types.Bool(found)
+	return containedIn(h, key)
 }
 
 const unlisted = "the headers of a request can't be counted or listed: ask for one by its name"

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"cel.dev/cel-go/common/functions"
+	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
@@ -81,8 +83,8 @@ func numberFrom(r *big.Rat) ref.Val {
 
 func tooManyDigits() ref.Val { return types.NewErr("a number has more than %d digits", maxDigits) }
 
-// exactly returns the value of a number.
-func exactly(v ref.Val) (*big.Rat, bool) {
+// rational is the value of a number.
+func rational(v ref.Val) (*big.Rat, bool) {
 	switch v := v.(type) {
 	case types.Int:
 		return new(big.Rat).SetInt64(int64(v)), true
@@ -102,97 +104,70 @@ func both(a, b ref.Val) (x, y *big.Rat, ok bool) {
 	if a.Type() == b.Type() && a.Type() != types.DoubleType {
 		return nil, nil, false
 	}
-	if x, ok = exactly(a); ok {
-		y, ok = exactly(b)
+	if x, ok = rational(a); ok {
+		y, ok = rational(b)
 	}
 	return x, y, ok
 }
 
-func add(a, b ref.Val) ref.Val {
-	if isHuge(a, b) {
-		return tooManyDigits()
+// operations are what takes the place of CEL's own operators, which are exact for ints and uints only.
+func operations() map[string]functions.BinaryOp {
+	return map[string]functions.BinaryOp{
+		operators.Add:           exactly((*big.Rat).Add, func(a traits.Adder, b ref.Val) ref.Val { return a.Add(b) }),
+		operators.Subtract:      exactly((*big.Rat).Sub, func(a traits.Subtractor, b ref.Val) ref.Val { return a.Subtract(b) }),
+		operators.Multiply:      exactly((*big.Rat).Mul, func(a traits.Multiplier, b ref.Val) ref.Val { return a.Multiply(b) }),
+		operators.Divide:        operation(quotient, func(a traits.Divider, b ref.Val) ref.Val { return a.Divide(b) }),
+		operators.Less:          ordered(-1),
+		operators.LessEquals:    ordered(-1, 0),
+		operators.Greater:       ordered(1),
+		operators.GreaterEquals: ordered(1, 0),
 	}
-	if x, y, ok := both(a, b); ok {
-		return numberFrom(new(big.Rat).Add(x, y))
-	}
-	if a, ok := a.(traits.Adder); ok {
-		return a.Add(b)
-	}
-	return types.MaybeNoSuchOverloadErr(a)
 }
 
-func subtract(a, b ref.Val) ref.Val {
-	if isHuge(a, b) {
-		return tooManyDigits()
-	}
-	if x, y, ok := both(a, b); ok {
-		return numberFrom(new(big.Rat).Sub(x, y))
-	}
-	if a, ok := a.(traits.Subtractor); ok {
-		return a.Subtract(b)
-	}
-	return types.MaybeNoSuchOverloadErr(a)
-}
-
-func multiply(a, b ref.Val) ref.Val {
-	if isHuge(a, b) {
-		return tooManyDigits()
-	}
-	if x, y, ok := both(a, b); ok {
-		return numberFrom(new(big.Rat).Mul(x, y))
-	}
-	if a, ok := a.(traits.Multiplier); ok {
-		return a.Multiply(b)
-	}
-	return types.MaybeNoSuchOverloadErr(a)
-}
-
-func divide(a, b ref.Val) ref.Val {
-	if isHuge(a, b) {
-		return tooManyDigits()
-	}
-	if x, y, ok := both(a, b); ok {
-		switch {
-		case y.Sign() == 0:
-			return types.NewErr("division by zero")
-		case a.Type() != types.DoubleType && b.Type() != types.DoubleType: // an int and a uint
-			return numberFrom(new(big.Rat).SetInt(new(big.Int).Quo(x.Num(), y.Num())))
+// operation calculates with exact numbers, and leaves everything else to what CEL does with values of the kind T.
+func operation[T any](exact func(a, b ref.Val, x, y *big.Rat) ref.Val, own func(a T, b ref.Val) ref.Val) functions.BinaryOp {
+	return func(a, b ref.Val) ref.Val {
+		if isHuge(a, b) {
+			return tooManyDigits()
 		}
-		return numberFrom(new(big.Rat).Quo(x, y))
+		if x, y, ok := both(a, b); ok {
+			return exact(a, b, x, y)
+		}
+		if a, ok := a.(T); ok {
+			return own(a, b)
+		}
+		return types.MaybeNoSuchOverloadErr(a)
 	}
-	if a, ok := a.(traits.Divider); ok {
-		return a.Divide(b)
-	}
-	return types.MaybeNoSuchOverloadErr(a)
 }
 
-// order compares two values as a.Compare(b) does, and numbers of all kinds.
-func order(a, b ref.Val) ref.Val {
-	if isHuge(a, b) {
-		return tooManyDigits()
-	}
-	if x, y, ok := both(a, b); ok {
-		return types.Int(x.Cmp(y))
-	}
-	if a, ok := a.(traits.Comparer); ok {
-		return a.Compare(b)
-	}
-	return types.MaybeNoSuchOverloadErr(a)
+// exactly is operation for what gives a number.
+func exactly[T any](op func(z, x, y *big.Rat) *big.Rat, own func(a T, b ref.Val) ref.Val) functions.BinaryOp {
+	return operation(func(_, _ ref.Val, x, y *big.Rat) ref.Val { return numberFrom(op(new(big.Rat), x, y)) }, own)
 }
 
-// ordered is the result of a comparison, which may be an error, for those orders that make it true.
-func ordered(order ref.Val, holds ...types.Int) ref.Val {
-	i, ok := order.(types.Int)
-	if !ok {
-		return order
+func quotient(a, b ref.Val, x, y *big.Rat) ref.Val {
+	switch {
+	case y.Sign() == 0:
+		return types.NewErr("division by zero")
+	case a.Type() != types.DoubleType && b.Type() != types.DoubleType: // an int and a uint
+		return numberFrom(new(big.Rat).SetInt(new(big.Int).Quo(x.Num(), y.Num())))
 	}
-	return types.Bool(slices.Contains(holds, i))
+	return numberFrom(new(big.Rat).Quo(x, y))
 }
 
-func less(a, b ref.Val) ref.Val          { return ordered(order(a, b), -1) }
-func lessEquals(a, b ref.Val) ref.Val    { return ordered(order(a, b), -1, 0) }
-func greater(a, b ref.Val) ref.Val       { return ordered(order(a, b), 1) }
-func greaterEquals(a, b ref.Val) ref.Val { return ordered(order(a, b), 1, 0) }
+// ordered compares two values, numbers of all kinds among them: the result is true for those orders that hold.
+func ordered(holds ...types.Int) functions.BinaryOp {
+	order := operation(func(_, _ ref.Val, x, y *big.Rat) ref.Val { return types.Int(x.Cmp(y)) },
+		func(a traits.Comparer, b ref.Val) ref.Val { return a.Compare(b) })
+	return func(a, b ref.Val) ref.Val {
+		switch i := order(a, b).(type) {
+		case types.Int:
+			return types.Bool(slices.Contains(holds, i))
+		default:
+			return i
+		}
+	}
+}
 
 // Equal reports whether both are the same number.
 func (w wide) Equal(other ref.Val) ref.Val {
