@@ -22,7 +22,7 @@ var ErrLost = errors.New("changes were lost through optimist")
 // Optimist starts the proxy with a configuration and returns the base URL of its data port, and what ends it.
 type Optimist func(ctx context.Context, c *config.Config) (url string, stop func() error, err error)
 
-// Options say what is shown. Optimist is required.
+// Options adjust the demonstration. Optimist is required.
 type Options struct {
 	// Optimist starts the proxy.
 	Optimist Optimist

@@ -77,9 +77,9 @@ type Application struct {
 	// Timeout is after how long a worker gives a request up. 0: never. A write that was given up is sent again, as it was.
 	Timeout time.Duration
 
-	// Round, if any, is told of each round that ended. Called by all workers at once.
+	// Round, if any, is called when a round ends, by all workers at once.
 	Round func()
-	// Answered, if any, is shown each answer to a write. Called by all workers at once.
+	// Answered, if any, is called with each answer to a write, by all workers at once.
 	Answered func(status int, header http.Header)
 }
 
@@ -110,7 +110,7 @@ func (a *Application) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// Work lets all workers go their rounds, or until ctx ends, and returns what each of them was told.
+// Work lets all workers go their rounds, or until ctx ends, and returns the account of each.
 func (a *Application) Work(ctx context.Context) *Tally {
 	pool := a.transport(max(a.Workers/2, 1))
 	defer pool.CloseIdleConnections()
@@ -130,7 +130,7 @@ func (a *Application) Work(ctx context.Context) *Tally {
 	return t
 }
 
-// Count reads the document and compares it with what the workers of all tallies were told. All must be of one shape.
+// Count reads the document and compares it with the accounts of all tallies, which must be of one shape.
 func (a *Application) Count(ctx context.Context, tallies ...*Tally) (Result, error) {
 	c := a.storeClient()
 	defer c.close()

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Tally is what the workers were told while they worked.
+// Tally is the accounts of all workers.
 type Tally struct {
 	application *Application
 	workers     []account
 	elapsed     time.Duration
 }
 
-// account is what one worker was told. A change's size is its step: how much it adds to the counter, or how many entries to
+// account is what the answers to one worker say. A change's size is its step: how much it adds to the counter, or how many entries to
 // the list.
 type account struct {
 	number int // the worker's
@@ -48,7 +48,7 @@ func (a *account) fail(err error) {
 	}
 }
 
-// Result is what the application was told, beside what it found.
+// Result compares the answers to the application with what it found.
 type Result struct {
 	// Rounds that ended, whatever their end.
 	Rounds int64
