@@ -139,7 +139,7 @@ func (c *call) getAlias() *Error {
 		before := len(c.out)
 		c.out = c.appendAliases(c.out, x.name, want)
 		if len(c.out) == before+2 && (len(want) > 0 || c.vars.index == "") {
-			c.out = c.out[:start] // an index without the alias isn't shown
+			c.out = c.out[:start] // an index without the alias is left out
 			continue
 		}
 		c.out = append(c.out, '}')

@@ -2,9 +2,11 @@ package embedded
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,12 +51,9 @@ func learn(x *index, w *write, n *node) *Error {
 	x.mapMu.Lock()
 	defer x.mapMu.Unlock()
 	next := x.mapping.clone()
-	c := checker{m: next, src: w.source, id: w.id, learning: true}
+	c := checker{m: next, src: w.source, id: w.id, learning: true, known: next.fields}
 	if err := c.object(&next.root, n, ""); err != nil {
 		return err
-	}
-	if next.fields > maxFields {
-		return illegalArgument("Limit of total fields [%d] has been exceeded while adding new fields [%d]", maxFields, next.fields-x.mapping.fields)
 	}
 	x.mapping = next
 	return nil
@@ -67,6 +66,7 @@ type checker struct {
 	id       string
 	learning bool
 	unknown  bool // a field was met that has to be added
+	known    int  // fields that the mapping had before
 }
 
 // at returns where a value stands in its source, as [line:column].
@@ -89,13 +89,15 @@ func (c *checker) object(f *field, n *node, path string) *Error {
 	return nil
 }
 
+// metadataFields are names that no member of a document may have.
+var metadataFields = []string{"_id", "_index", "_source", "_routing", "_seq_no", "_version", "_type", "_primary_term", "_field_names", "_ignored"}
+
 func (c *checker) name(n *node, path string) *Error {
 	switch {
 	case n.name == "":
 		cause := &Error{Type: "illegal_argument_exception", Reason: "field name cannot be an empty string"}
 		return parsingError(c.at(n)+" failed to parse: field name cannot be an empty string", cause)
-	case path == "" && n.name[0] == '_' && (n.name == "_id" || n.name == "_index" || n.name == "_source" || n.name == "_routing" || n.name == "_seq_no" ||
-		n.name == "_version" || n.name == "_type" || n.name == "_primary_term" || n.name == "_field_names" || n.name == "_ignored"):
+	case path == "" && slices.Contains(metadataFields, n.name):
 		cause := parsingError(c.at(n)+" Field ["+n.name+"] is a metadata field and cannot be added inside a document. Use the index API request parameters.", nil)
 		e := parsingError(c.at(n)+" failed to parse field ["+n.name+"] of type ["+n.name+"] in document with id '"+c.id+"'.", cause)
 		e.root = cause
@@ -166,7 +168,9 @@ func (c *checker) unmapped(parent *field, name, typ string, n *node, path string
 	if typ == "text" {
 		f.multi = []*field{{name: "keyword", typ: "keyword", rest: []raw{{"ignore_above", []byte("256")}}}}
 	}
-	c.m.add(parent, f)
+	if c.m.add(parent, f); c.m.fields > maxFields {
+		return nil, illegalArgument("Limit of total fields [%d] has been exceeded while adding new fields [%d]", maxFields, c.m.fields-c.known)
+	}
 	return f, nil
 }
 
@@ -257,18 +261,6 @@ func badSyntax(err error) *Error {
 
 // tokenName names what follows a document, as the engine's parser does.
 func tokenName(rest []byte) string {
-	switch rest[0] {
-	case '{':
-		return "START_OBJECT"
-	case '[':
-		return "START_ARRAY"
-	case '}':
-		return "END_OBJECT"
-	case ']':
-		return "END_ARRAY"
-	case '"':
-		return "VALUE_STRING"
-	default:
-		return "VALUE"
-	}
+	name := map[byte]string{'{': "START_OBJECT", '[': "START_ARRAY", '}': "END_OBJECT", ']': "END_ARRAY", '"': "VALUE_STRING"}[rest[0]]
+	return cmp.Or(name, "VALUE")
 }

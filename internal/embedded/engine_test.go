@@ -3,6 +3,7 @@ package embedded
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -120,5 +121,22 @@ func TestNumbersOfMillionsOfDigitsAreComparedDigitByDigit(t *testing.T) {
 		if status, body := ask(t, e, "GET", "/c/_count", `{"query":{"range":{"d":{"gt":"0.`+digits+bound+`"}}}}`); status != 200 || !strings.HasPrefix(body, want) {
 			t.Errorf("%s: %d %.200s, want %s", bound, status, body, want)
 		}
+	}
+}
+
+// Each field was put in its place among all of the document's before they were counted: half a million of them took minutes.
+func TestADocumentWithTooManyFieldsIsRefusedAtTheFirstThatIsTooMany(t *testing.T) {
+	var doc strings.Builder
+	for i := range 3 * maxFields {
+		fmt.Fprintf(&doc, `,"f%d":1`, i)
+	}
+	source := []byte("{" + doc.String()[1:] + "}")
+	n, _, err := parseJSON(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := checker{m: &mapping{root: field{typ: "object"}}, src: source, learning: true}
+	if err := c.object(&c.m.root, n, ""); err == nil || c.m.fields != maxFields+1 {
+		t.Errorf("%v after %d fields", err, c.m.fields)
 	}
 }
