@@ -77,7 +77,12 @@ func (c *call) readIndexBody(s *settings, m *mapping, aliases map[string]*alias)
 			return badRequest("parse_exception", "unknown key [%s] for create index", kid.name)
 		}
 	}
-	for _, p := range *s {
+	return s.unknown()
+}
+
+// unknown refuses settings that the engine doesn't have.
+func (s settings) unknown() *Error {
+	for _, p := range s {
 		if !knownSetting(p.name) {
 			return illegalArgument("unknown setting [%s] please check that any required plugins are installed, or check the breaking changes documentation for removed settings", p.name)
 		}
@@ -231,9 +236,9 @@ func (c *call) putSettings() *Error {
 			if p.name == "index.number_of_shards" || p.name == "index.uuid" {
 				return illegalArgument("Can't update non dynamic setting(s) [[%s]] for open indices [[%s/%s]]", p.name, x.name, x.uuid)
 			}
-			if !knownSetting(p.name) {
-				return illegalArgument("unknown setting [%s] please check that any required plugins are installed, or check the breaking changes documentation for removed settings", p.name)
-			}
+		}
+		if err := given.unknown(); err != nil {
+			return err
 		}
 		next := slices.Clone(x.settings)
 		next.read(n, "")

@@ -46,22 +46,16 @@ func (c *call) byQuery(act action, word string) *Error {
 		}
 	}
 	if act == actDelete && n.member("query") == nil && c.params.get("q") == "" {
-		var v validation
-		v.add("query is missing")
-		return v.err()
+		return invalid("query is missing")
 	}
-	if q := c.params.get("q"); q != "" {
-		if err := s.lucene(q); err != nil {
-			return err
-		}
+	if err := s.lucene(c.params.get("q")); err != nil {
+		return err
 	}
 	if limit = c.long("max_docs", limit); c.bad != nil {
 		return c.bad
 	}
 	if limit == 0 || limit < -1 {
-		var v validation
-		v.add("maxDocs should be greater than 0 if the request is limited to some number of documents or -1 if it isn't but it was [%d]", limit)
-		return v.err()
+		return invalid("maxDocs should be greater than 0 if the request is limited to some number of documents or -1 if it isn't but it was [%d]", limit)
 	}
 	_, hits, err := c.collect(&s)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // tagline is what GET / says instead of the engine's: nobody may take this for a database.
@@ -167,7 +168,7 @@ func appendTable(dst []byte, columns []string, rows [][]string) []byte {
 	width := make([]int, len(columns))
 	for _, row := range rows {
 		for i, cell := range row {
-			width[i] = max(width[i], len(cell))
+			width[i] = max(width[i], utf8.RuneCountInString(cell))
 		}
 	}
 	for _, row := range rows {
@@ -175,16 +176,13 @@ func appendTable(dst []byte, columns []string, rows [][]string) []byte {
 			if i > 0 {
 				dst = append(dst, ' ')
 			}
-			name := columns[i]
-			right := name == "pri" || name == "rep" || strings.Contains(name, ".")
-			if !right {
+			switch name := columns[i]; {
+			case name == "pri" || name == "rep" || strings.Contains(name, "."):
+				dst = fmt.Appendf(dst, "%*s", width[i], cell)
+			case i == len(row)-1:
 				dst = append(dst, cell...)
-			}
-			if right || i < len(row)-1 {
-				dst = append(dst, strings.Repeat(" ", width[i]-len(cell))...)
-			}
-			if right {
-				dst = append(dst, cell...)
+			default:
+				dst = fmt.Appendf(dst, "%-*s", width[i], cell)
 			}
 		}
 		dst = append(dst, '\n')

@@ -116,6 +116,13 @@ func unsupported(what string) *Error {
 	return illegalArgument("%s are not supported by the embedded in-memory engine", what)
 }
 
+// invalid is a validation with one message.
+func invalid(format string, args ...any) *Error {
+	var v validation
+	v.add(format, args...)
+	return v.err()
+}
+
 // validation collects the messages of one request and renders them as the engine does.
 type validation struct {
 	messages []string

@@ -20,9 +20,7 @@ func (c *call) getSource() *Error {
 		return err
 	}
 	if filter.hidden() {
-		var v validation
-		v.add("fetching source can not be disabled")
-		return v.err()
+		return invalid("fetching source can not be disabled")
 	}
 	if r == nil || r.source == nil {
 		what := "Document"

@@ -125,10 +125,8 @@ func (c *call) searchParams(s *search) *Error {
 			return err
 		}
 	}
-	if q := c.params.get("q"); q != "" {
-		if err := s.lucene(q); err != nil {
-			return err
-		}
+	if err := s.lucene(c.params.get("q")); err != nil {
+		return err
 	}
 	for _, item := range c.params.list("sort") {
 		name, order, _ := strings.Cut(item, ":")
@@ -155,7 +153,7 @@ func (s *search) track(v string) *Error {
 
 // lucene understands the simplest of the query-string language: *, *:*, field:value.
 func (s *search) lucene(q string) *Error {
-	if q == "*" || q == "*:*" {
+	if q == "" || q == "*" || q == "*:*" {
 		return nil
 	}
 	name, value, ok := strings.Cut(q, ":")
@@ -254,10 +252,8 @@ func (s *search) appendHit(dst []byte, h *hit) []byte {
 
 func (c *call) count() *Error {
 	s := search{query: matchAll}
-	if q := c.params.get("q"); q != "" {
-		if err := s.lucene(q); err != nil {
-			return err
-		}
+	if err := s.lucene(c.params.get("q")); err != nil {
+		return err
 	}
 	if len(c.req.Body) > 0 {
 		if err := c.onlyQuery(&s); err != nil {

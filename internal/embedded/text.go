@@ -76,14 +76,14 @@ func appendDouble(dst, raw []byte) []byte {
 		return dst
 	}
 	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(d, 'E', -1, 64), "E")
-	dst = append(dst, mantissa...)
 	if !strings.Contains(mantissa, ".") {
-		dst = append(dst, '.', '0')
+		mantissa += ".0"
 	}
+	sign := ""
 	if exponent[0] == '-' {
-		return append(append(dst, 'E', '-'), strings.TrimLeft(exponent[1:], "0")...)
+		sign = "-"
 	}
-	return append(append(dst, 'E'), strings.TrimLeft(exponent[1:], "0")...)
+	return append(dst, mantissa+"E"+sign+strings.TrimLeft(exponent[1:], "0")...)
 }
 
 // appendCompact appends a value without white space between its parts.

@@ -129,11 +129,9 @@ func (u *update) read(n *node, body []byte) *Error {
 func (u *update) validate() *Error {
 	var v validation
 	if u.version != matchAny || u.versionType != versionInternal {
-		v.add("internal versioning can not be used for optimistic concurrency control. Please use `if_seq_no` and `if_primary_term` instead")
-		return v.err()
+		return invalid("internal versioning can not be used for optimistic concurrency control. Please use `if_seq_no` and `if_primary_term` instead")
 	}
-	w := u.write
-	w.validateGuard(&v)
+	u.validateGuard(&v)
 	if u.ifSeqNo != unassigned {
 		if u.retries > 0 {
 			v.add("compare and write operations can not be retried")
@@ -142,9 +140,7 @@ func (u *update) validate() *Error {
 			v.add("compare and write operations can not be used with upsert")
 		}
 	}
-	if len(u.id) > maxID {
-		v.add("id [%s] is too long, must be no longer than %d bytes but was: %d", u.id, maxID, len(u.id))
-	}
+	u.validateID(&v)
 	switch {
 	case u.script == nil && u.doc == nil:
 		v.add("script or doc is missing")

@@ -230,28 +230,27 @@ func parseVersionType(s string) (versionType, *Error) {
 func (w *write) validate() *Error {
 	var v validation
 	external := w.versionType != versionInternal
-	if w.act == actCreate {
-		if external {
-			v.add("create operations only support internal versioning. use index instead")
-			return v.err()
-		}
-		if w.version != matchAny {
-			v.add("create operations do not support explicit versions. use index instead")
-			return v.err()
-		}
-		if w.ifSeqNo != unassigned || w.ifTerm != 0 {
-			v.add("create operations do not support compare and set. use index instead")
-			return v.err()
-		}
+	switch {
+	case w.act != actCreate:
+	case external:
+		return invalid("create operations only support internal versioning. use index instead")
+	case w.version != matchAny:
+		return invalid("create operations do not support explicit versions. use index instead")
+	case w.ifSeqNo != unassigned || w.ifTerm != 0:
+		return invalid("create operations do not support compare and set. use index instead")
 	}
 	if w.id == "" && external {
 		v.add("an id must be provided if version type or value are set")
 	}
+	w.validateID(&v)
+	w.validateGuard(&v)
+	return v.err()
+}
+
+func (w *write) validateID(v *validation) {
 	if len(w.id) > maxID {
 		v.add("id [%s] is too long, must be no longer than %d bytes but was: %d", w.id, maxID, len(w.id))
 	}
-	w.validateGuard(&v)
-	return v.err()
 }
 
 func (w *write) validateGuard(v *validation) {
