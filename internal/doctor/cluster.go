@@ -32,7 +32,8 @@ func (e *examination) reach() {
 		case a.status == http.StatusUnauthorized && e.Auth:
 			e.report.add(Fail, "reachable", "%s refuses the credentials (401): what upstream.auth or the flag names is wrong", n.URL)
 		case a.refused() && e.Auth:
-			e.report.add(Fail, "reachable", "%s doesn't allow GET / with the credentials (%d): they need the cluster privilege monitor", n.URL, a.status)
+			e.report.add(Fail, "reachable", "%s doesn't allow GET / with the credentials (%d): they need the cluster privilege monitor",
+				n.URL, a.status)
 		case a.refused():
 			e.report.add(Fail, "reachable", "%s asks for credentials (%d): name a file with --api-key-file, --basic-file or --bearer-file",
 				n.URL, a.status)

@@ -59,7 +59,8 @@ func (s *Service) unpatchable(c *change) *respond.Answer {
 		c.outcome.Reason, why = c.index.Unknown, "these credentials may not ask what index ["+c.doc.Index+"] is, so that it isn't known "+
 			"whether its documents can be read as they are stored (view_index_metadata lets them, or upstream.auth of optimist's own)"
 	case c.index.Partial:
-		c.outcome.Reason, why = outcome.ReasonSource, "index ["+c.doc.Index+"] doesn't keep or serve _source whole: what isn't shown would be lost"
+		c.outcome.Reason, why = outcome.ReasonSource, "index ["+c.doc.Index+
+			"] doesn't keep or serve _source whole: what isn't shown would be lost"
 	default:
 		return nil
 	}
