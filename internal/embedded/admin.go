@@ -83,8 +83,8 @@ func (c *call) readIndexBody(s *settings, m *mapping, aliases map[string]*alias)
 // unknown refuses settings that the engine doesn't have.
 func (s settings) unknown() *Error {
 	for _, p := range s {
-		if !knownSetting(p.name) {
-			return illegalArgument("unknown setting [%s] please check that any required plugins are installed, or check the breaking changes documentation for removed settings", p.name)
+		if !knownSetting(p.Name) {
+			return illegalArgument("unknown setting [%s] please check that any required plugins are installed, or check the breaking changes documentation for removed settings", p.Name)
 		}
 	}
 	return nil
@@ -176,9 +176,9 @@ func (c *call) getSettings() *Error {
 // appendSettings appends what was given and what the engine adds. The engine's lock must be held.
 func (x *index) appendSettings(dst []byte, flat bool) []byte {
 	all := slices.Clone(x.settings)
-	for _, p := range []param{{"index.number_of_shards", "1"}, {"index.number_of_replicas", "1"}} {
-		if _, given := all.get(p.name); !given {
-			all.set(p.name, p.value)
+	for _, name := range []string{"index.number_of_shards", "index.number_of_replicas"} {
+		if _, given := all.get(name); !given {
+			all.set(name, "1")
 		}
 	}
 	all.set("index.creation_date", strconv.FormatInt(x.created, 10))
@@ -233,8 +233,8 @@ func (c *call) putSettings() *Error {
 	defer c.mu.Unlock()
 	for _, x := range found {
 		for _, p := range given {
-			if p.name == "index.number_of_shards" || p.name == "index.uuid" {
-				return illegalArgument("Can't update non dynamic setting(s) [[%s]] for open indices [[%s/%s]]", p.name, x.name, x.uuid)
+			if p.Name == "index.number_of_shards" || p.Name == "index.uuid" {
+				return illegalArgument("Can't update non dynamic setting(s) [[%s]] for open indices [[%s/%s]]", p.Name, x.name, x.uuid)
 			}
 		}
 		if err := given.unknown(); err != nil {

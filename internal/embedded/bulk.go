@@ -3,7 +3,6 @@ package embedded
 import (
 	"bytes"
 	"fmt"
-	"slices"
 
 	"optimist/rewrite/tree"
 )
@@ -85,6 +84,9 @@ func (c *call) bulkItems() ([]bulkItem, *Error) {
 	return items, v.err()
 }
 
+// actions are those of a bulk request.
+var actions = map[string]action{"create": actCreate, "delete": actDelete, "index": actIndex, "update": actUpdate}
+
 // action reads an action's own line.
 func (it *bulkItem) action(text []byte, line int) *Error {
 	bad := func(format string, args ...any) *Error {
@@ -100,7 +102,9 @@ func (it *bulkItem) action(text []byte, line int) *Error {
 		return bad("expected FIELD_NAME but found [END_OBJECT]")
 	}
 	head := n.kids[0]
-	if it.verb = head.name; !slices.Contains([]string{"create", "delete", "index", "update"}, it.verb) {
+	known := false
+	it.verb = head.name
+	if it.u.act, known = actions[it.verb]; !known {
 		return bad("expected field [create], [delete], [index] or [update] but found [%s]", head.name)
 	}
 	if head.kind != tree.Object {
@@ -112,7 +116,6 @@ func (it *bulkItem) action(text []byte, line int) *Error {
 	if len(rest) > 0 {
 		return bad("unexpected data after the closing brace")
 	}
-	it.u.act = map[string]action{"create": actCreate, "delete": actDelete, "index": actIndex, "update": actUpdate}[it.verb]
 	for _, kid := range head.kids {
 		if err := it.metadata(kid, line); err != nil {
 			return err

@@ -82,19 +82,19 @@ func (x *index) adopt(s settings) *Error {
 	x.replicas = 1
 	for _, p := range s {
 		switch {
-		case p.name == "index.number_of_replicas":
-			n, err := strconv.Atoi(p.value)
+		case p.Name == "index.number_of_replicas":
+			n, err := strconv.Atoi(p.Value)
 			if err != nil || n < 0 {
-				return illegalArgument("Failed to parse value [%s] for setting [index.number_of_replicas] must be >= 0", p.value)
+				return illegalArgument("Failed to parse value [%s] for setting [index.number_of_replicas] must be >= 0", p.Value)
 			}
 			x.replicas = n
-		case p.name == "index.default_pipeline" || p.name == "index.final_pipeline":
-			if p.value != "_none" {
+		case p.Name == "index.default_pipeline" || p.Name == "index.final_pipeline":
+			if p.Value != "_none" {
 				return unsupported("ingest pipelines")
 			}
-		case p.name == "index.mode" && p.value != "standard", p.name == "index.mapping.source.mode" && p.value != "stored",
-			p.name == "index.disable_sequence_numbers" && p.value == "true", strings.HasPrefix(p.name, "index.blocks.") && p.value == "true":
-			return unsupported("indices with [" + p.name + "]")
+		case p.Name == "index.mode" && p.Value != "standard", p.Name == "index.mapping.source.mode" && p.Value != "stored",
+			p.Name == "index.disable_sequence_numbers" && p.Value == "true", strings.HasPrefix(p.Name, "index.blocks.") && p.Value == "true":
+			return unsupported("indices with [" + p.Name + "]")
 		}
 	}
 	return nil

@@ -12,9 +12,7 @@ import (
 )
 
 // params are the decoded parameters of a query string, in their order; of a name given twice the last counts.
-type params []param
-
-type param struct{ name, value string }
+type params []uri.Pair
 
 func parseQuery(q string) (params, *Error) {
 	pairs, err := uri.Pairs([]byte(q), uri.DecodeValue)
@@ -22,11 +20,7 @@ func parseQuery(q string) (params, *Error) {
 		return nil, &Error{Status: 400, Type: "bad_parameter_exception", Reason: "java.lang.IllegalArgumentException: " + err.Error(),
 			cause: illegalArgument("%s", err)}
 	}
-	all := make(params, len(pairs))
-	for i, p := range pairs {
-		all[i] = param{p.Name, p.Value}
-	}
-	return all, nil
+	return pairs, nil
 }
 
 // unescape decodes a part of a path.
@@ -40,8 +34,8 @@ func unescape(s string) (string, *Error) {
 
 func (p params) lookup(name string) (string, bool) {
 	for i := len(p) - 1; i >= 0; i-- {
-		if p[i].name == name {
-			return p[i].value, true
+		if p[i].Name == name {
+			return p[i].Value, true
 		}
 	}
 	return "", false
@@ -110,8 +104,8 @@ var answerParams = [...]string{"pretty", "human", "error_trace", "filter_path", 
 func (p params) unknown(path string, known []string) *Error {
 	var bad []string
 	for _, kv := range p {
-		if !slices.Contains(known, kv.name) && !slices.Contains(answerParams[:], kv.name) && !slices.Contains(bad, kv.name) {
-			bad = append(bad, kv.name)
+		if !slices.Contains(known, kv.Name) && !slices.Contains(answerParams[:], kv.Name) && !slices.Contains(bad, kv.Name) {
+			bad = append(bad, kv.Name)
 		}
 	}
 	if len(bad) == 0 {
