@@ -56,8 +56,8 @@ func (b *batch) try(part []*item) (taken int, err error) {
 		case d.Err != nil:
 			err = d.Err
 			it.rid, it.mine = b.doubt(it), false
-		case d.Said[0].Verdict.Grants():
-			it.token, it.mine = d.Said[0].Token, d.Said[0].Verdict == state.Acquired
+		case d.Results[0].Verdict.Grants():
+			it.token, it.mine = d.Results[0].Token, d.Results[0].Verdict == state.Acquired
 		case taken < 0:
 			taken = i
 		}
@@ -86,11 +86,11 @@ func (b *batch) do(part []*item, op func(*item) state.Op, each func(i int, it *i
 		it := part[i]
 		if d.Err == nil {
 			it.doc = d.Doc
-			if v := d.Said[0].Verdict; v.Grants() || v == state.Renewed {
-				h, _ := d.Doc.Holding(d.Said[0].Token)
+			if v := d.Results[0].Verdict; v.Grants() || v == state.Renewed {
+				h, _ := d.Doc.Holding(d.Results[0].Token)
 				it.sent, it.seen, it.ttl = sent, d.Doc.Seen, time.Duration(h.TTL)*time.Millisecond
 			}
-			if d.Said[0].Verdict.Positive() {
+			if d.Results[0].Verdict.Positive() {
 				r.lapses(d.Doc)
 			}
 		}
@@ -103,7 +103,7 @@ func (b *batch) wait(ctx context.Context, n int, deadline time.Time) error {
 	it, op := b.items[n], b.op(b.items[n])
 	left := time.Until(deadline)
 	if left <= 0 {
-		f := b.r.taken(it.t, &op, it.doc)
+		f := b.r.heldFailure(it.t, &op, it.doc)
 		if b.r.patience(b.a) > 0 {
 			f.Type, f.Reason = TypeTimeout, "not all locks were to be had in time: "+f.Reason
 		}
@@ -116,13 +116,13 @@ func (b *batch) wait(ctx context.Context, n int, deadline time.Time) error {
 	o := b.r.wait(ctx, it.t, op, left)
 	cancel(nil)
 	alive.Wait()
-	_, _, err := b.r.acquired(it.t, &op, o, true, b.began)
+	_, _, err := b.r.acquisition(it.t, &op, o, true, b.began)
 	if err != nil {
 		return err
 	}
 	// The request may have another name by now; it has none any more where its owner has asked for the same lock meanwhile.
-	it.rid, it.mine = o.hold.Rid, o.said.Verdict == state.Acquired && o.hold.Rid != ""
-	it.token, it.sent, it.seen, it.doc = o.said.Token, o.sent, o.doc.Seen, o.doc
+	it.rid, it.mine = o.hold.Rid, o.result.Verdict == state.Acquired && o.hold.Rid != ""
+	it.token, it.sent, it.seen, it.doc = o.result.Token, o.sent, o.doc.Seen, o.doc
 	it.ttl = time.Duration(o.hold.TTL) * time.Millisecond
 	return nil
 }
@@ -163,9 +163,9 @@ func (b *batch) renew(part []*item, ttl time.Duration) (err error) {
 		switch {
 		case d.Err != nil && err == nil:
 			err = d.Err
-		case d.Err == nil && d.Said[0].Verdict != state.Renewed:
+		case d.Err == nil && d.Results[0].Verdict != state.Renewed:
 			it.mine = false
-			err = refused(it.t, d.Said[0].Verdict)
+			err = refusal(it.t, d.Results[0].Verdict)
 		}
 	})
 	return err
@@ -182,16 +182,16 @@ func (b *batch) release(part []*item) {
 		}
 		it.mine, it.token = false, 0
 	})
-	b.r.freed(part)
+	b.r.runLanes(part)
 }
 
-// freed has the lanes of locks that were released past them look who is next.
-func (r *Router) freed(part []*item) {
+// runLanes has the lanes of locks that were released past them look who is next.
+func (r *Router) runLanes(part []*item) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, it := range part {
 		if l := r.lanes[it.t.id]; l != nil && it.doc != nil && len(l.groups) > 0 && !l.running {
-			l.saw(it.doc)
+			l.observe(it.doc)
 			l.run()
 		}
 	}

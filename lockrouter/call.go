@@ -74,7 +74,7 @@ func (l *lane) assemble() *parcel {
 		c.Ops = append(c.Ops, k.op)
 	}
 	for _, w := range asking {
-		w.asked = true
+		w.inCall = true
 		op := w.ask(now)
 		op.Chain = l.seats(w)
 		c.Ops = append(c.Ops, op)
@@ -122,15 +122,15 @@ func (w *waiter) ask(now int64) state.Op {
 }
 
 // settle tells everybody what became of a call.
-func (l *lane) settle(p *parcel, o *outcome, said []state.Said) {
+func (l *lane) settle(p *parcel, o *outcome, results []state.Result) {
 	l.failed = 0
 	l.r.storeUp()
-	l.lapses(o.doc, said)
+	l.lapses(o.doc, results)
 	next := 0
 	take := func() outcome {
 		got := *o
-		got.said = said[next]
-		got.hold, _ = got.doc.Holding(got.said.Token)
+		got.result = results[next]
+		got.hold, _ = got.doc.Holding(got.result.Token)
 		next++
 		return got
 	}
@@ -144,17 +144,17 @@ func (l *lane) settle(p *parcel, o *outcome, said []state.Said) {
 	for _, k := range tries {
 		k.tell(l, take())
 	}
-	l.saw(o.doc)
+	l.observe(o.doc)
 }
 
 // tell hands a task its outcome. A lease that nobody waits for any more is given back: its client has left.
 func (k *task) tell(l *lane, o outcome) {
 	switch {
-	case k.gone && o.said.Verdict == state.Acquired:
+	case k.gone && o.result.Verdict == state.Acquired:
 		l.abandon(k.op.Rid, k.op.TTL)
 	case k.done != nil:
-		if o.said.Verdict.Grants() {
-			l.granted(o.hold)
+		if o.result.Verdict.Grants() {
+			l.noteGrant(o.hold)
 		}
 		k.done <- o
 	}
@@ -162,11 +162,11 @@ func (k *task) tell(l *lane, o outcome) {
 
 // answer hands a waiter its lock, or leaves it waiting.
 func (w *waiter) answer(l *lane, o outcome) {
-	w.asked, w.doubt = false, false
-	got := o.said.Verdict.Grants()
-	promised := o.said.Verdict == state.Promised
-	if promised || o.said.Verdict == state.Queued {
-		w.meet(l)
+	w.inCall, w.doubt = false, false
+	got := o.result.Verdict.Grants()
+	promised := o.result.Verdict == state.Promised
+	if promised || o.result.Verdict == state.Queued {
+		w.countContention(l)
 	}
 	switch {
 	case w.handed: // meanwhile
@@ -180,13 +180,13 @@ func (w *waiter) answer(l *lane, o outcome) {
 		}
 	case promised:
 		l.promise(w, o)
-	case got, o.said.Verdict != state.Queued, w.expired:
+	case got, o.result.Verdict != state.Queued, w.expired:
 		if !got {
 			o.nth = l.nth(w, o.doc)
 		}
 		l.remove(w)
 		if got {
-			l.granted(o.hold)
+			l.noteGrant(o.hold)
 		}
 		w.done <- o
 	}
@@ -221,7 +221,7 @@ func (l *lane) fault(p *parcel, err error) {
 		if w.handed {
 			continue
 		}
-		w.asked, w.doubt = false, true // the next call asks again, with the same request
+		w.inCall, w.doubt = false, true // the next call asks again, with the same request
 		w.g.due = true
 		switch {
 		case w.gone:

@@ -62,30 +62,30 @@ func (l *lane) heads(g *group) []*waiter {
 	return heads
 }
 
-// granted takes note of a lease that the document gave to somebody here.
-func (l *lane) granted(h state.Hold) {
-	l.relay.Granted(h)
+// noteGrant takes note of a lease that the document gave to somebody here.
+func (l *lane) noteGrant(h state.Hold) {
+	l.relay.NoteGrant(h)
 	l.since = l.r.now()
 }
 
 // promise takes note of a lease that the document promised to a waiter.
 func (l *lane) promise(w *waiter, o outcome) {
-	i := slices.IndexFunc(o.doc.Chain, func(h state.Hold) bool { return h.Token == o.said.Token })
+	i := slices.IndexFunc(o.doc.Chain, func(h state.Hold) bool { return h.Token == o.result.Token })
 	if i < 0 {
 		return // it has ended already
 	}
-	o.hold, o.said.Verdict = o.doc.Chain[i], state.Acquired
+	o.hold, o.result.Verdict = o.doc.Chain[i], state.Acquired
 	w.seat = o
 	if !w.promised {
 		w.promised = true
 		l.promised = append(l.promised, w)
 	}
-	l.relay.Promised(o.hold, o.sent.Sub(l.r.epoch).Milliseconds())
+	l.relay.NotePromise(o.hold, o.sent.Sub(l.r.epoch).Milliseconds())
 }
 
 // follow takes note of what the document says of promises.
 func (l *lane) follow(d *state.Doc) {
-	l.relay.Saw(d, l.r.queue)
+	l.relay.NoteDoc(d, l.r.queue)
 	for _, w := range slices.Clone(l.promised) {
 		if d == nil || d.Promiser != l.r.queue || !slices.ContainsFunc(d.Chain, func(h state.Hold) bool { return h.Rid == w.op.Rid }) {
 			l.unpromise(w) // it has ended, or its turn has come without a release here: it asks again, with the same request
@@ -101,7 +101,7 @@ func (l *lane) unpromise(w *waiter) {
 }
 
 // freed takes note of a release that is about to be sent, and hands the lock over.
-func (l *lane) freed(k *task) {
+func (l *lane) noteRelease(k *task) {
 	h, ok := l.relay.Release(k.op.Owner, k.op.Token)
 	if !ok {
 		return

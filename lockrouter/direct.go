@@ -14,12 +14,12 @@ type Ask struct {
 	Op        state.Op
 }
 
-// Told is what became of an Ask. Doc is not to be changed. With Err it isn't known whether it was carried out; a lease that
+// AskResult is what became of an Ask. Doc is not to be changed. With Err it isn't known whether it was carried out; a lease that
 // nobody knows of by it is given back.
-type Told struct {
-	Said state.Said
-	Doc  *state.Doc
-	Err  error
+type AskResult struct {
+	Result state.Result
+	Doc    *state.Doc
+	Err    error
 }
 
 // Rid names a request, for all proxies.
@@ -45,26 +45,26 @@ func (r *Router) Look(ctx context.Context, index string, ids []string) ([]*state
 
 // Direct carries operations out, each by itself: one fails, the others don't. Those on the same document are carried out in their
 // order.
-func (r *Router) Direct(ctx context.Context, asks []Ask) []Told {
+func (r *Router) Direct(ctx context.Context, asks []Ask) []AskResult {
 	r.past.Add(1)
 	defer r.past.Add(-1)
-	told := make([]Told, 0, len(asks))
-	for len(told) < len(asks) {
-		part := asks[len(told):]
+	results := make([]AskResult, 0, len(asks))
+	for len(results) < len(asks) {
+		part := asks[len(results):]
 		part = part[:distinct(part)]
 		began := time.Now()
-		var done []Told
+		var done []AskResult
 		if len(part) == 1 {
-			done = []Told{r.direct(ctx, &part[0])}
+			done = []AskResult{r.direct(ctx, &part[0])}
 		} else {
 			done = r.directMany(ctx, part)
 		}
 		for i := range done {
-			r.note(&part[i], &done[i], began)
+			r.countAsk(&part[i], &done[i], began)
 		}
-		told = append(told, done...)
+		results = append(results, done...)
 	}
-	return told
+	return results
 }
 
 // distinct is how many asks from the first on can be made at once: none of them on the same document as another.
@@ -80,13 +80,13 @@ func distinct(asks []Ask) int {
 	return len(asks)
 }
 
-func (r *Router) direct(ctx context.Context, a *Ask) Told {
+func (r *Router) direct(ctx context.Context, a *Ask) AskResult {
 	o := r.submit(ctx, r.docOf(a.Index, a.ID), a.Op)
-	return Told{o.said, o.doc, o.err}
+	return AskResult{o.result, o.doc, o.err}
 }
 
 // directMany goes on when the client has left: what is carried out after that would come after what gives it back.
-func (r *Router) directMany(ctx context.Context, asks []Ask) []Told {
+func (r *Router) directMany(ctx context.Context, asks []Ask) []AskResult {
 	changes := make([]Change, len(asks))
 	items := make([]*item, len(asks))
 	for i := range asks {
@@ -94,25 +94,25 @@ func (r *Router) directMany(ctx context.Context, asks []Ask) []Told {
 		items[i] = &item{id: asks[i].ID, t: t}
 		changes[i] = r.change(t, asks[i].Op)
 	}
-	told := make([]Told, len(asks))
+	results := make([]AskResult, len(asks))
 	for i, d := range r.o.Store.Do(r.ctx, changes) {
-		told[i].Err = d.Err
+		results[i].Err = d.Err
 		if d.Err == nil {
-			told[i] = Told{Said: d.Said[0], Doc: d.Doc}
+			results[i] = AskResult{Result: d.Results[0], Doc: d.Doc}
 			items[i].doc = d.Doc
-			if d.Said[0].Verdict.Positive() {
+			if d.Results[0].Verdict.Positive() {
 				r.lapses(d.Doc)
 			}
 			if ctx.Err() != nil {
-				told[i].Err = context.Cause(ctx)
+				results[i].Err = context.Cause(ctx)
 			}
 		}
-		if told[i].Err != nil && asks[i].Op.Do == state.Acquire {
+		if results[i].Err != nil && asks[i].Op.Do == state.Acquire {
 			r.doubt(items[i].t, &asks[i].Op)
 		}
 	}
-	r.freed(items)
-	return told
+	r.runLanes(items)
+	return results
 }
 
 // doubt takes back what a call without an answer may have got.
@@ -122,12 +122,12 @@ func (r *Router) doubt(t *target, op *state.Op) {
 	r.lane(t).abandon(op.Rid, op.TTL)
 }
 
-// note counts what became of an operation.
-func (r *Router) note(a *Ask, t *Told, began time.Time) {
+// countAsk counts what became of an operation.
+func (r *Router) countAsk(a *Ask, t *AskResult, began time.Time) {
 	op, lock := &a.Op, r.DocLock(a.Index, a.ID)
 	word := "failed"
 	if t.Err == nil {
-		word = map[state.Verdict]string{state.Acquired: "acquired", state.Reentered: "reentered", state.Full: "full"}[t.Said.Verdict]
+		word = map[state.Verdict]string{state.Acquired: "acquired", state.Reentered: "reentered", state.Full: "full"}[t.Result.Verdict]
 	}
 	if word == "" {
 		word = "held"
@@ -139,11 +139,11 @@ func (r *Router) note(a *Ask, t *Told, began time.Time) {
 			r.o.Events.Contended.Call(op.Class)
 		}
 		if word == "acquired" || word == "reentered" {
-			r.held.add(lock, t.Said.Token, began.Add(time.Duration(op.TTL)*time.Millisecond))
+			r.held.add(lock, t.Result.Token, began.Add(time.Duration(op.TTL)*time.Millisecond))
 		}
-	case t.Err == nil && t.Said.Verdict == state.Renewed:
-		r.held.add(lock, t.Said.Token, began.Add(time.Duration(op.TTL)*time.Millisecond))
-	case t.Err == nil && t.Said.Verdict == state.Released:
+	case t.Err == nil && t.Result.Verdict == state.Renewed:
+		r.held.add(lock, t.Result.Token, began.Add(time.Duration(op.TTL)*time.Millisecond))
+	case t.Err == nil && t.Result.Verdict == state.Released:
 		r.held.remove(lock, op.Token)
 	}
 }

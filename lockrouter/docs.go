@@ -19,9 +19,9 @@ const maxDocs = 10_000
 // chunk is how many are tried for at once: what is got out of turn is given back, and has kept others out for that long.
 const chunk = 250
 
-// askedDocs is a request for the locks of several documents. What is answered to one can be sent back to renew or release it.
-type askedDocs struct {
-	asked
+// docsParameters is a request for the locks of several documents. What is answered to one can be sent back to renew or release it.
+type docsParameters struct {
+	parameters
 	IDs   []string        `json:"ids"`
 	Query json.RawMessage `json:"query"`
 	Locks []struct {
@@ -39,7 +39,7 @@ type askedDocs struct {
 // batch is the locks of several documents on their way: all or none.
 type batch struct {
 	r     *Router
-	a     *asked
+	a     *parameters
 	began time.Time
 	items []*item // sorted, so that no two requests wait for each other
 }
@@ -59,7 +59,7 @@ type item struct {
 
 // docs answers what is asked of the locks of several documents.
 func (r *Router) docs(ctx context.Context, q *Request, index string) (*Answer, error) {
-	var want askedDocs
+	var want docsParameters
 	if err := strict(q.Body, &want); err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (r *Router) docs(ctx context.Context, q *Request, index string) (*Answer, e
 	if want.Owner == "" {
 		want.Owner = want.ProcessID
 	}
-	switch err := r.check(&want.asked); {
+	switch err := r.check(&want.parameters); {
 	case err != nil:
 		return nil, err
 	case want.Owner == "":
@@ -83,7 +83,7 @@ func (r *Router) docs(ctx context.Context, q *Request, index string) (*Answer, e
 	case want.mode == state.Shared:
 		return nil, badRequest("only locks of a tree can be shared")
 	}
-	b := &batch{r: r, a: &want.asked, began: time.Now()}
+	b := &batch{r: r, a: &want.parameters, began: time.Now()}
 	switch {
 	case q.Method == http.MethodPost:
 		return b.acquireAll(ctx, q, index, &want)
@@ -104,7 +104,7 @@ func (r *Router) docs(ctx context.Context, q *Request, index string) (*Answer, e
 }
 
 // ids are the documents that a request names, or that its query finds as of now.
-func (b *batch) ids(ctx context.Context, q *Request, index string, want *askedDocs) error {
+func (b *batch) ids(ctx context.Context, q *Request, index string, want *docsParameters) error {
 	ids := want.IDs
 	switch {
 	case (len(ids) > 0) == (len(want.Query) > 0):
@@ -139,7 +139,7 @@ func (b *batch) sort() {
 }
 
 // acquireAll gets all locks or none.
-func (b *batch) acquireAll(ctx context.Context, q *Request, index string, want *askedDocs) (*Answer, error) {
+func (b *batch) acquireAll(ctx context.Context, q *Request, index string, want *docsParameters) (*Answer, error) {
 	if err := b.ids(ctx, q, index, want); err != nil {
 		return nil, err
 	}
@@ -172,11 +172,11 @@ func (b *batch) acquireAll(ctx context.Context, q *Request, index string, want *
 	for _, it := range b.items {
 		b.r.held.add(it.t.root, it.token, it.sent.Add(it.ttl))
 	}
-	return reply(http.StatusCreated, b.told()), nil
+	return reply(http.StatusCreated, b.answer()), nil
 }
 
-// told is the answer: the earliest of all leases counts.
-func (b *batch) told() map[string]any {
+// answer is the answer: the earliest of all leases counts.
+func (b *batch) answer() map[string]any {
 	locks := make([]map[string]any, len(b.items))
 	sent, seen, ttl := time.Now(), b.r.clockNow(), b.r.ttl(b.a)
 	for i, it := range b.items {
@@ -207,14 +207,14 @@ func (b *batch) give() (*Answer, error) {
 		switch {
 		case d.Err != nil:
 			err = d.Err
-		case d.Said[0].Verdict == state.Released:
+		case d.Results[0].Verdict == state.Released:
 			b.r.held.remove(it.t.root, it.token)
 			released++
 		case err == nil:
-			err = refused(it.t, d.Said[0].Verdict)
+			err = refusal(it.t, d.Results[0].Verdict)
 		}
 	})
-	b.r.freed(b.items)
+	b.r.runLanes(b.items)
 	if err != nil {
 		return nil, err // those that could be are released all the same; the request can be repeated
 	}
@@ -229,5 +229,5 @@ func (b *batch) extend() (*Answer, error) {
 	for _, it := range b.items {
 		b.r.held.add(it.t.root, it.token, it.sent.Add(it.ttl))
 	}
-	return reply(http.StatusOK, b.told()), nil
+	return reply(http.StatusOK, b.answer()), nil
 }

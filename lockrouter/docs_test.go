@@ -99,10 +99,10 @@ func TestLocksThatAreHeldWhileOthersAreWaitedForStayAlive(t *testing.T) {
 		ask(t, r, 409, lockrouter.TypeHeld, "PUT", "/shop/_lock/doc/00000", `{"owner":"third","wait":"0"}`)
 		ask(t, r, 200, "", "DELETE", fmt.Sprintf("/shop/_lock/doc/00009?owner=other&token=%d", last.token), "")
 		all := <-got
-		var told struct {
+		var results struct {
 			Locks []struct{ Token int64 }
 		}
-		if err := json.Unmarshal([]byte(all.body), &told); err != nil || len(told.Locks) != 10 || all.waited < 59_000 || all.in != 2000 {
+		if err := json.Unmarshal([]byte(all.body), &results); err != nil || len(results.Locks) != 10 || all.waited < 59_000 || all.in != 2000 {
 			t.Errorf("%v %s", err, all.body)
 		}
 		time.Sleep(1500 * time.Millisecond)

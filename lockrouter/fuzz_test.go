@@ -26,13 +26,13 @@ func FuzzRequest(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var said struct {
+		var results struct {
 			Error *struct{ Type, Reason string }
 		}
-		if err := json.Unmarshal(a.Body, &said); err != nil {
+		if err := json.Unmarshal(a.Body, &results); err != nil {
 			t.Fatalf("%v: %s", err, a.Body)
 		}
-		if (a.Status >= 400) != (said.Error != nil) || said.Error != nil && (said.Error.Type == "" || said.Error.Reason == "") {
+		if (a.Status >= 400) != (results.Error != nil) || results.Error != nil && (results.Error.Type == "" || results.Error.Reason == "") {
 			t.Errorf("%d %s", a.Status, a.Body)
 		}
 	})

@@ -47,8 +47,8 @@ func TestLocksOfAnotherPathAreReleasedAllTheSame(t *testing.T) {
 	for _, lock := range []string{"/_lock/global", "/_lock/global/a%2Fb", "/shop/_lock/doc/1%2F2", "/fs/_lock/tree/a/b", "/fs/_lock/tree/"} {
 		ask(t, old, 201, "", "PUT", lock, `{"owner":"`+lock+`"}`)
 		r := router(t, store, lockrouter.Options{Path: "/_another_path_of_locks"})
-		if said := operate(t, r, 200, "POST", "/_another_path_of_locks/_release", "", `{"owner":"`+lock+`"}`); !strings.Contains(said, `"released":1`) {
-			t.Errorf("%s: %s", lock, said)
+		if results := operate(t, r, 200, "POST", "/_another_path_of_locks/_release", "", `{"owner":"`+lock+`"}`); !strings.Contains(results, `"released":1`) {
+			t.Errorf("%s: %s", lock, results)
 		}
 	}
 }

@@ -51,23 +51,23 @@ type task struct {
 
 // outcome is what became of an operation.
 type outcome struct {
-	said state.Said
-	doc  *state.Doc // as it is then; not to be changed
-	hold state.Hold // the lease, of a verdict that has one
-	sent time.Time  // when the call that decided it was sent
-	nth  int64      // the place in the queue of who has stopped to wait; 0 where that isn't known
-	err  error
+	result state.Result
+	doc    *state.Doc // as it is then; not to be changed
+	hold   state.Hold // the lease, of a verdict that has one
+	sent   time.Time  // when the call that decided it was sent
+	nth    int64      // the place in the queue of who has stopped to wait; 0 where that isn't known
+	err    error
 }
 
 // waiter is a request that waits for a lock.
 type waiter struct {
 	task
-	g       *group
-	asked   bool // it is in the call that is out
-	gone    bool // its client has left while it was
-	expired bool // its time was up while it was
-	doubt   bool // a call with it had no answer: it may have got its lock
-	met     bool // somebody else had it, or came first: counted
+	g         *group
+	inCall    bool // it is in the call that is out
+	gone      bool // its client has left while it was
+	expired   bool // its time was up while it was
+	doubt     bool // a call with it had no answer: it may have got its lock
+	contended bool // somebody else had it, or came first: counted
 
 	promised bool    // its lease is in the document's chain
 	seat     outcome // that lease
@@ -102,7 +102,7 @@ func (r *Router) submit(ctx context.Context, t *target, op state.Op) outcome {
 	l := r.lane(t)
 	l.tasks = append(l.tasks, k)
 	if op.Do == state.Release {
-		l.freed(k)
+		l.noteRelease(k)
 	}
 	l.runHere()
 	select {
@@ -124,7 +124,7 @@ func (r *Router) forsake(l *lane, k *task, why error) outcome {
 	k.gone = true
 	select {
 	case o := <-k.done:
-		if k.op.Do == state.Acquire && o.err == nil && o.said.Verdict == state.Acquired {
+		if k.op.Do == state.Acquire && o.err == nil && o.result.Verdict == state.Acquired {
 			l.again().abandon(k.op.Rid, k.op.TTL)
 		}
 		return outcome{err: why}
@@ -246,7 +246,7 @@ func (l *lane) carry(p *parcel) (pause time.Duration) {
 		l.fault(p, done.Err)
 		return min(max(time.Duration(r.now()-l.failed)*time.Millisecond/2, shortPause), longPause)
 	}
-	l.settle(p, &outcome{doc: done.Doc, sent: sent}, done.Said)
+	l.settle(p, &outcome{doc: done.Doc, sent: sent}, done.Results)
 	return 0
 }
 

@@ -67,7 +67,7 @@ func (q *Query) owns(h *state.Hold) bool {
 }
 
 // evict ends the leases on a lock in their holders' place: the one of the token, if one is said. Only the operator may.
-func (r *Router) evict(ctx context.Context, t *target, a *asked) (*Answer, error) {
+func (r *Router) evict(ctx context.Context, t *target, a *parameters) (*Answer, error) {
 	docs, err := r.o.Store.Read(ctx, []string{t.id})
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (r *Router) evict(ctx context.Context, t *target, a *asked) (*Answer, error
 			if o.err != nil {
 				return nil, o.err
 			}
-			if o.said.Verdict != state.Released {
+			if o.result.Verdict != state.Released {
 				continue // it has ended by itself
 			}
 			r.held.remove(t.root, h.Token)

@@ -22,10 +22,10 @@ func TestTheOperatorSeesTokensAndReleasesInTheHoldersPlace(t *testing.T) {
 	bubble(t, func(t *testing.T, s *shelf) {
 		r := router(t, s, lockrouter.Options{})
 		a := take(t, r, "a")
-		if said := operate(t, r, 200, "GET", global, "", ""); !strings.Contains(said, fmt.Sprintf(`"token":%d`, a.token)) {
-			t.Error(said)
+		if results := operate(t, r, 200, "GET", global, "", ""); !strings.Contains(results, fmt.Sprintf(`"token":%d`, a.token)) {
+			t.Error(results)
 		}
-		if said := ask(t, r, 200, "", "GET", global, ""); said.token != 0 {
+		if results := ask(t, r, 200, "", "GET", global, ""); results.token != 0 {
 			t.Error("a client sees the token")
 		}
 		ask(t, r, 400, "illegal_argument_exception", "DELETE", global, "")
@@ -60,11 +60,11 @@ func TestAllOfAnOwnersIsReleasedByTheOperatorOnly(t *testing.T) {
 		for _, body := range []string{`{"owner":"host-1"}`, `{"owner":"host-*"}`, `{"owner":"host-*","tokens":[1]}`} {
 			ask(t, r, 400, "illegal_argument_exception", "POST", "/_lock/_release", body)
 		}
-		if said := operate(t, r, 200, "POST", "/_lock/_release", "", `{"owner":"host-1"}`); !strings.Contains(said, `"released":2`) {
-			t.Error(said)
+		if results := operate(t, r, 200, "POST", "/_lock/_release", "", `{"owner":"host-1"}`); !strings.Contains(results, `"released":2`) {
+			t.Error(results)
 		}
-		if said := operate(t, r, 200, "POST", "/_lock/_release", "", `{"owner":"host-*"}`); !strings.Contains(said, `"released":3`) {
-			t.Error(said)
+		if results := operate(t, r, 200, "POST", "/_lock/_release", "", `{"owner":"host-*"}`); !strings.Contains(results, `"released":3`) {
+			t.Error(results)
 		}
 		ask(t, r, 200, "", "DELETE", fmt.Sprintf("/fs/_lock/tree/a?owner=other&token=%d", kept.token), "")
 	})

@@ -9,8 +9,8 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// listed is a lease that a list has shown.
-type listed struct {
+// foundLease is a lease that a list has shown.
+type foundLease struct {
 	t *target
 	h *state.Hold
 }
@@ -42,7 +42,7 @@ func (r *Router) releaseAll(ctx context.Context, q *Request) (*Answer, error) {
 		tokens[t]++
 	}
 	released := []string{}
-	var named []listed
+	var named []foundLease
 	for more := true; more; more = query.After != "" {
 		page, err := r.o.Store.Find(ctx, query)
 		if err != nil {
@@ -50,7 +50,7 @@ func (r *Router) releaseAll(ctx context.Context, q *Request) (*Answer, error) {
 		}
 		query.After = page.Next
 		for _, d := range page.Docs {
-			list, err := owned(d, query, tokens)
+			list, err := ownedLeases(d, query, tokens)
 			switch {
 			case err != nil:
 				return nil, err
@@ -76,8 +76,8 @@ func (r *Router) releaseAll(ctx context.Context, q *Request) (*Answer, error) {
 	return reply(http.StatusOK, map[string]any{"released": len(released), "locks": released}), nil
 }
 
-// owned are an owner's leases in one document: those of the tokens, if any are said.
-func owned(d *state.Doc, q *Query, tokens map[int64]int) (list []listed, err error) {
+// ownedLeases are an owner's leases in one document: those of the tokens, if any are said.
+func ownedLeases(d *state.Doc, q *Query, tokens map[int64]int) (list []foundLease, err error) {
 	for i := range d.Holds {
 		h := &d.Holds[i]
 		if !q.owns(h) || len(tokens) > 0 && tokens[h.Token] == 0 {
@@ -87,14 +87,14 @@ func owned(d *state.Doc, q *Query, tokens map[int64]int) (list []listed, err err
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, listed{t, h})
+		list = append(list, foundLease{t, h})
 	}
 	return list, nil
 }
 
 // ambiguous refuses tokens that are of more of the owner's leases than were named: tokens are those of one lock, and the locks that are
 // acquired in the same millisecond have the same. Nothing must be released that somebody counts on.
-func (r *Router) ambiguous(list []listed, tokens map[int64]int) error {
+func (r *Router) ambiguous(list []foundLease, tokens map[int64]int) error {
 	now := r.clockNow()
 	locks := map[int64][]string{}
 	for _, l := range list {
@@ -113,14 +113,14 @@ func (r *Router) ambiguous(list []listed, tokens map[int64]int) error {
 }
 
 // releaseThese releases what a list has shown. The list decides nothing: the release looks at the document.
-func (r *Router) releaseThese(ctx context.Context, list []listed, released []string) ([]string, error) {
+func (r *Router) releaseThese(ctx context.Context, list []foundLease, released []string) ([]string, error) {
 	for _, l := range list {
 		o := r.submit(ctx, l.t, state.Op{Do: state.Release, Owner: l.h.Owner, Token: l.h.Token, Path: l.h.Path,
 			Class: state.Foreground, Mode: state.Exclusive})
 		switch {
 		case o.err != nil:
 			return nil, o.err
-		case o.said.Verdict == state.Released:
+		case o.result.Verdict == state.Released:
 			r.held.remove(l.t.root, l.h.Token)
 			released = append(released, l.t.lock)
 		}

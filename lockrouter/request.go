@@ -18,7 +18,7 @@ import (
 )
 
 // asked is what a request asks for, from its body and its query.
-type asked struct {
+type parameters struct {
 	Owner     string      `json:"owner"`
 	ProcessID string      `json:"process_id"`
 	Token     json.Number `json:"token"`
@@ -43,8 +43,8 @@ const (
 )
 
 // parse reads a request for one lock.
-func (r *Router) parse(q *Request) (*asked, error) {
-	a := new(asked)
+func (r *Router) parse(q *Request) (*parameters, error) {
+	a := new(parameters)
 	if err := strict(q.Body, a); err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func params(query []byte) ([]uri.Pair, error) {
 	return pairs, nil
 }
 
-func (a *asked) param(key, value string) error {
+func (a *parameters) param(key, value string) error {
 	switch key {
 	case "renew":
 		a.renew = value != "false"
@@ -125,7 +125,7 @@ func (a *asked) param(key, value string) error {
 }
 
 // check gives the words their meaning.
-func (r *Router) check(a *asked) (err error) {
+func (r *Router) check(a *parameters) (err error) {
 	if len(a.Owner) > longestOwner || len(a.Note) > longestNote {
 		return badRequest("owner must be no longer than 512 bytes, and note than 1024")
 	}

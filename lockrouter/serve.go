@@ -73,7 +73,7 @@ func wrongMethod(method string) error {
 }
 
 // acquire gets a lock, or says who has it.
-func (r *Router) acquire(ctx context.Context, t *target, a *asked) (*Answer, error) {
+func (r *Router) acquire(ctx context.Context, t *target, a *parameters) (*Answer, error) {
 	began := time.Now()
 	op := state.Op{Do: state.Acquire, Owner: a.Owner, Rid: r.rid(), Path: t.path, Mode: a.mode, Class: a.class, Note: a.Note,
 		TTL: r.ttl(a).Milliseconds()}
@@ -84,7 +84,7 @@ func (r *Router) acquire(ctx context.Context, t *target, a *asked) (*Answer, err
 	} else {
 		o = r.wait(ctx, t, op, limit)
 	}
-	answer, word, err := r.acquired(t, &op, o, limit > 0, began)
+	answer, word, err := r.acquisition(t, &op, o, limit > 0, began)
 	r.o.Events.Acquired.Call(a.class, word, time.Since(began))
 	if word == "held" {
 		r.o.Events.Contended.Call(a.class)
@@ -92,7 +92,7 @@ func (r *Router) acquire(ctx context.Context, t *target, a *asked) (*Answer, err
 	return answer, err
 }
 
-func (r *Router) ttl(a *asked) time.Duration {
+func (r *Router) ttl(a *parameters) time.Duration {
 	if a.ttl > 0 {
 		return a.ttl
 	}
@@ -100,7 +100,7 @@ func (r *Router) ttl(a *asked) time.Duration {
 }
 
 // patience is how long a request waits.
-func (r *Router) patience(a *asked) time.Duration {
+func (r *Router) patience(a *parameters) time.Duration {
 	switch {
 	case a.wait >= 0:
 		return a.wait
@@ -110,22 +110,22 @@ func (r *Router) patience(a *asked) time.Duration {
 	return r.o.Foreground
 }
 
-// acquired is the answer to an acquisition, and a word for the metrics.
-func (r *Router) acquired(t *target, op *state.Op, o outcome, waited bool, began time.Time) (a *Answer, word string, err error) {
+// acquisition is the answer to an acquisition, and a word for the metrics.
+func (r *Router) acquisition(t *target, op *state.Op, o outcome, waited bool, began time.Time) (a *Answer, word string, err error) {
 	switch {
 	case errors.Is(o.err, ErrStore):
 		return nil, "failed", o.err
 	case o.err != nil:
 		return nil, "left", o.err
 	}
-	switch o.said.Verdict {
+	switch o.result.Verdict {
 	case state.Acquired, state.Reentered:
 		l := leaseOf(o.doc, &o.hold, o.doc.Seen, true)
 		// Who counts the lease from when the request was sent, and this much on, never counts on it for too long.
 		ms := max(o.sent.Sub(began).Milliseconds(), 0)
 		l.Waited = &ms
 		r.held.add(t.root, l.Token, o.sent.Add(time.Duration(o.hold.TTL)*time.Millisecond))
-		if o.said.Verdict == state.Acquired {
+		if o.result.Verdict == state.Acquired {
 			return reply(http.StatusCreated, l), "acquired", nil
 		}
 		return reply(http.StatusOK, l), "reentered", nil
@@ -133,7 +133,7 @@ func (r *Router) acquired(t *target, op *state.Op, o outcome, waited bool, began
 		return nil, "full", &Failure{Status: http.StatusTooManyRequests, Type: TypeFull, Retry: time.Second,
 			Reason: fmt.Sprintf("the tree holds %d leases, as many as it may", r.o.MostHeld)}
 	}
-	f := r.taken(t, op, o.doc)
+	f := r.heldFailure(t, op, o.doc)
 	if waited {
 		f.Type, f.Reason = TypeTimeout, "the lock was not to be had in time: "+f.Reason
 		if o.nth > 0 {
@@ -144,8 +144,8 @@ func (r *Router) acquired(t *target, op *state.Op, o outcome, waited bool, began
 	return nil, "held", f
 }
 
-// taken says why a lock isn't to be had.
-func (r *Router) taken(t *target, op *state.Op, d *state.Doc) *Failure {
+// heldFailure says why a lock isn't to be had.
+func (r *Router) heldFailure(t *target, op *state.Op, d *state.Doc) *Failure {
 	f := &Failure{Status: http.StatusConflict, Type: TypeHeld, Reason: "others come first for " + t.lock, Retry: time.Second,
 		Detail: map[string]any{"lock": t.lock}}
 	if d == nil {
@@ -164,36 +164,36 @@ func (r *Router) taken(t *target, op *state.Op, d *state.Doc) *Failure {
 }
 
 // renew makes a lease longer.
-func (r *Router) renew(ctx context.Context, t *target, a *asked) (*Answer, error) {
+func (r *Router) renew(ctx context.Context, t *target, a *parameters) (*Answer, error) {
 	op := state.Op{Do: state.Renew, Owner: a.Owner, Token: a.token, Note: a.Note, TTL: a.ttl.Milliseconds(), Path: t.path,
 		Class: state.Foreground, Mode: state.Exclusive}
 	o := r.submit(ctx, t, op)
 	if o.err != nil {
 		return nil, o.err
 	}
-	if o.said.Verdict != state.Renewed {
-		return nil, refused(t, o.said.Verdict)
+	if o.result.Verdict != state.Renewed {
+		return nil, refusal(t, o.result.Verdict)
 	}
 	r.held.add(t.root, a.token, o.sent.Add(time.Duration(o.hold.TTL)*time.Millisecond))
 	return reply(http.StatusOK, leaseOf(o.doc, &o.hold, o.doc.Seen, true)), nil
 }
 
 // release gives a lock back.
-func (r *Router) release(ctx context.Context, t *target, a *asked) (*Answer, error) {
+func (r *Router) release(ctx context.Context, t *target, a *parameters) (*Answer, error) {
 	o := r.submit(ctx, t, state.Op{Do: state.Release, Owner: a.Owner, Token: a.token, Path: t.path, Class: state.Foreground,
 		Mode: state.Exclusive})
 	if o.err != nil {
 		return nil, o.err
 	}
-	if o.said.Verdict != state.Released {
-		return nil, refused(t, o.said.Verdict)
+	if o.result.Verdict != state.Released {
+		return nil, refusal(t, o.result.Verdict)
 	}
 	r.held.remove(t.root, a.token)
 	return reply(http.StatusOK, map[string]any{"released": true}), nil
 }
 
-// refused says why a lease can't be renewed or released. Nothing has changed by it.
-func refused(t *target, v state.Verdict) error {
+// refusal says why a lease can't be renewed or released. Nothing has changed by it.
+func refusal(t *target, v state.Verdict) error {
 	switch v {
 	case state.Expired:
 		return &Failure{Status: http.StatusGone, Type: TypeExpired, Reason: "the lease of that token on " + t.lock + " has ended"}

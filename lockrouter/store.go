@@ -38,9 +38,9 @@ type Change struct {
 
 // Changed is what became of a Change. Doc is not to be changed.
 type Changed struct {
-	Doc  *state.Doc
-	Said []state.Said
-	Err  error
+	Doc     *state.Doc
+	Results []state.Result
+	Err     error
 }
 
 // Query says which documents are listed: those with leases.

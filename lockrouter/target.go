@@ -66,7 +66,7 @@ func (r *Router) locate(path []byte) (endpoint, *target, string, error) {
 	if !under(path, r.o.Path) {
 		i := strings.IndexByte(rest[1:], '/') + 1
 		var err error
-		if index, err = decoded(rest[1:i]); err != nil {
+		if index, err = decodeSegment(rest[1:i]); err != nil {
 			return 0, nil, "", err
 		}
 		if strings.ContainsAny(index, `,*?"<>| /\#`) || index == "" {
@@ -105,7 +105,7 @@ func (r *Router) noLock(path []byte) error {
 }
 
 func (r *Router) global(raw string) (*target, error) {
-	name, err := decoded(strings.TrimSuffix(raw, "/"))
+	name, err := decodeSegment(strings.TrimSuffix(raw, "/"))
 	if err != nil {
 		return nil, err
 	}
@@ -114,13 +114,13 @@ func (r *Router) global(raw string) (*target, error) {
 	}
 	lock := r.o.Path + "/global"
 	if name != "" {
-		lock += "/" + escaped(name)
+		lock += "/" + escapeSegment(name)
 	}
 	return &target{kind: state.Global, id: globalID(name), root: lock, lock: lock}, nil
 }
 
 func (r *Router) doc(index, raw string) (*target, error) {
-	id, err := decoded(strings.TrimSuffix(raw, "/"))
+	id, err := decodeSegment(strings.TrimSuffix(raw, "/"))
 	if err != nil {
 		return nil, err
 	}
@@ -131,24 +131,24 @@ func (r *Router) doc(index, raw string) (*target, error) {
 }
 
 func (r *Router) docOf(index, id string) *target {
-	lock := "/" + escaped(index) + r.o.Path + "/doc/" + escaped(id)
+	lock := "/" + escapeSegment(index) + r.o.Path + "/doc/" + escapeSegment(id)
 	return &target{kind: state.Document, id: documentID(index, id), root: lock, lock: lock}
 }
 
 func (r *Router) tree(index, raw string) (*target, error) {
-	path, err := decoded(raw)
+	path, err := decodeSegment(raw)
 	if err != nil {
 		return nil, err
 	}
 	if path, err = state.Path(path); err != nil {
 		return nil, badRequest(err.Error())
 	}
-	root := "/" + escaped(index) + r.o.Path + "/tree"
-	return &target{kind: state.Tree, id: treeID(index), root: root, path: path, lock: root + shown(path)}, nil
+	root := "/" + escapeSegment(index) + r.o.Path + "/tree"
+	return &target{kind: state.Tree, id: treeID(index), root: root, path: path, lock: root + treePath(path)}, nil
 }
 
-// shown is a path within a tree as users name it: each segment escaped, no slash at the end but for the root's.
-func shown(path string) string {
+// treePath is a path within a tree as users name it: each segment escaped, no slash at the end but for the root's.
+func treePath(path string) string {
 	if path == "/" {
 		return "/"
 	}
@@ -162,7 +162,7 @@ func shown(path string) string {
 // of is the path of a lease of a document, as users name it.
 func lockOf(d *state.Doc, path string) string {
 	if d.Kind == state.Tree {
-		return d.Lock + shown(path)
+		return d.Lock + treePath(path)
 	}
 	return d.Lock
 }
@@ -171,7 +171,7 @@ func lockOf(d *state.Doc, path string) string {
 func targetOf(d *state.Doc, path string) (*target, error) {
 	var names []string
 	for seg := range strings.SplitSeq(strings.TrimPrefix(d.Lock, "/"), "/") {
-		name, err := decoded(seg)
+		name, err := decodeSegment(seg)
 		if err != nil {
 			return nil, err
 		}
@@ -206,9 +206,9 @@ func identity(name string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-func escaped(name string) string { return string(uri.AppendSegment(nil, name)) }
+func escapeSegment(name string) string { return string(uri.AppendSegment(nil, name)) }
 
-func decoded(raw string) (string, error) {
+func decodeSegment(raw string) (string, error) {
 	b, err := uri.Unescape(nil, []byte(raw))
 	if err != nil || !utf8.Valid(b) {
 		return "", badRequest("the path isn't UTF-8 in percent-encoding")

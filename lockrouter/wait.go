@@ -74,15 +74,15 @@ func (l *lane) join(w *waiter) {
 		g.due = true // it needn't wait for those before it, or they are no longer in the queue
 	}
 	if len(g.waiters) > 0 && g.mode != state.Shared {
-		w.meet(l)
+		w.countContention(l)
 	}
 	g.waiters = append(g.waiters, w)
 }
 
-// meet counts, once, that the lock wasn't to be had at once.
-func (w *waiter) meet(l *lane) {
-	if !w.met {
-		w.met = true
+// countContention counts, once, that the lock wasn't to be had at once.
+func (w *waiter) countContention(l *lane) {
+	if !w.contended {
+		w.contended = true
 		l.r.o.Events.Contended.Call(w.op.Class)
 	}
 }
@@ -168,11 +168,11 @@ func (l *lane) expire(w *waiter) (outcome, bool) {
 	r := l.r
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(w.done) > 0 || w.asked {
+	if len(w.done) > 0 || w.inCall {
 		w.expired = true
 		return outcome{}, false
 	}
-	o := outcome{said: state.Said{Verdict: state.Queued}, doc: l.doc, nth: l.nth(w, l.doc)}
+	o := outcome{result: state.Result{Verdict: state.Queued}, doc: l.doc, nth: l.nth(w, l.doc)}
 	if l.failed != 0 {
 		o.err = ErrStore
 	}
@@ -198,13 +198,13 @@ func (l *lane) leave(w *waiter, why error) outcome {
 	defer r.mu.Unlock()
 	select {
 	case o := <-w.done:
-		if o.err == nil && o.said.Verdict.Grants() {
+		if o.err == nil && o.result.Verdict.Grants() {
 			l.again().abandon(w.op.Rid, w.op.TTL)
 		}
 		return outcome{err: why}
 	default:
 	}
-	if w.asked {
+	if w.inCall {
 		w.gone = true
 	} else {
 		l.drop(w)
@@ -223,8 +223,8 @@ func (l *lane) again() *lane {
 	return l
 }
 
-// saw takes note of the document as it is, and finds out who has a chance now, or when.
-func (l *lane) saw(d *state.Doc) {
+// observe takes note of the document as it is, and finds out who has a chance now, or when.
+func (l *lane) observe(d *state.Doc) {
 	r, now := l.r, l.r.now()
 	changed := !l.known || (d == nil) != (l.doc == nil) || d != nil && (d.Beat != l.doc.Beat || d.Seen != l.doc.Seen)
 	l.version++
@@ -276,13 +276,13 @@ func (l *lane) chance(g *group) int64 {
 		return 0
 	}
 	e, ok := l.doc.Entry(l.r.queue, g.class, g.path, g.mode)
-	if !ok || e.Called > 0 {
+	if !ok || e.TurnSince > 0 {
 		return 0
 	}
 	at := l.ends(g, head.op.Owner)
 	for i := range l.doc.Queue {
-		if q := &l.doc.Queue[i]; q.Called > 0 {
-			if since, ok := l.watch.Since(q.Rung()); ok {
+		if q := &l.doc.Queue[i]; q.TurnSince > 0 {
+			if since, ok := l.watch.Since(q.TurnMark()); ok {
 				at = min(at, since+l.r.grace()+1)
 			}
 		}

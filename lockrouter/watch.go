@@ -96,7 +96,7 @@ func (r *Router) look(lanes []*lane) {
 		case l.version != versions[i] || l.running:
 			// A call has seen it meanwhile, or is about to.
 		default:
-			l.saw(docs[i])
+			l.observe(docs[i])
 			l.run()
 		}
 	}
@@ -121,9 +121,9 @@ func (r *Router) storeUp() {
 }
 
 // lapses tells of leases that a call of ours found lapsed.
-func (l *lane) lapses(d *state.Doc, said []state.Said) {
-	written := slices.ContainsFunc(said, func(s state.Said) bool { return s.Verdict.Positive() }) ||
-		l.doc != nil && d.Beat != l.doc.Beat && slices.Equal(d.Said, said)
+func (l *lane) lapses(d *state.Doc, results []state.Result) {
+	written := slices.ContainsFunc(results, func(s state.Result) bool { return s.Verdict.Positive() }) ||
+		l.doc != nil && d.Beat != l.doc.Beat && slices.Equal(d.Results, results)
 	if written {
 		l.r.lapses(d) // else what the document says is of an earlier call
 	}

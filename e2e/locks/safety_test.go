@@ -106,7 +106,7 @@ func (s *flawed) Do(_ context.Context, changes []lockrouter.Change) []lockrouter
 		}
 		said, _ := d.Apply(c.Call, state.Clock{Now: now})
 		s.docs[c.ID] = d
-		done[i] = lockrouter.Changed{Doc: d.Clone(), Said: said}
+		done[i] = lockrouter.Changed{Doc: d.Clone(), Results: said}
 	}
 	return done
 }

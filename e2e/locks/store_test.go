@@ -142,7 +142,7 @@ func tell(t *testing.T, proxies []lockrouter.Store, name string, story func(s *s
 	}
 }
 
-func (s *scene) do(proxy int, ops ...state.Op) []state.Said {
+func (s *scene) do(proxy int, ops ...state.Op) []state.Result {
 	s.t.Helper()
 	c := &state.Call{Lock: "/_lock/global/" + s.id, Kind: state.Global, Proxy: fmt.Sprint("p", proxy), Ops: ops, Bound: 3, Grace: max(s.lease, 100)}
 	done := s.proxies[proxy].Do(s.t.Context(), []lockrouter.Change{{ID: s.id, Call: c}})[0]
@@ -150,10 +150,10 @@ func (s *scene) do(proxy int, ops ...state.Op) []state.Said {
 		s.t.Fatal(done.Err)
 	}
 	s.last = done.Doc
-	return done.Said
+	return done.Results
 }
 
-func (s *scene) expect(said []state.Said, want ...state.Verdict) int64 {
+func (s *scene) expect(said []state.Result, want ...state.Verdict) int64 {
 	s.t.Helper()
 	var got []state.Verdict
 	for _, x := range said {
@@ -309,7 +309,7 @@ func TestTheScriptDoesWhatTheModelDoes(t *testing.T) {
 					Ops: rapid.SliceOfN(drawOp(kind, tokens), 0, 5).Draw(r, "ops"), Bound: 2, Grace: rapid.SampledFrom([]int64{1, 20, 10_000}).Draw(r, "grace"),
 					Most: 4}
 				done := s.Do(t.Context(), []lockrouter.Change{{ID: id, Call: c}, beside})[0]
-				got, said := done.Doc, done.Said
+				got, said := done.Doc, done.Results
 				if done.Err != nil {
 					r.Fatal(done.Err)
 				}

@@ -27,7 +27,7 @@ type failure struct {
 	cause  object // caused_by
 }
 
-func unknown(reason string) *failure {
+func unsupported(reason string) *failure {
 	return &failure{http.StatusBadRequest, "illegal_argument_exception", "the documents of this index are locks: " + reason, nil}
 }
 
@@ -40,8 +40,8 @@ func conflict(in *intent, why string) *failure {
 	return &failure{http.StatusConflict, "version_conflict_engine_exception", "[" + in.id + "]: version conflict, " + why, nil}
 }
 
-// taken is what is told where a lock isn't to be had: for a create the conflict, for a script its failed assertion.
-func taken(in *intent, h *state.Hold, why string) *failure {
+// refusal is what is told where a lock isn't to be had: for a create the conflict, for a script its failed assertion.
+func refusal(in *intent, h *state.Hold, why string) *failure {
 	if in.do == create {
 		return conflict(in, "document already exists (current version [1]): "+why)
 	}
@@ -53,14 +53,14 @@ func taken(in *intent, h *state.Hold, why string) *failure {
 		"reason": "runtime error", "script": in.script, "lang": "painless", "caused_by": cause}}
 }
 
-func held(h *state.Hold) string {
+func holderText(h *state.Hold) string {
 	return fmt.Sprintf("held by [%s] until %s", h.Owner, instant(h.Until))
 }
 
 func instant(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// told is the error within an answer.
-func (f *failure) told() object {
+// object is the error within an answer.
+func (f *failure) object() object {
 	cause := object{"type": f.typ, "reason": f.reason}
 	e := object{"type": f.typ, "reason": f.reason, "root_cause": []object{cause}}
 	if f.cause != nil {
@@ -70,7 +70,7 @@ func (f *failure) told() object {
 }
 
 func (f *failure) answer() *lockrouter.Answer {
-	return encode(f.status, object{"error": f.told(), "status": f.status})
+	return encode(f.status, object{"error": f.object(), "status": f.status})
 }
 
 func encode(status int, body any) *lockrouter.Answer {
@@ -115,7 +115,7 @@ func (r *reply) document(id string) object {
 // body is what is told of a write. The fencing token of the lease is its _seq_no.
 func (r *reply) body(res *result) object {
 	if res.fail != nil {
-		return object{"error": res.fail.told(), "status": res.fail.status}
+		return object{"error": res.fail.object(), "status": res.fail.status}
 	}
 	o := r.document(res.in.id)
 	o["result"], o["_version"], o["_seq_no"], o["_primary_term"] = res.word, res.version, res.token, 1
@@ -146,7 +146,7 @@ func (r *reply) items(list []result, took time.Duration) *lockrouter.Answer {
 		if res.fail != nil {
 			failed = true
 			o = r.document(res.in.id)
-			e := res.fail.told()
+			e := res.fail.object()
 			delete(e, "root_cause")
 			o["error"] = e
 		} else {

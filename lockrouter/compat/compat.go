@@ -184,13 +184,13 @@ func (c *Compat) one(q *Request, p *place) (*intent, *failure) {
 	case p.endpoint == "_doc" && q.Method == http.MethodDelete:
 		in.do, in.guard = remove, guard
 	case guard != 0:
-		err = unguarded()
+		err = badGuard()
 	case p.endpoint == "_create" && write, p.endpoint == "_doc" && write && q.Op.Kind == api.Create:
 		err = in.create(q.Body)
 	case p.endpoint == "_update" && q.Method == http.MethodPost:
 		err = in.update(q.Body)
 	default:
-		return nil, unknown("a lock is created with _create, updated with one of the book's scripts, and deleted; this is " +
+		return nil, unsupported("a lock is created with _create, updated with one of the book's scripts, and deleted; this is " +
 			q.Method + " " + string(q.Op.Path))
 	}
 	return in, err
@@ -210,7 +210,7 @@ func (c *Compat) all(ctx context.Context, q *Request, r *reply, endpoint string)
 	case endpoint == "_query" && q.Method == http.MethodDelete, endpoint == "_delete_by_query" && post:
 		return c.deleteByQuery(ctx, q, r)
 	}
-	return unknown("it isn't one of the Definitive Guide's requests: " + q.Method + " " + string(q.Op.Path)).answer(), nil
+	return unsupported("it isn't one of the Definitive Guide's requests: " + q.Method + " " + string(q.Op.Path)).answer(), nil
 }
 
 // refresh does nothing for the locks, which are always seen as they are.

@@ -59,8 +59,8 @@ func (b *book) as(session, line, body string) *gjson.Result {
 	if !json.Valid(a.Body) {
 		b.t.Fatalf("%s: no JSON: %s", line, a.Body)
 	}
-	said := gjson.Parse(fmt.Sprintf(`{"http":%d,"body":%s}`, a.Status, a.Body))
-	return &said
+	answer := gjson.Parse(fmt.Sprintf(`{"http":%d,"body":%s}`, a.Status, a.Body))
+	return &answer
 }
 
 // ask makes a request that has to be answered with the status and the result, or the error's type.

@@ -35,8 +35,8 @@ func owner(process, session, rid string) string {
 	return process + "session:" + session + " #" + rid
 }
 
-// owned reports whether a lease is the session's.
-func owned(h *state.Hold, session string) bool {
+// ownedBy reports whether a lease is the session's.
+func ownedBy(h *state.Hold, session string) bool {
 	i := strings.LastIndex(h.Owner, " #")
 	return i > 0 && (strings.HasSuffix(h.Owner[:i], " session:"+session) || h.Owner[:i] == "session:"+session)
 }
@@ -79,7 +79,7 @@ func (c *Compat) contend(ctx context.Context, session string, pending []*result)
 		switch {
 		case r.word != "" || r.fail != nil || r.err != nil:
 		case errors.Is(err, doc.ErrConflict):
-			r.fail = taken(r.in, nil, "others come between")
+			r.fail = refusal(r.in, nil, "others come between")
 		default:
 			r.err = err
 		}
@@ -102,8 +102,8 @@ func (c *Compat) round(ctx context.Context, session string, list []*result) (aga
 			asks, asking = append(asks, lockrouter.Ask{Index: c.o.Index, ID: r.in.id, Op: op}), append(asking, r)
 		}
 	}
-	for i, told := range c.o.Locks.Direct(ctx, asks) {
-		if asking[i].settle(&asks[i].Op, &told, session) {
+	for i, done := range c.o.Locks.Direct(ctx, asks) {
+		if asking[i].settle(&asks[i].Op, &done, session) {
 			again = append(again, asking[i])
 		}
 	}
@@ -177,7 +177,7 @@ func (r *result) plan(d *state.Doc, session string, now int64) {
 	}
 	switch {
 	case len(r.todo) == 0:
-		r.absent(d, session, now)
+		r.setAbsent(d, session, now)
 	case in.guard != 0 && !slices.Contains(r.todo, in.guard):
 		r.todo, r.fail = []int64{}, conflict(in, "the lock has another _seq_no")
 	case in.guard != 0:
@@ -191,19 +191,19 @@ func find(d *state.Doc, session string, is func(h *state.Hold) bool) *state.Hold
 		return nil
 	}
 	for i := range d.Holds {
-		if h := &d.Holds[i]; owned(h, session) && is(h) {
+		if h := &d.Holds[i]; ownedBy(h, session) && is(h) {
 			return h
 		}
 	}
 	return nil
 }
 
-// absent is the result where the session has nothing to give back.
-func (r *result) absent(d *state.Doc, session string, now int64) {
+// setAbsent is the result where the session has nothing to give back.
+func (r *result) setAbsent(d *state.Doc, session string, now int64) {
 	var h *state.Hold
 	if d != nil {
 		for i := range d.Holds {
-			if o := &d.Holds[i]; o.Until >= now && !owned(o, session) {
+			if o := &d.Holds[i]; o.Until >= now && !ownedBy(o, session) {
 				h = o
 			}
 		}
@@ -212,29 +212,29 @@ func (r *result) absent(d *state.Doc, session string, now int64) {
 	case r.in.do == unshare:
 		r.fail = &failure{404, "document_missing_exception", "[" + r.in.id + "]: document missing", nil}
 	case h != nil:
-		r.fail = &failure{403, lockrouter.TypeNotOwner, "[" + r.in.id + "]: " + held(h) + ", which isn't this session", nil}
+		r.fail = &failure{403, lockrouter.TypeNotOwner, "[" + r.in.id + "]: " + holderText(h) + ", which isn't this session", nil}
 	default:
 		r.word, r.version = "not_found", 1
 	}
 }
 
 // settle takes what was told of an operation. It reports whether the lock has to be looked at again.
-func (r *result) settle(op *state.Op, t *lockrouter.Told, session string) (again bool) {
+func (r *result) settle(op *state.Op, t *lockrouter.AskResult, session string) (again bool) {
 	in := r.in
 	if t.Err != nil {
 		r.err = t.Err
 		return false
 	}
-	switch v := t.Said.Verdict; {
+	switch v := t.Result.Verdict; {
 	case v == state.Acquired:
-		r.word, r.token, r.version = "created", t.Said.Token, 1
+		r.word, r.token, r.version = "created", t.Result.Token, 1
 		if n := sharers(t.Doc); in.do == share && n > 1 {
 			r.word, r.version = "updated", n
 		}
 	case v == state.Renewed:
-		r.word, r.token, r.version = "noop", t.Said.Token, 1
+		r.word, r.token, r.version = "noop", t.Result.Token, 1
 	case op.Do == state.Release:
-		r.released(op, t, session)
+		r.settleRelease(op, t, session)
 		return len(r.todo) > 0
 	case op.Do == state.Renew: // the lease has ended between the look and this
 		return true
@@ -242,28 +242,28 @@ func (r *result) settle(op *state.Op, t *lockrouter.Told, session string) (again
 		r.fail = &failure{429, lockrouter.TypeFull, "[" + in.id + "]: the lock is shared by as many as may", nil}
 	default:
 		h, ok := t.Doc.Conflict(op.Owner, op.Path, op.Mode)
-		same := ok && in.do == reenter && owned(&h, session) && gjson.Get(h.Note, "process_id").Raw == in.same
+		same := ok && in.do == reenter && ownedBy(&h, session) && gjson.Get(h.Note, "process_id").Raw == in.same
 		if same {
 			return true // the same process has got it meanwhile
 		}
 		why := "others wait for it"
 		if ok {
-			why = held(&h)
+			why = holderText(&h)
 		}
-		r.fail = taken(in, &h, why)
+		r.fail = refusal(in, &h, why)
 	}
 	return false
 }
 
-// released takes what was told of a release. A lease that has ended meanwhile is nobody's to give back any more, and what the
+// settleRelease takes what was told of a release. A lease that has ended meanwhile is nobody's to give back any more, and what the
 // session has got meanwhile stays: it was another process's request, or another thread's, that got it.
-func (r *result) released(op *state.Op, t *lockrouter.Told, session string) {
+func (r *result) settleRelease(op *state.Op, t *lockrouter.AskResult, session string) {
 	r.todo = r.todo[1:]
 	n := sharers(t.Doc)
 	switch {
-	case t.Said.Verdict != state.Released:
+	case t.Result.Verdict != state.Released:
 		if r.word == "" && len(r.todo) == 0 {
-			r.absent(t.Doc, session, t.Doc.Seen)
+			r.setAbsent(t.Doc, session, t.Doc.Seen)
 		}
 	case r.in.do == unshare && n > 0:
 		r.word, r.token, r.version = "updated", op.Token, n+1

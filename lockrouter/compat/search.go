@@ -28,7 +28,7 @@ const (
 )
 
 // sought is what a search asks for. It is its scroll id, too: nothing is kept between two pages.
-type sought struct {
+type searchRequest struct {
 	Scroll  string `json:"optimist"`          // the index, so that the id of an engine's scroll is never taken for ours
 	Process string `json:"process,omitempty"` // processOf it; empty: every lock
 	Typed   bool   `json:"typed,omitempty"`
@@ -37,8 +37,8 @@ type sought struct {
 	After   string `json:"after,omitempty"` // the last lock of the page before
 }
 
-// found is a document that seems to be there.
-type found struct {
+// hit is a document that seems to be there.
+type hit struct {
 	id, lock string
 	source   json.RawMessage
 	token    int64
@@ -46,7 +46,7 @@ type found struct {
 }
 
 // document is what a lock document seems to be to the book's reader; ok is false if nobody has the lock.
-func (c *Compat) document(d *state.Doc, session string) (f found, ok bool) {
+func (c *Compat) document(d *state.Doc, session string) (f hit, ok bool) {
 	if d == nil {
 		return f, false
 	}
@@ -58,7 +58,7 @@ func (c *Compat) document(d *state.Doc, session string) (f found, ok bool) {
 			continue
 		}
 		n++
-		f.token, f.lock, f.mine = h.Token, d.Lock, f.mine || session != "" && owned(h, session)
+		f.token, f.lock, f.mine = h.Token, d.Lock, f.mine || session != "" && ownedBy(h, session)
 		switch {
 		case h.Mode == state.Shared:
 			f.source = []byte(`{"lock_type":"shared","lock_count":` + strconv.FormatInt(n, 10) + `}`)
@@ -77,7 +77,7 @@ func (c *Compat) document(d *state.Doc, session string) (f found, ok bool) {
 }
 
 // find lists the documents behind a lock's path, up to size of them, and whether there are more. All are counted.
-func (c *Compat) find(ctx context.Context, s *sought, session string) (list []found, total int, err error) {
+func (c *Compat) find(ctx context.Context, s *searchRequest, session string) (list []hit, total int, err error) {
 	prefix := c.o.Locks.DocLock(c.o.Index, "")
 	for q := (&lockrouter.Query{Prefix: prefix, After: s.After, Size: findSize}); ; {
 		page, err := c.o.Locks.Find(ctx, q)
@@ -101,7 +101,7 @@ func (c *Compat) find(ctx context.Context, s *sought, session string) (list []fo
 
 // search answers a search by process_id, or for all locks.
 func (c *Compat) search(ctx context.Context, q *Request, r *reply) (*lockrouter.Answer, error) {
-	s, fail := c.sought(q)
+	s, fail := c.parseSearch(q)
 	if fail != nil {
 		return fail.answer(), nil
 	}
@@ -111,7 +111,7 @@ func (c *Compat) search(ctx context.Context, q *Request, r *reply) (*lockrouter.
 }
 
 // page is one page of a search.
-func (c *Compat) page(ctx context.Context, s *sought, scrolled bool) (*lockrouter.Answer, error) {
+func (c *Compat) page(ctx context.Context, s *searchRequest, scrolled bool) (*lockrouter.Answer, error) {
 	began := time.Now()
 	list, total, err := c.find(ctx, s, "")
 	if err != nil {
@@ -134,10 +134,10 @@ func (c *Compat) page(ctx context.Context, s *sought, scrolled bool) (*lockroute
 	return encode(http.StatusOK, body), nil
 }
 
-// sought reads a search.
-func (c *Compat) sought(q *Request) (*sought, *failure) {
-	s := &sought{Size: defaultSize}
-	body, err := whole(q.Body)
+// parseSearch reads a search.
+func (c *Compat) parseSearch(q *Request) (*searchRequest, *failure) {
+	s := &searchRequest{Size: defaultSize}
+	body, err := wholeBody(q.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (c *Compat) sought(q *Request) (*sought, *failure) {
 		}
 	}
 	if bad != "" {
-		return nil, unknown(bad)
+		return nil, unsupported(bad)
 	}
 	return s, nil
 }
@@ -207,7 +207,7 @@ func process(query gjson.Result, depth int) (who string, ok bool) {
 		}
 	case "term", "match":
 		if key, value, ok := only(clause); ok && key == "process_id" {
-			who = asked(value)
+			who = clauseProcess(value)
 			return who, who != "" // nobody's locks are not everybody's
 		}
 	}
@@ -223,8 +223,8 @@ func only(o gjson.Result) (name string, value gjson.Result, ok bool) {
 	return "", gjson.Result{}, false
 }
 
-// asked is the process_id of a term or match clause, in its short form or its long one; "" if it is none.
-func asked(value gjson.Result) string {
+// clauseProcess is the process_id of a term or match clause, in its short form or its long one; "" if it is none.
+func clauseProcess(value gjson.Result) string {
 	if value.IsObject() {
 		long := value.Get("@this.value")
 		if !long.Exists() {
@@ -260,7 +260,7 @@ func (c *Compat) scroll(ctx context.Context, q *Request) (*lockrouter.Answer, er
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	var s sought
+	var s searchRequest
 	for _, id := range ids { // all of them or none: one request can't go both ways
 		text, err := base64.RawURLEncoding.DecodeString(id)
 		if err != nil || json.Unmarshal(text, &s) != nil || s.Scroll != c.o.Index {
@@ -277,7 +277,7 @@ func (c *Compat) scroll(ctx context.Context, q *Request) (*lockrouter.Answer, er
 // deleteByQuery releases the locks of a process that are the session's.
 func (c *Compat) deleteByQuery(ctx context.Context, q *Request, _ *reply) (*lockrouter.Answer, error) {
 	began := time.Now()
-	s, fail := c.sought(q)
+	s, fail := c.parseSearch(q)
 	if fail != nil {
 		return fail.answer(), nil
 	}
@@ -290,7 +290,7 @@ func (c *Compat) deleteByQuery(ctx context.Context, q *Request, _ *reply) (*lock
 	failures := []object{}
 	refuse := func(id, why string) {
 		failures = append(failures, object{"index": c.o.Index, "id": id, "status": http.StatusConflict,
-			"cause": conflict(&intent{id: id}, why).told()})
+			"cause": conflict(&intent{id: id}, why).object()})
 	}
 	for i := range list {
 		if !list[i].mine {
@@ -344,7 +344,7 @@ func (c *Compat) get(ctx context.Context, r *reply, id string, sourceOnly bool) 
 	return encode(http.StatusNotFound, o), nil
 }
 
-func (r *reply) got(d *state.Doc, id string) (object, found, bool) {
+func (r *reply) got(d *state.Doc, id string) (object, hit, bool) {
 	f, ok := r.c.document(d, "")
 	o := r.document(id)
 	if o["found"] = ok; ok {
@@ -355,7 +355,7 @@ func (r *reply) got(d *state.Doc, id string) (object, found, bool) {
 
 func (c *Compat) mget(ctx context.Context, q *Request, r *reply) (*lockrouter.Answer, error) {
 	var ids []string
-	read, fail := whole(q.Body)
+	read, fail := wholeBody(q.Body)
 	if fail != nil {
 		return fail.answer(), nil
 	}
@@ -364,13 +364,13 @@ func (c *Compat) mget(ctx context.Context, q *Request, r *reply) (*lockrouter.An
 		ids = append(ids, v.String())
 	}
 	for _, v := range body.Get("docs").Array() {
-		if err := c.ours(v); err != nil {
+		if err := c.checkIndex(v); err != nil {
 			return err.answer(), nil
 		}
 		ids = append(ids, v.Get("_id").String())
 	}
 	if len(ids) == 0 || len(ids) > maxSize {
-		return unknown("a multi-get names from 1 to 10000 of them").answer(), nil
+		return unsupported("a multi-get names from 1 to 10000 of them").answer(), nil
 	}
 	docs, err := c.o.Locks.Look(ctx, c.o.Index, ids)
 	if err != nil {
@@ -408,10 +408,10 @@ func (c *Compat) elsewhere(q *Request) *lockrouter.Answer {
 			skip = skip && len(line) == 0
 			continue
 		}
-		op, action := first(line)
+		op, action := actionOf(line)
 		t := action.Get("_type").String()
 		if op != "" && action.Get("_index").String() == c.o.Index && (t == "" || t == "_doc" || t == c.o.Type) {
-			return unknown("in a bulk request they are changed by PUT /" + c.o.Index + "/" + c.o.Type + "/_bulk, and nothing else with them; " +
+			return unsupported("in a bulk request they are changed by PUT /" + c.o.Index + "/" + c.o.Type + "/_bulk, and nothing else with them; " +
 				"nothing of this request was carried out").answer()
 		}
 		skip = op != "delete"

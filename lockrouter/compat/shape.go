@@ -49,12 +49,12 @@ const (
 // create reads the body of a create.
 func (in *intent) create(body []byte) *failure {
 	in.do = create
-	body, err := whole(body)
+	body, err := wholeBody(body)
 	if err != nil {
 		return err
 	}
 	if t := gjson.GetBytes(body, "lock_type"); t.Exists() && t.Str != "exclusive" {
-		return unknown("only an exclusive lock is created; a shared one is an _update with an upsert and a script that counts up")
+		return unsupported("only an exclusive lock is created; a shared one is an _update with an upsert and a script that counts up")
 	}
 	return in.from(body)
 }
@@ -65,9 +65,9 @@ func (in *intent) from(source []byte) *failure {
 	who := gjson.GetBytes(source, "process_id")
 	switch {
 	case len(in.source) > longestSource:
-		return unknown(fmt.Sprintf("the document of a lock has up to %d bytes", longestSource))
+		return unsupported(fmt.Sprintf("the document of a lock has up to %d bytes", longestSource))
 	case who.IsObject() || who.IsArray() || who.Exists() && len(processOf(who)) > longestProcess:
-		return unknown(fmt.Sprintf("a process_id is a number or a string of up to %d bytes", longestProcess))
+		return unsupported(fmt.Sprintf("a process_id is a number or a string of up to %d bytes", longestProcess))
 	}
 	in.who = who.Raw
 	return nil
@@ -83,14 +83,14 @@ func processOf(who gjson.Result) string {
 
 // update reads the body of an _update: one of the three scripts of the book, in the syntax of any of the engine's versions.
 func (in *intent) update(body []byte) *failure {
-	body, err := whole(body)
+	body, err := wholeBody(body)
 	if err != nil {
 		return err
 	}
 	b := gjson.ParseBytes(body)
 	for _, key := range []string{"doc", "doc_as_upsert", "scripted_upsert"} {
 		if b.Get(key).Exists() {
-			return unknown("an _update of a lock is a script, with " + key + " it is another")
+			return unsupported("an _update of a lock is a script, with " + key + " it is another")
 		}
 	}
 	script, params := b.Get("script"), b.Get("params")
@@ -128,7 +128,7 @@ func (in *intent) update(body []byte) *failure {
 		in.do = unshare
 		return nil
 	}
-	return unknown("the _update isn't one of the book's: an upsert of process_id with a script that compares it, " +
+	return unsupported("the _update isn't one of the book's: an upsert of process_id with a script that compares it, " +
 		"an upsert of a shared lock with a script that counts up, or a script that counts down and deletes at 0")
 }
 
@@ -147,7 +147,7 @@ func (in *intent) reenter(upsert, params gjson.Result) *failure {
 // guardOf is the revision that a request names.
 func guardOf(query []byte) (int64, *failure) {
 	if _, ok := uri.Param(query, "version"); ok {
-		return 0, unknown("their revision is named by if_seq_no, not by version")
+		return 0, unsupported("their revision is named by if_seq_no, not by version")
 	}
 	v, ok := uri.Param(query, "if_seq_no")
 	if !ok {
@@ -155,19 +155,19 @@ func guardOf(query []byte) (int64, *failure) {
 	}
 	n, err := strconv.ParseInt(string(v), 10, 64)
 	if err != nil || n < 1 {
-		return 0, unguarded()
+		return 0, badGuard()
 	}
 	return n, nil
 }
 
-func unguarded() *failure {
-	return unknown("if_seq_no is the _seq_no that the lock was answered with, and guards a deletion")
+func badGuard() *failure {
+	return unsupported("if_seq_no is the _seq_no that the lock was answered with, and guards a deletion")
 }
 
 // named refuses ids that the engine doesn't take.
 func (in *intent) named() *failure {
 	if in.id == "" || len(in.id) > 512 || !utf8.ValidString(in.id) {
-		return unknown("an id has from 1 to 512 bytes, and is UTF-8")
+		return unsupported("an id has from 1 to 512 bytes, and is UTF-8")
 	}
 	return nil
 }
@@ -183,10 +183,10 @@ func (c *Compat) bulkItems(body []byte) ([]intent, *failure) {
 			continue
 		}
 		if op == "" {
-			if op, action = first(line); op == "" {
+			if op, action = actionOf(line); op == "" {
 				return nil, malformed("the action line can't be read: " + string(line[:min(len(line), 100)]))
 			}
-			if err := c.ours(action); err != nil {
+			if err := c.checkIndex(action); err != nil {
 				return nil, err
 			}
 			if op != "delete" {
@@ -203,8 +203,8 @@ func (c *Compat) bulkItems(body []byte) ([]intent, *failure) {
 	return list, nil
 }
 
-// first is the one member of an action line.
-func first(line []byte) (op string, action gjson.Result) {
+// actionOf is the one member of an action line.
+func actionOf(line []byte) (op string, action gjson.Result) {
 	if !doc.ValidJSON(line) {
 		return "", action
 	}
@@ -219,13 +219,13 @@ func first(line []byte) (op string, action gjson.Result) {
 	return "", action
 }
 
-// ours refuses actions on other indices and types: half of the request would be for somebody else.
-func (c *Compat) ours(action gjson.Result) *failure {
+// checkIndex refuses actions on other indices and types: half of the request would be for somebody else.
+func (c *Compat) checkIndex(action gjson.Result) *failure {
 	if i := action.Get("_index"); i.Exists() && i.String() != c.o.Index {
-		return unknown("a bulk request of locks is of one index; [" + i.String() + "] is another")
+		return unsupported("a bulk request of locks is of one index; [" + i.String() + "] is another")
 	}
 	if t := action.Get("_type"); t.Exists() && t.String() != c.o.Type && t.String() != "_doc" {
-		return unknown("a bulk request of locks is of one type; [" + t.String() + "] is another")
+		return unsupported("a bulk request of locks is of one type; [" + t.String() + "] is another")
 	}
 	return nil
 }
@@ -241,28 +241,28 @@ func item(op string, action gjson.Result, line []byte) intent {
 	case "delete":
 		in.do = remove
 	default:
-		in.bad = unknown("a lock is created with create, not with index")
+		in.bad = unsupported("a lock is created with create, not with index")
 	}
 	switch {
 	case in.bad != nil:
 	case action.Get("version").Exists() || action.Get("_version").Exists():
-		in.bad = unknown("their revision is named by if_seq_no, not by version")
+		in.bad = unsupported("their revision is named by if_seq_no, not by version")
 	case guard.Exists() && (op != "delete" || guard.Type != gjson.Number || guard.Int() < 1):
-		in.bad = unguarded()
+		in.bad = badGuard()
 	default:
 		in.guard, in.bad = guard.Int(), in.named()
 	}
 	return in
 }
 
-// whole is the body as a JSON object. Where it isn't one, it may be as the book prints it: without a comma behind the script, and with a
+// wholeBody is the body as a JSON object. Where it isn't one, it may be as the book prints it: without a comma behind the script, and with a
 // line broken within it.
-func whole(body []byte) ([]byte, *failure) {
+func wholeBody(body []byte) ([]byte, *failure) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return []byte("{}"), nil
 	}
 	if !doc.ValidJSON(body) {
-		body = mended(body)
+		body = mend(body)
 	}
 	if !doc.ValidJSON(body) || !gjson.ParseBytes(body).IsObject() {
 		return nil, malformed("the body is not a JSON object")
@@ -270,8 +270,8 @@ func whole(body []byte) ([]byte, *failure) {
 	return body, nil
 }
 
-// mended puts in the commas that are missing behind strings, objects and arrays, and joins strings that are broken.
-func mended(body []byte) []byte {
+// mend puts in the commas that are missing behind strings, objects and arrays, and joins strings that are broken.
+func mend(body []byte) []byte {
 	out := make([]byte, 0, len(body)+4)
 	inside := false // a string
 	ended := false  // a value, or a key

@@ -15,8 +15,8 @@ func TestLocksOfTheDeadAreCleanedUp(t *testing.T) {
 		short, long := acquire("dead"), acquire("alive")
 		short.TTL, long.TTL = 1000, 48*time.Hour.Milliseconds()
 		for id, op := range map[string]state.Op{"a": short, "b": short, "c": long} {
-			if _, said, err := do(t, s, id, op); err != nil || said[0].Verdict != state.Acquired {
-				t.Fatal(said, err)
+			if _, results, err := do(t, s, id, op); err != nil || results[0].Verdict != state.Acquired {
+				t.Fatal(results, err)
 			}
 		}
 		time.Sleep(KeepAge + time.Minute) // in the bubble

@@ -40,31 +40,31 @@ func acquire(owner string) state.Op {
 	return state.Op{Do: state.Acquire, Owner: owner, Rid: owner, Mode: state.Exclusive, Class: state.Foreground, TTL: 60_000}
 }
 
-func do(t *testing.T, s *Store, id string, ops ...state.Op) (*state.Doc, []state.Said, error) {
+func do(t *testing.T, s *Store, id string, ops ...state.Op) (*state.Doc, []state.Result, error) {
 	t.Helper()
 	c := &state.Call{Lock: "/_lock/global/" + id, Kind: state.Global, Proxy: "p", Ops: ops, Bound: 3, Grace: 100}
 	d := s.Do(t.Context(), []lockrouter.Change{{ID: id, Call: c}})[0]
-	return d.Doc, d.Said, d.Err
+	return d.Doc, d.Results, d.Err
 }
 
 func TestAHandOverInOneProxyIsOneWrite(t *testing.T) {
 	n := newNode()
 	s := New(Options{Upstream: n, Index: "locks"})
-	_, said, err := do(t, s, "a", acquire("a"))
-	if err != nil || said[0].Verdict != state.Acquired {
-		t.Fatal(said, err)
+	_, results, err := do(t, s, "a", acquire("a"))
+	if err != nil || results[0].Verdict != state.Acquired {
+		t.Fatal(results, err)
 	}
 	n.Requests()
 	next := acquire("b")
 	next.Wait, next.Left = true, 1000
-	_, said, err = do(t, s, "a", state.Op{Do: state.Release, Owner: "a", Token: said[0].Token}, next)
-	if requests := n.Requests(); err != nil || said[1].Verdict != state.Acquired || len(requests) != 1 {
-		t.Errorf("%v %v %v", said, err, requests)
+	_, results, err = do(t, s, "a", state.Op{Do: state.Release, Owner: "a", Token: results[0].Token}, next)
+	if requests := n.Requests(); err != nil || results[1].Verdict != state.Acquired || len(requests) != 1 {
+		t.Errorf("%v %v %v", results, err, requests)
 	}
 	// What refuses somebody is read anew: the guess could be an old one.
-	_, said, err = do(t, s, "a", acquire("c"))
-	if requests := n.Requests(); err != nil || said[0].Verdict != state.Held || len(requests) != 1 || !strings.HasPrefix(requests[0], "GET ") {
-		t.Errorf("%v %v %v", said, err, requests)
+	_, results, err = do(t, s, "a", acquire("c"))
+	if requests := n.Requests(); err != nil || results[0].Verdict != state.Held || len(requests) != 1 || !strings.HasPrefix(requests[0], "GET ") {
+		t.Errorf("%v %v %v", results, err, requests)
 	}
 }
 
@@ -72,15 +72,15 @@ func TestAGuessThatIsOldIsFoundOut(t *testing.T) {
 	n := newNode()
 	here, there := New(Options{Upstream: n, Index: "locks"}), New(Options{Upstream: n, Index: "locks"})
 	_, first, _ := do(t, here, "a", acquire("a"))
-	if _, said, err := do(t, there, "a", state.Op{Do: state.Release, Owner: "a", Token: first[0].Token}, acquire("b")); err != nil || said[1].Verdict != state.Acquired {
-		t.Fatal(said, err)
+	if _, results, err := do(t, there, "a", state.Op{Do: state.Release, Owner: "a", Token: first[0].Token}, acquire("b")); err != nil || results[1].Verdict != state.Acquired {
+		t.Fatal(results, err)
 	}
 	// To this one the lock is still that of a.
-	if _, said, err := do(t, here, "a", state.Op{Do: state.Renew, Owner: "a", Token: first[0].Token}); err != nil || said[0].Verdict != state.Expired {
-		t.Error(said, err)
+	if _, results, err := do(t, here, "a", state.Op{Do: state.Renew, Owner: "a", Token: first[0].Token}); err != nil || results[0].Verdict != state.Expired {
+		t.Error(results, err)
 	}
-	if _, said, err := do(t, here, "a", acquire("a")); err != nil || said[0].Verdict != state.Held {
-		t.Error(said, err)
+	if _, results, err := do(t, here, "a", acquire("a")); err != nil || results[0].Verdict != state.Held {
+		t.Error(results, err)
 	}
 }
 
@@ -95,9 +95,9 @@ func TestALostAnswerIsAnErrorAndTheRepeatFindsOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.After = nil
-	d, said, err := do(t, s, "a", acquire("a"))
-	if err != nil || said[0].Verdict != state.Acquired || len(d.Holds) != 1 {
-		t.Errorf("%v %v %+v", said, err, d)
+	d, results, err := do(t, s, "a", acquire("a"))
+	if err != nil || results[0].Verdict != state.Acquired || len(d.Holds) != 1 {
+		t.Errorf("%v %v %+v", results, err, d)
 	}
 }
 
@@ -108,8 +108,8 @@ func TestManyDocumentsGoInFewRequests(t *testing.T) {
 	for i := range 2 * maxBulk {
 		changes = append(changes, lockrouter.Change{ID: fmt.Sprint("d", i), Call: &state.Call{Kind: state.Document, Ops: []state.Op{acquire("a")}}})
 	}
-	if _, said, err := do(t, s, "d7", acquire("other")); err != nil || said[0].Verdict != state.Acquired {
-		t.Fatal(said, err)
+	if _, results, err := do(t, s, "d7", acquire("other")); err != nil || results[0].Verdict != state.Acquired {
+		t.Fatal(results, err)
 	}
 	n.Requests()
 	for i, d := range s.Do(t.Context(), changes) {
@@ -117,8 +117,8 @@ func TestManyDocumentsGoInFewRequests(t *testing.T) {
 		if i == 7 {
 			want = state.Held
 		}
-		if d.Err != nil || d.Said[0].Verdict != want {
-			t.Errorf("%d: %v %v", i, d.Said, d.Err)
+		if d.Err != nil || d.Results[0].Verdict != want {
+			t.Errorf("%d: %v %v", i, d.Results, d.Err)
 		}
 	}
 	if requests := n.Requests(); len(requests) > 5 {

@@ -49,9 +49,9 @@ func newRevisions() *revisions {
 
 func (r *revision) document() *state.Doc { return r.doc }
 
-// saw takes note of a document that was read or written just now. One that is older than what is known does no harm: a write that
+// note takes note of a document that was read or written just now. One that is older than what is known does no harm: a write that
 // is made from it is refused, and leases are taken to have been seen for a shorter time.
-func (r *revisions) saw(id string, d *state.Doc, n numbers, now int64) {
+func (r *revisions) note(id string, d *state.Doc, n numbers, now int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	rev, ok := r.docs.Peek(id)
@@ -80,18 +80,18 @@ func (r *revisions) guess(id string, now int64) (d *state.Doc, n numbers, unchan
 }
 
 // guarded carries the call out here, and writes the result under the guard of the revision that it was made from.
-func (s *Store) guarded(ctx context.Context, id string, c *state.Call) (d *state.Doc, said []state.Said, err error) {
+func (s *Store) guarded(ctx context.Context, id string, c *state.Call) (d *state.Doc, results []state.Result, err error) {
 	err = contend(ctx, func(ctx context.Context, n int) error {
 		var err error
-		d, said, err = s.attempt(ctx, id, c, n > 1)
+		d, results, err = s.attempt(ctx, id, c, n > 1)
 		return err
 	})
-	return d, said, err
+	return d, results, err
 }
 
 // attempt makes one attempt at it: on what is known of the document, or, with fresh, on what it reads now. That nothing is to be
 // written is decided on a fresh read only. The error is doc.ErrConflict if others have changed the document.
-func (s *Store) attempt(ctx context.Context, id string, c *state.Call, fresh bool) (*state.Doc, []state.Said, error) {
+func (s *Store) attempt(ctx context.Context, id string, c *state.Call, fresh bool) (*state.Doc, []state.Result, error) {
 	d, num, unchanged, ok := s.known.guess(id, s.monotonic())
 	if !ok || fresh {
 		if err := s.fetch(ctx, id); err != nil {
@@ -99,12 +99,12 @@ func (s *Store) attempt(ctx context.Context, id string, c *state.Call, fresh boo
 		}
 		d, num, unchanged, _ = s.known.guess(id, s.monotonic())
 	}
-	said, changed := d.Apply(c, state.Clock{Now: time.Now().Add(s.o.Skew).UnixMilli(), Unchanged: unchanged})
+	results, changed := d.Apply(c, state.Clock{Now: time.Now().Add(s.o.Skew).UnixMilli(), Unchanged: unchanged})
 	switch {
 	case !changed && ok && !fresh:
 		return s.attempt(ctx, id, c, true)
 	case !changed:
-		return d, said, nil
+		return d, results, nil
 	}
 	written, err := s.write(ctx, id, d, num)
 	if err == nil && !written {
@@ -113,7 +113,7 @@ func (s *Store) attempt(ctx context.Context, id string, c *state.Call, fresh boo
 	if err != nil {
 		return nil, nil, err
 	}
-	return d, said, nil
+	return d, results, nil
 }
 
 // fetch reads the document.
@@ -125,7 +125,7 @@ func (s *Store) fetch(ctx context.Context, id string) error {
 	item := gjson.ParseBytes(a.Body)
 	switch {
 	case a.Status == http.StatusNotFound && item.Get("found").Exists():
-		s.known.saw(id, nil, numbers{}, s.monotonic())
+		s.known.note(id, nil, numbers{}, s.monotonic())
 		return nil
 	case a.Status != http.StatusOK:
 		return failure(a)
@@ -134,7 +134,7 @@ func (s *Store) fetch(ctx context.Context, id string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", lockrouter.ErrStore, err)
 	}
-	s.known.saw(id, d, numbersOf(item), s.monotonic())
+	s.known.note(id, d, numbersOf(item), s.monotonic())
 	return nil
 }
 
@@ -142,7 +142,7 @@ func (s *Store) fetch(ctx context.Context, id string) error {
 func (s *Store) write(ctx context.Context, id string, d *state.Doc, n numbers) (bool, error) {
 	n, written, err := s.put(ctx, id, d, n)
 	if written {
-		s.known.saw(id, d.Clone(), n, s.monotonic())
+		s.known.note(id, d.Clone(), n, s.monotonic())
 	}
 	return written, err
 }

@@ -208,7 +208,7 @@ func (s *Store) Read(ctx context.Context, ids []string) ([]*state.Doc, error) {
 			}
 		}
 		if s.method.Load() == byGuard {
-			s.known.saw(ids[i], docs[i], numbersOf(item), s.monotonic())
+			s.known.note(ids[i], docs[i], numbersOf(item), s.monotonic())
 		}
 	}
 	return docs, nil

@@ -31,9 +31,9 @@ func (s *Store) Do(ctx context.Context, changes []lockrouter.Change) []lockroute
 	if len(changes) == 1 {
 		one, c := &done[0], changes[0]
 		if method == byGuard {
-			one.Doc, one.Said, one.Err = s.guarded(ctx, c.ID, c.Call)
+			one.Doc, one.Results, one.Err = s.guarded(ctx, c.ID, c.Call)
 		} else {
-			one.Doc, one.Said, one.Err = s.scripted(ctx, c.ID, c.Call)
+			one.Doc, one.Results, one.Err = s.scripted(ctx, c.ID, c.Call)
 		}
 		s.missed(done)
 		return done
@@ -85,9 +85,9 @@ func (s *Store) runMany(ctx context.Context, changes []lockrouter.Change, done [
 		d := &done[i]
 		switch status := item.Get("status").Int(); status {
 		case http.StatusOK, http.StatusCreated:
-			d.Doc, d.Said, d.Err = outcome(item, changes[i].Call)
+			d.Doc, d.Results, d.Err = outcome(item, changes[i].Call)
 		case http.StatusConflict:
-			d.Doc, d.Said, d.Err = s.run(ctx, changes[i].ID, changes[i].Call)
+			d.Doc, d.Results, d.Err = s.run(ctx, changes[i].ID, changes[i].Call)
 		default:
 			d.Err = failure(es.Answer{Status: int(status), Body: []byte(item.Raw)})
 		}
@@ -108,7 +108,7 @@ func (s *Store) guardedMany(ctx context.Context, changes []lockrouter.Change, do
 		if !ok {
 			continue
 		}
-		said, changed := d.Apply(c.Call, state.Clock{Now: time.Now().Add(s.o.Skew).UnixMilli(), Unchanged: unchanged})
+		results, changed := d.Apply(c.Call, state.Clock{Now: time.Now().Add(s.o.Skew).UnixMilli(), Unchanged: unchanged})
 		body, err := json.Marshal(d)
 		if !changed || err != nil {
 			continue
@@ -120,7 +120,7 @@ func (s *Store) guardedMany(ctx context.Context, changes []lockrouter.Change, do
 		}
 		b.Write(append(body, '\n'))
 		sent = append(sent, i)
-		done[i] = lockrouter.Changed{Doc: d, Said: said}
+		done[i] = lockrouter.Changed{Doc: d, Results: results}
 	}
 	var items []gjson.Result
 	if len(sent) > 0 {
@@ -133,7 +133,7 @@ func (s *Store) guardedMany(ctx context.Context, changes []lockrouter.Change, do
 	for n, i := range sent {
 		switch status := items[n].Get("status").Int(); status {
 		case http.StatusOK, http.StatusCreated:
-			s.known.saw(changes[i].ID, done[i].Doc.Clone(), numbersOf(items[n]), s.monotonic())
+			s.known.note(changes[i].ID, done[i].Doc.Clone(), numbersOf(items[n]), s.monotonic())
 		case http.StatusConflict:
 			done[i] = lockrouter.Changed{}
 			if err := s.fetch(ctx, changes[i].ID); err != nil {
@@ -144,8 +144,8 @@ func (s *Store) guardedMany(ctx context.Context, changes []lockrouter.Change, do
 		}
 	}
 	for i, c := range changes {
-		if done[i].Err == nil && done[i].Said == nil {
-			done[i].Doc, done[i].Said, done[i].Err = s.guarded(ctx, c.ID, c.Call)
+		if done[i].Err == nil && done[i].Results == nil {
+			done[i].Doc, done[i].Results, done[i].Err = s.guarded(ctx, c.ID, c.Call)
 		}
 	}
 }

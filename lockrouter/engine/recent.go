@@ -56,16 +56,16 @@ func newRecent() *recent {
 
 func (l *latest) document() *state.Doc { return l.doc }
 
-// left takes note of a document as this process's call has left it.
-func (r *recent) left(id string, d *state.Doc, n numbers, read reading) {
+// noteOwn takes note of a document as this process's call has left it.
+func (r *recent) noteOwn(id string, d *state.Doc, n numbers, read reading) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before, ok := r.docs.Peek(id)
 	r.put(id, &latest{doc: d, numbers: n, reading: read, alone: !ok || before.doc.Beat+1 == d.Beat})
 }
 
-// met takes note that somebody else has changed a document.
-func (r *recent) met(id string) {
+// noteForeign takes note that somebody else has changed a document.
+func (r *recent) noteForeign(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if l, ok := r.docs.Peek(id); ok {
@@ -86,7 +86,7 @@ func (r *recent) get(id string) (latest, bool) {
 
 // ahead carries the call out here, on what is known of the document. done is false if that is to be left to the script; nothing has changed
 // then.
-func (s *Store) ahead(ctx context.Context, id string, c *state.Call) (d *state.Doc, said []state.Said, done bool, err error) {
+func (s *Store) ahead(ctx context.Context, id string, c *state.Call) (d *state.Doc, results []state.Result, done bool, err error) {
 	l, ok := s.recent.get(id)
 	if !ok {
 		return nil, nil, false, nil
@@ -96,7 +96,7 @@ func (s *Store) ahead(ctx context.Context, id string, c *state.Call) (d *state.D
 		return nil, nil, false, nil
 	}
 	d = l.doc.Clone()
-	said, changed := d.Apply(c, clock)
+	results, changed := d.Apply(c, clock)
 	if !changed {
 		return nil, nil, false, nil
 	}
@@ -106,9 +106,9 @@ func (s *Store) ahead(ctx context.Context, id string, c *state.Call) (d *state.D
 		s.recent.forget(id) // it may have been written
 		return nil, nil, false, err
 	case !written:
-		s.recent.met(id)
+		s.recent.noteForeign(id)
 		return nil, nil, false, nil
 	}
-	s.recent.left(id, d, n, l.reading)
-	return d, said, true, nil
+	s.recent.noteOwn(id, d, n, l.reading)
+	return d, results, true, nil
 }

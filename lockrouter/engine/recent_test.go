@@ -101,25 +101,25 @@ func timed(t *testing.T, n *scriptNode) *Store {
 	return s
 }
 
-func release(said []state.Said, owner string) state.Op {
-	return state.Op{Do: state.Release, Owner: owner, Token: said[len(said)-1].Token}
+func release(results []state.Result, owner string) state.Op {
+	return state.Op{Do: state.Release, Owner: owner, Token: results[len(results)-1].Token}
 }
 
 func TestWhatThisProcessHasJustChangedNeedsNoScript(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newScriptNode()
 		s := timed(t, n)
-		_, said, err := do(t, s, "a", acquire("a"))
+		_, results, err := do(t, s, "a", acquire("a"))
 		for i := range 20 {
-			if err != nil || said[len(said)-1].Verdict != state.Acquired {
-				t.Fatal(i, said, err)
+			if err != nil || results[len(results)-1].Verdict != state.Acquired {
+				t.Fatal(i, results, err)
 			}
 			owner, next := fmt.Sprint("w", i), acquire(fmt.Sprint("w", i+1))
 			if i == 0 {
 				owner = "a"
 			}
 			next.Rid = fmt.Sprint(i)
-			_, said, err = do(t, s, "a", release(said, owner), next)
+			_, results, err = do(t, s, "a", release(results, owner), next)
 		}
 		if requests := n.Requests(); n.ran != 1 || len(requests) != 22 {
 			t.Errorf("%d scripts, %d requests", n.ran, len(requests))
@@ -133,13 +133,13 @@ func TestALeaseWithoutAScriptIsOfTheEnginesClock(t *testing.T) {
 			n := newScriptNode()
 			s := timed(t, n)
 			n.delay = func() time.Duration { return slow }
-			_, said, _ := do(t, s, "a", acquire("a"))
+			_, results, _ := do(t, s, "a", acquire("a"))
 			n.delay = func() time.Duration { return time.Millisecond }
 			time.Sleep(500 * time.Millisecond)
 			sent := n.clock()
-			d, said, err := do(t, s, "a", release(said, "a"), acquire("b"))
-			if err != nil || said[1].Verdict != state.Acquired {
-				t.Fatal(said, err)
+			d, results, err := do(t, s, "a", release(results, "a"), acquire("b"))
+			if err != nil || results[1].Verdict != state.Acquired {
+				t.Fatal(results, err)
 			}
 			scripts := 1
 			if slow > 50*time.Millisecond {
@@ -176,9 +176,9 @@ func TestWhatIsNotSureIsLeftToTheScript(t *testing.T) {
 			op: func(int64) state.Op { return acquire("b") }, want: state.Held},
 		"a document that others have changed": {ttl: 60_000, before: func(t *testing.T, n *scriptNode, _ *Store, token int64) {
 			other := New(Options{Upstream: n, Index: "locks", Scripts: Always})
-			if _, said, err := do(t, other, "a", state.Op{Do: state.Release, Owner: "a", Token: token}, acquire("b")); err != nil ||
-				said[1].Verdict != state.Acquired {
-				t.Fatal(said, err)
+			if _, results, err := do(t, other, "a", state.Op{Do: state.Release, Owner: "a", Token: token}, acquire("b")); err != nil ||
+				results[1].Verdict != state.Acquired {
+				t.Fatal(results, err)
 			}
 			n.ran = 1
 		}, op: func(token int64) state.Op { return state.Op{Do: state.Renew, Owner: "a", Token: token} }, want: state.Expired},
@@ -189,13 +189,13 @@ func TestWhatIsNotSureIsLeftToTheScript(t *testing.T) {
 				s := timed(t, n)
 				first := acquire("a")
 				first.TTL = c.ttl
-				_, said, err := do(t, s, "a", first)
-				if err != nil || said[0].Verdict != state.Acquired {
-					t.Fatal(said, err)
+				_, results, err := do(t, s, "a", first)
+				if err != nil || results[0].Verdict != state.Acquired {
+					t.Fatal(results, err)
 				}
-				c.before(t, n, s, said[0].Token)
-				if _, said, err = do(t, s, "a", c.op(said[0].Token)); err != nil || said[0].Verdict != c.want {
-					t.Error(said, err)
+				c.before(t, n, s, results[0].Token)
+				if _, results, err = do(t, s, "a", c.op(results[0].Token)); err != nil || results[0].Verdict != c.want {
+					t.Error(results, err)
 				}
 				if n.ran != 2 {
 					t.Errorf("%d scripts", n.ran)
@@ -209,16 +209,16 @@ func TestAWriteWhoseAnswerIsLostIsAnErrorAndTheScriptFindsOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newScriptNode()
 		s := timed(t, n)
-		_, said, _ := do(t, s, "a", acquire("a"))
+		_, results, _ := do(t, s, "a", acquire("a"))
 		lose(n.Engine, func(method, _ string) bool { return method == "PUT" })
-		free, next := release(said, "a"), acquire("b")
+		free, next := release(results, "a"), acquire("b")
 		if _, _, err := do(t, s, "a", free, next); !errors.Is(err, lockrouter.ErrStore) {
 			t.Fatal(err)
 		}
 		n.After = nil
-		d, said, err := do(t, s, "a", free, next)
-		if err != nil || said[0].Verdict != state.Released || said[1].Verdict != state.Acquired || len(d.Holds) != 1 || n.ran != 2 {
-			t.Errorf("%v %v %d scripts", said, err, n.ran)
+		d, results, err := do(t, s, "a", free, next)
+		if err != nil || results[0].Verdict != state.Released || results[1].Verdict != state.Acquired || len(d.Holds) != 1 || n.ran != 2 {
+			t.Errorf("%v %v %d scripts", results, err, n.ran)
 		}
 	})
 }

@@ -60,15 +60,15 @@ type update struct {
 }
 
 // scripted carries the call out by the engine's clock: here, where the document is known, or else by the script.
-func (s *Store) scripted(ctx context.Context, id string, c *state.Call) (*state.Doc, []state.Said, error) {
-	if d, said, done, err := s.ahead(ctx, id, c); done || err != nil {
-		return d, said, err
+func (s *Store) scripted(ctx context.Context, id string, c *state.Call) (*state.Doc, []state.Result, error) {
+	if d, results, done, err := s.ahead(ctx, id, c); done || err != nil {
+		return d, results, err
 	}
 	return s.run(ctx, id, c)
 }
 
 // run has the script do it.
-func (s *Store) run(ctx context.Context, id string, c *state.Call) (d *state.Doc, said []state.Said, err error) {
+func (s *Store) run(ctx context.Context, id string, c *state.Call) (d *state.Doc, results []state.Result, err error) {
 	body, err := s.body(c, false)
 	if err != nil {
 		return nil, nil, err
@@ -89,12 +89,12 @@ func (s *Store) run(ctx context.Context, id string, c *state.Call) (d *state.Doc
 			return failure(a)
 		}
 		item := gjson.ParseBytes(a.Body)
-		if d, said, err = outcome(item, c); err == nil && item.Get("result").Str != noop {
-			s.recent.left(id, d, numbersOf(item), reading{d.Seen, sent, s.monotonic()})
+		if d, results, err = outcome(item, c); err == nil && item.Get("result").Str != noop {
+			s.recent.noteOwn(id, d, numbersOf(item), reading{d.Seen, sent, s.monotonic()})
 		}
 		return err
 	})
-	return d, said, err
+	return d, results, err
 }
 
 // noop is the result of a script that has changed nothing.
@@ -102,7 +102,7 @@ const noop = "noop"
 
 // outcome reads what a script has done. A noop has done nothing, and doesn't say why not: that follows from the document that it
 // found. Nothing in it had lapsed, or it would have been taken away.
-func outcome(item gjson.Result, c *state.Call) (*state.Doc, []state.Said, error) {
+func outcome(item gjson.Result, c *state.Call) (*state.Doc, []state.Result, error) {
 	d := new(state.Doc)
 	if source := item.Get("get._source"); source.Exists() {
 		var err error
@@ -111,14 +111,14 @@ func outcome(item gjson.Result, c *state.Call) (*state.Doc, []state.Said, error)
 		}
 	}
 	if item.Get("result").Str != noop {
-		if len(d.Said) != len(c.Ops) {
-			return nil, nil, fmt.Errorf("%w: the script has answered %d of %d operations", lockrouter.ErrStore, len(d.Said), len(c.Ops))
+		if len(d.Results) != len(c.Ops) {
+			return nil, nil, fmt.Errorf("%w: the script has answered %d of %d operations", lockrouter.ErrStore, len(d.Results), len(c.Ops))
 		}
-		return d, d.Said, nil
+		return d, d.Results, nil
 	}
-	said, changed := d.Clone().Apply(c, state.Clock{Now: d.Seen + 1, Unchanged: func(state.Mark) int64 { return 0 }})
+	results, changed := d.Clone().Apply(c, state.Clock{Now: d.Seen + 1, Unchanged: func(state.Mark) int64 { return 0 }})
 	if changed {
 		return nil, nil, fmt.Errorf("%w: the script has done nothing where something was to be done", lockrouter.ErrStore)
 	}
-	return d, said, nil
+	return d, results, nil
 }

@@ -58,8 +58,8 @@ func TestAnIndexThatAnEngineMadeByItselfIsFoundOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.Handle(&embedded.Request{Method: "DELETE", Target: "/locks"})
-	if _, said, err := do(t, s, "b", acquire("b")); err != nil || said[0].Verdict != state.Acquired {
-		t.Fatal(said, err)
+	if _, results, err := do(t, s, "b", acquire("b")); err != nil || results[0].Verdict != state.Acquired {
+		t.Fatal(results, err)
 	}
 	if _, err := s.Clean(t.Context(), 0); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "Stop all of them") {
 		t.Error(err)

@@ -40,11 +40,11 @@ func (s *Store) Do(_ context.Context, changes []lockrouter.Change) []lockrouter.
 		if old := s.docs[c.ID]; old != nil {
 			d = old.Clone()
 		}
-		said, changed := d.Apply(c.Call, state.Clock{Now: s.now().UnixMilli()})
+		results, changed := d.Apply(c.Call, state.Clock{Now: s.now().UnixMilli()})
 		if changed {
 			s.docs[c.ID] = d
 		}
-		done[i] = lockrouter.Changed{Doc: d.Clone(), Said: said}
+		done[i] = lockrouter.Changed{Doc: d.Clone(), Results: results}
 	}
 	return done
 }

@@ -4,22 +4,22 @@ import "slices"
 
 // Apply carries the operations out, in their order, and reports whether the document is another one now. If it isn't, nothing has to be
 // written: no verdict is then one that must be.
-func (d *Doc) Apply(c *Call, clock Clock) (said []Said, changed bool) {
+func (d *Doc) Apply(c *Call, clock Clock) (results []Result, changed bool) {
 	if d.Kind == "" {
 		d.Lock, d.Kind, d.Holds, d.Queue, d.Freed = c.Lock, c.Kind, []Hold{}, []Entry{}, []int64{}
 	}
 	a := applying{d: d, c: c, clock: clock, now: max(clock.Now, d.Seen), beat: d.Beat + 1}
 	a.purge()
-	said = make([]Said, 0, len(c.Ops))
+	results = make([]Result, 0, len(c.Ops))
 	for i := range c.Ops {
 		v, token := a.do(&c.Ops[i])
-		said = append(said, Said{v, token})
+		results = append(results, Result{v, token})
 	}
-	a.call()
+	a.markTurns()
 	if a.changed {
-		a.finish(said)
+		a.finish(results)
 	}
-	return said, a.changed
+	return results, a.changed
 }
 
 // applying is a call under way.
@@ -47,7 +47,7 @@ func (a *applying) purge() {
 		return true
 	})
 	d.Queue = slices.DeleteFunc(d.Queue, func(e Entry) bool {
-		over := a.over(e.Until, e.Left, e.Mark) || e.Called > 0 && a.over(e.Called+a.c.Grace, a.c.Grace, e.Rung)
+		over := a.over(e.Until, e.Left, e.Mark) || e.TurnSince > 0 && a.over(e.TurnSince+a.c.Grace, a.c.Grace, e.TurnMark)
 		a.changed = a.changed || over
 		return over
 	})
@@ -302,9 +302,9 @@ func (a *applying) unknown(op *Op) Verdict {
 }
 
 // finish makes the document that is written.
-func (a *applying) finish(said []Said) {
+func (a *applying) finish(results []Result) {
 	d := a.d
-	d.Seen, d.Beat, d.Said, d.Lapsed = a.now, a.beat, said, a.lapsed
+	d.Seen, d.Beat, d.Results, d.Lapsed = a.now, a.beat, results, a.lapsed
 	d.Owners, d.Since = nil, 0
 	for i := range d.Holds {
 		h := &d.Holds[i]

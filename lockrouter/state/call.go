@@ -75,7 +75,7 @@ type Mark struct {
 	Class Class
 	Path  string
 	Mode  Mode
-	Bell  bool // since when the entry could have had its lock
+	Turn  bool // since when the entry could have had its lock
 	Beat  int64
 }
 
@@ -87,9 +87,9 @@ func (e *Entry) Mark() Mark {
 	return Mark{Proxy: e.Proxy, Class: e.Class, Path: e.Path, Mode: e.Mode, Beat: e.Beat}
 }
 
-// Rung is what tells that the entry's turn came anew.
-func (e *Entry) Rung() Mark {
-	return Mark{Proxy: e.Proxy, Class: e.Class, Path: e.Path, Mode: e.Mode, Bell: true, Beat: e.Bell}
+// TurnMark is what tells that the entry's turn came anew.
+func (e *Entry) TurnMark() Mark {
+	return Mark{Proxy: e.Proxy, Class: e.Class, Path: e.Path, Mode: e.Mode, Turn: true, Beat: e.TurnBeat}
 }
 
 const (

@@ -61,8 +61,8 @@ type Doc struct {
 	Chain    []Hold `json:"chain,omitempty"`
 	Promiser string `json:"promiser,omitempty"`
 
-	Lapsed []Hold `json:"lapsed"` // leases that the last call found lapsed and took away
-	Said   []Said `json:"said"`   // what the last call came to, by operation
+	Lapsed  []Hold   `json:"lapsed"` // leases that the last call found lapsed and took away
+	Results []Result `json:"said"`   // what the last call came to, by operation
 }
 
 // Hold is a lease.
@@ -82,24 +82,24 @@ type Hold struct {
 // Entry is a place in the queue. There is one for each proxy, class, path and mode; the proxy keeps the order of those who wait behind
 // it.
 type Entry struct {
-	Proxy  string `json:"proxy"`
-	Class  Class  `json:"class"`
-	Path   string `json:"path"`
-	Mode   Mode   `json:"mode"`
-	Owner  string `json:"owner"`  // of the one who has waited longest
-	Rid    string `json:"rid"`    // its request
-	Since  int64  `json:"since"`  // when it came
-	Count  int64  `json:"count"`  // how many wait, as far as the proxy has said
-	Left   int64  `json:"left"`   // ms until the last of them stops waiting, from the entry's last renewal
-	Until  int64  `json:"until"`  // that, by the document's clock: nobody waits here any more
-	Beat   int64  `json:"beat"`   // of the document when the entry was made or renewed
-	Passed int64  `json:"passed"` // how many of the foreground went past, where the class is Background
-	Called int64  `json:"called"` // since when it could have its lock; 0 if it can't
-	Bell   int64  `json:"bell"`   // the document's beat at that time
+	Proxy     string `json:"proxy"`
+	Class     Class  `json:"class"`
+	Path      string `json:"path"`
+	Mode      Mode   `json:"mode"`
+	Owner     string `json:"owner"`  // of the one who has waited longest
+	Rid       string `json:"rid"`    // its request
+	Since     int64  `json:"since"`  // when it came
+	Count     int64  `json:"count"`  // how many wait, as far as the proxy has said
+	Left      int64  `json:"left"`   // ms until the last of them stops waiting, from the entry's last renewal
+	Until     int64  `json:"until"`  // that, by the document's clock: nobody waits here any more
+	Beat      int64  `json:"beat"`   // of the document when the entry was made or renewed
+	Passed    int64  `json:"passed"` // how many of the foreground went past, where the class is Background
+	TurnSince int64  `json:"called"` // since when it could have its lock; 0 if it can't
+	TurnBeat  int64  `json:"bell"`   // the document's beat at that time
 }
 
 // Said is what an operation came to.
-type Said struct {
+type Result struct {
 	Verdict Verdict `json:"v"`
 	Token   int64   `json:"t"` // of the lease, where there is one
 }
@@ -208,7 +208,7 @@ func (d *Doc) Waiting(path string) int64 {
 func (d *Doc) Ends(by int64) bool {
 	lapses := func(h Hold) bool { return h.Until < by }
 	return slices.ContainsFunc(d.Holds, lapses) || slices.ContainsFunc(d.Chain, lapses) ||
-		slices.ContainsFunc(d.Queue, func(e Entry) bool { return e.Until < by || e.Called > 0 })
+		slices.ContainsFunc(d.Queue, func(e Entry) bool { return e.Until < by || e.TurnSince > 0 })
 }
 
 func (d *Doc) entry(e *Entry) int {

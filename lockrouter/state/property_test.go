@@ -46,16 +46,16 @@ func (w *world) clock(p int) Clock {
 func proxyName(p int) string { return fmt.Sprintf("p%d", p) }
 
 // apply makes a call and checks what must hold after every one.
-func (w *world) apply(t *rapid.T, p int, ops ...Op) []Said {
+func (w *world) apply(t *rapid.T, p int, ops ...Op) []Result {
 	w.watches[p].See(&w.doc, w.now)
 	before := w.doc.Clone()
 	c := &Call{Lock: "/_lock/global/a", Kind: Tree, Proxy: proxyName(p), Ops: ops, Bound: bound, Grace: grace}
-	said, changed := w.doc.Apply(c, w.clock(p))
+	results, changed := w.doc.Apply(c, w.clock(p))
 	w.watches[p].See(&w.doc, w.now)
-	if len(said) != len(ops) {
-		t.Fatalf("%d verdicts for %d operations", len(said), len(ops))
+	if len(results) != len(ops) {
+		t.Fatalf("%d verdicts for %d operations", len(results), len(ops))
 	}
-	for i, s := range said {
+	for i, s := range results {
 		if s.Verdict.Positive() && s.Verdict != Left && ops[i].Do != Abandon && !changed {
 			t.Fatalf("%s without a write: %+v", s.Verdict, ops[i])
 		}
@@ -68,10 +68,10 @@ func (w *world) apply(t *rapid.T, p int, ops ...Op) []Said {
 		t.Fatalf("the clock went back")
 	}
 	w.exclusive(t)
-	return said
+	return results
 }
 
-func (w *world) check(t *rapid.T, before *Doc, op *Op, s Said) {
+func (w *world) check(t *rapid.T, before *Doc, op *Op, s Result) {
 	switch s.Verdict {
 	case Acquired:
 		if _, known := w.holders[s.Token]; known {

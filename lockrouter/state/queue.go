@@ -113,8 +113,8 @@ func (a *applying) overtake(me *Entry) {
 	}
 }
 
-// call tells those in the queue whose turn it is: from now on they have the call's Grace to take their lock.
-func (a *applying) call() {
+// markTurns tells those in the queue whose turn it is: from now on they have the call's Grace to take their lock.
+func (a *applying) markTurns() {
 	d := a.d
 	for i := range d.Queue {
 		e := &d.Queue[i]
@@ -127,10 +127,10 @@ func (a *applying) call() {
 			}
 		}
 		switch {
-		case turn && e.Called == 0:
-			e.Called, e.Bell, a.changed = a.now, a.beat, true
-		case !turn && e.Called != 0:
-			e.Called, e.Bell, a.changed = 0, 0, true
+		case turn && e.TurnSince == 0:
+			e.TurnSince, e.TurnBeat, a.changed = a.now, a.beat, true
+		case !turn && e.TurnSince != 0:
+			e.TurnSince, e.TurnBeat, a.changed = 0, 0, true
 		}
 	}
 }

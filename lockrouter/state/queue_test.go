@@ -54,12 +54,12 @@ func (c *crowd) ask(t *rapid.T, l line) bool {
 	if len(c.lines[l]) == 0 || c.dead[l.proxy] {
 		return false
 	}
-	said := c.apply(t, l.proxy, c.head(l))[0]
-	if said.Verdict != Acquired {
+	results := c.apply(t, l.proxy, c.head(l))[0]
+	if results.Verdict != Acquired {
 		return false
 	}
 	w := c.lines[l][0]
-	w.token = said.Token
+	w.token = results.Token
 	c.lines[l] = c.lines[l][1:]
 	c.got = append(c.got, w)
 	return true
@@ -133,16 +133,16 @@ type story struct {
 	now int64
 }
 
-func (s *story) call(proxy string, ops ...Op) []Said {
-	said, _ := s.d.Apply(&Call{Lock: "/_lock/global/a", Kind: Global, Proxy: proxy, Ops: ops, Bound: bound, Grace: grace}, Clock{Now: s.now})
-	return said
+func (s *story) call(proxy string, ops ...Op) []Result {
+	results, _ := s.d.Apply(&Call{Lock: "/_lock/global/a", Kind: Global, Proxy: proxy, Ops: ops, Bound: bound, Grace: grace}, Clock{Now: s.now})
+	return results
 }
 
-func (s *story) expect(said []Said, want ...Verdict) {
+func (s *story) expect(results []Result, want ...Verdict) {
 	s.Helper()
 	for i := range want {
-		if said[i].Verdict != want[i] {
-			s.Fatalf("%v, want %v; %+v", said, want, s.d)
+		if results[i].Verdict != want[i] {
+			s.Fatalf("%v, want %v; %+v", results, want, s.d)
 		}
 	}
 }
@@ -160,12 +160,12 @@ func TestForegroundGoesFirstAndTheBackgroundIsPassedSoManyTimesOnly(t *testing.T
 		s.now += 10
 		owner := fmt.Sprint("f", i)
 		s.expect(s.call("p2", waits(owner, Foreground, 5)), Queued)
-		said := s.call("p2", Op{Do: Release, Owner: holder.Owner, Token: holder.Token}, waits(owner, Foreground, 5))
+		results := s.call("p2", Op{Do: Release, Owner: holder.Owner, Token: holder.Token}, waits(owner, Foreground, 5))
 		if i == bound {
-			s.expect(said, Released, Queued)
+			s.expect(results, Released, Queued)
 			break
 		}
-		s.expect(said, Released, Acquired)
+		s.expect(results, Released, Acquired)
 		holder = s.d.Holds[0]
 	}
 	s.expect(s.call("p1", waits("slow", Background, 50)), Acquired)

@@ -26,8 +26,8 @@ const never = -1 << 62
 // fresh is the part of a lease after which it isn't handed over any more without asking the document, which makes it begin anew.
 const fresh = 10
 
-// Granted takes note of a lease that the document gave to somebody here.
-func (r *Relay) Granted(h Hold) {
+// NoteGrant takes note of a lease that the document gave to somebody here.
+func (r *Relay) NoteGrant(h Hold) {
 	if h.Token > r.top || h.Token == r.top && !r.idle {
 		r.lead, r.idle = h, false
 		r.reach(h.Token)
@@ -39,8 +39,8 @@ func (r *Relay) reach(token int64) {
 	r.seats = slices.DeleteFunc(r.seats, func(s seat) bool { return s.hold.Token <= token })
 }
 
-// Promised takes note of a seat in the chain that a call has got, or made to begin anew, which was sent at the time from.
-func (r *Relay) Promised(h Hold, from int64) {
+// NotePromise takes note of a seat in the chain that a call has got, or made to begin anew, which was sent at the time from.
+func (r *Relay) NotePromise(h Hold, from int64) {
 	if h.Token <= r.top {
 		return
 	}
@@ -51,9 +51,9 @@ func (r *Relay) Promised(h Hold, from int64) {
 	r.seats[i] = seat{h, from}
 }
 
-// Saw takes note of the document as it was after the calls that Granted and Promised have told of. Seats that a call has got whose answer
+// NoteDoc takes note of the document as it was after the calls that Granted and Promised have told of. Seats that a call has got whose answer
 // was lost stand in the way of those behind them, until a call with an answer has told of them.
-func (r *Relay) Saw(d *Doc, proxy string) {
+func (r *Relay) NoteDoc(d *Doc, proxy string) {
 	if d == nil || len(d.Holds) == 0 || d.Beat < r.beat {
 		r.lead, r.idle, r.seats = Hold{}, false, nil
 		if d != nil {

@@ -36,7 +36,7 @@ type relaying struct {
 	call    *Call // that is out
 	asking  []*relayed
 	sent    int64
-	said    []Said // once it was carried out
+	said    []Result // once it was carried out
 	doc     *Doc
 }
 
@@ -93,14 +93,14 @@ func (w *relays) check(t *rapid.T) {
 	}
 }
 
-func (w *relays) apply(t *rapid.T, c *Call) ([]Said, *Doc) {
+func (w *relays) apply(t *rapid.T, c *Call) ([]Result, *Doc) {
 	d := w.doc.Clone()
-	said, changed := d.Apply(c, Clock{Now: w.now})
+	results, changed := d.Apply(c, Clock{Now: w.now})
 	if changed {
 		w.doc = *d
 	}
 	w.check(t)
-	return said, w.doc.Clone()
+	return results, w.doc.Clone()
 }
 
 const relayChain = 3
@@ -128,7 +128,7 @@ func (p *relaying) send(w *relays) {
 
 // settle tells what became of a call.
 func (p *relaying) settle(t *rapid.T, w *relays) {
-	said := p.said[len(p.call.Ops)-len(p.asking):]
+	results := p.said[len(p.call.Ops)-len(p.asking):]
 	for i, op := range p.call.Ops[:len(p.call.Ops)-len(p.asking)] {
 		if s := p.said[i]; s.Verdict == Renewed {
 			if b := w.held[op.Token]; b != nil && !b.gone {
@@ -139,7 +139,7 @@ func (p *relaying) settle(t *rapid.T, w *relays) {
 		}
 	}
 	for i, c := range p.asking {
-		s := said[i]
+		s := results[i]
 		if !slices.Contains(p.waiters, c) {
 			if c.left && s.Verdict != Queued {
 				p.tasks = append(p.tasks, Op{Do: Abandon, Rid: c.rid})
@@ -150,7 +150,7 @@ func (p *relaying) settle(t *rapid.T, w *relays) {
 		case Acquired, Reentered:
 			h, _ := p.doc.Holding(s.Token)
 			p.waiters = slices.DeleteFunc(p.waiters, func(o *relayed) bool { return o == c })
-			p.relay.Granted(h)
+			p.relay.NoteGrant(h)
 			w.tell(t, h, p.sent+h.TTL)
 		case Promised:
 			j := slices.IndexFunc(p.doc.Chain, func(h Hold) bool { return h.Token == s.Token })
@@ -158,10 +158,10 @@ func (p *relaying) settle(t *rapid.T, w *relays) {
 				continue
 			}
 			c.promised, c.hold, c.from = true, p.doc.Chain[j], p.sent
-			p.relay.Promised(c.hold, p.sent)
+			p.relay.NotePromise(c.hold, p.sent)
 		}
 	}
-	p.relay.Saw(p.doc, p.name)
+	p.relay.NoteDoc(p.doc, p.name)
 	p.sync()
 	p.call, p.said, p.asking = nil, nil, nil
 	p.hand(t, w)
@@ -304,7 +304,7 @@ func (w *relays) actions(proxy func(*rapid.T) *relaying) map[string]func(*rapid.
 		"look": func(t *rapid.T) {
 			if p := proxy(t); p.call == nil {
 				p.doc = w.doc.Clone()
-				p.relay.Saw(p.doc, p.name)
+				p.relay.NoteDoc(p.doc, p.name)
 				p.sync()
 			}
 		},
@@ -351,25 +351,25 @@ func TestASeatOfALostAnswerIsNotJumped(t *testing.T) {
 		return Hold{Owner: fmt.Sprint("o", token), Rid: fmt.Sprint("r", token), Token: token, TTL: 1000}
 	}
 	var r Relay
-	r.Granted(hold(1))
-	r.Promised(hold(3), 0)
+	r.NoteGrant(hold(1))
+	r.NotePromise(hold(3), 0)
 	d := &Doc{Beat: 3, Holds: []Hold{hold(1)}, Chain: []Hold{hold(2), hold(3)}, Promiser: "p"}
-	r.Saw(d, "p")
+	r.NoteDoc(d, "p")
 	if _, ok := r.Release("o1", 1); !ok {
 		t.Fatal("not the one that has the lock")
 	}
 	if h, ok := r.Next(1); ok {
 		t.Fatalf("%+v was handed over while %+v is before it", h, hold(2))
 	}
-	r.Promised(hold(2), 1) // asked again
+	r.NotePromise(hold(2), 1) // asked again
 	for _, want := range []int64{2, 3} {
 		if h, ok := r.Next(2); !ok || h.Token != want {
 			t.Fatalf("%+v %v, want token %d", h, ok, want)
 		}
 		r.Release(hold(want).Owner, want)
 	}
-	r.Promised(hold(4), 0)
-	r.Saw(&Doc{Beat: 2, Holds: []Hold{hold(1)}}, "p")
+	r.NotePromise(hold(4), 0)
+	r.NoteDoc(&Doc{Beat: 2, Holds: []Hold{hold(1)}}, "p")
 	if h, ok := r.Next(2); ok {
 		t.Fatalf("%+v was handed over after the document went back", h)
 	}

@@ -6,9 +6,9 @@ import (
 )
 
 // on carries operations out on a document, in one call.
-func on(d *Doc, kind Kind, now int64, ops ...Op) []Said {
-	said, _ := d.Apply(&Call{Lock: "/x", Kind: kind, Proxy: "p", Ops: ops, Bound: 3, Grace: 100}, Clock{Now: now})
-	return said
+func on(d *Doc, kind Kind, now int64, ops ...Op) []Result {
+	results, _ := d.Apply(&Call{Lock: "/x", Kind: kind, Proxy: "p", Ops: ops, Bound: 3, Grace: 100}, Clock{Now: now})
+	return results
 }
 
 func want(owner, path string) Op {
@@ -20,16 +20,16 @@ func TestATokenOfAPromisedLeaseIsNobodyElses(t *testing.T) {
 	d := new(Doc)
 	next := want("b", "")
 	next.Wait, next.Left, next.Chain = true, 500, 3
-	said := on(d, Global, 1, want("a", ""), next)
-	if said[1].Verdict != Promised {
-		t.Fatal(said)
+	results := on(d, Global, 1, want("a", ""), next)
+	if results[1].Verdict != Promised {
+		t.Fatal(results)
 	}
 	for _, do := range []Verb{Renew, Release} {
-		if got := on(d, Global, 2, Op{Do: do, Owner: "c", Token: said[1].Token}); got[0].Verdict != NotOwner {
+		if got := on(d, Global, 2, Op{Do: do, Owner: "c", Token: results[1].Token}); got[0].Verdict != NotOwner {
 			t.Errorf("%s: %v", do, got)
 		}
 	}
-	if got := on(d, Global, 3, Op{Do: Release, Owner: "b", Token: said[1].Token}); got[0].Verdict != Released {
+	if got := on(d, Global, 3, Op{Do: Release, Owner: "b", Token: results[1].Token}); got[0].Verdict != Released {
 		t.Error(got)
 	}
 }
@@ -37,12 +37,12 @@ func TestATokenOfAPromisedLeaseIsNobodyElses(t *testing.T) {
 // TestATokenIsGoodForItsOwnPathOnly: two leases of one owner in one tree, and a token sent to the wrong one of them.
 func TestATokenIsGoodForItsOwnPathOnly(t *testing.T) {
 	d := new(Doc)
-	said := on(d, Tree, 1, want("o", "/a/"), want("o", "/b/"))
+	results := on(d, Tree, 1, want("o", "/a/"), want("o", "/b/"))
 	for _, do := range []Verb{Renew, Release} {
-		if got := on(d, Tree, 2, Op{Do: do, Owner: "o", Path: "/b/", Token: said[0].Token}); got[0].Verdict != Missing {
+		if got := on(d, Tree, 2, Op{Do: do, Owner: "o", Path: "/b/", Token: results[0].Token}); got[0].Verdict != Missing {
 			t.Errorf("%s: %v", do, got)
 		}
-		if got := on(d, Tree, 2, Op{Do: do, Owner: "other", Path: "/b/", Token: said[0].Token}); got[0].Verdict != NotOwner {
+		if got := on(d, Tree, 2, Op{Do: do, Owner: "other", Path: "/b/", Token: results[0].Token}); got[0].Verdict != NotOwner {
 			t.Errorf("%s: %v", do, got)
 		}
 	}
@@ -57,8 +57,8 @@ func TestACallOfReleasesCanBeRepeated(t *testing.T) {
 	var ops []Op
 	for i := range 64 {
 		path := fmt.Sprintf("/%d/", i)
-		said := on(d, Tree, 1, want("o", path))
-		ops = append(ops, Op{Do: Release, Owner: "o", Path: path, Token: said[0].Token})
+		results := on(d, Tree, 1, want("o", path))
+		ops = append(ops, Op{Do: Release, Owner: "o", Path: path, Token: results[0].Token})
 	}
 	for range 2 {
 		for i, s := range on(d, Tree, 2, ops...) {

@@ -26,8 +26,8 @@ func (w *Watch) See(d *Doc, now int64) {
 	}
 	for i := range d.Queue {
 		note(d.Queue[i].Mark())
-		if d.Queue[i].Called > 0 {
-			note(d.Queue[i].Rung())
+		if d.Queue[i].TurnSince > 0 {
+			note(d.Queue[i].TurnMark())
 		}
 	}
 	w.since = seen
