@@ -9,7 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/coding"
-	"optimist/internal/doc"
+	"optimist/internal/jsontext"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -88,7 +88,7 @@ func replaceAddresses(resp *upstream.Response, address []byte) ([]byte, error) {
 
 // rewriteAddresses returns body with every nodes.*.http.publish_address replaced by address. All other bytes stay as they are.
 func rewriteAddresses(body, address []byte) ([]byte, error) {
-	if !doc.ValidJSON(body) {
+	if !jsontext.Valid(body) {
 		return nil, errNotJSON
 	}
 	type span struct{ from, to int }

@@ -14,8 +14,8 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 	"github.com/tidwall/gjson"
 
-	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/jsontext"
 	"optimist/internal/rule"
 	"optimist/internal/upstream"
 )
@@ -154,7 +154,7 @@ func (e *examination) ask(to es.Doer, req esapi.Request) (answer, error) {
 		return answer{}, reason(err)
 	}
 	a := answer{status: got.Status, product: got.Product}
-	if doc.ValidJSON(got.Body) {
+	if jsontext.Valid(got.Body) {
 		a.body = gjson.ParseBytes(got.Body)
 	}
 	return a, nil

@@ -8,12 +8,12 @@ import (
 	"math"
 	"unicode/utf8"
 
-	"optimist/internal/doc"
+	"optimist/internal/jsontext"
 	"optimist/rewrite/tree"
 )
 
 // limits are the engines': their parser gives up where a document is nested more deeply. What a body may have in bytes is the door's.
-var limits = tree.Limits{Depth: doc.MaxNesting, Bytes: math.MaxInt32, Values: math.MaxInt32}
+var limits = tree.Limits{Depth: jsontext.MaxNesting, Bytes: math.MaxInt32, Values: math.MaxInt32}
 
 // node is one JSON value as it stands in its source. Nothing is converted: numbers keep every digit, strings their
 // escapes. Nodes point into the parsed bytes and must not outlive a change of them.
@@ -104,7 +104,7 @@ var errEmpty = errors.New("empty body")
 // parseJSON reads exactly one value. It returns errEmpty or a *syntaxError. rest is what follows the value, white space
 // skipped: the callers differ in whether they mind.
 func parseJSON(src []byte) (n *node, rest []byte, err error) {
-	if doc.SkipSpace(src, 0) == len(src) {
+	if jsontext.SkipSpace(src, 0) == len(src) {
 		return nil, nil, errEmpty
 	}
 	var t tree.Tree

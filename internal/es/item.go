@@ -6,6 +6,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/doc"
+	"optimist/internal/jsontext"
 )
 
 // Item is what the engine's JSON for one document says: an answer to a get or to a write, an item of a multi-get, a search hit. Its
@@ -26,8 +27,10 @@ type Item struct {
 func ParseItem(body []byte) Item {
 	var it Item
 	var seq, term bool
-	members(body, func(key, value []byte) bool {
-		switch string(key) {
+	s := jsontext.Scan(body)
+	for m, more := s.Next(); more && m.KeyEnd > 0; m, more = s.Next() {
+		value := body[m.Value:m.End]
+		switch string(body[m.Key+1 : m.KeyEnd-1]) {
 		case "_seq_no":
 			it.SeqNo, seq = integer(value)
 		case "_primary_term":
@@ -49,8 +52,7 @@ func ParseItem(body []byte) Item {
 		case "found":
 			it.Found, it.Missing = string(value) == "true", string(value) == "false"
 		}
-		return true
-	})
+	}
 	it.Numbered = seq && term
 	return it
 }

@@ -13,6 +13,7 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/intent"
+	"optimist/internal/jsontext"
 	"optimist/internal/rule"
 	"optimist/rewrite"
 )
@@ -149,7 +150,7 @@ func (a *Account) AppendJSON(dst []byte) ([]byte, error) {
 
 // Document is a body for an account: left out where it isn't JSON.
 func Document(body []byte) json.RawMessage {
-	if !doc.ValidJSON(body) {
+	if !jsontext.Valid(body) {
 		return nil
 	}
 	return bytes.Clone(body)

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"optimist/internal/doc"
+	"optimist/internal/jsontext"
 )
 
 // Filter keeps of a JSON value what its patterns select, as the parameter filter_path and the filters of _source do. A pattern is
@@ -48,7 +48,7 @@ func (f *Filter) Len() int { return len(f.include.starts) + len(f.exclude.starts
 // what is nested more deeply than the engines take.
 func (f *Filter) Append(dst, value []byte) []byte {
 	w := walk{Filter: f, dst: dst, value: value}
-	if _, end := w.append(doc.SkipSpace(value, 0), f.top()); end < 0 || doc.SkipSpace(value, end) < len(value) {
+	if _, end := w.append(jsontext.SkipSpace(value, 0), f.top()); end < 0 || jsontext.SkipSpace(value, end) < len(value) {
 		return append(w.dst[:len(dst)], value...)
 	}
 	return w.dst
@@ -149,7 +149,7 @@ type walk struct {
 func (w *walk) append(i int, at place) (kept bool, end int) {
 	container := i < len(w.value) && (w.value[i] == '{' || w.value[i] == '[')
 	if container && !(at.selected && len(at.exclude) == 0) {
-		if w.depth == doc.MaxNesting {
+		if w.depth == jsontext.MaxNesting {
 			return false, -1
 		}
 		w.depth++
@@ -157,7 +157,7 @@ func (w *walk) append(i int, at place) (kept bool, end int) {
 		w.depth--
 		return kept, end
 	}
-	end = doc.ValueEnd(w.value, i)
+	end = jsontext.ValueEnd(w.value, i)
 	if at.selected && end >= 0 {
 		w.dst = append(w.dst, w.value[i:end]...)
 	}
@@ -168,23 +168,23 @@ func (w *walk) append(i int, at place) (kept bool, end int) {
 func (w *walk) container(i int, at place) (kept bool, end int) {
 	b, object, children, opened := w.value, w.value[i] == '{', 0, len(w.dst)+1
 	w.dst = append(w.dst, b[i])
-	for i = doc.SkipSpace(b, i+1); i < len(b) && b[i] != '}' && b[i] != ']'; children++ {
+	for i = jsontext.SkipSpace(b, i+1); i < len(b) && b[i] != '}' && b[i] != ']'; children++ {
 		mark, below, wanted := len(w.dst), at, true
 		if mark > opened {
 			w.dst = append(w.dst, ',')
 		}
 		if object {
-			if end = doc.StringEnd(b, i); end < 0 {
+			if end = jsontext.StringEnd(b, i); end < 0 {
 				return false, -1
 			}
 			w.dst = append(append(w.dst, b[i:end]...), ':')
 			below, wanted = w.member(b[i:end], at)
-			i = doc.SkipSpace(b, doc.SkipSpace(b, end)+1) // behind the colon
+			i = jsontext.SkipSpace(b, jsontext.SkipSpace(b, end)+1) // behind the colon
 		}
 		if kept = false; wanted {
 			kept, end = w.append(i, below)
 		} else {
-			end = doc.ValueEnd(b, i)
+			end = jsontext.ValueEnd(b, i)
 		}
 		if end < 0 {
 			return false, -1
@@ -192,8 +192,8 @@ func (w *walk) container(i int, at place) (kept bool, end int) {
 		if !kept {
 			w.dst = w.dst[:mark]
 		}
-		if i = doc.SkipSpace(b, end); i < len(b) && b[i] == ',' {
-			i = doc.SkipSpace(b, i+1)
+		if i = jsontext.SkipSpace(b, end); i < len(b) && b[i] == ',' {
+			i = jsontext.SkipSpace(b, i+1)
 		}
 	}
 	if i >= len(b) {

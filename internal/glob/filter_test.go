@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"optimist/internal/doc"
+	"optimist/internal/jsontext"
 )
 
 // Each expectation is what the real engines answer: the conformance case asks them the same.
@@ -93,7 +93,7 @@ func FuzzFilter(f *testing.F) {
 	f.Fuzz(func(t *testing.T, patterns, value string) {
 		filter := ParseFilter(patterns)
 		once := filter.Append(nil, []byte(value))
-		if !json.Valid([]byte(value)) || value[doc.SkipSpace([]byte(value), 0)] != '{' {
+		if !json.Valid([]byte(value)) || value[jsontext.SkipSpace([]byte(value), 0)] != '{' {
 			return
 		}
 		if twice := filter.Append(nil, once); !json.Valid(once) || string(twice) != string(once) {
@@ -114,7 +114,7 @@ func TestWhatIsNestedWithoutEndStaysAsItIs(t *testing.T) {
 	nested := func(depth int) []byte {
 		return []byte(strings.Repeat("[", depth) + "1" + strings.Repeat("]", depth))
 	}
-	if got := f.Append(nil, []byte(`{"a":1,"b":`+string(nested(doc.MaxNesting-1))+"}")); len(got) != len(`{"b":}`)+len(nested(doc.MaxNesting-1)) {
+	if got := f.Append(nil, []byte(`{"a":1,"b":`+string(nested(jsontext.MaxNesting-1))+"}")); len(got) != len(`{"b":}`)+len(nested(jsontext.MaxNesting-1)) {
 		t.Errorf("what the engines take isn't filtered: %d bytes", len(got))
 	}
 }

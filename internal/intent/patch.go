@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"optimist/internal/doc"
+	"optimist/internal/jsontext"
 	"optimist/rewrite"
 )
 
@@ -48,7 +49,7 @@ func (p *Patch) Next(cur doc.Revision) (Draft, error) {
 	d := Draft{From: cur.Source, Edited: from}
 	if cur.Source != nil || p.First == nil {
 		after, err := p.Edit.Apply(from, p.Source.Inputs(cur.Source))
-		if err == nil && !doc.LooksLikeObject(after) {
+		if err == nil && !jsontext.LooksLikeObject(after) {
 			err = rewrite.ErrNotObject
 		}
 		if err != nil {

@@ -12,8 +12,8 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/catalog"
-	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/jsontext"
 	"optimist/internal/respond"
 	"optimist/internal/upstream"
 	"optimist/internal/uri"
@@ -258,7 +258,7 @@ func (n *names) index(op *api.Op, list []byte) {
 
 // aliases is for what a request calls aliases, in its path or in its body, and for the indices whose aliases they are.
 func (n *names) aliases(index []byte, path [][]byte, body []byte, unread bool) {
-	if n.named = true; unread || len(bytes.TrimSpace(body)) > 0 && !doc.ValidJSON(body) {
+	if n.named = true; unread || len(bytes.TrimSpace(body)) > 0 && !jsontext.Valid(body) {
 		n.all = true
 		return
 	}

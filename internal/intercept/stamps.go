@@ -8,7 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/api"
-	"optimist/internal/doc"
+	"optimist/internal/jsontext"
 	"optimist/internal/rule"
 	"optimist/internal/stamp"
 	"optimist/internal/wire"
@@ -136,7 +136,7 @@ func (f *stampField) takeOutOfPatch(body []byte, fields []wire.Field) (rest []by
 	if media := h.Get("content-type"); bytes.HasPrefix(bytes.ToLower(media), []byte("application/merge-patch+json")) {
 		return f.judge(body)(stamp.Take(body, f.name))
 	}
-	if !f.strict || !doc.ValidJSON(body) {
+	if !f.strict || !jsontext.Valid(body) {
 		return body, t, nil
 	}
 	gjson.ParseBytes(body).ForEach(func(_, op gjson.Result) bool {
@@ -218,7 +218,7 @@ func nextLine(b []byte) (line, rest []byte) {
 
 // bulkAction reads an action's line: what is done, and the index that it is done in.
 func bulkAction(line []byte, usual string) (kind api.Kind, index string, ok bool) {
-	if !doc.ValidJSON(line) {
+	if !jsontext.Valid(line) {
 		return kind, "", false
 	}
 	index = usual

@@ -15,6 +15,7 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/glob"
 	"optimist/internal/intent"
+	"optimist/internal/jsontext"
 	"optimist/internal/respond"
 	"optimist/internal/uri"
 	"optimist/internal/wire"
@@ -66,7 +67,7 @@ func Read(op *api.Op, fields []wire.Field, body []byte) (p *Request, refusal *re
 		ops, err = rewrite.ParsePatch(body)
 		p.Edit, err = intent.Operations(ops), withHint(err)
 	case media == MediaMerge:
-		if !doc.LooksLikeObject(body) {
+		if !jsontext.LooksLikeObject(body) {
 			err = &rewrite.PatchError{Index: -1, Reason: "a merge patch that is no object would replace the document by what is none"}
 			break
 		}
@@ -94,7 +95,7 @@ func AnsweredInJSON(op *api.Op, fields []wire.Field) bool {
 // no key twice. Half surrogates, which a key may have and no pointer can name, are the engine's, too. With onlyNew it may have a
 // script, which isn't run where there is no document. A refusal is its answer.
 func ReadUpdate(op *api.Op, fields []wire.Field, body []byte, onlyNew bool) (p *Request, refusal *respond.Answer, ok bool) {
-	if !wire.JSONBody(fields) || !doc.LooksLikeObject(body) || !AnsweredInJSON(op, fields) || !doc.ValidJSON(body) ||
+	if !wire.JSONBody(fields) || !jsontext.LooksLikeObject(body) || !AnsweredInJSON(op, fields) || !jsontext.Valid(body) ||
 		intent.RepeatsKeys(body) || intent.HasHalfSurrogates(body) {
 		return nil, nil, false
 	}

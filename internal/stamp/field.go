@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"unicode/utf8"
 
-	"optimist/internal/doc"
+	"optimist/internal/jsontext"
 )
 
 // Put appends document, a JSON object, to dst with the stamp as its last member under the field. Every other byte stays as it is; what the
@@ -75,37 +75,28 @@ func (t Taken) Stamp() (s Stamp, found, ok bool) {
 // Take takes the members with the field's name out of a JSON object, at its top only. rest is the document itself where there is none,
 // else a copy in which every other byte is as it was. ok is false for what isn't an object that can be read.
 func Take(document []byte, field string) (rest []byte, t Taken, ok bool) {
-	sc := scanner{b: document}
-	if !mayHave(document, field) {
-		_, ok = sc.end()
-		return document, t, ok
-	}
 	var out []byte
 	from, kept := 0, false // what is before from is in out, or left out
 	comma := -1            // the one before the member at hand
-	for {
-		m, more, ok := sc.next()
-		if !ok {
-			return document, Taken{}, false
-		}
-		if !more {
-			break
-		}
-		if !m.is(document, field) {
-			kept, comma = true, m.comma
+	s := jsontext.Scan(document)
+	for m, more := s.Next(); more; m, more = s.Next() {
+		if !named(document, m, field) {
+			kept, comma = true, m.Comma
 			continue
 		}
-		t.add(document[m.value:m.end])
-		cut, to := m.key, m.end
+		t.add(document[m.Value:m.End])
+		cut, to := m.Key, m.End
 		switch {
 		case kept:
 			cut = comma
-		case m.comma >= 0:
-			to = m.comma + 1
+		case m.Comma >= 0:
+			to = m.Comma + 1
 		}
 		out = append(out, document[from:cut]...)
-		from = to
-		comma = m.comma
+		from, comma = to, m.Comma
+	}
+	if !s.Whole() || !jsontext.LooksLikeObject(document) {
+		return document, Taken{}, false
 	}
 	if t.Value == nil {
 		return document, t, true
@@ -113,21 +104,35 @@ func Take(document []byte, field string) (rest []byte, t Taken, ok bool) {
 	return append(out, document[from:]...), t, true
 }
 
+// named reports whether a member of an object has the name, however that is written.
+func named(object []byte, m jsontext.Member, name string) bool {
+	if m.KeyEnd == 0 {
+		return false
+	}
+	key := object[m.Key+1 : m.KeyEnd-1]
+	if bytes.IndexByte(key, '\\') < 0 {
+		return string(key) == name
+	}
+	plain, ok := unquote(object[m.Key:m.KeyEnd])
+	return ok && plain == name
+}
+
+// unquote gives the meaning of a JSON string.
+func unquote(quoted []byte) (plain string, ok bool) {
+	err := json.Unmarshal(quoted, &plain)
+	return plain, err == nil
+}
+
 func (t *Taken) add(value []byte) {
 	t.Differ = t.Differ || t.Value != nil && !bytes.Equal(t.Value, value)
 	t.Value = value
-}
-
-// mayHave reports whether the name stands anywhere in the document: most have no such field, and needn't be taken apart for it.
-func mayHave(document []byte, field string) bool {
-	return bytes.IndexByte(document, '\\') >= 0 || bytes.Contains(document, []byte(field))
 }
 
 // lastMember is where the last member of an object ends, or, of an empty one, where its first would begin. The object is known to be
 // whole.
 func lastMember(document []byte) (end int, empty bool) {
 	end = bytes.LastIndexByte(document, '}')
-	for end > 0 && doc.IsSpace(document[end-1]) {
+	for end > 0 && jsontext.IsSpace(document[end-1]) {
 		end--
 	}
 	if document[end-1] == '{' && onlyBrace(document[:end]) {
@@ -137,32 +142,27 @@ func lastMember(document []byte) (end int, empty bool) {
 }
 
 // onlyBrace reports whether the object's opening brace is all that stands there.
-func onlyBrace(b []byte) bool { return doc.SkipSpace(b, 0) == len(b)-1 }
+func onlyBrace(b []byte) bool { return jsontext.SkipSpace(b, 0) == len(b)-1 }
 
 // TakeIn is Take for the objects that are members of the document under the name.
 func TakeIn(document []byte, name, field string) (rest []byte, t Taken, ok bool) {
-	sc := scanner{b: document}
 	var out []byte
-	from := 0
-	for {
-		m, more, ok := sc.next()
-		if !ok {
-			return document, Taken{}, false
-		}
-		if !more {
-			break
-		}
-		if !m.is(document, name) {
+	from, s := 0, jsontext.Scan(document)
+	for m, more := s.Next(); more; m, more = s.Next() {
+		if !named(document, m, name) {
 			continue
 		}
-		inner, taken, is := Take(document[m.value:m.end], field)
+		inner, taken, is := Take(document[m.Value:m.End], field)
 		if !is || taken.Value == nil {
 			continue
 		}
 		t.add(taken.Value)
 		t.Differ = t.Differ || taken.Differ
-		out = append(append(out, document[from:m.value]...), inner...)
-		from = m.end
+		out = append(append(out, document[from:m.Value]...), inner...)
+		from = m.End
+	}
+	if !s.Whole() || !jsontext.LooksLikeObject(document) {
+		return document, Taken{}, false
 	}
 	if t.Value == nil {
 		return document, t, true

@@ -10,6 +10,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/jsontext"
 	"optimist/internal/rule"
 )
 
@@ -166,7 +167,7 @@ func withoutNumbers(answer []byte) []byte {
 				return true
 			}
 			start, end := at+k.Index, at+v.Index+len(v.Raw)
-			for start > 0 && doc.IsSpace(answer[start-1]) {
+			for start > 0 && jsontext.IsSpace(answer[start-1]) {
 				start--
 			}
 			switch {
@@ -191,10 +192,10 @@ func withoutNumbers(answer []byte) []byte {
 func bare(answer, source []byte) []byte {
 	from := cap(answer) - cap(source)
 	to := from + len(source)
-	for from > 0 && doc.IsSpace(answer[from-1]) {
+	for from > 0 && jsontext.IsSpace(answer[from-1]) {
 		from--
 	}
-	for to < len(answer) && doc.IsSpace(answer[to]) {
+	for to < len(answer) && jsontext.IsSpace(answer[to]) {
 		to++
 	}
 	if from == 0 || answer[from-1] != ':' || to >= len(answer) || answer[to] != '}' {

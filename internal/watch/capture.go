@@ -6,6 +6,7 @@ import (
 	"optimist/internal/coding"
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/jsontext"
 	"optimist/internal/wire"
 )
 
@@ -104,5 +105,5 @@ func (c *Capture) Body() (body []byte, ok bool) {
 		return c.buf, len(c.buf) > 0
 	}
 	body, err := coding.Gunzip(c.buf, int64(c.limit))
-	return body, err == nil && doc.ValidJSON(body)
+	return body, err == nil && jsontext.Valid(body)
 }

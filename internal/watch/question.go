@@ -6,7 +6,7 @@ import (
 
 	"optimist/internal/client"
 	"optimist/internal/coding"
-	"optimist/internal/doc"
+	"optimist/internal/jsontext"
 )
 
 // question is what a read of many documents asks for. Nothing of it is expanded, and nothing made of it, before the engine has
@@ -37,7 +37,7 @@ func questionOf(r *client.Request, limit int64) (q question) {
 	return q
 }
 
-func blankOrJSON(body []byte) bool { return len(bytes.TrimSpace(body)) == 0 || doc.ValidJSON(body) }
+func blankOrJSON(body []byte) bool { return len(bytes.TrimSpace(body)) == 0 || jsontext.Valid(body) }
 
 // early is the question as far as it may be looked at before the answer. known is false where it is unreadable, or too large for
 // that.

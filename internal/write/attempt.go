@@ -10,6 +10,7 @@ import (
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/intent"
+	"optimist/internal/jsontext"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/upstream"
@@ -115,7 +116,7 @@ func (a *attempt) try(ctx context.Context, n int) error {
 // start chooses the revision that the first try is made from.
 func (a *attempt) start() {
 	first := a.open[0]
-	if rev, ok := a.batch.Guess(first.scope()); ok && first.shares && doc.ValidJSON(first.sent) {
+	if rev, ok := a.batch.Guess(first.scope()); ok && first.shares && jsontext.Valid(first.sent) {
 		a.cur, a.source = rev, guess
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"optimist/internal/etag"
 	"optimist/internal/glob"
 	"optimist/internal/intent"
+	"optimist/internal/jsontext"
 	"optimist/internal/outcome"
 	"optimist/internal/patch"
 	"optimist/internal/respond"
@@ -103,7 +104,7 @@ func (c *change) read(r *Request, now func() time.Time) error {
 	if err := c.readQuery(r.Op.Query); err != nil {
 		return err
 	}
-	c.json = c.sent == nil && r.Op.Kind == api.Delete || wire.JSONBody(r.Fields) && doc.LooksLikeObject(c.sent)
+	c.json = c.sent == nil && r.Op.Kind == api.Delete || wire.JSONBody(r.Fields) && jsontext.LooksLikeObject(c.sent)
 	return nil
 }
 
@@ -201,7 +202,7 @@ func (c *change) Inputs(current []byte) *rewrite.Inputs {
 	if c.patch != nil && c.patch.Incoming != nil {
 		in.Incoming = c.patch.Incoming
 	}
-	if !doc.LooksLikeObject(in.Incoming) {
+	if !jsontext.LooksLikeObject(in.Incoming) {
 		in.Incoming = nil
 	}
 	return in

@@ -14,7 +14,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"optimist/internal/doc"
+	"optimist/internal/jsontext"
 	"optimist/internal/uri"
 	"optimist/lockrouter"
 	"optimist/lockrouter/state"
@@ -62,7 +62,7 @@ func (c *Compat) document(d *state.Doc, session string) (f hit, ok bool) {
 		switch {
 		case h.Mode == state.Shared:
 			f.source = []byte(`{"lock_type":"shared","lock_count":` + strconv.FormatInt(n, 10) + `}`)
-		case doc.ValidJSON([]byte(h.Note)) && gjson.Parse(h.Note).IsObject():
+		case jsontext.Valid([]byte(h.Note)) && gjson.Parse(h.Note).IsObject():
 			f.source = []byte(h.Note)
 		default:
 			f.source = []byte("{}")
@@ -254,7 +254,7 @@ func (c *Compat) scroll(ctx context.Context, q *Request) (*lockrouter.Answer, er
 	if rest := strings.Trim(string(q.Op.Path[len(scrolls):]), "/"); rest != "" {
 		ids = append(ids, rest)
 	}
-	if len(ids) == 0 && !doc.ValidJSON(q.Body) {
+	if len(ids) == 0 && !jsontext.Valid(q.Body) {
 		ids = append(ids, string(bytes.TrimSpace(q.Body))) // as the engine took it up to its version 2
 	}
 	if len(ids) == 0 {

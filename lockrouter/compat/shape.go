@@ -10,7 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"optimist/internal/doc"
+	"optimist/internal/jsontext"
 	"optimist/internal/uri"
 )
 
@@ -205,7 +205,7 @@ func (c *Compat) bulkItems(body []byte) ([]intent, *failure) {
 
 // actionOf is the one member of an action line.
 func actionOf(line []byte) (op string, action gjson.Result) {
-	if !doc.ValidJSON(line) {
+	if !jsontext.Valid(line) {
 		return "", action
 	}
 	gjson.ParseBytes(line).ForEach(func(k, v gjson.Result) bool {
@@ -261,10 +261,10 @@ func wholeBody(body []byte) ([]byte, *failure) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return []byte("{}"), nil
 	}
-	if !doc.ValidJSON(body) {
+	if !jsontext.Valid(body) {
 		body = mend(body)
 	}
-	if !doc.ValidJSON(body) || !gjson.ParseBytes(body).IsObject() {
+	if !jsontext.Valid(body) || !gjson.ParseBytes(body).IsObject() {
 		return nil, malformed("the body is not a JSON object")
 	}
 	return body, nil

@@ -1,4 +1,4 @@
-package doc
+package jsontext
 
 import (
 	"bytes"
@@ -9,10 +9,10 @@ import (
 // MaxNesting is how many containers of JSON may lie in one another: what the engines take at most.
 const MaxNesting = 1000
 
-// ValidJSON reports whether b is JSON, with white space around it, that isn't nested more deeply than the engines take. gjson's own check
+// Valid reports whether b is JSON, with white space around it, that isn't nested more deeply than the engines take. gjson's own check
 // goes down by recursion, and has no bound: of a body of 16 MiB that is nothing but opening brackets it overflows the stack, which ends
 // the whole process. So whatever comes from a client or from the engine is checked here, and nowhere else.
-func ValidJSON(b []byte) bool {
+func Valid(b []byte) bool {
 	if bytes.Count(b, []byte("["))+bytes.Count(b, []byte("{")) > MaxNesting && nesting(b) > MaxNesting {
 		return false
 	}
@@ -42,12 +42,6 @@ func nesting(b []byte) int {
 
 // LooksLikeObject reports whether the first byte of b that isn't white space begins a JSON object.
 func LooksLikeObject(b []byte) bool {
-	for _, c := range b {
-		switch c {
-		case ' ', '\t', '\r', '\n':
-		default:
-			return c == '{'
-		}
-	}
-	return false
+	i := SkipSpace(b, 0)
+	return i < len(b) && b[i] == '{'
 }

@@ -1,4 +1,4 @@
-package doc
+package jsontext
 
 import (
 	"bytes"
@@ -9,26 +9,26 @@ import (
 func TestWhatIsNestedWithoutEndOverflowsNoStack(t *testing.T) {
 	const size = 16 << 20 // what a guarded body may have
 	for _, piece := range []string{"[", `{"":`, `["]",`, `["\"]",`} {
-		if ValidJSON(bytes.Repeat([]byte(piece), size/len(piece))) {
+		if Valid(bytes.Repeat([]byte(piece), size/len(piece))) {
 			t.Errorf("%s and so on is JSON", piece)
 		}
 	}
-	if ValidJSON([]byte(strings.Repeat("[", size/2) + strings.Repeat("]", size/2))) {
+	if Valid([]byte(strings.Repeat("[", size/2) + strings.Repeat("]", size/2))) {
 		t.Error("no engine takes it")
 	}
 }
 
 func TestWhatIsWideIsNotDeep(t *testing.T) {
 	wide := "[" + strings.Repeat(`{"a":["[[{"]},`, 2000) + "0]"
-	if !ValidJSON([]byte(wide)) {
+	if !Valid([]byte(wide)) {
 		t.Error("many objects are no deep ones")
 	}
 	for depth, want := range map[int]bool{MaxNesting: true, MaxNesting + 1: false} {
-		if got := ValidJSON([]byte(strings.Repeat("[", depth) + strings.Repeat("]", depth))); got != want {
+		if got := Valid([]byte(strings.Repeat("[", depth) + strings.Repeat("]", depth))); got != want {
 			t.Errorf("depth %d: %v", depth, got)
 		}
 	}
-	if ValidJSON([]byte(`{"a":1}]`)) || ValidJSON(nil) || !ValidJSON([]byte(" {} ")) {
+	if Valid([]byte(`{"a":1}]`)) || Valid(nil) || !Valid([]byte(" {} ")) {
 		t.Error("what is JSON is no longer")
 	}
 }

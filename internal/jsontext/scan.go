@@ -1,0 +1,140 @@
+package jsontext
+
+import "bytes"
+
+// IsSpace reports whether a byte is white space of JSON.
+func IsSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
+
+// SkipSpace is the index of the first byte from i on that isn't white space; len(b) where there is none.
+func SkipSpace(b []byte, i int) int {
+	for i < len(b) && IsSpace(b[i]) {
+		i++
+	}
+	return i
+}
+
+// StringEnd is the index behind the string that begins at i, -1 where none does.
+func StringEnd(b []byte, i int) int {
+	if i >= len(b) || b[i] != '"' {
+		return -1
+	}
+	for i++; ; i++ {
+		n := bytes.IndexByte(b[i:], '"')
+		if n < 0 {
+			return -1
+		}
+		i += n
+		escapes := 0
+		for b[i-1-escapes] == '\\' { // the quote that the string begins with ends this
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return i + 1
+		}
+	}
+}
+
+// ValueEnd is the index behind the value that begins at i, -1 where it has no end before that of b.
+func ValueEnd(b []byte, i int) int {
+	depth := 0
+	for i < len(b) {
+		switch b[i] {
+		case '"':
+			if i = StringEnd(b, i); i < 0 {
+				return -1
+			}
+			if depth == 0 {
+				return i
+			}
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return i
+			}
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		case ',', ' ', '\n', '\t', '\r':
+			if depth == 0 {
+				return i
+			}
+		}
+		i++
+	}
+	return -1 // whatever it is in ends later
+}
+
+// A Scanner goes through the members of an object, or the elements of an array, without copying or allocating. It takes values for what
+// they seem to be by their brackets and quotes: whether they are JSON, Valid tells, or whoever reads them.
+type Scanner struct {
+	text  []byte
+	at    int  // where the next one begins; -1 where nothing can be read
+	end   byte // the bracket
+	whole bool
+}
+
+// A Member is where a member, or an element, stands in the text.
+type Member struct {
+	Key, KeyEnd int // with its quotes; of an element both are 0
+	Value, End  int
+	Comma       int // behind it, -1 for the last
+}
+
+// Scan returns a Scanner of the object or array that the text is, with white space around it. Of anything else it finds nothing.
+func Scan(text []byte) Scanner {
+	s := Scanner{text: text, at: -1}
+	i := SkipSpace(text, 0)
+	if i == len(text) || text[i] != '{' && text[i] != '[' {
+		return s
+	}
+	s.end = text[i] + 2 // as } and ] are in ASCII
+	if i = SkipSpace(text, i+1); s.byte(i) == s.end {
+		s.whole = SkipSpace(text, i+1) == len(text)
+	} else {
+		s.at = i
+	}
+	return s
+}
+
+// byte is the one at i, 0 behind the end.
+func (s *Scanner) byte(i int) byte {
+	if i >= len(s.text) {
+		return 0
+	}
+	return s.text[i]
+}
+
+// Next returns the next member; more is false behind the last, and at the first byte that can't be. A value that may go on behind the
+// text is left out.
+func (s *Scanner) Next() (m Member, more bool) {
+	i := s.at
+	if s.at = -1; i < 0 {
+		return m, false
+	}
+	if s.end == '}' {
+		m.Key = i
+		if m.KeyEnd = StringEnd(s.text, i); m.KeyEnd < 0 {
+			return m, false
+		}
+		if i = SkipSpace(s.text, m.KeyEnd); s.byte(i) != ':' {
+			return m, false
+		}
+		i = SkipSpace(s.text, i+1)
+	}
+	m.Value, m.Comma = i, -1
+	if m.End = ValueEnd(s.text, i); m.End <= i {
+		return m, false
+	}
+	switch i = SkipSpace(s.text, m.End); s.byte(i) {
+	case ',':
+		m.Comma, s.at = i, SkipSpace(s.text, i+1)
+	case s.end:
+		s.whole = SkipSpace(s.text, i+1) == len(s.text)
+	}
+	return m, true
+}
+
+// Whole reports, behind the last member, whether the text ended with it and its bracket.
+func (s *Scanner) Whole() bool { return s.whole }
