@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 
 	"optimist/internal/doc"
 )
@@ -32,20 +33,15 @@ func (s *Store) ReadAbsent(sess Session, ref doc.Ref, at Epoch) {
 
 // reading is one call of Read or ReadAbsent.
 type reading struct {
-	s     *Store
-	sh    *shard
-	ix    *index
-	k     key
-	rev   doc.Revision
-	at    Epoch
-	asked uint64 // 0: not known
-	now   int64
-
-	// What compare has found out of the body that is held under the same numbers: whether its bytes are the same, or of another document; and
-	// whether it was read before this was asked for.
-	held                          *body
-	compared, same, other, before bool
-	copied                        bool // rev.Source is the store's own
+	s       *Store
+	sh      *shard
+	ix      *index
+	k       key
+	rev     doc.Revision
+	at      Epoch
+	asked   uint64 // 0: not known
+	now     int64
+	renewed bool // the index is another than was known
 }
 
 func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, asked uint64) {
@@ -55,130 +51,92 @@ func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, aske
 	k := key{sess: sess, ref: ref}
 	r := reading{s: s, sh: s.shard(k), k: k, rev: rev, at: at, asked: asked, now: s.clock()}
 	r.ix = s.indices.get(ref.Index, r.now)
-	if r.ix.isBlind(sess, r.now) {
-		r.sh.mu.Lock()
-		defer r.sh.mu.Unlock()
-		r.lose(s.indices.gone(r.ix), ReasonBlind) // it does read this one: overwriting it is not blind
-		return
-	}
 	if rev.Source != nil {
 		r.rev.Source = s.worth(rev.Source, r.ix, r.now)
 	}
-	renewed, done := r.into()
-	for !done {
-		r.compare()
-		renewed, done = r.into()
+	if !r.into(false) {
+		r.rev.Source = bytes.Clone(r.rev.Source)
+		r.into(true)
 	}
-	if renewed {
+	if r.renewed {
 		s.renewed(ref.Index)
 	}
 }
 
-// into puts the read into its shard. done is false where its bytes have to be compared first, without the lock. renewed says that its index
-// is another than the one that was known.
-func (r *reading) into() (renewed, done bool) {
+// into puts the read into its shard and reports whether it did: it doesn't where it would have to copy a large body with
+// the lock held, which own says that it needn't.
+func (r *reading) into(own bool) bool {
 	r.sh.mu.Lock()
 	defer r.sh.mu.Unlock()
 	gone := r.s.indices.gone(r.ix)
 	e := r.sh.get(r.k, gone, r.now)
-	if r.at < gone {
-		if e != nil && r.k.sess.named && r.asked > e.asked {
-			r.sh.outdate(e) // what its client has in hand now is this
-		}
-		r.sh.lose(r.k, ReasonIndex)
-		return false, true
-	}
-	if e != nil && r.k.sess.named && r.asked != 0 && r.asked < e.asked {
-		return false, true
+	if r.void(e, gone) {
+		return true
 	}
 	d := r.sh.documentOf(r.k, e, gone)
-	if !r.isCompared(d) {
-		return false, false
-	}
-	if older := d.knewNewer(r.rev.Numbers, r.asked, 0); older || r.other {
-		at, dropped := r.s.indices.renew(r.ix, gone)
-		if !dropped || !older && !r.before { // it may be a read of the index that was there before
-			r.lose(at, ReasonIndex)
-			return dropped, true
+	held, src := d.find(r.rev.Numbers), r.rev.Source
+	same := held != nil && src != nil && bytes.Equal(held.data, src)
+	if older, other := d.knewNewer(r.rev.Numbers, r.asked, 0), !same && held.isOther(src, r.asked); older || other {
+		if gone, r.renewed = r.s.indices.renew(r.ix, gone); !r.renewed || !older && r.asked <= held.asked {
+			r.sh.get(r.k, gone, r.now)
+			r.sh.lose(r.k, ReasonIndex) // it may be a read of the index that was there before
+			return true
 		}
-		renewed, gone, r.at, r.same, e = true, at, at, false, nil
+		r.at, e, same = gone, nil, false
+	}
+	if src != nil && !same && !own {
+		if len(src) > copyOutside {
+			return false
+		}
+		src = bytes.Clone(src)
 	}
 	if e == nil {
 		e = r.sh.put(r.k, gone, r.at, r.now)
 	}
-	e.asked = max(e.asked, r.asked)
-	r.sh.read(e, r.rev, r.body(e.doc), r.now)
-	r.sh.shrink(e)
-	return renewed, true
-}
-
-// lose notes that the read can't be kept.
-func (r *reading) lose(gone Epoch, why Reason) {
-	r.sh.get(r.k, gone, r.now)
-	r.sh.lose(r.k, why)
-}
-
-// isCompared reports whether it is known how the bytes compare with those that are held under the same numbers. Small ones that are the
-// same, as most are, are compared at once.
-func (r *reading) isCompared(d *document) bool {
-	held := d.find(r.rev.Numbers)
-	if r.rev.Source == nil || r.compared && r.held == held {
-		return true
-	}
-	if r.held, r.compared = held, false; held != nil {
-		r.before = held.asked != 0 && r.asked > held.asked
-		r.other = held.asked != 0 && r.asked != 0
-	}
-	if len(r.rev.Source) > copyOutside {
-		return false
-	}
-	r.same = held != nil && bytes.Equal(held.data, r.rev.Source)
-	if held == nil || r.same {
-		r.other = false
-		return true
-	}
-	return false
-}
-
-// compare compares the bytes, and copies them if they are to be kept.
-func (r *reading) compare() {
-	r.compared = true
-	r.same = r.held != nil && bytes.Equal(r.held.data, r.rev.Source)
-	r.other = r.other && r.held != nil && !r.same && differ(r.held.data, r.rev.Source)
-	if !r.same && !r.copied {
-		r.rev.Source, r.copied = bytes.Clone(r.rev.Source), true
-	}
-}
-
-// body returns the body of what was read, with one reference more; nil for none. It is the one that the next reads of the revision share.
-func (r *reading) body(d *document) *body {
-	if r.rev.Source == nil {
-		return nil
-	}
 	var b *body
-	if r.same {
-		b = r.held
+	switch {
+	case same:
+		b = held
 		b.refs++
-	} else {
-		if !r.copied {
-			r.rev.Source = bytes.Clone(r.rev.Source)
-		}
-		d.unlist(d.find(r.rev.Numbers))
-		b = r.sh.list(d, r.rev.Numbers, r.rev.Source)
+	case src != nil:
+		e.doc.unlist(e.doc.find(r.rev.Numbers)) // the next reads of the revision share this one
+		b = r.sh.list(e.doc, r.rev.Numbers, src)
 	}
-	if r.asked != 0 && b.asked == 0 {
+	if b != nil && b.asked == 0 && r.asked != 0 {
 		b.asked = r.s.asked.Load()
 	}
-	return b
+	e.asked = max(e.asked, r.asked)
+	r.sh.read(e, &r.rev, b, r.now)
+	r.sh.shrink(e)
+	return true
+}
+
+// void reports whether the read is none for the session, whose entry may be nil.
+func (r *reading) void(e *entry, gone Epoch) bool {
+	switch named := e != nil && r.k.sess.named; {
+	case r.ix.isBlind(r.k.sess, r.now):
+		r.sh.lose(r.k, ReasonBlind) // it does read this one: overwriting it is not blind
+	case r.at < gone:
+		if named && r.asked > e.asked {
+			r.sh.outdate(e) // the client has this in hand now
+		}
+		r.sh.lose(r.k, ReasonIndex)
+	default:
+		return named && r.asked != 0 && r.asked < e.asked
+	}
+	return true
 }
 
 // read adds a read to the entry, of the body b, whose reference it takes.
-func (sh *shard) read(e *entry, rev doc.Revision, b *body, now int64) {
+func (sh *shard) read(e *entry, rev *doc.Revision, b *body, now int64) {
 	sh.order++
 	e.newestRead = sh.order
 	e.lost = ReasonNone
-	if e.key.sess.named {
-		sh.keepOnly(e, rev.Numbers)
+	named := e.key.sess.named
+	for i := len(e.reads) - 1; named && i >= 0; i-- {
+		if e.reads[i].numbers != rev.Numbers {
+			sh.removeRead(e, i)
+		}
 	}
 	i := find(e.reads, rev.Numbers)
 	if i < 0 {
@@ -189,32 +147,22 @@ func (sh *shard) read(e *entry, rev doc.Revision, b *body, now int64) {
 	r := &e.reads[i]
 	r.at = now
 	r.count++
-	if e.key.sess.named {
+	if named {
 		r.count, r.order, r.doubt = 1, sh.order, false // of many, it may be another who has read it
 	}
-	if rev.Version != 0 {
-		r.version = rev.Version
-	}
-	switch {
-	case r.body == nil:
+	r.version = cmp.Or(rev.Version, r.version)
+	switch was := r.body; {
+	case was == nil:
 		r.body = b
-	case b == nil || b == r.body:
+	case b == nil || b == was:
 		sh.free(b)
+	case r.count == 1:
+		sh.free(was)
+		r.body = b
 	default: // clients of the session have different bytes in hand
-		sh.free(r.body)
-		if r.body = b; r.count > 1 {
-			sh.free(b)
-			r.body = nil
-		}
+		sh.free(was)
+		sh.free(b)
+		r.body = nil
 	}
 	sh.limit(e)
-}
-
-// keepOnly takes out the reads of all other revisions.
-func (sh *shard) keepOnly(e *entry, n doc.Numbers) {
-	for i := len(e.reads) - 1; i >= 0; i-- {
-		if e.reads[i].numbers != n {
-			sh.removeRead(e, i)
-		}
-	}
 }

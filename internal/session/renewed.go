@@ -51,11 +51,14 @@ func (sh *shard) acknowledged(e *entry, ix *index, n doc.Numbers, asked uint64) 
 	}
 }
 
-// differ reports whether two documents are certainly not the same in another form. An engine that is asked for a readable form writes numbers
-// anew, and rounds them to what a float64 holds.
-func differ(a, b []byte) bool {
+// isOther reports whether b, which was read, is certainly of another document than what is read now: not only of another form of the same.
+// An engine that is asked for a readable form writes numbers anew, and rounds them to what a float64 holds.
+func (b *body) isOther(data []byte, asked uint64) bool {
+	if b == nil || data == nil || b.asked == 0 || asked == 0 {
+		return false
+	}
 	var x, y any
-	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && !reflect.DeepEqual(x, y)
+	return json.Unmarshal(b.data, &x) == nil && json.Unmarshal(data, &y) == nil && !reflect.DeepEqual(x, y)
 }
 
 // IndexMissing notes that a read, which was asked for at its place in the order, says that there is no such index. What is known of the
