@@ -18,12 +18,12 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 		return
 	}
 	s, now := c.store, c.store.clock()
-	ix := s.indices.get(c.key.ref.Index, now)
+	ix := s.indices.Index(c.key.ref.Index, now)
 	if !a.Created {
-		ix.wrote.Store(true)
+		ix.Wrote()
 	}
-	if c.blind && !a.Created && !deleted && ix != &s.indices.others {
-		ix.setBlind(c.key.sess, now+int64(s.maxAge))
+	if c.blind && !a.Created && !deleted {
+		ix.WroteBlindly(c.key.sess, now)
 	}
 	var stored, sent []byte
 	if c.kept {
@@ -37,11 +37,11 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 	}()
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	gone := s.indices.gone(ix)
+	gone := ix.Gone()
 	e := sh.get(k, gone, now)
 	sh.found(k, e)
 	if c.since >= gone && sh.documentOf(k, e, gone).knewNewer(a.Stored.Numbers, 0, c.taken) {
-		if gone, renewed = s.indices.renew(ix, gone); renewed {
+		if gone, renewed = ix.Renew(gone); renewed {
 			c.since = gone
 		}
 	}
@@ -90,11 +90,10 @@ func (b *Base) Release() {
 	}
 	c.returned = c.shown
 	s, now := c.store, c.store.clock()
-	ix := s.indices.get(c.key.ref.Index, now)
-	sh := s.shard(c.key)
+	ix, sh := s.indices.Index(c.key.ref.Index, now), s.shard(c.key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	sh.release(&c, s.indices.gone(ix), now)
+	sh.release(&c, ix.Gone(), now)
 }
 
 // Doubt ends the reservation after a write whose outcome isn't known: the numbers are given back as Release does, without the bodies. A

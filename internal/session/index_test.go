@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"optimist/internal/doc"
+	"optimist/internal/life"
 )
 
 // overwrite writes a document that the session knows nothing of.
@@ -291,15 +292,15 @@ func TestWriteThatWasOvertakenByADropLeavesNothing(t *testing.T) {
 
 func TestIndicesAreBounded(t *testing.T) {
 	s, c := newTest(t)
-	for i := range maxIndices + 10 {
+	for i := range life.MaxIndices + 10 {
 		s.Wrote(fmt.Sprint("index-", i))
 	}
-	if n := len(*s.indices.byName.Load()); n != maxIndices {
+	if n := s.indices.Len(); n != life.MaxIndices {
 		t.Fatalf("%d indices", n)
 	}
 	late := doc.Ref{Index: "late", ID: "1"}
 	s.Read(pool, late, rev(5, `{"a":1}`), s.Epoch())
-	s.DropIndex(fmt.Sprint("index-", maxIndices+1)) // they share their fate
+	s.DropIndex(fmt.Sprint("index-", life.MaxIndices+1)) // they share their fate
 	b, _ := s.Take(ended(), pool, late, nil)
 	wantLost(t, b, ReasonIndex)
 	s.Read(pool, late, rev(5, `{"a":1}`), s.Epoch())
@@ -313,7 +314,7 @@ func TestIndicesAreBounded(t *testing.T) {
 	s.Wrote("index-5")
 	c.advance(maxAge)
 	s.Wrote("new")
-	if n := len(*s.indices.byName.Load()); n != 2 {
+	if n := s.indices.Len(); n != 2 {
 		t.Fatalf("%d indices", n)
 	}
 }
@@ -322,7 +323,7 @@ func TestDropIsRememberedWhenItsIndexIsForgotten(t *testing.T) {
 	s, c := newTest(t)
 	before := s.Epoch()
 	s.DropIndex("shop")
-	for i := range maxIndices {
+	for i := range life.MaxIndices {
 		s.Wrote(fmt.Sprint("index-", i))
 	}
 	c.advance(2 * maxAge)
@@ -333,7 +334,7 @@ func TestDropIsRememberedWhenItsIndexIsForgotten(t *testing.T) {
 
 func TestDropAmongTooManyIndicesIsRememberedOfEach(t *testing.T) {
 	s, c := newTest(t)
-	for i := range maxIndices {
+	for i := range life.MaxIndices {
 		s.Wrote(fmt.Sprint("index-", i))
 	}
 	before := s.Epoch()
@@ -342,14 +343,4 @@ func TestDropAmongTooManyIndicesIsRememberedOfEach(t *testing.T) {
 	s.Wrote("new")                               // makes room
 	s.Read(pool, ref, rev(5, `{"a":1}`), before) // an answer that took very long
 	wantLost(t, take(t, s, pool, `{"a":2}`), ReasonIndex)
-}
-
-func TestBlindWritersAreBounded(t *testing.T) {
-	ix := &index{}
-	for i := range 2 * maxBlind {
-		ix.setBlind(Session{name: [16]byte{byte(i), byte(i >> 8)}}, 100)
-	}
-	if n := ix.blind.Len(); n != maxBlind {
-		t.Fatal(n)
-	}
 }

@@ -47,7 +47,7 @@ func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bo
 		return
 	}
 	if left.Known() && at >= gone {
-		sh.acknowledged(e, s.indices.get(ref.Index, now), left.Numbers, s.asked.Load())
+		sh.acknowledged(e, s.indices.Index(ref.Index, now), left.Numbers, s.asked.Load())
 	}
 	v := e.view
 	if v.set && left.Known() && left.SeqNo < v.numbers.SeqNo {
@@ -69,11 +69,11 @@ func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bo
 // more. The caller unlocks the shard.
 func (s *Store) open(sess Session, ref doc.Ref) (sh *shard, e *entry, gone Epoch, now int64) {
 	now = s.clock()
-	ix := s.indices.get(ref.Index, now)
+	ix := s.indices.Index(ref.Index, now)
 	k := key{sess: sess, ref: ref}
 	sh = s.shard(k)
 	sh.mu.Lock()
-	gone = s.indices.gone(ix)
+	gone = ix.Gone()
 	return sh, sh.get(k, gone, now), gone, now
 }
 

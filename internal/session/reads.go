@@ -5,6 +5,7 @@ import (
 	"cmp"
 
 	"optimist/internal/doc"
+	"optimist/internal/life"
 )
 
 // Read remembers that the session read rev of ref. rev.Source is copied unless the same revision is already held under
@@ -35,7 +36,7 @@ func (s *Store) ReadAbsent(sess Session, ref doc.Ref, at Epoch) {
 type reading struct {
 	s       *Store
 	sh      *shard
-	ix      *index
+	ix      *life.Index[Session]
 	k       key
 	rev     doc.Revision
 	at      Epoch
@@ -50,7 +51,7 @@ func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, aske
 	}
 	k := key{sess: sess, ref: ref}
 	r := reading{s: s, sh: s.shard(k), k: k, rev: rev, at: at, asked: asked, now: s.clock()}
-	r.ix = s.indices.get(ref.Index, r.now)
+	r.ix = s.indices.Index(ref.Index, r.now)
 	if rev.Source != nil {
 		r.rev.Source = s.worth(rev.Source, r.ix, r.now)
 	}
@@ -68,7 +69,7 @@ func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, aske
 func (r *reading) into(own bool) bool {
 	r.sh.mu.Lock()
 	defer r.sh.mu.Unlock()
-	gone := r.s.indices.gone(r.ix)
+	gone := r.ix.Gone()
 	e := r.sh.get(r.k, gone, r.now)
 	if r.void(e, gone) {
 		return true
@@ -77,7 +78,7 @@ func (r *reading) into(own bool) bool {
 	held, src := d.find(r.rev.Numbers), r.rev.Source
 	same := held != nil && src != nil && bytes.Equal(held.data, src)
 	if older, other := d.knewNewer(r.rev.Numbers, r.asked, 0), !same && held.isOther(src, r.asked); older || other {
-		if gone, r.renewed = r.s.indices.renew(r.ix, gone); !r.renewed || !older && r.asked <= held.asked {
+		if gone, r.renewed = r.ix.Renew(gone); !r.renewed || !older && r.asked <= held.asked {
 			r.sh.get(r.k, gone, r.now)
 			r.sh.lose(r.k, ReasonIndex) // it may be a read of the index that was there before
 			return true
@@ -114,7 +115,7 @@ func (r *reading) into(own bool) bool {
 // void reports whether the read is none for the session, whose entry may be nil.
 func (r *reading) void(e *entry, gone Epoch) bool {
 	switch named := e != nil && r.k.sess.named; {
-	case r.ix.isBlind(r.k.sess, r.now):
+	case !r.k.sess.named && r.ix.IsBlind(r.k.sess, r.now):
 		r.sh.lose(r.k, ReasonBlind) // it does read this one: overwriting it is not blind
 	case r.at < gone:
 		if named && r.asked > e.asked {

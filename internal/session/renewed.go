@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"optimist/internal/doc"
+	"optimist/internal/life"
 )
 
 // An index that was deleted and made anew around optimist counts from 0 again, and the engine accepts the numbers of the old one. It shows by
@@ -43,11 +44,11 @@ func (d *document) acknowledge(a acked) {
 }
 
 // acknowledged notes that a write of the entry's document was acknowledged, and left n, if that is known.
-func (sh *shard) acknowledged(e *entry, ix *index, n doc.Numbers, asked uint64) {
+func (sh *shard) acknowledged(e *entry, ix *life.Index[Session], n doc.Numbers, asked uint64) {
 	if n.Known() {
 		sh.order++
 		e.doc.acknowledge(acked{n, asked, sh.order})
-		raise(&ix.acked, asked)
+		ix.Acknowledged(asked)
 	}
 }
 
@@ -64,13 +65,7 @@ func (b *body) isOther(data []byte, asked uint64) bool {
 // IndexMissing notes that a read, which was asked for at its place in the order, says that there is no such index. What is known of the
 // index is forgotten, unless a write of it was acknowledged since: that has made the index.
 func (s *Store) IndexMissing(name string, asked uint64) {
-	ix := s.indices.get(name, s.clock())
-	if s.dryRun || asked <= ix.acked.Load() || !ix.known() {
-		return
-	}
-	if _, dropped := s.indices.renew(ix, s.indices.gone(ix)); dropped {
-		ix.first.Store(0)
-		ix.wrote.Store(ix == &s.indices.others)
+	if !s.dryRun && s.indices.Index(name, s.clock()).Missing(asked) {
 		s.renewed(name)
 	}
 }

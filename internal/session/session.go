@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"optimist/internal/doc"
+	"optimist/internal/life"
 )
 
 // Credentials stand for what a client authenticated with. They are a digest, so that no secret is kept, and are
@@ -96,4 +97,4 @@ type Options struct {
 
 // Epoch is a moment in the life of the indices. Take one with Store.Epoch before a request is sent and hand it in with
 // what the answer says, so that an answer that was overtaken by the deletion of its index isn't remembered.
-type Epoch uint64
+type Epoch = life.Epoch

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"optimist/internal/doc"
+	"optimist/internal/life"
 	"optimist/internal/rank"
 )
 
@@ -39,7 +40,7 @@ type contents struct {
 	renewed func(index string)
 	start   time.Time
 	seed    maphash.Seed
-	indices *indices
+	indices *life.Indices[Session]
 	shards  []*shard
 
 	// sure is the time from which on a client of which nothing is known can't have read anything.
@@ -80,7 +81,7 @@ func New(o Options) *Store {
 	}
 	s := &Store{contents: &contents{
 		maxAge: o.MaxAge, rank: o.Rank, left: o.Left, now: o.Now, renewed: o.Renewed, start: o.Now(), seed: maphash.MakeSeed(),
-		indices: newIndices(o.MaxAge), shards: make([]*shard, n),
+		indices: life.New[Session](o.MaxAge), shards: make([]*shard, n),
 	}}
 	s.sure.Store(int64(o.MaxAge))
 	for i := range s.shards {
@@ -103,11 +104,11 @@ func (s *Store) shard(k key) *shard {
 }
 
 // Epoch returns the current moment in the life of the indices. It is one load.
-func (s *Store) Epoch() Epoch { return Epoch(s.indices.epoch.Load()) }
+func (s *Store) Epoch() Epoch { return s.indices.Epoch() }
 
 // worth returns data if it is worth keeping.
-func (s *Store) worth(data []byte, ix *index, now int64) []byte {
-	if !ix.keepsBodies(now, s.maxAge) {
+func (s *Store) worth(data []byte, ix *life.Index[Session], now int64) []byte {
+	if !ix.KeepsBodies(now) {
 		return nil
 	}
 	if int64(len(data)) > s.shards[0].maxBody {
@@ -118,7 +119,7 @@ func (s *Store) worth(data []byte, ix *index, now int64) []byte {
 }
 
 // bodies returns copies of an acknowledged write's bodies, the same one twice where they are equal.
-func (s *Store) bodies(a Ack, ix *index, now int64) (stored, sent []byte) {
+func (s *Store) bodies(a Ack, ix *life.Index[Session], now int64) (stored, sent []byte) {
 	if a.Stored.Source != nil {
 		stored = bytes.Clone(s.worth(a.Stored.Source, ix, now))
 	}
@@ -135,23 +136,19 @@ func (s *Store) bodies(a Ack, ix *index, now int64) (stored, sent []byte) {
 // Wrote marks that index sees writes other than creates, so that bodies read from it are worth keeping. Commit and Delete
 // do it for their own.
 func (s *Store) Wrote(index string) {
-	if s.dryRun {
-		return
-	}
-	ix := s.indices.get(index, s.clock())
-	if !ix.wrote.Load() {
-		ix.wrote.Store(true)
+	if !s.dryRun {
+		s.indices.Index(index, s.clock()).Wrote()
 	}
 }
 
 // Dropped reports whether what was known of index at that moment is forgotten now.
 func (s *Store) Dropped(index string, at Epoch) bool {
-	return at < s.indices.gone(s.indices.get(index, s.clock()))
+	return at < s.indices.Index(index, s.clock()).Gone()
 }
 
 // DropIndex forgets all that is known of index: its numbers may mean other documents from now on. Call it after the
 // answer to a request that deletes or changes an index or alias, or after its loss.
-func (s *Store) DropIndex(index string) { s.indices.drop(index, s.clock()) }
+func (s *Store) DropIndex(index string) { s.indices.Index(index, s.clock()).Drop() }
 
 // Resume is for when requests are seen that weren't for a while. As after a start, a client of which nothing is known may have read before.
 // missed says that requests went by unseen which others of the same clients had been seen before: what is known of these is forgotten,
@@ -159,10 +156,10 @@ func (s *Store) DropIndex(index string) { s.indices.drop(index, s.clock()) }
 func (s *Store) Resume(missed bool) {
 	s.sure.Store(s.clock() + int64(s.maxAge))
 	if missed {
-		s.indices.dropAll()
+		s.indices.DropAll()
 	}
 }
 
 // DropAll forgets all that is known, for changes whose indices can't be told: wildcards, and aliases, under whose names
 // documents are known as well.
-func (s *Store) DropAll() { s.indices.dropAll() }
+func (s *Store) DropAll() { s.indices.DropAll() }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"optimist/internal/doc"
+	"optimist/internal/life"
 )
 
 // TestNoReadServesTwoWrites has many clients read and write the same documents at once, in a store that is too small for
@@ -195,7 +196,7 @@ func TestIndicesAreMadeAndDroppedAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	audit(t, s)
-	if n := len(*s.indices.byName.Load()); n > maxIndices {
+	if n := s.indices.Len(); n > life.MaxIndices {
 		t.Fatalf("%d indices", n)
 	}
 }

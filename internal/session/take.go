@@ -5,28 +5,25 @@ import (
 	"context"
 
 	"optimist/internal/doc"
+	"optimist/internal/life"
 )
 
-// Take chooses the base of a write of sent (nil for a delete) and reserves it. Where the only bases are reserved by other
-// writes of the session in flight, it waits for one of them to end, or for ctx: its error is then ctx's cause, or context.Canceled
-// for a client that has left, and the only one there is. So a client that repeats a write after a time-out has what its first try
-// left as its base, instead of none; in an inferred session also where other clients' reads could be the base.
-// With a ctx that has ended Take never waits. Whoever holds one base while taking another must not wait: two that do it in
-// opposite order would wait for each other.
+// Take chooses the base of a write of sent (nil for a delete) and reserves it.
 //
-// ref must stay unchanged until the reservation is ended.
+// It waits where all bases are reserved by writes of the session in flight. A client that repeats a write after a time-out has then what
+// its first try left as its base, and not none; in an inferred session also where other clients' reads could be the base. Its error is
+// the cause of ctx's end, or context.Canceled for a client that has left. With a ctx that has ended it never waits. Whoever holds one base
+// while taking another must not wait: two that do so in opposite order would wait for each other.
 func (s *Store) Take(ctx context.Context, sess Session, ref doc.Ref, sent []byte) (Base, error) {
 	t := s.taking(sess, ref, sent)
 	return t.take(ctx)
 }
 
-// TakeAt reserves the base whose numbers the client named itself (its own guard), so that its body is there to merge from,
-// and the read is used up. It never waits. Numbers that the answer to a named session's last write carried name its view,
-// whatever was stored: the base's Numbers are then those that were. In an inferred session they may as well be of
-// somebody else, who read the revision that they are of: that is KindGiven without a body. What the session doesn't know
-// is KindGiven, with a body if another session under the same credentials holds it.
-//
-// ref must stay unchanged until the reservation is ended.
+// TakeAt reserves the base whose numbers the client named itself, by its own guard: its body is there to merge from, and a read of it is
+// used up. It never waits. In a named session the numbers may also be those that the answer to its last write named: the base is the view
+// then, with the numbers of what was stored. In an inferred session nobody can tell whether they are those of a view or of another
+// client's read: that is KindGiven without a body. What the session doesn't know is KindGiven, with the body if another session under the
+// same credentials holds it.
 func (s *Store) TakeAt(sess Session, ref doc.Ref, n doc.Numbers, sent []byte) Base {
 	t := s.taking(sess, ref, sent)
 	t.given = n
@@ -38,7 +35,7 @@ func (s *Store) TakeAt(sess Session, ref doc.Ref, n doc.Numbers, sent []byte) Ba
 type taking struct {
 	s  *Store
 	sh *shard
-	ix *index
+	ix *life.Index[Session]
 	k  key
 	request
 	apart bool // nobody but who writes holds the copy that given are of
@@ -88,7 +85,7 @@ func (t *taking) leave() {
 	defer t.sh.mu.Unlock()
 	now := t.s.clock()
 	if c := t.attempt.disown(now); c != nil {
-		t.sh.release(c, t.s.indices.gone(t.ix), now)
+		t.sh.release(c, t.ix.Gone(), now)
 	}
 	t.sh.leave(t.k, t.attempt)
 }
@@ -97,7 +94,7 @@ func (t *taking) leave() {
 func (t *taking) try() (b Base, wait <-chan struct{}) {
 	t.now = t.s.clock()
 	b.claim = claim{store: t.s, key: t.k, since: t.s.Epoch()}
-	t.ix = t.s.indices.get(t.k.ref.Index, t.now)
+	t.ix = t.s.indices.Index(t.k.ref.Index, t.now)
 	// In a named session the own view tells a repeat. What never waits, because the client brought its own guard, has none.
 	if t.attempt == nil && t.sent != nil && !t.named && (!t.given.Known() || t.client != nil) {
 		t.attempt = &attempt{hash: hashOf(t.s.seed, t.sent, t.given)}
@@ -127,7 +124,7 @@ func (t *taking) guesses() bool { return t.attempt != nil && t.attempt.hash != 0
 func (t *taking) locked(b *Base, do func(e *entry)) {
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
-	gone := t.s.indices.gone(t.ix)
+	gone := t.ix.Gone()
 	e := t.sh.get(t.k, gone, t.now)
 	if !t.s.dryRun {
 		do(e)
@@ -147,26 +144,14 @@ func (t *taking) locked(b *Base, do func(e *entry)) {
 
 // look takes the base if there is one, or returns what to wait for, or of several reads all, oldest first.
 func (t *taking) look(e *entry, b *Base) (reads []doc.Revision, wait <-chan struct{}) {
-	if !t.given.Known() && t.ix.isBlind(t.k.sess, t.now) {
+	if !t.given.Known() && !t.named && t.ix.IsBlind(t.k.sess, t.now) {
 		t.takeBlindly(e, b)
 		return nil, nil
 	}
+	f := t.sh.inFlight[t.k]
 	b.claim.taken = t.sh.order
-	f, a := t.sh.inFlight[t.k], t.attempt
-	if !t.looked {
-		t.looked, t.before = true, t.sh.order
-		if a != nil {
-			a.client, a.left, a.began, a.before = t.client, t.s.left, t.now, t.before
-		}
-	}
-	if a != nil && !t.s.dryRun {
-		if a.handed != nil && t.inherit(b) {
-			return nil, nil
-		}
-		if wait = a.follow(f, t.now); wait != nil {
-			return nil, wait
-		}
-		t.before = a.before
+	if inherited, wait := t.followFirst(f, b); inherited || wait != nil {
+		return nil, wait
 	}
 	k, first, doubt := t.known(e, f)
 	d := choose(k, t.request)
@@ -177,17 +162,16 @@ func (t *taking) look(e *entry, b *Base) (reads []doc.Revision, wait <-chan stru
 	}
 	switch d.action {
 	case waitForBase:
-		if a == nil {
+		if t.attempt == nil {
 			t.attempt = &attempt{before: t.before}
 		}
 		return nil, f.wait(t.attempt)
 	case rankReads:
-		return revisions(e.reads[:d.read]), nil
-	case takeRead:
-		if !d.doubtful && t.guesses() {
-			b.Ambiguous = e.repeats.mayTake(a, f, &e.reads[d.read], t.sh.order)
+		for _, r := range e.reads[:d.read] {
+			reads = append(reads, doc.Revision{Numbers: r.numbers, Version: r.version, Source: r.body.bytes()})
 		}
-		t.sh.take(e, d.read, b)
+	case takeRead:
+		t.takeRead(e, d.read, d.doubtful, b)
 	case takeView:
 		t.takeView(e, first, d.doubtful, b)
 	case takeSent:
@@ -197,7 +181,34 @@ func (t *taking) look(e *entry, b *Base) (reads []doc.Revision, wait <-chan stru
 	default:
 		t.takeNothing(e, b)
 	}
-	return nil, nil
+	return reads, nil
+}
+
+// followFirst takes the base that the write's first try has given back, or returns what to wait for until that is over.
+func (t *taking) followFirst(f *inFlight, b *Base) (inherited bool, wait <-chan struct{}) {
+	a := t.attempt
+	if !t.looked {
+		t.looked, t.before = true, t.sh.order
+		if a != nil {
+			a.client, a.left, a.began, a.before = t.client, t.s.left, t.now, t.before
+		}
+	}
+	if a == nil || t.s.dryRun {
+		return false, nil
+	}
+	if c := a.handed; c != nil {
+		a.handed = nil
+		if gone := t.ix.Gone(); c.since >= gone && t.now-c.at < t.sh.maxAge {
+			b.claim, b.Ambiguous = *c, c.guessed
+			t.sh.show(b)
+			return true, nil
+		} else {
+			t.sh.release(c, gone, t.now) // there is nothing to give back any more
+		}
+	}
+	wait = a.follow(f, t.now)
+	t.before = a.before
+	return false, wait
 }
 
 // known returns what choose has to know of the document, and completes the request. first is what the write repeats, if that is known for
@@ -207,10 +218,9 @@ func (t *taking) known(e *entry, f *inFlight) (k known, first, doubt *attempt) {
 		k.inFlight, k.readsInFlight = f.count, f.reads
 		k.othersWait = len(f.queue) > 0 && f.queue[0] != t.attempt
 	}
-	var none repeats
-	r := &none
+	var r repeats
 	if e != nil {
-		k.reads, r = e.reads, &e.repeats
+		k.reads, r = e.reads, e.repeats
 		if e.view.set {
 			k.view = &e.view
 		}
@@ -225,28 +235,6 @@ func (t *taking) known(e *entry, f *inFlight) (k known, first, doubt *attempt) {
 	return k, first, doubt
 }
 
-// inherit takes the base of the first try, where that has given it back. It reports whether it did.
-func (t *taking) inherit(b *Base) bool {
-	c, gone := t.attempt.handed, t.s.indices.gone(t.ix)
-	t.attempt.handed = nil
-	if c.since < gone || t.now-c.at >= t.sh.maxAge {
-		t.sh.release(c, gone, t.now) // there is nothing to give back any more
-		return false
-	}
-	b.claim, b.Ambiguous = *c, c.guessed
-	t.sh.show(b)
-	return true
-}
-
-// revisions returns what was read. It is ranked without the lock.
-func revisions(reads []read) []doc.Revision {
-	rs := make([]doc.Revision, 0, len(reads))
-	for _, r := range reads {
-		rs = append(rs, doc.Revision{Numbers: r.numbers, Version: r.version, Source: r.body.bytes()})
-	}
-	return rs
-}
-
 // pick takes the read of the revision if it is still there.
 func (t *taking) pick(e *entry, n doc.Numbers, b *Base) bool {
 	if e == nil {
@@ -256,25 +244,28 @@ func (t *taking) pick(e *entry, n doc.Numbers, b *Base) bool {
 	if i < 0 {
 		return false
 	}
-	if t.guesses() {
-		e.repeats.mayTake(t.attempt, t.sh.inFlight[t.k], &e.reads[i], t.sh.order)
-	}
+	t.takeRead(e, i, false, b)
 	b.Ambiguous = true
-	t.sh.take(e, i, b)
 	return true
+}
+
+// takeRead takes a read.
+func (t *taking) takeRead(e *entry, i int, doubtful bool, b *Base) {
+	if t.guesses() && !doubtful {
+		b.Ambiguous = e.repeats.mayTake(t.attempt, t.sh.inFlight[t.k], &e.reads[i], t.sh.order)
+	}
+	t.sh.take(e, i, b)
 }
 
 // takeView takes the own view. first is what the write repeats, if that is known for certain.
 func (t *taking) takeView(e *entry, first *attempt, doubtful bool, b *Base) {
-	if doubtful {
-		t.sh.takeView(e, b)
-		return
-	}
-	if t.guesses() {
+	if t.guesses() && !doubtful {
 		b.Ambiguous, e.repeats.missed = e.repeats.missed != missed{}, missed{}
 	}
-	t.repeats(first, b)
-	if t.sh.takeView(e, b); t.given.Known() {
+	if !doubtful {
+		t.repeats(first, b)
+	}
+	if t.sh.takeView(e, b); t.given.Known() && !doubtful {
 		b.Doubtful = b.claim.doubt // who names it means it, whatever else it was shown
 		b.Apart = b.claim.apart && b.claim.told.Known()
 	}
@@ -311,7 +302,7 @@ func (t *taking) repeats(first *attempt, b *Base) {
 func (t *taking) takeGiven(e *entry, b *Base) {
 	c := &b.claim
 	c.kind, c.numbers = KindGiven, t.given
-	if d := t.sh.docs[t.k.doc()]; d != nil && d.epoch >= t.s.indices.gone(t.ix) {
+	if d := t.sh.docs[t.k.doc()]; d != nil && d.epoch >= t.ix.Gone() {
 		c.key.ref = d.key.ref
 		if t.apart || !t.told && !t.spent {
 			c.sent = d.find(t.given).bytes()

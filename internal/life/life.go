@@ -1,0 +1,232 @@
+// Package life knows the lives of indices: since when the numbers of one mean other documents than before, whether it is written to, and who
+// overwrites documents in it blindly.
+//
+// It promises nothing about an index that nobody asks for for long: that is forgotten, and what is known from before its last drop with it.
+package life
+
+import (
+	"maps"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+)
+
+// MaxIndices bounds how many indices are told apart. Those beyond it share one state, which errs to the safe side: bodies are kept, and what
+// drops one of them drops all.
+const MaxIndices = 4096
+
+// maxBlind bounds how many blind writers are known per index. One that is forgotten is found again by its next write.
+const maxBlind = 1024
+
+// Epoch is a moment in the lives of all indices.
+type Epoch uint64
+
+// Indices are the states of indices by name, for writers of type W. They are safe for concurrent use. Times are in nanoseconds since some
+// moment, which must not be after the first of them.
+type Indices[W comparable] struct {
+	maxAge int64
+	byName atomic.Pointer[map[string]*Index[W]]
+	others Index[W]
+	adding sync.Mutex
+	purged int64 // when it was purged last, + 1; 0: never. Guarded by adding
+
+	changing sync.Mutex
+	epoch    atomic.Uint64
+	floor    atomic.Uint64 // everything from before it is void
+}
+
+// New returns states of no index. What is known of an index, or of a writer in it, counts for maxAge.
+func New[W comparable](maxAge time.Duration) *Indices[W] {
+	t := &Indices[W]{maxAge: int64(maxAge)}
+	t.byName.Store(&map[string]*Index[W]{})
+	t.others.in = t
+	t.others.wrote.Store(true)
+	return t
+}
+
+// Epoch returns the current moment. It is one load.
+func (t *Indices[W]) Epoch() Epoch { return Epoch(t.epoch.Load()) }
+
+// Len returns how many indices are told apart.
+func (t *Indices[W]) Len() int { return len(*t.byName.Load()) }
+
+// Index returns the state of an index. It takes no lock and doesn't allocate; a name that is new copies the map. name may be in a buffer
+// that is reused.
+func (t *Indices[W]) Index(name string, now int64) *Index[W] {
+	if ix := (*t.byName.Load())[name]; ix != nil {
+		// Not every time: the line is shared by all cores.
+		if u := ix.used.Load(); now-u > t.maxAge/8 {
+			ix.used.Store(now)
+		}
+		return ix
+	}
+	return t.add(name, now)
+}
+
+func (t *Indices[W]) add(name string, now int64) *Index[W] {
+	t.adding.Lock()
+	defer t.adding.Unlock()
+	if ix := (*t.byName.Load())[name]; ix != nil {
+		return ix
+	}
+	if t.Len() >= MaxIndices {
+		t.purge(now)
+	}
+	if t.Len() >= MaxIndices {
+		return &t.others
+	}
+	ix := &Index[W]{in: t}
+	ix.used.Store(now)
+	ix.dropped.Store(t.others.dropped.Load()) // it may have been one of them
+	m := maps.Clone(*t.byName.Load())
+	m[strings.Clone(name)] = ix
+	t.byName.Store(&m)
+	return ix
+}
+
+// purge takes out the indices that weren't used for two ages, at most once per age: nothing that was seen in them can be
+// of use any more. What may come late (an answer under way for that long) is caught by the floor.
+func (t *Indices[W]) purge(now int64) {
+	if t.purged != 0 && now+1-t.purged < t.maxAge {
+		return
+	}
+	t.purged = now + 1
+	m := maps.Clone(*t.byName.Load())
+	maps.DeleteFunc(m, func(_ string, ix *Index[W]) bool {
+		if now-ix.used.Load() < 2*t.maxAge {
+			return false
+		}
+		raise(&t.floor, ix.dropped.Load())
+		return true
+	})
+	t.byName.Store(&m)
+}
+
+// DropAll begins a new life of all indices.
+func (t *Indices[W]) DropAll() {
+	t.changing.Lock()
+	defer t.changing.Unlock()
+	t.drop(&t.floor)
+}
+
+// drop begins a new epoch. Whoever sees it sees what it drops, so that nothing gets in between the two.
+func (t *Indices[W]) drop(a *atomic.Uint64) Epoch {
+	n := t.epoch.Load() + 1
+	raise(a, n)
+	t.epoch.Store(n)
+	return Epoch(n)
+}
+
+func raise(a *atomic.Uint64, to uint64) {
+	for {
+		v := a.Load()
+		if v >= to || a.CompareAndSwap(v, to) {
+			return
+		}
+	}
+}
+
+// Index is what is known of an index. It is safe for concurrent use.
+type Index[W comparable] struct {
+	in           *Indices[W]
+	dropped      atomic.Uint64
+	first        atomic.Int64 // time of the first read + 1
+	wrote        atomic.Bool
+	used         atomic.Int64
+	acknowledged atomic.Uint64
+	blindUntil   atomic.Int64 // nobody is blind after it
+
+	mu    sync.RWMutex
+	blind *simplelru.LRU[W, int64]
+}
+
+// Gone returns the epoch before which everything known of the index is void. Ask it under the lock of what it is compared with, so that
+// nothing from before gets in beside what was put there after.
+func (ix *Index[W]) Gone() Epoch { return Epoch(max(ix.dropped.Load(), ix.in.floor.Load())) }
+
+// Drop begins a new life of the index.
+func (ix *Index[W]) Drop() {
+	ix.in.changing.Lock()
+	defer ix.in.changing.Unlock()
+	ix.in.drop(&ix.dropped)
+}
+
+// Renew begins a new life of the index, unless one has begun since gone. It returns the epoch at which its life began.
+func (ix *Index[W]) Renew(gone Epoch) (at Epoch, renewed bool) {
+	ix.in.changing.Lock()
+	defer ix.in.changing.Unlock()
+	if at = ix.Gone(); at != gone {
+		return at, false
+	}
+	return ix.in.drop(&ix.dropped), true
+}
+
+// Wrote notes a write other than a create: bodies read from the index are worth keeping.
+func (ix *Index[W]) Wrote() {
+	if !ix.wrote.Load() {
+		ix.wrote.Store(true)
+	}
+}
+
+// Acknowledged notes that a write of the index is known to be acknowledged, before any read was asked for with a place after asked.
+func (ix *Index[W]) Acknowledged(asked uint64) { raise(&ix.acknowledged, asked) }
+
+// Missing ends the life of the index that a read hasn't found, which was asked for at that place. It reports whether it did: it doesn't
+// where nothing is known of the index, or a write of it was acknowledged since, which has made it.
+func (ix *Index[W]) Missing(asked uint64) bool {
+	known := ix.wrote.Load() || ix.first.Load() != 0
+	if !known || asked <= ix.acknowledged.Load() {
+		return false
+	}
+	if _, renewed := ix.Renew(ix.Gone()); !renewed {
+		return false
+	}
+	ix.first.Store(0)
+	ix.wrote.Store(ix == &ix.in.others)
+	return true
+}
+
+// KeepsBodies reports whether what is read is worth its memory: an index that isn't written to needs no bases.
+func (ix *Index[W]) KeepsBodies(now int64) bool {
+	if ix.wrote.Load() {
+		return true
+	}
+	f := ix.first.Load()
+	if f == 0 {
+		ix.first.CompareAndSwap(0, now+1)
+		return true
+	}
+	return now+1-f < ix.in.maxAge
+}
+
+// IsBlind reports whether w is a blind writer. Without any in the index it is one load.
+func (ix *Index[W]) IsBlind(w W, now int64) bool {
+	if now >= ix.blindUntil.Load() {
+		return false
+	}
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	if ix.blind == nil {
+		return false
+	}
+	until, ok := ix.blind.Peek(w)
+	return ok && now < until
+}
+
+// WroteBlindly makes w a blind writer for the age of what is known. Of too many indices nobody is blind in any.
+func (ix *Index[W]) WroteBlindly(w W, now int64) {
+	if ix == &ix.in.others {
+		return
+	}
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if ix.blind == nil {
+		ix.blind, _ = simplelru.NewLRU[W, int64](maxBlind, nil) // errs on a size below 1 only
+	}
+	until := now + ix.in.maxAge
+	ix.blind.Add(w, until)
+	ix.blindUntil.Store(max(until, ix.blindUntil.Load()))
+}
