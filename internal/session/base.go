@@ -9,19 +9,14 @@ import (
 // Kind says where a base comes from.
 type Kind uint8
 
+// The kinds of bases.
 const (
-	// KindNone: nothing is known of what the client has seen.
-	KindNone Kind = iota
-	// KindRead: the client read the revision.
-	KindRead
-	// KindView: the client wrote the revision; it has seen what it sent.
-	KindView
-	// KindAbsent: the client saw that there was no such document.
-	KindAbsent
-	// KindLost: the client may have seen a revision, but it isn't known any more. Reason says why.
-	KindLost
-	// KindGiven: the client named the numbers itself and this session doesn't know them (TakeAt only).
-	KindGiven
+	KindNone   Kind = iota // nothing is known of what the client has seen
+	KindRead               // the client read the revision
+	KindView               // the client wrote the revision; it has seen what it sent
+	KindAbsent             // the client saw that there was no such document
+	KindLost               // the client may have seen a revision, but it isn't known any more; Reason says why
+	KindGiven              // the client named the numbers itself, and this session doesn't know them
 )
 
 // String returns the kind as it stands in the outcome header and in metrics.
@@ -32,19 +27,14 @@ func (k Kind) String() string {
 // Reason says why a base is lost, or why there is none.
 type Reason uint8
 
+// The reasons.
 const (
-	// ReasonNone: no reason to give.
-	ReasonNone Reason = iota
-	// ReasonEvicted: it was evicted to keep within the memory bound, or the write's answer had told no numbers, or a read after it didn't.
-	ReasonEvicted
-	// ReasonAged: it was older than the sessions' age.
-	ReasonAged
-	// ReasonRestart: the store is younger than the sessions' age, so the client may have read before it started; or before it was resumed.
-	ReasonRestart
-	// ReasonIndex: its index or alias was changed or deleted; its numbers may mean another document now. Or requests went by unseen.
-	ReasonIndex
-	// ReasonBlind: the session is a blind writer in the index, so that its reads are not kept there.
-	ReasonBlind
+	ReasonNone    Reason = iota
+	ReasonEvicted        // for want of memory; or an answer to a write, or to a read after it, named no numbers
+	ReasonAged           // it was older than the sessions' age
+	ReasonRestart        // the store started, or was resumed, less than the sessions' age ago: the client may have read before
+	ReasonIndex          // the index was changed, deleted or made anew, so its numbers may mean other documents; or requests went by unseen
+	ReasonBlind          // the session is a blind writer in the index, and its reads are not kept there
 )
 
 // String returns the reason as it stands in the outcome header and in metrics.
@@ -52,26 +42,23 @@ func (r Reason) String() string {
 	return [...]string{"", "evicted", "aged", "restart", "index", "blind"}[r]
 }
 
-// Base is what a client had when it made its change, reserved for one write. Exactly one of Commit, Delete and Release
+// Base is what a client had when it made its change, reserved for one write. Exactly one of Commit, Delete, Doubt and Release
 // ends the reservation; further calls, and calls on the zero value, do nothing. Its bodies are immutable and stay valid
 // after the end. A Base is for one goroutine at a time, and only one copy of it may be ended.
 type Base struct {
-	// Kind says where the base comes from, Reason why it is lost or none.
 	Kind   Kind
-	Reason Reason
+	Reason Reason // why it is lost, or none
 	// Ambiguous is true where there was more than one distinct candidate.
 	Ambiguous bool
-	// Doubtful is true where a write with this base, which may be the same one, had no known outcome: see Doubt; or where the client may
-	// have written from something else: see Store.Shown. It must not be merged.
+	// Doubtful is true where nobody knows what became of a write with this base, which may be the same write: see Doubt. It is also true
+	// where the client may have written from something else: see Store.Shown. A doubtful base must not be merged.
 	Doubtful bool
-	// Numbers are the revision's numbers, for the guard. They are zero for KindNone, KindLost and KindAbsent. A view may
-	// be of an absent document, too: that is KindAbsent.
+	// Numbers are the revision's, for the guard. They are zero where there is none: for KindNone, KindLost and KindAbsent.
 	Numbers doc.Numbers
-	// Told are the numbers that the answer to the write carried which left a view: others than Numbers where something else was stored
+	// Told are the numbers that the answer to the write named which left a view: others than Numbers where something else was stored
 	// than was sent. They are zero for everything else, and where they aren't known.
-	Told doc.Numbers
-	// Version is the revision's _version, 0 where it isn't known.
-	Version int64
+	Told    doc.Numbers
+	Version int64 // the revision's _version; 0: not known
 	// View is what the client saw: what it read, or, after a write, what it sent. nil where it isn't known.
 	View []byte
 	// Stored is what the engine holds at Numbers: View itself for reads. nil where it isn't known.
@@ -80,15 +67,8 @@ type Base struct {
 	Apart bool
 
 	claim      claim
-	joined     *Base      // ends together with it; nil: none
-	unanswered unanswered // after a Commit
-}
-
-// unanswered is a write that was acknowledged, while its client has no answer yet.
-type unanswered struct {
-	store   *Store
-	shard   *shard
-	attempt *attempt // nil: it has
+	joined     *Base    // ends together with it; nil: none
+	unanswered *attempt // after a Commit, while its client has no answer yet
 }
 
 // Ack is an acknowledged write. Its bodies are copied.
@@ -98,8 +78,7 @@ type Ack struct {
 	Stored doc.Revision
 	// Sent is what the client sent: what it has seen of the stored revision.
 	Sent []byte
-	// Told are the numbers that the answer to the client carries, where they are not Stored's. TakeAt knows the view by
-	// both.
+	// Told are the numbers that the answer to the client names, where they are not Stored's. TakeAt knows the view by both.
 	Told doc.Numbers
 	// Copy is what the answer hands out for what was sent, so that TakeCopy knows it. Without a Token it is none.
 	Copy Copy

@@ -181,7 +181,7 @@ func TestOldestWhereNothingCanBeMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, b, KindRead, 6)
-	s.rank = func([]doc.Revision, []byte) int { return 0 }
+	s.o.Rank = func([]doc.Revision, []byte) int { return 0 }
 	b = take(t, s, pool, `{"a":1}`)
 	want(t, b, KindRead, 7)
 	if !b.Ambiguous {

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 
 	"optimist/internal/doc"
@@ -27,9 +26,8 @@ func (s Session) holding(c Copy) Session {
 	binary.BigEndian.PutUint64(b[16:], uint64(c.Numbers.SeqNo))       //nolint:gosec // whatever it is: it only has to differ
 	binary.BigEndian.PutUint64(b[24:], uint64(c.Numbers.PrimaryTerm)) //nolint:gosec // likewise
 	binary.BigEndian.PutUint64(b[32:], c.Token)
-	h := Session{credentials: s.credentials, named: true, holder: true}
-	sum := sha256.Sum256(b[:])
-	copy(h.name[:], sum[:])
+	h := Named(s.credentials, b[:])
+	h.holder = true
 	return h
 }
 
@@ -39,8 +37,6 @@ func (s Session) holding(c Copy) Session {
 // named session, that is in flight is waited for, as Take does, and with its errors: what is repeated after a time-out so counts once.
 //
 // The session has seen afterwards what was sent, as after any write of its own.
-//
-// ref must stay unchanged until the reservation is ended.
 func (s *Store) TakeCopy(ctx context.Context, sess Session, ref doc.Ref, c Copy, sent []byte) (Base, error) {
 	t := s.taking(sess, ref, sent)
 	t.given = c.Numbers
@@ -68,8 +64,6 @@ func (s *Store) TakeCopy(ctx context.Context, sess Session, ref doc.Ref, c Copy,
 
 // Hold reserves what was last sent from a copy, for a write with another base, which it is to be joined to: KindNone is a copy from which
 // nothing was sent. It waits, and fails, as TakeCopy does.
-//
-// ref must stay unchanged until the reservation is ended.
 func (s *Store) Hold(ctx context.Context, sess Session, ref doc.Ref, c Copy, sent []byte) (Base, error) {
 	return s.Take(ctx, sess.holding(c), ref, sent)
 }
@@ -85,8 +79,6 @@ func (b *Base) Join(o Base) {
 }
 
 // Witness reserves nothing: Kind is KindNone. With its Commit the session has seen what it sent, whatever the write was based on.
-//
-// ref must stay unchanged until the reservation is ended.
 func (s *Store) Witness(sess Session, ref doc.Ref) Base {
 	if s.dryRun {
 		return Base{}
@@ -98,12 +90,4 @@ func (s *Store) Witness(sess Session, ref doc.Ref) Base {
 	defer sh.mu.Unlock()
 	sh.depart(&b.claim)
 	return b
-}
-
-// hand makes what was sent, which is e's view, known by the copy that its answer hands out.
-func (sh *shard) hand(e *entry, c Copy, v view, stored, sent []byte) {
-	k := key{e.key.sess.holding(c), e.key.ref}
-	h := sh.put(k, e.epoch, e.epoch, v.at)
-	sh.see(h, v, stored, sent)
-	sh.shrink(h)
 }

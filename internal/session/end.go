@@ -1,5 +1,7 @@
 package session
 
+import "optimist/internal/life"
+
 // Commit ends the reservation after an acknowledged write: what was reserved is used up, and the session has seen what
 // it sent. A write without any base leaves nothing in an inferred session, so that what such a session sends next is
 // stored as it is, too.
@@ -17,24 +19,28 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 	if c.store == nil {
 		return
 	}
-	s, now := c.store, c.store.clock()
-	ix := s.indices.Index(c.key.ref.Index, now)
+	now := c.store.clock()
+	ix := c.store.indices.Index(c.key.ref.Index, now)
 	if !a.Created {
 		ix.Wrote()
 	}
 	if c.blind && !a.Created && !deleted {
 		ix.WroteBlindly(c.key.sess, now)
 	}
+	renewed := false
+	if b.unanswered, renewed = c.settle(&a, deleted, ix, now); renewed {
+		c.store.o.Renewed.Call(c.key.ref.Index)
+	}
+}
+
+// settle makes what an acknowledged write left the session's view. It returns the write if its client has no answer yet and may repeat it.
+// renewed says that the index is another than was known.
+func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64) (unanswered *attempt, renewed bool) {
 	var stored, sent []byte
 	if c.kept {
-		stored, sent = s.bodies(a, ix, now)
+		stored, sent = c.store.bodies(a, ix, now)
 	}
-	k, sh, renewed := c.key, s.shard(c.key), false
-	defer func() {
-		if renewed {
-			s.renewed(k.ref.Index)
-		}
-	}()
+	k, sh := c.key, c.store.shard(c.key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	gone := ix.Gone()
@@ -46,36 +52,34 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 		}
 	}
 	if !c.kept {
-		return
+		return nil, renewed
 	}
-	repeat := sh.land(&c)
+	repeat := sh.land(c)
 	repeat.startAnew() // unless it is known what the write left
 	switch {
 	case c.since < gone:
 		sh.lose(k, ReasonIndex)
-		return
+		return nil, renewed
 	case !deleted && !a.Stored.Known():
 		sh.lose(k, ReasonEvicted)
-		return
+		return nil, renewed
 	}
 	e = sh.put(k, gone, c.since, now)
-	sh.acknowledged(e, ix, a.Stored.Numbers, s.asked.Load())
-	v := view{
-		seen:   seen{numbers: a.Stored.Numbers, version: a.Stored.Version, at: now},
-		absent: deleted, told: a.Told, apart: a.apart(),
+	sh.acknowledged(e, ix, a.Stored.Numbers, c.store.asked.Load())
+	if !deleted && !k.sess.named {
+		unanswered = e.repeats.acknowledge(c.attempt, a, repeat)
 	}
 	if !deleted {
-		if !k.sess.named {
-			b.unanswered = unanswered{s, sh, e.repeats.acknowledge(c.attempt, &a, repeat)}
-		}
 		e.spend(&c.view)
-		sh.charge(e)
 	}
+	v := view{seen: seen{numbers: a.Stored.Numbers, version: a.Stored.Version, at: now}, absent: deleted, told: a.Told, apart: a.apart()}
 	sh.see(e, v, stored, sent)
-	if a.Copy.Token != 0 {
-		sh.hand(e, a.Copy, v, stored, sent)
+	if a.Copy.Token != 0 { // what was sent is known by the copy that the answer hands out
+		sh.see(sh.put(key{k.sess.holding(a.Copy), e.key.ref}, gone, c.since, now), v, stored, sent)
 	}
+	sh.charge(e)
 	sh.shrink(e)
+	return unanswered, renewed
 }
 
 // Release ends the reservation after a write that failed: what was reserved is given back, as old as it was. In a named
@@ -107,18 +111,16 @@ func (b *Base) Doubt() {
 	b.Release()
 }
 
-// Answered notes that the client of a committed write is sent its answer, if it is still there. Call it when that is about to be written: a
-// client that has left before may repeat the write, and one that has its answer may close its connection at once. Without a Commit before
+// Answered notes that the client of a committed write is sent its answer, if it is still there. Call it right before that is written: a
+// client that has left earlier may repeat the write, and one that has its answer may close its connection at once. Without a Commit before
 // it, it does nothing.
 func (b *Base) Answered() {
-	u := b.unanswered
-	b.unanswered = unanswered{}
-	if u.attempt == nil {
-		return
+	if a := b.unanswered; a != nil {
+		b.unanswered = nil
+		a.sh.mu.Lock()
+		defer a.sh.mu.Unlock()
+		a.answer(a.sh.clock())
 	}
-	u.shard.mu.Lock()
-	defer u.shard.mu.Unlock()
-	u.attempt.answer(u.store.clock())
 }
 
 // joins returns the base that ends together with b to who ends it first.

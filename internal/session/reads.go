@@ -60,7 +60,7 @@ func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, aske
 		r.into(true)
 	}
 	if r.renewed {
-		s.renewed(ref.Index)
+		s.o.Renewed.Call(ref.Index)
 	}
 }
 

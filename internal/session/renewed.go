@@ -66,6 +66,6 @@ func (b *body) isOther(data []byte, asked uint64) bool {
 // index is forgotten, unless a write of it was acknowledged since: that has made the index.
 func (s *Store) IndexMissing(name string, asked uint64) {
 	if !s.dryRun && s.indices.Index(name, s.clock()).Missing(asked) {
-		s.renewed(name)
+		s.o.Renewed.Call(name)
 	}
 }

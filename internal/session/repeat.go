@@ -39,12 +39,12 @@ const (
 
 // attempt is one request to write.
 type attempt struct {
+	sh     *shard
 	hash   uint64          // of what it sends; 0: nobody looks for repeats of it
 	client context.Context // nil once the client has its answer, or its repeat is here; and where it doesn't wait
-	left   func(context.Context) bool
-	began  int64         // when it came
-	before uint64        // the place of the newest read when it came: later ones are not what it was made from
-	turn   chan struct{} // closed when it is the first of those that wait
+	began  int64           // when it came
+	before uint64          // the place of the newest read when it came: later ones are not what it was made from
+	turn   chan struct{}   // closed when it is the first of those that wait
 
 	repeat *attempt // has waited for the end of this attempt; nil: none has
 	first  *attempt // what this attempt repeats and has waited for; nil: none
@@ -77,7 +77,7 @@ func hashOf(seed maphash.Seed, sent []byte, given doc.Numbers) uint64 {
 
 // gaveUp reports whether the client has left that waits for a's answer.
 func (a *attempt) gaveUp(now int64) bool {
-	return a != nil && a.client != nil && now-a.began >= soon && a.left(a.client)
+	return a != nil && a.client != nil && now-a.began >= soon && a.sh.left(a.client)
 }
 
 // pending reports whether it isn't known yet that nobody repeats the attempt.
@@ -163,7 +163,7 @@ func (a *attempt) repeated() { a.state, a.client, a.repeat = acknowledged, nil, 
 
 // answer notes that a's client is sent its answer, if it is still there.
 func (a *attempt) answer(now int64) {
-	if a.client != nil && now-a.began >= late && a.left(a.client) {
+	if a.client != nil && now-a.began >= late && a.sh.left(a.client) {
 		a.state, a.at = unheard, now
 	}
 	a.client = nil

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"optimist/internal/doc"
+	"optimist/internal/hook"
 	"optimist/internal/life"
 )
 
@@ -24,24 +25,17 @@ type Credentials [16]byte
 // CredentialsOf returns the credentials of a request that carries these values: its Authorization and whatever else
 // decides what the engine lets it see. The values' boundaries count. With no values, or only empty ones, it returns the
 // zero value.
-func CredentialsOf(values ...[]byte) Credentials {
-	var (
-		c     Credentials
-		n     [8]byte
-		empty = true
-	)
-	h := sha256.New()
+func CredentialsOf(values ...[]byte) (c Credentials) {
+	var buf [sha256.Size]byte
+	h, empty := sha256.New(), true
 	for _, v := range values {
 		empty = empty && len(v) == 0
-		binary.BigEndian.PutUint64(n[:], uint64(len(v)))
-		h.Write(n[:])
+		h.Write(binary.BigEndian.AppendUint64(buf[:0], uint64(len(v))))
 		h.Write(v)
 	}
-	if empty {
-		return c
+	if !empty {
+		copy(c[:], h.Sum(buf[:0]))
 	}
-	var sum [sha256.Size]byte
-	copy(c[:], h.Sum(sum[:0]))
 	return c
 }
 
@@ -89,8 +83,8 @@ type Options struct {
 	// Left reports whether the client whose write's context this is has left. It is asked of few writes, with a lock held, and mustn't
 	// wait; also after the write has ended, and its context with it. Default: whether the context was cancelled.
 	Left func(ctx context.Context) bool
-	// Renewed is told of an index whose numbers mean other documents now, as the store has found out: it has forgotten what it knew of it.
-	Renewed func(index string)
+	// Renewed is told the name of an index that was made anew, as the store has found out: it has forgotten what it knew of it. No lock is held.
+	Renewed hook.Func1[string]
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }

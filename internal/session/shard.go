@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"context"
 	"hash/maphash"
 	"slices"
 	"sync"
@@ -32,6 +33,8 @@ type shard struct {
 	bound      int64
 	maxBody    int64
 	candidates int
+	clock      func() int64
+	left       func(context.Context) bool
 
 	bytes    int64
 	order    uint64
@@ -46,11 +49,10 @@ type shard struct {
 	evicted, crowded uint64
 }
 
-func newShard(memory, maxAge int64, candidates int, seed maphash.Seed) *shard {
+func newShard(s *Store, memory int64) *shard {
 	sh := &shard{
-		seed: seed, maxAge: maxAge, candidates: candidates,
-		docs:     make(map[docKey]*document),
-		inFlight: make(map[key]*inFlight),
+		seed: s.seed, maxAge: int64(s.o.MaxAge), candidates: s.o.Candidates, clock: s.clock, left: s.o.Left,
+		docs: make(map[docKey]*document), inFlight: make(map[key]*inFlight),
 	}
 	marks := memory / 16 / markerCost
 	sh.bound = memory - marks*markerCost

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"optimist/internal/doc"
 	"optimist/internal/life"
 	"optimist/internal/rank"
 )
@@ -33,11 +32,7 @@ type Store struct {
 }
 
 type contents struct {
-	maxAge  time.Duration
-	rank    func(revisions []doc.Revision, sent []byte) int
-	left    func(ctx context.Context) bool
-	now     func() time.Time
-	renewed func(index string)
+	o       Options
 	start   time.Time
 	seed    maphash.Seed
 	indices *life.Indices[Session]
@@ -69,9 +64,6 @@ func New(o Options) *Store {
 	if o.Left == nil {
 		o.Left = func(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
 	}
-	if o.Renewed == nil {
-		o.Renewed = func(string) {}
-	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -80,12 +72,11 @@ func New(o Options) *Store {
 		n *= 2
 	}
 	s := &Store{contents: &contents{
-		maxAge: o.MaxAge, rank: o.Rank, left: o.Left, now: o.Now, renewed: o.Renewed, start: o.Now(), seed: maphash.MakeSeed(),
-		indices: life.New[Session](o.MaxAge), shards: make([]*shard, n),
+		o: o, start: o.Now(), seed: maphash.MakeSeed(), indices: life.New[Session](o.MaxAge), shards: make([]*shard, n),
 	}}
 	s.sure.Store(int64(o.MaxAge))
 	for i := range s.shards {
-		s.shards[i] = newShard(o.Memory/int64(n), int64(o.MaxAge), o.Candidates, s.seed)
+		s.shards[i] = newShard(s, o.Memory/int64(n))
 	}
 	return s
 }
@@ -96,7 +87,7 @@ func New(o Options) *Store {
 func (s *Store) Glance() *Store { return &Store{s.contents, true} }
 
 // clock returns the time since the store's start.
-func (s *Store) clock() int64 { return int64(s.now().Sub(s.start)) }
+func (s *Store) clock() int64 { return int64(s.o.Now().Sub(s.start)) }
 
 // shard returns where the document of k is kept for all sessions with the same credentials.
 func (s *Store) shard(k key) *shard {
@@ -119,7 +110,7 @@ func (s *Store) worth(data []byte, ix *life.Index[Session], now int64) []byte {
 }
 
 // bodies returns copies of an acknowledged write's bodies, the same one twice where they are equal.
-func (s *Store) bodies(a Ack, ix *life.Index[Session], now int64) (stored, sent []byte) {
+func (s *Store) bodies(a *Ack, ix *life.Index[Session], now int64) (stored, sent []byte) {
 	if a.Stored.Source != nil {
 		stored = bytes.Clone(s.worth(a.Stored.Source, ix, now))
 	}
@@ -154,12 +145,8 @@ func (s *Store) DropIndex(index string) { s.indices.Index(index, s.clock()).Drop
 // missed says that requests went by unseen which others of the same clients had been seen before: what is known of these is forgotten,
 // because what they write next may be based on what they have read or written since.
 func (s *Store) Resume(missed bool) {
-	s.sure.Store(s.clock() + int64(s.maxAge))
+	s.sure.Store(s.clock() + int64(s.o.MaxAge))
 	if missed {
 		s.indices.DropAll()
 	}
 }
-
-// DropAll forgets all that is known, for changes whose indices can't be told: wildcards, and aliases, under whose names
-// documents are known as well.
-func (s *Store) DropAll() { s.indices.DropAll() }

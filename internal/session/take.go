@@ -70,7 +70,7 @@ func (t *taking) take(ctx context.Context) (Base, error) {
 		if ctx.Err() != nil {
 			return Base{}, context.Cause(ctx)
 		}
-		if t.s.left(ctx) {
+		if t.s.o.Left(ctx) {
 			return Base{}, context.Canceled
 		}
 		if b, wait = t.try(); wait == nil {
@@ -97,7 +97,7 @@ func (t *taking) try() (b Base, wait <-chan struct{}) {
 	t.ix = t.s.indices.Index(t.k.ref.Index, t.now)
 	// In a named session the own view tells a repeat. What never waits, because the client brought its own guard, has none.
 	if t.attempt == nil && t.sent != nil && !t.named && (!t.given.Known() || t.client != nil) {
-		t.attempt = &attempt{hash: hashOf(t.s.seed, t.sent, t.given)}
+		t.attempt = &attempt{sh: t.sh, hash: hashOf(t.s.seed, t.sent, t.given)}
 	}
 	if t.attempt != nil && t.attempt.hash != 0 {
 		b.claim.attempt = t.attempt
@@ -108,7 +108,7 @@ func (t *taking) try() (b Base, wait <-chan struct{}) {
 		if reads == nil {
 			break
 		}
-		closest := reads[t.s.rank(reads, t.sent)].Numbers
+		closest := reads[t.s.o.Rank(reads, t.sent)].Numbers
 		t.locked(&b, func(e *entry) { taken = t.pick(e, closest, &b) })
 	}
 	if t.s.dryRun {
@@ -190,7 +190,7 @@ func (t *taking) followFirst(f *inFlight, b *Base) (inherited bool, wait <-chan 
 	if !t.looked {
 		t.looked, t.before = true, t.sh.order
 		if a != nil {
-			a.client, a.left, a.began, a.before = t.client, t.s.left, t.now, t.before
+			a.client, a.began, a.before = t.client, t.now, t.before
 		}
 	}
 	if a == nil || t.s.dryRun {
