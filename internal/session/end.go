@@ -77,8 +77,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64)
 	if a.Copy.Token != 0 { // what was sent is known by the copy that the answer hands out
 		sh.see(sh.put(key{k.sess.holding(a.Copy), e.key.ref}, gone, c.since, now), v, stored, sent)
 	}
-	sh.charge(e)
-	sh.shrink(e)
+	sh.settled(e)
 	return unanswered, renewed
 }
 

@@ -14,6 +14,11 @@ type inFlight struct {
 // any reports whether a base is reserved for any write.
 func (f *inFlight) any() bool { return f != nil && f.count > 0 }
 
+// sends reports whether one of the writes that may be repeated sends what has that hash.
+func (f *inFlight) sends(hash uint64) bool {
+	return f != nil && slices.ContainsFunc(f.attempts, func(o *attempt) bool { return o.hash == hash })
+}
+
 // depart counts the write of c as in flight until it lands. The strings of c's key are the store's own.
 func (sh *shard) depart(c *claim) {
 	f := sh.inFlight[c.key]

@@ -108,7 +108,7 @@ func (r *reading) into(own bool) bool {
 	}
 	e.asked = max(e.asked, r.asked)
 	r.sh.read(e, &r.rev, b, r.now)
-	r.sh.shrink(e)
+	r.sh.settled(e)
 	return true
 }
 
@@ -143,7 +143,6 @@ func (sh *shard) read(e *entry, rev *doc.Revision, b *body, now int64) {
 	if i < 0 {
 		i = len(e.reads)
 		e.reads = append(e.reads, read{seen: seen{numbers: rev.Numbers, order: sh.order}})
-		sh.charge(e)
 	}
 	r := &e.reads[i]
 	r.at = now

@@ -181,6 +181,9 @@ type missed struct {
 	read, till uint64 // its order, and that of the newest read at the time; 0: none
 }
 
+// or reports whether r may be written from by the client that misses its read.
+func (m missed) or(r *read) bool { return r.order <= m.till && r.order != m.read }
+
 // find returns what a repeats, as far as that is known for certain: the attempt that it has waited for, or one that was acknowledged and
 // that its client hasn't heard of. doubt is one of which nobody knows what became.
 func (r *repeats) find(a *attempt, now int64) (how repeat, first, doubt *attempt) {
@@ -268,15 +271,4 @@ func (r *repeats) acknowledge(o *attempt, a *Ack, waiting *attempt) (unanswered 
 // or, like everybody who hasn't written, that revision.
 func (r *repeats) named(n doc.Numbers) bool {
 	return slices.ContainsFunc(r.kept, func(o *attempt) bool { return o.told == n })
-}
-
-// mayTake notes that a, which has to guess what it was made from, takes a read of the document; newest is the place of the newest. It
-// reports whether the read may be another client's: a may be a repeat, or be of a client whose own read a repeat may have taken.
-func (r *repeats) mayTake(a *attempt, f *inFlight, read *read, newest uint64) (anothers bool) {
-	sends := func(o *attempt) bool { return o.hash == a.hash && o.state != inDoubt }
-	if !slices.ContainsFunc(r.kept, sends) && (f == nil || !slices.ContainsFunc(f.attempts, sends)) {
-		return read.order <= r.missed.till && read.order != r.missed.read
-	}
-	r.missed = missed{read: read.order, till: newest}
-	return true
 }

@@ -33,105 +33,48 @@ func (c *claim) reads() bool {
 	return !c.viewed && (c.kind == KindRead || c.kind == KindAbsent)
 }
 
-// take moves one read of the entry into b.
-func (sh *shard) take(e *entry, i int, b *Base) {
-	r, c := &e.reads[i], &b.claim
-	c.kind = KindRead
-	if !r.numbers.Known() {
-		c.kind = KindAbsent
-	}
-	c.view.seen = r.seen
-	c.sent = r.body.bytes()
-	c.stored = c.sent
-	if r.count--; r.count == 0 {
-		sh.removeRead(e, i)
-	}
-	c.key = e.key
-	sh.fill(b)
-}
-
-// takeView moves the own view of the entry into b.
-func (sh *shard) takeView(e *entry, b *Base) {
-	c := &b.claim
-	c.kind, c.viewed = KindView, true
-	if e.view.absent {
-		c.kind = KindAbsent
-	}
-	c.view, c.sent, c.stored = e.view, e.view.sentBody.bytes(), e.view.storedBody.bytes()
-	sh.clearView(e)
-	c.key = e.key
-	sh.fill(b)
-}
-
-// fill shows what the claim has in the base, and counts the write as in flight. The strings of the claim's key are the store's own.
-func (sh *shard) fill(b *Base) {
-	b.claim.kept = true
-	b.claim.guessed = b.Ambiguous
-	sh.depart(&b.claim)
-	sh.show(b)
-}
-
-// show shows what the claim has in the base.
-func (sh *shard) show(b *Base) {
-	c := &b.claim
-	b.Kind, b.Numbers, b.Told, b.Version, b.View, b.Stored = c.kind, c.numbers, c.told, c.version, c.sent, c.stored
-	b.Doubtful, b.Apart = c.doubt || c.shown, c.apart
-	sh.taken[b.Kind]++
-}
-
 // release ends a reservation and gives back what was reserved.
 func (sh *shard) release(c *claim, gone Epoch, now int64) {
-	k, repeat := c.key, sh.land(c)
+	k, repeat, reserved := c.key, sh.land(c), c.viewed || c.reads()
 	sh.get(k, gone, now)
-	if repeat != nil && (c.again || c.reads() || c.viewed) {
+	if repeat != nil && (c.again || reserved) {
 		sh.handOver(*c, repeat)
 		return
 	}
 	repeat.startAnew()
 	c.first.repeatable(now)
-	reserved := c.reads() || c.viewed
 	switch {
-	case !reserved && c.doubt && c.key.sess.holder:
-		sh.lose(k, ReasonEvicted) // it may have used the copy up
-		return
-	case !reserved && !(c.doubt && c.key.sess.named && c.numbers.Known() && c.since >= gone):
-		return
-	case c.since < gone:
+	case reserved && c.since < gone:
 		sh.lose(k, ReasonIndex)
-		return
 	case reserved && now-c.at >= sh.maxAge:
 		sh.lose(k, ReasonAged)
-		return
-	}
-	e := sh.put(k, gone, c.since, now)
-	switch {
-	case c.viewed:
-		sh.giveBackView(e, c)
 	case reserved:
-		sh.giveBackRead(e, c)
-	default:
-		e.spend(&c.view) // what it sent may be in the document, and would count twice
+		sh.giveBack(sh.put(k, gone, c.since, now), c)
+	case c.doubt && k.sess.holder:
+		sh.lose(k, ReasonEvicted) // it may have used the copy up
+	case c.doubt && k.sess.named && c.numbers.Known() && c.since >= gone:
+		e := sh.put(k, gone, c.since, now)
+		e.spend(&c.view) // what was sent may be in the document, and would count twice
+		sh.settled(e)
 	}
-	if a := c.attempt; reserved && c.doubted && a != nil {
+}
+
+// giveBack puts what c had reserved where it was, unless a named session has read, or any has written, since.
+func (sh *shard) giveBack(e *entry, c *claim) {
+	switch {
+	case !c.viewed && (!c.key.sess.named || e.newestRead <= c.order):
+		sh.giveBackRead(e, c)
+	case c.viewed && e.newestView <= c.order:
+		sh.see(e, c.view, c.stored, c.sent)
+	}
+	if a := c.attempt; c.doubted && a != nil {
 		a.state, a.numbers, a.client = inDoubt, c.numbers, nil
 		e.repeats.keep(a)
 	}
-	sh.charge(e)
-	sh.shrink(e)
+	sh.settled(e)
 }
 
-// giveBackView puts the view that c had reserved where it was, unless the session has written since.
-func (sh *shard) giveBackView(e *entry, c *claim) {
-	if e.newestView <= c.order {
-		sh.see(e, c.view, c.stored, c.sent)
-	}
-}
-
-// giveBackRead puts the read that c had reserved where it was, unless a named session has read since.
 func (sh *shard) giveBackRead(e *entry, c *claim) {
-	if c.key.sess.named && e.newestRead > c.order {
-		return
-	}
 	r := read{seen: c.seen, count: 1}
 	if i := find(e.reads, c.numbers); i >= 0 {
 		old := e.reads[i]
@@ -148,7 +91,6 @@ func (sh *shard) giveBackRead(e *entry, c *claim) {
 	}
 	e.reads = slices.Insert(e.reads, i, r)
 	e.lost = ReasonNone
-	sh.charge(e)
 	sh.limit(e)
 }
 

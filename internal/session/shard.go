@@ -214,8 +214,9 @@ func (sh *shard) remove(e *entry) {
 	}
 }
 
-// shrink evicts until the shard is within its bound, e last.
-func (sh *shard) shrink(e *entry) {
+// settled brings the accounts up to date after a change of e, and evicts until the shard is within its bound, e last.
+func (sh *shard) settled(e *entry) {
+	sh.charge(e)
 	for sh.bytes > sh.bound {
 		_, old, ok := sh.lru.GetOldest()
 		switch {

@@ -44,6 +44,9 @@ type taking struct {
 	attempt *attempt        // nil: nobody looks for repeats of it, and it hasn't waited
 	looked  bool            // it has looked for a base before
 	now     int64
+
+	first, inDoubt *attempt // what the write repeats for certain, and one of the same bytes of which nobody knows what became; nil: none
+	mayRepeat      bool     // it has to guess its base, and the session sends the same bytes, or has sent them
 }
 
 func (s *Store) taking(sess Session, ref doc.Ref, sent []byte) taking {
@@ -102,14 +105,12 @@ func (t *taking) try() (b Base, wait <-chan struct{}) {
 	if t.attempt != nil && t.attempt.hash != 0 {
 		b.claim.attempt = t.attempt
 	}
-	for taken := false; !taken; { // until nobody else has reserved the closest read while it was looked for
-		var reads []doc.Revision
-		t.locked(&b, func(e *entry) { reads, wait = t.look(e, &b) })
-		if reads == nil {
+	reads, wait := t.look(&b)
+	for reads != nil { // until nobody else has reserved the closest while it was looked for
+		if t.pick(reads[t.s.o.Rank(reads, t.sent)].Numbers, &b) {
 			break
 		}
-		closest := reads[t.s.o.Rank(reads, t.sent)].Numbers
-		t.locked(&b, func(e *entry) { taken = t.pick(e, closest, &b) })
+		reads, wait = t.look(&b)
 	}
 	if t.s.dryRun {
 		b.end()
@@ -117,49 +118,22 @@ func (t *taking) try() (b Base, wait <-chan struct{}) {
 	return b, wait
 }
 
-// guesses reports whether the base of the write is a guess among what the session has seen: nobody has named it.
-func (t *taking) guesses() bool { return t.attempt != nil && t.attempt.hash != 0 && !t.given.Known() }
-
-// locked has do look at what the session knows of the document. A dry run gives back what do takes before anybody can miss it.
-func (t *taking) locked(b *Base, do func(e *entry)) {
+// look takes the base if there is one, or returns what to wait for, or of several reads all, oldest first.
+func (t *taking) look(b *Base) (reads []doc.Revision, wait <-chan struct{}) {
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
-	gone := t.ix.Gone()
-	e := t.sh.get(t.k, gone, t.now)
-	if !t.s.dryRun {
-		do(e)
-		return
-	}
-	taken := t.sh.taken
-	if e != nil {
-		defer func(m missed) { e.repeats.missed = m }(e.repeats.missed)
-	}
-	do(e)
-	t.sh.taken = taken
-	if b.claim.kept {
-		c := b.end()
-		t.sh.release(&c, gone, t.now)
-	}
-}
-
-// look takes the base if there is one, or returns what to wait for, or of several reads all, oldest first.
-func (t *taking) look(e *entry, b *Base) (reads []doc.Revision, wait <-chan struct{}) {
+	e, f := t.sh.get(t.k, t.ix.Gone(), t.now), t.sh.inFlight[t.k]
+	b.claim.taken = t.sh.order
 	if !t.given.Known() && !t.named && t.ix.IsBlind(t.k.sess, t.now) {
-		t.takeBlindly(e, b)
+		b.Reason = ReasonBlind // it stays blind for as long as it writes what it hasn't read
+		b.claim.blind = (e == nil || e.empty()) && !f.any() && t.sh.lost(t.k, e) == ReasonNone
+		t.count(KindNone)
 		return nil, nil
 	}
-	f := t.sh.inFlight[t.k]
-	b.claim.taken = t.sh.order
 	if inherited, wait := t.followFirst(f, b); inherited || wait != nil {
 		return nil, wait
 	}
-	k, first, doubt := t.known(e, f)
-	d := choose(k, t.request)
-	b.Ambiguous = d.ambiguous
-	if d.doubtful && !t.s.dryRun {
-		e.repeats.drop(doubt)
-		b.claim.doubted = true
-	}
+	d := choose(t.known(e, f), t.request)
 	switch d.action {
 	case waitForBase:
 		if t.attempt == nil {
@@ -167,21 +141,29 @@ func (t *taking) look(e *entry, b *Base) (reads []doc.Revision, wait <-chan stru
 		}
 		return nil, f.wait(t.attempt)
 	case rankReads:
-		for _, r := range e.reads[:d.read] {
-			reads = append(reads, doc.Revision{Numbers: r.numbers, Version: r.version, Source: r.body.bytes()})
+		reads = make([]doc.Revision, d.read)
+		for i, r := range e.reads[:d.read] {
+			reads[i] = doc.Revision{Numbers: r.numbers, Version: r.version, Source: r.body.bytes()}
 		}
-	case takeRead:
-		t.takeRead(e, d.read, d.doubtful, b)
-	case takeView:
-		t.takeView(e, first, d.doubtful, b)
-	case takeSent:
-		t.takeSent(e, first, b)
-	case takeGiven:
-		t.takeGiven(e, b)
-	default:
-		t.takeNothing(e, b)
+		return reads, nil
 	}
-	return reads, nil
+	t.reserve(e, d, b)
+	return nil, nil
+}
+
+// pick takes the read of the revision if it is still there.
+func (t *taking) pick(n doc.Numbers, b *Base) bool {
+	t.sh.mu.Lock()
+	defer t.sh.mu.Unlock()
+	e := t.sh.get(t.k, t.ix.Gone(), t.now)
+	if e == nil {
+		return false
+	}
+	i := find(e.reads, n)
+	if i >= 0 {
+		t.reserve(e, decision{action: takeRead, read: i, ambiguous: true}, b)
+	}
+	return i >= 0
 }
 
 // followFirst takes the base that the write's first try has given back, or returns what to wait for until that is over.
@@ -198,12 +180,12 @@ func (t *taking) followFirst(f *inFlight, b *Base) (inherited bool, wait <-chan 
 	}
 	if c := a.handed; c != nil {
 		a.handed = nil
-		if gone := t.ix.Gone(); c.since >= gone && t.now-c.at < t.sh.maxAge {
-			b.claim, b.Ambiguous = *c, c.guessed
-			t.sh.show(b)
-			return true, nil
-		} else {
+		if gone := t.ix.Gone(); c.since < gone || t.now-c.at >= t.sh.maxAge {
 			t.sh.release(c, gone, t.now) // there is nothing to give back any more
+		} else {
+			b.claim, b.Ambiguous = *c, c.guessed
+			t.show(b)
+			return true, nil
 		}
 	}
 	wait = a.follow(f, t.now)
@@ -211,9 +193,8 @@ func (t *taking) followFirst(f *inFlight, b *Base) (inherited bool, wait <-chan 
 	return false, wait
 }
 
-// known returns what choose has to know of the document, and completes the request. first is what the write repeats, if that is known for
-// certain, and doubt one of the same bytes of which nobody knows what became.
-func (t *taking) known(e *entry, f *inFlight) (k known, first, doubt *attempt) {
+// known returns what choose has to know of the document, and completes the request.
+func (t *taking) known(e *entry, f *inFlight) (k known) {
 	if f != nil {
 		k.inFlight, k.readsInFlight = f.count, f.reads
 		k.othersWait = len(f.queue) > 0 && f.queue[0] != t.attempt
@@ -226,96 +207,85 @@ func (t *taking) known(e *entry, f *inFlight) (k known, first, doubt *attempt) {
 		}
 		t.told, t.spent = t.given.Known() && r.named(t.given), t.given.Known() && e.isSpent(t.given)
 	}
-	if t.repeat, t.doubt = noRepeat, nil; t.attempt != nil {
-		t.repeat, first, doubt = r.find(t.attempt, t.now)
+	t.doubt, t.mayRepeat = nil, false
+	if a := t.attempt; a != nil {
+		t.repeat, t.first, t.inDoubt = r.find(a, t.now)
+		t.mayRepeat = a.hash != 0 && !t.given.Known() && (t.repeat != noRepeat || f.sends(a.hash))
 	}
-	if doubt != nil {
-		t.doubt = &doubt.numbers
+	if t.inDoubt != nil {
+		t.doubt = &t.inDoubt.numbers
 	}
-	return k, first, doubt
+	return k
 }
 
-// pick takes the read of the revision if it is still there.
-func (t *taking) pick(e *entry, n doc.Numbers, b *Base) bool {
-	if e == nil {
-		return false
-	}
-	i := find(e.reads, n)
-	if i < 0 {
-		return false
-	}
-	t.takeRead(e, i, false, b)
-	b.Ambiguous = true
-	return true
-}
-
-// takeRead takes a read.
-func (t *taking) takeRead(e *entry, i int, doubtful bool, b *Base) {
-	if t.guesses() && !doubtful {
-		b.Ambiguous = e.repeats.mayTake(t.attempt, t.sh.inFlight[t.k], &e.reads[i], t.sh.order)
-	}
-	t.sh.take(e, i, b)
-}
-
-// takeView takes the own view. first is what the write repeats, if that is known for certain.
-func (t *taking) takeView(e *entry, first *attempt, doubtful bool, b *Base) {
-	if t.guesses() && !doubtful {
-		b.Ambiguous, e.repeats.missed = e.repeats.missed != missed{}, missed{}
-	}
-	if !doubtful {
-		t.repeats(first, b)
-	}
-	if t.sh.takeView(e, b); t.given.Known() && !doubtful {
-		b.Doubtful = b.claim.doubt // who names it means it, whatever else it was shown
-		b.Apart = b.claim.apart && b.claim.told.Known()
-	}
-}
-
-// takeSent makes the base of a repeated write: its view is what it sends, so that nothing of it counts twice. What the engine holds is for
-// the caller to read. first is the first try, nil where that is a guess.
-func (t *taking) takeSent(e *entry, first *attempt, b *Base) {
+// reserve makes what is decided the base, and takes it out of the entry. A dry run only looks.
+func (t *taking) reserve(e *entry, d decision, b *Base) {
 	c := &b.claim
-	c.kind, c.sent, c.again = KindView, bytes.Clone(t.sent), true
-	if e != nil {
-		c.key = e.key
-		c.numbers = e.repeats.last(t.attempt, first)
-	} else {
-		c.key.ref = cloneRef(t.k.ref)
-		c.numbers = first.numbers
+	b.Ambiguous = d.ambiguous
+	switch d.action {
+	case takeRead:
+		r := &e.reads[d.read]
+		c.kind, c.seen, c.sent, c.stored = KindRead, r.seen, r.body.bytes(), r.body.bytes()
+		b.Ambiguous = b.Ambiguous || !d.doubtful && (t.mayRepeat || t.guesses() && e.repeats.missed.or(r))
+	case takeView:
+		c.kind, c.viewed = KindView, true
+		c.view, c.sent, c.stored = e.view, e.view.sentBody.bytes(), e.view.storedBody.bytes()
+		b.Ambiguous = b.Ambiguous || !d.doubtful && t.guesses() && e.repeats.missed != missed{}
+	case takeSent: // its view is what it sends, so that nothing of it counts twice; what the engine holds is for the caller to read
+		c.kind, c.sent, c.again = KindView, bytes.Clone(t.sent), true
+		c.numbers = t.lastSent(e)
+	case takeGiven:
+		c.kind, c.numbers = KindGiven, t.given
+		c.sent = t.bodyOfGiven(e)
+		c.stored = c.sent
+	case takeNothing:
+		t.reserveNothing(e, b)
+		return
 	}
-	t.repeats(first, b)
-	t.sh.fill(b)
+	if !c.numbers.Known() && !c.again {
+		c.kind = KindAbsent
+	}
+	t.show(b)
+	if d.action == takeView && t.given.Known() && !d.doubtful {
+		b.Doubtful = c.doubt // who names it means it, whatever else it was shown
+		b.Apart = c.apart && c.told.Known()
+	}
+	if !t.s.dryRun {
+		t.takeOut(e, d, b)
+	}
 }
 
-// repeats notes that b is the base of the repeat of first, which has only one.
-func (t *taking) repeats(first *attempt, b *Base) {
-	if first != nil && !t.s.dryRun {
-		t.attempt.first = nil
-		b.claim.first = first
-		first.repeated()
-	}
-}
-
-// takeGiven makes the base of numbers that the session doesn't know. Where they may mean the revision or a view that was told them, it has
-// no body: a guard alone harms neither. That holds for a revision that was served, too, where nothing tells its copies apart; and in a
-// named session for one from which it has written: what it sent then may be in what it sends now, and would count twice.
-func (t *taking) takeGiven(e *entry, b *Base) {
+// takeOut takes what was decided out of the entry, and counts the write as in flight.
+func (t *taking) takeOut(e *entry, d decision, b *Base) {
 	c := &b.claim
-	c.kind, c.numbers = KindGiven, t.given
-	if d := t.sh.docs[t.k.doc()]; d != nil && d.epoch >= t.ix.Gone() {
-		c.key.ref = d.key.ref
-		if t.apart || !t.told && !t.spent {
-			c.sent = d.find(t.given).bytes()
-			c.stored = c.sent
+	c.key, c.kept, c.guessed = t.ownKey(e), true, b.Ambiguous
+	if c.doubted = d.doubtful; c.doubted {
+		e.repeats.drop(t.inDoubt)
+	}
+	if t.first != nil && !d.doubtful { // which has only one repeat
+		t.attempt.first, c.first = nil, t.first
+		t.first.repeated()
+	}
+	switch d.action {
+	case takeRead:
+		r := &e.reads[d.read]
+		if t.mayRepeat && !d.doubtful {
+			e.repeats.missed = missed{read: r.order, till: t.sh.order}
 		}
-	} else {
-		c.key.ref = cloneRef(t.k.ref)
+		if r.count--; r.count == 0 {
+			t.sh.removeRead(e, d.read)
+		}
+	case takeView:
+		if t.guesses() && !d.doubtful {
+			e.repeats.missed = missed{}
+		}
+		t.sh.clearView(e)
 	}
-	t.sh.fill(b)
+	t.sh.depart(c)
 }
 
-// takeNothing makes the base where nothing is known, which is a lost one where something was.
-func (t *taking) takeNothing(e *entry, b *Base) {
+// reserveNothing makes the base where nothing is known, which is a lost one where something was.
+func (t *taking) reserveNothing(e *entry, b *Base) {
 	c := &b.claim
 	c.kept = t.named
 	if why := t.sh.lost(t.k, e); why != ReasonNone {
@@ -325,17 +295,56 @@ func (t *taking) takeNothing(e *entry, b *Base) {
 	}
 	c.kind, c.blind = b.Kind, b.Kind == KindNone && !t.named
 	if !t.k.sess.holder {
-		t.sh.taken[b.Kind]++
+		t.count(b.Kind)
 	}
-	if c.kept {
-		c.key.ref = cloneRef(c.key.ref)
+	if c.kept && !t.s.dryRun {
+		c.key.ref = cloneRef(t.k.ref)
 		t.sh.depart(c)
 	}
 }
 
-// takeBlindly makes the base of a blind writer: none. It stays one for as long as it writes what it hasn't read.
-func (t *taking) takeBlindly(e *entry, b *Base) {
-	b.Reason = ReasonBlind
-	b.claim.blind = (e == nil || e.empty()) && !t.sh.inFlight[t.k].any() && t.sh.lost(t.k, e) == ReasonNone
-	t.sh.taken[KindNone]++
+// show shows what the claim has in the base.
+func (t *taking) show(b *Base) {
+	c := &b.claim
+	b.Kind, b.Numbers, b.Told, b.Version, b.View, b.Stored = c.kind, c.numbers, c.told, c.version, c.sent, c.stored
+	b.Doubtful, b.Apart = c.doubt || c.shown, c.apart
+	t.count(b.Kind)
+}
+
+func (t *taking) count(k Kind) {
+	if !t.s.dryRun {
+		t.sh.taken[k]++
+	}
+}
+
+// guesses reports whether the base of the write is a guess among what the session has seen: nobody has named it.
+func (t *taking) guesses() bool { return t.attempt != nil && t.attempt.hash != 0 && !t.given.Known() }
+
+// ownKey is the key with strings of the store's own.
+func (t *taking) ownKey(e *entry) key {
+	k := t.k
+	if d := t.sh.documentOf(k, e, t.ix.Gone()); d != nil {
+		k.ref = d.key.ref
+	} else {
+		k.ref = cloneRef(k.ref)
+	}
+	return k
+}
+
+// lastSent is what the last write of the same bytes left.
+func (t *taking) lastSent(e *entry) doc.Numbers {
+	if e == nil {
+		return t.first.numbers
+	}
+	return e.repeats.last(t.attempt, t.first)
+}
+
+// bodyOfGiven is what some session has read under the numbers that are given. Where they may mean the revision, or a view that was told
+// them, it is none: a guard alone harms neither. That holds for a revision that was served, too, where nothing tells its copies apart; and
+// in a named session for one from which it has written: what it sent then may be in what it sends now, and would count twice.
+func (t *taking) bodyOfGiven(e *entry) []byte {
+	if !t.apart && (t.told || t.spent) {
+		return nil
+	}
+	return t.sh.documentOf(t.k, e, t.ix.Gone()).find(t.given).bytes()
 }
