@@ -113,7 +113,7 @@ func (c *explainCmd) question() (*ruletest.Question, error) {
 			}
 		}
 		var err error
-		if *f.into, err = said(f.text); err != nil {
+		if *f.into, err = readText(f.text); err != nil {
 			return nil, usageError("optimist explain: %s: %v", f.flag, err)
 		}
 	}
@@ -158,13 +158,13 @@ func (c *explainCmd) headers(into http.Header) error {
 }
 
 // checkJSON tells where what a flag stands for ends to be JSON. Nothing at all is none that is wrong.
-func checkJSON(flag, said string, text []byte) error {
+func checkJSON(flag, source string, text []byte) error {
 	var syntax *json.SyntaxError
 	if text == nil || !errors.As(json.Unmarshal(text, new(json.RawMessage)), &syntax) {
 		return nil
 	}
-	place, read := said, text[:max(syntax.Offset-1, 0)] // what stands before the byte that is wrong
-	if said == "-" || inline(said) {
+	place, read := source, text[:max(syntax.Offset-1, 0)] // what stands before the byte that is wrong
+	if source == "-" || inline(source) {
 		place = flag
 	}
 	if syntax.Error() == "unexpected end of JSON input" {
@@ -175,8 +175,8 @@ func checkJSON(flag, said string, text []byte) error {
 	return usageError("optimist explain: %s:%d:%d: not JSON: %v", place, line+1, column+1, syntax)
 }
 
-// said is what a flag stands for: JSON, a file's content, or standard input. Nothing is nil.
-func said(text string) ([]byte, error) {
+// readText is what a flag stands for: JSON, a file's content, or standard input. Nothing is nil.
+func readText(text string) ([]byte, error) {
 	switch {
 	case text == "":
 		return nil, nil

@@ -162,7 +162,7 @@ func (c *locksShow) Run(p *process) error {
 	if err != nil {
 		return err
 	}
-	told, err := (&adminClient{"locks show", c.Admin}).do(p.ctx, http.MethodGet, path, nil)
+	reply, err := (&adminClient{"locks show", c.Admin}).do(p.ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return err
 	}
@@ -170,11 +170,11 @@ func (c *locksShow) Run(p *process) error {
 		heldLease
 		Leases []heldLease
 	}
-	if err := told.read(c.Admin, &one); err != nil {
+	if err := reply.read(c.Admin, &one); err != nil {
 		return err
 	}
 	if c.JSON {
-		fmt.Fprintf(p.stdout, "%s\n", bytes.TrimSpace(told.body))
+		fmt.Fprintf(p.stdout, "%s\n", bytes.TrimSpace(reply.body))
 		return nil
 	}
 	if one.Leases == nil {
@@ -227,12 +227,12 @@ func (c *locksRm) Run(p *process) error {
 	if c.Token != 0 {
 		path += "?token=" + strconv.FormatInt(c.Token, 10)
 	}
-	told, err := client.do(p.ctx, http.MethodDelete, path, nil)
+	reply, err := client.do(p.ctx, http.MethodDelete, path, nil)
 	if err != nil {
 		return err
 	}
 	var ended struct{ Leases []heldLease }
-	if err := told.read(c.Admin, &ended); err != nil {
+	if err := reply.read(c.Admin, &ended); err != nil {
 		return err
 	}
 	for _, l := range ended.Leases {
@@ -246,12 +246,12 @@ func (c *locksRm) all(p *process, client *adminClient) error {
 	if err != nil {
 		return err
 	}
-	told, err := client.do(p.ctx, http.MethodPost, "/_optimist/locks/_release", body)
+	reply, err := client.do(p.ctx, http.MethodPost, "/_optimist/locks/_release", body)
 	if err != nil {
 		return err
 	}
 	var ended struct{ Locks []string }
-	if err := told.read(c.Admin, &ended); err != nil {
+	if err := reply.read(c.Admin, &ended); err != nil {
 		return err
 	}
 	for _, lock := range ended.Locks {

@@ -33,12 +33,12 @@ func (c *modeCmd) Run(p *process) error {
 	if c.Mode != "" {
 		method, body = http.MethodPut, fmt.Appendf(nil, `{"mode":%q}`, c.Mode)
 	}
-	told, err := (&adminClient{"mode", c.Admin}).do(p.ctx, method, "/_optimist/mode", body)
+	reply, err := (&adminClient{"mode", c.Admin}).do(p.ctx, method, "/_optimist/mode", body)
 	if err != nil {
 		return err
 	}
 	var answer struct{ Mode, Before string }
-	if err := told.read(c.Admin, &answer); err != nil {
+	if err := reply.read(c.Admin, &answer); err != nil {
 		return err
 	}
 	if answer.Before != "" {

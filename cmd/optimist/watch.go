@@ -19,26 +19,26 @@ const settle = 100 * time.Millisecond
 // watches folders, because files are replaced by renaming others, and in a Kubernetes ConfigMap by turning a symbolic link elsewhere in
 // the folder. stop ends it. Without a name, or with an error, nothing is ever told.
 func watch(name string) (changes <-chan struct{}, stop func(), err error) {
-	told := make(chan struct{}, 1)
+	changed := make(chan struct{}, 1)
 	if name == "" {
-		return told, func() {}, nil
+		return changed, func() {}, nil
 	}
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
-		return told, func() {}, err
+		return changed, func() {}, err
 	}
 	if err := w.Add(filepath.Dir(name)); err != nil {
 		_ = w.Close() // the other error says what is wrong
-		return told, func() {}, err
+		return changed, func() {}, err
 	}
-	f := &follower{name: name, watcher: w, told: told, folders: map[string]bool{filepath.Dir(name): true}}
+	f := &follower{name: name, watcher: w, changes: changed, folders: map[string]bool{filepath.Dir(name): true}}
 	f.last = f.content()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		f.follow()
 	}()
-	return told, func() {
+	return changed, func() {
 		_ = w.Close() // it ends the loop; there is nothing to lose
 		<-done
 	}, nil
@@ -50,7 +50,7 @@ type follower struct {
 	watcher *fsnotify.Watcher
 	folders map[string]bool // that are watched
 	last    [sha256.Size]byte
-	told    chan<- struct{}
+	changes chan<- struct{}
 }
 
 func (f *follower) follow() {
@@ -78,7 +78,7 @@ func (f *follower) follow() {
 			}
 			f.last = now
 			select {
-			case f.told <- struct{}{}:
+			case f.changes <- struct{}{}:
 			default: // one is waiting already
 			}
 		}

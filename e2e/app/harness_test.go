@@ -189,7 +189,7 @@ const limit = time.Minute
 func run(t *testing.T, a *app.Application) (app.Result, *outcomes) {
 	t.Helper()
 	o := &outcomes{}
-	a.Answered = o.note
+	a.OnAnswer = o.note
 	if err := a.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -179,9 +179,9 @@ func (c *Catalog) Describe(ctx context.Context, who Asker, name string, maxAge t
 	case errors.Is(err, es.ErrNoIndex):
 		c.Missing(name)
 		return Index{Index: es.Index{Name: name}}, nil
-	case !es.Answered(err) && before != nil && before.value.Name != "":
+	case !es.IsAnswer(err) && before != nil && before.value.Name != "":
 		a.value, a.until = before.value, now.Add(outageAge)
-	case !es.Answered(err):
+	case !es.IsAnswer(err):
 		return Index{Index: es.Index{Name: name}}, fmt.Errorf("%w: it can't be asked what [%s] is: %w", ErrUnavailable, name, err)
 	default:
 		a.value, a.until = Index{Index: es.Index{Name: name}, Unknown: outcome.ReasonMetadata}, now.Add(refusalAge)
@@ -268,7 +268,7 @@ func (c *Catalog) SeesWhole(ctx context.Context, who Asker, index, routing strin
 	if busy := (*es.StatusError)(nil); err != nil && !errors.As(err, &busy) {
 		whole, err = c.engine.SeesWhole(ctx, who.Caller, index, routing) // the question or its answer was lost, and it changes nothing
 	}
-	if err != nil && !es.Answered(err) {
+	if err != nil && !es.IsAnswer(err) {
 		return false, err
 	}
 	a := &answer[bool]{value: whole && err == nil, asked: now, until: now.Add(trustAge)}

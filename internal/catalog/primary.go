@@ -68,7 +68,7 @@ func (c *Catalog) SamePrimary(ctx context.Context, who Asker, f *Conflict, curre
 		case err == nil:
 		case errors.Is(err, es.ErrNoTerm):
 			return f.quick(current)
-		case es.Answered(err):
+		case es.IsAnswer(err):
 			p.refused = time.Now().Add(refusalAge)
 			return f.quick(current)
 		default:

@@ -76,8 +76,8 @@ func (c *call) updateOptions(u *update) (refreshed bool) {
 	refreshed = c.guards(&u.write)
 	u.retries, u.docAsUpsert = c.integer("retry_on_conflict", 0), c.flag("doc_as_upsert", false)
 	u.filter = c.sourceFilter()
-	_, asked := c.params.lookup("_source")
-	u.answer = u.filter != nil || asked
+	_, named := c.params.lookup("_source")
+	u.answer = u.filter != nil || named
 	return refreshed
 }
 

@@ -105,9 +105,9 @@ func (c *Client) doAt(ctx context.Context, who Caller, node string, req esapi.Re
 	return a.Status, a.Body, err
 }
 
-// Answered reports whether an error of this package is the engine's answer to the question, rather than that it couldn't be asked
+// IsAnswer reports whether an error of this package is the engine's answer to the question, rather than that it couldn't be asked
 // now: it can't be reached, or is too busy, or has no master.
-func Answered(err error) bool {
+func IsAnswer(err error) bool {
 	var s *StatusError
 	return errors.As(err, &s) && s.Status < 500 && s.Status != http.StatusTooManyRequests
 }

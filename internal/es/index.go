@@ -121,8 +121,8 @@ func hidesVectors(settings gjson.Result) bool {
 	if created < 9_000_000 || created >= 100_000_000 {
 		return false
 	}
-	said := settings.Get("mapping.exclude_source_vectors")
-	return !said.Exists() || said.Bool()
+	exclude := settings.Get("mapping.exclude_source_vectors")
+	return !exclude.Exists() || exclude.Bool()
 }
 
 // hasVector reports whether one of the fields, or of those below them, is a vector.

@@ -89,7 +89,7 @@ func (p *Rehearsal) look(ctx context.Context, op *api.Op) (doc.Revision, error) 
 	switch {
 	case err == nil, errors.Is(err, doc.ErrMissing), errors.Is(err, es.ErrNoSource) && rev.Known():
 		return rev, nil
-	case es.Answered(err):
+	case es.IsAnswer(err):
 		p.Undecided = "the document can't be read: " + err.Error()
 		return rev, nil
 	}

@@ -77,7 +77,7 @@ func cantAsk(err error) error {
 // mayAskAgain reports whether a read that failed is worth another try: its answer was lost, or the engine had no time for it.
 // Where no node can be reached the client is told at once.
 func mayAskAgain(err error) bool {
-	return errors.Is(err, ErrNotWritten) && !es.Answered(err) && !errors.Is(err, upstream.ErrNotSent) && !errors.Is(err, es.ErrNoSource)
+	return errors.Is(err, ErrNotWritten) && !es.IsAnswer(err) && !errors.Is(err, upstream.ErrNotSent) && !errors.Is(err, es.ErrNoSource)
 }
 
 // refusesSeqNo reports whether a 400 says that the index has no sequence numbers to compare with. The engine has no error type of

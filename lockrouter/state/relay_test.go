@@ -36,7 +36,7 @@ type relaying struct {
 	call    *Call // that is out
 	asking  []*relayed
 	sent    int64
-	said    []Result // once it was carried out
+	results []Result // once it was carried out
 	doc     *Doc
 }
 
@@ -128,9 +128,9 @@ func (p *relaying) send(w *relays) {
 
 // settle tells what became of a call.
 func (p *relaying) settle(t *rapid.T, w *relays) {
-	results := p.said[len(p.call.Ops)-len(p.asking):]
+	results := p.results[len(p.call.Ops)-len(p.asking):]
 	for i, op := range p.call.Ops[:len(p.call.Ops)-len(p.asking)] {
-		if s := p.said[i]; s.Verdict == Renewed {
+		if s := p.results[i]; s.Verdict == Renewed {
 			if b := w.held[op.Token]; b != nil && !b.gone {
 				b.until = max(b.until, p.sent+b.ttl)
 			}
@@ -163,7 +163,7 @@ func (p *relaying) settle(t *rapid.T, w *relays) {
 	}
 	p.relay.NoteDoc(p.doc, p.name)
 	p.sync()
-	p.call, p.said, p.asking = nil, nil, nil
+	p.call, p.results, p.asking = nil, nil, nil
 	p.hand(t, w)
 }
 
@@ -226,8 +226,8 @@ func (w *relays) release(t *rapid.T, p *relaying, token int64, b *belief) {
 
 func (w *relays) actions(proxy func(*rapid.T) *relaying) map[string]func(*rapid.T) {
 	settle := func(t *rapid.T, p *relaying) {
-		if p.call != nil && p.said == nil {
-			p.said, p.doc = w.apply(t, p.call)
+		if p.call != nil && p.results == nil {
+			p.results, p.doc = w.apply(t, p.call)
 		}
 		if p.call != nil {
 			p.settle(t, w)
@@ -249,8 +249,8 @@ func (w *relays) actions(proxy func(*rapid.T) *relaying) map[string]func(*rapid.
 			settle(t, p)
 		},
 		"reach": func(t *rapid.T) { // the engine, not yet the proxy
-			if p := proxy(t); p.call != nil && p.said == nil {
-				p.said, p.doc = w.apply(t, p.call)
+			if p := proxy(t); p.call != nil && p.results == nil {
+				p.results, p.doc = w.apply(t, p.call)
 			}
 		},
 		"go out and back": func(t *rapid.T) { // the next call, whatever came between
@@ -269,7 +269,7 @@ func (w *relays) actions(proxy func(*rapid.T) *relaying) map[string]func(*rapid.
 					p.tasks = append(p.tasks, Op{Do: Abandon, Rid: c.rid})
 				}
 			}
-			p.call, p.said, p.asking = nil, nil, nil
+			p.call, p.results, p.asking = nil, nil, nil
 		},
 		"release": func(t *rapid.T) {
 			if token, b := w.live(t); b != nil {
@@ -313,7 +313,7 @@ func (w *relays) actions(proxy func(*rapid.T) *relaying) map[string]func(*rapid.
 				return
 			}
 			i := rapid.IntRange(0, len(w.proxies)-1).Draw(t, "proxy")
-			if p := w.proxies[i]; p.call != nil && p.said == nil {
+			if p := w.proxies[i]; p.call != nil && p.results == nil {
 				w.rest = append(w.rest, p.call)
 			}
 			w.start(i)

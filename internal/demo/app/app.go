@@ -80,7 +80,7 @@ type Application struct {
 	// Round, if any, is called when a round ends, by all workers at once.
 	Round func()
 	// Answered, if any, is called with each answer to a write, by all workers at once.
-	Answered func(status int, header http.Header)
+	OnAnswer func(status int, header http.Header)
 }
 
 // Run does it all: puts the document there, lets the workers work, and counts. The error says why it couldn't be done;

@@ -146,8 +146,8 @@ func (w *worker) save(ctx context.Context, idle bool, size int64, entries []stri
 		w.left = 0
 		return false
 	}
-	if w.Answered != nil {
-		w.Answered(r.status, r.header)
+	if w.OnAnswer != nil {
+		w.OnAnswer(r.status, r.header)
 	}
 	switch {
 	case r.acknowledged():
