@@ -22,7 +22,7 @@ func (h *HeaderPatterns) decodeNode(d *decoder, n *yaml.Node, path string) {
 		case !isToken(e.name):
 			d.fail(e.key, path, "%q is not a header's name", e.name)
 		case equalFold(e.name, "Authorization", "Cookie"):
-			d.fail(e.key, path, "%s holds credentials, which don't belong into this file; users tells clients apart", e.name)
+			d.fail(e.key, path, "%s holds credentials, which don't belong in this file; use users to tell clients apart", e.name)
 		case isNull(e.value):
 			d.fail(e.key, path, "%s needs a value or pattern; * takes any", e.name)
 		default:

@@ -46,7 +46,7 @@ func (c *Config) ruleFiles() (files []string, problems Problems) {
 		case len(found) == 0:
 			problems = append(problems, c.Fail(key, "there is no such file: %s", filepath.Join(filepath.Dir(c.file), pattern)))
 		case slices.Contains(found, filepath.Clean(c.file)):
-			problems = append(problems, c.Fail(key, "it takes in this file itself; give the files with rules a folder of their own"))
+			problems = append(problems, c.Fail(key, "it fits this file itself; put the files with rules into a folder of their own"))
 		default:
 			files = append(files, found...)
 		}

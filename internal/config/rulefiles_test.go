@@ -111,7 +111,7 @@ a folder
 	if !errors.As(err, &problems) {
 		t.Fatal(err)
 	}
-	want := `optimist.yaml:1:27: rule_files[1]: it takes in this file itself; give the files with rules a folder of their own
+	want := `optimist.yaml:1:27: rule_files[1]: it fits this file itself; put the files with rules into a folder of their own
 optimist.yaml:1:37: rule_files[2]: there is no such file: none/*.yaml
 optimist.yaml:1:50: rule_files[3]: "[" is not a pattern of file names
 rules.d: it can't be read: read rules.d: is a directory

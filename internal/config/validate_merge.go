@@ -43,7 +43,7 @@ func (v *validator) crosses(p, q *MergePath, tree *pathTree, at string) {
 func (v *validator) below(p, above *MergePath, rest []string, at string) {
 	switch above.Strategy {
 	case StrategySum, StrategyMax, StrategyMin:
-		v.warn(at, "it is never reached: by %s %s is a number or a text, with nothing below it", above.Strategy, above.Path)
+		v.warn(at, "it is never reached: with %s, %s is a number or a text, which has nothing below it", above.Strategy, above.Path)
 	case StrategyUnion, StrategyAppend:
 		v.warn(at, "it is never reached: %s takes the elements of %s as a whole; {by_key: FIELD} merges them one by one",
 			above.Strategy, above.Path)
@@ -51,7 +51,7 @@ func (v *validator) below(p, above *MergePath, rest []string, at string) {
 		_, err := strconv.Atoi(rest[0])
 		switch {
 		case err == nil:
-			v.warn(at, "the elements of %s are told apart by %s, not by their places: write * for %s", above.Path, above.Key, rest[0])
+			v.warn(at, "the elements of %s are identified by %s, not by their places: write * for %s", above.Path, above.Key, rest[0])
 		case len(rest) == 2 && rest[1] == above.Key:
 			v.warn(at, "it is never reached: elements of %s are the same if their %s is", above.Path, above.Key)
 		}
@@ -100,7 +100,7 @@ func (v *validator) uses(r *Rule, key string) {
 // touches warns of a step that settles what a strategy is there for, or that meets the stamp.
 func (v *validator) touches(r *Rule, s *Step, key, at string) {
 	if r.Base.Stamp != "" && (atField(s.Path, r.Base.Stamp) || s.Op.takesFrom() && atField(s.From, r.Base.Stamp)) {
-		v.warn(at, "it meets the field of base.stamp, %s, which is taken out of documents before steps are carried out", r.Base.Stamp)
+		v.warn(at, "it works on the field of base.stamp, %s, which is removed from documents before steps run", r.Base.Stamp)
 	}
 	if !s.settles() {
 		return
@@ -111,10 +111,10 @@ func (v *validator) touches(r *Rule, s *Step, key, at string) {
 			continue
 		}
 		if p.Strategy == StrategyFail {
-			v.warn(at, "it settles %s, whatever was sent; but by merge.paths (line %d) two different values there are a 409 before that",
+			v.warn(at, "it sets %s, whatever the client sent; but with merge.paths (line %d) two different values there are a 409 before that",
 				p.Path, v.cfg.at[sub].Line)
 		} else {
-			v.warn(sub, "it has no effect: transform (line %d) settles the value after the merge, whatever it is", v.cfg.at[at].Line)
+			v.warn(sub, "it has no effect: transform (line %d) sets the value after the merge, whatever it is", v.cfg.at[at].Line)
 		}
 	}
 }

@@ -17,7 +17,7 @@ func (v *validator) rules() {
 		switch at, dup := first[r.Name]; {
 		case r.Name == "" && v.known[key+".name"]:
 		case r.Name == "":
-			v.fail(key, "a rule needs a name: it stands in metrics and answers")
+			v.fail(key, "a rule needs a name, for metrics and answers")
 		case !isRuleName(r.Name):
 			v.fail(key+".name", "%q: a name has letters, digits, dots, dashes and underscores, 64 at most", r.Name)
 		case dup:
@@ -41,14 +41,14 @@ func (v *validator) rule(r *Rule, key string) {
 	v.match(&r.Match, key+".match")
 	v.base(&r.Base, key+".base")
 	if r.Base.Stamp != "" && len(r.Match.Headers)+len(r.Match.Users) > 0 {
-		v.fail(key+".base.stamp", "a rule that asks for headers or users can't stamp: who writes a copy back may be another client, whose write "+
+		v.fail(key+".base.stamp", "a rule that asks for headers or users can't stamp: another client may write a copy back, and its write "+
 			"would store the stamp. Stamp in a rule for all clients of the index")
 	}
 	for i := range r.Transform {
 		v.step(&r.Transform[i], key+".transform["+strconv.Itoa(i)+"]")
 	}
 	if r.Mode != "" && modeRank(r.Mode) > modeRank(v.cfg.Mode) {
-		v.warn(key+".mode", "%s has no effect while the mode of the whole is %s: a rule can only do less", r.Mode, v.cfg.Mode)
+		v.warn(key+".mode", "%s has no effect while the mode of the file is %s: a rule can only do less", r.Mode, v.cfg.Mode)
 	}
 	if r.OnConflict == ConflictFail && (len(r.Merge.Paths) > 0 || r.Merge.Default != MergeSent) {
 		v.warn(key+".merge", "it has no effect where on_conflict is fail")
@@ -90,7 +90,7 @@ func (v *validator) match(m *Match, key string) {
 		}
 	}
 	if !takes {
-		v.fail(key+".index", "patterns that only take out leave nothing; put \"*\" first")
+		v.fail(key+".index", "patterns that only exclude leave nothing; put \"*\" first")
 	}
 	if m.Ops != nil && len(m.Ops) == 0 {
 		v.fail(key+".ops", "an empty list takes nothing; leave the key out for all operations")
@@ -123,7 +123,7 @@ func (v *validator) base(b *Base, key string) {
 		for _, source := range slices.SortedFunc(slices.Values(b.From), strength) {
 			first = append(first, string(source))
 		}
-		v.fail(key+".from", "the strongest stands first: [%s]", strings.Join(first, ", "))
+		v.fail(key+".from", "write the strongest first: [%s]", strings.Join(first, ", "))
 	}
 	v.stamp(b, key)
 	if len(b.From) == 0 && b.Unknown == UnknownReject {
@@ -137,7 +137,7 @@ func (v *validator) stamp(b *Base, key string) {
 	switch {
 	case b.Stamp == "":
 		if at >= 0 {
-			v.fail(key+".from["+strconv.Itoa(at)+"]", "a stamp needs a field to stand in: set base.stamp, as in stamp: _rev")
+			v.fail(key+".from["+strconv.Itoa(at)+"]", "a stamp needs a field: set base.stamp, as in stamp: _rev")
 		}
 		return
 	case strings.HasPrefix(b.Stamp, "/"):
@@ -146,7 +146,7 @@ func (v *validator) stamp(b *Base, key string) {
 		v.fail(key+".stamp", "%q can't be a stamp's field: a name at the top of the document, without . / * and quotes", b.Stamp)
 	}
 	if given && at < 0 {
-		v.warn(key+".stamp", "documents are stamped, and no base comes from it: from doesn't have stamp")
+		v.warn(key+".stamp", "documents are stamped, but no write is based on the stamp: from doesn't have stamp")
 	}
 }
 

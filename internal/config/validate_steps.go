@@ -35,7 +35,7 @@ func (v *validator) step(s *Step, key string) {
 		v.fail(key+".format", "only the time has a format: op now, or a value from now")
 	}
 	if has("when") && strings.TrimSpace(s.When) == "" {
-		v.fail(key+".when", "an empty condition; leave the key out for a step that is always carried out")
+		v.fail(key+".when", "an empty condition; leave the key out for a step that always runs")
 	}
 }
 

@@ -30,7 +30,7 @@ func (e *examination) reach() {
 		case err != nil:
 			e.report.add(Fail, "reachable", "%s: %s", n.URL, err)
 		case a.status == http.StatusUnauthorized && e.Auth:
-			e.report.add(Fail, "reachable", "%s refuses the credentials (401): what upstream.auth or the flag names is wrong", n.URL)
+			e.report.add(Fail, "reachable", "%s refuses the credentials (401): the file of upstream.auth or of the flag is wrong", n.URL)
 		case a.refused() && e.Auth:
 			e.report.add(Fail, "reachable", "%s doesn't allow GET / with the credentials (%d): they need the cluster privilege monitor",
 				n.URL, a.status)
@@ -38,7 +38,7 @@ func (e *examination) reach() {
 			e.report.add(Fail, "reachable", "%s asks for credentials (%d): name a file with --api-key-file, --basic-file or --bearer-file",
 				n.URL, a.status)
 		case !a.ok() || !a.body.Get("version.number").Exists():
-			e.report.add(Fail, "reachable", "%s answers GET / with %d, and not as an engine does", n.URL, a.status)
+			e.report.add(Fail, "reachable", "%s answers GET / with %d, and not like an engine", n.URL, a.status)
 		default:
 			w := greet(a)
 			e.report.add(OK, "reachable", "%s: %s %s, cluster %q, %s", n.URL, w.product, w.number, w.cluster, took)
@@ -53,7 +53,7 @@ func (e *examination) sameCluster(n Node, w welcome) {
 		return
 	}
 	if w.clusterUUID != e.hello.clusterUUID {
-		e.report.add(Fail, "one cluster", "%s and %s are of different clusters; optimist takes all nodes for one", e.node.URL, n.URL)
+		e.report.add(Fail, "one cluster", "%s and %s belong to different clusters; optimist treats all nodes as one cluster", e.node.URL, n.URL)
 	}
 }
 
@@ -94,7 +94,7 @@ func (e *examination) version() {
 		e.report.add(OK, "product", "answers carry X-Elastic-Product; official clients take them through optimist")
 	case w.product == "Elasticsearch" && (w.major >= 8 || w.major == 7 && w.minor >= 14):
 		e.report.add(Warn, "product",
-			"answers carry no X-Elastic-Product; something in between takes it out, and official clients will refuse them")
+			"answers carry no X-Elastic-Product; something in between removes it, and official clients will refuse them")
 	}
 }
 
@@ -108,15 +108,15 @@ func (e *examination) cluster() {
 			e.report.add(OK, "health", "the cluster is %s", status)
 		}
 	} else {
-		e.report.add(Note, "health", "can't be told: %s", cause(a, err))
+		e.report.add(Note, "health", "unknown: %s", cause(a, err))
 	}
 	local := true
 	state := esapi.ClusterStateRequest{Metric: []string{"metadata"}, Index: []string{"none"}, Local: &local, FilterPath: []string{"metadata"}}
 	if a, err := e.ask(e.node.Doer, state); err == nil && a.ok() {
-		e.report.add(OK, "primaries", "it can be told whether a conflict came with a change of primary")
+		e.report.add(OK, "primaries", "optimist can find out whether the primary changed during a conflict")
 	} else {
-		e.report.add(Warn, "primaries", "it can't be told whether a conflict came with a change of primary: %s; "+
-			"sums and list entries whose conflicts take their time are answered with 504", cause(a, err))
+		e.report.add(Warn, "primaries", "optimist can't find out whether the primary changed during a conflict: %s; "+
+			"sums and list edits get a 504 if their conflict takes 10 ms or more", cause(a, err))
 	}
 	a, err := e.ask(e.node.Doer, esapi.NodesInfoRequest{Metric: []string{"http"}, FilterPath: []string{"nodes.*.http.publish_address"}})
 	if err != nil || !a.ok() {
@@ -138,7 +138,7 @@ func (e *examination) privileges() {
 		case err == nil && a.refused():
 			e.report.add(e.worseWithAuth(), "privileges", "the security plugin refuses the credentials (%d)", a.status)
 		default:
-			e.report.add(Note, "privileges", "the security plugin isn't there: nobody is asked who they are")
+			e.report.add(Note, "privileges", "there is no security plugin: the engine checks nobody's identity")
 		}
 		return
 	}
@@ -150,9 +150,9 @@ func (e *examination) privileges() {
 	case err == nil && a.status == http.StatusUnauthorized:
 		e.report.add(e.worseWithAuth(), "privileges", "the engine refuses the credentials (401)")
 	case err == nil && !a.refused():
-		e.report.add(Note, "privileges", "security isn't there or switched off: nobody is asked who they are")
+		e.report.add(Note, "privileges", "security is missing or switched off: the engine checks nobody's identity")
 	default:
-		e.report.add(Note, "privileges", "can't be told: %s", cause(a, err))
+		e.report.add(Note, "privileges", "unknown: %s", cause(a, err))
 	}
 }
 
@@ -163,7 +163,7 @@ func (e *examination) hasPrivileges(a answer) {
 		return
 	}
 	if !a.body.Get("cluster.monitor").Bool() {
-		e.report.add(Warn, "privileges", "%s lacks the cluster privilege monitor: health and scripts can't be told", user)
+		e.report.add(Warn, "privileges", "%s lacks the cluster privilege monitor: doctor can't check health and scripts", user)
 	}
 	if !a.body.Get(`index.\*.view_index_metadata`).Bool() {
 		e.report.add(Warn, "privileges",
@@ -187,9 +187,9 @@ func (e *examination) scripts() {
 	case err == nil && a.ok() && a.body.Get("result").String() == "2":
 		e.report.add(OK, "scripts", "Painless runs")
 	case err == nil && a.refused():
-		e.report.add(Note, "scripts", "can't be told: the credentials don't allow it (%d)", a.status)
+		e.report.add(Note, "scripts", "unknown: the credentials don't allow it (%d)", a.status)
 	case err != nil:
-		e.report.add(Note, "scripts", "can't be told: %s", err)
+		e.report.add(Note, "scripts", "unknown: %s", err)
 	default:
 		e.report.add(Note, "scripts", "the engine has no Painless: _update with a script fails, with optimist as without")
 	}

@@ -26,7 +26,7 @@ func allIndices() esapi.Request {
 func (e *examination) indices() {
 	a, err := e.ask(e.node.Doer, allIndices())
 	if err != nil || !a.ok() {
-		e.report.add(Warn, "indices", "they can't be looked at: %s", cause(a, err))
+		e.report.add(Warn, "indices", "doctor can't look at them: %s", cause(a, err))
 		return
 	}
 	e.report.Seen = 0
@@ -88,7 +88,7 @@ func judge(name string, r *rule.Rule, v gjson.Result) Index {
 	const guardOnly = "guards; a conflict is a 409, nothing is merged"
 	switch source, pipe := partialSource(s, v.Get("mappings")), pipelineOf(s); {
 	case s.Get("disable_sequence_numbers").Bool() || v.Get("defaults.index.disable_sequence_numbers").Bool():
-		found.Level, found.Does, found.Why = Fail, "passes writes unguarded", "index.disable_sequence_numbers"
+		found.Level, found.Does, found.Why = Fail, "forwards writes unguarded", "index.disable_sequence_numbers"
 	case source != "":
 		found.Level, found.Does, found.Why = Warn, guardOnly, source+": a document read back isn't the one that was written"
 	case pipe != "" && r.Pipeline == rule.PipelineGuard:

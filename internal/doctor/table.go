@@ -41,7 +41,7 @@ func (r *Report) verdict() string {
 	case Fail:
 		return "Something won't work: see FAIL."
 	case Warn:
-		return "It will work, with what stands at warn."
+		return "It will work, with the limits under warn."
 	}
-	return "Everything that was looked at will work through optimist."
+	return "Everything that doctor looked at will work through optimist."
 }

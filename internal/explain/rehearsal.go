@@ -76,7 +76,7 @@ func (p *Rehearsal) look(ctx context.Context, op *api.Op) (doc.Revision, error) 
 	switch p.Passed {
 	case "":
 	case outcome.ReasonFragment:
-		p.Undecided = "engines differ in which document a target with a number sign is of, and heed no guard behind it"
+		p.Undecided = "engines differ in which document a target with a number sign names, and ignore a guard behind it"
 		return doc.Revision{}, nil
 	default:
 		p.Undecided = "the document can't be read with the credentials of a request that may not be changed"

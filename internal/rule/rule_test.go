@@ -195,10 +195,10 @@ func TestRulesThatNobodyReachesAreTold(t *testing.T) {
 		lines = append(lines, p.String())
 	}
 	want := []string{
-		`t.yaml:4:5: warning: rules[1]: rule inside is never reached: rule part above takes all that it would (the first that matches wins)`,
+		`t.yaml:4:5: warning: rules[1]: rule inside is never reached: rule part above takes all its requests (the first rule that matches wins)`,
 		`t.yaml:11:24: warning: rules[4].match.index[1]: "ac" never gets here: rule part above takes it`,
-		`t.yaml:16:5: warning: rules[7]: rule never is never reached: rule rest above takes all that it would (the first that matches wins)`,
-		`t.yaml:18:5: warning: rules[8]: rule again is never reached: rule rest above takes all that it would (the first that matches wins)`,
+		`t.yaml:16:5: warning: rules[7]: rule never is never reached: rule rest above takes all its requests (the first rule that matches wins)`,
+		`t.yaml:18:5: warning: rules[8]: rule again is never reached: rule rest above takes all its requests (the first rule that matches wins)`,
 	}
 	if d := cmp.Diff(strings.Join(want, "\n"), strings.Join(lines, "\n")); d != "" {
 		t.Error(d)

@@ -166,7 +166,7 @@ func Parse(name string, data []byte) (*File, error) {
 		switch {
 		case t.Name == "" && c.wrong(t.key+".name"):
 		case t.Name == "":
-			c.fail(t.key, "a test has a name, that says what it finds out")
+			c.fail(t.key, "a test needs a name that says what it shows")
 		case lines[t.Name] != 0:
 			c.fail(t.key+".name", "%q is the name of the test in line %d, too", t.Name, lines[t.Name])
 		}
@@ -216,13 +216,13 @@ func (c *checker) test(t *Test) {
 	c.document(t.key+".base", &t.Base)
 	c.document(t.key+".current", &t.Current)
 	if r, _ := readRequest(t.Request); r.op == api.IndexAuto && (t.Base.Given || t.Current.Given) {
-		c.fail(t.key+".request", "%q makes a new document, of which there is nothing before it", t.Request)
+		c.fail(t.key+".request", "%q creates a document with a new id, so it has neither base nor current", t.Request)
 	}
 	c.list(t, t.Others, "others")
 	switch {
 	case len(t.Writers) > 0:
 		if t.Sent.Given {
-			c.fail(t.key+".sent", "with writers, each of them says what it sends")
+			c.fail(t.key+".sent", "with writers, each writer has a sent of its own")
 		}
 		t.writes = c.list(t, t.Writers, "writers")
 		c.together(t)
@@ -233,7 +233,7 @@ func (c *checker) test(t *Test) {
 		t.writes = []*Write{own}
 	}
 	if !t.Expect.any() && !slices.ContainsFunc(t.writes, func(w *Write) bool { return w.Expect.any() || c.wrong(w.key+".expect") }) {
-		c.fail(t.key, "nothing is expected of it; say what in expect")
+		c.fail(t.key, "the test expects nothing; say what in expect")
 	}
 }
 
@@ -275,7 +275,7 @@ func (c *checker) together(t *Test) {
 	e := t.Expect
 	e.Document, e.Unchanged = config.JSON{}, config.JSON{}
 	if e.any() {
-		c.fail(t.key+".expect", "with writers, only document and unchanged are expected of the whole; say the rest under expect of a writer")
+		c.fail(t.key+".expect", "with writers, the test's own expect has only document and unchanged; put the rest under the expect of a writer")
 	}
 	c.expect(t.key+".expect", &t.Expect)
 }
@@ -292,12 +292,12 @@ func (c *checker) document(key string, j *config.JSON) {
 func (c *checker) write(w *Write) {
 	var reason string
 	if w.Request == "" && !c.wrong(w.requestKey) {
-		c.fail(w.key, "a write has a request, as in PUT /shop/_doc/1")
+		c.fail(w.key, "a write needs a request, as in PUT /shop/_doc/1")
 	} else if w.request, reason = readRequest(w.Request); reason != "" {
 		c.fail(w.requestKey, "%q %s", w.Request, reason)
 	}
 	if w.request.op != api.Delete && w.request.op != api.Other && !w.Sent.Given && !c.wrong(w.key+".sent") {
-		c.fail(w.key, "it says nothing of what is sent; say it under sent")
+		c.fail(w.key, "the write needs a body; put it under sent")
 	}
 	c.choice(w.viaKey, w.Via, []string{"session", "inferred", "if_match", "stamp"})
 	c.headers(w)
@@ -315,7 +315,7 @@ func (c *checker) headers(w *Write) {
 	gjson.ParseBytes(w.Headers.Text).ForEach(func(k, v gjson.Result) bool {
 		switch {
 		case v.IsObject() || v.IsArray() || v.Type == gjson.Null:
-			c.fail(w.key+".headers", "the header %s has no text for a value", k.String())
+			c.fail(w.key+".headers", "the value of the header %s is not a text", k.String())
 		default:
 			if reason := badHeader(k.String(), v.String()); reason != "" {
 				c.fail(w.key+".headers", "%s", reason)

@@ -54,7 +54,7 @@ func (r *Result) lines() []string {
 	}
 	var out []string
 	if r.Err != nil {
-		out = append(out, "it couldn't be carried out: "+r.Err.Error())
+		out = append(out, "it could not run: "+r.Err.Error())
 	}
 	out = append(out, r.Failures...)
 	for _, w := range r.Writes {

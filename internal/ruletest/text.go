@@ -107,9 +107,9 @@ func changeText(b *strings.Builder, a *explain.Account) {
 	if len(ops) == 0 {
 		return
 	}
-	what := "what the client did to its base"
+	what := "from the base to what the client sent"
 	if a.Operation == "patch" {
-		what = "what the patch does to the current document"
+		what = "from the current document to the patched one"
 	}
 	fmt.Fprintf(b, "change    (%s, as a JSON Patch)\n", what)
 	for _, op := range ops {
@@ -149,9 +149,9 @@ func whyText(d *explain.Decision) string {
 	case d.Strategy == "" && d.Decision == "taken":
 		return "only the client changed it"
 	case d.Strategy == "" && d.Decision == "kept":
-		return "only somebody else changed it"
+		return "only another client changed it"
 	case d.Strategy == "" && d.Decision == "same":
-		return "both made the same of it"
+		return "both changed it to the same"
 	case d.Strategy == "":
 		return "both changed it: the edits of both"
 	case d.Rule == "":

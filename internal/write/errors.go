@@ -37,7 +37,7 @@ var (
 
 	// ErrUnknownOutcome reports a write that may or may not have been applied.
 	// Whatever error has it in its chain is one; all others say that nothing was written.
-	ErrUnknownOutcome = errors.New("the outcome of the write is unknown: it was sent, and it can't be told whether it was applied")
+	ErrUnknownOutcome = errors.New("the outcome of the write is unknown: it was sent, and nobody can tell whether it was applied")
 
 	// ErrNotWritten reports that the engine couldn't be asked what had to be known before the write. Nothing was written.
 	ErrNotWritten = catalog.ErrUnavailable
