@@ -11,7 +11,7 @@ import (
 type Fields struct{ includes, excludes fieldNames }
 
 // NewFields returns what the names and patterns of includes name, everything without any, and of that what excludes don't name. Whatever is
-// below a name is named by it, too.
+// below a name is named by it, too. Empty names don't count.
 func NewFields(includes, excludes []string) *Fields {
 	return &Fields{includes: newFieldNames(includes), excludes: newFieldNames(excludes)}
 }
@@ -33,6 +33,9 @@ func (f *fieldNames) none() bool { return len(f.exact)+len(f.patterns) == 0 }
 func newFieldNames(list []string) fieldNames {
 	f := fieldNames{exact: map[string]bool{}}
 	for _, name := range list {
+		if name == "" {
+			continue
+		}
 		if strings.Contains(name, "*") {
 			f.patterns = append(f.patterns, name, name+".*")
 		} else {
