@@ -69,7 +69,8 @@ func (a *adminAnswer) read(addr string, into any) error {
 	if json.Unmarshal(a.body, &failure) == nil && failure.Error.Reason != "" && a.status != http.StatusOK {
 		return errors.New(failure.Error.Reason)
 	}
-	return fmt.Errorf("%s isn't the admin listener of an optimist: it answered %s: %.300s\n%s", addr, a.line, bytes.TrimSpace(a.body), whereAdmin)
+	return fmt.Errorf("%s isn't the admin listener of an optimist: it answered %s: %.300s\n%s", addr, a.line,
+		bytes.TrimSpace(a.body), whereAdmin)
 }
 
 // reachable turns a host's name into its address: the admin listener doesn't take changes under names that it doesn't know.

@@ -14,7 +14,7 @@ import (
 type doctorCmd struct {
 	Config     string        `help:"Configuration file with the upstream and the rules." env:"OPTIMIST_CONFIG" placeholder:"FILE"`
 	Upstream   []string      `help:"A node of the engine. Repeat it, or use commas, for more." env:"OPTIMIST_UPSTREAM" placeholder:"URL"`
-	APIKeyFile string        `help:"File with an API key: the encoded one of the engine's answer, or id:api_key." xor:"auth" placeholder:"FILE"`
+	APIKeyFile string        `help:"File with an API key: as the engine encodes it, or id:api_key." xor:"auth" placeholder:"FILE"`
 	BasicFile  string        `help:"File with user:password." xor:"auth" placeholder:"FILE"`
 	BearerFile string        `help:"File with a token." xor:"auth" placeholder:"FILE"`
 	CAFile     string        `name:"ca-file" help:"PEM file of the authorities for the nodes' certificates." placeholder:"FILE"`

@@ -21,9 +21,9 @@ type explainCmd struct {
 	Method string `arg:"" help:"Method of the write: PUT, POST, PATCH or DELETE."`
 	Path   string `arg:"" help:"Path of the write, such as /shop/_doc/1."`
 
-	Config  string   `help:"Configuration file with the rules. Without one, the built-in rule applies." env:"OPTIMIST_CONFIG" placeholder:"FILE"`
+	Config  string   `help:"Configuration file with the rules. Default: the built-in rule." env:"OPTIMIST_CONFIG" placeholder:"FILE"`
 	Body    string   `help:"The body that the client sends: a file, - for standard input, or JSON that begins with { or [." placeholder:"F"`
-	Base    string   `help:"The document that the client has read, in the same forms, or null: there was none. Default: the client has not read." placeholder:"F"`
+	Base    string   `help:"What the client has read, in the same forms; null: there was none. Default: it has not read." placeholder:"F"`
 	Current string   `help:"The document that is stored now, in the same forms, or null. Default: the base." placeholder:"F"`
 	Header  []string `help:"A header of the request: 'Name: value'. Repeat it for more." sep:"none" placeholder:"'K: V'"`
 	User    string   `help:"The user's name, in Basic credentials without a password." placeholder:"NAME"`

@@ -30,7 +30,7 @@ one may still work. The old owner notices with its next renewal, or when the pro
 
 // adminFlag names the optimist that is asked.
 type adminFlag struct {
-	Admin string `help:"Admin listener of the running optimist. Default ${default}." default:"127.0.0.1:9281" env:"OPTIMIST_ADMIN" placeholder:"ADDR"`
+	Admin string `help:"Admin listener of an optimist. Default ${default}." default:"127.0.0.1:9281" env:"OPTIMIST_ADMIN" placeholder:"ADDR"`
 }
 
 // heldLease is a lease as the admin listener tells of it.
@@ -206,7 +206,7 @@ type locksRm struct {
 	adminFlag `embed:""`
 	Lock      string `arg:"" optional:"" help:"Path of the lock."`
 	Token     int64  `help:"Only the lease with this token. A later lease stays." placeholder:"N"`
-	Owner     string `help:"Instead of one lock: all locks of this owner. With a star at the end: of all owners that begin so." placeholder:"OWNER"`
+	Owner     string `help:"Instead of one lock: all of this owner. With a star at the end: of all owners that begin so." placeholder:"OWNER"`
 }
 
 // Run releases.

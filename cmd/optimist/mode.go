@@ -9,7 +9,7 @@ import (
 
 type modeCmd struct {
 	Mode  string `arg:"" optional:"" help:"guard, observe or off. Without it, the command shows the current mode."`
-	Admin string `help:"Admin listener of the running optimist. Default ${default}." default:"127.0.0.1:9281" env:"OPTIMIST_ADMIN" placeholder:"ADDR"`
+	Admin string `help:"Admin listener of an optimist. Default ${default}." default:"127.0.0.1:9281" env:"OPTIMIST_ADMIN" placeholder:"ADDR"`
 }
 
 // Help is the command's manual, beyond its flags.

@@ -77,7 +77,8 @@ func (c *serveCmd) prepare(stderr io.Writer) (*service, error) {
 		return nil, err
 	}
 	if watchErr != nil {
-		s.log.Warn("optimist can't watch the configuration file; after a change send SIGHUP", obs.KeyFile, c.Config, obs.KeyError, watchErr.Error())
+		s.log.Warn("optimist can't watch the configuration file; after a change send SIGHUP", obs.KeyFile, c.Config,
+			obs.KeyError, watchErr.Error())
 	}
 	s.changes, s.unwatch, s.load = changes, unwatch, c.load
 	return s, nil

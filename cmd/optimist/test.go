@@ -13,7 +13,7 @@ import (
 )
 
 type testCmd struct {
-	Files   []string `arg:"" optional:"" name:"testfile" help:"Files of tests. Default: *.test.yaml in the folders of the configuration and rule files."`
+	Files   []string `arg:"" optional:"" name:"testfile" help:"Files of tests. Default: *.test.yaml beside the configuration and rule files."`
 	Config  string   `required:"" help:"Configuration file with the rules." env:"OPTIMIST_CONFIG" placeholder:"FILE"`
 	JUnit   string   `name:"junit" help:"Write the results to this file, as JUnit XML." placeholder:"FILE"`
 	Verbose bool     `short:"v" help:"Print for each write how optimist decided."`

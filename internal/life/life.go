@@ -1,7 +1,8 @@
-// Package life knows the lives of indices: since when the numbers of one mean other documents than before, whether it is written to, and who
-// overwrites documents in it blindly.
+// Package life knows the lives of indices: since when the numbers of one mean other documents than before, whether it is written
+// to, and who overwrites documents in it blindly.
 //
-// It promises nothing about an index that nobody asks for for long: that is forgotten, and what is known from before its last drop with it.
+// It promises nothing about an index that nobody asks for for long: that is forgotten, and what is known from before its last
+// drop with it.
 package life
 
 import (
@@ -14,8 +15,8 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// MaxIndices bounds how many indices are told apart. Those beyond it share one state, which errs to the safe side: bodies are kept, and what
-// drops one of them drops all.
+// MaxIndices bounds how many indices are told apart. Those beyond it share one state, which errs to the safe side: bodies are
+// kept, and what drops one of them drops all.
 const MaxIndices = 4096
 
 // maxBlind bounds how many blind writers are known per index. One that is forgotten is found again by its next write.
@@ -24,8 +25,8 @@ const maxBlind = 1024
 // Epoch is a moment in the lives of all indices.
 type Epoch uint64
 
-// Indices are the states of indices by name, for writers of type W. They are safe for concurrent use. Times are in nanoseconds since some
-// moment, which must not be after the first of them.
+// Indices are the states of indices by name, for writers of type W. They are safe for concurrent use. Times are in nanoseconds
+// since some moment, which must not be after the first of them.
 type Indices[W comparable] struct {
 	maxAge int64
 	byName atomic.Pointer[map[string]*Index[W]]
@@ -53,8 +54,8 @@ func (t *Indices[W]) Epoch() Epoch { return Epoch(t.epoch.Load()) }
 // Len returns how many indices are told apart.
 func (t *Indices[W]) Len() int { return len(*t.byName.Load()) }
 
-// Index returns the state of an index. It takes no lock and doesn't allocate; a name that is new copies the map. name may be in a buffer
-// that is reused.
+// Index returns the state of an index. It takes no lock and doesn't allocate; a name that is new copies the map. name may be in a
+// buffer that is reused.
 func (t *Indices[W]) Index(name string, now int64) *Index[W] {
 	if ix := (*t.byName.Load())[name]; ix != nil {
 		// Not every time: the line is shared by all cores.
@@ -143,8 +144,8 @@ type Index[W comparable] struct {
 	blind *simplelru.LRU[W, int64]
 }
 
-// Gone returns the epoch before which everything known of the index is void. Ask it under the lock of what it is compared with, so that
-// nothing from before gets in beside what was put there after.
+// Gone returns the epoch before which everything known of the index is void. Ask it under the lock of what it is compared with,
+// so that nothing from before gets in beside what was put there after.
 func (ix *Index[W]) Gone() Epoch { return Epoch(max(ix.dropped.Load(), ix.in.floor.Load())) }
 
 // Drop begins a new life of the index.
@@ -171,11 +172,12 @@ func (ix *Index[W]) Wrote() {
 	}
 }
 
-// Acknowledged notes that a write of the index is known to be acknowledged, before any read was asked for with a place after asked.
+// Acknowledged notes that a write of the index is known to be acknowledged, before any read was asked for with a place after
+// asked.
 func (ix *Index[W]) Acknowledged(asked uint64) { raise(&ix.acknowledged, asked) }
 
-// Missing ends the life of the index that a read hasn't found, which was asked for at that place. It reports whether it did: it doesn't
-// where nothing is known of the index, or a write of it was acknowledged since, which has made it.
+// Missing ends the life of the index that a read hasn't found, which was asked for at that place. It reports whether it did: it
+// doesn't where nothing is known of the index, or a write of it was acknowledged since, which has made it.
 func (ix *Index[W]) Missing(asked uint64) bool {
 	known := ix.wrote.Load() || ix.first.Load() != 0
 	if !known || asked <= ix.acknowledged.Load() {

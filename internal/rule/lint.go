@@ -23,8 +23,8 @@ func Lint(c *config.Config) []config.Problem {
 		key := c.RuleKey(i)
 		hidden := hiddenPatterns(c, matchers, i)
 		if len(hidden) > 0 && len(hidden) == len(matchers[i].in) {
-			problems = append(problems, c.Warn(key, "rule %s is never reached: rule %s above takes all its requests (the first rule that matches wins)",
-				c.Rules[i].Name, hidden[0].by))
+			problems = append(problems, c.Warn(key,
+				"rule %s is never reached: rule %s above takes all its requests (the first rule that matches wins)", c.Rules[i].Name, hidden[0].by))
 			continue
 		}
 		for _, h := range hidden {

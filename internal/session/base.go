@@ -50,20 +50,21 @@ type Base struct {
 	Reason Reason // why it is lost, or none
 	// Ambiguous is true where there was more than one distinct candidate.
 	Ambiguous bool
-	// Doubtful is true where nobody knows what became of a write with this base, which may be the same write: see Doubt. It is also true
-	// where the client may have written from something else: see Store.Shown. A doubtful base must not be merged.
+	// Doubtful is true where nobody knows what became of a write with this base, which may be the same write: see Doubt. It is
+	// also true where the client may have written from something else: see Store.Shown. A doubtful base must not be merged.
 	Doubtful bool
 	// Numbers are the revision's, for the guard. They are zero where there is none: for KindNone, KindLost and KindAbsent.
 	Numbers doc.Numbers
-	// Told are the numbers that the answer to the write named which left a view: others than Numbers where something else was stored
-	// than was sent. They are zero for everything else, and where they aren't known.
+	// Told are the numbers that the answer to the write named which left a view: others than Numbers where something else was
+	// stored than was sent. They are zero for everything else, and where they aren't known.
 	Told    doc.Numbers
 	Version int64 // the revision's _version; 0: not known
 	// View is what the client saw: what it read, or, after a write, what it sent. nil where it isn't known.
 	View []byte
 	// Stored is what the engine holds at Numbers: View itself for reads. nil where it isn't known.
 	Stored []byte
-	// Apart is true where the engine holds something else at Numbers than the client has seen of it, be View and Stored known or not.
+	// Apart is true where the engine holds something else at Numbers than the client has seen of it, be View and Stored known or
+	// not.
 	Apart bool
 
 	claim      claim

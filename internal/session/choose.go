@@ -73,8 +73,8 @@ func choose(k known, r request) decision {
 	return chooseSeen(k, r)
 }
 
-// chooseSeen decides for a write that names nothing. Outstanding reads come first. The own view counts only where no read is outstanding,
-// neither free nor reserved.
+// chooseSeen decides for a write that names nothing. Outstanding reads come first. The own view counts only where no read is
+// outstanding, neither free nor reserved.
 func chooseSeen(k known, r request) decision {
 	reads := k.readsBefore(r.before)
 	var v *view

@@ -7,15 +7,16 @@ import (
 	"optimist/internal/doc"
 )
 
-// Copy is one copy of a document that a client holds, told from all others by what it was handed out with: a stamp, or the entity tag
-// of an answer. Who holds it may be one of many in a session, and may write from it again and again.
+// Copy is one copy of a document that a client holds, told from all others by what it was handed out with: a stamp, or the entity
+// tag of an answer. Who holds it may be one of many in a session, and may write from it again and again.
 type Copy struct {
 	// Numbers are those of the revision that was served, or those that an answer told.
 	Numbers doc.Numbers
 	// Token tells the copy from others with the same numbers. 0: nothing does.
 	Token uint64
-	// Served says that the copy is a revision as it was served. While this store doesn't know of a write from it, the change is counted
-	// from that revision. Otherwise it is what was sent with some write, and of one that isn't known the numbers alone are good.
+	// Served says that the copy is a revision as it was served. While this store doesn't know of a write from it, the change is
+	// counted from that revision. Otherwise it is what was sent with some write, and of one that isn't known the numbers alone
+	// are good.
 	Served bool
 }
 
@@ -31,10 +32,11 @@ func (s Session) holding(c Copy) Session {
 	return h
 }
 
-// TakeCopy chooses the base of a write from a copy and reserves it: what was last sent from the copy, or, of a copy from which nothing
-// was, the revision that was served, with its body if some session under the same credentials holds it. What is lost of a copy, and
-// what an answer of another proxy named, is KindGiven with the numbers alone. A write of the same copy, or without a Token of the same
-// named session, that is in flight is waited for, as Take does, and with its errors: what is repeated after a time-out so counts once.
+// TakeCopy chooses the base of a write from a copy and reserves it: what was last sent from the copy, or, of a copy from which
+// nothing was, the revision that was served, with its body if some session under the same credentials holds it. What is lost of a
+// copy, and what an answer of another proxy named, is KindGiven with the numbers alone. A write of the same copy, or without a
+// Token of the same named session, that is in flight is waited for, as Take does, and with its errors: what is repeated after a
+// time-out so counts once.
 //
 // The session has seen afterwards what was sent, as after any write of its own.
 func (s *Store) TakeCopy(ctx context.Context, sess Session, ref doc.Ref, c Copy, sent []byte) (Base, error) {
@@ -62,8 +64,8 @@ func (s *Store) TakeCopy(ctx context.Context, sess Session, ref doc.Ref, c Copy,
 	return own, nil
 }
 
-// Hold reserves what was last sent from a copy, for a write with another base, which it is to be joined to: KindNone is a copy from which
-// nothing was sent. It waits, and fails, as TakeCopy does.
+// Hold reserves what was last sent from a copy, for a write with another base, which it is to be joined to: KindNone is a copy
+// from which nothing was sent. It waits, and fails, as TakeCopy does.
 func (s *Store) Hold(ctx context.Context, sess Session, ref doc.Ref, c Copy, sent []byte) (Base, error) {
 	return s.Take(ctx, sess.holding(c), ref, sent)
 }

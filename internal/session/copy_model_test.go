@@ -17,9 +17,10 @@ type heldCopy struct {
 	unsure bool   // a write from it has no known outcome
 }
 
-// TestACopyIsCountedFromWhatItsHolderHasOrFromNothing lets many that can't be told apart read, write from their copies in any order, write
-// without them, fail, and wait too long; indices are made anew and memory is short. Whatever happens, a change is counted from what its
-// holder has, under numbers that were that revision's; or the body isn't known, which is a guard and no more.
+// TestACopyIsCountedFromWhatItsHolderHasOrFromNothing lets many that can't be told apart read, write from their copies in any
+// order, write without them, fail, and wait too long; indices are made anew and memory is short. Whatever happens, a change is
+// counted from what its holder has, under numbers that were that revision's; or the body isn't known, which is a guard and no
+// more.
 func TestACopyIsCountedFromWhatItsHolderHasOrFromNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &clock{t: time.Unix(1, 0)}

@@ -234,8 +234,8 @@ func TestAWitnessTakesNothingAndHasSeen(t *testing.T) {
 	}
 }
 
-// The answer to a write that had no base tells the numbers of what was stored, also where a rule made that something else than was sent.
-// Who reads it then holds a copy of what was stored, and not of what was sent.
+// The answer to a write that had no base tells the numbers of what was stored, also where a rule made that something else than
+// was sent. Who reads it then holds a copy of what was stored, and not of what was sent.
 func TestACopyOfWhatAWriteLeftIsNotWhatWasSent(t *testing.T) {
 	for _, sess := range []Session{pool, one} {
 		s, _ := newTest(t)

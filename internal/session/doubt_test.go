@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// A client whose write has no known outcome sends it again. That it must not count twice is known of the base that it was given only.
+// A client whose write has no known outcome sends it again. That it must not count twice is known of the base that it was given
+// only.
 
 func TestARepeatOfAWriteInDoubtHasItsBaseThoughOthersHaveRead(t *testing.T) {
 	for name, setup := range map[string]func(s *Store){
@@ -46,7 +47,8 @@ func TestARepeatOfAWriteInDoubtHasItsBaseThoughOthersHaveRead(t *testing.T) {
 	}
 }
 
-// TestWhatIsInDoubtStaysSoWhateverOthersDo: in a session of many who reads the revision again, or gives it back, may be somebody else.
+// TestWhatIsInDoubtStaysSoWhateverOthersDo: in a session of many who reads the revision again, or gives it back, may be somebody
+// else.
 func TestWhatIsInDoubtStaysSoWhateverOthersDo(t *testing.T) {
 	for name, other := range map[string]func(s *Store, b Base){
 		"gives it back": func(_ *Store, b Base) { b.Release() },

@@ -33,8 +33,8 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 	}
 }
 
-// settle makes what an acknowledged write left the session's view. It returns the write if its client has no answer yet and may repeat it.
-// renewed says that the index is another than was known.
+// settle makes what an acknowledged write left the session's view. It returns the write if its client has no answer yet and may
+// repeat it. renewed says that the index is another than was known.
 func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64) (unanswered *attempt, renewed bool) {
 	var stored, sent []byte
 	if c.kept {
@@ -99,8 +99,8 @@ func (b *Base) Release() {
 	sh.release(&c, ix.Gone(), now)
 }
 
-// Doubt ends the reservation after a write whose outcome isn't known: the numbers are given back as Release does, without the bodies. A
-// write that repeats it can be guarded by them, and is never merged, because its change may be in the document already.
+// Doubt ends the reservation after a write whose outcome isn't known: the numbers are given back as Release does, without the
+// bodies. A write that repeats it can be guarded by them, and is never merged, because its change may be in the document already.
 func (b *Base) Doubt() {
 	if j := b.joins(); j != nil {
 		j.Doubt()
@@ -110,9 +110,9 @@ func (b *Base) Doubt() {
 	b.Release()
 }
 
-// Answered notes that the client of a committed write is sent its answer, if it is still there. Call it right before that is written: a
-// client that has left earlier may repeat the write, and one that has its answer may close its connection at once. Without a Commit before
-// it, it does nothing.
+// Answered notes that the client of a committed write is sent its answer, if it is still there. Call it right before that is
+// written: a client that has left earlier may repeat the write, and one that has its answer may close its connection at once.
+// Without a Commit before it, it does nothing.
 func (b *Base) Answered() {
 	if a := b.unanswered; a != nil {
 		b.unanswered = nil

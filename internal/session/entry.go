@@ -70,8 +70,8 @@ func (d *document) find(n doc.Numbers) *body {
 	return nil
 }
 
-// renew begins a new life of the document: the same numbers mean other bytes now. Who still holds the old ones keeps them until it is
-// looked at.
+// renew begins a new life of the document: the same numbers mean other bytes now. Who still holds the old ones keeps them until
+// it is looked at.
 func (d *document) renew(at Epoch) {
 	for _, b := range d.bodies {
 		b.doc = nil
@@ -127,7 +127,8 @@ type view struct {
 	sentBody    *body
 	apart       bool // other bytes were stored than were sent
 
-	// shown says that the session has been shown the document otherwise since: see Store.Shown. returned, that a write has failed since then.
+	// shown says that the session has been shown the document otherwise since: see Store.Shown. returned, that a write has failed
+	// since then.
 	shown, returned bool
 }
 

@@ -38,8 +38,8 @@ func waits(t *testing.T, s *Store) (first Base, again *taken, second client) {
 	return first, again, second
 }
 
-// TestNobodyComesBetweenAWriteThatFailedAndItsRepeat: what is handed from one to the other is in flight all the while. Who finds neither it
-// nor a write in flight has no base, and its write goes as it is.
+// TestNobodyComesBetweenAWriteThatFailedAndItsRepeat: what is handed from one to the other is in flight all the while. Who finds
+// neither it nor a write in flight has no base, and its write goes as it is.
 func TestNobodyComesBetweenAWriteThatFailedAndItsRepeat(t *testing.T) {
 	for range 20 { // who is faster is chance
 		synctest.Test(t, func(t *testing.T) {
@@ -401,8 +401,8 @@ func TestARepeatIsOneThoughWhatIsKnownWasEvicted(t *testing.T) {
 	}
 }
 
-// TestWhoseReadMayHaveBeenTakenOfSeveralIsToldSo: a repeat of which nobody knows takes the read of one of two, who then takes the other's, who
-// has none. What is read after that is whose it is.
+// TestWhoseReadMayHaveBeenTakenOfSeveralIsToldSo: a repeat of which nobody knows takes the read of one of two, who then takes the
+// other's, who has none. What is read after that is whose it is.
 func TestWhoseReadMayHaveBeenTakenOfSeveralIsToldSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newWaiting(t)
@@ -445,8 +445,8 @@ func TestWhoseReadMayHaveBeenTakenOfSeveralIsToldSo(t *testing.T) {
 	})
 }
 
-// TestWhatIsHandedOnTwiceIsGivenBackOnce: a repeat whose client leaves as it is woken finds that what it was handed is too old, which goes to
-// its own repeat then. What it takes instead is its own, and no more of that one's concern.
+// TestWhatIsHandedOnTwiceIsGivenBackOnce: a repeat whose client leaves as it is woken finds that what it was handed is too old,
+// which goes to its own repeat then. What it takes instead is its own, and no more of that one's concern.
 func TestWhatIsHandedOnTwiceIsGivenBackOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newWaiting(t)

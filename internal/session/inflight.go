@@ -80,8 +80,9 @@ func (f *inFlight) landing() <-chan struct{} {
 	return f.done
 }
 
-// wait makes a wait behind those that wait already, and returns what to wait for. The order matters: a client that gave a write up and
-// repeated it has two waiting, and goes on after the answer to the later one. The earlier one must not undo what it writes then.
+// wait makes a wait behind those that wait already, and returns what to wait for. The order matters: a client that gave a write
+// up and repeated it has two waiting, and goes on after the answer to the later one. The earlier one must not undo what it writes
+// then.
 func (f *inFlight) wait(a *attempt) <-chan struct{} {
 	if a.turn == nil {
 		a.turn = make(chan struct{})

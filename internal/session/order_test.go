@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A client that gave a write up twice has two of it waiting, and is there for the second only: it goes on after that one's answer. If the
-// first took its base last, that would be what the client wrote next, which it would undo.
+// A client that gave a write up twice has two of it waiting, and is there for the second only: it goes on after that one's
+// answer. If the first took its base last, that would be what the client wrote next, which it would undo.
 func TestThoseWhoWaitTakeInTheOrderInWhichTheyCame(t *testing.T) {
 	for range 2000 {
 		s, _ := newTest(t)

@@ -7,8 +7,9 @@ import (
 	"optimist/internal/doc"
 )
 
-// ReadUnknown notes that the session saw the document, and that it isn't known which revision. What it has written or, if it is named, read
-// before is no base any more: who writes now may have made it from what it has just seen, and what others did since would count as its own.
+// ReadUnknown notes that the session saw the document, and that it isn't known which revision. What it has written or, if it is
+// named, read before is no base any more: who writes now may have made it from what it has just seen, and what others did since
+// would count as its own.
 func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
 	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()
@@ -20,8 +21,8 @@ func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
 	sh.emptied(e, was)
 }
 
-// outdate takes away what the entry's session has written or, if it is named, read: it has seen something newer. What is reserved now
-// doesn't come back.
+// outdate takes away what the entry's session has written or, if it is named, read: it has seen something newer. What is reserved
+// now doesn't come back.
 func (sh *shard) outdate(e *entry) {
 	sh.dropView(e)
 	if e.key.sess.named {
@@ -32,11 +33,11 @@ func (sh *shard) outdate(e *entry) {
 	}
 }
 
-// WroteElse notes that the session wrote the document otherwise, by an item of a bulk say, and left it at the numbers and version of left;
-// whole says that it wrote all of it, and not a part. at is the epoch from before that was sent. A view that it has is older, and would
-// take a write that says the same once more for one that changes nothing: it is the numbers alone from now on. Where others wrote between
-// the view and the part, these would let the session overwrite what it hasn't seen: then the view guards against that, and is refused.
-// What it has read stays what it was.
+// WroteElse notes that the session wrote the document otherwise, by an item of a bulk say, and left it at the numbers and version
+// of left; whole says that it wrote all of it, and not a part. at is the epoch from before that was sent. A view that it has is
+// older, and would take a write that says the same once more for one that changes nothing: it is the numbers alone from now on.
+// Where others wrote between the view and the part, these would let the session overwrite what it hasn't seen: then the view
+// guards against that, and is refused. What it has read stays what it was.
 func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bool, at Epoch) {
 	if s.dryRun {
 		return
@@ -65,8 +66,8 @@ func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bo
 	sh.emptied(e, was)
 }
 
-// open locks the shard of what the session knows of ref, and gives that: nil for nothing. What is of an epoch before gone doesn't count any
-// more. The caller unlocks the shard.
+// open locks the shard of what the session knows of ref, and gives that: nil for nothing. What is of an epoch before gone doesn't
+// count any more. The caller unlocks the shard.
 func (s *Store) open(sess Session, ref doc.Ref) (sh *shard, e *entry, gone Epoch, now int64) {
 	now = s.clock()
 	ix := s.indices.Index(ref.Index, now)
@@ -84,16 +85,17 @@ func (sh *shard) dropView(e *entry) {
 	e.newestView = sh.order
 }
 
-// emptied marks what is known as lost where that was taken away just now, or is reserved; was says that the entry was empty before.
+// emptied marks what is known as lost where that was taken away just now, or is reserved; was says that the entry was empty
+// before.
 func (sh *shard) emptied(e *entry, was bool) {
 	if e.empty() && (!was || sh.inFlight[e.key] != nil) {
 		e.lost = ReasonEvicted
 	}
 }
 
-// Shown notes that a session which names itself was shown the document, by an answer that tells no numbers. Where that isn't what it sent
-// last, nobody can tell which of the two it writes from next: its view is a guard then, and not merged. Once a write was refused for that,
-// and the session is shown the document again, the view is no base any more.
+// Shown notes that a session which names itself was shown the document, by an answer that tells no numbers. Where that isn't what
+// it sent last, nobody can tell which of the two it writes from next: its view is a guard then, and not merged. Once a write was
+// refused for that, and the session is shown the document again, the view is no base any more.
 func (s *Store) Shown(sess Session, ref doc.Ref, source []byte) {
 	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()
@@ -108,7 +110,8 @@ func (s *Store) Shown(sess Session, ref doc.Ref, source []byte) {
 	e.view.shown = true
 }
 
-// alike reports whether two documents are the same but for white space between their parts, which an answer may have been asked for.
+// alike reports whether two documents are the same but for white space between their parts, which an answer may have been asked
+// for.
 func alike(a, b []byte) bool {
 	if same(a, b) {
 		return true

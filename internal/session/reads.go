@@ -21,8 +21,9 @@ func (s *Store) Read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) {
 // Ask returns a place in the order of reads. Take one before a read is sent upstream and hand it in with ReadAsked.
 func (s *Store) Ask() uint64 { return s.asked.Add(1) }
 
-// ReadAsked is Read, or with a rev without numbers ReadAbsent, for a read that was asked for at its place in the order. In a named session
-// one that was asked for before another, and is answered after it, is left out: its client gave it up, or it would have waited.
+// ReadAsked is Read, or with a rev without numbers ReadAbsent, for a read that was asked for at its place in the order. In a
+// named session one that was asked for before another, and is answered after it, is left out: its client gave it up, or it would
+// have waited.
 func (s *Store) ReadAsked(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, asked uint64) {
 	s.read(sess, ref, rev, at, asked)
 }

@@ -30,8 +30,8 @@ func (a *acked) newerThan(n doc.Numbers) bool {
 	return a.numbers.PrimaryTerm == n.PrimaryTerm && a.numbers.SeqNo > n.SeqNo
 }
 
-// knewNewer reports whether a newer revision than n was known when a read was asked for that answers n, or when a write took its base that
-// left n. Of asked and order the other one is 0.
+// knewNewer reports whether a newer revision than n was known when a read was asked for that answers n, or when a write took its
+// base that left n. Of asked and order the other one is 0.
 func (d *document) knewNewer(n doc.Numbers, asked, order uint64) bool {
 	return d != nil && d.acked.newerThan(n) && (asked > d.acked.asked || order >= d.acked.order)
 }
@@ -52,8 +52,8 @@ func (sh *shard) acknowledged(e *entry, ix *life.Index[Session], n doc.Numbers, 
 	}
 }
 
-// isOther reports whether b, which was read, is certainly of another document than what is read now: not only of another form of the same.
-// An engine that is asked for a readable form writes numbers anew, and rounds them to what a float64 holds.
+// isOther reports whether b, which was read, is certainly of another document than what is read now: not only of another form of
+// the same. An engine that is asked for a readable form writes numbers anew, and rounds them to what a float64 holds.
 func (b *body) isOther(data []byte, asked uint64) bool {
 	if b == nil || data == nil || b.asked == 0 || asked == 0 {
 		return false
@@ -62,8 +62,8 @@ func (b *body) isOther(data []byte, asked uint64) bool {
 	return json.Unmarshal(b.data, &x) == nil && json.Unmarshal(data, &y) == nil && !reflect.DeepEqual(x, y)
 }
 
-// IndexMissing notes that a read, which was asked for at its place in the order, says that there is no such index. What is known of the
-// index is forgotten, unless a write of it was acknowledged since: that has made the index.
+// IndexMissing notes that a read, which was asked for at its place in the order, says that there is no such index. What is known
+// of the index is forgotten, unless a write of it was acknowledged since: that has made the index.
 func (s *Store) IndexMissing(name string, asked uint64) {
 	if !s.dryRun && s.indices.Index(name, s.clock()).Missing(asked) {
 		s.o.Renewed.Call(name)

@@ -66,7 +66,8 @@ func TestOtherBytesUnderTheSameNumbersAreAnotherIndex(t *testing.T) {
 }
 
 func TestBytesThatWereWrittenAreNotThoseThatAreRead(t *testing.T) {
-	// Field level security, or an engine that makes _source up: what a client reads back isn't what it wrote. That is no other index.
+	// Field level security, or an engine that makes _source up: what a client reads back isn't what it wrote. That is no other
+	// index.
 	s, _ := newTest(t)
 	s.ReadAsked(one, ref, rev(4, `{"a":1}`), s.Epoch(), s.Ask())
 	write(t, s, one, 5, `{"a":1,"secret":1}`)
@@ -190,9 +191,9 @@ func TestAnIndexThatIsMissingIsForgotten(t *testing.T) {
 	}
 }
 
-// TestBasesOfAnIndexThatIsMadeAnewAreWhatTheirClientsHave has clients read and write a document of which each makes its change once. The
-// index is deleted and made anew at any moment, around optimist. Whatever is detected of that, and when: the view of a base is what its
-// client has in hand, and no change counts twice. So no sum and no list can run away.
+// TestBasesOfAnIndexThatIsMadeAnewAreWhatTheirClientsHave has clients read and write a document of which each makes its change
+// once. The index is deleted and made anew at any moment, around optimist. Whatever is detected of that, and when: the view of a
+// base is what its client has in hand, and no change counts twice. So no sum and no list can run away.
 func TestBasesOfAnIndexThatIsMadeAnewAreWhatTheirClientsHave(t *testing.T) {
 	dropped := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -289,7 +290,8 @@ func (w *renewal) renew(t *rapid.T) {
 	}
 }
 
-// write has a client change what it has, and the engine do it as package write would have it: under the guard of its base, or merged.
+// write has a client change what it has, and the engine do it as package write would have it: under the guard of its base, or
+// merged.
 func (w *renewal) write(t *rapid.T) {
 	c := w.client(t)
 	sent := maps.Clone(c.has)

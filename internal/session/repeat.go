@@ -28,7 +28,8 @@ const (
 	soon = int64(time.Millisecond)
 	// late is the same where an answer is there, and most often in time.
 	late = 10 * soon
-	// repeatWindow is how long after its write was acknowledged a client that gave it up may repeat it, and have that known for certain.
+	// repeatWindow is how long after its write was acknowledged a client that gave it up may repeat it, and have that known for
+	// certain.
 	repeatWindow = 10 * int64(time.Second)
 
 	// maxHeard bounds how many writes of a document are kept that were acknowledged and heard.
@@ -85,8 +86,8 @@ func (a *attempt) pending() bool {
 	return a.state == unheard || a.state == inDoubt || a.client != nil || a.repeat != nil
 }
 
-// follow returns what to wait for where a is sent again: its first try, which the client has given up, is in flight or waits for its base.
-// All other clients of the session may have reads outstanding, and none of these is what a was made from.
+// follow returns what to wait for where a is sent again: its first try, which the client has given up, is in flight or waits for
+// its base. All other clients of the session may have reads outstanding, and none of these is what a was made from.
 func (a *attempt) follow(f *inFlight, now int64) <-chan struct{} {
 	if a.first != nil && a.first.repeat != a {
 		a.first = nil // another repeat has taken its place
@@ -118,7 +119,8 @@ func (a *attempt) follow(f *inFlight, now int64) <-chan struct{} {
 	return nil
 }
 
-// handOver has r hold what its first try, of c, gives back. It stays in flight, so that nobody takes it, or misses it, before r has looked.
+// handOver has r hold what its first try, of c, gives back. It stays in flight, so that nobody takes it, or misses it, before r
+// has looked.
 func (sh *shard) handOver(c claim, r *attempt) {
 	if !c.again {
 		r.first = nil
@@ -175,8 +177,8 @@ type repeats struct {
 	missed missed
 }
 
-// missed is a read that was taken by what may be a repeat. The client that made it may write without it. It then takes another client's
-// read, and that client is left without one.
+// missed is a read that was taken by what may be a repeat. The client that made it may write without it. It then takes another
+// client's read, and that client is left without one.
 type missed struct {
 	read, till uint64 // its order, and that of the newest read at the time; 0: none
 }
@@ -184,8 +186,8 @@ type missed struct {
 // or reports whether r may be written from by the client that misses its read.
 func (m missed) or(r *read) bool { return r.order <= m.till && r.order != m.read }
 
-// find returns what a repeats, as far as that is known for certain: the attempt that it has waited for, or one that was acknowledged and
-// that its client hasn't heard of. doubt is one of which nobody knows what became.
+// find returns what a repeats, as far as that is known for certain: the attempt that it has waited for, or one that was
+// acknowledged and that its client hasn't heard of. doubt is one of which nobody knows what became.
 func (r *repeats) find(a *attempt, now int64) (how repeat, first, doubt *attempt) {
 	if first = a.first; first != nil {
 		how = awaitedRepeat
@@ -240,8 +242,8 @@ func (r *repeats) drop(a *attempt) {
 	r.kept = slices.DeleteFunc(r.kept, func(o *attempt) bool { return o == a })
 }
 
-// acknowledge keeps a write that was acknowledged, and what its answer named. It may be nil, if its answer alone is to be known. waiting is
-// the repeat that has waited for it. It returns the write if its client has no answer yet, and nobody repeats it.
+// acknowledge keeps a write that was acknowledged, and what its answer named. It may be nil, if its answer alone is to be known.
+// waiting is the repeat that has waited for it. It returns the write if its client has no answer yet, and nobody repeats it.
 func (r *repeats) acknowledge(o *attempt, a *Ack, waiting *attempt) (unanswered *attempt) {
 	var told doc.Numbers
 	if !same(a.Stored.Source, a.Sent) {
@@ -267,8 +269,8 @@ func (r *repeats) acknowledge(o *attempt, a *Ack, waiting *attempt) (unanswered 
 	return o
 }
 
-// named reports whether an answer named n although what was sent isn't the revision that n are of. Who gives n then may mean what it sent,
-// or, like everybody who hasn't written, that revision.
+// named reports whether an answer named n although what was sent isn't the revision that n are of. Who gives n then may mean what
+// it sent, or, like everybody who hasn't written, that revision.
 func (r *repeats) named(n doc.Numbers) bool {
 	return slices.ContainsFunc(r.kept, func(o *attempt) bool { return o.told == n })
 }

@@ -15,10 +15,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestNoChangeOfAClientThatLeavesCountsTwice lets clients of one session read a document, write what they have made of it, leave at any
-// moment, and send it again, once or several times, while writes are acknowledged, fail, or have an unknown outcome, in any order. No two
-// send the same, each leaving is seen before the repeat comes, and each read is written back. Then no change may count twice, none that
-// has counted be undone by another, and each write has a base.
+// TestNoChangeOfAClientThatLeavesCountsTwice lets clients of one session read a document, write what they have made of it, leave
+// at any moment, and send it again, once or several times, while writes are acknowledged, fail, or have an unknown outcome, in
+// any order. No two send the same, each leaving is seen before the repeat comes, and each read is written back. Then no change
+// may count twice, none that has counted be undone by another, and each write has a base.
 //
 // Who waits is woken in any order, too: the loop of take is played here, step by step.
 func TestNoChangeOfAClientThatLeavesCountsTwice(t *testing.T) {
@@ -300,7 +300,8 @@ func (w *repeatWorld) answer(x *repeatTry) {
 	}
 }
 
-// fail ends a write of which nothing was applied; also one whose turn came after its client had left. A client that is there sends it again.
+// fail ends a write of which nothing was applied; also one whose turn came after its client had left. A client that is there
+// sends it again.
 func (w *repeatWorld) fail(x *repeatTry) {
 	x.base.Release()
 	x.over = true

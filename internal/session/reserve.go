@@ -14,13 +14,14 @@ type claim struct {
 	kept   bool // the write leaves something that a later one can have as its base
 	blind  bool // overwriting the document with it makes its session a blind writer
 	viewed bool // the own view is reserved
-	// doubted says that nobody knows what became of this write, or of its first try; doubt, that it is so of some write with this base.
+	// doubted says that nobody knows what became of this write, or of its first try; doubt, that it is so of some write with this
+	// base.
 	doubted bool
 
 	attempt *attempt // nil: nobody looks for repeats of it
 	guessed bool     // the base is one of several
-	// again says that it repeats a write that was acknowledged, and that nothing was reserved for it. first is that write, where it is known
-	// to have been given up; then the base may also be the view.
+	// again says that it repeats a write that was acknowledged, and that nothing was reserved for it. first is that write, where
+	// it is known to have been given up; then the base may also be the view.
 	again bool
 	first *attempt
 

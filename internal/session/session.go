@@ -77,13 +77,14 @@ type Options struct {
 	// Candidates bounds how many distinct revisions of a document a session can have outstanding; the oldest go first.
 	// Default 128.
 	Candidates int
-	// Rank returns the index of the revision from which what was sent was most likely made. The revisions come oldest first; one without
-	// numbers is the absent document. It must be pure. Default rank.Closest.
+	// Rank returns the index of the revision from which what was sent was most likely made. The revisions come oldest first; one
+	// without numbers is the absent document. It must be pure. Default rank.Closest.
 	Rank func(revisions []doc.Revision, sent []byte) int
-	// Left reports whether the client whose write's context this is has left. It is asked of few writes, with a lock held, and mustn't
-	// wait; also after the write has ended, and its context with it. Default: whether the context was cancelled.
+	// Left reports whether the client whose write's context this is has left. It is asked of few writes, with a lock held, and
+	// mustn't wait; also after the write has ended, and its context with it. Default: whether the context was cancelled.
 	Left func(ctx context.Context) bool
-	// Renewed is told the name of an index that was made anew, as the store has found out: it has forgotten what it knew of it. No lock is held.
+	// Renewed is told the name of an index that was made anew, as the store has found out: it has forgotten what it knew of it.
+	// No lock is held.
 	Renewed hook.Func1[string]
 	// Now is the clock. Default time.Now.
 	Now func() time.Time

@@ -574,7 +574,8 @@ func TestAViewThatMayNotBeWhatIsWrittenFromIsAGuardAlone(t *testing.T) {
 	audit(t, s)
 }
 
-// A write that failed before the session was shown the document wasn't refused for that, and who only looks wasn't refused at all.
+// A write that failed before the session was shown the document wasn't refused for that, and who only looks wasn't refused at
+// all.
 func TestAViewThatIsShownOtherwiseStaysAGuardUntilAWriteIsRefusedForThat(t *testing.T) {
 	s, _ := newTest(t)
 	s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())

@@ -6,8 +6,8 @@ type Stats struct {
 	Taken [6]uint64
 	// Waited counts takes that waited for a write in flight.
 	Waited uint64
-	// Evicted counts how often all that a session knew of a document went for want of memory. Crowded counts single revisions that went
-	// because the session had too many outstanding. TooLarge counts bodies that were not kept for their size.
+	// Evicted counts how often all that a session knew of a document went for want of memory. Crowded counts single revisions
+	// that went because the session had too many outstanding. TooLarge counts bodies that were not kept for their size.
 	Evicted, Crowded, TooLarge uint64
 	// Bytes, Entries, Bodies and Markers are present sizes.
 	Bytes                    int64

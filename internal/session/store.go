@@ -81,9 +81,9 @@ func New(o Options) *Store {
 	return s
 }
 
-// Glance returns the same store for who only wants to know which base a write would have. What is taken from it is given back before
-// anybody else can miss it: a reservation, however short, would leave another base to a write of the same session. Nothing is counted, the
-// bases end nothing, a Witness has nobody see anything, and Read, Wrote and WroteElse do nothing.
+// Glance returns the same store for who only wants to know which base a write would have. What is taken from it is given back
+// before anybody else can miss it: a reservation, however short, would leave another base to a write of the same session. Nothing
+// is counted, the bases end nothing, a Witness has nobody see anything, and Read, Wrote and WroteElse do nothing.
 func (s *Store) Glance() *Store { return &Store{s.contents, true} }
 
 // clock returns the time since the store's start.
@@ -141,9 +141,9 @@ func (s *Store) Dropped(index string, at Epoch) bool {
 // answer to a request that deletes or changes an index or alias, or after its loss.
 func (s *Store) DropIndex(index string) { s.indices.Index(index, s.clock()).Drop() }
 
-// Resume is for when requests are seen that weren't for a while. As after a start, a client of which nothing is known may have read before.
-// missed says that requests went by unseen which others of the same clients had been seen before: what is known of these is forgotten,
-// because what they write next may be based on what they have read or written since.
+// Resume is for when requests are seen that weren't for a while. As after a start, a client of which nothing is known may have
+// read before. missed says that requests went by unseen which others of the same clients had been seen before: what is known of
+// these is forgotten, because what they write next may be based on what they have read or written since.
 func (s *Store) Resume(missed bool) {
 	s.sure.Store(s.clock() + int64(s.o.MaxAge))
 	if missed {

@@ -77,9 +77,9 @@ func TestNoReadServesTwoWrites(t *testing.T) {
 	}
 }
 
-// TestClientsThatLeaveHoldUpNobody has many clients of one session leave at any moment and send the same again, of which there is little to
-// choose from, while the index is dropped and what is known is evicted: nobody may wait for ever, nothing may be kept of a request that is
-// over, and the accounts must be right.
+// TestClientsThatLeaveHoldUpNobody has many clients of one session leave at any moment and send the same again, of which there is
+// little to choose from, while the index is dropped and what is known is evicted: nobody may wait for ever, nothing may be kept
+// of a request that is over, and the accounts must be right.
 func TestClientsThatLeaveHoldUpNobody(t *testing.T) {
 	const clients, documents = 16, 4
 	var ticks atomic.Int64 // time runs: a client that leaves has waited

@@ -10,20 +10,20 @@ import (
 
 // Take chooses the base of a write of sent (nil for a delete) and reserves it.
 //
-// It waits where all bases are reserved by writes of the session in flight. A client that repeats a write after a time-out has then what
-// its first try left as its base, and not none; in an inferred session also where other clients' reads could be the base. Its error is
-// the cause of ctx's end, or context.Canceled for a client that has left. With a ctx that has ended it never waits. Whoever holds one base
-// while taking another must not wait: two that do so in opposite order would wait for each other.
+// It waits where all bases are reserved by writes of the session in flight. A client that repeats a write after a time-out has
+// then what its first try left as its base, and not none; in an inferred session also where other clients' reads could be the
+// base. Its error is the cause of ctx's end, or context.Canceled for a client that has left. With a ctx that has ended it never
+// waits. Whoever holds one base while taking another must not wait: two that do so in opposite order would wait for each other.
 func (s *Store) Take(ctx context.Context, sess Session, ref doc.Ref, sent []byte) (Base, error) {
 	t := s.taking(sess, ref, sent)
 	return t.take(ctx)
 }
 
-// TakeAt reserves the base whose numbers the client named itself, by its own guard: its body is there to merge from, and a read of it is
-// used up. It never waits. In a named session the numbers may also be those that the answer to its last write named: the base is the view
-// then, with the numbers of what was stored. In an inferred session nobody can tell whether they are those of a view or of another
-// client's read: that is KindGiven without a body. What the session doesn't know is KindGiven, with the body if another session under the
-// same credentials holds it.
+// TakeAt reserves the base whose numbers the client named itself, by its own guard: its body is there to merge from, and a read
+// of it is used up. It never waits. In a named session the numbers may also be those that the answer to its last write named: the
+// base is the view then, with the numbers of what was stored. In an inferred session nobody can tell whether they are those of a
+// view or of another client's read: that is KindGiven without a body. What the session doesn't know is KindGiven, with the body
+// if another session under the same credentials holds it.
 func (s *Store) TakeAt(sess Session, ref doc.Ref, n doc.Numbers, sent []byte) Base {
 	t := s.taking(sess, ref, sent)
 	t.given = n
@@ -339,9 +339,10 @@ func (t *taking) lastSent(e *entry) doc.Numbers {
 	return e.repeats.last(t.attempt, t.first)
 }
 
-// bodyOfGiven is what some session has read under the numbers that are given. Where they may mean the revision, or a view that was told
-// them, it is none: a guard alone harms neither. That holds for a revision that was served, too, where nothing tells its copies apart; and
-// in a named session for one from which it has written: what it sent then may be in what it sends now, and would count twice.
+// bodyOfGiven is what some session has read under the numbers that are given. Where they may mean the revision, or a view that
+// was told them, it is none: a guard alone harms neither. That holds for a revision that was served, too, where nothing tells its
+// copies apart; and in a named session for one from which it has written: what it sent then may be in what it sends now, and
+// would count twice.
 func (t *taking) bodyOfGiven(e *entry) []byte {
 	if !t.apart && (t.told || t.spent) {
 		return nil

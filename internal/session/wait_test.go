@@ -297,8 +297,8 @@ func TestAViewThatWasReplacedIsNotNamedByItsNumbers(t *testing.T) {
 }
 
 func TestARepeatedWriteOfManyClientsUndoesNothingOfTheOthers(t *testing.T) {
-	// Two clients without a header: one gives up waiting and repeats its write after the other has written. The own view of the session is
-	// the other's by then.
+	// Two clients without a header: one gives up waiting and repeats its write after the other has written. The own view of the
+	// session is the other's by then.
 	s, _ := newTest(t)
 	s.Read(pool, ref, rev(5, `{"a":1,"b":1}`), s.Epoch())
 	s.Read(pool, ref, rev(5, `{"a":1,"b":1}`), s.Epoch())
@@ -354,7 +354,8 @@ func TestARepeatedWriteWithNumbersWaitsForItsFirstTry(t *testing.T) {
 	}
 }
 
-// A client gave a write up, read what that had left, and gave up a write of that, too. The first one's answer then names what was read.
+// A client gave a write up, read what that had left, and gave up a write of that, too. The first one's answer then names what was
+// read.
 func TestARepeatedWriteWithNumbersWaitsThoughAnAnswerToldThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newWaiting(t)
