@@ -41,9 +41,6 @@ const (
 	awaitedRepeat        // and this write has waited for it
 )
 
-// certain reports whether the write was acknowledged before.
-func (r repeat) certain() bool { return r >= unheardRepeat }
-
 // action is what is done for a write that needs a base.
 type action uint8
 
@@ -76,7 +73,10 @@ func choose(k known, r request) decision {
 // chooseSeen decides for a write that names nothing. Outstanding reads come first. The own view counts only where no read is
 // outstanding, neither free nor reserved.
 func chooseSeen(k known, r request) decision {
-	reads := k.readsBefore(r.before)
+	reads := k.reads
+	if i := slices.IndexFunc(reads, func(o read) bool { return o.order > r.before }); i >= 0 {
+		reads = reads[:i]
+	}
 	var v *view
 	if len(reads) == 0 && k.readsInFlight == 0 {
 		v = k.view
@@ -86,7 +86,7 @@ func chooseSeen(k known, r request) decision {
 	}
 	d, doubt := k.inDoubt(r)
 	switch {
-	case r.repeat.certain() && !v.is(r.sent):
+	case r.repeat >= unheardRepeat && !v.is(r.sent):
 		return decision{action: takeSent, ambiguous: r.repeat == unheardRepeat && len(reads) > 0}
 	case doubt:
 		return d
@@ -119,7 +119,7 @@ func chooseGiven(k known, r request) decision {
 	}
 	d, doubt := k.inDoubt(r)
 	switch {
-	case r.repeat.certain() && !v.is(r.sent):
+	case r.repeat >= unheardRepeat && !v.is(r.sent):
 		return decision{action: takeSent}
 	case doubt:
 		return d
@@ -134,14 +134,6 @@ func chooseGiven(k known, r request) decision {
 	default:
 		return decision{action: takeGiven}
 	}
-}
-
-// readsBefore returns the reads that were made before the write came.
-func (k *known) readsBefore(order uint64) []read {
-	if i := slices.IndexFunc(k.reads, func(r read) bool { return r.order > order }); i >= 0 {
-		return k.reads[:i]
-	}
-	return k.reads
 }
 
 // inDoubt decides for a write that was sent before and of which nobody knows what became: it has the same base, and isn't merged.

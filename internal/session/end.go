@@ -45,7 +45,11 @@ func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64)
 	defer sh.mu.Unlock()
 	gone := ix.Gone()
 	e := sh.get(k, gone, now)
-	sh.found(k, e)
+	if e != nil { // each loss serves one write, as a read does
+		e.lost = ReasonNone
+	} else {
+		sh.markers.Remove(sh.mark(k))
+	}
 	if c.since >= gone && sh.documentOf(k, e, gone).knewNewer(a.Stored.Numbers, 0, c.taken) {
 		if gone, renewed = ix.Renew(gone); renewed {
 			c.since = gone

@@ -13,12 +13,11 @@ import (
 func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
 	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()
-	if e == nil {
-		return
+	if e != nil {
+		was := e.empty()
+		sh.outdate(e)
+		sh.emptied(e, was)
 	}
-	was := e.empty()
-	sh.outdate(e)
-	sh.emptied(e, was)
 }
 
 // outdate takes away what the entry's session has written or, if it is named, read: it has seen something newer. What is reserved

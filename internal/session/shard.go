@@ -101,26 +101,21 @@ func (sh *shard) put(k key, gone, at Epoch, now int64) *entry {
 		}
 	}
 	sh.markers.Remove(sh.mark(k))
-	d := sh.document(k.doc(), gone, at)
+	d := sh.docs[k.doc()]
+	if d == nil {
+		k.ref = cloneRef(k.ref)
+		d = &document{key: k.doc(), epoch: at}
+		sh.docs[d.key] = d
+		sh.bytes += documentCost + refLen(k.ref)
+	} else if d.epoch < gone {
+		d.renew(at)
+	}
 	k.ref = d.key.ref
 	e := &entry{key: k, epoch: at, doc: d, touched: now}
 	d.entries++
 	sh.charge(e)
 	sh.lru.Add(k, e)
 	return e
-}
-
-func (sh *shard) document(k docKey, gone, at Epoch) *document {
-	d := sh.docs[k]
-	if d == nil {
-		k.ref = cloneRef(k.ref)
-		d = &document{key: k, epoch: at}
-		sh.docs[k] = d
-		sh.bytes += documentCost + refLen(k.ref)
-	} else if d.epoch < gone {
-		d.renew(at)
-	}
-	return d
 }
 
 // documentOf returns the document of k, whose entry is e, which may be nil. It is nil where nothing is known of it.
@@ -275,15 +270,6 @@ func (sh *shard) lost(k key, e *entry) Reason {
 	}
 	why, _ := sh.markers.Get(sh.mark(k))
 	return why
-}
-
-// found notes that a write of k met its loss: each serves one write, as a read does.
-func (sh *shard) found(k key, e *entry) {
-	if e != nil {
-		e.lost = ReasonNone
-		return
-	}
-	sh.markers.Remove(sh.mark(k))
 }
 
 // mark is what stands for a key among the markers. Two keys with the same mark make a base lost that there never was.
