@@ -114,3 +114,18 @@ func BenchmarkReadTakeCommit(b *testing.B) {
 		base.Commit(Ack{Stored: r, Sent: r.Source})
 	}
 }
+
+// BenchmarkReadTakeCommitOfMany is of a session without a name, whose repeats are looked for.
+func BenchmarkReadTakeCommitOfMany(b *testing.B) {
+	s := New(Options{})
+	r := benchRevision()
+	ctx := context.Background()
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Read(pool, ref, r, s.Epoch())
+		base, _ := s.Take(ctx, pool, ref, r.Source)
+		r.SeqNo++
+		base.Commit(Ack{Stored: r, Sent: r.Source})
+		base.Answered()
+	}
+}
