@@ -8,8 +8,8 @@ import (
 	"optimist/internal/life"
 )
 
-// An index that was deleted and made anew around optimist counts from 0 again, and the engine accepts the numbers of the old one. It shows by
-// one of these, and then nothing that was known of the index is a base any more:
+// An index that was deleted and made anew around optimist counts from 0 again, and the engine accepts the numbers of the old one.
+// It shows by one of these, and then nothing that was known of the index is a base any more:
 //
 //   - a read that was asked for after a write was known to be acknowledged, and answers an older revision under the same primary term;
 //   - the answer to a write that has taken its base after another was acknowledged, and left an older revision likewise;
