@@ -80,8 +80,8 @@ func TestOfAMultiGetWithMoreDocumentsThanItsAnswerNoneIsRemembered(t *testing.T)
 	w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, base: {reads: [mget]}}\n", Identity{})
 	w.put(doc1, `{"a":1}`)
 	ids := `{"ids":["1"` + strings.Repeat(`,"2"`, watch.MaxDocuments) + `]}`
-	if a := w.ask(w.proxied, "POST", "/shop/_mget", ids, "Optimist-Session", "s"); a.status != 200 {
-		t.Fatalf("%d %.200s", a.status, a.body)
+	if a := w.ask(w.proxied, "POST", "/shop/_mget", ids, "Optimist-Session", "s"); a.Status != 200 {
+		t.Fatalf("%d %.200s", a.Status, a.Body)
 	}
 	w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":2}`, "Optimist-Session", "s"), 200, "passed;attempts=1;base=none")
 }

@@ -19,14 +19,14 @@ func TestWhatABulkWroteIsNotTakenForWhatItsSessionWroteBefore(t *testing.T) {
 						return w.ask(w.proxied, method, target, body, "Optimist-Session", session)
 					}
 					ask("GET", doc1, "")
-					if a := ask("PUT", doc1, `{"a":2}`); a.status != 200 {
-						t.Fatalf("%d %s", a.status, a.body)
+					if a := ask("PUT", doc1, `{"a":2}`); a.Status != 200 {
+						t.Fatalf("%d %s", a.Status, a.Body)
 					}
-					if a := ask("POST", "/shop/_bulk", bulk); a.status != 200 || a.outcome() != "passed;attempts=1;base=none;reason=bulk" {
-						t.Fatalf("%d %s %s", a.status, a.outcome(), a.body)
+					if a := ask("POST", "/shop/_bulk", bulk); a.Status != 200 || a.Outcome() != "passed;attempts=1;base=none;reason=bulk" {
+						t.Fatalf("%d %s %s", a.Status, a.Outcome(), a.Body)
 					}
-					if a := ask("PUT", doc1, `{"a":2}`); a.status > 201 || w.stored(doc1) != `{"a":2}` {
-						t.Errorf("%d %s [%s], stored %s", a.status, a.body, a.outcome(), w.stored(doc1))
+					if a := ask("PUT", doc1, `{"a":2}`); a.Status > 201 || w.stored(doc1) != `{"a":2}` {
+						t.Errorf("%d %s [%s], stored %s", a.Status, a.Body, a.Outcome(), w.stored(doc1))
 					}
 				})
 			}

@@ -20,13 +20,13 @@ func TestADryRunComesBackAsAnAccount(t *testing.T) {
 	w.put("/shop/_doc/1", `{"n":10}`)
 	w.ask(w.proxied, "GET", "/shop/_doc/1", "", "Optimist-Session", "a")
 	w.put("/shop/_doc/1", `{"n":7}`)
-	before := w.ask(w.direct, "GET", "/shop/_doc/1", "").body
+	before := w.ask(w.direct, "GET", "/shop/_doc/1", "").Body
 	a := w.ask(w.proxied, "PUT", "/shop/_doc/1", `{"n":9}`, "Optimist-Session", "a", "Optimist-Dry-Run", "true")
-	if a.status != 200 || a.header.Get("Optimist-Dry-Run") != "true" || a.outcome() != "" ||
-		gjson.Get(a.body, "document").Raw != `{"n":6}` || gjson.Get(a.body, "rule.name").String() != "shop" {
-		t.Fatalf("%d %s %v", a.status, a.body, a.header)
+	if a.Status != 200 || a.Header.Get("Optimist-Dry-Run") != "true" || a.Outcome() != "" ||
+		gjson.Get(a.Body, "document").Raw != `{"n":6}` || gjson.Get(a.Body, "rule.name").String() != "shop" {
+		t.Fatalf("%d %s %v", a.Status, a.Body, a.Header)
 	}
-	if after := w.ask(w.direct, "GET", "/shop/_doc/1", "").body; after != before {
+	if after := w.ask(w.direct, "GET", "/shop/_doc/1", "").Body; after != before {
 		t.Fatalf("it was %s and is %s", before, after)
 	}
 	w.wants(w.ask(w.proxied, "PUT", "/shop/_doc/1", `{"n":9}`, "Optimist-Session", "a"), 200, "merged;attempts=2;base=session")
@@ -68,10 +68,10 @@ func TestWhoeverAsksForADryRunWritesNothing(t *testing.T) {
 	} {
 		w.app.rules.SetMode(c.mode)
 		a := w.ask(w.proxied, c.method, c.target, c.body, "Optimist-Dry-Run", c.say)
-		if a.status != c.status || !strings.Contains(a.body, c.want) {
-			t.Errorf("%s %s with %q in mode %s: %d %s", c.method, c.target, c.say, c.mode, a.status, a.body)
+		if a.Status != c.status || !strings.Contains(a.Body, c.want) {
+			t.Errorf("%s %s with %q in mode %s: %d %s", c.method, c.target, c.say, c.mode, a.Status, a.Body)
 		}
-		if all := w.ask(w.direct, "GET", "/_cat/indices", "").body; strings.TrimSpace(all) != "" && all != "[]" {
+		if all := w.ask(w.direct, "GET", "/_cat/indices", "").Body; strings.TrimSpace(all) != "" && all != "[]" {
 			t.Fatalf("%s %s: it made an index: %s", c.method, c.target, all)
 		}
 	}
@@ -91,15 +91,15 @@ func TestTwoFieldsThatDifferAreNoWrite(t *testing.T) {
 func TestReadsAndWritesWithoutTheWishAreAsEver(t *testing.T) {
 	w := newWorld(t, dryRules, Identity{})
 	w.wants(w.ask(w.proxied, "PUT", "/shop/_doc/1", `{"n":1}`, "Optimist-Dry-Run", "false"), 201, "passed")
-	if a := w.ask(w.proxied, "GET", "/shop/_doc/1", "", "Optimist-Dry-Run", "true"); a.status != 200 || a.header.Get("ETag") == "" {
-		t.Errorf("%d %s %v", a.status, a.body, a.header)
+	if a := w.ask(w.proxied, "GET", "/shop/_doc/1", "", "Optimist-Dry-Run", "true"); a.Status != 200 || a.Header.Get("ETag") == "" {
+		t.Errorf("%d %s %v", a.Status, a.Body, a.Header)
 	}
-	if a := w.ask(w.proxied, "POST", "/shop/_search", `{}`, "Optimist-Dry-Run", "true"); a.status != 200 {
-		t.Errorf("%d %s", a.status, a.body)
+	if a := w.ask(w.proxied, "POST", "/shop/_search", `{}`, "Optimist-Dry-Run", "true"); a.Status != 200 {
+		t.Errorf("%d %s", a.Status, a.Body)
 	}
 	// What the field means can be found out without a write.
-	if a := w.ask(w.proxied, "GET", "/", "", "Optimist-Dry-Run", "?"); a.status != 400 || !strings.Contains(a.body, intercept.TypeBadDryRun) {
-		t.Errorf("%d %s", a.status, a.body)
+	if a := w.ask(w.proxied, "GET", "/", "", "Optimist-Dry-Run", "?"); a.Status != 400 || !strings.Contains(a.Body, intercept.TypeBadDryRun) {
+		t.Errorf("%d %s", a.Status, a.Body)
 	}
 }
 
@@ -112,10 +112,10 @@ func TestADryRunOfWhatCannotBeGuardedSaysWhy(t *testing.T) {
 		{`{"x":"` + strings.Repeat("x", 2<<20) + `"}`, "X-Y", "z", "too_large"},
 	} {
 		a := w.ask(w.proxied, "PUT", "/shop/_doc/1", c.body, c.field, c.value, "Optimist-Dry-Run", "true")
-		if a.status != 200 || gjson.Get(a.body, "outcome.reason").String() != c.reason || gjson.Get(a.body, "outcome.kind").String() != "passed" {
-			t.Errorf("%s: %d %s", c.reason, a.status, a.body)
+		if a.Status != 200 || gjson.Get(a.Body, "outcome.reason").String() != c.reason || gjson.Get(a.Body, "outcome.kind").String() != "passed" {
+			t.Errorf("%s: %d %s", c.reason, a.Status, a.Body)
 		}
-		if got := w.ask(w.direct, "GET", "/shop/_doc/1", ""); got.status != 404 {
+		if got := w.ask(w.direct, "GET", "/shop/_doc/1", ""); got.Status != 404 {
 			t.Fatalf("%s: it was written", c.reason)
 		}
 	}
@@ -124,8 +124,8 @@ func TestADryRunOfWhatCannotBeGuardedSaysWhy(t *testing.T) {
 func TestADryRunTellsARefusal(t *testing.T) {
 	w := newWorld(t, "rules:\n- {name: shop, match: {index: [shop]}, base: {unknown: reject}}\n", Identity{})
 	a := w.ask(w.proxied, "PUT", "/shop/_doc/1", `{}`, "Optimist-Dry-Run", "true")
-	if a.status != 200 || gjson.Get(a.body, "outcome.status").Int() != 428 || gjson.Get(a.body, "outcome.error.type").String() != "precondition_required" {
-		t.Errorf("%d %s", a.status, a.body)
+	if a.Status != 200 || gjson.Get(a.Body, "outcome.status").Int() != 428 || gjson.Get(a.Body, "outcome.error.type").String() != "precondition_required" {
+		t.Errorf("%d %s", a.Status, a.Body)
 	}
 }
 

@@ -3,16 +3,12 @@ package app
 import (
 	"bytes"
 	"compress/gzip"
-	"io"
-	"net"
-	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 
 	"optimist/internal/client"
 	"optimist/internal/config"
-	"optimist/internal/embedded"
+	"optimist/internal/enginetest"
 	"optimist/internal/rule"
 	"optimist/internal/unit"
 )
@@ -30,8 +26,7 @@ type Identity = client.Identity
 
 func newWorld(t *testing.T, rules string, id Identity) *world {
 	t.Helper()
-	engine := embedded.New(embedded.Options{})
-	return newWorldOn(t, rules, id, serve(t, engine.Serve, func() { _ = engine.Close() }))
+	return newWorldOn(t, rules, id, enginetest.Serve(t))
 }
 
 // newWorldOn is newWorld over an engine of the test's own.
@@ -129,81 +124,31 @@ func (w *world) observed(writes, lost int) {
 	}
 }
 
-// serve runs a server on a free port until the test ends.
-func serve(t *testing.T, run func(net.Listener) error, stop func()) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() { defer close(done); _ = run(ln) }()
-	t.Cleanup(func() { stop(); <-done })
-	return "http://" + ln.Addr().String()
-}
-
-type answer struct {
-	status int
-	body   string
-	header http.Header
-}
-
-func (a answer) outcome() string { return a.header.Get("Optimist-Outcome") }
+type answer = enginetest.Answer
 
 // ask sends a request to a base URL; fields are name, value, name, value.
 func (w *world) ask(base, method, target, body string, fields ...string) answer {
 	w.t.Helper()
-	u, err := url.Parse(base + target)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return w.do(method, u, body, fields...)
-}
-
-func (w *world) do(method string, u *url.URL, body string, fields ...string) answer {
-	w.t.Helper()
-	var r io.Reader
-	if body != "" {
-		r = bytes.NewReader([]byte(body))
-	}
-	req, err := http.NewRequest(method, "http://"+u.Host, r)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	req.URL = u
-	req.Header.Set("Content-Type", "application/json")
-	for i := 0; i+1 < len(fields); i += 2 {
-		req.Header.Set(fields[i], fields[i+1])
-	}
-	res, err := http.DefaultTransport.RoundTrip(req)
-	if err != nil {
-		w.t.Fatalf("%s %s: %v", method, u, err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	b, err := io.ReadAll(res.Body)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return answer{res.StatusCode, string(b), res.Header}
+	return enginetest.Ask(w.t, method, base+target, body, fields...)
 }
 
 // put stores a document straight in the engine.
 func (w *world) put(target, body string) {
 	w.t.Helper()
-	if a := w.ask(w.direct, "PUT", target, body); a.status > 201 {
-		w.t.Fatalf("PUT %s: %d %s", target, a.status, a.body)
+	if a := w.ask(w.direct, "PUT", target, body); a.Status > 201 {
+		w.t.Fatalf("PUT %s: %d %s", target, a.Status, a.Body)
 	}
 }
 
 // stored is a document's source in the engine.
 func (w *world) stored(target string) string {
-	return w.ask(w.direct, "GET", strings.Replace(target, "_doc", "_source", 1), "").body
+	return w.ask(w.direct, "GET", strings.Replace(target, "_doc", "_source", 1), "").Body
 }
 
 func (w *world) wants(a answer, status int, outcome string) {
 	w.t.Helper()
-	if a.status != status || !strings.HasPrefix(a.outcome(), outcome) {
-		w.t.Errorf("got %d %s [%s], want %d and the outcome %s…", a.status, a.body, a.outcome(), status, outcome)
+	if a.Status != status || !strings.HasPrefix(a.Outcome(), outcome) {
+		w.t.Errorf("got %d %s [%s], want %d and the outcome %s…", a.Status, a.Body, a.Outcome(), status, outcome)
 	}
 }
 

@@ -7,13 +7,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
 
-	"optimist/internal/embedded"
+	"optimist/internal/enginetest"
 )
 
 // has a session read the document, and another client change it.
@@ -26,8 +24,8 @@ func (w *world) readAndChanged() {
 // stillMerges reports whether the session's read is still the base of its write.
 func (w *world) stillMerges(after string) {
 	w.t.Helper()
-	if a := w.ask(w.proxied, "PUT", doc1, `{"a":2,"b":1}`, "Optimist-Session", "s"); !strings.HasPrefix(a.outcome(), "merged;attempts=2;base=session") {
-		w.t.Errorf("after %s the write is %d [%s]", after, a.status, a.outcome())
+	if a := w.ask(w.proxied, "PUT", doc1, `{"a":2,"b":1}`, "Optimist-Session", "s"); !strings.HasPrefix(a.Outcome(), "merged;attempts=2;base=session") {
+		w.t.Errorf("after %s the write is %d [%s]", after, a.Status, a.Outcome())
 	}
 }
 
@@ -49,7 +47,7 @@ func TestWhatChangesNoIndexOfOthersLeavesThemTheirBases(t *testing.T) {
 			w.put("/other", `{"aliases":{"mine":{}}}`)
 			w.readAndChanged()
 			a := w.ask(w.proxied, c.method, c.target, c.body)
-			w.stillMerges(fmt.Sprint(c, " ", a.status))
+			w.stillMerges(fmt.Sprint(c, " ", a.Status))
 		})
 	}
 }
@@ -84,8 +82,8 @@ func TestAnIndexThatIsMadeAnewLosesItsBasesHoweverItWasNamed(t *testing.T) {
 			if strings.HasPrefix(c.body, "\x1f") {
 				fields = []string{"Content-Encoding", "gzip"}
 			}
-			if a := w.ask(w.proxied, c.method, c.target, c.body, fields...); a.status != 200 {
-				t.Fatalf("%d %s", a.status, a.body)
+			if a := w.ask(w.proxied, c.method, c.target, c.body, fields...); a.Status != 200 {
+				t.Fatalf("%d %s", a.Status, a.Body)
 			}
 			w.ask(w.direct, "POST", "/_aliases", `{"actions":[{"remove":{"index":"other","alias":"shop"}}]}`)
 			w.put(doc1, `{"a":"other"}`) // the same numbers again
@@ -98,19 +96,11 @@ func TestAnIndexThatIsMadeAnewLosesItsBasesHoweverItWasNamed(t *testing.T) {
 // out.
 func watched(t *testing.T, hand func(w http.ResponseWriter, r *http.Request, carryOut func()) bool) *world {
 	t.Helper()
-	engine := embedded.New(embedded.Options{})
-	target, err := url.Parse(serve(t, engine.Serve, func() { _ = engine.Close() }))
-	if err != nil {
-		t.Fatal(err)
-	}
-	forward := httputil.NewSingleHostReverseProxy(target)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !hand(w, r, func() { forward.ServeHTTP(httptest.NewRecorder(), r) }) {
-			forward.ServeHTTP(w, r)
-		}
+	engine := enginetest.Serve(t)
+	forward := enginetest.Forward(t, engine)
+	return newWorldOn(t, "", Identity{}, enginetest.Between(t, engine, func(w http.ResponseWriter, r *http.Request) bool {
+		return hand(w, r, func() { forward.ServeHTTP(httptest.NewRecorder(), r) })
 	}))
-	t.Cleanup(server.Close)
-	return newWorldOn(t, "", Identity{}, server.URL)
 }
 
 // byPattern has the embedded engine delete indices by patterns, as engines do that are set up so.
@@ -146,8 +136,8 @@ func TestAChangeWhoseAnswerIsLostIsTakenForDone(t *testing.T) {
 				panic(http.ErrAbortHandler)
 			})
 			w.readAndChanged()
-			if a := w.ask(w.proxied, "DELETE", "/shop", "", "X-Lost", "true"); a.status != 504 {
-				t.Fatalf("%d %s", a.status, a.body)
+			if a := w.ask(w.proxied, "DELETE", "/shop", "", "X-Lost", "true"); a.Status != 504 {
+				t.Fatalf("%d %s", a.Status, a.Body)
 			}
 			w.ask(w.direct, "DELETE", "/shop", "")
 			w.put(doc1, `{"a":"other"}`)
@@ -226,8 +216,8 @@ func TestASuccessProvesThatTheIndexIsGone(t *testing.T) {
 		return false
 	})
 	w.readAndChanged()
-	if a := w.ask(w.proxied, "DELETE", "/shop", "", "Authorization", "Basic eDp5"); a.status != 200 {
-		t.Fatalf("%d %s", a.status, a.body)
+	if a := w.ask(w.proxied, "DELETE", "/shop", "", "Authorization", "Basic eDp5"); a.Status != 200 {
+		t.Fatalf("%d %s", a.Status, a.Body)
 	}
 	w.put(doc1, `{"a":"other"}`)
 	w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":2}`, "Optimist-Session", "s"), 200, "passed;attempts=1;base=lost;reason=index")
@@ -262,8 +252,8 @@ func TestAnIndexThatAReadFindsMissingIsForgotten(t *testing.T) {
 			w.put(doc1, `{"a":1}`)
 			w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "s")
 			w.ask(w.direct, "DELETE", "/shop", "")
-			if a := look(w); !strings.Contains(a.body, "index_not_found_exception") {
-				t.Fatalf("%d %s", a.status, a.body)
+			if a := look(w); !strings.Contains(a.Body, "index_not_found_exception") {
+				t.Fatalf("%d %s", a.Status, a.Body)
 			}
 			w.put(doc1, `{"a":"other"}`)
 			w.put("/shop/_doc/2", `{"theirs":1}`)
@@ -279,8 +269,8 @@ func TestReadsAreStampedWhileAnotherIndexIsMadeAnew(t *testing.T) {
 	w = watched(t, func(_ http.ResponseWriter, r *http.Request, _ func()) bool {
 		if r.URL.Path == doc1 && r.Method == http.MethodGet && r.Header.Get("Meanwhile") != "" {
 			for _, method := range []string{"PUT", "DELETE"} {
-				if a := w.ask(w.proxied, method, "/other", ""); a.status != 200 {
-					t.Errorf("%d %s", a.status, a.body)
+				if a := w.ask(w.proxied, method, "/other", ""); a.Status != 200 {
+					t.Errorf("%d %s", a.Status, a.Body)
 				}
 			}
 		}
@@ -288,7 +278,7 @@ func TestReadsAreStampedWhileAnotherIndexIsMadeAnew(t *testing.T) {
 	})
 	w.app.rules.SetRules(compiled(t, configured(t, stamping, w.direct)))
 	w.put(doc1, `{"a":1}`)
-	if a := w.ask(w.proxied, "GET", doc1, "", "Meanwhile", "yes"); len(stamps(a.body)) != 1 {
-		t.Errorf("%s %s", a.body, a.header.Get("Optimist-Stamp"))
+	if a := w.ask(w.proxied, "GET", doc1, "", "Meanwhile", "yes"); len(stamps(a.Body)) != 1 {
+		t.Errorf("%s %s", a.Body, a.Header.Get("Optimist-Stamp"))
 	}
 }

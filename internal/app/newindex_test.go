@@ -2,13 +2,10 @@ package app
 
 import (
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"testing"
 
-	"optimist/internal/embedded"
+	"optimist/internal/enginetest"
 )
 
 const me, other = "me", "other"
@@ -49,14 +46,14 @@ func TestAnIndexMadeAnewAroundOptimistIsForgotten(t *testing.T) {
 			w.put(doc1, `{"n":3,"by":"somebody else"}`)
 			w.read(me, doc1) // revision 3
 			w.read(other, doc1)
-			if a := w.ask(w.direct, "DELETE", "/shop", ""); a.status != 200 {
-				t.Fatalf("%d %s", a.status, a.body)
+			if a := w.ask(w.direct, "DELETE", "/shop", ""); a.Status != 200 {
+				t.Fatalf("%d %s", a.Status, a.Body)
 			}
 			c.renew(w)
 			c.look(w)
 			a := w.save(me, `{"n":4,"by":"somebody else"}`)
-			if !strings.Contains(a.outcome(), "base=lost;reason=index") {
-				t.Errorf("%d [%s]: the base of another index", a.status, a.outcome())
+			if !strings.Contains(a.Outcome(), "base=lost;reason=index") {
+				t.Errorf("%d [%s]: the base of another index", a.Status, a.Outcome())
 			}
 		})
 	}
@@ -66,28 +63,21 @@ func TestAnIndexMadeAnewAroundOptimistIsForgotten(t *testing.T) {
 func TestAStaleReadForgetsNothing(t *testing.T) {
 	for _, query := range []string{"?realtime=false", "?preference=_replica", "?realtime=0&preference=x"} {
 		t.Run(query, func(t *testing.T) {
-			engine := embedded.New(embedded.Options{})
-			target, err := url.Parse(serve(t, engine.Serve, func() { _ = engine.Close() }))
-			if err != nil {
-				t.Fatal(err)
-			}
 			var stale []byte // the first answer to a read, as a replica or an old searcher has it
-			forward := httputil.NewSingleHostReverseProxy(target)
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if stale != nil && "?"+r.URL.RawQuery == query {
-					w.Header().Set("Content-Type", "application/json")
-					_, _ = w.Write(stale)
-					return
+			engine := enginetest.Between(t, enginetest.Serve(t), func(w http.ResponseWriter, r *http.Request) bool {
+				if stale == nil || "?"+r.URL.RawQuery != query {
+					return false
 				}
-				forward.ServeHTTP(w, r)
-			}))
-			t.Cleanup(server.Close)
-			w := newWorldOn(t, "rules:\n- {name: r, match: {index: [shop]}}\n", Identity{}, server.URL)
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = w.Write(stale)
+				return true
+			})
+			w := newWorldOn(t, "rules:\n- {name: r, match: {index: [shop]}}\n", Identity{}, engine)
 			w.put(doc1, `{"n":1}`)
-			stale = []byte(w.read(me, doc1).body)
+			stale = []byte(w.read(me, doc1).Body)
 			w.wants(w.save(me, `{"n":2}`), 200, "guarded;attempts=1;base=session")
-			if a := w.read(other, doc1+query); a.body != string(stale) {
-				t.Fatalf("read %s", a.body)
+			if a := w.read(other, doc1+query); a.Body != string(stale) {
+				t.Fatalf("read %s", a.Body)
 			}
 			w.wants(w.save(me, `{"n":3}`), 200, "guarded;attempts=1;base=view")
 		})

@@ -24,13 +24,13 @@ func TestAPatchThroughTheDoor(t *testing.T) {
 	w.wants(w.ask(w.proxied, "PATCH", doc1, `{"gone":null}`, "Content-Type", mergeType), 200, "guarded;attempts=1;base=none")
 	a := w.ask(w.proxied, "POST", "/shop/_patch/1?_source=true", `[{"op":"increment","path":"/n","value":0.5}]`, "Content-Type", stepsType)
 	w.wants(a, 200, "guarded;attempts=1;base=none")
-	if got := gjson.Get(a.body, "get._source").Raw; got != `{"n":1.5,"l":["a","b"]}` || got != w.stored(doc1) || a.header.Get("ETag") != `"3-1"` {
-		t.Errorf("answered %s %s, stored %s", a.body, a.header, w.stored(doc1))
+	if got := gjson.Get(a.Body, "get._source").Raw; got != `{"n":1.5,"l":["a","b"]}` || got != w.stored(doc1) || a.Header.Get("ETag") != `"3-1"` {
+		t.Errorf("answered %s %s, stored %s", a.Body, a.Header, w.stored(doc1))
 	}
 	a = w.ask(w.proxied, "PATCH", doc1, `{"n":2}`)
 	w.wants(a, 415, "refused;attempts=0")
-	if a.header.Get("Accept-Patch") != opsType+", "+mergeType+", "+stepsType || a.header.Get("Content-Type") != "application/json" {
-		t.Errorf("%v", a.header)
+	if a.Header.Get("Accept-Patch") != opsType+", "+mergeType+", "+stepsType || a.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("%v", a.Header)
 	}
 	w.wants(w.ask(w.proxied, "PATCH", "/shop/_doc/none", `{"n":2}`, "Content-Type", mergeType), 404, "refused;attempts=0")
 	w.wants(w.ask(w.proxied, "PATCH", "/shop/_doc/a%2Fb?upsert=true", `{"n":2}`, "Content-Type", mergeType), 201, "guarded;attempts=1")
@@ -66,8 +66,8 @@ func TestWherePatchesAreNotServedTheEngineRefusesThem(t *testing.T) {
 				m, target, _ := strings.Cut(method, " ")
 				direct := w.ask(w.direct, m, target, `{"n":2}`, "Content-Type", mergeType)
 				a := w.ask(w.proxied, m, target, `{"n":2}`, "Content-Type", mergeType)
-				if a.status != direct.status || a.body != direct.body || a.status < 400 || a.outcome() != "" {
-					t.Errorf("%s: got %d %s, the engine says %d %s", method, a.status, a.body, direct.status, direct.body)
+				if a.Status != direct.Status || a.Body != direct.Body || a.Status < 400 || a.Outcome() != "" {
+					t.Errorf("%s: got %d %s, the engine says %d %s", method, a.Status, a.Body, direct.Status, direct.Body)
 				}
 			}
 		})
@@ -78,8 +78,8 @@ func TestAPatchThatIsTooLargeIsRefused(t *testing.T) {
 	w := newWorld(t, "", Identity{})
 	w.put(doc1, `{"n":1}`)
 	a := w.ask(w.proxied, "PATCH", doc1, `{"text":"`+strings.Repeat("x", 1<<20)+`"}`, "Content-Type", mergeType)
-	if a.status != 413 || gjson.Get(a.body, "error.type").Str != "request_too_large" {
-		t.Errorf("got %d %s", a.status, a.body)
+	if a.Status != 413 || gjson.Get(a.Body, "error.type").Str != "request_too_large" {
+		t.Errorf("got %d %s", a.Status, a.Body)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestAllWritesOfARuleAreTransformedOrSayThatTheyWereNot(t *testing.T) {
 	w.put(doc1, `{"a":0}`)
 	auto := w.ask(w.proxied, "POST", "/shop/_doc", `{"a":1}`, "X-Editor", "eva", "Authorization", "Basic YW5uYTpzZWNyZXQ=")
 	w.wants(auto, 201, "passed;attempts=1;base=none")
-	if got := w.stored("/shop/_doc/" + gjson.Get(auto.body, "_id").Str); got != `{"a":1,"edits":1,"by":"eva","user":"anna"}` {
+	if got := w.stored("/shop/_doc/" + gjson.Get(auto.Body, "_id").Str); got != `{"a":1,"edits":1,"by":"eva","user":"anna"}` {
 		t.Errorf("stored %s", got)
 	}
 	for _, c := range []struct {
@@ -108,16 +108,16 @@ func TestAllWritesOfARuleAreTransformedOrSayThatTheyWereNot(t *testing.T) {
 		{"PUT", doc1, `{"text":"` + strings.Repeat("x", 1<<20) + `"}`, "application/json", "eva", false},
 	} {
 		a := w.ask(w.proxied, c.method, c.target, c.body, "Content-Type", c.kind, "X-Editor", c.by)
-		if strings.Contains(a.outcome(), ";untransformed") == c.transformed {
-			t.Errorf("%s %s: %d %.200s [%s]", c.method, c.target, a.status, a.body, a.outcome())
+		if strings.Contains(a.Outcome(), ";untransformed") == c.transformed {
+			t.Errorf("%s %s: %d %.200s [%s]", c.method, c.target, a.Status, a.Body, a.Outcome())
 		}
 		if by := gjson.Get(w.stored(doc1), "by").Str; c.transformed && by != c.by {
 			t.Errorf("%s %s: stored %s", c.method, c.target, w.stored(doc1))
 		}
 	}
 	a := w.ask(w.proxied, "DELETE", doc1, "", "Authorization", "Negotiate x")
-	if strings.Contains(a.outcome(), "untransformed") {
-		t.Errorf("a delete has nothing to transform: %s", a.outcome())
+	if strings.Contains(a.Outcome(), "untransformed") {
+		t.Errorf("a delete has nothing to transform: %s", a.Outcome())
 	}
 }
 
@@ -140,20 +140,20 @@ func TestTheStockNeverGoesBelowZero(t *testing.T) {
 	for range buyers {
 		wg.Go(func() {
 			for {
-				seen := gjson.Get(w.ask(w.proxied, "GET", doc1, "").body, "_source.stock").Int()
+				seen := gjson.Get(w.ask(w.proxied, "GET", doc1, "").Body, "_source.stock").Int()
 				if seen == 0 {
 					return
 				}
 				a := w.ask(w.proxied, "PATCH", doc1, fmt.Sprintf(`[{"op":"test","path":"/stock","value":%d},{"op":"replace","path":"/stock","value":%d}]`, seen, seen-1),
 					"Content-Type", opsType)
-				switch a.status {
+				switch a.Status {
 				case 200:
 					mu.Lock()
 					sold++
 					mu.Unlock()
 				case 409:
 				default:
-					t.Errorf("got %d %s", a.status, a.body)
+					t.Errorf("got %d %s", a.Status, a.Body)
 					return
 				}
 			}

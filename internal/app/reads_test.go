@@ -6,15 +6,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"optimist/internal/doc"
-	"optimist/internal/embedded"
+	"optimist/internal/enginetest"
 	"optimist/internal/session"
 	"optimist/internal/watch"
 )
@@ -73,13 +71,13 @@ func TestAReadIsKnownBeforeItsClientCanAct(t *testing.T) {
 func TestWhatIsNotThereIsABase(t *testing.T) {
 	for name, look := range map[string]func(w *world, target string) int{
 		"get": func(w *world, target string) int {
-			return w.ask(w.proxied, "GET", target, "", "Optimist-Session", "s").status
+			return w.ask(w.proxied, "GET", target, "", "Optimist-Session", "s").Status
 		},
 		"head": func(w *world, target string) int {
-			return w.ask(w.proxied, "HEAD", target, "", "Optimist-Session", "s").status
+			return w.ask(w.proxied, "HEAD", target, "", "Optimist-Session", "s").Status
 		},
 		"source": func(w *world, target string) int {
-			return w.ask(w.proxied, "GET", strings.Replace(target, "_doc", "_source", 1), "", "Optimist-Session", "s").status
+			return w.ask(w.proxied, "GET", strings.Replace(target, "_doc", "_source", 1), "", "Optimist-Session", "s").Status
 		},
 	} {
 		for _, index := range []string{"nowhere", "shop"} {
@@ -132,8 +130,8 @@ func TestASignedQueryIsPassedAndSaid(t *testing.T) {
 	w := newWorld(t, "", Identity{})
 	w.put(doc1, `{"a":1}`)
 	a := w.ask(w.proxied, "PUT", doc1+"?X-Amz-Signature=abc", `{"a":2}`)
-	if !strings.HasPrefix(a.outcome(), "passed;attempts=1;base=none;reason=signed") {
-		t.Errorf("%d [%s]", a.status, a.outcome())
+	if !strings.HasPrefix(a.Outcome(), "passed;attempts=1;base=none;reason=signed") {
+		t.Errorf("%d [%s]", a.Status, a.Outcome())
 	}
 }
 
@@ -192,8 +190,8 @@ func TestASearchThatIsNotWatchedLeavesItsSessionNoViewToMergeFrom(t *testing.T) 
 				if c.body != "" {
 					method = "POST"
 				}
-				if a := w.ask(w.proxied, method, c.target, c.body, "Optimist-Session", "me"); a.status != 200 || !strings.Contains(a.body, `"_source"`) {
-					t.Fatalf("%d %s", a.status, a.body)
+				if a := w.ask(w.proxied, method, c.target, c.body, "Optimist-Session", "me"); a.Status != 200 || !strings.Contains(a.Body, `"_source"`) {
+					t.Fatalf("%d %s", a.Status, a.Body)
 				}
 			}
 			save := func(body string) answer { return w.ask(w.proxied, "PUT", doc1, body, "Optimist-Session", "me") }
@@ -228,35 +226,28 @@ func TestAReadWhoseNumbersCouldNotBeAskedForFails(t *testing.T) {
 		"no shard":  func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			engine := embedded.New(embedded.Options{})
-			target, err := url.Parse(serve(t, engine.Serve, func() { _ = engine.Close() }))
-			if err != nil {
-				t.Fatal(err)
-			}
 			var failing atomic.Bool
-			forward := httputil.NewSingleHostReverseProxy(target)
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			between := enginetest.Between(t, enginetest.Serve(t), func(w http.ResponseWriter, r *http.Request) bool {
 				// What is asked instead fails; what the client asked would not.
-				if failing.Load() && (strings.HasPrefix(r.URL.Path, doc1) || strings.Contains(r.URL.RawQuery, "seq_no_primary_term")) {
+				fails := failing.Load() && (strings.HasPrefix(r.URL.Path, doc1) || strings.Contains(r.URL.RawQuery, "seq_no_primary_term"))
+				if fails {
 					fail(w)
-					return
 				}
-				forward.ServeHTTP(w, r)
-			}))
-			t.Cleanup(server.Close)
-			w := newWorldOn(t, "rules:\n- {name: r, match: {index: [shop]}, base: {reads: [get, search]}}\n", Identity{Infer: true}, server.URL)
+				return fails
+			})
+			w := newWorldOn(t, "rules:\n- {name: r, match: {index: [shop]}, base: {reads: [get, search]}}\n", Identity{Infer: true}, between)
 			w.put(doc1, `{"log":["a"]}`)
 			w.ask(w.proxied, "GET", doc1, "")
 			w.put(doc1, `{"log":["a","b"]}`)
 			failing.Store(true)
 			for _, target := range []string{"/shop/_source/1", "/shop/_search"} {
-				if a := w.ask(w.proxied, "GET", target, ""); a.status != 429 && a.status < 500 {
-					t.Errorf("%s: %d %s", target, a.status, a.body)
+				if a := w.ask(w.proxied, "GET", target, ""); a.Status != 429 && a.Status < 500 {
+					t.Errorf("%s: %d %s", target, a.Status, a.Body)
 				}
 			}
 			failing.Store(false)
-			if a := w.ask(w.proxied, "GET", "/shop/_source/1", ""); a.status != 200 || a.body != `{"log":["a","b"]}` {
-				t.Errorf("%d %s", a.status, a.body)
+			if a := w.ask(w.proxied, "GET", "/shop/_source/1", ""); a.Status != 200 || a.Body != `{"log":["a","b"]}` {
+				t.Errorf("%d %s", a.Status, a.Body)
 			}
 			w.wants(w.ask(w.proxied, "PUT", doc1, `{"log":["a","b","c"]}`), 200, "guarded")
 			if got := w.stored(doc1); got != `{"log":["a","b","c"]}` {
@@ -295,8 +286,8 @@ func TestWhatIsAskedForCompressedIsWhatIsRead(t *testing.T) {
 					fields = append(fields, "Content-Encoding", coding)
 				}
 				direct, through := w.ask(w.direct, "POST", c.target, body, fields...), w.ask(w.proxied, "POST", c.target, body, fields...)
-				if through.status != 200 || took(through.body) != took(direct.body) {
-					t.Errorf("%s: %d %s, without optimist %s", coding, through.status, through.body, direct.body)
+				if through.Status != 200 || took(through.Body) != took(direct.Body) {
+					t.Errorf("%s: %d %s, without optimist %s", coding, through.Status, through.Body, direct.Body)
 				}
 				b := w.base("shop", "1")
 				if want := map[bool]int64{true: 1, false: 0}[c.base]; b.Kind != session.KindRead || b.Numbers.SeqNo != want {

@@ -1,16 +1,12 @@
 package app
 
 import (
-	"net"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
 
-	"optimist/internal/embedded"
+	"optimist/internal/enginetest"
 	"optimist/internal/rule"
 )
 
@@ -32,33 +28,21 @@ func (q *questions) asked() []string {
 // newQuestionedWorld is a world whose engine counts questions.
 func newQuestionedWorld(t *testing.T, rules string) (*world, *questions) {
 	t.Helper()
-	engine := embedded.New(embedded.Options{})
-	target, err := url.Parse(serve(t, engine.Serve, func() { _ = engine.Close() }))
-	if err != nil {
-		t.Fatal(err)
-	}
 	q := &questions{}
-	forward := httputil.NewSingleHostReverseProxy(target)
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet && strings.Count(r.URL.EscapedPath(), "/") == 1 && len(r.URL.Path) > 1 {
-			q.mu.Lock()
-			q.names = append(q.names, r.URL.Path[1:])
-			fail := q.fail
-			q.mu.Unlock()
-			if fail {
-				http.Error(w, `{"error":{"type":"master_not_discovered_exception"},"status":503}`, http.StatusServiceUnavailable)
-				return
-			}
-		}
-		forward.ServeHTTP(w, r)
-	}))
-	server.Listener, err = net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	return newWorldOn(t, rules, Identity{Infer: true}, enginetest.Between(t, enginetest.Serve(t), q.note)), q
+}
+
+// note counts a question, and answers it if it is to fail.
+func (q *questions) note(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method != http.MethodGet || strings.Count(r.URL.EscapedPath(), "/") != 1 || len(r.URL.Path) < 2 {
+		return false
 	}
-	server.Start()
-	t.Cleanup(server.Close)
-	return newWorldOn(t, rules, Identity{Infer: true}, server.URL), q
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.names = append(q.names, r.URL.Path[1:]); q.fail {
+		http.Error(w, `{"error":{"type":"master_not_discovered_exception"},"status":503}`, http.StatusServiceUnavailable)
+	}
+	return q.fail
 }
 
 func TestAnAliasIsGuardedByTheRuleOfItsIndex(t *testing.T) {
@@ -69,13 +53,13 @@ rules:
 `)
 	w.put("/shop-v1/_doc/1", `{"n":1}`)
 	w.put("/plain/_doc/1", `{"n":1}`)
-	if a := w.ask(w.direct, "PUT", "/shop-v1/_alias/shop", ""); a.status != 200 {
+	if a := w.ask(w.direct, "PUT", "/shop-v1/_alias/shop", ""); a.Status != 200 {
 		t.Fatal(a)
 	}
-	if a := w.ask(w.proxied, "GET", "/shop/_doc/1", "", "Optimist-Session", "a"); a.header.Get("ETag") == "" {
-		t.Errorf("a read by the alias has no ETag: %d %s %v", a.status, a.body, a.header)
+	if a := w.ask(w.proxied, "GET", "/shop/_doc/1", "", "Optimist-Session", "a"); a.Header.Get("ETag") == "" {
+		t.Errorf("a read by the alias has no ETag: %d %s %v", a.Status, a.Body, a.Header)
 	}
-	if a := w.ask(w.proxied, "GET", "/plain/_doc/1", "", "Optimist-Session", "a"); a.header.Get("ETag") != "" {
+	if a := w.ask(w.proxied, "GET", "/plain/_doc/1", "", "Optimist-Session", "a"); a.Header.Get("ETag") != "" {
 		t.Error("a read that no rule watches has an ETag")
 	}
 	if asked := q.asked(); len(asked) != 0 {
@@ -91,8 +75,8 @@ rules:
 	for range 3 {
 		w.wants(w.ask(w.proxied, "PUT", "/plain/_doc/1", `{"n":2}`), 200, "")
 	}
-	if a := w.ask(w.proxied, "PUT", "/plain/_doc/1", `{"n":2}`); a.outcome() != "" {
-		t.Errorf("what no rule takes has the outcome %s", a.outcome())
+	if a := w.ask(w.proxied, "PUT", "/plain/_doc/1", `{"n":2}`); a.Outcome() != "" {
+		t.Errorf("what no rule takes has the outcome %s", a.Outcome())
 	}
 	names := q.asked()
 	if counted := strings.Join(names, " "); strings.Count(counted, "plain") != 1 || strings.Count(counted, "shop-v1") != 1 || len(names) != 3 {
@@ -103,8 +87,8 @@ rules:
 func TestWhatNoRuleCanTakeAsksNothing(t *testing.T) {
 	w, q := newQuestionedWorld(t, "rules: [{name: a, match: {index: [a], ops: [delete]}}, {name: b, match: {index: [b], headers: {X-B: y}}}]")
 	for _, target := range []string{"/a/_doc/1", "/x/_doc/1", "/b/_doc/1"} {
-		if a := w.ask(w.proxied, "PUT", target, `{"n":1}`, "X-B", "n"); a.status != 201 || a.outcome() != "" {
-			t.Errorf("%s: %d %s", target, a.status, a.outcome())
+		if a := w.ask(w.proxied, "PUT", target, `{"n":1}`, "X-B", "n"); a.Status != 201 || a.Outcome() != "" {
+			t.Errorf("%s: %d %s", target, a.Status, a.Outcome())
 		}
 	}
 	if asked := q.asked(); len(asked) != 0 {
@@ -119,19 +103,19 @@ func TestWhatNoRuleCanTakeAsksNothing(t *testing.T) {
 func TestWhatMayBeAnAliasIsNotLetThroughWhenNobodyCanSay(t *testing.T) {
 	w, q := newQuestionedWorld(t, "rules: [{name: a, match: {index: [a]}}]")
 	q.fail = true
-	if a := w.ask(w.proxied, "PUT", "/x/_doc/1", `{"n":1}`); a.status != 503 || !strings.Contains(a.body, "can't be asked what [x] is") {
-		t.Errorf("got %d %s", a.status, a.body)
+	if a := w.ask(w.proxied, "PUT", "/x/_doc/1", `{"n":1}`); a.Status != 503 || !strings.Contains(a.Body, "can't be asked what [x] is") {
+		t.Errorf("got %d %s", a.Status, a.Body)
 	}
-	if a := w.ask(w.direct, "GET", "/x/_doc/1", ""); a.status != 404 {
-		t.Errorf("it was written: %s", a.body)
+	if a := w.ask(w.direct, "GET", "/x/_doc/1", ""); a.Status != 404 {
+		t.Errorf("it was written: %s", a.Body)
 	}
 	w.app.rules.SetMode(0)
-	if a := w.ask(w.proxied, "PUT", "/x/_doc/1", `{"n":1}`); a.status != 201 {
-		t.Errorf("with the mode off: %d %s", a.status, a.body)
+	if a := w.ask(w.proxied, "PUT", "/x/_doc/1", `{"n":1}`); a.Status != 201 {
+		t.Errorf("with the mode off: %d %s", a.Status, a.Body)
 	}
 	w.app.rules.SetMode(1)
-	if a := w.ask(w.proxied, "PUT", "/x/_doc/1", `{"n":1}`); a.status != 200 {
-		t.Errorf("with the mode observe: %d %s", a.status, a.body)
+	if a := w.ask(w.proxied, "PUT", "/x/_doc/1", `{"n":1}`); a.Status != 200 {
+		t.Errorf("with the mode observe: %d %s", a.Status, a.Body)
 	}
 }
 
@@ -141,15 +125,15 @@ func TestDateExpressionsAreGuardedByTheRuleOfTheirIndex(t *testing.T) {
 	w.wants(w.ask(w.proxied, "PUT", expr("app"), `{"n":1}`), 201, "guarded")
 	w.wants(w.ask(w.proxied, "PUT", expr("app"), `{"n":2}`), 200, "guarded")
 	w.wants(w.ask(w.proxied, "PUT", expr("other"), `{"n":2}`), 428, "")
-	if a := w.ask(w.proxied, "PUT", expr("web"), `{"n":1}`); a.status != 201 || a.outcome() != "" {
-		t.Errorf("what is taken out is taken: %d %s", a.status, a.outcome())
+	if a := w.ask(w.proxied, "PUT", expr("web"), `{"n":1}`); a.Status != 201 || a.Outcome() != "" {
+		t.Errorf("what is taken out is taken: %d %s", a.Status, a.Outcome())
 	}
 }
 
 func TestManyDocumentsAreRememberedByTheRuleOfTheirIndex(t *testing.T) {
 	w, q := newQuestionedWorld(t, "rules: [{name: a, match: {index: [shop-v1], ops: [index]}}]")
 	w.put("/shop-v1/_doc/1", `{"n":1,"m":1}`)
-	if a := w.ask(w.direct, "PUT", "/shop-v1/_alias/shop", ""); a.status != 200 {
+	if a := w.ask(w.direct, "PUT", "/shop-v1/_alias/shop", ""); a.Status != 200 {
 		t.Fatal(a)
 	}
 	w.ask(w.proxied, "GET", "/shop/_mget", `{"ids":["1"]}`, "Optimist-Session", "a")

@@ -57,22 +57,22 @@ func TestWhatIsServedWholeIsStampedAndNothingElseOfItChanges(t *testing.T) {
 		{"GET", "/other/_doc/1", "", 0}, {"GET", "/other/_source/1", "", 0}, {"POST", "/other/_search", `{}`, 0}, {"POST", "/other/_mget", `{"ids":["1"]}`, 0},
 	} {
 		direct, proxied := w.ask(w.direct, q.method, q.target, q.body), w.ask(w.proxied, q.method, q.target, q.body)
-		got := stamps(proxied.body)
+		got := stamps(proxied.Body)
 		if q.body != "" {
 			zip := w.ask(w.proxied, q.method, q.target, zipped(q.body), "Content-Encoding", "gzip")
-			if len(stamps(zip.body)) != q.stamps || took(unstampedBody(zip.body)) != took(unstampedBody(proxied.body)) {
-				t.Errorf("%s %s %s, compressed: %d %s", q.method, q.target, q.body, zip.status, zip.body)
+			if len(stamps(zip.Body)) != q.stamps || took(unstampedBody(zip.Body)) != took(unstampedBody(proxied.Body)) {
+				t.Errorf("%s %s %s, compressed: %d %s", q.method, q.target, q.body, zip.Status, zip.Body)
 			}
 		}
-		if strings.Contains(direct.body, "ours") {
-			direct.body = strings.ReplaceAll(direct.body, `{"_rev":"0-1-0123456789","a":1}`, `{"a":1}`) // the stamp has its place
+		if strings.Contains(direct.Body, "ours") {
+			direct.Body = strings.ReplaceAll(direct.Body, `{"_rev":"0-1-0123456789","a":1}`, `{"a":1}`) // the stamp has its place
 		}
-		if len(got) != q.stamps || direct.status != proxied.status || took(direct.body) != took(unstampedBody(proxied.body)) || proxied.header.Get(watch.StampField) != "" {
+		if len(got) != q.stamps || direct.Status != proxied.Status || took(direct.Body) != took(unstampedBody(proxied.Body)) || proxied.Header.Get(watch.StampField) != "" {
 			t.Errorf("%s %s %s: %d stamps, not %d [%s]\ndirect  %d %s\nproxied %d %s", q.method, q.target, q.body, len(got), q.stamps,
-				proxied.header.Get(watch.StampField), direct.status, direct.body, proxied.status, proxied.body)
+				proxied.Header.Get(watch.StampField), direct.Status, direct.Body, proxied.Status, proxied.Body)
 		}
-		if strings.Contains(proxied.body, "\"_source\"") && direct.status == 200 && !gjson.Valid(proxied.body) {
-			t.Errorf("%s: no JSON any more: %s", q.target, proxied.body)
+		if strings.Contains(proxied.Body, "\"_source\"") && direct.Status == 200 && !gjson.Valid(proxied.Body) {
+			t.Errorf("%s: no JSON any more: %s", q.target, proxied.Body)
 		}
 	}
 }
@@ -82,8 +82,8 @@ func TestAHeadTellsTheLengthThatTheGetHas(t *testing.T) {
 	w.put(doc1, `{"a":1}`)
 	for _, target := range []string{doc1, "/shop/_source/1", "/shop/_doc/2"} {
 		get, head := w.ask(w.proxied, "GET", target, ""), w.ask(w.proxied, "HEAD", target, "")
-		if head.status != get.status || head.header.Get("Content-Length") != get.header.Get("Content-Length") || get.status == 200 && len(stamps(get.body)) != 1 {
-			t.Errorf("%s: %d %s, and %d %s", target, get.status, get.header.Get("Content-Length"), head.status, head.header.Get("Content-Length"))
+		if head.Status != get.Status || head.Header.Get("Content-Length") != get.Header.Get("Content-Length") || get.Status == 200 && len(stamps(get.Body)) != 1 {
+			t.Errorf("%s: %d %s, and %d %s", target, get.Status, get.Header.Get("Content-Length"), head.Status, head.Header.Get("Content-Length"))
 		}
 	}
 }
@@ -104,9 +104,9 @@ func TestStampsSayWhatWasServed(t *testing.T) {
 	copies := map[stamp.ID]bool{}
 	for _, target := range []string{doc1, doc1 + "?routing=x", "/shop-2/_doc/1", doc1} {
 		a := w.ask(w.proxied, "GET", target, "")
-		s, ok := stamp.Parse([]byte(stamps(a.body)[0]))
-		if !ok || s.SeqNo != gjson.Get(a.body, "_seq_no").Int() || s.PrimaryTerm != 1 || s.Copy == 0 {
-			t.Errorf("%s: %+v in %s", target, s, a.body)
+		s, ok := stamp.Parse([]byte(stamps(a.Body)[0]))
+		if !ok || s.SeqNo != gjson.Get(a.Body, "_seq_no").Int() || s.PrimaryTerm != 1 || s.Copy == 0 {
+			t.Errorf("%s: %+v in %s", target, s, a.Body)
 		}
 		seen[s.Document], copies[s.Copy] = true, true
 	}
@@ -120,17 +120,17 @@ func TestAStampThatIsOnlyHeldAgainstTheRevisionIsTheSameForAll(t *testing.T) {
 	w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, base: {stamp: _version}, on_conflict: fail}\n", Identity{})
 	w.put(doc1, `{"a":1}`)
 	first, second := w.ask(w.proxied, "GET", doc1, ""), w.ask(w.proxied, "GET", doc1, "")
-	if first.body != second.body || !regexp.MustCompile(`"a":1,"_version":"0-1-[0-9a-v]{10}"}`).MatchString(first.body) {
-		t.Errorf("%s\n%s", first.body, second.body)
+	if first.Body != second.Body || !regexp.MustCompile(`"a":1,"_version":"0-1-[0-9a-v]{10}"}`).MatchString(first.Body) {
+		t.Errorf("%s\n%s", first.Body, second.Body)
 	}
-	mine := gjson.Get(first.body, "_source").Raw
+	mine := gjson.Get(first.Body, "_source").Raw
 	w.wants(w.ask(w.proxied, "PUT", doc1, strings.Replace(mine, "1", "2", 1)), 200, "guarded;attempts=1;base=stamp")
 	w.wants(w.ask(w.proxied, "PUT", doc1, strings.Replace(mine, "1", "3", 1)), 409, "guarded;attempts=1;base=stamp")
 	if got := w.stored(doc1); got != `{"a":2}` {
 		t.Errorf("stored %s", got)
 	}
 	w.wants(w.ask(w.proxied, "POST", "/shop/_update/1", `{"doc":`+mine+`}`), 409, "guarded;attempts=1;base=stamp")
-	fresh := gjson.Get(w.ask(w.proxied, "GET", doc1, "").body, "_source").Raw
+	fresh := gjson.Get(w.ask(w.proxied, "GET", doc1, "").Body, "_source").Raw
 	w.wants(w.ask(w.proxied, "POST", "/shop/_update/1", `{"doc":`+strings.Replace(fresh, "2", "4", 1)+`}`), 200, "guarded;attempts=1;base=stamp")
 	if got := w.stored(doc1); got != `{"a":4}` {
 		t.Errorf("stored %s", got)
@@ -142,10 +142,10 @@ func TestAStampIsABaseWithoutASession(t *testing.T) {
 	w.put("/shop", `{"aliases":{"store":{}}}`)
 	w.put(doc1, `{"a":1,"b":1}`)
 	for i, read := range []func() string{
-		func() string { return gjson.Get(w.ask(w.proxied, "GET", doc1, "").body, "_source").Raw },
-		func() string { return w.ask(w.proxied, "GET", "/store/_source/1", "").body },
+		func() string { return gjson.Get(w.ask(w.proxied, "GET", doc1, "").Body, "_source").Raw },
+		func() string { return w.ask(w.proxied, "GET", "/store/_source/1", "").Body },
 		func() string {
-			return gjson.Get(w.ask(w.proxied, "POST", "/_mget", `{"docs":[{"_index":"shop","_id":"1"}]}`).body, "docs.0._source").Raw
+			return gjson.Get(w.ask(w.proxied, "POST", "/_mget", `{"docs":[{"_index":"shop","_id":"1"}]}`).Body, "docs.0._source").Raw
 		},
 	} {
 		mine := read()
@@ -168,7 +168,7 @@ func TestAHitsStampIsAGuardAtLeast(t *testing.T) {
 		reads := c.reads
 		w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, base: {stamp: _rev, reads: "+reads+"}}\n", c.Identity)
 		w.put(doc1+"?refresh=true", `{"a":1,"b":1}`)
-		hit := gjson.Get(w.ask(w.proxied, "POST", "/shop/_search", `{}`).body, "hits.hits.0._source").Raw
+		hit := gjson.Get(w.ask(w.proxied, "POST", "/shop/_search", `{}`).Body, "hits.hits.0._source").Raw
 		w.put(doc1, `{"a":1,"b":2}`)
 		a := w.ask(w.proxied, "PUT", doc1, strings.Replace(hit, `"a":1`, `"a":2`, 1))
 		if reads == "[get]" {
@@ -185,7 +185,7 @@ func TestAHitsStampIsAGuardAtLeast(t *testing.T) {
 func TestWhoSavesFromMemoryRevertsNothing(t *testing.T) {
 	w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, base: {stamp: _rev}, merge: {paths: {/n: sum}}}\n", Identity{Infer: true, Address: true})
 	w.put(doc1, `{"n":10,"list":[]}`)
-	read := func() string { return gjson.Get(w.ask(w.proxied, "GET", doc1, "").body, "_source._rev").Str }
+	read := func() string { return gjson.Get(w.ask(w.proxied, "GET", doc1, "").Body, "_source._rev").Str }
 	first, second := read(), read() // nothing tells the two apart
 	save := func(n int, list, rev string) answer {
 		return w.ask(w.proxied, "PUT", doc1, fmt.Sprintf(`{"n":%d,"list":[%s],"_rev":%q}`, n, list, rev))
@@ -205,11 +205,11 @@ func TestAStampOfAnotherDocumentGuardsNothing(t *testing.T) {
 	w := newWorld(t, stamping, Identity{})
 	w.put(doc1, `{"a":1}`)
 	w.put("/shop/_doc/2", `{"a":2}`)
-	mine := gjson.Get(w.ask(w.proxied, "GET", doc1, "").body, "_source").Raw
+	mine := gjson.Get(w.ask(w.proxied, "GET", doc1, "").Body, "_source").Raw
 	for _, target := range []string{"/shop/_doc/2", doc1 + "?routing=r", "/shop-2/_doc/1"} {
 		a := w.ask(w.proxied, "PUT", target, mine)
-		if a.status > 201 || !strings.HasPrefix(a.outcome(), "passed;attempts=1;base=none") {
-			t.Errorf("%s: %d %s", target, a.status, a.outcome())
+		if a.Status > 201 || !strings.HasPrefix(a.Outcome(), "passed;attempts=1;base=none") {
+			t.Errorf("%s: %d %s", target, a.Status, a.Outcome())
 		}
 		if got := w.stored(target); got != `{"a":1}` {
 			t.Errorf("%s: stored %s", target, got)
@@ -221,7 +221,7 @@ func TestAStampOfAnIndexThatWasMadeAnewGuardsNothing(t *testing.T) {
 	for _, by := range []string{"proxied", "direct"} {
 		w := newWorld(t, stamping, Identity{})
 		w.put(doc1, `{"a":1}`)
-		mine := gjson.Get(w.ask(w.proxied, "GET", doc1, "").body, "_source").Raw
+		mine := gjson.Get(w.ask(w.proxied, "GET", doc1, "").Body, "_source").Raw
 		url := map[string]string{"proxied": w.proxied, "direct": w.direct}[by]
 		if by == "direct" { // what is known of the index is never older than a second where a stamp is held against it
 			w.ask(w.proxied, "PUT", "/shop/_settings", `{"index":{"number_of_replicas":0}}`)
@@ -235,7 +235,7 @@ func TestAStampOfAnIndexThatWasMadeAnewGuardsNothing(t *testing.T) {
 func TestWhatIsNoStampIsRefused(t *testing.T) {
 	w := newWorld(t, stamping, Identity{})
 	w.put(doc1, `{"a":1}`)
-	good := stamps(w.ask(w.proxied, "GET", doc1, "").body)[0]
+	good := stamps(w.ask(w.proxied, "GET", doc1, "").Body)[0]
 	for _, body := range []string{`{"_rev":1}`, `{"_rev":""}`, `{"_rev":"7"}`, `{"a":1,"_rev":{"x":1}}`, `{"_rev":"` + good + `","_rev":"0-1-0123456789"}`} {
 		for _, target := range []string{"PUT " + doc1, "PUT /shop/_create/9", "POST /shop/_doc", "POST /shop/_update/1"} {
 			method, path, _ := strings.Cut(target, " ")
@@ -243,8 +243,8 @@ func TestWhatIsNoStampIsRefused(t *testing.T) {
 			if strings.Contains(path, "_update") {
 				sent = `{"doc":` + body + `}`
 			}
-			if a := w.ask(w.proxied, method, path, sent); a.status != 400 || !strings.Contains(a.body, "[_rev]") {
-				t.Errorf("%s %s: %d %s", target, sent, a.status, a.body)
+			if a := w.ask(w.proxied, method, path, sent); a.Status != 400 || !strings.Contains(a.Body, "[_rev]") {
+				t.Errorf("%s %s: %d %s", target, sent, a.Status, a.Body)
 			}
 		}
 	}
@@ -260,7 +260,7 @@ func TestNoWriteStoresAStamp(t *testing.T) {
 		w := newWorld(t, stamping, Identity{Infer: true})
 		w.put("/shop", `{"aliases":{"store":{}}}`)
 		w.put(doc1, `{"a":1}`)
-		mine := gjson.Get(w.ask(w.proxied, "GET", doc1, "").body, "_source").Raw
+		mine := gjson.Get(w.ask(w.proxied, "GET", doc1, "").Body, "_source").Raw
 		w.app.rules.SetMode(mode)
 		bulk := `{"index":{"_id":"b1"}}` + "\n" + mine + "\r\n" + `{"delete":{"_id":"none"}}` + "\n\n" + `{"create":{"_index":"shop-2","_id":"b2"}}` + "\n" + mine + "\n" +
 			`{"update":{"_id":"b1"}}` + "\n" + `{"doc":` + mine + `,"upsert":` + mine + "}\n" + `{"index":{"_index":"other","_id":"b3"}}` + "\n" + `{"_rev":1}` + "\n"
@@ -271,14 +271,14 @@ func TestNoWriteStoresAStamp(t *testing.T) {
 			{"PUT", "/shop/_doc/7?if_seq_no=0&if_primary_term=1", mine, "X", "y"}, {"POST", "/shop/_bulk?refresh", bulk, "Content-Type", "application/x-ndjson"},
 		} {
 			a := w.ask(w.proxied, q.method, q.target, q.body, q.name, q.value)
-			if a.status > 201 && a.status != 409 || strings.Contains(a.body, `"errors":true`) && !strings.Contains(q.target, "_bulk") {
-				t.Errorf("%s %s: %d %s", q.method, q.target, a.status, a.body)
+			if a.Status > 201 && a.Status != 409 || strings.Contains(a.Body, `"errors":true`) && !strings.Contains(q.target, "_bulk") {
+				t.Errorf("%s %s: %d %s", q.method, q.target, a.Status, a.Body)
 			}
-			if mode == rule.Guard != (a.outcome() != "") && !strings.HasPrefix(q.target, "/shop/_doc?") {
-				t.Errorf("%s %s %s: outcome %q", mode, q.method, q.target, a.outcome())
+			if mode == rule.Guard != (a.Outcome() != "") && !strings.HasPrefix(q.target, "/shop/_doc?") {
+				t.Errorf("%s %s %s: outcome %q", mode, q.method, q.target, a.Outcome())
 			}
 		}
-		all := w.ask(w.direct, "POST", "/shop,shop-2/_search?size=100", `{}`).body
+		all := w.ask(w.direct, "POST", "/shop,shop-2/_search?size=100", `{}`).Body
 		if n := gjson.Get(all, "hits.total.value").Int(); n < 8 || len(stamps(all)) != 0 || strings.Contains(all, "_rev") {
 			t.Errorf("%s: %d documents: %s", mode, n, all)
 		}
@@ -292,12 +292,12 @@ func TestObserveTakesOutStampsOnlyAndPutsNoneIn(t *testing.T) {
 	w := newWorld(t, stamping, Identity{Infer: true})
 	w.app.rules.SetMode(rule.Observe)
 	w.put(doc1, `{"a":1}`)
-	if a := w.ask(w.proxied, "GET", doc1, ""); len(stamps(a.body)) != 0 {
-		t.Errorf("%s", a.body)
+	if a := w.ask(w.proxied, "GET", doc1, ""); len(stamps(a.Body)) != 0 {
+		t.Errorf("%s", a.Body)
 	}
 	for _, body := range []string{`{"_rev":"1"}`, `{"_rev":"theirs"}`, `{"_rev":null}`} {
-		if a := w.ask(w.proxied, "PUT", doc1, body); a.status != 200 || w.stored(doc1) != body {
-			t.Errorf("%s: %d, stored %s", body, a.status, w.stored(doc1))
+		if a := w.ask(w.proxied, "PUT", doc1, body); a.Status != 200 || w.stored(doc1) != body {
+			t.Errorf("%s: %d, stored %s", body, a.Status, w.stored(doc1))
 		}
 	}
 	w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "s")
@@ -325,12 +325,12 @@ func TestWhatCannotBeStampedSaysSo(t *testing.T) {
 		stamps               int
 	}{{"GET", doc1, "", 0}, {"GET", "/shop/_source/1", "", 0}, {"POST", "/shop/_mget", `{"ids":["1","2"]}`, 1}, {"POST", "/shop/_search", `{}`, 1}} {
 		a := w.ask(w.proxied, q.method, q.target, q.body)
-		if a.status != 200 || a.header.Get(watch.StampField) != "none;reason=too_large" || len(stamps(a.body)) != q.stamps {
-			t.Errorf("%s: %d %q, %d stamps", q.target, a.status, a.header.Get(watch.StampField), len(stamps(a.body)))
+		if a.Status != 200 || a.Header.Get(watch.StampField) != "none;reason=too_large" || len(stamps(a.Body)) != q.stamps {
+			t.Errorf("%s: %d %q, %d stamps", q.target, a.Status, a.Header.Get(watch.StampField), len(stamps(a.Body)))
 		}
 	}
-	if a := w.ask(w.proxied, "GET", "/shop/_doc/2", "", "Authorization", "AWS4-HMAC-SHA256 Credential=x"); len(stamps(a.body)) != 0 {
-		t.Errorf("a client that signs what it writes can't have its stamps taken out: %s", a.body)
+	if a := w.ask(w.proxied, "GET", "/shop/_doc/2", "", "Authorization", "AWS4-HMAC-SHA256 Credential=x"); len(stamps(a.Body)) != 0 {
+		t.Errorf("a client that signs what it writes can't have its stamps taken out: %s", a.Body)
 	}
 }
 
@@ -340,10 +340,10 @@ func TestAnUpdateShowsADocumentWithItsStamp(t *testing.T) {
 	for target, body := range map[string]string{"/shop/_update/1?_source=true": `{"doc":{"a":2}}`, "/shop/_update/1": `{"doc":{"a":3},"_source":true}`} {
 		w.put(doc1, `{"a":1,"b":1}`)
 		a := w.ask(w.proxied, "POST", target, body)
-		source := gjson.Get(a.body, "get._source")
+		source := gjson.Get(a.Body, "get._source")
 		s, ok := stamp.Parse([]byte(source.Get("_rev").Str))
-		if a.status != 200 || !ok || s.SeqNo != gjson.Get(a.body, "get._seq_no").Int() {
-			t.Fatalf("%s: %d %s", target, a.status, a.body)
+		if a.Status != 200 || !ok || s.SeqNo != gjson.Get(a.Body, "get._seq_no").Int() {
+			t.Fatalf("%s: %d %s", target, a.Status, a.Body)
 		}
 		w.put(doc1, `{"a":2,"b":2}`)
 		w.wants(w.ask(w.proxied, "PUT", doc1, `{"c":1,`+source.Raw[1:]), 200, "merged;attempts=2;base=stamp")
@@ -352,8 +352,8 @@ func TestAnUpdateShowsADocumentWithItsStamp(t *testing.T) {
 		}
 	}
 	for target, body := range map[string]string{"/shop/_update/1?_source=a": `{"doc":{"a":9}}`, "/shop/_update/1?_source=true&filter_path=get": `{"doc":{"a":10}}`, "/shop/_update/1": `{"doc":{"a":11},"_source":["a"]}`} {
-		if a := w.ask(w.proxied, "POST", target, body); a.status != 200 || len(stamps(a.body)) != 0 {
-			t.Errorf("%s: %d %s", target, a.status, a.body)
+		if a := w.ask(w.proxied, "POST", target, body); a.Status != 200 || len(stamps(a.Body)) != 0 {
+			t.Errorf("%s: %d %s", target, a.Status, a.Body)
 		}
 	}
 }
@@ -361,28 +361,28 @@ func TestAnUpdateShowsADocumentWithItsStamp(t *testing.T) {
 func TestAPatchMayCarryAStamp(t *testing.T) {
 	w := newWorld(t, stamping, Identity{})
 	w.put(doc1, `{"a":1}`)
-	mine := stamps(w.ask(w.proxied, "GET", doc1, "").body)[0]
+	mine := stamps(w.ask(w.proxied, "GET", doc1, "").Body)[0]
 	merge := func(a int) answer {
 		return w.ask(w.proxied, "PATCH", doc1, fmt.Sprintf(`{"a":%d,"_rev":%q}`, a, mine), "Content-Type", "application/merge-patch+json")
 	}
-	if a := merge(2); a.status != 200 || w.stored(doc1) != `{"a":2}` {
-		t.Errorf("%d %s, stored %s", a.status, a.body, w.stored(doc1))
+	if a := merge(2); a.Status != 200 || w.stored(doc1) != `{"a":2}` {
+		t.Errorf("%d %s, stored %s", a.Status, a.Body, w.stored(doc1))
 	}
-	if a := merge(3); a.status != 200 || w.stored(doc1) != `{"a":3}` {
-		t.Errorf("again from the same copy: %d %s, stored %s", a.status, a.body, w.stored(doc1))
+	if a := merge(3); a.Status != 200 || w.stored(doc1) != `{"a":3}` {
+		t.Errorf("again from the same copy: %d %s, stored %s", a.Status, a.Body, w.stored(doc1))
 	}
 	w.put(doc1, `{"a":4}`)
-	if a := merge(5); a.status != 409 || w.stored(doc1) != `{"a":4}` {
-		t.Errorf("stale: %d %s, stored %s", a.status, a.body, w.stored(doc1))
+	if a := merge(5); a.Status != 409 || w.stored(doc1) != `{"a":4}` {
+		t.Errorf("stale: %d %s, stored %s", a.Status, a.Body, w.stored(doc1))
 	}
 	for _, ops := range []string{`[{"op":"add","path":"/_rev","value":1}]`, `[{"op":"copy","from":"/_rev/x","path":"/b"}]`, `[{"op":"replace","path":"","value":{"_rev":"x"}}]`} {
-		if a := w.ask(w.proxied, "PATCH", doc1, ops, "Content-Type", "application/json-patch+json"); a.status != 400 || !strings.Contains(a.body, "[_rev]") {
-			t.Errorf("%s: %d %s", ops, a.status, a.body)
+		if a := w.ask(w.proxied, "PATCH", doc1, ops, "Content-Type", "application/json-patch+json"); a.Status != 400 || !strings.Contains(a.Body, "[_rev]") {
+			t.Errorf("%s: %d %s", ops, a.Status, a.Body)
 		}
 	}
 	shown := w.ask(w.proxied, "PATCH", doc1+"?_source=true", `[{"op":"add","path":"/_rev2","value":1}]`, "Content-Type", "application/json-patch+json")
-	if shown.status != 200 || len(stamps(gjson.Get(shown.body, "get._source").Raw)) != 1 {
-		t.Errorf("%d %s", shown.status, shown.body)
+	if shown.Status != 200 || len(stamps(gjson.Get(shown.Body, "get._source").Raw)) != 1 {
+		t.Errorf("%d %s", shown.Status, shown.Body)
 	}
 }
 
@@ -398,14 +398,14 @@ func TestAMultiGetOfDocsAndIDsTellsThemApart(t *testing.T) {
 			`{"docs":[{"_id":"1"}],"ids":["2"]}`, `{"ids":["1","2"],"docs":[{"_id":"1"}]}`, `{"ids":["2"],"docs":[{"_id":"1"}]}`,
 		} {
 			got := w.ask(w.proxied, "POST", "/shop/_mget", body, "Optimist-Session", name+body)
-			for _, d := range gjson.Get(got.body, "docs").Array() {
+			for _, d := range gjson.Get(got.Body, "docs").Array() {
 				target := d.Get("_source.of").String()
 				a := w.ask(w.proxied, "GET", target, "")
-				if name == "stamps" && stamps(d.Raw)[0][:14] != stamps(a.body)[0][:14] {
-					t.Errorf("%s: %s, and by itself %s", body, d.Raw, a.body)
+				if name == "stamps" && stamps(d.Raw)[0][:14] != stamps(a.Body)[0][:14] {
+					t.Errorf("%s: %s, and by itself %s", body, d.Raw, a.Body)
 				}
 				sent := strings.Replace(d.Get("_source").Raw, "{", `{"changed":true,`, 1)
-				account := w.ask(w.proxied, "PUT", target, sent, "Optimist-Session", name+body, "Optimist-Dry-Run", "true").body
+				account := w.ask(w.proxied, "PUT", target, sent, "Optimist-Session", name+body, "Optimist-Dry-Run", "true").Body
 				if gjson.Get(account, "change.#").Int() != 1 || gjson.Get(account, "outcome.attempts").Int() != 1 {
 					t.Errorf("%s: %s: %s", body, target, account)
 				}

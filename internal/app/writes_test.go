@@ -32,8 +32,8 @@ func TestEveryWatchedReadIsABase(t *testing.T) {
 			w := newWorld(t, rules, Identity{})
 			w.put("/shop", `{"aliases":{"store":{}}}`)
 			w.put(doc1+"?refresh=true", `{"a":1,"b":1}`)
-			if a := read(w); a.status != 200 || !strings.Contains(a.body, `{"a":1,"b":1}`) {
-				t.Fatalf("%d %s", a.status, a.body)
+			if a := read(w); a.Status != 200 || !strings.Contains(a.Body, `{"a":1,"b":1}`) {
+				t.Fatalf("%d %s", a.Status, a.Body)
 			}
 			w.put(doc1, `{"a":1,"b":2}`)
 			w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":2,"b":1}`, "Optimist-Session", "s"), 200, "merged;attempts=2;base=session")
@@ -57,8 +57,8 @@ func TestReadsAreServedAsTheEngineServesThem(t *testing.T) {
 		{"POST", "/shop/_search", `{"seq_no_primary_term":true}`}, {"POST", "/shop/_search", `{"_source":["a"]}`}, {"POST", "/shop/_search?version=true", `{}`},
 	} {
 		direct, proxied := w.ask(w.direct, q.method, q.target, q.body), w.ask(w.proxied, q.method, q.target, q.body)
-		if direct.status != proxied.status || took(direct.body) != took(proxied.body) {
-			t.Errorf("%s %s %s:\ndirect  %d %s\nproxied %d %s", q.method, q.target, q.body, direct.status, direct.body, proxied.status, proxied.body)
+		if direct.Status != proxied.Status || took(direct.Body) != took(proxied.Body) {
+			t.Errorf("%s %s %s:\ndirect  %d %s\nproxied %d %s", q.method, q.target, q.body, direct.Status, direct.Body, proxied.Status, proxied.Body)
 		}
 	}
 }
@@ -75,12 +75,12 @@ func TestADocumentReadHasAnETagThatGuardsAWrite(t *testing.T) {
 	w := newWorld(t, "", Identity{})
 	w.put(doc1, `{"a":1}`)
 	for _, target := range []string{doc1, "/shop/_source/1"} {
-		if got := w.ask(w.proxied, "GET", target, "").header.Get("ETag"); got != `"0-1"` {
+		if got := w.ask(w.proxied, "GET", target, "").Header.Get("ETag"); got != `"0-1"` {
 			t.Errorf("%s: ETag %q", target, got)
 		}
 	}
 	for _, target := range []string{doc1 + "?_source=false", "/shop/_doc/2"} {
-		if got := w.ask(w.proxied, "GET", target, "").header.Get("ETag"); got != "" {
+		if got := w.ask(w.proxied, "GET", target, "").Header.Get("ETag"); got != "" {
 			t.Errorf("%s: ETag %q for what isn't a whole document", target, got)
 		}
 	}
@@ -88,7 +88,7 @@ func TestADocumentReadHasAnETagThatGuardsAWrite(t *testing.T) {
 	w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":3}`, "If-Match", `"0-1"`), 409, "guarded;attempts=1;base=if_match")
 	a := w.ask(w.proxied, "PUT", doc1, `{"a":3}`, "If-Match", `"1-1"`)
 	w.wants(a, 200, "guarded;attempts=1;base=if_match")
-	if got := a.header.Get("ETag"); got != `"2-1"` {
+	if got := a.Header.Get("ETag"); got != `"2-1"` {
 		t.Errorf("ETag of the write: %q", got)
 	}
 	w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":3}`, "If-Match", `abc`), 400, "")
@@ -121,8 +121,8 @@ func TestWhatCantBeGuardedIsPassedAndSaid(t *testing.T) {
 		{"POST", "/shop/_delete_by_query", `{"query":{"match_all":{}}}`, "X", "y", "by_query"},
 	} {
 		a := w.ask(w.proxied, c.method, c.target, c.body, c.name, c.value)
-		if a.status != 200 && a.status != 201 || !strings.HasPrefix(a.outcome(), "passed;") || !strings.Contains(a.outcome(), "reason="+c.reason) {
-			t.Errorf("%s %s: %d %.200s [%s], want the reason %s", c.method, c.target, a.status, a.body, a.outcome(), c.reason)
+		if a.Status != 200 && a.Status != 201 || !strings.HasPrefix(a.Outcome(), "passed;") || !strings.Contains(a.Outcome(), "reason="+c.reason) {
+			t.Errorf("%s %s: %d %.200s [%s], want the reason %s", c.method, c.target, a.Status, a.Body, a.Outcome(), c.reason)
 		}
 	}
 	if n := w.counted("optimist_outcomes_total", "outcome", "passed"); n != 9 {
@@ -133,12 +133,12 @@ func TestWhatCantBeGuardedIsPassedAndSaid(t *testing.T) {
 func TestWhatNoRuleTakesIsForwardedAsItIs(t *testing.T) {
 	w := newWorld(t, "rules:\n- {name: r, match: {index: [other]}}\n", Identity{Infer: true})
 	for range 2 {
-		if a := w.ask(w.proxied, "PUT", doc1, `{"a":1}`); a.outcome() != "" || a.header.Get("ETag") != "" {
-			t.Errorf("%v", a.header)
+		if a := w.ask(w.proxied, "PUT", doc1, `{"a":1}`); a.Outcome() != "" || a.Header.Get("ETag") != "" {
+			t.Errorf("%v", a.Header)
 		}
 	}
-	if a := w.ask(w.proxied, "GET", doc1, ""); a.header.Get("ETag") != "" {
-		t.Errorf("%v", a.header)
+	if a := w.ask(w.proxied, "GET", doc1, ""); a.Header.Get("ETag") != "" {
+		t.Errorf("%v", a.Header)
 	}
 }
 
@@ -159,13 +159,13 @@ func TestObserveCountsWhatWasLostAndChangesNothing(t *testing.T) {
 	w.app.rules.SetMode(rule.Observe)
 	w.put(doc1, `{"a":1,"b":1}`)
 	for _, s := range []string{"x", "y"} {
-		if a := w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", s); a.header.Get("ETag") != "" {
-			t.Errorf("observe changed an answer: %v", a.header)
+		if a := w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", s); a.Header.Get("ETag") != "" {
+			t.Errorf("observe changed an answer: %v", a.Header)
 		}
 	}
 	for i, s := range []string{"x", "y"} {
-		if a := w.ask(w.proxied, "PUT", doc1, fmt.Sprintf(`{"a":%d,"b":1}`, i), "Optimist-Session", s); a.outcome() != "" || a.status != 200 {
-			t.Errorf("observe changed an answer: %d %v", a.status, a.header)
+		if a := w.ask(w.proxied, "PUT", doc1, fmt.Sprintf(`{"a":%d,"b":1}`, i), "Optimist-Session", s); a.Outcome() != "" || a.Status != 200 {
+			t.Errorf("observe changed an answer: %d %v", a.Status, a.Header)
 		}
 		w.observed(i+1, i) // the second write lost the first one's change
 	}
@@ -173,8 +173,8 @@ func TestObserveCountsWhatWasLostAndChangesNothing(t *testing.T) {
 		t.Errorf("stored %s", got)
 	}
 	w.app.rules.SetMode(rule.Off)
-	if a := w.ask(w.proxied, "PUT", doc1, `{}`); a.outcome() != "" {
-		t.Errorf("off: %v", a.header)
+	if a := w.ask(w.proxied, "PUT", doc1, `{}`); a.Outcome() != "" {
+		t.Errorf("off: %v", a.Header)
 	}
 }
 
@@ -186,11 +186,11 @@ func TestObserveReadsWhatIsSentCompressed(t *testing.T) {
 	w.ask(w.proxied, "GET", doc1, "") // for display
 	w.put(doc1, `{"a":2,"b":2}`)
 	w.ask(w.proxied, "GET", doc1, "")
-	if a := w.ask(w.proxied, "PUT", doc1, zipped(`{"a":2,"b":3}`), "Content-Encoding", "gzip"); a.status != 200 {
+	if a := w.ask(w.proxied, "PUT", doc1, zipped(`{"a":2,"b":3}`), "Content-Encoding", "gzip"); a.Status != 200 {
 		t.Fatal(a)
 	}
 	w.observed(1, 0)
-	if a := w.ask(w.proxied, "PUT", doc1, "no gzip", "Content-Encoding", "gzip"); a.status != 400 && a.status != 500 || a.outcome() != "" {
+	if a := w.ask(w.proxied, "PUT", doc1, "no gzip", "Content-Encoding", "gzip"); a.Status != 400 && a.Status != 500 || a.Outcome() != "" {
 		t.Errorf("it is the engine's to refuse: %+v", a)
 	}
 	if got := w.stored(doc1); got != `{"a":2,"b":3}` {
@@ -211,8 +211,8 @@ func TestAnIndexThatCouldNotBeMadeAgainKeepsItsBases(t *testing.T) {
 	w := newWorld(t, "", Identity{})
 	w.put(doc1, `{"a":1,"b":1}`)
 	w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "s")
-	if a := w.ask(w.proxied, "PUT", "/shop", "{}"); a.status != 400 {
-		t.Fatalf("%d %s", a.status, a.body)
+	if a := w.ask(w.proxied, "PUT", "/shop", "{}"); a.Status != 400 {
+		t.Fatalf("%d %s", a.Status, a.Body)
 	}
 	w.put(doc1, `{"a":1,"b":2}`)
 	w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":2,"b":1}`, "Optimist-Session", "s"), 200, "merged")
@@ -227,12 +227,12 @@ func TestADocumentWithoutAnIDIsPassedAndSaid(t *testing.T) {
 	if n := w.counted("optimist_outcomes_total", "outcome", "passed", "reason", ""); n != 2 {
 		t.Errorf("%d are counted", n)
 	}
-	if a := w.ask(w.proxied, "POST", "/.hidden/_doc", `{"n":1}`); a.status != 201 || a.outcome() != "" {
+	if a := w.ask(w.proxied, "POST", "/.hidden/_doc", `{"n":1}`); a.Status != 201 || a.Outcome() != "" {
 		t.Errorf("no rule takes it: %+v", a)
 	}
 	for _, m := range []rule.Mode{rule.Observe, rule.Off} {
 		w.app.rules.SetMode(m)
-		if a := w.ask(w.proxied, "POST", "/shop/_doc", `{"n":1}`); a.status != 201 || a.outcome() != "" {
+		if a := w.ask(w.proxied, "POST", "/shop/_doc", `{"n":1}`); a.Status != 201 || a.Outcome() != "" {
 			t.Errorf("%v: %+v", m, a)
 		}
 	}
