@@ -116,7 +116,7 @@ func BenchmarkDiff(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(base)))
 			for b.Loop() {
-				if _, err := Diff(base, sent, WithTests); err != nil {
+				if _, err := Diff(base, sent); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -135,7 +135,7 @@ func BenchmarkApply(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(base)))
 			for b.Loop() {
-				if _, err := p.Apply(base); err != nil {
+				if _, err := p.Apply(base, Limits{}); err != nil {
 					b.Fatal(err)
 				}
 			}

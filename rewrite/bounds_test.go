@@ -37,7 +37,7 @@ func TestCopiesThatDoubleADocumentEndEarlyAndSmall(t *testing.T) {
 			tr := mustTransformer(t, Limits{}, steps...)
 			for _, apply := range []func() ([]byte, error){
 				func() ([]byte, error) { return tr.Apply(doc, &Inputs{}) },
-				func() ([]byte, error) { return patch.Apply(doc) },
+				func() ([]byte, error) { return patch.Apply(doc, Limits{}) },
 			} {
 				var err error
 				n := allocated(func() { _, err = apply() })
@@ -62,7 +62,7 @@ func TestWhatEditsAddIsBoundedBesideTheDocumentsOwnSize(t *testing.T) {
 	}
 	large := []byte(`{"a":` + `"` + strings.Repeat("y", 5000) + `"}`)
 	for n, fits := range map[int]bool{1: true, 2: true, 4: false, 40: false} {
-		_, err := add(n).ApplyWithin(large, Limits{Growth: 3000})
+		_, err := add(n).Apply(large, Limits{Growth: 3000})
 		if (err == nil) != fits || !fits && !errors.Is(err, ErrTooLarge) {
 			t.Errorf("%d values of 1,000 bytes: %v", n, err)
 		}

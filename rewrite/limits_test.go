@@ -26,8 +26,8 @@ func TestDepthIsBounded(t *testing.T) {
 		"measure":     second(Measure(nil, []byte(nested(DefaultDepth+1)))),
 		"diff":        second(Diff(nil, []byte(nested(DefaultDepth+1)))),
 		"patch":       second(ParsePatch([]byte(strings.Repeat("[", 1<<20)))),
-		"apply":       second(Patch{}.Apply([]byte(nested(DefaultDepth + 1)))),
-		"patch value": second(Patch{{Op: "add", Path: "/a", Value: []byte(nested(DefaultDepth))}}.Apply([]byte(`{}`))),
+		"apply":       second(Patch{}.Apply([]byte(nested(DefaultDepth+1)), Limits{})),
+		"patch value": second(Patch{{Op: "add", Path: "/a", Value: []byte(nested(DefaultDepth))}}.Apply([]byte(`{}`), Limits{})),
 		"repeatable":  second(Repeatable(nil, []byte(nested(DefaultDepth+1)), []byte(`{}`))),
 	} {
 		if !errors.Is(err, ErrTooDeep) {
@@ -48,14 +48,14 @@ func TestCopiesCannotDoubleADocumentWithoutEnd(t *testing.T) {
 		p = append(p, Operation{Op: "copy", From: "/l", Path: "/l/-"})
 	}
 	doc := []byte(`{"l":["` + strings.Repeat("x", 1000) + `"]}`)
-	if _, err := p.ApplyWithin(doc, Limits{Bytes: 1 << 20}); !errors.Is(err, ErrTooLarge) {
+	if _, err := p.Apply(doc, Limits{Bytes: 1 << 20}); !errors.Is(err, ErrTooLarge) {
 		t.Error(err)
 	}
 	for i := range p {
 		p[i].Path = fmt.Sprintf("/l%d", i)
 		p[i].From = ""
 	}
-	if _, err := p.ApplyWithin(doc, Limits{Bytes: 1 << 20}); !errors.Is(err, ErrTooLarge) && !errors.Is(err, ErrTooDeep) {
+	if _, err := p.Apply(doc, Limits{Bytes: 1 << 20}); !errors.Is(err, ErrTooLarge) && !errors.Is(err, ErrTooDeep) {
 		t.Error(err)
 	}
 }
@@ -67,7 +67,7 @@ func TestMovesCannotNestADocumentWithoutEnd(t *testing.T) {
 		a, b := fmt.Sprintf("/%d", i), fmt.Sprintf("/%d", i+1)
 		p = append(p, Operation{Op: "add", Path: b, Value: []byte(`{}`)}, Operation{Op: "move", From: a, Path: b + "/x"})
 	}
-	if _, err := p.Apply([]byte(`{"0":{}}`)); !errors.Is(err, ErrTooDeep) {
+	if _, err := p.Apply([]byte(`{"0":{}}`), Limits{}); !errors.Is(err, ErrTooDeep) {
 		t.Error(err)
 	}
 }
@@ -82,7 +82,7 @@ func TestSizesAreBounded(t *testing.T) {
 		"values": second(m.Merge(nil, []byte(`{}`), many)),
 		"result": second(m.Merge(nil, []byte(`{"a":"`+half+`"}`), []byte(`{"b":"`+half+`"}`))),
 		"diff":   second(edit.Diff([]byte(`{"`+half+`":{"a":1,"b":1}}`), []byte(`{"`+half+`":{"a":2,"b":2}}`), Limits{Bytes: 100})),
-		"apply":  second(Patch{{Op: "add", Path: "/b", Value: []byte(`"` + half + `"`)}}.ApplyWithin([]byte(`{"a":"`+half+`"}`), Limits{Bytes: 100})),
+		"apply":  second(Patch{{Op: "add", Path: "/b", Value: []byte(`"` + half + `"`)}}.Apply([]byte(`{"a":"`+half+`"}`), Limits{Bytes: 100})),
 	} {
 		if !errors.Is(err, ErrTooLarge) {
 			t.Errorf("%s: %v", name, err)
@@ -150,7 +150,7 @@ func TestLargeDocumentsCostWhatTheirSizeSays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := p.Apply(a); err != nil && !errors.Is(err, ErrTooLarge) {
+			if _, err := p.Apply(a, Limits{}); err != nil && !errors.Is(err, ErrTooLarge) {
 				t.Fatal(err)
 			}
 			if _, err := Measure(a, b); err != nil {
@@ -208,7 +208,7 @@ func TestLargePatchesCostWhatTheirSizeSays(t *testing.T) {
 			for i := range n {
 				p = append(p, c.ops(i)...)
 			}
-			if _, err := p.Apply(c.doc); err != nil && !errors.Is(err, ErrTooLarge) {
+			if _, err := p.Apply(c.doc, Limits{}); err != nil && !errors.Is(err, ErrTooLarge) {
 				t.Error(err)
 			}
 		})
@@ -248,7 +248,7 @@ func TestWhatIsCopiedAndChangedAgainAndAgainIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, inSteps := tr.Apply(doc, &Inputs{})
-		_, inPatch := patch[:n].Apply(doc)
+		_, inPatch := patch[:n].Apply(doc, Limits{})
 		for _, err := range []error{inSteps, inPatch} {
 			if errors.Is(err, ErrTooLarge) != (n > 3) {
 				t.Errorf("%d operations: %v", n, err)

@@ -59,7 +59,7 @@ func applyBytes(doc, patch []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.Apply(doc)
+	return p.Apply(doc, Limits{})
 }
 
 func TestPatchDoesWhatTheRFCsSay(t *testing.T) {
@@ -153,7 +153,7 @@ func TestApplyRefusesWhatParsePatchWould(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var e *PatchError
-			if _, err := (Patch{op}).Apply([]byte(`{"a":1}`)); !errors.As(err, &e) {
+			if _, err := (Patch{op}).Apply([]byte(`{"a":1}`), Limits{}); !errors.As(err, &e) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -191,14 +191,14 @@ func TestPatchOutlivesItsBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	clear(body)
-	if got, err := p.Apply([]byte(`{}`)); err != nil || string(got) != `{"a":"text"}` {
+	if got, err := p.Apply([]byte(`{}`), Limits{}); err != nil || string(got) != `{"a":"text"}` {
 		t.Errorf("%s, %v", got, err)
 	}
 }
 
 func TestDiffOutlivesItsDocuments(t *testing.T) {
 	a, b := []byte(`{"x":"one"}`), []byte(`{"x":"two"}`)
-	p, err := Diff(a, b, WithTests)
+	p, err := Diff(a, b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,13 +212,13 @@ func TestDiffOutlivesItsDocuments(t *testing.T) {
 
 // The tests of a diff fail on a document in which somebody else changed what it changes.
 func TestDiffWithTestsFailsOnAnotherRevision(t *testing.T) {
-	p, err := Diff([]byte(`{"a":1,"l":[1,2,3]}`), []byte(`{"l":[1,3]}`), WithTests)
+	p, err := Diff([]byte(`{"a":1,"l":[1,2,3]}`), []byte(`{"l":[1,3]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for doc, path := range map[string]string{`{"a":2,"l":[1,2,3]}`: "/a", `{"a":1,"l":[0,1,2,3]}`: "/l/1"} {
 		var e *TestError
-		if _, err := p.Apply([]byte(doc)); !errors.As(err, &e) || e.Path != path {
+		if _, err := p.Apply([]byte(doc), Limits{}); !errors.As(err, &e) || e.Path != path {
 			t.Errorf("%s: got %v", doc, err)
 		}
 	}
@@ -231,7 +231,7 @@ func TestATestTakesNothingOutOfAnObjectWithDuplicateKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"a":{"x":1,"x":2,"y":3,"z":4}}`
-	if got, err := p.Apply([]byte(`{"a":{"x":1,"x":2,"y":3}}`)); err != nil || string(got) != want {
+	if got, err := p.Apply([]byte(`{"a":{"x":1,"x":2,"y":3}}`), Limits{}); err != nil || string(got) != want {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
 }

@@ -14,15 +14,11 @@ import (
 func TestApplyOfDiffGivesTheOtherDocument(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b, _ := genDocs(t)
-		var opts []DiffOption
-		if rapid.Bool().Draw(t, "with tests") {
-			opts = append(opts, WithTests)
-		}
-		p, err := Diff(a, b, opts...)
+		p, err := Diff(a, b)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := p.Apply(a)
+		got, err := p.Apply(a, Limits{})
 		if err != nil {
 			t.Fatalf("%v\n%s\n%s\n%s", err, a, b, p.AppendJSON(nil))
 		}
@@ -33,7 +29,7 @@ func TestApplyOfDiffGivesTheOtherDocument(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got2, err := again.Apply(a); err != nil || string(got2) != string(got) {
+		if got2, err := again.Apply(a, Limits{}); err != nil || string(got2) != string(got) {
 			t.Fatalf("read back, the patch does something else: %v\n%s", err, p.AppendJSON(nil))
 		}
 		if d, _ := Measure(a, b); (d.Edits == 0) != (len(p) == 0) {

@@ -50,10 +50,12 @@ func FuzzParseSteps(f *testing.F) {
 			}
 		}
 		for _, s := range steps {
-			if takesValue(s.Action) && s.Value.Source == FromLiteral {
-				if _, err := ParseValue(append(append([]byte(`{"literal":`), s.Value.Literal...), '}'), Limits{}); err != nil {
-					t.Fatalf("%q: %v", s.Value.Literal, err)
-				}
+			if !takesValue(s.Action) || s.Value.Source != FromLiteral {
+				continue
+			}
+			again := append(append([]byte(`[{"op":"add","path":"/a","value":{"literal":`), s.Value.Literal...), `}}]`...)
+			if same, err := ParseSteps(again, Limits{}); err != nil || !bytes.Equal(same[0].Value.Literal, s.Value.Literal) {
+				t.Fatalf("%q: %v", s.Value.Literal, err)
 			}
 		}
 	})

@@ -26,7 +26,7 @@ import (
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
 
-	"optimist/rewrite"
+	"optimist/rewrite/edit"
 )
 
 // costLimit bounds one evaluation. A comparison or a step into a document costs 1, a comparison of strings a tenth of their
@@ -35,7 +35,7 @@ import (
 const costLimit = 100_000
 
 // A Program is a compiled expression. It doesn't change, and may be used by several goroutines at once. It is a
-// rewrite.Condition.
+// edit.Condition.
 type Program struct {
 	source      string
 	program     cel.Program
@@ -44,7 +44,7 @@ type Program struct {
 	readResult  bool
 }
 
-var _ rewrite.Condition = (*Program)(nil)
+var _ edit.Condition = (*Program)(nil)
 
 // Compile checks an expression, whose result must be a bool.
 //
@@ -113,7 +113,7 @@ func resultOf(checked *cel.Ast) string {
 // Holds evaluates the expression.
 //
 // Errors: *EvalError.
-func (p *Program) Holds(in *rewrite.Inputs) (bool, error) {
+func (p *Program) Holds(in *edit.Inputs) (bool, error) {
 	out, _, err := p.program.Eval(newActivation(in))
 	if err != nil {
 		return false, &EvalError{Expr: p.source, Reason: inPart(err.Error())}

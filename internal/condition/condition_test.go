@@ -6,11 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"optimist/rewrite"
+	"optimist/rewrite/edit"
+	"optimist/rewrite/tree"
 )
 
-func inputs(incoming, current string) *rewrite.Inputs {
-	in := &rewrite.Inputs{Index: "orders", ID: "7", Routing: "r", Op: "index", Method: "PUT", User: "ada",
+func inputs(incoming, current string) *edit.Inputs {
+	in := &edit.Inputs{Index: "orders", ID: "7", Routing: "r", Op: "index", Method: "PUT", User: "ada",
 		Header: func(name string) ([]byte, bool) {
 			if strings.EqualFold(name, "X-Team") {
 				return []byte("blue"), true
@@ -28,7 +29,7 @@ func inputs(incoming, current string) *rewrite.Inputs {
 }
 
 // evaluate returns true, false, or what was wrong.
-func evaluate(t testing.TB, expr string, in *rewrite.Inputs) string {
+func evaluate(t testing.TB, expr string, in *edit.Inputs) string {
 	t.Helper()
 	p, err := Compile(expr)
 	if err != nil {
@@ -198,25 +199,25 @@ func TestTheCandidateIsWhatTheStepsBeforeMadeOfTheDocument(t *testing.T) {
 	if !when.ReadsCandidate() || when.ReadsCurrent() || when.ReadsBase() {
 		t.Error("what it reads is told wrongly")
 	}
-	steps := []rewrite.Step{
-		{Action: rewrite.OpIncrement, Path: "/stock", Value: rewrite.Value{Literal: []byte("-3")}},
-		{Action: rewrite.OpTest, Path: "/stock", Value: rewrite.Value{Literal: []byte(`"sold out"`)}, When: when},
+	steps := []edit.Step{
+		{Action: edit.OpIncrement, Path: "/stock", Value: edit.Value{Literal: []byte("-3")}},
+		{Action: edit.OpTest, Path: "/stock", Value: edit.Value{Literal: []byte(`"sold out"`)}, When: when},
 	}
-	tr, err := rewrite.NewTransformer(steps, rewrite.Limits{})
+	tr, err := edit.NewTransformer(steps, tree.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := tr.Apply([]byte(`{"stock":3}`), &rewrite.Inputs{}); err != nil || string(out) != `{"stock":0}` {
+	if out, err := tr.Apply([]byte(`{"stock":3}`), &edit.Inputs{}); err != nil || string(out) != `{"stock":0}` {
 		t.Errorf("three of three: %s, %v", out, err)
 	}
-	var refused *rewrite.TestError
-	if _, err := tr.Apply([]byte(`{"stock":2}`), &rewrite.Inputs{}); !errors.As(err, &refused) {
+	var refused *edit.TestError
+	if _, err := tr.Apply([]byte(`{"stock":2}`), &edit.Inputs{}); !errors.As(err, &refused) {
 		t.Errorf("three of two: %v", err)
 	}
-	if _, told, err := tr.Explain([]byte(`{"stock":2}`), &rewrite.Inputs{}); !errors.As(err, &refused) || len(told) != 2 || !told[1].Held {
+	if _, told, err := tr.Explain([]byte(`{"stock":2}`), &edit.Inputs{}); !errors.As(err, &refused) || len(told) != 2 || !told[1].Held {
 		t.Errorf("three of two, explained: %+v, %v", told, err)
 	}
-	again, err := rewrite.NewTransformer(steps[1:], rewrite.Limits{})
+	again, err := edit.NewTransformer(steps[1:], tree.Limits{})
 	if err != nil || again.Repeatable() {
 		t.Errorf("a condition on what is there the first time isn't one on what is there the second time: %v", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"cel.dev/cel-go/common/stdlib"
 	"cel.dev/cel-go/common/types"
 
-	"optimist/rewrite"
+	"optimist/rewrite/edit"
 )
 
 // environment is what expressions may refer to. It takes a millisecond to make, and is the same for all.
@@ -65,11 +65,11 @@ func newEnvironment() (*cel.Env, error) {
 // An activation is the variables of one evaluation. What is not asked for is not looked at; a document is opened once.
 type activation struct {
 	meter
-	in                                 *rewrite.Inputs
+	in                                 *edit.Inputs
 	incoming, current, base, candidate any
 }
 
-func newActivation(in *rewrite.Inputs) *activation {
+func newActivation(in *edit.Inputs) *activation {
 	const atLeast, times = 16 << 20, 4
 	return &activation{in: in, meter: meter{left: atLeast + times*(len(in.Incoming)+len(in.Current)+len(in.Base)+len(in.Candidate))}}
 }

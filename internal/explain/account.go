@@ -15,7 +15,8 @@ import (
 	"optimist/internal/intent"
 	"optimist/internal/jsontext"
 	"optimist/internal/rule"
-	"optimist/rewrite"
+	"optimist/rewrite/edit"
+	"optimist/rewrite/merge"
 )
 
 // Account is what a write would do, and why, as write.Service.Explain finds it out. Documents and values are those of the client
@@ -166,35 +167,35 @@ func NewRevision(n doc.Numbers, version int64, source []byte) *Revision {
 }
 
 // Merger is m, with what it decides put into the account.
-func (a *Account) Merger(m *rewrite.Merger) intent.Merger { return &merger{m, a} }
+func (a *Account) Merger(m *merge.Merger) intent.Merger { return &merger{m, a} }
 
 type merger struct {
-	*rewrite.Merger
+	*merge.Merger
 	account *Account
 }
 
-func (m *merger) Merge(base, sent, current []byte) (rewrite.Result, error) {
+func (m *merger) Merge(base, sent, current []byte) (merge.Result, error) {
 	r, list, err := m.Explain(base, sent, current)
 	m.account.decided(list)
 	return r, err
 }
 
 // Transformer is t, with what becomes of its steps put into the account.
-func (a *Account) Transformer(t *rewrite.Transformer) intent.Transformer { return &transformer{t, a} }
+func (a *Account) Transformer(t *edit.Transformer) intent.Transformer { return &transformer{t, a} }
 
 type transformer struct {
-	*rewrite.Transformer
+	*edit.Transformer
 	account *Account
 }
 
-func (t *transformer) Apply(candidate []byte, in *rewrite.Inputs) ([]byte, error) {
+func (t *transformer) Apply(candidate []byte, in *edit.Inputs) ([]byte, error) {
 	after, list, err := t.Explain(candidate, in)
 	t.account.stepped(list)
 	return after, err
 }
 
 // decided puts what a merge decided into the account, in place of what an earlier attempt did.
-func (a *Account) decided(list []rewrite.Decision) {
+func (a *Account) decided(list []merge.Decision) {
 	a.Merge = a.Merge[:0]
 	for i := range list {
 		d := &list[i]
@@ -202,7 +203,7 @@ func (a *Account) decided(list []rewrite.Decision) {
 			Base: d.Base, Sent: d.Sent, Current: d.Current, Result: d.Result}
 		if d.Both {
 			out.Strategy = d.Strategy.String()
-			if d.Verdict == rewrite.Calculated || d.Verdict == rewrite.Combined {
+			if d.Verdict == merge.Calculated || d.Verdict == merge.Combined {
 				out.Decision = out.Strategy
 			}
 		}
@@ -211,7 +212,7 @@ func (a *Account) decided(list []rewrite.Decision) {
 }
 
 // stepped puts what became of the transform's steps into the account, in place of what an earlier attempt did.
-func (a *Account) stepped(list []rewrite.StepTold) {
+func (a *Account) stepped(list []edit.StepResult) {
 	a.Transform = a.Transform[:0]
 	for i, s := range list {
 		out := Step{Step: i + 1, Op: s.Step.Action.String(), Path: s.Step.Path, Done: s.Held && s.Err == nil}

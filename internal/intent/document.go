@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"optimist/internal/doc"
-	"optimist/rewrite"
+	"optimist/rewrite/merge"
 )
 
 // Base is what a client had seen when it made its change.
@@ -30,9 +30,9 @@ type Document struct {
 	Merger   Merger
 }
 
-// Merger merges three ways, as a rule says; a *rewrite.Merger is one.
+// Merger merges three ways, as a rule says; a *merge.Merger is one.
 type Merger interface {
-	Merge(base, sent, current []byte) (rewrite.Result, error)
+	Merge(base, sent, current []byte) (merge.Result, error)
 	// Repeatable tells whether the change from base to sent may be applied to current, which may have it already.
 	Repeatable(base, sent, current []byte) (bool, error)
 }

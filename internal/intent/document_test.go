@@ -7,12 +7,14 @@ import (
 	"testing/quick"
 
 	"optimist/internal/doc"
-	"optimist/rewrite"
+	"optimist/rewrite/edit"
+	"optimist/rewrite/merge"
+	"optimist/rewrite/tree"
 )
 
-func merger(t *testing.T, rules ...rewrite.PathRule) *rewrite.Merger {
+func merger(t *testing.T, rules ...merge.PathRule) *merge.Merger {
 	t.Helper()
-	m, err := rewrite.NewMerger(rewrite.Sent, rules)
+	m, err := merge.New(merge.Sent, rules)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,10 +62,10 @@ func TestADocumentIsReplayedFromItsOwnBase(t *testing.T) {
 		"the client's own guard, deleted":      {Document{Guard: doc.Numbers{SeqNo: 5, PrimaryTerm: 1}}, doc.Revision{}, "", &MovedError{}, ""},
 		"a change that is there already":       {Document{Base: Base{Numbers: read.Numbers, View: []byte(sent)}}, revision(6, `{"n":4}`), `{"n":4}`, nil, "unchanged"},
 		"what isn't JSON, at its base":         {Document{Base: read, Sent: []byte(`{`)}, revision(5, `{"n":10,"a":1}`), `{`, nil, "sent"},
-		"what isn't JSON, at another revision": {Document{Base: read, Sent: []byte(`{`)}, revision(6, `{"n":10,"a":1}`), "", &rewrite.SyntaxError{}, ""},
+		"what isn't JSON, at another revision": {Document{Base: read, Sent: []byte(`{`)}, revision(6, `{"n":10,"a":1}`), "", &tree.SyntaxError{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.d.Merger = merger(t, rewrite.PathRule{Path: "/n", Strategy: rewrite.Sum})
+			c.d.Merger = merger(t, merge.PathRule{Path: "/n", Strategy: merge.Sum})
 			if c.d.Sent == nil {
 				c.d.Sent = []byte(sent)
 			}
@@ -88,14 +90,14 @@ func TestADocumentIsReplayedFromItsOwnBase(t *testing.T) {
 // sameError compares errors: structs by their type.
 func sameError(got, want error) bool {
 	var moved *MovedError
-	var syntax *rewrite.SyntaxError
+	var syntax *tree.SyntaxError
 	var apply *ApplyError
 	switch want.(type) {
 	case nil:
 		return got == nil
 	case *MovedError:
 		return errors.As(got, &moved)
-	case *rewrite.SyntaxError:
+	case *tree.SyntaxError:
 		return errors.As(got, &syntax)
 	case *ApplyError:
 		return errors.As(got, &apply)
@@ -104,7 +106,7 @@ func sameError(got, want error) bool {
 }
 
 func TestOnlyAChangeOfWhatOthersLeftMayBeRepeated(t *testing.T) {
-	m := merger(t, rewrite.PathRule{Path: "/n", Strategy: rewrite.Sum})
+	m := merger(t, merge.PathRule{Path: "/n", Strategy: merge.Sum})
 	base := Base{Numbers: doc.Numbers{SeqNo: 5, PrimaryTerm: 1}, View: []byte(`{"n":10,"a":1}`), Stored: true}
 	for name, c := range map[string]struct {
 		sent, cur string
@@ -148,7 +150,7 @@ func TestADeleteTakesTheRevisionThatItsClientSaw(t *testing.T) {
 // fixed is where steps of these tests find their inputs.
 type fixed struct{}
 
-func (fixed) Inputs(current []byte) *rewrite.Inputs { return &rewrite.Inputs{Current: current} }
+func (fixed) Inputs(current []byte) *edit.Inputs { return &edit.Inputs{Current: current} }
 
 func TestAPatchIsOfTheDocumentAsItIs(t *testing.T) {
 	merge := MergePatch(`{"a":2}`)
@@ -186,11 +188,11 @@ type upper struct {
 	fail  error
 }
 
-func (u upper) Apply(candidate []byte, in *rewrite.Inputs) ([]byte, error) {
+func (u upper) Apply(candidate []byte, in *edit.Inputs) ([]byte, error) {
 	if u.fail != nil {
 		return nil, u.fail
 	}
-	return rewrite.MergePatch(candidate, []byte(`{"t":1}`), rewrite.Limits{})
+	return edit.MergePatch(candidate, []byte(`{"t":1}`), tree.Limits{})
 }
 func (u upper) ReadsCurrent() bool { return u.reads }
 func (u upper) Repeatable() bool   { return !u.reads }
@@ -198,7 +200,7 @@ func (u upper) Repeatable() bool   { return !u.reads }
 func TestATransformIsAppliedToWhatWouldBeWritten(t *testing.T) {
 	base := Base{Numbers: doc.Numbers{SeqNo: 5, PrimaryTerm: 1}, View: []byte(`{"a":1}`), Stored: true}
 	document := &Document{Base: base, Sent: []byte(`{"a":2}`), Merger: merger(t)}
-	broken := &rewrite.SyntaxError{}
+	broken := &tree.SyntaxError{}
 	for name, c := range map[string]struct {
 		in    Intent
 		t     upper
@@ -212,7 +214,7 @@ func TestATransformIsAppliedToWhatWouldBeWritten(t *testing.T) {
 		"not a merge that changes nothing":     {document, upper{}, revision(6, `{"a":2}`), `{"a":2}`, nil, "unchanged"},
 		"one that reads what isn't read":       {document, upper{reads: true}, revision(5, ""), "", ErrUnread, ""},
 		"what can't be looked into goes":       {document, upper{fail: broken}, revision(5, `{"a":1}`), `{"a":2}`, nil, "sent untransformed"},
-		"a test that fails":                    {document, upper{fail: &rewrite.TestError{}}, revision(5, `{"a":1}`), "", &ApplyError{}, ""},
+		"a test that fails":                    {document, upper{fail: &edit.TestError{}}, revision(5, `{"a":1}`), "", &ApplyError{}, ""},
 		"a patch whose work it takes back":     {&Patch{Edit: MergePatch(`{"t":2}`), Source: fixed{}}, upper{}, revision(5, `{"t":1}`), `{"t":1}`, nil, "unchanged"},
 		"a patch of what can't be looked into": {&Patch{Edit: MergePatch(`{"t":2}`), Source: fixed{}}, upper{fail: broken}, revision(5, `{"t":1}`), "", &ApplyError{}, ""},
 		"nothing of a delete":                  {&Delete{Base: base.Numbers}, upper{}, revision(5, `{}`), "", nil, "sent"},
@@ -237,7 +239,7 @@ func TestATransformIsAppliedToWhatWouldBeWritten(t *testing.T) {
 // However often a document is replayed, it is replayed from its own base: what others wrote meanwhile stays, and its own change
 // counts once.
 func TestReplaysDoNotAddUp(t *testing.T) {
-	m := merger(t, rewrite.PathRule{Path: "/n", Strategy: rewrite.Sum})
+	m := merger(t, merge.PathRule{Path: "/n", Strategy: merge.Sum})
 	check := func(step int16, others []int16) bool {
 		d := Document{Base: Base{Numbers: doc.Numbers{SeqNo: 1, PrimaryTerm: 1}, View: []byte(`{"n":0}`), Stored: true},
 			Sent: number(int64(step)), Merger: m}

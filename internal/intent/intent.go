@@ -16,7 +16,7 @@ import (
 type Intent interface {
 	// Next is what shall stand in place of cur. It is called again, with a newer revision, after each conflict. A cur without
 	// numbers and without a source is a document that isn't there; one with a source alone is what the changes before it in a
-	// shared write make of the document. Errors are this package's and those of package rewrite; none of them is a reason to try
+	// shared write make of the document. Errors are this package's and those of packages merge and edit; none of them is a reason to try
 	// again with the same cur, but ErrUnread.
 	Next(cur doc.Revision) (Draft, error)
 	// Merges reports whether Next(cur) joins the client's change with changes that the client hasn't seen.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"optimist/rewrite"
 	"optimist/rewrite/edit"
+	"optimist/rewrite/tree"
 )
 
 // Part is the `doc` of an _update: the engine merges its objects into the document's, key by key, and everything else takes the
@@ -17,8 +17,8 @@ import (
 type Part []byte
 
 // Apply implements Edit.
-func (p Part) Apply(doc []byte, _ *rewrite.Inputs) ([]byte, error) {
-	return edit.EngineMerge(doc, p, rewrite.Limits{})
+func (p Part) Apply(doc []byte, _ *edit.Inputs) ([]byte, error) {
+	return edit.EngineMerge(doc, p, tree.Limits{})
 }
 
 // Repeatable implements Edit.

@@ -5,13 +5,15 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/jsontext"
-	"optimist/rewrite"
+	"optimist/rewrite/edit"
+	"optimist/rewrite/merge"
+	"optimist/rewrite/tree"
 )
 
 // Edit is what a patch does to a document.
 type Edit interface {
 	// Apply returns the document with the edit in it.
-	Apply(doc []byte, in *rewrite.Inputs) ([]byte, error)
+	Apply(doc []byte, in *edit.Inputs) ([]byte, error)
 	// Same reports whether the edit has changed nothing.
 	Same(before, after []byte) bool
 	// Repeatable reports whether the edit may be applied again to what has it already, if its paths are as they were.
@@ -50,7 +52,7 @@ func (p *Patch) Next(cur doc.Revision) (Draft, error) {
 	if cur.Source != nil || p.First == nil {
 		after, err := p.Edit.Apply(from, p.Source.Inputs(cur.Source))
 		if err == nil && !jsontext.LooksLikeObject(after) {
-			err = rewrite.ErrNotObject
+			err = tree.ErrNotObject
 		}
 		if err != nil {
 			return Draft{}, &ApplyError{What: "the patch", Err: err}
@@ -74,16 +76,16 @@ func (p *Patch) Repeatable(tried *Draft, cur doc.Revision) bool {
 	if cur.Source == nil || !p.Edit.Repeatable() || tried.Edited == nil {
 		return false
 	}
-	ok, err := rewrite.Repeatable(tried.From, tried.Edited, cur.Source)
+	ok, err := merge.Repeatable(tried.From, tried.Edited, cur.Source)
 	return ok && err == nil
 }
 
 // Operations are those of RFC 6902.
-type Operations rewrite.Patch
+type Operations edit.Patch
 
 // Apply implements Edit.
-func (o Operations) Apply(doc []byte, _ *rewrite.Inputs) ([]byte, error) {
-	return rewrite.Patch(o).Apply(doc)
+func (o Operations) Apply(doc []byte, _ *edit.Inputs) ([]byte, error) {
+	return edit.Patch(o).Apply(doc, tree.Limits{})
 }
 
 // Same implements Edit.
@@ -96,8 +98,8 @@ func (o Operations) Repeatable() bool { return true }
 type MergePatch []byte
 
 // Apply implements Edit.
-func (m MergePatch) Apply(doc []byte, _ *rewrite.Inputs) ([]byte, error) {
-	return rewrite.MergePatch(doc, m, rewrite.Limits{})
+func (m MergePatch) Apply(doc []byte, _ *edit.Inputs) ([]byte, error) {
+	return edit.MergePatch(doc, m, tree.Limits{})
 }
 
 // Same implements Edit.
@@ -107,10 +109,10 @@ func (m MergePatch) Same(before, after []byte) bool { return Equal(before, after
 func (m MergePatch) Repeatable() bool { return true }
 
 // Steps are operations as rules have them.
-type Steps struct{ Transformer *rewrite.Transformer }
+type Steps struct{ Transformer *edit.Transformer }
 
 // Apply implements Edit.
-func (s Steps) Apply(doc []byte, in *rewrite.Inputs) ([]byte, error) {
+func (s Steps) Apply(doc []byte, in *edit.Inputs) ([]byte, error) {
 	return s.Transformer.Apply(doc, in)
 }
 
@@ -125,6 +127,6 @@ func Equal(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}
-	_, same, err := rewrite.MeasureBelow(a, b, 0)
+	same, err := tree.Same(a, b, tree.Limits{})
 	return same && err == nil
 }

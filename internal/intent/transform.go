@@ -5,7 +5,8 @@ import (
 	"errors"
 
 	"optimist/internal/doc"
-	"optimist/rewrite"
+	"optimist/rewrite/edit"
+	"optimist/rewrite/tree"
 )
 
 // Transformed is an intent under a rule that transforms what is written. The transform is applied at every attempt to what would
@@ -18,9 +19,9 @@ type Transformed struct {
 	Source      InputSource
 }
 
-// Transformer is a rule's transform; a *rewrite.Transformer is one.
+// Transformer is a rule's transform; a *edit.Transformer is one.
 type Transformer interface {
-	Apply(candidate []byte, in *rewrite.Inputs) ([]byte, error)
+	Apply(candidate []byte, in *edit.Inputs) ([]byte, error)
 	// ReadsCurrent reports whether it reads the stored document.
 	ReadsCurrent() bool
 	// Repeatable reports whether it may be applied twice.
@@ -30,7 +31,7 @@ type Transformer interface {
 // InputSource knows what steps can refer to.
 type InputSource interface {
 	// Inputs are for a change of current, which is nil where there is no document.
-	Inputs(current []byte) *rewrite.Inputs
+	Inputs(current []byte) *edit.Inputs
 }
 
 // Next implements Intent.
@@ -71,6 +72,6 @@ func (t *Transformed) Repeatable(tried *Draft, cur doc.Revision) bool {
 
 // Unreadable reports whether an error is that a document can't be looked into.
 func Unreadable(err error) bool {
-	var syntax *rewrite.SyntaxError
-	return errors.As(err, &syntax) || errors.Is(err, rewrite.ErrTooDeep)
+	var syntax *tree.SyntaxError
+	return errors.As(err, &syntax) || errors.Is(err, tree.ErrTooDeep)
 }

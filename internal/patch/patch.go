@@ -19,7 +19,8 @@ import (
 	"optimist/internal/respond"
 	"optimist/internal/uri"
 	"optimist/internal/wire"
-	"optimist/rewrite"
+	"optimist/rewrite/edit"
+	"optimist/rewrite/tree"
 )
 
 // The media types of a PATCH. Plain application/json is none of them: an array would be one kind of patch, an object another, and
@@ -63,15 +64,15 @@ func Read(op *api.Op, fields []wire.Field, body []byte) (p *Request, refusal *re
 	case coded:
 		return p, unsupportedMedia("a body with a Content-Encoding other than gzip")
 	case media == MediaOperations:
-		var ops rewrite.Patch
-		ops, err = rewrite.ParsePatch(body)
+		var ops edit.Patch
+		ops, err = edit.ParsePatch(body, tree.Limits{})
 		p.Edit, err = intent.Operations(ops), withHint(err)
 	case media == MediaMerge:
 		if !jsontext.LooksLikeObject(body) {
-			err = &rewrite.PatchError{Index: -1, Reason: "a merge patch that is no object would replace the document by what is none"}
+			err = &edit.PatchError{Index: -1, Reason: "a merge patch that is no object would replace the document by what is none"}
 			break
 		}
-		_, err = rewrite.MergePatch([]byte("{}"), body, rewrite.Limits{})
+		_, err = edit.MergePatch([]byte("{}"), body, tree.Limits{})
 		p.Edit = intent.MergePatch(body)
 	case media == MediaSteps:
 		p.Edit, err = readSteps(body)

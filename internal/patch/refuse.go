@@ -9,14 +9,15 @@ import (
 	"optimist/internal/intent"
 	"optimist/internal/respond"
 	"optimist/internal/wire"
-	"optimist/rewrite"
+	"optimist/rewrite/edit"
+	"optimist/rewrite/tree"
 )
 
 // withHint says of an operation that only rules have what it would have to be sent as.
 func withHint(err error) error {
-	var e *rewrite.PatchError
+	var e *edit.PatchError
 	if errors.As(err, &e) {
-		if a, unknown := rewrite.ParseAction(e.Op); unknown == nil && a > rewrite.OpTest {
+		if a, unknown := edit.ParseAction(e.Op); unknown == nil && a > edit.OpTest {
 			return fmt.Errorf("%w; %s has it", err, MediaSteps)
 		}
 	}
@@ -24,11 +25,11 @@ func withHint(err error) error {
 }
 
 func readSteps(body []byte) (intent.Edit, error) {
-	list, err := rewrite.ParseSteps(body, rewrite.Limits{})
+	list, err := edit.ParseSteps(body, tree.Limits{})
 	if err != nil {
 		return nil, err
 	}
-	t, err := rewrite.NewTransformer(list, rewrite.Limits{})
+	t, err := edit.NewTransformer(list, tree.Limits{})
 	return intent.Steps{Transformer: t}, err
 }
 
@@ -62,7 +63,7 @@ func unsupportedMedia(what string) *respond.Answer {
 
 // badPatch is the answer to a body that is no patch.
 func badPatch(err error) *respond.Answer {
-	var syntax *rewrite.SyntaxError
+	var syntax *tree.SyntaxError
 	if errors.As(err, &syntax) {
 		return respond.Error(http.StatusBadRequest, "x_content_parse_exception", err.Error())
 	}

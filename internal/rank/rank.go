@@ -8,7 +8,8 @@ import (
 	"math"
 
 	"optimist/internal/doc"
-	"optimist/rewrite"
+	"optimist/rewrite/diff"
+	"optimist/rewrite/tree"
 )
 
 // Closest returns the index of the revision from which the change to what was sent is the smallest. The revisions come oldest first; one
@@ -28,7 +29,7 @@ func Closest(revisions []doc.Revision, sent []byte) int {
 // effect is what the client did, if it changed a certain revision.
 type effect struct {
 	class class
-	rewrite.Distance
+	diff.Distance
 }
 
 // class orders effects before their distance does.
@@ -46,7 +47,7 @@ const (
 // measure returns the effect for each revision, or nil where what was sent can't be measured. The newest is measured first: it is close
 // most often, and then the others are soon too far.
 func measure(revisions []doc.Revision, sent []byte) []effect {
-	m, err := rewrite.NewMeasurer(sent, rewrite.Limits{})
+	m, err := diff.NewMeasurer(sent, tree.Limits{})
 	if err != nil {
 		return nil
 	}
@@ -65,7 +66,7 @@ func measure(revisions []doc.Revision, sent []byte) []effect {
 	return effects
 }
 
-func effectOn(r *doc.Revision, sent []byte, m *rewrite.Measurer, limit int) effect {
+func effectOn(r *doc.Revision, sent []byte, m *diff.Measurer, limit int) effect {
 	switch {
 	case r.Source == nil && r.Known():
 		return effect{class: unmeasured}

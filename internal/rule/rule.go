@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"optimist/internal/config"
-	"optimist/rewrite"
+	"optimist/rewrite/edit"
+	"optimist/rewrite/merge"
 )
 
 // Explicit says what happens to a write that brings its own guard.
@@ -121,11 +122,11 @@ type Rule struct {
 	Priority         Priority
 
 	// Merger merges as the rule says. It is never nil.
-	Merger *rewrite.Merger
+	Merger *merge.Merger
 
 	// Transform is applied to every document that the rule's writes leave; nil is nothing. Steps are what it is made of, for telling.
-	Transform *rewrite.Transformer
-	Steps     []rewrite.Step
+	Transform *edit.Transformer
+	Steps     []edit.Step
 
 	// HasStrategies says that the rule names merge strategies, which the engine's own _update doesn't follow.
 	HasStrategies bool
@@ -196,20 +197,20 @@ func compile(n int, c *config.Rule) (*Rule, []mistake) {
 }
 
 // newMerger turns a merge block into what merges by it.
-func newMerger(m *config.Merge) (*rewrite.Merger, error) {
-	def, err := rewrite.ParseStrategy(string(m.Default))
+func newMerger(m *config.Merge) (*merge.Merger, error) {
+	def, err := merge.ParseStrategy(string(m.Default))
 	if err != nil {
 		return nil, err
 	}
-	paths := make([]rewrite.PathRule, len(m.Paths))
+	paths := make([]merge.PathRule, len(m.Paths))
 	for i, p := range m.Paths {
-		s, err := rewrite.ParseStrategy(string(p.Strategy))
+		s, err := merge.ParseStrategy(string(p.Strategy))
 		if err != nil {
 			return nil, err
 		}
-		paths[i] = rewrite.PathRule{Path: p.Path, Strategy: s, Key: p.Key}
+		paths[i] = merge.PathRule{Path: p.Path, Strategy: s, Key: p.Key}
 	}
-	return rewrite.NewMerger(def, paths)
+	return merge.New(def, paths)
 }
 
 // pick is value if the configuration says word, else the enumeration's first.

@@ -12,7 +12,7 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/config"
-	"optimist/rewrite"
+	"optimist/rewrite/edit"
 )
 
 // compiled reads a configuration and compiles its rules.
@@ -118,8 +118,8 @@ rules:
 		t.Errorf("the transform is %+v of %+v", got.Transform, got.Steps)
 	}
 	got.Merger, got.Transform, got.match, got.Steps[0].When = nil, nil, matcher{}, nil
-	steps := []rewrite.Step{{Action: rewrite.OpIncrement, Path: "/n", Value: rewrite.Value{Literal: []byte("1")}},
-		{Action: rewrite.OpMax, Path: "/t", Value: rewrite.Value{Source: rewrite.FromNow}, Format: "epoch_millis"}}
+	steps := []edit.Step{{Action: edit.OpIncrement, Path: "/n", Value: edit.Value{Literal: []byte("1")}},
+		{Action: edit.OpMax, Path: "/t", Value: edit.Value{Source: edit.FromNow}, Format: "epoch_millis"}}
 	want := Rule{Name: "all", Mode: Observe, FromStamp: true, Session: true, Stamp: "_rev", Steps: steps, Explicit: ExplicitMerge, Unknown: UnknownFetch, Lost: LostReject,
 		Ambiguous: AmbiguousFail, Pipeline: PipelineRerun, OnMissing: MissingRecreate, OnDeleteConflict: DeleteFail, Priority: Background,
 		HasStrategies: true, RetryOnConflict: 7,

@@ -6,7 +6,8 @@ import (
 
 	"optimist/internal/condition"
 	"optimist/internal/config"
-	"optimist/rewrite"
+	"optimist/rewrite/edit"
+	"optimist/rewrite/tree"
 )
 
 // mistake is what makes a rule unusable, at a key of it.
@@ -17,11 +18,11 @@ type mistake struct {
 }
 
 // compileTransform turns a transform block into what is carried out; without one it is nil. All mistakes are found, not the first alone.
-func compileTransform(list []config.Step) (*rewrite.Transformer, []rewrite.Step, []mistake) {
+func compileTransform(list []config.Step) (*edit.Transformer, []edit.Step, []mistake) {
 	if len(list) == 0 {
 		return nil, nil, nil
 	}
-	steps := make([]rewrite.Step, len(list))
+	steps := make([]edit.Step, len(list))
 	var found []mistake
 	for i := range list {
 		key := "transform[" + strconv.Itoa(i) + "]"
@@ -30,14 +31,14 @@ func compileTransform(list []config.Step) (*rewrite.Transformer, []rewrite.Step,
 		if len(wrong) > 0 {
 			continue
 		}
-		if _, err := rewrite.NewTransformer(steps[i:i+1], rewrite.Limits{}); err != nil {
+		if _, err := edit.NewTransformer(steps[i:i+1], tree.Limits{}); err != nil {
 			found = append(found, stepMistake(err, key))
 		}
 	}
 	if len(found) > 0 {
 		return nil, nil, found
 	}
-	t, err := rewrite.NewTransformer(steps, rewrite.Limits{})
+	t, err := edit.NewTransformer(steps, tree.Limits{})
 	if err != nil {
 		return nil, nil, []mistake{stepMistake(err, "transform")}
 	}
@@ -46,7 +47,7 @@ func compileTransform(list []config.Step) (*rewrite.Transformer, []rewrite.Step,
 
 // stepMistake is what the transformer says of a step.
 func stepMistake(err error, key string) mistake {
-	var e *rewrite.StepError
+	var e *edit.StepError
 	if !errors.As(err, &e) {
 		return mistake{key: key, reason: err.Error()}
 	}
@@ -56,9 +57,9 @@ func stepMistake(err error, key string) mistake {
 	return mistake{key: key, reason: "it " + e.Reason}
 }
 
-func compileStep(c *config.Step, key string) (s rewrite.Step, found []mistake) {
+func compileStep(c *config.Step, key string) (s edit.Step, found []mistake) {
 	var err error
-	if s.Action, err = rewrite.ParseAction(string(c.Op)); err != nil {
+	if s.Action, err = edit.ParseAction(string(c.Op)); err != nil {
 		found = append(found, mistake{key: key + ".op", reason: err.Error()})
 	}
 	s.Path, s.From, s.Format = c.Path, c.From, string(c.Format)
@@ -66,9 +67,9 @@ func compileStep(c *config.Step, key string) (s rewrite.Step, found []mistake) {
 		s.Format = ""
 	}
 	if c.Value.Given {
-		s.Value = rewrite.Value{Literal: c.Value.Literal, Path: c.Value.Path, Name: c.Value.Name}
+		s.Value = edit.Value{Literal: c.Value.Literal, Path: c.Value.Path, Name: c.Value.Name}
 		if c.Value.Source != "" {
-			if s.Value.Source, err = rewrite.ParseSource(string(c.Value.Source)); err != nil {
+			if s.Value.Source, err = edit.ParseSource(string(c.Value.Source)); err != nil {
 				found = append(found, mistake{key: key + ".value", reason: err.Error()})
 			}
 		}

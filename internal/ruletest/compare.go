@@ -11,7 +11,8 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/explain"
-	"optimist/rewrite"
+	"optimist/rewrite/edit"
+	"optimist/rewrite/tree"
 )
 
 // happened is what came of a write, or, without an account, of several.
@@ -75,7 +76,7 @@ func (c *comparison) document() {
 // differences tells, path by path, where two JSON values differ: the order of keys doesn't count, numbers are compared by their digits.
 // With among what is there beyond what is wanted doesn't count.
 func differences(want, got []byte, among bool) []string {
-	p, err := rewrite.Diff(want, got, rewrite.WithTests)
+	p, err := edit.Diff(want, got, tree.Limits{})
 	if err != nil {
 		return []string{"can't be compared: " + err.Error()}
 	}

@@ -9,7 +9,8 @@ import (
 
 	"optimist/internal/config"
 	"optimist/internal/rule"
-	"optimist/rewrite"
+	"optimist/rewrite/edit"
+	"optimist/rewrite/tree"
 )
 
 // compiled are the rules of a configuration.
@@ -255,7 +256,7 @@ func FuzzFile(f *testing.F) {
 		for i := range parsed.Tests {
 			for _, w := range parsed.Tests[i].writes {
 				if w.Sent.Given {
-					if _, err := rewrite.Diff(w.Sent.Text, w.Sent.Text); err != nil {
+					if _, err := edit.Diff(w.Sent.Text, w.Sent.Text, tree.Limits{}); err != nil {
 						t.Fatalf("%s: %v", w.Sent.Text, err)
 					}
 				}

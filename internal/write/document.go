@@ -12,7 +12,8 @@ import (
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/uri"
-	"optimist/rewrite"
+	"optimist/rewrite/edit"
+	"optimist/rewrite/merge"
 )
 
 // put writes a document, or deletes it, under its base's guard.
@@ -196,13 +197,13 @@ func (s *Service) underRule(c *change, in intent.Intent) intent.Intent {
 
 // observer looks on while a write is made: the account of a dry run is written by one.
 type observer interface {
-	Merger(*rewrite.Merger) intent.Merger
-	Transformer(*rewrite.Transformer) intent.Transformer
+	Merger(*merge.Merger) intent.Merger
+	Transformer(*edit.Transformer) intent.Transformer
 }
 
 // unobserved is for writes that nobody looks at.
 type unobserved struct{}
 
-func (unobserved) Merger(m *rewrite.Merger) intent.Merger { return m }
+func (unobserved) Merger(m *merge.Merger) intent.Merger { return m }
 
-func (unobserved) Transformer(t *rewrite.Transformer) intent.Transformer { return t }
+func (unobserved) Transformer(t *edit.Transformer) intent.Transformer { return t }

@@ -12,7 +12,8 @@ import (
 	"optimist/internal/respond"
 	"optimist/internal/rule"
 	"optimist/retry"
-	"optimist/rewrite"
+	"optimist/rewrite/edit"
+	"optimist/rewrite/tree"
 )
 
 // Explain tells what Do would do with the write, without doing it: it is Do, with a stand-in for the engine where writes are
@@ -76,7 +77,7 @@ func (c *change) describe(a *explain.Account) {
 	if to == nil {
 		return
 	}
-	if p, err := rewrite.Diff(from, to, rewrite.WithTests); err == nil {
+	if p, err := edit.Diff(from, to, tree.Limits{}); err == nil {
 		a.Change = p.AppendJSON(nil)
 	}
 }

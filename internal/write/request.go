@@ -24,7 +24,7 @@ import (
 	"optimist/internal/uri"
 	"optimist/internal/wire"
 	"optimist/retry"
-	"optimist/rewrite"
+	"optimist/rewrite/edit"
 )
 
 // change is one client's write on its way. Each group of its fields is filled by one step, and only read by those after it.
@@ -188,12 +188,12 @@ func (c *change) withTimeout(ctx context.Context) (context.Context, context.Canc
 
 // Inputs implements intent.InputSource: what steps can refer to. What a PATCH of operations sends is no document: to steps it is
 // as if nothing had been sent.
-func (c *change) Inputs(current []byte) *rewrite.Inputs {
+func (c *change) Inputs(current []byte) *edit.Inputs {
 	op := c.req.Op.Kind
 	if op == api.IndexAuto {
 		op = api.Index
 	}
-	in := &rewrite.Inputs{
+	in := &edit.Inputs{
 		Incoming: c.sent, Current: current, Base: c.base.View,
 		Index: c.name, ID: c.doc.ID, Routing: c.doc.Routing,
 		Op: op.String(), Method: wire.MethodString(c.req.Method), User: rule.User(c.req.Fields),
@@ -278,7 +278,7 @@ func (c *change) policy() retry.Policy {
 // The client has seen what it sent, not what the transform made of that: its next change counts from what it sent, so that it
 // undoes nothing of the transform's, and the numbers in its answer are those of its base. Of a write without a base there are
 // none that would conflict: its answer carries the engine's, as where an ingest pipeline changes what is stored.
-func (c *change) transformer() *rewrite.Transformer {
+func (c *change) transformer() *edit.Transformer {
 	t := c.req.Rule.Transform
 	if t == nil || c.untransformed {
 		return nil

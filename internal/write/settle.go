@@ -20,7 +20,8 @@ import (
 	"optimist/internal/session"
 	"optimist/internal/stamp"
 	"optimist/internal/upstream"
-	"optimist/rewrite"
+	"optimist/rewrite/edit"
+	"optimist/rewrite/merge"
 )
 
 // end is an acknowledged write of a whole document, or a decision that it need not be written.
@@ -84,7 +85,7 @@ func (c *change) conflict(reason string) *respond.Answer {
 
 // unapplied is the answer to a write of which something, the patch or a rule's transform, can't be applied to the document.
 func (c *change) unapplied(e *intent.ApplyError) *respond.Answer {
-	var test *rewrite.TestError
+	var test *edit.TestError
 	if errors.As(e, &test) {
 		return c.conflict(e.Error())
 	}
@@ -323,7 +324,7 @@ func (a *attempt) refuse(ctx context.Context, c *change, err error) {
 // refusal is the answer to a change that can't be made: the engine's own conflict, where that is what it is and there is one.
 func (a *attempt) refusal(c *change, err error) *respond.Answer {
 	var stands *standsError
-	var both *rewrite.ConflictError
+	var both *merge.ConflictError
 	var moved *intent.MovedError
 	var unfit *intent.ApplyError
 	switch {

@@ -1,9 +1,7 @@
 package diff
 
 import (
-	"bytes"
 	"cmp"
-	"math"
 	"sync"
 
 	"optimist/rewrite/tree"
@@ -34,27 +32,6 @@ func (d Distance) Compare(o Distance) int {
 		return -1
 	}
 	return d.delta.Compare(o.delta)
-}
-
-// Measure returns the distance from base to sent. A nil base is the absent document. Equal bytes are not looked into.
-// Errors are those of tree.Tree.ParseObject.
-func Measure(base, sent []byte) (Distance, error) {
-	d, _, err := MeasureBelow(base, sent, math.MaxInt)
-	return d, err
-}
-
-// MeasureBelow is Measure for a caller who has no use for a distance of more than limit edits: it stops at them, and below
-// is false.
-func MeasureBelow(base, sent []byte, limit int) (d Distance, below bool, err error) {
-	if base != nil && bytes.Equal(base, sent) {
-		return Distance{}, limit >= 0, nil
-	}
-	m, err := NewMeasurer(sent, tree.Limits{})
-	if err != nil {
-		return Distance{}, false, err
-	}
-	defer m.Close()
-	return m.Below(base, limit)
 }
 
 // A Measurer measures several bases against what one client sent. It must be closed, and belongs to one goroutine.
@@ -89,7 +66,8 @@ func (m *Measurer) Close() {
 	measurers.Put(m)
 }
 
-// Below is MeasureBelow for one base.
+// Below returns the distance from a base, for a caller who has no use for one of more than limit edits: it stops at them, and below
+// is false. A nil base is the absent document. Errors are those of tree.Tree.ParseObject.
 func (m *Measurer) Below(base []byte, limit int) (d Distance, below bool, err error) {
 	if err := m.base.ParseObject(base, m.limits); err != nil {
 		return Distance{}, false, err

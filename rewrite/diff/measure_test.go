@@ -2,19 +2,39 @@ package diff
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"optimist/rewrite/tree"
 )
+
+type tb interface {
+	Helper()
+	Fatal(args ...any)
+}
+
+// below measures the distance from base to sent.
+func below(t tb, base, sent string, limit int) (Distance, bool) {
+	t.Helper()
+	m, err := NewMeasurer([]byte(sent), tree.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	d, is, err := m.Below([]byte(base), limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, is
+}
 
 // What decides between two candidates for a base, in the order of the sentences of the specification.
 func TestTheCloserBase(t *testing.T) {
 	measure := func(base, sent string) Distance {
-		d, err := Measure([]byte(base), []byte(sent))
-		if err != nil {
-			t.Fatal(err)
-		}
+		d, _ := below(t, base, sent, math.MaxInt)
 		return d
 	}
 	sent := `{"n":10,"l":["a","b","mine"],"o":{"x":1}}`
@@ -43,13 +63,13 @@ func TestTheCloserBase(t *testing.T) {
 func TestADeltaThatCannotBeWrittenOutIsTheLargerOne(t *testing.T) {
 	for _, s := range []string{"1e1001", "1e-1001", "1e999999999999999", "1e99999999999999999999999", "1e-99999999999999999999999",
 		"0." + strings.Repeat("0", 1001) + "1", strings.Repeat("9", 1001), "1." + strings.Repeat("0", 1001)} {
-		d, err := Measure([]byte(`{"a":1}`), fmt.Appendf(nil, `{"a":%s}`, s))
-		if again := d; err != nil || d.Edits > 1 || d.Compare(again) != 0 {
-			t.Errorf("%.20s: %v, %v", s, d, err)
+		d, _ := below(t, `{"a":1}`, fmt.Sprintf(`{"a":%s}`, s), math.MaxInt)
+		if again := d; d.Edits > 1 || d.Compare(again) != 0 {
+			t.Errorf("%.20s: %v", s, d)
 		}
 	}
-	near, _ := Measure([]byte(`{"a":1}`), []byte(`{"a":1e999}`))
-	far, _ := Measure([]byte(`{"a":1}`), []byte(`{"a":1e1001}`))
+	near, _ := below(t, `{"a":1}`, `{"a":1e999}`, math.MaxInt)
+	far, _ := below(t, `{"a":1}`, `{"a":1e1001}`, math.MaxInt)
 	if near.Compare(far) >= 0 || far.Compare(near) <= 0 {
 		t.Error("a delta that can't be written out is not the larger one")
 	}
@@ -67,14 +87,11 @@ func TestTheMeasurementStopsAtItsLimit(t *testing.T) {
 			return "{" + strings.Join(members, ",") + "}"
 		})
 		base, sent := doc.Draw(t, "base"), doc.Draw(t, "sent")
-		want, err := Measure([]byte(base), []byte(sent))
-		if err != nil {
-			t.Fatal(err)
-		}
+		want, _ := below(t, base, sent, math.MaxInt)
 		for limit := -1; limit <= want.Edits+1; limit++ {
-			d, below, err := MeasureBelow([]byte(base), []byte(sent), limit)
-			if err != nil || below != (want.Edits <= limit) || below && d.Compare(want) != 0 {
-				t.Fatalf("limit %d: %+v, %v, %v; want %+v\n%s\n%s", limit, d, below, err, want, base, sent)
+			d, is := below(t, base, sent, limit)
+			if is != (want.Edits <= limit) || is && d.Compare(want) != 0 {
+				t.Fatalf("limit %d: %+v, %v; want %+v\n%s\n%s", limit, d, is, want, base, sent)
 			}
 		}
 	})

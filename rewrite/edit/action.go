@@ -78,22 +78,16 @@ func (a Action) String() string {
 	return fmt.Sprintf("action(%d)", uint8(a))
 }
 
-// Actions returns the names of all actions.
-func Actions() (names []string) {
-	for _, a := range actions[1:] {
-		names = append(names, a.name)
-	}
-	return names
-}
-
 // ParseAction is the inverse of String. The error names what would have been right.
 func ParseAction(name string) (Action, error) {
+	var names []string
 	for a := OpAdd; a <= OpRemoveEmpty; a++ {
 		if actions[a].name == name {
 			return a, nil
 		}
+		names = append(names, actions[a].name)
 	}
-	return 0, fmt.Errorf("unknown operation %q: one of %s", name, strings.Join(Actions(), ", "))
+	return 0, fmt.Errorf("unknown operation %q: one of %s", name, strings.Join(names, ", "))
 }
 
 // wants is what the action's value must be; "" is anything.

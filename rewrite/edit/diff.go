@@ -3,26 +3,19 @@ package edit
 import (
 	"bytes"
 	"math"
-	"slices"
 	"sync"
 
 	"optimist/rewrite/diff"
 	"optimist/rewrite/tree"
 )
 
-// A DiffOption changes what Diff renders.
-type DiffOption uint8
-
-// WithTests puts a `test` of the old value before each remove and replace, so that the patch fails where it would undo
-// somebody else's change.
-const WithTests DiffOption = 1
-
-// Diff returns the patch that turns a into b: a.Apply gives a document equal to b. A nil a is the absent document. Array
+// Diff returns the patch that turns a into b: a.Apply gives a document equal to b. A nil a is the absent document. Before each
+// remove and replace stands a test of the old value, so that the patch fails where it would undo somebody else's change. Array
 // edits are the canonical script of package diff, by indices that hold for a only: such a patch says what was
 // changed, and must never be applied to another revision in place of a merge. It keeps no reference to a and b.
 //
 // Errors: *tree.SyntaxError, tree.ErrTooDeep, tree.ErrTooLarge (also for a patch larger than a document may be).
-func Diff(a, b []byte, l tree.Limits, opts ...DiffOption) (Patch, error) {
+func Diff(a, b []byte, l tree.Limits) (Patch, error) {
 	d, _ := differs.Get().(*differ)
 	defer d.end()
 	if a == nil {
@@ -35,7 +28,7 @@ func Diff(a, b []byte, l tree.Limits, opts ...DiffOption) (Patch, error) {
 		return nil, err
 	}
 	d.Begin(l)
-	d.most, d.tests, d.out = l.WithDefaults().Bytes, slices.Contains(opts, WithTests), Patch{}
+	d.most, d.out = l.WithDefaults().Bytes, Patch{}
 	d.Value(d.a.Root(), d.b.Root())
 	if d.size > d.most {
 		return nil, tree.ErrTooLarge
@@ -47,7 +40,6 @@ func Diff(a, b []byte, l tree.Limits, opts ...DiffOption) (Patch, error) {
 type differ struct {
 	diff.Walk
 	a, b       tree.Tree
-	tests      bool
 	out        Patch
 	size, most int // bytes of what is in out
 }
@@ -73,7 +65,7 @@ func (d *differ) Enough() bool { return d.size > d.most }
 // Edit implements diff.Visitor.
 func (d *differ) Edit(old, new tree.Value) {
 	path := d.Trail.Pointer(math.MaxInt)
-	if d.tests && old.Exists() {
+	if old.Exists() {
 		d.emit(Operation{Op: "test", Path: path, Value: old.Raw()})
 	}
 	switch {

@@ -81,7 +81,10 @@ func (o *operation) text(key int) (s, reason string) {
 }
 
 // ParseSteps reads the body of an application/vnd.optimist-patch+json request: an array of objects with op, path, from, value
-// and format, and nothing else. A value is read by ParseValue.
+// and format, and nothing else. A value is a literal, unless it is an object whose only keys are `from` and, if need
+// be, `path` or `name`, with `from` one of the sources: {"from":"incoming","path":"/x"}, {"from":"header","name":"X-Team"},
+// {"from":"now"}. An object whose only key is `literal` is what stands there, so that {"literal":{"from":"id"}} is the object
+// {"from":"id"}.
 //
 // Errors: *StepError, whose Step is -1 where the body as a whole is meant; *tree.SyntaxError, tree.ErrTooDeep, tree.ErrTooLarge.
 func ParseSteps(src []byte, l tree.Limits) (steps []Step, err error) {
@@ -140,25 +143,8 @@ func (s *Step) read(v tree.Value) (field, reason string) {
 	return "value", reason
 }
 
-// ParseValue reads the JSON form of a Value. It is a literal, unless it is an object whose only keys are `from` and, if need
-// be, `path` or `name`, with `from` one of the sources: {"from":"incoming","path":"/x"}, {"from":"header","name":"X-Team"},
-// {"from":"now"}. An object whose only key is `literal` is what stands there, so that {"literal":{"from":"id"}} is the object
-// {"from":"id"}. The value keeps no reference to src.
-//
-// Errors: *StepError with Step -1 and Field "value"; *tree.SyntaxError, tree.ErrTooDeep, tree.ErrTooLarge.
-func ParseValue(src []byte, l tree.Limits) (Value, error) {
-	var t tree.Tree
-	if err := t.Parse(bytes.Clone(src), l); err != nil {
-		return Value{}, err
-	}
-	v, reason := valueOf(t.Root())
-	if reason != "" {
-		return Value{}, &StepError{Step: -1, Field: "value", Reason: reason}
-	}
-	return v, nil
-}
-
-func valueOf(v tree.Value) (Value, string) {
+// valueOf reads the value of a step; reason says why it is none.
+func valueOf(v tree.Value) (value Value, reason string) {
 	literal := Value{Literal: v.Raw()}
 	if c := v.Get("literal"); c.Exists() && v.Len() == 1 {
 		return Value{Literal: c.Raw()}, ""

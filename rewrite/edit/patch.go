@@ -113,10 +113,7 @@ func (op *Operation) compile() (s step, reason string) {
 //
 // Errors: *PatchError, *TestError; *tree.SyntaxError for doc; tree.ErrTooDeep and tree.ErrTooLarge for doc, or for the result, in
 // which what the patch put there counts although it took it away again.
-func (p Patch) Apply(doc []byte) ([]byte, error) { return p.ApplyWithin(doc, tree.Limits{}) }
-
-// ApplyWithin is Apply within limits.
-func (p Patch) ApplyWithin(doc []byte, l tree.Limits) ([]byte, error) {
+func (p Patch) Apply(doc []byte, l tree.Limits) ([]byte, error) {
 	r := newRun(nil)
 	defer r.end()
 	if err := r.read(doc, l); err != nil {

@@ -2,6 +2,18 @@ package tree
 
 import "math/bits"
 
+// Same reports whether two documents are equal, however they are spelled. Errors are those of Tree.ParseObject.
+func Same(a, b []byte, l Limits) (bool, error) {
+	var s, t Tree
+	if err := s.ParseObject(a, l); err != nil {
+		return false, err
+	}
+	if err := t.ParseObject(b, l); err != nil {
+		return false, err
+	}
+	return s.Root().Equal(t.Root()), nil
+}
+
 // SameBytes reports whether both are there and spelled alike, which is faster to see than that they are equal.
 func (v Value) SameBytes(w Value) bool {
 	if v.t == nil || w.t == nil {

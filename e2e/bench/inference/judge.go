@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"math"
 
-	"optimist/rewrite"
+	"optimist/rewrite/merge"
 )
 
 // truth is what a client really made its write from. Nobody tells the proxy.
@@ -44,7 +44,7 @@ func (t *Tally) Add(o *Tally) {
 
 // verdict is about one acknowledged write.
 type verdict struct {
-	merger        *rewrite.Merger
+	merger        *merge.Merger
 	truth         *truth
 	sent          []byte
 	before, after []byte // the document

@@ -11,7 +11,7 @@ import (
 	"optimist/internal/intent"
 	"optimist/internal/rank"
 	"optimist/internal/session"
-	"optimist/rewrite"
+	"optimist/rewrite/merge"
 )
 
 // engine is one document in memory, whose writes can be guarded.
@@ -31,7 +31,7 @@ type proxy struct {
 	w      *world
 	engine engine
 	store  *session.Store
-	merger *rewrite.Merger
+	merger *merge.Merger
 	trip   time.Duration // to the engine and back, on average
 	slow   float64       // how many writes the engine is slow with
 	tally  *Tally
@@ -41,7 +41,7 @@ type proxy struct {
 var ref = doc.Ref{Index: "shop", ID: "1"}
 
 func newProxy(w *world, c *Config, s *shape, t *Tally) (*proxy, error) {
-	merger, err := rewrite.NewMerger(rewrite.Sent, s.rules)
+	merger, err := merge.New(merge.Sent, s.rules)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"optimist/rewrite"
+	"optimist/rewrite/merge"
 )
 
 // shapes are documents as people have them.
@@ -27,9 +27,9 @@ func list(v any) []any { l, _ := v.([]any); return l }
 
 func object(v any) map[string]any { o, _ := v.(map[string]any); return o }
 
-func sum(paths ...string) (rules []rewrite.PathRule) {
+func sum(paths ...string) (rules []merge.PathRule) {
 	for _, p := range paths {
-		rules = append(rules, rewrite.PathRule{Path: p, Strategy: rewrite.Sum})
+		rules = append(rules, merge.PathRule{Path: p, Strategy: merge.Sum})
 	}
 	return rules
 }

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"time"
 
-	"optimist/rewrite"
+	"optimist/rewrite/merge"
 )
 
 // shape is a kind of document, and what applications do to it.
 type shape struct {
 	name  string
-	rules []rewrite.PathRule
+	rules []merge.PathRule
 	seed  func(c *change) map[string]any
 	// edit makes one change of the document, of which there is one for each worker and round.
 	edit func(c *change, d map[string]any)

@@ -1,22 +1,20 @@
-// Package rewrite computes what a write becomes, as pure functions on JSON bytes. The work is done below it: package tree reads
-// documents, package diff finds the change between two, package merge replays it on a third, package edit applies patches and the steps of
-// rules. None does I/O, and none knows the engine.
 package rewrite
 
 import (
+	"math"
+
 	"optimist/rewrite/diff"
 	"optimist/rewrite/edit"
 	"optimist/rewrite/merge"
 	"optimist/rewrite/tree"
 )
 
-//nolint:revive // these are the names that importers still use
+// The tests call what they test by these names.
 type (
 	Action        = edit.Action
 	Condition     = edit.Condition
 	ConflictError = merge.ConflictError
 	Decision      = merge.Decision
-	DiffOption    = edit.DiffOption
 	Distance      = diff.Distance
 	Inputs        = edit.Inputs
 	Limits        = tree.Limits
@@ -31,7 +29,7 @@ type (
 	Source        = edit.Source
 	Step          = edit.Step
 	StepError     = edit.StepError
-	StepTold      = edit.StepResult
+	StepResult    = edit.StepResult
 	Strategy      = merge.Strategy
 	SyntaxError   = tree.SyntaxError
 	TestError     = edit.TestError
@@ -41,7 +39,6 @@ type (
 	Verdict       = merge.Verdict
 )
 
-// The names that importers still use.
 const (
 	Sent    = merge.Sent
 	Current = merge.Current
@@ -87,22 +84,17 @@ const (
 	FromUser     = edit.FromUser
 	FromNow      = edit.FromNow
 
-	WithTests    = edit.WithTests
 	MaxSteps     = edit.MaxSteps
 	MaxPaths     = merge.MaxPaths
 	MaxDecisions = merge.MaxDecisions
 	DefaultDepth = tree.DefaultDepth
 )
 
-// The names that importers still use.
 var (
 	ErrNotObject = tree.ErrNotObject
 	ErrTooDeep   = tree.ErrTooDeep
 	ErrTooLarge  = tree.ErrTooLarge
 
-	Actions        = edit.Actions
-	Measure        = diff.Measure
-	MeasureBelow   = diff.MeasureBelow
 	MergePatch     = edit.MergePatch
 	NewMeasurer    = diff.NewMeasurer
 	NewMerger      = merge.New
@@ -111,12 +103,24 @@ var (
 	ParseSource    = edit.ParseSource
 	ParseSteps     = edit.ParseSteps
 	ParseStrategy  = merge.ParseStrategy
-	ParseValue     = edit.ParseValue
 	Repeatable     = merge.Repeatable
 )
 
-// Diff is edit.Diff within the default limits.
-func Diff(a, b []byte, opts ...DiffOption) (Patch, error) { return edit.Diff(a, b, Limits{}, opts...) }
+func Diff(a, b []byte) (Patch, error) { return edit.Diff(a, b, Limits{}) }
 
-// ParsePatch is edit.ParsePatch within the default limits.
 func ParsePatch(src []byte) (Patch, error) { return edit.ParsePatch(src, Limits{}) }
+
+// Measure is the distance from base to sent.
+func Measure(base, sent []byte) (Distance, error) {
+	d, _, err := MeasureBelow(base, sent, math.MaxInt)
+	return d, err
+}
+
+func MeasureBelow(base, sent []byte, limit int) (d Distance, below bool, err error) {
+	m, err := NewMeasurer(sent, Limits{})
+	if err != nil {
+		return Distance{}, false, err
+	}
+	defer m.Close()
+	return m.Below(base, limit)
+}
