@@ -24,8 +24,8 @@ type Question struct {
 	Method, Target string
 	Header         http.Header
 	Body           []byte
-	// Base is the document as the client has read it; nil: it hasn't. Current is the document as it is by now; nil: it is the base, or, if
-	// there is none, absent. null stands for a document that isn't there.
+	// Base is the document as the client has read it; nil: it hasn't. Current is the document as it is by now; nil: it is the
+	// base, or, if there is none, absent. null stands for a document that isn't there.
 	Base, Current []byte
 	Now           time.Time // the time that rules see; zero is the real one
 }
@@ -110,8 +110,8 @@ func given(text []byte) config.JSON {
 	return config.JSON{Given: text != nil, Text: []byte(strings.TrimSpace(string(text)))}
 }
 
-// Online asks a running optimist what it would do with a write. It makes sure first that what answers there knows what a dry run is:
-// anything else would carry the write out.
+// Online asks a running optimist what it would do with a write. It makes sure first that what answers there knows what a dry run
+// is: anything else would carry the write out.
 func Online(ctx context.Context, proxy string, q *Question) (*explain.Account, []byte, error) {
 	if err := q.checkHeader(); err != nil {
 		return nil, nil, err
@@ -138,8 +138,8 @@ func Online(ctx context.Context, proxy string, q *Question) (*explain.Account, [
 		return nil, nil, fmt.Errorf("no optimist answers at %s: %w", proxy, err)
 	}
 	if a.status != http.StatusBadRequest || gjson.GetBytes(a.body, "error.type").String() != intercept.TypeBadDryRun {
-		return nil, nil, fmt.Errorf("%s is not an optimist that knows dry runs (it answered %d): the write would be carried out, so it was not sent",
-			proxy, a.status)
+		return nil, nil, fmt.Errorf("%s is not an optimist that knows dry runs (it answered %d): "+
+			"the write would be carried out, so it was not sent", proxy, a.status)
 	}
 	return ask(ctx, client, proxy, m)
 }

@@ -73,7 +73,8 @@ func (in *intent) from(source []byte) *failure {
 	return nil
 }
 
-// processOf is a process_id as it stands in an owner: 123 and "123" are told apart by the document only, as in the engine's searches.
+// processOf is a process_id as it stands in an owner: 123 and "123" are told apart by the document only, as in the engine's
+// searches.
 func processOf(who gjson.Result) string {
 	if !who.Exists() {
 		return ""
@@ -255,8 +256,8 @@ func item(op string, action gjson.Result, line []byte) intent {
 	return in
 }
 
-// wholeBody is the body as a JSON object. Where it isn't one, it may be as the book prints it: without a comma behind the script, and with a
-// line broken within it.
+// wholeBody is the body as a JSON object. Where it isn't one, it may be as the book prints it: without a comma behind the script,
+// and with a line broken within it.
 func wholeBody(body []byte) ([]byte, *failure) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return []byte("{}"), nil

@@ -98,7 +98,7 @@ type Entry struct {
 	TurnBeat  int64  `json:"bell"`   // the document's beat at that time
 }
 
-// Said is what an operation came to.
+// Result is what an operation came to.
 type Result struct {
 	Verdict Verdict `json:"v"`
 	Token   int64   `json:"t"` // of the lease, where there is one
