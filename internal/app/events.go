@@ -74,6 +74,7 @@ func (a *App) upstreamHooks() upstream.Hooks {
 		},
 		Returned: func(node string) { a.log.Info("node is back", obs.KeyNode, node) },
 		Credentials: func(node string, refusal int) {
+			a.greeted.Store(true) // before the log says so: whoever reads it may ask for readiness
 			if refusal == 0 {
 				a.log.Info("the engine accepts optimist's own credentials (upstream.auth) again", obs.KeyNode, node)
 				return
