@@ -119,5 +119,5 @@ func TestDoctorFindsIndicesWithoutSequenceNumbers(t *testing.T) {
 	if status != 1 {
 		t.Errorf("status %d", status)
 	}
-	want(t, report, `^FAIL +`+name+` +mine +passes writes unguarded`, `Something won't work`)
+	want(t, report, `^FAIL +`+name+` +mine +forwards writes unguarded`, `Something won't work`)
 }
