@@ -55,6 +55,8 @@ func (f *Failure) Error() string { return f.Type + ": " + f.Reason }
 
 func badRequest(reason string) *Failure { return &Failure{Status: 400, Type: TypeBad, Reason: reason} }
 
+func missing(reason string) *Failure { return &Failure{Status: 404, Type: TypeMissing, Reason: reason} }
+
 // answer is the failure in the engine's shape.
 func (f *Failure) answer() *Answer {
 	detail, err := json.Marshal(f.Detail)

@@ -10,11 +10,12 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// The calls by which the locks of several documents are got, kept and given back. They go on when the client has left: what is carried out
-// after that would come after what gives it back.
+// The calls that acquire, renew and release the locks of several documents. They go on after the client has left: a call that is cut off
+// may still be carried out, and then after the release that gives its locks back.
 
-// acquire takes the locks in their order. Many are tried for at once; at the first that somebody else has, those behind it are given back,
-// and it is waited for: whoever waits holds only what comes before, so that nobody waits in a circle.
+// acquire takes the locks in their order. It tries for many at once. At the first lock that another owner has, it gives back the
+// locks behind that one, and waits for it. So a request that waits holds only locks that come before, and no two requests wait
+// for each other.
 func (b *batch) acquire(ctx context.Context) error {
 	deadline := b.began.Add(b.r.patience(b.a))
 	for next := 0; next < len(b.items); {
@@ -48,7 +49,7 @@ func (b *batch) op(it *item) state.Op {
 		TTL: b.r.ttl(b.a).Milliseconds()}
 }
 
-// try asks for some at once, and gives the first that isn't to be had, or -1.
+// try asks for some locks at once. taken is the place of the first that isn't free, or -1.
 func (b *batch) try(part []*item) (taken int, err error) {
 	taken = -1
 	b.do(part, b.op, func(i int, it *item, d *Changed) {
@@ -65,7 +66,8 @@ func (b *batch) try(part []*item) (taken int, err error) {
 	return taken, err
 }
 
-// doubt takes back what a call without an answer may have got, and gives the request another name.
+// doubt releases what a call without an answer may have acquired. It returns a new request id for the item: the release is for
+// the old one.
 func (b *batch) doubt(it *item) string {
 	b.r.doubt(it.t, &state.Op{Rid: it.rid, TTL: b.r.ttl(b.a).Milliseconds()})
 	return b.r.rid()
@@ -73,13 +75,17 @@ func (b *batch) doubt(it *item) string {
 
 // do has the store carry out one operation on each item.
 func (b *batch) do(part []*item, op func(*item) state.Op, each func(i int, it *item, d *Changed)) {
+	b.r.carryOut(part, func(i int) state.Op { return op(part[i]) }, each)
+}
+
+// carryOut has the store carry out one operation on each item, past those who wait. It goes on when the client has left.
+func (r *Router) carryOut(part []*item, op func(i int) state.Op, each func(i int, it *item, d *Changed)) {
 	if len(part) == 0 {
 		return
 	}
-	r := b.r
 	changes := make([]Change, len(part))
 	for i, it := range part {
-		changes[i] = r.change(it.t, op(it))
+		changes[i] = r.change(it.t, op(i))
 	}
 	sent := time.Now()
 	for i, d := range r.o.Store.Do(r.ctx, changes) {
@@ -98,7 +104,7 @@ func (b *batch) do(part []*item, op func(*item) state.Op, each func(i int, it *i
 	}
 }
 
-// wait waits for one lock, and keeps those before it alive.
+// wait waits for the n-th lock, and renews those before it meanwhile.
 func (b *batch) wait(ctx context.Context, n int, deadline time.Time) error {
 	it, op := b.items[n], b.op(b.items[n])
 	left := time.Until(deadline)
@@ -153,8 +159,8 @@ func (b *batch) refresh(part []*item, fraction time.Duration) error {
 	return b.renew(part, 0)
 }
 
-// renew has leases begin anew, each as long as it was if ttl is 0: one may be older than the request, and longer. That a lease has ended is
-// told rather than that another one couldn't be asked for.
+// renew makes leases begin anew: for ttl, or, if ttl is 0, each for as long as it was. A lease may be older than this request,
+// and longer. If one lease has ended and the store couldn't be asked for another, the error says that the lease has ended.
 func (b *batch) renew(part []*item, ttl time.Duration) (err error) {
 	b.do(part, func(it *item) state.Op {
 		return state.Op{Do: state.Renew, Owner: b.a.Owner, Token: it.token, Mode: state.Exclusive, Class: b.a.class,
@@ -171,8 +177,8 @@ func (b *batch) renew(part []*item, ttl time.Duration) (err error) {
 	return err
 }
 
-// release gives back what this request has got, but for what its owner has asked for again meanwhile. What can't be now, the lanes go on
-// with. The client may have left: it isn't waited for.
+// release gives back the locks that this request has acquired, except those that their owner has asked for again meanwhile. It
+// doesn't wait: the client may have left. The lanes go on with releases that fail.
 func (b *batch) release(part []*item) {
 	part = slices.DeleteFunc(slices.Clone(part), func(it *item) bool { return !it.mine })
 	b.do(part, func(it *item) state.Op { return state.Op{Do: state.Abandon, Rid: it.rid} }, func(_ int, it *item, d *Changed) {
@@ -185,7 +191,7 @@ func (b *batch) release(part []*item) {
 	b.r.runLanes(part)
 }
 
-// runLanes has the lanes of locks that were released past them look who is next.
+// runLanes makes the lanes of these locks look who is next: the locks were released without the lanes.
 func (r *Router) runLanes(part []*item) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

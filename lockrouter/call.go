@@ -24,17 +24,18 @@ type parcel struct {
 	asking []*waiter
 }
 
-// call is one of this proxy for a lock's document. In the queue a proxy has another name than where nobody waits.
+// call makes a call of this proxy for a lock's document. The proxy has one name for calls of its lanes, which queue, and another
+// one for all others.
 func (r *Router) call(lock string, kind state.Kind, proxy string, ops []state.Op) *state.Call {
 	return &state.Call{Lock: lock, Kind: kind, Proxy: proxy, Bound: int64(r.o.Bound), Grace: r.grace(), Most: int64(r.o.MostHeld), Ops: ops}
 }
 
-// change is a call of one operation, past those who wait.
+// change is a call of one operation that doesn't go through a lane.
 func (r *Router) change(t *target, op state.Op) Change {
 	return Change{t.id, r.call(t.root, t.kind, r.name, []state.Op{op})}
 }
 
-// split tells those who only try from those before, who go first in a call.
+// split divides sorted tasks into those that go first in a call, and those that only try to acquire.
 func split(tasks []*task) (first, tries []*task) {
 	i := slices.IndexFunc(tasks, func(k *task) bool { return k.op.Do == state.Acquire })
 	if i < 0 {
@@ -43,9 +44,10 @@ func split(tasks []*task) (first, tries []*task) {
 	return tasks[:i], tasks[i:]
 }
 
-// assemble makes a call of what there is: releases and renewals first, then those who wait, then those who only try. A release asks
-// for those who wait for what it frees: the hand-over is one call. Where there are more releases than go into one, nobody asks before all
-// were carried out: a lock may have been handed on by one of them, and its old holder would re-enter it.
+// assemble makes the next call: releases and renewals first, then acquisitions of waiters, then those of requests that only try.
+// If a release is in the call, the waiters for what it frees ask in the same call: so a lock is handed over by one call. If there
+// are more releases than go into one call, no waiter asks before all of them are carried out: one of them may be of a lock that
+// was handed on already, and the old holder would re-enter it.
 func (l *lane) assemble() *parcel {
 	r, now := l.r, l.r.now()
 	first := func(a, b *task) int { return rank(a) - rank(b) }
@@ -85,8 +87,8 @@ func (l *lane) assemble() *parcel {
 	return &parcel{c, tasks, asking}
 }
 
-// standing are the groups, and whether there is room for them in the document's queue: in a class, for those whose first has waited for
-// longest.
+// standing are the groups, each with whether the document's queue has room for it. In a class, the groups whose first waiter has
+// waited for longest have the places.
 func (l *lane) standing() iter.Seq2[*group, bool] {
 	return func(yield func(*group, bool) bool) {
 		var n [2]int
@@ -99,7 +101,7 @@ func (l *lane) standing() iter.Seq2[*group, bool] {
 	}
 }
 
-// rank is a task's place in a call: those who only try come last.
+// rank is a task's place in a call: requests that only try come last.
 func rank(k *task) int {
 	if k.op.Do == state.Acquire {
 		return 1
@@ -107,7 +109,7 @@ func rank(k *task) int {
 	return 0
 }
 
-// ask is the operation of somebody who waits, with those behind.
+// ask is the operation of a waiter. It says who waits behind it.
 func (w *waiter) ask(now int64) state.Op {
 	op := w.op
 	op.Wait, op.Age, op.Left = true, now-w.came, max(w.until-now, 1)
@@ -121,7 +123,7 @@ func (w *waiter) ask(now int64) state.Op {
 	return op
 }
 
-// settle tells everybody what became of a call.
+// settle hands everybody in a call its outcome.
 func (l *lane) settle(p *parcel, o *outcome, results []state.Result) {
 	l.failed = 0
 	l.r.storeUp()
@@ -136,22 +138,22 @@ func (l *lane) settle(p *parcel, o *outcome, results []state.Result) {
 	}
 	before, tries := split(p.tasks)
 	for _, k := range before {
-		k.tell(l, take())
+		k.deliver(l, take())
 	}
 	for _, w := range p.asking {
 		w.answer(l, take())
 	}
 	for _, k := range tries {
-		k.tell(l, take())
+		k.deliver(l, take())
 	}
 	l.observe(o.doc)
 }
 
-// tell hands a task its outcome. A lease that nobody waits for any more is given back: its client has left.
-func (k *task) tell(l *lane, o outcome) {
+// deliver hands a task its outcome. If the task's client has left, its lease is given back.
+func (k *task) deliver(l *lane, o outcome) {
 	switch {
 	case k.gone && o.result.Verdict == state.Acquired:
-		l.abandon(k.op.Rid, k.op.TTL)
+		l.abandon(&k.op)
 	case k.done != nil:
 		if o.result.Verdict.Grants() {
 			l.noteGrant(o.hold)
@@ -160,7 +162,7 @@ func (k *task) tell(l *lane, o outcome) {
 	}
 }
 
-// answer hands a waiter its lock, or leaves it waiting.
+// answer gives a waiter its lock, or leaves it waiting.
 func (w *waiter) answer(l *lane, o outcome) {
 	w.inCall, w.doubt = false, false
 	got := o.result.Verdict.Grants()
@@ -173,7 +175,7 @@ func (w *waiter) answer(l *lane, o outcome) {
 	case w.gone, w.expired && promised:
 		l.remove(w)
 		if got || promised {
-			l.abandon(w.op.Rid, w.op.TTL)
+			l.abandon(&w.op)
 		}
 		if !w.gone {
 			w.done <- o
@@ -192,8 +194,8 @@ func (w *waiter) answer(l *lane, o outcome) {
 	}
 }
 
-// fault deals with a call that has failed: it may have been carried out or not. What waits goes on waiting; the rest is tried again for
-// a while. All operations can be repeated.
+// fault deals with a call that failed: it may have been carried out or not. Waiters go on waiting. Tasks are tried again for a
+// while, because all operations can be repeated.
 func (l *lane) fault(p *parcel, err error) {
 	now := l.r.now()
 	if l.failed == 0 {
@@ -214,7 +216,7 @@ func (l *lane) fault(p *parcel, err error) {
 			again = append(again, &task{op: k.op, came: now, until: k.follow})
 		}
 		if k.op.Do == state.Acquire {
-			again = append(again, &task{op: state.Op{Do: state.Abandon, Rid: k.op.Rid}, came: now, until: now + k.op.TTL})
+			again = append(again, l.r.abandonment(&k.op))
 		}
 	}
 	for _, w := range p.asking {

@@ -20,19 +20,19 @@ const (
 	slow = 500 * time.Millisecond
 )
 
-// chaining reports whether waiters are to be promised their leases.
+// chaining reports whether the document may promise waiters of this lane their leases.
 func (l *lane) chaining() bool {
 	return l.quick && l.r.o.Chain > 0 && l.kind != state.Tree && l.r.o.Store.Timed()
 }
 
-// chainable reports whether somebody may be promised a lease: if this proxy dies, it ends not before its ttl. Nor may it be so short that
-// it ends before this proxy knows that it has begun: it may be as old as a slow holder, and have begun by a release that is seen a look
-// later.
+// chainable reports whether a waiter may be promised its lease. The lease must not be longer than the default: if this proxy
+// dies, its promises last for their ttl. Nor may it be shorter than a slow holder and two looks: a lease begins when it is
+// promised, and must not end before this proxy sees that its turn has come.
 func (l *lane) chainable(w *waiter) bool {
-	return w.op.TTL <= l.r.o.TTL.Milliseconds() && w.op.TTL >= (slow+2*l.r.o.LastTick).Milliseconds()
+	return w.op.TTL <= l.r.o.TTL.Milliseconds() && w.op.TTL >= (slow+2*lastTick).Milliseconds()
 }
 
-// seats is how long the chain may become by a waiter's operation.
+// seats is how long the document's chain may become by a waiter's operation.
 func (l *lane) seats(w *waiter) int64 {
 	if !l.chaining() || !l.chainable(w) {
 		return 0
@@ -40,7 +40,8 @@ func (l *lane) seats(w *waiter) int64 {
 	return int64(l.r.o.Chain)
 }
 
-// heads are those of a group who ask: the first, or, where they don't exclude each other or can be promised their leases, the first few.
+// heads are the waiters of a group that ask: the first, or the first few if they don't exclude each other or can be promised
+// their leases.
 func (l *lane) heads(g *group) []*waiter {
 	if g.mode == state.Shared {
 		return g.waiters[:min(len(g.waiters), maxReaders)]
@@ -62,7 +63,7 @@ func (l *lane) heads(g *group) []*waiter {
 	return heads
 }
 
-// noteGrant takes note of a lease that the document gave to somebody here.
+// noteGrant takes note of a lease that the document gave to a waiter or a task of this lane.
 func (l *lane) noteGrant(h state.Hold) {
 	l.relay.NoteGrant(h)
 	l.since = l.r.now()
@@ -100,7 +101,7 @@ func (l *lane) unpromise(w *waiter) {
 	l.promised = slices.DeleteFunc(l.promised, func(o *waiter) bool { return o == w })
 }
 
-// freed takes note of a release that is about to be sent, and hands the lock over.
+// noteRelease takes note of a release that is about to be sent, and hands the lock over.
 func (l *lane) noteRelease(k *task) {
 	h, ok := l.relay.Release(k.op.Owner, k.op.Token)
 	if !ok {
@@ -133,13 +134,13 @@ func (l *lane) hand() {
 	}
 }
 
-// withdraw takes promises back where the lock is kept for long. No call may be out.
+// withdraw takes promises back if the holder keeps the lock for long. No call may be out.
 func (l *lane) withdraw(now int64) {
 	if len(l.promised) == 0 || now-l.since < slow.Milliseconds() {
 		return
 	}
 	for _, w := range l.promised {
-		l.tasks = append(l.tasks, &task{op: state.Op{Do: state.Abandon, Rid: w.op.Rid}, came: now, until: now + w.op.TTL})
+		l.tasks = append(l.tasks, l.r.abandonment(&w.op))
 		w.op.Rid = l.r.rid() // what is done to the old request, however late, isn't done to the new one
 		w.promised, w.g.due = false, true
 	}

@@ -1,6 +1,7 @@
 package lockrouter
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -87,30 +88,20 @@ func (r *Router) direct(ctx context.Context, a *Ask) AskResult {
 
 // directMany goes on when the client has left: what is carried out after that would come after what gives it back.
 func (r *Router) directMany(ctx context.Context, asks []Ask) []AskResult {
-	changes := make([]Change, len(asks))
 	items := make([]*item, len(asks))
 	for i := range asks {
-		t := r.docOf(asks[i].Index, asks[i].ID)
-		items[i] = &item{id: asks[i].ID, t: t}
-		changes[i] = r.change(t, asks[i].Op)
+		items[i] = &item{id: asks[i].ID, t: r.docOf(asks[i].Index, asks[i].ID)}
 	}
 	results := make([]AskResult, len(asks))
-	for i, d := range r.o.Store.Do(r.ctx, changes) {
+	r.carryOut(items, func(i int) state.Op { return asks[i].Op }, func(i int, it *item, d *Changed) {
 		results[i].Err = d.Err
 		if d.Err == nil {
-			results[i] = AskResult{Result: d.Results[0], Doc: d.Doc}
-			items[i].doc = d.Doc
-			if d.Results[0].Verdict.Positive() {
-				r.lapses(d.Doc)
-			}
-			if ctx.Err() != nil {
-				results[i].Err = context.Cause(ctx)
-			}
+			results[i] = AskResult{Result: d.Results[0], Doc: d.Doc, Err: context.Cause(ctx)}
 		}
 		if results[i].Err != nil && asks[i].Op.Do == state.Acquire {
-			r.doubt(items[i].t, &asks[i].Op)
+			r.doubt(it.t, &asks[i].Op)
 		}
-	}
+	})
 	r.runLanes(items)
 	return results
 }
@@ -119,7 +110,7 @@ func (r *Router) directMany(ctx context.Context, asks []Ask) []AskResult {
 func (r *Router) doubt(t *target, op *state.Op) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.lane(t).abandon(op.Rid, op.TTL)
+	r.lane(t).abandon(op)
 }
 
 // countAsk counts what became of an operation.
@@ -129,15 +120,10 @@ func (r *Router) countAsk(a *Ask, t *AskResult, began time.Time) {
 	if t.Err == nil {
 		word = map[state.Verdict]string{state.Acquired: "acquired", state.Reentered: "reentered", state.Full: "full"}[t.Result.Verdict]
 	}
-	if word == "" {
-		word = "held"
-	}
+	word = cmp.Or(word, "held")
 	switch {
 	case op.Do == state.Acquire:
-		r.o.Events.Acquired.Call(op.Class, word, time.Since(began))
-		if word == "held" {
-			r.o.Events.Contended.Call(op.Class)
-		}
+		r.countRequest(op.Class, word, began)
 		if word == "acquired" || word == "reentered" {
 			r.held.add(lock, t.Result.Token, began.Add(time.Duration(op.TTL)*time.Millisecond))
 		}

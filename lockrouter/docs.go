@@ -60,22 +60,7 @@ type item struct {
 // docs answers what is asked of the locks of several documents.
 func (r *Router) docs(ctx context.Context, q *Request, index string) (*Answer, error) {
 	var want docsParameters
-	if err := strict(q.Body, &want); err != nil {
-		return nil, err
-	}
-	pairs, err := params(q.Query)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range pairs {
-		if err := want.param(p.Name, p.Value); err != nil {
-			return nil, err
-		}
-	}
-	if want.Owner == "" {
-		want.Owner = want.ProcessID
-	}
-	switch err := r.check(&want.parameters); {
+	switch err := r.read(q, &want, &want.parameters); {
 	case err != nil:
 		return nil, err
 	case want.Owner == "":
@@ -161,10 +146,7 @@ func (b *batch) acquireAll(ctx context.Context, q *Request, index string, want *
 	case err != nil:
 		word = "left"
 	}
-	b.r.o.Events.Acquired.Call(b.a.class, word, time.Since(b.began))
-	if word == "held" {
-		b.r.o.Events.Contended.Call(b.a.class)
-	}
+	b.r.countRequest(b.a.class, word, b.began)
 	if err != nil {
 		b.release(b.items)
 		return nil, err

@@ -88,13 +88,13 @@ type group struct {
 func (r *Router) lane(t *target) *lane {
 	l := r.lanes[t.id]
 	if l == nil {
-		l = &lane{r: r, id: t.id, lock: t.root, kind: t.kind, tryAt: never, tick: r.o.FirstTick.Milliseconds()}
+		l = &lane{r: r, id: t.id, lock: t.root, kind: t.kind, tryAt: never, tick: firstTick.Milliseconds()}
 		r.lanes[t.id] = l
 	}
 	return l
 }
 
-// submit has an operation carried out that isn't waited for in a queue.
+// submit carries out an operation that doesn't wait in the queue.
 func (r *Router) submit(ctx context.Context, t *target, op state.Op) outcome {
 	now := r.now()
 	k := &task{op: op, came: now, until: now + r.o.Patience.Milliseconds(), done: make(chan outcome, 1)}
@@ -117,7 +117,8 @@ func (r *Router) submit(ctx context.Context, t *target, op state.Op) outcome {
 	return r.forsake(l, k, r.why(ctx))
 }
 
-// forsake gives up a task whose client has left. What was sent counts, but for a lease that nobody would know of.
+// forsake gives up a task whose client has left. An operation that was sent counts all the same, but a lease that nobody knows of
+// is released.
 func (r *Router) forsake(l *lane, k *task, why error) outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,7 +126,7 @@ func (r *Router) forsake(l *lane, k *task, why error) outcome {
 	select {
 	case o := <-k.done:
 		if k.op.Do == state.Acquire && o.err == nil && o.result.Verdict == state.Acquired {
-			l.again().abandon(k.op.Rid, k.op.TTL)
+			l.again().abandon(&k.op)
 		}
 		return outcome{err: why}
 	default:
@@ -145,11 +146,16 @@ func (r *Router) why(ctx context.Context) error {
 
 var errClosed = fmt.Errorf("%w: the proxy is shutting down", ErrStore)
 
-// abandon releases whatever a request has got or will get. It is tried until the lease would have ended.
-func (l *lane) abandon(rid string, ttl int64) {
-	now := l.r.now()
-	l.tasks = append(l.tasks, &task{op: state.Op{Do: state.Abandon, Rid: rid}, came: now, until: now + ttl})
+// abandon releases whatever a request has got or will get.
+func (l *lane) abandon(op *state.Op) {
+	l.tasks = append(l.tasks, l.r.abandonment(op))
 	l.run()
+}
+
+// abandonment is the task that releases whatever an acquisition has got or will get. It is tried until the lease would have ended.
+func (r *Router) abandonment(op *state.Op) *task {
+	now := r.now()
+	return &task{op: state.Op{Do: state.Abandon, Rid: op.Rid}, came: now, until: now + op.TTL}
 }
 
 // run has the lane send what there is, if it isn't sending already.
@@ -162,8 +168,8 @@ func (l *lane) run() {
 	}
 }
 
-// runHere is run for who waits for what is sent: the first call is made by its own goroutine, which saves waking others for it.
-// It gives up Router.mu.
+// runHere is run for a goroutine that waits for the outcome. It makes the first call itself, which saves waking another
+// goroutine. It unlocks Router.mu.
 func (l *lane) runHere() {
 	r := l.r
 	if !l.start() {
@@ -190,7 +196,7 @@ func (l *lane) runHere() {
 	r.mu.Unlock()
 }
 
-// start reports whether there is something to send that nobody is sending yet; the caller has to do it.
+// start reports whether there is something to send that no goroutine sends yet. The caller then has to send it.
 func (l *lane) start() bool {
 	if l.running || l.r.closed || !l.ready() {
 		return false
@@ -204,7 +210,7 @@ func (l *lane) ready() bool {
 	return len(l.tasks) > 0 || slices.ContainsFunc(l.groups, func(g *group) bool { return g.due && len(g.waiters) > 0 })
 }
 
-// send makes calls until there is nothing to send. It gives up Router.mu.
+// send makes calls until there is nothing to send. It unlocks Router.mu.
 func (l *lane) send() { l.sendAfter(0) }
 
 // sendAfter is send after a pause.
@@ -234,8 +240,8 @@ func (l *lane) stop() bool {
 	return true
 }
 
-// carry makes a call, and tells everybody what has become of it. After one that has failed it says how long the next one has to
-// wait. Router.mu is given up while it is out.
+// carry makes a call and hands everybody in it the outcome. After a call that failed, pause is how long the next one has to wait.
+// Router.mu is unlocked while the call is out.
 func (l *lane) carry(p *parcel) (pause time.Duration) {
 	r := l.r
 	r.mu.Unlock()
@@ -266,7 +272,7 @@ func (r *Router) pause(d time.Duration) {
 	}
 }
 
-// rest gives up a lane that has nothing to do, or has it watched.
+// rest removes a lane that has nothing to do, or wakes the watcher for it.
 func (l *lane) rest() {
 	switch {
 	case l.running:

@@ -79,24 +79,21 @@ func (r *Router) evict(ctx context.Context, t *target, a *parameters) (*Answer, 
 			if h.Path != t.path || a.token > 0 && h.Token != a.token {
 				continue
 			}
-			o := r.submit(ctx, t, state.Op{Do: state.Release, Owner: h.Owner, Token: h.Token, Path: h.Path, Class: state.Foreground,
-				Mode: state.Exclusive})
-			if o.err != nil {
-				return nil, o.err
-			}
-			if o.result.Verdict != state.Released {
+			switch verdict, err := r.end(ctx, t, h.Owner, h.Token); {
+			case err != nil:
+				return nil, err
+			case verdict != state.Released:
 				continue // it has ended by itself
 			}
-			r.held.remove(t.root, h.Token)
 			r.o.Log.Warn("the operator has released a lease", obs.KeyLock, t.lock, obs.KeyOwner, h.Owner, obs.KeyToken, h.Token, obs.KeyNote, h.Note)
 			ended = append(ended, leaseOf(d, h, r.clockNow(), true))
 		}
 	}
-	if len(ended) == 0 && a.token == 0 {
-		return nil, &Failure{Status: http.StatusNotFound, Type: TypeMissing, Reason: "nobody holds " + t.lock}
-	}
-	if len(ended) == 0 {
-		return nil, &Failure{Status: http.StatusNotFound, Type: TypeMissing, Reason: "there is no such lease on " + t.lock}
+	switch {
+	case len(ended) == 0 && a.token == 0:
+		return nil, missing("nobody holds " + t.lock)
+	case len(ended) == 0:
+		return nil, missing("there is no such lease on " + t.lock)
 	}
 	return reply(http.StatusOK, map[string]any{"released": len(ended), "leases": ended}), nil
 }
@@ -131,9 +128,10 @@ func listQuery(raw []byte, now int64) (query *Query, prefix string, err error) {
 			query.Size = n
 		case "after":
 			query.After = p.Value
-		case "pretty", "human", "error_trace":
 		default:
-			return nil, "", badRequest("request contains unrecognized parameter: [" + p.Name + "]")
+			if err := unknownParameter(p.Name); err != nil {
+				return nil, "", err
+			}
 		}
 	}
 	return query, prefix, nil

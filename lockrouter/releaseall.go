@@ -41,32 +41,7 @@ func (r *Router) releaseAll(ctx context.Context, q *Request) (*Answer, error) {
 	for _, t := range want.Tokens {
 		tokens[t]++
 	}
-	released := []string{}
-	var named []foundLease
-	for more := true; more; more = query.After != "" {
-		page, err := r.o.Store.Find(ctx, query)
-		if err != nil {
-			return nil, err
-		}
-		query.After = page.Next
-		for _, d := range page.Docs {
-			list, err := ownedLeases(d, query, tokens)
-			switch {
-			case err != nil:
-				return nil, err
-			case len(tokens) > 0:
-				named = append(named, list...)
-				continue
-			}
-			if released, err = r.releaseThese(ctx, list, released); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if err := r.ambiguous(named, tokens); err != nil {
-		return nil, err
-	}
-	released, err := r.releaseThese(ctx, named, released)
+	released, err := r.releaseFound(ctx, query, tokens)
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +51,37 @@ func (r *Router) releaseAll(ctx context.Context, q *Request) (*Answer, error) {
 	return reply(http.StatusOK, map[string]any{"released": len(released), "locks": released}), nil
 }
 
-// ownedLeases are an owner's leases in one document: those of the tokens, if any are said.
-func ownedLeases(d *state.Doc, q *Query, tokens map[int64]int) (list []foundLease, err error) {
+// releaseFound releases the leases that a query finds, page by page. Those of tokens it releases when it has seen all pages: a token may be
+// of several.
+func (r *Router) releaseFound(ctx context.Context, query *Query, tokens map[int64]int) (released []string, err error) {
+	released = []string{}
+	var named []foundLease
+	for more := true; more; more = query.After != "" {
+		page, err := r.o.Store.Find(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		query.After = page.Next
+		var list []foundLease
+		for _, d := range page.Docs {
+			if list, err = ownedLeases(list, d, query, tokens); err != nil {
+				return nil, err
+			}
+		}
+		if len(tokens) > 0 {
+			named = append(named, list...)
+		} else if released, err = r.releaseThese(ctx, list, released); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.ambiguous(named, tokens); err != nil {
+		return nil, err
+	}
+	return r.releaseThese(ctx, named, released)
+}
+
+// ownedLeases adds an owner's leases in one document to a list: those of the tokens, if the request names any.
+func ownedLeases(list []foundLease, d *state.Doc, q *Query, tokens map[int64]int) ([]foundLease, error) {
 	for i := range d.Holds {
 		h := &d.Holds[i]
 		if !q.owns(h) || len(tokens) > 0 && tokens[h.Token] == 0 {
@@ -115,13 +119,10 @@ func (r *Router) ambiguous(list []foundLease, tokens map[int64]int) error {
 // releaseThese releases what a list has shown. The list decides nothing: the release looks at the document.
 func (r *Router) releaseThese(ctx context.Context, list []foundLease, released []string) ([]string, error) {
 	for _, l := range list {
-		o := r.submit(ctx, l.t, state.Op{Do: state.Release, Owner: l.h.Owner, Token: l.h.Token, Path: l.h.Path,
-			Class: state.Foreground, Mode: state.Exclusive})
-		switch {
-		case o.err != nil:
-			return nil, o.err
-		case o.result.Verdict == state.Released:
-			r.held.remove(l.t.root, l.h.Token)
+		switch verdict, err := r.end(ctx, l.t, l.h.Owner, l.h.Token); {
+		case err != nil:
+			return nil, err
+		case verdict == state.Released:
 			released = append(released, l.t.lock)
 		}
 	}

@@ -2,6 +2,7 @@ package lockrouter
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// asked is what a request asks for, from its body and its query.
+// parameters are what a request asks for, from its body and its query.
 type parameters struct {
 	Owner     string      `json:"owner"`
 	ProcessID string      `json:"process_id"`
@@ -45,22 +46,25 @@ const (
 // parse reads a request for one lock.
 func (r *Router) parse(q *Request) (*parameters, error) {
 	a := new(parameters)
-	if err := strict(q.Body, a); err != nil {
-		return nil, err
+	return a, r.read(q, a, a)
+}
+
+// read reads a request's body, and then its query, whose parameters are of the part a of body.
+func (r *Router) read(q *Request, body any, a *parameters) error {
+	if err := strict(q.Body, body); err != nil {
+		return err
 	}
 	pairs, err := params(q.Query)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, p := range pairs {
 		if err := a.param(p.Name, p.Value); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if a.Owner == "" {
-		a.Owner = a.ProcessID
-	}
-	return a, r.check(a)
+	a.Owner = cmp.Or(a.Owner, a.ProcessID)
+	return r.check(a)
 }
 
 // text refuses what is no text: all of it would be the same in JSON, and the locks of two owners those of one.
@@ -97,29 +101,26 @@ func params(query []byte) ([]uri.Pair, error) {
 	return pairs, nil
 }
 
-func (a *parameters) param(key, value string) error {
-	switch key {
-	case "renew":
+// engineParameters are those of every request of the engine's. They mean nothing here.
+var engineParameters = []string{"pretty", "human", "error_trace"}
+
+func unknownParameter(name string) error {
+	if slices.Contains(engineParameters, name) {
+		return nil
+	}
+	return badRequest("request contains unrecognized parameter: [" + name + "]")
+}
+
+func (a *parameters) param(name, value string) error {
+	texts := map[string]*string{"owner": &a.Owner, "process_id": &a.ProcessID, "token": (*string)(&a.Token), "ttl": &a.TTL, "wait": &a.Wait,
+		"priority": &a.Priority, "mode": &a.Mode, "note": &a.Note}
+	switch text := texts[name]; {
+	case text != nil:
+		*text = value
+	case name == "renew":
 		a.renew = value != "false"
-	case "owner":
-		a.Owner = value
-	case "process_id":
-		a.ProcessID = value
-	case "token":
-		a.Token = json.Number(value)
-	case "ttl":
-		a.TTL = value
-	case "wait":
-		a.Wait = value
-	case "priority":
-		a.Priority = value
-	case "mode":
-		a.Mode = value
-	case "note":
-		a.Note = value
-	case "pretty", "human", "error_trace": // of every request of the engine's
 	default:
-		return badRequest("request contains unrecognized parameter: [" + key + "]")
+		return unknownParameter(name)
 	}
 	return nil
 }
@@ -154,17 +155,11 @@ func (r *Router) check(a *parameters) (err error) {
 			return err
 		}
 	}
-	a.class = state.Class(a.Priority)
-	if a.Priority == "" {
-		a.class = state.Foreground
-	}
+	a.class = cmp.Or(state.Class(a.Priority), state.Foreground)
 	if !slices.Contains([]state.Class{state.Foreground, state.Background}, a.class) {
 		return badRequest("priority is foreground or background, not [" + a.Priority + "]")
 	}
-	a.mode = state.Mode(a.Mode)
-	if a.Mode == "" {
-		a.mode = state.Exclusive
-	}
+	a.mode = cmp.Or(state.Mode(a.Mode), state.Exclusive)
 	if !slices.Contains([]state.Mode{state.Exclusive, state.Shared}, a.mode) {
 		return badRequest("mode is exclusive or shared, not [" + a.Mode + "]")
 	}

@@ -1,6 +1,7 @@
 package lockrouter
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -31,9 +32,6 @@ type Options struct {
 	Chain int
 	// MostHeld is how many leases a tree may hold: 20000.
 	MostHeld int
-	// FirstTick and LastTick are the time between two looks at a lock that is waited for: the first after it changed, and the
-	// longest, to which it grows while nothing happens. 20ms and 250ms.
-	FirstTick, LastTick time.Duration
 	// Patience is how long what can't wait is tried again while the store is unavailable: 2s.
 	Patience time.Duration
 	// Search gives the ids of the documents that a query finds in an index now, up to most of them, on behalf of the client whose
@@ -56,31 +54,22 @@ type Events struct {
 	Lapsed hook.Func2[int, bool]
 }
 
+// The time between two looks at a lock that is waited for: the first after it changed, and the longest, to which it grows while nothing
+// happens.
+const (
+	firstTick = 20 * time.Millisecond
+	lastTick  = 250 * time.Millisecond
+)
+
 func (o *Options) fill() {
-	orDuration := func(d *time.Duration, value time.Duration) {
-		if *d <= 0 {
-			*d = value
-		}
-	}
-	orInt := func(n *int, value int) {
-		if *n <= 0 {
-			*n = value
-		}
-	}
-	orDuration(&o.TTL, 30*time.Second)
-	orDuration(&o.MaxTTL, 24*time.Hour)
-	orDuration(&o.MaxWait, time.Hour)
-	orDuration(&o.FirstTick, 20*time.Millisecond)
-	orDuration(&o.LastTick, 250*time.Millisecond)
-	orDuration(&o.Patience, 2*time.Second)
-	orInt(&o.Bound, 16)
-	orInt(&o.MostHeld, 20_000)
-	if o.Path == "" {
-		o.Path = "/_lock"
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.TTL = cmp.Or(max(o.TTL, 0), 30*time.Second)
+	o.MaxTTL = cmp.Or(max(o.MaxTTL, 0), 24*time.Hour)
+	o.MaxWait = cmp.Or(max(o.MaxWait, 0), time.Hour)
+	o.Patience = cmp.Or(max(o.Patience, 0), 2*time.Second)
+	o.Bound = cmp.Or(max(o.Bound, 0), 16)
+	o.MostHeld = cmp.Or(max(o.MostHeld, 0), 20_000)
+	o.Path = cmp.Or(o.Path, "/_lock")
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 }
 
 // Router gives out locks. It is safe for concurrent use; make it with New, and Close it.
@@ -189,8 +178,8 @@ func (r *Router) now() int64 { return time.Since(r.epoch).Milliseconds() }
 // rid names a request for all proxies.
 func (r *Router) rid() string { return r.name + "-" + strconv.FormatUint(r.rids.Add(1), 36) }
 
-// grace is how long the first of a queue may take to take its lock: it looks at it once in LastTick, and asks then.
-func (r *Router) grace() int64 { return 3 * r.o.LastTick.Milliseconds() }
+// grace is how long the first of a queue may take to take its lock: it looks at it once in lastTick, and asks then.
+func (r *Router) grace() int64 { return (3 * lastTick).Milliseconds() }
 
 // clockNow is the documents' time, as far as is known here. It is for telling, not for deciding.
 func (r *Router) clockNow() int64 { return time.Now().UnixMilli() + r.offset.Load() }

@@ -85,11 +85,16 @@ func (r *Router) acquire(ctx context.Context, t *target, a *parameters) (*Answer
 		o = r.wait(ctx, t, op, limit)
 	}
 	answer, word, err := r.acquisition(t, &op, o, limit > 0, began)
-	r.o.Events.Acquired.Call(a.class, word, time.Since(began))
-	if word == "held" {
-		r.o.Events.Contended.Call(a.class)
-	}
+	r.countRequest(a.class, word, began)
 	return answer, err
+}
+
+// countRequest counts a request for a lock, which has ended, by what became of it.
+func (r *Router) countRequest(class state.Class, word string, began time.Time) {
+	r.o.Events.Acquired.Call(class, word, time.Since(began))
+	if word == "held" {
+		r.o.Events.Contended.Call(class)
+	}
 }
 
 func (r *Router) ttl(a *parameters) time.Duration {
@@ -180,16 +185,23 @@ func (r *Router) renew(ctx context.Context, t *target, a *parameters) (*Answer, 
 
 // release gives a lock back.
 func (r *Router) release(ctx context.Context, t *target, a *parameters) (*Answer, error) {
-	o := r.submit(ctx, t, state.Op{Do: state.Release, Owner: a.Owner, Token: a.token, Path: t.path, Class: state.Foreground,
-		Mode: state.Exclusive})
-	if o.err != nil {
-		return nil, o.err
+	switch verdict, err := r.end(ctx, t, a.Owner, a.token); {
+	case err != nil:
+		return nil, err
+	case verdict != state.Released:
+		return nil, refusal(t, verdict)
 	}
-	if o.result.Verdict != state.Released {
-		return nil, refusal(t, o.result.Verdict)
-	}
-	r.held.remove(t.root, a.token)
 	return reply(http.StatusOK, map[string]any{"released": true}), nil
+}
+
+// end ends a lease. Other verdicts than Released say why it couldn't.
+func (r *Router) end(ctx context.Context, t *target, owner string, token int64) (state.Verdict, error) {
+	o := r.submit(ctx, t, state.Op{Do: state.Release, Owner: owner, Token: token, Path: t.path, Class: state.Foreground,
+		Mode: state.Exclusive})
+	if o.err == nil && o.result.Verdict == state.Released {
+		r.held.remove(t.root, token)
+	}
+	return o.result.Verdict, o.err
 }
 
 // refusal says why a lease can't be renewed or released. Nothing has changed by it.
@@ -202,7 +214,7 @@ func refusal(t *target, v state.Verdict) error {
 	case state.NoToken:
 		return badRequest("token is missing: say the one that was given with the lock, in the body or as ?token=")
 	}
-	return &Failure{Status: http.StatusNotFound, Type: TypeMissing, Reason: "there is no lease of that token on " + t.lock}
+	return missing("there is no lease of that token on " + t.lock)
 }
 
 // get tells who holds a lock; to the operator with the tokens.
@@ -227,7 +239,7 @@ func (r *Router) get(ctx context.Context, t *target, admin bool) (*Answer, error
 	}
 	switch {
 	case len(leases) == 0:
-		return nil, &Failure{Status: http.StatusNotFound, Type: TypeMissing, Reason: "nobody holds " + t.lock}
+		return nil, missing("nobody holds " + t.lock)
 	case t.kind == state.Tree || len(leases) > 1:
 		return reply(http.StatusOK, map[string]any{"lock": t.lock, "leases": leases}), nil
 	}

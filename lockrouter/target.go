@@ -61,42 +61,53 @@ func (r *Router) locate(path []byte) (endpoint, *target, string, error) {
 	if !r.Takes(path) { // the operator may name anything
 		return unknownEndpoint, nil, "", r.noLock(path)
 	}
-	index := ""
-	rest := string(path)
-	if !under(path, r.o.Path) {
-		i := strings.IndexByte(rest[1:], '/') + 1
-		var err error
-		if index, err = decodeSegment(rest[1:i]); err != nil {
-			return 0, nil, "", err
-		}
-		if strings.ContainsAny(index, `,*?"<>| /\#`) || index == "" {
-			return 0, nil, "", badRequest("a lock is of one index, by its name; [" + index + "] isn't one")
-		}
-		if len(index) > longestIndex {
-			return 0, nil, "", badRequest("the name of an index has up to 255 bytes")
-		}
-		rest = rest[i:]
+	if under(path, r.o.Path) {
+		return r.locateGlobal(path)
 	}
-	rest = strings.TrimPrefix(rest[len(r.o.Path):], "/")
-	word, rest, more := strings.Cut(rest, "/")
+	raw, _, _ := strings.Cut(string(path[1:]), "/")
+	index, err := decodeSegment(raw)
 	switch {
-	case index == "" && word == "":
-		return listing, nil, "", nil
-	case index == "" && word == "_release" && !more:
-		return releasing, nil, "", nil
-	case index == "" && word == "global":
-		t, err := r.global(rest)
-		return oneLock, t, "", err
-	case index != "" && word == "doc" && rest != "":
-		t, err := r.doc(index, rest)
-		return oneLock, t, index, err
-	case index != "" && word == "docs" && !more:
-		return manyDocs, nil, index, nil
-	case index != "" && word == "tree":
-		t, err := r.tree(index, rest)
-		return oneLock, t, index, err
+	case err != nil:
+		return unknownEndpoint, nil, "", err
+	case strings.ContainsAny(index, `,*?"<>| /\#`) || index == "":
+		return unknownEndpoint, nil, "", badRequest("a lock is of one index, by its name; [" + index + "] isn't one")
+	case len(index) > longestIndex:
+		return unknownEndpoint, nil, "", badRequest("the name of an index has up to 255 bytes")
 	}
-	return unknownEndpoint, nil, "", r.noLock(path)
+	word, rest, more := r.below(path[1+len(raw):])
+	t, what := (*target)(nil), oneLock
+	switch {
+	case word == "doc" && rest != "":
+		t, err = r.doc(index, rest)
+	case word == "docs" && !more:
+		what = manyDocs
+	case word == "tree":
+		t, err = r.tree(index, rest)
+	default:
+		err = r.noLock(path)
+	}
+	return what, t, index, err
+}
+
+// locateGlobal reads a path that names no index.
+func (r *Router) locateGlobal(path []byte) (what endpoint, t *target, index string, err error) {
+	switch word, rest, more := r.below(path); {
+	case word == "":
+		what = listing
+	case word == "_release" && !more:
+		what = releasing
+	case word == "global":
+		what = oneLock
+		t, err = r.global(rest)
+	default:
+		err = r.noLock(path)
+	}
+	return what, t, "", err
+}
+
+// below is the first segment below the locks' own, and what follows it.
+func (r *Router) below(path []byte) (word, rest string, more bool) {
+	return strings.Cut(strings.TrimPrefix(string(path[len(r.o.Path):]), "/"), "/")
 }
 
 func (r *Router) noLock(path []byte) error {

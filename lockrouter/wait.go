@@ -8,7 +8,7 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// wait has a request wait for a lock, up to limit.
+// wait waits for a lock, up to limit.
 func (r *Router) wait(ctx context.Context, t *target, op state.Op, limit time.Duration) outcome {
 	now := r.now()
 	w := &waiter{task: task{op: op, came: now, until: now + max(limit.Milliseconds(), 1), done: make(chan outcome, 1)}}
@@ -65,7 +65,7 @@ func (l *lane) join(w *waiter) {
 			}
 		}
 		l.groups = slices.Insert(l.groups, i, g)
-		l.tick = l.r.o.FirstTick.Milliseconds()
+		l.tick = firstTick.Milliseconds()
 		l.lookAt = l.r.now() + l.tick
 	}
 	g := l.groups[i]
@@ -104,8 +104,8 @@ func (l *lane) remove(w *waiter) {
 	}
 }
 
-// yield has those groups go before whose first has waited for longer than this one's new first: there may be more groups than
-// places in the document's queue, and one that others join again and again would keep its place for ever.
+// yield moves a group behind those of its class whose first waiter has waited for longer than its own new first. There may be
+// more groups than places in the document's queue: a group that new waiters join again and again would keep its place for ever.
 func (l *lane) yield(g *group) {
 	at := slices.Index(l.groups, g)
 	to := at
@@ -116,14 +116,14 @@ func (l *lane) yield(g *group) {
 	l.groups[to] = g
 }
 
-// drop is remove for one who hasn't got the lock: the document's queue must not wait for nobody.
+// drop removes a waiter that hasn't got the lock, and takes it out of the document's queue: nobody may wait behind a waiter that
+// has gone.
 func (l *lane) drop(w *waiter) {
 	promised := w.promised
 	l.remove(w)
-	now := l.r.now()
 	if w.doubt || promised {
 		l.relay.Leave(w.op.Rid)
-		l.tasks = append(l.tasks, &task{op: state.Op{Do: state.Abandon, Rid: w.op.Rid}, came: now, until: now + w.op.TTL})
+		l.tasks = append(l.tasks, l.r.abandonment(&w.op))
 	}
 	if len(w.g.waiters) == 0 && (!l.known || l.failed != 0) {
 		l.resign(w.g.class, w.g.path, w.g.mode) // it may have been put there by a call without an answer
@@ -131,7 +131,7 @@ func (l *lane) drop(w *waiter) {
 	l.tidy()
 }
 
-// tidy takes those entries of this proxy's out of the document's queue behind which nobody waits, or who have given up their
+// tidy takes entries of this proxy out of the document's queue: those without a waiter, and those of groups that have lost their
 // place.
 func (l *lane) tidy() {
 	if l.doc == nil {
@@ -144,7 +144,7 @@ func (l *lane) tidy() {
 	}
 }
 
-// stands reports whether an entry of this proxy's is that of a group that has a place.
+// stands reports whether an entry of this proxy belongs to a group that has a place.
 func (l *lane) stands(e *state.Entry) bool {
 	for g, stands := range l.standing() {
 		if g.class == e.Class && g.path == e.Path && g.mode == e.Mode {
@@ -163,7 +163,8 @@ func (l *lane) resign(class state.Class, path string, mode state.Mode) {
 	l.tasks = append(l.tasks, &task{op: op, came: now, until: now + l.r.o.Patience.Milliseconds()})
 }
 
-// expire ends a wait whose time is up; one that is being asked for just now is waited for, because it may have got its lock.
+// expire ends a wait whose time is up. If a call with the waiter is out, it waits for that call: the waiter may have got its
+// lock.
 func (l *lane) expire(w *waiter) (outcome, bool) {
 	r := l.r
 	r.mu.Lock()
@@ -199,7 +200,7 @@ func (l *lane) leave(w *waiter, why error) outcome {
 	select {
 	case o := <-w.done:
 		if o.err == nil && o.result.Verdict.Grants() {
-			l.again().abandon(w.op.Rid, w.op.TTL)
+			l.again().abandon(&w.op)
 		}
 		return outcome{err: why}
 	default:
@@ -214,7 +215,7 @@ func (l *lane) leave(w *waiter, why error) outcome {
 	return outcome{err: why}
 }
 
-// again is the lane that is in force for the lock: this one may have been given up.
+// again is the lock's current lane: this one may have been removed.
 func (l *lane) again() *lane {
 	if now := l.r.lanes[l.id]; now != nil {
 		return now
@@ -225,19 +226,19 @@ func (l *lane) again() *lane {
 
 // observe takes note of the document as it is, and finds out who has a chance now, or when.
 func (l *lane) observe(d *state.Doc) {
-	r, now := l.r, l.r.now()
+	now := l.r.now()
 	changed := !l.known || (d == nil) != (l.doc == nil) || d != nil && (d.Beat != l.doc.Beat || d.Seen != l.doc.Seen)
 	l.version++
 	if changed {
 		l.doc, l.known, l.seenAt = d, true, now
-		l.tick = r.o.FirstTick.Milliseconds()
+		l.tick = firstTick.Milliseconds()
 		if d != nil && d.Seen > 0 && d.Beat > 0 {
 			l.watch.See(d, now)
 		} else {
 			l.watch.See(nil, now)
 		}
 	} else {
-		l.tick = min(l.tick*3/2, r.o.LastTick.Milliseconds())
+		l.tick = min(l.tick*3/2, lastTick.Milliseconds())
 	}
 	l.lookAt = now + l.tick
 	l.follow(d)
@@ -262,8 +263,8 @@ func (l *lane) judge(now int64) {
 	}
 }
 
-// chance is when a group should ask. At once where it isn't in the queue, or its turn has come; else when what is before it will
-// have ended, if nobody tells. Every proxy asks then: the first of the queue may be one that has died.
+// chance is when a group should ask: at once if it isn't in the queue or if its turn has come, else when the leases before it
+// will have ended. Every proxy asks then, because the first in the queue may be of a proxy that has died.
 func (l *lane) chance(g *group) int64 {
 	if l.doc == nil || l.doc.Beat == 0 {
 		return 0
@@ -296,8 +297,8 @@ func (l *lane) chance(g *group) int64 {
 	return at
 }
 
-// reenters reports whether somebody who waits has the lock already: nobody comes first then. Who asked while another proxy had
-// promises had to wait.
+// reenters reports whether the owner of a waiter has the lock already. Nobody comes before such a waiter. It waits only because
+// it asked while another proxy had promises.
 func (l *lane) reenters(w *waiter) bool {
 	d := l.doc
 	return (len(d.Chain) == 0 || d.Promiser == l.r.queue) && slices.ContainsFunc(d.Holds, func(h state.Hold) bool {
@@ -319,7 +320,7 @@ func (l *lane) ends(g *group, owner string) int64 {
 	return last
 }
 
-// first is the first of a group who wasn't promised its lease, or nil. Those who were stand before all others.
+// first is the first waiter of a group without a promise, or nil. Waiters with a promise stand before all others.
 func (g *group) first() *waiter {
 	for _, w := range g.waiters {
 		if !w.promised {
@@ -329,7 +330,7 @@ func (g *group) first() *waiter {
 	return nil
 }
 
-// lapse is when a lease will have ended, by this process's clock; it may be late by a look, never early.
+// lapse is when a lease will have ended, by this process's clock. It may be late by the time between two looks, never early.
 func (l *lane) lapse(h *state.Hold) int64 {
 	if l.r.o.Store.Timed() {
 		return l.seenAt + max(h.Until-l.doc.Seen, 0) + 1

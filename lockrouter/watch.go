@@ -92,7 +92,7 @@ func (r *Router) look(lanes []*lane) {
 	for i, l := range lanes {
 		switch {
 		case err != nil:
-			l.lookAt = r.now() + r.o.LastTick.Milliseconds()
+			l.lookAt = r.now() + lastTick.Milliseconds()
 		case l.version != versions[i] || l.running:
 			// A call has seen it meanwhile, or is about to.
 		default:

@@ -33,10 +33,11 @@ type Exchange struct {
 
 	outcome []byte // the answer's Optimist-Outcome, for the log
 
-	hasAnswer bool // the client has got an answer, or the beginning of one
-	closing   bool // the answer has "Connection: close"
-	broken    bool // the connection can't be used any more: the client left, or an answer broke off
-	done      Done
+	hasAnswer bool  // the client has got an answer, or the beginning of one
+	closing   bool  // the answer has "Connection: close"
+	broken    bool  // the connection can't be used any more: the client left, or an answer broke off
+	status    int   // of the final answer; 0 if there was none
+	sent      int64 // bytes of the answer's body, without transfer coding
 }
 
 // maxKeptBuffer is the size in bytes above which a buffer isn't kept for the next request.
@@ -48,7 +49,7 @@ func (x *Exchange) reset() {
 	x.in.clear()
 	x.up = upstream.Request{}
 	x.hasAnswer, x.closing, x.broken = false, false, false
-	x.done = Done{}
+	x.status, x.sent = 0, 0
 	x.outcome = x.outcome[:0]
 	if x.pending = x.pending[:0]; cap(x.pending) > maxKeptBuffer {
 		x.pending = nil
@@ -104,8 +105,7 @@ func (x *Exchange) finish() bool {
 	if c.up != nil {
 		c.up.Finish()
 	}
-	x.done.Kind, x.done.Received = x.op.Kind, x.in.received
-	c.server.metrics.Request(&x.done)
+	c.server.metrics.Request(x.op.Kind.String(), x.status, x.in.received, x.sent)
 	if c.server.logsRequests() {
 		x.logLine()
 	}
@@ -121,8 +121,8 @@ func (x *Exchange) logLine() {
 		obs.KeyMethod, string(x.head.Method),
 		obs.KeyPath, string(x.op.Path),
 		obs.KeyOp, x.op.Kind.String(),
-		obs.KeyStatus, x.done.Status,
-		obs.KeyBytes, x.done.Sent,
+		obs.KeyStatus, x.status,
+		obs.KeyBytes, x.sent,
 		obs.KeyClient, x.c.client.String(),
 	}
 	if len(x.outcome) > 0 {
@@ -181,7 +181,7 @@ func (x *Exchange) Answer(status int, fields []wire.Field, body []byte) error {
 		body = nil
 	}
 	x.recordStatus(status)
-	x.done.Sent = int64(len(body))
+	x.sent = int64(len(body))
 	return x.flush(body)
 }
 
@@ -196,7 +196,7 @@ func (x *Exchange) setConnection(h *wire.Head) {
 // recordStatus records that the client is getting an answer.
 func (x *Exchange) recordStatus(status int) {
 	x.hasAnswer = true
-	x.done.Status = status
+	x.status = status
 }
 
 // flush writes x.out and tail.
@@ -244,13 +244,4 @@ const (
 )
 
 // isRead reports whether the request changes nothing. If its answer is lost, no outcome is unknown.
-func (x *Exchange) isRead() bool {
-	if x.op.Kind.Read() {
-		return true
-	}
-	switch string(x.head.Method) {
-	case http.MethodGet, http.MethodHead, http.MethodOptions:
-		return true
-	}
-	return false
-}
+func (x *Exchange) isRead() bool { return x.op.Kind.Read() || safe(x.head.Method) }

@@ -180,6 +180,74 @@ func TestForwardChangesWhatItIsTold(t *testing.T) {
 	}
 }
 
+// What comes in pieces is changed piece by piece, and the client has it before the next one comes.
+func TestAnAnswerIsChangedAsItComes(t *testing.T) {
+	release, held := make(chan struct{}), ""
+	s := newStub(t, func(c *stubConn, r seen) {
+		switch {
+		case strings.Contains(r.head, "/small"):
+			c.say("abcdef", "HTTP/1.1 200 OK", "X-A: 1", "Content-Length: 6", "X-B: 2")
+		case strings.Contains(r.head, "/none"):
+			c.say("", "HTTP/1.1 200 OK", "Content-Length: 0")
+		case strings.Contains(r.head, "/chunks"):
+			c.say("3\r\nabc\r\n", "HTTP/1.1 200 OK", "Transfer-Encoding: chunked")
+			<-release
+			_, _ = io.WriteString(c, "3\r\ndef\r\n0\r\n\r\n")
+		default:
+			c.say("abc", "HTTP/1.1 200 OK", "Content-Length: 6")
+			<-release
+			_, _ = io.WriteString(c, "def")
+		}
+	})
+	addr, _ := newProxy(t, s, func(o *Options) {
+		o.Intercept = func(x *Exchange) bool {
+			held = ""
+			return x.Forward(ForwardOptions{Change: func(p []byte, last bool) []byte {
+				out := held + strings.ToUpper(string(p)) // the last letter comes later
+				if held = ""; !last && len(out) > 0 {
+					out, held = out[:len(out)-1], out[len(out)-1:]
+				} else if last && len(out) > 0 {
+					out += "!"
+				}
+				return []byte(out)
+			}}) == nil
+		}
+	})
+	for _, target := range []string{"/chunks", "/length"} {
+		c := dial(t, addr)
+		c.send(lines("GET "+target+" HTTP/1.1", "Host: h"))
+		head, err := readHead(c.r)
+		early := make([]byte, len("2\r\nAB\r\n"))
+		if _, err2 := io.ReadFull(c.r, early); err != nil || err2 != nil || string(early) != "2\r\nAB\r\n" {
+			t.Fatalf("%s: %q behind %q, %v %v", target, early, head, err, err2)
+		}
+		release <- struct{}{}
+		late := make([]byte, len("2\r\nCD\r\n...2\r\nEF\r\n1\r\n!\r\n0\r\n\r\n"))
+		n, _ := io.ReadAtLeast(c.r, late, len("5\r\nCDEF!\r\n0\r\n\r\n"))
+		if rest := dechunk(t, string(late[:n])); rest != "CDEF!" || strings.Contains(strings.ToLower(head), "content-length") {
+			t.Errorf("%s: %q behind %q", target, late[:n], head)
+		}
+	}
+	c := dial(t, addr)
+	for range 2 {
+		c.send(lines("GET /small HTTP/1.1", "Host: h"))
+		if a := c.answer("GET"); a.head != lines("HTTP/1.1 200 OK", "X-A: 1", "Content-Length: 7", "X-B: 2") || a.body != "ABCDEF!" {
+			t.Errorf("%+v", a)
+		}
+		c.send(lines("GET /none HTTP/1.1", "Host: h"))
+		if a := c.answer("GET"); a.head != lines("HTTP/1.1 200 OK", "Content-Length: 0") || a.body != "" {
+			t.Errorf("%+v", a)
+		}
+	}
+	old := dial(t, addr)
+	old.send(lines("GET /length HTTP/1.0"))
+	head, _ := readHead(old.r)
+	release <- struct{}{}
+	if body, err := io.ReadAll(old.r); string(body) != "ABCDEF!" || err != nil || strings.Contains(strings.ToLower(head), "transfer") {
+		t.Errorf("%q behind %q: %v", body, head, err)
+	}
+}
+
 func TestPeekWaitsForWhatItWantsAndNoLonger(t *testing.T) {
 	seenFirst := make(chan string, 1)
 	release := make(chan struct{})

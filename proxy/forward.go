@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
@@ -29,6 +30,10 @@ type ForwardOptions struct {
 	// comes later. It isn't called for an answer that breaks off. If the body has no known length, each piece is held back until
 	// the next one comes.
 	Last func()
+	// Change is called with each piece of the answer's body in order, as Copy is, and returns what the client gets in its place: more, or
+	// less, or nothing yet. last says that no more comes. What it returns must stay until the next call. An answer that isn't here whole
+	// when its head goes on gets chunks in place of a length. Not together with Peek, Copy or Last.
+	Change func(p []byte, last bool) []byte
 }
 
 // maxPeek bounds ForwardOptions.Peek.
@@ -111,9 +116,14 @@ func (x *Exchange) composeRequest(o *ForwardOptions) error {
 // repeatable reports whether the request may be sent again after its answer was lost. A scroll isn't repeatable, although its
 // method is GET: each request moves it on, and a second one would get the next page in place of the lost one.
 func (x *Exchange) repeatable() bool {
-	switch string(x.head.Method) {
+	return safe(x.head.Method) && !scrolls(x.op.Path)
+}
+
+// safe reports whether requests with the method change nothing (RFC 9110 §9.2.1).
+func safe(method []byte) bool {
+	switch string(method) {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
-		return !scrolls(x.op.Path)
+		return true
 	}
 	return false
 }
@@ -146,30 +156,22 @@ func (x *Exchange) sendInterim(h *wire.Head) {
 func (x *Exchange) requestFields(o *ForwardOptions) []wire.Field {
 	x.fields = x.head.EndToEnd(x.fields[:0])
 	if len(o.Drop) > 0 {
-		kept := x.fields[:0]
-		for _, f := range x.fields {
-			if !named(f.Name, o.Drop) {
-				kept = append(kept, f)
-			}
-		}
-		x.fields = kept
+		x.fields = without(x.fields, o.Drop...)
 	}
 	return x.fields
 }
 
-func named(name []byte, list []string) bool {
-	for _, n := range list {
-		if wire.EqualFold(name, n) {
-			return true
-		}
-	}
-	return false
+// without takes the fields of those names out of a list.
+func without(fields []wire.Field, names ...string) []wire.Field {
+	return slices.DeleteFunc(fields, func(f wire.Field) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return wire.EqualFold(f.Name, name) })
+	})
 }
 
 // relay sends the engine's answer to the client.
 func (x *Exchange) relay(o *ForwardOptions) error {
 	h := x.c.up.Head()
-	x.learnProduct(h)
+	x.c.server.LearnProduct(h)
 	body, whole := x.c.up.Whole()
 	if !whole && o.OnHead != nil && o.Peek > 0 {
 		var err error
@@ -182,7 +184,15 @@ func (x *Exchange) relay(o *ForwardOptions) error {
 	if o.OnHead != nil {
 		add = o.OnHead(h, body[:min(len(body), max(o.Peek, 0))])
 	}
+	was := *h
+	if o.Change != nil && h.HasBody() {
+		body = o.Change(body, whole)
+		if h.Body = wire.Chunked; whole {
+			h.Body, h.Length = wire.Length, int64(len(body))
+		}
+	}
 	framing := x.composeHead(h, add)
+	h.Body, h.Length = was.Body, was.Length
 	x.recordStatus(h.Status)
 	if err := x.sendBody(o, framing, body, whole); err != nil {
 		x.breakOff(framing)
@@ -236,9 +246,9 @@ func (x *Exchange) sendBody(o *ForwardOptions, framing wire.Framing, piece []byt
 			if o.Copy != nil {
 				o.Copy(piece)
 			}
-			x.done.Sent += int64(len(piece))
+			x.sent += int64(len(piece))
 		}
-		if o.Last != nil && (whole || x.done.Sent == length) {
+		if o.Last != nil && (whole || x.sent == length) {
 			o.Last()
 			o.Last = nil
 		}
@@ -255,7 +265,9 @@ func (x *Exchange) sendBody(o *ForwardOptions, framing wire.Framing, piece []byt
 		case err != nil:
 			return err
 		}
-		piece = p
+		if piece = p; o.Change != nil {
+			piece = o.Change(p, whole)
+		}
 	}
 }
 
@@ -302,14 +314,6 @@ func (x *Exchange) breakOff(framing wire.Framing) {
 	x.broken = true
 	if tcp, ok := x.c.nc.(*net.TCPConn); ok && framing == wire.UntilClose {
 		_ = tcp.SetLinger(0)
-	}
-}
-
-// learnProduct remembers whether the engine names its product, so that our own errors name it, too: the engine's clients refuse
-// answers without it.
-func (x *Exchange) learnProduct(h *wire.Head) {
-	if s := x.c.server; !s.product.Load() && string(h.Get(productField)) == productName {
-		s.product.Store(true)
 	}
 }
 

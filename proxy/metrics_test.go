@@ -8,7 +8,7 @@ import (
 
 // requests are those of a kind whose answers' status begins with a digit, 0 for those without an answer.
 type requests struct {
-	kind  api.Kind
+	kind  string
 	class int
 }
 
@@ -19,13 +19,13 @@ type counters struct {
 	failed   map[string]int
 }
 
-func (c *counters) Request(d *Done) {
+func (c *counters) Request(op string, status int, _, _ int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.requests == nil {
 		c.requests = map[requests]int{}
 	}
-	c.requests[requests{d.Kind, d.Status / 100}]++
+	c.requests[requests{op, status / 100}]++
 }
 
 func (c *counters) Failed(typ string) {
@@ -41,7 +41,7 @@ func (c *counters) Failed(typ string) {
 func (c *counters) answered(k api.Kind, class int) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.requests[requests{k, class}]
+	return c.requests[requests{k.String(), class}]
 }
 
 // failures is how many errors of a type the door answered.

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -77,11 +78,9 @@ func New(o Options) (*Server, error) {
 		rejecting: make(chan struct{}, maxRejecting), listeners: make(map[net.Listener]bool),
 	}
 	if s.metrics == nil {
-		s.metrics = noMetrics{}
+		s.metrics = new(obs.Metrics)
 	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
+	s.log = cmp.Or(s.log, slog.New(slog.DiscardHandler))
 	s.ticks = s.limits.ticks()
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	return s, nil

@@ -48,7 +48,7 @@ func (x *Exchange) forwardSniffing() error {
 		return err
 	}
 	defer resp.Release()
-	x.learnProduct(&resp.Head)
+	x.c.server.LearnProduct(&resp.Head)
 	body := resp.Payload
 	if resp.Status == http.StatusOK && bytes.Contains(resp.Get("Content-Type"), []byte("json")) {
 		if body, err = replaceAddresses(resp, addressFor(x.c.server.advertise, x.head.Get("Host"))); err != nil {
@@ -57,7 +57,7 @@ func (x *Exchange) forwardSniffing() error {
 	}
 	framing := x.composeHead(&resp.Head, nil)
 	x.recordStatus(resp.Status)
-	x.done.Sent = int64(len(body))
+	x.sent = int64(len(body))
 	_ = x.sendPiece(framing, body, true)
 	return nil
 }
@@ -73,13 +73,7 @@ func replaceAddresses(resp *upstream.Response, address []byte) ([]byte, error) {
 	if body, err = rewriteAddresses(body, address); err != nil {
 		return nil, err
 	}
-	kept := resp.Fields[:0]
-	for _, f := range resp.Fields {
-		if !wire.EqualFold(f.Name, "Content-Encoding") {
-			kept = append(kept, f)
-		}
-	}
-	resp.Fields = kept
+	resp.Fields = without(resp.Fields, "Content-Encoding")
 	if resp.Body == wire.Length {
 		resp.Length = int64(len(body))
 	}

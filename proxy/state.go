@@ -39,20 +39,11 @@ const (
 	cutStopped
 )
 
+var causeErrors = [...]error{cutIdle: errIdle, cutHead: errHeaderTimeout, cutBody: errBodyTimeout, cutWrite: errWriteTimeout,
+	cutStopped: ErrStopped}
+
 // err is the error of the read or write that was cut.
-func (c cause) err() error {
-	switch c {
-	case cutIdle:
-		return errIdle
-	case cutHead:
-		return errHeaderTimeout
-	case cutBody:
-		return errBodyTimeout
-	case cutWrite:
-		return errWriteTimeout
-	}
-	return ErrStopped
-}
+func (c cause) err() error { return causeErrors[c] }
 
 // state is how a connection's goroutines tell the watcher what they are doing. A deadline for every read and write would cost
 // more than everything else that a small request needs. Instead one goroutine, the watcher, looks at all connections every

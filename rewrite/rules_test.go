@@ -60,3 +60,32 @@ func TestTheOrderOfRulesDoesNotMatter(t *testing.T) {
 		}
 	}
 }
+
+// What is asked of a path beforehand is what decides when both sides change the value there.
+func TestWhatDecidesAtAPathIsKnownBeforehand(t *testing.T) {
+	m, err := NewMerger(Sent, []PathRule{{Path: "/n", Strategy: Sum}, {Path: "/a", Strategy: Current}, {Path: "/a/b/n", Strategy: Sum},
+		{Path: "/a/c", Strategy: Max}, {Path: "/m/*/n", Strategy: Min}, {Path: "/m/x/*", Strategy: Fail}, {Path: "/m/x/n", Strategy: Sum}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"/n": "/n sum", "/o": " sent", "/a": "/a current", "/a/b": "/a current", "/a/b/n": "/a/b/n sum", "/a/b/m": "/a current", "/a/c": "/a/c max",
+		"/a/c/d": "/a current", "/m/x/n": "/m/x/n sum", "/m/y/n": "/m/*/n min", "/m/x/o": "/m/x/* fail", "/m/*/n": "/m/*/n min", "/m/*/o": " sent",
+		"": " sent", "no pointer": " sent",
+	} {
+		if rule, st := m.Ruled(path); rule+" "+st.String() != want {
+			t.Errorf("%s: %q %v, want %q", path, rule, st, want)
+		}
+	}
+	doc := `{"n":%,"o":%,"a":{"b":{"n":%,"m":%},"c":%},"m":{"y":{"n":%},"x":{"n":%}}}`
+	version := func(n string) []byte { return []byte(strings.ReplaceAll(doc, "%", n)) }
+	_, decisions, err := m.Explain(version("1"), version("2"), version("3"))
+	if err != nil || len(decisions) != 7 {
+		t.Fatalf("%d decisions, %v", len(decisions), err)
+	}
+	for _, d := range decisions {
+		if rule, st := m.Ruled(d.Path); !d.Both || rule != d.Rule || st != d.Strategy {
+			t.Errorf("%s: %q %v, but it was decided by %q %v", d.Path, rule, st, d.Rule, d.Strategy)
+		}
+	}
+}

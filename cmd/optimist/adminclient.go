@@ -22,18 +22,12 @@ const whereAdmin = "Its admin address is in the first lines of its log; name it 
 // adminClient asks the admin listener of a running optimist.
 type adminClient struct {
 	command string // of this program, for its usage errors
-	addr    string // as it was said
+	addr    string // as it was given
 }
 
-// adminAnswer is what it said.
-type adminAnswer struct {
-	status int
-	line   string // of the status
-	body   []byte
-}
-
-// do makes one request; the body is JSON, or nil.
-func (c *adminClient) do(ctx context.Context, method, path string, body []byte) (*adminAnswer, error) {
+// do makes one request; body is JSON, or nil. It makes of an answer with status 200 what into is, and of another one an error with its
+// reason. It returns the answer's body, too.
+func (c *adminClient) do(ctx context.Context, method, path string, body []byte, into any) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	addr, err := reachable(ctx, c.addr)
@@ -55,22 +49,18 @@ func (c *adminClient) do(ctx context.Context, method, path string, body []byte) 
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAdminAnswer))
-	return &adminAnswer{resp.StatusCode, resp.Status, text}, err
-}
-
-// read makes of an answer with status 200 what into is; of another an error with its reason.
-func (a *adminAnswer) read(addr string, into any) error {
-	if a.status == http.StatusOK {
-		if err := json.Unmarshal(a.body, into); err == nil {
-			return nil
-		}
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode == http.StatusOK && json.Unmarshal(text, into) == nil {
+		return text, nil
 	}
 	var failure struct{ Error struct{ Type, Reason string } }
-	if json.Unmarshal(a.body, &failure) == nil && failure.Error.Reason != "" && a.status != http.StatusOK {
-		return errors.New(failure.Error.Reason)
+	if json.Unmarshal(text, &failure) == nil && failure.Error.Reason != "" && resp.StatusCode != http.StatusOK {
+		return nil, errors.New(failure.Error.Reason)
 	}
-	return fmt.Errorf("%s isn't the admin listener of an optimist: it answered %s: %.300s\n%s", addr, a.line,
-		bytes.TrimSpace(a.body), whereAdmin)
+	return nil, fmt.Errorf("%s isn't the admin listener of an optimist: it answered %s: %.300s\n%s", c.addr, resp.Status,
+		bytes.TrimSpace(text), whereAdmin)
 }
 
 // reachable turns a host's name into its address: the admin listener doesn't take changes under names that it doesn't know.

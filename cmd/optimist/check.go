@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -27,10 +28,7 @@ Exit status: 0 if the file can be used, 1 if not. With --strict, 1 also if there
 
 // Run checks the file alone: flags and variables of serve play no part.
 func (c *checkCmd) Run(p *process) error {
-	name := c.File
-	if name == "" {
-		name = c.Config
-	}
+	name := cmp.Or(c.File, c.Config)
 	if name == "" {
 		return usageError("optimist check: no file is named: optimist check FILE")
 	}
@@ -72,7 +70,7 @@ func summary(w io.Writer, c *config.Config) {
 	if n := len(c.Upstream.URLs); n > 0 {
 		up = "upstream " + strings.Join(c.Upstream.URLs, ", ")
 	}
-	fmt.Fprintf(w, "%s can be used: mode %s, data on %s, admin on %s, %s.\n\n", c.File(), c.Mode, c.Listen, orWord(c.Admin, "no port"), up)
+	fmt.Fprintf(w, "%s can be used: mode %s, data on %s, admin on %s, %s.\n\n", c.File(), c.Mode, c.Listen, cmp.Or(c.Admin, "no port"), up)
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "RULE\tTAKES\tOPERATIONS\tON A CONFLICT")
 	for i := range c.Rules {
@@ -81,13 +79,6 @@ func summary(w io.Writer, c *config.Config) {
 	}
 	_ = t.Flush() // to standard output; nobody could be told
 	fmt.Fprintln(w, "\nThe first rule that matches takes a write. If none matches, the write is forwarded as it is.")
-}
-
-func orWord(s, word string) string {
-	if s == "" {
-		return word
-	}
-	return s
 }
 
 // operations names those that a rule takes.

@@ -38,6 +38,8 @@ type commandLine struct {
 	Test    testCmd    `cmd:"" help:"Run your own tests of your rules."`
 	Doctor  doctorCmd  `cmd:"" help:"Ask a cluster what will work through optimist, and what won't. Writes nothing."`
 	Mode    modeCmd    `cmd:"" help:"Show or change what a running optimist does with writes."`
+	Suggest suggestCmd `cmd:"" help:"Print the rules that the conflicts of a running optimist suggest."`
+	Hot     hotCmd     `cmd:"" help:"List the documents with the most conflicts."`
 	Locks   locksCmd   `cmd:"" help:"Show who holds locks, and release locks that nobody else releases."`
 	Version versionCmd `cmd:"" help:"Show the version of this program."`
 }

@@ -86,7 +86,7 @@ func TestRefusedCredentialsAreTriedAgainWithoutHealthChecks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := rule.Compile(cfg.Rules)
+	rules, err := rule.FromConfig(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

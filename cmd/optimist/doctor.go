@@ -32,7 +32,7 @@ Exit status: 0 if everything will work, 1 if something won't, 2 if no engine is 
 
 // Run asks and prints.
 func (c *doctorCmd) Run(p *process) error {
-	cfg, rules, err := (&settings{Config: c.Config, Upstream: c.Upstream}).load()
+	cfg, rules, err := (&settings{c.Config, config.Overrides{Upstream: c.Upstream}}).load()
 	if err != nil {
 		return badConfig(p.stderr, err, exitFailed)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -102,11 +103,15 @@ func (c *explainCmd) question() (*ruletest.Question, error) {
 	if err := c.headers(q.Header); err != nil {
 		return nil, err
 	}
+	// A body that says that it is something else than JSON is what it is.
+	isJSON := q.Header.Get("Content-Encoding") == "" && strings.Contains(strings.ToLower(cmp.Or(q.Header.Get("Content-Type"), "json")), "json")
 	stdin := 0
-	for _, f := range []struct {
+	texts := []struct {
 		flag, text string
 		into       *[]byte
-	}{{"--body", c.Body, &q.Body}, {"--base", c.Base, &q.Base}, {"--current", c.Current, &q.Current}} {
+		json       bool
+	}{{"--body", c.Body, &q.Body, isJSON}, {"--base", c.Base, &q.Base, true}, {"--current", c.Current, &q.Current, true}}
+	for _, f := range texts {
 		if f.text == "-" {
 			if stdin++; stdin > 1 {
 				return nil, usageError("optimist explain: only one of --body, --base and --current can be standard input")
@@ -117,21 +122,14 @@ func (c *explainCmd) question() (*ruletest.Question, error) {
 			return nil, usageError("optimist explain: %s: %v", f.flag, err)
 		}
 	}
-	return q, c.checkTexts(q)
-}
-
-// checkTexts finds texts that should be JSON, and aren't. A body that says that it is something else is what it is.
-func (c *explainCmd) checkTexts(q *ruletest.Question) error {
-	media, coding := q.Header.Get("Content-Type"), q.Header.Get("Content-Encoding")
-	if coding == "" && (media == "" || strings.Contains(strings.ToLower(media), "json")) {
-		if err := checkJSON("--body", c.Body, q.Body); err != nil {
-			return err
+	for _, f := range texts {
+		if f.json {
+			if err := checkJSON(f.flag, f.text, *f.into); err != nil {
+				return nil, err
+			}
 		}
 	}
-	if err := checkJSON("--base", c.Base, q.Base); err != nil {
-		return err
-	}
-	return checkJSON("--current", c.Current, q.Current)
+	return q, nil
 }
 
 // headers reads the flags of headers.

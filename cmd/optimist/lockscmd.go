@@ -2,7 +2,7 @@ package main
 
 import (
 	"bytes"
-	"context"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +12,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"optimist/internal/uri"
 )
 
 type locksCmd struct {
@@ -62,88 +64,62 @@ func (c *locksLs) Run(p *process) error {
 			query.Set(key, value)
 		}
 	}
-	list := leaseList{out: p.stdout, table: tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0), json: c.JSON}
+	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	listed := 0
 	for {
-		page, err := c.page(p.ctx, query)
-		if err != nil {
+		var page struct { // Next is where the next one begins
+			Locks []json.RawMessage
+			Next  string
+		}
+		if _, err := (&adminClient{"locks ls", c.Admin}).do(p.ctx, http.MethodGet, "/_optimist/locks?"+query.Encode(), nil, &page); err != nil {
 			return err
 		}
 		for _, raw := range page.Locks {
-			if err := list.add(raw); err != nil {
+			if err := c.write(p.stdout, table, raw, listed); err != nil {
 				return err
 			}
+			listed++
 		}
 		if page.Next == "" {
-			return list.end()
+			break
 		}
 		query.Set("after", page.Next)
 	}
-}
-
-// leasePage is a part of the leases that are held; Next says where the next part begins.
-type leasePage struct {
-	Locks []json.RawMessage
-	Next  string
-}
-
-func (c *locksLs) page(ctx context.Context, query url.Values) (page leasePage, err error) {
-	answer, err := (&adminClient{"locks ls", c.Admin}).do(ctx, http.MethodGet, "/_optimist/locks?"+query.Encode(), nil)
-	if err == nil {
-		err = answer.read(c.Admin, &page)
+	if listed == 0 && !c.JSON {
+		fmt.Fprintln(p.stdout, "no locks are held")
 	}
-	return page, err
+	return table.Flush()
 }
 
-// leaseList prints leases: as a table, or each as the JSON that it came as.
-type leaseList struct {
-	out   io.Writer
-	table *tabwriter.Writer
-	json  bool
-	n     int
-}
-
-func (l *leaseList) add(raw json.RawMessage) error {
-	l.n++
-	if l.json {
-		fmt.Fprintf(l.out, "%s\n", raw)
+// write writes a lease: as the JSON that it came as, or as the n-th row of the table, from 0.
+func (c *locksLs) write(out, table io.Writer, raw json.RawMessage, n int) error {
+	if c.JSON {
+		fmt.Fprintf(out, "%s\n", raw)
 		return nil
 	}
-	var held heldLease
-	if err := json.Unmarshal(raw, &held); err != nil {
+	if n == 0 {
+		fmt.Fprintln(table, "LOCK\tOWNER\tMODE\tTOKEN\tENDS IN\tWAITING\tNOTE")
+	}
+	var l heldLease
+	if err := json.Unmarshal(raw, &l); err != nil {
 		return err
 	}
-	if l.n == 1 {
-		fmt.Fprintln(l.table, "LOCK\tOWNER\tMODE\tTOKEN\tENDS IN\tWAITING\tNOTE")
-	}
 	waiting := ""
-	if held.Waiting != nil {
-		waiting = strconv.FormatInt(*held.Waiting, 10)
+	if l.Waiting != nil {
+		waiting = strconv.FormatInt(*l.Waiting, 10)
 	}
-	fmt.Fprintf(l.table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", held.Lock, shownName(held.Owner), held.mode(), held.Token, held.endsIn(), waiting,
-		shownName(held.Note))
+	fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", l.Lock, printable(l.Owner), l.mode(), l.Token, l.endsIn(), waiting, printable(l.Note))
 	return nil
 }
 
-func (l *leaseList) end() error {
-	if l.n == 0 && !l.json {
-		fmt.Fprintln(l.out, "no locks are held")
-	}
-	return l.table.Flush()
-}
-
-func (l *heldLease) mode() string {
-	if l.Mode == "" {
-		return "exclusive"
-	}
-	return l.Mode
-}
+func (l *heldLease) mode() string { return cmp.Or(l.Mode, "exclusive") }
 
 func (l *heldLease) endsIn() string {
 	return (time.Duration(l.ExpiresIn) * time.Millisecond).Round(time.Second).String()
 }
 
-// shownName is what a client has named, for a terminal: it must not be able to write more than a word there.
-func shownName(s string) string {
+// printable is what a client has named, for a terminal: it must not be able to write more than a word there.
+func printable(s string) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return strconv.Quote(s)
 	}
@@ -162,19 +138,16 @@ func (c *locksShow) Run(p *process) error {
 	if err != nil {
 		return err
 	}
-	reply, err := (&adminClient{"locks show", c.Admin}).do(p.ctx, http.MethodGet, path, nil)
-	if err != nil {
-		return err
-	}
 	var one struct {
 		heldLease
 		Leases []heldLease
 	}
-	if err := reply.read(c.Admin, &one); err != nil {
+	answer, err := (&adminClient{"locks show", c.Admin}).do(p.ctx, http.MethodGet, path, nil, &one)
+	if err != nil {
 		return err
 	}
 	if c.JSON {
-		fmt.Fprintf(p.stdout, "%s\n", bytes.TrimSpace(reply.body))
+		fmt.Fprintf(p.stdout, "%s\n", bytes.TrimSpace(answer))
 		return nil
 	}
 	if one.Leases == nil {
@@ -184,17 +157,17 @@ func (c *locksShow) Run(p *process) error {
 		if i > 0 {
 			fmt.Fprintln(p.stdout)
 		}
-		one.Leases[i].tell(p.stdout)
+		one.Leases[i].write(p.stdout)
 	}
 	return nil
 }
 
-func (l *heldLease) tell(out io.Writer) {
+func (l *heldLease) write(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "lock:\t%s\nowner:\t%s\nmode:\t%s\ntoken:\t%d\n", l.Lock, shownName(l.Owner), l.mode(), l.Token)
+	fmt.Fprintf(w, "lock:\t%s\nowner:\t%s\nmode:\t%s\ntoken:\t%d\n", l.Lock, printable(l.Owner), l.mode(), l.Token)
 	fmt.Fprintf(w, "acquired:\t%s\nends:\t%s (in %s)\n", l.AcquiredAt, l.ExpiresAt, l.endsIn())
 	if l.Note != "" {
-		fmt.Fprintf(w, "note:\t%s\n", shownName(l.Note))
+		fmt.Fprintf(w, "note:\t%s\n", printable(l.Note))
 	}
 	if l.Waiting != nil {
 		fmt.Fprintf(w, "waiting:\t%d\n", *l.Waiting)
@@ -227,16 +200,12 @@ func (c *locksRm) Run(p *process) error {
 	if c.Token != 0 {
 		path += "?token=" + strconv.FormatInt(c.Token, 10)
 	}
-	reply, err := client.do(p.ctx, http.MethodDelete, path, nil)
-	if err != nil {
-		return err
-	}
 	var ended struct{ Leases []heldLease }
-	if err := reply.read(c.Admin, &ended); err != nil {
+	if _, err := client.do(p.ctx, http.MethodDelete, path, nil, &ended); err != nil {
 		return err
 	}
 	for _, l := range ended.Leases {
-		fmt.Fprintf(p.stdout, "released: %s, held by %s with token %d\n", l.Lock, shownName(l.Owner), l.Token)
+		fmt.Fprintf(p.stdout, "released: %s, held by %s with token %d\n", l.Lock, printable(l.Owner), l.Token)
 	}
 	return nil
 }
@@ -246,12 +215,8 @@ func (c *locksRm) all(p *process, client *adminClient) error {
 	if err != nil {
 		return err
 	}
-	reply, err := client.do(p.ctx, http.MethodPost, "/_optimist/locks/_release", body)
-	if err != nil {
-		return err
-	}
 	var ended struct{ Locks []string }
-	if err := reply.read(c.Admin, &ended); err != nil {
+	if _, err := client.do(p.ctx, http.MethodPost, "/_optimist/locks/_release", body, &ended); err != nil {
 		return err
 	}
 	for _, lock := range ended.Locks {
@@ -268,14 +233,6 @@ func lockPath(command, lock string) (string, error) {
 	if !strings.HasPrefix(lock, "/") || strings.ContainsAny(lock, "?#") {
 		return "", usageError("optimist %s: the name of a lock is its path, as in /_lock/global/nightly; %q is not a path", command, lock)
 	}
-	var b strings.Builder
-	b.WriteString("/_optimist/locks")
-	for i := range len(lock) {
-		if c := lock[i]; c <= ' ' || c >= 0x7f {
-			fmt.Fprintf(&b, "%%%02X", c)
-		} else {
-			b.WriteByte(c)
-		}
-	}
-	return b.String(), nil
+	plain := uri.PlainBytes(func(c byte) bool { return c > ' ' && c < 0x7f })
+	return string(uri.AppendEncoded([]byte("/_optimist/locks"), lock, plain)), nil
 }

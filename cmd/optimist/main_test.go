@@ -32,7 +32,7 @@ func TestCommandLine(t *testing.T) {
 		Dir:                 "testdata/script",
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		RequireExplicitExec: true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"status": status, "send": sends},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"status": status, "send": sends, "fight": fights},
 	})
 }
 
@@ -69,4 +69,28 @@ func sends(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s %s: %s: %s", args[0], args[1], res.Status, body)
 	}
 	_, _ = ts.Stdout().Write(body)
+}
+
+// fights has two sessions read a document, and both write it: fight $DATA /index/_doc/1 BASE ONE OTHER, which are files.
+func fights(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 5 {
+		ts.Fatalf("usage: fight ADDRESS PATH BASE ONE OTHER")
+	}
+	ask := func(method, session string, body string) {
+		req, err := http.NewRequestWithContext(context.Background(), method, "http://"+args[0]+args[1], strings.NewReader(body))
+		ts.Check(err)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Optimist-Session", session)
+		res, err := http.DefaultClient.Do(req)
+		ts.Check(err)
+		_, err = io.Copy(io.Discard, res.Body)
+		if ts.Check(errors.Join(err, res.Body.Close())); res.StatusCode >= 300 {
+			ts.Fatalf("%s: %s", method, res.Status)
+		}
+	}
+	ask("PUT", "third", ts.ReadFile(args[2]))
+	ask("GET", "one", "")
+	ask("GET", "other", "")
+	ask("PUT", "one", ts.ReadFile(args[3]))
+	ask("PUT", "other", ts.ReadFile(args[4]))
 }

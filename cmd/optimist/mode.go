@@ -8,8 +8,8 @@ import (
 )
 
 type modeCmd struct {
-	Mode  string `arg:"" optional:"" help:"guard, observe or off. Without it, the command shows the current mode."`
-	Admin string `help:"Admin listener of an optimist. Default ${default}." default:"127.0.0.1:9281" env:"OPTIMIST_ADMIN" placeholder:"ADDR"`
+	adminFlag `embed:""`
+	Mode      string `arg:"" optional:"" help:"guard, observe or off. Without it, the command shows the current mode."`
 }
 
 // Help is the command's manual, beyond its flags.
@@ -33,12 +33,8 @@ func (c *modeCmd) Run(p *process) error {
 	if c.Mode != "" {
 		method, body = http.MethodPut, fmt.Appendf(nil, `{"mode":%q}`, c.Mode)
 	}
-	reply, err := (&adminClient{"mode", c.Admin}).do(p.ctx, method, "/_optimist/mode", body)
-	if err != nil {
-		return err
-	}
 	var answer struct{ Mode, Before string }
-	if err := reply.read(c.Admin, &answer); err != nil {
+	if _, err := (&adminClient{"mode", c.Admin}).do(p.ctx, method, "/_optimist/mode", body, &answer); err != nil {
 		return err
 	}
 	if answer.Before != "" {

@@ -13,19 +13,13 @@ import (
 
 // settings are the flags that stand for keys of the configuration; they win over the file.
 type settings struct {
-	Config    string   `help:"Configuration file. Without one, the defaults apply." env:"OPTIMIST_CONFIG" placeholder:"FILE"`
-	Listen    string   `help:"Address of the data port. Default 127.0.0.1:9280." env:"OPTIMIST_LISTEN" placeholder:"ADDR"`
-	Admin     string   `help:"Address of the admin listener. Default 127.0.0.1:9281." env:"OPTIMIST_ADMIN" placeholder:"ADDR"`
-	Upstream  []string `help:"A node: http://127.0.0.1:9200. Repeat it, or use commas, for more." env:"OPTIMIST_UPSTREAM" placeholder:"URL"`
-	Mode      string   `help:"guard (default), observe (change nothing, count lost updates) or off." env:"OPTIMIST_MODE" placeholder:"MODE"`
-	LogLevel  string   `help:"debug, info (default), warn or error." env:"OPTIMIST_LOG_LEVEL" placeholder:"LEVEL"`
-	LogFormat string   `help:"text (default) or json." env:"OPTIMIST_LOG_FORMAT" placeholder:"FORMAT"`
+	Config           string `help:"Configuration file. Without one, the defaults apply." env:"OPTIMIST_CONFIG" placeholder:"FILE"`
+	config.Overrides `embed:""`
 }
 
 // load reads the configuration that file and flags make, with its rules compiled.
 func (s *settings) load() (*config.Config, *rule.Set, error) {
-	c, err := config.Load(s.Config, config.Overrides{Listen: s.Listen, Admin: s.Admin, Upstream: s.Upstream, Mode: s.Mode,
-		LogLevel: s.LogLevel, LogFormat: s.LogFormat})
+	c, err := config.Load(s.Config, s.Overrides)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -81,7 +81,8 @@ const cannedBody = `{"_index":"shop","_id":"1","_version":7,"_seq_no":9,"_primar
 
 var canned = fmt.Sprintf("HTTP/1.1 200 OK\r\ncontent-type: application/json; charset=UTF-8\r\nWarning: 299 a\r\nwarning: 299 b\r\nX-elastic-product: Elasticsearch\r\ncontent-length: %d\r\n\r\n%s", len(cannedBody), cannedBody)
 
-// TestOffAndObserveChangeNoByte in either direction.
+// TestOffAndObserveChangeNoByte in either direction, but that observe asks a small search of a client that writes in the index for the
+// numbers of its hits, which it takes out of the answer: else it couldn't count what is lost by searching and then indexing.
 func TestOffAndObserveChangeNoByte(t *testing.T) {
 	for _, mode := range []string{"off", "observe"} {
 		t.Run(mode, func(t *testing.T) {
@@ -95,7 +96,8 @@ func TestOffAndObserveChangeNoByte(t *testing.T) {
 				if answer != canned {
 					t.Errorf("%.60q was answered\n%q\nwant\n%q", raw, answer, canned)
 				}
-				if !r.got(raw) {
+				numbered := strings.Replace(raw, "/_search?size=1 ", "/_search?size=1&seq_no_primary_term=true&version=true ", 1)
+				if !r.got(raw) && (mode != "observe" || !r.got(numbered)) {
 					t.Errorf("the engine didn't get\n%q\nbut\n%q", raw, r.all())
 				}
 				r.forget()

@@ -175,21 +175,27 @@ func (c *Case) check() error {
 		}
 	}
 	for i := range c.Steps {
-		s := &c.Steps[i]
-		if (s.Request == "") == (s.Raw == "") {
-			return fmt.Errorf("step %d: either request or raw", i+1)
+		if err := c.Steps[i].check(); err != nil {
+			return fmt.Errorf("step %d: %w", i+1, err)
 		}
-		for names := range s.On {
-			for _, n := range strings.Split(names, ",") {
-				if !slices.Contains(Engines, n) {
-					return fmt.Errorf("step %d: on: %q is no engine", i+1, n)
-				}
+	}
+	return nil
+}
+
+func (s *Step) check() error {
+	if (s.Request == "") == (s.Raw == "") {
+		return errors.New("either request or raw")
+	}
+	for names := range s.On {
+		for _, n := range strings.Split(names, ",") {
+			if !slices.Contains(Engines, n) {
+				return fmt.Errorf("on: %q is no engine", n)
 			}
 		}
-		for _, how := range s.Send {
-			if !slices.Contains([]string{"chunked", "gzip", "hex", "expect"}, how) {
-				return fmt.Errorf("step %d: send: %q", i+1, how)
-			}
+	}
+	for _, how := range s.Send {
+		if !slices.Contains([]string{"chunked", "gzip", "hex", "expect"}, how) {
+			return fmt.Errorf("send: %q", how)
 		}
 	}
 	return nil

@@ -36,45 +36,48 @@ func decode(b []byte) (any, error) {
 func match(at string, want, got any) string {
 	switch w := want.(type) {
 	case map[string]any:
-		g, ok := got.(map[string]any)
-		if !ok {
-			return differ(at, want, got)
+		if g, ok := got.(map[string]any); ok {
+			return matchMembers(at, w, g)
 		}
-		for name, v := range w {
-			have, ok := g[name]
-			if v == "!" {
-				if ok {
-					return at + "/" + name + " should not be there"
-				}
-				continue
-			}
-			if !ok {
-				return at + "/" + name + " is missing"
-			}
-			if bad := match(at+"/"+name, v, have); bad != "" {
-				return bad
-			}
-		}
-		return ""
 	case []any:
-		g, ok := got.([]any)
-		if !ok || len(g) != len(w) {
-			return differ(at, want, got)
+		if g, ok := got.([]any); ok && len(g) == len(w) {
+			return matchElements(at, w, g)
 		}
-		for i := range w {
-			if bad := match(fmt.Sprintf("%s/%d", at, i), w[i], g[i]); bad != "" {
-				return bad
-			}
-		}
-		return ""
 	case string:
 		if matchText(w, fmt.Sprint(got)) {
 			return ""
 		}
-		return differ(at, want, got)
+	default:
+		if want == got {
+			return ""
+		}
 	}
-	if want != got {
-		return differ(at, want, got)
+	return differ(at, want, got)
+}
+
+func matchMembers(at string, want, got map[string]any) string {
+	for name, v := range want {
+		have, ok := got[name]
+		switch {
+		case v == "!" && ok:
+			return at + "/" + name + " should not be there"
+		case v == "!":
+		case !ok:
+			return at + "/" + name + " is missing"
+		default:
+			if bad := match(at+"/"+name, v, have); bad != "" {
+				return bad
+			}
+		}
+	}
+	return ""
+}
+
+func matchElements(at string, want, got []any) string {
+	for i := range want {
+		if bad := match(fmt.Sprintf("%s/%d", at, i), want[i], got[i]); bad != "" {
+			return bad
+		}
 	}
 	return ""
 }

@@ -4,11 +4,16 @@ Its workers read a document, change it, and write it back whole, all at once. It
 prints, as JSON, what it was told and what it found in the end.
 """
 
+import contextlib
+import datetime
 import json
 import sys
 import threading
 
 from elasticsearch import Elasticsearch, TransportError
+from opentelemetry import trace
+from opentelemetry.instrumentation.urllib3 import URLLib3Instrumentor
+from opentelemetry.sdk.trace import TracerProvider
 
 
 def seed(shape, workers):
@@ -17,6 +22,8 @@ def seed(shape, workers):
         document.update({f"w{n}": 0 for n in range(workers)})
     elif shape == "counter":
         document["stock"] = 0
+    elif shape == "cart":
+        document.update({"stock": 0, "history": [], "updated_at": ""})
     else:
         document["history"] = []
     return document
@@ -29,6 +36,15 @@ def change(shape, document, worker, turn):
         document["stock"] += 1
     else:
         document["history"].append(f"w{worker}-{turn}")
+    if shape == "cart":
+        document["stock"] += 1
+        document["updated_at"] = datetime.datetime.now().isoformat()
+
+
+def piece_of_work(orders):
+    """Has the requests in it carry one trace, if the orders say so."""
+    traced = orders["sessions"] == "traced"
+    return trace.get_tracer(__name__).start_as_current_span("work") if traced else contextlib.nullcontext()
 
 
 class Worker(threading.Thread):
@@ -41,7 +57,8 @@ class Worker(threading.Thread):
     def run(self):
         for turn in range(self.orders["rounds"]):
             try:
-                self.turn(turn)
+                with piece_of_work(self.orders):
+                    self.turn(turn)
             except TransportError as e:
                 # The status is "N/A" where there was no answer.
                 (self.refused if isinstance(e.status_code, int) else self.errors).append(str(e))
@@ -55,6 +72,13 @@ class Worker(threading.Thread):
         self.entries.append(f"w{self.number}-{turn}")
 
 
+def look(orders, client, over):
+    """Reads the document again and again, and does nothing with it."""
+    while not over.is_set():
+        with piece_of_work(orders):
+            client.get(index=orders["index"], id=orders["id"])
+
+
 def count(shape, document, workers):
     """Returns the changes found, lost and invented."""
     if shape == "fields":
@@ -66,6 +90,8 @@ def count(shape, document, workers):
         found = document["stock"]
         return found, max(acknowledged - found, 0), max(found - acknowledged, 0)
     entries = document["history"]
+    if shape == "cart" and document["stock"] != len(entries):
+        return document["stock"], max(acknowledged - document["stock"], 0), max(document["stock"] - acknowledged, 0)
     sure = {e for w in workers for e in w.entries}
     return len(entries), len(sure - set(entries)), len(entries) - len(sure & set(entries))
 
@@ -77,11 +103,19 @@ def main():
     document = seed(orders["shape"], orders["workers"])
     direct.index(body=document, **where)
 
-    shared = Elasticsearch(orders["url"], maxsize=max(orders["workers"] // 2, 1)) if orders["sessions"] == "pooled" else None
+    if orders["sessions"] == "traced":
+        trace.set_tracer_provider(TracerProvider())
+        URLLib3Instrumentor().instrument()
+    shared = Elasticsearch(orders["url"], maxsize=max(orders["workers"] // 2, 1)) if orders["sessions"] in ("pooled", "traced") else None
     workers = [Worker(orders, n, shared or Elasticsearch(orders["url"])) for n in range(orders["workers"])]
-    for w in workers:
+    over = threading.Event()
+    lookers = [threading.Thread(target=look, args=(orders, shared or direct, over)) for _ in range(orders["lookers"])]
+    for w in workers + lookers:
         w.start()
     for w in workers:
+        w.join()
+    over.set()
+    for w in lookers:
         w.join()
 
     stored = direct.get(**where)["_source"]

@@ -80,6 +80,7 @@ type orders struct {
 	Shape    string `json:"shape"`
 	Sessions string `json:"sessions"`
 	Workers  int    `json:"workers"`
+	Lookers  int    `json:"lookers"`
 	Rounds   int    `json:"rounds"`
 }
 
@@ -159,4 +160,22 @@ func TestOfficialClientLosesNothing(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Each change is a span around the read and the write, and the instrumentation of urllib3 sends its trace id with both. All workers have
+// one pool of connections, and others only look.
+func TestWithTracesNothingIsInferred(t *testing.T) {
+	python := interpreter(t)
+	engine.Each(t, []engine.Kind{engine.OpenSearch38, engine.ES7}, func(t *testing.T, e *engine.Engine) {
+		index := e.Index(t)
+		p := optimist.Start(t, optimist.Options{Upstream: []string{e.URL}, Config: "rules:\n  - {name: counters, merge: {paths: {/stock: sum}}}\n"})
+		for _, shape := range []string{"counter", "cart"} {
+			t.Run(shape, func(t *testing.T) {
+				r := run(t, python, orders{URL: p.URL, Engine: e.URL, Index: index, Shape: shape, Sessions: "traced", Workers: 16, Lookers: 4, Rounds: rounds(16)})
+				if r.Lost+r.Invented+len(r.Refused)+len(r.Errors)+len(r.Damaged) != 0 || r.Acknowledged != 16*rounds(16) || r.Found != r.Acknowledged {
+					t.Errorf("%+v", r)
+				}
+			})
+		}
+	})
 }

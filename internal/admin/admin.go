@@ -2,12 +2,13 @@
 // profiles.
 //
 // It asks for no credentials: it is meant for a loopback address, or a network that only operators reach. What it promises
-// is that a web page that an operator happens to have open can't change anything through it. It holds nothing that clients of
-// the data port sent.
+// is that a web page that an operator happens to have open can't change anything through it. Of what clients of the data port sent
+// it tells the names of indices, fields and documents, and no values.
 package admin
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
@@ -54,15 +55,21 @@ type Options struct {
 	Ready   func() error          // nil if requests can be served; else why not
 	Changed hook.Func1[rule.Mode] // called with a changed mode, after it is in force
 	Locks   Locks                 // nil: there are none
-	Hosts   []string              // names by which the listener may be reached, beyond addresses and localhost
-	Log     *slog.Logger
+
+	// Hot tells the documents with the most conflicts, at most top; Suggestions what rules could say about an index, or, without a
+	// name, about all.
+	Hot         func(top int) any
+	Suggestions func(index string) any
+
+	Hosts []string // names by which the listener may be reached, beyond addresses and localhost
+	Log   *slog.Logger
 }
 
 // Server serves the admin listener. Make it with New.
 type Server struct {
 	o        Options
 	http     *fasthttp.Server
-	metrics  fasthttp.RequestHandler
+	paths    map[string]endpoint
 	profiles fasthttp.RequestHandler
 	started  time.Time
 	hosts    map[string]bool
@@ -70,12 +77,9 @@ type Server struct {
 
 // New makes a server that listens nowhere yet.
 func New(o Options) *Server {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &Server{
 		o:        o,
-		metrics:  fasthttpadaptor.NewFastHTTPHandler(promhttp.HandlerFor(o.Metrics, promhttp.HandlerOpts{})),
 		profiles: fasthttpadaptor.NewFastHTTPHandlerFunc(pprof.Index),
 		started:  time.Now(),
 		hosts:    map[string]bool{},
@@ -83,6 +87,7 @@ func New(o Options) *Server {
 	for _, h := range o.Hosts {
 		s.hosts[strings.ToLower(h)] = true
 	}
+	s.paths = s.endpoints()
 	s.http = &fasthttp.Server{
 		Handler:               s.handle,
 		NoDefaultServerHeader: true,
@@ -116,47 +121,35 @@ var pprofPrefix = []byte("/debug/pprof")
 
 // endpoint is one path: who answers it, and what it takes.
 type endpoint struct {
-	handle  fasthttp.RequestHandler
+	handle  fasthttp.RequestHandler // nil: it can't be read
 	put     fasthttp.RequestHandler // nil: it can't be changed
-	method  string                  // of a change; empty: PUT
+	change  string                  // the method that put is for
 	guarded bool                    // not for pages of other sites, not even to read
 }
 
-// change is the method that put is for.
-func (e *endpoint) change() string {
-	switch {
-	case e.put == nil:
-		return ""
-	case e.method == "":
-		return fasthttp.MethodPut
+func (s *Server) endpoints() map[string]endpoint {
+	return map[string]endpoint{
+		"/":                      {handle: s.index},
+		"/_optimist":             {handle: s.index},
+		"/_optimist/health":      {handle: s.health},
+		"/_optimist/ready":       {handle: s.ready},
+		"/_optimist/version":     {handle: s.version},
+		"/_optimist/mode":        {handle: s.mode, put: s.setMode, change: fasthttp.MethodPut},
+		"/_optimist/config":      {handle: s.config, guarded: true},
+		"/_optimist/hot":         {handle: s.hot, guarded: true},
+		"/_optimist/suggestions": {handle: s.suggestions, guarded: true},
+		"/metrics":               {handle: fasthttpadaptor.NewFastHTTPHandler(promhttp.HandlerFor(s.o.Metrics, promhttp.HandlerOpts{}))},
 	}
-	return e.method
 }
 
 func (s *Server) endpoint(path []byte) (endpoint, bool) {
-	switch string(path) {
-	case "/", "/_optimist":
-		return endpoint{handle: s.index}, true
-	case "/_optimist/health":
-		return endpoint{handle: s.health}, true
-	case "/_optimist/ready":
-		return endpoint{handle: s.ready}, true
-	case "/_optimist/version":
-		return endpoint{handle: s.version}, true
-	case "/_optimist/mode":
-		return endpoint{handle: s.mode, put: s.setMode}, true
-	case "/_optimist/config":
-		return endpoint{handle: s.config, guarded: true}, true
-	case "/metrics":
-		return endpoint{handle: s.metrics}, true
-	}
-	if e, ok := s.lockEndpoint(path); ok {
+	if e, ok := s.paths[string(path)]; ok {
 		return e, true
 	}
 	if rest, ok := bytes.CutPrefix(path, pprofPrefix); ok && (len(rest) == 0 || rest[0] == '/') {
 		return endpoint{handle: s.profile, guarded: true}, true
 	}
-	return endpoint{}, false
+	return s.lockEndpoint(path)
 }
 
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
@@ -166,11 +159,10 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	read := ctx.IsGet() || ctx.IsHead()
-	change := e.change()
-	if read && e.handle == nil || !read && string(ctx.Method()) != change {
-		allow := change
+	if read && e.handle == nil || !read && string(ctx.Method()) != e.change {
+		allow := e.change
 		if e.handle != nil {
-			allow = strings.TrimSuffix("GET, HEAD, "+change, ", ")
+			allow = strings.TrimSuffix("GET, HEAD, "+e.change, ", ")
 		}
 		ctx.Response.Header.Set("Allow", allow)
 		fail(ctx, fasthttp.StatusMethodNotAllowed, "method_not_allowed", "allowed here: "+allow)

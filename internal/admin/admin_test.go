@@ -46,6 +46,9 @@ func serve(t *testing.T, hosts ...string) *served {
 		},
 		Changed: func(rule.Mode) { s.changed.Add(1) },
 		Hosts:   hosts,
+
+		Hot:         func(top int) any { return []int{top} },
+		Suggestions: func(index string) any { return "of " + index },
 	})
 	s.server = server
 	l := fasthttputil.NewInmemoryListener()
@@ -209,6 +212,26 @@ func TestOtherSitesChangeNothing(t *testing.T) {
 	for _, path := range []string{"/metrics", "/_optimist/ready", "/_optimist/health"} {
 		if status, _ := s.do(t, "GET", path, "", "Host: optimist.monitoring.svc:9281"); status != 200 {
 			t.Errorf("%s can't be read by a name of the cluster: %d", path, status)
+		}
+	}
+}
+
+func TestWhatWasLearntIsTold(t *testing.T) {
+	s := serve(t)
+	for path, want := range map[string]string{
+		"/_optimist/hot": "20", "/_optimist/hot?top=3": "3", "/_optimist/hot?top=0": "want a number from 1 on", "/_optimist/hot?top=x": "invalid_request",
+		"/_optimist/suggestions": `"of "`, "/_optimist/suggestions?index=a%20b": `"of a b"`,
+	} {
+		if _, body := s.do(t, "GET", path, ""); !strings.Contains(body, want) {
+			t.Errorf("%s: %s, want %s", path, body, want)
+		}
+	}
+	for _, path := range []string{"/_optimist/hot", "/_optimist/suggestions"} {
+		if status, _ := s.do(t, "GET", path, "", "Host: evil.example:9281"); status != 403 {
+			t.Errorf("%s is read under a rebound name: %d", path, status)
+		}
+		if status, _ := s.do(t, "PUT", path, "{}", asJSON); status != 405 {
+			t.Errorf("%s is written: %d", path, status)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"encoding/json"
+	"strconv"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -39,14 +40,16 @@ func (s *Server) index(ctx *fasthttp.RequestCtx) {
 		Version string            `json:"version"`
 		Paths   map[string]string `json:"paths"`
 	}{"optimist, admin listener", s.o.Build.Version, map[string]string{
-		"/_optimist/health":  "is the process alive; nodes, mode, uptime",
-		"/_optimist/ready":   "can it serve requests: 200, else 503 and why",
-		"/_optimist/mode":    `GET, or PUT {"mode": "guard" | "observe" | "off"}`,
-		"/_optimist/config":  "the configuration in force",
-		"/_optimist/locks":   `what is held; /_optimist/locks/{lock}: GET, DELETE; POST /_optimist/locks/_release {"owner": …}`,
-		"/_optimist/version": "which program this is",
-		"/metrics":           "Prometheus metrics",
-		"/debug/pprof":       "profiles",
+		"/_optimist/health":      "is the process alive; nodes, mode, uptime",
+		"/_optimist/ready":       "can it serve requests: 200, else 503 and why",
+		"/_optimist/mode":        `GET, or PUT {"mode": "guard" | "observe" | "off"}`,
+		"/_optimist/config":      "the configuration in force",
+		"/_optimist/locks":       `what is held; /_optimist/locks/{lock}: GET, DELETE; POST /_optimist/locks/_release {"owner": …}`,
+		"/_optimist/hot":         "the documents with the most conflicts; ?top=20",
+		"/_optimist/suggestions": "what rules could say, from the conflicts so far; ?index=shop",
+		"/_optimist/version":     "which program this is",
+		"/metrics":               "Prometheus metrics",
+		"/debug/pprof":           "profiles",
 	}})
 }
 
@@ -94,6 +97,28 @@ func (s *Server) config(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	raw(ctx, fasthttp.StatusOK, body)
+}
+
+// defaultTop is how many documents are told of, unless the request says otherwise.
+const defaultTop = 20
+
+func (s *Server) hot(ctx *fasthttp.RequestCtx) {
+	top := defaultTop
+	if v := ctx.QueryArgs().Peek("top"); v != nil {
+		n, err := strconv.Atoi(string(v))
+		if err != nil || n < 1 {
+			fail(ctx, fasthttp.StatusBadRequest, "invalid_request", "top: want a number from 1 on")
+			return
+		}
+		top = n
+	}
+	answer(ctx, fasthttp.StatusOK, struct {
+		Documents any `json:"documents"`
+	}{s.o.Hot(top)})
+}
+
+func (s *Server) suggestions(ctx *fasthttp.RequestCtx) {
+	answer(ctx, fasthttp.StatusOK, s.o.Suggestions(string(ctx.QueryArgs().Peek("index"))))
 }
 
 // modeBody is what /_optimist/mode takes and answers.

@@ -20,9 +20,9 @@ func (s *Server) lockEndpoint(path []byte) (endpoint, bool) {
 	case len(rest) == 0:
 		return endpoint{handle: s.locks, guarded: true}, true
 	case string(path) == releasePath:
-		return endpoint{put: s.locks, method: fasthttp.MethodPost}, true
+		return endpoint{put: s.locks, change: fasthttp.MethodPost}, true
 	case rest[0] == '/' && len(rest) > 1:
-		return endpoint{handle: s.locks, put: s.locks, method: fasthttp.MethodDelete, guarded: true}, true
+		return endpoint{handle: s.locks, put: s.locks, change: fasthttp.MethodDelete, guarded: true}, true
 	}
 	return endpoint{}, false
 }

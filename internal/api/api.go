@@ -26,6 +26,7 @@ const (
 	Source             // GET|HEAD /{index}/_source/{id}
 	Mget               // GET|POST [/{index}]/_mget
 	Search             // GET|POST [/{index}]/_search
+	Scroll             // GET|POST /_search/scroll[/{scroll_id}]
 	Bulk               // PUT|POST [/{index}]/_bulk
 	UpdateByQuery      // POST /{index}/_update_by_query
 	DeleteByQuery      // POST /{index}/_delete_by_query
@@ -36,7 +37,7 @@ const (
 )
 
 var kindNames = [kinds]string{"other", "index", "index_auto", "create", "update", "delete", "patch", "get", "source", "mget", "search",
-	"bulk", "update_by_query", "delete_by_query", "nodes_http", "index_admin", "lock"}
+	"scroll", "bulk", "update_by_query", "delete_by_query", "nodes_http", "index_admin", "lock"}
 
 // String is the kind's name in logs and metric labels.
 func (k Kind) String() string {
@@ -55,7 +56,7 @@ func (k Kind) Write() bool {
 }
 
 // Read reports whether the operation reads documents whose revisions can become bases.
-func (k Kind) Read() bool { return k == Get || k == Source || k == Mget || k == Search }
+func (k Kind) Read() bool { return k == Get || k == Source || k == Mget || k == Search || k == Scroll }
 
 // Op is a request line, taken apart. Its slices point into the target that Parse was given. The zero value is Other.
 type Op struct {
@@ -104,19 +105,24 @@ func Parse(method, target []byte, op *Op) {
 	}
 }
 
-type httpMethod uint8
+// methods is a set of HTTP methods.
+type methods uint8
 
 const (
-	mOther httpMethod = iota
-	mGET
+	mGET methods = 1 << iota
 	mHEAD
 	mPOST
 	mPUT
 	mDELETE
 	mPATCH
+
+	reads   = mGET | mHEAD
+	writes  = mPUT | mPOST
+	changes = writes | mDELETE | mPATCH // what may change something
 )
 
-func methodOf(b []byte) httpMethod {
+// methodOf is the method of that name, or none.
+func methodOf(b []byte) methods {
 	switch string(b) {
 	case "GET":
 		return mGET
@@ -131,14 +137,10 @@ func methodOf(b []byte) httpMethod {
 	case "PATCH":
 		return mPATCH
 	}
-	return mOther
+	return 0
 }
 
-func (m httpMethod) read() bool  { return m == mGET || m == mHEAD }
-func (m httpMethod) write() bool { return m == mPUT || m == mPOST }
-
-// changes reports whether a request with the method may change something.
-func (m httpMethod) changes() bool { return m.write() || m == mDELETE || m == mPATCH }
+func (m methods) in(set methods) bool { return m&set != 0 }
 
 // split cuts a path at its slashes. It returns 0 for a path with an empty segment or more than five segments; slashes at the end
 // don't count, as in the engines.
@@ -164,19 +166,74 @@ func split(path []byte, segs *[5][]byte) int {
 }
 
 // parseGlobal reads paths whose first segment is an endpoint.
-func parseGlobal(op *Op, m httpMethod, segs [][]byte) {
-	switch first := string(segs[0]); {
-	case first == "_bulk" && len(segs) == 1 && m.write():
-		op.Kind = Bulk
-	case first == "_mget" && len(segs) == 1 && (m == mGET || m == mPOST):
-		op.Kind = Mget
-	case first == "_search" && len(segs) == 1 && (m == mGET || m == mPOST):
-		op.Kind = Search
+func parseGlobal(op *Op, m methods, segs [][]byte) {
+	first := string(segs[0])
+	if len(segs) == 1 {
+		op.Kind = several(first, m)
+	}
+	switch {
+	case op.Kind != Other:
+	case first == "_search" && len(segs) > 1 && len(segs) <= 3 && string(segs[1]) == "scroll" && m.in(mGET|mPOST):
+		op.Kind = Scroll
 	case first == "_nodes" && m == mGET && nodesHTTP(segs):
 		op.Kind = NodesHTTP
-	case m.changes():
+	case m.in(changes):
 		op.Kind, op.Renumbers = globalAdmin(first, m, segs)
 	}
+}
+
+// several is the kind of a request to an endpoint for several documents: of the cluster, of an index, or of a type.
+func several(endpoint string, m methods) Kind {
+	switch {
+	case endpoint == "_bulk" && m.in(writes):
+		return Bulk
+	case endpoint == "_mget" && m.in(mGET|mPOST):
+		return Mget
+	case endpoint == "_search" && m.in(mGET|mPOST):
+		return Search
+	}
+	return Other
+}
+
+// one is the kind of a request to an endpoint for one document, which the path names.
+func one(endpoint string, m methods) Kind {
+	switch {
+	case endpoint == "_create" && m.in(writes):
+		return Create
+	case endpoint == "_update" && m == mPOST:
+		return Update
+	case endpoint == "_patch" && m == mPOST:
+		return Patch
+	case endpoint == "_source" && m.in(reads):
+		return Source
+	}
+	return Other
+}
+
+// document is the kind of a request to a document itself.
+func document(op *Op, m methods) Kind {
+	switch {
+	case m.in(writes):
+		return indexKind(op)
+	case m == mDELETE:
+		return Delete
+	case m == mPATCH:
+		return Patch
+	case m.in(reads):
+		return Get
+	}
+	return Other
+}
+
+// byQuery is the kind of a request that changes what a query finds in an index.
+func byQuery(endpoint string, m methods) Kind {
+	switch {
+	case endpoint == "_update_by_query" && m == mPOST:
+		return UpdateByQuery
+	case endpoint == "_delete_by_query" && m == mPOST:
+		return DeleteByQuery
+	}
+	return Other
 }
 
 // nodesHTTP reports whether /_nodes/… asks for the http section: as /_nodes/http, /_nodes/{nodes}/http, in a list, or
@@ -209,7 +266,7 @@ func metricList(seg []byte) bool {
 }
 
 // globalAdmin tells what a change at an endpoint of the whole cluster does to indices.
-func globalAdmin(endpoint string, m httpMethod, segs [][]byte) (k Kind, renumbers bool) {
+func globalAdmin(endpoint string, m methods, segs [][]byte) (k Kind, renumbers bool) {
 	switch endpoint {
 	case "_aliases", "_alias", "_data_stream":
 		return IndexAdmin, true
@@ -242,131 +299,52 @@ func indexAdmin(endpoint string) (k Kind, renumbers bool) {
 }
 
 // parseIndex reads paths whose first segment is an index.
-func parseIndex(op *Op, m httpMethod, segs [][]byte) {
+func parseIndex(op *Op, m methods, segs [][]byte) {
 	op.Index = segs[0]
 	if len(segs) == 1 {
-		if m == mPUT || m == mDELETE {
+		if m.in(mPUT | mDELETE) {
 			op.Kind, op.Renumbers = IndexAdmin, true
 		}
 		return
 	}
-	end := segs[1]
-	if end[0] != '_' {
+	switch end := string(segs[1]); {
+	case end[0] != '_', end == "_doc" && len(segs) == 4: // the type may be _doc
 		parseTyped(op, m, segs)
-		return
-	}
-	switch string(end) {
-	case "_doc":
-		parseDoc(op, m, segs)
-	case "_create":
-		if len(segs) == 3 && m.write() {
-			op.Kind, op.ID = Create, segs[2]
-		}
-	case "_update":
-		if len(segs) == 3 && m == mPOST {
-			op.Kind, op.ID = Update, segs[2]
-		}
-	case "_patch":
-		if len(segs) == 3 && m == mPOST {
-			op.Kind, op.ID = Patch, segs[2]
-		}
-	case "_source":
-		if len(segs) == 3 && m.read() {
-			op.Kind, op.ID = Source, segs[2]
-		}
-	default:
-		parseEndpoint(op, m, segs)
-	}
-}
-
-// parseDoc reads /{index}/_doc…; with a fourth segment it is a typed path whose type is _doc.
-func parseDoc(op *Op, m httpMethod, segs [][]byte) {
-	switch {
-	case len(segs) == 2 && m == mPOST:
+	case end == "_doc" && len(segs) == 2 && m == mPOST:
 		op.Kind = IndexAuto
-	case len(segs) == 3 && m.write():
-		op.Kind, op.ID = indexKind(op), segs[2]
-	case len(segs) == 3 && m == mDELETE:
-		op.Kind, op.ID = Delete, segs[2]
-	case len(segs) == 3 && m == mPATCH:
-		op.Kind, op.ID = Patch, segs[2]
-	case len(segs) == 3 && m.read():
-		op.Kind, op.ID = Get, segs[2]
-	case len(segs) == 4:
-		parseTyped(op, m, segs)
-	}
-}
-
-func parseEndpoint(op *Op, m httpMethod, segs [][]byte) {
-	if len(segs) == 2 && (m == mGET || m == mPOST || m == mPUT) {
-		switch string(segs[1]) {
-		case "_bulk":
-			if m.write() {
-				op.Kind = Bulk
-			}
-			return
-		case "_mget":
-			if m != mPUT {
-				op.Kind = Mget
-			}
-			return
-		case "_search":
-			if m != mPUT {
-				op.Kind = Search
-			}
-			return
-		case "_update_by_query":
-			if m == mPOST {
-				op.Kind = UpdateByQuery
-			}
-			return
-		case "_delete_by_query":
-			if m == mPOST {
-				op.Kind = DeleteByQuery
-			}
-			return
+	case end == "_doc" && len(segs) == 3:
+		op.name(document(op, m), segs[2])
+	case len(segs) == 3:
+		op.name(one(end, m), segs[2])
+	case len(segs) == 2:
+		if op.Kind = several(end, m); op.Kind == Other {
+			op.Kind = byQuery(end, m)
 		}
 	}
-	if m.changes() {
+	if op.Kind == Other && m.in(changes) {
 		op.Kind, op.Renumbers = indexAdmin(string(segs[1]))
 	}
 }
 
 // parseTyped reads the paths of Elasticsearch 6 and 7: /{index}/{type}/{id}[/_create|/_update|/_patch|/_source].
-func parseTyped(op *Op, m httpMethod, segs [][]byte) {
+func parseTyped(op *Op, m methods, segs [][]byte) {
 	op.Type, op.Typed = segs[1], true
 	switch {
 	case len(segs) == 2 && m == mPOST:
 		op.Kind = IndexAuto
 	case len(segs) == 3 && segs[2][0] == '_':
-		parseTypedEndpoint(op, m, string(segs[2]))
-	case len(segs) == 3 && m.write():
-		op.Kind, op.ID = indexKind(op), segs[2]
-	case len(segs) == 3 && m == mDELETE:
-		op.Kind, op.ID = Delete, segs[2]
-	case len(segs) == 3 && m == mPATCH:
-		op.Kind, op.ID = Patch, segs[2]
-	case len(segs) == 3 && m.read():
-		op.Kind, op.ID = Get, segs[2]
-	case len(segs) == 4 && string(segs[3]) == "_create" && m.write():
-		op.Kind, op.ID = Create, segs[2]
-	case len(segs) == 4 && string(segs[3]) == "_update" && m == mPOST:
-		op.Kind, op.ID = Update, segs[2]
-	case len(segs) == 4 && string(segs[3]) == "_patch" && m == mPOST:
-		op.Kind, op.ID = Patch, segs[2]
-	case len(segs) == 4 && string(segs[3]) == "_source" && m.read():
-		op.Kind, op.ID = Source, segs[2]
+		op.Kind = several(string(segs[2]), m)
+	case len(segs) == 3:
+		op.name(document(op, m), segs[2])
+	case len(segs) == 4:
+		op.name(one(string(segs[3]), m), segs[2])
 	}
 }
 
-func parseTypedEndpoint(op *Op, m httpMethod, end string) {
-	switch {
-	case end == "_bulk" && m.write():
-		op.Kind = Bulk
-	case end == "_mget" && (m == mGET || m == mPOST):
-		op.Kind = Mget
-	case end == "_search" && (m == mGET || m == mPOST):
-		op.Kind = Search
+// name makes the operation one of that kind on the document of that id; nothing if it is Other.
+func (op *Op) name(k Kind, id []byte) {
+	if k != Other {
+		op.Kind, op.ID = k, id
 	}
 }
 

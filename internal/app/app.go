@@ -5,6 +5,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"optimist/internal/embedded"
 	"optimist/internal/es"
 	"optimist/internal/intercept"
+	"optimist/internal/learn"
 	"optimist/internal/obs"
 	"optimist/internal/rule"
 	"optimist/internal/session"
@@ -63,6 +65,7 @@ type App struct {
 	engine      *embedded.Engine // nil unless it is in memory
 	nodes       *upstream.Set
 	sessions    *session.Store
+	learner     *learn.Learner
 	interceptor *intercept.Interceptor
 	locks       *lockrouter.Router // nil if switched off
 	compat      *compat.Compat     // nil unless an index is configured for it
@@ -80,12 +83,8 @@ type App struct {
 
 // New makes everything that the configuration names, and listens. Nothing is served before Serve. Close it.
 func New(o Options) (*App, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.GreetAgain == 0 {
-		o.GreetAgain = greetAgain
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.GreetAgain = cmp.Or(o.GreetAgain, greetAgain)
 	a := &App{o: o, log: o.Log, failed: make(chan error, 3), metrics: obs.NewMetrics(o.Build),
 		rules: rule.NewSwitch(rule.ModeOf(o.Config.Mode), o.Rules)}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
@@ -153,13 +152,15 @@ func (a *App) openSessions(c *config.Config) error {
 	a.sessions = session.New(o)
 	ahead.Store(int64(settledFor))
 	a.metrics.WatchSessions(func() obs.Sessions { return sessionNumbers(a.sessions.Stats()) })
+	a.learner = learn.New(learn.Options{ShowClients: c.Learning.Clients == config.ClientsShown, Log: a.log,
+		EqualMove: a.metrics.EqualMove, Blind: a.metrics.Blind})
 	writes = write.New(write.Options{
 		Upstream: a.nodes, Engine: &es.Client{Upstream: a.nodes}, Sessions: a.sessions, Events: a.writeEvents(), Log: a.log,
-		OwnAuth: c.Upstream.Auth != (config.Auth{}), Now: a.o.Now,
+		OwnAuth: c.Upstream.Auth != (config.Auth{}), Now: a.o.Now, MaxBody: c.Limits.MaxGuardedBody.Bytes(),
 	})
 	a.interceptor = intercept.New(intercept.Options{
 		Rules: a.rules, Upstream: a.nodes, Writes: writes, Sessions: a.sessions, Identity: identity(&c.Sessions), Metrics: a.metrics,
-		MaxBody: c.Limits.MaxGuardedBody.Bytes(),
+		Learner: a.learner, MaxBody: c.Limits.MaxGuardedBody.Bytes(),
 	})
 	return nil
 }
@@ -171,7 +172,7 @@ func (a *App) openDoor(c *config.Config) (err error) {
 		Sniffing:  sniffing(c.Sniffing.Answer),
 		Advertise: c.Sniffing.Advertise,
 		Intercept: func(x *proxy.Exchange) bool { return a.lock(x) || a.interceptor.Intercept(x) },
-		Metrics:   doorMetrics{a.metrics},
+		Metrics:   a.metrics,
 		Logger:    a.log,
 	})
 	if err == nil {
@@ -194,7 +195,7 @@ func (a *App) openAdmin(c *config.Config) error {
 		locks = a.operateLocks
 	}
 	a.admin = admin.New(admin.Options{
-		Locks: locks,
+		Locks: locks, Hot: a.hot, Suggestions: a.suggestions,
 		Build: a.o.Build, Metrics: a.metrics.Gatherer(), Switch: a.rules, Config: a.inForce, Nodes: a.nodeStates, Ready: a.Ready,
 		Changed: func(m rule.Mode) { a.metrics.Mode(m.String(), modes()...) }, Hosts: hosts, Log: a.log,
 	})

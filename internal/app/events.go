@@ -9,27 +9,28 @@ import (
 	"optimist/internal/session"
 	"optimist/internal/upstream"
 	"optimist/internal/write"
-	"optimist/proxy"
 )
 
 // writeEvents turn what happens to writes into metrics.
 func (a *App) writeEvents() write.Events {
 	return write.Events{
-		Conflict:    a.metrics.Conflict,
-		Fetch:       a.metrics.Fetched,
-		Batch:       a.metrics.Batched,
-		Unguardable: func(_, reason string) { a.metrics.Unguardable(reason) },
+		Conflict:         func(rule string) { a.metrics.Conflicts.Inc(rule) },
+		Fetch:            func(rule string) { a.metrics.Fetches.Inc(rule) },
+		Batch:            a.metrics.Batched,
+		Unguardable:      func(_, reason string) { a.metrics.Unguardable.Inc(reason) },
+		StrategiesUnused: func(rule string) { a.metrics.StrategiesUnused.Inc(rule) },
 		BaseChosen: func(kind session.Kind, reason session.Reason) {
 			if kind == session.KindLost {
-				a.metrics.LostBase(reason.String())
+				a.metrics.LostBases.Inc(reason.String())
 			}
 		},
+		Met: a.learner.Met, Blind: a.learner.Blind,
 		Done: func(rule string, o *outcome.Outcome, _ int) {
-			a.metrics.Outcome(o.Kind.String(), o.Reason)
+			a.metrics.Outcomes.Inc(o.Kind.String(), o.Reason)
 			a.metrics.Base(o.Base.String(), o.Ambiguous)
-			a.metrics.Retried(rule, o.Attempts-1)
+			a.metrics.Retries.Add(int64(o.Attempts-1), rule)
 			if o.Untransformed {
-				a.metrics.Untransformed(rule)
+				a.metrics.Untransformed.Inc(rule)
 			}
 			if o.Kind == outcome.Merged || o.Kind == outcome.Combined {
 				a.metrics.Merged(rule, len(o.Overwrote)+o.More)
@@ -64,12 +65,12 @@ func (a *App) upstreamHooks() upstream.Hooks {
 			if errors.As(err, &connect) {
 				reason = connect.Reason
 			}
-			a.metrics.DialFailed(node, string(reason))
+			a.metrics.DialsFailed.Inc(node, string(reason))
 		},
-		Waited: func(node string, _ time.Duration) { a.metrics.Waited(node) },
-		Resent: func(*upstream.Error) { a.metrics.Resent() },
+		Waited: func(node string, _ time.Duration) { a.metrics.Waits.Inc(node) },
+		Resent: func(*upstream.Error) { a.metrics.Resent.Inc() },
 		Ejected: func(node string, err error) {
-			a.metrics.Ejected(node)
+			a.metrics.Ejections.Inc(node)
 			a.log.Warn("node left out", obs.KeyNode, node, obs.KeyError, err.Error())
 		},
 		Returned: func(node string) { a.log.Info("node is back", obs.KeyNode, node) },
@@ -84,14 +85,3 @@ func (a *App) upstreamHooks() upstream.Hooks {
 		},
 	}
 }
-
-// doorMetrics hands on what the door tells.
-type doorMetrics struct{ m *obs.Metrics }
-
-// Request implements proxy.Metrics.
-func (d doorMetrics) Request(r *proxy.Done) {
-	d.m.Request(r.Kind.String(), r.Status, r.Received, r.Sent)
-}
-
-// Failed implements proxy.Metrics.
-func (d doorMetrics) Failed(errorType string) { d.m.Failed(errorType) }

@@ -72,7 +72,7 @@ func configured(t testing.TB, rules, engine string) *config.Config {
 // compiled are a configuration's rules.
 func compiled(t testing.TB, c *config.Config) *rule.Set {
 	t.Helper()
-	set, err := rule.Compile(c.Rules)
+	set, err := rule.FromConfig(c)
 	if err != nil {
 		t.Fatal(err)
 	}

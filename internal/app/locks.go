@@ -53,7 +53,7 @@ func (a *App) openLocks(c *config.Config) error {
 			Acquired: func(class state.Class, outcome string, took time.Duration) {
 				a.metrics.LockRequest(string(class), outcome, took)
 			},
-			Contended: func(class state.Class) { a.metrics.LockContended(string(class)) },
+			Contended: func(class state.Class) { a.metrics.LockContended.Inc(string(class)) },
 			Lapsed:    a.metrics.LeasesLapsed,
 		},
 	})

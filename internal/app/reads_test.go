@@ -174,13 +174,13 @@ func TestAReadWhoseRevisionIsNotKnownEndsWhatTheSessionKnew(t *testing.T) {
 }
 
 func TestASearchThatIsNotWatchedLeavesItsSessionNoViewToMergeFrom(t *testing.T) {
-	const found = "/shop/_search"
+	const found, unwatched = "/shop/_search", "rules:\n- {name: r, match: {index: [shop]}, base: {reads: [get, mget]}}\n"
 	for name, c := range map[string]struct{ rules, target, body string }{
-		"not watched":          {"", found, ""},
-		"with a body":          {"", found, `{"query":{"match_all":{}}}`},
+		"not watched":          {unwatched, found, ""},
+		"with a body":          {unwatched, found, `{"query":{"match_all":{}}}`},
 		"filter_path":          {"", found + "?filter_path=hits", ""},
 		"watched, but pretty":  {"rules:\n- {name: r, match: {index: [shop]}, base: {reads: [get, search]}}\n", found + "?pretty", ""},
-		"by another's address": {"", "/_search", ""},
+		"by another's address": {unwatched, "/_search", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, c.rules, Identity{})
@@ -299,7 +299,7 @@ func TestWhatIsAskedForCompressedIsWhatIsRead(t *testing.T) {
 }
 
 // What a request in another format than JSON asks for isn't known, so that what it is answered may be a part.
-func TestASearchThatCannotBeReadOrScrollsIsNoBase(t *testing.T) {
+func TestASearchThatCannotBeReadIsNoBase(t *testing.T) {
 	engine := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		out.Header().Set("Content-Type", "application/json")
 		if strings.Contains(r.URL.RawQuery, "seq_no_primary_term") {
@@ -319,7 +319,6 @@ func TestASearchThatCannotBeReadOrScrollsIsNoBase(t *testing.T) {
 	}
 	w.ask(w.proxied, "POST", "/shop/_search", zipped("{}")[1:], "Optimist-Session", "s", "Content-Encoding", "gzip")
 	w.ask(w.proxied, "POST", "/shop/_search", "{}", "Optimist-Session", "s", "Content-Encoding", "zstd")
-	w.ask(w.proxied, "POST", "/shop/_search?scroll=1m", "{}", "Optimist-Session", "s") // its later pages pass elsewhere
 	if b := w.base("shop", "1"); b.Kind != session.KindNone {
 		t.Errorf("the base is %v of %v", b.Kind, b.Numbers)
 	}

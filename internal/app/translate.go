@@ -61,7 +61,10 @@ func sniffing(a config.SniffAnswer) proxy.Sniffing {
 
 // identity is how clients are told apart.
 func identity(c *config.Sessions) client.Identity {
-	id := client.Identity{Header: c.Header, Infer: c.Infer != config.InferNone, Address: c.Infer == config.InferCredentialsAndAddress}
+	id := client.Identity{
+		Headers: c.Header.Names(), Traces: c.Header.Traces(),
+		Infer: c.Infer != config.InferNone, Address: c.Infer == config.InferCredentialsAndAddress,
+	}
 	for _, p := range c.TrustedProxies {
 		id.Trusted = append(id.Trusted, p.Prefix)
 	}

@@ -68,10 +68,14 @@ func TestEveryKeyOfTheUpstreamReachesTheConnections(t *testing.T) {
 func TestSessionsAreToldApartAsConfigured(t *testing.T) {
 	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.1/32")}
 	for content, want := range map[string]client.Identity{
-		"": {Header: "Optimist-Session", Infer: true, Address: true},
-		"sessions: {header: X-Thread, trusted_proxies: [10.0.0.0/8, 192.0.2.1]}": {Header: "X-Thread", Infer: true, Address: true, Trusted: proxies},
-		"sessions: {infer: credentials}":                                         {Header: "Optimist-Session", Infer: true},
-		"sessions: {infer: none}":                                                {Header: "Optimist-Session"},
+		"": {Headers: []string{"Optimist-Session"}, Traces: true, Infer: true, Address: true},
+		"sessions: {header: X-Thread, trusted_proxies: [10.0.0.0/8, 192.0.2.1]}": {Headers: []string{"X-Thread"}, Infer: true, Address: true, Trusted: proxies},
+		"sessions: {infer: credentials}":                                         {Headers: []string{"Optimist-Session"}, Traces: true, Infer: true},
+		"sessions: {infer: none}":                                                {Headers: []string{"Optimist-Session"}, Traces: true},
+		"sessions: {infer: none, header: [A, TraceParent, B]}":                   {Headers: []string{"A", "B"}, Traces: true},
+		"sessions: {infer: none, header: traceparent}":                           {Traces: true},
+		"sessions: {infer: none, header: []}":                                    {},
+		"sessions: {infer: none, header: ''}":                                    {},
 	} {
 		if got := identity(&parsed(t, content).Sessions); !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %+v, want %+v", content, got, want)

@@ -178,6 +178,53 @@ func TestObserveCountsWhatWasLostAndChangesNothing(t *testing.T) {
 	}
 }
 
+// A part is held against what its client has read, as a document is.
+func TestObserveCountsPartsThatLoseWhatOthersWrote(t *testing.T) {
+	for name, c := range map[string]struct {
+		session, body string
+		others        string // is written between read and part; "": nothing
+		lost, writes  int
+	}{
+		"a list":                        {"s", `{"doc":{"l":[1,2]}}`, `{"l":[1,9],"s":"a"}`, 1, 1},
+		"by a session without a name":   {"", `{"doc":{"l":[1,2]}}`, `{"l":[1,9],"s":"a"}`, 1, 1},
+		"that nobody has written since": {"s", `{"doc":{"l":[1,2]}}`, "", 0, 1},
+		"a value":                       {"s", `{"doc":{"s":"b"}}`, `{"l":[1,9],"s":"a"}`, 0, 1},
+		"a value that it kept":          {"s", `{"doc":{"s":"a","l":[1]}}`, `{"l":[1],"s":"c"}`, 1, 1},
+		"nothing":                       {"s", `{"doc":{"l":[1,9]}}`, `{"l":[1,9],"s":"a"}`, 0, 1},
+		"a script":                      {"s", `{"script":"ctx._source.l = 1"}`, `{"l":[1,9],"s":"a"}`, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "", Identity{Headers: []string{"Optimist-Session"}, Infer: true, Address: true})
+			w.app.rules.SetMode(rule.Observe)
+			w.put(doc1, `{"l":[1],"s":"a"}`)
+			header := []string{"Content-Type", "application/json"}
+			if c.session != "" {
+				header = append(header, "Optimist-Session", c.session)
+			}
+			w.ask(w.proxied, "GET", doc1, "", header...)
+			if c.others != "" {
+				w.put(doc1, c.others)
+			}
+			if a := w.ask(w.proxied, "POST", "/shop/_update/1", c.body, header...); a.Outcome() != "" || a.Header.Get("ETag") != "" {
+				t.Errorf("observe changed an answer: %+v", a)
+			}
+			w.observed(c.writes, c.lost)
+		})
+	}
+	// What the session has in hand then is its copy with the part in it: the next part is counted from that.
+	w := newWorld(t, "", Identity{Headers: []string{"Optimist-Session"}})
+	w.app.rules.SetMode(rule.Observe)
+	w.put(doc1, `{"l":[1]}`)
+	header := []string{"Content-Type", "application/json", "Optimist-Session", "s"}
+	w.ask(w.proxied, "GET", doc1, "", header...)
+	w.ask(w.proxied, "POST", "/shop/_update/1", `{"doc":{"l":[1,2]}}`, header...)
+	w.ask(w.proxied, "POST", "/shop/_update/1", `{"doc":{"l":[1,2,3]}}`, header...)
+	w.observed(2, 0)
+	w.put(doc1, `{"l":[1,2,3,9]}`)
+	w.ask(w.proxied, "POST", "/shop/_update/1", `{"doc":{"l":[1,2,3,4]}}`, header...)
+	w.observed(3, 1)
+}
+
 // Which of its reads a session writes from is told by what it sends, compressed or not.
 func TestObserveReadsWhatIsSentCompressed(t *testing.T) {
 	w := newWorld(t, "", Identity{Infer: true, Address: true})

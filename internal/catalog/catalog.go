@@ -51,6 +51,8 @@ type Asker struct {
 type Index struct {
 	es.Index
 	Unknown string
+	// KnownWhole says that SeesWhole holds of the client that asked, as far as is known without asking the engine.
+	KnownWhole bool
 }
 
 // Exists reports whether the index is there, and is known.
@@ -156,13 +158,16 @@ func getOrAdd[K comparable, V any](c *lru.Cache[K, V], key K, fresh V) V {
 // Describe tells what a name (decoded) stands for in a write. The answer is no older than maxAge, or than the catalog's own bound
 // where maxAge is zero. An index that isn't there yet is not remembered: the write may make it. The error is ErrUnavailable.
 func (c *Catalog) Describe(ctx context.Context, who Asker, name string, maxAge time.Duration) (Index, error) {
-	e := c.entryOf(name, who.Credentials)
-	if a := e.index.Load(); a.fresh(c.now(), maxAge) {
-		return a.value, nil
+	e, now := c.entryOf(name, who.Credentials), c.now()
+	if a := e.index.Load(); a.fresh(now, maxAge) {
+		ix, whole := a.value, e.whole.Load()
+		ix.KnownWhole = whole.fresh(now, 0) && whole.value
+		return ix, nil
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	before, now := e.index.Load(), c.now()
+	now = c.now()
+	before := e.index.Load()
 	if before.fresh(now, maxAge) {
 		return before.value, nil
 	}
@@ -282,12 +287,6 @@ func (c *Catalog) SeesWhole(ctx context.Context, who Asker, index, routing strin
 	}
 	e.whole.Store(a)
 	return a.value, nil
-}
-
-// KnownWhole is SeesWhole as far as it is known without asking the engine.
-func (c *Catalog) KnownWhole(who session.Credentials, index string) bool {
-	a := c.entryOf(index, who).whole.Load()
-	return a.fresh(c.now(), 0) && a.value
 }
 
 // Guardable tells whether guards work in the index, as far as is known.

@@ -40,9 +40,9 @@ const maxRecent = 4 << 10
 
 // of is Identity.Of, from memory where the request says the same as the one before it. The connection, and so addr, is the same.
 func (r *recent) of(id *Identity, fields []wire.Field, addr netip.AddrPort) Client {
-	m := id.gather(fields)
+	m, trace := id.gather(fields)
 	if r.filled && r.same(&m) {
-		return r.client
+		return r.client.in(trace)
 	}
 	*r = recent{}
 	size := 0
@@ -51,7 +51,7 @@ func (r *recent) of(id *Identity, fields []wire.Field, addr netip.AddrPort) Clie
 	}
 	c := id.client(&m, fields, addr)
 	if size > maxRecent {
-		return c
+		return c.in(trace)
 	}
 	for i := range m {
 		r.marks[i] = bytes.Clone(m[i])
@@ -60,7 +60,7 @@ func (r *recent) of(id *Identity, fields []wire.Field, addr netip.AddrPort) Clie
 		c.Caller.Fields[i] = wire.Field{Name: bytes.Clone(f.Name), Value: bytes.Clone(f.Value)}
 	}
 	r.client, r.filled = c, true
-	return c
+	return c.in(trace)
 }
 
 // same compares marks: one that is empty isn't one that is not there.

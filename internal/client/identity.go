@@ -11,7 +11,8 @@ import (
 
 // Identity says how clients are told apart. It is immutable.
 type Identity struct {
-	Header  string         // the field by which a client names its session
+	Headers []string       // fields by which a client names its session, the first of which counts that a request has
+	Traces  bool           // the requests of a trace belong together, by their traceparent
 	Address bool           // without it, credentials and address make the session
 	Infer   bool           // without it, credentials do, or (Address too) credentials and address; false: none
 	Trusted []netip.Prefix // proxies whose X-Forwarded-For is believed
@@ -42,8 +43,9 @@ const (
 	forwardedMark = nameMark + 1
 )
 
-// gather reads the marks off a request's fields, into which they point.
-func (id *Identity) gather(fields []wire.Field) (m marks) {
+// gather reads the marks off a request's fields, into which they point, and its trace.
+func (id *Identity) gather(fields []wire.Field) (m marks, trace session.Trace) {
+	named := len(id.Headers)
 	for i := range fields {
 		f := &fields[i]
 		if k := credential(f.Name); k >= 0 {
@@ -52,14 +54,19 @@ func (id *Identity) gather(fields []wire.Field) (m marks) {
 			}
 			m[k] = joined(m[k], f.Value)
 		}
+		for k, name := range id.Headers {
+			if k <= named && len(f.Value) > 0 && wire.EqualFold(f.Name, name) {
+				m[nameMark], named = f.Value, k
+			}
+		}
 		switch {
-		case wire.EqualFold(f.Name, id.Header):
-			m[nameMark] = f.Value
 		case wire.EqualFold(f.Name, "x-forwarded-for"):
 			m[forwardedMark] = joined(m[forwardedMark], f.Value)
+		case id.Traces && wire.EqualFold(f.Name, "traceparent"):
+			trace = traceOf(f.Value)
 		}
 	}
-	return m
+	return m, trace
 }
 
 // credential is the place of a field in credentialFields, -1 where it is none of them.
@@ -74,8 +81,9 @@ func credential(name []byte) int {
 
 // Of tells the client from a request's fields. The caller's fields point into the request.
 func (id *Identity) Of(fields []wire.Field, addr netip.AddrPort) Client {
-	m := id.gather(fields)
-	return id.client(&m, fields, addr)
+	m, trace := id.gather(fields)
+	c := id.client(&m, fields, addr)
+	return c.in(trace)
 }
 
 func (id *Identity) client(m *marks, fields []wire.Field, addr netip.AddrPort) Client {

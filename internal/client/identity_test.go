@@ -17,7 +17,7 @@ func TestClientsAreToldApart(t *testing.T) {
 		}
 		return f
 	}
-	both := Identity{Header: "Optimist-Session", Infer: true, Address: true, Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+	both := Identity{Headers: []string{"Optimist-Session"}, Infer: true, Address: true, Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
 	base := both.Of(field("Authorization", "Basic a"), peer)
 	for name, c := range map[string]struct {
 		fields []wire.Field
@@ -40,18 +40,18 @@ func TestClientsAreToldApart(t *testing.T) {
 			t.Errorf("%s: same session %v", name, !c.same)
 		}
 	}
-	moving := Identity{Header: "Optimist-Session", Infer: true}
+	moving := Identity{Headers: []string{"Optimist-Session"}, Infer: true}
 	for addr, name := range map[string]string{"10.0.0.2:1": "a", "10.0.0.1:1": "b"} {
 		a, b := moving.Of(field("authorization", "Basic a"), peer), moving.Of(field("authorization", "Basic "+name), netip.MustParseAddrPort(addr))
 		if !a.Known || (a.Session == b.Session) != (name == "a") {
 			t.Errorf("by credentials alone, %s from %s: same session %v", name, addr, a.Session == b.Session)
 		}
 	}
-	opaque := Identity{Header: "X-Opaque-Id"}
+	opaque := Identity{Headers: []string{"X-Opaque-Id"}}
 	if a, b := opaque.Of(field("x-opaque-id", "7"), peer), opaque.Of(field("x-opaque-id", "8"), peer); !a.Known || !a.Session.IsNamed() || a.Session == b.Session {
 		t.Error("the header that is configured names no session")
 	}
-	none := Identity{Header: "Optimist-Session"}
+	none := Identity{Headers: []string{"Optimist-Session"}}
 	if c := none.Of(nil, peer); c.Known {
 		t.Error("without inference there is no session without the header")
 	}
@@ -62,7 +62,7 @@ func TestClientsAreToldApart(t *testing.T) {
 
 // Fields of gateways decide what an engine shows: whoever differs in one shares nothing with the others.
 func TestWhoeverMayBeShownSomethingElseIsSomebodyElse(t *testing.T) {
-	id := Identity{Infer: true, Address: true, Header: "optimist-session"}
+	id := Identity{Infer: true, Address: true, Headers: []string{"optimist-session"}}
 	peer := netip.MustParseAddrPort("10.0.0.1:4711")
 	who := func(name, value string) session.Credentials {
 		c := id.Of([]wire.Field{{Name: []byte("Authorization"), Value: []byte("Basic x")}, {Name: []byte(name), Value: []byte(value)}}, peer)

@@ -15,7 +15,7 @@ import (
 // every other session. It is the session's name or the client's address, and what tells the credentials from others; within a
 // name an equals sign and an at sign are encoded.
 func (id *Identity) Name(fields []wire.Field, addr netip.AddrPort) string {
-	m := id.gather(fields)
+	m, _ := id.gather(fields)
 	var name []byte
 	switch {
 	case len(m[nameMark]) > longestName:

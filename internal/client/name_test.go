@@ -9,7 +9,7 @@ import (
 )
 
 func TestSessionsNamesTellThemApartAndHoldNoPassword(t *testing.T) {
-	id := Identity{Header: "Optimist-Session", Address: true, Infer: true, Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+	id := Identity{Headers: []string{"Optimist-Session"}, Address: true, Infer: true, Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
 	name := func(id Identity, addr string, fields ...string) string {
 		var list []wire.Field
 		for i := 0; i < len(fields); i += 2 {

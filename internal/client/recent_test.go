@@ -10,7 +10,7 @@ import (
 )
 
 func TestClientsThatTakeTurnsOnAConnectionAreToldApart(t *testing.T) {
-	id := &Identity{Header: "Optimist-Session", Infer: true, Address: true, Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+	id := &Identity{Headers: []string{"Optimist-Session"}, Infer: true, Address: true, Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
 	peer := netip.MustParseAddrPort("10.0.0.1:1234")
 	requests := [][]string{
 		{},
@@ -56,7 +56,7 @@ func TestClientsThatTakeTurnsOnAConnectionAreToldApart(t *testing.T) {
 }
 
 func TestTellingTheSameClientAgainAllocatesNothing(t *testing.T) {
-	id := &Identity{Header: "Optimist-Session", Infer: true, Address: true}
+	id := &Identity{Headers: []string{"Optimist-Session"}, Infer: true, Address: true}
 	fields := []wire.Field{
 		{Name: []byte("Host"), Value: []byte("h")}, {Name: []byte("Authorization"), Value: []byte("Basic a")},
 		{Name: []byte("Optimist-Session"), Value: []byte("s")},

@@ -32,6 +32,9 @@ func (r *Request) Begin(id *Identity, x *proxy.Exchange) {
 	r.fields = r.fields[:0]
 }
 
+// Name is the request's session in a word that can be shown and kept: see Identity.Name.
+func (r *Request) Name() string { return r.identity.Name(r.Head().Fields, r.Exchange.Client()) }
+
 // Client is who sent the request.
 func (r *Request) Client() *Client {
 	if !r.current {

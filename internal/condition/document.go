@@ -34,10 +34,8 @@ type place struct {
 
 // valueOf returns the value of a JSON text. No text is null. Objects and arrays are looked into when somebody asks for what they
 // have.
-func (p place) valueOf(raw string) ref.Val { return p.value(gjson.Parse(raw)) }
-
-func (p place) value(r gjson.Result) ref.Val {
-	switch r.Type {
+func (p place) valueOf(raw string) ref.Val {
+	switch r := gjson.Parse(raw); r.Type {
 	case gjson.True:
 		return types.True
 	case gjson.False:
@@ -70,15 +68,14 @@ type container struct {
 
 // A member is what is in a container: of an array it has no key.
 type member struct {
-	key  string
-	text gjson.Result
-	val  ref.Val // once somebody asked for it: what is below it is found but once
+	key, raw string
+	val      ref.Val // once somebody asked for it: what is below it is found but once
 }
 
 func (c *container) at(i int) ref.Val {
 	m := &c.members[i]
 	if m.val == nil {
-		m.val = place{c.meter, c.depth + 1}.value(m.text)
+		m.val = place{c.meter, c.depth + 1}.valueOf(m.raw)
 	}
 	return m.val
 }
@@ -87,7 +84,7 @@ func (c *container) at(i int) ref.Val {
 func (c *container) equal(i int, other ref.Val) ref.Val {
 	v := c.at(i)
 	switch {
-	case !c.spend(len(c.members[i].text.Raw)):
+	case !c.spend(len(c.members[i].raw)):
 		return types.NewErr(spent)
 	case types.IsError(v):
 		return v
@@ -121,10 +118,10 @@ func (o *object) open() []member {
 		o.members = make([]member, 0, min(strings.Count(o.raw[:min(len(o.raw), 1<<10)], ":"), byKeyFrom/2))
 		gjson.Parse(o.raw).ForEach(func(key, value gjson.Result) bool {
 			if i := o.find(key.Str); i >= 0 {
-				o.members[i].text = value
+				o.members[i].raw = value.Raw
 				return true
 			}
-			o.members = append(o.members, member{key: key.Str, text: value})
+			o.members = append(o.members, member{key: key.Str, raw: value.Raw})
 			o.index()
 			return true
 		})
@@ -268,7 +265,7 @@ func (a *array) open() []member {
 	if !a.opened {
 		a.opened = true
 		gjson.Parse(a.raw).ForEach(func(_, value gjson.Result) bool {
-			a.members = append(a.members, member{text: value})
+			a.members = append(a.members, member{raw: value.Raw})
 			return true
 		})
 	}

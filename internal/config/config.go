@@ -49,6 +49,9 @@ type Config struct {
 	// Sessions says how optimist knows which reads and writes belong to one client, and how long it remembers reads.
 	Sessions Sessions `json:"sessions"`
 
+	// Learning is what `optimist hot` tells of conflicts.
+	Learning Learning `json:"learning"`
+
 	// Locks are the paths under `_lock`.
 	Locks Locks `json:"locks"`
 
@@ -173,8 +176,8 @@ type Limits struct {
 	MaxHeader unit.Size `json:"max_header" min:"4KiB" max:"16MiB"`
 
 	// MaxGuardedBody is how large the body of a single-document write may be, so that optimist guards the write. A
-	// larger body is forwarded as a stream, and the outcome says so (reason=too_large). Default 16MiB. Each write
-	// under way may take this much memory a few times.
+	// larger body is forwarded as a stream, and the outcome says so (reason=too_large). A PATCH, or a rule's transform,
+	// adds at most as much to a document. Default 16MiB. Each write under way may take this much memory a few times.
 	MaxGuardedBody unit.Size `json:"max_guarded_body" min:"1KiB" max:"1GiB"`
 
 	// HeaderTimeout is how long a client may take from the first byte of a request to the end of its headers. Then it
@@ -211,11 +214,13 @@ type Sniffing struct {
 
 // Sessions says how optimist knows which reads and writes belong to one client, and how long it remembers reads.
 type Sessions struct {
-	// Header names the request header by which a client names its session: one thread of work, which reads, changes
-	// and writes. Default Optimist-Session. With it, bases are exact; without it, optimist guesses. You can use
+	// Header names the request headers by which a client names its session: one thread of work, which reads, changes
+	// and writes. Default [Optimist-Session, traceparent]. A single name stands for a list of one. The first header in
+	// the list that a request has counts. With it, bases are exact; without it, optimist guesses. You can use
 	// `X-Opaque-Id` if your clients keep it for a whole thread of work. Many clients send a new one with every
-	// request: then no read is ever the base of a write.
-	Header string `json:"header"`
+	// request: then no read is ever the base of a write. `traceparent` counts by its trace id, names no session, and
+	// comes after all names, wherever it stands: reads and writes of one trace belong together (docs/writes.md, Traces).
+	Header Headers `json:"header"`
 
 	// Infer says what a session is without the header: credentials_and_address (default), credentials (for clients
 	// whose address changes), or none (a base only by header or If-Match). A client whose token is renewed is a new
@@ -233,6 +238,13 @@ type Sessions struct {
 	// them, if the client's address is part of the session. Default none. Danger: if clients can use such an address
 	// themselves, they can take each other's sessions, as far as they have each other's credentials.
 	TrustedProxies []Prefix `json:"trusted_proxies"`
+}
+
+// Learning is what `optimist hot` tells of conflicts.
+type Learning struct {
+	// Clients is hashed (default: a number stands for each client, and changes with every start) or shown (a client's
+	// session name or address, and a digest of its credentials).
+	Clients ShowClients `json:"clients"`
 }
 
 // Drain is how `serve` stops on SIGTERM. Readiness ends first, then the listener closes, and requests under way are

@@ -59,6 +59,13 @@ func (d *decoder) decode(n *yaml.Node, v reflect.Value, path string) {
 		d.structure(n, v, path)
 	case v.Kind() == reflect.Slice:
 		d.list(n, v, path)
+	case v.Kind() == reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		d.decode(n, v.Elem(), path)
+	case v.Kind() == reflect.Bool && n.Tag == "!!bool":
+		v.SetBool(strings.EqualFold(n.Value, "true"))
+	case v.Kind() == reflect.Bool:
+		d.fail(n, path, "want true or false, found %s", kindOf(n))
 	case v.Kind() == reflect.String:
 		if s, ok := d.str(n, path); ok {
 			v.SetString(s)

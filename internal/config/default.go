@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"time"
 
 	"optimist/internal/unit"
@@ -41,13 +42,14 @@ func start() *Config {
 		},
 		Sniffing: Sniffing{Answer: SniffRewrite},
 		Sessions: Sessions{
-			Header: "Optimist-Session",
+			Header: Headers{"Optimist-Session", traceparent},
 			Infer:  InferCredentialsAndAddress,
 			MaxAge: unit.Duration(5 * time.Minute),
 			Memory: 256 << 20,
 
 			TrustedProxies: []Prefix{},
 		},
+		Learning: Learning{Clients: ClientsHashed},
 		Locks: Locks{
 			Path:     "/_lock",
 			Index:    "optimist-locks",
@@ -78,7 +80,7 @@ func newRule(name string) Rule {
 		},
 		Base: Base{
 			From:      []BaseSource{FromIfMatch, FromSession},
-			Reads:     []Read{ReadGet, ReadMget},
+			Reads:     []Read{ReadGet, ReadMget, ReadSearchByWriters},
 			Explicit:  ExplicitPass,
 			Unknown:   UnknownPass,
 			Lost:      LostPass,
@@ -89,6 +91,7 @@ func newRule(name string) Rule {
 		Pipeline:   PipelineGuard,
 		OnConflict: ConflictMerge,
 		OnMissing:  MissingFail,
+		Update:     UpdateMerge,
 		Retry: Retry{
 			MaxAttempts: 20,
 			MaxElapsed:  unit.Duration(10 * time.Second),
@@ -111,9 +114,7 @@ func (c *Config) fill() {
 }
 
 func (r *Rule) fill() {
-	if r.Mode == "" {
-		r.Mode = ModeGuard
-	}
+	r.Mode = cmp.Or(r.Mode, ModeGuard)
 	if len(r.Match.Index) == 0 {
 		r.Match.Index, r.Match.byDefault = defaultIndices(), true
 	}

@@ -20,6 +20,8 @@ type (
 	Infer string
 	// LogFormat is how log lines are written.
 	LogFormat string
+	// ShowClients is how clients are told of.
+	ShowClients string
 	// LogLevel is the least level that is written.
 	LogLevel string
 	// Op is an operation that a rule takes.
@@ -48,6 +50,8 @@ type (
 	OnMissing string
 	// OnDeleteConflict is what happens to a stale delete.
 	OnDeleteConflict string
+	// Update is who merges an _update.
+	Update string
 	// Priority is who goes first.
 	Priority string
 	// Action is what a step of a transform does.
@@ -58,7 +62,7 @@ type (
 	TimeFormat string
 )
 
-// The values of the enumerations; the keys that take them give their meaning.
+// The values that code asks for; choices has all of them. The keys that take them give their meaning.
 const (
 	ModeGuard   Mode = "guard"
 	ModeObserve Mode = "observe"
@@ -77,10 +81,11 @@ const (
 	LogText LogFormat = "text"
 	LogJSON LogFormat = "json"
 
+	ClientsHashed ShowClients = "hashed"
+	ClientsShown  ShowClients = "shown"
+
 	LevelDebug LogLevel = "debug"
 	LevelInfo  LogLevel = "info"
-	LevelWarn  LogLevel = "warn"
-	LevelError LogLevel = "error"
 
 	OpIndex  Op = "index"
 	OpCreate Op = "create"
@@ -92,9 +97,10 @@ const (
 	FromStamp   BaseSource = "stamp"
 	FromSession BaseSource = "session"
 
-	ReadGet    Read = "get"
-	ReadMget   Read = "mget"
-	ReadSearch Read = "search"
+	ReadGet             Read = "get"
+	ReadMget            Read = "mget"
+	ReadSearch          Read = "search"
+	ReadSearchByWriters Read = "search_by_writers"
 
 	ExplicitPass  Explicit = "pass"
 	ExplicitMerge Explicit = "merge"
@@ -109,19 +115,15 @@ const (
 	AmbiguousGuess Ambiguous = "guess"
 	AmbiguousFail  Ambiguous = "fail"
 
-	MergeSent    MergeDefault = "sent"
-	MergeCurrent MergeDefault = "current"
-	MergeFail    MergeDefault = "fail"
+	MergeSent MergeDefault = "sent"
 
-	StrategySent    Strategy = "sent"
-	StrategyCurrent Strategy = "current"
-	StrategyFail    Strategy = "fail"
-	StrategySum     Strategy = "sum"
-	StrategyMax     Strategy = "max"
-	StrategyMin     Strategy = "min"
-	StrategyUnion   Strategy = "union"
-	StrategyAppend  Strategy = "append"
-	StrategyByKey   Strategy = "by_key"
+	StrategyFail   Strategy = "fail"
+	StrategySum    Strategy = "sum"
+	StrategyMax    Strategy = "max"
+	StrategyMin    Strategy = "min"
+	StrategyUnion  Strategy = "union"
+	StrategyAppend Strategy = "append"
+	StrategyByKey  Strategy = "by_key"
 
 	PipelineGuard Pipeline = "guard"
 	PipelineRerun Pipeline = "rerun"
@@ -135,6 +137,9 @@ const (
 	DeleteSent OnDeleteConflict = "sent"
 	DeleteFail OnDeleteConflict = "fail"
 
+	UpdateMerge  Update = "merge"
+	UpdateEngine Update = "engine"
+
 	PriorityForeground Priority = "foreground"
 	PriorityBackground Priority = "background"
 
@@ -143,29 +148,16 @@ const (
 	ActionReplace     Action = "replace"
 	ActionMove        Action = "move"
 	ActionCopy        Action = "copy"
-	ActionTest        Action = "test"
-	ActionIncrement   Action = "increment"
-	ActionAppend      Action = "append"
-	ActionUnion       Action = "union"
-	ActionMax         Action = "max"
-	ActionMin         Action = "min"
-	ActionDefault     Action = "default"
 	ActionNow         Action = "now"
-	ActionMerge       Action = "merge"
 	ActionRemoveEmpty Action = "remove_empty"
 
 	SourceIncoming Source = "incoming"
 	SourceCurrent  Source = "current"
 	SourceBase     Source = "base"
 	SourceHeader   Source = "header"
-	SourceID       Source = "id"
-	SourceIndex    Source = "index"
-	SourceUser     Source = "user"
 	SourceNow      Source = "now"
 
-	TimeRFC3339     TimeFormat = "rfc3339"
-	TimeEpochMillis TimeFormat = "epoch_millis"
-	TimeEpochSecond TimeFormat = "epoch_second"
+	TimeRFC3339 TimeFormat = "rfc3339"
 )
 
 // ParseMode reads guard, observe or off. The error names what would be right.
@@ -186,10 +178,11 @@ func (Infer) choices() []string {
 	return []string{"credentials_and_address", "credentials", "none"}
 }
 func (LogFormat) choices() []string    { return []string{"text", "json"} }
+func (ShowClients) choices() []string  { return []string{"hashed", "shown"} }
 func (LogLevel) choices() []string     { return []string{"debug", "info", "warn", "error"} }
 func (Op) choices() []string           { return []string{"index", "create", "update", "patch", "delete"} }
 func (BaseSource) choices() []string   { return []string{"if_match", "stamp", "session"} }
-func (Read) choices() []string         { return []string{"get", "mget", "search"} }
+func (Read) choices() []string         { return []string{"get", "mget", "search", "search_by_writers"} }
 func (Explicit) choices() []string     { return []string{"pass", "merge"} }
 func (Unknown) choices() []string      { return []string{"pass", "fetch", "reject"} }
 func (Lost) choices() []string         { return []string{"pass", "reject"} }
@@ -202,6 +195,7 @@ func (Pipeline) choices() []string         { return []string{"guard", "rerun"} }
 func (OnConflict) choices() []string       { return []string{"merge", "fail"} }
 func (OnMissing) choices() []string        { return []string{"fail", "recreate"} }
 func (OnDeleteConflict) choices() []string { return []string{"sent", "fail"} }
+func (Update) choices() []string           { return []string{"merge", "engine"} }
 func (Priority) choices() []string         { return []string{"foreground", "background"} }
 func (Action) choices() []string {
 	return []string{"add", "remove", "replace", "move", "copy", "test", "increment", "append", "union", "max", "min", "default", "now",

@@ -59,7 +59,7 @@ func (v *Value) refer(d *decoder, n *yaml.Node, path string) {
 		d.fail(n, path, "%s has no path", r.From)
 	case has("name") && r.From != SourceHeader:
 		d.fail(n, path, "%s has no name", r.From)
-	case r.From == SourceHeader && !isToken(r.Name):
+	case r.From == SourceHeader && !IsToken(r.Name):
 		d.fail(n, path, "header needs the name of one, as in {from: header, name: X-User}")
 	}
 	if err := checkPointer(r.Path); r.Path != "" && err != nil {

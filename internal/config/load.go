@@ -13,14 +13,14 @@ import (
 	"optimist/internal/spelling"
 )
 
-// Overrides are what flags and variables say; empty values say nothing. They win over the file.
+// Overrides are what flags and variables say, by which they are known in their tags; empty values say nothing. They win over the file.
 type Overrides struct {
-	Listen    string   // --listen, OPTIMIST_LISTEN
-	Admin     string   // --admin, OPTIMIST_ADMIN
-	Upstream  []string // --upstream, OPTIMIST_UPSTREAM; replaces the file's urls
-	Mode      string   // --mode, OPTIMIST_MODE
-	LogFormat string   // --log-format, OPTIMIST_LOG_FORMAT
-	LogLevel  string   // --log-level, OPTIMIST_LOG_LEVEL
+	Listen    string   `help:"Address of the data port. Default 127.0.0.1:9280." env:"OPTIMIST_LISTEN" placeholder:"ADDR"`
+	Admin     string   `help:"Address of the admin listener. Default 127.0.0.1:9281." env:"OPTIMIST_ADMIN" placeholder:"ADDR"`
+	Upstream  []string `help:"A node: http://127.0.0.1:9200. Repeat it, or use commas, for more." env:"OPTIMIST_UPSTREAM" placeholder:"URL"`
+	Mode      string   `help:"guard (default), observe (change nothing, count lost updates) or off." env:"OPTIMIST_MODE" placeholder:"MODE"`
+	LogLevel  string   `help:"debug, info (default), warn or error." env:"OPTIMIST_LOG_LEVEL" placeholder:"LEVEL"`
+	LogFormat string   `help:"text (default) or json." env:"OPTIMIST_LOG_FORMAT" placeholder:"FORMAT"`
 }
 
 // Load reads a file and checks it. An empty name is a configuration of defaults and overrides alone. The error is a Problems

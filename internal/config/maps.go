@@ -19,7 +19,7 @@ func (h *HeaderPatterns) decodeNode(d *decoder, n *yaml.Node, path string) {
 		switch {
 		case slices.ContainsFunc(*h, func(p HeaderPattern) bool { return strings.EqualFold(p.Name, e.name) }):
 			d.fail(e.key, path, "the header %q is here twice", e.name)
-		case !isToken(e.name):
+		case !IsToken(e.name):
 			d.fail(e.key, path, "%q is not a header's name", e.name)
 		case equalFold(e.name, "Authorization", "Cookie"):
 			d.fail(e.key, path, "%s holds credentials, which don't belong in this file; use users to tell clients apart", e.name)

@@ -1,8 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -76,25 +77,13 @@ func (ps Problems) Error() string {
 
 // failed reports whether any problem stops the configuration from being used.
 func (ps Problems) failed() bool {
-	for _, p := range ps {
-		if p.Severity == Error {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ps, func(p Problem) bool { return p.Severity == Error })
 }
 
 // Sort puts them into the file's order; those without a place stand first.
 func (ps Problems) Sort() {
-	sort.SliceStable(ps, func(i, j int) bool {
-		if ps[i].file != ps[j].file {
-			return ps[i].file < ps[j].file
-		}
-		a, b := ps[i].Pos, ps[j].Pos
-		if a.Line != b.Line {
-			return a.Line < b.Line
-		}
-		return a.Column < b.Column
+	slices.SortStableFunc(ps, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
 	})
 }
 

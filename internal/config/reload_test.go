@@ -34,7 +34,7 @@ rules: [{name: a}]
 		t.Errorf("what waits for a restart: %s", d)
 	}
 	if got.Listen != ":1" || got.Upstream.URLs[0] != "http://a:1" || got.Limits != old.Limits || got.Sniffing != old.Sniffing ||
-		got.Sessions.MaxAge.Std() != 5*time.Minute || got.Sessions.Header != "Optimist-Session" || got.Log.Format != LogText {
+		got.Sessions.MaxAge.Std() != 5*time.Minute || got.Sessions.Header[0] != "Optimist-Session" || got.Log.Format != LogText {
 		t.Errorf("what can't change has changed: %+v", got)
 	}
 	if got.Mode != ModeObserve || got.Log.Level != LevelDebug ||

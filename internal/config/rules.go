@@ -44,11 +44,17 @@ type Rule struct {
 	// merge.default isn't sent, else sent.
 	OnDeleteConflict OnDeleteConflict `json:"on_delete_conflict"`
 
+	// Update says what an `_update` with `doc` is whose client has read the document: merge (default: a change of the
+	// paths in `doc`, counted from what the client has read; guarded, and after a conflict merged like a whole
+	// document) or engine (the engine merges it, as any other `_update`: a list or a number in `doc` replaces what
+	// others wrote since).
+	Update Update `json:"update"`
+
 	// Retry says how often and how long optimist tries a conflicting write.
 	Retry Retry `json:"retry"`
 
 	// RetryOnConflict is the `retry_on_conflict` that optimist adds to an `_update` which has neither this parameter
-	// nor a guard. Default 3. 0 adds nothing.
+	// nor a guard, and which it doesn't merge itself. Default 3. 0 adds nothing.
 	RetryOnConflict int `json:"retry_on_conflict" min:"0" max:"1000"`
 
 	// Priority is foreground (default) or background: it says who goes first if many changes wait for one document. A
@@ -103,9 +109,11 @@ type Base struct {
 	// optimist, the field is stored.
 	Stamp string `json:"stamp"`
 
-	// Reads are the requests whose answers optimist remembers as bases: get (`_doc`, `_source`), mget, search.
-	// Default [get, mget]. With search, optimist asks the engine for the revisions of the hits, which costs the
-	// engine a little for each hit. Hits without their whole `_source` are no bases.
+	// Reads are the requests whose answers optimist remembers as bases: get (`_doc`, `_source`), mget, and search
+	// or search_by_writers: of all clients, or of those whose credentials write in the index.
+	// Default [get, mget, search_by_writers]. optimist asks the engine for the revisions of the hits, which costs
+	// the engine a little for each hit, and removes them from the answer. Hits without their whole `_source` are
+	// no bases.
 	Reads []Read `json:"reads"`
 
 	// Explicit is for writes with their own if_seq_no or version: pass (default: the client gets its 409) or merge.

@@ -59,6 +59,9 @@ func (w *schemaWriter) value(t reflect.Type, path string) schema {
 		return pattern(`^(0|[0-9]+([kKmMgGtT][iI]?)?[bB])$`)
 	case t == reflect.TypeFor[Prefix]():
 		return pattern(`^[0-9a-fA-F.:]+(/[0-9]{1,3})?$`)
+	case t == reflect.TypeFor[Headers]():
+		name := schema{{"type", "string"}}
+		return schema{{"anyOf", []schema{name, {{"type", "array"}, {"items", name}}}}}
 	case t == reflect.TypeFor[Value]():
 		return valueSchema()
 	case t == reflect.TypeFor[MergePaths]():

@@ -3,6 +3,7 @@ package config
 import (
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -142,13 +143,20 @@ func (v *validator) auth(a *Auth) {
 
 func (v *validator) sessions() {
 	s := &v.cfg.Sessions
-	if s.Header != "" && !isToken(s.Header) {
-		v.fail("sessions.header", "%q is not a header's name", s.Header)
+	for i, name := range s.Header {
+		path := "sessions.header[" + strconv.Itoa(i) + "]"
+		switch {
+		case !IsToken(name):
+			v.fail(path, "%q is not a header's name", name)
+		case equalFold(name, "Authorization", "Host", "Content-Type", "Content-Length", "Cookie", "If-Match"):
+			v.fail(path, "%s has another meaning; take a header of its own, as Optimist-Session", name)
+		case equalFold(name, "tracestate"):
+			v.fail(path, "%s doesn't say which trace it is; did you mean %s?", name, traceparent)
+		case equalFold(name, s.Header[:i]...):
+			v.fail(path, "the header %q is here twice", name)
+		}
 	}
-	if equalFold(s.Header, "Authorization", "Host", "Content-Type", "Content-Length", "Cookie", "If-Match") {
-		v.fail("sessions.header", "%s has another meaning; take a header of its own, as Optimist-Session", s.Header)
-	}
-	if s.Header == "" && s.Infer == InferNone {
+	if len(s.Header) == 0 && s.Infer == InferNone {
 		v.warn("sessions", "without a header and with infer: none there are no sessions; bases come from If-Match alone")
 	}
 	if len(s.TrustedProxies) > 0 && s.Infer != InferCredentialsAndAddress {
@@ -157,21 +165,11 @@ func (v *validator) sessions() {
 }
 
 func equalFold(s string, names ...string) bool {
-	for _, n := range names {
-		if strings.EqualFold(s, n) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(s, n) })
 }
 
-// isToken reports whether s is a header field's name (RFC 9110 §5.6.2).
-func isToken(s string) bool {
-	for _, r := range s {
-		alnum := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-		if !alnum && !strings.ContainsRune("!#$%&'*+-.^_`|~", r) {
-			return false
-		}
-	}
-	return s != ""
-}
+// alphanumerics are the letters and digits of ASCII.
+const alphanumerics = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+// IsToken reports whether s is a header field's name (RFC 9110 §5.6.2).
+func IsToken(s string) bool { return s != "" && strings.Trim(s, alphanumerics+"!#$%&'*+-.^_`|~") == "" }

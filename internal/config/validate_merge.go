@@ -14,7 +14,7 @@ func (v *validator) overlaps(m *Merge, tree *pathTree, key string) {
 		at, tokens := key+".paths."+p.Path, pointerTokens(p.Path)
 		for n := 1; n < len(tokens); n++ {
 			if above := tree.deciding(tokens[:n]); above != nil {
-				v.below(p, above, tokens[n:], at)
+				v.below(above, tokens[n:], at)
 			}
 		}
 		for _, j := range tree.crossing(i) {
@@ -40,7 +40,7 @@ func (v *validator) crosses(p, q *MergePath, tree *pathTree, at string) {
 }
 
 // below warns of a path under one whose values have nothing below them. rest is what follows.
-func (v *validator) below(p, above *MergePath, rest []string, at string) {
+func (v *validator) below(above *MergePath, rest []string, at string) {
 	switch above.Strategy {
 	case StrategySum, StrategyMax, StrategyMin:
 		v.warn(at, "it is never reached: with %s, %s is a number or a text, which has nothing below it", above.Strategy, above.Path)
@@ -73,13 +73,15 @@ func moreExact(p, q string) bool {
 func (v *validator) uses(r *Rule, key string) {
 	_, named := v.cfg.at[key+".match.ops"]
 	ops := r.Match.Ops
+	updates, merges := slices.Contains(ops, OpUpdate), r.Update == UpdateMerge
 	switch {
 	case !named || len(r.Merge.Paths) == 0:
-	case !slices.Contains(ops, OpIndex):
-		v.warn(key+".merge.paths", "strategies have no effect without index in match.ops: only writes of whole documents are merged "+
-			"(the engine merges _update itself, a PATCH is applied to what is stored)")
-	case slices.Contains(ops, OpUpdate):
-		v.warn(key+".merge.paths", "strategies don't apply to _update, which match.ops names: the engine merges such requests itself")
+	case !slices.Contains(ops, OpIndex) && !(updates && merges):
+		v.warn(key+".merge.paths", "strategies have no effect without index or update in match.ops: only documents and their parts are merged "+
+			"(with update: engine the engine merges _update itself; a PATCH is applied to what is stored)")
+	case updates && !merges:
+		v.warn(key+".merge.paths", "strategies don't apply to _update, which match.ops names: "+
+			"with update: engine the engine merges such requests itself")
 	}
 	if len(r.Transform) > 0 && !slices.ContainsFunc(ops, func(op Op) bool { return op != OpDelete }) && len(ops) > 0 {
 		v.warn(key+".transform", "it has no effect: match.ops has delete only, which leaves no document")

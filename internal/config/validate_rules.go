@@ -60,15 +60,8 @@ func (v *validator) rule(r *Rule, key string) {
 	}
 }
 
-func modeRank(m Mode) int {
-	switch m {
-	case ModeOff:
-		return 0
-	case ModeObserve:
-		return 1
-	}
-	return 2
-}
+// modeRank is how much a mode does.
+func modeRank(m Mode) int { return slices.Index([]Mode{ModeOff, ModeObserve, ModeGuard}, m) }
 
 func (v *validator) match(m *Match, key string) {
 	takes := len(m.Index) == 0
@@ -161,11 +154,4 @@ func duplicates[E ~string](v *validator, key string, list []E) {
 	}
 }
 
-func isRuleName(s string) bool {
-	for _, r := range s {
-		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r)) {
-			return false
-		}
-	}
-	return len(s) <= 64
-}
+func isRuleName(s string) bool { return len(s) <= 64 && strings.Trim(s, alphanumerics+"._-") == "" }

@@ -7,10 +7,10 @@ package demo
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"optimist/internal/config"
 	"optimist/internal/demo/app"
@@ -22,28 +22,18 @@ var ErrLost = errors.New("changes were lost through optimist")
 // Optimist starts the proxy with a configuration and returns the base URL of its data port, and what ends it.
 type Optimist func(ctx context.Context, c *config.Config) (url string, stop func() error, err error)
 
-// Options adjust the demonstration. Optimist is required.
+// Options adjust the demonstration. Optimist, Workers and Rounds are required.
 type Options struct {
-	// Optimist starts the proxy.
 	Optimist Optimist
 	// Upstream is the base URL of a real engine. Empty: the embedded one. On a real one an index of its own is made, and deleted in
 	// the end.
 	Upstream string
 	// Once ends the demonstration after the table, instead of serving on until the context ends.
 	Once bool
-	// Workers is how many work at once, and Rounds how often each reads and writes. Defaults 16 and 50.
+	// Workers is how many work at once, and Rounds how often each reads and writes.
 	Workers, Rounds int
 	// Terminal says that the output is a terminal, on which progress can be drawn.
 	Terminal bool
-}
-
-func (o *Options) fill() {
-	if o.Workers <= 0 {
-		o.Workers = 16
-	}
-	if o.Rounds <= 0 {
-		o.Rounds = 50
-	}
 }
 
 // stage is what the demonstration plays on.
@@ -59,8 +49,7 @@ type stage struct {
 // Run shows it all on out. It returns ErrLost if optimist lost anything, and otherwise why the demonstration couldn't be given. A
 // context that ends is no error: it is how a demonstration that serves on ends.
 func Run(ctx context.Context, o Options, out io.Writer) (err error) {
-	o.fill()
-	s := &stage{Options: o, out: out, index: "demo-" + random()}
+	s := &stage{Options: o, out: out, index: "demo-" + strings.ToLower(rand.Text()[:8])}
 	end, err := s.open(ctx)
 	defer func() { err = errors.Join(err, end()) }()
 	if err != nil {
@@ -97,13 +86,6 @@ func ended(ctx context.Context, err error) error {
 		return nil
 	}
 	return err
-}
-
-// random makes names that no other demonstration uses.
-func random() string {
-	b := make([]byte, 4)
-	_, _ = rand.Read(b) // never fails, says its documentation
-	return hex.EncodeToString(b)
 }
 
 // outcome is one shape's two results.
@@ -146,13 +128,7 @@ func (s *stage) play(ctx context.Context) ([]outcome, error) {
 }
 
 func describe(s app.Shape) string {
-	switch s {
-	case app.Counter:
-		return "one counter, +1"
-	case app.List:
-		return "a list, append"
-	}
-	return "own fields"
+	return [...]string{app.Fields: "own fields", app.Counter: "one counter, +1", app.List: "a list, append"}[s]
 }
 
 // verdict is an error if a change went missing, or came from nowhere, through optimist.

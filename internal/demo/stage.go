@@ -6,13 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
+	"optimist/internal/ask"
 	"optimist/internal/config"
 	"optimist/internal/demo/app"
 	"optimist/internal/embedded"
@@ -87,7 +87,7 @@ func (s *stage) introduce(ctx context.Context) error {
 		Tagline string
 		Version struct{ Distribution, Number string }
 	}
-	body, err := ask(ctx, http.MethodGet, s.engine+"/", "")
+	body, err := send(ctx, http.MethodGet, s.engine+"/", "")
 	var failed *url.Error
 	if errors.As(err, &failed) {
 		return fmt.Errorf("no engine answers at %s: %w", s.engine, failed.Err)
@@ -111,7 +111,7 @@ func (s *stage) introduce(ctx context.Context) error {
 
 // makeIndex makes an index of our own. Its documents aren't to be searched, so their fields need no mapping.
 func (s *stage) makeIndex(ctx context.Context) error {
-	_, err := ask(ctx, http.MethodPut, s.engine+"/"+s.index,
+	_, err := send(ctx, http.MethodPut, s.engine+"/"+s.index,
 		`{"settings":{"number_of_shards":1,"number_of_replicas":0},"mappings":{"dynamic":false}}`)
 	return err
 }
@@ -120,30 +120,19 @@ func (s *stage) makeIndex(ctx context.Context) error {
 func (s *stage) deleteIndex() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	_, err := ask(ctx, http.MethodDelete, s.engine+"/"+s.index, "")
+	_, err := send(ctx, http.MethodDelete, s.engine+"/"+s.index, "")
 	return err
 }
 
-// ask sends one request and returns the answer's body. Any status but 200 and 201 is an error.
-func ask(ctx context.Context, method, url, body string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
-	if err != nil {
+// send sends one request and returns the answer's body. Any status but 200 and 201 is an error.
+func send(ctx context.Context, method, url, body string) ([]byte, error) {
+	header := http.Header{"Content-Type": {"application/json"}}
+	a, err := ask.Do(ctx, http.DefaultClient, ask.Request{Method: method, URL: url, Header: header, Body: []byte(body)})
+	switch {
+	case err != nil:
 		return nil, err
+	case a.Status != http.StatusOK && a.Status != http.StatusCreated:
+		return nil, fmt.Errorf("%s %s: %d %s", method, url, a.Status, bytes.TrimSpace(a.Body))
 	}
-	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = res.Body.Close() }() // read to its end
-	b, err := io.ReadAll(res.Body)
-	if err != nil {
-		return nil, err
-	}
-	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusCreated {
-		return nil, fmt.Errorf("%s %s: %d %s", method, url, res.StatusCode, bytes.TrimSpace(b))
-	}
-	return b, nil
+	return a.Body, nil
 }

@@ -5,6 +5,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,17 +47,7 @@ const (
 )
 
 // String is the level as the report shows it.
-func (l Level) String() string {
-	switch l {
-	case OK:
-		return "ok"
-	case Note:
-		return "note"
-	case Warn:
-		return "warn"
-	}
-	return "FAIL"
-}
+func (l Level) String() string { return [...]string{"ok", "note", "warn", "FAIL"}[l] }
 
 // Finding is one thing that was found out.
 type Finding struct {
@@ -103,9 +94,7 @@ func (r *Report) add(l Level, topic, format string, args ...any) {
 // Examine asks all there is to ask. A cluster that doesn't answer is a finding, too; nothing is an error but the end of ctx,
 // after which the report has what was found until then.
 func Examine(ctx context.Context, o Options) *Report {
-	if o.Timeout == 0 {
-		o.Timeout = 10 * time.Second
-	}
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	e := &examination{Options: o, ctx: ctx, report: &Report{Seen: -1}}
 	e.reach()
 	if e.node.Doer == nil {

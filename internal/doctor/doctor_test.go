@@ -68,7 +68,7 @@ func examine(t *testing.T, yaml string, auth bool, nodes ...es.Doer) *Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := rule.Compile(c.Rules)
+	rules, err := rule.FromConfig(c)
 	if err != nil {
 		t.Fatal(err)
 	}

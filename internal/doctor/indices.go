@@ -1,13 +1,13 @@
 package doctor
 
 import (
-	"sort"
-	"strings"
+	"cmp"
+	"slices"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
-
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/es"
 	"optimist/internal/rule"
 )
 
@@ -55,12 +55,8 @@ func (e *examination) indices() {
 		}
 		return true
 	})
-	sort.Slice(e.report.Indices, func(i, j int) bool {
-		a, b := e.report.Indices[i], e.report.Indices[j]
-		if a.Level != b.Level {
-			return a.Level > b.Level
-		}
-		return a.Name < b.Name
+	slices.SortFunc(e.report.Indices, func(a, b Index) int { // the worst first
+		return cmp.Or(cmp.Compare(b.Level, a.Level), cmp.Compare(a.Name, b.Name))
 	})
 	e.sumUp()
 }
@@ -73,11 +69,7 @@ func (e *examination) sumUp() {
 	case n == 0:
 		r.add(OK, "indices", "%d seen, %d taken by rules, all guarded in full", r.Seen, r.Taken)
 	default:
-		level := OK
-		for _, i := range r.Indices {
-			level = max(level, i.Level)
-		}
-		r.add(level, "indices", "%d seen, %d taken by rules, %d of them not guarded in full (below)", r.Seen, r.Taken, n)
+		r.add(r.Indices[0].Level, "indices", "%d seen, %d taken by rules, %d of them not guarded in full (below)", r.Seen, r.Taken, n)
 	}
 }
 
@@ -86,65 +78,13 @@ func judge(name string, r *rule.Rule, v gjson.Result) Index {
 	s := v.Get("settings.index")
 	found := Index{Name: name, Rule: r.Name}
 	const guardOnly = "guards; a conflict is a 409, nothing is merged"
-	switch source, pipe := partialSource(s, v.Get("mappings")), pipelineOf(s); {
+	switch source, pipe := es.Partial(s, v.Get("mappings")), es.Pipeline(s); {
 	case s.Get("disable_sequence_numbers").Bool() || v.Get("defaults.index.disable_sequence_numbers").Bool():
 		found.Level, found.Does, found.Why = Fail, "forwards writes unguarded", "index.disable_sequence_numbers"
 	case source != "":
 		found.Level, found.Does, found.Why = Warn, guardOnly, source+": a document read back isn't the one that was written"
-	case pipe != "" && r.Pipeline == rule.PipelineGuard:
+	case pipe != "" && !r.RerunPipeline:
 		found.Level, found.Does, found.Why = Warn, guardOnly, pipe+": it would run twice; if it may, set pipeline: rerun"
 	}
 	return found
-}
-
-func pipelineOf(settings gjson.Result) string {
-	for _, key := range []string{"default_pipeline", "final_pipeline"} {
-		if p := settings.Get(key).String(); p != "" && p != "_none" {
-			return key + " " + p
-		}
-	}
-	return ""
-}
-
-// partialSource says why _source isn't what was written, or "".
-func partialSource(settings, mappings gjson.Result) string {
-	mode := settings.Get("mapping.source.mode").String()
-	switch index := settings.Get("mode").String(); {
-	case mode == "synthetic", mode == "disabled":
-		return mode + " _source"
-	case (index == "time_series" || index == "logsdb") && mode != "stored":
-		return "synthetic _source (mode " + index + ")"
-	case settings.Get("derived_source.enabled").Bool():
-		return "derived _source"
-	}
-	if why := filtered(mappings.Get("_source")); why != "" {
-		return why
-	}
-	var why string
-	mappings.ForEach(func(_, v gjson.Result) bool { // mapping types of Elasticsearch 6
-		if v.IsObject() {
-			why = filtered(v.Get("_source"))
-		}
-		return why == ""
-	})
-	return why
-}
-
-func filtered(source gjson.Result) string {
-	if on := source.Get("enabled"); on.Exists() && !on.Bool() {
-		return "_source disabled"
-	}
-	if mode := source.Get("mode").String(); mode == "synthetic" || mode == "disabled" {
-		return mode + " _source"
-	}
-	var parts []string
-	for _, key := range []string{"includes", "excludes"} {
-		if len(source.Get(key).Array()) > 0 {
-			parts = append(parts, key)
-		}
-	}
-	if len(parts) > 0 {
-		return "_source " + strings.Join(parts, " and ")
-	}
-	return ""
 }

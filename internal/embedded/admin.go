@@ -20,10 +20,8 @@ func (c *call) createIndex() *Error {
 	var s settings
 	m := &mapping{root: field{typ: "object"}}
 	aliases := make(map[string]*alias)
-	if len(c.req.Body) > 0 {
-		if err := c.readIndexBody(&s, m, aliases); err != nil {
-			return err
-		}
+	if err := c.readIndexBody(&s, m, aliases); err != nil {
+		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,28 +52,30 @@ func (c *call) createIndex() *Error {
 	return nil
 }
 
+// acknowledge answers that a change is done.
+func (c *call) acknowledge() *Error {
+	c.out = append(c.out, `{"acknowledged":true}`...)
+	return nil
+}
+
 func (c *call) readIndexBody(s *settings, m *mapping, aliases map[string]*alias) *Error {
-	n, err := parseObject(c.req.Body)
-	if err != nil {
-		return err
-	}
-	for _, kid := range n.kids {
+	err := c.eachMember(func(kid *node) *Error {
 		switch kid.name {
 		case "settings":
 			s.read(kid, "")
+			return nil
 		case "mappings":
-			if err := m.merge(kid); err != nil {
-				return err
-			}
+			return m.merge(kid)
 		case "aliases":
-			for _, of := range kid.kids {
-				if aliases[of.name], err = readAlias(of); err != nil {
-					return err
-				}
-			}
-		default:
-			return badRequest("parse_exception", "unknown key [%s] for create index", kid.name)
+			return kid.each(func(of *node) (err *Error) {
+				aliases[of.name], err = readAlias(of)
+				return err
+			})
 		}
+		return badRequest("parse_exception", "unknown key [%s] for create index", kid.name)
+	})
+	if err != nil {
+		return err
 	}
 	return s.unknown()
 }
@@ -122,8 +122,7 @@ func (c *call) deleteIndex() *Error {
 			c.dropAliases(x.name)
 		}
 	}
-	c.out = append(c.out, `{"acknowledged":true}`...)
-	return nil
+	return c.acknowledge()
 }
 
 // eachIndex answers with an object that has one member for each index of the request.
@@ -211,8 +210,7 @@ func (c *call) putMapping() *Error {
 			return err
 		}
 	}
-	c.out = append(c.out, `{"acknowledged":true}`...)
-	return nil
+	return c.acknowledge()
 }
 
 func (c *call) putSettings() *Error {
@@ -247,8 +245,7 @@ func (c *call) putSettings() *Error {
 		}
 		x.settings = next
 	}
-	c.out = append(c.out, `{"acknowledged":true}`...)
-	return nil
+	return c.acknowledge()
 }
 
 // refreshIndex answers a refresh. There is nothing to do: a search sees every write that was answered.

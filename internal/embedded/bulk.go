@@ -45,35 +45,36 @@ func (c *call) bulkItems() ([]bulkItem, *Error) {
 	}
 	var items []bulkItem
 	var v validation
-	body := c.req.Body
-	for line := 1; len(body) > 0; line++ {
-		text, rest, ended := bytes.Cut(body, []byte{'\n'})
+	var item *bulkItem // whose source comes next
+	line := 0
+	for text := range bytes.Lines(c.req.Body) {
+		line++
+		text, ended := bytes.CutSuffix(text, []byte{'\n'})
 		if !ended {
 			return nil, illegalArgument(`The bulk request must be terminated by a newline [\n]`)
 		}
-		body = rest
-		if text = bytes.TrimSuffix(text, []byte{'\r'}); len(text) == 0 {
-			continue
-		}
-		item := defaults
-		item.u = newUpdate("")
-		item.u.routing = c.params.get("routing")
-		if err := item.action(text, line); err != nil {
-			return nil, err
-		}
-		if item.verb != "delete" {
-			line++
-			if len(body) == 0 {
-				break // an action without its source at the end is not an action
-			}
-			if text, body, ended = bytes.Cut(body, []byte{'\n'}); !ended {
-				return nil, illegalArgument(`The bulk request must be terminated by a newline [\n]`)
-			}
-			if err := item.content(bytes.TrimSuffix(text, []byte{'\r'})); err != nil {
+		text = bytes.TrimSuffix(text, []byte{'\r'})
+		if item != nil {
+			if err := item.content(text); err != nil {
 				return nil, err
 			}
+			items, item = append(items, *item), nil
+			continue
 		}
-		items = append(items, item)
+		if len(text) == 0 {
+			continue
+		}
+		next := defaults
+		next.u = newUpdate("")
+		next.u.routing = c.params.get("routing")
+		if err := next.action(text, line); err != nil {
+			return nil, err
+		}
+		if next.verb == "delete" {
+			items = append(items, next)
+		} else {
+			item = &next // without its source, at the end, it is not an action
+		}
 	}
 	if len(items) == 0 {
 		v.add("no requests added")
@@ -211,9 +212,7 @@ func (c *call) runItem(dst []byte, it *bulkItem, refreshed bool) (out []byte, fa
 		if x != nil {
 			name = x.name
 		}
-		dst = appendString(append(dst, `"_index":`...), name)
-		dst = appendString(append(dst, `,"_id":`...), it.u.id)
-		dst = fmt.Appendf(dst, `,"status":%d,"error":`, err.Status)
+		dst = fmt.Appendf(appendPlace(dst, name, it.u.id), `,"status":%d,"error":`, err.Status)
 		return append(err.appendItem(dst), '}', '}'), true
 	}
 	status := 200

@@ -1,10 +1,6 @@
 package embedded
 
-import (
-	"fmt"
-
-	"optimist/rewrite/tree"
-)
+import "fmt"
 
 // byQuery is what _delete_by_query and _update_by_query did.
 type byQuery struct {
@@ -20,17 +16,11 @@ func (c *call) byQuery(act action, word string) *Error {
 	start := c.clock()
 	s := search{query: matchAll}
 	limit, proceed := int64(-1), c.params.get("conflicts") == "proceed"
-	n := &node{kind: tree.Object}
-	if len(c.req.Body) > 0 {
-		var err *Error
-		if n, err = parseObject(c.req.Body); err != nil {
-			return err
-		}
-	}
-	var err *Error
-	for _, kid := range n.kids {
+	asked := c.params.get("q") != ""
+	err := c.eachMember(func(kid *node) (err *Error) {
 		switch kid.name {
 		case "query":
+			asked = true
 			s.query, err = parseQueryDSL(kid, c.clock())
 		case "conflicts":
 			proceed = kid.text() == "proceed"
@@ -41,11 +31,12 @@ func (c *call) byQuery(act action, word string) *Error {
 		default:
 			err = badRequest("parsing_exception", "request does not support [%s]", kid.name)
 		}
-		if err != nil {
-			return err
-		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
-	if act == actDelete && n.member("query") == nil && c.params.get("q") == "" {
+	if act == actDelete && !asked {
 		return invalid("query is missing")
 	}
 	if err := s.lucene(c.params.get("q")); err != nil {

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -52,9 +53,7 @@ func closing(s string) int {
 func (e *Engine) datePart(s string) (string, *Error) {
 	expr, format, _ := strings.Cut(s, "{")
 	format, zone, _ := strings.Cut(strings.TrimSuffix(format, "}"), "|")
-	if format == "" {
-		format = "yyyy.MM.dd"
-	}
+	format = cmp.Or(format, "yyyy.MM.dd")
 	where := time.UTC
 	if zone != "" {
 		loc, err := time.LoadLocation(zone)

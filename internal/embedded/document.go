@@ -112,13 +112,9 @@ func (c *checker) member(parent *field, name string, n *node, path string) *Erro
 		return nil
 	}
 	if head, tail, dotted := strings.Cut(name, "."); dotted && head != "" && tail != "" {
-		sub := parent.find(head)
-		if sub == nil {
-			added, err := c.unmapped(parent, head, "object", n, path)
-			if added == nil || err != nil {
-				return err
-			}
-			sub = added
+		sub, err := c.field(parent, head, func() string { return "object" }, n, path)
+		if sub == nil || err != nil {
+			return err
 		}
 		if sub.isObject() {
 			return c.member(sub, tail, n, path+head+".")
@@ -132,30 +128,27 @@ func (c *checker) member(parent *field, name string, n *node, path string) *Erro
 		}
 		return nil
 	}
-	f := parent.find(name)
-	if f == nil {
-		typ := c.guess(n)
-		added, err := c.unmapped(parent, name, typ, n, path)
-		if added == nil || err != nil {
-			return err
-		}
-		f = added
+	f, err := c.field(parent, name, func() string { return c.guess(n) }, n, path)
+	if f == nil || err != nil {
+		return err
 	}
 	return c.value(f, n, path+name)
 }
 
+// field is the field of a member. One that the mapping doesn't have gets the type, or is nil if it is to be left alone.
+func (c *checker) field(parent *field, name string, typ func() string, n *node, path string) (*field, *Error) {
+	if f := parent.find(name); f != nil {
+		return f, nil
+	}
+	return c.unmapped(parent, name, typ(), n, path)
+}
+
 // unmapped decides on a member that the mapping doesn't have: nil if it is to be left alone.
 func (c *checker) unmapped(parent *field, name, typ string, n *node, path string) (*field, *Error) {
-	dynamic := parent.dynamic
-	if dynamic == "" {
-		dynamic = c.m.root.dynamic
-	}
+	dynamic := cmp.Or(parent.dynamic, c.m.root.dynamic)
 	switch dynamic {
 	case "strict":
-		within := strings.TrimSuffix(path, ".")
-		if within == "" {
-			within = "_doc"
-		}
+		within := cmp.Or(strings.TrimSuffix(path, "."), "_doc")
 		return nil, badRequest("strict_dynamic_mapping_exception", "%s mapping set to strict, dynamic introduction of [%s] within [%s] is not allowed", c.at(n), name, within)
 	case "false", "runtime":
 		return nil, nil

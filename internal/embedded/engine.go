@@ -7,6 +7,7 @@
 package embedded
 
 import (
+	"cmp"
 	"strings"
 	"sync"
 	"time"
@@ -60,9 +61,7 @@ type Options struct {
 
 // New returns an empty engine. Nothing runs until Serve is called.
 func New(o Options) *Engine {
-	if o.Name == "" {
-		o.Name = "optimist-embedded"
-	}
+	o.Name = cmp.Or(o.Name, "optimist-embedded")
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -107,7 +107,8 @@ func parseJSON(src []byte) (n *node, rest []byte, err error) {
 	if jsontext.SkipSpace(src, 0) == len(src) {
 		return nil, nil, errEmpty
 	}
-	var t tree.Tree
+	t := tree.Borrow()
+	defer t.Return()
 	err = t.Parse(src, limits)
 	var syntax *tree.SyntaxError
 	if errors.As(err, &syntax) && syntax.Offset < len(src) && t.Parse(src[:syntax.Offset], limits) == nil {
@@ -139,6 +140,27 @@ func parseObject(body []byte) (*node, *Error) {
 		return nil, badRequest("parse_exception", "request body must be a single object")
 	}
 	return n, nil
+}
+
+// eachMember calls take with each member of the request's body, which is an object or nothing at all.
+func (c *call) eachMember(take func(kid *node) *Error) *Error {
+	if len(c.req.Body) == 0 {
+		return nil
+	}
+	n, err := parseObject(c.req.Body)
+	if err != nil {
+		return err
+	}
+	return n.each(take)
+}
+
+func (n *node) each(take func(kid *node) *Error) *Error {
+	for _, kid := range n.kids {
+		if err := take(kid); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // builder makes the nodes of a document, all of them in one piece of memory.

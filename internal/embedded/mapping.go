@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -58,14 +59,10 @@ func (m *mapping) add(parent *field, f *field) {
 func (m *mapping) at(path string) *field {
 	f := &m.root
 	for path != "" {
-		next := (*field)(nil)
 		name, rest, _ := strings.Cut(path, ".")
-		if next = f.find(name); next == nil {
-			for _, sub := range f.multi {
-				if sub.name == name {
-					next = sub
-				}
-			}
+		next := f.find(name)
+		if i := slices.IndexFunc(f.multi, func(sub *field) bool { return sub.name == name }); next == nil && i >= 0 {
+			next = f.multi[i]
 		}
 		if next == nil {
 			return nil
@@ -145,10 +142,7 @@ func (m *mapping) mergeProps(parent *field, props *node, prefix string) *Error {
 		if def.kind != tree.Object {
 			return mapperError("Expected map for property [fields] on field [" + path + "] but got a class java.lang.String")
 		}
-		typ := def.member("type").text()
-		if typ == "" {
-			typ = "object"
-		}
+		typ := cmp.Or(def.member("type").text(), "object")
 		old := parent.find(def.name)
 		switch {
 		case slices.Contains(refusedTypes, typ):

@@ -99,8 +99,6 @@ func (c *call) appendWanted(w *wanted) {
 		c.out = appendGet(c.out, x, w.id, r, w.filter)
 		return
 	}
-	c.out = appendString(append(c.out, `{"_index":`...), w.index)
-	c.out = appendString(append(c.out, `,"_id":`...), w.id)
-	c.out = append(c.out, `,"error":`...)
+	c.out = append(appendPlace(append(c.out, '{'), w.index, w.id), `,"error":`...)
 	c.out = append(err.appendFull(c.out), '}')
 }

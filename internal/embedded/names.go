@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -118,34 +119,25 @@ func (e *Engine) resolve(expr string, how expand) ([]*index, *Error) {
 	}
 	wild := false
 	for _, part := range parts {
-		if rest, minus := strings.CutPrefix(part, "-"); minus && wild {
-			for name := range found {
-				if glob.Match(rest, name) {
-					delete(found, name)
-				}
-			}
-			continue
-		}
-		if strings.Contains(part, "*") {
+		rest, minus := strings.CutPrefix(part, "-")
+		switch {
+		case minus && wild:
+			maps.DeleteFunc(found, func(name string, _ *index) bool { return glob.Match(rest, name) })
+		case strings.Contains(part, "*"):
 			wild = true
 			if e.match(part, how, found) == 0 && !how.empty {
 				return nil, errIndexNotFound(part)
 			}
-			continue
-		}
-		if err := e.named(part, how, found); err != nil {
-			return nil, err
+		default:
+			if err := e.named(part, how, found); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if len(found) == 0 && !how.empty {
 		return nil, errIndexNotFound(expr)
 	}
-	out := make([]*index, 0, len(found))
-	for _, x := range found {
-		out = append(out, x)
-	}
-	slices.SortFunc(out, func(a, b *index) int { return strings.Compare(a.name, b.name) })
-	return out, nil
+	return slices.SortedFunc(maps.Values(found), func(a, b *index) int { return strings.Compare(a.name, b.name) }), nil
 }
 
 // named adds the indices of one name that has no wildcard.

@@ -19,9 +19,10 @@ func compareNumbers(a, b string) (order int, ok bool) {
 
 // numberOf is a number as JSON has it, nil for what is none. A string holds one in more ways, which Java's Double.parseDouble reads.
 func numberOf(text string) []byte {
-	var parsed tree.Tree
-	if parsed.Parse([]byte(text), limits) == nil && parsed.Root().Kind() == tree.Number {
-		return []byte(text)
+	number, parsed := []byte(text), tree.Borrow()
+	defer parsed.Return()
+	if parsed.Parse(number, limits) == nil && parsed.Root().Kind() == tree.Number {
+		return number
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
@@ -39,9 +40,13 @@ func badInteger(typ string, n *node) string {
 	if bad := badDecimal(n); bad != "" {
 		return bad
 	}
-	below, isNumber := compareNumbers(n.text(), integers[typ].least)
-	above, _ := compareNumbers(n.text(), integers[typ].above)
-	if isNumber && (below < 0 || above >= 0) {
+	number, least, above := numberOf(n.text()), integers[typ].least, integers[typ].above
+	if number == nil {
+		return ""
+	}
+	low, ok := tree.CompareNumbers(number, []byte(least))
+	high, _ := tree.CompareNumbers(number, []byte(above))
+	if ok && (low < 0 || high >= 0) {
 		return "Numeric value (" + n.text() + ") out of range of " + typ
 	}
 	return ""

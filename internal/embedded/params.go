@@ -25,7 +25,8 @@ func parseQuery(q string) (params, *Error) {
 
 // unescape decodes a part of a path.
 func unescape(s string) (string, *Error) {
-	b, err := uri.Decode(nil, []byte(s))
+	var room [64]byte
+	b, err := uri.Decode(room[:0], []byte(s))
 	if err != nil {
 		return "", illegalArgument("%s", err)
 	}
@@ -98,13 +99,13 @@ func (p params) list(name string) []string {
 }
 
 // answerParams are understood by every request.
-var answerParams = [...]string{"pretty", "human", "error_trace", "filter_path", "format"}
+var answerParams = []string{"pretty", "human", "error_trace", "filter_path", "format"}
 
 // unknown refuses parameters that the request doesn't have, as the engine does: a misspelt guard must not pass.
 func (p params) unknown(path string, known []string) *Error {
 	var bad []string
 	for _, kv := range p {
-		if !slices.Contains(known, kv.Name) && !slices.Contains(answerParams[:], kv.Name) && !slices.Contains(bad, kv.Name) {
+		if !slices.Contains(known, kv.Name) && !slices.Contains(answerParams, kv.Name) && !slices.Contains(bad, kv.Name) {
 			bad = append(bad, kv.Name)
 		}
 	}
@@ -125,38 +126,25 @@ func (p params) unknown(path string, known []string) *Error {
 
 // suggest names the known parameters that are close to a misspelt one, the closest first.
 func suggest(name string, known []string) string {
-	type near struct {
-		name string
-		like float64
-	}
-	var found []near
-	for _, k := range append(slices.Clone(known), answerParams[:]...) {
-		if like := 1 - float64(spelling.Distance(name, k))/float64(max(len(name), len(k))); like > 0.5 {
-			found = append(found, near{k, like})
-		}
-	}
-	if len(found) == 0 {
-		return ""
-	}
-	slices.SortStableFunc(found, func(a, b near) int {
-		return cmp.Or(cmp.Compare(b.like, a.like), strings.Compare(a.name, b.name))
+	likeness := func(k string) float64 { return 1 - float64(spelling.Distance(name, k))/float64(max(len(name), len(k))) }
+	near := slices.DeleteFunc(slices.Concat(known, answerParams), func(k string) bool { return likeness(k) <= 0.5 })
+	slices.SortStableFunc(near, func(a, b string) int {
+		return cmp.Or(cmp.Compare(likeness(b), likeness(a)), strings.Compare(a, b))
 	})
-	if len(found) == 1 {
-		return " -> did you mean [" + found[0].name + "]?"
+	switch len(near) {
+	case 0:
+		return ""
+	case 1:
+		return " -> did you mean [" + near[0] + "]?"
 	}
-	names := make([]string, len(found))
-	for i, f := range found {
-		names[i] = f.name
-	}
-	return " -> did you mean any of [" + strings.Join(names, ", ") + "]?"
+	return " -> did you mean any of [" + strings.Join(near, ", ") + "]?"
 }
 
 // suggestField is suggest in the words of the engine's body parsers.
 func suggestField(name string, known ...string) string {
-	for _, k := range known {
-		if spelling.Distance(name, k) <= 2 {
-			return " did you mean [" + k + "]?"
-		}
+	i := slices.IndexFunc(known, func(k string) bool { return spelling.Distance(name, k) <= 2 })
+	if i < 0 {
+		return ""
 	}
-	return ""
+	return " did you mean [" + known[i] + "]?"
 }

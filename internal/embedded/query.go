@@ -108,15 +108,9 @@ func parseExists(body *node) (query, *Error) {
 // hasBelow reports whether an object field has any scalar in it.
 func hasBelow(h *hit, name string) bool {
 	f := h.x.copyMapping().at(name)
-	if f == nil || !f.isObject() {
-		return false
-	}
-	for _, p := range f.props {
-		if len(h.values(name+"."+p.name)) > 0 || hasBelow(h, name+"."+p.name) {
-			return true
-		}
-	}
-	return false
+	return f != nil && f.isObject() && slices.ContainsFunc(f.props, func(p *field) bool {
+		return len(h.values(name+"."+p.name)) > 0 || hasBelow(h, name+"."+p.name)
+	})
 }
 
 func parseBool(body *node, now time.Time) (query, *Error) {

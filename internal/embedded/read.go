@@ -62,8 +62,7 @@ func (e *Engine) look(w *wanted) (*index, *revision, *Error) {
 
 // appendGet appends a document as a get answers it. r may be nil.
 func appendGet(dst []byte, x *index, id string, r *revision, f *sourceFilter) []byte {
-	dst = appendString(append(dst, `{"_index":`...), x.name)
-	dst = appendString(append(dst, `,"_id":`...), id)
+	dst = appendPlace(append(dst, '{'), x.name, id)
 	if r == nil {
 		return append(dst, `,"found":false}`...)
 	}

@@ -28,10 +28,8 @@ func (c *call) search() *Error {
 	if err := c.searchParams(&s); err != nil {
 		return err
 	}
-	if len(c.req.Body) > 0 {
-		if err := c.searchBody(&s); err != nil {
-			return err
-		}
+	if err := c.searchBody(&s); err != nil {
+		return err
 	}
 	if s.from < 0 {
 		return illegalArgument("[from] parameter cannot be negative but was [%d]", s.from)
@@ -165,11 +163,8 @@ func (s *search) lucene(q string) *Error {
 }
 
 func (c *call) searchBody(s *search) *Error {
-	n, err := parseObject(c.req.Body)
-	if err != nil {
-		return err
-	}
-	for _, kid := range n.kids {
+	withSource := false
+	return c.eachMember(func(kid *node) (err *Error) {
 		switch kid.name {
 		case "query":
 			s.query, err = parseQueryDSL(kid, c.clock())
@@ -180,7 +175,7 @@ func (c *call) searchBody(s *search) *Error {
 		case "sort":
 			s.sort, err = parseSort(kid)
 		case "_source":
-			s.filter = filterOf(kid)
+			s.filter, withSource = filterOf(kid), true
 		case "version":
 			s.version = kid.isTrue()
 		case "seq_no_primary_term":
@@ -189,7 +184,7 @@ func (c *call) searchBody(s *search) *Error {
 			err = s.track(kid.text())
 		case "stored_fields":
 			s.noID = kid.text() == "_none_"
-			if n.member("_source") == nil {
+			if !withSource {
 				s.filter = &sourceFilter{none: true}
 			}
 		case "timeout", "track_scores", "terminate_after", "stats", "profile", "explain":
@@ -199,11 +194,8 @@ func (c *call) searchBody(s *search) *Error {
 		default:
 			err = badRequest("parsing_exception", "Unknown key for a %s in [%s].", tokenName(kid.raw), kid.name)
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return err
+	})
 }
 
 func (s *search) appendTotal(dst []byte, total int64) []byte {
@@ -255,32 +247,20 @@ func (c *call) count() *Error {
 	if err := s.lucene(c.params.get("q")); err != nil {
 		return err
 	}
-	if len(c.req.Body) > 0 {
-		if err := c.onlyQuery(&s); err != nil {
-			return err
+	err := c.eachMember(func(kid *node) (err *Error) {
+		if kid.name != "query" {
+			return badRequest("parsing_exception", "request does not support [%s]", kid.name)
 		}
+		s.query, err = parseQueryDSL(kid, c.clock())
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	indices, hits, err := c.collect(&s)
 	if err != nil {
 		return err
 	}
 	c.out = append(appendShards(fmt.Appendf(c.out, `{"count":%d,"_shards":`, len(hits)), len(indices)), '}')
-	return nil
-}
-
-// onlyQuery reads a body that may have nothing but a query.
-func (c *call) onlyQuery(s *search) *Error {
-	n, err := parseObject(c.req.Body)
-	if err != nil {
-		return err
-	}
-	for _, kid := range n.kids {
-		if kid.name != "query" {
-			return badRequest("parsing_exception", "request does not support [%s]", kid.name)
-		}
-		if s.query, err = parseQueryDSL(kid, c.clock()); err != nil {
-			return err
-		}
-	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"strings"
 
 	"optimist/internal/glob"
@@ -8,27 +9,23 @@ import (
 
 // mediaType is a Content-Type or an Accept as far as the engine understands it.
 type mediaType struct {
-	known   bool
-	format  string // json, yaml, cbor or smile
+	format  string // json, yaml, cbor or smile; "" if the type isn't known
 	version string // of compatible-with
+}
+
+// formats are those of the media types that the engine knows.
+var formats = map[string]string{
+	"application/json": "json", "application/vnd.elasticsearch+json": "json",
+	"application/x-ndjson": "json", "application/vnd.elasticsearch+x-ndjson": "json",
+	"application/yaml": "yaml", "application/vnd.elasticsearch+yaml": "yaml",
+	"application/cbor": "cbor", "application/vnd.elasticsearch+cbor": "cbor",
+	"application/smile": "smile", "application/vnd.elasticsearch+smile": "smile",
 }
 
 func parseMediaType(s string) mediaType {
 	s, _, _ = strings.Cut(s, ",") // of several that are accepted the first counts
 	typ, rest, _ := strings.Cut(s, ";")
-	m := mediaType{known: true}
-	switch strings.ToLower(strings.TrimSpace(typ)) {
-	case "application/json", "application/x-ndjson", "application/vnd.elasticsearch+json", "application/vnd.elasticsearch+x-ndjson":
-		m.format = "json"
-	case "application/yaml", "application/vnd.elasticsearch+yaml":
-		m.format = "yaml"
-	case "application/cbor", "application/vnd.elasticsearch+cbor":
-		m.format = "cbor"
-	case "application/smile", "application/vnd.elasticsearch+smile":
-		m.format = "smile"
-	default:
-		m.known = false
-	}
+	m := mediaType{format: formats[strings.ToLower(strings.TrimSpace(typ))]}
 	for p := range strings.SplitSeq(rest, ";") {
 		if v, ok := strings.CutPrefix(strings.TrimSpace(p), "compatible-with="); ok {
 			m.version = v
@@ -42,7 +39,7 @@ func (c *call) media() *Error {
 	accept := parseMediaType(c.req.Accept)
 	content := parseMediaType(c.req.ContentType)
 	hasBody := len(c.req.Body) > 0
-	if hasBody && !content.known {
+	if hasBody && content.format == "" {
 		return &Error{Status: 406, Plain: true, Reason: "Content-Type header [" + c.req.ContentType + "] is not supported"}
 	}
 	if err := c.versions(accept, content, hasBody); err != nil {
@@ -51,7 +48,7 @@ func (c *call) media() *Error {
 	if f := c.params.get("format"); f == "yaml" || f == "cbor" || f == "smile" {
 		accept.format = f
 	}
-	if accept.known && accept.format != "json" || accept.format != "" && accept.format != "json" || hasBody && content.format != "json" {
+	if accept.format != "" && accept.format != "json" || hasBody && content.format != "json" {
 		return &Error{Status: 406, Type: "illegal_argument_exception", Reason: "the embedded in-memory engine speaks JSON only"}
 	}
 	if accept.version != "" {
@@ -74,16 +71,9 @@ func (c *call) versions(accept, content mediaType, hasBody bool) *Error {
 	}
 	if hasBody && accept.version != content.version {
 		return bad("A compatible version is required on both Content-Type and Accept headers if either one has requested a compatible version and the " +
-			"compatible versions must match. Accept=" + orNull(c.req.Accept) + ", Content-Type=" + orNull(c.req.ContentType))
+			"compatible versions must match. Accept=" + cmp.Or(c.req.Accept, "null") + ", Content-Type=" + cmp.Or(c.req.ContentType, "null"))
 	}
 	return nil
-}
-
-func orNull(s string) string {
-	if s == "" {
-		return "null"
-	}
-	return s
 }
 
 // shape applies what every answer may be asked for: filter_path and pretty.

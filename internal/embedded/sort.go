@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -103,10 +104,7 @@ func (k *sortKey) value(h *hit) sortValue {
 	case "_id":
 		return sortValue{textNode(h.rev.id), "keyword"}
 	}
-	typ := typeOf(h.x, k.field)
-	if typ == "" {
-		typ = k.unmapped
-	}
+	typ := cmp.Or(typeOf(h.x, k.field), k.unmapped)
 	var best *node
 	for _, v := range h.values(plainField(h.x, k.field)) {
 		if best == nil {

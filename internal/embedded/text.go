@@ -37,6 +37,11 @@ func appendComma(dst []byte) []byte {
 	return append(dst, ',')
 }
 
+// appendPlace appends the members that say where a document is.
+func appendPlace(dst []byte, index, id string) []byte {
+	return appendString(appendName(appendString(appendName(dst, "_index"), index), "_id"), id)
+}
+
 // appendName begins a member of an object.
 func appendName(dst []byte, name string) []byte {
 	return append(appendString(appendComma(dst), name), ':')

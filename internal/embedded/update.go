@@ -225,9 +225,7 @@ func errNoScripts(script *node) *Error {
 }
 
 func appendNoop(dst []byte, x *index, r *revision) []byte {
-	dst = appendString(append(dst, `"_index":`...), x.name)
-	dst = appendString(append(dst, `,"_id":`...), r.id)
-	dst = appendVersion(dst, r)
+	dst = appendVersion(appendPlace(dst, x.name, r.id), r)
 	dst = append(dst, `,"result":"noop","_shards":{"total":0,"successful":0,"failed":0}`...)
 	return appendSeqNo(dst, r)
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+
+	"optimist/internal/uri"
 )
 
 // maxID is the longest id in bytes.
@@ -144,27 +146,12 @@ func (e *Engine) store(x *index, w *write) (outcome, *Error) {
 }
 
 func location(index string, w *write) string {
-	l := "/" + javaEscape(index) + "/_doc/" + javaEscape(w.id)
+	l := uri.AppendFormValue([]byte("/"), index)
+	l = uri.AppendFormValue(append(l, "/_doc/"...), w.id)
 	if w.routing != "" {
-		l += "?routing=" + javaEscape(w.routing)
+		l = uri.AppendFormValue(append(l, "?routing="...), w.routing)
 	}
-	return l
-}
-
-// javaEscape escapes like java.net.URLEncoder, which makes the engine's Location.
-func javaEscape(s string) string {
-	var out []byte
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' || c == '*':
-			out = append(out, c)
-		case c == ' ':
-			out = append(out, '+')
-		default:
-			out = append(out, '%', upperHex[c>>4], upperHex[c&15])
-		}
-	}
-	return string(out)
+	return string(l)
 }
 
 // writeOptions reads the parameters of a single write. It reports whether the write forces a refresh.
@@ -279,9 +266,8 @@ func appendOutcome(dst []byte, x *index, w *write, o outcome, refreshed bool) []
 
 // appendResult appends the members that every successful write answers.
 func appendResult(dst []byte, x *index, r *revision, result string, refreshed bool) []byte {
-	dst = appendString(append(dst, `"_index":`...), x.name)
-	dst = appendString(append(dst, `,"_id":`...), r.id)
-	dst = fmt.Appendf(dst, `,"_version":%d,"result":"%s"`, r.version, result)
+	dst = slices.Grow(dst, 256)
+	dst = fmt.Appendf(appendPlace(dst, x.name, r.id), `,"_version":%d,"result":"%s"`, r.version, result)
 	if refreshed {
 		dst = append(dst, `,"forced_refresh":true`...)
 	}

@@ -36,13 +36,11 @@ type Answer struct {
 // library's retries. The library writes names and ids into the path as they are: they have to be passed through Segment. The
 // errors are those of the upstream.
 func Ask(ctx context.Context, up Doer, req esapi.Request, way Way) (Answer, error) {
-	res, err := req.Do(ctx, transport{up, way})
-	if err != nil {
+	t := transport{up: up, way: way}
+	if _, err := req.Do(ctx, &t); err != nil {
 		return Answer{}, err
 	}
-	defer func() { _ = res.Body.Close() }()
-	body, err := io.ReadAll(res.Body)
-	return Answer{Status: res.StatusCode, Body: body, Product: res.Header.Get(productField) != ""}, err
+	return t.answer, nil
 }
 
 // Segment is a name or an id (decoded) as a segment of a path.
@@ -50,18 +48,25 @@ func Segment(name string) string { return string(uri.AppendSegment(nil, name)) }
 
 const productField = "X-Elastic-Product"
 
-// transport lets the library's requests travel over our upstream.
+// transport lets one of the library's requests travel over our upstream. The library makes nothing of the answer: it stays here.
 type transport struct {
-	up  Doer
-	way Way
+	up     Doer
+	way    Way
+	answer Answer
 }
 
-// Perform sends one request.
-func (t transport) Perform(req *http.Request) (*http.Response, error) {
+var (
+	acceptJSON  = wire.Field{Name: []byte("Accept"), Value: []byte("application/json")}
+	contentJSON = wire.Field{Name: []byte("Content-Type"), Value: []byte("application/json")}
+)
+
+// Perform sends the request.
+func (t *transport) Perform(req *http.Request) (*http.Response, error) {
+	fields := make([]wire.Field, 0, 2+len(t.way.Fields))
 	r := upstream.Request{
 		Method:     req.Method,
 		Target:     []byte(req.URL.RequestURI()),
-		Fields:     append([]wire.Field{{Name: []byte("Accept"), Value: []byte("application/json")}}, t.way.Fields...),
+		Fields:     append(append(fields, acceptJSON), t.way.Fields...),
 		Own:        t.way.Own,
 		Node:       t.way.Node,
 		Timeout:    t.way.Timeout,
@@ -73,16 +78,13 @@ func (t transport) Perform(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		r.Body = body
-		r.Fields = append(r.Fields, wire.Field{Name: []byte("Content-Type"), Value: []byte("application/json")})
+		r.Fields = append(r.Fields, contentJSON)
 	}
 	res, err := t.up.Do(req.Context(), &r)
 	if err != nil {
 		return nil, err
 	}
 	defer res.Release()
-	answer := &http.Response{StatusCode: res.Status, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(bytes.Clone(res.Payload)))}
-	if v := res.Get(productField); len(v) > 0 {
-		answer.Header.Set(productField, string(v))
-	}
-	return answer, nil
+	t.answer = Answer{Status: res.Status, Body: bytes.Clone(res.Payload), Product: len(res.Get(productField)) > 0}
+	return &http.Response{StatusCode: res.Status, Body: http.NoBody}, nil
 }

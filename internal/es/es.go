@@ -10,9 +10,9 @@ import (
 	"fmt"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
-	"github.com/tidwall/gjson"
 
 	"optimist/internal/doc"
 	"optimist/internal/upstream"
@@ -52,6 +52,9 @@ type Caller struct {
 	Own    bool
 }
 
+// patience bounds one call, whatever else bounds its context. The engine itself gives up after a minute.
+const patience = 2 * time.Minute
+
 // Client makes the calls. It is safe for concurrent use.
 type Client struct {
 	Upstream Doer
@@ -77,21 +80,20 @@ func (c *Client) Fetch(ctx context.Context, who Caller, d Document) (doc.Revisio
 	if err != nil {
 		return doc.Revision{}, err
 	}
-	found := gjson.GetBytes(body, "found")
+	it := ParseItem(body)
 	switch {
-	case status == http.StatusNotFound && found.Exists():
+	case status == http.StatusNotFound && it.Missing:
 		return doc.Revision{}, doc.ErrMissing
 	case status != http.StatusOK:
 		return doc.Revision{}, failure(status, body)
 	}
-	if !c.typed.Load() && gjson.GetBytes(body, "_type").Exists() {
+	if it.typed && !c.typed.Load() {
 		c.typed.Store(true)
 	}
-	rev, ok := Revision(body)
-	if !ok || rev.Source == nil {
-		return rev, ErrNoSource
+	if !it.Numbered || it.Source == nil {
+		return it.Revision, ErrNoSource
 	}
-	return rev, nil
+	return it.Revision, nil
 }
 
 // do sends a request of the library's on the caller's behalf.
@@ -101,7 +103,7 @@ func (c *Client) do(ctx context.Context, who Caller, req esapi.Request) (status 
 
 // doAt is do at the node, if it is alive; any node's if none is named.
 func (c *Client) doAt(ctx context.Context, who Caller, node string, req esapi.Request) (status int, body []byte, err error) {
-	a, err := Ask(ctx, c.Upstream, req, Way{Caller: who, Node: node})
+	a, err := Ask(ctx, c.Upstream, req, Way{Caller: who, Node: node, Timeout: patience})
 	return a.Status, a.Body, err
 }
 

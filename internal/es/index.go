@@ -80,37 +80,43 @@ func describe(name string, v gjson.Result) Index {
 		ix.DataStream = strings.TrimPrefix(name, ".ds-")
 	}
 	ix.NoSeqNo = s.Get("disable_sequence_numbers").Bool()
-	ix.Pipeline = pipeline(s.Get("default_pipeline")) || pipeline(s.Get("final_pipeline"))
-	ix.Partial = partial(s, v.Get("mappings"))
+	ix.Pipeline = Pipeline(s) != ""
+	ix.Partial = Partial(s, v.Get("mappings")) != ""
 	return ix
 }
 
-func pipeline(v gjson.Result) bool { return v.String() != "" && v.String() != "_none" }
-
-// partial reports whether fetching a document of the index may give less, or other bytes, than were written.
-func partial(settings, mappings gjson.Result) bool {
-	switch settings.Get("mode").String() {
-	case "time_series", "logsdb":
-		if settings.Get("mapping.source.mode").String() != "stored" {
-			return true
+// Pipeline names the setting by which an ingest pipeline changes what is written to an index, and the pipeline; "" if none does.
+func Pipeline(settings gjson.Result) string {
+	for _, key := range []string{"default_pipeline", "final_pipeline"} {
+		if p := settings.Get(key).String(); p != "" && p != "_none" {
+			return key + " " + p
 		}
 	}
-	switch settings.Get("mapping.source.mode").String() {
-	case "synthetic", "disabled":
-		return true
+	return ""
+}
+
+// Partial says why fetching a document of an index may give less, or other bytes, than were written; "" if it gives all.
+func Partial(settings, mappings gjson.Result) string {
+	mode := settings.Get("mapping.source.mode").String()
+	switch index := settings.Get("mode").String(); {
+	case mode == "synthetic", mode == "disabled":
+		return mode + " _source"
+	case (index == "time_series" || index == "logsdb") && mode != "stored":
+		return "synthetic _source (mode " + index + ")"
+	case settings.Get("derived_source.enabled").Bool():
+		return "derived _source"
 	}
-	if settings.Get("derived_source.enabled").Bool() {
-		return true
-	}
-	if sourceFiltered(mappings.Get("_source")) || hidesVectors(settings) && hasVector(mappings.Get("properties")) {
-		return true
-	}
-	found := false
-	mappings.ForEach(func(_, v gjson.Result) bool {
-		found = found || v.IsObject() && sourceFiltered(v.Get("_source"))
-		return !found
+	why := filtered(mappings.Get("_source"))
+	mappings.ForEach(func(_, v gjson.Result) bool { // mapping types of Elasticsearch 6
+		if why == "" && v.IsObject() {
+			why = filtered(v.Get("_source"))
+		}
+		return why == ""
 	})
-	return found
+	if why == "" && hidesVectors(settings) && hasVector(mappings.Get("properties")) {
+		return "_source without vectors"
+	}
+	return why
 }
 
 // hidesVectors reports whether reads of the index may leave vectors out of _source: Elasticsearch does so from 9.2 on, in indices
@@ -139,18 +145,24 @@ func hasVector(fields gjson.Result) (found bool) {
 	return found
 }
 
-func sourceFiltered(v gjson.Result) bool {
-	if !v.Exists() {
-		return false
+// filtered says what the _source of a mapping leaves out, or "".
+func filtered(source gjson.Result) string {
+	if on := source.Get("enabled"); on.Exists() && !on.Bool() {
+		return "_source disabled"
 	}
-	if on := v.Get("enabled"); on.Exists() && !on.Bool() {
-		return true
+	if mode := source.Get("mode").String(); mode == "synthetic" || mode == "disabled" {
+		return mode + " _source"
 	}
-	switch v.Get("mode").String() {
-	case "synthetic", "disabled":
-		return true
+	var parts []string
+	for _, key := range []string{"includes", "excludes"} {
+		if len(source.Get(key).Array()) > 0 {
+			parts = append(parts, key)
+		}
 	}
-	return len(v.Get("excludes").Array()) > 0 || len(v.Get("includes").Array()) > 0
+	if len(parts) > 0 {
+		return "_source " + strings.Join(parts, " and ")
+	}
+	return ""
 }
 
 // gjsonKey escapes a name for use as one key of a gjson path.

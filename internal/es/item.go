@@ -17,6 +17,7 @@ type Item struct {
 	Numbered bool   // _seq_no and _primary_term are there
 	Found    bool   // found is true
 	Missing  bool   // found is false
+	typed    bool   // _type is there
 	Index    []byte // _index, nil where it isn't there
 	id       []byte // _id, as JSON
 	routing  []byte // _routing, as JSON
@@ -28,9 +29,12 @@ func ParseItem(body []byte) Item {
 	var it Item
 	var seq, term bool
 	s := jsontext.Scan(body)
-	for m, more := s.Next(); more && m.KeyEnd > 0; m, more = s.Next() {
-		value := body[m.Value:m.End]
-		switch string(body[m.Key+1 : m.KeyEnd-1]) {
+	if !s.IsObject() {
+		return it
+	}
+	for s.Next() {
+		value := s.Text()
+		switch string(s.Name()) {
 		case "_seq_no":
 			it.SeqNo, seq = integer(value)
 		case "_primary_term":
@@ -47,6 +51,8 @@ func ParseItem(body []byte) Item {
 			it.id = value
 		case "_routing":
 			it.routing = value
+		case "_type":
+			it.typed = true
 		case "result":
 			it.Result = text(value)
 		case "found":

@@ -12,9 +12,9 @@ func Member(body []byte, keys ...string) []byte {
 	for _, want := range keys {
 		var found []byte
 		s := jsontext.Scan(body)
-		for m, more := s.Next(); found == nil && more && m.KeyEnd > 0; m, more = s.Next() {
-			if string(body[m.Key+1:m.KeyEnd-1]) == want {
-				found = body[m.Value:m.End]
+		for found == nil && s.IsObject() && s.Next() {
+			if string(s.Name()) == want {
+				found = s.Text()
 			}
 		}
 		body = found
@@ -27,7 +27,7 @@ func Elements(body []byte, keys ...string) iter.Seq[[]byte] {
 	body = Member(body, keys...)
 	return func(yield func([]byte) bool) {
 		s := jsontext.Scan(body)
-		for m, more := s.Next(); more && m.KeyEnd == 0 && yield(body[m.Value:m.End]); m, more = s.Next() {
+		for !s.IsObject() && s.Next() && yield(s.Text()) {
 		}
 	}
 }

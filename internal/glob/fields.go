@@ -1,10 +1,6 @@
 package glob
 
-import (
-	"strings"
-
-	"github.com/tidwall/gjson"
-)
+import "strings"
 
 // Fields are the fields of a document that an engine shows, as the filters of _source name them. Unlike in filter_path, a star in a pattern
 // stands for dots, too, and lists lose the objects that the filter empties. Fields don't change: goroutines may share them.
@@ -16,10 +12,23 @@ func NewFields(includes, excludes []string) *Fields {
 	return &Fields{includes: newFieldNames(includes), excludes: newFieldNames(excludes)}
 }
 
-// Append appends what is shown of a document. What is kept of it keeps its bytes.
-func (s *Fields) Append(dst, source []byte) []byte {
-	dst, _ = s.value(dst, gjson.ParseBytes(source), "", s.includes.none())
-	return dst
+// Append appends what is shown of a document: see walk.
+func (f *Fields) Append(dst, source []byte) []byte {
+	w := walk{rules: f, dst: dst, value: source}
+	return w.all(place{selected: f.includes.none()})
+}
+
+func (f *Fields) whole(at place) bool { return at.selected && f.excludes.none() }
+
+func (f *Fields) keepsEmptied() bool { return true }
+
+func (f *Fields) below(name string, at place, _ *int) (to place, wanted bool) {
+	to = place{path: name}
+	if at.path != "" {
+		to.path = at.path + "." + name
+	}
+	to.selected = at.selected || f.includes.name(to.path)
+	return to, !f.excludes.name(to.path)
 }
 
 // fieldNames are names of fields, and patterns.
@@ -61,62 +70,4 @@ func (f *fieldNames) name(path string) bool {
 		}
 	}
 	return false
-}
-
-// value appends what is shown of a value; in says that it is shown unless something takes it out. empty says that it has nothing left.
-func (s *Fields) value(dst []byte, v gjson.Result, path string, in bool) (out []byte, empty bool) {
-	switch {
-	case in && s.excludes.none():
-		return append(dst, v.Raw...), false
-	case v.IsObject():
-		return s.object(dst, v, path, in)
-	case v.IsArray():
-		return s.array(dst, v, path, in)
-	}
-	return append(dst, v.Raw...), !in
-}
-
-func (s *Fields) object(dst []byte, v gjson.Result, path string, in bool) (out []byte, empty bool) {
-	dst, empty = append(dst, '{'), true
-	v.ForEach(func(k, v gjson.Result) bool {
-		at := k.String()
-		if path != "" {
-			at = path + "." + at
-		}
-		if s.excludes.name(at) {
-			return true
-		}
-		named := in || s.includes.name(at)
-		mark := len(dst)
-		if !empty {
-			dst = append(dst, ',')
-		}
-		dst = append(append(dst, k.Raw...), ':')
-		var nothing bool
-		if dst, nothing = s.value(dst, v, at, named); nothing && !named {
-			dst = dst[:mark]
-		} else {
-			empty = false
-		}
-		return true
-	})
-	return append(dst, '}'), empty
-}
-
-func (s *Fields) array(dst []byte, v gjson.Result, path string, in bool) (out []byte, empty bool) {
-	dst, empty = append(dst, '['), true
-	v.ForEach(func(_, v gjson.Result) bool {
-		mark := len(dst)
-		if !empty {
-			dst = append(dst, ',')
-		}
-		var nothing bool
-		if dst, nothing = s.value(dst, v, path, in); nothing {
-			dst = dst[:mark]
-		} else {
-			empty = false
-		}
-		return true
-	})
-	return append(dst, ']'), empty
 }

@@ -16,6 +16,14 @@ type Base struct {
 	Stored bool
 }
 
+// is reports whether cur is the base, all of which the client has seen.
+func (b *Base) is(cur doc.Revision) bool {
+	if b.Absent {
+		return absent(cur)
+	}
+	return cur.Known() && cur.Numbers == b.Numbers && b.Stored
+}
+
 // Known reports whether the client's change can be told from the base.
 func (b *Base) Known() bool { return b.View != nil || b.Absent }
 
@@ -39,13 +47,10 @@ type Merger interface {
 
 // unmoved reports whether cur is what the client made its change from, all of which it has seen.
 func (d *Document) unmoved(cur doc.Revision) bool {
-	switch {
-	case d.Guard.Known():
+	if d.Guard.Known() {
 		return cur.Numbers == d.Guard
-	case d.Base.Absent:
-		return absent(cur)
 	}
-	return cur.Known() && cur.Numbers == d.Base.Numbers && d.Base.Stored
+	return d.Base.is(cur)
 }
 
 // Next implements Intent.
@@ -69,7 +74,7 @@ func (d *Document) Next(cur doc.Revision) (Draft, error) {
 		return Draft{}, err
 	}
 	asSent := cur.Numbers == d.Base.Numbers && bytes.Equal(r.Doc, d.Sent)
-	return Draft{Body: r.Doc, Unchanged: !r.Changed, AsSent: asSent, Overwrote: r.Overwritten, More: r.OverwrittenMore}, nil
+	return Draft{Body: r.Doc, Unchanged: !r.Changed, AsSent: asSent, From: cur.Source, Overwrote: r.Overwritten, More: r.OverwrittenMore}, nil
 }
 
 // Merges implements Intent.

@@ -29,10 +29,11 @@ type Intent interface {
 // Draft is what shall stand in place of a revision.
 type Draft struct {
 	Body      []byte // the document; nil for a delete
+	Part      Part   // what of Body goes, as the `doc` of an _update; nil: all of it
 	Delete    bool
 	Unchanged bool // the revision says that already
 	AsSent    bool // Body is what the client sent, in place of what the client has seen
-	// From and Edited are what an edit was applied to, and what it made of that before a rule's transform.
+	// From is what an edit was applied to, or a document merged into; Edited what the edit made of it before a rule's transform.
 	From, Edited  []byte
 	Overwrote     []string // JSON Pointers of others' values that the draft replaces
 	More          int      // how many there are beyond Overwrote

@@ -6,8 +6,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/tidwall/gjson"
-
+	"optimist/internal/jsontext"
 	"optimist/rewrite/edit"
 	"optimist/rewrite/tree"
 )
@@ -17,8 +16,8 @@ import (
 type Part []byte
 
 // Apply implements Edit.
-func (p Part) Apply(doc []byte, _ *edit.Inputs) ([]byte, error) {
-	return edit.EngineMerge(doc, p, tree.Limits{})
+func (p Part) Apply(doc []byte, in *edit.Inputs) ([]byte, error) {
+	return edit.EngineMerge(doc, p, tree.Limits{Growth: in.Growth})
 }
 
 // Repeatable implements Edit.
@@ -61,23 +60,14 @@ func escaped(b []byte) rune {
 	return rune(n)
 }
 
-// RepeatsKeys reports whether valid JSON has an object with a key twice.
-func RepeatsKeys(b []byte) bool { return repeatsKeys(gjson.ParseBytes(b)) }
-
-func repeatsKeys(v gjson.Result) (found bool) {
-	var seen map[string]bool
-	if v.IsObject() {
-		seen = map[string]bool{}
-	} else if !v.IsArray() {
-		return false
+// RepeatsKeys reports whether JSON has an object with a key twice. What can't be read counts as that, too.
+func RepeatsKeys(b []byte) bool {
+	t := tree.Borrow()
+	defer t.Return()
+	if t.Parse(b, tree.Limits{Depth: jsontext.MaxNesting}) != nil {
+		return true
 	}
-	v.ForEach(func(k, v gjson.Result) bool {
-		if found = repeatsKeys(v); seen != nil && !found {
-			name := k.String()
-			found = seen[name]
-			seen[name] = true
-		}
-		return !found
-	})
-	return found
+	root := t.Root()
+	root.Len() // marks what another member hides
+	return root.Any(func(v tree.Value) bool { v.Len(); return v.Hidden() })
 }

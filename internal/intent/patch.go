@@ -28,6 +28,7 @@ type Patch struct {
 	Always bool        // an edit that changes nothing is written, too
 	New    bool        // only where there is no document
 	Guard  doc.Numbers // the client's own; the zero value is none
+	Gone   error       // what a document is that isn't there and isn't made; nil is doc.ErrMissing
 	Source InputSource
 }
 
@@ -41,6 +42,8 @@ func (p *Patch) Next(cur doc.Revision) (Draft, error) {
 		return Draft{}, ErrExists
 	case p.Guard.Known() && cur.Numbers != p.Guard && (there || p.Upsert):
 		return Draft{}, &MovedError{Guard: p.Guard, Current: cur.Numbers}
+	case !there && !p.Upsert && p.Gone != nil:
+		return Draft{}, p.Gone
 	case !there && !p.Upsert:
 		return Draft{}, doc.ErrMissing
 	case !there:
@@ -84,8 +87,8 @@ func (p *Patch) Repeatable(tried *Draft, cur doc.Revision) bool {
 type Operations edit.Patch
 
 // Apply implements Edit.
-func (o Operations) Apply(doc []byte, _ *edit.Inputs) ([]byte, error) {
-	return edit.Patch(o).Apply(doc, tree.Limits{})
+func (o Operations) Apply(doc []byte, in *edit.Inputs) ([]byte, error) {
+	return edit.Patch(o).Apply(doc, tree.Limits{Growth: in.Growth})
 }
 
 // Same implements Edit.
@@ -98,8 +101,8 @@ func (o Operations) Repeatable() bool { return true }
 type MergePatch []byte
 
 // Apply implements Edit.
-func (m MergePatch) Apply(doc []byte, _ *edit.Inputs) ([]byte, error) {
-	return edit.MergePatch(doc, m, tree.Limits{})
+func (m MergePatch) Apply(doc []byte, in *edit.Inputs) ([]byte, error) {
+	return edit.MergePatch(doc, m, tree.Limits{Growth: in.Growth})
 }
 
 // Same implements Edit.

@@ -5,6 +5,7 @@ import (
 	"optimist/internal/catalog"
 	"optimist/internal/client"
 	"optimist/internal/es"
+	"optimist/internal/learn"
 	"optimist/internal/obs"
 	"optimist/internal/outcome"
 	"optimist/internal/rule"
@@ -15,7 +16,7 @@ import (
 	"optimist/proxy"
 )
 
-// Options are what an Interceptor needs; all but Metrics are required.
+// Options are what an Interceptor needs. All are required.
 type Options struct {
 	Rules    *rule.Switch
 	Upstream es.Doer
@@ -23,6 +24,7 @@ type Options struct {
 	Sessions *session.Store
 	Identity client.Identity
 	Metrics  *obs.Metrics
+	Learner  *learn.Learner
 	// MaxBody is up to how many bytes of body a write is held to be guarded. Longer ones are passed, and the answer says so.
 	MaxBody int64
 }
@@ -32,12 +34,14 @@ type Interceptor struct {
 	Options
 	catalog *catalog.Catalog
 	watcher *watch.Watcher
+
+	lineages *lineages // of what is observed
 }
 
 // New makes an Interceptor.
 func New(o Options) *Interceptor {
 	o.Rules.OnResume(o.Sessions.Resume)
-	i := &Interceptor{Options: o, catalog: o.Writes.Catalog()}
+	i := &Interceptor{Options: o, catalog: o.Writes.Catalog(), lineages: newLineages()}
 	i.watcher = watch.New(watch.Options{Rules: o.Rules, Upstream: o.Upstream, Catalog: i.catalog, Sessions: o.Sessions, Metrics: o.Metrics,
 		MaxBody: o.MaxBody})
 	return i

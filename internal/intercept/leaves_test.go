@@ -35,7 +35,7 @@ func TestAClientThatHasItsAnswerHasNotGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := rule.Compile(cfg.Rules)
+	set, err := rule.FromConfig(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestAClientThatHasItsAnswerHasNotGivenUp(t *testing.T) {
 	g := New(Options{
 		Rules: rule.NewSwitch(rule.Guard, set), Upstream: nodes, Sessions: sessions, MaxBody: 1 << 20,
 		Writes:   write.New(write.Options{Upstream: nodes, Engine: &es.Client{Upstream: nodes}, Sessions: sessions}),
-		Identity: client.Identity{Header: "Optimist-Session", Infer: true, Address: true},
+		Identity: client.Identity{Headers: []string{"Optimist-Session"}, Infer: true, Address: true},
 	})
 	door, err := proxy.New(proxy.Options{Upstream: nodes, Intercept: g.Intercept})
 	if err != nil {

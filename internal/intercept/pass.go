@@ -4,12 +4,9 @@ import (
 	"context"
 
 	"optimist/internal/api"
-	"optimist/internal/doc"
-	"optimist/internal/es"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/rule"
-	"optimist/internal/session"
 	"optimist/internal/upstream"
 	"optimist/internal/watch"
 	"optimist/internal/wire"
@@ -76,10 +73,10 @@ func (i *Interceptor) send(ctx context.Context, r *request, body []byte, fields 
 
 // passedField counts a write that is passed though a rule takes it, and is the field that says so.
 func (i *Interceptor) passedField(r *request, ru *rule.Rule, reason string) wire.Field {
-	i.Metrics.Outcome(outcome.Passed.String(), reason)
+	i.Metrics.Outcomes.Inc(outcome.Passed.String(), reason)
 	o := outcome.Outcome{Kind: outcome.Passed, Attempts: 1, Reason: reason, Untransformed: ru.Transform != nil && r.Op().Kind != api.Delete}
 	if o.Untransformed {
-		i.Metrics.Untransformed(ru.Name)
+		i.Metrics.Untransformed.Inc(ru.Name)
 	}
 	return outcomeField(&o)
 }
@@ -94,57 +91,35 @@ func (i *Interceptor) observe(r *request, ru *rule.Rule) bool {
 	}
 	c := r.Client()
 	ref, ok := r.Ref()
-	if r.Op().Kind != api.Index || !ru.Session || !c.Known || !ok || r.Op().Fragment {
+	kind := r.Op().Kind
+	if kind != api.Index && (kind != api.Update || ru.EngineUpdates) || !ru.Session || !c.Known || !ok || r.Op().Fragment {
 		return i.forward(r, &s, nil, nil)
 	}
-	body := s.body
+	body, fields := s.body, s.fields
 	if !s.changed {
-		if body, _, err = r.Plain(i.MaxBody); err != nil {
+		if body, fields, err = r.Plain(i.MaxBody); err != nil {
 			return false
 		}
 	}
-	if ix, err := i.catalog.Describe(r.Context(), c.Asker(), ref.Index, 0); err == nil {
-		ref.Index = ix.Name
+	o := observed{i: i, r: r, ru: ru, ref: ref, name: ref.Index, body: body}
+	if kind == api.Update {
+		if o.part = readPart(r.Op(), fields, body); o.part == nil {
+			return i.forward(r, &s, nil, nil)
+		}
 	}
-	base, err := i.Sessions.Take(r.Context(), c.Session, ref, body)
-	if err != nil {
+	if ix, err := i.catalog.Describe(r.Context(), c.Asker(), ref.Index, 0); err == nil {
+		o.ref.Index = ix.Name
+	}
+	if o.take(r.Context()) != nil {
 		return i.forward(r, &s, nil, nil)
 	}
+	i.lineages.begin(o.ref)
 	defer func() {
-		base.Release()
-		base.Answered()
+		o.end(edge{}) // unless it has been answered
+		o.base.Release()
+		o.base.Answered()
 	}()
 	capture := watch.NewCapture(1 << 20) // an answer to a write is short
-	capture.Whole = func() {
-		rev, created, ok := acknowledged(capture)
-		if !ok {
-			return
-		}
-		lost := base.Version != 0 && rev.Version != base.Version+1 || base.Kind == session.KindAbsent && !created
-		i.Metrics.Observed(would(&base, lost, ru).String(), ref.Index, lost)
-		rev.Source = body
-		base.Commit(session.Ack{Stored: rev, Sent: body, Told: rev.Numbers, Created: created})
-	}
+	capture.Whole = func() { o.answered(capture) }
 	return i.forward(r, &s, nil, capture)
-}
-
-// would is what guarding would have done.
-func would(base *session.Base, lost bool, ru *rule.Rule) outcome.Kind {
-	switch {
-	case base.Version == 0 && base.Kind != session.KindAbsent:
-		return outcome.Passed
-	case !lost || ru.OnConflict == rule.ConflictFail:
-		return outcome.Guarded
-	}
-	return outcome.Merged
-}
-
-// acknowledged reads the answer to a write of one document.
-func acknowledged(capture *watch.Capture) (rev doc.Revision, created, ok bool) {
-	body, ok := capture.Body()
-	if !ok || capture.Status != 200 && capture.Status != 201 {
-		return rev, false, false
-	}
-	it := es.ParseItem(body)
-	return it.Revision, string(it.Result) == "created", it.Numbered
 }

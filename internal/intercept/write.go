@@ -22,9 +22,6 @@ func (i *Interceptor) write(r *request) bool {
 		fail(r, err)
 		return true
 	}
-	if r.Op().Kind == api.Update && ru != nil && ru.HasStrategies {
-		i.Metrics.StrategiesUnused(ru.Name) // the engine merges it itself, and doesn't know them
-	}
 	switch i.Rules.Effective(ru) {
 	case rule.Off:
 		return i.pass(r, nil)
@@ -54,7 +51,7 @@ func (i *Interceptor) auto(r *request) bool {
 	case i.Rules.Effective(ru) != rule.Guard:
 		return i.pass(r, nil)
 	case ru.Transform == nil:
-		i.Metrics.Outcome(outcome.Passed.String(), "")
+		i.Metrics.Outcomes.Inc(outcome.Passed.String(), "")
 		return i.pass(r, passedAuto)
 	}
 	return i.perform(r, ru)
@@ -85,7 +82,7 @@ func (i *Interceptor) perform(r *request, ru *rule.Rule) bool {
 		return true
 	}
 	if shows && a.Status < 300 {
-		keep := ru.FromStamp && (w.Op.Kind != api.Patch || !ru.Session) // of a PATCH the session knows already
+		keep := ru.FromStamp && (!ru.Session || w.Anonymous) // else the session knows already
 		var more []wire.Field
 		a.Body, more = r.reading.Written(ru, keep, a.Body)
 		a.Fields = append(a.Fields, more...)
@@ -131,6 +128,7 @@ func (i *Interceptor) prepare(r *request, ru *rule.Rule) (reason string, err err
 	case err != nil:
 		return "", err
 	}
+	w.Client = &r.Request
 	w.Session, w.Caller, w.Anonymous, w.Background = c.Session, c.Caller, !c.Known, background(w.Fields, ru)
 	return "", i.takeStamp(r, ru)
 }
@@ -142,5 +140,5 @@ func background(fields []wire.Field, ru *rule.Rule) bool {
 			return wire.EqualFold(fields[k].Value, "background")
 		}
 	}
-	return ru.Priority == rule.Background
+	return ru.Background
 }

@@ -30,7 +30,7 @@ func TestErrorsOfWritesHaveTheirStatus(t *testing.T) {
 }
 
 func TestARequestsPriorityIsStrongerThanItsRules(t *testing.T) {
-	foreground, jobs := &rule.Rule{}, &rule.Rule{Priority: rule.Background}
+	foreground, jobs := &rule.Rule{}, &rule.Rule{Background: true}
 	for _, c := range []struct {
 		said string
 		ru   *rule.Rule
@@ -41,14 +41,14 @@ func TestARequestsPriorityIsStrongerThanItsRules(t *testing.T) {
 			fields = []wire.Field{{Name: []byte("optimist-PRIORITY"), Value: []byte(c.said)}}
 		}
 		if background(fields, c.ru) != c.want {
-			t.Errorf("%q under %v: background %v", c.said, c.ru.Priority, !c.want)
+			t.Errorf("%q under %v: background %v", c.said, c.ru.Background, !c.want)
 		}
 	}
 }
 
 // What guarding would have done is said beside what was lost, for whoever decides by it.
 func TestObserveSaysWhatGuardingWouldHaveDone(t *testing.T) {
-	merge, refuse := &rule.Rule{}, &rule.Rule{OnConflict: rule.ConflictFail}
+	merge, refuse := &rule.Rule{}, &rule.Rule{FailConflict: true}
 	for _, c := range []struct {
 		base session.Base
 		lost bool

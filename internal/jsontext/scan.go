@@ -1,6 +1,9 @@
 package jsontext
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // IsSpace reports whether a byte is white space of JSON.
 func IsSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
@@ -36,39 +39,47 @@ func StringEnd(b []byte, i int) int {
 
 // ValueEnd is the index behind the value that begins at i, -1 where it has no end before that of b.
 func ValueEnd(b []byte, i int) int {
-	depth := 0
-	for i < len(b) {
+	if i >= len(b) {
+		return -1
+	}
+	switch b[i] {
+	case '"':
+		return StringEnd(b, i)
+	case '{', '[':
+		return containerEnd(b, i)
+	}
+	for ; i < len(b); i++ {
+		if c := b[i]; c <= ',' && (c == ',' || IsSpace(c)) || c == '}' || c == ']' {
+			return i
+		}
+	}
+	return -1 // whatever it is in ends later
+}
+
+// containerEnd is ValueEnd of an object or a list.
+func containerEnd(b []byte, i int) int {
+	for depth := 0; i < len(b); i++ {
 		switch b[i] {
 		case '"':
-			if i = StringEnd(b, i); i < 0 {
+			if i = StringEnd(b, i) - 1; i < 0 {
 				return -1
 			}
-			if depth == 0 {
-				return i
-			}
-			continue
 		case '{', '[':
 			depth++
 		case '}', ']':
-			if depth == 0 {
-				return i
-			}
 			if depth--; depth == 0 {
 				return i + 1
 			}
-		case ',', ' ', '\n', '\t', '\r':
-			if depth == 0 {
-				return i
-			}
 		}
-		i++
 	}
-	return -1 // whatever it is in ends later
+	return -1
 }
 
 // A Scanner goes through the members of an object, or the elements of an array, without copying or allocating. It takes values for what
 // they seem to be by their brackets and quotes: whether they are JSON, Valid tells, or whoever reads them.
 type Scanner struct {
+	Member // the one that Next has found
+
 	text  []byte
 	at    int  // where the next one begins; -1 where nothing can be read
 	end   byte // the bracket
@@ -106,35 +117,61 @@ func (s *Scanner) byte(i int) byte {
 	return s.text[i]
 }
 
-// Next returns the next member; more is false behind the last, and at the first byte that can't be. A value that may go on behind the
-// text is left out.
-func (s *Scanner) Next() (m Member, more bool) {
+// Next goes to the next member. It reports false behind the last, and at the first byte that can't be. A value that may go on behind
+// the text is left out.
+func (s *Scanner) Next() bool {
 	i := s.at
 	if s.at = -1; i < 0 {
-		return m, false
+		return false
 	}
 	if s.end == '}' {
-		m.Key = i
-		if m.KeyEnd = StringEnd(s.text, i); m.KeyEnd < 0 {
-			return m, false
+		s.Key = i
+		if s.KeyEnd = StringEnd(s.text, i); s.KeyEnd < 0 {
+			return false
 		}
-		if i = SkipSpace(s.text, m.KeyEnd); s.byte(i) != ':' {
-			return m, false
+		if i = SkipSpace(s.text, s.KeyEnd); s.byte(i) != ':' {
+			return false
 		}
 		i = SkipSpace(s.text, i+1)
 	}
-	m.Value, m.Comma = i, -1
-	if m.End = ValueEnd(s.text, i); m.End <= i {
-		return m, false
+	s.Value, s.Comma = i, -1
+	if s.End = ValueEnd(s.text, i); s.End <= i {
+		return false
 	}
-	switch i = SkipSpace(s.text, m.End); s.byte(i) {
+	switch i = SkipSpace(s.text, s.End); s.byte(i) {
 	case ',':
-		m.Comma, s.at = i, SkipSpace(s.text, i+1)
+		s.Comma, s.at = i, SkipSpace(s.text, i+1)
 	case s.end:
 		s.whole = SkipSpace(s.text, i+1) == len(s.text)
 	}
-	return m, true
+	return true
 }
+
+// IsObject reports whether it goes through an object's members.
+func (s *Scanner) IsObject() bool { return s.end == '}' }
+
+// Name is the member's name as it is written, which may be with escapes.
+func (s *Scanner) Name() []byte { return s.text[s.Key+1 : s.KeyEnd-1] }
+
+// Named reports whether the member has the name, however that is written.
+func (s *Scanner) Named(name string) bool {
+	if written := s.Name(); bytes.IndexByte(written, '\\') < 0 {
+		return string(written) == name
+	}
+	plain, ok := s.PlainName()
+	return ok && plain == name
+}
+
+// PlainName is the member's name; ok is false for what no JSON has as one.
+func (s *Scanner) PlainName() (name string, ok bool) {
+	if written := s.Name(); bytes.IndexByte(written, '\\') < 0 {
+		return string(written), true
+	}
+	return name, json.Unmarshal(s.text[s.Key:s.KeyEnd], &name) == nil
+}
+
+// Text is the value as it stands there.
+func (s *Scanner) Text() []byte { return s.text[s.Value:s.End] }
 
 // Whole reports, behind the last member, whether the text ended with it and its bracket.
 func (s *Scanner) Whole() bool { return s.whole }

@@ -7,9 +7,9 @@ import (
 
 func scanned(text string) (parts []string, whole bool) {
 	s := Scan([]byte(text))
-	for m, more := s.Next(); more; m, more = s.Next() {
-		parts = append(parts, text[m.Key:m.KeyEnd]+text[m.Value:m.End])
-		if m.Comma >= 0 && text[m.Comma] != ',' {
+	for s.Next() {
+		parts = append(parts, text[s.Key:s.KeyEnd]+string(s.Text()))
+		if s.Comma >= 0 && text[s.Comma] != ',' {
 			parts = append(parts, "no comma at all")
 		}
 	}

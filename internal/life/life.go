@@ -11,16 +11,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
 // MaxIndices bounds how many indices are told apart. Those beyond it share one state, which errs to the safe side: bodies are
 // kept, and what drops one of them drops all.
 const MaxIndices = 4096
-
-// maxBlind bounds how many blind writers are known per index. One that is forgotten is found again by its next write.
-const maxBlind = 1024
 
 // Epoch is a moment in the lives of all indices.
 type Epoch uint64
@@ -138,10 +133,10 @@ type Index[W comparable] struct {
 	wrote        atomic.Bool
 	used         atomic.Int64
 	acknowledged atomic.Uint64
-	blindUntil   atomic.Int64 // nobody is blind after it
 
-	mu    sync.RWMutex
-	blind *simplelru.LRU[W, int64]
+	blind     noted[W] // those who overwrite what they haven't read
+	writers   noted[W]
+	searchers noted[W] // those who have seen what isn't known
 }
 
 // Gone returns the epoch before which everything known of the index is void. Ask it under the lock of what it is compared with,
@@ -205,30 +200,21 @@ func (ix *Index[W]) KeepsBodies(now int64) bool {
 }
 
 // IsBlind reports whether w is a blind writer. Without any in the index it is one load.
-func (ix *Index[W]) IsBlind(w W, now int64) bool {
-	if now >= ix.blindUntil.Load() {
-		return false
+func (ix *Index[W]) IsBlind(w W, now int64) bool { return ix.blind.has(w, now) }
+
+// WroteBlindly makes w a blind writer for the age of what is known, unless it has searched the index, or one whose name isn't known: "".
+// Of too many indices nobody is blind in any.
+func (ix *Index[W]) WroteBlindly(w W, now int64) {
+	if ix != &ix.in.others && !ix.searchers.has(w, now) && !ix.in.Index("", now).searchers.has(w, now) {
+		ix.blind.add(w, now, ix.in.maxAge)
 	}
-	ix.mu.RLock()
-	defer ix.mu.RUnlock()
-	if ix.blind == nil {
-		return false
-	}
-	until, ok := ix.blind.Peek(w)
-	return ok && now < until
 }
 
-// WroteBlindly makes w a blind writer for the age of what is known. Of too many indices nobody is blind in any.
-func (ix *Index[W]) WroteBlindly(w W, now int64) {
-	if ix == &ix.in.others {
-		return
-	}
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	if ix.blind == nil {
-		ix.blind, _ = simplelru.NewLRU[W, int64](maxBlind, nil) // errs on a size below 1 only
-	}
-	until := now + ix.in.maxAge
-	ix.blind.Add(w, until)
-	ix.blindUntil.Store(max(until, ix.blindUntil.Load()))
-}
+// WroteBy notes that w writes in the index, for the age of what is known.
+func (ix *Index[W]) WroteBy(w W, now int64) { ix.writers.add(w, now, ix.in.maxAge) }
+
+// IsWriter reports whether w writes in the index.
+func (ix *Index[W]) IsWriter(w W, now int64) bool { return ix.writers.has(w, now) }
+
+// Searched notes that w has seen documents of the index of which nothing is known: to overwrite one of them isn't blind.
+func (ix *Index[W]) Searched(w W, now int64) { ix.searchers.add(w, now, ix.in.maxAge) }

@@ -16,14 +16,7 @@ func Logger(w io.Writer, json bool, level *slog.LevelVar) *slog.Logger {
 }
 
 // Level is the level of a name that the configuration knows: debug, info, warn, error. Another one is info.
-func Level(name string) slog.Level {
-	switch name {
-	case "debug":
-		return slog.LevelDebug
-	case "warn":
-		return slog.LevelWarn
-	case "error":
-		return slog.LevelError
-	}
-	return slog.LevelInfo
+func Level(name string) (l slog.Level) {
+	_ = l.UnmarshalText([]byte(name)) // the configuration was checked
+	return l
 }

@@ -1,6 +1,7 @@
 package obs
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,101 +14,128 @@ const maxIndexLabels = 200
 // Build tells which program this is.
 type Build struct{ Version, Revision, Go string }
 
-// Metrics are optimist's metrics on a registry of their own. Strings that become labels must come from a closed set (names of
-// kinds, outcomes, reasons, rules), but for indices, which are capped here. All methods may be called by anybody at any
-// time, and on a nil *Metrics do nothing, so that tests need none.
+// Counter is a metric that only grows, one for each combination of its labels' values. The zero value counts nothing.
+type Counter struct{ vec *prometheus.CounterVec }
+
+// Inc counts one.
+func (c Counter) Inc(labels ...string) {
+	if c.vec != nil {
+		c.vec.WithLabelValues(labels...).Inc()
+	}
+}
+
+// Add counts n; nothing if n is negative.
+func (c Counter) Add(n int64, labels ...string) {
+	if c.vec != nil && n > 0 {
+		c.vec.WithLabelValues(labels...).Add(float64(n))
+	}
+}
+
+// Metrics are optimist's metrics on a registry of their own. Strings that become labels must come from a closed set (names of kinds,
+// outcomes, reasons, rules), but for indices, which are capped here. Goroutines may share them. The zero value counts nothing, so that
+// tests need no registry.
 type Metrics struct {
+	// What each counts, and by which labels, is in the table of counters.
+	Outcomes, LostBases, Conflicts, Retries, Fetches, StrategiesUnused, Untransformed, Unstamped, Unguardable Counter
+	DialsFailed, Ejections, Waits, Resent                                                                     Counter
+	LockContended                                                                                             Counter
+
+	requests, failures, received, sent, bases, ambiguous, merges, overwritten, observed, lostUpdates Counter
+	reloads, lockRequests, leasesLapsed, equalMoves, blind                                           Counter
+	writes, batched, lockWait                                                                        *prometheus.HistogramVec
+	mode, reloadOK, reloadTime                                                                       *prometheus.GaugeVec
+
 	registry *prometheus.Registry
 	indices  *IndexLabels
-
-	requests, outcomes, bases, lostBases, fetches       *prometheus.CounterVec
-	conflicts, retries, merges, overwritten, strategies *prometheus.CounterVec
-	untransformed, unstamped                            *prometheus.CounterVec
-	observed, lostUpdates, unguardable, reloads         *prometheus.CounterVec
-	failures, dials, ejections, waits                   *prometheus.CounterVec
-	ambiguous, received, sent, resent                   prometheus.Counter
-	writes                                              *prometheus.HistogramVec
-	batched                                             prometheus.Histogram
-	lockRequests, lockContended, leasesLapsed           *prometheus.CounterVec
-	lockWait                                            *prometheus.HistogramVec
-	mode                                                *prometheus.GaugeVec
-	reloadOK, reloadTime                                prometheus.Gauge
 }
 
 // NewMetrics makes the metrics and registers them, with those of the Go runtime and the process.
 func NewMetrics(b Build) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), indices: NewIndexLabels(maxIndexLabels)}
-	m.countDoor()
-	m.countWrites()
-	m.countUpstream()
-	m.countLocks()
-	m.tellState(b)
+	for _, c := range m.counters() {
+		c.to.vec = prometheus.NewCounterVec(prometheus.CounterOpts{Name: c.name, Help: c.help}, c.labels)
+		m.registry.MustRegister(c.to.vec)
+		if len(c.labels) == 0 {
+			c.to.vec.WithLabelValues() // it is there from the start, with 0
+		}
+	}
+	m.writes = m.histogram(MetricWriteDuration, "Time from a write's arrival to its answer, by operation.",
+		prometheus.ExponentialBucketsRange(0.0005, 30, 14), LabelOp)
+	m.batched = m.histogram(MetricBatched, "Changes that one guarded write carried.", []float64{1, 2, 4, 8, 16, 32, 64})
+	m.lockWait = m.histogram(MetricLockWait, "Time from a request for a lock to the lease, by class.",
+		prometheus.ExponentialBucketsRange(0.001, 60, 12), LabelClass)
+	m.mode = m.gauge(MetricMode, "1 for the current mode.", LabelMode)
+	m.reloadOK = m.gauge(MetricReloadOK, "1 if the last reload worked.")
+	m.reloadTime = m.gauge(MetricReloadTimestamp, "When the current configuration was loaded.")
+	m.gauge(MetricBuildInfo, "1, with the program's version as labels.", "version", "revision", "goversion").
+		WithLabelValues(b.Version, b.Revision, b.Go).Set(1)
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-func (m *Metrics) countDoor() {
-	m.requests = m.counters(MetricRequests, "Requests on the data port, by operation and class of status.", LabelOp, LabelCode)
-	m.failures = m.counters(MetricFailures, "Errors that optimist itself answered: refusals and failures upstream, by error.type.", LabelType)
-	m.received = m.counter(MetricReceived, "Bytes of bodies that came from clients.")
-	m.sent = m.counter(MetricSent, "Bytes of bodies that went to clients.")
-	m.reloads = m.counters(MetricReloads, "Reloads of the configuration, by result.", LabelResult)
+// counterSpec is one row of the table of counters.
+type counterSpec struct {
+	to         *Counter
+	name, help string
+	labels     []string
 }
 
-func (m *Metrics) countWrites() {
-	m.outcomes = m.counters(MetricOutcomes, "Writes by outcome, as in the Optimist-Outcome header, and reason.", LabelOutcome, LabelReason)
-	m.bases = m.counters(MetricBases, "Writes by the kind of base that was found for them.", LabelKind)
-	m.lostBases = m.counters(MetricLostBases, "Writes whose base was known once and isn't any more, by reason.", LabelReason)
-	m.ambiguous = m.counter(MetricAmbiguous, "Writes for which several reads could have been the base.")
-	m.conflicts = m.counters(MetricConflicts, "Version conflicts (409) that the engine answered to guarded writes, by rule.", LabelRule)
-	m.retries = m.counters(MetricRetries, "Attempts after the first, by rule.", LabelRule)
-	m.fetches = m.counters(MetricFetches, "Documents fetched for a merge, by rule.", LabelRule)
-	m.merges = m.counters(MetricMerges, "Writes acknowledged after a merge with another client's change, by rule.", LabelRule)
-	m.overwritten = m.counters(MetricOverwritten, "Values of other clients that a merge overwrote, by rule.", LabelRule)
-	m.strategies = m.counters(MetricUnmerged,
-		"Native _update requests under a rule with merge strategies, which the engine's own merge doesn't follow, by rule.", LabelRule)
-	m.untransformed = m.counters(MetricUntransformed,
-		"Writes under a rule with a transform, to which it could not be applied, by rule. A bulk or by-query request counts once.", LabelRule)
-	m.unstamped = m.counters(MetricUnstamped,
-		"Reads of whole documents that a rule stamps and that got no stamp, by reason.", LabelReason)
-	m.observed = m.counters(MetricObserved, "Writes seen in observe mode, by what guarding would have done.", LabelWould)
-	m.lostUpdates = m.counters(MetricLostUpdates, "Writes in observe mode that erased another update, by index.", LabelIndex)
-	m.unguardable = m.counters(MetricUnguardable, "Indices found that cannot be guarded or merged, by reason.", LabelReason)
-	m.writes = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: MetricWriteDuration,
-		Help:    "Time from a write's arrival to its answer, by operation.",
-		Buckets: prometheus.ExponentialBucketsRange(0.0005, 30, 14)}, []string{LabelOp})
-	m.batched = prometheus.NewHistogram(prometheus.HistogramOpts{Name: MetricBatched,
-		Help: "Changes that one guarded write carried.", Buckets: []float64{1, 2, 4, 8, 16, 32, 64}})
-	m.registry.MustRegister(m.writes, m.batched)
+// counters is the table of all counters.
+func (m *Metrics) counters() []counterSpec {
+	by := func(labels ...string) []string { return labels }
+	return []counterSpec{
+		{&m.requests, MetricRequests, "Requests on the data port, by operation and class of status.", by(LabelOp, LabelCode)},
+		{&m.failures, MetricFailures, "Errors that optimist itself answered: refusals and failures upstream, by error.type.", by(LabelType)},
+		{&m.received, MetricReceived, "Bytes of bodies that came from clients.", nil},
+		{&m.sent, MetricSent, "Bytes of bodies that went to clients.", nil},
+		{&m.reloads, MetricReloads, "Reloads of the configuration, by result.", by(LabelResult)},
+
+		{&m.Outcomes, MetricOutcomes, "Writes by outcome, as in the Optimist-Outcome header, and reason.", by(LabelOutcome, LabelReason)},
+		{&m.bases, MetricBases, "Writes by the kind of base that was found for them.", by(LabelKind)},
+		{&m.LostBases, MetricLostBases, "Writes whose base was known once and isn't any more, by reason.", by(LabelReason)},
+		{&m.ambiguous, MetricAmbiguous, "Writes for which several reads could have been the base.", nil},
+		{&m.Conflicts, MetricConflicts, "Version conflicts (409) that the engine answered to guarded writes, by rule.", by(LabelRule)},
+		{&m.Retries, MetricRetries, "Attempts after the first, by rule.", by(LabelRule)},
+		{&m.Fetches, MetricFetches, "Documents fetched for a merge, by rule.", by(LabelRule)},
+		{&m.merges, MetricMerges, "Writes acknowledged after a merge with another client's change, by rule.", by(LabelRule)},
+		{&m.overwritten, MetricOverwritten, "Values of other clients that a merge overwrote, by rule.", by(LabelRule)},
+		{&m.StrategiesUnused, MetricUnmerged,
+			"_update requests that the engine merged under a rule with strategies, which it doesn't know, by rule.", by(LabelRule)},
+		{&m.Untransformed, MetricUntransformed, "Writes under a rule with a transform, to which it could not be applied, by rule. " +
+			"A bulk or by-query request counts once.", by(LabelRule)},
+		{&m.Unstamped, MetricUnstamped, "Reads of whole documents that a rule stamps and that got no stamp, by reason.", by(LabelReason)},
+		{&m.observed, MetricObserved, "Writes seen in observe mode, by what guarding would have done.", by(LabelWould)},
+		{&m.lostUpdates, MetricLostUpdates, "Updates that writes in observe mode have erased, by index.", by(LabelIndex)},
+		{&m.equalMoves, MetricEqualMoves,
+			"Conflicts in which two clients moved a number equally, and no rule says whether both changes count, by index.", by(LabelIndex)},
+		{&m.blind, MetricBlind, "Writes that overwrote a document which their session hadn't read through this optimist, by index.",
+			by(LabelIndex)},
+		{&m.Unguardable, MetricUnguardable, "Indices found that cannot be guarded or merged, by reason.", by(LabelReason)},
+
+		{&m.DialsFailed, MetricUpstreamDials, "Connections to a node that could not be made, by reason.", by(LabelNode, LabelReason)},
+		{&m.Ejections, MetricUpstreamEject, "Times that a node was left out because it failed.", by(LabelNode)},
+		{&m.Waits, MetricUpstreamWaits, "Requests that waited because all connections to a node were in use.", by(LabelNode)},
+		{&m.Resent, MetricUpstreamResent, "Requests sent again, because nothing of them had been sent or because they may be repeated.", nil},
+
+		{&m.lockRequests, MetricLockRequests, "Requests for a lock, by class and outcome: acquired, reentered, held, timeout, full, failed, " +
+			"or left if the client left.", by(LabelClass, LabelOutcome)},
+		{&m.LockContended, MetricLockContended, "Requests for a lock that another owner had, or for which others waited, by class.",
+			by(LabelClass)},
+		{&m.leasesLapsed, MetricLeasesLapsed, "Leases that ended without a release, as this optimist noticed, by whether another client " +
+			"took the lock over.", by(LabelTaken)},
+	}
 }
 
-func (m *Metrics) countUpstream() {
-	m.dials = m.counters(MetricUpstreamDials, "Connections to a node that could not be made, by reason.", LabelNode, LabelReason)
-	m.ejections = m.counters(MetricUpstreamEject, "Times that a node was left out because it failed.", LabelNode)
-	m.waits = m.counters(MetricUpstreamWaits, "Requests that waited because all connections to a node were in use.", LabelNode)
-	m.resent = m.counter(MetricUpstreamResent, "Requests sent again, because nothing of them had been sent or because they may be repeated.")
+func (m *Metrics) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	m.registry.MustRegister(h)
+	return h
 }
 
-func (m *Metrics) tellState(b Build) {
-	m.mode = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: MetricMode, Help: "1 for the current mode."}, []string{LabelMode})
-	m.reloadOK = prometheus.NewGauge(prometheus.GaugeOpts{Name: MetricReloadOK, Help: "1 if the last reload worked."})
-	m.reloadTime = prometheus.NewGauge(prometheus.GaugeOpts{Name: MetricReloadTimestamp, Help: "When the current configuration was loaded."})
-	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: MetricBuildInfo, Help: "1, with the program's version as labels.",
-		ConstLabels: prometheus.Labels{"version": b.Version, "revision": b.Revision, "goversion": b.Go}})
-	build.Set(1)
-	m.registry.MustRegister(m.mode, m.reloadOK, m.reloadTime, build)
-}
-
-func (m *Metrics) counters(name, help string, labels ...string) *prometheus.CounterVec {
-	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-	m.registry.MustRegister(c)
-	return c
-}
-
-func (m *Metrics) counter(name, help string) prometheus.Counter {
-	c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
-	m.registry.MustRegister(c)
-	return c
+func (m *Metrics) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+	m.registry.MustRegister(g)
+	return g
 }
 
 // Gatherer is what the admin listener serves.
@@ -115,174 +143,101 @@ func (m *Metrics) Gatherer() prometheus.Gatherer { return m.registry }
 
 // Request counts a request that was answered with a status (0: the client was gone before one), and its bodies' bytes.
 func (m *Metrics) Request(op string, status int, received, sent int64) {
-	if m == nil {
-		return
-	}
-	m.requests.WithLabelValues(op, class(status)).Inc()
-	m.received.Add(float64(max(received, 0)))
-	m.sent.Add(float64(max(sent, 0)))
+	m.requests.Inc(op, class(status))
+	m.received.Add(received)
+	m.sent.Add(sent)
 }
 
 // Failed counts an error that optimist itself answered, by its error.type.
-func (m *Metrics) Failed(errorType string) {
-	if m != nil {
-		m.failures.WithLabelValues(errorType).Inc()
-	}
-}
+func (m *Metrics) Failed(errorType string) { m.failures.Inc(errorType) }
+
+// classes are the labels of statuses, by their hundreds.
+var classes = [...]string{"none", "1xx", "2xx", "3xx", "4xx", "5xx"}
 
 // class is a status as a label: five values instead of hundreds.
 func class(status int) string {
-	switch {
-	case status < 100 || status > 599:
-		return "none"
-	case status < 200:
-		return "1xx"
-	case status < 300:
-		return "2xx"
-	case status < 400:
-		return "3xx"
-	case status < 500:
-		return "4xx"
+	if status < 0 || status/100 >= len(classes) {
+		return classes[0]
 	}
-	return "5xx"
-}
-
-// Outcome counts a write by what became of it.
-func (m *Metrics) Outcome(outcome, reason string) {
-	if m != nil {
-		m.outcomes.WithLabelValues(outcome, reason).Inc()
-	}
+	return classes[status/100]
 }
 
 // WriteTook counts the time of a write that a rule took.
-func (m *Metrics) WriteTook(op string, took time.Duration) {
-	if m != nil {
-		m.writes.WithLabelValues(op).Observe(took.Seconds())
+func (m *Metrics) WriteTook(op string, took time.Duration) { observe(m.writes, took.Seconds(), op) }
+
+// Batched counts a guarded write by the changes that it carried.
+func (m *Metrics) Batched(changes int) { observe(m.batched, float64(changes)) }
+
+func observe(h *prometheus.HistogramVec, value float64, labels ...string) {
+	if h != nil {
+		h.WithLabelValues(labels...).Observe(value)
 	}
 }
 
 // Base counts the base that a write was given: its kind, and whether others could have been it.
 func (m *Metrics) Base(kind string, ambiguous bool) {
-	if m == nil {
-		return
-	}
-	m.bases.WithLabelValues(kind).Inc()
+	m.bases.Inc(kind)
 	if ambiguous {
 		m.ambiguous.Inc()
 	}
 }
 
-// LostBase counts a write whose base was gone.
-func (m *Metrics) LostBase(reason string) {
-	if m != nil {
-		m.lostBases.WithLabelValues(reason).Inc()
-	}
-}
-
-// Conflict counts a 409 of the engine to a guarded write.
-func (m *Metrics) Conflict(rule string) {
-	if m != nil {
-		m.conflicts.WithLabelValues(rule).Inc()
-	}
-}
-
-// Retried counts a write's attempts after the first.
-func (m *Metrics) Retried(rule string, attempts int) {
-	if m != nil && attempts > 0 {
-		m.retries.WithLabelValues(rule).Add(float64(attempts))
-	}
-}
-
-// Fetched counts a document that was fetched for a merge.
-func (m *Metrics) Fetched(rule string) {
-	if m != nil {
-		m.fetches.WithLabelValues(rule).Inc()
-	}
-}
-
-// Batched counts a guarded write by the changes that it carried.
-func (m *Metrics) Batched(changes int) {
-	if m != nil {
-		m.batched.Observe(float64(changes))
-	}
-}
-
-// Merged counts a write that was acknowledged after a merge, and the values of somebody else's that it overwrote.
+// Merged counts a write that was acknowledged after a merge, and the values of other clients that it overwrote.
 func (m *Metrics) Merged(rule string, overwritten int) {
-	if m == nil {
-		return
-	}
-	m.merges.WithLabelValues(rule).Inc()
-	if overwritten > 0 {
-		m.overwritten.WithLabelValues(rule).Add(float64(overwritten))
+	m.merges.Inc(rule)
+	m.overwritten.Add(int64(overwritten), rule)
+}
+
+// Observed counts a write in observe mode by what guarding would have done with it.
+func (m *Metrics) Observed(would string) { m.observed.Inc(would) }
+
+// LostUpdates counts updates of an index's documents that writes in observe mode have erased.
+func (m *Metrics) LostUpdates(index string, n int64) { m.countIndex(m.lostUpdates, index, n) }
+
+// EqualMove counts that two clients moved a number of an index's equally, without a rule for it.
+func (m *Metrics) EqualMove(index string) { m.countIndex(m.equalMoves, index, 1) }
+
+// Blind counts a write that overwrote what its session hadn't read.
+func (m *Metrics) Blind(index string) { m.countIndex(m.blind, index, 1) }
+
+func (m *Metrics) countIndex(c Counter, index string, n int64) {
+	if m.indices != nil && n > 0 {
+		c.Add(n, m.indices.Label(index))
 	}
 }
 
-// StrategiesUnused counts a native _update under a rule with merge strategies.
-func (m *Metrics) StrategiesUnused(rule string) {
-	if m != nil {
-		m.strategies.WithLabelValues(rule).Inc()
+// LockRequest counts a request for a lock that has ended, and its time if it got its lock.
+func (m *Metrics) LockRequest(class, outcome string, took time.Duration) {
+	m.lockRequests.Inc(class, outcome)
+	if outcome == "acquired" || outcome == "reentered" {
+		observe(m.lockWait, took.Seconds(), class)
 	}
 }
 
-// Unstamped counts a read of something that should have had a stamp, and has none.
-func (m *Metrics) Unstamped(reason string) {
-	if m != nil {
-		m.unstamped.WithLabelValues(reason).Inc()
-	}
-}
-
-// Untransformed counts a write to which its rule's transform was not applied.
-func (m *Metrics) Untransformed(rule string) {
-	if m != nil {
-		m.untransformed.WithLabelValues(rule).Inc()
-	}
-}
-
-// Observed counts a write in observe mode by what guarding would have done with it, and, if it erased another update, the
-// index where that happened.
-func (m *Metrics) Observed(would, index string, lost bool) {
-	if m == nil {
-		return
-	}
-	m.observed.WithLabelValues(would).Inc()
-	if lost {
-		m.lostUpdates.WithLabelValues(m.indices.Label(index)).Inc()
-	}
-}
-
-// Unguardable counts an index that was found not to be guardable.
-func (m *Metrics) Unguardable(reason string) {
-	if m != nil {
-		m.unguardable.WithLabelValues(reason).Inc()
-	}
+// LeasesLapsed counts leases that ended without a release. taken says whether another owner got the lock by it.
+func (m *Metrics) LeasesLapsed(n int, taken bool) {
+	m.leasesLapsed.Add(int64(n), strconv.FormatBool(taken))
 }
 
 // Mode sets the mode in force, one of all.
 func (m *Metrics) Mode(now string, all ...string) {
-	if m == nil {
-		return
-	}
 	for _, mode := range all {
-		m.mode.WithLabelValues(mode).Set(b2f(mode == now))
+		m.mode.WithLabelValues(mode).Set(oneIf(mode == now))
 	}
 }
 
 // Reloaded counts a reload of the configuration.
 func (m *Metrics) Reloaded(ok bool, at time.Time) {
-	if m == nil {
-		return
-	}
-	m.reloadOK.Set(b2f(ok))
+	m.reloadOK.WithLabelValues().Set(oneIf(ok))
 	if !ok {
-		m.reloads.WithLabelValues("failure").Inc()
+		m.reloads.Inc("failure")
 		return
 	}
-	m.reloads.WithLabelValues("success").Inc()
-	m.reloadTime.Set(float64(at.UnixMilli()) / 1000)
+	m.reloads.Inc("success")
+	m.reloadTime.WithLabelValues().Set(float64(at.UnixMilli()) / 1000)
 }
 
-func b2f(b bool) float64 {
+func oneIf(b bool) float64 {
 	if b {
 		return 1
 	}

@@ -30,6 +30,8 @@ const (
 	MetricUnstamped       = "optimist_unstamped_reads_total"
 	MetricObserved        = "optimist_observed_writes_total"
 	MetricLostUpdates     = "optimist_lost_updates_total"
+	MetricEqualMoves      = "optimist_equal_moves_total"
+	MetricBlind           = "optimist_blind_writes_total"
 	MetricUnguardable     = "optimist_unguardable_indices_total"
 	MetricSessionLookups  = "optimist_session_lookups_total"
 	MetricSessionEvicted  = "optimist_session_evictions_total"
@@ -74,32 +76,27 @@ const (
 
 // Keys of log lines.
 const (
-	KeyError    = "error"
-	KeyAddr     = "addr"
-	KeyNode     = "node"
-	KeyIndex    = "index"
-	KeyRule     = "rule"
-	KeyMode     = "mode"
-	KeyMethod   = "method"
-	KeyPath     = "path" // without the query, which may hold secrets
-	KeyOp       = "op"
-	KeyStatus   = "status"
-	KeyOutcome  = "outcome"
-	KeyReason   = "reason"
-	KeyAttempts = "attempts"
-	KeyBase     = "base"
-	KeyDuration = "duration"
-	KeyBytes    = "bytes"
-	KeyClient   = "client"
-	KeyFile     = "file"
-	KeySignal   = "signal"
-	KeyVersion  = "version"
-	KeyRevision = "revision"
-	KeyRules    = "rules"
-	KeyNodes    = "nodes"
-	KeyCount    = "count"
-	KeyLock     = "lock" // its path
-	KeyOwner    = "owner"
-	KeyToken    = "token" // of a lease that has ended
-	KeyNote     = "note"
+	KeyError   = "error"
+	KeyAddr    = "addr"
+	KeyNode    = "node"
+	KeyIndex   = "index"
+	KeyMode    = "mode"
+	KeyMethod  = "method"
+	KeyPath    = "path" // without the query, which may hold secrets
+	KeyOp      = "op"
+	KeyStatus  = "status"
+	KeyOutcome = "outcome"
+	KeyReason  = "reason"
+	KeyBytes   = "bytes"
+	KeyClient  = "client"
+	KeyFile    = "file"
+	KeySignal  = "signal"
+	KeyVersion = "version"
+	KeyRules   = "rules"
+	KeyCount   = "count"
+	KeyAdd     = "add"  // a line for the configuration
+	KeyLock    = "lock" // its path
+	KeyOwner   = "owner"
+	KeyToken   = "token" // of a lease that has ended
+	KeyNote    = "note"
 )

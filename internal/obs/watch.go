@@ -17,88 +17,81 @@ type Node struct {
 	Open, Idle  int // connections
 }
 
-// WatchSessions has the base cache's numbers read whenever the metrics are. Call it once at most.
-func (m *Metrics) WatchSessions(read func() Sessions) {
-	if m != nil {
-		m.registry.MustRegister(&sessionsCollector{
-			read:    read,
-			lookups: desc(MetricSessionLookups, "Lookups of a base in what sessions have read, by result.", LabelResult),
-			evicted: desc(MetricSessionEvicted, "Revisions that were forgotten because the memory (sessions.memory) was full."),
-			bytes:   desc(MetricSessionBytes, "Bytes of memory that remembered revisions take."),
-			entries: desc(MetricSessionEntries, "Revisions remembered."),
-		})
+// emit hands out one number: of which metric, and with which values of its labels.
+type emit func(of *prometheus.Desc, value float64, labels ...string)
+
+// collector makes numbers whenever the metrics are read.
+type collector struct {
+	kind prometheus.ValueType
+	desc []*prometheus.Desc
+	read func(emit)
+}
+
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range c.desc {
+		ch <- d
 	}
 }
 
-// WatchNodes has the engine's nodes asked for whenever the metrics are read. Call it once at most.
-func (m *Metrics) WatchNodes(read func() []Node) {
-	if m != nil {
-		m.registry.MustRegister(&nodesCollector{
-			read: read,
-			up:   desc(MetricUpstreamUp, "1 if optimist takes the node to be alive.", LabelNode),
-			auth: desc(MetricUpstreamAuth, "1 while the node refuses optimist's own credentials (upstream.auth).", LabelNode),
-			conns: desc(MetricUpstreamConns, "Connections to the node, by state: open ones, and those of them that are idle.",
-				LabelNode, LabelState),
-		})
-	}
-}
-
-// WatchConnections has the number of connected clients read whenever the metrics are. Call it once at most.
-func (m *Metrics) WatchConnections(read func() int) {
-	if m != nil {
-		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: MetricConnections,
-			Help: "Clients connected to the data port."}, func() float64 { return float64(read()) }))
-	}
-}
-
-// WatchReady has readiness asked for whenever the metrics are read. Call it once at most.
-func (m *Metrics) WatchReady(read func() bool) {
-	if m != nil {
-		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: MetricReady,
-			Help: "1 while /_optimist/ready answers 200."}, func() float64 { return b2f(read()) }))
-	}
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	c.read(func(of *prometheus.Desc, value float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(of, c.kind, value, labels...)
+	})
 }
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, labels, nil)
 }
 
-type sessionsCollector struct {
-	read                             func() Sessions
-	lookups, evicted, bytes, entries *prometheus.Desc
+// WatchSessions has the base cache's numbers read whenever the metrics are. Call it once at most.
+func (m *Metrics) WatchSessions(read func() Sessions) {
+	lookups := desc(MetricSessionLookups, "Lookups of a base in what sessions have read, by result.", LabelResult)
+	evicted := desc(MetricSessionEvicted, "Revisions that were forgotten because the memory (sessions.memory) was full.")
+	m.registry.MustRegister(&collector{prometheus.CounterValue, []*prometheus.Desc{lookups, evicted}, func(emit emit) {
+		s := read()
+		emit(lookups, float64(s.Hits), "hit")
+		emit(lookups, float64(s.Misses), "miss")
+		emit(evicted, float64(s.Evictions))
+	}})
+	m.watch(MetricSessionBytes, "Bytes of memory that remembered revisions take.", nil, func() float64 { return float64(read().Bytes) })
+	m.watch(MetricSessionEntries, "Revisions remembered.", nil, func() float64 { return float64(read().Entries) })
 }
 
-func (c *sessionsCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.lookups, c.evicted, c.bytes, c.entries} {
-		ch <- d
+// WatchNodes has the engine's nodes asked for whenever the metrics are read. Call it once at most.
+func (m *Metrics) WatchNodes(read func() []Node) {
+	up := desc(MetricUpstreamUp, "1 if optimist takes the node to be alive.", LabelNode)
+	auth := desc(MetricUpstreamAuth, "1 while the node refuses optimist's own credentials (upstream.auth).", LabelNode)
+	conns := desc(MetricUpstreamConns, "Connections to the node, by state: open ones, and those of them that are idle.", LabelNode, LabelState)
+	m.registry.MustRegister(&collector{prometheus.GaugeValue, []*prometheus.Desc{up, auth, conns}, func(emit emit) {
+		for _, n := range read() {
+			emit(up, oneIf(n.Up), n.Name)
+			emit(auth, oneIf(n.AuthRefused), n.Name)
+			emit(conns, float64(n.Open), n.Name, "open")
+			emit(conns, float64(n.Idle), n.Name, "idle")
+		}
+	}})
+}
+
+// WatchLocks has the locks that are held and waited for read whenever the metrics are. Call it once at most.
+func (m *Metrics) WatchLocks(held func() int, waiting func(class string) int) {
+	m.watch(MetricLocksHeld, "Leases that this optimist gave out and that still last.", nil, func() float64 { return float64(held()) })
+	for _, class := range []string{"foreground", "background"} {
+		m.watch(MetricLocksWaiting, "Requests that wait for a lock at this optimist, by class.", prometheus.Labels{LabelClass: class},
+			func() float64 { return float64(waiting(class)) })
 	}
 }
 
-func (c *sessionsCollector) Collect(ch chan<- prometheus.Metric) {
-	s := c.read()
-	ch <- prometheus.MustNewConstMetric(c.lookups, prometheus.CounterValue, float64(s.Hits), "hit")
-	ch <- prometheus.MustNewConstMetric(c.lookups, prometheus.CounterValue, float64(s.Misses), "miss")
-	ch <- prometheus.MustNewConstMetric(c.evicted, prometheus.CounterValue, float64(s.Evictions))
-	ch <- prometheus.MustNewConstMetric(c.bytes, prometheus.GaugeValue, float64(s.Bytes))
-	ch <- prometheus.MustNewConstMetric(c.entries, prometheus.GaugeValue, float64(s.Entries))
+// WatchConnections has the number of connected clients read whenever the metrics are. Call it once at most.
+func (m *Metrics) WatchConnections(read func() int) {
+	m.watch(MetricConnections, "Clients connected to the data port.", nil, func() float64 { return float64(read()) })
 }
 
-type nodesCollector struct {
-	read            func() []Node
-	up, auth, conns *prometheus.Desc
+// WatchReady has readiness asked for whenever the metrics are read. Call it once at most.
+func (m *Metrics) WatchReady(read func() bool) {
+	m.watch(MetricReady, "1 while /_optimist/ready answers 200.", nil, func() float64 { return oneIf(read()) })
 }
 
-func (c *nodesCollector) Describe(ch chan<- *prometheus.Desc) {
-	ch <- c.up
-	ch <- c.auth
-	ch <- c.conns
-}
-
-func (c *nodesCollector) Collect(ch chan<- prometheus.Metric) {
-	for _, n := range c.read() {
-		ch <- prometheus.MustNewConstMetric(c.up, prometheus.GaugeValue, b2f(n.Up), n.Name)
-		ch <- prometheus.MustNewConstMetric(c.auth, prometheus.GaugeValue, b2f(n.AuthRefused), n.Name)
-		ch <- prometheus.MustNewConstMetric(c.conns, prometheus.GaugeValue, float64(n.Open), n.Name, "open")
-		ch <- prometheus.MustNewConstMetric(c.conns, prometheus.GaugeValue, float64(n.Idle), n.Name, "idle")
-	}
+// watch has a gauge read whenever the metrics are.
+func (m *Metrics) watch(name, help string, labels prometheus.Labels, read func() float64) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, read))
 }

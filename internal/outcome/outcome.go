@@ -4,7 +4,11 @@
 // It decides nothing. Its words are tokens of a structured field and labels of metrics, so they are few and don't change.
 package outcome
 
-import "strconv"
+import (
+	"strconv"
+
+	"optimist/internal/uri"
+)
 
 // Kind is how a write ended, as the Optimist-Outcome field says it.
 type Kind uint8
@@ -21,27 +25,10 @@ const (
 	Unknown              // it may or may not have been applied
 )
 
+var kinds = [...]string{"passed", "guarded", "merged", "combined", "retried", "refused", "not_sent", "unknown"}
+
 // String is the token in the field and in metric labels.
-func (k Kind) String() string {
-	switch k {
-	case Guarded:
-		return "guarded"
-	case Merged:
-		return "merged"
-	case Combined:
-		return "combined"
-	case Retried:
-		return "retried"
-	case Refused:
-		return "refused"
-	case NotSent:
-		return "not_sent"
-	case Unknown:
-		return "unknown"
-	default:
-		return "passed"
-	}
-}
+func (k Kind) String() string { return kinds[k] }
 
 // Outcome is what became of a write.
 type Outcome struct {
@@ -72,29 +59,10 @@ const (
 	BaseFetched           // the current revision, by the rule base.unknown: fetch
 )
 
+var baseKinds = [...]string{"none", "explicit", "if_match", "stamp", "session", "view", "absent", "lost", "fetched"}
+
 // String is the word in the field and in metric labels.
-func (b BaseKind) String() string {
-	switch b {
-	case BaseExplicit:
-		return "explicit"
-	case BaseIfMatch:
-		return "if_match"
-	case BaseStamp:
-		return "stamp"
-	case BaseRead:
-		return "session"
-	case BaseView:
-		return "view"
-	case BaseAbsent:
-		return "absent"
-	case BaseLost:
-		return "lost"
-	case BaseFetched:
-		return "fetched"
-	default:
-		return "none"
-	}
-}
+func (b BaseKind) String() string { return baseKinds[b] }
 
 // maxOverwritten bounds the paths named in the field: a header that outgrows the client's limit would cost it the answer.
 const maxOverwritten = 16
@@ -136,17 +104,10 @@ func (o *Outcome) Append(dst []byte) []byte {
 // appendPath appends a JSON Pointer as part of a structured field's string: ASCII, everything else percent-encoded, as a URI
 // fragment has it (RFC 6901 §6), spaces and quotes too.
 func appendPath(dst []byte, path string) []byte {
-	const hex = "0123456789ABCDEF"
 	if path == "" {
 		return append(dst, '/') // the whole document, written as §3.3 of the specification writes it
 	}
-	for i := range len(path) {
-		c := path[i]
-		if c <= ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '%' {
-			dst = append(dst, '%', hex[c>>4], hex[c&15])
-			continue
-		}
-		dst = append(dst, c)
-	}
-	return dst
+	return uri.AppendEncoded(dst, path, inPath)
 }
+
+var inPath = uri.PlainBytes(func(c byte) bool { return c > ' ' && c < 0x7f && c != '"' && c != '\\' && c != '%' })

@@ -72,8 +72,7 @@ func Read(op *api.Op, fields []wire.Field, body []byte) (p *Request, refusal *re
 			err = &edit.PatchError{Index: -1, Reason: "a merge patch that is no object would replace the document by what is none"}
 			break
 		}
-		_, err = edit.MergePatch([]byte("{}"), body, tree.Limits{})
-		p.Edit = intent.MergePatch(body)
+		p.Edit, err = intent.MergePatch(body), tree.Check(body, tree.Limits{})
 	case media == MediaSteps:
 		p.Edit, err = readSteps(body)
 	default:
@@ -96,8 +95,8 @@ func AnsweredInJSON(op *api.Op, fields []wire.Field) bool {
 // no key twice. Half surrogates, which a key may have and no pointer can name, are the engine's, too. With onlyNew it may have a
 // script, which isn't run where there is no document. A refusal is its answer.
 func ReadUpdate(op *api.Op, fields []wire.Field, body []byte, onlyNew bool) (p *Request, refusal *respond.Answer, ok bool) {
-	if !wire.JSONBody(fields) || !jsontext.LooksLikeObject(body) || !AnsweredInJSON(op, fields) || !jsontext.Valid(body) ||
-		intent.RepeatsKeys(body) || intent.HasHalfSurrogates(body) {
+	if !wire.JSONBody(fields) || !jsontext.LooksLikeObject(body) || !AnsweredInJSON(op, fields) || intent.RepeatsKeys(body) ||
+		intent.HasHalfSurrogates(body) {
 		return nil, nil, false
 	}
 	for _, name := range [...]string{"upsert", "version", "version_type", "op_type", "lang", "_source_include", "_source_exclude"} {
@@ -230,6 +229,19 @@ func (p *Request) readGuard(q []byte) (refusal *respond.Answer) {
 	}
 	p.Guard = n
 	return nil
+}
+
+// Makes returns what a part makes of a document, which is nil where there is none: then it is what the part would have made, or the part
+// of nothing.
+func (p *Request) Makes(base []byte) ([]byte, error) {
+	switch {
+	case base != nil:
+	case p.First != nil:
+		return p.First, nil
+	default:
+		base = []byte("{}")
+	}
+	return p.Edit.Apply(base, &edit.Inputs{})
 }
 
 // Show puts what the client asked to see of the document into the answer, as an _update does.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"optimist/internal/intent"
 	"optimist/internal/respond"
@@ -45,8 +46,8 @@ func mediaFor(accept []byte) []byte {
 
 // contentOf is the media type of a body, in lower case and without parameters; coded says that it isn't sent plainly.
 func contentOf(fields []wire.Field) (media string, coded bool) {
-	v, _, _ := bytes.Cut(wire.Value(fields, "content-type"), []byte(";"))
-	return string(bytes.ToLower(bytes.TrimSpace(v))), wire.Value(fields, "content-encoding") != nil
+	v, _, _ := strings.Cut(string(wire.Value(fields, "content-type")), ";")
+	return strings.ToLower(strings.TrimSpace(v)), wire.Value(fields, "content-encoding") != nil
 }
 
 // Illegal is the engine's refusal of a request that doesn't say what may be done.

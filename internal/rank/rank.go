@@ -4,110 +4,128 @@
 package rank
 
 import (
-	"bytes"
-	"math"
+	"slices"
 
 	"optimist/internal/doc"
-	"optimist/rewrite/diff"
-	"optimist/rewrite/tree"
 )
 
-// Closest returns the index of the revision from which the change to what was sent is the smallest. The revisions come oldest first; one
-// without numbers is the absent document, and one without bytes isn't known. It is pure, and safe for concurrent use.
-//
-// The fewest edits win, elements of arrays counted one by one; then the smallest total change of numbers; then the oldest. What isn't
-// known comes after what can be measured. What isn't JSON, and a delete, which sends nothing, has the oldest as its base: its guard
-// overlooks the least.
-func Closest(revisions []doc.Revision, sent []byte) int {
-	effects := measure(revisions, sent)
-	if effects == nil {
-		return 0
-	}
-	return likeliest(revisions, effects)
+// Sent is what a client sent.
+type Sent struct {
+	Body []byte // the document, or a part of it; nil is a delete
+	// On returns what a part makes of a document, which is nil where there is none. A nil On says that Body is the whole document.
+	On func(base []byte) ([]byte, error)
 }
 
-// effect is what the client did, if it changed a certain revision.
-type effect struct {
-	class class
-	diff.Distance
+// Candidate is what a client may have made its change from.
+type Candidate struct {
+	doc.Revision         // Source is what the client has seen; nil: it isn't known. Without numbers there was no document
+	Digest       *Digest // of Source; nil: it hasn't been made yet
+	Spent        bool    // no client has it in hand any more, as far as is known
+	Elsewhere    bool    // other reads are known to be of the same piece of work as the write
+	View         bool    // one client sent it, and something else was stored: it doesn't show what others did
 }
 
-// class orders effects before their distance does.
-type class uint8
-
+// Prices of what is unlikely, in the unit of the weights of a digest.
 const (
-	changed class = iota
-	unmeasured
-	// unchanged comes late: whoever wrote another revision back changed something, and a save that changes nothing does no harm on any
-	// base. But see coincides.
-	unchanged
-	tooFar // from another revision the change is smaller
+	// spent is the price of a candidate that no client has in hand any more, as far as is known.
+	spent = 12
+	// elsewhere is the price of a candidate of another piece of work.
+	elsewhere = 16
+	// idle is the price of a save that changes nothing. To set a few flags or numbers as somebody else did is likelier.
+	idle = 3
+	// distant is the price of making just what was stored, where others wrote in between.
+	distant = 3
+	// narrow is by how much the second candidate has to be dearer for the choice to be beyond doubt.
+	narrow = 20
 )
 
-// measure returns the effect for each revision, or nil where what was sent can't be measured. The newest is measured first: it is close
-// most often, and then the others are soon too far.
-func measure(revisions []doc.Revision, sent []byte) []effect {
-	m, err := diff.NewMeasurer(sent, tree.Limits{})
-	if err != nil {
-		return nil
+// Likeliest returns the index of the likeliest candidate, and whether another one may be it as well. The candidates come oldest first.
+// Likeliest fills in the digests that are missing. Different calls may run at the same time, but not with the same candidates.
+//
+// A client that changes a document leaves alone what others have written. So the base is the candidate from which the client would have
+// taken back, or written once more, the least of that: see evidence.go. Of equals the one with the fewest edits wins, then the one from
+// which numbers were moved the least, then the oldest. A candidate whose content isn't known comes last. What isn't a JSON object, and a
+// delete, which sends nothing, has the oldest as its base: the guard of the oldest overlooks the least.
+func Likeliest(cs []Candidate, sent Sent) (best int, ambiguous bool) {
+	mine := digesters.Get().(*digester)
+	defer digesters.Put(mine)
+	if sent.Body == nil || !mine.read(sent.Body) {
+		return max(0, slices.IndexFunc(cs, func(c Candidate) bool { return !c.Spent })), len(cs) > 1
 	}
-	defer m.Close()
-	effects, limit := make([]effect, len(revisions)), math.MaxInt
-	for i := len(revisions) - 1; i >= 0; i-- {
-		e := effectOn(&revisions[i], sent, m, limit)
-		switch e.class {
-		case changed:
-			limit = min(limit, e.Edits)
-		case unchanged:
-			limit = min(limit, coincidence)
-		}
-		effects[i] = e
-	}
-	return effects
-}
-
-func effectOn(r *doc.Revision, sent []byte, m *diff.Measurer, limit int) effect {
-	switch {
-	case r.Source == nil && r.Known():
-		return effect{class: unmeasured}
-	case r.Source != nil && bytes.Equal(r.Source, sent):
-		return effect{class: unchanged}
-	}
-	d, below, err := m.Below(r.Source, limit)
-	switch {
-	case err != nil:
-		return effect{class: unmeasured}
-	case !below:
-		return effect{class: tooFar}
-	case d.Edits == 0:
-		return effect{class: unchanged}
-	}
-	return effect{changed, d}
-}
-
-// likeliest returns the index of the likeliest effect.
-func likeliest(revisions []doc.Revision, effects []effect) int {
-	best, saved := 0, -1
-	for i, e := range effects {
-		if e.class == unchanged && saved < 0 {
-			saved = i
-		}
-		if b := effects[best]; e.class < b.class || e.class == changed && b.class == changed && e.Compare(b.Distance) < 0 {
+	w := weighings.Get().(*weighing)
+	defer weighings.Put(w)
+	verdicts := w.weigh(cs, &mine.Digest, sent.On != nil)
+	judgeSaves(cs, verdicts)
+	for i := range verdicts {
+		if verdicts[i].likelier(&verdicts[best]) {
 			best = i
 		}
 	}
-	if saved >= 0 && effects[best].class == changed && !coincides(&revisions[best], &revisions[saved], effects[best].Edits) {
-		return saved
+	return best, inDoubt(verdicts, best)
+}
+
+// judgeSaves judges the candidates that the client would have saved unchanged, and those from which it would have made just that. A client
+// may well make what somebody else has stored meanwhile, a count say, where no other write lies between. Where more lie between, taking
+// an unchanged save for a change would do again what all others have done since.
+func judgeSaves(cs []Candidate, verdicts []verdict) {
+	saved := -1
+	for i := range verdicts {
+		if v := &verdicts[i]; v.saves() && !cs[i].Spent && (saved < 0 || v.price < verdicts[saved].price) {
+			saved = i
+		}
 	}
-	return best
+	if saved < 0 {
+		return
+	}
+	until := int64(0) // the last version in a row that says the same as the candidate
+	for i := len(cs) - 1; i >= 0; i-- {
+		v := &verdicts[i]
+		if i == len(cs)-1 || v.changes != verdicts[i+1].changes || cs[i+1].Version != cs[i].Version+1 {
+			until = cs[i].Version
+		}
+		switch {
+		case v.saves():
+			v.price += idle
+		case cs[i].Version != 0 && cs[saved].Version > until+1:
+			v.price += distant
+		}
+	}
 }
 
-// coincides reports whether a client may well have changed r by so many edits into just what somebody else has stored as saved meanwhile:
-// a count or an entry, where no more than one write lies between the two. Otherwise saved was written back as it was, and taking that for
-// a change of r would do again what all others have done since r.
-func coincides(r, saved *doc.Revision, edits int) bool {
-	return edits <= coincidence && (r.Version == 0 || saved.Version <= r.Version+1)
+// inDoubt reports whether another candidate than the best one may be the base, and would make a difference.
+func inDoubt(verdicts []verdict, best int) bool {
+	b := &verdicts[best]
+	for i := range verdicts {
+		v := &verdicts[i]
+		if i != best && !v.far && (v.unknown || b.price >= spent || v.price < b.price+narrow && v.changes != b.changes) {
+			return true
+		}
+	}
+	return false
 }
 
-// coincidence is how many edits coincides allows.
-const coincidence = 2
+// verdict is what the client would have done to a candidate.
+type verdict struct {
+	unknown bool   // the content of the candidate isn't known
+	far     bool   // it isn't looked at any further
+	changes uint64 // what they have in common that are of the same changes
+	price   int    // of what is unlikely
+	edits   int
+	moved   float64 // the sum of how far numbers were moved
+}
+
+func (v *verdict) saves() bool { return !v.unknown && !v.far && v.edits == 0 }
+
+func (v *verdict) likelier(o *verdict) bool {
+	switch {
+	case v.far || o.far:
+		return !v.far
+	case v.unknown || o.unknown:
+		return !v.unknown
+	case v.price != o.price:
+		return v.price < o.price
+	case v.edits != o.edits:
+		return v.edits < o.edits
+	}
+	return v.moved < o.moved
+}

@@ -1,9 +1,12 @@
 package rank
 
 import (
+	"errors"
 	"testing"
 
 	"optimist/internal/doc"
+	"optimist/rewrite/edit"
+	"optimist/rewrite/tree"
 )
 
 // at is a revision of a document that was written once for each version.
@@ -15,7 +18,17 @@ func at(version int64, body string) doc.Revision {
 	return r
 }
 
-func TestClosest(t *testing.T) {
+// closest is Likeliest of revisions that clients have in hand.
+func closest(revisions []doc.Revision, sent Sent) int {
+	cs := make([]Candidate, len(revisions))
+	for i, r := range revisions {
+		cs[i].Revision = r
+	}
+	best, _ := Likeliest(cs, sent)
+	return best
+}
+
+func TestLikeliest(t *testing.T) {
 	absent := doc.Revision{}
 	for name, c := range map[string]struct {
 		revisions []doc.Revision
@@ -27,7 +40,7 @@ func TestClosest(t *testing.T) {
 		"then the oldest":                 {[]doc.Revision{at(1, `{"a":1}`), at(2, `{"a":1}`)}, `{"a":2}`, 0},
 		"elements count one by one":       {[]doc.Revision{at(1, `{"l":[1,2]}`), at(2, `{"l":[1,2,3]}`)}, `{"l":[1,2,4]}`, 0},
 		"what isn't known comes last":     {[]doc.Revision{at(1, ""), at(2, `{"b":1,"c":1}`)}, `{"a":1}`, 1},
-		"but before what wasn't changed":  {[]doc.Revision{at(1, ""), at(2, `{"a":1}`)}, `{"a":1}`, 0},
+		"nor what wasn't changed":         {[]doc.Revision{at(1, ""), at(2, `{"a":1}`)}, `{"a":1}`, 1},
 		"nothing changed, if all else is": {[]doc.Revision{at(1, `{"a":1,"b":1,"c":1}`), at(2, `{"a":2,"b":2,"c":2}`)}, `{"a":2,"b":2,"c":2}`, 1},
 		"the same change by two":          {[]doc.Revision{at(1, `{"n":1}`), at(2, `{"n":2}`)}, `{"n":2}`, 0},
 		"but not of many":                 {[]doc.Revision{at(1, `{"n":1}`), at(3, `{"n":2}`)}, `{"n":2}`, 1},
@@ -36,9 +49,41 @@ func TestClosest(t *testing.T) {
 		"a delete":                        {[]doc.Revision{at(1, `{"a":1}`), at(2, `{"a":2}`)}, ``, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Closest(c.revisions, []byte(c.sent)); got != c.want {
+			if got := closest(c.revisions, Sent{Body: []byte(c.sent)}); got != c.want {
 				t.Errorf("%d, want %d", got, c.want)
 			}
 		})
+	}
+}
+
+// Of a part only the paths that it holds count: what else the revisions differ in was nobody's change.
+func TestLikeliestToAPart(t *testing.T) {
+	for name, c := range map[string]struct {
+		revisions []doc.Revision
+		part      string
+		want      int
+	}{
+		"what it doesn't hold is the same": {[]doc.Revision{at(1, `{"l":[1],"a":1,"b":1}`), at(2, `{"l":[1,2],"a":2,"b":2}`)}, `{"l":[1,3]}`, 0},
+		"an entry is fewer than two":       {[]doc.Revision{at(1, `{"l":[1]}`), at(2, `{"l":[1,2]}`)}, `{"l":[1,2,3]}`, 1},
+		"inside objects":                   {[]doc.Revision{at(1, `{"o":{"n":1,"x":1}}`), at(2, `{"o":{"n":5,"x":9}}`)}, `{"o":{"n":6}}`, 1},
+		"no document is an empty one":      {[]doc.Revision{{}, at(2, `{"a":1,"b":1,"c":1}`)}, `{"a":1,"b":1,"c":2}`, 1},
+		"what isn't known comes last":      {[]doc.Revision{at(1, ""), at(2, `{"a":1,"b":1}`)}, `{"a":2}`, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			part := []byte(c.part)
+			on := func(base []byte) ([]byte, error) {
+				if base == nil {
+					base = []byte("{}")
+				}
+				return edit.EngineMerge(base, part, tree.Limits{})
+			}
+			if got := closest(c.revisions, Sent{part, on}); got != c.want {
+				t.Errorf("%d, want %d", got, c.want)
+			}
+		})
+	}
+	fails := func([]byte) ([]byte, error) { return nil, errors.New("no document") }
+	if got := closest([]doc.Revision{at(1, `{}`), at(2, `{}`)}, Sent{[]byte(`{}`), fails}); got != 0 {
+		t.Errorf("%d of what nothing can be made of", got)
 	}
 }

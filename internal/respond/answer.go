@@ -52,8 +52,11 @@ func (a *Answer) Add(name []byte, appendValue func([]byte) []byte) {
 }
 
 // FromEngine makes the engine's answer the client's, as it is.
-func FromEngine(res *upstream.Response) *Answer {
-	a := &Answer{Status: res.Status, Body: res.Payload, source: res}
+func FromEngine(res *upstream.Response) *Answer { return new(Answer).FromEngine(res) }
+
+// FromEngine is the function of that name for an Answer that takes no new memory: nobody may use what it was before.
+func (a *Answer) FromEngine(res *upstream.Response) *Answer {
+	*a = Answer{Status: res.Status, Body: res.Payload, source: res}
 	a.Fields = res.EndToEnd(a.fields[:0])
 	kept := a.Fields[:0]
 	for _, f := range a.Fields {

@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -78,19 +79,10 @@ func coveredBy(c *config.Config, matchers []matcher, i int, p pattern) string {
 
 // takesAll reports whether every name of p, but for those that except takes out, is taken by m.
 func (m *matcher) takesAll(p pattern, except []pattern) bool {
-	for _, out := range m.out {
-		if out.meets(p) && !covered(out, except) {
-			return false
-		}
-	}
-	return covered(p, m.in)
+	beyond := func(out pattern) bool { return out.meets(p) && !covered(out, except) }
+	return !slices.ContainsFunc(m.out, beyond) && covered(p, m.in)
 }
 
 func covered(p pattern, by []pattern) bool {
-	for _, q := range by {
-		if q.covers(p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(by, func(q pattern) bool { return q.covers(p) })
 }

@@ -1,10 +1,6 @@
 package rule
 
-import (
-	"fmt"
-
-	"optimist/internal/config"
-)
+import "optimist/internal/config"
 
 // FromConfig compiles the rules of a configuration. The error is a config.Problems with all that is wrong with them, each with its place;
 // what is suspicious, Lint tells.
@@ -31,32 +27,6 @@ func FromConfig(c *config.Config) (*Set, error) {
 		return nil, problems
 	}
 	return s, nil
-}
-
-// Compile turns rules into a Set, without the file that they came from: see FromConfig. An error is an *Error about the first that
-// can't be used.
-func Compile(rules []config.Rule) (*Set, error) {
-	s := &Set{}
-	for i := range rules {
-		r, wrong := compile(i, &rules[i])
-		if len(wrong) > 0 {
-			return nil, &Error{N: i, Name: rules[i].Name, Key: wrong[0].key, Reason: wrong[0].reason}
-		}
-		s.add(r)
-	}
-	return s, nil
-}
-
-// Error is a rule that can't be used.
-type Error struct {
-	N      int // the rule's place in the list, from 0
-	Name   string
-	Key    string // below the rule's, as in transform[0].when
-	Reason string
-}
-
-func (e *Error) Error() string {
-	return fmt.Sprintf("rule %s (rules[%d]): %s: %s", e.Name, e.N, e.Key, e.Reason)
 }
 
 // claims finds indices that two files claim. Whoever writes one file doesn't see the others, and which of two rules comes first would be

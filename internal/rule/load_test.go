@@ -125,18 +125,6 @@ rules: [{name: team, match: {index: [orders]}}]
 	}
 }
 
-func TestRulesWithoutTheirFileAreRefusedByName(t *testing.T) {
-	c, err := config.Parse("", []byte("rules: [{name: a}, {name: b, transform: [{op: now, path: /a, when: x}]}]"), config.Overrides{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = Compile(c.Rules)
-	var e *Error
-	if !errors.As(err, &e) || e.N != 1 || e.Name != "b" || e.Key != "transform[0].when" {
-		t.Errorf("got %v", err)
-	}
-}
-
 // FuzzRules: no file makes the compiler panic, and what can't be compiled is told with its place.
 func FuzzRules(f *testing.F) {
 	for _, pattern := range []string{"../config/testdata/good/*.yaml", "../config/testdata/bad/*.yaml"} {

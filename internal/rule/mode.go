@@ -18,35 +18,25 @@ const (
 	Guard
 )
 
+// modes are the configuration's words for them.
+var modes = []config.Mode{Off: config.ModeOff, Observe: config.ModeObserve, Guard: config.ModeGuard}
+
 // String is the mode as the configuration writes it.
-func (m Mode) String() string {
-	switch m {
-	case Off:
-		return string(config.ModeOff)
-	case Observe:
-		return string(config.ModeObserve)
-	}
-	return string(config.ModeGuard)
-}
+func (m Mode) String() string { return string(modes[m]) }
 
 // ModeOf is the mode that the configuration names; the empty word is Guard.
 func ModeOf(word config.Mode) Mode {
-	switch word {
-	case config.ModeOff:
-		return Off
-	case config.ModeObserve:
-		return Observe
-	}
-	return Guard
+	m, _ := ParseMode(string(word))
+	return m
 }
 
-// ParseMode reads guard, observe or off; ok is false for anything else.
+// ParseMode reads guard, observe or off; ok is false, and the mode Guard, for anything else.
 func ParseMode(s string) (m Mode, ok bool) {
-	switch config.Mode(s) {
-	case config.ModeOff, config.ModeObserve, config.ModeGuard:
-		return ModeOf(config.Mode(s)), true
+	i := slices.Index(modes, config.Mode(s))
+	if i < 0 {
+		return Guard, false
 	}
-	return Guard, false
+	return Mode(i), true
 }
 
 // Switch holds what can be changed while running: the mode of the whole, and the rules in force. All of its methods may be

@@ -56,15 +56,17 @@ func (s *Set) MatchAny(names ...string) *Rule {
 // that it has: whether that is an alias is worth knowing. by is what MatchRequest answered for the same request without Concrete and
 // Stream.
 func (s *Set) Elsewhere(a *Asked, by *Rule) bool {
-	if !s.any.has(a.Kind) {
-		return false
-	}
+	return s.any.has(a.Kind) && s.elsewhere(a, by, func(r *Rule) bool { return r.match.kinds.has(a.Kind) })
+}
+
+// elsewhere is Elsewhere for rules of which something holds.
+func (s *Set) elsewhere(a *Asked, by *Rule, holds func(r *Rule) bool) bool {
 	index := stem(a.Index)
 	for _, r := range s.rules {
 		if r == by {
 			return false
 		}
-		if r.match.kinds.has(a.Kind) && !r.AnyIndex && !matchesAny(r.match.out, index) && r.match.condition(a.Fields) {
+		if holds(r) && !r.AnyIndex && !matchesAny(r.match.out, index) && r.match.condition(a.Fields) {
 			return true
 		}
 	}

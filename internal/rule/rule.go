@@ -5,6 +5,7 @@
 package rule
 
 import (
+	"slices"
 	"time"
 
 	"optimist/internal/config"
@@ -12,86 +13,13 @@ import (
 	"optimist/rewrite/merge"
 )
 
-// Explicit says what happens to a write that brings its own guard.
-type Explicit uint8
+// Unknown is what happens to a write without a base: it is forwarded as it is, unless it is one of these.
+type Unknown = config.Unknown
 
-// The values of base.explicit.
+// The values of Unknown that do something.
 const (
-	ExplicitPass  Explicit = iota // forwarded as it is; its 409 is its answer
-	ExplicitMerge                 // the guard names the base; a conflict merges
-)
-
-// Unknown says what happens to a write without a base.
-type Unknown uint8
-
-// The values of base.unknown.
-const (
-	UnknownPass   Unknown = iota // forwarded as it is
-	UnknownFetch                 // the current revision is the base
-	UnknownReject                // 428
-)
-
-// Lost says what happens to a write whose base is gone.
-type Lost uint8
-
-// The values of base.lost.
-const (
-	LostPass   Lost = iota // forwarded unguarded, and said
-	LostReject             // 409
-)
-
-// Ambiguous says what happens to a write for which several reads could be the base.
-type Ambiguous uint8
-
-// The values of base.ambiguous.
-const (
-	AmbiguousGuess Ambiguous = iota // the closest one, and said
-	AmbiguousFail                   // 409
-)
-
-// Pipeline says what happens to conflicts in indices whose writes go through an ingest pipeline.
-type Pipeline uint8
-
-// The values of pipeline.
-const (
-	PipelineGuard Pipeline = iota // guarded, never merged
-	PipelineRerun                 // merged, and the pipeline runs again
-)
-
-// OnConflict says what happens to a stale write.
-type OnConflict uint8
-
-// The values of on_conflict.
-const (
-	ConflictMerge OnConflict = iota
-	ConflictFail             // the engine's 409 is the answer
-)
-
-// OnMissing says what happens to a write of a document that was deleted since it was read.
-type OnMissing uint8
-
-// The values of on_missing.
-const (
-	MissingFail     OnMissing = iota // 409
-	MissingRecreate                  // what was sent is written
-)
-
-// OnDeleteConflict says what happens to a delete of a document that changed since it was read.
-type OnDeleteConflict uint8
-
-// The values of on_delete_conflict.
-const (
-	DeleteSent OnDeleteConflict = iota // deleted; the outcome names / as overwritten
-	DeleteFail                         // 409
-)
-
-// Priority says who goes first in a lane.
-type Priority uint8
-
-// The priorities.
-const (
-	Foreground Priority = iota
-	Background
+	UnknownFetch  = config.UnknownFetch  // the current revision is the base
+	UnknownReject = config.UnknownReject // 428
 )
 
 // Rule is one rule of the configuration, compiled. It is immutable and may be shared.
@@ -108,18 +36,22 @@ type Rule struct {
 	FromStamp bool // bases may come from the stamp
 	Session   bool // bases may come from what the session read
 
+	// AllSearches says that all searches are watched. Else those are of clients that write in the index.
+	AllSearches bool
+
 	// Stamp is the field in which documents that are served have their revision, and which is taken out of what is written; "" is none.
 	Stamp string
 
-	Explicit         Explicit
-	Unknown          Unknown
-	Lost             Lost
-	Ambiguous        Ambiguous
-	Pipeline         Pipeline
-	OnConflict       OnConflict
-	OnMissing        OnMissing
-	OnDeleteConflict OnDeleteConflict
-	Priority         Priority
+	Unknown         Unknown
+	MergeExplicit   bool // base.explicit: a write's own guard names its base, and a conflict merges. Else its 409 is its answer
+	RejectLost      bool // base.lost: a write whose base is gone gets a 409. Else it is forwarded unguarded
+	FailAmbiguous   bool // base.ambiguous: a write for which several reads could be the base gets a 409. Else the closest one is
+	RerunPipeline   bool // pipeline: a conflict merges though an ingest pipeline runs again
+	FailConflict    bool // on_conflict: a stale write gets the engine's 409. Else it merges
+	RecreateMissing bool // on_missing: a document that was deleted since it was read is written as it was sent. Else 409
+	FailStaleDelete bool // on_delete_conflict: a stale delete gets a 409. Else it deletes, and the outcome names / as overwritten
+	EngineUpdates   bool // update: the engine merges an _update with doc whose client has read the document. Else it is a change
+	Background      bool // priority
 
 	// Merger merges as the rule says. It is never nil.
 	Merger *merge.Merger
@@ -156,24 +88,27 @@ func compile(n int, c *config.Rule) (*Rule, []mistake) {
 		return nil, wrong
 	}
 	r := &Rule{
-		Name:             c.Name,
-		N:                n,
-		Mode:             ModeOf(c.Mode),
-		AnyIndex:         c.Match.ByDefault(),
-		Explicit:         pick(c.Base.Explicit, config.ExplicitMerge, ExplicitMerge),
-		Lost:             pick(c.Base.Lost, config.LostReject, LostReject),
-		Ambiguous:        pick(c.Base.Ambiguous, config.AmbiguousFail, AmbiguousFail),
-		Pipeline:         pick(c.Pipeline, config.PipelineRerun, PipelineRerun),
-		OnConflict:       pick(c.OnConflict, config.ConflictFail, ConflictFail),
-		OnMissing:        pick(c.OnMissing, config.MissingRecreate, MissingRecreate),
-		OnDeleteConflict: pick(c.OnDeleteConflict, config.DeleteFail, DeleteFail),
-		Merger:           merger,
-		Transform:        transform,
-		Steps:            steps,
-		Stamp:            c.Base.Stamp,
-		Priority:         pick(c.Priority, config.PriorityBackground, Background),
-		HasStrategies:    len(c.Merge.Paths) > 0 || c.Merge.Default != config.MergeSent,
-		RetryOnConflict:  c.RetryOnConflict,
+		Name:            c.Name,
+		N:               n,
+		Mode:            ModeOf(c.Mode),
+		AnyIndex:        c.Match.ByDefault(),
+		Unknown:         c.Base.Unknown,
+		MergeExplicit:   c.Base.Explicit == config.ExplicitMerge,
+		RejectLost:      c.Base.Lost == config.LostReject,
+		FailAmbiguous:   c.Base.Ambiguous == config.AmbiguousFail,
+		RerunPipeline:   c.Pipeline == config.PipelineRerun,
+		FailConflict:    c.OnConflict == config.ConflictFail,
+		RecreateMissing: c.OnMissing == config.MissingRecreate,
+		FailStaleDelete: c.OnDeleteConflict == config.DeleteFail,
+		EngineUpdates:   c.Update == config.UpdateEngine,
+		AllSearches:     slices.Contains(c.Base.Reads, config.ReadSearch),
+		Merger:          merger,
+		Transform:       transform,
+		Steps:           steps,
+		Stamp:           c.Base.Stamp,
+		Background:      c.Priority == config.PriorityBackground,
+		HasStrategies:   len(c.Merge.Paths) > 0 || c.Merge.Default != config.MergeSent,
+		RetryOnConflict: c.RetryOnConflict,
 		Retry: Retry{
 			MaxAttempts:  c.Retry.MaxAttempts,
 			MaxElapsed:   c.Retry.MaxElapsed.Std(),
@@ -181,12 +116,6 @@ func compile(n int, c *config.Rule) (*Rule, []mistake) {
 			MaxInterval:  c.Retry.Backoff.MaxInterval.Std(),
 		},
 		match: newMatcher(c),
-	}
-	switch c.Base.Unknown {
-	case config.UnknownFetch:
-		r.Unknown = UnknownFetch
-	case config.UnknownReject:
-		r.Unknown = UnknownReject
 	}
 	for _, from := range c.Base.From {
 		r.IfMatch = r.IfMatch || from == config.FromIfMatch
@@ -211,13 +140,4 @@ func newMerger(m *config.Merge) (*merge.Merger, error) {
 		paths[i] = merge.PathRule{Path: p.Path, Strategy: s, Key: p.Key}
 	}
 	return merge.New(def, paths)
-}
-
-// pick is value if the configuration says word, else the enumeration's first.
-func pick[W comparable, V any](said, word W, value V) V {
-	if said == word {
-		return value
-	}
-	var first V
-	return first
 }

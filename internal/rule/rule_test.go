@@ -22,7 +22,7 @@ func compiled(t testing.TB, yaml string) (*config.Config, *Set) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Compile(c.Rules)
+	s, err := FromConfig(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,6 +109,7 @@ rules:
     on_missing: recreate
     retry: {max_attempts: 5, max_elapsed: 3s, backoff: {base_interval: 10ms, max_interval: 1s}}
     retry_on_conflict: 7
+    update: engine
     priority: background
   - {name: fails, match: {index: [b]}, base: {unknown: reject, from: [if_match]}, on_conflict: fail}
   - {name: deletes, match: {index: [c]}, on_conflict: fail, on_delete_conflict: sent}
@@ -120,17 +121,17 @@ rules:
 	got.Merger, got.Transform, got.match, got.Steps[0].When = nil, nil, matcher{}, nil
 	steps := []edit.Step{{Action: edit.OpIncrement, Path: "/n", Value: edit.Value{Literal: []byte("1")}},
 		{Action: edit.OpMax, Path: "/t", Value: edit.Value{Source: edit.FromNow}, Format: "epoch_millis"}}
-	want := Rule{Name: "all", Mode: Observe, FromStamp: true, Session: true, Stamp: "_rev", Steps: steps, Explicit: ExplicitMerge, Unknown: UnknownFetch, Lost: LostReject,
-		Ambiguous: AmbiguousFail, Pipeline: PipelineRerun, OnMissing: MissingRecreate, OnDeleteConflict: DeleteFail, Priority: Background,
+	want := Rule{Name: "all", Mode: Observe, FromStamp: true, Session: true, Stamp: "_rev", Steps: steps, MergeExplicit: true, Unknown: UnknownFetch, RejectLost: true,
+		FailAmbiguous: true, RerunPipeline: true, RecreateMissing: true, FailStaleDelete: true, EngineUpdates: true, Background: true,
 		HasStrategies: true, RetryOnConflict: 7,
 		Retry: Retry{MaxAttempts: 5, MaxElapsed: 3 * time.Second, BaseInterval: 10 * time.Millisecond, MaxInterval: time.Second}}
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(Rule{}, matcher{})); d != "" {
 		t.Error(d)
 	}
-	if r := s.All()[1]; r.Unknown != UnknownReject || !r.IfMatch || r.Session || r.FromStamp || r.Transform != nil || r.OnConflict != ConflictFail || r.OnDeleteConflict != DeleteFail || r.N != 1 {
+	if r := s.All()[1]; r.Unknown != UnknownReject || !r.IfMatch || r.Session || r.FromStamp || r.Transform != nil || !r.FailConflict || !r.FailStaleDelete || r.N != 1 {
 		t.Errorf("fails is %+v", r)
 	}
-	if r := s.All()[2]; r.OnDeleteConflict != DeleteSent {
+	if r := s.All()[2]; r.FailStaleDelete {
 		t.Errorf("what is said of deletes isn't what counts: %+v", r)
 	}
 }

@@ -13,13 +13,13 @@ type kinds uint32
 // writes are what match.ops can name.
 const writes = kinds(1<<api.Index | 1<<api.IndexAuto | 1<<api.Create | 1<<api.Update | 1<<api.Patch | 1<<api.Delete)
 
-func kindsOf(list ...api.Kind) kinds {
-	var k kinds
-	for _, one := range list {
-		k |= 1 << one
-	}
-	return k
-}
+// What the words of match.ops and base.reads stand for.
+var (
+	kindsOfOp = map[config.Op]kinds{config.OpIndex: 1<<api.Index | 1<<api.IndexAuto, config.OpCreate: 1 << api.Create,
+		config.OpUpdate: 1 << api.Update, config.OpPatch: 1 << api.Patch, config.OpDelete: 1 << api.Delete}
+	kindsOfRead = map[config.Read]kinds{config.ReadGet: 1<<api.Get | 1<<api.Source, config.ReadMget: 1 << api.Mget,
+		config.ReadSearch: 1<<api.Search | 1<<api.Scroll, config.ReadSearchByWriters: 1<<api.Search | 1<<api.Scroll}
+)
 
 func (k kinds) has(one api.Kind) bool { return k&(1<<one) != 0 }
 
@@ -43,28 +43,10 @@ func newMatcher(c *config.Rule) matcher {
 		}
 	}
 	for _, op := range c.Match.Ops {
-		switch op {
-		case config.OpIndex:
-			m.kinds |= kindsOf(api.Index, api.IndexAuto)
-		case config.OpCreate:
-			m.kinds |= kindsOf(api.Create)
-		case config.OpUpdate:
-			m.kinds |= kindsOf(api.Update)
-		case config.OpPatch:
-			m.kinds |= kindsOf(api.Patch)
-		case config.OpDelete:
-			m.kinds |= kindsOf(api.Delete)
-		}
+		m.kinds |= kindsOfOp[op]
 	}
 	for _, read := range c.Base.Reads {
-		switch read {
-		case config.ReadGet:
-			m.kinds |= kindsOf(api.Get, api.Source)
-		case config.ReadMget:
-			m.kinds |= kindsOf(api.Mget)
-		case config.ReadSearch:
-			m.kinds |= kindsOf(api.Search)
-		}
+		m.kinds |= kindsOfRead[read]
 	}
 	return m
 }

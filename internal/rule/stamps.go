@@ -38,16 +38,7 @@ func (s *Set) StampsElsewhere(a *Asked) bool {
 	}
 	whole := *a
 	whole.Kind = api.Index
-	index, by := stem(a.Index), s.MatchRequest(&whole)
-	for _, r := range s.rules {
-		if r == by {
-			return false
-		}
-		if r.Stamp != "" && !r.AnyIndex && !matchesAny(r.match.out, index) && r.match.condition(a.Fields) {
-			return true
-		}
-	}
-	return false
+	return s.elsewhere(a, s.MatchRequest(&whole), func(r *Rule) bool { return r.Stamp != "" })
 }
 
 // MayStamp reports whether what a search names (decoded: a name, a list, a pattern, nothing at all) may have documents with stamps in it,

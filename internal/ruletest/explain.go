@@ -79,7 +79,7 @@ func Offline(ctx context.Context, c *config.Config, rules *rule.Set, q *Question
 	if err := p.meanwhile(req); err != nil {
 		return nil, nil, err
 	}
-	return ask(ctx, w.client, w.proxied, m)
+	return dryRun(ctx, w.client, w.proxied, m)
 }
 
 // message is the request that is asked about. media is what its body is, unless the question says.
@@ -137,24 +137,24 @@ func Online(ctx context.Context, proxy string, q *Question) (*explain.Account, [
 		}
 		return nil, nil, fmt.Errorf("no optimist answers at %s: %w", proxy, err)
 	}
-	if a.status != http.StatusBadRequest || gjson.GetBytes(a.body, "error.type").String() != intercept.TypeBadDryRun {
+	if a.Status != http.StatusBadRequest || gjson.GetBytes(a.Body, "error.type").String() != intercept.TypeBadDryRun {
 		return nil, nil, fmt.Errorf("%s is not an optimist that knows dry runs (it answered %d): "+
-			"the write would be carried out, so it was not sent", proxy, a.status)
+			"the write would be carried out, so it was not sent", proxy, a.Status)
 	}
-	return ask(ctx, client, proxy, m)
+	return dryRun(ctx, client, proxy, m)
 }
 
-// ask makes the dry run. It returns the account and its JSON.
-func ask(ctx context.Context, client *http.Client, proxy string, m *message) (*explain.Account, []byte, error) {
+// dryRun makes the dry run. It returns the account and its JSON.
+func dryRun(ctx context.Context, client *http.Client, proxy string, m *message) (*explain.Account, []byte, error) {
 	w := &world{client: client}
 	m.header.Set(intercept.DryRunField, "true")
 	a, err := w.ask(ctx, proxy, m)
 	if err != nil {
 		return nil, nil, err
 	}
-	if kind := gjson.GetBytes(a.body, "error.type"); a.status != http.StatusOK && kind.Exists() {
-		return nil, nil, fmt.Errorf("%d %s", a.status, a.reason())
+	if kind := gjson.GetBytes(a.Body, "error.type"); a.Status != http.StatusOK && kind.Exists() {
+		return nil, nil, fmt.Errorf("%d %s", a.Status, a.reason())
 	}
 	account, err := readAccount(a)
-	return account, a.body, err
+	return account, a.Body, err
 }

@@ -107,21 +107,21 @@ type Expect struct {
 	// Reason is why the write was not guarded, or not merged, as in the outcome.
 	Reason string `json:"reason"`
 	// Overwrote are the paths at which a value of somebody else's was replaced; [] for none.
-	Overwrote config.JSON `json:"overwrote"`
+	Overwrote []string `json:"overwrote"`
 	// Base is where the base came from: none, explicit, if_match, stamp, session, view, absent, lost or fetched.
 	Base string `json:"base"`
 	// Ambiguous says whether several revisions could have been the base.
-	Ambiguous config.JSON `json:"ambiguous"`
+	Ambiguous *bool `json:"ambiguous"`
 	// Attempts is how many writes were sent to the engine.
-	Attempts config.JSON `json:"attempts"`
+	Attempts *int `json:"attempts"`
 	// Rule is the name of the rule that takes the write; null: none does.
 	Rule config.JSON `json:"rule"`
 	// Noop: the write succeeds, and nothing had to be written.
-	Noop config.JSON `json:"noop"`
+	Noop *bool `json:"noop"`
 	// Unchanged: nothing was written, whatever the answer is.
-	Unchanged config.JSON `json:"unchanged"`
+	Unchanged *bool `json:"unchanged"`
 	// Refused: the answer is an error, and nothing was written.
-	Refused config.JSON `json:"refused"`
+	Refused *bool `json:"refused"`
 	// Answer are members that the answer must have, among others.
 	Answer config.JSON `json:"answer"`
 }
@@ -273,7 +273,7 @@ func (c *checker) inherit(t *Test, w *Write, key string) {
 // together checks what a test with several writers expects as a whole: that is about the document.
 func (c *checker) together(t *Test) {
 	e := t.Expect
-	e.Document, e.Unchanged = config.JSON{}, config.JSON{}
+	e.Document, e.Unchanged = config.JSON{}, nil
 	if e.any() {
 		c.fail(t.key+".expect", "with writers, the test's own expect has only document and unchanged; put the rest under the expect of a writer")
 	}
@@ -329,7 +329,7 @@ func (c *checker) headers(w *Write) {
 func badHeader(name, value string) string {
 	control := func(r rune) bool { return r != '\t' && unicode.IsControl(r) }
 	switch {
-	case name == "" || strings.Trim(name, tokenChars) != "" || strings.ContainsFunc(value, control):
+	case !config.IsToken(name) || strings.ContainsFunc(value, control):
 		return strconv.Quote(name) + " is not a header"
 	case strings.EqualFold(name, "Content-Length"), strings.EqualFold(name, "Transfer-Encoding"),
 		strings.EqualFold(name, intercept.DryRunField):
@@ -365,8 +365,6 @@ func hasCredentials(headers *config.JSON) (has bool) {
 	})
 	return has
 }
-
-const tokenChars = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // readRequest takes a request line apart. reason says why it is not a write of one document.
 func readRequest(line string) (r request, reason string) {

@@ -20,7 +20,7 @@ func compiled(t testing.TB, rules string) (*config.Config, *rule.Set) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := rule.Compile(cfg.Rules)
+	set, err := rule.FromConfig(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

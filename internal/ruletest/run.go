@@ -140,7 +140,7 @@ func (p *play) meanwhile(place request) error {
 	switch {
 	case t.Current.Null():
 		a, err := p.w.ask(p.ctx, p.w.direct, &message{method: http.MethodDelete, target: place.path + place.routing})
-		if err == nil && a.status >= 400 && a.status != http.StatusNotFound {
+		if err == nil && a.Status >= 400 && a.Status != http.StatusNotFound {
 			err = fmt.Errorf("%w: %s", errEngine, a.reason())
 		}
 		if err != nil {
@@ -185,7 +185,7 @@ func (p *play) write(i int) error {
 func (p *play) put(at request, body []byte) error {
 	m := &message{method: http.MethodPut, target: at.path + at.routing, header: jsonHeader(), body: body}
 	a, err := p.w.ask(p.ctx, p.w.direct, m)
-	if err == nil && a.status >= 300 {
+	if err == nil && a.Status >= 300 {
 		err = fmt.Errorf("%w: %s", errEngine, a.reason())
 	}
 	return err
@@ -207,8 +207,8 @@ func (p *play) stored(at request) (revision, error) {
 	if err != nil {
 		return revision{}, err
 	}
-	rev := revision{numbers: gjson.GetBytes(a.body, "[_seq_no,_primary_term]").Raw}
-	if source := gjson.GetBytes(a.body, "_source"); source.Exists() {
+	rev := revision{numbers: gjson.GetBytes(a.Body, "[_seq_no,_primary_term]").Raw}
+	if source := gjson.GetBytes(a.Body, "_source"); source.Exists() {
 		rev.source = []byte(source.Raw)
 	}
 	return rev, nil
@@ -223,8 +223,8 @@ func (p *play) read(w *Write, session string) (read, error) {
 	if err != nil {
 		return read{}, err
 	}
-	r := read{etag: a.header.Get("ETag")}
-	if source := gjson.GetBytes(a.body, "_source"); source.Exists() {
+	r := read{etag: a.Header.Get("ETag")}
+	if source := gjson.GetBytes(a.Body, "_source"); source.Exists() {
 		r.served = []byte(source.Raw)
 	}
 	return r, nil
@@ -247,13 +247,13 @@ func (p *play) carryOut(w *Write, session string, seen *read, name string) error
 	}
 	at := w.request
 	if at.op == api.IndexAuto {
-		at.path += url.PathEscape(gjson.GetBytes(a.body, "_id").String())
+		at.path += url.PathEscape(gjson.GetBytes(a.Body, "_id").String())
 	}
 	after, err := p.stored(at)
 	if err != nil {
 		return err
 	}
-	p.res.Writes = append(p.res.Writes, Written{Name: name, Request: w.request.method + " " + w.request.target, Status: a.status,
+	p.res.Writes = append(p.res.Writes, Written{Name: name, Request: w.request.method + " " + w.request.target, Status: a.Status,
 		Outcome: a.outcome(), Account: account, stored: after.source})
 	found := compare(&w.Expect, &happened{answer: a, account: account, before: before, after: after})
 	for _, f := range found {
@@ -279,10 +279,10 @@ func (p *play) rehearse(m *message) (*explain.Account, error) {
 
 func readAccount(a *answer) (*explain.Account, error) {
 	account := new(explain.Account)
-	if a.status != http.StatusOK || a.header.Get(intercept.DryRunField) != "true" {
-		return nil, fmt.Errorf("the dry run was answered with %d %s", a.status, a.reason())
+	if a.Status != http.StatusOK || a.Header.Get(intercept.DryRunField) != "true" {
+		return nil, fmt.Errorf("the dry run was answered with %d %s", a.Status, a.reason())
 	}
-	if err := json.Unmarshal(a.body, account); err != nil {
+	if err := json.Unmarshal(a.Body, account); err != nil {
 		return nil, fmt.Errorf("the dry run's answer can't be read: %w", err)
 	}
 	return account, nil

@@ -1,6 +1,7 @@
 package ruletest
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -125,10 +126,7 @@ func mergeText(b *strings.Builder, a *explain.Account) {
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	for i := range a.Merge {
 		d := &a.Merge[i]
-		path := d.Path
-		if path == "" {
-			path = "(all)"
-		}
+		path := cmp.Or(d.Path, "(all)")
 		sides := side(d.Base) + ", " + side(d.Sent) + ", " + side(d.Current) + " -> " + side(d.Result)
 		fmt.Fprintf(t, "            %s\t%s\t%s\t%s\n", path, d.Decision, sides, whyText(d))
 	}

@@ -1,16 +1,15 @@
 package ruletest
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"time"
 
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/app"
+	"optimist/internal/ask"
 	"optimist/internal/config"
 	"optimist/internal/rule"
 )
@@ -40,7 +39,11 @@ func newWorld(c *config.Config, rules *rule.Set, now time.Time) (*world, error) 
 	}
 	a.Serve()
 	client := &http.Client{Transport: &http.Transport{}}
-	return &world{app: a, direct: a.EngineURL(), proxied: a.URL(), header: c.Sessions.Header, client: client}, nil
+	w := &world{app: a, direct: a.EngineURL(), proxied: a.URL(), client: client}
+	if names := c.Sessions.Header.Names(); len(names) > 0 {
+		w.header = names[0]
+	}
+	return w, nil
 }
 
 func (w *world) close() {
@@ -49,46 +52,25 @@ func (w *world) close() {
 }
 
 // answer is what a request was answered with.
-type answer struct {
-	status int
-	header http.Header
-	body   []byte
-}
+type answer struct{ ask.Answer }
 
-func (a *answer) outcome() string { return a.header.Get("Optimist-Outcome") }
+func (a *answer) outcome() string { return a.Header.Get("Optimist-Outcome") }
 
 // reason is what an error says: its type and its reason, or the whole body where that is no error of the engine's form.
 func (a *answer) reason() string {
-	if kind := gjson.GetBytes(a.body, "error.type"); kind.Exists() {
-		return kind.String() + ": " + gjson.GetBytes(a.body, "error.reason").String()
+	if kind := gjson.GetBytes(a.Body, "error.type"); kind.Exists() {
+		return kind.String() + ": " + gjson.GetBytes(a.Body, "error.reason").String()
 	}
-	return string(a.body)
+	return string(a.Body)
 }
 
 // ask sends a request to a base URL.
-func (w *world) ask(ctx context.Context, base string, r *message) (*answer, error) {
-	var body io.Reader
-	if r.body != nil {
-		body = bytes.NewReader(r.body)
-	}
-	req, err := http.NewRequestWithContext(ctx, r.method, base+r.target, body)
+func (w *world) ask(ctx context.Context, base string, m *message) (*answer, error) {
+	a, err := ask.Do(ctx, w.client, ask.Request{Method: m.method, URL: base + m.target, Header: m.header, Body: m.body})
 	if err != nil {
 		return nil, err
 	}
-	for name, values := range r.header {
-		req.Header[name] = values
-	}
-	if host := req.Header.Get("Host"); host != "" {
-		req.Host = host
-	}
-	res, err := w.client.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = res.Body.Close() }() // read to its end
-	a := &answer{status: res.StatusCode, header: res.Header}
-	a.body, err = io.ReadAll(res.Body)
-	return a, err
+	return &answer{*a}, nil
 }
 
 // message is a request to be sent.

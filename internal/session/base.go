@@ -83,11 +83,13 @@ type Ack struct {
 	Told doc.Numbers
 	// Copy is what the answer hands out for what was sent, so that TakeCopy knows it. Without a Token it is none.
 	Copy Copy
+	// Apart says that something else was stored than was sent, though it isn't known what.
+	Apart bool
 	// Created says that the engine made the document instead of overwriting one.
 	Created bool
 }
 
 // apart reports whether something else was stored than was sent.
 func (a *Ack) apart() bool {
-	return a.Stored.Source != nil && a.Sent != nil && !bytes.Equal(a.Stored.Source, a.Sent)
+	return a.Apart || a.Stored.Source != nil && a.Sent != nil && !bytes.Equal(a.Stored.Source, a.Sent)
 }

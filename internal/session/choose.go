@@ -11,6 +11,7 @@ import (
 type known struct {
 	reads         []read // outstanding, oldest first
 	view          *view  // what the session wrote last; nil: nothing, or it is reserved
+	past          bool   // there is a history, in which the base may be, too
 	inFlight      int    // writes whose base is reserved
 	readsInFlight int    // of them, those that have reserved a read
 	othersWait    bool   // writes that came earlier wait for a base
@@ -18,14 +19,15 @@ type known struct {
 
 // request is what a write says about its base.
 type request struct {
-	sent   []byte      // nil: a delete
-	before uint64      // reads with a later place were made while the write waited: it wasn't made from them
-	named  bool        // the client named its session
-	given  doc.Numbers // the client named the numbers itself; zero: it didn't
-	served bool        // given are those of a revision as it was served, and not those of an answer
-	thread bool        // given are those of a thread of work, which waits for its writes in flight
-	told   bool        // an answer named given, and something else than was sent is stored there
-	spent  bool        // the session has written from given before
+	sent   []byte                            // nil: a delete
+	on     func(base []byte) ([]byte, error) // what a part makes of a document; nil: sent is the whole document
+	before uint64                            // reads with a later place were made while the write waited: it wasn't made from them
+	named  bool                              // the client named its session
+	given  doc.Numbers                       // the client named the numbers itself; zero: it didn't
+	served bool                              // given are those of a revision as it was served, and not those of an answer
+	thread bool                              // given are those of a thread of work, which waits for its writes in flight
+	told   bool                              // an answer named given, and something else than was sent is stored there
+	spent  bool                              // the session has written from given before
 
 	repeat repeat
 	doubt  *doc.Numbers // the same was sent with the base of these numbers, and nobody knows what became of it; nil: it wasn't
@@ -50,14 +52,15 @@ const (
 	takeView                  // what the session wrote last
 	takeSent                  // what is sent: it was acknowledged before, and nothing of it may count again
 	takeGiven                 // the numbers that the client named, of which the session knows nothing
-	rankReads                 // the closest of several reads
+	takePast                  // one of the history
+	rankAll                   // the likeliest of all that the session has seen
 	waitForBase               // one that is in flight
 )
 
 // decision is what choose decides.
 type decision struct {
 	action    action
-	read      int  // takeRead: which. rankReads: how many, from the oldest on
+	read      int  // takeRead: which. rankAll: how many, from the oldest on
 	ambiguous bool // another base would do, too
 	doubtful  bool // the base is that of a write of the same bytes of which nobody knows what became
 }
@@ -70,34 +73,40 @@ func choose(k known, r request) decision {
 	return chooseSeen(k, r)
 }
 
-// chooseSeen decides for a write that names nothing. Outstanding reads come first. The own view counts only where no read is
-// outstanding, neither free nor reserved.
-func chooseSeen(k known, r request) decision {
-	reads := k.reads
+// candidates are the outstanding reads, or, where none is outstanding, neither free nor reserved, the own view.
+func (k *known) candidates(r request) (reads []read, v *view) {
+	reads = k.reads
 	if i := slices.IndexFunc(reads, func(o read) bool { return o.order > r.before }); i >= 0 {
 		reads = reads[:i]
 	}
-	var v *view
 	if len(reads) == 0 && k.readsInFlight == 0 {
 		v = k.view
 	}
 	if len(reads) == 0 && v == nil && k.inFlight == 0 {
 		reads = k.reads // made while the write waited, and better than nothing
 	}
+	return reads, v
+}
+
+// chooseSeen decides for a write that names nothing.
+func chooseSeen(k known, r request) decision {
+	reads, v := k.candidates(r)
 	d, doubt := k.inDoubt(r)
 	switch {
-	case r.repeat >= unheardRepeat && !v.is(r.sent):
+	case r.repeat >= unheardRepeat && !v.is(&r):
 		return decision{action: takeSent, ambiguous: r.repeat == unheardRepeat && len(reads) > 0}
 	case doubt:
 		return d
-	case len(reads) == 1:
+	case len(reads) == 1 && !k.past:
 		return decision{action: takeRead}
-	case len(reads) > 1:
-		return decision{action: rankReads, read: len(reads), ambiguous: true}
+	case len(reads) > 0:
+		return decision{action: rankAll, read: len(reads)}
 	case k.othersWait:
 		return decision{action: waitForBase}
-	case v != nil && r.repeat == sameSent && !v.is(r.sent):
+	case v != nil && r.repeat == sameSent && !v.is(&r):
 		return decision{action: takeSent} // the view is another client's by now, and would have the repeat undo what others wrote since
+	case v != nil && k.past:
+		return decision{action: rankAll}
 	case v != nil:
 		return decision{action: takeView}
 	case k.inFlight > 0:
@@ -119,7 +128,7 @@ func chooseGiven(k known, r request) decision {
 	}
 	d, doubt := k.inDoubt(r)
 	switch {
-	case r.repeat >= unheardRepeat && !v.is(r.sent):
+	case r.repeat >= unheardRepeat && !v.is(&r):
 		return decision{action: takeSent}
 	case doubt:
 		return d
@@ -150,8 +159,18 @@ func (k *known) inDoubt(r request) (d decision, ok bool) {
 	return d, false
 }
 
-// is reports whether the view is what is sent.
-func (v *view) is(sent []byte) bool { return v != nil && bytes.Equal(v.sentBody.bytes(), sent) }
+// is reports whether the view is what is sent, or has the part that is.
+func (v *view) is(r *request) bool {
+	if v == nil {
+		return false
+	}
+	seen := v.sentBody.bytes()
+	if r.on == nil {
+		return bytes.Equal(seen, r.sent)
+	}
+	made, err := r.on(seen)
+	return seen != nil && err == nil && bytes.Equal(seen, made)
+}
 
 // named reports whether the numbers that a write names stand for the view.
 func (v *view) named(r request) bool {
@@ -163,7 +182,7 @@ func (v *view) named(r request) bool {
 		answer = v.told
 	}
 	// A client of a named session that gave up waiting sends its request again as it was.
-	again := r.spent && r.sent != nil && v.is(r.sent)
+	again := r.spent && r.sent != nil && v.is(&r)
 	if answer != r.given && !again {
 		return false
 	}

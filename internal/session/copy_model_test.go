@@ -25,7 +25,7 @@ func TestACopyIsCountedFromWhatItsHolderHasOrFromNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &clock{t: time.Unix(1, 0)}
 		memory := rapid.SampledFrom([]int64{64 << 10, 4 << 20}).Draw(t, "memory")
-		s := New(Options{Now: c.now, Memory: memory})
+		s := New(Options{Rank: inHand, Now: c.now, Memory: memory})
 		c.advance(maxAge)
 		var copies []*heldCopy
 		stored := map[doc.Numbers]string{}

@@ -11,6 +11,9 @@ func (b *Base) Commit(a Ack) { b.acknowledged(a, false) }
 func (b *Base) Delete() { b.acknowledged(Ack{}, true) }
 
 func (b *Base) acknowledged(a Ack, deleted bool) {
+	if b.claim.part {
+		a.Sent = nil
+	}
 	if j := b.joins(); j != nil {
 		j.acknowledged(a, deleted)
 		a.Copy = Copy{} // it is known once
@@ -22,7 +25,7 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 	now := c.store.clock()
 	ix := c.store.indices.Index(c.key.ref.Index, now)
 	if !a.Created {
-		ix.Wrote()
+		c.store.wrote(ix, c.key.sess, now)
 	}
 	if c.blind && !a.Created && !deleted {
 		ix.WroteBlindly(c.key.sess, now)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"optimist/internal/doc"
+	"optimist/internal/rank"
 )
 
 // docKey is a document as seen under some credentials: nothing is ever shared across different ones.
@@ -18,6 +19,11 @@ type docKey struct {
 type key struct {
 	sess Session
 	ref  doc.Ref
+}
+
+func keyOf(s Session, ref doc.Ref) key {
+	s.trace = Trace{}
+	return key{sess: s, ref: ref}
 }
 
 func (k key) doc() docKey { return docKey{credentials: k.sess.credentials, ref: k.ref} }
@@ -47,7 +53,8 @@ type body struct {
 	doc     *document
 	refs    int
 	data    []byte
-	asked   uint64 // reads with a later place were asked for when it was known; 0: it isn't known from such a read
+	asked   uint64       // reads with a later place were asked for when it was known; 0: it isn't known from such a read
+	digest  *rank.Digest // nil: nobody had to compare it yet
 }
 
 // bytes returns the bytes, nil for no body.
@@ -56,6 +63,14 @@ func (b *body) bytes() []byte {
 		return nil
 	}
 	return b.data
+}
+
+// kept returns the digest that is kept of the bytes; nil: there is none.
+func (b *body) kept() *rank.Digest {
+	if b == nil {
+		return nil
+	}
+	return b.digest
 }
 
 func (d *document) find(n doc.Numbers) *body {
@@ -139,10 +154,13 @@ type entry struct {
 	doc     *document
 	reads   []read // by order
 	view    view
+	past    []past // see history.go
+	shared  bool   // several clients work on the document at once, for all that is known
 	lost    Reason // why there is nothing where something was
 	touched int64
 	charged int64
 
+	traced  []tracedRead  // oldest first
 	asked   uint64        // the place of the last read that was asked for
 	repeats repeats       // what was written last in an inferred session
 	spent   []doc.Numbers // of the bases that a named session has written from, oldest first

@@ -376,7 +376,7 @@ func TestNoRequestIsKnownByAWriteUnderTheClientsOwnGuard(t *testing.T) {
 func TestARepeatIsOneThoughWhatIsKnownWasEvicted(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
-			s := New(Options{MaxAge: maxAge, Memory: 64 << 10})
+			s := New(Options{Rank: inHand, MaxAge: maxAge, Memory: 64 << 10})
 			time.Sleep(maxAge)
 			for range 2 {
 				s.Read(pool, ref, rev(5, `{"a":1,"b":1}`), s.Epoch())

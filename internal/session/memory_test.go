@@ -43,7 +43,7 @@ func (sh *shard) audit(t complainer) {
 		}
 	}
 	for b, n := range r.refs {
-		r.bytes += bodyCost + int64(len(b.data))
+		r.bytes += bodyCost + int64(len(b.data)) + b.digest.Size()
 		if b.refs != n {
 			t.Errorf("body has %d references, counts %d", n, b.refs)
 		}
@@ -70,7 +70,7 @@ func (sh *shard) audit(t complainer) {
 
 func (r *recount) entry(t complainer, e *entry) {
 	t.Helper()
-	if c := int64(entryCost + readCost*cap(e.reads) + attemptCost*cap(e.repeats.kept) + spentCost*cap(e.spent)); c != e.charged {
+	if c := int64(entryCost + readCost*cap(e.reads) + pastCost*cap(e.past) + attemptCost*cap(e.repeats.kept) + spentCost*cap(e.spent) + tracedCost*cap(e.traced)); c != e.charged {
 		t.Errorf("entry charged %d, costs %d", e.charged, c)
 	}
 	r.bytes += e.charged
@@ -83,6 +83,10 @@ func (r *recount) entry(t complainer, e *entry) {
 	}
 	r.hold(e.view.storedBody)
 	r.hold(e.view.sentBody)
+	for _, p := range e.past {
+		r.hold(p.storedBody)
+		r.hold(p.sentBody)
+	}
 }
 
 func (r *recount) hold(b *body) {
@@ -269,6 +273,7 @@ func TestSizesAreWithinTheirCosts(t *testing.T) {
 		{"read", float64(unsafe.Sizeof(read{})), readCost},
 		{"body", float64(unsafe.Sizeof(body{})) + 16, bodyCost},
 		{"a write that was acknowledged", float64(unsafe.Sizeof(attempt{})) + 8, attemptCost},
+		{"a read in a trace", float64(unsafe.Sizeof(tracedRead{})), tracedCost},
 		{"numbers that were written from", float64(unsafe.Sizeof(doc.Numbers{})), spentCost},
 		{"marker", 80 + 16*slot, markerCost},
 	} {
@@ -286,6 +291,42 @@ func TestSmallAndLargeStores(t *testing.T) {
 			t.Errorf("%d bytes: %d shards", memory, len(s.shards))
 		}
 		s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+		audit(t, s)
+	}
+}
+
+// The first read is too old by now, and goes when the second one makes room for itself: its bytes must not be shared any more.
+func TestAReadSharesNoBodyThatGoesForItsAge(t *testing.T) {
+	s, c := newTest(t)
+	s.Wrote("shop")
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	c.advance(maxAge)
+	s.Wrote("shop")
+	s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
+	audit(t, s)
+}
+
+// A choice keeps what it has made of the candidates to compare them, and the write that is chosen for leaves a history: while the write is
+// in flight, too, all of that is within the bound.
+func TestWhatAChoiceKeepsIsWithinTheMemory(t *testing.T) {
+	s := ranked(t, func(o *Options) { o.Memory = 64 << 10 })
+	n := int64(1)
+	for round := range 20 {
+		for range 64 {
+			s.Read(pool, ref, rev(n, `{`+strings.Repeat(`"k":1,`, 16)+fmt.Sprintf(`"n":%d}`, n)), s.Epoch())
+			n++
+		}
+		n++
+		sent := fmt.Sprintf(`{"n":%d}`, n)
+		_, _ = s.Glance().Take(ended(), pool, ref, []byte(sent))
+		b := take(t, s, pool, sent)
+		audit(t, s)
+		if round%2 == 0 {
+			b.Release()
+		} else {
+			commit(b, n, sent)
+			n++
+		}
 		audit(t, s)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"optimist/internal/doc"
+	"optimist/internal/rank"
 )
 
 // model is a Store as simple as can be: no bound, no sharing, one list per session and document.
@@ -175,7 +176,29 @@ func (m *model) take(k key, sent string) (modelBase, bool) {
 	return b, true
 }
 
-// closest is the choice of §3.2 as it is written there, but for changes that can hardly be one: see coincides.
+// inHand is a ranking for tests of what the store has outstanding, and of no guess beyond that: the closest revision, by few and simple
+// words, of those that clients have in hand.
+func inHand(cs []rank.Candidate, sent rank.Sent) (best int, ambiguous bool) {
+	var reads []modelBase
+	var at []int
+	for i, c := range cs {
+		if !c.Spent && !c.Elsewhere {
+			r := modelBase{n: c.SeqNo, body: string(c.Source)}
+			if !c.Known() {
+				r.n = -1
+			}
+			reads, at = append(reads, r), append(at, i)
+		}
+	}
+	body := sent.Body
+	if sent.On != nil {
+		body, _ = sent.On(cs[at[0]].Source)
+	}
+	return at[closest(reads, string(body))], len(reads) > 1
+}
+
+// closest takes the fewest edits, then the least that numbers are moved, then the oldest; and leaves an unchanged save one where the
+// change could hardly be one.
 func closest(reads []modelBase, sent string) int {
 	best := -1
 	better := func(i, j int) bool {
@@ -191,7 +214,7 @@ func closest(reads []modelBase, sent string) int {
 		if c := da.Compare(db); oka && c != 0 {
 			return c < 0
 		}
-		return a.order < b.order
+		return a.n < b.n
 	}
 	for i := range reads {
 		if best < 0 || better(i, best) {
@@ -199,7 +222,12 @@ func closest(reads []modelBase, sent string) int {
 		}
 	}
 	d, ok := modelDistance(reads[best], sent)
-	saved := slices.IndexFunc(reads, func(b modelBase) bool { d, ok := modelDistance(b, sent); return ok && d.edits == 0 })
+	saved := -1
+	for i, b := range reads {
+		if d, ok := modelDistance(b, sent); ok && d.edits == 0 && (saved < 0 || b.n < reads[saved].n) {
+			saved = i
+		}
+	}
 	if ok && saved >= 0 && (d.edits > 2 || reads[best].n >= 0 && reads[saved].n > reads[best].n+1) {
 		return saved
 	}
@@ -298,7 +326,7 @@ type open struct {
 func TestStoreAgreesWithItsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &clock{t: time.Unix(1, 0)}
-		s := New(Options{Now: c.now, Memory: 4 << 20, Candidates: 1 << 20})
+		s := New(Options{Rank: inHand, Now: c.now, Memory: 4 << 20, Candidates: 1 << 20})
 		c.advance(maxAge)
 		w := &world{t: t, s: s, c: c, m: newModel()}
 		t.Repeat(map[string]func(*rapid.T){

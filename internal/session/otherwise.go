@@ -11,6 +11,9 @@ import (
 // named, read before is no base any more: who writes now may have made it from what it has just seen, and what others did since
 // would count as its own.
 func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
+	if sess.InTrace() {
+		s.ReadUnknown(sess.written(), ref)
+	}
 	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()
 	if e != nil {
@@ -41,6 +44,9 @@ func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bo
 	if s.dryRun {
 		return
 	}
+	if sess.InTrace() {
+		s.WroteElse(sess.written(), ref, left, whole, at)
+	}
 	sh, e, gone, now := s.open(sess, ref)
 	defer sh.mu.Unlock()
 	if e == nil {
@@ -70,7 +76,7 @@ func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bo
 func (s *Store) open(sess Session, ref doc.Ref) (sh *shard, e *entry, gone Epoch, now int64) {
 	now = s.clock()
 	ix := s.indices.Index(ref.Index, now)
-	k := key{sess: sess, ref: ref}
+	k := keyOf(sess, ref)
 	sh = s.shard(k)
 	sh.mu.Lock()
 	gone = ix.Gone()
@@ -80,6 +86,7 @@ func (s *Store) open(sess Session, ref doc.Ref) (sh *shard, e *entry, gone Epoch
 // dropView takes the entry's view away, also one that is reserved now: that doesn't come back.
 func (sh *shard) dropView(e *entry) {
 	sh.clearView(e)
+	sh.forgetHistory(e)
 	sh.order++
 	e.newestView = sh.order
 }
@@ -92,8 +99,8 @@ func (sh *shard) emptied(e *entry, was bool) {
 	}
 }
 
-// Shown notes that a session which names itself was shown the document, by an answer that tells no numbers. Where that isn't what
-// it sent last, nobody can tell which of the two it writes from next: its view is a guard then, and not merged. Once a write was
+// Shown notes that a thread of work was shown the document, by an answer that tells no numbers. Where that isn't what it sent
+// last, nobody can tell which of the two it writes from next: its view is a guard then, and not merged. Once a write was
 // refused for that, and the session is shown the document again, the view is no base any more.
 func (s *Store) Shown(sess Session, ref doc.Ref, source []byte) {
 	sh, e, _, _ := s.open(sess, ref)

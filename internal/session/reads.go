@@ -39,6 +39,7 @@ type reading struct {
 	sh      *shard
 	ix      *life.Index[Session]
 	k       key
+	trace   Trace
 	rev     doc.Revision
 	at      Epoch
 	asked   uint64 // 0: not known
@@ -50,8 +51,8 @@ func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, aske
 	if s.dryRun {
 		return
 	}
-	k := key{sess: sess, ref: ref}
-	r := reading{s: s, sh: s.shard(k), k: k, rev: rev, at: at, asked: asked, now: s.clock()}
+	k := keyOf(sess, ref)
+	r := reading{s: s, sh: s.shard(k), k: k, trace: sess.trace, rev: rev, at: at, asked: asked, now: s.clock()}
 	r.ix = s.indices.Index(ref.Index, r.now)
 	if rev.Source != nil {
 		r.rev.Source = s.worth(rev.Source, r.ix, r.now)
@@ -75,7 +76,10 @@ func (r *reading) into(own bool) bool {
 	if r.void(e, gone) {
 		return true
 	}
-	d := r.sh.documentOf(r.k, e, gone)
+	if e == nil {
+		e = r.sh.put(r.k, gone, r.at, r.now) // which forgets what is too old, and so can't be shared
+	}
+	d := e.doc
 	held, src := d.find(r.rev.Numbers), r.rev.Source
 	same := held != nil && src != nil && bytes.Equal(held.data, src)
 	if older, other := d.knewNewer(r.rev.Numbers, r.asked, 0), !same && held.isOther(src, r.asked); older || other {
@@ -84,16 +88,14 @@ func (r *reading) into(own bool) bool {
 			r.sh.lose(r.k, ReasonIndex) // it may be a read of the index that was there before
 			return true
 		}
-		r.at, e, same = gone, nil, false
+		r.at, same = gone, false
+		e = r.sh.put(r.k, gone, r.at, r.now)
 	}
 	if src != nil && !same && !own {
 		if len(src) > copyOutside {
 			return false
 		}
 		src = bytes.Clone(src)
-	}
-	if e == nil {
-		e = r.sh.put(r.k, gone, r.at, r.now)
 	}
 	var b *body
 	switch {
@@ -109,6 +111,7 @@ func (r *reading) into(own bool) bool {
 	}
 	e.asked = max(e.asked, r.asked)
 	r.sh.read(e, &r.rev, b, r.now)
+	e.trace(r.trace, r.rev.Numbers)
 	r.sh.settled(e)
 	return true
 }
@@ -116,7 +119,7 @@ func (r *reading) into(own bool) bool {
 // void reports whether the read is none for the session, whose entry may be nil.
 func (r *reading) void(e *entry, gone Epoch) bool {
 	switch named := e != nil && r.k.sess.named; {
-	case !r.k.sess.named && r.ix.IsBlind(r.k.sess, r.now):
+	case !r.k.sess.named && r.trace == Trace{} && r.ix.IsBlind(r.k.sess, r.now):
 		r.sh.lose(r.k, ReasonBlind) // it does read this one: overwriting it is not blind
 	case r.at < gone:
 		if named && r.asked > e.asked {
@@ -165,5 +168,6 @@ func (sh *shard) read(e *entry, rev *doc.Revision, b *body, now int64) {
 		sh.free(b)
 		r.body = nil
 	}
+	e.shared = e.shared || !named && (len(e.reads) > 1 || r.count > 1 || sh.inFlight[e.key].any())
 	sh.limit(e)
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"hash/maphash"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -67,9 +68,12 @@ const (
 	inDoubt                   // nobody knows what became of it, and its base was given back
 )
 
-// hashOf is how what is sent is known again, with the numbers that the client named.
-func hashOf(seed maphash.Seed, sent []byte, given doc.Numbers) uint64 {
+// hashOf is how what is sent, a document or a part, is known again, with the numbers that the client named.
+func hashOf(seed maphash.Seed, sent []byte, part bool, given doc.Numbers) uint64 {
 	h := maphash.Bytes(seed, sent)
+	if part {
+		h = bits.Reverse64(h)
+	}
 	if given.Known() {
 		h ^= maphash.Comparable(seed, given)
 	}

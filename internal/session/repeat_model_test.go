@@ -30,7 +30,7 @@ func TestNoChangeOfAClientThatLeavesCountsTwice(t *testing.T) {
 	for range times {
 		rapid.Check(t, func(t *rapid.T) {
 			c := &clock{t: time.Unix(1, 0)}
-			s := New(Options{Now: c.now, Memory: 4 << 20})
+			s := New(Options{Rank: inHand, Now: c.now, Memory: 4 << 20})
 			c.advance(maxAge)
 			w := &repeatWorld{s: s, c: c, seen: &seen, count: map[string]int{}}
 			for i := range rapid.IntRange(2, 4).Draw(t, "writers") {

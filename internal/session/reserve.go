@@ -14,16 +14,19 @@ type claim struct {
 	kept   bool // the write leaves something that a later one can have as its base
 	blind  bool // overwriting the document with it makes its session a blind writer
 	viewed bool // the own view is reserved
+	past   bool // it is one of the history, of which nothing is reserved
 	// doubted says that nobody knows what became of this write, or of its first try; doubt, that it is so of some write with this
 	// base.
 	doubted bool
 
 	attempt *attempt // nil: nobody looks for repeats of it
 	guessed bool     // the base is one of several
+	trace   Trace    // in which the read was made that is reserved
 	// again says that it repeats a write that was acknowledged, and that nothing was reserved for it. first is that write, where
 	// it is known to have been given up; then the base may also be the view.
 	again bool
 	first *attempt
+	part  bool // sent is a part of a document, and not what the client has seen
 
 	view         // what was reserved; of a read, what reads and views have in common. Its bodies are these:
 	sent, stored []byte
@@ -31,12 +34,12 @@ type claim struct {
 
 // reads reports whether an outstanding read is reserved.
 func (c *claim) reads() bool {
-	return !c.viewed && (c.kind == KindRead || c.kind == KindAbsent)
+	return !c.viewed && !c.past && (c.kind == KindRead || c.kind == KindAbsent)
 }
 
 // release ends a reservation and gives back what was reserved.
 func (sh *shard) release(c *claim, gone Epoch, now int64) {
-	k, repeat, reserved := c.key, sh.land(c), c.viewed || c.reads()
+	k, repeat, reserved := c.key, sh.land(c), c.viewed || c.reads() || c.past && c.doubted
 	sh.get(k, gone, now)
 	if repeat != nil && (c.again || reserved) {
 		sh.handOver(*c, repeat)
@@ -91,6 +94,7 @@ func (sh *shard) giveBackRead(e *entry, c *claim) {
 		i = len(e.reads)
 	}
 	e.reads = slices.Insert(e.reads, i, r)
+	e.trace(c.trace, c.numbers)
 	e.lost = ReasonNone
 	sh.limit(e)
 }
@@ -98,7 +102,7 @@ func (sh *shard) giveBackRead(e *entry, c *claim) {
 // see makes v the entry's own view, newer than all before unless it has its place in the order. Its bodies are the
 // store's own.
 func (sh *shard) see(e *entry, v view, stored, sent []byte) {
-	sh.clearView(e)
+	sh.retireView(e)
 	v.set, v.storedBody, v.sentBody = true, nil, nil
 	if v.order == 0 {
 		sh.order++

@@ -13,9 +13,9 @@ import (
 	"net/netip"
 	"time"
 
-	"optimist/internal/doc"
 	"optimist/internal/hook"
 	"optimist/internal/life"
+	"optimist/internal/rank"
 )
 
 // Credentials stand for what a client authenticated with. They are a digest, so that no secret is kept, and are
@@ -45,7 +45,8 @@ type Session struct {
 	credentials Credentials
 	name        [16]byte
 	named       bool
-	holder      bool // of one copy of a document: see Copy
+	holder      bool  // of one copy of a document: see Copy; or of what is written in a trace
+	trace       Trace // of the request; in no key
 }
 
 // Named returns the session that a client named itself in a header: one thread of work.
@@ -77,9 +78,9 @@ type Options struct {
 	// Candidates bounds how many distinct revisions of a document a session can have outstanding; the oldest go first.
 	// Default 128.
 	Candidates int
-	// Rank returns the index of the revision from which what was sent was most likely made. The revisions come oldest first; one
-	// without numbers is the absent document. It must be pure. Default rank.Closest.
-	Rank func(revisions []doc.Revision, sent []byte) int
+	// Rank returns the index of the candidate from which what was sent was most likely made, and whether another is nearly as likely.
+	// The candidates come oldest first. It fills in digests that are missing. Default rank.Likeliest.
+	Rank func(cs []rank.Candidate, sent rank.Sent) (best int, doubtful bool)
 	// Left reports whether the client whose write's context this is has left. It is asked of few writes, with a lock held, and
 	// mustn't wait; also after the write has ended, and its context with it. Default: whether the context was cancelled.
 	Left func(ctx context.Context) bool

@@ -25,7 +25,7 @@ const maxAge = 5 * time.Minute
 func newTest(t *testing.T, change ...func(*Options)) (*Store, *clock) {
 	t.Helper()
 	c := &clock{t: time.Unix(1_700_000_000, 0)}
-	o := Options{MaxAge: maxAge, Memory: 1 << 20, Now: c.now}
+	o := Options{MaxAge: maxAge, Memory: 1 << 20, Now: c.now, Rank: inHand}
 	for _, f := range change {
 		f(&o)
 	}

@@ -15,9 +15,10 @@ import (
 // What things cost beyond the bytes of strings and bodies: their structs, list elements, map slots and allocator
 // rounding. A test holds these to the sizes of the structs.
 const (
-	entryCost    = 720
+	entryCost    = 832
 	attemptCost  = 144
 	spentCost    = 16
+	tracedCost   = 32
 	documentCost = 320
 	readCost     = 64
 	bodyCost     = 96
@@ -83,6 +84,9 @@ func (sh *shard) get(k key, gone Epoch, now int64) *entry {
 	if e.view.set && now-e.view.at >= sh.maxAge {
 		sh.clearView(e)
 	}
+	for len(e.past) > 0 && now-e.past[0].at >= sh.maxAge {
+		sh.forgetPast(e, 0)
+	}
 	if known && e.empty() {
 		e.lost = ReasonAged
 	}
@@ -131,7 +135,8 @@ func (sh *shard) documentOf(k key, e *entry, gone Epoch) *document {
 
 // charge brings the account of the entry itself up to date.
 func (sh *shard) charge(e *entry) {
-	c := int64(entryCost + readCost*cap(e.reads) + attemptCost*cap(e.repeats.kept) + spentCost*cap(e.spent))
+	c := int64(entryCost + readCost*cap(e.reads) + pastCost*cap(e.past) + attemptCost*cap(e.repeats.kept) +
+		spentCost*cap(e.spent) + tracedCost*cap(e.traced))
 	sh.bytes += c - e.charged
 	e.charged = c
 }
@@ -172,13 +177,15 @@ func (sh *shard) free(b *body) {
 	if b.refs--; b.refs > 0 {
 		return
 	}
-	sh.bytes -= bodyCost + int64(len(b.data))
+	sh.bytes -= bodyCost + int64(len(b.data)) + b.digest.Size()
 	sh.bodies--
 	b.doc.unlist(b)
 }
 
 // removeRead takes a read out, and gives back the room that many reads had taken.
 func (sh *shard) removeRead(e *entry, i int) {
+	n := e.reads[i].numbers
+	e.traced = slices.DeleteFunc(e.traced, func(r tracedRead) bool { return r.numbers == n })
 	sh.free(e.reads[i].body)
 	e.reads = slices.Delete(e.reads, i, i+1)
 	if c := cap(e.reads); c > 8 && len(e.reads) <= c/4 {
@@ -199,6 +206,7 @@ func (sh *shard) remove(e *entry) {
 		sh.free(r.body)
 	}
 	sh.clearView(e)
+	sh.forgetHistory(e)
 	e.reads = nil
 	sh.lru.Remove(e.key)
 	sh.bytes -= e.charged
@@ -217,6 +225,8 @@ func (sh *shard) settled(e *entry) {
 		switch {
 		case !ok:
 			return
+		case old == e && len(e.past) > 0:
+			sh.forgetPast(e, 0)
 		case old == e && len(e.reads) > 1:
 			sh.crowded++
 			sh.removeRead(e, 0)

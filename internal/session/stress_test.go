@@ -22,7 +22,7 @@ import (
 // accounts must be right at the end.
 func TestNoReadServesTwoWrites(t *testing.T) {
 	const clients, documents, revisions = 16, 8, 16
-	s, _ := newTest(t, func(o *Options) { o.Memory = 256 << 10 })
+	s, _ := newTest(t, func(o *Options) { o.Memory = 256 << 10; o.Rank = nil })
 	sessions := []Session{pool, Inferred(bob, here), one, Named(bob, []byte("x"))}
 	type held struct{ reads, bases [revisions]atomic.Int64 }
 	counts := make([][documents]held, len(sessions))

@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"context"
+	"hash/maphash"
 
 	"optimist/internal/doc"
 	"optimist/internal/life"
@@ -16,6 +17,9 @@ import (
 // waits. Whoever holds one base while taking another must not wait: two that do so in opposite order would wait for each other.
 func (s *Store) Take(ctx context.Context, sess Session, ref doc.Ref, sent []byte) (Base, error) {
 	t := s.taking(sess, ref, sent)
+	if sess.InTrace() {
+		return t.takeInTrace(ctx, sess)
+	}
 	return t.take(ctx)
 }
 
@@ -38,7 +42,9 @@ type taking struct {
 	ix *life.Index[Session]
 	k  key
 	request
-	apart bool // nobody but who writes holds the copy that given are of
+	trace  Trace
+	traced bool // reads of the trace are the only candidates, as long as there are any
+	apart  bool // nobody but who writes holds the copy that given are of
 
 	client  context.Context // of the request; nil: it never waits
 	attempt *attempt        // nil: nobody looks for repeats of it, and it hasn't waited
@@ -50,8 +56,8 @@ type taking struct {
 }
 
 func (s *Store) taking(sess Session, ref doc.Ref, sent []byte) taking {
-	k := key{sess: sess, ref: ref}
-	return taking{s: s, sh: s.shard(k), k: k, request: request{sent: sent, named: sess.named}}
+	k := keyOf(sess, ref)
+	return taking{s: s, sh: s.shard(k), k: k, trace: sess.trace, request: request{sent: sent, on: s.on, named: sess.named}}
 }
 
 // take is Take.
@@ -100,17 +106,17 @@ func (t *taking) try() (b Base, wait <-chan struct{}) {
 	t.ix = t.s.indices.Index(t.k.ref.Index, t.now)
 	// In a named session the own view tells a repeat. What never waits, because the client brought its own guard, has none.
 	if t.attempt == nil && t.sent != nil && !t.named && (!t.given.Known() || t.client != nil) {
-		t.attempt = &attempt{sh: t.sh, hash: hashOf(t.s.seed, t.sent, t.given)}
+		t.attempt = &attempt{sh: t.sh, hash: hashOf(t.s.seed, t.sent, t.on != nil, t.given)}
+		if t.traced { // equal bytes are an equal change in another trace
+			t.attempt.hash = (t.attempt.hash ^ maphash.Comparable(t.s.seed, t.trace)) | 1
+		}
 	}
 	if t.attempt != nil && t.attempt.hash != 0 {
 		b.claim.attempt = t.attempt
 	}
-	reads, wait := t.look(&b)
-	for reads != nil { // until nobody else has reserved the closest while it was looked for
-		if t.pick(reads[t.s.o.Rank(reads, t.sent)].Numbers, &b) {
-			break
-		}
-		reads, wait = t.look(&b)
+	candidates, wait := t.look(&b)
+	for candidates != nil && !t.rank(candidates, &b) { // until nobody else has reserved the likeliest while it was looked for
+		candidates, wait = t.look(&b)
 	}
 	if t.s.dryRun {
 		b.end()
@@ -118,13 +124,13 @@ func (t *taking) try() (b Base, wait <-chan struct{}) {
 	return b, wait
 }
 
-// look takes the base if there is one, or returns what to wait for, or of several reads all, oldest first.
-func (t *taking) look(b *Base) (reads []doc.Revision, wait <-chan struct{}) {
+// look takes the base if there is one, or returns what to wait for, or what may be the base, oldest first.
+func (t *taking) look(b *Base) (cs []*candidate, wait <-chan struct{}) {
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
 	e, f := t.sh.get(t.k, t.ix.Gone(), t.now), t.sh.inFlight[t.k]
 	b.claim.taken = t.sh.order
-	if !t.given.Known() && !t.named && t.ix.IsBlind(t.k.sess, t.now) {
+	if !t.given.Known() && !t.named && !t.traced && t.ix.IsBlind(t.k.sess, t.now) {
 		b.Reason = ReasonBlind // it stays blind for as long as it writes what it hasn't read
 		b.claim.blind = (e == nil || e.empty()) && !f.any() && t.sh.lost(t.k, e) == ReasonNone
 		t.count(KindNone)
@@ -133,37 +139,21 @@ func (t *taking) look(b *Base) (reads []doc.Revision, wait <-chan struct{}) {
 	if inherited, wait := t.followFirst(f, b); inherited || wait != nil {
 		return nil, wait
 	}
-	d := choose(t.known(e, f), t.request)
+	k := t.known(e, f)
+	d := choose(k, t.request)
 	switch d.action {
+	case takeRead:
+		d.read = find(e.reads, k.reads[d.read].numbers)
 	case waitForBase:
 		if t.attempt == nil {
 			t.attempt = &attempt{before: t.before}
 		}
 		return nil, f.wait(t.attempt)
-	case rankReads:
-		reads = make([]doc.Revision, d.read)
-		for i, r := range e.reads[:d.read] {
-			reads[i] = doc.Revision{Numbers: r.numbers, Version: r.version, Source: r.body.bytes()}
-		}
-		return reads, nil
+	case rankAll:
+		return t.candidates(e, k.reads[:d.read]), nil
 	}
 	t.reserve(e, d, b)
 	return nil, nil
-}
-
-// pick takes the read of the revision if it is still there.
-func (t *taking) pick(n doc.Numbers, b *Base) bool {
-	t.sh.mu.Lock()
-	defer t.sh.mu.Unlock()
-	e := t.sh.get(t.k, t.ix.Gone(), t.now)
-	if e == nil {
-		return false
-	}
-	i := find(e.reads, n)
-	if i >= 0 {
-		t.reserve(e, decision{action: takeRead, read: i, ambiguous: true}, b)
-	}
-	return i >= 0
 }
 
 // followFirst takes the base that the write's first try has given back, or returns what to wait for until that is over.
@@ -201,7 +191,7 @@ func (t *taking) known(e *entry, f *inFlight) (k known) {
 	}
 	var r repeats
 	if e != nil {
-		k.reads, r = e.reads, e.repeats
+		k.reads, k.past, r = e.reads, len(e.past) > 0, e.repeats
 		if e.view.set {
 			k.view = &e.view
 		}
@@ -211,6 +201,9 @@ func (t *taking) known(e *entry, f *inFlight) (k known) {
 	if a := t.attempt; a != nil {
 		t.repeat, t.first, t.inDoubt = r.find(a, t.now)
 		t.mayRepeat = a.hash != 0 && !t.given.Known() && (t.repeat != noRepeat || f.sends(a.hash))
+		if t.on != nil && t.repeat == sameSent {
+			t.repeat = noRepeat // small parts are often alike: a status that is set again was another before
+		}
 	}
 	if t.inDoubt != nil {
 		t.doubt = &t.inDoubt.numbers
@@ -220,28 +213,13 @@ func (t *taking) known(e *entry, f *inFlight) (k known) {
 
 // reserve makes what is decided the base, and takes it out of the entry. A dry run only looks.
 func (t *taking) reserve(e *entry, d decision, b *Base) {
-	c := &b.claim
-	b.Ambiguous = d.ambiguous
-	switch d.action {
-	case takeRead:
-		r := &e.reads[d.read]
-		c.kind, c.seen, c.sent, c.stored = KindRead, r.seen, r.body.bytes(), r.body.bytes()
-		b.Ambiguous = b.Ambiguous || !d.doubtful && (t.mayRepeat || t.guesses() && e.repeats.missed.or(r))
-	case takeView:
-		c.kind, c.viewed = KindView, true
-		c.view, c.sent, c.stored = e.view, e.view.sentBody.bytes(), e.view.storedBody.bytes()
-		b.Ambiguous = b.Ambiguous || !d.doubtful && t.guesses() && e.repeats.missed != missed{}
-	case takeSent: // its view is what it sends, so that nothing of it counts twice; what the engine holds is for the caller to read
-		c.kind, c.sent, c.again = KindView, bytes.Clone(t.sent), true
-		c.numbers = t.lastSent(e)
-	case takeGiven:
-		c.kind, c.numbers = KindGiven, t.given
-		c.sent = t.bodyOfGiven(e)
-		c.stored = c.sent
-	case takeNothing:
+	if d.action == takeNothing {
 		t.reserveNothing(e, b)
 		return
 	}
+	b.Ambiguous = d.ambiguous || !d.doubtful && t.mayBeAnothers(e, d)
+	c := &b.claim
+	t.claim(e, d, c)
 	if !c.numbers.Known() && !c.again {
 		c.kind = KindAbsent
 	}
@@ -252,6 +230,40 @@ func (t *taking) reserve(e *entry, d decision, b *Base) {
 	}
 	if !t.s.dryRun {
 		t.takeOut(e, d, b)
+	}
+}
+
+// mayBeAnothers reports whether another client may need the base, because the write, or one before it, may be a repeat.
+func (t *taking) mayBeAnothers(e *entry, d decision) bool {
+	switch d.action {
+	case takeRead:
+		return t.mayRepeat || t.guesses() && e.repeats.missed.or(&e.reads[d.read])
+	case takeView:
+		return t.guesses() && e.repeats.missed != missed{}
+	}
+	return false
+}
+
+// claim fills in what is decided.
+func (t *taking) claim(e *entry, d decision, c *claim) {
+	switch d.action {
+	case takeRead:
+		r := &e.reads[d.read]
+		c.kind, c.seen, c.sent, c.stored = KindRead, r.seen, r.body.bytes(), r.body.bytes()
+	case takeView:
+		c.kind, c.viewed = KindView, true
+		c.view, c.sent, c.stored = e.view, e.view.sentBody.bytes(), e.view.storedBody.bytes()
+	case takePast:
+		p := &e.past[d.read]
+		c.kind, c.past = p.kind, true
+		c.view, c.sent, c.stored = p.view, p.sentBody.bytes(), p.storedBody.bytes()
+	case takeSent: // its view is what it sends, so that nothing of it counts twice; what the engine holds is for the caller to read
+		c.kind, c.sent, c.again, c.part = KindView, bytes.Clone(t.sent), true, t.on != nil
+		c.numbers = t.lastSent(e)
+	case takeGiven:
+		c.kind, c.numbers = KindGiven, t.given
+		c.sent = t.bodyOfGiven(e)
+		c.stored = c.sent
 	}
 }
 
@@ -272,16 +284,20 @@ func (t *taking) takeOut(e *entry, d decision, b *Base) {
 		if t.mayRepeat && !d.doubtful {
 			e.repeats.missed = missed{read: r.order, till: t.sh.order}
 		}
+		c.trace = e.untrace(t.trace, r.numbers, r.count)
 		if r.count--; r.count == 0 {
-			t.sh.removeRead(e, d.read)
+			t.sh.retireRead(e, d.read)
 		}
 	case takeView:
 		if t.guesses() && !d.doubtful {
 			e.repeats.missed = missed{}
 		}
-		t.sh.clearView(e)
+		t.sh.retireView(e)
 	}
 	t.sh.depart(c)
+	if e != nil {
+		t.sh.settled(e) // the history has grown, and perhaps there are new digests
+	}
 }
 
 // reserveNothing makes the base where nothing is known, which is a lost one where something was.
@@ -318,7 +334,9 @@ func (t *taking) count(k Kind) {
 }
 
 // guesses reports whether the base of the write is a guess among what the session has seen: nobody has named it.
-func (t *taking) guesses() bool { return t.attempt != nil && t.attempt.hash != 0 && !t.given.Known() }
+func (t *taking) guesses() bool {
+	return t.attempt != nil && t.attempt.hash != 0 && !t.given.Known() && !t.traced
+}
 
 // ownKey is the key with strings of the store's own.
 func (t *taking) ownKey(e *entry) key {

@@ -8,14 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"optimist/internal/doc"
 	"optimist/internal/rank"
 )
 
 // newWaiting returns a store on the bubble's clock, old enough.
 func newWaiting(t *testing.T) *Store {
 	t.Helper()
-	s := New(Options{MaxAge: maxAge, Memory: 1 << 20})
+	s := New(Options{Rank: inHand, MaxAge: maxAge, Memory: 1 << 20})
 	time.Sleep(maxAge) // of the bubble
 	return s
 }
@@ -232,7 +231,7 @@ func TestDropWhileAWriteWaits(t *testing.T) {
 
 func TestEvictionWhileAWriteIsInFlightLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Options{MaxAge: maxAge, Memory: 64 << 10})
+		s := New(Options{Rank: inHand, MaxAge: maxAge, Memory: 64 << 10})
 		time.Sleep(maxAge)
 		s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
 		first := take(t, s, pool, `{"a":2}`)
@@ -253,12 +252,12 @@ func TestBasesThatOthersTookWhileMeasuring(t *testing.T) {
 	// Measuring holds no lock. What was reserved meanwhile is passed over, the next best is taken; if all are gone, it waits.
 	synctest.Test(t, func(t *testing.T) {
 		var meanwhile func()
-		s := New(Options{MaxAge: maxAge, Rank: func(rs []doc.Revision, sent []byte) int {
+		s := New(Options{MaxAge: maxAge, Rank: func(rs []rank.Candidate, sent rank.Sent) (int, bool) {
 			if f := meanwhile; f != nil {
 				meanwhile = nil
 				f()
 			}
-			return rank.Closest(rs, sent)
+			return inHand(rs, sent)
 		}})
 		time.Sleep(maxAge)
 		for _, n := range []int64{4, 5, 6} {

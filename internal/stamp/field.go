@@ -79,42 +79,29 @@ func Take(document []byte, field string) (rest []byte, t Taken, ok bool) {
 	from, kept := 0, false // what is before from is in out, or left out
 	comma := -1            // the one before the member at hand
 	s := jsontext.Scan(document)
-	for m, more := s.Next(); more; m, more = s.Next() {
-		if !named(document, m, field) {
-			kept, comma = true, m.Comma
+	for s.IsObject() && s.Next() {
+		if !s.Named(field) {
+			kept, comma = true, s.Comma
 			continue
 		}
-		t.add(document[m.Value:m.End])
-		cut, to := m.Key, m.End
+		t.add(s.Text())
+		cut, to := s.Key, s.End
 		switch {
 		case kept:
 			cut = comma
-		case m.Comma >= 0:
-			to = m.Comma + 1
+		case s.Comma >= 0:
+			to = s.Comma + 1
 		}
 		out = append(out, document[from:cut]...)
-		from, comma = to, m.Comma
+		from, comma = to, s.Comma
 	}
-	if !s.Whole() || !jsontext.LooksLikeObject(document) {
+	if !s.Whole() || !s.IsObject() {
 		return document, Taken{}, false
 	}
 	if t.Value == nil {
 		return document, t, true
 	}
 	return append(out, document[from:]...), t, true
-}
-
-// named reports whether a member of an object has the name, however that is written.
-func named(object []byte, m jsontext.Member, name string) bool {
-	if m.KeyEnd == 0 {
-		return false
-	}
-	key := object[m.Key+1 : m.KeyEnd-1]
-	if bytes.IndexByte(key, '\\') < 0 {
-		return string(key) == name
-	}
-	plain, ok := unquote(object[m.Key:m.KeyEnd])
-	return ok && plain == name
 }
 
 // unquote gives the meaning of a JSON string.
@@ -148,20 +135,20 @@ func onlyBrace(b []byte) bool { return jsontext.SkipSpace(b, 0) == len(b)-1 }
 func TakeIn(document []byte, name, field string) (rest []byte, t Taken, ok bool) {
 	var out []byte
 	from, s := 0, jsontext.Scan(document)
-	for m, more := s.Next(); more; m, more = s.Next() {
-		if !named(document, m, name) {
+	for s.IsObject() && s.Next() {
+		if !s.Named(name) {
 			continue
 		}
-		inner, taken, is := Take(document[m.Value:m.End], field)
+		inner, taken, is := Take(s.Text(), field)
 		if !is || taken.Value == nil {
 			continue
 		}
 		t.add(taken.Value)
 		t.Differ = t.Differ || taken.Differ
-		out = append(append(out, document[from:m.Value]...), inner...)
-		from = m.End
+		out = append(append(out, document[from:s.Value]...), inner...)
+		from = s.End
 	}
-	if !s.Whole() || !jsontext.LooksLikeObject(document) {
+	if !s.Whole() || !s.IsObject() {
 		return document, Taken{}, false
 	}
 	if t.Value == nil {

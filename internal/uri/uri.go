@@ -7,6 +7,7 @@ package uri
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -94,16 +95,45 @@ func unhex(c byte) byte {
 	return 255
 }
 
+// Plain are the bytes of a text that stand for themselves; all others are percent-encoded.
+type Plain [256]bool
+
+// PlainBytes are those that something holds for.
+func PlainBytes(holds func(c byte) bool) *Plain {
+	var p Plain
+	for c := range p {
+		p[c] = holds(byte(c))
+	}
+	return &p
+}
+
+func alphanumeric(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+}
+
+var (
+	inSegment = PlainBytes(func(c byte) bool { return alphanumeric(c) || c == '-' || c == '_' || c == '.' || c == '~' })
+	inForm    = PlainBytes(func(c byte) bool { return alphanumeric(c) || c == '-' || c == '_' || c == '.' || c == '*' })
+)
+
 // AppendSegment percent-encodes a name as one path segment.
-func AppendSegment(dst []byte, name string) []byte {
+func AppendSegment(dst []byte, name string) []byte { return AppendEncoded(dst, name, inSegment) }
+
+// AppendFormValue encodes a name as java.net.URLEncoder does, which makes the engine's Location.
+func AppendFormValue(dst []byte, name string) []byte {
+	return append(dst, bytes.ReplaceAll(AppendEncoded(nil, name, inForm), []byte("%20"), []byte("+"))...)
+}
+
+// AppendEncoded appends a text with its bytes percent-encoded, but for those that are plain.
+func AppendEncoded(dst []byte, text string, plain *Plain) []byte {
 	const hex = "0123456789ABCDEF"
-	for i := 0; i < len(name); i++ {
-		c := name[i]
-		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.' || c == '~' {
+	dst = slices.Grow(dst, len(text))
+	for i := range len(text) {
+		if c := text[i]; plain[c] {
 			dst = append(dst, c)
-			continue
+		} else {
+			dst = append(dst, '%', hex[c>>4], hex[c&15])
 		}
-		dst = append(dst, '%', hex[c>>4], hex[c&15])
 	}
 	return dst
 }

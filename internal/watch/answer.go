@@ -130,14 +130,20 @@ func eachWanted(question []byte) iter.Seq[gjson.Result] {
 func hits(answer []byte, asked string) iter.Seq[*Document] {
 	return func(yield func(*Document) bool) {
 		for hit := range es.Elements(answer, "hits", "hits") {
-			d := &Document{asked: asked, hit: true}
-			d.read(answer, hit)
-			d.Ref.ID, d.Ref.Routing = d.ID(), d.Routing()
-			if d.whole = d.Source != nil && d.Index != nil; d.whole && !yield(d) {
+			if d := readHit(answer, hit, asked); d.whole && !yield(d) {
 				return
 			}
 		}
 	}
+}
+
+// readHit reads a hit, which is a part of the answer.
+func readHit(answer, hit []byte, asked string) *Document {
+	d := &Document{asked: asked, hit: true}
+	d.read(answer, hit)
+	d.Ref.ID, d.Ref.Routing = d.ID(), d.Routing()
+	d.whole = d.Source != nil && d.Index != nil
+	return d
 }
 
 // wholeHits reports whether a search's body asks for the whole _source of its hits.
@@ -155,36 +161,47 @@ func wholeHits(question []byte) bool {
 	return whole
 }
 
-// withoutNumbers takes _seq_no and _primary_term out of the hits of an answer, with the white space before them, every other byte
-// kept.
-func withoutNumbers(answer []byte) []byte {
-	var out []byte
-	from := 0
-	for hit := range es.Elements(answer, "hits", "hits") {
-		at := cap(answer) - cap(hit)
-		gjson.ParseBytes(hit).ForEach(func(k, v gjson.Result) bool {
-			if k.Str != "_seq_no" && k.Str != "_primary_term" {
-				return true
+// without takes what was added out of a hit, in place, with the white space before it, every other byte kept.
+func (a added) without(hit []byte) []byte {
+	out, from, left := hit[:0], 0, a.members()
+	for s := jsontext.Scan(hit); left > 0 && s.Next(); {
+		switch string(s.Name()) {
+		case "_seq_no", "_primary_term":
+			if !a.numbers {
+				continue
 			}
-			start, end := at+k.Index, at+v.Index+len(v.Raw)
-			for start > 0 && jsontext.IsSpace(answer[start-1]) {
-				start--
+		case "_version":
+			if !a.version {
+				continue
 			}
-			switch {
-			case end < len(answer) && answer[end] == ',':
-				end++
-			case start > 0 && answer[start-1] == ',':
-				start--
-			}
-			out = append(out, answer[from:max(start, from)]...)
-			from = end
-			return true
-		})
+		default:
+			continue
+		}
+		start, end := s.Key, s.End
+		for start > 0 && jsontext.IsSpace(hit[start-1]) {
+			start--
+		}
+		out = append(out, hit[from:max(start, from)]...)
+		if s.Comma >= 0 {
+			end = s.Comma + 1
+		} else if n := len(out); n > 0 && out[n-1] == ',' {
+			out = out[:n-1]
+		}
+		from = end
+		left--
 	}
-	if from == 0 {
-		return answer
+	return append(out, hit[from:]...)
+}
+
+// members is how many members of a hit were added.
+func (a added) members() (n int) {
+	if a.numbers {
+		n += 2
 	}
-	return append(out, answer[from:]...)
+	if a.version {
+		n++
+	}
+	return n
 }
 
 // bare is what a read of the bare _source answers: the document with the white space around it that it was stored with. It stands

@@ -5,7 +5,6 @@ import (
 
 	"optimist/internal/catalog"
 	"optimist/internal/outcome"
-	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/stamp"
 	"optimist/internal/wire"
@@ -38,7 +37,7 @@ func (s *stamps) report(w *Watcher, fields []wire.Field) []wire.Field {
 	if s.reason == "" {
 		return fields
 	}
-	w.Metrics.Unstamped(s.reason)
+	w.Metrics.Unstamped.Inc(s.reason)
 	return append(fields, wire.Field{Name: []byte(StampField), Value: []byte("none;reason=" + s.reason)})
 }
 
@@ -86,7 +85,7 @@ func (rd *Reading) put(d *Document, ix *catalog.Index) bool {
 		routing = ix.Routing
 	}
 	st := stamp.Stamp{Numbers: d.Numbers, Document: stamp.DocumentOf(ix.UUID, routing, d.Ref.ID)}
-	if d.stamper.OnConflict == rule.ConflictMerge {
+	if !d.stamper.FailConflict {
 		st.Copy = stamp.IDOf(rand.Uint64()) //nolint:gosec // it has to differ from others, not to be hard to guess
 	}
 	source, ok := stamp.Put(make([]byte, 0, len(d.Source)+maxStamp), d.Source, d.stamper.Stamp, st)

@@ -8,7 +8,10 @@ package watch
 
 import (
 	"errors"
+	"hash/maphash"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"optimist/internal/api"
 	"optimist/internal/catalog"
@@ -24,7 +27,7 @@ import (
 	"optimist/proxy"
 )
 
-// Options are what a Watcher needs; all but Metrics are required.
+// Options are what a Watcher needs. All are required.
 type Options struct {
 	Rules    *rule.Switch
 	Upstream es.Doer
@@ -36,10 +39,17 @@ type Options struct {
 }
 
 // Watcher looks at reads. It is safe for concurrent use; each connection has a Reading.
-type Watcher struct{ Options }
+type Watcher struct {
+	Options
+	seed    maphash.Seed
+	scrolls *lru.Cache[uint64, added] // whose hits have numbers
+}
 
 // New makes a Watcher.
-func New(o Options) *Watcher { return &Watcher{o} }
+func New(o Options) *Watcher {
+	scrolls, _ := lru.New[uint64, added](maxScrolls) // errs on a size below 1 only
+	return &Watcher{o, maphash.MakeSeed(), scrolls}
+}
 
 // Reading is the read that a connection has under way. It is for one goroutine; its zero value is ready to be used, again and
 // again.
@@ -74,6 +84,8 @@ func (rd *Reading) Serve(w *Watcher, r *client.Request) bool {
 		return rd.mget()
 	case api.Search:
 		return rd.search()
+	case api.Scroll:
+		return rd.scroll()
 	}
 	return false
 }

@@ -18,63 +18,38 @@ func (h *Head) EndToEnd(dst []Field) []Field {
 
 // hopByHop reports whether the field of that name belongs to this connection only.
 func (h *Head) hopByHop(name []byte) bool {
-	switch len(name) {
-	case 2:
-		if EqualFold(name, "TE") {
-			return true
-		}
-	case 4:
-		if EqualFold(name, "Host") {
-			return false
-		}
-	case 7:
-		if EqualFold(name, "Upgrade") || EqualFold(name, "Trailer") {
-			return true
-		}
-	case 10:
-		if EqualFold(name, "Connection") || EqualFold(name, "Keep-Alive") {
-			return true
-		}
-	case 14:
-		if EqualFold(name, "Content-Length") {
-			return false
-		}
-		if EqualFold(name, "HTTP2-Settings") {
-			return true
-		}
-	case 16:
-		if EqualFold(name, "Proxy-Connection") {
-			return true
-		}
-	case 17:
-		if EqualFold(name, "Transfer-Encoding") {
-			return true
-		}
-	case 18:
-		if EqualFold(name, "Proxy-Authenticate") {
-			return true
-		}
-	case 19:
-		if EqualFold(name, "Proxy-Authorization") {
-			return true
-		}
+	switch {
+	case len(name) < len(hopNames) && isOneOf(hopNames[len(name)], name):
+		return true
+	case !h.namesFields:
+		return false
 	}
-	return h.namesFields && h.names(name) && !identifies(name)
+	return h.names(name) && !EqualFold(name, "Host") && !EqualFold(name, "Content-Length") && !identifies(name)
 }
 
-// identifies reports whether the field of that name says who asks. The engines' realms, proxy authentication and run-as use
-// such fields, and so do gateways by convention.
-func identifies(name []byte) bool {
-	for _, n := range [...]string{
-		"authorization", "cookie", "es-security-runas-user", "es-secondary-authorization", "x-proxy-user", "x-proxy-roles",
-		"x-forwarded-user", "x-forwarded-for", "x-ssl-client-cert", "securitytenant", "opendistro_security_impersonate_as",
-		"sg_impersonate_as",
-	} {
+// hopNames are the fields that are always of one connection only, by the length of their names.
+var hopNames = [20][]string{
+	2: {"TE"}, 7: {"Upgrade", "Trailer"}, 10: {"Connection", "Keep-Alive"}, 14: {"HTTP2-Settings"}, 16: {"Proxy-Connection"},
+	17: {"Transfer-Encoding"}, 18: {"Proxy-Authenticate"}, 19: {"Proxy-Authorization"},
+}
+
+func isOneOf(names []string, name []byte) bool {
+	for _, n := range names {
 		if EqualFold(name, n) {
 			return true
 		}
 	}
 	return false
+}
+
+// identifies reports whether the field of that name says who asks. The engines' realms, proxy authentication and run-as use
+// such fields, and so do gateways by convention.
+func identifies(name []byte) bool { return isOneOf(identities, name) }
+
+var identities = []string{
+	"authorization", "cookie", "es-security-runas-user", "es-secondary-authorization", "x-proxy-user", "x-proxy-roles",
+	"x-forwarded-user", "x-forwarded-for", "x-ssl-client-cert", "securitytenant", "opendistro_security_impersonate_as",
+	"sg_impersonate_as",
 }
 
 // names reports whether a Connection field lists name.

@@ -209,26 +209,17 @@ func (h *Head) fields(rest []byte, answer bool) error {
 			return endOfFields(rest)
 		}
 		if rest[0] == ' ' || rest[0] == '\t' {
-			if !answer || len(h.Fields) == 0 {
-				return ErrFold
-			}
 			var err error
-			if rest, err = h.unfold(rest); err != nil {
+			if rest, err = h.unfold(rest, answer); err != nil {
 				return err
 			}
 			continue
 		}
-		n := tokenLen(rest)
-		name := rest[:n]
-		if answer {
-			for rest[n] == ' ' || rest[n] == '\t' {
-				n++
-			}
-		}
-		if len(name) == 0 || rest[n] != ':' {
+		name, at := fieldName(rest, answer)
+		if len(name) == 0 || rest[at] != ':' {
 			return ErrFieldName
 		}
-		rest = rest[n+1:]
+		rest = rest[at+1:]
 		end := valueLen(rest)
 		if rest[end] != '\r' || rest[end+1] != '\n' {
 			return ErrFieldValue
@@ -241,6 +232,16 @@ func (h *Head) fields(rest []byte, answer bool) error {
 	}
 }
 
+// fieldName returns the name at the beginning of a line, and where its colon should be: in an answer behind white space.
+func fieldName(line []byte, answer bool) (name []byte, colon int) {
+	n := tokenLen(line)
+	name = line[:n]
+	for answer && (line[n] == ' ' || line[n] == '\t') {
+		n++
+	}
+	return name, n
+}
+
 // endOfFields makes sure that rest, which begins with CR, is the empty line. readHead has found that line, and no LF without CR.
 func endOfFields(rest []byte) error {
 	if len(rest) != 2 {
@@ -251,7 +252,10 @@ func endOfFields(rest []byte) error {
 
 // unfold joins the folded line at the beginning of rest to the value before it, and returns what follows the line. Both lie in
 // the Head's buffer. The line ending and the white space between them become spaces.
-func (h *Head) unfold(rest []byte) ([]byte, error) {
+func (h *Head) unfold(rest []byte, answer bool) ([]byte, error) {
+	if !answer || len(h.Fields) == 0 {
+		return nil, ErrFold
+	}
 	end := valueLen(rest)
 	if rest[end] != '\r' || rest[end+1] != '\n' {
 		return nil, ErrFieldValue

@@ -31,6 +31,7 @@ type attempt struct {
 	cur    doc.Revision
 	source source
 	doubt  doubt
+	load   load // of the last try
 
 	conflict *respond.Answer // the engine's last 409, for when trying ends
 	noIndex  bool            // there was no index when the document was last read
@@ -68,6 +69,9 @@ func (s *Service) run(ctx context.Context, b *retry.Batch[*change]) {
 	}
 	*a = attempt{s: s, batch: b, open: b.Members}
 	a.do(ctx)
+	for _, c := range b.Members { // before any of them has its answer: their documents may be others' requests
+		s.tellMet(c)
+	}
 	*a = attempt{}
 	s.attempts.Put(a)
 }
@@ -256,7 +260,8 @@ func (a *attempt) send(ctx context.Context, body []byte) (*upstream.Response, er
 	a.doubt.guard = a.cur.Numbers
 	a.doubt.last = try{Conflict: catalog.Conflict{Guard: a.cur.Numbers, Sent: time.Now()}, version: a.cur.Version, body: body}
 	a.source = unread
-	return a.s.carrier.carry(ctx, &load{change: first, body: body, remove: first.draft.Delete, guard: a.cur.Numbers})
+	a.load = load{change: first, body: body, remove: first.draft.Delete, guard: a.cur.Numbers}
+	return a.s.carrier.carry(ctx, &a.load)
 }
 
 func (a *attempt) kind(c *change) outcome.Kind {
@@ -273,11 +278,15 @@ func (a *attempt) kind(c *change) outcome.Kind {
 func (a *attempt) judge(ctx context.Context, res *upstream.Response, body []byte) error {
 	first := a.open[0]
 	switch {
+	case res.Status == 409, res.Status == 200 && first.makes():
+		return a.conflicted(ctx, res)
 	case res.Status == 200 || res.Status == 201:
 		a.acknowledge(ctx, res, body)
 		return nil
-	case res.Status == 409:
-		return a.conflicted(ctx, res)
+	case res.Status == 404 && first.goesAsPart() && first.part.Upsert:
+		res.Release()
+		a.conflict = first.conflict(intent.ErrDeleted.Error())
+		return doc.ErrConflict
 	case res.Status == 400 && len(a.open) > 1:
 		// One bad field must not fail its neighbours: each goes alone.
 		res.Release()
@@ -298,7 +307,7 @@ func (a *attempt) conflicted(ctx context.Context, res *upstream.Response) error 
 	first := a.open[0]
 	a.s.events.Conflict.Call(first.req.Rule.Name)
 	a.batch.Forget()
-	a.conflict = respond.CopyEngine(res)
+	a.conflict = first.conflictOf(res)
 	a.doubt.conflicted(res)
 	res.Release()
 	if len(a.open) > 1 || first.maybeApplied {

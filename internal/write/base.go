@@ -67,11 +67,18 @@ func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err err
 	}
 	s.events.BaseChosen.Call(c.base.Kind, c.base.Reason)
 	c.outcome.Base, c.outcome.Ambiguous = baseKind(c.base.Kind), c.base.Ambiguous
-	if c.base.Ambiguous && c.req.Rule.Ambiguous == rule.AmbiguousFail {
+	if c.base.Ambiguous && c.req.Rule.FailAmbiguous && (c.part == nil || !c.isForEngine()) {
 		return false, ErrAmbiguous
 	}
 	switch c.base.Kind {
 	case session.KindNone, session.KindLost:
+		switch {
+		case c.part == nil:
+		case c.base.Kind == session.KindLost && c.req.Rule.RejectLost:
+			return false, ErrBaseLost
+		default:
+			return true, nil // the engine merges it, as it would any _update
+		}
 		return s.withoutBase(ctx, c)
 	}
 	return false, nil
@@ -89,21 +96,29 @@ func (c *change) viewIsStored() bool {
 	case c.base.Stored == nil:
 		// The engine may hold other bytes (a pipeline): where nothing is merged, the numbers are guard enough. So they are of
 		// what the client itself wrote, and of which nothing else is known.
-		return c.base.View == nil && !c.base.Apart || c.whyUnmergeable() != ""
+		return c.base.View == nil && !c.base.Apart || c.part == nil && c.whyUnmergeable() != ""
 	}
 	return bytes.Equal(c.base.View, c.base.Stored)
 }
 
+// seen is what clients have seen, for who writes what the change does.
+func (s *Service) seen(c *change) *session.Store {
+	if c.part == nil {
+		return s.sessions
+	}
+	return s.sessions.ForPart(c.part.Makes)
+}
+
 // takeSeen reserves what the session has seen as the change's base.
 func (s *Service) takeSeen(ctx context.Context, c *change) (err error) {
-	if c.base, err = s.sessions.Take(ctx, c.req.Session, c.doc.Ref, c.sent); err != nil {
+	if c.base, err = s.seen(c).Take(ctx, c.req.Session, c.doc.Ref, c.sent); err != nil {
 		return err
 	}
 	return c.stillThere(ctx)
 }
 
 func (s *Service) takeCopy(ctx context.Context, c *change, held session.Copy) (err error) {
-	if c.base, err = s.sessions.TakeCopy(ctx, c.req.Session, c.doc.Ref, held, c.sent); err != nil {
+	if c.base, err = s.seen(c).TakeCopy(ctx, c.req.Session, c.doc.Ref, held, c.sent); err != nil {
 		return err
 	}
 	return c.stillThere(ctx)
@@ -126,15 +141,15 @@ func (c *change) stillThere(ctx context.Context) error {
 // takeGuard makes the revision the base that the client's own guard names. pass says that the write goes as it is: its 409 is its
 // answer.
 func (s *Service) takeGuard(ctx context.Context, c *change, n doc.Numbers) (pass bool, err error) {
-	explicit := c.req.Rule.Explicit
+	merges := c.req.Rule.MergeExplicit
 	held, err := s.holdStamped(ctx, c)
 	if err != nil {
 		return false, err
 	}
 	c.outcome.Base = outcome.BaseExplicit
 	switch {
-	case n.Known() && explicit == rule.ExplicitPass:
-		c.base = s.sessions.TakeAt(c.req.Session, c.doc.Ref, n, c.sent) // without a wait: the engine decides
+	case n.Known() && !merges:
+		c.base = s.seen(c).TakeAt(c.req.Session, c.doc.Ref, n, c.sent) // without a wait: the engine decides
 	case n.Known():
 		err = s.takeCopy(ctx, c, session.Copy{Numbers: n})
 	case c.req.Rule.Session && c.req.Session.IsNamed():
@@ -145,7 +160,7 @@ func (s *Service) takeGuard(ctx context.Context, c *change, n doc.Numbers) (pass
 	if err != nil {
 		return false, err
 	}
-	if explicit == rule.ExplicitPass || !n.Known() {
+	if !merges || !n.Known() {
 		c.outcome.Reason = outcome.ReasonExplicit
 		return true, nil
 	}
@@ -158,7 +173,7 @@ func (s *Service) takeGuard(ctx context.Context, c *change, n doc.Numbers) (pass
 func (s *Service) withoutBase(ctx context.Context, c *change) (pass bool, err error) {
 	if c.base.Kind == session.KindLost {
 		c.outcome.Reason = c.base.Reason.String()
-		if c.req.Rule.Lost == rule.LostReject {
+		if c.req.Rule.RejectLost {
 			return false, s.refuseLost(ctx, c)
 		}
 	}
@@ -228,7 +243,7 @@ func (c *change) carried() (held session.Copy, ok bool) {
 		return held, false
 	}
 	held = session.Copy{Numbers: st.Numbers, Token: uint64(st.Copy), Served: true}
-	if c.req.Rule.OnConflict == rule.ConflictFail {
+	if c.req.Rule.FailConflict {
 		held.Token = 0 // one from before the rule said so is held against the revision, too, and not against what was sent since
 	}
 	return held, true
@@ -238,7 +253,7 @@ func (c *change) carried() (held session.Copy, ok bool) {
 // copy again has written this. It waits for a write of the same copy, so nothing else of the session may be reserved before.
 func (s *Service) holdStamped(ctx context.Context, c *change) (held session.Base, err error) {
 	if carried, ok := c.carried(); ok && carried.Token != 0 {
-		return s.sessions.Hold(ctx, c.req.Session, c.doc.Ref, carried, c.sent)
+		return s.seen(c).Hold(ctx, c.req.Session, c.doc.Ref, carried, c.sent)
 	}
 	return held, nil
 }
@@ -275,10 +290,13 @@ func (s *Service) whyConflictStands(ctx context.Context, c *change) string {
 		return reasonRule
 	case !c.stales:
 		return c.whyPipelineStands()
-	case c.req.Rule.OnConflict == rule.ConflictFail:
+	case c.req.Rule.FailConflict:
 		return reasonRule
 	case !c.baseKnown() || c.base.Doubtful:
 		return outcome.ReasonNumbers
+	}
+	if c.part != nil {
+		return "" // nothing is written back but the part
 	}
 	if reason := c.whyUnmergeable(); reason != "" {
 		return reason
@@ -308,7 +326,7 @@ func (c *change) whyUnmergeable() string {
 
 // whyPipelineStands is the reason where an ingest pipeline would run again over what is merged, and the rule doesn't allow that.
 func (c *change) whyPipelineStands() string {
-	if (c.pipeline || c.index.Pipeline) && c.req.Rule.Pipeline != rule.PipelineRerun {
+	if (c.pipeline || c.index.Pipeline) && !c.req.Rule.RerunPipeline {
 		return outcome.ReasonPipeline
 	}
 	return ""

@@ -1,13 +1,16 @@
 package write
 
 import (
+	"bytes"
 	"context"
 	"testing"
 
 	"optimist/internal/api"
 	"optimist/internal/config"
 	"optimist/internal/es"
+	"optimist/internal/learn"
 	"optimist/internal/outcome"
+	"optimist/internal/patch"
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/upstream"
@@ -22,12 +25,14 @@ const (
 )
 
 // calm is an upstream without conflicts, which costs next to nothing itself.
-type calm struct{ index, written upstream.Response }
+type calm struct{ index, written, read, missing upstream.Response }
 
 func newCalm() *calm {
 	c := &calm{}
 	c.index.Status, c.index.Payload = 200, []byte(benchIndex)
 	c.written.Status, c.written.Payload = 200, []byte(benchWritten)
+	c.read.Status, c.read.Payload = 200, []byte(`{"_index":"shop","_id":"1","_version":6,"_seq_no":5,"_primary_term":1,"found":true,"_source":`+benchRead+`}`)
+	c.missing.Status, c.missing.Payload = 404, []byte(`{"error":{"type":"document_missing_exception"},"status":404}`)
 	c.written.Fields = []wire.Field{
 		{Name: []byte("X-elastic-product"), Value: []byte("Elasticsearch")},
 		{Name: []byte("content-type"), Value: []byte("application/json")},
@@ -37,8 +42,13 @@ func newCalm() *calm {
 }
 
 func (c *calm) Do(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
-	if r.Method == "PUT" {
+	switch {
+	case r.Method == "PUT":
 		return &c.written, nil
+	case r.Method == "POST":
+		return &c.missing, nil
+	case bytes.HasPrefix(r.Target, []byte("/shop/_doc/")):
+		return &c.read, nil
 	}
 	return &c.index, nil
 }
@@ -49,7 +59,7 @@ func benchRequest(b *testing.B, more ...wire.Field) *Request {
 	if err != nil {
 		b.Fatal(err)
 	}
-	set, err := rule.Compile(cfg.Rules)
+	set, err := rule.FromConfig(cfg)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -82,7 +92,7 @@ func BenchmarkGuardedWrite(b *testing.B) {
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			up, sessions := newCalm(), session.New(session.Options{})
-			s := New(Options{Upstream: up, Engine: &es.Client{Upstream: up}, Sessions: sessions})
+			s := New(Options{Upstream: up, Engine: &es.Client{Upstream: up}, Sessions: sessions, Events: Events{Met: learn.New(learn.Options{}).Met}})
 			r := benchRequest(b, bench.more...)
 			rev, _ := es.Revision([]byte(`{"_version":6,"_seq_no":5,"_primary_term":1,"_source":` + benchRead + `}`))
 			sessions.Read(r.Session, docRef("1"), rev, sessions.Epoch())
@@ -97,6 +107,31 @@ func BenchmarkGuardedWrite(b *testing.B) {
 				}
 				if last := a.Fields[len(a.Fields)-1]; i == 1 && string(last.Value) != "guarded;attempts=1;base="+bench.base.String() {
 					b.Fatalf("%s: %s", last.Name, last.Value)
+				}
+				a.Release()
+			}
+		})
+	}
+}
+
+// BenchmarkPatch is what a PATCH costs between the door and the upstream, whose answers cost next to nothing.
+func BenchmarkPatch(b *testing.B) {
+	for _, bench := range []struct{ name, media, body string }{
+		{"Steps", patch.MediaSteps, `[{"op":"increment","path":"/stock","value":1}]`},
+		{"Merge", patch.MediaMerge, `{"stock":11}`},
+		{"Operations", patch.MediaOperations, `[{"op":"replace","path":"/stock","value":11}]`},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			up := newCalm()
+			s := New(Options{Upstream: up, Engine: &es.Client{Upstream: up}, Sessions: session.New(session.Options{})})
+			r := benchRequest(b)
+			r.Fields[3].Value = []byte(bench.media)
+			r.Op.Kind, r.Method, r.Body, r.Session = api.Patch, []byte("PATCH"), []byte(bench.body), session.Session{}
+			b.ReportAllocs()
+			for b.Loop() {
+				a, err := s.Do(b.Context(), r)
+				if err != nil || a.Status != 200 {
+					b.Fatal(a, err)
 				}
 				a.Release()
 			}

@@ -24,39 +24,51 @@ type carrier interface {
 // load is one write to send.
 type load struct {
 	*change             // whose request it goes as
-	body    []byte      // the document; for a delete, the client's own body
+	body    []byte      // the document; for a delete, the client's own body; of an _update, what becomes of the document
 	remove  bool        // the document shall not be there
 	guard   doc.Numbers // the revision whose place it may take; zero for a document that must not be there
 }
 
 // single carries each load as a request of its own: the client's, with the body and the guard put in.
-type single struct {
-	up      es.Doer
-	timeout time.Duration
-}
+type single struct{ up es.Doer }
+
+// answerTimeout bounds how long a write waits for its answer; after it the outcome is unknown. The engine itself gives up after the
+// request's timeout, a minute.
+const answerTimeout = 2 * time.Minute
 
 func (s single) carry(ctx context.Context, l *load) (*upstream.Response, error) {
-	body := l.body
-	if l.remove {
+	body, create := l.body, !l.guard.Known() && !l.remove
+	switch {
+	case l.remove:
 		body = l.req.Body
+	case l.goesAsPart() && create:
+		body, create = l.updateBody(nil, body), false
+	case l.goesAsPart():
+		body = l.updateBody(l.draft.Part, nil)
 	}
-	return s.exchange(ctx, l.request(body, l.guard, !l.guard.Known() && !l.remove))
+	return s.exchange(ctx, l.request(body, l.guard, create))
 }
 
 // exchange sends one request and waits for its answer.
 func (s single) exchange(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
-	r.Timeout = s.timeout
+	r.Timeout = answerTimeout
 	res, err := s.up.Do(context.WithoutCancel(ctx), r)
+	if err != nil {
+		return nil, lostAnswer(err)
+	}
+	return res, nil
+}
+
+// lostAnswer is what a failed exchange means for the write.
+func lostAnswer(err error) error {
 	var failed *upstream.Error
 	switch {
-	case err == nil:
-		return res, nil
 	case errors.Is(err, upstream.ErrNotSent):
-		return nil, err
+		return err
 	case errors.As(err, &failed) && failed.Class == upstream.Cancelled && !failed.Sent:
-		return nil, fmt.Errorf("%w: %w", ErrNotWritten, err)
+		return fmt.Errorf("%w: %w", ErrNotWritten, err)
 	}
-	return nil, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+	return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 }
 
 // request is the change's request under a guard. The fields that concern only optimist stay behind, and those that would keep the

@@ -9,7 +9,6 @@ import (
 	"optimist/internal/intent"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
-	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/uri"
 	"optimist/rewrite/edit"
@@ -40,9 +39,9 @@ func (s *Service) put(ctx context.Context, c *change) error {
 	}
 	c.stales = true
 	if c.req.Op.Kind == api.Delete {
-		c.intent = &intent.Delete{Base: c.base.Numbers, Stale: c.req.Rule.OnDeleteConflict == rule.DeleteSent}
+		c.intent = &intent.Delete{Base: c.base.Numbers, Stale: !c.req.Rule.FailStaleDelete}
 	} else {
-		c.intent, c.shares = s.documentIntent(c), s.mayShare(c)
+		c.intent, c.shares = s.documentIntent(c), c.mayShare()
 	}
 	if err = s.inLane(ctx, c); errors.Is(err, errNoGuard) {
 		return s.pass(ctx, c, outcome.ReasonSeqNo)
@@ -54,18 +53,18 @@ func (s *Service) put(ctx context.Context, c *change) error {
 func (s *Service) documentIntent(c *change) intent.Intent {
 	c.document = intent.Document{
 		Base: intent.Base{Numbers: c.base.Numbers, View: c.base.View, Absent: c.base.Kind == session.KindAbsent, Stored: c.viewIsStored()},
-		Sent: c.sent, Guard: c.guard, Recreate: c.req.Rule.OnMissing == rule.MissingRecreate,
+		Sent: c.sent, Guard: c.guard, Recreate: c.req.Rule.RecreateMissing,
 		Merger: s.observer.Merger(c.req.Rule.Merger),
 	}
 	return s.underRule(c, &c.document)
 }
 
 // mayShare reports whether the change may share a write with others, as far as is known without asking.
-func (s *Service) mayShare(c *change) bool {
-	if c.req.Rule.OnConflict != rule.ConflictMerge || !c.plain || c.outcome.Base == outcome.BaseExplicit || !c.baseKnown() || c.base.Doubtful {
+func (c *change) mayShare() bool {
+	if c.req.Rule.FailConflict || !c.plain || c.outcome.Base == outcome.BaseExplicit || !c.baseKnown() || c.base.Doubtful {
 		return false
 	}
-	return c.whyUnmergeable() == "" && s.catalog.KnownWhole(c.req.Session.Credentials(), c.name)
+	return c.whyUnmergeable() == "" && c.index.KnownWhole
 }
 
 // create sends a write that the engine itself refuses when the document exists: it needs no guard, and its conflict is its

@@ -110,6 +110,9 @@ func (a *attempt) judgeDoubt(ctx context.Context) {
 // since the guard, and it left something else.
 func (a *attempt) othersWrote() bool {
 	t := &a.doubt.last
+	if a.open[0].goesAsPart() {
+		return false // the engine stores what it makes of a part in its own spelling
+	}
 	if t.body == nil && a.cur.Known() {
 		return true // a delete leaves nothing
 	}

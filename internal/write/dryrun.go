@@ -30,8 +30,8 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 	play := &explain.Rehearsal{Account: a, Passed: r.Reason,
 		Look:  func(ctx context.Context) (doc.Revision, error) { return stage.current(ctx, c) },
 		Named: func() respond.Document { return stage.named(c) }}
-	stage.direct, stage.events = single{play, s.timeout}, Events{}
-	stage.carrier, stage.questions = stage.direct, single{explain.Silence{}, s.timeout}
+	stage.direct, stage.events = single{play}, Events{}
+	stage.carrier, stage.questions = stage.direct, single{explain.Silence{}}
 	stage.lanes = retry.NewLanes(1, share)
 	answer, err := stage.Do(ctx, r)
 	if play.Failed != nil {
@@ -71,8 +71,10 @@ func (c *change) describe(a *explain.Account) {
 	switch {
 	case c.patch != nil:
 		from, to = c.draft.From, c.draft.Edited
-	case !c.json || c.req.Op.Kind == api.Update || !c.baseKnown():
+	case !c.json || c.req.Op.Kind == api.Update && c.part == nil || !c.baseKnown():
 		return
+	case c.part != nil:
+		to = c.made
 	}
 	if to == nil {
 		return

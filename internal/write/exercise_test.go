@@ -116,7 +116,7 @@ func (w *world) appendLine(line string) error {
 	api.Parse([]byte("PUT"), []byte(target1), &op)
 	r := &Request{Op: &op, Method: []byte("PUT"), Body: []byte("{}"), Rule: w.rules.Match("shop", api.Index), Session: w.client("c").sess}
 	c := &r.change
-	if err := c.read(r, w.s.now); err != nil {
+	if err := c.read(r, w.s); err != nil {
 		return err
 	}
 	if err := w.s.locate(w.t.Context(), c); err != nil {

@@ -89,7 +89,7 @@ func newWorld(t *testing.T, rules string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := rule.Compile(cfg.Rules)
+	set, err := rule.FromConfig(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tidwall/gjson"
 	"pgregory.net/rapid"
 
 	"optimist/internal/es"
@@ -19,7 +20,7 @@ import (
 
 // TestWhatIsStoredIsTheChangesInSomeOrder lets a few writers of one document meet in every way that the engine and the two
 // proxies can put their requests in an order: each is held until it is let go, and rapid draws which is next. Writers save what
-// they have read and changed, or haven't read, create, delete, send patches, or go past optimist. Rules and changes are drawn,
+// they have read and changed, send parts of it, or haven't read, create, delete, send patches, or go past optimist. Rules and changes are drawn,
 // too.
 //
 // It judges by a model. The stored revisions must be what the acknowledged changes make of the first one, in some order, each
@@ -179,7 +180,7 @@ func (s *stage) release() {
 
 // before holds whatever a proxy sends for the document.
 func (s *stage) before(r *upstream.Request) (*upstream.Response, error) {
-	if target := string(r.Target); strings.HasPrefix(target, "/shop/_doc/1") || strings.HasPrefix(target, "/shop/_create/1") {
+	if target := string(r.Target); strings.HasPrefix(target, "/shop/_doc/1") || strings.HasPrefix(target, "/shop/_create/1") || strings.HasPrefix(target, "/shop/_update/1") {
 		s.hold(r.Method + " " + target + " " + string(r.Body))
 	}
 	return nil, nil
@@ -195,6 +196,10 @@ func (s *stage) after(r *upstream.Request, res *upstream.Response) error {
 		s.stored(decodeModel(string(r.Body)))
 	case "DELETE":
 		s.stored(absent{})
+	case "POST":
+		if result := gjson.GetBytes(res.Payload, "result").Str; result == "updated" || result == "created" {
+			s.stored(decodeModel(s.proxies[0].stored("1"))) // nobody else is let go meanwhile
+		}
 	}
 	return nil
 }

@@ -27,6 +27,7 @@ const (
 	patches
 	both
 	deletes
+	parts   // sends parts of what it has read, and saves
 	blind   // saves what it hasn't read
 	creates // only what isn't there
 	passes  // by optimist
@@ -34,7 +35,7 @@ const (
 
 // kindsOfWriters are who meets: those of one kind may share a write.
 var kindsOfWriters = [][]kind{{saves, both, patches, passes}, {saves, saves, saves, saves, both, passes}, {patches}, {both}, {saves, both, deletes},
-	{blind, saves, patches}, {creates, blind, deletes, saves}}
+	{blind, saves, patches}, {creates, blind, deletes, saves}, {parts}, {parts, saves, passes}, {parts, deletes, creates, patches}}
 
 func (s *stage) writer(i int, k kind) *writer {
 	name := fmt.Sprintf("w%d", i)
@@ -65,6 +66,10 @@ func (s *stage) writer(i int, k kind) *writer {
 		}
 		if k == patches || k == both && rapid.Bool().Draw(s.rt, "patches") {
 			wr.todo = append(wr.todo, wr.patch())
+			continue
+		}
+		if k == parts && rapid.IntRange(0, 3).Draw(s.rt, "sends a part") > 0 {
+			wr.todo = append(wr.todo, wr.update())
 			continue
 		}
 		mark := ""
@@ -199,6 +204,88 @@ func (r *ruleModel) patched(p *patchModel, doc any) effect {
 	}
 	after, failed = transformModel(r.steps, after, &inputsModel{op: "patch", incoming: p.incoming, current: doc, base: absent{}})
 	return effect{after, failed}
+}
+
+// update sends a part of the document. What the client has seen then is what it had seen, with the part in it, or what it is shown.
+func (wr *writer) update() func() {
+	p, path, upsert := genMergePatch(wr.s.rt), "/shop/_update/1", rapid.Bool().Draw(wr.s.rt, "doc_as_upsert")
+	body := object{"doc": p}
+	if upsert {
+		body["doc_as_upsert"] = true
+	}
+	shown := rapid.IntRange(0, 3).Draw(wr.s.rt, "is shown the document") == 0
+	if shown {
+		body["_source"] = true
+	}
+	return func() {
+		base := wr.view
+		e := wr.s.begin(fmt.Sprintf("%s, who has seen %s, updates %s", wr.name, encodeModel(base), encodeModel(body)), func(doc any) []effect {
+			return wr.s.rule.updated(base, p, upsert, doc)
+		})
+		r := wr.c.send("POST", path, encodeModel(body))
+		saw, hasSeen := base.(object)
+		switch {
+		case !wr.s.end(e, r):
+		case shown:
+			wr.view = decodeModel(gjson.Get(r.body, "get._source").Raw)
+		case hasSeen:
+			wr.view = merged(deep(saw).(object), p)
+		case upsert:
+			wr.view = deep(p)
+		default:
+			wr.read() // what the engine has made of it
+		}
+	}
+}
+
+// updated is what becomes of a document by a part of it, which its client made of base.
+func (r *ruleModel) updated(base any, part object, upsert bool, doc any) []effect {
+	transformed := func(v any) []effect {
+		after, failed := transformModel(r.steps, deep(v).(object), &inputsModel{op: "update", incoming: part, current: doc, base: base})
+		return []effect{{after, failed}}
+	}
+	saw, hasSeen := base.(object)
+	switch {
+	case doc != any(absent{}):
+	case !upsert:
+		return []effect{{status: 404}}
+	case hasSeen && !r.recreates:
+		return []effect{{status: 409}}
+	default:
+		return transformed(part)
+	}
+	change := part
+	if hasSeen || upsert {
+		sent, clash := merged(object{}, part), false
+		if hasSeen {
+			sent = merged(deep(saw).(object), part)
+		}
+		whole := r.merge.merge("", base, sent, doc, &clash)
+		if clash {
+			return []effect{{status: 409}}
+		}
+		change = projected(part, whole.(object))
+	}
+	after := merged(deep(doc).(object), change)
+	if alike(after, doc) {
+		return []effect{{doc: doc}}
+	}
+	return transformed(after)
+}
+
+// projected is a part with the values of a document.
+func projected(part, doc object) object {
+	out := object{}
+	for name, v := range part {
+		value, there := doc[name]
+		sub, isObject := v.(object)
+		if into, is := value.(object); is && isObject {
+			out[name] = projected(sub, into)
+		} else if there {
+			out[name] = value
+		}
+	}
+	return out
 }
 
 // delete takes the document away.

@@ -1,301 +1,528 @@
 package write
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
 
-	"optimist/internal/patch"
-	"optimist/internal/rule"
 	"optimist/internal/upstream"
 )
 
-// idleRule transforms in name only.
-const idleRule = "rules:\n- {name: shop, match: {index: [shop]}, transform: [{op: remove, path: /never}]}\n"
+// cartRules add numbers, as the rule of a shop does.
+const cartRules = "rules:\n- {name: r, match: {index: [shop]}, merge: {paths: {/n: sum, /total: sum}}}\n"
 
-// randomObject is a small document of few keys, so that two of them meet.
-func randomObject(r *rand.Rand, depth int) string {
-	var b strings.Builder
-	b.WriteByte('{')
-	for i, key := range []string{"a", "b", "c/d~", "é"} {
-		if r.IntN(3) == 0 {
-			continue
-		}
-		if b.Len() > 1 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%q:", key)
-		values := []string{"1", "2", "1.0", "1.00", "10e-1", "null", "true", `"x"`, `"\u0078"`, "[1,2]", "[1, 2.0]", "[]", "{}"}
-		if k := r.IntN(len(values) + 5*(1-min(depth/2, 1))); k < len(values) {
-			b.WriteString(values[k])
-		} else {
-			b.WriteString(randomObject(r, depth+i%2+1))
-		}
-	}
-	b.WriteByte('}')
-	return b.String()
-}
+const update1 = "/shop/_update/1"
 
-// TestAnUpdateThatIsTransformedIsTheEnginesOwn compares _update requests that optimist performs with those that the engine does.
-func TestAnUpdateThatIsTransformedIsTheEnginesOwn(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	results := map[string]int{}
-	for range 1500 {
-		stored, part := randomObject(r, 0), randomObject(r, 0)
-		body := `{"doc":` + part + `}`
-		switch r.IntN(8) {
-		case 0:
-			body = `{"doc":` + part + `,"detect_noop":false}`
-		case 1:
-			body = `{"doc":` + part + `,"doc_as_upsert":true}`
-		case 2:
-			body = `{"doc":` + part + `,"upsert":{"u":1}}`
-		case 3:
-			body = `{"doc":` + part + `,"_source":true}`
-		}
-		query := []string{"", "?_source=a", "?refresh=true", "?doc_as_upsert=true", "?retry_on_conflict=2", "?if_seq_no=0&if_primary_term=1"}[r.IntN(6)]
-		var got, want result
-		var docs [2]string
-		absent := r.IntN(5) == 0
-		for k := range 2 {
-			w := newWorld(t, idleRule)
-			w.direct("PUT", "/shop", stressIndex)
-			if !absent {
-				w.put("1", stored)
-			}
-			if k == 0 {
-				got = w.client("c").send("POST", "/shop/_update/1"+query, body)
-			} else {
-				want.status, want.body = w.direct("POST", "/shop/_update/1"+query, body)
-			}
-			docs[k] = w.stored("1")
-		}
-		uuid := gjson.Get(want.body, "error.index_uuid").Str
-		if mine := gjson.Get(got.body, "error.index_uuid").Str; mine != "" && uuid != "" {
-			got.body = strings.ReplaceAll(got.body, mine, uuid)
-		}
-		if got.status != want.status || gjson.Get(got.body, "result").Raw != gjson.Get(want.body, "result").Raw || gjson.Get(got.body, "get._source").Exists() != gjson.Get(want.body, "get._source").Exists() ||
-			got.status > 299 && got.body != want.body {
-			t.Fatalf("%s into %s %s:\ngot  %v\nwant %v", body, stored, query, got, want)
-		}
-		if strings.Contains(got.outcome, "untransformed") != (got.status == 400) {
-			t.Fatalf("%s: %v", body, got)
-		}
-		if docs[1] == "" {
-			if docs[0] != "" {
-				t.Fatalf("%s made %s", body, docs[0])
-			}
-		} else {
-			same(t, docs[0], docs[1])
-		}
-		results[gjson.Get(got.body, "result").Str]++
-		if t.Failed() {
-			t.Fatalf("%s into %s %s", body, stored, query)
-		}
-	}
-	if results["noop"] < 10 || results["updated"] < 300 || results["created"] < 50 {
-		t.Errorf("results: %v", results)
-	}
-}
-
-func TestAnUpdateOfAPartIsTransformedAsAWhole(t *testing.T) {
-	w := newWorld(t, editsRule)
-	w.put("1", `{"a":0,"status":"open","edits":3}`)
-	c := w.client("c")
-	r := c.send("POST", "/shop/_update/1?_source=edits", `{"doc":{"a":1}}`)
-	if has(t, r, 200, "guarded;attempts=1;base=none"); gjson.Get(r.body, "get._source").Raw != `{"edits":4}` {
-		t.Errorf("got %v", r)
-	}
-	same(t, w.stored("1"), `{"a":1,"status":"open","edits":4}`)
-	// A noop stays one, and shows what it was asked to, in whatever form.
-	for body, shows := range map[string]bool{`{"doc":{"a":1},"_source":false}`: false, `{"doc":{"a":1},"_source":true}`: true} {
-		for _, form := range []string{"", "?human=true", "?_source=true&human"} {
-			if r := c.send("POST", "/shop/_update/1"+form, body); gjson.Get(r.body, "get._source").Exists() != shows {
-				t.Errorf("%s %s: %v", form, body, r)
-			}
-		}
-	}
-	if r := c.send("POST", "/shop/_update/1", `{"doc":{"a":1}}`); gjson.Get(r.body, "result").Str != "noop" {
-		t.Errorf("got %v", r)
-	}
-	has(t, c.send("POST", "/shop/_update/2", `{"doc":{"a":1},"upsert":{"b":1}}`), 201, "guarded;attempts=1;base=none")
-	same(t, w.stored("2"), `{"b":1,"status":"new","edits":1}`)
-	once := false
+// bodies records what is sent to the engine of documents, with the bodies.
+func (w *world) bodies() *[]string {
+	var sent []string
+	next := w.engine.before
 	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
-		if r.Method == "PUT" && !once {
-			once = true
-			w.put("1", `{"a":1,"edits":9}`)
+		if !strings.Contains(string(r.Target), "optimist-probe") && string(r.Target) != "/shop?include_type_name=true" {
+			sent = append(sent, strings.TrimSpace(r.Method+" "+string(r.Target)+" "+string(r.Body)))
+		}
+		if next != nil {
+			return next(r)
 		}
 		return nil, nil
 	}
-	has(t, c.send("POST", "/shop/_update/1", `{"doc":{"b":1}}`), 200, "merged;attempts=2;base=none")
-	same(t, w.stored("1"), `{"a":1,"b":1,"status":"new","edits":10}`)
+	return &sent
 }
 
-// The index is found to have no sequence numbers only by the write: the client's own request goes instead, or is refused.
-func TestWhatCantBeGuardedIsNotPatched(t *testing.T) {
-	w := newWorld(t, editsRule)
-	w.put("1", `{"a":0}`)
-	var last string
-	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
-		if r.Method != "GET" && !strings.Contains(string(r.Target), "optimist-probe") {
-			last = r.Method + " " + string(r.Target) + " " + string(r.Body)
+// documents are the requests of documents among what was sent.
+func documents(sent []string) (of []string) {
+	for _, s := range sent {
+		if strings.Contains(s, "/1") {
+			of = append(of, s)
 		}
-		if r.Method == "PUT" {
+	}
+	return of
+}
+
+func TestAPartIsAChangeOfItsPaths(t *testing.T) {
+	w := newWorld(t, cartRules)
+	w.put("1", `{"lines":["a"],"n":1,"by":"me","note":"x"}`)
+	me := w.client("me")
+	me.read("1")
+	sent := w.bodies()
+	first := `{"doc": {"lines":["a","b"], "n":2},  "detect_noop":true}`
+	has(t, me.send("POST", update1+"?refresh=true", first), 200, "guarded;attempts=1;base=session")
+	if got, want := fmt.Sprint(documents(*sent)), "[POST /shop/_update/1?refresh=true&if_seq_no=0&if_primary_term=1 "+first+"]"; got != want {
+		t.Errorf("sent %s, want %s", got, want)
+	}
+	me.read("1")
+	w.put("1", `{"lines":["a","b","c"],"n":3,"by":"you","note":"x"}`)
+	*sent = nil
+	r := me.send("POST", update1, `{"doc":{"lines":["a","b","d"],"n":3},"detect_noop":false}`)
+	if has(t, r, 200, "merged;attempts=2;base=session"); gjson.Get(r.body, "_seq_no").Int() != 1 || gjson.Get(r.body, "_version").Int() != 4 {
+		t.Errorf("it hasn't seen what it was merged into: %v", r)
+	}
+	same(t, w.stored("1"), `{"lines":["a","b","c","d"],"n":4,"by":"you","note":"x"}`)
+	if got := documents(*sent); len(got) != 3 || got[2] != `POST /shop/_update/1?if_seq_no=2&if_primary_term=1 {"doc":{"lines":["a","b","c","d"],"n":4},"detect_noop":false}` {
+		t.Errorf("sent %q", got)
+	}
+}
+
+// What the client has in hand is what it had read, with the part in it: from that its next write is counted, whatever that is.
+func TestAfterAPartTheClientHasItsOwnCopyInHand(t *testing.T) {
+	for _, others := range []bool{false, true} {
+		for name, next := range map[string][3]string{
+			"a document": {"PUT", "/shop/_doc/1", `{"l":[1,2,3],"n":3,"x":0}`},
+			"a part":     {"POST", update1, `{"doc":{"l":[1,2,3],"n":3}}`},
+		} {
+			t.Run(fmt.Sprint(name, ", others ", others), func(t *testing.T) {
+				w := newWorld(t, cartRules)
+				w.put("1", `{"l":[1],"n":1,"x":0}`)
+				me := w.client("me")
+				me.read("1")
+				if others {
+					w.put("1", `{"l":[1,9],"n":10,"x":1}`)
+				}
+				if r := me.send("POST", update1, `{"doc":{"l":[1,2],"n":2}}`); r.status != 200 {
+					t.Fatal(r)
+				}
+				w.direct("POST", update1, `{"doc":{"y":5}}`)
+				if r := me.send(next[0], next[1], next[2]); r.status != 200 || !strings.Contains(r.outcome, "merged") {
+					t.Errorf("%v", r)
+				}
+				if want := `{"l":[1,2,3],"n":3,"x":0,"y":5}`; others {
+					same(t, w.stored("1"), `{"l":[1,9,2,3],"n":12,"x":1,"y":5}`)
+				} else {
+					same(t, w.stored("1"), want)
+				}
+			})
+		}
+	}
+}
+
+// What the engine keeps otherwise than it was sent is read before a change is counted in it.
+func TestANumberThatTheEngineRoundsIsRead(t *testing.T) {
+	for number, exact := range map[string]bool{"1.5": true, "0.12345678901234567": false, "12345678901234567890": true, "1e-310": false, "-0.0": true} {
+		w := newWorld(t, cartRules)
+		w.direct("PUT", "/shop", stressIndex)
+		w.put("1", `{"d":`+number+`,"n":1}`)
+		me := w.client("me")
+		me.read("1")
+		has(t, me.send("POST", update1, `{"doc":{"n":2}}`), 200, "guarded;attempts=1;base=session")
+		sent := w.bodies()
+		r := me.save("1", `{"d":`+number+`,"n":3}`)
+		if got := documents(*sent); r.status != 200 || (len(got) == 1) != exact {
+			t.Errorf("%s: %v, sent %q", number, r, got)
+		}
+		if got := gjson.Get(w.stored("1"), "n").Raw; got != "3" {
+			t.Errorf("%s: stored %s", number, w.stored("1"))
+		}
+	}
+}
+
+func TestAPartThatChangesNothingIsTheEnginesNoop(t *testing.T) {
+	w := newWorld(t, cartRules)
+	w.put("1", `{"a":1,"n":1}`)
+	me := w.client("me")
+	me.read("1")
+	r := me.send("POST", update1, `{"doc":{"a":1}}`)
+	if has(t, r, 200, "guarded;attempts=1;base=session"); gjson.Get(r.body, "result").Str != "noop" {
+		t.Error(r)
+	}
+	w.put("1", `{"a":2,"n":5}`)
+	r = me.send("POST", update1+"?filter_path=result", `{"doc":{"a":2,"n":1}}`)
+	if has(t, r, 200, "merged;attempts=2;base=view"); r.body != `{"result":"noop"}` {
+		t.Error(r)
+	}
+	same(t, w.stored("1"), `{"a":2,"n":5}`)
+}
+
+// A client that is shown the document has that in hand, and not its own copy.
+func TestWhatAnUpdateShowsIsSeen(t *testing.T) {
+	for name, c := range map[string]struct{ query, body, save, want string }{
+		"all of it":             {"?_source=true", `{"doc":{"l":[1,2]}}`, `{"l":[1,9,2],"x":7}`, `{"l":[1,9,2],"x":7}`},
+		"all of it by the body": {"", `{"doc":{"l":[1,2]},"_source":true}`, `{"l":[1,2],"x":1}`, `{"l":[1,2],"x":1}`},
+		"nothing":               {"?_source=false", `{"doc":{"l":[1,2]}}`, `{"l":[1,2],"x":7}`, `{"l":[1,9,2],"x":7}`},
+		"nothing, by the body":  {"?_source=true", `{"doc":{"l":[1,2]},"_source":false}`, `{"l":[1,2],"x":7}`, `{"l":[1,9,2],"x":7}`},
+		"a part":                {"?_source=l", `{"doc":{"l":[1,2]}}`, `{"l":[1,9,2],"x":0}`, "409"},
+		"what passes a filter":  {"?_source=true&filter_path=get._source.l,_seq_no,_primary_term,_version", `{"doc":{"l":[1,2]}}`, `{"l":[1,9,2],"x":0}`, "409"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "")
+			w.put("1", `{"l":[1],"x":0}`)
+			me := w.client("me")
+			me.read("1")
+			w.put("1", `{"l":[1,9],"x":1}`)
+			if r := me.send("POST", update1+c.query, c.body); r.status != 200 {
+				t.Fatal(r)
+			}
+			r := me.save("1", c.save)
+			if c.want == "409" {
+				has(t, r, 409, "")
+				return
+			}
+			has(t, r, 200, "")
+			same(t, w.stored("1"), c.want)
+		})
+	}
+	w := newWorld(t, "")
+	w.put("1", `{"l":[1],"x":0}`)
+	me := w.client("me")
+	has(t, me.send("POST", update1+"?_source=true", `{"doc":{"x":1}}`), 200, "retried;attempts=1;base=none")
+	w.put("1", `{"l":[1,9],"x":1}`)
+	has(t, me.send("POST", update1, `{"doc":{"l":[1,2]}}`), 200, "merged;attempts=2;base=session")
+	same(t, w.stored("1"), `{"l":[1,9,2],"x":1}`)
+}
+
+// Who gives the engine its guard, or asks it to merge, has that. What the client has in hand then is known all the same.
+func TestAPartWithItsClientsOwnTermsGoesAsItIs(t *testing.T) {
+	for name, c := range map[string]struct {
+		query, outcome string
+		status         int
+		others         bool
+		want           string
+	}{
+		"its guard":              {"?if_seq_no=0&if_primary_term=1", "guarded;attempts=1;base=explicit;reason=explicit", 200, false, `{"l":[1,2,3],"x":0,"y":1}`},
+		"its guard, stale":       {"?if_seq_no=0&if_primary_term=1", "guarded;attempts=1;base=explicit;reason=explicit", 409, true, ""},
+		"retries":                {"?retry_on_conflict=5", "passed;attempts=1;base=session", 200, false, `{"l":[1,2,3],"x":0,"y":1}`},
+		"retries, after a write": {"?retry_on_conflict=0", "passed;attempts=1;base=session", 200, true, `{"l":[1,2,3],"x":1,"y":1}`},
+		"both":                   {"?retry_on_conflict=5&if_seq_no=0&if_primary_term=1", "guarded;attempts=1;base=explicit", 400, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "")
+			w.put("1", `{"l":[1],"x":0}`)
+			me := w.client("me")
+			me.read("1")
+			if c.others {
+				w.put("1", `{"l":[1],"x":1}`)
+			}
+			sent := w.bodies()
+			has(t, me.send("POST", update1+c.query, `{"doc":{"l":[1,2]}}`), c.status, c.outcome)
+			if got := documents(*sent); len(got) != 1 || got[0] != "POST "+update1+c.query+` {"doc":{"l":[1,2]}}` {
+				t.Errorf("sent %q", got)
+			}
+			if c.want == "" {
+				return
+			}
+			w.direct("POST", update1, `{"doc":{"y":1}}`)
+			has(t, me.save("1", `{"l":[1,2,3],"x":0}`), 200, "merged")
+			same(t, w.stored("1"), c.want)
+		})
+	}
+	w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, base: {explicit: merge}}\n")
+	w.put("1", `{"l":[1],"x":0}`)
+	me := w.client("me")
+	me.read("1")
+	w.put("1", `{"l":[1,9],"x":1}`)
+	has(t, me.send("POST", update1+"?if_seq_no=0&if_primary_term=1", `{"doc":{"l":[1,2]}}`), 200, "merged;attempts=2;base=explicit")
+	same(t, w.stored("1"), `{"l":[1,9,2],"x":1}`)
+}
+
+func TestAPartByIfMatchIsMerged(t *testing.T) {
+	for _, me := range []func(w *world) *client{func(w *world) *client { return w.client("me") }, (*world).stranger} {
+		w := newWorld(t, cartRules)
+		w.put("1", `{"l":[1],"n":1}`)
+		c := me(w)
+		c.read("1")
+		w.put("1", `{"l":[1,9],"n":10}`)
+		r := c.send("POST", update1, `{"doc":{"l":[1,2],"n":2}}`, ifMatch(`"0-1"`))
+		has(t, r, 200, "merged;attempts=2;base=if_match")
+		same(t, w.stored("1"), `{"l":[1,9,2],"n":11}`)
+		w.put("1", `{"l":[1,9,2,8],"n":11}`)
+		has(t, c.send("POST", update1, `{"doc":{"l":[1,2,3],"n":3}}`, ifMatch(r.etag)), 200, "merged")
+		same(t, w.stored("1"), `{"l":[1,9,2,8,3],"n":12}`)
+	}
+}
+
+// Nothing is known of what the client has seen, or it has seen no document: the engine merges, and says.
+func TestAPartOfWhatNobodyHasReadIsTheEngines(t *testing.T) {
+	for name, rules := range map[string]string{"nothing read": "", "by the rule": "rules:\n- {name: r, match: {index: [shop]}, update: engine}\n"} {
+		w := newWorld(t, rules)
+		w.put("1", `{"l":[1],"x":0}`)
+		me := w.client("me")
+		if name != "nothing read" {
+			me.read("1")
+			w.put("1", `{"l":[1,9],"x":1}`)
+		}
+		sent := w.bodies()
+		has(t, me.send("POST", update1, `{"doc":{"l":[1,2]}}`), 200, "retried;attempts=1;base=none")
+		if got := documents(*sent); len(got) != 1 || got[0] != "POST "+update1+`?retry_on_conflict=3 {"doc":{"l":[1,2]}}` {
+			t.Errorf("%s: sent %q", name, got)
+		}
+	}
+	w := newWorld(t, "")
+	me := w.client("me")
+	me.read("1")
+	has(t, me.send("POST", update1, `{"doc":{"a":1}}`), 404, "retried;attempts=1;base=none")
+	has(t, me.save("1", `{"a":1}`), 201, "guarded;attempts=1;base=absent")
+}
+
+// Two clients found nothing, and both make the document: each has its own in it.
+func TestPartsThatMakeTheSameDocument(t *testing.T) {
+	for name, send := range map[string]func(c *client, line string) result{
+		"doc_as_upsert": func(c *client, line string) result {
+			return c.send("POST", update1, `{"doc":{"l":["`+line+`"],"n":1,"`+line+`":1},"doc_as_upsert":true}`)
+		},
+		"by its query": func(c *client, line string) result {
+			return c.send("POST", update1+"?doc_as_upsert=true&_source=true", `{"doc":{"l":["`+line+`"],"n":1,"`+line+`":1}}`)
+		},
+		"upsert": func(c *client, line string) result {
+			own := `{"l":["` + line + `"],"n":1,"` + line + `":1}`
+			return c.send("POST", update1, `{"doc":`+own+`,"upsert":`+own+`,"detect_noop":false}`)
+		},
+		"documents": func(c *client, line string) result { return c.save("1", `{"l":["`+line+`"],"n":1,"`+line+`":1}`) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, cartRules)
+			a, b, c := w.client("a"), w.client("b"), w.stranger()
+			for _, x := range []*client{a, b, c} {
+				x.read("1")
+			}
+			r := send(a, "a")
+			if has(t, r, 201, "guarded;attempts=1;base=absent"); gjson.Get(r.body, "result").Str != "created" {
+				t.Error(r)
+			}
+			has(t, send(b, "b"), 200, "merged;attempts=2;base=absent")
+			has(t, send(c, "c"), 200, "merged;attempts=2;base=absent")
+			same(t, w.stored("1"), `{"l":["a","b","c"],"n":3,"a":1,"b":1,"c":1}`)
+			has(t, b.send("POST", update1, `{"doc":{"l":["b","b2"],"n":2}}`), 200, "merged")
+			if name == "by its query" { // which was shown it all
+				return
+			}
+			same(t, w.stored("1"), `{"l":["a","b","c","b2"],"n":4,"a":1,"b":1,"c":1}`)
+		})
+	}
+}
+
+func TestAPartOfADocumentThatIsGone(t *testing.T) {
+	recreates := "rules:\n- {name: r, match: {index: [shop]}, on_missing: recreate}\n"
+	transforms := ", transform: [{op: remove, path: /never}]}"
+	for name, c := range map[string]struct {
+		rules, body string
+		status      int
+		want        string
+	}{
+		"it is the engine's 404":              {"", `{"doc":{"a":2}}`, 404, ""},
+		"it isn't made again":                 {"", `{"doc":{"a":2},"doc_as_upsert":true}`, 409, ""},
+		"unless the rule says so":             {recreates, `{"doc":{"a":2},"upsert":{"u":1}}`, 201, `{"u":1}`},
+		"nor without an upsert":               {recreates, `{"doc":{"a":2}}`, 404, ""},
+		"transformed, it isn't made again":    {"rules:\n- {name: r, match: {index: [shop]}" + transforms, `{"doc":{"a":2},"doc_as_upsert":true}`, 409, ""},
+		"transformed, unless the rule says":   {"rules:\n- {name: r, match: {index: [shop]}, on_missing: recreate" + transforms, `{"doc":{"a":2},"doc_as_upsert":true}`, 201, `{"a":2}`},
+		"transformed, it is the engine's 404": {"rules:\n- {name: r, match: {index: [shop]}" + transforms, `{"doc":{"a":2}}`, 404, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, c.rules)
+			w.put("1", `{"a":1}`)
+			me := w.client("me")
+			me.read("1")
+			w.direct("DELETE", "/shop/_doc/1", "")
+			r := me.send("POST", update1, c.body)
+			if r.status != c.status || w.stored("1") != c.want {
+				t.Errorf("%v, stored %s", r, w.stored("1"))
+			}
+			_, engines := w.direct("POST", "/shop/_update/none", `{"doc":{}}`)
+			if c.status == 404 && gjson.Get(r.body, "error.type").Str != gjson.Get(engines, "error.type").Str {
+				t.Errorf("%v", r)
+			}
+		})
+	}
+	// Deleted and made again: it is another document, and the change is merged into it, as a whole document's would be.
+	w := newWorld(t, cartRules)
+	w.put("1", `{"l":[1],"n":1}`)
+	me := w.client("me")
+	me.read("1")
+	w.direct("DELETE", "/shop/_doc/1", "")
+	w.put("1", `{"l":[7],"n":5}`)
+	has(t, me.send("POST", update1, `{"doc":{"l":[1,2],"n":2}}`), 200, "merged")
+	same(t, w.stored("1"), `{"l":[7,2],"n":6}`)
+}
+
+// An answer that is lost leaves the part sent once, unless it may be applied twice.
+func TestALostAnswerToAPart(t *testing.T) {
+	for name, c := range map[string]struct {
+		part    string
+		applied bool // by the engine, before the answer was lost
+		others  bool // wrote since
+		status  int
+		want    string
+	}{
+		"a value, applied":      {`{"s":"b"}`, true, false, 0, `{"s":"b","n":1,"l":[1]}`},
+		"a value, not applied":  {`{"s":"b"}`, false, false, 200, `{"s":"b","n":1,"l":[1]}`},
+		"a value, others wrote": {`{"s":"b"}`, false, true, 200, `{"s":"b","n":1,"l":[1],"x":1}`},
+		"a sum, applied":        {`{"n":2}`, true, false, 0, `{"s":"a","n":2,"l":[1]}`},
+		"a sum, not applied":    {`{"n":2}`, false, false, 200, `{"s":"a","n":2,"l":[1]}`},
+		"a sum, others wrote":   {`{"n":2}`, false, true, 0, `{"s":"a","n":1,"l":[1],"x":1}`},
+		"a list, others wrote":  {`{"l":[1,2]}`, false, true, 0, `{"s":"a","n":1,"l":[1],"x":1}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, cartRules)
+			w.put("1", `{"s":"a","n":1,"l":[1]}`)
+			me := w.client("me")
+			me.read("1")
+			lost := false
+			w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+				if r.Method != http.MethodPost || lost || strings.Contains(string(r.Target), "optimist-probe") {
+					return nil, nil
+				}
+				lost = true
+				if c.applied {
+					w.engine.handle(r)
+				}
+				if c.others {
+					w.direct("POST", update1, `{"doc":{"x":1}}`)
+				}
+				return nil, lostError
+			}
+			r := me.send("POST", update1, `{"doc":`+c.part+`}`)
+			if unknown := errors.Is(r.err, ErrUnknownOutcome); unknown != (c.status == 0) || !unknown && r.status != c.status {
+				t.Errorf("%v", r)
+			}
+			same(t, w.stored("1"), c.want)
+			if c.status == 0 && strings.Contains(c.part, "n") { // said once more, it doesn't count twice
+				before := w.stored("1")
+				if r := me.send("POST", update1, `{"doc":`+c.part+`}`); r.status != 409 {
+					t.Errorf("again: %v", r)
+				}
+				same(t, w.stored("1"), before)
+			}
+		})
+	}
+}
+
+// The index's pipeline, or what isn't kept of _source, is nothing to a part: nothing else is written back.
+func TestAPartIsMergedWhereADocumentIsNot(t *testing.T) {
+	for name, at := range map[string][2]string{
+		"a pipeline":     {"shop.settings.index.final_pipeline", "p"},
+		"part of source": {"shop.mappings._source.excludes.0", "secret"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, cartRules)
+			w.engine.after = func(r *upstream.Request, res *upstream.Response) (err error) {
+				if r.Method == http.MethodGet && strings.HasPrefix(string(r.Target), "/shop?") {
+					res.Payload, err = sjson.SetBytes(res.Payload, at[0], at[1])
+				}
+				return err
+			}
+			w.put("1", `{"l":[1],"n":1}`)
+			me := w.client("me")
+			me.read("1")
+			w.put("1", `{"l":[1,9],"n":2}`)
+			has(t, me.save("1", `{"l":[1,2],"n":2}`), 409, "guarded")
+			has(t, me.send("POST", update1, `{"doc":{"l":[1,2],"n":2}}`), 200, "merged;attempts=2;base=session")
+			same(t, w.stored("1"), `{"l":[1,9,2],"n":3}`)
+		})
+	}
+}
+
+func TestARuleThatRefusesStaleWritesRefusesStaleParts(t *testing.T) {
+	for _, transform := range []string{"", ", transform: [{op: remove, path: /never}]"} {
+		w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, on_conflict: fail"+transform+"}\n")
+		w.put("1", `{"l":[1],"n":1}`)
+		me := w.client("me")
+		me.read("1")
+		has(t, me.send("POST", update1, `{"doc":{"n":2}}`), 200, "guarded;attempts=1;base=session")
+		me.read("1")
+		w.put("1", `{"l":[1,9],"n":2}`)
+		has(t, me.send("POST", update1, `{"doc":{"l":[1,2]}}`), 409, "")
+		same(t, w.stored("1"), `{"l":[1,9],"n":2}`)
+	}
+	w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, base: {ambiguous: fail}}\n")
+	w.put("1", `{"n":1,"l":[1]}`)
+	all := w.stranger()
+	all.read("1")
+	w.put("1", `{"n":2,"l":[1,2]}`)
+	all.read("1")
+	if r := all.send("POST", update1, `{"doc":{"l":[1,2,3]}}`); !errors.Is(r.err, ErrAmbiguous) {
+		t.Errorf("%v", r)
+	}
+	has(t, all.send("POST", update1, `{"doc":{"n":3}}`), 200, "retried;attempts=1;base=none") // the same from either
+}
+
+func TestAPartOfALostBase(t *testing.T) {
+	for rules, want := range map[string]string{"": "retried;attempts=1;base=lost", "rules:\n- {name: r, match: {index: [shop]}, base: {lost: reject}}\n": ""} {
+		w := newWorld(t, rules)
+		w.put("1", `{"n":1}`)
+		me := w.client("me")
+		me.read("1")
+		w.store.DropIndex("shop")
+		r := me.send("POST", update1, `{"doc":{"n":2}}`)
+		if want != "" {
+			has(t, r, 200, want)
+		} else if !errors.Is(r.err, ErrBaseLost) {
+			t.Errorf("%v", r)
+		}
+	}
+}
+
+// The index turns out to have no sequence numbers only by the write: the engine merges then.
+func TestAPartThatCantBeGuarded(t *testing.T) {
+	w := newWorld(t, "")
+	w.put("1", `{"n":1}`)
+	me := w.client("me")
+	me.read("1")
+	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+		if strings.Contains(string(r.Target), "if_seq_no") {
 			return answering(400, `{"error":{"type":"illegal_argument_exception","reason":"index.disable_sequence_numbers"},"status":400}`), nil
 		}
 		return nil, nil
 	}
-	r := w.client("c").send("POST", "/shop/_update/1", `{"doc":{"a":1}}`)
-	if r.status != 200 || !strings.Contains(r.outcome, "untransformed") || last != `POST /shop/_update/1?retry_on_conflict=3 {"doc":{"a":1}}` {
-		t.Errorf("got %v, sent %s", r, last)
-	}
-	w.s.catalog.Forget()
-	r = w.client("c").patch(target1, "merge", `{"a":2}`)
-	if r.status != 400 || !strings.Contains(r.outcome, "reason=no_seq_no") || !strings.HasPrefix(last, "PUT /shop/_doc/1?if_seq_no") {
-		t.Errorf("got %v, sent %s", r, last)
-	}
-	same(t, w.stored("1"), `{"a":1}`)
+	has(t, me.send("POST", update1+"?refresh=true", `{"doc":{"n":2}}`), 200, "retried;attempts=2;base=")
+	same(t, w.stored("1"), `{"n":2}`)
 }
 
-func TestWhatIsNestedTooDeeplyIsTheEngines(t *testing.T) {
-	w := newWorld(t, editsRule)
-	w.put("1", `{"a":0}`)
-	w.put("deep", `{"d":`+strings.Repeat("[", 150)+strings.Repeat("]", 150)+`}`)
-	if r := w.client("c").send("POST", "/shop/_update/deep", `{"doc":{"a":1}}`); r.status != 200 || !strings.Contains(r.outcome, "untransformed") {
-		t.Errorf("got %v", r)
-	}
-	if r := w.client("c").patch("/shop/_doc/deep", "merge", `{"a":2}`); r.status != 400 {
-		t.Errorf("got %v", r)
-	}
-	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
-		if r.Method == "POST" && len(r.Body) > 1<<20 {
-			return answering(400, `{"error":{"type":"x_content_parse_exception"},"status":400}`), nil
+// A client that left has its part written, if it is out, and what it left known.
+func TestAPartOfAClientThatLeft(t *testing.T) {
+	w := newWorld(t, cartRules)
+	w.put("1", `{"l":[1],"n":1}`)
+	me := w.client("me")
+	me.read("1")
+	ctx, leave := context.WithCancel(t.Context())
+	w.engine.after = func(r *upstream.Request, _ *upstream.Response) error {
+		if r.Method == http.MethodPost {
+			leave()
 		}
-		return nil, nil
+		return nil
 	}
-	deep := strings.Repeat("[", 8<<20)
-	for _, body := range []string{`{"doc":{"a":` + deep, `{"doc":{"a":` + deep + strings.Repeat("]", 8<<20) + "}}"} {
-		if r := w.client("c").send("POST", "/shop/_update/1", body); r.status != 400 || !strings.Contains(r.outcome, "untransformed") {
-			t.Errorf("got %v", r)
-		}
-		for _, kind := range []string{"ops", "merge", "steps"} {
-			if r := w.client("c").patch(target1, kind, body[7:]); r.status != 400 {
-				t.Errorf("%s: got %v", kind, r)
-			}
-		}
-	}
+	_ = me.sendContext(ctx, "POST", update1, `{"doc":{"l":[1,2],"n":2}}`)
+	w.engine.after = nil
+	w.direct("POST", update1, `{"doc":{"x":1}}`)
+	has(t, me.send("POST", update1, `{"doc":{"l":[1,2],"n":2}}`), 200, "") // once more
+	same(t, w.stored("1"), `{"l":[1,2],"n":2,"x":1}`)
 }
 
-func TestWhatOnlyTheEngineCanUpdateIsPassedUntransformed(t *testing.T) {
-	script := `{"script":{"source":"ctx._source.a = 1"}}`
-	for name, c := range map[string]struct {
-		query, body, reason string
-		before              func(w *world, r *upstream.Request) *upstream.Response
-	}{
-		"a script":            {"", script, "", nil},
-		"a script and a doc":  {"", `{"doc":{"a":1},"script":"x"}`, "", nil},
-		"a list of fields":    {"", `{"doc":{"a":1},"_source":["a"]}`, "", nil},
-		"a guard in the body": {"", `{"doc":{"a":1},"if_seq_no":0,"if_primary_term":1}`, "", nil},
-		"invalid":             {"", `{"doc":{"a":}}`, "", nil},
-		"twice":               {"", `{"doc":{"a":1},"doc":{"a":2}}`, "", nil},
-		"twice in the doc":    {"", `{"doc":{"a":1,"b":[{"c":1,"\u0063":2}]}}`, "", nil},
-		"an unknown key":      {"", `{"dok":{"a":1}}`, "", nil},
-		"a version":           {"?version=1", `{"doc":{"a":1}}`, "", nil},
-		"a filtered view": {"", `{"doc":{"a":1}}`, "filtered", func(_ *world, r *upstream.Request) *upstream.Response {
-			if strings.Contains(string(r.Target), "optimist-probe") {
-				return answering(403, `{"error":{"type":"security_exception"},"status":403}`)
-			}
-			return nil
-		}},
-		"no right to read": {"", `{"doc":{"a":1}}`, "", func(_ *world, r *upstream.Request) *upstream.Response {
-			if r.Method == "GET" && strings.HasPrefix(string(r.Target), "/shop/_doc/") {
-				return answering(403, `{"error":{"type":"security_exception"},"status":403}`)
-			}
-			return nil
-		}},
+// Of clients that share a session some save documents that they have read, and some set a value of one that they haven't: the reads are the
+// former's.
+func TestAPartThatNobodyNeedsToReadForTakesNobodysRead(t *testing.T) {
+	for name, c := range map[string]struct{ rules, part, outcome, want string }{
+		"a value":                {"", `{"status":"open"}`, "retried;attempts=1;base=none", `{"status":"open","l":[1,2],"n":1}`},
+		"a value that it kept":   {"", `{"status":"new","note":"x"}`, "guarded;attempts=1;base=session", ""},
+		"a number":               {"", `{"n":5}`, "retried;attempts=1;base=none", `{"status":"new","l":[1,2],"n":5}`},
+		"a number that is added": {cartRules, `{"n":5}`, "guarded;attempts=1;base=session", ""},
+		"a list":                 {"", `{"l":[1,3]}`, "guarded;attempts=1;base=session", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, editsRule)
-			w.put("1", `{"a":0}`)
-			var sent string
-			w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
-				if r.Method == "POST" && !strings.Contains(string(r.Target), "optimist-probe") {
-					sent = string(r.Body)
-				}
-				if c.before != nil {
-					return c.before(w, r), nil
-				}
-				return nil, nil
+			w := newWorld(t, c.rules)
+			w.put("1", `{"status":"new","l":[1],"n":1}`)
+			all := w.stranger()
+			all.read("1")
+			has(t, all.send("POST", update1, `{"doc":`+c.part+`}`), 200, c.outcome)
+			if c.want == "" {
+				return
 			}
-			r := w.client("c").send("POST", "/shop/_update/1"+c.query, c.body)
-			if r.err != nil || !strings.Contains(r.outcome, "untransformed") || sent != c.body || c.reason != "" && !strings.Contains(r.outcome, "reason="+c.reason) {
-				t.Errorf("got %v, sent %s", r, sent)
-			}
+			has(t, all.save("1", `{"status":"new","l":[1,2],"n":1}`), 200, "merged;attempts=2;base=session")
+			same(t, w.stored("1"), c.want)
 		})
 	}
 }
 
-// Whoever can't look into the document any more doesn't know either whether its change is in it.
-func TestAnUpdateThatMayHaveBeenAppliedIsNotHandedToTheEngine(t *testing.T) {
-	w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, transform: [{op: increment, path: /edits, value: 1}]}\n")
-	w.put("1", `{"n":1}`)
-	deep := `{"n":3,"deep":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`
-	lost := false
-	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
-		if r.Method != "PUT" || lost {
-			return nil, nil
-		}
-		lost = true
-		w.engine.handle(r)
-		w.put("1", deep)
-		return nil, lostError
-	}
-	r := w.client("c").send("POST", "/shop/_update/1", `{"doc":{"n":2}}`)
-	if !errors.Is(r.err, ErrUnknownOutcome) || w.stored("1") != deep {
-		t.Errorf("got %v, and stored is %.20s", r, w.stored("1"))
-	}
-}
-
-func TestUpdatesOfAnotherMediaTypeShareNoWrite(t *testing.T) {
-	r := &Request{Rule: &rule.Rule{}}
-	a, b := &change{req: r, shares: true, patch: &patch.Request{}, media: []byte("application/json")}, &change{req: r, shares: true, patch: &patch.Request{}, media: []byte("text/plain")}
-	if share(a, b) || !share(a, a) {
-		t.Error("the engine refuses text, and with it what is JSON")
-	}
-}
-
-// Clients in Python escape what isn't ASCII, and an emoji is two halves then. Only half a one is the engine's business.
-func TestAPartWithEscapedEmojiIsTransformed(t *testing.T) {
-	for body, transformed := range map[string]bool{
-		`{"doc":{"name":"\ud83d\ude00 \uD83D\uDE00"}}`:           true,
-		`{"doc":{"\ud83d\ude00":{"\ud83d\ude00":1},"name":"x"}}`: true,
-		`{"doc":{"name":"\\ud83d, and \\\\ud83d"}}`:              true,
-		`{"doc":{"name":"\ud83d"}}`:                              false,
-		`{"doc":{"name":"\ude00\ud83d"}}`:                        false,
-		`{"doc":{"name":"\ud83dx"}}`:                             false,
-		`{"doc":{"name":"\ud83d\\ude00"}}`:                       false,
-		`{"doc":{"\ud83d":1}}`:                                   false,
-	} {
-		w := newWorld(t, strings.ReplaceAll(idleRule, "{op: remove, path: /never}", "{op: add, path: /t, value: 1}"))
-		w.put("1", `{"😀":{"😀":0,"kept":1},"name":""}`)
-		r := w.client("me").send("POST", "/shop/_update/1", body)
-		if r.status != 200 || strings.Contains(r.outcome, "untransformed") == transformed {
-			t.Errorf("%s: %v", body, r)
-		}
-		got := w.stored("1")
-		if gjson.Get(got, "t").Exists() != transformed || !gjson.Get(got, "😀.kept").Exists() {
-			t.Errorf("%s: stored %s", body, got)
-		}
-		gjson.Get(body, "doc").ForEach(func(k, v gjson.Result) bool {
-			if k.Str == "name" && transformed && gjson.Get(got, "name").Str != v.Str {
-				t.Errorf("%s: stored %s", body, got)
-			}
-			return true
-		})
-	}
+// Nor does it take that of a client which has found no document, though it would make one.
+func TestAPartThatMakesADocumentTakesNobodysRead(t *testing.T) {
+	w := newWorld(t, "")
+	all := w.stranger()
+	all.read("1")
+	has(t, all.send("POST", update1, `{"doc":{"status":"open"},"doc_as_upsert":true}`), 201, "retried;attempts=1;base=none")
+	all.read("1") // for display
+	has(t, all.save("1", `{"l":[1]}`), 200, "merged;attempts=2;base=absent")
+	same(t, w.stored("1"), `{"status":"open","l":[1]}`)
 }

@@ -8,7 +8,6 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/intent"
 	"optimist/internal/outcome"
-	"optimist/internal/respond"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -35,9 +34,9 @@ func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 	if err != nil {
 		return err
 	}
-	c.setAnswer(respond.FromEngine(res))
-	if c.req.Op.Kind == api.Update {
-		s.noteUpdate(ctx, c, res)
+	c.setAnswer(c.room.FromEngine(res))
+	if c.outcome.Base == outcome.BaseExplicit {
+		s.tellMet(c)
 	}
 	s.settlePassed(ctx, c, res, body)
 	return nil

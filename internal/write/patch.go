@@ -83,8 +83,7 @@ func (s *Service) edit(ctx context.Context, c *change) error {
 		return err
 	}
 	c.intent = s.underRule(c, &c.patch.Patch)
-	c.shares = !c.guard.Known() && !c.onlyNew && c.plain && c.whyPipelineStands() == "" &&
-		c.whyUnmergeable() == "" && s.catalog.KnownWhole(c.req.Session.Credentials(), c.name)
+	c.shares = !c.guard.Known() && !c.onlyNew && c.plain && c.whyPipelineStands() == "" && c.whyUnmergeable() == ""
 	err := s.inLane(ctx, c)
 	if errors.Is(err, errNoGuard) && (c.req.Op.Kind == api.Patch || c.onlyNew) {
 		c.answer = s.unpatchable(c)
@@ -92,7 +91,7 @@ func (s *Service) edit(ctx context.Context, c *change) error {
 	}
 	if c.answer != nil && c.answer.Status < 300 {
 		if c.base.Kind != session.KindNone {
-			c.settlePart(es.ParseItem(c.answer.Body).Revision)
+			c.settleNumbers(es.ParseItem(c.answer.Body).Revision)
 		}
 		if f := c.patch.Filter; f != nil {
 			c.answer.Body = f.Append(nil, c.answer.Body)
@@ -104,7 +103,7 @@ func (s *Service) edit(ctx context.Context, c *change) error {
 // choosePatchGuard finds what else than if_seq_no may guard a patch: If-Match, or the stamp of a copy. If-Match: * asks for any
 // document.
 func (s *Service) choosePatchGuard(ctx context.Context, c *change) error {
-	if c.guard.Known() {
+	if c.guard.Known() || c.part != nil {
 		return nil
 	}
 	m, found, err := c.ifMatch()

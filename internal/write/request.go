@@ -13,6 +13,7 @@ import (
 	"optimist/internal/glob"
 	"optimist/internal/intent"
 	"optimist/internal/jsontext"
+	"optimist/internal/learn"
 	"optimist/internal/outcome"
 	"optimist/internal/patch"
 	"optimist/internal/respond"
@@ -33,7 +34,7 @@ type change struct {
 	req      *Request
 	doc      es.Document // index as it is written to, decoded id and routing
 	name     string      // the index as the client named it, decoded
-	sent     []byte      // the body; nil for a delete
+	sent     []byte      // the body, or of an _update that is merged here the part; nil for a delete
 	onlyNew  bool        // only where there is no document, by If-None-Match
 	pipeline bool        // the request names an ingest pipeline
 	deadline time.Time   // when the client's own timeout ends; zero if it gave none
@@ -47,6 +48,8 @@ type change struct {
 	patch         *patch.Request // what a PATCH, or an _update that is made here, says; nil for all others
 
 	// What it is made from: locate, chooseBase, plan.
+	part          *patch.Request // what an _update says whose part is a change from the base; nil: for the engine alone, or no _update
+	made          []byte         // what that part makes of what the client has seen; nil: not known
 	index         catalog.Index
 	base          session.Base
 	epoch         session.Epoch
@@ -69,7 +72,9 @@ type change struct {
 	answer  *respond.Answer
 	err     error
 
-	now func() time.Time
+	service *Service
+	room    respond.Answer // for the answer of most
+	inputs  edit.Inputs    // room for those of the last try
 	// Room for the last try as it goes upstream.
 	up     upstream.Request
 	fields [10]wire.Field
@@ -77,8 +82,8 @@ type change struct {
 }
 
 // read reads the request. The error is the client's to mend.
-func (c *change) read(r *Request, now func() time.Time) error {
-	*c = change{req: r, sent: r.Body, now: now, began: time.Now(), method: r.Method, path: r.Op.Path, query: r.Op.Query}
+func (c *change) read(r *Request, s *Service) error {
+	*c = change{service: s, req: r, sent: r.Body, began: time.Now(), method: r.Method, path: r.Op.Path, query: r.Op.Query}
 	if r.Op.Kind == api.Delete {
 		c.sent = nil
 	}
@@ -193,11 +198,12 @@ func (c *change) Inputs(current []byte) *edit.Inputs {
 	if op == api.IndexAuto {
 		op = api.Index
 	}
-	in := &edit.Inputs{
+	in := &c.inputs
+	*in = edit.Inputs{
 		Incoming: c.sent, Current: current, Base: c.base.View,
 		Index: c.name, ID: c.doc.ID, Routing: c.doc.Routing,
 		Op: op.String(), Method: wire.MethodString(c.req.Method), User: rule.User(c.req.Fields),
-		Header: c.header, Now: c.now(),
+		Header: c.header, Now: c.service.now(), Growth: c.service.maxBody,
 	}
 	if c.patch != nil && c.patch.Incoming != nil {
 		in.Incoming = c.patch.Incoming
@@ -224,7 +230,8 @@ type Request struct {
 	Session    session.Session
 	Caller     es.Caller // the client's credentials
 	Background bool
-	Anonymous  bool // there is no telling this client from others with its credentials: it has no session
+	Client     learn.Client // of whom conflicts are told; nil if nobody is told of them
+	Anonymous  bool         // there is no telling this client from others with its credentials: it has no session
 	// Reason says why the write can't be guarded at all (signed requests): it is passed as it is, and said.
 	Reason string
 	// Stamp is the one that was taken out of the body; the zero value is none.

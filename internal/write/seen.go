@@ -1,15 +1,71 @@
 package write
 
 import (
+	"bytes"
 	"context"
+	"net/http"
 
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/coding"
 	"optimist/internal/doc"
+	"optimist/internal/es"
 	"optimist/internal/etag"
 	"optimist/internal/intent"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/session"
+	"optimist/internal/upstream"
+	"optimist/internal/uri"
 )
+
+// noteUpdate notes what a session knows after the engine has changed a part of a document. A client that was shown the document has
+// read it. Otherwise what a thread of work that its client names sent before is another document by now: were its next write counted
+// from that, saying the same once more would change nothing.
+func (s *Service) noteUpdate(ctx context.Context, c *change, res *upstream.Response) {
+	r := c.req
+	whole, _ := c.shown(res)
+	unchanged := bytes.Contains(res.Payload, []byte(`"result":"noop"`))
+	thread, named := r.Session.Thread()
+	if !r.Rule.Session || r.Anonymous || whole == nil && (!named || res.Status != http.StatusOK || unchanged) {
+		return
+	}
+	ack, _ := readAck(res)
+	switch rev := ack.Revision; {
+	case s.locate(ctx, c) != nil:
+	case whole != nil:
+		rev.Source = whole
+		s.sessions.Read(r.Session, c.doc.Ref, rev, c.epoch)
+	default:
+		s.sessions.WroteElse(thread, c.doc.Ref, rev, false, c.epoch)
+	}
+}
+
+// shown is the document that the answer to an _update shows, if it shows the whole of it; some says that it shows less.
+func (c *change) shown(res *upstream.Response) (whole []byte, some bool) {
+	if shows, all := c.shows(); !shows || !all {
+		return nil, shows
+	}
+	body, err := coding.Decode(res.Payload, res.Get("content-encoding"), maxInflated)
+	source := gjson.GetBytes(body, "get._source")
+	if err != nil || !source.IsObject() {
+		return nil, true
+	}
+	return []byte(source.Raw), false
+}
+
+// shows reports whether the answer to an _update is to show something of the document, and whether all of it. What the body says counts
+// more than the query.
+func (c *change) shows() (shows, all bool) {
+	_, filtered := uri.Param(c.req.Op.Query, "filter_path")
+	switch own := es.Member(c.req.Body, "_source"); {
+	case own != nil:
+		return string(own) != "false", string(own) == "true" && !filtered
+	default:
+		f, err := respond.ReadSourceFilter(c.req.Op.Query)
+		return f.Shows() || err != nil, f.Whole() && !filtered && err == nil
+	}
+}
 
 // settleIdlePatch answers a patch that changed nothing: the engine's noop.
 func (s *Service) settleIdlePatch(ctx context.Context, c *change, rev doc.Revision) {
@@ -41,17 +97,18 @@ func (s *Service) sawPatched(c *change, rev doc.Revision) {
 	}
 }
 
-// patchView applies a patch to what its client had seen, as far as that is known: what it named by If-Match or a stamp, or, in a
-// session that names itself, what it read or wrote.
+// patchView applies a patch to what its client had seen, as far as that is known: what it named by If-Match or a stamp, or what its
+// thread of work read or wrote.
 func (s *Service) patchView(c *change, rev doc.Revision) {
 	b, p := &c.base, c.patch
 	if b.Kind == session.KindNone {
-		if !c.req.Session.IsNamed() {
+		thread, named := c.req.Session.Thread()
+		if !named {
 			return
 		}
 		now, cancel := context.WithCancel(context.Background())
 		cancel() // what another write of the session has reserved is not waited for
-		taken, err := s.sessions.Take(now, c.req.Session, c.doc.Ref, nil)
+		taken, err := s.sessions.Take(now, thread, c.doc.Ref, nil)
 		if err != nil {
 			return
 		}

@@ -12,6 +12,7 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/hook"
+	"optimist/internal/learn"
 	"optimist/internal/outcome"
 	"optimist/internal/session"
 	"optimist/retry"
@@ -38,6 +39,10 @@ type Events struct {
 	Done        hook.Func3[string, *outcome.Outcome, int] // a rule's write was answered, with this status; 0: with an error
 	Unguardable hook.Func2[string, string]                // an index that can't be guarded or merged was found, with the reason
 	BaseChosen  hook.Func2[session.Kind, session.Reason]  // what a session knew was chosen as a base
+	Met         hook.Func1[*learn.Conflict]               // a write met changes that its client hadn't seen; the client waits meanwhile
+	Blind       hook.Func2[string, session.Session]       // a session overwrote a document of this index, without having read it
+	// StrategiesUnused is told the name of a rule with strategies under which the engine merged an _update: it doesn't know them.
+	StrategiesUnused hook.Func1[string]
 }
 
 // Options are what a Service needs. Upstream, Engine and Sessions are required.
@@ -49,9 +54,9 @@ type Options struct {
 	Log      *slog.Logger
 	// OwnAuth says that the upstream has credentials of the proxy's own, which then ask what an index is.
 	OwnAuth bool
-	// AnswerTimeout bounds how long one guarded write waits for its answer; after it the outcome is unknown. The engine itself
-	// gives up after the request's timeout (a minute). Default two minutes.
-	AnswerTimeout time.Duration
+	// MaxBody is how many bytes a patch, or a rule's transform, may add to a document: as many as a guarded body may have. Zero: as many
+	// as package edit allows.
+	MaxBody int64
 	// BatchLimit is how many waiting changes share one write at most. Default 64.
 	BatchLimit int
 	// Now is the clock that rules see. Default time.Now.
@@ -72,8 +77,8 @@ type Service struct {
 	attempts  *sync.Pool // of *attempt
 	events    Events
 	log       *slog.Logger
-	timeout   time.Duration
 	now       func() time.Time
+	maxBody   int
 }
 
 // Answered notes that the answer of Do is written to the client, if that is still there: see session.Base.Answered.
@@ -99,8 +104,6 @@ func (s *Service) Busy() (lanes, waiting int) { return s.lanes.Busy() }
 // current reads the change's document as it is now, on its client's behalf. Errors are doc.ErrMissing, errNoIndex, which is one,
 // and ErrTimeout and ErrNotWritten, which say that nothing was written.
 func (s *Service) current(ctx context.Context, c *change) (doc.Revision, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
 	d := c.doc
 	if d.Routing == "" {
 		d.Routing = c.index.Routing

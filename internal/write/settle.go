@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"strings"
 
 	"optimist/internal/api"
@@ -51,7 +50,8 @@ func (c *change) settle(e end) {
 			t = c.tagFor(n)
 		}
 	}
-	c.base.Commit(session.Ack{Stored: e.stored, Sent: c.sent, Told: n, Copy: c.copyOf(t), Created: e.created})
+	c.base.Commit(session.Ack{Stored: e.stored, Sent: c.inHand(), Told: n, Copy: c.copyOf(t),
+		Apart: c.goesAsPart() && !e.same, Created: e.created})
 	if !n.Known() {
 		return
 	}
@@ -61,6 +61,14 @@ func (c *change) settle(e end) {
 	if c.outcome.Kind != outcome.Passed && (e.same || e.noop || n != e.stored.Numbers) {
 		c.answer.Add(etagName, t.Append)
 	}
+}
+
+// inHand is what the client has of the document after an acknowledged write: what it sent, or what it has seen, with its part in that.
+func (c *change) inHand() []byte {
+	if c.part != nil {
+		return c.made
+	}
+	return c.sent
 }
 
 var etagName = []byte("ETag")
@@ -113,10 +121,19 @@ func (s *Service) settlePassed(ctx context.Context, c *change, res *upstream.Res
 	}
 	if !ack.created {
 		s.sessions.Wrote(c.doc.Index)
+		if c.req.Op.Kind == api.Index && c.base.Kind == session.KindNone && c.outcome.Base == outcome.BaseNone {
+			s.events.Blind.Call(c.doc.Index, c.req.Session)
+		}
 	}
-	if c.req.Op.Kind == api.Delete {
+	switch {
+	case c.req.Op.Kind == api.Delete:
 		c.base.Delete()
 		return
+	case c.part != nil:
+		s.settlePassedPart(c, res, &ack, numbered)
+		return
+	case c.req.Op.Kind == api.Update:
+		s.noteUpdate(ctx, c, res)
 	}
 	stored := ack.Revision
 	if numbered && !c.mayBeRewritten() {
@@ -155,9 +172,9 @@ var outcomeName = []byte("Optimist-Outcome")
 // giveBack returns the base of a write that wasn't acknowledged to its session. Where the write may have been applied, and must
 // not be applied twice, only the numbers are: a client that repeats it then writes under its guard, and a conflict is the answer.
 func (c *change) giveBack(unknown bool) {
-	if unknown && c.sent != nil && c.patch == nil {
+	if unknown && c.sent != nil && (c.patch == nil || c.part != nil) {
 		view := c.base.View // nil: absent, or not known, and not merged then
-		ok, err := c.req.Rule.Merger.Repeatable(view, c.sent, view)
+		ok, err := c.req.Rule.Merger.Repeatable(view, c.inHand(), view)
 		if t := c.transformer(); !ok || err != nil || t != nil && !t.Repeatable() {
 			c.base.Doubt()
 			return
@@ -206,24 +223,10 @@ func (c *change) copyOf(t etag.Tag) session.Copy {
 	return t.Held()
 }
 
-// settlePart ends the reservation of a write of a part that was acknowledged with these numbers. What its client has of the
+// settleNumbers ends the reservation of a write of a part that was acknowledged with these numbers. What its client has of the
 // document since isn't known: its next write from the same copy is guarded by the numbers, and not merged.
-func (c *change) settlePart(stored doc.Revision) {
+func (c *change) settleNumbers(stored doc.Revision) {
 	c.base.Commit(session.Ack{Stored: doc.Revision{Numbers: stored.Numbers, Version: stored.Version}, Told: stored.Numbers})
-}
-
-// noteUpdate notes that the engine has changed a part of a document for a session that names itself. What the session sent before
-// is another document by now: were its next write counted from that, saying the same once more would change nothing.
-func (s *Service) noteUpdate(ctx context.Context, c *change, res *upstream.Response) {
-	r := c.req
-	if res.Status != http.StatusOK || !r.Rule.Session || !r.Session.IsNamed() || r.Anonymous ||
-		bytes.Contains(res.Payload, []byte(`"result":"noop"`)) {
-		return
-	}
-	ack, _ := readAck(res)
-	if s.locate(ctx, c) == nil {
-		s.sessions.WroteElse(r.Session, c.doc.Ref, ack.Revision, false, c.epoch)
-	}
 }
 
 // locateNew asks what the index is that the change's write has made, if it has: a template may have given it a pipeline. Else
@@ -247,7 +250,7 @@ func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response, body 
 	}
 	for i, c := range a.open {
 		if i == len(a.open)-1 {
-			c.answer = respond.FromEngine(res)
+			c.answer = c.room.FromEngine(res)
 		} else {
 			c.answer = respond.CopyEngine(res)
 		}
@@ -259,12 +262,17 @@ func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response, body 
 		case c.patch != nil:
 			c.patch.Show(c.answer, stored, body)
 			a.s.sawPatched(c, stored)
+		case c.part != nil:
+			stored.Source = nil // the engine's spelling of it isn't known
+			a.s.settlePart(c, res, end{stored: stored, created: ack.created, current: a.cur.Numbers, same: c.draft.AsSent}, numbered)
 		default:
 			c.settle(end{stored: stored, created: ack.created, current: a.cur.Numbers, same: bytes.Equal(body, c.sent)})
 		}
 		a.s.sessions.Wrote(c.doc.Index)
 	}
-	if stored.Source != nil && a.batch.Waited() {
+	if stored.Source == nil {
+		a.batch.Forget() // the next try would start from what was there before
+	} else if a.batch.Waited() {
 		stored.Source = bytes.Clone(body) // a client's buffer doesn't live longer than its request
 		a.batch.Wrote(first.scope(), stored)
 	}
@@ -371,7 +379,7 @@ func (a *attempt) answerFrom(res *upstream.Response) {
 	a.batch.Forget()
 	defer func() { a.open = nil }()
 	if len(a.open) == 1 && !a.open[0].maybeApplied {
-		a.open[0].setAnswer(respond.FromEngine(res))
+		a.open[0].setAnswer(a.open[0].room.FromEngine(res))
 		return
 	}
 	for _, c := range a.open {

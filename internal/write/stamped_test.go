@@ -14,7 +14,6 @@ import (
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
-	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/stamp"
 	"optimist/internal/upstream"
@@ -136,34 +135,37 @@ func TestACopyThatWasWrittenUnderAnotherGuardIsNotFresh(t *testing.T) {
 	}
 }
 
-func TestAStampsUpdateIsGuarded(t *testing.T) {
+func TestAStampsUpdateIsMerged(t *testing.T) {
 	w := newWorld(t, stampRule)
 	w.put("1", `{"n":10}`)
 	me := w.nobody()
 	_, s := me.served("1", 1)
 	has(t, me.carry("POST", "/shop/_update/1", `{"doc":{"n":11}}`, s), 200, "guarded;attempts=1;base=stamp")
 	has(t, me.carry("POST", "/shop/_update/1", `{"doc":{"n":12},"doc_as_upsert":true}`, s), 200, "guarded;attempts=1;base=stamp")
-	w.put("1", `{"n":20}`)
-	has(t, me.carry("POST", "/shop/_update/1", `{"doc":{"n":13}}`, s), 409, "guarded;attempts=1;base=stamp")
-	has(t, me.carry("PUT", "/shop/_doc/1", `{"n":13}`, s), 409, "guarded;attempts=1;base=stamp;reason=numbers")
+	w.put("1", `{"n":20,"x":1}`)
+	has(t, me.carry("POST", "/shop/_update/1", `{"doc":{"n":13}}`, s), 200, "merged;attempts=2;base=stamp")
+	same(t, w.stored("1"), `{"n":21,"x":1}`)
+	has(t, me.carry("PUT", "/shop/_doc/1", `{"n":14}`, s), 200, "merged;attempts=1;base=stamp")
+	same(t, w.stored("1"), `{"n":22,"x":1}`)
 	w.direct("DELETE", "/shop/_doc/1", "")
-	has(t, me.carry("POST", "/shop/_update/1", `{"doc":{"n":13},"upsert":{"n":0}}`, s), 409, "guarded;attempts=1;base=stamp")
-	has(t, me.carry("POST", "/shop/_update/1?doc_as_upsert=true", `{"doc":{"n":13}}`, s), 409, "guarded;attempts=1;base=stamp")
+	has(t, me.carry("POST", "/shop/_update/1", `{"doc":{"n":15},"upsert":{"n":0}}`, s), 409, "guarded;attempts=1;base=stamp")
+	has(t, me.carry("POST", "/shop/_update/1?doc_as_upsert=true", `{"doc":{"n":15}}`, s), 409, "guarded;attempts=1;base=stamp")
+	has(t, me.carry("POST", "/shop/_update/1", `{"doc":{"n":15}}`, s), 404, "merged;attempts=1;base=stamp")
 	if got := w.stored("1"); got != "" {
 		t.Errorf("stored %s", got)
 	}
 }
 
-// An _update of the whole document would put the old values back of what others changed before its copy was last saved.
-func TestAStampsUpdateAfterAMergeIsRefused(t *testing.T) {
+// An _update of the whole document doesn't put the old values back of what others changed before its copy was last saved.
+func TestAStampsUpdateAfterAMergeKeepsOthersChanges(t *testing.T) {
 	w := newWorld(t, stampRule)
 	w.put("1", `{"n":10,"x":0}`)
 	me := w.stranger()
 	_, s := me.served("1", 1)
 	w.put("1", `{"n":10,"x":1}`)
 	has(t, me.carry("PUT", "/shop/_doc/1", `{"n":11,"x":0}`, s), 200, "merged")
-	has(t, me.carry("POST", "/shop/_update/1", `{"doc":{"n":12,"x":0}}`, s), 409, "guarded;attempts=1;base=stamp")
-	same(t, w.stored("1"), `{"n":11,"x":1}`)
+	has(t, me.carry("POST", "/shop/_update/1", `{"doc":{"n":12,"x":0}}`, s), 200, "merged;attempts=1;base=stamp")
+	same(t, w.stored("1"), `{"n":12,"x":1}`)
 }
 
 // TestAForgedStampIsAGuardOrNothing: whoever makes up stamps, of whatever numbers, copies, documents and lives of the index, gets
@@ -173,7 +175,7 @@ func TestAForgedStampIsAGuardOrNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t, rapid.SampledFrom([]string{stampRule,
 			"rules:\n- {name: r, match: {index: [shop]}, base: {stamp: _rev, from: [stamp]}, on_conflict: fail}\n"}).Draw(rt, "rules"))
-		fails := w.rules.Match("shop", api.Index).OnConflict == rule.ConflictFail
+		fails := w.rules.Match("shop", api.Index).FailConflict
 		w.put("1", `{"n":0}`)
 		victim := w.client("victim")
 		forger := w.nobody()

@@ -19,18 +19,30 @@ import (
 	"optimist/retry"
 )
 
-// update sends an _update. The engine merges by itself; what optimist adds is that it tries often enough, and what If-Match asks
-// for. Under a rule that transforms, an _update of a part is made here, as a patch is.
+// update sends an _update. That of a part whose client has seen the document is a change from what it has seen: see partial.go. Any other
+// the engine merges by itself; what optimist adds is that it tries often enough, and what If-Match asks for. Under a rule that transforms,
+// an _update of a part is made here, as a patch is.
 func (s *Service) update(ctx context.Context, c *change) error {
 	c.epoch = s.sessions.Epoch()
 	if c.onlyNew {
 		return s.updateOnlyNew(ctx, c)
+	}
+	if taken, err := s.updateSeen(ctx, c); taken || err != nil {
+		return err
 	}
 	if c.req.Rule.Transform != nil {
 		if taken, err := s.updateHere(ctx, c); taken || err != nil {
 			return err
 		}
 		c.outcome.Untransformed = true
+	}
+	return s.updateByEngine(ctx, c)
+}
+
+// updateByEngine sends an _update for the engine to merge.
+func (s *Service) updateByEngine(ctx context.Context, c *change) error {
+	if c.req.Rule.HasStrategies {
+		s.events.StrategiesUnused.Call(c.req.Rule.Name)
 	}
 	if _, found := api.OwnGuard(c.req.Op.Query); found {
 		c.outcome.Base = outcome.BaseExplicit
@@ -80,12 +92,12 @@ func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, 
 	if err != nil {
 		return err
 	}
-	c.setAnswer(respond.FromEngine(res))
+	c.setAnswer(c.room.FromEngine(res))
 	if res.Status < 300 {
 		s.sessions.Wrote(c.doc.Index)
 		if c.base.Kind != session.KindNone {
 			ack, _ := readAck(res)
-			c.settlePart(ack.Revision)
+			c.settleNumbers(ack.Revision)
 		} else {
 			s.noteUpdate(ctx, c, res)
 		}
@@ -135,14 +147,20 @@ func (s *Service) updateGuarded(ctx context.Context, c *change, n doc.Numbers) e
 // pipeline (unless it may run again), of a document that isn't seen whole, or by a client that may write but not read; and what
 // isn't valid, so that the engine says what is wrong with it. An upsert is transformed as the document that it is.
 func (s *Service) updateHere(ctx context.Context, c *change) (taken bool, err error) {
-	p, refusal, ok := patch.ReadUpdate(c.req.Op, c.req.Fields, c.sent, false)
+	p, refusal, ok := patch.ReadUpdate(c.req.Op, c.req.Fields, c.req.Body, false)
 	if !ok {
 		return false, nil
 	}
 	before := *c
+	if c.part != nil && c.req.Rule.MergeExplicit {
+		p.Guard = doc.Numbers{} // it is the base
+	}
 	c.asPatch(p)
 	if refusal == nil && !(p.Upsert && p.Guard.Known()) {
 		taken, err = s.mayReadAndWriteBack(ctx, c)
+	}
+	if c.part != nil {
+		s.rebasePatch(c)
 	}
 	if taken {
 		err = s.edit(ctx, c)
@@ -153,7 +171,9 @@ func (s *Service) updateHere(ctx context.Context, c *change) (taken bool, err er
 	}
 	if !taken && err == nil { // the change is what it was, but for the reason why it isn't made here
 		before.outcome.Reason = c.outcome.Reason
-		c.base.Release()
+		if c.part == nil {
+			c.base.Release()
+		}
 		*c = before
 	}
 	return taken || err != nil, err

@@ -19,9 +19,6 @@ import (
 
 // New makes a Service.
 func New(o Options) *Service {
-	if o.AnswerTimeout == 0 {
-		o.AnswerTimeout = 2 * time.Minute
-	}
 	if o.BatchLimit == 0 {
 		o.BatchLimit = 64
 	}
@@ -32,8 +29,8 @@ func New(o Options) *Service {
 		o.Now = time.Now
 	}
 	s := &Service{engine: o.Engine, sessions: o.Sessions, events: o.Events, log: o.Log,
-		timeout: o.AnswerTimeout, now: o.Now, observer: unobserved{}, attempts: &sync.Pool{}}
-	s.direct = single{o.Upstream, o.AnswerTimeout}
+		now: o.Now, maxBody: int(o.MaxBody), observer: unobserved{}, attempts: &sync.Pool{}}
+	s.direct = single{o.Upstream}
 	s.carrier, s.questions = s.direct, s.direct
 	s.lanes = retry.NewLanes(o.BatchLimit, share)
 	s.catalog = catalog.New(catalog.Options{Engine: o.Engine, OwnAuth: o.OwnAuth, Now: o.Now, Unguardable: s.events.Unguardable.Call,
@@ -50,7 +47,7 @@ func New(o Options) *Service {
 // leaves: what isn't sent by then never is; what is, runs to its end, and the session knows of it.
 func (s *Service) Do(ctx context.Context, r *Request) (*respond.Answer, error) {
 	c := &r.change
-	if err := c.read(r, s.now); err != nil {
+	if err := c.read(r, s); err != nil {
 		return nil, err
 	}
 	defer func() { c.base.Release() }() // a panic must not have the session wait for ever

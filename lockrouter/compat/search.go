@@ -27,7 +27,7 @@ const (
 	findSize    = 1000
 )
 
-// sought is what a search asks for. It is its scroll id, too: nothing is kept between two pages.
+// searchRequest is what a search asks for. It is its scroll id, too: nothing is kept between two pages.
 type searchRequest struct {
 	Scroll  string `json:"optimist"`          // the index, so that the id of an engine's scroll is never taken for ours
 	Process string `json:"process,omitempty"` // processOf it; empty: every lock
@@ -134,56 +134,72 @@ func (c *Compat) page(ctx context.Context, s *searchRequest, scrolled bool) (*lo
 	return encode(http.StatusOK, body), nil
 }
 
-// parseSearch reads a search.
+// parseSearch reads a search: what its body says, and then the parameters.
 func (c *Compat) parseSearch(q *Request) (*searchRequest, *failure) {
 	s := &searchRequest{Size: defaultSize}
 	body, err := wholeBody(q.Body)
 	if err != nil {
 		return nil, err
 	}
-	size := func(text string, to *int) bool {
-		n, err := strconv.Atoi(text)
-		*to = n
-		return err == nil && n >= 0 && n <= maxSize
-	}
 	bad := ""
 	gjson.ParseBytes(body).ForEach(func(k, v gjson.Result) bool {
-		switch k.Str {
-		case "query":
-			ok := false
-			if s.Process, ok = process(v, 0); !ok {
-				bad = "they are searched by process_id (a term or match query), or all of them (match_all)"
-			}
-		case "size":
-			if !size(v.Raw, &s.Size) {
-				bad = "size is from 0 to 10000"
-			}
-		case "from":
-			if !size(v.Raw, &s.From) {
-				bad = "from is from 0 to 10000"
-			}
-		case "sort", "_source", "fields", "stored_fields", "version", "track_total_hits", "timeout", "seq_no_primary_term":
-		default:
-			bad = "a search of them knows no [" + k.Str + "]"
-		}
+		bad = s.member(k.Str, v)
 		return bad == ""
 	})
 	if v, ok := uri.Param(q.Op.Query, "q"); ok && bad == "" {
-		text, err := uri.DecodeValue(nil, v)
-		who, ok := strings.CutPrefix(string(text), "process_id:")
-		if s.Process = string(uri.AppendSegment(nil, who)); err != nil || !ok || who == "" || strings.ContainsAny(who, ` *?()[]{}"~^:`) {
-			bad = "they are searched by process_id only"
-		}
+		bad = s.byText(v)
 	}
-	for name, to := range map[string]*int{"size": &s.Size, "from": &s.From} {
-		if v, ok := uri.Param(q.Op.Query, name); ok && !size(string(v), to) {
-			bad = name + " is from 0 to 10000"
+	for _, name := range []string{"size", "from"} {
+		if v, ok := uri.Param(q.Op.Query, name); ok && bad == "" {
+			bad = s.count(name, string(v))
 		}
 	}
 	if bad != "" {
 		return nil, unsupported(bad)
 	}
 	return s, nil
+}
+
+// member reads a member of the body. It says what is wrong with it, or "".
+func (s *searchRequest) member(name string, value gjson.Result) string {
+	switch name {
+	case "query":
+		ok := false
+		if s.Process, ok = process(value, 0); !ok {
+			return "they are searched by process_id (a term or match query), or all of them (match_all)"
+		}
+	case "size", "from":
+		return s.count(name, value.Raw)
+	case "sort", "_source", "fields", "stored_fields", "version", "track_total_hits", "timeout", "seq_no_primary_term":
+	default:
+		return "a search of them knows no [" + name + "]"
+	}
+	return ""
+}
+
+// count reads size or from.
+func (s *searchRequest) count(name, text string) string {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > maxSize {
+		return name + " is from 0 to 10000"
+	}
+	if name == "size" {
+		s.Size = n
+	} else {
+		s.From = n
+	}
+	return ""
+}
+
+// byText reads the parameter q.
+func (s *searchRequest) byText(q []byte) string {
+	text, err := uri.DecodeValue(nil, q)
+	who, ok := strings.CutPrefix(string(text), "process_id:")
+	if err != nil || !ok || who == "" || strings.ContainsAny(who, ` *?()[]{}"~^:`) {
+		return "they are searched by process_id only"
+	}
+	s.Process = string(uri.AppendSegment(nil, who))
+	return ""
 }
 
 // deepest is how many clauses within each other a query for locks may be: clients' libraries write two or three.

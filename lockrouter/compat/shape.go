@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -94,43 +95,48 @@ func (in *intent) update(body []byte) *failure {
 			return unsupported("an _update of a lock is a script, with " + key + " it is another")
 		}
 	}
-	script, params := b.Get("script"), b.Get("params")
-	source, stored := script.String(), false
-	if script.IsObject() {
-		params = script.Get("params")
-		source, stored = "", true
-		for _, key := range []string{"source", "inline"} {
-			if s := script.Get(key); s.Type == gjson.String {
-				source, stored = s.Str, false
-			}
-		}
-	}
+	source, params, stored := scriptOf(b)
 	in.script = source
-	upsert := b.Get("upsert")
-	plain := strings.Join(strings.Fields(source), "")
-	has := func(any ...string) bool {
-		for _, s := range any {
-			if strings.Contains(plain, s) {
-				return true
-			}
-		}
-		return false
-	}
-	up := has("lock_count++", "++ctx._source.lock_count", "lock_count+=1", "lock_count+1")
-	down := has("--ctx._source.lock_count", "lock_count--", "lock_count-=1", "lock_count-1")
+	upsert, script := b.Get("upsert"), strings.Join(strings.Fields(source), "")
+	up := containsAny(script, "lock_count++", "++ctx._source.lock_count", "lock_count+=1", "lock_count+1")
+	down := containsAny(script, "--ctx._source.lock_count", "lock_count--", "lock_count-=1", "lock_count-1")
 	switch {
-	case !script.Exists():
-	case upsert.Get("process_id").Exists() && (stored || has("process_id") && has("assert", "throw") && has("'noop'", `"noop"`, "'none'")):
+	case !b.Get("script").Exists():
+	case upsert.Get("process_id").Exists() && (stored || asserts(script)):
 		return in.reenter(upsert, params)
 	case upsert.Get("lock_type").Str == "shared" && upsert.Get("lock_count").Raw == "1" && (stored || up && !down):
 		in.do = share
 		return in.from([]byte(upsert.Raw))
-	case !upsert.Exists() && down && !up && has("'delete'", `"delete"`):
+	case !upsert.Exists() && down && !up && containsAny(script, "'delete'", `"delete"`):
 		in.do = unshare
 		return nil
 	}
 	return unsupported("the _update isn't one of the book's: an upsert of process_id with a script that compares it, " +
 		"an upsert of a shared lock with a script that counts up, or a script that counts down and deletes at 0")
+}
+
+// scriptOf is the script of an _update with its parameters. The source of a stored one isn't known.
+func scriptOf(body gjson.Result) (source string, params gjson.Result, stored bool) {
+	script := body.Get("script")
+	if !script.IsObject() {
+		return script.String(), body.Get("params"), false
+	}
+	stored = true
+	for _, key := range []string{"source", "inline"} {
+		if s := script.Get(key); s.Type == gjson.String {
+			source, stored = s.Str, false
+		}
+	}
+	return source, script.Get("params"), stored
+}
+
+// asserts reports whether a script compares the process_id, and does nothing else.
+func asserts(script string) bool {
+	return containsAny(script, "process_id") && containsAny(script, "assert", "throw") && containsAny(script, "'noop'", `"noop"`, "'none'")
+}
+
+func containsAny(text string, parts ...string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
 
 func (in *intent) reenter(upsert, params gjson.Result) *failure {

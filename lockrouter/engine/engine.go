@@ -6,9 +6,13 @@
 package engine
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -83,9 +87,7 @@ func New(o Options) *Store {
 	if o.Timeout <= 0 {
 		o.Timeout = defaultTimeout
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &Store{o: o, index: es.Segment(o.Index), epoch: time.Now(), source: script(), known: newRevisions(), recent: newRecent()}
 }
 
@@ -111,6 +113,12 @@ func (s *Store) ask(ctx context.Context, req esapi.Request, reads bool) (es.Answ
 		return a, fmt.Errorf("%w: %w", lockrouter.ErrStore, err)
 	}
 	return a, nil
+}
+
+// jsonBody is the body of a request. What is passed always has a form in JSON: strings, numbers, and maps and lists of them.
+func jsonBody(v any) io.Reader {
+	body, _ := json.Marshal(v)
+	return bytes.NewReader(body)
 }
 
 // failure is an answer that isn't the one that was asked for.

@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
@@ -149,14 +147,11 @@ func (s *Store) write(ctx context.Context, id string, d *state.Doc, n numbers) (
 
 // put sends the document under the guard of the revision that it was made from, and gives the numbers of the new one.
 func (s *Store) put(ctx context.Context, id string, d *state.Doc, n numbers) (numbers, bool, error) {
-	body, err := json.Marshal(d)
-	if err != nil {
-		return n, false, err
-	}
-	var req esapi.Request = esapi.CreateRequest{Index: s.index, DocumentID: es.Segment(id), Body: bytes.NewReader(body)}
+	body := jsonBody(d)
+	var req esapi.Request = esapi.CreateRequest{Index: s.index, DocumentID: es.Segment(id), Body: body}
 	if n.term > 0 {
 		seqNo, term := int(n.seqNo), int(n.term)
-		req = esapi.IndexRequest{Index: s.index, DocumentID: es.Segment(id), IfSeqNo: &seqNo, IfPrimaryTerm: &term, Body: bytes.NewReader(body)}
+		req = esapi.IndexRequest{Index: s.index, DocumentID: es.Segment(id), IfSeqNo: &seqNo, IfPrimaryTerm: &term, Body: body}
 	}
 	a, err := s.send(ctx, req)
 	switch {

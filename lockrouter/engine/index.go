@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -116,11 +114,8 @@ func (s *Store) choose(ctx context.Context) (clock string, err error) {
 	if err := s.template(ctx, clock); err != nil {
 		return "", err
 	}
-	meta, err := json.Marshal(map[string]any{"_meta": map[string]any{"optimist": map[string]any{"format": format, "clock": clock}}})
-	if err != nil {
-		return "", err
-	}
-	a, err := s.send(ctx, esapi.IndicesPutMappingRequest{Index: []string{s.index}, Body: bytes.NewReader(meta)})
+	meta := map[string]any{"_meta": map[string]any{"optimist": map[string]any{"format": format, "clock": clock}}}
+	a, err := s.send(ctx, esapi.IndicesPutMappingRequest{Index: []string{s.index}, Body: jsonBody(meta)})
 	switch {
 	case err != nil:
 		return "", err
@@ -178,11 +173,7 @@ func (s *Store) Read(ctx context.Context, ids []string) ([]*state.Doc, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	body, err := json.Marshal(map[string]any{"ids": ids})
-	if err != nil {
-		return nil, err
-	}
-	a, err := s.read(ctx, esapi.MgetRequest{Index: s.index, Body: bytes.NewReader(body)})
+	a, err := s.read(ctx, esapi.MgetRequest{Index: s.index, Body: jsonBody(map[string]any{"ids": ids})})
 	switch {
 	case err != nil:
 		return nil, err
@@ -241,11 +232,7 @@ func (s *Store) search(ctx context.Context, what map[string]any) ([]gjson.Result
 	} else if a.Status == http.StatusNotFound {
 		return nil, nil
 	}
-	body, err := json.Marshal(what)
-	if err != nil {
-		return nil, err
-	}
-	a, err := s.read(ctx, esapi.SearchRequest{Index: []string{s.index}, Body: bytes.NewReader(body)})
+	a, err := s.read(ctx, esapi.SearchRequest{Index: []string{s.index}, Body: jsonBody(what)})
 	switch {
 	case err != nil:
 		return nil, err

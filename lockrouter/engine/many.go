@@ -102,7 +102,27 @@ func (s *Store) guardedMany(ctx context.Context, changes []lockrouter.Change, do
 		return
 	}
 	var b bytes.Buffer
-	var sent []int
+	sent := s.compose(&b, changes, done)
+	if len(sent) > 0 {
+		items, err := s.bulk(ctx, b.Bytes(), len(sent))
+		if err != nil {
+			fail(done, err)
+			return
+		}
+		for n, i := range sent {
+			s.settle(ctx, changes[i].ID, items[n], &done[i])
+		}
+	}
+	for i, c := range changes {
+		if done[i].Err == nil && done[i].Results == nil {
+			done[i].Doc, done[i].Results, done[i].Err = s.guarded(ctx, c.ID, c.Call)
+		}
+	}
+}
+
+// compose carries the calls out here, on the documents that are known, and writes the actions of a bulk request for those that change
+// something. sent are their places among the calls.
+func (s *Store) compose(b *bytes.Buffer, changes []lockrouter.Change, done []lockrouter.Changed) (sent []int) {
 	for i, c := range changes {
 		d, num, unchanged, ok := s.known.guess(c.ID, s.monotonic())
 		if !ok {
@@ -114,39 +134,26 @@ func (s *Store) guardedMany(ctx context.Context, changes []lockrouter.Change, do
 			continue
 		}
 		if num.term > 0 {
-			action(&b, "index", c.ID, fmt.Sprintf(`,"if_seq_no":%d,"if_primary_term":%d`, num.seqNo, num.term))
+			action(b, "index", c.ID, fmt.Sprintf(`,"if_seq_no":%d,"if_primary_term":%d`, num.seqNo, num.term))
 		} else {
-			action(&b, "create", c.ID, "")
+			action(b, "create", c.ID, "")
 		}
 		b.Write(append(body, '\n'))
 		sent = append(sent, i)
 		done[i] = lockrouter.Changed{Doc: d, Results: results}
 	}
-	var items []gjson.Result
-	if len(sent) > 0 {
-		var err error
-		if items, err = s.bulk(ctx, b.Bytes(), len(sent)); err != nil {
-			fail(done, err)
-			return
-		}
-	}
-	for n, i := range sent {
-		switch status := items[n].Get("status").Int(); status {
-		case http.StatusOK, http.StatusCreated:
-			s.known.note(changes[i].ID, done[i].Doc.Clone(), numbersOf(items[n]), s.monotonic())
-		case http.StatusConflict:
-			done[i] = lockrouter.Changed{}
-			if err := s.fetch(ctx, changes[i].ID); err != nil {
-				done[i].Err = err
-			}
-		default:
-			done[i] = lockrouter.Changed{Err: failure(es.Answer{Status: int(status), Body: []byte(items[n].Raw)})}
-		}
-	}
-	for i, c := range changes {
-		if done[i].Err == nil && done[i].Results == nil {
-			done[i].Doc, done[i].Results, done[i].Err = s.guarded(ctx, c.ID, c.Call)
-		}
+	return sent
+}
+
+// settle takes note of what became of one action. After a conflict nothing is decided, and the document is read.
+func (s *Store) settle(ctx context.Context, id string, item gjson.Result, done *lockrouter.Changed) {
+	switch status := item.Get("status").Int(); status {
+	case http.StatusOK, http.StatusCreated:
+		s.known.note(id, done.Doc.Clone(), numbersOf(item), s.monotonic())
+	case http.StatusConflict:
+		*done = lockrouter.Changed{Err: s.fetch(ctx, id)}
+	default:
+		*done = lockrouter.Changed{Err: failure(es.Answer{Status: int(status), Body: []byte(item.Raw)})}
 	}
 }
 

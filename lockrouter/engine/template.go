@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,12 +16,9 @@ import (
 // that isn't there with the next write, of itself, and nothing in that would say how leases are judged, nor let documents be
 // found. An engine, or a user, that may have no templates does without: then see Clean.
 func (s *Store) template(ctx context.Context, clock string) error {
-	body, err := json.Marshal(map[string]any{"index_patterns": []string{s.o.Index}, "priority": priority,
+	body := jsonBody(map[string]any{"index_patterns": []string{s.o.Index}, "priority": priority,
 		"template": json.RawMessage(fmt.Sprintf(settings, format, clock))})
-	if err != nil {
-		return err
-	}
-	a, err := s.send(ctx, esapi.IndicesPutIndexTemplateRequest{Name: s.index, Body: bytes.NewReader(body)})
+	a, err := s.send(ctx, esapi.IndicesPutIndexTemplateRequest{Name: s.index, Body: body})
 	switch {
 	case err != nil:
 		return err

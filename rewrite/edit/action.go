@@ -80,11 +80,13 @@ func (a Action) String() string {
 
 // ParseAction is the inverse of String. The error names what would have been right.
 func ParseAction(name string) (Action, error) {
-	var names []string
 	for a := OpAdd; a <= OpRemoveEmpty; a++ {
 		if actions[a].name == name {
 			return a, nil
 		}
+	}
+	var names []string
+	for a := OpAdd; a <= OpRemoveEmpty; a++ {
 		names = append(names, actions[a].name)
 	}
 	return 0, fmt.Errorf("unknown operation %q: one of %s", name, strings.Join(names, ", "))

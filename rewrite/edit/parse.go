@@ -26,7 +26,8 @@ type operation [len(keyNames)]tree.Value
 //
 // Errors: *tree.SyntaxError, tree.ErrTooDeep, tree.ErrTooLarge, notArray.
 func parseOperations(src []byte, l tree.Limits, notArray error, read func(v tree.Value) error) error {
-	var t tree.Tree
+	t := tree.Borrow()
+	defer t.Return()
 	if err := t.Parse(bytes.Clone(src), l); err != nil {
 		return err
 	}

@@ -10,8 +10,9 @@ import (
 type run struct {
 	editor
 	in      *Inputs
-	op      step // of a JSON Patch
-	n       int  // of the step
+	shown   Inputs // in with the candidate, room for conditions
+	op      step   // of a JSON Patch
+	n       int    // of the step
 	s       *step
 	val     tree.Value // the step's value
 	taken   *node      // what a move has taken
@@ -50,7 +51,7 @@ func (r *run) end() {
 	if cap(r.buf) > keepBuf {
 		r.buf = nil
 	}
-	r.op = step{}
+	r.op, r.shown = step{}, Inputs{}
 	r.in, r.s, r.val, r.taken, r.sources = nil, nil, tree.Value{}, nil, [FromBase + 1]tree.Value{}
 	r.trail, r.matched, r.changed = r.trail[:0], 0, false
 	runs.Put(r)
@@ -88,9 +89,9 @@ func (r *run) inputs() *Inputs {
 	if !r.s.When.ReadsCandidate() {
 		return r.in
 	}
-	in := *r.in
-	in.Candidate = r.render()
-	return &in
+	r.shown = *r.in
+	r.shown.Candidate = r.render()
+	return &r.shown
 }
 
 // visit goes down the step's path, of which i tokens lead to p, and does at its end, or ends, what the step does.

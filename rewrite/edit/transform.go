@@ -83,6 +83,8 @@ type Inputs struct {
 	User      string // "" where the request doesn't say
 	Header    func(name string) (value []byte, ok bool)
 	Now       time.Time
+	// Growth is tree.Limits.Growth for this call. Zero: that of the Transformer's own limits.
+	Growth int
 }
 
 // A Transformer is the compiled form of steps. It doesn't change, and may be used by several goroutines at once.
@@ -133,9 +135,12 @@ func (t *Transformer) apply(candidate []byte, in *Inputs, done func(r *run, held
 	if candidate == nil {
 		candidate = []byte("{}")
 	}
-	r := newRun(in)
+	r, limits := newRun(in), t.limits
 	defer r.end()
-	if err := r.read(candidate, t.limits); err != nil {
+	if in.Growth > 0 {
+		limits.Growth = in.Growth
+	}
+	if err := r.read(candidate, limits); err != nil {
 		return nil, err
 	}
 	if r.root.node.kind != tree.Object {

@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"slices"
 	"strconv"
 
 	"optimist/internal/jsontext"
@@ -182,4 +183,38 @@ func (s *scopes) leave(sc scope) {
 	if sc.lo != sc.hi {
 		s.states = s.states[:sc.hi]
 	}
+}
+
+// Ruled tells what decides about a value that both sides changed: the path of the rule, "" for the default, and its strategy. In path, a
+// JSON Pointer, `*` stands for any key or element, which only a rule with `*` there is about.
+func (m *Merger) Ruled(path string) (rule string, st Strategy) {
+	tokens, err := jsontext.SplitPointer(path)
+	if err != nil {
+		return "", m.rules[0].strategy
+	}
+	states := []int32{0}
+	var decides, inherited int32
+	for _, token := range tokens {
+		if m.rules[decides].strategy.anyValue() && decides != 0 {
+			inherited = decides
+		}
+		var next []int32
+		for _, at := range states {
+			n := &m.rules[at]
+			for _, to := range [...]int32{n.child(token), n.star} {
+				if to != 0 && !slices.Contains(next, to) {
+					next = append(next, to)
+				}
+			}
+		}
+		states = next
+		decides = 0
+		if i := slices.IndexFunc(states, func(at int32) bool { return m.rules[at].ends }); i >= 0 {
+			decides = states[i]
+		}
+	}
+	if decides == 0 {
+		decides = inherited
+	}
+	return m.rules[decides].path, m.rules[decides].strategy
 }

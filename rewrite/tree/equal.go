@@ -1,10 +1,15 @@
 package tree
 
-import "math/bits"
+import (
+	"hash/maphash"
+	"math/bits"
+)
 
 // Same reports whether two documents are equal, however they are spelled. Errors are those of Tree.ParseObject.
 func Same(a, b []byte, l Limits) (bool, error) {
-	var s, t Tree
+	s, t := Borrow(), Borrow()
+	defer s.Return()
+	defer t.Return()
 	if err := s.ParseObject(a, l); err != nil {
 		return false, err
 	}
@@ -119,3 +124,14 @@ func mix(x uint64) uint64 {
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
 }
+
+// KeyHash returns what members with the same key have in common; 0 for what isn't a member.
+func (v Value) KeyHash() uint64 {
+	if !v.IsMember() {
+		return 0
+	}
+	return hashText(v.t.keyText(v.i))
+}
+
+// HashString returns what equal texts have in common.
+func HashString(s string) uint64 { return maphash.String(hashSeed, s) }

@@ -144,6 +144,29 @@ func (n *number) sign() int {
 	return 1
 }
 
+// Estimate returns about the value of a number, for who only compares how far numbers are apart; whole is the value itself, where it is an
+// integer of at most 18 digits and exact says so. ok is false for what is no number, and for one that no float64 is near.
+func (v Value) Estimate() (whole int64, exact bool, near float64, ok bool) {
+	if v.Kind() != Number {
+		return 0, false, 0, false
+	}
+	n := readNumber(v.Raw())
+	switch {
+	case n.digits > smallDigits:
+		near, err := strconv.ParseFloat(string(v.Raw()), 64)
+		return 0, false, near, err == nil
+	case n.wild || n.exp > 300 || n.exp < -300:
+		return 0, false, 0, false
+	case n.neg:
+		n.small = -n.small
+	}
+	if n.exp >= 0 && n.digits+int(n.exp) <= smallDigits {
+		whole = n.small * pow10[n.exp]
+		return whole, true, float64(whole), true
+	}
+	return 0, false, float64(n.small) * math.Pow10(int(n.exp)), true
+}
+
 // MaxDigits bounds the digits of a number that is calculated with, written out without an exponent. It is what the engines' parser takes.
 const MaxDigits = 1000
 

@@ -43,6 +43,13 @@ func (t *Tree) ParseObject(src []byte, l Limits) error {
 	return nil
 }
 
+// Check is ParseObject without the document.
+func Check(src []byte, l Limits) error {
+	t := Borrow()
+	defer t.Return()
+	return t.ParseObject(src, l)
+}
+
 func syntaxError(at int, reason string) error { return &SyntaxError{Offset: at, Reason: reason} }
 
 // space returns the offset of the first byte from at on that isn't white space.
@@ -120,31 +127,12 @@ func (t *Tree) scanContainer(n node, at, depth int) (int, error) {
 		return at + 1, nil
 	}
 	for {
-		key, keyEnd, esc := 0, 0, false
-		if isObject {
-			var err error
-			if at >= len(t.src) || t.src[at] != '"' {
-				return 0, syntaxError(at, "a key is missing")
-			}
-			key = at
-			if keyEnd, esc, err = t.scanString(at + 1); err != nil {
-				return 0, err
-			}
-			if at = t.space(keyEnd); at >= len(t.src) || t.src[at] != ':' {
-				return 0, syntaxError(at, "a colon is missing")
-			}
-			at = t.space(at + 1)
-		}
 		child := len(t.nodes)
-		end, err := t.scanValue(at, depth)
+		end, err := t.scanChild(isObject, at, depth)
 		if err != nil {
 			return 0, err
 		}
 		c := &t.nodes[child]
-		c.key, c.keyEnd = int32(key), int32(keyEnd)
-		if esc {
-			c.flags |= flagKeyEscaped
-		}
 		n.count, n.height = n.count+1, max(n.height, c.height+1)
 		at = t.space(end)
 		switch {
@@ -159,6 +147,35 @@ func (t *Tree) scanContainer(n node, at, depth int) (int, error) {
 			return 0, syntaxError(at, "a comma or the end of the "+n.kind.String()+" is missing")
 		}
 	}
+}
+
+// scanChild is scanValue for an element, or, with its key, for a member.
+func (t *Tree) scanChild(isMember bool, at, depth int) (int, error) {
+	if !isMember {
+		return t.scanValue(at, depth)
+	}
+	if at >= len(t.src) || t.src[at] != '"' {
+		return 0, syntaxError(at, "a key is missing")
+	}
+	keyEnd, esc, err := t.scanString(at + 1)
+	if err != nil {
+		return 0, err
+	}
+	colon := t.space(keyEnd)
+	if colon >= len(t.src) || t.src[colon] != ':' {
+		return 0, syntaxError(colon, "a colon is missing")
+	}
+	child := len(t.nodes)
+	end, err := t.scanValue(t.space(colon+1), depth)
+	if err != nil {
+		return 0, err
+	}
+	c := &t.nodes[child]
+	c.key, c.keyEnd = int32(at), int32(keyEnd)
+	if esc {
+		c.flags |= flagKeyEscaped
+	}
+	return end, nil
 }
 
 // scanString returns the offset after the closing quote, and whether the string has escapes. at is after the opening one.

@@ -137,3 +137,16 @@ func TestFindInSmallAndLargeObjects(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkParse(b *testing.B) {
+	doc := []byte(`{"name":"a small document","stock":10,"price":12.50,"tags":["a","b"],"lines":[` +
+		strings.Repeat(`{"sku":"tea","n":2,"gift":false,"note":null},`, 20) + `{}],"updated_at":"2024-05-01T10:00:00Z"}`)
+	var t Tree
+	b.SetBytes(int64(len(doc)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := t.Parse(doc, Limits{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,6 +1,9 @@
 package tree
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // Kind is the type of a JSON value.
 type Kind uint8
@@ -83,6 +86,20 @@ func (t *Tree) Release() {
 	if t.src = nil; cap(t.nodes) > keepNodes || cap(t.slots) > keepSlots {
 		*t = Tree{}
 	}
+}
+
+var trees = sync.Pool{New: func() any { return new(Tree) }}
+
+// Borrow returns a Tree for one call, with the memory of those before it. Return it.
+func Borrow() *Tree {
+	t, _ := trees.Get().(*Tree)
+	return t
+}
+
+// Return is Release of a Tree that was borrowed. Neither it nor any of its values may be used afterwards.
+func (t *Tree) Return() {
+	t.Release()
+	trees.Put(t)
 }
 
 // Freeze does all that looking into the tree would do to it, so that several goroutines may look at the same time.

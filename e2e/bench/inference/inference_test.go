@@ -21,9 +21,62 @@ func run(t *testing.T, c Config) *Tally {
 // What the simulator calls wrong is wrong by its own doing, unless nothing is where each read is known to belong to its write.
 func TestWithTracesEachShapeIsExact(t *testing.T) {
 	for _, shape := range Shapes() {
-		got := run(t, Config{Shape: shape, Workers: 8, Rounds: 15, Looks: 0.3, Unchanged: 0.1, Traces: true})
+		got := run(t, Config{Shape: shape, Workers: 8, Rounds: 15, Looks: 0.3, Unchanged: 0.1, Slow: 0.1, Kept: 0.3, Traces: WorkTraces})
 		if got.Changes != 8*15 || got.Wrong+got.Lost+got.Invented+got.Refused+len(got.Errors) != 0 {
 			t.Errorf("%s: %+v", shape, got)
+		}
+	}
+}
+
+// Set-ups that begin a trace with each request have what they would have without.
+func TestATraceForEachRequestIsAsNone(t *testing.T) {
+	for _, shape := range Shapes() {
+		c := Config{Shape: shape, Workers: 8, Rounds: 15, Looks: 0.3, Unchanged: 0.1, Slow: 0.05, Kept: 0.3}
+		want := run(t, c)
+		c.Traces = CallTraces
+		if got := run(t, c); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, without traces %+v", shape, got, want)
+		}
+	}
+}
+
+// Four workers in one trace are inferred among themselves, and not among all.
+func TestASharedTraceIsBetterThanNone(t *testing.T) {
+	var none, shared Tally
+	for _, shape := range Shapes() {
+		c := Config{Shape: shape, Workers: 16, Rounds: 15, Looks: 0.1}
+		none.Add(run(t, c))
+		c.Traces = TeamTraces
+		shared.Add(run(t, c))
+	}
+	if shared.Changes != none.Changes || shared.Wrong >= none.Wrong || shared.Refused+len(shared.Errors) > 0 {
+		t.Errorf("%+v, without traces %+v", shared, none)
+	}
+}
+
+// Bounds that the choice by distance alone misses by far: it is wrong with one change of seven or more.
+func TestTheBaseIsFoundByWhatOthersWrote(t *testing.T) {
+	for name, c := range map[string]struct {
+		Config
+		wrong int // of 1000 changes
+	}{
+		"nobody only looks":          {Config{}, 20},
+		"every other read is a look": {Config{Looks: 0.5}, 25},
+		"views are saved again":      {Config{Kept: 0.2}, 50},
+		"clients give up and repeat": {Config{Slow: 0.05}, 25},
+		"saves that change nothing":  {Config{Unchanged: 0.1}, 75},
+	} {
+		var all Tally
+		for _, shape := range Shapes() {
+			c := c.Config
+			c.Shape, c.Workers, c.Rounds = shape, 16, 15
+			all.Add(run(t, c))
+		}
+		if 1000*all.Wrong > c.wrong*all.Changes || all.Refused > 0 || 1000*all.Silent > 2*all.Changes || len(all.Errors) > 0 {
+			t.Errorf("%s: %d of %d wrong, %d of them silent, %d refused, %v", name, all.Wrong, all.Changes, all.Silent, all.Refused, all.Errors)
+		}
+		if most := 3 * all.Changes; all.Lost+all.Invented > most {
+			t.Errorf("%s: %d lost and %d invented of %d: it ran away", name, all.Lost, all.Invented, all.Changes)
 		}
 	}
 }

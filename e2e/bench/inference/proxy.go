@@ -2,9 +2,9 @@ package inference
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"net/netip"
-	"strconv"
 	"time"
 
 	"optimist/internal/doc"
@@ -46,41 +46,47 @@ func newProxy(w *world, c *Config, s *shape, t *Tally) (*proxy, error) {
 		return nil, err
 	}
 	p := &proxy{w: w, merger: merger, trip: trip, slow: c.Slow, tally: t}
+	p.restart(c)
+	return p, nil
+}
+
+// restart begins with a store that knows nothing.
+func (x *proxy) restart(c *Config) {
 	closest := c.Rank
 	if closest == nil {
-		closest = rank.Closest
+		closest = rank.Likeliest
 	}
 	start := time.Unix(0, 0)
-	p.store = session.New(session.Options{
-		Rank: func(revisions []doc.Revision, sent []byte) int {
-			t.Ranked++
-			return closest(revisions, sent)
+	x.store = session.New(session.Options{
+		Rank: func(cs []rank.Candidate, sent rank.Sent) (int, bool) {
+			x.tally.Ranked++
+			return closest(cs, sent)
 		},
-		Left: func(ctx context.Context) bool { return ctx.(*request).left },
-		Now:  func() time.Time { return start.Add(w.now) },
+		Left:   func(ctx context.Context) bool { return ctx.(*request).left },
+		Now:    func() time.Time { return start.Add(x.w.now) },
+		Memory: c.Memory,
 	})
-	p.store.Wrote(ref.Index)
-	return p, nil
+	x.store.Wrote(ref.Index)
 }
 
 // trip is how long the engine takes for a request, with the way to it and back, on average.
 const trip = time.Millisecond
 
-// sessionOf is the session of a request: that of the trace, or, without one, everybody's.
-func sessionOf(trace int) session.Session {
-	if trace != 0 {
-		return session.Named(session.Credentials{}, []byte(strconv.Itoa(trace)))
-	}
-	return session.Inferred(session.Credentials{}, netip.IPv4Unspecified())
+// sessionOf is everybody's session, in the trace of a request; 0 is none.
+func sessionOf(trace uint64) session.Session {
+	var t session.Trace
+	binary.BigEndian.PutUint64(t[:], trace)
+	return session.Inferred(session.Credentials{}, netip.IPv4Unspecified()).In(t)
 }
 
 // get reads the document.
-func (x *proxy) get(p *process, trace int) doc.Revision {
-	at, asked := x.store.Epoch(), x.store.Ask()
+func (x *proxy) get(p *process, trace uint64) doc.Revision {
+	store := x.store
+	at, asked := store.Epoch(), store.Ask()
 	p.sleep(x.w.about(x.trip / 2))
 	rev := x.engine.Revision
 	p.sleep(x.w.about(x.trip / 2))
-	x.store.ReadAsked(sessionOf(trace), ref, rev, at, asked)
+	store.ReadAsked(sessionOf(trace), ref, rev, at, asked)
 	return rev
 }
 
@@ -88,7 +94,7 @@ func (x *proxy) get(p *process, trace int) doc.Revision {
 type request struct {
 	proxy *proxy
 	sent  []byte
-	trace int
+	trace uint64
 	truth *truth
 	left  bool     // the client has given it up
 	done  bool     // it has its answer
@@ -121,7 +127,7 @@ var over = func() chan struct{} { c := make(chan struct{}); close(c); return c }
 func (*request) Value(any) any { return nil }
 
 // put begins a write. Its client may give it up.
-func (x *proxy) put(client *process, sent []byte, trace int, tr *truth) *request {
+func (x *proxy) put(client *process, sent []byte, trace uint64, tr *truth) *request {
 	r := &request{proxy: x, sent: sent, trace: trace, truth: tr, waits: client}
 	x.w.start(r.run)
 	return r

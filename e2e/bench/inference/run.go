@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"optimist/internal/doc"
+	"optimist/internal/rank"
 )
 
 // Config is one experiment. The zero value of a habit is that nobody has it.
@@ -27,23 +28,48 @@ type Config struct {
 	Slow float64
 	// Kept is how many of the documents that were read are changed and written three times.
 	Kept float64
-	// Traces says that the requests of each piece of work carry an id.
-	Traces bool
+	// Forms says that the read is one piece of work, and the write another one, which begins with a read only to see whether the
+	// document is there.
+	Forms bool
+	// Traces says which requests carry the id of a trace.
+	Traces Traces
 	// Seed makes the run another one.
 	Seed uint64
+	// Memory bounds what the store holds, in bytes. The zero value is the product's default.
+	Memory int64
 	// Rank takes the place of the product's ranking.
-	Rank func(revisions []doc.Revision, sent []byte) int
+	Rank func(cs []rank.Candidate, sent rank.Sent) (int, bool)
 }
+
+// Traces says which requests carry the id of a trace, and the same one.
+type Traces int
+
+// The kinds of traces.
+const (
+	NoTraces   Traces = iota
+	WorkTraces        // a read and what is written from it; a read that is only looked at has a trace of its own
+	TeamTraces        // all requests of four workers
+	CallTraces        // each request has a trace of its own
+)
 
 // Run makes the experiment.
 func Run(c Config) (*Tally, error) {
+	x, err := begin(&c)
+	if err != nil {
+		return nil, err
+	}
+	x.w.run()
+	return x.tally, nil
+}
+
+// begin has the workers of an experiment begin.
+func begin(c *Config) (*proxy, error) {
 	s, err := shapeOf(c.Shape)
 	if err != nil {
 		return nil, err
 	}
 	w := newWorld(c.Seed)
-	t := &Tally{units: s.units}
-	x, err := newProxy(w, &c, s, t)
+	x, err := newProxy(w, c, s, &Tally{units: s.units})
 	if err != nil {
 		return nil, err
 	}
@@ -51,11 +77,10 @@ func Run(c Config) (*Tally, error) {
 		Numbers: doc.Numbers{PrimaryTerm: 1}, Version: 1, Source: encode(s.seed(&change{world: w})),
 	}
 	for i := range c.Workers {
-		wk := &worker{Config: &c, shape: s, change: change{world: w, worker: i}, proxy: x}
+		wk := &worker{Config: c, shape: s, change: change{world: w, worker: i}, proxy: x}
 		w.start(wk.run)
 	}
-	w.run()
-	return t, nil
+	return x, nil
 }
 
 // Shapes are the names of the documents.

@@ -12,7 +12,7 @@ import (
 
 // shapes are documents as people have them.
 func shapes() []*shape {
-	return []*shape{cart(), order(), ticket(), profile(), stock(), queue(), tags(), settings(), wiki(), wide()}
+	return []*shape{counter(), entries(), fields(), cart(), order(), ticket(), profile(), stock(), queue(), tags(), settings(), wiki(), wide()}
 }
 
 func num(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
@@ -32,6 +32,36 @@ func sum(paths ...string) (rules []merge.PathRule) {
 		rules = append(rules, merge.PathRule{Path: p, Strategy: merge.Sum})
 	}
 	return rules
+}
+
+// counter: a number goes up by one.
+func counter() *shape {
+	return &shape{
+		name: "counter", rules: sum("/stock"), units: map[string]float64{"stock": 1},
+		seed: func(*change) map[string]any { return map[string]any{"stock": num(0)} },
+		edit: func(_ *change, d map[string]any) { d["stock"] = num(integer(d["stock"]) + 1) },
+	}
+}
+
+// entries: an entry is appended to a list.
+func entries() *shape {
+	return &shape{
+		name: "list",
+		seed: func(*change) map[string]any { return map[string]any{"entries": []any{}} },
+		edit: func(c *change, d map[string]any) { d["entries"] = append(list(d["entries"]), c.id()) },
+	}
+}
+
+// fields: each worker counts in a field of its own.
+func fields() *shape {
+	return &shape{
+		name: "fields",
+		seed: func(*change) map[string]any { return map[string]any{} },
+		edit: func(c *change, d map[string]any) {
+			name := fmt.Sprintf("w%d", c.worker)
+			d[name] = num(integer(d[name]) + 1)
+		},
+	}
 }
 
 // cart: an entry is appended, the number of entries goes up by one, and the time is set.

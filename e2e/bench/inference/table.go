@@ -35,7 +35,13 @@ func Conditions() []Condition {
 		{"10 % unchanged saves", func(c *Config) { c.Unchanged = 0.1 }},
 		{"5 % given up and repeated", func(c *Config) { c.Slow = 0.05 }},
 		{"20 % written again from memory", func(c *Config) { c.Kept = 0.2 }},
-		{"10 % looks, traces", func(c *Config) { c.Looks, c.Traces = 0.1, true }},
+		{"10 % looks", func(c *Config) { c.Looks = 0.1 }},
+		{"10 % looks, a trace for each piece of work", func(c *Config) { c.Looks, c.Traces = 0.1, WorkTraces }},
+		{"the same, 20 % written again, 5 % given up", func(c *Config) { c.Looks, c.Kept, c.Slow, c.Traces = 0.1, 0.2, 0.05, WorkTraces }},
+		{"10 % looks, a trace for four workers", func(c *Config) { c.Looks, c.Traces = 0.1, TeamTraces }},
+		{"10 % looks, a trace for each request", func(c *Config) { c.Looks, c.Traces = 0.1, CallTraces }},
+		{"forms", func(c *Config) { c.Forms = true }},
+		{"forms, a trace for each piece of work", func(c *Config) { c.Forms, c.Traces = true, WorkTraces }},
 	} {
 		c := Condition{"16 workers, " + h.name, busy(16, 0)}
 		h.set(&c.Config)

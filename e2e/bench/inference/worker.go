@@ -43,32 +43,43 @@ type worker struct {
 	proxy *proxy
 	p     *process
 
-	doc  map[string]any // what it holds
-	view []byte         // of what it has read or sent
-	left int            // writes that it makes from memory
+	doc   map[string]any // what it holds
+	view  []byte         // of what it has read or sent
+	left  int            // writes that it makes from memory
+	trace uint64         // of what it works at
+	calls uint64
 }
 
 func (w *worker) run(p *process) {
 	w.p = p
 	for w.round = range w.Rounds {
 		p.sleep(w.about(w.Pause))
-		trace := 0
-		if w.Traces {
-			trace = 1 + w.worker*w.Rounds + w.round
-		}
 		for w.chance(w.Looks) {
-			w.proxy.get(p, 0)
+			w.proxy.get(p, w.call())
 		}
-		w.work(trace)
+		w.work()
 	}
 }
 
+// call is the trace of a request that belongs to nothing else.
+func (w *worker) call() uint64 {
+	switch w.Traces {
+	case NoTraces:
+		return 0
+	case TeamTraces:
+		return 1 + uint64(w.worker/4) //nolint:gosec // small
+	}
+	w.calls++
+	return uint64(w.worker+1)<<32 | w.calls //nolint:gosec // small
+}
+
 // work is one read, one change and one write.
-func (w *worker) work(trace int) {
-	if w.left > 0 && !w.Traces {
+func (w *worker) work() {
+	if w.left > 0 {
 		w.left--
 	} else {
-		rev := w.proxy.get(w.p, trace)
+		w.trace = w.call()
+		rev := w.proxy.get(w.p, w.trace)
 		w.view, w.left = rev.Source, 0
 		if w.chance(w.Kept) {
 			w.left = 2
@@ -80,20 +91,26 @@ func (w *worker) work(trace int) {
 		w.edit(&w.change, w.doc)
 	}
 	sent := encode(w.doc)
-	w.send(sent, trace)
+	if w.Forms || w.Traces == CallTraces {
+		w.trace = w.call()
+	}
+	if w.Forms {
+		w.proxy.get(w.p, w.trace)
+	}
+	w.send(sent)
 	w.view = sent
 }
 
 // send writes, and repeats that as long as no answer comes in time.
-func (w *worker) send(sent []byte, trace int) {
+func (w *worker) send(sent []byte) {
 	tr := &truth{view: w.view}
 	for {
 		if w.Slow == 0 {
-			w.proxy.put(w.p, sent, trace, tr)
+			w.proxy.put(w.p, sent, w.trace, tr)
 			w.p.park()
 			return
 		}
-		r := w.proxy.put(nil, sent, trace, tr)
+		r := w.proxy.put(nil, sent, w.trace, tr)
 		for waited := time.Duration(0); waited < patience && !r.done; waited += patience / 10 {
 			w.p.sleep(patience / 10)
 		}

@@ -6,6 +6,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,6 +69,8 @@ type Application struct {
 
 	// Steps is how large a change is at most: of 1 to Steps. Default 1.
 	Steps int
+	// Readers is how many there are beside the workers that read the document without a pause and never write. Default none.
+	Readers int
 	// Looks is how many of 100 rounds have a read for display only, before the one that counts.
 	Looks int
 	// Idle is how many of 100 rounds save what they read, unchanged.
@@ -115,8 +118,16 @@ func (a *Application) Work(ctx context.Context) *Tally {
 	pool := a.transport(max(a.Workers/2, 1))
 	defer pool.CloseIdleConnections()
 	t := &Tally{application: a, workers: make([]account, a.Workers)}
+	watching, enough := context.WithCancel(ctx)
+	var readers, wg sync.WaitGroup
+	for i := range a.Readers {
+		readers.Go(func() {
+			w := a.worker(a.Workers+i, pool)
+			defer w.client.close()
+			w.watch(watching)
+		})
+	}
 	start := time.Now()
-	var wg sync.WaitGroup
 	for i := range a.Workers {
 		wg.Go(func() {
 			w := a.worker(i, pool)
@@ -127,6 +138,8 @@ func (a *Application) Work(ctx context.Context) *Tally {
 	}
 	wg.Wait()
 	t.elapsed = time.Since(start)
+	enough()
+	readers.Wait()
 	return t
 }
 
@@ -156,10 +169,7 @@ func (a *Application) Count(ctx context.Context, tallies ...*Tally) (Result, err
 }
 
 func (a *Application) storeClient() *client {
-	base := a.Store
-	if base == "" {
-		base = a.URLs[0]
-	}
+	base := cmp.Or(a.Store, a.URLs[0])
 	return &client{url: base + a.Path, http: &http.Client{Transport: a.transport(1)}}
 }
 

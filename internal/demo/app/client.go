@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
+	"maps"
 	"net/http"
 	"strconv"
+
+	"optimist/internal/ask"
 )
 
 // StatusError is an answer that wasn't expected.
@@ -59,18 +61,17 @@ type numbers struct {
 
 // get reads the document. A document that isn't there is an empty one.
 func (c *client) get(ctx context.Context) (document, revision, error) {
-	status, header, body, err := c.do(ctx, http.MethodGet, c.url, nil, nil)
-	if err != nil {
+	a, err := c.do(ctx, http.MethodGet, c.url, nil, nil)
+	switch {
+	case err != nil:
 		return nil, revision{}, err
-	}
-	if status == http.StatusNotFound {
+	case a.Status == http.StatusNotFound:
 		return document{}, revision{}, nil
-	}
-	if status != http.StatusOK {
-		return nil, revision{}, &StatusError{status, string(body)}
+	case a.Status != http.StatusOK:
+		return nil, revision{}, &StatusError{a.Status, string(a.Body)}
 	}
 	var n numbers
-	if err := json.Unmarshal(body, &n); err != nil {
+	if err := json.Unmarshal(a.Body, &n); err != nil {
 		return nil, revision{}, fmt.Errorf("reading: %w", err)
 	}
 	var d document
@@ -79,7 +80,7 @@ func (c *client) get(ctx context.Context) (document, revision, error) {
 	if err := dec.Decode(&d); err != nil {
 		return nil, revision{}, fmt.Errorf("reading: %w", err)
 	}
-	return d, revision{found: true, seqNo: n.SeqNo, term: n.Term, etag: header.Get("ETag")}, nil
+	return d, revision{found: true, seqNo: n.SeqNo, term: n.Term, etag: a.Header.Get("ETag")}, nil
 }
 
 // put writes the document back whole. rev is what a guarded worker guards with.
@@ -112,45 +113,30 @@ func (c *client) send(ctx context.Context, doc []byte, rev revision) (reply, err
 	case c.guard == ByMatch && rev.etag != "":
 		more = http.Header{"If-Match": {rev.etag}}
 	}
-	status, header, body, err := c.do(ctx, http.MethodPut, target, doc, more)
+	a, err := c.do(ctx, http.MethodPut, target, doc, more)
 	if err != nil {
 		return reply{}, err
 	}
-	r := reply{status: status, header: header, body: body}
+	r := reply{status: a.Status, header: a.Header, body: a.Body}
 	if r.acknowledged() {
 		var n numbers
-		if err := json.Unmarshal(body, &n); err != nil {
+		if err := json.Unmarshal(a.Body, &n); err != nil {
 			return r, fmt.Errorf("writing: %w", err)
 		}
-		r.revision = revision{found: true, written: true, seqNo: n.SeqNo, term: n.Term, etag: header.Get("ETag")}
+		r.revision = revision{found: true, written: true, seqNo: n.SeqNo, term: n.Term, etag: a.Header.Get("ETag")}
 	}
 	return r, nil
 }
 
-// do sends one request and reads the whole answer. An error means that there was none.
-func (c *client) do(ctx context.Context, method, url string, body []byte, more http.Header) (int, http.Header, []byte, error) {
-	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
-	if err != nil {
-		return 0, nil, nil, err
-	}
-	for _, h := range []http.Header{c.header, more} {
-		for name, values := range h {
-			req.Header[name] = values
-		}
-	}
+// do sends one request. An error means that there was no answer.
+func (c *client) do(ctx context.Context, method, url string, body []byte, more http.Header) (*ask.Answer, error) {
+	h := http.Header{}
+	maps.Copy(h, c.header)
+	maps.Copy(h, more)
 	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
+		h.Set("Content-Type", "application/json")
 	}
-	res, err := c.http.Do(req)
-	if err != nil {
-		return 0, nil, nil, err
-	}
-	defer func() { _ = res.Body.Close() }() // read to its end, or given up
-	b, err := io.ReadAll(res.Body)
-	if err != nil {
-		return 0, nil, nil, err
-	}
-	return res.StatusCode, res.Header, b, nil
+	return ask.Do(ctx, c.http, ask.Request{Method: method, URL: url, Header: h, Body: body})
 }
 
 func (c *client) close() {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Shape is what the workers do to the document.
@@ -17,20 +18,26 @@ const (
 	Counter
 	// List: each worker appends entries to one list.
 	List
+	// Cart: each worker appends entries to one list, counts them, and sets the time. It is none of the demonstration's, and nor are those
+	// that follow.
+	Cart
+	// Order: each worker appends lines to one list, adds to the total, counts in a field of its own, and writes who was last.
+	Order
+	// Ticket: each worker appends comments, sets the status, or both, and sets the time.
+	Ticket
+	// Profile: each worker sets one of its fields to another text.
+	Profile
 )
 
-// Shapes are all of them.
+// Documents are those that people have: what one worker changes stands in several places.
+func Documents() []Shape { return []Shape{Cart, Order, Ticket, Profile} }
+
+// Shapes are those of the demonstration.
 func Shapes() []Shape { return []Shape{Fields, Counter, List} }
 
 // String is the shape in a word.
 func (s Shape) String() string {
-	switch s {
-	case Counter:
-		return "counter"
-	case List:
-		return "list"
-	}
-	return "fields"
+	return [...]string{"fields", "counter", "list", "cart", "order", "ticket", "profile"}[s]
 }
 
 // CounterPath is the JSON Pointer of the field that the shape Counter counts in: a rule that lets both count names it.
@@ -39,6 +46,8 @@ const CounterPath = "/stock"
 const (
 	counterField = "stock"
 	listField    = "history"
+	countField   = "count"
+	timeField    = "updated_at"
 )
 
 // document is a document as applications hold it. Numbers stay as they were written.
@@ -67,9 +76,20 @@ func (s Shape) seed(first, workers int) document {
 		d[counterField] = json.Number("0")
 	case List:
 		d[listField] = []any{}
+	case Cart:
+		d[listField], d[countField], d[timeField] = []any{}, json.Number("0"), now()
+	case Order:
+		seedOrder(d)
+	case Ticket:
+		seedTicket(d)
+	case Profile:
+		seedProfile(d, first, workers)
 	}
 	return d
 }
+
+// now is the time as applications write it.
+func now() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000000Z") }
 
 // entries are those that the list has from the start. Their names are no worker's.
 func (a *Application) entries() []any {
@@ -97,14 +117,16 @@ func (a *Application) countEntries(d document, r *Result) {
 // seededEntry begins the names of entries that no worker wrote.
 const seededEntry = "seed-"
 
-// change applies a worker's change of the size step to the document. It returns the entries that it added, if the shape has some.
-func (s Shape) change(d document, worker, round, step int) (entries []string) {
+// change applies a worker's change of the size step to the document. It returns the size of what can be counted in the end, and the entries
+// that it added, if the shape has some.
+func (s Shape) change(d document, worker, round, step int) (size int64, entries []string) {
+	size = int64(step)
 	switch s {
 	case Fields:
 		setOwn(d, worker, integer(d[ownField(worker)])+int64(step))
 	case Counter:
 		d[counterField] = number(integer(d[counterField]) + int64(step))
-	case List:
+	case List, Cart:
 		list, _ := d[listField].([]any)
 		for i := range step {
 			e := fmt.Sprintf("w%d-%d.%d", worker, round, i)
@@ -112,8 +134,20 @@ func (s Shape) change(d document, worker, round, step int) (entries []string) {
 			list = append(list, e)
 		}
 		d[listField] = list
+		if s == Cart {
+			d[countField], d[timeField] = number(integer(d[countField])+int64(step)), now()
+		}
+	case Order:
+		for i := range step {
+			entries = append(entries, changeOrder(d, worker, round+i))
+		}
+	case Ticket:
+		entries = changeTicket(d, worker, round, step)
+		size = int64(len(entries))
+	case Profile:
+		changeProfile(d, worker, round, step)
 	}
-	return entries
+	return size, entries
 }
 
 // A worker has two fields that say the same: a document in which they differ is one that nobody wrote.
@@ -145,6 +179,16 @@ func (s Shape) count(d document, accounts []account, r *Result) {
 		r.Invented = max(r.Found-r.Acknowledged-r.Unknown, 0)
 	case List:
 		countList(d, accounts, r)
+	case Cart:
+		countList(d, accounts, r)
+		counted := integer(d[countField])
+		r.atLeast(r.Acknowledged-counted, counted-r.Acknowledged-r.Unknown)
+	case Order:
+		countOrder(d, accounts, r)
+	case Ticket:
+		countList(d, accounts, r)
+	case Profile:
+		countProfile(d, accounts, r)
 	}
 	if _, ok := d["title"]; !ok && d["serial"] == nil && d["price"] == nil {
 		return // the workers began with nothing
@@ -173,7 +217,7 @@ func countList(d document, accounts []account, r *Result) {
 	list, _ := d[listField].([]any)
 	found := make(map[string]int, len(list))
 	for _, e := range list {
-		if s, _ := e.(string); !strings.HasPrefix(s, seededEntry) {
+		if s := entryName(e); !strings.HasPrefix(s, seededEntry) {
 			found[s]++
 		}
 	}
@@ -199,12 +243,26 @@ func countList(d document, accounts []account, r *Result) {
 	}
 }
 
+// entryName is an entry as the accounts have it: a text as it is, and anything else as JSON.
+func entryName(e any) string {
+	if s, ok := e.(string); ok {
+		return s
+	}
+	b, _ := json.Marshal(e)
+	return string(b)
+}
+
 // lose counts a change that is missing.
 func (r *Result) lose(name string) {
 	const some = 16
 	if r.Lost++; r.Lost <= some {
 		r.Missing = append(r.Missing, name)
 	}
+}
+
+// atLeast counts what a second part of the document says of the same changes: a change that is missing in both is one.
+func (r *Result) atLeast(lost, invented int64) {
+	r.Lost, r.Invented = max(r.Lost, lost), max(r.Invented, invented)
 }
 
 // same compares two values as JSON.

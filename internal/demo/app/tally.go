@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -94,9 +95,7 @@ func (r *Result) add(a *account) {
 	if r.FirstError == nil {
 		r.FirstError = a.failure
 	}
-	if r.FirstRefusal == "" {
-		r.FirstRefusal = a.refusal
-	}
+	r.FirstRefusal = cmp.Or(r.FirstRefusal, a.refusal)
 	r.Refused -= a.conflicts
 	for status, n := range a.refused {
 		r.Statuses[status] += n

@@ -69,11 +69,12 @@ func (w *worker) round(ctx context.Context, n int) {
 		if !w.hold(ctx) {
 			return
 		}
+		var size int64
 		var entries []string
 		if !idle {
-			entries = w.Shape.change(w.doc, w.number, n, step)
+			size, entries = w.Shape.change(w.doc, w.number, n, step)
 		}
-		again := w.save(ctx, idle, int64(step), entries)
+		again := w.save(ctx, idle, size, entries)
 		if !again {
 			return
 		}
@@ -81,6 +82,13 @@ func (w *worker) round(ctx context.Context, n int) {
 }
 
 func (w *worker) chance(percent int) bool { return percent > 0 && w.random.IntN(100) < percent }
+
+// watch reads for display, until ctx ends.
+func (w *worker) watch(ctx context.Context) {
+	for ctx.Err() == nil {
+		w.look(ctx)
+	}
+}
 
 // look reads for display only.
 func (w *worker) look(ctx context.Context) bool {
@@ -131,9 +139,6 @@ func (w *worker) save(ctx context.Context, idle bool, size int64, entries []stri
 	if err != nil {
 		w.fail(err)
 		return false
-	}
-	if idle {
-		size = 0
 	}
 	r, err := w.client.send(ctx, body, w.rev)
 	for err != nil && timedOut(err) && ctx.Err() == nil {

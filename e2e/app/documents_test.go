@@ -1,0 +1,66 @@
+package app_test
+
+import (
+	"fmt"
+	"testing"
+
+	"optimist/internal/demo/app"
+)
+
+// sums is the configuration for documents as people have them: what their numbers are.
+const sums = `rules:
+  - {name: documents, merge: {paths: {` + app.CountPath + `: sum, ` + app.TotalPath + `: sum}}}
+`
+
+// mistakenDocuments are how many changes in 400 may be wrong, without readers that only look and with them. A ticket whose status is set to
+// what another has set meanwhile says little of where it comes from.
+var mistakenDocuments = map[app.Shape]struct{ alone, watched int64 }{
+	app.Cart: {0, 2}, app.Order: {2, 12}, app.Ticket: {4, 12}, app.Profile: {0, 2},
+}
+
+// TestDocumentsOfUnnamedSessionsLoseNothing: nothing tells the workers apart but what they send. While others only look, few changes may be
+// wrong, and then the answers say that they are guesses.
+func TestDocumentsOfUnnamedSessionsLoseNothing(t *testing.T) {
+	eachTarget(t, func(t *testing.T, e target) {
+		index, p := e.index(t), optimistFor(t, e, sums)
+		crowds := []int{16}
+		if long() {
+			crowds = append(crowds, 64)
+		}
+		for _, shape := range app.Documents() {
+			for _, workers := range crowds {
+				for _, sessions := range []app.Sessions{app.Unnamed, app.Pooled} {
+					for _, readers := range []int{0, 1, 4} {
+						name := fmt.Sprintf("%s/%d/%s/%d-readers", shape, workers, sessionsName(sessions), readers)
+						t.Run(name, func(t *testing.T) {
+							r, o := run(t, &app.Application{
+								URLs: []string{p.URL}, Store: e.url, Path: fmt.Sprintf("/%s/_doc/%s-%d-%d-%d", index, shape, workers, sessions, readers),
+								Shape: shape, Workers: workers, Rounds: rounds(workers), Sessions: sessions, Readers: readers,
+							})
+							spoken(t, o)
+							most := mistakenDocuments[shape].watched
+							if readers == 0 {
+								most = mistakenDocuments[shape].alone
+							}
+							if most == 0 {
+								flawless(t, &r)
+							}
+							if r.Refused != 0 || r.Errors != 0 || r.Damaged != nil {
+								t.Errorf("a guess may cost precision, nothing else: %s", &r)
+							}
+							fewer(t, &r, o, most)
+						})
+					}
+				}
+			}
+		}
+	})
+}
+
+// fewer fails the test if more than so many changes in 400 are wrong, or if more are than answers say that they are guesses.
+func fewer(t *testing.T, r *app.Result, o *outcomes, most int64) {
+	t.Helper()
+	if wrong := r.Lost + r.Invented; wrong > most*r.Rounds/400 || wrong > int64(o.ambiguous) {
+		t.Errorf("%d wrong, with %d answers that say ambiguous: %s", wrong, o.ambiguous, r)
+	}
+}

@@ -1,0 +1,132 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"optimist/internal/learn"
+	"optimist/internal/rule"
+)
+
+// fight has two named clients read a document, and both write it.
+func (w *world) fight(target, base, one, other string) {
+	w.t.Helper()
+	w.put(target, base)
+	for _, name := range []string{"one", "other"} {
+		w.ask(w.proxied, "GET", target, "", "Optimist-Session", name)
+	}
+	for name, body := range map[string]string{"one": one, "other": other} {
+		if a := w.ask(w.proxied, "PUT", target, body, "Optimist-Session", name); a.Status != 200 {
+			w.t.Fatalf("%d %s", a.Status, a.Body)
+		}
+	}
+}
+
+// suggests holds what is suggested for the index shop, as in "/n sum".
+func (w *world) suggests(want string) {
+	w.t.Helper()
+	var s learn.Suggestions
+	text, err := json.Marshal(w.app.suggestions("shop"))
+	if err != nil || json.Unmarshal(text, &s) != nil {
+		w.t.Fatal(err, string(text))
+	}
+	var list []string
+	for _, ix := range s.Indices {
+		for _, p := range ix.Paths {
+			if p.Configured == "" {
+				list = append(list, p.Path+" "+p.Strategy)
+			}
+		}
+	}
+	if got := strings.Join(list, ", "); got != want {
+		w.t.Errorf("%q is suggested, want %q", got, want)
+	}
+}
+
+// What guarding would merge teaches as much in observe mode, where nothing is merged.
+func TestConflictsTeachInGuardAndInObserve(t *testing.T) {
+	for mode, outcome := range map[rule.Mode]string{rule.Guard: "merged", rule.Observe: "lost"} {
+		t.Run(mode.String(), func(t *testing.T) {
+			w := newWorld(t, "", Identity{})
+			w.app.rules.SetMode(mode)
+			for i := range 3 {
+				w.fight(fmt.Sprintf("/shop/_doc/%d", i), `{"n":1,"s":"a","own":1}`, `{"n":2,"s":"b","own":1}`, `{"n":2,"s":"c","own":1}`)
+			}
+			w.suggests("/n sum, /s ")
+			if n := w.counted("optimist_equal_moves_total", "index", "shop"); n != 3 {
+				t.Errorf("%d equal moves are counted", n)
+			}
+			hot, _ := json.Marshal(w.app.hot(1))
+			for _, want := range []string{`"index":"shop"`, `"conflicts":1`, `{"name":"/n","conflicts":1,"strategy":"sent"}`, `{"name":"` + outcome + `","conflicts":1}`} {
+				if !strings.Contains(string(hot), want) {
+					t.Errorf("%s isn't in %s", want, hot)
+				}
+			}
+			if strings.Contains(string(hot), `"one`) || strings.Contains(string(hot), "other") {
+				t.Errorf("clients are named: %s", hot)
+			}
+		})
+	}
+}
+
+func TestARuleEndsTheQuestion(t *testing.T) {
+	w := newWorld(t, "rules: [{name: shop, match: {index: [shop]}, merge: {paths: {/n: sum, /s: sent}}}]", Identity{})
+	for i := range 3 {
+		w.fight(fmt.Sprintf("/shop/_doc/%d", i), `{"n":1,"s":1}`, `{"n":2,"s":2}`, `{"n":2,"s":2}`)
+	}
+	w.suggests("")
+	if n := w.counted("optimist_equal_moves_total"); n != 0 {
+		t.Errorf("%d equal moves are counted", n)
+	}
+}
+
+// A rule may name an alias, and clients, too; what is learnt is the index's own.
+func TestARuleForAnAliasIsARule(t *testing.T) {
+	for _, named := range []string{"shop", "goods"} {
+		w := newWorld(t, "rules: [{name: r, match: {index: ["+named+"]}, merge: {paths: {/n: sum}}}]", Identity{})
+		w.put("/shop/_doc/0", "{}")
+		if a := w.ask(w.direct, "POST", "/_aliases", `{"actions":[{"add":{"index":"shop","alias":"goods"}}]}`); a.Status != 200 {
+			t.Fatal(a)
+		}
+		for i := range 3 {
+			w.fight(fmt.Sprintf("/goods/_doc/%d", i), `{"n":1,"m":1}`, `{"n":2,"m":2}`, `{"n":2,"m":2}`)
+		}
+		w.suggests("/m sum")
+	}
+}
+
+func TestADryRunTeachesNothing(t *testing.T) {
+	w := newWorld(t, "", Identity{})
+	w.put("/shop/_doc/1", `{"n":1}`)
+	w.ask(w.proxied, "GET", "/shop/_doc/1", "", "Optimist-Session", "a")
+	w.put("/shop/_doc/1", `{"n":2}`)
+	if a := w.ask(w.proxied, "PUT", "/shop/_doc/1", `{"n":2}`, "Optimist-Session", "a", "Optimist-Dry-Run", "true"); a.Status != 200 {
+		t.Fatalf("%d %s", a.Status, a.Body)
+	}
+	if hot, _ := json.Marshal(w.app.hot(9)); string(hot) != "[]" {
+		t.Errorf("%s", hot)
+	}
+}
+
+func TestClientsAreShownIfTheConfigurationSaysSo(t *testing.T) {
+	w := newWorld(t, "learning: {clients: shown}", Identity{})
+	w.fight("/shop/_doc/1", `{"n":1}`, `{"n":2}`, `{"n":3}`)
+	if hot, _ := json.Marshal(w.app.hot(9)); !strings.Contains(string(hot), `"name":"one"`) && !strings.Contains(string(hot), `"name":"other"`) {
+		t.Errorf("%s", hot)
+	}
+}
+
+func TestWritesOfWhatWasNeverReadAreCountedByIndex(t *testing.T) {
+	for _, mode := range []rule.Mode{rule.Guard, rule.Observe} {
+		w := newWorld(t, "", Identity{Infer: true, Address: true})
+		w.app.rules.SetMode(mode)
+		for i := range 3 {
+			w.ask(w.proxied, "PUT", "/shop/_doc/1", fmt.Sprintf(`{"n":%d}`, i))
+		}
+		if n := w.counted("optimist_blind_writes_total", "index", "shop"); n != 2 {
+			t.Errorf("%v: %d of 3 writes are counted, of which the first made the document", mode, n)
+		}
+	}
+}

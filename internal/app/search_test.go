@@ -1,0 +1,224 @@
+package app
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/enginetest"
+	"optimist/internal/session"
+)
+
+// asked are the searches that get to the engine.
+type asked struct {
+	mu   sync.Mutex
+	list []url.Values
+}
+
+func (a *asked) last() url.Values {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.list) == 0 {
+		return nil
+	}
+	return a.list[len(a.list)-1]
+}
+
+// searching is a world whose searches are noted. Its client has written in the index.
+func searching(t *testing.T, rules string) (*world, *asked) {
+	t.Helper()
+	seen := &asked{}
+	w := newWorldOn(t, rules, Identity{Infer: true, Address: true}, enginetest.Between(t, enginetest.Serve(t), func(_ http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/_search") {
+			seen.mu.Lock()
+			defer seen.mu.Unlock()
+			seen.list = append(seen.list, r.URL.Query())
+		}
+		return false
+	}))
+	w.put("/shop/_doc/0", `{}`)
+	w.ask(w.proxied, "GET", "/shop/_doc/0", "")
+	if a := w.ask(w.proxied, "PUT", "/shop/_doc/0", `{"log":["first"]}`); a.Status != 200 {
+		t.Fatal(a)
+	}
+	return w, seen
+}
+
+// What a search shows is what its client writes from, though nothing says so; and it sees the bytes that the engine has without optimist.
+func TestWhatASearchFindsIsWhatItsClientWritesFrom(t *testing.T) {
+	for name, c := range map[string]struct{ target, body string }{
+		"all":                       {"/shop/_search", ""},
+		"with a body":               {"/shop/_search", `{"query":{"match_all":{}}}`},
+		"with a query":              {"/shop/_search?size=20", `{"query":{"match_all":{}}}`},
+		"of any index":              {"/_search", `{}`},
+		"by a pattern":              {"/sh*/_search", ``},
+		"by two names":              {"/shop,shop/_search", ``},
+		"by an alias":               {"/al/_search", ``},
+		"its client wants versions": {"/shop/_search?version=true", `{}`},
+		"its client wants numbers":  {"/shop/_search", `{"seq_no_primary_term":true}`},
+		"both":                      {"/shop/_search", `{"seq_no_primary_term":true,"version":true}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, _ := searching(t, "")
+			w.ask(w.direct, "POST", "/_aliases", `{"actions":[{"add":{"index":"shop","alias":"al"}}]}`)
+			w.put(doc1+"?refresh=true", `{"log": ["a"],"n":1234567890123456789}`)
+			direct, through := w.ask(w.direct, "POST", c.target, c.body), w.ask(w.proxied, "POST", c.target, c.body)
+			if through.Status != 200 || took(through.Body) != took(direct.Body) {
+				t.Errorf("%d %s, without optimist %s", through.Status, through.Body, direct.Body)
+			}
+			w.put(doc1, `{"log": ["a","b"],"n":1234567890123456789}`)
+			w.wants(w.ask(w.proxied, "PUT", doc1, `{"log": ["a","c"],"n":1234567890123456789}`), 200, "merged;attempts=2;base=session")
+			if got := w.stored(doc1); got != `{"log": ["a","b","c"],"n":1234567890123456789}` {
+				t.Errorf("stored %s", got)
+			}
+		})
+	}
+}
+
+// Nothing is asked for where nobody may write what is found, or nothing of it could be a base.
+func TestASearchIsLeftAloneWhereNothingOfItCanBeABase(t *testing.T) {
+	for name, c := range map[string]struct{ rules, target, body, field, value string }{
+		"a part":           {"", "/shop/_search?_source=log", "", "", ""},
+		"a part, by body":  {"", "/shop/_search", `{"_source":["log"]}`, "", ""},
+		"no source":        {"", "/shop/_search", `{"_source":false}`, "", ""},
+		"stored fields":    {"", "/shop/_search", `{"stored_fields":["log"],"_source":true}`, "", ""},
+		"collapsed":        {"", "/shop/_search", `{"collapse":{"field":"k"}}`, "", ""},
+		"filtered":         {"", "/shop/_search?filter_path=hits.hits._source", "", "", ""},
+		"pretty":           {"", "/shop/_search?pretty", "", "", ""},
+		"no JSON":          {"", "/shop/_search", "", "Accept", "application/yaml"},
+		"many":             {"", "/shop/_search?size=1000", "", "", ""},
+		"many, by body":    {"", "/shop/_search", `{"size":1000}`, "", ""},
+		"no hits":          {"rules: [{name: r, base: {reads: [search]}}]", "/shop/_search", `{"size":0}`, "", ""},
+		"another index":    {"", "/other/_search", "", "", ""},
+		"somebody else":    {"", "/shop/_search", "", "Authorization", "Basic eDp5"},
+		"not by this rule": {"rules: [{name: r, base: {reads: [get, mget]}}]", "/shop/_search", "", "", ""},
+		"off":              {"rules: [{name: r, mode: off, match: {index: [shop]}}]", "/shop/_search", "", "", ""},
+		"If-Match alone":   {"rules: [{name: r, base: {from: [if_match]}}]", "/shop/_search", "", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, seen := searching(t, c.rules)
+			w.put("/other/_doc/1?refresh=true", `{"log":["a"]}`)
+			var fields []string
+			if c.field != "" {
+				fields = []string{c.field, c.value}
+			}
+			w.ask(w.proxied, "PUT", "/other/_doc/2", `{}`) // a create says nothing of searches
+			w.ask(w.proxied, "POST", c.target, c.body, fields...)
+			if got := seen.last(); got.Has("seq_no_primary_term") || got.Has("version") {
+				t.Errorf("the engine was asked %v", got)
+			}
+		})
+	}
+}
+
+// The first write of a client that searches is not known to be made from a search, and doesn't make it a blind writer.
+func TestWhoSearchesBeforeItsFirstWriteIsGuardedAfterIt(t *testing.T) {
+	w := newWorld(t, "", Identity{Infer: true, Address: true})
+	for i := range 3 {
+		w.put(fmt.Sprintf("/shop/_doc/%d?refresh=true", i), `{"log":["a"]}`)
+	}
+	w.ask(w.proxied, "GET", "/shop/_search", "")
+	w.wants(w.ask(w.proxied, "PUT", "/shop/_doc/0?refresh=true", `{"log":["a","b"]}`), 200, "passed")
+	w.ask(w.proxied, "GET", "/shop/_search", "")
+	w.put(doc1, `{"log":["a","x"]}`)
+	w.wants(w.ask(w.proxied, "PUT", doc1, `{"log":["a","b"]}`), 200, "merged;attempts=2;base=session")
+}
+
+// A search may show what is older than what the thread of work has in hand. Nobody knows which of the two it writes from.
+func TestAStaleHitIsNoBaseOfAThreadThatHasSomethingNewer(t *testing.T) {
+	for name, fields := range map[string][]string{
+		"named":      {"Optimist-Session", "me"},
+		"in a trace": {"traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stale atomic.Int64 // the number of the revision that searches show
+			w := newWorldOn(t, "rules: [{name: r, merge: {paths: {/n: sum}}, base: {reads: [get, search]}}]", Identity{Infer: true, Address: true},
+				enginetest.Between(t, enginetest.Serve(t), func(out http.ResponseWriter, r *http.Request) bool {
+					if !strings.HasSuffix(r.URL.Path, "/_search") {
+						return false
+					}
+					out.Header().Set("Content-Type", "application/json")
+					_, _ = fmt.Fprintf(out, `{"hits":{"hits":[{"_index":"shop","_id":"1","_version":1,"_seq_no":%d,"_primary_term":1,"_source":{"n":5}}]}}`, stale.Load())
+					return true
+				}))
+			w.put(doc1, `{"n":5}`)
+			stale.Store(gjson.Get(w.ask(w.direct, "GET", doc1, "").Body, "_seq_no").Int())
+			w.ask(w.proxied, "GET", doc1, "", fields...)
+			w.wants(w.ask(w.proxied, "PUT", doc1, `{"n":6}`, fields...), 200, "guarded;attempts=1;base=session")
+			w.ask(w.proxied, "GET", "/shop/_search", "", fields...)
+			w.wants(w.ask(w.proxied, "PUT", doc1, `{"n":7}`, fields...), 200, "guarded;attempts=1;base=view")
+			if got := w.stored(doc1); got != `{"n":7}` {
+				t.Errorf("stored %s", got)
+			}
+			w.put(doc1, `{"n":17}`)
+			w.ask(w.proxied, "GET", "/shop/_search", "", fields...)
+			w.wants(w.ask(w.proxied, "PUT", doc1, `{"n":8}`, fields...), 409, "guarded;attempts=1;base=view;reason=numbers")
+		})
+	}
+}
+
+// scrolling is an engine with a scroll of three pages, each of a document.
+func scrolling(t *testing.T) (engine string, numbered func() bool) {
+	var with atomic.Bool
+	s := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		page := 2
+		if r.URL.Query().Has("seq_no_primary_term") {
+			with.Store(true)
+		}
+		if r.URL.Query().Has("scroll") && strings.HasSuffix(r.URL.Path, "/_search") {
+			page = 1
+		}
+		if strings.Contains(r.URL.Path+string(body)+r.URL.RawQuery, "page3") {
+			page = 3
+		}
+		numbers := ""
+		if with.Load() {
+			numbers = fmt.Sprintf(`"_version":1,"_seq_no":%d,"_primary_term":2,`, page)
+		}
+		out.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(out, `{"_scroll_id":"page%d==","took":1,"hits":{"total":3,"hits":[{"_index":"shop","_id":"%d",%s"_score":1.0,"_source":{"a": 1}} ] }}`, page+1, page, numbers)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, with.Load
+}
+
+func TestLaterPagesOfAScrollAreAsTheFirst(t *testing.T) {
+	const all = "rules: [{name: r, match: {index: [shop]}, base: {reads: [search]}}]"
+	pages := []struct{ method, target, body string }{
+		{"POST", "/shop/_search?scroll=1m", `{}`},
+		{"POST", "/_search/scroll", `{"scroll":"1m","scroll_id":"page2=="}`},
+		{"GET", "/_search/scroll?scroll=1m&scroll_id=page3%3D%3D", ``},
+		{"GET", "/_search/scroll/page3==?scroll=1m", ``},
+	}
+	plain, _ := scrolling(t)
+	engine, numbered := scrolling(t)
+	w := newWorldOn(t, all, Identity{}, engine)
+	for i, p := range pages {
+		want, got := w.ask(plain, p.method, p.target, p.body), w.ask(w.proxied, p.method, p.target, p.body, "Optimist-Session", "s")
+		if got.Status != 200 || got.Body != want.Body {
+			t.Errorf("page %d: %d %s, want %s", i, got.Status, got.Body, want.Body)
+		}
+		id := min(i+1, 3)
+		if b := w.base("shop", fmt.Sprint(id)); b.Kind != session.KindRead || b.Numbers.SeqNo != int64(id) || b.Version != 1 {
+			t.Errorf("page %d: the base is %v of %v", i, b.Kind, b.Numbers)
+		}
+	}
+	if !numbered() {
+		t.Error("the numbers weren't asked for")
+	}
+	// of a scroll that isn't known, nothing is taken out
+	other := newWorldOn(t, all, Identity{}, engine)
+	want, got := w.ask(engine, pages[1].method, pages[1].target, pages[1].body), other.ask(other.proxied, pages[1].method, pages[1].target, pages[1].body, "Optimist-Session", "s")
+	if got.Body != want.Body {
+		t.Errorf("%s, want %s", got.Body, want.Body)
+	}
+}

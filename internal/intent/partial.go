@@ -1,0 +1,117 @@
+package intent
+
+import (
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/doc"
+	"optimist/rewrite/edit"
+)
+
+// Partial is the `doc` of an _update by a client that has seen the document: a change of the paths that it holds, and of nothing else.
+type Partial struct {
+	Base Base
+	Part Part
+	// Made is what the part makes of what the client has seen: nil where that isn't known.
+	Made []byte
+	// First is made where there is no document; nil is nothing. Recreate says that it is made also where the client saw one.
+	First    []byte
+	Recreate bool
+	Merger   Merger
+}
+
+// Next implements Intent. The draft's Part is what goes upstream, as the `doc` of an _update; without one, its Body is a document to be
+// made. A part that changes nothing goes upstream, too: the engine knows best what it answers to that. ErrMissing (of package doc) is a
+// document that isn't there.
+func (p *Partial) Next(cur doc.Revision) (Draft, error) {
+	switch {
+	case absent(cur) && p.First == nil:
+		return Draft{}, doc.ErrMissing
+	case p.Base.is(cur) && absent(cur):
+		return Draft{Body: p.First, AsSent: true}, nil
+	case p.Base.is(cur):
+		return Draft{Body: p.Made, Part: p.Part, AsSent: true}, nil
+	case absent(cur) && !p.Recreate:
+		return Draft{}, ErrDeleted
+	case absent(cur):
+		return Draft{Body: p.First}, nil
+	case unread(cur):
+		return Draft{}, ErrUnread
+	case !p.Base.Known():
+		return Draft{}, ErrUnmergeable
+	}
+	return p.replayed(cur.Source)
+}
+
+// replayed is the change from Base to Made in a newer document.
+func (p *Partial) replayed(current []byte) (Draft, error) {
+	r, err := p.Merger.Merge(p.Base.View, p.Made, current)
+	if err != nil {
+		return Draft{}, err
+	}
+	part := p.Part.of(r.Doc)
+	body, err := part.Apply(current, &edit.Inputs{})
+	if err != nil {
+		return Draft{}, err
+	}
+	return Draft{Body: body, Part: part, From: current, Overwrote: r.Overwritten, More: r.OverwrittenMore}, nil
+}
+
+// Merges implements Intent.
+func (p *Partial) Merges(cur doc.Revision) bool { return !absent(cur) && !p.Base.is(cur) }
+
+// Repeatable implements Intent.
+func (p *Partial) Repeatable(_ *Draft, cur doc.Revision) bool {
+	if !p.Base.Known() || cur.Source == nil {
+		return false
+	}
+	ok, err := p.Merger.Repeatable(p.Base.View, p.Made, cur.Source)
+	return ok && err == nil
+}
+
+// of is the part with the values that a document has at the same paths.
+func (p Part) of(doc []byte) Part {
+	return project(nil, gjson.ParseBytes(p), gjson.ParseBytes(doc))
+}
+
+// project appends what from has of the members of part.
+func project(dst []byte, part, from gjson.Result) []byte {
+	members := map[string]gjson.Result{}
+	from.ForEach(func(k, v gjson.Result) bool {
+		members[k.String()] = v
+		return true
+	})
+	dst = append(dst, '{')
+	start := len(dst)
+	part.ForEach(func(k, v gjson.Result) bool {
+		value, there := members[k.String()]
+		if !there {
+			return true
+		}
+		if len(dst) > start {
+			dst = append(dst, ',')
+		}
+		dst = append(append(dst, k.Raw...), ':')
+		if v.IsObject() && value.IsObject() {
+			dst = project(dst, v, value)
+		} else {
+			dst = append(dst, value.Raw...)
+		}
+		return true
+	})
+	return append(dst, '}')
+}
+
+// Rebased is a Partial as an edit of the document as it is: under a rule that transforms, the document is written whole.
+type Rebased struct{ *Partial }
+
+// Apply implements Edit.
+func (r Rebased) Apply(doc []byte, _ *edit.Inputs) ([]byte, error) {
+	d, err := r.replayed(doc)
+	return d.Body, err
+}
+
+// Same implements Edit.
+func (r Rebased) Same(before, after []byte) bool { return r.Part.Same(before, after) }
+
+// Repeatable implements Edit.
+func (r Rebased) Repeatable() bool { return false }

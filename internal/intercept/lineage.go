@@ -1,0 +1,111 @@
+package intercept
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"optimist/internal/doc"
+)
+
+// lineages count the updates that are gone from documents. A write holds what its base held, and itself: what was written
+// between its base and itself is gone, and what had been erased since its base is there again. So each version has lost
+// what its base had lost, and what lies between the two. A document's loss is the most that any of its versions had: then
+// an update that comes back and goes again counts once.
+type lineages struct {
+	mu        sync.Mutex
+	documents *lru.Cache[doc.Ref, *lineage]
+}
+
+// lineage is what the latest versions of a document have lost.
+type lineage struct {
+	versions [maxVersions]struct{ version, lost int64 } // by version, modulo their number
+	since    int64                                      // nothing is known of versions before it, and nothing counts
+	most     int64
+
+	inFlight int
+	pending  []edge // of writes whose base is of a write that has no answer yet, or that went past optimist
+}
+
+// edge is a version and the one that it was made from.
+type edge struct{ base, version int64 }
+
+const (
+	maxDocuments = 1024
+	maxVersions  = 128
+	maxPending   = 64
+)
+
+func newLineages() *lineages {
+	documents, _ := lru.New[doc.Ref, *lineage](maxDocuments) // errs on a size below 1 only
+	return &lineages{documents: documents}
+}
+
+// begin notes that a write is on its way.
+func (l *lineages) begin(ref doc.Ref) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d, known := l.documents.Get(ref)
+	if !known {
+		d = &lineage{}
+		l.documents.Add(doc.Ref{Index: strings.Clone(ref.Index), ID: strings.Clone(ref.ID), Routing: strings.Clone(ref.Routing)}, d)
+	}
+	d.inFlight++
+}
+
+// end notes that a write which has begun is over, with the version that it has made; no version is none. It returns how many updates are
+// known to be gone that weren't before.
+func (l *lineages) end(ref doc.Ref, made edge) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d, known := l.documents.Get(ref)
+	if !known {
+		return 0 // of too many documents
+	}
+	d.inFlight--
+	if made.version > 0 {
+		if d.since == 0 {
+			d.since = made.base + 1
+		}
+		d.pending = append(d.pending, made)
+	}
+	before := d.most
+	d.resolve()
+	return d.most - before
+}
+
+// resolve settles what is pending, as far as the bases are known, or nobody can tell them any more.
+func (d *lineage) resolve() {
+	slices.SortFunc(d.pending, func(a, b edge) int { return cmp.Compare(a.version, b.version) })
+	for i := 0; i < len(d.pending); {
+		e := d.pending[i]
+		lost, known := d.lostAt(e.base)
+		if !known && d.inFlight > 0 && len(d.pending) <= maxPending {
+			i++
+			continue
+		}
+		lost += max(e.version-e.base-1, 0)
+		v := &d.versions[e.version%maxVersions]
+		v.version, v.lost = e.version, lost
+		d.most = max(d.most, lost)
+		d.pending = slices.Delete(d.pending, i, i+1)
+	}
+}
+
+// lostAt is what a version has lost. Where that isn't known it is what the nearest one before it has lost: somebody else went on
+// from there.
+func (d *lineage) lostAt(version int64) (lost int64, known bool) {
+	if version < d.since {
+		return 0, true
+	}
+	nearest := int64(0)
+	for _, v := range d.versions {
+		if v.version > nearest && v.version <= version {
+			nearest, lost = v.version, v.lost
+		}
+	}
+	return lost, nearest == version
+}

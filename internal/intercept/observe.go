@@ -1,0 +1,126 @@
+package intercept
+
+import (
+	"context"
+
+	"optimist/internal/api"
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/learn"
+	"optimist/internal/outcome"
+	"optimist/internal/patch"
+	"optimist/internal/rule"
+	"optimist/internal/session"
+	"optimist/internal/uri"
+	"optimist/internal/watch"
+	"optimist/internal/wire"
+)
+
+// observed is a write that is forwarded as it is, and counted.
+type observed struct {
+	i    *Interceptor
+	r    *request
+	ru   *rule.Rule
+	ref  doc.Ref
+	name string         // the index as the client named it
+	body []byte         // as it was sent; of a part, what that makes of what the client has seen; nil: not known
+	part *patch.Request // nil for a document
+	base session.Base
+	over bool
+}
+
+// readPart reads an _update of a part, which guarding would merge; nil is another.
+func readPart(op *api.Op, fields []wire.Field, body []byte) *patch.Request {
+	p, refusal, ok := patch.ReadUpdate(op, fields, body, false)
+	if !ok || refusal != nil {
+		return nil
+	}
+	return p
+}
+
+// take reserves what the session has seen as the base.
+func (o *observed) take(ctx context.Context) (err error) {
+	sess := o.r.Client().Session
+	if o.part == nil {
+		o.base, err = o.i.Sessions.Take(ctx, sess, o.ref, o.body)
+		return err
+	}
+	o.base, err = o.i.Sessions.ForPart(o.part.Makes).Take(ctx, sess, o.ref, o.part.Incoming)
+	o.body = nil
+	if b := &o.base; err == nil && (b.View != nil || b.Kind == session.KindAbsent) {
+		o.body, _ = o.part.Makes(b.View)
+	}
+	if err == nil && !sess.IsNamed() && o.overrides() {
+		o.base.Release() // perhaps nobody has read the document for it: see package write
+	}
+	return err
+}
+
+// overrides reports whether the write loses nothing whatever its base is: a part that only sets values.
+func (o *observed) overrides() bool {
+	view := o.base.View
+	if view == nil && o.base.Kind == session.KindAbsent {
+		view = []byte("{}")
+	}
+	if o.part == nil || view == nil {
+		return false
+	}
+	overrides, err := o.ru.Merger.Overrides(view, o.part.Incoming)
+	return overrides && err == nil
+}
+
+// answered counts what the write did: where the version that it made isn't the one after the version that its client had read, it
+// overwrote a change that the client hadn't seen.
+func (o *observed) answered(capture *watch.Capture) {
+	body, ok := capture.Body()
+	if !ok || capture.Status != 200 && capture.Status != 201 {
+		return
+	}
+	it := es.ParseItem(body)
+	if !it.Numbered {
+		return
+	}
+	b, rev, created := &o.base, it.Revision, string(it.Result) == "created"
+	stale := b.Version != 0 && rev.Version != b.Version+1 || b.Kind == session.KindAbsent && !created
+	lost := stale && string(it.Result) != "noop" && !o.overrides()
+	kind := would(b, lost, o.ru)
+	if _, retries := uri.Param(o.r.Op().Query, "retry_on_conflict"); retries && o.part != nil {
+		kind = outcome.Passed // its client asks the engine to merge
+	}
+	o.i.Metrics.Observed(kind.String())
+	made := edge{rev.Version - 1, rev.Version}
+	if lost { // else the engine has merged it, or there was nothing to merge
+		made.base = b.Version
+	}
+	o.end(made)
+	met := learn.Conflict{Ref: o.ref, Name: o.name, Client: &o.r.Request, Merger: o.ru.Merger, Outcome: "lost", Base: b.View, Sent: o.body}
+	if o.body != nil {
+		o.i.Learner.Observed(&met, lost, b.Numbers, rev.Numbers)
+	}
+	if b.Kind == session.KindNone && !created && o.part == nil {
+		o.i.Learner.Blind(o.ref.Index, o.r.Client().Session)
+	}
+	if rev.Source = nil; o.part == nil {
+		rev.Source = o.body
+	}
+	b.Commit(session.Ack{Stored: rev, Sent: o.body, Told: rev.Numbers, Apart: o.part != nil && stale, Created: created})
+}
+
+// end notes what the write has made of the document, once.
+func (o *observed) end(made edge) {
+	if !o.over {
+		o.over = true
+		o.i.Metrics.LostUpdates(o.ref.Index, o.i.lineages.end(o.ref, made))
+	}
+}
+
+// would is what guarding would have done.
+func would(base *session.Base, lost bool, ru *rule.Rule) outcome.Kind {
+	switch {
+	case base.Version == 0 && base.Kind != session.KindAbsent:
+		return outcome.Passed
+	case !lost || ru.FailConflict:
+		return outcome.Guarded
+	}
+	return outcome.Merged
+}

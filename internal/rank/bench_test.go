@@ -1,0 +1,51 @@
+package rank
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// BenchmarkChoice has 64 revisions of a document of 2 KB outstanding, each with an entry more than the one before.
+func BenchmarkChoice(b *testing.B) {
+	cs := make([]Candidate, 64)
+	for i := range cs {
+		cs[i].Revision = at(int64(i+1), large(i))
+		cs[i].Digest = NewDigest(cs[i].Source)
+	}
+	sent := Sent{Body: []byte(strings.Replace(large(32), `"state":"open"`, `"state":"closed"`, 1))}
+	b.SetBytes(int64(len(sent.Body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if best, _ := Likeliest(cs, sent); best != 32 {
+			b.Fatal(best)
+		}
+	}
+}
+
+func BenchmarkDigest(b *testing.B) {
+	source := []byte(large(32))
+	b.SetBytes(int64(len(source)))
+	b.ReportAllocs()
+	for b.Loop() {
+		NewDigest(source)
+	}
+}
+
+// large is a document of about 2 KB.
+func large(entries int) string {
+	var s strings.Builder
+	fmt.Fprintf(&s, `{"state":"open","count":%d,"lines":[`, entries)
+	for i := range entries {
+		if i > 0 {
+			s.WriteByte(',')
+		}
+		fmt.Fprintf(&s, `{"sku":"A-%d"}`, i)
+	}
+	s.WriteString(`]`)
+	for i := 0; s.Len() < 2000; i++ {
+		fmt.Fprintf(&s, `,"field%d":"some value of field %d"`, i, i)
+	}
+	s.WriteString(`}`)
+	return s.String()
+}

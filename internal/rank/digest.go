@@ -1,0 +1,233 @@
+package rank
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"optimist/rewrite/tree"
+)
+
+// Digest is what a document says, in a form in which it is quick to compare: the scalars that stand at places of their own, and in any
+// order what lists and long texts consist of. It is immutable. Two documents that differ only in the order of lists have equal digests.
+type Digest struct {
+	members []member // by place
+	parts   []part   // by what they are; none twice
+	numbers []number
+}
+
+// member is a value that has a place of its own.
+type member struct {
+	place, value uint64
+	number       int32 // 1 + its place among the numbers; 0: it is none
+	key, weight  uint8
+	loose        bool // a number or a time: two clients may well write the same, and hardly one that was there before
+}
+
+// part is an element, a value in an element, or a pair of words, at some place in a list or text.
+type part struct {
+	what   uint64 // and where
+	place  uint64 // of the member that the list or text is
+	count  int32
+	weight uint8
+}
+
+// How much it says that two documents have something in common, which nobody but the same client may have put there: the more there is
+// of it, the less it is chance. Two clients move numbers and turn switches alike every day.
+const (
+	weightOfFlag      = 1
+	weightOfWords     = 1
+	maxWeightOfNumber = 5 // in a list
+	maxWeight         = 12
+	// longText is from how many bytes on a text is compared by its words.
+	longText = 32
+	// firstOfUndivided is the first letter of the scripts of East Asia.
+	firstOfUndivided = 0x2e80
+)
+
+// NewDigest digests a document; nil bytes are the absent one. It returns nil for what isn't a JSON object, or is too large to digest.
+func NewDigest(source []byte) *Digest {
+	d := digesters.Get().(*digester)
+	defer digesters.Put(d)
+	if !d.read(source) {
+		return nil
+	}
+	return &Digest{slices.Clone(d.members), slices.Clone(d.parts), slices.Clone(d.numbers)}
+}
+
+// maxValues bounds the values of a document that is digested.
+const maxValues = 1 << 16
+
+// find returns the index of the member at a place, or -1.
+func (d *Digest) find(place uint64) int {
+	i, ok := slices.BinarySearchFunc(d.members, place, func(m member, p uint64) int { return cmp.Compare(m.place, p) })
+	if !ok {
+		return -1
+	}
+	return i
+}
+
+// number returns the number at a place, which is likely to be the i-th member; nil where there is none.
+func (d *Digest) number(i int, place uint64) *number {
+	if d == nil {
+		return nil
+	}
+	if i >= len(d.members) || d.members[i].place != place {
+		i = d.find(place)
+	}
+	if i < 0 || d.members[i].number == 0 {
+		return nil
+	}
+	return &d.numbers[d.members[i].number-1]
+}
+
+// digester makes digests. What it has made last is good until it reads the next document.
+type digester struct {
+	Digest
+	tree   tree.Tree
+	listed uint64 // the place of the list or text that is being read
+}
+
+var digesters = sync.Pool{New: func() any { return new(digester) }}
+
+// read digests a document, and reports whether it can.
+func (d *digester) read(source []byte) bool {
+	d.members, d.parts, d.numbers = d.members[:0], d.parts[:0], d.numbers[:0]
+	defer d.tree.Release()
+	if d.tree.ParseObject(source, tree.Limits{}) != nil || d.tree.Len() > maxValues {
+		return false
+	}
+	d.object(d.tree.Root(), 0, false)
+	slices.SortFunc(d.members, func(a, b member) int { return cmp.Compare(a.place, b.place) })
+	slices.SortFunc(d.parts, func(a, b part) int { return cmp.Compare(a.what, b.what) })
+	unique := d.parts[:0]
+	for _, p := range d.parts {
+		if n := len(unique); n > 0 && unique[n-1].what == p.what {
+			unique[n-1].count++
+		} else {
+			unique = append(unique, p)
+		}
+	}
+	d.parts = unique
+	return true
+}
+
+// Size is how many bytes it takes. That of nil is 0.
+func (d *Digest) Size() int64 {
+	if d == nil {
+		return 0
+	}
+	return int64(24*cap(d.members) + 24*cap(d.parts) + 24*cap(d.numbers) + 80)
+}
+
+func (d *digester) object(v tree.Value, place uint64, inList bool) {
+	for m := v.First(); m.Exists(); m = m.Next() {
+		d.value(m, step(place, m.KeyHash()), inList)
+	}
+}
+
+// elementKey is the step into a list, whatever the index.
+const elementKey = 0x9e3779b97f4a7c15
+
+func step(place, key uint64) uint64 {
+	h := (place ^ key) * 0xff51afd7ed558ccd
+	return h ^ h>>29
+}
+
+// value adds a value, which has a place of its own unless it is in a list.
+func (d *digester) value(v tree.Value, place uint64, inList bool) {
+	kind := v.Kind()
+	if !inList {
+		d.listed = place
+		d.member(v, place)
+	}
+	switch {
+	case kind == tree.Object:
+		d.object(v, place, inList)
+	case kind == tree.Array:
+		for e := v.First(); e.Exists(); e = e.Next() {
+			d.value(e, step(place, elementKey), true)
+		}
+	case isLong(v):
+		d.words(v, place)
+	case inList:
+		d.part(step(place, v.Hash()), weightOf(v))
+	}
+}
+
+// member adds what has a place of its own. Of lists and long texts, whose parts are compared, only their kind counts.
+func (d *digester) member(v tree.Value, place uint64) {
+	m := member{place: place, value: uint64(v.Kind()), key: weightOfText(v.KeyLen()), weight: weightOf(v)}
+	if !v.Kind().IsContainer() && !isLong(v) {
+		m.value = v.Hash()
+	}
+	if whole, exact, near, ok := v.Estimate(); ok {
+		d.numbers = append(d.numbers, number{whole, exact, near})
+		m.number = int32(len(d.numbers)) //nolint:gosec // bounded by maxValues
+		m.weight = weightOfFlag          // however long it is: others may have moved it alike
+	}
+	m.loose = v.Kind() == tree.Number || v.Kind() == tree.String && isTime(v.Raw())
+	d.members = append(d.members, m)
+}
+
+func (d *digester) part(what uint64, weight uint8) {
+	d.parts = append(d.parts, part{what, d.listed, 1, weight})
+}
+
+func weightOf(v tree.Value) uint8 {
+	switch v.Kind() {
+	case tree.String:
+		return weightOfText(len(v.Raw()) - len(`""`))
+	case tree.Number:
+		return uint8(min(len(v.Raw()), maxWeightOfNumber)) //nolint:gosec // small
+	default:
+		return weightOfFlag
+	}
+}
+
+func weightOfText(length int) uint8 { return uint8(min(2+length/2, maxWeight)) } //nolint:gosec // small
+
+// isTime reports whether a string is a time, or a number: most of it is digits.
+func isTime(raw []byte) bool {
+	digits := 0
+	for _, c := range raw {
+		if c >= '0' && c <= '9' {
+			digits++
+		}
+	}
+	return 2*digits > len(raw)
+}
+
+func isLong(v tree.Value) bool { return v.Kind() == tree.String && len(v.Raw()) >= longText }
+
+// words adds a long text as its pairs of words.
+func (d *digester) words(v tree.Value, place uint64) {
+	last := uint64(0)
+	for text := v.Text(); text != ""; {
+		size := wordOf(text)
+		if size == 0 {
+			_, size = utf8.DecodeRuneInString(text)
+		} else {
+			word := tree.HashString(text[:size])
+			d.part(step(place, step(last, word)), weightOfWords)
+			last = word
+		}
+		text = text[size:]
+	}
+}
+
+// wordOf is how long the word is that a text begins with; 0: it begins with none. Scripts that don't divide words have one a letter.
+func wordOf(text string) int {
+	for i, r := range text {
+		switch {
+		case r >= firstOfUndivided && i == 0:
+			_, size := utf8.DecodeRuneInString(text)
+			return size
+		case r >= firstOfUndivided, r != '-' && r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			return i
+		}
+	}
+	return len(text)
+}

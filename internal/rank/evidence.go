@@ -1,0 +1,287 @@
+package rank
+
+import (
+	"math"
+	"sync"
+)
+
+// What the client would have done to a candidate is weighed against what the other candidates show that others did:
+//
+//	the client would have put in                      the price is
+//	  what an older candidate has                       twice its weight: the client hasn't seen that it was taken out (undo)
+//	  what a newer candidate has                        its weight: the client has seen it, and made its change from there (echo)
+//	  what no other candidate has                       nothing: this is the client's change
+//	the client would have taken out
+//	  what a newer candidate doesn't have, either       an eighth of its weight: clients take the same job out of a queue
+//	  anything else                                     its weight: it is likelier that the client has never seen it
+//	the client would have moved a number                see habit
+//
+// The weight is the larger the more content there is: that two clients think of the same text is unlikely, of the same flag isn't.
+
+// weighing is one call of weigh, and its memory.
+type weighing struct {
+	mine     *Digest
+	part     bool
+	verdicts []verdict
+	changes  []change
+
+	found   []presence // of all that mine has:
+	members []presence // its members,
+	keys    []presence // their keys,
+	parts   []presence // and its parts
+	moved   []bool     // which of mine's members have another value somewhere
+	steps   []float64  // how far one number was moved from each candidate
+	taken   table      // of what mine doesn't have
+
+	at       int32 // the candidate that is compared
+	limit    int   // of the changes, from which on it is too far
+	few      int   // the fewest that any candidate has
+	compared int   // values
+	newest   int32 // the newest that is no view: what a view doesn't have, others may not have taken out
+}
+
+var weighings = sync.Pool{New: func() any { return new(weighing) }}
+
+// presence is the first and the last candidate that has something; first is -1 where none has.
+type presence struct{ first, last int32 }
+
+// change is one thing that the client would have done to a candidate.
+type change struct {
+	candidate int32
+	weight    uint8
+	member    *member   // that was put in, or has another value; nil for a part
+	key       *presence // of the member's key, where that was put in; else nil
+	put       *presence // of what was put in; nil where something was taken out
+	taken     int32     // what was taken out
+}
+
+// weigh returns a verdict on each candidate. part says that mine is of a part of a document, which leaves alone what it doesn't name. The
+// verdicts are good until the next call.
+func (w *weighing) weigh(cs []Candidate, mine *Digest, part bool) []verdict {
+	w.begin(len(cs), mine, part)
+	for i := len(cs) - 1; i >= 0; i-- { // the newest is near most often, and then the others are soon too far
+		w.at = int32(i) //nolint:gosec // few
+		w.compare(&cs[i], &w.verdicts[i])
+	}
+	w.judgeChanges()
+	w.judgeSteps(cs)
+	for i := range cs {
+		if cs[i].Spent {
+			w.verdicts[i].price += spent
+		}
+		if cs[i].Elsewhere {
+			w.verdicts[i].price += elsewhere
+		}
+	}
+	return w.verdicts
+}
+
+// compare finds what the client would have done to a candidate.
+func (w *weighing) compare(c *Candidate, v *verdict) {
+	if c.Digest == nil && (c.Source != nil || !c.Known()) {
+		c.Digest = NewDigest(c.Source)
+	}
+	switch {
+	case c.Digest == nil:
+		v.unknown = true
+		return
+	case w.compared > largeRoom || c.Spent && w.compared > smallRoom:
+		v.far = true
+		return
+	case w.newest < 0 && !c.View:
+		w.newest = w.at
+	}
+	w.compared += len(c.Digest.members) + len(c.Digest.parts)
+	before := len(w.changes)
+	w.limit = before + 2*w.few + enough
+	if w.compareMembers(c.Digest); !w.tooFar() {
+		w.compareParts(c.Digest)
+	}
+	if v.far = w.tooFar(); v.far {
+		w.changes = w.changes[:before]
+	} else {
+		w.few = min(w.few, len(w.changes)-before)
+	}
+}
+
+func (w *weighing) begin(n int, mine *Digest, part bool) {
+	w.mine, w.part, w.newest, w.few, w.compared = mine, part, -1, math.MaxInt/4, 0
+	w.verdicts = append(w.verdicts[:0], make([]verdict, n)...)
+	w.changes = w.changes[:0]
+	w.taken.reset()
+	w.moved = append(w.moved[:0], make([]bool, len(mine.members))...)
+	w.found = w.found[:0]
+	for range 2*len(mine.members) + len(mine.parts) {
+		w.found = append(w.found, presence{-1, -1})
+	}
+	w.members, w.keys, w.parts = w.found[:len(mine.members)], w.found[len(mine.members):2*len(mine.members)], w.found[2*len(mine.members):]
+}
+
+// How many values are compared: of all candidates, and before those that nobody has in hand aren't looked at any more.
+const (
+	largeRoom = 1 << 20
+	smallRoom = 1 << 14
+)
+
+// enough is how many changes a candidate may have beyond twice as many as another, before it isn't looked at any further.
+const enough = 24
+
+func (w *weighing) tooFar() bool { return len(w.changes) > w.limit }
+
+// shows notes that the candidate has it.
+func (w *weighing) shows(p *presence) {
+	if p.last < 0 {
+		p.last = w.at
+	}
+	p.first = w.at
+}
+
+func (w *weighing) compareMembers(theirs *Digest) {
+	a, b := w.mine.members, theirs.members
+	for i, j := 0, 0; (i < len(a) || j < len(b)) && !w.tooFar(); {
+		switch {
+		case j == len(b) || i < len(a) && a[i].place < b[j].place:
+			w.add(change{w.at, a[i].weight, &a[i], &w.keys[i], &w.members[i], 0}, a[i].place)
+			i++
+		case i == len(a) || b[j].place < a[i].place:
+			if !w.part {
+				w.take(b[j].place, b[j].key+b[j].weight)
+			}
+			j++
+		default:
+			w.shows(&w.keys[i])
+			if a[i].value == b[j].value {
+				w.shows(&w.members[i])
+			} else {
+				w.moved[i] = true
+				w.add(change{w.at, a[i].weight, &a[i], nil, &w.members[i], 0}, step(a[i].place, b[j].value))
+			}
+			i, j = i+1, j+1
+		}
+	}
+}
+
+func (w *weighing) compareParts(theirs *Digest) {
+	a, b := w.mine.parts, theirs.parts
+	for i, j := 0, 0; (i < len(a) || j < len(b)) && !w.tooFar(); {
+		switch {
+		case j == len(b) || i < len(a) && a[i].what < b[j].what:
+			w.add(change{w.at, a[i].weight, nil, nil, &w.parts[i], 0}, a[i].what)
+			i++
+		case i == len(a) || b[j].what < a[i].what:
+			if !w.part || w.mine.find(b[j].place) >= 0 {
+				w.take(b[j].what, b[j].weight)
+			}
+			j++
+		default:
+			if b[j].count < a[i].count {
+				w.add(change{w.at, a[i].weight, nil, nil, &w.parts[i], 0}, a[i].what)
+			} else {
+				w.shows(&w.parts[i])
+			}
+			if b[j].count > a[i].count {
+				w.take(^b[j].what, b[j].weight) // more of it
+			}
+			i, j = i+1, j+1
+		}
+	}
+}
+
+// add adds a change; what it is of, and was before, has that hash.
+func (w *weighing) add(c change, hash uint64) {
+	w.changes = append(w.changes, c)
+	w.verdicts[w.at].changes += step(hash, elementKey)
+}
+
+func (w *weighing) take(what uint64, weight uint8) {
+	k := w.taken.place(what)
+	w.shows(&w.taken.found[k])
+	w.add(change{candidate: w.at, weight: weight, taken: k}, ^what)
+}
+
+func (w *weighing) judgeChanges() {
+	for i := range w.changes {
+		c := &w.changes[i]
+		v := &w.verdicts[c.candidate]
+		v.edits++
+		if c.put != nil {
+			v.price += c.priceOfPutting()
+		} else {
+			v.price += w.priceOfTaking(c)
+		}
+	}
+}
+
+func (c *change) priceOfPutting() int {
+	undo, echo := 2*int(c.weight), int(c.weight)
+	if c.member != nil && c.member.loose {
+		echo = min(echo, 2)
+	}
+	if c.key != nil {
+		undo, echo = undo+2*int(c.member.key), echo+int(c.member.key)
+	}
+	switch {
+	case c.put.first >= 0 && c.put.first < c.candidate:
+		return undo
+	case c.put.first >= 0:
+		return echo
+	case c.key != nil && c.key.first >= 0: // others have put in the key, with another value
+		return int(c.member.key)
+	}
+	return 0
+}
+
+func (w *weighing) priceOfTaking(c *change) int {
+	if p := w.taken.found[c.taken]; p.last >= c.candidate && p.last < w.newest {
+		return (int(c.weight) + 7) / 8
+	}
+	return int(c.weight)
+}
+
+// table is where something was found that is known by its hash. The zero table is ready for use.
+type table struct {
+	slots []slot // open addressing; a power of two of them
+	found []presence
+	round uint32 // slots of other rounds are free
+}
+
+type slot struct {
+	hash  uint64
+	round uint32
+	place int32
+}
+
+func (t *table) reset() {
+	t.found = t.found[:0]
+	if t.round++; t.round == 0 || t.slots == nil {
+		t.slots, t.round = make([]slot, 256), 1
+	}
+}
+
+// place returns the index of what has that hash, in found.
+func (t *table) place(hash uint64) int32 {
+	if 2*len(t.found) >= len(t.slots) {
+		old := t.slots
+		t.slots = make([]slot, 2*len(old))
+		for _, s := range old {
+			if s.round == t.round {
+				*t.slot(s.hash) = s
+			}
+		}
+	}
+	s := t.slot(hash)
+	if s.round != t.round {
+		*s = slot{hash, t.round, int32(len(t.found))} //nolint:gosec // few
+		t.found = append(t.found, presence{-1, -1})
+	}
+	return s.place
+}
+
+func (t *table) slot(hash uint64) *slot {
+	mask := uint64(len(t.slots) - 1)
+	i := hash & mask
+	for t.slots[i].round == t.round && t.slots[i].hash != hash {
+		i = (i + 1) & mask
+	}
+	return &t.slots[i]
+}

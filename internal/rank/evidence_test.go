@@ -1,0 +1,99 @@
+package rank
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// spentAt is a candidate that no client has in hand.
+func spentAt(version int64, body string) Candidate {
+	return Candidate{Revision: at(version, body), Spent: true}
+}
+
+func heldAt(version int64, body string) Candidate { return Candidate{Revision: at(version, body)} }
+
+func TestWhatOthersWroteTellsTheBase(t *testing.T) {
+	const text = "the quick brown fox jumps over the lazy dog"
+	for name, c := range map[string]struct {
+		candidates []Candidate
+		sent       string
+		want       int
+	}{
+		"nobody takes out what somebody has just put in": {
+			[]Candidate{heldAt(1, `{"l":[],"n":0}`), heldAt(2, `{"l":["apples"],"n":1}`)}, `{"l":["bread"],"n":1}`, 0},
+		"nor puts in what somebody has taken out": {
+			[]Candidate{heldAt(1, `{"l":["apples","pears"]}`), heldAt(2, `{"l":["pears"]}`)}, `{"l":["apples","pears","bread"]}`, 0},
+		"nor writes the same text once more": {
+			[]Candidate{heldAt(1, `{"a":"x","t":""}`), heldAt(2, `{"a":"x","t":"`+text+`"}`)}, `{"a":"y","t":"` + text + `"}`, 1},
+		"of a long text the words count": {
+			[]Candidate{heldAt(1, `{"t":"`+text+`"}`), heldAt(2, `{"t":"`+strings.Replace(text, "quick brown", "slow red", 1)+`"}`)},
+			`{"t":"` + strings.Replace(text, "lazy dog", "sleeping cat", 1) + `"}`, 0},
+		"a key that others have added was seen": {
+			[]Candidate{heldAt(1, `{"by":{}}`), heldAt(2, `{"by":{"ada":1}}`)}, `{"by":{"ada":1,"bob":1}}`, 1},
+		"two may take the same out": {
+			[]Candidate{heldAt(1, `{"jobs":["mail to ada","mail to bob"]}`), heldAt(2, `{"jobs":["mail to bob"]}`)}, `{"jobs":["mail to bob","mail to eve"]}`, 1},
+		"a count goes up by one": {
+			[]Candidate{heldAt(1, `{"n":1}`), heldAt(2, `{"n":2}`), heldAt(3, `{"n":3}`), heldAt(4, `{"n":4}`), heldAt(8, `{"n":8}`)}, `{"n":5}`, 3},
+		"also after an unchanged save": {
+			[]Candidate{heldAt(1, `{"n":1}`), heldAt(2, `{"n":1}`), heldAt(3, `{"n":2}`)}, `{"n":2}`, 0},
+		"what nobody has in hand comes after what somebody has": {
+			[]Candidate{spentAt(1, `{"a":1,"b":1}`), heldAt(2, `{"a":1,"b":2}`)}, `{"a":5,"b":2}`, 1},
+		"unless all speaks for it": {
+			[]Candidate{spentAt(1, `{"t":"`+text+`"}`), heldAt(2, `{"t":"something else, of some more words"}`)}, `{"t":"` + text + ` twice"}`, 0},
+		"a step that is far too large is none": {
+			[]Candidate{heldAt(1, `{"n":0}`), spentAt(70_000, `{"n":69999}`)}, `{"n":70000}`, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			best, _ := Likeliest(c.candidates, Sent{Body: []byte(c.sent)})
+			if best != c.want {
+				t.Errorf("%d, want %d", best, c.want)
+			}
+		})
+	}
+}
+
+func TestAmbiguous(t *testing.T) {
+	for name, c := range map[string]struct {
+		candidates []Candidate
+		sent       string
+		want       bool
+	}{
+		"one candidate":           {[]Candidate{heldAt(1, `{"a":1}`)}, `{"a":2}`, false},
+		"the same change of both": {[]Candidate{heldAt(1, `{"a":1}`), heldAt(2, `{"a":1}`)}, `{"a":2}`, false},
+		"one that is as likely":   {[]Candidate{heldAt(1, `{"a":1}`), heldAt(2, `{"a":3}`)}, `{"a":2}`, true},
+		"nobody has it in hand":   {[]Candidate{spentAt(1, `{"a":1}`), heldAt(2, ``)}, `{"a":2}`, true},
+		"far beyond doubt": {
+			[]Candidate{heldAt(1, `{"l":[]}`), heldAt(2, `{"l":["one long entry","and another long one"]}`)}, `{"l":["one long entry","and another long one","x"]}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, got := Likeliest(c.candidates, Sent{Body: []byte(c.sent)}); got != c.want {
+				t.Errorf("ambiguous %v", got)
+			}
+		})
+	}
+}
+
+// Long lists of many candidates cost no more than a bound.
+func TestFarCandidatesArentComparedToTheEnd(t *testing.T) {
+	list := func(from int) string {
+		var s strings.Builder
+		for i := range 20_000 {
+			fmt.Fprintf(&s, `"e%d",`, from+i)
+		}
+		return `{"l":[` + strings.TrimSuffix(s.String(), ",") + `]}`
+	}
+	var cs []Candidate
+	for i := range 100 {
+		cs = append(cs, heldAt(int64(i+1), list(i*20_000)))
+	}
+	if best, _ := Likeliest(cs, Sent{Body: []byte(list(99*20_000 + 1))}); best != 99 {
+		t.Errorf("%d", best)
+	}
+	w := weighings.Get().(*weighing)
+	defer weighings.Put(w)
+	w.weigh(cs, NewDigest([]byte(list(0))), false)
+	if most := largeRoom + 20_010; w.compared > most {
+		t.Errorf("compared %d values, want %d at most", w.compared, most)
+	}
+}

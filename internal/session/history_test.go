@@ -1,0 +1,118 @@
+package session
+
+import (
+	"fmt"
+	"testing"
+)
+
+// ranked is a store that guesses as the product does.
+func ranked(t *testing.T, set ...func(*Options)) *Store {
+	s, _ := newTest(t, append(set, func(o *Options) { o.Rank = nil })...)
+	return s
+}
+
+// commit acknowledges a write that left what it sent at n.
+func commit(b Base, n int64, sent string) { b.Commit(Ack{Stored: rev(n, sent), Sent: []byte(sent)}) }
+
+// Client A and client B read the same, A writes, and somebody looks at that. B appends an entry of its own: from what was looked at it
+// would have taken A's out.
+func TestWhoWritesHasntTakenOutWhatOthersPutIn(t *testing.T) {
+	s := ranked(t)
+	for range 2 {
+		s.Read(pool, ref, rev(5, `{"items":[],"count":0,"at":"12:00"}`), s.Epoch())
+	}
+	commit(take(t, s, pool, `{"items":["apples"],"count":1,"at":"12:01"}`), 6, `{"items":["apples"],"count":1,"at":"12:01"}`)
+	s.Read(pool, ref, rev(6, `{"items":["apples"],"count":1,"at":"12:01"}`), s.Epoch())
+	b := take(t, s, pool, `{"items":["bread"],"count":1,"at":"12:02"}`)
+	want(t, b, KindRead, 5)
+	if !b.Ambiguous {
+		t.Error("there was another candidate, and it isn't said")
+	}
+}
+
+// A client whose read was taken for another's writes all the same: what it has read is known.
+func TestAReadThatWasTakenIsStillABase(t *testing.T) {
+	s := ranked(t)
+	s.Read(pool, ref, rev(5, `{"text":"the quick brown fox jumps over the lazy dog","a":1}`), s.Epoch())
+	s.Read(pool, ref, rev(6, `{"text":"another text altogether, of as many words as this","a":1}`), s.Epoch())
+	first := `{"text":"the quick brown fox jumps over the lazy dog","a":7}`
+	commit(take(t, s, pool, first), 7, first)
+	second := `{"text":"the quick brown fox jumps over the lazy cat","a":1}`
+	b := take(t, s, pool, second)
+	if want(t, b, KindRead, 5); !b.Ambiguous {
+		t.Error("nobody is known to have it in hand, and it isn't said")
+	}
+	b.Release()
+	// What was given back wasn't reserved: the other read is there.
+	want(t, take(t, s, pool, `{"text":"another text altogether, of as many words as that","a":1}`), KindRead, 6)
+}
+
+// Clients that write again from memory have what they sent themselves as their base, however many others have written since.
+func TestManyWriteAgainFromMemory(t *testing.T) {
+	s := ranked(t)
+	const clients = 8
+	for range clients {
+		s.Read(pool, ref, rev(5, `{"lines":["nobody"]}`), s.Epoch())
+	}
+	sent := func(i int, more string) string {
+		return fmt.Sprintf(`{"lines":["nobody","client %d begins"%s]}`, i, more)
+	}
+	stored := "nobody"
+	for i := range clients {
+		stored += fmt.Sprintf(`","client %d begins`, i)
+		b := take(t, s, pool, sent(i, ""))
+		b.Commit(Ack{Stored: rev(int64(6+i), `{"lines":["`+stored+`"]}`), Sent: []byte(sent(i, ""))})
+	}
+	for i := range clients {
+		b := take(t, s, pool, sent(i, `,"and goes on"`))
+		if want(t, b, KindView, int64(6+i)); string(b.View) != sent(i, "") {
+			t.Errorf("client %d has the view %s", i, b.View)
+		}
+		b.Release()
+	}
+}
+
+func TestNamedSessionsHaveNoHistory(t *testing.T) {
+	s := ranked(t)
+	for n := int64(5); n < 9; n++ {
+		s.Read(one, ref, rev(n, fmt.Sprintf(`{"a":%d}`, n)), s.Epoch())
+		commit(take(t, s, one, `{"a":9}`), n+1, `{"a":9}`)
+	}
+	b := take(t, s, one, `{"a":6}`)
+	if want(t, b, KindView, 9); b.Ambiguous {
+		t.Error("a named session has one base")
+	}
+}
+
+// A base of the history of which nobody knows what became is doubtful for its repeat, as any other is.
+func TestDoubtAboutABaseOfTheHistoryIsKept(t *testing.T) {
+	s := ranked(t)
+	s.Read(pool, ref, rev(5, `{"text":"the quick brown fox jumps over the lazy dog"}`), s.Epoch())
+	s.Read(pool, ref, rev(6, `{"text":"another text altogether, of as many words"}`), s.Epoch())
+	first := `{"text":"the quick brown fox jumps over the lazy cat"}`
+	commit(take(t, s, pool, first), 7, first)
+	second := `{"text":"the quick brown fox jumps over the lazy cow"}`
+	b := take(t, s, pool, second)
+	want(t, b, KindRead, 5)
+	b.Doubt()
+	b = take(t, s, pool, second)
+	if want(t, b, KindRead, 5); !b.Doubtful || b.View != nil {
+		t.Errorf("doubtful %v, view %s: it may be stored already", b.Doubtful, b.View)
+	}
+}
+
+func TestTheHistoryIsBounded(t *testing.T) {
+	s := ranked(t)
+	for n := int64(5); n < 500; n++ {
+		body := fmt.Sprintf(`{"n":%d,"text":"this is the text of revision %d"}`, n, n)
+		s.Read(pool, ref, rev(n, body), s.Epoch())
+		s.Read(pool, ref, rev(n, body), s.Epoch())
+		commit(take(t, s, pool, body[:len(body)-1]+`,"x":1}`), n+1, body)
+		s.shard(key{pool, ref}).mu.Lock()
+		e, _ := s.shard(key{pool, ref}).lru.Peek(key{pool, ref})
+		if len(e.past) > maxPast {
+			t.Fatalf("%d", len(e.past))
+		}
+		s.shard(key{pool, ref}).mu.Unlock()
+	}
+}

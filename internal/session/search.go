@@ -1,0 +1,56 @@
+package session
+
+import (
+	"optimist/internal/doc"
+	"optimist/internal/life"
+)
+
+// WatchesSearches reports whether what a session's searches of an index find may become a base: whether somebody with its credentials
+// writes there. index is "" for any. If not, it is noted that the session has seen documents of which nothing is known.
+func (s *Store) WatchesSearches(sess Session, index string) bool {
+	now := s.clock()
+	ix := s.indices.Index(index, now)
+	if ix.IsWriter(sess.everybody(), now) {
+		return true
+	}
+	if !sess.named && !s.dryRun {
+		ix.Searched(sess.In(Trace{}), now)
+	}
+	return false
+}
+
+// everybody stands for all with the same credentials.
+func (s Session) everybody() Session { return Session{credentials: s.credentials} }
+
+// wrote notes that the session writes documents of the index that were there before.
+func (s *Store) wrote(ix *life.Index[Session], sess Session, now int64) {
+	ix.Wrote()
+	ix.WroteBy(sess.everybody(), now)
+	s.indices.Index("", now).WroteBy(sess.everybody(), now)
+}
+
+// Found is Read for a document that a search has found. A search sees what was refreshed last: a thread of work may have in hand what is
+// newer, and write from either. Its view is a guard then: see Shown.
+func (s *Store) Found(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) {
+	if thread, ok := sess.Thread(); ok && s.hasNewer(thread, ref, rev.Numbers) {
+		s.Shown(thread, ref, rev.Source)
+		if sess = sess.In(Trace{}); sess.named {
+			return
+		}
+	}
+	s.Read(sess, ref, rev, at)
+}
+
+// hasNewer reports whether the session has read or written a newer revision than that of n.
+func (s *Store) hasNewer(sess Session, ref doc.Ref, n doc.Numbers) bool {
+	sh, e, _, _ := s.open(sess, ref)
+	defer sh.mu.Unlock()
+	if e == nil {
+		return false
+	}
+	newer := (&acked{numbers: e.view.numbers}).newerThan(n)
+	for _, r := range e.reads {
+		newer = newer || (&acked{numbers: r.numbers}).newerThan(n)
+	}
+	return newer
+}

@@ -1,0 +1,135 @@
+package watch
+
+import "optimist/internal/jsontext"
+
+// filter takes the hits out of the answer to a search as it comes, for somebody to look at, and puts them back in another form. All else
+// passes as it is. It holds back no more than the hit that is coming.
+type filter struct {
+	hit  func(hit []byte) []byte // what stands in place of a hit
+	head func(head []byte)       // is called with what stands before the hits; nil: nobody looks
+
+	stage stage
+	in    []byte // what has come and isn't dealt with yet
+	out   []byte // of this piece
+	retry int    // how much of a value has to be there before it is looked at again
+}
+
+// stage is how far a filter has come.
+type stage uint8
+
+const (
+	beforeHits stage = iota
+	amongHits
+	behindHits
+)
+
+const (
+	// maxBeforeHits is up to how many bytes the list of hits is looked for, and maxHit up to how many a hit may have. Of an answer with
+	// more the rest passes as it is.
+	maxBeforeHits = 64 << 10
+	maxHit        = copyLimit
+	// largeHit is from how many bytes on a hit isn't looked at again with each piece.
+	largeHit = 64 << 10
+)
+
+// change is for proxy.ForwardOptions.
+func (f *filter) change(p []byte, last bool) []byte {
+	if f.stage == behindHits && len(f.in) == 0 {
+		return p
+	}
+	f.in, f.out = append(f.in, p...), f.out[:0]
+	n := 0
+	if f.stage == beforeHits {
+		n = f.begin()
+	}
+	for f.stage == amongHits && n < len(f.in) {
+		done := f.next(f.in[n:], last)
+		if n += done; done == 0 {
+			break
+		}
+	}
+	if f.stage == behindHits || last {
+		f.out, n = append(f.out, f.in[n:]...), len(f.in)
+	}
+	f.in = append(f.in[:0], f.in[n:]...)
+	return f.out
+}
+
+// begin looks for the list of hits, and passes what stands before it.
+func (f *filter) begin() (n int) {
+	n = hitsAt(f.in)
+	switch {
+	case n > 0:
+		f.stage = amongHits
+	case len(f.in) > maxBeforeHits:
+		f.stage = behindHits
+		return 0
+	}
+	if n > 0 && f.head != nil {
+		f.head(f.in[:n])
+	}
+	f.out = append(f.out, f.in[:n]...)
+	return n
+}
+
+// hitsAt is where the first hit of an answer stands, as far as that has come; 0 where it can't be told yet.
+func hitsAt(answer []byte) int {
+	at := jsontext.SkipSpace(answer, 0)
+	for _, bracket := range [2]byte{'{', '['} {
+		if at = memberAt(answer, at, "hits"); at < 0 || answer[at] != bracket {
+			return 0
+		}
+	}
+	return at + 1
+}
+
+// memberAt is where the value of a member of the object at i stands, as far as that has come; -1 where it can't be told yet.
+func memberAt(text []byte, i int, name string) int {
+	if i >= len(text) || text[i] != '{' {
+		return -1
+	}
+	for {
+		key := jsontext.SkipSpace(text, i+1)
+		end := jsontext.StringEnd(text, key)
+		if end < 0 {
+			return -1
+		}
+		value := jsontext.SkipSpace(text, jsontext.SkipSpace(text, end)+1) // behind the colon
+		if value >= len(text) {
+			return -1
+		}
+		if string(text[key+1:end-1]) == name {
+			return value
+		}
+		if i = jsontext.ValueEnd(text, value); i < 0 {
+			return -1
+		}
+		if i = jsontext.SkipSpace(text, i); i >= len(text) || text[i] != ',' {
+			return -1
+		}
+	}
+}
+
+// next deals with the beginning of in, and returns how much of it that was: 0 where more has to come.
+func (f *filter) next(in []byte, last bool) int {
+	switch c := in[0]; {
+	case c == ',' || jsontext.IsSpace(c):
+		f.out = append(f.out, c)
+		return 1
+	case c != '{' || len(in) > maxHit:
+		f.stage = behindHits
+		return 0
+	case len(in) < f.retry && !last:
+		return 0
+	}
+	end := jsontext.ValueEnd(in, 0)
+	if end < 0 {
+		if len(in) > largeHit {
+			f.retry = 2 * len(in)
+		}
+		return 0
+	}
+	f.retry = 0
+	f.out = append(f.out, f.hit(in[:end])...)
+	return end
+}

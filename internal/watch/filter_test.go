@@ -1,0 +1,98 @@
+package watch
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+)
+
+const page = `{"_scroll_id":"x","took":1,"_shards":{"hits":{"hits":[{"_seq_no":0}]}}, "hits" : {"total":{"value":2},"hits" :[ {"_index":"shop",` +
+	`"_id":"1","_version":3,"_seq_no":7,"_primary_term":2,"_score":1.0,"_source":{"_seq_no": 1,"a":"}]\"{"},"inner_hits":{"x":{"hits":{"hits":[{"_seq_no":4}]}}}},` +
+	"\n{\"_id\":\"2\",\"_source\":{},\n \"_seq_no\":8,\n \"_primary_term\":2}  ]},\"aggregations\":{\"hits\":{\"hits\":[{\"_seq_no\":9}]}}}\n"
+
+const bare7 = `{"_scroll_id":"x","took":1,"_shards":{"hits":{"hits":[{"_seq_no":0}]}}, "hits" : {"total":{"value":2},"hits" :[ {"_index":"shop",` +
+	`"_id":"1","_score":1.0,"_source":{"_seq_no": 1,"a":"}]\"{"},"inner_hits":{"x":{"hits":{"hits":[{"_seq_no":4}]}}}},` +
+	"\n{\"_id\":\"2\",\"_source\":{}}  ]},\"aggregations\":{\"hits\":{\"hits\":[{\"_seq_no\":9}]}}}\n"
+
+// filtered is what comes of an answer that comes in pieces of some bytes.
+func filtered(f *filter, answer string, size int) (out string) {
+	for answer != "" {
+		n := min(size, len(answer))
+		out += string(f.change([]byte(answer[:n]), false))
+		answer = answer[n:]
+	}
+	return out + string(f.change(nil, true))
+}
+
+func TestWhatWasAddedToHitsIsTakenOutHoweverTheyCome(t *testing.T) {
+	for size := 1; size <= len(page); size++ {
+		var hits []string
+		f := &filter{hit: func(hit []byte) []byte {
+			hits = append(hits, string(hit))
+			return added{numbers: true, version: true}.without(hit)
+		}}
+		if got := filtered(f, page, size); got != bare7 {
+			t.Fatalf("in pieces of %d:\n%s\nwant\n%s", size, got, bare7)
+		}
+		if len(hits) != 2 || gjson.Get(hits[0], "_seq_no").Int() != 7 || gjson.Get(hits[1], "_seq_no").Int() != 8 {
+			t.Fatalf("in pieces of %d the hits are %q", size, hits)
+		}
+	}
+}
+
+func TestMembersAreTakenOutWhereverTheyStand(t *testing.T) {
+	all := added{numbers: true, version: true}
+	for hit, want := range map[string]string{
+		`{}`: `{}`,
+		`{"_seq_no":1,"_primary_term":2,"_version":3}`:       `{}`,
+		`{"_id":"1","_seq_no":1,"_primary_term":2}`:          `{"_id":"1"}`,
+		`{"_seq_no":1,"_id":"1","_primary_term":2}`:          `{"_id":"1"}`,
+		`{ "_seq_no" : 1 , "_id" : "1" }`:                    `{ "_id" : "1" }`,
+		`{"a":{"_seq_no":1},"b":["_seq_no",{"_version":1}]}`: `{"a":{"_seq_no":1},"b":["_seq_no",{"_version":1}]}`,
+	} {
+		if got := string(all.without([]byte(hit))); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if got := string(added{numbers: true}.without([]byte(`{"_version":3,"_seq_no":1}`))); got != `{"_version":3}` {
+		t.Error(got)
+	}
+}
+
+// What isn't the answer to a search passes as it is, and what is much is passed on as it comes.
+func TestAFilterHoldsBackNoMoreThanAHit(t *testing.T) {
+	f := &filter{hit: func(hit []byte) []byte { return hit }}
+	long := `{"error":"` + strings.Repeat("x", 2*maxBeforeHits) + `"}`
+	if got := filtered(f, long, 1000); got != long {
+		t.Error("what has no hits is changed")
+	}
+	f = &filter{hit: func(hit []byte) []byte { return hit }}
+	begin := `{"hits":{"hits":[{"_id":"1"},`
+	if got := string(f.change([]byte(begin), false)); got != begin {
+		t.Errorf("%q of %q has been passed on", got, begin)
+	}
+	if got := string(f.change([]byte(`{"_id":`), false)) + string(f.change([]byte(`"2"}`), false)); got != `{"_id":"2"}` {
+		t.Errorf("%q has been passed on", got)
+	}
+	if got := string(f.change([]byte(`]},"aggregations":{`), false)); got != `]},"aggregations":{` {
+		t.Errorf("%q has been passed on", got)
+	}
+	if got := f.change([]byte(`"a"`), false); string(got) != `"a"` {
+		t.Errorf("%q has been passed on", got)
+	}
+}
+
+// Whatever comes, and however: who changes no hit changes nothing.
+func FuzzFilter(f *testing.F) {
+	f.Add([]byte(page), 7)
+	f.Add([]byte(`{"hits":{"hits":[{"_id":"1"`), 3)
+	f.Add([]byte(`{"hits":[{"hits":[{}]}]}`), 1)
+	f.Fuzz(func(t *testing.T, answer []byte, size int) {
+		take := &filter{hit: func(hit []byte) []byte { return hit }}
+		if got := filtered(take, string(answer), max(size%64, 1)); !bytes.Equal([]byte(got), answer) {
+			t.Errorf("%q has become %q", answer, got)
+		}
+	})
+}

@@ -1,0 +1,148 @@
+package watch
+
+import (
+	"bytes"
+	"hash/maphash"
+	"net/http"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/api"
+	"optimist/internal/rule"
+	"optimist/internal/uri"
+	"optimist/internal/wire"
+	"optimist/proxy"
+)
+
+// added are members that the engine is asked to put into hits, and that are taken out again: the client didn't ask for them.
+type added struct{ numbers, version bool }
+
+// mayWatch reports whether somebody may write what the search finds, as far as that is known: the client's credentials write in the
+// index, or the rule says that each search is watched.
+func (rd *Reading) mayWatch(f *searchPlan) bool {
+	who, name := rd.r.Client(), ""
+	if f.size == 0 || !who.Known || rd.r.Head().Minor == 0 || !wire.AcceptsJSON(rd.r.Fields()) {
+		return false
+	}
+	if a := &f.asked; api.OneIndex(a.Index) {
+		if ix, known := rd.w.Catalog.Known(who.Session.Credentials(), a.Index); known {
+			if a.Concrete, a.Stream, name = ix.Name, ix.DataStream, ix.Name; !rd.w.Catalog.Guardable(ix) {
+				return false
+			}
+		}
+		switch ru := rd.rules.MatchRequest(a); {
+		case ru != nil && rd.w.Rules.Effective(ru) != rule.Off && ru.Session && ru.AllSearches:
+			return true
+		case name == "": // it may be an alias
+		case rd.w.Rules.Effective(ru) == rule.Off || !ru.Session:
+			return false
+		}
+	}
+	// A large page is never told apart from an export: it is left alone, but known to have shown documents.
+	return rd.w.Sessions.WatchesSearches(who.Session, name) && f.size <= smallPage
+}
+
+// smallPage is how many hits a search may ask for to be watched without a rule that says so. What the numbers cost grows with the hits,
+// and faster than the rest of a search.
+const smallPage = 20
+
+// watchHits has the search find the numbers of its hits, and remembers them as they pass.
+func (rd *Reading) watchHits(f *searchPlan) {
+	var o proxy.ForwardOptions
+	more, query := added{numbers: !f.numbered, version: !f.versioned}, rd.r.Op().Query
+	o.Target = append(append(o.Target, rd.r.Op().Path...), '?')
+	for _, part := range []struct {
+		wanted bool
+		text   string
+	}{{len(query) > 0, string(query)}, {more.numbers, "seq_no_primary_term=true"}, {more.version, "version=true"}} {
+		if part.wanted {
+			if o.Target[len(o.Target)-1] != '?' {
+				o.Target = append(o.Target, '&')
+			}
+			o.Target = append(o.Target, part.text...)
+		}
+	}
+	asked := ""
+	if api.OneIndex(f.asked.Index) {
+		asked = f.asked.Index
+	}
+	_, scrolls := uri.Param(query, "scroll")
+	rd.forwardHits(o, asked, more, scrolls)
+}
+
+// forwardHits forwards a search that finds the numbers of its hits, and remembers them as they pass. What was added is taken out again;
+// of a scroll it is known, for its next page.
+func (rd *Reading) forwardHits(o proxy.ForwardOptions, asked string, more added, scrolls bool) {
+	rd.begin(false)
+	var rules rulesOf
+	looked, left := false, false
+	take := filter{hit: func(hit []byte) []byte {
+		if !looked {
+			looked, left = true, rd.clientLeft()
+		}
+		if d := readHit(hit, hit, asked); d.whole && d.Numbered && !left {
+			if rules.find(rd, asked, d.Index); rd.remembers(rules.watches) {
+				rd.w.Sessions.Found(rd.client.Session, d.Ref, d.Revision, rd.epoch)
+			}
+		}
+		return more.without(hit)
+	}}
+	if scrolls {
+		take.head = func(head []byte) {
+			if id := gjson.GetBytes(head, "_scroll_id"); id.Str != "" { // of a JSON that isn't whole, which gjson takes
+				rd.w.scrolls.Add(rd.w.scrollOf(id.Str), more)
+			}
+		}
+	}
+	if more != (added{}) {
+		o.Drop = []string{"accept-encoding"}
+	}
+	usable := false
+	o.OnHead = func(h *wire.Head, _ []byte) []wire.Field {
+		rd.copy.Head(h, nil)
+		usable = rd.copy.usable && !rd.copy.gzip && h.Status == http.StatusOK
+		return nil
+	}
+	o.Change = func(p []byte, last bool) []byte {
+		if usable {
+			p = take.change(p, last)
+		}
+		return p
+	}
+	rd.r.Pass(o)
+}
+
+// maxScrolls bounds how many scrolls are known.
+const maxScrolls = 4096
+
+// scrollOf is how a scroll is known again. Credentials don't matter: who has the id has what it finds.
+func (w *Watcher) scrollOf(id string) uint64 { return maphash.String(w.seed, id) }
+
+// scroll remembers the hits of a scroll's later page. Its first request has decided what they are like.
+func (rd *Reading) scroll() bool {
+	op := rd.r.Op()
+	if len(op.Query) > 0 && asksForForm(op.Query) || !rd.r.Client().Known || !rd.r.Rewritable() {
+		return false
+	}
+	raw, _ := uri.Param(op.Query, "scroll_id")
+	id, err := uri.DecodeValue(nil, raw)
+	if len(id) == 0 && err == nil {
+		if last := op.Path[bytes.LastIndexByte(op.Path, '/')+1:]; string(last) != "scroll" {
+			id, err = uri.Decode(nil, last)
+		}
+	}
+	if len(id) == 0 && err == nil {
+		q := questionOf(rd.r, rd.w.MaxBody)
+		text, known := q.early()
+		if !known {
+			return false
+		}
+		id = []byte(gjson.GetBytes(text, "scroll_id").String())
+	}
+	more, known := rd.w.scrolls.Get(rd.w.scrollOf(string(id)))
+	if err != nil || !known {
+		return false
+	}
+	rd.forwardHits(proxy.ForwardOptions{}, "", more, true)
+	return true
+}

@@ -1,0 +1,185 @@
+package watch
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/api"
+	"optimist/internal/rule"
+	"optimist/internal/upstream"
+	"optimist/internal/uri"
+	"optimist/proxy"
+)
+
+// searchPlan is what is done with a search.
+type searchPlan struct {
+	question
+	asked rule.Asked
+	// watches has its hits remembered, stamps has them stamped.
+	watches, stamps bool
+	// The client asks itself for the numbers, or for the version.
+	numbered, versioned bool
+	size                int64 // how many hits it asks for
+}
+
+// search remembers the hits of a search where a rule asks for it, and stamps them where one does: their numbers are asked for
+// upstream, and taken out of the answer again where the client didn't ask. Searches that give less than documents are left alone.
+func (rd *Reading) search() bool {
+	op := rd.r.Op()
+	f := searchPlan{asked: rule.Asked{Index: rd.r.Index(), Kind: api.Search, Fields: rd.r.Head().Fields}}
+	if Partial(op.Query) || !rd.plan(&f) {
+		return rd.showHits()
+	}
+	if !rd.r.Rewritable() || !rd.r.Client().Known && !f.stamps {
+		return false
+	}
+	f.question, f.size = questionOf(rd.r, rd.w.MaxBody), defaultSize
+	_, pretty := uri.Param(op.Query, "pretty") // hits whose bytes aren't those that are stored
+	f.watches, f.stamps = f.watches && f.readable && !pretty, f.stamps && f.readable
+	text, known := f.early()
+	if known {
+		f.judge(text)
+	}
+	f.judgeQuery(op.Query)
+	switch _, scrolls := uri.Param(op.Query, "scroll"); {
+	case f.stamps && !scrolls: // the pages of a scroll pass elsewhere, and would have no stamps
+		rd.searchNumbered(&f)
+	case f.watches && known && rd.mayWatch(&f):
+		rd.watchHits(&f)
+	default:
+		return rd.showHits()
+	}
+	return true
+}
+
+// plan reports whether rules have hits of the search remembered or stamped.
+func (rd *Reading) plan(f *searchPlan) bool {
+	if rd.rules.Takes(api.Search) && rd.w.Rules.Mode() != rule.Off {
+		f.watches = true // as far as the rules of its hits say so
+	}
+	if rd.rules.Stamps() && rd.w.Rules.Mode() == rule.Guard {
+		f.stamps = rd.rules.MayStamp(&f.asked) || rd.w.Stamper(rd.r, f.asked.Index, rule.Guard) != nil
+	}
+	return f.watches || f.stamps
+}
+
+// defaultSize is how many hits a search has that doesn't say.
+const defaultSize = 10
+
+// judge decides by what a search asks for what is done with its hits.
+func (f *searchPlan) judge(text []byte) {
+	if n := gjson.GetBytes(text, "size"); n.Exists() {
+		f.size = n.Int()
+	}
+	whole := wholeHits(text)
+	f.watches, f.stamps = f.watches && whole, f.stamps && whole
+	f.numbered = f.numbered || bytes.Contains(text, []byte("seq_no_primary_term"))
+	f.versioned = f.versioned || bytes.Contains(text, []byte(`"version"`)) || bytes.IndexByte(text, '\\') >= 0
+}
+
+// judgeQuery does the same by the query, which is stronger.
+func (f *searchPlan) judgeQuery(query []byte) {
+	_, numbered := uri.Param(query, "seq_no_primary_term")
+	_, versioned := uri.Param(query, "version")
+	f.numbered, f.versioned = f.numbered || numbered, f.versioned || versioned
+	if v, given := uri.Param(query, "size"); given {
+		n, err := strconv.ParseInt(string(v), 10, 64)
+		if f.size = n; err != nil {
+			f.size = math.MaxInt64 // whatever it is
+		}
+	}
+}
+
+// searchNumbered sends the search upstream so that its hits have their numbers, and answers it.
+func (rd *Reading) searchNumbered(f *searchPlan) {
+	query := append([]byte(nil), rd.r.Op().Query...)
+	if !f.numbered {
+		if len(query) > 0 {
+			query = append(query, '&')
+		}
+		query = append(query, "seq_no_primary_term=true"...)
+	}
+	rd.begin(false)
+	res, err := rd.askForAll(query)
+	switch {
+	case errors.Is(err, upstream.ErrTooLarge) && !f.stamps:
+		rd.forwardSearch()
+		return
+	case err != nil:
+		rd.failed(err)
+		return
+	}
+	defer res.Release()
+	answer := res.Payload
+	if res.Status == http.StatusOK {
+		text, ok := f.text(rd.w.MaxBody)
+		if !ok { // whether the client wants the numbers can't be told
+			rd.forwardSearch()
+			return
+		}
+		f.judge(text)
+		rd.hitsOf(f, answer)
+		if answer = rd.stamps.into(answer); !f.numbered {
+			take := filter{hit: added{numbers: true}.without}
+			answer = take.change(answer, true)
+		}
+	}
+	rd.answer(res, answer)
+}
+
+// forwardSearch forwards the search as its client put it.
+func (rd *Reading) forwardSearch() {
+	if !rd.showHits() {
+		rd.r.Pass(proxy.ForwardOptions{})
+	}
+}
+
+// hitsOf remembers and stamps the hits of a search.
+func (rd *Reading) hitsOf(f *searchPlan, answer []byte) {
+	asked := ""
+	if api.OneIndex(f.asked.Index) {
+		asked = f.asked.Index
+	}
+	var rules rulesOf
+	for d := range hits(answer, asked) {
+		rules.find(rd, asked, d.Index)
+		d.watches, d.stamper = rules.watches, rules.stamper
+		if f.watches {
+			rd.remember(d)
+		}
+		rd.stamp(d)
+	}
+}
+
+// showHits looks at the answer to a search that isn't watched, of a client that names its session: what it finds may be what the
+// session writes from next. Nothing of the answer changes, and nothing waits for it.
+func (rd *Reading) showHits() bool {
+	who := rd.r.Client()
+	if rd.w.Rules.Mode() == rule.Off || !who.Known || !who.Session.IsNamed() || who.Signed || who.Bound || asksForPart(rd.r.Op().Query) {
+		return false
+	}
+	// Of what can't be read it isn't known that a part is asked for: it may be whole documents that the client is shown.
+	q := questionOf(rd.r, rd.w.MaxBody)
+	if text, known := q.early(); known && !wholeHits(text) {
+		return false
+	}
+	rd.forwardCopied(func(answer []byte) {
+		if text, ok := q.text(rd.w.MaxBody); ok && !wholeHits(text) {
+			return
+		}
+		for d := range hits(answer, "") {
+			unrouted := d.Ref
+			unrouted.Routing = ""
+			rd.w.Sessions.Shown(who.Session, unrouted, d.Source)
+			if d.Ref.Routing != "" { // which an alias may have given
+				rd.w.Sessions.Shown(who.Session, d.Ref, d.Source)
+			}
+		}
+	})
+	return true
+}

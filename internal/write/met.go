@@ -1,0 +1,35 @@
+package write
+
+import (
+	"net/http"
+
+	"optimist/internal/intent"
+	"optimist/internal/learn"
+	"optimist/internal/outcome"
+)
+
+// met reports whether the change, which has ended, met changes that its client hadn't seen.
+func (c *change) met() bool {
+	return c.attempts > 1 || c.outcome.Kind == outcome.Merged || c.outcome.Kind == outcome.Combined ||
+		c.answer != nil && c.answer.Status == http.StatusConflict
+}
+
+// tellMet tells whoever learns from conflicts of a change that met others'.
+func (s *Service) tellMet(c *change) {
+	if s.events.Met == nil || !c.met() {
+		return
+	}
+	met := learn.Conflict{Ref: c.doc.Ref, Name: c.name, Client: c.req.Client, Merger: c.req.Rule.Merger, Outcome: c.outcome.Kind.String()}
+	switch {
+	case c.answer == nil:
+		met.Outcome = "failed"
+	case c.answer.Status == http.StatusConflict:
+		met.Outcome = "refused"
+	case c.answer.Status < 300 && c.patch == nil && c.draft.From != nil: // merged
+		met.Base, met.Sent, met.Current = c.base.View, c.sent, c.draft.From
+		if p, ok := c.intent.(*intent.Partial); ok {
+			met.Sent = p.Made
+		}
+	}
+	s.events.Met(&met)
+}

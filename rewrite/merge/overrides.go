@@ -1,0 +1,31 @@
+package merge
+
+import "optimist/rewrite/tree"
+
+// Overrides reports whether a part of a document only sets values, all of them to others than base has, and whether each takes the place of
+// whatever somebody else writes there. Such a part says the same whatever its base is, and nothing in it shows that anybody has read one.
+//
+// Errors are those of Merge for a document.
+func (m *Merger) Overrides(base, part []byte) (bool, error) {
+	r, err := m.begin(base, part, base, silence{})
+	defer r.end()
+	return err == nil && r.overrides(r.base.Root(), r.sent.Root(), r.root()), err
+}
+
+func (r *run) overrides(b, s tree.Value, sc scope) bool {
+	switch s.Kind() {
+	case tree.Array:
+		return false // its elements are merged
+	case tree.Object:
+	default:
+		return r.strategy(sc) == Sent && !b.Equal(s)
+	}
+	base := b.Finder()
+	for m := s.First(); m.Exists(); m = m.Next() {
+		ok := r.overrides(base.Like(m), m, r.enter(sc, tree.Place{Member: m}))
+		if r.leave(sc); !ok {
+			return false
+		}
+	}
+	return true
+}
