@@ -4,7 +4,10 @@
 // It promises nothing about where a revision came from or whether it is still the current one.
 package doc
 
-import "errors"
+import (
+	"errors"
+	"strings"
+)
 
 // Ref names one document. It is comparable and can be a map key. Index and ID are decoded (no percent escapes);
 // Routing is empty when the request gave none, which the engine takes as the ID.
@@ -12,6 +15,13 @@ type Ref struct {
 	Index   string
 	Routing string
 	ID      string
+}
+
+// Clone copies a reference whose strings may be in a buffer that is used again. It allocates once.
+func (r Ref) Clone() Ref {
+	s := strings.Join([]string{r.Index, r.Routing, r.ID}, "")
+	i, j := len(r.Index), len(r.Index)+len(r.Routing)
+	return Ref{Index: s[:i], Routing: s[i:j], ID: s[j:]}
 }
 
 // Numbers are the engine's numbers of one revision, as in if_seq_no and if_primary_term. They are meaningful only

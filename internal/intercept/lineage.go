@@ -3,7 +3,6 @@ package intercept
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"sync"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -51,7 +50,7 @@ func (l *lineages) begin(ref doc.Ref) {
 	d, known := l.documents.Get(ref)
 	if !known {
 		d = &lineage{}
-		l.documents.Add(doc.Ref{Index: strings.Clone(ref.Index), ID: strings.Clone(ref.ID), Routing: strings.Clone(ref.Routing)}, d)
+		l.documents.Add(ref.Clone(), d)
 	}
 	d.inFlight++
 }

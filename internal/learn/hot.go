@@ -27,7 +27,7 @@ func (l *Learner) document(ref doc.Ref) *document {
 	d, ok := l.documents.Get(ref)
 	if !ok {
 		d = &document{clients: map[string]int{}, paths: map[string]int{}, outcomes: map[string]int{}}
-		l.documents.Add(cloneRef(ref), d)
+		l.documents.Add(ref.Clone(), d)
 	}
 	return d
 }

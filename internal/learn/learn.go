@@ -188,7 +188,7 @@ func (l *Learner) wrote(ref doc.Ref, list []written, w written) {
 	w.body = bytes.Clone(w.body)
 	l.written.Remove(ref)
 	list = append(slices.Clone(list[max(0, len(list)+1-maxWritten):]), w)
-	l.written.Add(cloneRef(ref), list)
+	l.written.Add(ref.Clone(), list)
 	for l.bytes += size(list); l.bytes > writtenBytes; {
 		l.written.RemoveOldest()
 	}

@@ -2,8 +2,6 @@ package learn
 
 import (
 	"strings"
-
-	"optimist/internal/doc"
 )
 
 const (
@@ -93,9 +91,4 @@ func (ix *index) joinPaths() {
 			ix.paths.Add(path, s)
 		}
 	}
-}
-
-// cloneRef copies a reference whose strings may be in a buffer that is used again.
-func cloneRef(r doc.Ref) doc.Ref {
-	return doc.Ref{Index: strings.Clone(r.Index), Routing: strings.Clone(r.Routing), ID: strings.Clone(r.ID)}
 }

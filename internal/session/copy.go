@@ -85,7 +85,7 @@ func (s *Store) Witness(sess Session, ref doc.Ref) Base {
 	if s.dryRun {
 		return Base{}
 	}
-	k := keyOf(sess, cloneRef(ref))
+	k := keyOf(sess, ref.Clone())
 	b := Base{claim: claim{store: s, key: k, since: s.Epoch(), kind: KindGiven, kept: true}}
 	sh := s.shard(k)
 	sh.mu.Lock()

@@ -3,7 +3,6 @@ package session
 import (
 	"bytes"
 	"slices"
-	"strings"
 
 	"optimist/internal/doc"
 	"optimist/internal/rank"
@@ -27,13 +26,6 @@ func keyOf(s Session, ref doc.Ref) key {
 }
 
 func (k key) doc() docKey { return docKey{credentials: k.sess.credentials, ref: k.ref} }
-
-// cloneRef copies a reference whose strings may be in a buffer that is reused.
-func cloneRef(r doc.Ref) doc.Ref {
-	s := strings.Join([]string{r.Index, r.Routing, r.ID}, "")
-	i, j := len(r.Index), len(r.Index)+len(r.Routing)
-	return doc.Ref{Index: s[:i], Routing: s[i:j], ID: s[j:]}
-}
 
 func refLen(r doc.Ref) int64 { return int64(len(r.Index) + len(r.Routing) + len(r.ID)) }
 

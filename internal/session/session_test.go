@@ -398,16 +398,6 @@ func TestRoutingsAreDifferentDocuments(t *testing.T) {
 	want(t, b, KindNone, -1)
 }
 
-func TestReferenceMayBeInAReusedBuffer(t *testing.T) {
-	if got := cloneRef(doc.Ref{ID: "x"}); got != (doc.Ref{ID: "x"}) {
-		t.Fatal(got)
-	}
-	r := doc.Ref{Index: "i", Routing: "ro", ID: "id1"}
-	if got := cloneRef(r); got != r {
-		t.Fatal(got)
-	}
-}
-
 func TestEndingTwiceDoesNothing(t *testing.T) {
 	s, _ := newTest(t)
 	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())

@@ -107,7 +107,7 @@ func (sh *shard) put(k key, gone, at Epoch, now int64) *entry {
 	sh.markers.Remove(sh.mark(k))
 	d := sh.docs[k.doc()]
 	if d == nil {
-		k.ref = cloneRef(k.ref)
+		k.ref = k.ref.Clone()
 		d = &document{key: k.doc(), epoch: at}
 		sh.docs[d.key] = d
 		sh.bytes += documentCost + refLen(k.ref)

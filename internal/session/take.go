@@ -314,7 +314,7 @@ func (t *taking) reserveNothing(e *entry, b *Base) {
 		t.count(b.Kind)
 	}
 	if c.kept && !t.s.dryRun {
-		c.key.ref = cloneRef(t.k.ref)
+		c.key.ref = t.k.ref.Clone()
 		t.sh.depart(c)
 	}
 }
@@ -344,7 +344,7 @@ func (t *taking) ownKey(e *entry) key {
 	if d := t.sh.documentOf(k, e, t.ix.Gone()); d != nil {
 		k.ref = d.key.ref
 	} else {
-		k.ref = cloneRef(k.ref)
+		k.ref = k.ref.Clone()
 	}
 	return k
 }
