@@ -21,7 +21,7 @@ COPY --from=build /out/optimist /optimist
 # Nobody's number: there are no names here.
 USER 65532:65532
 # Clients come from other containers. The admin listener stays on this one's loopback, where HEALTHCHECK asks it, unless
-# OPTIMIST_ADMIN says otherwise: it asks for no credentials.
+# OPTIMIST_ADMIN says otherwise, which needs OPTIMIST_ADMIN_TOKEN_FILE.
 ENV OPTIMIST_LISTEN=0.0.0.0:9280
 EXPOSE 9280
 HEALTHCHECK --interval=10s --timeout=3s --start-period=5s --retries=3 CMD ["/optimist", "mode"]

@@ -19,17 +19,19 @@ import (
 // conn is one client's connection. One goroutine serves it. A second one reads a request's body while the body is streamed. The
 // Server's watcher looks at the connection's state every tick.
 type conn struct {
-	server *Server
-	nc     net.Conn
-	client netip.AddrPort
-	index  int         // in Server.conns
-	probe  *wire.Probe // of the watcher while a request is served, of readLate while none is
-	state  state
-	r      wire.Reader
-	up     *upstream.Exchange // made with the first request that is forwarded
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	x      Exchange
+	server  *Server
+	nc      net.Conn    // the socket, below TLS
+	tls     *secureConn // nil without TLS
+	client  netip.AddrPort
+	subject []byte      // of the client's certificate; nil without one
+	index   int         // in Server.conns
+	probe   *wire.Probe // of the watcher while a request is served, of readLate while none is
+	state   state
+	r       wire.Reader
+	up      *upstream.Exchange // made with the first request that is forwarded
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	x       Exchange
 
 	waitPhase   phase // the phase of the next read that has to wait
 	lastRequest bool  // the connection ends after this request
@@ -46,6 +48,9 @@ func newConn(s *Server, nc net.Conn) *conn {
 	c.x.c = c
 	c.x.onInterim = c.x.sendInterim
 	c.state.enter(idle)
+	if s.tls != nil {
+		c.tls = newSecureConn(c, s.tls)
+	}
 	return c
 }
 
@@ -54,7 +59,8 @@ func (c *conn) serve() {
 	defer c.server.wg.Done()
 	defer c.close()
 	defer c.recoverPanic()
-	for c.serveOne() {
+	for ok := c.handshake(); ok; {
+		ok = c.serveOne()
 	}
 	c.finish()
 }
@@ -128,6 +134,9 @@ func (c *conn) refuse(err error) {
 // finish ends the connection in a way that lets the client read its last answer.
 func (c *conn) finish() {
 	x := &c.x
+	if c.tls != nil && !x.broken {
+		c.tls.end()
+	}
 	if x.hasAnswer && !x.broken && (!x.in.complete() || c.r.Buffered() > 0) {
 		c.linger()
 	}
@@ -136,9 +145,9 @@ func (c *conn) finish() {
 // Read implements io.Reader for the wire.Reader.
 func (c *conn) Read(p []byte) (int, error) {
 	c.state.enter(c.waitPhase)
-	n, err := c.nc.Read(p)
+	n, err := c.read(p)
 	for err != nil && timedOut(err) && c.undoLateCut() {
-		n, err = c.nc.Read(p)
+		n, err = c.read(p)
 	}
 	if err != nil {
 		if timedOut(err) {
@@ -151,10 +160,32 @@ func (c *conn) Read(p []byte) (int, error) {
 		c.waitPhase = inHead
 		c.state.enter(inHead)
 	case inBody:
-		c.state.received.Add(int64(n))
 		c.state.enter(busy)
 	}
 	return n, nil
+}
+
+// read reads once, through TLS or from the socket.
+func (c *conn) read(p []byte) (int, error) {
+	if c.tls != nil {
+		return c.tls.Read(p)
+	}
+	return c.readSocket(p)
+}
+
+func (c *conn) readSocket(p []byte) (int, error) {
+	n, err := c.nc.Read(p)
+	c.state.received.Add(int64(n))
+	return n, err
+}
+
+// write sends bytes to the client, through TLS or to the socket.
+func (c *conn) write(p []byte) error {
+	if c.tls != nil {
+		_, err := c.tls.Write(p)
+		return err
+	}
+	return c.writeSocket(p)
 }
 
 // undoLateCut undoes the cut of an idle wait that had already ended when the watcher acted: a request had begun to arrive, and
@@ -183,9 +214,9 @@ func (c *conn) cutError() error {
 	return errInterrupted
 }
 
-// write sends bytes to the client. The watcher can't see how much the client has taken of a write that is under way. It cuts a
+// writeSocket sends bytes to the client. The watcher can't see how much the client has taken of a write that is under way. It cuts a
 // write that may be too slow; then net.Conn says how much went out, and a client that took enough gets the rest.
-func (c *conn) write(p []byte) error {
+func (c *conn) writeSocket(p []byte) error {
 	c.state.writing.Store(1)
 	defer c.state.writing.Store(0)
 	for {

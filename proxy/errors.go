@@ -30,6 +30,7 @@ var (
 	errIdle          = errors.New("no request came")
 	errInterrupted   = errors.New("the rest of the body is not wanted")
 	errCrowded       = errors.New("too many clients are connected")
+	errPlain         = errors.New("this port speaks TLS: the URL must begin with https")
 	errNoAnswer      = errors.New("the request was taken and not answered")
 )
 
@@ -42,6 +43,7 @@ const (
 	TypeUnsupported = "not_supported"            // another HTTP version, transfer coding, or CONNECT
 	TypeSlow        = "request_timeout"          // the client sends too slowly
 	TypeCrowded     = "too_many_connections"     // over Limits.MaxConnections
+	TypeHandshake   = "tls_handshake_failed"     // the client and the data port don't agree on TLS, or the client's certificate isn't good
 	TypeStopped     = "shutting_down"            // the proxy was stopped before the engine answered
 	TypeUnreachable = "upstream_unreachable"     // a node can't be connected to; nothing was sent
 	TypeNoNode      = "no_upstream_available"    // nor can any other one

@@ -155,6 +155,10 @@ func (x *Exchange) Op() *api.Op { return &x.op }
 // Client is the address that the connection comes from.
 func (x *Exchange) Client() netip.AddrPort { return x.c.client }
 
+// Subject is what the client's certificate says of who it is: see secure.Subject. It is nil without a certificate. It stays the same, and
+// valid, as long as the connection.
+func (x *Exchange) Subject() []byte { return x.c.subject }
+
 // Context ends with the cause ErrLeft when the client leaves before it has its answer, and with ErrStopped when the Server is
 // closed. A client that only ends its sending side counts as one that left, as in nginx and net/http: until something is written
 // the two look the same. It takes up to two of Limits.Tick to notice.

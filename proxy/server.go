@@ -3,6 +3,7 @@ package proxy
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -24,6 +25,8 @@ type Options struct {
 	Sniffing Sniffing
 	// Advertise is the host:port that SniffRewrite puts there. Default: the Host of the client's request.
 	Advertise string
+	// TLS is that of the data port. Nil: it speaks HTTP without TLS.
+	TLS *tls.Config
 	// Intercept is called for every request, in the goroutine of its connection. If it returns true it must have called Forward,
 	// Answer or Fail. If it returns false the request is forwarded as it is; Intercept may have read it with Body. Nil: all
 	// requests are forwarded.
@@ -41,6 +44,7 @@ type Server struct {
 	ticks     ticks
 	sniffing  Sniffing
 	advertise string
+	tls       *tls.Config // nil without TLS
 	intercept func(*Exchange) bool
 	metrics   Metrics
 	log       *slog.Logger
@@ -73,7 +77,7 @@ func New(o Options) (*Server, error) {
 		return nil, errors.New("proxy: no upstream")
 	}
 	s := &Server{
-		upstream: o.Upstream, limits: o.Limits.withDefaults(), sniffing: o.Sniffing, advertise: o.Advertise,
+		upstream: o.Upstream, limits: o.Limits.withDefaults(), sniffing: o.Sniffing, advertise: o.Advertise, tls: o.TLS,
 		intercept: o.Intercept, metrics: o.Metrics, log: o.Logger,
 		rejecting: make(chan struct{}, maxRejecting), listeners: make(map[net.Listener]bool),
 	}

@@ -51,7 +51,7 @@ func (c cause) err() error { return causeErrors[c] }
 type state struct {
 	reading  atomic.Uint32 // the phase, and the number of the request
 	writing  atomic.Uint32 // 1 during a write
-	received atomic.Int64  // bytes of bodies that came
+	received atomic.Int64  // bytes that came
 	sent     atomic.Int64  // bytes that the client took in writes that have ended
 	missing  atomic.Int64  // bytes that the client must have taken of a write that is cut, or it was too slow
 	cut      atomic.Uint32 // a cause

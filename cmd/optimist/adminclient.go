@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +12,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"strings"
 	"time"
+
+	"optimist/internal/config"
 )
 
 // maxAdminAnswer is how much of an admin listener's answer is read: a page of a thousand locks fits.
@@ -19,10 +25,20 @@ const maxAdminAnswer = 16 << 20
 // whereAdmin is for who has asked at a wrong address, the data port's for instance.
 const whereAdmin = "Its admin address is in the first lines of its log; name it with --admin"
 
+// adminFlag names the optimist that is asked, and what it wants to see. It is asked by TLS if there is an authority or a certificate, or if
+// the address begins with https://, where the system's authorities count.
+type adminFlag struct {
+	Admin          string `help:"Admin listener. Default ${default}." default:"127.0.0.1:9281" env:"OPTIMIST_ADMIN" placeholder:"ADDR"`
+	AdminTokenFile string `help:"File with its token." env:"OPTIMIST_ADMIN_TOKEN_FILE" placeholder:"FILE"`
+	AdminCAFile    string `help:"File with the authority of its TLS certificate." env:"OPTIMIST_ADMIN_CA_FILE" placeholder:"FILE"`
+	AdminCertFile  string `help:"Certificate to show it." env:"OPTIMIST_ADMIN_CERT_FILE" placeholder:"FILE"`
+	AdminKeyFile   string `help:"The certificate's key." env:"OPTIMIST_ADMIN_KEY_FILE" placeholder:"FILE"`
+}
+
 // adminClient asks the admin listener of a running optimist.
 type adminClient struct {
 	command string // of this program, for its usage errors
-	addr    string // as it was given
+	where   adminFlag
 }
 
 // do makes one request; body is JSON, or nil. It makes of an answer with status 200 what into is, and of another one an error with its
@@ -30,22 +46,35 @@ type adminClient struct {
 func (c *adminClient) do(ctx context.Context, method, path string, body []byte, into any) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	addr, err := reachable(ctx, c.addr)
+	given, secure := strings.CutPrefix(c.where.Admin, "https://")
+	addr, err := reachable(ctx, given)
 	if err != nil {
 		return nil, usageError("optimist %s: %v", c.command, err)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+addr+path, bytes.NewReader(body))
+	scheme, transport := "http://", &http.Transport{DisableKeepAlives: true}
+	if secure || c.where.AdminCAFile != "" || c.where.AdminCertFile != "" {
+		scheme = "https://"
+		if transport.TLSClientConfig, err = c.where.tls(given); err != nil {
+			return nil, usageError("optimist %s: %v", c.command, err)
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, scheme+addr+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if err := c.where.authorize(req); err != nil {
+		return nil, usageError("optimist %s: %v", c.command, err)
+	}
+	// an answer that leads elsewhere would lead the token there
+	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Do(req)
 	if err != nil {
 		var wrapped *url.Error
 		if errors.As(err, &wrapped) {
 			err = wrapped.Err
 		}
-		return nil, fmt.Errorf("no optimist answers at %s: %w\n%s", c.addr, err, whereAdmin)
+		return nil, fmt.Errorf("no optimist answers at %s: %w\n%s", c.where.Admin, err, whereAdmin)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAdminAnswer))
@@ -59,8 +88,47 @@ func (c *adminClient) do(ctx context.Context, method, path string, body []byte, 
 	if json.Unmarshal(text, &failure) == nil && failure.Error.Reason != "" && resp.StatusCode != http.StatusOK {
 		return nil, errors.New(failure.Error.Reason)
 	}
-	return nil, fmt.Errorf("%s isn't the admin listener of an optimist: it answered %s: %.300s\n%s", c.addr, resp.Status,
+	return nil, fmt.Errorf("%s isn't the admin listener of an optimist: it answered %s: %.300s\n%s", c.where.Admin, resp.Status,
 		bytes.TrimSpace(text), whereAdmin)
+}
+
+// authorize puts the token into a request.
+func (f *adminFlag) authorize(req *http.Request) error {
+	if f.AdminTokenFile == "" {
+		return nil
+	}
+	token, err := config.Secret("--admin-token-file", f.AdminTokenFile)
+	if err == nil {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	return err
+}
+
+// tls is for a listener that speaks TLS at an address as it was given: whatever the name in it stands for, the certificate must have the
+// name.
+func (f *adminFlag) tls(addr string) (*tls.Config, error) {
+	conf := &tls.Config{MinVersion: tls.VersionTLS12}
+	if host, _, err := net.SplitHostPort(addr); err == nil {
+		conf.ServerName = host
+	}
+	if f.AdminCAFile != "" {
+		data, err := os.ReadFile(f.AdminCAFile)
+		if err != nil {
+			return nil, err
+		}
+		conf.RootCAs = x509.NewCertPool()
+		if !conf.RootCAs.AppendCertsFromPEM(data) {
+			return nil, fmt.Errorf("--admin-ca-file: there is no certificate in %s", f.AdminCAFile)
+		}
+	}
+	if f.AdminCertFile != "" || f.AdminKeyFile != "" {
+		pair, err := tls.LoadX509KeyPair(f.AdminCertFile, f.AdminKeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("--admin-cert-file and --admin-key-file: %w", err)
+		}
+		conf.Certificates = []tls.Certificate{pair}
+	}
+	return conf, nil
 }
 
 // reachable turns a host's name into its address: the admin listener doesn't take changes under names that it doesn't know.

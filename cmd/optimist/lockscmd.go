@@ -30,11 +30,6 @@ Leases end by themselves when nobody renews them. If you release one early, the 
 one may still work. The old owner notices with its next renewal, or when the protected system refuses its token.`
 }
 
-// adminFlag names the optimist that is asked.
-type adminFlag struct {
-	Admin string `help:"Admin listener of an optimist. Default ${default}." default:"127.0.0.1:9281" env:"OPTIMIST_ADMIN" placeholder:"ADDR"`
-}
-
 // heldLease is a lease as the admin listener tells of it.
 type heldLease struct {
 	Lock       string `json:"lock"`
@@ -71,7 +66,8 @@ func (c *locksLs) Run(p *process) error {
 			Locks []json.RawMessage
 			Next  string
 		}
-		if _, err := (&adminClient{"locks ls", c.Admin}).do(p.ctx, http.MethodGet, "/_optimist/locks?"+query.Encode(), nil, &page); err != nil {
+		path := "/_optimist/locks?" + query.Encode()
+		if _, err := (&adminClient{"locks ls", c.adminFlag}).do(p.ctx, http.MethodGet, path, nil, &page); err != nil {
 			return err
 		}
 		for _, raw := range page.Locks {
@@ -142,7 +138,7 @@ func (c *locksShow) Run(p *process) error {
 		heldLease
 		Leases []heldLease
 	}
-	answer, err := (&adminClient{"locks show", c.Admin}).do(p.ctx, http.MethodGet, path, nil, &one)
+	answer, err := (&adminClient{"locks show", c.adminFlag}).do(p.ctx, http.MethodGet, path, nil, &one)
 	if err != nil {
 		return err
 	}
@@ -184,7 +180,7 @@ type locksRm struct {
 
 // Run releases.
 func (c *locksRm) Run(p *process) error {
-	client := &adminClient{"locks rm", c.Admin}
+	client := &adminClient{"locks rm", c.adminFlag}
 	switch {
 	case (c.Lock == "") == (c.Owner == ""):
 		return usageError("optimist locks rm: name one lock, or an owner with --owner")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -16,10 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"optimist/internal/app"
 	"optimist/internal/config"
 	"optimist/internal/enginetest"
-	"optimist/internal/rule"
 )
 
 // running is an optimist in this process.
@@ -257,24 +254,6 @@ func TestNotReadyWithoutAnEngine(t *testing.T) {
 	if status != 503 || !strings.Contains(body, "no node of the engine answers") || !strings.Contains(body, "refused") {
 		t.Errorf("ready is %d %s", status, body)
 	}
-}
-
-func TestAnOpenAdminListenerIsSaidLoudly(t *testing.T) {
-	log := new(enginetest.Log)
-	cfg, err := config.Parse("", nil, config.Overrides{Listen: "127.0.0.1:0", Admin: "0.0.0.0:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rules, err := rule.FromConfig(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := app.New(app.Options{Config: cfg, Rules: rules, InMemory: true, Log: slog.New(slog.NewTextHandler(log, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.Close()
-	log.Wait(t, "level=WARN.*NOT ON A LOOPBACK ADDRESS")
 }
 
 func TestAPortInUseIsToldByItsKey(t *testing.T) {

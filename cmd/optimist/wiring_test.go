@@ -180,7 +180,7 @@ func TestTheLevelOfTheLogCountsWhenItChanges(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	status := make(chan int, 1)
 	go func() {
-		status <- run(ctx, []string{"serve", "--config", r.file, "--embedded", "--listen", "127.0.0.1:0", "--admin", ""}, io.Discard, r.log)
+		status <- run(ctx, []string{"serve", "--config", r.file, "--embedded", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, io.Discard, r.log)
 	}()
 	r.data = r.log.Wait(t, `msg=serving addr=(\S+)`)
 	r.ask(t, "GET", "/quiet/_doc/1", "")

@@ -1,9 +1,9 @@
 // Package admin is the listener for those who run optimist: health, readiness, metrics, the mode, the configuration in force,
 // profiles.
 //
-// It asks for no credentials: it is meant for a loopback address, or a network that only operators reach. What it promises
-// is that a web page that an operator happens to have open can't change anything through it. Of what clients of the data port sent
-// it tells the names of indices, fields and documents, and no values.
+// On a loopback address it asks for no credentials, unless there is a token or an authority of clients' certificates: see Access. A web
+// page that an operator happens to have open can't change anything through it. Of what clients of the data port sent it tells the names
+// of indices, fields and documents, and no values.
 package admin
 
 import (
@@ -44,7 +44,7 @@ type Node struct {
 // hold.
 type Locks func(ctx context.Context, method string, path, query, body []byte) (status int, answer []byte, err error)
 
-// Options are what the listener tells and changes. All but Hosts, Log, Locks and Changed are required. Its functions are called
+// Options are what the listener tells and changes. All but Access, Hosts, Log, Locks and Changed are required. Its functions are called
 // from many goroutines.
 type Options struct {
 	Build   obs.Build
@@ -61,8 +61,9 @@ type Options struct {
 	Hot         func(top int) any
 	Suggestions func(index string) any
 
-	Hosts []string // names by which the listener may be reached, beyond addresses and localhost
-	Log   *slog.Logger
+	Access Access
+	Hosts  []string // names by which the listener may be reached, beyond addresses and localhost
+	Log    *slog.Logger
 }
 
 // Server serves the admin listener. Make it with New.
@@ -125,14 +126,15 @@ type endpoint struct {
 	put     fasthttp.RequestHandler // nil: it can't be changed
 	change  string                  // the method that put is for
 	guarded bool                    // not for pages of other sites, not even to read
+	open    bool                    // everybody may ask, but is told less
 }
 
 func (s *Server) endpoints() map[string]endpoint {
 	return map[string]endpoint{
 		"/":                      {handle: s.index},
 		"/_optimist":             {handle: s.index},
-		"/_optimist/health":      {handle: s.health},
-		"/_optimist/ready":       {handle: s.ready},
+		"/_optimist/health":      {handle: s.health, open: true},
+		"/_optimist/ready":       {handle: s.ready, open: true},
 		"/_optimist/version":     {handle: s.version},
 		"/_optimist/mode":        {handle: s.mode, put: s.setMode, change: fasthttp.MethodPut},
 		"/_optimist/config":      {handle: s.config, guarded: true},
@@ -154,6 +156,10 @@ func (s *Server) endpoint(path []byte) (endpoint, bool) {
 
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	e, ok := s.endpoint(ctx.Path())
+	if !e.open && !s.o.Access.trusts(ctx) {
+		s.refuse(ctx)
+		return
+	}
 	if !ok {
 		fail(ctx, fasthttp.StatusNotFound, "not_found", "there is nothing here; GET / lists what there is")
 		return
@@ -188,6 +194,10 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 // profile serves /debug/pprof. The index links relatively, so its address must end in a slash, which the handler of the rest
 // doesn't know.
 func (s *Server) profile(ctx *fasthttp.RequestCtx) {
+	if !s.o.Access.asks() {
+		fail(ctx, fasthttp.StatusForbidden, "profiles_off", "profiles are served only with admin_token_file or admin_tls.client_ca_file")
+		return
+	}
 	switch string(ctx.Path()) {
 	case "/debug/pprof":
 		ctx.Response.Header.Set("Location", "/debug/pprof/")

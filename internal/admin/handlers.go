@@ -49,7 +49,7 @@ func (s *Server) index(ctx *fasthttp.RequestCtx) {
 		"/_optimist/suggestions": "what rules could say, from the conflicts so far; ?index=shop",
 		"/_optimist/version":     "which program this is",
 		"/metrics":               "Prometheus metrics",
-		"/debug/pprof":           "profiles",
+		"/debug/pprof":           "profiles; only with a token or a certificate",
 	}})
 }
 
@@ -59,13 +59,19 @@ func (s *Server) health(ctx *fasthttp.RequestCtx) {
 		Status string `json:"status"`
 		Ready  bool   `json:"ready"`
 		Reason string `json:"reason,omitempty"`
-		Mode   string `json:"mode"`
-		Uptime string `json:"uptime"`
-		Nodes  []Node `json:"nodes"`
-	}{Status: "alive", Ready: true, Mode: s.o.Switch.Mode().String(), Uptime: time.Since(s.started).Round(time.Second).String(),
-		Nodes: s.o.Nodes()}
+		Mode   string `json:"mode,omitempty"`
+		Uptime string `json:"uptime,omitempty"`
+		Nodes  []Node `json:"nodes,omitempty"`
+	}{Status: "alive", Ready: true}
+	trusted := s.o.Access.trusts(ctx)
+	if trusted {
+		h.Mode, h.Uptime, h.Nodes = s.o.Switch.Mode().String(), time.Since(s.started).Round(time.Second).String(), s.o.Nodes()
+	}
 	if err := s.o.Ready(); err != nil {
-		h.Ready, h.Reason = false, err.Error()
+		h.Ready = false
+		if trusted {
+			h.Reason = err.Error()
+		}
 	}
 	answer(ctx, fasthttp.StatusOK, h)
 }
@@ -76,7 +82,11 @@ func (s *Server) ready(ctx *fasthttp.RequestCtx) {
 		Reason string `json:"reason,omitempty"`
 	}
 	if err := s.o.Ready(); err != nil {
-		answer(ctx, fasthttp.StatusServiceUnavailable, readiness{false, err.Error()})
+		r := readiness{}
+		if s.o.Access.trusts(ctx) { // it names nodes
+			r.Reason = err.Error()
+		}
+		answer(ctx, fasthttp.StatusServiceUnavailable, r)
 		return
 	}
 	answer(ctx, fasthttp.StatusOK, readiness{Ready: true})

@@ -7,6 +7,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -71,8 +72,10 @@ type App struct {
 	compat      *compat.Compat     // nil unless an index is configured for it
 	door        *proxy.Server
 	data        net.Listener
+	dataTLS     *tls.Config // nil: HTTP without TLS
 	admin       *admin.Server
 	adminPlace  net.Listener // nil if switched off
+	access      admin.Access
 	draining    atomic.Bool
 	greeted     atomic.Bool // the first question to the engine has its answer, or none
 	ctx         context.Context
@@ -91,7 +94,8 @@ func New(o Options) (*App, error) {
 	a.current.Store(o.Config)
 	a.metrics.Mode(a.rules.Mode().String(), modes()...)
 	a.metrics.Reloaded(true, time.Now())
-	steps := []func(*config.Config) error{a.startEngine, a.listen, a.reachEngine, a.openSessions, a.openLocks, a.openDoor, a.openAdmin}
+	steps := []func(*config.Config) error{a.startEngine, a.listen, a.secure, a.reachEngine, a.openSessions, a.openLocks, a.openDoor,
+		a.openAdmin}
 	for _, step := range steps {
 		if err := step(a.current.Load()); err != nil {
 			a.Close()
@@ -168,6 +172,7 @@ func (a *App) openSessions(c *config.Config) error {
 func (a *App) openDoor(c *config.Config) (err error) {
 	a.door, err = proxy.New(proxy.Options{
 		Upstream:  a.nodes,
+		TLS:       a.dataTLS,
 		Limits:    limits(&c.Limits),
 		Sniffing:  sniffing(c.Sniffing.Answer),
 		Advertise: c.Sniffing.Advertise,
@@ -197,12 +202,8 @@ func (a *App) openAdmin(c *config.Config) error {
 	a.admin = admin.New(admin.Options{
 		Locks: locks, Hot: a.hot, Suggestions: a.suggestions,
 		Build: a.o.Build, Metrics: a.metrics.Gatherer(), Switch: a.rules, Config: a.inForce, Nodes: a.nodeStates, Ready: a.Ready,
-		Changed: func(m rule.Mode) { a.metrics.Mode(m.String(), modes()...) }, Hosts: hosts, Log: a.log,
+		Changed: func(m rule.Mode) { a.metrics.Mode(m.String(), modes()...) }, Access: a.access, Hosts: hosts, Log: a.log,
 	})
-	if addr := a.adminPlace.Addr().String(); !loopback(addr) {
-		a.log.Warn("THE ADMIN LISTENER IS NOT ON A LOOPBACK ADDRESS: it asks for no credentials; "+
-			"whoever reaches it can switch guarding off, release locks and read profiles", obs.KeyAddr, addr)
-	}
 	return nil
 }
 
@@ -234,7 +235,12 @@ func (a *App) Serve() {
 func (a *App) Failed() <-chan error { return a.failed }
 
 // URL is where clients send their requests.
-func (a *App) URL() string { return "http://" + a.data.Addr().String() }
+func (a *App) URL() string {
+	if a.dataTLS != nil {
+		return "https://" + a.data.Addr().String()
+	}
+	return "http://" + a.data.Addr().String()
+}
 
 // EngineURL is that of the engine's first node.
 func (a *App) EngineURL() string { return a.current.Load().Upstream.URLs[0] }

@@ -1,8 +1,6 @@
 package app
 
 import (
-	"net"
-	"net/netip"
 	"time"
 
 	"optimist/internal/client"
@@ -69,14 +67,4 @@ func identity(c *config.Sessions) client.Identity {
 		id.Trusted = append(id.Trusted, p.Prefix)
 	}
 	return id
-}
-
-// loopback reports whether an address can only be reached from this machine.
-func loopback(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return false
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback() || host == "localhost"
 }

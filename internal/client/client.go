@@ -38,9 +38,10 @@ type recent struct {
 // maxRecent bounds what is kept for it, in bytes: idle connections are many.
 const maxRecent = 4 << 10
 
-// of is Identity.Of, from memory where the request says the same as the one before it. The connection, and so addr, is the same.
-func (r *recent) of(id *Identity, fields []wire.Field, addr netip.AddrPort) Client {
-	m, trace := id.gather(fields)
+// of is Identity.Of, from memory where the request says the same as the one before it. The connection, and so addr and subject, is the
+// same.
+func (r *recent) of(id *Identity, fields []wire.Field, addr netip.AddrPort, subject []byte) Client {
+	m, trace := id.gather(fields, subject)
 	if r.filled && r.same(&m) {
 		return r.client.in(trace)
 	}

@@ -34,17 +34,28 @@ var credentialFields = [...]string{
 // filters.
 const proxyAttributes = "x-proxy-ext-"
 
-// marks are what a request says of its client: the values of the credential fields in their order, then the session's name, then
-// X-Forwarded-For.
-type marks [len(credentialFields) + 2][]byte
+// marks are what a request says of its client: the values of the credential fields in their order, the subject of the connection's
+// certificate, then the session's name, then X-Forwarded-For.
+type marks [len(credentialFields) + 3][]byte
 
 const (
-	nameMark      = len(credentialFields)
+	subjectMark   = len(credentialFields)
+	nameMark      = subjectMark + 1
 	forwardedMark = nameMark + 1
 )
 
-// gather reads the marks off a request's fields, into which they point, and its trace.
-func (id *Identity) gather(fields []wire.Field) (m marks, trace session.Trace) {
+// credentials are the marks that decide what the client may see. Those of a client without a certificate are the same as before there
+// were such clients: names of sessions stand in the engine, as owners of locks.
+func (m *marks) credentials() [][]byte {
+	if m[subjectMark] == nil {
+		return m[:subjectMark]
+	}
+	return m[:nameMark]
+}
+
+// gather reads the marks off a request's fields, into which they point, and its trace. subject is the client certificate's, or nil.
+func (id *Identity) gather(fields []wire.Field, subject []byte) (m marks, trace session.Trace) {
+	m[subjectMark] = subject
 	named := len(id.Headers)
 	for i := range fields {
 		f := &fields[i]
@@ -79,9 +90,10 @@ func credential(name []byte) int {
 	return -1
 }
 
-// Of tells the client from a request's fields. The caller's fields point into the request.
-func (id *Identity) Of(fields []wire.Field, addr netip.AddrPort) Client {
-	m, trace := id.gather(fields)
+// Of tells the client from a request's fields, and from its connection: the address, and the subject of the client's certificate, or nil.
+// The caller's fields point into the request.
+func (id *Identity) Of(fields []wire.Field, addr netip.AddrPort, subject []byte) Client {
+	m, trace := id.gather(fields, subject)
 	c := id.client(&m, fields, addr)
 	return c.in(trace)
 }
@@ -95,7 +107,7 @@ func (id *Identity) client(m *marks, fields []wire.Field, addr netip.AddrPort) C
 	}
 	c.Signed = hasPrefixFold(m[0], "aws4-") || hasPrefixFold(m[0], "signature") || hasPrefixFold(m[0], "digest")
 	c.Bound = hasPrefixFold(m[0], "negotiate") || hasPrefixFold(m[0], "ntlm")
-	credentials := session.CredentialsOf(m[:nameMark]...)
+	credentials := session.CredentialsOf(m.credentials()...)
 	switch name := m[nameMark]; {
 	case len(name) > 0:
 		c.Session, c.Known = session.Named(credentials, name), true

@@ -18,7 +18,7 @@ func TestClientsAreToldApart(t *testing.T) {
 		return f
 	}
 	both := Identity{Headers: []string{"Optimist-Session"}, Infer: true, Address: true, Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
-	base := both.Of(field("Authorization", "Basic a"), peer)
+	base := both.Of(field("Authorization", "Basic a"), peer, nil)
 	for name, c := range map[string]struct {
 		fields []wire.Field
 		peer   string
@@ -35,27 +35,27 @@ func TestClientsAreToldApart(t *testing.T) {
 		"forwarded by an untrusted":   {field("authorization", "Basic a", "X-Forwarded-For", "10.0.0.1"), "11.0.0.1:1", false},
 		"forwarded along the trusted": {field("authorization", "Basic a", "X-Forwarded-For", "10.0.0.1, 10.9.9.9"), "10.1.1.1:1", true},
 	} {
-		got := both.Of(c.fields, netip.MustParseAddrPort(c.peer))
+		got := both.Of(c.fields, netip.MustParseAddrPort(c.peer), nil)
 		if (got.Session == base.Session) != c.same {
 			t.Errorf("%s: same session %v", name, !c.same)
 		}
 	}
 	moving := Identity{Headers: []string{"Optimist-Session"}, Infer: true}
 	for addr, name := range map[string]string{"10.0.0.2:1": "a", "10.0.0.1:1": "b"} {
-		a, b := moving.Of(field("authorization", "Basic a"), peer), moving.Of(field("authorization", "Basic "+name), netip.MustParseAddrPort(addr))
+		a, b := moving.Of(field("authorization", "Basic a"), peer, nil), moving.Of(field("authorization", "Basic "+name), netip.MustParseAddrPort(addr), nil)
 		if !a.Known || (a.Session == b.Session) != (name == "a") {
 			t.Errorf("by credentials alone, %s from %s: same session %v", name, addr, a.Session == b.Session)
 		}
 	}
 	opaque := Identity{Headers: []string{"X-Opaque-Id"}}
-	if a, b := opaque.Of(field("x-opaque-id", "7"), peer), opaque.Of(field("x-opaque-id", "8"), peer); !a.Known || !a.Session.IsNamed() || a.Session == b.Session {
+	if a, b := opaque.Of(field("x-opaque-id", "7"), peer, nil), opaque.Of(field("x-opaque-id", "8"), peer, nil); !a.Known || !a.Session.IsNamed() || a.Session == b.Session {
 		t.Error("the header that is configured names no session")
 	}
 	none := Identity{Headers: []string{"Optimist-Session"}}
-	if c := none.Of(nil, peer); c.Known {
+	if c := none.Of(nil, peer, nil); c.Known {
 		t.Error("without inference there is no session without the header")
 	}
-	if c := none.Of(field("optimist-session", "s"), peer); !c.Known {
+	if c := none.Of(field("optimist-session", "s"), peer, nil); !c.Known {
 		t.Error("with the header there is one")
 	}
 }
@@ -65,7 +65,7 @@ func TestWhoeverMayBeShownSomethingElseIsSomebodyElse(t *testing.T) {
 	id := Identity{Infer: true, Address: true, Headers: []string{"optimist-session"}}
 	peer := netip.MustParseAddrPort("10.0.0.1:4711")
 	who := func(name, value string) session.Credentials {
-		c := id.Of([]wire.Field{{Name: []byte("Authorization"), Value: []byte("Basic x")}, {Name: []byte(name), Value: []byte(value)}}, peer)
+		c := id.Of([]wire.Field{{Name: []byte("Authorization"), Value: []byte("Basic x")}, {Name: []byte(name), Value: []byte(value)}}, peer, nil)
 		return c.Session.Credentials()
 	}
 	for _, name := range []string{"Cookie", "es-security-runas-user",

@@ -14,8 +14,8 @@ import (
 // Name is a request's session in a word that can be shown and kept: the same in every proxy and after a restart, and another for
 // every other session. It is the session's name or the client's address, and what tells the credentials from others; within a
 // name an equals sign and an at sign are encoded.
-func (id *Identity) Name(fields []wire.Field, addr netip.AddrPort) string {
-	m, _ := id.gather(fields)
+func (id *Identity) Name(fields []wire.Field, addr netip.AddrPort, subject []byte) string {
+	m, _ := id.gather(fields, subject)
 	var name []byte
 	switch {
 	case len(m[nameMark]) > longestName:
@@ -26,7 +26,7 @@ func (id *Identity) Name(fields []wire.Field, addr netip.AddrPort) string {
 	case id.Infer && id.Address:
 		name = uri.AppendSegment([]byte("ip="), id.address(addr.Addr(), m[forwardedMark]).String())
 	}
-	if cr := fingerprint(m[:nameMark]); cr != "" {
+	if cr := fingerprint(m.credentials()); cr != "" {
 		name = append(append(name, '@'), cr...)
 	}
 	return string(name)

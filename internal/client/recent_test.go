@@ -36,9 +36,9 @@ func TestClientsThatTakeTurnsOnAConnectionAreToldApart(t *testing.T) {
 			for k := 0; k < len(r); k += 2 {
 				fields = append(fields, wire.Field{Name: []byte(r[k]), Value: []byte(r[k+1])})
 			}
-			got, want := s.of(id, fields, peer), id.Of(fields, peer)
+			got, want := s.of(id, fields, peer, nil), id.Of(fields, peer, nil)
 			if again {
-				got = s.of(id, fields, peer) // from memory
+				got = s.of(id, fields, peer, nil) // from memory
 			}
 			if got.Session != want.Session || got.Signed != want.Signed || got.Bound != want.Bound || len(got.Caller.Fields) != len(want.Caller.Fields) {
 				t.Errorf("request %d: %+v, not %+v", i, got, want)
@@ -62,8 +62,8 @@ func TestTellingTheSameClientAgainAllocatesNothing(t *testing.T) {
 		{Name: []byte("Optimist-Session"), Value: []byte("s")},
 	}
 	var s recent
-	s.of(id, fields, netip.AddrPort{})
-	if n := testing.AllocsPerRun(100, func() { s.of(id, fields, netip.AddrPort{}) }); n != 0 {
+	s.of(id, fields, netip.AddrPort{}, nil)
+	if n := testing.AllocsPerRun(100, func() { s.of(id, fields, netip.AddrPort{}, nil) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

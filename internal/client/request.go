@@ -33,12 +33,14 @@ func (r *Request) Begin(id *Identity, x *proxy.Exchange) {
 }
 
 // Name is the request's session in a word that can be shown and kept: see Identity.Name.
-func (r *Request) Name() string { return r.identity.Name(r.Head().Fields, r.Exchange.Client()) }
+func (r *Request) Name() string {
+	return r.identity.Name(r.Head().Fields, r.Exchange.Client(), r.Subject())
+}
 
 // Client is who sent the request.
 func (r *Request) Client() *Client {
 	if !r.current {
-		r.client, r.current = r.recent.of(r.identity, r.Head().Fields, r.Exchange.Client()), true
+		r.client, r.current = r.recent.of(r.identity, r.Head().Fields, r.Exchange.Client(), r.Subject()), true
 	}
 	return &r.client
 }

@@ -9,6 +9,7 @@ package config
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"strings"
 
@@ -27,10 +28,23 @@ type Config struct {
 	// credentials, it forwards them. Whoever reaches this port can do what the engine allows.
 	Listen string `json:"listen"`
 
+	// ListenTLS is for the data port. Without it, the port speaks HTTP. Danger: then the credentials of clients on other
+	// machines cross the network in clear text, and the log says so at start.
+	ListenTLS ServerTLS `json:"listen_tls"`
+
 	// Admin is the address of the admin listener: health, readiness, metrics, mode, the current configuration,
-	// profiles. Default 127.0.0.1:9281. Empty switches the listener off. Danger: it asks for no credentials. Whoever
-	// reaches it can switch guarding off. If the address isn't a loopback address, the log warns about it.
+	// profiles. Default 127.0.0.1:9281. Empty switches the listener off. Danger: whoever may use it can switch guarding
+	// off. On a loopback address it asks for no credentials. On any other address optimist starts only with
+	// `admin_token_file` or `admin_tls.client_ca_file`.
 	Admin string `json:"admin"`
+
+	// AdminTLS is for the admin listener. With a client_ca_file, clients with such a certificate need no token.
+	AdminTLS ServerTLS `json:"admin_tls"`
+
+	// AdminTokenFile is a file with the token that requests to the admin listener have to bring, as `Authorization:
+	// Bearer …`: one line, 16 characters or more. Health and readiness need none, but tell less without it. Profiles
+	// are served only with a token or a client's certificate. A changed file counts within a second. Default: no token.
+	AdminTokenFile string `json:"admin_token_file"`
 
 	// Mode is what optimist does with writes: guard (default), observe (changes no byte, counts lost updates), off
 	// (forwards everything). A rule's own mode can only do less than this. `optimist mode` changes it in a running
@@ -148,6 +162,23 @@ type TLS struct {
 	// Verify is full (default: signature and name) or none. Danger: with none, anybody between optimist and the
 	// engine can read and change everything, passwords included.
 	Verify Verify `json:"verify"`
+}
+
+// ServerTLS is the TLS of one of optimist's own ports: version 1.2 or later, and HTTP/1.1. File names are relative to the
+// file that names them. Changed files count within a second, for new connections. While they can't be used, the old ones count,
+// and the log says so.
+type ServerTLS struct {
+	// CertFile is the port's certificate, PEM, followed by those between it and its authority. It needs KeyFile. Default:
+	// no TLS.
+	CertFile string `json:"cert_file"`
+
+	// KeyFile is the certificate's key, PEM, not encrypted.
+	KeyFile string `json:"key_file"`
+
+	// ClientCAFile is a PEM file of the authorities that may have signed clients' certificates. With it, the data port
+	// lets in only clients with such a certificate, and the certificate's names are a part of the client's identity: two
+	// names never share a session. The engine doesn't see the certificate. Default: clients need none.
+	ClientCAFile string `json:"client_ca_file"`
 }
 
 // Auth names the file with optimist's own credentials. Give at most one of the three. The file holds only the secret;
@@ -290,6 +321,21 @@ func (p *Prefix) UnmarshalText(b []byte) error {
 	addr = addr.Unmap()
 	p.Prefix = netip.PrefixFrom(addr, addr.BitLen())
 	return nil
+}
+
+// AdminIsProtected reports whether the admin listener asks for a token or a certificate.
+func (c *Config) AdminIsProtected() bool {
+	return c.AdminTokenFile != "" || c.AdminTLS.ClientCAFile != ""
+}
+
+// Loopback reports whether an address, host:port, can only be reached from this machine.
+func Loopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
 // File is the name of the file that the configuration came from, or empty.

@@ -86,14 +86,14 @@ func TestGoodFilesSayWhatIsInForce(t *testing.T) {
 }
 
 func TestFlagsWinOverTheFile(t *testing.T) {
-	file := []byte("listen: :1\nadmin: :2\nmode: observe\nupstream: {urls: [http://a:1]}\nlog: {format: json, level: error}\n")
-	cfg, err := Parse("f.yaml", file, Overrides{Listen: ":3", Admin: ":4", Mode: "off", LogFormat: "text", LogLevel: "debug",
+	file := []byte("listen: :1\nadmin: localhost:2\nmode: observe\nupstream: {urls: [http://a:1]}\nlog: {format: json, level: error}\n")
+	cfg, err := Parse("f.yaml", file, Overrides{Listen: ":3", Admin: "[::1]:4", Mode: "off", LogFormat: "text", LogLevel: "debug",
 		Upstream: []string{"http://b:1", "http://c:1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := []string{cfg.Listen, cfg.Admin, string(cfg.Mode), strings.Join(cfg.Upstream.URLs, " "), string(cfg.Log.Format), string(cfg.Log.Level)}
-	if d := cmp.Diff([]string{":3", ":4", "off", "http://b:1 http://c:1", "text", "debug"}, got); d != "" {
+	if d := cmp.Diff([]string{":3", "[::1]:4", "off", "http://b:1 http://c:1", "text", "debug"}, got); d != "" {
 		t.Error(d)
 	}
 	cfg, err = Parse("f.yaml", file, Overrides{})

@@ -21,6 +21,8 @@ type Overrides struct {
 	Mode      string   `help:"guard (default), observe (change nothing, count lost updates) or off." env:"OPTIMIST_MODE" placeholder:"MODE"`
 	LogLevel  string   `help:"debug, info (default), warn or error." env:"OPTIMIST_LOG_LEVEL" placeholder:"LEVEL"`
 	LogFormat string   `help:"text (default) or json." env:"OPTIMIST_LOG_FORMAT" placeholder:"FORMAT"`
+
+	AdminTokenFile string `help:"File with the token for the admin listener." env:"OPTIMIST_ADMIN_TOKEN_FILE" placeholder:"FILE"`
 }
 
 // Load reads a file and checks it. An empty name is a configuration of defaults and overrides alone. The error is a Problems
@@ -96,6 +98,7 @@ func (c *Config) override(o Overrides) Problems {
 	}
 	text("listen", "--listen", o.Listen, reflect.ValueOf(&c.Listen).Elem())
 	text("admin", "--admin", o.Admin, reflect.ValueOf(&c.Admin).Elem())
+	text("admin_token_file", "--admin-token-file", o.AdminTokenFile, reflect.ValueOf(&c.AdminTokenFile).Elem())
 	text("mode", "--mode", o.Mode, reflect.ValueOf(&c.Mode).Elem())
 	text("log.format", "--log-format", o.LogFormat, reflect.ValueOf(&c.Log.Format).Elem())
 	text("log.level", "--log-level", o.LogLevel, reflect.ValueOf(&c.Log.Level).Elem())
@@ -113,7 +116,14 @@ func (c *Config) override(o Overrides) Problems {
 func (c *Config) resolveFiles() {
 	dir := filepath.Dir(c.file)
 	t, a := &c.Upstream.TLS, &c.Upstream.Auth
-	for _, name := range []*string{&t.CAFile, &t.CertFile, &t.KeyFile, &a.APIKeyFile, &a.BasicFile, &a.BearerFile} {
+	names := []*string{&t.CAFile, &t.CertFile, &t.KeyFile, &a.APIKeyFile, &a.BasicFile, &a.BearerFile}
+	for _, s := range []*ServerTLS{&c.ListenTLS, &c.AdminTLS} {
+		names = append(names, &s.CertFile, &s.KeyFile, &s.ClientCAFile)
+	}
+	if c.flags["admin_token_file"] == "" { // a flag's name is relative to where optimist is started
+		names = append(names, &c.AdminTokenFile)
+	}
+	for _, name := range names {
 		if *name != "" && !filepath.IsAbs(*name) && c.file != "" {
 			*name = filepath.Join(dir, *name)
 		}

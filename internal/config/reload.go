@@ -18,6 +18,7 @@ func reloadable() []string {
 func (c *Config) Reload(next *Config) (inForce *Config, restart []string) {
 	merged := *next
 	merged.Listen, merged.Admin, merged.Upstream = c.Listen, c.Admin, c.Upstream
+	merged.ListenTLS, merged.AdminTLS, merged.AdminTokenFile = c.ListenTLS, c.AdminTLS, c.AdminTokenFile
 	merged.Limits, merged.Sniffing, merged.Sessions, merged.Locks = c.Limits, c.Sniffing, c.Sessions, c.Locks
 	merged.Learning = c.Learning
 	merged.Log.Format = c.Log.Format

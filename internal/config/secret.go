@@ -16,19 +16,19 @@ const maxSecret = 64 << 10
 func (a *Auth) Authorization() (string, error) {
 	switch {
 	case a.APIKeyFile != "":
-		key, err := secret("upstream.auth.api_key_file", a.APIKeyFile)
+		key, err := Secret("upstream.auth.api_key_file", a.APIKeyFile)
 		if strings.Contains(key, ":") {
 			key = base64.StdEncoding.EncodeToString([]byte(key))
 		}
 		return header("ApiKey ", key, err)
 	case a.BasicFile != "":
-		pair, err := secret("upstream.auth.basic_file", a.BasicFile)
+		pair, err := Secret("upstream.auth.basic_file", a.BasicFile)
 		if err == nil && !strings.Contains(pair, ":") {
 			err = fmt.Errorf("upstream.auth.basic_file: %s doesn't hold user:password", a.BasicFile)
 		}
 		return header("Basic ", base64.StdEncoding.EncodeToString([]byte(pair)), err)
 	case a.BearerFile != "":
-		token, err := secret("upstream.auth.bearer_file", a.BearerFile)
+		token, err := Secret("upstream.auth.bearer_file", a.BearerFile)
 		return header("Bearer ", token, err)
 	}
 	return "", nil
@@ -41,8 +41,8 @@ func header(scheme, value string, err error) (string, error) {
 	return scheme + value, nil
 }
 
-// secret is a file's content without the newline at its end.
-func secret(key, name string) (string, error) {
+// Secret is a file's content without the newline at its end. key stands in the error, which has nothing of the content.
+func Secret(key, name string) (string, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", key, err)

@@ -49,8 +49,14 @@ func (v *validator) top() {
 		v.fail("version", "this optimist reads version 1 of the file, not %d", c.Version)
 	}
 	v.address("listen", c.Listen)
+	v.serverTLS("listen_tls", &c.ListenTLS)
+	v.serverTLS("admin_tls", &c.AdminTLS)
 	if c.Admin != "" {
 		v.address("admin", c.Admin)
+		if !c.AdminIsProtected() && !Loopback(c.Admin) {
+			v.fail("admin", "%s isn't a loopback address: whoever reaches it could switch guarding off; set admin_token_file, "+
+				"or admin_tls with a client_ca_file", c.Admin)
+		}
 		if c.Admin == c.Listen && !strings.HasSuffix(c.Admin, ":0") {
 			v.fail("admin", "the data port has the same address, %s; the two listeners must differ", c.Listen)
 		}
@@ -63,6 +69,17 @@ func (v *validator) top() {
 		if c.Sniffing.Answer == SniffPass {
 			v.warn("sniffing.advertise", "it has no effect where sniffing.answer is pass")
 		}
+	}
+}
+
+func (v *validator) serverTLS(key string, t *ServerTLS) {
+	switch {
+	case t.CertFile != "" && t.KeyFile == "":
+		v.fail(key+".cert_file", "a certificate needs its key: set key_file, too")
+	case t.KeyFile != "" && t.CertFile == "":
+		v.fail(key+".key_file", "a key needs its certificate: set cert_file, too")
+	case t.ClientCAFile != "" && t.CertFile == "":
+		v.fail(key+".client_ca_file", "clients show certificates only to a port that speaks TLS: set cert_file and key_file, too")
 	}
 }
 

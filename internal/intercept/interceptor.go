@@ -67,7 +67,7 @@ func (i *Interceptor) of(x *proxy.Exchange) *request {
 
 // SessionName is a request's session in a word that can be shown and kept: see client.Identity.
 func (i *Interceptor) SessionName(x *proxy.Exchange) string {
-	return i.Identity.Name(x.Head().Fields, x.Client())
+	return i.Identity.Name(x.Head().Fields, x.Client(), x.Subject())
 }
 
 // taker is the rule that takes a write, or nil. A rule takes it by the name that the request has, or by that of the index behind:

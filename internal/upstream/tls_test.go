@@ -1,96 +1,25 @@
 package upstream
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
-	"math/big"
-	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"optimist/internal/certtest"
 	"optimist/internal/wire"
 )
 
-// authority signs certificates for one test.
-type authority struct {
-	t    *testing.T
-	dir  string
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	file string
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	a := &authority{t: t, dir: t.TempDir()}
-	a.key, _ = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &a.key.PublicKey, a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.cert, _ = x509.ParseCertificate(der)
-	a.file = a.write("ca.pem", "CERTIFICATE", der)
-	return a
-}
-
-func (a *authority) write(name, kind string, der []byte) string {
-	a.t.Helper()
-	path := filepath.Join(a.dir, name)
-	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-		a.t.Fatal(err)
-	}
-	return path
-}
-
-// issue makes a certificate for name and 127.0.0.1 and returns its files.
-func (a *authority) issue(name string) (cert, key string) {
-	a.t.Helper()
-	k, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour), DNSNames: []string{name},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	if name == "by-address" {
-		template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &k.PublicKey, a.key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	kder, _ := x509.MarshalECPrivateKey(k)
-	return a.write(name+".pem", "CERTIFICATE", der), a.write(name+".key", "EC PRIVATE KEY", kder)
-}
-
 // server returns a configuration that shows the certificate of name and asks for one of the authority's.
-func (a *authority) server(name string) *tls.Config {
-	a.t.Helper()
-	pair, err := tls.LoadX509KeyPair(a.issue(name))
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	pool := x509.NewCertPool()
-	pool.AddCert(a.cert)
-	return &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool}
+func server(a *certtest.Authority, name string) *tls.Config {
+	return &tls.Config{Certificates: []tls.Certificate{a.Pair(name)}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: a.Pool}
 }
 
 func TestTLSWithOwnAuthorityClientCertificateServerNameAndCredentials(t *testing.T) {
-	a := newAuthority(t)
-	cert, key := a.issue("optimist")
+	a := certtest.New(t)
+	cert, key := a.Issue("optimist")
 	var who string
-	s := newStubAt(t, "127.0.0.1:0", a.server("es.internal"), func(p *peer) {
+	s := newStubAt(t, "127.0.0.1:0", server(a, "es.internal"), func(p *peer) {
 		for {
 			req, body := p.next()
 			if req == nil {
@@ -101,7 +30,7 @@ func TestTLSWithOwnAuthorityClientCertificateServerNameAndCredentials(t *testing
 		}
 	})
 	set := newSet(t, func(c *Config) {
-		c.TLS = TLS{CAFile: a.file, CertFile: cert, KeyFile: key, ServerName: "es.internal"}
+		c.TLS = TLS{CAFile: a.File, CertFile: cert, KeyFile: key, ServerName: "es.internal"}
 		c.Authorization = "ApiKey ours"
 	}, s.url)
 	for _, size := range []int{1, maxCopied + 1, maxInline + 1, 3 << 20} {
@@ -132,8 +61,8 @@ func TestTLSWithOwnAuthorityClientCertificateServerNameAndCredentials(t *testing
 }
 
 func TestTLSConnectionClosedWhileIdleIsNotUsed(t *testing.T) {
-	a := newAuthority(t)
-	conf := a.server("by-address")
+	a := certtest.New(t)
+	conf := server(a, "by-address")
 	conf.ClientAuth = tls.NoClientCert
 	s := newStubAt(t, "127.0.0.1:0", conf, func(p *peer) {
 		if req, _ := p.next(); req != nil {
@@ -141,7 +70,7 @@ func TestTLSConnectionClosedWhileIdleIsNotUsed(t *testing.T) {
 			p.Conn.Close() // with TLS's goodbye, which a socket shows as bytes to read
 		}
 	})
-	set := newSet(t, func(c *Config) { c.TLS.CAFile = a.file }, s.url)
+	set := newSet(t, func(c *Config) { c.TLS.CAFile = a.File }, s.url)
 	for range 5 {
 		do(t, set, put("{}"))
 		until(t, func() bool { return idle(set).probe.State() != wire.PeerQuiet })
@@ -152,19 +81,19 @@ func TestTLSConnectionClosedWhileIdleIsNotUsed(t *testing.T) {
 }
 
 func TestTLSRefusesWhoeverIsNotTheNode(t *testing.T) {
-	a, other := newAuthority(t), newAuthority(t)
-	conf := a.server("es.internal")
+	a, other := certtest.New(t), certtest.New(t)
+	conf := server(a, "es.internal")
 	conf.ClientAuth = tls.NoClientCert
 	s := newStubAt(t, "127.0.0.1:0", conf, echo)
 	for name, c := range map[string]struct {
 		tls TLS
 		ok  bool
 	}{
-		"right name and authority":     {TLS{CAFile: a.file, ServerName: "es.internal"}, true},
-		"another authority":            {TLS{CAFile: other.file, ServerName: "es.internal"}, false},
+		"right name and authority":     {TLS{CAFile: a.File, ServerName: "es.internal"}, true},
+		"another authority":            {TLS{CAFile: other.File, ServerName: "es.internal"}, false},
 		"the system's authorities":     {TLS{ServerName: "es.internal"}, false},
-		"another name":                 {TLS{CAFile: a.file, ServerName: "es.external"}, false},
-		"the address, which it lacks":  {TLS{CAFile: a.file}, false},
+		"another name":                 {TLS{CAFile: a.File, ServerName: "es.external"}, false},
+		"the address, which it lacks":  {TLS{CAFile: a.File}, false},
 		"insecure, because it says so": {TLS{Insecure: true}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -190,12 +119,12 @@ func TestTLSRefusesWhoeverIsNotTheNode(t *testing.T) {
 // With TLS 1.3 the client has finished its handshake before the node looks at the certificate: the refusal comes in place
 // of the answer.
 func TestTLSWithoutTheClientCertificateIsSaid(t *testing.T) {
-	a := newAuthority(t)
+	a := certtest.New(t)
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
-		conf := a.server("by-address")
+		conf := server(a, "by-address")
 		conf.MaxVersion = version
 		s := newStubAt(t, "127.0.0.1:0", conf, echo)
-		set := newSet(t, func(c *Config) { c.TLS.CAFile = a.file }, s.url)
+		set := newSet(t, func(c *Config) { c.TLS.CAFile = a.File }, s.url)
 		_, err := set.Do(t.Context(), put("{}"))
 		if err == nil || !strings.Contains(err.Error(), "remote error: tls: ") || s.requests.Load() != 0 {
 			t.Errorf("%v", err)
@@ -209,8 +138,8 @@ func TestTLSWithoutTheClientCertificateIsSaid(t *testing.T) {
 // TestBytesBehindAnAnswerAreSeenThroughTLS has an unasked answer come in the same record as one that ends exactly where the buffer
 // does: it lies decrypted in memory, where no look at the socket finds it.
 func TestBytesBehindAnAnswerAreSeenThroughTLS(t *testing.T) {
-	a := newAuthority(t)
-	conf := a.server("by-address")
+	a := certtest.New(t)
+	conf := server(a, "by-address")
 	conf.ClientAuth, conf.DynamicRecordSizingDisabled = tls.NoClientCert, true
 	const head, buffer = "HTTP/1.1 200 OK\r\nContent-Length: 4000\r\nX: ", 4 << 10
 	whole := head + strings.Repeat("x", buffer-4000-len(head)-4) + "\r\n\r\n" + strings.Repeat("a", 4000)
@@ -222,7 +151,7 @@ func TestBytesBehindAnAnswerAreSeenThroughTLS(t *testing.T) {
 			_, _ = p.Conn.Write([]byte(whole + "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"))
 		}
 	})
-	set := newSet(t, func(c *Config) { c.TLS.CAFile = a.file }, s.url)
+	set := newSet(t, func(c *Config) { c.TLS.CAFile = a.File }, s.url)
 	for range 3 {
 		if got := do(t, set, put("{}")); got != "200 "+strings.Repeat("a", 4000) {
 			t.Fatalf("%.80s", got)

@@ -1,0 +1,48 @@
+package admin
+
+import (
+	"bytes"
+
+	"github.com/valyala/fasthttp"
+
+	"optimist/internal/obs"
+	"optimist/internal/secure"
+)
+
+// Access is who may use the listener. The zero value is everybody who reaches it, for a loopback address: then there are no profiles,
+// which tell what is in the memory of the process.
+type Access struct {
+	// Token is what requests have to bring, as Authorization: Bearer. Nil: there is none.
+	Token *secure.Token
+	// Certificates says that a client's certificate is enough, too. Those that the listener accepts have been checked.
+	Certificates bool
+}
+
+func (a *Access) asks() bool { return a.Token != nil || a.Certificates }
+
+var bearer = []byte("bearer ")
+
+// trusts reports whether a request comes from an operator.
+func (a *Access) trusts(ctx *fasthttp.RequestCtx) bool {
+	if !a.asks() {
+		return true
+	}
+	if a.Certificates {
+		if state := ctx.TLSConnectionState(); state != nil && len(state.VerifiedChains) > 0 {
+			return true
+		}
+	}
+	field := ctx.Request.Header.Peek(fasthttp.HeaderAuthorization)
+	if a.Token == nil || len(field) < len(bearer) || !bytes.EqualFold(field[:len(bearer)], bearer) {
+		return false
+	}
+	return a.Token.Matches(field[len(bearer):])
+}
+
+// refuse answers a request that nobody vouches for.
+func (s *Server) refuse(ctx *fasthttp.RequestCtx) {
+	s.o.Log.Warn("admin listener: request without token refused", obs.KeyPath, string(ctx.Path()), obs.KeyClient, ctx.RemoteAddr().String())
+	ctx.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, "Bearer")
+	fail(ctx, fasthttp.StatusUnauthorized, "unauthorized",
+		"this needs the token of admin_token_file (Authorization: Bearer …; --admin-token-file), or a certificate of admin_tls.client_ca_file")
+}

@@ -1,0 +1,120 @@
+package admin
+
+import (
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"optimist/internal/certtest"
+	"optimist/internal/rule"
+	"optimist/internal/secure"
+)
+
+const goodToken = "0123456789abcdef"
+
+func newToken(t *testing.T) *secure.Token {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(name, []byte(goodToken+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	token, err := secure.NewToken(name, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// everything is each path, and a method that it takes.
+func everything() map[string]string {
+	return map[string]string{"/": "GET", "/_optimist": "GET", "/_optimist/version": "GET", "/_optimist/mode": "PUT", "/_optimist/config": "GET",
+		"/_optimist/hot": "GET", "/_optimist/suggestions": "GET", "/metrics": "GET", "/debug/pprof/": "GET", "/debug/pprof/heap": "GET",
+		"/_optimist/locks": "GET", "/_optimist/locks/_lock/global/a": "DELETE", "/_optimist/locks/_release": "POST", "/nothing": "GET"}
+}
+
+func TestTokenIsAskedForEverywhereButForHealthAndReadiness(t *testing.T) {
+	s := serveFor(t, Access{Token: newToken(t)}, nil)
+	down := errors.New("es1.internal can't be reached")
+	s.notReady.Store(&down)
+	for _, field := range []string{"X: y", "Authorization: Bearer " + goodToken + "x", "Authorization: Bearer", "Authorization: Basic " + goodToken,
+		"Authorization: " + goodToken, "Cookie: token=" + goodToken} {
+		for path, method := range everything() {
+			if status, body := s.do(t, method, path, `{"mode":"off"}`, asJSON, field); status != 401 || !strings.Contains(body, "unauthorized") {
+				t.Errorf("%s %s with %s: %d %s", method, path, field, status, body)
+			}
+		}
+	}
+	if s.sw.Mode() != rule.Guard {
+		t.Error("somebody without the token changed the mode")
+	}
+	for _, path := range []string{"/_optimist/health", "/_optimist/ready"} {
+		status, body := s.do(t, "GET", path, "")
+		if status == 401 || strings.Contains(body, "es1") || strings.Contains(body, "guard") {
+			t.Errorf("%s without token: %d %s", path, status, body)
+		}
+		if _, body := s.do(t, "GET", path, "", "Authorization: Bearer "+goodToken); !strings.Contains(body, "es1") {
+			t.Errorf("%s with token: %s", path, body)
+		}
+	}
+	for _, scheme := range []string{"Bearer ", "bearer "} {
+		if status, body := s.do(t, "PUT", "/_optimist/mode", `{"mode":"off"}`, asJSON, "Authorization: "+scheme+goodToken); status != 200 {
+			t.Errorf("with the token: %d %s", status, body)
+		}
+	}
+	// a browser may hold a certificate, and an operator may paste the token into one
+	if status, _ := s.do(t, "PUT", "/_optimist/mode", `{"mode":"guard"}`, asJSON, "Authorization: Bearer "+goodToken, "Host: evil.example"); status != 403 {
+		t.Errorf("a rebound name with the token: %d", status)
+	}
+}
+
+func TestProfilesNeedATokenOrACertificate(t *testing.T) {
+	s := serve(t)
+	for _, path := range []string{"/debug/pprof", "/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/profile?seconds=60", "/debug/pprof/cmdline"} {
+		if status, body := s.do(t, "GET", path, ""); status != 403 || !strings.Contains(body, "profiles_off") {
+			t.Errorf("%s: %d %.200s", path, status, body)
+		}
+	}
+	s = serveFor(t, Access{Token: newToken(t)}, nil)
+	for path, want := range map[string]string{"/debug/pprof/": "goroutine", "/debug/pprof/cmdline": "admin.test"} {
+		if status, body := s.do(t, "GET", path, "", "Authorization: Bearer "+goodToken); status != 200 || !strings.Contains(body, want) {
+			t.Errorf("%s: %d %.200s", path, status, body)
+		}
+	}
+	if status, _ := s.do(t, "GET", "/debug/pprof", "", "Authorization: Bearer "+goodToken); status != 301 {
+		t.Errorf("the index of profiles without its slash is %d", status)
+	}
+	if status, _ := s.do(t, "GET", "/debug/pprof/heap", "", "Authorization: Bearer "+goodToken, "Host: evil.example:9281"); status != 403 {
+		t.Errorf("a profile is read under a rebound name: %d", status)
+	}
+}
+
+func TestCertificateStandsForTheToken(t *testing.T) {
+	a := certtest.New(t)
+	cert, key := a.Issue("by-address")
+	conf, err := secure.NewTLS(secure.Options{Files: secure.Files{Cert: cert, Key: key, ClientCA: a.File}, ClientsMay: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serveFor(t, Access{Token: newToken(t), Certificates: true}, conf)
+	for name, c := range map[string]struct {
+		certificates []tls.Certificate
+		want         int
+	}{"none": {nil, 401}, "an operator's": {[]tls.Certificate{a.Pair("operator")}, 200}} {
+		transport := s.client.Transport.(*http.Transport)
+		transport.CloseIdleConnections()
+		transport.TLSClientConfig = &tls.Config{RootCAs: a.Pool, Certificates: c.certificates}
+		if status, body := s.do(t, "GET", "/_optimist/config", ""); status != c.want {
+			t.Errorf("%s certificate: %d %s", name, status, body)
+		}
+		if status, _ := s.do(t, "GET", "/_optimist/config", "", "Authorization: Bearer "+goodToken); status != 200 {
+			t.Errorf("%s certificate, and the token: %d", name, status)
+		}
+		if status, _ := s.do(t, "GET", "/_optimist/ready", ""); status != 200 {
+			t.Errorf("%s certificate: not ready, %d", name, status)
+		}
+	}
+}

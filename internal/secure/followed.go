@@ -1,0 +1,105 @@
+package secure
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"optimist/internal/obs"
+)
+
+// lookEvery is how often files are looked at, at most: a certificate that was renewed counts a second later.
+const lookEvery = time.Second
+
+// maxFile bounds what is read of a file, so that a wrong name doesn't fill the memory.
+const maxFile = 1 << 20
+
+// followed is what was made of some files. It is made anew when their content changes. Nothing runs beside: whoever needs the value
+// looks at the files, at most once every lookEvery. While the new files can't be used, for example because only one of two has been
+// replaced yet, the old value counts, and the log says so.
+type followed[T any] struct {
+	names []string
+	parse func(files [][]byte) (T, error)
+	log   *slog.Logger
+	now   func() time.Time
+
+	mu      sync.Mutex
+	value   T
+	content [sha256.Size]byte // what value was made of, or the last that couldn't be used
+	looked  time.Time
+	failure string // the last one, so that the log has each once
+}
+
+// start reads the files for the first time. The error says which can't be used, and why.
+func (f *followed[T]) start() error {
+	files, content, err := f.read()
+	if err != nil {
+		return err
+	}
+	f.value, err = f.parse(files)
+	f.content, f.looked = content, f.now()
+	return err
+}
+
+// get returns what the files say now.
+func (f *followed[T]) get() T {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if now := f.now(); now.Sub(f.looked) >= lookEvery {
+		f.looked = now
+		f.look()
+	}
+	return f.value
+}
+
+func (f *followed[T]) look() {
+	files, content, err := f.read()
+	if err == nil && content == f.content {
+		return
+	}
+	var next T
+	if err == nil {
+		f.content = content
+		next, err = f.parse(files)
+	}
+	if err != nil {
+		if f.failure != err.Error() {
+			f.failure = err.Error()
+			f.log.Error("changed files can't be used: the old ones count", obs.KeyError, f.failure)
+		}
+		return
+	}
+	f.value, f.failure = next, ""
+	f.log.Info("changed files are in force", "files", f.names)
+}
+
+// read reads all files. Names that are empty stand for files that aren't there.
+func (f *followed[T]) read() (files [][]byte, content [sha256.Size]byte, err error) {
+	digest := sha256.New()
+	for _, name := range f.names {
+		var data []byte
+		if name != "" {
+			if data, err = readFile(name); err != nil {
+				return nil, content, err
+			}
+		}
+		files = append(files, data)
+		sum := sha256.Sum256(data)
+		digest.Write(sum[:])
+	}
+	return files, [sha256.Size]byte(digest.Sum(nil)), nil
+}
+
+func readFile(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxFile {
+		return nil, fmt.Errorf("%s is too large for a certificate, a key or a token", name)
+	}
+	return os.ReadFile(name)
+}
