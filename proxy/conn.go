@@ -46,6 +46,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 	c.ctx, c.cancel = context.WithCancelCause(wire.WithPeer(s.ctx, nc))
 	c.r.Reset(c)
 	c.x.c = c
+	c.x.head.Identity = s.identity
 	c.x.onInterim = c.x.sendInterim
 	c.state.enter(idle)
 	if s.tls != nil {

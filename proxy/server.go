@@ -13,6 +13,7 @@ import (
 
 	"optimist/internal/obs"
 	"optimist/internal/upstream"
+	"optimist/internal/wire"
 )
 
 // Options are what a Server needs. Upstream is the only one without a default.
@@ -27,6 +28,9 @@ type Options struct {
 	Advertise string
 	// TLS is that of the data port. Nil: it speaks HTTP without TLS.
 	TLS *tls.Config
+	// Identity are the fields by which a request says who asks, or for whom: no client can have one of them taken out by naming it in
+	// Connection. Nil: wire.DefaultIdentity.
+	Identity *wire.Names
 	// Intercept is called for every request, in the goroutine of its connection. If it returns true it must have called Forward,
 	// Answer or Fail. If it returns false the request is forwarded as it is; Intercept may have read it with Body. Nil: all
 	// requests are forwarded.
@@ -45,6 +49,7 @@ type Server struct {
 	sniffing  Sniffing
 	advertise string
 	tls       *tls.Config // nil without TLS
+	identity  *wire.Names
 	intercept func(*Exchange) bool
 	metrics   Metrics
 	log       *slog.Logger
@@ -78,6 +83,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		upstream: o.Upstream, limits: o.Limits.withDefaults(), sniffing: o.Sniffing, advertise: o.Advertise, tls: o.TLS,
+		identity:  o.Identity,
 		intercept: o.Intercept, metrics: o.Metrics, log: o.Logger,
 		rejecting: make(chan struct{}, maxRejecting), listeners: make(map[net.Listener]bool),
 	}

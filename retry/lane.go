@@ -43,7 +43,7 @@ func (b *Batch[M]) Wrote(scope string, rev doc.Revision) {
 
 // Waited reports whether changes wait for the batch to end, for whom it is worth remembering what it wrote.
 func (b *Batch[M]) Waited() bool {
-	s := b.lanes.slot(b.lane.ref)
+	s := b.lanes.slot(b.lane.place)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return b.lane.foreground.first != nil || b.lane.background.first != nil
@@ -51,6 +51,13 @@ func (b *Batch[M]) Waited() bool {
 
 // Forget drops what the lane remembers: after a conflict, an unknown outcome, or a delete.
 func (b *Batch[M]) Forget() { b.lane.last = doc.Revision{} }
+
+// Place is one document of one index. Two clusters may have indices of one name, with documents of the same id in them: UUID tells these
+// indices apart.
+type Place struct {
+	doc.Ref
+	UUID string
+}
 
 // Lanes are the queues of changes to single documents inside this process. A document has a lane only while a change to it is
 // under way. Safe for concurrent use; make it with NewLanes.
@@ -73,7 +80,7 @@ type laneSlot[M any] struct {
 // to the leader.
 type lane[M any] struct {
 	next       *lane[M]
-	ref        doc.Ref
+	place      Place
 	foreground queue[M]
 	background queue[M]
 	passedOver int // batches that went since the oldest background change came
@@ -112,12 +119,12 @@ func NewLanes[M any](limit int, share func(lead, m M) bool) *Lanes[M] {
 // this goroutine, or m was a member of another's batch. In both cases m has been dealt with when Do returns nil. Do returns the
 // context's cause, and m has not been touched, when ctx ends before m became a member of a batch; after that the change counts, and
 // Do waits for its end. Background changes go after foreground ones, but are not passed over for ever.
-func (ls *Lanes[M]) Do(ctx context.Context, ref doc.Ref, m M, background bool, run func(*Batch[M])) error {
-	s := ls.slot(ref)
+func (ls *Lanes[M]) Do(ctx context.Context, at Place, m M, background bool, run func(*Batch[M])) error {
+	s := ls.slot(at)
 	s.mu.Lock()
-	l := s.find(ref)
+	l := s.find(at)
 	if l == nil {
-		l = ls.open(s, ref)
+		l = ls.open(s, at)
 		l.batch = append(l.batch[:0], m)
 		s.mu.Unlock()
 		ls.lead(s, l, nil, run)
@@ -149,7 +156,7 @@ func (ls *Lanes[M]) take(ctx context.Context, l *lane[M], w *waiter[M], t turn, 
 	if t == done {
 		return nil
 	}
-	s := ls.slot(l.ref) // the lane is the leader's now, and stays where it is
+	s := ls.slot(l.place) // the lane is the leader's now, and stays where it is
 	if ctx.Err() != nil {
 		ls.pass(s, l)
 		return context.Cause(ctx)
@@ -248,16 +255,16 @@ func (ls *Lanes[M]) Busy() (lanes, waiting int) {
 	return lanes, waiting
 }
 
-func (ls *Lanes[M]) slot(ref doc.Ref) *laneSlot[M] {
-	return &ls.slots[maphash.Comparable(ls.seed, ref)%uint64(len(ls.slots))]
+func (ls *Lanes[M]) slot(at Place) *laneSlot[M] {
+	return &ls.slots[maphash.Comparable(ls.seed, at)%uint64(len(ls.slots))]
 }
 
-func (ls *Lanes[M]) open(s *laneSlot[M], ref doc.Ref) *lane[M] {
+func (ls *Lanes[M]) open(s *laneSlot[M], at Place) *lane[M] {
 	l, _ := ls.pool.Get().(*lane[M])
 	if l == nil {
 		l = &lane[M]{}
 	}
-	l.ref, l.next = ref, s.first
+	l.place, l.next = at, s.first
 	s.first = l
 	return l
 }
@@ -268,9 +275,9 @@ func (ls *Lanes[M]) recycle(l *lane[M]) {
 	ls.pool.Put(l)
 }
 
-func (s *laneSlot[M]) find(ref doc.Ref) *lane[M] {
+func (s *laneSlot[M]) find(at Place) *lane[M] {
 	for l := s.first; l != nil; l = l.next {
-		if l.ref == ref {
+		if l.place == at {
 			return l
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"optimist/internal/doc"
 )
 
-var ref = doc.Ref{Index: "shop", ID: "1"}
+var ref = Place{Ref: doc.Ref{Index: "shop", ID: "1"}}
 
 // change is a lane's member in these tests: those of the same scope share a write.
 type change struct {
@@ -197,7 +197,7 @@ func TestAGuessEndsWithItsLane(t *testing.T) {
 	}
 	for n := range 20 { // lanes are used again, if not always
 		_ = ls.Do(t.Context(), ref, &change{name: "a"}, false, wrote)
-		for _, next := range []doc.Ref{ref, {Index: "shop", ID: strconv.Itoa(n)}} {
+		for _, next := range []Place{ref, {Ref: doc.Ref{Index: "shop", ID: strconv.Itoa(n)}}, {Ref: ref.Ref, UUID: "another cluster's"}} {
 			_ = ls.Do(t.Context(), next, &change{name: "b"}, false, func(b *Batch[*change]) {
 				if rev, ok := b.Guess("x"); ok {
 					t.Fatalf("the lane of %v knows %v", next, rev.Numbers)

@@ -145,9 +145,9 @@ const settledFor = 1000 * time.Hour
 func (a *App) openSessions(c *config.Config) error {
 	var writes *write.Service
 	o := session.Options{MaxAge: c.Sessions.MaxAge.Std(), Memory: c.Sessions.Memory.Bytes(), Left: wire.PeerClosed,
-		Renewed: func(index string) {
-			writes.Catalog().Forget(index)
-			writes.IndicesChanged()
+		Renewed: func(who session.Credentials, index string) { writes.IndexRenewed(who, index) },
+		Others: func(index string, who session.Credentials) []session.Credentials {
+			return writes.Catalog().Others(index, who)
 		}}
 	var ahead atomic.Int64
 	if a.o.Settled {
@@ -163,7 +163,7 @@ func (a *App) openSessions(c *config.Config) error {
 		OwnAuth: c.Upstream.Auth != (config.Auth{}), Now: a.o.Now, MaxBody: c.Limits.MaxGuardedBody.Bytes(),
 	})
 	a.interceptor = intercept.New(intercept.Options{
-		Rules: a.rules, Upstream: a.nodes, Writes: writes, Sessions: a.sessions, Identity: identity(&c.Sessions), Metrics: a.metrics,
+		Rules: a.rules, Upstream: a.nodes, Writes: writes, Sessions: a.sessions, Identity: identity(&c.Sessions, &c.Identity), Metrics: a.metrics,
 		Learner: a.learner, MaxBody: c.Limits.MaxGuardedBody.Bytes(),
 	})
 	return nil
@@ -176,6 +176,7 @@ func (a *App) openDoor(c *config.Config) (err error) {
 		Limits:    limits(&c.Limits),
 		Sniffing:  sniffing(c.Sniffing.Answer),
 		Advertise: c.Sniffing.Advertise,
+		Identity:  fieldNames(&c.Identity),
 		Intercept: func(x *proxy.Exchange) bool { return a.lock(x) || a.interceptor.Intercept(x) },
 		Metrics:   a.metrics,
 		Logger:    a.log,

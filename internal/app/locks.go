@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
@@ -170,7 +169,7 @@ func decoded(h *wire.Head, body []byte) ([]byte, error) {
 func (a *App) refresh(ctx context.Context, q *compat.Request) (status int, body []byte, err error) {
 	way := es.Way{Reads: true}
 	if h, ok := q.Own.(*wire.Head); ok {
-		way.Caller = callerOf(h.EndToEnd(nil))
+		way.Caller = es.Caller{Fields: h.EndToEnd(nil), Params: a.interceptor.Identity.Params(q.Op.Query)}
 	}
 	index := es.Segment(a.current.Load().Locks.Compat.Index)
 	answer, err := es.Ask(ctx, a.nodes, esapi.IndicesRefreshRequest{Index: []string{index}}, way)
@@ -179,7 +178,8 @@ func (a *App) refresh(ctx context.Context, q *compat.Request) (status int, body 
 
 // search searches on behalf of the client that asked for locks: what it may not see it can't lock.
 func (a *App) search(ctx context.Context, q *lockrouter.Request, index string, query []byte, most int) ([]string, error) {
-	ids, err := (&es.Client{Upstream: a.nodes}).IDs(ctx, callerOf(q.Fields), index, query, most)
+	who := es.Caller{Fields: q.Fields, Params: a.interceptor.Identity.Params(q.Query)}
+	ids, err := (&es.Client{Upstream: a.nodes}).IDs(ctx, who, index, query, most)
 	var refusal *es.StatusError
 	if !errors.As(err, &refusal) {
 		return ids, err
@@ -189,15 +189,4 @@ func (a *App) search(ctx context.Context, q *lockrouter.Request, index string, q
 		f.Type, f.Reason = v[0].Str, v[1].Str
 	}
 	return nil, f
-}
-
-// callerOf is on whose behalf optimist asks: a client's fields without those that are about its own request's body and answer.
-func callerOf(fields []wire.Field) (who es.Caller) {
-	for _, f := range fields {
-		if name := strings.ToLower(string(f.Name)); name != "host" && name != "expect" && !strings.HasPrefix(name, "content-") &&
-			!strings.HasPrefix(name, "accept") {
-			who.Fields = append(who.Fields, f)
-		}
-	}
-	return who
 }

@@ -1,11 +1,13 @@
 package app
 
 import (
+	"slices"
 	"time"
 
 	"optimist/internal/client"
 	"optimist/internal/config"
 	"optimist/internal/upstream"
+	"optimist/internal/wire"
 	"optimist/proxy"
 )
 
@@ -58,13 +60,19 @@ func sniffing(a config.SniffAnswer) proxy.Sniffing {
 }
 
 // identity is how clients are told apart.
-func identity(c *config.Sessions) client.Identity {
+func identity(c *config.Sessions, who *config.Identity) client.Identity {
 	id := client.Identity{
 		Headers: c.Header.Names(), Traces: c.Header.Traces(),
+		Fields: fieldNames(who), Parameters: wire.NewNames(append(slices.Clone(wire.IdentityParameters), who.Parameters)...),
 		Infer: c.Infer != config.InferNone, Address: c.Infer == config.InferCredentialsAndAddress,
 	}
 	for _, p := range c.TrustedProxies {
 		id.Trusted = append(id.Trusted, p.Prefix)
 	}
 	return id
+}
+
+// fieldNames are the headers that say who asks, or for whom.
+func fieldNames(who *config.Identity) *wire.Names {
+	return wire.NewNames(append(slices.Clone(wire.IdentityNames), who.Fields)...)
 }

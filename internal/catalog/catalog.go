@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,6 +43,9 @@ type Engine interface {
 
 // Asker is the client on whose behalf the engine is asked.
 type Asker struct {
+	// Realm stands for whatever may decide which indices the client sees: see client.Client. Clients of different realms may be of
+	// different clusters; nothing that is known for one counts for another.
+	Realm       session.Credentials
 	Credentials session.Credentials
 	Caller      es.Caller
 }
@@ -65,8 +69,9 @@ type Options struct {
 	OwnAuth bool
 	// Unguardable is called when an index is found that can't be guarded or merged.
 	Unguardable func(index, reason string)
-	// Recreated is called when an index turns out to be another one of the same name.
-	Recreated func(index string)
+	// Recreated is called when an index turns out to be another one of the same name, for clients with those credentials and for all
+	// others but Catalog.Others. That is as it was before, while Recreated runs.
+	Recreated func(who session.Credentials, index string)
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
@@ -76,18 +81,18 @@ type Catalog struct {
 	engine      Engine
 	ownAuth     bool
 	unguardable func(index, reason string)
-	recreated   func(index string)
+	recreated   func(who session.Credentials, index string)
 	now         func() time.Time
 	names       *lru.Cache[nameKey, *entry]
-	noSeqNo     *lru.Cache[string, time.Time]
-	uuids       *lru.Cache[string, string] // by the concrete name
+	noSeqNo     *lru.Cache[nameKey, time.Time] // by the concrete name
+	uuids       *lru.Cache[nameKey, identified]
 	primaries   *lru.Cache[shardAt, *primary]
 }
 
-// nameKey is a name and who asked.
+// nameKey is a name in a realm.
 type nameKey struct {
-	name string
-	who  session.Credentials
+	name  string
+	realm session.Credentials
 }
 
 // entry is what is known of one name. It is read without waiting for anybody; the mutex has many that need to know ask once.
@@ -114,13 +119,13 @@ func New(o Options) *Catalog {
 		o.Unguardable = func(string, string) {}
 	}
 	if o.Recreated == nil {
-		o.Recreated = func(string) {}
+		o.Recreated = func(session.Credentials, string) {}
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	return &Catalog{engine: o.Engine, ownAuth: o.OwnAuth, unguardable: o.Unguardable, recreated: o.Recreated, now: o.Now,
-		names: cache[nameKey, *entry](), noSeqNo: cache[string, time.Time](), uuids: cache[string, string](),
+		names: cache[nameKey, *entry](), noSeqNo: cache[nameKey, time.Time](), uuids: cache[nameKey, identified](),
 		primaries: cache[shardAt, *primary]()}
 }
 
@@ -130,18 +135,18 @@ func cache[K comparable, V any]() *lru.Cache[K, V] {
 }
 
 // Forget drops all answers: settings, mappings, templates, aliases or pipelines may have changed. What tells an index from one
-// that is made anew stays known, but for those (names, decoded) that are known to have been.
-func (c *Catalog) Forget(recreated ...string) {
+// that is made anew stays known, but for those (names, decoded) that are known to have been, as who sees them: see Others.
+func (c *Catalog) Forget(who session.Credentials, recreated ...string) {
 	c.names.Purge()
 	c.noSeqNo.Purge()
 	for _, name := range recreated {
-		c.uuids.Remove(name)
+		c.forgetUUID(who, name)
 	}
 }
 
 // entryOf returns the entry for a name and a client, making one if there is none.
-func (c *Catalog) entryOf(name string, who session.Credentials) *entry {
-	key := nameKey{name, who}
+func (c *Catalog) entryOf(name string, realm session.Credentials) *entry {
+	key := nameKey{name, realm}
 	if e, ok := c.names.Get(key); ok {
 		return e
 	}
@@ -158,7 +163,7 @@ func getOrAdd[K comparable, V any](c *lru.Cache[K, V], key K, fresh V) V {
 // Describe tells what a name (decoded) stands for in a write. The answer is no older than maxAge, or than the catalog's own bound
 // where maxAge is zero. An index that isn't there yet is not remembered: the write may make it. The error is ErrUnavailable.
 func (c *Catalog) Describe(ctx context.Context, who Asker, name string, maxAge time.Duration) (Index, error) {
-	e, now := c.entryOf(name, who.Credentials), c.now()
+	e, now := c.entryOf(name, who.Realm), c.now()
 	if a := e.index.Load(); a.fresh(now, maxAge) {
 		ix, whole := a.value, e.whole.Load()
 		ix.KnownWhole = whole.fresh(now, 0) && whole.value
@@ -180,9 +185,9 @@ func (c *Catalog) Describe(ctx context.Context, who Asker, name string, maxAge t
 		if name != "" && name[0] == '<' {
 			a.until = now.Add(dateMathAge)
 		}
-		c.note(ix)
+		c.note(who, ix)
 	case errors.Is(err, es.ErrNoIndex):
-		c.Missing(name)
+		c.Missing(who, name)
 		return Index{Index: es.Index{Name: name}}, nil
 	case !es.IsAnswer(err) && before != nil && before.value.Name != "":
 		a.value, a.until = before.value, now.Add(outageAge)
@@ -197,8 +202,8 @@ func (c *Catalog) Describe(ctx context.Context, who Asker, name string, maxAge t
 }
 
 // Known is Describe as far as it can be told without asking the engine, or waiting for somebody who asks.
-func (c *Catalog) Known(who session.Credentials, name string) (Index, bool) {
-	e, found := c.names.Get(nameKey{name, who})
+func (c *Catalog) Known(realm session.Credentials, name string) (Index, bool) {
+	e, found := c.names.Get(nameKey{name, realm})
 	if !found {
 		return Index{}, false
 	}
@@ -209,12 +214,11 @@ func (c *Catalog) Known(who session.Credentials, name string) (Index, bool) {
 	return a.value, true
 }
 
-// asker is who is asked as: the proxy itself, where it has credentials of its own.
+// asker is who is asked as: the proxy itself, where it has credentials of its own, of the tenant that the client names.
 func (c *Catalog) asker(who Asker) es.Caller {
-	if c.ownAuth {
-		return es.Caller{Own: true}
-	}
-	return who.Caller
+	caller := who.Caller
+	caller.Own = c.ownAuth
+	return caller
 }
 
 // detached is for questions whose answers many wait for: they don't end with the client that happened to ask first.
@@ -222,24 +226,85 @@ func detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), askingBudget)
 }
 
+// identified is an index that a realm's clients were told of.
+type identified struct {
+	uuid        string
+	credentials session.Credentials
+	first, last time.Time // when the engine said so
+}
+
 // note compares an index with what was known of its name. The engine accepts old numbers in an index that was made anew.
-func (c *Catalog) note(ix es.Index) {
+func (c *Catalog) note(who Asker, ix es.Index) {
 	if why := whyNotMerged(ix); why != "" {
 		c.unguardable(ix.Name, why)
 	}
-	if before, found, _ := c.uuids.PeekOrAdd(ix.Name, ix.UUID); found && before != ix.UUID {
-		c.uuids.Add(ix.Name, ix.UUID)
-		c.recreated(ix.Name)
+	key, now := nameKey{ix.Name, who.Realm}, c.now()
+	is := identified{ix.UUID, who.Credentials, now, now}
+	before, found := c.uuids.Peek(key)
+	switch {
+	case !found:
+	case before.uuid == ix.UUID:
+		is.first = before.first
+	default:
+		c.recreated(who.Credentials, ix.Name)
+		c.forgetUUID(who.Credentials, ix.Name)
 	}
+	c.uuids.Add(key, is)
 }
 
 // Missing notes that the engine has no index of the name (concrete). If there was one, what is known of it is void: an index that
 // is made anew counts from zero again, and the engine accepts the old numbers.
-func (c *Catalog) Missing(index string) {
-	if _, known := c.uuids.Peek(index); known {
-		c.uuids.Remove(index)
-		c.recreated(index)
+func (c *Catalog) Missing(who Asker, index string) {
+	if _, known := c.uuids.Peek(nameKey{index, who.Realm}); known {
+		c.recreated(who.Credentials, index)
+		c.forgetUUID(who.Credentials, index)
 	}
+}
+
+// forgetUUID forgets which index a name (concrete) stands for, but for those that Others returns.
+func (c *Catalog) forgetUUID(who session.Credentials, index string) {
+	spared := c.Others(index, who)
+	for _, key := range c.uuids.Keys() {
+		if is, ok := c.uuids.Peek(key); key.name == index && ok && !slices.Contains(spared, is.credentials) {
+			c.uuids.Remove(key)
+		}
+	}
+}
+
+// Others are the credentials for which the name (concrete) is known to stand for another index than for who: those of another
+// cluster. Whatever happens to the one index, theirs is as it was. Within one cluster a name may stand for one index now and for
+// another one later, but never back and forth: that is how the two cases are told apart.
+func (c *Catalog) Others(index string, who session.Credentials) (others []session.Credentials) {
+	var own, all []identified
+	for _, key := range c.uuids.Keys() {
+		if key.name != index {
+			continue
+		}
+		if is, ok := c.uuids.Peek(key); ok && is.credentials == who {
+			own = append(own, is)
+		} else if ok {
+			all = append(all, is)
+		}
+	}
+	if len(own) == 0 {
+		return nil
+	}
+	shared := map[session.Credentials]bool{}
+	for _, is := range all {
+		elsewhere := !slices.ContainsFunc(own, func(o identified) bool { return !is.isBeside(&o) })
+		shared[is.credentials] = shared[is.credentials] || !elsewhere
+	}
+	for credentials, same := range shared {
+		if !same {
+			others = append(others, credentials)
+		}
+	}
+	return others
+}
+
+// isBeside reports whether two indices of one name certainly were there at the same time.
+func (is *identified) isBeside(o *identified) bool {
+	return is.uuid != o.uuid && !is.last.Before(o.first) && !o.last.Before(is.first)
 }
 
 func whyNotMerged(ix es.Index) string {
@@ -257,7 +322,7 @@ func whyNotMerged(ix es.Index) string {
 // SeesWhole tells whether the client's view of the index's documents is unfiltered. index is the name as the client gave it,
 // routing that of one of its documents. The error says that the engine couldn't be asked.
 func (c *Catalog) SeesWhole(ctx context.Context, who Asker, index, routing string) (bool, error) {
-	e := c.entryOf(index, who.Credentials)
+	e := c.entryOf(index, who.Realm)
 	if a := e.whole.Load(); a.fresh(c.now(), 0) {
 		return a.value, nil
 	}
@@ -290,16 +355,16 @@ func (c *Catalog) SeesWhole(ctx context.Context, who Asker, index, routing strin
 }
 
 // Guardable tells whether guards work in the index, as far as is known.
-func (c *Catalog) Guardable(ix Index) bool {
+func (c *Catalog) Guardable(who Asker, ix Index) bool {
 	if ix.NoSeqNo {
 		return false
 	}
-	until, found := c.noSeqNo.Get(ix.Name)
+	until, found := c.noSeqNo.Get(nameKey{ix.Name, who.Realm})
 	return !found || c.now().After(until)
 }
 
 // RefusedGuard remembers that the engine refused a guard in the index (concrete name), because it has no sequence numbers.
-func (c *Catalog) RefusedGuard(index string) {
-	c.noSeqNo.Add(index, c.now().Add(trustAge))
+func (c *Catalog) RefusedGuard(who Asker, index string) {
+	c.noSeqNo.Add(nameKey{index, who.Realm}, c.now().Add(trustAge))
 	c.unguardable(index, outcome.ReasonSeqNo)
 }

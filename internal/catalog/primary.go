@@ -8,6 +8,7 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/session"
 )
 
 // quickest is in how short a time no primary was seen to die, be replaced, and answer what had been asked of it: 13 ms is the
@@ -33,6 +34,7 @@ func (f *Conflict) quick(current int64) bool {
 type shardAt struct {
 	shard es.Shard
 	node  string
+	realm session.Credentials
 }
 
 // primary is the term under which a node sends writes to a shard. Its mutex has many that are in doubt ask once.
@@ -53,7 +55,7 @@ type primary struct {
 // the term of the document as it is now. Where the term may not be asked for, the time that the write took decides: a change of
 // primary takes a while.
 func (c *Catalog) SamePrimary(ctx context.Context, who Asker, f *Conflict, current int64) bool {
-	key := shardAt{es.Shard{Index: f.Index, Number: f.Shard}, f.Node}
+	key := shardAt{es.Shard{Index: f.Index, Number: f.Shard}, f.Node, who.Realm}
 	p, ok := c.primaries.Get(key)
 	if !ok {
 		p = getOrAdd(c.primaries, key, &primary{})

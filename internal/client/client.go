@@ -8,8 +8,6 @@ import (
 	"bytes"
 	"net/netip"
 
-	"optimist/internal/catalog"
-	"optimist/internal/es"
 	"optimist/internal/session"
 	"optimist/internal/wire"
 )
@@ -18,21 +16,32 @@ import (
 type Client struct {
 	Session session.Session
 	Known   bool // there is a session at all
-	Caller  es.Caller
 	Signed  bool // the request is signed over more than its line and host: nothing of it may be changed
 	Bound   bool // the authentication belongs to the connection
+
+	// Realm is the session's credentials and what balancers say of where the request comes from: it stands for what is known of indices.
+	Realm session.Credentials
+	// Route is the realm and all other fields by which a gateway may choose where a request goes. Requests that differ in it share no
+	// write and no read.
+	Route session.Credentials
+	// Address is where the request comes from: see Identity.Trusted.
+	Address netip.Addr
+	// Params are the parameters of the query that say who asks, or for whom.
+	Params []byte
 }
 
-// Asker is the client, for the catalog.
-func (c *Client) Asker() catalog.Asker {
-	return catalog.Asker{Credentials: c.Session.Credentials(), Caller: c.Caller}
-}
-
-// recent is who sent the connection's last request. Telling that takes two digests; comparing a few fields is cheaper.
+// recent is who sent the connection's last request. Telling that takes digests; comparing a few fields is cheaper.
 type recent struct {
-	marks  marks
+	fields []remembered
+	query  []byte
 	client Client
 	filled bool
+}
+
+// remembered is a field of the connection's last request. The value is kept where it has a role.
+type remembered struct {
+	wire.Field
+	role role
 }
 
 // maxRecent bounds what is kept for it, in bytes: idle connections are many.
@@ -40,36 +49,61 @@ const maxRecent = 4 << 10
 
 // of is Identity.Of, from memory where the request says the same as the one before it. The connection, and so addr and subject, is the
 // same.
-func (r *recent) of(id *Identity, fields []wire.Field, addr netip.AddrPort, subject []byte) Client {
-	m, trace := id.gather(fields, subject)
-	if r.filled && r.same(&m) {
+func (r *recent) of(id *Identity, fields []wire.Field, query []byte, addr netip.AddrPort, subject []byte) Client {
+	if trace, same := r.same(id, fields, query); same {
 		return r.client.in(trace)
 	}
 	*r = recent{}
-	size := 0
-	for _, v := range m {
-		size += len(v)
-	}
-	c := id.client(&m, fields, addr)
-	if size > maxRecent {
-		return c.in(trace)
-	}
-	for i := range m {
-		r.marks[i] = bytes.Clone(m[i])
-	}
-	for i, f := range c.Caller.Fields {
-		c.Caller.Fields[i] = wire.Field{Name: bytes.Clone(f.Name), Value: bytes.Clone(f.Value)}
-	}
-	r.client, r.filled = c, true
-	return c.in(trace)
+	m := id.gather(fields, query)
+	m.subject = subject
+	c := id.client(&m, addr)
+	r.remember(id, fields, query, c)
+	return c.in(m.trace)
 }
 
-// same compares marks: one that is empty isn't one that is not there.
-func (r *recent) same(m *marks) bool {
-	for i := range m {
-		if (m[i] == nil) != (r.marks[i] == nil) || !bytes.Equal(m[i], r.marks[i]) {
-			return false
+// same compares a request with what is remembered of the one before it.
+func (r *recent) same(id *Identity, fields []wire.Field, query []byte) (trace session.Trace, same bool) {
+	if !r.filled || len(fields) != len(r.fields) {
+		return trace, false
+	}
+	if !bytes.Equal(query, r.query) && !bytes.Equal(id.Params(query), r.client.Params) {
+		return trace, false
+	}
+	for i := range fields {
+		f, before := &fields[i], &r.fields[i]
+		switch {
+		case !bytes.Equal(f.Name, before.Name):
+			return trace, false
+		case before.role == noRole:
+		case before.role == tracing:
+			trace = id.traceOf(f.Value)
+		case !bytes.Equal(f.Value, before.Value):
+			return trace, false
 		}
 	}
-	return true
+	return trace, true
+}
+
+func (r *recent) remember(id *Identity, fields []wire.Field, query []byte, c Client) {
+	size := len(query)
+	for i := range fields {
+		size += len(fields[i].Name) + len(fields[i].Value)
+	}
+	if size > maxRecent {
+		return
+	}
+	text := make([]byte, 0, size)
+	keep := func(b []byte) []byte {
+		text = append(text, b...)
+		return text[len(text)-len(b) : len(text) : len(text)]
+	}
+	r.fields = make([]remembered, len(fields))
+	for i, f := range fields {
+		k := remembered{wire.Field{Name: keep(f.Name)}, id.roleOf(f.Name)}
+		if k.role != noRole && k.role != tracing {
+			k.Value = keep(f.Value)
+		}
+		r.fields[i] = k
+	}
+	r.query, r.client, r.filled = keep(query), c, true
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"net/netip"
+	"slices"
 
 	"optimist/internal/session"
 	"optimist/internal/uri"
@@ -16,107 +17,173 @@ type Identity struct {
 	Address bool           // without it, credentials and address make the session
 	Infer   bool           // without it, credentials do, or (Address too) credentials and address; false: none
 	Trusted []netip.Prefix // proxies whose X-Forwarded-For is believed
+
+	// Fields and Parameters say who asks, and which tenant or cluster is meant: what differs in one of them shares nothing here. Nil:
+	// the lists of package wire.
+	Fields, Parameters *wire.Names
 }
 
-// credentialFields decide what the engine lets a client see. Requests that differ in one of them share nothing here. They are the
-// fields of the engines' own realms, of their proxy authentication and run-as, of the gateways that stand before them and say who
-// asks, or which cluster or tenant is meant, and cookies for those that keep logins in them.
-var credentialFields = [...]string{
-	"authorization", "cookie", "es-security-runas-user", "opendistro_security_impersonate_as", "sg_impersonate_as",
-	"es-secondary-authorization", "es-client-authentication",
-	"es-secondary-x-client-authentication", "x-proxy-user", "x-proxy-roles", proxyAttributes, "x-forwarded-user", "x-forwarded-email",
-	"x-forwarded-groups", "x-auth-request-user", "x-auth-request-groups", "x-remote-user", "remote-user", "x-ssl-client-cert",
-	"x-forwarded-client-cert", "x-client-dn", "x-amz-security-token", "x-api-key", "x-access-token", "jwt", "securitytenant",
-	"x-scope-orgid", "x-found-cluster",
+var defaultParameters = wire.NewNames(wire.IdentityParameters...)
+
+// identifies reports whether a field says who asks, or for whom.
+func (id *Identity) identifies(name []byte) bool {
+	if id.Fields != nil {
+		return id.Fields.Has(name)
+	}
+	return wire.DefaultIdentity().Has(name)
 }
 
-// proxyAttributes begins the fields by which OpenSearch's proxy authentication takes further attributes of a user, for its
-// filters.
-const proxyAttributes = "x-proxy-ext-"
+// Params are the parameters of a query that say who asks, or for whom, as they stand there. A request of ours on the client's behalf
+// carries them.
+func (id *Identity) Params(query []byte) []byte {
+	if len(query) == 0 {
+		return nil
+	}
+	names := id.Parameters
+	if names == nil {
+		names = defaultParameters
+	}
+	return uri.Select(nil, query, names.Has)
+}
 
-// marks are what a request says of its client: the values of the credential fields in their order, the subject of the connection's
-// certificate, then the session's name, then X-Forwarded-For.
-type marks [len(credentialFields) + 3][]byte
+// role is what a field is for telling clients apart.
+type role uint8
 
 const (
-	subjectMark   = len(credentialFields)
-	nameMark      = subjectMark + 1
-	forwardedMark = nameMark + 1
+	noRole    role = iota // it is of this request or connection alone, or about its body or answer
+	identity              // it says who asks, or for whom
+	address               // it says where the request comes from
+	sessions              // it names the session
+	tracing               // it is the traceparent
+	otherwise             // nobody knows what a gateway makes of it
 )
 
-// credentials are the marks that decide what the client may see. Those of a client without a certificate are the same as before there
-// were such clients: names of sessions stand in the engine, as owners of locks.
-func (m *marks) credentials() [][]byte {
-	if m[subjectMark] == nil {
-		return m[:subjectMark]
+// roleOf is the role of the field of that name.
+func (id *Identity) roleOf(name []byte) role {
+	switch {
+	case id.nameOf(name) >= 0:
+		return sessions
+	case wire.EqualFold(name, "traceparent"):
+		return tracing
+	case id.identifies(name):
+		return identity
+	case wire.IsAddress(name):
+		return address
+	case wire.IsOwn(name), wire.IsPassing(name):
+		return noRole
 	}
-	return m[:nameMark]
+	return otherwise
 }
 
-// gather reads the marks off a request's fields, into which they point, and its trace. subject is the client certificate's, or nil.
-func (id *Identity) gather(fields []wire.Field, subject []byte) (m marks, trace session.Trace) {
-	m[subjectMark] = subject
+// nameOf is the field's place among those by which clients name their sessions, or -1.
+func (id *Identity) nameOf(name []byte) int {
+	return slices.IndexFunc(id.Headers, func(h string) bool { return wire.EqualFold(name, h) })
+}
+
+// marks are what a request says of its client.
+type marks struct {
+	identity, address, otherwise []wire.Field
+	name                         []byte // of the session
+	forwarded                    []byte // X-Forwarded-For
+	trace                        session.Trace
+	params                       []byte
+	subject                      []byte
+}
+
+// gather reads the marks off a request's fields and query, into which they point.
+func (id *Identity) gather(fields []wire.Field, query []byte) (m marks) {
 	named := len(id.Headers)
-	for i := range fields {
-		f := &fields[i]
-		if k := credential(f.Name); k >= 0 {
-			if credentialFields[k] == proxyAttributes {
-				m[k] = joined(m[k], f.Name)
+	for _, f := range fields {
+		switch id.roleOf(f.Name) {
+		case identity:
+			m.identity = append(m.identity, f)
+		case address:
+			m.address = append(m.address, f)
+			if wire.EqualFold(f.Name, "x-forwarded-for") {
+				m.forwarded = joined(m.forwarded, f.Value)
 			}
-			m[k] = joined(m[k], f.Value)
-		}
-		for k, name := range id.Headers {
-			if k <= named && len(f.Value) > 0 && wire.EqualFold(f.Name, name) {
-				m[nameMark], named = f.Value, k
+		case sessions:
+			if k := id.nameOf(f.Name); k <= named && len(f.Value) > 0 {
+				m.name, named = f.Value, k
 			}
-		}
-		switch {
-		case wire.EqualFold(f.Name, "x-forwarded-for"):
-			m[forwardedMark] = joined(m[forwardedMark], f.Value)
-		case id.Traces && wire.EqualFold(f.Name, "traceparent"):
-			trace = traceOf(f.Value)
+		case tracing:
+			m.trace = id.traceOf(f.Value)
+		case otherwise:
+			m.otherwise = append(m.otherwise, f)
 		}
 	}
-	return m, trace
+	m.params = id.Params(query)
+	return m
 }
 
-// credential is the place of a field in credentialFields, -1 where it is none of them.
-func credential(name []byte) int {
-	for k, want := range credentialFields {
-		if wire.EqualFold(name, want) || want == proxyAttributes && hasPrefixFold(name, want) {
-			return k
+// Of tells the client from a request's fields and query, and from its connection: the address, and the subject of the client's
+// certificate, or nil. What it returns doesn't point into them.
+func (id *Identity) Of(fields []wire.Field, query []byte, addr netip.AddrPort, subject []byte) Client {
+	m := id.gather(fields, query)
+	m.subject = subject
+	c := id.client(&m, addr)
+	return c.in(m.trace)
+}
+
+func (id *Identity) client(m *marks, addr netip.AddrPort) Client {
+	c := Client{Params: m.params}
+	credentials := session.CredentialsOf(m.who()...)
+	c.Realm = credentials
+	if len(m.address) > 0 {
+		c.Realm = session.CredentialsOf(append(texts(m.address), credentials[:])...)
+	}
+	c.Route = c.Realm
+	if len(m.otherwise) > 0 {
+		c.Route = session.CredentialsOf(append(texts(m.otherwise), c.Realm[:])...)
+	}
+	for _, f := range m.identity {
+		if wire.EqualFold(f.Name, "authorization") {
+			v := f.Value
+			c.Signed = c.Signed || hasPrefixFold(v, "aws4-") || hasPrefixFold(v, "signature") || hasPrefixFold(v, "digest")
+			c.Bound = c.Bound || hasPrefixFold(v, "negotiate") || hasPrefixFold(v, "ntlm")
 		}
 	}
-	return -1
-}
-
-// Of tells the client from a request's fields, and from its connection: the address, and the subject of the client's certificate, or nil.
-// The caller's fields point into the request.
-func (id *Identity) Of(fields []wire.Field, addr netip.AddrPort, subject []byte) Client {
-	m, trace := id.gather(fields, subject)
-	c := id.client(&m, fields, addr)
-	return c.in(trace)
-}
-
-func (id *Identity) client(m *marks, fields []wire.Field, addr netip.AddrPort) Client {
-	var c Client
-	for i := range fields {
-		if credential(fields[i].Name) >= 0 {
-			c.Caller.Fields = append(c.Caller.Fields, fields[i])
-		}
-	}
-	c.Signed = hasPrefixFold(m[0], "aws4-") || hasPrefixFold(m[0], "signature") || hasPrefixFold(m[0], "digest")
-	c.Bound = hasPrefixFold(m[0], "negotiate") || hasPrefixFold(m[0], "ntlm")
-	credentials := session.CredentialsOf(m.credentials()...)
-	switch name := m[nameMark]; {
-	case len(name) > 0:
-		c.Session, c.Known = session.Named(credentials, name), true
+	c.Address = id.address(addr.Addr(), m.forwarded)
+	switch {
+	case len(m.name) > 0:
+		c.Session, c.Known = session.Named(credentials, m.name), true
 	case id.Infer && id.Address:
-		c.Session, c.Known = session.Inferred(credentials, id.address(addr.Addr(), m[forwardedMark])), true
+		c.Session, c.Known = session.Inferred(credentials, c.Address), true
 	default:
 		c.Session, c.Known = session.Inferred(credentials, netip.Addr{}), id.Infer
 	}
 	return c
+}
+
+// who is what the request says of who asks, in an order that doesn't depend on that of the fields.
+func (m *marks) who() [][]byte {
+	list := texts(m.identity)
+	if len(m.params) > 0 {
+		list = append(list, []byte("?"), m.params)
+	}
+	if m.subject != nil {
+		list = append(list, []byte("subject"), m.subject)
+	}
+	return list
+}
+
+// texts are the fields' names, in small letters, each with its value; of where a request comes from without ports, which are of one
+// connection.
+func texts(fields []wire.Field) [][]byte {
+	sorted := slices.Clone(fields)
+	for i, f := range sorted {
+		sorted[i].Name = bytes.ToLower(f.Name)
+	}
+	slices.SortStableFunc(sorted, func(a, b wire.Field) int { return bytes.Compare(a.Name, b.Name) })
+	list := make([][]byte, 0, 2*len(sorted)+3)
+	for _, f := range sorted {
+		value := f.Value
+		if wire.IsAddress(f.Name) {
+			value = withoutPorts(value)
+		}
+		list = append(list, f.Name, value)
+	}
+	return list
 }
 
 // signedQuery reports whether a request is signed by its query: then nothing can be added to that.
@@ -135,29 +202,4 @@ func joined(a, b []byte) []byte {
 
 func hasPrefixFold(b []byte, prefix string) bool {
 	return len(b) >= len(prefix) && wire.EqualFold(b[:len(prefix)], prefix)
-}
-
-// address is the client's: the connection's, or, behind trusted proxies, the last one in X-Forwarded-For that isn't theirs.
-func (id *Identity) address(peer netip.Addr, forwarded []byte) netip.Addr {
-	peer = peer.Unmap()
-	for len(forwarded) > 0 && id.trusts(peer) {
-		i := bytes.LastIndexAny(forwarded, ",\x00")
-		last := forwarded[i+1:]
-		forwarded = forwarded[:max(i, 0)]
-		next, err := netip.ParseAddr(string(bytes.TrimSpace(last)))
-		if err != nil {
-			return peer
-		}
-		peer = next.Unmap()
-	}
-	return peer
-}
-
-func (id *Identity) trusts(a netip.Addr) bool {
-	for _, p := range id.Trusted {
-		if p.Contains(a) {
-			return true
-		}
-	}
-	return false
 }

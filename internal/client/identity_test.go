@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"testing"
 
-	"optimist/internal/session"
 	"optimist/internal/wire"
 )
 
@@ -18,7 +17,7 @@ func TestClientsAreToldApart(t *testing.T) {
 		return f
 	}
 	both := Identity{Headers: []string{"Optimist-Session"}, Infer: true, Address: true, Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
-	base := both.Of(field("Authorization", "Basic a"), peer, nil)
+	base := both.Of(field("Authorization", "Basic a"), nil, peer, nil)
 	for name, c := range map[string]struct {
 		fields []wire.Field
 		peer   string
@@ -35,27 +34,27 @@ func TestClientsAreToldApart(t *testing.T) {
 		"forwarded by an untrusted":   {field("authorization", "Basic a", "X-Forwarded-For", "10.0.0.1"), "11.0.0.1:1", false},
 		"forwarded along the trusted": {field("authorization", "Basic a", "X-Forwarded-For", "10.0.0.1, 10.9.9.9"), "10.1.1.1:1", true},
 	} {
-		got := both.Of(c.fields, netip.MustParseAddrPort(c.peer), nil)
+		got := both.Of(c.fields, nil, netip.MustParseAddrPort(c.peer), nil)
 		if (got.Session == base.Session) != c.same {
 			t.Errorf("%s: same session %v", name, !c.same)
 		}
 	}
 	moving := Identity{Headers: []string{"Optimist-Session"}, Infer: true}
 	for addr, name := range map[string]string{"10.0.0.2:1": "a", "10.0.0.1:1": "b"} {
-		a, b := moving.Of(field("authorization", "Basic a"), peer, nil), moving.Of(field("authorization", "Basic "+name), netip.MustParseAddrPort(addr), nil)
+		a, b := moving.Of(field("authorization", "Basic a"), nil, peer, nil), moving.Of(field("authorization", "Basic "+name), nil, netip.MustParseAddrPort(addr), nil)
 		if !a.Known || (a.Session == b.Session) != (name == "a") {
 			t.Errorf("by credentials alone, %s from %s: same session %v", name, addr, a.Session == b.Session)
 		}
 	}
 	opaque := Identity{Headers: []string{"X-Opaque-Id"}}
-	if a, b := opaque.Of(field("x-opaque-id", "7"), peer, nil), opaque.Of(field("x-opaque-id", "8"), peer, nil); !a.Known || !a.Session.IsNamed() || a.Session == b.Session {
+	if a, b := opaque.Of(field("x-opaque-id", "7"), nil, peer, nil), opaque.Of(field("x-opaque-id", "8"), nil, peer, nil); !a.Known || !a.Session.IsNamed() || a.Session == b.Session {
 		t.Error("the header that is configured names no session")
 	}
 	none := Identity{Headers: []string{"Optimist-Session"}}
-	if c := none.Of(nil, peer, nil); c.Known {
+	if c := none.Of(nil, nil, peer, nil); c.Known {
 		t.Error("without inference there is no session without the header")
 	}
-	if c := none.Of(field("optimist-session", "s"), peer, nil); !c.Known {
+	if c := none.Of(field("optimist-session", "s"), nil, peer, nil); !c.Known {
 		t.Error("with the header there is one")
 	}
 }
@@ -64,24 +63,65 @@ func TestClientsAreToldApart(t *testing.T) {
 func TestWhoeverMayBeShownSomethingElseIsSomebodyElse(t *testing.T) {
 	id := Identity{Infer: true, Address: true, Headers: []string{"optimist-session"}}
 	peer := netip.MustParseAddrPort("10.0.0.1:4711")
-	who := func(name, value string) session.Credentials {
-		c := id.Of([]wire.Field{{Name: []byte("Authorization"), Value: []byte("Basic x")}, {Name: []byte(name), Value: []byte(value)}}, peer, nil)
-		return c.Session.Credentials()
+	who := func(query string, fields ...string) Client {
+		list := []wire.Field{{Name: []byte("Authorization"), Value: []byte("Basic x")}}
+		for i := 0; i < len(fields); i += 2 {
+			list = append(list, wire.Field{Name: []byte(fields[i]), Value: []byte(fields[i+1])})
+		}
+		return id.Of(list, []byte(query), peer, nil)
 	}
-	for _, name := range []string{"Cookie", "es-security-runas-user",
-		"opendistro_security_impersonate_as", "sg_impersonate_as", "ES-Secondary-Authorization", "ES-Client-Authentication", "x-proxy-user",
-		"x-proxy-roles", "x-proxy-ext-department", "x-forwarded-user", "X-Remote-User", "X-Forwarded-Client-Cert", "X-Amz-Security-Token",
-		"securitytenant", "X-Found-Cluster", "X-Scope-OrgID"} {
-		if who(name, "a") == who(name, "b") {
-			t.Errorf("%s makes no difference", name)
+	type differs struct{ session, realm, route bool }
+	for _, c := range []struct {
+		name string
+		a, b Client
+		want differs
+	}{
+		{"a tenant", who("", "X-Tenant", "a"), who("", "X-Tenant", "b"), differs{true, true, true}},
+		{"a tenant or none", who("", "X-Tenant", "a"), who(""), differs{true, true, true}},
+		{"the names of attributes", who("", "x-proxy-ext-a", "1"), who("", "x-proxy-ext-b", "1"), differs{true, true, true}},
+		{"the values' places", who("", "X-Tenant", "a", "X-Org", "b"), who("", "X-Tenant", "b", "X-Org", "a"), differs{true, true, true}},
+		{"the order of fields", who("", "X-Tenant", "a", "X-Org", "b"), who("", "x-org", "b", "x-tenant", "a"), differs{}},
+		{"the order of one field's values", who("", "X-Tenant", "a", "X-Tenant", "b"), who("", "X-Tenant", "b", "X-Tenant", "a"), differs{true, true, true}},
+		{"a parameter", who("tenant=a&routing=1"), who("tenant=b&routing=1"), differs{true, true, true}},
+		{"a parameter with an escape", who("ten%61nt=a"), who("ten%61nt=b"), differs{true, true, true}},
+		{"other parameters", who("tenant=a&routing=1"), who("tenant=a&routing=2&refresh"), differs{}},
+		{"where it comes from", who("", "X-Forwarded-For", "192.0.2.1"), who("", "X-Forwarded-For", "192.0.2.2"), differs{false, true, true}},
+		{"a port", who("", "X-Forwarded-For", "192.0.2.1:1"), who("", "X-Forwarded-For", "192.0.2.1:2"), differs{}},
+		{"what nobody knows", who("", "X-Odd", "1"), who("", "X-Odd", "2"), differs{false, false, true}},
+		{"an id of the request", who("", "X-Request-Id", "1"), who("", "X-Request-Id", "2"), differs{}},
+		{"a session of its own", who("", "Optimist-Session", "1"), who("", "Optimist-Session", "2"), differs{session: true}},
+		{"a certificate", id.Of(nil, nil, peer, []byte("CN=a")), id.Of(nil, nil, peer, []byte("CN=b")), differs{true, true, true}},
+		{"a certificate or none", id.Of(nil, nil, peer, []byte("CN=a")), id.Of(nil, nil, peer, nil), differs{true, true, true}},
+		{"a trace", who("", "traceparent", "1"), who("", "traceparent", "2"), differs{}},
+		{"what is asked for", who("", "Accept", "1", "Content-Type", "2", "If-Match", "3"), who("", "Accept", "4"), differs{}},
+	} {
+		got := differs{c.a.Session != c.b.Session, c.a.Realm != c.b.Realm, c.a.Route != c.b.Route}
+		if got != c.want {
+			t.Errorf("%s: differs in %+v, want %+v", c.name, got, c.want)
 		}
 	}
-	if who("x-proxy-ext-a", "1") == who("x-proxy-ext-b", "1") {
-		t.Error("the names of attributes make no difference")
+	if c := who("tenant=a&routing=1&api_key=s"); string(c.Params) != "tenant=a&api_key=s" {
+		t.Errorf("requests of ours carry %q", c.Params)
 	}
-	for _, name := range []string{"X-Opaque-Id", "traceparent", "User-Agent", "X-Request-Id", "X-Forwarded-Proto"} {
-		if who(name, "a") != who(name, "b") {
-			t.Errorf("%s makes a difference: it changes with every request", name)
+}
+
+func TestAddressesAreReadAsBalancersWriteThem(t *testing.T) {
+	id := Identity{Infer: true, Address: true, Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+	for forwarded, want := range map[string]string{
+		"192.0.2.1":                         "192.0.2.1",
+		"192.0.2.1:4711":                    "192.0.2.1",
+		"192.0.2.1:4711, 10.0.0.7:80":       "192.0.2.1",
+		"2001:db8::1":                       "2001:db8::1",
+		"[2001:db8::1]":                     "2001:db8::1",
+		"[2001:db8::1]:4711":                "2001:db8::1",
+		`"[2001:db8::1]:4711"`:              "2001:db8::1",
+		"::ffff:192.0.2.1":                  "192.0.2.1",
+		"nonsense":                          "10.0.0.1",
+		"192.0.2.9, 192.0.2.1:1,10.1.1.1:2": "192.0.2.1",
+	} {
+		c := id.Of([]wire.Field{{Name: []byte("X-Forwarded-For"), Value: []byte(forwarded)}}, nil, netip.MustParseAddrPort("10.0.0.1:1"), nil)
+		if c.Address.String() != want {
+			t.Errorf("%s: %s, want %s", forwarded, c.Address, want)
 		}
 	}
 }

@@ -14,19 +14,20 @@ import (
 // Name is a request's session in a word that can be shown and kept: the same in every proxy and after a restart, and another for
 // every other session. It is the session's name or the client's address, and what tells the credentials from others; within a
 // name an equals sign and an at sign are encoded.
-func (id *Identity) Name(fields []wire.Field, addr netip.AddrPort, subject []byte) string {
-	m, _ := id.gather(fields, subject)
+func (id *Identity) Name(fields []wire.Field, query []byte, addr netip.AddrPort, subject []byte) string {
+	m := id.gather(fields, query)
+	m.subject = subject
 	var name []byte
 	switch {
-	case len(m[nameMark]) > longestName:
-		sum := sha256.Sum256(m[nameMark])
+	case len(m.name) > longestName:
+		sum := sha256.Sum256(m.name)
 		name = hex.AppendEncode([]byte("sha256="), sum[:16])
-	case len(m[nameMark]) > 0:
-		name = uri.AppendSegment(nil, string(m[nameMark]))
+	case len(m.name) > 0:
+		name = uri.AppendSegment(nil, string(m.name))
 	case id.Infer && id.Address:
-		name = uri.AppendSegment([]byte("ip="), id.address(addr.Addr(), m[forwardedMark]).String())
+		name = uri.AppendSegment([]byte("ip="), id.address(addr.Addr(), m.forwarded).String())
 	}
-	if cr := fingerprint(m.credentials()); cr != "" {
+	if cr := fingerprint(m.who()); cr != "" {
 		name = append(append(name, '@'), cr...)
 	}
 	return string(name)
@@ -41,10 +42,8 @@ func fingerprint(values [][]byte) string {
 	h := sha256.New()
 	any := false
 	for _, v := range values {
-		if len(v) > 0 {
-			any = true
-			v = user(v)
-		}
+		any = true
+		v = user(v)
 		h.Write([]byte{byte(len(v) >> 24), byte(len(v) >> 16), byte(len(v) >> 8), byte(len(v))})
 		h.Write(v)
 	}

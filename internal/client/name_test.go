@@ -15,7 +15,7 @@ func TestSessionsNamesTellThemApartAndHoldNoPassword(t *testing.T) {
 		for i := 0; i < len(fields); i += 2 {
 			list = append(list, wire.Field{Name: []byte(fields[i]), Value: []byte(fields[i+1])})
 		}
-		return id.Name(list, netip.MustParseAddrPort(addr), nil)
+		return id.Name(list, nil, netip.MustParseAddrPort(addr), nil)
 	}
 	const here = "192.0.2.7:1"
 	for _, c := range []struct{ want, got string }{

@@ -5,8 +5,10 @@ import (
 	"errors"
 
 	"optimist/internal/api"
+	"optimist/internal/catalog"
 	"optimist/internal/coding"
 	"optimist/internal/doc"
+	"optimist/internal/es"
 	"optimist/internal/uri"
 	"optimist/internal/wire"
 	"optimist/proxy"
@@ -34,15 +36,24 @@ func (r *Request) Begin(id *Identity, x *proxy.Exchange) {
 
 // Name is the request's session in a word that can be shown and kept: see Identity.Name.
 func (r *Request) Name() string {
-	return r.identity.Name(r.Head().Fields, r.Exchange.Client(), r.Subject())
+	return r.identity.Name(r.Head().Fields, r.Op().Query, r.Exchange.Client(), r.Subject())
 }
 
 // Client is who sent the request.
 func (r *Request) Client() *Client {
 	if !r.current {
-		r.client, r.current = r.recent.of(r.identity, r.Head().Fields, r.Exchange.Client(), r.Subject()), true
+		r.client, r.current = r.recent.of(r.identity, r.Head().Fields, r.Op().Query, r.Exchange.Client(), r.Subject()), true
 	}
 	return &r.client
+}
+
+// Caller is on whose behalf the request's client has the engine asked.
+func (r *Request) Caller() es.Caller { return es.Caller{Fields: r.Fields(), Params: r.Client().Params} }
+
+// Asker is the request's client, for the catalog.
+func (r *Request) Asker() catalog.Asker {
+	c := r.Client()
+	return catalog.Asker{Realm: c.Realm, Credentials: c.Session.Credentials(), Caller: r.Caller()}
 }
 
 // Rewritable reports whether anything of the request may be changed: not where the client signs it.

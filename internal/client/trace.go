@@ -19,6 +19,14 @@ func (c Client) in(t session.Trace) Client {
 	return c
 }
 
+// traceOf is the trace that a request is of, if traces count.
+func (id *Identity) traceOf(traceparent []byte) (t session.Trace) {
+	if !id.Traces {
+		return t
+	}
+	return traceOf(traceparent)
+}
+
 // traceOf is the trace id of a traceparent, by the W3C's Trace Context, level 1: the zero value where that isn't valid. Of later
 // versions only the beginning is known.
 func traceOf(traceparent []byte) (t session.Trace) {

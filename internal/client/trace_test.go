@@ -55,7 +55,7 @@ func TestTheTraceIsOfTheRequestAndANameIsStronger(t *testing.T) {
 		for i := 0; i < len(nameValue); i += 2 {
 			list = append(list, wire.Field{Name: []byte(nameValue[i]), Value: []byte(nameValue[i+1])})
 		}
-		return id.Of(list, peer, nil)
+		return id.Of(list, nil, peer, nil)
 	}
 	const parent = "00-" + traceID + "-" + spanID + "-01"
 	id := &Identity{Headers: []string{"Optimist-Session", "X-Thread"}, Traces: true, Infer: true, Address: true}
@@ -103,12 +103,12 @@ func TestAConnectionsTraceIsThatOfEachRequest(t *testing.T) {
 	var s recent
 	for _, value := range []string{"00-" + traceID + "-" + spanID + "-01", "00-1" + traceID[1:] + "-" + spanID + "-01", "", "x"} {
 		fields := []wire.Field{{Name: []byte("traceparent"), Value: []byte(value)}}
-		if got, want := s.of(id, fields, netip.AddrPort{}, nil), id.Of(fields, netip.AddrPort{}, nil); got.Session != want.Session {
+		if got, want := s.of(id, fields, nil, netip.AddrPort{}, nil), id.Of(fields, nil, netip.AddrPort{}, nil); got.Session != want.Session {
 			t.Errorf("%q: %+v", value, got.Session)
 		}
 	}
 	fields := []wire.Field{{Name: []byte("traceparent"), Value: []byte("00-" + traceID + "-" + spanID + "-01")}}
-	if n := testing.AllocsPerRun(100, func() { s.of(id, fields, netip.AddrPort{}, nil) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { s.of(id, fields, nil, netip.AddrPort{}, nil) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

@@ -63,6 +63,9 @@ type Config struct {
 	// Sessions says how optimist knows which reads and writes belong to one client, and how long it remembers reads.
 	Sessions Sessions `json:"sessions"`
 
+	// Identity says which clients share nothing of what optimist knows, and never a write.
+	Identity Identity `json:"identity"`
+
 	// Learning is what `optimist hot` tells of conflicts.
 	Learning Learning `json:"learning"`
 
@@ -269,6 +272,20 @@ type Sessions struct {
 	// them, if the client's address is part of the session. Default none. Danger: if clients can use such an address
 	// themselves, they can take each other's sessions, as far as they have each other's credentials.
 	TrustedProxies []Prefix `json:"trusted_proxies"`
+}
+
+// Identity says which clients share nothing of what optimist knows, and never a write: those that differ in a header or a
+// query parameter by which a request says who asks, or which tenant, organisation or cluster is meant. optimist knows the
+// usual names of these (docs/operations.md, Tenants). The lists here add to them. A star stands for any characters. A
+// name that begins with a minus sign isn't one of them: `-x-user`. The last name that fits counts.
+type Identity struct {
+	// Fields are further names of headers, for example [X-Shop, X-Env-*]. Danger: if a gateway between optimist and the
+	// engine chooses the cluster by a header that isn't known here, clients get each other's bases. The log names a
+	// header that looks like one. An id of requests must not be in the list: every request would be a stranger's.
+	Fields []string `json:"fields"`
+
+	// Parameters are further names of query parameters.
+	Parameters []string `json:"parameters"`
 }
 
 // Learning is what `optimist hot` tells of conflicts.

@@ -49,6 +49,7 @@ func start() *Config {
 
 			TrustedProxies: []Prefix{},
 		},
+		Identity: Identity{Fields: []string{}, Parameters: []string{}},
 		Learning: Learning{Clients: ClientsHashed},
 		Locks: Locks{
 			Path:     "/_lock",

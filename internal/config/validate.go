@@ -3,6 +3,7 @@ package config
 import (
 	"net"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ func (c *Config) validate(found Problems) Problems {
 	v.top()
 	v.upstream()
 	v.sessions()
+	v.identity()
 	v.locks()
 	v.rules()
 	return v.problems
@@ -179,6 +181,32 @@ func (v *validator) sessions() {
 	if len(s.TrustedProxies) > 0 && s.Infer != InferCredentialsAndAddress {
 		v.warn("sessions.trusted_proxies", "they have no effect where the address is no part of the session (infer: %s)", s.Infer)
 	}
+}
+
+// identity checks the lists of names that tell clients apart.
+func (v *validator) identity() {
+	check := func(key string, names []string) {
+		for i, entry := range names {
+			at := key + "[" + strconv.Itoa(i) + "]"
+			name, _ := strings.CutPrefix(entry, "-")
+			switch {
+			case !IsToken(name):
+				v.fail(at, "%q is not a name; write it as in X-Shop, or as in x-env-* for all that begin so", entry)
+			case strings.Trim(name, "*") == "":
+				v.fail(at, "%q is every name: then nothing tells two requests apart, or everything", entry)
+			case name != entry && key == "identity.fields" && fits(name, "authorization"):
+				v.fail(at, "Authorization says who asks: without it, clients would get what only others may see")
+			}
+		}
+	}
+	check("identity.fields", v.cfg.Identity.Fields)
+	check("identity.parameters", v.cfg.Identity.Parameters)
+}
+
+// fits reports whether a name with stars fits a name.
+func fits(pattern, name string) bool {
+	ok, err := path.Match(strings.ToLower(pattern), name)
+	return ok && err == nil
 }
 
 func equalFold(s string, names ...string) bool {

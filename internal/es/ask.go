@@ -65,8 +65,8 @@ func (t *transport) Perform(req *http.Request) (*http.Response, error) {
 	fields := make([]wire.Field, 0, 2+len(t.way.Fields))
 	r := upstream.Request{
 		Method:     req.Method,
-		Target:     []byte(req.URL.RequestURI()),
-		Fields:     append(append(fields, acceptJSON), t.way.Fields...),
+		Target:     t.way.target(req.URL.RequestURI()),
+		Fields:     t.way.appendFields(append(fields, acceptJSON)),
 		Own:        t.way.Own,
 		Node:       t.way.Node,
 		Timeout:    t.way.Timeout,

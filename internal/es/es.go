@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/upstream"
+	"optimist/internal/uri"
 	"optimist/internal/wire"
 )
 
@@ -46,10 +48,43 @@ type Doer interface {
 	Do(ctx context.Context, r *upstream.Request) (*upstream.Response, error)
 }
 
-// Caller is on whose behalf a call is made: the request fields that carry the client's credentials, or optimist's own.
+// Caller is on whose behalf a call is made. A gateway in front of the engine may choose the tenant, or the cluster, by any field of a
+// request: so a call carries all of the client's, but for those that are about the client's own message (wire.IsOwn).
 type Caller struct {
-	Fields []wire.Field
-	Own    bool
+	Fields []wire.Field // the end-to-end fields of the client's request
+	Params []byte       // the query parameters by which it says who asks, or for whom, as they stand there
+	Own    bool         // with optimist's own credentials in place of the client's
+}
+
+// appendFields appends the fields that a call carries.
+func (who *Caller) appendFields(dst []wire.Field) []wire.Field {
+	for _, f := range who.Fields {
+		if !wire.IsOwn(f.Name) && !wire.IsForOptimist(f.Name) && !(who.Own && wire.IsCredential(f.Name)) {
+			dst = append(dst, f)
+		}
+	}
+	return dst
+}
+
+// target is the call's target, with the client's parameters. Credentials among these go only where the client's own fields go.
+func (who *Caller) target(path string) []byte {
+	params := who.Params
+	if who.Own {
+		params = withoutSecrets(params)
+	}
+	if len(params) == 0 {
+		return []byte(path)
+	}
+	sep := byte('?')
+	if strings.IndexByte(path, sep) >= 0 {
+		sep = '&'
+	}
+	return append(append([]byte(path), sep), params...)
+}
+
+// withoutSecrets are parameters without those that are credentials.
+func withoutSecrets(params []byte) []byte {
+	return uri.Select(nil, params, func(name []byte) bool { return !wire.IsSecretParameter(name) })
 }
 
 // patience bounds one call, whatever else bounds its context. The engine itself gives up after a minute.

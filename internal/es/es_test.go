@@ -244,3 +244,37 @@ func TestListTellsIndicesFromThoseThatAreMadeAnew(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A gateway may choose the tenant by any field: what is asked on a client's behalf has to get where the client's own request went.
+func TestACallGoesWhereTheClientsRequestWent(t *testing.T) {
+	var fields []wire.Field
+	for _, f := range []string{
+		"Host: shop.example", "Authorization: Basic x", "X-Tenant: a", "X-Odd: 1", "X-Request-Id: 7", "Accept: application/yaml", "Range: bytes=0-1",
+		"If-None-Match: *", "If-Modified-Since: x", "Content-Type: application/json", "Content-Encoding: gzip", "Content-Length: 7",
+		"Accept-Encoding: gzip", "Expect: 100-continue", "X-HTTP-Method-Override: PUT", "Optimist-Session: s", "Idempotency-Key: 1", "Digest: x",
+	} {
+		name, value, _ := strings.Cut(f, ": ")
+		fields = append(fields, wire.Field{Name: []byte(name), Value: []byte(value)})
+	}
+	for _, c := range []struct {
+		own           bool
+		fields, query string
+	}{
+		{false, "Accept: application/json|Host: shop.example|Authorization: Basic x|X-Tenant: a|X-Odd: 1|X-Request-Id: 7", "tenant=a&api_key=s"},
+		{true, "Accept: application/json|Host: shop.example|X-Tenant: a|X-Odd: 1|X-Request-Id: 7", "tenant=a"},
+	} {
+		cl, e := newClient(nil)
+		who := Caller{Fields: fields, Params: []byte("tenant=a&api_key=s"), Own: c.own}
+		_, _ = cl.Fetch(t.Context(), who, Document{Ref: doc.Ref{Index: "shop", ID: "1"}}) // there is none
+		var got []string
+		for _, f := range e.last.Fields {
+			got = append(got, string(f.Name)+": "+string(f.Value))
+		}
+		if text := strings.Join(got, "|"); text != c.fields {
+			t.Errorf("own %v: fields %s, want %s", c.own, text, c.fields)
+		}
+		if target := string(e.last.Target); target != "/shop/_doc/1?_source=true&"+c.query {
+			t.Errorf("own %v: %s", c.own, target)
+		}
+	}
+}

@@ -31,7 +31,7 @@ func (i *Interceptor) changeIndices(r *request) {
 	}
 	forwardJudged(r, func(status int) {
 		if verdictOf(status) != refused {
-			i.Writes.IndicesChanged()
+			i.Writes.IndicesChanged(r.Client().Session.Credentials())
 		}
 	})
 }
@@ -78,7 +78,7 @@ func (i *Interceptor) renumber(r *request) {
 		r.Fail(err) // not all of the request came
 		return
 	}
-	c := renumbering{i: i, ctx: r.Context(), asker: r.Client().Asker(), streamed: large}
+	c := renumbering{i: i, ctx: r.Context(), asker: r.Asker(), streamed: large}
 	text, _, err := r.Plain(longestActions)
 	c.names.of(r.Op(), string(r.Head().Method), text, err != nil)
 	c.before()
@@ -157,7 +157,7 @@ func (c *renumbering) after(status int) {
 			changed = append(changed, name)
 		}
 	}
-	c.i.Writes.IndicesChanged(changed...)
+	c.i.Writes.IndicesChanged(c.asker.Credentials, changed...)
 }
 
 // compare tells what stands for something else now. An index that was found by an alias, and isn't any more, is asked for by its

@@ -67,7 +67,7 @@ func (i *Interceptor) of(x *proxy.Exchange) *request {
 
 // SessionName is a request's session in a word that can be shown and kept: see client.Identity.
 func (i *Interceptor) SessionName(x *proxy.Exchange) string {
-	return i.Identity.Name(x.Head().Fields, x.Client(), x.Subject())
+	return i.Identity.Name(x.Head().Fields, x.Op().Query, x.Client(), x.Subject())
 }
 
 // taker is the rule that takes a write, or nil. A rule takes it by the name that the request has, or by that of the index behind:
@@ -79,7 +79,7 @@ func (i *Interceptor) taker(r *request) (*rule.Rule, error) {
 	if !rules.Elsewhere(&a, ru) {
 		return ru, nil
 	}
-	ix, err := i.catalog.Describe(r.Context(), r.Client().Asker(), a.Index, 0)
+	ix, err := i.catalog.Describe(r.Context(), r.Asker(), a.Index, 0)
 	switch {
 	case err == nil:
 		a.Concrete, a.Stream = ix.Name, ix.DataStream

@@ -129,7 +129,8 @@ func (i *Interceptor) prepare(r *request, ru *rule.Rule) (reason string, err err
 		return "", err
 	}
 	w.Client = &r.Request
-	w.Session, w.Caller, w.Anonymous, w.Background = c.Session, c.Caller, !c.Known, background(w.Fields, ru)
+	w.Session, w.Realm, w.Route, w.Caller = c.Session, c.Realm, c.Route, r.Caller()
+	w.Anonymous, w.Background = !c.Known, background(w.Fields, ru)
 	return "", i.takeStamp(r, ru)
 }
 

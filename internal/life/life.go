@@ -7,6 +7,7 @@ package life
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,9 +21,19 @@ const MaxIndices = 4096
 // Epoch is a moment in the lives of all indices.
 type Epoch uint64
 
+// Owner stands for clients to whom the name of an index means the same index.
+type Owner [16]byte
+
+// maxForks bounds how many owners are told apart for each index. Those beyond it lose what is known of theirs with all others.
+const maxForks = 1024
+
 // Indices are the states of indices by name, for writers of type W. They are safe for concurrent use. Times are in nanoseconds
 // since some moment, which must not be after the first of them.
 type Indices[W comparable] struct {
+	// Others returns the owners for whom the name certainly stands for another index than for o: they are clients of another cluster.
+	// What happens to o's index doesn't concern theirs. Nil: there are none. It is called with a lock held.
+	Others func(name string, o Owner) []Owner
+
 	maxAge int64
 	byName atomic.Pointer[map[string]*Index[W]]
 	others Index[W]
@@ -38,7 +49,7 @@ type Indices[W comparable] struct {
 func New[W comparable](maxAge time.Duration) *Indices[W] {
 	t := &Indices[W]{maxAge: int64(maxAge)}
 	t.byName.Store(&map[string]*Index[W]{})
-	t.others.in = t
+	t.others.in, t.others.clients = t, &clients[W]{}
 	t.others.wrote.Store(true)
 	return t
 }
@@ -49,17 +60,23 @@ func (t *Indices[W]) Epoch() Epoch { return Epoch(t.epoch.Load()) }
 // Len returns how many indices are told apart.
 func (t *Indices[W]) Len() int { return len(*t.byName.Load()) }
 
-// Index returns the state of an index. It takes no lock and doesn't allocate; a name that is new copies the map. name may be in a
-// buffer that is reused.
-func (t *Indices[W]) Index(name string, now int64) *Index[W] {
-	if ix := (*t.byName.Load())[name]; ix != nil {
-		// Not every time: the line is shared by all cores.
-		if u := ix.used.Load(); now-u > t.maxAge/8 {
-			ix.used.Store(now)
-		}
-		return ix
+// Index returns the state of an index, as its owner has it. It takes no lock and doesn't allocate; a name that is new copies the map.
+// name may be in a buffer that is reused.
+func (t *Indices[W]) Index(name string, o Owner, now int64) *Index[W] {
+	ix := (*t.byName.Load())[name]
+	if ix == nil {
+		return t.add(name, now)
 	}
-	return t.add(name, now)
+	// Not every time: the line is shared by all cores.
+	if u := ix.used.Load(); now-u > t.maxAge/8 {
+		ix.used.Store(now)
+	}
+	if forks := ix.forks.Load(); forks != nil {
+		if own := (*forks)[o]; own != nil {
+			return own
+		}
+	}
+	return ix
 }
 
 func (t *Indices[W]) add(name string, now int64) *Index[W] {
@@ -74,11 +91,12 @@ func (t *Indices[W]) add(name string, now int64) *Index[W] {
 	if t.Len() >= MaxIndices {
 		return &t.others
 	}
-	ix := &Index[W]{in: t}
+	name = strings.Clone(name)
+	ix := &Index[W]{in: t, name: name, clients: &clients[W]{}}
 	ix.used.Store(now)
 	ix.dropped.Store(t.others.dropped.Load()) // it may have been one of them
 	m := maps.Clone(*t.byName.Load())
-	m[strings.Clone(name)] = ix
+	m[name] = ix
 	t.byName.Store(&m)
 	return ix
 }
@@ -96,6 +114,11 @@ func (t *Indices[W]) purge(now int64) {
 			return false
 		}
 		raise(&t.floor, ix.dropped.Load())
+		if forks := ix.forks.Load(); forks != nil {
+			for _, f := range *forks {
+				raise(&t.floor, f.dropped.Load())
+			}
+		}
 		return true
 	})
 	t.byName.Store(&m)
@@ -105,15 +128,59 @@ func (t *Indices[W]) purge(now int64) {
 func (t *Indices[W]) DropAll() {
 	t.changing.Lock()
 	defer t.changing.Unlock()
-	t.drop(&t.floor)
+	n := t.epoch.Load() + 1
+	raise(&t.floor, n)
+	t.epoch.Store(n)
 }
 
-// drop begins a new epoch. Whoever sees it sees what it drops, so that nothing gets in between the two.
-func (t *Indices[W]) drop(a *atomic.Uint64) Epoch {
+// drop begins a new epoch, in which the index has a new life for its owner o and for all who may share it. Whoever sees the epoch sees
+// what it drops, so that nothing gets in between the two.
+func (ix *Index[W]) drop(o Owner) Epoch {
+	t, root := ix.in, ix
+	if ix.root != nil {
+		root = ix.root
+	}
+	var spared []Owner
+	if t.Others != nil && root != &t.others {
+		spared = t.Others(root.name, o)
+	}
+	forks := root.fork(spared)
 	n := t.epoch.Load() + 1
-	raise(a, n)
+	raise(&root.dropped, n)
+	for owner, f := range forks {
+		if !slices.Contains(spared, owner) {
+			raise(&f.dropped, n)
+		}
+	}
 	t.epoch.Store(n)
 	return Epoch(n)
+}
+
+// fork gives owners states of their own, as they are now, and returns those of all who have one.
+func (ix *Index[W]) fork(owners []Owner) map[Owner]*Index[W] {
+	var forks map[Owner]*Index[W]
+	if p := ix.forks.Load(); p != nil {
+		forks = *p
+	}
+	if len(owners) == 0 {
+		return forks
+	}
+	all := maps.Clone(forks)
+	if all == nil {
+		all = map[Owner]*Index[W]{}
+	}
+	for _, o := range owners {
+		if all[o] == nil && len(all) < maxForks {
+			f := &Index[W]{in: ix.in, root: ix, clients: ix.clients}
+			f.dropped.Store(ix.dropped.Load())
+			f.first.Store(ix.first.Load())
+			f.wrote.Store(ix.wrote.Load())
+			f.acknowledged.Store(ix.acknowledged.Load())
+			all[o] = f
+		}
+	}
+	ix.forks.Store(&all)
+	return all
 }
 
 func raise(a *atomic.Uint64, to uint64) {
@@ -128,12 +195,20 @@ func raise(a *atomic.Uint64, to uint64) {
 // Index is what is known of an index. It is safe for concurrent use.
 type Index[W comparable] struct {
 	in           *Indices[W]
+	name         string
+	root         *Index[W] // of a fork: what it was forked from
+	forks        atomic.Pointer[map[Owner]*Index[W]]
 	dropped      atomic.Uint64
 	first        atomic.Int64 // time of the first read + 1
 	wrote        atomic.Bool
 	used         atomic.Int64
 	acknowledged atomic.Uint64
 
+	*clients[W]
+}
+
+// clients are those who did something in an index.
+type clients[W comparable] struct {
 	blind     noted[W] // those who overwrite what they haven't read
 	writers   noted[W]
 	searchers noted[W] // those who have seen what isn't known
@@ -143,21 +218,21 @@ type Index[W comparable] struct {
 // so that nothing from before gets in beside what was put there after.
 func (ix *Index[W]) Gone() Epoch { return Epoch(max(ix.dropped.Load(), ix.in.floor.Load())) }
 
-// Drop begins a new life of the index.
-func (ix *Index[W]) Drop() {
+// Drop begins a new life of the index for its owner, and for all who may share it.
+func (ix *Index[W]) Drop(o Owner) {
 	ix.in.changing.Lock()
 	defer ix.in.changing.Unlock()
-	ix.in.drop(&ix.dropped)
+	ix.drop(o)
 }
 
-// Renew begins a new life of the index, unless one has begun since gone. It returns the epoch at which its life began.
-func (ix *Index[W]) Renew(gone Epoch) (at Epoch, renewed bool) {
+// Renew is Drop, unless a new life has begun since gone. It returns the epoch at which the index's life began.
+func (ix *Index[W]) Renew(o Owner, gone Epoch) (at Epoch, renewed bool) {
 	ix.in.changing.Lock()
 	defer ix.in.changing.Unlock()
 	if at = ix.Gone(); at != gone {
 		return at, false
 	}
-	return ix.in.drop(&ix.dropped), true
+	return ix.drop(o), true
 }
 
 // Wrote notes a write other than a create: bodies read from the index are worth keeping.
@@ -173,12 +248,12 @@ func (ix *Index[W]) Acknowledged(asked uint64) { raise(&ix.acknowledged, asked) 
 
 // Missing ends the life of the index that a read hasn't found, which was asked for at that place. It reports whether it did: it
 // doesn't where nothing is known of the index, or a write of it was acknowledged since, which has made it.
-func (ix *Index[W]) Missing(asked uint64) bool {
+func (ix *Index[W]) Missing(o Owner, asked uint64) bool {
 	known := ix.wrote.Load() || ix.first.Load() != 0
 	if !known || asked <= ix.acknowledged.Load() {
 		return false
 	}
-	if _, renewed := ix.Renew(ix.Gone()); !renewed {
+	if _, renewed := ix.Renew(o, ix.Gone()); !renewed {
 		return false
 	}
 	ix.first.Store(0)
@@ -205,7 +280,7 @@ func (ix *Index[W]) IsBlind(w W, now int64) bool { return ix.blind.has(w, now) }
 // WroteBlindly makes w a blind writer for the age of what is known, unless it has searched the index, or one whose name isn't known: "".
 // Of too many indices nobody is blind in any.
 func (ix *Index[W]) WroteBlindly(w W, now int64) {
-	if ix != &ix.in.others && !ix.searchers.has(w, now) && !ix.in.Index("", now).searchers.has(w, now) {
+	if ix != &ix.in.others && !ix.searchers.has(w, now) && !ix.in.Index("", Owner{}, now).searchers.has(w, now) {
 		ix.blind.add(w, now, ix.in.maxAge)
 	}
 }

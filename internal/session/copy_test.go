@@ -205,7 +205,7 @@ func TestACopyOfAnIndexThatIsGoneNamesNothing(t *testing.T) {
 	s.Read(pool, ref, rev(5, `{"n":1}`), s.Epoch())
 	b := takeCopy(t, s, pool, served(1), `{"n":2}`)
 	b.Commit(Ack{Stored: rev(6, `{"n":2}`), Sent: []byte(`{"n":2}`), Told: num(6)})
-	s.DropIndex("shop")
+	s.DropIndex(Credentials{}, "shop")
 	b = takeCopy(t, s, pool, served(1), `{"n":3}`)
 	want(t, b, KindGiven, 5)
 	wantView(t, b, "", "")

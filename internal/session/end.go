@@ -23,7 +23,7 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 		return
 	}
 	now := c.store.clock()
-	ix := c.store.indices.Index(c.key.ref.Index, now)
+	ix := c.store.index(c.key.ref.Index, c.key.sess.credentials, now)
 	if !a.Created {
 		c.store.wrote(ix, c.key.sess, now)
 	}
@@ -32,7 +32,7 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 	}
 	renewed := false
 	if b.unanswered, renewed = c.settle(&a, deleted, ix, now); renewed {
-		c.store.o.Renewed.Call(c.key.ref.Index)
+		c.store.o.Renewed.Call(c.key.sess.credentials, c.key.ref.Index)
 	}
 }
 
@@ -54,7 +54,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64)
 		sh.markers.Remove(sh.mark(k))
 	}
 	if c.since >= gone && sh.documentOf(k, e, gone).knewNewer(a.Stored.Numbers, 0, c.taken) {
-		if gone, renewed = ix.Renew(gone); renewed {
+		if gone, renewed = ix.Renew(life.Owner(k.sess.credentials), gone); renewed {
 			c.since = gone
 		}
 	}
@@ -100,7 +100,7 @@ func (b *Base) Release() {
 	}
 	c.returned = c.shown
 	s, now := c.store, c.store.clock()
-	ix, sh := s.indices.Index(c.key.ref.Index, now), s.shard(c.key)
+	ix, sh := s.index(c.key.ref.Index, c.key.sess.credentials, now), s.shard(c.key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.release(&c, ix.Gone(), now)

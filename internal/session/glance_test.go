@@ -36,7 +36,7 @@ func TestAGlanceSeesWhatTakeWouldReserveAndLeavesIt(t *testing.T) {
 		}},
 		{"a loss", named, func(s *Store, sess Session) {
 			s.Read(sess, ref, revision(1, "a"), 0)
-			s.DropIndex("shop")
+			s.DropIndex(Credentials{}, "shop")
 			b, _ := s.Take(context.Background(), sess, ref, []byte("v")) // it is found out by the next who looks
 			b.Release()
 		}},
@@ -50,7 +50,7 @@ func TestAGlanceSeesWhatTakeWouldReserveAndLeavesIt(t *testing.T) {
 			now := time.Now()
 			s := New(Options{Now: func() time.Time { return now }})
 			now = now.Add(time.Hour)
-			s.Wrote("shop") // bodies are kept
+			s.Wrote(Credentials{}, "shop") // bodies are kept
 			c.make(s, c.sess)
 			before := s.Stats()
 			var saw []Base
@@ -93,7 +93,7 @@ func TestAGlanceLeavesNobodyAnotherBase(t *testing.T) {
 	ref := doc.Ref{Index: "shop", ID: "1"}
 	sess := Inferred(Credentials{}, netip.MustParseAddr("127.0.0.1"))
 	s := New(Options{})
-	s.Wrote("shop")
+	s.Wrote(Credentials{}, "shop")
 	s.Read(sess, ref, revision(1, "a"), 0)
 	s.Read(sess, ref, revision(2, "b"), 0)
 	done := make(chan struct{})

@@ -168,9 +168,9 @@ func TestBodiesOnlyInIndicesThatSeeWrites(t *testing.T) {
 	body(2, true)
 	c.advance(1)
 	body(3, false)
-	s.Wrote("other")
+	s.Wrote(Credentials{}, "other")
 	body(4, false)
-	s.Wrote("shop")
+	s.Wrote(Credentials{}, "shop")
 	body(5, true)
 	c.advance(10 * maxAge)
 	body(6, true)
@@ -205,7 +205,7 @@ func TestBodyComesWithALaterReadOfTheSameRevision(t *testing.T) {
 }
 
 func TestWhatWasKnownOfADroppedIndexIsLost(t *testing.T) {
-	for _, drop := range []func(*Store){func(s *Store) { s.DropIndex("shop") }, func(s *Store) { s.Resume(true) }} {
+	for _, drop := range []func(*Store){func(s *Store) { s.DropIndex(Credentials{}, "shop") }, func(s *Store) { s.Resume(true) }} {
 		s, _ := newTest(t)
 		s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
 		s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
@@ -223,14 +223,14 @@ func TestWhatWasKnownOfADroppedIndexIsLost(t *testing.T) {
 func TestOtherIndicesKeepWhatIsKnown(t *testing.T) {
 	s, _ := newTest(t)
 	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
-	s.DropIndex("other")
+	s.DropIndex(Credentials{}, "other")
 	want(t, take(t, s, pool, `{"a":2}`), KindRead, 5)
 }
 
 func TestBytesOfADroppedIndexAreNotThoseOfTheNewOne(t *testing.T) {
 	s, _ := newTest(t)
 	s.Read(one, ref, rev(5, `{"old":1}`), s.Epoch())
-	s.DropIndex("shop")
+	s.DropIndex(Credentials{}, "shop")
 	s.Read(pool, ref, rev(5, `{"new":1}`), s.Epoch()) // the same numbers
 	b := take(t, s, pool, `{"a":2}`)
 	want(t, b, KindRead, 5)
@@ -244,7 +244,7 @@ func TestBytesOfADroppedIndexAreNotThoseOfTheNewOne(t *testing.T) {
 func TestAnswerThatWasOvertakenByADropIsNoBase(t *testing.T) {
 	s, _ := newTest(t)
 	before := s.Epoch()
-	s.DropIndex("shop")
+	s.DropIndex(Credentials{}, "shop")
 	s.Read(pool, ref, rev(5, `{"a":1}`), before)
 	wantLost(t, take(t, s, pool, `{"a":2}`), ReasonIndex)
 	s.ReadAbsent(one, ref, before)
@@ -268,7 +268,7 @@ func TestWriteThatWasOvertakenByADropLeavesNothing(t *testing.T) {
 		s, _ := newTest(t)
 		s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
 		b := take(t, s, pool, `{"a":2}`)
-		s.DropIndex("shop")
+		s.DropIndex(Credentials{}, "shop")
 		end(&b)
 		if b = take(t, s, pool, `{"a":2}`); b.Kind != KindLost || b.Reason != ReasonIndex {
 			t.Fatalf("%s: %v %v", name, b.Kind, b.Reason)
@@ -276,7 +276,7 @@ func TestWriteThatWasOvertakenByADropLeavesNothing(t *testing.T) {
 		// Nor beside what is known of the new index.
 		s.Read(pool, at(1), rev(5, `{"a":1}`), s.Epoch())
 		b, _ = s.Take(ended(), pool, at(1), nil)
-		s.DropIndex("shop")
+		s.DropIndex(Credentials{}, "shop")
 		s.Read(pool, at(1), rev(0, `{"a":1}`), s.Epoch())
 		end(&b)
 		b, _ = s.Take(ended(), pool, at(1), nil)
@@ -293,14 +293,14 @@ func TestWriteThatWasOvertakenByADropLeavesNothing(t *testing.T) {
 func TestIndicesAreBounded(t *testing.T) {
 	s, c := newTest(t)
 	for i := range life.MaxIndices + 10 {
-		s.Wrote(fmt.Sprint("index-", i))
+		s.Wrote(Credentials{}, fmt.Sprint("index-", i))
 	}
 	if n := s.indices.Len(); n != life.MaxIndices {
 		t.Fatalf("%d indices", n)
 	}
 	late := doc.Ref{Index: "late", ID: "1"}
 	s.Read(pool, late, rev(5, `{"a":1}`), s.Epoch())
-	s.DropIndex(fmt.Sprint("index-", life.MaxIndices+1)) // they share their fate
+	s.DropIndex(Credentials{}, fmt.Sprint("index-", life.MaxIndices+1)) // they share their fate
 	b, _ := s.Take(ended(), pool, late, nil)
 	wantLost(t, b, ReasonIndex)
 	s.Read(pool, late, rev(5, `{"a":1}`), s.Epoch())
@@ -311,9 +311,9 @@ func TestIndicesAreBounded(t *testing.T) {
 	b.Release()
 	// Unused ones make room.
 	c.advance(maxAge)
-	s.Wrote("index-5")
+	s.Wrote(Credentials{}, "index-5")
 	c.advance(maxAge)
-	s.Wrote("new")
+	s.Wrote(Credentials{}, "new")
 	if n := s.indices.Len(); n != 2 {
 		t.Fatalf("%d indices", n)
 	}
@@ -322,12 +322,12 @@ func TestIndicesAreBounded(t *testing.T) {
 func TestDropIsRememberedWhenItsIndexIsForgotten(t *testing.T) {
 	s, c := newTest(t)
 	before := s.Epoch()
-	s.DropIndex("shop")
+	s.DropIndex(Credentials{}, "shop")
 	for i := range life.MaxIndices {
-		s.Wrote(fmt.Sprint("index-", i))
+		s.Wrote(Credentials{}, fmt.Sprint("index-", i))
 	}
 	c.advance(2 * maxAge)
-	s.Wrote("new")
+	s.Wrote(Credentials{}, "new")
 	s.Read(pool, ref, rev(5, `{"a":1}`), before) // an answer that took very long
 	wantLost(t, take(t, s, pool, `{"a":2}`), ReasonIndex)
 }
@@ -335,12 +335,12 @@ func TestDropIsRememberedWhenItsIndexIsForgotten(t *testing.T) {
 func TestDropAmongTooManyIndicesIsRememberedOfEach(t *testing.T) {
 	s, c := newTest(t)
 	for i := range life.MaxIndices {
-		s.Wrote(fmt.Sprint("index-", i))
+		s.Wrote(Credentials{}, fmt.Sprint("index-", i))
 	}
 	before := s.Epoch()
-	s.DropIndex("shop")
+	s.DropIndex(Credentials{}, "shop")
 	c.advance(2 * maxAge)
-	s.Wrote("new")                               // makes room
+	s.Wrote(Credentials{}, "new")                // makes room
 	s.Read(pool, ref, rev(5, `{"a":1}`), before) // an answer that took very long
 	wantLost(t, take(t, s, pool, `{"a":2}`), ReasonIndex)
 }

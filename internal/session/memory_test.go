@@ -298,10 +298,10 @@ func TestSmallAndLargeStores(t *testing.T) {
 // The first read is too old by now, and goes when the second one makes room for itself: its bytes must not be shared any more.
 func TestAReadSharesNoBodyThatGoesForItsAge(t *testing.T) {
 	s, c := newTest(t)
-	s.Wrote("shop")
+	s.Wrote(Credentials{}, "shop")
 	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
 	c.advance(maxAge)
-	s.Wrote("shop")
+	s.Wrote(Credentials{}, "shop")
 	s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
 	audit(t, s)
 }

@@ -473,7 +473,7 @@ func (w *world) time(t *rapid.T) {
 
 func (w *world) drop(t *rapid.T) {
 	index := rapid.SampledFrom([]string{"unknown", "none", "no", "shop", "other"}).Draw(t, "index")
-	w.s.DropIndex(index)
+	w.s.DropIndex(Credentials{}, index)
 	w.m.moment++
 	w.m.dropped[index] = w.m.moment
 }

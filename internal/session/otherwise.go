@@ -53,7 +53,7 @@ func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bo
 		return
 	}
 	if left.Known() && at >= gone {
-		sh.acknowledged(e, s.indices.Index(ref.Index, now), left.Numbers, s.asked.Load())
+		sh.acknowledged(e, s.index(ref.Index, sess.credentials, now), left.Numbers, s.asked.Load())
 	}
 	v := e.view
 	if v.set && left.Known() && left.SeqNo < v.numbers.SeqNo {
@@ -75,7 +75,7 @@ func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bo
 // count any more. The caller unlocks the shard.
 func (s *Store) open(sess Session, ref doc.Ref) (sh *shard, e *entry, gone Epoch, now int64) {
 	now = s.clock()
-	ix := s.indices.Index(ref.Index, now)
+	ix := s.index(ref.Index, sess.credentials, now)
 	k := keyOf(sess, ref)
 	sh = s.shard(k)
 	sh.mu.Lock()

@@ -53,7 +53,7 @@ func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, aske
 	}
 	k := keyOf(sess, ref)
 	r := reading{s: s, sh: s.shard(k), k: k, trace: sess.trace, rev: rev, at: at, asked: asked, now: s.clock()}
-	r.ix = s.indices.Index(ref.Index, r.now)
+	r.ix = s.index(ref.Index, sess.credentials, r.now)
 	if rev.Source != nil {
 		r.rev.Source = s.worth(rev.Source, r.ix, r.now)
 	}
@@ -62,7 +62,7 @@ func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, aske
 		r.into(true)
 	}
 	if r.renewed {
-		s.o.Renewed.Call(ref.Index)
+		s.o.Renewed.Call(sess.credentials, ref.Index)
 	}
 }
 
@@ -83,7 +83,7 @@ func (r *reading) into(own bool) bool {
 	held, src := d.find(r.rev.Numbers), r.rev.Source
 	same := held != nil && src != nil && bytes.Equal(held.data, src)
 	if older, other := d.knewNewer(r.rev.Numbers, r.asked, 0), !same && held.isOther(src, r.asked); older || other {
-		if gone, r.renewed = r.ix.Renew(gone); !r.renewed || !older && r.asked <= held.asked {
+		if gone, r.renewed = r.ix.Renew(life.Owner(r.k.sess.credentials), gone); !r.renewed || !older && r.asked <= held.asked {
 			r.sh.get(r.k, gone, r.now)
 			r.sh.lose(r.k, ReasonIndex) // it may be a read of the index that was there before
 			return true

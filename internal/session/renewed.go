@@ -64,8 +64,8 @@ func (b *body) isOther(data []byte, asked uint64) bool {
 
 // IndexMissing notes that a read, which was asked for at its place in the order, says that there is no such index. What is known
 // of the index is forgotten, unless a write of it was acknowledged since: that has made the index.
-func (s *Store) IndexMissing(name string, asked uint64) {
-	if !s.dryRun && s.indices.Index(name, s.clock()).Missing(asked) {
-		s.o.Renewed.Call(name)
+func (s *Store) IndexMissing(c Credentials, name string, asked uint64) {
+	if !s.dryRun && s.index(name, c, s.clock()).Missing(life.Owner(c), asked) {
+		s.o.Renewed.Call(c, name)
 	}
 }

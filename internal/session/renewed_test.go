@@ -124,7 +124,7 @@ func TestAReadOfAnOlderRevisionThanWasAcknowledgedIsOfAnotherIndex(t *testing.T)
 	} {
 		t.Run(name, func(t *testing.T) {
 			var renewed []string
-			s, _ := newTest(t, func(o *Options) { o.Renewed = func(index string) { renewed = append(renewed, index) } })
+			s, _ := newTest(t, func(o *Options) { o.Renewed = func(_ Credentials, index string) { renewed = append(renewed, index) } })
 			s.ReadAsked(one, ref, rev(7, `{"a":1}`), s.Epoch(), s.Ask())
 			s.ReadAsked(two, at(2), rev(2, `{"a":1}`), s.Epoch(), s.Ask())
 			asked := s.Ask()
@@ -185,7 +185,7 @@ func TestAnIndexThatIsMissingIsForgotten(t *testing.T) {
 			if !late {
 				asked = s.Ask()
 			}
-			s.IndexMissing("shop", asked)
+			s.IndexMissing(Credentials{}, "shop", asked)
 			wantKnown(t, s, one, late)
 		})
 	}
@@ -197,7 +197,7 @@ func TestAnIndexThatIsMissingIsForgotten(t *testing.T) {
 func TestBasesOfAnIndexThatIsMadeAnewAreWhatTheirClientsHave(t *testing.T) {
 	dropped := 0
 	rapid.Check(t, func(t *rapid.T) {
-		w := &renewal{s: New(Options{Memory: 4 << 20, Renewed: func(string) { dropped++ }}), count: map[string]int{}}
+		w := &renewal{s: New(Options{Memory: 4 << 20, Renewed: func(Credentials, string) { dropped++ }}), count: map[string]int{}}
 		for i := range 3 {
 			w.clients = append(w.clients, &renewalClient{name: fmt.Sprint("c", i), sess: Named(alice, []byte{byte(i)})})
 		}

@@ -9,7 +9,7 @@ import (
 // writes there. index is "" for any. If not, it is noted that the session has seen documents of which nothing is known.
 func (s *Store) WatchesSearches(sess Session, index string) bool {
 	now := s.clock()
-	ix := s.indices.Index(index, now)
+	ix := s.index(index, sess.credentials, now)
 	if ix.IsWriter(sess.everybody(), now) {
 		return true
 	}
@@ -26,7 +26,7 @@ func (s Session) everybody() Session { return Session{credentials: s.credentials
 func (s *Store) wrote(ix *life.Index[Session], sess Session, now int64) {
 	ix.Wrote()
 	ix.WroteBy(sess.everybody(), now)
-	s.indices.Index("", now).WroteBy(sess.everybody(), now)
+	s.index("", sess.credentials, now).WroteBy(sess.everybody(), now)
 }
 
 // Found is Read for a document that a search has found. A search sees what was refreshed last: a thread of work may have in hand what is

@@ -84,9 +84,12 @@ type Options struct {
 	// Left reports whether the client whose write's context this is has left. It is asked of few writes, with a lock held, and
 	// mustn't wait; also after the write has ended, and its context with it. Default: whether the context was cancelled.
 	Left func(ctx context.Context) bool
-	// Renewed is told the name of an index that was made anew, as the store has found out: it has forgotten what it knew of it.
-	// No lock is held.
-	Renewed hook.Func1[string]
+	// Renewed is told the name of an index that was made anew, as the store has found out from what clients with those credentials
+	// read or wrote: it has forgotten what it knew of it. No lock is held.
+	Renewed hook.Func2[Credentials, string]
+	// Others returns the credentials for which the index's name certainly stands for another index than for c. It is asked with a lock
+	// held, and must not wait. Nil: there are none.
+	Others func(index string, c Credentials) []Credentials
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }

@@ -230,7 +230,7 @@ func TestReplacedReadDoesNotComeBackAfterALateAnswer(t *testing.T) {
 	// What is known of the order of the reads in flight must outlive everything else.
 	s, _ := newTest(t)
 	before := s.Epoch()
-	s.DropIndex("shop")
+	s.DropIndex(Credentials{}, "shop")
 	s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
 	first := take(t, s, one, `{"a":2}`)
 	s.Read(one, ref, rev(6, `{"a":5}`), s.Epoch())
@@ -633,7 +633,7 @@ func TestAViewThatTheSessionWroteOverIsItsNumbersAlone(t *testing.T) {
 		want(t, b, KindLost, -1)
 		b.Commit(Ack{Stored: rev(11, `{"a":3}`), Sent: []byte(`{"a":3}`)})
 
-		s.DropIndex("shop")
+		s.DropIndex(Credentials{}, "shop")
 		s.Read(sess, ref, rev(2, `{"a":1}`), s.Epoch())
 		b = take(t, s, sess, `{"a":2}`)
 		b.Commit(Ack{Stored: rev(3, `{"a":2}`), Sent: []byte(`{"a":2}`)})

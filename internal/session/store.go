@@ -79,6 +79,15 @@ func New(o Options) *Store {
 		o: o, clock: clock, seed: maphash.MakeSeed(), indices: life.New[Session](o.MaxAge), shards: make([]*shard, n),
 	}}
 	s.sure.Store(int64(o.MaxAge))
+	if o.Others != nil {
+		s.indices.Others = func(name string, who life.Owner) []life.Owner {
+			var owners []life.Owner
+			for _, c := range o.Others(name, Credentials(who)) {
+				owners = append(owners, life.Owner(c))
+			}
+			return owners
+		}
+	}
 	for i := range s.shards {
 		s.shards[i] = newShard(s, o.Memory/int64(n))
 	}
@@ -134,20 +143,28 @@ func (s *Store) bodies(a *Ack, ix *life.Index[Session], now int64) (stored, sent
 
 // Wrote marks that index sees writes other than creates, so that bodies read from it are worth keeping. Commit and Delete
 // do it for their own.
-func (s *Store) Wrote(index string) {
+func (s *Store) Wrote(c Credentials, index string) {
 	if !s.dryRun {
-		s.indices.Index(index, s.clock()).Wrote()
+		s.index(index, c, s.clock()).Wrote()
 	}
 }
 
 // Dropped reports whether what was known of index at that moment is forgotten now.
-func (s *Store) Dropped(index string, at Epoch) bool {
-	return at < s.indices.Index(index, s.clock()).Gone()
+func (s *Store) Dropped(c Credentials, index string, at Epoch) bool {
+	return at < s.index(index, c, s.clock()).Gone()
 }
 
-// DropIndex forgets all that is known of index: its numbers may mean other documents from now on. Call it after the
+// index returns the state of an index as clients with those credentials have it.
+func (s *contents) index(name string, c Credentials, now int64) *life.Index[Session] {
+	return s.indices.Index(name, life.Owner(c), now)
+}
+
+// DropIndex forgets all that is known of index, as clients with those credentials have it: its numbers may mean other documents from
+// now on. What others know of it is forgotten, too, unless theirs is certainly another one: see Options.Others. Call it after the
 // answer to a request that deletes or changes an index or alias, or after its loss.
-func (s *Store) DropIndex(index string) { s.indices.Index(index, s.clock()).Drop() }
+func (s *Store) DropIndex(c Credentials, index string) {
+	s.index(index, c, s.clock()).Drop(life.Owner(c))
+}
 
 // Resume is for when requests are seen that weren't for a while. As after a start, a client of which nothing is known may have
 // read before. missed says that requests went by unseen which others of the same clients had been seen before: what is known of

@@ -34,7 +34,7 @@ func TestNoReadServesTwoWrites(t *testing.T) {
 				sess, h, r := sessions[i], &counts[i][d], at(d)
 				switch rand.IntN(20) {
 				case 0:
-					s.DropIndex("shop")
+					s.DropIndex(Credentials{}, "shop")
 				case 1:
 					s.Stats()
 				default:
@@ -146,7 +146,7 @@ func TestClientsThatLeaveHoldUpNobody(t *testing.T) {
 func elsewhere(s *Store, r doc.Ref, n int64) {
 	switch rand.IntN(40) {
 	case 0:
-		s.DropIndex(r.Index)
+		s.DropIndex(Credentials{}, r.Index)
 	case 1:
 		s.ReadUnknown(pool, r)
 	case 2:
@@ -187,7 +187,7 @@ func TestIndicesAreMadeAndDroppedAtOnce(t *testing.T) {
 				sess := Inferred(alice, netip.AddrFrom4([4]byte{byte(g)}))
 				s.Read(sess, r, rev(1, `{}`), s.Epoch())
 				if i%16 == 0 {
-					s.DropIndex(r.Index)
+					s.DropIndex(Credentials{}, r.Index)
 				}
 				b, _ := s.Take(t.Context(), sess, r, nil)
 				b.Commit(Ack{Stored: rev(2, `{}`), Sent: []byte(`{}`)})

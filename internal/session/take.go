@@ -103,7 +103,7 @@ func (t *taking) leave() {
 func (t *taking) try() (b Base, wait <-chan struct{}) {
 	t.now = t.s.clock()
 	b.claim = claim{store: t.s, key: t.k, since: t.s.Epoch()}
-	t.ix = t.s.indices.Index(t.k.ref.Index, t.now)
+	t.ix = t.s.index(t.k.ref.Index, t.k.sess.credentials, t.now)
 	// In a named session the own view tells a repeat. What never waits, because the client brought its own guard, has none.
 	if t.attempt == nil && t.sent != nil && !t.named && (!t.given.Known() || t.client != nil) {
 		t.attempt = &attempt{sh: t.sh, hash: hashOf(t.s.seed, t.sent, t.on != nil, t.given)}

@@ -126,7 +126,7 @@ func (t *taking) takeInTrace(ctx context.Context, sess Session) (Base, error) {
 // traceHas reports whether reads of the trace are outstanding, and whether a write from one of them is known, or in flight.
 func (t *taking) traceHas(thread Session) (reads, wrote bool) {
 	now, k := t.s.clock(), key{sess: thread, ref: t.k.ref}
-	gone := t.s.indices.Index(t.k.ref.Index, now).Gone()
+	gone := t.s.index(t.k.ref.Index, t.k.sess.credentials, now).Gone()
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
 	return len(t.sh.get(t.k, gone, now).readsIn(t.trace)) > 0, t.sh.get(k, gone, now) != nil || t.sh.inFlight[k] != nil

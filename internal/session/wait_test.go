@@ -222,7 +222,7 @@ func TestDropWhileAWriteWaits(t *testing.T) {
 		s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
 		first := take(t, s, pool, `{"a":2}`)
 		again := start(t.Context(), s, pool, `{"a":2}`)
-		s.DropIndex("shop")
+		s.DropIndex(Credentials{}, "shop")
 		first.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`)})
 		synctest.Wait()
 		wantLost(t, again.base, ReasonIndex)

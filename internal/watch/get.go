@@ -147,7 +147,7 @@ func (rd *Reading) remember(d *Document) {
 	switch {
 	case d.absent:
 		if d.noIndex && rd.order != 0 {
-			rd.w.Sessions.IndexMissing(d.Ref.Index, rd.order)
+			rd.w.Sessions.IndexMissing(rd.client.Session.Credentials(), d.Ref.Index, rd.order)
 			rd.epoch = rd.w.Sessions.Epoch() // the read itself is of the time after that
 		}
 		rd.w.Sessions.ReadAsked(rd.client.Session, d.Ref, doc.Revision{}, rd.epoch, rd.order)
@@ -164,7 +164,7 @@ func (rd *Reading) watchStatus() bool {
 		return false
 	}
 	op, ref := rd.r.Op(), rd.document.Ref
-	if ix, known := rd.w.Catalog.Known(rd.client.Session.Credentials(), ref.Index); known {
+	if ix, known := rd.w.Catalog.Known(rd.client.Realm, ref.Index); known {
 		ref.Index = ix.Name
 	}
 	rd.r.Pass(proxy.ForwardOptions{OnHead: func(h *wire.Head, _ []byte) []wire.Field {

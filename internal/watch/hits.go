@@ -25,8 +25,8 @@ func (rd *Reading) mayWatch(f *searchPlan) bool {
 		return false
 	}
 	if a := &f.asked; api.OneIndex(a.Index) {
-		if ix, known := rd.w.Catalog.Known(who.Session.Credentials(), a.Index); known {
-			if a.Concrete, a.Stream, name = ix.Name, ix.DataStream, ix.Name; !rd.w.Catalog.Guardable(ix) {
+		if ix, known := rd.w.Catalog.Known(who.Realm, a.Index); known {
+			if a.Concrete, a.Stream, name = ix.Name, ix.DataStream, ix.Name; !rd.w.Catalog.Guardable(rd.r.Asker(), ix) {
 				return false
 			}
 		}

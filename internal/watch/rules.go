@@ -24,7 +24,7 @@ func (rd *Reading) choose() {
 	if !rd.rules.Elsewhere(&c.asked, c.rule) {
 		return
 	}
-	ix, known := rd.w.Catalog.Known(rd.r.Client().Session.Credentials(), c.asked.Index)
+	ix, known := rd.w.Catalog.Known(rd.r.Client().Realm, c.asked.Index)
 	if c.open = !known; known {
 		c.asked.Concrete, c.asked.Stream = ix.Name, ix.DataStream
 		c.rule = rd.rules.MatchRequest(&c.asked)
@@ -56,7 +56,7 @@ func (w *Watcher) Stamper(r *client.Request, index string, least rule.Mode) *rul
 	if st != nil || !rules.StampsElsewhere(&a) || !api.OneIndex(index) {
 		return st
 	}
-	ix, err := w.Catalog.Describe(r.Context(), r.Client().Asker(), index, 0)
+	ix, err := w.Catalog.Describe(r.Context(), r.Asker(), index, 0)
 	if err != nil || !ix.Exists() {
 		return nil
 	}

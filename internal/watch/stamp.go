@@ -71,7 +71,8 @@ func (rd *Reading) stamp(d *Document) {
 		rd.stamps.skip(outcome.ReasonMetadata)
 	case int64(len(d.Source)) > rd.w.MaxBody-maxStamp: // it couldn't be taken out of a write of it
 		rd.stamps.skip(outcome.ReasonTooLarge)
-	case rd.w.Sessions.Dropped(d.Ref.Index, rd.epoch): // the numbers are of another life than what is known of the index now
+	case rd.w.Sessions.Dropped(rd.client.Session.Credentials(), d.Ref.Index, rd.epoch):
+		// the numbers are of another life than what is known of the index now
 		rd.stamps.skip(session.ReasonIndex.String())
 	case !rd.put(d, &ix):
 		rd.stamps.skip(outcome.ReasonFormat)
@@ -97,7 +98,7 @@ func (rd *Reading) put(d *Document, ix *catalog.Index) bool {
 
 // describe tells which index it is that the document is in.
 func (rd *Reading) describe(d *Document) (ix catalog.Index, known bool) {
-	name, who := string(d.Index), rd.client.Asker()
+	name, who := string(d.Index), rd.r.Asker()
 	if d.asked != "" {
 		ix, err := rd.w.Catalog.Describe(rd.r.Context(), who, d.asked, 0)
 		if err == nil && ix.Exists() && (name == "" || ix.Name == name) {

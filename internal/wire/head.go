@@ -51,6 +51,10 @@ type Head struct {
 	// an Expect field of that value.
 	Expect100 bool
 
+	// Identity are the fields that say who asks, which Connection can't name. It stays when the Head is read again. Nil:
+	// DefaultIdentity.
+	Identity *Names
+
 	buf         []byte
 	namesFields bool // Connection names fields: options besides close and keep-alive
 }
@@ -80,7 +84,7 @@ func (h *Head) Reset() {
 	if cap(fields) > 128 {
 		fields = nil
 	}
-	*h = Head{buf: buf[:0], Fields: fields[:0], Length: -1}
+	*h = Head{buf: buf[:0], Fields: fields[:0], Length: -1, Identity: h.Identity}
 }
 
 // EqualFold compares a name from the wire with one of ours, ASCII letters without case. It is for names of fields,

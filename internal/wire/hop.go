@@ -4,8 +4,8 @@ package wire
 // Proxy-Authenticate, Proxy-Authorization, TE, Trailer, Transfer-Encoding, Upgrade, HTTP2-Settings, and those that Connection
 // names. Three kinds of fields stay even if Connection names them. Host stays because the request is invalid without it.
 // Content-Length stays because it follows the framing that this package decided: AppendRequest and AppendResponse write it at
-// its place with the value of Length. Fields that say who asks stay because a gateway in front may have added them to restrict
-// its clients, and those must not be able to remove them (RFC 9110 §7.6.1 forbids naming fields that are meant for all
+// its place with the value of Length. Fields that say who asks stay (Head.Identity) because a gateway in front may have added them to
+// restrict its clients, and those must not be able to remove them (RFC 9110 §7.6.1 forbids naming fields that are meant for all
 // recipients).
 func (h *Head) EndToEnd(dst []Field) []Field {
 	for i := range h.Fields {
@@ -24,7 +24,7 @@ func (h *Head) hopByHop(name []byte) bool {
 	case !h.namesFields:
 		return false
 	}
-	return h.names(name) && !EqualFold(name, "Host") && !EqualFold(name, "Content-Length") && !identifies(name)
+	return h.names(name) && !EqualFold(name, "Host") && !EqualFold(name, "Content-Length") && !h.identifies(name)
 }
 
 // hopNames are the fields that are always of one connection only, by the length of their names.
@@ -42,14 +42,13 @@ func isOneOf(names []string, name []byte) bool {
 	return false
 }
 
-// identifies reports whether the field of that name says who asks. The engines' realms, proxy authentication and run-as use
-// such fields, and so do gateways by convention.
-func identifies(name []byte) bool { return isOneOf(identities, name) }
-
-var identities = []string{
-	"authorization", "cookie", "es-security-runas-user", "es-secondary-authorization", "x-proxy-user", "x-proxy-roles",
-	"x-forwarded-user", "x-forwarded-for", "x-ssl-client-cert", "securitytenant", "opendistro_security_impersonate_as",
-	"sg_impersonate_as",
+// identifies reports whether the field of that name says who asks, or for whom. The engines' realms, proxy authentication and run-as
+// use such fields, and so do gateways by convention.
+func (h *Head) identifies(name []byte) bool {
+	if h.Identity != nil {
+		return h.Identity.Has(name) || IsAddress(name)
+	}
+	return defaultIdentity.Has(name) || IsAddress(name)
 }
 
 // names reports whether a Connection field lists name.

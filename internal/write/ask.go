@@ -84,12 +84,14 @@ func (c *change) updateTarget(more []byte) []byte {
 		path = [][]byte{nil, op.Index, op.Type, op.ID, []byte("_update")}
 	}
 	t := bytes.Join(path, []byte("/"))
-	params := uri.Only(nil, op.Query, "routing", "require_alias")
-	if len(params) > 0 && len(more) > 0 {
-		params = append(params, '&')
+	var params [][]byte
+	for _, p := range [][]byte{uri.Only(nil, op.Query, "routing", "require_alias"), c.req.Caller.Params, more} {
+		if len(p) > 0 {
+			params = append(params, p)
+		}
 	}
-	if params = append(params, more...); len(params) > 0 {
-		t = append(append(t, '?'), params...)
+	if len(params) > 0 {
+		t = append(append(t, '?'), bytes.Join(params, []byte("&"))...)
 	}
 	return t
 }

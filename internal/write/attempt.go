@@ -49,10 +49,20 @@ const (
 
 // inLane has the change written in its document's lane.
 func (s *Service) inLane(ctx context.Context, c *change) error {
-	if err := s.lanes.Do(ctx, c.doc.Ref, c, c.req.Background, func(b *retry.Batch[*change]) { s.run(ctx, b) }); err != nil {
+	if err := s.lanes.Do(ctx, c.place(), c, c.req.Background, func(b *retry.Batch[*change]) { s.run(ctx, b) }); err != nil {
 		return err
 	}
 	return c.verdict()
+}
+
+// place is where the change's document is. Where its index isn't known, those whom a gateway may send elsewhere have places of their
+// own.
+func (c *change) place() retry.Place {
+	if c.index.UUID != "" {
+		return retry.Place{Ref: c.doc.Ref, UUID: c.index.UUID}
+	}
+	realm := c.req.realm()
+	return retry.Place{Ref: c.doc.Ref, UUID: string(realm[:])}
 }
 
 // run leads a batch from its first try to its answers.
@@ -294,7 +304,7 @@ func (a *attempt) judge(ctx context.Context, res *upstream.Response, body []byte
 		return nil
 	case res.Status == 400 && refusesSeqNo(res.Payload):
 		res.Release()
-		a.s.catalog.RefusedGuard(first.doc.Index)
+		a.s.catalog.RefusedGuard(first.req.asker(), first.doc.Index)
 		first.err, a.open = errNoGuard, nil
 		return nil
 	}
@@ -357,12 +367,12 @@ func (a *attempt) last(c *change, err error) (*respond.Answer, error) {
 	return nil, err
 }
 
-// share reports whether m may go in the same write as first: both can be merged, and credentials, parameters, media type and rule
+// share reports whether m may go in the same write as first: both can be merged, and route, parameters, media type and rule
 // are the same, and both are patches or neither is. It is asked with the lane locked.
 func share(first, m *change) bool {
 	return first.shares && m.shares && first.req.Rule == m.req.Rule && (first.patch == nil) == (m.patch == nil) &&
 		first.policy().MaxAttempts == m.policy().MaxAttempts &&
-		first.req.Session.Credentials() == m.req.Session.Credentials() &&
+		first.req.realm() == m.req.realm() && first.req.Route == m.req.Route &&
 		bytes.Equal(first.query, m.query) && bytes.Equal(first.path, m.path) && bytes.Equal(first.contentType(), m.contentType()) &&
 		bytes.Equal(wire.Value(first.req.Fields, "accept"), wire.Value(m.req.Fields, "accept"))
 }

@@ -343,7 +343,7 @@ func TestAWriteThatWasGivenUpIsNotCountedFromALaterOne(t *testing.T) {
 			me := w.client("me")
 			me.read("1")
 			has(t, me.save("1", `{"log":["a"]}`), 200, "guarded")
-			w.s.IndicesChanged() // so that what the index is has to be asked
+			w.s.IndicesChanged([16]byte{}) // so that what the index is has to be asked
 			w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
 				if r.Method == "GET" && !strings.Contains(string(r.Target), "_doc") {
 					<-time.After(2 * leastWait)

@@ -144,6 +144,7 @@ func TestOnlyEqualWritesShareOneAndItsRevision(t *testing.T) {
 	alice, bob := session.CredentialsOf([]byte("alice")), session.CredentialsOf([]byte("bob"))
 	for name, c := range map[string]struct {
 		bob           bool   // the third is another's
+		route         bool   // a gateway may send the third elsewhere
 		query         string // of the third
 		reloaded      bool   // before the third
 		third, fourth string // how its own outcome begins, and that of the one behind it
@@ -151,6 +152,7 @@ func TestOnlyEqualWritesShareOneAndItsRevision(t *testing.T) {
 	}{
 		"nothing differs": {third: "combined;attempts=1", fourth: "combined;attempts=1", shared: 3},
 		"credentials":     {bob: true, third: "merged;attempts=2", fourth: "merged;attempts=2"},
+		"the route":       {route: true, third: "merged;attempts=2", fourth: "merged;attempts=2"},
 		"parameters":      {query: "?refresh=true", third: "merged;attempts=2", fourth: "merged;attempts=2"},
 		"the rule":        {reloaded: true, third: "merged;attempts=1", fourth: "merged;attempts=1"},
 	} {
@@ -164,6 +166,9 @@ func TestOnlyEqualWritesShareOneAndItsRevision(t *testing.T) {
 					who = bob
 				}
 				cs = append(cs, &client{w: w, sess: session.Named(who, fmt.Append(nil, i))})
+				if c.route && i == 2 {
+					cs[i].route = bob
+				}
 				w.warmFor(&client{w: w, sess: session.Named(who, []byte("warm"))}, "1")
 			}
 			for _, c := range cs {

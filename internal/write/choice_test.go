@@ -89,7 +89,7 @@ func TestAGuessIsRefusedWhereTheRuleSaysSo(t *testing.T) {
 
 func TestALostBaseFollowsTheRule(t *testing.T) {
 	for reason, lose := range map[string]func(w *world, me *client){
-		"index":   func(w *world, me *client) { me.read("1"); w.store.DropIndex("shop") },
+		"index":   func(w *world, me *client) { me.read("1"); w.store.DropIndex([16]byte{}, "shop") },
 		"restart": func(w *world, _ *client) { w.store.Resume(false) },
 	} {
 		t.Run(reason, func(t *testing.T) {

@@ -23,7 +23,7 @@ func (s *Service) put(ctx context.Context, c *change) error {
 	switch {
 	case c.index.DataStream != "" && c.req.Rule.AnyIndex:
 		return s.pass(ctx, c, outcome.ReasonDataStream)
-	case !s.catalog.Guardable(c.index):
+	case !s.catalog.Guardable(c.req.asker(), c.index):
 		return s.pass(ctx, c, outcome.ReasonSeqNo)
 	}
 	passed, err := s.chooseBase(ctx, c)

@@ -166,6 +166,7 @@ func (w *world) waiting(n int) {
 type client struct {
 	w         *world
 	sess      session.Session
+	route     session.Credentials
 	anonymous bool
 }
 
@@ -241,7 +242,7 @@ func (c *client) doRequest(ctx context.Context, r *Request, method, target strin
 	c.w.t.Helper()
 	var op api.Op
 	api.Parse([]byte(method), []byte(target), &op)
-	r.Op, r.Method, r.Body, r.Session, r.Anonymous = &op, []byte(method), body, c.sess, c.anonymous
+	r.Op, r.Method, r.Body, r.Session, r.Route, r.Anonymous = &op, []byte(method), body, c.sess, c.route, c.anonymous
 	if r.Rule = c.w.rules.Match(string(op.Index), op.Kind); r.Rule == nil {
 		c.w.t.Fatalf("no rule takes %s %s", method, target)
 	}

@@ -53,7 +53,7 @@ func (s *Service) unpatchable(c *change) *respond.Answer {
 		return respond.NoSuchIndex(c.name, " and [require_alias] request flag is [true] and ["+c.name+"] is not an alias")
 	case c.index.DataStream != "" && c.name == c.index.DataStream:
 		return patch.Illegal("only write ops with an op_type of create are allowed in data streams")
-	case !s.catalog.Guardable(c.index):
+	case !s.catalog.Guardable(c.req.asker(), c.index):
 		c.outcome.Reason, why = outcome.ReasonSeqNo, "index ["+c.doc.Index+"] has no sequence numbers to guard it with"
 	case c.index.Unknown != "":
 		c.outcome.Reason, why = c.index.Unknown, "these credentials may not ask what index ["+c.doc.Index+"] is, so that it isn't known "+

@@ -34,7 +34,7 @@ func (s *Service) updateSeen(ctx context.Context, c *change) (taken bool, err er
 	if !ok || refusal != nil {
 		return false, nil
 	}
-	if err := s.locate(ctx, c); err != nil || c.index.DataStream != "" || !s.catalog.Guardable(c.index) {
+	if err := s.locate(ctx, c); err != nil || c.index.DataStream != "" || !s.catalog.Guardable(c.req.asker(), c.index) {
 		return false, err
 	}
 	c.part, c.sent = p, p.Incoming

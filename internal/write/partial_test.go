@@ -445,7 +445,7 @@ func TestAPartOfALostBase(t *testing.T) {
 		w.put("1", `{"n":1}`)
 		me := w.client("me")
 		me.read("1")
-		w.store.DropIndex("shop")
+		w.store.DropIndex([16]byte{}, "shop")
 		r := me.send("POST", update1, `{"doc":{"n":2}}`)
 		if want != "" {
 			has(t, r, 200, want)

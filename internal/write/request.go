@@ -2,6 +2,7 @@ package write
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"time"
 
@@ -228,7 +229,9 @@ type Request struct {
 	Body       []byte       // as sent, without transfer coding
 	Rule       *rule.Rule
 	Session    session.Session
-	Caller     es.Caller // the client's credentials
+	Caller     es.Caller           // on whose behalf the engine is asked
+	Realm      session.Credentials // stands for what is known of indices: see client.Client
+	Route      session.Credentials // stands for where the request goes: only those that are equal in it share a write
 	Background bool
 	Client     learn.Client // of whom conflicts are told; nil if nobody is told of them
 	Anonymous  bool         // there is no telling this client from others with its credentials: it has no session
@@ -240,15 +243,18 @@ type Request struct {
 	change change // of the Do under way
 }
 
+// realm is the request's, and at least its credentials.
+func (r *Request) realm() session.Credentials { return cmp.Or(r.Realm, r.Session.Credentials()) }
+
 // asker is the request's client, for the catalog.
 func (r *Request) asker() catalog.Asker {
-	return catalog.Asker{Credentials: r.Session.Credentials(), Caller: r.Caller}
+	return catalog.Asker{Realm: r.realm(), Credentials: r.Session.Credentials(), Caller: r.Caller}
 }
 
-// scope is what a guess is good for: the same credentials and parameters.
+// scope is what a guess is good for: the same route and parameters.
 func (c *change) scope() string {
-	cr := c.req.Session.Credentials()
-	return string(cr[:]) + string(c.query)
+	realm := c.req.realm()
+	return string(realm[:]) + string(c.req.Route[:]) + string(c.query)
 }
 
 // contentType is the media type that the change is written as.

@@ -85,14 +85,20 @@ type Service struct {
 func (s *Service) Answered(r *Request) { r.change.base.Answered() }
 
 // IndicesChanged makes the Service ask again what indices are: the proxy has seen a change of settings, mappings, aliases,
-// templates or pipelines. What is known of documents under the given names (decoded) is forgotten: they stand for other indices
-// now. Call it after the engine's answer and before the client's.
-func (s *Service) IndicesChanged(recreated ...string) {
+// templates or pipelines, by a client with those credentials. What is known of documents under the given names (decoded) is
+// forgotten: they stand for other indices now. Call it after the engine's answer and before the client's.
+func (s *Service) IndicesChanged(who session.Credentials, recreated ...string) {
 	s.lanes.DropGuesses()
-	s.catalog.Forget(recreated...)
 	for _, name := range recreated {
-		s.sessions.DropIndex(name)
+		s.sessions.DropIndex(who, name) // first: whom it concerns is forgotten with the rest
 	}
+	s.catalog.Forget(who, recreated...)
+}
+
+// IndexRenewed makes the Service ask again what an index is: the sessions have found out that it was made anew.
+func (s *Service) IndexRenewed(who session.Credentials, name string) {
+	s.lanes.DropGuesses()
+	s.catalog.Forget(who, name)
 }
 
 // Catalog is what the Service knows of indices.
@@ -113,7 +119,7 @@ func (s *Service) current(ctx context.Context, c *change) (doc.Revision, error) 
 	case err == nil, errors.Is(err, doc.ErrMissing):
 		return rev, err
 	case errors.Is(err, es.ErrNoIndex):
-		s.catalog.Missing(d.Index)
+		s.catalog.Missing(c.req.asker(), d.Index)
 		return doc.Revision{}, errNoIndex
 	case errors.Is(context.Cause(ctx), ErrTimeout):
 		return doc.Revision{}, ErrTimeout

@@ -120,7 +120,7 @@ func (s *Service) settlePassed(ctx context.Context, c *change, res *upstream.Res
 		s.locateNew(ctx, c)
 	}
 	if !ack.created {
-		s.sessions.Wrote(c.doc.Index)
+		s.sessions.Wrote(c.req.Session.Credentials(), c.doc.Index)
 		if c.req.Op.Kind == api.Index && c.base.Kind == session.KindNone && c.outcome.Base == outcome.BaseNone {
 			s.events.Blind.Call(c.doc.Index, c.req.Session)
 		}
@@ -268,7 +268,7 @@ func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response, body 
 		default:
 			c.settle(end{stored: stored, created: ack.created, current: a.cur.Numbers, same: bytes.Equal(body, c.sent)})
 		}
-		a.s.sessions.Wrote(c.doc.Index)
+		a.s.sessions.Wrote(c.req.Session.Credentials(), c.doc.Index)
 	}
 	if stored.Source == nil {
 		a.batch.Forget() // the next try would start from what was there before

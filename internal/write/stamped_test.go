@@ -45,7 +45,7 @@ func (c *client) carryContext(ctx context.Context, method, target, body string, 
 	var op api.Op
 	api.Parse([]byte(method), []byte(target), &op)
 	r := &Request{Op: &op, Method: []byte(method), Body: []byte(body), Rule: c.w.rules.Match(string(op.Index), op.Kind),
-		Session: c.sess, Anonymous: c.anonymous, Stamp: s, Fields: []wire.Field{{Name: []byte("Content-Type"), Value: []byte("application/json")}}}
+		Session: c.sess, Route: c.route, Anonymous: c.anonymous, Stamp: s, Fields: []wire.Field{{Name: []byte("Content-Type"), Value: []byte("application/json")}}}
 	a, err := c.w.s.Do(ctx, r)
 	if err != nil {
 		return result{err: err, outcome: string(r.change.outcome.Append(nil))}
@@ -201,7 +201,7 @@ func TestAForgedStampIsAGuardOrNothing(t *testing.T) {
 			},
 			"anew": func(*rapid.T) {
 				w.direct("DELETE", "/shop", "")
-				w.s.IndicesChanged("shop")
+				w.s.IndicesChanged([16]byte{}, "shop")
 				w.put("1", `{"n":0}`)
 			},
 			"forged": func(rt *rapid.T) {

@@ -218,7 +218,7 @@ func (x *stress) recreate() {
 	x.w[0].direct("PUT", "/shop", stressIndex)
 	x.history.nextLife()
 	for _, w := range x.w {
-		w.s.IndicesChanged("shop")
+		w.s.IndicesChanged([16]byte{}, "shop")
 	}
 }
 

@@ -154,7 +154,7 @@ func TestWhatCantBeGuardedIsNotPatched(t *testing.T) {
 	if r.status != 200 || !strings.Contains(r.outcome, "untransformed") || last != `POST /shop/_update/1?retry_on_conflict=3 {"doc":{"a":1}}` {
 		t.Errorf("got %v, sent %s", r, last)
 	}
-	w.s.catalog.Forget()
+	w.s.catalog.Forget([16]byte{})
 	r = w.client("c").patch(target1, "merge", `{"a":2}`)
 	if r.status != 400 || !strings.Contains(r.outcome, "reason=no_seq_no") || !strings.HasPrefix(last, "PUT /shop/_doc/1?if_seq_no") {
 		t.Errorf("got %v, sent %s", r, last)

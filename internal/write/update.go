@@ -94,7 +94,7 @@ func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, 
 	}
 	c.setAnswer(c.room.FromEngine(res))
 	if res.Status < 300 {
-		s.sessions.Wrote(c.doc.Index)
+		s.sessions.Wrote(c.req.Session.Credentials(), c.doc.Index)
 		if c.base.Kind != session.KindNone {
 			ack, _ := readAck(res)
 			c.settleNumbers(ack.Revision)

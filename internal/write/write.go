@@ -14,6 +14,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/catalog"
 	"optimist/internal/respond"
+	"optimist/internal/session"
 	"optimist/retry"
 )
 
@@ -34,9 +35,9 @@ func New(o Options) *Service {
 	s.carrier, s.questions = s.direct, s.direct
 	s.lanes = retry.NewLanes(o.BatchLimit, share)
 	s.catalog = catalog.New(catalog.Options{Engine: o.Engine, OwnAuth: o.OwnAuth, Now: o.Now, Unguardable: s.events.Unguardable.Call,
-		Recreated: func(index string) {
+		Recreated: func(who session.Credentials, index string) {
 			s.lanes.DropGuesses()
-			s.sessions.DropIndex(index)
+			s.sessions.DropIndex(who, index)
 		}})
 	s.primaries = s.catalog
 	return s
