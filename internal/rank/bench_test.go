@@ -17,8 +17,8 @@ func BenchmarkChoice(b *testing.B) {
 	b.SetBytes(int64(len(sent.Body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if best, _ := Likeliest(cs, sent); best != 32 {
-			b.Fatal(best)
+		if c := Likeliest(cs, sent); c.Best != 32 {
+			b.Fatal(c.Best)
 		}
 	}
 }

@@ -69,18 +69,26 @@ func (d *Digest) find(place uint64) int {
 	return i
 }
 
+// member returns the member at a place, which is likely to be the i-th; nil where there is none.
+func (d *Digest) member(i int, place uint64) *member {
+	if i >= len(d.members) || d.members[i].place != place {
+		i = d.find(place)
+	}
+	if i < 0 {
+		return nil
+	}
+	return &d.members[i]
+}
+
 // number returns the number at a place, which is likely to be the i-th member; nil where there is none.
 func (d *Digest) number(i int, place uint64) *number {
 	if d == nil {
 		return nil
 	}
-	if i >= len(d.members) || d.members[i].place != place {
-		i = d.find(place)
+	if m := d.member(i, place); m != nil && m.number != 0 {
+		return &d.numbers[m.number-1]
 	}
-	if i < 0 || d.members[i].number == 0 {
-		return nil
-	}
-	return &d.numbers[d.members[i].number-1]
+	return nil
 }
 
 // digester makes digests. What it has made last is good until it reads the next document.

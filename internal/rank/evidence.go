@@ -2,6 +2,7 @@ package rank
 
 import (
 	"math"
+	"slices"
 	"sync"
 )
 
@@ -32,8 +33,12 @@ type weighing struct {
 	moved   []bool     // which of mine's members have another value somewhere
 	steps   []float64  // how far one number was moved from each candidate
 	taken   table      // of what mine doesn't have
+	words   vocabulary // of one member
+	touches []uint64   // of one candidate
+	weights []uint8    // of mine's members, as far as they are of a vocabulary
 
 	at       int32 // the candidate that is compared
+	view     bool  // it shows what one client had seen, and others may have changed since
 	limit    int   // of the changes, from which on it is too far
 	few      int   // the fewest that any candidate has
 	compared int   // values
@@ -47,9 +52,10 @@ type presence struct{ first, last int32 }
 
 // change is one thing that the client would have done to a candidate.
 type change struct {
+	place     uint64 // of the member, or of the list or text
 	candidate int32
-	weight    uint8
-	member    *member   // that was put in, or has another value; nil for a part
+	weight    uint8     // of a part, or of what was taken out
+	member    int32     // the index of mine's member that was put in, or has another value; -1: it is a part
 	key       *presence // of the member's key, where that was put in; else nil
 	put       *presence // of what was put in; nil where something was taken out
 	taken     int32     // what was taken out
@@ -61,9 +67,11 @@ func (w *weighing) weigh(cs []Candidate, mine *Digest, part bool) []verdict {
 	w.begin(len(cs), mine, part)
 	for i := len(cs) - 1; i >= 0; i-- { // the newest is near most often, and then the others are soon too far
 		w.at = int32(i) //nolint:gosec // few
+		w.verdicts[i].absent = !cs[i].Known()
 		w.compare(&cs[i], &w.verdicts[i])
 	}
-	w.judgeChanges()
+	w.weighWords(cs)
+	w.judgeChanges(creation(cs))
 	w.judgeSteps(cs)
 	for i := range cs {
 		if cs[i].Spent {
@@ -91,6 +99,7 @@ func (w *weighing) compare(c *Candidate, v *verdict) {
 	case w.newest < 0 && !c.View:
 		w.newest = w.at
 	}
+	w.view = c.View
 	w.compared += len(c.Digest.members) + len(c.Digest.parts)
 	before := len(w.changes)
 	w.limit = before + 2*w.few + enough
@@ -101,6 +110,7 @@ func (w *weighing) compare(c *Candidate, v *verdict) {
 		w.changes = w.changes[:before]
 	} else {
 		w.few = min(w.few, len(w.changes)-before)
+		v.from, v.to = before, len(w.changes)
 	}
 }
 
@@ -141,11 +151,11 @@ func (w *weighing) compareMembers(theirs *Digest) {
 	for i, j := 0, 0; (i < len(a) || j < len(b)) && !w.tooFar(); {
 		switch {
 		case j == len(b) || i < len(a) && a[i].place < b[j].place:
-			w.add(change{w.at, a[i].weight, &a[i], &w.keys[i], &w.members[i], 0}, a[i].place)
+			w.putMember(i, &w.keys[i], a[i].place)
 			i++
 		case i == len(a) || b[j].place < a[i].place:
 			if !w.part {
-				w.take(b[j].place, b[j].key+b[j].weight)
+				w.take(b[j].place, b[j].place, b[j].key+b[j].weight)
 			}
 			j++
 		default:
@@ -154,7 +164,7 @@ func (w *weighing) compareMembers(theirs *Digest) {
 				w.shows(&w.members[i])
 			} else {
 				w.moved[i] = true
-				w.add(change{w.at, a[i].weight, &a[i], nil, &w.members[i], 0}, step(a[i].place, b[j].value))
+				w.putMember(i, nil, step(a[i].place, b[j].value))
 			}
 			i, j = i+1, j+1
 		}
@@ -166,21 +176,21 @@ func (w *weighing) compareParts(theirs *Digest) {
 	for i, j := 0, 0; (i < len(a) || j < len(b)) && !w.tooFar(); {
 		switch {
 		case j == len(b) || i < len(a) && a[i].what < b[j].what:
-			w.add(change{w.at, a[i].weight, nil, nil, &w.parts[i], 0}, a[i].what)
+			w.putPart(i)
 			i++
 		case i == len(a) || b[j].what < a[i].what:
 			if !w.part || w.mine.find(b[j].place) >= 0 {
-				w.take(b[j].what, b[j].weight)
+				w.take(b[j].what, b[j].place, b[j].weight)
 			}
 			j++
 		default:
 			if b[j].count < a[i].count {
-				w.add(change{w.at, a[i].weight, nil, nil, &w.parts[i], 0}, a[i].what)
+				w.putPart(i)
 			} else {
 				w.shows(&w.parts[i])
 			}
 			if b[j].count > a[i].count {
-				w.take(^b[j].what, b[j].weight) // more of it
+				w.take(^b[j].what, b[j].place, b[j].weight) // more of it
 			}
 			i, j = i+1, j+1
 		}
@@ -193,46 +203,82 @@ func (w *weighing) add(c change, hash uint64) {
 	w.verdicts[w.at].changes += step(hash, elementKey)
 }
 
-func (w *weighing) take(what uint64, weight uint8) {
-	k := w.taken.place(what)
-	w.shows(&w.taken.found[k])
-	w.add(change{candidate: w.at, weight: weight, taken: k}, ^what)
+// putMember adds that the client put in mine's i-th member, and the key with it, which is nil where it was there.
+func (w *weighing) putMember(i int, key *presence, hash uint64) {
+	m := &w.mine.members[i]
+	w.add(change{place: m.place, candidate: w.at, member: int32(i), key: key, put: &w.members[i]}, hash) //nolint:gosec // bounded by maxValues
 }
 
-func (w *weighing) judgeChanges() {
+// putPart adds that the client put in mine's i-th part.
+func (w *weighing) putPart(i int) {
+	p := &w.mine.parts[i]
+	w.add(change{place: p.place, candidate: w.at, weight: p.weight, member: -1, put: &w.parts[i]}, p.what)
+}
+
+// take adds that the client took out what mine doesn't have.
+func (w *weighing) take(what, place uint64, weight uint8) {
+	k := w.taken.place(what)
+	if !w.view {
+		w.shows(&w.taken.found[k])
+	}
+	w.add(change{place: place, candidate: w.at, weight: weight, member: -1, taken: k}, ^what)
+}
+
+// creation returns the index of the revision with which the document was made; -1: it isn't among the candidates.
+func creation(cs []Candidate) int32 {
+	return int32(slices.IndexFunc(cs, func(c Candidate) bool { return c.Known() && c.Version == 1 })) //nolint:gosec // few
+}
+
+// judgeChanges judges all changes. Who makes a document writes the members that every new document of its kind has. So these cost nothing
+// where there was no document, as far as the one has them that another client has made. Entries of lists, and words of texts, cost what
+// they cost elsewhere: they are what the document is about.
+func (w *weighing) judgeChanges(creation int32) {
 	for i := range w.changes {
 		c := &w.changes[i]
 		v := &w.verdicts[c.candidate]
 		v.edits++
-		if c.put != nil {
-			v.price += c.priceOfPutting()
-		} else {
+		switch {
+		case c.put == nil:
 			v.price += w.priceOfTaking(c)
+		case c.member < 0:
+			v.price += c.priceOf(2*int(c.weight), int(c.weight))
+		case v.absent && creation >= 0 && (c.put.first == creation || c.put.first < 0 && c.key.first == creation):
+		default:
+			v.price += w.priceOfMember(c)
 		}
 	}
 }
 
-func (c *change) priceOfPutting() int {
-	undo, echo := 2*int(c.weight), int(c.weight)
-	if c.member != nil && c.member.loose {
-		echo = min(echo, 2)
-	}
-	if c.key != nil {
-		undo, echo = undo+2*int(c.member.key), echo+int(c.member.key)
-	}
+// priceOf is that of what was put in.
+func (c *change) priceOf(undo, echo int) int {
 	switch {
 	case c.put.first >= 0 && c.put.first < c.candidate:
 		return undo
 	case c.put.first >= 0:
 		return echo
-	case c.key != nil && c.key.first >= 0: // others have put in the key, with another value
-		return int(c.member.key)
 	}
 	return 0
 }
 
+// priceOfMember is that of a member which was put in, or has another value.
+func (w *weighing) priceOfMember(c *change) int {
+	weight := int(w.weights[c.member])
+	undo, echo := 2*weight, weight
+	m := &w.mine.members[c.member]
+	if m.loose {
+		echo = min(echo, 2)
+	}
+	if c.key == nil || c.key.first < 0 {
+		return c.priceOf(undo, echo)
+	}
+	if c.put.first < 0 { // others have put in the key, with another value
+		return int(m.key)
+	}
+	return c.priceOf(undo+2*int(m.key), echo+int(m.key))
+}
+
 func (w *weighing) priceOfTaking(c *change) int {
-	if p := w.taken.found[c.taken]; p.last >= c.candidate && p.last < w.newest {
+	if p := w.taken.found[c.taken]; p.last < w.newest && c.candidate < w.newest {
 		return (int(c.weight) + 7) / 8
 	}
 	return int(c.weight)

@@ -43,9 +43,24 @@ func TestWhatOthersWroteTellsTheBase(t *testing.T) {
 			[]Candidate{spentAt(1, `{"t":"`+text+`"}`), heldAt(2, `{"t":"something else, of some more words"}`)}, `{"t":"` + text + ` twice"}`, 0},
 		"a step that is far too large is none": {
 			[]Candidate{heldAt(1, `{"n":0}`), spentAt(70_000, `{"n":69999}`)}, `{"n":70000}`, 1},
+		"who makes a document writes what every new one has": {
+			[]Candidate{{}, heldAt(1, `{"user":"ada","currency":"EUR","items":["apples"],"count":1}`)},
+			`{"user":"ada","currency":"EUR","items":["bread"],"count":1}`, 0},
+		"who changes one keeps what others have put in": {
+			[]Candidate{{}, spentAt(1, `{"user":"ada","items":["apples from Kent","red cherries"]}`)}, `{"user":"ada","items":["apples from Kent","red cherries","bread"]}`, 1},
+		"a number is made by a step from nothing": {
+			[]Candidate{{}, heldAt(6, `{"n":6}`), heldAt(7, `{"n":7}`), heldAt(8, `{"n":8}`), heldAt(9, `{"n":9}`)}, `{"n":8}`, 2},
+		"of words that return each says little, and an entry that is taken out says more": {
+			[]Candidate{spentAt(1, `{"s":"waiting for customer","l":[]}`), spentAt(2, `{"s":"is being worked at","l":[]}`), spentAt(3, `{"s":"waiting for customer","l":[]}`),
+				heldAt(4, `{"s":"is being worked at","l":[]}`), heldAt(5, `{"s":"waiting for customer","l":["my printer is on fire"]}`)},
+			`{"s":"waiting for customer","l":[],"by":"bob"}`, 3},
+		"what one client still had says nothing about what others took out": {
+			[]Candidate{heldAt(1, `{"jobs":["send the yearly mail to ada","mail to bob"],"done":0}`), spentAt(2, `{"jobs":["mail to bob"],"done":1}`),
+				{Revision: at(3, `{"jobs":["send the yearly mail to ada","mail to bob","mail to eve"],"done":0}`), Spent: true, View: true}},
+			`{"jobs":["mail to bob","mail to joe"],"done":1}`, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			best, _ := Likeliest(c.candidates, Sent{Body: []byte(c.sent)})
+			best := Likeliest(c.candidates, Sent{Body: []byte(c.sent)}).Best
 			if best != c.want {
 				t.Errorf("%d, want %d", best, c.want)
 			}
@@ -67,7 +82,7 @@ func TestAmbiguous(t *testing.T) {
 			[]Candidate{heldAt(1, `{"l":[]}`), heldAt(2, `{"l":["one long entry","and another long one"]}`)}, `{"l":["one long entry","and another long one","x"]}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, got := Likeliest(c.candidates, Sent{Body: []byte(c.sent)}); got != c.want {
+			if got := Likeliest(c.candidates, Sent{Body: []byte(c.sent)}).Ambiguous; got != c.want {
 				t.Errorf("ambiguous %v", got)
 			}
 		})
@@ -87,8 +102,8 @@ func TestFarCandidatesArentComparedToTheEnd(t *testing.T) {
 	for i := range 100 {
 		cs = append(cs, heldAt(int64(i+1), list(i*20_000)))
 	}
-	if best, _ := Likeliest(cs, Sent{Body: []byte(list(99*20_000 + 1))}); best != 99 {
-		t.Errorf("%d", best)
+	if c := Likeliest(cs, Sent{Body: []byte(list(99*20_000 + 1))}); c.Best != 99 {
+		t.Errorf("%d", c.Best)
 	}
 	w := weighings.Get().(*weighing)
 	defer weighings.Put(w)

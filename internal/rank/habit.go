@@ -46,29 +46,8 @@ func (w *weighing) judgeSteps(cs []Candidate) {
 }
 
 func (w *weighing) judgeStep(cs []Candidate, i int, m *member) {
-	sent := &w.mine.numbers[m.number-1]
-	h := habit{regular: true, always: true}
-	nearest, version := math.Inf(1), int64(0)
-	var last *number
-	w.steps = w.steps[:0]
-	for k := range cs {
-		c, step := &cs[k], 0.0
-		n := c.Digest.number(i, m.place)
-		if n != nil {
-			step = sent.step(n)
-			if far := math.Abs(step); far > 0 && far < nearest {
-				nearest = far
-			}
-		}
-		w.steps = append(w.steps, step)
-		if c.View || c.Digest == nil {
-			continue
-		}
-		if n != nil && last != nil && c.Version == version+1 {
-			h.add(n.step(last))
-		}
-		last, version = n, c.Version
-	}
+	nearest := w.findSteps(cs, i, m)
+	h := habitAt(cs, i, m.place)
 	for k, step := range w.steps {
 		if v := &w.verdicts[k]; v.edits > 0 {
 			v.moved += math.Abs(step)
@@ -78,6 +57,46 @@ func (w *weighing) judgeStep(cs []Candidate, i int, m *member) {
 			}
 		}
 	}
+}
+
+// findSteps finds out how far the client would have moved a number from each candidate, and returns how far at least. A number that wasn't
+// there was moved from 0: a sum counts from there.
+func (w *weighing) findSteps(cs []Candidate, i int, m *member) (nearest float64) {
+	sent := &w.mine.numbers[m.number-1]
+	nearest, w.steps = math.Inf(1), w.steps[:0]
+	for k := range cs {
+		step := 0.0
+		if d := cs[k].Digest; d != nil {
+			n := d.number(i, m.place)
+			if n == nil {
+				n = &number{exact: true}
+			}
+			if step = sent.step(n); step != 0 {
+				nearest = min(nearest, math.Abs(step))
+			}
+		}
+		w.steps = append(w.steps, step)
+	}
+	return nearest
+}
+
+// habitAt is how the number at a place, which is likely to be the i-th member, was moved from one revision to the next.
+func habitAt(cs []Candidate, i int, place uint64) habit {
+	h := habit{regular: true, always: true}
+	var last *number
+	version := int64(0)
+	for k := range cs {
+		c := &cs[k]
+		if c.View || c.Digest == nil {
+			continue
+		}
+		n := c.Digest.number(i, place)
+		if n != nil && last != nil && c.Version == version+1 {
+			h.add(n.step(last))
+		}
+		last, version = n, c.Version
+	}
+	return h
 }
 
 func (h *habit) add(step float64) {

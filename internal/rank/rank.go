@@ -14,6 +14,16 @@ type Sent struct {
 	Body []byte // the document, or a part of it; nil is a delete
 	// On returns what a part makes of a document, which is nil where there is none. A nil On says that Body is the whole document.
 	On func(base []byte) ([]byte, error)
+	// Patterns are the habits of the clients. Nil: they aren't known.
+	Patterns *Patterns
+}
+
+// Choice is the likeliest candidate.
+type Choice struct {
+	Best      int
+	Ambiguous bool   // another one may be it as well, and would make a difference
+	Certain   bool   // what the client has changed is beyond doubt, whatever its habits are
+	Pattern   uint64 // of what the client has changed, if that is certain
 }
 
 // Candidate is what a client may have made its change from.
@@ -35,33 +45,61 @@ const (
 	idle = 3
 	// distant is the price of making just what was stored, where others wrote in between.
 	distant = 3
+	// doubtful is by how much it has to be dearer for the choice to show a habit.
+	doubtful = 8
 	// narrow is by how much the second candidate has to be dearer for the choice to be beyond doubt.
 	narrow = 20
 )
 
-// Likeliest returns the index of the likeliest candidate, and whether another one may be it as well. The candidates come oldest first.
+// Likeliest returns the likeliest candidate. The candidates come oldest first.
 // Likeliest fills in the digests that are missing. Different calls may run at the same time, but not with the same candidates.
 //
 // A client that changes a document leaves alone what others have written. So the base is the candidate from which the client would have
 // taken back, or written once more, the least of that: see evidence.go. Of equals the one with the fewest edits wins, then the one from
 // which numbers were moved the least, then the oldest. A candidate whose content isn't known comes last. What isn't a JSON object, and a
 // delete, which sends nothing, has the oldest as its base: the guard of the oldest overlooks the least.
-func Likeliest(cs []Candidate, sent Sent) (best int, ambiguous bool) {
+func Likeliest(cs []Candidate, sent Sent) Choice {
 	mine := digesters.Get().(*digester)
 	defer digesters.Put(mine)
 	if sent.Body == nil || !mine.read(sent.Body) {
-		return max(0, slices.IndexFunc(cs, func(c Candidate) bool { return !c.Spent })), len(cs) > 1
+		return Choice{Best: max(0, slices.IndexFunc(cs, func(c Candidate) bool { return !c.Spent })), Ambiguous: len(cs) > 1}
 	}
 	w := weighings.Get().(*weighing)
 	defer weighings.Put(w)
 	verdicts := w.weigh(cs, &mine.Digest, sent.On != nil)
 	judgeSaves(cs, verdicts)
+	c := Choice{Best: likeliest(verdicts)}
+	if c.Certain = certain(verdicts, c.Best); c.Certain {
+		c.Pattern = w.patternOf(cs, c.Best)
+	}
+	w.judgePatterns(cs, sent.Patterns, c.Best)
+	c.Best = likeliest(verdicts)
+	c.Ambiguous = inDoubt(verdicts, c.Best)
+	return c
+}
+
+func likeliest(verdicts []verdict) (best int) {
 	for i := range verdicts {
 		if verdicts[i].likelier(&verdicts[best]) {
 			best = i
 		}
 	}
-	return best, inDoubt(verdicts, best)
+	return best
+}
+
+// certain reports whether no other candidate is nearly as likely as the best one, of those that would make a difference.
+func certain(verdicts []verdict, best int) bool {
+	b := &verdicts[best]
+	if b.unknown || b.price >= spent {
+		return false
+	}
+	for i := range verdicts {
+		v := &verdicts[i]
+		if i != best && !v.far && !v.unknown && v.price < b.price+doubtful && v.changes != b.changes {
+			return false
+		}
+	}
+	return true
 }
 
 // judgeSaves judges the candidates that the client would have saved unchanged, and those from which it would have made just that. A client
@@ -106,12 +144,14 @@ func inDoubt(verdicts []verdict, best int) bool {
 
 // verdict is what the client would have done to a candidate.
 type verdict struct {
-	unknown bool   // the content of the candidate isn't known
-	far     bool   // it isn't looked at any further
-	changes uint64 // what they have in common that are of the same changes
-	price   int    // of what is unlikely
-	edits   int
-	moved   float64 // the sum of how far numbers were moved
+	unknown  bool   // the content of the candidate isn't known
+	far      bool   // it isn't looked at any further
+	absent   bool   // there was no document
+	changes  uint64 // what they have in common that are of the same changes
+	price    int    // of what is unlikely
+	edits    int
+	from, to int     // of the changes
+	moved    float64 // the sum of how far numbers were moved
 }
 
 func (v *verdict) saves() bool { return !v.unknown && !v.far && v.edits == 0 }

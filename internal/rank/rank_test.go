@@ -24,8 +24,7 @@ func closest(revisions []doc.Revision, sent Sent) int {
 	for i, r := range revisions {
 		cs[i].Revision = r
 	}
-	best, _ := Likeliest(cs, sent)
-	return best
+	return Likeliest(cs, sent).Best
 }
 
 func TestLikeliest(t *testing.T) {
@@ -77,13 +76,13 @@ func TestLikeliestToAPart(t *testing.T) {
 				}
 				return edit.EngineMerge(base, part, tree.Limits{})
 			}
-			if got := closest(c.revisions, Sent{part, on}); got != c.want {
+			if got := closest(c.revisions, Sent{Body: part, On: on}); got != c.want {
 				t.Errorf("%d, want %d", got, c.want)
 			}
 		})
 	}
 	fails := func([]byte) ([]byte, error) { return nil, errors.New("no document") }
-	if got := closest([]doc.Revision{at(1, `{}`), at(2, `{}`)}, Sent{[]byte(`{}`), fails}); got != 0 {
+	if got := closest([]doc.Revision{at(1, `{}`), at(2, `{}`)}, Sent{Body: []byte(`{}`), On: fails}); got != 0 {
 		t.Errorf("%d of what nothing can be made of", got)
 	}
 }

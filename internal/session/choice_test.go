@@ -173,8 +173,8 @@ func TestOldestWhereNothingCanBeMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, b, KindRead, 6)
-	s.o.Rank = func(cs []rank.Candidate, _ rank.Sent) (int, bool) {
-		return slices.IndexFunc(cs, func(c rank.Candidate) bool { return !c.Spent }), true
+	s.o.Rank = func(cs []rank.Candidate, _ rank.Sent) rank.Choice {
+		return rank.Choice{Best: slices.IndexFunc(cs, func(c rank.Candidate) bool { return !c.Spent }), Ambiguous: true}
 	}
 	b = take(t, s, pool, `{"a":1}`)
 	want(t, b, KindRead, 7)

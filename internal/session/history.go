@@ -98,6 +98,9 @@ func candidateOf(a action, s *seen, b *body) candidate {
 
 // candidates are the reads, and with them the view and the history where they may be the base. They come oldest first.
 func (t *taking) candidates(e *entry, reads []read) []*candidate {
+	if e.patterns != nil {
+		t.patterns = *e.patterns
+	}
 	list := make([]candidate, 0, len(reads)+len(e.past)+1)
 	for i := range e.past {
 		if p := &e.past[i]; p.order <= t.before {
@@ -132,15 +135,15 @@ func (t *taking) rank(cs []*candidate, b *Base) (taken bool) {
 	for i := range cs {
 		ranked[i] = cs[i].Candidate
 	}
-	best, ambiguous := t.s.o.Rank(ranked, rank.Sent{Body: t.sent, On: t.on})
+	choice := t.s.o.Rank(ranked, rank.Sent{Body: t.sent, On: t.on, Patterns: &t.patterns})
 	for i := range cs {
 		cs[i].Digest = ranked[i].Digest
 	}
-	return t.pick(cs, best, ambiguous, b)
+	return t.pick(cs, choice, b)
 }
 
 // pick takes a candidate if it is still there, and keeps the digests that were made.
-func (t *taking) pick(cs []*candidate, best int, ambiguous bool, b *Base) (taken bool) {
+func (t *taking) pick(cs []*candidate, choice rank.Choice, b *Base) (taken bool) {
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
 	e := t.sh.get(t.k, t.ix.Gone(), t.now)
@@ -150,7 +153,8 @@ func (t *taking) pick(cs []*candidate, best int, ambiguous bool, b *Base) (taken
 	if !t.s.dryRun {
 		t.sh.keepDigests(cs)
 	}
-	c, d := cs[best], decision{action: cs[best].action, ambiguous: ambiguous}
+	c := cs[choice.Best]
+	d := decision{action: c.action, ambiguous: choice.Ambiguous}
 	switch c.action {
 	case takeRead:
 		d.read = find(e.reads, c.Numbers)
@@ -164,6 +168,12 @@ func (t *taking) pick(cs []*candidate, best int, ambiguous bool, b *Base) (taken
 	if d.read < 0 {
 		t.sh.settled(e)
 		return false
+	}
+	if choice.Certain && !t.s.dryRun {
+		if e.patterns == nil {
+			e.patterns = new(rank.Patterns)
+		}
+		e.patterns.Add(choice.Pattern)
 	}
 	t.reserve(e, d, b)
 	return true

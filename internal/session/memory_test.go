@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"optimist/internal/doc"
+	"optimist/internal/rank"
 )
 
 // complainer is who an audit tells: a test, or one that is drawn.
@@ -70,7 +71,11 @@ func (sh *shard) audit(t complainer) {
 
 func (r *recount) entry(t complainer, e *entry) {
 	t.Helper()
-	if c := int64(entryCost + readCost*cap(e.reads) + pastCost*cap(e.past) + attemptCost*cap(e.repeats.kept) + spentCost*cap(e.spent) + tracedCost*cap(e.traced)); c != e.charged {
+	c := int64(entryCost + readCost*cap(e.reads) + pastCost*cap(e.past) + attemptCost*cap(e.repeats.kept) + spentCost*cap(e.spent) + tracedCost*cap(e.traced))
+	if e.patterns != nil {
+		c += patternsCost
+	}
+	if c != e.charged {
 		t.Errorf("entry charged %d, costs %d", e.charged, c)
 	}
 	r.bytes += e.charged
@@ -274,6 +279,7 @@ func TestSizesAreWithinTheirCosts(t *testing.T) {
 		{"body", float64(unsafe.Sizeof(body{})) + 16, bodyCost},
 		{"a write that was acknowledged", float64(unsafe.Sizeof(attempt{})) + 8, attemptCost},
 		{"a read in a trace", float64(unsafe.Sizeof(tracedRead{})), tracedCost},
+		{"the habits of a document's clients", float64(unsafe.Sizeof(rank.Patterns{})), patternsCost},
 		{"numbers that were written from", float64(unsafe.Sizeof(doc.Numbers{})), spentCost},
 		{"marker", 80 + 16*slot, markerCost},
 	} {

@@ -178,7 +178,7 @@ func (m *model) take(k key, sent string) (modelBase, bool) {
 
 // inHand is a ranking for tests of what the store has outstanding, and of no guess beyond that: the closest revision, by few and simple
 // words, of those that clients have in hand.
-func inHand(cs []rank.Candidate, sent rank.Sent) (best int, ambiguous bool) {
+func inHand(cs []rank.Candidate, sent rank.Sent) rank.Choice {
 	var reads []modelBase
 	var at []int
 	for i, c := range cs {
@@ -194,7 +194,7 @@ func inHand(cs []rank.Candidate, sent rank.Sent) (best int, ambiguous bool) {
 	if sent.On != nil {
 		body, _ = sent.On(cs[at[0]].Source)
 	}
-	return at[closest(reads, string(body))], len(reads) > 1
+	return rank.Choice{Best: at[closest(reads, string(body))], Ambiguous: len(reads) > 1}
 }
 
 // closest takes the fewest edits, then the least that numbers are moved, then the oldest; and leaves an unchanged save one where the

@@ -80,7 +80,7 @@ type Options struct {
 	Candidates int
 	// Rank returns the index of the candidate from which what was sent was most likely made, and whether another is nearly as likely.
 	// The candidates come oldest first. It fills in digests that are missing. Default rank.Likeliest.
-	Rank func(cs []rank.Candidate, sent rank.Sent) (best int, doubtful bool)
+	Rank func(cs []rank.Candidate, sent rank.Sent) rank.Choice
 	// Left reports whether the client whose write's context this is has left. It is asked of few writes, with a lock held, and
 	// mustn't wait; also after the write has ended, and its context with it. Default: whether the context was cancelled.
 	Left func(ctx context.Context) bool

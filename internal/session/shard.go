@@ -15,10 +15,11 @@ import (
 // What things cost beyond the bytes of strings and bodies: their structs, list elements, map slots and allocator
 // rounding. A test holds these to the sizes of the structs.
 const (
-	entryCost    = 832
+	entryCost    = 848
 	attemptCost  = 144
 	spentCost    = 16
 	tracedCost   = 32
+	patternsCost = 416
 	documentCost = 320
 	readCost     = 64
 	bodyCost     = 96
@@ -137,6 +138,9 @@ func (sh *shard) documentOf(k key, e *entry, gone Epoch) *document {
 func (sh *shard) charge(e *entry) {
 	c := int64(entryCost + readCost*cap(e.reads) + pastCost*cap(e.past) + attemptCost*cap(e.repeats.kept) +
 		spentCost*cap(e.spent) + tracedCost*cap(e.traced))
+	if e.patterns != nil {
+		c += patternsCost
+	}
 	sh.bytes += c - e.charged
 	e.charged = c
 }

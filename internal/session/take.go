@@ -7,6 +7,7 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/life"
+	"optimist/internal/rank"
 )
 
 // Take chooses the base of a write of sent (nil for a delete) and reserves it.
@@ -45,6 +46,8 @@ type taking struct {
 	trace  Trace
 	traced bool // reads of the trace are the only candidates, as long as there are any
 	apart  bool // nobody but who writes holds the copy that given are of
+
+	patterns rank.Patterns // of what clients of the session have changed before
 
 	client  context.Context // of the request; nil: it never waits
 	attempt *attempt        // nil: nobody looks for repeats of it, and it hasn't waited

@@ -252,7 +252,7 @@ func TestBasesThatOthersTookWhileMeasuring(t *testing.T) {
 	// Measuring holds no lock. What was reserved meanwhile is passed over, the next best is taken; if all are gone, it waits.
 	synctest.Test(t, func(t *testing.T) {
 		var meanwhile func()
-		s := New(Options{MaxAge: maxAge, Rank: func(rs []rank.Candidate, sent rank.Sent) (int, bool) {
+		s := New(Options{MaxAge: maxAge, Rank: func(rs []rank.Candidate, sent rank.Sent) rank.Choice {
 			if f := meanwhile; f != nil {
 				meanwhile = nil
 				f()

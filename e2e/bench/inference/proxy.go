@@ -58,7 +58,7 @@ func (x *proxy) restart(c *Config) {
 	}
 	start := time.Unix(0, 0)
 	x.store = session.New(session.Options{
-		Rank: func(cs []rank.Candidate, sent rank.Sent) (int, bool) {
+		Rank: func(cs []rank.Candidate, sent rank.Sent) rank.Choice {
 			x.tally.Ranked++
 			return closest(cs, sent)
 		},

@@ -38,7 +38,7 @@ type Config struct {
 	// Memory bounds what the store holds, in bytes. The zero value is the product's default.
 	Memory int64
 	// Rank takes the place of the product's ranking.
-	Rank func(cs []rank.Candidate, sent rank.Sent) (int, bool)
+	Rank func(cs []rank.Candidate, sent rank.Sent) rank.Choice
 }
 
 // Traces says which requests carry the id of a trace, and the same one.

@@ -1,0 +1,67 @@
+package rank
+
+import (
+	"math"
+	"slices"
+)
+
+// vocabulary is which values a place has had. A state, or who is in charge, is one of few words: that a client sets it to one that others
+// have set says little, however long the word is.
+type vocabulary struct {
+	words []uint64
+	sets  int // how often the place was set to another value
+}
+
+const (
+	// maxWords is how many values a vocabulary has at most. Places with more have each written anew.
+	maxWords = 16
+	// minRepeats is how often values have to return before they count as words.
+	minRepeats = 2
+)
+
+// learn reads what was at a place, which is likely to be the i-th member, in one revision after the other. Views show what one client had
+// seen, and so values return in them that nobody has set again.
+func (v *vocabulary) learn(cs []Candidate, i int, place uint64) {
+	v.words, v.sets = v.words[:0], 0
+	last := uint64(0)
+	for k := range cs {
+		if cs[k].View || cs[k].Digest == nil {
+			continue
+		}
+		m := cs[k].Digest.member(i, place)
+		if m == nil || v.sets > 0 && m.value == last {
+			continue
+		}
+		v.sets++
+		if last = m.value; !slices.Contains(v.words, last) {
+			v.words = append(v.words, last)
+		}
+	}
+}
+
+// weight is how much it says that two clients write the same word, in bits; ok is false where there is no vocabulary.
+func (v *vocabulary) weight() (weight uint8, ok bool) {
+	repeats := v.sets - len(v.words)
+	if repeats < minRepeats || len(v.words) > maxWords {
+		return 0, false
+	}
+	bits := math.Log2(float64(v.sets)/float64(repeats)) + math.Log2(float64(len(v.words)))
+	return uint8(math.Ceil(bits)), true
+}
+
+// weighWords finds out which of mine's members are of a vocabulary.
+func (w *weighing) weighWords(cs []Candidate) {
+	w.weights = w.weights[:0]
+	for i := range w.mine.members {
+		w.weights = append(w.weights, w.mine.members[i].weight)
+	}
+	for i := range w.mine.members {
+		m := &w.mine.members[i]
+		if weight := m.weight; weight > weightOfFlag && w.moved[i] {
+			w.words.learn(cs, i, m.place)
+			if learnt, ok := w.words.weight(); ok {
+				w.weights[i] = min(weight, learnt)
+			}
+		}
+	}
+}
