@@ -11,6 +11,7 @@ import (
 // truth is what a client really made its write from. Nobody tells the proxy.
 type truth struct {
 	view    []byte // what it had seen; nil: no document
+	sent    []byte // the document that it has made of that
 	applied bool   // the same was written before: the client repeats it
 }
 
@@ -46,7 +47,6 @@ func (t *Tally) Add(o *Tally) {
 type verdict struct {
 	merger        *merge.Merger
 	truth         *truth
-	sent          []byte
 	before, after []byte // the document
 	ambiguous     bool   // the answer said that the base was a guess
 }
@@ -56,12 +56,15 @@ func (t *Tally) judge(v *verdict) {
 	want := v.before
 	if !v.truth.applied {
 		t.Changes++
-		r, err := v.merger.Merge(v.truth.view, v.sent, v.before)
-		if err != nil {
-			t.Errors = append(t.Errors, err)
-			return
+		want = v.truth.sent // where there is no document yet
+		if v.before != nil {
+			r, err := v.merger.Merge(v.truth.view, v.truth.sent, v.before)
+			if err != nil {
+				t.Errors = append(t.Errors, err)
+				return
+			}
+			want = r.Doc
 		}
-		want = r.Doc
 	}
 	v.truth.applied = true
 	c := comparison{units: t.units}

@@ -11,15 +11,17 @@ import (
 	"optimist/internal/intent"
 	"optimist/internal/rank"
 	"optimist/internal/session"
+	"optimist/rewrite/edit"
 	"optimist/rewrite/merge"
+	"optimist/rewrite/tree"
 )
 
 // engine is one document in memory, whose writes can be guarded.
 type engine struct{ doc.Revision }
 
-// put writes body if the document is at the revision that guard names; no guard lets everything in.
+// put writes body if the document is at the revision that guard names, or isn't there, where it names none.
 func (e *engine) put(body []byte, guard doc.Numbers) bool {
-	if guard.Known() && guard != e.Numbers {
+	if guard != e.Numbers {
 		return false
 	}
 	e.Revision = doc.Revision{Numbers: doc.Numbers{SeqNo: e.SeqNo + 1, PrimaryTerm: 1}, Version: e.Version + 1, Source: body}
@@ -34,6 +36,7 @@ type proxy struct {
 	merger *merge.Merger
 	trip   time.Duration // to the engine and back, on average
 	slow   float64       // how many writes the engine is slow with
+	parts  bool          // clients send what they have changed
 	tally  *Tally
 	parked []*process // writes that wait for a base
 }
@@ -45,7 +48,7 @@ func newProxy(w *world, c *Config, s *shape, t *Tally) (*proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{w: w, merger: merger, trip: trip, slow: c.Slow, tally: t}
+	p := &proxy{w: w, merger: merger, trip: trip, slow: c.Slow, parts: c.Parts, tally: t}
 	p.restart(c)
 	return p, nil
 }
@@ -93,7 +96,8 @@ func (x *proxy) get(p *process, trace uint64) doc.Revision {
 // request is one request to write, and its context.
 type request struct {
 	proxy *proxy
-	sent  []byte
+	sent  []byte // the document, or a part of it
+	part  bool
 	trace uint64
 	truth *truth
 	left  bool     // the client has given it up
@@ -128,7 +132,7 @@ func (*request) Value(any) any { return nil }
 
 // put begins a write. Its client may give it up.
 func (x *proxy) put(client *process, sent []byte, trace uint64, tr *truth) *request {
-	r := &request{proxy: x, sent: sent, trace: trace, truth: tr, waits: client}
+	r := &request{proxy: x, part: x.parts, sent: sent, trace: trace, truth: tr, waits: client}
 	x.w.start(r.run)
 	return r
 }
@@ -150,7 +154,11 @@ func (r *request) take(p *process) (session.Base, bool) {
 	x := r.proxy
 	for {
 		r.slept = false
-		b, err := x.store.Take(r, sessionOf(r.trace), ref, r.sent)
+		store := x.store
+		if r.part {
+			store = store.ForPart(r.on)
+		}
+		b, err := store.Take(r, sessionOf(r.trace), ref, r.sent)
 		switch {
 		case err == nil:
 			return b, true
@@ -176,15 +184,20 @@ func (x *proxy) ended() {
 func (r *request) write(p *process, b *session.Base) {
 	x := r.proxy
 	defer x.ended()
-	d := intent.Document{Sent: r.sent, Merger: x.merger, Base: intent.Base{
+	if b.Kind == session.KindNone || b.Kind == session.KindLost || r.overrides(b) {
+		r.pass(p, b)
+		return
+	}
+	sent, err := r.made(b.View)
+	if err != nil {
+		r.refuse(b, err)
+		return
+	}
+	d := intent.Document{Sent: sent, Merger: x.merger, Base: intent.Base{
 		Numbers: b.Numbers, View: b.View, Absent: b.Kind == session.KindAbsent,
 		Stored: b.Kind != session.KindView || string(b.View) == string(b.Stored),
 	}}
 	cur := doc.Revision{Numbers: b.Numbers, Source: b.Stored}
-	if b.Kind == session.KindNone || b.Kind == session.KindLost {
-		cur = doc.Revision{}
-		d.Base.Absent = true // without a guard, what was sent is written
-	}
 	for {
 		draft, err := d.Next(cur)
 		if errors.Is(err, intent.ErrUnread) {
@@ -193,15 +206,13 @@ func (r *request) write(p *process, b *session.Base) {
 			continue
 		}
 		if err != nil {
-			x.tally.Refused++
-			x.tally.Errors = append(x.tally.Errors, err)
-			b.Release()
+			r.refuse(b, err)
 			return
 		}
 		x.delay(p)
 		before := x.engine.Revision
 		if draft.Unchanged && cur.Numbers == before.Numbers || x.engine.put(draft.Body, cur.Numbers) {
-			r.acknowledge(b, before)
+			r.acknowledge(b, sent, before)
 			p.sleep(x.w.about(x.trip / 2))
 			b.Answered()
 			return
@@ -219,12 +230,69 @@ func (x *proxy) delay(p *process) {
 	}
 }
 
-func (r *request) acknowledge(b *session.Base, before doc.Revision) {
+// acknowledge ends a write of a document.
+func (r *request) acknowledge(b *session.Base, sent []byte, before doc.Revision) {
 	x, after := r.proxy, r.proxy.engine.Revision
-	x.tally.judge(&verdict{x.merger, r.truth, r.sent, before.Source, after.Source, b.Ambiguous})
+	x.tally.judge(&verdict{x.merger, r.truth, before.Source, after.Source, b.Ambiguous})
 	told := after.Numbers
-	if string(after.Source) != string(r.sent) && b.Numbers.Known() {
+	if string(after.Source) != string(sent) && b.Numbers.Known() {
 		told = b.Numbers
 	}
-	b.Commit(session.Ack{Stored: after, Sent: r.sent, Told: told})
+	b.Commit(session.Ack{Stored: after, Sent: sent, Told: told})
+}
+
+// refuse ends a write that can't be done.
+func (r *request) refuse(b *session.Base, err error) {
+	r.proxy.tally.Refused++
+	r.proxy.tally.Errors = append(r.proxy.tally.Errors, err)
+	b.Release()
+}
+
+// overrides reports whether what is sent is a part that says the same whatever its base is. That is the engine's.
+func (r *request) overrides(b *session.Base) bool {
+	if !r.part {
+		return false
+	}
+	view := b.View
+	if view == nil {
+		view = []byte("{}")
+	}
+	overrides, err := r.proxy.merger.Overrides(view, r.sent)
+	return overrides && err == nil
+}
+
+// made is the document that the client has made of its base.
+func (r *request) made(base []byte) ([]byte, error) {
+	if r.part {
+		return r.on(base)
+	}
+	return r.sent, nil
+}
+
+// on returns what the part makes of a document; of none, it is the document.
+func (r *request) on(base []byte) ([]byte, error) {
+	if base == nil {
+		base = []byte("{}")
+	}
+	return edit.EngineMerge(base, r.sent, tree.Limits{})
+}
+
+// pass has the engine do what the request says, without a guard.
+func (r *request) pass(p *process, b *session.Base) {
+	x, at := r.proxy, r.proxy.store.Epoch()
+	x.delay(p)
+	before := x.engine.Revision
+	body, err := r.made(before.Source)
+	if err != nil {
+		r.refuse(b, err)
+		return
+	}
+	x.engine.put(body, before.Numbers)
+	if !r.part {
+		r.acknowledge(b, body, before)
+		return
+	}
+	x.tally.judge(&verdict{x.merger, r.truth, before.Source, x.engine.Source, false})
+	b.Release()
+	x.store.WroteElse(sessionOf(r.trace), ref, x.engine.Revision, false, at)
 }

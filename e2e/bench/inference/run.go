@@ -28,6 +28,10 @@ type Config struct {
 	Slow float64
 	// Kept is how many of the documents that were read are changed and written three times.
 	Kept float64
+	// Absent says that there is no document at first: whoever finds none makes one.
+	Absent bool
+	// Parts says that clients send, as an _update does, only what they have changed.
+	Parts bool
 	// Forms says that the read is one piece of work, and the write another one, which begins with a read only to see whether the
 	// document is there.
 	Forms bool
@@ -73,8 +77,10 @@ func begin(c *Config) (*proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.engine.Revision = doc.Revision{
-		Numbers: doc.Numbers{PrimaryTerm: 1}, Version: 1, Source: encode(s.seed(&change{world: w})),
+	if !c.Absent {
+		x.engine.Revision = doc.Revision{
+			Numbers: doc.Numbers{PrimaryTerm: 1}, Version: 1, Source: encode(s.seed(&change{world: w})),
+		}
 	}
 	for i := range c.Workers {
 		wk := &worker{Config: c, shape: s, change: change{world: w, worker: i}, proxy: x}

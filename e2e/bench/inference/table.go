@@ -1,6 +1,7 @@
 package inference
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -40,6 +41,10 @@ func Conditions() []Condition {
 		{"the same, 20 % written again, 5 % given up", func(c *Config) { c.Looks, c.Kept, c.Slow, c.Traces = 0.1, 0.2, 0.05, WorkTraces }},
 		{"10 % looks, a trace for four workers", func(c *Config) { c.Looks, c.Traces = 0.1, TeamTraces }},
 		{"10 % looks, a trace for each request", func(c *Config) { c.Looks, c.Traces = 0.1, CallTraces }},
+		{"no document at first", func(c *Config) { c.Absent, c.Rounds = true, 5 }},
+		{"no document at first, parts", func(c *Config) { c.Absent, c.Parts, c.Rounds = true, true, 5 }},
+		{"no document at first, 50 % looks", func(c *Config) { c.Absent, c.Looks, c.Rounds = true, 0.5, 5 }},
+		{"parts", func(c *Config) { c.Parts = true }},
 		{"forms", func(c *Config) { c.Forms = true }},
 		{"forms, a trace for each piece of work", func(c *Config) { c.Forms, c.Traces = true, WorkTraces }},
 	} {
@@ -70,7 +75,7 @@ func Table(out io.Writer, o Options) error {
 		}
 		all := &Tally{}
 		for _, s := range Shapes() {
-			if !named(s, o.Shapes) {
+			if !named(s, o.Shapes) || c.Absent && s == "stock" { // nobody makes a stock by a sum
 				continue
 			}
 			sum, err := o.run(c, s)
@@ -97,10 +102,12 @@ func named(name string, parts []string) bool {
 // run makes a row.
 func (o *Options) run(c Condition, shape string) (*Tally, error) {
 	sum := &Tally{}
-	for seed := range o.Seeds {
-		run := c.Config
-		run.Shape, run.Seed, run.Rank = shape, uint64(seed), o.Base.Rank //nolint:gosec // small
-		run.Rounds = (o.Changes + c.Workers - 1) / c.Workers
+	run := c.Config
+	run.Shape, run.Rank = shape, o.Base.Rank
+	run.Rounds = cmp.Or(c.Rounds, (o.Changes+c.Workers-1)/c.Workers)
+	runs := o.Seeds * max(1, o.Changes/(run.Rounds*run.Workers))
+	for seed := range runs {
+		run.Seed = uint64(seed) //nolint:gosec // small
 		t, err := Run(run)
 		if err != nil {
 			return nil, err

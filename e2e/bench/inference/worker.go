@@ -1,6 +1,7 @@
 package inference
 
 import (
+	"bytes"
 	"fmt"
 	"time"
 
@@ -85,7 +86,9 @@ func (w *worker) work() {
 			w.left = 2
 		}
 	}
-	w.doc, _ = decode(w.view).(map[string]any)
+	if w.doc, _ = decode(w.view).(map[string]any); w.view == nil {
+		w.doc = w.made()
+	}
 	w.p.sleep(w.about(w.Think))
 	if !w.chance(w.Unchanged) {
 		w.edit(&w.change, w.doc)
@@ -101,9 +104,39 @@ func (w *worker) work() {
 	w.view = sent
 }
 
+// made is a document that nobody has changed yet. All clients make the same, but for the time.
+func (w *worker) made() map[string]any {
+	c := change{world: newWorld(w.Seed)}
+	c.now = w.now
+	return w.seed(&c)
+}
+
+// changed is what an object has that another hasn't, without what both have.
+func changed(from, to map[string]any) map[string]any {
+	part := map[string]any{}
+	for k, v := range to {
+		was, there := from[k]
+		inner, isObject := v.(map[string]any)
+		old, wasObject := was.(map[string]any)
+		switch {
+		case there && bytes.Equal(encode(was), encode(v)):
+		case isObject && wasObject:
+			part[k] = changed(old, inner)
+		default:
+			part[k] = v
+		}
+	}
+	return part
+}
+
 // send writes, and repeats that as long as no answer comes in time.
 func (w *worker) send(sent []byte) {
-	tr := &truth{view: w.view}
+	tr := &truth{view: w.view, sent: sent}
+	if w.Parts {
+		from, _ := decode(w.view).(map[string]any)
+		sent = encode(changed(from, w.doc))
+		tr.sent, _ = (&request{part: true, sent: sent}).made(w.view)
+	}
 	for {
 		if w.Slow == 0 {
 			w.proxy.put(w.p, sent, w.trace, tr)
