@@ -69,7 +69,7 @@ func (x *proxy) restart(c *Config) {
 		Now:    func() time.Time { return start.Add(x.w.now) },
 		Memory: c.Memory,
 	})
-	x.store.Wrote(ref.Index)
+	x.store.Wrote(session.Credentials{}, ref.Index)
 }
 
 // trip is how long the engine takes for a request, with the way to it and back, on average.
