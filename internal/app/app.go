@@ -158,12 +158,14 @@ func (a *App) openSessions(c *config.Config) error {
 	a.metrics.WatchSessions(func() obs.Sessions { return sessionNumbers(a.sessions.Stats()) })
 	a.learner = learn.New(learn.Options{ShowClients: c.Learning.Clients == config.ClientsShown, Log: a.log,
 		EqualMove: a.metrics.EqualMove, Blind: a.metrics.Blind})
+	engine := &es.Client{Upstream: a.nodes}
 	writes = write.New(write.Options{
-		Upstream: a.nodes, Engine: &es.Client{Upstream: a.nodes}, Sessions: a.sessions, Events: a.writeEvents(), Log: a.log,
+		Upstream: a.nodes, Engine: engine, Sessions: a.sessions, Events: a.writeEvents(), Log: a.log,
 		OwnAuth: c.Upstream.Auth != (config.Auth{}), Now: a.o.Now, MaxBody: c.Limits.MaxGuardedBody.Bytes(),
 	})
 	a.interceptor = intercept.New(intercept.Options{
-		Rules: a.rules, Upstream: a.nodes, Writes: writes, Sessions: a.sessions, Identity: identity(&c.Sessions, &c.Identity), Metrics: a.metrics,
+		Rules: a.rules, Upstream: a.nodes, Documents: engine, Writes: writes, Sessions: a.sessions,
+		Identity: identity(&c.Sessions, &c.Identity), Metrics: a.metrics,
 		Learner: a.learner, MaxBody: c.Limits.MaxGuardedBody.Bytes(),
 	})
 	return nil

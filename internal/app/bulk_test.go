@@ -2,6 +2,9 @@ package app
 
 import "testing"
 
+// unguardedBulks is a rule that leaves bulks as they are.
+const unguardedBulks = "rules:\n- {name: r, match: {index: [shop]}, bulk: pass}\n"
+
 // TestWhatABulkWroteIsNotTakenForWhatItsSessionWroteBefore has a session write a document, overwrite or delete it with a bulk,
 // and write it again as it was before that. The last write changes something.
 func TestWhatABulkWroteIsNotTakenForWhatItsSessionWroteBefore(t *testing.T) {
@@ -10,7 +13,7 @@ func TestWhatABulkWroteIsNotTakenForWhatItsSessionWroteBefore(t *testing.T) {
 		"update": "{\"update\":{\"_id\":\"1\"}}\n{\"doc\":{\"a\":5}}\n",
 		"delete": "{\"delete\":{\"_id\":\"1\"}}\n",
 	} {
-		for _, rules := range []string{"", "rules:\n- {name: r, match: {index: [shop]}, base: {stamp: _rev}}\n"} {
+		for _, rules := range []string{unguardedBulks, "rules:\n- {name: r, match: {index: [shop]}, bulk: pass, base: {stamp: _rev}}\n"} {
 			for _, session := range []string{"", "s"} {
 				t.Run(name, func(t *testing.T) {
 					w := newWorld(t, rules, Identity{Infer: true, Address: true})
@@ -36,7 +39,7 @@ func TestWhatABulkWroteIsNotTakenForWhatItsSessionWroteBefore(t *testing.T) {
 
 // TestADocumentThatItsSessionDeletedByABulkIsWrittenAnew has a named session write what it had read, and deleted since.
 func TestADocumentThatItsSessionDeletedByABulkIsWrittenAnew(t *testing.T) {
-	w := newWorld(t, "", Identity{})
+	w := newWorld(t, unguardedBulks, Identity{})
 	w.put(doc1, `{"a":1}`)
 	w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "s")
 	w.ask(w.proxied, "POST", "/shop/_bulk", "{\"delete\":{\"_id\":\"1\"}}\n", "Optimist-Session", "s")
@@ -45,7 +48,7 @@ func TestADocumentThatItsSessionDeletedByABulkIsWrittenAnew(t *testing.T) {
 
 // TestABulkDoesNotEndWhatItsSessionHasRead has somebody else's change come before a write whose base was read before a bulk.
 func TestABulkDoesNotEndWhatItsSessionHasRead(t *testing.T) {
-	w := newWorld(t, "", Identity{})
+	w := newWorld(t, unguardedBulks, Identity{})
 	w.put(doc1, `{"a":1,"b":1}`)
 	w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "s")
 	w.ask(w.proxied, "POST", "/shop/_bulk", "{\"update\":{\"_id\":\"1\"}}\n{\"doc\":{\"c\":1}}\n", "Optimist-Session", "s")
@@ -75,7 +78,7 @@ func TestWhatOthersWroteAfterABulkIsNotOverwritten(t *testing.T) {
 	} {
 		for _, session := range []string{"", "s"} {
 			t.Run(name, func(t *testing.T) {
-				w := newWorld(t, "", Identity{Infer: true, Address: true})
+				w := newWorld(t, unguardedBulks, Identity{Infer: true, Address: true})
 				w.put(doc1, `{"a":1}`)
 				ask := func(method, target, body string) answer {
 					return w.ask(w.proxied, method, target, body, "Optimist-Session", session)

@@ -103,7 +103,8 @@ func TestAllWritesOfARuleAreTransformedOrSayThatTheyWereNot(t *testing.T) {
 		{"POST", "/shop/_update/1", `{"doc":{"a":3}}`, "application/json", "eva", true},
 		{"PUT", "/shop/_create/2", `{"a":1}`, "application/json", "eva", true},
 		{"POST", "/shop/_update/1", `{"script":"x"}`, "application/json", "eva", false},
-		{"POST", "/shop/_bulk", "{\"index\":{\"_id\":\"1\"}}\n{}\n", "application/x-ndjson", "eva", false},
+		{"POST", "/shop/_bulk", "{\"index\":{\"_id\":\"1\"}}\n{}\n", "application/x-ndjson", "eva", true},
+		{"POST", "/shop/_bulk", "{\"update\":{\"_id\":\"1\"}}\n{\"script\":\"x\"}\n", "application/x-ndjson", "eva", false},
 		{"POST", "/shop/_delete_by_query", `{"query":{"term":{"a":99}}}`, "application/json", "eva", false},
 		{"PUT", doc1, `{"text":"` + strings.Repeat("x", 1<<20) + `"}`, "application/json", "eva", false},
 	} {
@@ -123,7 +124,7 @@ func TestAllWritesOfARuleAreTransformedOrSayThatTheyWereNot(t *testing.T) {
 
 func TestRequestsThatWereNotTransformedAreCounted(t *testing.T) {
 	w := newWorld(t, transformRules, Identity{})
-	w.ask(w.proxied, "POST", "/shop/_bulk", "{\"index\":{\"_id\":\"1\"}}\n{}\n", "Content-Type", "application/x-ndjson")
+	w.ask(w.proxied, "POST", "/shop/_bulk", "{\"update\":{\"_id\":\"1\"}}\n{\"script\":\"x\"}\n", "Content-Type", "application/x-ndjson")
 	if n := w.counted("optimist_untransformed_writes_total", "rule", "shop"); n != 1 {
 		t.Errorf("%d are counted", n)
 	}

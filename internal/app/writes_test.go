@@ -116,8 +116,8 @@ func TestWhatCantBeGuardedIsPassedAndSaid(t *testing.T) {
 		{"PUT", doc1, `{"a":2}`, "Authorization", "Negotiate abc", "connection_auth"},
 		{"PUT", doc1, `{"a":2}`, "Authorization", "ntlm abc", "connection_auth"},
 		{"PUT", doc1, big, "X", "y", "too_large"},
-		{"POST", "/_bulk", "{\"index\":{\"_index\":\"shop\",\"_id\":\"1\"}}\n{}\n", "X", "y", "bulk"},
-		{"POST", "/shop/_bulk", "{\"index\":{\"_id\":\"1\"}}\n{}\n", "X", "y", "bulk"},
+		{"POST", "/_bulk", "{\"index\":{\"_index\":\"shop\",\"_id\":\"1\"}}\n{}\n", "Authorization", "Negotiate abc", "connection_auth"},
+		{"POST", "/shop/_bulk", "{\"index\":{\"_id\":\"1\"}}\n" + big + "\n", "X", "y", "too_large"},
 		{"POST", "/shop/_delete_by_query", `{"query":{"match_all":{}}}`, "X", "y", "by_query"},
 	} {
 		a := w.ask(w.proxied, c.method, c.target, c.body, c.name, c.value)

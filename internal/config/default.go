@@ -93,6 +93,7 @@ func newRule(name string) Rule {
 		OnConflict: ConflictMerge,
 		OnMissing:  MissingFail,
 		Update:     UpdateMerge,
+		Bulk:       BulkGuard,
 		Retry: Retry{
 			MaxAttempts: 20,
 			MaxElapsed:  unit.Duration(10 * time.Second),

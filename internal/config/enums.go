@@ -52,6 +52,8 @@ type (
 	OnDeleteConflict string
 	// Update is who merges an _update.
 	Update string
+	// Bulk is what happens to items of a _bulk.
+	Bulk string
 	// Priority is who goes first.
 	Priority string
 	// Action is what a step of a transform does.
@@ -140,6 +142,10 @@ const (
 	UpdateMerge  Update = "merge"
 	UpdateEngine Update = "engine"
 
+	BulkGuard  Bulk = "guard"
+	BulkPass   Bulk = "pass"
+	BulkRefuse Bulk = "refuse"
+
 	PriorityForeground Priority = "foreground"
 	PriorityBackground Priority = "background"
 
@@ -196,6 +202,7 @@ func (OnConflict) choices() []string       { return []string{"merge", "fail"} }
 func (OnMissing) choices() []string        { return []string{"fail", "recreate"} }
 func (OnDeleteConflict) choices() []string { return []string{"sent", "fail"} }
 func (Update) choices() []string           { return []string{"merge", "engine"} }
+func (Bulk) choices() []string             { return []string{"guard", "pass", "refuse"} }
 func (Priority) choices() []string         { return []string{"foreground", "background"} }
 func (Action) choices() []string {
 	return []string{"add", "remove", "replace", "move", "copy", "test", "increment", "append", "union", "max", "min", "default", "now",

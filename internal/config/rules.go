@@ -50,6 +50,11 @@ type Rule struct {
 	// others wrote since).
 	Update Update `json:"update"`
 
+	// Bulk says what happens to the items of a `_bulk` that the rule takes: guard (default: an item is guarded and merged
+	// as a request of its own would be; items with nothing to guard go as they are), pass (all go as they are), or
+	// refuse (such an item gets an error; the others are written).
+	Bulk Bulk `json:"bulk"`
+
 	// Retry says how often and how long optimist tries a conflicting write.
 	Retry Retry `json:"retry"`
 

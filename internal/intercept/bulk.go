@@ -1,18 +1,23 @@
 package intercept
 
 import (
+	"errors"
+	"time"
+
 	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/internal/session"
+	"optimist/internal/uri"
 	"optimist/internal/watch"
 	"optimist/internal/wire"
+	"optimist/proxy"
 )
 
-// many forwards requests that write many documents. They aren't guarded, and the answer says so: whoever counts on a rule must
-// not have to guess.
+// many deals with requests that write many documents: items of a bulk are guarded, changes by query are forwarded. The answer says what
+// was done: whoever counts on a rule must not have to guess.
 func (i *Interceptor) many(r *request) bool {
 	rules, op := i.Rules.Rules(), r.Op()
 	a := asked(r, api.Index)
@@ -20,27 +25,81 @@ func (i *Interceptor) many(r *request) bool {
 	if len(op.Index) == 0 && len(rules.All()) > 0 {
 		ru = rules.All()[0] // any of its items may be of an index that a rule takes
 	}
-	s, err := i.withoutStamps(r)
 	switch {
+	case i.Rules.Effective(ru) != rule.Guard:
+		return i.passMany(r, nil)
+	case op.Kind != api.Bulk:
+		return i.passMany(r, []wire.Field{i.passedField(r, ru, outcome.ReasonByQuery)})
+	}
+	reason := i.bulkReason(r)
+	if reason == "" {
+		done, why := i.bulk(r)
+		if done {
+			return true
+		}
+		reason = why
+	}
+	return i.passMany(r, []wire.Field{i.passedField(r, ru, reason)})
+}
+
+// bulkReason is why the items of a bulk can't be guarded, as far as its head tells.
+func (i *Interceptor) bulkReason(r *request) string {
+	c, op := r.Client(), r.Op()
+	_, otherForm := uri.Param(op.Query, "format")
+	switch {
+	case c.Signed || r.SignedQuery():
+		return outcome.ReasonSigned
+	case op.Fragment:
+		return outcome.ReasonFragment
+	case c.Bound:
+		return outcome.ReasonAuth
+	case otherForm, !wire.NDJSONBody(r.Head().Fields), !wire.AcceptsJSON(r.Head().Fields):
+		return outcome.ReasonFormat
+	}
+	return ""
+}
+
+// bulk guards the items of a bulk. done is false where there is nothing to guard, or where it can't be: then reason says why, and the
+// request is still to be forwarded.
+func (i *Interceptor) bulk(r *request) (done bool, reason string) {
+	began := time.Now()
+	body, _, err := r.Plain(i.MaxBody)
+	switch {
+	case errors.Is(err, proxy.ErrTooLarge):
+		return false, outcome.ReasonTooLarge
 	case err != nil:
 		r.Fail(err)
-		return true
-	case i.Rules.Effective(ru) != rule.Guard:
-		return i.forward(r, &s, nil, nil)
-	case op.Kind != api.Bulk:
-		return i.forward(r, &s, []wire.Field{i.passedField(r, ru, outcome.ReasonByQuery)}, nil)
+		return true, ""
 	}
-	reason := outcome.ReasonBulk
-	if s.unread {
-		reason = outcome.ReasonTooLarge // a stamp that is in it is stored
+	b, err := i.readItems(r, body)
+	if err != nil {
+		return false, outcome.ReasonFormat // the engine says what is wrong with it
+	}
+	if !b.choose() {
+		if b.passes {
+			reason = outcome.ReasonBulk
+		}
+		return false, reason
+	}
+	b.run()
+	b.answer(began)
+	return true, ""
+}
+
+// passMany forwards the request as it is, but for stamps.
+func (i *Interceptor) passMany(r *request, fields []wire.Field) bool {
+	s, err := i.withoutStamps(r)
+	if err != nil {
+		r.Fail(err)
+		return true
 	}
 	var capture *watch.Capture
-	if c := r.Client(); c.Known {
+	if c := r.Client(); c.Known && fields != nil && r.Op().Kind == api.Bulk {
 		epoch := i.Sessions.Epoch()
 		capture = watch.NewCapture(bulkLimit)
 		capture.Whole = func() { i.noteBulk(r, capture, epoch) }
 	}
-	return i.forward(r, &s, []wire.Field{i.passedField(r, ru, reason)}, capture)
+	return i.forward(r, &s, fields, capture)
 }
 
 // bulkLimit is the size of a bulk's answer, in bytes, up to which it is looked at: some 20,000 items.

@@ -2,6 +2,7 @@ package intercept
 
 import (
 	"optimist/internal/api"
+	"optimist/internal/bulk"
 	"optimist/internal/catalog"
 	"optimist/internal/client"
 	"optimist/internal/es"
@@ -20,11 +21,13 @@ import (
 type Options struct {
 	Rules    *rule.Switch
 	Upstream es.Doer
-	Writes   *write.Service
-	Sessions *session.Store
-	Identity client.Identity
-	Metrics  *obs.Metrics
-	Learner  *learn.Learner
+	// Documents reads those of which an item of a bulk has met a conflict.
+	Documents bulk.Documents
+	Writes    *write.Service
+	Sessions  *session.Store
+	Identity  client.Identity
+	Metrics   *obs.Metrics
+	Learner   *learn.Learner
 	// MaxBody is up to how many bytes of body a write is held to be guarded. Longer ones are passed, and the answer says so.
 	MaxBody int64
 }

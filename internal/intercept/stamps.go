@@ -12,6 +12,7 @@ import (
 	"optimist/internal/rule"
 	"optimist/internal/stamp"
 	"optimist/internal/wire"
+	"optimist/internal/write"
 	"optimist/proxy"
 )
 
@@ -24,14 +25,13 @@ type stampField struct {
 }
 
 // takeStamp takes the stamp out of a write that is guarded, before anybody else looks at it.
-func (i *Interceptor) takeStamp(r *request, ru *rule.Rule) error {
+func (i *Interceptor) takeStamp(r *request, w *write.Request, index string, ru *rule.Rule) error {
 	if !i.Rules.Rules().Stamps() {
 		return nil
 	}
-	w := &r.write
 	f := stampField{name: ru.Stamp, strict: ru.Stamp != "" && i.Rules.Effective(ru) == rule.Guard}
 	if ru.Stamp == "" {
-		st := i.watcher.Stamper(&r.Request, r.Index(), rule.Observe)
+		st := i.watcher.Stamper(&r.Request, index, rule.Observe)
 		if st == nil {
 			return nil
 		}

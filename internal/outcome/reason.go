@@ -11,7 +11,7 @@ const (
 	ReasonNumbers    = "numbers"         // the base's body isn't known: guarded, not merged
 	ReasonBlind      = "blind"           // the session writes what it hasn't read
 	ReasonExplicit   = "explicit"        // the client brought its own guard
-	ReasonBulk       = "bulk"            // the items of a bulk are not guarded
+	ReasonBulk       = "bulk"            // a rule says that the items of a bulk go as they are
 	ReasonByQuery    = "by_query"        // nor are the documents of an update or delete by query
 	ReasonUnasked    = "unasked"         // whether the client sees documents whole couldn't be asked: guarded, not merged
 

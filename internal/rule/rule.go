@@ -22,6 +22,15 @@ const (
 	UnknownReject = config.UnknownReject // 428
 )
 
+// Bulk is what happens to items of a _bulk: they are guarded, unless it is one of these.
+type Bulk = config.Bulk
+
+// The values of Bulk that guard nothing.
+const (
+	BulkPass   = config.BulkPass   // they go as they are
+	BulkRefuse = config.BulkRefuse // 400
+)
+
 // Rule is one rule of the configuration, compiled. It is immutable and may be shared.
 type Rule struct {
 	Name string
@@ -52,6 +61,7 @@ type Rule struct {
 	FailStaleDelete bool // on_delete_conflict: a stale delete gets a 409. Else it deletes, and the outcome names / as overwritten
 	EngineUpdates   bool // update: the engine merges an _update with doc whose client has read the document. Else it is a change
 	Background      bool // priority
+	Bulk            Bulk // what happens to items of a _bulk
 
 	// Merger merges as the rule says. It is never nil.
 	Merger *merge.Merger
@@ -101,6 +111,7 @@ func compile(n int, c *config.Rule) (*Rule, []mistake) {
 		RecreateMissing: c.OnMissing == config.MissingRecreate,
 		FailStaleDelete: c.OnDeleteConflict == config.DeleteFail,
 		EngineUpdates:   c.Update == config.UpdateEngine,
+		Bulk:            c.Bulk,
 		AllSearches:     slices.Contains(c.Base.Reads, config.ReadSearch),
 		Merger:          merger,
 		Transform:       transform,

@@ -46,7 +46,15 @@ func (s single) carry(ctx context.Context, l *load) (*upstream.Response, error) 
 	case l.goesAsPart():
 		body = l.updateBody(l.draft.Part, nil)
 	}
-	return s.exchange(ctx, l.request(body, l.guard, create))
+	return l.on(s).exchange(ctx, l.request(body, l.guard, create))
+}
+
+// on is how the change's writes are carried: on the way that its request brings, if it does.
+func (c *change) on(s single) single {
+	if c.req.Way != nil {
+		return single{c.req.Way}
+	}
+	return s
 }
 
 // exchange sends one request and waits for its answer.

@@ -235,6 +235,8 @@ type Request struct {
 	Background bool
 	Client     learn.Client // of whom conflicts are told; nil if nobody is told of them
 	Anonymous  bool         // there is no telling this client from others with its credentials: it has no session
+	// Way is how the write reaches the engine, and its document is read, where that isn't by requests of their own. Default: it is.
+	Way Way
 	// Reason says why the write can't be guarded at all (signed requests): it is passed as it is, and said.
 	Reason string
 	// Stamp is the one that was taken out of the body; the zero value is none.
@@ -245,6 +247,15 @@ type Request struct {
 
 // realm is the request's, and at least its credentials.
 func (r *Request) realm() session.Credentials { return cmp.Or(r.Realm, r.Session.Credentials()) }
+
+// Way takes writes of one document to the engine, together with others perhaps, and reads it: an item's of a bulk, say.
+type Way interface {
+	es.Doer
+	Fetch(ctx context.Context, who es.Caller, d es.Document) (doc.Revision, error)
+}
+
+// Outcome is what became of the write, after Do. It is good until the Request's next write.
+func (r *Request) Outcome() *outcome.Outcome { return &r.change.outcome }
 
 // asker is the request's client, for the catalog.
 func (r *Request) asker() catalog.Asker {

@@ -114,7 +114,11 @@ func (s *Service) current(ctx context.Context, c *change) (doc.Revision, error) 
 	if d.Routing == "" {
 		d.Routing = c.index.Routing
 	}
-	rev, err := s.engine.Fetch(ctx, c.req.Caller, d)
+	fetch := s.engine.Fetch
+	if c.req.Way != nil {
+		fetch = c.req.Way.Fetch
+	}
+	rev, err := fetch(ctx, c.req.Caller, d)
 	switch {
 	case err == nil, errors.Is(err, doc.ErrMissing):
 		return rev, err

@@ -1,0 +1,152 @@
+package bulk
+
+import (
+	"bytes"
+	"strconv"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/es"
+	"optimist/internal/jsontext"
+)
+
+// Result is what became of one item: a status, and the body that an answer to a request for it alone would have.
+type Result struct {
+	Status int
+	Body   []byte
+}
+
+// readResult takes the result out of an element of the engine's items.
+func readResult(element []byte) (res Result, ok bool) {
+	s := jsontext.Scan(element)
+	if !s.IsObject() || !s.Next() {
+		return res, false
+	}
+	inner := s.Text()
+	var failure []byte
+	from, to := 0, 0
+	for m, before := jsontext.Scan(inner), -1; m.Next(); before = m.Comma {
+		switch string(m.Name()) {
+		case "error":
+			failure = m.Text()
+		case "status":
+			n, err := strconv.Atoi(string(m.Text()))
+			if err != nil {
+				return res, false
+			}
+			res.Status = n
+			if from, to = m.Key, m.End; m.Comma >= 0 {
+				to = m.Comma + 1
+			} else if before >= 0 {
+				from = before
+			}
+		}
+	}
+	switch {
+	case res.Status == 0:
+		return res, false
+	case failure == nil:
+		res.Body = append(bytes.Clone(inner[:from]), inner[to:]...)
+		return res, true
+	}
+	res.Body = appendError(failure, res.Status)
+	return res, true
+}
+
+// appendError is the body of an answer with the error of an item.
+func appendError(failure []byte, status int) []byte {
+	b := append([]byte(`{"error":{"root_cause":[`), failure...)
+	b = append(b, ']')
+	if inner := bytes.TrimSpace(failure[1:]); len(failure) > 1 && failure[0] == '{' && inner[0] != '}' {
+		b = append(append(b, ','), inner...)
+	} else {
+		b = append(b, '}')
+	}
+	b = strconv.AppendInt(append(b, `,"status":`...), int64(status), 10)
+	return append(b, '}')
+}
+
+// AppendItem appends the result of an item as an element of a bulk's items. failed reports whether it is an error.
+func (it *Item) AppendItem(dst []byte, res Result) (out []byte, failed bool) {
+	dst = append(append(append(dst, '{', '"'), it.Verb...), `":`...)
+	failure := es.Member(res.Body, "error")
+	if failure == nil && len(res.Body) > 2 && res.Body[0] == '{' {
+		body := bytes.TrimRight(res.Body, " \r\n\t")
+		dst = append(append(dst, body[:len(body)-1]...), `,"status":`...)
+		return append(strconv.AppendInt(dst, int64(res.Status), 10), '}', '}'), false
+	}
+	dst = gjson.AppendJSONString(append(dst, `{"_index":`...), it.Index)
+	if it.Type != "" {
+		dst = gjson.AppendJSONString(append(dst, `,"_type":`...), it.Type)
+	}
+	if dst = append(dst, `,"_id":`...); it.ID == "" {
+		dst = append(dst, "null"...)
+	} else {
+		dst = gjson.AppendJSONString(dst, it.ID)
+	}
+	dst = strconv.AppendInt(append(dst, `,"status":`...), int64(res.Status), 10)
+	dst = append(dst, `,"error":`...)
+	switch {
+	case failure == nil || failure[0] != '{': // no answer of the engine's
+		dst = append(dst, `{"type":"unknown_error","reason":`...)
+		dst = append(gjson.AppendJSONString(dst, string(res.Body[:min(len(res.Body), maxReason)])), '}')
+	default:
+		dst = appendWithoutCauses(dst, failure)
+	}
+	return append(dst, '}', '}'), true
+}
+
+// maxReason bounds what is said of an answer that isn't the engine's, in bytes.
+const maxReason = 512
+
+// appendWithoutCauses appends an error without its root causes, which items don't have.
+func appendWithoutCauses(dst, failure []byte) []byte {
+	dst = append(dst, '{')
+	first := len(dst)
+	for s := jsontext.Scan(failure); s.Next(); {
+		if string(s.Name()) == "root_cause" {
+			continue
+		}
+		if len(dst) > first {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, failure[s.Key:s.End]...)
+	}
+	return append(dst, '}')
+}
+
+// Summary is what stands before the items of an answer.
+type Summary struct {
+	Took   time.Duration
+	Failed bool // the result of an item is an error
+	// TookFirst says that the engine names took before errors.
+	TookFirst bool
+	// Ingest is how long ingest pipelines took; negative where there were none.
+	Ingest int64
+}
+
+// Append appends the answer up to its items, whose closing brackets are "]}".
+func (s *Summary) Append(dst []byte) []byte {
+	took := func() {
+		dst = strconv.AppendInt(append(dst, `"took":`...), s.Took.Milliseconds(), 10)
+	}
+	failed := func() { dst = strconv.AppendBool(append(dst, `"errors":`...), s.Failed) }
+	first, second := failed, took
+	if s.TookFirst {
+		first, second = took, failed
+	}
+	dst = append(dst, '{')
+	first()
+	dst = append(dst, ',')
+	second()
+	if s.Ingest >= 0 {
+		dst = strconv.AppendInt(append(dst, `,"ingest_took":`...), s.Ingest, 10)
+	}
+	return append(dst, `,"items":[`...)
+}
+
+func number(text []byte) (n int64, ok bool) {
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	return n, err == nil
+}

@@ -1,0 +1,332 @@
+package bulk
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/upstream"
+	"optimist/internal/wire"
+)
+
+// Documents reads documents as they are now; *es.Client is one.
+type Documents interface {
+	Fetch(ctx context.Context, who es.Caller, d es.Document) (doc.Revision, error)
+	FetchAll(ctx context.Context, who es.Caller, ds []es.Document) ([]es.Fetched, error)
+}
+
+// Group has items that are written at the same time, each by itself, share requests: writes go as one _bulk, reads as one _mget. What one
+// item sends waits until all others have something to send, too, or wait for somebody else; or until there is enough for a request.
+//
+// It is for one bulk of one client, and for the goroutines of its items.
+type Group struct {
+	Upstream  es.Doer
+	Documents Documents
+	Target    []byte       // of the bulk, as the client sent it but for what concerns the form of its answer
+	Fields    []wire.Field // the client's, without those of a body's coding
+	// Params are the query parameters by which the client says who asks: a request that goes by itself has them, too.
+	Params []byte
+	// Timeout bounds how long an answer is waited for.
+	Timeout time.Duration
+
+	mu      sync.Mutex
+	working int // items that are neither parked nor at their end
+	writes  []*parkedWrite
+	reads   []*parkedRead
+	bytes   int
+	timer   *time.Timer
+
+	head    []wire.Field
+	summary Summary
+	rounds  int
+}
+
+// Bounds of one request, and of the wait for it.
+const (
+	maxBytes = 8 << 20
+	maxItems = 5000
+	// idle is for how long nobody may have come, before what has come goes, although items are still at work: they may be waiting for
+	// writes of others, which may wait for these.
+	idle = 2 * time.Millisecond
+)
+
+type parkedWrite struct {
+	text []byte
+	res  Result
+	node string
+	err  error
+	done chan struct{}
+	idle bool // nobody is at work on its item: it is only waited for
+}
+
+type parkedRead struct {
+	ctx  context.Context
+	who  es.Caller
+	doc  es.Document
+	res  es.Fetched
+	err  error
+	done chan struct{}
+}
+
+// Begin says that so many items begin their work.
+func (g *Group) Begin(items int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.working += items
+}
+
+// End says that an item has ended its work.
+func (g *Group) End() {
+	g.mu.Lock()
+	g.working--
+	g.parked(false)
+}
+
+// Add has an item that isn't guarded go with the first request. wait returns what became of it.
+func (g *Group) Add(it *Item) (wait func() (Result, error)) {
+	w := &parkedWrite{text: it.Text, idle: true, done: make(chan struct{})}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.writes = append(g.writes, w)
+	g.bytes += len(w.text)
+	return func() (Result, error) {
+		<-w.done
+		return w.res, w.err
+	}
+}
+
+// Pass has an item that isn't guarded go as the others do that are at work, and returns what became of it.
+func (g *Group) Pass(it *Item) (Result, error) {
+	p := &parkedWrite{text: it.Text, done: make(chan struct{})}
+	g.park(p)
+	return p.res, p.err
+}
+
+// park waits until a write has gone with others, and has its answer.
+func (g *Group) park(p *parkedWrite) {
+	g.mu.Lock()
+	g.writes = append(g.writes, p)
+	g.bytes += len(p.text)
+	g.working--
+	g.parked(true)
+	<-p.done
+}
+
+// Head is the head of the engine's first answer to a bulk, nil if there was none.
+func (g *Group) Head() []wire.Field {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.head
+}
+
+// Summary is what the answers of the requests say of all their items.
+func (g *Group) Summary() Summary {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.rounds == 0 {
+		g.summary.Ingest = -1
+	}
+	return g.summary
+}
+
+// Item returns the way of one item's writes and reads.
+func (g *Group) Item(it *Item) *Way { return &Way{group: g, item: it} }
+
+// Way is how the requests of one item travel.
+type Way struct {
+	group *Group
+	item  *Item
+}
+
+// Do sends a write of the item's document together with those of other items. What a bulk can't say goes by itself.
+func (w *Way) Do(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
+	text, ok := w.item.appendText(nil, r.Method, r.Target, r.Body)
+	if !ok {
+		return w.group.alone(ctx, r)
+	}
+	p := &parkedWrite{text: text, done: make(chan struct{})}
+	w.group.park(p)
+	if p.err != nil {
+		return nil, p.err
+	}
+	return &upstream.Response{Head: wire.Head{Status: p.res.Status}, Payload: p.res.Body, Node: p.node}, nil
+}
+
+// alone sends a request by itself. Meanwhile others needn't wait for its item.
+func (g *Group) alone(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
+	g.mu.Lock()
+	g.working--
+	g.parked(false)
+	defer g.Begin(1)
+	if len(g.Params) > 0 {
+		sep := byte('?')
+		if bytes.IndexByte(r.Target, '?') >= 0 {
+			sep = '&'
+		}
+		r.Target = append(append(r.Target[:len(r.Target):len(r.Target)], sep), g.Params...)
+	}
+	return g.Upstream.Do(ctx, r)
+}
+
+// Fetch reads the item's document together with those of other items.
+func (w *Way) Fetch(ctx context.Context, who es.Caller, d es.Document) (doc.Revision, error) {
+	p := &parkedRead{ctx: ctx, who: who, doc: d, done: make(chan struct{})}
+	g := w.group
+	g.mu.Lock()
+	g.reads = append(g.reads, p)
+	g.working--
+	g.parked(true)
+	<-p.done
+	if p.err != nil {
+		return doc.Revision{}, p.err
+	}
+	return p.res.Revision, p.res.Err
+}
+
+// parked sends what has come, if that is all that will come. It is called with g locked, and unlocks it. more says that something has
+// just come.
+func (g *Group) parked(more bool) {
+	waiting := len(g.writes)+len(g.reads) > 0
+	switch {
+	case waiting && (g.working == 0 || g.bytes >= maxBytes || len(g.writes) >= maxItems):
+		g.send()
+		return
+	case waiting && more && g.timer == nil:
+		g.timer = time.AfterFunc(idle, func() {
+			g.mu.Lock()
+			g.send()
+		})
+	case waiting && more:
+		g.timer.Reset(idle)
+	}
+	g.mu.Unlock()
+}
+
+// send sends what has come. It is called with g locked, and unlocks it.
+func (g *Group) send() {
+	writes, reads := g.writes, g.reads
+	g.writes, g.reads, g.bytes = nil, nil, 0
+	g.mu.Unlock()
+	if len(reads) > 0 {
+		go g.read(reads)
+	}
+	if len(writes) > 0 {
+		go g.write(writes)
+	}
+}
+
+// Close ends the group. Nothing may be under way.
+func (g *Group) Close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.timer != nil {
+		g.timer.Stop()
+	}
+}
+
+// errShort reports an answer to a bulk that doesn't tell what became of all items.
+var errShort = errors.New("the engine's answer to a bulk doesn't tell what became of each item")
+
+// write sends a bulk, and tells each of its items what became of it.
+func (g *Group) write(writes []*parkedWrite) {
+	size := 0
+	for _, w := range writes {
+		size += len(w.text)
+	}
+	body := make([]byte, 0, size)
+	for _, w := range writes {
+		body = append(body, w.text...)
+		w.text = nil
+	}
+	r := &upstream.Request{Method: http.MethodPost, Target: g.Target, Fields: g.Fields, Body: body, Timeout: g.Timeout}
+	res, err := g.Upstream.Do(context.Background(), r)
+	switch {
+	case err != nil:
+		for _, w := range writes {
+			w.err = err
+		}
+	case res.Status != http.StatusOK:
+		failure := Result{Status: res.Status, Body: bytes.Clone(res.Payload)}
+		for _, w := range writes {
+			w.res, w.node = failure, res.Node
+		}
+	default:
+		g.tell(writes, res)
+	}
+	if err == nil {
+		res.Release()
+	}
+	items := 0
+	for _, w := range writes {
+		if !w.idle {
+			items++
+		}
+	}
+	g.Begin(items) // they are at work before any of them can send something
+	for _, w := range writes {
+		close(w.done)
+	}
+}
+
+// tell gives each write its part of the engine's answer.
+func (g *Group) tell(writes []*parkedWrite, res *upstream.Response) {
+	i := 0
+	for element := range es.Elements(res.Payload, "items") {
+		if i == len(writes) {
+			break
+		}
+		w := writes[i]
+		ok := false
+		if w.res, ok = readResult(element); !ok {
+			break
+		}
+		w.node = res.Node
+		i++
+	}
+	for ; i < len(writes); i++ {
+		writes[i].err = errShort
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.rounds == 0 {
+		took, failed := bytes.Index(res.Payload, []byte(`"took"`)), bytes.Index(res.Payload, []byte(`"errors"`))
+		g.summary.TookFirst, g.summary.Ingest = took < failed, -1
+		for _, f := range res.EndToEnd(nil) {
+			if !wire.EqualFold(f.Name, "content-length") {
+				g.head = append(g.head, wire.Field{Name: bytes.Clone(f.Name), Value: bytes.Clone(f.Value)})
+			}
+		}
+	}
+	g.rounds++
+	if n, ok := number(es.Member(res.Payload, "ingest_took")); ok {
+		g.summary.Ingest = max(g.summary.Ingest, 0) + n
+	}
+}
+
+// read reads documents, for all items that asked for some.
+func (g *Group) read(reads []*parkedRead) {
+	first := reads[0]
+	if len(reads) == 1 {
+		first.res.Revision, first.res.Err = g.Documents.Fetch(first.ctx, first.who, first.doc)
+	} else {
+		docs := make([]es.Document, len(reads))
+		for i, p := range reads {
+			docs[i] = p.doc
+		}
+		all, err := g.Documents.FetchAll(first.ctx, first.who, docs)
+		for i, p := range reads {
+			if p.err = err; err == nil {
+				p.res = all[i]
+			}
+		}
+	}
+	g.Begin(len(reads))
+	for _, p := range reads {
+		close(p.done)
+	}
+}

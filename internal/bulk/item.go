@@ -1,0 +1,339 @@
+// Package bulk reads the requests of the engine's _bulk item by item, and lets items that are written one by one travel together.
+//
+// It doesn't decide which items are guarded, and it merges nothing: package write does, for one document at a time.
+package bulk
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/api"
+	"optimist/internal/jsontext"
+	"optimist/internal/uri"
+)
+
+// ErrUnreadable reports a bulk that isn't what the engine documents. Whoever gets it leaves the whole request to the engine, which says
+// what is wrong with it.
+var ErrUnreadable = errors.New("the bulk can't be read")
+
+// Item is one action of a bulk. Its slices point into the request.
+type Item struct {
+	Kind   api.Kind // Index, IndexAuto, Create, Update or Delete
+	Verb   string   // as the client named it, and as the answer does: index, create, update or delete
+	Text   []byte   // all of it: the action's line and the document's, with their ends
+	Source []byte   // the document, or what is said of an update; nil of a delete
+
+	Index, Type, ID, Routing string // decoded; Type and Routing may be empty, and ID is, where the engine makes it
+
+	Guarded bool // the client's own version or sequence number is in it
+	Retries bool // the client's own retry_on_conflict is
+
+	ownIndex  bool   // the action names its index; else the request's path does
+	ownSource bool   // it says itself what of its document its answer is to show
+	params    []byte // what a request for this one document would say in its query
+	rest      []byte // members of the action that only a bulk can say: ,"name":value…
+}
+
+// Defaults are what the request says of all its items that don't say otherwise.
+type Defaults struct {
+	Index, Type string // of its path, decoded
+	Routing     string
+	// Params are parameters of its query that a request for one document can have: pipeline, refresh, timeout and the like.
+	Params []byte
+}
+
+// Reader goes through the items of a bulk.
+type Reader struct {
+	Defaults
+	text []byte
+}
+
+// NewReader returns a Reader of a bulk's body, or of some whole lines of one.
+func NewReader(text []byte, d Defaults) *Reader { return &Reader{Defaults: d, text: text} }
+
+// Rest is what hasn't been read yet.
+func (r *Reader) Rest() []byte { return r.text }
+
+// Next reads the next item. ok is false behind the last. The error is ErrUnreadable.
+func (r *Reader) Next() (it Item, ok bool, err error) {
+	line, rest, ended := cutLine(r.text)
+	for ended && len(line) == 0 { // the engines skip empty lines between items
+		r.text = rest
+		line, rest, ended = cutLine(r.text)
+	}
+	switch {
+	case !ended && len(r.text) == 0:
+		return it, false, nil
+	case !ended:
+		return it, false, ErrUnreadable
+	}
+	if err := it.readAction(line, r); err != nil {
+		return it, false, err
+	}
+	if it.Kind != api.Delete {
+		if it.Source, rest, ended = cutLine(rest); !ended || len(it.Source) == 0 {
+			return it, false, ErrUnreadable
+		}
+	}
+	it.Text = r.text[:len(r.text)-len(rest)]
+	r.text = rest
+	return it, true, nil
+}
+
+// cutLine is the first line without its end, which may be that of Windows, and what comes behind it.
+func cutLine(text []byte) (line, rest []byte, ended bool) {
+	line, rest, ended = bytes.Cut(text, []byte("\n"))
+	return bytes.TrimSuffix(line, []byte("\r")), rest, ended
+}
+
+var verbs = map[string]api.Kind{"index": api.Index, "create": api.Create, "update": api.Update, "delete": api.Delete}
+
+func (it *Item) readAction(line []byte, r *Reader) error {
+	if !jsontext.Valid(line) {
+		return ErrUnreadable
+	}
+	action := jsontext.Scan(line)
+	if !action.IsObject() || !action.Next() {
+		return ErrUnreadable
+	}
+	known := false
+	it.Verb = string(action.Name())
+	if it.Kind, known = verbs[it.Verb]; !known {
+		return ErrUnreadable
+	}
+	meta := action.Text()
+	if action.Comma >= 0 || meta[0] != '{' {
+		return ErrUnreadable
+	}
+	it.Index, it.Type, it.Routing = r.Index, r.Type, r.Routing
+	seen := 0
+	for s := jsontext.Scan(meta); s.Next(); seen++ {
+		name, plain := s.PlainName()
+		if !plain || seen >= maxMembers || !it.readMember(name, gjson.ParseBytes(s.Text())) {
+			return ErrUnreadable
+		}
+	}
+	return it.complete(r)
+}
+
+// maxMembers is more than an action can have that names none twice.
+const maxMembers = 32
+
+// readMember reads what an action says of its document. It reports false for what this package doesn't know.
+func (it *Item) readMember(name string, v gjson.Result) bool {
+	switch name {
+	case "dynamic_templates", "require_data_stream", "list_executed_pipelines", "_source":
+		if name == "_source" && v.Type != gjson.JSON {
+			it.ownSource = true
+			it.addParam(name, v.String())
+			return true
+		}
+		it.rest = append(gjson.AppendJSONString(append(it.rest, ','), name), ':')
+		it.rest = append(it.rest, v.Raw...)
+		return true
+	}
+	if v.Type != gjson.String && v.Type != gjson.Number && !v.IsBool() {
+		return false
+	}
+	text := v.String()
+	if v.Type == gjson.Number {
+		text = v.Raw
+	}
+	switch name {
+	case "_index":
+		it.Index, it.ownIndex = text, true
+	case "_type":
+		it.Type = text
+	case "_id":
+		it.ID = text
+	case "routing", "_routing":
+		it.Routing = text
+	case "op_type":
+		if it.Kind == api.Index && text == "create" {
+			it.Kind, it.Verb = api.Create, "create" // which its answer names
+		} else if text != "index" {
+			return false
+		}
+	case "version", "_version", "version_type", "_version_type", "if_seq_no", "if_primary_term":
+		it.Guarded = true
+		it.addParam(trimUnderscore(name), text)
+	case "retry_on_conflict", "_retry_on_conflict":
+		it.Retries = true
+		it.addParam(trimUnderscore(name), text)
+	case "pipeline", "require_alias":
+		it.addParam(name, text)
+	default:
+		return false
+	}
+	return true
+}
+
+func trimUnderscore(name string) string {
+	if name[0] == '_' {
+		return name[1:]
+	}
+	return name
+}
+
+func (it *Item) addParam(name, value string) {
+	if len(it.params) > 0 {
+		it.params = append(it.params, '&')
+	}
+	it.params = append(append(it.params, name...), '=')
+	it.params = uri.AppendFormValue(it.params, value)
+}
+
+// complete adds what the request says of all items, and judges the item as a whole.
+func (it *Item) complete(r *Reader) error {
+	switch {
+	case it.Index == "":
+		return ErrUnreadable
+	case it.ID == "" && it.Kind == api.Index, it.ID == "" && it.Kind == api.Create:
+		it.Kind = api.IndexAuto
+	case it.ID == "":
+		return ErrUnreadable
+	}
+	if it.Routing != "" {
+		it.addParam("routing", it.Routing)
+	}
+	own := it.params
+	for _, name := range [...]string{"pipeline", "require_alias", "_source", "_source_includes", "_source_excludes", "refresh", "timeout", "wait_for_active_shards"} {
+		if _, given := uri.Param(own, name); given {
+			continue
+		}
+		if p := uri.Only(nil, r.Params, name); len(p) > 0 {
+			if len(it.params) > 0 {
+				it.params = append(it.params, '&')
+			}
+			it.params = append(it.params, p...)
+		}
+	}
+	return nil
+}
+
+// Request is the method and the target of a request for the item alone.
+func (it *Item) Request() (method string, target []byte) {
+	t := uri.AppendSegment([]byte("/"), it.Index)
+	typed := it.Type != "" && it.Type != "_doc"
+	endpoint := "_doc"
+	method = "PUT"
+	switch it.Kind {
+	case api.Create:
+		endpoint = "_create"
+	case api.Update:
+		method, endpoint = "POST", "_update"
+	case api.Delete:
+		method = "DELETE"
+	case api.IndexAuto:
+		method = "POST"
+	}
+	if typed {
+		t = uri.AppendSegment(append(t, '/'), it.Type)
+	} else {
+		t = append(append(t, '/'), endpoint...)
+	}
+	if it.ID != "" {
+		t = uri.AppendSegment(append(t, '/'), it.ID)
+	}
+	if typed && endpoint != "_doc" {
+		t = append(append(t, '/'), endpoint...)
+	}
+	params := it.params
+	if it.Kind == api.IndexAuto && it.Verb == "create" {
+		params = append(params[:len(params):len(params)], "&op_type=create"...)
+		params = bytes.TrimPrefix(params, []byte("&"))
+	}
+	if len(params) > 0 {
+		t = append(append(t, '?'), params...)
+	}
+	return method, t
+}
+
+// appendText appends the item as the request for it alone says it, which may be under a guard that the client didn't give, and with
+// another document. It reports false for what a bulk can't say.
+func (it *Item) appendText(dst []byte, method string, target, body []byte) ([]byte, bool) {
+	var op api.Op
+	api.Parse([]byte(method), target, &op)
+	verb := it.Verb
+	switch op.Kind {
+	case api.Index, api.Create, api.Update, api.Delete:
+		verb = op.Kind.String()
+	case api.IndexAuto:
+	default:
+		return dst, false
+	}
+	dst = append(append(append(dst, '{', '"'), verb...), `":{`...)
+	first := len(dst)
+	member := func(name string) {
+		if len(dst) > first {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, '"'), name...), `":`...)
+	}
+	for _, m := range [...]struct {
+		name, value string
+		says        bool
+	}{{"_index", it.Index, it.ownIndex}, {"_type", it.Type, it.Type != "" && it.Type != "_doc"}, {"_id", it.ID, it.ID != ""}} {
+		if m.says {
+			member(m.name)
+			dst = gjson.AppendJSONString(dst, m.value)
+		}
+	}
+	pairs, err := uri.Pairs(op.Query, uri.DecodeValue)
+	if err != nil {
+		return dst, false
+	}
+	for _, p := range pairs {
+		switch p.Name {
+		case "refresh", "timeout", "wait_for_active_shards", "op_type":
+		case "version", "if_seq_no", "if_primary_term", "retry_on_conflict":
+			if _, err := strconv.ParseInt(p.Value, 10, 64); err != nil {
+				return dst, false
+			}
+			member(p.Name)
+			dst = append(dst, p.Value...)
+		case "_source_includes", "_source_excludes": // the request says so for all
+		case "require_alias", "_source":
+			if p.Name == "_source" && !it.ownSource {
+				continue
+			}
+			member(p.Name)
+			if p.Value == "true" || p.Value == "false" {
+				dst = append(dst, p.Value...)
+			} else {
+				dst = gjson.AppendJSONString(dst, p.Value)
+			}
+		case "routing", "pipeline", "version_type":
+			member(p.Name)
+			dst = gjson.AppendJSONString(dst, p.Value)
+		default:
+			return dst, false
+		}
+	}
+	if rest := it.rest; len(rest) > 0 {
+		if len(dst) == first {
+			rest = rest[1:]
+		}
+		dst = append(dst, rest...)
+	}
+	dst = append(dst, "}}\n"...)
+	if verb == "delete" {
+		return dst, true
+	}
+	at := len(dst)
+	dst = append(dst, body...)
+	if i := bytes.IndexAny(dst[at:], "\n\r"); i >= 0 {
+		if len(it.rest) == 0 {
+			return dst, false // on its own it keeps its lines
+		}
+		for k := at + i; k < len(dst); k++ {
+			if dst[k] == '\n' || dst[k] == '\r' { // no string of JSON has one: it is white space
+				dst[k] = ' '
+			}
+		}
+	}
+	return append(dst, '\n'), true
+}

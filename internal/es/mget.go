@@ -1,0 +1,78 @@
+package es
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/doc"
+)
+
+// Fetched is one of several documents that were read together. Err is one of Fetch's errors.
+type Fetched struct {
+	doc.Revision
+	Err error
+}
+
+// FetchAll is Fetch for several documents in one request. The error is of the request as a whole.
+func (c *Client) FetchAll(ctx context.Context, who Caller, ds []Document) ([]Fetched, error) {
+	body := []byte(`{"docs":[`)
+	for i := range ds {
+		d := &ds[i]
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = gjson.AppendJSONString(append(body, `{"_index":`...), d.Index)
+		if d.Type != "" {
+			body = gjson.AppendJSONString(append(body, `,"_type":`...), d.Type)
+		}
+		body = gjson.AppendJSONString(append(body, `,"_id":`...), d.ID)
+		if d.Routing != "" {
+			body = gjson.AppendJSONString(append(body, `,"routing":`...), d.Routing)
+		}
+		body = append(body, `,"_source":true}`...)
+	}
+	req := esapi.MgetRequest{Body: bytes.NewReader(append(body, "]}"...))}
+	a, err := Ask(ctx, c.Upstream, req, Way{Caller: who, Timeout: patience, Reads: true})
+	switch {
+	case err != nil:
+		return nil, err
+	case a.Status != http.StatusOK:
+		return nil, failure(a.Status, a.Body)
+	}
+	all := make([]Fetched, 0, len(ds))
+	for element := range Elements(a.Body, "docs") {
+		if len(all) < len(ds) {
+			all = append(all, c.fetched(element))
+		}
+	}
+	if len(all) < len(ds) {
+		return nil, &StatusError{a.Status, a.Body}
+	}
+	return all, nil
+}
+
+// fetched is one document of an _mget.
+func (c *Client) fetched(element []byte) (f Fetched) {
+	it := ParseItem(element)
+	f.Revision = it.Revision
+	switch cause := Member(element, "error"); {
+	case cause != nil && gjson.GetBytes(cause, "type").Str == "index_not_found_exception":
+		f.Err = fmt.Errorf("%w: %s", ErrNoIndex, strconv.Quote(string(it.Index)))
+	case cause != nil:
+		f.Err = &StatusError{http.StatusInternalServerError, bytes.Clone(cause)}
+	case it.Missing:
+		f.Revision, f.Err = doc.Revision{}, doc.ErrMissing
+	case !it.Numbered || it.Source == nil:
+		f.Err = ErrNoSource
+	}
+	if it.typed && !c.typed.Load() {
+		c.typed.Store(true)
+	}
+	return f
+}

@@ -1,0 +1,387 @@
+package intercept
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"optimist/internal/api"
+	"optimist/internal/bulk"
+	"optimist/internal/catalog"
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/glob"
+	"optimist/internal/outcome"
+	"optimist/internal/rule"
+	"optimist/internal/session"
+	"optimist/internal/uri"
+	"optimist/internal/wire"
+	"optimist/internal/write"
+	"optimist/proxy"
+)
+
+// items are those of a bulk of which optimist guards some. Each of these is written as a single write is, by package write, at the same
+// time as the others; a bulk.Group has them travel together. The rest goes with the first of their requests, as it is.
+type items struct {
+	i      *Interceptor
+	r      *request
+	fields []wire.Field // of an item, as if it came alone
+	caller es.Caller
+	all    []item
+	group  bulk.Group
+	names  map[string]*named
+	epoch  session.Epoch
+	stamps bool // documents may have stamps in them
+	passes bool // a rule says that items go as they are
+}
+
+// item is one of them.
+type item struct {
+	bulk.Item
+	named   *named
+	rule    *rule.Rule // nil: none takes it
+	guarded bool       // package write writes it
+	queued  bool       // it waits for items of the same document
+	req     *write.Request
+	op      api.Op
+	wait    func() (bulk.Result, error) // of one that isn't guarded
+	res     bulk.Result
+	account outcome.Outcome
+	err     error // instead of res
+}
+
+// named is what the items of a bulk need to know of an index, by the name that they give it.
+type named struct {
+	name  string
+	rules [api.Kinds]ruled
+	index catalog.Index
+	asked bool
+	err   error
+}
+
+type ruled struct {
+	rule  *rule.Rule
+	known bool
+}
+
+// readItems reads the items of a bulk. The error is bulk.ErrUnreadable.
+func (i *Interceptor) readItems(r *request, body []byte) (*items, error) {
+	op := r.Op()
+	b := &items{i: i, r: r, names: map[string]*named{}, epoch: i.Sessions.Epoch(), stamps: i.Rules.Rules().Stamps()}
+	routing, ok := r.Routing()
+	if !ok {
+		return nil, bulk.ErrUnreadable
+	}
+	d := bulk.Defaults{Index: r.Index(), Routing: routing, Params: op.Query}
+	if op.Typed {
+		d.Type = api.Name(op.Type)
+	}
+	b.all = make([]item, 0, bytes.Count(body, []byte("\n"))/2+1)
+	for reader := bulk.NewReader(body, d); ; {
+		it, ok, err := reader.Next()
+		if err != nil || !ok {
+			return b, err
+		}
+		b.all = append(b.all, item{Item: it, named: b.nameOf(it.Index)})
+	}
+}
+
+func (b *items) nameOf(index string) *named {
+	n := b.names[index]
+	if n == nil {
+		n = &named{name: index}
+		b.names[index] = n
+	}
+	return n
+}
+
+// describe is what the engine says of the index; asked once.
+func (b *items) describe(n *named) (catalog.Index, error) {
+	if !n.asked {
+		n.asked = true
+		n.index, n.err = b.i.catalog.Describe(b.r.Context(), b.r.Asker(), n.name, 0)
+	}
+	return n.index, n.err
+}
+
+// ruleOf is the rule that takes the item.
+func (b *items) ruleOf(it *item) (*rule.Rule, error) {
+	known := &it.named.rules[it.Kind]
+	if known.known {
+		return known.rule, nil
+	}
+	rules := b.i.Rules.Rules()
+	a := rule.Asked{Index: it.Index, Kind: it.Kind, Fields: b.r.Head().Fields}
+	ru := rules.MatchRequest(&a)
+	if rules.Elsewhere(&a, ru) {
+		ix, err := b.describe(it.named)
+		if err != nil {
+			return nil, err
+		}
+		a.Concrete, a.Stream = ix.Name, ix.DataStream
+		ru = rules.MatchRequest(&a)
+	}
+	*known = ruled{ru, true}
+	return ru, nil
+}
+
+// choose finds out which items are guarded, and reports whether any has to be dealt with here. Items of a document that a guarded one is
+// of are written one after the other, and so are guarded, too.
+func (b *items) choose() (any bool) {
+	for k := range b.all {
+		it := &b.all[k]
+		if it.rule, it.err = b.ruleOf(it); it.err != nil {
+			any = true
+			continue
+		}
+		if b.i.Rules.Effective(it.rule) != rule.Guard {
+			it.rule = nil
+			continue
+		}
+		if it.rule.Bulk == rule.BulkRefuse {
+			it.err = &proxy.Failure{Status: http.StatusBadRequest, Type: "illegal_argument_exception",
+				Reason: "rule [" + it.rule.Name + "] refuses items of a bulk: write this document by a request of its own"}
+			any = true
+			continue
+		}
+		if it.rule.Bulk == rule.BulkPass {
+			b.passes = true
+			continue
+		}
+		it.guarded = b.needsGuard(it)
+		any = any || it.guarded
+	}
+	return any
+}
+
+// needsGuard reports whether there is anything to be done about an item: most items of most bulks are new documents, or are of clients
+// that have read nothing.
+func (b *items) needsGuard(it *item) bool {
+	ru := it.rule
+	switch {
+	case it.Kind != api.Delete && (ru.Transform != nil || b.stamps && b.i.watcher.Stamper(&b.r.Request, it.Index, rule.Observe) != nil):
+		return true
+	case it.Kind == api.IndexAuto:
+		return false
+	case ru.Unknown == rule.UnknownFetch, ru.Unknown == rule.UnknownReject, ru.RejectLost, it.Guarded && ru.MergeExplicit:
+		return true
+	case it.Kind == api.Update && ru.RetryOnConflict > 0 && !it.Guarded && !it.Retries:
+		return true
+	}
+	c := b.r.Client()
+	if !ru.Session || !c.Known {
+		return false
+	}
+	ix, err := b.describe(it.named)
+	if err != nil {
+		it.err = err
+		return false
+	}
+	if it.Kind == api.Create && c.Session.IsNamed() {
+		return true // it may write its next change from memory
+	}
+	return b.i.Sessions.Knows(c.Session, doc.Ref{Index: ix.Name, Routing: it.Routing, ID: it.ID})
+}
+
+// run writes all items.
+func (b *items) run() {
+	r := b.r
+	ctx := r.Context()
+	b.fields, b.caller = itemFields(r.Fields()), r.Caller()
+	target := append(append([]byte(nil), r.Op().Path...), '?')
+	target = uri.Without(target, r.Op().Query, "filter_path", "pretty", "format")
+	b.group = bulk.Group{Upstream: b.i.Upstream, Documents: b.i.Documents, Target: bytes.TrimSuffix(target, []byte("?")),
+		Fields: groupFields(r.Fields()), Params: b.caller.Params, Timeout: bulkTimeout}
+	defer b.group.Close()
+	queues := b.queues()
+	b.group.Begin(len(queues))
+	for k := range b.all {
+		if it := &b.all[k]; it.err == nil && !it.queued {
+			if b.stamps {
+				it.Text = b.i.bulkWithoutStamps(r, it.Text)
+			}
+			it.wait = b.group.Add(&it.Item)
+		}
+	}
+	var wg sync.WaitGroup
+	for _, queue := range queues {
+		wg.Go(func() {
+			defer b.group.End()
+			for _, it := range queue {
+				b.perform(ctx, it)
+			}
+		})
+	}
+	wg.Wait()
+	for k := range b.all {
+		if it := &b.all[k]; it.wait != nil {
+			b.passed(it, it.wait)
+		}
+	}
+}
+
+// bulkTimeout bounds how long a bulk waits for its answer. The engine itself gives up on each item after the request's timeout, a minute,
+// but goes through them one after the other.
+const bulkTimeout = 10 * time.Minute
+
+// queues are the items that are guarded, or are of a document of which another item is, those of one document in one queue, in their
+// order.
+func (b *items) queues() (queues [][]*item) {
+	const unqueued = -1
+	at := map[doc.Ref]int{}
+	for k := range b.all {
+		if it := &b.all[k]; it.guarded && it.ID != "" {
+			at[it.ref()] = unqueued
+		}
+	}
+	for k := range b.all {
+		it := &b.all[k]
+		place, shared := at[it.ref()]
+		shared = shared && it.ID != ""
+		if it.err != nil || !it.guarded && !shared {
+			continue
+		}
+		it.queued = true
+		if shared && place != unqueued {
+			queues[place] = append(queues[place], it)
+			continue
+		}
+		if shared {
+			at[it.ref()] = len(queues)
+		}
+		queues = append(queues, []*item{it})
+	}
+	return queues
+}
+
+// ref names the item's document as the client does.
+func (it *item) ref() doc.Ref { return doc.Ref{Index: it.Index, Routing: it.Routing, ID: it.ID} }
+
+// perform has package write write one item, if it is guarded.
+func (b *items) perform(ctx context.Context, it *item) {
+	if !it.guarded {
+		b.passed(it, func() (bulk.Result, error) { return b.group.Pass(&it.Item) })
+		return
+	}
+	w := &write.Request{}
+	it.req = w
+	method, target := it.Request()
+	api.Parse([]byte(method), target, &it.op)
+	c := b.r.Client()
+	*w = write.Request{Op: &it.op, Method: []byte(method), Fields: b.fields, Body: it.Source, Rule: it.rule, Client: &b.r.Request,
+		Session: c.Session, Realm: c.Realm, Route: c.Route, Caller: b.caller, Anonymous: !c.Known, Background: background(b.fields, it.rule),
+		Way: b.group.Item(&it.Item)}
+	if it.err = b.i.takeStamp(b.r, w, it.Index, it.rule); it.err != nil {
+		it.account.Kind = outcome.Refused
+		return
+	}
+	a, err := b.i.Writes.Do(ctx, w)
+	it.account = *w.Outcome()
+	if err != nil {
+		var f *write.Failure
+		if it.err = failure(err); errors.As(err, &f) {
+			it.err = failure(f.Err)
+		}
+		return
+	}
+	it.res = bulk.Result{Status: a.Status, Body: bytes.Clone(a.Body)}
+	a.Release()
+}
+
+// passed waits for what became of an item that went as it was.
+func (b *items) passed(it *item, wait func() (bulk.Result, error)) {
+	it.account = outcome.Outcome{Kind: outcome.Passed, Attempts: 1}
+	res, err := wait()
+	switch {
+	case err != nil:
+		it.err = err
+		if f := proxy.FailureOf(err, false); f != nil && f.Type == proxy.TypeUnknown {
+			it.account.Kind = outcome.Unknown
+		} else {
+			it.account.Kind = outcome.NotSent
+		}
+		return
+	case b.r.Client().Known:
+		b.i.noteItem(b.r.Client().Session, it.Verb, es.ParseItem(res.Body), it.Routing, b.epoch)
+	}
+	it.res = res
+}
+
+// answer gives the client what became of all items.
+func (b *items) answer(began time.Time) {
+	r := b.r
+	if err := context.Cause(r.Context()); err != nil {
+		r.Fail(err)
+		return
+	}
+	var account outcome.Items
+	s := b.group.Summary()
+	s.Took = time.Since(began)
+	var out []byte
+	for k := range b.all {
+		it := &b.all[k]
+		account.Add(&it.account)
+		if k > 0 {
+			out = append(out, ',')
+		}
+		var failed bool
+		out, failed = it.AppendItem(out, it.result())
+		s.Failed = s.Failed || failed
+	}
+	body := append(append(s.Append(nil), out...), "]}"...)
+	if raw, given := uri.Param(r.Op().Query, "filter_path"); given && len(raw) > 0 {
+		if v, err := uri.DecodeValue(nil, raw); err == nil {
+			filter := glob.ParseFilter(string(v))
+			body = filter.Append(nil, body)
+		}
+	}
+	for k := range b.all { // before: who has its answer may close the connection at once
+		if w := b.all[k].req; w != nil {
+			b.i.Writes.Answered(w)
+		}
+	}
+	field := wire.Field{Name: []byte("Optimist-Outcome"), Value: account.Append(nil)}
+	if head := b.group.Head(); head != nil {
+		_ = r.Answer(http.StatusOK, append(head, field), body)
+		return
+	}
+	_ = r.AnswerOwn(http.StatusOK, []wire.Field{{Name: []byte("Content-Type"), Value: []byte("application/json")}, field}, body)
+}
+
+// result is what became of the item, as an answer to it alone would say it.
+func (it *item) result() bulk.Result {
+	if it.err == nil {
+		return it.res
+	}
+	f := proxy.FailureOf(it.err, false)
+	if f == nil {
+		f = &proxy.Failure{Status: http.StatusInternalServerError, Type: proxy.TypeInternal, Reason: it.err.Error()}
+	}
+	return bulk.Result{Status: f.Status, Body: f.Append(nil)}
+}
+
+// itemFields are the fields of an item, as if it came alone.
+func itemFields(fields []wire.Field) []wire.Field {
+	out := slices.Clone(wire.Without(fields, "content-length", "content-encoding", "expect", "if-match", "if-none-match", "accept-encoding"))
+	for k := range out {
+		if wire.EqualFold(out[k].Name, "content-type") {
+			out[k].Value = bytes.ReplaceAll(bytes.ToLower(out[k].Value), []byte("x-ndjson"), []byte("json"))
+		}
+	}
+	return out
+}
+
+// groupFields are those of a bulk that is sent on.
+func groupFields(fields []wire.Field) []wire.Field {
+	out := make([]wire.Field, 0, len(fields))
+	for _, f := range wire.Without(fields, "content-length", "content-encoding", "expect", "if-match", "if-none-match", "accept-encoding") {
+		if len(f.Name) < len("optimist-") || !wire.EqualFold(f.Name[:len("optimist-")], "optimist-") {
+			out = append(out, f)
+		}
+	}
+	return out
+}
