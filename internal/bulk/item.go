@@ -6,7 +6,6 @@ package bulk
 import (
 	"bytes"
 	"errors"
-	"strconv"
 
 	"github.com/tidwall/gjson"
 
@@ -200,7 +199,7 @@ func (it *Item) complete(r *Reader) error {
 		it.addParam("routing", it.Routing)
 	}
 	own := it.params
-	for _, name := range [...]string{"pipeline", "require_alias", "_source", "_source_includes", "_source_excludes", "refresh", "timeout", "wait_for_active_shards"} {
+	for _, name := range shared {
 		if _, given := uri.Param(own, name); given {
 			continue
 		}
@@ -214,10 +213,14 @@ func (it *Item) complete(r *Reader) error {
 	return nil
 }
 
+// shared are the parameters of a bulk that count for all its items that don't say otherwise.
+var shared = [...]string{"pipeline", "require_alias", "_source", "_source_includes", "_source_excludes", "refresh", "timeout",
+	"wait_for_active_shards"}
+
 // Request is the method and the target of a request for the item alone.
 func (it *Item) Request() (method string, target []byte) {
 	t := uri.AppendSegment([]byte("/"), it.Index)
-	typed := it.Type != "" && it.Type != "_doc"
+	typed := it.typed()
 	endpoint := "_doc"
 	method = "PUT"
 	switch it.Kind {
@@ -252,88 +255,5 @@ func (it *Item) Request() (method string, target []byte) {
 	return method, t
 }
 
-// appendText appends the item as the request for it alone says it, which may be under a guard that the client didn't give, and with
-// another document. It reports false for what a bulk can't say.
-func (it *Item) appendText(dst []byte, method string, target, body []byte) ([]byte, bool) {
-	var op api.Op
-	api.Parse([]byte(method), target, &op)
-	verb := it.Verb
-	switch op.Kind {
-	case api.Index, api.Create, api.Update, api.Delete:
-		verb = op.Kind.String()
-	case api.IndexAuto:
-	default:
-		return dst, false
-	}
-	dst = append(append(append(dst, '{', '"'), verb...), `":{`...)
-	first := len(dst)
-	member := func(name string) {
-		if len(dst) > first {
-			dst = append(dst, ',')
-		}
-		dst = append(append(append(dst, '"'), name...), `":`...)
-	}
-	for _, m := range [...]struct {
-		name, value string
-		says        bool
-	}{{"_index", it.Index, it.ownIndex}, {"_type", it.Type, it.Type != "" && it.Type != "_doc"}, {"_id", it.ID, it.ID != ""}} {
-		if m.says {
-			member(m.name)
-			dst = gjson.AppendJSONString(dst, m.value)
-		}
-	}
-	pairs, err := uri.Pairs(op.Query, uri.DecodeValue)
-	if err != nil {
-		return dst, false
-	}
-	for _, p := range pairs {
-		switch p.Name {
-		case "refresh", "timeout", "wait_for_active_shards", "op_type":
-		case "version", "if_seq_no", "if_primary_term", "retry_on_conflict":
-			if _, err := strconv.ParseInt(p.Value, 10, 64); err != nil {
-				return dst, false
-			}
-			member(p.Name)
-			dst = append(dst, p.Value...)
-		case "_source_includes", "_source_excludes": // the request says so for all
-		case "require_alias", "_source":
-			if p.Name == "_source" && !it.ownSource {
-				continue
-			}
-			member(p.Name)
-			if p.Value == "true" || p.Value == "false" {
-				dst = append(dst, p.Value...)
-			} else {
-				dst = gjson.AppendJSONString(dst, p.Value)
-			}
-		case "routing", "pipeline", "version_type":
-			member(p.Name)
-			dst = gjson.AppendJSONString(dst, p.Value)
-		default:
-			return dst, false
-		}
-	}
-	if rest := it.rest; len(rest) > 0 {
-		if len(dst) == first {
-			rest = rest[1:]
-		}
-		dst = append(dst, rest...)
-	}
-	dst = append(dst, "}}\n"...)
-	if verb == "delete" {
-		return dst, true
-	}
-	at := len(dst)
-	dst = append(dst, body...)
-	if i := bytes.IndexAny(dst[at:], "\n\r"); i >= 0 {
-		if len(it.rest) == 0 {
-			return dst, false // on its own it keeps its lines
-		}
-		for k := at + i; k < len(dst); k++ {
-			if dst[k] == '\n' || dst[k] == '\r' { // no string of JSON has one: it is white space
-				dst[k] = ' '
-			}
-		}
-	}
-	return append(dst, '\n'), true
-}
+// typed reports whether the item names a mapping type of its own (Elasticsearch 6 and 7).
+func (it *Item) typed() bool { return it.Type != "" && it.Type != "_doc" }

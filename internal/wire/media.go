@@ -28,7 +28,8 @@ func JSONBody(fields []Field) bool {
 // NDJSONBody reports whether a body is JSON, one value a line, compressed or not, as far as its fields say.
 func NDJSONBody(fields []Field) bool {
 	media := bytes.ToLower(Value(fields, "content-type"))
-	return media == nil || jsonMedia(media) || bytes.HasPrefix(media, []byte("application/x-ndjson")) || bytes.Contains(media, []byte("+x-ndjson"))
+	return media == nil || jsonMedia(media) ||
+		bytes.HasPrefix(media, []byte("application/x-ndjson")) || bytes.Contains(media, []byte("+x-ndjson"))
 }
 
 // jsonMedia reports whether a media type is JSON, or the text that curl users send as JSON.

@@ -1,0 +1,67 @@
+package bulk
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+)
+
+// The engine's answer for an item becomes that to a request for it alone, and back.
+func TestAnswersOfItemsAreThoseOfRequestsAndBack(t *testing.T) {
+	it := Item{Verb: "index", Index: "shop", ID: "1"}
+	for element, alone := range map[string]string{
+		`{"index":{"_index":"shop","_id":"1","_version":2,"result":"updated","_seq_no":1,"_primary_term":1,"status":200}}`: `{"_index":"shop","_id":"1","_version":2,"result":"updated","_seq_no":1,"_primary_term":1}`,
+		`{"index":{"_index":"shop","_id":"1","status":409,"error":{"type":"x","reason":"y"}}}`:                             `{"error":{"root_cause":[{"type":"x","reason":"y"}],"type":"x","reason":"y"},"status":409}`,
+		`{"index":{"_index":"shop","_id":"1","status":500,"error":{}}}`:                                                    `{"error":{"root_cause":[{}]},"status":500}`,
+	} {
+		res, ok := readResult([]byte(element))
+		if !ok || string(res.Body) != alone || !json.Valid(res.Body) {
+			t.Errorf("%s: %s", element, res.Body)
+		}
+		if got, failed := it.AppendItem(nil, res); string(got) != element || failed != (res.Status > 299) {
+			t.Errorf("%s became %s", element, got)
+		}
+	}
+}
+
+func TestTheStatusIsTakenOutWhereverItStands(t *testing.T) {
+	for element, want := range map[string]string{
+		`{"index":{"status":201,"_id":"1"}}`: `{"_id":"1"}`, `{"index":{"_id":"1","status":201}}`: `{"_id":"1"}`, `{"index":{"status":201}}`: `{}`,
+		`{"index":{"a":1,"status":201,"b":2}}`: `{"a":1,"b":2}`,
+	} {
+		if res, ok := readResult([]byte(element)); !ok || string(res.Body) != want || res.Status != 201 {
+			t.Errorf("%s: %s", element, res.Body)
+		}
+	}
+	for _, element := range []string{``, `{}`, `[]`, `{"index":1}`, `{"index":{}}`, `{"index":{"status":"x"}}`, `{"index":{"_id":"1"}}`} {
+		if res, ok := readResult([]byte(element)); ok {
+			t.Errorf("%s: %+v", element, res)
+		}
+	}
+}
+
+// What isn't the engine's answer, of a balancer say, is an error of each item.
+func TestAnswersThatArentTheEnginesAreErrorsOfTheItems(t *testing.T) {
+	it := Item{Verb: "create", Index: "shop"}
+	for _, body := range []string{"", "<html>\"", "[]", `{"error":"gone"}`, `{"error":null}`, `null`} {
+		got, failed := it.AppendItem(nil, Result{Status: 502, Body: []byte(body)})
+		var item map[string]struct {
+			Status int
+			Error  map[string]any
+		}
+		if err := json.Unmarshal(got, &item); err != nil || !failed || item["create"].Status != 502 || item["create"].Error["type"] == nil {
+			t.Errorf("%s: %s, %v", body, got, err)
+		}
+	}
+}
+
+func TestASummaryIsWrittenAsTheEngineDoes(t *testing.T) {
+	for want, s := range map[string]Summary{
+		`{"errors":true,"took":12,"items":[`:                 {Took: 12 * time.Millisecond, Failed: true, Ingest: -1},
+		`{"took":0,"errors":false,"ingest_took":3,"items":[`: {TookFirst: true, Ingest: 3},
+	} {
+		if got := s.Append(nil); string(got) != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

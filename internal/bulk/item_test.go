@@ -1,0 +1,141 @@
+package bulk
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"optimist/internal/api"
+	"optimist/internal/jsontext"
+)
+
+// readAll reads all items of a bulk.
+func readAll(text string, d Defaults) (items []Item, err error) {
+	r := NewReader([]byte(text), d)
+	for {
+		it, ok, err := r.Next()
+		if err != nil || !ok {
+			return items, err
+		}
+		items = append(items, it)
+	}
+}
+
+// Each item becomes the request that would do the same for its document alone.
+func TestItemsBecomeRequests(t *testing.T) {
+	shop := Defaults{Index: "shop"}
+	for _, c := range []struct {
+		text, method, target string
+		kind                 api.Kind
+		d                    Defaults
+	}{
+		{`{"index":{"_id":"1"}}|{"a":1}|`, "PUT", "/shop/_doc/1", api.Index, shop},
+		{`{"index":{"_index":"a b","_id":"x/y"}}|{}|`, "PUT", "/a%20b/_doc/x%2Fy", api.Index, shop},
+		{`{"index":{"_id":7,"routing":"r s","pipeline":"p"}}|{}|`, "PUT", "/shop/_doc/7?pipeline=p&routing=r+s", api.Index, shop},
+		{`{"index":{"_id":"1","if_seq_no":3,"if_primary_term":1}}|{}|`, "PUT", "/shop/_doc/1?if_seq_no=3&if_primary_term=1", api.Index, shop},
+		{`{"index":{"_id":"1","version":3,"version_type":"external"}}|{}|`, "PUT", "/shop/_doc/1?version=3&version_type=external", api.Index, shop},
+		{`{"index":{"_id":"1","op_type":"create"}}|{}|`, "PUT", "/shop/_create/1", api.Create, shop},
+		{`{"create":{"_id":"1","require_alias":true}}|{}|`, "PUT", "/shop/_create/1?require_alias=true", api.Create, shop},
+		{`{"update":{"_id":"1","retry_on_conflict":3}}|{"doc":{}}|`, "POST", "/shop/_update/1?retry_on_conflict=3", api.Update, shop},
+		{`{"delete":{"_id":"1"}}|`, "DELETE", "/shop/_doc/1", api.Delete, shop},
+		{`{"index":{}}|{}|`, "POST", "/shop/_doc", api.IndexAuto, shop},
+		{`{"create":{}}|{}|`, "POST", "/shop/_doc?op_type=create", api.IndexAuto, shop},
+		{`{"index":{"_type":"t","_id":"1"}}|{}|`, "PUT", "/shop/t/1", api.Index, shop},
+		{`{"update":{"_type":"t","_id":"1"}}|{}|`, "POST", "/shop/t/1/_update", api.Update, shop},
+		{"\r\n\n" + `{ "index" : { "_id" : "1" } }` + "\r|{}\r|", "PUT", "/shop/_doc/1", api.Index, shop},
+		{`{"index":{"_id":"1"}}|{}|`, "PUT", "/shop/_doc/1?routing=d&pipeline=q&refresh=true", api.Index,
+			Defaults{Index: "shop", Routing: "d", Params: []byte("refresh=true&pipeline=q&routing=d&filter_path=took")}},
+		{`{"index":{"_id":"1","pipeline":"own","routing":"own"}}|{}|`, "PUT", "/shop/_doc/1?pipeline=own&routing=own", api.Index,
+			Defaults{Index: "shop", Routing: "d", Params: []byte("pipeline=q&routing=d")}},
+	} {
+		items, err := readAll(strings.ReplaceAll(c.text, "|", "\n"), c.d)
+		if err != nil || len(items) != 1 {
+			t.Errorf("%s: %d items, %v", c.text, len(items), err)
+			continue
+		}
+		method, target := items[0].Request()
+		var op api.Op
+		api.Parse([]byte(method), target, &op)
+		if method != c.method || string(target) != c.target || op.Kind != c.kind || items[0].Kind != c.kind {
+			t.Errorf("%s: %s %s, which is %s; want %s %s", c.text, method, target, op.Kind, c.method, c.target)
+		}
+	}
+}
+
+// What the engine refuses, or this package doesn't know, is left to the engine as a whole.
+func TestBulksThatAreOddAreLeftToTheEngine(t *testing.T) {
+	for _, text := range []string{
+		`{"index":{"_id":"1"}}|{}`, `{"index":{"_id":"1"}}|`, `{"index":{"_id":"1"}}||`, `{"delete":{"_id":"1"}}`, `{"delete":{}}|`, `{"update":{}}|{}|`,
+		`{"index":{"_id":"1"},"delete":{}}|{}|`, `{"index":[]}|{}|`, `{"index":1}|{}|`, `[]|{}|`, `x|{}|`, `{}|{}|`, `{"put":{"_id":"1"}}|{}|`,
+		`{"index":{"_id":null}}|{}|`, `{"index":{"_id":["1"]}}|{}|`, `{"index":{"parent":"1"}}|{}|`, `{"index":{"_id":"1","op_type":"x"}}|{}|`,
+		`{"index":{"_index":""}}|{}|`,
+	} {
+		if items, err := readAll(strings.ReplaceAll(text, "|", "\n"), Defaults{Index: "shop"}); !errors.Is(err, ErrUnreadable) {
+			t.Errorf("%s: %d items, %v", text, len(items), err)
+		}
+	}
+	if items, err := readAll("", Defaults{}); err != nil || len(items) != 0 {
+		t.Errorf("%v %v", items, err)
+	}
+}
+
+// A request for one item's document is said by the bulk as the client would have said it.
+func TestRequestsBecomeItems(t *testing.T) {
+	for _, c := range []struct{ text, method, target, body, want string }{
+		{`{"index":{"_id":"1"}}|{"a":1}|`, "PUT", "/shop/_doc/1?if_seq_no=3&if_primary_term=1", `{"a":2}`,
+			`{"index":{"_id":"1","if_seq_no":3,"if_primary_term":1}}|{"a":2}|`},
+		{`{"index":{"_index":"shop","_id":"1"}}|{"a":1}|`, "PUT", "/shop/_doc/1?refresh=true&op_type=create", `{}`, `{"create":{"_index":"shop","_id":"1"}}|{}|`},
+		{`{"update":{"_id":"é\"","routing":"r"}}|{}|`, "POST", "/shop/_update/x?routing=r&retry_on_conflict=3", `{"doc":{}}`,
+			`{"update":{"_id":"é\"","routing":"r","retry_on_conflict":3}}|{"doc":{}}|`},
+		{`{"delete":{"_id":"1"}}|`, "DELETE", "/shop/_doc/1?if_seq_no=0&if_primary_term=1", "", `{"delete":{"_id":"1","if_seq_no":0,"if_primary_term":1}}|`},
+		{`{"create":{}}|{}|`, "POST", "/shop/_doc?op_type=create", `{}`, `{"create":{}}|{}|`},
+		{`{"index":{"_id":"1","dynamic_templates":{"a":"b"}}}|{}|`, "PUT", "/shop/_doc/1", "{\n}", `{"index":{"_id":"1","dynamic_templates":{"a":"b"}}}|{ }|`},
+		{`{"index":{"dynamic_templates":{}}}|{}|`, "POST", "/shop/_doc", "{}", `{"index":{"dynamic_templates":{}}}|{}|`},
+		{`{"update":{"_id":"1","_source":true}}|{}|`, "POST", "/shop/_update/1?_source=true", "{}", `{"update":{"_id":"1","_source":true}}|{}|`},
+		{`{"index":{"_id":"1"}}|{}|`, "PUT", "/shop/_doc/1", "{\n}", ""},
+		{`{"index":{"_id":"1"}}|{}|`, "PUT", "/shop/_doc/1?unknown=1", "{}", ""},
+		{`{"index":{"_id":"1"}}|{}|`, "GET", "/shop/_doc/1", "", ""},
+		{`{"index":{"_id":"1"}}|{}|`, "PUT", "/shop/_doc/1?version=1.5", "{}", ""},
+	} {
+		items, err := readAll(strings.ReplaceAll(c.text, "|", "\n"), Defaults{Index: "shop"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, ok := items[0].appendText(nil, c.method, []byte(c.target), []byte(c.body))
+		if ok != (c.want != "") || ok && string(got) != strings.ReplaceAll(c.want, "|", "\n") {
+			t.Errorf("%s %s: %q, %v", c.method, c.target, got, ok)
+		}
+	}
+}
+
+// FuzzItems: whatever is read can be said again, and is read as the same.
+func FuzzItems(f *testing.F) {
+	f.Add("{\"index\":{\"_id\":\"1\",\"routing\":\"a b\"}}\n{\"a\":1}\n{\"delete\":{\"_id\":\"\\u00e9\"}}\n")
+	f.Add("{\"update\":{\"_id\":1,\"if_seq_no\":\"3\",\"dynamic_templates\":{\"x\":[]}}}\r\n{}\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		r := NewReader([]byte(text), Defaults{Index: "shop"})
+		for {
+			before := r.Rest()
+			it, ok, err := r.Next()
+			if err != nil || !ok {
+				return
+			}
+			if !strings.HasSuffix(string(it.Text), "\n") || len(it.Text)+len(r.Rest()) != len(before) {
+				t.Fatalf("%q: %q and %q", before, it.Text, r.Rest())
+			}
+			method, target := it.Request()
+			again, ok := it.appendText(nil, method, target, it.Source)
+			if !ok {
+				continue // it goes by itself
+			}
+			if line, _, _ := strings.Cut(string(again), "\n"); !jsontext.Valid([]byte(line)) {
+				t.Fatalf("%q became %q", it.Text, again)
+			}
+			same, err := readAll(string(again), Defaults{Index: "shop"})
+			if err != nil || len(same) != 1 || same[0].ID != it.ID || same[0].Routing != it.Routing || same[0].Index != it.Index ||
+				same[0].Kind != it.Kind || string(same[0].Source) != string(it.Source) {
+				t.Fatalf("%q became %q: %+v, %v", it.Text, again, same, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,128 @@
+package bulk
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/api"
+	"optimist/internal/uri"
+)
+
+// appendText appends the item as the request for it alone says it, which may be under a guard that the client didn't give, and with
+// another document. It reports false for what a bulk can't say.
+func (it *Item) appendText(dst []byte, method string, target, body []byte) ([]byte, bool) {
+	var op api.Op
+	api.Parse([]byte(method), target, &op)
+	verb := it.Verb
+	switch op.Kind {
+	case api.Index, api.Create, api.Update, api.Delete:
+		verb = op.Kind.String()
+	case api.IndexAuto:
+	default:
+		return dst, false
+	}
+	dst = append(append(append(dst, '{', '"'), verb...), `":{`...)
+	m := members{dst: dst, first: len(dst)}
+	it.appendNames(&m)
+	pairs, err := uri.Pairs(op.Query, uri.DecodeValue)
+	if err != nil {
+		return dst, false
+	}
+	for _, p := range pairs {
+		if !it.appendParam(&m, p.Name, p.Value) {
+			return dst, false
+		}
+	}
+	if rest := it.rest; len(rest) > 0 {
+		if len(m.dst) == m.first {
+			rest = rest[1:]
+		}
+		m.dst = append(m.dst, rest...)
+	}
+	dst = append(m.dst, "}}\n"...)
+	if op.Kind == api.Delete {
+		return dst, true
+	}
+	return it.appendSource(dst, body)
+}
+
+// members are those of an object that is being written.
+type members struct {
+	dst   []byte
+	first int // where the first of them stands
+}
+
+// name begins a member, and returns where its value goes.
+func (m *members) name(name string) {
+	if len(m.dst) > m.first {
+		m.dst = append(m.dst, ',')
+	}
+	m.dst = append(append(append(m.dst, '"'), name...), `":`...)
+}
+
+func (m *members) text(name, value string) {
+	m.name(name)
+	m.dst = gjson.AppendJSONString(m.dst, value)
+}
+
+func (m *members) raw(name, value string) {
+	m.name(name)
+	m.dst = append(m.dst, value...)
+}
+
+// appendNames names the document. A path that names the index needn't be repeated, and on some clusters mustn't be.
+func (it *Item) appendNames(m *members) {
+	if it.ownIndex {
+		m.text("_index", it.Index)
+	}
+	if it.typed() {
+		m.text("_type", it.Type)
+	}
+	if it.ID != "" {
+		m.text("_id", it.ID)
+	}
+}
+
+// appendParam appends what is a parameter of a request for the item alone. It reports false for what this package doesn't know.
+func (it *Item) appendParam(m *members, name, value string) bool {
+	switch name {
+	case "refresh", "timeout", "wait_for_active_shards", "op_type", "_source_includes", "_source_excludes": // as the request says for all
+	case "version", "if_seq_no", "if_primary_term", "retry_on_conflict":
+		if _, err := strconv.ParseInt(value, 10, 64); err != nil {
+			return false
+		}
+		m.raw(name, value)
+	case "routing", "pipeline", "version_type":
+		m.text(name, value)
+	case "require_alias", "_source":
+		switch {
+		case name == "_source" && !it.ownSource:
+		case value == "true" || value == "false":
+			m.raw(name, value)
+		default:
+			m.text(name, value)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// appendSource appends the document. One of several lines goes by itself, so that it keeps them, unless only a bulk can say the rest.
+func (it *Item) appendSource(dst, body []byte) ([]byte, bool) {
+	at := len(dst)
+	dst = append(dst, body...)
+	if bytes.ContainsAny(dst[at:], "\n\r") {
+		if len(it.rest) == 0 {
+			return dst, false
+		}
+		for k := at; k < len(dst); k++ {
+			if dst[k] == '\n' || dst[k] == '\r' { // no string of JSON has one: it is white space
+				dst[k] = ' '
+			}
+		}
+	}
+	return append(dst, '\n'), true
+}
