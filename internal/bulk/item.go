@@ -6,6 +6,8 @@ package bulk
 import (
 	"bytes"
 	"errors"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
@@ -91,7 +93,7 @@ func cutLine(text []byte) (line, rest []byte, ended bool) {
 var verbs = map[string]api.Kind{"index": api.Index, "create": api.Create, "update": api.Update, "delete": api.Delete}
 
 func (it *Item) readAction(line []byte, r *Reader) error {
-	if !jsontext.Valid(line) {
+	if !jsontext.Valid(line) || !utf8.Valid(line) {
 		return ErrUnreadable
 	}
 	action := jsontext.Scan(line)
@@ -140,6 +142,9 @@ func (it *Item) readMember(name string, v gjson.Result) bool {
 	text := v.String()
 	if v.Type == gjson.Number {
 		text = v.Raw
+	}
+	if strings.ContainsRune(text, utf8.RuneError) {
+		return false // half of a surrogate pair, perhaps, which the engine may read otherwise
 	}
 	switch name {
 	case "_index":
