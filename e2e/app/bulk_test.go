@@ -15,8 +15,8 @@ import (
 // shelfSize is how many carts a worker reads by one _mget, and writes back by one _bulk.
 const shelfSize = 50
 
-// shelver is a worker that reads many carts at once, puts an entry into each, and writes all of them back at once.
-type shelver struct {
+// stacker is a worker that reads many carts at once, puts an entry into each, and writes all of them back at once.
+type stacker struct {
 	name   string
 	proxy  string
 	index  string
@@ -35,7 +35,7 @@ type cartOf struct {
 }
 
 // round is one change of every cart.
-func (s *shelver) round(ctx context.Context, n int) error {
+func (s *stacker) round(ctx context.Context, n int) error {
 	ids := make([]string, shelfSize)
 	for i := range ids {
 		ids[i] = fmt.Sprintf("%d", (i*7+n)%shelfSize) // not all in one order
@@ -84,7 +84,7 @@ func (s *shelver) round(ctx context.Context, n int) error {
 }
 
 // read takes the account of what was acknowledged.
-func (s *shelver) read(a answer, entry string) error {
+func (s *stacker) read(a answer, entry string) error {
 	for i, part := range strings.Split(a.outcome(), ";") {
 		name, value, _ := strings.Cut(part, "=")
 		var n int
@@ -120,7 +120,7 @@ func (s *shelver) read(a answer, entry string) error {
 }
 
 // stack lets workers fill the carts, and says what came of it.
-func stack(t *testing.T, e target, workers []*shelver, rounds int) (f filled) {
+func stack(t *testing.T, e target, workers []*stacker, rounds int) (f filled) {
 	t.Helper()
 	index := workers[0].index
 	for i := range shelfSize {
@@ -180,10 +180,10 @@ func stack(t *testing.T, e target, workers []*shelver, rounds int) (f filled) {
 	return f
 }
 
-func shelvers(n int, proxy, index string, set func(s *shelver)) []*shelver {
-	workers := make([]*shelver, n)
+func stackers(n int, proxy, index string, set func(s *stacker)) []*stacker {
+	workers := make([]*stacker, n)
 	for i := range workers {
-		workers[i] = &shelver{name: fmt.Sprintf("w%d", i), proxy: proxy, index: index, header: http.Header{},
+		workers[i] = &stacker{name: fmt.Sprintf("w%d", i), proxy: proxy, index: index, header: http.Header{},
 			acknowledged: map[string][]string{}, outcomes: map[string]int{}}
 		set(workers[i])
 	}
@@ -204,7 +204,7 @@ func TestBulksOfCartsAreExact(t *testing.T) {
 		p := optimistFor(t, e, cart)
 		for name, parts := range map[string]bool{"whole": false, "parts": true} {
 			t.Run(name, func(t *testing.T) {
-				f := stack(t, e, shelvers(16, p.URL, e.index(t), func(s *shelver) {
+				f := stack(t, e, stackers(16, p.URL, e.index(t), func(s *stacker) {
 					s.header.Set(app.SessionHeader, s.name)
 					s.parts = parts
 				}), bulkRounds())
@@ -220,7 +220,7 @@ func TestBulksOfCartsAreExact(t *testing.T) {
 func TestBulksOfCartsByUnnamedSessionsAreGuessed(t *testing.T) {
 	eachTarget(t, func(t *testing.T, e target) {
 		p := optimistFor(t, e, cart)
-		f := stack(t, e, shelvers(16, p.URL, e.index(t), func(*shelver) {}), bulkRounds())
+		f := stack(t, e, stackers(16, p.URL, e.index(t), func(*stacker) {}), bulkRounds())
 		if most := 16 * bulkRounds() * shelfSize / mistaken; f.lost+f.doubled > most || f.refused != nil {
 			t.Errorf("more than %d are wrong, or some are refused: %+v", most, f)
 		}
@@ -230,7 +230,7 @@ func TestBulksOfCartsByUnnamedSessionsAreGuessed(t *testing.T) {
 // TestBulksOfCartsAreLostWithoutOptimist is the control.
 func TestBulksOfCartsAreLostWithoutOptimist(t *testing.T) {
 	e := inMemory(t)
-	if f := stack(t, e, shelvers(16, e.url, e.index(t), func(*shelver) {}), bulkRounds()); f.lost == 0 {
+	if f := stack(t, e, stackers(16, e.url, e.index(t), func(*stacker) {}), bulkRounds()); f.lost == 0 {
 		t.Error("the control is to lose")
 	}
 }
