@@ -34,6 +34,7 @@ const (
 	TypeTimeout   = "lock_wait_timeout"
 	TypeExpired   = "lease_expired"
 	TypeMissing   = "lock_not_found"
+	TypeReserved  = "lock_reserved" // it is of an index whose locks are given out by requests of another form
 	TypeNotOwner  = "not_the_owner"
 	TypeFull      = "lock_tree_full"
 	TypeStore     = "lock_store_unavailable"

@@ -1,6 +1,8 @@
 package lockrouter
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"iter"
 	"slices"
 
@@ -25,9 +27,21 @@ type parcel struct {
 }
 
 // call makes a call of this proxy for a lock's document. The proxy has one name for calls of its lanes, which queue, and another
-// one for all others.
+// one for all others. Each acquisition gets a salt of its own: from one's own token nobody can tell another one's.
 func (r *Router) call(lock string, kind state.Kind, proxy string, ops []state.Op) *state.Call {
+	for i := range ops {
+		if ops[i].Do == state.Acquire {
+			ops[i].Salt = salt()
+		}
+	}
 	return &state.Call{Lock: lock, Kind: kind, Proxy: proxy, Bound: int64(r.o.Bound), Grace: r.grace(), Most: int64(r.o.MostHeld), Ops: ops}
+}
+
+// salt is a random number from 0 on.
+func salt() int64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails, says its documentation
+	return int64(binary.BigEndian.Uint64(b[:]) >> 2)
 }
 
 // change is a call of one operation that doesn't go through a lane.

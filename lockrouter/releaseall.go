@@ -41,6 +41,9 @@ func (r *Router) releaseAll(ctx context.Context, q *Request) (*Answer, error) {
 	for _, t := range want.Tokens {
 		tokens[t]++
 	}
+	if !q.Admin && r.o.Reserved != "" {
+		query.Without = "/" + escapeSegment(r.o.Reserved) + r.o.Path + "/doc/"
+	}
 	released, err := r.releaseFound(ctx, query, tokens)
 	if err != nil {
 		return nil, err
@@ -82,6 +85,9 @@ func (r *Router) releaseFound(ctx context.Context, query *Query, tokens map[int6
 
 // ownedLeases adds an owner's leases in one document to a list: those of the tokens, if the request names any.
 func ownedLeases(list []foundLease, d *state.Doc, q *Query, tokens map[int64]int) ([]foundLease, error) {
+	if q.Without != "" && strings.HasPrefix(d.Lock, q.Without) {
+		return list, nil
+	}
 	for i := range d.Holds {
 		h := &d.Holds[i]
 		if !q.owns(h) || len(tokens) > 0 && tokens[h.Token] == 0 {
@@ -96,8 +102,8 @@ func ownedLeases(list []foundLease, d *state.Doc, q *Query, tokens map[int64]int
 	return list, nil
 }
 
-// ambiguous refuses tokens that are of more of the owner's leases than were named: tokens are those of one lock, and the locks that are
-// acquired in the same millisecond have the same. Nothing must be released that somebody counts on.
+// ambiguous refuses tokens that are of more of the owner's leases than were named: tokens are those of one lock, and two locks may have
+// the same. Nothing must be released that somebody counts on.
 func (r *Router) ambiguous(list []foundLease, tokens map[int64]int) error {
 	now := r.clockNow()
 	locks := map[int64][]string{}

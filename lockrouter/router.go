@@ -20,6 +20,9 @@ type Options struct {
 	Store Store
 	// Path is the segment, with its slash, under which locks are: /_lock.
 	Path string
+	// Reserved is an index whose documents' locks others give out: requests under Path may look at them, and only the operator may end one.
+	// Whoever knew their owner's name could take them otherwise.
+	Reserved string
 	// TTL is a lease's length where the request says none: 30s. MaxTTL is the longest: 24h.
 	TTL, MaxTTL time.Duration
 	// Foreground and Background are how long a request of that class waits if it doesn't say; 0: not at all. MaxWait is the

@@ -33,6 +33,10 @@ func (r *Router) serve(ctx context.Context, q *Request) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.reserves(q, what, t, index) {
+		return nil, &Failure{Status: http.StatusForbidden, Type: TypeReserved, Reason: "the locks of documents of [" + index +
+			"] are the Definitive Guide's (locks.compat): they are acquired and released by its requests"}
+	}
 	switch {
 	case what == listing && q.Method == http.MethodGet:
 		return r.list(ctx, q)
@@ -65,6 +69,14 @@ func (r *Router) serve(ctx context.Context, q *Request) (*Answer, error) {
 		return r.release(ctx, t, a)
 	}
 	return nil, wrongMethod(q.Method)
+}
+
+// reserves reports whether a request would change a lock that is reserved.
+func (r *Router) reserves(q *Request, what endpoint, t *target, index string) bool {
+	if r.o.Reserved == "" || index != r.o.Reserved || q.Admin || q.Method == http.MethodGet {
+		return false
+	}
+	return what == manyDocs || what == oneLock && t.kind == state.Document
 }
 
 func wrongMethod(method string) error {
@@ -208,7 +220,7 @@ func (r *Router) end(ctx context.Context, t *target, owner string, token int64) 
 func refusal(t *target, v state.Verdict) error {
 	switch v {
 	case state.Expired:
-		return &Failure{Status: http.StatusGone, Type: TypeExpired, Reason: "the lease of that token on " + t.lock + " has ended"}
+		return &Failure{Status: http.StatusGone, Type: TypeExpired, Reason: "the lease of that token on " + t.lock + " has ended, or there never was one"}
 	case state.NotOwner:
 		return &Failure{Status: http.StatusForbidden, Type: TypeNotOwner, Reason: t.lock + " is held by another owner"}
 	case state.NoToken:

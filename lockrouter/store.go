@@ -48,9 +48,11 @@ type Query struct {
 	Owner  string // only those of this owner, if not empty
 	Owners string // only those of an owner that begins so, if not empty
 	Prefix string // only those whose path begins so
-	Before int64  // only those with a lease from before, in ms by the store's clock, if not 0
-	After  string // only those behind this path: the last of the page before
-	Size   int
+	// Without has a release pass over locks whose path begins so. Stores needn't know it.
+	Without string
+	Before  int64  // only those with a lease from before, in ms by the store's clock, if not 0
+	After   string // only those behind this path: the last of the page before
+	Size    int
 }
 
 // Page is a part of a list, in the order of the paths.

@@ -45,7 +45,7 @@ func (a *App) openLocks(c *config.Config) error {
 	a.beside.Go(func() { store.CleanEvery(a.ctx, cleanEvery) })
 	a.locks = lockrouter.New(lockrouter.Options{
 		Store: store,
-		Path:  l.Path, TTL: l.TTL.Std(), MaxTTL: l.MaxTTL.Std(),
+		Path:  l.Path, Reserved: l.Compat.Index, TTL: l.TTL.Std(), MaxTTL: l.MaxTTL.Std(),
 		Foreground: l.Wait.Foreground.Std(), Background: l.Wait.Background.Std(), MaxWait: l.Wait.Max.Std(),
 		Bound: l.Overtake, Chain: l.Chain, MostHeld: l.TreeSize, Search: a.search, Log: a.log,
 		Events: lockrouter.Events{

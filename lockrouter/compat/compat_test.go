@@ -29,7 +29,7 @@ type book struct {
 func read(t *testing.T, test func(b *book)) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &book{t: t}
-		b.locks = lockrouter.New(lockrouter.Options{Store: memory.New(nil), Events: lockrouter.Events{
+		b.locks = lockrouter.New(lockrouter.Options{Store: memory.New(nil), Reserved: "fs", Events: lockrouter.Events{
 			Lapsed: func(n int, _ bool) { b.lapsed += n },
 		}})
 		defer b.locks.Close()
@@ -122,20 +122,48 @@ func TestGlobalLockIsASessionsForItsLease(t *testing.T) {
 	})
 }
 
-func TestALockOfTheBookIsTheLockOfItsDocument(t *testing.T) {
+// Everybody can see whose a lock is. Whoever names that owner in a request of ours must not get the lock by it.
+func TestALockOfTheBookIsTakenOffItsOwnerByNobody(t *testing.T) {
 	read(t, func(b *book) {
-		b.ask("a", "PUT /fs/lock/global/_create", "{}", 201, "created")
-		a, err := b.locks.Serve(b.t.Context(), &lockrouter.Request{Method: "PUT", Path: []byte("/fs/_lock/doc/global"), Query: []byte("owner=x&wait=0")})
-		if err != nil || a.Status != 409 {
-			t.Fatal(err, a)
+		created := b.ask("a", "PUT /fs/lock/global/_create", "{}", 201, "created")
+		native := func(admin bool, method, path, query, body string) *lockrouter.Answer {
+			b.t.Helper()
+			a, err := b.locks.Serve(b.t.Context(), &lockrouter.Request{Method: method, Path: []byte(path), Query: []byte(query), Body: []byte(body), Admin: admin})
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			return a
 		}
-		b.ask("a", "DELETE /fs/lock/global", "", 200, "deleted")
-		if a, err = b.locks.Serve(b.t.Context(), &lockrouter.Request{Method: "PUT", Path: []byte("/fs/_lock/doc/global"),
-			Query: []byte("owner=x&wait=0")}); err != nil || a.Status != 201 {
-			t.Fatal(err, a)
+		shown := native(false, "GET", "/fs/_lock/doc/global", "", "")
+		owner := gjson.GetBytes(shown.Body, "owner").Str
+		if shown.Status != 200 || owner == "" || gjson.GetBytes(shown.Body, "token").Exists() {
+			b.t.Fatalf("%d %s", shown.Status, shown.Body)
 		}
-		b.ask("a", "PUT /fs/lock/global/_create", "{}", 409, conflict)
-		b.ask("a", "DELETE /fs/lock/global", "", 403, "not_the_owner")
+		token := created.Get("_seq_no").Int()
+		said := fmt.Sprintf(`{"owner":%q,"token":%d}`, owner, token)
+		all := fmt.Sprintf(`{"owner":%q,"locks":[{"id":"global","token":%d}]}`, owner, token)
+		for _, try := range [][4]string{
+			{"PUT", "/fs/_lock/doc/global", "", `{"owner":"x","wait":"0"}`},
+			{"PUT", "/fs/_lock/doc/global", "", fmt.Sprintf(`{"owner":%q}`, owner)},
+			{"PUT", "/%66s/_lock/doc/global", "renew&ttl=1ms", said},
+			{"DELETE", "/fs/_lock/doc/global", "", said},
+			{"POST", "/fs/_lock/docs", "", fmt.Sprintf(`{"owner":%q,"ids":["global"]}`, owner)},
+			{"PUT", "/fs/_lock/docs", "renew&ttl=1ms", all},
+			{"DELETE", "/fs/_lock/docs", "", all},
+		} {
+			if a := native(false, try[0], try[1], try[2], try[3]); a.Status != 403 || gjson.GetBytes(a.Body, "error.type").Str != lockrouter.TypeReserved {
+				b.t.Errorf("%s: %d %s", try, a.Status, a.Body)
+			}
+		}
+		a := native(false, "POST", "/_lock/_release", "", fmt.Sprintf(`{"owner":%q,"tokens":[%d]}`, owner, token))
+		if gjson.GetBytes(a.Body, "released").Int() != 0 {
+			b.t.Errorf("released by its token: %s", a.Body)
+		}
+		b.ask("b", "PUT /fs/lock/global/_create", "{}", 409, conflict) // it is still held
+		if a := native(true, "DELETE", "/fs/_lock/doc/global", "", ""); a.Status != 200 {
+			b.t.Errorf("the operator: %d %s", a.Status, a.Body)
+		}
+		b.ask("b", "PUT /fs/lock/global/_create", "{}", 201, "created")
 	})
 }
 

@@ -149,7 +149,7 @@ func (a *applying) acquire(op *Op) (Verdict, int64) {
 	if a.c.Most > 0 && int64(len(d.Holds)) >= a.c.Most {
 		return Full, 0
 	}
-	d.Last = Token(d.Last, a.now)
+	d.Last = Token(d.Last, a.now, op.Salt)
 	d.Holds = append(d.Holds, a.lease(op))
 	a.changed = true
 	a.overtake(&me)
@@ -171,7 +171,7 @@ func (a *applying) mayPromise(op *Op, me *Entry) bool {
 // promise puts a lease at the end of the chain. It begins now, whenever it is handed over.
 func (a *applying) promise(op *Op, me *Entry) (Verdict, int64) {
 	d := a.d
-	d.Last = Token(d.Last, a.now)
+	d.Last = Token(d.Last, a.now, op.Salt)
 	d.Chain = append(d.Chain, a.lease(op))
 	d.Promiser = a.c.Proxy
 	a.changed = true
@@ -291,8 +291,8 @@ func (a *applying) unknown(op *Op) Verdict {
 		}
 	}
 	switch {
-	case op.Token > 0 && op.Token <= d.Last:
-		return Expired
+	case op.Token > 0 && d.Last > 0:
+		return Expired // also if it is larger than the last one: who guesses must not learn in which direction to go on
 	case op.Token > 0 || len(d.Holds) == 0:
 		return Missing
 	case slices.ContainsFunc(d.Holds, func(h Hold) bool { return h.Owner == op.Owner }):

@@ -22,7 +22,8 @@ type Op struct {
 	Mode  Mode   `json:"mode"`
 	Class Class  `json:"class"`
 	Note  string `json:"note"`
-	TTL   int64  `json:"ttl"` // ms; 0 in Renew: as it was
+	TTL   int64  `json:"ttl"`  // ms; 0 in Renew: as it was
+	Salt  int64  `json:"salt"` // of Acquire: a random number from 0 on, so that nobody can tell which token it gets
 
 	// Wait has an Acquire that can't be granted put into the queue, or kept there. It must be the one of its proxy, class, path and mode
 	// that has waited longest.
@@ -97,12 +98,19 @@ const (
 	ofTrees  = 128     // and of a tree, of which one call may release many
 	maxExact = 1 << 53 // tokens are below: a number of JSON is a float to many
 	perMs    = 1024    // tokens a millisecond
+	maxAhead = 1 << 38 // how far the tokens of a lock may be ahead of the clock: about three days
+	leastGap = 1 << 10 // among how many tokens the next one is, at least
 )
 
-// Token is the next token after last.
-func Token(last, now int64) int64 {
+// Token is the next token after last. Tokens grow with the clock, so that a lock whose document was removed goes on with larger ones. In
+// between they are random: whoever knows when a lease was given can't tell its token. The next one is among 2^28 if the lock is
+// taken rarely. A lock that is taken every second has tokens that are ahead of the clock, and its next one is among 2^21: what is held for
+// a short time needn't withstand as many guesses.
+func Token(last, now, salt int64) int64 {
+	var floor int64
 	if now < maxExact/perMs {
-		return max(last+1, now*perMs)
+		floor = now * perMs
 	}
-	return last + 1
+	ahead := max(last-floor, 0)
+	return max(last+1, floor) + salt%max(leastGap, (maxAhead-ahead)/leastGap)
 }

@@ -118,8 +118,8 @@ const (
 	Queued    Verdict = "queued"   // not to be had now; the entry is in the queue
 	Held      Verdict = "held"     // not to be had now: somebody else's, or others come first
 	Full      Verdict = "full"     // the tree holds as many leases as it may
-	Expired   Verdict = "expired"  // the lease that the token was given for has lapsed, or was released long ago
-	Missing   Verdict = "missing"  // the token was never given
+	Expired   Verdict = "expired"  // the lease that the token was given for has lapsed, or was released long ago; or it was never given
+	Missing   Verdict = "missing"  // nobody was ever given a token; or the lease is of another path
 	NotOwner  Verdict = "not_owner"
 	NoToken   Verdict = "no_token" // the owner's, but the token wasn't said
 )
