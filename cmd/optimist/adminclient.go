@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"optimist/internal/config"
+	"optimist/internal/printable"
 )
 
 // maxAdminAnswer is how much of an admin listener's answer is read: a page of a thousand locks fits.
@@ -86,10 +87,10 @@ func (c *adminClient) do(ctx context.Context, method, path string, body []byte, 
 	}
 	var failure struct{ Error struct{ Type, Reason string } }
 	if json.Unmarshal(text, &failure) == nil && failure.Error.Reason != "" && resp.StatusCode != http.StatusOK {
-		return nil, errors.New(failure.Error.Reason)
+		return nil, errors.New(printable.Line(failure.Error.Reason))
 	}
-	return nil, fmt.Errorf("%s isn't the admin listener of an optimist: it answered %s: %.300s\n%s", c.where.Admin, resp.Status,
-		bytes.TrimSpace(text), whereAdmin)
+	return nil, fmt.Errorf("%s isn't the admin listener of an optimist: it answered %s: %s\n%s", c.where.Admin,
+		printable.Line(resp.Status), printable.Line(string(text[:min(len(text), 300)])), whereAdmin)
 }
 
 // authorize puts the token into a request.

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"optimist/internal/learn"
+	"optimist/internal/printable"
 )
 
 type suggestCmd struct {
@@ -71,7 +72,7 @@ func (c *hotCmd) Run(p *process) error {
 	fmt.Fprintln(t, "DOCUMENT\tCONFLICTS\tA MINUTE\tCLIENTS\tPATHS\tOUTCOMES")
 	for i := range hot.Documents {
 		d := &hot.Documents[i]
-		fmt.Fprintf(t, "%s\t%d\t%.1f\t%s\t%s\t%s\n", printable(d.Index+"/"+d.ID), d.Conflicts, d.PerMinute, shownNames(d.Clients),
+		fmt.Fprintf(t, "%s\t%d\t%.1f\t%s\t%s\t%s\n", printable.Word(d.Index+"/"+d.ID), d.Conflicts, d.PerMinute, shownNames(d.Clients),
 			shownNames(d.Paths), shownNames(d.Outcomes))
 	}
 	return t.Flush()
@@ -85,7 +86,7 @@ func shownNames(list []learn.Named) string {
 	var parts []string
 	for i := range list[:min(len(list), maxShown)] {
 		n := &list[i]
-		part := printable(n.Name) + " " + strconv.Itoa(n.Conflicts)
+		part := printable.Word(n.Name) + " " + strconv.Itoa(n.Conflicts)
 		if n.Strategy != "" {
 			part += " (" + n.Strategy + ")"
 		}

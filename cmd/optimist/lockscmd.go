@@ -13,6 +13,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"optimist/internal/printable"
 	"optimist/internal/uri"
 )
 
@@ -104,7 +105,8 @@ func (c *locksLs) write(out, table io.Writer, raw json.RawMessage, n int) error 
 	if l.Waiting != nil {
 		waiting = strconv.FormatInt(*l.Waiting, 10)
 	}
-	fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", l.Lock, printable(l.Owner), l.mode(), l.Token, l.endsIn(), waiting, printable(l.Note))
+	fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", l.Lock, printable.Word(l.Owner), l.mode(), l.Token, l.endsIn(), waiting,
+		printable.Word(l.Note))
 	return nil
 }
 
@@ -112,14 +114,6 @@ func (l *heldLease) mode() string { return cmp.Or(l.Mode, "exclusive") }
 
 func (l *heldLease) endsIn() string {
 	return (time.Duration(l.ExpiresIn) * time.Millisecond).Round(time.Second).String()
-}
-
-// printable is what a client has named, for a terminal: it must not be able to write more than a word there.
-func printable(s string) string {
-	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
-		return strconv.Quote(s)
-	}
-	return s
 }
 
 type locksShow struct {
@@ -160,10 +154,10 @@ func (c *locksShow) Run(p *process) error {
 
 func (l *heldLease) write(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "lock:\t%s\nowner:\t%s\nmode:\t%s\ntoken:\t%d\n", l.Lock, printable(l.Owner), l.mode(), l.Token)
+	fmt.Fprintf(w, "lock:\t%s\nowner:\t%s\nmode:\t%s\ntoken:\t%d\n", l.Lock, printable.Word(l.Owner), l.mode(), l.Token)
 	fmt.Fprintf(w, "acquired:\t%s\nends:\t%s (in %s)\n", l.AcquiredAt, l.ExpiresAt, l.endsIn())
 	if l.Note != "" {
-		fmt.Fprintf(w, "note:\t%s\n", printable(l.Note))
+		fmt.Fprintf(w, "note:\t%s\n", printable.Word(l.Note))
 	}
 	if l.Waiting != nil {
 		fmt.Fprintf(w, "waiting:\t%d\n", *l.Waiting)
@@ -201,7 +195,7 @@ func (c *locksRm) Run(p *process) error {
 		return err
 	}
 	for _, l := range ended.Leases {
-		fmt.Fprintf(p.stdout, "released: %s, held by %s with token %d\n", l.Lock, printable(l.Owner), l.Token)
+		fmt.Fprintf(p.stdout, "released: %s, held by %s with token %d\n", l.Lock, printable.Word(l.Owner), l.Token)
 	}
 	return nil
 }

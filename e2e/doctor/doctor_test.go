@@ -91,6 +91,8 @@ func TestDoctorFindsIndicesThatCannotBeMerged(t *testing.T) {
 			`_source disabled`:        `{"mappings":{"_source":{"enabled":false}}}`,
 			`synthetic _source`:       `{"settings":{"index.mapping.source.mode":"synthetic"}}`,
 			`derived _source`:         `{"settings":{"index.derived_source.enabled":true}}`,
+			// Elasticsearch leaves vectors out of _source from 9.2 on; the older engines have no such setting.
+			`_source without vectors`: `{"settings":{"index.mapping.exclude_source_vectors":true},"mappings":{"properties":{"v":{"type":"dense_vector","dims":2}}}}`,
 		} {
 			name, ok := create(t, e, body)
 			if !ok {

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"flag"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -209,5 +211,55 @@ func TestManyIndicesAreCut(t *testing.T) {
 	var b strings.Builder
 	if err := r.Write(&b); err != nil || !strings.Contains(b.String(), "and 7 more") || strings.Count(b.String(), "\nwarn") != maxListed {
 		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
+// What the engine says of itself stands in the report: it must not clear the screen, nor write a line that looks like one of the report's.
+func TestAnEngineWritesNothingButWordsIntoTheReport(t *testing.T) {
+	const evil = `\u001b[2J\n\nok  indices  all guarded in full\r\t\u202e`
+	r := examine(t, "", false, with(canned{
+		"GET /":                                {Status: 200, Body: `{"cluster_name":"` + evil + `","cluster_uuid":"` + evil + `","version":{"number":"` + evil + `","distribution":"` + evil + `"}}`},
+		"GET /_cluster/health":                 {Status: 200, Body: `{"status":"` + evil + `"}`},
+		"POST /_security/user/_has_privileges": {Status: 200, Body: `{"username":"` + evil + `","has_all_requested":true}`},
+		"GET /_all":                            {Status: 200, Body: `{"x` + evil + `":{"settings":{"index":{"default_pipeline":"` + evil + `"}}}}`},
+	}))
+	var b strings.Builder
+	if err := r.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if text := b.String(); strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !strconv.IsPrint(r) }) || strings.Contains(text, "\nok  indices") {
+		t.Errorf("%q", text)
+	}
+}
+
+// asked records the questions.
+type asked struct {
+	es.Doer
+	list *[]string
+}
+
+func (a asked) Do(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
+	*a.list = append(*a.list, string(r.Target))
+	return a.Doer.Do(ctx, r)
+}
+
+// The judgement is es.Partial's. What it looks at has to be in the answer: without these keys all vectors seemed to be in _source.
+func TestDoctorAsksForAllThatDecidesWhetherSourceIsWhole(t *testing.T) {
+	var list []string
+	vectors := `{"v":{"settings":{"index":{"uuid":"a","version":{"created":"9033000"}}},"mappings":{"properties":{"o":{"properties":{"v":{"type":"dense_vector"}}}}}}}`
+	r := examine(t, "", false, asked{with(canned{"GET /_all": {Status: 200, Body: vectors}}), &list})
+	if len(r.Indices) != 1 || !strings.Contains(r.Indices[0].Why, "_source without vectors") {
+		t.Errorf("%+v", r.Indices)
+	}
+	question := ""
+	for _, target := range list {
+		if strings.HasPrefix(target, "/_all") {
+			question, _ = url.QueryUnescape(target)
+		}
+	}
+	for _, key := range []string{"*.settings.index.version.created", "*.settings.index.mapping.exclude_source_vectors", "*.mappings.**.type"} {
+		if !strings.Contains(question, key) {
+			t.Errorf("it doesn't ask for %s: %s", key, question)
+		}
 	}
 }

@@ -18,7 +18,8 @@ func allIndices() esapi.Request {
 		"*.settings.index.uuid", "*.settings.index.disable_sequence_numbers", "*.defaults.index.disable_sequence_numbers",
 		"*.settings.index.default_pipeline", "*.settings.index.final_pipeline", "*.settings.index.mode",
 		"*.settings.index.mapping.source.mode", "*.settings.index.derived_source.enabled",
-		"*.mappings._source", "*.mappings.*._source", "*.data_stream", "*.aliases",
+		"*.settings.index.version.created", "*.settings.index.mapping.exclude_source_vectors", // what es.Partial asks for to see vectors
+		"*.mappings._source", "*.mappings.*._source", "*.mappings.**.type", "*.data_stream", "*.aliases",
 	}}
 }
 

@@ -4,16 +4,19 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+
+	"optimist/internal/printable"
 )
 
 // maxListed is how many indices stand in the table; clusters have thousands.
 const maxListed = 50
 
-// Write prints the report as tables for people. The error is w's.
+// Write prints the report as tables for people. What the engine says is escaped: it must not write to the terminal what it likes. The error
+// is w's.
 func (r *Report) Write(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range r.Findings {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", f.Level, f.Topic, f.Text)
+		fmt.Fprintf(t, "%s\t%s\t%s\n", f.Level, f.Topic, printable.Line(f.Text))
 	}
 	if len(r.Indices) > 0 {
 		if err := t.Flush(); err != nil {
@@ -26,7 +29,7 @@ func (r *Report) Write(w io.Writer) error {
 				fmt.Fprintf(t, "\tand %d more\t\t\t\n", len(r.Indices)-maxListed)
 				break
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", x.Level, x.Name, x.Rule, x.Does, x.Why)
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", x.Level, printable.Word(x.Name), x.Rule, x.Does, printable.Line(x.Why))
 		}
 	}
 	if err := t.Flush(); err != nil {
