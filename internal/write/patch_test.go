@@ -340,3 +340,24 @@ func TestARulesOperationInAJSONPatchIsToldItsMediaType(t *testing.T) {
 		}
 	}
 }
+
+// The operator's limit counts however many tries a client asks for: each costs the engine a read and a write.
+func TestAPatchIsTriedNoMoreOftenThanItsRuleAllows(t *testing.T) {
+	for query, want := range map[string]string{
+		"?retry_on_conflict=1000000": "attempts=3;", "?retry_on_conflict=2147483647": "attempts=3;", "?retry_on_conflict=1": "attempts=2;",
+		"?retry_on_conflict=0": "attempts=1;", "": "attempts=3;",
+	} {
+		w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, retry: {max_attempts: 3}}\n")
+		w.put("1", `{"n":0}`)
+		w.warm("1")
+		w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+			if r.Method == "PUT" && strings.Contains(string(r.Target), "if_seq_no") {
+				w.engine.handle(&upstream.Request{Method: "PUT", Target: []byte(target1), Body: []byte(`{"n":1}`)}) // another client is faster
+			}
+			return nil, nil
+		}
+		if r := w.client("c").patch(target1+query, "merge", `{"x":1}`); r.status != 409 || !strings.Contains(r.outcome+";", want) {
+			t.Errorf("%s: %d %s", query, r.status, r.outcome)
+		}
+	}
+}

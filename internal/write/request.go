@@ -284,7 +284,7 @@ func (c *change) policy() retry.Policy {
 		BaseInterval: r.BaseInterval, MaxInterval: r.MaxInterval,
 	}
 	if c.patch != nil && c.patch.Retries >= 0 {
-		p.MaxAttempts = c.patch.Retries + 1
+		p.MaxAttempts = min(p.MaxAttempts, c.patch.Retries+1) // the operator's limit stays one
 	}
 	if !c.deadline.IsZero() {
 		left := max(time.Until(c.deadline), 1)
