@@ -220,7 +220,8 @@ func (r *Router) end(ctx context.Context, t *target, owner string, token int64) 
 func refusal(t *target, v state.Verdict) error {
 	switch v {
 	case state.Expired:
-		return &Failure{Status: http.StatusGone, Type: TypeExpired, Reason: "the lease of that token on " + t.lock + " has ended, or there never was one"}
+		return &Failure{Status: http.StatusGone, Type: TypeExpired,
+			Reason: "the lease of that token on " + t.lock + " has ended, or there never was one"}
 	case state.NotOwner:
 		return &Failure{Status: http.StatusForbidden, Type: TypeNotOwner, Reason: t.lock + " is held by another owner"}
 	case state.NoToken:

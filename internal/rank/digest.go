@@ -189,7 +189,7 @@ func weightOf(v tree.Value) uint8 {
 	case tree.String:
 		return weightOfText(len(v.Raw()) - len(`""`))
 	case tree.Number:
-		return uint8(min(len(v.Raw()), maxWeightOfNumber)) //nolint:gosec // small
+		return uint8(min(len(v.Raw()), maxWeightOfNumber))
 	default:
 		return weightOfFlag
 	}

@@ -324,7 +324,7 @@ func (t *table) place(hash uint64) int32 {
 }
 
 func (t *table) slot(hash uint64) *slot {
-	mask := uint64(len(t.slots) - 1)
+	mask := uint64(len(t.slots) - 1) //nolint:gosec // a table has slots
 	i := hash & mask
 	for t.slots[i].round == t.round && t.slots[i].hash != hash {
 		i = (i + 1) & mask

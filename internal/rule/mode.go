@@ -36,7 +36,7 @@ func ParseMode(s string) (m Mode, ok bool) {
 	if i < 0 {
 		return Guard, false
 	}
-	return Mode(i), true
+	return Mode(i), true //nolint:gosec // one of three names
 }
 
 // Switch holds what can be changed while running: the mode of the whole, and the rules in force. All of its methods may be
@@ -58,7 +58,7 @@ func NewSwitch(m Mode, s *Set) *Switch {
 }
 
 // Mode is the mode of the whole.
-func (w *Switch) Mode() Mode { return Mode(w.mode.Load()) }
+func (w *Switch) Mode() Mode { return Mode(w.mode.Load()) } //nolint:gosec // only modes are stored
 
 // SetMode changes the mode of the whole and returns the one before.
 func (w *Switch) SetMode(m Mode) (before Mode) {

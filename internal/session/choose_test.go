@@ -9,7 +9,7 @@ import (
 
 // Reads and views of the specification below. A read's place in the order is that of its revision.
 func readOf(n int64) read {
-	return read{seen: seen{numbers: num(n), order: uint64(n)}, body: &body{data: fmt.Appendf(nil, "read %d", n)}, count: 1} //nolint:gosec // small
+	return read{seen: seen{numbers: num(n), order: uint64(n)}, body: &body{data: fmt.Appendf(nil, "read %d", n)}, count: 1}
 }
 
 func readInDoubt(n int64) read {

@@ -107,7 +107,7 @@ func (s *Set) pick(tried uint64) *node {
 		return s.nodes[0]
 	}
 	var full, dead *node
-	start := int(s.rotation.Add(1) % uint64(len(s.nodes)))
+	start := int(s.rotation.Add(1) % uint64(len(s.nodes))) //nolint:gosec // there are 64 nodes at most
 	for i := range s.nodes {
 		n := s.nodes[(start+i)%len(s.nodes)]
 		switch {

@@ -8,7 +8,7 @@ import (
 
 // peek asks what the socket is ready for. The first byte to read would tell nothing of a peer that left after it.
 func peek(fd uintptr) PeerState {
-	set := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN | unix.POLLRDHUP}}
+	set := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN | unix.POLLRDHUP}} //nolint:gosec // a file descriptor is an int32
 	for {
 		n, err := unix.Poll(set[:], 0)
 		switch {

@@ -27,7 +27,7 @@ const KeepAge = 24 * time.Hour
 func (s *Store) CleanEvery(ctx context.Context, every time.Duration) {
 	for {
 		// At random, so that proxies that were started together don't do it together.
-		t := time.NewTimer(every/2 + rand.N(every))
+		t := time.NewTimer(every/2 + rand.N(every)) //nolint:gosec // nothing secret
 		select {
 		case <-ctx.Done():
 			t.Stop()

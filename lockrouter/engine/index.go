@@ -199,7 +199,7 @@ func (s *Store) Read(ctx context.Context, ids []string) ([]*state.Doc, error) {
 			}
 		}
 		if s.method.Load() == byGuard {
-			s.known.note(ids[i], docs[i], numbersOf(item), s.monotonic())
+			s.known.note(ids[i], docs[i], numbersOf(item), s.monotonic()) //nolint:gosec // as many items as ids
 		}
 	}
 	return docs, nil

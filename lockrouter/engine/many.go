@@ -85,9 +85,9 @@ func (s *Store) runMany(ctx context.Context, changes []lockrouter.Change, done [
 		d := &done[i]
 		switch status := item.Get("status").Int(); status {
 		case http.StatusOK, http.StatusCreated:
-			d.Doc, d.Results, d.Err = outcome(item, changes[i].Call)
+			d.Doc, d.Results, d.Err = outcome(item, changes[i].Call) //nolint:gosec // bulk: as many items as changes
 		case http.StatusConflict:
-			d.Doc, d.Results, d.Err = s.run(ctx, changes[i].ID, changes[i].Call)
+			d.Doc, d.Results, d.Err = s.run(ctx, changes[i].ID, changes[i].Call) //nolint:gosec // bulk: as many items as changes
 		default:
 			d.Err = failure(es.Answer{Status: int(status), Body: []byte(item.Raw)})
 		}
