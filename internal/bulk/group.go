@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"optimist/internal/es"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
+	"optimist/retry"
 )
 
 // Documents reads documents as they are now; *es.Client is one.
@@ -33,6 +35,9 @@ type Group struct {
 	Params []byte
 	// Timeout bounds how long an answer is waited for.
 	Timeout time.Duration
+	// Context is the client's. Retry is for items that the engine rejects, and ends with it.
+	Context context.Context
+	Retry   retry.Policy
 
 	mu      sync.Mutex
 	working int // items that are neither parked nor at their end
@@ -232,8 +237,22 @@ func (g *Group) Close() {
 // errShort reports an answer to a bulk that doesn't tell what became of all items.
 var errShort = errors.New("the engine's answer to a bulk doesn't tell what became of each item")
 
-// write sends a bulk, and tells each of its items what became of it.
+// write sends a bulk, and tells each of its items what became of it. Those that the engine rejects because it has too much to do (429)
+// wait and go again: nothing of them was applied.
 func (g *Group) write(writes []*parkedWrite) {
+	err := retry.Do(g.Context, g.Retry, func(context.Context, int) error {
+		if writes = g.exchange(writes); len(writes) > 0 {
+			return fmt.Errorf("%w: the engine rejects %d items of a bulk", doc.ErrConflict, len(writes))
+		}
+		return nil
+	})
+	if err != nil {
+		g.finish(writes) // the rejection is their answer
+	}
+}
+
+// exchange sends a bulk once. It returns the writes that were rejected; all others have ended.
+func (g *Group) exchange(writes []*parkedWrite) (rejected []*parkedWrite) {
 	size := 0
 	for _, w := range writes {
 		size += len(w.text)
@@ -241,10 +260,9 @@ func (g *Group) write(writes []*parkedWrite) {
 	body := make([]byte, 0, size)
 	for _, w := range writes {
 		body = append(body, w.text...)
-		w.text = nil
 	}
 	r := &upstream.Request{Method: http.MethodPost, Target: g.Target, Fields: g.Fields, Body: body, Timeout: g.Timeout}
-	res, err := g.Upstream.Do(context.Background(), r)
+	res, err := g.Upstream.Do(context.WithoutCancel(g.Context), r)
 	switch {
 	case err != nil:
 		for _, w := range writes {
@@ -261,6 +279,20 @@ func (g *Group) write(writes []*parkedWrite) {
 	if err == nil {
 		res.Release()
 	}
+	ended := make([]*parkedWrite, 0, len(writes))
+	for _, w := range writes {
+		if w.err == nil && w.res.Status == http.StatusTooManyRequests {
+			rejected = append(rejected, w)
+		} else {
+			ended = append(ended, w)
+		}
+	}
+	g.finish(ended)
+	return rejected
+}
+
+// finish ends writes that have their result.
+func (g *Group) finish(writes []*parkedWrite) {
 	items := 0
 	for _, w := range writes {
 		if !w.idle {

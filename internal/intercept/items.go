@@ -22,6 +22,7 @@ import (
 	"optimist/internal/wire"
 	"optimist/internal/write"
 	"optimist/proxy"
+	"optimist/retry"
 )
 
 // items are those of a bulk of which optimist guards some. Each of these is written as a single write is, by package write, at the same
@@ -195,7 +196,8 @@ func (b *items) run() {
 	target := append(append([]byte(nil), r.Op().Path...), '?')
 	target = uri.Without(target, r.Op().Query, "filter_path", "pretty", "format")
 	b.group = bulk.Group{Upstream: b.i.Upstream, Documents: b.i.Documents, Target: bytes.TrimSuffix(target, []byte("?")),
-		Fields: groupFields(r.Fields()), Params: b.caller.Params, Timeout: bulkTimeout}
+		Fields: groupFields(r.Fields()), Params: b.caller.Params, Timeout: bulkTimeout,
+		Context: ctx, Retry: b.patience()}
 	defer b.group.Close()
 	queues := b.queues()
 	b.group.Begin(len(queues))
@@ -222,6 +224,17 @@ func (b *items) run() {
 			b.passed(it, it.wait)
 		}
 	}
+}
+
+// patience is for items that the engine rejects for having too much to do: as the rule of the first item says.
+func (b *items) patience() retry.Policy {
+	for k := range b.all {
+		if ru := b.all[k].rule; ru != nil {
+			r := &ru.Retry
+			return retry.Policy{MaxAttempts: r.MaxAttempts, MaxElapsed: r.MaxElapsed, BaseInterval: r.BaseInterval, MaxInterval: r.MaxInterval}
+		}
+	}
+	return retry.Policy{}
 }
 
 // bulkTimeout bounds how long a bulk waits for its answer. The engine itself gives up on each item after the request's timeout, a minute,

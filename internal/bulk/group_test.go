@@ -1,0 +1,241 @@
+package bulk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/upstream"
+	"optimist/internal/wire"
+	"optimist/retry"
+)
+
+// engine answers bulks as it is told to.
+type engine struct {
+	mu     sync.Mutex
+	bulks  []string // the ids of each bulk's items
+	mgets  []int    // the documents of each _mget
+	answer func(n int, ids []string) (status int, body string, err error)
+}
+
+func (e *engine) Do(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
+	var ids []string
+	for i, line := range strings.Split(strings.TrimSuffix(string(r.Body), "\n"), "\n") {
+		if i%2 == 0 {
+			ids = append(ids, gjson.Get(line, "index._id").Str)
+		}
+	}
+	e.mu.Lock()
+	e.bulks = append(e.bulks, strings.Join(ids, " "))
+	n := len(e.bulks)
+	e.mu.Unlock()
+	status, body, err := e.answer(n, ids)
+	if err != nil {
+		return nil, err
+	}
+	return &upstream.Response{Head: wire.Head{Status: status}, Payload: []byte(body)}, nil
+}
+
+func (e *engine) Fetch(context.Context, es.Caller, es.Document) (doc.Revision, error) {
+	return doc.Revision{}, doc.ErrMissing
+}
+
+func (e *engine) FetchAll(_ context.Context, _ es.Caller, ds []es.Document) ([]es.Fetched, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.mgets = append(e.mgets, len(ds))
+	all := make([]es.Fetched, len(ds))
+	for i := range ds {
+		all[i].Version = int64(len(ds[i].ID))
+	}
+	return all, nil
+}
+
+// written is an answer that says of each item what status gives for it.
+func written(ids []string, status func(id string) int) string {
+	var b strings.Builder
+	b.WriteString(`{"took":1,"errors":false,"items":[`)
+	for i, id := range ids {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"index":{"_id":%q,"status":%d}}`, id, status(id))
+	}
+	return b.String() + "]}"
+}
+
+func created(string) int { return 201 }
+
+func group(t *testing.T, e *engine) *Group {
+	return &Group{Upstream: e, Documents: e, Target: []byte("/_bulk"), Context: t.Context(),
+		Retry: retry.Policy{MaxAttempts: 3, MaxElapsed: time.Minute, BaseInterval: time.Millisecond, MaxInterval: time.Millisecond}}
+}
+
+func itemOf(id string) *Item {
+	items, _ := readAll(fmt.Sprintf("{\"index\":{\"_id\":%q}}\n{}\n", id), Defaults{Index: "shop"})
+	return &items[0]
+}
+
+func put(t *testing.T, g *Group, id string) (*upstream.Response, error) {
+	return g.Item(itemOf(id)).Do(t.Context(), &upstream.Request{Method: "PUT", Target: []byte("/shop/_doc/" + id), Body: []byte("{}")})
+}
+
+func TestItemsThatAreWrittenAtTheSameTimeShareARequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &engine{answer: func(_ int, ids []string) (int, string, error) {
+			return 200, written(ids, func(id string) int { return 200 + len(id) }), nil
+		}}
+		g := group(t, e)
+		defer g.Close()
+		g.Begin(3)
+		passed := g.Add(itemOf("four"))
+		var wg sync.WaitGroup
+		for _, id := range []string{"a", "bb", "ccc"} {
+			wg.Go(func() {
+				defer g.End()
+				res, err := put(t, g, id)
+				if err != nil || res.Status != 200+len(id) || string(res.Payload) != fmt.Sprintf(`{"_id":%q}`, id) {
+					t.Errorf("%s: %+v, %v", id, res, err)
+				}
+				if rev, err := g.Item(itemOf(id)).Fetch(t.Context(), es.Caller{}, es.Document{Ref: doc.Ref{ID: id}}); err != nil || rev.Version != int64(len(id)) {
+					t.Errorf("%s: %+v, %v", id, rev, err)
+				}
+			})
+		}
+		wg.Wait()
+		if res, err := passed(); err != nil || res.Status != 204 {
+			t.Errorf("%+v, %v", res, err)
+		}
+		if len(e.bulks) != 1 || len(e.mgets) != 1 {
+			t.Errorf("%q, %v", e.bulks, e.mgets)
+		}
+	})
+}
+
+// An item may wait for a write of somebody else, which may wait for an item that this one would go with.
+func TestItemsDontWaitForOneThatWaitsForSomebodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &engine{answer: func(_ int, ids []string) (int, string, error) { return 200, written(ids, created), nil }}
+		g := group(t, e)
+		defer g.Close()
+		g.Begin(2)
+		free := make(chan struct{})
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			defer g.End()
+			<-free
+		})
+		wg.Go(func() {
+			defer g.End()
+			if _, err := put(t, g, "a"); err != nil {
+				t.Error(err)
+			}
+			close(free)
+		})
+		wg.Wait()
+	})
+}
+
+func TestOnlyItemsThatAreRejectedGoAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &engine{answer: func(n int, ids []string) (int, string, error) {
+			return 200, written(ids, func(id string) int {
+				if id == "no" || id == "later" && n == 1 {
+					return 429
+				}
+				return 201
+			}), nil
+		}}
+		g := group(t, e)
+		defer g.Close()
+		g.Begin(3)
+		want := map[string]int{"a": 201, "later": 201, "no": 429}
+		var wg sync.WaitGroup
+		for id, status := range want {
+			wg.Go(func() {
+				defer g.End()
+				if res, err := put(t, g, id); err != nil || res.Status != status {
+					t.Errorf("%s: %+v, %v", id, res, err)
+				}
+			})
+		}
+		wg.Wait()
+		if len(e.bulks) != 3 || e.bulks[2] != "no" {
+			t.Errorf("%q", e.bulks)
+		}
+	})
+}
+
+func TestEachItemIsToldWhatBecameOfTheWhole(t *testing.T) {
+	lost := errors.New("lost")
+	for name, c := range map[string]struct {
+		status int
+		body   string
+		err    error
+		want   error
+	}{
+		"no answer":         {0, "", lost, lost},
+		"a refusal":         {401, `{"error":{"type":"security_exception"},"status":401}`, nil, nil},
+		"too few items":     {200, `{"items":[{"index":{"_id":"a","status":201}}]}`, nil, errShort},
+		"no items":          {200, `{"items":7}`, nil, errShort},
+		"an answer cut off": {200, `{"items":[{"index":{"_id":"a","status":201}},{"ind`, nil, errShort},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := &engine{answer: func(int, []string) (int, string, error) { return c.status, c.body, c.err }}
+				g := group(t, e)
+				defer g.Close()
+				g.Begin(2)
+				var wg sync.WaitGroup
+				var mu sync.Mutex
+				told := 0
+				for _, id := range []string{"a", "b"} {
+					wg.Go(func() {
+						defer g.End()
+						res, err := put(t, g, id)
+						if errors.Is(err, c.want) && (err != nil || res.Status == c.status) {
+							mu.Lock()
+							told++
+							mu.Unlock()
+						}
+					})
+				}
+				wg.Wait()
+				if told == 0 || told == 1 && c.want != errShort {
+					t.Errorf("%d items know of it", told)
+				}
+			})
+		})
+	}
+}
+
+func TestWhatABulkCantSayGoesByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var targets []string
+		up := doer(func(r *upstream.Request) (*upstream.Response, error) {
+			targets = append(targets, string(r.Target))
+			return &upstream.Response{Head: wire.Head{Status: 201}}, nil
+		})
+		g := &Group{Upstream: up, Params: []byte("tenant=a"), Context: t.Context()}
+		defer g.Close()
+		g.Begin(1)
+		defer g.End()
+		r := &upstream.Request{Method: "PUT", Target: []byte("/shop/_doc/1?if_seq_no=1&if_primary_term=1"), Body: []byte("{\n}")}
+		if _, err := g.Item(itemOf("1")).Do(t.Context(), r); err != nil || len(targets) != 1 || targets[0] != "/shop/_doc/1?if_seq_no=1&if_primary_term=1&tenant=a" {
+			t.Errorf("%q, %v", targets, err)
+		}
+	})
+}
+
+type doer func(r *upstream.Request) (*upstream.Response, error)
+
+func (f doer) Do(_ context.Context, r *upstream.Request) (*upstream.Response, error) { return f(r) }
