@@ -105,7 +105,7 @@ func TestAllWritesOfARuleAreTransformedOrSayThatTheyWereNot(t *testing.T) {
 		{"POST", "/shop/_update/1", `{"script":"x"}`, "application/json", "eva", false},
 		{"POST", "/shop/_bulk", "{\"index\":{\"_id\":\"1\"}}\n{}\n", "application/x-ndjson", "eva", true},
 		{"POST", "/shop/_bulk", "{\"update\":{\"_id\":\"1\"}}\n{\"script\":\"x\"}\n", "application/x-ndjson", "eva", false},
-		{"POST", "/shop/_delete_by_query", `{"query":{"term":{"a":99}}}`, "application/json", "eva", false},
+		{"POST", "/shop/_update_by_query", `{"query":{"term":{"a":99}}}`, "application/json", "eva", false},
 		{"PUT", doc1, `{"text":"` + strings.Repeat("x", 1<<20) + `"}`, "application/json", "eva", false},
 	} {
 		a := w.ask(w.proxied, c.method, c.target, c.body, "Content-Type", c.kind, "X-Editor", c.by)

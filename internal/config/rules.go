@@ -55,6 +55,11 @@ type Rule struct {
 	// refuse (such an item gets an error; the others are written).
 	Bulk Bulk `json:"bulk"`
 
+	// Rerun says that an `_update_by_query` may run again over documents that it has changed: its script, or its pipeline,
+	// gives the same when it runs twice. optimist then sends it again as long as documents conflict. A
+	// `_delete_by_query` is always sent again. Default false.
+	Rerun bool `json:"rerun"`
+
 	// Retry says how often and how long optimist tries a conflicting write.
 	Retry Retry `json:"retry"`
 

@@ -29,6 +29,9 @@ func (i *Interceptor) many(r *request) bool {
 	case i.Rules.Effective(ru) != rule.Guard:
 		return i.passMany(r, nil)
 	case op.Kind != api.Bulk:
+		if i.byQuery(r, ru) {
+			return true
+		}
 		return i.passMany(r, []wire.Field{i.passedField(r, ru, outcome.ReasonByQuery)})
 	}
 	reason := i.bulkReason(r)

@@ -230,8 +230,7 @@ func (b *items) run() {
 func (b *items) patience() retry.Policy {
 	for k := range b.all {
 		if ru := b.all[k].rule; ru != nil {
-			r := &ru.Retry
-			return retry.Policy{MaxAttempts: r.MaxAttempts, MaxElapsed: r.MaxElapsed, BaseInterval: r.BaseInterval, MaxInterval: r.MaxInterval}
+			return policyOf(ru)
 		}
 	}
 	return retry.Policy{}

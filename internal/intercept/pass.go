@@ -74,11 +74,17 @@ func (i *Interceptor) send(ctx context.Context, r *request, body []byte, fields 
 // passedField counts a write that is passed though a rule takes it, and is the field that says so.
 func (i *Interceptor) passedField(r *request, ru *rule.Rule, reason string) wire.Field {
 	i.Metrics.Outcomes.Inc(outcome.Passed.String(), reason)
-	o := outcome.Outcome{Kind: outcome.Passed, Attempts: 1, Reason: reason, Untransformed: ru.Transform != nil && r.Op().Kind != api.Delete}
+	o := outcome.Outcome{Kind: outcome.Passed, Attempts: 1, Reason: reason, Untransformed: untransformed(r, ru)}
 	if o.Untransformed {
 		i.Metrics.Untransformed.Inc(ru.Name)
 	}
 	return outcomeField(&o)
+}
+
+// untransformed reports whether a write that goes as it is has something that its rule transforms: a delete has not.
+func untransformed(r *request, ru *rule.Rule) bool {
+	kind := r.Op().Kind
+	return ru.Transform != nil && kind != api.Delete && kind != api.DeleteByQuery
 }
 
 // observe forwards a write as it is and counts what it did: where the version that it made isn't the one after the version that

@@ -62,6 +62,7 @@ type Rule struct {
 	EngineUpdates   bool // update: the engine merges an _update with doc whose client has read the document. Else it is a change
 	Background      bool // priority
 	Bulk            Bulk // what happens to items of a _bulk
+	Rerun           bool // an _update_by_query may run again over documents that it has changed
 
 	// Merger merges as the rule says. It is never nil.
 	Merger *merge.Merger
@@ -112,6 +113,7 @@ func compile(n int, c *config.Rule) (*Rule, []mistake) {
 		FailStaleDelete: c.OnDeleteConflict == config.DeleteFail,
 		EngineUpdates:   c.Update == config.UpdateEngine,
 		Bulk:            c.Bulk,
+		Rerun:           c.Rerun,
 		AllSearches:     slices.Contains(c.Base.Reads, config.ReadSearch),
 		Merger:          merger,
 		Transform:       transform,

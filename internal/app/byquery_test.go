@@ -1,0 +1,105 @@
+package app
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// queryEngine answers changes by query one after the other as it is told to, and knows the index shop.
+type queryEngine struct {
+	mu       sync.Mutex
+	requests []string
+	answers  []string // "status body"
+}
+
+func (e *queryEngine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	body, _ := io.ReadAll(r.Body)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case strings.HasSuffix(r.URL.Path, "_by_query"):
+		e.requests = append(e.requests, r.URL.RequestURI()+" "+string(body))
+		status, text, _ := strings.Cut(e.answers[0], " ")
+		if len(e.answers) > 1 {
+			e.answers = e.answers[1:]
+		}
+		code := 0
+		_, _ = fmt.Sscan(status, &code)
+		w.WriteHeader(code)
+		_, _ = io.WriteString(w, text)
+	case strings.HasSuffix(r.URL.Path, "/_refresh"):
+		e.requests = append(e.requests, "refresh")
+		_, _ = io.WriteString(w, `{}`)
+	default:
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, `{"error":{"type":"index_not_found_exception"},"status":404}`)
+	}
+}
+
+// TestChangesByQueryGoOnUntilNothingConflicts, and say what all attempts have done.
+func TestChangesByQueryGoOnUntilNothingConflicts(t *testing.T) {
+	const (
+		stopped = `409 {"took":1,"timed_out":false,"total":5,"deleted":2,"batches":1,"version_conflicts":1,"noops":0,"retries":{"bulk":0,"search":1},` +
+			`"failures":[{"index":"shop","id":"1","status":409}]}`
+		left   = `200 {"took":1,"timed_out":false,"total":3,"deleted":2,"batches":1,"version_conflicts":1,"noops":0,"retries":{"bulk":0,"search":0},"failures":[]}`
+		done   = `200 {"took":2,"timed_out":false,"total":1,"deleted":1,"batches":1,"version_conflicts":0,"noops":0,"retries":{"bulk":0,"search":0},"failures":[]}`
+		failed = `200 {"took":2,"timed_out":false,"total":1,"deleted":0,"version_conflicts":1,"failures":[{"status":400},{"status":409}]}`
+		all    = `{"took":4,"timed_out":false,"total":5,"deleted":5,"batches":3,"version_conflicts":0,"noops":0,"retries":{"bulk":0,"search":1},"failures":[]}`
+	)
+	const rerun = "rules:\n- {name: r, match: {index: [shop]}, rerun: true}\n"
+	for name, c := range map[string]struct {
+		rules, request string
+		answers        []string
+		attempts       int
+		want, outcome  string
+	}{
+		"a delete goes on": {"", "/shop/_delete_by_query", []string{stopped, left, done}, 3, all, "retried;attempts=3;base=none"},
+		"what is filtered is filtered in the end": {"", "/shop/_delete_by_query?filter_path=deleted&conflicts=proceed", []string{stopped, left, done}, 3,
+			`{"deleted":5}`, "retried;attempts=3;base=none"},
+		"once is enough":                 {"", "/shop/_delete_by_query", []string{done}, 1, done[4:], "passed;attempts=1;base=none;reason=by_query"},
+		"other failures end it":          {"", "/shop/_delete_by_query", []string{failed}, 1, failed[4:], "passed;attempts=1;base=none;reason=by_query"},
+		"an update may not run twice":    {"", "/shop/_update_by_query", []string{stopped}, 1, stopped[4:], "passed;attempts=1;base=none;reason=by_query"},
+		"unless its rule says so":        {rerun, "/shop/_update_by_query", []string{stopped, left, done}, 3, all, "retried;attempts=3;base=none"},
+		"one with a bound would do more": {"", "/shop/_delete_by_query?max_docs=5", []string{stopped}, 1, stopped[4:], "passed;attempts=1;base=none;reason=by_query"},
+		"nobody waits for a task": {"", "/shop/_delete_by_query?wait_for_completion=false", []string{`200 {"task":"a:1"}`}, 1, `{"task":"a:1"}`,
+			"passed;attempts=1;base=none;reason=by_query"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &queryEngine{answers: c.answers}
+			server := httptest.NewServer(e)
+			defer server.Close()
+			w := newWorldOn(t, c.rules, Identity{}, server.URL)
+			a := w.ask(w.proxied, "POST", c.request, `{"query":{"match_all":{}}}`)
+			if a.Body != c.want || a.Outcome() != c.outcome {
+				t.Errorf("%d %s [%s], want %s [%s]", a.Status, a.Body, a.Outcome(), c.want, c.outcome)
+			}
+			sent := 0
+			for _, r := range e.requests {
+				if r != "refresh" {
+					sent++
+				}
+			}
+			if sent != c.attempts || len(e.requests) != 2*sent-1 {
+				t.Errorf("%q", e.requests)
+			}
+		})
+	}
+}
+
+// TestChangesByQueryThatNeverEndAreGivenUp: the answer is the engine's last one.
+func TestChangesByQueryThatNeverEndAreGivenUp(t *testing.T) {
+	e := &queryEngine{answers: []string{`200 {"total":2,"deleted":1,"version_conflicts":1,"failures":[]}`}}
+	server := httptest.NewServer(e)
+	defer server.Close()
+	w := newWorldOn(t, "rules:\n- {name: r, match: {index: [shop]}, retry: {max_attempts: 3}}\n", Identity{}, server.URL)
+	a := w.ask(w.proxied, "POST", "/shop/_delete_by_query", `{"query":{"match_all":{}}}`)
+	if want := `{"total":4,"deleted":3,"version_conflicts":1,"failures":[]}`; a.Status != 200 || a.Body != want {
+		t.Errorf("%d %s, want %s", a.Status, a.Body, want)
+	}
+}

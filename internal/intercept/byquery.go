@@ -1,0 +1,198 @@
+package intercept
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
+
+	"optimist/internal/api"
+	"optimist/internal/doc"
+	"optimist/internal/glob"
+	"optimist/internal/outcome"
+	"optimist/internal/respond"
+	"optimist/internal/rule"
+	"optimist/internal/upstream"
+	"optimist/internal/uri"
+	"optimist/internal/wire"
+	"optimist/proxy"
+	"optimist/retry"
+)
+
+// byQuery deals with a request that deletes, or updates, what a query finds. The engine changes one document after the other, each under a
+// guard of its own, and stops at the first conflict, or leaves out those that conflict. Such a request is sent again until nothing is left
+// to be done: the query then finds what is left. It reports false for one that has to be forwarded as it is.
+func (i *Interceptor) byQuery(r *request, ru *rule.Rule) (done bool) {
+	if !i.mayRerun(r, ru) {
+		return false
+	}
+	body, fields, err := r.Plain(i.MaxBody)
+	switch {
+	case errors.Is(err, proxy.ErrTooLarge):
+		return false
+	case err != nil:
+		r.Fail(err)
+		return true
+	case limited(body):
+		return false
+	}
+	q := queryRun{i: i, r: r, body: body, fields: fields, untransformed: untransformed(r, ru)}
+	err = retry.Do(r.Context(), policyOf(ru), q.attempt)
+	switch {
+	case q.last == nil, err != nil && !errors.Is(err, doc.ErrConflict):
+		r.Fail(err)
+		return true
+	}
+	q.answer()
+	return true
+}
+
+// policyOf is how often and how long a rule has something tried.
+func policyOf(ru *rule.Rule) retry.Policy {
+	p := &ru.Retry
+	return retry.Policy{MaxAttempts: p.MaxAttempts, MaxElapsed: p.MaxElapsed, BaseInterval: p.BaseInterval, MaxInterval: p.MaxInterval}
+}
+
+// mayRerun reports whether it is known that the request may be carried out twice, as far as its head tells. A delete may. An update runs a
+// script, or a pipeline, over documents that it may have changed before: only where a rule says so.
+func (i *Interceptor) mayRerun(r *request, ru *rule.Rule) bool {
+	op := r.Op()
+	if op.Kind == api.UpdateByQuery && !ru.Rerun || i.bulkReason(r) != "" {
+		return false
+	}
+	for _, name := range [...]string{"max_docs", "size", "pretty"} { // with a bound it would change more than that
+		if _, given := uri.Param(op.Query, name); given {
+			return false
+		}
+	}
+	waits, given := uri.Param(op.Query, "wait_for_completion")
+	return !given || len(waits) == 0 || string(waits) == "true"
+}
+
+// limited reports whether the body bounds how many documents are changed.
+func limited(body []byte) bool {
+	v := gjson.GetManyBytes(body, "max_docs", "size")
+	return v[0].Exists() || v[1].Exists()
+}
+
+// queryRun is the way of such a request through its attempts.
+type queryRun struct {
+	i      *Interceptor
+	r      *request
+	body   []byte
+	fields []wire.Field
+
+	untransformed bool
+	attempts      int
+	last          *respond.Answer
+	before        [len(counters)]int64 // what the attempts before the last one have counted
+}
+
+// counters are added up over all attempts. Those from changed to changedEnd count documents, which the next attempt doesn't find again.
+var counters = [...]string{"updated", "deleted", "created", "noops",
+	"took", "batches", "throttled_millis", "retries.bulk", "retries.search"}
+
+const changed, changedEnd = 0, 4
+
+// attempt sends the request. Its error is doc.ErrConflict where documents are left that conflicted.
+func (q *queryRun) attempt(ctx context.Context, n int) error {
+	if q.last != nil {
+		q.count()
+		q.refresh(ctx)
+	}
+	res, err := q.send(ctx)
+	if err != nil {
+		return err
+	}
+	q.attempts = n
+	q.last = respond.CopyEngine(res)
+	res.Release()
+	if !conflicted(q.last) {
+		return nil
+	}
+	return fmt.Errorf("%w: of a change by query", doc.ErrConflict)
+}
+
+func (q *queryRun) send(ctx context.Context) (*upstream.Response, error) {
+	op := q.r.Op()
+	target := append(append([]byte(nil), op.Path...), '?')
+	target = bytes.TrimSuffix(uri.Without(target, op.Query, "filter_path"), []byte("?"))
+	u := &upstream.Request{Method: http.MethodPost, Target: target, Body: q.body}
+	u.Fields = wire.Without(q.fields, "content-length", "expect", "accept-encoding")
+	return q.i.Upstream.Do(ctx, u)
+}
+
+// conflicted reports whether an answer says that documents are left because of conflicts, and nothing else went wrong.
+func conflicted(a *respond.Answer) bool {
+	if a.Status != http.StatusOK && a.Status != http.StatusConflict || gjson.GetBytes(a.Body, "version_conflicts").Int() == 0 ||
+		gjson.GetBytes(a.Body, "timed_out").Bool() {
+		return false
+	}
+	only := true
+	gjson.GetBytes(a.Body, "failures").ForEach(func(_, f gjson.Result) bool {
+		only = f.Get("status").Int() == http.StatusConflict
+		return only
+	})
+	return only
+}
+
+// count keeps what the last attempt has done.
+func (q *queryRun) count() {
+	for k, name := range counters {
+		q.before[k] += gjson.GetBytes(q.last.Body, name).Int()
+	}
+}
+
+// refresh lets the next search find the documents that conflicted as they are now. Where it isn't allowed, the index is refreshed when it
+// is.
+func (q *queryRun) refresh(ctx context.Context) {
+	target := append(append([]byte("/"), q.r.Op().Index...), "/_refresh"...)
+	if params := q.r.Caller().Params; len(params) > 0 {
+		target = append(append(target, '?'), params...)
+	}
+	u := &upstream.Request{Method: http.MethodPost, Target: target, Body: []byte{}}
+	u.Fields = wire.Without(q.fields, "content-length", "content-type", "expect")
+	if res, err := q.i.Upstream.Do(ctx, u); err == nil {
+		res.Release()
+	}
+}
+
+// answer gives the client the last answer, with what all attempts have done.
+func (q *queryRun) answer() {
+	body := q.last.Body
+	if q.attempts > 1 {
+		total := gjson.GetBytes(body, "total").Int()
+		for k, name := range counters {
+			if v := gjson.GetBytes(body, name); v.Exists() && q.before[k] > 0 {
+				body = setCounter(body, name, v.Int()+q.before[k])
+			}
+		}
+		for _, n := range q.before[changed:changedEnd] {
+			total += n
+		}
+		body = setCounter(body, "total", total)
+	}
+	if raw, given := uri.Param(q.r.Op().Query, "filter_path"); given && len(raw) > 0 {
+		if v, err := uri.DecodeValue(nil, raw); err == nil {
+			filter := glob.ParseFilter(string(v))
+			body = filter.Append(nil, body)
+		}
+	}
+	o := outcome.Outcome{Kind: outcome.Passed, Attempts: q.attempts, Reason: outcome.ReasonByQuery, Untransformed: q.untransformed}
+	if q.attempts > 1 {
+		o.Kind, o.Reason = outcome.Retried, ""
+	}
+	q.i.Metrics.Outcomes.Inc(o.Kind.String(), o.Reason)
+	_ = q.r.Answer(q.last.Status, append(q.last.Fields, outcomeField(&o)), body)
+}
+
+func setCounter(body []byte, name string, n int64) []byte {
+	if with, err := sjson.SetBytes(body, name, n); err == nil {
+		return with
+	}
+	return body
+}
