@@ -34,7 +34,7 @@ type weighing struct {
 	steps   []float64  // how far one number was moved from each candidate
 	taken   table      // of what mine doesn't have
 	words   vocabulary // of one member
-	touches []uint64   // of one candidate
+	touches []touched  // of one candidate
 	weights []uint8    // of mine's members, as far as they are of a vocabulary
 
 	at       int32 // the candidate that is compared
@@ -239,7 +239,8 @@ func (w *weighing) judgeChanges(creation int32) {
 		v.edits++
 		switch {
 		case c.put == nil:
-			v.price += w.priceOfTaking(c)
+			price := w.priceOfTaking(c)
+			v.price, v.taken = v.price+price, v.taken+price
 		case c.member < 0:
 			v.price += c.priceOf(2*int(c.weight), int(c.weight))
 		case v.absent && creation >= 0 && (c.put.first == creation || c.put.first < 0 && c.key.first == creation):

@@ -2,6 +2,7 @@ package rank
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -22,6 +23,8 @@ type frequency struct {
 
 const (
 	maxPatterns = 24
+	// minHabit is how often a pattern has to be seen. Then what it takes out costs habitual at most: clients do so, whatever it says.
+	minHabit, habitual = 3, 3
 	// enoughChanges is how many changes make a habit: with more, the older ones count half.
 	enoughChanges = 128
 )
@@ -51,7 +54,7 @@ func (p *Patterns) Add(pattern uint64) {
 
 // price is that of a change with the pattern, in bits: the rarer it is, the dearer. Where changes have new patterns all the time, a new
 // one costs no more than others.
-func (p *Patterns) price(pattern uint64) int {
+func (p *Patterns) price(pattern uint64) (price int, habit bool) {
 	count, once := 0.0, 0.5
 	for i := range p.known {
 		k := &p.known[i]
@@ -62,7 +65,7 @@ func (p *Patterns) price(pattern uint64) int {
 			count = float64(k.count)
 		}
 	}
-	return int(math.Round(math.Log2(float64(p.total+2) / max(count, once))))
+	return int(math.Round(math.Log2(float64(p.total+2) / max(count, once)))), count >= minHabit
 }
 
 // How a change touches a place.
@@ -73,6 +76,12 @@ const (
 	touchDown
 )
 
+// touched is a place that the changes of a candidate touch, and how many parts of it.
+type touched struct {
+	how   uint64
+	parts int
+}
+
 // maxTouches is how many places a pattern tells apart. Changes of more have one pattern in common.
 const maxTouches = 16
 
@@ -80,15 +89,21 @@ const maxTouches = 16
 func (w *weighing) pattern(changes []change, c *Candidate) (pattern uint64) {
 	w.touches = w.touches[:0]
 	for i := range changes {
-		t := step(changes[i].place, w.touch(&changes[i], c))
-		if slices.Contains(w.touches, t) {
-			continue
+		g := &changes[i]
+		how := step(g.place, w.touch(g, c))
+		k := slices.IndexFunc(w.touches, func(t touched) bool { return t.how == how })
+		if k < 0 {
+			if k = len(w.touches); k == maxTouches {
+				return maxTouches
+			}
+			w.touches = append(w.touches, touched{how: how})
 		}
-		if len(w.touches) == maxTouches {
-			return maxTouches
+		if g.member < 0 && g.weight > weightOfWords {
+			w.touches[k].parts++
 		}
-		w.touches = append(w.touches, t)
-		pattern += t
+	}
+	for _, t := range w.touches {
+		pattern += step(t.how, uint64(bits.Len(uint(t.parts)))) //nolint:gosec // not negative
 	}
 	return pattern
 }
@@ -120,7 +135,10 @@ func (w *weighing) judgePatterns(cs []Candidate, p *Patterns, best int) {
 	for i := range w.verdicts {
 		v := &w.verdicts[i]
 		if !v.unknown && !v.far && v.price <= most {
-			v.price += p.price(w.patternOf(cs, i))
+			price, habit := p.price(w.patternOf(cs, i))
+			if v.price += price; habit {
+				v.price -= max(0, v.taken-habitual)
+			}
 		}
 	}
 }

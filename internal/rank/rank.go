@@ -149,6 +149,7 @@ type verdict struct {
 	absent   bool   // there was no document
 	changes  uint64 // what they have in common that are of the same changes
 	price    int    // of what is unlikely
+	taken    int    // of it, for what the client would have taken out
 	edits    int
 	from, to int     // of the changes
 	moved    float64 // the sum of how far numbers were moved
