@@ -89,7 +89,7 @@ type Ack struct {
 	Created bool
 }
 
-// apart reports whether something else was stored than was sent.
-func (a *Ack) apart() bool {
+// differs reports whether something else was stored than was sent.
+func (a *Ack) differs() bool {
 	return a.Apart || a.Stored.Source != nil && a.Sent != nil && !bytes.Equal(a.Stored.Source, a.Sent)
 }

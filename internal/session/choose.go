@@ -19,15 +19,15 @@ type known struct {
 
 // request is what a write says about its base.
 type request struct {
-	sent   []byte                            // nil: a delete
-	on     func(base []byte) ([]byte, error) // what a part makes of a document; nil: sent is the whole document
-	before uint64                            // reads with a later place were made while the write waited: it wasn't made from them
-	named  bool                              // the client named its session
-	given  doc.Numbers                       // the client named the numbers itself; zero: it didn't
-	served bool                              // given are those of a revision as it was served, and not those of an answer
-	thread bool                              // given are those of a thread of work, which waits for its writes in flight
-	told   bool                              // an answer named given, and something else than was sent is stored there
-	spent  bool                              // the session has written from given before
+	sent     []byte                            // nil: a delete
+	on       func(base []byte) ([]byte, error) // what a part makes of a document; nil: sent is the whole document
+	before   uint64                            // reads with a later place were made while the write waited: it wasn't made from them
+	named    bool                              // the client named its session
+	given    doc.Numbers                       // the client named the numbers itself; zero: it didn't
+	served   bool                              // given are those of a revision as it was served, and not those of an answer
+	thread   bool                              // given are those of a thread of work, which waits for its writes in flight
+	ofAnswer bool                              // an answer named given, and something else than was sent is stored there
+	spent    bool                              // the session has written from given before
 
 	repeat repeat
 	doubt  *doc.Numbers // the same was sent with the base of these numbers, and nobody knows what became of it; nil: it wasn't
@@ -119,7 +119,7 @@ func chooseSeen(k known, r request) decision {
 // chooseGiven decides for a write whose client names the numbers itself.
 func chooseGiven(k known, r request) decision {
 	read := -1
-	if r.served || !r.told {
+	if r.served || !r.ofAnswer {
 		read = find(k.reads, r.given)
 	}
 	var v *view
@@ -178,8 +178,8 @@ func (v *view) named(r request) bool {
 		return false
 	}
 	answer := v.numbers // those under which something else is stored than was sent stand for what is stored: only a reader knows them
-	if v.told.Known() {
-		answer = v.told
+	if v.answer.Known() {
+		answer = v.answer
 	}
 	// A client of a named session that gave up waiting sends its request again as it was.
 	again := r.spent && r.sent != nil && v.is(&r)

@@ -26,7 +26,7 @@ func viewOf(n int64, sent string) *view {
 // mergedView is what a write left that was merged: its answer named another revision than the one that it left.
 func mergedView(n int64, sent string, answer int64) *view {
 	v := viewOf(n, sent)
-	v.storedBody, v.told = &body{data: []byte(sent + " and more")}, num(answer)
+	v.storedBody, v.answer = &body{data: []byte(sent + " and more")}, num(answer)
 	return v
 }
 
@@ -109,7 +109,7 @@ func TestChoose(t *testing.T) {
 			{"others wait: it doesn't", known{view: viewOf(5, "mine"), othersWait: true}, nil, theView},
 			{"the view is of a delete", known{view: &view{set: true, absent: true}}, nil, theGiven},
 		}},
-		{"numbers that may be a revision's or an answer's", request{given: num(5), told: true}, []rule{
+		{"numbers that may be a revision's or an answer's", request{given: num(5), ofAnswer: true}, []rule{
 			{"they were read, maybe by another client", known{reads: reads(readOf(5))}, nil, theGiven},
 			{"they are known to be those of a revision", known{reads: reads(readOf(5))}, func(r *request) { r.served = true }, theRead(0)},
 		}},

@@ -52,7 +52,7 @@ func (s *Store) TakeCopy(ctx context.Context, sess Session, ref doc.Ref, c Copy,
 		return Base{}, err
 	}
 	if own.Kind == KindNone && c.Served {
-		t.served, t.apart = true, true
+		t.served, t.soleHolder = true, true
 		b, _ := t.try()
 		b.Join(own)
 		return b, nil

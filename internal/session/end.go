@@ -79,7 +79,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64)
 	if !deleted {
 		e.spend(&c.view)
 	}
-	v := view{seen: seen{numbers: a.Stored.Numbers, version: a.Stored.Version, at: now}, absent: deleted, told: a.Told, apart: a.apart()}
+	v := view{seen: seen{numbers: a.Stored.Numbers, version: a.Stored.Version, at: now}, absent: deleted, answer: a.Told, difference: a.differs()}
 	sh.see(e, v, stored, sent)
 	if a.Copy.Token != 0 { // what was sent is known by the copy that the answer hands out
 		sh.see(sh.put(key{k.sess.holding(a.Copy), e.key.ref}, gone, c.since, now), v, stored, sent)
@@ -98,7 +98,7 @@ func (b *Base) Release() {
 	if !c.kept {
 		return
 	}
-	c.returned = c.shown
+	c.failure = c.contradiction
 	s, now := c.store, c.store.clock()
 	ix, sh := s.index(c.key.ref.Index, c.key.sess.credentials, now), s.shard(c.key)
 	sh.mu.Lock()

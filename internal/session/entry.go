@@ -129,14 +129,14 @@ func find(reads []read, n doc.Numbers) int {
 type view struct {
 	seen
 	set, absent bool        // absent: it was a delete
-	told        doc.Numbers // that the answer to the write carried
+	answer      doc.Numbers // that the answer to the write carried
 	storedBody  *body
 	sentBody    *body
-	apart       bool // other bytes were stored than were sent
+	difference  bool // other bytes were stored than were sent
 
-	// shown says that the session has been shown the document otherwise since: see Store.Shown. returned, that a write has failed
+	// contradiction says that an answer has shown the document otherwise since: see Store.Shown. failure, that a write has failed
 	// since then.
-	shown, returned bool
+	contradiction, failure bool
 }
 
 // entry is what one session knows of one document.
@@ -172,7 +172,7 @@ func (e *entry) spend(v *view) {
 	if !e.key.sess.named || e.key.sess.holder {
 		return
 	}
-	for _, n := range [2]doc.Numbers{v.numbers, v.told} {
+	for _, n := range [2]doc.Numbers{v.numbers, v.answer} {
 		if !n.Known() || e.isSpent(n) {
 			continue
 		}

@@ -48,11 +48,10 @@ func (sh *shard) retireView(e *entry) {
 }
 
 func (sh *shard) retire(e *entry, p past) {
-	p.doubt, p.shown, p.returned = false, false, false
+	p.doubt, p.contradiction, p.failure = false, false, false
 	if i := slices.IndexFunc(e.past, func(o past) bool { return o.numbers == p.numbers && o.sentBody == p.sentBody }); i >= 0 {
 		sh.forgetPast(e, i)
 	}
-	p.at = sh.clock()
 	e.past = append(e.past, p)
 	all, reads, held := 0, 0, int64(0)
 	for i := len(e.past) - 1; i >= 0; i-- {
@@ -73,6 +72,16 @@ func (sh *shard) forgetPast(e *entry, i int) {
 	sh.free(e.past[i].storedBody)
 	sh.free(e.past[i].sentBody)
 	e.past = slices.Delete(e.past, i, i+1)
+}
+
+// ageHistory forgets what was read or written too long ago to be a base. The history is in the order of when clients had no use for it any
+// more, which is another one.
+func (sh *shard) ageHistory(e *entry, now int64) {
+	for i := len(e.past) - 1; i >= 0; i-- {
+		if now-e.past[i].at >= sh.maxAge {
+			sh.forgetPast(e, i)
+		}
+	}
 }
 
 func (sh *shard) forgetHistory(e *entry) {

@@ -101,6 +101,26 @@ func TestDoubtAboutABaseOfTheHistoryIsKept(t *testing.T) {
 	}
 }
 
+// However often it is used: what a client read long ago isn't what it writes from.
+func TestTheHistoryIsNoOlderThanWhatIsOutstanding(t *testing.T) {
+	s, clock := newTest(t, func(o *Options) { o.Rank = nil })
+	text := func(last string) string { return `{"text":"the quick brown fox jumps over the lazy ` + last + `"}` }
+	s.Read(pool, ref, rev(5, text("dog")), s.Epoch())
+	s.Read(pool, ref, rev(6, `{"text":"another text altogether, of as many words"}`), s.Epoch())
+	clock.advance(maxAge - 1)
+	commit(take(t, s, pool, text("cat")), 7, text("cat"))
+	s.Read(pool, ref, rev(8, `{"text":"and one more that has nothing of it"}`), s.Epoch())
+	b := take(t, s, pool, text("cow"))
+	want(t, b, KindRead, 5)
+	b.Release()
+	clock.advance(1)
+	b = take(t, s, pool, text("cow"))
+	if b.Numbers == num(5) {
+		t.Error("it is older than any base may be")
+	}
+	b.Release()
+}
+
 func TestTheHistoryIsBounded(t *testing.T) {
 	s := ranked(t)
 	for n := int64(5); n < 500; n++ {

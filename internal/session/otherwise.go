@@ -65,8 +65,8 @@ func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bo
 		a.hash = 0 // nor is what it wrote before repeated by what it writes now
 	}
 	if v.set && left.Known() && at >= gone {
-		next := v.version != 0 && left.Version == v.version+1 && !v.absent && !v.apart
-		sh.see(e, view{seen: seen{numbers: left.Numbers, version: left.Version, at: now}, apart: !whole && !next}, nil, nil)
+		next := v.version != 0 && left.Version == v.version+1 && !v.absent && !v.difference
+		sh.see(e, view{seen: seen{numbers: left.Numbers, version: left.Version, at: now}, difference: !whole && !next}, nil, nil)
 	}
 	sh.emptied(e, was)
 }
@@ -108,12 +108,12 @@ func (s *Store) Shown(sess Session, ref doc.Ref, source []byte) {
 	if e == nil || !sess.named || !e.view.set || len(e.reads) > 0 || alike(e.view.sentBody.bytes(), source) {
 		return
 	}
-	if e.view.shown && e.view.returned {
+	if e.view.contradiction && e.view.failure {
 		sh.clearView(e)
 		e.lost = ReasonEvicted
 		return
 	}
-	e.view.shown = true
+	e.view.contradiction = true
 }
 
 // alike reports whether two documents are the same but for white space between their parts, which an answer may have been asked

@@ -54,7 +54,7 @@ type attempt struct {
 
 	state   state
 	numbers doc.Numbers // of the revision that it left; of one in doubt, those of its base
-	told    doc.Numbers // what its answer named, where what was stored isn't what was sent
+	alias   doc.Numbers // what its answer named, where what was stored isn't what was sent
 	at      int64       // when its client was found to have left
 }
 
@@ -249,20 +249,20 @@ func (r *repeats) drop(a *attempt) {
 // acknowledge keeps a write that was acknowledged, and what its answer named. It may be nil, if its answer alone is to be known.
 // waiting is the repeat that has waited for it. It returns the write if its client has no answer yet, and nobody repeats it.
 func (r *repeats) acknowledge(o *attempt, a *Ack, waiting *attempt) (unanswered *attempt) {
-	var told doc.Numbers
+	var alias doc.Numbers
 	if !same(a.Stored.Source, a.Sent) {
-		if told = a.Told; !told.Known() {
-			told = a.Stored.Numbers
+		if alias = a.Told; !alias.Known() {
+			alias = a.Stored.Numbers
 		}
 	}
 	switch {
 	case o != nil:
-	case !told.Known():
+	case !alias.Known():
 		return nil
 	default:
 		o = &attempt{}
 	}
-	o.state, o.numbers, o.told, o.repeat = acknowledged, a.Stored.Numbers, told, waiting
+	o.state, o.numbers, o.alias, o.repeat = acknowledged, a.Stored.Numbers, alias, waiting
 	r.keep(o)
 	if waiting != nil {
 		waiting.first, o.client = o, nil
@@ -276,5 +276,5 @@ func (r *repeats) acknowledge(o *attempt, a *Ack, waiting *attempt) (unanswered 
 // named reports whether an answer named n although what was sent isn't the revision that n are of. Who gives n then may mean what
 // it sent, or, like everybody who hasn't written, that revision.
 func (r *repeats) named(n doc.Numbers) bool {
-	return slices.ContainsFunc(r.kept, func(o *attempt) bool { return o.told == n })
+	return slices.ContainsFunc(r.kept, func(o *attempt) bool { return o.alias == n })
 }

@@ -85,9 +85,7 @@ func (sh *shard) get(k key, gone Epoch, now int64) *entry {
 	if e.view.set && now-e.view.at >= sh.maxAge {
 		sh.clearView(e)
 	}
-	for len(e.past) > 0 && now-e.past[0].at >= sh.maxAge {
-		sh.forgetPast(e, 0)
-	}
+	sh.ageHistory(e, now)
 	if known && e.empty() {
 		e.lost = ReasonAged
 	}

@@ -43,9 +43,9 @@ type taking struct {
 	ix *life.Index[Session]
 	k  key
 	request
-	trace  Trace
-	traced bool // reads of the trace are the only candidates, as long as there are any
-	apart  bool // nobody but who writes holds the copy that given are of
+	trace      Trace
+	traced     bool // a read of the trace is outstanding: what was read elsewhere is of another piece of work
+	soleHolder bool // nobody but who writes holds the copy that given are of
 
 	patterns rank.Patterns // of what clients of the session have changed before
 
@@ -198,7 +198,7 @@ func (t *taking) known(e *entry, f *inFlight) (k known) {
 		if e.view.set {
 			k.view = &e.view
 		}
-		t.told, t.spent = t.given.Known() && r.named(t.given), t.given.Known() && e.isSpent(t.given)
+		t.ofAnswer, t.spent = t.given.Known() && r.named(t.given), t.given.Known() && e.isSpent(t.given)
 	}
 	t.doubt, t.mayRepeat = nil, false
 	if a := t.attempt; a != nil {
@@ -229,7 +229,7 @@ func (t *taking) reserve(e *entry, d decision, b *Base) {
 	t.show(b)
 	if d.action == takeView && t.given.Known() && !d.doubtful {
 		b.Doubtful = c.doubt // who names it means it, whatever else it was shown
-		b.Apart = c.apart && c.told.Known()
+		b.Apart = c.difference && c.answer.Known()
 	}
 	if !t.s.dryRun {
 		t.takeOut(e, d, b)
@@ -325,8 +325,8 @@ func (t *taking) reserveNothing(e *entry, b *Base) {
 // show shows what the claim has in the base.
 func (t *taking) show(b *Base) {
 	c := &b.claim
-	b.Kind, b.Numbers, b.Told, b.Version, b.View, b.Stored = c.kind, c.numbers, c.told, c.version, c.sent, c.stored
-	b.Doubtful, b.Apart = c.doubt || c.shown, c.apart
+	b.Kind, b.Numbers, b.Told, b.Version, b.View, b.Stored = c.kind, c.numbers, c.answer, c.version, c.sent, c.stored
+	b.Doubtful, b.Apart = c.doubt || c.contradiction, c.difference
 	t.count(b.Kind)
 }
 
@@ -365,7 +365,7 @@ func (t *taking) lastSent(e *entry) doc.Numbers {
 // copies apart; and in a named session for one from which it has written: what it sent then may be in what it sends now, and
 // would count twice.
 func (t *taking) bodyOfGiven(e *entry) []byte {
-	if !t.apart && (t.told || t.spent) {
+	if !t.soleHolder && (t.ofAnswer || t.spent) {
 		return nil
 	}
 	return t.sh.documentOf(t.k, e, t.ix.Gone()).find(t.given).bytes()

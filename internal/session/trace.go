@@ -89,17 +89,11 @@ func (e *entry) untrace(t Trace, n doc.Numbers, count int) Trace {
 	return t
 }
 
-// readsIn are the reads that were made in t, none where t is none.
-func (e *entry) readsIn(t Trace) (reads []read) {
-	if e == nil || t == (Trace{}) {
-		return nil
-	}
-	for _, r := range e.reads {
-		if slices.Contains(e.traced, tracedRead{t, r.numbers}) {
-			reads = append(reads, r)
-		}
-	}
-	return reads
+// hasReadIn reports whether a read that was made in t is outstanding.
+func (e *entry) hasReadIn(t Trace) bool {
+	return e != nil && t != (Trace{}) && slices.ContainsFunc(e.reads, func(r read) bool {
+		return slices.Contains(e.traced, tracedRead{t, r.numbers})
+	})
 }
 
 // takeInTrace is take for a write in a trace.
@@ -129,5 +123,5 @@ func (t *taking) traceHas(thread Session) (reads, wrote bool) {
 	gone := t.s.index(t.k.ref.Index, t.k.sess.credentials, now).Gone()
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
-	return len(t.sh.get(t.k, gone, now).readsIn(t.trace)) > 0, t.sh.get(k, gone, now) != nil || t.sh.inFlight[k] != nil
+	return t.sh.get(t.k, gone, now).hasReadIn(t.trace), t.sh.get(k, gone, now) != nil || t.sh.inFlight[k] != nil
 }
