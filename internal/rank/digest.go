@@ -50,15 +50,19 @@ const (
 // NewDigest digests a document; nil bytes are the absent one. It returns nil for what isn't a JSON object, or is too large to digest.
 func NewDigest(source []byte) *Digest {
 	d := digesters.Get().(*digester)
-	defer digesters.Put(d)
+	defer d.release()
 	if !d.read(source) {
 		return nil
 	}
 	return &Digest{slices.Clone(d.members), slices.Clone(d.parts), slices.Clone(d.numbers)}
 }
 
-// maxValues bounds the values of a document that is digested.
-const maxValues = 1 << 16
+const (
+	// maxValues bounds the values of a document that is digested, and the parts that its lists and texts have.
+	maxValues = 1 << 16
+	// maxIdle is up to how many values a digester, and how many changes a weighing, keeps memory for while nobody uses it.
+	maxIdle = 1 << 14
+)
 
 // find returns the index of the member at a place, or -1.
 func (d *Digest) find(place uint64) int {
@@ -100,6 +104,13 @@ type digester struct {
 
 var digesters = sync.Pool{New: func() any { return new(digester) }}
 
+// release gives the digester to whoever needs the next one.
+func (d *digester) release() {
+	if cap(d.members)+cap(d.parts) <= maxIdle {
+		digesters.Put(d)
+	}
+}
+
 // read digests a document, and reports whether it can.
 func (d *digester) read(source []byte) bool {
 	d.members, d.parts, d.numbers = d.members[:0], d.parts[:0], d.numbers[:0]
@@ -108,6 +119,9 @@ func (d *digester) read(source []byte) bool {
 		return false
 	}
 	d.object(d.tree.Root(), 0, false)
+	if len(d.parts) > maxValues {
+		return false
+	}
 	slices.SortFunc(d.members, func(a, b member) int { return cmp.Compare(a.place, b.place) })
 	slices.SortFunc(d.parts, func(a, b part) int { return cmp.Compare(a.what, b.what) })
 	unique := d.parts[:0]
@@ -213,7 +227,7 @@ func isLong(v tree.Value) bool { return v.Kind() == tree.String && len(v.Raw()) 
 // words adds a long text as its pairs of words.
 func (d *digester) words(v tree.Value, place uint64) {
 	last := uint64(0)
-	for text := v.Text(); text != ""; {
+	for text := v.Text(); text != "" && len(d.parts) <= maxValues; {
 		size := wordOf(text)
 		if size == 0 {
 			_, size = utf8.DecodeRuneInString(text)

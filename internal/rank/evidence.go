@@ -47,6 +47,14 @@ type weighing struct {
 
 var weighings = sync.Pool{New: func() any { return new(weighing) }}
 
+// release gives the weighing to whoever needs the next one.
+func (w *weighing) release() {
+	w.mine = nil
+	if cap(w.changes)+cap(w.found)+cap(w.taken.slots) <= maxIdle {
+		weighings.Put(w)
+	}
+}
+
 // presence is the first and the last candidate that has something; first is -1 where none has.
 type presence struct{ first, last int32 }
 

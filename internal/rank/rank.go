@@ -60,12 +60,12 @@ const (
 // delete, which sends nothing, has the oldest as its base: the guard of the oldest overlooks the least.
 func Likeliest(cs []Candidate, sent Sent) Choice {
 	mine := digesters.Get().(*digester)
-	defer digesters.Put(mine)
+	defer mine.release()
 	if sent.Body == nil || !mine.read(sent.Body) {
 		return Choice{Best: max(0, slices.IndexFunc(cs, func(c Candidate) bool { return !c.Spent })), Ambiguous: len(cs) > 1}
 	}
 	w := weighings.Get().(*weighing)
-	defer weighings.Put(w)
+	defer w.release()
 	verdicts := w.weigh(cs, &mine.Digest, sent.On != nil)
 	judgeSaves(cs, verdicts)
 	c := Choice{Best: likeliest(verdicts)}

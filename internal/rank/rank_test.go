@@ -2,6 +2,7 @@ package rank
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"optimist/internal/doc"
@@ -84,5 +85,16 @@ func TestLikeliestToAPart(t *testing.T) {
 	fails := func([]byte) ([]byte, error) { return nil, errors.New("no document") }
 	if got := closest([]doc.Revision{at(1, `{}`), at(2, `{}`)}, Sent{Body: []byte(`{}`), On: fails}); got != 0 {
 		t.Errorf("%d of what nothing can be made of", got)
+	}
+}
+
+// A text of very many words takes no more memory than a document of very many values: its revision isn't compared.
+func TestTextsOfVeryManyWordsArentDigested(t *testing.T) {
+	text := func(words int) []byte { return []byte(`{"t":"` + strings.Repeat("a ", words) + `"}`) }
+	if NewDigest(text(maxValues)) == nil {
+		t.Error("it is small enough")
+	}
+	if d := NewDigest(text(4 * maxValues)); d != nil {
+		t.Errorf("%d bytes", d.Size())
 	}
 }
