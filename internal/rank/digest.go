@@ -95,6 +95,41 @@ func (d *Digest) number(i int, place uint64) *number {
 	return nil
 }
 
+// values is how many there are to be compared.
+func (d *Digest) values() int { return len(d.members) + len(d.parts) }
+
+// distance is how many members and parts one has and the other hasn't, about.
+func (d *Digest) distance(o *Digest) int {
+	alike := 0
+	for i, j := 0, 0; i < len(d.members) && j < len(o.members); {
+		switch a, b := &d.members[i], &o.members[j]; {
+		case a.place < b.place:
+			i++
+		case b.place < a.place:
+			j++
+		default:
+			if a.value == b.value {
+				alike++
+			}
+			i, j = i+1, j+1
+		}
+	}
+	for i, j := 0, 0; i < len(d.parts) && j < len(o.parts); {
+		switch a, b := &d.parts[i], &o.parts[j]; {
+		case a.what < b.what:
+			i++
+		case b.what < a.what:
+			j++
+		default:
+			if a.count == b.count {
+				alike++
+			}
+			i, j = i+1, j+1
+		}
+	}
+	return d.values() + o.values() - 2*alike
+}
+
 // digester makes digests. What it has made last is good until it reads the next document.
 type digester struct {
 	Digest

@@ -26,11 +26,9 @@ type weighing struct {
 	verdicts []verdict
 	changes  []change
 
-	found   []presence // of all that mine has:
-	members []presence // its members,
-	keys    []presence // their keys,
-	parts   []presence // and its parts
-	moved   []bool     // which of mine's members have another value somewhere
+	members []oldest   // that have mine's members
+	parts   []int32    // the oldest candidate that has each of mine's parts; none where there is none
+	moved   []bool     // which of mine's members are missing somewhere, or have another value
 	steps   []float64  // how far one number was moved from each candidate
 	taken   table      // of what mine doesn't have
 	words   vocabulary // of one member
@@ -50,29 +48,40 @@ var weighings = sync.Pool{New: func() any { return new(weighing) }}
 // release gives the weighing to whoever needs the next one.
 func (w *weighing) release() {
 	w.mine = nil
-	if cap(w.changes)+cap(w.found)+cap(w.taken.slots) <= maxIdle {
+	if cap(w.changes)+cap(w.members)+cap(w.taken.slots) <= maxIdle {
 		weighings.Put(w)
 	}
 }
 
-// presence is the first and the last candidate that has something; first is -1 where none has.
-type presence struct{ first, last int32 }
+// oldest are the oldest candidates that have a member's key, and its value; none where there is none.
+type oldest struct{ key, value int32 }
+
+const none int32 = -1
 
 // change is one thing that the client would have done to a candidate.
 type change struct {
 	place     uint64 // of the member, or of the list or text
 	candidate int32
-	weight    uint8     // of a part, or of what was taken out
-	member    int32     // the index of mine's member that was put in, or has another value; -1: it is a part
-	key       *presence // of the member's key, where that was put in; else nil
-	put       *presence // of what was put in; nil where something was taken out
-	taken     int32     // what was taken out
+	index     int32 // of mine's member or part, or of what was taken out
+	what      what
+	weight    uint8 // of a part, or of what was taken out
 }
+
+// what a change does.
+type what uint8
+
+const (
+	sets  what = iota // a member to another value
+	adds              // a member
+	puts              // a part into a list or text
+	takes             // a member or a part out
+)
 
 // weigh returns a verdict on each candidate. part says that mine is of a part of a document, which leaves alone what it doesn't name. The
 // verdicts are good until the next call.
 func (w *weighing) weigh(cs []Candidate, mine *Digest, part bool) []verdict {
 	w.begin(len(cs), mine, part)
+	w.few = w.fewest(cs)
 	for i := len(cs) - 1; i >= 0; i-- { // the newest is near most often, and then the others are soon too far
 		w.at = int32(i) //nolint:gosec // few
 		w.verdicts[i].absent = !cs[i].Known()
@@ -108,7 +117,7 @@ func (w *weighing) compare(c *Candidate, v *verdict) {
 		w.newest = w.at
 	}
 	w.view = c.View
-	w.compared += len(c.Digest.members) + len(c.Digest.parts)
+	w.compared += c.Digest.values()
 	before := len(w.changes)
 	w.limit = before + 2*w.few + enough
 	if w.compareMembers(c.Digest); !w.tooFar() {
@@ -122,17 +131,37 @@ func (w *weighing) compare(c *Candidate, v *verdict) {
 	}
 }
 
+// fewest returns how many changes the candidate takes that is about as large as mine. It is near most often, and then the others are soon
+// too far.
+func (w *weighing) fewest(cs []Candidate) int {
+	size := len(w.mine.members) + len(w.mine.parts)
+	near, least := -1, math.MaxInt
+	for i := len(cs) - 1; i >= 0; i-- {
+		if d := cs[i].Digest; d != nil {
+			if differ := max(size-d.values(), d.values()-size); differ < least {
+				near, least = i, differ
+			}
+		}
+	}
+	if near < 0 || w.part {
+		return math.MaxInt / 4
+	}
+	return w.mine.distance(cs[near].Digest)
+}
+
 func (w *weighing) begin(n int, mine *Digest, part bool) {
-	w.mine, w.part, w.newest, w.few, w.compared = mine, part, -1, math.MaxInt/4, 0
+	w.mine, w.part, w.newest, w.compared = mine, part, -1, 0
 	w.verdicts = append(w.verdicts[:0], make([]verdict, n)...)
 	w.changes = w.changes[:0]
 	w.taken.reset()
 	w.moved = append(w.moved[:0], make([]bool, len(mine.members))...)
-	w.found = w.found[:0]
-	for range 2*len(mine.members) + len(mine.parts) {
-		w.found = append(w.found, presence{-1, -1})
+	w.members, w.parts = w.members[:0], w.parts[:0]
+	for range mine.members {
+		w.members = append(w.members, oldest{none, none})
 	}
-	w.members, w.keys, w.parts = w.found[:len(mine.members)], w.found[len(mine.members):2*len(mine.members)], w.found[2*len(mine.members):]
+	for range mine.parts {
+		w.parts = append(w.parts, none)
+	}
 }
 
 // How many values are compared: of all candidates, and before those that nobody has in hand aren't looked at any more.
@@ -146,35 +175,31 @@ const enough = 24
 
 func (w *weighing) tooFar() bool { return len(w.changes) > w.limit }
 
-// shows notes that the candidate has it.
-func (w *weighing) shows(p *presence) {
-	if p.last < 0 {
-		p.last = w.at
-	}
-	p.first = w.at
-}
-
 func (w *weighing) compareMembers(theirs *Digest) {
 	a, b := w.mine.members, theirs.members
-	for i, j := 0, 0; (i < len(a) || j < len(b)) && !w.tooFar(); {
+	for i, j := 0, 0; i < len(a) || j < len(b); {
+		if i < len(a) && j < len(b) && a[i].place == b[j].place { // as nearly all are
+			w.members[i].key = w.at
+			if a[i].value == b[j].value {
+				w.members[i].value = w.at
+			} else {
+				w.moved[i] = true
+				w.add(change{a[i].place, w.at, int32(i), sets, 0}, step(a[i].place, b[j].value)) //nolint:gosec // bounded by maxValues
+			}
+			i, j = i+1, j+1
+			continue
+		}
 		switch {
+		case w.tooFar():
+			return
 		case j == len(b) || i < len(a) && a[i].place < b[j].place:
-			w.putMember(i, &w.keys[i], a[i].place)
+			w.add(change{a[i].place, w.at, int32(i), adds, 0}, a[i].place) //nolint:gosec // bounded by maxValues
 			i++
-		case i == len(a) || b[j].place < a[i].place:
+		default:
 			if !w.part {
 				w.take(b[j].place, b[j].place, b[j].key+b[j].weight)
 			}
 			j++
-		default:
-			w.shows(&w.keys[i])
-			if a[i].value == b[j].value {
-				w.shows(&w.members[i])
-			} else {
-				w.moved[i] = true
-				w.putMember(i, nil, step(a[i].place, b[j].value))
-			}
-			i, j = i+1, j+1
 		}
 	}
 }
@@ -183,24 +208,24 @@ func (w *weighing) compareParts(theirs *Digest) {
 	a, b := w.mine.parts, theirs.parts
 	for i, j := 0, 0; (i < len(a) || j < len(b)) && !w.tooFar(); {
 		switch {
-		case j == len(b) || i < len(a) && a[i].what < b[j].what:
-			w.putPart(i)
-			i++
-		case i == len(a) || b[j].what < a[i].what:
-			if !w.part || w.mine.find(b[j].place) >= 0 {
-				w.take(b[j].what, b[j].place, b[j].weight)
-			}
-			j++
-		default:
+		case i < len(a) && j < len(b) && a[i].what == b[j].what:
 			if b[j].count < a[i].count {
 				w.putPart(i)
 			} else {
-				w.shows(&w.parts[i])
+				w.parts[i] = w.at
 			}
 			if b[j].count > a[i].count {
 				w.take(^b[j].what, b[j].place, b[j].weight) // more of it
 			}
 			i, j = i+1, j+1
+		case j == len(b) || i < len(a) && a[i].what < b[j].what:
+			w.putPart(i)
+			i++
+		default:
+			if !w.part || w.mine.find(b[j].place) >= 0 {
+				w.take(b[j].what, b[j].place, b[j].weight)
+			}
+			j++
 		}
 	}
 }
@@ -211,25 +236,19 @@ func (w *weighing) add(c change, hash uint64) {
 	w.verdicts[w.at].changes += step(hash, elementKey)
 }
 
-// putMember adds that the client put in mine's i-th member, and the key with it, which is nil where it was there.
-func (w *weighing) putMember(i int, key *presence, hash uint64) {
-	m := &w.mine.members[i]
-	w.add(change{place: m.place, candidate: w.at, member: int32(i), key: key, put: &w.members[i]}, hash) //nolint:gosec // bounded by maxValues
-}
-
 // putPart adds that the client put in mine's i-th part.
 func (w *weighing) putPart(i int) {
 	p := &w.mine.parts[i]
-	w.add(change{place: p.place, candidate: w.at, weight: p.weight, member: -1, put: &w.parts[i]}, p.what)
+	w.add(change{p.place, w.at, int32(i), puts, p.weight}, p.what) //nolint:gosec // bounded by maxValues
 }
 
 // take adds that the client took out what mine doesn't have.
 func (w *weighing) take(what, place uint64, weight uint8) {
 	k := w.taken.place(what)
-	if !w.view {
-		w.shows(&w.taken.found[k])
+	if !w.view && w.taken.newest[k] == none {
+		w.taken.newest[k] = w.at
 	}
-	w.add(change{place: place, candidate: w.at, weight: weight, member: -1, taken: k}, ^what)
+	w.add(change{place, w.at, k, takes, weight}, ^what)
 }
 
 // creation returns the index of the revision with which the document was made; -1: it isn't among the candidates.
@@ -246,58 +265,63 @@ func (w *weighing) judgeChanges(creation int32) {
 		v := &w.verdicts[c.candidate]
 		v.edits++
 		switch {
-		case c.put == nil:
+		case c.what == takes:
 			price := w.priceOfTaking(c)
 			v.price, v.taken = v.price+price, v.taken+price
-		case c.member < 0:
-			v.price += c.priceOf(2*int(c.weight), int(c.weight))
-		case v.absent && creation >= 0 && (c.put.first == creation || c.put.first < 0 && c.key.first == creation):
+		case c.what == puts:
+			v.price += priceOf(w.parts[c.index], c.candidate, 2*int(c.weight), int(c.weight))
+		case v.absent && w.members[c.index].isDefault(creation):
 		default:
 			v.price += w.priceOfMember(c)
 		}
 	}
 }
 
-// priceOf is that of what was put in.
-func (c *change) priceOf(undo, echo int) int {
+// isDefault reports whether the document was made with such a member.
+func (o *oldest) isDefault(creation int32) bool {
+	return creation >= 0 && (o.value == creation || o.value == none && o.key == creation)
+}
+
+// priceOf is that of what was put into a candidate, if the oldest one that has it is that.
+func priceOf(oldest, candidate int32, undo, echo int) int {
 	switch {
-	case c.put.first >= 0 && c.put.first < c.candidate:
+	case oldest == none:
+		return 0
+	case oldest < candidate:
 		return undo
-	case c.put.first >= 0:
-		return echo
 	}
-	return 0
+	return echo
 }
 
 // priceOfMember is that of a member which was put in, or has another value.
 func (w *weighing) priceOfMember(c *change) int {
-	weight := int(w.weights[c.member])
+	weight := int(w.weights[c.index])
 	undo, echo := 2*weight, weight
-	m := &w.mine.members[c.member]
+	m, o := &w.mine.members[c.index], w.members[c.index]
 	if m.loose {
 		echo = min(echo, 2)
 	}
-	if c.key == nil || c.key.first < 0 {
-		return c.priceOf(undo, echo)
+	if c.what == adds && o.key != none {
+		if o.value == none { // others have put in the key, with another value
+			return int(m.key)
+		}
+		undo, echo = undo+2*int(m.key), echo+int(m.key)
 	}
-	if c.put.first < 0 { // others have put in the key, with another value
-		return int(m.key)
-	}
-	return c.priceOf(undo+2*int(m.key), echo+int(m.key))
+	return priceOf(o.value, c.candidate, undo, echo)
 }
 
 func (w *weighing) priceOfTaking(c *change) int {
-	if p := w.taken.found[c.taken]; p.last < w.newest && c.candidate < w.newest {
+	if w.taken.newest[c.index] < w.newest && c.candidate < w.newest {
 		return (int(c.weight) + 7) / 8
 	}
 	return int(c.weight)
 }
 
-// table is where something was found that is known by its hash. The zero table is ready for use.
+// table has the newest candidate, but for views, that has something which is known by its hash. The zero table is ready for use.
 type table struct {
-	slots []slot // open addressing; a power of two of them
-	found []presence
-	round uint32 // slots of other rounds are free
+	slots  []slot // open addressing; a power of two of them
+	newest []int32
+	round  uint32 // slots of other rounds are free
 }
 
 type slot struct {
@@ -307,15 +331,15 @@ type slot struct {
 }
 
 func (t *table) reset() {
-	t.found = t.found[:0]
+	t.newest = t.newest[:0]
 	if t.round++; t.round == 0 || t.slots == nil {
 		t.slots, t.round = make([]slot, 256), 1
 	}
 }
 
-// place returns the index of what has that hash, in found.
+// place returns the index of what has that hash, in newest.
 func (t *table) place(hash uint64) int32 {
-	if 2*len(t.found) >= len(t.slots) {
+	if 2*len(t.newest) >= len(t.slots) {
 		old := t.slots
 		t.slots = make([]slot, 2*len(old))
 		for _, s := range old {
@@ -326,8 +350,8 @@ func (t *table) place(hash uint64) int32 {
 	}
 	s := t.slot(hash)
 	if s.round != t.round {
-		*s = slot{hash, t.round, int32(len(t.found))} //nolint:gosec // few
-		t.found = append(t.found, presence{-1, -1})
+		*s = slot{hash, t.round, int32(len(t.newest))} //nolint:gosec // few
+		t.newest = append(t.newest, none)
 	}
 	return s.place
 }

@@ -98,7 +98,7 @@ func (w *weighing) pattern(changes []change, c *Candidate) (pattern uint64) {
 			}
 			w.touches = append(w.touches, touched{how: how})
 		}
-		if g.member < 0 && g.weight > weightOfWords {
+		if g.weight > weightOfWords && (g.what == puts || g.what == takes) {
 			w.touches[k].parts++
 		}
 	}
@@ -110,14 +110,14 @@ func (w *weighing) pattern(changes []change, c *Candidate) (pattern uint64) {
 
 // touch is how a change touches its place.
 func (w *weighing) touch(g *change, c *Candidate) uint64 {
-	switch {
-	case g.put == nil:
+	switch g.what {
+	case takes:
 		return touchTake
-	case g.member < 0:
+	case puts:
 		return touchPut
 	}
-	m := &w.mine.members[g.member]
-	if n := c.Digest.number(int(g.member), m.place); n != nil && m.number != 0 {
+	m := &w.mine.members[g.index]
+	if n := c.Digest.number(int(g.index), m.place); n != nil && m.number != 0 {
 		if w.mine.numbers[m.number-1].step(n) < 0 {
 			return touchDown
 		}

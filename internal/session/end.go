@@ -79,7 +79,8 @@ func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64)
 	if !deleted {
 		e.spend(&c.view)
 	}
-	v := view{seen: seen{numbers: a.Stored.Numbers, version: a.Stored.Version, at: now}, absent: deleted, answer: a.Told, difference: a.differs()}
+	v := view{seen: seen{numbers: a.Stored.Numbers, version: a.Stored.Version, at: now}, absent: deleted, answer: a.Told}
+	v.difference = a.differs()
 	sh.see(e, v, stored, sent)
 	if a.Copy.Token != 0 { // what was sent is known by the copy that the answer hands out
 		sh.see(sh.put(key{k.sess.holding(a.Copy), e.key.ref}, gone, c.since, now), v, stored, sent)
