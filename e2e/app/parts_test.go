@@ -202,8 +202,9 @@ func carters(n int, proxy, doc string, set func(c *carter)) []*carter {
 	return workers
 }
 
-// mistaken is of how many changes one may be wrong where nothing tells the workers apart.
-const mistaken = 100
+// mistaken is of how many changes one may be wrong where nothing tells the workers apart. In 20 runs of 400 changes 3 were wrong in one, and
+// none in the others.
+const mistaken = 40
 
 // TestPartsOfACartByUnnamedSessionsAreGuessed: nothing tells the workers apart but what they send.
 func TestPartsOfACartByUnnamedSessionsAreGuessed(t *testing.T) {
