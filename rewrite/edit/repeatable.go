@@ -6,8 +6,20 @@ import (
 	"optimist/rewrite/tree"
 )
 
-// repeatable reports whether steps leave a document that they have been applied to as it is. It errs on the side of no.
+// maxCompared bounds the comparisons of tokens for which each step is held against each other one. Clients send steps, too (PATCH), and a
+// thousand of them with long paths would take seconds, before anybody knows who sent them.
+const maxCompared = 1 << 16
+
+// repeatable reports whether steps leave a document that they have been applied to as it is. It errs on the side of no, also where
+// there are too many of them to tell.
 func repeatable(steps []step) bool {
+	tokens := 0
+	for i := range steps {
+		tokens += 1 + len(steps[i].path) + len(steps[i].from)
+	}
+	if len(steps)*tokens > maxCompared {
+		return false
+	}
 	for i := range steps {
 		s := &steps[i]
 		if s.readsChanging() || s.countsTwice() || actions[s.Action].from && overlap(s.from, s.path) {

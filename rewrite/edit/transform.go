@@ -203,5 +203,5 @@ func (t *Transformer) ReadsBase() bool { return t.readsBase }
 // Repeatable reports whether a document to which the steps were applied already can be given to them again: nothing counts
 // twice, and nothing fails that didn't before. It is asked where it isn't known whether a write has happened. Increments, moves,
 // and what is appended or inserted into an array count twice; steps that read the stored document, and most of those that
-// touch the same value as another, are not trusted.
+// touch the same value as another, are not trusted, nor are many hundreds of steps.
 func (t *Transformer) Repeatable() bool { return t.repeatable }
