@@ -74,7 +74,10 @@ func (d *Document) Next(cur doc.Revision) (Draft, error) {
 		return Draft{}, err
 	}
 	asSent := cur.Numbers == d.Base.Numbers && bytes.Equal(r.Doc, d.Sent)
-	return Draft{Body: r.Doc, Unchanged: !r.Changed, AsSent: asSent, From: cur.Source, Overwrote: r.Overwritten, More: r.OverwrittenMore}, nil
+	return Draft{
+		Body: r.Doc, Unchanged: !r.Changed, AsSent: asSent, From: cur.Source,
+		Overwrote: r.Overwritten, More: r.OverwrittenMore, Echo: r.Echo,
+	}, nil
 }
 
 // Merges implements Intent.

@@ -37,6 +37,7 @@ type Draft struct {
 	From, Edited  []byte
 	Overwrote     []string // JSON Pointers of others' values that the draft replaces
 	More          int      // how many there are beyond Overwrote
+	Echo          bool     // the base is a guess, and what it would have count twice counts once
 	Untransformed bool     // the rule's transform couldn't be applied
 }
 

@@ -53,7 +53,7 @@ func (p *Partial) replayed(current []byte) (Draft, error) {
 	if err != nil {
 		return Draft{}, err
 	}
-	return Draft{Body: body, Part: part, From: current, Overwrote: r.Overwritten, More: r.OverwrittenMore}, nil
+	return Draft{Body: body, Part: part, From: current, Overwrote: r.Overwritten, More: r.OverwrittenMore, Echo: r.Echo}, nil
 }
 
 // Merges implements Intent.

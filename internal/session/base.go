@@ -50,6 +50,9 @@ type Base struct {
 	Reason Reason // why it is lost, or none
 	// Ambiguous is true where there was more than one distinct candidate.
 	Ambiguous bool
+	// Guessed is true where nobody has named the revision: another client of an inferred session may have read it, or this client
+	// something else that isn't known any more.
+	Guessed bool
 	// Doubtful is true where nobody knows what became of a write with this base, which may be the same write: see Doubt. It is
 	// also true where the client may have written from something else: see Store.Shown. A doubtful base must not be merged.
 	Doubtful bool

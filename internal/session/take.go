@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"hash/maphash"
+	"slices"
 
 	"optimist/internal/doc"
 	"optimist/internal/life"
@@ -176,7 +177,7 @@ func (t *taking) followFirst(f *inFlight, b *Base) (inherited bool, wait <-chan 
 		if gone := t.ix.Gone(); c.since < gone || t.now-c.at >= t.sh.maxAge {
 			t.sh.release(c, gone, t.now) // there is nothing to give back any more
 		} else {
-			b.claim, b.Ambiguous = *c, c.guessed
+			b.claim, b.Ambiguous, b.Guessed = *c, c.guessed, true
 			t.show(b)
 			return true, nil
 		}
@@ -221,6 +222,7 @@ func (t *taking) reserve(e *entry, d decision, b *Base) {
 		return
 	}
 	b.Ambiguous = d.ambiguous || !d.doubtful && t.mayBeAnothers(e, d)
+	b.Guessed = t.isGuess(e, d)
 	c := &b.claim
 	t.claim(e, d, c)
 	if !c.numbers.Known() && !c.again {
@@ -234,6 +236,19 @@ func (t *taking) reserve(e *entry, d decision, b *Base) {
 	if !t.s.dryRun {
 		t.takeOut(e, d, b)
 	}
+}
+
+// isGuess reports whether the base is a guess: the session is inferred, and neither numbers nor a trace say which of its reads it is.
+func (t *taking) isGuess(e *entry, d decision) bool {
+	switch {
+	case t.named || t.given.Known():
+		return false
+	case !t.traced || d.action != takeRead:
+		return true
+	}
+	chosen := tracedRead{t.trace, e.reads[d.read].numbers}
+	another := func(r tracedRead) bool { return r.trace == chosen.trace && r != chosen }
+	return !slices.Contains(e.traced, chosen) || slices.ContainsFunc(e.traced, another)
 }
 
 // mayBeAnothers reports whether another client may need the base, because the write, or one before it, may be a repeat.

@@ -204,7 +204,11 @@ func (a *attempt) next(ctx context.Context, c *change, cur doc.Revision) (intent
 			return intent.Draft{}, &standsError{reason}
 		}
 	}
-	return c.intent.Next(cur)
+	d, err := c.intent.Next(cur)
+	if d.Echo && c.req.Rule.FailAmbiguous {
+		return intent.Draft{}, ErrAmbiguous
+	}
+	return d, err
 }
 
 // fetch reads the current revision, with the client's own credentials, and then judges the changes of which a try may have been

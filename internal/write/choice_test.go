@@ -2,6 +2,7 @@ package write
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -173,5 +174,49 @@ func TestFieldsForOptimistStayHere(t *testing.T) {
 				t.Errorf("the engine got %s, want %s", s, c.want)
 			}
 		})
+	}
+}
+
+// The client's own read is forgotten, and another client's older one taken for it: with that, it would have put in what others have.
+func TestAnEchoOfOthersCountsOnceAndIsSaid(t *testing.T) {
+	const rules = "rules:\n- {name: r, match: {index: [shop]}, base: {ambiguous: %s}, merge: {paths: {/n: sum}}}\n"
+	for _, c := range []struct {
+		policy string
+		named  bool
+		want   string
+	}{
+		{"guess", false, `{"l":["a","b","c","e","d"],"n":4}`},
+		{"guess", true, `{"l":["a","b","c","e","b","c","d"],"n":7}`},
+		{"fail", false, `{"l":["a","b","c","e"],"n":4}`},
+		{"fail", true, `{"l":["a","b","c","e","b","c","d"],"n":7}`},
+	} {
+		w := newWorld(t, fmt.Sprintf(rules, c.policy))
+		me := w.stranger()
+		if c.named {
+			me = w.client("me")
+		}
+		for _, id := range []string{"1", "2"} { // the first teaches what is usual of n
+			from := `{"l":[],"n":0}`
+			if id == "2" {
+				from = `{"l":["a"],"n":1}`
+			}
+			w.put(id, from)
+			me.read(id)
+		}
+		w.put("1", `{"l":[],"n":0.5}`)
+		has(t, me.save("1", `{"l":[],"n":0.5}`), 200, "merged;attempts=2;base=session")
+		w.put("2", `{"l":["a","b","c","e"],"n":4}`)
+		r := me.save("2", `{"l":["a","b","c","d"],"n":4}`)
+		same(t, w.stored("2"), c.want)
+		switch {
+		case c.named:
+			has(t, r, 200, "merged;attempts=2;base=session")
+		case c.policy == "fail":
+			if !errors.Is(r.err, ErrAmbiguous) || r.outcome != "guarded;attempts=1;base=session;ambiguous" {
+				t.Errorf("%v", r)
+			}
+		default:
+			has(t, r, 200, "merged;attempts=2;base=session;ambiguous")
+		}
 	}
 }

@@ -54,9 +54,18 @@ func (s *Service) documentIntent(c *change) intent.Intent {
 	c.document = intent.Document{
 		Base: intent.Base{Numbers: c.base.Numbers, View: c.base.View, Absent: c.base.Kind == session.KindAbsent, Stored: c.viewIsStored()},
 		Sent: c.sent, Guard: c.guard, Recreate: c.req.Rule.RecreateMissing,
-		Merger: s.observer.Merger(c.req.Rule.Merger),
+		Merger: c.merger(s.observer),
 	}
 	return s.underRule(c, &c.document)
+}
+
+// merger merges as the rule says, and with care where the base is a guess.
+func (c *change) merger(o observer) intent.Merger {
+	m := c.req.Rule.Merger
+	if c.base.Guessed {
+		m = m.Guessing()
+	}
+	return o.Merger(m)
 }
 
 // mayShare reports whether the change may share a write with others, as far as is known without asking.

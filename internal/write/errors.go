@@ -22,7 +22,7 @@ var (
 	ErrBaseLost = errors.New("the revision that the write is based on is not known any more; read the document again")
 
 	// ErrAmbiguous reports a write for which several reads of the session could be the base, where the rule refuses to guess.
-	// Nothing was sent.
+	// Nothing was written.
 	ErrAmbiguous = errors.New("several revisions that this session has read could be the base of the write")
 
 	// ErrBadMatch is etag.ErrBad.

@@ -129,7 +129,7 @@ func (c *change) partialIntent(o observer) *intent.Partial {
 	return &intent.Partial{
 		Base: intent.Base{Numbers: c.base.Numbers, View: c.base.View, Absent: c.base.Kind == session.KindAbsent, Stored: c.viewIsStored()},
 		Part: c.part.Incoming, Made: c.made, First: c.part.First, Recreate: c.req.Rule.RecreateMissing,
-		Merger: o.Merger(c.req.Rule.Merger),
+		Merger: c.merger(o),
 	}
 }
 

@@ -81,6 +81,7 @@ func (c *change) mayBeRewritten() bool {
 // note puts what the draft says of the change into its outcome.
 func (c *change) note() {
 	c.outcome.Overwrote, c.outcome.More = c.draft.Overwrote, c.draft.More
+	c.outcome.Ambiguous = c.outcome.Ambiguous || c.draft.Echo
 	if c.transformer() != nil {
 		c.outcome.Untransformed = c.draft.Untransformed
 	}
@@ -324,6 +325,8 @@ func (a *attempt) refuse(ctx context.Context, c *change, err error) {
 		c.base.Delete()
 	case errors.Is(err, doc.ErrMissing):
 		c.answer = a.s.askMissing(ctx, c, a.noIndex)
+	case errors.Is(err, ErrAmbiguous):
+		c.outcome.Ambiguous, c.err = true, err
 	default:
 		c.answer = a.refusal(c, err)
 	}

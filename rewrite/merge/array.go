@@ -18,7 +18,7 @@ type edits struct {
 	sent, cur     diff.Alignment
 	bySent, byCur []diff.Hunk
 	regions       []diff.Hunk // [I, I+R) of the base is as one side has it: K is 1 for the client's, 0 for current's
-	drop          []int32     // 1 for an element of sent whose insertion is left out: current has made the same move
+	drop          []int32     // 1 for an element of sent that is left out: current has made the same move, or it is an echo
 }
 
 // edits aligns the arrays. ok is false if that is over the limit.
@@ -58,6 +58,7 @@ func (r *run) array(b, s, c tree.Value, sc scope) {
 	}
 	r.overlaps(&e, sc)
 	r.dropMoves(&e)
+	r.dropEchoes(&e)
 	r.writeElements(&e, sc)
 }
 
@@ -185,7 +186,7 @@ func (r *run) writeElements(e *edits, sc scope) {
 		s, c := at(&bySent, i), at(&byCur, i)
 		for j := c.J; j < c.J+c.K; j++ {
 			out.keepOrRemove(e.cur.B[j], c.Note != dropped)
-			if c.Note == paired {
+			if c.Note == paired && e.drop[s.J] == 0 {
 				r.element(e.sent.A[i], e.sent.B[s.J], e.cur.B[j], int(j), sc)
 			}
 		}

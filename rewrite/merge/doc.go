@@ -1,8 +1,9 @@
 // Package merge replays what a client changed, base→sent, on the document as it is by now.
 //
-// It does no I/O, keeps no state and no reference to what it was given (but for Result.Doc), and is safe for concurrent use. It does not
-// promise that a merged document may be written: that is the guard's matter, and the loop's. It knows nothing of the engine: neither
-// mappings nor that `{"a.b":1}` and `{"a":{"b":1}}` are one field there. What values are, and when they are equal, package tree says.
+// It does no I/O, keeps no reference to what it was given (but for Result.Doc), and is safe for concurrent use. It keeps no state
+// but how far numbers are usually moved, for guesses. It does not promise that a merged document may be written: that is the guard's
+// matter, and the loop's. It knows nothing of the engine: neither mappings nor that `{"a.b":1}` and `{"a":{"b":1}}` are one field there.
+// What values are, and when they are equal, package tree says.
 //
 // # Merge
 //
@@ -22,7 +23,7 @@
 // The scripts of sent and of current, as package diff has them, are merged gap by gap:
 //
 //   - All insertions are kept; at one gap current's come first. That holds for equal ones, too: two clients that append
-//     the same append it twice, as two sums count twice.
+//     the same append it twice, as two sums count twice. Where the base is a guess, that has bounds: see Merger.Guessing.
 //   - An element is gone if either side removed it: removals of both count once, and a removal never overlaps. What one
 //     side puts in the place of an element stays, though the other removed that element.
 //   - An element that both sides removed and both inserted again was moved by both: it stays where current has it.

@@ -6,10 +6,13 @@ import (
 	"optimist/rewrite/tree"
 )
 
-// A Merger merges with one set of strategies. It is immutable and safe for concurrent use.
+// A Merger merges with one set of strategies. It is safe for concurrent use, and immutable but for what the one that Guessing returns
+// remembers.
 type Merger struct {
-	rules  []ruleNode
-	limits tree.Limits
+	rules    []ruleNode
+	limits   tree.Limits
+	guessing *Merger // see Guessing
+	steps    []steps // of the numbers at the rules' paths, where bases are guesses; else nil
 }
 
 // New returns a Merger that decides by the rules, and by def where none of them matches; def is Sent, Current or
@@ -19,11 +22,17 @@ func New(def Strategy, paths []PathRule) (*Merger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Merger{rules: rules}, nil
+	return &Merger{rules: rules, guessing: &Merger{rules: rules, steps: make([]steps, len(rules))}}, nil
 }
 
 // WithLimits returns a Merger with the same strategies and other limits.
-func (m *Merger) WithLimits(l tree.Limits) *Merger { return &Merger{m.rules, l} }
+func (m *Merger) WithLimits(l tree.Limits) *Merger {
+	with := *m
+	if with.limits = l; m.guessing != nil {
+		with.guessing = m.guessing.WithLimits(l)
+	}
+	return &with
+}
 
 // A Result is a merged document.
 type Result struct {
@@ -38,6 +47,8 @@ type Result struct {
 	Overwritten []string
 	// OverwrittenMore is how many there were beyond Overwritten.
 	OverwrittenMore int
+	// Echo says that something counts once that both sides seem to have added: see Guessing.
+	Echo bool
 }
 
 // Merge replays the change base→sent on current; the package comment defines how. A nil base is the absent document, of
@@ -59,7 +70,7 @@ func (m *Merger) merge(base, sent, current []byte, o observer) (Result, error) {
 	if r.conflicts.paths != nil {
 		return Result{}, &ConflictError{Paths: r.conflicts.paths, More: r.conflicts.more}
 	}
-	res := Result{Doc: current, Overwritten: r.overwritten.paths, OverwrittenMore: r.overwritten.more}
+	res := Result{Doc: current, Overwritten: r.overwritten.paths, OverwrittenMore: r.overwritten.more, Echo: r.echo}
 	if len(r.splices) == 0 {
 		return res, nil
 	}
@@ -98,7 +109,7 @@ func (r *run) value(b, s, c tree.Value, sc scope) {
 // scalar merges values of which at least one isn't a container, or not of the same kind.
 func (r *run) scalar(b, s, c tree.Value, sc scope) {
 	if st := r.strategy(sc); st >= Sum && st <= Min && !b.Equal(s) && !b.Equal(c) {
-		if text, ok := calculate(st, b, s, c); ok {
+		if text, ok := r.calculate(b, s, c, sc); ok {
 			r.observer.decided(r, Calculated, true, sides{b, s, c}, sc)
 			r.replace(c, text)
 			return
@@ -111,7 +122,8 @@ func (r *run) scalar(b, s, c tree.Value, sc scope) {
 
 // calculate applies Sum, Max or Min to a value that both sides changed. ok is false where the values are not of a kind that the
 // strategy can be applied to, or a sum would have too many digits.
-func calculate(st Strategy, b, s, c tree.Value) (text []byte, ok bool) {
+func (r *run) calculate(b, s, c tree.Value, sc scope) (text []byte, ok bool) {
+	st := r.strategy(sc)
 	if st == Sum {
 		from, ok1 := b.Decimal()
 		to, ok2 := s.Decimal()
@@ -119,7 +131,7 @@ func calculate(st Strategy, b, s, c tree.Value) (text []byte, ok bool) {
 		if ok1 = ok1 || b.Kind() <= tree.Null; !ok1 || !ok2 || !ok3 {
 			return nil, false
 		}
-		return now.Add(to.Add(from.Neg())).Append(nil)
+		return r.sum(from, to, now, sc).Append(nil)
 	}
 	order, ok := s.Compare(c)
 	if st == Max && order > 0 || st == Min && order < 0 {

@@ -14,6 +14,9 @@ type run struct {
 	splicer
 	base, sent, cur        tree.Tree
 	observer               observer
+	steps                  []steps             // of the Merger
+	remembers              bool                // what it meets, in steps
+	echo                   bool                // see Result
 	gone                   map[tree.Value]bool // see goes
 	overwritten, conflicts pathList
 }
@@ -23,7 +26,8 @@ var runs = sync.Pool{New: func() any { return new(run) }}
 // begin reads the three documents. The run must be ended, also after an error.
 func (m *Merger) begin(base, sent, current []byte, o observer) (*run, error) {
 	r, _ := runs.Get().(*run)
-	r.rules, r.src, r.observer = m.rules, current, o
+	r.rules, r.steps, r.src, r.observer = m.rules, m.steps, current, o
+	_, r.remembers = o.(silence) // who only wants to know leaves no trace
 	r.Begin(m.limits)
 	if err := r.base.ParseObject(base, m.limits); err != nil {
 		return r, err
@@ -47,7 +51,7 @@ func (r *run) end() {
 	}
 	r.scopes = scopes{trail: r.trail[:0], states: r.states[:0]}
 	r.splicer = splicer{splices: r.splices[:0]}
-	r.observer, r.gone, r.overwritten, r.conflicts = nil, nil, pathList{}, pathList{}
+	r.observer, r.steps, r.echo, r.gone, r.overwritten, r.conflicts = nil, nil, false, nil, pathList{}, pathList{}
 	runs.Put(r)
 }
 

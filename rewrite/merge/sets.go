@@ -95,6 +95,7 @@ func (r *run) appended(p *plan, b, s, c tree.Value) bool {
 		return false
 	}
 	r.dropMoves(&e)
+	r.dropEchoes(&e)
 	for k, i := range e.cur.From {
 		if i == diff.None || e.sent.To[i] != diff.None {
 			p.keep[k] = 1

@@ -248,7 +248,8 @@ func (a Decimal) Neg() Decimal {
 	return a
 }
 
-func (a Decimal) sign() int {
+// Sign is negative, 0 or positive, as a is.
+func (a Decimal) Sign() int {
 	if a.large != nil {
 		return a.large.Sign()
 	}
@@ -257,18 +258,18 @@ func (a Decimal) sign() int {
 
 // Abs returns |a|.
 func (a Decimal) Abs() Decimal {
-	if a.sign() < 0 {
+	if a.Sign() < 0 {
 		return a.Neg()
 	}
 	return a
 }
 
 // Compare is negative if a is less than b, 0 if they are equal, else positive.
-func (a Decimal) Compare(b Decimal) int { return a.Add(b.Neg()).sign() }
+func (a Decimal) Compare(b Decimal) int { return a.Add(b.Neg()).Sign() }
 
 // Append appends a in plain digits, with all its decimal places. Zero has no sign. ok is false if that takes more than MaxDigits.
 func (a Decimal) Append(dst []byte) (out []byte, ok bool) {
-	if a.sign() < 0 {
+	if a.Sign() < 0 {
 		dst = append(dst, '-')
 	}
 	scale := int(max(a.scale, 0))

@@ -28,6 +28,7 @@ type Tally struct {
 	Errors   []error
 
 	units map[string]float64
+	sent  func(view, sent []byte) // is called for each change that is acknowledged; nil: nobody looks
 }
 
 // Add adds the figures of another run.
@@ -56,6 +57,9 @@ func (t *Tally) judge(v *verdict) {
 	want := v.before
 	if !v.truth.applied {
 		t.Changes++
+		if t.sent != nil {
+			t.sent(v.truth.view, v.truth.sent)
+		}
 		want = v.truth.sent // where there is no document yet
 		if v.before != nil {
 			r, err := v.merger.Merge(v.truth.view, v.truth.sent, v.before)

@@ -33,6 +33,7 @@ type proxy struct {
 	w      *world
 	engine engine
 	store  *session.Store
+	rules  []merge.PathRule
 	merger *merge.Merger
 	trip   time.Duration // to the engine and back, on average
 	slow   float64       // how many writes the engine is slow with
@@ -44,17 +45,17 @@ type proxy struct {
 var ref = doc.Ref{Index: "shop", ID: "1"}
 
 func newProxy(w *world, c *Config, s *shape, t *Tally) (*proxy, error) {
-	merger, err := merge.New(merge.Sent, s.rules)
-	if err != nil {
+	if _, err := merge.New(merge.Sent, s.rules); err != nil {
 		return nil, err
 	}
-	p := &proxy{w: w, merger: merger, trip: trip, slow: c.Slow, parts: c.Parts, tally: t}
+	p := &proxy{w: w, rules: s.rules, trip: trip, slow: c.Slow, parts: c.Parts, tally: t}
 	p.restart(c)
 	return p, nil
 }
 
 // restart begins with a store that knows nothing.
 func (x *proxy) restart(c *Config) {
+	x.merger, _ = merge.New(merge.Sent, x.rules) // which newProxy has checked
 	closest := c.Rank
 	if closest == nil {
 		closest = rank.Likeliest
@@ -193,7 +194,11 @@ func (r *request) write(p *process, b *session.Base) {
 		r.refuse(b, err)
 		return
 	}
-	d := intent.Document{Sent: sent, Merger: x.merger, Base: intent.Base{
+	merger := x.merger
+	if b.Guessed {
+		merger = merger.Guessing()
+	}
+	d := intent.Document{Sent: sent, Merger: merger, Base: intent.Base{
 		Numbers: b.Numbers, View: b.View, Absent: b.Kind == session.KindAbsent,
 		Stored: b.Kind != session.KindView || string(b.View) == string(b.Stored),
 	}}
@@ -212,6 +217,7 @@ func (r *request) write(p *process, b *session.Base) {
 		x.delay(p)
 		before := x.engine.Revision
 		if draft.Unchanged && cur.Numbers == before.Numbers || x.engine.put(draft.Body, cur.Numbers) {
+			b.Ambiguous = b.Ambiguous || draft.Echo
 			r.acknowledge(b, sent, before)
 			p.sleep(x.w.about(x.trip / 2))
 			b.Answered()

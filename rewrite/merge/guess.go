@@ -1,0 +1,146 @@
+package merge
+
+import (
+	"slices"
+	"sync"
+
+	"optimist/rewrite/diff"
+	"optimist/rewrite/tree"
+)
+
+// Guessing returns the Merger with the same strategies for bases that nobody has named. A base that is older than what the client has
+// seen makes others' changes look like the client's, too: an echo. Each echo that counts makes the next one larger. So what both sides
+// seem to have added since such a base may count twice only within bounds: of a list one entry, of a number a step that is not
+// out of proportion to what both sides of earlier merges had in common. What is beyond counts once, and the Result says so.
+//
+// The Merger that it returns is always the same. It remembers how far numbers were moved, for the path of each rule.
+func (m *Merger) Guessing() *Merger {
+	if m.steps != nil {
+		return m
+	}
+	return m.guessing
+}
+
+// maxSteps is how many steps are remembered of a path. Three quarters of them have to be wrong before a much larger one is usual.
+const maxSteps = 15
+
+// usually is how many times as large as the lower quartile of them a step may be, as a power of two.
+const usually = 2
+
+// steps are the last that both sides have moved the numbers at the path of a rule by. They are safe for concurrent use.
+type steps struct {
+	mu   sync.Mutex
+	last []tree.Decimal
+	next int
+}
+
+// isUsual reports whether a step is not out of proportion to those before it. The first is usual.
+func (s *steps) isUsual(step tree.Decimal) bool {
+	var room [maxSteps]tree.Decimal
+	s.mu.Lock()
+	sorted := append(room[:0], s.last...)
+	s.mu.Unlock()
+	if len(sorted) == 0 {
+		return true
+	}
+	slices.SortFunc(sorted, tree.Decimal.Compare)
+	most := sorted[(len(sorted)-1)/4]
+	for range usually {
+		most = most.Add(most)
+	}
+	return step.Abs().Compare(most) <= 0
+}
+
+// remember adds a step, usual or not: clients may come to take larger ones.
+func (s *steps) remember(step tree.Decimal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.last) < maxSteps {
+		s.last = append(s.last, step.Abs())
+		return
+	}
+	s.last[s.next] = step.Abs()
+	s.next = (s.next + 1) % maxSteps
+}
+
+// echoOf is what two moves of a number have in common: the smaller one, if both go the same way, else zero.
+func echoOf(a, b tree.Decimal) tree.Decimal {
+	switch {
+	case a.Sign() != b.Sign():
+		return tree.Decimal{}
+	case a.Abs().Compare(b.Abs()) < 0:
+		return a
+	}
+	return b
+}
+
+// sum is Sum: current moved by what the client has moved the base by.
+func (r *run) sum(from, to, now tree.Decimal, sc scope) tree.Decimal {
+	step := to.Add(from.Neg())
+	if r.steps == nil {
+		return now.Add(step)
+	}
+	echo := echoOf(step, now.Add(from.Neg()))
+	if echo.Sign() == 0 {
+		return now.Add(step)
+	}
+	before := &r.steps[sc.rule]
+	if !before.isUsual(echo) {
+		step, r.echo = step.Add(echo.Neg()), true
+	}
+	if r.remembers {
+		before.remember(echo)
+	}
+	return now.Add(step)
+}
+
+// dropEchoes leaves out what the client has put in and others, too, where the base is a guess, and that is more than one element: two
+// clients may well put in the same, but hardly several times. The array is no longer then than with each element as often as current or
+// the client has it, and one.
+func (r *run) dropEchoes(e *edits) {
+	if r.steps == nil {
+		return
+	}
+	mark, ids := r.Ints.Mark(), &r.Table
+	defer r.Ints.Cut(mark)
+	ids.Reset(len(e.cur.B))
+	theirs, echoes := r.Ints.Alloc(len(e.cur.B)), r.Ints.Alloc(len(e.sent.A) + len(e.sent.B))[:0]
+	inserted(e.byCur, func(x int32) { theirs[ids.Number(e.cur.B[x])]++ })
+	look := func(element tree.Value, mark int32) {
+		if id, ok := ids.Find(element); ok && theirs[id] > 0 {
+			theirs[id]--
+			echoes = append(echoes, mark)
+		}
+	}
+	for i := range e.bySent {
+		h := &e.bySent[i]
+		for x := h.J; h.Note != dropped && x < h.J+h.K; x++ {
+			if e.drop[x] == 0 {
+				look(e.sent.B[x], x)
+			}
+		}
+	}
+	e.restored(func(i int32) { look(e.sent.A[i], ^i) })
+	if len(echoes) <= 1 {
+		return
+	}
+	r.echo = true
+	for _, x := range echoes {
+		if x < 0 {
+			e.sent.To[^x] = diff.None
+		} else {
+			e.drop[x] = 1
+		}
+	}
+}
+
+// restored calls visit for the base's elements that current doesn't have, and that stand again because a region is as the client has it.
+func (e *edits) restored(visit func(i int32)) {
+	for _, reg := range e.regions {
+		for i := reg.I; reg.K == 1 && i < reg.I+reg.R; i++ {
+			if e.cur.To[i] == diff.None && e.sent.To[i] != diff.None {
+				visit(i)
+			}
+		}
+	}
+}
