@@ -1,71 +1,60 @@
 package proxy
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"optimist/internal/api"
 )
 
+// framing is a request that two parsers may read differently, from testdata/framings.json, which other tests read, too. Its bytes are the
+// code points of its text.
+type framing struct {
+	Name    string
+	Request string
+	Repeat  string // follows so many times, and then what comes after it
+	Times   int
+	After   string
+	Status  int
+	Type    string
+}
+
+func (f *framing) bytes() string {
+	var b []byte
+	for _, r := range f.Request + strings.Repeat(f.Repeat, f.Times) + f.After {
+		b = append(b, byte(r))
+	}
+	return string(b)
+}
+
+func framings(t *testing.T) (list []framing) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", "framings.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &list)
+	}
+	if err != nil || len(list) < 40 {
+		t.Fatal(err, len(list))
+	}
+	return list
+}
+
 // TestAmbiguousFramingIsRefused sends what two parsers could read differently, with a second request behind it. Each must be
 // refused in the engine's shape, the connection closed, and nothing may reach the engine: not the request, not its tail.
 func TestAmbiguousFramingIsRefused(t *testing.T) {
 	const smuggled = "GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n"
-	for name, tt := range map[string]struct {
-		request string
-		status  int
-		typ     string
-	}{
-		"both framings": {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, TypeInvalid},
-		"both framings, other order": {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n", 400,
-			TypeInvalid},
-		"two lengths":           {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\nContent-Length: 5\r\n\r\n", 400, TypeInvalid},
-		"two equal lengths":     {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\nContent-Length: 0\r\n\r\n", 400, TypeInvalid},
-		"list of lengths":       {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0, 0\r\n\r\n", 400, TypeInvalid},
-		"signed length":         {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: +0\r\n\r\n", 400, TypeInvalid},
-		"hex length":            {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0x0\r\n\r\n", 400, TypeInvalid},
-		"empty length":          {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length:\r\n\r\n", 400, TypeInvalid},
-		"length over int64":     {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 92233720368547758080\r\n\r\n", 400, TypeInvalid},
-		"unknown coding":        {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501, TypeUnsupported},
-		"chunked not last":      {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n", 400, TypeInvalid},
-		"chunked twice":         {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, TypeInvalid},
-		"identity":              {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: identity\r\n\r\n", 400, TypeInvalid},
-		"chunked in 1.0":        {"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, TypeInvalid},
-		"hidden coding":         {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n", 400, TypeInvalid},
-		"obs-fold":              {"GET / HTTP/1.1\r\nHost: h\r\nX-A: 1\r\n Transfer-Encoding: chunked\r\n\r\n", 400, TypeInvalid},
-		"space before colon":    {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length : 5\r\n\r\nhello", 400, TypeInvalid},
-		"bare LF":               {"GET / HTTP/1.1\nHost: h\n\n", 400, TypeInvalid},
-		"one bare LF":           {"GET / HTTP/1.1\r\nHost: h\r\nX-A: 1\nX-B: 2\r\n\r\n", 400, TypeInvalid},
-		"bare CR":               {"GET / HTTP/1.1\r\nHost: h\r\nX-A: 1\rTransfer-Encoding: chunked\r\n\r\n", 400, TypeInvalid},
-		"NUL":                   {"GET / HTTP/1.1\r\nHost: h\r\nX-A: a\x00b\r\n\r\n", 400, TypeInvalid},
-		"no host":               {"GET / HTTP/1.1\r\n\r\n", 400, TypeInvalid},
-		"two hosts":             {"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400, TypeInvalid},
-		"other host in target":  {"GET http://b/ HTTP/1.1\r\nHost: a\r\n\r\n", 400, TypeInvalid},
-		"no name":               {"GET / HTTP/1.1\r\nHost: h\r\n: x\r\n\r\n", 400, TypeInvalid},
-		"space in target":       {"GET /a b HTTP/1.1\r\nHost: h\r\n\r\n", 400, TypeInvalid},
-		"no target":             {"GET HTTP/1.1\r\nHost: h\r\n\r\n", 400, TypeInvalid},
-		"relative target":       {"GET a/b HTTP/1.1\r\nHost: h\r\n\r\n", 400, TypeInvalid},
-		"HTTP/2 preface":        {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505, TypeUnsupported},
-		"HTTP/0.9":              {"GET /\r\n", 400, TypeInvalid},
-		"CONNECT":               {"CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n", 501, TypeUnsupported},
-		"TLS":                   {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400, TypeInvalid},
-		"too large":             {"GET / HTTP/1.1\r\nHost: h\r\nX-A: " + strings.Repeat("x", 70000) + "\r\n\r\n", 431, TypeHeader},
-		"too many fields":       {"GET / HTTP/1.1\r\nHost: h\r\n" + strings.Repeat("a:b\r\n", 600) + "\r\n", 431, TypeHeader},
-		"chunk size not hex":    {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n\r\n", 400, TypeInvalid},
-		"chunk size too large":  {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n", 400, TypeInvalid},
-		"chunk size with LF":    {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\na\r\n0\r\n\r\n", 400, TypeInvalid},
-		"chunk longer":          {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n", 400, TypeInvalid},
-		"chunk extension no ;":  {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1 x\r\na\r\n0\r\n\r\n", 400, TypeInvalid},
-		"smuggling by trailers": {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: " + strings.Repeat("x", 9000) + "\r\n\r\n", 400, TypeInvalid},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, tt := range framings(t) {
+		t.Run(tt.Name, func(t *testing.T) {
 			s := newStub(t, nil)
 			told := new(counters)
 			addr, _ := newProxy(t, s, func(o *Options) { o.Metrics = told })
 			c := dial(t, addr)
-			c.send(tt.request, smuggled, smuggled)
+			c.send(tt.bytes(), smuggled, smuggled)
 			a := c.answer("POST")
-			wantError(t, a, tt.status, tt.typ)
+			wantError(t, a, tt.Status, tt.Type)
 			if a.field("Connection") != "close" {
 				t.Errorf("the answer doesn't say that the connection ends: %q", a.head)
 			}
@@ -77,7 +66,7 @@ func TestAmbiguousFramingIsRefused(t *testing.T) {
 				// A chunked body is found out while it is streamed, when its head has gone; the node must not have got an end of it.
 				t.Errorf("reached the engine: %q %q", r.head, r.body)
 			}
-			if told.failures(tt.typ) != 1 {
+			if told.failures(tt.Type) != 1 {
 				t.Errorf("not counted")
 			}
 		})
