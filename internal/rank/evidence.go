@@ -184,7 +184,7 @@ func (w *weighing) compareMembers(theirs *Digest) {
 				w.members[i].value = w.at
 			} else {
 				w.moved[i] = true
-				w.add(change{a[i].place, w.at, int32(i), sets, 0}, step(a[i].place, b[j].value)) //nolint:gosec // bounded by maxValues
+				w.add(change{a[i].place, w.at, int32(i), sets, 0}, step(a[i].place, b[j].value))
 			}
 			i, j = i+1, j+1
 			continue
@@ -193,7 +193,7 @@ func (w *weighing) compareMembers(theirs *Digest) {
 		case w.tooFar():
 			return
 		case j == len(b) || i < len(a) && a[i].place < b[j].place:
-			w.add(change{a[i].place, w.at, int32(i), adds, 0}, a[i].place) //nolint:gosec // bounded by maxValues
+			w.add(change{a[i].place, w.at, int32(i), adds, 0}, a[i].place)
 			i++
 		default:
 			if !w.part {

@@ -178,11 +178,11 @@ func (t *taking) pick(cs []*candidate, choice rank.Choice, b *Base) (taken bool)
 		t.sh.settled(e)
 		return false
 	}
-	if choice.Certain && !t.s.dryRun {
+	if !t.s.dryRun {
 		if e.patterns == nil {
 			e.patterns = new(rank.Patterns)
 		}
-		e.patterns.Add(choice.Pattern)
+		e.patterns.Learn(choice)
 	}
 	t.reserve(e, d, b)
 	return true

@@ -107,7 +107,7 @@ func (o *Options) run(c Condition, shape string) (*Tally, error) {
 	run.Rounds = cmp.Or(c.Rounds, (o.Changes+c.Workers-1)/c.Workers)
 	runs := o.Seeds * max(1, o.Changes/(run.Rounds*run.Workers))
 	for seed := range runs {
-		run.Seed = uint64(seed) //nolint:gosec // small
+		run.Seed = uint64(seed)
 		t, err := Run(run)
 		if err != nil {
 			return nil, err

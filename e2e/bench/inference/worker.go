@@ -68,10 +68,10 @@ func (w *worker) call() uint64 {
 	case NoTraces:
 		return 0
 	case TeamTraces:
-		return 1 + uint64(w.worker/4) //nolint:gosec // small
+		return 1 + uint64(w.worker/4)
 	}
 	w.calls++
-	return uint64(w.worker+1)<<32 | w.calls //nolint:gosec // small
+	return uint64(w.worker+1)<<32 | w.calls
 }
 
 // work is one read, one change and one write.
