@@ -18,6 +18,8 @@ type requestBody struct {
 	whole          []byte // all of the body, if collected
 	collected      bool   // whole is valid
 	prefix         []byte // what was collected before the limit was reached; it is still to be forwarded
+	held           []byte // what came next, for which there was no memory: it is in the connection's buffer, and still to be forwarded
+	noRoom         error  // why not
 	err            error  // final
 	received       int64  // bytes that were read
 	awaitsContinue bool   // the client waits for "100 Continue"
@@ -28,13 +30,19 @@ type requestBody struct {
 }
 
 func (b *requestBody) clear() {
-	if cap(b.buffer) > maxKeptBuffer {
-		b.buffer = nil
-	}
-	b.whole, b.collected, b.prefix, b.err, b.received, b.awaitsContinue, b.streaming = nil, false, nil, nil, 0, false, false
+	b.drop()
+	b.collected, b.err, b.received, b.awaitsContinue, b.streaming = false, nil, 0, false, false
 	b.finished.Store(false)
 	b.interrupted.Store(false)
 	b.head = nil
+}
+
+// drop gives up what was collected.
+func (b *requestBody) drop() {
+	if cap(b.buffer) > maxKeptBuffer {
+		b.buffer = nil
+	}
+	b.whole, b.prefix, b.held, b.noRoom = nil, nil, nil, nil
 }
 
 // reset makes b the body of the request whose head was just read.
@@ -77,7 +85,7 @@ func (b *requestBody) collectSmall() (bool, error) {
 	case b.body.Done():
 		b.collected = true
 		return true, nil
-	case b.awaitsContinue, len(b.prefix) > 0:
+	case b.awaitsContinue, len(b.prefix) > 0, len(b.held) > 0:
 		return false, nil
 	case b.head.Body == wire.Length && b.head.Length <= small:
 		return b.awaitSmall()
@@ -119,6 +127,10 @@ func (b *requestBody) Next() ([]byte, error) {
 		b.prefix = nil
 		return p, nil
 	}
+	if p := b.held; len(p) > 0 {
+		b.held = nil
+		return p, nil
+	}
 	p, err := b.body.Next()
 	b.received += int64(len(p))
 	switch {
@@ -137,9 +149,9 @@ func (b *requestBody) Interrupt() {
 }
 
 // Body waits for the whole body and returns it without its transfer coding. For a body of more than limit bytes, or more than
-// Limits.MaxBody, it returns ErrTooLarge; then Forward still sends all of the body. A client that waits for "100 Continue" gets
-// it, unless its Content-Length is over the limit. Other errors are for Fail. The bytes are valid until the interceptor
-// returns, and must not be changed. A second call returns the same.
+// Limits.MaxBody, it returns ErrTooLarge, and package budget's error where there is no memory for it; then Forward still sends all of the
+// body. A client that waits for "100 Continue" gets it, unless its Content-Length is over the limit. Other errors are for Fail. The
+// bytes are valid until the interceptor returns, and must not be changed. A second call returns the same.
 func (x *Exchange) Body(limit int64) ([]byte, error) {
 	b := &x.in
 	limit = min(limit, x.c.server.limits.MaxBody)
@@ -150,6 +162,8 @@ func (x *Exchange) Body(limit int64) ([]byte, error) {
 		return b.whole, nil
 	case b.err != nil:
 		return nil, b.err
+	case len(b.held) > 0:
+		return nil, b.noRoom
 	case len(b.prefix) == 0 && b.takeBuffered():
 		if int64(len(b.whole)) > limit {
 			return nil, ErrTooLarge
@@ -170,6 +184,10 @@ func (b *requestBody) collect(limit int64) ([]byte, error) {
 	for {
 		p, err := b.body.Next()
 		b.received += int64(len(p))
+		if err := b.c.taken.Take(wire.Growth(buf, len(p), b.head.Length)); err != nil {
+			b.buffer, b.prefix, b.held, b.noRoom = buf, buf, p, err
+			return nil, err
+		}
 		buf = wire.Gather(buf, p, b.head.Length)
 		switch {
 		case err == io.EOF, err == nil && b.body.Done():

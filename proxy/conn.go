@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"optimist/internal/budget"
 	"optimist/internal/obs"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
@@ -32,6 +33,7 @@ type conn struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	x       Exchange
+	taken   budget.Account // the bytes that the request under way holds
 
 	waitPhase   phase // the phase of the next read that has to wait
 	lastRequest bool  // the connection ends after this request
@@ -43,7 +45,8 @@ func newConn(s *Server, nc net.Conn) *conn {
 		ap := a.AddrPort()
 		c.client = netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 	}
-	c.ctx, c.cancel = context.WithCancelCause(wire.WithPeer(s.ctx, nc))
+	c.ctx, c.cancel = context.WithCancelCause(budget.With(wire.WithPeer(s.ctx, nc), &c.taken))
+	c.taken.Open(s.budget, func() budget.Owner { return s.owner(&c.x) })
 	c.r.Reset(c)
 	c.x.c = c
 	c.x.head.Identity = s.identity
@@ -80,6 +83,7 @@ func (c *conn) close() {
 	}
 	c.cancel(ErrLeft)
 	_ = c.nc.Close()
+	c.taken.End() // of a request that panicked
 	c.server.remove(c)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"optimist/internal/api"
+	"optimist/internal/budget"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -44,6 +45,7 @@ const (
 	TypeSlow        = "request_timeout"          // the client sends too slowly
 	TypeCrowded     = "too_many_connections"     // over Limits.MaxConnections
 	TypeHandshake   = "tls_handshake_failed"     // the client and the data port don't agree on TLS, or the client's certificate isn't good
+	TypeOverloaded  = "overloaded"               // the requests under way hold as many bytes as they may
 	TypeStopped     = "shutting_down"            // the proxy was stopped before the engine answered
 	TypeUnreachable = "upstream_unreachable"     // a node can't be connected to; nothing was sent
 	TypeNoNode      = "no_upstream_available"    // nor can any other one
@@ -78,10 +80,23 @@ func FailureOf(err error, read bool) *Failure {
 	switch {
 	case errors.As(err, &own):
 		return own
+	case errors.Is(err, budget.ErrOverloaded):
+		return overloaded(err, read)
 	case errors.As(err, &up):
 		return upstreamFailure(up, read)
 	}
 	return clientFailure(err)
+}
+
+// overloaded is the failure of a request for which there is no memory. If it was sent already, because its answer has no place, its
+// outcome is unknown.
+func overloaded(err error, read bool) *Failure {
+	var up *upstream.Error
+	f := &Failure{Status: http.StatusServiceUnavailable, Type: TypeOverloaded, Reason: err.Error()}
+	if errors.As(err, &up) && up.Sent && !read {
+		lostFailure(f, read)
+	}
+	return f
 }
 
 // clientFailure is the failure for an error of the client, or of the proxy itself.
@@ -94,7 +109,7 @@ func clientFailure(err error) *Failure {
 		f.Status, f.Type = status, TypeUnsupported
 	case status != 0:
 		f.Status, f.Type = status, TypeInvalid
-	case errors.Is(err, ErrTooLarge):
+	case errors.Is(err, ErrTooLarge), errors.Is(err, budget.ErrTooMuch):
 		f.Status, f.Type = http.StatusRequestEntityTooLarge, TypeTooLarge
 	case errors.Is(err, errHeaderTimeout), errors.Is(err, errBodyTimeout):
 		f.Status, f.Type = http.StatusRequestTimeout, TypeSlow

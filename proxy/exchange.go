@@ -40,8 +40,8 @@ type Exchange struct {
 	sent      int64 // bytes of the answer's body, without transfer coding
 }
 
-// maxKeptBuffer is the size in bytes above which a buffer isn't kept for the next request.
-const maxKeptBuffer = 64 << 10
+// maxKeptBuffer is the size in bytes above which a buffer isn't kept for the next request: idle connections are many.
+const maxKeptBuffer = 16 << 10
 
 // reset makes the Exchange ready for the next request.
 func (x *Exchange) reset() {
@@ -105,6 +105,8 @@ func (x *Exchange) finish() bool {
 	if c.up != nil {
 		c.up.Finish()
 	}
+	x.in.drop()
+	c.taken.End()
 	c.server.metrics.Request(x.op.Kind.String(), x.status, x.in.received, x.sent)
 	if c.server.logsRequests() {
 		x.logLine()
@@ -238,6 +240,9 @@ func (x *Exchange) Fail(err error, extra ...wire.Field) {
 	allNodesDown(&failure, x.c.server.upstream.Nodes())
 	x.c.server.metrics.Failed(failure.Type)
 	fields := append([]wire.Field{{Name: []byte("content-type"), Value: []byte("application/json")}}, extra...)
+	if failure.Type == TypeOverloaded {
+		fields = append(fields, wire.Field{Name: []byte("Retry-After"), Value: []byte(retryAfter)})
+	}
 	_ = x.AnswerOwn(failure.Status, fields, failure.Append(nil))
 }
 
@@ -246,6 +251,9 @@ const (
 	productField = "X-elastic-product"
 	productName  = "Elasticsearch"
 )
+
+// retryAfter is after how many seconds a client may find the memory that it found taken: most requests take less than one.
+const retryAfter = "1"
 
 // isRead reports whether the request changes nothing. If its answer is lost, no outcome is unknown.
 func (x *Exchange) isRead() bool { return x.op.Kind.Read() || safe(x.head.Method) }

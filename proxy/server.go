@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"optimist/internal/budget"
 	"optimist/internal/obs"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
@@ -35,6 +36,10 @@ type Options struct {
 	// Answer or Fail. If it returns false the request is forwarded as it is; Intercept may have read it with Body. Nil: all
 	// requests are forwarded.
 	Intercept func(*Exchange) bool
+	// Budget is where requests take the bytes that they hold from. Nil: there is no limit. Owner is asked for whom: nil means by the
+	// connection's address alone.
+	Budget *budget.Budget
+	Owner  func(*Exchange) budget.Owner
 	// Metrics counts what happens. Nil: nothing is counted.
 	Metrics Metrics
 	// Logger gets one line a request at debug, and nothing that holds credentials, bodies or query strings. Nil: none.
@@ -51,6 +56,8 @@ type Server struct {
 	tls       *tls.Config // nil without TLS
 	identity  *wire.Names
 	intercept func(*Exchange) bool
+	budget    *budget.Budget
+	owner     func(*Exchange) budget.Owner
 	metrics   Metrics
 	log       *slog.Logger
 
@@ -84,8 +91,11 @@ func New(o Options) (*Server, error) {
 	s := &Server{
 		upstream: o.Upstream, limits: o.Limits.withDefaults(), sniffing: o.Sniffing, advertise: o.Advertise, tls: o.TLS,
 		identity:  o.Identity,
-		intercept: o.Intercept, metrics: o.Metrics, log: o.Logger,
+		intercept: o.Intercept, budget: o.Budget, owner: o.Owner, metrics: o.Metrics, log: o.Logger,
 		rejecting: make(chan struct{}, maxRejecting), listeners: make(map[net.Listener]bool),
+	}
+	if s.owner == nil {
+		s.owner = func(x *Exchange) budget.Owner { return budget.Owner{Address: x.Client().Addr()} }
 	}
 	if s.metrics == nil {
 		s.metrics = new(obs.Metrics)

@@ -7,14 +7,17 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
 
 	"optimist/internal/app"
+	"optimist/internal/budget"
 	"optimist/internal/config"
 	"optimist/internal/obs"
 	"optimist/internal/rule"
+	"optimist/internal/unit"
 )
 
 type serveCmd struct {
@@ -102,7 +105,21 @@ func (c *serveCmd) newService(stderr io.Writer) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
+	limitMemory(a, log)
 	return &service{App: a, log: log, level: level}, nil
+}
+
+// limitMemory has the garbage collector keep the process within what it may take if all that is bounded reaches its bound, unless the
+// operator has set another limit.
+func limitMemory(a *app.App, log *slog.Logger) {
+	all, there := a.MemoryOfAll(), budget.Machine()
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(min(all, there/10*9)) // what else is in a container needs some, too
+	}
+	if all > there {
+		log.Warn("optimist may need more memory than there is: lower limits.memory, sessions.memory or limits.max_connections",
+			"needs", unit.Size(all>>20<<20).String(), "there", unit.Size(there>>20<<20).String())
+	}
 }
 
 // untilEnd serves, reloads, and drains when it is told to end.

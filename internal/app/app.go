@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"optimist/internal/admin"
+	"optimist/internal/budget"
 	"optimist/internal/config"
 	"optimist/internal/embedded"
 	"optimist/internal/es"
@@ -65,6 +66,7 @@ type App struct {
 
 	engine      *embedded.Engine // nil unless it is in memory
 	nodes       *upstream.Set
+	budget      *budget.Budget
 	sessions    *session.Store
 	learner     *learn.Learner
 	interceptor *intercept.Interceptor
@@ -77,6 +79,7 @@ type App struct {
 	adminPlace  net.Listener // nil if switched off
 	access      admin.Access
 	draining    atomic.Bool
+	overloads   overloads
 	greeted     atomic.Bool // the first question to the engine has its answer, or none
 	ctx         context.Context
 	cancel      context.CancelFunc // ends what runs beside requests
@@ -94,8 +97,8 @@ func New(o Options) (*App, error) {
 	a.current.Store(o.Config)
 	a.metrics.Mode(a.rules.Mode().String(), modes()...)
 	a.metrics.Reloaded(true, time.Now())
-	steps := []func(*config.Config) error{a.startEngine, a.listen, a.secure, a.reachEngine, a.openSessions, a.openLocks, a.openDoor,
-		a.openAdmin}
+	steps := []func(*config.Config) error{a.startEngine, a.listen, a.secure, a.reachEngine, a.openBudget, a.openSessions, a.openLocks,
+		a.openDoor, a.openAdmin}
 	for _, step := range steps {
 		if err := step(a.current.Load()); err != nil {
 			a.Close()
@@ -180,6 +183,8 @@ func (a *App) openDoor(c *config.Config) (err error) {
 		Advertise: c.Sniffing.Advertise,
 		Identity:  fieldNames(&c.Identity),
 		Intercept: func(x *proxy.Exchange) bool { return a.lock(x) || a.interceptor.Intercept(x) },
+		Budget:    a.budget,
+		Owner:     a.interceptor.Owner,
 		Metrics:   a.metrics,
 		Logger:    a.log,
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/api"
+	"optimist/internal/budget"
 	"optimist/internal/coding"
 	"optimist/internal/config"
 	"optimist/internal/es"
@@ -118,10 +119,10 @@ func (a *App) compatLock(x *proxy.Exchange) bool {
 	}
 	body, err := x.Body(maxLockBody)
 	if err == nil {
-		body, err = decoded(x.Head(), body)
+		body, err = decoded(x, body)
 	}
 	switch {
-	case err != nil && concern == compat.Everything:
+	case err != nil && (concern == compat.Everything || errors.Is(err, budget.ErrOverloaded)):
 		x.Fail(err)
 		return true
 	case err != nil: // too large to be looked into, or not what it says to be: the engine's matter
@@ -154,9 +155,11 @@ func (a *App) operateLocks(ctx context.Context, method string, path, query, body
 }
 
 // decoded is the body of a request for locks without its content coding.
-func decoded(h *wire.Head, body []byte) ([]byte, error) {
-	body, err := coding.Decode(body, h.Get("content-encoding"), maxLockBody)
+func decoded(x *proxy.Exchange, body []byte) ([]byte, error) {
+	body, err := coding.DecodeIn(budget.Of(x.Context()), body, x.Head().Get("content-encoding"), maxLockBody)
 	switch {
+	case errors.Is(err, budget.ErrOverloaded), errors.Is(err, budget.ErrTooMuch):
+		return nil, err
 	case errors.Is(err, coding.ErrTooLarge):
 		return nil, proxy.ErrTooLarge
 	case err != nil:

@@ -30,8 +30,8 @@ func TestEveryLimitReachesTheDoor(t *testing.T) {
 	if got := limits(&c.Limits); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if n := reflect.TypeFor[config.Limits]().NumField(); n != 8 {
-		t.Errorf("%d keys, of which 8 are looked at here", n)
+	if n := reflect.TypeFor[config.Limits]().NumField(); n != 9 {
+		t.Errorf("%d keys, of which 9 are looked at here and in TestTheMemoryOfRequests", n)
 	}
 	if got := limits(&parsed(t, "limits: {min_rate: 0B}").Limits); got.MinRate >= 0 {
 		t.Errorf("a rate of 0 is the default's, %d", got.MinRate)

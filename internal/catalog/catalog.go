@@ -16,6 +16,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"optimist/internal/budget"
 	"optimist/internal/es"
 	"optimist/internal/outcome"
 	"optimist/internal/session"
@@ -223,7 +224,7 @@ func (c *Catalog) asker(who Asker) es.Caller {
 
 // detached is for questions whose answers many wait for: they don't end with the client that happened to ask first.
 func detached(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), askingBudget)
+	return context.WithTimeout(budget.Apart(context.WithoutCancel(ctx)), askingBudget)
 }
 
 // identified is an index that a realm's clients were told of.

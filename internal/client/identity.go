@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"optimist/internal/budget"
 	"optimist/internal/session"
 	"optimist/internal/uri"
 	"optimist/internal/wire"
@@ -123,6 +124,11 @@ func (id *Identity) Of(fields []wire.Field, query []byte, addr netip.AddrPort, s
 	m.subject = subject
 	c := id.client(&m, addr)
 	return c.in(m.trace)
+}
+
+// Owner is for whom the client's requests hold memory.
+func (c *Client) Owner() budget.Owner {
+	return budget.Owner{Address: c.Address, Credentials: c.Session.Credentials()}
 }
 
 func (id *Identity) client(m *marks, addr netip.AddrPort) Client {

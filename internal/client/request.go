@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"optimist/internal/api"
+	"optimist/internal/budget"
 	"optimist/internal/catalog"
 	"optimist/internal/coding"
 	"optimist/internal/doc"
@@ -105,7 +106,7 @@ func (r *Request) Routing() (routing string, ok bool) {
 }
 
 // Plain is the request's body without a gzip coding, and the end-to-end fields that go with it. Over limit bytes it is
-// proxy.ErrTooLarge. Other codings stay. Errors are to be given to Fail.
+// proxy.ErrTooLarge, and without memory for it package budget's error. Other codings stay. Errors are to be given to Fail.
 func (r *Request) Plain(limit int64) (body []byte, fields []wire.Field, err error) {
 	body, err = r.Body(limit)
 	if err != nil {
@@ -114,7 +115,9 @@ func (r *Request) Plain(limit int64) (body []byte, fields []wire.Field, err erro
 	if !r.Gzipped() {
 		return body, r.Fields(), nil
 	}
-	switch body, err = coding.Gunzip(body, limit); {
+	switch body, err = coding.GunzipIn(budget.Of(r.Context()), body, limit); {
+	case errors.Is(err, budget.ErrOverloaded), errors.Is(err, budget.ErrTooMuch):
+		return nil, nil, err
 	case errors.Is(err, coding.ErrTooLarge):
 		return nil, nil, proxy.ErrTooLarge
 	case err != nil:

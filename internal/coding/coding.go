@@ -36,29 +36,78 @@ func IsGzip(value []byte) bool {
 // Decode returns body without the content coding that the value of its Content-Encoding field names, at most limit bytes. An
 // empty value and identity leave the body as it is, whatever its size. Errors are ErrUnknown and those of Gunzip.
 func Decode(body, value []byte, limit int64) ([]byte, error) {
+	return DecodeIn(nil, body, value, limit)
+}
+
+// DecodeIn is Decode with the memory of a room, which may be nil. The error may be the room's.
+func DecodeIn(room Room, body, value []byte, limit int64) ([]byte, error) {
 	switch {
 	case len(value) == 0 || strings.EqualFold(string(value), "identity"):
 		return body, nil
 	case !IsGzip(value):
 		return nil, fmt.Errorf("%w: %q", ErrUnknown, value)
 	}
-	return Gunzip(body, limit)
+	return GunzipIn(room, body, limit)
+}
+
+// Room is where memory is taken from before it is allocated. It is a consumer's *budget.Account.
+type Room interface {
+	// Take takes n bytes, or returns an error and takes none.
+	Take(n int64) error
 }
 
 // Gunzip decodes gzip data, at most limit bytes. With an error it returns what comes before: ErrTooLarge where more than that
 // follows, ErrMalformed where the data breaks off or isn't gzip.
-func Gunzip(data []byte, limit int64) ([]byte, error) {
+func Gunzip(data []byte, limit int64) ([]byte, error) { return GunzipIn(nil, data, limit) }
+
+// GunzipIn is Gunzip with the memory of a room, which may be nil. The error may be the room's; then nothing is returned.
+func GunzipIn(room Room, data []byte, limit int64) ([]byte, error) {
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	limit = min(limit, max(freeBytes, MaxRatio*int64(len(data))))
-	plain, err := io.ReadAll(io.LimitReader(z, limit+1))
+	plain, refusal, err := readAll(z, len(data), limit, room)
 	switch {
+	case refusal != nil:
+		return nil, refusal
 	case int64(len(plain)) > limit:
 		return plain[:limit], fmt.Errorf("%w: more than %d bytes", ErrTooLarge, limit)
 	case err != nil:
 		return plain, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	return plain, nil
+}
+
+const (
+	// firstRatio is how many bytes each byte of the data becomes at first: documents mostly become three to ten times as large.
+	firstRatio = 4
+	minRead    = 512
+)
+
+// readAll reads up to one byte more than limit. err is the reader's, nil at its end.
+func readAll(r io.Reader, compressed int, limit int64, room Room) (plain []byte, refusal, err error) {
+	size := min(int64(compressed)*firstRatio+minRead, limit+1)
+	for {
+		if room != nil {
+			if err := room.Take(size - int64(cap(plain))); err != nil {
+				return nil, err, nil
+			}
+		}
+		plain = append(make([]byte, 0, size), plain...)
+		for len(plain) < cap(plain) {
+			n, err := r.Read(plain[len(plain):cap(plain)])
+			plain = plain[:len(plain)+n]
+			switch {
+			case err == io.EOF:
+				return plain, nil, nil
+			case err != nil:
+				return plain, nil, err
+			}
+		}
+		if size > limit {
+			return plain, nil, nil
+		}
+		size = min(2*size, limit+1)
+	}
 }

@@ -68,3 +68,36 @@ func TestWhatIsDecodedIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// room is memory of so many bytes.
+type room struct{ left, taken int64 }
+
+var errFull = errors.New("full")
+
+func (r *room) Take(n int64) error {
+	if n > r.left {
+		return errFull
+	}
+	r.left, r.taken = r.left-n, r.taken+n
+	return nil
+}
+
+// Memory is asked for before it is there, and never for less than what comes of the data.
+func TestMemoryIsTakenBeforeItIsUsed(t *testing.T) {
+	plain := bytes.Repeat([]byte("ab"), 300<<10)
+	z := zipped(t, plain)
+	enough := &room{left: 4 << 20}
+	got, err := GunzipIn(enough, z, 1<<20)
+	if err != nil || !bytes.Equal(got, plain) || enough.taken != int64(cap(got)) {
+		t.Errorf("%d bytes in %d, for which %d were taken: %v", len(got), cap(got), enough.taken, err)
+	}
+	for _, n := range []int64{0, 10 << 10, 500 << 10} {
+		little := &room{left: n}
+		if got, err := DecodeIn(little, z, []byte("gzip"), 1<<20); !errors.Is(err, errFull) || got != nil {
+			t.Errorf("%d bytes are too few: %d, %v", n, len(got), err)
+		}
+	}
+	if got, err := GunzipIn(&room{}, zipped(t, nil), 0); got != nil || !errors.Is(err, errFull) {
+		t.Errorf("%q, %v", got, err)
+	}
+}

@@ -211,8 +211,16 @@ type Limits struct {
 
 	// MaxGuardedBody is how large the body of a single-document write may be, so that optimist guards the write. A
 	// larger body is forwarded as a stream, and the outcome says so (reason=too_large). A PATCH, or a rule's transform,
-	// adds at most as much to a document. Default 16MiB. Each write under way may take this much memory a few times.
+	// adds at most as much to a document. Default 16MiB. Each write under way may take this much memory a few
+	// times; memory says how much all of them may take.
 	MaxGuardedBody unit.Size `json:"max_guarded_body" min:"1KiB" max:"1GiB"`
+
+	// Memory is how many bytes the bodies, the collected answers and the merges of all requests under way may take
+	// together. A write that finds no memory gets a 503 overloaded with Retry-After, and a read passes without being
+	// remembered. Requests that are only forwarded need none of it. One client gets at most half, and the less the more
+	// others hold. Default 0: an eighth of the memory that the machine or the container has, at least eight times
+	// max_guarded_body, at most 4GiB.
+	Memory unit.Size `json:"memory"`
 
 	// HeaderTimeout is how long a client may take from the first byte of a request to the end of its headers. Then it
 	// gets a 408. Default 10s.

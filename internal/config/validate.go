@@ -17,6 +17,7 @@ func (c *Config) validate(found Problems) Problems {
 		v.known[p.full] = true
 	}
 	v.top()
+	v.limits()
 	v.upstream()
 	v.sessions()
 	v.identity()
@@ -83,6 +84,27 @@ func (v *validator) serverTLS(key string, t *ServerTLS) {
 	case t.ClientCAFile != "" && t.CertFile == "":
 		v.fail(key+".client_ca_file", "clients show certificates only to a port that speaks TLS: set cert_file and key_file, too")
 	}
+}
+
+// memoryOfBodies is how many guarded bodies limits.memory has room for at least. A client may take half of it, and a write needs its body
+// several times: as it came, expanded, and merged.
+const memoryOfBodies = 8
+
+func (v *validator) limits() {
+	l := &v.cfg.Limits
+	if least := memoryOfBodies * l.MaxGuardedBody; l.Memory != 0 && l.Memory < least {
+		v.fail("limits.memory", "%s is too little for bodies of limits.max_guarded_body (%s): write %s or more, or 0",
+			l.Memory, l.MaxGuardedBody, least)
+	}
+}
+
+// MemoryOr is limits.memory, or, where it is 0, what follows from the memory that there is, in bytes.
+func (l *Limits) MemoryOr(there int64) int64 {
+	const part, most = 8, 4 << 30
+	if l.Memory != 0 {
+		return l.Memory.Bytes()
+	}
+	return max(min(there/part, most), memoryOfBodies*l.MaxGuardedBody.Bytes())
 }
 
 // address checks host:port; the host may be empty, which is every interface.

@@ -17,7 +17,7 @@ type Part []byte
 
 // Apply implements Edit.
 func (p Part) Apply(doc []byte, in *edit.Inputs) ([]byte, error) {
-	return edit.EngineMerge(doc, p, tree.Limits{Growth: in.Growth})
+	return edit.EngineMerge(doc, p, tree.Limits{Growth: in.Growth, Room: in.Room})
 }
 
 // Repeatable implements Edit.
@@ -60,11 +60,12 @@ func escaped(b []byte) rune {
 	return rune(n)
 }
 
-// RepeatsKeys reports whether JSON has an object with a key twice. What can't be read counts as that, too.
-func RepeatsKeys(b []byte) bool {
+// RepeatsKeys reports whether JSON has an object with a key twice. What can't be read counts as that, too, and what doesn't fit into the
+// room, which may be nil.
+func RepeatsKeys(b []byte, room tree.Room) bool {
 	t := tree.Borrow()
 	defer t.Return()
-	if t.Parse(b, tree.Limits{Depth: jsontext.MaxNesting}) != nil {
+	if t.Parse(b, tree.Limits{Depth: jsontext.MaxNesting, Room: room}) != nil {
 		return true
 	}
 	root := t.Root()

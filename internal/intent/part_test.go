@@ -12,7 +12,7 @@ func TestAKeyThatIsThereTwiceIsFoundHoweverItIsWrittenAndWhereverItStands(t *tes
 		`{"a":[{"b":1},{"b":1}]}`: false, `{"a":[1,{"b":1,"c":[],"b":null}]}`: true, `[{"a":1,"a":1}]`: true, many: true,
 		`{"a":1,"A":1}`: false, `{"":1,"":2}`: true,
 	} {
-		if got := RepeatsKeys([]byte(body)); got != want {
+		if got := RepeatsKeys([]byte(body), nil); got != want {
 			t.Errorf("%.60s: %v", body, got)
 		}
 	}
@@ -21,7 +21,7 @@ func TestAKeyThatIsThereTwiceIsFoundHoweverItIsWrittenAndWhereverItStands(t *tes
 // Recursion without a bound would end the process: a goroutine's stack may have a gigabyte.
 func TestWhatIsNestedWithoutEndCountsAsRepeatedKeys(t *testing.T) {
 	for _, opening := range []string{"[", `{"a":`} {
-		if !RepeatsKeys([]byte(strings.Repeat(opening, 10<<20) + "1" + strings.Repeat(strings.Map(closing, opening), 10<<20))) {
+		if !RepeatsKeys([]byte(strings.Repeat(opening, 10<<20)+"1"+strings.Repeat(strings.Map(closing, opening), 10<<20)), nil) {
 			t.Error(opening)
 		}
 	}

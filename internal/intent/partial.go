@@ -5,6 +5,7 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/rewrite/edit"
+	"optimist/rewrite/tree"
 )
 
 // Partial is the `doc` of an _update by a client that has seen the document: a change of the paths that it holds, and of nothing else.
@@ -17,6 +18,7 @@ type Partial struct {
 	First    []byte
 	Recreate bool
 	Merger   Merger
+	Room     tree.Room // for applying the part; nil: there is no limit
 }
 
 // Next implements Intent. The draft's Part is what goes upstream, as the `doc` of an _update; without one, its Body is a document to be
@@ -49,7 +51,7 @@ func (p *Partial) replayed(current []byte) (Draft, error) {
 		return Draft{}, err
 	}
 	part := p.Part.of(r.Doc)
-	body, err := part.Apply(current, &edit.Inputs{})
+	body, err := part.Apply(current, &edit.Inputs{Room: p.Room})
 	if err != nil {
 		return Draft{}, err
 	}

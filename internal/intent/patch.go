@@ -88,7 +88,7 @@ type Operations edit.Patch
 
 // Apply implements Edit.
 func (o Operations) Apply(doc []byte, in *edit.Inputs) ([]byte, error) {
-	return edit.Patch(o).Apply(doc, tree.Limits{Growth: in.Growth})
+	return edit.Patch(o).Apply(doc, tree.Limits{Growth: in.Growth, Room: in.Room})
 }
 
 // Same implements Edit.
@@ -102,7 +102,7 @@ type MergePatch []byte
 
 // Apply implements Edit.
 func (m MergePatch) Apply(doc []byte, in *edit.Inputs) ([]byte, error) {
-	return edit.MergePatch(doc, m, tree.Limits{Growth: in.Growth})
+	return edit.MergePatch(doc, m, tree.Limits{Growth: in.Growth, Room: in.Room})
 }
 
 // Same implements Edit.

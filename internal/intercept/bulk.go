@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"optimist/internal/api"
+	"optimist/internal/budget"
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/outcome"
@@ -67,8 +68,12 @@ func (i *Interceptor) bulkReason(r *request) string {
 func (i *Interceptor) bulk(r *request) (done bool, reason string) {
 	began := time.Now()
 	body, _, err := r.Plain(i.MaxBody)
+	taken := budget.Of(r.Context())
+	if err == nil { // twice: in the requests that the items go in, and in what is made of the items themselves
+		err = taken.Take(2*int64(len(body)) + int64(mostItems(body))*roomOfItem)
+	}
 	switch {
-	case errors.Is(err, proxy.ErrTooLarge):
+	case errors.Is(err, proxy.ErrTooLarge), errors.Is(err, budget.ErrTooMuch):
 		return false, outcome.ReasonTooLarge
 	case err != nil:
 		r.Fail(err)
@@ -84,10 +89,23 @@ func (i *Interceptor) bulk(r *request) (done bool, reason string) {
 		}
 		return false, reason
 	}
+	switch err := taken.Take(int64(b.guarded()) * roomOfGuarded); {
+	case errors.Is(err, budget.ErrTooMuch):
+		return false, outcome.ReasonTooLarge
+	case err != nil:
+		r.Fail(err)
+		return true, ""
+	}
 	b.run()
 	b.answer(began)
 	return true, ""
 }
+
+// How many bytes an item takes beyond those of its text, and one that is guarded besides: its write, and the goroutine that waits for it.
+const (
+	roomOfItem    = 1 << 10
+	roomOfGuarded = 12 << 10
+)
 
 // passMany forwards the request as it is, but for stamps.
 func (i *Interceptor) passMany(r *request, fields []wire.Field) bool {
@@ -99,7 +117,7 @@ func (i *Interceptor) passMany(r *request, fields []wire.Field) bool {
 	var capture *watch.Capture
 	if c := r.Client(); c.Known && fields != nil && r.Op().Kind == api.Bulk {
 		epoch := i.Sessions.Epoch()
-		capture = watch.NewCapture(bulkLimit)
+		capture = watch.NewCapture(budget.Of(r.Context()), bulkLimit)
 		capture.Whole = func() { i.noteBulk(r, capture, epoch) }
 	}
 	return i.forward(r, &s, fields, capture)

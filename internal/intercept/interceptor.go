@@ -2,6 +2,7 @@ package intercept
 
 import (
 	"optimist/internal/api"
+	"optimist/internal/budget"
 	"optimist/internal/bulk"
 	"optimist/internal/catalog"
 	"optimist/internal/client"
@@ -71,6 +72,12 @@ func (i *Interceptor) of(x *proxy.Exchange) *request {
 // SessionName is a request's session in a word that can be shown and kept: see client.Identity.
 func (i *Interceptor) SessionName(x *proxy.Exchange) string {
 	return i.Identity.Name(x.Head().Fields, x.Op().Query, x.Client(), x.Subject())
+}
+
+// Owner is for whom a request holds memory.
+func (i *Interceptor) Owner(x *proxy.Exchange) budget.Owner {
+	c := i.Identity.Of(x.Head().Fields, x.Op().Query, x.Client(), x.Subject())
+	return c.Owner()
 }
 
 // taker is the rule that takes a write, or nil. A rule takes it by the name that the request has, or by that of the index behind:

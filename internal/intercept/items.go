@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"optimist/internal/api"
+	"optimist/internal/budget"
 	"optimist/internal/bulk"
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
@@ -81,7 +82,7 @@ func (i *Interceptor) readItems(r *request, body []byte) (*items, error) {
 	if op.Typed {
 		d.Type = api.Name(op.Type)
 	}
-	b.all = make([]item, 0, bytes.Count(body, []byte("\n"))/2+1)
+	b.all = make([]item, 0, mostItems(body)/2+1) // most have a line with their document
 	for reader := bulk.NewReader(body, d); ; {
 		it, ok, err := reader.Next()
 		if err != nil || !ok {
@@ -89,6 +90,19 @@ func (i *Interceptor) readItems(r *request, body []byte) (*items, error) {
 		}
 		b.all = append(b.all, item{Item: it, named: b.nameOf(it.Index)})
 	}
+}
+
+// mostItems is how many items a bulk has at most: as many as lines.
+func mostItems(body []byte) int { return bytes.Count(body, []byte("\n")) + 1 }
+
+// guarded is how many items package write writes.
+func (b *items) guarded() (n int) {
+	for k := range b.all {
+		if b.all[k].guarded {
+			n++
+		}
+	}
+	return n
 }
 
 func (b *items) nameOf(index string) *named {
@@ -279,6 +293,8 @@ func (b *items) perform(ctx context.Context, it *item) {
 		b.passed(it, func() (bulk.Result, error) { return b.group.Pass(&it.Item) })
 		return
 	}
+	ctx, taken := budget.Part(ctx) // of its own: items are written at the same time, and each gives back what its tries have taken
+	defer taken.End()
 	w := &write.Request{}
 	it.req = w
 	method, target := it.Request()

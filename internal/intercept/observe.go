@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"optimist/internal/api"
+	"optimist/internal/budget"
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/learn"
@@ -30,8 +31,8 @@ type observed struct {
 }
 
 // readPart reads an _update of a part, which guarding would merge; nil is another.
-func readPart(op *api.Op, fields []wire.Field, body []byte) *patch.Request {
-	p, refusal, ok := patch.ReadUpdate(op, fields, body, false)
+func readPart(op *api.Op, fields []wire.Field, body []byte, room *budget.Account) *patch.Request {
+	p, refusal, ok := patch.ReadUpdate(op, fields, body, false, room)
 	if !ok || refusal != nil {
 		return nil
 	}

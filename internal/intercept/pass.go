@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"optimist/internal/api"
+	"optimist/internal/budget"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/rule"
@@ -109,7 +110,7 @@ func (i *Interceptor) observe(r *request, ru *rule.Rule) bool {
 	}
 	o := observed{i: i, r: r, ru: ru, ref: ref, name: ref.Index, body: body}
 	if kind == api.Update {
-		if o.part = readPart(r.Op(), fields, body); o.part == nil {
+		if o.part = readPart(r.Op(), fields, body, budget.Of(r.Context())); o.part == nil {
 			return i.forward(r, &s, nil, nil)
 		}
 	}
@@ -125,7 +126,7 @@ func (i *Interceptor) observe(r *request, ru *rule.Rule) bool {
 		o.base.Release()
 		o.base.Answered()
 	}()
-	capture := watch.NewCapture(1 << 20) // an answer to a write is short
+	capture := watch.NewCapture(budget.Of(r.Context()), 1<<20) // an answer to a write is short
 	capture.Whole = func() { o.answered(capture) }
 	return i.forward(r, &s, nil, capture)
 }

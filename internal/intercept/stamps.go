@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/api"
+	"optimist/internal/budget"
 	"optimist/internal/jsontext"
 	"optimist/internal/rule"
 	"optimist/internal/stamp"
@@ -39,6 +40,9 @@ func (i *Interceptor) takeStamp(r *request, w *write.Request, index string, ru *
 	}
 	if w.Op.Kind == api.Update || w.Op.Kind == api.Patch {
 		w.Fields = wire.Without(w.Fields, "accept-encoding") // the answer may show the document
+	}
+	if err := budget.Of(r.Context()).Take(int64(len(w.Body))); err != nil { // for the one without the stamp
+		return err
 	}
 	body, t, err := f.takeOut(w.Op.Kind, w.Body, w.Fields)
 	if err != nil {
@@ -78,7 +82,13 @@ func (i *Interceptor) withoutStamps(r *request) (s substitute, err error) {
 		return s, nil
 	}
 	body, fields, err := r.Plain(i.MaxBody)
-	if err != nil {
+	if err == nil {
+		err = budget.Of(r.Context()).Take(int64(len(body))) // for the one without the stamps
+	}
+	switch {
+	case errors.Is(err, budget.ErrOverloaded):
+		return s, err
+	case err != nil:
 		s.unread = errors.Is(err, proxy.ErrTooLarge)
 		return s, nil //nolint:nilerr // the request is forwarded as it is: what is wrong with it shows there
 	}

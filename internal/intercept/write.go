@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"optimist/internal/api"
+	"optimist/internal/budget"
 	"optimist/internal/es"
 	"optimist/internal/outcome"
 	"optimist/internal/rule"
@@ -123,7 +124,7 @@ func (i *Interceptor) prepare(r *request, ru *rule.Rule) (reason string, err err
 	}
 	w.Body, w.Fields, err = r.Plain(i.MaxBody)
 	switch {
-	case errors.Is(err, proxy.ErrTooLarge) && op.Kind != api.Patch: // which no engine knows what to do with
+	case (errors.Is(err, proxy.ErrTooLarge) || errors.Is(err, budget.ErrTooMuch)) && op.Kind != api.Patch: // no engine knows that
 		return outcome.ReasonTooLarge, nil
 	case err != nil:
 		return "", err

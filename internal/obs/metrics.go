@@ -41,7 +41,7 @@ type Metrics struct {
 	LockContended                                                                                             Counter
 
 	requests, failures, received, sent, bases, ambiguous, merges, overwritten, observed, lostUpdates Counter
-	reloads, lockRequests, leasesLapsed, equalMoves, blind                                           Counter
+	reloads, lockRequests, leasesLapsed, equalMoves, blind, memoryRefused                            Counter
 	writes, batched, lockWait                                                                        *prometheus.HistogramVec
 	mode, reloadOK, reloadTime                                                                       *prometheus.GaugeVec
 
@@ -86,6 +86,8 @@ func (m *Metrics) counters() []counterSpec {
 	return []counterSpec{
 		{&m.requests, MetricRequests, "Requests on the data port, by operation and class of status.", by(LabelOp, LabelCode)},
 		{&m.failures, MetricFailures, "Errors that optimist itself answered: refusals and failures upstream, by error.type.", by(LabelType)},
+		{&m.memoryRefused, MetricMemoryRefused, "Requests that found no memory (limits.memory), by class of client: with credentials, " +
+			"or anonymous. Writes got a 503, reads passed without being remembered.", by(LabelClass)},
 		{&m.received, MetricReceived, "Bytes of bodies that came from clients.", nil},
 		{&m.sent, MetricSent, "Bytes of bodies that went to clients.", nil},
 		{&m.reloads, MetricReloads, "Reloads of the configuration, by result.", by(LabelResult)},
@@ -150,6 +152,15 @@ func (m *Metrics) Request(op string, status int, received, sent int64) {
 
 // Failed counts an error that optimist itself answered, by its error.type.
 func (m *Metrics) Failed(errorType string) { m.failures.Inc(errorType) }
+
+// MemoryRefused counts a request that found no memory.
+func (m *Metrics) MemoryRefused(anonymous bool) {
+	class := "credentials"
+	if anonymous {
+		class = "anonymous"
+	}
+	m.memoryRefused.Inc(class)
+}
 
 // classes are the labels of statuses, by their hundreds.
 var classes = [...]string{"none", "1xx", "2xx", "3xx", "4xx", "5xx"}

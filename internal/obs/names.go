@@ -12,6 +12,9 @@ const (
 	MetricConnections     = "optimist_connections"
 	MetricRequests        = "optimist_requests_total"
 	MetricFailures        = "optimist_failures_total"
+	MetricMemoryTaken     = "optimist_memory_taken_bytes"
+	MetricMemoryLimit     = "optimist_memory_limit_bytes"
+	MetricMemoryRefused   = "optimist_memory_refusals_total"
 	MetricReceived        = "optimist_received_bytes_total"
 	MetricSent            = "optimist_sent_bytes_total"
 	MetricOutcomes        = "optimist_outcomes_total"
@@ -70,7 +73,7 @@ const (
 	LabelType    = "type"    // of an error, as in the answer's error.type
 	LabelState   = "state"   // of a connection: open, idle
 	LabelMode    = "mode"    // guard, observe, off
-	LabelClass   = "class"   // of who asks for a lock: foreground, background
+	LabelClass   = "class"   // of who asks for a lock: foreground, background; for memory: credentials, anonymous
 	LabelTaken   = "taken"   // whether somebody else got the lock by it
 )
 

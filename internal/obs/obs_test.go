@@ -55,6 +55,9 @@ func TestEveryMetricIsTold(t *testing.T) {
 	m.Reloaded(false, time.Time{})
 	m.WatchReady(func() bool { return true })
 	m.WatchConnections(func() int { return 7 })
+	m.WatchMemory(48<<20, func() int64 { return 3 << 20 })
+	m.MemoryRefused(true)
+	m.MemoryRefused(false)
 	m.WatchSessions(func() Sessions { return Sessions{Hits: 3, Misses: 1, Evictions: 2, Bytes: 1024, Entries: 5} })
 	m.WatchNodes(func() []Node {
 		return []Node{{Name: "http://es1:9200", Up: true, Open: 9, Idle: 4}}

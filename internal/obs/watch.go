@@ -86,6 +86,13 @@ func (m *Metrics) WatchConnections(read func() int) {
 	m.watch(MetricConnections, "Clients connected to the data port.", nil, func() float64 { return float64(read()) })
 }
 
+// WatchMemory has the memory that requests have taken read whenever the metrics are. Call it once at most.
+func (m *Metrics) WatchMemory(limit int64, taken func() int64) {
+	m.watch(MetricMemoryTaken, "Bytes that the bodies, answers and merges of requests under way have taken.", nil,
+		func() float64 { return float64(taken()) })
+	m.watch(MetricMemoryLimit, "Bytes that they may take (limits.memory).", nil, func() float64 { return float64(limit) })
+}
+
 // WatchReady has readiness asked for whenever the metrics are read. Call it once at most.
 func (m *Metrics) WatchReady(read func() bool) {
 	m.watch(MetricReady, "1 while /_optimist/ready answers 200.", nil, func() float64 { return oneIf(read()) })

@@ -47,11 +47,12 @@ type Request struct {
 	Shows       respond.SourceFilter // what of the document the answer shows
 	ShowsByBody bool                 // the body says it, which counts more than the query
 	Filter      *glob.Filter         // what the client wants of the answer; nil: all
+	Room        tree.Room            // where memory for reading and applying it is taken from; nil: there is no limit
 }
 
-// Read reads a PATCH. A refusal is its answer.
-func Read(op *api.Op, fields []wire.Field, body []byte) (p *Request, refusal *respond.Answer) {
-	p = &Request{Retries: -1, Media: mediaFor(wire.Value(fields, "accept"))}
+// Read reads a PATCH, in memory of the room, which may be nil. A refusal is its answer.
+func Read(op *api.Op, fields []wire.Field, body []byte, room tree.Room) (p *Request, refusal *respond.Answer) {
+	p = &Request{Retries: -1, Media: mediaFor(wire.Value(fields, "accept")), Room: room}
 	if !AnsweredInJSON(op, fields) {
 		return p, respond.Error(http.StatusNotAcceptable, "illegal_argument_exception", "a PATCH is answered in JSON")
 	}
@@ -65,14 +66,14 @@ func Read(op *api.Op, fields []wire.Field, body []byte) (p *Request, refusal *re
 		return p, unsupportedMedia("a body with a Content-Encoding other than gzip")
 	case media == MediaOperations:
 		var ops edit.Patch
-		ops, err = edit.ParsePatch(body, tree.Limits{})
+		ops, err = edit.ParsePatch(body, tree.Limits{Room: room})
 		p.Edit, err = intent.Operations(ops), withHint(err)
 	case media == MediaMerge:
 		if !jsontext.LooksLikeObject(body) {
 			err = &edit.PatchError{Index: -1, Reason: "a merge patch that is no object would replace the document by what is none"}
 			break
 		}
-		p.Edit, err = intent.MergePatch(body), tree.Check(body, tree.Limits{})
+		p.Edit, err = intent.MergePatch(body), tree.Check(body, tree.Limits{Room: room})
 	case media == MediaSteps:
 		p.Edit, err = readSteps(body)
 	default:
@@ -93,9 +94,9 @@ func AnsweredInJSON(op *api.Op, fields []wire.Field) bool {
 
 // ReadUpdate reads an _update as a patch. ok is false where it is more than a part of a document, or not valid: the engine takes
 // no key twice. Half surrogates, which a key may have and no pointer can name, are the engine's, too. With onlyNew it may have a
-// script, which isn't run where there is no document. A refusal is its answer.
-func ReadUpdate(op *api.Op, fields []wire.Field, body []byte, onlyNew bool) (p *Request, refusal *respond.Answer, ok bool) {
-	if !wire.JSONBody(fields) || !jsontext.LooksLikeObject(body) || !AnsweredInJSON(op, fields) || intent.RepeatsKeys(body) ||
+// script, which isn't run where there is no document. A refusal is its answer. For what doesn't fit into the room ok is false.
+func ReadUpdate(op *api.Op, fields []wire.Field, body []byte, onlyNew bool, room tree.Room) (p *Request, refusal *respond.Answer, ok bool) {
+	if !wire.JSONBody(fields) || !jsontext.LooksLikeObject(body) || !AnsweredInJSON(op, fields) || intent.RepeatsKeys(body, room) ||
 		intent.HasHalfSurrogates(body) {
 		return nil, nil, false
 	}
@@ -104,7 +105,7 @@ func ReadUpdate(op *api.Op, fields []wire.Field, body []byte, onlyNew bool) (p *
 			return nil, nil, false
 		}
 	}
-	p, ok = &Request{Retries: -1}, true
+	p, ok = &Request{Retries: -1, Room: room}, true
 	if wire.Value(fields, "content-type") == nil {
 		p.Media = respond.JSON.Value
 	}
@@ -241,7 +242,7 @@ func (p *Request) Makes(base []byte) ([]byte, error) {
 	default:
 		base = []byte("{}")
 	}
-	return p.Edit.Apply(base, &edit.Inputs{})
+	return p.Edit.Apply(base, &edit.Inputs{Room: p.Room})
 }
 
 // Show puts what the client asked to see of the document into the answer, as an _update does.

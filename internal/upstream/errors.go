@@ -13,7 +13,8 @@ var (
 	ErrLost = errors.New("answer lost")
 	// ErrBroken reports that the answer's head came, and that its body ended too early or is malformed.
 	ErrBroken = errors.New("answer broken off")
-	// ErrTooLarge reports that the answer's body is over Config.MaxAnswer. The engine has carried out the request.
+	// ErrTooLarge reports that the answer's body is over Config.MaxAnswer, or that there is no memory for it (then errors.Is finds
+	// budget.ErrOverloaded, too). The engine has carried out the request.
 	ErrTooLarge = errors.New("answer too large")
 	// ErrCancelled reports that the context ended the exchange; Error.Sent says whether the request may have been applied.
 	ErrCancelled = errors.New("cancelled")

@@ -3,6 +3,7 @@ package upstream
 import (
 	"fmt"
 
+	"optimist/internal/budget"
 	"optimist/internal/wire"
 )
 
@@ -19,7 +20,7 @@ type Response struct {
 }
 
 // maxKept is the size in bytes above which a buffer isn't kept for the next use.
-const maxKept = 64 << 10
+const maxKept = 16 << 10
 
 // Release lets later Responses use this one's memory. Neither it nor any slice of it may be used afterwards.
 func (r *Response) Release() {
@@ -63,16 +64,21 @@ func (x *Exchange) Do(r *Request) (*Response, error) {
 	}
 }
 
-// collect reads the whole answer.
+// unwanted ends the exchange before the end of its answer.
+func (x *Exchange) unwanted(resp *Response, why error) *Error {
+	e := x.failure(x.conn, TooLarge, why)
+	x.release(false)
+	resp.Release()
+	return e
+}
+
+// collect reads the whole answer, into memory of the context's budget.
 func (x *Exchange) collect() (*Response, *Error) {
 	resp := x.set.response()
-	limit := x.set.cfg.MaxAnswer
+	limit, room := x.set.cfg.MaxAnswer, budget.Of(x.ctx)
 	for tooLarge := x.head.Length > limit; ; {
 		if tooLarge {
-			e := x.failure(x.conn, TooLarge, fmt.Errorf("more than %d bytes", limit))
-			x.release(false)
-			resp.Release()
-			return nil, e
+			return nil, x.unwanted(resp, fmt.Errorf("more than %d bytes", limit))
 		}
 		p, end, e := x.next()
 		if end {
@@ -85,10 +91,16 @@ func (x *Exchange) collect() (*Response, *Error) {
 			}
 			return nil, e
 		}
-		tooLarge = int64(len(resp.Payload)+len(p)) > limit
-		if !tooLarge {
-			resp.Payload = wire.Gather(resp.Payload, p, x.head.Length)
+		size := len(resp.Payload) + len(p)
+		if tooLarge = int64(size) > limit; tooLarge {
+			continue
 		}
+		if size > budget.Free { // a short answer is always taken: it may say what became of a write
+			if err := room.Take(wire.Growth(resp.Payload, len(p), x.head.Length)); err != nil {
+				return nil, x.unwanted(resp, err)
+			}
+		}
+		resp.Payload = wire.Gather(resp.Payload, p, x.head.Length)
 	}
 	resp.Node = x.Node()
 	x.Finish()

@@ -3,6 +3,7 @@ package watch
 import (
 	"bytes"
 
+	"optimist/internal/budget"
 	"optimist/internal/coding"
 	"optimist/internal/doc"
 	"optimist/internal/es"
@@ -32,16 +33,19 @@ type Capture struct {
 	full    bool
 	numbers doc.Numbers // of a document over the limit
 	limit   int
+	room    *budget.Account
 	buf     []byte
 }
 
-// NewCapture makes a Capture of an answer of up to limit bytes.
-func NewCapture(limit int) *Capture { return &Capture{limit: limit} }
+// NewCapture makes a Capture of an answer of up to limit bytes, for which it takes memory from room.
+func NewCapture(room *budget.Account, limit int) *Capture { return &Capture{room: room, limit: limit} }
 
-func (c *Capture) reset(limit int) { *c = Capture{limit: limit, buf: c.buf[:0]} }
+func (c *Capture) reset(room *budget.Account, limit int) {
+	*c = Capture{room: room, limit: limit, buf: c.buf[:0]}
+}
 
 func (c *Capture) release() {
-	if c.reset(0); cap(c.buf) > maxKept {
+	if c.reset(nil, 0); cap(c.buf) > maxKept {
 		c.buf = nil
 	}
 }
@@ -69,12 +73,13 @@ func (c *Capture) beginning(first []byte) es.Item {
 	return es.ParseItem(first)
 }
 
-// Copy takes the next bytes of the answer.
+// Copy takes the next bytes of the answer. Of one for which there is no memory no more is known than of one that is too large: its
+// client has it all the same.
 func (c *Capture) Copy(b []byte) {
 	if !c.usable || c.full {
 		return
 	}
-	if len(c.buf)+len(b) > c.limit || c.length > int64(c.limit) {
+	if len(c.buf)+len(b) > c.limit || c.length > int64(c.limit) || c.room.Take(wire.Growth(c.buf, len(b), c.length)) != nil {
 		c.full = true
 		if len(c.buf) == 0 {
 			c.buf = b
@@ -104,6 +109,6 @@ func (c *Capture) Body() (body []byte, ok bool) {
 	case !c.gzip:
 		return c.buf, len(c.buf) > 0
 	}
-	body, err := coding.Gunzip(c.buf, int64(c.limit))
+	body, err := coding.GunzipIn(c.room, c.buf, int64(c.limit))
 	return body, err == nil && jsontext.Valid(body)
 }

@@ -1,6 +1,10 @@
 package watch
 
-import "optimist/internal/jsontext"
+import (
+	"optimist/internal/budget"
+	"optimist/internal/jsontext"
+	"optimist/internal/wire"
+)
 
 // filter takes the hits out of the answer to a search as it comes, for somebody to look at, and puts them back in another form. All else
 // passes as it is. It holds back no more than the hit that is coming.
@@ -8,6 +12,7 @@ type filter struct {
 	hit  func(hit []byte) []byte // what stands in place of a hit
 	head func(head []byte)       // is called with what stands before the hits; nil: nobody looks
 
+	room  *budget.Account // for what is held back
 	stage stage
 	in    []byte // what has come and isn't dealt with yet
 	out   []byte // of this piece
@@ -28,7 +33,8 @@ const (
 	// more the rest passes as it is.
 	maxBeforeHits = 64 << 10
 	maxHit        = copyLimit
-	// largeHit is from how many bytes on a hit isn't looked at again with each piece.
+	// largeHit is from how many bytes on a hit isn't looked at again with each piece, and memory for it is asked for: that for smaller
+	// ones is there from the beginning.
 	largeHit = 64 << 10
 )
 
@@ -37,7 +43,12 @@ func (f *filter) change(p []byte, last bool) []byte {
 	if f.stage == behindHits && len(f.in) == 0 {
 		return p
 	}
-	f.in, f.out = append(f.in, p...), f.out[:0]
+	if f.out = f.out[:0]; !f.hold(p) {
+		f.stage = behindHits
+		f.out = append(f.out, f.in...)
+		f.in = nil
+		return append(f.out, p...)
+	}
 	n := 0
 	if f.stage == beforeHits {
 		n = f.begin()
@@ -53,6 +64,15 @@ func (f *filter) change(p []byte, last bool) []byte {
 	}
 	f.in = append(f.in[:0], f.in[n:]...)
 	return f.out
+}
+
+// hold takes the next bytes of the answer in. It reports false where there is no memory for them: then the rest passes as it is.
+func (f *filter) hold(p []byte) bool {
+	if len(f.in)+len(p) > largeHit && f.room.Take(2*wire.Growth(f.in, len(p), -1)) != nil { // out grows as in does
+		return false
+	}
+	f.in = wire.Gather(f.in, p, -1)
+	return true
 }
 
 // begin looks for the list of hits, and passes what stands before it.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 
+	"optimist/internal/budget"
 	"optimist/internal/client"
 	"optimist/internal/coding"
 	"optimist/internal/jsontext"
@@ -14,7 +15,9 @@ import (
 type question struct {
 	body []byte
 	gzip bool
-	// readable says that it can be told what is asked for: it is JSON, as far as that is known before the answer, and not too large.
+	room *budget.Account
+	// readable says that it can be told what is asked for: it is JSON, as far as that is known before the answer, not too large, and there
+	// is memory for it.
 	// What the answer is can't be told otherwise, either.
 	readable bool
 }
@@ -24,7 +27,8 @@ const glance = 64 << 10
 
 func questionOf(r *client.Request, limit int64) (q question) {
 	var err error
-	if q.body, err = r.Body(limit); err != nil {
+	q.room = budget.Of(r.Context())
+	if q.body, err = r.Body(limit); err != nil || q.room.Take(int64(len(q.body))) != nil { // what reads JSON makes a copy
 		return q
 	}
 	switch q.gzip = r.Gzipped(); {
@@ -54,6 +58,9 @@ func (q *question) text(limit int64) (body []byte, ok bool) {
 	if !q.gzip || !q.readable {
 		return q.body, q.readable
 	}
-	body, err := coding.Gunzip(q.body, limit)
+	body, err := coding.GunzipIn(q.room, q.body, limit)
+	if err == nil {
+		err = q.room.Take(int64(len(body)))
+	}
 	return body, err == nil && blankOrJSON(body)
 }

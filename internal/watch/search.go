@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/api"
+	"optimist/internal/budget"
 	"optimist/internal/rule"
 	"optimist/internal/upstream"
 	"optimist/internal/uri"
@@ -49,7 +50,7 @@ func (rd *Reading) search() bool {
 	switch _, scrolls := uri.Param(op.Query, "scroll"); {
 	case f.stamps && !scrolls: // the pages of a scroll pass elsewhere, and would have no stamps
 		rd.searchNumbered(&f)
-	case f.watches && known && rd.mayWatch(&f):
+	case f.watches && known && rd.mayWatch(&f) && budget.Of(rd.r.Context()).Take(2*largeHit) == nil:
 		rd.watchHits(&f)
 	default:
 		return rd.showHits()

@@ -3,6 +3,7 @@ package watch
 import (
 	"math/rand/v2"
 
+	"optimist/internal/budget"
 	"optimist/internal/catalog"
 	"optimist/internal/outcome"
 	"optimist/internal/session"
@@ -79,7 +80,7 @@ func (rd *Reading) stamp(d *Document) {
 	}
 }
 
-// put puts the stamp into the document. It reports false where that is no JSON object.
+// put puts the stamp into the document, if there is memory for it. It reports false where that is no JSON object.
 func (rd *Reading) put(d *Document, ix *catalog.Index) bool {
 	routing := d.Ref.Routing
 	if routing == "" && !d.hit {
@@ -88,6 +89,11 @@ func (rd *Reading) put(d *Document, ix *catalog.Index) bool {
 	st := stamp.Stamp{Numbers: d.Numbers, Document: stamp.DocumentOf(ix.UUID, routing, d.Ref.ID)}
 	if !d.stamper.FailConflict {
 		st.Copy = stamp.IDOf(rand.Uint64()) //nolint:gosec // it has to differ from others, not to be hard to guess
+	}
+	// Twice: in its edit, and in the answer that is put together.
+	if budget.Of(rd.r.Context()).Take(2*int64(len(d.Source)+maxStamp)) != nil {
+		rd.stamps.skip(outcome.ReasonTooLarge)
+		return true
 	}
 	source, ok := stamp.Put(make([]byte, 0, len(d.Source)+maxStamp), d.Source, d.stamper.Stamp, st)
 	if ok {

@@ -14,6 +14,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"optimist/internal/api"
+	"optimist/internal/budget"
 	"optimist/internal/catalog"
 	"optimist/internal/client"
 	"optimist/internal/es"
@@ -103,7 +104,7 @@ func (rd *Reading) begin(exact bool) {
 	if exact {
 		rd.order = rd.w.Sessions.Ask()
 	}
-	rd.copy.reset(copyLimit)
+	rd.copy.reset(budget.Of(rd.r.Context()), copyLimit)
 }
 
 // end gives up what an idle connection shouldn't hold.

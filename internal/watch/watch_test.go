@@ -18,7 +18,7 @@ func TestCaptureReadsGzippedAnswers(t *testing.T) {
 	_, _ = gz.Write([]byte(`{"_index":"shop","_id":"1","_version":1,"_seq_no":7,"_primary_term":2,"found":true,"_source":{"a":1}}`))
 	_ = gz.Close()
 	z := b.Bytes()
-	c := NewCapture(1 << 20)
+	c := NewCapture(nil, 1<<20)
 	h := &wire.Head{Status: 200, Length: int64(len(z)), Fields: []wire.Field{
 		{Name: []byte("content-type"), Value: []byte("application/json")}, {Name: []byte("content-encoding"), Value: []byte("gzip")}}}
 	ended := 0
@@ -64,7 +64,7 @@ func TestASearchWhoseBodyIsInItsQueryIsNoBase(t *testing.T) {
 
 // Of a document that is too large to be looked at the numbers are known: what the session had read before is not its base.
 func TestALargeReadReplacesTheOneBefore(t *testing.T) {
-	c := NewCapture(64)
+	c := NewCapture(nil, 64)
 	c.Head(&wire.Head{Status: 200, Length: -1, Fields: []wire.Field{{Name: []byte("content-type"), Value: []byte("application/json")}}}, nil)
 	first := `{"_index":"shop","_id":"1","_version":1,"_seq_no":7,"_primary_term":2,"found":true,"_source":{"a":"`
 	c.Copy([]byte(first))

@@ -98,12 +98,21 @@ const trustedLength = 1 << 20
 // it at least doubles, or gets all of the length at once. The steps in which append grows large slices would leave copies of
 // several times the message behind.
 func Gather(buf, p []byte, length int64) []byte {
-	if need := len(buf) + len(p); need > cap(buf) {
-		size := max(2*cap(buf), need)
-		if length >= int64(need) && (need >= trustedLength || length < trustedLength) {
-			size = int(length)
-		}
-		buf = append(make([]byte, 0, size), buf...)
+	if more := Growth(buf, len(p), length); more > 0 {
+		buf = append(make([]byte, 0, cap(buf)+int(more)), buf...)
 	}
 	return append(buf, p...)
+}
+
+// Growth is by how many bytes Gather makes buf larger for n further bytes, so that they can be taken from a budget before.
+func Growth(buf []byte, n int, length int64) int64 {
+	need := len(buf) + n
+	if need <= cap(buf) {
+		return 0
+	}
+	size := max(2*cap(buf), need)
+	if length >= int64(need) && (need >= trustedLength || length < trustedLength) {
+		size = int(length)
+	}
+	return int64(size - cap(buf))
 }

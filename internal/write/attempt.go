@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"optimist/internal/budget"
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/intent"
@@ -31,7 +32,8 @@ type attempt struct {
 	cur    doc.Revision
 	source source
 	doubt  doubt
-	load   load // of the last try
+	load   load  // of the last try
+	held   int64 // what the leader's request held before the first try
 
 	conflict *respond.Answer // the engine's last 409, for when trying ends
 	noIndex  bool            // there was no index when the document was last read
@@ -98,6 +100,7 @@ func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
 
 func (a *attempt) do(ctx context.Context) {
 	a.start()
+	a.held = budget.Of(ctx).Mark()
 	err := retry.Do(ctx, a.open[0].policy(), a.try)
 	a.settleDoubt(ctx)
 	for _, c := range a.open {
@@ -112,6 +115,9 @@ func (a *attempt) do(ctx context.Context) {
 func (a *attempt) try(ctx context.Context, n int) error {
 	if n > 1 && a.source != read {
 		a.source = unread
+	}
+	if a.source != read { // what the try before this one has read and made is gone
+		budget.Of(ctx).Cut(a.held)
 	}
 	body, err := a.compose(ctx)
 	switch {
@@ -164,6 +170,8 @@ func (a *attempt) compose(ctx context.Context) (body []byte, err error) {
 		switch {
 		case len(a.open) == 0:
 			return nil, nil
+		case errors.Is(refusal, budget.ErrOverloaded):
+			return nil, refusal
 		case a.source != read && (refusal != nil || !changed && a.source == guess):
 			a.source = unread
 		default:

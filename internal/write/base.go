@@ -106,7 +106,10 @@ func (s *Service) seen(c *change) *session.Store {
 	if c.part == nil {
 		return s.sessions
 	}
-	return s.sessions.ForPart(c.part.Makes)
+	return s.sessions.ForPart(func(base []byte) ([]byte, error) {
+		defer c.taken.Cut(c.taken.Mark()) // it is done for one candidate after the other
+		return c.part.Makes(base)
+	})
 }
 
 // takeSeen reserves what the session has seen as the change's base.

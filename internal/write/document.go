@@ -65,7 +65,7 @@ func (c *change) merger(o observer) intent.Merger {
 	if c.base.Guessed {
 		m = m.Guessing()
 	}
-	return o.Merger(m)
+	return o.Merger(c.within(m))
 }
 
 // mayShare reports whether the change may share a write with others, as far as is known without asking.

@@ -30,7 +30,7 @@ func (s *Service) updateSeen(ctx context.Context, c *change) (taken bool, err er
 	if c.req.Rule.EngineUpdates {
 		return false, nil
 	}
-	p, refusal, ok := patch.ReadUpdate(c.req.Op, c.req.Fields, c.req.Body, false)
+	p, refusal, ok := patch.ReadUpdate(c.req.Op, c.req.Fields, c.req.Body, false, c.taken)
 	if !ok || refusal != nil {
 		return false, nil
 	}
@@ -129,7 +129,7 @@ func (c *change) partialIntent(o observer) *intent.Partial {
 	return &intent.Partial{
 		Base: intent.Base{Numbers: c.base.Numbers, View: c.base.View, Absent: c.base.Kind == session.KindAbsent, Stored: c.viewIsStored()},
 		Part: c.part.Incoming, Made: c.made, First: c.part.First, Recreate: c.req.Rule.RecreateMissing,
-		Merger: c.merger(o),
+		Merger: c.merger(o), Room: c.taken,
 	}
 }
 

@@ -47,7 +47,7 @@ func (c *change) guardPatch(n doc.Numbers) { c.guard, c.patch.Guard = n, n }
 
 // patchDocument performs a PATCH.
 func (s *Service) patchDocument(ctx context.Context, c *change) error {
-	p, refusal := patch.Read(c.req.Op, c.req.Fields, c.sent)
+	p, refusal := patch.Read(c.req.Op, c.req.Fields, c.sent, c.taken)
 	if c.asPatch(p); refusal != nil {
 		c.answer = refusal
 		return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"optimist/internal/api"
+	"optimist/internal/budget"
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
@@ -27,6 +28,7 @@ import (
 	"optimist/internal/wire"
 	"optimist/retry"
 	"optimist/rewrite/edit"
+	"optimist/rewrite/merge"
 )
 
 // change is one client's write on its way. Each group of its fields is filled by one step, and only read by those after it.
@@ -74,8 +76,9 @@ type change struct {
 	err     error
 
 	service *Service
-	room    respond.Answer // for the answer of most
-	inputs  edit.Inputs    // room for those of the last try
+	taken   *budget.Account // what the request holds
+	room    respond.Answer  // for the answer of most
+	inputs  edit.Inputs     // room for those of the last try
 	// Room for the last try as it goes upstream.
 	up     upstream.Request
 	fields [10]wire.Field
@@ -204,7 +207,7 @@ func (c *change) Inputs(current []byte) *edit.Inputs {
 		Incoming: c.sent, Current: current, Base: c.base.View,
 		Index: c.name, ID: c.doc.ID, Routing: c.doc.Routing,
 		Op: op.String(), Method: wire.MethodString(c.req.Method), User: rule.User(c.req.Fields),
-		Header: c.header, Now: c.service.now(), Growth: c.service.maxBody,
+		Header: c.header, Now: c.service.now(), Growth: c.service.maxBody, Room: c.taken,
 	}
 	if c.patch != nil && c.patch.Incoming != nil {
 		in.Incoming = c.patch.Incoming
@@ -214,6 +217,18 @@ func (c *change) Inputs(current []byte) *edit.Inputs {
 	}
 	return in
 }
+
+// within is m with the memory of the request. A merge of small documents needs none that is worth asking for.
+func (c *change) within(m *merge.Merger) *merge.Merger {
+	if len(c.sent)+len(c.base.View) <= smallMerge {
+		return m
+	}
+	return m.In(c.taken)
+}
+
+// smallMerge is how many bytes what was seen and what was sent may have together, so that merging them takes as much memory as a request
+// has anyway. What is stored now is about as large.
+const smallMerge = 4 << 10
 
 func (c *change) header(name string) (value []byte, ok bool) {
 	v := wire.Value(c.req.Fields, name)

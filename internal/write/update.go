@@ -147,7 +147,7 @@ func (s *Service) updateGuarded(ctx context.Context, c *change, n doc.Numbers) e
 // pipeline (unless it may run again), of a document that isn't seen whole, or by a client that may write but not read; and what
 // isn't valid, so that the engine says what is wrong with it. An upsert is transformed as the document that it is.
 func (s *Service) updateHere(ctx context.Context, c *change) (taken bool, err error) {
-	p, refusal, ok := patch.ReadUpdate(c.req.Op, c.req.Fields, c.req.Body, false)
+	p, refusal, ok := patch.ReadUpdate(c.req.Op, c.req.Fields, c.req.Body, false, c.taken)
 	if !ok {
 		return false, nil
 	}
@@ -182,7 +182,7 @@ func (s *Service) updateHere(ctx context.Context, c *change) (taken bool, err er
 // updateOnlyNew performs an _update that asks for no document: the engine would carry it out on the document of a client that is
 // faster, so it is made here, as a patch is.
 func (s *Service) updateOnlyNew(ctx context.Context, c *change) error {
-	p, refusal, ok := patch.ReadUpdate(c.req.Op, c.req.Fields, c.sent, true)
+	p, refusal, ok := patch.ReadUpdate(c.req.Op, c.req.Fields, c.sent, true, c.taken)
 	if !ok {
 		c.answer = respond.Error(http.StatusBadRequest, "illegal_argument_exception", "["+c.doc.ID+"]: If-None-Match: * can't be kept with this "+
 			"_update: it has to be JSON, with a doc or a script, and without scripted_upsert. A PUT with If-None-Match: * makes a document")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"optimist/internal/api"
+	"optimist/internal/budget"
 	"optimist/internal/catalog"
 	"optimist/internal/respond"
 	"optimist/internal/session"
@@ -44,13 +45,14 @@ func New(o Options) *Service {
 }
 
 // Do performs the write and returns the answer for the client. Errors that a client is to blame for, or that say that nothing was
-// acknowledged, are this package's sentinels and those of upstream; the caller maps them to a status. ctx ends when the client
-// leaves: what isn't sent by then never is; what is, runs to its end, and the session knows of it.
+// acknowledged, are this package's sentinels, those of upstream, and budget.ErrOverloaded; the caller maps them to a status. ctx ends
+// when the client leaves: what isn't sent by then never is; what is, runs to its end, and the session knows of it.
 func (s *Service) Do(ctx context.Context, r *Request) (*respond.Answer, error) {
 	c := &r.change
 	if err := c.read(r, s); err != nil {
 		return nil, err
 	}
+	c.taken = budget.Of(ctx)
 	defer func() { c.base.Release() }() // a panic must not have the session wait for ever
 	ctx, cancel := c.withTimeout(ctx)
 	defer cancel()

@@ -20,6 +20,9 @@ const (
 	workOfOpening = 128 // an element or a member, which takes some hundred bytes until the call ends
 )
 
+// roomOfOpening is how many bytes an element or a member takes until the call ends.
+const roomOfOpening = 400
+
 // An editor is one document that is edited, with the memory for that.
 type editor struct {
 	limits tree.Limits
@@ -29,6 +32,7 @@ type editor struct {
 	most   int     // of size
 	work   int     // see maxWork
 	opened int     // elements and members of what was opened, in all
+	short  error   // there was no memory for something, which is therefore missing: what came of the edits since is void
 	above  []*node // the containers on the way to what was looked up last
 
 	nodes arena.Arena[node]
@@ -55,6 +59,15 @@ func (e *editor) free() {
 	e.texts.Reset(keepNodes)
 	clear(e.above[:cap(e.above)])
 	e.root, e.size, e.work, e.opened, e.inUse, e.above = item{}, 0, 0, 0, 0, e.above[:0]
+	e.limits, e.short = tree.Limits{}, nil
+}
+
+// take takes memory from what calls share. Without it the edits can't go on: see short.
+func (e *editor) take(n int) error {
+	if e.short == nil && e.limits.Room != nil {
+		e.short = e.limits.Room.Take(int64(n))
+	}
+	return e.short
 }
 
 // newTree returns a tree that lives until the editor is given back.
@@ -91,11 +104,14 @@ func (e *editor) read(src []byte, l tree.Limits) error {
 }
 
 // render returns the document as it is now. White space around it belongs to it.
-func (e *editor) render() []byte {
+func (e *editor) render() ([]byte, error) {
+	if err := e.take(e.size); err != nil {
+		return nil, err
+	}
 	start, end := e.doc.Root().Span()
 	src := e.doc.Bytes()
 	out := append(make([]byte, 0, e.size), src[:start]...)
-	return append(e.root.node.append(out), src[end:]...)
+	return append(e.root.node.append(out), src[end:]...), nil
 }
 
 // charge notes that n bytes come to the document.
@@ -122,6 +138,9 @@ func (e *editor) spend(n int) error {
 // bounded reports whether there may be more work. What is opened, copied and opened again takes memory each time, though the
 // document stays as small.
 func (e *editor) bounded() error {
+	if e.short != nil {
+		return e.short
+	}
 	if e.work+workOfOpening*e.opened > maxWork {
 		return tree.ErrTooLarge
 	}
@@ -131,6 +150,9 @@ func (e *editor) bounded() error {
 // parse reads a text that lives as long as the editor. values is how many it has, if that is known.
 func (e *editor) parse(src []byte, values int) (tree.Value, error) {
 	t := e.newTree()
+	if err := e.take(values * roomOfOpening / 4); err != nil {
+		return tree.Value{}, err
+	}
 	t.Grow(values)
 	if err := t.Parse(src, e.limits); err != nil {
 		return tree.Value{}, err
@@ -154,6 +176,9 @@ func (e *editor) reread(n *node, grows bool) (tree.Value, error) {
 		}
 	}
 	if err := e.spend(workOfByte * size); err != nil {
+		return tree.Value{}, err
+	}
+	if err := e.take(size); err != nil {
 		return tree.Value{}, err
 	}
 	return e.parse(n.append(make([]byte, 0, size)), values)

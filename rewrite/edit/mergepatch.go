@@ -2,6 +2,7 @@ package edit
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"strconv"
 
@@ -25,7 +26,7 @@ func MergePatch(doc, patch []byte, l tree.Limits) ([]byte, error) {
 	if r.root.node, err = r.mergePatch(r.root.node, p); err != nil {
 		return nil, err
 	}
-	return r.render(), nil
+	return r.render()
 }
 
 // EngineMerge returns what an _update with part as its `doc` makes of doc; both are objects. The engine merges objects key by key, and
@@ -47,10 +48,10 @@ func EngineMerge(doc, part []byte, l tree.Limits) ([]byte, error) {
 	case r.root.node.kind != tree.Object || p.Kind() != tree.Object:
 		return nil, tree.ErrNotObject
 	}
-	if err := r.mergeMembers(r.root.node, p, (*run).engineMember); err != nil || !r.changed {
-		return doc, err
+	if err := r.mergeMembers(r.root.node, p, (*run).engineMember); err != nil || r.short != nil || !r.changed {
+		return doc, cmp.Or(err, r.short)
 	}
-	return r.render(), nil
+	return r.render()
 }
 
 // mergeMembers makes of each member of an object what merge makes of it, where there is one, and of the member of part with the same key;
@@ -99,6 +100,7 @@ func (r *run) mergePatch(n *node, patch tree.Value) (*node, error) {
 	n, err := r.copyOf(patch)
 	if err == nil {
 		r.dropNulls(n)
+		err = r.short
 	}
 	return n, err
 }

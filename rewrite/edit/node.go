@@ -38,17 +38,19 @@ type item struct {
 // byNameFrom is the number of new members from which a lookup goes through a map.
 const byNameFrom = 16
 
-// expand opens a container.
+// expand opens a container. Without memory for that it stays closed, and the edits end: see editor.short.
 func (n *node) expand(e *editor) *node {
 	if n.open || !n.kind.IsContainer() {
 		return n
 	}
-	n.open = true
-	n.live = n.was.Len()
+	all := 0
 	for c := n.was.FirstOfAll(); c.Exists(); c = c.NextOfAll() {
-		n.read++ // with the hidden ones
+		all++ // with the hidden ones
 	}
-	e.opened += n.read
+	if e.opened += all; e.take(all*roomOfOpening) != nil {
+		return n
+	}
+	n.open, n.live, n.read = true, n.was.Len(), all
 	const room = 2 // for what is added
 	nodes, items := e.nodes.Alloc(n.read), e.items.Alloc(n.read)
 	n.items = e.lists.Alloc(n.read + room)[:n.read]

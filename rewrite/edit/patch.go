@@ -124,7 +124,7 @@ func (p Patch) Apply(doc []byte, l tree.Limits) ([]byte, error) {
 			return nil, r.bound(err)
 		}
 	}
-	return r.render(), nil
+	return r.render()
 }
 
 // operate carries out operation n of a patch.

@@ -90,7 +90,7 @@ func (r *run) inputs() *Inputs {
 		return r.in
 	}
 	r.shown = *r.in
-	r.shown.Candidate = r.render()
+	r.shown.Candidate, _ = r.render() // without memory for it the run ends before its result
 	return &r.shown
 }
 

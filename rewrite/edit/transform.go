@@ -85,6 +85,8 @@ type Inputs struct {
 	Now       time.Time
 	// Growth is tree.Limits.Growth for this call. Zero: that of the Transformer's own limits.
 	Growth int
+	// Room is tree.Limits.Room for this call.
+	Room tree.Room
 }
 
 // A Transformer is the compiled form of steps. It doesn't change, and may be used by several goroutines at once.
@@ -140,6 +142,9 @@ func (t *Transformer) apply(candidate []byte, in *Inputs, done func(r *run, held
 	if in.Growth > 0 {
 		limits.Growth = in.Growth
 	}
+	if in.Room != nil {
+		limits.Room = in.Room
+	}
 	if err := r.read(candidate, limits); err != nil {
 		return nil, err
 	}
@@ -156,10 +161,12 @@ func (t *Transformer) apply(candidate []byte, in *Inputs, done func(r *run, held
 	switch {
 	case r.root.node.kind != tree.Object:
 		return nil, tree.ErrNotObject
+	case r.short != nil:
+		return nil, r.short
 	case !r.changed:
 		return candidate, nil
 	}
-	return r.render(), nil
+	return r.render()
 }
 
 // A StepResult is what became of one step of a transform.
@@ -183,7 +190,7 @@ func (t *Transformer) Explain(candidate []byte, in *Inputs) ([]byte, []StepResul
 		if errors.As(err, &when) && when.Field == "when" {
 			res.Err = when.Err
 		} else if err == nil {
-			after := r.render()
+			after, _ := r.render()
 			res.Changed, before = !bytes.Equal(before, after), after
 		}
 		results = append(results, res)

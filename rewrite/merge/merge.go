@@ -34,6 +34,13 @@ func (m *Merger) WithLimits(l tree.Limits) *Merger {
 	return &with
 }
 
+// In returns a Merger with the same strategies and limits, whose calls take their memory from room.
+func (m *Merger) In(room tree.Room) *Merger {
+	in := *m
+	in.limits.Room = room
+	return &in
+}
+
 // A Result is a merged document.
 type Result struct {
 	// Doc is current with the edits spliced in: every byte of it that no edit touched is where it was. It is current
@@ -55,7 +62,7 @@ type Result struct {
 // which everything that was sent is a change. It is deterministic and keeps no reference to its arguments, but Result.Doc
 // may be current.
 //
-// Errors: *ConflictError; those of tree.Tree.ParseObject for any of the documents.
+// Errors: *ConflictError; those of tree.Tree.ParseObject for any of the documents, and of a room.
 func (m *Merger) Merge(base, sent, current []byte) (Result, error) {
 	return m.merge(base, sent, current, silence{})
 }
@@ -76,6 +83,11 @@ func (m *Merger) merge(base, sent, current []byte, o observer) (Result, error) {
 	}
 	if r.size() > m.limits.WithDefaults().Bytes {
 		return Result{}, tree.ErrTooLarge
+	}
+	if room := m.limits.Room; room != nil {
+		if err := room.Take(int64(r.size())); err != nil {
+			return Result{}, err
+		}
 	}
 	if doc := r.render(); !bytes.Equal(doc, current) {
 		res.Doc, res.Changed = doc, true

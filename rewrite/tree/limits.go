@@ -18,7 +18,18 @@ type Limits struct {
 	// ends, and the elements that occur on one side only, are taken away. About a million by default, which is some
 	// milliseconds. An array over it is one value; so is what comes after arrays that together took 16 times as much.
 	Cells int
+	// Room is where the call takes its memory from; nil: there is no limit. Its error ends the call, and is the call's.
+	Room Room
 }
+
+// Room is memory that several calls share. It may be used by several goroutines.
+type Room interface {
+	// Take takes n bytes, or returns an error and takes none.
+	Take(n int64) error
+}
+
+// roomOfValue is how many bytes a value needs: its node, and what is made of the values of an array that is compared.
+const roomOfValue = 128
 
 // Defaults of Limits.
 const (

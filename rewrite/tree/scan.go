@@ -3,17 +3,18 @@ package tree
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 )
 
 // Parse reads src, which must be one JSON value as RFC 8259 has it. Bytes from 0x80 up are taken in strings as they
 // are: the engine is the judge of their encoding, and a document that it took must be mergeable. The tree keeps src, which must
 // not change until Release.
 //
-// Errors: *SyntaxError, ErrTooDeep, ErrTooLarge.
+// Errors: *SyntaxError, ErrTooDeep, ErrTooLarge, and those of Limits.Room.
 func (t *Tree) Parse(src []byte, l Limits) error {
 	l = l.WithDefaults()
 	t.src, t.nodes, t.tables, t.slots = src, t.nodes[:0], t.tables[:0], t.slots[:0]
-	t.depth, t.values = l.Depth, l.Values
+	t.depth, t.values, t.room = l.Depth, l.Values, l.Room
 	if len(src) > l.Bytes {
 		return ErrTooLarge
 	}
@@ -97,8 +98,26 @@ func (t *Tree) scanValue(at, depth int) (int, error) {
 		return 0, syntaxError(at, "not the beginning of a value")
 	}
 	n.end = int32(end)
-	t.nodes = append(t.nodes, n)
+	if err == nil {
+		err = t.add(n)
+	}
 	return end, err
+}
+
+// add adds a node. Memory is taken for as many as are made room for, which is for half as many again.
+func (t *Tree) add(n node) error {
+	const atFirst = 64
+	if len(t.nodes) == cap(t.nodes) {
+		more := max(cap(t.nodes)/2, atFirst)
+		if t.room != nil {
+			if err := t.room.Take(int64(more) * roomOfValue); err != nil {
+				return err
+			}
+		}
+		t.nodes = slices.Grow(t.nodes, more)
+	}
+	t.nodes = append(t.nodes, n)
+	return nil
 }
 
 func (t *Tree) scanWord(at int, word string) (int, error) {
@@ -120,7 +139,9 @@ func (t *Tree) scanContainer(n node, at, depth int) (int, error) {
 	if isObject {
 		n.kind = Object
 	}
-	t.nodes = append(t.nodes, n)
+	if err := t.add(n); err != nil {
+		return 0, err
+	}
 	at = t.space(at + 1)
 	if at < len(t.src) && t.src[at] == closing {
 		t.nodes[self].end = int32(at + 1)

@@ -64,8 +64,9 @@ type Tree struct {
 	nodes  []node
 	tables []table
 	slots  []int32 // node indexes plus 1; 0 is a free slot
-	depth  int     // Limits.Depth and Limits.Values of Parse
+	depth  int     // Limits.Depth, Limits.Values and Limits.Room of Parse
 	values int
+	room   Room
 }
 
 // Bytes are those of the document.
@@ -83,7 +84,7 @@ func (t *Tree) Grow(n int) { t.nodes = slices.Grow(t.nodes[:0], n) }
 // Release drops the document and keeps the memory for the next, unless that is more than is worth keeping.
 func (t *Tree) Release() {
 	const keepNodes, keepSlots = 1 << 14, 1 << 16
-	if t.src = nil; cap(t.nodes) > keepNodes || cap(t.slots) > keepSlots {
+	if t.src, t.room = nil, nil; cap(t.nodes) > keepNodes || cap(t.slots) > keepSlots {
 		*t = Tree{}
 	}
 }

@@ -1,0 +1,98 @@
+package budget
+
+import "sync"
+
+// Account is what one request has taken. A connection has one for all its requests: End gives everything back, so that no request can
+// leave anything behind, whatever way it ends. The nil Account takes nothing from anywhere. It is safe for concurrent use, as long as
+// End comes last.
+type Account struct {
+	b     *Budget
+	owner func() Owner
+	whole *Account // of which this one is a part: see Part; nil: it is taken from the budget
+
+	mu      sync.Mutex
+	who     Owner // once charged isn't zero
+	held    int64 // what the request holds, with what is free
+	charged int64 // what of it is taken from the budget
+}
+
+// Open makes the zero Account one of b. owner is asked when a request takes more than is free, while that request is under way. A nil b
+// has no limit.
+func (a *Account) Open(b *Budget, owner func() Owner) { a.b, a.owner = b, owner }
+
+// Take takes n bytes, or returns ErrOverloaded or ErrTooMuch and takes none. A negative n takes nothing.
+func (a *Account) Take(n int64) error {
+	if a == nil || a.b == nil && a.whole == nil || n <= 0 {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.whole != nil {
+		if err := a.whole.Take(n); err != nil {
+			return err
+		}
+	} else if err := a.charge(a.held + n - Free - a.charged); err != nil {
+		return err
+	}
+	a.held += n
+	return nil
+}
+
+// charge takes n bytes from the budget.
+func (a *Account) charge(n int64) error {
+	if n <= 0 {
+		return nil
+	}
+	if a.charged == 0 {
+		a.who = a.owner()
+	}
+	switch {
+	case a.charged+n > a.b.Limit()/2:
+		return ErrTooMuch
+	case !a.b.take(a.who, n):
+		return ErrOverloaded
+	}
+	a.charged += n
+	return nil
+}
+
+// Mark is how much the request holds now: see Cut.
+func (a *Account) Mark() int64 {
+	if a == nil {
+		return 0
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.held
+}
+
+// Cut gives back what was taken since the mark. It is for work that is done several times, one after the other, with nobody else at work
+// on the account meanwhile.
+func (a *Account) Cut(mark int64) {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.held > mark {
+		a.give(a.held - mark)
+	}
+}
+
+// give gives n bytes back. It is called with mu locked.
+func (a *Account) give(n int64) {
+	a.held -= n
+	if a.whole != nil {
+		a.whole.mu.Lock()
+		defer a.whole.mu.Unlock()
+		a.whole.give(n)
+		return
+	}
+	if over := a.charged - max(a.held-Free, 0); over > 0 {
+		a.b.give(a.who, over)
+		a.charged -= over
+	}
+}
+
+// End gives everything back. The Account is ready for the next request.
+func (a *Account) End() { a.Cut(0) }
