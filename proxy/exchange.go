@@ -2,12 +2,14 @@ package proxy
 
 import (
 	"context"
+	"hash/maphash"
 	"log/slog"
 	"net/http"
 	"net/netip"
 
 	"optimist/internal/api"
 	"optimist/internal/obs"
+	"optimist/internal/share"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -160,6 +162,15 @@ func (x *Exchange) Client() netip.AddrPort { return x.c.client }
 // Subject is what the client's certificate says of who it is: see secure.Subject. It is nil without a certificate. It stays the same, and
 // valid, as long as the connection.
 func (x *Exchange) Subject() []byte { return x.c.subject }
+
+// Place is whose places the request takes: those of its client's address and Authorization.
+func (x *Exchange) Place() share.Client {
+	s, addr := x.c.server, x.c.client.Addr()
+	if s.address != nil {
+		addr = s.address(x.head.Fields, addr)
+	}
+	return share.Of(addr, maphash.Bytes(s.seed, x.head.Get("authorization")))
+}
 
 // Context ends with the cause ErrLeft when the client leaves before it has its answer, and with ErrStopped when the Server is
 // closed. A client that only ends its sending side counts as one that left, as in nginx and net/http: until something is written

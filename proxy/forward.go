@@ -97,6 +97,7 @@ func (x *Exchange) composeRequest(o *ForwardOptions) error {
 	}
 	r.Fields = x.requestFields(o)
 	r.Repeatable = x.repeatable()
+	r.Client = x.Place()
 	r.Interim = x.onInterim
 	switch {
 	case !whole:

@@ -13,8 +13,9 @@ type Limits struct {
 	// BodyTimeout is how long a request's body may move more slowly than MinRate while the proxy waits for it. Time in which the
 	// engine doesn't take bytes doesn't count. Over it: 408. Default 30s.
 	BodyTimeout time.Duration
-	// WriteTimeout is how long a client may take its answer more slowly than MinRate. Bytes in the kernel's send buffer count as
-	// taken. Over it the connection is closed. Default 30s.
+	// WriteTimeout is how long a client may take its answer more slowly than MinRate. Bytes that the client's system has
+	// acknowledged count as taken, or, where that can't be asked, those in our own system's buffer. Over it the
+	// connection is closed. Default 30s.
 	WriteTimeout time.Duration
 	// MinRate is how many bytes a second a body or an answer must move, averaged over one timeout. Default 240. Negative: one
 	// byte in the whole timeout is enough.
@@ -27,6 +28,9 @@ type Limits struct {
 	// MaxBody is the largest body in bytes that Exchange.Body collects, whatever its caller allows. Default 100 MiB, the
 	// engine's own http.max_content_length. Bodies that are only forwarded have no limit here: the engine has one.
 	MaxBody int64
+	// Outcome is how long the answer to a write is waited for after its client has left. Then the write's outcome is unknown, and its
+	// place upstream is another client's. Default 5s, negative: no limit.
+	Outcome time.Duration
 	// Linger is how long the proxy reads and drops what a client still sends after its answer. It is for answers that come before
 	// the request's end: without it the client would get a reset instead of the answer. Without a byte it ends after a sixth of
 	// that time. Default 30s.
@@ -49,6 +53,7 @@ func (l Limits) withDefaults() Limits {
 	setDefault(&l.IdleTimeout, 2*time.Minute)
 	setDefault(&l.MaxHeader, 64<<10)
 	setDefault(&l.MaxBody, 100<<20)
+	setDefault(&l.Outcome, 5*time.Second)
 	setDefault(&l.Linger, 30*time.Second)
 	setDefault(&l.MaxLinger, 128<<20)
 	setDefault(&l.Tick, 100*time.Millisecond)

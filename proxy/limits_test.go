@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"optimist/internal/wire"
 )
 
 // quick are limits that a test can wait for.
@@ -261,4 +264,68 @@ func TestManySlowClientsDontKeepOneFromBeingServed(t *testing.T) {
 	if open := s.connections(); open != 1 {
 		t.Errorf("%d connections to the engine: slow clients must not hold any", open)
 	}
+}
+
+// A client reads a large answer at a few KB a second. Our own system takes nothing more of the answer for minutes, because its buffer is
+// full: the client makes progress all the same. The test has the watcher look when the client has read enough, or nothing.
+func TestASlowButSteadyReaderIsNotCut(t *testing.T) {
+	whole := make([]byte, 64<<20)
+	ended := make(chan error, 1)
+	addr, server := newProxy(t, newStub(t, nil), func(o *Options) {
+		o.Limits = Limits{Tick: time.Hour, WriteTimeout: 2 * time.Hour, MinRate: 10} // 72,000 bytes in two looks
+		o.Intercept = func(x *Exchange) bool { ended <- x.Answer(200, nil, whole); return true }
+	})
+	c := dial(t, addr)
+	if err := c.Conn.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil {
+		t.Fatal(err)
+	}
+	c.send(lines("GET / HTTP/1.1", "Host: h"))
+	var served *conn
+	eventually(t, "a write that waits", func() bool {
+		server.mu.Lock()
+		defer server.mu.Unlock()
+		served = server.conns[0]
+		return served.state.writing.Load() == 1
+	})
+	probe := wire.NewProbe(served.nc)
+	acknowledged := func() int64 {
+		n, ok := probe.Acknowledged()
+		if !ok {
+			t.Skip("this system can't be asked what was acknowledged")
+		}
+		return n
+	}
+	var full int64
+	eventually(t, "full buffers", func() bool {
+		before := full
+		runtime.Gosched()
+		full = acknowledged()
+		return full > 0 && full == before
+	})
+	buf := make([]byte, 256<<10)
+	for range 40 {
+		served.inspect(&server.ticks, false)
+		before := acknowledged()
+		for acknowledged()-before < server.ticks.writeBytes {
+			if _, err := c.Conn.Read(buf); err != nil {
+				t.Fatalf("the answer broke off: %v", err)
+			}
+		}
+		served.inspect(&server.ticks, false)
+		if why := cause(served.state.cut.Load()); why != notCut {
+			t.Fatal(why.err())
+		}
+	}
+	eventually(t, "the end of the answer of a client that reads nothing any more", func() bool {
+		served.inspect(&server.ticks, false)
+		select {
+		case err := <-ended:
+			if !errors.Is(err, errWriteTimeout) {
+				t.Errorf("it ended with %v", err)
+			}
+			return true
+		default:
+			return false
+		}
+	})
 }

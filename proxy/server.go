@@ -5,14 +5,17 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"hash/maphash"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"optimist/internal/budget"
 	"optimist/internal/obs"
+	"optimist/internal/share"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -32,6 +35,11 @@ type Options struct {
 	// Identity are the fields by which a request says who asks, or for whom: no client can have one of them taken out by naming it in
 	// Connection. Nil: wire.DefaultIdentity.
 	Identity *wire.Names
+	// Address tells where a request comes from, by its fields and the address of its connection: behind balancers these differ. Nil: the
+	// connection's.
+	Address func(fields []wire.Field, peer netip.Addr) netip.Addr
+	// Shared reports whether the connections from an address are of many clients: those of a balancer. Nil: none are.
+	Shared func(peer netip.Addr) bool
 	// Intercept is called for every request, in the goroutine of its connection. If it returns true it must have called Forward,
 	// Answer or Fail. If it returns false the request is forwarded as it is; Intercept may have read it with Body. Nil: all
 	// requests are forwarded.
@@ -55,6 +63,9 @@ type Server struct {
 	advertise string
 	tls       *tls.Config // nil without TLS
 	identity  *wire.Names
+	address   func(fields []wire.Field, peer netip.Addr) netip.Addr
+	shared    func(peer netip.Addr) bool
+	seed      maphash.Seed
 	intercept func(*Exchange) bool
 	budget    *budget.Budget
 	owner     func(*Exchange) budget.Owner
@@ -90,7 +101,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		upstream: o.Upstream, limits: o.Limits.withDefaults(), sniffing: o.Sniffing, advertise: o.Advertise, tls: o.TLS,
-		identity:  o.Identity,
+		identity: o.Identity, address: o.Address, shared: o.Shared, seed: maphash.MakeSeed(),
 		intercept: o.Intercept, budget: o.Budget, owner: o.Owner, metrics: o.Metrics, log: o.Logger,
 		rejecting: make(chan struct{}, maxRejecting), listeners: make(map[net.Listener]bool),
 	}
@@ -164,7 +175,7 @@ func (s *Server) removeListener(ln net.Listener) {
 func (s *Server) accept(nc net.Conn) {
 	c := newConn(s, nc)
 	s.mu.Lock()
-	full := s.limits.MaxConnections >= 0 && len(s.conns) >= s.limits.MaxConnections
+	full := !s.hasPlace(c.client.Addr())
 	switch {
 	case s.closed:
 		c.cancel(ErrStopped)
@@ -179,6 +190,24 @@ func (s *Server) accept(nc net.Conn) {
 		go c.serve()
 	}
 	s.mu.Unlock()
+}
+
+// hasPlace reports whether one more client may connect from an address: nobody gets all places. s.mu is locked.
+func (s *Server) hasPlace(addr netip.Addr) bool {
+	total, taken := s.limits.MaxConnections, len(s.conns)
+	switch {
+	case total < 0:
+		return true
+	case !share.Crowded(total, taken), s.shared != nil && s.shared(addr):
+		return taken < total
+	}
+	who, same := share.Of(addr, 0), 0
+	for _, c := range s.conns {
+		if share.Of(c.client.Addr(), 0) == who {
+			same++
+		}
+	}
+	return share.Fits(total, taken, same, 0)
 }
 
 // remove removes a connection that has ended.

@@ -64,6 +64,7 @@ type state struct {
 type observation struct {
 	reading   uint32
 	since     int // for how many ticks reading has been the same
+	gone      int // for how many the client was found to have left
 	body, out window
 }
 
@@ -72,6 +73,9 @@ type observation struct {
 type window struct {
 	ticks int
 	mark  int64
+
+	acknowledged int64 // how many bytes the client's system had acknowledged then
+	asks         bool  // it can be asked
 }
 
 // missing is called at each tick of waiting. Once in limit ticks it returns how many bytes fewer than least have moved since the
@@ -92,6 +96,7 @@ func (s *state) enter(p phase) { s.reading.Store(uint32(p) | s.requests<<phaseBi
 // ticks are the time limits in units of Limits.Tick; negative ones are off.
 type ticks struct {
 	idle, head, body, write int
+	outcome                 int
 	bodyBytes, writeBytes   int64 // what must move in body and write ticks
 }
 
@@ -105,6 +110,7 @@ func (l *Limits) ticks() ticks {
 	least := func(d time.Duration) int64 { return max(1, int64(float64(l.MinRate)*d.Seconds())) }
 	return ticks{
 		idle: in(l.IdleTimeout), head: in(l.HeaderTimeout), body: in(l.BodyTimeout), write: in(l.WriteTimeout),
+		outcome:   in(l.Outcome),
 		bodyBytes: least(l.BodyTimeout), writeBytes: least(l.WriteTimeout),
 	}
 }
@@ -137,14 +143,41 @@ func (c *conn) inspect(t *ticks, draining bool) {
 		}
 	case busy:
 		if seen.since > 0 && c.probe.State() == wire.PeerGone {
-			c.cancel(ErrLeft)
+			c.left(t)
 		}
 	}
 	if c.state.writing.Load() == 0 {
 		seen.out = window{mark: c.state.sent.Load()}
-	} else if short := seen.out.missing(c.state.sent.Load(), t.write, t.writeBytes); short > 0 {
-		c.cutWrite(short)
+	} else {
+		c.inspectWrite(t)
 	}
+}
+
+// left is called once a tick while the client is found to have left.
+func (c *conn) left(t *ticks) {
+	c.cancel(ErrLeft)
+	seen := &c.state.watched
+	if seen.gone++; t.outcome >= 0 && seen.gone > t.outcome {
+		wire.HangUp(c.ctx)
+	}
+}
+
+// inspectWrite looks at a write that is under way. Our own system takes no more bytes of a slow client's answer before a third of its
+// buffer is free, which may take minutes: so bytes that the client's system has acknowledged meanwhile count, too.
+func (c *conn) inspectWrite(t *ticks) {
+	w := &c.state.watched.out
+	if w.ticks == 0 {
+		w.acknowledged, w.asks = c.probe.Acknowledged()
+	}
+	before, asks := w.acknowledged, w.asks
+	short := w.missing(c.state.sent.Load(), t.write, t.writeBytes)
+	if short <= 0 {
+		return
+	}
+	if now, ok := c.probe.Acknowledged(); ok && asks && now-before >= t.writeBytes {
+		return
+	}
+	c.cutWrite(short)
 }
 
 // past is a deadline that has passed.

@@ -14,6 +14,10 @@ import (
 // have been deleted and made anew, where the engine accepts old numbers.
 const GuessAge = time.Second
 
+// Patience is how long a change waits in its lane at most. Whoever holds the lane for longer waits for the engine (for shards, say, that
+// don't come), and must not hold up other clients' changes: they then go without the lane, and only their guards keep them apart.
+const Patience = 2 * time.Second
+
 // backgroundPatience is how many batches may go before a background change that waits, however many foreground changes come.
 const backgroundPatience = 8
 
@@ -118,7 +122,8 @@ func NewLanes[M any](limit int, share func(lead, m M) bool) *Lanes[M] {
 // Do brings the change m to the document's lane. When its turn comes, either run is called with a batch whose first member is m, in
 // this goroutine, or m was a member of another's batch. In both cases m has been dealt with when Do returns nil. Do returns the
 // context's cause, and m has not been touched, when ctx ends before m became a member of a batch; after that the change counts, and
-// Do waits for its end. Background changes go after foreground ones, but are not passed over for ever.
+// Do waits for its end. Background changes go after foreground ones, but are not passed over for ever. Nothing waits for longer than
+// Patience: then run is called for m alone, beside whoever has the lane.
 func (ls *Lanes[M]) Do(ctx context.Context, at Place, m M, background bool, run func(*Batch[M])) error {
 	s := ls.slot(at)
 	s.mu.Lock()
@@ -137,18 +142,31 @@ func (ls *Lanes[M]) Do(ctx context.Context, at Place, m M, background bool, run 
 		l.foreground.push(w)
 	}
 	s.mu.Unlock()
+	return ls.await(ctx, at, l, w, run)
+}
+
+// await waits for the turn of a change that is in the lane's queue.
+func (ls *Lanes[M]) await(ctx context.Context, at Place, l *lane[M], w *waiter[M], run func(*Batch[M])) error {
+	patience := time.NewTimer(Patience)
+	defer patience.Stop()
 	select {
 	case t := <-w.turn:
 		return ls.take(ctx, l, w, t, run)
+	case <-patience.C:
 	case <-ctx.Done():
 	}
+	s := ls.slot(at) // the lane itself may be another document's by now, if w was in a batch that is over
 	s.mu.Lock()
-	if !w.taken && l.remove(w) {
-		s.mu.Unlock()
+	left := !w.taken && l.remove(w)
+	s.mu.Unlock()
+	switch {
+	case !left:
+		return ls.take(ctx, l, w, <-w.turn, run)
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	s.mu.Unlock()
-	return ls.take(ctx, l, w, <-w.turn, run)
+	run(&Batch[M]{Members: []M{w.m}, lane: &lane[M]{place: at}, lanes: ls, epoch: ls.epoch.Load()})
+	return nil
 }
 
 // take acts on the turn that a waiter was given. A waiter that may lead but whose client has left passes the lead on.

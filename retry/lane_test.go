@@ -322,3 +322,41 @@ func BenchmarkFreeLane(b *testing.B) {
 		_ = ls.Do(b.Context(), ref, m, false, run)
 	}
 }
+
+// Somebody's write waits for shards that don't come, and its client may have left: it has the lane, and nobody else waits for it.
+func TestALaneThatIsHeldForLongHoldsNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ls := NewLanes(8, sameScope)
+		var r record
+		release := make(chan struct{})
+		begun := time.Now()
+		head := queued(t, t.Context(), ls, &change{name: "head"}, false, func(b *Batch[*change]) { <-release; r.run(b) })
+		var rest []<-chan error
+		for _, background := range []bool{false, true} {
+			rest = append(rest, queued(t, t.Context(), ls, &change{name: "other"}, background, func(b *Batch[*change]) {
+				if _, ok := b.Guess(""); ok || b.Waited() {
+					t.Error("who goes beside the lane knows of it")
+				}
+				b.Wrote("", doc.Revision{Source: []byte(`{}`)})
+				r.run(b)
+			}))
+		}
+		for _, e := range rest {
+			if err := <-e; err != nil {
+				t.Error(err)
+			}
+		}
+		if took := time.Since(begun); took != Patience {
+			t.Errorf("they waited for %v", took)
+		}
+		if lanes, waiting := ls.Busy(); lanes != 1 || waiting != 0 {
+			t.Errorf("%d lanes and %d waiters: the lane is still its holder's", lanes, waiting)
+		}
+		close(release)
+		<-head
+		want := [][]string{{"other"}, {"other"}, {"head"}}
+		if !slices.EqualFunc(r.batches, want, slices.Equal) {
+			t.Errorf("batches %v, want %v", r.batches, want)
+		}
+	})
+}

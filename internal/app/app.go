@@ -182,6 +182,8 @@ func (a *App) openDoor(c *config.Config) (err error) {
 		Sniffing:  sniffing(c.Sniffing.Answer),
 		Advertise: c.Sniffing.Advertise,
 		Identity:  fieldNames(&c.Identity),
+		Address:   a.interceptor.Identity.Place,
+		Shared:    a.interceptor.Identity.Trusts,
 		Intercept: func(x *proxy.Exchange) bool { return a.lock(x) || a.interceptor.Intercept(x) },
 		Budget:    a.budget,
 		Owner:     a.interceptor.Owner,

@@ -11,6 +11,7 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/share"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 	"optimist/retry"
@@ -33,6 +34,8 @@ type Group struct {
 	Fields    []wire.Field // the client's, without those of a body's coding
 	// Params are the query parameters by which the client says who asks: a request that goes by itself has them, too.
 	Params []byte
+	// Client is whose connections to the engine it takes.
+	Client share.Client
 	// Timeout bounds how long an answer is waited for.
 	Timeout time.Duration
 	// Context is the client's. Retry is for items that the engine rejects, and ends with it.
@@ -261,8 +264,8 @@ func (g *Group) exchange(writes []*parkedWrite) (rejected []*parkedWrite) {
 	for _, w := range writes {
 		body = append(body, w.text...)
 	}
-	r := &upstream.Request{Method: http.MethodPost, Target: g.Target, Fields: g.Fields, Body: body, Timeout: g.Timeout}
-	res, err := g.Upstream.Do(context.WithoutCancel(g.Context), r)
+	r := &upstream.Request{Method: http.MethodPost, Target: g.Target, Fields: g.Fields, Body: body, Timeout: g.Timeout, Client: g.Client}
+	res, err := g.Upstream.Do(wire.Last(g.Context), r)
 	switch {
 	case err != nil:
 		for _, w := range writes {

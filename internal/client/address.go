@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"net/netip"
 	"strings"
+
+	"optimist/internal/wire"
 )
 
 // address is the client's: the connection's, or, behind trusted proxies, the last one in X-Forwarded-For that isn't theirs.
 func (id *Identity) address(peer netip.Addr, forwarded []byte) netip.Addr {
 	peer = peer.Unmap()
-	for len(forwarded) > 0 && id.trusts(peer) {
+	for len(forwarded) > 0 && id.Trusts(peer) {
 		i := bytes.LastIndexAny(forwarded, ",\x00")
 		last := forwarded[i+1:]
 		forwarded = forwarded[:max(i, 0)]
@@ -20,6 +22,20 @@ func (id *Identity) address(peer netip.Addr, forwarded []byte) netip.Addr {
 		peer = next
 	}
 	return peer
+}
+
+// Place is where a request comes from, by its fields: see Trusted.
+func (id *Identity) Place(fields []wire.Field, peer netip.Addr) netip.Addr {
+	if !id.Trusts(peer) {
+		return peer
+	}
+	var forwarded []byte
+	for i := range fields {
+		if wire.EqualFold(fields[i].Name, "x-forwarded-for") {
+			forwarded = joined(forwarded, fields[i].Value)
+		}
+	}
+	return id.address(peer, forwarded)
 }
 
 // parseAddress reads an address as balancers write it: some with the port, some in brackets or quotes.
@@ -49,7 +65,8 @@ func withoutPorts(list []byte) []byte {
 	return out
 }
 
-func (id *Identity) trusts(a netip.Addr) bool {
+// Trusts reports whether an address is one of those whose X-Forwarded-For is believed.
+func (id *Identity) Trusts(a netip.Addr) bool {
 	for _, p := range id.Trusted {
 		if p.Contains(a) {
 			return true

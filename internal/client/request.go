@@ -49,7 +49,9 @@ func (r *Request) Client() *Client {
 }
 
 // Caller is on whose behalf the request's client has the engine asked.
-func (r *Request) Caller() es.Caller { return es.Caller{Fields: r.Fields(), Params: r.Client().Params} }
+func (r *Request) Caller() es.Caller {
+	return es.Caller{Fields: r.Fields(), Params: r.Client().Params, Client: r.Place()}
+}
 
 // Asker is the request's client, for the catalog.
 func (r *Request) Asker() catalog.Asker {

@@ -68,6 +68,7 @@ func (t *transport) Perform(req *http.Request) (*http.Response, error) {
 		Target:     t.way.target(req.URL.RequestURI()),
 		Fields:     t.way.appendFields(append(fields, acceptJSON)),
 		Own:        t.way.Own,
+		Client:     t.way.Client,
 		Node:       t.way.Node,
 		Timeout:    t.way.Timeout,
 		Repeatable: t.way.Reads || req.Method == http.MethodGet || req.Method == http.MethodHead,

@@ -16,6 +16,7 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"optimist/internal/doc"
+	"optimist/internal/share"
 	"optimist/internal/upstream"
 	"optimist/internal/uri"
 	"optimist/internal/wire"
@@ -53,6 +54,7 @@ type Doer interface {
 type Caller struct {
 	Fields []wire.Field // the end-to-end fields of the client's request
 	Params []byte       // the query parameters by which it says who asks, or for whom, as they stand there
+	Client share.Client // whose places it takes
 	Own    bool         // with optimist's own credentials in place of the client's
 }
 

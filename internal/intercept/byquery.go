@@ -121,7 +121,7 @@ func (q *queryRun) send(ctx context.Context) (*upstream.Response, error) {
 	op := q.r.Op()
 	target := append(append([]byte(nil), op.Path...), '?')
 	target = bytes.TrimSuffix(uri.Without(target, op.Query, "filter_path"), []byte("?"))
-	u := &upstream.Request{Method: http.MethodPost, Target: target, Body: q.body}
+	u := &upstream.Request{Method: http.MethodPost, Target: target, Body: q.body, Client: q.r.Place()}
 	u.Fields = wire.Without(q.fields, "content-length", "expect", "accept-encoding")
 	return q.i.Upstream.Do(ctx, u)
 }
@@ -154,7 +154,7 @@ func (q *queryRun) refresh(ctx context.Context) {
 	if params := q.r.Caller().Params; len(params) > 0 {
 		target = append(append(target, '?'), params...)
 	}
-	u := &upstream.Request{Method: http.MethodPost, Target: target, Body: []byte{}}
+	u := &upstream.Request{Method: http.MethodPost, Target: target, Body: []byte{}, Client: q.r.Place()}
 	u.Fields = wire.Without(q.fields, "content-length", "content-type", "expect")
 	if res, err := q.i.Upstream.Do(ctx, u); err == nil {
 		res.Release()

@@ -209,7 +209,7 @@ func (b *items) run() {
 	b.fields, b.caller = itemFields(r.Fields()), r.Caller()
 	target := append(append([]byte(nil), r.Op().Path...), '?')
 	target = uri.Without(target, r.Op().Query, "filter_path", "pretty", "format")
-	b.group = bulk.Group{Upstream: b.i.Upstream, Documents: b.i.Documents, Target: bytes.TrimSuffix(target, []byte("?")),
+	b.group = bulk.Group{Client: b.r.Place(), Upstream: b.i.Upstream, Documents: b.i.Documents, Target: bytes.TrimSuffix(target, []byte("?")),
 		Fields: groupFields(r.Fields()), Params: b.caller.Params, Timeout: bulkTimeout,
 		Context: ctx, Retry: b.patience()}
 	defer b.group.Close()

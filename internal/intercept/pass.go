@@ -67,7 +67,7 @@ func (i *Interceptor) sendInstead(r *request, s *substitute, fields []wire.Field
 
 // send sends the client's request with another body and collects the answer.
 func (i *Interceptor) send(ctx context.Context, r *request, body []byte, fields []wire.Field) (*upstream.Response, error) {
-	u := &upstream.Request{Method: wire.MethodString(r.Head().Method), Target: r.Head().Target, Body: body}
+	u := &upstream.Request{Method: wire.MethodString(r.Head().Method), Target: r.Head().Target, Body: body, Client: r.Place()}
 	u.Fields = wire.Without(fields, "content-length", "expect")
 	return i.Upstream.Do(ctx, u)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"optimist/internal/hook"
+	"optimist/internal/share"
 	"optimist/internal/wire"
 )
 
@@ -115,6 +116,8 @@ type Request struct {
 	Timeout time.Duration
 	// Node is the URL of the node that is tried first, if it is alive: one that a Response named. Empty: the next one in turn.
 	Node string
+	// Client is on whose behalf it is sent: nobody gets all connections. The zero value is ourselves.
+	Client share.Client
 	// Own replaces any Authorization among Fields by Config.Authorization. It is for our own indices, never for a client's
 	// request.
 	Own bool

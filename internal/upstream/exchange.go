@@ -19,7 +19,11 @@ type Exchange struct {
 	cancel context.CancelFunc // nil if Set.Do made the Exchange
 	stop   func() bool
 	abort  func() // x.hangUp, made once
+	late   func() // x.expire, made once
 	timer  *time.Timer
+
+	user    user          // of the connection
+	lasting *wire.Lasting // ctx, if it is one; else nil
 
 	mu       sync.Mutex
 	conn     *conn // guarded by mu for hangUp
@@ -39,7 +43,7 @@ type Exchange struct {
 
 func newExchange(s *Set) *Exchange {
 	x := &Exchange{set: s}
-	x.abort = x.hangUp
+	x.abort, x.late = x.hangUp, x.expire
 	return x
 }
 
@@ -54,7 +58,11 @@ func (s *Set) NewExchange(ctx context.Context) *Exchange {
 // bind ties the Exchange to ctx.
 func (x *Exchange) bind(ctx context.Context) {
 	x.ctx, x.stop, x.aborted, x.timedOut = ctx, nil, false, false
-	if ctx.Done() != nil {
+	x.lasting, _ = ctx.(*wire.Lasting)
+	switch {
+	case x.lasting != nil:
+		x.lasting.Hold(x.late)
+	case ctx.Done() != nil:
 		x.stop = context.AfterFunc(ctx, x.abort)
 	}
 }
@@ -62,6 +70,10 @@ func (x *Exchange) bind(ctx context.Context) {
 // unbind undoes bind. It reports whether the Exchange may be bound again: not if hangUp may still be running.
 func (x *Exchange) unbind() bool {
 	x.ctx = nil
+	if l := x.lasting; l != nil {
+		x.lasting = nil
+		return l.Release()
+	}
 	return x.stop == nil || x.stop()
 }
 
@@ -84,7 +96,7 @@ func (x *Exchange) limit(d time.Duration) {
 	switch {
 	case d <= 0:
 	case x.timer == nil:
-		x.timer = time.AfterFunc(d, x.expire)
+		x.timer = time.AfterFunc(d, x.late)
 	default:
 		x.timer.Reset(d)
 	}
@@ -154,7 +166,7 @@ func (x *Exchange) send(r *Request, again *bool) *Error {
 	var tried uint64
 	var last, lost *Error
 	for {
-		n := x.set.pickFirst(r.Node, tried)
+		n := x.set.pickFirst(r.Node, r.Client, tried)
 		fresh := false
 		if lost != nil && (n == nil || !n.alive.Load()) && last == lost {
 			n, fresh = x.set.nodeByURL(lost.Node), true // the one that lost the answer is better than one that is down
@@ -191,7 +203,8 @@ func (x *Exchange) attempt(n *node, r *Request, fresh bool) *Error {
 		if why := x.stopReason(); why != nil {
 			return &Error{Class: Cancelled, Err: why}
 		}
-		c, err := n.get(x.ctx, fresh)
+		x.user.client = r.Client
+		c, err := n.get(x.waiting(), &x.user, fresh)
 		if err != nil {
 			return x.connectFailure(n, err)
 		}
@@ -213,9 +226,21 @@ func (x *Exchange) attempt(n *node, r *Request, fresh bool) *Error {
 	}
 }
 
+// waiting is the context of the wait for a connection: nothing was sent, and a client that leaves needs no connection any more.
+func (x *Exchange) waiting() context.Context {
+	if x.lasting != nil {
+		return x.lasting.Client
+	}
+	return x.ctx
+}
+
 // connectFailure is the error of a node to which there is no connection.
 func (x *Exchange) connectFailure(n *node, err error) *Error {
-	if why := x.stopReason(); why != nil {
+	why := x.stopReason()
+	if why == nil && x.waiting().Err() != nil {
+		why = context.Cause(x.waiting())
+	}
+	if why != nil {
 		return &Error{Node: n.url, Class: Cancelled, Err: why}
 	}
 	var refused *ConnectError

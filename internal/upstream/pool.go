@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"optimist/internal/share"
 	"optimist/internal/wire"
 )
 
@@ -20,6 +21,7 @@ type conn struct {
 	r      wire.Reader
 	probe  *wire.Probe
 	since  time.Duration // when it became idle, as Set.now
+	user   *user         // nil while it is idle
 	reused bool
 }
 
@@ -27,23 +29,68 @@ type conn struct {
 type pool struct {
 	sync.Mutex
 	idle    []*conn
-	open    int // idle, in use and being dialled
-	waiters []chan *conn
+	open    int     // idle, in use and being dialled
+	users   []*user // of the connections that aren't idle
+	waiters []*waiter
 	closed  bool
 }
 
-// hasRoom reports whether a request would get a connection without waiting.
-func (n *node) hasRoom() bool {
+// user is who uses a connection, or a place for one that is being dialled.
+type user struct {
+	client share.Client
+	at     int // in pool.users
+}
+
+// waiter is a request that waits for a connection.
+type waiter struct {
+	user *user
+	turn chan *conn // gets a connection, or leave to dial one (nil)
+}
+
+// admit makes u a user of a connection.
+func (p *pool) admit(u *user) {
+	u.at = len(p.users)
+	p.users = append(p.users, u)
+}
+
+// dismiss undoes admit.
+func (p *pool) dismiss(u *user) {
+	last := len(p.users) - 1
+	p.users[u.at] = p.users[last]
+	p.users[u.at].at = u.at
+	p.users[last] = nil
+	p.users = p.users[:last]
+}
+
+// fits reports whether a client may have one more connection of total.
+func (p *pool) fits(c share.Client, total int) bool {
+	if c == (share.Client{}) || !share.Crowded(total, len(p.users)) {
+		return len(p.users) < total
+	}
+	addr, own := 0, 0
+	for _, u := range p.users {
+		if u.client.Addr == c.Addr {
+			addr++
+			if u.client.Who == c.Who {
+				own++
+			}
+		}
+	}
+	return share.Fits(total, len(p.users), addr, own)
+}
+
+// hasRoom reports whether a request of that client would get a connection without waiting.
+func (n *node) hasRoom(c share.Client) bool {
 	n.pool.Lock()
 	defer n.pool.Unlock()
-	return len(n.pool.idle) > 0 || n.pool.open < n.set.cfg.MaxConns
+	return n.pool.fits(c, n.set.cfg.MaxConns)
 }
 
 // get returns an idle connection that is usable, else a new one; with fresh, always a new one. It waits while the node has as
-// many connections as it may have.
-func (n *node) get(ctx context.Context, fresh bool) (*conn, error) {
+// many connections as it may have, or the client as many as it may have of them. u is used with the connection until that is given back.
+func (n *node) get(ctx context.Context, u *user, fresh bool) (*conn, error) {
 	for {
-		c, dial, wait, err := n.take(fresh)
+		c, dial, wait, err := n.take(u, fresh)
 		switch {
 		case err != nil:
 			return nil, err
@@ -54,7 +101,7 @@ func (n *node) get(ctx context.Context, fresh bool) (*conn, error) {
 			n.drop(c)
 			continue
 		case dial:
-			return n.open(ctx)
+			return n.open(ctx, u)
 		}
 		if c, err = n.wait(ctx, wait); err != nil {
 			return nil, err
@@ -65,45 +112,54 @@ func (n *node) get(ctx context.Context, fresh bool) (*conn, error) {
 			}
 			_ = c.raw.Close()
 		}
-		return n.open(ctx) // on the place that wait returned
+		return n.open(ctx, u) // on the place that wait returned
 	}
 }
 
-// take returns an idle connection, or that the caller may dial, or a channel to wait on.
-func (n *node) take(fresh bool) (c *conn, dial bool, wait chan *conn, err error) {
+// take returns an idle connection, or that the caller may dial, or what to wait for.
+func (n *node) take(u *user, fresh bool) (c *conn, dial bool, wait *waiter, err error) {
 	p := &n.pool
 	p.Lock()
 	defer p.Unlock()
-	if p.closed {
+	switch {
+	case p.closed:
 		return nil, false, nil, ErrClosed
+	case !p.fits(u.client, n.set.cfg.MaxConns):
+		wait = &waiter{u, make(chan *conn, 1)}
+		p.waiters = append(p.waiters, wait)
+		return nil, false, wait, nil
 	}
-	if last := len(p.idle) - 1; last >= 0 && !fresh {
-		c, p.idle[last] = p.idle[last], nil
-		p.idle = p.idle[:last]
-		return c, false, nil, nil
-	}
-	if p.open < n.set.cfg.MaxConns {
-		p.open++
-		return nil, true, nil, nil
-	}
-	if len(p.idle) > 0 { // fresh: the oldest one makes place
+	if fresh && p.open == n.set.cfg.MaxConns { // the oldest idle one makes place
 		_ = p.idle[0].raw.Close()
 		p.idle = slices.Delete(p.idle, 0, 1)
-		return nil, true, nil, nil
+		p.open--
 	}
-	wait = make(chan *conn, 1)
-	p.waiters = append(p.waiters, wait)
-	return nil, false, wait, nil
+	c = p.place(u, fresh, n.set.cfg.MaxConns)
+	return c, c == nil, nil, nil
+}
+
+// place admits a user, and returns an idle connection for it, or nil: then it may dial one. There is room for one.
+func (p *pool) place(u *user, fresh bool, total int) (c *conn) {
+	p.admit(u)
+	last := len(p.idle) - 1
+	if last < 0 || fresh && p.open < total {
+		p.open++
+		return nil
+	}
+	c, p.idle[last] = p.idle[last], nil
+	p.idle = p.idle[:last]
+	c.user = u
+	return c
 }
 
 // wait waits for a connection, or for leave to dial one (nil).
-func (n *node) wait(ctx context.Context, ch chan *conn) (*conn, error) {
+func (n *node) wait(ctx context.Context, w *waiter) (*conn, error) {
 	begun := time.Now()
 	timer := time.NewTimer(n.set.cfg.AcquireTimeout)
 	defer timer.Stop()
 	var err error
 	select {
-	case c := <-ch:
+	case c := <-w.turn:
 		n.reportWait(begun)
 		return c, nil
 	case <-ctx.Done():
@@ -114,7 +170,7 @@ func (n *node) wait(ctx context.Context, ch chan *conn) (*conn, error) {
 		err = ErrClosed
 	}
 	n.reportWait(begun)
-	n.leaveQueue(ch)
+	n.leaveQueue(w)
 	return nil, err
 }
 
@@ -123,30 +179,29 @@ func (n *node) reportWait(begun time.Time) {
 }
 
 // leaveQueue takes a waiter out of the queue. A connection that it got in the meantime goes to the next one.
-func (n *node) leaveQueue(ch chan *conn) {
+func (n *node) leaveQueue(w *waiter) {
 	n.pool.Lock()
-	for i, w := range n.pool.waiters {
-		if w == ch {
-			n.pool.waiters = append(n.pool.waiters[:i], n.pool.waiters[i+1:]...)
-			n.pool.Unlock()
-			return
-		}
+	if i := slices.Index(n.pool.waiters, w); i >= 0 {
+		n.pool.waiters = slices.Delete(n.pool.waiters, i, i+1)
+		n.pool.Unlock()
+		return
 	}
 	n.pool.Unlock()
-	if c := <-ch; c != nil {
+	if c := <-w.turn; c != nil {
 		n.put(c)
 	} else {
-		n.freePlace()
+		n.freePlace(w.user)
 	}
 }
 
 // open dials a connection that pool.open counts already.
-func (n *node) open(ctx context.Context) (*conn, error) {
+func (n *node) open(ctx context.Context, u *user) (*conn, error) {
 	c, err := n.dial(ctx)
 	if err != nil {
-		n.freePlace()
+		n.freePlace(u)
 		return nil, err
 	}
+	c.user = u
 	return c, nil
 }
 
@@ -182,45 +237,48 @@ func (n *node) put(c *conn) {
 	c.r.Shrink()
 	p := &n.pool
 	p.Lock()
-	switch {
-	case p.closed:
-	case len(p.waiters) > 0:
-		p.nextWaiter() <- c
+	if p.closed || len(p.idle) >= n.set.cfg.MaxIdle && len(p.waiters) == 0 {
 		p.Unlock()
-		return
-	case len(p.idle) < n.set.cfg.MaxIdle:
-		p.idle = append(p.idle, c)
-		p.Unlock()
+		n.drop(c)
 		return
 	}
-	p.Unlock()
-	n.drop(c)
+	defer p.Unlock()
+	p.dismiss(c.user)
+	c.user = nil
+	p.idle = append(p.idle, c)
+	p.serve(n.set.cfg.MaxConns)
 }
 
-// nextWaiter takes the first waiter out of the queue.
-func (p *pool) nextWaiter() chan *conn {
-	w := p.waiters[0]
-	p.waiters[0] = nil
-	p.waiters = p.waiters[1:]
-	return w
+// serve gives those connections that are free to those who wait for one, first come, first served, but for those who have their share.
+func (p *pool) serve(total int) {
+	if p.closed {
+		return
+	}
+	for i := 0; i < len(p.waiters) && len(p.users) < total; {
+		w := p.waiters[i]
+		if !p.fits(w.user.client, total) {
+			i++
+			continue
+		}
+		p.waiters = slices.Delete(p.waiters, i, i+1)
+		w.turn <- p.place(w.user, false, total)
+	}
 }
 
 // drop closes a connection and gives its place to the next waiter.
 func (n *node) drop(c *conn) {
 	_ = c.raw.Close()
-	n.freePlace()
+	n.freePlace(c.user)
 }
 
 // freePlace gives up the place of a connection.
-func (n *node) freePlace() {
+func (n *node) freePlace(u *user) {
 	p := &n.pool
 	p.Lock()
 	defer p.Unlock()
-	if len(p.waiters) > 0 && !p.closed {
-		p.nextWaiter() <- nil
-		return
-	}
+	p.dismiss(u)
 	p.open--
+	p.serve(n.set.cfg.MaxConns)
 }
 
 // prune closes the idle connections for which gone returns true.

@@ -3,10 +3,13 @@ package upstream
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"optimist/internal/share"
 )
 
 func TestOpenConnectionsAreBounded(t *testing.T) {
@@ -105,18 +108,18 @@ func TestWaiterThatLeavesPassesOnWhatItWasGiven(t *testing.T) {
 	s := newStub(t, echo)
 	set := newSet(t, func(c *Config) { c.MaxConns = 1 }, s.url)
 	n := set.nodes[0]
-	c, err := n.get(context.Background(), false)
+	c, err := n.get(context.Background(), &user{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, first, _ := n.take(false)
-	_, _, second, _ := n.take(false)
+	_, _, first, _ := n.take(&user{}, false)
+	_, _, second, _ := n.take(&user{}, false)
 	n.put(c)            // given to the first,
 	n.leaveQueue(first) // which has just left
-	if got := <-second; got != c {
+	if got := <-second.turn; got != c {
 		t.Errorf("got %v", got)
 	}
-	_, _, third, _ := n.take(false)
+	_, _, third, _ := n.take(&user{}, false)
 	n.drop(c) // its place goes to the third,
 	n.leaveQueue(third)
 	if st := set.Nodes()[0]; st.Open != 0 {
@@ -166,16 +169,16 @@ func TestLastUsedConnectionIsUsedFirst(t *testing.T) {
 	s := newStub(t, echo)
 	set := newSet(t, nil, s.url)
 	n := set.nodes[0]
-	a, _ := n.get(context.Background(), false)
-	b, _ := n.get(context.Background(), false)
+	a, _ := n.get(context.Background(), &user{}, false)
+	b, _ := n.get(context.Background(), &user{}, false)
 	n.put(a)
 	n.put(b)
-	if c, _ := n.get(context.Background(), false); c != b {
+	if c, _ := n.get(context.Background(), &user{}, false); c != b {
 		t.Error("the other one")
 	} else {
 		n.put(c)
 	}
-	if c, _ := n.get(context.Background(), true); c == a || c == b {
+	if c, _ := n.get(context.Background(), &user{}, true); c == a || c == b {
 		t.Error("not fresh")
 	} else {
 		n.put(c)
@@ -186,7 +189,7 @@ func TestFreshConnectionTakesThePlaceOfAnIdleOneAtTheBound(t *testing.T) {
 	s := newStub(t, echo)
 	set := newSet(t, func(c *Config) { c.MaxConns = 1 }, s.url)
 	do(t, set, get())
-	c, err := set.nodes[0].get(context.Background(), true)
+	c, err := set.nodes[0].get(context.Background(), &user{}, true)
 	if err != nil || c.reused {
 		t.Fatal(err)
 	}
@@ -200,7 +203,7 @@ func TestFullNodeIsPassedOverWhileAnotherHasRoom(t *testing.T) {
 	read, ended := make(chan struct{}), make(chan struct{}, 1)
 	slow, quick := newStub(t, silent(read, ended)), newStub(t, echo)
 	set := newSet(t, func(c *Config) { c.MaxConns, c.AcquireTimeout = 1, time.Minute }, slow.url, quick.url)
-	c, err := set.nodes[0].get(context.Background(), false)
+	c, err := set.nodes[0].get(context.Background(), &user{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,4 +249,62 @@ func TestCloseEndsWaitersAndLetsExchangesFinish(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	set.Close() // twice is harmless
+}
+
+// A client whose requests the engine doesn't answer takes most connections. The next one finds a place, and gets what becomes free first.
+func TestOneClientLeavesConnectionsToOthers(t *testing.T) {
+	s := newStub(t, echo)
+	const total = 16
+	set := newSet(t, func(c *Config) { c.MaxConns, c.AcquireTimeout = total, time.Minute }, s.url)
+	n := set.nodes[0]
+	client := func(addr string) *user { return &user{client: share.Of(netip.MustParseAddr(addr), 0)} }
+	var held []*conn
+	var waiting *waiter
+	for waiting == nil {
+		c, dial, wait, err := n.take(client("192.0.2.1"), false)
+		switch {
+		case err != nil || c != nil:
+			t.Fatal(c, err)
+		case dial:
+			n.pool.Lock()
+			u := n.pool.users[len(n.pool.users)-1]
+			n.pool.Unlock()
+			if c, err = n.open(t.Context(), u); err != nil {
+				t.Fatal(err)
+			}
+			held = append(held, c)
+		}
+		waiting = wait
+	}
+	if len(held) < total*3/4 || len(held) >= total {
+		t.Errorf("one client got %d of %d connections", len(held), total)
+	}
+	other := client("192.0.2.2")
+	c, err := n.get(t.Context(), other, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.put(c)
+	select {
+	case <-waiting.turn:
+		t.Error("the client got more than its share")
+	default:
+	}
+	c, err = n.get(t.Context(), other, false)
+	if err != nil || !c.reused {
+		t.Errorf("%v: the free connection isn't the other client's", err)
+	}
+	n.put(c)
+	n.put(held[0])
+	if got := <-waiting.turn; got == nil {
+		t.Error("who waits got leave to make a connection, though there was a free one")
+	} else {
+		n.put(got)
+	}
+	for _, c := range held[1:] {
+		n.put(c)
+	}
+	if st := set.Nodes()[0]; len(n.pool.users) != 0 || len(n.pool.waiters) != 0 || st.Open != st.Idle {
+		t.Errorf("%+v, %d users, %d waiters", st, len(n.pool.users), len(n.pool.waiters))
+	}
 }

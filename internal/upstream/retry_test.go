@@ -374,7 +374,7 @@ func TestResetBeforeAnyByteWasWrittenIsNotSent(t *testing.T) {
 	})
 	set := newSet(t, nil, s.url)
 	n := set.nodes[0]
-	c, err := n.get(context.Background(), false)
+	c, err := n.get(context.Background(), &user{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

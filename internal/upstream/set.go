@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"optimist/internal/share"
 )
 
 // Set is the engine: its nodes and the connections to them. All methods are safe for concurrent use.
@@ -100,9 +102,10 @@ func (s *Set) Nodes() []NodeState {
 // now is the time since the Set was made: monotonic, and small enough for atomics.
 func (s *Set) now() time.Duration { return time.Since(s.epoch) }
 
-// pick returns a node that isn't among tried. Nodes that are alive take turns; those with a free connection come first. If none
+// pick returns a node that isn't among tried. Nodes that are alive take turns; those with a free connection for the client come
+// first. If none
 // is alive, it is the one whose failure is longest ago. It returns nil when all were tried.
-func (s *Set) pick(tried uint64) *node {
+func (s *Set) pick(c share.Client, tried uint64) *node {
 	if len(s.nodes) == 1 && tried == 0 {
 		return s.nodes[0]
 	}
@@ -116,7 +119,7 @@ func (s *Set) pick(tried uint64) *node {
 			if dead == nil || n.failedAt.Load() < dead.failedAt.Load() {
 				dead = n
 			}
-		case n.hasRoom():
+		case n.hasRoom(c):
 			return n
 		case full == nil:
 			full = n
@@ -129,13 +132,13 @@ func (s *Set) pick(tried uint64) *node {
 }
 
 // pickFirst is pick, except that the first try goes to the node of that URL if it is alive.
-func (s *Set) pickFirst(url string, tried uint64) *node {
+func (s *Set) pickFirst(url string, c share.Client, tried uint64) *node {
 	if url != "" && tried == 0 {
 		if n := s.nodeByURL(url); n != nil && n.alive.Load() {
 			return n
 		}
 	}
-	return s.pick(tried)
+	return s.pick(c, tried)
 }
 
 // nodeByURL returns the node of that URL, nil if there is none.

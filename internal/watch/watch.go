@@ -127,7 +127,7 @@ func (rd *Reading) ask(method string, path, query, body []byte) (*upstream.Respo
 	if len(query) > 0 {
 		target = append(append(target, '?'), query...)
 	}
-	r := &upstream.Request{Method: method, Target: target, Body: body, Repeatable: true}
+	r := &upstream.Request{Method: method, Target: target, Body: body, Repeatable: true, Client: rd.r.Place()}
 	r.Fields = wire.Without(rd.r.Fields(), "accept-encoding", "content-length", "expect")
 	return rd.w.Upstream.Do(rd.r.Context(), r)
 }

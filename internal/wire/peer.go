@@ -12,6 +12,9 @@ type peer struct {
 	nc    net.Conn
 	mu    sync.Mutex
 	probe *Probe // made when it is first needed
+
+	over  bool   // the client left so long ago that nothing is done on its behalf any more
+	abort func() // ends what is done on its behalf; nil: nothing is
 }
 
 type peerKey struct{}
@@ -31,8 +34,8 @@ func PeerLeft(ctx context.Context) bool {
 // PeerClosed reports whether the connection of ctx's request is closed by now, on either side. Unlike PeerLeft it ignores
 // whether ctx was cancelled: ctx may be for a part of the work that is over.
 func PeerClosed(ctx context.Context) bool {
-	p, ok := ctx.Value(peerKey{}).(*peer)
-	if !ok {
+	p, _ := ctx.Value(peerKey{}).(*peer)
+	if p == nil {
 		return false
 	}
 	p.mu.Lock()
@@ -41,4 +44,63 @@ func PeerClosed(ctx context.Context) bool {
 		p.probe = NewProbe(p.nc)
 	}
 	return p.probe.State() == PeerGone
+}
+
+// Lasting is the context of work whose outcome matters although the client may leave: a write that was sent. It doesn't end with the
+// client's own context. Only HangUp ends the work, by the function that Hold was given.
+type Lasting struct {
+	context.Context // without its end
+	// Client is the context of the client's request.
+	Client context.Context
+	peer   *peer // nil: there is none
+}
+
+// Last returns ctx for such work.
+func Last(ctx context.Context) *Lasting {
+	p, _ := ctx.Value(peerKey{}).(*peer)
+	return &Lasting{context.WithoutCancel(ctx), ctx, p}
+}
+
+// Hold has abort called, in another goroutine, when the client left too long ago; at once if it has. A connection has one request under
+// way, and so one such work at a time.
+func (l *Lasting) Hold(abort func()) {
+	if l.peer == nil {
+		return
+	}
+	l.peer.mu.Lock()
+	defer l.peer.mu.Unlock()
+	l.peer.abort = abort
+	if l.peer.over {
+		abort()
+	}
+}
+
+// Release undoes Hold. It reports false if the function was called.
+func (l *Lasting) Release() bool {
+	if l.peer == nil {
+		return true
+	}
+	l.peer.mu.Lock()
+	defer l.peer.mu.Unlock()
+	l.peer.abort = nil
+	return !l.peer.over
+}
+
+// HangUp ends what is done on behalf of the client of ctx's connection, which has left.
+func HangUp(ctx context.Context) {
+	p, _ := ctx.Value(peerKey{}).(*peer)
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+	if p.abort != nil {
+		p.abort()
+	}
+}
+
+// WithoutPeer returns ctx for work on behalf of several clients: none of them ends it by leaving.
+func WithoutPeer(ctx context.Context) context.Context {
+	return context.WithValue(ctx, peerKey{}, (*peer)(nil))
 }

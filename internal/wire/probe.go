@@ -47,6 +47,16 @@ func NewProbe(c net.Conn) *Probe {
 	return p
 }
 
+// Acknowledged returns how many bytes the peer's system has acknowledged. ok is false where the socket can't tell. It differs from what was
+// written by what waits in our own system's buffer, which may be megabytes.
+func (p *Probe) Acknowledged() (n int64, ok bool) {
+	if p == nil {
+		return 0, false
+	}
+	err := p.raw.Control(func(fd uintptr) { n, ok = acknowledged(fd) })
+	return n, ok && err == nil
+}
+
 // State looks at the connection once.
 func (p *Probe) State() PeerState {
 	if p == nil {

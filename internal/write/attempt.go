@@ -91,7 +91,7 @@ func (s *Service) run(ctx context.Context, b *retry.Batch[*change]) {
 // outlive is ctx without its client: the leader's may leave, and the others' changes are still to be written. The time that the
 // client gives stays, because changes that share a write have the same.
 func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
-	stay := context.WithoutCancel(ctx)
+	stay := wire.WithoutPeer(context.WithoutCancel(ctx))
 	if end, ok := ctx.Deadline(); ok {
 		return context.WithDeadlineCause(stay, end, ErrTimeout)
 	}

@@ -15,7 +15,8 @@ import (
 )
 
 // carrier takes a load upstream and brings the engine's answer back, in the form that the answer to a single request has. It
-// waits for the answer even when the client leaves: a write that is out has an outcome, and the client's next one is based on it.
+// waits for the answer even when the client leaves, for a while: a write that is out has an outcome, and the client's next one is based
+// on it. What isn't sent yet when the client leaves never is.
 // Errors are ErrUnknownOutcome, but where nothing was sent: then they are ErrNotWritten or upstream.ErrNotSent.
 type carrier interface {
 	carry(ctx context.Context, l *load) (*upstream.Response, error)
@@ -60,7 +61,7 @@ func (c *change) on(s single) single {
 // exchange sends one request and waits for its answer.
 func (s single) exchange(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
 	r.Timeout = answerTimeout
-	res, err := s.up.Do(context.WithoutCancel(ctx), r)
+	res, err := s.up.Do(wire.Last(ctx), r)
 	if err != nil {
 		return nil, lostAnswer(err)
 	}
@@ -83,7 +84,8 @@ func lostAnswer(err error) error {
 // answer from being read.
 func (c *change) request(body []byte, n doc.Numbers, create bool) *upstream.Request {
 	r := &c.up
-	*r = upstream.Request{Method: wire.MethodString(c.method), Target: c.target(n, create), Body: body, Fields: c.fields[:0]}
+	*r = upstream.Request{Method: wire.MethodString(c.method), Target: c.target(n, create), Body: body, Fields: c.fields[:0],
+		Client: c.req.Caller.Client}
 	for _, f := range c.req.Fields {
 		if !staysHere(f.Name) && (c.media == nil || !wire.EqualFold(f.Name, "content-type")) {
 			r.Fields = append(r.Fields, f)

@@ -24,7 +24,8 @@ func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 		return nil
 	}
 	r := &c.up
-	*r = upstream.Request{Method: wire.MethodString(c.req.Method), Target: c.ownTarget(), Body: body, Fields: c.fields[:0]}
+	*r = upstream.Request{Method: wire.MethodString(c.req.Method), Target: c.ownTarget(), Body: body, Fields: c.fields[:0],
+		Client: c.req.Caller.Client}
 	for _, f := range c.req.Fields {
 		if !staysHere(f.Name) || c.outcome.Kind == outcome.Passed && wire.EqualFold(f.Name, "accept-encoding") {
 			r.Fields = append(r.Fields, f)

@@ -1,0 +1,50 @@
+// Package share says how many of a bounded number of places one client may have: connections of clients, connections to the engine.
+//
+// It keeps no accounts. A client that is alone gets most of the places, and always leaves some; the more places are taken, the fewer
+// each may have. So whoever comes later finds one, without a place being kept empty for somebody in particular.
+package share
+
+import "net/netip"
+
+// Client is whose places are counted. The zero value is optimist itself, which may have all.
+type Client struct {
+	// Addr is where the client is; of an IPv6 address its network of 64 bits, which is one customer's.
+	Addr netip.Addr
+	// Who stands for its credentials. They may be made up, so that they divide only what the address gets.
+	Who uint64
+}
+
+// Of returns the client at an address.
+func Of(addr netip.Addr, who uint64) Client {
+	addr = addr.Unmap()
+	if addr.Is6() {
+		if p, err := addr.Prefix(64); err == nil {
+			addr = p.Addr()
+		}
+	}
+	return Client{addr, who}
+}
+
+// share is how many times what is free an address may have, and a client of it times what the address may still get. So one that is
+// alone gets seven of eight places.
+const share = 7
+
+// Crowded reports whether so many places are taken that a client may be refused one: below that, nobody needs to count.
+func Crowded(total, taken int) bool { return taken >= total/2 }
+
+// Fits reports whether a client may have one more of total places, of which taken are taken. addr is how many of these clients at its
+// address have, and own how many it has itself. It may have the first place that is free, and the last one that its address may have
+// only if it has none.
+func Fits(total, taken, addr, own int) bool {
+	free := total - taken
+	left := share*free - addr
+	switch {
+	case free <= 0:
+		return false
+	case addr == 0:
+		return true
+	case own == 0:
+		return left > 0
+	}
+	return own < share*left && share*(free-1)-addr-1 > 0
+}
