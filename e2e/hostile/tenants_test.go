@@ -36,8 +36,6 @@ func byField(name string) tenancy {
 
 func (y tenancy) with(config string) tenancy { y.config = config; return y }
 
-func (y tenancy) without() tenancy { y.unguarded = true; return y }
-
 func tenancies() map[string]tenancy {
 	addresses := tenancy{
 		choose: func(r *http.Request) string {
@@ -57,7 +55,6 @@ func tenancies() map[string]tenancy {
 		"header":             byField("X-Tenant"),
 		"organisation":       byField("X-Scope-OrgID"),
 		"configured header":  byField("X-Shop").with("identity: {fields: [X-Shop]}\n"),
-		"unknown header":     byField("X-Odd").without(),
 		"named in no header": byField("X-Tenant").with("sessions: {infer: none}\n"),
 		"credentials": {
 			choose: func(r *http.Request) string {
@@ -98,8 +95,7 @@ func tenancies() map[string]tenancy {
 			as:        func(tenant, path string) (string, []string) { return "/" + tenant + path, nil },
 			unguarded: true,
 		},
-		"address":         addresses.with(trusting + "identity: {fields: [X-Forwarded-For]}\n"),
-		"unknown address": addresses.with(trusting).without(),
+		"address": addresses.with(trusting + "identity: {fields: [X-Forwarded-For]}\n"),
 	}
 }
 
