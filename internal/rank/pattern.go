@@ -13,8 +13,6 @@ import (
 type Patterns struct {
 	known [maxPatterns]frequency
 	total int
-	// guesses are the choices that were in doubt. Changes that never show for certain are among them.
-	guesses int
 }
 
 // frequency is how often a pattern was seen.
@@ -27,24 +25,14 @@ const (
 	maxPatterns = 24
 	// minHabit is how often a pattern has to be seen. Then what it takes out costs habitual at most: clients do so, whatever it says.
 	minHabit, habitual = 3, 3
-	// guessesPerNew is of how many guesses one counts as a pattern of its own.
-	guessesPerNew = 8
 	// enoughChanges is how many changes make a habit: with more, the older ones count half.
 	enoughChanges = 128
 )
 
-// Learn notes what was chosen.
-func (p *Patterns) Learn(c Choice) {
-	if c.Certain {
-		p.add(c.Pattern)
-	} else {
-		p.guesses++
-	}
-}
-
-func (p *Patterns) add(pattern uint64) {
+// Add notes a change whose base is beyond doubt.
+func (p *Patterns) Add(pattern uint64) {
 	if p.total++; p.total > enoughChanges {
-		p.total, p.guesses = 0, p.guesses/2
+		p.total = 0
 		for i := range p.known {
 			p.known[i].count /= 2
 			p.total += p.known[i].count
@@ -67,7 +55,7 @@ func (p *Patterns) add(pattern uint64) {
 // price is that of a change with the pattern, in bits: the rarer it is, the dearer. Where changes have new patterns all the time, a new
 // one costs no more than others.
 func (p *Patterns) price(pattern uint64) (price int, habit bool) {
-	count, once := 0.0, 0.5+float64(p.guesses)/guessesPerNew
+	count, once := 0.0, 0.5
 	for i := range p.known {
 		k := &p.known[i]
 		if k.count == 1 {
@@ -138,8 +126,7 @@ func (w *weighing) touch(g *change, c *Candidate) uint64 {
 	return touchPut
 }
 
-// judgePatterns adds the prices of the patterns, as far as they can matter. A save that changes nothing has none: it is hardly ever
-// certain, so nothing is known of how many there are.
+// judgePatterns adds the prices of the patterns, as far as they can matter.
 func (w *weighing) judgePatterns(cs []Candidate, p *Patterns, best int) {
 	if p == nil || p.total == 0 {
 		return
@@ -147,7 +134,7 @@ func (w *weighing) judgePatterns(cs []Candidate, p *Patterns, best int) {
 	most := w.verdicts[best].price + narrow
 	for i := range w.verdicts {
 		v := &w.verdicts[i]
-		if !v.unknown && !v.far && !v.saves() && v.price <= most {
+		if !v.unknown && !v.far && v.price <= most {
 			price, habit := p.price(w.patternOf(cs, i))
 			if v.price += price; habit {
 				v.price -= max(0, v.taken-habitual)

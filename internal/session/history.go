@@ -178,11 +178,11 @@ func (t *taking) pick(cs []*candidate, choice rank.Choice, b *Base) (taken bool)
 		t.sh.settled(e)
 		return false
 	}
-	if !t.s.dryRun {
+	if choice.Certain && !t.s.dryRun {
 		if e.patterns == nil {
 			e.patterns = new(rank.Patterns)
 		}
-		e.patterns.Learn(choice)
+		e.patterns.Add(choice.Pattern)
 	}
 	t.reserve(e, d, b)
 	return true
