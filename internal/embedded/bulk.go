@@ -61,7 +61,7 @@ func (c *call) bulkItems() ([]bulkItem, *Error) {
 			items, item = append(items, *item), nil
 			continue
 		}
-		if len(text) == 0 {
+		if len(bytes.Trim(text, " \t")) == 0 {
 			continue
 		}
 		next := defaults
@@ -129,6 +129,9 @@ func (it *bulkItem) metadata(kid *node, line int) (err *Error) {
 	number := func() (n int64) {
 		n, err = parseNumber(kid.name, kid.text(), 64)
 		return n
+	}
+	if kid.kind == tree.Null {
+		return nil // as if it weren't there
 	}
 	switch kid.name {
 	case "_index":
