@@ -15,6 +15,10 @@ import (
 type Result struct {
 	Status int
 	Body   []byte
+	// element is the engine's own, of an item that went as it was.
+	element []byte
+	failed  bool
+	place   []byte // how the engine names the document of an item that it refused
 }
 
 // readResult takes the result out of an element of the engine's items.
@@ -24,10 +28,15 @@ func readResult(element []byte) (res Result, ok bool) {
 		return res, false
 	}
 	inner := s.Text()
-	var failure []byte
+	var failure, place []byte
 	from, to := 0, 0
 	for m, before := jsontext.Scan(inner), -1; m.Next(); before = m.Comma {
 		switch string(m.Name()) {
+		case "_index", "_type", "_id":
+			if len(place) > 0 {
+				place = append(place, ',')
+			}
+			place = append(place, inner[m.Key:m.End]...)
 		case "error":
 			failure = m.Text()
 		case "status":
@@ -50,8 +59,32 @@ func readResult(element []byte) (res Result, ok bool) {
 		res.Body = append(bytes.Clone(inner[:from]), inner[to:]...)
 		return res, true
 	}
-	res.Body = appendError(failure, res.Status)
+	res.Body, res.place = appendError(failure, res.Status), place
 	return res, true
+}
+
+// readAsIs is readResult for an item whose element is the client's answer as it stands.
+func readAsIs(element []byte) (res Result, ok bool) {
+	s := jsontext.Scan(element)
+	if !s.IsObject() || !s.Next() {
+		return res, false
+	}
+	value := s.Value
+	for m := jsontext.Scan(s.Text()); m.Next(); {
+		switch string(m.Name()) {
+		case "error":
+			res.failed = true
+		case "status":
+			n, err := strconv.Atoi(string(m.Text()))
+			if err != nil {
+				return res, false
+			}
+			res.Status = n
+		}
+	}
+	res.element = bytes.Clone(element)
+	res.Body = res.element[value:s.End]
+	return res, res.Status != 0
 }
 
 // appendError is the body of an answer with the error of an item.
@@ -69,6 +102,9 @@ func appendError(failure []byte, status int) []byte {
 
 // AppendItem appends the result of an item as an element of a bulk's items. failed reports whether it is an error.
 func (it *Item) AppendItem(dst []byte, res Result) (out []byte, failed bool) {
+	if res.element != nil {
+		return append(dst, res.element...), res.failed
+	}
 	dst = append(append(append(dst, '{', '"'), it.Verb...), `":`...)
 	failure := es.Member(res.Body, "error")
 	if failure == nil && len(res.Body) > 2 && res.Body[0] == '{' {
@@ -76,15 +112,7 @@ func (it *Item) AppendItem(dst []byte, res Result) (out []byte, failed bool) {
 		dst = append(append(dst, body[:len(body)-1]...), `,"status":`...)
 		return append(strconv.AppendInt(dst, int64(res.Status), 10), '}', '}'), false
 	}
-	dst = gjson.AppendJSONString(append(dst, `{"_index":`...), it.Index)
-	if it.Type != "" {
-		dst = gjson.AppendJSONString(append(dst, `,"_type":`...), it.Type)
-	}
-	if dst = append(dst, `,"_id":`...); it.ID == "" {
-		dst = append(dst, "null"...)
-	} else {
-		dst = gjson.AppendJSONString(dst, it.ID)
-	}
+	dst = it.appendPlace(append(dst, '{'))
 	dst = strconv.AppendInt(append(dst, `,"status":`...), int64(res.Status), 10)
 	dst = append(dst, `,"error":`...)
 	switch {
@@ -95,6 +123,21 @@ func (it *Item) AppendItem(dst []byte, res Result) (out []byte, failed bool) {
 		dst = appendWithoutCauses(dst, failure)
 	}
 	return append(dst, '}', '}'), true
+}
+
+// appendPlace appends how the engine names the item's document, or, if it has said nothing of it, the client.
+func (it *Item) appendPlace(dst []byte) []byte {
+	if len(it.place) > 0 {
+		return append(dst, it.place...)
+	}
+	dst = gjson.AppendJSONString(append(dst, `"_index":`...), it.Index)
+	if it.Type != "" {
+		dst = gjson.AppendJSONString(append(dst, `,"_type":`...), it.Type)
+	}
+	if dst = append(dst, `,"_id":`...); it.ID == "" {
+		return append(dst, "null"...)
+	}
+	return gjson.AppendJSONString(dst, it.ID)
 }
 
 // maxReason bounds what is said of an answer that isn't the engine's, in bytes.

@@ -52,6 +52,14 @@ type Group struct {
 	head    []wire.Field
 	summary Summary
 	rounds  int
+	refusal *Refusal
+}
+
+// Refusal is the engine's answer to a bulk that it refused as a whole.
+type Refusal struct {
+	Status int
+	Fields []wire.Field
+	Body   []byte
 }
 
 // Bounds of one request, and of the wait for it.
@@ -70,6 +78,7 @@ type parkedWrite struct {
 	err  error
 	done chan struct{}
 	idle bool // nobody is at work on its item: it is only waited for
+	asIs bool // the engine's element of it is the client's
 }
 
 type parkedRead struct {
@@ -97,20 +106,27 @@ func (g *Group) End() {
 
 // Add has an item that isn't guarded go with the first request. wait returns what became of it.
 func (g *Group) Add(it *Item) (wait func() (Result, error)) {
-	w := &parkedWrite{text: it.Text, idle: true, done: make(chan struct{})}
+	w := &parkedWrite{text: it.Text, idle: true, asIs: true, done: make(chan struct{})}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.writes = append(g.writes, w)
 	g.bytes += len(w.text)
 	return func() (Result, error) {
+		g.flush() // nobody may be left who would send it
 		<-w.done
 		return w.res, w.err
 	}
 }
 
+// flush sends what has come, if nobody is at work.
+func (g *Group) flush() {
+	g.mu.Lock()
+	g.parked(false)
+}
+
 // Pass has an item that isn't guarded go as the others do that are at work, and returns what became of it.
 func (g *Group) Pass(it *Item) (Result, error) {
-	p := &parkedWrite{text: it.Text, done: make(chan struct{})}
+	p := &parkedWrite{text: it.Text, asIs: true, done: make(chan struct{})}
 	g.park(p)
 	return p.res, p.err
 }
@@ -130,6 +146,13 @@ func (g *Group) Head() []wire.Field {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.head
+}
+
+// Refusal is the last answer by which the engine refused a whole bulk, nil if there was none.
+func (g *Group) Refusal() *Refusal {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.refusal
 }
 
 // Summary is what the answers of the requests say of all their items.
@@ -162,6 +185,7 @@ func (w *Way) Do(ctx context.Context, r *upstream.Request) (*upstream.Response, 
 	if p.err != nil {
 		return nil, p.err
 	}
+	w.item.place = p.res.place
 	return &upstream.Response{Head: wire.Head{Status: p.res.Status}, Payload: p.res.Body, Node: p.node}, nil
 }
 
@@ -273,6 +297,7 @@ func (g *Group) exchange(writes []*parkedWrite) (rejected []*parkedWrite) {
 		}
 	case res.Status != http.StatusOK:
 		failure := Result{Status: res.Status, Body: bytes.Clone(res.Payload)}
+		g.refused(&Refusal{Status: res.Status, Fields: headOf(res), Body: failure.Body})
 		for _, w := range writes {
 			w.res, w.node = failure, res.Node
 		}
@@ -308,39 +333,55 @@ func (g *Group) finish(writes []*parkedWrite) {
 	}
 }
 
-// tell gives each write its part of the engine's answer.
+func (g *Group) refused(r *Refusal) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.refusal = r
+}
+
+// tell gives each write its part of the engine's answer. Where that has not exactly one for each, nobody knows whose they are.
 func (g *Group) tell(writes []*parkedWrite, res *upstream.Response) {
-	i := 0
+	n, whole := 0, true
 	for element := range es.Elements(res.Payload, "items") {
-		if i == len(writes) {
+		if n++; n > len(writes) {
 			break
 		}
-		w := writes[i]
-		ok := false
-		if w.res, ok = readResult(element); !ok {
+		w := writes[n-1]
+		read := readResult
+		if w.asIs {
+			read = readAsIs
+		}
+		if w.res, whole = read(element); !whole {
 			break
 		}
 		w.node = res.Node
-		i++
 	}
-	for ; i < len(writes); i++ {
-		writes[i].err = errShort
+	if !whole || n != len(writes) {
+		for _, w := range writes {
+			w.res, w.err = Result{}, &upstream.Error{Node: res.Node, Class: upstream.Lost, Sent: true, Status: res.Status, Err: errShort}
+		}
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.rounds == 0 {
 		took, failed := bytes.Index(res.Payload, []byte(`"took"`)), bytes.Index(res.Payload, []byte(`"errors"`))
 		g.summary.TookFirst, g.summary.Ingest = took < failed, -1
-		for _, f := range res.EndToEnd(nil) {
-			if !wire.EqualFold(f.Name, "content-length") {
-				g.head = append(g.head, wire.Field{Name: bytes.Clone(f.Name), Value: bytes.Clone(f.Value)})
-			}
-		}
+		g.head = headOf(res)
 	}
 	g.rounds++
 	if n, ok := number(es.Member(res.Payload, "ingest_took")); ok {
 		g.summary.Ingest = max(g.summary.Ingest, 0) + n
 	}
+}
+
+// headOf are an answer's fields, without its length.
+func headOf(res *upstream.Response) (head []wire.Field) {
+	for _, f := range res.EndToEnd(nil) {
+		if !wire.EqualFold(f.Name, "content-length") {
+			head = append(head, wire.Field{Name: bytes.Clone(f.Name), Value: bytes.Clone(f.Value)})
+		}
+	}
+	return head
 }
 
 // read reads documents, for all items that asked for some.

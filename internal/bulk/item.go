@@ -6,6 +6,7 @@ package bulk
 import (
 	"bytes"
 	"errors"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -31,11 +32,15 @@ type Item struct {
 
 	Guarded bool // the client's own version or sequence number is in it
 	Retries bool // the client's own retry_on_conflict is
+	// Odd says that the engine refuses this one item, or that nobody could tell what it means alone: it goes as it is.
+	Odd bool
 
 	ownIndex  bool   // the action names its index; else the request's path does
 	ownSource bool   // it says itself what of its document its answer is to show
 	params    []byte // what a request for this one document would say in its query
 	rest      []byte // members of the action that only a bulk can say: ,"name":value…
+	meta      int    // where the action's members begin in Text
+	place     []byte // how the engine named the document when it refused the item last: "_index":…,"_id":…
 }
 
 // Defaults are what the request says of all its items that don't say otherwise.
@@ -61,7 +66,7 @@ func (r *Reader) Rest() []byte { return r.text }
 // Next reads the next item. ok is false behind the last. The error is ErrUnreadable.
 func (r *Reader) Next() (it Item, ok bool, err error) {
 	line, rest, ended := cutLine(r.text)
-	for ended && len(line) == 0 { // the engines skip empty lines between items
+	for ended && len(bytes.TrimLeft(line, " \t\r")) == 0 { // the engines skip empty lines between items
 		r.text = rest
 		line, rest, ended = cutLine(r.text)
 	}
@@ -75,9 +80,10 @@ func (r *Reader) Next() (it Item, ok bool, err error) {
 		return it, false, err
 	}
 	if it.Kind != api.Delete {
-		if it.Source, rest, ended = cutLine(rest); !ended || len(it.Source) == 0 {
+		if it.Source, rest, ended = cutLine(rest); !ended || it.Kind == api.Update && !jsontext.Valid(it.Source) {
 			return it, false, ErrUnreadable
 		}
+		it.Odd = it.Odd || !jsontext.LooksLikeObject(it.Source)
 	}
 	it.Text = r.text[:len(r.text)-len(rest)]
 	r.text = rest
@@ -109,11 +115,13 @@ func (it *Item) readAction(line []byte, r *Reader) error {
 	if action.Comma >= 0 || meta[0] != '{' {
 		return ErrUnreadable
 	}
+	it.meta = action.Value + 1
 	it.Index, it.Type, it.Routing = r.Index, r.Type, r.Routing
 	seen := 0
 	for s := jsontext.Scan(meta); s.Next(); seen++ {
 		name, plain := s.PlainName()
-		if !plain || seen >= maxMembers || !it.readMember(name, gjson.ParseBytes(s.Text())) {
+		v := gjson.ParseBytes(s.Text())
+		if !plain || seen >= maxMembers || v.Type != gjson.Null && !it.readMember(name, v) { // null is as if it weren't there
 			return ErrUnreadable
 		}
 	}
@@ -153,6 +161,7 @@ func (it *Item) readMember(name string, v gjson.Result) bool {
 		it.Type = text
 	case "_id":
 		it.ID = text
+		it.Odd = text == "" // else the engine makes one
 	case "routing", "_routing":
 		it.Routing = text
 	case "op_type":
@@ -258,6 +267,14 @@ func (it *Item) Request() (method string, target []byte) {
 		t = append(append(t, '?'), params...)
 	}
 	return method, t
+}
+
+// Retrying is the item's text with retry_on_conflict in it, of an update that doesn't have it.
+func (it *Item) Retrying(times int) []byte {
+	out := make([]byte, 0, len(it.Text)+len(`"retry_on_conflict":1000,`))
+	out = append(append(out, it.Text[:it.meta]...), `"retry_on_conflict":`...)
+	out = append(strconv.AppendInt(out, int64(times), 10), ',')
+	return append(out, it.Text[it.meta:]...)
 }
 
 // typed reports whether the item names a mapping type of its own (Elasticsearch 6 and 7).

@@ -65,9 +65,9 @@ func TestItemsBecomeRequests(t *testing.T) {
 // What the engine refuses, or this package doesn't know, is left to the engine as a whole.
 func TestBulksThatAreOddAreLeftToTheEngine(t *testing.T) {
 	for _, text := range []string{
-		`{"index":{"_id":"1"}}|{}`, `{"index":{"_id":"1"}}|`, `{"index":{"_id":"1"}}||`, `{"delete":{"_id":"1"}}`, `{"delete":{}}|`, `{"update":{}}|{}|`,
+		`{"index":{"_id":"1"}}|{}`, `{"index":{"_id":"1"}}|`, `{"update":{"_id":"1"}}||`, `{"update":{"_id":"1"}}|{"doc":|`, `{"delete":{"_id":"1"}}`, `{"delete":{}}|`, `{"update":{}}|{}|`,
 		`{"index":{"_id":"1"},"delete":{}}|{}|`, `{"index":[]}|{}|`, `{"index":1}|{}|`, `[]|{}|`, `x|{}|`, `{}|{}|`, `{"put":{"_id":"1"}}|{}|`,
-		`{"index":{"_id":null}}|{}|`, `{"index":{"_id":["1"]}}|{}|`, `{"index":{"parent":"1"}}|{}|`, `{"index":{"_id":"1","op_type":"x"}}|{}|`,
+		`{"delete":{"_id":null}}|`, `{"index":{"_id":["1"]}}|{}|`, `{"index":{"parent":"1"}}|{}|`, `{"index":{"_id":"1","op_type":"x"}}|{}|`,
 		`{"index":{"_index":""}}|{}|`,
 	} {
 		if items, err := readAll(strings.ReplaceAll(text, "|", "\n"), Defaults{Index: "shop"}); !errors.Is(err, ErrUnreadable) {
@@ -76,6 +76,29 @@ func TestBulksThatAreOddAreLeftToTheEngine(t *testing.T) {
 	}
 	if items, err := readAll("", Defaults{}); err != nil || len(items) != 0 {
 		t.Errorf("%v %v", items, err)
+	}
+}
+
+// What the engine refuses of one item leaves the others alone, and so does what it passes over.
+func TestAnOddItemIsLeftToTheEngineByItself(t *testing.T) {
+	for text, odd := range map[string]bool{
+		`{"index":{"_id":"1"}}||`: true, `{"create":{"_id":"1"}}|7|`: true, `{"index":{"_id":""}}|{}|`: true, `{"index":{"_id":null,"routing":null}}|{}|`: false,
+		`|   |{"index":{"_id":"1"}}| {}|`: false,
+	} {
+		items, err := readAll(strings.ReplaceAll(text, "|", "\n"), Defaults{Index: "shop"})
+		if err != nil || len(items) != 1 || items[0].Odd != odd || items[0].Routing != "" {
+			t.Errorf("%s: %+v, %v", text, items, err)
+		}
+	}
+}
+
+func TestAnUpdateIsToldToTryAgain(t *testing.T) {
+	items, err := readAll("\n { \"update\" : { \"_id\":\"1\"}}\r\n{\"doc\":{}}\n", Defaults{Index: "shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(items[0].Retrying(3)); got != " { \"update\" : {\"retry_on_conflict\":3, \"_id\":\"1\"}}\r\n{\"doc\":{}}\n" {
+		t.Errorf("%q", got)
 	}
 }
 
