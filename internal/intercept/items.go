@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"optimist/internal/api"
@@ -47,7 +50,9 @@ type item struct {
 	named   *named
 	rule    *rule.Rule // nil: none takes it
 	guarded bool       // package write writes it
+	retries bool       // it goes as it is, but for the rule's retry_on_conflict
 	queued  bool       // it waits for items of the same document
+	done    bool       // it has its result, or an error
 	req     *write.Request
 	op      api.Op
 	wait    func() (bulk.Result, error) // of one that isn't guarded
@@ -61,8 +66,10 @@ type named struct {
 	name  string
 	rules [api.Kinds]ruled
 	index catalog.Index
-	asked bool
+	asked sync.Once
 	err   error
+	// guarded says that an item of it is.
+	guarded bool
 }
 
 type ruled struct {
@@ -116,10 +123,7 @@ func (b *items) nameOf(index string) *named {
 
 // describe is what the engine says of the index; asked once.
 func (b *items) describe(n *named) (catalog.Index, error) {
-	if !n.asked {
-		n.asked = true
-		n.index, n.err = b.i.catalog.Describe(b.r.Context(), b.r.Asker(), n.name, 0)
-	}
+	n.asked.Do(func() { n.index, n.err = b.i.catalog.Describe(b.r.Context(), b.r.Asker(), n.name, 0) })
 	return n.index, n.err
 }
 
@@ -149,57 +153,67 @@ func (b *items) ruleOf(it *item) (*rule.Rule, error) {
 func (b *items) choose() (any bool) {
 	for k := range b.all {
 		it := &b.all[k]
-		if it.rule, it.err = b.ruleOf(it); it.err != nil {
-			any = true
-			continue
+		b.chooseFor(it)
+		if it.err != nil {
+			it.account.Kind = outcome.Refused
 		}
-		if b.i.Rules.Effective(it.rule) != rule.Guard {
-			it.rule = nil
-			continue
-		}
-		if it.rule.Bulk == rule.BulkRefuse {
-			it.err = &proxy.Failure{Status: http.StatusBadRequest, Type: "illegal_argument_exception",
-				Reason: "rule [" + it.rule.Name + "] refuses items of a bulk: write this document by a request of its own"}
-			any = true
-			continue
-		}
-		if it.rule.Bulk == rule.BulkPass {
-			b.passes = true
-			continue
-		}
-		it.guarded = b.needsGuard(it)
-		any = any || it.guarded
+		any = any || it.guarded || it.retries || it.err != nil
 	}
 	return any
 }
 
+func (b *items) chooseFor(it *item) {
+	if it.rule, it.err = b.ruleOf(it); it.err != nil {
+		return
+	}
+	switch {
+	case b.i.Rules.Effective(it.rule) != rule.Guard:
+		it.rule = nil
+	case it.rule.Bulk == rule.BulkRefuse:
+		it.err = &proxy.Failure{Status: http.StatusBadRequest, Type: "illegal_argument_exception",
+			Reason: "rule [" + it.rule.Name + "] refuses items of a bulk: write this document by a request of its own"}
+	case it.rule.Bulk == rule.BulkPass:
+		it.rule, b.passes = nil, true
+	default:
+		it.guarded, it.err = b.needsGuard(it)
+		it.named.guarded = it.named.guarded || it.guarded
+		it.retries = !it.guarded && it.err == nil && it.wantsRetries()
+	}
+}
+
+// wantsRetries reports whether the item is an update that the engine is to try again after a conflict, as the rule says.
+func (it *item) wantsRetries() bool {
+	return it.rule != nil && it.Kind == api.Update && it.rule.RetryOnConflict > 0 && !it.Guarded && !it.Retries && !it.Odd
+}
+
 // needsGuard reports whether there is anything to be done about an item: most items of most bulks are new documents, or are of clients
 // that have read nothing.
-func (b *items) needsGuard(it *item) bool {
+func (b *items) needsGuard(it *item) (bool, error) {
 	ru := it.rule
 	switch {
+	case it.Odd:
+		return false, nil
 	case it.Kind != api.Delete && (ru.Transform != nil || b.stamps && b.i.watcher.Stamper(&b.r.Request, it.Index, rule.Observe) != nil):
-		return true
+		return true, nil
 	case it.Kind == api.IndexAuto:
-		return false
+		return false, nil
 	case ru.Unknown == rule.UnknownFetch, ru.Unknown == rule.UnknownReject, ru.RejectLost, it.Guarded && ru.MergeExplicit:
-		return true
-	case it.Kind == api.Update && ru.RetryOnConflict > 0 && !it.Guarded && !it.Retries:
-		return true
+		return true, nil
+	case ru.HasStrategies && it.wantsRetries():
+		return true, nil // it counts that they weren't used
 	}
 	c := b.r.Client()
 	if !ru.Session || !c.Known {
-		return false
+		return false, nil
 	}
 	ix, err := b.describe(it.named)
 	if err != nil {
-		it.err = err
-		return false
+		return false, err
 	}
 	if it.Kind == api.Create && c.Session.IsNamed() {
-		return true // it may write its next change from memory
+		return true, nil // it may write its next change from memory
 	}
-	return b.i.Sessions.Knows(c.Session, doc.Ref{Index: ix.Name, Routing: it.Routing, ID: it.ID})
+	return b.i.Sessions.Knows(c.Session, doc.Ref{Index: ix.Name, Routing: it.Routing, ID: it.ID}), nil
 }
 
 // run writes all items.
@@ -216,27 +230,56 @@ func (b *items) run() {
 	queues := b.queues()
 	b.group.Begin(len(queues))
 	for k := range b.all {
-		if it := &b.all[k]; it.err == nil && !it.queued {
-			if b.stamps {
-				it.Text = b.i.bulkWithoutStamps(r, it.Text)
-			}
+		it := &b.all[k]
+		if it.err == nil && !it.guarded {
+			b.prepare(it)
+		}
+		if it.err == nil && !it.queued {
 			it.wait = b.group.Add(&it.Item)
 		}
 	}
+	b.work(ctx, queues)
+	for k := range b.all {
+		if it := &b.all[k]; it.wait != nil {
+			b.passed(it, it.wait)
+		}
+	}
+	queues = b.conflicted()
+	b.group.Begin(len(queues))
+	b.work(ctx, queues)
+}
+
+// prepare makes the text of an item that isn't guarded what the engine is to get.
+func (b *items) prepare(it *item) {
+	if it.retries {
+		it.Text = it.Retrying(it.rule.RetryOnConflict)
+	}
+	if b.stamps {
+		it.Text = b.i.bulkWithoutStamps(b.r, it.Text)
+	}
+}
+
+// work writes the items of each queue, one after the other. A panic becomes the caller's.
+func (b *items) work(ctx context.Context, queues [][]*item) {
 	var wg sync.WaitGroup
+	var failed atomic.Pointer[string]
 	for _, queue := range queues {
 		wg.Go(func() {
 			defer b.group.End()
+			defer func() {
+				if p := recover(); p != nil {
+					text := fmt.Sprintf("%v\n%s", p, debug.Stack())
+					failed.Store(&text)
+				}
+			}()
 			for _, it := range queue {
 				b.perform(ctx, it)
 			}
 		})
 	}
 	wg.Wait()
-	for k := range b.all {
-		if it := &b.all[k]; it.wait != nil {
-			b.passed(it, it.wait)
-		}
+	if text := failed.Load(); text != nil {
+		panic(*text)
 	}
 }
 
@@ -254,44 +297,21 @@ func (b *items) patience() retry.Policy {
 // but goes through them one after the other.
 const bulkTimeout = 10 * time.Minute
 
-// queues are the items that are guarded, or are of a document of which another item is, those of one document in one queue, in their
-// order.
-func (b *items) queues() (queues [][]*item) {
-	const unqueued = -1
-	at := map[doc.Ref]int{}
-	for k := range b.all {
-		if it := &b.all[k]; it.guarded && it.ID != "" {
-			at[it.ref()] = unqueued
-		}
-	}
-	for k := range b.all {
-		it := &b.all[k]
-		place, shared := at[it.ref()]
-		shared = shared && it.ID != ""
-		if it.err != nil || !it.guarded && !shared {
-			continue
-		}
-		it.queued = true
-		if shared && place != unqueued {
-			queues[place] = append(queues[place], it)
-			continue
-		}
-		if shared {
-			at[it.ref()] = len(queues)
-		}
-		queues = append(queues, []*item{it})
-	}
-	return queues
-}
-
-// ref names the item's document as the client does.
-func (it *item) ref() doc.Ref { return doc.Ref{Index: it.Index, Routing: it.Routing, ID: it.ID} }
-
 // perform has package write write one item, if it is guarded.
 func (b *items) perform(ctx context.Context, it *item) {
-	if !it.guarded {
-		b.passed(it, func() (bulk.Result, error) { return b.group.Pass(&it.Item) })
+	if !it.guarded && !it.done && it.rule != nil {
+		it.guarded, it.err = b.needsGuard(it) // the one before it may have left a base
+		it.guarded = it.guarded && it.err == nil
+	}
+	switch {
+	case it.err != nil:
+		it.account.Kind = outcome.Refused
 		return
+	case !it.guarded && !it.done:
+		b.passed(it, func() (bulk.Result, error) { return b.group.Pass(&it.Item) })
+		if !it.again() {
+			return
+		}
 	}
 	ctx, taken := budget.Part(ctx) // of its own: items are written at the same time, and each gives back what its tries have taken
 	defer taken.End()
@@ -323,6 +343,10 @@ func (b *items) perform(ctx context.Context, it *item) {
 // passed waits for what became of an item that went as it was.
 func (b *items) passed(it *item, wait func() (bulk.Result, error)) {
 	it.account = outcome.Outcome{Kind: outcome.Passed, Attempts: 1}
+	if it.retries {
+		it.account.Kind = outcome.Retried
+	}
+	it.done = true
 	res, err := wait()
 	switch {
 	case err != nil:
@@ -333,6 +357,8 @@ func (b *items) passed(it *item, wait func() (bulk.Result, error)) {
 			it.account.Kind = outcome.NotSent
 		}
 		return
+	case res.Status >= http.StatusInternalServerError:
+		it.account.Kind = outcome.Unknown // the primary may have written, or a balancer have lost the engine's answer
 	case b.r.Client().Known:
 		b.i.noteItem(b.r.Client().Session, it.Verb, es.ParseItem(res.Body), it.Routing, b.epoch)
 	}
@@ -373,11 +399,29 @@ func (b *items) answer(began time.Time) {
 		}
 	}
 	field := wire.Field{Name: []byte("Optimist-Outcome"), Value: account.Append(nil)}
+	if whole := b.refusal(); whole != nil {
+		_ = r.Answer(whole.Status, append(whole.Fields, field), whole.Body)
+		return
+	}
 	if head := b.group.Head(); head != nil {
 		_ = r.Answer(http.StatusOK, append(head, field), body)
 		return
 	}
 	_ = r.AnswerOwn(http.StatusOK, []wire.Field{{Name: []byte("Content-Type"), Value: []byte("application/json")}, field}, body)
+}
+
+// refusal is the engine's answer where that refuses the whole bulk, and nothing of it was done.
+func (b *items) refusal() *bulk.Refusal {
+	whole := b.group.Refusal()
+	if whole == nil {
+		return nil
+	}
+	for k := range b.all {
+		if it := &b.all[k]; it.err != nil || it.res.Status != whole.Status || !bytes.Equal(it.res.Body, whole.Body) {
+			return nil
+		}
+	}
+	return whole
 }
 
 // result is what became of the item, as an answer to it alone would say it.

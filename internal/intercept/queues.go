@@ -1,0 +1,81 @@
+package intercept
+
+import "net/http"
+
+// queues are the items that are guarded, or are of a document of which another item is, those of one document in one queue, in their
+// order.
+func (b *items) queues() (queues [][]*item) {
+	const unqueued = -1
+	at := map[document]int{}
+	for k := range b.all {
+		if it := &b.all[k]; it.guarded && it.ID != "" {
+			at[b.document(it)] = unqueued
+		}
+	}
+	for k := range b.all {
+		it := &b.all[k]
+		if it.err != nil || !it.guarded && (it.ID == "" || len(at) == 0) {
+			continue
+		}
+		d := b.document(it)
+		place, shared := at[d]
+		switch shared = shared && it.ID != ""; {
+		case !shared && !it.guarded:
+			continue
+		case shared && place != unqueued:
+			queues[place] = append(queues[place], it)
+		default:
+			if shared {
+				at[d] = len(queues)
+			}
+			queues = append(queues, []*item{it})
+		}
+		it.queued = true
+	}
+	return queues
+}
+
+// document is what the items of one document have in common. Two documents of one id that differ in their routing count as one: they go
+// one after the other, whatever the routing is that an alias brings.
+type document struct{ index, id string }
+
+func (b *items) document(it *item) document {
+	name := it.named.name
+	if it.named.guarded {
+		if ix, err := b.describe(it.named); err == nil && ix.Name != "" {
+			name = ix.Name
+		}
+	}
+	return document{name, it.ID}
+}
+
+// again reports whether the item still conflicts, after the engine has tried as often as the rule says: it is tried further, as a request
+// of its own is.
+func (it *item) again() bool {
+	return it.retries && it.err == nil && it.res.Status == http.StatusConflict
+}
+
+// conflicted are the items that are to be tried again, each in a queue of its own. Where there are others of its document, which may have
+// come behind it and been written, the conflict is the answer.
+func (b *items) conflicted() (queues [][]*item) {
+	of := map[document]int{}
+	for k := range b.all {
+		if b.all[k].again() {
+			of[b.document(&b.all[k])] = 0
+		}
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	for k := range b.all {
+		if d := b.document(&b.all[k]); d.id != "" {
+			of[d]++
+		}
+	}
+	for k := range b.all {
+		if it := &b.all[k]; it.again() && of[b.document(it)] == 1 {
+			queues = append(queues, []*item{it})
+		}
+	}
+	return queues
+}
