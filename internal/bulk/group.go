@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -73,6 +74,7 @@ const (
 
 type parkedWrite struct {
 	text []byte
+	at   int // the item's place in the bulk: items go in the client's order, which tells what mapping a new field gets
 	res  Result
 	node string
 	err  error
@@ -106,7 +108,7 @@ func (g *Group) End() {
 
 // Add has an item that isn't guarded go with the first request. wait returns what became of it.
 func (g *Group) Add(it *Item) (wait func() (Result, error)) {
-	w := &parkedWrite{text: it.Text, idle: true, asIs: true, done: make(chan struct{})}
+	w := &parkedWrite{text: it.Text, at: it.at, idle: true, asIs: true, done: make(chan struct{})}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.writes = append(g.writes, w)
@@ -126,7 +128,7 @@ func (g *Group) flush() {
 
 // Pass has an item that isn't guarded go as the others do that are at work, and returns what became of it.
 func (g *Group) Pass(it *Item) (Result, error) {
-	p := &parkedWrite{text: it.Text, asIs: true, done: make(chan struct{})}
+	p := &parkedWrite{text: it.Text, at: it.at, asIs: true, done: make(chan struct{})}
 	g.park(p)
 	return p.res, p.err
 }
@@ -180,7 +182,7 @@ func (w *Way) Do(ctx context.Context, r *upstream.Request) (*upstream.Response, 
 	if !ok {
 		return w.group.alone(ctx, r)
 	}
-	p := &parkedWrite{text: text, done: make(chan struct{})}
+	p := &parkedWrite{text: text, at: w.item.at, done: make(chan struct{})}
 	w.group.park(p)
 	if p.err != nil {
 		return nil, p.err
@@ -267,6 +269,7 @@ var errShort = errors.New("the engine's answer to a bulk doesn't tell what becam
 // write sends a bulk, and tells each of its items what became of it. Those that the engine rejects because it has too much to do (429)
 // wait and go again: nothing of them was applied.
 func (g *Group) write(writes []*parkedWrite) {
+	slices.SortStableFunc(writes, func(a, b *parkedWrite) int { return a.at - b.at })
 	err := retry.Do(g.Context, g.Retry, func(context.Context, int) error {
 		if writes = g.exchange(writes); len(writes) > 0 {
 			return fmt.Errorf("%w: the engine rejects %d items of a bulk", doc.ErrConflict, len(writes))
@@ -280,6 +283,13 @@ func (g *Group) write(writes []*parkedWrite) {
 
 // exchange sends a bulk once. It returns the writes that were rejected; all others have ended.
 func (g *Group) exchange(writes []*parkedWrite) (rejected []*parkedWrite) {
+	if whole := g.void(); whole != nil {
+		for _, w := range writes {
+			w.res = Result{Status: whole.Status, Body: whole.Body}
+		}
+		g.finish(writes)
+		return nil
+	}
 	size := 0
 	for _, w := range writes {
 		size += len(w.text)
@@ -331,6 +341,17 @@ func (g *Group) finish(writes []*parkedWrite) {
 	for _, w := range writes {
 		close(w.done)
 	}
+}
+
+// void is the engine's refusal of the whole bulk, before anything of it was written: then the rest of it isn't sent. 429 is none: it counts
+// for the moment.
+func (g *Group) void() *Refusal {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.refusal == nil || g.rounds > 0 || g.refusal.Status == http.StatusTooManyRequests {
+		return nil
+	}
+	return g.refusal
 }
 
 func (g *Group) refused(r *Refusal) {

@@ -39,6 +39,7 @@ type Item struct {
 	ownSource bool   // it says itself what of its document its answer is to show
 	params    []byte // what a request for this one document would say in its query
 	rest      []byte // members of the action that only a bulk can say: ,"name":value…
+	at        int    // its place in the bulk, from 0
 	meta      int    // where the action's members begin in Text
 	place     []byte // how the engine named the document when it refused the item last: "_index":…,"_id":…
 }
@@ -55,6 +56,7 @@ type Defaults struct {
 type Reader struct {
 	Defaults
 	text []byte
+	read int // items
 }
 
 // NewReader returns a Reader of a bulk's body, or of some whole lines of one.
@@ -85,8 +87,9 @@ func (r *Reader) Next() (it Item, ok bool, err error) {
 		}
 		it.Odd = it.Odd || !jsontext.LooksLikeObject(it.Source)
 	}
-	it.Text = r.text[:len(r.text)-len(rest)]
+	it.Text, it.at = r.text[:len(r.text)-len(rest)], r.read
 	r.text = rest
+	r.read++
 	return it, true, nil
 }
 
@@ -202,7 +205,7 @@ func (it *Item) addParam(name, value string) {
 // complete adds what the request says of all items, and judges the item as a whole.
 func (it *Item) complete(r *Reader) error {
 	switch {
-	case it.Index == "":
+	case it.Index == "", it.Guarded && it.misguarded():
 		return ErrUnreadable
 	case it.ID == "" && it.Kind == api.Index, it.ID == "" && it.Kind == api.Create:
 		it.Kind = api.IndexAuto
@@ -225,6 +228,14 @@ func (it *Item) complete(r *Reader) error {
 		}
 	}
 	return nil
+}
+
+// misguarded reports whether the item's guard is one for which the engine refuses the whole bulk.
+func (it *Item) misguarded() bool {
+	_, seqNo := uri.Param(it.params, "if_seq_no")
+	_, term := uri.Param(it.params, "if_primary_term")
+	_, version := uri.Param(it.params, "version")
+	return seqNo != term || seqNo && (it.Verb == "create" || it.Retries) || version && it.Verb == "update"
 }
 
 // shared are the parameters of a bulk that count for all its items that don't say otherwise.
