@@ -46,6 +46,20 @@ func TestItemsOfOneDocumentKeepTheirOrderUnderAllItsNames(t *testing.T) {
 	}
 }
 
+// Nor does an item that isn't guarded, by a name under which the session has read nothing, go before a guarded one of its document.
+func TestAnItemUnderAnotherNameWaitsForTheOneBeforeIt(t *testing.T) {
+	for range 20 {
+		w := newWorld(t, "rules:\n- {name: r, match: {index: [shop, store]}}\n", Identity{})
+		w.put("/shop", `{"aliases":{"store":{}}}`)
+		w.put(doc1, `{"a":1}`)
+		a := w.ask(w.proxied, "POST", "/shop/_bulk", lines(`{"create":{"_id":"1"}}`, `{}`, `{"delete":{"_id":"1"}}`, `{"index":{"_index":"store","_id":"1"}}`, `{"a":2}`),
+			"Optimist-Session", "s")
+		if got := w.stored(doc1); got != `{"a":2}` {
+			t.Fatalf("%s, and stored is %s", a.Body, got)
+		}
+	}
+}
+
 // An item behind a guarded one of its document is guarded by what that left: others may write between the two.
 func TestAnItemIsBasedOnWhatTheOneBeforeItLeft(t *testing.T) {
 	w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, transform: [{op: add, path: /c, value: 1}]}\n", Identity{})
