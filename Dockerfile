@@ -9,7 +9,8 @@ COPY . .
 ARG TARGETOS TARGETARCH
 # Static, without paths of this stage; with .git in the context, `optimist version` tells the revision.
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/cache/go-build \
-    CGO_ENABLED=0 GOCACHE=/cache/go-build GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags='-s -w' -o /out/optimist ./cmd/optimist
+    CGO_ENABLED=0 GOCACHE=/cache/go-build GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags='-s -w' -o /out/optimist ./cmd/optimist && \
+    mkdir -p /out/state
 
 FROM scratch
 LABEL org.opencontainers.image.title="optimist" \
@@ -18,6 +19,8 @@ LABEL org.opencontainers.image.title="optimist" \
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build /src/LICENSE /LICENSE
 COPY --from=build /out/optimist /optimist
+# For STATE_DIRECTORY: a volume that is mounted here has its owner.
+COPY --from=build --chown=65532:65532 /out/state /var/lib/optimist
 # Nobody's number: there are no names here.
 USER 65532:65532
 # Clients come from other containers. The admin listener stays on this one's loopback, where HEALTHCHECK asks it, unless

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -120,6 +121,25 @@ func limitMemory(a *app.App, log *slog.Logger) {
 		log.Warn("optimist may need more memory than there is: lower limits.memory, sessions.memory or limits.max_connections",
 			"needs", unit.Size(all>>20<<20).String(), "there", unit.Size(there>>20<<20).String())
 	}
+}
+
+// load reads the configuration, with what the service manager has prepared for the service.
+func (c *serveCmd) load() (*config.Config, *rule.Set, error) {
+	cfg, rules, err := c.settings.load()
+	if err == nil && cfg.Sessions.File == "" {
+		cfg.Sessions.File = stateFile(os.Getenv("STATE_DIRECTORY"))
+	}
+	return cfg, rules, err
+}
+
+// stateFile is where the numbers of what clients have seen are noted by default. folders are those that systemd has made for the
+// service's state, with colons between them; without one nothing is noted.
+func stateFile(folders string) string {
+	first, _, _ := strings.Cut(folders, ":")
+	if first == "" {
+		return ""
+	}
+	return filepath.Join(first, "sessions")
 }
 
 // untilEnd serves, reloads, and drains when it is told to end.

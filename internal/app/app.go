@@ -24,6 +24,7 @@ import (
 	"optimist/internal/es"
 	"optimist/internal/intercept"
 	"optimist/internal/learn"
+	"optimist/internal/notes"
 	"optimist/internal/obs"
 	"optimist/internal/rule"
 	"optimist/internal/session"
@@ -68,6 +69,7 @@ type App struct {
 	nodes       *upstream.Set
 	budget      *budget.Budget
 	sessions    *session.Store
+	notes       *notes.Book // nil: there is none
 	learner     *learn.Learner
 	interceptor *intercept.Interceptor
 	locks       *lockrouter.Router // nil if switched off
@@ -155,6 +157,9 @@ func (a *App) openSessions(c *config.Config) error {
 	var ahead atomic.Int64
 	if a.o.Settled {
 		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	}
+	if a.openNotes(c); a.notes != nil {
+		o.Notes = a.notes
 	}
 	a.sessions = session.New(o)
 	ahead.Store(int64(settledFor))
@@ -280,6 +285,9 @@ func (a *App) Close() {
 	}
 	if a.nodes != nil {
 		a.nodes.Close()
+	}
+	if a.notes != nil {
+		a.notes.Close()
 	}
 	if a.engine != nil {
 		_ = a.engine.Close() // it holds nothing that could be lost by it

@@ -276,6 +276,13 @@ type Sessions struct {
 	// entries go first: watch optimist_session_evictions_total.
 	Memory unit.Size `json:"memory" min:"1MiB"`
 
+	// File is where optimist notes the numbers of what clients have read and written, 4 MiB, without documents and names.
+	// It outlives `kill -9`, not a power cut. After a start, a write from what was read before is guarded by it
+	// (docs/writes.md, After a start). Default: `sessions` in the folder that the variable STATE_DIRECTORY names, as systemd
+	// sets it for StateDirectory; without the variable there is none. Each process needs a file of its own, and its folder
+	// must be there.
+	File string `json:"file"`
+
 	// TrustedProxies are addresses or networks (10.0.0.0/8). optimist believes the X-Forwarded-For of requests from
 	// them, if the client's address is part of the session. Default none. Danger: if clients can use such an address
 	// themselves, they can take each other's sessions, as far as they have each other's credentials.

@@ -153,7 +153,10 @@ type entry struct {
 	touched  int64
 	charged  int64
 
-	traced  []tracedRead  // oldest first
+	traced []tracedRead // oldest first
+	noteID NoteID       // where it is noted; zero: nowhere
+	memo   *memo        // what the process before has noted; nil: nothing
+
 	asked   uint64        // the place of the last read that was asked for
 	repeats repeats       // what was written last in an inferred session
 	spent   []doc.Numbers // of the bases that a named session has written from, oldest first

@@ -1,13 +1,18 @@
 package session
 
-import "slices"
+import (
+	"slices"
+
+	"optimist/internal/doc"
+)
 
 // inFlight is what a session has under way on one document.
 type inFlight struct {
-	count    int        // the writes whose base is reserved
-	reads    int        // of them, those with an outstanding read
-	attempts []*attempt // of them, those that may be repeated
-	queue    []*attempt // the writes that wait for a base, in the order in which they came
+	count    int           // the writes whose base is reserved
+	reads    int           // of them, those with an outstanding read
+	attempts []*attempt    // of them, those that may be repeated
+	guards   []doc.Numbers // of the bases that are reserved
+	queue    []*attempt    // the writes that wait for a base, in the order in which they came
 	done     chan struct{}
 }
 
@@ -34,6 +39,9 @@ func (sh *shard) depart(c *claim) {
 	if c.reads() {
 		f.reads++
 	}
+	if c.guards() {
+		f.guards = append(f.guards, c.note().Numbers)
+	}
 	if c.attempt != nil {
 		f.attempts = append(f.attempts, c.attempt)
 	}
@@ -45,6 +53,9 @@ func (sh *shard) land(c *claim) (repeat *attempt) {
 	f.count--
 	if c.reads() {
 		f.reads--
+	}
+	if i := slices.Index(f.guards, c.note().Numbers); i >= 0 && c.guards() {
+		f.guards = slices.Delete(f.guards, i, i+1)
 	}
 	if i := slices.Index(f.attempts, c.attempt); i >= 0 {
 		repeat, c.attempt.repeat = c.attempt.repeat, nil

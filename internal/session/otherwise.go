@@ -87,6 +87,9 @@ func (s *Store) open(sess Session, ref doc.Ref) (sh *shard, e *entry, gone Epoch
 func (sh *shard) dropView(e *entry) {
 	sh.clearView(e)
 	sh.forgetHistory(e)
+	if e.key.sess.named {
+		e.memo = nil
+	}
 	sh.order++
 	e.newestView = sh.order
 }
@@ -97,6 +100,7 @@ func (sh *shard) emptied(e *entry, was bool) {
 	if e.empty() && (!was || sh.inFlight[e.key] != nil) {
 		e.lost = ReasonEvicted
 	}
+	sh.note(e)
 }
 
 // Shown notes that a thread of work was shown the document, by an answer that tells no numbers. Where that isn't what it sent
@@ -111,6 +115,7 @@ func (s *Store) Shown(sess Session, ref doc.Ref, source []byte) {
 	if e.view.contradiction && e.view.failure {
 		sh.clearView(e)
 		e.lost = ReasonEvicted
+		sh.note(e)
 		return
 	}
 	e.view.contradiction = true

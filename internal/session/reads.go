@@ -62,6 +62,7 @@ func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, aske
 		r.into(true)
 	}
 	if r.renewed {
+		s.notes.drop(ref.Index, s.clock())
 		s.o.Renewed.Call(sess.credentials, ref.Index)
 	}
 }
@@ -137,6 +138,7 @@ func (sh *shard) read(e *entry, rev *doc.Revision, b *body, now int64) {
 	sh.order++
 	e.newestRead = sh.order
 	e.lost = ReasonNone
+	e.outlives(rev.Numbers)
 	named := e.key.sess.named
 	for i := len(e.reads) - 1; named && i >= 0; i-- {
 		if e.reads[i].numbers != rev.Numbers {

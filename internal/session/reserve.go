@@ -37,6 +37,9 @@ func (c *claim) reads() bool {
 	return !c.viewed && !c.past && (c.kind == KindRead || c.kind == KindAbsent)
 }
 
+// guards reports whether a base is reserved that somebody has in hand.
+func (c *claim) guards() bool { return c.viewed || c.past || c.reads() }
+
 // release ends a reservation and gives back what was reserved.
 func (sh *shard) release(c *claim, gone Epoch, now int64) {
 	k, repeat, reserved := c.key, sh.land(c), c.viewed || c.reads() || c.past && c.doubted
@@ -121,4 +124,5 @@ func (sh *shard) see(e *entry, v view, stored, sent []byte) {
 	}
 	e.view = v
 	e.lost = ReasonNone
+	e.outlives(v.numbers)
 }

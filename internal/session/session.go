@@ -3,7 +3,7 @@
 // It promises nothing about a document's current state: a base is what a client had seen, however old. For sessions
 // that are inferred from credentials and address it is a guess among the reads that such a session has outstanding, and
 // exact only where every read is written back once. It holds a bounded number of bytes and forgets what is over it, and
-// everything at the end of the process.
+// everything but the numbers in its notebook at the end of the process.
 package session
 
 import (
@@ -90,6 +90,8 @@ type Options struct {
 	// Others returns the credentials for which the index's name certainly stands for another index than for c. It is asked with a lock
 	// held, and must not wait. Nil: there are none.
 	Others func(index string, c Credentials) []Credentials
+	// Notes outlive the process. What is noted there is for the next one: see Notebook. Nil: nothing outlives it.
+	Notes Notebook
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }

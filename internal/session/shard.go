@@ -15,7 +15,7 @@ import (
 // What things cost beyond the bytes of strings and bodies: their structs, list elements, map slots and allocator
 // rounding. A test holds these to the sizes of the structs.
 const (
-	entryCost    = 848
+	entryCost    = 880
 	attemptCost  = 144
 	spentCost    = 16
 	tracedCost   = 32
@@ -37,6 +37,7 @@ type shard struct {
 	candidates int
 	clock      func() int64
 	left       func(context.Context) bool
+	notes      *notebook // nil: there is none
 
 	bytes    int64
 	order    uint64
@@ -53,7 +54,7 @@ type shard struct {
 
 func newShard(s *Store, memory int64) *shard {
 	sh := &shard{
-		seed: s.seed, maxAge: int64(s.o.MaxAge), candidates: s.o.Candidates, clock: s.clock, left: s.o.Left,
+		seed: s.seed, maxAge: int64(s.o.MaxAge), candidates: s.o.Candidates, clock: s.clock, left: s.o.Left, notes: s.notes,
 		docs: make(map[docKey]*document), inFlight: make(map[key]*inFlight),
 	}
 	marks := memory / 16 / markerCost
@@ -86,6 +87,9 @@ func (sh *shard) get(k key, gone Epoch, now int64) *entry {
 		sh.clearView(e)
 	}
 	sh.ageHistory(e, now)
+	if e.memo != nil && now >= e.memo.till {
+		e.memo, known = nil, true
+	}
 	if known && e.empty() {
 		e.lost = ReasonAged
 	}
@@ -116,6 +120,7 @@ func (sh *shard) put(k key, gone, at Epoch, now int64) *entry {
 	k.ref = d.key.ref
 	e := &entry{key: k, epoch: at, doc: d, touched: now}
 	d.entries++
+	sh.recall(e, now)
 	sh.charge(e)
 	sh.lru.Add(k, e)
 	return e
@@ -219,9 +224,10 @@ func (sh *shard) remove(e *entry) {
 	}
 }
 
-// settled brings the accounts up to date after a change of e, and evicts until the shard is within its bound, e last.
+// settled brings the accounts and the notes up to date after a change of e, and evicts until the shard is within its bound, e last.
 func (sh *shard) settled(e *entry) {
 	sh.charge(e)
+	sh.note(e)
 	for sh.bytes > sh.bound {
 		_, old, ok := sh.lru.GetOldest()
 		switch {

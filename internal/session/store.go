@@ -37,6 +37,7 @@ type contents struct {
 	clock   func() int64 // the time since the store's start
 	seed    maphash.Seed
 	indices *life.Indices[Session]
+	notes   *notebook // nil: there is none
 	shards  []*shard
 
 	// sure is the time from which on a client of which nothing is known can't have read anything.
@@ -79,6 +80,7 @@ func New(o Options) *Store {
 		o: o, clock: clock, seed: maphash.MakeSeed(), indices: life.New[Session](o.MaxAge), shards: make([]*shard, n),
 	}}
 	s.sure.Store(int64(o.MaxAge))
+	s.notes = newNotebook(o.Notes, start, o.MaxAge)
 	if o.Others != nil {
 		s.indices.Others = func(name string, who life.Owner) []life.Owner {
 			var owners []life.Owner
@@ -163,7 +165,9 @@ func (s *contents) index(name string, c Credentials, now int64) *life.Index[Sess
 // now on. What others know of it is forgotten, too, unless theirs is certainly another one: see Options.Others. Call it after the
 // answer to a request that deletes or changes an index or alias, or after its loss.
 func (s *Store) DropIndex(c Credentials, index string) {
-	s.index(index, c, s.clock()).Drop(life.Owner(c))
+	now := s.clock()
+	s.index(index, c, now).Drop(life.Owner(c))
+	s.notes.drop(index, now)
 }
 
 // Resume is for when requests are seen that weren't for a while. As after a start, a client of which nothing is known may have
@@ -173,5 +177,6 @@ func (s *Store) Resume(missed bool) {
 	s.sure.Store(s.clock() + int64(s.o.MaxAge))
 	if missed {
 		s.indices.DropAll()
+		s.notes.dropAll(s.clock())
 	}
 }

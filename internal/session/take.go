@@ -55,6 +55,8 @@ type taking struct {
 	looked  bool            // it has looked for a base before
 	now     int64
 
+	extends seenBody // what the write holds all of, where it may be made from a memo; zero: nothing
+
 	first, inDoubt *attempt // what the write repeats for certain, and one of the same bytes of which nobody knows what became; nil: none
 	mayRepeat      bool     // it has to guess its base, and the session sends the same bytes, or has sent them
 }
@@ -143,7 +145,18 @@ func (t *taking) look(b *Base) (cs []*candidate, wait <-chan struct{}) {
 	if inherited, wait := t.followFirst(f, b); inherited || wait != nil {
 		return nil, wait
 	}
+	if e == nil && t.sh.noted(&t.k, t.now) {
+		e = t.sh.put(t.k, t.ix.Gone(), b.claim.since, t.now)
+	}
 	k := t.known(e, f)
+	if t.takesMemo(e, f) {
+		t.reserveMemo(e, b)
+		return nil, nil
+	}
+	if t.extends.numbers.Known() {
+		t.reserveExtended(e, b)
+		return nil, nil
+	}
 	d := choose(k, t.request)
 	switch d.action {
 	case takeRead:

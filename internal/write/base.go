@@ -81,6 +81,7 @@ func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err err
 		}
 		return s.withoutBase(ctx, c)
 	}
+	c.outcome.Reason = c.base.Reason.String() // of one whose numbers alone are known
 	return false, nil
 }
 

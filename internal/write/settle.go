@@ -340,7 +340,7 @@ func (a *attempt) refusal(c *change, err error) *respond.Answer {
 	var unfit *intent.ApplyError
 	switch {
 	case errors.As(err, &stands):
-		if stands.reason != reasonRule {
+		if stands.reason != reasonRule && c.base.Reason == session.ReasonNone {
 			c.outcome.Reason = stands.reason
 		}
 	case errors.Is(err, intent.ErrExists):

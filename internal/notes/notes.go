@@ -1,0 +1,278 @@
+// Package notes keeps, in a small file, the numbers of what sessions know of documents, so that they outlive the process, however that
+// ends.
+//
+// The file is mapped into memory: what a process has noted is there for the next one, also after kill -9. It is not written through to
+// the disk, so that a power cut, or a crash of the system, may lose it. It holds no names and no documents: a note stands under a keyed
+// hash. It has a fixed size; where it is full, the oldest notes go first.
+package notes
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"optimist/internal/doc"
+	"optimist/internal/session"
+)
+
+// The file is an array of words in the machine's own order: a head, the moments at which indices were dropped, and the slots.
+const (
+	// Size is the file's, in bytes.
+	Size = 4 << 20
+
+	headWords   = 64
+	dropWords   = 448
+	slotsFrom   = headWords + dropWords
+	slotWords   = 6
+	slots       = 8 // in a bucket
+	bucketWords = slots * slotWords
+	words       = Size / 8
+	buckets     = (words - slotsFrom) / bucketWords
+
+	magicAt  = 0 // the last that is written of a new file
+	secretAt = 1
+	magic    = 0x0131_7473_696d_6974 // with the number of the format
+)
+
+// The words of a slot. A slot is changed with its tag at 0.
+const (
+	tagAt = iota
+	seqNoAt
+	termAt
+	timeAt
+	metaAt
+	sumAt
+)
+
+// ErrInUse reports that another process has the file.
+var ErrInUse = errors.New("another process uses it")
+
+// errForeign reports that the file is damaged, or isn't ours.
+var errForeign = errors.New("it isn't a file of notes, or is damaged")
+
+// Book is an open file of notes. It is safe for concurrent use. It implements session.Notebook.
+type Book struct {
+	file   *os.File
+	data   []byte
+	words  []atomic.Uint64 // data; nil once the book is closed
+	secret [sha256.Size]byte
+	locks  [64]sync.Mutex // each of the buckets whose number is its own modulo 64; the first also of the drops. All: of words
+}
+
+// Open opens the file, and makes it where it is missing. realm stands for what its notes are about: those of another realm are not
+// found. A file that is damaged, or isn't one of notes, is set aside under the name in the second result, and made anew. The error is
+// ErrInUse where another process has the file.
+func Open(path string, realm []byte) (b *Book, aside string, err error) {
+	b, err = open(path, realm)
+	if !errors.Is(err, errForeign) {
+		return b, "", err
+	}
+	aside = path + ".damaged"
+	if err := os.Rename(path, aside); err != nil {
+		return nil, "", err
+	}
+	if b, err = open(path, realm); err != nil {
+		return nil, aside, err
+	}
+	return b, aside, nil
+}
+
+func open(path string, realm []byte) (*Book, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	b := &Book{file: f}
+	if err := b.load(realm); err != nil {
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// load locks the file, and maps it.
+func (b *Book) load(realm []byte) error {
+	if err := lock(b.file); err != nil {
+		return err
+	}
+	st, err := b.file.Stat()
+	if err != nil {
+		return err
+	}
+	if !st.Mode().IsRegular() {
+		return errors.New("it isn't a file")
+	}
+	fresh := st.Size() == 0
+	if fresh {
+		// Not a hole: a write to one on a full disk, through the map, ends the process.
+		if _, err := b.file.Write(make([]byte, Size)); err != nil {
+			_ = b.file.Truncate(0) // the next process tries again
+			return err
+		}
+	} else if st.Size() != Size {
+		return errForeign
+	}
+	if b.data, err = mapFile(b.file, Size); err != nil {
+		return err
+	}
+	b.words = unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(&b.data[0])), words) //nolint:gosec // pages are aligned, and as long as data
+	if !fresh && b.words[magicAt].Load() != magic {
+		return errForeign
+	}
+	if fresh {
+		var secret [16]byte
+		if _, err := io.ReadFull(rand.Reader, secret[:]); err != nil {
+			return err
+		}
+		copy(b.data[8*secretAt:], secret[:])
+		b.words[magicAt].Store(magic)
+	}
+	b.secret = sha256.Sum256(append(append([]byte(nil), b.data[8*secretAt:8*secretAt+16]...), realm...))
+	return nil
+}
+
+// Close gives the file free for others. The book is empty from then on, and stays so.
+func (b *Book) Close() {
+	for i := range b.locks {
+		b.locks[i].Lock()
+		defer b.locks[i].Unlock()
+	}
+	if b.data != nil {
+		unmapFile(b.data)
+		b.data, b.words = nil, nil
+	}
+	_ = b.file.Close() // which unlocks it
+}
+
+// Secret is what the hashes of the book are keyed by.
+func (b *Book) Secret() [sha256.Size]byte { return b.secret }
+
+// bucket locks the bucket of id, and returns it: nil of a book that is closed.
+func (b *Book) bucket(id session.NoteID) (bucket []atomic.Uint64, l *sync.Mutex) {
+	n := id.Place % buckets
+	l = &b.locks[n%uint64(len(b.locks))]
+	l.Lock()
+	if b.words == nil {
+		return nil, l
+	}
+	from := slotsFrom + n*bucketWords
+	return b.words[from : from+bucketWords : from+bucketWords], l
+}
+
+// Put notes n under id, in the place of what was noted there before. A note of no clients is none: what was noted goes. It doesn't
+// allocate, and waits for nothing but another note in the same place.
+func (b *Book) Put(id session.NoteID, n session.Note) {
+	bucket, l := b.bucket(id)
+	defer l.Unlock()
+	if bucket == nil {
+		return
+	}
+	s := find(bucket, id.Tag)
+	if n.Clients <= 0 {
+		if s != nil {
+			s[tagAt].Store(0)
+		}
+		return
+	}
+	if s == nil {
+		s = oldest(bucket)
+	}
+	s[tagAt].Store(0)
+	s[seqNoAt].Store(uint64(n.Numbers.SeqNo))      //nolint:gosec // the same bits
+	s[termAt].Store(uint64(n.Numbers.PrimaryTerm)) //nolint:gosec // likewise
+	s[timeAt].Store(uint64(n.At))                  //nolint:gosec // likewise
+	s[metaAt].Store(meta(&n))
+	s[sumAt].Store(sum(s, id.Tag))
+	s[tagAt].Store(id.Tag)
+}
+
+// Get returns what is noted under id. What was noted before its index was dropped isn't.
+func (b *Book) Get(id session.NoteID) (n session.Note, ok bool) {
+	bucket, l := b.bucket(id)
+	defer l.Unlock()
+	s := find(bucket, id.Tag)
+	if s == nil || s[sumAt].Load() != sum(s, id.Tag) {
+		return n, false
+	}
+	m := s[metaAt].Load()
+	n = session.Note{
+		Numbers: doc.Numbers{SeqNo: int64(s[seqNoAt].Load()), PrimaryTerm: int64(s[termAt].Load())}, //nolint:gosec // the same bits
+		At:      int64(s[timeAt].Load()),                                                            //nolint:gosec // likewise
+		Clients: int(m & 0xff), Written: m&(1<<8) != 0, Apart: m&(1<<9) != 0,
+	}
+	return n, n.At > int64(b.dropped(id.Index).Load()) //nolint:gosec // likewise
+}
+
+// Drop makes all that was noted of an index up to the moment at, in nanoseconds since 1970, none. It may make what was noted of another
+// index none, too.
+func (b *Book) Drop(index uint64, at int64) {
+	l := &b.locks[0]
+	l.Lock()
+	defer l.Unlock()
+	if b.words == nil {
+		return
+	}
+	if d := b.dropped(index); int64(d.Load()) < at { //nolint:gosec // the same bits
+		d.Store(uint64(at)) //nolint:gosec // likewise
+	}
+}
+
+// DropAll is Drop for all indices.
+func (b *Book) DropAll(at int64) {
+	for i := range uint64(dropWords) {
+		b.Drop(i, at)
+	}
+}
+
+func (b *Book) dropped(index uint64) *atomic.Uint64 { return &b.words[headWords+index%dropWords] }
+
+// find returns the slot of the tag, or nil.
+func find(bucket []atomic.Uint64, tag uint64) []atomic.Uint64 {
+	for i := 0; i < len(bucket); i += slotWords {
+		if bucket[i+tagAt].Load() == tag {
+			return bucket[i : i+slotWords : i+slotWords]
+		}
+	}
+	return nil
+}
+
+// oldest returns a slot that is free, or else the oldest.
+func oldest(bucket []atomic.Uint64) []atomic.Uint64 {
+	best, at := 0, uint64(0)
+	for i := 0; i < len(bucket); i += slotWords {
+		if bucket[i+tagAt].Load() == 0 {
+			best = i
+			break
+		}
+		if t := bucket[i+timeAt].Load(); i == 0 || t < at {
+			best, at = i, t
+		}
+	}
+	return bucket[best : best+slotWords : best+slotWords]
+}
+
+func meta(n *session.Note) uint64 {
+	m := uint64(min(n.Clients, 0xff)) //nolint:gosec // not negative
+	if n.Written {
+		m |= 1 << 8
+	}
+	if n.Apart {
+		m |= 1 << 9
+	}
+	return m
+}
+
+// sum tells a slot that is whole from one that isn't.
+func sum(s []atomic.Uint64, tag uint64) uint64 {
+	h := tag
+	for i := seqNoAt; i < sumAt; i++ {
+		h = (h ^ s[i].Load()) * 0x9e37_79b9_7f4a_7c15
+		h ^= h >> 29
+	}
+	return h
+}

@@ -1,0 +1,194 @@
+//go:build unix
+
+package notes
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"optimist/internal/doc"
+	"optimist/internal/session"
+)
+
+func opened(t testing.TB, path, realm string) *Book {
+	t.Helper()
+	b, aside, err := Open(path, []byte(realm))
+	if err != nil || aside != "" {
+		t.Fatal(err, aside)
+	}
+	t.Cleanup(b.Close)
+	return b
+}
+
+func file(t testing.TB) string { return filepath.Join(t.TempDir(), "sessions") }
+
+func note(seqNo int64) session.Note {
+	return session.Note{Numbers: doc.Numbers{SeqNo: seqNo, PrimaryTerm: 1}, At: 1000 + seqNo, Clients: 1 + int(seqNo)%9, Written: seqNo%2 == 0, Apart: seqNo%3 == 0}
+}
+
+func id(n uint64) session.NoteID { return session.NoteID{Place: n % 7, Tag: n<<1 | 1, Index: n % 5} }
+
+func TestABookHoldsWhatAMapHolds(t *testing.T) {
+	path, model := file(t), map[session.NoteID]session.Note{}
+	b := opened(t, path, "engine")
+	r := rand.New(rand.NewPCG(1, 2))
+	for n := range int64(5000) {
+		switch i := id(r.Uint64N(7 * slots)); r.IntN(4) {
+		case 0:
+			b.Put(i, session.Note{})
+			delete(model, i)
+		case 1:
+			if n%500 == 0 { // the next process
+				b.Close()
+				b = opened(t, path, "engine")
+			}
+		default:
+			b.Put(i, note(n))
+			model[i] = note(n)
+		}
+	}
+	for n := range uint64(7 * slots) {
+		got, ok := b.Get(id(n))
+		want, known := model[id(n)]
+		if ok != known || got != want && known {
+			t.Fatalf("%d: %v %v, want %v %v", n, got, ok, want, known)
+		}
+	}
+}
+
+func TestInAFullBucketTheOldestGoes(t *testing.T) {
+	b := opened(t, file(t), "")
+	for n := range int64(slots + 1) {
+		b.Put(session.NoteID{Tag: uint64(n) + 1}, note((n+3)%(slots+1)))
+	}
+	for n := range int64(slots + 1) {
+		oldest := (n+3)%(slots+1) == 0
+		if n == slots || oldest {
+			continue // the last one found all places taken, and the oldest gone
+		}
+		if _, ok := b.Get(session.NoteID{Tag: uint64(n) + 1}); !ok && (n+3)%(slots+1) != 1 {
+			t.Errorf("%d is gone", n)
+		}
+	}
+	if _, ok := b.Get(session.NoteID{Tag: slots + 1}); !ok {
+		t.Error("the newest isn't there")
+	}
+}
+
+func TestASlotThatIsTornIsNone(t *testing.T) {
+	for word := range slotWords {
+		b := opened(t, file(t), "")
+		b.Put(id(3), note(3))
+		bucket, l := b.bucket(id(3))
+		l.Unlock()
+		s := find(bucket, id(3).Tag)
+		s[word].Store(s[word].Load() + 2)
+		if n, ok := b.Get(id(3)); ok {
+			t.Errorf("word %d: %v", word, n)
+		}
+	}
+}
+
+func TestNotesFromBeforeADropAreNone(t *testing.T) {
+	b := opened(t, file(t), "")
+	for n := range uint64(5) {
+		b.Put(id(n), note(int64(n)))
+	}
+	b.Drop(id(2).Index, note(2).At)
+	for n := range uint64(5) {
+		if _, ok := b.Get(id(n)); ok != (n != 2) {
+			t.Error(n, ok)
+		}
+	}
+	if b.Put(id(2), note(7)); true {
+		if _, ok := b.Get(id(2)); !ok {
+			t.Error("what was noted after the drop is none")
+		}
+	}
+	b.DropAll(note(9).At)
+	if _, ok := b.Get(id(2)); ok {
+		t.Error("something outlives the drop of all")
+	}
+}
+
+func TestASecondProcessGetsNone(t *testing.T) {
+	path := file(t)
+	b := opened(t, path, "")
+	if _, _, err := Open(path, nil); !errors.Is(err, ErrInUse) {
+		t.Fatal(err)
+	}
+	b.Close()
+	opened(t, path, "")
+}
+
+func TestWhatIsNoFileOfNotesIsSetAside(t *testing.T) {
+	for name, content := range map[string][]byte{"short": []byte("hello"), "foreign": make([]byte, Size), "long": make([]byte, Size+1)} {
+		t.Run(name, func(t *testing.T) {
+			path := file(t)
+			if err := os.WriteFile(path, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			b, aside, err := Open(path, nil)
+			if err != nil || aside != path+".damaged" {
+				t.Fatal(err, aside)
+			}
+			defer b.Close()
+			if kept, err := os.ReadFile(aside); err != nil || string(kept) != string(content) {
+				t.Error("what was there is gone", err)
+			}
+			b.Put(id(1), note(1))
+			if _, ok := b.Get(id(1)); !ok {
+				t.Error("the new file isn't used")
+			}
+		})
+	}
+	if _, _, err := Open(t.TempDir(), nil); err == nil {
+		t.Error("a folder is no file")
+	}
+}
+
+func TestEachRealmHasASecret(t *testing.T) {
+	path := file(t)
+	b := opened(t, path, "one")
+	one := b.Secret()
+	b.Close()
+	if b := opened(t, path, "two"); b.Secret() == one {
+		t.Error("another engine's notes are found")
+	} else {
+		b.Close()
+	}
+	if opened(t, path, "one").Secret() != one {
+		t.Error("the next process finds nothing")
+	}
+}
+
+func TestAClosedBookIsEmpty(t *testing.T) {
+	b := opened(t, file(t), "")
+	b.Put(id(1), note(1))
+	b.Close()
+	b.Put(id(1), note(1))
+	b.DropAll(5)
+	if _, ok := b.Get(id(1)); ok {
+		t.Error("it holds something")
+	}
+}
+
+func TestANoteAllocatesNothing(t *testing.T) {
+	b := opened(t, file(t), "")
+	if n := testing.AllocsPerRun(100, func() { b.Put(id(1), note(1)); b.Get(id(1)) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkPut(b *testing.B) {
+	book := opened(b, file(b), "")
+	b.ReportAllocs()
+	n := uint64(0)
+	for b.Loop() {
+		n++
+		book.Put(session.NoteID{Place: n * 7919, Tag: n | 1}, note(5))
+	}
+}

@@ -1,0 +1,211 @@
+package session
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"testing"
+	"time"
+
+	"optimist/internal/doc"
+)
+
+// pages is a Notebook in memory.
+type pages struct {
+	notes   map[NoteID]Note
+	dropped map[uint64]int64
+	all     int64
+}
+
+func newPages() *pages { return &pages{notes: map[NoteID]Note{}, dropped: map[uint64]int64{}} }
+
+func (p *pages) Secret() [sha256.Size]byte { return [sha256.Size]byte{7} }
+
+func (p *pages) Put(id NoteID, n Note) {
+	if p.notes[id] = n; n.Clients == 0 {
+		delete(p.notes, id)
+	}
+}
+
+func (p *pages) Get(id NoteID) (Note, bool) {
+	n, ok := p.notes[id]
+	return n, ok && n.At > max(p.dropped[id.Index], p.all)
+}
+
+func (p *pages) Drop(index uint64, at int64) { p.dropped[index] = at }
+
+func (p *pages) DropAll(at int64) { p.all = at }
+
+// processes are stores one after the other, with one notebook.
+type processes struct {
+	t     *testing.T
+	pages *pages
+	clock clock
+}
+
+func newProcesses(t *testing.T) *processes {
+	return &processes{t: t, pages: newPages(), clock: clock{time.Unix(1_700_000_000, 0)}}
+}
+
+// next starts a store a second after the last thing that was done.
+func (p *processes) next() *Store {
+	p.clock.advance(time.Second)
+	s := New(Options{MaxAge: maxAge, Memory: 1 << 20, Now: p.clock.now, Rank: inHand, Notes: p.pages})
+	p.clock.advance(time.Second)
+	p.t.Cleanup(func() { audit(p.t, s) })
+	return s
+}
+
+func wantMemo(t *testing.T, b Base, k Kind, n doc.Numbers) {
+	t.Helper()
+	if b.Kind != k || b.Numbers != n || b.Reason != ReasonRestart || b.View != nil || !b.Doubtful {
+		t.Errorf("%v %v %v %q doubtful=%v, want %v %v", b.Kind, b.Reason, b.Numbers, b.View, b.Doubtful, k, n)
+	}
+}
+
+func TestWhatANamedSessionHasInHandGuardsItsWriteAfterAStart(t *testing.T) {
+	for name, c := range map[string]struct {
+		before func(s *Store)
+		kind   Kind
+		n      doc.Numbers
+	}{
+		"read":   {func(s *Store) { s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch()) }, KindRead, num(5)},
+		"absent": {func(s *Store) { s.ReadAbsent(one, ref, s.Epoch()) }, KindAbsent, doc.Numbers{}},
+		"in flight": {func(s *Store) {
+			s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
+			b := take(t, s, one, `{"a":2}`)
+			want(t, b, KindRead, 5) // and it never ends
+		}, KindRead, num(5)},
+		"written": {func(s *Store) {
+			s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
+			b := take(t, s, one, `{"a":2}`)
+			b.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`)})
+		}, KindView, num(6)},
+		"merged": {func(s *Store) {
+			s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
+			b := take(t, s, one, `{"a":2}`)
+			b.Commit(Ack{Stored: rev(9, `{"a":2,"b":1}`), Sent: []byte(`{"a":2}`), Told: num(5)})
+		}, KindRead, num(5)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProcesses(t)
+			c.before(p.next())
+			s := p.next()
+			if !s.Knows(one, ref) {
+				t.Error("it isn't known that something is known")
+			}
+			for range 2 { // and again after a failure
+				b := take(t, s, one, `{"a":3}`)
+				wantMemo(t, b, c.kind, c.n)
+				b.Release()
+			}
+			b := take(t, p.next(), one, `{"a":3}`) // and after the next start
+			wantMemo(t, b, c.kind, c.n)
+			b.Commit(Ack{Stored: rev(20, `{"a":3}`), Sent: []byte(`{"a":3}`)})
+		})
+	}
+}
+
+func TestWhatIsReadAfterAStartCountsMoreThanTheMemo(t *testing.T) {
+	p := newProcesses(t)
+	p.next().Read(one, ref, rev(5, `{"a":1}`), 0)
+	s := p.next()
+	s.Read(one, ref, rev(8, `{"a":7}`), s.Epoch())
+	want(t, take(t, s, one, `{"a":9}`), KindRead, 8)
+}
+
+func TestAMemoEnds(t *testing.T) {
+	for name, end := range map[string]func(p *processes, s *Store){
+		"by age":           func(p *processes, _ *Store) { p.clock.advance(maxAge) },
+		"with its index":   func(_ *processes, s *Store) { s.DropIndex(alice, ref.Index) },
+		"by what was lost": func(_ *processes, s *Store) { s.Resume(true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProcesses(t)
+			first := p.next()
+			first.Read(one, ref, rev(5, `{"a":1}`), first.Epoch())
+			end(p, first)
+			if b := take(t, p.next(), one, `{"a":2}`); b.Kind != KindLost || b.Reason != ReasonRestart {
+				t.Error(b.Kind, b.Reason)
+			}
+		})
+	}
+}
+
+func TestOfAnInferredSessionTheOldestGuards(t *testing.T) {
+	p := newProcesses(t)
+	s := p.next()
+	for _, n := range []int64{5, 7, 9} {
+		s.Read(pool, ref, rev(n, fmt.Sprintf(`{"a":%d}`, n)), s.Epoch())
+	}
+	take(t, s, pool, `{"a":5}`) // in flight
+	b := take(t, p.next(), pool, `{"x":1}`)
+	wantMemo(t, b, KindRead, num(5))
+	if !b.Ambiguous {
+		t.Error("it may have been made from something else")
+	}
+}
+
+// TestAWriteFromBeforeTheStartIsToldFromOneSince: a client writes what it had made before the start, after others have read and written.
+func TestAWriteFromBeforeTheStartIsToldFromOneSince(t *testing.T) {
+	const before, now = `{"list":["first"],"count":1}`, `{"list":["first","second"],"count":2}`
+	p := newProcesses(t)
+	s := p.next()
+	s.Read(pool, ref, rev(5, before), s.Epoch())
+	s = p.next()
+	s.Read(pool, ref, rev(6, now), s.Epoch())
+	late := take(t, s, pool, `{"list":["first","third"],"count":2}`)
+	wantMemo(t, late, KindRead, num(5))
+	late.Release()
+	for range 2 { // another client may have read the same before the start
+		b := take(t, s, pool, `{"list":["first","second","fourth"],"count":3}`)
+		if b.Kind != KindRead || b.Numbers != num(6) || string(b.View) != now || b.Doubtful {
+			t.Errorf("%v %v %s", b.Kind, b.Numbers, b.View)
+		}
+		b.Release()
+	}
+}
+
+func TestRefusalsForAMemoAreBounded(t *testing.T) {
+	p := newProcesses(t)
+	s := p.next()
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	s = p.next()
+	s.Read(pool, ref, rev(6, `{"a":2}`), s.Epoch())
+	for n := 0; ; n++ {
+		b := take(t, s, pool, `{"a":3}`) // nobody can tell from what
+		kind := b.Numbers
+		b.Release()
+		if kind == num(6) {
+			break
+		}
+		if n > maxLeft {
+			t.Fatal("a client is refused for ever")
+		}
+	}
+}
+
+func TestARevisionThatIsReadAgainIsNoMemo(t *testing.T) {
+	p := newProcesses(t)
+	s := p.next()
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	s = p.next()
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	b := take(t, s, pool, `{"a":2}`)
+	want(t, b, KindRead, 5)
+	if b.Doubtful || string(b.View) != `{"a":1}` {
+		t.Error("its body is known")
+	}
+}
+
+func TestNotingAllocatesNothing(t *testing.T) {
+	s := New(Options{Notes: newPages()})
+	r := benchRevision()
+	s.Read(one, ref, r, 0)
+	if n := testing.AllocsPerRun(100, func() { s.Read(one, ref, r, 0) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	k := keyOf(one, ref)
+	if n := testing.AllocsPerRun(100, func() { s.notes.idOf(&k) }); n != 0 {
+		t.Errorf("%v allocations for a place", n)
+	}
+}
