@@ -164,6 +164,7 @@ type outcomes struct {
 	kinds     map[string]int
 	ambiguous int
 	silent    int // answers that say nothing
+	restarted int // answers to writes whose base was known from before the proxy's start
 }
 
 func (o *outcomes) note(_ int, h http.Header) {
@@ -176,6 +177,9 @@ func (o *outcomes) note(_ int, h http.Header) {
 	o.kinds[kind]++
 	if kind == "" {
 		o.silent++
+	}
+	if strings.Contains(rest, "reason=restart") && !strings.Contains(rest, "base=lost") {
+		o.restarted++
 	}
 	if strings.Contains(rest, "ambiguous") {
 		o.ambiguous++

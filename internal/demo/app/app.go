@@ -80,6 +80,9 @@ type Application struct {
 	// Timeout is after how long a worker gives a request up. 0: never. A write that was given up is sent again, as it was.
 	Timeout time.Duration
 
+	// Resends has workers send a write again, as it was, whose connection broke, until it is answered.
+	Resends bool
+
 	// Round, if any, is called when a round ends, by all workers at once.
 	Round func()
 	// Answered, if any, is called with each answer to a write, by all workers at once.

@@ -125,11 +125,15 @@ func (w *worker) missed(ctx context.Context, err error) bool {
 	} else {
 		w.fail(err)
 	}
+	w.pause(ctx)
+	return ctx.Err() == nil
+}
+
+// pause waits for a server that may be starting.
+func (w *worker) pause(ctx context.Context) {
 	select {
 	case <-ctx.Done():
-		return false
 	case <-time.After(pause):
-		return true
 	}
 }
 
@@ -141,8 +145,12 @@ func (w *worker) save(ctx context.Context, idle bool, size int64, entries []stri
 		return false
 	}
 	r, err := w.client.send(ctx, body, w.rev)
-	for err != nil && timedOut(err) && ctx.Err() == nil {
+	broken := false
+	for err != nil && (w.Resends || timedOut(err)) && ctx.Err() == nil {
 		w.repeats++
+		if broken = broken || !timedOut(err); broken {
+			w.pause(ctx)
+		}
 		r, err = w.client.send(ctx, body, w.rev)
 	}
 	if err != nil {
@@ -159,7 +167,7 @@ func (w *worker) save(ctx context.Context, idle bool, size int64, entries []stri
 		w.acknowledge(idle, size, entries)
 		w.rev = r.revision
 		return false
-	case r.status >= 500:
+	case r.status >= 500, broken: // the first try may have been applied
 		w.unsureOf(size, entries)
 	}
 	w.left = 0 // what it holds isn't what is stored: it reads again
