@@ -14,6 +14,7 @@ import (
 	"optimist/internal/jsontext"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
+	"optimist/internal/session"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 	"optimist/retry"
@@ -340,7 +341,9 @@ func (a *attempt) conflicted(ctx context.Context, res *upstream.Response) error 
 		return doc.ErrConflict
 	}
 	if reason != reasonRule {
-		first.outcome.Reason = reason
+		if first.base.Reason == session.ReasonNone {
+			first.outcome.Reason = reason
+		}
 	}
 	first.outcome.Kind = outcome.Guarded
 	a.answerAll(func(*change) *respond.Answer { return a.conflict })
