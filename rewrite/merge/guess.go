@@ -24,8 +24,9 @@ func (m *Merger) Guessing() *Merger {
 // maxSteps is how many steps are remembered of a path. Three quarters of them have to be wrong before a much larger one is usual.
 const maxSteps = 15
 
-// usually is how many times as large as the lower quartile of them a step may be, as a power of two.
-const usually = 2
+// usually is how many times as large as the lower quartile of them a step may be, as a power of two. Clients whose bases are taken for each
+// other's are wrong by as much as lies between their reads, one up and one down, and their sum is right: that is no echo.
+const usually = 4
 
 // steps are the last that both sides have moved the numbers at the path of a rule by. They are safe for concurrent use.
 type steps struct {
