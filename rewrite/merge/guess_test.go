@@ -135,7 +135,7 @@ func TestAGuessAddsOneEchoAtMost(t *testing.T) {
 		if err := json.Unmarshal(r.Doc, &got); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := strconv.Atoi(string(got["n"])); err != nil || n < min(s.n, c.n)-4*largest || n > max(s.n, c.n)+4*largest {
+		if n, err := strconv.Atoi(string(got["n"])); err != nil || n < min(s.n, c.n)-largest<<usually || n > max(s.n, c.n)+largest<<usually {
 			t.Fatalf("%s, %s, %s: %s; steps up to %d", b.json(), s.json(), c.json(), r.Doc, largest)
 		}
 		var list []int
