@@ -29,12 +29,17 @@ type parcel struct {
 // call makes a call of this proxy for a lock's document. The proxy has one name for calls of its lanes, which queue, and another
 // one for all others. Each acquisition gets a salt of its own: from one's own token nobody can tell another one's.
 func (r *Router) call(lock string, kind state.Kind, proxy string, ops []state.Op) *state.Call {
+	complete(ops)
+	return &state.Call{Lock: lock, Kind: kind, Proxy: proxy, Bound: int64(r.o.Bound), Grace: r.grace(), Most: int64(r.o.MostHeld), Ops: ops}
+}
+
+// complete gives operations what doesn't come from their requests.
+func complete(ops []state.Op) {
 	for i := range ops {
 		if ops[i].Do == state.Acquire {
 			ops[i].Salt = salt()
 		}
 	}
-	return &state.Call{Lock: lock, Kind: kind, Proxy: proxy, Bound: int64(r.o.Bound), Grace: r.grace(), Most: int64(r.o.MostHeld), Ops: ops}
 }
 
 // salt is a random number from 0 on.
@@ -84,21 +89,21 @@ func (l *lane) assemble() *parcel {
 		}
 		g.due = false
 	}
-	c := r.call(l.lock, l.kind, r.queue, make([]state.Op, 0, len(tasks)+len(asking)))
+	ops := make([]state.Op, 0, len(tasks)+len(asking))
 	before, tries := split(tasks)
 	for _, k := range before {
-		c.Ops = append(c.Ops, k.op)
+		ops = append(ops, k.op)
 	}
 	for _, w := range asking {
 		w.inCall = true
 		op := w.ask(now)
 		op.Chain = l.seats(w)
-		c.Ops = append(c.Ops, op)
+		ops = append(ops, op)
 	}
 	for _, k := range tries {
-		c.Ops = append(c.Ops, k.op)
+		ops = append(ops, k.op)
 	}
-	return &parcel{c, tasks, asking}
+	return &parcel{r.call(l.lock, l.kind, r.queue, ops), tasks, asking}
 }
 
 // standing are the groups, each with whether the document's queue has room for it. In a class, the groups whose first waiter has
