@@ -17,6 +17,8 @@ type Request struct {
 	Body        []byte
 	// Fields are those of the client's request that carry its credentials, for a search on its behalf.
 	Fields []wire.Field
+	// Client is where the client is, by which it shares trees with others. Empty: nowhere that counts.
+	Client string
 	// Admin allows what only the operator may: to release what somebody else holds.
 	Admin bool
 }

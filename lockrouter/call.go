@@ -30,14 +30,20 @@ type parcel struct {
 // one for all others. Each acquisition gets a salt of its own: from one's own token nobody can tell another one's.
 func (r *Router) call(lock string, kind state.Kind, proxy string, ops []state.Op) *state.Call {
 	complete(ops)
-	return &state.Call{Lock: lock, Kind: kind, Proxy: proxy, Bound: int64(r.o.Bound), Grace: r.grace(), Most: int64(r.o.MostHeld), Ops: ops}
+	most := int64(r.o.MostHeld)
+	return &state.Call{Lock: lock, Kind: kind, Proxy: proxy, Bound: int64(r.o.Bound), Grace: r.grace(), Most: most, Bytes: state.Bytes(most),
+		Ops: ops}
 }
 
 // complete gives operations what doesn't come from their requests.
 func complete(ops []state.Op) {
 	for i := range ops {
-		if ops[i].Do == state.Acquire {
-			ops[i].Salt = salt()
+		switch op := &ops[i]; op.Do {
+		case state.Acquire:
+			op.Salt = salt()
+			op.Measure()
+		case state.Renew:
+			op.Measure()
 		}
 	}
 }

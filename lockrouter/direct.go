@@ -118,7 +118,8 @@ func (r *Router) countAsk(a *Ask, t *AskResult, began time.Time) {
 	op, lock := &a.Op, r.DocLock(a.Index, a.ID)
 	word := "failed"
 	if t.Err == nil {
-		word = map[state.Verdict]string{state.Acquired: "acquired", state.Reentered: "reentered", state.Full: "full"}[t.Result.Verdict]
+		word = map[state.Verdict]string{state.Acquired: "acquired", state.Reentered: "reentered", state.Full: "full",
+			state.Large: "full", state.Share: "full"}[t.Result.Verdict]
 	}
 	word = cmp.Or(word, "held")
 	switch {

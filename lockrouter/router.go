@@ -33,7 +33,7 @@ type Options struct {
 	// Chain is how many who wait here may be promised their leases ahead, so that a lock is handed from one to the next without
 	// waiting for the store: 0, nobody.
 	Chain int
-	// MostHeld is how many leases a tree may hold: 20000.
+	// MostHeld is how many leases a tree may hold: 20000. They take no more bytes than state.Bytes says.
 	MostHeld int
 	// Patience is how long what can't wait is tried again while the store is unavailable: 2s.
 	Patience time.Duration

@@ -62,9 +62,9 @@ func (r *Router) serve(ctx context.Context, q *Request) (*Answer, error) {
 	case a.Owner == "":
 		return nil, badRequest("owner is missing: say who asks, in the body or as ?owner=")
 	case q.Method == http.MethodPut && a.renew:
-		return r.renew(ctx, t, a)
+		return r.renew(ctx, t, a, q.Client)
 	case q.Method == http.MethodPut:
-		return r.acquire(ctx, t, a)
+		return r.acquire(ctx, t, a, q.Client)
 	case q.Method == http.MethodDelete:
 		return r.release(ctx, t, a)
 	}
@@ -85,10 +85,10 @@ func wrongMethod(method string) error {
 }
 
 // acquire gets a lock, or says who has it.
-func (r *Router) acquire(ctx context.Context, t *target, a *parameters) (*Answer, error) {
+func (r *Router) acquire(ctx context.Context, t *target, a *parameters, client string) (*Answer, error) {
 	began := time.Now()
 	op := state.Op{Do: state.Acquire, Owner: a.Owner, Rid: r.rid(), Path: t.path, Mode: a.mode, Class: a.class, Note: a.Note,
-		TTL: r.ttl(a).Milliseconds()}
+		TTL: r.ttl(a).Milliseconds(), Client: client}
 	limit := r.patience(a)
 	var o outcome
 	if limit <= 0 {
@@ -146,9 +146,8 @@ func (r *Router) acquisition(t *target, op *state.Op, o outcome, waited bool, be
 			return reply(http.StatusCreated, l), "acquired", nil
 		}
 		return reply(http.StatusOK, l), "reentered", nil
-	case state.Full:
-		return nil, "full", &Failure{Status: http.StatusTooManyRequests, Type: TypeFull, Retry: time.Second,
-			Reason: fmt.Sprintf("the tree holds %d leases, as many as it may", r.o.MostHeld)}
+	case state.Full, state.Large, state.Share:
+		return nil, "full", r.fullFailure(o.result.Verdict)
 	}
 	f := r.heldFailure(t, op, o.doc)
 	if waited {
@@ -159,6 +158,21 @@ func (r *Router) acquisition(t *target, op *state.Op, o outcome, waited bool, be
 		return nil, "timeout", f
 	}
 	return nil, "held", f
+}
+
+// fullFailure says what a tree has no room for.
+func (r *Router) fullFailure(v state.Verdict) *Failure {
+	f := &Failure{Status: http.StatusTooManyRequests, Type: TypeFull, Retry: time.Second}
+	switch most := int64(r.o.MostHeld); v {
+	case state.Large:
+		f.Reason = fmt.Sprintf("the leases of the tree take as many of its %d bytes as they may; shorter paths, owners and notes take less",
+			state.Bytes(most))
+	case state.Share:
+		f.Reason = "this owner, or this client's address, has as much of the tree as it may: it must leave room for others"
+	default:
+		f.Reason = fmt.Sprintf("the tree holds %d leases, as many as it may", most)
+	}
+	return f
 }
 
 // heldFailure says why a lock isn't to be had.
@@ -181,9 +195,9 @@ func (r *Router) heldFailure(t *target, op *state.Op, d *state.Doc) *Failure {
 }
 
 // renew makes a lease longer.
-func (r *Router) renew(ctx context.Context, t *target, a *parameters) (*Answer, error) {
+func (r *Router) renew(ctx context.Context, t *target, a *parameters, client string) (*Answer, error) {
 	op := state.Op{Do: state.Renew, Owner: a.Owner, Token: a.token, Note: a.Note, TTL: a.ttl.Milliseconds(), Path: t.path,
-		Class: state.Foreground, Mode: state.Exclusive}
+		Class: state.Foreground, Mode: state.Exclusive, Client: client}
 	o := r.submit(ctx, t, op)
 	if o.err != nil {
 		return nil, o.err

@@ -307,7 +307,7 @@ func TestTheScriptDoesWhatTheModelDoes(t *testing.T) {
 				}
 				c := &state.Call{Lock: "/x/_lock/tree", Kind: kind, Proxy: rapid.SampledFrom([]string{"p1", "p2"}).Draw(r, "proxy"),
 					Ops: rapid.SliceOfN(drawOp(kind, tokens), 0, 5).Draw(r, "ops"), Bound: 2, Grace: rapid.SampledFrom([]int64{1, 20, 10_000}).Draw(r, "grace"),
-					Most: 4}
+					Most: 4, Bytes: rapid.SampledFrom([]int64{0, 40, 100}).Draw(r, "bytes")}
 				done := s.Do(t.Context(), []lockrouter.Change{{ID: id, Call: c}, beside})[0]
 				got, said := done.Doc, done.Results
 				if done.Err != nil {
@@ -340,16 +340,18 @@ func drawOp(kind state.Kind, tokens []int64) *rapid.Generator[state.Op] {
 		op := state.Op{
 			Do:    rapid.SampledFrom([]state.Verb{state.Acquire, state.Acquire, state.Acquire, state.Renew, state.Release, state.Abandon, state.Leave}).Draw(t, "do"),
 			Owner: owner, Rid: rapid.SampledFrom([]string{"r1", "r2", "r3", "r4"}).Draw(t, "rid"),
-			Token: rapid.SampledFrom(tokens).Draw(t, "token"),
-			Path:  rapid.SampledFrom([]string{"/", "/x/", "/x/y/", "/ü/"}).Draw(t, "path"),
-			Mode:  rapid.SampledFrom([]state.Mode{state.Exclusive, state.Shared}).Draw(t, "mode"),
-			Class: rapid.SampledFrom([]state.Class{state.Foreground, state.Background}).Draw(t, "class"),
-			Note:  rapid.SampledFrom([]string{"", "Save Content"}).Draw(t, "note"),
-			TTL:   rapid.SampledFrom([]int64{1, 10, 10_000}).Draw(t, "ttl"),
-			Wait:  rapid.Bool().Draw(t, "wait"),
-			Age:   rapid.Int64Range(0, 30).Draw(t, "age"),
-			Left:  rapid.SampledFrom([]int64{1, 10, 10_000}).Draw(t, "left"),
-			Chain: rapid.SampledFrom([]int64{0, 2, 3}).Draw(t, "chain"),
+			Token:  rapid.SampledFrom(tokens).Draw(t, "token"),
+			Path:   rapid.SampledFrom([]string{"/", "/x/", "/x/y/", "/ü/"}).Draw(t, "path"),
+			Mode:   rapid.SampledFrom([]state.Mode{state.Exclusive, state.Shared}).Draw(t, "mode"),
+			Class:  rapid.SampledFrom([]state.Class{state.Foreground, state.Background}).Draw(t, "class"),
+			Note:   rapid.SampledFrom([]string{"", "Save Content"}).Draw(t, "note"),
+			Client: rapid.SampledFrom([]string{"", "k1", "k2"}).Draw(t, "client"),
+			Size:   rapid.SampledFrom([]int64{0, 10, 12, 30}).Draw(t, "size"),
+			TTL:    rapid.SampledFrom([]int64{1, 10, 10_000}).Draw(t, "ttl"),
+			Wait:   rapid.Bool().Draw(t, "wait"),
+			Age:    rapid.Int64Range(0, 30).Draw(t, "age"),
+			Left:   rapid.SampledFrom([]int64{1, 10, 10_000}).Draw(t, "left"),
+			Chain:  rapid.SampledFrom([]int64{0, 2, 3}).Draw(t, "chain"),
 		}
 		if kind == state.Global { // what isn't of a tree has no path, and no readers
 			op.Path, op.Mode = "", state.Exclusive

@@ -84,10 +84,13 @@ func (a *App) lock(x *proxy.Exchange) bool {
 		return true
 	}
 	answer, err := a.locks.Serve(x.Context(), &lockrouter.Request{Method: string(x.Head().Method), Path: op.Path, Query: op.Query, Body: body,
-		Fields: x.Head().EndToEnd(nil)})
+		Fields: x.Head().EndToEnd(nil), Client: place(x)})
 	a.answerLock(x, answer, err)
 	return true
 }
+
+// place is the client by which locks are shared out. Nobody has checked credentials yet, so that they could be made up.
+func place(x *proxy.Exchange) string { return x.Place().Addr.String() }
 
 // answerLock gives the client what was decided.
 func (a *App) answerLock(x *proxy.Exchange, answer *lockrouter.Answer, err error) {
@@ -129,7 +132,7 @@ func (a *App) compatLock(x *proxy.Exchange) bool {
 		return false
 	}
 	answer, err := a.compat.Serve(x.Context(), &compat.Request{Method: string(x.Head().Method), Op: op, Body: body,
-		Session: a.interceptor.SessionName(x), Own: x.Head()})
+		Session: a.interceptor.SessionName(x), Client: place(x), Own: x.Head()})
 	if err == nil && answer == nil {
 		return false
 	}

@@ -46,7 +46,8 @@ type Locks struct {
 	Chain int `json:"chain" min:"0" max:"15"`
 
 	// TreeSize is how many leases one tree may hold at once. One more gets a 429. Default 20000. All of them are in
-	// one document, which is written whole with every change.
+	// one document, which is written whole with every change. So they may also take no more than 512 bytes each on
+	// average, and one owner, or one client's address, gets at most seven times what is free.
 	TreeSize int `json:"tree_size" min:"1"`
 
 	// Compat makes the documents of one index locks, by the requests of Elasticsearch: The Definitive Guide.

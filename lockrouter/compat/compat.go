@@ -41,6 +41,8 @@ type Request struct {
 	Body   []byte // without content coding
 	// Session is who asks, in printable characters without spaces and colons. It owns the locks that it creates.
 	Session string
+	// Client is as in lockrouter.Request: by it the readers of a lock share its document.
+	Client string
 	// Own is passed on to Refresh.
 	Own any
 }
@@ -166,7 +168,7 @@ func (c *Compat) Serve(ctx context.Context, q *Request) (*lockrouter.Answer, err
 		if err != nil {
 			return err.answer(), nil
 		}
-		return r.one(&c.run(ctx, q.Session, []intent{*in})[0])
+		return r.one(&c.run(ctx, q, []intent{*in})[0])
 	}
 	return c.all(ctx, q, r, p.endpoint)
 }

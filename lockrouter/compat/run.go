@@ -42,7 +42,7 @@ func ownedBy(h *state.Hold, session string) bool {
 }
 
 // run does what is asked, each for itself, and those of the same lock in their order.
-func (c *Compat) run(ctx context.Context, session string, list []intent) []result {
+func (c *Compat) run(ctx context.Context, q *Request, list []intent) []result {
 	out := make([]result, len(list))
 	for from := 0; from < len(list); {
 		seen := map[string]bool{}
@@ -53,12 +53,13 @@ func (c *Compat) run(ctx context.Context, session string, list []intent) []resul
 		}
 		var pending []*result
 		for i := from; i < to; i++ {
+			list[i].client = q.Client
 			out[i].in = &list[i]
 			if out[i].fail = list[i].bad; out[i].fail == nil {
 				pending = append(pending, &out[i])
 			}
 		}
-		c.contend(ctx, session, pending)
+		c.contend(ctx, q.Session, pending)
 		from = to
 	}
 	return out
@@ -137,7 +138,7 @@ func (c *Compat) look(ctx context.Context, list []*result) ([]*state.Doc, error)
 func (c *Compat) op(r *result, d *state.Doc, session string) (op state.Op, ok bool) {
 	in := r.in
 	op = state.Op{Do: state.Acquire, Rid: c.o.Locks.Rid(), Mode: state.Exclusive, Class: state.Foreground, Note: string(in.source),
-		TTL: c.o.TTL.Milliseconds()}
+		Client: in.client, TTL: c.o.TTL.Milliseconds()}
 	op.Owner = owner(processOf(gjson.Parse(in.who)), session, op.Rid)
 	switch in.do {
 	case share:
@@ -238,8 +239,8 @@ func (r *result) settle(op *state.Op, t *lockrouter.AskResult, session string) (
 		return len(r.todo) > 0
 	case op.Do == state.Renew: // the lease has ended between the look and this
 		return true
-	case v == state.Full:
-		r.fail = &failure{429, lockrouter.TypeFull, "[" + in.id + "]: the lock is shared by as many as may", nil}
+	case v == state.Full, v == state.Large, v == state.Share:
+		r.fail = &failure{429, lockrouter.TypeFull, "[" + in.id + "]: the lock is shared by as many as may, or this client has its part", nil}
 	default:
 		h, ok := t.Doc.Conflict(op.Owner, op.Path, op.Mode)
 		same := ok && in.do == reenter && ownedBy(&h, session) && gjson.Get(h.Note, "process_id").Raw == in.same

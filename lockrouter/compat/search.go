@@ -320,7 +320,7 @@ func (c *Compat) deleteByQuery(ctx context.Context, q *Request, _ *reply) (*lock
 		intents = append(intents, in)
 	}
 	deleted := 0
-	for _, res := range c.run(ctx, q.Session, intents) {
+	for _, res := range c.run(ctx, q, intents) {
 		switch {
 		case res.err != nil:
 			return nil, res.err
@@ -410,7 +410,7 @@ func (c *Compat) bulk(ctx context.Context, q *Request, r *reply) (*lockrouter.An
 		const reason = "Validation Failed: 1: no requests added;"
 		return (&failure{http.StatusBadRequest, "action_request_validation_exception", reason, nil}).answer(), nil
 	}
-	return r.items(c.run(ctx, q.Session, list), time.Since(began)), nil
+	return r.items(c.run(ctx, q, list), time.Since(began)), nil
 }
 
 // elsewhere refuses a bulk request of other paths that has actions on the index: the engine would store locks that keep nobody out.

@@ -33,6 +33,7 @@ var names = [...]string{"create", "update", "update", "update", "delete"}
 type intent struct {
 	do     verb
 	id     string
+	client string // as Request.Client
 	source []byte // of the document that would be created
 	who    string // process_id in the source, as it stands there; empty: none
 	same   string // the process_id that the document must have, if it is there

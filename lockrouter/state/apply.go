@@ -146,8 +146,8 @@ func (a *applying) acquire(op *Op) (Verdict, int64) {
 		d.Holds[i].Mode = Exclusive // the readers' lease becomes a writer's
 		return a.reenter(op, &d.Holds[i]), d.Holds[i].Token
 	}
-	if a.c.Most > 0 && int64(len(d.Holds)) >= a.c.Most {
-		return Full, 0
+	if v := a.room(op, 1, op.Size); v != Acquired {
+		return v, 0
 	}
 	d.Last = Token(d.Last, a.now, op.Salt)
 	d.Holds = append(d.Holds, a.lease(op))
@@ -192,16 +192,14 @@ func (a *applying) again(op *Op, h *Hold) Verdict {
 // lease is the one of the last token.
 func (a *applying) lease(op *Op) Hold {
 	return Hold{Owner: op.Owner, Token: a.d.Last, Path: op.Path, Mode: op.Mode, Since: a.now, Until: a.until(op.TTL),
-		TTL: op.TTL, Beat: a.beat, Rid: op.Rid, Note: op.Note}
+		TTL: op.TTL, Beat: a.beat, Rid: op.Rid, Note: op.Note, Client: op.Client, Size: op.Size}
 }
 
 // reenter makes the lease of its owner longer, never shorter: the one who had it first counts on what it was told.
 func (a *applying) reenter(op *Op, h *Hold) Verdict {
 	h.TTL = max(h.TTL, op.TTL)
 	h.Until, h.Beat = a.until(h.TTL), a.beat
-	if op.Note != "" {
-		h.Note = op.Note
-	}
+	a.note(op, h)
 	a.changed = true
 	me := a.entryOf(op)
 	a.next(op, &me)
@@ -222,9 +220,7 @@ func (a *applying) renew(op *Op) (Verdict, int64) {
 		h.TTL = op.TTL
 	}
 	h.Until, h.Beat = a.until(h.TTL), a.beat
-	if op.Note != "" {
-		h.Note = op.Note
-	}
+	a.note(op, h)
 	a.changed = true
 	return Renewed, h.Token
 }

@@ -22,8 +22,12 @@ type Op struct {
 	Mode  Mode   `json:"mode"`
 	Class Class  `json:"class"`
 	Note  string `json:"note"`
-	TTL   int64  `json:"ttl"`  // ms; 0 in Renew: as it was
-	Salt  int64  `json:"salt"` // of Acquire: a random number from 0 on, so that nobody can tell which token it gets
+	// Client is whose lease it is, beside its owner, whose name anybody can make up: nobody gets more than a share of a document. Empty:
+	// nobody's.
+	Client string `json:"client"`
+	Size   int64  `json:"size"` // of Acquire and Renew: bytes that the lease takes in the document, with the note. See Measure
+	TTL    int64  `json:"ttl"`  // ms; 0 in Renew: as it was
+	Salt   int64  `json:"salt"` // of Acquire: a random number from 0 on, so that nobody can tell which token it gets
 
 	// Wait has an Acquire that can't be granted put into the queue, or kept there. It must be the one of its proxy, class, path and mode
 	// that has waited longest.
@@ -56,8 +60,9 @@ type Call struct {
 	Bound int64 `json:"bound"`
 	// Grace is how many ms the first of the queue may take to take its lock before the next one may.
 	Grace int64 `json:"grace"`
-	// Most is how many leases a document may hold.
-	Most int64 `json:"most"`
+	// Most is how many leases a document may hold, and Bytes how many bytes they may take together. 0: no bound.
+	Most  int64 `json:"most"`
+	Bytes int64 `json:"bytes"`
 }
 
 // Clock tells the time. With Unchanged nil, times are compared: Now is that of the engine, so that all proxies mean the same by it. Else

@@ -77,6 +77,9 @@ type Hold struct {
 	Beat  int64  `json:"beat"` // of the document when the lease was given or renewed
 	Rid   string `json:"rid"`  // the request that it was given to
 	Note  string `json:"note"`
+	// Client is who asked, as Op.Client; Size is what the lease takes, as Op.Size. Leases of before there were these have neither.
+	Client string `json:"client,omitempty"`
+	Size   int64  `json:"size,omitempty"`
 }
 
 // Entry is a place in the queue. There is one for each proxy, class, path and mode; the proxy keeps the order of those who wait behind
@@ -118,6 +121,8 @@ const (
 	Queued    Verdict = "queued"   // not to be had now; the entry is in the queue
 	Held      Verdict = "held"     // not to be had now: somebody else's, or others come first
 	Full      Verdict = "full"     // the tree holds as many leases as it may
+	Large     Verdict = "large"    // the leases of the tree take as many bytes as they may, with this one
+	Share     Verdict = "share"    // the owner, or the client, has as much of the tree as others leave to it
 	Expired   Verdict = "expired"  // the lease that the token was given for has lapsed, or was released long ago; or it was never given
 	Missing   Verdict = "missing"  // nobody was ever given a token; or the lease is of another path
 	NotOwner  Verdict = "not_owner"
