@@ -272,8 +272,8 @@ type Sessions struct {
 	// MaxAge is how long a read can be the base of a write. Default 5m. A later write follows the rule's base.lost.
 	MaxAge unit.Duration `json:"max_age" min:"1nanos"`
 
-	// Memory limits what optimist remembers of reads, documents included. Default 256MiB. If it is full, the oldest
-	// entries go first: watch optimist_session_evictions_total.
+	// Memory limits what optimist remembers of reads, documents included. Default 256MiB. If it is full, the client that
+	// holds most loses its oldest entry: watch optimist_session_evictions_total.
 	Memory unit.Size `json:"memory" min:"1MiB"`
 
 	// File is where optimist notes the numbers of what clients have read and written, 4 MiB, without documents and names.

@@ -84,7 +84,9 @@ func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64)
 	v.difference = a.differs()
 	sh.see(e, v, stored, sent)
 	if a.Copy.Token != 0 { // what was sent is known by the copy that the answer hands out
-		sh.see(sh.put(key{k.sess.holding(a.Copy), e.key.ref}, gone, c.since, now), v, stored, sent)
+		held := sh.put(key{k.sess.holding(a.Copy), e.key.ref}, gone, c.since, now)
+		sh.move(held, k.sess) // it is the client's
+		sh.see(held, v, stored, sent)
 	}
 	sh.settled(e)
 	return unanswered, renewed

@@ -47,6 +47,7 @@ type body struct {
 	data    []byte
 	asked   uint64       // reads with a later place were asked for when it was known; 0: it isn't known from such a read
 	digest  *rank.Digest // nil: nobody had to compare it yet
+	maker   *holder      // of the digest
 }
 
 // bytes returns the bytes, nil for no body.
@@ -151,7 +152,12 @@ type entry struct {
 	shared   bool           // several clients work on the document at once, for all that is known
 	lost     Reason         // why there is nothing where something was
 	touched  int64
-	charged  int64
+	charged  int64 // what the entry itself costs
+	held     int64 // that, the document and each body: what its client holds by it
+
+	holder       *holder
+	older, newer *entry // of its holder's
+	leaves       bool   // it is being taken out
 
 	traced []tracedRead // oldest first
 	noteID NoteID       // where it is noted; zero: nowhere

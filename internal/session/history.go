@@ -30,7 +30,8 @@ const pastCost = 144
 // retireRead takes out a read that was written from, and keeps it in the history.
 func (sh *shard) retireRead(e *entry, i int) {
 	if r := &e.reads[i]; e.shared && r.body != nil {
-		r.body.refs += 2
+		sh.ref(e, r.body)
+		r.body.refs++ // see freeBoth
 		v := view{seen: r.seen, set: true, storedBody: r.body, sentBody: r.body}
 		sh.retire(e, past{v, KindRead})
 	}
@@ -40,8 +41,12 @@ func (sh *shard) retireRead(e *entry, i int) {
 // retireView takes the own view out, and keeps it in the history.
 func (sh *shard) retireView(e *entry) {
 	if v := &e.view; e.shared && v.set && v.sentBody != nil && v.storedBody != nil {
-		v.sentBody.refs++
-		v.storedBody.refs++
+		sh.ref(e, v.storedBody)
+		if v.sentBody == v.storedBody {
+			v.sentBody.refs++ // see freeBoth
+		} else {
+			sh.ref(e, v.sentBody)
+		}
 		sh.retire(e, past{*v, KindView})
 	}
 	sh.clearView(e)
@@ -69,8 +74,7 @@ func (sh *shard) retire(e *entry, p past) {
 }
 
 func (sh *shard) forgetPast(e *entry, i int) {
-	sh.free(e.past[i].storedBody)
-	sh.free(e.past[i].sentBody)
+	sh.freeBoth(e, &e.past[i].view)
 	e.past = slices.Delete(e.past, i, i+1)
 }
 
@@ -160,7 +164,7 @@ func (t *taking) pick(cs []*candidate, choice rank.Choice, b *Base) (taken bool)
 		return false
 	}
 	if !t.s.dryRun {
-		t.sh.keepDigests(cs)
+		t.sh.keepDigests(e, cs)
 	}
 	c := cs[choice.Best]
 	d := decision{action: c.action, ambiguous: choice.Ambiguous}
@@ -190,18 +194,19 @@ func (t *taking) pick(cs []*candidate, choice rank.Choice, b *Base) (taken bool)
 
 // keepDigests keeps the digests that were made of an entry's candidates, as far as they are worth their memory: of a document of many
 // small values one is several times as large as the document.
-func (sh *shard) keepDigests(cs []*candidate) {
+func (sh *shard) keepDigests(e *entry, cs []*candidate) {
 	held := int64(0)
 	for i := range cs {
 		held += cs[i].body.kept().Size()
 	}
 	for i := len(cs) - 1; i >= 0; i-- {
 		b, d := cs[i].body, cs[i].Digest
-		if b == nil || b.refs == 0 || b.digest != nil || held+d.Size() > sh.maxBody/2 {
+		if b == nil || d == nil || b.refs == 0 || b.digest != nil || held+d.Size() > sh.maxBody/2 {
 			continue
 		}
-		b.digest = d
+		b.digest, b.maker = d, e.holder
 		held += d.Size()
 		sh.bytes += d.Size()
+		sh.holders.charge(e.holder, d.Size())
 	}
 }

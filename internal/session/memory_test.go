@@ -22,6 +22,7 @@ type recount struct {
 	bytes   int64
 	refs    map[*body]int
 	entries map[*document]int
+	holders map[*holder]int64
 }
 
 // audit recounts everything in the store and compares it with its accounts.
@@ -36,7 +37,7 @@ func audit(t complainer, s *Store) {
 
 func (sh *shard) audit(t complainer) {
 	t.Helper()
-	r := recount{refs: map[*body]int{}, entries: map[*document]int{}}
+	r := recount{refs: map[*body]int{}, entries: map[*document]int{}, holders: map[*holder]int64{}}
 	for _, e := range sh.lru.Values() {
 		r.entry(t, e)
 		if sh.markers.Contains(sh.mark(e.key)) || (e.lost != ReasonNone && !e.empty()) {
@@ -45,6 +46,12 @@ func (sh *shard) audit(t complainer) {
 	}
 	for b, n := range r.refs {
 		r.bytes += bodyCost + int64(len(b.data)) + b.digest.Size()
+		if (b.digest == nil) != (b.maker == nil) {
+			t.Errorf("a digest that nobody made, or that isn't there any more")
+		}
+		if h := b.maker; h != nil && h.place >= 0 {
+			r.holders[h] += b.digest.Size()
+		}
 		if b.refs != n {
 			t.Errorf("body has %d references, counts %d", n, b.refs)
 		}
@@ -56,6 +63,8 @@ func (sh *shard) audit(t complainer) {
 		r.bytes += documentCost + refLen(k.ref)
 		r.document(t, d)
 	}
+	r.bytes += holderCost * int64(len(r.holders))
+	sh.auditHolders(t, r.holders)
 	if r.bytes != sh.bytes {
 		t.Errorf("%d bytes, counts %d", r.bytes, sh.bytes)
 	}
@@ -80,6 +89,10 @@ func (r *recount) entry(t complainer, e *entry) {
 	}
 	r.bytes += e.charged
 	r.entries[e.doc]++
+	if held := heldBy(e); held != e.held {
+		t.Errorf("entry holds %d, counts %d", held, e.held)
+	}
+	r.holders[e.holder] += e.held
 	for i, read := range e.reads {
 		r.hold(read.body)
 		if read.count < 1 || (e.key.sess.named && read.count != 1) || (i > 0 && read.order <= e.reads[i-1].order) {
@@ -138,7 +151,7 @@ func TestEvictedBaseIsLost(t *testing.T) {
 				b := take(t, s, sess, `{"a":2}`)
 				b.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`)})
 			}
-			crowd(s)
+			crowd(s, sess)
 			b := take(t, s, sess, `{"a":2}`)
 			wantLost(t, b, ReasonEvicted)
 			b.Release()
@@ -150,10 +163,10 @@ func TestEvictedBaseIsLost(t *testing.T) {
 	}
 }
 
-// crowd reads so much that everything else is evicted, and not so much that its marker is.
-func crowd(s *Store) {
+// crowd reads so much that everything else of the client is evicted, and not so much that its marker is.
+func crowd(s *Store, sess Session) {
 	for i := range 20 {
-		s.Read(Inferred(bob, there), at(i), rev(5, `{"a":"`+strings.Repeat("x", 8000)+`"}`), s.Epoch())
+		s.Read(sess, at(i), rev(5, `{"a":"`+strings.Repeat("x", 8000)+`"}`), s.Epoch())
 	}
 }
 
@@ -274,6 +287,7 @@ func TestSizesAreWithinTheirCosts(t *testing.T) {
 		cost int
 	}{
 		{"entry", float64(unsafe.Sizeof(entry{})) + k + 72 + (k+8)*slot, entryCost},
+		{"holder", float64(unsafe.Sizeof(holder{})) + 16 + (float64(unsafe.Sizeof(Session{}))+8)*slot, holderCost},
 		{"document", float64(unsafe.Sizeof(document{})) + (dk+8)*slot, documentCost},
 		{"read", float64(unsafe.Sizeof(read{})), readCost},
 		{"body", float64(unsafe.Sizeof(body{})) + 16, bodyCost},

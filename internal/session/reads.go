@@ -102,10 +102,10 @@ func (r *reading) into(own bool) bool {
 	switch {
 	case same:
 		b = held
-		b.refs++
+		r.sh.ref(e, b)
 	case src != nil:
 		e.doc.unlist(e.doc.find(r.rev.Numbers)) // the next reads of the revision share this one
-		b = r.sh.list(e.doc, r.rev.Numbers, src)
+		b = r.sh.list(e, r.rev.Numbers, src)
 	}
 	if b != nil && b.asked == 0 && r.asked != 0 {
 		b.asked = r.s.asked.Load()
@@ -161,13 +161,13 @@ func (sh *shard) read(e *entry, rev *doc.Revision, b *body, now int64) {
 	case was == nil:
 		r.body = b
 	case b == nil || b == was:
-		sh.free(b)
+		sh.free(e, b)
 	case r.count == 1:
-		sh.free(was)
+		sh.free(e, was)
 		r.body = b
 	default: // clients of the session have different bytes in hand
-		sh.free(was)
-		sh.free(b)
+		sh.free(e, was)
+		sh.free(e, b)
 		r.body = nil
 	}
 	e.shared = e.shared || !named && (len(e.reads) > 1 || r.count > 1 || sh.inFlight[e.key].any())

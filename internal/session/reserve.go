@@ -118,9 +118,9 @@ func (sh *shard) see(e *entry, v view, stored, sent []byte) {
 	switch {
 	case same(stored, sent):
 		v.sentBody = v.storedBody
-		v.sentBody.refs++
+		v.sentBody.refs++ // see freeBoth
 	case sent != nil:
-		v.sentBody = sh.own(sent)
+		v.sentBody = sh.own(e, sent)
 	}
 	e.view = v
 	e.lost = ReasonNone

@@ -15,7 +15,7 @@ import (
 // What things cost beyond the bytes of strings and bodies: their structs, list elements, map slots and allocator
 // rounding. A test holds these to the sizes of the structs.
 const (
-	entryCost    = 880
+	entryCost    = 912
 	attemptCost  = 144
 	spentCost    = 16
 	tracedCost   = 32
@@ -43,6 +43,7 @@ type shard struct {
 	order    uint64
 	bodies   int
 	lru      *simplelru.LRU[key, *entry]
+	holders  holders
 	docs     map[docKey]*document
 	markers  *simplelru.LRU[uint64, Reason] // of what was lost
 	inFlight map[key]*inFlight
@@ -56,6 +57,7 @@ func newShard(s *Store, memory int64) *shard {
 	sh := &shard{
 		seed: s.seed, maxAge: int64(s.o.MaxAge), candidates: s.o.Candidates, clock: s.clock, left: s.o.Left, notes: s.notes,
 		docs: make(map[docKey]*document), inFlight: make(map[key]*inFlight),
+		holders: holders{of: make(map[Session]*holder)},
 	}
 	marks := memory / 16 / markerCost
 	sh.bound = memory - marks*markerCost
@@ -77,6 +79,7 @@ func (sh *shard) get(k key, gone Epoch, now int64) *entry {
 		return nil
 	}
 	e.touched = now
+	e.touch()
 	known := !e.empty()
 	for i := len(e.reads) - 1; i >= 0; i-- {
 		if now-e.reads[i].at >= sh.maxAge {
@@ -120,6 +123,8 @@ func (sh *shard) put(k key, gone, at Epoch, now int64) *entry {
 	k.ref = d.key.ref
 	e := &entry{key: k, epoch: at, doc: d, touched: now}
 	d.entries++
+	e.held = documentCost + refLen(k.ref)
+	sh.enter(e, k.sess)
 	sh.recall(e, now)
 	sh.charge(e)
 	sh.lru.Add(k, e)
@@ -144,7 +149,11 @@ func (sh *shard) charge(e *entry) {
 	if e.patterns != nil {
 		c += patternsCost
 	}
+	if c == e.charged {
+		return
+	}
 	sh.bytes += c - e.charged
+	sh.account(e, c-e.charged)
 	e.charged = c
 }
 
@@ -154,46 +163,72 @@ func (sh *shard) hold(e *entry, n doc.Numbers, data []byte) *body {
 	b := e.doc.find(n)
 	switch {
 	case b == nil:
-		return sh.list(e.doc, n, data)
+		return sh.list(e, n, data)
 	case !bytes.Equal(b.data, data): // what clients are shown isn't what was written
-		return sh.own(data)
+		return sh.own(e, data)
 	}
-	b.refs++
+	sh.ref(e, b)
 	return b
 }
 
 // list returns a body that is shared by all who read or write the revision.
-func (sh *shard) list(d *document, n doc.Numbers, data []byte) *body {
-	b := sh.own(data)
-	b.numbers, b.doc = n, d
-	d.bodies = append(d.bodies, b)
+func (sh *shard) list(e *entry, n doc.Numbers, data []byte) *body {
+	b := sh.own(e, data)
+	b.numbers, b.doc = n, e.doc
+	e.doc.bodies = append(e.doc.bodies, b)
 	return b
 }
 
 // own returns a body that belongs to one entry alone.
-func (sh *shard) own(data []byte) *body {
-	sh.bytes += bodyCost + int64(len(data))
+func (sh *shard) own(e *entry, data []byte) *body {
+	b := &body{data: data}
+	sh.ref(e, b)
+	sh.bytes += b.cost()
 	sh.bodies++
-	return &body{data: data, refs: 1}
+	return b
 }
 
-func (sh *shard) free(b *body) {
+// free ends one of the places where e refers to b, which may be nil.
+func (sh *shard) free(e *entry, b *body) {
 	if b == nil {
 		return
 	}
+	sh.account(e, -b.cost())
 	if b.refs--; b.refs > 0 {
+		if e.leaves && b.maker == e.holder {
+			sh.dropDigest(b) // who still refers to b may be another client
+		}
 		return
 	}
-	sh.bytes -= bodyCost + int64(len(b.data)) + b.digest.Size()
+	sh.dropDigest(b)
+	sh.bytes -= b.cost()
 	sh.bodies--
 	b.doc.unlist(b)
+}
+
+// freeBoth frees what a view refers to: one place where it stored what it sent.
+func (sh *shard) freeBoth(e *entry, v *view) {
+	if v.sentBody != nil && v.sentBody == v.storedBody {
+		v.sentBody.refs--
+		v.sentBody = nil
+	}
+	sh.free(e, v.storedBody)
+	sh.free(e, v.sentBody)
+}
+
+func (sh *shard) dropDigest(b *body) {
+	if b.digest != nil {
+		sh.bytes -= b.digest.Size()
+		sh.holders.charge(b.maker, -b.digest.Size())
+		b.digest, b.maker = nil, nil
+	}
 }
 
 // removeRead takes a read out, and gives back the room that many reads had taken.
 func (sh *shard) removeRead(e *entry, i int) {
 	n := e.reads[i].numbers
 	e.traced = slices.DeleteFunc(e.traced, func(r tracedRead) bool { return r.numbers == n })
-	sh.free(e.reads[i].body)
+	sh.free(e, e.reads[i].body)
 	e.reads = slices.Delete(e.reads, i, i+1)
 	if c := cap(e.reads); c > 8 && len(e.reads) <= c/4 {
 		e.reads = append(make([]read, 0, c/2), e.reads...)
@@ -202,20 +237,21 @@ func (sh *shard) removeRead(e *entry, i int) {
 }
 
 func (sh *shard) clearView(e *entry) {
-	sh.free(e.view.storedBody)
-	sh.free(e.view.sentBody)
+	sh.freeBoth(e, &e.view)
 	e.view = view{}
 }
 
 // remove takes the entry out with all that it holds.
 func (sh *shard) remove(e *entry) {
+	e.leaves = true
 	for _, r := range e.reads {
-		sh.free(r.body)
+		sh.free(e, r.body)
 	}
 	sh.clearView(e)
 	sh.forgetHistory(e)
 	e.reads = nil
 	sh.lru.Remove(e.key)
+	sh.exit(e)
 	sh.bytes -= e.charged
 	d := e.doc
 	if d.entries--; d.entries == 0 {
@@ -224,14 +260,15 @@ func (sh *shard) remove(e *entry) {
 	}
 }
 
-// settled brings the accounts and the notes up to date after a change of e, and evicts until the shard is within its bound, e last.
+// settled brings the accounts and the notes up to date after a change of e, and evicts until the shard is within its bound: the oldest
+// entry of the client that holds most, and e last.
 func (sh *shard) settled(e *entry) {
 	sh.charge(e)
 	sh.note(e)
 	for sh.bytes > sh.bound {
-		_, old, ok := sh.lru.GetOldest()
+		old := sh.holders.next(e)
 		switch {
-		case !ok:
+		case old == nil:
 			return
 		case old == e && len(e.past) > 0:
 			sh.forgetPast(e, 0)

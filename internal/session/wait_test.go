@@ -236,7 +236,7 @@ func TestEvictionWhileAWriteIsInFlightLosesNothing(t *testing.T) {
 		s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
 		first := take(t, s, pool, `{"a":2}`)
 		again := start(t.Context(), s, pool, `{"a":2}`)
-		crowd(s)
+		crowd(s, pool)
 		if s.shards[0].lru.Contains(key{sess: pool, ref: ref}) {
 			t.Fatal("not evicted")
 		}
