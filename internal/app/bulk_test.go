@@ -1,6 +1,12 @@
 package app
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+)
 
 // unguardedBulks is a rule that leaves bulks as they are.
 const unguardedBulks = "rules:\n- {name: r, match: {index: [shop]}, bulk: pass}\n"
@@ -98,6 +104,25 @@ func TestWhatOthersWroteAfterABulkIsNotOverwritten(t *testing.T) {
 					w.wants(ask("PUT", doc1, `{"a":3}`), 200, "guarded;attempts=1;base=session")
 				}
 			})
+		}
+	}
+}
+
+// TestAllOfManyItemsAreWritten: more than are written at the same time.
+func TestAllOfManyItemsAreWritten(t *testing.T) {
+	w := newWorld(t, transformRules, Identity{})
+	const items = 2500
+	var bulk strings.Builder
+	for n := range items {
+		fmt.Fprintf(&bulk, "{\"index\":{\"_id\":\"%d\"}}\n{}\n", n)
+	}
+	a := w.ask(w.proxied, "POST", "/shop/_bulk", bulk.String(), "Content-Type", "application/x-ndjson")
+	if n := len(gjson.Get(a.Body, "items").Array()); a.Status != 200 || gjson.Get(a.Body, "errors").Bool() || n != items {
+		t.Fatalf("%d, %d items: %.300s", a.Status, n, a.Body)
+	}
+	for _, n := range []int{0, 999, 1000, 1999, 2000, items - 1} {
+		if got := gjson.Get(w.stored(fmt.Sprintf("/shop/_doc/%d", n)), "edits").Int(); got != 1 {
+			t.Errorf("document %d has %d edits", n, got)
 		}
 	}
 }

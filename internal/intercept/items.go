@@ -227,8 +227,7 @@ func (b *items) run() {
 		Fields: groupFields(r.Fields()), Params: b.caller.Params, Timeout: bulkTimeout,
 		Context: ctx, Retry: b.patience()}
 	defer b.group.Close()
-	queues := b.queues()
-	b.group.Begin(len(queues))
+	queues := b.queues() // before: it marks those that wait for others
 	for k := range b.all {
 		it := &b.all[k]
 		if it.err == nil && !it.guarded {
@@ -244,9 +243,7 @@ func (b *items) run() {
 			b.passed(it, it.wait)
 		}
 	}
-	queues = b.conflicted()
-	b.group.Begin(len(queues))
-	b.work(ctx, queues)
+	b.work(ctx, b.conflicted())
 }
 
 // prepare makes the text of an item that isn't guarded what the engine is to get.
@@ -259,8 +256,18 @@ func (b *items) prepare(it *item) {
 	}
 }
 
+// atOnce is how many documents of a bulk are written at the same time: the memory that writes under way take is that of so many.
+const atOnce = 1000
+
 // work writes the items of each queue, one after the other. A panic becomes the caller's.
 func (b *items) work(ctx context.Context, queues [][]*item) {
+	for wave := range slices.Chunk(queues, atOnce) {
+		b.workWave(ctx, wave)
+	}
+}
+
+func (b *items) workWave(ctx context.Context, queues [][]*item) {
+	b.group.Begin(len(queues))
 	var wg sync.WaitGroup
 	var failed atomic.Pointer[string]
 	for _, queue := range queues {
