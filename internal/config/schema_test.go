@@ -73,6 +73,8 @@ func (w *schemaWriter) value(t reflect.Type, path string) schema {
 		return w.structure(t, path)
 	case t.Kind() == reflect.Slice:
 		return schema{{"type", "array"}, {"items", w.value(t.Elem(), path+"[]")}}
+	case t.Kind() == reflect.Bool:
+		return schema{{"type", "boolean"}}
 	case t.Kind() == reflect.Int:
 		return schema{{"type", "integer"}}
 	}

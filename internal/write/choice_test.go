@@ -203,8 +203,8 @@ func TestAnEchoOfOthersCountsOnceAndIsSaid(t *testing.T) {
 			w.put(id, from)
 			me.read(id)
 		}
-		w.put("1", `{"l":[],"n":0.5}`)
-		has(t, me.save("1", `{"l":[],"n":0.5}`), 200, "merged;attempts=2;base=session")
+		w.put("1", `{"l":[],"n":0.1}`)
+		has(t, me.save("1", `{"l":[],"n":0.1}`), 200, "merged;attempts=2;base=session")
 		w.put("2", `{"l":["a","b","c","e"],"n":4}`)
 		r := me.save("2", `{"l":["a","b","c","d"],"n":4}`)
 		same(t, w.stored("2"), c.want)
