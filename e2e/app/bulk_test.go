@@ -195,7 +195,7 @@ func bulkRounds() int {
 	if long() {
 		return 40
 	}
-	return 8
+	return 4
 }
 
 // TestBulksOfCartsAreExact where the workers name their sessions.

@@ -231,10 +231,10 @@ func TestPatchesThatDoubleTheDocumentStayWithinTheBudget(t *testing.T) {
 	}
 }
 
-// Documents of as many values as their bytes hold are dear to take apart: each of 24 clients changes one that others have changed, by a
+// Documents of as many values as their bytes hold are dear to take apart: each of 12 clients changes one that others have changed, by a
 // document, a patch, and a part.
 func TestMergesStayWithinTheBudget(t *testing.T) {
-	const clients = 24
+	const clients = 12
 	g := start(t, bounded)
 	list := func(last string) string { return `{"l":[` + strings.Repeat("0,", mebi/4) + last + `]}` }
 	for i := range clients {
@@ -260,7 +260,7 @@ func TestMergesStayWithinTheBudget(t *testing.T) {
 		})
 	})
 	t.Logf("statuses %v", statuses)
-	if statuses[200]+statuses[503] != clients || statuses[200] == 0 {
+	if statuses[200]+statuses[503]+statuses[409] != clients || statuses[200] == 0 { // what never fits keeps the engine's conflict
 		t.Errorf("%v", statuses)
 	}
 	g.holds(t, grown)

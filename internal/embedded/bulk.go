@@ -143,6 +143,9 @@ func (it *bulkItem) metadata(kid *node, line int) (err *Error) {
 	case "op_type":
 		if kid.text() == "create" {
 			it.u.act = actCreate
+			if it.verb == "index" {
+				it.verb = "create" // which the answer names
+			}
 		}
 	case "version":
 		it.u.version = number()

@@ -306,7 +306,7 @@ func (a *attempt) judge(ctx context.Context, res *upstream.Response, body []byte
 	case res.Status == 200 || res.Status == 201:
 		a.acknowledge(ctx, res, body)
 		return nil
-	case res.Status == 404 && first.goesAsPart() && first.part.Upsert:
+	case res.Status == 404 && first.goesAsPart() && first.part.Upsert && saysMissing(res.Payload):
 		res.Release()
 		a.conflict = first.conflict(intent.ErrDeleted.Error())
 		return doc.ErrConflict
