@@ -204,9 +204,12 @@ func heads() []Attack {
 		{Name: "field: many cookies", Request: with(func(n int) []string {
 			return strings.Split(fill(n, "cookie: a%d=123456789012345678901234567890", "\n"), "\n")
 		})},
-		{Name: "field: many of attributes", Bounded: "they are sorted by name, and a request has 512 fields at most", Request: with(func(n int) []string {
-			return strings.Split(fill(n, "x-proxy-ext-%d: 12345678901234567890", "\n"), "\n")
-		})},
+		{
+			Name: "field: many of attributes", Bounded: "they are sorted by name, and a request has 512 fields at most",
+			Request: with(func(n int) []string {
+				return strings.Split(fill(n, "x-proxy-ext-%d: 12345678901234567890", "\n"), "\n")
+			}),
+		},
 		{Name: "field: Connection names", Request: one("Connection", "x%d", ", ")},
 		{Name: "field: Accept", Request: one("Accept", "a/b%d;q=0.5", ", ")},
 		{Name: "field: If-Match", Request: one("If-Match", `"%d-1"`, ", ")},
