@@ -138,7 +138,7 @@ func stack(t *testing.T, e target, workers []*stacker, rounds int) (f filled) {
 		})
 	}
 	wg.Wait()
-	acknowledged, ambiguous, outcomes := 0, 0, map[string]int{}
+	acknowledged, unknown, ambiguous, outcomes := 0, 0, 0, map[string]int{}
 	for i := range shelfSize {
 		id := fmt.Sprintf("%d", i)
 		var stored struct {
@@ -148,23 +148,12 @@ func stack(t *testing.T, e target, workers []*stacker, rounds int) (f filled) {
 		if err := json.Unmarshal([]byte(e.source(t, "/"+index+"/_doc/"+id)), &stored); err != nil {
 			t.Fatal(err)
 		}
-		times, sum := map[string]int{}, 0.0
-		for _, line := range stored.Lines {
-			entry, amount, _ := strings.Cut(line, "=")
-			times[entry]++
-			sum += float64(amount[0] - '0')
-		}
+		times, sum := entriesOf(stored.Lines)
 		for _, s := range workers {
-			for _, entry := range s.acknowledged[id] {
-				switch acknowledged++; times[entry] {
-				case 0:
-					f.lost++
-				case 1:
-				default:
-					f.doubled++
-				}
-			}
+			acknowledged += len(s.acknowledged[id])
+			f.account(times, s.acknowledged[id])
 		}
+		unknown += len(times)
 		if stored.Total != sum {
 			f.off++
 		}
@@ -177,6 +166,9 @@ func stack(t *testing.T, e target, workers []*stacker, rounds int) (f filled) {
 		}
 	}
 	t.Logf("%d acknowledged, %d lost, %d doubled; %v totals are off; %d ambiguous, %v", acknowledged, f.lost, f.doubled, f.off, ambiguous, outcomes)
+	if unknown > len(f.refused) {
+		t.Errorf("%d entries that nobody was acknowledged", unknown)
+	}
 	return f
 }
 

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"optimist/e2e/optimist"
 	"optimist/internal/demo/app"
 )
 
@@ -29,30 +30,7 @@ func TestKilledProxyForgetsNothingThatItAcknowledged(t *testing.T) {
 						URLs: []string{p.URL}, Store: e.url, Path: fmt.Sprintf("/%s/_doc/%s-%d", index, shape, guard),
 						Shape: shape, Workers: 16, Rounds: 2 * rounds(16), Sessions: app.Named, Guard: guard,
 					}
-					due := make(chan struct{}, kills)
-					var ended atomic.Int64
-					every := int64(a.Workers * a.Rounds / (kills + 1))
-					a.Round = func() {
-						if n := ended.Add(1); n%every == 0 && n/every <= kills {
-							due <- struct{}{}
-						}
-					}
-					killed := make(chan error, 1)
-					go func() {
-						for range kills {
-							<-due
-							p.Kill()
-							if err := p.Start(t.Context()); err != nil {
-								killed <- err
-								return
-							}
-						}
-						killed <- nil
-					}()
-					r, _ := run(t, a)
-					if err := <-killed; err != nil {
-						t.Fatal(err)
-					}
+					r, _ := runWithKills(t, a, p, kills)
 					lossless(t, &r)
 					if r.Errors == 0 {
 						t.Error("nobody noticed: nothing was tested")
@@ -64,4 +42,34 @@ func TestKilledProxyForgetsNothingThatItAcknowledged(t *testing.T) {
 			}
 		}
 	})
+}
+
+// runWithKills lets an application work, to its end. The proxy is killed so many times meanwhile, and started again on the same port.
+func runWithKills(t *testing.T, a *app.Application, p *optimist.Process, kills int) (app.Result, *outcomes) {
+	t.Helper()
+	due := make(chan struct{}, kills)
+	var ended atomic.Int64
+	every := int64(a.Workers * a.Rounds / (kills + 1))
+	a.Round = func() {
+		if n := ended.Add(1); n%every == 0 && n/every <= int64(kills) {
+			due <- struct{}{}
+		}
+	}
+	again := make(chan error, 1)
+	go func() {
+		for range kills {
+			<-due
+			p.Kill()
+			if err := p.Start(t.Context()); err != nil {
+				again <- err
+				return
+			}
+		}
+		again <- nil
+	}()
+	r, o := run(t, a)
+	if err := <-again; err != nil {
+		t.Fatal(err)
+	}
+	return r, o
 }

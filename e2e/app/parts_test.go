@@ -110,6 +110,31 @@ type filled struct {
 	refused       []string
 }
 
+// entriesOf is how often each entry stands in a cart, and what they come to.
+func entriesOf(lines []string) (times map[string]int, sum float64) {
+	times = map[string]int{}
+	for _, line := range lines {
+		entry, amount, _ := strings.Cut(line, "=")
+		times[entry]++
+		sum += float64(amount[0] - '0')
+	}
+	return times, sum
+}
+
+// account takes the entries that were acknowledged out of those that stand in a cart, and counts which don't stand there once.
+func (f *filled) account(times map[string]int, acknowledged []string) {
+	for _, entry := range acknowledged {
+		switch times[entry] {
+		case 0:
+			f.lost++
+		case 1:
+		default:
+			f.doubled++
+		}
+		delete(times, entry)
+	}
+}
+
 // fill lets workers fill one cart, which isn't there at first.
 func fill(t *testing.T, e target, workers []*carter, rounds int) (f filled) {
 	t.Helper()
@@ -133,24 +158,11 @@ func fill(t *testing.T, e target, workers []*carter, rounds int) (f filled) {
 	if err := json.Unmarshal([]byte(e.source(t, workers[0].doc)), &stored); err != nil {
 		t.Fatal(err)
 	}
-	times, sum := map[string]int{}, 0.0
-	for _, line := range stored.Lines {
-		entry, amount, _ := strings.Cut(line, "=")
-		times[entry]++
-		sum += float64(amount[0] - '0')
-	}
+	times, sum := entriesOf(stored.Lines)
 	acknowledged, ambiguous, outcomes := 0, 0, map[string]int{}
 	for _, c := range workers {
-		for _, entry := range c.acknowledged {
-			switch acknowledged++; times[entry] {
-			case 0:
-				f.lost++
-			case 1:
-			default:
-				f.doubled++
-			}
-			delete(times, entry)
-		}
+		acknowledged += len(c.acknowledged)
+		f.account(times, c.acknowledged)
 		f.refused = append(f.refused, c.refused...)
 		ambiguous += c.ambiguous
 		for kind, n := range c.outcomes {
