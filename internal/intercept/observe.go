@@ -59,14 +59,10 @@ func (o *observed) take(ctx context.Context) (err error) {
 
 // overrides reports whether the write loses nothing whatever its base is: a part that only sets values.
 func (o *observed) overrides() bool {
-	view := o.base.View
-	if view == nil && o.base.Kind == session.KindAbsent {
-		view = []byte("{}")
-	}
-	if o.part == nil || view == nil {
+	if o.part == nil || o.base.View == nil && o.base.Kind != session.KindAbsent {
 		return false
 	}
-	overrides, err := o.ru.Merger.Overrides(view, o.part.Incoming)
+	overrides, err := o.ru.Merger.Overrides(o.base.View, o.part.Incoming)
 	return overrides && err == nil
 }
 

@@ -83,11 +83,7 @@ func (c *change) isForEngine() bool {
 	}
 	switch c.outcome.Base {
 	case outcome.BaseRead, outcome.BaseView, outcome.BaseAbsent:
-		view := c.base.View
-		if view == nil {
-			view = []byte("{}")
-		}
-		overrides, err := c.req.Rule.Merger.Overrides(view, c.part.Incoming)
+		overrides, err := c.req.Rule.Merger.Overrides(c.base.View, c.part.Incoming)
 		return overrides && err == nil
 	}
 	return false

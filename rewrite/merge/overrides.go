@@ -5,7 +5,7 @@ import "optimist/rewrite/tree"
 // Overrides reports whether a part of a document only sets values, all of them to others than base has, and whether each takes the place of
 // whatever somebody else writes there. Such a part says the same whatever its base is, and nothing in it shows that anybody has read one.
 //
-// Errors are those of Merge for a document.
+// A nil base is the absent document. Errors are those of Merge for a document.
 func (m *Merger) Overrides(base, part []byte) (bool, error) {
 	r, err := m.begin(base, part, base, silence{})
 	defer r.end()

@@ -32,6 +32,9 @@ func TestAPartThatSaysTheSameWhateverItsBase(t *testing.T) {
 			if got, err := m.Overrides([]byte(c.base), []byte(c.part)); err != nil || got != c.want {
 				t.Errorf("%t %v", got, err)
 			}
+			if absent, err := m.Overrides(nil, []byte(c.part)); c.base == `{}` && (err != nil || absent != c.want) {
+				t.Errorf("of the absent document: %t %v", absent, err)
+			}
 		})
 	}
 	m, _ := New(Sent, nil)
