@@ -14,6 +14,7 @@ import (
 	"optimist/internal/es"
 	"optimist/internal/share"
 	"optimist/internal/upstream"
+	"optimist/internal/uri"
 	"optimist/internal/wire"
 	"optimist/retry"
 )
@@ -197,13 +198,7 @@ func (g *Group) alone(ctx context.Context, r *upstream.Request) (*upstream.Respo
 	g.working--
 	g.parked(false)
 	defer g.Begin(1)
-	if len(g.Params) > 0 {
-		sep := byte('?')
-		if bytes.IndexByte(r.Target, '?') >= 0 {
-			sep = '&'
-		}
-		r.Target = append(append(r.Target[:len(r.Target):len(r.Target)], sep), g.Params...)
-	}
+	r.Target = uri.WithParams(r.Target, g.Params)
 	return g.Upstream.Do(ctx, r)
 }
 

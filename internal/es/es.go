@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -74,14 +73,7 @@ func (who *Caller) target(path string) []byte {
 	if who.Own {
 		params = withoutSecrets(params)
 	}
-	if len(params) == 0 {
-		return []byte(path)
-	}
-	sep := byte('?')
-	if strings.IndexByte(path, sep) >= 0 {
-		sep = '&'
-	}
-	return append(append([]byte(path), sep), params...)
+	return uri.WithParams([]byte(path), params)
 }
 
 // withoutSecrets are parameters without those that are credentials.
@@ -124,6 +116,11 @@ func (c *Client) Fetch(ctx context.Context, who Caller, d Document) (doc.Revisio
 	case status != http.StatusOK:
 		return doc.Revision{}, failure(status, body)
 	}
+	return c.found(&it)
+}
+
+// found is a document that the engine shows.
+func (c *Client) found(it *Item) (doc.Revision, error) {
 	if it.typed && !c.typed.Load() {
 		c.typed.Store(true)
 	}

@@ -60,19 +60,15 @@ func (c *Client) FetchAll(ctx context.Context, who Caller, ds []Document) ([]Fet
 // fetched is one document of an _mget.
 func (c *Client) fetched(element []byte) (f Fetched) {
 	it := ParseItem(element)
-	f.Revision = it.Revision
 	switch cause := Member(element, "error"); {
 	case cause != nil && gjson.GetBytes(cause, "type").Str == "index_not_found_exception":
 		f.Err = fmt.Errorf("%w: %s", ErrNoIndex, strconv.Quote(string(it.Index)))
 	case cause != nil:
 		f.Err = &StatusError{http.StatusInternalServerError, bytes.Clone(cause)}
 	case it.Missing:
-		f.Revision, f.Err = doc.Revision{}, doc.ErrMissing
-	case !it.Numbered || it.Source == nil:
-		f.Err = ErrNoSource
-	}
-	if it.typed && !c.typed.Load() {
-		c.typed.Store(true)
+		f.Err = doc.ErrMissing
+	default:
+		f.Revision, f.Err = c.found(&it)
 	}
 	return f
 }

@@ -1,7 +1,6 @@
 package intercept
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,13 +11,13 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/doc"
-	"optimist/internal/glob"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/rule"
 	"optimist/internal/upstream"
 	"optimist/internal/uri"
 	"optimist/internal/wire"
+	"optimist/internal/write"
 	"optimist/proxy"
 	"optimist/retry"
 )
@@ -41,7 +40,7 @@ func (i *Interceptor) byQuery(r *request, ru *rule.Rule) (done bool) {
 		return false
 	}
 	q := queryRun{i: i, r: r, body: body, fields: fields, untransformed: untransformed(r, ru)}
-	err = retry.Do(r.Context(), policyOf(ru), q.attempt)
+	err = retry.Do(r.Context(), write.PolicyOf(ru), q.attempt)
 	switch {
 	case q.last == nil, err != nil && !errors.Is(err, doc.ErrConflict):
 		r.Fail(err)
@@ -49,12 +48,6 @@ func (i *Interceptor) byQuery(r *request, ru *rule.Rule) (done bool) {
 	}
 	q.answer()
 	return true
-}
-
-// policyOf is how often and how long a rule has something tried.
-func policyOf(ru *rule.Rule) retry.Policy {
-	p := &ru.Retry
-	return retry.Policy{MaxAttempts: p.MaxAttempts, MaxElapsed: p.MaxElapsed, BaseInterval: p.BaseInterval, MaxInterval: p.MaxInterval}
 }
 
 // mayRerun reports whether it is known that the request may be carried out twice, as far as its head tells. A delete may. An update runs a
@@ -119,8 +112,7 @@ func (q *queryRun) attempt(ctx context.Context, n int) error {
 
 func (q *queryRun) send(ctx context.Context) (*upstream.Response, error) {
 	op := q.r.Op()
-	target := append(append([]byte(nil), op.Path...), '?')
-	target = bytes.TrimSuffix(uri.Without(target, op.Query, "filter_path"), []byte("?"))
+	target := uri.WithParams(op.Path, uri.Without(nil, op.Query, "filter_path"))
 	u := &upstream.Request{Method: http.MethodPost, Target: target, Body: q.body, Client: q.r.Place()}
 	u.Fields = wire.Without(q.fields, "content-length", "expect", "accept-encoding")
 	return q.i.Upstream.Do(ctx, u)
@@ -151,9 +143,7 @@ func (q *queryRun) count() {
 // is.
 func (q *queryRun) refresh(ctx context.Context) {
 	target := append(append([]byte("/"), q.r.Op().Index...), "/_refresh"...)
-	if params := q.r.Caller().Params; len(params) > 0 {
-		target = append(append(target, '?'), params...)
-	}
+	target = uri.WithParams(target, q.r.Caller().Params)
 	u := &upstream.Request{Method: http.MethodPost, Target: target, Body: []byte{}, Client: q.r.Place()}
 	u.Fields = wire.Without(q.fields, "content-length", "content-type", "expect")
 	if res, err := q.i.Upstream.Do(ctx, u); err == nil {
@@ -176,12 +166,7 @@ func (q *queryRun) answer() {
 		}
 		body = setCounter(body, "total", total)
 	}
-	if raw, given := uri.Param(q.r.Op().Query, "filter_path"); given && len(raw) > 0 {
-		if v, err := uri.DecodeValue(nil, raw); err == nil {
-			filter := glob.ParseFilter(string(v))
-			body = filter.Append(nil, body)
-		}
-	}
+	body = respond.Filtered(q.r.Op().Query, body)
 	o := outcome.Outcome{Kind: outcome.Passed, Attempts: q.attempts, Reason: outcome.ReasonByQuery, Untransformed: q.untransformed}
 	if q.attempts > 1 {
 		o.Kind, o.Reason = outcome.Retried, ""

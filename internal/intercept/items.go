@@ -18,8 +18,8 @@ import (
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
-	"optimist/internal/glob"
 	"optimist/internal/outcome"
+	"optimist/internal/respond"
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/uri"
@@ -148,8 +148,8 @@ func (b *items) ruleOf(it *item) (*rule.Rule, error) {
 	return ru, nil
 }
 
-// choose finds out which items are guarded, and reports whether any has to be dealt with here. Items of a document that a guarded one is
-// of are written one after the other, and so are guarded, too.
+// choose finds out which items are guarded, and reports whether any has to be dealt with here. Items of one
+// document go one after the other if one of them is guarded: see queues.
 func (b *items) choose() (any bool) {
 	for k := range b.all {
 		it := &b.all[k]
@@ -221,9 +221,8 @@ func (b *items) run() {
 	r := b.r
 	ctx := r.Context()
 	b.fields, b.caller = itemFields(r.Fields()), r.Caller()
-	target := append(append([]byte(nil), r.Op().Path...), '?')
-	target = uri.Without(target, r.Op().Query, "filter_path", "pretty", "format")
-	b.group = bulk.Group{Client: b.r.Place(), Upstream: b.i.Upstream, Documents: b.i.Documents, Target: bytes.TrimSuffix(target, []byte("?")),
+	target := uri.WithParams(r.Op().Path, uri.Without(nil, r.Op().Query, "filter_path", "pretty", "format"))
+	b.group = bulk.Group{Client: b.r.Place(), Upstream: b.i.Upstream, Documents: b.i.Documents, Target: target,
 		Fields: groupFields(r.Fields()), Params: b.caller.Params, Timeout: bulkTimeout,
 		Context: ctx, Retry: b.patience()}
 	defer b.group.Close()
@@ -294,7 +293,7 @@ func (b *items) workWave(ctx context.Context, queues [][]*item) {
 func (b *items) patience() retry.Policy {
 	for k := range b.all {
 		if ru := b.all[k].rule; ru != nil {
-			return policyOf(ru)
+			return write.PolicyOf(ru)
 		}
 	}
 	return retry.Policy{}
@@ -394,12 +393,7 @@ func (b *items) answer(began time.Time) {
 		s.Failed = s.Failed || failed
 	}
 	body := append(append(s.Append(nil), out...), "]}"...)
-	if raw, given := uri.Param(r.Op().Query, "filter_path"); given && len(raw) > 0 {
-		if v, err := uri.DecodeValue(nil, raw); err == nil {
-			filter := glob.ParseFilter(string(v))
-			body = filter.Append(nil, body)
-		}
-	}
+	body = respond.Filtered(r.Op().Query, body)
 	for k := range b.all { // before: who has its answer may close the connection at once
 		if w := b.all[k].req; w != nil {
 			b.i.Writes.Answered(w)
@@ -443,9 +437,12 @@ func (it *item) result() bulk.Result {
 	return bulk.Result{Status: f.Status, Body: f.Append(nil)}
 }
 
+// ofBulks are fields that count for the bulk as a whole, and neither for an item nor for a bulk of other items.
+var ofBulks = []string{"content-length", "content-encoding", "expect", "if-match", "if-none-match", "accept-encoding"}
+
 // itemFields are the fields of an item, as if it came alone.
 func itemFields(fields []wire.Field) []wire.Field {
-	out := slices.Clone(wire.Without(fields, "content-length", "content-encoding", "expect", "if-match", "if-none-match", "accept-encoding"))
+	out := slices.Clone(wire.Without(fields, ofBulks...))
 	for k := range out {
 		if wire.EqualFold(out[k].Name, "content-type") {
 			out[k].Value = bytes.ReplaceAll(bytes.ToLower(out[k].Value), []byte("x-ndjson"), []byte("json"))
@@ -456,11 +453,5 @@ func itemFields(fields []wire.Field) []wire.Field {
 
 // groupFields are those of a bulk that is sent on.
 func groupFields(fields []wire.Field) []wire.Field {
-	out := make([]wire.Field, 0, len(fields))
-	for _, f := range wire.Without(fields, "content-length", "content-encoding", "expect", "if-match", "if-none-match", "accept-encoding") {
-		if len(f.Name) < len("optimist-") || !wire.EqualFold(f.Name[:len("optimist-")], "optimist-") {
-			out = append(out, f)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(wire.Without(fields, ofBulks...)), func(f wire.Field) bool { return wire.IsForOptimist(f.Name) })
 }

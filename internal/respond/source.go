@@ -71,3 +71,14 @@ func (s *SourceFilter) Append(dst, source []byte) []byte {
 	}
 	return s.fields.Append(dst, source)
 }
+
+// Filtered is a body that is made here, without what the filter_path of a query doesn't select. One that can't be read selects everything.
+func Filtered(query, body []byte) []byte {
+	raw, given := uri.Param(query, "filter_path")
+	v, err := uri.DecodeValue(nil, raw)
+	if !given || len(v) == 0 || err != nil {
+		return body
+	}
+	filter := glob.ParseFilter(string(v))
+	return filter.Append(nil, body)
+}

@@ -1,5 +1,7 @@
 package uri
 
+import "bytes"
+
 // Param returns the raw, undecoded value of a query parameter, and whether it is there. The last one counts. Pairs end at
 // an ampersand or a semicolon, and names may be percent-encoded, as the engines read them.
 func Param(query []byte, name string) (value []byte, ok bool) {
@@ -18,6 +20,18 @@ func Without(dst, query []byte, names ...string) []byte { return appendPairs(dst
 
 // Only appends the named parameters of the query to dst, their bytes kept.
 func Only(dst, query []byte, names ...string) []byte { return appendPairs(dst, query, names, true) }
+
+// WithParams is a target, or a path, with more parameters behind those that it has. It keeps the bytes of both.
+func WithParams(target, params []byte) []byte {
+	if len(params) == 0 {
+		return target
+	}
+	sep := byte('?')
+	if bytes.IndexByte(target, sep) >= 0 {
+		sep = '&'
+	}
+	return append(append(target[:len(target):len(target)], sep), params...)
+}
 
 func appendPairs(dst, query []byte, names []string, named bool) []byte {
 	start := len(dst)

@@ -132,5 +132,5 @@ func staysHere(name []byte) bool {
 		wire.EqualFold(name, "expect"):
 		return true
 	}
-	return len(name) > 9 && wire.EqualFold(name[:9], "optimist-")
+	return wire.IsForOptimist(name)
 }

@@ -12,7 +12,6 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/etag"
-	"optimist/internal/glob"
 	"optimist/internal/intent"
 	"optimist/internal/jsontext"
 	"optimist/internal/learn"
@@ -291,13 +290,15 @@ func (c *change) contentType() []byte {
 	return wire.Value(c.req.Fields, "content-type")
 }
 
+// PolicyOf is how often and how long a rule has something tried.
+func PolicyOf(ru *rule.Rule) retry.Policy {
+	r := &ru.Retry
+	return retry.Policy{MaxAttempts: r.MaxAttempts, MaxElapsed: r.MaxElapsed, BaseInterval: r.BaseInterval, MaxInterval: r.MaxInterval}
+}
+
 // policy is the rule's, within what is left of the client's own time.
 func (c *change) policy() retry.Policy {
-	r := &c.req.Rule.Retry
-	p := retry.Policy{
-		MaxAttempts: r.MaxAttempts, MaxElapsed: r.MaxElapsed,
-		BaseInterval: r.BaseInterval, MaxInterval: r.MaxInterval,
-	}
+	p := PolicyOf(c.req.Rule)
 	if c.patch != nil && c.patch.Retries >= 0 {
 		p.MaxAttempts = min(p.MaxAttempts, c.patch.Retries+1) // the operator's limit stays one
 	}
@@ -335,11 +336,7 @@ func (c *change) transformer() *edit.Transformer {
 
 // filtered takes out of an answer that is made here what the client's filter_path doesn't want.
 func (c *change) filtered(a *respond.Answer) *respond.Answer {
-	raw, given := uri.Param(c.query, "filter_path")
-	if v, err := uri.DecodeValue(nil, raw); given && len(v) > 0 && err == nil {
-		filter := glob.ParseFilter(string(v))
-		a.Body = filter.Append(nil, a.Body)
-	}
+	a.Body = respond.Filtered(c.query, a.Body)
 	return a
 }
 
