@@ -284,6 +284,9 @@ func TestASlowButSteadyReaderIsNotCut(t *testing.T) {
 	eventually(t, "a write that waits", func() bool {
 		server.mu.Lock()
 		defer server.mu.Unlock()
+		if len(server.conns) == 0 { // not accepted yet
+			return false
+		}
 		served = server.conns[0]
 		return served.state.writing.Load() == 1
 	})
