@@ -17,7 +17,7 @@ import (
 	"unsafe"
 
 	"optimist/internal/doc"
-	"optimist/internal/session"
+	"optimist/internal/memo"
 )
 
 // The file is an array of words in the machine's own order: a head, the moments at which indices were dropped, and the slots.
@@ -55,7 +55,7 @@ var ErrInUse = errors.New("another process uses it")
 // errForeign reports that the file is damaged, or isn't ours.
 var errForeign = errors.New("it isn't a file of notes, or is damaged")
 
-// Book is an open file of notes. It is safe for concurrent use. It implements session.Notebook.
+// Book is an open file of notes. It is safe for concurrent use. It implements memo.Notebook.
 type Book struct {
 	file   *os.File
 	data   []byte
@@ -153,7 +153,7 @@ func (b *Book) Close() {
 func (b *Book) Secret() [sha256.Size]byte { return b.secret }
 
 // bucket locks the bucket of id, and returns it: nil of a book that is closed.
-func (b *Book) bucket(id session.NoteID) (bucket []atomic.Uint64, l *sync.Mutex) {
+func (b *Book) bucket(id memo.ID) (bucket []atomic.Uint64, l *sync.Mutex) {
 	n := id.Place % buckets
 	l = &b.locks[n%uint64(len(b.locks))]
 	l.Lock()
@@ -166,7 +166,7 @@ func (b *Book) bucket(id session.NoteID) (bucket []atomic.Uint64, l *sync.Mutex)
 
 // Put notes n under id, in the place of what was noted there before. A note of no clients is none: what was noted goes. It doesn't
 // allocate, and waits for nothing but another note in the same place.
-func (b *Book) Put(id session.NoteID, n session.Note) {
+func (b *Book) Put(id memo.ID, n memo.Note) {
 	bucket, l := b.bucket(id)
 	defer l.Unlock()
 	if bucket == nil {
@@ -192,7 +192,7 @@ func (b *Book) Put(id session.NoteID, n session.Note) {
 }
 
 // Get returns what is noted under id. What was noted before its index was dropped isn't.
-func (b *Book) Get(id session.NoteID) (n session.Note, ok bool) {
+func (b *Book) Get(id memo.ID) (n memo.Note, ok bool) {
 	bucket, l := b.bucket(id)
 	defer l.Unlock()
 	s := find(bucket, id.Tag)
@@ -200,7 +200,7 @@ func (b *Book) Get(id session.NoteID) (n session.Note, ok bool) {
 		return n, false
 	}
 	m := s[metaAt].Load()
-	n = session.Note{
+	n = memo.Note{
 		Numbers: doc.Numbers{SeqNo: int64(s[seqNoAt].Load()), PrimaryTerm: int64(s[termAt].Load())}, //nolint:gosec // the same bits
 		At:      int64(s[timeAt].Load()),                                                            //nolint:gosec // likewise
 		Clients: int(m & 0xff), Written: m&(1<<8) != 0, Apart: m&(1<<9) != 0,
@@ -256,7 +256,7 @@ func oldest(bucket []atomic.Uint64) []atomic.Uint64 {
 	return bucket[best : best+slotWords : best+slotWords]
 }
 
-func meta(n *session.Note) uint64 {
+func meta(n *memo.Note) uint64 {
 	m := uint64(min(n.Clients, 0xff)) //nolint:gosec // not negative
 	if n.Written {
 		m |= 1 << 8

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"optimist/internal/doc"
-	"optimist/internal/session"
+	"optimist/internal/memo"
 )
 
 func opened(t testing.TB, path, realm string) *Book {
@@ -25,20 +25,20 @@ func opened(t testing.TB, path, realm string) *Book {
 
 func file(t testing.TB) string { return filepath.Join(t.TempDir(), "sessions") }
 
-func note(seqNo int64) session.Note {
-	return session.Note{Numbers: doc.Numbers{SeqNo: seqNo, PrimaryTerm: 1}, At: 1000 + seqNo, Clients: 1 + int(seqNo)%9, Written: seqNo%2 == 0, Apart: seqNo%3 == 0}
+func note(seqNo int64) memo.Note {
+	return memo.Note{Numbers: doc.Numbers{SeqNo: seqNo, PrimaryTerm: 1}, At: 1000 + seqNo, Clients: 1 + int(seqNo)%9, Written: seqNo%2 == 0, Apart: seqNo%3 == 0}
 }
 
-func id(n uint64) session.NoteID { return session.NoteID{Place: n % 7, Tag: n<<1 | 1, Index: n % 5} }
+func id(n uint64) memo.ID { return memo.ID{Place: n % 7, Tag: n<<1 | 1, Index: n % 5} }
 
 func TestABookHoldsWhatAMapHolds(t *testing.T) {
-	path, model := file(t), map[session.NoteID]session.Note{}
+	path, model := file(t), map[memo.ID]memo.Note{}
 	b := opened(t, path, "engine")
 	r := rand.New(rand.NewPCG(1, 2))
 	for n := range int64(5000) {
 		switch i := id(r.Uint64N(7 * slots)); r.IntN(4) {
 		case 0:
-			b.Put(i, session.Note{})
+			b.Put(i, memo.Note{})
 			delete(model, i)
 		case 1:
 			if n%500 == 0 { // the next process
@@ -62,18 +62,18 @@ func TestABookHoldsWhatAMapHolds(t *testing.T) {
 func TestInAFullBucketTheOldestGoes(t *testing.T) {
 	b := opened(t, file(t), "")
 	for n := range int64(slots + 1) {
-		b.Put(session.NoteID{Tag: uint64(n) + 1}, note((n+3)%(slots+1)))
+		b.Put(memo.ID{Tag: uint64(n) + 1}, note((n+3)%(slots+1)))
 	}
 	for n := range int64(slots + 1) {
 		oldest := (n+3)%(slots+1) == 0
 		if n == slots || oldest {
 			continue // the last one found all places taken, and the oldest gone
 		}
-		if _, ok := b.Get(session.NoteID{Tag: uint64(n) + 1}); !ok && (n+3)%(slots+1) != 1 {
+		if _, ok := b.Get(memo.ID{Tag: uint64(n) + 1}); !ok && (n+3)%(slots+1) != 1 {
 			t.Errorf("%d is gone", n)
 		}
 	}
-	if _, ok := b.Get(session.NoteID{Tag: slots + 1}); !ok {
+	if _, ok := b.Get(memo.ID{Tag: slots + 1}); !ok {
 		t.Error("the newest isn't there")
 	}
 }
@@ -189,6 +189,6 @@ func BenchmarkPut(b *testing.B) {
 	n := uint64(0)
 	for b.Loop() {
 		n++
-		book.Put(session.NoteID{Place: n * 7919, Tag: n | 1}, note(5))
+		book.Put(memo.ID{Place: n * 7919, Tag: n | 1}, note(5))
 	}
 }

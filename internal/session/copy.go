@@ -41,10 +41,10 @@ func (s Session) holding(c Copy) Session {
 // The session has seen afterwards what was sent, as after any write of its own.
 func (s *Store) TakeCopy(ctx context.Context, sess Session, ref doc.Ref, c Copy, sent []byte) (Base, error) {
 	t := s.taking(sess, ref, sent)
-	t.given = c.Numbers
+	t.Given = c.Numbers
 	if c.Token == 0 {
 		// In a named session they are the numbers of its own thread, and name its view as well.
-		t.served, t.thread = c.Served && !t.named, t.named
+		t.Served, t.Thread = c.Served && !t.Named, t.Named
 		return t.take(ctx)
 	}
 	own, err := s.Hold(ctx, sess, ref, c, sent)
@@ -52,7 +52,7 @@ func (s *Store) TakeCopy(ctx context.Context, sess Session, ref doc.Ref, c Copy,
 		return Base{}, err
 	}
 	if own.Kind == KindNone && c.Served {
-		t.served, t.soleHolder = true, true
+		t.Served, t.soleHolder = true, true
 		b, _ := t.try()
 		b.Join(own)
 		return b, nil

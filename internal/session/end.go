@@ -32,7 +32,7 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 	}
 	renewed := false
 	if b.unanswered, renewed = c.settle(&a, deleted, ix, now); renewed {
-		c.store.notes.drop(c.key.ref.Index, c.store.clock())
+		c.store.notes.DropIndex(c.key.ref.Index, c.store.clock())
 		c.store.o.Renewed.Call(c.key.sess.credentials, c.key.ref.Index)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"optimist/internal/doc"
+	"optimist/internal/memo"
 	"optimist/internal/rank"
 )
 
@@ -160,8 +161,8 @@ type entry struct {
 	leaves       bool   // it is being taken out
 
 	traced []tracedRead // oldest first
-	noteID NoteID       // where it is noted; zero: nowhere
-	memo   *memo        // what the process before has noted; nil: nothing
+	noteID memo.ID      // where it is noted; zero: nowhere
+	memo   *memo.Memo   // what the process before has noted; nil: nothing
 
 	asked   uint64        // the place of the last read that was asked for
 	repeats repeats       // what was written last in an inferred session

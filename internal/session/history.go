@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"optimist/internal/choice"
 	"optimist/internal/doc"
 	"optimist/internal/rank"
 )
@@ -97,12 +98,12 @@ func (sh *shard) forgetHistory(e *entry) {
 // candidate is what a client may have made its change from.
 type candidate struct {
 	rank.Candidate
-	action action // takeRead, takeView or takePast
+	action choice.Action // TakeRead, TakeView or TakePast
 	order  uint64
 	body   *body // what the client has seen
 }
 
-func candidateOf(a action, s *seen, b *body) candidate {
+func candidateOf(a choice.Action, s *seen, b *body) candidate {
 	c := candidate{action: a, order: s.order, body: b}
 	c.Revision = doc.Revision{Numbers: s.numbers, Version: s.version, Source: b.bytes()}
 	c.Digest = b.kept()
@@ -116,19 +117,19 @@ func (t *taking) candidates(e *entry, reads []read) []*candidate {
 	}
 	list := make([]candidate, 0, len(reads)+len(e.past)+1)
 	for i := range e.past {
-		if p := &e.past[i]; p.order <= t.before {
-			c := candidateOf(takePast, &p.seen, p.sentBody)
+		if p := &e.past[i]; p.order <= t.Before {
+			c := candidateOf(choice.TakePast, &p.seen, p.sentBody)
 			c.Spent, c.View, c.Elsewhere = true, p.sentBody != p.storedBody, t.traced
 			list = append(list, c)
 		}
 	}
 	for i := range reads {
-		c := candidateOf(takeRead, &reads[i].seen, reads[i].body)
+		c := candidateOf(choice.TakeRead, &reads[i].seen, reads[i].body)
 		c.Elsewhere = t.traced && !slices.Contains(e.traced, tracedRead{t.trace, c.Numbers})
 		list = append(list, c)
 	}
 	if v := &e.view; e.shared && v.set {
-		c := candidateOf(takeView, &v.seen, v.sentBody)
+		c := candidateOf(choice.TakeView, &v.seen, v.sentBody)
 		c.Spent, c.View, c.Elsewhere = len(reads) > 0, v.sentBody != v.storedBody, t.traced
 		list = append(list, c)
 	}
@@ -148,15 +149,15 @@ func (t *taking) rank(cs []*candidate, b *Base) (taken bool) {
 	for i := range cs {
 		ranked[i] = cs[i].Candidate
 	}
-	choice := t.s.o.Rank(ranked, rank.Sent{Body: t.sent, On: t.on, Patterns: &t.patterns})
+	likeliest := t.s.o.Rank(ranked, rank.Sent{Body: t.Sent, On: t.On, Patterns: &t.patterns})
 	for i := range cs {
 		cs[i].Digest = ranked[i].Digest
 	}
-	return t.pick(cs, choice, b)
+	return t.pick(cs, likeliest, b)
 }
 
 // pick takes a candidate if it is still there, and keeps the digests that were made.
-func (t *taking) pick(cs []*candidate, choice rank.Choice, b *Base) (taken bool) {
+func (t *taking) pick(cs []*candidate, likeliest rank.Choice, b *Base) (taken bool) {
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
 	e := t.sh.get(t.k, t.ix.Gone(), t.now)
@@ -166,27 +167,27 @@ func (t *taking) pick(cs []*candidate, choice rank.Choice, b *Base) (taken bool)
 	if !t.s.dryRun {
 		t.sh.keepDigests(e, cs)
 	}
-	c := cs[choice.Best]
-	d := decision{action: c.action, ambiguous: choice.Ambiguous}
+	c := cs[likeliest.Best]
+	d := choice.Decision{Action: c.action, Ambiguous: likeliest.Ambiguous}
 	switch c.action {
-	case takeRead:
-		d.read = find(e.reads, c.Numbers)
-	case takePast:
-		d.read = slices.IndexFunc(e.past, func(p past) bool { return p.order == c.order && p.numbers == c.Numbers })
-	case takeView:
+	case choice.TakeRead:
+		d.Read = find(e.reads, c.Numbers)
+	case choice.TakePast:
+		d.Read = slices.IndexFunc(e.past, func(p past) bool { return p.order == c.order && p.numbers == c.Numbers })
+	case choice.TakeView:
 		if !e.view.set || e.view.order != c.order {
-			d.read = -1
+			d.Read = -1
 		}
 	}
-	if d.read < 0 {
+	if d.Read < 0 {
 		t.sh.settled(e)
 		return false
 	}
-	if choice.Certain && !t.s.dryRun {
+	if likeliest.Certain && !t.s.dryRun {
 		if e.patterns == nil {
 			e.patterns = new(rank.Patterns)
 		}
-		e.patterns.Add(choice.Pattern)
+		e.patterns.Add(likeliest.Pattern)
 	}
 	t.reserve(e, d, b)
 	return true

@@ -62,7 +62,7 @@ func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, aske
 		r.into(true)
 	}
 	if r.renewed {
-		s.notes.drop(ref.Index, s.clock())
+		s.notes.DropIndex(ref.Index, s.clock())
 		s.o.Renewed.Call(sess.credentials, ref.Index)
 	}
 }

@@ -1,46 +1,26 @@
 package session
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"slices"
+
+	"optimist/internal/choice"
 )
 
-// A client of an inferred session may write, after a start, from what it had read before, or from what it, or another, has read since.
-// Nobody has the bodies from before. The write tells by what it holds: a document from before can't hold what was added to the document
-// since then, and a write must not undo that.
+// maxCompared is with how many revisions a write is compared after a start.
+const maxCompared = 8
 
-const (
-	maxCompared      = 8
-	maxComparedBytes = 1 << 20
-	// leastText and leastItem are how long a text, and one in a list, is that two clients don't write by chance, with its quotes.
-	leastText = 16
-	leastItem = 8
-)
-
-// isRecent reports whether sent was made from something that the session has seen since the start. It isn't for what can't be told. of
-// is the newest of which sent holds everything, if there is one.
+// isRecent reports whether sent was made from something that the session has seen since the start: see choice.Recent. of is the newest of
+// which sent holds everything, if there is one.
 func (e *entry) isRecent(sent []byte) (of seenBody, recent bool) {
-	bodies := e.bodies()
-	if sent == nil || len(bodies) == 0 {
-		return of, false
+	all := e.bodies()
+	bodies := make([][]byte, len(all))
+	for i := range all {
+		bodies[i] = all[i].data
 	}
-	held := len(sent)
-	for _, b := range bodies {
-		held += len(b.data)
-	}
-	s, ok := contentOf(sent)
-	if !ok || held > maxComparedBytes {
-		return of, false
-	}
-	first, _ := contentOf(bodies[0].data)
-	for i := len(bodies) - 1; i >= 0; i-- {
-		c, ok := contentOf(bodies[i].data)
-		if ok && s.extends(c) {
-			return bodies[i], true
-		}
-		recent = recent || ok && s.sharesNew(c, first)
+	i, recent := choice.Recent(sent, bodies)
+	if i >= 0 {
+		of = all[i]
 	}
 	return of, recent
 }
@@ -72,87 +52,4 @@ func (e *entry) bodies() (all []seenBody) {
 type seenBody struct {
 	seen
 	data []byte
-}
-
-// content is what a document holds: a path and its value for each scalar, and a path with each value of a list, at whatever place. The
-// value is how often it is there.
-type content map[item]int
-
-type item struct {
-	path, value string
-	inList      bool
-}
-
-func contentOf(data []byte) (c content, ok bool) {
-	var root any
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	if d.Decode(&root) != nil {
-		return nil, false
-	}
-	c = content{}
-	return c, c.add("", root)
-}
-
-func (c content) add(path string, v any) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		for k, in := range v {
-			if !c.add(path+"/"+k, in) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		for _, in := range v {
-			text, err := json.Marshal(in)
-			if err != nil {
-				return false
-			}
-			c[item{path, string(text), true}]++
-		}
-		return true
-	}
-	text, err := json.Marshal(v)
-	c[item{path: path, value: string(text)}]++
-	return err == nil
-}
-
-// extends reports whether c holds all that was holds, and something more: then it undoes nothing. A value may be another where the
-// document has grown, too: those who change it together all add to it, and what was added before the start is there.
-func (c content) extends(was content) bool {
-	paths := make(map[string]bool, len(c))
-	for i := range c {
-		if !i.inList {
-			paths[i.path] = true
-		}
-	}
-	changed, had := false, make(map[string]bool, len(was))
-	for i, n := range was {
-		switch {
-		case c[i] >= n:
-		case i.inList || !paths[i.path]:
-			return false
-		default:
-			changed = true
-		}
-		if !i.inList {
-			had[i.path] = true
-		}
-	}
-	grown := false
-	for i, n := range c {
-		grown = grown || i.inList && was[i] < n || !i.inList && !had[i.path]
-	}
-	return grown || !changed
-}
-
-// sharesNew reports whether c holds something that now holds, and first, which is older, doesn't, and that isn't there by chance.
-func (c content) sharesNew(now, first content) bool {
-	for i, n := range now {
-		if c[i] >= n && first[i] < n && (len(i.value) >= leastText || i.inList && len(i.value) >= leastItem) {
-			return true
-		}
-	}
-	return false
 }

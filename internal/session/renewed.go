@@ -66,7 +66,7 @@ func (b *body) isOther(data []byte, asked uint64) bool {
 // of the index is forgotten, unless a write of it was acknowledged since: that has made the index.
 func (s *Store) IndexMissing(c Credentials, name string, asked uint64) {
 	if !s.dryRun && s.index(name, c, s.clock()).Missing(life.Owner(c), asked) {
-		s.notes.drop(name, s.clock())
+		s.notes.DropIndex(name, s.clock())
 		s.o.Renewed.Call(c, name)
 	}
 }

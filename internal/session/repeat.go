@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"optimist/internal/choice"
 	"optimist/internal/doc"
 )
 
@@ -192,9 +193,9 @@ func (m missed) or(r *read) bool { return r.order <= m.till && r.order != m.read
 
 // find returns what a repeats, as far as that is known for certain: the attempt that it has waited for, or one that was
 // acknowledged and that its client hasn't heard of. doubt is one of which nobody knows what became.
-func (r *repeats) find(a *attempt, now int64) (how repeat, first, doubt *attempt) {
+func (r *repeats) find(a *attempt, now int64) (how choice.Repeat, first, doubt *attempt) {
 	if first = a.first; first != nil {
-		how = awaitedRepeat
+		how = choice.AwaitedRepeat
 	}
 	for _, o := range r.kept {
 		switch {
@@ -203,9 +204,9 @@ func (r *repeats) find(a *attempt, now int64) (how repeat, first, doubt *attempt
 			doubt = o
 		case o.state == inDoubt:
 		case first == nil && (o.state == unheard && now-o.at < repeatWindow || o.gaveUp(now) || o.repeat.gaveUp(now)):
-			how, first = unheardRepeat, o
-		case how == noRepeat:
-			how = sameSent
+			how, first = choice.UnheardRepeat, o
+		case how == choice.NoRepeat:
+			how = choice.SameSent
 		}
 	}
 	return how, first, doubt

@@ -7,26 +7,27 @@ import (
 	"time"
 
 	"optimist/internal/doc"
+	"optimist/internal/memo"
 )
 
 // pages is a Notebook in memory.
 type pages struct {
-	notes   map[NoteID]Note
+	notes   map[memo.ID]memo.Note
 	dropped map[uint64]int64
 	all     int64
 }
 
-func newPages() *pages { return &pages{notes: map[NoteID]Note{}, dropped: map[uint64]int64{}} }
+func newPages() *pages { return &pages{notes: map[memo.ID]memo.Note{}, dropped: map[uint64]int64{}} }
 
 func (p *pages) Secret() [sha256.Size]byte { return [sha256.Size]byte{7} }
 
-func (p *pages) Put(id NoteID, n Note) {
+func (p *pages) Put(id memo.ID, n memo.Note) {
 	if p.notes[id] = n; n.Clients == 0 {
 		delete(p.notes, id)
 	}
 }
 
-func (p *pages) Get(id NoteID) (Note, bool) {
+func (p *pages) Get(id memo.ID) (memo.Note, bool) {
 	n, ok := p.notes[id]
 	return n, ok && n.At > max(p.dropped[id.Index], p.all)
 }
@@ -178,7 +179,7 @@ func TestRefusalsForAMemoAreBounded(t *testing.T) {
 		if kind == num(6) {
 			break
 		}
-		if n > maxLeft {
+		if n > memo.MaxLeft {
 			t.Fatal("a client is refused for ever")
 		}
 	}
@@ -205,7 +206,7 @@ func TestNotingAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 	k := keyOf(one, ref)
-	if n := testing.AllocsPerRun(100, func() { s.notes.idOf(&k) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { s.notes.ID(k.noted()) }); n != 0 {
 		t.Errorf("%v allocations for a place", n)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"optimist/internal/hook"
 	"optimist/internal/life"
+	"optimist/internal/memo"
 	"optimist/internal/rank"
 )
 
@@ -90,8 +91,8 @@ type Options struct {
 	// Others returns the credentials for which the index's name certainly stands for another index than for c. It is asked with a lock
 	// held, and must not wait. Nil: there are none.
 	Others func(index string, c Credentials) []Credentials
-	// Notes outlive the process. What is noted there is for the next one: see Notebook. Nil: nothing outlives it.
-	Notes Notebook
+	// Notes outlive the process. What is noted there is for the next one: see memo.Notebook. Nil: nothing outlives it.
+	Notes memo.Notebook
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }

@@ -9,7 +9,9 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
+	"optimist/internal/choice"
 	"optimist/internal/doc"
+	"optimist/internal/memo"
 )
 
 // What things cost beyond the bytes of strings and bodies: their structs, list elements, map slots and allocator
@@ -37,7 +39,7 @@ type shard struct {
 	candidates int
 	clock      func() int64
 	left       func(context.Context) bool
-	notes      *notebook // nil: there is none
+	notes      *memo.Book // nil: there is none
 
 	bytes    int64
 	order    uint64
@@ -48,6 +50,9 @@ type shard struct {
 	markers  *simplelru.LRU[uint64, Reason] // of what was lost
 	inFlight map[key]*inFlight
 	idle     []*inFlight
+
+	reads []choice.Read // of the document that a write looks at
+	view  choice.View   // of it, likewise
 
 	taken            [KindGiven + 1]uint64
 	evicted, crowded uint64
@@ -90,7 +95,7 @@ func (sh *shard) get(k key, gone Epoch, now int64) *entry {
 		sh.clearView(e)
 	}
 	sh.ageHistory(e, now)
-	if e.memo != nil && now >= e.memo.till {
+	if e.memo != nil && now >= e.memo.Till {
 		e.memo, known = nil, true
 	}
 	if known && e.empty() {

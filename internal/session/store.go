@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"optimist/internal/life"
+	"optimist/internal/memo"
 	"optimist/internal/rank"
 )
 
@@ -37,7 +38,7 @@ type contents struct {
 	clock   func() int64 // the time since the store's start
 	seed    maphash.Seed
 	indices *life.Indices[Session]
-	notes   *notebook // nil: there is none
+	notes   *memo.Book // nil: there is none
 	shards  []*shard
 
 	// sure is the time from which on a client of which nothing is known can't have read anything.
@@ -80,7 +81,7 @@ func New(o Options) *Store {
 		o: o, clock: clock, seed: maphash.MakeSeed(), indices: life.New[Session](o.MaxAge), shards: make([]*shard, n),
 	}}
 	s.sure.Store(int64(o.MaxAge))
-	s.notes = newNotebook(o.Notes, start, o.MaxAge)
+	s.notes = memo.NewBook(o.Notes, start, o.MaxAge)
 	if o.Others != nil {
 		s.indices.Others = func(name string, who life.Owner) []life.Owner {
 			var owners []life.Owner
@@ -167,7 +168,7 @@ func (s *contents) index(name string, c Credentials, now int64) *life.Index[Sess
 func (s *Store) DropIndex(c Credentials, index string) {
 	now := s.clock()
 	s.index(index, c, now).Drop(life.Owner(c))
-	s.notes.drop(index, now)
+	s.notes.DropIndex(index, now)
 }
 
 // Resume is for when requests are seen that weren't for a while. As after a start, a client of which nothing is known may have
@@ -177,6 +178,6 @@ func (s *Store) Resume(missed bool) {
 	s.sure.Store(s.clock() + int64(s.o.MaxAge))
 	if missed {
 		s.indices.DropAll()
-		s.notes.dropAll(s.clock())
+		s.notes.DropIndices(s.clock())
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"slices"
 
+	"optimist/internal/choice"
 	"optimist/internal/doc"
 	"optimist/internal/life"
 	"optimist/internal/rank"
@@ -32,7 +33,7 @@ func (s *Store) Take(ctx context.Context, sess Session, ref doc.Ref, sent []byte
 // if another session under the same credentials holds it.
 func (s *Store) TakeAt(sess Session, ref doc.Ref, n doc.Numbers, sent []byte) Base {
 	t := s.taking(sess, ref, sent)
-	t.given = n
+	t.Given = n
 	b, _ := t.try()
 	return b
 }
@@ -43,7 +44,7 @@ type taking struct {
 	sh *shard
 	ix *life.Index[Session]
 	k  key
-	request
+	choice.Request
 	trace      Trace
 	traced     bool // a read of the trace is outstanding: what was read elsewhere is of another piece of work
 	soleHolder bool // nobody but who writes holds the copy that given are of
@@ -63,7 +64,7 @@ type taking struct {
 
 func (s *Store) taking(sess Session, ref doc.Ref, sent []byte) taking {
 	k := keyOf(sess, ref)
-	return taking{s: s, sh: s.shard(k), k: k, trace: sess.trace, request: request{sent: sent, on: s.on, named: sess.named}}
+	return taking{s: s, sh: s.shard(k), k: k, trace: sess.trace, Request: choice.Request{Sent: sent, On: s.on, Named: sess.named}}
 }
 
 // take is Take.
@@ -111,8 +112,8 @@ func (t *taking) try() (b Base, wait <-chan struct{}) {
 	b.claim = claim{store: t.s, key: t.k, since: t.s.Epoch()}
 	t.ix = t.s.index(t.k.ref.Index, t.k.sess.credentials, t.now)
 	// In a named session the own view tells a repeat. What never waits, because the client brought its own guard, has none.
-	if t.attempt == nil && t.sent != nil && !t.named && (!t.given.Known() || t.client != nil) {
-		t.attempt = &attempt{sh: t.sh, hash: hashOf(t.s.seed, t.sent, t.on != nil, t.given)}
+	if t.attempt == nil && t.Sent != nil && !t.Named && (!t.Given.Known() || t.client != nil) {
+		t.attempt = &attempt{sh: t.sh, hash: hashOf(t.s.seed, t.Sent, t.On != nil, t.Given)}
 		if t.traced { // equal bytes are an equal change in another trace
 			t.attempt.hash = (t.attempt.hash ^ maphash.Comparable(t.s.seed, t.trace)) | 1
 		}
@@ -136,7 +137,7 @@ func (t *taking) look(b *Base) (cs []*candidate, wait <-chan struct{}) {
 	defer t.sh.mu.Unlock()
 	e, f := t.sh.get(t.k, t.ix.Gone(), t.now), t.sh.inFlight[t.k]
 	b.claim.taken = t.sh.order
-	if !t.given.Known() && !t.named && !t.traced && t.ix.IsBlind(t.k.sess, t.now) {
+	if !t.Given.Known() && !t.Named && !t.traced && t.ix.IsBlind(t.k.sess, t.now) {
 		b.Reason = ReasonBlind // it stays blind for as long as it writes what it hasn't read
 		b.claim.blind = (e == nil || e.empty()) && !f.any() && t.sh.lost(t.k, e) == ReasonNone
 		t.count(KindNone)
@@ -157,17 +158,15 @@ func (t *taking) look(b *Base) (cs []*candidate, wait <-chan struct{}) {
 		t.reserveExtended(e, b)
 		return nil, nil
 	}
-	d := choose(k, t.request)
-	switch d.action {
-	case takeRead:
-		d.read = find(e.reads, k.reads[d.read].numbers)
-	case waitForBase:
+	d := choice.Choose(&k, &t.Request)
+	switch d.Action {
+	case choice.WaitForBase:
 		if t.attempt == nil {
-			t.attempt = &attempt{before: t.before}
+			t.attempt = &attempt{before: t.Before}
 		}
 		return nil, f.wait(t.attempt)
-	case rankAll:
-		return t.candidates(e, k.reads[:d.read]), nil
+	case choice.RankAll:
+		return t.candidates(e, e.reads[:d.Read]), nil
 	}
 	t.reserve(e, d, b)
 	return nil, nil
@@ -177,9 +176,9 @@ func (t *taking) look(b *Base) (cs []*candidate, wait <-chan struct{}) {
 func (t *taking) followFirst(f *inFlight, b *Base) (inherited bool, wait <-chan struct{}) {
 	a := t.attempt
 	if !t.looked {
-		t.looked, t.before = true, t.sh.order
+		t.looked, t.Before = true, t.sh.order
 		if a != nil {
-			a.client, a.began, a.before = t.client, t.now, t.before
+			a.client, a.began, a.before = t.client, t.now, t.Before
 		}
 	}
 	if a == nil || t.s.dryRun {
@@ -196,45 +195,17 @@ func (t *taking) followFirst(f *inFlight, b *Base) (inherited bool, wait <-chan 
 		}
 	}
 	wait = a.follow(f, t.now)
-	t.before = a.before
+	t.Before = a.before
 	return false, wait
 }
 
-// known returns what choose has to know of the document, and completes the request.
-func (t *taking) known(e *entry, f *inFlight) (k known) {
-	if f != nil {
-		k.inFlight, k.readsInFlight = f.count, f.reads
-		k.othersWait = len(f.queue) > 0 && f.queue[0] != t.attempt
-	}
-	var r repeats
-	if e != nil {
-		k.reads, k.past, r = e.reads, len(e.past) > 0, e.repeats
-		if e.view.set {
-			k.view = &e.view
-		}
-		t.ofAnswer, t.spent = t.given.Known() && r.named(t.given), t.given.Known() && e.isSpent(t.given)
-	}
-	t.doubt, t.mayRepeat = nil, false
-	if a := t.attempt; a != nil {
-		t.repeat, t.first, t.inDoubt = r.find(a, t.now)
-		t.mayRepeat = a.hash != 0 && !t.given.Known() && (t.repeat != noRepeat || f.sends(a.hash))
-		if t.on != nil && t.repeat == sameSent {
-			t.repeat = noRepeat // small parts are often alike: a status that is set again was another before
-		}
-	}
-	if t.inDoubt != nil {
-		t.doubt = &t.inDoubt.numbers
-	}
-	return k
-}
-
 // reserve makes what is decided the base, and takes it out of the entry. A dry run only looks.
-func (t *taking) reserve(e *entry, d decision, b *Base) {
-	if d.action == takeNothing {
+func (t *taking) reserve(e *entry, d choice.Decision, b *Base) {
+	if d.Action == choice.TakeNothing {
 		t.reserveNothing(e, b)
 		return
 	}
-	b.Ambiguous = d.ambiguous || !d.doubtful && t.mayBeAnothers(e, d)
+	b.Ambiguous = d.Ambiguous || !d.Doubtful && t.mayBeAnothers(e, d)
 	b.Guessed = t.isGuess(e, d)
 	c := &b.claim
 	t.claim(e, d, c)
@@ -242,7 +213,7 @@ func (t *taking) reserve(e *entry, d decision, b *Base) {
 		c.kind = KindAbsent
 	}
 	t.show(b)
-	if d.action == takeView && t.given.Known() && !d.doubtful {
+	if d.Action == choice.TakeView && t.Given.Known() && !d.Doubtful {
 		b.Doubtful = c.doubt // who names it means it, whatever else it was shown
 		b.Apart = c.difference && c.answer.Known()
 	}
@@ -252,75 +223,75 @@ func (t *taking) reserve(e *entry, d decision, b *Base) {
 }
 
 // isGuess reports whether the base is a guess: the session is inferred, and neither numbers nor a trace say which of its reads it is.
-func (t *taking) isGuess(e *entry, d decision) bool {
+func (t *taking) isGuess(e *entry, d choice.Decision) bool {
 	switch {
-	case t.named || t.given.Known():
+	case t.Named || t.Given.Known():
 		return false
-	case !t.traced || d.action != takeRead:
+	case !t.traced || d.Action != choice.TakeRead:
 		return true
 	}
-	chosen := tracedRead{t.trace, e.reads[d.read].numbers}
+	chosen := tracedRead{t.trace, e.reads[d.Read].numbers}
 	another := func(r tracedRead) bool { return r.trace == chosen.trace && r != chosen }
 	return !slices.Contains(e.traced, chosen) || slices.ContainsFunc(e.traced, another)
 }
 
 // mayBeAnothers reports whether another client may need the base, because the write, or one before it, may be a repeat.
-func (t *taking) mayBeAnothers(e *entry, d decision) bool {
-	switch d.action {
-	case takeRead:
-		return t.mayRepeat || t.guesses() && e.repeats.missed.or(&e.reads[d.read])
-	case takeView:
+func (t *taking) mayBeAnothers(e *entry, d choice.Decision) bool {
+	switch d.Action {
+	case choice.TakeRead:
+		return t.mayRepeat || t.guesses() && e.repeats.missed.or(&e.reads[d.Read])
+	case choice.TakeView:
 		return t.guesses() && e.repeats.missed != missed{}
 	}
 	return false
 }
 
 // claim fills in what is decided.
-func (t *taking) claim(e *entry, d decision, c *claim) {
-	switch d.action {
-	case takeRead:
-		r := &e.reads[d.read]
+func (t *taking) claim(e *entry, d choice.Decision, c *claim) {
+	switch d.Action {
+	case choice.TakeRead:
+		r := &e.reads[d.Read]
 		c.kind, c.seen, c.sent, c.stored = KindRead, r.seen, r.body.bytes(), r.body.bytes()
-	case takeView:
+	case choice.TakeView:
 		c.kind, c.viewed = KindView, true
 		c.view, c.sent, c.stored = e.view, e.view.sentBody.bytes(), e.view.storedBody.bytes()
-	case takePast:
-		p := &e.past[d.read]
+	case choice.TakePast:
+		p := &e.past[d.Read]
 		c.kind, c.past = p.kind, true
 		c.view, c.sent, c.stored = p.view, p.sentBody.bytes(), p.storedBody.bytes()
-	case takeSent: // its view is what it sends, so that nothing of it counts twice; what the engine holds is for the caller to read
-		c.kind, c.sent, c.again, c.part = KindView, bytes.Clone(t.sent), true, t.on != nil
+	case choice.TakeSent: // its view is what it sends, so that nothing of it counts twice; what the engine holds is for the caller to read
+		c.kind, c.sent, c.again, c.part = KindView, bytes.Clone(t.Sent), true, t.On != nil
 		c.numbers = t.lastSent(e)
-	case takeGiven:
-		c.kind, c.numbers = KindGiven, t.given
+	case choice.TakeGiven:
+		c.kind, c.numbers = KindGiven, t.Given
 		c.sent = t.bodyOfGiven(e)
 		c.stored = c.sent
 	}
 }
 
 // takeOut takes what was decided out of the entry, and counts the write as in flight.
-func (t *taking) takeOut(e *entry, d decision, b *Base) {
+func (t *taking) takeOut(e *entry, d choice.Decision, b *Base) {
 	c := &b.claim
 	c.key, c.kept, c.guessed = t.ownKey(e), true, b.Ambiguous
-	if c.doubted = d.doubtful; c.doubted {
+	if c.doubted = d.Doubtful; c.doubted {
 		e.repeats.drop(t.inDoubt)
 	}
-	if t.first != nil && !d.doubtful { // which has only one repeat
+	if t.first != nil && !d.Doubtful { // which has only one repeat
 		t.attempt.first, c.first = nil, t.first
 		t.first.repeated()
 	}
-	switch d.action {
-	case takeRead:
-		r := &e.reads[d.read]
-		if t.mayRepeat && !d.doubtful {
+	switch d.Action {
+	case choice.TakeRead:
+		r := &e.reads[d.Read]
+		if t.mayRepeat && !d.Doubtful {
 			e.repeats.missed = missed{read: r.order, till: t.sh.order}
 		}
 		c.trace = e.untrace(t.trace, r.numbers, r.count)
 		if r.count--; r.count == 0 {
-			t.sh.retireRead(e, d.read)
+			t.sh.retireRead(e, d.Read)
 		}
-	case takeView:
-		if t.guesses() && !d.doubtful {
+	case choice.TakeView:
+		if t.guesses() && !d.Doubtful {
 			e.repeats.missed = missed{}
 		}
 		t.sh.retireView(e)
@@ -334,13 +305,13 @@ func (t *taking) takeOut(e *entry, d decision, b *Base) {
 // reserveNothing makes the base where nothing is known, which is a lost one where something was.
 func (t *taking) reserveNothing(e *entry, b *Base) {
 	c := &b.claim
-	c.kept = t.named
+	c.kept = t.Named
 	if why := t.sh.lost(t.k, e); why != ReasonNone {
 		b.Kind, b.Reason, c.kept = KindLost, why, true
 	} else if t.now < t.s.sure.Load() && !t.k.sess.holder { // a revision that is known was current after the start
 		b.Kind, b.Reason = KindLost, ReasonRestart
 	}
-	c.kind, c.blind = b.Kind, b.Kind == KindNone && !t.named
+	c.kind, c.blind = b.Kind, b.Kind == KindNone && !t.Named
 	if !t.k.sess.holder {
 		t.count(b.Kind)
 	}
@@ -366,7 +337,7 @@ func (t *taking) count(k Kind) {
 
 // guesses reports whether the base of the write is a guess among what the session has seen: nobody has named it.
 func (t *taking) guesses() bool {
-	return t.attempt != nil && t.attempt.hash != 0 && !t.given.Known() && !t.traced
+	return t.attempt != nil && t.attempt.hash != 0 && !t.Given.Known() && !t.traced
 }
 
 // ownKey is the key with strings of the store's own.
@@ -393,8 +364,8 @@ func (t *taking) lastSent(e *entry) doc.Numbers {
 // copies apart; and in a named session for one from which it has written: what it sent then may be in what it sends now, and
 // would count twice.
 func (t *taking) bodyOfGiven(e *entry) []byte {
-	if !t.soleHolder && (t.ofAnswer || t.spent) {
+	if !t.soleHolder && (t.OfAnswer || t.Spent) {
 		return nil
 	}
-	return t.sh.documentOf(t.k, e, t.ix.Gone()).find(t.given).bytes()
+	return t.sh.documentOf(t.k, e, t.ix.Gone()).find(t.Given).bytes()
 }

@@ -101,7 +101,7 @@ func (t *taking) takeInTrace(ctx context.Context, sess Session) (Base, error) {
 	thread := sess.written()
 	reads, wrote := t.traceHas(thread)
 	if !reads && wrote {
-		b, err := t.s.Take(ctx, thread, t.k.ref, t.sent) // waits for what is in flight
+		b, err := t.s.Take(ctx, thread, t.k.ref, t.Sent) // waits for what is in flight
 		if err != nil || b.Kind == KindView || b.Kind == KindAbsent {
 			b.Join(t.s.Witness(sess, t.k.ref))
 			return b, err

@@ -1,0 +1,219 @@
+// Package choice decides what a write has as its base, of what its session has seen.
+//
+// It promises no more than the session knows: which of several reads it is, it leaves to who compares their contents. It keeps nothing,
+// and reads no clock.
+package choice
+
+import (
+	"bytes"
+	"slices"
+
+	"optimist/internal/doc"
+)
+
+// Known is what a session knows of a document at the moment at which a write chooses its base.
+type Known struct {
+	Reads         []Read // outstanding, oldest first
+	View          *View  // what the session wrote last; nil: nothing, or it is reserved
+	Past          bool   // there is a history, in which the base may be, too
+	InFlight      int    // writes whose base is reserved
+	ReadsInFlight int    // of them, those that have reserved a read
+	OthersWait    bool   // writes that came earlier wait for a base
+}
+
+// Read is the outstanding reads of one revision.
+type Read struct {
+	Numbers doc.Numbers
+	Order   uint64 // its place among what clients have seen
+	Doubt   bool   // the base of a write of which nobody knows what became
+}
+
+// View is what a write has left.
+type View struct {
+	Numbers doc.Numbers
+	Answer  doc.Numbers // that the answer to the write carried; zero: Numbers
+	Sent    []byte      // nil: not known
+	Stored  bool        // what was sent is stored as it is
+	Absent  bool        // it was a delete
+	Doubt   bool        // as of a Read
+}
+
+// Request is what a write says about its base.
+type Request struct {
+	Sent     []byte                            // nil: a delete
+	On       func(base []byte) ([]byte, error) // what a part makes of a document; nil: sent is the whole document
+	Before   uint64                            // reads with a later place were made while the write waited: it wasn't made from them
+	Named    bool                              // the client named its session
+	Given    doc.Numbers                       // the client named the numbers itself; zero: it didn't
+	Served   bool                              // Given are those of a revision as it was served, and not those of an answer
+	Thread   bool                              // Given are those of a thread of work, which waits for its writes in flight
+	OfAnswer bool                              // an answer named Given, and something else than was sent is stored there
+	Spent    bool                              // the session has written from Given before
+
+	Repeat Repeat
+	Doubt  *doc.Numbers // the same was sent with the base of these numbers, and nobody knows what became of it; nil: it wasn't
+}
+
+// Repeat says how likely it is that a write was sent before, and acknowledged.
+type Repeat uint8
+
+// How likely a repeat is.
+const (
+	NoRepeat      Repeat = iota
+	SameSent             // the session sent the same bytes, but who sent them may be another client
+	UnheardRepeat        // and its client left before it had the answer
+	AwaitedRepeat        // and this write has waited for it
+)
+
+// Action is what is done for a write that needs a base.
+type Action uint8
+
+// The actions.
+const (
+	TakeNothing Action = iota // nothing is known
+	TakeRead                  // one outstanding read
+	TakeView                  // what the session wrote last
+	TakeSent                  // what is sent: it was acknowledged before, and nothing of it may count again
+	TakeGiven                 // the numbers that the client named, of which the session knows nothing
+	TakePast                  // one of the history
+	RankAll                   // the likeliest of all that the session has seen
+	WaitForBase               // one that is in flight
+)
+
+// Decision is what Choose decides.
+type Decision struct {
+	Action    Action
+	Read      int  // TakeRead: which. RankAll: how many, from the oldest on
+	Ambiguous bool // another base would do, too
+	Doubtful  bool // the base is that of a write of the same bytes of which nobody knows what became
+}
+
+// Choose decides what a write has as its base. It is pure: whoever asks does what is decided.
+func Choose(k *Known, r *Request) Decision {
+	if r.Given.Known() {
+		return chooseGiven(k, r)
+	}
+	return chooseSeen(k, r)
+}
+
+// candidates are the outstanding reads, or, where none is outstanding, neither free nor reserved, the own view.
+func (k *Known) candidates(r *Request) (reads []Read, v *View) {
+	reads = k.Reads
+	if i := slices.IndexFunc(reads, func(o Read) bool { return o.Order > r.Before }); i >= 0 {
+		reads = reads[:i]
+	}
+	if len(reads) == 0 && k.ReadsInFlight == 0 {
+		v = k.View
+	}
+	if len(reads) == 0 && v == nil && k.InFlight == 0 {
+		reads = k.Reads // made while the write waited, and better than nothing
+	}
+	return reads, v
+}
+
+// chooseSeen decides for a write that names nothing.
+func chooseSeen(k *Known, r *Request) Decision {
+	reads, v := k.candidates(r)
+	d, doubt := k.inDoubt(r)
+	switch {
+	case r.Repeat >= UnheardRepeat && !v.is(r):
+		return Decision{Action: TakeSent, Ambiguous: r.Repeat == UnheardRepeat && len(reads) > 0}
+	case doubt:
+		return d
+	case len(reads) == 1 && !k.Past:
+		return Decision{Action: TakeRead}
+	case len(reads) > 0:
+		return Decision{Action: RankAll, Read: len(reads)}
+	case k.OthersWait:
+		return Decision{Action: WaitForBase}
+	case v != nil && r.Repeat == SameSent && !v.is(r):
+		return Decision{Action: TakeSent} // the view is another client's by now, and would have the repeat undo what others wrote since
+	case v != nil && k.Past:
+		return Decision{Action: RankAll}
+	case v != nil:
+		return Decision{Action: TakeView}
+	case k.InFlight > 0:
+		return Decision{Action: WaitForBase}
+	default:
+		return Decision{Action: TakeNothing}
+	}
+}
+
+// chooseGiven decides for a write whose client names the numbers itself.
+func chooseGiven(k *Known, r *Request) Decision {
+	read := -1
+	if r.Served || !r.OfAnswer {
+		read = find(k.Reads, r.Given)
+	}
+	var v *View
+	if read < 0 && k.View.named(r) && (!r.Thread || k.InFlight == 0) { // what is in flight may have been made from the same revision
+		v = k.View
+	}
+	d, doubt := k.inDoubt(r)
+	switch {
+	case r.Repeat >= UnheardRepeat && !v.is(r):
+		return Decision{Action: TakeSent}
+	case doubt:
+		return d
+	case read >= 0:
+		return Decision{Action: TakeRead, Read: read} // even if an answer named its numbers, too: who has read it means what it read
+	case r.Thread && k.OthersWait:
+		return Decision{Action: WaitForBase}
+	case v != nil:
+		return Decision{Action: TakeView}
+	case r.Thread && k.InFlight > 0:
+		return Decision{Action: WaitForBase}
+	default:
+		return Decision{Action: TakeGiven}
+	}
+}
+
+// inDoubt decides for a write that was sent before and of which nobody knows what became: it has the same base, and isn't merged.
+func (k *Known) inDoubt(r *Request) (d Decision, ok bool) {
+	if r.Doubt == nil {
+		return d, false
+	}
+	if i := find(k.Reads, *r.Doubt); i >= 0 && k.Reads[i].Doubt {
+		return Decision{Action: TakeRead, Read: i, Ambiguous: len(k.Reads) > 1, Doubtful: true}, true
+	}
+	if v := k.View; v != nil && v.Doubt && v.Numbers == *r.Doubt {
+		return Decision{Action: TakeView, Ambiguous: len(k.Reads) > 0, Doubtful: true}, true
+	}
+	return d, false
+}
+
+// is reports whether the view is what is sent, or has the part that is.
+func (v *View) is(r *Request) bool {
+	if v == nil {
+		return false
+	}
+	seen := v.Sent
+	if r.On == nil {
+		return bytes.Equal(seen, r.Sent)
+	}
+	made, err := r.On(seen)
+	return seen != nil && err == nil && bytes.Equal(seen, made)
+}
+
+// named reports whether the numbers that a write names stand for the view.
+func (v *View) named(r *Request) bool {
+	if v == nil || v.Absent {
+		return false
+	}
+	answer := v.Numbers // those under which something else is stored than was sent stand for what is stored: only a reader knows them
+	if v.Answer.Known() {
+		answer = v.Answer
+	}
+	// A client of a named session that gave up waiting sends its request again as it was.
+	again := r.Spent && r.Sent != nil && v.is(r)
+	if answer != r.Given && !again {
+		return false
+	}
+	// Otherwise they may be those that somebody else of the session has read.
+	return v.Numbers == r.Given && v.Stored || r.Named && !r.Served
+}
+
+// find returns the index of the reads of a revision, or -1.
+func find(reads []Read, n doc.Numbers) int {
+	return slices.IndexFunc(reads, func(r Read) bool { return r.Numbers == n })
+}

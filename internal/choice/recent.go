@@ -1,0 +1,125 @@
+package choice
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// A client of an inferred session may write, after a start, from what it had read before, or from what it, or another, has read since.
+// Nobody has the bodies from before. The write tells by what it holds: a document from before can't hold what was added to the document
+// since then, and a write must not undo that.
+
+const (
+	maxComparedBytes = 1 << 20
+	// leastText and leastItem are how long a text, and one in a list, is that two clients don't write by chance, with its quotes.
+	leastText = 16
+	leastItem = 8
+)
+
+// Recent reports whether sent was made from something that was seen since the start. seen are revisions of that time, oldest first. It is
+// false for what can't be told. extends is the index of the newest of which sent holds everything; -1: there is none.
+func Recent(sent []byte, seen [][]byte) (extends int, recent bool) {
+	if sent == nil || len(seen) == 0 {
+		return -1, false
+	}
+	held := len(sent)
+	for _, b := range seen {
+		held += len(b)
+	}
+	s, ok := contentOf(sent)
+	if !ok || held > maxComparedBytes {
+		return -1, false
+	}
+	first, _ := contentOf(seen[0])
+	for i := len(seen) - 1; i >= 0; i-- {
+		c, ok := contentOf(seen[i])
+		if ok && s.extends(c) {
+			return i, true
+		}
+		recent = recent || ok && s.sharesNew(c, first)
+	}
+	return -1, recent
+}
+
+// content is what a document holds: a path and its value for each scalar, and a path with each value of a list, at whatever place. The
+// value is how often it is there.
+type content map[item]int
+
+type item struct {
+	path, value string
+	inList      bool
+}
+
+func contentOf(data []byte) (c content, ok bool) {
+	var root any
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if d.Decode(&root) != nil {
+		return nil, false
+	}
+	c = content{}
+	return c, c.add("", root)
+}
+
+func (c content) add(path string, v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, in := range v {
+			if !c.add(path+"/"+k, in) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		for _, in := range v {
+			text, err := json.Marshal(in)
+			if err != nil {
+				return false
+			}
+			c[item{path, string(text), true}]++
+		}
+		return true
+	}
+	text, err := json.Marshal(v)
+	c[item{path: path, value: string(text)}]++
+	return err == nil
+}
+
+// extends reports whether c holds all that was holds, and something more: then it undoes nothing. A value may be another where the
+// document has grown, too: those who change it together all add to it, and what was added before the start is there.
+func (c content) extends(was content) bool {
+	paths := make(map[string]bool, len(c))
+	for i := range c {
+		if !i.inList {
+			paths[i.path] = true
+		}
+	}
+	changed, had := false, make(map[string]bool, len(was))
+	for i, n := range was {
+		switch {
+		case c[i] >= n:
+		case i.inList || !paths[i.path]:
+			return false
+		default:
+			changed = true
+		}
+		if !i.inList {
+			had[i.path] = true
+		}
+	}
+	grown := false
+	for i, n := range c {
+		grown = grown || i.inList && was[i] < n || !i.inList && !had[i.path]
+	}
+	return grown || !changed
+}
+
+// sharesNew reports whether c holds something that now holds, and first, which is older, doesn't, and that isn't there by chance.
+func (c content) sharesNew(now, first content) bool {
+	for i, n := range now {
+		if c[i] >= n && first[i] < n && (len(i.value) >= leastText || i.inList && len(i.value) >= leastItem) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,49 @@
+package session
+
+import "optimist/internal/choice"
+
+// known returns what the choice has to know of the document, and completes the request.
+func (t *taking) known(e *entry, f *inFlight) (k choice.Known) {
+	if f != nil {
+		k.InFlight, k.ReadsInFlight = f.count, f.reads
+		k.OthersWait = len(f.queue) > 0 && f.queue[0] != t.attempt
+	}
+	var r repeats
+	if e != nil {
+		k.Reads, k.Past, r = t.sh.showReads(e), len(e.past) > 0, e.repeats
+		if e.view.set {
+			k.View = t.sh.showView(&e.view)
+		}
+		t.OfAnswer, t.Spent = t.Given.Known() && r.named(t.Given), t.Given.Known() && e.isSpent(t.Given)
+	}
+	t.Doubt, t.mayRepeat = nil, false
+	if a := t.attempt; a != nil {
+		t.Repeat, t.first, t.inDoubt = r.find(a, t.now)
+		t.mayRepeat = a.hash != 0 && !t.Given.Known() && (t.Repeat != choice.NoRepeat || f.sends(a.hash))
+		if t.On != nil && t.Repeat == choice.SameSent {
+			t.Repeat = choice.NoRepeat // small parts are often alike: a status that is set again was another before
+		}
+	}
+	if t.inDoubt != nil {
+		t.Doubt = &t.inDoubt.numbers
+	}
+	return k
+}
+
+// showReads returns the entry's outstanding reads as the choice sees them. They are good until the lock is given back.
+func (sh *shard) showReads(e *entry) []choice.Read {
+	sh.reads = sh.reads[:0]
+	for i := range e.reads {
+		r := &e.reads[i]
+		sh.reads = append(sh.reads, choice.Read{Numbers: r.numbers, Order: r.order, Doubt: r.doubt})
+	}
+	return sh.reads
+}
+
+// showView is showReads for a view.
+func (sh *shard) showView(v *view) *choice.View {
+	sh.view = choice.View{
+		Numbers: v.numbers, Answer: v.answer, Sent: v.sentBody.bytes(), Stored: v.sentBody == v.storedBody, Absent: v.absent, Doubt: v.doubt,
+	}
+	return &sh.view
+}
