@@ -29,6 +29,10 @@ func (a *App) openNotes(c *config.Config) {
 		a.log.Error("the sessions' file can't be used: what clients have read won't outlive this process", obs.KeyFile, file,
 			obs.KeyError, err.Error())
 	default:
+		book.Lost = func(err error) {
+			a.log.Error("the sessions' file is lost: what clients read from now on won't outlive this process", obs.KeyFile, file,
+				obs.KeyError, err.Error())
+		}
 		a.notes = book
 	}
 }

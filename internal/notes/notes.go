@@ -2,8 +2,9 @@
 // ends.
 //
 // The file is mapped into memory: what a process has noted is there for the next one, also after kill -9. It is not written through to
-// the disk, so that a power cut, or a crash of the system, may lose it. It holds no names and no documents: a note stands under a keyed
-// hash. It has a fixed size; where it is full, the oldest notes go first.
+// the disk, so that a power cut, or a crash of the system, may lose it. Another process that cuts the file off loses it, too, and nothing
+// else. It holds no names and no documents: a note stands under a keyed hash. It has a fixed size; where it is full, the oldest notes go
+// first.
 package notes
 
 import (
@@ -12,11 +13,13 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"unsafe"
 
 	"optimist/internal/doc"
+	"optimist/internal/hook"
 	"optimist/internal/memo"
 )
 
@@ -52,6 +55,10 @@ const (
 // ErrInUse reports that another process has the file.
 var ErrInUse = errors.New("another process uses it")
 
+// ErrLost reports that somebody has cut the file off, or that it can't be read or written any more. The book is empty from then on, and
+// stays so.
+var ErrLost = errors.New("it was cut off, or can't be read or written any more")
+
 // errForeign reports that the file is damaged, or isn't ours.
 var errForeign = errors.New("it isn't a file of notes, or is damaged")
 
@@ -62,6 +69,10 @@ type Book struct {
 	words  []atomic.Uint64 // data; nil once the book is closed
 	secret [sha256.Size]byte
 	locks  [64]sync.Mutex // each of the buckets whose number is its own modulo 64; the first also of the drops. All: of words
+	lost   atomic.Bool
+
+	// Lost is called, once, with ErrLost. It is called with locks of the book held. Set it before the book is used.
+	Lost hook.Func1[error]
 }
 
 // Open opens the file, and makes it where it is missing. realm stands for what its notes are about: those of another realm are not
@@ -96,7 +107,12 @@ func open(path string, realm []byte) (*Book, error) {
 }
 
 // load locks the file, and maps it.
-func (b *Book) load(realm []byte) error {
+func (b *Book) load(realm []byte) (err error) {
+	defer func(before bool) {
+		if debug.SetPanicOnFault(before); faulted(recover()) {
+			err = errForeign
+		}
+	}(debug.SetPanicOnFault(true))
 	if err := lock(b.file); err != nil {
 		return err
 	}
@@ -149,6 +165,25 @@ func (b *Book) Close() {
 	_ = b.file.Close() // which unlocks it
 }
 
+// survive, deferred, ends the use of the map: before is what debug.SetPanicOnFault(true) returned at its beginning. Where another process
+// has cut the file off, or the disk fails, the use ends in a fault. Without this it would end the process.
+func (b *Book) survive(before bool) {
+	if debug.SetPanicOnFault(before); faulted(recover()) && b.lost.CompareAndSwap(false, true) {
+		b.Lost.Call(ErrLost)
+	}
+}
+
+// faulted reports whether what was recovered is a fault of memory. Other panics go on.
+func faulted(recovered any) bool {
+	if recovered == nil {
+		return false
+	}
+	if fault, is := recovered.(interface{ Addr() uintptr }); !is || fault.Addr() < 1<<16 {
+		panic(recovered) // nil pointers among them
+	}
+	return true
+}
+
 // Secret is what the hashes of the book are keyed by.
 func (b *Book) Secret() [sha256.Size]byte { return b.secret }
 
@@ -157,7 +192,7 @@ func (b *Book) bucket(id memo.ID) (bucket []atomic.Uint64, l *sync.Mutex) {
 	n := id.Place % buckets
 	l = &b.locks[n%uint64(len(b.locks))]
 	l.Lock()
-	if b.words == nil {
+	if b.words == nil || b.lost.Load() {
 		return nil, l
 	}
 	from := slotsFrom + n*bucketWords
@@ -172,6 +207,7 @@ func (b *Book) Put(id memo.ID, n memo.Note) {
 	if bucket == nil {
 		return
 	}
+	defer b.survive(debug.SetPanicOnFault(true))
 	s := find(bucket, id.Tag)
 	if n.Clients <= 0 {
 		if s != nil {
@@ -195,6 +231,7 @@ func (b *Book) Put(id memo.ID, n memo.Note) {
 func (b *Book) Get(id memo.ID) (n memo.Note, ok bool) {
 	bucket, l := b.bucket(id)
 	defer l.Unlock()
+	defer b.survive(debug.SetPanicOnFault(true))
 	s := find(bucket, id.Tag)
 	if s == nil || s[sumAt].Load() != sum(s, id.Tag) {
 		return n, false
@@ -214,9 +251,10 @@ func (b *Book) Drop(index uint64, at int64) {
 	l := &b.locks[0]
 	l.Lock()
 	defer l.Unlock()
-	if b.words == nil {
+	if b.words == nil || b.lost.Load() {
 		return
 	}
+	defer b.survive(debug.SetPanicOnFault(true))
 	if d := b.dropped(index); int64(d.Load()) < at { //nolint:gosec // the same bits
 		d.Store(uint64(at)) //nolint:gosec // likewise
 	}

@@ -176,6 +176,72 @@ func TestAClosedBookIsEmpty(t *testing.T) {
 	}
 }
 
+// Somebody cuts the file off while it is in use. What a process reads behind the end of a file that is mapped is a fault.
+func TestAFileThatIsCutOffEndsNobody(t *testing.T) {
+	for name, use := range map[string]func(b *Book){
+		"put":      func(b *Book) { b.Put(id(1), note(2)) },
+		"get":      func(b *Book) { b.Get(id(1)) },
+		"drop":     func(b *Book) { b.Drop(1, 5) },
+		"drop all": func(b *Book) { b.DropAll(5) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := file(t)
+			b := opened(t, path, "")
+			b.Put(id(1), note(1))
+			var lost []error
+			b.Lost = func(err error) { lost = append(lost, err) }
+			if err := os.Truncate(path, 0); err != nil {
+				t.Fatal(err)
+			}
+			use(b)
+			if len(lost) != 1 || !errors.Is(lost[0], ErrLost) {
+				t.Fatalf("told: %v", lost)
+			}
+			b.Put(id(2), note(2))
+			b.Drop(2, 5)
+			for n := range uint64(4) {
+				if _, ok := b.Get(id(n)); ok {
+					t.Errorf("%d is still known", n)
+				}
+			}
+			if len(lost) != 1 {
+				t.Errorf("told %d times", len(lost))
+			}
+			b.Close()
+			next, aside, err := Open(path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer next.Close()
+			if next.Put(id(1), note(1)); aside != "" {
+				t.Errorf("an empty file is a new one: %s", aside)
+			}
+			if _, ok := next.Get(id(1)); !ok {
+				t.Error("the next process can't use the file")
+			}
+		})
+	}
+}
+
+func TestPanicsThatAreNoFaultsGoOn(t *testing.T) {
+	b := opened(t, file(t), "")
+	for name, bad := range map[string]func(){
+		"a nil pointer": func() { var n *memo.Note; n.At++ },
+		"an index":      func() { _ = make([]int, 1)[len(b.words)] },
+		"one of ours":   func() { panic("ours") },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s is hidden", name)
+				}
+			}()
+			defer b.survive(false)
+			bad()
+		}()
+	}
+}
+
 func TestANoteAllocatesNothing(t *testing.T) {
 	b := opened(t, file(t), "")
 	if n := testing.AllocsPerRun(100, func() { b.Put(id(1), note(1)); b.Get(id(1)) }); n != 0 {
