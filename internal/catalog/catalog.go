@@ -215,6 +215,21 @@ func (c *Catalog) Known(realm session.Credentials, name string) (Index, bool) {
 	return a.value, true
 }
 
+// Routing is the routing that documents get which are read or written through a name, an alias that routes. It is "" for all others. It
+// may be of long ago: aliases hardly change, and what is known of a changed one is forgotten (see Forget). known is false where the engine
+// hasn't been asked, or doesn't tell; nothing is asked for it.
+func (c *Catalog) Routing(realm session.Credentials, name string) (routing string, known bool) {
+	e, found := c.names.Get(nameKey{name, realm})
+	if !found {
+		return "", false
+	}
+	a := e.index.Load()
+	if a == nil || a.value.Unknown != "" {
+		return "", false
+	}
+	return a.value.Routing, true
+}
+
 // asker is who is asked as: the proxy itself, where it has credentials of its own, of the tenant that the client names.
 func (c *Catalog) asker(who Asker) es.Caller {
 	caller := who.Caller

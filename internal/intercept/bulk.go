@@ -133,6 +133,7 @@ func (i *Interceptor) noteBulk(r *request, capture *watch.Capture, epoch session
 	if !readable || !ok {
 		return
 	}
+	routing = i.routing(r, routing, r.Index())
 	for item := range es.Elements(answer, "items") {
 		for _, action := range [...]string{"index", "create", "update", "delete"} {
 			if did := es.Member(item, action); did != nil {
@@ -140,6 +141,15 @@ func (i *Interceptor) noteBulk(r *request, capture *watch.Capture, epoch session
 			}
 		}
 	}
+}
+
+// routing is the one of a document that the request names in an index, or by an alias: the given one, or else the alias's, as far as it is
+// known.
+func (i *Interceptor) routing(r *request, given, index string) string {
+	if given == "" && index != "" {
+		given, _ = i.catalog.Routing(r.Client().Realm, index)
+	}
+	return given
 }
 
 func (i *Interceptor) noteItem(sess session.Session, action string, it es.Item, routing string, epoch session.Epoch) {

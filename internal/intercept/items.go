@@ -2,6 +2,7 @@ package intercept
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -213,7 +214,7 @@ func (b *items) needsGuard(it *item) (bool, error) {
 	if it.Kind == api.Create && c.Session.IsNamed() {
 		return true, nil // it may write its next change from memory
 	}
-	return b.i.Sessions.Knows(c.Session, doc.Ref{Index: ix.Name, Routing: it.Routing, ID: it.ID}), nil
+	return b.i.Sessions.Knows(c.Session, doc.Ref{Index: ix.Name, Routing: cmp.Or(it.Routing, ix.Routing), ID: it.ID}), nil
 }
 
 // run writes all items.
@@ -366,7 +367,7 @@ func (b *items) passed(it *item, wait func() (bulk.Result, error)) {
 	case res.Status >= http.StatusInternalServerError:
 		it.account.Kind = outcome.Unknown // the primary may have written, or a balancer have lost the engine's answer
 	case b.r.Client().Known:
-		b.i.noteItem(b.r.Client().Session, it.Verb, es.ParseItem(res.Body), it.Routing, b.epoch)
+		b.i.noteItem(b.r.Client().Session, it.Verb, es.ParseItem(res.Body), b.i.routing(b.r, it.Routing, it.Index), b.epoch)
 	}
 	it.res = res
 }

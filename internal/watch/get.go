@@ -2,6 +2,7 @@ package watch
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"net/http"
 
@@ -144,16 +145,37 @@ func (rd *Reading) remember(d *Document) {
 	if rd.r.Op().Head || rd.clientLeft() {
 		return
 	}
+	ref, own := rd.home(d)
 	switch {
 	case d.absent:
 		if d.noIndex && rd.order != 0 {
 			rd.w.Sessions.IndexMissing(rd.client.Session.Credentials(), d.Ref.Index, rd.order)
 			rd.epoch = rd.w.Sessions.Epoch() // the read itself is of the time after that
 		}
-		rd.w.Sessions.ReadAsked(rd.client.Session, d.Ref, doc.Revision{}, rd.epoch, rd.order)
+		rd.w.Sessions.ReadAsked(rd.client.Session, ref, doc.Revision{}, rd.epoch, rd.order)
 	case d.whole && d.Numbered:
-		rd.w.Sessions.ReadAsked(rd.client.Session, d.Ref, d.Revision, rd.epoch, rd.order)
+		rd.w.Sessions.ReadAsked(rd.client.Session, ref, d.Revision, rd.epoch, rd.order)
+		if ref.Routing == "" && own != "" {
+			ref.Routing = own
+			rd.w.Sessions.ReadAsked(rd.client.Session, ref, d.Revision, rd.epoch, rd.order)
+		}
 	}
+}
+
+// home is the document as its writes name it. Documents that are read through an alias which routes have the alias's routing: those of two
+// such aliases differ, also where their ids don't. As long as nobody knows whether the alias routes, nobody waits for that: the document
+// may then also be the one of the routing that the answer tells (own).
+func (rd *Reading) home(d *Document) (ref doc.Ref, own string) {
+	ref = d.Ref
+	if ref.Routing != "" || d.asked == "" || d.asked == ref.Index {
+		return ref, ""
+	}
+	routing, known := rd.w.Catalog.Routing(rd.client.Realm, d.asked)
+	if !known && d.whole {
+		own = d.Routing()
+	}
+	ref.Routing = routing
+	return ref, own
 }
 
 // watchStatus looks at a read of which the status is all that is of use: that there is no document is a base, too. Of one that
@@ -165,7 +187,7 @@ func (rd *Reading) watchStatus() bool {
 	}
 	op, ref := rd.r.Op(), rd.document.Ref
 	if ix, known := rd.w.Catalog.Known(rd.client.Realm, ref.Index); known {
-		ref.Index = ix.Name
+		ref.Index, ref.Routing = ix.Name, cmp.Or(ref.Routing, ix.Routing)
 	}
 	rd.r.Pass(proxy.ForwardOptions{OnHead: func(h *wire.Head, _ []byte) []wire.Field {
 		switch {

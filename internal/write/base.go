@@ -23,14 +23,15 @@ import (
 // stampedAge is how old what is known of an index may be where a stamp is held against it: its client may have had that for days.
 const stampedAge = time.Second
 
-// locate finds out which index the change's document is in.
+// locate finds out which index the change's document is in, and with which routing: two aliases that route may have a document each
+// of the same id.
 func (s *Service) locate(ctx context.Context, c *change) (err error) {
 	maxAge := time.Duration(0)
 	if c.req.Stamp.Known() {
 		maxAge = stampedAge
 	}
 	c.index, err = s.catalog.Describe(ctx, c.req.asker(), c.name, maxAge)
-	c.doc.Index = c.index.Name
+	c.doc.Index, c.doc.Routing = c.index.Name, cmp.Or(c.doc.Routing, c.index.Routing)
 	return err
 }
 
@@ -239,11 +240,7 @@ func (c *change) carried() (held session.Copy, ok bool) {
 	if !st.Known() || !c.req.Rule.FromStamp || c.index.UUID == "" {
 		return held, false
 	}
-	routing := c.doc.Routing
-	if routing == "" {
-		routing = c.index.Routing
-	}
-	if st.Document != stamp.DocumentOf(c.index.UUID, routing, c.doc.ID) {
+	if st.Document != stamp.DocumentOf(c.index.UUID, c.doc.Routing, c.doc.ID) {
 		return held, false
 	}
 	held = session.Copy{Numbers: st.Numbers, Token: uint64(st.Copy), Served: true}

@@ -110,20 +110,16 @@ func (s *Service) Busy() (lanes, waiting int) { return s.lanes.Busy() }
 // current reads the change's document as it is now, on its client's behalf. Errors are doc.ErrMissing, errNoIndex, which is one,
 // and ErrTimeout and ErrNotWritten, which say that nothing was written.
 func (s *Service) current(ctx context.Context, c *change) (doc.Revision, error) {
-	d := c.doc
-	if d.Routing == "" {
-		d.Routing = c.index.Routing
-	}
 	fetch := s.engine.Fetch
 	if c.req.Way != nil {
 		fetch = c.req.Way.Fetch
 	}
-	rev, err := fetch(ctx, c.req.Caller, d)
+	rev, err := fetch(ctx, c.req.Caller, c.doc)
 	switch {
 	case err == nil, errors.Is(err, doc.ErrMissing):
 		return rev, err
 	case errors.Is(err, es.ErrNoIndex):
-		s.catalog.Missing(c.req.asker(), d.Index)
+		s.catalog.Missing(c.req.asker(), c.doc.Index)
 		return doc.Revision{}, errNoIndex
 	case errors.Is(context.Cause(ctx), ErrTimeout):
 		return doc.Revision{}, ErrTimeout
