@@ -280,7 +280,7 @@ func (a *attempt) send(ctx context.Context, body []byte) (*upstream.Response, er
 		c.outcome.Kind = a.kind(c)
 		c.note()
 	}
-	a.doubt.guard = a.cur.Numbers
+	a.doubt.guard, a.doubt.version = a.cur.Numbers, a.cur.Version
 	a.doubt.last = try{Conflict: catalog.Conflict{Guard: a.cur.Numbers, Sent: time.Now()}, version: a.cur.Version, body: body}
 	a.source = unread
 	a.load = load{change: first, body: body, remove: first.draft.Delete, guard: a.cur.Numbers}

@@ -20,6 +20,7 @@ import (
 // again by itself, and may conflict with its own first try.
 type doubt struct {
 	guard   doc.Numbers      // of the last write
+	version int64            // of the revision that it was guarded by; 0: none, or not known
 	last    try              // the last write, until it is judged
 	pending catalog.Conflict // conflicts of which it isn't known yet whether they were conflicts with others
 }
@@ -97,13 +98,23 @@ func (a *attempt) judgeDoubt(ctx context.Context) {
 	left := a.open[:0:len(a.open)]
 	for _, c := range a.open {
 		switch {
-		case !c.maybeApplied && !a.doubt.open(), still, c.intent.Repeatable(&c.draft, a.cur), !c.maybeApplied && a.samePrimary(ctx):
+		case !c.maybeApplied && !a.doubt.open(), still, a.mayRepeat(c), !c.maybeApplied && a.samePrimary(ctx):
 			left = append(left, c)
 		default:
 			c.err = ErrUnknownOutcome
 		}
 	}
 	a.open = left
+}
+
+// mayRepeat reports whether the change is as good twice as once, with every path it touches as it was. A try that may have been applied to
+// a document which was deleted since isn't repeated in one that was made anew: its client wrote to the other. Where there was no document
+// at all, any that is there now may be the second.
+func (a *attempt) mayRepeat(c *change) bool {
+	if c.maybeApplied && (!a.doubt.guard.Known() || a.cur.Version != 0 && a.cur.Version <= a.doubt.version) {
+		return false
+	}
+	return c.intent.Repeatable(&c.draft, a.cur)
 }
 
 // othersWrote reports whether the revision just read shows by itself that the last try wasn't applied: one write has been made
