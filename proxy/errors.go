@@ -50,6 +50,7 @@ const (
 	TypeUnreachable = "upstream_unreachable"     // a node can't be connected to; nothing was sent
 	TypeNoNode      = "no_upstream_available"    // nor can any other one
 	TypeBusy        = "upstream_busy"            // all connections to the engine are in use; nothing was sent
+	TypeLimited     = "upstream_overloaded"      // the engine has too much to do, and the write's turn didn't come; nothing was sent
 	TypeTimeout     = "upstream_timeout"         // connecting took too long; nothing was sent
 	TypeLost        = "upstream_answer_lost"     // a read was sent, and its answer didn't come, or not whole
 	TypeUnknown     = "unknown_outcome"          // the same for a request that changes something: it may have been applied
@@ -161,6 +162,8 @@ func notSentFailure(f *Failure, e *upstream.Error) {
 	switch {
 	case errors.Is(e.Err, upstream.ErrBusy):
 		f.Status, f.Type = http.StatusServiceUnavailable, TypeBusy
+	case errors.Is(e.Err, upstream.ErrLimited):
+		f.Status, f.Type = http.StatusTooManyRequests, TypeLimited
 	case errors.Is(e.Err, upstream.ErrClosed):
 		f.Status, f.Type = http.StatusServiceUnavailable, TypeStopped
 	case errors.As(e.Err, &connect) && connect.Reason == upstream.TimedOut:

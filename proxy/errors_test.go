@@ -30,6 +30,7 @@ func TestFailuresAsClientsAreToldOfThem(t *testing.T) {
 		"unresolved":         {node(upstream.NotSent, false, &upstream.ConnectError{Reason: upstream.Unresolved, Err: io.EOF}), true, 502, TypeUnreachable},
 		"connect timeout":    {node(upstream.NotSent, false, &upstream.ConnectError{Reason: upstream.TimedOut, Err: io.EOF}), false, 504, TypeTimeout},
 		"busy":               {node(upstream.NotSent, false, upstream.ErrBusy), false, 503, TypeBusy},
+		"limited":            {node(upstream.NotSent, false, upstream.ErrLimited), false, 429, TypeLimited},
 		"closed":             {node(upstream.NotSent, false, upstream.ErrClosed), false, 503, TypeStopped},
 		"lost write":         {node(upstream.Lost, true, io.EOF), false, 504, TypeUnknown},
 		"lost read":          {node(upstream.Lost, true, io.EOF), true, 502, TypeLost},

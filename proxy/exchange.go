@@ -251,7 +251,7 @@ func (x *Exchange) Fail(err error, extra ...wire.Field) {
 	allNodesDown(&failure, x.c.server.upstream.Nodes())
 	x.c.server.metrics.Failed(failure.Type)
 	fields := append([]wire.Field{{Name: []byte("content-type"), Value: []byte("application/json")}}, extra...)
-	if failure.Type == TypeOverloaded {
+	if failure.Type == TypeOverloaded || failure.Type == TypeLimited {
 		fields = append(fields, wire.Field{Name: []byte("Retry-After"), Value: []byte(retryAfter)})
 	}
 	_ = x.AnswerOwn(failure.Status, fields, failure.Append(nil))
@@ -263,7 +263,7 @@ const (
 	productName  = "Elasticsearch"
 )
 
-// retryAfter is after how many seconds a client may find the memory that it found taken: most requests take less than one.
+// retryAfter is after how many seconds a client may find the memory, or the turn, that it didn't find: most requests take less than one.
 const retryAfter = "1"
 
 // isRead reports whether the request changes nothing. If its answer is lost, no outcome is unknown.

@@ -167,12 +167,13 @@ func (a *App) openSessions(c *config.Config) error {
 	a.learner = learn.New(learn.Options{ShowClients: c.Learning.Clients == config.ClientsShown, Log: a.log,
 		EqualMove: a.metrics.EqualMove, Blind: a.metrics.Blind})
 	engine := &es.Client{Upstream: a.nodes}
+	carrier := a.carrier(&c.Upstream)
 	writes = write.New(write.Options{
-		Upstream: a.nodes, Engine: engine, Sessions: a.sessions, Events: a.writeEvents(), Log: a.log,
+		Upstream: a.nodes, Writes: carrier, Engine: engine, Sessions: a.sessions, Events: a.writeEvents(), Log: a.log,
 		OwnAuth: c.Upstream.Auth != (config.Auth{}), Now: a.o.Now, MaxBody: c.Limits.MaxGuardedBody.Bytes(),
 	})
 	a.interceptor = intercept.New(intercept.Options{
-		Rules: a.rules, Upstream: a.nodes, Documents: engine, Writes: writes, Sessions: a.sessions,
+		Rules: a.rules, Upstream: a.nodes, Carrier: carrier, Documents: engine, Writes: writes, Sessions: a.sessions,
 		Identity: identity(&c.Sessions, &c.Identity), Metrics: a.metrics,
 		Learner: a.learner, MaxBody: c.Limits.MaxGuardedBody.Bytes(),
 	})

@@ -57,8 +57,8 @@ func TestEveryKeyOfTheUpstreamReachesTheConnections(t *testing.T) {
 	if got, err := UpstreamConfig(&c.Upstream); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v %v, want %+v", got, err, want)
 	}
-	if n := reflect.TypeFor[config.Upstream]().NumField() + reflect.TypeFor[config.TLS]().NumField(); n != 8+5 {
-		t.Errorf("%d keys, of which 13 are looked at here", n)
+	if n := reflect.TypeFor[config.Upstream]().NumField() + reflect.TypeFor[config.TLS]().NumField(); n != 9+5 {
+		t.Errorf("%d keys, of which 14 are looked at here and in TestTheLimitOnWrites", n)
 	}
 	if got, err := UpstreamConfig(&parsed(t, "upstream: {health_interval: 0s, tls: {verify: none}}").Upstream); err != nil || got.HealthInterval >= 0 || !got.TLS.Insecure {
 		t.Errorf("%+v %v: certificates aren't looked at, nor nodes asked", got, err)

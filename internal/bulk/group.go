@@ -43,6 +43,8 @@ type Group struct {
 	// Context is the client's. Retry is for items that the engine rejects, and ends with it.
 	Context context.Context
 	Retry   retry.Policy
+	// Background says that other writes go first.
+	Background bool
 
 	mu      sync.Mutex
 	working int // items that are neither parked nor at their end
@@ -82,6 +84,7 @@ type parkedWrite struct {
 	done chan struct{}
 	idle bool // nobody is at work on its item: it is only waited for
 	asIs bool // the engine's element of it is the client's
+	once bool // a rejection is its end
 }
 
 type parkedRead struct {
@@ -109,7 +112,7 @@ func (g *Group) End() {
 
 // Add has an item that isn't guarded go with the first request. wait returns what became of it.
 func (g *Group) Add(it *Item) (wait func() (Result, error)) {
-	w := &parkedWrite{text: it.Text, at: it.at, idle: true, asIs: true, done: make(chan struct{})}
+	w := &parkedWrite{text: it.Text, at: it.at, idle: true, asIs: true, once: it.PassRejected, done: make(chan struct{})}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.writes = append(g.writes, w)
@@ -129,7 +132,7 @@ func (g *Group) flush() {
 
 // Pass has an item that isn't guarded go as the others do that are at work, and returns what became of it.
 func (g *Group) Pass(it *Item) (Result, error) {
-	p := &parkedWrite{text: it.Text, at: it.at, asIs: true, done: make(chan struct{})}
+	p := &parkedWrite{text: it.Text, at: it.at, asIs: true, once: it.PassRejected, done: make(chan struct{})}
 	g.park(p)
 	return p.res, p.err
 }
@@ -183,7 +186,7 @@ func (w *Way) Do(ctx context.Context, r *upstream.Request) (*upstream.Response, 
 	if !ok {
 		return w.group.alone(ctx, r)
 	}
-	p := &parkedWrite{text: text, at: w.item.at, done: make(chan struct{})}
+	p := &parkedWrite{text: text, at: w.item.at, once: w.item.PassRejected, done: make(chan struct{})}
 	w.group.park(p)
 	if p.err != nil {
 		return nil, p.err
@@ -293,7 +296,8 @@ func (g *Group) exchange(writes []*parkedWrite) (rejected []*parkedWrite) {
 	for _, w := range writes {
 		body = append(body, w.text...)
 	}
-	r := &upstream.Request{Method: http.MethodPost, Target: g.Target, Fields: g.Fields, Body: body, Timeout: g.Timeout, Client: g.Client}
+	r := &upstream.Request{Method: http.MethodPost, Target: g.Target, Fields: g.Fields, Body: body, Timeout: g.Timeout, Client: g.Client,
+		Background: g.Background}
 	res, err := g.Upstream.Do(wire.Last(g.Context), r)
 	switch {
 	case err != nil:
@@ -314,7 +318,7 @@ func (g *Group) exchange(writes []*parkedWrite) (rejected []*parkedWrite) {
 	}
 	ended := make([]*parkedWrite, 0, len(writes))
 	for _, w := range writes {
-		if w.err == nil && w.res.Status == http.StatusTooManyRequests {
+		if w.err == nil && w.res.Status == http.StatusTooManyRequests && !w.once {
 			rejected = append(rejected, w)
 		} else {
 			ended = append(ended, w)

@@ -33,6 +33,8 @@ type Item struct {
 
 	Guarded bool // the client's own version or sequence number is in it
 	Retries bool // the client's own retry_on_conflict is
+	// PassRejected says that a rejection by the engine (429) is its answer. Else it waits and goes again.
+	PassRejected bool
 	// Odd says that the engine refuses this one item, or that nobody could tell what it means alone: it goes as it is.
 	Odd bool
 

@@ -141,6 +141,12 @@ type Upstream struct {
 	// AcquireTimeout is how long a request may wait for one of them. Then it gets a 503. Default 5s.
 	AcquireTimeout unit.Duration `json:"acquire_timeout" min:"1nanos"`
 
+	// AdaptiveLimit bounds how many guarded writes are out to the engine at once, and finds the bound by itself: the answers
+	// take longer, or the engine rejects writes with 429, when there are too many. The others wait in line, foreground first,
+	// for `acquire_timeout` at most. Then they get a 429 with Retry-After, and nothing of them was sent. Searches and
+	// everything else that is forwarded never wait. Default false.
+	AdaptiveLimit bool `json:"adaptive_limit"`
+
 	// HealthInterval is the time between two health checks (`GET /`) of each node. Default 10s. Any answer below 500
 	// means that the node is alive. 0 switches the check off: optimist then judges a node by the requests that it
 	// sends to it.

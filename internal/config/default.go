@@ -100,6 +100,7 @@ func newRule(name string) Rule {
 			Backoff:     Backoff{BaseInterval: unit.Duration(2 * time.Millisecond), MaxInterval: unit.Duration(200 * time.Millisecond)},
 		},
 		RetryOnConflict: 3,
+		Rejected:        RejectedRetry,
 		Priority:        PriorityForeground,
 	}
 }

@@ -54,6 +54,8 @@ type (
 	Update string
 	// Bulk is what happens to items of a _bulk.
 	Bulk string
+	// Rejected is what happens to a write that the engine rejects.
+	Rejected string
 	// Priority is who goes first.
 	Priority string
 	// Action is what a step of a transform does.
@@ -146,6 +148,9 @@ const (
 	BulkPass   Bulk = "pass"
 	BulkRefuse Bulk = "refuse"
 
+	RejectedRetry Rejected = "retry"
+	RejectedPass  Rejected = "pass"
+
 	PriorityForeground Priority = "foreground"
 	PriorityBackground Priority = "background"
 
@@ -203,6 +208,7 @@ func (OnMissing) choices() []string        { return []string{"fail", "recreate"}
 func (OnDeleteConflict) choices() []string { return []string{"sent", "fail"} }
 func (Update) choices() []string           { return []string{"merge", "engine"} }
 func (Bulk) choices() []string             { return []string{"guard", "pass", "refuse"} }
+func (Rejected) choices() []string         { return []string{"retry", "pass"} }
 func (Priority) choices() []string         { return []string{"foreground", "background"} }
 func (Action) choices() []string {
 	return []string{"add", "remove", "replace", "move", "copy", "test", "increment", "append", "union", "max", "min", "default", "now",

@@ -67,6 +67,11 @@ type Rule struct {
 	// nor a guard, and which it doesn't merge itself. Default 3. 0 adds nothing.
 	RetryOnConflict int `json:"retry_on_conflict" min:"0" max:"1000"`
 
+	// Rejected says what a write is that the engine rejects with 429 because it has too much to do: retry (default: nothing
+	// of it was applied, so it waits and goes again, within the limits of `retry`; the client waits meanwhile) or pass (the
+	// 429 is the client's answer at once).
+	Rejected Rejected `json:"rejected"`
+
 	// Priority is foreground (default) or background: it says who goes first if many changes wait for one document. A
 	// request's own `Optimist-Priority` header wins. The background never starves.
 	Priority Priority `json:"priority"`

@@ -22,6 +22,8 @@ import (
 type Options struct {
 	Rules    *rule.Switch
 	Upstream es.Doer
+	// Carrier is what carries the writes of bulks: it may have them wait.
+	Carrier es.Doer
 	// Documents reads those of which an item of a bulk has met a conflict.
 	Documents bulk.Documents
 	Writes    *write.Service

@@ -176,6 +176,7 @@ func (b *items) chooseFor(it *item) {
 	case it.rule.Bulk == rule.BulkPass:
 		it.rule, b.passes = nil, true
 	default:
+		it.PassRejected = it.rule.PassRejected
 		it.guarded, it.err = b.needsGuard(it)
 		it.named.guarded = it.named.guarded || it.guarded
 		it.retries = !it.guarded && it.err == nil && it.wantsRetries()
@@ -223,9 +224,10 @@ func (b *items) run() {
 	ctx := r.Context()
 	b.fields, b.caller = itemFields(r.Fields()), r.Caller()
 	target := uri.WithParams(r.Op().Path, uri.Without(nil, r.Op().Query, "filter_path", "pretty", "format"))
-	b.group = bulk.Group{Client: b.r.Place(), Upstream: b.i.Upstream, Documents: b.i.Documents, Target: target,
+	policy, behind := b.patience()
+	b.group = bulk.Group{Client: b.r.Place(), Upstream: b.i.Carrier, Documents: b.i.Documents, Target: target,
 		Fields: groupFields(r.Fields()), Params: b.caller.Params, Timeout: bulkTimeout,
-		Context: ctx, Retry: b.patience()}
+		Context: ctx, Retry: policy, Background: behind}
 	defer b.group.Close()
 	queues := b.queues() // before: it marks those that wait for others
 	for k := range b.all {
@@ -290,14 +292,15 @@ func (b *items) workWave(ctx context.Context, queues [][]*item) {
 	}
 }
 
-// patience is for items that the engine rejects for having too much to do: as the rule of the first item says.
-func (b *items) patience() retry.Policy {
+// patience is for items that the engine rejects for having too much to do, and behind says whether other writes go before: as the rule
+// of the first item says.
+func (b *items) patience() (p retry.Policy, behind bool) {
 	for k := range b.all {
 		if ru := b.all[k].rule; ru != nil {
-			return write.PolicyOf(ru)
+			return write.PolicyOf(ru), background(b.fields, ru)
 		}
 	}
-	return retry.Policy{}
+	return retry.Policy{}, false
 }
 
 // bulkTimeout bounds how long a bulk waits for its answer. The engine itself gives up on each item after the request's timeout, a minute,

@@ -49,6 +49,7 @@ func TestEveryMetricIsTold(t *testing.T) {
 	m.LockRequest("background", "timeout", time.Second)
 	m.LockContended.Inc("background")
 	m.LeasesLapsed(1, true)
+	m.WatchWrites(func() Writes { return Writes{Limit: 20, Out: 3, Foreground: 2, Background: 1, Refused: 4} })
 	m.WatchLocks(func() int { return 3 }, func(string) int { return 2 })
 	m.Mode("guard", "guard", "observe", "off")
 	m.Reloaded(true, time.UnixMilli(1700000000500))

@@ -72,6 +72,30 @@ func (m *Metrics) WatchNodes(read func() []Node) {
 	}})
 }
 
+// Writes is what the bound on writes under way counts; Refused only grows.
+type Writes struct {
+	Limit, Out, Foreground, Background int
+	Refused                            uint64
+}
+
+// WatchWrites has the bound on writes under way read whenever the metrics are. Call it once at most.
+func (m *Metrics) WatchWrites(read func() Writes) {
+	limit := desc(MetricWriteLimit, "Guarded writes that may be out to the engine at once (upstream.adaptive_limit).")
+	out := desc(MetricWritesOut, "Guarded writes that are out to the engine.")
+	queued := desc(MetricWritesQueued, "Guarded writes that wait for their turn, by class.", LabelClass)
+	m.registry.MustRegister(&collector{prometheus.GaugeValue, []*prometheus.Desc{limit, out, queued}, func(emit emit) {
+		w := read()
+		emit(limit, float64(w.Limit))
+		emit(out, float64(w.Out))
+		emit(queued, float64(w.Foreground), "foreground")
+		emit(queued, float64(w.Background), "background")
+	}})
+	refused := desc(MetricWritesRefused, "Guarded writes whose turn didn't come in time. They got a 429, and nothing of them was sent.")
+	m.registry.MustRegister(&collector{prometheus.CounterValue, []*prometheus.Desc{refused}, func(emit emit) {
+		emit(refused, float64(read().Refused))
+	}})
+}
+
 // WatchLocks has the locks that are held and waited for read whenever the metrics are. Call it once at most.
 func (m *Metrics) WatchLocks(held func() int, waiting func(class string) int) {
 	m.watch(MetricLocksHeld, "Leases that this optimist gave out and that still last.", nil, func() float64 { return float64(held()) })

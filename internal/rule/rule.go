@@ -61,6 +61,7 @@ type Rule struct {
 	FailStaleDelete bool // on_delete_conflict: a stale delete gets a 409. Else it deletes, and the outcome names / as overwritten
 	EngineUpdates   bool // update: the engine merges an _update with doc whose client has read the document. Else it is a change
 	Background      bool // priority
+	PassRejected    bool // rejected: the engine's 429 is the client's answer. Else the write waits and goes again
 	Bulk            Bulk // what happens to items of a _bulk
 	Rerun           bool // an _update_by_query may run again over documents that it has changed
 
@@ -120,6 +121,7 @@ func compile(n int, c *config.Rule) (*Rule, []mistake) {
 		Steps:           steps,
 		Stamp:           c.Base.Stamp,
 		Background:      c.Priority == config.PriorityBackground,
+		PassRejected:    c.Rejected == config.RejectedPass,
 		HasStrategies:   len(c.Merge.Paths) > 0 || c.Merge.Default != config.MergeSent,
 		RetryOnConflict: c.RetryOnConflict,
 		Retry: Retry{

@@ -118,6 +118,8 @@ type Request struct {
 	Node string
 	// Client is on whose behalf it is sent: nobody gets all connections. The zero value is ourselves.
 	Client share.Client
+	// Background says that other requests go first where they have to wait in line: see package pressure.
+	Background bool
 	// Own replaces any Authorization among Fields by Config.Authorization. It is for our own indices, never for a client's
 	// request.
 	Own bool

@@ -23,6 +23,8 @@ var (
 
 	// ErrBusy is the reason of a NotSent: all connections were in use for Config.AcquireTimeout.
 	ErrBusy = errors.New("no free connection")
+	// ErrLimited is the reason of a NotSent of a write whose turn didn't come, because the engine has too much to do.
+	ErrLimited = errors.New("the engine has too much to do, and the write's turn didn't come in time")
 	// ErrClosed is the reason of a NotSent after Set.Close.
 	ErrClosed = errors.New("upstream closed")
 )

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"optimist/internal/upstream"
 	"optimist/internal/uri"
 	"optimist/internal/wire"
+	"optimist/retry"
 )
 
 // carrier takes a load upstream and brings the engine's answer back, in the form that the answer to a single request has. It
@@ -47,7 +49,7 @@ func (s single) carry(ctx context.Context, l *load) (*upstream.Response, error) 
 	case l.goesAsPart():
 		body = l.updateBody(l.draft.Part, nil)
 	}
-	return l.on(s).exchange(ctx, l.request(body, l.guard, create))
+	return l.on(s).write(ctx, l.change, l.request(body, l.guard, create))
 }
 
 // on is how the change's writes are carried: on the way that its request brings, if it does.
@@ -56,6 +58,38 @@ func (c *change) on(s single) single {
 		return single{c.req.Way}
 	}
 	return s
+}
+
+// write sends a request of the change's. A write that the engine rejects, because it has too much to do (429), waits and goes again, if
+// the rule doesn't forbid it: nothing of it was applied. In a bulk the bulk does so.
+func (s single) write(ctx context.Context, c *change, r *upstream.Request) (res *upstream.Response, err error) {
+	r.Background = c.req.Background
+	res, err = s.exchange(ctx, r)
+	if err != nil || res.Status != http.StatusTooManyRequests || c.req.Rule.PassRejected || c.req.Way != nil {
+		return res, err
+	}
+	last := retry.Do(ctx, c.policy(), func(ctx context.Context, n int) error {
+		if n > 1 {
+			if ctx.Err() != nil {
+				return context.Cause(ctx) // what isn't sent by the time that the client leaves never is
+			}
+			next, failed := s.exchange(ctx, r)
+			if failed != nil {
+				return failed
+			}
+			res.Release()
+			res = next
+		}
+		if res.Status == http.StatusTooManyRequests {
+			return doc.ErrConflict
+		}
+		return nil
+	})
+	if errors.Is(last, ErrUnknownOutcome) {
+		res.Release()
+		return nil, last
+	}
+	return res, nil // the rejection, where the time is over: nobody knows better
 }
 
 // exchange sends one request and waits for its answer.

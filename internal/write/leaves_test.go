@@ -154,8 +154,8 @@ func TestAClientLeavesWhileItsWriteIsOut(t *testing.T) {
 			again: "merged;attempts=0;base=view", status: 200,
 		},
 		"which the engine refuses": {
-			before: func(*upstream.Request) (*upstream.Response, error) { return answering(429, tooManyRequests), nil },
-			first:  func(t *testing.T, r result) { has(t, r, 429, "guarded") },
+			before: func(*upstream.Request) (*upstream.Response, error) { return answering(403, `{"status":403}`), nil },
+			first:  func(t *testing.T, r result) { has(t, r, 403, "guarded") },
 			again:  "guarded;attempts=1;base=session", status: 200,
 		},
 		"whose answer is lost": {

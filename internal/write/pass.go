@@ -45,7 +45,7 @@ func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 
 // sendDirect sends a request of the change's that no lane is for.
 func (s *Service) sendDirect(ctx context.Context, c *change, r *upstream.Request) (*upstream.Response, error) {
-	res, err := c.on(s.direct).exchange(ctx, r)
+	res, err := c.on(s.direct).write(ctx, c, r)
 	if err == nil || errors.Is(err, ErrUnknownOutcome) {
 		c.attempts++
 	}

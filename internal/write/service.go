@@ -48,6 +48,8 @@ type Events struct {
 // Options are what a Service needs. Upstream, Engine and Sessions are required.
 type Options struct {
 	Upstream es.Doer
+	// Writes is what carries the writes, where that isn't Upstream: it may have them wait.
+	Writes   es.Doer
 	Engine   Engine
 	Sessions *session.Store
 	Events   Events

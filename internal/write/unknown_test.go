@@ -35,7 +35,7 @@ func TestWhatFollowsALostAnswerNeverSaysThatNothingWasWritten(t *testing.T) {
 	} {
 		for _, method := range []string{"PUT", "DELETE"} {
 			t.Run(name+" "+method, func(t *testing.T) {
-				w := newWorld(t, "")
+				w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, rejected: pass}\n")
 				w.put("1", `{"a":1}`)
 				me := w.client("me")
 				me.read("1")

@@ -32,8 +32,11 @@ func New(o Options) *Service {
 	}
 	s := &Service{engine: o.Engine, sessions: o.Sessions, events: o.Events, log: o.Log,
 		now: o.Now, maxBody: int(o.MaxBody), observer: unobserved{}, attempts: &sync.Pool{}}
-	s.direct = single{o.Upstream}
-	s.carrier, s.questions = s.direct, s.direct
+	if o.Writes == nil {
+		o.Writes = o.Upstream
+	}
+	s.direct, s.questions = single{o.Writes}, single{o.Upstream}
+	s.carrier = s.direct
 	s.lanes = retry.NewLanes(o.BatchLimit, share)
 	s.catalog = catalog.New(catalog.Options{Engine: o.Engine, OwnAuth: o.OwnAuth, Now: o.Now, Unguardable: s.events.Unguardable.Call,
 		Recreated: func(who session.Credentials, index string) {
