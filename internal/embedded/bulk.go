@@ -130,8 +130,13 @@ func (it *bulkItem) metadata(kid *node, line int) (err *Error) {
 		n, err = parseNumber(kid.name, kid.text(), 64)
 		return n
 	}
-	if kid.kind == tree.Null {
+	object := kid.name == "_source" || kid.name == "dynamic_templates"
+	switch {
+	case kid.kind == tree.Null:
 		return nil // as if it weren't there
+	case kid.kind == tree.Array, kid.kind == tree.Object && !object:
+		return illegalArgument("Malformed action/metadata line [%d], expected a simple value for field [%s] but found [%s]",
+			line, kid.name, tokenName(kid.raw))
 	}
 	switch kid.name {
 	case "_index":
@@ -141,11 +146,8 @@ func (it *bulkItem) metadata(kid *node, line int) (err *Error) {
 	case "routing":
 		it.u.routing = kid.text()
 	case "op_type":
-		if kid.text() == "create" {
-			it.u.act = actCreate
-			if it.verb == "index" {
-				it.verb = "create" // which the answer names
-			}
+		if it.verb == "index" && kid.text() == "create" {
+			it.u.act, it.verb = actCreate, "create" // which the answer names
 		}
 	case "version":
 		it.u.version = number()
