@@ -173,6 +173,9 @@ type Summary struct {
 func (s *Summary) Append(dst []byte) []byte {
 	took := func() {
 		dst = strconv.AppendInt(append(dst, `"took":`...), s.Took.Milliseconds(), 10)
+		if s.Ingest >= 0 {
+			dst = strconv.AppendInt(append(dst, `,"ingest_took":`...), s.Ingest, 10)
+		}
 	}
 	failed := func() { dst = strconv.AppendBool(append(dst, `"errors":`...), s.Failed) }
 	first, second := failed, took
@@ -183,9 +186,6 @@ func (s *Summary) Append(dst []byte) []byte {
 	first()
 	dst = append(dst, ',')
 	second()
-	if s.Ingest >= 0 {
-		dst = strconv.AppendInt(append(dst, `,"ingest_took":`...), s.Ingest, 10)
-	}
 	return append(dst, `,"items":[`...)
 }
 

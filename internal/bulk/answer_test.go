@@ -58,7 +58,7 @@ func TestAnswersThatArentTheEnginesAreErrorsOfTheItems(t *testing.T) {
 func TestASummaryIsWrittenAsTheEngineDoes(t *testing.T) {
 	for want, s := range map[string]Summary{
 		`{"errors":true,"took":12,"items":[`:                 {Took: 12 * time.Millisecond, Failed: true, Ingest: -1},
-		`{"took":0,"errors":false,"ingest_took":3,"items":[`: {TookFirst: true, Ingest: 3},
+		`{"took":0,"ingest_took":3,"errors":false,"items":[`: {TookFirst: true, Ingest: 3},
 	} {
 		if got := s.Append(nil); string(got) != want {
 			t.Errorf("%s, want %s", got, want)

@@ -5,6 +5,7 @@ package bulk
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strconv"
@@ -86,7 +87,10 @@ func (r *Reader) Next() (it Item, ok bool, err error) {
 	}
 	if it.Kind != api.Delete {
 		it.Source, rest, ended = cutLine(rest)
-		if !ended || it.Kind == api.Update && (!jsontext.Valid(it.Source) || it.Guarded && upserts(it.Source)) {
+		if it.Kind == api.Update {
+			it.Source = firstValue(it.Source)
+		}
+		if !ended || it.Kind == api.Update && (it.Source == nil || it.Guarded && upserts(it.Source)) {
 			return it, false, ErrUnreadable
 		}
 		it.Odd = it.Odd || !jsontext.LooksLikeObject(it.Source)
@@ -95,6 +99,63 @@ func (r *Reader) Next() (it Item, ok bool, err error) {
 	r.text = rest
 	r.read++
 	return it, true, nil
+}
+
+// firstValue is the JSON value that a text begins with, which of an update is all that the engines read; nil if it begins with none.
+func firstValue(text []byte) []byte {
+	if jsontext.Valid(text) {
+		return text
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	var v json.RawMessage
+	if d.Decode(&v) != nil {
+		return nil
+	}
+	return text[:d.InputOffset()]
+}
+
+// Name is which document an item of a bulk is of, and what is to be done with it.
+type Name struct{ Verb, Index, ID, Routing string }
+
+// Names are the names of the items of a bulk that can't be read, as far as they can be told, in their order: the engines read no further
+// than they need, and some don't mind what stands behind that.
+func Names(text []byte, d Defaults) (of []Name) {
+	for len(text) > 0 {
+		var line []byte
+		line, text, _ = cutLine(text)
+		if len(bytes.TrimLeft(line, " \t\r")) == 0 {
+			continue
+		}
+		n := Name{Index: d.Index, Routing: d.Routing}
+		gjson.ParseBytes(line).ForEach(func(verb, meta gjson.Result) bool {
+			n.Verb = verb.String()
+			meta.ForEach(n.read)
+			return false
+		})
+		if _, known := verbs[n.Verb]; !known {
+			return of
+		}
+		if of = append(of, n); n.Verb != "delete" {
+			_, text, _ = cutLine(text)
+		}
+	}
+	return of
+}
+
+// read reads a member of an action.
+func (n *Name) read(name, v gjson.Result) bool {
+	if v.Type == gjson.Null {
+		return true
+	}
+	switch name.String() {
+	case "_index":
+		n.Index = v.String()
+	case "_id":
+		n.ID = v.String()
+	case "routing", "_routing":
+		n.Routing = v.String()
+	}
+	return true
 }
 
 // upserts reports whether an update makes the document where there is none, which no engine does under a guard: it refuses the whole bulk.
@@ -183,10 +244,8 @@ func (it *Item) readMember(name string, v gjson.Result) bool {
 	case "routing", "_routing":
 		it.Routing = text
 	case "op_type":
-		if it.Kind == api.Index && text == "create" {
+		if it.Kind == api.Index && text == "create" { // of other actions it says nothing
 			it.Kind, it.Verb = api.Create, "create" // which its answer names
-		} else if text != "index" {
-			return false
 		}
 	case "version", "_version", "version_type", "_version_type", "if_seq_no", "if_primary_term":
 		it.Guarded = true
@@ -253,7 +312,8 @@ func (it *Item) misguarded() bool {
 	_, seqNo := uri.Param(it.params, "if_seq_no")
 	_, term := uri.Param(it.params, "if_primary_term")
 	_, version := uri.Param(it.params, "version")
-	creates := it.Verb == "create" || it.ID == ""
+	creates := it.Verb == "create" || it.ID == "" && version
+	it.Odd = it.Odd || it.ID == "" // a document that the engine names has no number before: that item alone conflicts
 	return seqNo != term || creates || seqNo && it.Retries || version && it.Verb == "update"
 }
 

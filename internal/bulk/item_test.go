@@ -2,6 +2,7 @@ package bulk
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,7 +68,7 @@ func TestBulksThatAreOddAreLeftToTheEngine(t *testing.T) {
 	for _, text := range []string{
 		`{"index":{"_id":"1"}}|{}`, `{"index":{"_id":"1"}}|`, `{"update":{"_id":"1"}}||`, `{"update":{"_id":"1"}}|{"doc":|`, `{"delete":{"_id":"1"}}`, `{"delete":{}}|`, `{"update":{}}|{}|`,
 		`{"index":{"_id":"1"},"delete":{}}|{}|`, `{"index":[]}|{}|`, `{"index":1}|{}|`, `[]|{}|`, `x|{}|`, `{}|{}|`, `{"put":{"_id":"1"}}|{}|`,
-		`{"delete":{"_id":null}}|`, `{"index":{"_id":["1"]}}|{}|`, `{"index":{"parent":"1"}}|{}|`, `{"index":{"_id":"1","op_type":"x"}}|{}|`,
+		`{"delete":{"_id":null}}|`, `{"index":{"_id":["1"]}}|{}|`, `{"index":{"parent":"1"}}|{}|`, `{"index":{"_id":"1","op_type":["create"]}}|{}|`,
 		`{"index":{"_index":""}}|{}|`, `{"index":{"_id":"1","if_seq_no":1}}|{}|`, `{"create":{"_id":"1","if_seq_no":1,"if_primary_term":1}}|{}|`,
 		`{"update":{"_id":"1","version":1}}|{"doc":{}}|`, `{"update":{"_id":"1","if_seq_no":1,"if_primary_term":1,"retry_on_conflict":1}}|{"doc":{}}|`,
 	} {
@@ -84,12 +85,26 @@ func TestBulksThatAreOddAreLeftToTheEngine(t *testing.T) {
 func TestAnOddItemIsLeftToTheEngineByItself(t *testing.T) {
 	for text, odd := range map[string]bool{
 		`{"index":{"_id":"1"}}||`: true, `{"create":{"_id":"1"}}|7|`: true, `{"index":{"_id":""}}|{}|`: true, `{"index":{"_id":null,"routing":null}}|{}|`: false,
-		`|   |{"index":{"_id":"1"}}| {}|`: false,
+		`|   |{"index":{"_id":"1"}}| {}|`: false, `{"index":{"_id":"1","op_type":"x"}}|{}|`: false, `{"update":{"_id":"1"}}|{"doc":{}}x|`: false,
+		`{"index":{"if_seq_no":1,"if_primary_term":1}}|{}|`: true,
 	} {
 		items, err := readAll(strings.ReplaceAll(text, "|", "\n"), Defaults{Index: "shop"})
 		if err != nil || len(items) != 1 || items[0].Odd != odd || items[0].Routing != "" {
 			t.Errorf("%s: %+v, %v", text, items, err)
 		}
+	}
+}
+
+// An engine reads an update's part, and not what stands behind it; a bulk that isn't read names its documents all the same.
+func TestWhatStandsBehindAPartIsNoPartOfIt(t *testing.T) {
+	text := "{\"update\":{\"_id\":1}}\n{\"doc\":{}} }\n{\"delete\":{\"_id\":\"2\",\"routing\":\"r\"}}x\n\n{\"index\":{\"_index\":\"b\",\"routing\":null}}\n\n{\"x\":{}}\n"
+	it, _, err := NewReader([]byte(text), Defaults{Index: "a"}).Next()
+	if err != nil || string(it.Source) != `{"doc":{}}` {
+		t.Errorf("%q, %v", it.Source, err)
+	}
+	want := []Name{{"update", "a", "1", "u"}, {"delete", "a", "2", "r"}, {"index", "b", "", "u"}}
+	if got := Names([]byte(text), Defaults{Index: "a", Routing: "u"}); !slices.Equal(got, want) {
+		t.Errorf("%v", got)
 	}
 }
 
