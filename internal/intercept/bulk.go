@@ -1,11 +1,13 @@
 package intercept
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
 	"optimist/internal/api"
 	"optimist/internal/budget"
+	"optimist/internal/bulk"
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/outcome"
@@ -36,14 +38,15 @@ func (i *Interceptor) many(r *request) bool {
 		return i.passMany(r, []wire.Field{i.passedField(r, ru, outcome.ReasonByQuery)})
 	}
 	reason := i.bulkReason(r)
+	var of []bulk.Name
 	if reason == "" {
-		done, why := i.bulk(r)
+		done, why, names := i.bulk(r)
 		if done {
 			return true
 		}
-		reason = why
+		reason, of = why, names
 	}
-	return i.passMany(r, []wire.Field{i.passedField(r, ru, reason)})
+	return i.passBulk(r, []wire.Field{i.passedField(r, ru, reason)}, of)
 }
 
 // bulkReason is why the items of a bulk can't be guarded, as far as its head tells.
@@ -65,7 +68,7 @@ func (i *Interceptor) bulkReason(r *request) string {
 
 // bulk guards the items of a bulk. done is false where there is nothing to guard, or where it can't be: then reason says why, and the
 // request is still to be forwarded.
-func (i *Interceptor) bulk(r *request) (done bool, reason string) {
+func (i *Interceptor) bulk(r *request) (done bool, reason string, of []bulk.Name) {
 	began := time.Now()
 	body, _, err := r.Plain(i.MaxBody)
 	taken := budget.Of(r.Context())
@@ -74,31 +77,32 @@ func (i *Interceptor) bulk(r *request) (done bool, reason string) {
 	}
 	switch {
 	case errors.Is(err, proxy.ErrTooLarge), errors.Is(err, budget.ErrTooMuch):
-		return false, outcome.ReasonTooLarge
+		return false, outcome.ReasonTooLarge, nil
 	case err != nil:
 		r.Fail(err)
-		return true, ""
+		return true, "", nil
 	}
 	b, err := i.readItems(r, body)
 	if err != nil {
-		return false, outcome.ReasonFormat // the engine says what is wrong with it
+		d, _ := defaults(r)
+		return false, outcome.ReasonFormat, bulk.Names(body, d) // the engine says what is wrong with it
 	}
 	if !b.choose() {
 		if b.passes {
 			reason = outcome.ReasonBulk
 		}
-		return false, reason
+		return false, reason, b.itemNames()
 	}
 	switch err := taken.Take(int64(b.guarded()) * roomOfGuarded); {
 	case errors.Is(err, budget.ErrTooMuch):
-		return false, outcome.ReasonTooLarge
+		return false, outcome.ReasonTooLarge, b.itemNames()
 	case err != nil:
 		r.Fail(err)
-		return true, ""
+		return true, "", nil
 	}
 	b.run()
 	b.answer(began)
-	return true, ""
+	return true, "", nil
 }
 
 // How many bytes an item takes beyond those of its text, and one that is guarded besides: its write, and the goroutine that waits for it.
@@ -109,6 +113,11 @@ const (
 
 // passMany forwards the request as it is, but for stamps.
 func (i *Interceptor) passMany(r *request, fields []wire.Field) bool {
+	return i.passBulk(r, fields, nil)
+}
+
+// passBulk is passMany for a bulk whose items have been read.
+func (i *Interceptor) passBulk(r *request, fields []wire.Field, of []bulk.Name) bool {
 	s, err := i.withoutStamps(r)
 	if err != nil {
 		r.Fail(err)
@@ -118,7 +127,7 @@ func (i *Interceptor) passMany(r *request, fields []wire.Field) bool {
 	if c := r.Client(); c.Known && fields != nil && r.Op().Kind == api.Bulk {
 		epoch := i.Sessions.Epoch()
 		capture = watch.NewCapture(budget.Of(r.Context()), bulkLimit)
-		capture.Whole = func() { i.noteBulk(r, capture, epoch) }
+		capture.Whole = func() { i.noteBulk(r, capture, of, epoch) }
 	}
 	return i.forward(r, &s, fields, capture)
 }
@@ -126,19 +135,47 @@ func (i *Interceptor) passMany(r *request, fields []wire.Field) bool {
 // bulkLimit is the size of a bulk's answer, in bytes, up to which it is looked at: some 20,000 items.
 const bulkLimit = 4 << 20
 
-// noteBulk ends what a session knew of the documents that a bulk of its own has written or deleted, as far as the answer names them.
-func (i *Interceptor) noteBulk(r *request, capture *watch.Capture, epoch session.Epoch) {
+// itemNames are the names of the items, of a client of whom something may be known.
+func (b *items) itemNames() []bulk.Name {
+	if !b.r.Client().Known {
+		return nil
+	}
+	of := make([]bulk.Name, len(b.all))
+	for k := range b.all {
+		it := &b.all[k]
+		of[k] = bulk.Name{Verb: it.Verb, Index: it.Index, ID: it.ID, Routing: it.Routing}
+	}
+	return of
+}
+
+// noteBulk ends what a session knew of the documents that a bulk of its own has written or deleted. of are those that the request names;
+// only it says by which routing, and a document is another one by each.
+func (i *Interceptor) noteBulk(r *request, capture *watch.Capture, of []bulk.Name, epoch session.Epoch) {
+	sess := r.Client().Session
+	usual, _ := r.Routing()
 	answer, readable := capture.Body()
-	routing, ok := r.Routing()
-	if !readable || !ok {
+	if whole := es.Member(answer, "error"); readable && whole != nil {
+		return // nothing was done
+	}
+	n, told := 0, readable
+	for item := range es.Elements(answer, "items") {
+		verb, did := ofItem(item)
+		it := es.ParseItem(did)
+		if told = told && len(it.Index) > 0 && len(it.ID()) > 0; !told {
+			break
+		}
+		index, routing := r.Index(), usual
+		if n++; n <= len(of) {
+			index, routing = of[n-1].Index, of[n-1].Routing
+		}
+		i.noteItem(sess, verb, it, i.routing(r, routing, index), epoch)
+	}
+	if told && n >= len(of) {
 		return
 	}
-	routing = i.routing(r, routing, r.Index())
-	for item := range es.Elements(answer, "items") {
-		for _, action := range [...]string{"index", "create", "update", "delete"} {
-			if did := es.Member(item, action); did != nil {
-				i.noteItem(r.Client().Session, action, es.ParseItem(did), routing, epoch)
-			}
+	for k := range of { // the answer was to show less, so that nobody can tell what became of which
+		if ix, err := i.catalog.Describe(r.Context(), r.Asker(), of[k].Index, 0); err == nil && of[k].ID != "" {
+			i.Sessions.ReadUnknown(sess, doc.Ref{Index: ix.Name, ID: of[k].ID, Routing: cmp.Or(of[k].Routing, ix.Routing)})
 		}
 	}
 }
@@ -152,17 +189,28 @@ func (i *Interceptor) routing(r *request, given, index string) string {
 	return given
 }
 
+// ofItem is an element of a bulk's items: what was done, and what became of it.
+func ofItem(element []byte) (verb string, did []byte) {
+	for _, verb := range [...]string{"index", "create", "update", "delete"} {
+		if did := es.Member(element, verb); did != nil {
+			return verb, did
+		}
+	}
+	return "", nil
+}
+
 func (i *Interceptor) noteItem(sess session.Session, action string, it es.Item, routing string, epoch session.Epoch) {
 	result := string(it.Result)
 	ref := doc.Ref{Index: string(it.Index), ID: it.ID(), Routing: routing}
+	whole := action != "update" || result == "created" // an update that creates the document has sent all of it
 	switch {
 	case result == "" || result == "noop" || result == "created" && it.Version == 1:
 		// It was refused, or is new, so that nobody knew of it: most items of most bulks.
-	case result == "deleted":
+	case result == "deleted", result == "not_found":
 		i.Sessions.ReadUnknown(sess, ref) // nor is what it read of it a base for what comes after
 	case it.Numbered:
-		i.Sessions.WroteElse(sess, ref, it.Revision, action != "update", epoch)
+		i.Sessions.WroteElse(sess, ref, it.Revision, whole, epoch)
 	default:
-		i.Sessions.WroteElse(sess, ref, doc.Revision{}, action != "update", epoch)
+		i.Sessions.WroteElse(sess, ref, doc.Revision{}, whole, epoch)
 	}
 }

@@ -80,15 +80,10 @@ type ruled struct {
 
 // readItems reads the items of a bulk. The error is bulk.ErrUnreadable.
 func (i *Interceptor) readItems(r *request, body []byte) (*items, error) {
-	op := r.Op()
 	b := &items{i: i, r: r, names: map[string]*named{}, epoch: i.Sessions.Epoch(), stamps: i.Rules.Rules().Stamps()}
-	routing, ok := r.Routing()
+	d, ok := defaults(r)
 	if !ok {
 		return nil, bulk.ErrUnreadable
-	}
-	d := bulk.Defaults{Index: r.Index(), Routing: routing, Params: op.Query}
-	if op.Typed {
-		d.Type = api.Name(op.Type)
 	}
 	b.all = make([]item, 0, mostItems(body)/2+1) // most have a line with their document
 	for reader := bulk.NewReader(body, d); ; {
@@ -98,6 +93,17 @@ func (i *Interceptor) readItems(r *request, body []byte) (*items, error) {
 		}
 		b.all = append(b.all, item{Item: it, named: b.nameOf(it.Index)})
 	}
+}
+
+// defaults are what a bulk says of all its items. ok is false where its routing can't be read.
+func defaults(r *request) (d bulk.Defaults, ok bool) {
+	op := r.Op()
+	d = bulk.Defaults{Index: r.Index(), Params: op.Query}
+	if op.Typed {
+		d.Type = api.Name(op.Type)
+	}
+	d.Routing, ok = r.Routing()
+	return d, ok
 }
 
 // mostItems is how many items a bulk has at most: as many as lines.

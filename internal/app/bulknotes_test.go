@@ -1,0 +1,32 @@
+package app
+
+import (
+	"strings"
+	"testing"
+)
+
+// What a session's own bulk leaves is no conflict for its next one, though the bulk went as it was.
+func TestABulkThatPassesEndsWhatItsSessionKnew(t *testing.T) {
+	const mine = `{"index":{"_id":"1","routing":"r"}}` + "\n" + `{"a":1}` + "\n"
+	for name, passing := range map[string]struct{ query, text string }{
+		"by a routing of its own":        {"", `{"delete":{"_id":"1","routing":"r"}}` + "\n"},
+		"and is to show nothing":         {"?filter_path=errors", `{"delete":{"_id":"1","routing":"r"}}` + "\n"},
+		"of a document that isn't there": {"", `{"delete":{"_id":"1","routing":"r"}}` + "\n" + `{"delete":{"_id":"1","routing":"r"}}` + "\n"},
+		"and makes it anew by a part": {"", `{"delete":{"_id":"1","routing":"r"}}` + "\n" +
+			`{"update":{"_id":"1","routing":"r"}}` + "\n" + `{"doc":{"a":2},"doc_as_upsert":true}` + "\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "rules:\n- {name: p, match: {index: [alias]}, bulk: pass}\n- {name: r, match: {index: [shop]}}\n", Identity{})
+			w.put("/shop", `{"aliases":{"alias":{}}}`)
+			ask := func(target, text string) answer {
+				return w.ask(w.proxied, "POST", target, text, "Optimist-Session", "s")
+			}
+			w.wants(w.ask(w.proxied, "PUT", "/shop/_doc/1?routing=r", `{"a":1}`, "Optimist-Session", "s"), 201, "")
+			w.wants(ask("/alias/_bulk"+passing.query, passing.text), 200, "passed;")
+			if a := ask("/shop/_bulk", mine); strings.Contains(told(a), "exception") {
+				t.Errorf("%s %s", a.Outcome(), a.Body)
+			}
+			w.holds("/shop/_doc/1?routing=r", `{"a":1}`)
+		})
+	}
+}
