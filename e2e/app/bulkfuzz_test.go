@@ -1,0 +1,185 @@
+package app_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// randomBulks is how many random bulks are compared on an engine. The long tests compare more.
+func randomBulks(e target) int {
+	n := 40
+	if e.name == "embedded" {
+		n = 200
+	}
+	if long() {
+		n *= 50
+	}
+	return n
+}
+
+// maker makes random bulks: most of their items are valid, some are odd, and some break the whole.
+type maker struct{ *rand.Rand }
+
+func (m *maker) pick(of ...string) string { return of[m.IntN(len(of))] }
+
+// rarely picks one of the words in one of n cases.
+func (m *maker) rarely(n int, of ...string) string {
+	if m.IntN(n) > 0 {
+		return ""
+	}
+	return m.pick(of...)
+}
+
+func (m *maker) document() string {
+	return m.pick(`{"a":1}`, `{"a":1.50,"b":[1,2]}`, `{ "t" : "ü\u00e9" }`, `{}`, `{"n":9007199254740993}`, fmt.Sprintf(`{"a":%d}`, m.IntN(9)), `{"o":{"c":null}}`) +
+		m.rarely(60, "x", " ", "\t", "}")
+}
+
+func (m *maker) part() string {
+	return m.pick(`{"doc":{"a":2}}`, `{"doc":{"a":1}}`, `{"doc":{"b":[3]},"doc_as_upsert":true}`, `{"doc":{"a":7},"upsert":{"u":1}}`, `{"doc":{"a":2},"_source":true}`,
+		`{"doc":{"a":1},"detect_noop":false}`, `{"doc":{}}`) + m.rarely(200, "x")
+}
+
+func (m *maker) action(verb string) string {
+	members := []string{}
+	add := func(member string) {
+		if member != "" {
+			members = append(members, member)
+		}
+	}
+	add(m.rarely(3, `"_index":"shop"`, `"_index":"store"`, `"_index":"other"`, `"_index":null`, `"_index":"no/t"`))
+	if id := m.pick(`"_id":"1"`, `"_id":"2"`, `"_id":"3"`, `"_id":"\u00fc/4"`, `"_id":5`, `"_id":"6","routing":"r"`); verb == "update" || verb == "delete" || m.IntN(6) > 0 {
+		add(id)
+	}
+	add(m.rarely(8, `"routing":null`))
+	add(m.rarely(12, `"if_seq_no":1000000,"if_primary_term":1`, `"version":4,"version_type":"external"`, `"if_seq_no":1`))
+	add(m.rarely(30, `"require_alias":true`, `"require_alias":false`, `"pipeline":"none"`, `"pipeline":"_none"`, `"_source":true`))
+	add(m.rarely(200, `"colour":1`, `"pipeline":[]`, `"op_type":"create"`))
+	if verb == "update" {
+		add(m.rarely(5, `"retry_on_conflict":2`))
+	}
+	return `{"` + verb + `":{` + strings.Join(members, ",") + `}}` + m.rarely(300, "x", " ", ",")
+}
+
+func (m *maker) bulk() string {
+	var b strings.Builder
+	end := m.pick("\n", "\n", "\n", "\r\n")
+	for range 1 + m.IntN(7) {
+		verb := m.pick("index", "index", "create", "update", "delete")
+		b.WriteString(m.rarely(40, "\n", "\r\n", "  \n") + m.action(verb) + end)
+		switch verb {
+		case "update":
+			b.WriteString(m.part() + end)
+		case "delete":
+		default:
+			b.WriteString(m.rarely(80, "", "7", "[]") + m.document() + end)
+		}
+	}
+	if text := b.String(); m.IntN(150) > 0 {
+		return text
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func (m *maker) target() string {
+	return m.pick("/shop/_bulk", "/shop/_bulk", "/shop/_bulk", "/store/_bulk", "/_bulk") + m.rarely(8, "?refresh=true", "?filter_path=items.*.status,errors",
+		"?require_alias=true", "?_source=true", "?refresh=maybe", "?colour=red", "?timeout=10s")
+}
+
+// each is what differs each time, or from one index to another.
+var each = regexp.MustCompile(`"took":\d+|"ingest_took":\d+|seqNo \[\d+\]|"index_uuid":"[^"]*"|"(_seq_no|shard)":"?\d+"?|(app|absent)-[0-9a-f]{12}|` +
+	`"_index":"no/t",("_type":"_doc",)?"_id":("[^"]*"|null),"status":40[04],"error":\{[^}]*\}|` + // an index that can't be made isn't there for what goes alone
+	`"[0-9A-Za-z_-]{20}"|\[[0-9A-Za-z_-]{20}\]|\[[0-9A-Za-z_-]{22}\]`)
+
+// comparison is the same bulks sent to one set of indices directly, and to another through optimist.
+type comparison struct {
+	*testing.T
+	of    [2]side
+	trail []string
+}
+
+// side is where one half of a comparison goes.
+type side struct {
+	url    string
+	header http.Header
+	names  *strings.Replacer // of the indices
+}
+
+// ask sends a request to both sides.
+func (c *comparison) ask(method, target, body string) (direct, proxied answer) {
+	c.Helper()
+	var got [2]answer
+	for k, s := range c.of {
+		a, err := do(c.Context(), method, s.url+s.names.Replace(target), s.names.Replace(body), s.header)
+		if err != nil {
+			c.Fatal(err)
+		}
+		a.body = each.ReplaceAllString(a.body, "…")
+		got[k] = a
+	}
+	return got[0], got[1]
+}
+
+// same fails the test unless both sides answer the same.
+func (c *comparison) same(method, target, body string) {
+	c.Helper()
+	direct, proxied := c.ask(method, target, body)
+	if direct.status != proxied.status || direct.body != proxied.body {
+		c.Fatalf("%s\n%s %s\n%s\ndirect  %d %s\nproxied %d %s [%s]", strings.Join(c.trail[max(0, len(c.trail)-11):], "\n"),
+			method, target, body, direct.status, direct.body, proxied.status, proxied.body, proxied.outcome())
+	}
+}
+
+// TestRandomBulksAreWhatTheyAreWithoutOptimist sends the same bulks directly and through optimist: of a client that has read nothing, and of
+// one that reads documents before it writes. While nobody else writes, the answers and the documents are equal.
+func TestRandomBulksAreWhatTheyAreWithoutOptimist(t *testing.T) {
+	eachTarget(t, func(t *testing.T, e target) {
+		p := optimistFor(t, e, "")
+		for _, reads := range []bool{false, true} {
+			t.Run(fmt.Sprintf("reads %v", reads), func(t *testing.T) {
+				seed := rand.Uint64()
+				if given, err := strconv.ParseUint(os.Getenv("BULK_SEED"), 10, 64); err == nil {
+					seed = given
+				}
+				t.Logf("BULK_SEED=%d", seed)
+				m := &maker{rand.New(rand.NewPCG(seed, 1))}
+				c := &comparison{T: t}
+				for k, url := range []string{e.url, p.URL} {
+					shop := e.index(t)
+					store, other := shop+"-store", e.absent(t)
+					e.send(t, 200, "POST", "/_aliases", `{"actions":[{"add":{"index":"`+shop+`","alias":"`+store+`"}}]}`)
+					c.of[k] = side{url, session("s"), strings.NewReplacer("shop", shop, "store", store, "other", other)}
+				}
+				c.compare(m, reads, randomBulks(e))
+			})
+		}
+	})
+}
+
+func (c *comparison) compare(m *maker, reads bool, bulks int) {
+	ids := []string{"1", "2", "3", "%C3%BC%2F4", "5"}
+	for n := range bulks {
+		for range m.IntN(4) {
+			if id := m.pick(ids...); reads {
+				c.ask("GET", "/shop/_doc/"+id, "")
+			}
+		}
+		target, text := m.target(), m.bulk()
+		c.same("POST", target, text)
+		c.trail = append(c.trail, target+"\n"+text)
+		if n%10 > 0 {
+			continue
+		}
+		for _, id := range ids {
+			c.same("GET", "/shop/_source/"+id, "")
+			c.same("GET", "/shop/_source/"+id+"?routing=r", "")
+			c.same("GET", "/other/_source/"+id, "")
+		}
+	}
+}
