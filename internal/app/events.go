@@ -19,6 +19,9 @@ func (a *App) writeEvents() write.Events {
 		Batch:            a.metrics.Batched,
 		Unguardable:      func(_, reason string) { a.metrics.Unguardable.Inc(reason) },
 		StrategiesUnused: func(rule string) { a.metrics.StrategiesUnused.Inc(rule) },
+		Marked: func(rule string, applied bool) {
+			a.metrics.Marks.Inc(rule, map[bool]string{true: "applied", false: "not_applied"}[applied])
+		},
 		BaseChosen: func(kind session.Kind, reason session.Reason) {
 			if kind == session.KindLost {
 				a.metrics.LostBases.Inc(reason.String())

@@ -60,6 +60,16 @@ type Rule struct {
 	// `_delete_by_query` is always sent again. Default false.
 	Rerun bool `json:"rerun"`
 
+	// WriteID is the name of a field, such as `_writes`, at the top of documents. Every write of a whole document, of a
+	// part that optimist merges, and every PATCH leaves a mark in it: an id, and the revision whose place the write took.
+	// The field keeps the marks of the last 16 writes, about 30 bytes each. If the answer to a write is lost, optimist
+	// reads the document: the mark says that the write was applied, and the client gets a success. Clients see the field,
+	// and needn't care: what they send in it is ignored. Map it as `{"type": "keyword", "index": false, "doc_values":
+	// false}`. An index with `dynamic: strict` must have it in its mapping, else the engine refuses the write with a 400.
+	// Default none: then only a write that is as good twice as once is finished after a lost answer, and all others get a
+	// 504. See docs/outcomes.md.
+	WriteID string `json:"write_id"`
+
 	// Retry says how often and how long optimist tries a conflicting write.
 	Retry Retry `json:"retry"`
 

@@ -44,6 +44,7 @@ func (v *validator) rule(r *Rule, key string) {
 		v.fail(key+".base.stamp", "a rule that asks for headers or users can't stamp: another client may write a copy back, and its write "+
 			"would store the stamp. Stamp in a rule for all clients of the index")
 	}
+	v.writeID(r, key+".write_id")
 	for i := range r.Transform {
 		v.step(&r.Transform[i], key+".transform["+strconv.Itoa(i)+"]")
 	}
@@ -124,6 +125,21 @@ func (v *validator) base(b *Base, key string) {
 	}
 }
 
+func (v *validator) writeID(r *Rule, key string) {
+	switch field := r.WriteID; {
+	case field == "":
+	case field == r.Base.Stamp:
+		v.fail(key, "%q is the field of base.stamp: a stamp is never stored, and marks are", field)
+	case badField(field):
+		v.fail(key, "%q can't be the field of marks: a name at the top of the document, without . / * and quotes", field)
+	}
+}
+
+// badField reports whether a name can't be that of a field at the top of documents.
+func badField(name string) bool {
+	return strings.ContainsAny(name, "./*\"\\") || strings.ContainsFunc(name, unicode.IsControl)
+}
+
 func (v *validator) stamp(b *Base, key string) {
 	at := slices.Index(b.From, FromStamp)
 	_, given := v.cfg.at[key+".from"]
@@ -135,7 +151,7 @@ func (v *validator) stamp(b *Base, key string) {
 		return
 	case strings.HasPrefix(b.Stamp, "/"):
 		v.fail(key+".stamp", "%q: write the field's name, %q; a stamp stands at the top of the document", b.Stamp, b.Stamp[1:])
-	case strings.ContainsAny(b.Stamp, "./*\"\\") || strings.ContainsFunc(b.Stamp, unicode.IsControl):
+	case badField(b.Stamp):
 		v.fail(key+".stamp", "%q can't be a stamp's field: a name at the top of the document, without . / * and quotes", b.Stamp)
 	}
 	if given && at < 0 {

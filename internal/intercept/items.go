@@ -205,6 +205,8 @@ func (b *items) needsGuard(it *item) (bool, error) {
 		return true, nil
 	case it.Kind == api.IndexAuto:
 		return false, nil
+	case ru.WriteID != "" && (it.Kind == api.Index || it.Kind == api.Create):
+		return true, nil // it leaves a mark
 	case ru.Unknown == rule.UnknownFetch, ru.Unknown == rule.UnknownReject, ru.RejectLost, it.Guarded && ru.MergeExplicit:
 		return true, nil
 	case ru.HasStrategies && it.wantsRetries():

@@ -37,6 +37,7 @@ func (c Counter) Add(n int64, labels ...string) {
 type Metrics struct {
 	// What each counts, and by which labels, is in the table of counters.
 	Outcomes, LostBases, Conflicts, Retries, Fetches, StrategiesUnused, Untransformed, Unstamped, Unguardable Counter
+	Marks                                                                                                     Counter
 	DialsFailed, Ejections, Waits, Resent                                                                     Counter
 	LockContended                                                                                             Counter
 
@@ -101,6 +102,8 @@ func (m *Metrics) counters() []counterSpec {
 		{&m.Fetches, MetricFetches, "Documents fetched for a merge, by rule.", by(LabelRule)},
 		{&m.merges, MetricMerges, "Writes acknowledged after a merge with another client's change, by rule.", by(LabelRule)},
 		{&m.overwritten, MetricOverwritten, "Values of other clients that a merge overwrote, by rule.", by(LabelRule)},
+		{&m.Marks, MetricMarks, "Writes whose answer was lost, and of which the marks in the document told whether they were applied " +
+			"(write_id), by rule and result: applied or not_applied.", by(LabelRule, LabelResult)},
 		{&m.StrategiesUnused, MetricUnmerged,
 			"_update requests that the engine merged under a rule with strategies, which it doesn't know, by rule.", by(LabelRule)},
 		{&m.Untransformed, MetricUntransformed, "Writes under a rule with a transform, to which it could not be applied, by rule. " +

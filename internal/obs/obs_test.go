@@ -38,6 +38,7 @@ func TestEveryMetricIsTold(t *testing.T) {
 	m.Retries.Add(4, "shop")
 	m.Merged("shop", 2)
 	m.StrategiesUnused.Inc("shop")
+	m.Marks.Inc("shop", "applied")
 	m.Untransformed.Inc("shop")
 	m.Unstamped.Inc("too_large")
 	m.Observed("merged")

@@ -65,6 +65,9 @@ type Rule struct {
 	Bulk            Bulk // what happens to items of a _bulk
 	Rerun           bool // an _update_by_query may run again over documents that it has changed
 
+	// WriteID is the field in which writes leave their marks; "" is none.
+	WriteID string
+
 	// Merger merges as the rule says. It is never nil.
 	Merger *merge.Merger
 
@@ -115,6 +118,7 @@ func compile(n int, c *config.Rule) (*Rule, []mistake) {
 		EngineUpdates:   c.Update == config.UpdateEngine,
 		Bulk:            c.Bulk,
 		Rerun:           c.Rerun,
+		WriteID:         c.WriteID,
 		AllSearches:     slices.Contains(c.Base.Reads, config.ReadSearch),
 		Merger:          merger,
 		Transform:       transform,

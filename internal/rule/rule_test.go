@@ -112,6 +112,7 @@ rules:
     update: engine
     bulk: refuse
     rerun: true
+    write_id: _writes
     priority: background
   - {name: fails, match: {index: [b]}, base: {unknown: reject, from: [if_match]}, on_conflict: fail}
   - {name: deletes, match: {index: [c]}, on_conflict: fail, on_delete_conflict: sent}
@@ -124,7 +125,7 @@ rules:
 	steps := []edit.Step{{Action: edit.OpIncrement, Path: "/n", Value: edit.Value{Literal: []byte("1")}},
 		{Action: edit.OpMax, Path: "/t", Value: edit.Value{Source: edit.FromNow}, Format: "epoch_millis"}}
 	want := Rule{Name: "all", Mode: Observe, FromStamp: true, Session: true, Stamp: "_rev", Steps: steps, MergeExplicit: true, Unknown: UnknownFetch, RejectLost: true,
-		FailAmbiguous: true, RerunPipeline: true, RecreateMissing: true, FailStaleDelete: true, EngineUpdates: true, Bulk: BulkRefuse, Rerun: true, Background: true,
+		FailAmbiguous: true, RerunPipeline: true, RecreateMissing: true, FailStaleDelete: true, EngineUpdates: true, Bulk: BulkRefuse, Rerun: true, WriteID: "_writes", Background: true,
 		HasStrategies: true, RetryOnConflict: 7,
 		Retry: Retry{MaxAttempts: 5, MaxElapsed: 3 * time.Second, BaseInterval: 10 * time.Millisecond, MaxInterval: time.Second}}
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(Rule{}, matcher{})); d != "" {

@@ -12,6 +12,12 @@ import (
 // document has under the field itself is left out, for a client can't tell it from the stamp. ok is false for what isn't an object that can
 // be read; dst is then as it was.
 func Put(dst, document []byte, field string, s Stamp) (out []byte, ok bool) {
+	var text [64]byte
+	return PutValue(dst, document, field, append(s.Append(append(text[:0], '"')), '"'))
+}
+
+// PutValue is Put for another value than a stamp: value is JSON.
+func PutValue(dst, document []byte, field string, value []byte) (out []byte, ok bool) {
 	document, _, ok = Take(document, field)
 	if !ok {
 		return dst, false
@@ -21,10 +27,8 @@ func Put(dst, document []byte, field string, s Stamp) (out []byte, ok bool) {
 	if !empty {
 		dst = append(dst, ',')
 	}
-	dst = appendKey(dst, field)
-	dst = append(dst, ':', '"')
-	dst = s.Append(dst)
-	dst = append(dst, '"')
+	dst = append(appendKey(dst, field), ':')
+	dst = append(dst, value...)
 	return append(dst, document[end:]...), true
 }
 

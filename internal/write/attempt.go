@@ -12,6 +12,7 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/intent"
 	"optimist/internal/jsontext"
+	"optimist/internal/mark"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/session"
@@ -31,6 +32,7 @@ type attempt struct {
 	open   []*change // without an answer yet, in order
 	alone  []*change // could not go with the others: each goes by itself, after them
 	cur    doc.Revision
+	trail  mark.Trail // the marks of cur, which aren't in its Source
 	source source
 	doubt  doubt
 	load   load  // of the last try
@@ -138,17 +140,18 @@ func (a *attempt) try(ctx context.Context, n int) error {
 func (a *attempt) start() {
 	first := a.open[0]
 	if rev, ok := a.batch.Guess(first.scope()); ok && first.shares && jsontext.Valid(first.sent) {
-		a.cur, a.source = rev, guess
+		a.cur, a.trail = first.unmarked(rev)
+		a.source = guess
 		return
 	}
 	if !first.stales {
 		return // it is of the document as it is
 	}
-	a.cur, a.source = first.revision(), base
+	a.cur, a.trail, a.source = first.revision(), first.trail, base
 	for _, c := range a.open[1:] {
 		// The newest base of the batch is the most likely to be current.
 		if r := c.revision(); r.Source != nil && r.SeqNo > a.cur.SeqNo {
-			a.cur = r
+			a.cur, a.trail = r, c.trail
 		}
 	}
 }
@@ -233,7 +236,7 @@ func (a *attempt) fetch(ctx context.Context) error {
 	a.noIndex = errors.Is(err, errNoIndex)
 	switch {
 	case err == nil, errors.Is(err, doc.ErrMissing):
-		a.cur = rev
+		a.cur, a.trail = first.unmarked(rev)
 		if err == nil {
 			a.locateAgain(ctx)
 		}
@@ -283,7 +286,8 @@ func (a *attempt) send(ctx context.Context, body []byte) (*upstream.Response, er
 	a.doubt.guard, a.doubt.version = a.cur.Numbers, a.cur.Version
 	a.doubt.last = try{Conflict: catalog.Conflict{Guard: a.cur.Numbers, Sent: time.Now()}, version: a.cur.Version, body: body}
 	a.source = unread
-	a.load = load{change: first, body: body, remove: first.draft.Delete, guard: a.cur.Numbers}
+	a.load = load{change: first, body: body, part: first.draft.Part, remove: first.draft.Delete, guard: a.cur.Numbers}
+	a.mark()
 	return a.s.carrier.carry(ctx, &a.load)
 }
 

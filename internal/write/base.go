@@ -105,7 +105,10 @@ func (c *change) viewIsStored() bool {
 
 // seen is what clients have seen, for who writes what the change does.
 func (s *Service) seen(c *change) *session.Store {
-	if c.part == nil {
+	switch {
+	case c.part == nil && c.field() != "" && c.json && c.sent != nil:
+		return s.sessions.ForPart(c.asIfRead)
+	case c.part == nil:
 		return s.sessions
 	}
 	return s.sessions.ForPart(func(base []byte) ([]byte, error) {

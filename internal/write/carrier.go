@@ -10,6 +10,7 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/intent"
 	"optimist/internal/upstream"
 	"optimist/internal/uri"
 	"optimist/internal/wire"
@@ -28,6 +29,7 @@ type carrier interface {
 type load struct {
 	*change             // whose request it goes as
 	body    []byte      // the document; for a delete, the client's own body; of an _update, what becomes of the document
+	part    intent.Part // of an _update, what of body goes
 	remove  bool        // the document shall not be there
 	guard   doc.Numbers // the revision whose place it may take; zero for a document that must not be there
 }
@@ -47,7 +49,7 @@ func (s single) carry(ctx context.Context, l *load) (*upstream.Response, error) 
 	case l.goesAsPart() && create:
 		body, create = l.updateBody(nil, body), false
 	case l.goesAsPart():
-		body = l.updateBody(l.draft.Part, nil)
+		body = l.updateBody(l.part, nil)
 	}
 	return l.on(s).write(ctx, l.change, l.request(body, l.guard, create))
 }

@@ -37,6 +37,7 @@ func (s *Service) put(ctx context.Context, c *change) error {
 	if passed || c.req.Op.Kind == api.Delete && c.base.Kind == session.KindAbsent {
 		return s.pass(ctx, c, c.outcome.Reason)
 	}
+	c.unmark()
 	c.stales = true
 	if c.req.Op.Kind == api.Delete {
 		c.intent = &intent.Delete{Base: c.base.Numbers, Stale: !c.req.Rule.FailStaleDelete}

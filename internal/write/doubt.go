@@ -84,8 +84,8 @@ func (a *attempt) anyMaybeApplied() bool {
 	return false
 }
 
-// judgeDoubt sorts the changes of which a try may have been applied, on the revision just read. The order is that of safety: a
-// revision that is still the guard's shows that no try was applied, and the same guard keeps a late one from counting twice; a
+// judgeDoubt sorts the changes of which a try may have been applied, on the revision just read. The order is that of safety: marks
+// prove; a revision that is still the guard's shows that no try was applied, and the same guard keeps a late one from counting twice; a
 // change that is as good twice as once, with every path it touches as it was, is replayed; of the rest the outcome is unknown.
 //
 // An equal body proves nothing: somebody else may have written it. Nor does it prove anything that there is no document, as there
@@ -97,8 +97,9 @@ func (a *attempt) judgeDoubt(ctx context.Context) {
 	}
 	left := a.open[:0:len(a.open)]
 	for _, c := range a.open {
-		switch {
-		case !c.maybeApplied && !a.doubt.open(), still, a.mayRepeat(c), !c.maybeApplied && a.samePrimary(ctx):
+		switch decided := a.judgeMarks(ctx, c); {
+		case decided && c.answer != nil:
+		case decided, !c.maybeApplied && !a.doubt.open(), still, a.mayRepeat(c), !c.maybeApplied && a.samePrimary(ctx):
 			left = append(left, c)
 		default:
 			c.err = ErrUnknownOutcome

@@ -79,6 +79,7 @@ type world struct {
 	s      *Service
 	store  *session.Store
 	rules  *rule.Set
+	read5  string        // a document as it was once
 	later  time.Duration // by how much the service's clock is ahead
 }
 
@@ -285,4 +286,11 @@ func has(t *testing.T, r result, status int, outcome string) {
 	if r.err != nil || r.status != status || !strings.HasPrefix(r.outcome, outcome) {
 		t.Errorf("got %v, want %d and the outcome %s…", r, status, outcome)
 	}
+}
+
+// get is what the engine answers to a read of the document.
+func (w *world) get(id string) string {
+	w.t.Helper()
+	_, body := w.direct("GET", "/shop/_doc/"+id, "")
+	return body
 }

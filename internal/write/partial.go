@@ -111,6 +111,7 @@ func (c *change) retriesItself() bool {
 
 // seePart finds out what the part makes of what the client has seen. A document that nothing can be made of is known by its numbers alone.
 func (c *change) seePart() {
+	c.unmark()
 	if !c.baseKnown() {
 		return
 	}
@@ -196,7 +197,7 @@ func (s *Service) settlePart(c *change, res *upstream.Response, e end, numbered 
 	case whole != nil:
 		c.made, e.stored.Source, e.same = whole, whole, true
 	case e.same && numbered && !c.mayBeRewritten() && keepsNumbers(gjson.ParseBytes(c.made)):
-		e.stored.Source = c.made
+		e.stored.Source = c.withMarks(c.made)
 	}
 	c.settle(e)
 	if some && !e.same { // others' values, too: whether the client takes them over nobody knows

@@ -7,6 +7,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/intent"
+	"optimist/internal/mark"
 	"optimist/internal/outcome"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
@@ -23,8 +24,9 @@ func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 		c.outcome.Kind, c.answer = outcome.Refused, c.unapplied(unfit)
 		return nil
 	}
+	c.unmark()
 	r := &c.up
-	*r = upstream.Request{Method: wire.MethodString(c.req.Method), Target: c.ownTarget(), Body: body, Fields: c.fields[:0],
+	*r = upstream.Request{Method: wire.MethodString(c.req.Method), Target: c.ownTarget(), Body: c.markPassed(body), Fields: c.fields[:0],
 		Client: c.req.Caller.Client}
 	for _, f := range c.req.Fields {
 		if !staysHere(f.Name) || c.outcome.Kind == outcome.Passed && wire.EqualFold(f.Name, "accept-encoding") {
@@ -33,11 +35,14 @@ func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 	}
 	res, err := s.sendDirect(ctx, c, r)
 	if err != nil {
-		return err
+		return s.findPassed(ctx, c, err)
 	}
 	c.setAnswer(c.room.FromEngine(res))
 	if c.outcome.Base == outcome.BaseExplicit {
 		s.tellMet(c)
+	}
+	if c.left != nil {
+		body, _ = mark.Take(body, c.field())
 	}
 	s.settlePassed(ctx, c, res, body)
 	return nil

@@ -15,6 +15,7 @@ import (
 	"optimist/internal/intent"
 	"optimist/internal/jsontext"
 	"optimist/internal/learn"
+	"optimist/internal/mark"
 	"optimist/internal/outcome"
 	"optimist/internal/patch"
 	"optimist/internal/respond"
@@ -60,14 +61,17 @@ type change struct {
 	intent        intent.Intent
 	document      intent.Document // room for the intent of most
 	transformed   intent.Transformed
-	stales        bool // is stale once others have changed the document: it was made from a base
-	shares        bool // may share a write with others: it can be merged, and that is known
+	trail         mark.Trail // the marks of the base, which aren't in what is known of it
+	stales        bool       // is stale once others have changed the document: it was made from a base
+	shares        bool       // may share a write with others: it can be merged, and that is known
 
 	// What became of it so far: the attempt.
 	attempts     int
 	draft        intent.Draft // of the last attempt
 	unpatchable  bool         // the patch turned out to be one that can't be made here
 	maybeApplied bool         // a try may have been applied: a 409 proves nothing any more
+	tries        []mark.Mark  // those of its writes of which it isn't known yet whether they were applied: see marks.go
+	left         mark.Trail   // what the last of them leaves in the document, if it is applied
 
 	// What its client gets: settle.
 	outcome outcome.Outcome
@@ -105,6 +109,7 @@ func (c *change) read(r *Request, s *Service) error {
 		*part.into = string(b)
 	}
 	c.doc.Index = c.name
+	c.dropMarks()
 	c.plain = wire.AcceptsJSON(r.Fields)
 	if err := c.readOnlyNew(); err != nil {
 		return err
@@ -255,6 +260,9 @@ type Request struct {
 	Reason string
 	// Stamp is the one that was taken out of the body; the zero value is none.
 	Stamp stamp.Stamp
+	// WriteID is the id of the marks that the write leaves, where a rule has it leave some: of a write that may be repeated by another
+	// proxy, say, which looks for it. Zero: each try has one of its own.
+	WriteID stamp.ID
 
 	change change // of the Do under way
 }

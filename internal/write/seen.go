@@ -115,7 +115,7 @@ func (s *Service) patchView(c *change, rev doc.Revision) {
 		b = &taken
 	}
 	defer b.Release()
-	saw := doc.Revision{Source: b.View}
+	saw, _ := c.unmarked(doc.Revision{Source: b.View})
 	if b.Doubtful || b.View == nil && b.Kind != session.KindAbsent {
 		return
 	}
@@ -125,8 +125,8 @@ func (s *Service) patchView(c *change, rev doc.Revision) {
 	if err != nil {
 		return
 	}
-	b.Commit(session.Ack{Stored: rev, Sent: d.Edited, Told: rev.Numbers})
-	if intent.Equal(d.Edited, rev.Source) {
+	b.Commit(session.Ack{Stored: rev, Sent: c.withMarks(d.Edited), Told: rev.Numbers})
+	if plain, _ := c.unmarked(rev); intent.Equal(d.Edited, plain.Source) {
 		c.answer.Add(etagName, etag.Tag{Numbers: rev.Numbers}.Append)
 	}
 }

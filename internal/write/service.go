@@ -41,6 +41,9 @@ type Events struct {
 	BaseChosen  hook.Func2[session.Kind, session.Reason]  // what a session knew was chosen as a base
 	Met         hook.Func1[*learn.Conflict]               // a write met changes that its client hadn't seen; the client waits meanwhile
 	Blind       hook.Func2[string, session.Session]       // a session overwrote a document of this index, without having read it
+	// Marked is told the name of a rule under which the marks of a document told what became of a write whose answer was lost, and whether
+	// it was applied.
+	Marked hook.Func2[string, bool]
 	// StrategiesUnused is told the name of a rule with strategies under which the engine merged an _update: it doesn't know them.
 	StrategiesUnused hook.Func1[string]
 }

@@ -50,7 +50,7 @@ func (c *change) settle(e end) {
 			t = c.tagFor(n)
 		}
 	}
-	c.base.Commit(session.Ack{Stored: e.stored, Sent: c.inHand(), Told: n, Copy: c.copyOf(t),
+	c.base.Commit(session.Ack{Stored: e.stored, Sent: c.withMarks(c.inHand()), Told: n, Copy: c.copyOf(t),
 		Apart: c.goesAsPart() && !e.same, Created: e.created})
 	if !n.Known() {
 		return
@@ -138,7 +138,7 @@ func (s *Service) settlePassed(ctx context.Context, c *change, res *upstream.Res
 	}
 	stored := ack.Revision
 	if numbered && !c.mayBeRewritten() {
-		stored.Source = body
+		stored.Source = c.withMarks(body)
 	}
 	c.settle(end{stored: stored, created: ack.created, same: bytes.Equal(body, c.sent)})
 }
@@ -247,7 +247,7 @@ func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response, body 
 	}
 	stored := ack.Revision
 	if numbered && !first.mayBeRewritten() {
-		stored.Source = body
+		stored.Source = a.stored(body)
 	}
 	for i, c := range a.open {
 		if i == len(a.open)-1 {
@@ -261,7 +261,7 @@ func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response, body 
 		case c.patch != nil && c.draft.Unchanged:
 			a.s.settleIdlePatch(ctx, c, stored)
 		case c.patch != nil:
-			c.patch.Show(c.answer, stored, body)
+			c.patch.Show(c.answer, stored, a.stored(body))
 			a.s.sawPatched(c, stored)
 		case c.part != nil:
 			stored.Source = nil // the engine's spelling of it isn't known
@@ -274,7 +274,7 @@ func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response, body 
 	if stored.Source == nil {
 		a.batch.Forget() // the next try would start from what was there before
 	} else if a.batch.Waited() {
-		stored.Source = bytes.Clone(body) // a client's buffer doesn't live longer than its request
+		stored.Source = bytes.Clone(stored.Source) // a client's buffer doesn't live longer than its request
 		a.batch.Wrote(first.scope(), stored)
 	}
 	a.open = nil
@@ -298,14 +298,14 @@ func (a *attempt) decide(ctx context.Context, refusal error, changed bool) {
 func (a *attempt) settleUnchanged(ctx context.Context, c *change) {
 	c.note()
 	if c.patch != nil {
-		a.s.settleIdlePatch(ctx, c, a.cur)
+		a.s.settleIdlePatch(ctx, c, a.current(c))
 		return
 	}
 	c.outcome.Kind = outcome.Merged
 	if c.answer = a.s.askNoop(ctx, c, a.cur.Numbers); c.answer == nil {
 		c.answer = respond.Written(a.s.named(c), a.cur, respond.Noop)
 	}
-	c.settle(end{stored: a.cur, noop: true, current: a.cur.Numbers, same: bytes.Equal(a.cur.Source, c.sent)})
+	c.settle(end{stored: a.current(c), noop: true, current: a.cur.Numbers, same: bytes.Equal(a.cur.Source, c.sent)})
 }
 
 // refuse answers a change whose intent can't be applied to the current revision, which was just read.

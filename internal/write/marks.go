@@ -1,0 +1,267 @@
+package write
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+
+	"optimist/internal/api"
+	"optimist/internal/catalog"
+	"optimist/internal/doc"
+	"optimist/internal/intent"
+	"optimist/internal/mark"
+	"optimist/internal/respond"
+	"optimist/internal/stamp"
+	"optimist/retry"
+)
+
+// Marks tell what became of a write whose answer was lost, under a rule with write_id. Every write of a whole document, or of a part that
+// is merged here, leaves an id in the document, with the revision whose place it took; the document keeps the last few.
+//
+//	one of ours is there                             it was applied
+//	another's is there, in the place of our guard     it wasn't, and never will be: a revision is replaced once
+//	neither                                          nobody can tell
+//
+// Marks belong to optimist: intents, rules and merges never see them. They are taken out of a document as it comes, and put back as it
+// goes. What is kept of documents (a session's views, a lane's guess) has them in it.
+
+// field is the field of marks, or "" where writes leave none.
+func (c *change) field() string { return c.req.Rule.WriteID }
+
+// dropMarks takes out of a part what its client sent in the field of marks: in a document it makes no difference, since what is stored
+// there is put in last.
+func (c *change) dropMarks() {
+	if c.field() == "" || c.req.Op.Kind != api.Update {
+		return
+	}
+	for _, name := range [...]string{"doc", "upsert"} {
+		if rest, t, ok := stamp.TakeIn(c.req.Body, name, c.field()); ok && t.Value != nil {
+			c.req.Body, c.sent = rest, rest
+		}
+	}
+}
+
+// unmarked is a revision without its marks, and these.
+func (c *change) unmarked(rev doc.Revision) (doc.Revision, mark.Trail) {
+	if c.field() == "" || rev.Source == nil {
+		return rev, nil
+	}
+	var t mark.Trail
+	rev.Source, t = mark.Take(rev.Source, c.field())
+	return rev, t
+}
+
+// unmark takes the marks out of what is known of the change's base, and out of what its client sent.
+func (c *change) unmark() {
+	if c.field() == "" {
+		return
+	}
+	b := &c.base
+	if b.Stored != nil {
+		var t mark.Trail
+		if b.Stored, t = mark.Take(b.Stored, c.field()); t != nil {
+			c.trail = t
+		}
+	}
+	if b.View != nil {
+		b.View, _ = mark.Take(b.View, c.field())
+	}
+	if c.part == nil && c.sent != nil {
+		c.sent, _ = mark.Take(c.sent, c.field())
+	}
+}
+
+// withMarks is a document with the marks that the change's last write left.
+func (c *change) withMarks(document []byte) []byte {
+	if c.left == nil || document == nil {
+		return document
+	}
+	if out, ok := mark.Put(document, c.field(), c.left); ok {
+		return out
+	}
+	return document
+}
+
+// asIfRead is what the client would have sent if it had read base: the marks that are there, it would have sent back. So they say nothing
+// of what it has read.
+func (c *change) asIfRead(base []byte) ([]byte, error) {
+	if base == nil {
+		return c.sent, nil
+	}
+	_, t := mark.Take(base, c.field())
+	if out, ok := mark.Put(c.sent, c.field(), t); ok && t != nil {
+		return out, nil
+	}
+	out, _ := mark.Take(c.sent, c.field())
+	return out, nil
+}
+
+// newMark is the mark of a write in the place of a revision; without numbers, of one that makes a document.
+func (c *change) newMark(over doc.Numbers) mark.Mark {
+	m := mark.Mark{ID: c.req.WriteID, Over: over, New: !over.Known()}
+	if m.ID == 0 {
+		m.ID = mark.NewID()
+	}
+	if c.index.UUID != "" {
+		m.Document = stamp.DocumentOf(c.index.UUID, cmp.Or(c.doc.Routing, c.index.Routing), c.doc.ID)
+	}
+	return m
+}
+
+// mark has the load of an attempt leave a mark, for all changes that go with it. A part that changes nothing goes without: the engine
+// doesn't write it then, and finds the document unchanged.
+func (a *attempt) mark() {
+	first, l := a.open[0], &a.load
+	if first.field() == "" || l.remove || l.body == nil {
+		return
+	}
+	if l.part != nil && bytes.Equal(bytes.TrimSpace(l.body), bytes.TrimSpace(a.cur.Source)) {
+		return
+	}
+	m := first.newMark(a.cur.Numbers)
+	t := a.trail.With(m)
+	body, ok := mark.Put(l.body, first.field(), t)
+	if !ok {
+		return
+	}
+	if l.body = body; l.part != nil {
+		l.part, _ = mark.Put(l.part, first.field(), t)
+	}
+	for _, c := range a.open {
+		if !c.maybeApplied && a.doubt.pending.Answered.IsZero() {
+			c.tries = c.tries[:0] // it is known that none of those was applied
+		}
+		c.tries, c.left = append(c.tries, m), t
+	}
+}
+
+// stored is what the engine holds after the attempt's write, whose body it is.
+func (a *attempt) stored(body []byte) []byte {
+	if a.load.body != nil && !a.load.remove {
+		return a.load.body
+	}
+	return body
+}
+
+// current is the revision that was read, as the engine holds it.
+func (a *attempt) current(c *change) doc.Revision {
+	rev := a.cur
+	if c.field() != "" && rev.Source != nil && len(a.trail) > 0 {
+		rev.Source, _ = mark.Put(rev.Source, c.field(), a.trail)
+	}
+	return rev
+}
+
+// judgeMarks judges the change by the marks of the revision just read. decided says that they tell: then the change has its answer if it
+// was applied, and may be made again if it wasn't.
+func (a *attempt) judgeMarks(ctx context.Context, c *change) (decided bool) {
+	if len(c.tries) == 0 || a.cur.Source == nil {
+		return false
+	}
+	doubtful := c.maybeApplied
+	switch at := a.trail.Find(c.tries); {
+	case at >= 0:
+		a.applied(ctx, c, at)
+	case a.trail.Excludes(c.tries):
+		c.tries, c.maybeApplied = nil, false
+		a.doubt.last, a.doubt.pending = try{}, catalog.Conflict{}
+	default:
+		return false
+	}
+	if doubtful {
+		a.s.events.Marked.Call(c.req.Rule.Name, c.answer != nil)
+	}
+	return true
+}
+
+// applied answers a change whose mark stands at a place in the trail of the revision just read: it was applied then, and perhaps others
+// have been since, of which its client has seen nothing.
+func (a *attempt) applied(ctx context.Context, c *change, at int) {
+	c.maybeApplied, c.left = false, a.trail
+	m := a.trail[at]
+	rev := a.current(c)
+	told := rev
+	last := at == len(a.trail)-1
+	if !last {
+		told.Numbers = m.Over
+	}
+	result := respond.Updated
+	if m.New {
+		result = respond.Created
+	}
+	if c.patch != nil && c.patch.Shows.Whole() {
+		told = rev // all of it is shown to the client
+	}
+	c.answer = respond.Written(a.s.named(c), told, result)
+	switch {
+	case c.patch != nil:
+		c.patch.Show(c.answer, told, rev.Source)
+		a.s.sawPatched(c, rev)
+	case c.part != nil:
+		c.part.Show(c.answer, told, rev.Source)
+		rev.Source = nil
+		c.settle(end{stored: rev, created: m.New, current: m.Over})
+	case !last && m.New:
+		c.settle(end{created: true}) // no numbers are known of what its client has seen
+	default:
+		same := last && bytes.Equal(bytes.TrimSpace(a.cur.Source), bytes.TrimSpace(c.sent))
+		c.settle(end{stored: rev, created: m.New, current: m.Over, same: same})
+	}
+	c.answer = c.filtered(c.answer)
+	a.s.sessions.Wrote(c.req.Session.Credentials(), c.doc.Index)
+}
+
+// markPassed has a write that goes without a merge leave a mark. What it takes the place of isn't known, unless it makes a document, or
+// its client guards it.
+func (c *change) markPassed(body []byte) []byte {
+	kind := c.req.Op.Kind
+	if c.field() == "" || kind != api.Index && kind != api.Create {
+		return body
+	}
+	n := c.guardGiven()
+	m, t := c.newMark(n), mark.Trail(nil)
+	m.New = kind == api.Create || c.onlyNew
+	if n.Known() && n == c.base.Numbers {
+		t = c.trail
+	}
+	t = t.With(m)
+	out, ok := mark.Put(body, c.field(), t)
+	if !ok {
+		return body
+	}
+	c.tries, c.left = append(c.tries, m), t
+	return out
+}
+
+// findPassed finds out what became of a write that went without a merge, and whose answer was lost. The error is lost where that can't be
+// told.
+func (s *Service) findPassed(ctx context.Context, c *change, lost error) error {
+	if len(c.tries) == 0 || !errors.Is(lost, ErrUnknownOutcome) {
+		return lost
+	}
+	c.maybeApplied = true
+	ctx = context.WithoutCancel(ctx) // what became of it is worth knowing though its client left
+	a := &attempt{s: s, open: []*change{c}}
+	err := retry.Do(ctx, c.policy(), func(ctx context.Context, _ int) error {
+		s.events.Fetch.Call(c.req.Rule.Name)
+		rev, err := s.current(ctx, c)
+		if err != nil && mayAskAgain(err) {
+			return doc.ErrConflict
+		}
+		a.cur, a.trail = c.unmarked(rev)
+		return err
+	})
+	switch {
+	case err != nil, !a.judgeMarks(ctx, c):
+		return lost
+	case c.answer == nil: // another write has taken the place of the revision that its client names
+		c.answer = c.conflict((&intent.MovedError{Guard: c.guardGiven(), Current: a.cur.Numbers}).Error())
+	}
+	return nil
+}
+
+func (c *change) guardGiven() doc.Numbers {
+	n, _ := api.OwnGuard(c.req.Op.Query)
+	return n
+}
