@@ -7,6 +7,7 @@ import (
 	"optimist/internal/obs"
 	"optimist/internal/outcome"
 	"optimist/internal/session"
+	"optimist/internal/unlisted"
 	"optimist/internal/upstream"
 	"optimist/internal/write"
 )
@@ -40,6 +41,17 @@ func (a *App) writeEvents() write.Events {
 			}
 		},
 	}
+}
+
+// unlisted says, once, which fields seem to choose a tenant though the configuration doesn't name them.
+func (a *App) unlisted() *unlisted.Finder {
+	f := unlisted.New()
+	f.Found = func(name string) {
+		a.metrics.UnlistedFields.Inc()
+		a.log.Warn("a header field that isn't configured seems to choose a tenant: by its values the same document has different "+
+			"revisions. Clients that differ in it share sessions", obs.KeyField, name, obs.KeyAdd, "identity: {fields: ["+name+"]}")
+	}
+	return f
 }
 
 // sessionNumbers are the store's counters as the metrics have them: what was found for a write, and what wasn't.

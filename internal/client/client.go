@@ -24,6 +24,8 @@ type Client struct {
 	// Route is the realm and all other fields by which a gateway may choose where a request goes. Requests that differ in it share no
 	// write and no read.
 	Route session.Credentials
+	// Unlisted says that the request has such fields, or ones that say where it comes from: see Request.Unlisted.
+	Unlisted bool
 	// Address is where the request comes from: see Identity.Trusted.
 	Address netip.Addr
 	// Params are the parameters of the query that say who asks, or for whom.

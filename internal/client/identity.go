@@ -132,7 +132,7 @@ func (c *Client) Owner() budget.Owner {
 }
 
 func (id *Identity) client(m *marks, addr netip.AddrPort) Client {
-	c := Client{Params: m.params}
+	c := Client{Params: m.params, Unlisted: len(m.address)+len(m.otherwise) > 0}
 	credentials := session.CredentialsOf(m.who()...)
 	c.Realm = credentials
 	if len(m.address) > 0 {

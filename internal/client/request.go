@@ -76,6 +76,17 @@ func (r *Request) Fields() []wire.Field {
 	return r.fields
 }
 
+// Unlisted appends to dst the fields of which nobody knows whether a gateway chooses the tenant by them: neither the configuration nor
+// optimist's own lists name them. They point into the request.
+func (r *Request) Unlisted(dst []wire.Field) []wire.Field {
+	for _, f := range r.Head().Fields {
+		if role := r.identity.roleOf(f.Name); role == address || role == otherwise {
+			dst = append(dst, f)
+		}
+	}
+	return dst
+}
+
 // Index is the index that the request names in its path, decoded, or "" if that can't be read.
 func (r *Request) Index() string {
 	if raw := r.Op().Index; r.rawIndex == nil || !bytes.Equal(r.rawIndex, raw) {

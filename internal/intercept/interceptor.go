@@ -12,6 +12,7 @@ import (
 	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/internal/session"
+	"optimist/internal/unlisted"
 	"optimist/internal/watch"
 	"optimist/internal/wire"
 	"optimist/internal/write"
@@ -33,6 +34,8 @@ type Options struct {
 	Learner   *learn.Learner
 	// MaxBody is up to how many bytes of body a write is held to be guarded. Longer ones are passed, and the answer says so.
 	MaxBody int64
+	// Unlisted looks for fields that choose a tenant, and that nobody has named.
+	Unlisted *unlisted.Finder
 }
 
 // Interceptor decides about requests. It is safe for concurrent use; make it with New.
@@ -49,7 +52,7 @@ func New(o Options) *Interceptor {
 	o.Rules.OnResume(o.Sessions.Resume)
 	i := &Interceptor{Options: o, catalog: o.Writes.Catalog(), lineages: newLineages()}
 	i.watcher = watch.New(watch.Options{Rules: o.Rules, Upstream: o.Upstream, Catalog: i.catalog, Sessions: o.Sessions, Metrics: o.Metrics,
-		MaxBody: o.MaxBody})
+		MaxBody: o.MaxBody, Unlisted: o.Unlisted})
 	return i
 }
 

@@ -39,7 +39,7 @@ type Metrics struct {
 	Outcomes, LostBases, Conflicts, Retries, Fetches, StrategiesUnused, Untransformed, Unstamped, Unguardable Counter
 	Marks                                                                                                     Counter
 	DialsFailed, Ejections, Waits, Resent                                                                     Counter
-	LockContended                                                                                             Counter
+	LockContended, UnlistedFields                                                                             Counter
 
 	requests, failures, received, sent, bases, ambiguous, merges, overwritten, observed, lostUpdates Counter
 	reloads, lockRequests, leasesLapsed, equalMoves, blind, memoryRefused                            Counter
@@ -116,6 +116,8 @@ func (m *Metrics) counters() []counterSpec {
 		{&m.blind, MetricBlind, "Writes that overwrote a document which their session hadn't read through this optimist, by index.",
 			by(LabelIndex)},
 		{&m.Unguardable, MetricUnguardable, "Indices found that cannot be guarded or merged, by reason.", by(LabelReason)},
+		{&m.UnlistedFields, MetricUnlisted, "Header fields found that seem to choose a tenant and that the configuration doesn't name. " +
+			"The log says which.", nil},
 
 		{&m.DialsFailed, MetricUpstreamDials, "Connections to a node that could not be made, by reason.", by(LabelNode, LabelReason)},
 		{&m.Ejections, MetricUpstreamEject, "Times that a node was left out because it failed.", by(LabelNode)},

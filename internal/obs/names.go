@@ -41,6 +41,7 @@ const (
 	MetricSessionEvicted  = "optimist_session_evictions_total"
 	MetricSessionBytes    = "optimist_session_bytes"
 	MetricSessionEntries  = "optimist_session_entries"
+	MetricUnlisted        = "optimist_unlisted_tenant_fields_total"
 	MetricUpstreamUp      = "optimist_upstream_up"
 	MetricUpstreamAuth    = "optimist_upstream_auth_refused"
 	MetricUpstreamConns   = "optimist_upstream_connections"
@@ -102,8 +103,9 @@ const (
 	KeyVersion = "version"
 	KeyRules   = "rules"
 	KeyCount   = "count"
-	KeyAdd     = "add"  // a line for the configuration
-	KeyLock    = "lock" // its path
+	KeyField   = "field" // of a request's head
+	KeyAdd     = "add"   // a line for the configuration
+	KeyLock    = "lock"  // its path
 	KeyOwner   = "owner"
 	KeyToken   = "token" // of a lease that has ended
 	KeyNote    = "note"

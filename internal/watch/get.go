@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"math/rand/v2"
 	"net/http"
 
 	"optimist/internal/api"
@@ -146,6 +147,7 @@ func (rd *Reading) remember(d *Document) {
 		return
 	}
 	ref, own := rd.home(d)
+	rd.compare(d, &ref)
 	switch {
 	case d.absent:
 		if d.noIndex && rd.order != 0 {
@@ -160,6 +162,19 @@ func (rd *Reading) remember(d *Document) {
 			rd.w.Sessions.ReadAsked(rd.client.Session, ref, d.Revision, rd.epoch, rd.order)
 		}
 	}
+}
+
+// sampled is of how many reads one is compared with others: Host alone is a field that nobody has named, and all requests have it.
+const sampled = 8
+
+// compare looks for fields by which the document is another one for other clients: what they share could cross tenants then.
+func (rd *Reading) compare(d *Document, ref *doc.Ref) {
+	if rand.Uint32()%sampled != 0 || !rd.client.Unlisted || //nolint:gosec // chance is all that it takes
+		rd.order == 0 || rd.r.Op().Kind == api.Mget || !d.absent && !d.Numbered {
+		return
+	}
+	credentials := rd.client.Session.Credentials()
+	rd.w.Unlisted.Saw(credentials[:], ref, d.Numbers, rd.r.Unlisted(rd.room[:0]))
 }
 
 // home is the document as its writes name it. Documents that are read through an alias which routes have the alias's routing: those of two

@@ -22,6 +22,7 @@ import (
 	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/internal/session"
+	"optimist/internal/unlisted"
 	"optimist/internal/upstream"
 	"optimist/internal/uri"
 	"optimist/internal/wire"
@@ -37,6 +38,8 @@ type Options struct {
 	Metrics  *obs.Metrics
 	// MaxBody is up to how many bytes a document is stamped, and a request for several is looked at.
 	MaxBody int64
+	// Unlisted looks for fields that choose a tenant, and that nobody has named.
+	Unlisted *unlisted.Finder
 }
 
 // Watcher looks at reads. It is safe for concurrent use; each connection has a Reading.
@@ -71,6 +74,7 @@ type Reading struct {
 	hooks hooks
 	etag  [48]byte
 	added [1]wire.Field
+	room  [8]wire.Field
 }
 
 // Serve looks at a read, and reports false where it is to be forwarded as it is.
