@@ -56,6 +56,7 @@ type outcome struct {
 	hold   state.Hold // the lease, of a verdict that has one
 	sent   time.Time  // when the call that decided it was sent
 	nth    int64      // the place in the queue of who has stopped to wait; 0 where that isn't known
+	tried  bool       // it was tried once only, because too many wait
 	err    error
 }
 

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"log/slog"
+	"math"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -35,6 +36,9 @@ type Options struct {
 	Chain int
 	// MostHeld is how many leases a tree may hold: 20000. They take no more bytes than state.Bytes says.
 	MostHeld int
+	// MostWaiting is how many requests may wait at the same time, of all locks: 0, any number. One client gets a share of them, and less
+	// beside others. Whoever gets no place doesn't wait: it tries once.
+	MostWaiting int
 	// Patience is how long what can't wait is tried again while the store is unavailable: 2s.
 	Patience time.Duration
 	// Search gives the ids of the documents that a query finds in an index now, up to most of them, on behalf of the client whose
@@ -71,6 +75,7 @@ func (o *Options) fill() {
 	o.Patience = cmp.Or(max(o.Patience, 0), 2*time.Second)
 	o.Bound = cmp.Or(max(o.Bound, 0), 16)
 	o.MostHeld = cmp.Or(max(o.MostHeld, 0), 20_000)
+	o.MostWaiting = cmp.Or(max(o.MostWaiting, 0), math.MaxInt32)
 	o.Path = cmp.Or(o.Path, "/_lock")
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 }
@@ -96,8 +101,9 @@ type Router struct {
 
 	mu      sync.Mutex
 	lanes   map[string]*lane
-	waiting [2]int // by class
-	down    bool   // the store was unavailable at the last call
+	waiting [2]int         // by class
+	clients map[string]int // how many of a client wait
+	down    bool           // the store was unavailable at the last call
 	closed  bool
 }
 
@@ -108,7 +114,7 @@ func New(o Options) *Router {
 	_, _ = rand.Read(unique) // never fails, says its documentation
 	name := hex.EncodeToString(unique)
 	r := &Router{o: o, name: name, queue: name + "+", epoch: time.Now(), wake: make(chan struct{}, 1),
-		leave: make(chan struct{}), lanes: map[string]*lane{}}
+		leave: make(chan struct{}), lanes: map[string]*lane{}, clients: map[string]int{}}
 	r.held.leases = map[holding]time.Time{}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.wg.Go(r.watch)

@@ -150,7 +150,7 @@ func (r *Router) acquisition(t *target, op *state.Op, o outcome, waited bool, be
 		return nil, "full", r.fullFailure(o.result.Verdict)
 	}
 	f := r.heldFailure(t, op, o.doc)
-	if waited {
+	if waited && !o.tried {
 		f.Type, f.Reason = TypeTimeout, "the lock was not to be had in time: "+f.Reason
 		if o.nth > 0 {
 			f.Detail["queue"] = map[string]any{"place": o.nth}

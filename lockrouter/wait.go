@@ -5,14 +5,39 @@ import (
 	"slices"
 	"time"
 
+	"optimist/internal/share"
 	"optimist/lockrouter/state"
 )
 
-// wait waits for a lock, up to limit.
+// mayWait reports whether a client may have one more request wait. Client "" is optimist's own.
+func (r *Router) mayWait(client string) bool {
+	taken := r.waiting[0] + r.waiting[1]
+	if client == "" || !share.Crowded(r.o.MostWaiting, taken) {
+		return taken < r.o.MostWaiting
+	}
+	n := r.clients[client]
+	return share.Fits(r.o.MostWaiting, taken, n, n)
+}
+
+// countWaiting notes that a request of a client has begun (1) or ended (-1) to wait.
+func (r *Router) countWaiting(op *state.Op, by int) {
+	r.waiting[classIndex(op.Class)] += by
+	if r.clients[op.Client] += by; r.clients[op.Client] == 0 {
+		delete(r.clients, op.Client)
+	}
+}
+
+// wait waits for a lock, up to limit. A request that may not wait tries once: see Options.MostWaiting.
 func (r *Router) wait(ctx context.Context, t *target, op state.Op, limit time.Duration) outcome {
 	now := r.now()
 	w := &waiter{task: task{op: op, came: now, until: now + max(limit.Milliseconds(), 1), done: make(chan outcome, 1)}}
 	r.mu.Lock()
+	if !r.mayWait(op.Client) {
+		r.mu.Unlock()
+		o := r.submit(ctx, t, op)
+		o.tried = true
+		return o
+	}
 	l := r.lane(t)
 	l.join(w)
 	timer := time.NewTimer(limit) // from now, whatever a call takes
@@ -50,7 +75,7 @@ func (r *Router) wait(ctx context.Context, t *target, op state.Op, limit time.Du
 
 // join puts a waiter behind those who wait for the same.
 func (l *lane) join(w *waiter) {
-	l.r.waiting[classIndex(w.op.Class)]++
+	l.r.countWaiting(&w.op, 1)
 	i := slices.IndexFunc(l.groups, func(g *group) bool {
 		return g.class == w.op.Class && g.path == w.op.Path && g.mode == w.op.Mode
 	})
@@ -95,7 +120,7 @@ func (l *lane) remove(w *waiter) {
 	if i < 0 {
 		return
 	}
-	l.r.waiting[classIndex(g.class)]--
+	l.r.countWaiting(&w.op, -1)
 	g.waiters = slices.Delete(g.waiters, i, i+1)
 	if len(g.waiters) == 0 {
 		l.groups = slices.DeleteFunc(l.groups, func(o *group) bool { return o == g })
