@@ -2,9 +2,13 @@ package intent
 
 import (
 	"bytes"
+	"math"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
 
 	"optimist/internal/jsontext"
 	"optimist/rewrite/edit"
@@ -71,4 +75,33 @@ func RepeatsKeys(b []byte, room tree.Room) bool {
 	root := t.Root()
 	root.Len() // marks what another member hides
 	return root.Any(func(v tree.Value) bool { v.Len(); return v.Hidden() })
+}
+
+// maxExact is how many digits of a decimal a double keeps for certain.
+const maxExact = 15
+
+// KeepsNumbers reports whether the engine, which reads decimals as doubles when it merges, stores the same numbers of a document.
+func KeepsNumbers(document []byte) bool { return keepsNumbers(gjson.ParseBytes(document)) }
+
+func keepsNumbers(v gjson.Result) (keeps bool) {
+	switch {
+	case v.IsObject() || v.IsArray():
+		keeps = true
+		v.ForEach(func(_, v gjson.Result) bool {
+			keeps = keepsNumbers(v)
+			return keeps
+		})
+		return keeps
+	case v.Type != gjson.Number || !strings.ContainsAny(v.Raw, ".eE"):
+		return true
+	}
+	mantissa, _, _ := strings.Cut(strings.ToLower(v.Raw), "e")
+	digits := strings.TrimLeft(strings.Map(func(r rune) rune {
+		if r < '0' || r > '9' {
+			return -1
+		}
+		return r
+	}, mantissa), "0")
+	size := math.Abs(v.Num)
+	return len(digits) <= maxExact && (digits == "" || size > 1e-300 && size < 1e300)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"optimist/internal/ack"
 	"optimist/internal/budget"
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
@@ -310,7 +311,7 @@ func (a *attempt) judge(ctx context.Context, res *upstream.Response, body []byte
 	case res.Status == 200 || res.Status == 201:
 		a.acknowledge(ctx, res, body)
 		return nil
-	case res.Status == 404 && first.goesAsPart() && first.part.Upsert && saysMissing(res.Payload):
+	case res.Status == 404 && first.goesAsPart() && first.part.Upsert && ack.SaysMissing(res):
 		res.Release()
 		a.conflict = first.conflict(intent.ErrDeleted.Error())
 		return doc.ErrConflict
@@ -319,7 +320,7 @@ func (a *attempt) judge(ctx context.Context, res *upstream.Response, body []byte
 		res.Release()
 		a.split(ctx)
 		return nil
-	case res.Status == 400 && refusesSeqNo(res.Payload):
+	case res.Status == 400 && ack.RefusesGuard(res):
 		res.Release()
 		a.s.catalog.RefusedGuard(first.req.asker(), first.doc.Index)
 		first.err, a.open = errNoGuard, nil

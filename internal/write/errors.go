@@ -1,7 +1,6 @@
 package write
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 
@@ -79,12 +78,3 @@ func cantAsk(err error) error {
 func mayAskAgain(err error) bool {
 	return errors.Is(err, ErrNotWritten) && !es.IsAnswer(err) && !errors.Is(err, upstream.ErrNotSent) && !errors.Is(err, es.ErrNoSource)
 }
-
-// saysMissing reports whether a 404 says that there is no such document: it may be the index that isn't there, or no alias.
-func saysMissing(body []byte) bool {
-	return bytes.Contains(body, []byte(`"document_missing_exception"`))
-}
-
-// refusesSeqNo reports whether a 400 says that the index has no sequence numbers to compare with. The engine has no error type of
-// its own for it; the setting's name is part of the reason.
-func refusesSeqNo(body []byte) bool { return bytes.Contains(body, []byte("disable_sequence_numbers")) }

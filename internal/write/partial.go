@@ -1,15 +1,11 @@
 package write
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"math"
 	"net/http"
-	"strings"
 
-	"github.com/tidwall/gjson"
-
+	"optimist/internal/ack"
 	"optimist/internal/intent"
 	"optimist/internal/outcome"
 	"optimist/internal/patch"
@@ -130,30 +126,6 @@ func (c *change) partialIntent(o observer) *intent.Partial {
 	}
 }
 
-// updateBody is the body of an _update with another part: the client's own but for that, and for what no engine takes together with a
-// guard. Of a document that is to be made it makes that only where there is none, and changes nothing otherwise.
-func (c *change) updateBody(part intent.Part, first []byte) []byte {
-	_, upserts := uri.Param(c.req.Op.Query, "doc_as_upsert")
-	if upserts = upserts || c.part.First != nil; first == nil && !upserts && bytes.Equal(part, c.part.Incoming) {
-		return c.req.Body
-	}
-	out := []byte(`{"doc":`)
-	if first == nil {
-		out = append(out, part...)
-	} else {
-		out = append(append(out, `{},"upsert":`...), first...)
-	}
-	gjson.ParseBytes(c.req.Body).ForEach(func(k, v gjson.Result) bool {
-		switch name := k.String(); {
-		case name == "doc", name == "upsert", name == "doc_as_upsert", name == "detect_noop" && first != nil:
-		default:
-			out = append(append(append(append(out, ','), k.Raw...), ':'), v.Raw...)
-		}
-		return true
-	})
-	return append(out, '}')
-}
-
 // goesAsPart reports whether the change goes upstream as an _update of its part, and not as a document.
 func (c *change) goesAsPart() bool { return c.part != nil && c.patch == nil }
 
@@ -166,8 +138,7 @@ func (c *change) conflictOf(res *upstream.Response) *respond.Answer {
 	if res.Status == http.StatusConflict {
 		return respond.CopyEngine(res)
 	}
-	ack, _ := readAck(res)
-	return respond.Exists(c.doc.Index, c.doc.ID, ack.Version)
+	return respond.Exists(c.doc.Index, c.doc.ID, ack.Read(res).Version)
 }
 
 // rebasePatch has a patch that an _update has become be the change of its part from what the client has seen. Where that can't be
@@ -196,7 +167,7 @@ func (s *Service) settlePart(c *change, res *upstream.Response, e end, numbered 
 	switch {
 	case whole != nil:
 		c.made, e.stored.Source, e.same = whole, whole, true
-	case e.same && numbered && !c.mayBeRewritten() && keepsNumbers(gjson.ParseBytes(c.made)):
+	case e.same && numbered && !c.mayBeRewritten() && intent.KeepsNumbers(c.made):
 		e.stored.Source = c.withMarks(c.made)
 	}
 	c.settle(e)
@@ -208,41 +179,14 @@ func (s *Service) settlePart(c *change, res *upstream.Response, e end, numbered 
 
 // settlePassedPart does the same for an _update that went as its client sent it, with the client's own guard, say. Its answer stays as
 // it is.
-func (s *Service) settlePassedPart(c *change, res *upstream.Response, a *ack, numbered bool) {
+func (s *Service) settlePassedPart(c *change, res *upstream.Response, a *ack.Ack) {
 	b := &c.base
-	next := b.Version != 0 && a.Version == b.Version+1 || a.Numbers == b.Numbers || b.Kind == session.KindAbsent && a.created
+	next := b.Version != 0 && a.Version == b.Version+1 || a.Numbers == b.Numbers || b.Kind == session.KindAbsent && a.Created
 	stored, same := a.Revision, next && c.viewIsStored()
 	if whole, _ := c.shown(res); whole != nil {
 		c.made, stored.Source, same = whole, whole, true
-	} else if same && numbered && !c.mayBeRewritten() && keepsNumbers(gjson.ParseBytes(c.made)) {
+	} else if same && a.Numbered && !c.mayBeRewritten() && intent.KeepsNumbers(c.made) {
 		stored.Source = c.made
 	}
-	b.Commit(session.Ack{Stored: stored, Sent: c.made, Told: stored.Numbers, Apart: !same, Created: a.created})
-}
-
-// maxExact is how many digits of a decimal a double keeps for certain.
-const maxExact = 15
-
-// keepsNumbers reports whether the engine, which reads decimals as doubles when it merges, stores the same numbers.
-func keepsNumbers(v gjson.Result) (keeps bool) {
-	switch {
-	case v.IsObject() || v.IsArray():
-		keeps = true
-		v.ForEach(func(_, v gjson.Result) bool {
-			keeps = keepsNumbers(v)
-			return keeps
-		})
-		return keeps
-	case v.Type != gjson.Number || !strings.ContainsAny(v.Raw, ".eE"):
-		return true
-	}
-	mantissa, _, _ := strings.Cut(strings.ToLower(v.Raw), "e")
-	digits := strings.TrimLeft(strings.Map(func(r rune) rune {
-		if r < '0' || r > '9' {
-			return -1
-		}
-		return r
-	}, mantissa), "0")
-	size := math.Abs(v.Num)
-	return len(digits) <= maxExact && (digits == "" || size > 1e-300 && size < 1e300)
+	b.Commit(session.Ack{Stored: stored, Sent: c.made, Told: stored.Numbers, Apart: !same, Created: a.Created})
 }

@@ -1,22 +1,18 @@
 package write
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 
-	"github.com/tidwall/gjson"
-
-	"optimist/internal/coding"
+	"optimist/internal/ack"
 	"optimist/internal/doc"
-	"optimist/internal/es"
 	"optimist/internal/etag"
 	"optimist/internal/intent"
 	"optimist/internal/outcome"
+	"optimist/internal/patch"
 	"optimist/internal/respond"
 	"optimist/internal/session"
 	"optimist/internal/upstream"
-	"optimist/internal/uri"
 )
 
 // noteUpdate notes what a session knows after the engine has changed a part of a document. A client that was shown the document has
@@ -25,13 +21,11 @@ import (
 func (s *Service) noteUpdate(ctx context.Context, c *change, res *upstream.Response) {
 	r := c.req
 	whole, _ := c.shown(res)
-	unchanged := bytes.Contains(res.Payload, []byte(`"result":"noop"`))
 	thread, named := r.Session.Thread()
-	if !r.Rule.Session || r.Anonymous || whole == nil && (!named || res.Status != http.StatusOK || unchanged) {
+	if !r.Rule.Session || r.Anonymous || whole == nil && (!named || res.Status != http.StatusOK || ack.IsNoop(res)) {
 		return
 	}
-	ack, _ := readAck(res)
-	switch rev := ack.Revision; {
+	switch rev := ack.Read(res).Revision; {
 	case s.locate(ctx, c) != nil:
 	case whole != nil:
 		rev.Source = whole
@@ -43,28 +37,11 @@ func (s *Service) noteUpdate(ctx context.Context, c *change, res *upstream.Respo
 
 // shown is the document that the answer to an _update shows, if it shows the whole of it; some says that it shows less.
 func (c *change) shown(res *upstream.Response) (whole []byte, some bool) {
-	if shows, all := c.shows(); !shows || !all {
-		return nil, shows
+	shows, all := patch.Shows(c.req.Op, c.req.Body)
+	if shows && all {
+		whole = ack.Shown(res)
 	}
-	body, err := coding.Decode(res.Payload, res.Get("content-encoding"), maxInflated)
-	source := gjson.GetBytes(body, "get._source")
-	if err != nil || !source.IsObject() {
-		return nil, true
-	}
-	return []byte(source.Raw), false
-}
-
-// shows reports whether the answer to an _update is to show something of the document, and whether all of it. What the body says counts
-// more than the query.
-func (c *change) shows() (shows, all bool) {
-	_, filtered := uri.Param(c.req.Op.Query, "filter_path")
-	switch own := es.Member(c.req.Body, "_source"); {
-	case own != nil:
-		return string(own) != "false", string(own) == "true" && !filtered
-	default:
-		f, err := respond.ReadSourceFilter(c.req.Op.Query)
-		return f.Shows() || err != nil, f.Whole() && !filtered && err == nil
-	}
+	return whole, shows && whole == nil
 }
 
 // settleIdlePatch answers a patch that changed nothing: the engine's noop.

@@ -8,10 +8,9 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"optimist/internal/ack"
 	"optimist/internal/api"
-	"optimist/internal/coding"
 	"optimist/internal/doc"
-	"optimist/internal/es"
 	"optimist/internal/etag"
 	"optimist/internal/intent"
 	"optimist/internal/outcome"
@@ -116,11 +115,11 @@ func (s *Service) settlePassed(ctx context.Context, c *change, res *upstream.Res
 	if res.Status != 200 && res.Status != 201 {
 		return // not acknowledged: the base is given back
 	}
-	ack, numbered := readAck(res)
-	if ack.created {
+	got := ack.Read(res)
+	if got.Created {
 		s.locateNew(ctx, c)
 	}
-	if !ack.created {
+	if !got.Created {
 		s.sessions.Wrote(c.req.Session.Credentials(), c.doc.Index)
 		if c.req.Op.Kind == api.Index && c.base.Kind == session.KindNone && c.outcome.Base == outcome.BaseNone {
 			s.events.Blind.Call(c.doc.Index, c.req.Session)
@@ -131,16 +130,16 @@ func (s *Service) settlePassed(ctx context.Context, c *change, res *upstream.Res
 		c.base.Delete()
 		return
 	case c.part != nil:
-		s.settlePassedPart(c, res, &ack, numbered)
+		s.settlePassedPart(c, res, &got)
 		return
 	case c.req.Op.Kind == api.Update:
 		s.noteUpdate(ctx, c, res)
 	}
-	stored := ack.Revision
-	if numbered && !c.mayBeRewritten() {
+	stored := got.Revision
+	if got.Numbered && !c.mayBeRewritten() {
 		stored.Source = c.withMarks(body)
 	}
-	c.settle(end{stored: stored, created: ack.created, same: bytes.Equal(body, c.sent)})
+	c.settle(end{stored: stored, created: got.Created, same: bytes.Equal(body, c.sent)})
 }
 
 // finish gives back a base that is still reserved, counts the write and puts the outcome into the answer.
@@ -184,28 +183,6 @@ func (c *change) giveBack(unknown bool) {
 	c.base.Release()
 }
 
-// ack is what the engine says of an acknowledged write.
-type ack struct {
-	doc.Revision
-	created bool
-}
-
-// readAck reads the engine's answer to a write. ok is false where it lacks the numbers (filter_path, or not JSON); whether the
-// document was made by it the status tells, too.
-func readAck(res *upstream.Response) (a ack, ok bool) {
-	a.created = res.Status == 201
-	body, err := coding.Decode(res.Payload, res.Get("content-encoding"), maxInflated)
-	if err != nil && !errors.Is(err, coding.ErrTooLarge) {
-		return a, false
-	}
-	it := es.ParseItem(body)
-	a.Numbers, a.Version = it.Numbers, it.Version
-	return a, it.Numbered
-}
-
-// maxInflated bounds what is taken out of a compressed answer to a write, in bytes.
-const maxInflated = 1 << 20
-
 // tagFor is the tag for what the client has sent, where something else was stored: n are the numbers that its answer carries. A
 // named session needs nothing that tells copies apart.
 func (c *change) tagFor(n doc.Numbers) etag.Tag {
@@ -241,12 +218,12 @@ func (s *Service) locateNew(ctx context.Context, c *change) {
 // acknowledge gives every open change its answer: the write counts for all of them.
 func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response, body []byte) {
 	first := a.open[0]
-	ack, numbered := readAck(res)
-	if ack.created {
+	got := ack.Read(res)
+	if got.Created {
 		a.s.locateNew(ctx, first)
 	}
-	stored := ack.Revision
-	if numbered && !first.mayBeRewritten() {
+	stored := got.Revision
+	if got.Numbered && !first.mayBeRewritten() {
 		stored.Source = a.stored(body)
 	}
 	for i, c := range a.open {
@@ -265,9 +242,9 @@ func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response, body 
 			a.s.sawPatched(c, stored)
 		case c.part != nil:
 			stored.Source = nil // the engine's spelling of it isn't known
-			a.s.settlePart(c, res, end{stored: stored, created: ack.created, current: a.cur.Numbers, same: c.draft.AsSent}, numbered)
+			a.s.settlePart(c, res, end{stored: stored, created: got.Created, current: a.cur.Numbers, same: c.draft.AsSent}, got.Numbered)
 		default:
-			c.settle(end{stored: stored, created: ack.created, current: a.cur.Numbers, same: bytes.Equal(body, c.sent)})
+			c.settle(end{stored: stored, created: got.Created, current: a.cur.Numbers, same: bytes.Equal(body, c.sent)})
 		}
 		a.s.sessions.Wrote(c.req.Session.Credentials(), c.doc.Index)
 	}

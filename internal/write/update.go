@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"optimist/internal/ack"
 	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/es"
@@ -96,8 +97,7 @@ func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, 
 	if res.Status < 300 {
 		s.sessions.Wrote(c.req.Session.Credentials(), c.doc.Index)
 		if c.base.Kind != session.KindNone {
-			ack, _ := readAck(res)
-			c.settleNumbers(ack.Revision)
+			c.settleNumbers(ack.Read(res).Revision)
 		} else {
 			s.noteUpdate(ctx, c, res)
 		}

@@ -1,0 +1,64 @@
+// Package ack reads the engine's answers to writes: what was stored, what of the document is shown, why a write was refused.
+//
+// It does no I/O, and decides nothing.
+package ack
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/coding"
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/upstream"
+)
+
+// maxInflated bounds what is taken out of a compressed answer, in bytes.
+const maxInflated = 1 << 20
+
+// Ack is what the engine says of a write that it acknowledged. Its Source is nil.
+type Ack struct {
+	doc.Revision
+	Created  bool // there was no document
+	Numbered bool // the answer has the revision's numbers: not under a filter_path, say, nor where it isn't JSON
+}
+
+// Read reads an acknowledgement.
+func Read(res *upstream.Response) (a Ack) {
+	a.Created = res.Status == 201
+	body, err := coding.Decode(res.Payload, res.Get("content-encoding"), maxInflated)
+	if err != nil && !errors.Is(err, coding.ErrTooLarge) {
+		return a
+	}
+	it := es.ParseItem(body)
+	a.Numbers, a.Version, a.Numbered = it.Numbers, it.Version, it.Numbered
+	return a
+}
+
+// Shown is the document that the answer to an _update shows, which asked for all of it; nil if it isn't there.
+func Shown(res *upstream.Response) []byte {
+	body, err := coding.Decode(res.Payload, res.Get("content-encoding"), maxInflated)
+	source := gjson.GetBytes(body, "get._source")
+	if err != nil || !source.IsObject() {
+		return nil
+	}
+	return []byte(source.Raw)
+}
+
+// IsNoop reports whether the engine had nothing to change.
+func IsNoop(res *upstream.Response) bool {
+	return bytes.Contains(res.Payload, []byte(`"result":"noop"`))
+}
+
+// SaysMissing reports whether a 404 says that there is no such document: it may be the index that isn't there, or no alias.
+func SaysMissing(res *upstream.Response) bool {
+	return bytes.Contains(res.Payload, []byte(`"document_missing_exception"`))
+}
+
+// RefusesGuard reports whether a 400 says that the index has no sequence numbers to compare with. The engine has no error type of its own
+// for it; the setting's name is part of the reason.
+func RefusesGuard(res *upstream.Response) bool {
+	return bytes.Contains(res.Payload, []byte("disable_sequence_numbers"))
+}

@@ -1,0 +1,67 @@
+package ack
+
+import (
+	"bytes"
+	"compress/gzip"
+	"testing"
+
+	"optimist/internal/doc"
+	"optimist/internal/upstream"
+	"optimist/internal/wire"
+)
+
+func answer(status int, body []byte, fields ...wire.Field) *upstream.Response {
+	res := &upstream.Response{Payload: body}
+	res.Status, res.Fields = status, fields
+	return res
+}
+
+func zipped(t *testing.T, body string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write([]byte(body)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestAnAcknowledgementIsReadWhateverItsFormAndCoding(t *testing.T) {
+	const body = `{"_index":"shop","_id":"1","_version":3,"result":"updated","_seq_no":7,"_primary_term":2}`
+	coded := wire.Field{Name: []byte("Content-Encoding"), Value: []byte("gzip")}
+	stored := doc.Revision{Numbers: doc.Numbers{SeqNo: 7, PrimaryTerm: 2}, Version: 3}
+	for name, c := range map[string]struct {
+		res  *upstream.Response
+		want Ack
+	}{
+		"updated":             {answer(200, []byte(body)), Ack{Revision: stored, Numbered: true}},
+		"created":             {answer(201, []byte(body)), Ack{Revision: stored, Numbered: true, Created: true}},
+		"compressed":          {answer(200, zipped(t, body), coded), Ack{Revision: stored, Numbered: true}},
+		"no gzip":             {answer(200, []byte(body), coded), Ack{}},
+		"filtered":            {answer(200, []byte(`{"_version":3}`)), Ack{Revision: doc.Revision{Version: 3}}},
+		"without an answer":   {answer(201, nil), Ack{Created: true}},
+		"of another format":   {answer(200, []byte("---\n_seq_no: 7\n")), Ack{}},
+		"one that breaks off": {answer(200, []byte(body[:60])), Ack{Revision: doc.Revision{Version: 3}}},
+	} {
+		if got := Read(c.res); got.Numbers != c.want.Numbers || got.Version != c.want.Version || got.Created != c.want.Created ||
+			got.Numbered != c.want.Numbered || got.Source != nil {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestTheDocumentIsShownOnlyIfItIsThere(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"get":{"_seq_no":1,"found":true,"_source":{"a":1}}}`: `{"a":1}`,
+		`{"get":{"_source":5}}`:                                "",
+		`{"result":"noop"}`:                                    "",
+		``:                                                     "",
+	} {
+		if got := Shown(answer(200, []byte(body))); string(got) != want {
+			t.Errorf("%s: %s", body, got)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package patch
+
+import (
+	"bytes"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/api"
+	"optimist/internal/es"
+	"optimist/internal/intent"
+	"optimist/internal/respond"
+	"optimist/internal/uri"
+)
+
+// UpdateBody is the body of an _update with another part: the client's own but for that, and for what no engine takes together with a
+// guard. Of a document that is to be made it makes first only where there is none, and changes nothing otherwise.
+func (p *Request) UpdateBody(op *api.Op, body []byte, part intent.Part, first []byte) []byte {
+	_, upserts := uri.Param(op.Query, "doc_as_upsert")
+	if first == nil && !upserts && p.First == nil && bytes.Equal(part, p.Incoming) {
+		return body
+	}
+	out := []byte(`{"doc":`)
+	if first == nil {
+		out = append(out, part...)
+	} else {
+		out = append(append(out, `{},"upsert":`...), first...)
+	}
+	gjson.ParseBytes(body).ForEach(func(k, v gjson.Result) bool {
+		switch name := k.String(); {
+		case name == "doc", name == "upsert", name == "doc_as_upsert", name == "detect_noop" && first != nil:
+		default:
+			out = append(append(append(append(out, ','), k.Raw...), ':'), v.Raw...)
+		}
+		return true
+	})
+	return append(out, '}')
+}
+
+// Shows reports whether the answer to an _update is to show something of the document, and whether all of it. What the body says counts
+// more than the query.
+func Shows(op *api.Op, body []byte) (shows, all bool) {
+	_, filtered := uri.Param(op.Query, "filter_path")
+	switch own := es.Member(body, "_source"); {
+	case own != nil:
+		return string(own) != "false", string(own) == "true" && !filtered
+	default:
+		f, err := respond.ReadSourceFilter(op.Query)
+		return f.Shows() || err != nil, f.Whole() && !filtered && err == nil
+	}
+}
