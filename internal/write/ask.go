@@ -1,7 +1,6 @@
 package write
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 
@@ -9,13 +8,14 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/doc"
+	"optimist/internal/outbound"
 	"optimist/internal/respond"
 	"optimist/internal/uri"
 )
 
 // named is the document as the engine's answers name it.
 func (s *Service) named(c *change) respond.Document {
-	d := respond.Document{Index: c.doc.Index, Type: c.doc.Type, ID: c.doc.ID}
+	d := respond.Document{Index: c.Doc.Index, Type: c.Doc.Type, ID: c.Doc.ID}
 	if d.Type == "" && s.engine.Typed() {
 		d.Type = "_doc"
 	}
@@ -27,7 +27,7 @@ func (s *Service) named(c *change) respond.Document {
 // say, the answer is made here.
 func (s *Service) askMissing(ctx context.Context, c *change, noIndex bool) *respond.Answer {
 	if noIndex && c.req.Op.Kind == api.Patch {
-		return respond.NoSuchIndex(c.name, "")
+		return respond.NoSuchIndex(c.Name, "")
 	}
 	if res := s.askUpdate(ctx, c, nil, http.StatusNotFound); res != nil {
 		if gjson.GetBytes(res.Body, "error.type").Str == "document_missing_exception" {
@@ -35,7 +35,7 @@ func (s *Service) askMissing(ctx context.Context, c *change, noIndex bool) *resp
 		}
 		res.Release()
 	}
-	return respond.ErrorIn(c.doc.Index, http.StatusNotFound, "document_missing_exception", "["+c.doc.ID+"]: document missing")
+	return respond.ErrorIn(c.Doc.Index, http.StatusNotFound, "document_missing_exception", "["+c.Doc.ID+"]: document missing")
 }
 
 // askNoop is the noop, with what of the document a patch is to show, of a client that wants its answer in a form of its own
@@ -43,11 +43,11 @@ func (s *Service) askMissing(ctx context.Context, c *change, noIndex bool) *resp
 // revision. It is nil where the plain form is wanted, which is made here, and where the engine gives none now: the plain form is
 // then better than no answer.
 func (s *Service) askNoop(ctx context.Context, c *change, n doc.Numbers) *respond.Answer {
-	form := uri.Only(nil, c.query, "filter_path", "pretty", "format", "human")
-	if len(form) == 0 && c.plain {
+	form := uri.Only(nil, c.out.Query, "filter_path", "pretty", "format", "human")
+	if len(form) == 0 && c.Plain {
 		return nil
 	}
-	params := append(appendGuard(nil, n), '&')
+	params := append(outbound.AppendGuard(nil, n), '&')
 	params = append(params, form...)
 	if p := c.patch; p != nil && p.Shows.Shows() {
 		if p.ShowsByBody {
@@ -62,9 +62,8 @@ func (s *Service) askNoop(ctx context.Context, c *change, n doc.Numbers) *respon
 // askUpdate asks the engine for its answer to an update of the change's document that changes nothing; nil is one of another
 // status than want.
 func (s *Service) askUpdate(ctx context.Context, c *change, params []byte, want int) *respond.Answer {
-	r := c.request([]byte(`{"doc":{}}`), doc.Numbers{}, false)
-	r.Method, r.Repeatable = http.MethodPost, want == http.StatusOK
-	r.Target = c.updateTarget(params)
+	r := c.out.Update([]byte(`{"doc":{}}`), c.req.Caller.Params, params)
+	r.Repeatable = want == http.StatusOK
 	res, err := s.questions.exchange(ctx, r)
 	if err != nil {
 		return nil
@@ -74,24 +73,4 @@ func (s *Service) askUpdate(ctx context.Context, c *change, params []byte, want 
 		return nil
 	}
 	return respond.FromEngine(res)
-}
-
-// updateTarget is where an _update of the change's document goes, with more parameters.
-func (c *change) updateTarget(more []byte) []byte {
-	op := c.req.Op
-	path := [][]byte{nil, op.Index, []byte("_update"), op.ID}
-	if op.Typed {
-		path = [][]byte{nil, op.Index, op.Type, op.ID, []byte("_update")}
-	}
-	t := bytes.Join(path, []byte("/"))
-	var params [][]byte
-	for _, p := range [][]byte{uri.Only(nil, op.Query, "routing", "require_alias"), c.req.Caller.Params, more} {
-		if len(p) > 0 {
-			params = append(params, p)
-		}
-	}
-	if len(params) > 0 {
-		t = append(append(t, '?'), bytes.Join(params, []byte("&"))...)
-	}
-	return t
 }

@@ -1,7 +1,6 @@
 package write
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"optimist/internal/intent"
 	"optimist/internal/jsontext"
 	"optimist/internal/mark"
+	"optimist/internal/outbound"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/session"
@@ -65,10 +65,10 @@ func (s *Service) inLane(ctx context.Context, c *change) error {
 // own.
 func (c *change) place() retry.Place {
 	if c.index.UUID != "" {
-		return retry.Place{Ref: c.doc.Ref, UUID: c.index.UUID}
+		return retry.Place{Ref: c.Doc.Ref, UUID: c.index.UUID}
 	}
 	realm := c.req.realm()
-	return retry.Place{Ref: c.doc.Ref, UUID: string(realm[:])}
+	return retry.Place{Ref: c.Doc.Ref, UUID: string(realm[:])}
 }
 
 // run leads a batch from its first try to its answers.
@@ -85,8 +85,10 @@ func (s *Service) run(ctx context.Context, b *retry.Batch[*change]) {
 	}
 	*a = attempt{s: s, batch: b, open: b.Members}
 	a.do(ctx)
-	for _, c := range b.Members { // before any of them has its answer: their documents may be others' requests
-		s.tellMet(c)
+	if s.events.Met != nil {
+		for _, c := range b.Members { // before any of them has its answer: their documents may be others' requests
+			s.tellMet(c)
+		}
 	}
 	*a = attempt{}
 	s.attempts.Put(a)
@@ -106,7 +108,9 @@ func (a *attempt) do(ctx context.Context) {
 	a.start()
 	a.held = budget.Of(ctx).Mark()
 	err := retry.Do(ctx, a.open[0].policy(), a.try)
-	a.settleDoubt(ctx)
+	if err != nil {
+		a.settleDoubt(ctx)
+	}
 	for _, c := range a.open {
 		c.answer, c.err = a.last(c, err)
 	}
@@ -322,7 +326,7 @@ func (a *attempt) judge(ctx context.Context, res *upstream.Response, body []byte
 		return nil
 	case res.Status == 400 && ack.RefusesGuard(res):
 		res.Release()
-		a.s.catalog.RefusedGuard(first.req.asker(), first.doc.Index)
+		a.s.catalog.RefusedGuard(first.req.asker(), first.Doc.Index)
 		first.err, a.open = errNoGuard, nil
 		return nil
 	}
@@ -393,6 +397,5 @@ func share(first, m *change) bool {
 	return first.shares && m.shares && first.req.Rule == m.req.Rule && (first.patch == nil) == (m.patch == nil) &&
 		first.policy().MaxAttempts == m.policy().MaxAttempts &&
 		first.req.realm() == m.req.realm() && first.req.Route == m.req.Route &&
-		bytes.Equal(first.query, m.query) && bytes.Equal(first.path, m.path) && bytes.Equal(first.contentType(), m.contentType()) &&
-		bytes.Equal(wire.Value(first.req.Fields, "accept"), wire.Value(m.req.Fields, "accept"))
+		outbound.Alike(&first.out, &m.out)
 }

@@ -5,13 +5,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/es"
-	"optimist/internal/etag"
 	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/internal/session"
@@ -30,8 +28,8 @@ func (s *Service) locate(ctx context.Context, c *change) (err error) {
 	if c.req.Stamp.Known() {
 		maxAge = stampedAge
 	}
-	c.index, err = s.catalog.Describe(ctx, c.req.asker(), c.name, maxAge)
-	c.doc.Index, c.doc.Routing = c.index.Name, cmp.Or(c.doc.Routing, c.index.Routing)
+	c.index, err = s.catalog.Describe(ctx, c.req.asker(), c.Name, maxAge)
+	c.Doc.Index, c.Doc.Routing = c.index.Name, cmp.Or(c.Doc.Routing, c.index.Routing)
 	return err
 }
 
@@ -41,8 +39,8 @@ func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err err
 	if n, found := api.OwnGuard(c.req.Op.Query); found {
 		return s.takeGuard(ctx, c, n)
 	}
-	if _, given := api.ReadGuard(c.query); given {
-		c.query = uri.Without(nil, c.query, api.GuardParams...) // there is one now
+	if _, given := api.ReadGuard(c.out.Query); given {
+		c.out.Query = uri.Without(nil, c.out.Query, api.GuardParams...) // there is one now
 	}
 	m, matched, err := c.ifMatch()
 	if err != nil {
@@ -86,6 +84,26 @@ func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err err
 	return false, nil
 }
 
+// isForEngine reports whether what the client has seen is nothing to its part: it isn't known, or there was no document, and the part
+// makes none. Nor is it in a session that is inferred, where the part says the same whatever its base: perhaps nobody has read the
+// document for it. A read that it took would be missed by the client that made it.
+func (c *change) isForEngine() bool {
+	switch kind := c.base.Kind; {
+	case kind == session.KindNone, kind == session.KindLost:
+		return true
+	case kind == session.KindAbsent && !c.part.Upsert:
+		return true
+	case c.req.Session.IsNamed(), !c.baseKnown():
+		return false
+	}
+	switch c.outcome.Base {
+	case outcome.BaseRead, outcome.BaseView, outcome.BaseAbsent:
+		overrides, err := c.req.Rule.Merger.Overrides(c.base.View, c.part.Incoming)
+		return overrides && err == nil
+	}
+	return false
+}
+
 // baseKnown reports whether the client's change can be told from its base.
 func (c *change) baseKnown() bool { return c.base.View != nil || c.base.Kind == session.KindAbsent }
 
@@ -106,7 +124,7 @@ func (c *change) viewIsStored() bool {
 // seen is what clients have seen, for who writes what the change does.
 func (s *Service) seen(c *change) *session.Store {
 	switch {
-	case c.part == nil && c.field() != "" && c.json && c.sent != nil:
+	case c.part == nil && c.field() != "" && c.JSON && c.sent != nil:
 		return s.sessions.ForPart(c.asIfRead)
 	case c.part == nil:
 		return s.sessions
@@ -119,14 +137,14 @@ func (s *Service) seen(c *change) *session.Store {
 
 // takeSeen reserves what the session has seen as the change's base.
 func (s *Service) takeSeen(ctx context.Context, c *change) (err error) {
-	if c.base, err = s.seen(c).Take(ctx, c.req.Session, c.doc.Ref, c.sent); err != nil {
+	if c.base, err = s.seen(c).Take(ctx, c.req.Session, c.Doc.Ref, c.sent); err != nil {
 		return err
 	}
 	return c.stillThere(ctx)
 }
 
 func (s *Service) takeCopy(ctx context.Context, c *change, held session.Copy) (err error) {
-	if c.base, err = s.seen(c).TakeCopy(ctx, c.req.Session, c.doc.Ref, held, c.sent); err != nil {
+	if c.base, err = s.seen(c).TakeCopy(ctx, c.req.Session, c.Doc.Ref, held, c.sent); err != nil {
 		return err
 	}
 	return c.stillThere(ctx)
@@ -144,36 +162,6 @@ func (c *change) stillThere(ctx context.Context) error {
 	}
 	c.base.Release()
 	return context.Canceled
-}
-
-// takeGuard makes the revision the base that the client's own guard names. pass says that the write goes as it is: its 409 is its
-// answer.
-func (s *Service) takeGuard(ctx context.Context, c *change, n doc.Numbers) (pass bool, err error) {
-	merges := c.req.Rule.MergeExplicit
-	held, err := s.holdStamped(ctx, c)
-	if err != nil {
-		return false, err
-	}
-	c.outcome.Base = outcome.BaseExplicit
-	switch {
-	case n.Known() && !merges:
-		c.base = s.seen(c).TakeAt(c.req.Session, c.doc.Ref, n, c.sent) // without a wait: the engine decides
-	case n.Known():
-		err = s.takeCopy(ctx, c, session.Copy{Numbers: n})
-	case c.req.Rule.Session && c.req.Session.IsNamed():
-		// An external version says nothing of what was read, but what the session has seen afterwards is this.
-		err = s.takeSeen(ctx, c)
-	}
-	c.base.Join(held)
-	if err != nil {
-		return false, err
-	}
-	if !merges || !n.Known() {
-		c.outcome.Reason = outcome.ReasonExplicit
-		return true, nil
-	}
-	c.query = uri.Without(nil, c.query, "if_seq_no", "if_primary_term")
-	return false, nil
 }
 
 // withoutBase does what the rule says of writes whose base isn't known. One that was known once is passed only where one that
@@ -243,7 +231,7 @@ func (c *change) carried() (held session.Copy, ok bool) {
 	if !st.Known() || !c.req.Rule.FromStamp || c.index.UUID == "" {
 		return held, false
 	}
-	if st.Document != stamp.DocumentOf(c.index.UUID, c.doc.Routing, c.doc.ID) {
+	if st.Document != stamp.DocumentOf(c.index.UUID, c.Doc.Routing, c.Doc.ID) {
 		return held, false
 	}
 	held = session.Copy{Numbers: st.Numbers, Token: uint64(st.Copy), Served: true}
@@ -251,21 +239,6 @@ func (c *change) carried() (held session.Copy, ok bool) {
 		held.Token = 0 // one from before the rule said so is held against the revision, too, and not against what was sent since
 	}
 	return held, true
-}
-
-// holdStamped reserves the copy that the write's stamp names, of a write which has another base: a client that writes from that
-// copy again has written this. It waits for a write of the same copy, so nothing else of the session may be reserved before.
-func (s *Service) holdStamped(ctx context.Context, c *change) (held session.Base, err error) {
-	if carried, ok := c.carried(); ok && carried.Token != 0 {
-		return s.seen(c).Hold(ctx, c.req.Session, c.doc.Ref, carried, c.sent)
-	}
-	return held, nil
-}
-
-// takeStamp makes the copy that the stamp names the base.
-func (s *Service) takeStamp(ctx context.Context, c *change, held session.Copy) error {
-	c.outcome.Base = outcome.BaseStamp
-	return s.takeCopy(ctx, c, held)
 }
 
 // baseKind is the kind of a base of the session's, as the outcome names it.
@@ -322,7 +295,7 @@ func (c *change) whyUnmergeable() string {
 		return c.index.Unknown
 	case c.index.Partial:
 		return outcome.ReasonSource
-	case !c.json:
+	case !c.JSON:
 		return cmp.Or(c.whyPipelineStands(), outcome.ReasonFormat)
 	}
 	return c.whyPipelineStands()
@@ -330,7 +303,7 @@ func (c *change) whyUnmergeable() string {
 
 // whyPipelineStands is the reason where an ingest pipeline would run again over what is merged, and the rule doesn't allow that.
 func (c *change) whyPipelineStands() string {
-	if (c.pipeline || c.index.Pipeline) && !c.req.Rule.RerunPipeline {
+	if (c.Pipeline || c.index.Pipeline) && !c.req.Rule.RerunPipeline {
 		return outcome.ReasonPipeline
 	}
 	return ""
@@ -342,44 +315,4 @@ func (c *change) revision() doc.Revision {
 		return doc.Revision{Numbers: c.guard, Version: c.base.Version}
 	}
 	return doc.Revision{Numbers: c.base.Numbers, Version: c.base.Version, Source: c.base.Stored}
-}
-
-// takeMatch makes what If-Match names the base of the change.
-func (s *Service) takeMatch(ctx context.Context, c *change, m etag.Match) (err error) {
-	c.outcome.Base = outcome.BaseIfMatch
-	if m.Any || m.More != nil {
-		return s.takeOneOf(ctx, c, m)
-	}
-	return s.takeCopy(ctx, c, m.Tag.Held())
-}
-
-// takeOneOf is for what names more than one revision: any at all, or one of a list. The current one is the base if it is among
-// them. Otherwise it is the newest of those that the session knows, whose change is merged; or, where it knows none, the newest,
-// whose guard the engine refuses.
-func (s *Service) takeOneOf(ctx context.Context, c *change, m etag.Match) error {
-	s.events.Fetch.Call(c.req.Rule.Name)
-	rev, err := s.current(ctx, c)
-	switch {
-	case errors.Is(err, doc.ErrMissing):
-		return ErrNoMatch
-	case err != nil && !rev.Known():
-		return err
-	}
-	if m.Any || slices.ContainsFunc(m.More, func(t etag.Tag) bool { return t.Numbers == rev.Numbers && t.Copy == 0 }) {
-		c.base = s.sessions.Witness(c.req.Session, c.doc.Ref)
-		b := &c.base
-		b.Kind, b.Numbers, b.Version, b.View, b.Stored = session.KindGiven, rev.Numbers, rev.Version, rev.Source, rev.Source
-		return nil
-	}
-	slices.SortFunc(m.More, func(a, b etag.Tag) int { return cmp.Compare(b.SeqNo, a.SeqNo) })
-	for _, t := range m.More {
-		if err := s.takeCopy(ctx, c, t.Held()); err != nil {
-			return err
-		}
-		if c.base.View != nil {
-			return nil
-		}
-		c.base.Release()
-	}
-	return s.takeCopy(ctx, c, m.More[0].Held())
 }

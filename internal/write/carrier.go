@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/intent"
 	"optimist/internal/upstream"
-	"optimist/internal/uri"
 	"optimist/internal/wire"
 	"optimist/retry"
 )
@@ -51,7 +49,7 @@ func (s single) carry(ctx context.Context, l *load) (*upstream.Response, error) 
 	case l.goesAsPart():
 		body = l.change.part.UpdateBody(l.req.Op, l.req.Body, l.part, nil)
 	}
-	return l.on(s).write(ctx, l.change, l.request(body, l.guard, create))
+	return l.on(s).write(ctx, l.change, l.out.Guarded(body, l.guard, create))
 }
 
 // on is how the change's writes are carried: on the way that its request brings, if it does.
@@ -114,59 +112,4 @@ func lostAnswer(err error) error {
 		return fmt.Errorf("%w: %w", ErrNotWritten, err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
-}
-
-// request is the change's request under a guard. The fields that concern only optimist stay behind, and those that would keep the
-// answer from being read.
-func (c *change) request(body []byte, n doc.Numbers, create bool) *upstream.Request {
-	r := &c.up
-	*r = upstream.Request{Method: wire.MethodString(c.method), Target: c.target(n, create), Body: body, Fields: c.fields[:0],
-		Client: c.req.Caller.Client}
-	for _, f := range c.req.Fields {
-		if !staysHere(f.Name) && (c.media == nil || !wire.EqualFold(f.Name, "content-type")) {
-			r.Fields = append(r.Fields, f)
-		}
-	}
-	if c.media != nil {
-		r.Fields = append(r.Fields, wire.Field{Name: contentTypeName, Value: c.media})
-	}
-	return r
-}
-
-var contentTypeName = []byte("Content-Type")
-
-// target is the request target with the guard: the client's own bytes before it.
-func (c *change) target(n doc.Numbers, create bool) []byte {
-	query := c.query
-	if create {
-		query = uri.Without(nil, query, "op_type") // it may say "index"; given twice, it would be the engine's choice
-	}
-	t := append(c.text[:0], c.path...)
-	sep := byte('?')
-	if len(query) > 0 {
-		t = append(append(t, sep), query...)
-		sep = '&'
-	}
-	switch {
-	case create:
-		t = append(append(t, sep), "op_type=create"...)
-	case n.Known():
-		t = appendGuard(append(t, sep), n)
-	}
-	return t
-}
-
-func appendGuard(t []byte, n doc.Numbers) []byte {
-	t = strconv.AppendInt(append(t, "if_seq_no="...), n.SeqNo, 10)
-	return strconv.AppendInt(append(t, "&if_primary_term="...), n.PrimaryTerm, 10)
-}
-
-// staysHere reports whether a field is for optimist alone, or must not reach the engine with a write whose answer is read here.
-func staysHere(name []byte) bool {
-	switch {
-	case wire.EqualFold(name, "if-match"), wire.EqualFold(name, "accept-encoding"), wire.EqualFold(name, "content-length"),
-		wire.EqualFold(name, "expect"):
-		return true
-	}
-	return wire.IsForOptimist(name)
 }

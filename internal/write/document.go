@@ -11,8 +11,6 @@ import (
 	"optimist/internal/respond"
 	"optimist/internal/session"
 	"optimist/internal/uri"
-	"optimist/rewrite/edit"
-	"optimist/rewrite/merge"
 )
 
 // put writes a document, or deletes it, under its base's guard.
@@ -71,7 +69,7 @@ func (c *change) merger(o observer) intent.Merger {
 
 // mayShare reports whether the change may share a write with others, as far as is known without asking.
 func (c *change) mayShare() bool {
-	if c.req.Rule.FailConflict || !c.plain || c.outcome.Base == outcome.BaseExplicit || !c.baseKnown() || c.base.Doubtful {
+	if c.req.Rule.FailConflict || !c.Plain || c.outcome.Base == outcome.BaseExplicit || !c.baseKnown() || c.base.Doubtful {
 		return false
 	}
 	return c.whyUnmergeable() == "" && c.index.KnownWhole
@@ -129,14 +127,14 @@ func (s *Service) deleteNothing(ctx context.Context, c *change) error {
 	rev, err := s.current(ctx, c)
 	switch {
 	case errors.Is(err, errNoIndex):
-		c.answer = respond.NoSuchIndex(c.name, "")
+		c.answer = respond.NoSuchIndex(c.Name, "")
 	case errors.Is(err, doc.ErrMissing):
 		// as the engine says of what it never had
 		c.answer = c.filtered(respond.Written(s.named(c), doc.Revision{Version: 1}, respond.NotFound))
 	case err != nil && !rev.Known():
 		return err
 	default:
-		c.answer = respond.Exists(c.doc.Index, c.doc.ID, rev.Version)
+		c.answer = respond.Exists(c.Doc.Index, c.Doc.ID, rev.Version)
 	}
 	return nil
 }
@@ -150,7 +148,7 @@ func (s *Service) settleTransform(ctx context.Context, c *change, passed bool) (
 	}
 	reason := ""
 	switch {
-	case !c.json:
+	case !c.JSON:
 		reason = outcome.ReasonFormat
 	case !t.ReadsCurrent() || c.base.Kind == session.KindAbsent:
 		return passed, nil
@@ -188,7 +186,7 @@ func (s *Service) readBeforePass(ctx context.Context, c *change) (pass bool, err
 		return true, nil
 	case own:
 		c.guard = n
-		c.query = uri.Without(nil, c.query, "if_seq_no", "if_primary_term")
+		c.out.Query = uri.Without(nil, c.out.Query, "if_seq_no", "if_primary_term")
 		return false, nil
 	}
 	return false, s.fetchBase(ctx, c)
@@ -203,16 +201,3 @@ func (s *Service) underRule(c *change, in intent.Intent) intent.Intent {
 	c.transformed = intent.Transformed{Intent: in, Rule: c.req.Rule.Name, Transformer: s.observer.Transformer(t), Source: c}
 	return &c.transformed
 }
-
-// observer looks on while a write is made: the account of a dry run is written by one.
-type observer interface {
-	Merger(*merge.Merger) intent.Merger
-	Transformer(*edit.Transformer) intent.Transformer
-}
-
-// unobserved is for writes that nobody looks at.
-type unobserved struct{}
-
-func (unobserved) Merger(m *merge.Merger) intent.Merger { return m }
-
-func (unobserved) Transformer(t *edit.Transformer) intent.Transformer { return t }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -140,7 +139,7 @@ func (a *attempt) samePrimary(ctx context.Context) bool {
 		return true
 	}
 	first := a.open[0]
-	pending.Index = first.doc.Index
+	pending.Index = first.Doc.Index
 	same := a.s.primaries.SamePrimary(ctx, first.req.asker(), &pending, a.cur.PrimaryTerm)
 	for _, changes := range [2][]*change{a.open, a.alone} {
 		for _, c := range changes {
@@ -156,15 +155,4 @@ func (a *attempt) settleDoubt(ctx context.Context) {
 	if len(a.open) > 0 && a.doubt.open() {
 		a.samePrimary(ctx)
 	}
-}
-
-// verdict is the change's error. A refusal says nothing of a try before it that may have been applied.
-func (c *change) verdict() error {
-	if c.err == nil && c.maybeApplied && c.answer != nil && c.answer.Status >= 300 {
-		status := c.answer.Status
-		c.answer.Release()
-		c.answer = nil
-		return fmt.Errorf("%w; a later try was answered with %d", ErrUnknownOutcome, status)
-	}
-	return c.err
 }

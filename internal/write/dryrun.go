@@ -60,10 +60,10 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 
 // describe fills in what the write is about.
 func (c *change) describe(a *explain.Account) {
-	a.Operation, a.Index, a.ID, a.Routing = c.req.Op.Kind.String(), c.doc.Index, c.doc.ID, c.doc.Routing
+	a.Operation, a.Index, a.ID, a.Routing = c.req.Op.Kind.String(), c.Doc.Index, c.Doc.ID, c.Doc.Routing
 	a.Mode = rule.Guard.String()
 	ru := c.req.Rule
-	a.Rule = &explain.Rule{Name: ru.Name, Place: ru.N + 1, Index: ru.Pattern(c.name, c.index.Name, c.index.DataStream)}
+	a.Rule = &explain.Rule{Name: ru.Name, Place: ru.N + 1, Index: ru.Pattern(c.Name, c.index.Name, c.index.DataStream)}
 	b := &c.base
 	a.Base = explain.NewRevision(b.Numbers, b.Version, b.View)
 	a.Base.Kind, a.Base.Ambiguous = c.outcome.Base.String(), c.outcome.Ambiguous
@@ -71,7 +71,7 @@ func (c *change) describe(a *explain.Account) {
 	switch {
 	case c.patch != nil:
 		from, to = c.draft.From, c.draft.Edited
-	case !c.json || c.req.Op.Kind == api.Update && c.part == nil || !c.baseKnown():
+	case !c.JSON || c.req.Op.Kind == api.Update && c.part == nil || !c.baseKnown():
 		return
 	case c.part != nil:
 		to = c.made

@@ -8,6 +8,7 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/etag"
+	"optimist/internal/intake"
 	"optimist/internal/intent"
 	"optimist/internal/outcome"
 	"optimist/internal/upstream"
@@ -30,9 +31,8 @@ var (
 	// ErrNoMatch reports an If-Match that can't be met, because there is no document. Nothing was sent.
 	ErrNoMatch = errors.New("If-Match asks for a document, and there is none")
 
-	// ErrContradiction reports a write that is only to be done where there is no document, and only where there is one. Nothing
-	// was sent.
-	ErrContradiction = errors.New("If-None-Match: * asks that there be no document, and If-Match or a version asks for one")
+	// ErrContradiction is intake.ErrContradiction.
+	ErrContradiction = intake.ErrContradiction
 
 	// ErrUnknownOutcome reports a write that may or may not have been applied.
 	// Whatever error has it in its chain is one; all others say that nothing was written.

@@ -104,7 +104,7 @@ func (c *change) newMark(over doc.Numbers) mark.Mark {
 		m.ID = mark.NewID()
 	}
 	if c.index.UUID != "" {
-		m.Document = stamp.DocumentOf(c.index.UUID, cmp.Or(c.doc.Routing, c.index.Routing), c.doc.ID)
+		m.Document = stamp.DocumentOf(c.index.UUID, cmp.Or(c.Doc.Routing, c.index.Routing), c.Doc.ID)
 	}
 	return m
 }
@@ -209,7 +209,7 @@ func (a *attempt) applied(ctx context.Context, c *change, at int) {
 		c.settle(end{stored: rev, created: m.New, current: m.Over, same: same})
 	}
 	c.answer = c.filtered(c.answer)
-	a.s.sessions.Wrote(c.req.Session.Credentials(), c.doc.Index)
+	a.s.sessions.Wrote(c.req.Session.Credentials(), c.Doc.Index)
 }
 
 // markPassed has a write that goes without a merge leave a mark. What it takes the place of isn't known, unless it makes a document, or
@@ -221,7 +221,7 @@ func (c *change) markPassed(body []byte) []byte {
 	}
 	n := c.guardGiven()
 	m, t := c.newMark(n), mark.Trail(nil)
-	m.New = kind == api.Create || c.onlyNew
+	m.New = kind == api.Create || c.OnlyNew
 	if n.Known() && n == c.base.Numbers {
 		t = c.trail
 	}

@@ -19,7 +19,7 @@ func (s *Service) tellMet(c *change) {
 	if s.events.Met == nil || !c.met() {
 		return
 	}
-	met := learn.Conflict{Ref: c.doc.Ref, Name: c.name, Client: c.req.Client, Merger: c.req.Rule.Merger, Outcome: c.outcome.Kind.String()}
+	met := learn.Conflict{Ref: c.Doc.Ref, Name: c.Name, Client: c.req.Client, Merger: c.req.Rule.Merger, Outcome: c.outcome.Kind.String()}
 	switch {
 	case c.answer == nil:
 		met.Outcome = "failed"

@@ -3,15 +3,11 @@ package write
 import (
 	"context"
 	"errors"
-	"net/http"
 
-	"optimist/internal/ack"
 	"optimist/internal/intent"
 	"optimist/internal/outcome"
 	"optimist/internal/patch"
-	"optimist/internal/respond"
 	"optimist/internal/session"
-	"optimist/internal/upstream"
 	"optimist/internal/uri"
 )
 
@@ -56,33 +52,13 @@ func (s *Service) updateSeen(ctx context.Context, c *change) (taken bool, err er
 	if passed || retries {
 		return true, s.pass(ctx, c, c.outcome.Reason)
 	}
-	c.query = uri.Without(nil, c.query, "retry_on_conflict", "doc_as_upsert")
+	c.out.Query = uri.Without(nil, c.out.Query, "retry_on_conflict", "doc_as_upsert")
 	c.stales, c.intent = true, c.partialIntent(s.observer)
 	if err = s.inLane(ctx, c); errors.Is(err, errNoGuard) {
 		c.leaveToEngine()
 		return false, nil
 	}
 	return true, err
-}
-
-// isForEngine reports whether what the client has seen is nothing to its part: it isn't known, or there was no document, and the part
-// makes none. Nor is it in a session that is inferred, where the part says the same whatever its base: perhaps nobody has read the
-// document for it. A read that it took would be missed by the client that made it.
-func (c *change) isForEngine() bool {
-	switch kind := c.base.Kind; {
-	case kind == session.KindNone, kind == session.KindLost:
-		return true
-	case kind == session.KindAbsent && !c.part.Upsert:
-		return true
-	case c.req.Session.IsNamed(), !c.baseKnown():
-		return false
-	}
-	switch c.outcome.Base {
-	case outcome.BaseRead, outcome.BaseView, outcome.BaseAbsent:
-		overrides, err := c.req.Rule.Merger.Overrides(c.base.View, c.part.Incoming)
-		return overrides && err == nil
-	}
-	return false
 }
 
 // leaveToEngine makes the change one that the engine merges by itself.
@@ -92,7 +68,7 @@ func (c *change) leaveToEngine() {
 	if c.outcome.Base != outcome.BaseLost {
 		c.outcome.Base = outcome.BaseNone
 	}
-	c.base, c.part, c.made, c.sent, c.query = session.Base{}, nil, nil, c.req.Body, c.req.Op.Query
+	c.base, c.part, c.made, c.sent, c.out.Query = session.Base{}, nil, nil, c.req.Body, c.req.Op.Query
 }
 
 // retriesItself reports whether the client asks the engine to merge again after conflicts, and doesn't name a base.
@@ -126,21 +102,6 @@ func (c *change) partialIntent(o observer) *intent.Partial {
 	}
 }
 
-// goesAsPart reports whether the change goes upstream as an _update of its part, and not as a document.
-func (c *change) goesAsPart() bool { return c.part != nil && c.patch == nil }
-
-// makes reports whether the change went as an _update that only makes a document. One that is there is its conflict, though the engine
-// answers that nothing had to be changed.
-func (c *change) makes() bool { return c.goesAsPart() && c.draft.Part == nil }
-
-// conflictOf is the engine's answer to a conflict, for the client.
-func (c *change) conflictOf(res *upstream.Response) *respond.Answer {
-	if res.Status == http.StatusConflict {
-		return respond.CopyEngine(res)
-	}
-	return respond.Exists(c.doc.Index, c.doc.ID, ack.Read(res).Version)
-}
-
 // rebasePatch has a patch that an _update has become be the change of its part from what the client has seen. Where that can't be
 // merged, it guards the patch.
 func (s *Service) rebasePatch(c *change) {
@@ -158,35 +119,4 @@ func (s *Service) rebasePatch(c *change) {
 	default:
 		c.guardPatch(c.base.Numbers)
 	}
-}
-
-// settlePart ends the reservation of an _update of a part that was acknowledged. Its client has in hand what it had seen, with the part in
-// it; or what the answer shows, if that is the whole document.
-func (s *Service) settlePart(c *change, res *upstream.Response, e end, numbered bool) {
-	whole, some := c.shown(res)
-	switch {
-	case whole != nil:
-		c.made, e.stored.Source, e.same = whole, whole, true
-	case e.same && numbered && !c.mayBeRewritten() && intent.KeepsNumbers(c.made):
-		e.stored.Source = c.withMarks(c.made)
-	}
-	c.settle(e)
-	if some && !e.same { // others' values, too: whether the client takes them over nobody knows
-		thread, _ := c.req.Session.Thread()
-		s.sessions.Shown(thread, c.doc.Ref, nil)
-	}
-}
-
-// settlePassedPart does the same for an _update that went as its client sent it, with the client's own guard, say. Its answer stays as
-// it is.
-func (s *Service) settlePassedPart(c *change, res *upstream.Response, a *ack.Ack) {
-	b := &c.base
-	next := b.Version != 0 && a.Version == b.Version+1 || a.Numbers == b.Numbers || b.Kind == session.KindAbsent && a.Created
-	stored, same := a.Revision, next && c.viewIsStored()
-	if whole, _ := c.shown(res); whole != nil {
-		c.made, stored.Source, same = whole, whole, true
-	} else if same && a.Numbered && !c.mayBeRewritten() && intent.KeepsNumbers(c.made) {
-		stored.Source = c.made
-	}
-	b.Commit(session.Ack{Stored: stored, Sent: c.made, Told: stored.Numbers, Apart: !same, Created: a.Created})
 }

@@ -10,7 +10,6 @@ import (
 	"optimist/internal/mark"
 	"optimist/internal/outcome"
 	"optimist/internal/upstream"
-	"optimist/internal/wire"
 )
 
 // pass sends the write as it is. What the session learns from it depends on its base: a write without one leaves no view.
@@ -25,15 +24,8 @@ func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 		return nil
 	}
 	c.unmark()
-	r := &c.up
-	*r = upstream.Request{Method: wire.MethodString(c.req.Method), Target: c.ownTarget(), Body: c.markPassed(body), Fields: c.fields[:0],
-		Client: c.req.Caller.Client}
-	for _, f := range c.req.Fields {
-		if !staysHere(f.Name) || c.outcome.Kind == outcome.Passed && wire.EqualFold(f.Name, "accept-encoding") {
-			r.Fields = append(r.Fields, f)
-		}
-	}
-	res, err := s.sendDirect(ctx, c, r)
+	create, coded := c.OnlyNew && c.req.Op.Kind == api.Index, c.outcome.Kind == outcome.Passed
+	res, err := s.sendDirect(ctx, c, c.out.AsSent(c.req.Method, c.markPassed(body), create, coded))
 	if err != nil {
 		return s.findPassed(ctx, c, err)
 	}
@@ -57,25 +49,13 @@ func (s *Service) sendDirect(ctx context.Context, c *change, r *upstream.Request
 	return res, err
 }
 
-// ownTarget is the client's own request target; of a write that asks for a document to be new, with that.
-func (c *change) ownTarget() []byte {
-	op := c.req.Op
-	switch {
-	case c.onlyNew && op.Kind == api.Index:
-		return c.target(doc.Numbers{}, true)
-	case len(op.Query) == 0:
-		return op.Path
-	}
-	return append(append(append(c.text[:0], op.Path...), '?'), op.Query...)
-}
-
 // outgoing is the body of a write that goes without a merge: as it was sent, or what the rule's transform makes of that.
 func (s *Service) outgoing(c *change) ([]byte, *intent.ApplyError) {
 	t := c.transformer()
 	switch {
 	case c.req.Rule.Transform == nil:
 		return c.req.Body, nil
-	case t == nil, !c.json, t.ReadsCurrent() && c.req.Op.Kind == api.Index && !c.onlyNew:
+	case t == nil, !c.JSON, t.ReadsCurrent() && c.req.Op.Kind == api.Index && !c.OnlyNew:
 		c.outcome.Untransformed = c.req.Op.Kind != api.Delete
 		return c.req.Body, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/intake"
 	"optimist/internal/outcome"
 	"optimist/internal/patch"
 	"optimist/internal/respond"
@@ -27,15 +28,15 @@ import (
 // The answer carries the numbers of what was stored, as that of an _update does, and an ETag only if the client has seen all of
 // that.
 func (c *change) asPatch(p *patch.Request) {
-	c.patch, c.json, c.plain = p, true, patch.AnsweredInJSON(c.req.Op, c.req.Fields)
-	p.Source, p.New = c, c.onlyNew
-	c.method, c.media, c.query = []byte(http.MethodPut), p.Media, uri.Without(nil, c.query, patch.Params...)
+	c.patch, c.JSON, c.Plain = p, true, patch.AnsweredInJSON(c.req.Op, c.req.Fields)
+	p.Source, p.New = c, c.OnlyNew
+	c.out.Method, c.out.Media, c.out.Query = []byte(http.MethodPut), p.Media, uri.Without(nil, c.out.Query, patch.Params...)
 	op := c.req.Op
 	kind := op.Type
 	if !op.Typed {
 		kind = []byte("_doc")
 	}
-	c.path = bytes.Join([][]byte{nil, op.Index, kind, op.ID}, []byte("/"))
+	c.out.Path = bytes.Join([][]byte{nil, op.Index, kind, op.ID}, []byte("/"))
 	if p.Guard.Known() {
 		c.guard = p.Guard
 		c.outcome.Base, c.outcome.Reason = outcome.BaseExplicit, outcome.ReasonExplicit
@@ -66,15 +67,15 @@ func (s *Service) edit(ctx context.Context, c *change) error {
 	if err := s.locate(ctx, c); err != nil {
 		return err
 	}
-	if c.answer = s.unpatchable(c); c.answer != nil {
+	if s.barPatch(c) {
 		return nil
 	}
 	switch whole, err := s.seesWhole(ctx, c); {
 	case err != nil:
 		return cantAsk(err)
 	case !whole:
-		c.outcome.Reason = outcome.ReasonFiltered
-		c.answer = respond.Error(http.StatusBadRequest, "security_exception", "["+c.doc.ID+"]: the document can't be patched: "+
+		c.unpatchable, c.outcome.Reason = true, outcome.ReasonFiltered
+		c.answer = respond.Error(http.StatusBadRequest, "security_exception", "["+c.Doc.ID+"]: the document can't be patched: "+
 			"the engine refuses updates with these credentials, as it does where they don't show all of a document")
 		return nil
 	}
@@ -83,9 +84,9 @@ func (s *Service) edit(ctx context.Context, c *change) error {
 		return err
 	}
 	c.intent = s.underRule(c, &c.patch.Patch)
-	c.shares = !c.guard.Known() && !c.onlyNew && c.plain && c.whyPipelineStands() == "" && c.whyUnmergeable() == ""
+	c.shares = !c.guard.Known() && !c.OnlyNew && c.Plain && c.whyPipelineStands() == "" && c.whyUnmergeable() == ""
 	err := s.inLane(ctx, c)
-	if errors.Is(err, errNoGuard) && (c.req.Op.Kind == api.Patch || c.onlyNew) {
+	if errors.Is(err, errNoGuard) && (c.req.Op.Kind == api.Patch || c.OnlyNew) {
 		c.answer = s.unpatchable(c)
 		return nil
 	}
@@ -98,6 +99,39 @@ func (s *Service) edit(ctx context.Context, c *change) error {
 		}
 	}
 	return err
+}
+
+// unpatchable is the refusal of a patch that can't be done safely, as far as that is known without a look at the document.
+func (s *Service) unpatchable(c *change) *respond.Answer {
+	why := ""
+	switch {
+	case c.index.UUID != "" && c.Name == c.index.Name && intake.DemandsAlias(c.req.Op):
+		return respond.NoSuchIndex(c.Name, " and [require_alias] request flag is [true] and ["+c.Name+"] is not an alias")
+	case c.index.DataStream != "" && c.Name == c.index.DataStream:
+		return patch.Illegal("only write ops with an op_type of create are allowed in data streams")
+	case !s.catalog.Guardable(c.req.asker(), c.index):
+		c.outcome.Reason, why = outcome.ReasonSeqNo, "index ["+c.Doc.Index+"] has no sequence numbers to guard it with"
+	case c.index.Unknown != "":
+		c.outcome.Reason, why = c.index.Unknown, "these credentials may not ask what index ["+c.Doc.Index+"] is, so that it isn't known "+
+			"whether its documents can be read as they are stored (view_index_metadata lets them, or upstream.auth of optimist's own)"
+	case c.index.Partial:
+		c.outcome.Reason, why = outcome.ReasonSource, "index ["+c.Doc.Index+
+			"] doesn't keep or serve _source whole: what isn't shown would be lost"
+	default:
+		return nil
+	}
+	return patch.Illegal("[%s]: the document can't be patched: %s", c.Doc.ID, why)
+}
+
+// barPatch reports whether a patch turns out to be one that may not be made here, and answers it; an _update is left to the
+// engine.
+func (s *Service) barPatch(c *change) bool {
+	c.answer = s.unpatchable(c)
+	if c.answer == nil && c.req.Op.Kind == api.Update && !c.OnlyNew {
+		c.outcome.Reason = c.whyPipelineStands()
+	}
+	c.unpatchable = c.answer != nil || c.req.Op.Kind == api.Update && !c.OnlyNew && c.outcome.Reason != ""
+	return c.unpatchable
 }
 
 // choosePatchGuard finds what else than if_seq_no may guard a patch: If-Match, or the stamp of a copy. If-Match: * asks for any

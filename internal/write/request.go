@@ -1,7 +1,6 @@
 package write
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"time"
@@ -12,19 +11,18 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/etag"
+	"optimist/internal/intake"
 	"optimist/internal/intent"
 	"optimist/internal/jsontext"
 	"optimist/internal/learn"
 	"optimist/internal/mark"
+	"optimist/internal/outbound"
 	"optimist/internal/outcome"
 	"optimist/internal/patch"
 	"optimist/internal/respond"
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/stamp"
-	"optimist/internal/unit"
-	"optimist/internal/upstream"
-	"optimist/internal/uri"
 	"optimist/internal/wire"
 	"optimist/retry"
 	"optimist/rewrite/edit"
@@ -34,21 +32,14 @@ import (
 // change is one client's write on its way. Each group of its fields is filled by one step, and only read by those after it.
 type change struct {
 	// What the request says: read.
-	req      *Request
-	doc      es.Document // index as it is written to, decoded id and routing
-	name     string      // the index as the client named it, decoded
-	sent     []byte      // the body, or of an _update that is merged here the part; nil for a delete
-	onlyNew  bool        // only where there is no document, by If-None-Match
-	pipeline bool        // the request names an ingest pipeline
-	deadline time.Time   // when the client's own timeout ends; zero if it gave none
-	began    time.Time
-	json     bool // the body is a JSON object
-	plain    bool // the answer is JSON with its numbers
+	req *Request
+	intake.Write
+	sent  []byte // the body, or of an _update that is merged here the part; nil for a delete
+	began time.Time
 
 	// How it goes upstream: read, and for patches asPatch.
-	method, media []byte         // media is the Content-Type in place of the client's; nil: the client's
-	path, query   []byte         // undecoded; the query without any guard
-	patch         *patch.Request // what a PATCH, or an _update that is made here, says; nil for all others
+	out   outbound.Write
+	patch *patch.Request // what a PATCH, or an _update that is made here, says; nil for all others
 
 	// What it is made from: locate, chooseBase, plan.
 	part          *patch.Request // what an _update says whose part is a change from the base; nil: for the engine alone, or no _update
@@ -82,97 +73,25 @@ type change struct {
 	taken   *budget.Account // what the request holds
 	room    respond.Answer  // for the answer of most
 	inputs  edit.Inputs     // room for those of the last try
-	// Room for the last try as it goes upstream.
-	up     upstream.Request
-	fields [10]wire.Field
-	text   [128]byte
 }
 
+// The fields that optimist adds to answers.
+var (
+	etagName    = []byte("ETag")
+	outcomeName = []byte("Optimist-Outcome")
+)
+
 // read reads the request. The error is the client's to mend.
-func (c *change) read(r *Request, s *Service) error {
-	*c = change{service: s, req: r, sent: r.Body, began: time.Now(), method: r.Method, path: r.Op.Path, query: r.Op.Query}
+func (c *change) read(r *Request, s *Service) (err error) {
+	*c = change{service: s, req: r, sent: r.Body, began: time.Now(),
+		out: outbound.Write{Op: r.Op, Fields: r.Fields, Client: r.Caller.Client, Method: r.Method, Path: r.Op.Path, Query: r.Op.Query}}
 	if r.Op.Kind == api.Delete {
 		c.sent = nil
 	}
-	var buf [256]byte
-	for _, part := range [3]struct {
-		raw  []byte
-		into *string
-	}{{r.Op.Index, &c.name}, {r.Op.ID, &c.doc.ID}, {r.Op.Type, &c.doc.Type}} {
-		if part.into == &c.doc.Type && !r.Op.Typed {
-			break
-		}
-		b, err := uri.Decode(buf[:0], part.raw)
-		if err != nil {
-			return err
-		}
-		*part.into = string(b)
+	if c.Write, err = intake.Read(r.Op, r.Fields, r.Body, r.Rule.IfMatch, c.began); err == nil {
+		c.dropMarks()
 	}
-	c.doc.Index = c.name
-	c.dropMarks()
-	c.plain = wire.AcceptsJSON(r.Fields)
-	if err := c.readOnlyNew(); err != nil {
-		return err
-	}
-	if err := c.readQuery(r.Op.Query); err != nil {
-		return err
-	}
-	c.json = c.sent == nil && r.Op.Kind == api.Delete || wire.JSONBody(r.Fields) && jsontext.LooksLikeObject(c.sent)
-	return nil
-}
-
-func (c *change) readQuery(q []byte) error {
-	if len(q) == 0 {
-		return nil
-	}
-	if v, ok := uri.Param(q, "routing"); ok {
-		b, err := uri.DecodeValue(nil, v)
-		if err != nil {
-			return err
-		}
-		c.doc.Routing = string(b)
-	}
-	if v, ok := uri.Param(q, "pipeline"); ok && string(v) != "_none" {
-		c.pipeline = true
-	}
-	if v, ok := uri.Param(q, "timeout"); ok {
-		// -1 is no bound; what else can't be read, the engine refuses.
-		if d, err := unit.ParseDuration(string(v)); err == nil {
-			c.deadline = time.Now().Add(d.Std())
-		}
-	}
-	for _, name := range [2]string{"filter_path", "format"} {
-		if _, ok := uri.Param(q, name); ok {
-			c.plain = false
-		}
-	}
-	return nil
-}
-
-// readOnlyNew finds out whether the change asks for no document, by If-None-Match: * (RFC 9110, section 13.1.2). A PUT becomes a
-// create. A PATCH or an _update makes the document where it may (upsert), by a create, too, so that nobody can come in between; a
-// DELETE finds nothing that it could delete. Where there is a document, all of them are the engine's 409 of a create.
-//
-// Other values of If-None-Match aren't looked at: the engine doesn't either. Together with a guard that asks for a document it
-// can't be met; the engine itself says that of a PUT.
-func (c *change) readOnlyNew() error {
-	switch c.req.Op.Kind {
-	case api.Index, api.Update, api.Patch, api.Delete:
-	default:
-		return nil
-	}
-	if !c.req.Rule.IfMatch || string(bytes.Trim(wire.Value(c.req.Fields, "if-none-match"), " \t")) != "*" {
-		return nil
-	}
-	c.onlyNew = true
-	_, guarded, _ := c.ifMatch()
-	if !guarded && c.req.Op.Kind != api.Index {
-		_, guarded = api.OwnGuard(c.req.Op.Query)
-	}
-	if guarded {
-		return ErrContradiction
-	}
-	return nil
+	return err
 }
 
 // ifMatch reads the change's If-Match. found is false where it has none, or the rule doesn't look at it.
@@ -189,10 +108,10 @@ const leastPatience = time.Second
 
 // withTimeout bounds what the change waits for by the client's own timeout.
 func (c *change) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	if c.deadline.IsZero() {
+	if c.Deadline.IsZero() {
 		return ctx, func() {}
 	}
-	end := c.deadline
+	end := c.Deadline
 	if least := time.Now().Add(leastPatience); end.Before(least) {
 		end = least
 	}
@@ -209,7 +128,7 @@ func (c *change) Inputs(current []byte) *edit.Inputs {
 	in := &c.inputs
 	*in = edit.Inputs{
 		Incoming: c.sent, Current: current, Base: c.base.View,
-		Index: c.name, ID: c.doc.ID, Routing: c.doc.Routing,
+		Index: c.Name, ID: c.Doc.ID, Routing: c.Doc.Routing,
 		Op: op.String(), Method: wire.MethodString(c.req.Method), User: rule.User(c.req.Fields),
 		Header: c.header, Now: c.service.now(), Growth: c.service.maxBody, Room: c.taken,
 	}
@@ -287,15 +206,7 @@ func (r *Request) asker() catalog.Asker {
 // scope is what a guess is good for: the same route and parameters.
 func (c *change) scope() string {
 	realm := c.req.realm()
-	return string(realm[:]) + string(c.req.Route[:]) + string(c.query)
-}
-
-// contentType is the media type that the change is written as.
-func (c *change) contentType() []byte {
-	if c.media != nil {
-		return c.media
-	}
-	return wire.Value(c.req.Fields, "content-type")
+	return string(realm[:]) + string(c.req.Route[:]) + string(c.out.Query)
 }
 
 // PolicyOf is how often and how long a rule has something tried.
@@ -310,8 +221,8 @@ func (c *change) policy() retry.Policy {
 	if c.patch != nil && c.patch.Retries >= 0 {
 		p.MaxAttempts = min(p.MaxAttempts, c.patch.Retries+1) // the operator's limit stays one
 	}
-	if !c.deadline.IsZero() {
-		left := max(time.Until(c.deadline), 1)
+	if !c.Deadline.IsZero() {
+		left := max(time.Until(c.Deadline), 1)
 		if p.MaxElapsed == 0 || left < p.MaxElapsed {
 			p.MaxElapsed = left
 		}
@@ -344,13 +255,13 @@ func (c *change) transformer() *edit.Transformer {
 
 // filtered takes out of an answer that is made here what the client's filter_path doesn't want.
 func (c *change) filtered(a *respond.Answer) *respond.Answer {
-	a.Body = respond.Filtered(c.query, a.Body)
+	a.Body = respond.Filtered(c.out.Query, a.Body)
 	return a
 }
 
-// demandsAlias reports whether the request is for an alias only. One that changes nothing never gets to the engine, which would
-// refuse it.
-func (c *change) demandsAlias() bool {
-	v, given := uri.Param(c.req.Op.Query, "require_alias")
-	return given && (len(v) == 0 || string(v) == "true")
-}
+// goesAsPart reports whether the change goes upstream as an _update of its part, and not as a document.
+func (c *change) goesAsPart() bool { return c.part != nil && c.patch == nil }
+
+// makes reports whether the change went as an _update that only makes a document. One that is there is its conflict, though the engine
+// answers that nothing had to be changed.
+func (c *change) makes() bool { return c.goesAsPart() && c.draft.Part == nil }

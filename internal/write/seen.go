@@ -29,9 +29,9 @@ func (s *Service) noteUpdate(ctx context.Context, c *change, res *upstream.Respo
 	case s.locate(ctx, c) != nil:
 	case whole != nil:
 		rev.Source = whole
-		s.sessions.Read(r.Session, c.doc.Ref, rev, c.epoch)
+		s.sessions.Read(r.Session, c.Doc.Ref, rev, c.epoch)
 	default:
-		s.sessions.WroteElse(thread, c.doc.Ref, rev, false, c.epoch)
+		s.sessions.WroteElse(thread, c.Doc.Ref, rev, false, c.epoch)
 	}
 }
 
@@ -68,7 +68,7 @@ func (s *Service) sawPatched(c *change, rev doc.Revision) {
 	switch {
 	case !known || !c.req.Rule.Session || c.req.Anonymous:
 	case p.Shows.Whole():
-		s.sessions.Read(c.req.Session, c.doc.Ref, rev, c.epoch)
+		s.sessions.Read(c.req.Session, c.Doc.Ref, rev, c.epoch)
 	default:
 		s.patchView(c, rev)
 	}
@@ -85,7 +85,7 @@ func (s *Service) patchView(c *change, rev doc.Revision) {
 		}
 		now, cancel := context.WithCancel(context.Background())
 		cancel() // what another write of the session has reserved is not waited for
-		taken, err := s.sessions.Take(now, thread, c.doc.Ref, nil)
+		taken, err := s.sessions.Take(now, thread, c.Doc.Ref, nil)
 		if err != nil {
 			return
 		}

@@ -12,10 +12,13 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/hook"
+	"optimist/internal/intent"
 	"optimist/internal/learn"
 	"optimist/internal/outcome"
 	"optimist/internal/session"
 	"optimist/retry"
+	"optimist/rewrite/edit"
+	"optimist/rewrite/merge"
 )
 
 // Engine is what this package asks the engine besides the write itself; *es.Client is one.
@@ -30,6 +33,19 @@ type Engine interface {
 type primaries interface {
 	SamePrimary(ctx context.Context, who catalog.Asker, f *catalog.Conflict, current int64) bool
 }
+
+// observer looks on while a write is made: the account of a dry run is written by one.
+type observer interface {
+	Merger(*merge.Merger) intent.Merger
+	Transformer(*edit.Transformer) intent.Transformer
+}
+
+// unobserved is for writes that nobody looks at.
+type unobserved struct{}
+
+func (unobserved) Merger(m *merge.Merger) intent.Merger { return m }
+
+func (unobserved) Transformer(t *edit.Transformer) intent.Transformer { return t }
 
 // Events are called for metrics. They must be quick and safe for concurrent use; any may be missing.
 type Events struct {
@@ -119,12 +135,12 @@ func (s *Service) current(ctx context.Context, c *change) (doc.Revision, error) 
 	if c.req.Way != nil {
 		fetch = c.req.Way.Fetch
 	}
-	rev, err := fetch(ctx, c.req.Caller, c.doc)
+	rev, err := fetch(ctx, c.req.Caller, c.Doc)
 	switch {
 	case err == nil, errors.Is(err, doc.ErrMissing):
 		return rev, err
 	case errors.Is(err, es.ErrNoIndex):
-		s.catalog.Missing(c.req.asker(), c.doc.Index)
+		s.catalog.Missing(c.req.asker(), c.Doc.Index)
 		return doc.Revision{}, errNoIndex
 	case errors.Is(context.Cause(ctx), ErrTimeout):
 		return doc.Revision{}, ErrTimeout
@@ -135,5 +151,5 @@ func (s *Service) current(ctx context.Context, c *change) (doc.Revision, error) 
 // seesWhole tells whether the client's view of the index's documents is unfiltered. The error says that the engine couldn't be
 // asked.
 func (s *Service) seesWhole(ctx context.Context, c *change) (bool, error) {
-	return s.catalog.SeesWhole(ctx, c.req.asker(), c.name, c.doc.Routing)
+	return s.catalog.SeesWhole(ctx, c.req.asker(), c.Name, c.Doc.Routing)
 }

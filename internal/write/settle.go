@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"strings"
 
 	"optimist/internal/ack"
 	"optimist/internal/api"
@@ -18,8 +16,6 @@ import (
 	"optimist/internal/session"
 	"optimist/internal/stamp"
 	"optimist/internal/upstream"
-	"optimist/rewrite/edit"
-	"optimist/rewrite/merge"
 )
 
 // end is an acknowledged write of a whole document, or a decision that it need not be written.
@@ -70,11 +66,9 @@ func (c *change) inHand() []byte {
 	return c.sent
 }
 
-var etagName = []byte("ETag")
-
 // mayBeRewritten reports whether the engine may hold other bytes than were written.
 func (c *change) mayBeRewritten() bool {
-	return c.pipeline || c.index.Pipeline || c.index.Partial || c.index.Unknown != "" || c.index.UUID == ""
+	return c.Pipeline || c.index.Pipeline || c.index.Partial || c.index.Unknown != "" || c.index.UUID == ""
 }
 
 // note puts what the draft says of the change into its outcome.
@@ -84,21 +78,6 @@ func (c *change) note() {
 	if c.transformer() != nil {
 		c.outcome.Untransformed = c.draft.Untransformed
 	}
-}
-
-// conflict is a version conflict in the engine's shape, for what this proxy decided on a fresh read.
-func (c *change) conflict(reason string) *respond.Answer {
-	return respond.Conflict(c.doc.Index, c.doc.ID, reason)
-}
-
-// unapplied is the answer to a write of which something, the patch or a rule's transform, can't be applied to the document.
-func (c *change) unapplied(e *intent.ApplyError) *respond.Answer {
-	var test *edit.TestError
-	if errors.As(e, &test) {
-		return c.conflict(e.Error())
-	}
-	reason := "[" + c.doc.ID + "]: " + e.What + " can't be applied: " + e.Err.Error()
-	return respond.ErrorIn(c.doc.Index, 400, "illegal_argument_exception", reason)
 }
 
 // setAnswer takes an answer of the engine as the change's. One above 499 may come after the primary has written, or from a
@@ -120,9 +99,9 @@ func (s *Service) settlePassed(ctx context.Context, c *change, res *upstream.Res
 		s.locateNew(ctx, c)
 	}
 	if !got.Created {
-		s.sessions.Wrote(c.req.Session.Credentials(), c.doc.Index)
+		s.sessions.Wrote(c.req.Session.Credentials(), c.Doc.Index)
 		if c.req.Op.Kind == api.Index && c.base.Kind == session.KindNone && c.outcome.Base == outcome.BaseNone {
-			s.events.Blind.Call(c.doc.Index, c.req.Session)
+			s.events.Blind.Call(c.Doc.Index, c.req.Session)
 		}
 	}
 	switch {
@@ -130,7 +109,7 @@ func (s *Service) settlePassed(ctx context.Context, c *change, res *upstream.Res
 		c.base.Delete()
 		return
 	case c.part != nil:
-		s.settlePassedPart(c, res, &got)
+		c.settlePassedPart(res, &got)
 		return
 	case c.req.Op.Kind == api.Update:
 		s.noteUpdate(ctx, c, res)
@@ -167,8 +146,6 @@ func (s *Service) finish(c *change, err error) (*respond.Answer, error) {
 	return c.answer, nil
 }
 
-var outcomeName = []byte("Optimist-Outcome")
-
 // giveBack returns the base of a write that wasn't acknowledged to its session. Where the write may have been applied, and must
 // not be applied twice, only the numbers are: a client that repeats it then writes under its guard, and a conflict is the answer.
 func (c *change) giveBack(unknown bool) {
@@ -199,6 +176,39 @@ func (c *change) copyOf(t etag.Tag) session.Copy {
 		return session.Copy{}
 	}
 	return t.Held()
+}
+
+// settlePart ends the reservation of an _update of a part that was acknowledged.
+func (s *Service) settlePart(c *change, res *upstream.Response, e end, numbered bool) {
+	some := c.seeStored(res, &e, numbered)
+	c.settle(e)
+	if some && !e.same { // others' values, too: whether the client takes them over nobody knows
+		thread, _ := c.req.Session.Thread()
+		s.sessions.Shown(thread, c.Doc.Ref, nil)
+	}
+}
+
+// settlePassedPart does the same for an _update that went as its client sent it, with the client's own guard, say. Its answer stays as
+// it is.
+func (c *change) settlePassedPart(res *upstream.Response, a *ack.Ack) {
+	b := &c.base
+	next := b.Version != 0 && a.Version == b.Version+1 || a.Numbers == b.Numbers || b.Kind == session.KindAbsent && a.Created
+	e := end{stored: a.Revision, same: next && c.viewIsStored()}
+	c.seeStored(res, &e, a.Numbered)
+	b.Commit(session.Ack{Stored: e.stored, Sent: c.made, Told: a.Numbers, Apart: !e.same, Created: a.Created})
+}
+
+// seeStored finds out what the client has in hand after an _update of a part: what it had seen, with the part in it; or what the answer
+// shows, if that is the whole document. some says that it shows less.
+func (c *change) seeStored(res *upstream.Response, e *end, numbered bool) (some bool) {
+	whole, some := c.shown(res)
+	switch {
+	case whole != nil:
+		c.made, e.stored.Source, e.same = whole, whole, true
+	case e.same && numbered && !c.mayBeRewritten() && intent.KeepsNumbers(c.made):
+		e.stored.Source = c.withMarks(c.made)
+	}
+	return some
 }
 
 // settleNumbers ends the reservation of a write of a part that was acknowledged with these numbers. What its client has of the
@@ -246,7 +256,7 @@ func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response, body 
 		default:
 			c.settle(end{stored: stored, created: got.Created, current: a.cur.Numbers, same: bytes.Equal(body, c.sent)})
 		}
-		a.s.sessions.Wrote(c.req.Session.Credentials(), c.doc.Index)
+		a.s.sessions.Wrote(c.req.Session.Credentials(), c.Doc.Index)
 	}
 	if stored.Source == nil {
 		a.batch.Forget() // the next try would start from what was there before
@@ -283,91 +293,4 @@ func (a *attempt) settleUnchanged(ctx context.Context, c *change) {
 		c.answer = respond.Written(a.s.named(c), a.cur, respond.Noop)
 	}
 	c.settle(end{stored: a.current(c), noop: true, current: a.cur.Numbers, same: bytes.Equal(a.cur.Source, c.sent)})
-}
-
-// refuse answers a change whose intent can't be applied to the current revision, which was just read.
-func (a *attempt) refuse(ctx context.Context, c *change, err error) {
-	if c.maybeApplied {
-		c.err = ErrUnknownOutcome // the refusal is of another try than the one that may have been applied
-		return
-	}
-	c.outcome.Kind = outcome.Guarded
-	if c.attempts == 0 {
-		c.outcome.Kind = outcome.Refused
-	}
-	switch {
-	case errors.Is(err, intent.ErrGone):
-		c.outcome.Kind = outcome.Merged
-		c.answer = c.filtered(respond.Written(a.s.named(c), c.revision(), respond.NotFound))
-		c.base.Delete()
-	case errors.Is(err, doc.ErrMissing):
-		c.answer = a.s.askMissing(ctx, c, a.noIndex)
-	case errors.Is(err, ErrAmbiguous):
-		c.outcome.Ambiguous, c.err = true, err
-	default:
-		c.answer = a.refusal(c, err)
-	}
-}
-
-// refusal is the answer to a change that can't be made: the engine's own conflict, where that is what it is and there is one.
-func (a *attempt) refusal(c *change, err error) *respond.Answer {
-	var stands *standsError
-	var both *merge.ConflictError
-	var moved *intent.MovedError
-	var unfit *intent.ApplyError
-	switch {
-	case errors.As(err, &stands):
-		if stands.reason != reasonRule && c.base.Reason == session.ReasonNone {
-			c.outcome.Reason = stands.reason
-		}
-	case errors.Is(err, intent.ErrExists):
-		return respond.Exists(c.doc.Index, c.doc.ID, a.cur.Version)
-	case errors.Is(err, intent.ErrDeleted):
-		return c.conflict(err.Error())
-	case errors.Is(err, intent.ErrUnmergeable):
-	case errors.As(err, &moved):
-		return c.conflict(moved.Error())
-	case errors.As(err, &both):
-		return c.conflict("rule [" + c.req.Rule.Name + "] refuses to merge: both the client and another client changed [" +
-			strings.Join(both.Paths, ", ") + "]")
-	case errors.As(err, &unfit):
-		if c.patch != nil {
-			c.unpatchable = intent.Unreadable(unfit.Err)
-		}
-		return c.unapplied(unfit)
-	default:
-		// What the merge can't read, the engine may still store: it is guarded, and the conflict is the answer.
-		c.outcome.Reason = outcome.ReasonFormat
-		err = fmt.Errorf("and it can't be merged: %w", err)
-	}
-	if a.conflict != nil {
-		return a.conflict.Clone()
-	}
-	return c.conflict(err.Error())
-}
-
-func (a *attempt) answerAll(answer func(*change) *respond.Answer) {
-	for _, c := range a.open {
-		c.answer = answer(c)
-	}
-	a.open = nil
-}
-
-// answerFrom gives the engine's answer, which is neither an acknowledgement nor a conflict, to all open changes. It says nothing
-// of a try before it that may have been applied.
-func (a *attempt) answerFrom(res *upstream.Response) {
-	a.batch.Forget()
-	defer func() { a.open = nil }()
-	if len(a.open) == 1 && !a.open[0].maybeApplied {
-		a.open[0].setAnswer(a.open[0].room.FromEngine(res))
-		return
-	}
-	for _, c := range a.open {
-		if c.maybeApplied {
-			c.err = fmt.Errorf("%w; a later try was answered with %d", ErrUnknownOutcome, res.Status)
-			continue
-		}
-		c.setAnswer(respond.CopyEngine(res))
-	}
-	res.Release()
 }

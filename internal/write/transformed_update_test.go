@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/outbound"
 	"optimist/internal/patch"
 	"optimist/internal/rule"
 	"optimist/internal/upstream"
@@ -263,7 +264,7 @@ func TestAnUpdateThatMayHaveBeenAppliedIsNotHandedToTheEngine(t *testing.T) {
 
 func TestUpdatesOfAnotherMediaTypeShareNoWrite(t *testing.T) {
 	r := &Request{Rule: &rule.Rule{}}
-	a, b := &change{req: r, shares: true, patch: &patch.Request{}, media: []byte("application/json")}, &change{req: r, shares: true, patch: &patch.Request{}, media: []byte("text/plain")}
+	a, b := &change{req: r, shares: true, patch: &patch.Request{}, out: outbound.Write{Media: []byte("application/json")}}, &change{req: r, shares: true, patch: &patch.Request{}, out: outbound.Write{Media: []byte("text/plain")}}
 	if share(a, b) || !share(a, a) {
 		t.Error("the engine refuses text, and with it what is JSON")
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 
 	"optimist/internal/ack"
 	"optimist/internal/api"
@@ -16,6 +15,7 @@ import (
 	"optimist/internal/respond"
 	"optimist/internal/session"
 	"optimist/internal/stamp"
+	"optimist/internal/upstream"
 	"optimist/internal/uri"
 	"optimist/retry"
 )
@@ -25,7 +25,7 @@ import (
 // an _update of a part is made here, as a patch is.
 func (s *Service) update(ctx context.Context, c *change) error {
 	c.epoch = s.sessions.Epoch()
-	if c.onlyNew {
+	if c.OnlyNew {
 		return s.updateOnlyNew(ctx, c)
 	}
 	if taken, err := s.updateSeen(ctx, c); taken || err != nil {
@@ -57,12 +57,11 @@ func (s *Service) updateByEngine(ctx context.Context, c *change) error {
 	if _, given := uri.Param(c.req.Op.Query, "retry_on_conflict"); given || c.req.Rule.RetryOnConflict == 0 {
 		return s.pass(ctx, c, c.outcome.Reason)
 	}
-	target := c.withRetries()
 	err := retry.Do(ctx, c.policy(), func(ctx context.Context, n int) error {
 		if n > 1 && ctx.Err() != nil {
 			return doc.ErrConflict // the answer is here
 		}
-		if err := s.updateOnce(ctx, c, outcome.Retried, doc.Numbers{}, target); err != nil {
+		if err := s.updateOnce(ctx, c, outcome.Retried, c.out.Retried(c.req.Body, c.req.Rule.RetryOnConflict)); err != nil {
 			return err
 		}
 		if c.answer.Status == http.StatusConflict {
@@ -77,17 +76,12 @@ func (s *Service) updateByEngine(ctx context.Context, c *change) error {
 	return err
 }
 
-// updateOnce sends an _update once, under a guard or to another target than its own; its answer, whatever it is, becomes the
-// change's.
-func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, n doc.Numbers, target []byte) error {
+// updateOnce sends an _update once; its answer, whatever it is, becomes the change's.
+func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, r *upstream.Request) error {
 	c.outcome.Kind = kind
 	if c.answer != nil {
 		c.answer.Release()
 		c.answer = nil
-	}
-	r := c.request(c.req.Body, n, false)
-	if target != nil {
-		r.Target = target
 	}
 	res, err := s.sendDirect(ctx, c, r)
 	if err != nil {
@@ -95,7 +89,7 @@ func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, 
 	}
 	c.setAnswer(c.room.FromEngine(res))
 	if res.Status < 300 {
-		s.sessions.Wrote(c.req.Session.Credentials(), c.doc.Index)
+		s.sessions.Wrote(c.req.Session.Credentials(), c.Doc.Index)
 		if c.base.Kind != session.KindNone {
 			c.settleNumbers(ack.Read(res).Revision)
 		} else {
@@ -103,17 +97,6 @@ func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, 
 		}
 	}
 	return nil
-}
-
-// withRetries is the request target with the rule's retry_on_conflict.
-func (c *change) withRetries() []byte {
-	t := c.ownTarget()
-	sep := byte('?')
-	if len(c.req.Op.Query) > 0 {
-		sep = '&'
-	}
-	t = append(append(t[:len(t):len(t)], sep), "retry_on_conflict="...)
-	return strconv.AppendInt(t, int64(c.req.Rule.RetryOnConflict), 10)
 }
 
 // updateGuarded sends an _update under a guard. The engine takes none with an upsert; a client that sends a stamp has seen the
@@ -126,11 +109,12 @@ func (s *Service) updateGuarded(ctx context.Context, c *change, n doc.Numbers) e
 				upserts, c.req.Body = true, rest
 			}
 		}
-		if _, given := uri.Param(c.query, "doc_as_upsert"); given {
-			upserts, c.query = true, uri.Without(nil, c.query, "doc_as_upsert")
+		if _, given := uri.Param(c.out.Query, "doc_as_upsert"); given {
+			upserts, c.out.Query = true, uri.Without(nil, c.out.Query, "doc_as_upsert")
 		}
 	}
-	if err := s.updateOnce(ctx, c, outcome.Guarded, n, nil); err != nil || !upserts || c.answer.Status != http.StatusNotFound {
+	err := s.updateOnce(ctx, c, outcome.Guarded, c.out.Guarded(c.req.Body, n, false))
+	if err != nil || !upserts || c.answer.Status != http.StatusNotFound {
 		return err
 	}
 	c.answer.Release()
@@ -156,16 +140,13 @@ func (s *Service) updateHere(ctx context.Context, c *change) (taken bool, err er
 		p.Guard = doc.Numbers{} // it is the base
 	}
 	c.asPatch(p)
-	if refusal == nil && !(p.Upsert && p.Guard.Known()) {
-		taken, err = s.mayReadAndWriteBack(ctx, c)
-	}
+	valid := refusal == nil && !(p.Upsert && p.Guard.Known())
 	if c.part != nil {
 		s.rebasePatch(c)
 	}
-	if taken {
+	if valid {
 		err = s.edit(ctx, c)
-		native := c.unpatchable || errors.Is(err, errNoGuard) || errors.Is(err, es.ErrForbidden) && c.attempts == 0
-		if taken = !native; native {
+		if taken = !c.unpatchable && !errors.Is(err, errNoGuard) && !(errors.Is(err, es.ErrForbidden) && c.attempts == 0); !taken {
 			err = nil
 		}
 	}
@@ -184,7 +165,7 @@ func (s *Service) updateHere(ctx context.Context, c *change) (taken bool, err er
 func (s *Service) updateOnlyNew(ctx context.Context, c *change) error {
 	p, refusal, ok := patch.ReadUpdate(c.req.Op, c.req.Fields, c.sent, true, c.taken)
 	if !ok {
-		c.answer = respond.Error(http.StatusBadRequest, "illegal_argument_exception", "["+c.doc.ID+"]: If-None-Match: * can't be kept with this "+
+		c.answer = respond.Error(http.StatusBadRequest, "illegal_argument_exception", "["+c.Doc.ID+"]: If-None-Match: * can't be kept with this "+
 			"_update: it has to be JSON, with a doc or a script, and without scripted_upsert. A PUT with If-None-Match: * makes a document")
 		return nil
 	}
@@ -193,28 +174,4 @@ func (s *Service) updateOnlyNew(ctx context.Context, c *change) error {
 		return nil
 	}
 	return s.edit(ctx, c)
-}
-
-// mayReadAndWriteBack reports whether the change's document may be read, and written back whole.
-func (s *Service) mayReadAndWriteBack(ctx context.Context, c *change) (bool, error) {
-	if err := s.locate(ctx, c); err != nil {
-		return false, err
-	}
-	if s.unpatchable(c) != nil {
-		return false, nil
-	}
-	if c.outcome.Reason = c.whyPipelineStands(); c.outcome.Reason != "" {
-		return false, nil
-	}
-	if c.index.UUID == "" {
-		return true, nil // there is no index, nor a document
-	}
-	whole, err := s.seesWhole(ctx, c)
-	switch {
-	case err != nil:
-		return false, cantAsk(err)
-	case !whole:
-		c.outcome.Reason = outcome.ReasonFiltered
-	}
-	return whole, nil
 }

@@ -72,9 +72,9 @@ func (s *Service) perform(ctx context.Context, c *change) error {
 		return s.update(ctx, c)
 	case kind == api.Patch:
 		return s.patchDocument(ctx, c)
-	case kind == api.Delete && c.onlyNew:
+	case kind == api.Delete && c.OnlyNew:
 		return s.deleteNothing(ctx, c)
-	case kind == api.Create || kind == api.Index && c.onlyNew:
+	case kind == api.Create || kind == api.Index && c.OnlyNew:
 		return s.create(ctx, c)
 	case kind == api.IndexAuto:
 		return s.pass(ctx, c, "")

@@ -1,0 +1,126 @@
+// Package intake reads what the request of a write says: of which document, under which conditions, until when.
+//
+// It does no I/O. It asks neither what the index is nor whether the conditions hold.
+package intake
+
+import (
+	"bytes"
+	"errors"
+	"time"
+
+	"optimist/internal/api"
+	"optimist/internal/es"
+	"optimist/internal/etag"
+	"optimist/internal/jsontext"
+	"optimist/internal/unit"
+	"optimist/internal/uri"
+	"optimist/internal/wire"
+)
+
+// ErrContradiction reports a write that is only to be done where there is no document, and only where there is one. Nothing was sent.
+var ErrContradiction = errors.New("If-None-Match: * asks that there be no document, and If-Match or a version asks for one")
+
+// Write is what the request of a write says.
+type Write struct {
+	Doc      es.Document // decoded
+	Name     string      // the index as the client named it, decoded
+	OnlyNew  bool        // only where there is no document, by If-None-Match
+	Pipeline bool        // the request names an ingest pipeline
+	Deadline time.Time   // when the client's own timeout ends; zero if it gave none
+	JSON     bool        // the body is a JSON object, or there is none because it is a delete
+	Plain    bool        // the answer is JSON with its numbers
+}
+
+// Read reads a request that began now. conditions says that If-Match and If-None-Match count. The error is the client's to mend.
+func Read(op *api.Op, fields []wire.Field, body []byte, conditions bool, now time.Time) (w Write, err error) {
+	if err := w.readPath(op); err != nil {
+		return w, err
+	}
+	if conditions {
+		if err := w.readOnlyNew(op, fields); err != nil {
+			return w, err
+		}
+	}
+	w.Plain = wire.AcceptsJSON(fields)
+	w.JSON = op.Kind == api.Delete || wire.JSONBody(fields) && jsontext.LooksLikeObject(body)
+	return w, w.readQuery(op.Query, now)
+}
+
+func (w *Write) readPath(op *api.Op) error {
+	var buf [256]byte
+	for _, part := range [3]struct {
+		raw  []byte
+		into *string
+	}{{op.Index, &w.Name}, {op.ID, &w.Doc.ID}, {op.Type, &w.Doc.Type}} {
+		if part.into == &w.Doc.Type && !op.Typed {
+			break
+		}
+		b, err := uri.Decode(buf[:0], part.raw)
+		if err != nil {
+			return err
+		}
+		*part.into = string(b)
+	}
+	w.Doc.Index = w.Name
+	return nil
+}
+
+func (w *Write) readQuery(q []byte, now time.Time) error {
+	if len(q) == 0 {
+		return nil
+	}
+	if v, ok := uri.Param(q, "routing"); ok {
+		b, err := uri.DecodeValue(nil, v)
+		if err != nil {
+			return err
+		}
+		w.Doc.Routing = string(b)
+	}
+	if v, ok := uri.Param(q, "pipeline"); ok && string(v) != "_none" {
+		w.Pipeline = true
+	}
+	if v, ok := uri.Param(q, "timeout"); ok {
+		// -1 is no bound; what else can't be read, the engine refuses.
+		if d, err := unit.ParseDuration(string(v)); err == nil {
+			w.Deadline = now.Add(d.Std())
+		}
+	}
+	for _, name := range [2]string{"filter_path", "format"} {
+		if _, ok := uri.Param(q, name); ok {
+			w.Plain = false
+		}
+	}
+	return nil
+}
+
+// readOnlyNew finds out whether the write asks for no document, by If-None-Match: * (RFC 9110, section 13.1.2). A PUT becomes a create. A
+// PATCH or an _update makes the document where it may (upsert), by a create, too, so that nobody can come in between; a DELETE finds
+// nothing that it could delete. Where there is a document, all of them are the engine's 409 of a create.
+//
+// Other values of If-None-Match aren't looked at: the engine doesn't either. Together with a guard that asks for a document it can't be
+// met; the engine itself says that of a PUT.
+func (w *Write) readOnlyNew(op *api.Op, fields []wire.Field) error {
+	switch op.Kind {
+	case api.Index, api.Update, api.Patch, api.Delete:
+	default:
+		return nil
+	}
+	if string(bytes.Trim(wire.Value(fields, "if-none-match"), " \t")) != "*" {
+		return nil
+	}
+	w.OnlyNew = true
+	_, guarded, _ := etag.ReadMatch(fields)
+	if !guarded && op.Kind != api.Index {
+		_, guarded = api.OwnGuard(op.Query)
+	}
+	if guarded {
+		return ErrContradiction
+	}
+	return nil
+}
+
+// DemandsAlias reports whether the request is for an alias only. One that changes nothing never gets to the engine, which would refuse it.
+func DemandsAlias(op *api.Op) bool {
+	v, given := uri.Param(op.Query, "require_alias")
+	return given && (len(v) == 0 || string(v) == "true")
+}

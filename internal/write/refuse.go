@@ -1,0 +1,140 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"optimist/internal/ack"
+	"optimist/internal/doc"
+	"optimist/internal/intent"
+	"optimist/internal/outcome"
+	"optimist/internal/respond"
+	"optimist/internal/session"
+	"optimist/internal/upstream"
+	"optimist/rewrite/edit"
+	"optimist/rewrite/merge"
+)
+
+// refuse answers a change whose intent can't be applied to the current revision, which was just read.
+func (a *attempt) refuse(ctx context.Context, c *change, err error) {
+	if c.maybeApplied {
+		c.err = ErrUnknownOutcome // the refusal is of another try than the one that may have been applied
+		return
+	}
+	c.outcome.Kind = outcome.Guarded
+	if c.attempts == 0 {
+		c.outcome.Kind = outcome.Refused
+	}
+	switch {
+	case errors.Is(err, intent.ErrGone):
+		c.outcome.Kind = outcome.Merged
+		c.answer = c.filtered(respond.Written(a.s.named(c), c.revision(), respond.NotFound))
+		c.base.Delete()
+	case errors.Is(err, doc.ErrMissing):
+		c.answer = a.s.askMissing(ctx, c, a.noIndex)
+	case errors.Is(err, ErrAmbiguous):
+		c.outcome.Ambiguous, c.err = true, err
+	default:
+		c.answer = a.refusal(c, err)
+	}
+}
+
+// refusal is the answer to a change that can't be made: the engine's own conflict, where that is what it is and there is one.
+func (a *attempt) refusal(c *change, err error) *respond.Answer {
+	var stands *standsError
+	var both *merge.ConflictError
+	var moved *intent.MovedError
+	var unfit *intent.ApplyError
+	switch {
+	case errors.As(err, &stands):
+		if stands.reason != reasonRule && c.base.Reason == session.ReasonNone {
+			c.outcome.Reason = stands.reason
+		}
+	case errors.Is(err, intent.ErrExists):
+		return respond.Exists(c.Doc.Index, c.Doc.ID, a.cur.Version)
+	case errors.Is(err, intent.ErrDeleted):
+		return c.conflict(err.Error())
+	case errors.Is(err, intent.ErrUnmergeable):
+	case errors.As(err, &moved):
+		return c.conflict(moved.Error())
+	case errors.As(err, &both):
+		return c.conflict("rule [" + c.req.Rule.Name + "] refuses to merge: both the client and another client changed [" +
+			strings.Join(both.Paths, ", ") + "]")
+	case errors.As(err, &unfit):
+		if c.patch != nil {
+			c.unpatchable = intent.Unreadable(unfit.Err)
+		}
+		return c.unapplied(unfit)
+	default:
+		// What the merge can't read, the engine may still store: it is guarded, and the conflict is the answer.
+		c.outcome.Reason = outcome.ReasonFormat
+		err = fmt.Errorf("and it can't be merged: %w", err)
+	}
+	if a.conflict != nil {
+		return a.conflict.Clone()
+	}
+	return c.conflict(err.Error())
+}
+
+func (a *attempt) answerAll(answer func(*change) *respond.Answer) {
+	for _, c := range a.open {
+		c.answer = answer(c)
+	}
+	a.open = nil
+}
+
+// answerFrom gives the engine's answer, which is neither an acknowledgement nor a conflict, to all open changes. It says nothing
+// of a try before it that may have been applied.
+func (a *attempt) answerFrom(res *upstream.Response) {
+	a.batch.Forget()
+	defer func() { a.open = nil }()
+	if len(a.open) == 1 && !a.open[0].maybeApplied {
+		a.open[0].setAnswer(a.open[0].room.FromEngine(res))
+		return
+	}
+	for _, c := range a.open {
+		if c.maybeApplied {
+			c.err = fmt.Errorf("%w; a later try was answered with %d", ErrUnknownOutcome, res.Status)
+			continue
+		}
+		c.setAnswer(respond.CopyEngine(res))
+	}
+	res.Release()
+}
+
+// verdict is the change's error. A refusal says nothing of a try before it that may have been applied.
+func (c *change) verdict() error {
+	if c.err == nil && c.maybeApplied && c.answer != nil && c.answer.Status >= 300 {
+		status := c.answer.Status
+		c.answer.Release()
+		c.answer = nil
+		return fmt.Errorf("%w; a later try was answered with %d", ErrUnknownOutcome, status)
+	}
+	return c.err
+}
+
+// conflict is a version conflict in the engine's shape, for what this proxy decided on a fresh read.
+func (c *change) conflict(reason string) *respond.Answer {
+	return respond.Conflict(c.Doc.Index, c.Doc.ID, reason)
+}
+
+// conflictOf is the engine's answer to a conflict, for the client.
+func (c *change) conflictOf(res *upstream.Response) *respond.Answer {
+	if res.Status == http.StatusConflict {
+		return respond.CopyEngine(res)
+	}
+	return respond.Exists(c.Doc.Index, c.Doc.ID, ack.Read(res).Version)
+}
+
+// unapplied is the answer to a write of which something, the patch or a rule's transform, can't be applied to the document.
+func (c *change) unapplied(e *intent.ApplyError) *respond.Answer {
+	var test *edit.TestError
+	if errors.As(e, &test) {
+		return c.conflict(e.Error())
+	}
+	reason := "[" + c.Doc.ID + "]: " + e.What + " can't be applied: " + e.Err.Error()
+	return respond.ErrorIn(c.Doc.Index, 400, "illegal_argument_exception", reason)
+}
