@@ -2,6 +2,7 @@ package rank
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sync"
 	"unicode"
@@ -21,7 +22,8 @@ type Digest struct {
 // member is a value that has a place of its own.
 type member struct {
 	place, value uint64
-	number       int32 // 1 + its place among the numbers; 0: it is none
+	number       uint16 // 1 + its place among the numbers; 0: it is none, or one of too many
+	name         uint16 // of the last key of the place
 	key, weight  uint8
 	loose        bool // a number or a time: two clients may well write the same, and hardly one that was there before
 }
@@ -217,13 +219,14 @@ func (d *digester) value(v tree.Value, place uint64, inList bool) {
 // member adds what has a place of its own. Of lists and long texts, whose parts are compared, only their kind counts.
 func (d *digester) member(v tree.Value, place uint64) {
 	m := member{place: place, value: uint64(v.Kind()), key: weightOfText(v.KeyLen()), weight: weightOf(v)}
+	m.name = uint16(v.KeyHash() >> 48) //nolint:gosec // the upper bits
 	if !v.Kind().IsContainer() && !isLong(v) {
 		m.value = v.Hash()
 	}
-	if whole, exact, near, ok := v.Estimate(); ok {
+	if whole, exact, near, ok := v.Estimate(); ok && len(d.numbers) < math.MaxUint16 {
 		d.numbers = append(d.numbers, number{whole, exact, near})
-		m.number = int32(len(d.numbers)) //nolint:gosec // bounded by maxValues
-		m.weight = weightOfFlag          // however long it is: others may have moved it alike
+		m.number = uint16(len(d.numbers)) //nolint:gosec // bounded
+		m.weight = weightOfFlag           // however long it is: others may have moved it alike
 	}
 	m.loose = v.Kind() == tree.Number || v.Kind() == tree.String && isTime(v.Raw())
 	d.members = append(d.members, m)

@@ -92,7 +92,7 @@ func (w *weighing) weigh(cs []Candidate, mine *Digest, part bool) []verdict {
 	w.judgeSteps(cs)
 	for i := range cs {
 		if cs[i].Spent {
-			w.verdicts[i].price += spent
+			w.verdicts[i].price += spent - cs[i].Doubt
 		}
 		if cs[i].Elsewhere {
 			w.verdicts[i].price += elsewhere

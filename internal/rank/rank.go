@@ -21,9 +21,10 @@ type Sent struct {
 // Choice is the likeliest candidate.
 type Choice struct {
 	Best      int
-	Ambiguous bool   // another one may be it as well, and would make a difference
-	Certain   bool   // what the client has changed is beyond doubt, whatever its habits are
-	Pattern   uint64 // of what the client has changed, if that is certain
+	Ambiguous bool    // another one may be it as well, and would make a difference
+	Doubt     int     // how near another one comes, whether or not it would make a difference; 0: none does
+	Certain   bool    // what the client has changed is beyond doubt, whatever its habits are
+	Pattern   Pattern // of what the client has changed, if that is certain
 }
 
 // Candidate is what a client may have made its change from.
@@ -31,6 +32,7 @@ type Candidate struct {
 	doc.Revision         // Source is what the client has seen; nil: it isn't known. Without numbers there was no document
 	Digest       *Digest // of Source; nil: it hasn't been made yet
 	Spent        bool    // no client has it in hand any more, as far as is known
+	Doubt        int     // how doubtful that is: see Choice.Doubt
 	Elsewhere    bool    // other reads are known to be of the same piece of work as the write
 	View         bool    // one client sent it, and something else was stored: it doesn't show what others did
 }
@@ -39,6 +41,8 @@ type Candidate struct {
 const (
 	// spent is the price of a candidate that no client has in hand any more, as far as is known.
 	spent = 12
+	// leastSpent is its price if it is as likely that another one was taken.
+	leastSpent = 2
 	// elsewhere is the price of a candidate of another piece of work.
 	elsewhere = 16
 	// idle is the price of a save that changes nothing. To set a few flags or numbers as somebody else did is likelier.
@@ -75,6 +79,7 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	w.judgePatterns(cs, sent.Patterns, c.Best)
 	c.Best = likeliest(verdicts)
 	c.Ambiguous = inDoubt(verdicts, c.Best)
+	c.Doubt = doubt(verdicts, c.Best)
 	return c
 }
 
@@ -90,7 +95,7 @@ func likeliest(verdicts []verdict) (best int) {
 // certain reports whether no other candidate is nearly as likely as the best one, of those that would make a difference.
 func certain(verdicts []verdict, best int) bool {
 	b := &verdicts[best]
-	if b.unknown || b.price >= spent {
+	if b.unknown {
 		return false
 	}
 	for i := range verdicts {
@@ -140,6 +145,16 @@ func inDoubt(verdicts []verdict, best int) bool {
 		}
 	}
 	return false
+}
+
+// doubt returns how near another candidate comes, in what it takes off the price of the best one when that is spent.
+func doubt(verdicts []verdict, best int) (doubt int) {
+	for i := range verdicts {
+		if v := &verdicts[i]; i != best && !v.far && !v.unknown {
+			doubt = max(doubt, spent-leastSpent-(v.price-verdicts[best].price))
+		}
+	}
+	return doubt
 }
 
 // verdict is what the client would have done to a candidate.

@@ -22,19 +22,20 @@ const (
 // past is a revision of the history.
 type past struct {
 	view
-	kind Kind
+	kind   Kind
+	unsure int8 // how doubtful that is: see rank.Choice
 }
 
 // pastCost is what one costs beyond its bodies.
 const pastCost = 144
 
 // retireRead takes out a read that was written from, and keeps it in the history.
-func (sh *shard) retireRead(e *entry, i int) {
+func (sh *shard) retireRead(e *entry, i, doubt int) {
 	if r := &e.reads[i]; e.shared && r.body != nil {
 		sh.ref(e, r.body)
 		r.body.refs++ // see freeBoth
 		v := view{seen: r.seen, set: true, storedBody: r.body, sentBody: r.body}
-		sh.retire(e, past{v, KindRead})
+		sh.retire(e, past{v, KindRead, int8(doubt)}) //nolint:gosec // small
 	}
 	sh.removeRead(e, i)
 }
@@ -48,7 +49,7 @@ func (sh *shard) retireView(e *entry) {
 		} else {
 			sh.ref(e, v.sentBody)
 		}
-		sh.retire(e, past{*v, KindView})
+		sh.retire(e, past{*v, KindView, 0})
 	}
 	sh.clearView(e)
 }
@@ -112,14 +113,12 @@ func candidateOf(a choice.Action, s *seen, b *body) candidate {
 
 // candidates are the reads, and with them the view and the history where they may be the base. They come oldest first.
 func (t *taking) candidates(e *entry, reads []read) []*candidate {
-	if e.patterns != nil {
-		t.patterns = *e.patterns
-	}
+	t.s.habits.copyTo(&t.patterns, &e.key)
 	list := make([]candidate, 0, len(reads)+len(e.past)+1)
 	for i := range e.past {
 		if p := &e.past[i]; p.order <= t.Before {
 			c := candidateOf(choice.TakePast, &p.seen, p.sentBody)
-			c.Spent, c.View, c.Elsewhere = true, p.sentBody != p.storedBody, t.traced
+			c.Spent, c.Doubt, c.View, c.Elsewhere = true, int(p.unsure), p.sentBody != p.storedBody, t.traced
 			list = append(list, c)
 		}
 	}
@@ -184,11 +183,9 @@ func (t *taking) pick(cs []*candidate, likeliest rank.Choice, b *Base) (taken bo
 		return false
 	}
 	if likeliest.Certain && !t.s.dryRun {
-		if e.patterns == nil {
-			e.patterns = new(rank.Patterns)
-		}
-		e.patterns.Add(likeliest.Pattern)
+		t.s.habits.add(&e.key, likeliest.Pattern)
 	}
+	t.unsure = likeliest.Doubt
 	t.reserve(e, d, b)
 	return true
 }
