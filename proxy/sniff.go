@@ -32,8 +32,8 @@ var (
 	errEncoding = errors.New("the engine's answer can't be decoded")
 )
 
-// maxDecoded bounds in bytes what a compressed answer may become.
-const maxDecoded = 64 << 20
+// maxDecoded bounds in bytes what a compressed answer may become: that of a cluster of thousands of nodes.
+const maxDecoded = 16 << 20
 
 // forwardSniffing forwards a request for the nodes' addresses and rewrites its answer.
 func (x *Exchange) forwardSniffing() error {
@@ -51,7 +51,7 @@ func (x *Exchange) forwardSniffing() error {
 	x.c.server.LearnProduct(&resp.Head)
 	body := resp.Payload
 	if resp.Status == http.StatusOK && bytes.Contains(resp.Get("Content-Type"), []byte("json")) {
-		if body, err = replaceAddresses(resp, addressFor(x.c.server.advertise, x.head.Get("Host"))); err != nil {
+		if body, err = replaceAddresses(&x.c.taken, resp, addressFor(x.c.server.advertise, x.head.Get("Host"))); err != nil {
 			return err
 		}
 	}
@@ -63,10 +63,10 @@ func (x *Exchange) forwardSniffing() error {
 }
 
 // replaceAddresses returns an answer's body with the nodes' addresses replaced, and without its content coding. It changes the
-// answer's head to match.
-func replaceAddresses(resp *upstream.Response, address []byte) ([]byte, error) {
+// answer's head to match. What that takes, of an answer that is compressed, is taken from room.
+func replaceAddresses(room coding.Room, resp *upstream.Response, address []byte) ([]byte, error) {
 	// The request asked for no coding. An engine, or a proxy in front of it, may use one all the same.
-	body, err := coding.Decode(resp.Payload, resp.Get("Content-Encoding"), maxDecoded)
+	body, err := coding.DecodeIn(room, resp.Payload, resp.Get("Content-Encoding"), maxDecoded)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errEncoding, err)
 	}
