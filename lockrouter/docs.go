@@ -131,8 +131,8 @@ func (b *batch) acquireAll(ctx context.Context, q *Request, index string, want *
 	b.r.past.Add(1)
 	defer b.r.past.Add(-1)
 	err := b.acquire(ctx)
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
+	if why := gone(ctx); why != nil {
+		err = why
 	}
 	word := "acquired"
 	var f *Failure

@@ -108,7 +108,7 @@ func (r *Router) submit(ctx context.Context, t *target, op state.Op) outcome {
 	l.runHere()
 	select {
 	case o := <-k.done:
-		if ctx.Err() == nil {
+		if gone(ctx) == nil {
 			return o
 		}
 		k.done <- o
@@ -139,8 +139,8 @@ func (r *Router) forsake(l *lane, k *task, why error) outcome {
 }
 
 func (r *Router) why(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	if why := gone(ctx); why != nil {
+		return why
 	}
 	return errClosed
 }

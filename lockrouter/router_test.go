@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"optimist/internal/wire"
 	"optimist/lockrouter"
+	"optimist/lockrouter/memory"
 	"optimist/lockrouter/state"
 )
 
@@ -437,4 +441,52 @@ func TestThousandsWaitOnOneProxy(t *testing.T) {
 			t.Errorf("%d calls", n)
 		}
 	})
+}
+
+// A client closes its connection while it waits, and nobody has noticed yet when it is its turn: the next one has the lock at once.
+func TestAGrantToAClosedConnectionIsReleasedAtOnce(t *testing.T) {
+	for name, serve := range map[string]func(ctx context.Context, r *lockrouter.Router) error{
+		"one": func(ctx context.Context, r *lockrouter.Router) error {
+			_, err := request(ctx, r, "PUT", global, `{"owner":"left","wait":"1m","ttl":"1h"}`)
+			return err
+		},
+		"one that tries": func(ctx context.Context, r *lockrouter.Router) error {
+			_, err := request(ctx, r, "PUT", "/_lock/global/tried", `{"owner":"left","wait":"0","ttl":"1h"}`)
+			return err
+		},
+		"several": func(ctx context.Context, r *lockrouter.Router) error {
+			_, err := request(ctx, r, "POST", "/shop/_lock/docs", `{"owner":"left","ids":["1","2"],"ttl":"1h"}`)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := router(t, &shelf{Store: memory.New(nil)}, lockrouter.Options{})
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer listener.Close()
+			client, err := net.Dial("tcp", listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			served, err := listener.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer served.Close()
+			ctx := wire.WithPeer(t.Context(), served)
+			_ = client.Close()
+			for !wire.PeerClosed(ctx) {
+				runtime.Gosched()
+			}
+			if err := serve(ctx, r); !errors.Is(err, context.Canceled) {
+				t.Errorf("it got %v", err)
+			}
+			for path, body := range map[string]string{"/_lock/global/a": `{"owner":"b"}`, "/_lock/global/tried": `{"owner":"b"}`,
+				"/shop/_lock/doc/1": `{"owner":"b"}`, "/shop/_lock/doc/2": `{"owner":"b"}`} {
+				ask(t, r, 201, "", "PUT", path, body)
+			}
+		})
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"optimist/internal/share"
+	"optimist/internal/wire"
 	"optimist/lockrouter/state"
 )
 
@@ -43,8 +44,8 @@ func (r *Router) wait(ctx context.Context, t *target, op state.Op, limit time.Du
 	timer := time.NewTimer(limit) // from now, whatever a call takes
 	defer timer.Stop()
 	l.runHere()
-	if ctx.Err() != nil { // it may have left while the call was out
-		return l.leave(w, context.Cause(ctx))
+	if why := gone(ctx); why != nil { // it may have left while the call was out
+		return l.leave(w, why)
 	}
 	select {
 	case o := <-w.done: // also where this proxy is about to end
@@ -54,11 +55,12 @@ func (r *Router) wait(ctx context.Context, t *target, op state.Op, limit time.Du
 	for {
 		select {
 		case o := <-w.done:
-			if ctx.Err() == nil {
+			why := gone(ctx)
+			if why == nil {
 				return o
 			}
 			w.done <- o
-			return l.leave(w, context.Cause(ctx))
+			return l.leave(w, why)
 		case <-timer.C:
 			if o, ended := l.expire(w); ended {
 				return o
@@ -215,6 +217,18 @@ func (l *lane) nth(w *waiter, d *state.Doc) int64 {
 		n += d.Ahead(l.r.queue, w.g.class, w.g.path, w.g.mode, int64(l.r.o.Bound))
 	}
 	return n
+}
+
+// gone is why nobody waits for the answer any more, nil if somebody does. The client may have closed its connection without ctx having been
+// told yet: it then would never hear of a lease that it is given now.
+func gone(ctx context.Context) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case wire.PeerClosed(ctx):
+		return context.Canceled
+	}
+	return nil
 }
 
 // leave ends the wait of a client that has left.
