@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 )
@@ -101,6 +102,13 @@ func (a *answer) failure() *Error {
 		e.Type, e.Reason = detail.Type, detail.Reason
 	}
 	return e
+}
+
+// maySent reports whether a request without an answer may have been sent.
+func maySent(err error) bool {
+	var answered *Error
+	var never *net.OpError
+	return !errors.As(err, &answered) && !(errors.As(err, &never) && never.Op == "dial")
 }
 
 // name is one that nobody else has.

@@ -212,9 +212,9 @@ func TestWhoeverLeavesLeavesNoLockBehind(t *testing.T) {
 	if err := c.DoInLock(ctx, lock, client.LockOptions{Wait: -1}, func(ctx context.Context) error {
 		waiting := make(chan error)
 		waits, giveUp := context.WithCancel(ctx)
-		asked := make(chan struct{})
+		asked := make(chan struct{}, 10)
 		other := through(url, func(*http.Request) (*http.Response, error) {
-			close(asked)
+			asked <- struct{}{}
 			return nil, nil
 		})
 		go func() { waiting <- other.DoInLock(waits, lock, client.LockOptions{Wait: time.Minute}, nothing) }()
@@ -230,6 +230,31 @@ func TestWhoeverLeavesLeavesNoLockBehind(t *testing.T) {
 	}
 	if err := c.DoInLock(t.Context(), lock, client.LockOptions{}, nothing); err != nil {
 		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// The lock is granted, and the answer lost on its way.
+func TestAGrantThatNobodyHeardIsReleased(t *testing.T) {
+	url := started(t)
+	lost := false
+	c := through(url, func(r *http.Request) (*http.Response, error) {
+		if lost {
+			return nil, nil
+		}
+		lost = true
+		res, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil || res.StatusCode != 201 {
+			t.Errorf("%v %v", res, err)
+		}
+		_ = res.Body.Close()
+		return nil, io.ErrUnexpectedEOF
+	})
+	nothing := func(context.Context) error { return nil }
+	if err := c.DoInLock(t.Context(), client.Global("x"), client.LockOptions{}, nothing); !errors.Is(err, io.ErrUnexpectedEOF) || !lost {
+		t.Errorf("%v", err)
+	}
+	if err := client.New(url, client.Options{}).DoInLock(t.Context(), client.Global("x"), client.LockOptions{Wait: -1}, nothing); err != nil {
+		t.Errorf("it is still held: %v", err)
 	}
 }
 

@@ -60,7 +60,8 @@ var ErrLeaseLost = errors.New("the lease of the lock was lost while the work was
 // fn is DoInLock's. If the lock is still held by somebody else when the wait is over, the error is an *Error of type lock_held or
 // lock_wait_timeout, and fn wasn't called. If the lease was lost before fn returned, ErrLeaseLost is in the chain.
 func (c *Client) DoInLock(ctx context.Context, l Lock, o LockOptions, fn func(ctx context.Context) error) error {
-	if o.Owner == "" {
+	unique := o.Owner == ""
+	if unique {
 		o.Owner = name()
 	}
 	if o.TTL <= 0 {
@@ -68,6 +69,9 @@ func (c *Client) DoInLock(ctx context.Context, l Lock, o LockOptions, fn func(ct
 	}
 	h := &holding{c: c, lock: l, owner: o.Owner, ttl: o.TTL}
 	if err := h.acquire(ctx, &o); err != nil {
+		if unique && maySent(err) {
+			h.disown(ctx)
+		}
 		return err
 	}
 	work, stop := context.WithCancelCause(context.WithValue(ctx, tokenKey{}, h.token))
@@ -193,6 +197,16 @@ func (h *holding) renew(ctx context.Context, end *time.Timer) {
 
 // releaseTimeout is how long a release may take. If it fails the lease ends by itself.
 const releaseTimeout = 5 * time.Second
+
+// disown releases a lock that may have been acquired by a request whose answer nobody heard: it may have been granted just when the caller
+// gave up. Whoever asks as the same owner again is told the token.
+func (h *holding) disown(ctx context.Context) {
+	ask, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	if h.acquire(ask, &LockOptions{Wait: -1}) == nil {
+		h.release(ctx)
+	}
+}
 
 // release gives the lock back, also when the caller's context has ended.
 func (h *holding) release(ctx context.Context) {

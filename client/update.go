@@ -3,9 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -98,9 +96,8 @@ func (u *update) write(ctx context.Context, s seen, source json.RawMessage) (w W
 		target = fmt.Sprintf("/%s/_doc/%s?if_seq_no=%d&if_primary_term=%d", u.index, u.id, *s.SeqNo, *s.PrimaryTerm)
 	}
 	a, err := u.c.ask(ctx, http.MethodPut, target, source, u.header)
-	var never *net.OpError
 	switch {
-	case errors.As(err, &never) && never.Op == "dial":
+	case err != nil && !maySent(err):
 		return w, err
 	case err != nil:
 		return w, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
