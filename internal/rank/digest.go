@@ -219,7 +219,7 @@ func (d *digester) value(v tree.Value, place uint64, inList bool) {
 // member adds what has a place of its own. Of lists and long texts, whose parts are compared, only their kind counts.
 func (d *digester) member(v tree.Value, place uint64) {
 	m := member{place: place, value: uint64(v.Kind()), key: weightOfText(v.KeyLen()), weight: weightOf(v)}
-	m.name = uint16(v.KeyHash() >> 48) //nolint:gosec // the upper bits
+	m.name = uint16(v.KeyHash() >> 48)
 	if !v.Kind().IsContainer() && !isLong(v) {
 		m.value = v.Hash()
 	}
