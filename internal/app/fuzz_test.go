@@ -121,7 +121,7 @@ func requestSeeds(f *testing.F) (list []string) {
 	for _, x := range framings {
 		var b []byte
 		for _, r := range x.Request {
-			b = append(b, byte(r)) //nolint:gosec // its bytes are the code points
+			b = append(b, byte(r))
 		}
 		list = append(list, string(b))
 	}
