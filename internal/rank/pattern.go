@@ -14,6 +14,8 @@ type Patterns struct {
 	known frequencies // of the places
 	names frequencies // of the last keys of their paths
 	forms frequencies // of how many places, wherever they are
+
+	within, outside int // how many writes were certainly made from a read of their trace, and from another one
 }
 
 // Pattern is what a change touches: these places, and so many of each kind wherever they are.
@@ -39,7 +41,46 @@ const (
 	unseen, maxPattern = 0.5, 12
 	// enoughChanges is how many changes make a habit: with more, the older ones count half.
 	enoughChanges = 128
+	// enoughTales is the same for what writes tell about traces.
+	enoughTales = 64
+	// fewTales is how many tell nothing: such a choice may be wrong, too.
+	fewTales = 4
+	// sureTales is how many writes have to be from a read of their trace, for each that isn't, for traces to say more than the content does.
+	sureTales = 8
 )
+
+// Learn notes what a choice has shown: the pattern of a change whose base is beyond doubt, and whether traces tell it.
+func (p *Patterns) Learn(c *Choice) {
+	if c.Certain {
+		p.Add(c.Pattern)
+	}
+	switch c.Trace {
+	case Within:
+		p.within++
+	case Elsewhere:
+		p.outside++
+	case NoTale:
+		return
+	}
+	if p.within+p.outside > enoughTales {
+		p.within, p.outside = p.within/2, p.outside/2
+	}
+}
+
+// TracesTell reports whether a write is made from what was read in its trace, if something was. Forms that are opened in one request and
+// saved in another are two pieces of work for whoever traces them: what the second one reads is not what was changed.
+func (p *Patterns) TracesTell() bool { return p == nil || p.outside <= p.within+fewTales }
+
+// elsewhere is the price of what was read outside of the write's trace, where another was read in it.
+func (p *Patterns) elsewhere() int {
+	switch {
+	case !p.TracesTell():
+		return 0
+	case p != nil && p.within >= sureTales*(p.outside+1):
+		return surelyElsewhere
+	}
+	return elsewhere
+}
 
 // Add notes a change whose base is beyond doubt.
 func (p *Patterns) Add(pattern Pattern) {

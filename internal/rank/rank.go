@@ -25,6 +25,7 @@ type Choice struct {
 	Doubt     int     // how near another one comes, whether or not it would make a difference; 0: none does
 	Certain   bool    // what the client has changed is beyond doubt, whatever its habits are
 	Pattern   Pattern // of what the client has changed, if that is certain
+	Trace     Tale    // what the choice says about traces
 }
 
 // Candidate is what a client may have made its change from.
@@ -45,6 +46,8 @@ const (
 	leastSpent = 2
 	// elsewhere is the price of a candidate of another piece of work.
 	elsewhere = 16
+	// surelyElsewhere is the same where each write has been from a read of its trace.
+	surelyElsewhere = 48
 	// idle is the price of a save that changes nothing. To set a few flags or numbers as somebody else did is likelier.
 	idle = 3
 	// distant is the price of making just what was stored, where others wrote in between.
@@ -76,7 +79,8 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	if c.Certain = certain(verdicts, c.Best); c.Certain {
 		c.Pattern = w.patternOf(cs, c.Best)
 	}
-	w.judgePatterns(cs, sent.Patterns, c.Best)
+	c.Trace = judgeTraces(cs, verdicts, &c, sent.Patterns)
+	w.judgePatterns(cs, sent.Patterns, likeliest(verdicts))
 	c.Best = likeliest(verdicts)
 	c.Ambiguous = inDoubt(verdicts, c.Best)
 	c.Doubt = doubt(verdicts, c.Best)
@@ -105,6 +109,38 @@ func certain(verdicts []verdict, best int) bool {
 		}
 	}
 	return true
+}
+
+// Tale is whether a write was made from a read of its trace.
+type Tale int8
+
+// The tales. Nothing is known where the content leaves doubt, or no read, or each, is of the write's trace.
+const (
+	NoTale Tale = iota
+	Within
+	Elsewhere
+)
+
+// judgeTraces judges the candidates that were read outside of the write's trace, where another was read in it. It returns what the content
+// alone says about that.
+func judgeTraces(cs []Candidate, verdicts []verdict, c *Choice, p *Patterns) (t Tale) {
+	within := slices.IndexFunc(cs, func(c Candidate) bool { return !c.Elsewhere })
+	outside := slices.IndexFunc(cs, func(c Candidate) bool { return c.Elsewhere })
+	if within < 0 || outside < 0 {
+		return NoTale
+	}
+	if c.Certain {
+		if t = Within; cs[c.Best].Elsewhere {
+			t = Elsewhere
+		}
+	}
+	price := p.elsewhere()
+	for i := range cs {
+		if cs[i].Elsewhere {
+			verdicts[i].price += price
+		}
+	}
+	return t
 }
 
 // judgeSaves judges the candidates that the client would have saved unchanged, and those from which it would have made just that. A client

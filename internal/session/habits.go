@@ -48,8 +48,11 @@ func (h *habits) copyTo(p *rank.Patterns, k *key) {
 	}
 }
 
-// add notes a change in the document's index. The strings of k are the store's own.
-func (h *habits) add(k *key, p rank.Pattern) {
+// learn notes what a choice shows of the document's index. The strings of k are the store's own.
+func (h *habits) learn(k *key, c *rank.Choice) {
+	if !c.Certain && c.Trace == rank.NoTale {
+		return
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	at := habitatOf(k)
@@ -58,5 +61,5 @@ func (h *habits) add(k *key, p rank.Pattern) {
 		known = new(rank.Patterns)
 		h.of.Add(at, known)
 	}
-	known.Add(p)
+	known.Learn(c)
 }

@@ -182,8 +182,8 @@ func (t *taking) pick(cs []*candidate, likeliest rank.Choice, b *Base) (taken bo
 		t.sh.settled(e)
 		return false
 	}
-	if likeliest.Certain && !t.s.dryRun {
-		t.s.habits.add(&e.key, likeliest.Pattern)
+	if !t.s.dryRun {
+		t.s.habits.learn(&e.key, &likeliest)
 	}
 	t.unsure = likeliest.Doubt
 	t.reserve(e, d, b)

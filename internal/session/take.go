@@ -228,7 +228,7 @@ func (t *taking) isGuess(e *entry, d choice.Decision) bool {
 	switch {
 	case t.Named || t.Given.Known():
 		return false
-	case !t.traced || d.Action != choice.TakeRead:
+	case !t.traced || d.Action != choice.TakeRead || !t.patterns.TracesTell():
 		return true
 	}
 	chosen := tracedRead{t.trace, e.reads[d.Read].numbers}
