@@ -1,0 +1,286 @@
+package deadletter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"optimist/internal/obs"
+)
+
+// Desk takes letters in, and hands them out: to the store, or, while that is away, to the folder, from where it moves them when the
+// store is back. It is safe for concurrent use; make it with NewDesk.
+type Desk struct {
+	o     Options
+	wake  chan struct{} // something is in the folder
+	moves sync.Mutex    // held by who moves a letter, or changes one that may be moved
+}
+
+// Options are what a Desk needs. Store is required.
+type Options struct {
+	Store Store
+	// Folder has the letters that the store can't take now. Nil: they can't be kept.
+	Folder *Folder
+	// MaxLetter is how many bytes a letter may have. Zero: any number.
+	MaxLetter int
+	// Lease is how long a replay may take. After it, the letter is doubtful. Default 10 minutes.
+	Lease time.Duration
+	// Again is the time between two tries to move letters from the folder to the store. Default 5 seconds.
+	Again time.Duration
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+	// Kept is called for each letter that was kept, with the place: store or folder; and for each that wasn't: lost. Nil: nobody is told.
+	Kept func(reason, place string)
+	// Replayed is called for each replay, with what came of it. Nil: nobody is told.
+	Replayed func(result string)
+	Log      *slog.Logger
+}
+
+// NewDesk makes a Desk.
+func NewDesk(o Options) *Desk {
+	if o.Lease <= 0 {
+		o.Lease = 10 * time.Minute
+	}
+	if o.Again <= 0 {
+		o.Again = 5 * time.Second
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Kept == nil {
+		o.Kept = func(string, string) {}
+	}
+	if o.Replayed == nil {
+		o.Replayed = func(string) {}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Desk{o: o, wake: make(chan struct{}, 1)}
+}
+
+// Where a letter was kept.
+const (
+	inStore  = "store"
+	inFolder = "folder"
+	nowhere  = "lost"
+)
+
+// Keep stores a letter, which it names, and dates. When it returns without an error the letter outlives the process. The letter isn't to
+// be changed afterwards.
+func (d *Desk) Keep(ctx context.Context, l *Letter) (id string, err error) {
+	now := d.o.Now().UTC().Truncate(time.Millisecond)
+	l.Format, l.ID, l.At, l.State = format, newID(now), now, Waiting
+	text, err := encode(l)
+	if err == nil && d.o.MaxLetter > 0 && len(text) > d.o.MaxLetter {
+		err = fmt.Errorf("%w: %d bytes", ErrTooLarge, len(text))
+	}
+	if err != nil {
+		d.o.Kept(l.Reason, nowhere)
+		return "", err
+	}
+	err = d.store(ctx, l)
+	if err == nil {
+		d.o.Kept(l.Reason, inStore)
+		return l.ID, nil
+	}
+	if d.o.Folder == nil {
+		d.o.Kept(l.Reason, nowhere)
+		return "", err
+	}
+	if errors.Is(err, ErrUnsure) { // it may be there twice, and then be replayed twice
+		l.State, l.Last = Doubtful, &Replay{At: now, Reason: "never replayed; but it may be in the store a second time: " + err.Error()}
+	}
+	if _, failed := d.o.Folder.Put(ctx, l, Revision{}); failed != nil {
+		d.o.Kept(l.Reason, nowhere)
+		return "", errors.Join(err, failed)
+	}
+	d.o.Kept(l.Reason, inFolder)
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+	return l.ID, nil
+}
+
+// store stores a new letter in the store. Where nobody knows whether that was done, the store is asked.
+func (d *Desk) store(ctx context.Context, l *Letter) error {
+	_, err := d.o.Store.Put(ctx, l, Revision{})
+	if !errors.Is(err, ErrUnsure) {
+		return err
+	}
+	if _, _, there := d.o.Store.Get(ctx, l.ID); there == nil {
+		return nil
+	}
+	return err
+}
+
+// Move moves letters from the folder to the store, whenever there are some, until ctx ends. Those that an earlier process has left come
+// first.
+func (d *Desk) Move(ctx context.Context) {
+	if d.o.Folder == nil {
+		return
+	}
+	away := false
+	for {
+		err := d.moveAll(ctx)
+		switch {
+		case err != nil && !away:
+			d.o.Log.Warn("dead letters wait in the folder: the store doesn't take them", obs.KeyError, err.Error())
+		case err == nil && away:
+			d.o.Log.Info("the dead letters of the folder are in the store")
+		}
+		away = err != nil
+		again := d.wake
+		var later <-chan time.Time
+		if away {
+			later, again = time.After(d.o.Again), nil
+		}
+		select {
+		case <-again:
+		case <-later:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// moveAll moves what is in the folder now. A letter that somebody replays stays until that has ended.
+func (d *Desk) moveAll(ctx context.Context) error {
+	var q Query
+	for {
+		list, err := d.o.Folder.List(ctx, &q)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		for _, s := range list {
+			q.After = s.ID
+			if err := d.move(ctx, s.ID); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (d *Desk) move(ctx context.Context, id string) error {
+	d.moves.Lock()
+	defer d.moves.Unlock()
+	l, at, err := d.o.Folder.Get(ctx, id)
+	switch {
+	case errors.Is(err, ErrNoLetter), err == nil && l.State == Replaying && !d.lapsed(l):
+		return nil
+	case err != nil:
+		return err
+	}
+	// There already: from an earlier try whose answer was lost.
+	if err := d.store(ctx, l); err != nil && !errors.Is(err, ErrTaken) {
+		return err
+	}
+	return ignore(d.o.Folder.Delete(ctx, id, at), ErrNoLetter)
+}
+
+// lapsed reports whether the replay of a letter is given up: whoever replayed it is gone.
+func (d *Desk) lapsed(l *Letter) bool {
+	return l.State == Replaying && (l.Last == nil || d.o.Now().Sub(l.Last.At) > d.o.Lease)
+}
+
+func ignore(err, known error) error {
+	if errors.Is(err, known) {
+		return nil
+	}
+	return err
+}
+
+// Listed is a page of letters.
+type Listed struct {
+	Letters []*Letter `json:"letters"`
+	// Next is where the next page begins; empty: there is none.
+	Next string `json:"next,omitempty"`
+	// InFolder is how many letters wait in this process's folder. Away says why the store doesn't show its own.
+	InFolder int    `json:"in_folder"`
+	Away     string `json:"away,omitempty"`
+}
+
+// List gives letters without bodies, the oldest first: the store's, and those of the folder.
+func (d *Desk) List(ctx context.Context, q *Query) (*Listed, error) {
+	page := &Listed{Letters: []*Letter{}}
+	if d.o.Folder != nil {
+		page.Letters, _ = d.o.Folder.List(ctx, q) // it never fails
+		page.InFolder, _ = d.o.Folder.Held()
+	}
+	stored, err := d.o.Store.List(ctx, q)
+	switch {
+	case err != nil && (!errors.Is(err, ErrAway) || d.o.Folder == nil):
+		return nil, err
+	case err != nil:
+		page.Away = err.Error()
+	}
+	known := map[string]bool{}
+	for _, l := range page.Letters {
+		known[l.ID] = true
+	}
+	for _, l := range stored {
+		if !known[l.ID] {
+			page.Letters = append(page.Letters, l)
+		}
+	}
+	full := len(page.Letters) >= q.size()
+	page.Letters = q.page(page.Letters)
+	for i, l := range page.Letters {
+		page.Letters[i] = d.judged(l)
+	}
+	if full {
+		page.Next = page.Letters[len(page.Letters)-1].ID
+	}
+	return page, nil
+}
+
+// judged is a letter with the state that a lapsed replay leaves.
+func (d *Desk) judged(l *Letter) *Letter {
+	if !d.lapsed(l) {
+		return l
+	}
+	doubtful := *l
+	doubtful.State = Doubtful
+	return &doubtful
+}
+
+// place finds a letter, in the folder first: there it is until it is in the store.
+func (d *Desk) place(ctx context.Context, id string) (Store, *Letter, Revision, error) {
+	if !validID(id) {
+		return nil, nil, Revision{}, ErrNoLetter
+	}
+	if d.o.Folder != nil {
+		if l, at, err := d.o.Folder.Get(ctx, id); !errors.Is(err, ErrNoLetter) {
+			return d.o.Folder, l, at, err
+		}
+	}
+	l, at, err := d.o.Store.Get(ctx, id)
+	return d.o.Store, l, at, err
+}
+
+// Get gives a whole letter.
+func (d *Desk) Get(ctx context.Context, id string) (*Letter, error) {
+	_, l, _, err := d.place(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return d.judged(l), nil
+}
+
+// Delete takes a letter out, unless somebody replays it.
+func (d *Desk) Delete(ctx context.Context, id string) error {
+	d.moves.Lock()
+	defer d.moves.Unlock()
+	store, l, at, err := d.place(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case l.State == Replaying && !d.lapsed(l):
+		return ErrTaken
+	}
+	return store.Delete(ctx, id, at)
+}

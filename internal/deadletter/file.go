@@ -1,0 +1,224 @@
+package deadletter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// Folder keeps each letter in a file of its own: it is written whole beside its place, and gets there by a rename, so that a file in
+// the folder is always a letter. A letter that is deleted takes no room: nothing has to be rotated.
+//
+// One process has a folder for itself. Other proxies don't see its letters.
+type Folder struct {
+	dir   string
+	limit int64
+	lock  *os.File
+
+	mu       sync.Mutex
+	letters  map[string]kept // by id
+	bytes    int64
+	revision int64 // the last that was given out
+}
+
+// kept is a letter in a file, without its bodies.
+type kept struct {
+	*Letter
+	revision int64
+	size     int64
+}
+
+const (
+	letterSuffix = ".json"
+	freshPrefix  = "new-"
+)
+
+// OpenFolder opens a folder, which it makes if it isn't there, for letters of limit bytes together. damaged are the files that are no
+// letters; they stay. ErrInUse reports that another process has it. Close it.
+func OpenFolder(dir string, limit int64) (f *Folder, damaged []string, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, nil, err
+	}
+	f = &Folder{dir: dir, limit: limit, letters: map[string]kept{}}
+	if f.lock, err = os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+		return nil, nil, err
+	}
+	if err := lockFile(f.lock); err != nil {
+		return nil, nil, errors.Join(err, f.lock.Close())
+	}
+	if damaged, err = f.read(); err != nil {
+		return nil, nil, errors.Join(err, f.lock.Close())
+	}
+	return f, damaged, nil
+}
+
+// ErrInUse reports a folder that another process uses.
+var ErrInUse = errors.New("another process uses the folder of dead letters")
+
+// read finds the letters that an earlier process has left. A file that was being written when that ended is nobody's letter.
+func (f *Folder) read() (damaged []string, err error) {
+	entries, err := os.ReadDir(f.dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		name := e.Name()
+		id, isLetter := strings.CutSuffix(name, letterSuffix)
+		switch {
+		case strings.HasPrefix(name, freshPrefix):
+			if err := os.Remove(filepath.Join(f.dir, name)); err != nil {
+				return nil, err
+			}
+		case isLetter && validID(id):
+			text, err := os.ReadFile(filepath.Join(f.dir, name))
+			if err != nil {
+				return nil, err
+			}
+			l, err := decode(text)
+			if err != nil || l.ID != id {
+				damaged = append(damaged, name)
+				continue
+			}
+			f.note(l, int64(len(text)))
+		}
+	}
+	return damaged, nil
+}
+
+// note keeps what is known of a letter that has been stored.
+func (f *Folder) note(l *Letter, size int64) Revision {
+	f.revision++
+	f.bytes += size - f.letters[l.ID].size
+	f.letters[l.ID] = kept{Letter: l.summary(), revision: f.revision, size: size}
+	return Revision{n: f.revision}
+}
+
+// Close gives the folder to whoever opens it next.
+func (f *Folder) Close() error { return f.lock.Close() }
+
+// Held is how many letters are there, and their bytes.
+func (f *Folder) Held() (letters int, bytes int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.letters), f.bytes
+}
+
+func (f *Folder) path(id string) string { return filepath.Join(f.dir, id+letterSuffix) }
+
+// Put implements Store.
+func (f *Folder) Put(_ context.Context, l *Letter, in Revision) (Revision, error) {
+	text, err := encode(l)
+	if err != nil {
+		return Revision{}, fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.at(l.ID, in); err != nil && (in != (Revision{}) || !errors.Is(err, ErrNoLetter)) {
+		return Revision{}, err
+	}
+	if f.bytes-f.letters[l.ID].size+int64(len(text)) > f.limit {
+		return Revision{}, ErrFull
+	}
+	if err := f.write(l.ID, text); err != nil {
+		if errors.Is(err, ErrUnsure) && in == (Revision{}) {
+			err = errors.Join(err, os.Remove(f.path(l.ID))) // its client is told that it isn't kept, and may repeat the write
+		}
+		return Revision{}, err
+	}
+	return f.note(l, int64(len(text))), nil
+}
+
+// at reports whether a letter is at a revision.
+func (f *Folder) at(id string, want Revision) error {
+	is, ok := f.letters[id]
+	switch {
+	case !ok:
+		return ErrNoLetter
+	case is.revision != want.n:
+		return ErrTaken
+	}
+	return nil
+}
+
+// write puts a file into its place, so that it is there after a power cut, or isn't at all.
+func (f *Folder) write(id string, text []byte) error {
+	fresh, err := os.CreateTemp(f.dir, freshPrefix)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	_, err = fresh.Write(text)
+	if err == nil {
+		err = fresh.Sync()
+	}
+	if err = errors.Join(err, fresh.Close()); err == nil {
+		err = os.Rename(fresh.Name(), f.path(id))
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrStore, errors.Join(err, os.Remove(fresh.Name())))
+	}
+	if err := f.sync(); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnsure, err)
+	}
+	return nil
+}
+
+// sync brings the folder's own names to the disk.
+func (f *Folder) sync() error {
+	d, err := os.Open(f.dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Get implements Store.
+func (f *Folder) Get(_ context.Context, id string) (*Letter, Revision, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	is, ok := f.letters[id]
+	if !ok {
+		return nil, Revision{}, ErrNoLetter
+	}
+	text, err := os.ReadFile(f.path(id))
+	if err != nil {
+		return nil, Revision{}, fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	l, err := decode(text)
+	return l, Revision{n: is.revision}, err
+}
+
+// List implements Store.
+func (f *Folder) List(_ context.Context, q *Query) ([]*Letter, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var found []*Letter
+	for _, l := range f.letters {
+		if q.takes(l.Letter) {
+			found = append(found, l.Letter)
+		}
+	}
+	return q.page(found), nil
+}
+
+// Delete implements Store.
+func (f *Folder) Delete(_ context.Context, id string, at Revision) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.at(id, at); err != nil {
+		return err
+	}
+	if err := os.Remove(f.path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	f.bytes -= f.letters[id].size
+	delete(f.letters, id)
+	if err := f.sync(); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnsure, err)
+	}
+	return nil
+}

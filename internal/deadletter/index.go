@@ -1,0 +1,290 @@
+package deadletter
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/es"
+	"optimist/internal/upstream"
+)
+
+// Index keeps letters in an index of the engine, which it makes with the first one. What it asks the engine for goes by optimist's own
+// credentials. A letter is read by its id for a decision, and found by a search for a list.
+//
+// The name that is configured is an alias of the index, and every write asks for the alias: an index that somebody deletes isn't made
+// anew by the engine, without our mapping.
+type Index struct {
+	o     IndexOptions
+	alias string // as a segment of a path
+
+	mu    sync.Mutex // one goroutine makes the index
+	ready atomic.Bool
+}
+
+// IndexOptions are what an Index needs. Upstream and Name are required.
+type IndexOptions struct {
+	Upstream es.Doer
+	Name     string
+	// Timeout bounds one request. Default 5s.
+	Timeout time.Duration
+}
+
+// NewIndex makes one. Nothing is asked of the engine before its first use.
+func NewIndex(o IndexOptions) *Index {
+	if o.Timeout <= 0 {
+		o.Timeout = 5 * time.Second
+	}
+	return &Index{o: o, alias: es.Segment(o.Name)}
+}
+
+// generation is the ending of the index's own name.
+const generation = "-1"
+
+// settings are the index's. Only what is searched is mapped; the rest is there as it was stored.
+const settings = `{"settings":{"index":{"number_of_shards":1,"auto_expand_replicas":"0-1","hidden":true}},` +
+	`"aliases":{"%s":{"is_hidden":true}},` +
+	`"mappings":{"dynamic":false,"_meta":{"optimist":{"format":%d}},"properties":{"id":{"type":"keyword"},"at":{"type":"date"},` +
+	`"rule":{"type":"keyword"},"reason":{"type":"keyword"},"index":{"type":"keyword"},"document":{"type":"keyword"},` +
+	`"state":{"type":"keyword"}}}}`
+
+// prepare makes the index, if it isn't there. After the first success it costs nothing.
+func (x *Index) prepare(ctx context.Context) error {
+	if x.ready.Load() {
+		return nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for range 2 { // again if another proxy has made the index in between
+		if x.ready.Load() {
+			return nil
+		}
+		a, err := x.ask(ctx, esapi.IndicesGetMappingRequest{Index: []string{x.alias}}, true)
+		switch {
+		case err != nil:
+			return err
+		case a.Status == http.StatusOK:
+			if err := checkFormat(a.Body); err != nil {
+				return fmt.Errorf("%w: %s %w", ErrStore, x.o.Name, err)
+			}
+			x.ready.Store(true)
+			continue
+		case a.Status != http.StatusNotFound:
+			return failure(a)
+		}
+		body := fmt.Sprintf(settings, x.o.Name, format)
+		a, err = x.ask(ctx, esapi.IndicesCreateRequest{Index: es.Segment(x.o.Name + generation), Body: strings.NewReader(body)}, false)
+		switch {
+		case err != nil:
+			return fmt.Errorf("%w: %w", ErrAway, err) // no letter was sent
+		case a.Status != http.StatusOK && kindOf(a.Body) != "resource_already_exists_exception":
+			return failure(a)
+		}
+	}
+	if !x.ready.Load() {
+		return fmt.Errorf("%w: the index %s%s is there, and isn't %s", ErrStore, x.o.Name, generation, x.o.Name)
+	}
+	return nil
+}
+
+// checkFormat reads the index's _meta.
+func checkFormat(mapping []byte) error {
+	var n int64
+	gjson.ParseBytes(mapping).ForEach(func(_, index gjson.Result) bool {
+		n = index.Get("mappings._meta.optimist.format").Int()
+		return false
+	})
+	switch {
+	case n == 0:
+		return errors.New("is no index of dead letters: it has no format number in its _meta")
+	case n > format:
+		return fmt.Errorf("is of format %d, and this program knows up to %d", n, format)
+	}
+	return nil
+}
+
+func kindOf(body []byte) string { return gjson.GetBytes(body, "error.type").Str }
+
+// ask makes one request with optimist's own credentials. What isn't answered is ErrAway for a read and for what wasn't sent, and
+// ErrUnsure for a change.
+func (x *Index) ask(ctx context.Context, req esapi.Request, reads bool) (es.Answer, error) {
+	a, err := es.Ask(ctx, x.o.Upstream, req, es.Way{Caller: es.Caller{Own: true}, Reads: reads, Timeout: x.o.Timeout})
+	var failed *upstream.Error
+	switch {
+	case err == nil:
+		return a, nil
+	case reads, errors.Is(err, upstream.ErrNotSent), errors.As(err, &failed) && !failed.Sent:
+		return a, fmt.Errorf("%w: %w", ErrAway, err)
+	}
+	return a, fmt.Errorf("%w: %w", ErrUnsure, err)
+}
+
+// failure is an answer to a request which says that nothing was done, but for one above 499: that may come after the primary has
+// written.
+func failure(a es.Answer) error {
+	text := fmt.Sprintf("the engine answered %d: %.300s", a.Status, a.Body)
+	switch {
+	case a.Status == http.StatusTooManyRequests:
+		return fmt.Errorf("%w: %s", ErrAway, text)
+	case a.Status >= http.StatusInternalServerError:
+		return fmt.Errorf("%w: %s", ErrUnsure, text)
+	}
+	return fmt.Errorf("%w: %s", ErrStore, text)
+}
+
+// onIndex does what needs the index, which it makes; once more where it turns out that somebody has deleted that.
+func (x *Index) onIndex(ctx context.Context, do func() (es.Answer, error)) (a es.Answer, err error) {
+	for range 2 {
+		if err := x.prepare(ctx); err != nil {
+			return a, err
+		}
+		a, err = do()
+		if err != nil || a.Status != http.StatusNotFound || kindOf(a.Body) != "index_not_found_exception" {
+			return a, err
+		}
+		x.ready.Store(false)
+	}
+	return a, err
+}
+
+// Put implements Store.
+func (x *Index) Put(ctx context.Context, l *Letter, in Revision) (Revision, error) {
+	text, err := encode(l)
+	if err != nil {
+		return Revision{}, fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	a, err := x.onIndex(ctx, func() (es.Answer, error) {
+		yes := true
+		req := esapi.IndexRequest{Index: x.alias, DocumentID: l.ID, Body: bytes.NewReader(text), RequireAlias: &yes}
+		if in == (Revision{}) {
+			req.OpType = "create"
+		} else {
+			seqNo, term := int(in.n), int(in.term)
+			req.IfSeqNo, req.IfPrimaryTerm = &seqNo, &term
+		}
+		return x.ask(ctx, req, false)
+	})
+	switch {
+	case err != nil:
+		return Revision{}, err
+	case a.Status == http.StatusConflict && in != Revision{}:
+		return Revision{}, x.goneOrTaken(ctx, l.ID)
+	case a.Status == http.StatusConflict:
+		return Revision{}, ErrTaken
+	case a.Status != http.StatusOK && a.Status != http.StatusCreated:
+		return Revision{}, failure(a)
+	}
+	return revisionOf(gjson.ParseBytes(a.Body)), nil
+}
+
+// goneOrTaken tells why a guarded write was a conflict.
+func (x *Index) goneOrTaken(ctx context.Context, id string) error {
+	if _, _, err := x.Get(ctx, id); errors.Is(err, ErrNoLetter) {
+		return err
+	}
+	return ErrTaken
+}
+
+func revisionOf(doc gjson.Result) Revision {
+	return Revision{n: doc.Get("_seq_no").Int(), term: doc.Get("_primary_term").Int()}
+}
+
+// Get implements Store.
+func (x *Index) Get(ctx context.Context, id string) (*Letter, Revision, error) {
+	a, err := x.ask(ctx, esapi.GetRequest{Index: x.alias, DocumentID: es.Segment(id)}, true)
+	switch {
+	case err != nil:
+		return nil, Revision{}, err
+	case a.Status == http.StatusNotFound:
+		return nil, Revision{}, ErrNoLetter
+	case a.Status != http.StatusOK:
+		return nil, Revision{}, readFailure(a)
+	}
+	doc := gjson.ParseBytes(a.Body)
+	l, err := decode([]byte(doc.Get("_source").Raw))
+	return l, revisionOf(doc), err
+}
+
+// readFailure is an answer to a read that isn't the one that was asked for.
+func readFailure(a es.Answer) error {
+	if a.Status >= http.StatusInternalServerError {
+		return fmt.Errorf("%w: the engine answered %d: %.300s", ErrAway, a.Status, a.Body)
+	}
+	return failure(a)
+}
+
+// List implements Store. What was stored a moment ago has to be among it.
+func (x *Index) List(ctx context.Context, q *Query) ([]*Letter, error) {
+	switch a, err := x.ask(ctx, esapi.IndicesRefreshRequest{Index: []string{x.alias}}, true); {
+	case err != nil:
+		return nil, err
+	case a.Status == http.StatusNotFound:
+		return nil, nil
+	case a.Status != http.StatusOK:
+		return nil, readFailure(a)
+	}
+	body, err := json.Marshal(search(q))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	a, err := x.ask(ctx, esapi.SearchRequest{Index: []string{x.alias}, Body: bytes.NewReader(body)}, true)
+	switch {
+	case err != nil:
+		return nil, err
+	case a.Status != http.StatusOK:
+		return nil, readFailure(a)
+	}
+	var found []*Letter
+	for _, hit := range gjson.GetBytes(a.Body, "hits.hits").Array() {
+		l, err := decode([]byte(hit.Get("_source").Raw))
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, l)
+	}
+	return found, nil
+}
+
+// search is the search that a query means.
+func search(q *Query) map[string]any {
+	type object = map[string]any
+	filter := []object{{"range": object{"id": object{"gt": q.from()}}}}
+	for _, one := range [...][2]string{{"rule", q.Rule}, {"index", q.Index}, {"document", q.Document}, {"reason", q.Reason},
+		{"state", string(q.State)}} {
+		if one[1] != "" {
+			filter = append(filter, object{"term": object{one[0]: one[1]}})
+		}
+	}
+	if !q.Before.IsZero() {
+		filter = append(filter, object{"range": object{"id": object{"lt": idAt(q.Before)}}})
+	}
+	return object{"size": q.size(), "query": object{"bool": object{"filter": filter}}, "sort": []object{{"id": "asc"}},
+		"track_total_hits": false, "_source": object{"excludes": []string{"request.body", "base.view", "base.stored"}}}
+}
+
+// Delete implements Store.
+func (x *Index) Delete(ctx context.Context, id string, at Revision) error {
+	seqNo, term := int(at.n), int(at.term)
+	a, err := x.ask(ctx, esapi.DeleteRequest{Index: x.alias, DocumentID: es.Segment(id), IfSeqNo: &seqNo, IfPrimaryTerm: &term}, false)
+	switch {
+	case err != nil:
+		return err
+	case a.Status == http.StatusConflict:
+		return x.goneOrTaken(ctx, id)
+	case a.Status == http.StatusNotFound:
+		return ErrNoLetter
+	case a.Status != http.StatusOK:
+		return failure(a)
+	}
+	return nil
+}

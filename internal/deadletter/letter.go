@@ -1,0 +1,170 @@
+// Package deadletter keeps writes that couldn't be placed until somebody has them made again: in an index of the engine, in a Kafka
+// topic, or in a folder of files.
+//
+// A letter that Keep has named outlives the process. Nothing here makes a write: whoever replays a letter is handed in. A replay whose
+// outcome nobody knows leaves a doubtful letter, which isn't replayed again unless somebody says so.
+package deadletter
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// format is the number of the letters' format. A program that is too old for a letter, or for a store, refuses it.
+const format = 1
+
+// Letter is one write that was not made. It is a value: nobody changes one that others have.
+type Letter struct {
+	Format int       `json:"format"`
+	ID     string    `json:"id"` // grows with the time
+	At     time.Time `json:"at"`
+
+	Rule     string `json:"rule"`
+	Reason   string `json:"reason"`           // a token: conflict, busy, refused, unreachable, timeout
+	Detail   string `json:"detail,omitempty"` // what was said last
+	Status   int    `json:"status,omitempty"` // the answer that the client would have got; 0: an error of optimist's
+	Attempts int    `json:"attempts"`
+
+	Index    string `json:"index"`
+	Document string `json:"document,omitempty"` // its id; none of a new document
+	Routing  string `json:"routing,omitempty"`
+	Client   string `json:"client,omitempty"` // stands for the session that sent it
+	// Checked says that the engine has let its client write there: it has answered a try with a conflict, or refused the document.
+	Checked bool `json:"checked"`
+
+	Request Request `json:"request"`
+	Base    *Base   `json:"base,omitempty"` // nil: nothing is known of what the client had seen
+
+	State   State   `json:"state"`
+	Replays int     `json:"replays,omitempty"`
+	Last    *Replay `json:"last_replay,omitempty"`
+}
+
+// Request is the client's, without credentials.
+type Request struct {
+	Method string      `json:"method"`
+	Target string      `json:"target"`
+	Fields [][2]string `json:"fields,omitempty"`
+	Body   Bytes       `json:"body"`
+}
+
+// Base is what the client had seen when it made the write.
+type Base struct {
+	Kind        string `json:"kind"` // read, view, absent or given
+	SeqNo       int64  `json:"seq_no"`
+	PrimaryTerm int64  `json:"primary_term"`
+	Version     int64  `json:"version,omitempty"`
+	View        Bytes  `json:"view,omitempty"`   // what the client saw
+	Stored      Bytes  `json:"stored,omitempty"` // what the engine held there, if that is something else
+}
+
+// State is what is known of a letter's replays.
+type State string
+
+// The states.
+const (
+	Waiting   State = "waiting"   // it can be replayed
+	Replaying State = "replaying" // somebody replays it
+	Doubtful  State = "doubtful"  // it may have been written: it is replayed again only if somebody says so
+)
+
+// Replay is the last one.
+type Replay struct {
+	At     time.Time `json:"at"`
+	Status int       `json:"status,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+}
+
+// Bytes are a body, byte for byte. In JSON they are a string, or, where that can't hold them, an object with base64.
+type Bytes []byte
+
+// MarshalJSON implements json.Marshaler.
+func (b Bytes) MarshalJSON() ([]byte, error) {
+	switch {
+	case b == nil:
+		return []byte("null"), nil
+	case !utf8.Valid(b):
+		return json.Marshal(map[string]string{"base64": base64.StdEncoding.EncodeToString(b)})
+	}
+	return encode(string(b))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (b *Bytes) UnmarshalJSON(text []byte) error {
+	var s *string
+	if json.Unmarshal(text, &s) == nil {
+		if *b = nil; s != nil {
+			*b = Bytes(*s)
+		}
+		return nil
+	}
+	var coded struct{ Base64 []byte }
+	err := json.Unmarshal(text, &coded)
+	*b = coded.Base64
+	return err
+}
+
+// encode is v as JSON, with the characters as they are.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimRight(b.Bytes(), "\n"), err
+}
+
+// ErrLetter reports bytes that are no letter, or one of a format that this program doesn't know.
+var ErrLetter = errors.New("this is no dead letter that this program can read")
+
+// decode reads a letter as encode has written it.
+func decode(text []byte) (*Letter, error) {
+	l := &Letter{}
+	if err := json.Unmarshal(text, l); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrLetter, err)
+	}
+	if l.Format < 1 || l.Format > format || !validID(l.ID) {
+		return nil, fmt.Errorf("%w: format %d, id %.60q; this program knows formats up to %d", ErrLetter, l.Format, l.ID, format)
+	}
+	return l, nil
+}
+
+// summary is the letter without bodies.
+func (l *Letter) summary() *Letter {
+	s := *l
+	s.Request.Body = nil
+	if l.Base != nil {
+		b := *l.Base
+		b.View, b.Stored = nil, nil
+		s.Base = &b
+	}
+	return &s
+}
+
+// idDigits is how many hex digits of an id are the time in ms, and how many are drawn.
+const (
+	timeDigits  = 12
+	drawnDigits = 16
+)
+
+// newID names a letter. Ids sort by time.
+func newID(now time.Time) string {
+	var drawn [drawnDigits / 2]byte
+	_, _ = rand.Read(drawn[:]) // never fails, says its documentation
+	return fmt.Sprintf("%0*x%s", timeDigits, max(now.UnixMilli(), 0), hex.EncodeToString(drawn[:]))
+}
+
+// validID reports whether s may be an id. It may be a file's name, and a segment of a path.
+func validID(s string) bool {
+	return len(s) == timeDigits+drawnDigits && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// idAt is where the ids of letters from t on begin.
+func idAt(t time.Time) string { return fmt.Sprintf("%0*x", timeDigits, max(t.UnixMilli(), 0)) }
