@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -16,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"optimist/internal/admin"
 	"optimist/internal/config"
 	"optimist/internal/printable"
 )
@@ -40,12 +42,15 @@ type adminFlag struct {
 type adminClient struct {
 	command string // of this program, for its usage errors
 	where   adminFlag
+	// authorization is by which the writes of dead letters are made again; empty: they have none.
+	authorization string
+	timeout       time.Duration // 0: 30 seconds
 }
 
 // do makes one request; body is JSON, or nil. It makes of an answer with status 200 what into is, and of another one an error with its
 // reason. It returns the answer's body, too.
 func (c *adminClient) do(ctx context.Context, method, path string, body []byte, into any) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.timeout, 30*time.Second))
 	defer cancel()
 	given, secure := strings.CutPrefix(c.where.Admin, "https://")
 	addr, err := reachable(ctx, given)
@@ -64,6 +69,9 @@ func (c *adminClient) do(ctx context.Context, method, path string, body []byte, 
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
+	if c.authorization != "" {
+		req.Header.Set(admin.AuthorizationField, c.authorization)
+	}
 	if err := c.where.authorize(req); err != nil {
 		return nil, usageError("optimist %s: %v", c.command, err)
 	}

@@ -33,7 +33,7 @@ func (c *suggestCmd) Run(p *process) error {
 		path += "?" + url.Values{"index": {c.Index}}.Encode()
 	}
 	var s learn.Suggestions
-	if _, err := (&adminClient{"suggest", c.adminFlag}).do(p.ctx, http.MethodGet, path, nil, &s); err != nil {
+	if _, err := (&adminClient{command: "suggest", where: c.adminFlag}).do(p.ctx, http.MethodGet, path, nil, &s); err != nil {
 		return err
 	}
 	s.WriteYAML(p.stdout)
@@ -60,7 +60,8 @@ func (c *hotCmd) Run(p *process) error {
 		return usageError("optimist hot: --top is 1 or more")
 	}
 	var hot struct{ Documents []learn.Hot }
-	_, err := (&adminClient{"hot", c.adminFlag}).do(p.ctx, http.MethodGet, "/_optimist/hot?top="+strconv.Itoa(c.Top), nil, &hot)
+	_, err := (&adminClient{command: "hot", where: c.adminFlag}).do(p.ctx, http.MethodGet, "/_optimist/hot?top="+strconv.Itoa(c.Top), nil,
+		&hot)
 	if err != nil {
 		return err
 	}

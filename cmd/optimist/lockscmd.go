@@ -68,7 +68,7 @@ func (c *locksLs) Run(p *process) error {
 			Next  string
 		}
 		path := "/_optimist/locks?" + query.Encode()
-		if _, err := (&adminClient{"locks ls", c.adminFlag}).do(p.ctx, http.MethodGet, path, nil, &page); err != nil {
+		if _, err := (&adminClient{command: "locks ls", where: c.adminFlag}).do(p.ctx, http.MethodGet, path, nil, &page); err != nil {
 			return err
 		}
 		for _, raw := range page.Locks {
@@ -132,7 +132,7 @@ func (c *locksShow) Run(p *process) error {
 		heldLease
 		Leases []heldLease
 	}
-	answer, err := (&adminClient{"locks show", c.adminFlag}).do(p.ctx, http.MethodGet, path, nil, &one)
+	answer, err := (&adminClient{command: "locks show", where: c.adminFlag}).do(p.ctx, http.MethodGet, path, nil, &one)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ type locksRm struct {
 
 // Run releases.
 func (c *locksRm) Run(p *process) error {
-	client := &adminClient{"locks rm", c.adminFlag}
+	client := &adminClient{command: "locks rm", where: c.adminFlag}
 	switch {
 	case (c.Lock == "") == (c.Owner == ""):
 		return usageError("optimist locks rm: name one lock, or an owner with --owner")

@@ -34,7 +34,7 @@ func (c *modeCmd) Run(p *process) error {
 		method, body = http.MethodPut, fmt.Appendf(nil, `{"mode":%q}`, c.Mode)
 	}
 	var answer struct{ Mode, Before string }
-	if _, err := (&adminClient{"mode", c.adminFlag}).do(p.ctx, method, "/_optimist/mode", body, &answer); err != nil {
+	if _, err := (&adminClient{command: "mode", where: c.adminFlag}).do(p.ctx, method, "/_optimist/mode", body, &answer); err != nil {
 		return err
 	}
 	if answer.Before != "" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -126,20 +127,24 @@ func limitMemory(a *app.App, log *slog.Logger) {
 // load reads the configuration, with what the service manager has prepared for the service.
 func (c *serveCmd) load() (*config.Config, *rule.Set, error) {
 	cfg, rules, err := c.settings.load()
-	if err == nil && cfg.Sessions.File == "" {
-		cfg.Sessions.File = stateFile(os.Getenv("STATE_DIRECTORY"))
+	if err == nil {
+		state := stateFolder(os.Getenv("STATE_DIRECTORY"))
+		cfg.Sessions.File = cmp.Or(cfg.Sessions.File, state("sessions"))
+		cfg.DeadLetters.Folder = cmp.Or(cfg.DeadLetters.Folder, state("dead-letters"))
 	}
 	return cfg, rules, err
 }
 
-// stateFile is where the numbers of what clients have seen are noted by default. folders are those that systemd has made for the
-// service's state, with colons between them; without one nothing is noted.
-func stateFile(folders string) string {
+// stateFolder names files in the first of the folders that systemd has made for the service's state, with colons between them; without
+// one there are none.
+func stateFolder(folders string) func(name string) string {
 	first, _, _ := strings.Cut(folders, ":")
-	if first == "" {
-		return ""
+	return func(name string) string {
+		if first == "" {
+			return ""
+		}
+		return filepath.Join(first, name)
 	}
-	return filepath.Join(first, "sessions")
 }
 
 // untilEnd serves, reloads, and drains when it is told to end.

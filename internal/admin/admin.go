@@ -3,7 +3,7 @@
 //
 // On a loopback address it asks for no credentials, unless there is a token or an authority of clients' certificates: see Access. A web
 // page that an operator happens to have open can't change anything through it. Of what clients of the data port sent it tells the names
-// of indices, fields and documents, and no values.
+// of indices, fields and documents, and no values, but for a dead letter, which it shows whole.
 package admin
 
 import (
@@ -44,8 +44,8 @@ type Node struct {
 // hold.
 type Locks func(ctx context.Context, method string, path, query, body []byte) (status int, answer []byte, err error)
 
-// Options are what the listener tells and changes. All but Access, Hosts, Log, Locks and Changed are required. Its functions are called
-// from many goroutines.
+// Options are what the listener tells and changes. All but Access, Hosts, Log, Locks, Letters and Changed are required. Its functions
+// are called from many goroutines.
 type Options struct {
 	Build   obs.Build
 	Metrics prometheus.Gatherer
@@ -55,6 +55,7 @@ type Options struct {
 	Ready   func() error          // nil if requests can be served; else why not
 	Changed hook.Func1[rule.Mode] // called with a changed mode, after it is in force
 	Locks   Locks                 // nil: there are none
+	Letters Letters               // nil: there are none
 
 	// Hot tells the documents with the most conflicts, at most top; Suggestions what rules could say about an index, or, without a
 	// name, about all.
@@ -150,6 +151,9 @@ func (s *Server) endpoint(path []byte) (endpoint, bool) {
 	}
 	if rest, ok := bytes.CutPrefix(path, pprofPrefix); ok && (len(rest) == 0 || rest[0] == '/') {
 		return endpoint{handle: s.profile, guarded: true}, true
+	}
+	if e, ok := s.letterEndpoint(path); ok {
+		return e, true
 	}
 	return s.lockEndpoint(path)
 }

@@ -40,11 +40,13 @@ func (s *Server) index(ctx *fasthttp.RequestCtx) {
 		Version string            `json:"version"`
 		Paths   map[string]string `json:"paths"`
 	}{"optimist, admin listener", s.o.Build.Version, map[string]string{
-		"/_optimist/health":      "is the process alive; nodes, mode, uptime",
-		"/_optimist/ready":       "can it serve requests: 200, else 503 and why",
-		"/_optimist/mode":        `GET, or PUT {"mode": "guard" | "observe" | "off"}`,
-		"/_optimist/config":      "the configuration in force",
-		"/_optimist/locks":       `what is held; /_optimist/locks/{lock}: GET, DELETE; POST /_optimist/locks/_release {"owner": …}`,
+		"/_optimist/health": "is the process alive; nodes, mode, uptime",
+		"/_optimist/ready":  "can it serve requests: 200, else 503 and why",
+		"/_optimist/mode":   `GET, or PUT {"mode": "guard" | "observe" | "off"}`,
+		"/_optimist/config": "the configuration in force",
+		"/_optimist/locks":  `what is held; /_optimist/locks/{lock}: GET, DELETE; POST /_optimist/locks/_release {"owner": …}`,
+		"/_optimist/dead-letters": `writes that could not be placed; /_optimist/dead-letters/{id}: GET, DELETE; POST {id}/_replay; ` +
+			`POST /_optimist/dead-letters/_replay or _delete {"rule": …}`,
 		"/_optimist/hot":         "the documents with the most conflicts; ?top=20",
 		"/_optimist/suggestions": "what rules could say, from the conflicts so far; ?index=shop",
 		"/_optimist/version":     "which program this is",

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,7 @@ import (
 	"optimist/internal/admin"
 	"optimist/internal/budget"
 	"optimist/internal/config"
+	"optimist/internal/deadletter"
 	"optimist/internal/embedded"
 	"optimist/internal/es"
 	"optimist/internal/intercept"
@@ -71,6 +73,8 @@ type App struct {
 	sessions    *session.Store
 	notes       *notes.Book // nil: there is none
 	learner     *learn.Learner
+	letters     *deadletter.Desk
+	atEnd       []func() // called by Close, the last one first
 	interceptor *intercept.Interceptor
 	locks       *lockrouter.Router // nil if switched off
 	compat      *compat.Compat     // nil unless an index is configured for it
@@ -99,8 +103,8 @@ func New(o Options) (*App, error) {
 	a.current.Store(o.Config)
 	a.metrics.Mode(a.rules.Mode().String(), modes()...)
 	a.metrics.Reloaded(true, time.Now())
-	steps := []func(*config.Config) error{a.startEngine, a.listen, a.secure, a.reachEngine, a.openBudget, a.openSessions, a.openLocks,
-		a.openDoor, a.openAdmin}
+	steps := []func(*config.Config) error{a.startEngine, a.listen, a.secure, a.reachEngine, a.openBudget, a.openLetters, a.openSessions,
+		a.openLocks, a.openDoor, a.openAdmin}
 	for _, step := range steps {
 		if err := step(a.current.Load()); err != nil {
 			a.Close()
@@ -171,6 +175,7 @@ func (a *App) openSessions(c *config.Config) error {
 	writes = write.New(write.Options{
 		Upstream: a.nodes, Writes: carrier, Engine: engine, Sessions: a.sessions, Events: a.writeEvents(), Log: a.log,
 		OwnAuth: c.Upstream.Auth != (config.Auth{}), Now: a.o.Now, MaxBody: c.Limits.MaxGuardedBody.Bytes(),
+		Letters: letterbox{a.letters, wire.NewNames(c.Identity.Fields)},
 	})
 	a.interceptor = intercept.New(intercept.Options{
 		Rules: a.rules, Upstream: a.nodes, Carrier: carrier, Documents: engine, Writes: writes, Sessions: a.sessions,
@@ -216,7 +221,7 @@ func (a *App) openAdmin(c *config.Config) error {
 		locks = a.operateLocks
 	}
 	a.admin = admin.New(admin.Options{
-		Locks: locks, Hot: a.hot, Suggestions: a.suggestions,
+		Locks: locks, Letters: a.operateLetters, Hot: a.hot, Suggestions: a.suggestions,
 		Build: a.o.Build, Metrics: a.metrics.Gatherer(), Switch: a.rules, Config: a.inForce, Nodes: a.nodeStates, Ready: a.Ready,
 		Changed: func(m rule.Mode) { a.metrics.Mode(m.String(), modes()...) }, Access: a.access, Hosts: hosts, Log: a.log,
 	})
@@ -289,6 +294,9 @@ func (a *App) Close() {
 	}
 	if a.notes != nil {
 		a.notes.Close()
+	}
+	for _, end := range slices.Backward(a.atEnd) {
+		end()
 	}
 	if a.engine != nil {
 		_ = a.engine.Close() // it holds nothing that could be lost by it

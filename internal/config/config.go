@@ -72,6 +72,9 @@ type Config struct {
 	// Locks are the paths under `_lock`.
 	Locks Locks `json:"locks"`
 
+	// DeadLetters are the writes that couldn't be placed.
+	DeadLetters DeadLetters `json:"dead_letters"`
+
 	// Drain is how `serve` stops.
 	Drain Drain `json:"drain"`
 

@@ -63,6 +63,14 @@ func start() *Config {
 			TreeSize: 20_000,
 			Compat:   Compat{Type: "lock", TTL: unit.Duration(time.Minute)},
 		},
+		DeadLetters: DeadLetters{
+			Sink:      SinkEngine,
+			Index:     "optimist-dead-letters",
+			Kafka:     Kafka{Brokers: []string{}, Topic: "optimist-dead-letters", Security: KafkaOpen},
+			MaxFolder: 1 << 30,
+			MaxLetter: 512 << 10,
+			Timeout:   unit.Duration(5 * time.Second),
+		},
 		Drain: Drain{Delay: unit.Duration(time.Second)},
 		Log:   Log{Format: LogText, Level: LevelInfo},
 		Rules: []Rule{newRule("default")},
@@ -101,6 +109,7 @@ func newRule(name string) Rule {
 		},
 		RetryOnConflict: 3,
 		Rejected:        RejectedRetry,
+		OnExhausted:     ExhaustedFail,
 		Priority:        PriorityForeground,
 	}
 }

@@ -56,6 +56,8 @@ type (
 	Bulk string
 	// Rejected is what happens to a write that the engine rejects.
 	Rejected string
+	// OnExhausted is what happens to a write that can't be placed.
+	OnExhausted string
 	// Priority is who goes first.
 	Priority string
 	// Action is what a step of a transform does.
@@ -148,8 +150,10 @@ const (
 	BulkPass   Bulk = "pass"
 	BulkRefuse Bulk = "refuse"
 
-	RejectedRetry Rejected = "retry"
-	RejectedPass  Rejected = "pass"
+	RejectedRetry       Rejected    = "retry"
+	RejectedPass        Rejected    = "pass"
+	ExhaustedFail       OnExhausted = "fail"
+	ExhaustedDeadLetter OnExhausted = "dead_letter"
 
 	PriorityForeground Priority = "foreground"
 	PriorityBackground Priority = "background"
@@ -209,6 +213,7 @@ func (OnDeleteConflict) choices() []string { return []string{"sent", "fail"} }
 func (Update) choices() []string           { return []string{"merge", "engine"} }
 func (Bulk) choices() []string             { return []string{"guard", "pass", "refuse"} }
 func (Rejected) choices() []string         { return []string{"retry", "pass"} }
+func (OnExhausted) choices() []string      { return []string{"fail", "dead_letter"} }
 func (Priority) choices() []string         { return []string{"foreground", "background"} }
 func (Action) choices() []string {
 	return []string{"add", "remove", "replace", "move", "copy", "test", "increment", "append", "union", "max", "min", "default", "now",

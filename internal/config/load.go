@@ -116,7 +116,8 @@ func (c *Config) override(o Overrides) Problems {
 func (c *Config) resolveFiles() {
 	dir := filepath.Dir(c.file)
 	t, a := &c.Upstream.TLS, &c.Upstream.Auth
-	names := []*string{&t.CAFile, &t.CertFile, &t.KeyFile, &a.APIKeyFile, &a.BasicFile, &a.BearerFile, &c.Sessions.File}
+	names := []*string{&t.CAFile, &t.CertFile, &t.KeyFile, &a.APIKeyFile, &a.BasicFile, &a.BearerFile, &c.Sessions.File,
+		&c.DeadLetters.Folder, &c.DeadLetters.Kafka.CAFile, &c.DeadLetters.Kafka.BasicFile}
 	for _, s := range []*ServerTLS{&c.ListenTLS, &c.AdminTLS} {
 		names = append(names, &s.CertFile, &s.KeyFile, &s.ClientCAFile)
 	}

@@ -82,6 +82,13 @@ type Rule struct {
 	// 429 is the client's answer at once).
 	Rejected Rejected `json:"rejected"`
 
+	// OnExhausted says what happens to a write that can't be placed, and was not written: its conflict stands after all
+	// attempts, the engine refuses it or is too busy for it, or can't be reached. fail (default): the client gets the
+	// error. dead_letter: optimist keeps the write, and the client gets a 202 with the dead letter's id once it is stored;
+	// if it can't be stored, the client gets the error. `optimist dead-letters` lists and replays it
+	// (docs/dead-letters.md). Danger: a client that takes a 202 for success doesn't notice that nothing was written.
+	OnExhausted OnExhausted `json:"on_exhausted"`
+
 	// Priority is foreground (default) or background: it says who goes first if many changes wait for one document. A
 	// request's own `Optimist-Priority` header wins. The background never starves.
 	Priority Priority `json:"priority"`

@@ -14,21 +14,26 @@ const maxSecret = 64 << 10
 // Authorization reads the secret's file and makes the header's value of it, or "" if no file is named. Neither the value
 // nor any part of it is in the error.
 func (a *Auth) Authorization() (string, error) {
+	return a.AuthorizationOf(func(key string) string { return "upstream.auth." + key })
+}
+
+// AuthorizationOf is Authorization for files that something else names: key is what stands in errors for api_key_file and the others.
+func (a *Auth) AuthorizationOf(key func(string) string) (string, error) {
 	switch {
 	case a.APIKeyFile != "":
-		key, err := Secret("upstream.auth.api_key_file", a.APIKeyFile)
-		if strings.Contains(key, ":") {
-			key = base64.StdEncoding.EncodeToString([]byte(key))
+		secret, err := Secret(key("api_key_file"), a.APIKeyFile)
+		if strings.Contains(secret, ":") {
+			secret = base64.StdEncoding.EncodeToString([]byte(secret))
 		}
-		return header("ApiKey ", key, err)
+		return header("ApiKey ", secret, err)
 	case a.BasicFile != "":
-		pair, err := Secret("upstream.auth.basic_file", a.BasicFile)
+		pair, err := Secret(key("basic_file"), a.BasicFile)
 		if err == nil && !strings.Contains(pair, ":") {
-			err = fmt.Errorf("upstream.auth.basic_file: %s doesn't hold user:password", a.BasicFile)
+			err = fmt.Errorf("%s: %s doesn't hold user:password", key("basic_file"), a.BasicFile)
 		}
 		return header("Basic ", base64.StdEncoding.EncodeToString([]byte(pair)), err)
 	case a.BearerFile != "":
-		token, err := Secret("upstream.auth.bearer_file", a.BearerFile)
+		token, err := Secret(key("bearer_file"), a.BearerFile)
 		return header("Bearer ", token, err)
 	}
 	return "", nil

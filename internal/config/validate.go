@@ -22,6 +22,7 @@ func (c *Config) validate(found Problems) Problems {
 	v.sessions()
 	v.identity()
 	v.locks()
+	v.letters()
 	v.rules()
 	return v.problems
 }

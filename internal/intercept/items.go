@@ -207,7 +207,7 @@ func (b *items) needsGuard(it *item) (bool, error) {
 		return false, nil
 	case ru.WriteID != "" && (it.Kind == api.Index || it.Kind == api.Create):
 		return true, nil // it leaves a mark
-	case ru.Unknown == rule.UnknownFetch, ru.Unknown == rule.UnknownReject, ru.RejectLost, it.Guarded && ru.MergeExplicit:
+	case ru.DeadLetters, ru.Unknown == rule.UnknownFetch, ru.Unknown == rule.UnknownReject, ru.RejectLost, it.Guarded && ru.MergeExplicit:
 		return true, nil
 	case ru.HasStrategies && it.wantsRetries():
 		return true, nil // it counts that they weren't used

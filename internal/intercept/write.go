@@ -33,12 +33,12 @@ func (i *Interceptor) write(r *request) bool {
 }
 
 // auto deals with a new document whose id the engine makes. It needs no guard: only a rule's transform has anything to do with
-// it, and all others are forwarded as they come, with their outcome. Where no rule transforms, what other names the index has
-// isn't asked.
+// it, and a rule that keeps what can't be placed. All others are forwarded as they come, with their outcome. Where no rule does either,
+// what other names the index has isn't asked.
 func (i *Interceptor) auto(r *request) bool {
 	rules := i.Rules.Rules()
 	var ru *rule.Rule
-	if rules.Transforms() {
+	if rules.Makes() {
 		var err error
 		if ru, err = i.taker(r); err != nil {
 			fail(r, err)
@@ -51,7 +51,7 @@ func (i *Interceptor) auto(r *request) bool {
 	switch {
 	case i.Rules.Effective(ru) != rule.Guard:
 		return i.pass(r, nil)
-	case ru.Transform == nil:
+	case ru.Transform == nil && !ru.DeadLetters:
 		i.Metrics.Outcomes.Inc(outcome.Passed.String(), "")
 		return i.pass(r, passedAuto)
 	}

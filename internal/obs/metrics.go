@@ -42,6 +42,7 @@ type Metrics struct {
 	LockContended, UnlistedFields                                                                             Counter
 
 	requests, failures, received, sent, bases, ambiguous, merges, overwritten, observed, lostUpdates Counter
+	lettersKept, letterReplays                                                                       Counter
 	reloads, lockRequests, leasesLapsed, equalMoves, blind, memoryRefused                            Counter
 	writes, batched, lockWait                                                                        *prometheus.HistogramVec
 	mode, reloadOK, reloadTime                                                                       *prometheus.GaugeVec
@@ -130,6 +131,11 @@ func (m *Metrics) counters() []counterSpec {
 			by(LabelClass)},
 		{&m.leasesLapsed, MetricLeasesLapsed, "Leases that ended without a release, as this optimist noticed, by whether another client " +
 			"took the lock over.", by(LabelTaken)},
+
+		{&m.lettersKept, MetricLettersKept, "Writes that could not be placed under a rule with on_exhausted: dead_letter, by reason and place: " +
+			"store, folder, or lost if it could not be kept, and the client got the error.", by(LabelReason, LabelPlace)},
+		{&m.letterReplays, MetricLetterReplays, "Replays of dead letters, by result: replayed, refused, doubtful, busy, missing, skipped.",
+			by(LabelResult)},
 	}
 }
 
@@ -234,6 +240,12 @@ func (m *Metrics) LockRequest(class, outcome string, took time.Duration) {
 func (m *Metrics) LeasesLapsed(n int, taken bool) {
 	m.leasesLapsed.Add(int64(n), strconv.FormatBool(taken))
 }
+
+// LetterKept counts a write that could not be placed, and where it is kept.
+func (m *Metrics) LetterKept(reason, place string) { m.lettersKept.Inc(reason, place) }
+
+// LetterReplayed counts a replay of a dead letter.
+func (m *Metrics) LetterReplayed(result string) { m.letterReplays.Inc(result) }
 
 // Mode sets the mode in force, one of all.
 func (m *Metrics) Mode(now string, all ...string) {

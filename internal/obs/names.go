@@ -59,6 +59,10 @@ const (
 	MetricLockContended   = "optimist_lock_contended_total"
 	MetricLockWait        = "optimist_lock_wait_seconds"
 	MetricLeasesLapsed    = "optimist_leases_lapsed_total"
+	MetricLettersKept     = "optimist_dead_letters_total"
+	MetricLetterReplays   = "optimist_dead_letter_replays_total"
+	MetricLettersInFolder = "optimist_dead_letters_in_folder"
+	MetricLetterBytes     = "optimist_dead_letters_in_folder_bytes"
 	MetricReloads         = "optimist_config_reloads_total"
 	MetricReloadOK        = "optimist_config_last_reload_successful"
 	MetricReloadTimestamp = "optimist_config_last_reload_success_timestamp_seconds"
@@ -75,6 +79,7 @@ const (
 	LabelIndex   = "index"   // an index's name, capped: see IndexLabels
 	LabelWould   = "would"   // what guarding would have done
 	LabelResult  = "result"  // hit or miss, success or failure
+	LabelPlace   = "place"   // of a dead letter: store, folder, or lost if it could not be kept
 	LabelNode    = "node"    // a node of the engine, as configured
 	LabelType    = "type"    // of an error, as in the answer's error.type
 	LabelState   = "state"   // of a connection: open, idle

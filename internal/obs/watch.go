@@ -126,3 +126,15 @@ func (m *Metrics) WatchReady(read func() bool) {
 func (m *Metrics) watch(name, help string, labels prometheus.Labels, read func() float64) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, read))
 }
+
+// WatchLetters has the dead letters in the folder read whenever the metrics are. Call it once at most.
+func (m *Metrics) WatchLetters(held func() (letters int, bytes int64)) {
+	m.watch(MetricLettersInFolder, "Dead letters in this optimist's folder (dead_letters.folder).", nil, func() float64 {
+		letters, _ := held()
+		return float64(letters)
+	})
+	m.watch(MetricLetterBytes, "Bytes that they take (dead_letters.max_folder).", nil, func() float64 {
+		_, bytes := held()
+		return float64(bytes)
+	})
+}

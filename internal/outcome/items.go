@@ -25,7 +25,7 @@ func (s *Items) Add(o *Outcome) {
 }
 
 // mostTelling are the kinds in the order in which one of them speaks for all: what somebody may have to look after comes first.
-var mostTelling = [...]Kind{Unknown, NotSent, Refused, Combined, Merged, Guarded, Retried, Passed}
+var mostTelling = [...]Kind{Unknown, DeadLetter, NotSent, Refused, Combined, Merged, Guarded, Retried, Passed}
 
 // Append appends the account as a structured field: the kind that tells most, and how many items there are of each.
 func (s *Items) Append(dst []byte) []byte {

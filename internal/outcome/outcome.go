@@ -15,17 +15,18 @@ type Kind uint8
 
 // The kinds.
 const (
-	Passed   Kind = iota // forwarded as it was, without a guard of ours
-	Guarded              // written, or refused by the engine, under the base's guard, as it was sent
-	Merged               // the client's change was merged into a newer revision
-	Combined             // likewise, in one write together with other clients' changes
-	Retried              // an _update that the engine merges, with retry_on_conflict added
-	Refused              // refused here, without a try
-	NotSent              // no node could be reached: nothing was written
-	Unknown              // it may or may not have been applied
+	Passed     Kind = iota // forwarded as it was, without a guard of ours
+	Guarded                // written, or refused by the engine, under the base's guard, as it was sent
+	Merged                 // the client's change was merged into a newer revision
+	Combined               // likewise, in one write together with other clients' changes
+	Retried                // an _update that the engine merges, with retry_on_conflict added
+	Refused                // refused here, without a try
+	NotSent                // no node could be reached: nothing was written
+	Unknown                // it may or may not have been applied
+	DeadLetter             // it was not written, and is kept for a replay
 )
 
-var kinds = [...]string{"passed", "guarded", "merged", "combined", "retried", "refused", "not_sent", "unknown"}
+var kinds = [...]string{"passed", "guarded", "merged", "combined", "retried", "refused", "not_sent", "unknown", "dead-letter"}
 
 // String is the token in the field and in metric labels.
 func (k Kind) String() string { return kinds[k] }

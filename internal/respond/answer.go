@@ -182,3 +182,23 @@ func NoSuchIndex(name, more string) *Answer {
 	entry = gjson.AppendJSONString(append(entry, `,"index_uuid":"_na_","index":`...), name)
 	return own(http.StatusNotFound, fmt.Appendf(nil, `{"error":{"root_cause":[{%s}],%s},"status":404}`, entry, entry))
 }
+
+// Kept is the answer to a write that was not made, and is kept as a dead letter.
+func Kept(d Document, id, reason string) *Answer {
+	b := append(make([]byte, 0, 200), `{"_index":`...)
+	b = gjson.AppendJSONString(b, d.Index)
+	if d.Type != "" {
+		b = gjson.AppendJSONString(append(b, `,"_type":`...), d.Type)
+	}
+	if d.ID != "" {
+		b = gjson.AppendJSONString(append(b, `,"_id":`...), d.ID)
+	}
+	b = append(b, `,"result":"dead_letter","dead_letter":{"id":`...)
+	b = gjson.AppendJSONString(b, id)
+	b = gjson.AppendJSONString(append(b, `,"reason":`...), reason)
+	a := own(http.StatusAccepted, append(b, '}', '}'))
+	a.Add(letterName, func(dst []byte) []byte { return append(dst, id...) })
+	return a
+}
+
+var letterName = []byte("Optimist-Dead-Letter")

@@ -60,6 +60,7 @@ type Rule struct {
 	RecreateMissing bool // on_missing: a document that was deleted since it was read is written as it was sent. Else 409
 	FailStaleDelete bool // on_delete_conflict: a stale delete gets a 409. Else it deletes, and the outcome names / as overwritten
 	EngineUpdates   bool // update: the engine merges an _update with doc whose client has read the document. Else it is a change
+	DeadLetters     bool // on_exhausted: a write that can't be placed becomes a dead letter. Else its client gets the error
 	Background      bool // priority
 	PassRejected    bool // rejected: the engine's 429 is the client's answer. Else the write waits and goes again
 	Bulk            Bulk // what happens to items of a _bulk
@@ -119,6 +120,7 @@ func compile(n int, c *config.Rule) (*Rule, []mistake) {
 		Bulk:            c.Bulk,
 		Rerun:           c.Rerun,
 		WriteID:         c.WriteID,
+		DeadLetters:     c.OnExhausted == config.ExhaustedDeadLetter,
 		AllSearches:     slices.Contains(c.Base.Reads, config.ReadSearch),
 		Merger:          merger,
 		Transform:       transform,

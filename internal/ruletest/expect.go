@@ -15,7 +15,8 @@ func (e *Expect) any() bool { return !reflect.ValueOf(e).Elem().IsZero() }
 
 func (c *checker) expect(key string, e *Expect) {
 	c.document(key+".document", &e.Document)
-	c.choice(key+".outcome", e.Outcome, []string{"passed", "guarded", "merged", "combined", "retried", "refused", "not_sent", "unknown"})
+	c.choice(key+".outcome", e.Outcome, []string{"passed", "guarded", "merged", "combined", "retried", "refused", "not_sent", "unknown",
+		"dead-letter"})
 	c.choice(key+".result", e.Result, []string{"created", "updated", "deleted", "noop", "not_found"})
 	c.choice(key+".base", e.Base, []string{"none", "explicit", "if_match", "stamp", "session", "view", "absent", "lost", "fetched"})
 	if e.Status != 0 && (e.Status < 200 || e.Status > 599) {

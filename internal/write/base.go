@@ -36,6 +36,10 @@ func (s *Service) locate(ctx context.Context, c *change) (err error) {
 // chooseBase finds what the change is based on, strongest first: the client's own guard, If-Match, a stamp, what the session has
 // seen. pass says that the write goes as it is.
 func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err error) {
+	if c.req.Given.known() {
+		c.takeGiven()
+		return false, nil
+	}
 	if n, found := api.OwnGuard(c.req.Op.Query); found {
 		return s.takeGuard(ctx, c, n)
 	}

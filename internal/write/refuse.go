@@ -67,6 +67,7 @@ func (a *attempt) refusal(c *change, err error) *respond.Answer {
 		if c.patch != nil {
 			c.unpatchable = intent.Unreadable(unfit.Err)
 		}
+		c.unfit = true
 		return c.unapplied(unfit)
 	default:
 		// What the merge can't read, the engine may still store: it is guarded, and the conflict is the answer.

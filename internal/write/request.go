@@ -57,6 +57,7 @@ type change struct {
 	shares        bool       // may share a write with others: it can be merged, and that is known
 
 	// What became of it so far: the attempt.
+	unfit        bool // what the client asks for can't be done to the document as it is: a test of its own fails
 	attempts     int
 	draft        intent.Draft // of the last attempt
 	unpatchable  bool         // the patch turned out to be one that can't be made here
@@ -177,6 +178,9 @@ type Request struct {
 	Way Way
 	// Reason says why the write can't be guarded at all (signed requests): it is passed as it is, and said.
 	Reason string
+	// Given is what the write is based on, of one that is made again (a dead letter): nobody's session is asked, and it is kept nowhere
+	// again. Nil: it is a client's.
+	Given *Given
 	// Stamp is the one that was taken out of the body; the zero value is none.
 	Stamp stamp.Stamp
 	// WriteID is the id of the marks that the write leaves, where a rule has it leave some: of a write that may be repeated by another

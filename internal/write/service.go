@@ -73,6 +73,8 @@ type Options struct {
 	Sessions *session.Store
 	Events   Events
 	Log      *slog.Logger
+	// Letters keep the writes that can't be placed, of rules that ask for it. Nil: nothing is kept.
+	Letters Letters
 	// OwnAuth says that the upstream has credentials of the proxy's own, which then ask what an index is.
 	OwnAuth bool
 	// MaxBody is how many bytes a patch, or a rule's transform, may add to a document: as many as a guarded body may have. Zero: as many
@@ -94,6 +96,7 @@ type Service struct {
 	direct    single  // of writes that go as they are
 	questions single  // of what is asked for an answer's form
 	observer  observer
+	letters   Letters
 	lanes     *retry.Lanes[*change]
 	attempts  *sync.Pool // of *attempt
 	events    Events

@@ -31,7 +31,7 @@ func New(o Options) *Service {
 		o.Now = time.Now
 	}
 	s := &Service{engine: o.Engine, sessions: o.Sessions, events: o.Events, log: o.Log,
-		now: o.Now, maxBody: int(o.MaxBody), observer: unobserved{}, attempts: &sync.Pool{}}
+		now: o.Now, maxBody: int(o.MaxBody), observer: unobserved{}, letters: o.Letters, attempts: &sync.Pool{}}
 	if o.Writes == nil {
 		o.Writes = o.Upstream
 	}
@@ -59,7 +59,7 @@ func (s *Service) Do(ctx context.Context, r *Request) (*respond.Answer, error) {
 	defer func() { c.base.Release() }() // a panic must not have the session wait for ever
 	ctx, cancel := c.withTimeout(ctx)
 	defer cancel()
-	return s.finish(c, s.perform(ctx, c))
+	return s.finish(c, s.keep(ctx, c, s.perform(ctx, c)))
 }
 
 // perform does what a write of its kind takes: a base, an intent, a place in the document's lane.

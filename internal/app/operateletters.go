@@ -1,0 +1,220 @@
+package app
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/admin"
+	"optimist/internal/api"
+	"optimist/internal/deadletter"
+	"optimist/internal/unit"
+)
+
+// lettersAsked is what a request for several dead letters asks: which, and what may be done to them.
+type lettersAsked struct {
+	Rule      string `json:"rule"`
+	Index     string `json:"index"`
+	Document  string `json:"document"`
+	Reason    string `json:"reason"`
+	State     string `json:"state"`
+	OlderThan string `json:"older_than"` // a duration
+	NewerThan string `json:"newer_than"`
+	After     string `json:"after"` // an id
+	Size      int    `json:"size"`
+
+	Doubtful  bool `json:"doubtful"`  // also those that may have been written already
+	Unchecked bool `json:"unchecked"` // also those whose clients the engine hasn't let write
+	Overwrite bool `json:"overwrite"` // also whole documents of which nobody knows what they were made from
+}
+
+// operateLetters answers the admin listener's requests for dead letters.
+func (a *App) operateLetters(ctx context.Context, r *admin.LettersRequest) (status int, answer any) {
+	asked, err := askedOf(r)
+	if err != nil {
+		return letterError(http.StatusBadRequest, "invalid_request", err)
+	}
+	id, do, _ := strings.Cut(strings.TrimPrefix(r.Path, "/"), "/")
+	switch {
+	case id == "":
+		return a.listLetters(ctx, asked)
+	case id == "_replay":
+		return a.replayLetters(ctx, asked, r.Authorization)
+	case id == "_delete":
+		return a.deleteLetters(ctx, asked)
+	case do == "_replay":
+		result, err := a.letters.Replay(ctx, id, asked.allow(), a.makeAgain(asked, r.Authorization))
+		return letterAnswer(result, err)
+	case r.Method == http.MethodDelete:
+		err := a.letters.Delete(ctx, id)
+		return letterAnswer(map[string]any{"deleted": id}, err)
+	}
+	l, err := a.letters.Get(ctx, id)
+	return letterAnswer(l, err)
+}
+
+func (a *App) makeAgain(asked *lettersAsked, authorization string) deadletter.Make {
+	return func(ctx context.Context, l *deadletter.Letter) deadletter.Written {
+		return a.replayLetter(ctx, l, authorization, asked.Overwrite)
+	}
+}
+
+// askedOf reads the query and the body. A key that nobody knows is an error: it may have been meant to leave letters out.
+func askedOf(r *admin.LettersRequest) (*lettersAsked, error) {
+	asked := &lettersAsked{}
+	if len(bytes.TrimSpace(r.Body)) > 0 {
+		d := json.NewDecoder(bytes.NewReader(r.Body))
+		d.DisallowUnknownFields()
+		if err := d.Decode(asked); err != nil {
+			return nil, err
+		}
+	}
+	for name, into := range map[string]*string{"rule": &asked.Rule, "index": &asked.Index, "document": &asked.Document,
+		"reason": &asked.Reason, "state": &asked.State, "older_than": &asked.OlderThan, "newer_than": &asked.NewerThan, "after": &asked.After} {
+		*into = cmp.Or(r.Query(name), *into)
+	}
+	if v := r.Query("size"); v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 1 {
+			return nil, errors.New("size: want a number from 1 on")
+		}
+		asked.Size = n
+	}
+	_, err := asked.query(time.Now())
+	return asked, err
+}
+
+func (k *lettersAsked) allow() deadletter.Allow {
+	return deadletter.Allow{Doubtful: k.Doubtful, Unchecked: k.Unchecked}
+}
+
+// query is which letters are meant.
+func (k *lettersAsked) query(now time.Time) (*deadletter.Query, error) {
+	q := &deadletter.Query{Rule: k.Rule, Index: k.Index, Document: k.Document, Reason: k.Reason, State: deadletter.State(k.State),
+		After: k.After, Size: k.Size}
+	switch q.State {
+	case "", deadletter.Waiting, deadletter.Replaying, deadletter.Doubtful:
+	default:
+		return nil, errors.New("state: want waiting, replaying or doubtful")
+	}
+	for _, one := range []struct {
+		name, text string
+		into       *time.Time
+	}{{"older_than", k.OlderThan, &q.Before}, {"newer_than", k.NewerThan, &q.Since}} {
+		if one.text == "" {
+			continue
+		}
+		d, err := unit.ParseDuration(one.text)
+		if err != nil {
+			return nil, errors.New(one.name + ": " + err.Error())
+		}
+		*one.into = now.Add(-d.Std())
+	}
+	return q, nil
+}
+
+func (a *App) listLetters(ctx context.Context, asked *lettersAsked) (int, any) {
+	q, _ := asked.query(time.Now()) // it was read once
+	q.Size = cmp.Or(q.Size, 100)
+	page, err := a.letters.List(ctx, q)
+	return letterAnswer(page, err)
+}
+
+const (
+	batchSize = 100              // letters of one call, unless it says otherwise
+	batchTime = 10 * time.Second // no further letter is begun after this long: whoever asks sees how far it is
+)
+
+// lettersDone is what one call has done. Who wants all done calls again with after: next, until that is empty.
+type lettersDone struct {
+	Results []*deadletter.Result `json:"results"`
+	Counts  map[string]int       `json:"counts"`
+	Next    string               `json:"next,omitempty"`
+}
+
+// replayLetters replays those that are meant, the oldest first, one after the other.
+func (a *App) replayLetters(ctx context.Context, asked *lettersAsked, authorization string) (int, any) {
+	return a.eachLetter(ctx, asked, func(l *deadletter.Letter) (*deadletter.Result, error) {
+		return a.letters.Replay(ctx, l.ID, asked.allow(), a.makeAgain(asked, authorization))
+	})
+}
+
+func (a *App) deleteLetters(ctx context.Context, asked *lettersAsked) (int, any) {
+	return a.eachLetter(ctx, asked, func(l *deadletter.Letter) (*deadletter.Result, error) {
+		switch err := a.letters.Delete(ctx, l.ID); {
+		case err == nil:
+			return &deadletter.Result{ID: l.ID, Result: "deleted"}, nil
+		case errors.Is(err, deadletter.ErrNoLetter):
+			return &deadletter.Result{ID: l.ID, Result: deadletter.Missing}, nil
+		case errors.Is(err, deadletter.ErrTaken):
+			return &deadletter.Result{ID: l.ID, Result: deadletter.Busy, Reason: err.Error()}, nil
+		default:
+			return nil, err
+		}
+	})
+}
+
+// eachLetter does something to one letter after the other. An error ends it, and is told where nothing was done before it; otherwise what
+// was done is told, and the next call has the error.
+func (a *App) eachLetter(ctx context.Context, asked *lettersAsked, do func(*deadletter.Letter) (*deadletter.Result, error)) (int, any) {
+	began := time.Now()
+	q, _ := asked.query(began) // it was read once
+	if q.Size = cmp.Or(q.Size, batchSize); q.Size > batchSize {
+		q.Size = batchSize
+	}
+	page, err := a.letters.List(ctx, q)
+	if err != nil {
+		return letterAnswer(nil, err)
+	}
+	done := &lettersDone{Results: []*deadletter.Result{}, Counts: map[string]int{}, Next: page.Next}
+	for i, l := range page.Letters {
+		if i > 0 && time.Since(began) > batchTime {
+			done.Next = page.Letters[i-1].ID
+			break
+		}
+		r, err := do(l)
+		if err != nil && i == 0 {
+			return letterAnswer(nil, err)
+		}
+		if err != nil {
+			done.Next = page.Letters[i-1].ID
+			break
+		}
+		done.Results = append(done.Results, r)
+		done.Counts[r.Result]++
+	}
+	return http.StatusOK, done
+}
+
+func letterAnswer(v any, err error) (int, any) {
+	switch {
+	case err == nil:
+		return http.StatusOK, v
+	case errors.Is(err, deadletter.ErrNoLetter):
+		return letterError(http.StatusNotFound, "dead_letter_not_found", err)
+	case errors.Is(err, deadletter.ErrTaken):
+		return letterError(http.StatusConflict, "dead_letter_taken", err)
+	}
+	return letterError(http.StatusServiceUnavailable, "dead_letter_store_unavailable", err)
+}
+
+func letterError(status int, kind string, err error) (int, any) {
+	return status, json.RawMessage((&api.Error{Status: status, Type: kind, Reason: err.Error()}).Append(nil))
+}
+
+// reasonOf is why an answer of the engine's, or one in its shape, refuses.
+func reasonOf(body []byte) string {
+	v := gjson.GetManyBytes(body, "error.type", "error.reason", "result")
+	if v[0].Str != "" {
+		return v[0].Str + ": " + v[1].Str
+	}
+	return cmp.Or(v[2].Str, "the answer gives no reason")
+}

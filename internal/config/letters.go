@@ -1,0 +1,133 @@
+package config
+
+import (
+	"net"
+	"strings"
+
+	"optimist/internal/unit"
+)
+
+// DeadLetters say where optimist keeps the writes that can't be placed, of rules with `on_exhausted: dead_letter`. Without
+// such a rule nothing is kept, and nothing is created.
+type DeadLetters struct {
+	// Sink is engine (default: an index of the engine), kafka (a topic) or file (the folder alone).
+	Sink Sink `json:"sink"`
+
+	// Index is where the engine keeps them. optimist creates it with the first dead letter. Default
+	// optimist-dead-letters. optimist's own credentials (upstream.auth) need the rights to create, read and write it.
+	// Danger: dead letters hold documents. Whoever may read this index can read them.
+	Index string `json:"index"`
+
+	// Kafka is the topic, for sink: kafka.
+	Kafka Kafka `json:"kafka"`
+
+	// Folder is where dead letters are while the sink can't take them; optimist moves them there when it can, also after
+	// a restart. Each is a file, which is on the disk before its client has an answer. Default: `dead-letters` in the
+	// folder that the variable STATE_DIRECTORY names; without the variable there is none, and a write gets its error while
+	// the sink is away. sink: file needs it. Each process needs a folder of its own. optimist creates it.
+	Folder string `json:"folder"`
+
+	// MaxFolder is how many bytes the folder may hold. If it is full, writes get their errors. Default 1GiB.
+	MaxFolder unit.Size `json:"max_folder" min:"1MiB"`
+
+	// MaxLetter is how large one dead letter may be: the request and what its client had seen. A larger one isn't kept, and
+	// its client gets the error. Default 512KiB. Most brokers take records of 1 MiB.
+	MaxLetter unit.Size `json:"max_letter" min:"1KiB" max:"64MiB"`
+
+	// Timeout is how long the sink may take for one. Then the folder takes it. Default 5s.
+	Timeout unit.Duration `json:"timeout" min:"1nanos"`
+}
+
+// Kafka is a topic of a Kafka cluster.
+type Kafka struct {
+	// Brokers are some of the cluster's: host:port.
+	Brokers []string `json:"brokers"`
+
+	// Topic is the topic. Default optimist-dead-letters. optimist creates it if it isn't there, with one partition, and with
+	// no end of the time that records are kept. Danger: a topic with `cleanup.policy: compact` can't be used, because a dead
+	// letter's last record isn't always the one that counts.
+	Topic string `json:"topic"`
+
+	// Replicas is in how many brokers a topic is that optimist creates. Default 0: the brokers' own default.
+	Replicas int `json:"replicas" min:"0" max:"32"`
+
+	// Security is none (default), tls, or a way to log in: sasl_plain, sasl_scram_256 or sasl_scram_512, each over TLS.
+	Security KafkaSecurity `json:"security"`
+
+	// CAFile is a PEM file of the authorities that may have signed the brokers' certificates. Default: the system's.
+	CAFile string `json:"ca_file"`
+
+	// BasicFile holds `user:password`, for the ways to log in.
+	BasicFile string `json:"basic_file"`
+}
+
+// Sink is what keeps dead letters.
+type Sink string
+
+// KafkaSecurity is how brokers are reached.
+type KafkaSecurity string
+
+// The values of Sink and KafkaSecurity.
+const (
+	SinkEngine Sink = "engine"
+	SinkKafka  Sink = "kafka"
+	SinkFile   Sink = "file"
+
+	KafkaOpen     KafkaSecurity = "none"
+	KafkaTLS      KafkaSecurity = "tls"
+	KafkaPlain    KafkaSecurity = "sasl_plain"
+	KafkaScram256 KafkaSecurity = "sasl_scram_256"
+	KafkaScram512 KafkaSecurity = "sasl_scram_512"
+)
+
+func (Sink) choices() []string { return []string{"engine", "kafka", "file"} }
+func (KafkaSecurity) choices() []string {
+	return []string{"none", "tls", "sasl_plain", "sasl_scram_256", "sasl_scram_512"}
+}
+
+// KeepsLetters reports whether a rule asks for dead letters.
+func (c *Config) KeepsLetters() bool {
+	for i := range c.Rules {
+		if c.Rules[i].OnExhausted == ExhaustedDeadLetter {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *validator) letters() {
+	l := &v.cfg.DeadLetters
+	if !indexName(l.Index) {
+		v.fail("dead_letters.index", "%q is not an index's name", l.Index)
+	}
+	if l.Index == v.cfg.Locks.Index {
+		v.fail("dead_letters.index", "%q is where the locks' documents are (locks.index)", l.Index)
+	}
+	if l.Sink == SinkKafka {
+		v.kafka(&l.Kafka)
+	} else if len(l.Kafka.Brokers) > 0 {
+		v.warn("dead_letters.kafka", "it has no effect where dead_letters.sink is %s", l.Sink)
+	}
+}
+
+func (v *validator) kafka(k *Kafka) {
+	const key = "dead_letters.kafka"
+	if len(k.Brokers) == 0 {
+		v.fail(key, "sink: kafka needs brokers, as in brokers: [\"kafka1:9092\"]")
+	}
+	for _, b := range k.Brokers {
+		if host, port, err := net.SplitHostPort(b); err != nil || host == "" || port == "" {
+			v.fail(key+".brokers", "%q is not an address; write host and port, as in kafka1:9092", b)
+		}
+	}
+	if k.Topic == "" || len(k.Topic) > 249 || strings.Trim(k.Topic, alphanumerics+"._-") != "" || strings.Trim(k.Topic, ".") == "" {
+		v.fail(key+".topic", "%q is not a topic's name", k.Topic)
+	}
+	logsIn := k.Security != KafkaOpen && k.Security != KafkaTLS
+	switch {
+	case logsIn && k.BasicFile == "":
+		v.fail(key+".security", "%s needs basic_file", k.Security)
+	case !logsIn && k.BasicFile != "":
+		v.fail(key+".basic_file", "security: %s doesn't log in; write sasl_scram_512, for example", k.Security)
+	}
+}

@@ -1,0 +1,225 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/api"
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/learn"
+	"optimist/internal/outcome"
+	"optimist/internal/respond"
+	"optimist/internal/session"
+	"optimist/internal/upstream"
+	"optimist/internal/uri"
+	"optimist/internal/wire"
+	"optimist/retry"
+)
+
+// Letters keep writes that can't be placed. It is safe for concurrent use.
+type Letters interface {
+	// Keep stores a write and names it. When it returns without an error, the write outlives the process. An error says that it may
+	// not be stored; its client is told that nothing was written.
+	Keep(ctx context.Context, u *Unplaced) (id string, err error)
+}
+
+// Unplaced is a write that was not made, and why. Its slices are void when Keep returns.
+type Unplaced struct {
+	Rule     string
+	Reason   string // one of the reasons of this package
+	Detail   string // what the engine, or optimist, said last
+	Status   int    // the answer that the client would have got; 0: an error
+	Attempts int
+	// Checked says that the engine has let the client write there: it has answered a try by what it found in the document, or in the index.
+	Checked bool
+	Index   string // the concrete one, as far as it is known
+	ID      string
+	Routing string
+
+	Method []byte
+	Op     *api.Op
+	Fields []wire.Field
+	Body   []byte
+	Base   Given
+	Client learn.Client // nil: nobody knows
+}
+
+// Given is what a client had seen when it made a write.
+type Given struct {
+	Kind    session.Kind
+	Numbers doc.Numbers
+	Version int64
+	View    []byte // what the client saw; nil: not known
+	Stored  []byte // what the engine held at Numbers; nil: not known
+}
+
+// known reports whether it says anything.
+func (g *Given) known() bool {
+	return g != nil && g.Kind != session.KindNone && g.Kind != session.KindLost
+}
+
+// Why a write can't be placed. They are tokens of the outcome and labels of a metric.
+const (
+	unplacedConflict    = "conflict"    // others have changed the document, and it can't be merged, or not often enough
+	unplacedBusy        = "busy"        // the engine has too much to do (429)
+	unplacedRefused     = "refused"     // the engine refuses the document (400), or the index takes no writes
+	unplacedUnreachable = "unreachable" // no node can be reached, or the engine couldn't be asked what had to be known
+	unplacedTimeout     = "timeout"     // the client's own timeout ended before its turn came
+)
+
+// maxDetail is how many bytes of the last error are kept.
+const maxDetail = 1 << 10
+
+// keep makes a dead letter of a write that can't be placed, where its rule asks for that, and returns what is left of its error. The
+// client gets a 202 once the letter is stored. Otherwise it gets what it would have got without one.
+func (s *Service) keep(ctx context.Context, c *change, err error) error {
+	if s.letters == nil || !c.req.Rule.DeadLetters || c.req.Given != nil {
+		return err
+	}
+	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrTimeout) {
+		return err // the client has left: nobody would be told of the letter
+	}
+	reason := c.whyUnplaced(err)
+	if reason == "" {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
+	if c.Doc.Index == "" {
+		c.Doc.Index = c.Name // the engine couldn't be asked what it stands for
+	}
+	s.findBase(ctx, c)
+	id, failed := s.letters.Keep(ctx, c.unplaced(reason, err))
+	if failed != nil {
+		s.log.Error("a write can't be placed, nor kept as a dead letter: its client gets the error", "rule", c.req.Rule.Name,
+			"reason", reason, "error", failed.Error())
+		return err
+	}
+	if c.answer != nil {
+		c.answer.Release()
+	}
+	c.answer = respond.Kept(s.named(c), id, reason)
+	c.outcome.Kind, c.outcome.Reason = outcome.DeadLetter, reason
+	// What the client goes on with has a change in it that isn't stored. Its next write from the same revision is guarded by the
+	// numbers alone: merged, it would make this change a second time.
+	c.base.Doubt()
+	return nil
+}
+
+// whyUnplaced is why a write that ended with err, or with its answer, can't be placed; "" where it was made, or may have been, or was
+// refused by what the client itself asks for.
+func (c *change) whyUnplaced(err error) string {
+	if err != nil {
+		return whyNotWritten(err)
+	}
+	if c.answer == nil || c.maybeApplied || c.outcome.Kind == outcome.Unknown {
+		return ""
+	}
+	switch c.answer.Status {
+	case http.StatusConflict:
+		if !c.asksForConflict() {
+			return unplacedConflict
+		}
+	case http.StatusTooManyRequests:
+		return unplacedBusy
+	case http.StatusBadRequest:
+		if !c.answer.Own {
+			return unplacedRefused
+		}
+	case http.StatusForbidden:
+		if gjson.GetBytes(c.answer.Body, "error.type").Str == "cluster_block_exception" {
+			return unplacedRefused
+		}
+	}
+	return ""
+}
+
+// asksForConflict reports whether a conflict is the answer to what the client asks for: a guard of its own, a document that must be
+// new, a test of its patch.
+func (c *change) asksForConflict() bool {
+	if c.OnlyNew || c.unfit || c.guard.Known() || c.req.Op.Kind == api.Create {
+		return true
+	}
+	if _, own := api.OwnGuard(c.req.Op.Query); own && !c.req.Rule.MergeExplicit {
+		return true
+	}
+	v, given := uri.Param(c.req.Op.Query, "op_type")
+	return given && string(v) == "create"
+}
+
+// whyNotWritten is why a write that ended with an error can't be placed, or "".
+func whyNotWritten(err error) string {
+	var failed *upstream.Error
+	var exhausted *retry.ExhaustedError
+	switch {
+	case errors.Is(err, ErrUnknownOutcome), errors.Is(err, es.ErrForbidden), errors.Is(err, context.Canceled):
+		return ""
+	case errors.Is(err, ErrTimeout):
+		return unplacedTimeout
+	case errors.As(err, &failed) && failed.Class == upstream.Cancelled:
+		return ""
+	case errors.Is(err, upstream.ErrNotSent), errors.Is(err, ErrNotWritten):
+		return unplacedUnreachable
+	case errors.As(err, &exhausted):
+		return unplacedConflict
+	}
+	return ""
+}
+
+// findBase takes what the session has seen as the base of a write for which that wasn't reached: the engine couldn't be asked which
+// index its name stands for. Mostly it is the index's own.
+func (s *Service) findBase(ctx context.Context, c *change) {
+	whole := c.req.Op.Kind == api.Index || c.req.Op.Kind == api.Delete
+	if !whole || c.attempts > 0 || c.base.Kind != session.KindNone || !c.req.Rule.Session || c.req.Anonymous || c.OnlyNew {
+		return
+	}
+	if _, own := api.OwnGuard(c.req.Op.Query); own {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, leastPatience)
+	defer cancel()
+	if base, err := s.sessions.Take(ctx, c.req.Session, c.Doc.Ref, c.sent); err == nil {
+		c.base = base
+		c.outcome.Base, c.outcome.Ambiguous = baseKind(base.Kind), base.Ambiguous
+	}
+}
+
+// unplaced is the write for a letter.
+func (c *change) unplaced(reason string, err error) *Unplaced {
+	u := &Unplaced{Rule: c.req.Rule.Name, Reason: reason, Attempts: c.attempts,
+		Checked: c.attempts > 0 && (reason == unplacedConflict || reason == unplacedRefused),
+		Index:   c.Doc.Index, ID: c.Doc.ID, Routing: c.Doc.Routing,
+		Method: c.req.Method, Op: c.req.Op, Fields: c.req.Fields, Body: c.req.Body, Client: c.req.Client}
+	switch {
+	case err != nil:
+		u.Detail = err.Error()
+	default:
+		u.Status, u.Detail = c.answer.Status, gjson.GetBytes(c.answer.Body, "error.reason").Str
+	}
+	u.Detail = strings.ToValidUTF8(u.Detail[:min(len(u.Detail), maxDetail)], "")
+	switch b := &c.base; b.Kind {
+	case session.KindNone, session.KindLost:
+	default:
+		if !b.Doubtful {
+			u.Base = Given{Kind: b.Kind, Numbers: b.Numbers, Version: b.Version, View: b.View, Stored: b.Stored}
+		} else {
+			u.Base = Given{Kind: session.KindGiven, Numbers: b.Numbers, Version: b.Version}
+		}
+	}
+	return u
+}
+
+// takeGiven makes what is known from before the change's base.
+func (c *change) takeGiven() {
+	g := c.req.Given
+	c.out.Query = uri.Without(nil, c.out.Query, api.GuardParams...)
+	c.base = session.Base{Kind: g.Kind, Numbers: g.Numbers, Version: g.Version, View: g.View, Stored: g.Stored}
+	c.outcome.Base = baseKind(g.Kind)
+	if g.Kind == session.KindGiven {
+		c.outcome.Base = outcome.BaseIfMatch
+	}
+}
