@@ -73,42 +73,6 @@ func BenchmarkMergeReserialized(b *testing.B) {
 	}
 }
 
-func BenchmarkMeasure(b *testing.B) {
-	for _, size := range benchSizes {
-		base, sent, _ := benchDocs(size)
-		b.Run(sizeName(size), func(b *testing.B) {
-			b.ReportAllocs()
-			b.SetBytes(int64(len(base)))
-			for b.Loop() {
-				if d, err := Measure(base, sent); err != nil || d.Edits != 5 {
-					b.Fatal(d, err)
-				}
-			}
-		})
-	}
-}
-
-// One of many candidates against the same body, as the session's choice of a base goes.
-func BenchmarkMeasurer(b *testing.B) {
-	for _, size := range benchSizes {
-		base, sent, _ := benchDocs(size)
-		b.Run(sizeName(size), func(b *testing.B) {
-			m, err := NewMeasurer(sent, Limits{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer m.Close()
-			b.ReportAllocs()
-			b.SetBytes(int64(len(base)))
-			for b.Loop() {
-				if _, _, err := m.Below(base, 100); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 func BenchmarkDiff(b *testing.B) {
 	for _, size := range benchSizes {
 		base, sent, _ := benchDocs(size)

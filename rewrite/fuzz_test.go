@@ -137,8 +137,5 @@ func FuzzMerge(f *testing.F) {
 		if _, err := m.Repeatable(base, sent, current); err != nil {
 			t.Fatal(err)
 		}
-		if d, err := Measure(base, sent); err != nil || d.Edits < 0 {
-			t.Fatalf("%v, %v", d, err)
-		}
 	})
 }

@@ -1,9 +1,6 @@
 package rewrite
 
 import (
-	"math"
-
-	"optimist/rewrite/diff"
 	"optimist/rewrite/edit"
 	"optimist/rewrite/merge"
 	"optimist/rewrite/tree"
@@ -15,10 +12,8 @@ type (
 	Condition     = edit.Condition
 	ConflictError = merge.ConflictError
 	Decision      = merge.Decision
-	Distance      = diff.Distance
 	Inputs        = edit.Inputs
 	Limits        = tree.Limits
-	Measurer      = diff.Measurer
 	Merger        = merge.Merger
 	Operation     = edit.Operation
 	Patch         = edit.Patch
@@ -96,7 +91,6 @@ var (
 	ErrTooLarge  = tree.ErrTooLarge
 
 	MergePatch     = edit.MergePatch
-	NewMeasurer    = diff.NewMeasurer
 	NewMerger      = merge.New
 	NewTransformer = edit.NewTransformer
 	ParseAction    = edit.ParseAction
@@ -109,18 +103,3 @@ var (
 func Diff(a, b []byte) (Patch, error) { return edit.Diff(a, b, Limits{}) }
 
 func ParsePatch(src []byte) (Patch, error) { return edit.ParsePatch(src, Limits{}) }
-
-// Measure is the distance from base to sent.
-func Measure(base, sent []byte) (Distance, error) {
-	d, _, err := MeasureBelow(base, sent, math.MaxInt)
-	return d, err
-}
-
-func MeasureBelow(base, sent []byte, limit int) (d Distance, below bool, err error) {
-	m, err := NewMeasurer(sent, Limits{})
-	if err != nil {
-		return Distance{}, false, err
-	}
-	defer m.Close()
-	return m.Below(base, limit)
-}

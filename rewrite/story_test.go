@@ -19,7 +19,7 @@ type story struct {
 	base, sent, current     []byte // base is nil where the block has none
 	result, patch, fails    string
 	overwritten, conflict   []string
-	edits, repeatable       string
+	repeatable              string
 	resultGiven, patchGiven bool
 }
 
@@ -75,12 +75,6 @@ func (s *story) runChange(t *testing.T, m *Merger) {
 		p = slices.DeleteFunc(p, func(op Operation) bool { return op.Op == "test" })
 		if got := string(p.AppendJSON(nil)); err != nil || got != s.patch {
 			t.Errorf("%s:%d: %v\n got %s\nwant %s", s.file, s.line, err, got, s.patch)
-		}
-	}
-	if s.edits != "" {
-		d, err := Measure(s.base, s.sent)
-		if want, _ := strconv.Atoi(s.edits); err != nil || d.Edits != want {
-			t.Errorf("%s:%d: %d edits, %v; want %s", s.file, s.line, d.Edits, err, s.edits)
 		}
 	}
 	if s.repeatable != "" {
@@ -153,8 +147,6 @@ func (s *story) read(line string) (reason string) {
 		s.conflict = strings.Fields(text)
 	case "error":
 		s.fails = text
-	case "edits":
-		s.edits = text
 	case "repeatable":
 		s.repeatable = text
 	default:
