@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"optimist/internal/ack"
@@ -13,12 +14,10 @@ import (
 	"optimist/internal/intent"
 	"optimist/internal/jsontext"
 	"optimist/internal/mark"
-	"optimist/internal/outbound"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/session"
 	"optimist/internal/upstream"
-	"optimist/internal/wire"
 	"optimist/retry"
 )
 
@@ -84,6 +83,12 @@ func (s *Service) run(ctx context.Context, b *retry.Batch[*change]) {
 		a = &attempt{}
 	}
 	*a = attempt{s: s, batch: b, open: b.Members}
+	if len(b.Members) > 1 {
+		a.open = slices.Clone(b.Members) // who leaves it stays a member
+	}
+	for _, c := range b.Members {
+		c.held = c.taken.Mark()
+	}
 	a.do(ctx)
 	if s.events.Met != nil {
 		for _, c := range b.Members { // before any of them has its answer: their documents may be others' requests
@@ -92,16 +97,6 @@ func (s *Service) run(ctx context.Context, b *retry.Batch[*change]) {
 	}
 	*a = attempt{}
 	s.attempts.Put(a)
-}
-
-// outlive is ctx without its client: the leader's may leave, and the others' changes are still to be written. The time that the
-// client gives stays, because changes that share a write have the same.
-func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
-	stay := wire.WithoutPeer(context.WithoutCancel(ctx))
-	if end, ok := ctx.Deadline(); ok {
-		return context.WithDeadlineCause(stay, end, ErrTimeout)
-	}
-	return stay, func() {}
 }
 
 func (a *attempt) do(ctx context.Context) {
@@ -124,8 +119,8 @@ func (a *attempt) try(ctx context.Context, n int) error {
 	if n > 1 && a.source != read {
 		a.source = unread
 	}
-	if a.source != read { // what the try before this one has read and made is gone
-		budget.Of(ctx).Cut(a.held)
+	if a.source != read {
+		a.giveBack(budget.Of(ctx))
 	}
 	body, err := a.compose(ctx)
 	switch {
@@ -139,6 +134,17 @@ func (a *attempt) try(ctx context.Context, n int) error {
 		return a.lost(ctx, err)
 	}
 	return a.judge(ctx, res, body)
+}
+
+// giveBack gives back the memory of what the try before this one has read, on the account of the leader's request, and of what the intents
+// have made of it, on those of their own. It is gone.
+func (a *attempt) giveBack(leaders *budget.Account) {
+	leaders.Cut(a.held)
+	for _, c := range a.open {
+		if c.taken != leaders {
+			c.taken.Cut(c.held)
+		}
+	}
 }
 
 // start chooses the revision that the first try is made from.
@@ -359,25 +365,6 @@ func (a *attempt) conflicted(ctx context.Context, res *upstream.Response) error 
 	return nil
 }
 
-// split gives every open change an attempt of its own. Of those of which a try may have been applied the outcome stays unknown.
-func (a *attempt) split(ctx context.Context) {
-	for _, c := range a.open {
-		if c.maybeApplied {
-			c.err = ErrUnknownOutcome
-			continue
-		}
-		a.single(ctx, c)
-	}
-	a.open = nil
-}
-
-// single gives a change of the batch an attempt of its own.
-func (a *attempt) single(ctx context.Context, c *change) {
-	a.batch.Forget() // what it couldn't go with is no place to start from
-	one := &attempt{s: a.s, batch: a.batch, open: []*change{c}, doubt: a.doubt.inherited()}
-	one.do(ctx)
-}
-
 // last is what a change gets that is still open when trying ends: the engine's own conflict, if that is the last that was heard.
 func (a *attempt) last(c *change, err error) (*respond.Answer, error) {
 	switch {
@@ -389,13 +376,4 @@ func (a *attempt) last(c *change, err error) (*respond.Answer, error) {
 		return a.conflict.Clone(), nil
 	}
 	return nil, err
-}
-
-// share reports whether m may go in the same write as first: both can be merged, and route, parameters, media type and rule
-// are the same, and both are patches or neither is. It is asked with the lane locked.
-func share(first, m *change) bool {
-	return first.shares && m.shares && first.req.Rule == m.req.Rule && (first.patch == nil) == (m.patch == nil) &&
-		first.policy().MaxAttempts == m.policy().MaxAttempts &&
-		first.req.realm() == m.req.realm() && first.req.Route == m.req.Route &&
-		outbound.Alike(&first.out, &m.out)
 }

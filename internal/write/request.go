@@ -72,6 +72,7 @@ type change struct {
 
 	service *Service
 	taken   *budget.Account // what the request holds
+	held    int64           // how much that was before the first try
 	room    respond.Answer  // for the answer of most
 	inputs  edit.Inputs     // room for those of the last try
 }

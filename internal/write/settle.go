@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 
 	"optimist/internal/ack"
@@ -123,8 +124,10 @@ func (s *Service) settlePassed(ctx context.Context, c *change, res *upstream.Res
 
 // finish gives back a base that is still reserved, counts the write and puts the outcome into the answer.
 func (s *Service) finish(c *change, err error) (*respond.Answer, error) {
-	if err == nil && c.answer == nil {
-		err = errors.New("no answer") // a leader's batch ended without one: a defect, never a success
+	if err == nil && c.answer == nil { // a leader's batch ended without one: a defect, never a success
+		if err = errors.New("no answer"); c.attempts > 0 {
+			err = fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+		}
 	}
 	o := &c.outcome
 	o.Attempts = c.attempts

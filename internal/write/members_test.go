@@ -1,0 +1,92 @@
+package write
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"optimist/internal/api"
+	"optimist/internal/budget"
+	"optimist/internal/upstream"
+)
+
+// Three changes share a write. The second can't be merged into what the first makes, and goes alone. Whoever learns from conflicts hears of
+// each of them once.
+func TestAChangeThatLeavesASharedWriteIsToldOnce(t *testing.T) {
+	w, m := newWorld(t, "rules: [{name: r, merge: {paths: {/f: fail}}}]"), &meetings{}
+	w.start(Options{Events: m.events()})
+	w.put("1", `{"n":1,"f":1}`)
+	w.warm("1")
+	m.want(t, "warming up", `shop/1 merged {"n":1,"f":1} {"n":1,"f":1,"y":1} {"n":1,"f":1,"x":1}`)
+	bodies := []string{`{"n":1,"f":2}`, `{"n":2,"f":1}`, `{"n":1,"f":3}`, `{"n":3,"f":1}`}
+	var cs []*client
+	for i := range bodies {
+		cs = append(cs, w.client(fmt.Sprint(i)))
+		cs[i].read("1")
+	}
+	results := w.queued(len(bodies), func(i int) result { return cs[i].save("1", bodies[i]) })
+	for i, want := range []int{200, 200, 409, 200} {
+		if results[i].status != want {
+			t.Errorf("change %d: %v", i, results[i])
+		}
+	}
+	m.want(t, "a shared write that one change leaves", `shop/1 combined {"n":1,"f":1} {"n":2,"f":1} {"n":1,"f":2}`, `shop/1 refused   `,
+		`shop/1 combined {"n":1,"f":1} {"n":3,"f":1} {"n":2,"f":2}`)
+}
+
+// However often a shared write is tried, its members' requests hold the memory of one try.
+func TestTriesOfASharedWriteTakeTheMemoryOfOne(t *testing.T) {
+	text := strings.Repeat("x", 200<<10)
+	held := func(conflicts int) (members [3]int64) {
+		w := newWorld(t, "rules: [{name: r, match: {index: [shop]}, retry: {max_attempts: 100, backoff: {base_interval: 1ms, max_interval: 1ms}}}]\n")
+		w.put("1", `{"n":0,"text":"`+text+`"}`)
+		w.warm("1")
+		b := budget.New(budget.Options{Limit: 1 << 40})
+		var accounts [3]budget.Account
+		var cs []*client
+		for i := range accounts {
+			accounts[i].Open(b, func() budget.Owner { return budget.Owner{} })
+			cs = append(cs, w.client(fmt.Sprint(i)))
+			cs[i].read("1")
+		}
+		n, faster := 0, 0
+		w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+			if r.Method != "PUT" {
+				return nil, nil
+			}
+			if n++; n > 1 && faster < conflicts {
+				faster++
+				w.put("1", fmt.Sprintf(`{"n":0,"other":%d,"text":%q}`, 10+faster, text))
+			}
+			return nil, nil
+		}
+		for i, r := range w.queued(len(cs), func(i int) result {
+			ctx := budget.With(t.Context(), &accounts[i])
+			return cs[i].sendContext(ctx, "PUT", "/shop/_doc/1", fmt.Sprintf(`{"n":0,"own%d":1,"text":%q}`, i, text))
+		}) {
+			has(t, r, 200, map[bool]string{true: "guarded", false: "combined"}[i == 0])
+		}
+		for i := range accounts {
+			members[i] = accounts[i].Mark()
+		}
+		return members
+	}
+	if few, many := held(1), held(12); few != many {
+		t.Errorf("after one conflict %d bytes, after twelve %d", few, many)
+	}
+}
+
+// A shared write may end without an answer for one of its members only by a mistake of optimist's own. If it was sent by then, nobody can
+// tell whether it was applied.
+func TestAWriteThatWasSentAndHasNoAnswerIsUnknown(t *testing.T) {
+	w := newWorld(t, "")
+	for attempts, want := range []bool{false, true} {
+		r := &Request{Rule: w.rules.Match("shop", api.Index)}
+		c := &change{req: r, service: w.s, attempts: attempts}
+		_, err := w.s.finish(c, nil)
+		if err == nil || errors.Is(err, ErrUnknownOutcome) != want {
+			t.Errorf("after %d attempts: %v", attempts, err)
+		}
+	}
+}
