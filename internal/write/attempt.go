@@ -13,43 +13,11 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/intent"
 	"optimist/internal/jsontext"
-	"optimist/internal/mark"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/session"
 	"optimist/internal/upstream"
 	"optimist/retry"
-)
-
-// attempt is the work on one batch of changes to a document: here a 409 becomes a 200.
-//
-// Each try asks every change's intent what shall stand in place of the current revision, and writes that under the revision's
-// guard. The current revision is, for the first try, the base itself, or what the lane's last write left: a guess, good for a
-// write under its guard, never for a decision. After a conflict it is read from the engine.
-type attempt struct {
-	s      *Service
-	batch  *retry.Batch[*change]
-	open   []*change // without an answer yet, in order
-	alone  []*change // could not go with the others: each goes by itself, after them
-	cur    doc.Revision
-	trail  mark.Trail // the marks of cur, which aren't in its Source
-	source source
-	doubt  doubt
-	load   load  // of the last try
-	held   int64 // what the leader's request held before the first try
-
-	conflict *respond.Answer // the engine's last 409, for when trying ends
-	noIndex  bool            // there was no index when the document was last read
-}
-
-// source is where the current revision comes from.
-type source uint8
-
-const (
-	unread source = iota // nothing is known yet
-	base                 // it is the base of a change
-	guess                // it is what the lane's last write left
-	read                 // it was read from the engine after the last write of ours
 )
 
 // inLane has the change written in its document's lane.
@@ -298,7 +266,9 @@ func (a *attempt) send(ctx context.Context, body []byte) (*upstream.Response, er
 	a.doubt.last = try{Conflict: catalog.Conflict{Guard: a.cur.Numbers, Sent: time.Now()}, version: a.cur.Version, body: body}
 	a.source = unread
 	a.load = load{change: first, body: body, part: first.draft.Part, remove: first.draft.Delete, guard: a.cur.Numbers}
-	a.mark()
+	if first.field() != "" {
+		a.mark()
+	}
 	return a.s.carrier.carry(ctx, &a.load)
 }
 
@@ -363,6 +333,25 @@ func (a *attempt) conflicted(ctx context.Context, res *upstream.Response) error 
 	first.outcome.Kind = outcome.Guarded
 	a.answerAll(func(*change) *respond.Answer { return a.conflict })
 	return nil
+}
+
+// split gives every open change an attempt of its own. Of those of which a try may have been applied the outcome stays unknown.
+func (a *attempt) split(ctx context.Context) {
+	for _, c := range a.open {
+		if c.maybeApplied {
+			c.err = ErrUnknownOutcome
+			continue
+		}
+		a.single(ctx, c)
+	}
+	a.open = nil
+}
+
+// single gives a change of the batch an attempt of its own.
+func (a *attempt) single(ctx context.Context, c *change) {
+	a.batch.Forget() // what it couldn't go with is no place to start from
+	one := &attempt{s: a.s, batch: a.batch, open: []*change{c}, doubt: a.doubt.inherited()}
+	one.do(ctx)
 }
 
 // last is what a change gets that is still open when trying ends: the engine's own conflict, if that is the last that was heard.

@@ -3,8 +3,43 @@ package write
 import (
 	"context"
 
+	"optimist/internal/doc"
+	"optimist/internal/mark"
 	"optimist/internal/outbound"
+	"optimist/internal/respond"
 	"optimist/internal/wire"
+	"optimist/retry"
+)
+
+// attempt is the work on one batch of changes to a document: here a 409 becomes a 200.
+//
+// Each try asks every change's intent what shall stand in place of the current revision, and writes that under the revision's
+// guard. The current revision is, for the first try, the base itself, or what the lane's last write left: a guess, good for a
+// write under its guard, never for a decision. After a conflict it is read from the engine.
+type attempt struct {
+	s      *Service
+	batch  *retry.Batch[*change]
+	open   []*change // without an answer yet, in order
+	alone  []*change // could not go with the others: each goes by itself, after them
+	cur    doc.Revision
+	trail  mark.Trail // the marks of cur, which aren't in its Source
+	source source
+	doubt  doubt
+	load   load  // of the last try
+	held   int64 // what the leader's request held before the first try
+
+	conflict *respond.Answer // the engine's last 409, for when trying ends
+	noIndex  bool            // there was no index when the document was last read
+}
+
+// source is where the current revision comes from.
+type source uint8
+
+const (
+	unread source = iota // nothing is known yet
+	base                 // it is the base of a change
+	guess                // it is what the lane's last write left
+	read                 // it was read from the engine after the last write of ours
 )
 
 // share reports whether m may go in the same write as first: both can be merged, and route, parameters, media type and rule
@@ -24,23 +59,4 @@ func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
 		return context.WithDeadlineCause(stay, end, ErrTimeout)
 	}
 	return stay, func() {}
-}
-
-// split gives every open change an attempt of its own. Of those of which a try may have been applied the outcome stays unknown.
-func (a *attempt) split(ctx context.Context) {
-	for _, c := range a.open {
-		if c.maybeApplied {
-			c.err = ErrUnknownOutcome
-			continue
-		}
-		a.single(ctx, c)
-	}
-	a.open = nil
-}
-
-// single gives a change of the batch an attempt of its own.
-func (a *attempt) single(ctx context.Context, c *change) {
-	a.batch.Forget() // what it couldn't go with is no place to start from
-	one := &attempt{s: a.s, batch: a.batch, open: []*change{c}, doubt: a.doubt.inherited()}
-	one.do(ctx)
 }

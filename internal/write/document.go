@@ -11,6 +11,8 @@ import (
 	"optimist/internal/respond"
 	"optimist/internal/session"
 	"optimist/internal/uri"
+	"optimist/rewrite/edit"
+	"optimist/rewrite/merge"
 )
 
 // put writes a document, or deletes it, under its base's guard.
@@ -35,7 +37,9 @@ func (s *Service) put(ctx context.Context, c *change) error {
 	if passed || c.req.Op.Kind == api.Delete && c.base.Kind == session.KindAbsent {
 		return s.pass(ctx, c, c.outcome.Reason)
 	}
-	c.unmark()
+	if c.field() != "" {
+		c.unmark()
+	}
 	c.stales = true
 	if c.req.Op.Kind == api.Delete {
 		c.intent = &intent.Delete{Base: c.base.Numbers, Stale: !c.req.Rule.FailStaleDelete}
@@ -201,3 +205,10 @@ func (s *Service) underRule(c *change, in intent.Intent) intent.Intent {
 	c.transformed = intent.Transformed{Intent: in, Rule: c.req.Rule.Name, Transformer: s.observer.Transformer(t), Source: c}
 	return &c.transformed
 }
+
+// unobserved is for writes that nobody looks at.
+type unobserved struct{}
+
+func (unobserved) Merger(m *merge.Merger) intent.Merger { return m }
+
+func (unobserved) Transformer(t *edit.Transformer) intent.Transformer { return t }

@@ -26,13 +26,10 @@ import (
 // Marks belong to optimist: intents, rules and merges never see them. They are taken out of a document as it comes, and put back as it
 // goes. What is kept of documents (a session's views, a lane's guess) has them in it.
 
-// field is the field of marks, or "" where writes leave none.
-func (c *change) field() string { return c.req.Rule.WriteID }
-
 // dropMarks takes out of a part what its client sent in the field of marks: in a document it makes no difference, since what is stored
 // there is put in last.
 func (c *change) dropMarks() {
-	if c.field() == "" || c.req.Op.Kind != api.Update {
+	if c.req.Op.Kind != api.Update {
 		return
 	}
 	for _, name := range [...]string{"doc", "upsert"} {
@@ -113,7 +110,7 @@ func (c *change) newMark(over doc.Numbers) mark.Mark {
 // doesn't write it then, and finds the document unchanged.
 func (a *attempt) mark() {
 	first, l := a.open[0], &a.load
-	if first.field() == "" || l.remove || l.body == nil {
+	if l.remove || l.body == nil {
 		return
 	}
 	if l.part != nil && bytes.Equal(bytes.TrimSpace(l.body), bytes.TrimSpace(a.cur.Source)) {
@@ -134,14 +131,6 @@ func (a *attempt) mark() {
 		}
 		c.tries, c.left = append(c.tries, m), t
 	}
-}
-
-// stored is what the engine holds after the attempt's write, whose body it is.
-func (a *attempt) stored(body []byte) []byte {
-	if a.load.body != nil && !a.load.remove {
-		return a.load.body
-	}
-	return body
 }
 
 // current is the revision that was read, as the engine holds it.

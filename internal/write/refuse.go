@@ -106,17 +106,6 @@ func (a *attempt) answerFrom(res *upstream.Response) {
 	res.Release()
 }
 
-// verdict is the change's error. A refusal says nothing of a try before it that may have been applied.
-func (c *change) verdict() error {
-	if c.err == nil && c.maybeApplied && c.answer != nil && c.answer.Status >= 300 {
-		status := c.answer.Status
-		c.answer.Release()
-		c.answer = nil
-		return fmt.Errorf("%w; a later try was answered with %d", ErrUnknownOutcome, status)
-	}
-	return c.err
-}
-
 // conflict is a version conflict in the engine's shape, for what this proxy decided on a fresh read.
 func (c *change) conflict(reason string) *respond.Answer {
 	return respond.Conflict(c.Doc.Index, c.Doc.ID, reason)
@@ -138,4 +127,13 @@ func (c *change) unapplied(e *intent.ApplyError) *respond.Answer {
 	}
 	reason := "[" + c.Doc.ID + "]: " + e.What + " can't be applied: " + e.Err.Error()
 	return respond.ErrorIn(c.Doc.Index, 400, "illegal_argument_exception", reason)
+}
+
+// setAnswer takes an answer of the engine as the change's. One above 499 may come after the primary has written, or from a
+// balancer that lost the engine's.
+func (c *change) setAnswer(a *respond.Answer) {
+	c.answer = a
+	if a.Status >= 500 {
+		c.outcome.Kind = outcome.Unknown
+	}
 }

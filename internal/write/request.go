@@ -90,7 +90,7 @@ func (c *change) read(r *Request, s *Service) (err error) {
 	if r.Op.Kind == api.Delete {
 		c.sent = nil
 	}
-	if c.Write, err = intake.Read(r.Op, r.Fields, r.Body, r.Rule.IfMatch, c.began); err == nil {
+	if c.Write, err = intake.Read(r.Op, r.Fields, r.Body, r.Rule.IfMatch, c.began); err == nil && c.field() != "" {
 		c.dropMarks()
 	}
 	return err
@@ -263,6 +263,9 @@ func (c *change) filtered(a *respond.Answer) *respond.Answer {
 	a.Body = respond.Filtered(c.out.Query, a.Body)
 	return a
 }
+
+// field is the field of the documents in which writes leave their marks, or "" where writes leave none.
+func (c *change) field() string { return c.req.Rule.WriteID }
 
 // goesAsPart reports whether the change goes upstream as an _update of its part, and not as a document.
 func (c *change) goesAsPart() bool { return c.part != nil && c.patch == nil }

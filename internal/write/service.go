@@ -40,13 +40,6 @@ type observer interface {
 	Transformer(*edit.Transformer) intent.Transformer
 }
 
-// unobserved is for writes that nobody looks at.
-type unobserved struct{}
-
-func (unobserved) Merger(m *merge.Merger) intent.Merger { return m }
-
-func (unobserved) Transformer(t *edit.Transformer) intent.Transformer { return t }
-
 // Events are called for metrics. They must be quick and safe for concurrent use; any may be missing.
 type Events struct {
 	Conflict    hook.Func1[string]                        // a rule's guarded write was answered with a 409

@@ -46,7 +46,11 @@ func (c *change) settle(e end) {
 			t = c.tagFor(n)
 		}
 	}
-	c.base.Commit(session.Ack{Stored: e.stored, Sent: c.withMarks(c.inHand()), Told: n, Copy: c.copyOf(t),
+	sent := c.inHand()
+	if c.left != nil {
+		sent = c.withMarks(sent)
+	}
+	c.base.Commit(session.Ack{Stored: e.stored, Sent: sent, Told: n, Copy: c.copyOf(t),
 		Apart: c.goesAsPart() && !e.same, Created: e.created})
 	if !n.Known() {
 		return
@@ -78,15 +82,6 @@ func (c *change) note() {
 	c.outcome.Ambiguous = c.outcome.Ambiguous || c.draft.Echo
 	if c.transformer() != nil {
 		c.outcome.Untransformed = c.draft.Untransformed
-	}
-}
-
-// setAnswer takes an answer of the engine as the change's. One above 499 may come after the primary has written, or from a
-// balancer that lost the engine's.
-func (c *change) setAnswer(a *respond.Answer) {
-	c.answer = a
-	if a.Status >= 500 {
-		c.outcome.Kind = outcome.Unknown
 	}
 }
 
@@ -237,7 +232,7 @@ func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response, body 
 	}
 	stored := got.Revision
 	if got.Numbered && !first.mayBeRewritten() {
-		stored.Source = a.stored(body)
+		stored.Source = a.load.body
 	}
 	for i, c := range a.open {
 		if i == len(a.open)-1 {
@@ -251,7 +246,7 @@ func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response, body 
 		case c.patch != nil && c.draft.Unchanged:
 			a.s.settleIdlePatch(ctx, c, stored)
 		case c.patch != nil:
-			c.patch.Show(c.answer, stored, a.stored(body))
+			c.patch.Show(c.answer, stored, a.load.body)
 			a.s.sawPatched(c, stored)
 		case c.part != nil:
 			stored.Source = nil // the engine's spelling of it isn't known
@@ -296,4 +291,15 @@ func (a *attempt) settleUnchanged(ctx context.Context, c *change) {
 		c.answer = respond.Written(a.s.named(c), a.cur, respond.Noop)
 	}
 	c.settle(end{stored: a.current(c), noop: true, current: a.cur.Numbers, same: bytes.Equal(a.cur.Source, c.sent)})
+}
+
+// verdict is the change's error. A refusal says nothing of a try before it that may have been applied.
+func (c *change) verdict() error {
+	if c.err == nil && c.maybeApplied && c.answer != nil && c.answer.Status >= 300 {
+		status := c.answer.Status
+		c.answer.Release()
+		c.answer = nil
+		return fmt.Errorf("%w; a later try was answered with %d", ErrUnknownOutcome, status)
+	}
+	return c.err
 }
