@@ -31,19 +31,20 @@ type Write struct {
 	Plain    bool        // the answer is JSON with its numbers
 }
 
-// Read reads a request that began now. conditions says that If-Match and If-None-Match count. The error is the client's to mend.
-func Read(op *api.Op, fields []wire.Field, body []byte, conditions bool, now time.Time) (w Write, err error) {
+// Read reads a request that began now into the zero Write. conditions says that If-Match and If-None-Match count. The error is the client's
+// to mend.
+func (w *Write) Read(op *api.Op, fields []wire.Field, body []byte, conditions bool, now time.Time) error {
 	if err := w.readPath(op); err != nil {
-		return w, err
+		return err
 	}
 	if conditions {
 		if err := w.readOnlyNew(op, fields); err != nil {
-			return w, err
+			return err
 		}
 	}
 	w.Plain = wire.AcceptsJSON(fields)
 	w.JSON = op.Kind == api.Delete || wire.JSONBody(fields) && jsontext.LooksLikeObject(body)
-	return w, w.readQuery(op.Query, now)
+	return w.readQuery(op.Query, now)
 }
 
 func (w *Write) readPath(op *api.Op) error {

@@ -40,7 +40,8 @@ func TestARequestSaysWhichDocumentUnderWhichConditionsUntilWhen(t *testing.T) {
 	} {
 		var op api.Op
 		api.Parse([]byte(c.method), []byte(c.target), &op)
-		w, err := Read(&op, c.fields, []byte(c.body), true, now)
+		var w Write
+		err := w.Read(&op, c.fields, []byte(c.body), true, now)
 		if !c.want.ok {
 			if !errors.Is(err, ErrContradiction) {
 				t.Errorf("%s: %v", name, err)

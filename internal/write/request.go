@@ -90,7 +90,7 @@ func (c *change) read(r *Request, s *Service) (err error) {
 	if r.Op.Kind == api.Delete {
 		c.sent = nil
 	}
-	if c.Write, err = intake.Read(r.Op, r.Fields, r.Body, r.Rule.IfMatch, c.began); err == nil && c.field() != "" {
+	if err = c.Read(r.Op, r.Fields, r.Body, r.Rule.IfMatch, c.began); err == nil && c.field() != "" {
 		c.dropMarks()
 	}
 	return err
