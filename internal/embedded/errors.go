@@ -3,6 +3,7 @@ package embedded
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Error is a refusal in the engine's own shape.
@@ -143,11 +144,12 @@ func (v *validation) err() *Error {
 	if len(v.messages) == 0 {
 		return nil
 	}
-	reason := "Validation Failed: "
+	var reason strings.Builder // there may be millions of messages
+	reason.WriteString("Validation Failed: ")
 	for i, m := range v.messages {
-		reason += fmt.Sprintf("%d: %s;", i+1, m)
+		fmt.Fprintf(&reason, "%d: %s;", i+1, m)
 	}
-	e := badRequest("action_request_validation_exception", "%s", reason)
+	e := badRequest("action_request_validation_exception", "%s", reason.String())
 	e.messages = v.messages
 	return e
 }
