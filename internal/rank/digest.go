@@ -75,16 +75,24 @@ func (d *Digest) find(place uint64) int {
 	return i
 }
 
-// member returns the member at a place, which is likely to be the i-th; nil where there is none.
+// member returns the member at a place, which is likely to be the i-th or next to it; nil where there is none.
 func (d *Digest) member(i int, place uint64) *member {
-	if i >= len(d.members) || d.members[i].place != place {
-		i = d.find(place)
+	if i < len(d.members) && d.members[i].place == place {
+		return &d.members[i]
 	}
-	if i < 0 {
+	for k := max(0, i-maxShift); k <= i+maxShift && k < len(d.members); k++ {
+		if d.members[k].place == place {
+			return &d.members[k]
+		}
+	}
+	if i = d.find(place); i < 0 {
 		return nil
 	}
 	return &d.members[i]
 }
+
+// maxShift is by how much the members of two digests are usually shifted at most.
+const maxShift = 2
 
 // number returns the number at a place, which is likely to be the i-th member; nil where there is none.
 func (d *Digest) number(i int, place uint64) *number {

@@ -55,7 +55,7 @@ const (
 	// doubtful is by how much it has to be dearer for the choice to show a habit.
 	doubtful = 8
 	// narrow is by how much the second candidate has to be dearer for the choice to be beyond doubt.
-	narrow = 20
+	narrow = 28
 )
 
 // Likeliest returns the likeliest candidate. The candidates come oldest first.
