@@ -82,7 +82,7 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	c.Trace = judgeTraces(cs, verdicts, &c, sent.Patterns)
 	w.judgePatterns(cs, sent.Patterns, likeliest(verdicts))
 	c.Best = likeliest(verdicts)
-	c.Ambiguous = inDoubt(verdicts, c.Best)
+	c.Ambiguous = inDoubt(cs, verdicts, c.Best)
 	c.Doubt = doubt(verdicts, c.Best)
 	return c
 }
@@ -171,12 +171,18 @@ func judgeSaves(cs []Candidate, verdicts []verdict) {
 	}
 }
 
-// inDoubt reports whether another candidate than the best one may be the base, and would make a difference.
-func inDoubt(verdicts []verdict, best int) bool {
+// inDoubt reports whether another candidate than the best one may be the base, and would make a difference. Where the best is unlikely itself,
+// any may be it, however far. So may the absent document: who makes one writes all of it, and what two write alike doesn't tell them apart.
+func inDoubt(cs []Candidate, verdicts []verdict, best int) bool {
 	b := &verdicts[best]
+	unlikely := b.far || b.price >= spent
 	for i := range verdicts {
 		v := &verdicts[i]
-		if i != best && !v.far && (v.unknown || b.price >= spent || v.price < b.price+narrow && v.changes != b.changes) {
+		switch {
+		case i == best:
+		case unlikely, v.unknown && !v.far, v.absent && !cs[i].Spent && v.changes != b.changes:
+			return true
+		case !v.far && v.price < b.price+narrow && v.changes != b.changes:
 			return true
 		}
 	}

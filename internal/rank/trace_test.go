@@ -58,3 +58,14 @@ func TestNoDocumentIsNeverTooFar(t *testing.T) {
 		t.Errorf("%+v: nothing says that the client may have made the document", got)
 	}
 }
+
+// A write from memory may be made from what nobody looks at any more, for want of room. The nearest that is looked at is no sure base.
+func TestAnUnlikelyBaseIsAmbiguous(t *testing.T) {
+	cs := []Candidate{heldAt(1, `{"text":"the first of all"}`), heldAt(2, `{"text":"something else","by":"somebody else"}`)}
+	cs[0].Spent, cs[1].Spent = true, true
+	many := strings.Repeat(`"another entry",`, 200)
+	got := Likeliest(cs, Sent{Body: []byte(`{"text":"something else","by":"somebody else","more":[` + many + `1]}`)})
+	if !got.Ambiguous {
+		t.Errorf("%+v: both are spent", got)
+	}
+}
