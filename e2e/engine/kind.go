@@ -10,6 +10,8 @@ const (
 	OpenSearch38 Kind = iota + 1 // OpenSearch 3.8.0
 	ES7                          // Elasticsearch 7.10.2
 	ES9                          // Elasticsearch 9.5.3: no scripts, no by-query, no ingest processors
+
+	broker // Kafka: no engine, but its jars are fetched as theirs are
 )
 
 // recipe is what sets one engine apart from the others.
@@ -56,6 +58,9 @@ func (k Kind) recipe() recipe {
 			},
 			managers: "cluster.initial_master_nodes", several: "multi-node",
 		}
+	}
+	if k == broker {
+		return recipe{name: "kafka", title: "Kafka 4.1.0", folder: "kafka", main: "KafkaNode"}
 	}
 	return recipe{name: "unknown", title: "unknown engine"}
 }

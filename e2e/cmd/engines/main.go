@@ -117,7 +117,14 @@ func prepare(ctx context.Context, kinds []engine.Kind, stdout io.Writer) error {
 		}
 		fmt.Fprintf(stdout, "%-22s %s\n", k.Title(), dir)
 	}
-	return nil
+	if len(kinds) < len(engine.All()) { // some that were named
+		return nil
+	}
+	dir, err := engine.PrepareKafka(ctx)
+	if err == nil {
+		fmt.Fprintf(stdout, "%-22s %s\n", "Kafka 4.1.0", dir)
+	}
+	return err
 }
 
 // start brings the engines up one after the other and returns their variables, and what stops those that are up, in any case.
