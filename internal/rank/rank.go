@@ -171,8 +171,9 @@ func judgeSaves(cs []Candidate, verdicts []verdict) {
 	}
 }
 
-// inDoubt reports whether another candidate than the best one may be the base, and would make a difference. Where the best is unlikely itself,
-// any may be it, however far. So may the absent document: who makes one writes all of it, and what two write alike doesn't tell them apart.
+// inDoubt reports whether another candidate than the best one may be the base, and would make a difference. Where the best is unlikely
+// itself, any may be it, however far. So may the absent document: who makes one writes all of it, and what two write alike doesn't tell
+// them apart.
 func inDoubt(cs []Candidate, verdicts []verdict, best int) bool {
 	b := &verdicts[best]
 	unlikely := b.far || b.price >= spent
