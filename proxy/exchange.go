@@ -17,6 +17,10 @@ import (
 // Exchange is one request and its answer. A connection uses one Exchange for all its requests: neither it nor anything that it
 // returns may be used after the interceptor has returned. Its methods are for the goroutine that called the interceptor.
 type Exchange struct {
+	// OnAnswer, if it is set, is handed the answer to this request that isn't the engine's own stream, and gives the one that the client
+	// gets. It is called also if the client has left, but not if there is no answer. It is nil again at the next request.
+	OnAnswer func(status int, fields []wire.Field, body []byte) (int, []wire.Field, []byte)
+
 	// Local belongs to the interceptor. It is nil at a connection's first request, and stays from one request to the next.
 	Local any
 
@@ -48,6 +52,7 @@ const maxKeptBuffer = 16 << 10
 // reset makes the Exchange ready for the next request.
 func (x *Exchange) reset() {
 	x.op = api.Op{}
+	x.OnAnswer = nil
 	x.in.clear()
 	x.up = upstream.Request{}
 	x.hasAnswer, x.closing, x.broken = false, false, false
@@ -183,6 +188,10 @@ func (x *Exchange) Context() context.Context { return x.c.ctx }
 func (x *Exchange) Answer(status int, fields []wire.Field, body []byte) error {
 	if x.hasAnswer {
 		return ErrSecondAnswer
+	}
+	if on := x.OnAnswer; on != nil {
+		x.OnAnswer = nil
+		status, fields, body = on(status, fields, body)
 	}
 	h := &x.reply
 	h.Status, h.Fields = status, fields

@@ -24,6 +24,7 @@ import (
 	"optimist/internal/deadletter"
 	"optimist/internal/embedded"
 	"optimist/internal/es"
+	"optimist/internal/idempotency"
 	"optimist/internal/intercept"
 	"optimist/internal/learn"
 	"optimist/internal/notes"
@@ -177,9 +178,16 @@ func (a *App) openSessions(c *config.Config) error {
 		OwnAuth: c.Upstream.Auth != (config.Auth{}), Now: a.o.Now, MaxBody: c.Limits.MaxGuardedBody.Bytes(),
 		Letters: letterbox{a.letters, wire.NewNames(c.Identity.Fields)},
 	})
+	var keys *idempotency.Store
+	if k := &c.Idempotency; k.Index != "" {
+		keys = idempotency.New(idempotency.Options{Upstream: a.nodes, Index: k.Index, Keep: k.Keep.Std(),
+			MaxAnswer: k.MaxAnswer.Bytes(), Log: a.log})
+		a.beside.Go(func() { keys.CleanEvery(a.ctx, cleanEvery) })
+	}
 	a.interceptor = intercept.New(intercept.Options{
 		Rules: a.rules, Upstream: a.nodes, Carrier: carrier, Documents: engine, Writes: writes, Sessions: a.sessions,
 		Identity: identity(&c.Sessions, &c.Identity), Metrics: a.metrics,
+		Keys:    keys,
 		Learner: a.learner, MaxBody: c.Limits.MaxGuardedBody.Bytes(), Unlisted: a.unlisted(),
 	})
 	return nil

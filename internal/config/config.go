@@ -75,6 +75,9 @@ type Config struct {
 	// DeadLetters are the writes that couldn't be placed.
 	DeadLetters DeadLetters `json:"dead_letters"`
 
+	// Idempotency is how requests with the header Idempotency-Key are carried out once.
+	Idempotency Idempotency `json:"idempotency"`
+
 	// Drain is how `serve` stops.
 	Drain Drain `json:"drain"`
 

@@ -71,6 +71,8 @@ func start() *Config {
 			MaxLetter: 512 << 10,
 			Timeout:   unit.Duration(5 * time.Second),
 		},
+		Idempotency: Idempotency{Index: "optimist-idempotency", Keep: unit.Duration(24 * time.Hour), MaxAnswer: 1 << 20},
+
 		Drain: Drain{Delay: unit.Duration(time.Second)},
 		Log:   Log{Format: LogText, Level: LevelInfo},
 		Rules: []Rule{newRule("default")},

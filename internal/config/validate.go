@@ -23,6 +23,7 @@ func (c *Config) validate(found Problems) Problems {
 	v.identity()
 	v.locks()
 	v.letters()
+	v.idempotency()
 	v.rules()
 	return v.problems
 }

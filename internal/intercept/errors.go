@@ -11,6 +11,7 @@ import (
 
 // fail answers a write that package write couldn't: with the outcome, where there is one.
 func fail(r *request, err error) {
+	r.failed = err
 	var f *write.Failure
 	if !errors.As(err, &f) {
 		r.Fail(failure(err))

@@ -15,9 +15,15 @@ import (
 // Intercept is the door's hook. It reports false for requests that are to be forwarded as they are.
 func (i *Interceptor) Intercept(x *proxy.Exchange) bool {
 	r := i.of(x)
-	switch op := r.Op(); {
-	case i.dryRun(r):
+	if i.dryRun(r) || i.once(r) {
 		return true
+	}
+	return i.dispatch(r)
+}
+
+// dispatch is Intercept for what is carried out.
+func (i *Interceptor) dispatch(r *request) bool {
+	switch op := r.Op(); {
 	case op.Kind == api.Other:
 		return false
 	case op.Kind == api.IndexAdmin:

@@ -7,6 +7,7 @@ import (
 	"optimist/internal/catalog"
 	"optimist/internal/client"
 	"optimist/internal/es"
+	"optimist/internal/idempotency"
 	"optimist/internal/learn"
 	"optimist/internal/obs"
 	"optimist/internal/outcome"
@@ -34,6 +35,8 @@ type Options struct {
 	Learner   *learn.Learner
 	// MaxBody is up to how many bytes of body a write is held to be guarded. Longer ones are passed, and the answer says so.
 	MaxBody int64
+	// Keys keeps what became of requests with an Idempotency-Key. Nil: the field means nothing.
+	Keys *idempotency.Store
 	// Unlisted looks for fields that choose a tenant, and that nobody has named.
 	Unlisted *unlisted.Finder
 }
@@ -59,6 +62,7 @@ func New(o Options) *Interceptor {
 // request is the request that a connection has under way, with what is kept from one to the next.
 type request struct {
 	client.Request
+	keyed
 	write   write.Request
 	reading watch.Reading
 }

@@ -27,6 +27,14 @@ func (i *Interceptor) pass(r *request, fields []wire.Field) bool {
 
 // forward is pass for a write whose stamps were looked for. The answer goes through the capture, if there is one.
 func (i *Interceptor) forward(r *request, s *substitute, fields []wire.Field, capture *watch.Capture) bool {
+	if r.claim != nil && !s.changed { // its answer is recorded, whole
+		body, plain, err := r.Plain(i.MaxBody)
+		if err != nil {
+			r.Fail(err)
+			return true
+		}
+		s = &substitute{changed: true, body: body, fields: plain}
+	}
 	if s.changed {
 		i.sendInstead(r, s, fields, capture)
 		return true

@@ -37,7 +37,7 @@ func (c Counter) Add(n int64, labels ...string) {
 type Metrics struct {
 	// What each counts, and by which labels, is in the table of counters.
 	Outcomes, LostBases, Conflicts, Retries, Fetches, StrategiesUnused, Untransformed, Unstamped, Unguardable Counter
-	Marks                                                                                                     Counter
+	Marks, Keys                                                                                               Counter
 	DialsFailed, Ejections, Waits, Resent                                                                     Counter
 	LockContended, UnlistedFields                                                                             Counter
 
@@ -103,6 +103,9 @@ func (m *Metrics) counters() []counterSpec {
 		{&m.Fetches, MetricFetches, "Documents fetched for a merge, by rule.", by(LabelRule)},
 		{&m.merges, MetricMerges, "Writes acknowledged after a merge with another client's change, by rule.", by(LabelRule)},
 		{&m.overwritten, MetricOverwritten, "Values of other clients that a merge overwrote, by rule.", by(LabelRule)},
+		{&m.Keys, MetricKeys, "Requests with an Idempotency-Key, by result: first, repeated (the recorded answer), found (by its mark), " +
+			"under_way, reused (for another request), unknown, failed (no record could be made), unrecorded (carried out, and the answer couldn't be kept).",
+			by(LabelResult)},
 		{&m.Marks, MetricMarks, "Writes whose answer was lost, and of which the marks in the document told whether they were applied " +
 			"(write_id), by rule and result: applied or not_applied.", by(LabelRule, LabelResult)},
 		{&m.StrategiesUnused, MetricUnmerged,

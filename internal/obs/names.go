@@ -30,6 +30,7 @@ const (
 	MetricOverwritten     = "optimist_overwritten_paths_total"
 	MetricUntransformed   = "optimist_untransformed_writes_total"
 	MetricUnmerged        = "optimist_strategies_unused_total"
+	MetricKeys            = "optimist_idempotency_keys_total"
 	MetricMarks           = "optimist_doubtful_writes_resolved_total"
 	MetricUnstamped       = "optimist_unstamped_reads_total"
 	MetricObserved        = "optimist_observed_writes_total"

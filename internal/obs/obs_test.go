@@ -39,6 +39,7 @@ func TestEveryMetricIsTold(t *testing.T) {
 	m.Merged("shop", 2)
 	m.StrategiesUnused.Inc("shop")
 	m.Marks.Inc("shop", "applied")
+	m.Keys.Inc("first")
 	m.Untransformed.Inc("shop")
 	m.Unstamped.Inc("too_large")
 	m.Observed("merged")

@@ -15,6 +15,8 @@ const (
 	ReasonByQuery    = "by_query"        // nor are the documents of an update or delete by query
 	ReasonUnasked    = "unasked"         // whether the client sees documents whole couldn't be asked: guarded, not merged
 
+	ReasonFound = "found" // a repeat, whose first try has left its mark in the document
+
 	ReasonSeqNo    = "no_seq_no" // the index has no sequence numbers: nothing can be guarded
 	ReasonSource   = "source"    // _source isn't kept whole: guarded, not merged
 	ReasonPipeline = "pipeline"  // an ingest pipeline changes what is written: guarded, not merged

@@ -22,6 +22,7 @@ import (
 
 // inLane has the change written in its document's lane.
 func (s *Service) inLane(ctx context.Context, c *change) error {
+	c.shares = c.shares && c.req.WriteID == 0 // a shared write leaves the mark of one
 	if err := s.lanes.Do(ctx, c.place(), c, c.req.Background, func(b *retry.Batch[*change]) { s.run(ctx, b) }); err != nil {
 		return err
 	}

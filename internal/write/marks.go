@@ -11,6 +11,7 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/intent"
 	"optimist/internal/mark"
+	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/stamp"
 	"optimist/retry"
@@ -253,4 +254,38 @@ func (s *Service) findPassed(ctx context.Context, c *change, lost error) error {
 func (c *change) guardGiven() doc.Numbers {
 	n, _ := api.OwnGuard(c.req.Op.Query)
 	return n
+}
+
+// Find finds out, by its mark, whether a write with the request's WriteID was applied: the answer is its client's, or nil if the mark
+// isn't there. It says nothing then. Sessions don't learn of it. Errors are those of Do.
+func (s *Service) Find(ctx context.Context, r *Request) (*respond.Answer, error) {
+	c := &r.change
+	if err := c.read(r, s); err != nil || c.field() == "" || r.WriteID == 0 {
+		return nil, err
+	}
+	switch r.Op.Kind {
+	case api.Index, api.Create, api.Update, api.Patch:
+	default:
+		return nil, nil
+	}
+	if err := s.locate(ctx, c); err != nil {
+		return nil, err
+	}
+	rev, err := s.current(ctx, c)
+	if errors.Is(err, doc.ErrMissing) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	a := &attempt{s: s, open: []*change{c}}
+	a.cur, a.trail = c.unmarked(rev)
+	at := a.trail.Find([]mark.Mark{{ID: r.WriteID}})
+	if at < 0 {
+		return nil, nil
+	}
+	c.unmark()
+	c.outcome.Kind, c.outcome.Reason = outcome.Guarded, outcome.ReasonFound
+	a.applied(ctx, c, at)
+	s.events.Marked.Call(r.Rule.Name, true)
+	return s.finish(c, nil)
 }

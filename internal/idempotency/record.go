@@ -1,0 +1,168 @@
+// Package idempotency keeps what became of requests with an Idempotency-Key, in an index of the engine: a record is made before the
+// request is carried out, and completed with its answer afterwards. So whoever repeats it, through whichever proxy and whenever, gets
+// the same answer, and nothing is done twice.
+//
+// It doesn't know what requests do. A record that was never completed says only that nobody knows; who deletes the index, or repeats a
+// request after its record has expired, has it carried out again.
+package idempotency
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"optimist/internal/doc"
+	"optimist/internal/wire"
+)
+
+var (
+	// ErrStore reports that the index couldn't be asked, or refuses. Nothing of the request was done.
+	ErrStore = errors.New("the record of the Idempotency-Key can't be kept")
+	// ErrOther reports a key that was used for another request. Nothing was done.
+	ErrOther = errors.New("the Idempotency-Key was used for another request")
+	// ErrUnderWay reports a request that is perhaps still being carried out.
+	ErrUnderWay = errors.New("a request with this Idempotency-Key is under way")
+	// ErrUnknown reports a request whose end nobody has recorded.
+	ErrUnknown = errors.New("nobody knows what became of the first request with this Idempotency-Key")
+	// ErrTooLong reports an answer that was too large to be kept.
+	ErrTooLong = errors.New("the request was carried out, and its answer was too large to be kept")
+	// ErrBadKey reports a field that is no key.
+	ErrBadKey = errors.New("Idempotency-Key has to be one string of 1 to 255 printable ASCII characters, in quotes or without")
+)
+
+// Key names a request for all who may repeat it.
+type Key struct {
+	id          string // of the record
+	fingerprint string // of the request
+}
+
+// ID is a word that stands for the key, and for the client whose it is.
+func (k Key) ID() string { return k.id }
+
+// DocumentID is an id for the document that a request makes and gives none, as long as those that engines make.
+func (k Key) DocumentID() string { return k.id[:20] }
+
+// NewKey makes the Key of a client, by its credentials or whatever stands for them, for a request of these parts.
+func NewKey(who []byte, key string, request ...[]byte) Key {
+	return Key{id: base64.RawURLEncoding.EncodeToString(digest(who, []byte(key))), fingerprint: hex.EncodeToString(digest(request...))}
+}
+
+func digest(parts ...[]byte) []byte {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(p))))
+		h.Write(p)
+	}
+	return h.Sum(nil)
+}
+
+// maxKey is how many characters a key may have.
+const maxKey = 255
+
+// ReadKey reads the field Idempotency-Key: a string of structured fields (RFC 8941), or the same without the quotes, as many clients send
+// it. found is false where there is none.
+func ReadKey(fields []wire.Field) (key string, found bool, err error) {
+	for _, f := range fields {
+		if !wire.EqualFold(f.Name, "idempotency-key") {
+			continue
+		}
+		if found {
+			return "", true, ErrBadKey
+		}
+		found = true
+		if key, err = parseKey(f.Value); err != nil {
+			return "", true, err
+		}
+	}
+	return key, found, nil
+}
+
+func parseKey(v []byte) (string, error) {
+	quoted := len(v) >= 2 && v[0] == '"' && v[len(v)-1] == '"'
+	if quoted {
+		v = v[1 : len(v)-1]
+	}
+	out := make([]byte, 0, len(v))
+	for i := 0; i < len(v); i++ {
+		c := v[i]
+		switch {
+		case c < ' ' || c > '~', c == '"', !quoted && (c == ' ' || c == ',' || c == ';'):
+			return "", ErrBadKey
+		case c == '\\' && quoted:
+			if i++; i == len(v) || v[i] != '"' && v[i] != '\\' {
+				return "", ErrBadKey
+			}
+			c = v[i]
+		}
+		out = append(out, c)
+	}
+	if len(out) == 0 || len(out) > maxKey {
+		return "", ErrBadKey
+	}
+	return string(out), nil
+}
+
+// Answer is what the first client got, for all who repeat.
+type Answer struct {
+	Status int
+	Fields []wire.Field
+	Body   []byte
+}
+
+// record is the document of a key.
+type record struct {
+	Fingerprint string      `json:"fingerprint"`
+	Owner       string      `json:"owner"` // the process that carries the request out
+	Since       int64       `json:"since"` // ms, by the owner's clock
+	Until       int64       `json:"until"` // when it expires
+	Done        bool        `json:"done"`
+	Status      int         `json:"status,omitempty"`
+	Fields      [][2]string `json:"fields,omitempty"`
+	Body        []byte      `json:"body,omitempty"` // as base64
+	TooLong     bool        `json:"too_long,omitempty"`
+
+	numbers doc.Numbers
+}
+
+func parseRecord(source []byte, n doc.Numbers) (*record, error) {
+	r := &record{numbers: n}
+	if err := json.Unmarshal(source, r); err != nil || r.Fingerprint == "" {
+		return nil, fmt.Errorf("%w: its index holds what is no record: %.100s", ErrStore, source)
+	}
+	return r, nil
+}
+
+// answer is what the record says of a request that is repeated.
+func (r *record) answer() (*Answer, error) {
+	if r.TooLong {
+		return nil, fmt.Errorf("%w: it was a %d", ErrTooLong, r.Status)
+	}
+	a := &Answer{Status: r.Status, Body: r.Body}
+	for _, f := range r.Fields {
+		a.Fields = append(a.Fields, wire.Field{Name: []byte(f[0]), Value: []byte(f[1])})
+	}
+	return a, nil
+}
+
+// complete puts the answer into the record.
+func (r *record) complete(a *Answer, limit int64) {
+	r.Done, r.Status = true, a.Status
+	size := int64(len(a.Body))
+	for _, f := range a.Fields {
+		size += int64(len(f.Name) + len(f.Value))
+	}
+	if r.TooLong = size > limit; r.TooLong {
+		return
+	}
+	r.Body = a.Body
+	for _, f := range a.Fields {
+		r.Fields = append(r.Fields, [2]string{string(f.Name), string(f.Value)})
+	}
+}
+
+func (r *record) expired(now time.Time) bool { return now.UnixMilli() >= r.Until }

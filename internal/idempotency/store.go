@@ -1,0 +1,233 @@
+package idempotency
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/doc"
+	"optimist/internal/es"
+)
+
+// Options are what a Store needs; Upstream and Index are required.
+type Options struct {
+	Upstream  es.Doer
+	Index     string
+	Keep      time.Duration // how long a record is kept. Default 24h
+	MaxAnswer int64         // up to how many bytes of an answer are kept. Default 1 MiB
+	// Patience is how long a request may be under way in another process. Default 3 minutes.
+	Patience time.Duration
+	// Timeout bounds one request to the engine. Default 5s.
+	Timeout time.Duration
+	Log     *slog.Logger
+	Now     func() time.Time
+}
+
+// Store keeps the records. It is safe for concurrent use; make it with New.
+type Store struct {
+	o     Options
+	index string // as a segment of a path
+	self  string // this process
+
+	mu     sync.Mutex
+	open   atomic.Bool // the index is known to be there
+	active sync.Map    // ids of the records whose requests are under way here
+}
+
+// New makes a Store. The index is made by the first request that needs it.
+func New(o Options) *Store {
+	o.Keep, o.MaxAnswer = cmp.Or(o.Keep, 24*time.Hour), cmp.Or(o.MaxAnswer, 1<<20)
+	o.Patience, o.Timeout = cmp.Or(o.Patience, 3*time.Minute), cmp.Or(o.Timeout, 5*time.Second)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Store{o: o, index: es.Segment(o.Index), self: rand.Text()}
+}
+
+// Claim is the right to carry a request out. Exactly one of Complete, Forget and Leave ends it.
+type Claim struct {
+	s   *Store
+	key Key
+	rec record
+}
+
+// Begin claims the key: whoever has the claim carries the request out. If the key is used up, the answer is that of the first request, and
+// there is no claim. A pending claim is of a request that was begun, and of which nobody knows the end: whoever has it may only find out.
+// Errors: ErrOther, ErrUnderWay, ErrTooLong and ErrStore. ctx mustn't end with the client: nobody would know what was recorded.
+func (s *Store) Begin(ctx context.Context, key Key) (c *Claim, a *Answer, pending bool, err error) {
+	if _, busy := s.active.LoadOrStore(key.id, nil); busy {
+		return nil, nil, false, s.whileActive(ctx, key)
+	}
+	c, a, pending, err = s.begin(ctx, key)
+	if c == nil {
+		s.active.Delete(key.id)
+	}
+	return c, a, pending, err
+}
+
+// whileActive is what a second request gets while the first is under way in this process.
+func (s *Store) whileActive(ctx context.Context, key Key) error {
+	if r, err := s.read(ctx, key); err == nil && r != nil && r.Fingerprint != key.fingerprint && !r.expired(s.o.Now()) {
+		return ErrOther
+	}
+	return ErrUnderWay
+}
+
+func (s *Store) begin(ctx context.Context, key Key) (c *Claim, a *Answer, pending bool, err error) {
+	if err := s.prepare(ctx); err != nil {
+		return nil, nil, false, err
+	}
+	now := s.o.Now()
+	c = &Claim{s: s, key: key, rec: record{Fingerprint: key.fingerprint, Owner: s.self + "/" + rand.Text(), Since: now.UnixMilli(),
+		Until: now.Add(s.o.Keep).UnixMilli()}}
+	for range 3 {
+		made, err := c.write(ctx)
+		if err != nil || made {
+			return c.orNil(err), nil, false, err
+		}
+		r, err := s.read(ctx, key)
+		switch {
+		case err != nil:
+			return nil, nil, false, err
+		case r == nil: // it was deleted just now
+			c.rec.numbers = doc.Numbers{}
+		case r.Owner == c.rec.Owner: // made by a request whose answer was lost
+			c.rec.numbers = r.numbers
+			return c, nil, false, nil
+		case r.expired(now):
+			c.rec.numbers = r.numbers // in its place
+		default:
+			return s.found(key, r)
+		}
+	}
+	return nil, nil, false, fmt.Errorf("%w: others change it at the same time", ErrStore)
+}
+
+func (c *Claim) orNil(err error) *Claim {
+	if err != nil {
+		return nil
+	}
+	return c
+}
+
+// found is what a request gets whose key is used.
+func (s *Store) found(key Key, r *record) (c *Claim, a *Answer, pending bool, err error) {
+	switch {
+	case r.Fingerprint != key.fingerprint:
+		return nil, nil, false, ErrOther
+	case r.Done:
+		a, err = r.answer()
+		return nil, a, false, err
+	}
+	return &Claim{s: s, key: key, rec: *r}, nil, true, nil
+}
+
+// Unsettled is why the request of a pending claim has no answer: somebody may still be at it, or nobody knows.
+func (c *Claim) Unsettled() error {
+	mine := strings.HasPrefix(c.rec.Owner, c.s.self+"/") // and it isn't under way here
+	if !mine && c.s.o.Now().Before(time.UnixMilli(c.rec.Since).Add(c.s.o.Patience)) {
+		return ErrUnderWay
+	}
+	return ErrUnknown
+}
+
+// Complete records the answer, and gives that which everybody gets: another process may have found out meanwhile what became of the
+// request. An error says that it isn't recorded; the answer is true all the same.
+func (c *Claim) Complete(ctx context.Context, a *Answer) (*Answer, error) {
+	defer c.Leave()
+	rec := c.rec
+	rec.complete(a, c.s.o.MaxAnswer)
+	done := Claim{s: c.s, key: c.key, rec: rec}
+	for range 3 {
+		ok, err := done.write(ctx)
+		if err != nil || ok {
+			return a, err
+		}
+		r, err := c.s.read(ctx, c.key)
+		switch {
+		case err != nil:
+			return a, err
+		case r == nil || r.Owner != c.rec.Owner:
+			return a, fmt.Errorf("%w: the record is gone", ErrStore)
+		case r.Done:
+			if first, err := r.answer(); err == nil {
+				return first, nil
+			}
+			return a, nil
+		}
+		done.rec.numbers = r.numbers // an earlier try of which the answer was lost
+	}
+	return a, fmt.Errorf("%w: others change it at the same time", ErrStore)
+}
+
+// Forget takes the record away: nothing of the request was done, and whoever repeats it may have it carried out.
+func (c *Claim) Forget(ctx context.Context) error {
+	defer c.Leave()
+	seq, term := int(c.rec.numbers.SeqNo), int(c.rec.numbers.PrimaryTerm)
+	a, err := c.s.ask(ctx, esapi.DeleteRequest{Index: c.s.index, DocumentID: c.key.id, IfSeqNo: &seq, IfPrimaryTerm: &term}, false)
+	if err == nil && a.Status != http.StatusOK && a.Status != http.StatusNotFound {
+		err = failure(a)
+	}
+	return err
+}
+
+// Leave lets the record be what it is.
+func (c *Claim) Leave() { c.s.active.Delete(c.key.id) }
+
+// write writes the record in the place of the revision that the claim knows, or makes it. ok is false where something else is there.
+// After a lost answer it is false, too: the record has to be read.
+func (c *Claim) write(ctx context.Context) (ok bool, err error) {
+	body, err := json.Marshal(&c.rec)
+	if err != nil {
+		return false, err
+	}
+	req := esapi.IndexRequest{Index: c.s.index, DocumentID: c.key.id, OpType: "create", Body: bytes.NewReader(body)}
+	if n := c.rec.numbers; n.Known() {
+		seq, term := int(n.SeqNo), int(n.PrimaryTerm)
+		req.OpType, req.IfSeqNo, req.IfPrimaryTerm = "", &seq, &term
+	}
+	a, err := c.s.ask(ctx, req, false)
+	switch {
+	case isLost(err):
+		return false, nil
+	case err != nil:
+		return false, err
+	case a.Status == http.StatusConflict:
+		return false, nil
+	case a.Status != http.StatusOK && a.Status != http.StatusCreated:
+		return false, failure(a)
+	}
+	c.rec.numbers = es.ParseItem(a.Body).Numbers
+	return true, nil
+}
+
+// read reads the key's record; nil if there is none.
+func (s *Store) read(ctx context.Context, key Key) (*record, error) {
+	a, err := s.ask(ctx, esapi.GetRequest{Index: s.index, DocumentID: key.id}, true)
+	switch {
+	case err != nil:
+		return nil, err
+	case a.Status == http.StatusNotFound:
+		if gjson.GetBytes(a.Body, "error.type").Str == "index_not_found_exception" {
+			s.open.Store(false)
+		}
+		return nil, nil
+	case a.Status != http.StatusOK:
+		return nil, failure(a)
+	}
+	it := es.ParseItem(a.Body)
+	return parseRecord(it.Source, it.Numbers)
+}

@@ -1,0 +1,197 @@
+package idempotency
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"optimist/internal/enginetest"
+	"optimist/internal/upstream"
+	"optimist/internal/wire"
+)
+
+func key(name, request string) Key { return NewKey([]byte("me"), name, []byte(request)) }
+
+func newStore(e *enginetest.Engine, now *time.Time) *Store {
+	return New(Options{Upstream: e, Index: "keys", Keep: time.Hour, Now: func() time.Time { return *now }})
+}
+
+func answer(body string) *Answer {
+	return &Answer{Status: 201, Fields: []wire.Field{{Name: []byte("X"), Value: []byte("y")}}, Body: []byte(body)}
+}
+
+func (a *Answer) String() string {
+	if a == nil {
+		return "no answer"
+	}
+	return fmt.Sprintf("%d %s %s", a.Status, a.Fields, a.Body)
+}
+
+// A record goes through its whole life, though any one of the requests for it loses its answer, applied or not.
+func TestARecordOutlivesALostAnswer(t *testing.T) {
+	for n := 0; ; n++ {
+		hit := false
+		for _, applied := range []bool{true, false} {
+			now := time.Now()
+			e := enginetest.New()
+			count := 0
+			lost := func() bool { count++; return count == n+1 }
+			if applied {
+				e.After = func(*upstream.Request, *upstream.Response) error {
+					if lost() {
+						hit = true
+						return enginetest.ErrLost
+					}
+					return nil
+				}
+			} else {
+				e.Before = func(context.Context, *upstream.Request) (*upstream.Response, error) {
+					if lost() {
+						hit = true
+						return nil, enginetest.ErrLost
+					}
+					return nil, nil
+				}
+			}
+			s := newStore(e, &now)
+			c, a, pending, err := s.Begin(t.Context(), key("k", "r"))
+			if err != nil { // a read that was lost: nothing was done
+				if c != nil || a != nil || !errors.Is(err, ErrStore) {
+					t.Fatal(n, applied, c, a, err)
+				}
+				continue
+			}
+			if c == nil || pending {
+				t.Fatal(n, applied, c, a, pending)
+			}
+			first, err := c.Complete(t.Context(), answer("done"))
+			if first.String() != answer("done").String() {
+				t.Error(n, applied, first, err)
+			}
+			e.After, e.Before = nil, nil
+			c, a, _, again := newStore(e, &now).Begin(t.Context(), key("k", "r"))
+			if err == nil && (c != nil || again != nil || a.String() != answer("done").String()) ||
+				err != nil && (c == nil || !errors.Is(c.Unsettled(), ErrUnderWay)) {
+				t.Errorf("%d, applied %v: %v; then %v %v %v", n, applied, err, c, a, again)
+			}
+		}
+		if !hit {
+			break
+		}
+	}
+}
+
+func TestAKeyIsForOneRequest(t *testing.T) {
+	now, e := time.Now(), enginetest.New()
+	one, two := newStore(e, &now), newStore(e, &now)
+	c, _, _, err := one.Begin(t.Context(), key("k", "r"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for who, s := range map[string]*Store{"here": one, "there": two} {
+		if _, _, _, err := s.Begin(t.Context(), key("k", "another")); !errors.Is(err, ErrOther) {
+			t.Errorf("%s: %v", who, err)
+		}
+	}
+	if _, _, _, err := one.Begin(t.Context(), key("k", "r")); !errors.Is(err, ErrUnderWay) {
+		t.Error(err)
+	}
+	p, _, pending, err := two.Begin(t.Context(), key("k", "r"))
+	if err != nil || !pending || !errors.Is(p.Unsettled(), ErrUnderWay) {
+		t.Error(p, pending, err)
+	}
+	p.Leave()
+	now = now.Add(4 * time.Minute)
+	if p, _, _, _ = two.Begin(t.Context(), key("k", "r")); !errors.Is(p.Unsettled(), ErrUnknown) {
+		t.Error("nobody can still be at it")
+	}
+	// The other process finds out what became of the request; the first one comes later, and gives the same answer.
+	if a, err := p.Complete(t.Context(), answer("found")); err != nil || string(a.Body) != "found" {
+		t.Error(a, err)
+	}
+	if a, err := c.Complete(t.Context(), answer("mine")); err != nil || string(a.Body) != "found" {
+		t.Error(a, err)
+	}
+	if _, _, _, err := one.Begin(t.Context(), key("k", "another")); !errors.Is(err, ErrOther) {
+		t.Error(err)
+	}
+}
+
+func TestARequestThatWasNotDoneLeavesNoRecord(t *testing.T) {
+	now, e := time.Now(), enginetest.New()
+	s := newStore(e, &now)
+	c, _, _, _ := s.Begin(t.Context(), key("k", "r"))
+	if err := c.Forget(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if c, _, pending, err := s.Begin(t.Context(), key("k", "another")); c == nil || pending || err != nil {
+		t.Error(c, pending, err)
+	}
+}
+
+// What was left in this process, and not recorded, is unknown at once: nobody is at it.
+func TestWhatWasLeftHereIsUnknown(t *testing.T) {
+	now, e := time.Now(), enginetest.New()
+	s := newStore(e, &now)
+	c, _, _, _ := s.Begin(t.Context(), key("k", "r"))
+	c.Leave()
+	if c, _, pending, err := s.Begin(t.Context(), key("k", "r")); err != nil || !pending || !errors.Is(c.Unsettled(), ErrUnknown) {
+		t.Error(c, pending, err)
+	}
+}
+
+func TestRecordsExpire(t *testing.T) {
+	now, e := time.Now(), enginetest.New()
+	s := newStore(e, &now)
+	for i := range 5 {
+		c, _, _, err := s.Begin(t.Context(), key(fmt.Sprint(i), "r"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = c.Complete(t.Context(), answer("a"))
+	}
+	if n, err := s.Clean(t.Context()); n != 0 || err != nil {
+		t.Error(n, err)
+	}
+	now = now.Add(time.Hour)
+	c, a, pending, err := s.Begin(t.Context(), key("0", "another request"))
+	if c == nil || a != nil || pending || err != nil {
+		t.Error("an expired key may be used again:", c, a, pending, err)
+	}
+	if n, err := s.Clean(t.Context()); n != 4 || err != nil {
+		t.Error(n, err)
+	}
+	if status, _ := e.Ask(t, http.MethodGet, "/keys/_doc/"+key("0", "").ID(), ""); status != 200 {
+		t.Error("what is used again stays:", status)
+	}
+}
+
+func TestAnIndexOfAnotherFormatIsNotUsed(t *testing.T) {
+	for _, meta := range []string{``, `,"_meta":{"optimist":{"format":2}}`} {
+		now, e := time.Now(), enginetest.New()
+		e.Put(t, "/keys", `{"mappings":{"dynamic":false`+meta+`}}`)
+		if c, _, _, err := newStore(e, &now).Begin(t.Context(), key("k", "r")); c != nil || !errors.Is(err, ErrStore) {
+			t.Errorf("%q: %v", meta, err)
+		}
+	}
+}
+
+func FuzzReadKey(f *testing.F) {
+	for _, s := range []string{`"a"`, `a`, `"a\"\\b"`, `"`, `""`, `a b`, "\x00", `"a\`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, value []byte) {
+		name, found, err := ReadKey([]wire.Field{{Name: []byte("idempotency-key"), Value: value}})
+		if !found || (err == nil) != (name != "") || len(name) > maxKey {
+			t.Errorf("%q: %q %v %v", value, name, found, err)
+		}
+		for _, c := range []byte(name) {
+			if c < ' ' || c > '~' {
+				t.Errorf("%q: %q", value, name)
+			}
+		}
+	})
+}

@@ -1,0 +1,243 @@
+package intercept
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/api"
+	"optimist/internal/idempotency"
+	"optimist/internal/mark"
+	"optimist/internal/respond"
+	"optimist/internal/rule"
+	"optimist/internal/stamp"
+	"optimist/internal/uri"
+	"optimist/internal/wire"
+	"optimist/internal/write"
+	"optimist/proxy"
+)
+
+// The types of the errors that requests with an Idempotency-Key get.
+const (
+	typeKeyReused  = "idempotency_key_reused"        // 422: another request has it
+	typeKeyInUse   = "idempotency_key_in_use"        // 409: the first request is under way
+	typeKeyStore   = "idempotency_store_unavailable" // 503: no record can be made; nothing was done
+	typeKeyTooLong = "idempotency_answer_not_kept"   // 409: the request was carried out, and its answer is too large to be kept
+)
+
+// keyed is what a request with an Idempotency-Key needs on its way.
+type keyed struct {
+	claim  *idempotency.Claim // nil: the request has no key
+	mark   stamp.ID           // of the marks that it leaves
+	failed error              // what the client was told instead of an answer of a write
+}
+
+// once carries out a request with an Idempotency-Key, unless it was carried out before: then its client gets the same answer. It reports
+// false for requests without a key.
+//
+//	record made → the request is carried out, and leaves its mark → record completed → the client's answer
+//
+// A process may end between any two of these. Whoever finds a record that isn't complete looks for the mark in the document.
+func (i *Interceptor) once(r *request) bool {
+	r.keyed = keyed{}
+	op := r.Op()
+	if i.Keys == nil || !op.Kind.Write() && op.Kind != api.IndexAuto && op.Kind != api.Bulk || i.Rules.Mode() != rule.Guard {
+		return false
+	}
+	name, found, err := idempotency.ReadKey(r.Head().Fields)
+	if !found {
+		return false
+	}
+	if err == nil && (!r.Rewritable() || op.Fragment) {
+		err = &proxy.Failure{Status: http.StatusBadRequest, Type: "illegal_argument_exception",
+			Reason: "a request that is signed, or whose target has a number sign, can't have an Idempotency-Key"}
+	}
+	h := r.Head()
+	h.Fields = wire.Without(h.Fields, "accept-encoding") // who repeats the request may ask for another one
+	var body []byte
+	if err == nil {
+		body, _, err = r.Plain(i.MaxBody)
+	}
+	if err != nil {
+		r.Fail(keyFailure(err))
+		return true
+	}
+	i.carryOutOnce(r, i.keyOf(r, name, body))
+	return true
+}
+
+// keyOf is the key with the client, and with all of the request that decides what it does.
+func (i *Interceptor) keyOf(r *request, name string, body []byte) idempotency.Key {
+	who, h := r.Client().Session.Credentials(), r.Head()
+	return idempotency.NewKey(who[:], name, h.Method, h.Target, h.Get("content-type"), h.Get("if-match"), h.Get("if-none-match"), body)
+}
+
+func (i *Interceptor) carryOutOnce(r *request, key idempotency.Key) {
+	ctx := wire.WithoutPeer(context.WithoutCancel(r.Context())) // else nobody would know what was recorded
+	claim, a, pending, err := i.Keys.Begin(ctx, key)
+	switch {
+	case err != nil:
+		i.failKey(r, err)
+		return
+	case a != nil:
+		i.Metrics.Keys.Inc("repeated")
+		_ = r.Answer(a.Status, append(a.Fields, wire.Field{Name: []byte("Optimist-Idempotency"), Value: []byte("repeated")}), a.Body)
+		return
+	}
+	if r.Op().Kind == api.IndexAuto {
+		r.nameDocument(key.DocumentID())
+	}
+	r.keyed = keyed{claim: claim, mark: mark.IDOf(key.ID())}
+	r.OnAnswer = func(status int, fields []wire.Field, body []byte) (int, []wire.Field, []byte) {
+		return i.record(ctx, claim, idempotency.Answer{Status: status, Fields: fields, Body: body})
+	}
+	if pending {
+		i.find(r)
+		return
+	}
+	defer claim.Leave() // whatever happens
+	i.Metrics.Keys.Inc("first")
+	i.dispatch(r)
+	if r.OnAnswer != nil && r.failed != nil && !errors.Is(r.failed, write.ErrUnknownOutcome) {
+		_ = claim.Forget(ctx) // the client left before anything was sent. Else the record stays, and says that nobody knows
+	}
+}
+
+// nameDocument gives the document that the request makes an id, so that it can't be made twice.
+func (r *request) nameDocument(id string) {
+	op, h := r.Op(), r.Head()
+	query := append(bytes.Clone(uri.Without(nil, op.Query, "op_type")), "&op_type=create"...)
+	h.Method = []byte(http.MethodPut)
+	h.Target = append(append(append(bytes.Clone(op.Path), '/'), id+"?"...), bytes.TrimPrefix(query, []byte("&"))...)
+	api.Parse(h.Method, h.Target, op)
+}
+
+// record completes the record with an answer. One that says that nothing was done takes it away, so that the client may repeat. One that
+// says that nobody knows leaves it as it is.
+func (i *Interceptor) record(ctx context.Context, c *idempotency.Claim, a idempotency.Answer) (int, []wire.Field, []byte) {
+	switch effectOf(&a) {
+	case nothingDone:
+		if c.Forget(ctx) != nil {
+			i.Metrics.Keys.Inc("unrecorded")
+		}
+	case carriedOut:
+		first, err := c.Complete(ctx, &a)
+		if err != nil {
+			i.Metrics.Keys.Inc("unrecorded")
+		}
+		return first.Status, first.Fields, first.Body
+	case nobodyKnows:
+		c.Leave()
+	}
+	return a.Status, a.Fields, a.Body
+}
+
+// effect is what an answer says of the request.
+type effect uint8
+
+const (
+	carriedOut effect = iota
+	nothingDone
+	nobodyKnows
+)
+
+func effectOf(a *idempotency.Answer) effect {
+	switch a.Status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
+		return nothingDone
+	}
+	if a.Status < http.StatusInternalServerError {
+		return carriedOut
+	}
+	kind, _, _ := bytes.Cut(wire.Value(a.Fields, "optimist-outcome"), []byte(";"))
+	switch string(kind) {
+	case "not_sent", "refused":
+		return nothingDone
+	case "unknown":
+		return nobodyKnows
+	}
+	switch gjson.GetBytes(a.Body, "error.type").Str {
+	case proxy.TypeUnreachable, proxy.TypeNoNode, proxy.TypeBusy, proxy.TypeLimited, proxy.TypeTimeout, proxy.TypeOverloaded:
+		return nothingDone
+	}
+	return nobodyKnows
+}
+
+// find answers a request that was begun before, and of which nobody has recorded the end: by the mark in its document.
+func (i *Interceptor) find(r *request) {
+	defer r.claim.Leave()
+	defer func() { r.write = write.Request{} }()
+	a, err := i.findMark(r)
+	switch {
+	case err == nil && a != nil:
+		i.Metrics.Keys.Inc("found")
+		_ = r.AnswerOwn(a.Status, a.Fields, a.Body)
+	case err == nil:
+		err = r.claim.Unsettled()
+		fallthrough
+	default:
+		r.OnAnswer = nil // there is nothing to record
+		i.failKey(r, err)
+	}
+}
+
+// findMark is the answer to the request if its mark is in its document. It is nil where there is none, or no mark is left at all.
+func (i *Interceptor) findMark(r *request) (*respond.Answer, error) {
+	if !r.Op().Kind.Write() {
+		return nil, nil
+	}
+	ru, err := i.taker(r)
+	if err != nil || i.Rules.Effective(ru) != rule.Guard || ru.WriteID == "" {
+		return nil, err
+	}
+	if reason, err := i.prepare(r, ru); err != nil || reason != "" {
+		return nil, err
+	}
+	a, err := i.Writes.Find(r.Context(), &r.write)
+	if err != nil {
+		return nil, failure(err)
+	}
+	return a, nil
+}
+
+func (i *Interceptor) failKey(r *request, err error) {
+	f := keyFailure(err)
+	var more []wire.Field
+	switch {
+	case errors.Is(err, idempotency.ErrUnderWay):
+		i.Metrics.Keys.Inc("under_way")
+		more = []wire.Field{{Name: []byte("Retry-After"), Value: []byte("1")}}
+	case errors.Is(err, idempotency.ErrUnknown):
+		i.Metrics.Keys.Inc("unknown")
+	case errors.Is(err, idempotency.ErrOther):
+		i.Metrics.Keys.Inc("reused")
+	case errors.Is(err, idempotency.ErrStore):
+		i.Metrics.Keys.Inc("failed")
+	}
+	r.Fail(f, more...)
+}
+
+// keyFailure gives this package's meaning to the errors of package idempotency.
+func keyFailure(err error) error {
+	of := func(status int, kind string) error {
+		return &proxy.Failure{Status: status, Type: kind, Reason: err.Error()}
+	}
+	switch {
+	case errors.Is(err, idempotency.ErrBadKey):
+		return of(http.StatusBadRequest, "illegal_argument_exception")
+	case errors.Is(err, idempotency.ErrOther):
+		return of(http.StatusUnprocessableEntity, typeKeyReused)
+	case errors.Is(err, idempotency.ErrUnderWay):
+		return of(http.StatusConflict, typeKeyInUse)
+	case errors.Is(err, idempotency.ErrTooLong):
+		return of(http.StatusConflict, typeKeyTooLong)
+	case errors.Is(err, idempotency.ErrUnknown):
+		return of(http.StatusGatewayTimeout, proxy.TypeUnknown)
+	case errors.Is(err, idempotency.ErrStore):
+		return of(http.StatusServiceUnavailable, typeKeyStore)
+	}
+	return err
+}
