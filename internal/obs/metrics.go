@@ -104,7 +104,8 @@ func (m *Metrics) counters() []counterSpec {
 		{&m.merges, MetricMerges, "Writes acknowledged after a merge with another client's change, by rule.", by(LabelRule)},
 		{&m.overwritten, MetricOverwritten, "Values of other clients that a merge overwrote, by rule.", by(LabelRule)},
 		{&m.Keys, MetricKeys, "Requests with an Idempotency-Key, by result: first, repeated (the recorded answer), found (by its mark), " +
-			"under_way, reused (for another request), unknown, failed (no record could be made), unrecorded (carried out, and the answer couldn't be kept).",
+			"under_way, reused (for another request), unknown, failed (no record could be made), unrecorded " +
+			"(carried out, and the answer couldn't be kept).",
 			by(LabelResult)},
 		{&m.Marks, MetricMarks, "Writes whose answer was lost, and of which the marks in the document told whether they were applied " +
 			"(write_id), by rule and result: applied or not_applied.", by(LabelRule, LabelResult)},
