@@ -30,6 +30,7 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 	play := &explain.Rehearsal{Account: a, Passed: r.Reason,
 		Look:  func(ctx context.Context) (doc.Revision, error) { return stage.current(ctx, c) },
 		Named: func() respond.Document { return stage.named(c) }}
+	stage.letters = nil // what would be refused is told; nothing is kept
 	stage.direct, stage.events = single{play}, Events{}
 	stage.carrier, stage.questions = stage.direct, single{explain.Silence{}}
 	stage.lanes = retry.NewLanes(1, share)
@@ -54,6 +55,9 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 	a.Outcome = explain.OutcomeOf(&c.outcome)
 	if answer != nil {
 		a.SetAnswer(answer.Status, answer.Body)
+	}
+	if c.req.Rule.DeadLetters && (err != nil || answer != nil && c.whyUnplaced(nil) != "") {
+		a.Notes = append(a.Notes, "on_exhausted is dead_letter: a write that can't be placed is kept, and its client gets a 202 in place of the error")
 	}
 	return a, err
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/session"
@@ -208,5 +209,20 @@ func TestAWriteThatIsMadeAgainCountsFromWhatItsClientHadSeen(t *testing.T) {
 	has(t, again(numbers), 409, "guarded;attempts=1")
 	if len(shelf.kept) > 0 {
 		t.Errorf("a write that is made again was kept again: %+v", shelf.kept)
+	}
+}
+
+func TestADryRunKeepsNothing(t *testing.T) {
+	w, shelf := letterWorld(t, letterRule)
+	w.put("1", `{"status":"new"}`)
+	b := w.client("b")
+	b.read("1")
+	w.put("1", `{"status":"paid"}`)
+	var op api.Op
+	api.Parse([]byte("PUT"), []byte("/shop/_doc/1"), &op)
+	account, err := w.s.Explain(t.Context(), &Request{Op: &op, Method: []byte("PUT"), Body: []byte(`{"status":"shipped"}`), Session: b.sess,
+		Rule: w.rules.Match("shop", op.Kind), Fields: []wire.Field{{Name: []byte("Content-Type"), Value: []byte("application/json")}}})
+	if err != nil || account.Outcome.Status != 409 || len(shelf.kept) > 0 {
+		t.Errorf("%+v, %v, kept %d", account, err, len(shelf.kept))
 	}
 }
