@@ -9,59 +9,14 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/api"
-	"optimist/internal/doc"
 	"optimist/internal/es"
-	"optimist/internal/learn"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/session"
 	"optimist/internal/upstream"
 	"optimist/internal/uri"
-	"optimist/internal/wire"
 	"optimist/retry"
 )
-
-// Letters keep writes that can't be placed. It is safe for concurrent use.
-type Letters interface {
-	// Keep stores a write and names it. When it returns without an error, the write outlives the process. An error says that it may
-	// not be stored; its client is told that nothing was written.
-	Keep(ctx context.Context, u *Unplaced) (id string, err error)
-}
-
-// Unplaced is a write that was not made, and why. Its slices are void when Keep returns.
-type Unplaced struct {
-	Rule     string
-	Reason   string // one of the reasons of this package
-	Detail   string // what the engine, or optimist, said last
-	Status   int    // the answer that the client would have got; 0: an error
-	Attempts int
-	// Checked says that the engine has let the client write there: it has answered a try by what it found in the document, or in the index.
-	Checked bool
-	Index   string // the concrete one, as far as it is known
-	ID      string
-	Routing string
-
-	Method []byte
-	Op     *api.Op
-	Fields []wire.Field
-	Body   []byte
-	Base   Given
-	Client learn.Client // nil: nobody knows
-}
-
-// Given is what a client had seen when it made a write.
-type Given struct {
-	Kind    session.Kind
-	Numbers doc.Numbers
-	Version int64
-	View    []byte // what the client saw; nil: not known
-	Stored  []byte // what the engine held at Numbers; nil: not known
-}
-
-// known reports whether it says anything.
-func (g *Given) known() bool {
-	return g != nil && g.Kind != session.KindNone && g.Kind != session.KindLost
-}
 
 // Why a write can't be placed. They are tokens of the outcome and labels of a metric.
 const (
@@ -75,10 +30,10 @@ const (
 // maxDetail is how many bytes of the last error are kept.
 const maxDetail = 1 << 10
 
-// keep makes a dead letter of a write that can't be placed, where its rule asks for that, and returns what is left of its error. The
+// keep makes a dead letter of a write that can't be placed, whose rule asks for that, and returns what is left of its error. The
 // client gets a 202 once the letter is stored. Otherwise it gets what it would have got without one.
 func (s *Service) keep(ctx context.Context, c *change, err error) error {
-	if s.letters == nil || !c.req.Rule.DeadLetters || c.req.Given != nil {
+	if c.req.Given != nil {
 		return err
 	}
 	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrTimeout) {

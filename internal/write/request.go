@@ -194,6 +194,20 @@ type Request struct {
 // realm is the request's, and at least its credentials.
 func (r *Request) realm() session.Credentials { return cmp.Or(r.Realm, r.Session.Credentials()) }
 
+// Given is what a client had seen when it made a write.
+type Given struct {
+	Kind    session.Kind
+	Numbers doc.Numbers
+	Version int64
+	View    []byte // what the client saw; nil: not known
+	Stored  []byte // what the engine held at Numbers; nil: not known
+}
+
+// known reports whether it says anything.
+func (g *Given) known() bool {
+	return g != nil && g.Kind != session.KindNone && g.Kind != session.KindLost
+}
+
 // Way takes writes of one document to the engine, together with others perhaps, and reads it: an item's of a bulk, say.
 type Way interface {
 	es.Doer

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"optimist/internal/api"
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
@@ -16,6 +17,7 @@ import (
 	"optimist/internal/learn"
 	"optimist/internal/outcome"
 	"optimist/internal/session"
+	"optimist/internal/wire"
 	"optimist/retry"
 	"optimist/rewrite/edit"
 	"optimist/rewrite/merge"
@@ -38,6 +40,34 @@ type primaries interface {
 type observer interface {
 	Merger(*merge.Merger) intent.Merger
 	Transformer(*edit.Transformer) intent.Transformer
+}
+
+// Letters keep writes that can't be placed. It is safe for concurrent use.
+type Letters interface {
+	// Keep stores a write and names it. When it returns without an error, the write outlives the process. An error says that it may
+	// not be stored; its client is told that nothing was written.
+	Keep(ctx context.Context, u *Unplaced) (id string, err error)
+}
+
+// Unplaced is a write that was not made, and why. Its slices are void when Keep returns.
+type Unplaced struct {
+	Rule     string
+	Reason   string // one of the reasons of this package
+	Detail   string // what the engine, or optimist, said last
+	Status   int    // the answer that the client would have got; 0: an error
+	Attempts int
+	// Checked says that the engine has let the client write there: it has answered a try by what it found in the document, or in the index.
+	Checked bool
+	Index   string // the concrete one, as far as it is known
+	ID      string
+	Routing string
+
+	Method []byte
+	Op     *api.Op
+	Fields []wire.Field
+	Body   []byte
+	Base   Given
+	Client learn.Client // nil: nobody knows
 }
 
 // Events are called for metrics. They must be quick and safe for concurrent use; any may be missing.

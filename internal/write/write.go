@@ -59,7 +59,11 @@ func (s *Service) Do(ctx context.Context, r *Request) (*respond.Answer, error) {
 	defer func() { c.base.Release() }() // a panic must not have the session wait for ever
 	ctx, cancel := c.withTimeout(ctx)
 	defer cancel()
-	return s.finish(c, s.keep(ctx, c, s.perform(ctx, c)))
+	err := s.perform(ctx, c)
+	if s.letters != nil && c.req.Rule.DeadLetters {
+		err = s.keep(ctx, c, err)
+	}
+	return s.finish(c, err)
 }
 
 // perform does what a write of its kind takes: a base, an intent, a place in the document's lane.
