@@ -57,7 +57,8 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 		a.SetAnswer(answer.Status, answer.Body)
 	}
 	if c.req.Rule.DeadLetters && (err != nil || answer != nil && c.whyUnplaced(nil) != "") {
-		a.Notes = append(a.Notes, "on_exhausted is dead_letter: a write that can't be placed is kept, and its client gets a 202 in place of the error")
+		a.Notes = append(a.Notes,
+			"on_exhausted is dead_letter: a write that can't be placed is kept, and its client gets a 202 in place of the error")
 	}
 	return a, err
 }
