@@ -39,7 +39,8 @@ func (sh *shard) outdate(e *entry) {
 // of left; whole says that it wrote all of it, and not a part. at is the epoch from before that was sent. A view that it has is
 // older, and would take a write that says the same once more for one that changes nothing: it is the numbers alone from now on.
 // Where others wrote between the view and the part, these would let the session overwrite what it hasn't seen: then the view
-// guards against that, and is refused. What it has read stays what it was.
+// guards against that, and is refused. What it has read before all of it was written is older, too, if it is named, and from then on the
+// numbers of what it wrote guard: a change that counts from the read would be none where it says what the read said. Other reads stay.
 func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bool, at Epoch) {
 	if s.dryRun {
 		return
@@ -60,6 +61,9 @@ func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bo
 		return // the answer is late: the view is newer
 	}
 	was := e.empty()
+	if whole && left.Known() {
+		v = sh.superseded(e, left.Numbers, v)
+	}
 	sh.dropView(e)
 	for _, a := range e.repeats.kept {
 		a.hash = 0 // nor is what it wrote before repeated by what it writes now
@@ -69,6 +73,21 @@ func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bo
 		sh.see(e, view{seen: seen{numbers: left.Numbers, version: left.Version, at: now}, difference: !whole && !next}, nil, nil)
 	}
 	sh.emptied(e, was)
+}
+
+// superseded ends what a named session has read before it wrote the document itself. It returns what it has seen last: the read, or v.
+func (sh *shard) superseded(e *entry, left doc.Numbers, v view) view {
+	for i := len(e.reads) - 1; i >= 0 && e.key.sess.named; i-- {
+		r := &e.reads[i]
+		if r.numbers.SeqNo >= left.SeqNo && r.numbers.Known() {
+			continue // it has read what it wrote, or what came after
+		}
+		if !v.set || r.order > v.order {
+			v = view{seen: r.seen, set: true, absent: !r.numbers.Known()}
+		}
+		sh.removeRead(e, i)
+	}
+	return v
 }
 
 // open locks the shard of what the session knows of ref, and gives that: nil for nothing. What is of an epoch before gone doesn't
