@@ -17,6 +17,8 @@ type requestBody struct {
 	buffer         []byte // memory for collecting, used again for the next request
 	whole          []byte // all of the body, if collected
 	collected      bool   // whole is valid
+	taken          bool   // Piece has returned it
+	kept           []byte // what Piece has returned, as far as it may have to be forwarded
 	prefix         []byte // what was collected before the limit was reached; it is still to be forwarded
 	held           []byte // what came next, for which there was no memory: it is in the connection's buffer, and still to be forwarded
 	noRoom         error  // why not
@@ -31,7 +33,7 @@ type requestBody struct {
 
 func (b *requestBody) clear() {
 	b.drop()
-	b.collected, b.err, b.received, b.awaitsContinue, b.streaming = false, nil, 0, false, false
+	b.collected, b.taken, b.err, b.received, b.awaitsContinue, b.streaming = false, false, nil, 0, false, false
 	b.finished.Store(false)
 	b.interrupted.Store(false)
 	b.head = nil
@@ -42,7 +44,7 @@ func (b *requestBody) drop() {
 	if cap(b.buffer) > maxKeptBuffer {
 		b.buffer = nil
 	}
-	b.whole, b.prefix, b.held, b.noRoom = nil, nil, nil, nil
+	b.whole, b.prefix, b.held, b.kept, b.noRoom = nil, nil, nil, nil, nil
 }
 
 // reset makes b the body of the request whose head was just read.
@@ -184,6 +186,10 @@ func (b *requestBody) collect(limit int64) ([]byte, error) {
 	for {
 		p, err := b.body.Next()
 		b.received += int64(len(p))
+		if int64(len(buf)+len(p)) > limit && err == nil && !b.body.Done() { // room for it is room for twice as much
+			b.buffer, b.prefix, b.held, b.noRoom = buf, buf, p, ErrTooLarge
+			return nil, ErrTooLarge
+		}
 		if err := b.c.taken.Take(wire.Growth(buf, len(p), b.head.Length)); err != nil {
 			b.buffer, b.prefix, b.held, b.noRoom = buf, buf, p, err
 			return nil, err
