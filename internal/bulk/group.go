@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -57,6 +58,8 @@ type Group struct {
 	summary Summary
 	rounds  int
 	refusal *Refusal
+
+	panicked error
 }
 
 // Refusal is the engine's answer to a bulk that it refused as a whole.
@@ -267,6 +270,13 @@ var errShort = errors.New("the engine's answer to a bulk doesn't tell what becam
 // write sends a bulk, and tells each of its items what became of it. Those that the engine rejects because it has too much to do (429)
 // wait and go again: nothing of them was applied.
 func (g *Group) write(writes []*parkedWrite) {
+	all := writes
+	defer func() {
+		if p := recover(); p != nil {
+			g.broke(p)
+			g.finish(slices.DeleteFunc(all, func(w *parkedWrite) bool { return w.lost(g.Panic()) }))
+		}
+	}()
 	slices.SortStableFunc(writes, func(a, b *parkedWrite) int { return a.at - b.at })
 	err := retry.Do(g.Context, g.Retry, func(context.Context, int) error {
 		if writes = g.exchange(writes); len(writes) > 0 {
@@ -296,8 +306,36 @@ func (g *Group) exchange(writes []*parkedWrite) (rejected []*parkedWrite) {
 	for _, w := range writes {
 		body = append(body, w.text...)
 	}
-	r := &upstream.Request{Method: http.MethodPost, Target: g.Target, Fields: g.Fields, Body: body, Timeout: g.Timeout, Client: g.Client,
+	g.carry(writes, g.request(body))
+	ended := make([]*parkedWrite, 0, len(writes))
+	for _, w := range writes {
+		if w.err == nil && w.res.Status == http.StatusTooManyRequests && !w.once {
+			rejected = append(rejected, w)
+		} else {
+			ended = append(ended, w)
+		}
+	}
+	g.finish(ended)
+	return rejected
+}
+
+// request is a bulk with that body.
+func (g *Group) request(body []byte) *upstream.Request {
+	return &upstream.Request{Method: http.MethodPost, Target: g.Target, Fields: g.Fields, Body: body, Timeout: g.Timeout, Client: g.Client,
 		Background: g.Background}
+}
+
+// Stream sends an item that isn't guarded by itself, and as it comes: body is its text. It returns what became of it.
+func (g *Group) Stream(body upstream.Source) (Result, error) {
+	r := g.request(nil)
+	r.Stream, r.Length = body, -1
+	w := &parkedWrite{asIs: true}
+	g.carry([]*parkedWrite{w}, r)
+	return w.res, w.err
+}
+
+// carry sends a bulk, and gives each write its result.
+func (g *Group) carry(writes []*parkedWrite, r *upstream.Request) {
 	res, err := g.Upstream.Do(wire.Last(g.Context), r)
 	switch {
 	case err != nil:
@@ -316,16 +354,6 @@ func (g *Group) exchange(writes []*parkedWrite) (rejected []*parkedWrite) {
 	if err == nil {
 		res.Release()
 	}
-	ended := make([]*parkedWrite, 0, len(writes))
-	for _, w := range writes {
-		if w.err == nil && w.res.Status == http.StatusTooManyRequests && !w.once {
-			rejected = append(rejected, w)
-		} else {
-			ended = append(ended, w)
-		}
-	}
-	g.finish(ended)
-	return rejected
 }
 
 // finish ends writes that have their result.
@@ -406,6 +434,18 @@ func headOf(res *upstream.Response) (head []wire.Field) {
 
 // read reads documents, for all items that asked for some.
 func (g *Group) read(reads []*parkedRead) {
+	defer func() {
+		if p := recover(); p != nil {
+			g.broke(p)
+			for _, p := range reads {
+				p.err = g.Panic()
+			}
+		}
+		g.Begin(len(reads))
+		for _, p := range reads {
+			close(p.done)
+		}
+	}()
 	first := reads[0]
 	if len(reads) == 1 {
 		first.res.Revision, first.res.Err = g.Documents.Fetch(first.ctx, first.who, first.doc)
@@ -421,8 +461,29 @@ func (g *Group) read(reads []*parkedRead) {
 			}
 		}
 	}
-	g.Begin(len(reads))
-	for _, p := range reads {
-		close(p.done)
+}
+
+// broke keeps what a goroutine of the group panicked with: it would end the process, and is the caller's. See Panic.
+func (g *Group) broke(p any) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.panicked = fmt.Errorf("panic in a bulk: %v\n%s", p, debug.Stack())
+}
+
+// Panic is what a goroutine of the group panicked with, nil if none has. Nobody knows then what became of its items.
+func (g *Group) Panic() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.panicked
+}
+
+// lost makes the write one of which nobody knows what became, unless it has ended; it reports whether it has.
+func (w *parkedWrite) lost(why error) (ended bool) {
+	select {
+	case <-w.done:
+		return true
+	default:
+		w.res, w.err = Result{}, &upstream.Error{Class: upstream.Lost, Sent: true, Err: why}
+		return false
 	}
 }

@@ -239,3 +239,16 @@ func TestWhatABulkCantSayGoesByItself(t *testing.T) {
 type doer func(r *upstream.Request) (*upstream.Response, error)
 
 func (f doer) Do(_ context.Context, r *upstream.Request) (*upstream.Response, error) { return f(r) }
+
+// A panic in a goroutine of the group would end the process, with all that others have under way.
+func TestAPanicIsTheCallers(t *testing.T) {
+	e := &engine{answer: func(int, []string) (int, string, error) { panic("broken") }}
+	g := &Group{Upstream: e, Documents: e, Context: t.Context()}
+	defer g.Close()
+	g.Begin(1)
+	_, err := g.Pass(&Item{Text: []byte("{\"index\":{\"_id\":\"1\"}}\n{}\n")})
+	if !errors.Is(err, upstream.ErrLost) || g.Panic() == nil || !strings.Contains(g.Panic().Error(), "broken") {
+		t.Errorf("%v; %v", err, g.Panic())
+	}
+	g.End()
+}

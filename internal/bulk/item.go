@@ -59,6 +59,9 @@ type Defaults struct {
 // Reader goes through the items of a bulk.
 type Reader struct {
 	Defaults
+	// More says that the text is followed by more, so that an item that it breaks off in isn't unreadable: Next stops before it.
+	More bool
+
 	text []byte
 	read int // items
 }
@@ -66,7 +69,7 @@ type Reader struct {
 // NewReader returns a Reader of a bulk's body, or of some whole lines of one.
 func NewReader(text []byte, d Defaults) *Reader { return &Reader{Defaults: d, text: text} }
 
-// Rest is what hasn't been read yet.
+// Rest is what hasn't been read yet. Where More is set and an item breaks off, it begins with that item.
 func (r *Reader) Rest() []byte { return r.text }
 
 // Next reads the next item. ok is false behind the last. The error is ErrUnreadable.
@@ -77,7 +80,7 @@ func (r *Reader) Next() (it Item, ok bool, err error) {
 		line, rest, ended = cutLine(r.text)
 	}
 	switch {
-	case !ended && len(r.text) == 0:
+	case !ended && (r.More || len(r.text) == 0):
 		return it, false, nil
 	case !ended:
 		return it, false, ErrUnreadable
@@ -86,7 +89,9 @@ func (r *Reader) Next() (it Item, ok bool, err error) {
 		return it, false, err
 	}
 	if it.Kind != api.Delete {
-		it.Source, rest, ended = cutLine(rest)
+		if it.Source, rest, ended = cutLine(rest); !ended && r.More {
+			return it, false, nil
+		}
 		if it.Kind == api.Update {
 			it.Source = firstValue(it.Source)
 		}
@@ -99,6 +104,24 @@ func (r *Reader) Next() (it Item, ok bool, err error) {
 	r.text = rest
 	r.read++
 	return it, true, nil
+}
+
+// Action reads the next item but for its document, of which the whole isn't here. ok is false where its action isn't, either.
+func (r *Reader) Action() (it Item, ok bool, err error) {
+	line, rest, ended := cutLine(r.text)
+	for ended && len(bytes.TrimLeft(line, " \t\r")) == 0 {
+		line, rest, ended = cutLine(rest)
+	}
+	if !ended {
+		return it, false, nil
+	}
+	err = it.readAction(line, r)
+	return it, err == nil && it.Kind != api.Delete, err
+}
+
+// HasAction reports whether what hasn't been read begins with a whole action.
+func (r *Reader) HasAction() bool {
+	return bytes.IndexByte(bytes.TrimLeft(r.text, " \t\r\n"), '\n') >= 0
 }
 
 // firstValue is the JSON value that a text begins with, which of an update is all that the engines read; nil if it begins with none.
