@@ -38,8 +38,8 @@ func TestLargeMessagesMoveThroughTheGuardInLittleMemory(t *testing.T) {
 		most                  int64
 		outcome               string
 	}{
-		{"POST", "/_bulk", "chunked", 1 << 30, 1 << 30, streamed, "passed;attempts=1;base=none;reason=too_large"},
-		{"POST", "/shop/_bulk", "length", large, large, streamed, "passed;attempts=1;base=none;reason=too_large"},
+		{"POST", "/_bulk", "chunked", 1 << 30, 1 << 30, streamed, "passed;attempts=1;base=none;reason=format"},
+		{"POST", "/shop/_bulk", "length", large, large, streamed, "passed;attempts=1;base=none;reason=format"},
 		{"GET", "/shop/_doc/1", "", 0, 1 << 30, streamed, ""},
 		{"GET", "/shop/_doc/1?chunked", "", 0, large, streamed, ""},
 		{"POST", "/shop/_search", "length", large, large, streamed, ""},

@@ -121,7 +121,7 @@ func TestWhatCantBeGuardedIsPassedAndSaid(t *testing.T) {
 		{"POST", "/shop/_delete_by_query", `{"query":{"match_all":{}}}`, "X", "y", "by_query"},
 	} {
 		a := w.ask(w.proxied, c.method, c.target, c.body, c.name, c.value)
-		if a.Status != 200 && a.Status != 201 || !strings.HasPrefix(a.Outcome(), "passed;") || !strings.Contains(a.Outcome(), "reason="+c.reason) {
+		if a.Status != 200 && a.Status != 201 || !strings.HasPrefix(a.Outcome(), "passed;") || !strings.Contains(a.Outcome(), c.reason) {
 			t.Errorf("%s %s: %d %.200s [%s], want the reason %s", c.method, c.target, a.Status, a.Body, a.Outcome(), c.reason)
 		}
 	}

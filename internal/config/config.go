@@ -222,9 +222,9 @@ type Limits struct {
 	MaxHeader unit.Size `json:"max_header" min:"4KiB" max:"16MiB"`
 
 	// MaxGuardedBody is how large the body of a single-document write may be, so that optimist guards the write. A
-	// larger body is forwarded as a stream, and the outcome says so (reason=too_large). A PATCH, or a rule's transform,
-	// adds at most as much to a document. Default 16MiB. Each write under way may take this much memory a few
-	// times; memory says how much all of them may take.
+	// larger body is forwarded as a stream, and the outcome says so (reason=too_large); of a larger _bulk each item is
+	// guarded that isn't larger itself. A PATCH, or a rule's transform, adds at most as much to a document. Default
+	// 16MiB. Each write under way may take this much memory a few times; memory says how much all of them may take.
 	MaxGuardedBody unit.Size `json:"max_guarded_body" min:"1KiB" max:"1GiB"`
 
 	// Memory is how many bytes the bodies, the collected answers and the merges of all requests under way may take

@@ -77,7 +77,7 @@ func (i *Interceptor) bulk(r *request) (done bool, reason string, of []bulk.Name
 	}
 	switch {
 	case errors.Is(err, proxy.ErrTooLarge), errors.Is(err, budget.ErrTooMuch):
-		return false, outcome.ReasonTooLarge, nil
+		return i.stream(r)
 	case err != nil:
 		r.Fail(err)
 		return true, "", nil
@@ -95,7 +95,7 @@ func (i *Interceptor) bulk(r *request) (done bool, reason string, of []bulk.Name
 	}
 	switch err := taken.Take(int64(b.guarded()) * roomOfGuarded); {
 	case errors.Is(err, budget.ErrTooMuch):
-		return false, outcome.ReasonTooLarge, b.itemNames()
+		return i.stream(r)
 	case err != nil:
 		r.Fail(err)
 		return true, "", nil

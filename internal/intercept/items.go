@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -35,7 +36,8 @@ import (
 type items struct {
 	i      *Interceptor
 	r      *request
-	fields []wire.Field // of an item, as if it came alone
+	ctx    context.Context // the request's, or a part of it
+	fields []wire.Field    // of an item, as if it came alone
 	caller es.Caller
 	all    []item
 	group  bulk.Group
@@ -43,6 +45,8 @@ type items struct {
 	epoch  session.Epoch
 	stamps bool // documents may have stamps in them
 	passes bool // a rule says that items go as they are
+	// refreshes says that the engine is to refresh with each request, as far as the client wants that.
+	refreshes bool
 }
 
 // item is one of them.
@@ -80,19 +84,30 @@ type ruled struct {
 
 // readItems reads the items of a bulk. The error is bulk.ErrUnreadable.
 func (i *Interceptor) readItems(r *request, body []byte) (*items, error) {
-	b := &items{i: i, r: r, names: map[string]*named{}, epoch: i.Sessions.Epoch(), stamps: i.Rules.Rules().Stamps()}
 	d, ok := defaults(r)
 	if !ok {
 		return nil, bulk.ErrUnreadable
 	}
-	b.all = make([]item, 0, mostItems(body)/2+1) // most have a line with their document
-	for reader := bulk.NewReader(body, d); ; {
+	b := i.newItems(r, mostItems(body)/2+1) // most have a line with their document
+	return b, b.read(bulk.NewReader(body, d), math.MaxInt)
+}
+
+// newItems has room for so many items.
+func (i *Interceptor) newItems(r *request, room int) *items {
+	return &items{i: i, r: r, ctx: r.Context(), names: map[string]*named{}, epoch: i.Sessions.Epoch(), stamps: i.Rules.Rules().Stamps(),
+		refreshes: true, all: make([]item, 0, room)}
+}
+
+// read reads at most so many items. The error is bulk.ErrUnreadable.
+func (b *items) read(reader *bulk.Reader, most int) error {
+	for len(b.all) < most {
 		it, ok, err := reader.Next()
 		if err != nil || !ok {
-			return b, err
+			return err
 		}
 		b.all = append(b.all, item{Item: it, named: b.nameOf(it.Index)})
 	}
+	return nil
 }
 
 // defaults are what a bulk says of all its items. ok is false where its routing can't be read.
@@ -130,7 +145,7 @@ func (b *items) nameOf(index string) *named {
 
 // describe is what the engine says of the index; asked once.
 func (b *items) describe(n *named) (catalog.Index, error) {
-	n.asked.Do(func() { n.index, n.err = b.i.catalog.Describe(b.r.Context(), b.r.Asker(), n.name, 0) })
+	n.asked.Do(func() { n.index, n.err = b.i.catalog.Describe(b.ctx, b.r.Asker(), n.name, 0) })
 	return n.index, n.err
 }
 
@@ -177,8 +192,7 @@ func (b *items) chooseFor(it *item) {
 	case b.i.Rules.Effective(it.rule) != rule.Guard:
 		it.rule = nil
 	case it.rule.Bulk == rule.BulkRefuse:
-		it.err = &proxy.Failure{Status: http.StatusBadRequest, Type: "illegal_argument_exception",
-			Reason: "rule [" + it.rule.Name + "] refuses items of a bulk: write this document by a request of its own"}
+		it.err = refusedBy(it.rule)
 	case it.rule.Bulk == rule.BulkPass:
 		it.rule, b.passes = nil, true
 	default:
@@ -187,6 +201,12 @@ func (b *items) chooseFor(it *item) {
 		it.named.guarded = it.named.guarded || it.guarded
 		it.retries = !it.guarded && it.err == nil && it.wantsRetries()
 	}
+}
+
+// refusedBy is what an item gets whose rule refuses items of bulks.
+func refusedBy(ru *rule.Rule) error {
+	return &proxy.Failure{Status: http.StatusBadRequest, Type: "illegal_argument_exception",
+		Reason: "rule [" + ru.Name + "] refuses items of a bulk: write this document by a request of its own"}
 }
 
 // wantsRetries reports whether the item is an update that the engine is to try again after a conflict, as the rule says.
@@ -226,16 +246,24 @@ func (b *items) needsGuard(it *item) (bool, error) {
 	return b.i.Sessions.Knows(c.Session, doc.Ref{Index: ix.Name, Routing: cmp.Or(it.Routing, ix.Routing), ID: it.ID}), nil
 }
 
+// open makes the group that the items travel in.
+func (b *items) open() {
+	r := b.r
+	b.fields, b.caller = itemFields(r.Fields()), r.Caller()
+	query := uri.Without(nil, r.Op().Query, "filter_path", "pretty", "format")
+	if !b.refreshes {
+		query = uri.Without(nil, query, "refresh")
+	}
+	policy, behind := b.patience()
+	b.group = bulk.Group{Client: r.Place(), Upstream: b.i.Carrier, Documents: b.i.Documents, Target: uri.WithParams(r.Op().Path, query),
+		Fields: groupFields(r.Fields()), Params: b.caller.Params, Timeout: bulkTimeout,
+		Context: b.ctx, Retry: policy, Background: behind}
+}
+
 // run writes all items.
 func (b *items) run() {
-	r := b.r
-	ctx := r.Context()
-	b.fields, b.caller = itemFields(r.Fields()), r.Caller()
-	target := uri.WithParams(r.Op().Path, uri.Without(nil, r.Op().Query, "filter_path", "pretty", "format"))
-	policy, behind := b.patience()
-	b.group = bulk.Group{Client: b.r.Place(), Upstream: b.i.Carrier, Documents: b.i.Documents, Target: target,
-		Fields: groupFields(r.Fields()), Params: b.caller.Params, Timeout: bulkTimeout,
-		Context: ctx, Retry: policy, Background: behind}
+	ctx := b.ctx
+	b.open()
 	defer b.group.Close()
 	queues := b.queues() // before: it marks those that wait for others
 	for k := range b.all {
@@ -254,6 +282,9 @@ func (b *items) run() {
 		}
 	}
 	b.work(ctx, b.conflicted())
+	if err := b.group.Panic(); err != nil {
+		panic(err.Error())
+	}
 }
 
 // prepare makes the text of an item that isn't guarded what the engine is to get.
@@ -341,7 +372,7 @@ func (b *items) perform(ctx context.Context, it *item) {
 	*w = write.Request{Op: &it.op, Method: []byte(method), Fields: b.fields, Body: it.Source, Rule: it.rule, Client: &b.r.Request,
 		Session: c.Session, Realm: c.Realm, Route: c.Route, Caller: b.caller, Anonymous: !c.Known, Background: background(b.fields, it.rule),
 		Way: b.group.Item(&it.Item)}
-	if it.err = b.i.takeStamp(b.r, w, it.Index, it.rule); it.err != nil {
+	if it.err = b.i.takeStamp(ctx, b.r, w, it.Index, it.rule); it.err != nil {
 		it.account.Kind = outcome.Refused
 		return
 	}
@@ -395,23 +426,15 @@ func (b *items) answer(began time.Time) {
 	s.Took = time.Since(began)
 	var out []byte
 	for k := range b.all {
-		it := &b.all[k]
-		account.Add(&it.account)
 		if k > 0 {
 			out = append(out, ',')
 		}
-		var failed bool
-		out, failed = it.AppendItem(out, it.result())
-		s.Failed = s.Failed || failed
+		out = b.appendItem(out, k, &account, &s)
 	}
 	body := append(append(s.Append(nil), out...), "]}"...)
 	body = respond.Filtered(r.Op().Query, body)
-	for k := range b.all { // before: who has its answer may close the connection at once
-		if w := b.all[k].req; w != nil {
-			b.i.Writes.Answered(w)
-		}
-	}
-	field := wire.Field{Name: []byte("Optimist-Outcome"), Value: account.Append(nil)}
+	b.answered()
+	field := itemsField(&account)
 	if whole := b.refusal(); whole != nil {
 		_ = r.Answer(whole.Status, append(whole.Fields, field), whole.Body)
 		return
@@ -420,7 +443,32 @@ func (b *items) answer(began time.Time) {
 		_ = r.Answer(http.StatusOK, append(head, field), body)
 		return
 	}
-	_ = r.AnswerOwn(http.StatusOK, []wire.Field{{Name: []byte("Content-Type"), Value: []byte("application/json")}, field}, body)
+	_ = r.AnswerOwn(http.StatusOK, []wire.Field{jsonField, field}, body)
+}
+
+// appendItem appends the element of an item's result, and counts it.
+func (b *items) appendItem(dst []byte, k int, account *outcome.Items, s *bulk.Summary) []byte {
+	it := &b.all[k]
+	account.Add(&it.account)
+	dst, failed := it.AppendItem(dst, it.result())
+	s.Failed = s.Failed || failed
+	return dst
+}
+
+// answered ends what the session holds for the items until they have their answer. It comes before that: who has its answer may close the
+// connection at once.
+func (b *items) answered() {
+	for k := range b.all {
+		if w := b.all[k].req; w != nil {
+			b.i.Writes.Answered(w)
+		}
+	}
+}
+
+var jsonField = wire.Field{Name: []byte("Content-Type"), Value: []byte("application/json")}
+
+func itemsField(account *outcome.Items) wire.Field {
+	return wire.Field{Name: []byte("Optimist-Outcome"), Value: account.Append(nil)}
 }
 
 // refusal is the engine's answer where that refuses the whole bulk, and nothing of it was done.

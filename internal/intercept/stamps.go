@@ -2,6 +2,7 @@ package intercept
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"strings"
 
@@ -26,7 +27,7 @@ type stampField struct {
 }
 
 // takeStamp takes the stamp out of a write that is guarded, before anybody else looks at it.
-func (i *Interceptor) takeStamp(r *request, w *write.Request, index string, ru *rule.Rule) error {
+func (i *Interceptor) takeStamp(ctx context.Context, r *request, w *write.Request, index string, ru *rule.Rule) error {
 	if !i.Rules.Rules().Stamps() {
 		return nil
 	}
@@ -41,7 +42,7 @@ func (i *Interceptor) takeStamp(r *request, w *write.Request, index string, ru *
 	if w.Op.Kind == api.Update || w.Op.Kind == api.Patch {
 		w.Fields = wire.Without(w.Fields, "accept-encoding") // the answer may show the document
 	}
-	if err := budget.Of(r.Context()).Take(int64(len(w.Body))); err != nil { // for the one without the stamp
+	if err := budget.Of(ctx).Take(int64(len(w.Body))); err != nil { // for the one without the stamp
 		return err
 	}
 	body, t, err := f.takeOut(w.Op.Kind, w.Body, w.Fields)

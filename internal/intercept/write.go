@@ -132,7 +132,7 @@ func (i *Interceptor) prepare(r *request, ru *rule.Rule) (reason string, err err
 	w.Client = &r.Request
 	w.Session, w.Realm, w.Route, w.Caller = c.Session, c.Realm, c.Route, r.Caller()
 	w.Anonymous, w.Background = !c.Known, background(w.Fields, ru)
-	return "", i.takeStamp(r, w, r.Index(), ru)
+	return "", i.takeStamp(r.Context(), r, w, r.Index(), ru)
 }
 
 // background tells the class of a write: the request's own word, else the rule's.

@@ -4,9 +4,9 @@ import "strconv"
 
 // Items is the account of several writes that had one request. The zero value is of none.
 type Items struct {
-	all                                 int
-	kinds                               [len(kinds)]int
-	ambiguous, overwrote, untransformed int
+	all                                           int
+	kinds                                         [len(kinds)]int
+	ambiguous, overwrote, untransformed, tooLarge int
 }
 
 // Add adds the outcome of one of them.
@@ -21,6 +21,9 @@ func (s *Items) Add(o *Outcome) {
 	}
 	if o.Untransformed {
 		s.untransformed++
+	}
+	if o.Reason == ReasonTooLarge {
+		s.tooLarge++
 	}
 }
 
@@ -48,7 +51,7 @@ func (s *Items) Append(dst []byte) []byte {
 	for _, c := range [...]struct {
 		name string
 		n    int
-	}{{"ambiguous", s.ambiguous}, {"overwrote", s.overwrote}, {"untransformed", s.untransformed}} {
+	}{{"ambiguous", s.ambiguous}, {"overwrote", s.overwrote}, {"untransformed", s.untransformed}, {ReasonTooLarge, s.tooLarge}} {
 		if c.n > 0 {
 			count(c.name, c.n)
 		}

@@ -1,0 +1,115 @@
+package app
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"net/http"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/enginetest"
+)
+
+// tinyBody is up to how many bytes of a body are held where bulks are to go in windows.
+const tinyBody = 1 << 10
+
+// numbered is a bulk of so many items, which are more than one window.
+func numbered(items int) string {
+	var b strings.Builder
+	for n := range items {
+		fmt.Fprintf(&b, `{"index":{"_id":"%d"}}`+"\n"+`{"n":%d}`+"\n", n, n)
+	}
+	return b.String()
+}
+
+// TestABulkThatComesInWindowsHasOneAnswer whatever its coding, and also where it is to show less.
+func TestABulkThatComesInWindowsHasOneAnswer(t *testing.T) {
+	w := newSizedWorldOn(t, "", Identity{}, enginetest.Serve(t), tinyBody)
+	text := numbered(500)
+	for name, send := range map[string]func() answer{
+		"plain": func() answer { return w.ask(w.proxied, "POST", "/shop/_bulk", text) },
+		"gzipped": func() answer {
+			return w.ask(w.proxied, "POST", "/shop/_bulk", zipped(text), "Content-Encoding", "gzip")
+		},
+		"filtered": func() answer {
+			return w.ask(w.proxied, "POST", "/shop/_bulk?filter_path=errors,items.*.status,items.*.result", text)
+		},
+	} {
+		a := send()
+		w.wants(a, 200, "passed;items=500;passed=500")
+		if n := strings.Count(told(a), "ed"); n != 500 || !gjson.Valid(a.Body) || gjson.Get(a.Body, "errors").Raw != "false" {
+			t.Errorf("%s: %.300s", name, a.Body)
+		}
+		w.holds("/shop/_doc/499", `{"n":499}`)
+	}
+	if a := w.ask(w.proxied, "POST", "/shop/_bulk?filter_path=items.*.error", text); a.Body != "{}" {
+		t.Errorf("%.300s", a.Body)
+	}
+}
+
+// TestABulkThatBreaksBehindAWindowSaysHowFarItCame: what is written can't be taken back, and nobody may take it for the whole.
+func TestABulkThatBreaksBehindAWindowSaysHowFarItCame(t *testing.T) {
+	w := newSizedWorldOn(t, "", Identity{}, enginetest.Serve(t), tinyBody)
+	a := w.ask(w.proxied, "POST", "/shop/_bulk", numbered(500)+"{}\n")
+	if a.Status != 400 || !strings.Contains(a.Body, "item 501 of the bulk can't be read; the 500 before it were carried out") ||
+		!strings.HasPrefix(a.Outcome(), "passed;items=500;") {
+		t.Errorf("%d %s [%s]", a.Status, a.Body, a.Outcome())
+	}
+	if a := w.ask(w.proxied, "POST", "/other/_bulk", "{}\n"+numbered(500)); a.Status != 400 || !strings.Contains(a.Outcome(), "reason=format") {
+		t.Errorf("%d %s [%s]", a.Status, a.Body, a.Outcome())
+	}
+	w.holds("/other/_doc/1", "")
+}
+
+// TestAnItemThatIsTooLargePassesByItself in its place, unless its rule refuses items of bulks.
+func TestAnItemThatIsTooLargePassesByItself(t *testing.T) {
+	w := newSizedWorldOn(t, "rules:\n- {name: no, match: {index: [accounts]}, bulk: refuse}\n- {name: r, match: {index: [shop]}}\n", Identity{},
+		enginetest.Serve(t), tinyBody)
+	large := fmt.Sprintf(`{"text":"%s"}`, strings.Repeat("x", 300<<10))
+	text := lines(`{"index":{"_id":"1"}}`, `{"a":1}`, `{"index":{"_id":"1"}}`, large, `{"index":{"_index":"accounts","_id":"1"}}`, large,
+		`{"update":{"_id":"1"}}`, `{"doc":{"a":2}}`)
+	a := w.ask(w.proxied, "POST", "/shop/_bulk", text, "Optimist-Session", "s")
+	w.bulked(a, "index 201 created, index 200 updated, index 400 illegal_argument_exception, update 200 updated",
+		"refused;items=4;passed=2;retried=1;refused=1;too_large=1")
+	w.holds("/shop/_doc/1", large[:len(large)-1]+`,"a":2}`)
+	if a := w.ask(w.direct, "GET", "/accounts/_doc/1", ""); a.Status != 404 {
+		t.Errorf("%d %s", a.Status, a.Body)
+	}
+}
+
+// TestABulkInWindowsIsRefreshedOnce, or with each window where its client may not refresh an index by itself.
+func TestABulkInWindowsIsRefreshedOnce(t *testing.T) {
+	for _, c := range []struct {
+		refuses      bool
+		bulks, alone int64
+	}{{false, 1, 2}, {true, 0, 1}} {
+		var bulks, of, alone atomic.Int64
+		front := enginetest.Between(t, enginetest.Serve(t), func(rw http.ResponseWriter, r *http.Request) bool {
+			switch {
+			case strings.HasSuffix(r.URL.Path, "/_bulk"):
+				of.Add(1)
+				if r.URL.Query().Get("refresh") == "true" {
+					bulks.Add(1)
+				}
+			case strings.HasSuffix(r.URL.Path, "/_refresh"):
+				alone.Add(1)
+				if c.refuses {
+					rw.WriteHeader(http.StatusForbidden)
+					return true
+				}
+			}
+			return false
+		})
+		w := newSizedWorldOn(t, "", Identity{}, front, tinyBody)
+		w.wants(w.ask(w.proxied, "POST", "/shop/_bulk?refresh=true", numbered(500)), 200, "passed;items=500;")
+		if c.refuses {
+			c.bulks = of.Load()
+		}
+		if of.Load() < 3 || bulks.Load() != c.bulks || alone.Load() != c.alone {
+			t.Errorf("of %d bulks %d refresh, and %d refreshes; want %d and %d", of.Load(), bulks.Load(), alone.Load(), c.bulks, c.alone)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package intercept
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// spool keeps bytes in memory up to a bound, and beyond it in a file without a name: it is gone when the process is, however that ends.
+// The zero value is empty. It is for one goroutine.
+type spool struct {
+	memory []byte
+	file   *os.File
+	size   int64
+}
+
+// spoolMemory is how many bytes a spool keeps in memory.
+const spoolMemory = 1 << 20
+
+// errSpool reports that there is no room on the disk for what is kept.
+var errSpool = errors.New("the answers of the bulk can't be kept")
+
+// Write implements io.Writer. Its error is errSpool; what was written before is still there.
+func (s *spool) Write(p []byte) (int, error) {
+	if s.file == nil && len(s.memory)+len(p) > spoolMemory {
+		f, err := os.CreateTemp("", "optimist-bulk-")
+		if err != nil {
+			return 0, fmt.Errorf("%w: %w", errSpool, err)
+		}
+		s.file = f
+		if err := os.Remove(f.Name()); err != nil {
+			return 0, fmt.Errorf("%w: %w", errSpool, err)
+		}
+		if _, err := f.Write(s.memory); err != nil {
+			return 0, fmt.Errorf("%w: %w", errSpool, err)
+		}
+		s.memory = nil
+	}
+	if s.file == nil {
+		s.memory = append(s.memory, p...)
+	} else if _, err := s.file.Write(p); err != nil {
+		return 0, fmt.Errorf("%w: %w", errSpool, err)
+	}
+	s.size += int64(len(p))
+	return len(p), nil
+}
+
+// reader reads what was written, from its beginning. Nothing may be written after it.
+func (s *spool) reader() io.Reader {
+	if s.file == nil {
+		return bytes.NewReader(s.memory)
+	}
+	return io.NewSectionReader(s.file, 0, s.size)
+}
+
+// Close gives everything back.
+func (s *spool) Close() {
+	if s.file != nil {
+		_ = s.file.Close() // it has no name any more, and nobody reads it again
+	}
+	*s = spool{}
+}

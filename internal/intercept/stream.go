@@ -1,0 +1,315 @@
+package intercept
+
+import (
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"optimist/internal/budget"
+	"optimist/internal/bulk"
+	"optimist/internal/outcome"
+	"optimist/internal/rule"
+	"optimist/internal/wire"
+	"optimist/proxy"
+)
+
+// stream is a bulk that nobody holds. Its items are read as they come, and written in windows, one after the other: while the engine
+// works on one, the next is read. So the memory that it takes is that of two windows, and an item goes after all items before it have
+// their result. The answers are kept until the last of them is there, because the client learns first whether any is an error.
+type stream struct {
+	i     *Interceptor
+	r     *request
+	d     bulk.Defaults
+	in    *pieces
+	plain io.Reader // of in, without its coding
+
+	size  int    // of a window, in bytes
+	text  []byte // what has been read, and isn't in a window yet
+	short bool   // text is no whole item, as far as that can be told
+	ended bool   // nothing follows text
+
+	working chan struct{} // closed when the window under way is done; nil: none is
+	failed  error         // why nothing more is to be done; valid when working is closed
+
+	windows  int
+	items    int
+	began    time.Time
+	head     []wire.Field
+	refusal  *bulk.Refusal
+	summary  bulk.Summary
+	account  outcome.Items
+	out      spool
+	refresh  refresh
+	filtered bool
+}
+
+// Bounds of a window. Its bytes are a part of limits.max_guarded_body; an item that is larger is a window by itself.
+const (
+	windowItems = 1000
+	windowPart  = 16
+	leastWindow = 1 << 10
+	// roomOfStream is how many times max_guarded_body a bulk takes that comes as a stream: two windows, as items, requests and answers.
+	roomOfStream = 3
+	// longestAction is longer than any action is, in bytes.
+	longestAction = 64 << 10
+)
+
+// errLarge reports an item that is larger than what may be held.
+var errLarge = errors.New("an item of the bulk is too large to be held")
+
+// stream guards the items of a bulk that can't be held as a whole. done is false where nothing of it has been sent, and it can't be
+// guarded.
+func (i *Interceptor) stream(r *request) (done bool, reason string, of []bulk.Name) {
+	d, ok := defaults(r)
+	if !ok {
+		return false, outcome.ReasonFormat, nil
+	}
+	switch err := budget.Of(r.Context()).Take(roomOfStream * i.MaxBody); {
+	case errors.Is(err, budget.ErrTooMuch):
+		return false, outcome.ReasonTooLarge, nil
+	case err != nil:
+		r.Fail(err)
+		return true, "", nil
+	}
+	s := &stream{i: i, r: r, d: d, in: &pieces{r: r, keeps: true}, size: max(int(i.MaxBody/windowPart), leastWindow), short: true,
+		began: time.Now(), filtered: filters(r), refresh: refreshOf(r)}
+	defer s.out.Close()
+	if s.plain = s.in; r.Gzipped() {
+		s.plain = &unzipped{in: s.in}
+	}
+	err := s.run()
+	switch {
+	case errors.Is(err, bulk.ErrUnreadable) && s.in.keeps:
+		r.GiveBack()
+		return false, outcome.ReasonFormat, nil
+	case errors.Is(err, bulk.ErrUnreadable):
+		err = &proxy.Failure{Status: http.StatusBadRequest, Type: "illegal_argument_exception", Reason: fmt.Sprintf(
+			"item %d of the bulk can't be read; the %d before it were carried out, and nothing behind them", s.items+1, s.items)}
+	}
+	if err != nil {
+		r.Fail(err, itemsField(&s.account))
+		return true, "", nil
+	}
+	s.answer()
+	return true, "", nil
+}
+
+// run writes all windows.
+func (s *stream) run() error {
+	defer s.wait() //nolint:errcheck // what it says has been heard, or the client is told another error
+	for {
+		b, err := s.next()
+		if failed := s.wait(); failed != nil || s.refusal != nil {
+			return failed
+		}
+		switch {
+		case err == io.EOF:
+			return nil
+		case errors.Is(err, errLarge):
+			if err := s.large(); err != nil {
+				return err
+			}
+		case err != nil:
+			return err
+		default:
+			s.in.keeps = false
+			s.working = make(chan struct{})
+			go s.work(b)
+		}
+	}
+}
+
+// wait waits until the window under way is done. The error is why nothing more may be.
+func (s *stream) wait() error {
+	if s.working != nil {
+		<-s.working
+		s.working = nil
+	}
+	return s.failed
+}
+
+// next reads the next window. The error is io.EOF behind the last, bulk.ErrUnreadable, errLarge, or what the connection says.
+func (s *stream) next() (*items, error) {
+	for want := s.size; ; want *= 2 {
+		if s.short && !s.ended {
+			if err := s.fill(want); err != nil {
+				return nil, err
+			}
+		}
+		b := s.i.newItems(s.r, min(windowItems, len(s.text)/256+1))
+		reader := bulk.NewReader(s.text, s.d)
+		reader.More = !s.ended
+		err := b.read(reader, windowItems)
+		if err != nil && (s.in.keeps || len(b.all) == 0) {
+			return nil, err // of the first window nothing has been sent: the engine gets the bulk as it is
+		}
+		s.text = reader.Rest()
+		s.short = err == nil && len(b.all) < windowItems
+		switch {
+		case len(b.all) > 0:
+			return b, nil
+		case s.ended:
+			return nil, io.EOF
+		case len(s.text) >= longestAction && !reader.HasAction():
+			return nil, bulk.ErrUnreadable
+		case int64(len(s.text)) >= s.i.MaxBody:
+			return nil, errLarge
+		}
+	}
+}
+
+// fill reads on until there are so many bytes of text, or no more come. What was read before is copied: it may be part of a window under
+// way.
+func (s *stream) fill(want int) error {
+	text := append(make([]byte, 0, max(want, 2*len(s.text))), s.text...)
+	for len(text) < cap(text) {
+		n, err := s.plain.Read(text[len(text):cap(text)])
+		text = text[:len(text)+n]
+		if err == io.EOF {
+			s.ended = true
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s.text = text
+	return nil
+}
+
+// work writes a window.
+func (s *stream) work(b *items) {
+	defer close(s.working)
+	defer func() {
+		if p := recover(); p != nil {
+			s.failed = fmt.Errorf("a window of a bulk ended in a panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	ctx, taken := budget.Part(s.r.Context())
+	defer taken.End()
+	b.ctx, b.epoch = ctx, s.i.Sessions.Epoch()
+	b.refreshes = s.refresh.of(s, b)
+	b.choose()
+	b.run()
+	s.failed = s.take(b)
+}
+
+// take takes the results of a window.
+func (s *stream) take(b *items) error {
+	if whole := b.refusal(); whole != nil && s.windows == 0 {
+		s.refusal = whole
+	}
+	s.windows++
+	part := b.group.Summary()
+	if s.head == nil {
+		s.head, s.summary.TookFirst, s.summary.Ingest = b.group.Head(), part.TookFirst, part.Ingest
+	} else if part.Ingest >= 0 {
+		s.summary.Ingest = max(s.summary.Ingest, 0) + part.Ingest
+	}
+	var element []byte
+	for k := range b.all {
+		element = b.appendItem(element[:0], k, &s.account, &s.summary)
+		if err := s.keep(element); err != nil {
+			return err
+		}
+	}
+	s.items += len(b.all)
+	b.answered()
+	return nil
+}
+
+// keep keeps an element of the answer.
+func (s *stream) keep(element []byte) error {
+	if s.filtered {
+		if element = filteredElement(s.r.Op().Query, element); element == nil {
+			return nil
+		}
+	}
+	if s.out.size > 0 {
+		if _, err := s.out.Write([]byte{','}); err != nil {
+			return err
+		}
+	}
+	_, err := s.out.Write(element)
+	return err
+}
+
+// large deals with an item that is larger than what may be held: it goes as it is, by itself, unless a rule refuses items of bulks.
+func (s *stream) large() error {
+	it, ok, err := bulk.NewReader(s.text, s.d).Action()
+	if err != nil || !ok {
+		return bulk.ErrUnreadable
+	}
+	s.in.keeps = false
+	b := s.i.newItems(s.r, 1)
+	b.refreshes = s.refresh.of(s, b)
+	b.all = append(b.all, item{Item: it, named: b.nameOf(it.Index)})
+	x := &b.all[0]
+	if x.rule, x.err = b.ruleOf(x); x.err == nil && s.i.Rules.Effective(x.rule) == rule.Guard && x.rule.Bulk == rule.BulkRefuse {
+		x.err = refusedBy(x.rule)
+	}
+	rest := &line{from: s.plain, text: s.text}
+	if x.err != nil {
+		x.account.Kind = outcome.Refused
+	} else {
+		b.open()
+		b.passed(x, func() (bulk.Result, error) { return b.group.Stream(rest) })
+		x.account.Reason = outcome.ReasonTooLarge
+		s.i.Metrics.Outcomes.Inc(outcome.Passed.String(), outcome.ReasonTooLarge)
+	}
+	if err := rest.skip(); err != nil {
+		return err
+	}
+	s.text, s.short, s.ended = rest.behind, true, rest.ended
+	return s.take(b)
+}
+
+// pieces are a request's body.
+type pieces struct {
+	r     *request
+	piece []byte
+	keeps bool // the request may still be forwarded as it is
+}
+
+// Read implements io.Reader.
+func (p *pieces) Read(into []byte) (int, error) {
+	for len(p.piece) == 0 {
+		piece, err := p.r.Piece(p.keeps)
+		if err != nil {
+			return 0, err
+		}
+		p.piece = piece
+	}
+	n := copy(into, p.piece)
+	p.piece = p.piece[n:]
+	return n, nil
+}
+
+// unzipped is a body without its gzip coding.
+type unzipped struct {
+	in io.Reader
+	z  *gzip.Reader
+}
+
+// Read implements io.Reader.
+func (u *unzipped) Read(into []byte) (n int, err error) {
+	if u.z == nil {
+		if u.z, err = gzip.NewReader(u.in); err != nil {
+			return 0, malformed(err)
+		}
+	}
+	n, err = u.z.Read(into)
+	return n, malformed(err)
+}
+
+// malformed is an error of gzip's as the client is told it.
+func malformed(err error) error {
+	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) {
+		return &proxy.Failure{Status: http.StatusBadRequest, Type: "parse_exception", Reason: err.Error()}
+	}
+	return err
+}
