@@ -92,7 +92,7 @@ func (w *weighing) weigh(cs []Candidate, mine *Digest, part bool) []verdict {
 	w.judgeSteps(cs)
 	for i := range cs {
 		if cs[i].Spent {
-			w.verdicts[i].price += spent - cs[i].Doubt
+			w.verdicts[i].price += spent
 		}
 	}
 	return w.verdicts

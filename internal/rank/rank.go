@@ -22,7 +22,6 @@ type Sent struct {
 type Choice struct {
 	Best      int
 	Ambiguous bool    // another one may be it as well, and would make a difference
-	Doubt     int     // how near another one comes, whether or not it would make a difference; 0: none does
 	Certain   bool    // what the client has changed is beyond doubt, whatever its habits are
 	Pattern   Pattern // of what the client has changed, if that is certain
 	Trace     Tale    // what the choice says about traces
@@ -33,7 +32,6 @@ type Candidate struct {
 	doc.Revision         // Source is what the client has seen; nil: it isn't known. Without numbers there was no document
 	Digest       *Digest // of Source; nil: it hasn't been made yet
 	Spent        bool    // no client has it in hand any more, as far as is known
-	Doubt        int     // how doubtful that is: see Choice.Doubt
 	Elsewhere    bool    // other reads are known to be of the same piece of work as the write
 	View         bool    // one client sent it, and something else was stored: it doesn't show what others did
 }
@@ -42,8 +40,6 @@ type Candidate struct {
 const (
 	// spent is the price of a candidate that no client has in hand any more, as far as is known.
 	spent = 12
-	// leastSpent is its price if it is as likely that another one was taken.
-	leastSpent = 2
 	// elsewhere is the price of a candidate of another piece of work.
 	elsewhere = 16
 	// surelyElsewhere is the same where each write has been from a read of its trace.
@@ -83,7 +79,6 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	w.judgePatterns(cs, sent.Patterns, likeliest(verdicts))
 	c.Best = likeliest(verdicts)
 	c.Ambiguous = inDoubt(cs, verdicts, c.Best)
-	c.Doubt = doubt(verdicts, c.Best)
 	return c
 }
 
@@ -188,16 +183,6 @@ func inDoubt(cs []Candidate, verdicts []verdict, best int) bool {
 		}
 	}
 	return false
-}
-
-// doubt returns how near another candidate comes, in what it takes off the price of the best one when that is spent.
-func doubt(verdicts []verdict, best int) (doubt int) {
-	for i := range verdicts {
-		if v := &verdicts[i]; i != best && !v.far && !v.unknown {
-			doubt = max(doubt, spent-leastSpent-(v.price-verdicts[best].price))
-		}
-	}
-	return doubt
 }
 
 // verdict is what the client would have done to a candidate.

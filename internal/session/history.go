@@ -22,20 +22,19 @@ const (
 // past is a revision of the history.
 type past struct {
 	view
-	kind   Kind
-	unsure int8 // how doubtful that is: see rank.Choice
+	kind Kind
 }
 
 // pastCost is what one costs beyond its bodies.
 const pastCost = 144
 
 // retireRead takes out a read that was written from, and keeps it in the history.
-func (sh *shard) retireRead(e *entry, i, doubt int) {
+func (sh *shard) retireRead(e *entry, i int) {
 	if r := &e.reads[i]; e.shared && r.body != nil {
 		sh.ref(e, r.body)
 		r.body.refs++ // see freeBoth
 		v := view{seen: r.seen, set: true, storedBody: r.body, sentBody: r.body}
-		sh.retire(e, past{v, KindRead, int8(doubt)}) //nolint:gosec // small
+		sh.retire(e, past{v, KindRead})
 	}
 	sh.removeRead(e, i)
 }
@@ -49,7 +48,7 @@ func (sh *shard) retireView(e *entry) {
 		} else {
 			sh.ref(e, v.sentBody)
 		}
-		sh.retire(e, past{*v, KindView, 0})
+		sh.retire(e, past{*v, KindView})
 	}
 	sh.clearView(e)
 }
@@ -118,7 +117,7 @@ func (t *taking) candidates(e *entry, reads []read) []*candidate {
 	for i := range e.past {
 		if p := &e.past[i]; p.order <= t.Before {
 			c := candidateOf(choice.TakePast, &p.seen, p.sentBody)
-			c.Spent, c.Doubt, c.View, c.Elsewhere = true, int(p.unsure), p.sentBody != p.storedBody, t.traced
+			c.Spent, c.View, c.Elsewhere = true, p.sentBody != p.storedBody, t.traced
 			list = append(list, c)
 		}
 	}
@@ -185,7 +184,6 @@ func (t *taking) pick(cs []*candidate, likeliest rank.Choice, b *Base) (taken bo
 	if !t.s.dryRun {
 		t.s.habits.learn(&e.key, &likeliest)
 	}
-	t.unsure = likeliest.Doubt
 	t.reserve(e, d, b)
 	return true
 }

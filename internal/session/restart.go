@@ -151,7 +151,7 @@ func (t *taking) reserveExtended(e *entry, b *Base) {
 		if r := &e.reads[i]; r.count > 1 {
 			r.count--
 		} else {
-			t.sh.retireRead(e, i, 0)
+			t.sh.retireRead(e, i)
 		}
 	}
 	t.reserveGuard(e, memo.Note{Numbers: t.extends.numbers, Clients: 2}, b)

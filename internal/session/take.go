@@ -49,7 +49,6 @@ type taking struct {
 	traced     bool // a read of the trace is outstanding: what was read elsewhere is of another piece of work
 	soleHolder bool // nobody but who writes holds the copy that given are of
 
-	unsure   int           // how near another candidate comes than the one that is taken: see rank.Choice
 	patterns rank.Patterns // of what clients of the session have changed before
 
 	client  context.Context // of the request; nil: it never waits
@@ -289,7 +288,7 @@ func (t *taking) takeOut(e *entry, d choice.Decision, b *Base) {
 		}
 		c.trace = e.untrace(t.trace, r.numbers, r.count)
 		if r.count--; r.count == 0 {
-			t.sh.retireRead(e, d.Read, t.unsure)
+			t.sh.retireRead(e, d.Read)
 		}
 	case choice.TakeView:
 		if t.guesses() && !d.Doubtful {
