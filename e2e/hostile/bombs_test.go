@@ -276,7 +276,7 @@ func TestBulksOfManyItemsStayWithinTheBudget(t *testing.T) {
 	t.Cleanup(stub.Close)
 	g := startAt(t, stub.URL, bounded+"rules: [{name: all, base: {unknown: fetch}}]")
 	for _, line := range []string{`{"delete":{"_id":"1"}}` + "\n", "\n", `{"index":{}}` + "\n{}\n"} {
-		body := zipped(t, func(w io.Writer) { repeat(w, line, 4*mebi/len(line)-1) })
+		body := zipped(t, func(w io.Writer) { repeat(w, line, mebi/len(line)-1) })
 		var statuses map[int]int
 		grown := g.growth(t, func() {
 			statuses = atOnce(8, func(int) int {
