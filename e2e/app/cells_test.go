@@ -26,7 +26,8 @@ type habit struct {
 // what nobody can guess: 557 of 733, and 150 most often.
 var habits = []habit{
 	{"reads-for-display", func(a *app.Application) { a.Looks = 10 }, mistakes{app.Fields: 1, app.Counter: 8, app.List: 1}},
-	{"unchanged-saves", func(a *app.Application) { a.Idle = 10 }, mistakes{app.Fields: 3, app.Counter: 1, app.List: 3}},
+	// Of the counter mostly none is wrong: but one mistake leads to others, 15 to 60 of 400.
+	{"unchanged-saves", func(a *app.Application) { a.Idle = 10 }, mistakes{app.Fields: 3, app.Counter: 25, app.List: 3}},
 	{"steps-of-1-to-3", func(a *app.Application) { a.Steps = 3 }, mistakes{app.Fields: 1, app.Counter: 1, app.List: 1}},
 	{"all-of-it", func(a *app.Application) { a.Looks, a.Idle, a.Steps = 10, 10, 3 }, mistakes{app.Fields: 7, app.Counter: 250, app.List: 5}},
 }

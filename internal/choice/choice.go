@@ -127,8 +127,7 @@ func chooseSeen(k *Known, r *Request) Decision {
 	case k.OthersWait:
 		return Decision{Action: WaitForBase}
 	case v != nil && r.Repeat == SameSent && !v.is(r):
-		// The view is another client's by now, and would have a repeat undo what others wrote since. Or another client makes an equal change.
-		return Decision{Action: TakeSent, Ambiguous: true}
+		return Decision{Action: TakeSent} // the view is another client's by now, and would have the repeat undo what others wrote since
 	case v != nil && k.Past:
 		return Decision{Action: RankAll}
 	case v != nil:

@@ -2,7 +2,6 @@ package rank
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"sync"
 	"unicode"
@@ -22,8 +21,7 @@ type Digest struct {
 // member is a value that has a place of its own.
 type member struct {
 	place, value uint64
-	number       uint16 // 1 + its place among the numbers; 0: it is none, or one of too many
-	name         uint16 // of the last key of the place
+	number       int32 // 1 + its place among the numbers; 0: it is none
 	key, weight  uint8
 	loose        bool // a number or a time: two clients may well write the same, and hardly one that was there before
 }
@@ -75,24 +73,16 @@ func (d *Digest) find(place uint64) int {
 	return i
 }
 
-// member returns the member at a place, which is likely to be the i-th or next to it; nil where there is none.
+// member returns the member at a place, which is likely to be the i-th; nil where there is none.
 func (d *Digest) member(i int, place uint64) *member {
-	if i < len(d.members) && d.members[i].place == place {
-		return &d.members[i]
+	if i >= len(d.members) || d.members[i].place != place {
+		i = d.find(place)
 	}
-	for k := max(0, i-maxShift); k <= i+maxShift && k < len(d.members); k++ {
-		if d.members[k].place == place {
-			return &d.members[k]
-		}
-	}
-	if i = d.find(place); i < 0 {
+	if i < 0 {
 		return nil
 	}
 	return &d.members[i]
 }
-
-// maxShift is by how much the members of two digests are usually shifted at most.
-const maxShift = 2
 
 // number returns the number at a place, which is likely to be the i-th member; nil where there is none.
 func (d *Digest) number(i int, place uint64) *number {
@@ -227,14 +217,13 @@ func (d *digester) value(v tree.Value, place uint64, inList bool) {
 // member adds what has a place of its own. Of lists and long texts, whose parts are compared, only their kind counts.
 func (d *digester) member(v tree.Value, place uint64) {
 	m := member{place: place, value: uint64(v.Kind()), key: weightOfText(v.KeyLen()), weight: weightOf(v)}
-	m.name = uint16(v.KeyHash() >> 48)
 	if !v.Kind().IsContainer() && !isLong(v) {
 		m.value = v.Hash()
 	}
-	if whole, exact, near, ok := v.Estimate(); ok && len(d.numbers) < math.MaxUint16 {
+	if whole, exact, near, ok := v.Estimate(); ok {
 		d.numbers = append(d.numbers, number{whole, exact, near})
-		m.number = uint16(len(d.numbers)) //nolint:gosec // bounded
-		m.weight = weightOfFlag           // however long it is: others may have moved it alike
+		m.number = int32(len(d.numbers)) //nolint:gosec // bounded by maxValues
+		m.weight = weightOfFlag          // however long it is: others may have moved it alike
 	}
 	m.loose = v.Kind() == tree.Number || v.Kind() == tree.String && isTime(v.Raw())
 	d.members = append(d.members, m)

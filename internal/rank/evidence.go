@@ -94,6 +94,9 @@ func (w *weighing) weigh(cs []Candidate, mine *Digest, part bool) []verdict {
 		if cs[i].Spent {
 			w.verdicts[i].price += spent
 		}
+		if cs[i].Elsewhere {
+			w.verdicts[i].price += elsewhere
+		}
 	}
 	return w.verdicts
 }
@@ -116,9 +119,7 @@ func (w *weighing) compare(c *Candidate, v *verdict) {
 	w.view = c.View
 	w.compared += c.Digest.values()
 	before := len(w.changes)
-	if w.limit = before + 2*w.few + enough; !c.Known() {
-		w.limit = math.MaxInt // whoever makes a document writes all of it
-	}
+	w.limit = before + 2*w.few + enough
 	if w.compareMembers(c.Digest); !w.tooFar() {
 		w.compareParts(c.Digest)
 	}

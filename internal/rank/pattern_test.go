@@ -42,46 +42,35 @@ func TestWhatClientsTakeOutByHabitCostsLittle(t *testing.T) {
 func (p *Patterns) learn(t *testing.T, base, sent string) {
 	t.Helper()
 	for range 8 {
-		p.Add(p.learnOnce(t, base, sent))
+		got := Likeliest([]Candidate{heldAt(1, base), heldAt(2, `{"something":"else, and far away"}`)}, Sent{Body: []byte(sent), Patterns: p})
+		if got.Best != 0 || !got.Certain {
+			t.Fatalf("%s: %+v", sent, got)
+		}
+		p.Add(got.Pattern)
 	}
 }
-
-// learnOnce returns the pattern of what leads from one document to another.
-func (p *Patterns) learnOnce(t *testing.T, base, sent string) Pattern {
-	t.Helper()
-	got := Likeliest([]Candidate{heldAt(1, base), heldAt(2, `{"something":"else, and far away"}`)}, Sent{Body: []byte(sent), Patterns: p})
-	if got.Best != 0 || !got.Certain {
-		t.Fatalf("%s: %+v", sent, got)
-	}
-	return got.Pattern
-}
-
-// places is a pattern of places that others don't share, of the usual form.
-func places(n uint64) Pattern { return Pattern{places: n, names: 1, form: 1} }
 
 func TestRarePatternsAreDear(t *testing.T) {
 	var p Patterns
-	if got, _ := p.price(places(1), 0); got != 6 {
+	if got, _ := p.price(1); got != 2 {
 		t.Errorf("%d of what isn't known", got)
 	}
 	for range 90 {
-		p.Add(places(1))
+		p.Add(1)
 	}
 	for range 10 {
-		p.Add(places(2))
+		p.Add(2)
 	}
-	often, habit := p.price(places(1), 3)
-	seldom, _ := p.price(places(2), 3)
-	never, another := p.price(places(3), 3)
-	none, _ := p.price(Pattern{}, 3)
-	odd, _ := p.price(Pattern{places: 3, names: 2, form: 2}, 3)
-	if often != 0 || seldom <= often || never <= seldom || odd <= never || none <= seldom || !habit || another {
-		t.Errorf("%d (%v), %d, %d (%v), %d and %d", often, habit, seldom, never, another, none, odd)
+	often, habit := p.price(1)
+	seldom, _ := p.price(2)
+	never, another := p.price(3)
+	if often != 0 || seldom <= often || never <= seldom || !habit || another {
+		t.Errorf("%d (%v), %d and %d (%v)", often, habit, seldom, never, another)
 	}
 	for range 4 * enoughChanges {
-		p.Add(places(3))
+		p.Add(3)
 	}
-	if never, _ = p.price(places(1), 3); never <= seldom {
+	if never, _ = p.price(1); never <= seldom {
 		t.Errorf("%d: old habits stay", never)
 	}
 }
@@ -90,32 +79,10 @@ func TestRarePatternsAreDear(t *testing.T) {
 func TestNewPatternsCostLittleWhereAllAreNew(t *testing.T) {
 	var p Patterns
 	for i := range uint64(1000) {
-		p.Add(places(i + 2))
+		p.Add(i)
 	}
-	old, _ := p.price(places(1001), 0)
-	if other, _ := p.price(places(1_000_000), 0); old != other {
+	old, _ := p.price(999)
+	if other, _ := p.price(1_000_000); old != other {
 		t.Errorf("%d, and %d of a new one", old, other)
-	}
-}
-
-// Clients set two keys at a time, and each time others. A base from which one would have been set is the wrong one, though it is nearer.
-func TestHowMuchClientsChangeTellsTheBase(t *testing.T) {
-	var habits Patterns
-	for key := range uint64(12) {
-		set := habits.learnOnce(t, `{"settings":{"font":"mono","wrap":true,"bell":true}}`, `{"settings":{"font":"mono","wrap":false,"bell":false}}`)
-		habits.Add(Pattern{places: set.places + key, names: set.names + key, form: set.form})
-	}
-	cs := []Candidate{
-		heldAt(1, `{"settings":{"font":"mono","wrap":true,"tab":4,"bell":true,"ruler":true}}`),
-		heldAt(2, `{"settings":{"font":"mono","wrap":true,"tab":4,"bell":false,"ruler":true}}`),
-		heldAt(3, `{"settings":{"font":"mono","wrap":true,"tab":4,"bell":false,"ruler":true,"lines":true}}`),
-	}
-	sent := Sent{Body: []byte(`{"settings":{"font":"mono","wrap":true,"tab":4,"bell":false,"ruler":false}}`)}
-	if got := Likeliest(cs, sent); got.Best != 1 {
-		t.Errorf("%+v: the habits make no difference", got)
-	}
-	sent.Patterns = &habits
-	if got := Likeliest(cs, sent); got.Best != 0 || !got.Ambiguous {
-		t.Errorf("%+v, want the one from which two keys were set", got)
 	}
 }

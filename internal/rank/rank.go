@@ -21,10 +21,9 @@ type Sent struct {
 // Choice is the likeliest candidate.
 type Choice struct {
 	Best      int
-	Ambiguous bool    // another one may be it as well, and would make a difference
-	Certain   bool    // what the client has changed is beyond doubt, whatever its habits are
-	Pattern   Pattern // of what the client has changed, if that is certain
-	Trace     Tale    // what the choice says about traces
+	Ambiguous bool   // another one may be it as well, and would make a difference
+	Certain   bool   // what the client has changed is beyond doubt, whatever its habits are
+	Pattern   uint64 // of what the client has changed, if that is certain
 }
 
 // Candidate is what a client may have made its change from.
@@ -42,8 +41,6 @@ const (
 	spent = 12
 	// elsewhere is the price of a candidate of another piece of work.
 	elsewhere = 16
-	// surelyElsewhere is the same where each write has been from a read of its trace.
-	surelyElsewhere = 48
 	// idle is the price of a save that changes nothing. To set a few flags or numbers as somebody else did is likelier.
 	idle = 3
 	// distant is the price of making just what was stored, where others wrote in between.
@@ -51,7 +48,7 @@ const (
 	// doubtful is by how much it has to be dearer for the choice to show a habit.
 	doubtful = 8
 	// narrow is by how much the second candidate has to be dearer for the choice to be beyond doubt.
-	narrow = 28
+	narrow = 20
 )
 
 // Likeliest returns the likeliest candidate. The candidates come oldest first.
@@ -75,10 +72,9 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	if c.Certain = certain(verdicts, c.Best); c.Certain {
 		c.Pattern = w.patternOf(cs, c.Best)
 	}
-	c.Trace = judgeTraces(cs, verdicts, &c, sent.Patterns)
-	w.judgePatterns(cs, sent.Patterns, likeliest(verdicts))
+	w.judgePatterns(cs, sent.Patterns, c.Best)
 	c.Best = likeliest(verdicts)
-	c.Ambiguous = inDoubt(cs, verdicts, c.Best)
+	c.Ambiguous = inDoubt(verdicts, c.Best)
 	return c
 }
 
@@ -94,7 +90,7 @@ func likeliest(verdicts []verdict) (best int) {
 // certain reports whether no other candidate is nearly as likely as the best one, of those that would make a difference.
 func certain(verdicts []verdict, best int) bool {
 	b := &verdicts[best]
-	if b.unknown {
+	if b.unknown || b.price >= spent {
 		return false
 	}
 	for i := range verdicts {
@@ -104,38 +100,6 @@ func certain(verdicts []verdict, best int) bool {
 		}
 	}
 	return true
-}
-
-// Tale is whether a write was made from a read of its trace.
-type Tale int8
-
-// The tales. Nothing is known where the content leaves doubt, or no read, or each, is of the write's trace.
-const (
-	NoTale Tale = iota
-	Within
-	Elsewhere
-)
-
-// judgeTraces judges the candidates that were read outside of the write's trace, where another was read in it. It returns what the content
-// alone says about that.
-func judgeTraces(cs []Candidate, verdicts []verdict, c *Choice, p *Patterns) (t Tale) {
-	within := slices.IndexFunc(cs, func(c Candidate) bool { return !c.Elsewhere })
-	outside := slices.IndexFunc(cs, func(c Candidate) bool { return c.Elsewhere })
-	if within < 0 || outside < 0 {
-		return NoTale
-	}
-	if c.Certain {
-		if t = Within; cs[c.Best].Elsewhere {
-			t = Elsewhere
-		}
-	}
-	price := p.elsewhere()
-	for i := range cs {
-		if cs[i].Elsewhere {
-			verdicts[i].price += price
-		}
-	}
-	return t
 }
 
 // judgeSaves judges the candidates that the client would have saved unchanged, and those from which it would have made just that. A client
@@ -166,19 +130,12 @@ func judgeSaves(cs []Candidate, verdicts []verdict) {
 	}
 }
 
-// inDoubt reports whether another candidate than the best one may be the base, and would make a difference. Where the best is unlikely
-// itself, any may be it, however far. So may the absent document: who makes one writes all of it, and what two write alike doesn't tell
-// them apart.
-func inDoubt(cs []Candidate, verdicts []verdict, best int) bool {
+// inDoubt reports whether another candidate than the best one may be the base, and would make a difference.
+func inDoubt(verdicts []verdict, best int) bool {
 	b := &verdicts[best]
-	unlikely := b.far || b.price >= spent
 	for i := range verdicts {
 		v := &verdicts[i]
-		switch {
-		case i == best:
-		case unlikely, v.unknown && !v.far, v.absent && !cs[i].Spent && v.changes != b.changes:
-			return true
-		case !v.far && v.price < b.price+narrow && v.changes != b.changes:
+		if i != best && !v.far && (v.unknown || b.price >= spent || v.price < b.price+narrow && v.changes != b.changes) {
 			return true
 		}
 	}

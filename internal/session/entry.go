@@ -143,17 +143,18 @@ type view struct {
 
 // entry is what one session knows of one document.
 type entry struct {
-	key     key
-	epoch   Epoch
-	doc     *document
-	reads   []read // by order
-	view    view
-	past    []past // see history.go
-	shared  bool   // several clients work on the document at once, for all that is known
-	lost    Reason // why there is nothing where something was
-	touched int64
-	charged int64 // what the entry itself costs
-	held    int64 // that, the document and each body: what its client holds by it
+	key      key
+	epoch    Epoch
+	doc      *document
+	reads    []read // by order
+	view     view
+	past     []past         // see history.go
+	patterns *rank.Patterns // of what its clients have changed; nil: none is known
+	shared   bool           // several clients work on the document at once, for all that is known
+	lost     Reason         // why there is nothing where something was
+	touched  int64
+	charged  int64 // what the entry itself costs
+	held     int64 // that, the document and each body: what its client holds by it
 
 	holder       *holder
 	older, newer *entry // of its holder's

@@ -112,7 +112,9 @@ func candidateOf(a choice.Action, s *seen, b *body) candidate {
 
 // candidates are the reads, and with them the view and the history where they may be the base. They come oldest first.
 func (t *taking) candidates(e *entry, reads []read) []*candidate {
-	t.s.habits.copyTo(&t.patterns, &e.key)
+	if e.patterns != nil {
+		t.patterns = *e.patterns
+	}
 	list := make([]candidate, 0, len(reads)+len(e.past)+1)
 	for i := range e.past {
 		if p := &e.past[i]; p.order <= t.Before {
@@ -181,8 +183,11 @@ func (t *taking) pick(cs []*candidate, likeliest rank.Choice, b *Base) (taken bo
 		t.sh.settled(e)
 		return false
 	}
-	if !t.s.dryRun {
-		t.s.habits.learn(&e.key, &likeliest)
+	if likeliest.Certain && !t.s.dryRun {
+		if e.patterns == nil {
+			e.patterns = new(rank.Patterns)
+		}
+		e.patterns.Add(likeliest.Pattern)
 	}
 	t.reserve(e, d, b)
 	return true

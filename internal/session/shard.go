@@ -21,6 +21,7 @@ const (
 	attemptCost  = 144
 	spentCost    = 16
 	tracedCost   = 32
+	patternsCost = 416
 	documentCost = 320
 	readCost     = 64
 	bodyCost     = 96
@@ -150,6 +151,9 @@ func (sh *shard) documentOf(k key, e *entry, gone Epoch) *document {
 func (sh *shard) charge(e *entry) {
 	c := int64(entryCost + readCost*cap(e.reads) + pastCost*cap(e.past) + attemptCost*cap(e.repeats.kept) +
 		spentCost*cap(e.spent) + tracedCost*cap(e.traced))
+	if e.patterns != nil {
+		c += patternsCost
+	}
 	if c == e.charged {
 		return
 	}

@@ -40,7 +40,6 @@ type contents struct {
 	indices *life.Indices[Session]
 	notes   *memo.Book // nil: there is none
 	shards  []*shard
-	habits  *habits
 
 	// sure is the time from which on a client of which nothing is known can't have read anything.
 	sure atomic.Int64
@@ -92,10 +91,8 @@ func New(o Options) *Store {
 			return owners
 		}
 	}
-	taken := int64(0)
-	s.habits, taken = newHabits(o.Memory)
 	for i := range s.shards {
-		s.shards[i] = newShard(s, (o.Memory-taken)/int64(n))
+		s.shards[i] = newShard(s, o.Memory/int64(n))
 	}
 	return s
 }

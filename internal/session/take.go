@@ -227,7 +227,7 @@ func (t *taking) isGuess(e *entry, d choice.Decision) bool {
 	switch {
 	case t.Named || t.Given.Known():
 		return false
-	case !t.traced || d.Action != choice.TakeRead || !t.patterns.TracesTell():
+	case !t.traced || d.Action != choice.TakeRead:
 		return true
 	}
 	chosen := tracedRead{t.trace, e.reads[d.Read].numbers}

@@ -52,22 +52,6 @@ type verdict struct {
 	ambiguous     bool   // the answer said that the base was a guess
 }
 
-// right is what the document should be after the write.
-func (v *verdict) right() ([]byte, error) {
-	if v.before == nil {
-		return v.truth.sent, nil
-	}
-	merger := v.merger
-	if v.truth.view == nil { // what two clients have both put into a document that they make counts once
-		merger = merger.Guessing()
-	}
-	r, err := merger.Merge(v.truth.view, v.truth.sent, v.before)
-	if err != nil {
-		return nil, err
-	}
-	return r.Doc, nil
-}
-
 // judge compares what a write has made of the document with what it should have: what the merge makes of it with the right base.
 func (t *Tally) judge(v *verdict) {
 	want := v.before
@@ -76,10 +60,14 @@ func (t *Tally) judge(v *verdict) {
 		if t.sent != nil {
 			t.sent(v.truth.view, v.truth.sent)
 		}
-		var err error
-		if want, err = v.right(); err != nil {
-			t.Errors = append(t.Errors, err)
-			return
+		want = v.truth.sent // where there is no document yet
+		if v.before != nil {
+			r, err := v.merger.Merge(v.truth.view, v.truth.sent, v.before)
+			if err != nil {
+				t.Errors = append(t.Errors, err)
+				return
+			}
+			want = r.Doc
 		}
 	}
 	v.truth.applied = true

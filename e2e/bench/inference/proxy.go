@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/netip"
-	"strconv"
 	"time"
 
 	"optimist/internal/doc"
@@ -32,7 +31,6 @@ func (e *engine) put(body []byte, guard doc.Numbers) bool {
 // proxy does what optimist does with a read and with a write, on the store, the ranking and the merge of the product.
 type proxy struct {
 	w      *world
-	shape  *shape
 	engine engine
 	store  *session.Store
 	rules  []merge.PathRule
@@ -42,20 +40,15 @@ type proxy struct {
 	parts  bool          // clients send what they have changed
 	tally  *Tally
 	parked []*process // writes that wait for a base
-
-	document int // which it is
 }
 
-// ref is the document that the workers work at.
-func (x *proxy) ref() doc.Ref { return doc.Ref{Index: index, ID: strconv.Itoa(x.document)} }
-
-const index = "shop"
+var ref = doc.Ref{Index: "shop", ID: "1"}
 
 func newProxy(w *world, c *Config, s *shape, t *Tally) (*proxy, error) {
 	if _, err := merge.New(merge.Sent, s.rules); err != nil {
 		return nil, err
 	}
-	p := &proxy{w: w, shape: s, rules: s.rules, trip: trip, slow: c.Slow, parts: c.Parts, tally: t}
+	p := &proxy{w: w, rules: s.rules, trip: trip, slow: c.Slow, parts: c.Parts, tally: t}
 	p.restart(c)
 	return p, nil
 }
@@ -77,7 +70,7 @@ func (x *proxy) restart(c *Config) {
 		Now:    func() time.Time { return start.Add(x.w.now) },
 		Memory: c.Memory,
 	})
-	x.store.Wrote(session.Credentials{}, index)
+	x.store.Wrote(session.Credentials{}, ref.Index)
 }
 
 // trip is how long the engine takes for a request, with the way to it and back, on average.
@@ -97,7 +90,7 @@ func (x *proxy) get(p *process, trace uint64) doc.Revision {
 	p.sleep(x.w.about(x.trip / 2))
 	rev := x.engine.Revision
 	p.sleep(x.w.about(x.trip / 2))
-	store.ReadAsked(sessionOf(trace), x.ref(), rev, at, asked)
+	store.ReadAsked(sessionOf(trace), ref, rev, at, asked)
 	return rev
 }
 
@@ -166,7 +159,7 @@ func (r *request) take(p *process) (session.Base, bool) {
 		if r.part {
 			store = store.ForPart(r.on)
 		}
-		b, err := store.Take(r, sessionOf(r.trace), x.ref(), r.sent)
+		b, err := store.Take(r, sessionOf(r.trace), ref, r.sent)
 		switch {
 		case err == nil:
 			return b, true
@@ -307,5 +300,5 @@ func (r *request) pass(p *process, b *session.Base) {
 	}
 	x.tally.judge(&verdict{x.merger, r.truth, before.Source, x.engine.Source, false})
 	b.Release()
-	x.store.WroteElse(sessionOf(r.trace), x.ref(), x.engine.Revision, false, at)
+	x.store.WroteElse(sessionOf(r.trace), ref, x.engine.Revision, false, at)
 }

@@ -18,8 +18,6 @@ type Config struct {
 	Workers int
 	// Rounds is how many changes each worker makes.
 	Rounds int
-	// Documents is how many they work at, one after the other. Default 1.
-	Documents int
 	// Think is how long a worker takes between its read and its write, and Pause how long it rests before it reads, on average.
 	Think, Pause time.Duration
 	// Looks is how many of the reads are only looked at.
@@ -64,9 +62,7 @@ func Run(c Config) (*Tally, error) {
 	if err != nil {
 		return nil, err
 	}
-	for x.w.run(); x.document+1 < c.Documents; x.w.run() {
-		x.next(&c)
-	}
+	x.w.run()
 	return x.tally, nil
 }
 
@@ -81,27 +77,16 @@ func begin(c *Config) (*proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.begin(c)
-	return x, nil
-}
-
-// begin has the workers begin with a document.
-func (x *proxy) begin(c *Config) {
-	if x.engine = (engine{}); !c.Absent {
+	if !c.Absent {
 		x.engine.Revision = doc.Revision{
-			Numbers: doc.Numbers{PrimaryTerm: 1}, Version: 1, Source: encode(x.shape.seed(&change{world: x.w})),
+			Numbers: doc.Numbers{PrimaryTerm: 1}, Version: 1, Source: encode(s.seed(&change{world: w})),
 		}
 	}
 	for i := range c.Workers {
-		wk := &worker{Config: c, shape: x.shape, change: change{world: x.w, worker: i}, proxy: x}
-		x.w.start(wk.run)
+		wk := &worker{Config: c, shape: s, change: change{world: w, worker: i}, proxy: x}
+		w.start(wk.run)
 	}
-}
-
-// next has them begin with another document.
-func (x *proxy) next(c *Config) {
-	x.document++
-	x.begin(c)
+	return x, nil
 }
 
 // Shapes are the names of the documents.

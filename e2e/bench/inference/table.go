@@ -59,9 +59,8 @@ func Conditions() []Condition {
 type Options struct {
 	// Shapes and Conditions are those whose names contain one of these; none is all.
 	Shapes, Conditions []string
-	// Changes is how many are made of a document, at least, Documents how many documents of one index follow one another, and Seeds how
-	// many of such runs each row is made of.
-	Changes, Documents, Seeds int
+	// Changes is how many each run makes, at least, and Seeds how many runs each row is made of.
+	Changes, Seeds int
 	// Base is what all runs have in common.
 	Base Config
 }
@@ -106,8 +105,8 @@ func (o *Options) run(c Condition, shape string) (*Tally, error) {
 	run := c.Config
 	run.Shape, run.Rank = shape, o.Base.Rank
 	run.Rounds = cmp.Or(c.Rounds, (o.Changes+c.Workers-1)/c.Workers)
-	run.Documents = o.Documents * max(1, o.Changes/(run.Rounds*run.Workers))
-	for seed := range o.Seeds {
+	runs := o.Seeds * max(1, o.Changes/(run.Rounds*run.Workers))
+	for seed := range runs {
 		run.Seed = uint64(seed)
 		t, err := Run(run)
 		if err != nil {
