@@ -9,7 +9,7 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")" || exit 1
 
-readonly FUZZTIME=${FUZZTIME:-3s} root=$PWD
+readonly FUZZTIME=${FUZZTIME:-2s} root=$PWD
 readonly modules=(tools e2e/bench .) # the folders with a go.mod, the smallest first
 venv=${XDG_CACHE_HOME:-$HOME/.cache}/optimist-python/$(cksum <e2e/python/requirements.txt | tr ' ' -)
 tmp=$(mktemp -d) || exit 1
