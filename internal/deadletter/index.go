@@ -74,7 +74,7 @@ func (x *Index) prepare(ctx context.Context) error {
 		case err != nil:
 			return err
 		case a.Status == http.StatusOK:
-			if err := checkFormat(a.Body); err != nil {
+			if _, err := es.OwnMeta(a.Body, "an index of dead letters", format); err != nil {
 				return fmt.Errorf("%w: %s %w", ErrStore, x.o.Name, err)
 			}
 			x.ready.Store(true)
@@ -93,22 +93,6 @@ func (x *Index) prepare(ctx context.Context) error {
 	}
 	if !x.ready.Load() {
 		return fmt.Errorf("%w: the index %s%s is there, and isn't %s", ErrStore, x.o.Name, generation, x.o.Name)
-	}
-	return nil
-}
-
-// checkFormat reads the index's _meta.
-func checkFormat(mapping []byte) error {
-	var n int64
-	gjson.ParseBytes(mapping).ForEach(func(_, index gjson.Result) bool {
-		n = index.Get("mappings._meta.optimist.format").Int()
-		return false
-	})
-	switch {
-	case n == 0:
-		return errors.New("is no index of dead letters: it has no format number in its _meta")
-	case n > format:
-		return fmt.Errorf("is of format %d, and this program knows up to %d", n, format)
 	}
 	return nil
 }

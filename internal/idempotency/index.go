@@ -42,9 +42,11 @@ func (s *Store) prepare(ctx context.Context) error {
 		case err != nil:
 			return err
 		case a.Status == http.StatusOK:
-			err := s.fits(a.Body)
-			s.open.Store(err == nil)
-			return err
+			if _, err := es.OwnMeta(a.Body, "an index for it", format); err != nil {
+				return fmt.Errorf("%w: %s %w", ErrStore, s.o.Index, err)
+			}
+			s.open.Store(true)
+			return nil
 		case a.Status != http.StatusNotFound:
 			return failure(a)
 		}
@@ -58,22 +60,6 @@ func (s *Store) prepare(ctx context.Context) error {
 		}
 	}
 	return fmt.Errorf("%w: the index %s isn't there", ErrStore, s.o.Index)
-}
-
-// fits holds what the index's mapping says against what this program knows.
-func (s *Store) fits(mapping []byte) error {
-	n := int64(0)
-	gjson.ParseBytes(mapping).ForEach(func(_, index gjson.Result) bool {
-		n = index.Get("mappings._meta.optimist.format").Int()
-		return false
-	})
-	switch {
-	case n == 0:
-		return fmt.Errorf("%w: %s isn't an index for it: it has no format number in its _meta", ErrStore, s.o.Index)
-	case n > format:
-		return fmt.Errorf("%w: %s is of format %d, and this program knows up to %d", ErrStore, s.o.Index, n, format)
-	}
-	return nil
 }
 
 // ask makes one request with optimist's own credentials. Every error is an ErrStore.

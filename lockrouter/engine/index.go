@@ -88,16 +88,9 @@ func (s *Store) open(ctx context.Context) (clock string, err error) {
 }
 
 func (s *Store) meta(mapping []byte) (clock string, err error) {
-	meta := gjson.Result{}
-	gjson.ParseBytes(mapping).ForEach(func(_, index gjson.Result) bool {
-		meta = index.Get("mappings._meta.optimist")
-		return false
-	})
-	switch n := meta.Get("format").Int(); {
-	case n == 0:
-		return "", fmt.Errorf("%w: %s isn't a lock index: it has no format number in its _meta", ErrFormat, s.o.Index)
-	case n > format:
-		return "", fmt.Errorf("%w: %s is of format %d, and this program knows up to %d", ErrFormat, s.o.Index, n, format)
+	meta, err := es.OwnMeta(mapping, "a lock index", format)
+	if err != nil {
+		return "", fmt.Errorf("%w: %s %w", ErrFormat, s.o.Index, err)
 	}
 	return meta.Get("clock").Str, nil
 }
