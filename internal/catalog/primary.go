@@ -24,10 +24,12 @@ type Conflict struct {
 	Node           string      // which node was asked
 }
 
-// quick reports whether the answer came sooner than a change of primary takes. current is the document's term now; 0: there is
-// none.
+// Quick reports whether the answer came sooner than a change of primary takes.
+func (f *Conflict) Quick() bool { return f.Answered.Sub(f.Sent) < quickest }
+
+// quick is Quick, of a conflict after which nothing speaks of another primary. current is the document's term now; 0: there is none.
 func (f *Conflict) quick(current int64) bool {
-	return f.Answered.Sub(f.Sent) < quickest && (!f.Guard.Known() || current == 0 || current == f.Guard.PrimaryTerm)
+	return f.Quick() && (!f.Guard.Known() || current == 0 || current == f.Guard.PrimaryTerm)
 }
 
 // shardAt is a shard as a node sees it.

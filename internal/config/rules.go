@@ -74,7 +74,8 @@ type Rule struct {
 	Retry Retry `json:"retry"`
 
 	// RetryOnConflict is the `retry_on_conflict` that optimist adds to an `_update` which has neither this parameter
-	// nor a guard, and which it doesn't merge itself. Default 3. 0 adds nothing.
+	// nor a guard nor a script, and which it doesn't merge itself. Default 3. With 0, it adds nothing, and no `_update`
+	// that the engine merges is tried again, with a script or without.
 	RetryOnConflict int `json:"retry_on_conflict" min:"0" max:"1000"`
 
 	// Rejected says what a write is that the engine rejects with 429 because it has too much to do: retry (default: nothing

@@ -63,13 +63,16 @@ func (w *Write) AsSent(method, body []byte, create, coded bool) *upstream.Reques
 	return r
 }
 
-// Retried is the request with a body and so many retries of the engine's own.
+// Retried is the request with a body and so many retries of the engine's own, which may be none.
 func (w *Write) Retried(body []byte, retries int) *upstream.Request {
 	r := w.Guarded(body, doc.Numbers{}, false)
 	sep := byte('?')
 	t := append(w.text[:0], w.Op.Path...)
 	if len(w.Op.Query) > 0 {
 		t, sep = append(append(t, '?'), w.Op.Query...), '&'
+	}
+	if r.Target = t; retries == 0 {
+		return r
 	}
 	r.Target = strconv.AppendInt(append(append(t, sep), "retry_on_conflict="...), int64(retries), 10)
 	return r

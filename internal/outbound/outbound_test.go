@@ -29,6 +29,7 @@ func TestARequestKeepsTheClientsBytesButForTheGuard(t *testing.T) {
 		"as it was sent, as a create": {"/shop/_doc/1", "", func(w *Write) *upstream.Request { return w.AsSent([]byte("PUT"), body, true, false) },
 			"PUT /shop/_doc/1?op_type=create Content-Type:text/x X:y"},
 		"with the engine's retries": {"/shop/_doc/1?a=b", "", func(w *Write) *upstream.Request { return w.Retried(body, 3) }, "PUT /shop/_doc/1?a=b&retry_on_conflict=3 Content-Type:text/x X:y"},
+		"without retries":           {"/shop/_doc/1?a=b", "", func(w *Write) *upstream.Request { return w.Retried(body, 0) }, "PUT /shop/_doc/1?a=b Content-Type:text/x X:y"},
 		"with retries alone":        {"/shop/_doc/1", "", func(w *Write) *upstream.Request { return w.Retried(body, 3) }, "PUT /shop/_doc/1?retry_on_conflict=3 Content-Type:text/x X:y"},
 		"as an update": {"/shop/_doc/1?routing=r&refresh", "", func(w *Write) *upstream.Request { return w.Update(body, nil, []byte("pretty")) },
 			"POST /shop/_update/1?routing=r&pretty Content-Type:text/x X:y"},

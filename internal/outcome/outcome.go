@@ -19,7 +19,7 @@ const (
 	Guarded                // written, or refused by the engine, under the base's guard, as it was sent
 	Merged                 // the client's change was merged into a newer revision
 	Combined               // likewise, in one write together with other clients' changes
-	Retried                // an _update that the engine merges, with retry_on_conflict added
+	Retried                // an _update that the engine merges, tried again after conflicts
 	Refused                // refused here, without a try
 	NotSent                // no node could be reached: nothing was written
 	Unknown                // it may or may not have been applied

@@ -8,6 +8,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/es"
 	"optimist/internal/intent"
+	"optimist/internal/jsontext"
 	"optimist/internal/respond"
 	"optimist/internal/uri"
 )
@@ -34,6 +35,18 @@ func (p *Request) UpdateBody(op *api.Op, body []byte, part intent.Part, first []
 		return true
 	})
 	return append(out, '}')
+}
+
+// RunsScript reports whether the body of an _update, which is JSON, has a script: run twice, it may count twice. What can't be read may
+// have one.
+func RunsScript(body []byte) bool {
+	s := jsontext.Scan(body)
+	for s.Next() {
+		if s.Named("script") {
+			return true
+		}
+	}
+	return !s.Whole()
 }
 
 // Shows reports whether the answer to an _update is to show something of the document, and whether all of it. What the body says counts

@@ -340,3 +340,46 @@ func TestAConflictProvesNothingWhereTheDocumentCantBeReadAfterIt(t *testing.T) {
 
 // quickestFailover is in how short a time the catalog believes that no primary is replaced.
 const quickestFailover = 10 * time.Millisecond
+
+// After a change of primary the engine sends an _update again by itself. It then conflicts with its own first try, which ran the script:
+// neither the engine, by a retry_on_conflict that optimist adds, nor optimist may run it a second time.
+func TestAScriptRunsOnceThoughItConflictsWithItsOwnFirstTry(t *testing.T) {
+	for name, c := range map[string]struct {
+		changes bool // the primary changes while the _update is out
+		quick   bool // the conflict comes at once
+		sent    int
+		status  int
+	}{
+		"another primary":  {changes: true, sent: 1, status: 409},
+		"the same primary": {sent: 2, status: 200},
+		"at once":          {quick: true, sent: 2, status: 200}, // sooner than a primary can be replaced
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, "")
+				w.put("1", `{"n":1}`)
+				f := w.failover()
+				next, sent := w.engine.before, []string{}
+				w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+					if !strings.HasPrefix(string(r.Target), "/shop/_update/1") {
+						return next(r)
+					}
+					if sent = append(sent, string(r.Target)); len(sent) > 1 {
+						return answering(200, `{"_index":"shop","_id":"1","_version":3,"result":"updated","_seq_no":2,"_primary_term":1}`), nil
+					}
+					if !c.quick {
+						time.Sleep(time.Second)
+					}
+					if c.changes {
+						f.term++
+					}
+					return answering(409, `{"error":{"type":"version_conflict_engine_exception","shard":"0","index":"shop"},"status":409}`), nil
+				}
+				r := w.client("me").send("POST", "/shop/_update/1", `{"script":"ctx._source.n++"}`)
+				if len(sent) != c.sent || r.status != c.status || strings.Contains(sent[0], "retry_on_conflict") {
+					t.Errorf("%v; sent %q", r, sent)
+				}
+			})
+		})
+	}
+}

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
+
+	"github.com/tidwall/gjson"
 
 	"optimist/internal/ack"
 	"optimist/internal/api"
+	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/intent"
@@ -54,21 +58,29 @@ func (s *Service) updateByEngine(ctx context.Context, c *change) error {
 	} else if found {
 		return s.updateGuarded(ctx, c, n)
 	}
-	if _, given := uri.Param(c.req.Op.Query, "retry_on_conflict"); given || c.req.Rule.RetryOnConflict == 0 {
+	retries := c.req.Rule.RetryOnConflict
+	if _, given := uri.Param(c.req.Op.Query, "retry_on_conflict"); given || retries == 0 {
 		return s.pass(ctx, c, c.outcome.Reason)
+	}
+	counts := !c.JSON || patch.RunsScript(c.req.Body)
+	if counts {
+		retries = 0 // the engine would also try again where it conflicts with its own first try, and run the script twice
 	}
 	err := retry.Do(ctx, c.policy(), func(ctx context.Context, n int) error {
 		if n > 1 && ctx.Err() != nil {
 			return doc.ErrConflict // the answer is here
 		}
-		if err := s.updateOnce(ctx, c, outcome.Retried, c.out.Retried(c.req.Body, c.req.Rule.RetryOnConflict)); err != nil {
+		met := catalog.Conflict{Sent: time.Now()}
+		res, err := s.updateOnce(ctx, c, outcome.Retried, c.out.Retried(c.req.Body, retries))
+		if err != nil || c.answer.Status != http.StatusConflict {
 			return err
 		}
-		if c.answer.Status == http.StatusConflict {
-			s.events.Conflict.Call(c.req.Rule.Name)
-			return doc.ErrConflict
+		s.events.Conflict.Call(c.req.Rule.Name)
+		met.Answered, met.Node = time.Now(), res.Node
+		if counts && !s.metOthers(ctx, c, &met) {
+			return nil
 		}
-		return nil
+		return doc.ErrConflict
 	})
 	if c.answer != nil {
 		return nil // if it is a conflict, the engine's last one
@@ -76,8 +88,21 @@ func (s *Service) updateByEngine(ctx context.Context, c *change) error {
 	return err
 }
 
+// metOthers reports whether the conflict of an _update was one with other clients. After a change of primary the engine sends an _update
+// again by itself: it may have been applied, and have conflicted with itself.
+func (s *Service) metOthers(ctx context.Context, c *change, met *catalog.Conflict) bool {
+	if met.Quick() {
+		return true
+	}
+	if s.locate(ctx, c) != nil {
+		return false
+	}
+	met.Index, met.Shard = c.Doc.Index, gjson.GetBytes(c.answer.Body, "error.shard").String()
+	return s.primaries.SamePrimary(ctx, c.req.asker(), met, 0)
+}
+
 // updateOnce sends an _update once; its answer, whatever it is, becomes the change's.
-func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, r *upstream.Request) error {
+func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, r *upstream.Request) (*upstream.Response, error) {
 	c.outcome.Kind = kind
 	if c.answer != nil {
 		c.answer.Release()
@@ -85,7 +110,7 @@ func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, 
 	}
 	res, err := s.sendDirect(ctx, c, r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c.setAnswer(c.room.FromEngine(res))
 	if res.Status < 300 {
@@ -96,7 +121,7 @@ func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, 
 			s.noteUpdate(ctx, c, res)
 		}
 	}
-	return nil
+	return res, nil
 }
 
 // updateGuarded sends an _update under a guard. The engine takes none with an upsert; a client that sends a stamp has seen the
@@ -113,7 +138,7 @@ func (s *Service) updateGuarded(ctx context.Context, c *change, n doc.Numbers) e
 			upserts, c.out.Query = true, uri.Without(nil, c.out.Query, "doc_as_upsert")
 		}
 	}
-	err := s.updateOnce(ctx, c, outcome.Guarded, c.out.Guarded(c.req.Body, n, false))
+	_, err := s.updateOnce(ctx, c, outcome.Guarded, c.out.Guarded(c.req.Body, n, false))
 	if err != nil || !upserts || c.answer.Status != http.StatusNotFound {
 		return err
 	}
