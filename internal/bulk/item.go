@@ -34,6 +34,9 @@ type Item struct {
 
 	Guarded bool // the client's own version or sequence number is in it
 	Retries bool // the client's own retry_on_conflict is
+	// Token is what the action says of the locks under which its client works; empty: nothing. No engine knows that member: such an item has
+	// to be written by a request of its own.
+	Token string
 	// PassRejected says that a rejection by the engine (429) is its answer. Else it waits and goes again.
 	PassRejected bool
 	// Odd says that the engine refuses this one item, or that nobody could tell what it means alone: it goes as it is.
@@ -278,6 +281,8 @@ func (it *Item) readMember(name string, v gjson.Result) bool {
 		it.addParam(trimUnderscore(name), text)
 	case "pipeline", "require_alias":
 		it.addParam(name, text)
+	case "lock_token":
+		it.Token = text
 	default:
 		return false
 	}

@@ -15,7 +15,7 @@ import (
 // Intercept is the door's hook. It reports false for requests that are to be forwarded as they are.
 func (i *Interceptor) Intercept(x *proxy.Exchange) bool {
 	r := i.of(x)
-	if i.dryRun(r) || i.once(r) {
+	if r.takeTokens() || i.dryRun(r) || i.once(r) {
 		return true
 	}
 	return i.dispatch(r)

@@ -7,6 +7,7 @@ import (
 	"optimist/internal/catalog"
 	"optimist/internal/client"
 	"optimist/internal/es"
+	"optimist/internal/fencing"
 	"optimist/internal/idempotency"
 	"optimist/internal/learn"
 	"optimist/internal/obs"
@@ -65,6 +66,7 @@ type request struct {
 	keyed
 	write   write.Request
 	reading watch.Reading
+	tokens  fencing.Tokens // of the locks under which its client works
 }
 
 // of is an exchange's request.

@@ -221,6 +221,8 @@ func (b *items) needsGuard(it *item) (bool, error) {
 	switch {
 	case it.Odd:
 		return false, nil
+	case it.Token != "":
+		return true, nil
 	case it.Kind != api.Delete && (ru.Transform != nil || b.stamps && b.i.watcher.Stamper(&b.r.Request, it.Index, rule.Observe) != nil):
 		return true, nil
 	case it.Kind == api.IndexAuto:
@@ -372,6 +374,10 @@ func (b *items) perform(ctx context.Context, it *item) {
 	*w = write.Request{Op: &it.op, Method: []byte(method), Fields: b.fields, Body: it.Source, Rule: it.rule, Client: &b.r.Request,
 		Session: c.Session, Realm: c.Realm, Route: c.Route, Caller: b.caller, Anonymous: !c.Known, Background: background(b.fields, it.rule),
 		Way: b.group.Item(&it.Item)}
+	if w.Tokens, it.err = b.r.tokensOf(&it.Item); it.err != nil {
+		it.account.Kind = outcome.Refused
+		return
+	}
 	if it.err = b.i.takeStamp(ctx, b.r, w, it.Index, it.rule); it.err != nil {
 		it.account.Kind = outcome.Refused
 		return

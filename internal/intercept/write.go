@@ -113,7 +113,7 @@ func showsDocument(w *write.Request) bool {
 // whole.
 func (i *Interceptor) prepare(r *request, ru *rule.Rule) (reason string, err error) {
 	op, c, w := r.Op(), r.Client(), &r.write
-	*w = write.Request{Op: op, Method: r.Head().Method, Fields: r.Fields(), Rule: ru, WriteID: r.mark}
+	*w = write.Request{Op: op, Method: r.Head().Method, Fields: r.Fields(), Rule: ru, WriteID: r.mark, Tokens: r.tokens}
 	switch {
 	case c.Signed || r.SignedQuery():
 		return outcome.ReasonSigned, nil

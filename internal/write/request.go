@@ -11,6 +11,7 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/etag"
+	"optimist/internal/fencing"
 	"optimist/internal/intake"
 	"optimist/internal/intent"
 	"optimist/internal/jsontext"
@@ -187,6 +188,8 @@ type Request struct {
 	// WriteID is the id of the marks that the write leaves, where a rule has it leave some: of a write that may be repeated by another
 	// proxy, say, which looks for it. Zero: each try has one of its own.
 	WriteID stamp.ID
+	// Tokens are of the leases of the locks under which its client works.
+	Tokens fencing.Tokens
 
 	change change // of the Do under way
 }

@@ -1,0 +1,75 @@
+package app
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"optimist/internal/enginetest"
+)
+
+// TestTokensStayAtOptimist has writes name tokens of locks in each of the ways, and holds what the engine gets.
+func TestTokensStayAtOptimist(t *testing.T) {
+	var mu sync.Mutex
+	var seen []string
+	engine := enginetest.Between(t, enginetest.Serve(t), func(_ http.ResponseWriter, r *http.Request) bool {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		mu.Lock()
+		defer mu.Unlock()
+		if r.Method != http.MethodGet {
+			seen = append(seen, r.RequestURI+" "+string(body))
+		}
+		return false
+	})
+	w := newWorldOn(t, "rules: [{name: shop, match: {index: [shop]}}]", Identity{Infer: true}, engine)
+	for _, c := range []struct{ method, target, body, field string }{
+		{"PUT", "/shop/_doc/1?lock_token=7", `{"a":1}`, ""},
+		{"PUT", "/shop/_doc/1?refresh=true&lock_token=7", `{"a":2}`, ""},
+		{"PUT", "/other/_doc/1?lock_token=7,8", `{"a":2}`, ""},
+		{"POST", "/shop/_doc?lock_token=7", `{"a":2}`, ""},
+		{"POST", "/shop/_update/1?lock_token=7", `{"doc":{"a":3}}`, ""},
+		{"PUT", "/shop/_doc/1", `{"a":4}`, "7, 8"},
+		{"POST", "/_bulk?lock_token=7", lines(`{"index":{"_index":"shop","_id":"2"}}`, `{}`), ""},
+		{"POST", "/shop/_bulk", lines(`{"index":{"_id":"3","lock_token":7}}`, `{}`, `{"delete":{"_id":"3","lock_token":"8,9"}}`), ""},
+		{"DELETE", "/shop/_doc/1?lock_token=7", "", ""},
+	} {
+		fields := []string{}
+		if c.field != "" {
+			fields = []string{"Optimist-Lock-Token", c.field}
+		}
+		if a := w.ask(w.proxied, c.method, c.target, c.body, fields...); a.Status > 201 || strings.Contains(a.Body, `"errors":true`) {
+			t.Errorf("%s %s: %d %s", c.method, c.target, a.Status, a.Body)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(seen) == 0 || strings.Contains(strings.Join(seen, "\n"), "lock_token") {
+		t.Errorf("the engine got:\n%s", strings.Join(seen, "\n"))
+	}
+}
+
+func TestNonsenseInPlaceOfATokenIsRefused(t *testing.T) {
+	w := newWorld(t, "rules: [{name: shop, match: {index: [shop]}}]", Identity{Infer: true})
+	for _, token := range []string{"x", "0", "-3", "1.5", "7,", "9007199254740992"} {
+		for name, a := range map[string]answer{
+			"field":                       w.ask(w.proxied, "PUT", "/shop/_doc/1", `{}`, "Optimist-Lock-Token", token),
+			"query":                       w.ask(w.proxied, "PUT", "/shop/_doc/1?lock_token="+token, `{}`),
+			"delete":                      w.ask(w.proxied, "DELETE", "/shop/_doc/1?lock_token="+token, ""),
+			"query of a request by query": w.ask(w.proxied, "POST", "/shop/_delete_by_query?lock_token="+token, `{"query":{"match_all":{}}}`),
+		} {
+			if a.Status != 400 || !strings.Contains(a.Body, `"type":"illegal_argument_exception"`) || !strings.Contains(a.Body, "9007199254740991") {
+				t.Errorf("%s %s: %d %s", name, token, a.Status, a.Body)
+			}
+		}
+		a := w.ask(w.proxied, "POST", "/shop/_bulk", lines(`{"index":{"_id":"1","lock_token":"`+token+`"}}`, `{}`, `{"index":{"_id":"2"}}`, `{}`))
+		if got := told(a); got != "index 400 illegal_argument_exception, index 201 created" && got != "index 400 illegal_argument_exception, index 200 updated" {
+			t.Errorf("an item with %s: %d %s", token, a.Status, a.Body)
+		}
+	}
+	if got := w.stored("/shop/_doc/1"); !strings.Contains(got, "error") {
+		t.Errorf("stored: %s", got)
+	}
+}

@@ -1,0 +1,83 @@
+// Package fencing reads the tokens that a write carries: of the leases of the locks under which its client works.
+//
+// It doesn't know whether a token is one of a lease, nor of which.
+package fencing
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strconv"
+
+	"optimist/internal/uri"
+	"optimist/internal/wire"
+)
+
+// Where a write carries its tokens. All of them are taken out before the write goes to the engine.
+const (
+	Field  = "Optimist-Lock-Token" // of the request, also for all items of a bulk
+	Param  = "lock_token"          // of the request's query, likewise
+	Member = "lock_token"          // of an item's action in a bulk, for that item: a number, or a string as in Field
+)
+
+// mostTokens is how many tokens a write may carry: one for each document of a bulk of some size.
+const mostTokens = 1000
+
+// maxToken is below 2^53, so that a token is the same number for clients that read all numbers as floats.
+const maxToken = 1<<53 - 1
+
+// ErrBad reports tokens that can't be any: the client gets a 400, and nothing is sent.
+var ErrBad = errors.New("a lock's token is a number from 1 to 9007199254740991, as it was answered to the request for the lock; " +
+	"a write may carry up to 1000, separated by commas")
+
+// Tokens are those of one write, each once, in no order. The zero value are none. They aren't changed: several writes may have the same.
+type Tokens []int64
+
+// Has reports whether a token is among them.
+func (t Tokens) Has(token int64) bool { return slices.Contains(t, token) }
+
+// Equal reports whether both are the same tokens.
+func (t Tokens) Equal(o Tokens) bool {
+	return len(t) == len(o) && !slices.ContainsFunc(t, func(token int64) bool { return !o.Has(token) })
+}
+
+// With is t and the tokens in a text. The error is ErrBad; a text of blanks has no tokens, and is one.
+func (t Tokens) With(text []byte) (Tokens, error) {
+	out := slices.Clone(t)
+	for part := range bytes.SplitSeq(text, []byte(",")) {
+		token, err := strconv.ParseInt(string(bytes.Trim(part, " \t")), 10, 64)
+		if err != nil || token < 1 || token > maxToken {
+			return nil, ErrBad
+		}
+		if !out.Has(token) {
+			out = append(out, token)
+		}
+		if len(out) > mostTokens {
+			return nil, ErrBad
+		}
+	}
+	return out, nil
+}
+
+// Read gives the tokens in a request's fields and in its query. The error is ErrBad. A request without any costs no memory.
+func Read(fields []wire.Field, query []byte) (t Tokens, err error) {
+	for i := range fields {
+		if !wire.EqualFold(fields[i].Name, fieldName) {
+			continue
+		}
+		if t, err = t.With(fields[i].Value); err != nil {
+			return nil, err
+		}
+	}
+	raw, given := uri.Param(query, Param)
+	if !given {
+		return t, nil
+	}
+	value, err := uri.DecodeValue(nil, raw)
+	if err != nil {
+		return nil, ErrBad
+	}
+	return t.With(value)
+}
+
+const fieldName = "optimist-lock-token" // as wire.EqualFold takes it

@@ -1,0 +1,61 @@
+package intercept
+
+import (
+	"net/http"
+
+	"optimist/internal/api"
+	"optimist/internal/bulk"
+	"optimist/internal/fencing"
+	"optimist/internal/uri"
+	"optimist/proxy"
+)
+
+// takeTokens reads the tokens of the locks that a write names, and takes them out of its query, which no engine would take. It reports
+// true where they are none: the client has been told. Signed requests are left as they are.
+func (r *request) takeTokens() (refused bool) {
+	r.tokens = nil
+	op, h := r.Op(), r.Head()
+	if !writes(op.Kind) {
+		return false
+	}
+	_, inQuery := uri.Param(op.Query, fencing.Param)
+	if inQuery && (op.Fragment || !r.Rewritable()) {
+		return false
+	}
+	tokens, err := fencing.Read(h.Fields, op.Query)
+	if err != nil {
+		r.Fail(tokenFailure(err))
+		return true
+	}
+	if r.tokens = tokens; inQuery {
+		target := append([]byte(nil), op.Path...)
+		h.Target = uri.WithParams(target, uri.Without(nil, op.Query, fencing.Param))
+		api.Parse(h.Method, h.Target, op)
+	}
+	return false
+}
+
+// writes reports whether a request of the kind writes documents.
+func writes(k api.Kind) bool {
+	switch k {
+	case api.IndexAuto, api.Bulk, api.UpdateByQuery, api.DeleteByQuery:
+		return true
+	}
+	return k.Write()
+}
+
+// tokensOf are the tokens of an item of a bulk: those of the whole, and its own.
+func (r *request) tokensOf(it *bulk.Item) (fencing.Tokens, error) {
+	if it.Token == "" {
+		return r.tokens, nil
+	}
+	tokens, err := r.tokens.With([]byte(it.Token))
+	if err != nil {
+		return nil, tokenFailure(err)
+	}
+	return tokens, nil
+}
+
+func tokenFailure(err error) error {
+	return &proxy.Failure{Status: http.StatusBadRequest, Type: "illegal_argument_exception", Reason: err.Error()}
+}
