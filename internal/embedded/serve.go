@@ -3,7 +3,6 @@ package embedded
 import (
 	"errors"
 	"net"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,30 +21,98 @@ const (
 
 // door is the engine's listener side.
 type door struct {
-	mu     sync.Mutex
-	server *fasthttp.Server
-	bound  []string
+	mu        sync.Mutex
+	server    *fasthttp.Server
+	listeners []net.Listener
+	silent    map[net.Conn]struct{} // connections that no byte of a request has come on
+	closed    bool
 }
 
-// Serve answers requests on ln until Close. It may be called for several listeners. The error is the listener's.
+// Serve answers requests on ln until Close, and returns at once after it. It may be called for several listeners. The error is the
+// listener's.
 func (e *Engine) Serve(ln net.Listener) error {
 	s := e.start()
-	e.door.mu.Lock()
-	e.door.bound = append(e.door.bound, ln.Addr().String())
-	e.door.mu.Unlock()
-	return s.Serve(ln)
+	if !e.door.add(ln) {
+		return ln.Close()
+	}
+	return s.Serve(listener{ln, &e.door})
+}
+
+// add reports whether the listener may be served.
+func (d *door) add(ln net.Listener) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.listeners = append(d.listeners, ln)
+	return !d.closed
 }
 
 func (d *door) addresses() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.Clone(d.bound)
+	bound := make([]string, 0, len(d.listeners))
+	for _, ln := range d.listeners {
+		bound = append(bound, ln.Addr().String())
+	}
+	return bound
+}
+
+// close closes what the server's own Shutdown doesn't: listeners that its Serve hasn't got to yet, and connections without a request,
+// for which it would wait.
+func (d *door) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	for _, ln := range d.listeners {
+		_ = ln.Close()
+	}
+	for c := range d.silent {
+		_ = c.Close()
+	}
+}
+
+// listener gives connections that are known to the door until the first byte of a request comes.
+type listener struct {
+	net.Listener
+	door *door
+}
+
+func (l listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	l.door.mu.Lock()
+	defer l.door.mu.Unlock()
+	if l.door.closed {
+		_ = c.Close() // whoever reads from it finds that
+	}
+	l.door.silent[c] = struct{}{}
+	return &conn{Conn: c, door: l.door}, nil
+}
+
+// conn is a client's connection. One goroutine at a time reads from it.
+type conn struct {
+	net.Conn
+	door  *door
+	heard bool
+}
+
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if !c.heard {
+		c.heard = true
+		c.door.mu.Lock()
+		delete(c.door.silent, c.Conn)
+		c.door.mu.Unlock()
+	}
+	return n, err
 }
 
 func (e *Engine) start() *fasthttp.Server {
 	e.door.mu.Lock()
 	defer e.door.mu.Unlock()
 	if e.door.server == nil {
+		e.door.silent = map[net.Conn]struct{}{}
 		e.door.server = &fasthttp.Server{
 			Handler:               e.handle,
 			NoDefaultServerHeader: true,
@@ -93,7 +160,14 @@ func gzipWanted(accept []byte) bool {
 }
 
 // Close ends every Serve, after the requests that are being answered.
-func (e *Engine) Close() error { return e.start().Shutdown() }
+func (e *Engine) Close() error {
+	s := e.start()
+	e.door.close()
+	if err := s.Shutdown(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
 
 // handle turns fasthttp's request into ours. Bytes of ctx are reused after it returns, so that the body is copied: the
 // engine keeps it.
