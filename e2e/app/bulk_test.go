@@ -210,7 +210,7 @@ func TestBulksOfCartsAreExact(t *testing.T) {
 
 // TestBulksOfCartsByUnnamedSessionsAreGuessed: nothing tells the workers apart but what they send.
 func TestBulksOfCartsByUnnamedSessionsAreGuessed(t *testing.T) {
-	eachTarget(t, func(t *testing.T, e target) {
+	eachInferenceTarget(t, func(t *testing.T, e target) {
 		p := optimistFor(t, e, cart)
 		f := stack(t, e, stackers(16, p.URL, e.index(t), func(*stacker) {}), bulkRounds())
 		if most := 16 * bulkRounds() * shelfSize / mistaken; f.lost+f.doubled > most || f.refused != nil {

@@ -39,7 +39,7 @@ func TestHabitsAreExact(t *testing.T) {
 		app.Sessions
 		app.Guard
 	}{{"named", app.Named, app.Unguarded}, {"named-if-match", app.Named, app.ByMatch}, {"if-match", app.Unnamed, app.ByMatch}}
-	eachTarget(t, func(t *testing.T, e target) {
+	eachInferenceTarget(t, func(t *testing.T, e target) {
 		index, proxies := e.index(t), proxies(t, e)
 		for _, habit := range habits {
 			for _, shape := range app.Shapes() {
@@ -66,7 +66,7 @@ func TestHabitsAreExact(t *testing.T) {
 // TestHabitsOfUnnamedSessionsAreGuessed: nothing tells the workers apart, so that a base can be somebody else's. That costs few
 // changes, nothing is refused, and the answers say that they are guesses.
 func TestHabitsOfUnnamedSessionsAreGuessed(t *testing.T) {
-	eachTarget(t, func(t *testing.T, e target) {
+	eachInferenceTarget(t, func(t *testing.T, e target) {
 		index, proxies := e.index(t), proxies(t, e)
 		for _, habit := range habits {
 			for _, shape := range app.Shapes() {

@@ -21,7 +21,7 @@ var mistakenDocuments = map[app.Shape]int64{app.Cart: 4, app.Order: 16, app.Tick
 // TestDocumentsOfUnnamedSessionsLoseNothing: nothing tells the workers apart but what they send. While others only look, few changes may be
 // wrong, and then the answers say that they are guesses.
 func TestDocumentsOfUnnamedSessionsLoseNothing(t *testing.T) {
-	eachTarget(t, func(t *testing.T, e target) {
+	eachInferenceTarget(t, func(t *testing.T, e target) {
 		index, p := e.index(t), optimistFor(t, e, sums)
 		crowds := []int{16}
 		if long() {

@@ -44,6 +44,18 @@ func eachTarget(t *testing.T, test func(t *testing.T, e target)) {
 	engine.Each(t, engine.All(), func(t *testing.T, e *engine.Engine) { test(t, target{e.Kind.String(), e.URL}) })
 }
 
+// eachInferenceTarget is eachTarget for what is about the choice of bases alone. The choice is made of what clients have sent and seen, the same
+// on every engine: OpenSearch stands for all real ones, but with E2E_LONG.
+func eachInferenceTarget(t *testing.T, test func(t *testing.T, e target)) {
+	t.Helper()
+	if long() {
+		eachTarget(t, test)
+		return
+	}
+	t.Run("embedded", func(t *testing.T) { test(t, inMemory(t)) })
+	engine.Each(t, []engine.Kind{engine.OpenSearch38}, func(t *testing.T, e *engine.Engine) { test(t, target{e.Kind.String(), e.URL}) })
+}
+
 // inMemory serves an embedded engine for a test.
 func inMemory(t testing.TB) target {
 	t.Helper()

@@ -189,7 +189,7 @@ func TestPartsOfACartAreExact(t *testing.T) {
 		},
 		"credentials": func(c *carter) { c.header.Set("Authorization", "Bearer "+c.name) },
 	}
-	eachTarget(t, func(t *testing.T, e target) {
+	eachInferenceTarget(t, func(t *testing.T, e target) {
 		index, p := e.index(t), optimistFor(t, e, cart)
 		for name, set := range ways {
 			if e.name != "embedded" && !long() && name != "named" && name != "if-match" {
@@ -220,7 +220,7 @@ const mistaken = 40
 
 // TestPartsOfACartByUnnamedSessionsAreGuessed: nothing tells the workers apart but what they send.
 func TestPartsOfACartByUnnamedSessionsAreGuessed(t *testing.T) {
-	eachTarget(t, func(t *testing.T, e target) {
+	eachInferenceTarget(t, func(t *testing.T, e target) {
 		index, p := e.index(t), optimistFor(t, e, cart)
 		workers := carters(16, p.URL, "/"+index+"/_doc/1", func(*carter) {})
 		f := fill(t, e, workers, rounds(16))

@@ -85,7 +85,7 @@ func lostOf(t *testing.T, e target, index string, entries []string) (lost, store
 
 // TestObserveCountsWhatSearchThenIndexLoses.
 func TestObserveCountsWhatSearchThenIndexLoses(t *testing.T) {
-	eachTarget(t, func(t *testing.T, e target) {
+	eachInferenceTarget(t, func(t *testing.T, e target) {
 		for _, named := range []bool{false, true} {
 			t.Run(fmt.Sprintf("named=%v", named), func(t *testing.T) {
 				index := e.index(t)

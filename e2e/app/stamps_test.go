@@ -132,7 +132,7 @@ func TestStampedApplicationOutlivesItsProxies(t *testing.T) {
 // TestStampedApplicationIsRefusedNothingByOneProxy, whatever its habits: copies are told apart by their stamps, and no session is needed. Those
 // who keep theirs and save it again and again among them.
 func TestStampedApplicationIsRefusedNothingByOneProxy(t *testing.T) {
-	eachTarget(t, func(t *testing.T, e target) {
+	eachInferenceTarget(t, func(t *testing.T, e target) {
 		index, p := e.index(t), optimistFor(t, e, stamping)
 		more := append(habits[len(habits)-1:],
 			habit{"plain", func(*app.Application) {}, nil},

@@ -18,7 +18,7 @@ import (
 func TestWhatIsSuggestedLosesNothing(t *testing.T) {
 	shapes := append(app.Shapes(), app.Cart)
 	want := map[app.Shape]string{app.Counter: "/stock sum", app.Cart: "/count sum, /updated_at max"}
-	eachTarget(t, func(t *testing.T, e target) {
+	eachInferenceTarget(t, func(t *testing.T, e target) {
 		for _, mode := range []string{"guard", "observe"} {
 			t.Run(mode, func(t *testing.T) {
 				index := map[app.Shape]string{}

@@ -18,7 +18,7 @@ import (
 
 // TestClientThatWritesFromMemoryRevertsNothing: what it holds is older than what is stored, which it never looks at again.
 func TestClientThatWritesFromMemoryRevertsNothing(t *testing.T) {
-	eachTarget(t, func(t *testing.T, e target) {
+	eachInferenceTarget(t, func(t *testing.T, e target) {
 		index, proxies := e.index(t), proxies(t, e)
 		for _, known := range []struct {
 			name string
