@@ -186,7 +186,7 @@ func (a *App) openSessions(c *config.Config) error {
 	}
 	a.interceptor = intercept.New(intercept.Options{
 		Rules: a.rules, Upstream: a.nodes, Carrier: carrier, Documents: engine, Writes: writes, Sessions: a.sessions,
-		Identity: identity(&c.Sessions, &c.Identity), Metrics: a.metrics,
+		Identity: readIdentity(&c.Sessions, &c.Identity), Metrics: a.metrics,
 		Keys:    keys,
 		Learner: a.learner, MaxBody: c.Limits.MaxGuardedBody.Bytes(), Unlisted: a.unlisted(),
 	})

@@ -13,6 +13,7 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/enginetest"
+	"optimist/internal/identity"
 	"optimist/internal/session"
 	"optimist/internal/watch"
 )
@@ -22,7 +23,7 @@ func (w *world) base(index, id string) session.Base {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
 	cancel()
-	b, err := w.app.sessions.Take(ctx, session.Named(session.Credentials{}, []byte("s")), doc.Ref{Index: index, ID: id}, nil)
+	b, err := w.app.sessions.Take(ctx, identity.Named(session.Credentials{}, []byte("s")), doc.Ref{Index: index, ID: id}, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}

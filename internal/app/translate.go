@@ -59,8 +59,8 @@ func sniffing(a config.SniffAnswer) proxy.Sniffing {
 	return proxy.SniffRewrite
 }
 
-// identity is how clients are told apart.
-func identity(c *config.Sessions, who *config.Identity) client.Identity {
+// readIdentity is how clients are told apart.
+func readIdentity(c *config.Sessions, who *config.Identity) client.Identity {
 	id := client.Identity{
 		Headers: c.Header.Names(), Traces: c.Header.Traces(),
 		Fields: fieldNames(who), Parameters: wire.NewNames(append(slices.Clone(wire.IdentityParameters), who.Parameters)...),

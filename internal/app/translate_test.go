@@ -78,7 +78,7 @@ func TestSessionsAreToldApartAsConfigured(t *testing.T) {
 		"sessions: {infer: none, header: ''}":                                    {},
 	} {
 		c := parsed(t, content)
-		got := identity(&c.Sessions, &c.Identity)
+		got := readIdentity(&c.Sessions, &c.Identity)
 		if !got.Fields.Has([]byte("X-Tenant")) || !got.Parameters.Has([]byte("tenant")) || got.Fields.Has([]byte("X-Shop")) {
 			t.Errorf("%q: the usual names aren't known, or others are", content)
 		}
@@ -91,7 +91,7 @@ func TestSessionsAreToldApartAsConfigured(t *testing.T) {
 
 func TestNamesOfTheConfigurationTellClientsApartToo(t *testing.T) {
 	c := parsed(t, "identity: {fields: [X-Shop, X-Env-*, -x-user], parameters: [shard]}")
-	got := identity(&c.Sessions, &c.Identity)
+	got := readIdentity(&c.Sessions, &c.Identity)
 	for name, want := range map[string]bool{"x-shop": true, "X-ENV-A": true, "x-user": false, "x-remote-user": true, "X-Tenant-Id": true, "x-other": false} {
 		if got.Fields.Has([]byte(name)) != want {
 			t.Errorf("%s: %v", name, !want)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"optimist/internal/es"
+	"optimist/internal/identity"
 	"optimist/internal/session"
 )
 
@@ -26,7 +27,7 @@ func (c *clusters) Describe(_ context.Context, who es.Caller, name string) (es.I
 }
 
 func asker(name string) Asker {
-	who := session.CredentialsOf([]byte(name))
+	who := identity.CredentialsOf([]byte(name))
 	return Asker{Realm: who, Credentials: who, Caller: es.Caller{Params: []byte(name)}}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"optimist/internal/budget"
+	"optimist/internal/identity"
 	"optimist/internal/session"
 	"optimist/internal/uri"
 	"optimist/internal/wire"
@@ -52,7 +53,7 @@ type role uint8
 
 const (
 	noRole    role = iota // it is of this request or connection alone, or about its body or answer
-	identity              // it says who asks, or for whom
+	authority             // it says who asks, or for whom
 	address               // it says where the request comes from
 	sessions              // it names the session
 	tracing               // it is the traceparent
@@ -67,7 +68,7 @@ func (id *Identity) roleOf(name []byte) role {
 	case wire.EqualFold(name, "traceparent"):
 		return tracing
 	case id.identifies(name):
-		return identity
+		return authority
 	case wire.IsAddress(name):
 		return address
 	case wire.IsOwn(name), wire.IsPassing(name):
@@ -83,12 +84,12 @@ func (id *Identity) nameOf(name []byte) int {
 
 // marks are what a request says of its client.
 type marks struct {
-	identity, address, otherwise []wire.Field
-	name                         []byte // of the session
-	forwarded                    []byte // X-Forwarded-For
-	trace                        session.Trace
-	params                       []byte
-	subject                      []byte
+	authority, address, otherwise []wire.Field
+	name                          []byte // of the session
+	forwarded                     []byte // X-Forwarded-For
+	trace                         session.Trace
+	params                        []byte
+	subject                       []byte
 }
 
 // gather reads the marks off a request's fields and query, into which they point.
@@ -96,8 +97,8 @@ func (id *Identity) gather(fields []wire.Field, query []byte) (m marks) {
 	named := len(id.Headers)
 	for _, f := range fields {
 		switch id.roleOf(f.Name) {
-		case identity:
-			m.identity = append(m.identity, f)
+		case authority:
+			m.authority = append(m.authority, f)
 		case address:
 			m.address = append(m.address, f)
 			if wire.EqualFold(f.Name, "x-forwarded-for") {
@@ -133,16 +134,16 @@ func (c *Client) Owner() budget.Owner {
 
 func (id *Identity) client(m *marks, addr netip.AddrPort) Client {
 	c := Client{Params: m.params, Unlisted: len(m.address)+len(m.otherwise) > 0}
-	credentials := session.CredentialsOf(m.who()...)
+	credentials := identity.CredentialsOf(m.who()...)
 	c.Realm = credentials
 	if len(m.address) > 0 {
-		c.Realm = session.CredentialsOf(append(texts(m.address), credentials[:])...)
+		c.Realm = identity.CredentialsOf(append(texts(m.address), credentials[:])...)
 	}
 	c.Route = c.Realm
 	if len(m.otherwise) > 0 {
-		c.Route = session.CredentialsOf(append(texts(m.otherwise), c.Realm[:])...)
+		c.Route = identity.CredentialsOf(append(texts(m.otherwise), c.Realm[:])...)
 	}
-	for _, f := range m.identity {
+	for _, f := range m.authority {
 		if wire.EqualFold(f.Name, "authorization") {
 			v := f.Value
 			c.Signed = c.Signed || hasPrefixFold(v, "aws4-") || hasPrefixFold(v, "signature") || hasPrefixFold(v, "digest")
@@ -152,18 +153,18 @@ func (id *Identity) client(m *marks, addr netip.AddrPort) Client {
 	c.Address = id.address(addr.Addr(), m.forwarded)
 	switch {
 	case len(m.name) > 0:
-		c.Session, c.Known = session.Named(credentials, m.name), true
+		c.Session, c.Known = identity.Named(credentials, m.name), true
 	case id.Infer && id.Address:
-		c.Session, c.Known = session.Inferred(credentials, c.Address), true
+		c.Session, c.Known = identity.Inferred(credentials, c.Address), true
 	default:
-		c.Session, c.Known = session.Inferred(credentials, netip.Addr{}), id.Infer
+		c.Session, c.Known = identity.Inferred(credentials, netip.Addr{}), id.Infer
 	}
 	return c
 }
 
 // who is what the request says of who asks, in an order that doesn't depend on that of the fields.
 func (m *marks) who() [][]byte {
-	list := texts(m.identity)
+	list := texts(m.authority)
 	if len(m.params) > 0 {
 		list = append(list, []byte("?"), m.params)
 	}

@@ -10,9 +10,9 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/catalog"
 	"optimist/internal/es"
+	"optimist/internal/identity"
 	"optimist/internal/outcome"
 	"optimist/internal/rule"
-	"optimist/internal/session"
 	"optimist/internal/wire"
 	"optimist/internal/write"
 	"optimist/proxy"
@@ -71,7 +71,7 @@ func (i *Interceptor) Again(ctx context.Context, a *Again) (*Done, error) {
 		given = &write.Given{}
 	}
 	w := &write.Request{Op: &op, Method: method, Fields: a.Fields, Body: a.Body, Rule: ru, Given: given,
-		Session: session.Named(c.Session.Credentials(), []byte("dead letter "+a.Name)), Caller: caller, Realm: c.Realm, Route: c.Route,
+		Session: identity.Named(c.Session.Credentials(), []byte("dead letter "+a.Name)), Caller: caller, Realm: c.Realm, Route: c.Route,
 		Anonymous: true, Background: background(a.Fields, ru)}
 	answer, err := i.Writes.Do(ctx, w)
 	if err != nil {

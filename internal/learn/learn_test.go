@@ -11,6 +11,7 @@ import (
 
 	"optimist/internal/config"
 	"optimist/internal/doc"
+	"optimist/internal/identity"
 	"optimist/internal/session"
 	"optimist/rewrite/merge"
 )
@@ -310,14 +311,14 @@ func TestInObserveModeWhatOthersSentIsTheEvidence(t *testing.T) {
 func TestManyClientsThatNeverReadAreSaidOnce(t *testing.T) {
 	f := newFight(t)
 	for i := range 100 {
-		f.Blind("jobs", session.Named(session.Credentials{}, []byte{byte(i % (manyBlind - 2))}))
-		f.Blind("jobs", session.Inferred(session.Credentials{}, netip.Addr{}).In(session.Trace{byte(i)}))
+		f.Blind("jobs", identity.Named(session.Credentials{}, []byte{byte(i % (manyBlind - 2))}))
+		f.Blind("jobs", identity.Inferred(session.Credentials{}, netip.Addr{}).In(session.Trace{byte(i)}))
 	}
 	if f.log.Len() > 0 {
 		t.Errorf("logged %s", &f.log)
 	}
 	for i := range 100 {
-		f.Blind("jobs", session.Named(session.Credentials{}, []byte{byte(i)}))
+		f.Blind("jobs", identity.Named(session.Credentials{}, []byte{byte(i)}))
 	}
 	if n := strings.Count(f.log.String(), "a second optimist, or a way around"); n != 1 || !strings.Contains(f.log.String(), "index=jobs") {
 		t.Errorf("%d lines: %s", n, &f.log)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"optimist/internal/doc"
+	"optimist/internal/identity"
 )
 
 func benchRevision() doc.Revision {
@@ -19,7 +20,7 @@ func BenchmarkSession(b *testing.B) {
 	auth, name := []byte("Basic dXNlcjpwYXNzd29yZA=="), []byte("0b1946a8-1d3e-4f0e-9a2a-7f3b7d2f1f6c")
 	b.ReportAllocs()
 	for b.Loop() {
-		Named(CredentialsOf(auth), name)
+		identity.Named(identity.CredentialsOf(auth), name)
 	}
 }
 
@@ -71,7 +72,7 @@ func BenchmarkReadsOfManyDocuments(b *testing.B) {
 	var next atomic.Uint32
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
-		sess := Inferred(alice, netip.AddrFrom4([4]byte{10, 0, 0, byte(next.Add(1))}))
+		sess := identity.Inferred(alice, netip.AddrFrom4([4]byte{10, 0, 0, byte(next.Add(1))}))
 		i := int(next.Load()) * 1000
 		for pb.Next() {
 			s.Read(sess, refs[i%len(refs)], r, s.Epoch())

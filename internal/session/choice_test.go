@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"optimist/internal/identity"
 	"optimist/internal/rank"
 )
 
@@ -287,7 +288,7 @@ func TestGivenNumbersHaveTheBodyThatAnotherSessionHolds(t *testing.T) {
 
 func TestNumbersFromWhichANamedSessionHasWrittenHaveNoBody(t *testing.T) {
 	s, _ := newTest(t)
-	for _, sess := range []Session{one, Named(alice, []byte("two"))} { // the body stays for the other one
+	for _, sess := range []Session{one, identity.Named(alice, []byte("two"))} { // the body stays for the other one
 		s.Read(sess, ref, rev(5, `{"a":1}`), s.Epoch())
 	}
 	b := s.TakeAt(one, ref, num(5), []byte(`{"a":2}`))

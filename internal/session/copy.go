@@ -2,35 +2,9 @@ package session
 
 import (
 	"context"
-	"encoding/binary"
 
 	"optimist/internal/doc"
 )
-
-// Copy is one copy of a document that a client holds, told from all others by what it was handed out with: a stamp, or the entity
-// tag of an answer. Who holds it may be one of many in a session, and may write from it again and again.
-type Copy struct {
-	// Numbers are those of the revision that was served, or those that an answer told.
-	Numbers doc.Numbers
-	// Token tells the copy from others with the same numbers. 0: nothing does.
-	Token uint64
-	// Served says that the copy is a revision as it was served. While this store doesn't know of a write from it, the change is
-	// counted from that revision. Otherwise it is what was sent with some write, and of one that isn't known the numbers alone
-	// are good.
-	Served bool
-}
-
-// holding is the session of who holds the copy: a thread of work of its own, whatever else the client does.
-func (s Session) holding(c Copy) Session {
-	var b [40]byte
-	copy(b[:], s.credentials[:])
-	binary.BigEndian.PutUint64(b[16:], uint64(c.Numbers.SeqNo))       //nolint:gosec // whatever it is: it only has to differ
-	binary.BigEndian.PutUint64(b[24:], uint64(c.Numbers.PrimaryTerm)) //nolint:gosec // likewise
-	binary.BigEndian.PutUint64(b[32:], c.Token)
-	h := Named(s.credentials, b[:])
-	h.holder = true
-	return h
-}
 
 // TakeCopy chooses the base of a write from a copy and reserves it: what was last sent from the copy, or, of a copy from which
 // nothing was, the revision that was served, with its body if some session under the same credentials holds it. What is lost of a
@@ -67,7 +41,7 @@ func (s *Store) TakeCopy(ctx context.Context, sess Session, ref doc.Ref, c Copy,
 // Hold reserves what was last sent from a copy, for a write with another base, which it is to be joined to: KindNone is a copy
 // from which nothing was sent. It waits, and fails, as TakeCopy does.
 func (s *Store) Hold(ctx context.Context, sess Session, ref doc.Ref, c Copy, sent []byte) (Base, error) {
-	return s.Take(ctx, sess.holding(c), ref, sent)
+	return s.Take(ctx, sess.Holding(c), ref, sent)
 }
 
 // Join has o end together with b, as b does.

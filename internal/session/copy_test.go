@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"optimist/internal/doc"
+	"optimist/internal/identity"
 )
 
 // served is the n-th copy of revision 5 that somebody was served.
@@ -83,13 +84,13 @@ func TestACopyThatMayHaveBeenSavedIsNotCountedFromWhatWasServed(t *testing.T) {
 			c.advance(maxAge / 2)
 			s.Read(pool, ref, rev(5, `{"n":1}`), s.Epoch()) // not what happens: the revision isn't current any more
 			c.advance(maxAge / 2)
-			take, _ := s.Take(ended(), Named(alice, []byte("other")), doc.Ref{Index: "shop", ID: "2"}, nil)
+			take, _ := s.Take(ended(), identity.Named(alice, []byte("other")), doc.Ref{Index: "shop", ID: "2"}, nil)
 			take.Release()
 		},
 		"evicted": func(s *Store, _ *clock) {
 			k := key{sess: pool, ref: ref}
 			sh := s.shard(k)
-			k.sess = pool.holding(served(1))
+			k.sess = pool.Holding(served(1))
 			sh.mu.Lock()
 			e, _ := sh.lru.Peek(k)
 			sh.forget(e, ReasonEvicted)
@@ -194,7 +195,7 @@ func TestAnAnswersCopyNamesWhatWasSent(t *testing.T) {
 	want(t, b, KindGiven, 5)
 	wantView(t, b, "", "")
 	b.Release()
-	b = takeCopy(t, s, Inferred(bob, here), told, `{"n":4}`) // somebody else's
+	b = takeCopy(t, s, identity.Inferred(bob, here), told, `{"n":4}`) // somebody else's
 	want(t, b, KindGiven, 5)
 	wantView(t, b, "", "")
 	b.Release()
@@ -272,7 +273,7 @@ func TestADoubtfulWriteWithNumbersLeavesThemAlone(t *testing.T) {
 		t.Errorf("counted from %q once more, though it may be in the document", b.View)
 	}
 	b.Release()
-	b = s.TakeAt(Named(alice, []byte("two")), ref, num(5), []byte(`{"a":2}`))
+	b = s.TakeAt(identity.Named(alice, []byte("two")), ref, num(5), []byte(`{"a":2}`))
 	if want(t, b, KindGiven, 5); string(b.View) != `{"a":1}` {
 		t.Errorf("another's: view %q", b.View)
 	}

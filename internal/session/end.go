@@ -23,7 +23,7 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 		return
 	}
 	now := c.store.clock()
-	ix := c.store.index(c.key.ref.Index, c.key.sess.credentials, now)
+	ix := c.store.index(c.key.ref.Index, c.key.sess.Credentials(), now)
 	if !a.Created {
 		c.store.wrote(ix, c.key.sess, now)
 	}
@@ -33,7 +33,7 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 	renewed := false
 	if b.unanswered, renewed = c.settle(&a, deleted, ix, now); renewed {
 		c.store.notes.DropIndex(c.key.ref.Index, c.store.clock())
-		c.store.o.Renewed.Call(c.key.sess.credentials, c.key.ref.Index)
+		c.store.o.Renewed.Call(c.key.sess.Credentials(), c.key.ref.Index)
 	}
 }
 
@@ -55,7 +55,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64)
 		sh.markers.Remove(sh.mark(k))
 	}
 	if c.since >= gone && sh.documentOf(k, e, gone).knewNewer(a.Stored.Numbers, 0, c.taken) {
-		if gone, renewed = ix.Renew(life.Owner(k.sess.credentials), gone); renewed {
+		if gone, renewed = ix.Renew(life.Owner(k.sess.Credentials()), gone); renewed {
 			c.since = gone
 		}
 	}
@@ -74,7 +74,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64)
 	}
 	e = sh.put(k, gone, c.since, now)
 	sh.acknowledged(e, ix, a.Stored.Numbers, c.store.asked.Load())
-	if !deleted && !k.sess.named {
+	if !deleted && !k.sess.IsNamed() {
 		unanswered = e.repeats.acknowledge(c.attempt, a, repeat)
 	}
 	if !deleted {
@@ -84,7 +84,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64)
 	v.difference = a.differs()
 	sh.see(e, v, stored, sent)
 	if a.Copy.Token != 0 { // what was sent is known by the copy that the answer hands out
-		held := sh.put(key{k.sess.holding(a.Copy), e.key.ref}, gone, c.since, now)
+		held := sh.put(key{k.sess.Holding(a.Copy), e.key.ref}, gone, c.since, now)
 		sh.move(held, k.sess) // it is the client's
 		sh.see(held, v, stored, sent)
 	}
@@ -104,7 +104,7 @@ func (b *Base) Release() {
 	}
 	c.failure = c.contradiction
 	s, now := c.store, c.store.clock()
-	ix, sh := s.index(c.key.ref.Index, c.key.sess.credentials, now), s.shard(c.key)
+	ix, sh := s.index(c.key.ref.Index, c.key.sess.Credentials(), now), s.shard(c.key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.release(&c, ix.Gone(), now)

@@ -22,11 +22,10 @@ type key struct {
 }
 
 func keyOf(s Session, ref doc.Ref) key {
-	s.trace = Trace{}
-	return key{sess: s, ref: ref}
+	return key{sess: s.In(Trace{}), ref: ref}
 }
 
-func (k key) doc() docKey { return docKey{credentials: k.sess.credentials, ref: k.ref} }
+func (k key) doc() docKey { return docKey{credentials: k.sess.Credentials(), ref: k.ref} }
 
 func refLen(r doc.Ref) int64 { return int64(len(r.Index) + len(r.Routing) + len(r.ID)) }
 
@@ -179,7 +178,7 @@ const maxSpent = 16
 
 // spend keeps the numbers of the base that a write of a named session was made from.
 func (e *entry) spend(v *view) {
-	if !e.key.sess.named || e.key.sess.holder {
+	if !e.key.sess.IsNamed() || e.key.sess.IsOfHolder() {
 		return
 	}
 	for _, n := range [2]doc.Numbers{v.numbers, v.answer} {

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"optimist/internal/doc"
+	"optimist/internal/identity"
 )
 
 // glances are a store's, for all that a session can know of a document, with what Take says afterwards.
 func TestAGlanceSeesWhatTakeWouldReserveAndLeavesIt(t *testing.T) {
 	ref := doc.Ref{Index: "shop", ID: "1"}
-	named := Named(Credentials{}, []byte("a"))
-	inferred := Inferred(Credentials{}, netip.MustParseAddr("127.0.0.1"))
+	named := identity.Named(Credentials{}, []byte("a"))
+	inferred := identity.Inferred(Credentials{}, netip.MustParseAddr("127.0.0.1"))
 	for _, c := range []struct {
 		name string
 		sess Session
@@ -91,7 +92,7 @@ func TestAGlanceSeesWhatTakeWouldReserveAndLeavesIt(t *testing.T) {
 // TestAGlanceLeavesNobodyAnotherBase: who looks while others write must not have them choose from what is left.
 func TestAGlanceLeavesNobodyAnotherBase(t *testing.T) {
 	ref := doc.Ref{Index: "shop", ID: "1"}
-	sess := Inferred(Credentials{}, netip.MustParseAddr("127.0.0.1"))
+	sess := identity.Inferred(Credentials{}, netip.MustParseAddr("127.0.0.1"))
 	s := New(Options{})
 	s.Wrote(Credentials{}, "shop")
 	s.Read(sess, ref, revision(1, "a"), 0)

@@ -1,9 +1,13 @@
 package session
 
-import "testing"
+import (
+	"testing"
+
+	"optimist/internal/identity"
+)
 
 func TestABaseIsAGuessUnlessItIsNamed(t *testing.T) {
-	named := Named(Credentials{}, []byte("worker 7"))
+	named := identity.Named(Credentials{}, []byte("worker 7"))
 	for name, c := range map[string]struct {
 		reader, writer Session
 		other          bool // somebody else of the session has read, too

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"optimist/internal/doc"
+	"optimist/internal/identity"
 	"optimist/internal/life"
 )
 
@@ -35,8 +36,8 @@ func TestBlindWriterGetsNoBaseInItsIndex(t *testing.T) {
 		t.Fatalf("%d entries of a blind writer", n)
 	}
 	// Others, and the same one elsewhere, keep theirs.
-	s.Read(Inferred(alice, there), ref, rev(5, `{"a":1}`), s.Epoch())
-	want(t, take(t, s, Inferred(alice, there), `{"a":2}`), KindRead, 5)
+	s.Read(identity.Inferred(alice, there), ref, rev(5, `{"a":1}`), s.Epoch())
+	want(t, take(t, s, identity.Inferred(alice, there), `{"a":2}`), KindRead, 5)
 	other := doc.Ref{Index: "other", ID: "1"}
 	s.Read(pool, other, rev(5, `{"a":1}`), s.Epoch())
 	b, _ = s.Take(ended(), pool, other, nil)
@@ -212,7 +213,7 @@ func TestWhatWasKnownOfADroppedIndexIsLost(t *testing.T) {
 		b := take(t, s, pool, `{"a":2}`)
 		b.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`)})
 		drop(s)
-		if b := s.TakeAt(Inferred(alice, there), ref, num(5), nil); b.View != nil {
+		if b := s.TakeAt(identity.Inferred(alice, there), ref, num(5), nil); b.View != nil {
 			t.Fatal("bytes of an index that is gone")
 		}
 		wantLost(t, take(t, s, one, `{"a":2}`), ReasonIndex)

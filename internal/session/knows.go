@@ -5,7 +5,7 @@ import "optimist/internal/doc"
 // Knows reports whether the session knows of the document what may be the base of a write, or has known it: without that a write of it has
 // none. It is cheaper than Take, and reserves nothing.
 func (s *Store) Knows(sess Session, ref doc.Ref) bool {
-	if sess.InTrace() && s.Knows(sess.written(), ref) {
+	if sess.InTrace() && s.Knows(sess.Written(), ref) {
 		return true
 	}
 	sh, e, _, _ := s.open(sess, ref)

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"optimist/internal/doc"
+	"optimist/internal/identity"
 	"optimist/internal/rank"
 )
 
@@ -95,7 +96,7 @@ func (r *recount) entry(t complainer, e *entry) {
 	r.holders[e.holder] += e.held
 	for i, read := range e.reads {
 		r.hold(read.body)
-		if read.count < 1 || (e.key.sess.named && read.count != 1) || (i > 0 && read.order <= e.reads[i-1].order) {
+		if read.count < 1 || (e.key.sess.IsNamed() && read.count != 1) || (i > 0 && read.order <= e.reads[i-1].order) {
 			t.Errorf("reads %+v", e.reads)
 		}
 	}
@@ -270,7 +271,7 @@ func TestEntriesThatNobodyAsksForLeaveByAge(t *testing.T) {
 	}
 	c.advance(maxAge)
 	for i := range 50 {
-		s.Read(Inferred(bob, here), at(i), rev(5, `{"a":1}`), s.Epoch())
+		s.Read(identity.Inferred(bob, here), at(i), rev(5, `{"a":1}`), s.Epoch())
 	}
 	if n := s.Stats().Entries; n != 50 {
 		t.Fatalf("%d entries", n)

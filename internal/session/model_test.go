@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"optimist/internal/doc"
+	"optimist/internal/identity"
 	"optimist/internal/rank"
 )
 
@@ -119,7 +120,7 @@ func (m *model) read(k key, n int64, body string, at int) {
 	e.marker = ReasonNone
 	m.order++
 	e.newestRead = m.order
-	if k.sess.named {
+	if k.sess.IsNamed() {
 		e.reads = slices.DeleteFunc(e.reads, func(b modelBase) bool { return b.n != n })
 	}
 	i := slices.IndexFunc(e.reads, func(b modelBase) bool { return b.n == n })
@@ -130,7 +131,7 @@ func (m *model) read(k key, n int64, body string, at int) {
 	r := &e.reads[i]
 	r.count++
 	r.at = m.now
-	if k.sess.named {
+	if k.sess.IsNamed() {
 		r.count, r.order = 1, m.order
 	}
 	r.body = cmp.Or(r.body, body)
@@ -170,7 +171,7 @@ func (m *model) take(k key, sent string) (modelBase, bool) {
 	case e.marker != ReasonNone:
 		b.kind, b.reason = KindLost, e.marker
 	}
-	if b.kind != KindNone || k.sess.named {
+	if b.kind != KindNone || k.sess.IsNamed() {
 		e.flights = append(e.flights, !b.view && (b.kind == KindRead || b.kind == KindAbsent))
 	}
 	return b, true
@@ -247,7 +248,7 @@ func modelDistance(b modelBase, sent string) (dist, bool) {
 }
 
 func (m *model) land(e *modelEntry, b modelBase, k key) bool {
-	if b.kind == KindNone && !k.sess.named || b.reason == ReasonBlind && b.kind == KindNone {
+	if b.kind == KindNone && !k.sess.IsNamed() || b.reason == ReasonBlind && b.kind == KindNone {
 		return false
 	}
 	reads := !b.view && (b.kind == KindRead || b.kind == KindAbsent)
@@ -275,7 +276,7 @@ func (m *model) release(k key, b modelBase, since int) {
 		}
 		return
 	}
-	if k.sess.named && e.newestRead > b.order {
+	if k.sess.IsNamed() && e.newestRead > b.order {
 		return
 	}
 	e.marker = ReasonNone
@@ -295,7 +296,7 @@ func (m *model) commit(k key, b modelBase, since int, n int64, stored, sent stri
 		m.writes[k.ref.Index] = true
 	}
 	e := m.entry(k)
-	if b.kind == KindNone && !k.sess.named && !created && n >= 0 && !(b.reason == ReasonBlind && b.several) {
+	if b.kind == KindNone && !k.sess.IsNamed() && !created && n >= 0 && !(b.reason == ReasonBlind && b.several) {
 		m.blind[[2]any{k.sess, k.ref.Index}] = m.now + maxAge
 	}
 	e.marker = ReasonNone
@@ -362,7 +363,7 @@ func (w *world) key(t *rapid.T) key {
 		// Most happens in few places, so that much happens there.
 		{pool, ref}, {pool, ref}, {pool, ref}, {one, ref}, {one, ref},
 		{pool, doc.Ref{Index: shop, ID: "2"}}, {one, doc.Ref{Index: other, ID: "1"}},
-		{Inferred(bob, here), ref}, {Named(bob, []byte("thread-1")), ref}, {Inferred(bob, here), doc.Ref{Index: other, ID: "1"}},
+		{identity.Inferred(bob, here), ref}, {identity.Named(bob, []byte("thread-1")), ref}, {identity.Inferred(bob, here), doc.Ref{Index: other, ID: "1"}},
 	}).Draw(t, "key")
 }
 

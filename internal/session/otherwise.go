@@ -12,7 +12,7 @@ import (
 // would count as its own.
 func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
 	if sess.InTrace() {
-		s.ReadUnknown(sess.written(), ref)
+		s.ReadUnknown(sess.Written(), ref)
 	}
 	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()
@@ -27,7 +27,7 @@ func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
 // now doesn't come back.
 func (sh *shard) outdate(e *entry) {
 	sh.dropView(e)
-	if e.key.sess.named {
+	if e.key.sess.IsNamed() {
 		e.newestRead = sh.order
 		for i := len(e.reads) - 1; i >= 0; i-- {
 			sh.removeRead(e, i)
@@ -46,7 +46,7 @@ func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bo
 		return
 	}
 	if sess.InTrace() {
-		s.WroteElse(sess.written(), ref, left, whole, at)
+		s.WroteElse(sess.Written(), ref, left, whole, at)
 	}
 	sh, e, gone, now := s.open(sess, ref)
 	defer sh.mu.Unlock()
@@ -54,7 +54,7 @@ func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bo
 		return
 	}
 	if left.Known() && at >= gone {
-		sh.acknowledged(e, s.index(ref.Index, sess.credentials, now), left.Numbers, s.asked.Load())
+		sh.acknowledged(e, s.index(ref.Index, sess.Credentials(), now), left.Numbers, s.asked.Load())
 	}
 	v := e.view
 	if v.set && left.Known() && left.SeqNo < v.numbers.SeqNo {
@@ -77,7 +77,7 @@ func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bo
 
 // superseded ends what a named session has read before it wrote the document itself. It returns what it has seen last: the read, or v.
 func (sh *shard) superseded(e *entry, left doc.Numbers, v view) view {
-	for i := len(e.reads) - 1; i >= 0 && e.key.sess.named; i-- {
+	for i := len(e.reads) - 1; i >= 0 && e.key.sess.IsNamed(); i-- {
 		r := &e.reads[i]
 		if r.numbers.SeqNo >= left.SeqNo && r.numbers.Known() {
 			continue // it has read what it wrote, or what came after
@@ -94,7 +94,7 @@ func (sh *shard) superseded(e *entry, left doc.Numbers, v view) view {
 // count any more. The caller unlocks the shard.
 func (s *Store) open(sess Session, ref doc.Ref) (sh *shard, e *entry, gone Epoch, now int64) {
 	now = s.clock()
-	ix := s.index(ref.Index, sess.credentials, now)
+	ix := s.index(ref.Index, sess.Credentials(), now)
 	k := keyOf(sess, ref)
 	sh = s.shard(k)
 	sh.mu.Lock()
@@ -106,7 +106,7 @@ func (s *Store) open(sess Session, ref doc.Ref) (sh *shard, e *entry, gone Epoch
 func (sh *shard) dropView(e *entry) {
 	sh.clearView(e)
 	sh.forgetHistory(e)
-	if e.key.sess.named {
+	if e.key.sess.IsNamed() {
 		e.memo = nil
 	}
 	sh.order++
@@ -128,7 +128,7 @@ func (sh *shard) emptied(e *entry, was bool) {
 func (s *Store) Shown(sess Session, ref doc.Ref, source []byte) {
 	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()
-	if e == nil || !sess.named || !e.view.set || len(e.reads) > 0 || alike(e.view.sentBody.bytes(), source) {
+	if e == nil || !sess.IsNamed() || !e.view.set || len(e.reads) > 0 || alike(e.view.sentBody.bytes(), source) {
 		return
 	}
 	if e.view.contradiction && e.view.failure {

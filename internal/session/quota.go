@@ -1,9 +1,6 @@
 package session
 
-import (
-	"container/heap"
-	"net/netip"
-)
+import "container/heap"
 
 // holder is a client as far as memory is concerned: what one shard keeps for it counts against it. When the shard is full, the client
 // that holds most gives up its oldest entry. As all clients together hold at least the bound then, it holds at least its fair share: the
@@ -20,18 +17,6 @@ type holder struct {
 // holderCost is what a holder costs: the struct, its slots in the map and in the heap.
 const holderCost = 320
 
-// holderSession is what the sessions of one client have in common. A client can make up any number of names, so they all count against
-// its credentials, copies included. And all addresses of an IPv6 network (/64) are its to take.
-func (s Session) holderSession() Session {
-	if s.named {
-		return Session{credentials: s.credentials, named: true}
-	}
-	if !netip.AddrFrom16(s.name).Is4In6() {
-		clear(s.name[8:])
-	}
-	return s
-}
-
 // holders are all of a shard: a heap, with the largest first.
 type holders struct {
 	of   map[Session]*holder
@@ -40,7 +25,7 @@ type holders struct {
 
 // get returns who holds what sess has seen, made if there is none.
 func (hs *holders) get(sess Session) (h *holder, made bool) {
-	sess = sess.holderSession()
+	sess = sess.Client()
 	if h = hs.of[sess]; h != nil {
 		return h, false
 	}
@@ -136,7 +121,7 @@ func (sh *shard) exit(e *entry) {
 
 // move has the client of sess hold e.
 func (sh *shard) move(e *entry, sess Session) {
-	if e.holder.sess != sess.holderSession() {
+	if e.holder.sess != sess.Client() {
 		sh.exit(e)
 		sh.enter(e, sess)
 	}

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"optimist/internal/identity"
 )
 
 // heldBy counts anew what a client holds by an entry.
@@ -66,13 +68,13 @@ func TestManyDocumentsOfOneClientEvictNothingOfAnother(t *testing.T) {
 	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}) }
 	v6 := func(i int) netip.Addr { return netip.AddrFrom16([16]byte{0: 0x20, 14: byte(i >> 8), 15: byte(i)}) }
 	for name, greedy := range map[string]func(i int) Session{
-		"other credentials": func(int) Session { return Inferred(bob, here) },
-		"other address":     func(int) Session { return Inferred(alice, there) },
-		"no credentials":    func(int) Session { return Inferred(Credentials{}, here) },
-		"a session":         func(int) Session { return Named(bob, []byte("thread")) },
-		"many sessions":     func(i int) Session { return Named(bob, []byte{byte(i >> 8), byte(i)}) },
-		"an IPv6 network":   func(i int) Session { return Inferred(bob, v6(i)) },
-		"two that share":    func(i int) Session { return Inferred(bob, addr(i%2)) },
+		"other credentials": func(int) Session { return identity.Inferred(bob, here) },
+		"other address":     func(int) Session { return identity.Inferred(alice, there) },
+		"no credentials":    func(int) Session { return identity.Inferred(Credentials{}, here) },
+		"a session":         func(int) Session { return identity.Named(bob, []byte("thread")) },
+		"many sessions":     func(i int) Session { return identity.Named(bob, []byte{byte(i >> 8), byte(i)}) },
+		"an IPv6 network":   func(i int) Session { return identity.Inferred(bob, v6(i)) },
+		"two that share":    func(i int) Session { return identity.Inferred(bob, addr(i%2)) },
 	} {
 		for _, victim := range []Session{pool, one} {
 			t.Run(name, func(t *testing.T) {
@@ -95,7 +97,7 @@ func TestManyDocumentsOfOneClientEvictNothingOfAnother(t *testing.T) {
 func TestManyWritesOfOneClientEvictNothingOfAnother(t *testing.T) {
 	s, _ := newTest(t, func(o *Options) { o.Memory = 256 << 10; o.Rank = nil })
 	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
-	greedy := Inferred(bob, there)
+	greedy := identity.Inferred(bob, there)
 	for i := range 260 {
 		for n := range int64(3) {
 			s.Read(greedy, at(i), rev(n+5, large(int(n))), s.Epoch())
@@ -114,7 +116,7 @@ func TestManyWritesOfOneClientEvictNothingOfAnother(t *testing.T) {
 func TestTheOnlyDocumentOfAClientIsKept(t *testing.T) {
 	s, _ := newTest(t, func(o *Options) { o.Memory = 256 << 10 })
 	for i := range 400 {
-		sess := Inferred(bob, netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}))
+		sess := identity.Inferred(bob, netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}))
 		s.Read(sess, at(i), rev(5, `{"a":"`+strings.Repeat("x", 1000)+`"}`), s.Epoch())
 	}
 	body := `{"a":"` + strings.Repeat("x", 40_000) + `"}`
@@ -130,7 +132,7 @@ func TestTheOnlyDocumentOfAClientIsKept(t *testing.T) {
 func TestFairShareIsKeptByEverybody(t *testing.T) {
 	const clients = 8
 	s, _ := newTest(t, func(o *Options) { o.Memory = 256 << 10 })
-	sess := func(c int) Session { return Inferred(Credentials{byte(c + 1)}, here) }
+	sess := func(c int) Session { return identity.Inferred(Credentials{byte(c + 1)}, here) }
 	for c := range clients {
 		for i := range 260 {
 			s.Read(sess(c), at(i), rev(5, large(i)), s.Epoch())

@@ -52,8 +52,8 @@ func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, aske
 		return
 	}
 	k := keyOf(sess, ref)
-	r := reading{s: s, sh: s.shard(k), k: k, trace: sess.trace, rev: rev, at: at, asked: asked, now: s.clock()}
-	r.ix = s.index(ref.Index, sess.credentials, r.now)
+	r := reading{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), rev: rev, at: at, asked: asked, now: s.clock()}
+	r.ix = s.index(ref.Index, sess.Credentials(), r.now)
 	if rev.Source != nil {
 		r.rev.Source = s.worth(rev.Source, r.ix, r.now)
 	}
@@ -63,7 +63,7 @@ func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, aske
 	}
 	if r.renewed {
 		s.notes.DropIndex(ref.Index, s.clock())
-		s.o.Renewed.Call(sess.credentials, ref.Index)
+		s.o.Renewed.Call(sess.Credentials(), ref.Index)
 	}
 }
 
@@ -84,7 +84,7 @@ func (r *reading) into(own bool) bool {
 	held, src := d.find(r.rev.Numbers), r.rev.Source
 	same := held != nil && src != nil && bytes.Equal(held.data, src)
 	if older, other := d.knewNewer(r.rev.Numbers, r.asked, 0), !same && held.isOther(src, r.asked); older || other {
-		if gone, r.renewed = r.ix.Renew(life.Owner(r.k.sess.credentials), gone); !r.renewed || !older && r.asked <= held.asked {
+		if gone, r.renewed = r.ix.Renew(life.Owner(r.k.sess.Credentials()), gone); !r.renewed || !older && r.asked <= held.asked {
 			r.sh.get(r.k, gone, r.now)
 			r.sh.lose(r.k, ReasonIndex) // it may be a read of the index that was there before
 			return true
@@ -119,8 +119,8 @@ func (r *reading) into(own bool) bool {
 
 // void reports whether the read is none for the session, whose entry may be nil.
 func (r *reading) void(e *entry, gone Epoch) bool {
-	switch named := e != nil && r.k.sess.named; {
-	case !r.k.sess.named && r.trace == Trace{} && r.ix.IsBlind(r.k.sess, r.now):
+	switch named := e != nil && r.k.sess.IsNamed(); {
+	case !r.k.sess.IsNamed() && r.trace == Trace{} && r.ix.IsBlind(r.k.sess, r.now):
 		r.sh.lose(r.k, ReasonBlind) // it does read this one: overwriting it is not blind
 	case r.at < gone:
 		if named && r.asked > e.asked {
@@ -139,7 +139,7 @@ func (sh *shard) read(e *entry, rev *doc.Revision, b *body, now int64) {
 	e.newestRead = sh.order
 	e.lost = ReasonNone
 	e.outlives(rev.Numbers)
-	named := e.key.sess.named
+	named := e.key.sess.IsNamed()
 	for i := len(e.reads) - 1; named && i >= 0; i-- {
 		if e.reads[i].numbers != rev.Numbers {
 			sh.removeRead(e, i)

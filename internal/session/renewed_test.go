@@ -10,10 +10,11 @@ import (
 	"pgregory.net/rapid"
 
 	"optimist/internal/doc"
+	"optimist/internal/identity"
 )
 
 // two is another thread of work under the same credentials as one.
-var two = Named(alice, []byte("thread-2"))
+var two = identity.Named(alice, []byte("thread-2"))
 
 // write has the session write what is stored as it is, and be acknowledged at n.
 func write(t *testing.T, s *Store, sess Session, n int64, body string) {
@@ -73,7 +74,7 @@ func TestBytesThatWereWrittenAreNotThoseThatAreRead(t *testing.T) {
 	write(t, s, one, 5, `{"a":1,"secret":1}`)
 	for _, sess := range []Session{two, pool} {
 		s.ReadAsked(sess, ref, rev(5, `{"a":1}`), s.Epoch(), s.Ask())
-		b := s.TakeAt(Named(alice, nil), ref, num(5), nil)
+		b := s.TakeAt(identity.Named(alice, nil), ref, num(5), nil)
 		if want(t, b, KindGiven, 5); string(b.View) != `{"a":1}` {
 			t.Errorf("who names the revision has read %s", b.View)
 		}
@@ -199,7 +200,7 @@ func TestBasesOfAnIndexThatIsMadeAnewAreWhatTheirClientsHave(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &renewal{s: New(Options{Memory: 4 << 20, Renewed: func(Credentials, string) { dropped++ }}), count: map[string]int{}}
 		for i := range 3 {
-			w.clients = append(w.clients, &renewalClient{name: fmt.Sprint("c", i), sess: Named(alice, []byte{byte(i)})})
+			w.clients = append(w.clients, &renewalClient{name: fmt.Sprint("c", i), sess: identity.Named(alice, []byte{byte(i)})})
 		}
 		w.clients[2].sess = pool // alone in it
 		t.Repeat(map[string]func(*rapid.T){
@@ -263,7 +264,7 @@ func (w *renewal) ask(t *rapid.T) {
 
 func (w *renewal) answer(t *rapid.T) {
 	c := w.client(t)
-	if len(c.asked) == 0 || c.read && !c.sess.named {
+	if len(c.asked) == 0 || c.read && !c.sess.IsNamed() {
 		t.Skip("nothing is asked, or what was read isn't written back yet: of an unnamed session each read is written back once")
 	}
 	i := rapid.IntRange(0, len(c.asked)-1).Draw(t, "read")
@@ -274,7 +275,7 @@ func (w *renewal) answer(t *rapid.T) {
 }
 
 func (w *renewal) search(t *rapid.T) {
-	if c := w.client(t); w.n != 0 && c.sess.named {
+	if c := w.client(t); w.n != 0 && c.sess.IsNamed() {
 		c.asked = nil
 		w.s.Read(c.sess, ref, rev(w.n, counted(w.count)), w.s.Epoch())
 		c.has = maps.Clone(w.count)

@@ -57,9 +57,9 @@ func (sh *shard) release(c *claim, gone Epoch, now int64) {
 		sh.lose(k, ReasonAged)
 	case reserved:
 		sh.giveBack(sh.put(k, gone, c.since, now), c)
-	case c.doubt && k.sess.holder:
+	case c.doubt && k.sess.IsOfHolder():
 		sh.lose(k, ReasonEvicted) // it may have used the copy up
-	case c.doubt && k.sess.named && c.numbers.Known() && c.since >= gone:
+	case c.doubt && k.sess.IsNamed() && c.numbers.Known() && c.since >= gone:
 		e := sh.put(k, gone, c.since, now)
 		e.spend(&c.view) // what was sent may be in the document, and would count twice
 		sh.settled(e)
@@ -69,7 +69,7 @@ func (sh *shard) release(c *claim, gone Epoch, now int64) {
 // giveBack puts what c had reserved where it was, unless a named session has read, or any has written, since.
 func (sh *shard) giveBack(e *entry, c *claim) {
 	switch {
-	case !c.viewed && (!c.key.sess.named || e.newestRead <= c.order):
+	case !c.viewed && (!c.key.sess.IsNamed() || e.newestRead <= c.order):
 		sh.giveBackRead(e, c)
 	case c.viewed && e.newestView <= c.order:
 		sh.see(e, c.view, c.stored, c.sent)

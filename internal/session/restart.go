@@ -14,11 +14,13 @@ import (
 // needn't be, and reads again.
 
 // keepsNotes reports whether what the process before has noted counts for k.
-func (sh *shard) keepsNotes(k *key, now int64) bool { return !k.sess.holder && sh.notes.Counts(now) }
+func (sh *shard) keepsNotes(k *key, now int64) bool {
+	return !k.sess.IsOfHolder() && sh.notes.Counts(now)
+}
 
 // noted is k as notes know it.
 func (k *key) noted() *memo.Key {
-	return &memo.Key{Credentials: k.sess.credentials, Session: k.sess.name, Named: k.sess.named, Ref: k.ref}
+	return &memo.Key{Credentials: k.sess.Credentials(), Session: k.sess.Name(), Named: k.sess.IsNamed(), Ref: k.ref}
 }
 
 // noted reports whether the process before has noted something of k.
@@ -31,7 +33,7 @@ func (sh *shard) noted(k *key, now int64) bool {
 
 // recall gives a new entry its place in the notebook, and what the process before has noted there.
 func (sh *shard) recall(e *entry, now int64) {
-	if sh.notes == nil || e.key.sess.holder {
+	if sh.notes == nil || e.key.sess.IsOfHolder() {
 		return
 	}
 	e.noteID = sh.notes.ID(e.key.noted())
@@ -42,7 +44,7 @@ func (sh *shard) recall(e *entry, now int64) {
 
 // note notes what the entry's session has in hand, for the next process.
 func (sh *shard) note(e *entry) {
-	if sh.notes == nil || e.key.sess.holder {
+	if sh.notes == nil || e.key.sess.IsOfHolder() {
 		return
 	}
 	n := e.note(sh.inFlight[e.key])
@@ -52,7 +54,7 @@ func (sh *shard) note(e *entry) {
 
 // note is what of the entry is noted; f is what is in flight of it.
 func (e *entry) note(f *inFlight) (n memo.Note) {
-	if e.key.sess.named {
+	if e.key.sess.IsNamed() {
 		return e.noteOfThread(f)
 	}
 	var guards []doc.Numbers
@@ -113,7 +115,7 @@ func (v *view) note() memo.Note {
 // outlives takes the memo away where it stands for nothing any more: the session has read or written since, if it is named; or what
 // stands there is known by now, because somebody has read it.
 func (e *entry) outlives(n doc.Numbers) {
-	if m := e.memo; m != nil && (e.key.sess.named || n == m.Numbers && !m.Apart) {
+	if m := e.memo; m != nil && (e.key.sess.IsNamed() || n == m.Numbers && !m.Apart) {
 		e.memo = nil
 	}
 }

@@ -9,24 +9,21 @@ import (
 // writes there. index is "" for any. If not, it is noted that the session has seen documents of which nothing is known.
 func (s *Store) WatchesSearches(sess Session, index string) bool {
 	now := s.clock()
-	ix := s.index(index, sess.credentials, now)
-	if ix.IsWriter(sess.everybody(), now) {
+	ix := s.index(index, sess.Credentials(), now)
+	if ix.IsWriter(sess.Everybody(), now) {
 		return true
 	}
-	if !sess.named && !s.dryRun {
+	if !sess.IsNamed() && !s.dryRun {
 		ix.Searched(sess.In(Trace{}), now)
 	}
 	return false
 }
 
-// everybody stands for all with the same credentials.
-func (s Session) everybody() Session { return Session{credentials: s.credentials} }
-
 // wrote notes that the session writes documents of the index that were there before.
 func (s *Store) wrote(ix *life.Index[Session], sess Session, now int64) {
 	ix.Wrote()
-	ix.WroteBy(sess.everybody(), now)
-	s.index("", sess.credentials, now).WroteBy(sess.everybody(), now)
+	ix.WroteBy(sess.Everybody(), now)
+	s.index("", sess.Credentials(), now).WroteBy(sess.Everybody(), now)
 }
 
 // Found is Read for a document that a search has found. A search sees what was refreshed last: a thread of work may have in hand what is
@@ -34,7 +31,7 @@ func (s *Store) wrote(ix *life.Index[Session], sess Session, now int64) {
 func (s *Store) Found(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) {
 	if thread, ok := sess.Thread(); ok && s.hasNewer(thread, ref, rev.Numbers) {
 		s.Shown(thread, ref, rev.Source)
-		if sess = sess.In(Trace{}); sess.named {
+		if sess = sess.In(Trace{}); sess.IsNamed() {
 			return
 		}
 	}

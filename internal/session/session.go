@@ -8,66 +8,26 @@ package session
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"net/netip"
 	"time"
 
 	"optimist/internal/hook"
+	"optimist/internal/identity"
 	"optimist/internal/life"
 	"optimist/internal/memo"
 	"optimist/internal/rank"
 )
 
-// Credentials stand for what a client authenticated with. They are a digest, so that no secret is kept, and are
-// compared only for equality. The zero value stands for a client without credentials.
-type Credentials [16]byte
-
-// CredentialsOf returns the credentials of a request that carries these values: its Authorization and whatever else
-// decides what the engine lets it see. The values' boundaries count. With no values, or only empty ones, it returns the
-// zero value.
-func CredentialsOf(values ...[]byte) (c Credentials) {
-	var buf [sha256.Size]byte
-	h, empty := sha256.New(), true
-	for _, v := range values {
-		empty = empty && len(v) == 0
-		h.Write(binary.BigEndian.AppendUint64(buf[:0], uint64(len(v))))
-		h.Write(v)
-	}
-	if !empty {
-		copy(c[:], h.Sum(buf[:0]))
-	}
-	return c
-}
-
-// Session is one client, as far as it can be told apart. It is comparable and holds no secret. Credentials are part of
-// it: the same name, or the same address, under other credentials is another session.
-type Session struct {
-	credentials Credentials
-	name        [16]byte
-	named       bool
-	holder      bool  // of one copy of a document: see Copy; or of what is written in a trace
-	trace       Trace // of the request; in no key
-}
-
-// Named returns the session that a client named itself in a header: one thread of work.
-func Named(c Credentials, name []byte) Session {
-	s := Session{credentials: c, named: true}
-	sum := sha256.Sum256(name)
-	copy(s.name[:], sum[:])
-	return s
-}
-
-// Inferred returns the session of all clients with these credentials at this address.
-func Inferred(c Credentials, addr netip.Addr) Session {
-	return Session{credentials: c, name: addr.As16()}
-}
-
-// IsNamed reports whether the client named the session itself.
-func (s Session) IsNamed() bool { return s.named }
-
-// Credentials returns the credentials that the session is bound to.
-func (s Session) Credentials() Credentials { return s.credentials }
+// How clients are told apart: the words of package identity that callers of the store need.
+type (
+	// Credentials is identity.Credentials.
+	Credentials = identity.Credentials
+	// Session is identity.Session.
+	Session = identity.Session
+	// Trace is identity.Trace.
+	Trace = identity.Trace
+	// Copy is identity.Copy.
+	Copy = identity.Copy
+)
 
 // Options configure a Store. The zero value is usable.
 type Options struct {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"optimist/internal/doc"
+	"optimist/internal/identity"
 )
 
 // clock is a clock that tests move.
@@ -36,12 +37,12 @@ func newTest(t *testing.T, change ...func(*Options)) (*Store, *clock) {
 }
 
 var (
-	alice = CredentialsOf([]byte("Basic alice"))
-	bob   = CredentialsOf([]byte("Basic bob"))
+	alice = identity.CredentialsOf([]byte("Basic alice"))
+	bob   = identity.CredentialsOf([]byte("Basic bob"))
 	here  = netip.MustParseAddr("192.0.2.1")
 	there = netip.MustParseAddr("192.0.2.2")
-	pool  = Inferred(alice, here)
-	one   = Named(alice, []byte("thread-1"))
+	pool  = identity.Inferred(alice, here)
+	one   = identity.Named(alice, []byte("thread-1"))
 	ref   = doc.Ref{Index: "shop", ID: "1"}
 )
 
@@ -355,22 +356,22 @@ func TestOtherCredentialsAreAnotherSession(t *testing.T) {
 	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
 	s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
 	for _, sess := range []Session{
-		Inferred(bob, here), Inferred(alice, there), Named(bob, []byte("thread-1")), Named(alice, []byte("thread-2")),
+		identity.Inferred(bob, here), identity.Inferred(alice, there), identity.Named(bob, []byte("thread-1")), identity.Named(alice, []byte("thread-2")),
 	} {
 		want(t, take(t, s, sess, `{"a":1}`), KindNone, -1)
 	}
-	want(t, s.TakeAt(Inferred(bob, here), ref, num(5), nil), KindGiven, 5)
-	if b := s.TakeAt(Inferred(bob, here), ref, num(5), nil); b.View != nil {
+	want(t, s.TakeAt(identity.Inferred(bob, here), ref, num(5), nil), KindGiven, 5)
+	if b := s.TakeAt(identity.Inferred(bob, here), ref, num(5), nil); b.View != nil {
 		t.Fatal("bytes under other credentials")
 	}
 }
 
 func TestNameAndAddressAreNeverTheSameSession(t *testing.T) {
 	a := here.As16()
-	if Named(alice, a[:]) == pool || Named(alice, nil) == Inferred(alice, netip.Addr{}) {
+	if identity.Named(alice, a[:]) == pool || identity.Named(alice, nil) == identity.Inferred(alice, netip.Addr{}) {
 		t.Fatal("same session")
 	}
-	if Inferred(alice, netip.MustParseAddr("::ffff:192.0.2.1")) != pool {
+	if identity.Inferred(alice, netip.MustParseAddr("::ffff:192.0.2.1")) != pool {
 		t.Fatal("an address in its two forms is two sessions")
 	}
 }
@@ -378,13 +379,13 @@ func TestNameAndAddressAreNeverTheSameSession(t *testing.T) {
 func TestCredentialsKeepTheirBoundaries(t *testing.T) {
 	seen := map[Credentials]bool{}
 	for _, v := range [][][]byte{nil, {[]byte("a"), []byte("b")}, {[]byte("ab")}, {[]byte("ab"), nil}, {nil, []byte("ab")}} {
-		c := CredentialsOf(v...)
+		c := identity.CredentialsOf(v...)
 		if seen[c] {
 			t.Fatalf("%q are the credentials of others", v)
 		}
 		seen[c] = true
 	}
-	if CredentialsOf(nil, []byte{}) != (Credentials{}) {
+	if identity.CredentialsOf(nil, []byte{}) != (Credentials{}) {
 		t.Fatal("nothing is something")
 	}
 }
@@ -460,17 +461,17 @@ func TestBodyIsHeldOncePerRevisionAndCredentials(t *testing.T) {
 	body := fmt.Sprintf(`{"a":%q}`, bytes.Repeat([]byte("x"), 1000))
 	var bases []Base
 	for i := range 10 {
-		s.Read(Named(alice, []byte(strconv.Itoa(i))), ref, rev(5, body), s.Epoch())
+		s.Read(identity.Named(alice, []byte(strconv.Itoa(i))), ref, rev(5, body), s.Epoch())
 	}
 	if n := s.Stats().Bodies; n != 1 {
 		t.Fatalf("%d bodies of one revision", n)
 	}
-	s.Read(Inferred(bob, here), ref, rev(5, body), s.Epoch())
+	s.Read(identity.Inferred(bob, here), ref, rev(5, body), s.Epoch())
 	if n := s.Stats().Bodies; n != 2 {
 		t.Fatalf("%d bodies of one revision under two credentials", n)
 	}
 	for i := range 10 {
-		bases = append(bases, take(t, s, Named(alice, []byte(strconv.Itoa(i))), "{}"))
+		bases = append(bases, take(t, s, identity.Named(alice, []byte(strconv.Itoa(i))), "{}"))
 	}
 	if n := s.Stats().Bodies; n != 1 {
 		t.Fatalf("%d bodies after all reads of one are reserved", n)

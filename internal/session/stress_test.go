@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"optimist/internal/doc"
+	"optimist/internal/identity"
 	"optimist/internal/life"
 )
 
@@ -23,7 +24,7 @@ import (
 func TestNoReadServesTwoWrites(t *testing.T) {
 	const clients, documents, revisions = 16, 8, 16
 	s, _ := newTest(t, func(o *Options) { o.Memory = 256 << 10; o.Rank = nil })
-	sessions := []Session{pool, Inferred(bob, here), one, Named(bob, []byte("x"))}
+	sessions := []Session{pool, identity.Inferred(bob, here), one, identity.Named(bob, []byte("x"))}
 	type held struct{ reads, bases [revisions]atomic.Int64 }
 	counts := make([][documents]held, len(sessions))
 	var wg sync.WaitGroup
@@ -152,7 +153,7 @@ func elsewhere(s *Store, r doc.Ref, n int64) {
 	case 2:
 		s.WroteElse(pool, r, rev(n, ""), true, s.Epoch())
 	case 3:
-		s.Read(Inferred(bob, there), at(100+rand.IntN(20)), rev(n, `{"x":"`+strings.Repeat("x", 8000)+`"}`), s.Epoch())
+		s.Read(identity.Inferred(bob, there), at(100+rand.IntN(20)), rev(n, `{"x":"`+strings.Repeat("x", 8000)+`"}`), s.Epoch())
 	case 4, 5:
 		_, _ = s.Glance().Take(ended(), pool, r, []byte(`{"n":1}`))
 	case 6:
@@ -184,7 +185,7 @@ func TestIndicesAreMadeAndDroppedAtOnce(t *testing.T) {
 		wg.Go(func() {
 			for i := range 4000 {
 				r := doc.Ref{Index: fmt.Sprint("index-", g%2, "-", i), ID: "1"}
-				sess := Inferred(alice, netip.AddrFrom4([4]byte{byte(g)}))
+				sess := identity.Inferred(alice, netip.AddrFrom4([4]byte{byte(g)}))
 				s.Read(sess, r, rev(1, `{}`), s.Epoch())
 				if i%16 == 0 {
 					s.DropIndex(Credentials{}, r.Index)

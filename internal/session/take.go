@@ -64,7 +64,7 @@ type taking struct {
 
 func (s *Store) taking(sess Session, ref doc.Ref, sent []byte) taking {
 	k := keyOf(sess, ref)
-	return taking{s: s, sh: s.shard(k), k: k, trace: sess.trace, Request: choice.Request{Sent: sent, On: s.on, Named: sess.named}}
+	return taking{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), Request: choice.Request{Sent: sent, On: s.on, Named: sess.IsNamed()}}
 }
 
 // take is Take.
@@ -110,7 +110,7 @@ func (t *taking) leave() {
 func (t *taking) try() (b Base, wait <-chan struct{}) {
 	t.now = t.s.clock()
 	b.claim = claim{store: t.s, key: t.k, since: t.s.Epoch()}
-	t.ix = t.s.index(t.k.ref.Index, t.k.sess.credentials, t.now)
+	t.ix = t.s.index(t.k.ref.Index, t.k.sess.Credentials(), t.now)
 	// In a named session the own view tells a repeat. What never waits, because the client brought its own guard, has none.
 	if t.attempt == nil && t.Sent != nil && !t.Named && (!t.Given.Known() || t.client != nil) {
 		t.attempt = &attempt{sh: t.sh, hash: hashOf(t.s.seed, t.Sent, t.On != nil, t.Given)}
@@ -308,11 +308,11 @@ func (t *taking) reserveNothing(e *entry, b *Base) {
 	c.kept = t.Named
 	if why := t.sh.lost(t.k, e); why != ReasonNone {
 		b.Kind, b.Reason, c.kept = KindLost, why, true
-	} else if t.now < t.s.sure.Load() && !t.k.sess.holder { // a revision that is known was current after the start
+	} else if t.now < t.s.sure.Load() && !t.k.sess.IsOfHolder() { // a revision that is known was current after the start
 		b.Kind, b.Reason = KindLost, ReasonRestart
 	}
 	c.kind, c.blind = b.Kind, b.Kind == KindNone && !t.Named
-	if !t.k.sess.holder {
+	if !t.k.sess.IsOfHolder() {
 		t.count(b.Kind)
 	}
 	if c.kept && !t.s.dryRun {

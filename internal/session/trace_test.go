@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"optimist/internal/doc"
+	"optimist/internal/identity"
 )
 
 // in is the pool of threads, in the trace of this number.
@@ -225,7 +226,7 @@ func TestTracesOfOtherAddressesAreOthers(t *testing.T) {
 	s.Read(in(1), ref, rev(5, `{"n":5}`), s.Epoch())
 	b := take(t, s, in(1), `{"n":6}`)
 	b.Commit(Ack{Stored: rev(6, `{"n":6}`), Sent: []byte(`{"n":6}`)})
-	for _, sess := range []Session{Inferred(alice, there).In(trace), Inferred(bob, here).In(trace), Inferred(alice, netip.Addr{}).In(trace)} {
+	for _, sess := range []Session{identity.Inferred(alice, there).In(trace), identity.Inferred(bob, here).In(trace), identity.Inferred(alice, netip.Addr{}).In(trace)} {
 		b := take(t, s, sess, `{"n":7}`)
 		if b.Kind != KindNone {
 			t.Errorf("%v", b.Kind)

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"optimist/internal/identity"
 	"optimist/internal/rank"
 )
 
@@ -129,7 +130,7 @@ func TestReadThatWasMadeWhileAWriteWaitsIsNotItsBase(t *testing.T) {
 				switch {
 				case commit:
 					want(t, again.base, KindView, 7)
-				case sess.named: // its read was replaced: this is all there is
+				case sess.IsNamed(): // its read was replaced: this is all there is
 					want(t, again.base, KindRead, 6)
 				default:
 					want(t, again.base, KindRead, 5)
@@ -323,7 +324,7 @@ func TestARepeatedWriteWithNumbersWaitsForItsFirstTry(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newWaiting(t)
-				for _, sess := range []Session{one, Named(alice, []byte("two"))} {
+				for _, sess := range []Session{one, identity.Named(alice, []byte("two"))} {
 					s.Read(sess, ref, rev(5, `{"a":1}`), s.Epoch())
 				}
 				first := takeCopy(t, s, one, Copy{Numbers: num(5), Served: true}, `{"a":2}`)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"optimist/internal/session"
+	"optimist/internal/identity"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -141,7 +141,7 @@ func TestOnlyTheSameMediaTypesShareAWrite(t *testing.T) {
 // A change may go out under no other credentials, parameters or rule than its own, nor begin at what its neighbour has written
 // with others: one client may be shown what another isn't.
 func TestOnlyEqualWritesShareOneAndItsRevision(t *testing.T) {
-	alice, bob := session.CredentialsOf([]byte("alice")), session.CredentialsOf([]byte("bob"))
+	alice, bob := identity.CredentialsOf([]byte("alice")), identity.CredentialsOf([]byte("bob"))
 	for name, c := range map[string]struct {
 		bob           bool   // the third is another's
 		route         bool   // a gateway may send the third elsewhere
@@ -165,11 +165,11 @@ func TestOnlyEqualWritesShareOneAndItsRevision(t *testing.T) {
 				if c.bob && i == 2 {
 					who = bob
 				}
-				cs = append(cs, &client{w: w, sess: session.Named(who, fmt.Append(nil, i))})
+				cs = append(cs, &client{w: w, sess: identity.Named(who, fmt.Append(nil, i))})
 				if c.route && i == 2 {
 					cs[i].route = bob
 				}
-				w.warmFor(&client{w: w, sess: session.Named(who, []byte("warm"))}, "1")
+				w.warmFor(&client{w: w, sess: identity.Named(who, []byte("warm"))}, "1")
 			}
 			for _, c := range cs {
 				c.read("1")

@@ -8,6 +8,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/config"
 	"optimist/internal/es"
+	"optimist/internal/identity"
 	"optimist/internal/learn"
 	"optimist/internal/outcome"
 	"optimist/internal/patch"
@@ -67,7 +68,7 @@ func benchRequest(b *testing.B, more ...wire.Field) *Request {
 	api.Parse([]byte("PUT"), []byte("/shop/_doc/1"), op)
 	return &Request{
 		Op: op, Method: []byte("PUT"), Body: []byte(benchSent), Rule: set.Match("shop", op.Kind),
-		Session: session.Named(session.Credentials{1}, []byte("thread")),
+		Session: identity.Named(session.Credentials{1}, []byte("thread")),
 		Fields: append([]wire.Field{
 			{Name: []byte("Host"), Value: []byte("localhost:9200")},
 			{Name: []byte("User-Agent"), Value: []byte("bench/1.0 (linux-amd64)")},

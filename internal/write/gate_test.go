@@ -8,7 +8,7 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/es"
-	"optimist/internal/session"
+	"optimist/internal/identity"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -130,7 +130,7 @@ func TestWhatIsKnownOfAnIndexIsKnownForItsAskerOnly(t *testing.T) {
 	g.put("1", `{"a":0,"b":0}`)
 	clients := map[string]*client{}
 	for _, name := range []string{"alice", "bob"} {
-		clients[name] = &client{w: g.world, sess: session.Named(session.CredentialsOf([]byte(name)), []byte("s"))}
+		clients[name] = &client{w: g.world, sess: identity.Named(identity.CredentialsOf([]byte(name)), []byte("s"))}
 		clients[name].read("1")
 	}
 	g.put("1", `{"a":0,"b":1}`)

@@ -17,6 +17,7 @@ import (
 	"optimist/internal/config"
 	"optimist/internal/embedded"
 	"optimist/internal/es"
+	"optimist/internal/identity"
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/upstream"
@@ -172,17 +173,17 @@ type client struct {
 }
 
 func (w *world) client(name string) *client {
-	return &client{w: w, sess: session.Named(session.Credentials{}, []byte(name))}
+	return &client{w: w, sess: identity.Named(session.Credentials{}, []byte(name))}
 }
 
 // stranger is a client whose session is inferred.
 func (w *world) stranger() *client {
-	return &client{w: w, sess: session.Inferred(session.Credentials{}, netip.MustParseAddr("127.0.0.1"))}
+	return &client{w: w, sess: identity.Inferred(session.Credentials{}, netip.MustParseAddr("127.0.0.1"))}
 }
 
 // nobody is a client that there is no telling from others.
 func (w *world) nobody() *client {
-	return &client{w: w, sess: session.Inferred(session.Credentials{}, netip.Addr{}), anonymous: true}
+	return &client{w: w, sess: identity.Inferred(session.Credentials{}, netip.Addr{}), anonymous: true}
 }
 
 // read gets a document as the door would watch it.

@@ -14,7 +14,7 @@ import (
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
-	"optimist/internal/session"
+	"optimist/internal/identity"
 	"optimist/internal/stamp"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
@@ -179,7 +179,7 @@ func TestAForgedStampIsAGuardOrNothing(t *testing.T) {
 		w.put("1", `{"n":0}`)
 		victim := w.client("victim")
 		forger := w.nobody()
-		forger.sess = session.Inferred(session.CredentialsOf([]byte("Basic forger")), netip.Addr{})
+		forger.sess = identity.Inferred(identity.CredentialsOf([]byte("Basic forger")), netip.Addr{})
 		lives := []string{}
 		secrets := 0
 		used := map[stamp.Stamp]bool{} // what was written from them is known, and is the forger's own

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"optimist/internal/doc"
+	"optimist/internal/identity"
 	"optimist/internal/intent"
 	"optimist/internal/rank"
 	"optimist/internal/session"
@@ -80,7 +81,7 @@ const trip = time.Millisecond
 func sessionOf(trace uint64) session.Session {
 	var t session.Trace
 	binary.BigEndian.PutUint64(t[:], trace)
-	return session.Inferred(session.Credentials{}, netip.IPv4Unspecified()).In(t)
+	return identity.Inferred(session.Credentials{}, netip.IPv4Unspecified()).In(t)
 }
 
 // get reads the document.
