@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"optimist/internal/doc"
+	"optimist/internal/repeat"
 )
 
 // Kind says where a base comes from.
@@ -71,8 +72,8 @@ type Base struct {
 	Apart bool
 
 	claim      claim
-	joined     *Base    // ends together with it; nil: none
-	unanswered *attempt // after a Commit, while its client has no answer yet
+	joined     *Base     // ends together with it; nil: none
+	unanswered answering // after a Commit, while its client has no answer yet
 }
 
 // Ack is an acknowledged write. Its bodies are copied.
@@ -95,4 +96,21 @@ type Ack struct {
 // differs reports whether something else was stored than was sent.
 func (a *Ack) differs() bool {
 	return a.Apart || a.Stored.Source != nil && a.Sent != nil && !bytes.Equal(a.Stored.Source, a.Sent)
+}
+
+// alias is what the answer to the write names, where something else is stored than was sent.
+func (a *Ack) alias() doc.Numbers {
+	switch {
+	case same(a.Stored.Source, a.Sent):
+		return doc.Numbers{}
+	case a.Told.Known():
+		return a.Told
+	}
+	return a.Stored.Numbers
+}
+
+// answering is a write that was acknowledged, while its client has no answer yet.
+type answering struct {
+	sh      *shard
+	attempt *repeat.Attempt
 }

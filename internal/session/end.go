@@ -1,6 +1,9 @@
 package session
 
-import "optimist/internal/life"
+import (
+	"optimist/internal/life"
+	"optimist/internal/repeat"
+)
 
 // Commit ends the reservation after an acknowledged write: what was reserved is used up, and the session has seen what
 // it sent. A write without any base leaves nothing in an inferred session, so that what such a session sends next is
@@ -30,8 +33,11 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 	if c.blind && !a.Created && !deleted {
 		ix.WroteBlindly(c.key.sess, now)
 	}
-	renewed := false
-	if b.unanswered, renewed = c.settle(&a, deleted, ix, now); renewed {
+	unanswered, renewed := c.settle(&a, deleted, ix, now)
+	if unanswered != nil {
+		b.unanswered = answering{c.store.shard(c.key), unanswered}
+	}
+	if renewed {
 		c.store.notes.DropIndex(c.key.ref.Index, c.store.clock())
 		c.store.o.Renewed.Call(c.key.sess.Credentials(), c.key.ref.Index)
 	}
@@ -39,7 +45,7 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 
 // settle makes what an acknowledged write left the session's view. It returns the write if its client has no answer yet and may
 // repeat it. renewed says that the index is another than was known.
-func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64) (unanswered *attempt, renewed bool) {
+func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64) (unanswered *repeat.Attempt, renewed bool) {
 	var stored, sent []byte
 	if c.kept {
 		stored, sent = c.store.bodies(a, ix, now)
@@ -62,8 +68,8 @@ func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64)
 	if !c.kept {
 		return nil, renewed
 	}
-	repeat := sh.land(c)
-	repeat.startAnew() // unless it is known what the write left
+	waited := sh.land(c)
+	waited.StartAnew() // unless it is known what the write left
 	switch {
 	case c.since < gone:
 		sh.lose(k, ReasonIndex)
@@ -75,7 +81,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64)
 	e = sh.put(k, gone, c.since, now)
 	sh.acknowledged(e, ix, a.Stored.Numbers, c.store.asked.Load())
 	if !deleted && !k.sess.IsNamed() {
-		unanswered = e.repeats.acknowledge(c.attempt, a, repeat)
+		unanswered = e.repeats.Acknowledge(c.attempt, a.Stored.Numbers, a.alias(), waited)
 	}
 	if !deleted {
 		e.spend(&c.view)
@@ -125,11 +131,11 @@ func (b *Base) Doubt() {
 // written: a client that has left earlier may repeat the write, and one that has its answer may close its connection at once.
 // Without a Commit before it, it does nothing.
 func (b *Base) Answered() {
-	if a := b.unanswered; a != nil {
-		b.unanswered = nil
+	if a := b.unanswered; a.attempt != nil {
+		b.unanswered = answering{}
 		a.sh.mu.Lock()
 		defer a.sh.mu.Unlock()
-		a.answer(a.sh.clock())
+		a.attempt.Answer(a.sh.clock())
 	}
 }
 

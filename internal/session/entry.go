@@ -7,6 +7,7 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/memo"
 	"optimist/internal/rank"
+	"optimist/internal/repeat"
 )
 
 // docKey is a document as seen under some credentials: nothing is ever shared across different ones.
@@ -164,7 +165,7 @@ type entry struct {
 	memo   *memo.Memo   // what the process before has noted; nil: nothing
 
 	asked   uint64        // the place of the last read that was asked for
-	repeats repeats       // what was written last in an inferred session
+	repeats repeat.Kept   // what was written last in an inferred session
 	spent   []doc.Numbers // of the bases that a named session has written from, oldest first
 
 	// newestRead and newestView are the order of the last of each, also where it is reserved or used up.

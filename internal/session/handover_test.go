@@ -5,10 +5,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"optimist/internal/repeat"
 )
 
 // recent returns what is known of the writes of ref in the session of many.
-func recent(t *testing.T, s *Store) (known []attempt) {
+func recent(t *testing.T, s *Store) (known []*repeat.Attempt) {
 	t.Helper()
 	k := key{sess: pool, ref: ref}
 	sh := s.shard(k)
@@ -18,10 +20,7 @@ func recent(t *testing.T, s *Store) (known []attempt) {
 	if !ok {
 		t.Fatal("nothing is known")
 	}
-	for _, o := range e.repeats.kept {
-		known = append(known, *o)
-	}
-	return known
+	return e.repeats.Attempts()
 }
 
 // waits has a client send what it gives up after a second, and another wait for that as its repeat.
@@ -53,7 +52,7 @@ func TestNobodyComesBetweenAWriteThatFailedAndItsRepeat(t *testing.T) {
 			synctest.Wait()
 			want(t, again.base, KindRead, 5)
 			again.base.Release()
-			if n := len(s.shards[0].inFlight); n != 0 {
+			if n := s.shards[0].inFlight.Len(); n != 0 {
 				t.Errorf("%d documents in flight", n)
 			}
 			want(t, newClient(t).sends(t, s, theirs), KindRead, 5)
@@ -181,16 +180,15 @@ func (c client) sendsAfresh(t *testing.T, s *Store, sent string) Base {
 	t.Helper()
 	k := key{sess: pool, ref: ref}
 	sh := s.shard(k)
-	hide := func() {
+	swap := func(with repeat.Kept) (was repeat.Kept) {
 		sh.mu.Lock()
 		defer sh.mu.Unlock()
 		e, _ := sh.lru.Peek(k)
-		for i := range e.repeats.kept {
-			e.repeats.kept[i].hash ^= 1 << 7
-		}
+		was, e.repeats = e.repeats, with
+		return was
 	}
-	hide()
-	defer hide()
+	known := swap(repeat.Kept{})
+	defer func() { swap(known) }()
 	return c.sends(t, s, sent)
 }
 
@@ -219,7 +217,7 @@ func TestAGlanceLeavesAnUnheardAnswerAsItIs(t *testing.T) {
 		s := readByTwo(t)
 		first := givenUp(t, s, mine)
 		first.Commit(ack(6, mine))
-		before := fmt.Sprintf("%+v", recent(t, s))
+		before := fmt.Sprint(recent(t, s))
 		glance := func() {
 			t.Helper()
 			b, err := s.Glance().Take(t.Context(), pool, ref, []byte(mine))
@@ -229,14 +227,14 @@ func TestAGlanceLeavesAnUnheardAnswerAsItIs(t *testing.T) {
 			want(t, b, KindView, 6)
 		}
 		glance()
-		if before != fmt.Sprintf("%+v", recent(t, s)) {
+		if before != fmt.Sprint(recent(t, s)) {
 			t.Error("before the answer: something else is known")
 		}
 		first.Answered()
-		before = fmt.Sprintf("%+v", recent(t, s))
+		before = fmt.Sprint(recent(t, s))
 		time.Sleep(time.Second)
 		glance()
-		if before != fmt.Sprintf("%+v", recent(t, s)) {
+		if before != fmt.Sprint(recent(t, s)) {
 			t.Error("after the answer: something else is known")
 		}
 	})
@@ -365,7 +363,7 @@ func TestNoRequestIsKnownByAWriteUnderTheClientsOwnGuard(t *testing.T) {
 			b.Answered()
 		}
 		for _, o := range recent(t, s) {
-			if o.client != nil || o.state == unheard {
+			if o.Awaits() || o.IsUnheard() {
 				t.Errorf("%+v", o)
 			}
 		}
@@ -478,7 +476,7 @@ func TestWhatIsHandedOnTwiceIsGivenBackOnce(t *testing.T) {
 			b.Release()
 			x.leave()
 		}
-		if n := len(s.shards[0].inFlight); n != 0 {
+		if n := s.shards[0].inFlight.Len(); n != 0 {
 			t.Errorf("%d documents in flight", n)
 		}
 	})

@@ -54,8 +54,8 @@ func TestTheAccountsAreRightWhileBasesAreRanked(t *testing.T) {
 		}
 		audit(rt, s)
 		for _, sh := range s.shards {
-			if len(sh.inFlight) > 0 {
-				rt.Errorf("%d documents are in flight after the end", len(sh.inFlight))
+			if sh.inFlight.Len() > 0 {
+				rt.Errorf("%d documents are in flight after the end", sh.inFlight.Len())
 			}
 		}
 	})

@@ -1,31 +1,33 @@
 package session
 
-import "optimist/internal/choice"
+import (
+	"optimist/internal/choice"
+	"optimist/internal/repeat"
+)
 
 // known returns what the choice has to know of the document, and completes the request.
-func (t *taking) known(e *entry, f *inFlight) (k choice.Known) {
-	if f != nil {
-		k.InFlight, k.ReadsInFlight = f.count, f.reads
-		k.OthersWait = len(f.queue) > 0 && f.queue[0] != t.attempt
-	}
-	var r repeats
+func (t *taking) known(e *entry, f *repeat.Flight) (k choice.Known) {
+	k.InFlight, k.ReadsInFlight = f.Count()
+	k.OthersWait = f.OthersWait(t.attempt)
+	var r repeat.Kept
 	if e != nil {
 		k.Reads, k.Past, r = t.sh.showReads(e), len(e.past) > 0, e.repeats
 		if e.view.set {
 			k.View = t.sh.showView(&e.view)
 		}
-		t.OfAnswer, t.Spent = t.Given.Known() && r.named(t.Given), t.Given.Known() && e.isSpent(t.Given)
+		t.OfAnswer, t.Spent = t.Given.Known() && r.Named(t.Given), t.Given.Known() && e.isSpent(t.Given)
 	}
 	t.Doubt, t.mayRepeat = nil, false
 	if a := t.attempt; a != nil {
-		t.Repeat, t.first, t.inDoubt = r.find(a, t.now)
-		t.mayRepeat = a.hash != 0 && !t.Given.Known() && (t.Repeat != choice.NoRepeat || f.sends(a.hash))
+		t.Repeat, t.first, t.inDoubt = r.Find(a, t.now)
+		t.mayRepeat = a.IsLookedFor() && !t.Given.Known() && (t.Repeat != choice.NoRepeat || f.Sends(a))
 		if t.On != nil && t.Repeat == choice.SameSent {
 			t.Repeat = choice.NoRepeat // small parts are often alike: a status that is set again was another before
 		}
 	}
 	if t.inDoubt != nil {
-		t.Doubt = &t.inDoubt.numbers
+		n := t.inDoubt.Numbers()
+		t.Doubt = &n
 	}
 	return k
 }

@@ -11,5 +11,5 @@ func (s *Store) Knows(sess Session, ref doc.Ref) bool {
 	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()
 	k := keyOf(sess, ref)
-	return e != nil || sh.inFlight[k] != nil || sh.lost(k, nil) != ReasonNone || sh.noted(&k, s.clock())
+	return e != nil || sh.inFlight.Of(k) != nil || sh.lost(k, nil) != ReasonNone || sh.noted(&k, s.clock())
 }

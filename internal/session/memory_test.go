@@ -10,6 +10,7 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/identity"
 	"optimist/internal/rank"
+	"optimist/internal/repeat"
 )
 
 // complainer is who an audit tells: a test, or one that is drawn.
@@ -72,16 +73,14 @@ func (sh *shard) audit(t complainer) {
 	if sh.bytes < 0 || sh.bytes > sh.bound {
 		t.Errorf("%d bytes of %d", sh.bytes, sh.bound)
 	}
-	for _, f := range sh.inFlight {
-		if f.count < 0 || f.count+len(f.queue) < 1 || f.reads < 0 || f.reads > f.count || len(f.attempts) > f.count {
-			t.Errorf("flight %+v", f)
-		}
+	if err := sh.inFlight.Check(); err != nil {
+		t.Errorf("%v", err)
 	}
 }
 
 func (r *recount) entry(t complainer, e *entry) {
 	t.Helper()
-	c := int64(entryCost + readCost*cap(e.reads) + pastCost*cap(e.past) + attemptCost*cap(e.repeats.kept) + spentCost*cap(e.spent) + tracedCost*cap(e.traced))
+	c := int64(entryCost + readCost*cap(e.reads) + pastCost*cap(e.past) + attemptCost*e.repeats.Room() + spentCost*cap(e.spent) + tracedCost*cap(e.traced))
 	if e.patterns != nil {
 		c += patternsCost
 	}
@@ -292,7 +291,7 @@ func TestSizesAreWithinTheirCosts(t *testing.T) {
 		{"document", float64(unsafe.Sizeof(document{})) + (dk+8)*slot, documentCost},
 		{"read", float64(unsafe.Sizeof(read{})), readCost},
 		{"body", float64(unsafe.Sizeof(body{})) + 16, bodyCost},
-		{"a write that was acknowledged", float64(unsafe.Sizeof(attempt{})) + 8, attemptCost},
+		{"a write that was acknowledged", float64(unsafe.Sizeof(repeat.Attempt{})) + 8, attemptCost},
 		{"a read in a trace", float64(unsafe.Sizeof(tracedRead{})), tracedCost},
 		{"the habits of a document's clients", float64(unsafe.Sizeof(rank.Patterns{})), patternsCost},
 		{"numbers that were written from", float64(unsafe.Sizeof(doc.Numbers{})), spentCost},

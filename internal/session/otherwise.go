@@ -65,9 +65,7 @@ func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bo
 		v = sh.superseded(e, left.Numbers, v)
 	}
 	sh.dropView(e)
-	for _, a := range e.repeats.kept {
-		a.hash = 0 // nor is what it wrote before repeated by what it writes now
-	}
+	e.repeats.Forget() // nor is what it wrote before repeated by what it writes now
 	if v.set && left.Known() && at >= gone {
 		next := v.version != 0 && left.Version == v.version+1 && !v.absent && !v.difference
 		sh.see(e, view{seen: seen{numbers: left.Numbers, version: left.Version, at: now}, difference: !whole && !next}, nil, nil)
@@ -116,7 +114,7 @@ func (sh *shard) dropView(e *entry) {
 // emptied marks what is known as lost where that was taken away just now, or is reserved; was says that the entry was empty
 // before.
 func (sh *shard) emptied(e *entry, was bool) {
-	if e.empty() && (!was || sh.inFlight[e.key] != nil) {
+	if e.empty() && (!was || sh.inFlight.Of(e.key) != nil) {
 		e.lost = ReasonEvicted
 	}
 	sh.note(e)

@@ -170,6 +170,6 @@ func (sh *shard) read(e *entry, rev *doc.Revision, b *body, now int64) {
 		sh.free(e, b)
 		r.body = nil
 	}
-	e.shared = e.shared || !named && (len(e.reads) > 1 || r.count > 1 || sh.inFlight[e.key].any())
+	e.shared = e.shared || !named && (len(e.reads) > 1 || r.count > 1 || sh.inFlight.Of(e.key).Any())
 	sh.limit(e)
 }

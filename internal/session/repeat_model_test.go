@@ -208,7 +208,7 @@ func (w *repeatWorld) wake(t *rapid.T, x *repeatTry) {
 
 func (w *repeatWorld) try(t *rapid.T, x *repeatTry) {
 	var b Base
-	handed := x.t.attempt != nil && x.t.attempt.handed != nil
+	handed := x.t.attempt != nil && x.t.sh.handed[x.t.attempt] != nil
 	if b, x.done = x.t.try(); x.done != nil {
 		return
 	}
@@ -367,11 +367,12 @@ func (w *repeatWorld) known() string {
 	for _, r := range e.reads {
 		out += fmt.Sprintf("read %v %d %v\n", r.numbers, r.count, r.doubt)
 	}
-	for _, o := range e.repeats.kept {
-		out += fmt.Sprintf("recent %d %v %d %d %v %v\n", o.hash, o.numbers, o.state, o.at, o.client != nil, o.repeat != nil)
+	for _, o := range e.repeats.Attempts() {
+		out += fmt.Sprintf("recent %v\n", o)
 	}
-	if f := sh.inFlight[k]; f != nil {
-		out += fmt.Sprintf("flights %d %d %d\n", f.count, f.reads, len(f.attempts))
+	if f := sh.inFlight.Of(k); f != nil {
+		writes, reads := f.Count()
+		out += fmt.Sprintf("flights %d %d %d\n", writes, reads, len(f.Guards()))
 	}
 	return out
 }
@@ -394,12 +395,12 @@ func (w *repeatWorld) end(t *rapid.T) {
 	}
 	k := key{sess: pool, ref: ref}
 	sh := w.s.shard(k)
-	if len(sh.inFlight) != 0 {
-		t.Fatalf("%d documents in flight, or somebody waits", len(sh.inFlight))
+	if sh.inFlight.Len() != 0 {
+		t.Fatalf("%d documents in flight, or somebody waits", sh.inFlight.Len())
 	}
 	if e, ok := sh.lru.Peek(k); ok {
-		for _, o := range e.repeats.kept {
-			if o.client != nil || o.repeat != nil {
+		for _, o := range e.repeats.Attempts() {
+			if !o.IsOver() {
 				t.Fatalf("of a request that has ended something is kept: %+v", o)
 			}
 		}

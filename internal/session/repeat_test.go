@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"optimist/internal/repeat"
 )
 
 // client is one of many without a name, who may give a request up.
@@ -95,8 +97,8 @@ func TestARepeatHasTheBaseOfItsFirstTryThatFailed(t *testing.T) {
 					t.Errorf("doubtful: %t", again.base.Doubtful)
 				}
 				again.base.Release()
-				if r := s.shards[0].inFlight; len(r) != 0 {
-					t.Errorf("%d documents in flight", len(r))
+				if n := s.shards[0].inFlight.Len(); n != 0 {
+					t.Errorf("%d documents in flight", n)
 				}
 			})
 		})
@@ -415,7 +417,7 @@ func TestManyThatWereGivenUpAtOnceAreAllKnown(t *testing.T) {
 func TestWhatIsKnownOfWritesIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newWaiting(t)
-		for i := range 10 * maxPending {
+		for i := range 10 * repeat.MaxPending {
 			s.Read(pool, ref, rev(5, `{}`), s.Epoch())
 			c := newClient(t)
 			sent := fmt.Sprintf(`{"w":%d}`, i)
@@ -430,11 +432,11 @@ func TestWhatIsKnownOfWritesIsBounded(t *testing.T) {
 		k := key{sess: pool, ref: ref}
 		sh := s.shard(k)
 		e, _ := sh.lru.Peek(k)
-		if n := len(e.repeats.kept); n > maxHeard+maxPending {
+		if n := len(e.repeats.Attempts()); n > repeat.MaxHeard+repeat.MaxPending {
 			t.Errorf("%d are known", n)
 		}
-		for _, o := range e.repeats.kept {
-			if o.client != nil {
+		for _, o := range e.repeats.Attempts() {
+			if o.Awaits() {
 				t.Fatal("a request's context is kept after its answer")
 			}
 		}

@@ -1,6 +1,10 @@
 package session
 
-import "slices"
+import (
+	"slices"
+
+	"optimist/internal/repeat"
+)
 
 // claim is what a Base needs to be ended. It has its own copy of what is given back, as the Base's exported fields are
 // the caller's to change.
@@ -19,13 +23,13 @@ type claim struct {
 	// base.
 	doubted bool
 
-	attempt *attempt // nil: nobody looks for repeats of it
-	guessed bool     // the base is one of several
-	trace   Trace    // in which the read was made that is reserved
+	attempt *repeat.Attempt // nil: nobody looks for repeats of it
+	guessed bool            // the base is one of several
+	trace   Trace           // in which the read was made that is reserved
 	// again says that it repeats a write that was acknowledged, and that nothing was reserved for it. first is that write, where
 	// it is known to have been given up; then the base may also be the view.
 	again bool
-	first *attempt
+	first *repeat.Attempt
 	part  bool // sent is a part of a document, and not what the client has seen
 
 	view         // what was reserved; of a read, what reads and views have in common. Its bodies are these:
@@ -40,16 +44,52 @@ func (c *claim) reads() bool {
 // guards reports whether a base is reserved that somebody has in hand.
 func (c *claim) guards() bool { return c.viewed || c.past || c.reads() }
 
-// release ends a reservation and gives back what was reserved.
-func (sh *shard) release(c *claim, gone Epoch, now int64) {
-	k, repeat, reserved := c.key, sh.land(c), c.viewed || c.reads() || c.past && c.doubted
-	sh.get(k, gone, now)
-	if repeat != nil && (c.again || reserved) {
-		sh.handOver(*c, repeat)
+// departure is the claim's write as it is under way.
+func (c *claim) departure() repeat.Departure {
+	d := repeat.Departure{Attempt: c.attempt, Reads: c.reads(), Guards: c.guards()}
+	if d.Guards {
+		d.Guard = c.note().Numbers
+	}
+	return d
+}
+
+// depart counts the write of c as in flight until it lands. The strings of c's key are the store's own.
+func (sh *shard) depart(c *claim) { sh.inFlight.Depart(c.key, c.departure()) }
+
+// land ends the flight of c's write. It returns the repeat that has waited for it, if there is one.
+func (sh *shard) land(c *claim) *repeat.Attempt { return sh.inFlight.Land(c.key, c.departure()) }
+
+// handOver reserves for the repeat r what its first try, of c, gives back. It stays in flight, so that nobody takes it, or misses it,
+// before r has looked.
+func (sh *shard) handOver(c claim, r *repeat.Attempt) {
+	if c.again {
+		r.Replace(c.first, c.numbers)
 		return
 	}
-	repeat.startAnew()
-	c.first.repeatable(now)
+	r.Inherit()
+	c.attempt, sh.handed[r] = r, &c
+	sh.depart(&c)
+}
+
+// inherited is what was handed over to a; nil: nothing. It is a's from now on.
+func (sh *shard) inherited(a *repeat.Attempt) *claim {
+	c := sh.handed[a]
+	if c != nil {
+		delete(sh.handed, a)
+	}
+	return c
+}
+
+// release ends a reservation and gives back what was reserved.
+func (sh *shard) release(c *claim, gone Epoch, now int64) {
+	k, waited, reserved := c.key, sh.land(c), c.viewed || c.reads() || c.past && c.doubted
+	sh.get(k, gone, now)
+	if waited != nil && (c.again || reserved) {
+		sh.handOver(*c, waited)
+		return
+	}
+	waited.StartAnew()
+	c.first.Repeatable(now)
 	switch {
 	case reserved && c.since < gone:
 		sh.lose(k, ReasonIndex)
@@ -75,8 +115,7 @@ func (sh *shard) giveBack(e *entry, c *claim) {
 		sh.see(e, c.view, c.stored, c.sent)
 	}
 	if a := c.attempt; c.doubted && a != nil {
-		a.state, a.numbers, a.client = inDoubt, c.numbers, nil
-		e.repeats.keep(a)
+		e.repeats.Doubt(a, c.numbers)
 	}
 	sh.settled(e)
 }

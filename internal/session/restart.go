@@ -4,6 +4,7 @@ import (
 	"optimist/internal/choice"
 	"optimist/internal/doc"
 	"optimist/internal/memo"
+	"optimist/internal/repeat"
 )
 
 // What a session knows goes with the process. The numbers of it are noted in a Notebook, which outlives the process. For the age of
@@ -47,19 +48,15 @@ func (sh *shard) note(e *entry) {
 	if sh.notes == nil || e.key.sess.IsOfHolder() {
 		return
 	}
-	n := e.note(sh.inFlight[e.key])
+	n := e.note(sh.inFlight.Of(e.key))
 	n.At = sh.notes.Started() + e.touched
 	sh.notes.Put(e.noteID, n)
 }
 
 // note is what of the entry is noted; f is what is in flight of it.
-func (e *entry) note(f *inFlight) (n memo.Note) {
+func (e *entry) note(f *repeat.Flight) (n memo.Note) {
 	if e.key.sess.IsNamed() {
 		return e.noteOfThread(f)
-	}
-	var guards []doc.Numbers
-	if f != nil {
-		guards = f.guards
 	}
 	if e.memo != nil {
 		n = e.memo.Note
@@ -67,7 +64,7 @@ func (e *entry) note(f *inFlight) (n memo.Note) {
 	for i := range e.reads {
 		n.Add(memo.Note{Numbers: e.reads[i].numbers, Clients: e.reads[i].count})
 	}
-	for _, g := range guards {
+	for _, g := range f.Guards() {
 		n.Add(memo.Note{Numbers: g, Clients: 1})
 	}
 	if e.view.set && (e.shared || n.Clients == 0) {
@@ -82,12 +79,12 @@ func (e *entry) note(f *inFlight) (n memo.Note) {
 }
 
 // noteOfThread is what is noted of a named session, in which the newest replaces what was before.
-func (e *entry) noteOfThread(f *inFlight) (n memo.Note) {
+func (e *entry) noteOfThread(f *repeat.Flight) (n memo.Note) {
 	switch {
 	case len(e.reads) > 0:
 		return memo.Note{Numbers: e.reads[0].numbers, Clients: 1}
-	case f != nil && len(f.guards) > 0:
-		for _, g := range f.guards {
+	case len(f.Guards()) > 0:
+		for _, g := range f.Guards() {
 			n.Add(memo.Note{Numbers: g, Clients: 1})
 		}
 		return n
@@ -122,12 +119,12 @@ func (e *entry) outlives(n doc.Numbers) {
 
 // takesMemo reports whether the memo is the base of the write. In an inferred session it is, unless the write shows that it was made
 // from something that the session has seen since.
-func (t *taking) takesMemo(e *entry, f *inFlight) bool {
+func (t *taking) takesMemo(e *entry, f *repeat.Flight) bool {
 	switch {
 	case e == nil || e.memo == nil || t.Given.Known():
 		return false
 	case t.Named:
-		return e.empty() && !f.any()
+		return e.empty() && !f.Any()
 	case t.On != nil || t.traced:
 		return false
 	case e.empty() && len(e.past) == 0:

@@ -12,6 +12,7 @@ import (
 	"optimist/internal/choice"
 	"optimist/internal/doc"
 	"optimist/internal/memo"
+	"optimist/internal/repeat"
 )
 
 // What things cost beyond the bytes of strings and bodies: their structs, list elements, map slots and allocator
@@ -48,8 +49,8 @@ type shard struct {
 	holders  holders
 	docs     map[docKey]*document
 	markers  *simplelru.LRU[uint64, Reason] // of what was lost
-	inFlight map[key]*inFlight
-	idle     []*inFlight
+	inFlight repeat.Flights[key]
+	handed   map[*repeat.Attempt]*claim // what the first try of a repeat has given back, until the repeat looks
 
 	reads []choice.Read // of the document that a write looks at
 	view  choice.View   // of it, likewise
@@ -61,7 +62,7 @@ type shard struct {
 func newShard(s *Store, memory int64) *shard {
 	sh := &shard{
 		seed: s.seed, maxAge: int64(s.o.MaxAge), candidates: s.o.Candidates, clock: s.clock, left: s.o.Left, notes: s.notes,
-		docs: make(map[docKey]*document), inFlight: make(map[key]*inFlight),
+		docs: make(map[docKey]*document), handed: make(map[*repeat.Attempt]*claim),
 		holders: holders{of: make(map[Session]*holder)},
 	}
 	marks := memory / 16 / markerCost
@@ -149,7 +150,7 @@ func (sh *shard) documentOf(k key, e *entry, gone Epoch) *document {
 
 // charge brings the account of the entry itself up to date.
 func (sh *shard) charge(e *entry) {
-	c := int64(entryCost + readCost*cap(e.reads) + pastCost*cap(e.past) + attemptCost*cap(e.repeats.kept) +
+	c := int64(entryCost + readCost*cap(e.reads) + pastCost*cap(e.past) + attemptCost*e.repeats.Room() +
 		spentCost*cap(e.spent) + tracedCost*cap(e.traced))
 	if e.patterns != nil {
 		c += patternsCost

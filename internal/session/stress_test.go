@@ -16,6 +16,7 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/identity"
 	"optimist/internal/life"
+	"optimist/internal/repeat"
 )
 
 // TestNoReadServesTwoWrites has many clients read and write the same documents at once, in a store that is too small for
@@ -72,8 +73,8 @@ func TestNoReadServesTwoWrites(t *testing.T) {
 	}
 	wg.Wait()
 	for _, sh := range s.shards {
-		if len(sh.inFlight) != 0 {
-			t.Errorf("%d writes in flight", len(sh.inFlight))
+		if sh.inFlight.Len() != 0 {
+			t.Errorf("%d writes in flight", sh.inFlight.Len())
 		}
 	}
 }
@@ -124,17 +125,15 @@ func TestClientsThatLeaveHoldUpNobody(t *testing.T) {
 	wg.Wait()
 	audit(t, s)
 	for _, sh := range s.shards {
-		if len(sh.inFlight) != 0 {
-			t.Errorf("%d documents in flight, or somebody waits", len(sh.inFlight))
+		if sh.inFlight.Len() != 0 {
+			t.Errorf("%d documents in flight, or somebody waits", sh.inFlight.Len())
 		}
-		for _, f := range sh.idle {
-			if f.count != 0 || f.reads != 0 || len(f.attempts) != 0 || len(f.queue) != 0 || f.done != nil {
-				t.Errorf("an idle flight: %+v", f)
-			}
+		if err := sh.inFlight.Check(); err != nil {
+			t.Error(err)
 		}
 		for _, e := range sh.lru.Values() {
-			if slices.ContainsFunc(e.repeats.kept, func(o *attempt) bool { return o.client != nil || o.repeat != nil }) {
-				t.Errorf("of a request that is over something is kept: %+v", e.repeats.kept)
+			if slices.ContainsFunc(e.repeats.Attempts(), func(o *repeat.Attempt) bool { return !o.IsOver() }) {
+				t.Errorf("of a request that is over something is kept: %+v", e.repeats.Attempts())
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/life"
 	"optimist/internal/rank"
+	"optimist/internal/repeat"
 )
 
 // Take chooses the base of a write of sent (nil for a delete) and reserves it.
@@ -52,14 +53,14 @@ type taking struct {
 	patterns rank.Patterns // of what clients of the session have changed before
 
 	client  context.Context // of the request; nil: it never waits
-	attempt *attempt        // nil: nobody looks for repeats of it, and it hasn't waited
+	attempt *repeat.Attempt // nil: nobody looks for repeats of it, and it hasn't waited
 	looked  bool            // it has looked for a base before
 	now     int64
 
 	extends seenBody // what the write holds all of, where it may be made from a memo; zero: nothing
 
-	first, inDoubt *attempt // what the write repeats for certain, and one of the same bytes of which nobody knows what became; nil: none
-	mayRepeat      bool     // it has to guess its base, and the session sends the same bytes, or has sent them
+	first, inDoubt *repeat.Attempt // what the write repeats for certain, and one of the same bytes of which nobody knows the outcome; nil: none
+	mayRepeat      bool            // it has to guess its base, and the session sends the same bytes, or has sent them
 }
 
 func (s *Store) taking(sess Session, ref doc.Ref, sent []byte) taking {
@@ -100,10 +101,11 @@ func (t *taking) leave() {
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
 	now := t.s.clock()
-	if c := t.attempt.disown(now); c != nil {
+	t.attempt.Disown(now)
+	if c := t.sh.inherited(t.attempt); c != nil {
 		t.sh.release(c, t.ix.Gone(), now)
 	}
-	t.sh.leave(t.k, t.attempt)
+	t.sh.inFlight.Leave(t.k, t.attempt)
 }
 
 // try returns a base, or what to wait for.
@@ -113,12 +115,13 @@ func (t *taking) try() (b Base, wait <-chan struct{}) {
 	t.ix = t.s.index(t.k.ref.Index, t.k.sess.Credentials(), t.now)
 	// In a named session the own view tells a repeat. What never waits, because the client brought its own guard, has none.
 	if t.attempt == nil && t.Sent != nil && !t.Named && (!t.Given.Known() || t.client != nil) {
-		t.attempt = &attempt{sh: t.sh, hash: hashOf(t.s.seed, t.Sent, t.On != nil, t.Given)}
+		hash := repeat.Hash(t.s.seed, t.Sent, t.On != nil, t.Given)
 		if t.traced { // equal bytes are an equal change in another trace
-			t.attempt.hash = (t.attempt.hash ^ maphash.Comparable(t.s.seed, t.trace)) | 1
+			hash = (hash ^ maphash.Comparable(t.s.seed, t.trace)) | 1
 		}
+		t.attempt = repeat.New(hash, t.sh.left)
 	}
-	if t.attempt != nil && t.attempt.hash != 0 {
+	if t.attempt.IsLookedFor() {
 		b.claim.attempt = t.attempt
 	}
 	candidates, wait := t.look(&b)
@@ -135,11 +138,11 @@ func (t *taking) try() (b Base, wait <-chan struct{}) {
 func (t *taking) look(b *Base) (cs []*candidate, wait <-chan struct{}) {
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
-	e, f := t.sh.get(t.k, t.ix.Gone(), t.now), t.sh.inFlight[t.k]
+	e, f := t.sh.get(t.k, t.ix.Gone(), t.now), t.sh.inFlight.Of(t.k)
 	b.claim.taken = t.sh.order
 	if !t.Given.Known() && !t.Named && !t.traced && t.ix.IsBlind(t.k.sess, t.now) {
 		b.Reason = ReasonBlind // it stays blind for as long as it writes what it hasn't read
-		b.claim.blind = (e == nil || e.empty()) && !f.any() && t.sh.lost(t.k, e) == ReasonNone
+		b.claim.blind = (e == nil || e.empty()) && !f.Any() && t.sh.lost(t.k, e) == ReasonNone
 		t.count(KindNone)
 		return nil, nil
 	}
@@ -162,9 +165,9 @@ func (t *taking) look(b *Base) (cs []*candidate, wait <-chan struct{}) {
 	switch d.Action {
 	case choice.WaitForBase:
 		if t.attempt == nil {
-			t.attempt = &attempt{before: t.Before}
+			t.attempt = repeat.Waiting(t.Before)
 		}
-		return nil, f.wait(t.attempt)
+		return nil, f.Wait(t.attempt)
 	case choice.RankAll:
 		return t.candidates(e, e.reads[:d.Read]), nil
 	}
@@ -173,19 +176,18 @@ func (t *taking) look(b *Base) (cs []*candidate, wait <-chan struct{}) {
 }
 
 // followFirst takes the base that the write's first try has given back, or returns what to wait for until that is over.
-func (t *taking) followFirst(f *inFlight, b *Base) (inherited bool, wait <-chan struct{}) {
+func (t *taking) followFirst(f *repeat.Flight, b *Base) (inherited bool, wait <-chan struct{}) {
 	a := t.attempt
 	if !t.looked {
 		t.looked, t.Before = true, t.sh.order
 		if a != nil {
-			a.client, a.began, a.before = t.client, t.now, t.Before
+			a.Begin(t.client, t.now, t.Before)
 		}
 	}
 	if a == nil || t.s.dryRun {
 		return false, nil
 	}
-	if c := a.handed; c != nil {
-		a.handed = nil
+	if c := t.sh.inherited(a); c != nil {
 		if gone := t.ix.Gone(); c.since < gone || t.now-c.at >= t.sh.maxAge {
 			t.sh.release(c, gone, t.now) // there is nothing to give back any more
 		} else {
@@ -194,8 +196,8 @@ func (t *taking) followFirst(f *inFlight, b *Base) (inherited bool, wait <-chan 
 			return true, nil
 		}
 	}
-	wait = a.follow(f, t.now)
-	t.Before = a.before
+	wait = a.Follow(f, t.now)
+	t.Before = a.Before()
 	return false, wait
 }
 
@@ -239,9 +241,9 @@ func (t *taking) isGuess(e *entry, d choice.Decision) bool {
 func (t *taking) mayBeAnothers(e *entry, d choice.Decision) bool {
 	switch d.Action {
 	case choice.TakeRead:
-		return t.mayRepeat || t.guesses() && e.repeats.missed.or(&e.reads[d.Read])
+		return t.mayRepeat || t.guesses() && e.repeats.Missed.Or(e.reads[d.Read].order)
 	case choice.TakeView:
-		return t.guesses() && e.repeats.missed != missed{}
+		return t.guesses() && e.repeats.Missed != repeat.Missed{}
 	}
 	return false
 }
@@ -274,17 +276,18 @@ func (t *taking) takeOut(e *entry, d choice.Decision, b *Base) {
 	c := &b.claim
 	c.key, c.kept, c.guessed = t.ownKey(e), true, b.Ambiguous
 	if c.doubted = d.Doubtful; c.doubted {
-		e.repeats.drop(t.inDoubt)
+		e.repeats.Drop(t.inDoubt)
 	}
 	if t.first != nil && !d.Doubtful { // which has only one repeat
-		t.attempt.first, c.first = nil, t.first
-		t.first.repeated()
+		t.attempt.Inherit()
+		c.first = t.first
+		t.first.Repeated()
 	}
 	switch d.Action {
 	case choice.TakeRead:
 		r := &e.reads[d.Read]
 		if t.mayRepeat && !d.Doubtful {
-			e.repeats.missed = missed{read: r.order, till: t.sh.order}
+			e.repeats.Missed = repeat.Missed{Read: r.order, Till: t.sh.order}
 		}
 		c.trace = e.untrace(t.trace, r.numbers, r.count)
 		if r.count--; r.count == 0 {
@@ -292,7 +295,7 @@ func (t *taking) takeOut(e *entry, d choice.Decision, b *Base) {
 		}
 	case choice.TakeView:
 		if t.guesses() && !d.Doubtful {
-			e.repeats.missed = missed{}
+			e.repeats.Missed = repeat.Missed{}
 		}
 		t.sh.retireView(e)
 	}
@@ -337,7 +340,7 @@ func (t *taking) count(k Kind) {
 
 // guesses reports whether the base of the write is a guess among what the session has seen: nobody has named it.
 func (t *taking) guesses() bool {
-	return t.attempt != nil && t.attempt.hash != 0 && !t.Given.Known() && !t.traced
+	return t.attempt.IsLookedFor() && !t.Given.Known() && !t.traced
 }
 
 // ownKey is the key with strings of the store's own.
@@ -354,9 +357,9 @@ func (t *taking) ownKey(e *entry) key {
 // lastSent is what the last write of the same bytes left.
 func (t *taking) lastSent(e *entry) doc.Numbers {
 	if e == nil {
-		return t.first.numbers
+		return t.first.Numbers()
 	}
-	return e.repeats.last(t.attempt, t.first)
+	return e.repeats.Last(t.attempt, t.first)
 }
 
 // bodyOfGiven is what some session has read under the numbers that are given. Where they may mean the revision, or a view that

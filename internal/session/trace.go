@@ -81,5 +81,5 @@ func (t *taking) traceHas(thread Session) (reads, wrote bool) {
 	gone := t.s.index(t.k.ref.Index, t.k.sess.Credentials(), now).Gone()
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
-	return t.sh.get(t.k, gone, now).hasReadIn(t.trace), t.sh.get(k, gone, now) != nil || t.sh.inFlight[k] != nil
+	return t.sh.get(t.k, gone, now).hasReadIn(t.trace), t.sh.get(k, gone, now) != nil || t.sh.inFlight.Of(k) != nil
 }

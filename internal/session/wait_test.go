@@ -211,7 +211,7 @@ func TestOfManyThatWaitEachHasItsTurn(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if len(s.shards[0].inFlight) != 0 {
+		if s.shards[0].inFlight.Len() != 0 {
 			t.Fatal("writes in flight")
 		}
 	})

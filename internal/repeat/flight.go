@@ -1,0 +1,169 @@
+package repeat
+
+import (
+	"slices"
+
+	"optimist/internal/doc"
+)
+
+// Flights are what sessions have under way, by session and document. The zero value holds nothing. They are for one goroutine at a time.
+type Flights[K comparable] struct {
+	of   map[K]*Flight
+	idle []*Flight
+}
+
+// Flight is what a session has under way on one document.
+type Flight struct {
+	count    int           // the writes whose base is reserved
+	reads    int           // of them, those with an outstanding read
+	attempts []*Attempt    // of them, those that may be repeated
+	guards   []doc.Numbers // of the bases that are reserved
+	queue    []*Attempt    // the writes that wait for a base, in the order in which they came
+	done     chan struct{}
+}
+
+// Departure is a write whose base is reserved.
+type Departure struct {
+	Attempt *Attempt // nil: nobody looks for repeats of it
+	Reads   bool     // an outstanding read is reserved
+	Guards  bool     // a base is reserved that somebody has in hand
+	Guard   doc.Numbers
+}
+
+// Of returns what is under way at k; nil: nothing.
+func (fs *Flights[K]) Of(k K) *Flight { return fs.of[k] }
+
+// Len is of how many something is under way.
+func (fs *Flights[K]) Len() int { return len(fs.of) }
+
+// Count returns how many writes have a base reserved, and how many of them an outstanding read. f may be nil, as for all that is asked of a
+// flight.
+func (f *Flight) Count() (writes, reads int) {
+	if f == nil {
+		return 0, 0
+	}
+	return f.count, f.reads
+}
+
+// Any reports whether a base is reserved for any write.
+func (f *Flight) Any() bool { return f != nil && f.count > 0 }
+
+// Guards are the numbers of the bases that are reserved.
+func (f *Flight) Guards() []doc.Numbers {
+	if f == nil {
+		return nil
+	}
+	return f.guards
+}
+
+// OthersWait reports whether writes that came before a wait for a base.
+func (f *Flight) OthersWait(a *Attempt) bool { return f != nil && len(f.queue) > 0 && f.queue[0] != a }
+
+// Sends reports whether one of the writes that may be repeated sends what a does.
+func (f *Flight) Sends(a *Attempt) bool {
+	return f != nil && slices.ContainsFunc(f.attempts, func(o *Attempt) bool { return o.hash == a.hash })
+}
+
+// Depart counts a write as in flight until it lands. The strings of k are kept.
+func (fs *Flights[K]) Depart(k K, d Departure) {
+	f := fs.of[k]
+	if f == nil {
+		if n := len(fs.idle); n > 0 {
+			f, fs.idle = fs.idle[n-1], fs.idle[:n-1]
+		} else {
+			f = &Flight{}
+		}
+		if fs.of == nil {
+			fs.of = make(map[K]*Flight)
+		}
+		fs.of[k] = f
+	}
+	f.count++
+	if d.Reads {
+		f.reads++
+	}
+	if d.Guards {
+		f.guards = append(f.guards, d.Guard)
+	}
+	if d.Attempt != nil {
+		f.attempts = append(f.attempts, d.Attempt)
+	}
+}
+
+// Land ends the flight of a write and wakes those who wait for it. It returns the repeat that has waited for it, if there is one.
+func (fs *Flights[K]) Land(k K, d Departure) (repeat *Attempt) {
+	f := fs.of[k]
+	f.count--
+	if d.Reads {
+		f.reads--
+	}
+	if i := slices.Index(f.guards, d.Guard); i >= 0 && d.Guards {
+		f.guards = slices.Delete(f.guards, i, i+1)
+	}
+	if i := slices.Index(f.attempts, d.Attempt); i >= 0 {
+		repeat, d.Attempt.repeat = d.Attempt.repeat, nil
+		f.attempts = slices.Delete(f.attempts, i, i+1)
+	}
+	if f.done != nil {
+		close(f.done)
+		f.done = nil
+	}
+	fs.rest(k, f)
+	return repeat
+}
+
+// maxIdle bounds the flights that are kept for reuse.
+const maxIdle = 64
+
+// rest puts f away where nothing is in flight any more, and nobody waits.
+func (fs *Flights[K]) rest(k K, f *Flight) {
+	if f.count > 0 || len(f.queue) > 0 {
+		return
+	}
+	delete(fs.of, k)
+	if len(fs.idle) < maxIdle {
+		fs.idle = append(fs.idle, f)
+	}
+}
+
+// landing returns a channel that is closed when one of the writes ends.
+func (f *Flight) landing() <-chan struct{} {
+	if f.done == nil {
+		f.done = make(chan struct{})
+	}
+	return f.done
+}
+
+// Wait makes a wait behind those that wait already, and returns what to wait for. The order matters: a client that gave a write
+// up and repeated it has two waiting, and goes on after the answer to the later one. The earlier one must not undo what it writes
+// then.
+func (f *Flight) Wait(a *Attempt) <-chan struct{} {
+	if a.turn == nil {
+		a.turn = make(chan struct{})
+		f.queue = append(f.queue, a)
+		if len(f.queue) == 1 {
+			close(a.turn)
+		}
+	}
+	if f.queue[0] != a {
+		return a.turn
+	}
+	return f.landing()
+}
+
+// Leave ends a's wait and gives the turn to the next.
+func (fs *Flights[K]) Leave(k K, a *Attempt) {
+	f := fs.of[k]
+	if f == nil {
+		return
+	}
+	i := slices.Index(f.queue, a)
+	if i < 0 {
+		return
+	}
+	f.queue = slices.Delete(f.queue, i, i+1)
+	if i == 0 && len(f.queue) > 0 {
+		close(f.queue[0].turn)
+	}
+	fs.rest(k, f)
+}

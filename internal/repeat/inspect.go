@@ -1,0 +1,40 @@
+package repeat
+
+import (
+	"fmt"
+	"slices"
+)
+
+// What tests of sessions look at.
+
+// Attempts are what is kept, oldest first.
+func (k *Kept) Attempts() []*Attempt { return k.kept }
+
+// Awaits reports whether a client waits for the attempt's answer, as far as is known.
+func (a *Attempt) Awaits() bool { return a.client != nil }
+
+// IsUnheard reports whether the attempt was acknowledged when its client had left, and hasn't been repeated yet.
+func (a *Attempt) IsUnheard() bool { return a.state == unheard }
+
+// IsOver reports whether nothing of a request is held any more.
+func (a *Attempt) IsOver() bool { return a.client == nil && a.repeat == nil }
+
+// String shows the attempt.
+func (a *Attempt) String() string {
+	return fmt.Sprintf("%d %v %d %d %v %v", a.hash, a.numbers, a.state, a.at, a.client != nil, a.repeat != nil)
+}
+
+// Check returns what is wrong with the flights; nil: nothing.
+func (fs *Flights[K]) Check() error {
+	for k, f := range fs.of {
+		if f.count < 0 || f.count+len(f.queue) < 1 || f.reads < 0 || f.reads > f.count || len(f.attempts) > f.count {
+			return fmt.Errorf("flight of %v: %+v", k, f)
+		}
+	}
+	if i := slices.IndexFunc(fs.idle, func(f *Flight) bool {
+		return f.count != 0 || f.reads != 0 || len(f.attempts) != 0 || len(f.queue) != 0 || f.done != nil
+	}); i >= 0 {
+		return fmt.Errorf("idle flight: %+v", fs.idle[i])
+	}
+	return nil
+}
