@@ -116,6 +116,7 @@ tools() {
   command -v gcc >/dev/null || debian gcc libc6-dev || return # the race detector needs a C compiler
   go build -o "$tmp/bin/" ./e2e/cmd/engines ./e2e/cmd/testsum || return
   need_python_client || return
+  command -v memcached >/dev/null || debian memcached || return
   "$tmp/bin/engines" -prepare # a JDK, Maven and the jars
 }
 

@@ -41,6 +41,7 @@ const (
 	TypeFull      = "lock_tree_full"
 	TypeStore     = "lock_store_unavailable"
 	TypeAmbiguous = "lock_token_ambiguous"
+	TypeUnable    = "lock_not_supported" // by the store that the locks are in
 	TypeBad       = "illegal_argument_exception"
 )
 
@@ -88,8 +89,8 @@ func jsonAnswer(status int, body []byte) *Answer {
 		Fields: []wire.Field{{Name: []byte("content-type"), Value: []byte("application/json")}}}
 }
 
-// lease is a lease as its holder is told of it.
-type lease struct {
+// Lease is a lease as its holder is told of it. Times are in UTC, ExpiresIn and Waited in ms.
+type Lease struct {
 	Lock       string     `json:"lock"`
 	Owner      string     `json:"owner"`
 	Token      int64      `json:"token,omitempty"`
@@ -100,11 +101,14 @@ type lease struct {
 	Waited     *int64     `json:"waited_ms,omitempty"`
 	Note       string     `json:"note"`
 	Waiting    *int64     `json:"waiting,omitempty"`
+	Store      string     `json:"store,omitempty"`       // of a Keeper from outside
+	BestEffort bool       `json:"best_effort,omitempty"` // as in Ability
+	Reentered  bool       `json:"-"`                     // the owner had it already
 }
 
 // leaseOf makes it; now is the time by the document's clock. Of others' leases the token isn't told: it is what releases them.
-func leaseOf(d *state.Doc, h *state.Hold, now int64, own bool) lease {
-	l := lease{Lock: lockOf(d, h.Path), Owner: h.Owner, AcquiredAt: instant(h.Since), ExpiresAt: instant(h.Until),
+func leaseOf(d *state.Doc, h *state.Hold, now int64, own bool) Lease {
+	l := Lease{Lock: lockOf(d, h.Path), Owner: h.Owner, AcquiredAt: instant(h.Since), ExpiresAt: instant(h.Until),
 		ExpiresIn: max(min(h.Until-now, h.TTL), 0), Note: h.Note}
 	if own {
 		l.Token = h.Token

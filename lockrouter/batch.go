@@ -122,8 +122,7 @@ func (b *batch) wait(ctx context.Context, n int, deadline time.Time) error {
 	o := b.r.wait(ctx, it.t, op, left)
 	cancel(nil)
 	alive.Wait()
-	_, _, err := b.r.acquisition(it.t, &op, o, true, b.began)
-	if err != nil {
+	if _, err := b.r.acquisition(it.t, &op, o, true, b.began); err != nil {
 		return err
 	}
 	// The request may have another name by now; it has none any more where its owner has asked for the same lock meanwhile.

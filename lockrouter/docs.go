@@ -3,7 +3,6 @@ package lockrouter
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -67,6 +66,8 @@ func (r *Router) docs(ctx context.Context, q *Request, index string) (*Answer, e
 		return nil, badRequest("owner is missing")
 	case want.mode == state.Shared:
 		return nil, badRequest("only locks of a tree can be shared")
+	case len(want.Resource) > 0:
+		return nil, badRequest(onlyGlobal)
 	}
 	b := &batch{r: r, a: &want.parameters, began: time.Now()}
 	switch {
@@ -134,19 +135,7 @@ func (b *batch) acquireAll(ctx context.Context, q *Request, index string, want *
 	if why := gone(ctx); why != nil {
 		err = why
 	}
-	word := "acquired"
-	var f *Failure
-	switch {
-	case errors.As(err, &f) && f.Type == TypeTimeout:
-		word = "timeout"
-	case errors.As(err, &f) && f.Type == TypeHeld:
-		word = "held"
-	case f != nil, errors.Is(err, ErrStore):
-		word = "failed"
-	case err != nil:
-		word = "left"
-	}
-	b.r.countRequest(b.a.class, word, b.began)
+	b.r.countRequest(b.a.class, ending(&Lease{}, err), b.began)
 	if err != nil {
 		b.release(b.items)
 		return nil, err

@@ -33,7 +33,7 @@ func (r *Router) list(ctx context.Context, q *Request) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	locks := []lease{}
+	locks := []Lease{}
 	for _, d := range page.Docs {
 		for i := range d.Holds {
 			h := &d.Holds[i]
@@ -68,11 +68,14 @@ func (q *Query) owns(h *state.Hold) bool {
 
 // evict ends the leases on a lock in their holders' place: the one of the token, if one is said. Only the operator may.
 func (r *Router) evict(ctx context.Context, t *target, a *parameters) (*Answer, error) {
+	if r.o.Keeper != nil {
+		return r.oust(ctx, t, a)
+	}
 	docs, err := r.o.Store.Read(ctx, []string{t.id})
 	if err != nil {
 		return nil, err
 	}
-	ended := []lease{}
+	ended := []Lease{}
 	if d := docs[0]; d != nil {
 		for i := range d.Holds {
 			h := &d.Holds[i]

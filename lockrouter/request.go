@@ -28,11 +28,16 @@ type parameters struct {
 	Priority  string      `json:"priority"`
 	Mode      string      `json:"mode"`
 	Note      string      `json:"note"`
+	Resource  []string    `json:"resource"`
+	Delay     string      `json:"delay"`
+	MaxRetry  json.Number `json:"max_retry"`
 
 	renew bool
 	token int64
 	ttl   time.Duration // 0: not said
 	wait  time.Duration // negative: not said
+	delay time.Duration // 0: not said
+	tries int           // after the first one; negative: not said
 	class state.Class
 	mode  state.Mode
 }
@@ -113,10 +118,12 @@ func unknownParameter(name string) error {
 
 func (a *parameters) param(name, value string) error {
 	texts := map[string]*string{"owner": &a.Owner, "process_id": &a.ProcessID, "token": (*string)(&a.Token), "ttl": &a.TTL, "wait": &a.Wait,
-		"priority": &a.Priority, "mode": &a.Mode, "note": &a.Note}
+		"priority": &a.Priority, "mode": &a.Mode, "note": &a.Note, "delay": &a.Delay, "max_retry": (*string)(&a.MaxRetry)}
 	switch text := texts[name]; {
 	case text != nil:
 		*text = value
+	case name == "resource":
+		a.Resource = append(a.Resource, value)
 	case name == "renew":
 		a.renew = value != "false"
 	default:
@@ -155,6 +162,9 @@ func (r *Router) check(a *parameters) (err error) {
 			return err
 		}
 	}
+	if err := r.checkTries(a); err != nil {
+		return err
+	}
 	a.class = cmp.Or(state.Class(a.Priority), state.Foreground)
 	if !slices.Contains([]state.Class{state.Foreground, state.Background}, a.class) {
 		return badRequest("priority is foreground or background, not [" + a.Priority + "]")
@@ -162,6 +172,39 @@ func (r *Router) check(a *parameters) (err error) {
 	a.mode = cmp.Or(state.Mode(a.Mode), state.Exclusive)
 	if !slices.Contains([]state.Mode{state.Exclusive, state.Shared}, a.mode) {
 		return badRequest("mode is exclusive or shared, not [" + a.Mode + "]")
+	}
+	return nil
+}
+
+// defaultDelay is the time between two tries, if a request says only how many.
+const defaultDelay = 100 * time.Millisecond
+
+// checkTries reads how often, and how far apart, a lock is tried for. Together they are a wait: a store with a queue tells the client
+// that is next, and needs no tries.
+func (r *Router) checkTries(a *parameters) (err error) {
+	a.tries = -1
+	if a.Delay != "" {
+		if a.delay, err = r.span("delay", a.Delay, r.o.MaxWait); err != nil {
+			return err
+		}
+		if a.delay < time.Millisecond {
+			return badRequest("delay must be at least 1ms")
+		}
+	}
+	if a.MaxRetry == "" {
+		return nil
+	}
+	const most = 1_000_000
+	if a.tries, err = strconv.Atoi(string(a.MaxRetry)); err != nil || a.tries < 0 || a.tries > most {
+		return badRequest("max_retry is a whole number from 0 to 1000000; [" + string(a.MaxRetry) + "] isn't one")
+	}
+	a.delay = cmp.Or(a.delay, defaultDelay)
+	wait := time.Duration(a.tries) * a.delay
+	if wait > r.o.MaxWait || wait < 0 {
+		return badRequest(fmt.Sprintf("max_retry times delay is longer than %s, the longest wait", r.o.MaxWait))
+	}
+	if a.wait < 0 || wait < a.wait {
+		a.wait = wait
 	}
 	return nil
 }

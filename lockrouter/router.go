@@ -16,9 +16,12 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// Options are what a Router needs; Store is required. Zero values take the defaults that the fields name.
+// Options are what a Router needs; Store or Keeper is required. Zero values take the defaults that the fields name.
 type Options struct {
 	Store Store
+	// Keeper gives out the leases instead of the Router's own, which then needs no Store. Ability says what it can do.
+	Keeper  Keeper
+	Ability Ability
 	// Path is the segment, with its slash, under which locks are: /_lock.
 	Path string
 	// Reserved is an index whose documents' locks others give out: requests under Path may look at them, and only the operator may end one.
@@ -83,6 +86,7 @@ func (o *Options) fill() {
 // Router gives out locks. It is safe for concurrent use; make it with New, and Close it.
 type Router struct {
 	o      Options
+	keeper Keeper
 	name   string // of this proxy, unique to the process
 	queue  string // its name in queues and chains: what doesn't come through a lane has another one, and is taken for somebody else's
 	epoch  time.Time
@@ -94,8 +98,10 @@ type Router struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
-	wake   chan struct{} // for the watcher: there is something to wait for that wasn't
-	leave  chan struct{} // closed when nobody may wait any more
+	wake   chan struct{}   // for the watcher: there is something to wait for that wasn't
+	leave  chan struct{}   // closed when nobody may wait any more
+	open   context.Context // ended then, too
+	shut   context.CancelFunc
 
 	drained sync.Once
 
@@ -116,14 +122,19 @@ func New(o Options) *Router {
 	r := &Router{o: o, name: name, queue: name + "+", epoch: time.Now(), wake: make(chan struct{}, 1),
 		leave: make(chan struct{}), lanes: map[string]*lane{}, clients: map[string]int{}}
 	r.held.leases = map[holding]time.Time{}
+	r.keeper = documents{r}
+	if o.Keeper != nil {
+		r.keeper = guest{r, o.Keeper}
+	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
+	r.open, r.shut = context.WithCancel(r.ctx)
 	r.wg.Go(r.watch)
 	return r
 }
 
 // Drain ends all waits with ErrStore, those that come later, too: a lock may be waited for an hour, and another proxy can do
 // that. What needn't wait is still done.
-func (r *Router) Drain() { r.drained.Do(func() { close(r.leave) }) }
+func (r *Router) Drain() { r.drained.Do(func() { close(r.leave); r.shut() }) }
 
 // Close ends what runs beside requests. Requests that wait end with ErrStore; leases stay until they lapse, but for those that
 // nobody knows of, because whoever waited for them has been given up: they are given back, for which the store has a second.

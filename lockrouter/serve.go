@@ -37,6 +37,9 @@ func (r *Router) serve(ctx context.Context, q *Request) (*Answer, error) {
 		return nil, &Failure{Status: http.StatusForbidden, Type: TypeReserved, Reason: "the locks of documents of [" + index +
 			"] are the Definitive Guide's (locks.compat): they are acquired and released by its requests"}
 	}
+	if err := r.lacks(what, t); err != nil {
+		return nil, err
+	}
 	switch {
 	case what == listing && q.Method == http.MethodGet:
 		return r.list(ctx, q)
@@ -47,8 +50,16 @@ func (r *Router) serve(ctx context.Context, q *Request) (*Answer, error) {
 	case what != oneLock:
 		return nil, wrongMethod(q.Method)
 	}
+	return r.one(ctx, q, t)
+}
+
+// one answers a request for one lock.
+func (r *Router) one(ctx context.Context, q *Request, t *target) (*Answer, error) {
 	a, err := r.parse(q)
 	if err != nil {
+		return nil, err
+	}
+	if t, err = r.resource(t, a); err != nil {
 		return nil, err
 	}
 	if t.kind != state.Tree && a.mode == state.Shared {
@@ -62,11 +73,11 @@ func (r *Router) serve(ctx context.Context, q *Request) (*Answer, error) {
 	case a.Owner == "":
 		return nil, badRequest("owner is missing: say who asks, in the body or as ?owner=")
 	case q.Method == http.MethodPut && a.renew:
-		return r.renew(ctx, t, a, q.Client)
+		return r.renew(ctx, r.claim(t, a, q.Client))
 	case q.Method == http.MethodPut:
-		return r.acquire(ctx, t, a, q.Client)
+		return r.acquire(ctx, r.claim(t, a, q.Client))
 	case q.Method == http.MethodDelete:
-		return r.release(ctx, t, a)
+		return r.release(ctx, r.claim(t, a, q.Client))
 	}
 	return nil, wrongMethod(q.Method)
 }
@@ -85,20 +96,43 @@ func wrongMethod(method string) error {
 }
 
 // acquire gets a lock, or says who has it.
-func (r *Router) acquire(ctx context.Context, t *target, a *parameters, client string) (*Answer, error) {
+func (r *Router) acquire(ctx context.Context, c *Claim) (*Answer, error) {
 	began := time.Now()
-	op := state.Op{Do: state.Acquire, Owner: a.Owner, Rid: r.rid(), Path: t.path, Mode: a.mode, Class: a.class, Note: a.Note,
-		TTL: r.ttl(a).Milliseconds(), Client: client}
-	limit := r.patience(a)
-	var o outcome
-	if limit <= 0 {
-		o = r.submit(ctx, t, op)
-	} else {
-		o = r.wait(ctx, t, op, limit)
+	l, err := r.keeper.Acquire(ctx, c)
+	r.countRequest(c.Class, ending(l, err), began)
+	switch {
+	case err != nil:
+		return nil, err
+	case l.Reentered:
+		return reply(http.StatusOK, r.tell(l, c.Lock)), nil
 	}
-	answer, word, err := r.acquisition(t, &op, o, limit > 0, began)
-	r.countRequest(a.class, word, began)
-	return answer, err
+	return reply(http.StatusCreated, r.tell(l, c.Lock)), nil
+}
+
+// tell completes a lease that a Keeper gives, for an answer.
+func (r *Router) tell(l *Lease, lock Lock) *Lease {
+	l.Lock = lock.Name
+	if r.o.Keeper != nil {
+		l.Store, l.BestEffort = r.o.Ability.Store, r.o.Ability.BestEffort
+	}
+	return l
+}
+
+// ending is what became of a request for a lock, for metrics.
+func ending(l *Lease, err error) string {
+	words := map[string]string{TypeTimeout: "timeout", TypeHeld: "held", TypeFull: "full"}
+	var f *Failure
+	switch {
+	case errors.As(err, &f) && words[f.Type] != "":
+		return words[f.Type]
+	case f != nil, errors.Is(err, ErrStore):
+		return "failed"
+	case err != nil:
+		return "left"
+	case l.Reentered:
+		return "reentered"
+	}
+	return "acquired"
 }
 
 // countRequest counts a request for a lock, which has ended, by what became of it.
@@ -125,39 +159,6 @@ func (r *Router) patience(a *parameters) time.Duration {
 		return r.o.Background
 	}
 	return r.o.Foreground
-}
-
-// acquisition is the answer to an acquisition, and a word for the metrics.
-func (r *Router) acquisition(t *target, op *state.Op, o outcome, waited bool, began time.Time) (a *Answer, word string, err error) {
-	switch {
-	case errors.Is(o.err, ErrStore):
-		return nil, "failed", o.err
-	case o.err != nil:
-		return nil, "left", o.err
-	}
-	switch o.result.Verdict {
-	case state.Acquired, state.Reentered:
-		l := leaseOf(o.doc, &o.hold, o.doc.Seen, true)
-		// Who counts the lease from when the request was sent, and this much on, never counts on it for too long.
-		ms := max(o.sent.Sub(began).Milliseconds(), 0)
-		l.Waited = &ms
-		r.held.add(t.root, l.Token, o.sent.Add(time.Duration(o.hold.TTL)*time.Millisecond))
-		if o.result.Verdict == state.Acquired {
-			return reply(http.StatusCreated, l), "acquired", nil
-		}
-		return reply(http.StatusOK, l), "reentered", nil
-	case state.Full, state.Large, state.Share:
-		return nil, "full", r.fullFailure(o.result.Verdict)
-	}
-	f := r.heldFailure(t, op, o.doc)
-	if waited && !o.tried {
-		f.Type, f.Reason = TypeTimeout, "the lock was not to be had in time: "+f.Reason
-		if o.nth > 0 {
-			f.Detail["queue"] = map[string]any{"place": o.nth}
-		}
-		return nil, "timeout", f
-	}
-	return nil, "held", f
 }
 
 // fullFailure says what a tree has no room for.
@@ -195,29 +196,20 @@ func (r *Router) heldFailure(t *target, op *state.Op, d *state.Doc) *Failure {
 }
 
 // renew makes a lease longer.
-func (r *Router) renew(ctx context.Context, t *target, a *parameters, client string) (*Answer, error) {
-	op := state.Op{Do: state.Renew, Owner: a.Owner, Token: a.token, Note: a.Note, TTL: a.ttl.Milliseconds(), Path: t.path,
-		Class: state.Foreground, Mode: state.Exclusive, Client: client}
-	o := r.submit(ctx, t, op)
-	if o.err != nil {
-		return nil, o.err
+func (r *Router) renew(ctx context.Context, c *Claim) (*Answer, error) {
+	l, err := r.keeper.Renew(ctx, c)
+	if err != nil {
+		return nil, err
 	}
-	if o.result.Verdict != state.Renewed {
-		return nil, refusal(t, o.result.Verdict)
-	}
-	r.held.add(t.root, a.token, o.sent.Add(time.Duration(o.hold.TTL)*time.Millisecond))
-	return reply(http.StatusOK, leaseOf(o.doc, &o.hold, o.doc.Seen, true)), nil
+	return reply(http.StatusOK, r.tell(l, c.Lock)), nil
 }
 
 // release gives a lock back.
-func (r *Router) release(ctx context.Context, t *target, a *parameters) (*Answer, error) {
-	switch verdict, err := r.end(ctx, t, a.Owner, a.token); {
-	case err != nil:
+func (r *Router) release(ctx context.Context, c *Claim) (*Answer, error) {
+	if err := r.keeper.Release(ctx, c); err != nil {
 		return nil, err
-	case verdict != state.Released:
-		return nil, refusal(t, verdict)
 	}
-	return reply(http.StatusOK, map[string]any{"released": true}), nil
+	return reply(http.StatusOK, r.say(map[string]any{"released": true})), nil
 }
 
 // end ends a lease. Other verdicts than Released say why it couldn't.
@@ -246,12 +238,15 @@ func refusal(t *target, v state.Verdict) error {
 
 // get tells who holds a lock; to the operator with the tokens.
 func (r *Router) get(ctx context.Context, t *target, admin bool) (*Answer, error) {
+	if r.o.Keeper != nil {
+		return r.show(ctx, t, admin)
+	}
 	docs, err := r.o.Store.Read(ctx, []string{t.id})
 	if err != nil {
 		return nil, err
 	}
 	now := r.clockNow()
-	var leases []lease
+	var leases []Lease
 	if d := docs[0]; d != nil {
 		waiting := d.Waiting(t.path)
 		for i := range d.Holds {

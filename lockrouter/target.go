@@ -130,6 +130,34 @@ func (r *Router) global(raw string) (*target, error) {
 	return &target{kind: state.Global, id: globalID(name), root: lock, lock: lock}, nil
 }
 
+// onlyGlobal refuses a resource elsewhere.
+const onlyGlobal = "a resource is a lock without an index and without another name: PUT /_lock/global"
+
+// resource is the lock that a request names: by its path, or by a list of strings. Such a list is the lock of its strings, each encoded
+// as a segment of a path, joined by slashes: no two lists are one lock.
+func (r *Router) resource(t *target, a *parameters) (*target, error) {
+	if len(a.Resource) == 0 {
+		return t, nil
+	}
+	if t.id != globalID("") {
+		return nil, badRequest(onlyGlobal)
+	}
+	var name []byte
+	for i, s := range a.Resource {
+		if err := text("resource", s); err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			name = append(name, '/')
+		}
+		name = uri.AppendSegment(name, s)
+	}
+	if len(name) == 0 {
+		return nil, badRequest("a resource of one empty string has no name")
+	}
+	return r.global(escapeSegment(string(name)))
+}
+
 func (r *Router) doc(index, raw string) (*target, error) {
 	id, err := decodeSegment(strings.TrimSuffix(raw, "/"))
 	if err != nil {

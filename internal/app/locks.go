@@ -19,6 +19,7 @@ import (
 	"optimist/lockrouter"
 	"optimist/lockrouter/compat"
 	"optimist/lockrouter/engine"
+	"optimist/lockrouter/memcached"
 	"optimist/lockrouter/state"
 	"optimist/proxy"
 )
@@ -35,18 +36,8 @@ func (a *App) openLocks(c *config.Config) error {
 	if l.Path == "" {
 		return nil
 	}
-	scripts := engine.Auto
-	switch l.Scripts {
-	case config.ScriptsAlways:
-		scripts = engine.Always
-	case config.ScriptsNever:
-		scripts = engine.Never
-	}
-	store := engine.New(engine.Options{Upstream: a.nodes, Index: l.Index, Scripts: scripts, Log: a.log})
-	a.beside.Go(func() { store.CleanEvery(a.ctx, cleanEvery) })
-	a.locks = lockrouter.New(lockrouter.Options{
-		Store: store,
-		Path:  l.Path, Reserved: l.Compat.Index, TTL: l.TTL.Std(), MaxTTL: l.MaxTTL.Std(),
+	o := lockrouter.Options{
+		Path: l.Path, Reserved: l.Compat.Index, TTL: l.TTL.Std(), MaxTTL: l.MaxTTL.Std(),
 		Foreground: l.Wait.Foreground.Std(), Background: l.Wait.Background.Std(), MaxWait: l.Wait.Max.Std(),
 		Bound: l.Overtake, Chain: l.Chain, MostHeld: l.TreeSize, MostWaiting: c.Limits.MaxConnections, Search: a.search, Log: a.log,
 		Events: lockrouter.Events{
@@ -56,13 +47,36 @@ func (a *App) openLocks(c *config.Config) error {
 			Contended: func(class state.Class) { a.metrics.LockContended.Inc(string(class)) },
 			Lapsed:    a.metrics.LeasesLapsed,
 		},
-	})
+	}
+	if l.Store == config.StoreMemcached {
+		k := memcached.New(memcached.Options{Servers: l.Memcached.Servers, Prefix: l.Memcached.Prefix, Timeout: l.Memcached.Timeout.Std(),
+			Delay: l.Memcached.Delay.Std()})
+		o.Keeper, o.Ability = k, memcached.Ability()
+		a.atEnd = append(a.atEnd, k.Close)
+	} else {
+		o.Store = a.lockDocuments(l)
+	}
+	a.locks = lockrouter.New(o)
 	if l.Compat.Index != "" {
 		a.compat = compat.New(compat.Options{Locks: a.locks, Index: l.Compat.Index, Type: l.Compat.Type, TTL: l.Compat.TTL.Std(),
 			Refresh: a.refresh})
 	}
 	a.metrics.WatchLocks(a.locks.Held, func(class string) int { return a.locks.Waiting(state.Class(class)) })
 	return nil
+}
+
+// lockDocuments is the store of locks in the engine.
+func (a *App) lockDocuments(l *config.Locks) lockrouter.Store {
+	scripts := engine.Auto
+	switch l.Scripts {
+	case config.ScriptsAlways:
+		scripts = engine.Always
+	case config.ScriptsNever:
+		scripts = engine.Never
+	}
+	store := engine.New(engine.Options{Upstream: a.nodes, Index: l.Index, Scripts: scripts, Log: a.log})
+	a.beside.Go(func() { store.CleanEvery(a.ctx, cleanEvery) })
+	return store
 }
 
 // lock answers a request for a lock. It reports false for others.

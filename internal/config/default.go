@@ -52,7 +52,10 @@ func start() *Config {
 		Identity: Identity{Fields: []string{}, Parameters: []string{}},
 		Learning: Learning{Clients: ClientsHashed},
 		Locks: Locks{
-			Path:     "/_lock",
+			Path:  "/_lock",
+			Store: StoreEngine,
+			Memcached: Memcached{Servers: []string{}, Prefix: "optimist-", Timeout: unit.Duration(500 * time.Millisecond),
+				Delay: unit.Duration(50 * time.Millisecond)},
 			Index:    "optimist-locks",
 			Scripts:  ScriptsAuto,
 			TTL:      unit.Duration(30 * time.Second),

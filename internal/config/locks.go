@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net"
 	"strings"
 
 	"optimist/internal/unit"
@@ -13,6 +14,13 @@ type Locks struct {
 	// It must begin with `/_`, so that no index has its name. Empty switches locks off: requests for them go to the
 	// engine.
 	Path string `json:"path"`
+
+	// Store is what the locks are kept in: engine (default) or memcached. memcached is best effort, and has no queue, no
+	// trees and no list of locks: requests for them get a 400. All proxies need the same store.
+	Store LockStore `json:"store"`
+
+	// Memcached is where memcached is, for store: memcached.
+	Memcached Memcached `json:"memcached"`
 
 	// Index is where the documents of the locks are. optimist creates it with the first lock. Default optimist-locks.
 	// optimist's own credentials (upstream.auth) need the rights to create, read and write it. Danger: if you delete
@@ -81,6 +89,33 @@ type Wait struct {
 	Max unit.Duration `json:"max"`
 }
 
+// Memcached is one memcached, or several that share the locks by their names. Danger: a lock that memcached evicts, or
+// loses with a restart, is free while its holder works. Start memcached with `-M`, so that it doesn't evict.
+type Memcached struct {
+	// Servers are its addresses: host:port. All proxies need the same ones in the same order.
+	Servers []string `json:"servers"`
+
+	// Prefix begins the keys of all locks. Default `optimist-`.
+	Prefix string `json:"prefix"`
+
+	// Timeout is how long memcached may take for an answer. Then the request for the lock gets a 503. Default 500ms.
+	Timeout unit.Duration `json:"timeout" min:"1ms"`
+
+	// Delay is the time between two tries of a request that waits, if it doesn't say. Default 50ms.
+	Delay unit.Duration `json:"delay" min:"1ms"`
+}
+
+// LockStore is what locks are kept in.
+type LockStore string
+
+// The values of LockStore.
+const (
+	StoreEngine    LockStore = "engine"
+	StoreMemcached LockStore = "memcached"
+)
+
+func (LockStore) choices() []string { return []string{"engine", "memcached"} }
+
 // Scripts is whether locks use the engine's scripts.
 type Scripts string
 
@@ -102,6 +137,7 @@ func (v *validator) locks() {
 		return
 	}
 	v.compat(&l.Compat)
+	v.lockStore(l)
 	if name, ok := strings.CutPrefix(l.Path, "/_"); !ok || name == "" || strings.ContainsAny(name, "/?#%& ") {
 		v.fail("locks.path", "%q is not a path for locks: one segment that begins with /_, as in /_lock", l.Path)
 	}
@@ -113,6 +149,34 @@ func (v *validator) locks() {
 	}
 	if l.Wait.Foreground > l.Wait.Max || l.Wait.Background > l.Wait.Max {
 		v.fail("locks.wait", "a class waits longer than locks.wait.max, %s", l.Wait.Max)
+	}
+}
+
+func (v *validator) lockStore(l *Locks) {
+	const memcached = "locks.memcached"
+	if l.Store != StoreEngine && l.Compat.Index != "" {
+		v.fail("locks.compat.index", "the Definitive Guide's locks need locks.store: engine, not %s", l.Store)
+	}
+	v.servers(memcached, string(StoreMemcached), l.Store == StoreMemcached, l.Memcached.Servers)
+	const longestPrefix = 64
+	odd := func(r rune) bool { return r <= ' ' || r > '~' }
+	if p := l.Memcached.Prefix; p == "" || len(p) > longestPrefix || strings.ContainsFunc(p, odd) {
+		v.fail(memcached+".prefix", "%q doesn't begin keys: it has from 1 to 64 printable characters of ASCII without spaces", p)
+	}
+}
+
+// servers checks the addresses of a store of locks.
+func (v *validator) servers(key, store string, used bool, list []string) {
+	switch {
+	case used && len(list) == 0:
+		v.fail(key, "store: %s needs servers, as in servers: [\"%s1:11211\"]", store, store)
+	case !used && len(list) > 0:
+		v.warn(key, "it has no effect where locks.store isn't %s", store)
+	}
+	for _, s := range list {
+		if host, port, err := net.SplitHostPort(s); err != nil || host == "" || port == "" {
+			v.fail(key+".servers", "%q is not an address; write host and port", s)
+		}
 	}
 }
 

@@ -1,0 +1,95 @@
+package lockrouter
+
+import (
+	"context"
+	"time"
+
+	"optimist/lockrouter/state"
+)
+
+// documents is the Keeper of the Router itself: leases are in lock documents, which a Store keeps.
+type documents struct{ r *Router }
+
+// Acquire gets a lease by the lock's lane.
+func (k documents) Acquire(ctx context.Context, c *Claim) (*Lease, error) {
+	r, began := k.r, time.Now()
+	op := state.Op{Do: state.Acquire, Owner: c.Owner, Rid: r.rid(), Path: c.Lock.t.path, Mode: c.mode, Class: c.Class, Note: c.Note,
+		TTL: c.ttl(r).Milliseconds(), Client: c.client}
+	var o outcome
+	if c.Wait <= 0 {
+		o = r.submit(ctx, c.Lock.t, op)
+	} else {
+		o = r.wait(ctx, c.Lock.t, op, c.Wait)
+	}
+	return r.acquisition(c.Lock.t, &op, o, c.Wait > 0, began)
+}
+
+// acquisition is the lease that an acquisition has come to.
+func (r *Router) acquisition(t *target, op *state.Op, o outcome, waited bool, began time.Time) (*Lease, error) {
+	if o.err != nil {
+		return nil, o.err
+	}
+	switch v := o.result.Verdict; v {
+	case state.Acquired, state.Reentered:
+		l := leaseOf(o.doc, &o.hold, o.doc.Seen, true)
+		// Who counts the lease from when the request was sent, and this much on, never counts on it for too long.
+		ms := max(o.sent.Sub(began).Milliseconds(), 0)
+		l.Waited, l.Reentered = &ms, v == state.Reentered
+		r.held.add(t.root, l.Token, o.sent.Add(time.Duration(o.hold.TTL)*time.Millisecond))
+		return &l, nil
+	case state.Full, state.Large, state.Share:
+		return nil, r.fullFailure(v)
+	}
+	f := r.heldFailure(t, op, o.doc)
+	if waited && !o.tried {
+		f.Type, f.Reason = TypeTimeout, "the lock was not to be had in time: "+f.Reason
+		if o.nth > 0 {
+			f.Detail["queue"] = map[string]any{"place": o.nth}
+		}
+	}
+	return nil, f
+}
+
+// Renew makes a lease longer.
+func (k documents) Renew(ctx context.Context, c *Claim) (*Lease, error) {
+	r, t := k.r, c.Lock.t
+	o := r.submit(ctx, t, state.Op{Do: state.Renew, Owner: c.Owner, Token: c.Token, Note: c.Note, TTL: c.TTL.Milliseconds(), Path: t.path,
+		Class: state.Foreground, Mode: state.Exclusive, Client: c.client})
+	if o.err != nil {
+		return nil, o.err
+	}
+	if o.result.Verdict != state.Renewed {
+		return nil, refusal(t, o.result.Verdict)
+	}
+	r.held.add(t.root, c.Token, o.sent.Add(time.Duration(o.hold.TTL)*time.Millisecond))
+	l := leaseOf(o.doc, &o.hold, o.doc.Seen, true)
+	return &l, nil
+}
+
+// Release gives a lock back.
+func (k documents) Release(ctx context.Context, c *Claim) error {
+	switch verdict, err := k.r.end(ctx, c.Lock.t, c.Owner, c.Token); {
+	case err != nil:
+		return err
+	case verdict != state.Released:
+		return refusal(c.Lock.t, verdict)
+	}
+	return nil
+}
+
+// Look gives the lease on a lock that one owner holds; of others the first.
+func (k documents) Look(ctx context.Context, lock Lock) (*Lease, error) {
+	docs, err := k.r.o.Store.Read(ctx, []string{lock.t.id})
+	if err != nil || docs[0] == nil {
+		return nil, err
+	}
+	d, now := docs[0], k.r.clockNow()
+	for i := range d.Holds {
+		if h := &d.Holds[i]; h.Until >= now && h.Path == lock.t.path {
+			l, waiting := leaseOf(d, h, now, true), d.Waiting(h.Path)
+			l.Waiting = &waiting
+			return &l, nil
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,254 @@
+package lockrouter
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"optimist/internal/obs"
+	"optimist/lockrouter/state"
+)
+
+// Keeper gives out leases on single locks. The Router's own keeps lock documents in a Store; others have a service of their own for
+// it, which can do less: see Ability. Its methods are safe for concurrent use.
+//
+// An error is a *Failure, which the client is told; or it is, or wraps, ErrStore: what was mine for may have been done or not; or it is the
+// cause of the context's end. A lease that a caller isn't told of, because of any error, is given back as soon as that is possible.
+type Keeper interface {
+	// Acquire gives out a lease: a new one, or one that the owner has already, which then begins anew. It waits for it if the ask says so.
+	Acquire(ctx context.Context, c *Claim) (*Lease, error)
+	// Renew has the lease of Claim.Token begin anew. Refuse says how it refuses.
+	Renew(ctx context.Context, c *Claim) (*Lease, error)
+	// Release ends the lease of Claim.Token. The last release of a lock may be repeated.
+	Release(ctx context.Context, c *Claim) error
+	// Look gives the lease on a lock, with its token and with how many wait, or nil if there is none.
+	Look(ctx context.Context, lock Lock) (*Lease, error)
+}
+
+// Ability is what a Keeper can do. The Router refuses whatever it can't.
+type Ability struct {
+	// Store is the Keeper's name in answers.
+	Store string
+	// BestEffort says that two may have a lock at the same time, if the store forgets what it should keep.
+	BestEffort bool
+}
+
+// Lock names a lock: ID for stores, unique and printable up to its length of 512 bytes; Name for people, which is its path.
+type Lock struct {
+	ID, Name string
+
+	t *target
+}
+
+// Claim is one request for a lock.
+type Claim struct {
+	Lock  Lock
+	Owner string
+	Note  string
+	Class state.Class
+	Token int64         // of Renew and Release; 0: not said
+	TTL   time.Duration // 0 in Renew: as it was
+	Wait  time.Duration // how long Acquire waits; 0: it tries once
+	// Delay is the time between two tries, for Keepers that can't wait for a lock otherwise; 0: the Keeper's own. Tries, if not negative, is
+	// how many tries follow the first one at most.
+	Delay time.Duration
+	Tries int
+
+	mode   state.Mode
+	client string
+}
+
+// guest is a Keeper from outside: the Router looks after who waits, and who has left.
+type guest struct {
+	r *Router
+	Keeper
+}
+
+// Acquire lets as many wait as there are places, and gives back what nobody is told of.
+func (g guest) Acquire(ctx context.Context, c *Claim) (*Lease, error) {
+	r, mine, began := g.r, *c, time.Now()
+	mine.TTL = c.ttl(r)
+	if mine.Wait > 0 {
+		if op := (&state.Op{Class: c.Class, Client: c.client}); r.enter(op) {
+			defer r.exit(op)
+		} else {
+			mine.Wait = 0
+		}
+	}
+	waits, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	end := r.ctx
+	if mine.Wait > 0 {
+		end = r.open
+	}
+	defer context.AfterFunc(end, func() { stop(errClosed) })()
+	l, err := g.Keeper.Acquire(waits, &mine)
+	if why := gone(ctx); why != nil && err == nil && !l.Reentered {
+		mine.Token = l.Token
+		back, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.o.Patience)
+		defer cancel()
+		if err := g.Release(back, &mine); err != nil {
+			r.o.Log.Warn("a client has left, and its lock lasts until the lease ends: it couldn't be released",
+				obs.KeyLock, c.Lock.Name, obs.KeyError, err)
+		}
+		return nil, why
+	}
+	if waits.Err() != nil && err != nil && !errors.As(err, new(*Failure)) {
+		err = context.Cause(waits)
+	}
+	if err == nil {
+		r.held.add(c.Lock.t.root, l.Token, began.Add(l.left()))
+	}
+	return l, err
+}
+
+// Renew counts the lease from now.
+func (g guest) Renew(ctx context.Context, c *Claim) (*Lease, error) {
+	began := time.Now()
+	l, err := g.Keeper.Renew(ctx, c)
+	if err == nil {
+		g.r.held.add(c.Lock.t.root, l.Token, began.Add(l.left()))
+	}
+	return l, err
+}
+
+// Release notes that the lease is over.
+func (g guest) Release(ctx context.Context, c *Claim) error {
+	err := g.Keeper.Release(ctx, c)
+	if err == nil {
+		g.r.held.remove(c.Lock.t.root, c.Token)
+	}
+	return err
+}
+
+func (l *Lease) left() time.Duration { return time.Duration(l.ExpiresIn) * time.Millisecond }
+
+// ttl is how long a new lease is.
+func (c *Claim) ttl(r *Router) time.Duration { return cmp.Or(c.TTL, r.o.TTL) }
+
+// show tells who holds a lock, to the operator with the token.
+func (r *Router) show(ctx context.Context, t *target, admin bool) (*Answer, error) {
+	l, err := r.keeper.Look(ctx, t.shown())
+	switch {
+	case err != nil:
+		return nil, err
+	case l == nil:
+		return nil, missing("nobody holds " + t.lock)
+	}
+	if !admin {
+		l.Token = 0
+	}
+	return reply(http.StatusOK, r.tell(l, t.shown())), nil
+}
+
+// oust ends a lease in its holder's place. Only the operator may.
+func (r *Router) oust(ctx context.Context, t *target, a *parameters) (*Answer, error) {
+	l, err := r.keeper.Look(ctx, t.shown())
+	switch {
+	case err != nil:
+		return nil, err
+	case l == nil && a.token == 0:
+		return nil, missing("nobody holds " + t.lock)
+	case l == nil, a.token > 0 && l.Token != a.token:
+		return nil, missing("there is no such lease on " + t.lock)
+	}
+	if err := r.keeper.Release(ctx, &Claim{Lock: t.shown(), Owner: l.Owner, Token: l.Token}); err != nil {
+		return nil, err
+	}
+	r.o.Log.Warn("the operator has released a lease", obs.KeyLock, t.lock, obs.KeyOwner, l.Owner, obs.KeyToken, l.Token, obs.KeyNote, l.Note)
+	return reply(http.StatusOK, r.say(map[string]any{"released": 1, "leases": []*Lease{r.tell(l, t.shown())}})), nil
+}
+
+// enter takes a place for a request that waits, if there is one.
+func (r *Router) enter(op *state.Op) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.mayWait(op.Client) {
+		return false
+	}
+	r.countWaiting(op, 1)
+	return true
+}
+
+func (r *Router) exit(op *state.Op) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.countWaiting(op, -1)
+}
+
+// unable refuses what only lock documents can do.
+func (r *Router) unable(what string) error {
+	return &Failure{Status: http.StatusBadRequest, Type: TypeUnable,
+		Reason: fmt.Sprintf("the store of the locks, %s, has no %s; the engine has (locks.store: engine)", r.o.Ability.Store, what),
+		Detail: map[string]any{"store": r.o.Ability.Store}}
+}
+
+// lacks refuses requests that the Keeper can't serve.
+func (r *Router) lacks(what endpoint, t *target) error {
+	switch {
+	case r.o.Keeper == nil:
+		return nil
+	case what == manyDocs:
+		return r.unable("locks of several documents at once")
+	case what == listing:
+		return r.unable("list of locks")
+	case what == releasing:
+		return r.unable("release of all that an owner has")
+	case t != nil && t.kind == state.Tree:
+		return r.unable("locks of trees")
+	}
+	return nil
+}
+
+// say adds what is to be known of the store to an answer.
+func (r *Router) say(to map[string]any) map[string]any {
+	if r.o.Keeper != nil {
+		to["store"] = r.o.Ability.Store
+		if r.o.Ability.BestEffort {
+			to["best_effort"] = true
+		}
+	}
+	return to
+}
+
+// HeldFailure says that somebody else has the lock: l, without its token; nil if only others come first. waited says that the request has
+// waited for it, and place, if not 0, is its place in the queue.
+func HeldFailure(lock Lock, l *Lease, waited bool, place int64) *Failure {
+	f := &Failure{Status: http.StatusConflict, Type: TypeHeld, Reason: "others come first for " + lock.Name, Retry: time.Second,
+		Detail: map[string]any{"lock": lock.Name}}
+	if place > 0 {
+		f.Detail["queue"] = map[string]any{"place": place}
+	}
+	if l != nil {
+		shown := *l
+		shown.Token, shown.Lock = 0, lock.Name
+		f.Detail["holder"] = shown
+		f.Reason = fmt.Sprintf("%s is held by %s until %s", lock.Name, l.Owner, l.ExpiresAt)
+		f.Retry = time.Duration(l.ExpiresIn) * time.Millisecond
+	}
+	if waited {
+		f.Type, f.Reason = TypeTimeout, "the lock was not to be had in time: "+f.Reason
+	}
+	return f
+}
+
+// Refuse says why a lease can't be renewed or released: what a verdict other than Renewed and Released means to a client.
+func Refuse(lock Lock, v state.Verdict) error { return refusal(&target{lock: lock.Name}, v) }
+
+// NewLease is a lease that an owner was given at that time, and has for so long from now on.
+func NewLease(owner, note string, token int64, since time.Time, left time.Duration) *Lease {
+	ms := max(left.Milliseconds(), 0)
+	return &Lease{Owner: owner, Note: note, Token: token, AcquiredAt: instant(since.UnixMilli()),
+		ExpiresAt: instant(time.Now().UnixMilli() + ms), ExpiresIn: ms}
+}
+
+// claim is a request as a Keeper gets it.
+func (r *Router) claim(t *target, a *parameters, client string) *Claim {
+	return &Claim{Lock: t.shown(), Owner: a.Owner, Note: a.Note, Class: a.class, Token: a.token, TTL: a.ttl, Wait: r.patience(a),
+		Delay: a.delay, Tries: a.tries, mode: a.mode, client: client}
+}
+
+func (t *target) shown() Lock { return Lock{ID: t.id, Name: t.lock, t: t} }

@@ -1,0 +1,122 @@
+package memcached_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"optimist/lockrouter"
+	"optimist/lockrouter/conformance"
+	"optimist/lockrouter/memcached"
+)
+
+// start starts memcached itself, and gives its address.
+func start(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("memcached")
+	if err != nil {
+		t.Skip("memcached isn't installed: apt-get install -y memcached")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	_, port, _ := net.SplitHostPort(addr)
+	_ = l.Close()
+	ctx, stop := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, path, "-l", "127.0.0.1", "-p", port, "-U", "0", "-m", "16", "-u", "nobody", "-M")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(); _ = cmd.Wait() })
+	for {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
+			_ = c.Close()
+			return addr
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+}
+
+func router(t *testing.T, o memcached.Options) *lockrouter.Router {
+	k := memcached.New(o)
+	r := lockrouter.New(lockrouter.Options{Keeper: k, Ability: memcached.Ability(), Foreground: 20 * time.Second, Background: 20 * time.Second})
+	t.Cleanup(func() { r.Close(); k.Close() })
+	return r
+}
+
+func TestLocksInMemcached(t *testing.T) {
+	addr := start(t)
+	conformance.Run(t, "", func(t *testing.T) conformance.Store {
+		s := conformance.Store{Name: "memcached", BestEffort: true}
+		for range 2 {
+			s.Proxies = append(s.Proxies, router(t, memcached.Options{Servers: []string{addr}, Delay: 5 * time.Millisecond, Timeout: 10 * time.Second}))
+		}
+		return s
+	})
+}
+
+func put(t *testing.T, r *lockrouter.Router, name, query string) (int, string) {
+	t.Helper()
+	a, err := r.Serve(t.Context(), &lockrouter.Request{Method: "PUT", Path: []byte("/_lock/global/" + name), Query: []byte(query)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.Status, string(a.Body)
+}
+
+func TestMemcachedThatIsAwayIsToldSo(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	_ = l.Close()
+	if status, body := put(t, router(t, memcached.Options{Servers: []string{addr}}), "a", "owner=a&wait=0"); status != 503 || !strings.Contains(body, "lock_store_unavailable") {
+		t.Errorf("%d %s", status, body)
+	}
+}
+
+// TestNonsenseIsNoLock: what is at the port may be anything.
+func TestNonsenseIsNoLock(t *testing.T) {
+	for _, answer := range []string{
+		"HTTP/1.1 400 Bad Request\r\n\r\n", "\n", "\r\n", "END", "VALUE x 0 4294967295 1\r\n", "VALUE x 0 9999999999999999999999 1\r\n",
+		"VALUE x 0 3 1\r\nabc\r\nEND\r\n", "VALUE x 0 2 1\r\n{}\r\nEND\r\n", strings.Repeat("x", 10_000), "\x00\xff\x01\n",
+		"VALUE \r\n", "STORED\r\nSTORED\r\n", "VALUE x 0 -1 1\r\n",
+	} {
+		t.Run(fmt.Sprintf("%.20q", answer), func(t *testing.T) {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = l.Close() }()
+			go func() {
+				for {
+					c, err := l.Accept()
+					if err != nil {
+						return
+					}
+					go func() {
+						defer func() { _ = c.Close() }()
+						if _, err := bufio.NewReader(c).ReadString('\n'); err == nil || errors.Is(err, io.EOF) {
+							_, _ = io.WriteString(c, answer)
+						}
+					}()
+				}
+			}()
+			r := router(t, memcached.Options{Servers: []string{l.Addr().String()}})
+			if status, body := put(t, r, "a", "owner=a&wait=0"); status != 503 {
+				t.Errorf("%d %s", status, body)
+			}
+		})
+	}
+}
