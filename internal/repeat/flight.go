@@ -64,6 +64,39 @@ func (f *Flight) Sends(a *Attempt) bool {
 	return f != nil && slices.ContainsFunc(f.attempts, func(o *Attempt) bool { return o.hash == a.hash })
 }
 
+// Follow returns what to wait for where a is sent again: its first try, which the client has given up, is in flight or waits for
+// its base. All other clients of the session may have reads outstanding, and none of these is what a was made from.
+func (a *Attempt) Follow(f *Flight, now int64) <-chan struct{} {
+	if a.first != nil && a.first.repeat != a {
+		a.first = nil // another repeat has taken its place
+	}
+	if a.first != nil {
+		if a.first.state == underWay {
+			return f.landing()
+		}
+		return nil
+	}
+	if f == nil || a.hash == 0 {
+		return nil
+	}
+	for _, o := range f.attempts {
+		if o.hash == a.hash && o.gaveUp(now) && (o.repeat == nil || o.repeat.gaveUp(now)) {
+			a.first, o.repeat = o, a
+			return f.landing()
+		}
+	}
+	for _, o := range f.queue {
+		if o == a {
+			break
+		}
+		if o.hash == a.hash && o.gaveUp(now) {
+			a.before = min(a.before, o.before)
+			return f.Wait(a)
+		}
+	}
+	return nil
+}
+
 // Depart counts a write as in flight until it lands. The strings of k are kept.
 func (fs *Flights[K]) Depart(k K, d Departure) {
 	f := fs.of[k]

@@ -116,39 +116,6 @@ func (a *Attempt) pending() bool {
 	return a.state == unheard || a.state == inDoubt || a.client != nil || a.repeat != nil
 }
 
-// Follow returns what to wait for where a is sent again: its first try, which the client has given up, is in flight or waits for
-// its base. All other clients of the session may have reads outstanding, and none of these is what a was made from.
-func (a *Attempt) Follow(f *Flight, now int64) <-chan struct{} {
-	if a.first != nil && a.first.repeat != a {
-		a.first = nil // another repeat has taken its place
-	}
-	if a.first != nil {
-		if a.first.state == underWay {
-			return f.landing()
-		}
-		return nil
-	}
-	if f == nil || a.hash == 0 {
-		return nil
-	}
-	for _, o := range f.attempts {
-		if o.hash == a.hash && o.gaveUp(now) && (o.repeat == nil || o.repeat.gaveUp(now)) {
-			a.first, o.repeat = o, a
-			return f.landing()
-		}
-	}
-	for _, o := range f.queue {
-		if o == a {
-			break
-		}
-		if o.hash == a.hash && o.gaveUp(now) {
-			a.before = min(a.before, o.before)
-			return f.Wait(a)
-		}
-	}
-	return nil
-}
-
 // Inherit ends a's wait for its first try, whose base it holds from now on.
 func (a *Attempt) Inherit() { a.first = nil }
 

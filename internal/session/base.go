@@ -5,6 +5,7 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/repeat"
+	"optimist/internal/seen"
 )
 
 // Kind says where a base comes from.
@@ -25,23 +26,18 @@ func (k Kind) String() string {
 	return [...]string{"none", "read", "view", "absent", "lost", "given"}[k]
 }
 
-// Reason says why a base is lost, or why there is none.
-type Reason uint8
+// Reason is seen.Reason.
+type Reason = seen.Reason
 
 // The reasons.
 const (
-	ReasonNone    Reason = iota
-	ReasonEvicted        // for want of memory; or an answer to a write, or to a read after it, named no numbers
-	ReasonAged           // it was older than the sessions' age
-	ReasonRestart        // the store started, or was resumed, less than the sessions' age ago: the client may have read before
-	ReasonIndex          // the index was changed, deleted or made anew, so its numbers may mean other documents; or requests went by unseen
-	ReasonBlind          // the session is a blind writer in the index, and its reads are not kept there
+	ReasonNone    = seen.NoReason
+	ReasonEvicted = seen.Evicted
+	ReasonAged    = seen.Aged
+	ReasonRestart = seen.Restart
+	ReasonIndex   = seen.Index
+	ReasonBlind   = seen.Blind
 )
-
-// String returns the reason as it stands in the outcome header and in metrics.
-func (r Reason) String() string {
-	return [...]string{"", "evicted", "aged", "restart", "index", "blind"}[r]
-}
 
 // Base is what a client had when it made its change, reserved for one write. Exactly one of Commit, Delete, Doubt and Release
 // ends the reservation; further calls, and calls on the zero value, do nothing. Its bodies are immutable and stay valid
@@ -101,7 +97,7 @@ func (a *Ack) differs() bool {
 // alias is what the answer to the write names, where something else is stored than was sent.
 func (a *Ack) alias() doc.Numbers {
 	switch {
-	case same(a.Stored.Source, a.Sent):
+	case seen.Same(a.Stored.Source, a.Sent):
 		return doc.Numbers{}
 	case a.Told.Known():
 		return a.Told

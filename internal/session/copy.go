@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"optimist/internal/doc"
+	"optimist/internal/seen"
 )
 
 // TakeCopy chooses the base of a write from a copy and reserves it: what was last sent from the copy, or, of a copy from which
@@ -59,7 +60,7 @@ func (s *Store) Witness(sess Session, ref doc.Ref) Base {
 	if s.dryRun {
 		return Base{}
 	}
-	k := keyOf(sess, ref.Clone())
+	k := seen.KeyOf(sess, ref.Clone())
 	b := Base{claim: claim{store: s, key: k, since: s.Epoch(), kind: KindGiven, kept: true}}
 	sh := s.shard(k)
 	sh.mu.Lock()

@@ -8,6 +8,7 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/identity"
+	"optimist/internal/seen"
 )
 
 // served is the n-th copy of revision 5 that somebody was served.
@@ -88,12 +89,12 @@ func TestACopyThatMayHaveBeenSavedIsNotCountedFromWhatWasServed(t *testing.T) {
 			take.Release()
 		},
 		"evicted": func(s *Store, _ *clock) {
-			k := key{sess: pool, ref: ref}
+			k := seen.Key{Session: pool, Ref: ref}
 			sh := s.shard(k)
-			k.sess = pool.Holding(served(1))
+			k.Session = pool.Holding(served(1))
 			sh.mu.Lock()
-			e, _ := sh.lru.Peek(k)
-			sh.forget(e, ReasonEvicted)
+			e := sh.Peek(k)
+			sh.Forget(e, ReasonEvicted)
 			sh.mu.Unlock()
 			s.Read(pool, ref, rev(5, `{"n":1}`), s.Epoch())
 		},

@@ -3,6 +3,7 @@ package session
 import (
 	"optimist/internal/life"
 	"optimist/internal/repeat"
+	"optimist/internal/seen"
 )
 
 // Commit ends the reservation after an acknowledged write: what was reserved is used up, and the session has seen what
@@ -26,20 +27,20 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 		return
 	}
 	now := c.store.clock()
-	ix := c.store.index(c.key.ref.Index, c.key.sess.Credentials(), now)
+	ix := c.store.index(c.key.Ref.Index, c.key.Session.Credentials(), now)
 	if !a.Created {
-		c.store.wrote(ix, c.key.sess, now)
+		c.store.wrote(ix, c.key.Session, now)
 	}
 	if c.blind && !a.Created && !deleted {
-		ix.WroteBlindly(c.key.sess, now)
+		ix.WroteBlindly(c.key.Session, now)
 	}
 	unanswered, renewed := c.settle(&a, deleted, ix, now)
 	if unanswered != nil {
 		b.unanswered = answering{c.store.shard(c.key), unanswered}
 	}
 	if renewed {
-		c.store.notes.DropIndex(c.key.ref.Index, c.store.clock())
-		c.store.o.Renewed.Call(c.key.sess.Credentials(), c.key.ref.Index)
+		c.store.notes.DropIndex(c.key.Ref.Index, c.store.clock())
+		c.store.o.Renewed.Call(c.key.Session.Credentials(), c.key.Ref.Index)
 	}
 }
 
@@ -54,14 +55,14 @@ func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	gone := ix.Gone()
-	e := sh.get(k, gone, now)
+	e := sh.Get(k, gone, now)
 	if e != nil { // each loss serves one write, as a read does
-		e.lost = ReasonNone
+		e.Lost = ReasonNone
 	} else {
-		sh.markers.Remove(sh.mark(k))
+		sh.Unlose(k)
 	}
-	if c.since >= gone && sh.documentOf(k, e, gone).knewNewer(a.Stored.Numbers, 0, c.taken) {
-		if gone, renewed = ix.Renew(life.Owner(k.sess.Credentials()), gone); renewed {
+	if c.since >= gone && sh.DocumentOf(k, e, gone).KnewNewer(a.Stored.Numbers, 0, c.taken) {
+		if gone, renewed = ix.Renew(life.Owner(k.Session.Credentials()), gone); renewed {
 			c.since = gone
 		}
 	}
@@ -72,29 +73,29 @@ func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64)
 	waited.StartAnew() // unless it is known what the write left
 	switch {
 	case c.since < gone:
-		sh.lose(k, ReasonIndex)
+		sh.Lose(k, ReasonIndex)
 		return nil, renewed
 	case !deleted && !a.Stored.Known():
-		sh.lose(k, ReasonEvicted)
+		sh.Lose(k, ReasonEvicted)
 		return nil, renewed
 	}
-	e = sh.put(k, gone, c.since, now)
+	e = sh.Put(k, gone, c.since, now)
 	sh.acknowledged(e, ix, a.Stored.Numbers, c.store.asked.Load())
-	if !deleted && !k.sess.IsNamed() {
-		unanswered = e.repeats.Acknowledge(c.attempt, a.Stored.Numbers, a.alias(), waited)
+	if !deleted && !k.Session.IsNamed() {
+		unanswered = e.Repeats.Acknowledge(c.attempt, a.Stored.Numbers, a.alias(), waited)
 	}
 	if !deleted {
-		e.spend(&c.view)
+		e.Spend(&c.View)
 	}
-	v := view{seen: seen{numbers: a.Stored.Numbers, version: a.Stored.Version, at: now}, absent: deleted, answer: a.Told}
-	v.difference = a.differs()
-	sh.see(e, v, stored, sent)
+	v := seen.View{Sight: seen.Sight{Numbers: a.Stored.Numbers, Version: a.Stored.Version, At: now}, Absent: deleted, Answer: a.Told}
+	v.Difference = a.differs()
+	sh.See(e, v, stored, sent)
 	if a.Copy.Token != 0 { // what was sent is known by the copy that the answer hands out
-		held := sh.put(key{k.sess.Holding(a.Copy), e.key.ref}, gone, c.since, now)
-		sh.move(held, k.sess) // it is the client's
-		sh.see(held, v, stored, sent)
+		held := sh.Put(seen.Key{Session: k.Session.Holding(a.Copy), Ref: e.Key.Ref}, gone, c.since, now)
+		sh.Move(held, k.Session) // it is the client's
+		sh.See(held, v, stored, sent)
 	}
-	sh.settled(e)
+	sh.Settled(e)
 	return unanswered, renewed
 }
 
@@ -108,9 +109,9 @@ func (b *Base) Release() {
 	if !c.kept {
 		return
 	}
-	c.failure = c.contradiction
+	c.Failure = c.Contradiction
 	s, now := c.store, c.store.clock()
-	ix, sh := s.index(c.key.ref.Index, c.key.sess.Credentials(), now), s.shard(c.key)
+	ix, sh := s.index(c.key.Ref.Index, c.key.Session.Credentials(), now), s.shard(c.key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.release(&c, ix.Gone(), now)
@@ -123,7 +124,7 @@ func (b *Base) Doubt() {
 		j.Doubt()
 	}
 	c := &b.claim
-	c.sent, c.stored, c.doubt, c.doubted = nil, nil, true, true
+	c.sent, c.stored, c.Doubt, c.doubted = nil, nil, true, true
 	b.Release()
 }
 

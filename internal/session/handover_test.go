@@ -7,20 +7,21 @@ import (
 	"time"
 
 	"optimist/internal/repeat"
+	"optimist/internal/seen"
 )
 
 // recent returns what is known of the writes of ref in the session of many.
 func recent(t *testing.T, s *Store) (known []*repeat.Attempt) {
 	t.Helper()
-	k := key{sess: pool, ref: ref}
+	k := seen.Key{Session: pool, Ref: ref}
 	sh := s.shard(k)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	e, ok := sh.lru.Peek(k)
-	if !ok {
+	e := sh.Peek(k)
+	if e == nil {
 		t.Fatal("nothing is known")
 	}
-	return e.repeats.Attempts()
+	return e.Repeats.Attempts()
 }
 
 // waits has a client send what it gives up after a second, and another wait for that as its repeat.
@@ -178,13 +179,13 @@ func TestARepeatThatWaitedUsesUpNobodyElsesMark(t *testing.T) {
 // sendsAfresh has c send what another has sent and given up, with a base that is its own for certain.
 func (c client) sendsAfresh(t *testing.T, s *Store, sent string) Base {
 	t.Helper()
-	k := key{sess: pool, ref: ref}
+	k := seen.Key{Session: pool, Ref: ref}
 	sh := s.shard(k)
 	swap := func(with repeat.Kept) (was repeat.Kept) {
 		sh.mu.Lock()
 		defer sh.mu.Unlock()
-		e, _ := sh.lru.Peek(k)
-		was, e.repeats = e.repeats, with
+		e := sh.Peek(k)
+		was, e.Repeats = e.Repeats, with
 		return was
 	}
 	known := swap(repeat.Kept{})
@@ -380,12 +381,12 @@ func TestARepeatIsOneThoughWhatIsKnownWasEvicted(t *testing.T) {
 				s.Read(pool, ref, rev(5, `{"a":1,"b":1}`), s.Epoch())
 			}
 			first, again, _ := waits(t, s)
-			k := key{sess: pool, ref: ref}
+			k := seen.Key{Session: pool, Ref: ref}
 			sh := s.shard(k)
 			first.Commit(ack(6, mine))
 			sh.mu.Lock()
-			if e, ok := sh.lru.Peek(k); ok {
-				sh.forget(e, ReasonEvicted)
+			if e := sh.Peek(k); e != nil {
+				sh.Forget(e, ReasonEvicted)
 			}
 			sh.mu.Unlock()
 			synctest.Wait()

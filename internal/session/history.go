@@ -7,130 +7,45 @@ import (
 	"optimist/internal/choice"
 	"optimist/internal/doc"
 	"optimist/internal/rank"
+	"optimist/internal/seen"
 )
-
-// Where several clients share an inferred session, its entry keeps a history: what was read or written, and that no client is known
-// to have in hand any more. It shows what each client has done, and by that what another has not. And it may be a base itself: of a
-// client that writes again from memory, or whose read was taken for another's.
-
-// maxPast bounds the history, and maxPastReads what was read in it.
-const (
-	maxPast      = 64
-	maxPastReads = 16
-)
-
-// past is a revision of the history.
-type past struct {
-	view
-	kind Kind
-}
-
-// pastCost is what one costs beyond its bodies.
-const pastCost = 144
-
-// retireRead takes out a read that was written from, and keeps it in the history.
-func (sh *shard) retireRead(e *entry, i int) {
-	if r := &e.reads[i]; e.shared && r.body != nil {
-		sh.ref(e, r.body)
-		r.body.refs++ // see freeBoth
-		v := view{seen: r.seen, set: true, storedBody: r.body, sentBody: r.body}
-		sh.retire(e, past{v, KindRead})
-	}
-	sh.removeRead(e, i)
-}
-
-// retireView takes the own view out, and keeps it in the history.
-func (sh *shard) retireView(e *entry) {
-	if v := &e.view; e.shared && v.set && v.sentBody != nil && v.storedBody != nil {
-		sh.ref(e, v.storedBody)
-		if v.sentBody == v.storedBody {
-			v.sentBody.refs++ // see freeBoth
-		} else {
-			sh.ref(e, v.sentBody)
-		}
-		sh.retire(e, past{*v, KindView})
-	}
-	sh.clearView(e)
-}
-
-func (sh *shard) retire(e *entry, p past) {
-	p.doubt, p.contradiction, p.failure = false, false, false
-	if i := slices.IndexFunc(e.past, func(o past) bool { return o.numbers == p.numbers && o.sentBody == p.sentBody }); i >= 0 {
-		sh.forgetPast(e, i)
-	}
-	e.past = append(e.past, p)
-	all, reads, held := 0, 0, int64(0)
-	for i := len(e.past) - 1; i >= 0; i-- {
-		p := &e.past[i]
-		held += int64(len(p.sentBody.data) + len(p.storedBody.data))
-		if p.kind == KindRead {
-			reads++
-		}
-		if all++; p.kind == KindRead && reads > maxPastReads || all > maxPast || held > sh.maxBody/2 {
-			all--
-			sh.forgetPast(e, i)
-		}
-	}
-	sh.charge(e)
-}
-
-func (sh *shard) forgetPast(e *entry, i int) {
-	sh.freeBoth(e, &e.past[i].view)
-	e.past = slices.Delete(e.past, i, i+1)
-}
-
-// ageHistory forgets what was read or written too long ago to be a base. The history is in the order of when clients had no use for it any
-// more, which is another one.
-func (sh *shard) ageHistory(e *entry, now int64) {
-	for i := len(e.past) - 1; i >= 0; i-- {
-		if now-e.past[i].at >= sh.maxAge {
-			sh.forgetPast(e, i)
-		}
-	}
-}
-
-func (sh *shard) forgetHistory(e *entry) {
-	for len(e.past) > 0 {
-		sh.forgetPast(e, len(e.past)-1)
-	}
-}
 
 // candidate is what a client may have made its change from.
 type candidate struct {
 	rank.Candidate
 	action choice.Action // TakeRead, TakeView or TakePast
 	order  uint64
-	body   *body // what the client has seen
+	body   *seen.Body // what the client has seen
 }
 
-func candidateOf(a choice.Action, s *seen, b *body) candidate {
-	c := candidate{action: a, order: s.order, body: b}
-	c.Revision = doc.Revision{Numbers: s.numbers, Version: s.version, Source: b.bytes()}
-	c.Digest = b.kept()
+func candidateOf(a choice.Action, s *seen.Sight, b *seen.Body) candidate {
+	c := candidate{action: a, order: s.Order, body: b}
+	c.Revision = doc.Revision{Numbers: s.Numbers, Version: s.Version, Source: b.Bytes()}
+	c.Digest = b.Kept()
 	return c
 }
 
 // candidates are the reads, and with them the view and the history where they may be the base. They come oldest first.
-func (t *taking) candidates(e *entry, reads []read) []*candidate {
-	if e.patterns != nil {
-		t.patterns = *e.patterns
+func (t *taking) candidates(e *seen.Entry, reads []seen.Read) []*candidate {
+	if e.Patterns != nil {
+		t.patterns = *e.Patterns
 	}
-	list := make([]candidate, 0, len(reads)+len(e.past)+1)
-	for i := range e.past {
-		if p := &e.past[i]; p.order <= t.Before {
-			c := candidateOf(choice.TakePast, &p.seen, p.sentBody)
-			c.Spent, c.View, c.Elsewhere = true, p.sentBody != p.storedBody, t.traced
+	list := make([]candidate, 0, len(reads)+len(e.Past)+1)
+	for i := range e.Past {
+		if p := &e.Past[i]; p.Order <= t.Before {
+			c := candidateOf(choice.TakePast, &p.Sight, p.SentBody)
+			c.Spent, c.View, c.Elsewhere = true, p.SentBody != p.StoredBody, t.traced
 			list = append(list, c)
 		}
 	}
 	for i := range reads {
-		c := candidateOf(choice.TakeRead, &reads[i].seen, reads[i].body)
-		c.Elsewhere = t.traced && !slices.Contains(e.traced, tracedRead{t.trace, c.Numbers})
+		c := candidateOf(choice.TakeRead, &reads[i].Sight, reads[i].Body)
+		c.Elsewhere = t.traced && !slices.Contains(e.Traced, seen.TracedRead{Trace: t.trace, Numbers: c.Numbers})
 		list = append(list, c)
 	}
-	if v := &e.view; e.shared && v.set {
-		c := candidateOf(choice.TakeView, &v.seen, v.sentBody)
-		c.Spent, c.View, c.Elsewhere = len(reads) > 0, v.sentBody != v.storedBody, t.traced
+	if v := &e.View; e.Shared && v.Set {
+		c := candidateOf(choice.TakeView, &v.Sight, v.SentBody)
+		c.Spent, c.View, c.Elsewhere = len(reads) > 0, v.SentBody != v.StoredBody, t.traced
 		list = append(list, c)
 	}
 	cs := make([]*candidate, len(list))
@@ -160,54 +75,39 @@ func (t *taking) rank(cs []*candidate, b *Base) (taken bool) {
 func (t *taking) pick(cs []*candidate, likeliest rank.Choice, b *Base) (taken bool) {
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
-	e := t.sh.get(t.k, t.ix.Gone(), t.now)
+	e := t.sh.Get(t.k, t.ix.Gone(), t.now)
 	if e == nil {
 		return false
 	}
 	if !t.s.dryRun {
-		t.sh.keepDigests(e, cs)
+		bodies, digests := make([]*seen.Body, len(cs)), make([]*rank.Digest, len(cs))
+		for i := range cs {
+			bodies[i], digests[i] = cs[i].body, cs[i].Digest
+		}
+		t.sh.KeepDigests(e, bodies, digests)
 	}
 	c := cs[likeliest.Best]
 	d := choice.Decision{Action: c.action, Ambiguous: likeliest.Ambiguous}
 	switch c.action {
 	case choice.TakeRead:
-		d.Read = find(e.reads, c.Numbers)
+		d.Read = seen.Find(e.Reads, c.Numbers)
 	case choice.TakePast:
-		d.Read = slices.IndexFunc(e.past, func(p past) bool { return p.order == c.order && p.numbers == c.Numbers })
+		d.Read = slices.IndexFunc(e.Past, func(p seen.Past) bool { return p.Order == c.order && p.Numbers == c.Numbers })
 	case choice.TakeView:
-		if !e.view.set || e.view.order != c.order {
+		if !e.View.Set || e.View.Order != c.order {
 			d.Read = -1
 		}
 	}
 	if d.Read < 0 {
-		t.sh.settled(e)
+		t.sh.Settled(e)
 		return false
 	}
 	if likeliest.Certain && !t.s.dryRun {
-		if e.patterns == nil {
-			e.patterns = new(rank.Patterns)
+		if e.Patterns == nil {
+			e.Patterns = new(rank.Patterns)
 		}
-		e.patterns.Add(likeliest.Pattern)
+		e.Patterns.Add(likeliest.Pattern)
 	}
 	t.reserve(e, d, b)
 	return true
-}
-
-// keepDigests keeps the digests that were made of an entry's candidates, as far as they are worth their memory: of a document of many
-// small values one is several times as large as the document.
-func (sh *shard) keepDigests(e *entry, cs []*candidate) {
-	held := int64(0)
-	for i := range cs {
-		held += cs[i].body.kept().Size()
-	}
-	for i := len(cs) - 1; i >= 0; i-- {
-		b, d := cs[i].body, cs[i].Digest
-		if b == nil || d == nil || b.refs == 0 || b.digest != nil || held+d.Size() > sh.maxBody/2 {
-			continue
-		}
-		b.digest, b.maker = d, e.holder
-		held += d.Size()
-		sh.bytes += d.Size()
-		sh.holders.charge(e.holder, d.Size())
-	}
 }

@@ -3,6 +3,8 @@ package session
 import (
 	"fmt"
 	"testing"
+
+	"optimist/internal/seen"
 )
 
 // ranked is a store that guesses as the product does.
@@ -128,11 +130,11 @@ func TestTheHistoryIsBounded(t *testing.T) {
 		s.Read(pool, ref, rev(n, body), s.Epoch())
 		s.Read(pool, ref, rev(n, body), s.Epoch())
 		commit(take(t, s, pool, body[:len(body)-1]+`,"x":1}`), n+1, body)
-		s.shard(key{pool, ref}).mu.Lock()
-		e, _ := s.shard(key{pool, ref}).lru.Peek(key{pool, ref})
-		if len(e.past) > maxPast {
-			t.Fatalf("%d", len(e.past))
+		s.shard(seen.Key{Session: pool, Ref: ref}).mu.Lock()
+		e := s.shard(seen.Key{Session: pool, Ref: ref}).Peek(seen.Key{Session: pool, Ref: ref})
+		if len(e.Past) > seen.MaxPast {
+			t.Fatalf("%d", len(e.Past))
 		}
-		s.shard(key{pool, ref}).mu.Unlock()
+		s.shard(seen.Key{Session: pool, Ref: ref}).mu.Unlock()
 	}
 }

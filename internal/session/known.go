@@ -3,19 +3,20 @@ package session
 import (
 	"optimist/internal/choice"
 	"optimist/internal/repeat"
+	"optimist/internal/seen"
 )
 
 // known returns what the choice has to know of the document, and completes the request.
-func (t *taking) known(e *entry, f *repeat.Flight) (k choice.Known) {
+func (t *taking) known(e *seen.Entry, f *repeat.Flight) (k choice.Known) {
 	k.InFlight, k.ReadsInFlight = f.Count()
 	k.OthersWait = f.OthersWait(t.attempt)
 	var r repeat.Kept
 	if e != nil {
-		k.Reads, k.Past, r = t.sh.showReads(e), len(e.past) > 0, e.repeats
-		if e.view.set {
-			k.View = t.sh.showView(&e.view)
+		k.Reads, k.Past, r = t.sh.showReads(e), len(e.Past) > 0, e.Repeats
+		if e.View.Set {
+			k.View = t.sh.showView(&e.View)
 		}
-		t.OfAnswer, t.Spent = t.Given.Known() && r.Named(t.Given), t.Given.Known() && e.isSpent(t.Given)
+		t.OfAnswer, t.Spent = t.Given.Known() && r.Named(t.Given), t.Given.Known() && e.IsSpent(t.Given)
 	}
 	t.Doubt, t.mayRepeat = nil, false
 	if a := t.attempt; a != nil {
@@ -33,19 +34,19 @@ func (t *taking) known(e *entry, f *repeat.Flight) (k choice.Known) {
 }
 
 // showReads returns the entry's outstanding reads as the choice sees them. They are good until the lock is given back.
-func (sh *shard) showReads(e *entry) []choice.Read {
+func (sh *shard) showReads(e *seen.Entry) []choice.Read {
 	sh.reads = sh.reads[:0]
-	for i := range e.reads {
-		r := &e.reads[i]
-		sh.reads = append(sh.reads, choice.Read{Numbers: r.numbers, Order: r.order, Doubt: r.doubt})
+	for i := range e.Reads {
+		r := &e.Reads[i]
+		sh.reads = append(sh.reads, choice.Read{Numbers: r.Numbers, Order: r.Order, Doubt: r.Doubt})
 	}
 	return sh.reads
 }
 
 // showView is showReads for a view.
-func (sh *shard) showView(v *view) *choice.View {
+func (sh *shard) showView(v *seen.View) *choice.View {
 	sh.view = choice.View{
-		Numbers: v.numbers, Answer: v.answer, Sent: v.sentBody.bytes(), Stored: v.sentBody == v.storedBody, Absent: v.absent, Doubt: v.doubt,
+		Numbers: v.Numbers, Answer: v.Answer, Sent: v.SentBody.Bytes(), Stored: v.SentBody == v.StoredBody, Absent: v.Absent, Doubt: v.Doubt,
 	}
 	return &sh.view
 }

@@ -1,6 +1,9 @@
 package session
 
-import "optimist/internal/doc"
+import (
+	"optimist/internal/doc"
+	"optimist/internal/seen"
+)
 
 // Knows reports whether the session knows of the document what may be the base of a write, or has known it: without that a write of it has
 // none. It is cheaper than Take, and reserves nothing.
@@ -10,6 +13,6 @@ func (s *Store) Knows(sess Session, ref doc.Ref) bool {
 	}
 	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()
-	k := keyOf(sess, ref)
-	return e != nil || sh.inFlight.Of(k) != nil || sh.lost(k, nil) != ReasonNone || sh.noted(&k, s.clock())
+	k := seen.KeyOf(sess, ref)
+	return e != nil || sh.inFlight.Of(k) != nil || sh.Lost(k, nil) != ReasonNone || sh.Noted(&k, s.clock())
 }

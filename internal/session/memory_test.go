@@ -5,12 +5,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unsafe"
 
 	"optimist/internal/doc"
 	"optimist/internal/identity"
-	"optimist/internal/rank"
-	"optimist/internal/repeat"
 )
 
 // complainer is who an audit tells: a test, or one that is drawn.
@@ -19,109 +16,16 @@ type complainer interface {
 	Errorf(string, ...any)
 }
 
-// recount is what a shard holds, counted anew.
-type recount struct {
-	bytes   int64
-	refs    map[*body]int
-	entries map[*document]int
-	holders map[*holder]int64
-}
-
 // audit recounts everything in the store and compares it with its accounts.
 func audit(t complainer, s *Store) {
 	t.Helper()
 	for _, sh := range s.shards {
 		sh.mu.Lock()
-		sh.audit(t)
+		sh.Audit(t.Errorf)
+		if err := sh.inFlight.Check(); err != nil {
+			t.Errorf("%v", err)
+		}
 		sh.mu.Unlock()
-	}
-}
-
-func (sh *shard) audit(t complainer) {
-	t.Helper()
-	r := recount{refs: map[*body]int{}, entries: map[*document]int{}, holders: map[*holder]int64{}}
-	for _, e := range sh.lru.Values() {
-		r.entry(t, e)
-		if sh.markers.Contains(sh.mark(e.key)) || (e.lost != ReasonNone && !e.empty()) {
-			t.Errorf("known and lost at once: %v", e.lost)
-		}
-	}
-	for b, n := range r.refs {
-		r.bytes += bodyCost + int64(len(b.data)) + b.digest.Size()
-		if (b.digest == nil) != (b.maker == nil) {
-			t.Errorf("a digest that nobody made, or that isn't there any more")
-		}
-		if h := b.maker; h != nil && h.place >= 0 {
-			r.holders[h] += b.digest.Size()
-		}
-		if b.refs != n {
-			t.Errorf("body has %d references, counts %d", n, b.refs)
-		}
-	}
-	if len(r.refs) != sh.bodies {
-		t.Errorf("%d bodies, counts %d", len(r.refs), sh.bodies)
-	}
-	for k, d := range sh.docs {
-		r.bytes += documentCost + refLen(k.ref)
-		r.document(t, d)
-	}
-	r.bytes += holderCost * int64(len(r.holders))
-	sh.auditHolders(t, r.holders)
-	if r.bytes != sh.bytes {
-		t.Errorf("%d bytes, counts %d", r.bytes, sh.bytes)
-	}
-	if sh.bytes < 0 || sh.bytes > sh.bound {
-		t.Errorf("%d bytes of %d", sh.bytes, sh.bound)
-	}
-	if err := sh.inFlight.Check(); err != nil {
-		t.Errorf("%v", err)
-	}
-}
-
-func (r *recount) entry(t complainer, e *entry) {
-	t.Helper()
-	c := int64(entryCost + readCost*cap(e.reads) + pastCost*cap(e.past) + attemptCost*e.repeats.Room() + spentCost*cap(e.spent) + tracedCost*cap(e.traced))
-	if e.patterns != nil {
-		c += patternsCost
-	}
-	if c != e.charged {
-		t.Errorf("entry charged %d, costs %d", e.charged, c)
-	}
-	r.bytes += e.charged
-	r.entries[e.doc]++
-	if held := heldBy(e); held != e.held {
-		t.Errorf("entry holds %d, counts %d", held, e.held)
-	}
-	r.holders[e.holder] += e.held
-	for i, read := range e.reads {
-		r.hold(read.body)
-		if read.count < 1 || (e.key.sess.IsNamed() && read.count != 1) || (i > 0 && read.order <= e.reads[i-1].order) {
-			t.Errorf("reads %+v", e.reads)
-		}
-	}
-	r.hold(e.view.storedBody)
-	r.hold(e.view.sentBody)
-	for _, p := range e.past {
-		r.hold(p.storedBody)
-		r.hold(p.sentBody)
-	}
-}
-
-func (r *recount) hold(b *body) {
-	if b != nil {
-		r.refs[b]++
-	}
-}
-
-func (r *recount) document(t complainer, d *document) {
-	t.Helper()
-	if d.entries != r.entries[d] {
-		t.Errorf("document has %d entries, counts %d", r.entries[d], d.entries)
-	}
-	for _, b := range d.bodies {
-		if r.refs[b] == 0 || b.doc != d {
-			t.Errorf("document keeps a body that nobody holds")
-		}
 	}
 }
 
@@ -274,33 +178,6 @@ func TestEntriesThatNobodyAsksForLeaveByAge(t *testing.T) {
 	}
 	if n := s.Stats().Entries; n != 50 {
 		t.Fatalf("%d entries", n)
-	}
-}
-
-func TestSizesAreWithinTheirCosts(t *testing.T) {
-	// An element of the LRU has its key, its value and 8 words; a map slot is at most 8/7 of key and value, twice after growth.
-	const slot = 16.0 / 7
-	k, dk := float64(unsafe.Sizeof(key{})), float64(unsafe.Sizeof(docKey{}))
-	for _, c := range []struct {
-		what string
-		size float64
-		cost int
-	}{
-		{"entry", float64(unsafe.Sizeof(entry{})) + k + 72 + (k+8)*slot, entryCost},
-		{"holder", float64(unsafe.Sizeof(holder{})) + 16 + (float64(unsafe.Sizeof(Session{}))+8)*slot, holderCost},
-		{"document", float64(unsafe.Sizeof(document{})) + (dk+8)*slot, documentCost},
-		{"read", float64(unsafe.Sizeof(read{})), readCost},
-		{"body", float64(unsafe.Sizeof(body{})) + 16, bodyCost},
-		{"a write that was acknowledged", float64(unsafe.Sizeof(repeat.Attempt{})) + 8, attemptCost},
-		{"a read in a trace", float64(unsafe.Sizeof(tracedRead{})), tracedCost},
-		{"the habits of a document's clients", float64(unsafe.Sizeof(rank.Patterns{})), patternsCost},
-		{"numbers that were written from", float64(unsafe.Sizeof(doc.Numbers{})), spentCost},
-		{"marker", 80 + 16*slot, markerCost},
-	} {
-		if c.size > float64(c.cost) {
-			t.Errorf("%s: %v bytes are charged as %d", c.what, c.size, c.cost)
-		}
-		t.Logf("%s: %v of %d", c.what, c.size, c.cost)
 	}
 }
 

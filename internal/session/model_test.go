@@ -13,6 +13,7 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/identity"
 	"optimist/internal/rank"
+	"optimist/internal/seen"
 )
 
 // model is a Store as simple as can be: no bound, no sharing, one list per session and document.
@@ -21,7 +22,7 @@ type model struct {
 	order   int
 	dropped map[string]int // by index: the moment of its last drop
 	moment  int
-	known   map[key]*modelEntry
+	known   map[seen.Key]*modelEntry
 	blind   map[[2]any]time.Duration // until, by session and index
 	starts  map[string]time.Duration // of indices without writes
 	writes  map[string]bool
@@ -52,7 +53,7 @@ type modelBase struct {
 
 func newModel() *model {
 	return &model{
-		now: maxAge, dropped: map[string]int{}, known: map[key]*modelEntry{}, blind: map[[2]any]time.Duration{},
+		now: maxAge, dropped: map[string]int{}, known: map[seen.Key]*modelEntry{}, blind: map[[2]any]time.Duration{},
 		starts: map[string]time.Duration{}, writes: map[string]bool{},
 	}
 }
@@ -64,14 +65,14 @@ func (m *model) lose(e *modelEntry, why Reason) {
 }
 
 // entry returns what is known of k, without what is void or too old.
-func (m *model) entry(k key) *modelEntry {
+func (m *model) entry(k seen.Key) *modelEntry {
 	e := m.known[k]
 	if e == nil {
 		e = &modelEntry{epoch: m.moment}
 		m.known[k] = e
 	}
 	had := len(e.reads) > 0 || e.view != nil
-	if e.epoch < m.dropped[k.ref.Index] {
+	if e.epoch < m.dropped[k.Ref.Index] {
 		e.reads, e.view, e.epoch, e.newestRead, e.newestView = nil, nil, m.moment, 0, 0
 		if had {
 			e.marker = ReasonIndex
@@ -89,8 +90,8 @@ func (m *model) entry(k key) *modelEntry {
 	return e
 }
 
-func (m *model) isBlind(k key) bool {
-	until, ok := m.blind[[2]any{k.sess, k.ref.Index}]
+func (m *model) isBlind(k seen.Key) bool {
+	until, ok := m.blind[[2]any{k.Session, k.Ref.Index}]
 	return ok && m.now < until
 }
 
@@ -104,23 +105,23 @@ func (m *model) keeps(index string) bool {
 	return m.now-m.starts[index] < maxAge
 }
 
-func (m *model) read(k key, n int64, body string, at int) {
+func (m *model) read(k seen.Key, n int64, body string, at int) {
 	if m.isBlind(k) {
 		m.lose(m.entry(k), ReasonBlind)
 		return
 	}
-	if body != "" && !m.keeps(k.ref.Index) {
+	if body != "" && !m.keeps(k.Ref.Index) {
 		body = ""
 	}
 	e := m.entry(k)
-	if at < m.dropped[k.ref.Index] {
+	if at < m.dropped[k.Ref.Index] {
 		m.lose(e, ReasonIndex)
 		return
 	}
 	e.marker = ReasonNone
 	m.order++
 	e.newestRead = m.order
-	if k.sess.IsNamed() {
+	if k.Session.IsNamed() {
 		e.reads = slices.DeleteFunc(e.reads, func(b modelBase) bool { return b.n != n })
 	}
 	i := slices.IndexFunc(e.reads, func(b modelBase) bool { return b.n == n })
@@ -131,14 +132,14 @@ func (m *model) read(k key, n int64, body string, at int) {
 	r := &e.reads[i]
 	r.count++
 	r.at = m.now
-	if k.sess.IsNamed() {
+	if k.Session.IsNamed() {
 		r.count, r.order = 1, m.order
 	}
 	r.body = cmp.Or(r.body, body)
 }
 
 // take returns the base, or false where it has to wait.
-func (m *model) take(k key, sent string) (modelBase, bool) {
+func (m *model) take(k seen.Key, sent string) (modelBase, bool) {
 	if m.isBlind(k) {
 		return modelBase{n: -1, kind: KindNone, reason: ReasonBlind}, true
 	}
@@ -171,7 +172,7 @@ func (m *model) take(k key, sent string) (modelBase, bool) {
 	case e.marker != ReasonNone:
 		b.kind, b.reason = KindLost, e.marker
 	}
-	if b.kind != KindNone || k.sess.IsNamed() {
+	if b.kind != KindNone || k.Session.IsNamed() {
 		e.flights = append(e.flights, !b.view && (b.kind == KindRead || b.kind == KindAbsent))
 	}
 	return b, true
@@ -247,8 +248,8 @@ func modelDistance(b modelBase, sent string) (dist, bool) {
 	return d, err == nil
 }
 
-func (m *model) land(e *modelEntry, b modelBase, k key) bool {
-	if b.kind == KindNone && !k.sess.IsNamed() || b.reason == ReasonBlind && b.kind == KindNone {
+func (m *model) land(e *modelEntry, b modelBase, k seen.Key) bool {
+	if b.kind == KindNone && !k.Session.IsNamed() || b.reason == ReasonBlind && b.kind == KindNone {
 		return false
 	}
 	reads := !b.view && (b.kind == KindRead || b.kind == KindAbsent)
@@ -257,12 +258,12 @@ func (m *model) land(e *modelEntry, b modelBase, k key) bool {
 	return true
 }
 
-func (m *model) release(k key, b modelBase, since int) {
+func (m *model) release(k seen.Key, b modelBase, since int) {
 	e := m.entry(k)
 	if !m.land(e, b, k) || b.kind == KindNone || b.kind == KindLost {
 		return
 	}
-	if since < m.dropped[k.ref.Index] {
+	if since < m.dropped[k.Ref.Index] {
 		m.lose(m.entry(k), ReasonIndex)
 		return
 	}
@@ -276,7 +277,7 @@ func (m *model) release(k key, b modelBase, since int) {
 		}
 		return
 	}
-	if k.sess.IsNamed() && e.newestRead > b.order {
+	if k.Session.IsNamed() && e.newestRead > b.order {
 		return
 	}
 	e.marker = ReasonNone
@@ -291,22 +292,22 @@ func (m *model) release(k key, b modelBase, since int) {
 }
 
 // commit ends a write; n is -1 for a delete.
-func (m *model) commit(k key, b modelBase, since int, n int64, stored, sent string, created bool) {
+func (m *model) commit(k seen.Key, b modelBase, since int, n int64, stored, sent string, created bool) {
 	if !created {
-		m.writes[k.ref.Index] = true
+		m.writes[k.Ref.Index] = true
 	}
 	e := m.entry(k)
-	if b.kind == KindNone && !k.sess.IsNamed() && !created && n >= 0 && !(b.reason == ReasonBlind && b.several) {
-		m.blind[[2]any{k.sess, k.ref.Index}] = m.now + maxAge
+	if b.kind == KindNone && !k.Session.IsNamed() && !created && n >= 0 && !(b.reason == ReasonBlind && b.several) {
+		m.blind[[2]any{k.Session, k.Ref.Index}] = m.now + maxAge
 	}
 	e.marker = ReasonNone
 	if !m.land(e, b, k) {
 		return
 	}
-	if n >= 0 && !m.keeps(k.ref.Index) {
+	if n >= 0 && !m.keeps(k.Ref.Index) {
 		stored, sent = "", ""
 	}
-	if since < m.dropped[k.ref.Index] {
+	if since < m.dropped[k.Ref.Index] {
 		m.lose(e, ReasonIndex)
 		return
 	}
@@ -317,7 +318,7 @@ func (m *model) commit(k key, b modelBase, since int, n int64, stored, sent stri
 
 // open is a write in flight, in the store and in the model.
 type open struct {
-	k     key
+	k     seen.Key
 	base  Base
 	model modelBase
 	since int
@@ -357,13 +358,15 @@ type world struct {
 	atModel int
 }
 
-func (w *world) key(t *rapid.T) key {
+func (w *world) key(t *rapid.T) seen.Key {
 	const shop, other = "shop", "other"
-	return rapid.SampledFrom([]key{
+	return rapid.SampledFrom([]seen.Key{
 		// Most happens in few places, so that much happens there.
-		{pool, ref}, {pool, ref}, {pool, ref}, {one, ref}, {one, ref},
-		{pool, doc.Ref{Index: shop, ID: "2"}}, {one, doc.Ref{Index: other, ID: "1"}},
-		{identity.Inferred(bob, here), ref}, {identity.Named(bob, []byte("thread-1")), ref}, {identity.Inferred(bob, here), doc.Ref{Index: other, ID: "1"}},
+		{Session: pool, Ref: ref}, {Session: pool, Ref: ref}, {Session: pool, Ref: ref},
+		{Session: one, Ref: ref}, {Session: one, Ref: ref},
+		{Session: pool, Ref: doc.Ref{Index: shop, ID: "2"}}, {Session: one, Ref: doc.Ref{Index: other, ID: "1"}},
+		{Session: identity.Inferred(bob, here), Ref: ref}, {Session: identity.Named(bob, []byte("thread-1")), Ref: ref},
+		{Session: identity.Inferred(bob, here), Ref: doc.Ref{Index: other, ID: "1"}},
 	}).Draw(t, "key")
 }
 
@@ -385,14 +388,14 @@ func (w *world) epoch(t *rapid.T) (Epoch, int) {
 func (w *world) read(t *rapid.T) {
 	k, n := w.key(t), rapid.Int64Range(0, 6).Draw(t, "n")
 	at, atModel := w.epoch(t)
-	w.s.Read(k.sess, k.ref, rev(n, w.body(n)), at)
+	w.s.Read(k.Session, k.Ref, rev(n, w.body(n)), at)
 	w.m.read(k, n, w.body(n), atModel)
 }
 
 func (w *world) absent(t *rapid.T) {
 	k := w.key(t)
 	at, atModel := w.epoch(t)
-	w.s.ReadAbsent(k.sess, k.ref, at)
+	w.s.ReadAbsent(k.Session, k.Ref, at)
 	w.m.read(k, -1, "", atModel)
 }
 
@@ -401,7 +404,7 @@ func (w *world) take(t *rapid.T) {
 	sent := fmt.Sprintf(`{"a":%d,"b":%d}`, rapid.IntRange(0, 2).Draw(t, "a"), rapid.IntRange(0, 2).Draw(t, "b"))
 	w.takes++
 	sent += strings.Repeat(" ", w.takes) // no two sent bodies are the same bytes: repeats have tests of their own
-	got, err := w.s.Take(ended(), k.sess, k.ref, []byte(sent))
+	got, err := w.s.Take(ended(), k.Session, k.Ref, []byte(sent))
 	want, ok := w.m.take(k, sent)
 	if (err == nil) != ok {
 		t.Fatalf("store: %v, model has a base: %v", err, ok)
@@ -431,7 +434,7 @@ func either(r Reason) Reason {
 	return r
 }
 
-func (w *world) knows(k key) bool {
+func (w *world) knows(k seen.Key) bool {
 	e := w.m.entry(k)
 	return len(e.reads) > 0 || e.view != nil || e.marker != ReasonNone || len(e.flights) > 0
 }

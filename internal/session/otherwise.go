@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"optimist/internal/doc"
+	"optimist/internal/seen"
 )
 
 // ReadUnknown notes that the session saw the document, and that it isn't known which revision. What it has written or, if it is
@@ -17,7 +18,7 @@ func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
 	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()
 	if e != nil {
-		was := e.empty()
+		was := e.Empty()
 		sh.outdate(e)
 		sh.emptied(e, was)
 	}
@@ -25,12 +26,12 @@ func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
 
 // outdate takes away what the entry's session has written or, if it is named, read: it has seen something newer. What is reserved
 // now doesn't come back.
-func (sh *shard) outdate(e *entry) {
-	sh.dropView(e)
-	if e.key.sess.IsNamed() {
-		e.newestRead = sh.order
-		for i := len(e.reads) - 1; i >= 0; i-- {
-			sh.removeRead(e, i)
+func (sh *shard) outdate(e *seen.Entry) {
+	sh.DropView(e)
+	if e.Key.Session.IsNamed() {
+		e.NewestRead = sh.Order
+		for i := len(e.Reads) - 1; i >= 0; i-- {
+			sh.RemoveRead(e, i)
 		}
 	}
 }
@@ -56,66 +57,55 @@ func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bo
 	if left.Known() && at >= gone {
 		sh.acknowledged(e, s.index(ref.Index, sess.Credentials(), now), left.Numbers, s.asked.Load())
 	}
-	v := e.view
-	if v.set && left.Known() && left.SeqNo < v.numbers.SeqNo {
+	v := e.View
+	if v.Set && left.Known() && left.SeqNo < v.Numbers.SeqNo {
 		return // the answer is late: the view is newer
 	}
-	was := e.empty()
+	was := e.Empty()
 	if whole && left.Known() {
 		v = sh.superseded(e, left.Numbers, v)
 	}
-	sh.dropView(e)
-	e.repeats.Forget() // nor is what it wrote before repeated by what it writes now
-	if v.set && left.Known() && at >= gone {
-		next := v.version != 0 && left.Version == v.version+1 && !v.absent && !v.difference
-		sh.see(e, view{seen: seen{numbers: left.Numbers, version: left.Version, at: now}, difference: !whole && !next}, nil, nil)
+	sh.DropView(e)
+	e.Repeats.Forget() // nor is what it wrote before repeated by what it writes now
+	if v.Set && left.Known() && at >= gone {
+		next := v.Version != 0 && left.Version == v.Version+1 && !v.Absent && !v.Difference
+		sh.See(e, seen.View{Sight: seen.Sight{Numbers: left.Numbers, Version: left.Version, At: now}, Difference: !whole && !next}, nil, nil)
 	}
 	sh.emptied(e, was)
 }
 
 // superseded ends what a named session has read before it wrote the document itself. It returns what it has seen last: the read, or v.
-func (sh *shard) superseded(e *entry, left doc.Numbers, v view) view {
-	for i := len(e.reads) - 1; i >= 0 && e.key.sess.IsNamed(); i-- {
-		r := &e.reads[i]
-		if r.numbers.SeqNo >= left.SeqNo && r.numbers.Known() {
+func (sh *shard) superseded(e *seen.Entry, left doc.Numbers, v seen.View) seen.View {
+	for i := len(e.Reads) - 1; i >= 0 && e.Key.Session.IsNamed(); i-- {
+		r := &e.Reads[i]
+		if r.Numbers.SeqNo >= left.SeqNo && r.Numbers.Known() {
 			continue // it has read what it wrote, or what came after
 		}
-		if !v.set || r.order > v.order {
-			v = view{seen: r.seen, set: true, absent: !r.numbers.Known()}
+		if !v.Set || r.Order > v.Order {
+			v = seen.View{Sight: r.Sight, Set: true, Absent: !r.Numbers.Known()}
 		}
-		sh.removeRead(e, i)
+		sh.RemoveRead(e, i)
 	}
 	return v
 }
 
 // open locks the shard of what the session knows of ref, and gives that: nil for nothing. What is of an epoch before gone doesn't
 // count any more. The caller unlocks the shard.
-func (s *Store) open(sess Session, ref doc.Ref) (sh *shard, e *entry, gone Epoch, now int64) {
+func (s *Store) open(sess Session, ref doc.Ref) (sh *shard, e *seen.Entry, gone Epoch, now int64) {
 	now = s.clock()
 	ix := s.index(ref.Index, sess.Credentials(), now)
-	k := keyOf(sess, ref)
+	k := seen.KeyOf(sess, ref)
 	sh = s.shard(k)
 	sh.mu.Lock()
 	gone = ix.Gone()
-	return sh, sh.get(k, gone, now), gone, now
-}
-
-// dropView takes the entry's view away, also one that is reserved now: that doesn't come back.
-func (sh *shard) dropView(e *entry) {
-	sh.clearView(e)
-	sh.forgetHistory(e)
-	if e.key.sess.IsNamed() {
-		e.memo = nil
-	}
-	sh.order++
-	e.newestView = sh.order
+	return sh, sh.Get(k, gone, now), gone, now
 }
 
 // emptied marks what is known as lost where that was taken away just now, or is reserved; was says that the entry was empty
 // before.
-func (sh *shard) emptied(e *entry, was bool) {
-	if e.empty() && (!was || sh.inFlight.Of(e.key) != nil) {
-		e.lost = ReasonEvicted
+func (sh *shard) emptied(e *seen.Entry, was bool) {
+	if e.Empty() && (!was || sh.inFlight.Of(e.Key) != nil) {
+		e.Lost = ReasonEvicted
 	}
 	sh.note(e)
 }
@@ -126,22 +116,22 @@ func (sh *shard) emptied(e *entry, was bool) {
 func (s *Store) Shown(sess Session, ref doc.Ref, source []byte) {
 	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()
-	if e == nil || !sess.IsNamed() || !e.view.set || len(e.reads) > 0 || alike(e.view.sentBody.bytes(), source) {
+	if e == nil || !sess.IsNamed() || !e.View.Set || len(e.Reads) > 0 || alike(e.View.SentBody.Bytes(), source) {
 		return
 	}
-	if e.view.contradiction && e.view.failure {
-		sh.clearView(e)
-		e.lost = ReasonEvicted
+	if e.View.Contradiction && e.View.Failure {
+		sh.ClearView(e)
+		e.Lost = ReasonEvicted
 		sh.note(e)
 		return
 	}
-	e.view.contradiction = true
+	e.View.Contradiction = true
 }
 
 // alike reports whether two documents are the same but for white space between their parts, which an answer may have been asked
 // for.
 func alike(a, b []byte) bool {
-	if same(a, b) {
+	if seen.Same(a, b) {
 		return true
 	}
 	var x, y bytes.Buffer

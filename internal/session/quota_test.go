@@ -9,59 +9,6 @@ import (
 	"optimist/internal/identity"
 )
 
-// heldBy counts anew what a client holds by an entry.
-func heldBy(e *entry) int64 {
-	n := documentCost + refLen(e.key.ref) + e.charged
-	for _, r := range e.reads {
-		if r.body != nil {
-			n += r.body.cost()
-		}
-	}
-	views := []view{e.view}
-	for _, p := range e.past {
-		views = append(views, p.view)
-	}
-	for _, v := range views {
-		if v.storedBody != nil {
-			n += v.storedBody.cost()
-		}
-		if v.sentBody != nil && v.sentBody != v.storedBody {
-			n += v.sentBody.cost()
-		}
-	}
-	return n
-}
-
-// auditHolders compares what the entries and digests of each holder take with its account.
-func (sh *shard) auditHolders(t complainer, held map[*holder]int64) {
-	t.Helper()
-	hs := &sh.holders
-	if len(hs.of) != len(held) || len(hs.heap) != len(held) {
-		t.Errorf("%d holders, %d of them found, %d ordered", len(held), len(hs.of), len(hs.heap))
-	}
-	entries := 0
-	for i, h := range hs.heap {
-		if h.place != i || hs.of[h.sess] != h || i > 0 && h.bytes > hs.heap[(i-1)/2].bytes {
-			t.Errorf("holder %d has the place %d", i, h.place)
-		}
-		if h.bytes != held[h]+holderCost {
-			t.Errorf("a client holds %d bytes, counts %d", held[h]+holderCost, h.bytes)
-		}
-		var newer *entry
-		for e := h.newest; e != nil; e, newer = e.older, e {
-			if entries++; e.holder != h || e.newer != newer {
-				t.Errorf("an entry isn't in its place")
-			}
-		}
-		if newer != h.oldest {
-			t.Errorf("the oldest entry isn't in its place")
-		}
-	}
-	if entries != sh.lru.Len() {
-		t.Errorf("clients hold %d entries of %d", entries, sh.lru.Len())
-	}
-}
-
 func large(i int) string { return fmt.Sprintf(`{"n":%d,"a":"%s"}`, i, strings.Repeat("x", 4000)) }
 
 func TestManyDocumentsOfOneClientEvictNothingOfAnother(t *testing.T) {
@@ -140,12 +87,14 @@ func TestFairShareIsKeptByEverybody(t *testing.T) {
 	}
 	audit(t, s)
 	sh := s.shards[0]
-	for _, h := range sh.holders.heap {
-		if h.bytes < sh.bound/clients-8000 {
-			t.Errorf("a client holds %d bytes, its fair share are %d", h.bytes, sh.bound/clients)
+	const fair = 240 << 10 / clients // markers take the rest
+	shares := sh.Shares()
+	for _, n := range shares {
+		if n < fair-8000 {
+			t.Errorf("a client holds %d bytes, its fair share are %d", n, fair)
 		}
 	}
-	if n := len(sh.holders.heap); n != clients {
+	if n := len(shares); n != clients {
 		t.Errorf("%d clients", n)
 	}
 }

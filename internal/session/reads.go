@@ -2,10 +2,10 @@ package session
 
 import (
 	"bytes"
-	"cmp"
 
 	"optimist/internal/doc"
 	"optimist/internal/life"
+	"optimist/internal/seen"
 )
 
 // Read remembers that the session read rev of ref. rev.Source is copied unless the same revision is already held under
@@ -38,7 +38,7 @@ type reading struct {
 	s       *Store
 	sh      *shard
 	ix      *life.Index[Session]
-	k       key
+	k       seen.Key
 	trace   Trace
 	rev     doc.Revision
 	at      Epoch
@@ -51,7 +51,7 @@ func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, aske
 	if s.dryRun {
 		return
 	}
-	k := keyOf(sess, ref)
+	k := seen.KeyOf(sess, ref)
 	r := reading{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), rev: rev, at: at, asked: asked, now: s.clock()}
 	r.ix = s.index(ref.Index, sess.Credentials(), r.now)
 	if rev.Source != nil {
@@ -73,24 +73,24 @@ func (r *reading) into(own bool) bool {
 	r.sh.mu.Lock()
 	defer r.sh.mu.Unlock()
 	gone := r.ix.Gone()
-	e := r.sh.get(r.k, gone, r.now)
+	e := r.sh.Get(r.k, gone, r.now)
 	if r.void(e, gone) {
 		return true
 	}
 	if e == nil {
-		e = r.sh.put(r.k, gone, r.at, r.now) // which forgets what is too old, and so can't be shared
+		e = r.sh.Put(r.k, gone, r.at, r.now) // which forgets what is too old, and so can't be shared
 	}
-	d := e.doc
-	held, src := d.find(r.rev.Numbers), r.rev.Source
-	same := held != nil && src != nil && bytes.Equal(held.data, src)
-	if older, other := d.knewNewer(r.rev.Numbers, r.asked, 0), !same && held.isOther(src, r.asked); older || other {
-		if gone, r.renewed = r.ix.Renew(life.Owner(r.k.sess.Credentials()), gone); !r.renewed || !older && r.asked <= held.asked {
-			r.sh.get(r.k, gone, r.now)
-			r.sh.lose(r.k, ReasonIndex) // it may be a read of the index that was there before
+	d := e.Document
+	held, src := d.Find(r.rev.Numbers), r.rev.Source
+	same := held != nil && src != nil && bytes.Equal(held.Data, src)
+	if older, other := d.KnewNewer(r.rev.Numbers, r.asked, 0), !same && held.IsOther(src, r.asked); older || other {
+		if gone, r.renewed = r.ix.Renew(life.Owner(r.k.Session.Credentials()), gone); !r.renewed || !older && r.asked <= held.Asked {
+			r.sh.Get(r.k, gone, r.now)
+			r.sh.Lose(r.k, ReasonIndex) // it may be a read of the index that was there before
 			return true
 		}
 		r.at, same = gone, false
-		e = r.sh.put(r.k, gone, r.at, r.now)
+		e = r.sh.Put(r.k, gone, r.at, r.now)
 	}
 	if src != nil && !same && !own {
 		if len(src) > copyOutside {
@@ -98,78 +98,37 @@ func (r *reading) into(own bool) bool {
 		}
 		src = bytes.Clone(src)
 	}
-	var b *body
+	var b *seen.Body
 	switch {
 	case same:
 		b = held
-		r.sh.ref(e, b)
+		r.sh.Ref(e, b)
 	case src != nil:
-		e.doc.unlist(e.doc.find(r.rev.Numbers)) // the next reads of the revision share this one
-		b = r.sh.list(e, r.rev.Numbers, src)
+		e.Document.Unlist(e.Document.Find(r.rev.Numbers)) // the next reads of the revision share this one
+		b = r.sh.List(e, r.rev.Numbers, src)
 	}
-	if b != nil && b.asked == 0 && r.asked != 0 {
-		b.asked = r.s.asked.Load()
+	if b != nil && b.Asked == 0 && r.asked != 0 {
+		b.Asked = r.s.asked.Load()
 	}
-	e.asked = max(e.asked, r.asked)
-	r.sh.read(e, &r.rev, b, r.now)
-	e.trace(r.trace, r.rev.Numbers)
-	r.sh.settled(e)
+	e.Asked = max(e.Asked, r.asked)
+	r.sh.Read(e, &r.rev, b, r.now, r.sh.inFlight.Of(r.k).Any())
+	e.Trace(r.trace, r.rev.Numbers)
+	r.sh.Settled(e)
 	return true
 }
 
 // void reports whether the read is none for the session, whose entry may be nil.
-func (r *reading) void(e *entry, gone Epoch) bool {
-	switch named := e != nil && r.k.sess.IsNamed(); {
-	case !r.k.sess.IsNamed() && r.trace == Trace{} && r.ix.IsBlind(r.k.sess, r.now):
-		r.sh.lose(r.k, ReasonBlind) // it does read this one: overwriting it is not blind
+func (r *reading) void(e *seen.Entry, gone Epoch) bool {
+	switch named := e != nil && r.k.Session.IsNamed(); {
+	case !r.k.Session.IsNamed() && r.trace == Trace{} && r.ix.IsBlind(r.k.Session, r.now):
+		r.sh.Lose(r.k, ReasonBlind) // it does read this one: overwriting it is not blind
 	case r.at < gone:
-		if named && r.asked > e.asked {
+		if named && r.asked > e.Asked {
 			r.sh.outdate(e) // the client has this in hand now
 		}
-		r.sh.lose(r.k, ReasonIndex)
+		r.sh.Lose(r.k, ReasonIndex)
 	default:
-		return named && r.asked != 0 && r.asked < e.asked
+		return named && r.asked != 0 && r.asked < e.Asked
 	}
 	return true
-}
-
-// read adds a read to the entry, of the body b, whose reference it takes.
-func (sh *shard) read(e *entry, rev *doc.Revision, b *body, now int64) {
-	sh.order++
-	e.newestRead = sh.order
-	e.lost = ReasonNone
-	e.outlives(rev.Numbers)
-	named := e.key.sess.IsNamed()
-	for i := len(e.reads) - 1; named && i >= 0; i-- {
-		if e.reads[i].numbers != rev.Numbers {
-			sh.removeRead(e, i)
-		}
-	}
-	i := find(e.reads, rev.Numbers)
-	if i < 0 {
-		i = len(e.reads)
-		e.reads = append(e.reads, read{seen: seen{numbers: rev.Numbers, order: sh.order}})
-	}
-	r := &e.reads[i]
-	r.at = now
-	r.count++
-	if named {
-		r.count, r.order, r.doubt = 1, sh.order, false // of many, it may be another who has read it
-	}
-	r.version = cmp.Or(rev.Version, r.version)
-	switch was := r.body; {
-	case was == nil:
-		r.body = b
-	case b == nil || b == was:
-		sh.free(e, b)
-	case r.count == 1:
-		sh.free(e, was)
-		r.body = b
-	default: // clients of the session have different bytes in hand
-		sh.free(e, was)
-		sh.free(e, b)
-		r.body = nil
-	}
-	e.shared = e.shared || !named && (len(e.reads) > 1 || r.count > 1 || sh.inFlight.Of(e.key).Any())
-	sh.limit(e)
 }

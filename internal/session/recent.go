@@ -5,15 +5,16 @@ import (
 	"slices"
 
 	"optimist/internal/choice"
+	"optimist/internal/seen"
 )
 
 // maxCompared is with how many revisions a write is compared after a start.
 const maxCompared = 8
 
-// isRecent reports whether sent was made from something that the session has seen since the start: see choice.Recent. of is the newest of
+// recentBase reports whether sent was made from something that the session has seen since the start: see choice.Recent. of is the newest of
 // which sent holds everything, if there is one.
-func (e *entry) isRecent(sent []byte) (of seenBody, recent bool) {
-	all := e.bodies()
+func recentBase(e *seen.Entry, sent []byte) (of seenBody, recent bool) {
+	all := bodiesOf(e)
 	bodies := make([][]byte, len(all))
 	for i := range all {
 		bodies[i] = all[i].data
@@ -25,22 +26,22 @@ func (e *entry) isRecent(sent []byte) (of seenBody, recent bool) {
 	return of, recent
 }
 
-// bodies are what clients of the session have seen since the start, oldest first: the oldest, and the newest few.
-func (e *entry) bodies() (all []seenBody) {
-	for i := range e.past {
-		if v := &e.past[i].view; v.sentBody == v.storedBody {
-			all = append(all, seenBody{v.seen, v.sentBody.bytes()})
+// bodiesOf are what clients of the session have seen since the start, oldest first: the oldest, and the newest few.
+func bodiesOf(e *seen.Entry) (all []seenBody) {
+	for i := range e.Past {
+		if v := &e.Past[i].View; v.SentBody == v.StoredBody {
+			all = append(all, seenBody{v.Sight, v.SentBody.Bytes()})
 		}
 	}
-	for i := range e.reads {
-		all = append(all, seenBody{e.reads[i].seen, e.reads[i].body.bytes()})
+	for i := range e.Reads {
+		all = append(all, seenBody{e.Reads[i].Sight, e.Reads[i].Body.Bytes()})
 	}
-	if e.view.set && e.view.sentBody == e.view.storedBody {
-		all = append(all, seenBody{e.view.seen, e.view.sentBody.bytes()})
+	if e.View.Set && e.View.SentBody == e.View.StoredBody {
+		all = append(all, seenBody{e.View.Sight, e.View.SentBody.Bytes()})
 	}
 	all = slices.DeleteFunc(all, func(b seenBody) bool { return b.data == nil })
 	slices.SortStableFunc(all, func(a, b seenBody) int {
-		return cmp.Or(cmp.Compare(a.numbers.PrimaryTerm, b.numbers.PrimaryTerm), cmp.Compare(a.numbers.SeqNo, b.numbers.SeqNo))
+		return cmp.Or(cmp.Compare(a.Numbers.PrimaryTerm, b.Numbers.PrimaryTerm), cmp.Compare(a.Numbers.SeqNo, b.Numbers.SeqNo))
 	})
 	if n := len(all); n > maxCompared {
 		all = append(all[:1], all[n-maxCompared+1:]...)
@@ -50,6 +51,6 @@ func (e *entry) bodies() (all []seenBody) {
 
 // seenBody is a revision with its bytes.
 type seenBody struct {
-	seen
+	seen.Sight
 	data []byte
 }

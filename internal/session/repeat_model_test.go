@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"optimist/internal/seen"
 )
 
 // TestNoChangeOfAClientThatLeavesCountsTwice lets clients of one session read a document, write what they have made of it, leave
@@ -355,19 +357,19 @@ func (w *repeatWorld) glance(t *rapid.T) {
 
 // known is what is known of the document in the session.
 func (w *repeatWorld) known() string {
-	k := key{sess: pool, ref: ref}
+	k := seen.Key{Session: pool, Ref: ref}
 	sh := w.s.shard(k)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	e, ok := sh.lru.Peek(k)
-	if !ok {
+	e := sh.Peek(k)
+	if e == nil {
 		return ""
 	}
-	out := fmt.Sprintf("view %v %v\n", e.view.set, e.view.numbers)
-	for _, r := range e.reads {
-		out += fmt.Sprintf("read %v %d %v\n", r.numbers, r.count, r.doubt)
+	out := fmt.Sprintf("view %v %v\n", e.View.Set, e.View.Numbers)
+	for _, r := range e.Reads {
+		out += fmt.Sprintf("read %v %d %v\n", r.Numbers, r.Count, r.Doubt)
 	}
-	for _, o := range e.repeats.Attempts() {
+	for _, o := range e.Repeats.Attempts() {
 		out += fmt.Sprintf("recent %v\n", o)
 	}
 	if f := sh.inFlight.Of(k); f != nil {
@@ -393,13 +395,13 @@ func (w *repeatWorld) end(t *rapid.T) {
 			return ""
 		})
 	}
-	k := key{sess: pool, ref: ref}
+	k := seen.Key{Session: pool, Ref: ref}
 	sh := w.s.shard(k)
 	if sh.inFlight.Len() != 0 {
 		t.Fatalf("%d documents in flight, or somebody waits", sh.inFlight.Len())
 	}
-	if e, ok := sh.lru.Peek(k); ok {
-		for _, o := range e.repeats.Attempts() {
+	if e := sh.Peek(k); e != nil {
+		for _, o := range e.Repeats.Attempts() {
 			if !o.IsOver() {
 				t.Fatalf("of a request that has ended something is kept: %+v", o)
 			}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"optimist/internal/repeat"
+	"optimist/internal/seen"
 )
 
 // client is one of many without a name, who may give a request up.
@@ -429,13 +430,13 @@ func TestWhatIsKnownOfWritesIsBounded(t *testing.T) {
 			b.Commit(ack(int64(6+i), sent))
 			b.Answered()
 		}
-		k := key{sess: pool, ref: ref}
+		k := seen.Key{Session: pool, Ref: ref}
 		sh := s.shard(k)
-		e, _ := sh.lru.Peek(k)
-		if n := len(e.repeats.Attempts()); n > repeat.MaxHeard+repeat.MaxPending {
+		e := sh.Peek(k)
+		if n := len(e.Repeats.Attempts()); n > repeat.MaxHeard+repeat.MaxPending {
 			t.Errorf("%d are known", n)
 		}
-		for _, o := range e.repeats.Attempts() {
+		for _, o := range e.Repeats.Attempts() {
 			if o.Awaits() {
 				t.Fatal("a request's context is kept after its answer")
 			}

@@ -1,16 +1,15 @@
 package session
 
 import (
-	"slices"
-
 	"optimist/internal/repeat"
+	"optimist/internal/seen"
 )
 
 // claim is what a Base needs to be ended. It has its own copy of what is given back, as the Base's exported fields are
 // the caller's to change.
 type claim struct {
 	store *Store
-	key   key
+	key   seen.Key
 	since Epoch
 	taken uint64 // the order of the newest that was seen then
 	kind  Kind
@@ -32,7 +31,7 @@ type claim struct {
 	first *repeat.Attempt
 	part  bool // sent is a part of a document, and not what the client has seen
 
-	view         // what was reserved; of a read, what reads and views have in common. Its bodies are these:
+	seen.View    // what was reserved; of a read, what reads and views have in common. Its bodies are these:
 	sent, stored []byte
 }
 
@@ -48,7 +47,7 @@ func (c *claim) guards() bool { return c.viewed || c.past || c.reads() }
 func (c *claim) departure() repeat.Departure {
 	d := repeat.Departure{Attempt: c.attempt, Reads: c.reads(), Guards: c.guards()}
 	if d.Guards {
-		d.Guard = c.note().Numbers
+		d.Guard = c.Note().Numbers
 	}
 	return d
 }
@@ -63,7 +62,7 @@ func (sh *shard) land(c *claim) *repeat.Attempt { return sh.inFlight.Land(c.key,
 // before r has looked.
 func (sh *shard) handOver(c claim, r *repeat.Attempt) {
 	if c.again {
-		r.Replace(c.first, c.numbers)
+		r.Replace(c.first, c.Numbers)
 		return
 	}
 	r.Inherit()
@@ -83,7 +82,7 @@ func (sh *shard) inherited(a *repeat.Attempt) *claim {
 // release ends a reservation and gives back what was reserved.
 func (sh *shard) release(c *claim, gone Epoch, now int64) {
 	k, waited, reserved := c.key, sh.land(c), c.viewed || c.reads() || c.past && c.doubted
-	sh.get(k, gone, now)
+	sh.Get(k, gone, now)
 	if waited != nil && (c.again || reserved) {
 		sh.handOver(*c, waited)
 		return
@@ -92,76 +91,30 @@ func (sh *shard) release(c *claim, gone Epoch, now int64) {
 	c.first.Repeatable(now)
 	switch {
 	case reserved && c.since < gone:
-		sh.lose(k, ReasonIndex)
-	case reserved && now-c.at >= sh.maxAge:
-		sh.lose(k, ReasonAged)
+		sh.Lose(k, ReasonIndex)
+	case reserved && now-c.At >= int64(c.store.o.MaxAge):
+		sh.Lose(k, ReasonAged)
 	case reserved:
-		sh.giveBack(sh.put(k, gone, c.since, now), c)
-	case c.doubt && k.sess.IsOfHolder():
-		sh.lose(k, ReasonEvicted) // it may have used the copy up
-	case c.doubt && k.sess.IsNamed() && c.numbers.Known() && c.since >= gone:
-		e := sh.put(k, gone, c.since, now)
-		e.spend(&c.view) // what was sent may be in the document, and would count twice
-		sh.settled(e)
+		sh.giveBack(sh.Put(k, gone, c.since, now), c)
+	case c.Doubt && k.Session.IsOfHolder():
+		sh.Lose(k, ReasonEvicted) // it may have used the copy up
+	case c.Doubt && k.Session.IsNamed() && c.Numbers.Known() && c.since >= gone:
+		e := sh.Put(k, gone, c.since, now)
+		e.Spend(&c.View) // what was sent may be in the document, and would count twice
+		sh.Settled(e)
 	}
 }
 
 // giveBack puts what c had reserved where it was, unless a named session has read, or any has written, since.
-func (sh *shard) giveBack(e *entry, c *claim) {
+func (sh *shard) giveBack(e *seen.Entry, c *claim) {
 	switch {
-	case !c.viewed && (!c.key.sess.IsNamed() || e.newestRead <= c.order):
-		sh.giveBackRead(e, c)
-	case c.viewed && e.newestView <= c.order:
-		sh.see(e, c.view, c.stored, c.sent)
+	case !c.viewed && (!c.key.Session.IsNamed() || e.NewestRead <= c.Order):
+		sh.Memory.GiveBack(e, c.Sight, c.sent, c.trace)
+	case c.viewed && e.NewestView <= c.Order:
+		sh.See(e, c.View, c.stored, c.sent)
 	}
 	if a := c.attempt; c.doubted && a != nil {
-		e.repeats.Doubt(a, c.numbers)
+		e.Repeats.Doubt(a, c.Numbers)
 	}
-	sh.settled(e)
-}
-
-func (sh *shard) giveBackRead(e *entry, c *claim) {
-	r := read{seen: c.seen, count: 1}
-	if i := find(e.reads, c.numbers); i >= 0 {
-		old := e.reads[i]
-		r.order, r.at, r.count = min(r.order, old.order), max(r.at, old.at), old.count+1
-		r.body, r.doubt = old.body, r.doubt || old.doubt
-		e.reads = slices.Delete(e.reads, i, i+1)
-	}
-	if r.body == nil && c.sent != nil {
-		r.body = sh.hold(e, c.numbers, c.sent)
-	}
-	i := slices.IndexFunc(e.reads, func(o read) bool { return o.order > r.order })
-	if i < 0 {
-		i = len(e.reads)
-	}
-	e.reads = slices.Insert(e.reads, i, r)
-	e.trace(c.trace, c.numbers)
-	e.lost = ReasonNone
-	sh.limit(e)
-}
-
-// see makes v the entry's own view, newer than all before unless it has its place in the order. Its bodies are the
-// store's own.
-func (sh *shard) see(e *entry, v view, stored, sent []byte) {
-	sh.retireView(e)
-	v.set, v.storedBody, v.sentBody = true, nil, nil
-	if v.order == 0 {
-		sh.order++
-		v.order = sh.order
-		e.newestView = v.order
-	}
-	if stored != nil {
-		v.storedBody = sh.hold(e, v.numbers, stored)
-	}
-	switch {
-	case same(stored, sent):
-		v.sentBody = v.storedBody
-		v.sentBody.refs++ // see freeBoth
-	case sent != nil:
-		v.sentBody = sh.own(e, sent)
-	}
-	e.view = v
-	e.lost = ReasonNone
-	e.outlives(v.numbers)
+	sh.Settled(e)
 }

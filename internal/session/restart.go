@@ -2,9 +2,9 @@ package session
 
 import (
 	"optimist/internal/choice"
-	"optimist/internal/doc"
 	"optimist/internal/memo"
 	"optimist/internal/repeat"
+	"optimist/internal/seen"
 )
 
 // What a session knows goes with the process. The numbers of it are noted in a Notebook, which outlives the process. For the age of
@@ -14,64 +14,35 @@ import (
 // Of an inferred session the oldest is noted that any of its clients may have in hand. A client with something newer is refused where it
 // needn't be, and reads again.
 
-// keepsNotes reports whether what the process before has noted counts for k.
-func (sh *shard) keepsNotes(k *key, now int64) bool {
-	return !k.sess.IsOfHolder() && sh.notes.Counts(now)
-}
-
-// noted is k as notes know it.
-func (k *key) noted() *memo.Key {
-	return &memo.Key{Credentials: k.sess.Credentials(), Session: k.sess.Name(), Named: k.sess.IsNamed(), Ref: k.ref}
-}
-
-// noted reports whether the process before has noted something of k.
-func (sh *shard) noted(k *key, now int64) bool {
-	if !sh.keepsNotes(k, now) {
-		return false
-	}
-	return sh.notes.Recall(sh.notes.ID(k.noted()), now) != nil
-}
-
-// recall gives a new entry its place in the notebook, and what the process before has noted there.
-func (sh *shard) recall(e *entry, now int64) {
-	if sh.notes == nil || e.key.sess.IsOfHolder() {
-		return
-	}
-	e.noteID = sh.notes.ID(e.key.noted())
-	if sh.keepsNotes(&e.key, now) {
-		e.memo = sh.notes.Recall(e.noteID, now)
-	}
-}
-
 // note notes what the entry's session has in hand, for the next process.
-func (sh *shard) note(e *entry) {
-	if sh.notes == nil || e.key.sess.IsOfHolder() {
+func (sh *shard) note(e *seen.Entry) {
+	if sh.notes == nil || e.Key.Session.IsOfHolder() {
 		return
 	}
-	n := e.note(sh.inFlight.Of(e.key))
-	n.At = sh.notes.Started() + e.touched
-	sh.notes.Put(e.noteID, n)
+	n := noteOf(e, sh.inFlight.Of(e.Key))
+	n.At = sh.notes.Started() + e.Touched
+	sh.notes.Put(e.NoteID, n)
 }
 
-// note is what of the entry is noted; f is what is in flight of it.
-func (e *entry) note(f *repeat.Flight) (n memo.Note) {
-	if e.key.sess.IsNamed() {
-		return e.noteOfThread(f)
+// noteOf is what of the entry is noted; f is what is in flight of it.
+func noteOf(e *seen.Entry, f *repeat.Flight) (n memo.Note) {
+	if e.Key.Session.IsNamed() {
+		return noteOfThread(e, f)
 	}
-	if e.memo != nil {
-		n = e.memo.Note
+	if e.Memo != nil {
+		n = e.Memo.Note
 	}
-	for i := range e.reads {
-		n.Add(memo.Note{Numbers: e.reads[i].numbers, Clients: e.reads[i].count})
+	for i := range e.Reads {
+		n.Add(memo.Note{Numbers: e.Reads[i].Numbers, Clients: e.Reads[i].Count})
 	}
 	for _, g := range f.Guards() {
 		n.Add(memo.Note{Numbers: g, Clients: 1})
 	}
-	if e.view.set && (e.shared || n.Clients == 0) {
-		n.Add(e.view.note())
+	if e.View.Set && (e.Shared || n.Clients == 0) {
+		n.Add(e.View.Note())
 	}
-	for i := range e.past {
-		v := e.past[i].view.note()
+	for i := range e.Past {
+		v := e.Past[i].View.Note()
 		v.Clients = 0 // hardly anybody has it in hand
 		n.Add(v)
 	}
@@ -79,93 +50,73 @@ func (e *entry) note(f *repeat.Flight) (n memo.Note) {
 }
 
 // noteOfThread is what is noted of a named session, in which the newest replaces what was before.
-func (e *entry) noteOfThread(f *repeat.Flight) (n memo.Note) {
+func noteOfThread(e *seen.Entry, f *repeat.Flight) (n memo.Note) {
 	switch {
-	case len(e.reads) > 0:
-		return memo.Note{Numbers: e.reads[0].numbers, Clients: 1}
+	case len(e.Reads) > 0:
+		return memo.Note{Numbers: e.Reads[0].Numbers, Clients: 1}
 	case len(f.Guards()) > 0:
 		for _, g := range f.Guards() {
 			n.Add(memo.Note{Numbers: g, Clients: 1})
 		}
 		return n
-	case e.view.set:
-		return e.view.note()
+	case e.View.Set:
+		return e.View.Note()
 	}
-	if e.memo != nil {
-		return e.memo.Note
-	}
-	return n
-}
-
-// note is what is noted of a view. The numbers that its answer named stand for what its client has in hand.
-func (v *view) note() memo.Note {
-	n := memo.Note{Numbers: v.numbers, Clients: 1, Written: !v.absent, Apart: v.difference}
-	if v.absent {
-		n.Numbers = doc.Numbers{}
-	}
-	if v.answer.Known() && v.answer != v.numbers {
-		n = memo.Note{Numbers: v.answer, Clients: 1, Apart: true}
+	if e.Memo != nil {
+		return e.Memo.Note
 	}
 	return n
-}
-
-// outlives takes the memo away where it stands for nothing any more: the session has read or written since, if it is named; or what
-// stands there is known by now, because somebody has read it.
-func (e *entry) outlives(n doc.Numbers) {
-	if m := e.memo; m != nil && (e.key.sess.IsNamed() || n == m.Numbers && !m.Apart) {
-		e.memo = nil
-	}
 }
 
 // takesMemo reports whether the memo is the base of the write. In an inferred session it is, unless the write shows that it was made
 // from something that the session has seen since.
-func (t *taking) takesMemo(e *entry, f *repeat.Flight) bool {
+func (t *taking) takesMemo(e *seen.Entry, f *repeat.Flight) bool {
 	switch {
-	case e == nil || e.memo == nil || t.Given.Known():
+	case e == nil || e.Memo == nil || t.Given.Known():
 		return false
 	case t.Named:
-		return e.empty() && !f.Any()
+		return e.Empty() && !f.Any()
 	case t.On != nil || t.traced:
 		return false
-	case e.empty() && len(e.past) == 0:
+	case e.Empty() && len(e.Past) == 0:
 		return true
-	case e.memo.Left == 0 || t.Repeat >= choice.UnheardRepeat || t.Doubt != nil:
+	case e.Memo.Left == 0 || t.Repeat >= choice.UnheardRepeat || t.Doubt != nil:
 		return false
 	}
 	recent := false
-	if t.extends, recent = e.isRecent(t.Sent); recent {
+	if t.extends, recent = recentBase(e, t.Sent); recent {
 		return false
 	}
 	if !t.s.dryRun {
-		e.memo.Left--
+		e.Memo.Left--
 	}
 	return true
 }
 
 // reserveExtended makes that the base of which the write holds everything: others may have read it before the start, and a client that has
 // read it since must find it, too. It is a guard, and not merged.
-func (t *taking) reserveExtended(e *entry, b *Base) {
-	if i := find(e.reads, t.extends.numbers); i >= 0 && !t.s.dryRun {
-		e.shared = true
-		if r := &e.reads[i]; r.count > 1 {
-			r.count--
+func (t *taking) reserveExtended(e *seen.Entry, b *Base) {
+	if i := seen.Find(e.Reads, t.extends.Numbers); i >= 0 && !t.s.dryRun {
+		e.Shared = true
+		if r := &e.Reads[i]; r.Count > 1 {
+			r.Count--
 		} else {
-			t.sh.retireRead(e, i)
+			t.sh.RetireRead(e, i)
 		}
 	}
-	t.reserveGuard(e, memo.Note{Numbers: t.extends.numbers, Clients: 2}, b)
+	t.reserveGuard(e, memo.Note{Numbers: t.extends.Numbers, Clients: 2}, b)
 	b.View, b.Stored, b.Doubtful = t.extends.data, t.extends.data, false
-	b.claim.sent, b.claim.stored, b.claim.doubt = b.View, b.View, false
+	b.claim.sent, b.claim.stored, b.claim.Doubt = b.View, b.View, false
 }
 
 // reserveMemo makes the memo the base.
-func (t *taking) reserveMemo(e *entry, b *Base) { t.reserveGuard(e, e.memo.Note, b) }
+func (t *taking) reserveMemo(e *seen.Entry, b *Base) { t.reserveGuard(e, e.Memo.Note, b) }
 
 // reserveGuard makes the base what is noted, of which nobody has the body.
-func (t *taking) reserveGuard(e *entry, m memo.Note, b *Base) {
+func (t *taking) reserveGuard(e *seen.Entry, m memo.Note, b *Base) {
 	c := &b.claim
-	c.kind, c.kept, c.doubt, c.key = KindGiven, true, true, t.ownKey(e)
-	c.numbers = m.Numbers
+	c.kind, c.kept, c.Doubt, c.key = KindGiven, true, true, t.ownKey(e)
+	c.Numbers = m.Numbers
 	b.Kind = KindRead
 	switch {
 	case !m.Numbers.Known():
@@ -175,7 +126,7 @@ func (t *taking) reserveGuard(e *entry, m memo.Note, b *Base) {
 	}
 	b.Reason, b.Numbers, b.Doubtful, b.Apart = ReasonRestart, m.Numbers, true, m.Written && m.Apart
 	b.Guessed = !t.Named
-	b.Ambiguous = b.Guessed && (m.Clients > 1 || !e.empty())
+	b.Ambiguous = b.Guessed && (m.Clients > 1 || !e.Empty())
 	t.count(b.Kind)
 	if !t.s.dryRun {
 		t.sh.depart(c)

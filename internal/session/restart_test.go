@@ -8,6 +8,7 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/memo"
+	"optimist/internal/seen"
 )
 
 // pages is a Notebook in memory.
@@ -205,8 +206,8 @@ func TestNotingAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { s.Read(one, ref, r, 0) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
-	k := keyOf(one, ref)
-	if n := testing.AllocsPerRun(100, func() { s.notes.ID(k.noted()) }); n != 0 {
+	k := seen.KeyOf(one, ref)
+	if n := testing.AllocsPerRun(100, func() { s.notes.ID(k.Noted()) }); n != 0 {
 		t.Errorf("%v allocations for a place", n)
 	}
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"optimist/internal/doc"
 	"optimist/internal/life"
+	"optimist/internal/seen"
 )
 
 // WatchesSearches reports whether what a session's searches of an index find may become a base: whether somebody with its credentials
@@ -45,9 +46,9 @@ func (s *Store) hasNewer(sess Session, ref doc.Ref, n doc.Numbers) bool {
 	if e == nil {
 		return false
 	}
-	newer := (&acked{numbers: e.view.numbers}).newerThan(n)
-	for _, r := range e.reads {
-		newer = newer || (&acked{numbers: r.numbers}).newerThan(n)
+	newer := seen.Newer(e.View.Numbers, n)
+	for _, r := range e.Reads {
+		newer = newer || seen.Newer(r.Numbers, n)
 	}
 	return newer
 }

@@ -22,12 +22,13 @@ func (s *Store) Stats() Stats {
 		for i, n := range sh.taken {
 			t.Taken[i] += n
 		}
-		t.Evicted += sh.evicted
-		t.Crowded += sh.crowded
-		t.Bytes += sh.bytes + int64(sh.markers.Len())*markerCost
-		t.Entries += sh.lru.Len()
-		t.Bodies += sh.bodies
-		t.Markers += sh.markers.Len()
+		m := sh.Stats()
+		t.Evicted += m.Evicted
+		t.Crowded += m.Crowded
+		t.Bytes += m.Bytes
+		t.Entries += m.Entries
+		t.Bodies += m.Bodies
+		t.Markers += m.Markers
 		sh.mu.Unlock()
 	}
 	return t

@@ -11,6 +11,7 @@ import (
 	"optimist/internal/life"
 	"optimist/internal/memo"
 	"optimist/internal/rank"
+	"optimist/internal/seen"
 )
 
 const (
@@ -110,8 +111,8 @@ func (s *Store) ForPart(on func(base []byte) ([]byte, error)) *Store {
 }
 
 // shard returns where the document of k is kept for all sessions with the same credentials.
-func (s *Store) shard(k key) *shard {
-	return s.shards[maphash.Comparable(s.seed, k.doc())%uint64(len(s.shards))]
+func (s *Store) shard(k seen.Key) *shard {
+	return s.shards[k.Hash(s.seed)%uint64(len(s.shards))]
 }
 
 // Epoch returns the current moment in the life of the indices. It is one load.
@@ -122,7 +123,7 @@ func (s *Store) worth(data []byte, ix *life.Index[Session], now int64) []byte {
 	if !ix.KeepsBodies(now) {
 		return nil
 	}
-	if int64(len(data)) > s.shards[0].maxBody {
+	if !s.shards[0].HasRoomFor(data) {
 		s.tooLarge.Add(1)
 		return nil
 	}
@@ -136,7 +137,7 @@ func (s *Store) bodies(a *Ack, ix *life.Index[Session], now int64) (stored, sent
 	}
 	switch {
 	case a.Sent == nil:
-	case same(stored, a.Sent):
+	case seen.Same(stored, a.Sent):
 		sent = stored
 	default:
 		sent = bytes.Clone(s.worth(a.Sent, ix, now))

@@ -131,9 +131,9 @@ func TestClientsThatLeaveHoldUpNobody(t *testing.T) {
 		if err := sh.inFlight.Check(); err != nil {
 			t.Error(err)
 		}
-		for _, e := range sh.lru.Values() {
-			if slices.ContainsFunc(e.repeats.Attempts(), func(o *repeat.Attempt) bool { return !o.IsOver() }) {
-				t.Errorf("of a request that is over something is kept: %+v", e.repeats.Attempts())
+		for _, e := range sh.All() {
+			if slices.ContainsFunc(e.Repeats.Attempts(), func(o *repeat.Attempt) bool { return !o.IsOver() }) {
+				t.Errorf("of a request that is over something is kept: %+v", e.Repeats.Attempts())
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"optimist/internal/life"
 	"optimist/internal/rank"
 	"optimist/internal/repeat"
+	"optimist/internal/seen"
 )
 
 // Take chooses the base of a write of sent (nil for a delete) and reserves it.
@@ -44,7 +45,7 @@ type taking struct {
 	s  *Store
 	sh *shard
 	ix *life.Index[Session]
-	k  key
+	k  seen.Key
 	choice.Request
 	trace      Trace
 	traced     bool // a read of the trace is outstanding: what was read elsewhere is of another piece of work
@@ -59,12 +60,12 @@ type taking struct {
 
 	extends seenBody // what the write holds all of, where it may be made from a memo; zero: nothing
 
-	first, inDoubt *repeat.Attempt // what the write repeats for certain, and one of the same bytes of which nobody knows the outcome; nil: none
+	first, inDoubt *repeat.Attempt // what the write repeats for certain, and one of the same bytes whose outcome is unknown; nil: none
 	mayRepeat      bool            // it has to guess its base, and the session sends the same bytes, or has sent them
 }
 
 func (s *Store) taking(sess Session, ref doc.Ref, sent []byte) taking {
-	k := keyOf(sess, ref)
+	k := seen.KeyOf(sess, ref)
 	return taking{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), Request: choice.Request{Sent: sent, On: s.on, Named: sess.IsNamed()}}
 }
 
@@ -112,7 +113,7 @@ func (t *taking) leave() {
 func (t *taking) try() (b Base, wait <-chan struct{}) {
 	t.now = t.s.clock()
 	b.claim = claim{store: t.s, key: t.k, since: t.s.Epoch()}
-	t.ix = t.s.index(t.k.ref.Index, t.k.sess.Credentials(), t.now)
+	t.ix = t.s.index(t.k.Ref.Index, t.k.Session.Credentials(), t.now)
 	// In a named session the own view tells a repeat. What never waits, because the client brought its own guard, has none.
 	if t.attempt == nil && t.Sent != nil && !t.Named && (!t.Given.Known() || t.client != nil) {
 		hash := repeat.Hash(t.s.seed, t.Sent, t.On != nil, t.Given)
@@ -138,26 +139,26 @@ func (t *taking) try() (b Base, wait <-chan struct{}) {
 func (t *taking) look(b *Base) (cs []*candidate, wait <-chan struct{}) {
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
-	e, f := t.sh.get(t.k, t.ix.Gone(), t.now), t.sh.inFlight.Of(t.k)
-	b.claim.taken = t.sh.order
-	if !t.Given.Known() && !t.Named && !t.traced && t.ix.IsBlind(t.k.sess, t.now) {
+	e, f := t.sh.Get(t.k, t.ix.Gone(), t.now), t.sh.inFlight.Of(t.k)
+	b.claim.taken = t.sh.Order
+	if !t.Given.Known() && !t.Named && !t.traced && t.ix.IsBlind(t.k.Session, t.now) {
 		b.Reason = ReasonBlind // it stays blind for as long as it writes what it hasn't read
-		b.claim.blind = (e == nil || e.empty()) && !f.Any() && t.sh.lost(t.k, e) == ReasonNone
+		b.claim.blind = (e == nil || e.Empty()) && !f.Any() && t.sh.Lost(t.k, e) == ReasonNone
 		t.count(KindNone)
 		return nil, nil
 	}
 	if inherited, wait := t.followFirst(f, b); inherited || wait != nil {
 		return nil, wait
 	}
-	if e == nil && t.sh.noted(&t.k, t.now) {
-		e = t.sh.put(t.k, t.ix.Gone(), b.claim.since, t.now)
+	if e == nil && t.sh.Noted(&t.k, t.now) {
+		e = t.sh.Put(t.k, t.ix.Gone(), b.claim.since, t.now)
 	}
 	k := t.known(e, f)
 	if t.takesMemo(e, f) {
 		t.reserveMemo(e, b)
 		return nil, nil
 	}
-	if t.extends.numbers.Known() {
+	if t.extends.Numbers.Known() {
 		t.reserveExtended(e, b)
 		return nil, nil
 	}
@@ -169,7 +170,7 @@ func (t *taking) look(b *Base) (cs []*candidate, wait <-chan struct{}) {
 		}
 		return nil, f.Wait(t.attempt)
 	case choice.RankAll:
-		return t.candidates(e, e.reads[:d.Read]), nil
+		return t.candidates(e, e.Reads[:d.Read]), nil
 	}
 	t.reserve(e, d, b)
 	return nil, nil
@@ -179,7 +180,7 @@ func (t *taking) look(b *Base) (cs []*candidate, wait <-chan struct{}) {
 func (t *taking) followFirst(f *repeat.Flight, b *Base) (inherited bool, wait <-chan struct{}) {
 	a := t.attempt
 	if !t.looked {
-		t.looked, t.Before = true, t.sh.order
+		t.looked, t.Before = true, t.sh.Order
 		if a != nil {
 			a.Begin(t.client, t.now, t.Before)
 		}
@@ -188,7 +189,7 @@ func (t *taking) followFirst(f *repeat.Flight, b *Base) (inherited bool, wait <-
 		return false, nil
 	}
 	if c := t.sh.inherited(a); c != nil {
-		if gone := t.ix.Gone(); c.since < gone || t.now-c.at >= t.sh.maxAge {
+		if gone := t.ix.Gone(); c.since < gone || t.now-c.At >= int64(t.s.o.MaxAge) {
 			t.sh.release(c, gone, t.now) // there is nothing to give back any more
 		} else {
 			b.claim, b.Ambiguous, b.Guessed = *c, c.guessed, true
@@ -202,7 +203,7 @@ func (t *taking) followFirst(f *repeat.Flight, b *Base) (inherited bool, wait <-
 }
 
 // reserve makes what is decided the base, and takes it out of the entry. A dry run only looks.
-func (t *taking) reserve(e *entry, d choice.Decision, b *Base) {
+func (t *taking) reserve(e *seen.Entry, d choice.Decision, b *Base) {
 	if d.Action == choice.TakeNothing {
 		t.reserveNothing(e, b)
 		return
@@ -211,13 +212,13 @@ func (t *taking) reserve(e *entry, d choice.Decision, b *Base) {
 	b.Guessed = t.isGuess(e, d)
 	c := &b.claim
 	t.claim(e, d, c)
-	if !c.numbers.Known() && !c.again {
+	if !c.Numbers.Known() && !c.again {
 		c.kind = KindAbsent
 	}
 	t.show(b)
 	if d.Action == choice.TakeView && t.Given.Known() && !d.Doubtful {
-		b.Doubtful = c.doubt // who names it means it, whatever else it was shown
-		b.Apart = c.difference && c.answer.Known()
+		b.Doubtful = c.Doubt // who names it means it, whatever else it was shown
+		b.Apart = c.Difference && c.Answer.Known()
 	}
 	if !t.s.dryRun {
 		t.takeOut(e, d, b)
@@ -225,58 +226,60 @@ func (t *taking) reserve(e *entry, d choice.Decision, b *Base) {
 }
 
 // isGuess reports whether the base is a guess: the session is inferred, and neither numbers nor a trace say which of its reads it is.
-func (t *taking) isGuess(e *entry, d choice.Decision) bool {
+func (t *taking) isGuess(e *seen.Entry, d choice.Decision) bool {
 	switch {
 	case t.Named || t.Given.Known():
 		return false
 	case !t.traced || d.Action != choice.TakeRead:
 		return true
 	}
-	chosen := tracedRead{t.trace, e.reads[d.Read].numbers}
-	another := func(r tracedRead) bool { return r.trace == chosen.trace && r != chosen }
-	return !slices.Contains(e.traced, chosen) || slices.ContainsFunc(e.traced, another)
+	chosen := seen.TracedRead{Trace: t.trace, Numbers: e.Reads[d.Read].Numbers}
+	another := func(r seen.TracedRead) bool { return r.Trace == chosen.Trace && r != chosen }
+	return !slices.Contains(e.Traced, chosen) || slices.ContainsFunc(e.Traced, another)
 }
 
 // mayBeAnothers reports whether another client may need the base, because the write, or one before it, may be a repeat.
-func (t *taking) mayBeAnothers(e *entry, d choice.Decision) bool {
+func (t *taking) mayBeAnothers(e *seen.Entry, d choice.Decision) bool {
 	switch d.Action {
 	case choice.TakeRead:
-		return t.mayRepeat || t.guesses() && e.repeats.Missed.Or(e.reads[d.Read].order)
+		return t.mayRepeat || t.guesses() && e.Repeats.Missed.Or(e.Reads[d.Read].Order)
 	case choice.TakeView:
-		return t.guesses() && e.repeats.Missed != repeat.Missed{}
+		return t.guesses() && e.Repeats.Missed != repeat.Missed{}
 	}
 	return false
 }
 
 // claim fills in what is decided.
-func (t *taking) claim(e *entry, d choice.Decision, c *claim) {
+func (t *taking) claim(e *seen.Entry, d choice.Decision, c *claim) {
 	switch d.Action {
 	case choice.TakeRead:
-		r := &e.reads[d.Read]
-		c.kind, c.seen, c.sent, c.stored = KindRead, r.seen, r.body.bytes(), r.body.bytes()
+		r := &e.Reads[d.Read]
+		c.kind, c.Sight, c.sent, c.stored = KindRead, r.Sight, r.Body.Bytes(), r.Body.Bytes()
 	case choice.TakeView:
 		c.kind, c.viewed = KindView, true
-		c.view, c.sent, c.stored = e.view, e.view.sentBody.bytes(), e.view.storedBody.bytes()
+		c.View, c.sent, c.stored = e.View, e.View.SentBody.Bytes(), e.View.StoredBody.Bytes()
 	case choice.TakePast:
-		p := &e.past[d.Read]
-		c.kind, c.past = p.kind, true
-		c.view, c.sent, c.stored = p.view, p.sentBody.bytes(), p.storedBody.bytes()
+		p := &e.Past[d.Read]
+		if c.kind, c.past = KindRead, true; p.Written {
+			c.kind = KindView
+		}
+		c.View, c.sent, c.stored = p.View, p.SentBody.Bytes(), p.StoredBody.Bytes()
 	case choice.TakeSent: // its view is what it sends, so that nothing of it counts twice; what the engine holds is for the caller to read
 		c.kind, c.sent, c.again, c.part = KindView, bytes.Clone(t.Sent), true, t.On != nil
-		c.numbers = t.lastSent(e)
+		c.Numbers = t.lastSent(e)
 	case choice.TakeGiven:
-		c.kind, c.numbers = KindGiven, t.Given
+		c.kind, c.Numbers = KindGiven, t.Given
 		c.sent = t.bodyOfGiven(e)
 		c.stored = c.sent
 	}
 }
 
 // takeOut takes what was decided out of the entry, and counts the write as in flight.
-func (t *taking) takeOut(e *entry, d choice.Decision, b *Base) {
+func (t *taking) takeOut(e *seen.Entry, d choice.Decision, b *Base) {
 	c := &b.claim
 	c.key, c.kept, c.guessed = t.ownKey(e), true, b.Ambiguous
 	if c.doubted = d.Doubtful; c.doubted {
-		e.repeats.Drop(t.inDoubt)
+		e.Repeats.Drop(t.inDoubt)
 	}
 	if t.first != nil && !d.Doubtful { // which has only one repeat
 		t.attempt.Inherit()
@@ -285,41 +288,41 @@ func (t *taking) takeOut(e *entry, d choice.Decision, b *Base) {
 	}
 	switch d.Action {
 	case choice.TakeRead:
-		r := &e.reads[d.Read]
+		r := &e.Reads[d.Read]
 		if t.mayRepeat && !d.Doubtful {
-			e.repeats.Missed = repeat.Missed{Read: r.order, Till: t.sh.order}
+			e.Repeats.Missed = repeat.Missed{Read: r.Order, Till: t.sh.Order}
 		}
-		c.trace = e.untrace(t.trace, r.numbers, r.count)
-		if r.count--; r.count == 0 {
-			t.sh.retireRead(e, d.Read)
+		c.trace = e.Untrace(t.trace, r.Numbers, r.Count)
+		if r.Count--; r.Count == 0 {
+			t.sh.RetireRead(e, d.Read)
 		}
 	case choice.TakeView:
 		if t.guesses() && !d.Doubtful {
-			e.repeats.Missed = repeat.Missed{}
+			e.Repeats.Missed = repeat.Missed{}
 		}
-		t.sh.retireView(e)
+		t.sh.RetireView(e)
 	}
 	t.sh.depart(c)
 	if e != nil {
-		t.sh.settled(e) // the history has grown, and perhaps there are new digests
+		t.sh.Settled(e) // the history has grown, and perhaps there are new digests
 	}
 }
 
 // reserveNothing makes the base where nothing is known, which is a lost one where something was.
-func (t *taking) reserveNothing(e *entry, b *Base) {
+func (t *taking) reserveNothing(e *seen.Entry, b *Base) {
 	c := &b.claim
 	c.kept = t.Named
-	if why := t.sh.lost(t.k, e); why != ReasonNone {
+	if why := t.sh.Lost(t.k, e); why != ReasonNone {
 		b.Kind, b.Reason, c.kept = KindLost, why, true
-	} else if t.now < t.s.sure.Load() && !t.k.sess.IsOfHolder() { // a revision that is known was current after the start
+	} else if t.now < t.s.sure.Load() && !t.k.Session.IsOfHolder() { // a revision that is known was current after the start
 		b.Kind, b.Reason = KindLost, ReasonRestart
 	}
 	c.kind, c.blind = b.Kind, b.Kind == KindNone && !t.Named
-	if !t.k.sess.IsOfHolder() {
+	if !t.k.Session.IsOfHolder() {
 		t.count(b.Kind)
 	}
 	if c.kept && !t.s.dryRun {
-		c.key.ref = t.k.ref.Clone()
+		c.key.Ref = t.k.Ref.Clone()
 		t.sh.depart(c)
 	}
 }
@@ -327,8 +330,8 @@ func (t *taking) reserveNothing(e *entry, b *Base) {
 // show shows what the claim has in the base.
 func (t *taking) show(b *Base) {
 	c := &b.claim
-	b.Kind, b.Numbers, b.Told, b.Version, b.View, b.Stored = c.kind, c.numbers, c.answer, c.version, c.sent, c.stored
-	b.Doubtful, b.Apart = c.doubt || c.contradiction, c.difference
+	b.Kind, b.Numbers, b.Told, b.Version, b.View, b.Stored = c.kind, c.Numbers, c.Answer, c.Version, c.sent, c.stored
+	b.Doubtful, b.Apart = c.Doubt || c.Contradiction, c.Difference
 	t.count(b.Kind)
 }
 
@@ -344,31 +347,31 @@ func (t *taking) guesses() bool {
 }
 
 // ownKey is the key with strings of the store's own.
-func (t *taking) ownKey(e *entry) key {
+func (t *taking) ownKey(e *seen.Entry) seen.Key {
 	k := t.k
-	if d := t.sh.documentOf(k, e, t.ix.Gone()); d != nil {
-		k.ref = d.key.ref
+	if d := t.sh.DocumentOf(k, e, t.ix.Gone()); d != nil {
+		k.Ref = d.Key.Ref
 	} else {
-		k.ref = k.ref.Clone()
+		k.Ref = k.Ref.Clone()
 	}
 	return k
 }
 
 // lastSent is what the last write of the same bytes left.
-func (t *taking) lastSent(e *entry) doc.Numbers {
+func (t *taking) lastSent(e *seen.Entry) doc.Numbers {
 	if e == nil {
 		return t.first.Numbers()
 	}
-	return e.repeats.Last(t.attempt, t.first)
+	return e.Repeats.Last(t.attempt, t.first)
 }
 
 // bodyOfGiven is what some session has read under the numbers that are given. Where they may mean the revision, or a view that
 // was told them, it is none: a guard alone harms neither. That holds for a revision that was served, too, where nothing tells its
 // copies apart; and in a named session for one from which it has written: what it sent then may be in what it sends now, and
 // would count twice.
-func (t *taking) bodyOfGiven(e *entry) []byte {
+func (t *taking) bodyOfGiven(e *seen.Entry) []byte {
 	if !t.soleHolder && (t.OfAnswer || t.Spent) {
 		return nil
 	}
-	return t.sh.documentOf(t.k, e, t.ix.Gone()).find(t.Given).bytes()
+	return t.sh.DocumentOf(t.k, e, t.ix.Gone()).Find(t.Given).Bytes()
 }

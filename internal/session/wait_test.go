@@ -10,6 +10,7 @@ import (
 
 	"optimist/internal/identity"
 	"optimist/internal/rank"
+	"optimist/internal/seen"
 )
 
 // newWaiting returns a store on the bubble's clock, old enough.
@@ -238,7 +239,7 @@ func TestEvictionWhileAWriteIsInFlightLosesNothing(t *testing.T) {
 		first := take(t, s, pool, `{"a":2}`)
 		again := start(t.Context(), s, pool, `{"a":2}`)
 		crowd(s, pool)
-		if s.shards[0].lru.Contains(key{sess: pool, ref: ref}) {
+		if s.shards[0].Peek(seen.Key{Session: pool, Ref: ref}) != nil {
 			t.Fatal("not evicted")
 		}
 		first.Release()

@@ -1,30 +1,34 @@
-package session
+package seen
 
-import "container/heap"
+import (
+	"container/heap"
 
-// holder is a client as far as memory is concerned: what one shard keeps for it counts against it. When the shard is full, the client
+	"optimist/internal/identity"
+)
+
+// holder is a client as far as memory is concerned: what one memory keeps for it counts against it. When the memory is full, the client
 // that holds most gives up its oldest entry. As all clients together hold at least the bound then, it holds at least its fair share: the
 // bound, divided by the number of clients. A client below that loses nothing to the others.
 //
 // Bytes that several clients share count in full against each of them: a client that shares them is no lighter when the others leave.
 type holder struct {
-	sess           Session
+	sess           identity.Session
 	bytes          int64 // of its entries, and of the digests that were made for it
-	place          int   // among the shard's holders
-	newest, oldest *entry
+	place          int   // among the holders
+	newest, oldest *Entry
 }
 
 // holderCost is what a holder costs: the struct, its slots in the map and in the heap.
 const holderCost = 320
 
-// holders are all of a shard: a heap, with the largest first.
+// holders are all of a memory: a heap, with the largest first.
 type holders struct {
-	of   map[Session]*holder
+	of   map[identity.Session]*holder
 	heap bySize
 }
 
 // get returns who holds what sess has seen, made if there is none.
-func (hs *holders) get(sess Session) (h *holder, made bool) {
+func (hs *holders) get(sess identity.Session) (h *holder, made bool) {
 	sess = sess.Client()
 	if h = hs.of[sess]; h != nil {
 		return h, false
@@ -50,12 +54,12 @@ func (hs *holders) charge(h *holder, bytes int64) {
 
 // next returns the entry that has to leave to make room: the oldest of the largest client. That is e only if all others have left, or
 // if e can be made smaller: what a client has seen last isn't lost to others that have seen more, but less of each.
-func (hs *holders) next(e *entry) *entry {
+func (hs *holders) next(e *Entry) *Entry {
 	if len(hs.heap) == 0 {
 		return nil
 	}
 	old := hs.heap[0].oldest
-	if old != e || len(e.past) > 0 || len(e.reads) > 1 || len(hs.heap) == 1 {
+	if old != e || len(e.Past) > 0 || len(e.Reads) > 1 || len(hs.heap) == 1 {
 		return old
 	}
 	second := hs.heap[1]
@@ -66,7 +70,7 @@ func (hs *holders) next(e *entry) *entry {
 }
 
 // join puts e, which nobody holds, among the entries of h, as the newest.
-func (h *holder) join(e *entry) {
+func (h *holder) join(e *Entry) {
 	e.holder, e.older, e.newer = h, h.newest, nil
 	if h.newest != nil {
 		h.newest.newer = e
@@ -76,7 +80,7 @@ func (h *holder) join(e *entry) {
 	h.newest = e
 }
 
-func (h *holder) leave(e *entry) {
+func (h *holder) leave(e *Entry) {
 	if e.newer != nil {
 		e.newer.older = e.older
 	} else {
@@ -91,7 +95,7 @@ func (h *holder) leave(e *entry) {
 }
 
 // touch makes e the newest of its holder.
-func (e *entry) touch() {
+func (e *Entry) touch() {
 	if h := e.holder; h.newest != e {
 		h.leave(e)
 		h.join(e)
@@ -99,48 +103,48 @@ func (e *entry) touch() {
 }
 
 // enter has the client of sess hold e, which nobody holds.
-func (sh *shard) enter(e *entry, sess Session) {
-	h, made := sh.holders.get(sess)
+func (m *Memory) enter(e *Entry, sess identity.Session) {
+	h, made := m.holders.get(sess)
 	if made {
-		sh.bytes += holderCost
+		m.bytes += holderCost
 	}
 	h.join(e)
-	sh.holders.charge(h, e.held)
+	m.holders.charge(h, e.held)
 }
 
 // exit has nobody hold e.
-func (sh *shard) exit(e *entry) {
+func (m *Memory) exit(e *Entry) {
 	h := e.holder
 	h.leave(e)
-	sh.holders.charge(h, -e.held)
+	m.holders.charge(h, -e.held)
 	if h.newest == nil {
-		sh.holders.remove(h)
-		sh.bytes -= holderCost
+		m.holders.remove(h)
+		m.bytes -= holderCost
 	}
 }
 
-// move has the client of sess hold e.
-func (sh *shard) move(e *entry, sess Session) {
+// Move has the client of sess hold e.
+func (m *Memory) Move(e *Entry, sess identity.Session) {
 	if e.holder.sess != sess.Client() {
-		sh.exit(e)
-		sh.enter(e, sess)
+		m.exit(e)
+		m.enter(e, sess)
 	}
 }
 
 // account adds bytes to what e, and with it its client, holds.
-func (sh *shard) account(e *entry, bytes int64) {
+func (m *Memory) account(e *Entry, bytes int64) {
 	e.held += bytes
-	sh.holders.charge(e.holder, bytes)
+	m.holders.charge(e.holder, bytes)
 }
 
-// ref counts one more of the places where e refers to b.
-func (sh *shard) ref(e *entry, b *body) {
+// Ref counts one more of the places where e refers to b.
+func (m *Memory) Ref(e *Entry, b *Body) {
 	b.refs++
-	sh.account(e, b.cost())
+	m.account(e, b.cost())
 }
 
 // cost is what b costs, without its digest.
-func (b *body) cost() int64 { return bodyCost + int64(len(b.data)) }
+func (b *Body) cost() int64 { return bodyCost + int64(len(b.Data)) }
 
 // bySize is a heap, with the largest first.
 type bySize []*holder
