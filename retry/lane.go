@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"optimist/internal/doc"
+	"optimist/internal/line"
 )
 
 // GuessAge is how long a lane's last written revision may be taken for the current one without a look. Longer, and the index may
@@ -17,9 +18,6 @@ const GuessAge = time.Second
 // Patience is how long a change waits in its lane at most. Whoever holds the lane for longer waits for the engine (for shards, say, that
 // don't come), and must not hold up other clients' changes: they then go without the lane, and only their guards keep them apart.
 const Patience = 2 * time.Second
-
-// backgroundPatience is how many batches may go before a background change that waits, however many foreground changes come.
-const backgroundPatience = 8
 
 // Batch is what a lane's leader works on: changes to one document that may share a write, in the order in which they came, and
 // what the lane remembers. It belongs to the leader until the leader's function returns.
@@ -50,7 +48,7 @@ func (b *Batch[M]) Waited() bool {
 	s := b.lanes.slot(b.lane.place)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return b.lane.foreground.first != nil || b.lane.background.first != nil
+	return !b.lane.queue.Empty()
 }
 
 // Forget drops what the lane remembers: after a conflict, an unknown outcome, or a delete.
@@ -83,27 +81,24 @@ type laneSlot[M any] struct {
 // lane is the queue of one document. Its fields are guarded by its slot's mutex, but last, scope, epoch and at, which belong
 // to the leader.
 type lane[M any] struct {
-	next       *lane[M]
-	place      Place
-	foreground queue[M]
-	background queue[M]
-	passedOver int // batches that went since the oldest background change came
-	last       doc.Revision
-	scope      string
-	epoch      uint64
-	at         time.Time
-	batch      []M
-	b          Batch[M] // what the leader has of it
+	next  *lane[M]
+	place Place
+	queue line.Line[*waiter[M]]
+	last  doc.Revision
+	scope string
+	epoch uint64
+	at    time.Time
+	batch []M
+	b     Batch[M] // what the leader has of it
 }
-
-type queue[M any] struct{ first, last *waiter[M] }
 
 // waiter is a change that waits in a lane.
 type waiter[M any] struct {
 	m     M
-	next  *waiter[M]
-	turn  chan turn // buffered, so that who gives the turn never waits
-	taken bool      // another's batch holds the change: leaving is too late
+	place line.Place[*waiter[M]]
+	next  *waiter[M] // of the same batch
+	turn  chan turn  // buffered, so that who gives the turn never waits
+	taken bool       // another's batch holds the change: leaving is too late
 }
 
 type turn uint8
@@ -136,11 +131,8 @@ func (ls *Lanes[M]) Do(ctx context.Context, at Place, m M, background bool, run 
 		return nil
 	}
 	w := &waiter[M]{m: m, turn: make(chan turn, 1)}
-	if background {
-		l.background.push(w)
-	} else {
-		l.foreground.push(w)
-	}
+	w.place.Value = w
+	l.queue.Join(&w.place, background)
 	s.mu.Unlock()
 	return ls.await(ctx, at, l, w, run)
 }
@@ -157,7 +149,7 @@ func (ls *Lanes[M]) await(ctx context.Context, at Place, l *lane[M], w *waiter[M
 	}
 	s := ls.slot(at) // the lane itself may be another document's by now, if w was in a batch that is over
 	s.mu.Lock()
-	left := !w.taken && l.remove(w)
+	left := !w.taken && l.queue.Leave(&w.place)
 	s.mu.Unlock()
 	switch {
 	case !left:
@@ -216,43 +208,32 @@ func (ls *Lanes[M]) lead(s *laneSlot[M], l *lane[M], others *waiter[M], run func
 func (ls *Lanes[M]) gather(l *lane[M], m M) *waiter[M] {
 	l.batch = append(l.batch[:0], m)
 	var head, tail *waiter[M]
-	for _, q := range [2]*queue[M]{&l.foreground, &l.background} {
-		for q.first != nil && len(l.batch) < ls.limit && ls.share(m, q.first.m) {
-			w := q.pop()
-			w.taken = true
-			l.batch = append(l.batch, w.m)
-			if tail == nil {
-				head = w
-			} else {
-				tail.next = w
-			}
-			tail = w
-		}
-		if q.first != nil {
+	for len(l.batch) < ls.limit {
+		p := l.queue.NextIf(func(w *waiter[M]) bool { return ls.share(m, w.m) })
+		if p == nil {
 			break
 		}
+		w := p.Value
+		w.taken = true
+		l.batch = append(l.batch, w.m)
+		if tail == nil {
+			head = w
+		} else {
+			tail.next = w
+		}
+		tail = w
 	}
 	return head
 }
 
-// nextLeader takes the next change off the queues: foreground first, unless a background change has been passed over often enough.
+// nextLeader takes the next change off the queue.
 func (l *lane[M]) nextLeader() *waiter[M] {
-	w := (*waiter[M])(nil)
-	switch {
-	case l.background.first == nil:
-		l.passedOver = 0
-		w = l.foreground.pop()
-	case l.foreground.first == nil || l.passedOver >= backgroundPatience:
-		l.passedOver = 0
-		w = l.background.pop()
-	default:
-		l.passedOver++
-		w = l.foreground.pop()
+	p := l.queue.Next()
+	if p == nil {
+		return nil
 	}
-	if w != nil {
-		w.taken = true
-	}
-	return w
+	p.Value.taken = true
+	return p.Value
 }
 
 // DropGuesses makes every lane forget the revision that it remembers: an index or an alias changed, and old numbers are accepted by
@@ -266,7 +247,8 @@ func (ls *Lanes[M]) Busy() (lanes, waiting int) {
 		s.mu.Lock()
 		for l := s.first; l != nil; l = l.next {
 			lanes++
-			waiting += l.foreground.len() + l.background.len()
+			foreground, background := l.queue.Len()
+			waiting += foreground + background
 		}
 		s.mu.Unlock()
 	}
@@ -309,54 +291,4 @@ func (s *laneSlot[M]) close(l *lane[M]) {
 			return
 		}
 	}
-}
-
-func (l *lane[M]) remove(w *waiter[M]) bool { return l.foreground.remove(w) || l.background.remove(w) }
-
-func (q *queue[M]) push(w *waiter[M]) {
-	if q.last == nil {
-		q.first = w
-	} else {
-		q.last.next = w
-	}
-	q.last = w
-}
-
-func (q *queue[M]) pop() *waiter[M] {
-	w := q.first
-	if w == nil {
-		return nil
-	}
-	if q.first = w.next; q.first == nil {
-		q.last = nil
-	}
-	w.next = nil
-	return w
-}
-
-func (q *queue[M]) remove(w *waiter[M]) bool {
-	var prev *waiter[M]
-	for v := q.first; v != nil; prev, v = v, v.next {
-		if v != w {
-			continue
-		}
-		if prev == nil {
-			q.first = v.next
-		} else {
-			prev.next = v.next
-		}
-		if q.last == v {
-			q.last = prev
-		}
-		v.next = nil
-		return true
-	}
-	return false
-}
-
-func (q *queue[M]) len() (n int) {
-	for w := q.first; w != nil; w = w.next {
-		n++
-	}
-	return n
 }

@@ -156,3 +156,18 @@ func reachable(ctx context.Context, addr string) (string, error) {
 	}
 	return net.JoinHostPort(found[0], port), nil
 }
+
+// eachPage asks for one page of a list after the other, and hands them to take, which returns where the next one begins: "" after the last.
+func eachPage[P any](ctx context.Context, c *adminClient, path string, query url.Values, take func(*P) (next string, err error)) error {
+	for {
+		var page P
+		if _, err := c.do(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &page); err != nil {
+			return err
+		}
+		next, err := take(&page)
+		if err != nil || next == "" {
+			return err
+		}
+		query.Set("after", next)
+	}
+}

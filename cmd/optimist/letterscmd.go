@@ -73,25 +73,21 @@ func (c *lettersList) Run(p *process) error {
 	}
 	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
 	listed := 0
-	for {
-		var page deadletter.Listed
-		if _, err := (&adminClient{command: "dead-letters list", where: c.adminFlag}).do(p.ctx, http.MethodGet,
-			lettersPath+"?"+query.Encode(), nil, &page); err != nil {
-			return err
-		}
+	client := &adminClient{command: "dead-letters list", where: c.adminFlag}
+	err := eachPage(p.ctx, client, lettersPath, query, func(page *deadletter.Listed) (next string, err error) {
 		for _, l := range page.Letters {
 			if err := c.write(p.stdout, table, l, listed); err != nil {
-				return err
+				return "", err
 			}
 			listed++
 		}
 		if page.Away != "" && page.Next == "" {
 			fmt.Fprintln(p.stderr, "only the letters in the folder are listed: "+printable.Line(page.Away))
 		}
-		if page.Next == "" {
-			break
-		}
-		query.Set("after", page.Next)
+		return page.Next, nil
+	})
+	if err != nil {
+		return err
 	}
 	if listed == 0 && !c.JSON {
 		fmt.Fprintln(p.stdout, "there are no dead letters")

@@ -62,25 +62,22 @@ func (c *locksLs) Run(p *process) error {
 	}
 	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
 	listed := 0
-	for {
-		var page struct { // Next is where the next one begins
-			Locks []json.RawMessage
-			Next  string
-		}
-		path := "/_optimist/locks?" + query.Encode()
-		if _, err := (&adminClient{command: "locks ls", where: c.adminFlag}).do(p.ctx, http.MethodGet, path, nil, &page); err != nil {
-			return err
-		}
-		for _, raw := range page.Locks {
+	type page struct {
+		Locks []json.RawMessage
+		Next  string
+	}
+	client := &adminClient{command: "locks ls", where: c.adminFlag}
+	err := eachPage(p.ctx, client, "/_optimist/locks", query, func(l *page) (next string, err error) {
+		for _, raw := range l.Locks {
 			if err := c.write(p.stdout, table, raw, listed); err != nil {
-				return err
+				return "", err
 			}
 			listed++
 		}
-		if page.Next == "" {
-			break
-		}
-		query.Set("after", page.Next)
+		return l.Next, nil
+	})
+	if err != nil {
+		return err
 	}
 	if listed == 0 && !c.JSON {
 		fmt.Fprintln(p.stdout, "no locks are held")

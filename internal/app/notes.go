@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"optimist/internal/config"
+	"optimist/internal/filelock"
 	"optimist/internal/notes"
 	"optimist/internal/obs"
 )
@@ -23,7 +24,7 @@ func (a *App) openNotes(c *config.Config) {
 		a.log.Warn("the sessions' file isn't one, or is damaged: it is set aside", obs.KeyFile, file, "aside", aside)
 	}
 	switch {
-	case errors.Is(err, notes.ErrInUse):
+	case errors.Is(err, filelock.ErrInUse):
 		a.log.Error("another process uses the sessions' file: what clients have read won't outlive this one", obs.KeyFile, file)
 	case err != nil:
 		a.log.Error("the sessions' file can't be used: what clients have read won't outlive this process", obs.KeyFile, file,

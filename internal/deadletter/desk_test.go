@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"optimist/internal/enginetest"
+	"optimist/internal/filelock"
 	"optimist/internal/upstream"
 )
 
@@ -264,7 +265,7 @@ func TestTheFolderIsOneProcessesAndDamagedFilesStay(t *testing.T) {
 	dir := t.TempDir()
 	f := folder(t, dir, 1<<20)
 	put(t, f, newLetter(1), Revision{})
-	if _, _, err := OpenFolder(dir, 1<<20); !errors.Is(err, ErrInUse) {
+	if _, _, err := OpenFolder(dir, 1<<20); !errors.Is(err, filelock.ErrInUse) {
 		t.Errorf("opened by two: %v", err)
 	}
 	_ = f.Close()

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"optimist/internal/filelock"
 )
 
 // Folder keeps each letter in a file of its own: it is written whole beside its place, and gets there by a rename, so that a file in
@@ -39,7 +41,7 @@ const (
 )
 
 // OpenFolder opens a folder, which it makes if it isn't there, for letters of limit bytes together. damaged are the files that are no
-// letters; they stay. ErrInUse reports that another process has it. Close it.
+// letters; they stay. filelock.ErrInUse reports that another process has it. Close it.
 func OpenFolder(dir string, limit int64) (f *Folder, damaged []string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, nil, err
@@ -48,7 +50,7 @@ func OpenFolder(dir string, limit int64) (f *Folder, damaged []string, err error
 	if f.lock, err = os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
 		return nil, nil, err
 	}
-	if err := lockFile(f.lock); err != nil {
+	if err := filelock.Take(f.lock); err != nil {
 		return nil, nil, errors.Join(err, f.lock.Close())
 	}
 	if damaged, err = f.read(); err != nil {
@@ -56,9 +58,6 @@ func OpenFolder(dir string, limit int64) (f *Folder, damaged []string, err error
 	}
 	return f, damaged, nil
 }
-
-// ErrInUse reports a folder that another process uses.
-var ErrInUse = errors.New("another process uses the folder of dead letters")
 
 // read finds the letters that an earlier process has left. A file that was being written when that ended is nobody's letter.
 func (f *Folder) read() (damaged []string, err error) {

@@ -7,9 +7,7 @@ import (
 	"os"
 )
 
-// lock refuses: nothing is known of how files are mapped here.
-func lock(*os.File) error { return errors.ErrUnsupported }
-
+// mapFile refuses: nothing is known of how files are mapped here.
 func mapFile(*os.File, int) ([]byte, error) { return nil, errors.ErrUnsupported }
 
 func unmapFile([]byte) {}

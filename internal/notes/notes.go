@@ -19,6 +19,7 @@ import (
 	"unsafe"
 
 	"optimist/internal/doc"
+	"optimist/internal/filelock"
 	"optimist/internal/hook"
 	"optimist/internal/memo"
 )
@@ -52,9 +53,6 @@ const (
 	sumAt
 )
 
-// ErrInUse reports that another process has the file.
-var ErrInUse = errors.New("another process uses it")
-
 // ErrLost reports that somebody has cut the file off, or that it can't be read or written any more. The book is empty from then on, and
 // stays so.
 var ErrLost = errors.New("it was cut off, or can't be read or written any more")
@@ -77,7 +75,7 @@ type Book struct {
 
 // Open opens the file, and makes it where it is missing. realm stands for what its notes are about: those of another realm are not
 // found. A file that is damaged, or isn't one of notes, is set aside under the name in the second result, and made anew. The error is
-// ErrInUse where another process has the file.
+// filelock.ErrInUse where another process has the file.
 func Open(path string, realm []byte) (b *Book, aside string, err error) {
 	b, err = open(path, realm)
 	if !errors.Is(err, errForeign) {
@@ -113,7 +111,7 @@ func (b *Book) load(realm []byte) (err error) {
 			err = errForeign
 		}
 	}(debug.SetPanicOnFault(true))
-	if err := lock(b.file); err != nil {
+	if err := filelock.Take(b.file); err != nil {
 		return err
 	}
 	st, err := b.file.Stat()

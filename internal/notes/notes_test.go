@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"optimist/internal/doc"
+	"optimist/internal/filelock"
 	"optimist/internal/memo"
 )
 
@@ -117,7 +118,7 @@ func TestNotesFromBeforeADropAreNone(t *testing.T) {
 func TestASecondProcessGetsNone(t *testing.T) {
 	path := file(t)
 	b := opened(t, path, "")
-	if _, _, err := Open(path, nil); !errors.Is(err, ErrInUse) {
+	if _, _, err := Open(path, nil); !errors.Is(err, filelock.ErrInUse) {
 		t.Fatal(err)
 	}
 	b.Close()

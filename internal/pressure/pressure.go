@@ -6,13 +6,13 @@
 package pressure
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"net/http"
 	"sync"
 	"time"
 
+	"optimist/internal/line"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -32,22 +32,17 @@ type Limiter struct {
 	mu       sync.Mutex
 	estimate estimate
 	out      int
-	lines    [2]list.List // of *waiter: foreground, background
-	passed   int          // foreground writes that went since the oldest background write came
+	line     line.Line[waiter]
 	refused  uint64
 }
 
 // waiter is a write in line.
 type waiter struct {
 	turn chan struct{} // closed when it may go
-	gone bool          // guarded by Limiter.mu: it may go
 }
 
 // New returns a Limiter that lets few writes out at first.
 func New(o Options) *Limiter { return &Limiter{o: o, estimate: newEstimate(o.Most)} }
-
-// patience is how many foreground writes go before a background write that waits, however many there are.
-const patience = 8
 
 // errWaited ends a wait in line.
 var errWaited = errors.New("the write's turn didn't come in time")
@@ -63,38 +58,34 @@ type Stats struct {
 func (l *Limiter) Stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Stats{Limit: l.estimate.places(), Out: l.out, Foreground: l.lines[0].Len(), Background: l.lines[1].Len(), Refused: l.refused}
+	foreground, background := l.line.Len()
+	return Stats{Limit: l.estimate.places(), Out: l.out, Foreground: foreground, Background: background, Refused: l.refused}
 }
 
 // acquire waits until the write may go. The error is ctx's cause, or errWaited.
 func (l *Limiter) acquire(ctx context.Context, background bool) error {
 	l.mu.Lock()
-	if l.out < l.estimate.places() && l.lines[0].Len() == 0 && l.lines[1].Len() == 0 {
+	if l.out < l.estimate.places() && l.line.Empty() {
 		l.went()
 		l.mu.Unlock()
 		return nil
 	}
-	line := &l.lines[0]
-	if background {
-		line = &l.lines[1]
-	}
-	w := &waiter{turn: make(chan struct{})}
-	place := line.PushBack(w)
+	w := &line.Place[waiter]{Value: waiter{turn: make(chan struct{})}}
+	l.line.Join(w, background)
 	l.mu.Unlock()
 
 	ctx, cancel := context.WithTimeoutCause(ctx, l.o.Wait, errWaited)
 	defer cancel()
 	select {
-	case <-w.turn:
+	case <-w.Value.turn:
 		return nil
 	case <-ctx.Done():
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if w.gone {
+	if !l.line.Leave(w) {
 		return nil // its turn came at the same moment
 	}
-	line.Remove(place)
 	err := context.Cause(ctx)
 	if errors.Is(err, errWaited) {
 		l.refused++
@@ -109,12 +100,11 @@ func (l *Limiter) release(now time.Time, took time.Duration, s signal) {
 	l.estimate.answered(now, took, s)
 	l.out--
 	for l.out < l.estimate.places() {
-		w := l.next()
+		w := l.line.Next()
 		if w == nil {
 			return
 		}
-		w.gone = true
-		close(w.turn)
+		close(w.Value.turn)
 		l.went()
 	}
 }
@@ -123,24 +113,6 @@ func (l *Limiter) release(now time.Time, took time.Duration, s signal) {
 func (l *Limiter) went() {
 	l.out++
 	l.estimate.most = max(l.estimate.most, l.out)
-}
-
-// next takes the write whose turn it is off its line; nil if none waits. It is called with l locked.
-func (l *Limiter) next() *waiter {
-	line := &l.lines[0]
-	switch {
-	case l.lines[1].Len() == 0:
-		l.passed = 0
-	case line.Len() == 0 || l.passed >= patience:
-		line, l.passed = &l.lines[1], 0
-	default:
-		l.passed++
-	}
-	first := line.Front()
-	if first == nil {
-		return nil
-	}
-	return line.Remove(first).(*waiter)
 }
 
 // Doer is how requests go to the engine: *upstream.Set is one.

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"optimist/internal/line"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -239,10 +240,10 @@ func TestForegroundGoesFirstAndBackgroundGoesToo(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		many := make([]bool, 3*patience)
+		many := make([]bool, 3*line.Patience)
 		many[0] = true
-		if got := queue(t, many...); slices.Index(got, 0) != patience {
-			t.Errorf("the background write went after %d others, want %d", slices.Index(got, 0), patience)
+		if got := queue(t, many...); slices.Index(got, 0) != line.Patience {
+			t.Errorf("the background write went after %d others, want %d", slices.Index(got, 0), line.Patience)
 		}
 	})
 }

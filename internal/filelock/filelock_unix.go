@@ -1,6 +1,6 @@
 //go:build unix
 
-package deadletter
+package filelock
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile takes the file for this process until it is closed. It doesn't wait.
-func lockFile(f *os.File) error {
+// Take takes the file for this process until it is closed. It doesn't wait: the error is ErrInUse where another process has the file.
+func Take(f *os.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return ErrInUse
