@@ -109,7 +109,8 @@ func (s *suite) release(proxy int, lock, owner string, held int64) {
 
 func oneHolder(s *suite, lock string) {
 	a := s.do(0, "201", "PUT", lock, `{"owner":"a","ttl":"30s","note":"nightly"}`)
-	if a.Lock != lock || a.Owner != "a" || a.Token <= 0 || a.Token >= 1<<53 || a.ExpiresIn != 30_000 || a.Note != "nightly" || a.Waited == nil {
+	if a.Lock != lock || a.Owner != "a" || a.Token <= 0 || a.Token >= 1<<53 || a.ExpiresIn != 30_000 || a.Note != "nightly" ||
+		a.Waited == nil {
 		s.t.Errorf("%s", a.Body)
 	}
 	held := s.do(1, "409 lock_held", "PUT", lock, `{"owner":"b","wait":"0"}`)
