@@ -84,7 +84,7 @@ func (r *Router) docs(ctx context.Context, q *Request, index string) (*Answer, e
 		if q.Method == http.MethodDelete {
 			return b.give()
 		}
-		return b.extend()
+		return b.extend(ctx)
 	}
 	return nil, wrongMethod(q.Method)
 }
@@ -131,7 +131,16 @@ func (b *batch) acquireAll(ctx context.Context, q *Request, index string, want *
 	}
 	b.r.past.Add(1)
 	defer b.r.past.Add(-1)
-	err := b.acquire(ctx)
+	gate := indexGate + index
+	err := b.r.prepare(ctx, &target{gate: gate})
+	if err == nil {
+		err = b.acquire(ctx)
+	}
+	for waited := true; err == nil && waited; {
+		if waited, err = b.r.confirm(ctx, gate); err == nil && waited {
+			err = b.refresh(b.items, 10)
+		}
+	}
 	if why := gone(ctx); why != nil {
 		err = why
 	}
@@ -193,8 +202,11 @@ func (b *batch) give() (*Answer, error) {
 }
 
 // extend renews them: for as long as the request says, or else for as long as each was.
-func (b *batch) extend() (*Answer, error) {
+func (b *batch) extend(ctx context.Context) (*Answer, error) {
 	if err := b.renew(b.items, b.a.ttl); err != nil {
+		return nil, err
+	}
+	if _, err := b.r.confirm(ctx, b.items[0].t.gate); err != nil {
 		return nil, err
 	}
 	for _, it := range b.items {

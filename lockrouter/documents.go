@@ -15,13 +15,36 @@ func (k documents) Acquire(ctx context.Context, c *Claim) (*Lease, error) {
 	r, began := k.r, time.Now()
 	op := state.Op{Do: state.Acquire, Owner: c.Owner, Rid: r.rid(), Path: c.Lock.t.path, Mode: c.mode, Class: c.Class, Note: c.Note,
 		TTL: c.ttl(r).Milliseconds(), Client: c.client}
+	if err := r.prepare(ctx, c.Lock.t); err != nil {
+		return nil, err
+	}
 	var o outcome
 	if c.Wait <= 0 {
 		o = r.submit(ctx, c.Lock.t, op)
 	} else {
 		o = r.wait(ctx, c.Lock.t, op, c.Wait)
 	}
+	o = r.confirmed(ctx, c.Lock.t, op, o)
 	return r.acquisition(c.Lock.t, &op, o, c.Wait > 0, began)
+}
+
+// confirmed is the outcome of an acquisition once the lock's gate is shut. If that took a while, the lease is made longer, or acquired
+// again.
+func (r *Router) confirmed(ctx context.Context, t *target, op state.Op, o outcome) outcome {
+	for o.err == nil && o.result.Verdict.Grants() {
+		waited, err := r.confirm(ctx, t.gate)
+		switch {
+		case err != nil:
+			if o.result.Verdict == state.Acquired {
+				r.doubt(t, &op)
+			}
+			return outcome{err: err}
+		case !waited:
+			return o
+		}
+		o = r.submit(ctx, t, op)
+	}
+	return o
 }
 
 // acquisition is the lease that an acquisition has come to.
@@ -60,6 +83,9 @@ func (k documents) Renew(ctx context.Context, c *Claim) (*Lease, error) {
 	}
 	if o.result.Verdict != state.Renewed {
 		return nil, refusal(t, o.result.Verdict)
+	}
+	if _, err := r.confirm(ctx, t.gate); err != nil {
+		return nil, err
 	}
 	r.held.add(t.root, c.Token, o.sent.Add(time.Duration(o.hold.TTL)*time.Millisecond))
 	l := leaseOf(o.doc, &o.hold, o.doc.Seen, true)

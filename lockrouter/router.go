@@ -47,6 +47,12 @@ type Options struct {
 	// Search gives the ids of the documents that a query finds in an index now, up to most of them, on behalf of the client whose
 	// request it is. A *Failure is told the client. Nil: there are no locks by query.
 	Search func(ctx context.Context, q *Request, index string, query []byte, most int) ([]string, error)
+	// Gates are the Store's, where writes are admitted by it: see Admit. Nil: none are.
+	Gates Gates
+	// Enforces reports whether any rule enforces locks now. Required where there are Gates.
+	Enforces func() bool
+	// Quiet is for how long nothing must have happened behind a gate before it is made free: 30s.
+	Quiet time.Duration
 	// Events are told what happens. Log gets a line for each lease that lapsed or was taken over, and when the store comes and
 	// goes.
 	Events Events
@@ -79,6 +85,7 @@ func (o *Options) fill() {
 	o.Bound = cmp.Or(max(o.Bound, 0), 16)
 	o.MostHeld = cmp.Or(max(o.MostHeld, 0), 20_000)
 	o.MostWaiting = cmp.Or(max(o.MostWaiting, 0), math.MaxInt32)
+	o.Quiet = cmp.Or(max(o.Quiet, 0), quiet)
 	o.Path = cmp.Or(o.Path, "/_lock")
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 }
@@ -94,6 +101,8 @@ type Router struct {
 	past   atomic.Int64 // requests that call the store past the lanes
 	offset atomic.Int64 // ms that the documents' clock is ahead of this machine's, as last seen
 	held   holdings
+	gates  gates
+	looks  looks
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -121,6 +130,7 @@ func New(o Options) *Router {
 	name := hex.EncodeToString(unique)
 	r := &Router{o: o, name: name, queue: name + "+", epoch: time.Now(), wake: make(chan struct{}, 1),
 		leave: make(chan struct{}), lanes: map[string]*lane{}, clients: map[string]int{}}
+	r.gates.known, r.looks.r = map[string]*gate{}, r
 	r.held.leases = map[holding]time.Time{}
 	r.keeper = documents{r}
 	if o.Keeper != nil {

@@ -17,6 +17,7 @@ type target struct {
 	id   string // of its document
 	root string // the path of the document's lock, as users name it
 	path string // within a tree, else empty
+	gate string // behind which it is
 	lock string // the lock's path, as users name it
 }
 
@@ -123,11 +124,15 @@ func (r *Router) global(raw string) (*target, error) {
 	if len(name) > longestName {
 		return nil, badRequest("the name of a lock has up to 1024 bytes")
 	}
+	return r.globalOf(name), nil
+}
+
+func (r *Router) globalOf(name string) *target {
 	lock := r.o.Path + "/global"
 	if name != "" {
 		lock += "/" + escapeSegment(name)
 	}
-	return &target{kind: state.Global, id: globalID(name), root: lock, lock: lock}, nil
+	return &target{kind: state.Global, id: globalID(name), root: lock, lock: lock, gate: globalGate + name}
 }
 
 // onlyGlobal refuses a resource elsewhere.
@@ -171,7 +176,7 @@ func (r *Router) doc(index, raw string) (*target, error) {
 
 func (r *Router) docOf(index, id string) *target {
 	lock := "/" + escapeSegment(index) + r.o.Path + "/doc/" + escapeSegment(id)
-	return &target{kind: state.Document, id: documentID(index, id), root: lock, lock: lock}
+	return &target{kind: state.Document, id: documentID(index, id), root: lock, lock: lock, gate: indexGate + index}
 }
 
 func (r *Router) tree(index, raw string) (*target, error) {
@@ -182,8 +187,13 @@ func (r *Router) tree(index, raw string) (*target, error) {
 	if path, err = state.Path(path); err != nil {
 		return nil, badRequest(err.Error())
 	}
+	return r.treeOf(index, path), nil
+}
+
+// treeOf is the lock of a path in the form of state.Path.
+func (r *Router) treeOf(index, path string) *target {
 	root := "/" + escapeSegment(index) + r.o.Path + "/tree"
-	return &target{kind: state.Tree, id: treeID(index), root: root, path: path, lock: root + treePath(path)}, nil
+	return &target{kind: state.Tree, id: treeID(index), root: root, path: path, lock: root + treePath(path), gate: indexGate + index}
 }
 
 // treePath is a path within a tree as users name it: each segment escaped, no slash at the end but for the root's.
@@ -232,12 +242,12 @@ func targetOf(d *state.Doc, path string) (*target, error) {
 	return t, nil
 }
 
-func globalID(name string) string        { return identity("global:" + name) }
-func documentID(index, id string) string { return identity("doc:" + index + "/" + id) }
-func treeID(index string) string         { return identity("tree:" + index) }
+func globalID(name string) string        { return Identity("global:" + name) }
+func documentID(index, id string) string { return Identity("doc:" + index + "/" + id) }
+func treeID(index string) string         { return Identity("tree:" + index) }
 
-// identity is a document's id for a lock's name: itself, where the engine takes it.
-func identity(name string) string {
+// Identity is a document's id for a name: itself, where the engine takes it.
+func Identity(name string) string {
 	if len(name) <= longestID {
 		return name
 	}

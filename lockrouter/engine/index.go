@@ -166,12 +166,21 @@ func (s *Store) Read(ctx context.Context, ids []string) ([]*state.Doc, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
+	items, err := s.mget(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	return s.documents(ids, items)
+}
+
+// mget reads documents, each as the engine's item, which has found only where there is an index.
+func (s *Store) mget(ctx context.Context, ids []string) ([]gjson.Result, error) {
 	a, err := s.read(ctx, esapi.MgetRequest{Index: s.index, Body: jsonBody(map[string]any{"ids": ids})})
 	switch {
 	case err != nil:
 		return nil, err
 	case a.Status == http.StatusNotFound && gjson.GetBytes(a.Body, "error.type").Str == "index_not_found_exception":
-		return make([]*state.Doc, len(ids)), nil
+		return make([]gjson.Result, len(ids)), nil
 	case a.Status != http.StatusOK:
 		return nil, failure(a)
 	}
@@ -179,20 +188,25 @@ func (s *Store) Read(ctx context.Context, ids []string) ([]*state.Doc, error) {
 	if len(items) != len(ids) {
 		return nil, failure(a)
 	}
-	docs := make([]*state.Doc, len(ids))
-	for i, item := range items {
-		switch {
-		case item.Get("error").Exists():
-			if item.Get("error.type").Str != "index_not_found_exception" {
-				return nil, failure(a)
-			}
-		case item.Get("found").Bool():
-			if docs[i], err = state.Parse([]byte(item.Get("_source").Raw)); err != nil {
+	for _, item := range items {
+		if item.Get("error").Exists() && item.Get("error.type").Str != "index_not_found_exception" {
+			return nil, failure(a)
+		}
+	}
+	return items, nil
+}
+
+// documents are the lock documents of items that mget has read.
+func (s *Store) documents(ids []string, items []gjson.Result) (docs []*state.Doc, err error) {
+	docs = make([]*state.Doc, len(ids))
+	for i, id := range ids {
+		if items[i].Get("found").Bool() {
+			if docs[i], err = state.Parse([]byte(items[i].Get("_source").Raw)); err != nil {
 				return nil, fmt.Errorf("%w: %w", lockrouter.ErrStore, err)
 			}
 		}
 		if s.method.Load() == byGuard {
-			s.known.note(ids[i], docs[i], numbersOf(item), s.monotonic()) //nolint:gosec // as many items as ids
+			s.known.note(id, docs[i], numbersOf(items[i]), s.monotonic())
 		}
 	}
 	return docs, nil

@@ -19,6 +19,7 @@ import (
 type Store struct {
 	mu   sync.Mutex
 	docs map[string]*state.Doc
+	open map[string]lockrouter.Gate
 	now  func() time.Time
 }
 
@@ -27,7 +28,7 @@ func New(now func() time.Time) *Store {
 	if now == nil {
 		now = time.Now
 	}
-	return &Store{docs: map[string]*state.Doc{}, now: now}
+	return &Store{docs: map[string]*state.Doc{}, open: map[string]lockrouter.Gate{}, now: now}
 }
 
 // Do carries the calls out.
@@ -57,6 +58,41 @@ func (s *Store) Read(_ context.Context, ids []string) ([]*state.Doc, error) {
 	for i, id := range ids {
 		if d := s.docs[id]; d != nil {
 			docs[i] = d.Clone()
+		}
+	}
+	return docs, nil
+}
+
+// Look gives lock documents and gates as they are.
+func (s *Store) Look(ctx context.Context, ids, gates []string) ([]*state.Doc, []lockrouter.Gate, error) {
+	docs, err := s.Read(ctx, ids)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := make([]lockrouter.Gate, len(gates))
+	for i, name := range gates {
+		found[i] = s.open[name]
+	}
+	return docs, found, err
+}
+
+// Move gives a gate another state.
+func (s *Store) Move(_ context.Context, name string, seen lockrouter.Gate, to lockrouter.GateState) (lockrouter.Gate, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[name] != seen {
+		return seen, false, nil
+	}
+	s.open[name] = lockrouter.Gate{State: to, SeqNo: seen.SeqNo + 1, Term: 1}
+	return s.open[name], true, nil
+}
+
+// Leased gives documents that hold leases, or have changed since that time.
+func (s *Store) Leased(_ context.Context, prefix string, since int64, most int) (docs []*state.Doc, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range s.docs {
+		if strings.HasPrefix(d.Lock, prefix) && (len(d.Holds) > 0 || d.Seen >= since) && len(docs) < most {
+			docs = append(docs, d.Clone())
 		}
 	}
 	return docs, nil

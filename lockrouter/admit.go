@@ -1,0 +1,244 @@
+package lockrouter
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"optimist/lockrouter/state"
+)
+
+// The types of the errors of writes that locks refuse.
+const (
+	TypeLocked = "document_locked"
+	TypeStale  = "stale_token"
+)
+
+// Writing is a write of one document, as locks see it.
+type Writing struct {
+	Indices []string // the names of its index
+	ID      string   // decoded; empty: the engine makes it
+	Paths   []string // where in the tree of its index it is, and where it will be; decoded
+	Global  string   // a global lock that protects it; empty: none does
+	Tokens  []int64  // of the leases under which it is made
+}
+
+// Refused is why a write isn't admitted.
+type Refused uint8
+
+// The reasons; 0: it is admitted.
+const (
+	Locked  Refused = iota + 1 // somebody else holds a lock that protects the document
+	Stale                      // none of its tokens is one of a lease that protects the document now
+	Unasked                    // who holds the locks couldn't be asked
+)
+
+// Admit decides whether a write may go, and gives the answer to one that may not.
+//
+// It says what holds at some time during the call. Who gets the lock after that may be faster than the write: so the write has to go under
+// the guard of a revision that was known before the call. Then it conflicts with whatever the next holder has written.
+func (r *Router) Admit(ctx context.Context, w *Writing) (*Answer, Refused) {
+	a := r.protecting(w)
+	if len(w.Tokens) == 0 && r.allFree(a.gates) {
+		return nil, 0
+	}
+	if err := r.lookAt(ctx, a); err != nil {
+		f := &Failure{Status: http.StatusServiceUnavailable, Type: TypeStore, Reason: err.Error() + "; nothing was written", Retry: time.Second}
+		return f.answer(), Unasked
+	}
+	for again := 0; ; again++ {
+		v := a.judge(w)
+		var err error
+		switch {
+		case v.admits:
+			return nil, 0
+		case v.promised != nil && again < 2:
+			err = r.handOver(ctx, v)
+		case v.holder != nil && !v.stale && again < 2:
+			err = r.lapseAll(ctx, a) // a refusal is decided by the clock that judges leases
+		default:
+			return r.refusedWrite(w, a, v)
+		}
+		if err != nil {
+			f := &Failure{Status: http.StatusServiceUnavailable, Type: TypeStore, Reason: err.Error() + "; nothing was written", Retry: time.Second}
+			return f.answer(), Unasked
+		}
+	}
+}
+
+// admission is a decision about one write.
+type admission struct {
+	locks []protection
+	gates []string
+}
+
+// protection is a lock document that protects the document.
+type protection struct {
+	t     *target
+	paths []string // of a tree: the paths that count, in the form of state.Path
+	doc   *state.Doc
+}
+
+// protecting are the locks that protect a document.
+func (r *Router) protecting(w *Writing) *admission {
+	a := &admission{}
+	var paths []string
+	for _, p := range w.Paths {
+		if path, err := state.Path(p); err == nil { // nobody can lock another
+			paths = append(paths, path)
+		}
+	}
+	for _, index := range w.Indices {
+		a.gates = append(a.gates, indexGate+index)
+		if w.ID != "" && len(w.ID) <= longestID {
+			a.locks = append(a.locks, protection{t: r.docOf(index, w.ID)})
+		}
+		if len(paths) > 0 {
+			a.locks = append(a.locks, protection{t: r.treeOf(index, "/"), paths: paths})
+		}
+	}
+	if w.Global != "" {
+		a.gates = append(a.gates, globalGate+w.Global)
+		a.locks = append(a.locks, protection{t: r.globalOf(w.Global)})
+	}
+	return a
+}
+
+// allFree reports whether nobody holds any of the locks behind the gates, as far as that may be counted on.
+func (r *Router) allFree(names []string) bool {
+	now, all := time.Now(), true
+	for _, name := range names {
+		free, again := r.gates.free(name, now)
+		if again {
+			r.lookAhead(name)
+		}
+		all = all && free
+	}
+	return all
+}
+
+// lookAhead reads a gate again, while it can still be counted on: so no write waits for it.
+func (r *Router) lookAhead(name string) {
+	r.beside(func() { _, _ = r.looks.do(r.ctx, nil, []string{name}) }) // what fails ends the time for which it is counted on
+}
+
+// lookAt reads the documents of the locks.
+func (r *Router) lookAt(ctx context.Context, a *admission) error {
+	if r.o.Gates == nil {
+		return fmt.Errorf("%w: it can't enforce locks", ErrStore)
+	}
+	ids := make([]string, len(a.locks))
+	for i := range a.locks {
+		ids[i] = a.locks[i].t.id
+	}
+	found, err := r.looks.do(ctx, ids, a.gates)
+	if err != nil {
+		return err
+	}
+	for i := range a.locks {
+		a.locks[i].doc = found.docs[a.locks[i].t.id]
+	}
+	return nil
+}
+
+// verdict is what the documents say of a write.
+type verdict struct {
+	admits   bool
+	stale    bool
+	at       *protection // whose holder, or promised lease, it is
+	holder   *state.Hold // a lease that keeps the write out
+	promised *state.Hold // the writer's lease, which was handed over without the document knowing it
+}
+
+// judge says what the documents mean for a write.
+func (a *admission) judge(w *Writing) (v verdict) {
+	matched := false
+	for i := range a.locks {
+		p := &a.locks[i]
+		if p.doc == nil {
+			continue
+		}
+		for k := range p.doc.Chain {
+			if h := &p.doc.Chain[k]; slices.Contains(w.Tokens, h.Token) {
+				return verdict{at: p, promised: h}
+			}
+		}
+		for k := range p.doc.Holds {
+			switch h := &p.doc.Holds[k]; {
+			case !p.covers(h):
+			case slices.Contains(w.Tokens, h.Token) && h.Mode != state.Shared:
+				matched = true
+			case v.holder == nil:
+				v.at, v.holder = p, h
+			}
+		}
+	}
+	v.stale = len(w.Tokens) > 0 && !matched && !(v.holder != nil && slices.Contains(w.Tokens, v.holder.Token))
+	v.admits = v.holder == nil && !v.stale
+	return v
+}
+
+// covers reports whether a lease protects the document.
+func (p *protection) covers(h *state.Hold) bool {
+	return p.paths == nil || slices.ContainsFunc(p.paths, func(path string) bool { return strings.HasPrefix(path, h.Path) })
+}
+
+// handOver has a document know that a promised lease was handed over: whoever had it before must not write any more.
+func (r *Router) handOver(ctx context.Context, v verdict) error {
+	op := state.Op{Do: state.Renew, Owner: v.promised.Owner, Token: v.promised.Token, Path: v.at.t.path, Class: state.Foreground,
+		Mode: state.Exclusive}
+	done := r.o.Store.Do(ctx, []Change{r.change(v.at.t, op)})[0]
+	if done.Err == nil {
+		v.at.doc = done.Doc
+	}
+	return done.Err
+}
+
+// lapseAll takes leases away that have ended, of all locks that somebody holds.
+func (r *Router) lapseAll(ctx context.Context, a *admission) error {
+	var held []*protection
+	var changes []Change
+	for i := range a.locks {
+		if p := &a.locks[i]; p.doc != nil && len(p.doc.Holds) > 0 {
+			held, changes = append(held, p), append(changes, Change{p.t.id, lookAgain(p.doc)})
+		}
+	}
+	for i, done := range r.o.Store.Do(ctx, changes) {
+		if done.Err != nil {
+			return done.Err
+		}
+		if before := held[i].doc; done.Doc.Beat == before.Beat+1 {
+			r.lapses(done.Doc)
+		}
+		held[i].doc = done.Doc
+	}
+	return nil
+}
+
+// refusedWrite is the answer to a write that isn't admitted.
+func (r *Router) refusedWrite(w *Writing, a *admission, v verdict) (*Answer, Refused) {
+	f := &Failure{Status: http.StatusLocked, Type: TypeLocked, Detail: map[string]any{}}
+	why := Locked
+	if v.stale {
+		f.Status, f.Type, why = http.StatusConflict, TypeStale, Stale
+		f.Reason = "none of the write's lock tokens is of a lease that protects this document now: the lease has ended, or is of another lock. " +
+			"Nothing was written"
+	}
+	if v.holder == nil {
+		return f.answer(), why
+	}
+	l := leaseOf(v.at.doc, v.holder, r.clockNow(), false)
+	f.Detail["lock"], f.Detail["holder"] = l.Lock, l
+	if v.stale {
+		return f.answer(), why
+	}
+	f.Retry = max(time.Duration(l.ExpiresIn)*time.Millisecond, time.Second)
+	f.Reason = fmt.Sprintf("%s is held by %s until %s; nothing was written", l.Lock, l.Owner, l.ExpiresAt)
+	if slices.Contains(w.Tokens, v.holder.Token) {
+		f.Reason = fmt.Sprintf("%s is held for reading; only an exclusive lock lets its holder write. Nothing was written", l.Lock)
+	}
+	return f.answer(), why
+}
