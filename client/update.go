@@ -107,13 +107,16 @@ func (u *update) write(ctx context.Context, s seen, source json.RawMessage) (w W
 	}
 	refused := a.failure()
 	switch {
-	case a.status == http.StatusConflict:
+	case a.status == http.StatusConflict && refused.Type != staleToken:
 		return w, fmt.Errorf("%w: %w", doc.ErrConflict, refused)
 	case a.status >= 500 && !notSent[refused.Type]:
 		return w, fmt.Errorf("%w: %w", ErrUnknownOutcome, refused)
 	}
 	return w, refused
 }
+
+// staleToken is the type of the answer to a write under a lease that has ended: it would be refused again.
+const staleToken = "stale_token"
 
 // notSent are the types of optimist's answers from 500 on that say that nothing of the write was sent.
 var notSent = map[string]bool{"overloaded": true, "upstream_unreachable": true, "no_upstream_available": true, "upstream_busy": true,

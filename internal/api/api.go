@@ -173,6 +173,8 @@ func parseGlobal(op *Op, m methods, segs [][]byte) {
 	}
 	switch {
 	case op.Kind != Other:
+	case first == "_all" && len(segs) == 2 && byQuery(string(segs[1]), m) != Other:
+		op.Kind, op.Index = byQuery(string(segs[1]), m), segs[0]
 	case first == "_search" && len(segs) > 1 && len(segs) <= 3 && string(segs[1]) == "scroll" && m.in(mGET|mPOST):
 		op.Kind = Scroll
 	case first == "_nodes" && m == mGET && nodesHTTP(segs):

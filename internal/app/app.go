@@ -176,6 +176,7 @@ func (a *App) openSessions(c *config.Config) error {
 	writes = write.New(write.Options{
 		Upstream: a.nodes, Writes: carrier, Engine: engine, Sessions: a.sessions, Events: a.writeEvents(), Log: a.log,
 		OwnAuth: c.Upstream.Auth != (config.Auth{}), Now: a.o.Now, MaxBody: c.Limits.MaxGuardedBody.Bytes(),
+		Locks:   a.writeLocks(c),
 		Letters: letterbox{a.letters, wire.NewNames(c.Identity.Fields)},
 	})
 	var keys *idempotency.Store

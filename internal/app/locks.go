@@ -54,7 +54,8 @@ func (a *App) openLocks(c *config.Config) error {
 		o.Keeper, o.Ability = k, memcached.Ability()
 		a.atEnd = append(a.atEnd, k.Close)
 	} else {
-		o.Store = a.lockDocuments(l)
+		store := a.lockDocuments(l)
+		o.Store, o.Gates, o.Enforces = store, store, a.enforces
 	}
 	a.locks = lockrouter.New(o)
 	if l.Compat.Index != "" {
@@ -66,7 +67,7 @@ func (a *App) openLocks(c *config.Config) error {
 }
 
 // lockDocuments is the store of locks in the engine.
-func (a *App) lockDocuments(l *config.Locks) lockrouter.Store {
+func (a *App) lockDocuments(l *config.Locks) *engine.Store {
 	scripts := engine.Auto
 	switch l.Scripts {
 	case config.ScriptsAlways:

@@ -113,6 +113,7 @@ func newRule(name string) Rule {
 			Backoff:     Backoff{BaseInterval: unit.Duration(2 * time.Millisecond), MaxInterval: unit.Duration(200 * time.Millisecond)},
 		},
 		RetryOnConflict: 3,
+		Locks:           LocksOff,
 		Rejected:        RejectedRetry,
 		OnExhausted:     ExhaustedFail,
 		Priority:        PriorityForeground,

@@ -58,6 +58,8 @@ type (
 	Rejected string
 	// OnExhausted is what happens to a write that can't be placed.
 	OnExhausted string
+	// Enforcement is what locks are to writes.
+	Enforcement string
 	// Priority is who goes first.
 	Priority string
 	// Action is what a step of a transform does.
@@ -155,6 +157,9 @@ const (
 	ExhaustedFail       OnExhausted = "fail"
 	ExhaustedDeadLetter OnExhausted = "dead_letter"
 
+	LocksOff     Enforcement = "off"
+	LocksEnforce Enforcement = "enforce"
+
 	PriorityForeground Priority = "foreground"
 	PriorityBackground Priority = "background"
 
@@ -212,6 +217,7 @@ func (OnMissing) choices() []string        { return []string{"fail", "recreate"}
 func (OnDeleteConflict) choices() []string { return []string{"sent", "fail"} }
 func (Update) choices() []string           { return []string{"merge", "engine"} }
 func (Bulk) choices() []string             { return []string{"guard", "pass", "refuse"} }
+func (Enforcement) choices() []string      { return []string{"off", "enforce"} }
 func (Rejected) choices() []string         { return []string{"retry", "pass"} }
 func (OnExhausted) choices() []string      { return []string{"fail", "dead_letter"} }
 func (Priority) choices() []string         { return []string{"foreground", "background"} }

@@ -90,6 +90,25 @@ type Rule struct {
 	// (docs/dead-letters.md). Danger: a client that takes a 202 for success doesn't notice that nothing was written.
 	OnExhausted OnExhausted `json:"on_exhausted"`
 
+	// Locks says what locks are to the rule's writes: off (default: locks exclude each other, and no write) or enforce.
+	// With enforce, a write to a document that somebody else has locked is a 423, and a write that carries the token of
+	// a lease which has ended is a 409; the holder's writes carry their token in the header `Optimist-Lock-Token`. Reads
+	// are never held up. A document is protected by its own lock, and by the locks that lock_path and lock_global name.
+	// Every write is guarded then, so that none can come late: base.unknown is fetch where it would be pass, and what
+	// can't be guarded is refused: `_update` by script, by-query requests, signed requests, bodies that are too large.
+	// The rule must take all writes to its indices. All proxies have to have it. See docs/locks.md.
+	Locks Enforcement `json:"locks"`
+
+	// LockPath says where a document is in the tree of its index, `/{index}/_lock/tree/{path}`: a JSON Pointer (`/path`)
+	// names the field that holds its path, and `id` says that its id is its path. With it a lock of the path, or of one
+	// above it, protects the document. A write that moves the document is one to both paths. Default none. Only with
+	// `locks: enforce`.
+	LockPath string `json:"lock_path"`
+
+	// LockGlobal is the name of a global lock, `/_lock/global/{name}`, that protects all documents of the rule. Default
+	// none. Only with `locks: enforce`.
+	LockGlobal string `json:"lock_global"`
+
 	// Priority is foreground (default) or background: it says who goes first if many changes wait for one document. A
 	// request's own `Optimist-Priority` header wins. The background never starves.
 	Priority Priority `json:"priority"`

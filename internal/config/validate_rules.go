@@ -56,6 +56,7 @@ func (v *validator) rule(r *Rule, key string) {
 	}
 	v.overlaps(&r.Merge, newPathTree(r.Merge.Paths), key+".merge")
 	v.uses(r, key)
+	v.enforcement(r, key)
 	if b := &r.Retry.Backoff; b.MaxInterval < b.BaseInterval {
 		v.fail(key+".retry.backoff.max_interval", "%s is less than base_interval, %s", b.MaxInterval, b.BaseInterval)
 	}
@@ -122,6 +123,44 @@ func (v *validator) base(b *Base, key string) {
 	v.stamp(b, key)
 	if len(b.From) == 0 && b.Unknown == UnknownReject {
 		v.warn(key+".from", "with no source and unknown: reject, only writes with a guard of the client's own are taken")
+	}
+}
+
+// LockPathID is the value of lock_path that stands for the document's id.
+const LockPathID = "id"
+
+// enforcement checks what a rule says of locks.
+func (v *validator) enforcement(r *Rule, key string) {
+	if r.Locks != LocksEnforce {
+		if r.LockPath != "" || r.LockGlobal != "" {
+			v.fail(key+".locks", "lock_path and lock_global say which locks protect documents: they need locks: enforce")
+		}
+		return
+	}
+	if v.cfg.Locks.Path == "" {
+		v.fail(key+".locks", "there are no locks that could be enforced: locks.path is empty")
+	}
+	if v.cfg.Locks.Store != StoreEngine {
+		v.fail(key+".locks", "locks can be enforced where the engine keeps them (locks.store: engine), not %s", v.cfg.Locks.Store)
+	}
+	_, some := v.cfg.at[key+".match.ops"]
+	if some || len(r.Match.Headers)+len(r.Match.Users) > 0 {
+		v.fail(key+".locks", "a rule that takes only some writes to its indices (match.ops, match.headers, match.users) can't enforce locks: "+
+			"the others would pass them by")
+	}
+	if r.Bulk == BulkPass {
+		v.fail(key+".bulk", "pass has items of a bulk go unguarded, and enforced locks need the guard; leave it out, or write refuse")
+	}
+	if r.Update == UpdateEngine {
+		v.fail(key+".update", "engine leaves writes to the engine unguarded, and enforced locks need the guard")
+	}
+	if r.LockPath != "" && r.LockPath != LockPathID {
+		if err := checkPointer(r.LockPath); err != nil {
+			v.fail(key+".lock_path", "%q: %s; or write id, where a document's id is its path", r.LockPath, err)
+		}
+	}
+	if r.Mode != "" && r.Mode != ModeGuard {
+		v.warn(key+".locks", "locks are enforced in the mode guard only, and this rule's is %s", r.Mode)
 	}
 }
 

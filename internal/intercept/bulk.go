@@ -28,6 +28,14 @@ func (i *Interceptor) many(r *request) bool {
 	if len(op.Index) == 0 && len(rules.All()) > 0 {
 		ru = rules.All()[0] // any of its items may be of an index that a rule takes
 	}
+	if locked := rules.Enforces(); locked != nil && i.Rules.Effective(locked) == rule.Guard {
+		if op.Kind != api.Bulk && i.barred(r) {
+			return true
+		}
+		if op.Kind == api.Bulk && i.Rules.Effective(ru) != rule.Guard {
+			ru = locked // its items may be of other indices
+		}
+	}
 	switch {
 	case i.Rules.Effective(ru) != rule.Guard:
 		return i.passMany(r, nil)
@@ -45,6 +53,9 @@ func (i *Interceptor) many(r *request) bool {
 			return true
 		}
 		reason, of = why, names
+	}
+	if reason != "" && reason != outcome.ReasonBulk && i.barredBulk(r, reason) {
+		return true
 	}
 	return i.passBulk(r, []wire.Field{i.passedField(r, ru, reason)}, of)
 }

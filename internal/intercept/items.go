@@ -195,6 +195,8 @@ func (b *items) chooseFor(it *item) {
 		it.err = refusedBy(it.rule)
 	case it.rule.Bulk == rule.BulkPass:
 		it.rule, b.passes = nil, true
+	case it.Odd && it.rule.Locks != nil:
+		it.err = unguardable(it.rule, outcome.ReasonFormat)
 	default:
 		it.PassRejected = it.rule.PassRejected
 		it.guarded, it.err = b.needsGuard(it)
@@ -221,7 +223,7 @@ func (b *items) needsGuard(it *item) (bool, error) {
 	switch {
 	case it.Odd:
 		return false, nil
-	case it.Token != "":
+	case it.Token != "", ru.Locks != nil:
 		return true, nil
 	case it.Kind != api.Delete && (ru.Transform != nil || b.stamps && b.i.watcher.Stamper(&b.r.Request, it.Index, rule.Observe) != nil):
 		return true, nil

@@ -251,6 +251,8 @@ func (s *stream) large() error {
 	x := &b.all[0]
 	if x.rule, x.err = b.ruleOf(x); x.err == nil && s.i.Rules.Effective(x.rule) == rule.Guard && x.rule.Bulk == rule.BulkRefuse {
 		x.err = refusedBy(x.rule)
+	} else if x.err == nil && x.rule != nil && x.rule.Locks != nil && s.i.Rules.Effective(x.rule) == rule.Guard {
+		x.err = unguardable(x.rule, outcome.ReasonTooLarge)
 	}
 	rest := &line{from: s.plain, text: s.text}
 	if x.err != nil {

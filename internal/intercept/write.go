@@ -51,7 +51,7 @@ func (i *Interceptor) auto(r *request) bool {
 	switch {
 	case i.Rules.Effective(ru) != rule.Guard:
 		return i.pass(r, nil)
-	case ru.Transform == nil && !ru.DeadLetters:
+	case ru.Transform == nil && !ru.DeadLetters && ru.Locks == nil:
 		i.Metrics.Outcomes.Inc(outcome.Passed.String(), "")
 		return i.pass(r, passedAuto)
 	}
@@ -69,6 +69,9 @@ func (i *Interceptor) perform(r *request, ru *rule.Rule) bool {
 	switch {
 	case err != nil:
 		r.Fail(err)
+		return true
+	case reason != "" && ru.Locks != nil:
+		r.Fail(unguardable(ru, reason))
 		return true
 	case reason != "":
 		return i.pass(r, []wire.Field{i.passedField(r, ru, reason)})

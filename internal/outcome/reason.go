@@ -17,6 +17,11 @@ const (
 
 	ReasonFound = "found" // a repeat, whose first try has left its mark in the document
 
+	ReasonLocked      = "locked"      // somebody else holds a lock that protects the document
+	ReasonStaleToken  = "stale_token" // the lease that the write was made under has ended
+	ReasonLockStore   = "lock_store"  // who holds the locks couldn't be asked
+	ReasonUnguardable = "unguardable" // locks are enforced, and the write can't be guarded
+
 	ReasonSeqNo    = "no_seq_no" // the index has no sequence numbers: nothing can be guarded
 	ReasonSource   = "source"    // _source isn't kept whole: guarded, not merged
 	ReasonPipeline = "pipeline"  // an ingest pipeline changes what is written: guarded, not merged

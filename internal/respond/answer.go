@@ -153,6 +153,9 @@ func own(status int, body []byte) *Answer {
 	return a
 }
 
+// Own is an answer of optimist's, in JSON.
+func Own(status int, body []byte) *Answer { return own(status, body) }
+
 // Error is an error in the engine's shape.
 func Error(status int, kind, reason string) *Answer {
 	return own(status, (&api.Error{Status: status, Type: kind, Reason: reason}).Append(nil))

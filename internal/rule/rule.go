@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"optimist/internal/config"
+	"optimist/internal/jsontext"
 	"optimist/rewrite/edit"
 	"optimist/rewrite/merge"
 )
@@ -79,10 +80,32 @@ type Rule struct {
 	// HasStrategies says that the rule names merge strategies, which the engine's own _update doesn't follow.
 	HasStrategies bool
 
+	// Locks are those that protect the rule's documents; nil: none are enforced.
+	Locks *Locks
+
 	Retry           Retry
 	RetryOnConflict int // added to _update; 0 adds nothing
 
 	match matcher
+}
+
+// Locks say which locks protect the documents of a rule, beside each one's own.
+type Locks struct {
+	ByID   bool     // the document's id is its path in the tree of its index
+	Field  []string // the field that holds that path, as the tokens of a JSON Pointer; nil: none does
+	Global string   // the name of the global lock that protects all of them; "" is none
+}
+
+// newLocks are those that a rule enforces.
+func newLocks(c *config.Rule) *Locks {
+	if c.Locks != config.LocksEnforce {
+		return nil
+	}
+	l := &Locks{ByID: c.LockPath == config.LockPathID, Global: c.LockGlobal}
+	if c.LockPath != "" && !l.ByID {
+		l.Field, _ = jsontext.SplitPointer(c.LockPath) // the configuration has been checked
+	}
+	return l
 }
 
 // Retry is a rule's policy of trying again.
@@ -120,6 +143,7 @@ func compile(n int, c *config.Rule) (*Rule, []mistake) {
 		Bulk:            c.Bulk,
 		Rerun:           c.Rerun,
 		WriteID:         c.WriteID,
+		Locks:           newLocks(c),
 		DeadLetters:     c.OnExhausted == config.ExhaustedDeadLetter,
 		AllSearches:     slices.Contains(c.Base.Reads, config.ReadSearch),
 		Merger:          merger,
@@ -137,6 +161,9 @@ func compile(n int, c *config.Rule) (*Rule, []mistake) {
 			MaxInterval:  c.Retry.Backoff.MaxInterval.Std(),
 		},
 		match: newMatcher(c),
+	}
+	if r.Locks != nil && r.Unknown == config.UnknownPass {
+		r.Unknown = config.UnknownFetch // a write that isn't guarded may come after one of the next holder
 	}
 	for _, from := range c.Base.From {
 		r.IfMatch = r.IfMatch || from == config.FromIfMatch

@@ -58,15 +58,19 @@ type Set struct {
 	rules []*Rule
 	any   kinds // what any rule takes, so that most requests are answered without looking at names
 
-	stamps bool // some rule stamps documents
-	makes  bool // some rule transforms them, or keeps writes that can't be placed
+	stamps bool  // some rule stamps documents
+	locked *Rule // the first that enforces locks
+	makes  bool  // some rule transforms them, or keeps writes that can't be placed
 }
 
 func (s *Set) add(r *Rule) {
 	s.rules = append(s.rules, r)
 	s.any |= r.match.kinds
 	s.stamps = s.stamps || r.Stamp != ""
-	s.makes = s.makes || r.Transform != nil || r.DeadLetters
+	if r.Locks != nil && s.locked == nil {
+		s.locked = r
+	}
+	s.makes = s.makes || r.Locks != nil || r.Transform != nil || r.DeadLetters
 }
 
 // Match is the first rule that takes an operation on an index, or nil, by the name alone: see MatchRequest for rules that ask for more
@@ -78,6 +82,9 @@ func (s *Set) Match(index string, kind api.Kind) *Rule {
 
 // Makes reports whether any rule has something to do about a new document: it transforms that, or keeps it where it can't be written.
 func (s *Set) Makes() bool { return s.makes }
+
+// Enforces is the first rule that enforces locks, or nil.
+func (s *Set) Enforces() *Rule { return s.locked }
 
 // Takes reports whether any rule takes the kind at all, on whatever index: if not, bodies that name several indices
 // (_mget, _search) needn't be looked at.

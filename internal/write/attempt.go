@@ -92,6 +92,9 @@ func (a *attempt) try(ctx context.Context, n int) error {
 		a.giveBack(budget.Of(ctx))
 	}
 	body, err := a.compose(ctx)
+	for err == nil && len(a.open) > 0 && a.admit(ctx, body) {
+		body, err = a.compose(ctx)
+	}
 	switch {
 	case err != nil || len(a.open) == 0:
 		return err

@@ -47,7 +47,7 @@ const (
 func share(first, m *change) bool {
 	return first.shares && m.shares && first.req.Rule == m.req.Rule && (first.patch == nil) == (m.patch == nil) &&
 		first.policy().MaxAttempts == m.policy().MaxAttempts &&
-		first.req.realm() == m.req.realm() && first.req.Route == m.req.Route &&
+		first.req.Tokens.Equal(m.req.Tokens) && first.req.realm() == m.req.realm() && first.req.Route == m.req.Route &&
 		outbound.Alike(&first.out, &m.out)
 }
 

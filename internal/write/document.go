@@ -34,7 +34,13 @@ func (s *Service) put(ctx context.Context, c *change) error {
 		return err
 	}
 	// A client that saw nothing there and deletes it: the engine says not_found, or deletes what came since.
-	if passed || c.req.Op.Kind == api.Delete && c.base.Kind == session.KindAbsent {
+	absent := c.req.Op.Kind == api.Delete && c.base.Kind == session.KindAbsent
+	if absent && s.enforces(c) {
+		if absent, err = s.deleteAbsent(ctx, c); absent || err != nil {
+			return err
+		}
+	}
+	if passed || absent {
 		return s.pass(ctx, c, c.outcome.Reason)
 	}
 	if c.field() != "" {
@@ -73,7 +79,7 @@ func (c *change) merger(o observer) intent.Merger {
 
 // mayShare reports whether the change may share a write with others, as far as is known without asking.
 func (c *change) mayShare() bool {
-	if c.req.Rule.FailConflict || !c.Plain || c.outcome.Base == outcome.BaseExplicit || !c.baseKnown() || c.base.Doubtful {
+	if c.req.Rule.FailConflict || c.readsPath() || !c.Plain || c.outcome.Base == outcome.BaseExplicit || !c.baseKnown() || c.base.Doubtful {
 		return false
 	}
 	return c.whyUnmergeable() == "" && c.index.KnownWhole

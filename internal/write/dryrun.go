@@ -30,6 +30,7 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 	play := &explain.Rehearsal{Account: a, Passed: r.Reason,
 		Look:  func(ctx context.Context) (doc.Revision, error) { return stage.current(ctx, c) },
 		Named: func() respond.Document { return stage.named(c) }}
+	stage.locks = nil   // they are there for writes
 	stage.letters = nil // what would be refused is told; nothing is kept
 	stage.direct, stage.events = single{play}, Events{}
 	stage.carrier, stage.questions = stage.direct, single{explain.Silence{}}

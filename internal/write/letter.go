@@ -71,7 +71,7 @@ func (c *change) whyUnplaced(err error) string {
 	if err != nil {
 		return whyNotWritten(err)
 	}
-	if c.answer == nil || c.maybeApplied || c.outcome.Kind == outcome.Unknown {
+	if c.answer == nil || c.barred || c.maybeApplied || c.outcome.Kind == outcome.Unknown {
 		return ""
 	}
 	switch c.answer.Status {

@@ -39,11 +39,11 @@ func (s *Service) updateSeen(ctx context.Context, c *change) (taken bool, err er
 		return false, nil
 	}
 	c.seePart()
-	if c.req.Rule.Transform != nil {
+	if c.makesUpdates() {
 		if taken, err = s.updateHere(ctx, c); taken || err != nil {
 			return true, err
 		}
-		c.outcome.Untransformed = true
+		c.outcome.Untransformed = c.req.Rule.Transform != nil
 	}
 	retries := c.retriesItself()
 	if retries && c.req.Rule.HasStrategies {

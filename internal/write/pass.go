@@ -23,6 +23,9 @@ func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 		c.outcome.Kind, c.answer = outcome.Refused, c.unapplied(unfit)
 		return nil
 	}
+	if answered, err := s.admitPassed(ctx, c, body); answered || err != nil {
+		return err
+	}
 	c.unmark()
 	create, coded := c.OnlyNew && c.req.Op.Kind == api.Index, c.outcome.Kind == outcome.Passed
 	res, err := s.sendDirect(ctx, c, c.out.AsSent(c.req.Method, c.markPassed(body), create, coded))

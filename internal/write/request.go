@@ -66,6 +66,8 @@ type change struct {
 	tries        []mark.Mark  // those of its writes of which it isn't known yet whether they were applied: see marks.go
 	left         mark.Trail   // what the last of them leaves in the document, if it is applied
 
+	barred bool // refused for the sake of locks
+
 	// What its client gets: settle.
 	outcome outcome.Outcome
 	answer  *respond.Answer

@@ -98,6 +98,8 @@ type Options struct {
 	Log      *slog.Logger
 	// Letters keep the writes that can't be placed, of rules that ask for it. Nil: nothing is kept.
 	Letters Letters
+	// Locks know who may write, of rules that enforce locks. Nil: nothing is locked.
+	Locks Locks
 	// OwnAuth says that the upstream has credentials of the proxy's own, which then ask what an index is.
 	OwnAuth bool
 	// MaxBody is how many bytes a patch, or a rule's transform, may add to a document: as many as a guarded body may have. Zero: as many
@@ -120,6 +122,7 @@ type Service struct {
 	questions single  // of what is asked for an answer's form
 	observer  observer
 	letters   Letters
+	locks     Locks
 	lanes     *retry.Lanes[*change]
 	attempts  *sync.Pool // of *attempt
 	events    Events

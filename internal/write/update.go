@@ -35,11 +35,14 @@ func (s *Service) update(ctx context.Context, c *change) error {
 	if taken, err := s.updateSeen(ctx, c); taken || err != nil {
 		return err
 	}
-	if c.req.Rule.Transform != nil {
+	if c.makesUpdates() {
 		if taken, err := s.updateHere(ctx, c); taken || err != nil {
 			return err
 		}
-		c.outcome.Untransformed = true
+		c.outcome.Untransformed = c.req.Rule.Transform != nil
+	}
+	if s.enforces(c) {
+		return s.pass(ctx, c, c.outcome.Reason) // under the client's own guard, or not at all
 	}
 	return s.updateByEngine(ctx, c)
 }

@@ -31,7 +31,7 @@ func New(o Options) *Service {
 		o.Now = time.Now
 	}
 	s := &Service{engine: o.Engine, sessions: o.Sessions, events: o.Events, log: o.Log,
-		now: o.Now, maxBody: int(o.MaxBody), observer: unobserved{}, letters: o.Letters, attempts: &sync.Pool{}}
+		now: o.Now, maxBody: int(o.MaxBody), observer: unobserved{}, letters: o.Letters, locks: o.Locks, attempts: &sync.Pool{}}
 	if o.Writes == nil {
 		o.Writes = o.Upstream
 	}

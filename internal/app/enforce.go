@@ -1,0 +1,46 @@
+package app
+
+import (
+	"context"
+
+	"optimist/internal/config"
+	"optimist/internal/outcome"
+	"optimist/internal/write"
+	"optimist/lockrouter"
+)
+
+// enforcement asks the locks on behalf of writes.
+type enforcement struct{ a *App }
+
+// Admit implements write.Locks.
+func (e enforcement) Admit(ctx context.Context, p *write.Protected) *write.LockRefusal {
+	w := &lockrouter.Writing{Indices: []string{p.Names[0]}, ID: p.ID, Paths: p.Paths, Global: p.Global, Tokens: p.Tokens}
+	if p.Names[1] != "" {
+		w.Indices = append(w.Indices, p.Names[1])
+	}
+	answer, why := e.a.locks.Admit(ctx, w)
+	if answer == nil {
+		return nil
+	}
+	refusal := &write.LockRefusal{Status: answer.Status, Fields: answer.Fields, Body: answer.Body}
+	switch why {
+	case lockrouter.Stale:
+		refusal.Reason = outcome.ReasonStaleToken
+	case lockrouter.Unasked:
+		refusal.Reason = outcome.ReasonLockStore
+	default:
+		refusal.Reason = outcome.ReasonLocked
+	}
+	return refusal
+}
+
+// writeLocks is what writes ask; nil where there are no locks.
+func (a *App) writeLocks(c *config.Config) write.Locks {
+	if c.Locks.Path == "" {
+		return nil
+	}
+	return enforcement{a}
+}
+
+// enforces reports whether a rule enforces locks.
+func (a *App) enforces() bool { return a.rules.Rules().Enforces() != nil }

@@ -1,0 +1,274 @@
+package app
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/config"
+	"optimist/internal/enginetest"
+)
+
+// enforced is a world whose rule enforces locks in the index shop, in front of an engine, with what else the rule says.
+func enforced(t *testing.T, engine, more string) *world {
+	t.Helper()
+	c, err := config.Parse("test.yaml", []byte("version: 1\nadmin: ''\nupstream: {health_interval: 0s}\nlocks: {wait: {foreground: 0s}}\n"+
+		"rules: [{name: shop, match: {index: [shop]}, locks: enforce"+more+"}, {name: rest}]"),
+		config.Overrides{Upstream: []string{engine}, Listen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Sessions.Infer = config.InferNone
+	w := &world{t: t, direct: engine, app: running(t, c)}
+	w.proxied = w.app.URL()
+	return w
+}
+
+// acquire takes a lock and gives its token.
+func (w *world) acquire(lock, owner string) string {
+	w.t.Helper()
+	a := w.ask(w.proxied, "PUT", lock+"?owner="+owner, "")
+	if a.Status > 201 {
+		w.t.Fatalf("PUT %s: %d %s", lock, a.Status, a.Body)
+	}
+	return gjson.Get(a.Body, "token").Raw
+}
+
+func (w *world) release(lock, owner, token string) {
+	w.t.Helper()
+	if a := w.ask(w.proxied, "DELETE", lock+"?owner="+owner+"&token="+token, ""); a.Status != 200 {
+		w.t.Fatalf("DELETE %s: %d %s", lock, a.Status, a.Body)
+	}
+}
+
+const lockOf1 = "/shop/_lock/doc/1"
+
+// everyWrite is one request of each kind to the document 1 of shop.
+var everyWrite = []struct{ name, method, target, body string }{
+	{"a PUT", "PUT", "/shop/_doc/1", `{"n":2}`},
+	{"a create", "PUT", "/shop/_create/1", `{"n":2}`},
+	{"a PUT with a guard", "PUT", "/shop/_doc/1?if_seq_no=0&if_primary_term=1", `{"n":2}`},
+	{"an _update", "POST", "/shop/_update/1", `{"doc":{"n":2}}`},
+	{"a PATCH", "PATCH", "/shop/_doc/1", `{"n":2}`},
+	{"a delete", "DELETE", "/shop/_doc/1", ``},
+	{"an item of a bulk", "POST", "/shop/_bulk", lines(`{"index":{"_id":"1"}}`, `{"n":2}`)},
+	{"a part in a bulk", "POST", "/_bulk", lines(`{"update":{"_index":"shop","_id":"1"}}`, `{"doc":{"n":2}}`)},
+	{"a delete in a bulk of another index", "POST", "/other/_bulk", lines(`{"delete":{"_index":"shop","_id":"1"}}`)},
+}
+
+func (w *world) write(name, method, target, body string, fields ...string) (status int, kind string) {
+	w.t.Helper()
+	if method == "PATCH" {
+		fields = append(fields, "Content-Type", "application/merge-patch+json")
+	}
+	a := w.ask(w.proxied, method, target, body, fields...)
+	if item := gjson.Get(a.Body, "items.0"); item.Exists() {
+		item.ForEach(func(_, did gjson.Result) bool {
+			a.Status, a.Body = int(did.Get("status").Int()), did.Raw
+			return false
+		})
+	}
+	return a.Status, gjson.Get(a.Body, "error.type").Str
+}
+
+func TestWhatSomebodyElseHasLockedIsNotWritten(t *testing.T) {
+	for _, c := range everyWrite {
+		t.Run(c.name, func(t *testing.T) {
+			w := enforced(t, enginetest.Serve(t), "")
+			w.put("/shop/_doc/1", `{"n":1}`)
+			token := w.acquire(lockOf1, "anna")
+			if status, kind := w.write(c.name, c.method, c.target, c.body); status != 423 || kind != "document_locked" {
+				t.Errorf("without a token: %d %s", status, kind)
+			}
+			if status, kind := w.write(c.name, c.method, c.target, c.body, "Optimist-Lock-Token", "7"); status != 409 || kind != "stale_token" {
+				t.Errorf("with a wrong token: %d %s", status, kind)
+			}
+			w.holds("/shop/_doc/1", `{"n":1}`)
+			status, kind := w.write(c.name, c.method, c.target, c.body, "Optimist-Lock-Token", token)
+			if c.name == "a create" {
+				if status != 409 || kind != "version_conflict_engine_exception" {
+					t.Errorf("a create by the holder: %d %s", status, kind)
+				}
+				return
+			}
+			if status != 200 {
+				t.Errorf("with the holder's token: %d %s", status, kind)
+			}
+			w.put("/shop/_doc/1", `{"n":1}`)
+			w.release(lockOf1, "anna", token)
+			if status, kind := w.write(c.name, c.method, c.target, c.body, "Optimist-Lock-Token", token); status != 409 || kind != "stale_token" {
+				t.Errorf("after the release, with its token: %d %s", status, kind)
+			}
+			w.holds("/shop/_doc/1", `{"n":1}`)
+			if n := w.counted("optimist_writes_total", "reason", "locked") + w.counted("optimist_outcomes_total", "reason", "locked"); n == 0 {
+				t.Error("nothing is counted")
+			}
+		})
+	}
+}
+
+func TestALockedWriteSaysWhoHasTheLockAndForHowLong(t *testing.T) {
+	w := enforced(t, enginetest.Serve(t), "")
+	w.acquire(lockOf1, "anna")
+	a := w.ask(w.proxied, "PUT", "/shop/_doc/1", `{}`)
+	v := gjson.GetMany(a.Body, "error.lock", "error.holder.owner", "error.holder.expires_at", "error.holder.token", "status", "error.root_cause.0.type")
+	if a.Status != 423 || v[0].Str != lockOf1 || v[1].Str != "anna" || v[2].Str == "" || v[3].Exists() || v[4].Int() != 423 ||
+		v[5].Str != "document_locked" || a.Header.Get("Retry-After") == "" || !strings.Contains(a.Outcome(), "refused;attempts=0;base=") ||
+		!strings.Contains(a.Outcome(), "reason=locked") {
+		t.Errorf("%d %s [%s] %v", a.Status, a.Body, a.Outcome(), a.Header)
+	}
+}
+
+func TestReadsAndOtherDocumentsAreNeverHeldUp(t *testing.T) {
+	w := enforced(t, enginetest.Serve(t), "")
+	w.put("/shop/_doc/1", `{"n":1}`)
+	w.acquire(lockOf1, "anna")
+	for _, target := range []string{"/shop/_doc/1", "/shop/_source/1", "/shop/_search"} {
+		if a := w.ask(w.proxied, "GET", target, ""); a.Status != 200 {
+			t.Errorf("GET %s: %d %s", target, a.Status, a.Body)
+		}
+	}
+	for _, target := range []string{"/shop/_doc/2", "/other/_doc/1", "/other/_doc/1?lock_token=7"} {
+		if a := w.ask(w.proxied, "PUT", target, `{}`); a.Status != 201 && a.Status != 200 {
+			t.Errorf("PUT %s: %d %s", target, a.Status, a.Body)
+		}
+	}
+}
+
+func TestEachItemOfABulkIsJudgedByItself(t *testing.T) {
+	w := enforced(t, enginetest.Serve(t), "")
+	one, two := w.acquire(lockOf1, "anna"), w.acquire("/shop/_lock/doc/2", "anna")
+	w.acquire("/shop/_lock/doc/3", "bert")
+	bulk := func(n int, token string) string {
+		return lines(fmt.Sprintf(`{"index":{"_index":"shop","_id":"%d"%s}}`, n, token), `{}`)
+	}
+	a := w.ask(w.proxied, "POST", "/_bulk", bulk(1, `,"lock_token":`+one)+bulk(1, "")+bulk(2, `,"lock_token":"`+two+`"`)+
+		bulk(3, "")+bulk(3, `,"lock_token":`+one)+bulk(4, "")+lines(`{"index":{"_index":"other","_id":"1"}}`, `{}`))
+	if got, want := told(a), "index 201 created, index 423 document_locked, index 201 created, index 423 document_locked, "+
+		"index 409 stale_token, index 201 created, index 201 created"; got != want {
+		t.Errorf("got  %s\nwant %s\n%s", got, want, a.Body)
+	}
+	a = w.ask(w.proxied, "POST", "/_bulk", bulk(1, "")+bulk(2, ""), "Optimist-Lock-Token", one+", "+two)
+	if got := told(a); got != "index 200 updated, index 200 updated" {
+		t.Errorf("with both tokens for all: %s", a.Body)
+	}
+}
+
+func TestAWriteBelowALockedPathIsRefused(t *testing.T) {
+	for name, c := range map[string]struct{ rule, id string }{
+		"by a field": {", lock_path: /at/path", "1"},
+		"by the id":  {", lock_path: id", "%2Fa%2Fb%2Fc.txt"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := enforced(t, enginetest.Serve(t), c.rule)
+			target, in := "/shop/_doc/"+c.id, func(path string) string { return `{"at":{"path":"` + path + `"}}` }
+			w.put(target, in("/a/b/c.txt"))
+			token := w.acquire("/shop/_lock/tree/a/b", "anna")
+			if a := w.ask(w.proxied, "PUT", target, in("/a/b/c.txt")); a.Status != 423 {
+				t.Errorf("below the lock: %d %s", a.Status, a.Body)
+			}
+			if a := w.ask(w.proxied, "PUT", target, in("/a/b/c.txt"), "Optimist-Lock-Token", token); a.Status != 200 {
+				t.Errorf("by its holder: %d %s", a.Status, a.Body)
+			}
+			for _, free := range []string{"/a/bc.txt", "/a", "/x"} {
+				other := strings.Replace("/shop/_doc/other", "other", strings.ReplaceAll(free, "/", "%2F"), 1)
+				if a := w.ask(w.proxied, "PUT", other, in(free)); a.Status != 201 {
+					t.Errorf("%s, which isn't locked: %d %s", free, a.Status, a.Body)
+				}
+			}
+			if a := w.ask(w.proxied, "DELETE", target, ""); a.Status != 423 {
+				t.Errorf("a delete below the lock: %d %s", a.Status, a.Body)
+			}
+			w.release("/shop/_lock/tree/a/b", "anna", token)
+			w.acquire("/shop/_lock/tree/", "reader")
+			if a := w.ask(w.proxied, "DELETE", target, ""); a.Status != 423 {
+				t.Errorf("a delete below what is held for reading: %d %s", a.Status, a.Body)
+			}
+		})
+	}
+}
+
+func TestAMoveIsAWriteToBothPaths(t *testing.T) {
+	w := enforced(t, enginetest.Serve(t), ", lock_path: /path")
+	w.put("/shop/_doc/1", `{"path":"/from/x"}`)
+	for _, lock := range []string{"/shop/_lock/tree/from", "/shop/_lock/tree/to"} {
+		token := w.acquire(lock, "anna")
+		for _, c := range everyMove {
+			if status, kind := w.write(c.name, c.method, c.target, c.body); status != 423 {
+				t.Errorf("%s with %s locked: %d %s", c.name, lock, status, kind)
+			}
+		}
+		w.release(lock, "anna", token)
+	}
+	w.holds("/shop/_doc/1", `{"path":"/from/x"}`)
+	for _, c := range everyMove {
+		if status, kind := w.write(c.name, c.method, c.target, c.body); status != 200 {
+			t.Errorf("%s with nothing locked: %d %s", c.name, status, kind)
+		}
+		w.put("/shop/_doc/1", `{"path":"/from/x"}`)
+	}
+}
+
+var everyMove = []struct{ name, method, target, body string }{
+	{"a PUT", "PUT", "/shop/_doc/1", `{"path":"/to/x"}`},
+	{"an _update", "POST", "/shop/_update/1", `{"doc":{"path":"/to/x"}}`},
+	{"a PATCH", "PATCH", "/shop/_doc/1", `{"path":"/to/x"}`},
+	{"an item of a bulk", "POST", "/shop/_bulk", lines(`{"index":{"_id":"1"}}`, `{"path":"/to/x"}`)},
+}
+
+func TestAGlobalLockProtectsAllDocumentsOfItsRule(t *testing.T) {
+	w := enforced(t, enginetest.Serve(t), ", lock_global: nightly")
+	token := w.acquire("/_lock/global/nightly", "anna")
+	w.acquire("/_lock/global/other", "bert")
+	if a := w.ask(w.proxied, "POST", "/shop/_doc", `{}`); a.Status != 423 || gjson.Get(a.Body, "error.lock").Str != "/_lock/global/nightly" {
+		t.Errorf("a new document: %d %s", a.Status, a.Body)
+	}
+	for _, target := range []string{"/shop/_doc/1", "/shop/_doc"} {
+		if a := w.ask(w.proxied, "POST", target+"?lock_token="+token, `{}`); a.Status != 201 {
+			t.Errorf("%s by the holder: %d %s", target, a.Status, a.Body)
+		}
+	}
+}
+
+func TestWhatCantBeGuardedIsRefusedWhereLocksAreEnforced(t *testing.T) {
+	w := enforced(t, enginetest.Serve(t), "")
+	w.put("/shop/_doc/1", `{"n":1}`)
+	for _, c := range []struct{ method, target, body string }{
+		{"POST", "/shop/_update/1", `{"script":{"source":"ctx._source.n++"}}`},
+		{"PUT", "/shop/_doc/1?version=7&version_type=external", `{}`},
+		{"POST", "/shop/_delete_by_query", `{"query":{"match_all":{}}}`},
+		{"POST", "/sh*/_update_by_query", `{"query":{"match_all":{}}}`},
+		{"POST", "/_all/_delete_by_query", `{"query":{"match_all":{}}}`},
+		{"POST", "/other,shop/_delete_by_query", `{"query":{"match_all":{}}}`},
+	} {
+		a := w.ask(w.proxied, c.method, c.target, c.body)
+		if a.Status != 400 || gjson.Get(a.Body, "error.type").Str != "unguardable_write" || !strings.Contains(a.Outcome(), "refused") {
+			t.Errorf("%s %s: %d %s [%s]", c.method, c.target, a.Status, a.Body, a.Outcome())
+		}
+	}
+	w.holds("/shop/_doc/1", `{"n":1}`)
+	if a := w.ask(w.proxied, "POST", "/other/_delete_by_query", `{"query":{"match_all":{}}}`); strings.Contains(a.Body, "unguardable_write") {
+		t.Errorf("by query in another index: %d %s", a.Status, a.Body)
+	}
+}
+
+func TestWithoutLocksEverythingGoesAsAlways(t *testing.T) {
+	w := enforced(t, enginetest.Serve(t), "")
+	for _, c := range everyWrite {
+		w.put("/shop/_doc/1", `{"n":1}`)
+		if c.name == "a create" || c.name == "a PUT with a guard" {
+			continue
+		}
+		if status, kind := w.write(c.name, c.method, c.target, c.body); status != 200 {
+			t.Errorf("%s: %d %s", c.name, status, kind)
+		}
+	}
+	if a := w.ask(w.proxied, "DELETE", "/shop/_doc/none", ""); a.Status != 404 || gjson.Get(a.Body, "result").Str != "not_found" {
+		t.Errorf("a delete of what isn't there: %d %s", a.Status, a.Body)
+	}
+	if a := w.ask(w.proxied, "PUT", "/shop/_create/2", `{}`); a.Status != 201 {
+		t.Errorf("a create: %d %s", a.Status, a.Body)
+	}
+}
