@@ -18,6 +18,7 @@ import (
 
 	"optimist/internal/budget"
 	"optimist/internal/es"
+	"optimist/internal/hook"
 	"optimist/internal/outcome"
 	"optimist/internal/session"
 )
@@ -69,10 +70,10 @@ type Options struct {
 	// OwnAuth says that the upstream has credentials of the proxy's own. They then ask what an index is.
 	OwnAuth bool
 	// Unguardable is called when an index is found that can't be guarded or merged.
-	Unguardable func(index, reason string)
+	Unguardable hook.Func2[string, string] // index, reason
 	// Recreated is called when an index turns out to be another one of the same name, for clients with those credentials and for all
 	// others but Catalog.Others. That is as it was before, while Recreated runs.
-	Recreated func(who session.Credentials, index string)
+	Recreated hook.Func2[session.Credentials, string]
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
@@ -81,8 +82,8 @@ type Options struct {
 type Catalog struct {
 	engine      Engine
 	ownAuth     bool
-	unguardable func(index, reason string)
-	recreated   func(who session.Credentials, index string)
+	unguardable hook.Func2[string, string]
+	recreated   hook.Func2[session.Credentials, string]
 	now         func() time.Time
 	names       *lru.Cache[nameKey, *entry]
 	noSeqNo     *lru.Cache[nameKey, time.Time] // by the concrete name
@@ -116,12 +117,6 @@ func (a *answer[T]) fresh(now time.Time, maxAge time.Duration) bool {
 
 // New makes a Catalog.
 func New(o Options) *Catalog {
-	if o.Unguardable == nil {
-		o.Unguardable = func(string, string) {}
-	}
-	if o.Recreated == nil {
-		o.Recreated = func(session.Credentials, string) {}
-	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -196,7 +191,7 @@ func (c *Catalog) Describe(ctx context.Context, who Asker, name string, maxAge t
 		return Index{Index: es.Index{Name: name}}, fmt.Errorf("%w: it can't be asked what [%s] is: %w", ErrUnavailable, name, err)
 	default:
 		a.value, a.until = Index{Index: es.Index{Name: name}, Unknown: outcome.ReasonMetadata}, now.Add(refusalAge)
-		c.unguardable(name, outcome.ReasonMetadata)
+		c.unguardable.Call(name, outcome.ReasonMetadata)
 	}
 	e.index.Store(a)
 	return a.value, nil
@@ -252,7 +247,7 @@ type identified struct {
 // note compares an index with what was known of its name. The engine accepts old numbers in an index that was made anew.
 func (c *Catalog) note(who Asker, ix es.Index) {
 	if why := whyNotMerged(ix); why != "" {
-		c.unguardable(ix.Name, why)
+		c.unguardable.Call(ix.Name, why)
 	}
 	key, now := nameKey{ix.Name, who.Realm}, c.now()
 	is := identified{ix.UUID, who.Credentials, now, now}
@@ -262,7 +257,7 @@ func (c *Catalog) note(who Asker, ix es.Index) {
 	case before.uuid == ix.UUID:
 		is.first = before.first
 	default:
-		c.recreated(who.Credentials, ix.Name)
+		c.recreated.Call(who.Credentials, ix.Name)
 		c.forgetUUID(who.Credentials, ix.Name)
 	}
 	c.uuids.Add(key, is)
@@ -272,7 +267,7 @@ func (c *Catalog) note(who Asker, ix es.Index) {
 // is made anew counts from zero again, and the engine accepts the old numbers.
 func (c *Catalog) Missing(who Asker, index string) {
 	if _, known := c.uuids.Peek(nameKey{index, who.Realm}); known {
-		c.recreated(who.Credentials, index)
+		c.recreated.Call(who.Credentials, index)
 		c.forgetUUID(who.Credentials, index)
 	}
 }
@@ -364,7 +359,7 @@ func (c *Catalog) SeesWhole(ctx context.Context, who Asker, index, routing strin
 		if known := e.index.Load(); known != nil {
 			name = known.value.Name
 		}
-		c.unguardable(name, outcome.ReasonFiltered)
+		c.unguardable.Call(name, outcome.ReasonFiltered)
 	}
 	e.whole.Store(a)
 	return a.value, nil
@@ -382,5 +377,5 @@ func (c *Catalog) Guardable(who Asker, ix Index) bool {
 // RefusedGuard remembers that the engine refused a guard in the index (concrete name), because it has no sequence numbers.
 func (c *Catalog) RefusedGuard(who Asker, index string) {
 	c.noSeqNo.Add(nameKey{index, who.Realm}, c.now().Add(trustAge))
-	c.unguardable(index, outcome.ReasonSeqNo)
+	c.unguardable.Call(index, outcome.ReasonSeqNo)
 }

@@ -39,7 +39,7 @@ func (m *Match) everywhere() bool {
 func (c *Config) ruleFiles() (files []string, problems Problems) {
 	for i, pattern := range c.RuleFiles {
 		key := "rule_files[" + strconv.Itoa(i) + "]"
-		found, err := glob(c.file, pattern)
+		found, err := matching(c.file, pattern)
 		switch {
 		case err != nil:
 			problems = append(problems, c.Fail(key, "%q is not a pattern of file names", pattern))
@@ -55,9 +55,9 @@ func (c *Config) ruleFiles() (files []string, problems Problems) {
 	return slices.Compact(files), problems
 }
 
-// glob are the files that a pattern stands for, relative to the folder of the file that names it. As in shells, a star takes no name with
-// a leading dot: editors keep their own files under such names. Nor does it take a file of tests: those stand beside the rules.
-func glob(file, pattern string) ([]string, error) {
+// matching are the files that a pattern stands for, relative to the folder of the file that names it. As in shells, a star takes no
+// name with a leading dot: editors keep their own files under such names. Nor does it take a file of tests: those stand beside the rules.
+func matching(file, pattern string) ([]string, error) {
 	if !filepath.IsAbs(pattern) {
 		pattern = filepath.Join(filepath.Dir(file), pattern)
 	}
@@ -112,7 +112,7 @@ func Files(name string) (files, folders []string) {
 	c := &Config{file: name, at: map[string]spot{}}
 	newDecoder(c, name, data).document(data, c, "")
 	for _, pattern := range c.RuleFiles {
-		found, err := glob(name, pattern)
+		found, err := matching(name, pattern)
 		if err != nil {
 			continue
 		}

@@ -3,10 +3,11 @@ package config
 import (
 	"net"
 	"net/url"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
+
+	"optimist/internal/glob"
 )
 
 // validate checks what the types alone don't say. found holds what decoding found already: a key with a mistake isn't
@@ -218,19 +219,13 @@ func (v *validator) identity() {
 				v.fail(at, "%q is not a name; write it as in X-Shop, or as in x-env-* for all that begin so", entry)
 			case strings.Trim(name, "*") == "":
 				v.fail(at, "%q is every name: then nothing tells two requests apart, or everything", entry)
-			case name != entry && key == "identity.fields" && fits(name, "authorization"):
+			case name != entry && key == "identity.fields" && glob.Match(strings.ToLower(name), "authorization"):
 				v.fail(at, "Authorization says who asks: without it, clients would get what only others may see")
 			}
 		}
 	}
 	check("identity.fields", v.cfg.Identity.Fields)
 	check("identity.parameters", v.cfg.Identity.Parameters)
-}
-
-// fits reports whether a name with stars fits a name.
-func fits(pattern, name string) bool {
-	ok, err := path.Match(strings.ToLower(pattern), name)
-	return ok && err == nil
 }
 
 func equalFold(s string, names ...string) bool {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"optimist/internal/hook"
 	"optimist/internal/obs"
 )
 
@@ -32,10 +33,10 @@ type Options struct {
 	Again time.Duration
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
-	// Kept is called for each letter that was kept, with the place: store or folder; and for each that wasn't: lost. Nil: nobody is told.
-	Kept func(reason, place string)
-	// Replayed is called for each replay, with what came of it. Nil: nobody is told.
-	Replayed func(result string)
+	// Kept is called for each letter that was kept, with the reason and the place: store or folder; and for each that wasn't: lost.
+	Kept hook.Func2[string, string]
+	// Replayed is called for each replay, with what came of it.
+	Replayed hook.Func1[string]
 	Log      *slog.Logger
 }
 
@@ -49,12 +50,6 @@ func NewDesk(o Options) *Desk {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
-	}
-	if o.Kept == nil {
-		o.Kept = func(string, string) {}
-	}
-	if o.Replayed == nil {
-		o.Replayed = func(string) {}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -79,26 +74,26 @@ func (d *Desk) Keep(ctx context.Context, l *Letter) (id string, err error) {
 		err = fmt.Errorf("%w: %d bytes", ErrTooLarge, len(text))
 	}
 	if err != nil {
-		d.o.Kept(l.Reason, nowhere)
+		d.o.Kept.Call(l.Reason, nowhere)
 		return "", err
 	}
 	err = d.store(ctx, l)
 	if err == nil {
-		d.o.Kept(l.Reason, inStore)
+		d.o.Kept.Call(l.Reason, inStore)
 		return l.ID, nil
 	}
 	if d.o.Folder == nil {
-		d.o.Kept(l.Reason, nowhere)
+		d.o.Kept.Call(l.Reason, nowhere)
 		return "", err
 	}
 	if errors.Is(err, ErrUnsure) { // it may be there twice, and then be replayed twice
 		l.State, l.Last = Doubtful, &Replay{At: now, Reason: "never replayed; but it may be in the store a second time: " + err.Error()}
 	}
 	if _, failed := d.o.Folder.Put(ctx, l, Revision{}); failed != nil {
-		d.o.Kept(l.Reason, nowhere)
+		d.o.Kept.Call(l.Reason, nowhere)
 		return "", errors.Join(err, failed)
 	}
-	d.o.Kept(l.Reason, inFolder)
+	d.o.Kept.Call(l.Reason, inFolder)
 	select {
 	case d.wake <- struct{}{}:
 	default:

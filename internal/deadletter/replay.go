@@ -53,7 +53,7 @@ func (d *Desk) Replay(ctx context.Context, id string, allow Allow, perform Make)
 	if err != nil {
 		return nil, err
 	}
-	d.o.Replayed(r.Result)
+	d.o.Replayed.Call(r.Result)
 	return r, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/chore"
 	"optimist/internal/es"
 	"optimist/internal/obs"
 	"optimist/internal/upstream"
@@ -83,16 +83,9 @@ func failure(a es.Answer) error {
 
 // CleanEvery removes expired records until ctx ends, once in that time. Every proxy does; what one has removed the next doesn't find.
 func (s *Store) CleanEvery(ctx context.Context, every time.Duration) {
-	for {
-		t := time.NewTimer(every/2 + rand.N(every)) //nolint:gosec // nothing secret: proxies that were started together don't do it together
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return
-		case <-t.C:
-		}
+	chore.Every(ctx, every, func(ctx context.Context) {
 		if !s.open.Load() {
-			continue // nobody has used a key here
+			return // nobody has used a key here
 		}
 		switch n, err := s.Clean(ctx); {
 		case err != nil && ctx.Err() == nil:
@@ -100,7 +93,7 @@ func (s *Store) CleanEvery(ctx context.Context, every time.Duration) {
 		case n > 0:
 			s.o.Log.Info("expired records of Idempotency-Keys were removed", obs.KeyCount, n)
 		}
-	}
+	})
 }
 
 // atOnce is how many records are removed with one request.

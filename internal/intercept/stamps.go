@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -171,9 +170,8 @@ func (f *stampField) takeOutOfPatch(body []byte, fields []wire.Field) (rest []by
 
 // isIn reports whether a JSON Pointer (RFC 6901) leads to the field, or into it.
 func (f *stampField) isIn(pointer string) bool {
-	rest, ok := strings.CutPrefix(pointer, "/")
-	first, _, _ := strings.Cut(rest, "/")
-	return ok && strings.ReplaceAll(strings.ReplaceAll(first, "~1", "/"), "~0", "~") == f.name
+	names, err := jsontext.SplitPointer(pointer)
+	return err == nil && len(names) > 0 && names[0] == f.name
 }
 
 // bulkWithoutStamps is a bulk without the stamps that are in its documents. Its lines stay as they are but for these; from what

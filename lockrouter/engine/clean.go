@@ -6,11 +6,11 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/chore"
 	"optimist/internal/obs"
 	"optimist/lockrouter"
 	"optimist/lockrouter/state"
@@ -25,17 +25,9 @@ const KeepAge = 24 * time.Hour
 
 // CleanEvery removes idle documents until ctx ends, once in that time. Every proxy does; what one has removed the next doesn't find.
 func (s *Store) CleanEvery(ctx context.Context, every time.Duration) {
-	for {
-		// At random, so that proxies that were started together don't do it together.
-		t := time.NewTimer(every/2 + rand.N(every)) //nolint:gosec // nothing secret
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return
-		case <-t.C:
-		}
+	chore.Every(ctx, every, func(ctx context.Context) {
 		if s.method.Load() == 0 {
-			continue // nobody has asked for a lock here: the index may not be there, and isn't made for this
+			return // nobody has asked for a lock here: the index may not be there, and isn't made for this
 		}
 		switch n, err := s.Clean(ctx, KeepAge); {
 		case err != nil && ctx.Err() == nil:
@@ -43,7 +35,7 @@ func (s *Store) CleanEvery(ctx context.Context, every time.Duration) {
 		case n > 0:
 			s.o.Log.Info("idle locks were cleaned up", obs.KeyCount, n)
 		}
-	}
+	})
 }
 
 // Clean removes documents of locks that nobody holds or waits for and whose last token is older than age, and says how many. One that is
