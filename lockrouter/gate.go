@@ -190,8 +190,7 @@ func (r *Router) confirm(ctx context.Context, gate string) (waited bool, err err
 func (r *Router) shutGate(ctx context.Context, name string) (waited bool, err error) {
 	const tries = 10
 	for range tries {
-		read := time.Now()
-		_, found, err := r.o.Gates.Look(ctx, nil, []string{name})
+		_, found, read, err := r.readGates(ctx, nil, []string{name})
 		if err != nil {
 			return waited, err
 		}
@@ -214,6 +213,18 @@ func (r *Router) shutGate(ctx context.Context, name string) (waited bool, err er
 		}
 	}
 	return waited, ErrStore
+}
+
+// readGates reads lock documents and gates, and says since when at the earliest they are as they were read. While the store is
+// unavailable it tries again for a while: an index that was just made can't be read at once.
+func (r *Router) readGates(ctx context.Context, ids, names []string) (docs []*state.Doc, found []Gate, read time.Time, err error) {
+	for end := time.Now().Add(r.o.Patience); ; {
+		read = time.Now()
+		docs, found, err = r.o.Gates.Look(ctx, ids, names)
+		if err == nil || read.After(end) || r.sleep(ctx, shortPause) != nil {
+			return docs, found, read, err
+		}
+	}
 }
 
 // sleep waits, unless the client leaves, or the Router is closed.
@@ -239,7 +250,7 @@ func (r *Router) tend(name string) {
 }
 
 func (r *Router) drain(ctx context.Context, name string) error {
-	_, found, err := r.o.Gates.Look(ctx, nil, []string{name})
+	_, found, _, err := r.readGates(ctx, nil, []string{name})
 	if err != nil {
 		return err
 	}

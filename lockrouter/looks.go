@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"optimist/lockrouter/state"
 )
@@ -81,8 +80,7 @@ func (l *looks) run(k *look) {
 // lookFor carries a look out.
 func (r *Router) lookFor(k *look) {
 	ids, names := keys(k.ids), keys(k.gates)
-	read := time.Now()
-	docs, found, err := r.o.Gates.Look(r.ctx, ids, names)
+	docs, found, read, err := r.readGates(r.ctx, ids, names)
 	if err != nil {
 		k.err = err
 		for _, name := range names {

@@ -1,0 +1,244 @@
+package locks_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/e2e/engine"
+	"optimist/e2e/optimist"
+	"optimist/internal/enginetest"
+)
+
+// enforcing starts a proxy whose rule enforces locks on an index.
+func enforcing(t *testing.T, upstream, index, locks string) *optimist.Process {
+	t.Helper()
+	return optimist.Start(t, optimist.Options{Upstream: []string{upstream}, Config: "locks: {index: " + locks + "}\n" +
+		"rules: [{name: enforced, match: {index: [" + index + "]}, locks: enforce, lock_path: /path}]\n"})
+}
+
+// grant is a lease.
+type grant struct{ lock, owner, token string }
+
+// acquired takes a lock, and waits for it.
+func acquired(t *testing.T, url, lock, owner, ttl string) grant {
+	t.Helper()
+	a := enginetest.Ask(t, "PUT", url+lock+"?owner="+owner+"&ttl="+ttl+"&wait=30s", "")
+	if a.Status > 201 {
+		t.Fatalf("PUT %s: %d %s", lock, a.Status, a.Body)
+	}
+	return grant{lock, owner, gjson.Get(a.Body, "token").Raw}
+}
+
+func (h grant) release(t *testing.T, url string) {
+	t.Helper()
+	if a := enginetest.Ask(t, "DELETE", url+h.lock+"?owner="+h.owner+"&token="+h.token, ""); a.Status != 200 {
+		t.Errorf("DELETE %s: %d %s", h.lock, a.Status, a.Body)
+	}
+}
+
+// valve holds up writes of documents on their way from a proxy to the engine, while it is closed.
+type valve struct {
+	mu   sync.Mutex
+	open chan struct{} // nil: it is open
+	held chan struct{} // gets one for each write that is held up
+}
+
+func (v *valve) handle(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+	v.mu.Lock()
+	open := v.open
+	v.mu.Unlock()
+	if open != nil && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/_doc/") && !strings.Contains(r.URL.Path, "gate") &&
+		!strings.Contains(r.URL.Path, "-locks") {
+		v.held <- struct{}{}
+		<-open
+	}
+	pass.ServeHTTP(w, r)
+}
+
+func (v *valve) close() (release func()) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	open := make(chan struct{})
+	v.open = open
+	return func() {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.open = nil
+		close(open)
+	}
+}
+
+// TestAWriteOfAStaleHolderNeverLandsOnWhatItsSuccessorWrote holds a write up between its proxy's look at the lock and the engine, until
+// somebody else has the lock and has written the document. So it holds up one by the holder, whose lease lapses, and one by a client that
+// knows of no locks, in an index that was free of them. The planted bug looks at the lock once, and writes without a guard.
+func TestAWriteOfAStaleHolderNeverLandsOnWhatItsSuccessorWrote(t *testing.T) {
+	engine.Each(t, engine.All(), func(t *testing.T, e *engine.Engine) {
+		index, locks := e.Index(t), e.Index(t)+"-locks"
+		v := &valve{held: make(chan struct{}, 10)}
+		slow := engine.Between(t, e.URL, v.handle)
+		a, b := enforcing(t, slow, index, locks), enforcing(t, e.URL, index, locks)
+		naive := httptest.NewServer(lookOnce(t, b.URL, slow))
+		t.Cleanup(naive.Close)
+		t.Cleanup(func() { _, _ = e.Do(t.Context(), "DELETE", "/"+locks, "") })
+		for _, c := range []struct {
+			name, through string
+			holder, lands bool
+			status        int
+		}{
+			{"a stranger's", a.URL, false, false, 423}, // first: the index is free of locks
+			{"a stale holder's", a.URL, true, false, 409},
+			{"the planted bug's", naive.URL, true, true, 200},
+		} {
+			if c.lands && e.Kind != engine.All()[0] {
+				continue // it says something of the test, not of the engine
+			}
+			target := "/" + index + "/_doc/" + strings.ReplaceAll(c.name[:8], " ", "-")
+			lock := strings.Replace(target, "_doc", "_lock/doc", 1)
+			if got := enginetest.Ask(t, "PUT", b.URL+target, `{"by":"nobody"}`); got.Status != 201 {
+				t.Fatalf("%s: %d %s", c.name, got.Status, got.Body)
+			}
+			var first grant
+			var fields []string
+			if c.holder {
+				first = acquired(t, b.URL, lock, "a", "1500ms")
+				fields = []string{"Optimist-Lock-Token", first.token}
+			}
+			open := v.close()
+			late := make(chan enginetest.Answer, 1)
+			go func() { late <- enginetest.Try(t, "PUT", c.through+target, `{"by":"a"}`, fields...) }()
+			<-v.held
+			second := acquired(t, b.URL, lock, "b", "60s") // when the first lease has ended
+			if got := enginetest.Ask(t, "PUT", b.URL+target, `{"by":"b"}`, "Optimist-Lock-Token", second.token); got.Status != 200 {
+				t.Fatalf("%s: the successor: %d %s", c.name, got.Status, got.Body)
+			}
+			open()
+			got := <-late
+			stored := enginetest.Ask(t, "GET", e.URL+strings.Replace(target, "_doc", "_source", 1), "").Body
+			if got.Status != c.status || (stored != `{"by":"b"}`) != c.lands {
+				t.Errorf("%s write: %d %s; stored is %s", c.name, got.Status, got.Body, stored)
+			}
+			second.release(t, b.URL)
+		}
+	})
+}
+
+// lookOnce is a proxy with the bug: it looks at the lock, and then forwards the write as it is.
+func lookOnce(t *testing.T, locks, upstream string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		holder := enginetest.Try(t, "GET", locks+strings.Replace(r.URL.Path, "_doc", "_lock/doc", 1), "")
+		if gjson.Get(holder.Body, "owner").Str != "a" {
+			w.WriteHeader(http.StatusLocked)
+			return
+		}
+		a := enginetest.Try(t, r.Method, upstream+r.URL.Path, string(body))
+		w.WriteHeader(a.Status)
+	})
+}
+
+// TestAHolderWhoseProxyIsStoppedDoesNoHarm has a holder write again and again through a proxy that is stopped at any moment, for longer
+// than the lease lasts. Its successor writes once. When the proxy goes on, that write has to stay.
+func TestAHolderWhoseProxyIsStoppedDoesNoHarm(t *testing.T) {
+	engine.Each(t, engine.All()[:1], func(t *testing.T, e *engine.Engine) { stoppedHolders(t, e, 3) })
+}
+
+func TestHoldersWhoseProxiesAreStoppedDoNoHarmManyTimes(t *testing.T) {
+	engine.Long(t)
+	engine.Each(t, engine.All(), func(t *testing.T, e *engine.Engine) { stoppedHolders(t, e, 60) })
+}
+
+func stoppedHolders(t *testing.T, e *engine.Engine, rounds int) {
+	index, locks := e.Index(t), e.Index(t)+"-locks"
+	a, b := enforcing(t, e.URL, index, locks), enforcing(t, e.URL, index, locks)
+	t.Cleanup(func() { _, _ = e.Do(t.Context(), "DELETE", "/"+locks, "") })
+	for n := range rounds {
+		target := fmt.Sprintf("/%s/_doc/%d", index, n)
+		lock := strings.Replace(target, "_doc", "_lock/doc", 1)
+		first := acquired(t, b.URL, lock, "a", "400ms")
+		begun, answers := make(chan struct{}), make(chan int, 1000)
+		var writers sync.WaitGroup
+		for range 4 {
+			writers.Go(func() {
+				for k := range 200 {
+					got := enginetest.Try(t, "PUT", a.URL+target, fmt.Sprintf(`{"by":"a","n":%d}`, k), "Optimist-Lock-Token", first.token)
+					if answers <- got.Status; got.Status == 409 {
+						return
+					}
+				}
+			})
+		}
+		go func() {
+			for range 3 + n%7 { // the moment differs from round to round
+				<-answers
+			}
+			close(begun)
+			for range answers { //nolint:revive // nobody waits for these
+			}
+		}()
+		<-begun
+		stop(t, a, syscall.SIGSTOP)
+		second := acquired(t, b.URL, lock, "b", "60s")
+		got := enginetest.Ask(t, "PUT", b.URL+target, `{"by":"b"}`, "Optimist-Lock-Token", second.token)
+		stop(t, a, syscall.SIGCONT)
+		if got.Status > 201 {
+			t.Fatalf("round %d: the successor: %d %s", n, got.Status, got.Body)
+		}
+		writers.Wait()
+		close(answers)
+		if stored := enginetest.Ask(t, "GET", e.URL+strings.Replace(target, "_doc", "_source", 1), "").Body; stored != `{"by":"b"}` {
+			t.Fatalf("round %d: stored is %s", n, stored)
+		}
+		second.release(t, b.URL)
+	}
+}
+
+func stop(t *testing.T, p *optimist.Process, s syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(p.PID(), s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestATreeIsEnforcedAcrossProxies has a directory locked through one proxy while clients write below it through another.
+func TestATreeIsEnforcedAcrossProxies(t *testing.T) {
+	engine.Each(t, engine.Scripted()[:1], treeAcrossProxies)
+}
+
+func TestATreeIsEnforcedAcrossProxiesOnAllEngines(t *testing.T) {
+	engine.Long(t)
+	engine.Each(t, engine.All(), treeAcrossProxies)
+}
+
+func treeAcrossProxies(t *testing.T, e *engine.Engine) {
+	index, locks := e.Index(t), e.Index(t)+"-locks"
+	a, b := enforcing(t, e.URL, index, locks), enforcing(t, e.URL, index, locks)
+	t.Cleanup(func() { _, _ = e.Do(t.Context(), "DELETE", "/"+locks, "") })
+	write := func(p *optimist.Process, id, path string, fields ...string) int {
+		return enginetest.Ask(t, "PUT", p.URL+"/"+index+"/_doc/"+id, `{"path":"`+path+`"}`, fields...).Status
+	}
+	for range 3 { // the index is found to be free of locks
+		write(a, "1", "/clinton/projects/a.txt")
+	}
+	lease := acquired(t, b.URL, "/"+index+"/_lock/tree/clinton/projects", "mover", "1500ms")
+	if s := write(a, "1", "/clinton/projects/a.txt"); s != 423 {
+		t.Errorf("below the lock: %d", s)
+	}
+	if s := write(a, "1", "/clinton/projects/b.txt", "Optimist-Lock-Token", lease.token); s != 200 {
+		t.Errorf("by the holder, through the other proxy: %d", s)
+	}
+	if s := write(a, "2", "/clinton/photos/a.jpg"); s != 201 {
+		t.Errorf("beside the lock: %d", s)
+	}
+	enginetest.Wait(t, "the end of the lease", func() bool { return write(a, "1", "/clinton/projects/a.txt") == 200 })
+	if s := write(a, "1", "/clinton/projects/b.txt", "Optimist-Lock-Token", lease.token); s != 409 {
+		t.Errorf("by the holder whose lease has ended: %d", s)
+	}
+}
