@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"io"
@@ -24,6 +25,9 @@ const (
 // inRuled is an answer as it is given of the other index.
 func inRuled(body string) string { return strings.ReplaceAll(body, `"bench"`, `"ruled"`) }
 
+// inLocked is an answer as it is given of the index where locks are enforced.
+func inLocked(body string) string { return strings.ReplaceAll(body, `"bench"`, `"locked"`) }
+
 // serveEngineStub answers as an engine whose documents are all alike and are never in conflict: reads with the document, writes
 // with their acknowledgement, everything else with what the index is, but for an _update.
 func serveEngineStub(ctx context.Context, args []string, out io.Writer) error {
@@ -38,6 +42,8 @@ func serveEngineStub(ctx context.Context, args []string, out io.Writer) error {
 	s := engineStub{
 		bench: engineAnswers{stubMessage(stubRead), stubMessage(stubBody), stubMessage(stubIndex)},
 		ruled: engineAnswers{stubMessage(inRuled(stubRead)), stubMessage(inRuled(stubBody)), stubMessage(inRuled(stubIndex))},
+
+		locked: engineAnswers{stubMessage(inLocked(stubRead)), stubMessage(inLocked(stubBody)), stubMessage(inLocked(stubIndex))},
 
 		missing: bytes.Replace(stubMessage(stubMissing), []byte("200 OK"), []byte("404 Not Found"), 1),
 	}
@@ -61,8 +67,8 @@ func stubMessage(body string) []byte {
 type engineAnswers struct{ read, written, index []byte }
 
 type engineStub struct {
-	bench, ruled engineAnswers
-	missing      []byte
+	bench, ruled, locked engineAnswers
+	missing              []byte
 }
 
 func (s *engineStub) serve(c net.Conn) {
@@ -88,13 +94,35 @@ func (s *engineStub) serve(c net.Conn) {
 	}
 }
 
+// nobodyHolds answers a look at locks: there are none, and the gates say so.
+func nobodyHolds(request []byte) []byte {
+	_, body, _ := bytes.Cut(request, []byte("\r\n\r\n"))
+	var want struct{ IDs []string }
+	_ = json.Unmarshal(body, &want) // else there are none
+	docs := []map[string]any{}
+	for _, id := range want.IDs {
+		if strings.HasPrefix(id, "gate:") {
+			docs = append(docs, map[string]any{"_id": id, "found": true, "_seq_no": 1, "_primary_term": 1, "_source": map[string]string{"gate": "free"}})
+			continue
+		}
+		docs = append(docs, map[string]any{"_id": id, "found": false})
+	}
+	text, _ := json.Marshal(map[string]any{"docs": docs}) // strings, numbers and lists of them
+	return stubMessage(string(text))
+}
+
 func (s *engineStub) answer(request []byte) []byte {
 	method, target, _ := bytes.Cut(request, []byte(" "))
 	a := &s.bench
 	if bytes.HasPrefix(target, []byte("/ruled")) {
 		a = &s.ruled
 	}
+	if bytes.HasPrefix(target, []byte("/locked")) {
+		a = &s.locked
+	}
 	switch {
+	case bytes.HasPrefix(target, []byte("/optimist-locks/_mget")):
+		return nobodyHolds(request)
 	case bytes.Equal(method, []byte("PUT")), bytes.Equal(method, []byte("PATCH")):
 		return a.written
 	case bytes.Equal(method, []byte("GET")) && bytes.HasPrefix(target[min(len(target), len("/bench")):], []byte("/_doc/")):

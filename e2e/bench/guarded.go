@@ -65,6 +65,9 @@ const ruled = `rules:
     - {op: increment, path: /edits, value: 1}
     - {op: now, path: /updated_at}
     - {op: default, path: /status, value: sold out, when: candidate.stock > 10}
+- name: locked
+  match: {index: [locked]}
+  locks: enforce
 - name: default
 `
 
@@ -91,6 +94,7 @@ type workload struct {
 
 var workloads = []workload{
 	{"if-match", "PUT with If-Match, the guard added from it; all requests are guarded writes", nothing, ifMatch},
+	{"enforced", "the same in an index where locks are enforced, and nobody holds one", nothing, enforcedWrite},
 	{"session", "GET and PUT in a named session, the guard added from what the session read; half are reads", nothing, inSession},
 	{"view", "PUT after PUT in a named session, the guard added from what the session wrote", inSession, fromMemory},
 	{"transform", "PUT with If-Match under a rule with three steps, one of them under a condition", nothing, transformed},
@@ -107,6 +111,12 @@ const (
 
 func ifMatch(host string, client int, guards bool) []step {
 	return []step{written(request("PUT", document(client), host, sentBody, ifMatchField), guards, "if_match")}
+}
+
+func enforcedWrite(host string, client int, guards bool) []step {
+	s := written(request("PUT", "/locked/_doc/"+strconv.Itoa(client+1), host, sentBody, ifMatchField), guards, "if_match")
+	s.body = []byte(inLocked(stubBody))
+	return []step{s}
 }
 
 func inSession(host string, client int, guards bool) []step {

@@ -180,7 +180,7 @@ func stoppedHolders(t *testing.T, e *engine.Engine, rounds int) {
 				<-answers
 			}
 			close(begun)
-			for range answers { //nolint:revive // nobody waits for these
+			for range answers {
 			}
 		}()
 		<-begun
