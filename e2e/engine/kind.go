@@ -12,6 +12,7 @@ const (
 	ES9                          // Elasticsearch 9.5.3: no scripts, no by-query, no ingest processors
 
 	broker // Kafka: no engine, but its jars are fetched as theirs are
+	keeper // ZooKeeper: likewise
 )
 
 // recipe is what sets one engine apart from the others.
@@ -61,6 +62,9 @@ func (k Kind) recipe() recipe {
 	}
 	if k == broker {
 		return recipe{name: "kafka", title: "Kafka 4.1.0", folder: "kafka", main: "KafkaNode"}
+	}
+	if k == keeper {
+		return recipe{name: "zookeeper", title: "ZooKeeper 3.9.3", folder: "zookeeper", main: "ZooKeeperNode"}
 	}
 	return recipe{name: "unknown", title: "unknown engine"}
 }

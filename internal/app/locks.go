@@ -21,6 +21,7 @@ import (
 	"optimist/lockrouter/engine"
 	"optimist/lockrouter/memcached"
 	"optimist/lockrouter/state"
+	"optimist/lockrouter/zookeeper"
 	"optimist/proxy"
 )
 
@@ -48,14 +49,8 @@ func (a *App) openLocks(c *config.Config) error {
 			Lapsed:    a.metrics.LeasesLapsed,
 		},
 	}
-	if l.Store == config.StoreMemcached {
-		k := memcached.New(memcached.Options{Servers: l.Memcached.Servers, Prefix: l.Memcached.Prefix, Timeout: l.Memcached.Timeout.Std(),
-			Delay: l.Memcached.Delay.Std()})
-		o.Keeper, o.Ability = k, memcached.Ability()
-		a.atEnd = append(a.atEnd, k.Close)
-	} else {
-		store := a.lockDocuments(l)
-		o.Store, o.Gates, o.Enforces = store, store, a.enforces
+	if err := a.openLockStore(l, &o); err != nil {
+		return err
 	}
 	a.locks = lockrouter.New(o)
 	if l.Compat.Index != "" {
@@ -63,6 +58,35 @@ func (a *App) openLocks(c *config.Config) error {
 			Refresh: a.refresh})
 	}
 	a.metrics.WatchLocks(a.locks.Held, func(class string) int { return a.locks.Waiting(state.Class(class)) })
+	return nil
+}
+
+// openLockStore makes what the locks are in.
+func (a *App) openLockStore(l *config.Locks, o *lockrouter.Options) error {
+	switch l.Store {
+	case config.StoreZooKeeper:
+		z := &l.ZooKeeper
+		retries := z.ConnectionRetries
+		if retries == 0 {
+			retries = -1
+		}
+		k, err := zookeeper.New(zookeeper.Options{Servers: z.Servers, Root: z.Root, SessionTimeout: z.SessionTimeout.Std(), Retries: retries,
+			RetryDelay: z.ConnectionDelay.Std(), Foreground: z.Prefixes.Foreground, Background: z.Prefixes.Background,
+			Lapsed: a.metrics.LeasesLapsed, Log: a.log})
+		if err != nil {
+			return err
+		}
+		o.Keeper, o.Ability = k, zookeeper.Ability()
+		a.atEnd = append(a.atEnd, k.Close)
+	case config.StoreMemcached:
+		m := &l.Memcached
+		k := memcached.New(memcached.Options{Servers: m.Servers, Prefix: m.Prefix, Timeout: m.Timeout.Std(), Delay: m.Delay.Std()})
+		o.Keeper, o.Ability = k, memcached.Ability()
+		a.atEnd = append(a.atEnd, k.Close)
+	default:
+		store := a.lockDocuments(l)
+		o.Store, o.Gates, o.Enforces = store, store, a.enforces
+	}
 	return nil
 }
 

@@ -51,21 +51,7 @@ func start() *Config {
 		},
 		Identity: Identity{Fields: []string{}, Parameters: []string{}},
 		Learning: Learning{Clients: ClientsHashed},
-		Locks: Locks{
-			Path:  "/_lock",
-			Store: StoreEngine,
-			Memcached: Memcached{Servers: []string{}, Prefix: "optimist-", Timeout: unit.Duration(500 * time.Millisecond),
-				Delay: unit.Duration(50 * time.Millisecond)},
-			Index:    "optimist-locks",
-			Scripts:  ScriptsAuto,
-			TTL:      unit.Duration(30 * time.Second),
-			MaxTTL:   unit.Duration(24 * time.Hour),
-			Wait:     Wait{Foreground: unit.Duration(2 * time.Second), Background: unit.Duration(2 * time.Second), Max: unit.Duration(time.Hour)},
-			Overtake: 16,
-			Chain:    15,
-			TreeSize: 20_000,
-			Compat:   Compat{Type: "lock", TTL: unit.Duration(time.Minute)},
-		},
+		Locks:    startLocks(),
 		DeadLetters: DeadLetters{
 			Sink:      SinkEngine,
 			Index:     "optimist-dead-letters",
@@ -81,6 +67,26 @@ func start() *Config {
 		Rules: []Rule{newRule("default")},
 
 		RuleFiles: []string{},
+	}
+}
+
+func startLocks() Locks {
+	return Locks{
+		Path:  "/_lock",
+		Store: StoreEngine,
+		ZooKeeper: ZooKeeper{Servers: []string{}, Root: "/optimist", SessionTimeout: unit.Duration(5 * time.Second), ConnectionRetries: 5,
+			ConnectionDelay: unit.Duration(time.Second), Prefixes: Prefixes{Foreground: "A", Background: "B"}},
+		Memcached: Memcached{Servers: []string{}, Prefix: "optimist-", Timeout: unit.Duration(500 * time.Millisecond),
+			Delay: unit.Duration(50 * time.Millisecond)},
+		Index:    "optimist-locks",
+		Scripts:  ScriptsAuto,
+		TTL:      unit.Duration(30 * time.Second),
+		MaxTTL:   unit.Duration(24 * time.Hour),
+		Wait:     Wait{Foreground: unit.Duration(2 * time.Second), Background: unit.Duration(2 * time.Second), Max: unit.Duration(time.Hour)},
+		Overtake: 16,
+		Chain:    15,
+		TreeSize: 20_000,
+		Compat:   Compat{Type: "lock", TTL: unit.Duration(time.Minute)},
 	}
 }
 

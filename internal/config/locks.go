@@ -2,6 +2,7 @@ package config
 
 import (
 	"net"
+	"path"
 	"strings"
 
 	"optimist/internal/unit"
@@ -15,9 +16,12 @@ type Locks struct {
 	// engine.
 	Path string `json:"path"`
 
-	// Store is what the locks are kept in: engine (default) or memcached. memcached is best effort, and has no queue, no
-	// trees and no list of locks: requests for them get a 400. All proxies need the same store.
+	// Store is what the locks are kept in: engine (default), zookeeper or memcached. The last two have no trees and no list
+	// of locks: requests for them get a 400. memcached is best effort, and has no queue. All proxies need the same store.
 	Store LockStore `json:"store"`
+
+	// ZooKeeper is where ZooKeeper is, for store: zookeeper.
+	ZooKeeper ZooKeeper `json:"zookeeper"`
 
 	// Memcached is where memcached is, for store: memcached.
 	Memcached Memcached `json:"memcached"`
@@ -89,6 +93,39 @@ type Wait struct {
 	Max unit.Duration `json:"max"`
 }
 
+// ZooKeeper is one ensemble. optimist logs in nowhere: whoever reaches ZooKeeper can see the locks, and remove them.
+type ZooKeeper struct {
+	// Servers are its addresses: host:port.
+	Servers []string `json:"servers"`
+
+	// Root is the node below which the locks are. optimist makes it. Default /optimist. All proxies need the same one.
+	Root string `json:"root"`
+
+	// SessionTimeout is how long ZooKeeper waits for a proxy that it doesn't hear of, until the proxy's locks are free.
+	// Default 5s. No lease is promised for longer: the answer to a request for a longer one says how long it is. The
+	// ensemble has bounds of its own (minSessionTimeout, maxSessionTimeout).
+	SessionTimeout unit.Duration `json:"session_timeout" min:"100ms" max:"1h"`
+
+	// ConnectionRetries is how often optimist tries again if there is no connection. Default 5. Then the request for the
+	// lock gets a 503.
+	ConnectionRetries int `json:"connection_retries" min:"0" max:"1000"`
+
+	// ConnectionDelay is the time between two of these tries. Default 1s.
+	ConnectionDelay unit.Duration `json:"connection_delay" min:"1ms"`
+
+	// Prefixes begin the names of the nodes of the two classes.
+	Prefixes Prefixes `json:"prefixes"`
+}
+
+// Prefixes are one for each class. The foreground's has to come before the background's in the alphabet.
+type Prefixes struct {
+	// Foreground is for requests without a priority, or with `priority: foreground`. Default A.
+	Foreground string `json:"foreground"`
+
+	// Background is for requests with `priority: background`. Default B.
+	Background string `json:"background"`
+}
+
 // Memcached is one memcached, or several that share the locks by their names. Danger: a lock that memcached evicts, or
 // loses with a restart, is free while its holder works. Start memcached with `-M`, so that it doesn't evict.
 type Memcached struct {
@@ -111,10 +148,11 @@ type LockStore string
 // The values of LockStore.
 const (
 	StoreEngine    LockStore = "engine"
+	StoreZooKeeper LockStore = "zookeeper"
 	StoreMemcached LockStore = "memcached"
 )
 
-func (LockStore) choices() []string { return []string{"engine", "memcached"} }
+func (LockStore) choices() []string { return []string{"engine", "zookeeper", "memcached"} }
 
 // Scripts is whether locks use the engine's scripts.
 type Scripts string
@@ -158,6 +196,8 @@ func (v *validator) lockStore(l *Locks) {
 		v.fail("locks.compat.index", "the Definitive Guide's locks need locks.store: engine, not %s", l.Store)
 	}
 	v.servers(memcached, string(StoreMemcached), l.Store == StoreMemcached, l.Memcached.Servers)
+	v.servers("locks.zookeeper", string(StoreZooKeeper), l.Store == StoreZooKeeper, l.ZooKeeper.Servers)
+	v.zooKeeper(&l.ZooKeeper)
 	const longestPrefix = 64
 	odd := func(r rune) bool { return r <= ' ' || r > '~' }
 	if p := l.Memcached.Prefix; p == "" || len(p) > longestPrefix || strings.ContainsFunc(p, odd) {
@@ -165,11 +205,24 @@ func (v *validator) lockStore(l *Locks) {
 	}
 }
 
+func (v *validator) zooKeeper(z *ZooKeeper) {
+	if root := z.Root; !strings.HasPrefix(root, "/") || root != path.Clean(root) || root == "/" || strings.HasPrefix(root, "/zookeeper") ||
+		strings.ContainsFunc(root, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		v.fail("locks.zookeeper.root", "%q is not the path of a node for locks, as in /optimist", root)
+	}
+	if p := z.Prefixes; strings.Trim(p.Foreground, alphanumerics) != "" || strings.Trim(p.Background, alphanumerics) != "" ||
+		p.Foreground == "" || p.Foreground >= p.Background {
+		v.fail("locks.zookeeper.prefixes", "%q and %q are not two words of letters and digits, the first before the second in the alphabet",
+			p.Foreground, p.Background)
+	}
+}
+
 // servers checks the addresses of a store of locks.
 func (v *validator) servers(key, store string, used bool, list []string) {
+	port := map[string]int{string(StoreZooKeeper): 2181, string(StoreMemcached): 11211}
 	switch {
 	case used && len(list) == 0:
-		v.fail(key, "store: %s needs servers, as in servers: [\"%s1:11211\"]", store, store)
+		v.fail(key, "store: %s needs servers, as in servers: [\"%s1:%d\"]", store, store, port[store])
 	case !used && len(list) > 0:
 		v.warn(key, "it has no effect where locks.store isn't %s", store)
 	}

@@ -120,11 +120,18 @@ func prepare(ctx context.Context, kinds []engine.Kind, stdout io.Writer) error {
 	if len(kinds) < len(engine.All()) { // some that were named
 		return nil
 	}
-	dir, err := engine.PrepareKafka(ctx)
-	if err == nil {
-		fmt.Fprintf(stdout, "%-22s %s\n", "Kafka 4.1.0", dir)
+	others := []struct {
+		title   string
+		prepare func(context.Context) (string, error)
+	}{{"Kafka 4.1.0", engine.PrepareKafka}, {"ZooKeeper 3.9.3", engine.PrepareZooKeeper}}
+	for _, o := range others {
+		dir, err := o.prepare(ctx)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(stdout, "%-22s %s\n", o.title, dir)
 	}
-	return err
+	return nil
 }
 
 // start brings the engines up one after the other and returns their variables, and what stops those that are up, in any case.

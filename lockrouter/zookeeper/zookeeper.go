@@ -1,0 +1,375 @@
+// Package zookeeper gives out locks by ZooKeeper's own means: a request is a sequential ephemeral node below the lock's, and is told by a
+// watch on the one node before it when it may be next.
+//
+// All locks of a proxy are in the proxy's one session. So a lease is promised for no longer than a session lasts without its proxy: a proxy
+// that dies takes its locks with it then. The foreground always goes before the background, which may starve.
+package zookeeper
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"optimist/internal/hook"
+	"optimist/lockrouter"
+	"optimist/lockrouter/state"
+)
+
+// Options say where ZooKeeper is. Servers is required; zero values take the defaults that the fields name.
+type Options struct {
+	// Servers are host:port, of one ensemble.
+	Servers []string
+	// Root is the node below which locks are: /optimist.
+	Root string
+	// SessionTimeout is how long ZooKeeper waits for a proxy that it doesn't hear of: 5s. The ensemble may shorten or lengthen it.
+	SessionTimeout time.Duration
+	// Retries is how often a step is tried again that found no connection, RetryDelay apart: 5, 1s. Negative: never.
+	Retries    int
+	RetryDelay time.Duration
+	// Foreground and Background begin the names of nodes: A, B. The first must come before the second in the alphabet.
+	Foreground, Background string
+	// Lapsed is as in lockrouter.Events. Leases that ended because their proxy died aren't counted.
+	Lapsed hook.Func2[int, bool]
+	Log    *slog.Logger
+}
+
+// Keeper is a lockrouter.Keeper. It is safe for concurrent use; make it with New, and Close it.
+type Keeper struct {
+	o       Options
+	session *session
+	over    context.Context
+	close   context.CancelFunc
+	wg      sync.WaitGroup
+
+	mu     sync.Mutex
+	leases map[string]*held // of this proxy's session, by the path of their nodes
+	closed bool
+}
+
+// held is a lease that this proxy ends, if nobody renews it. A renewal without an answer may have been made or not: then there are two
+// ends.
+type held struct {
+	lock  lockrouter.Lock
+	ends  map[int64]time.Time // by holder.Until
+	timer *time.Timer
+}
+
+// first is the earliest of the ends.
+func (h *held) first() time.Time {
+	var first time.Time
+	for _, at := range h.ends {
+		if first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	return first
+}
+
+// Ability is what the Keeper can do.
+func Ability() lockrouter.Ability { return lockrouter.Ability{Store: "zookeeper"} }
+
+// New makes a Keeper. The servers may be away: it goes on to look for them.
+func New(o Options) (*Keeper, error) {
+	o.Root = cmp.Or(strings.TrimSuffix(o.Root, "/"), "/optimist")
+	o.SessionTimeout = cmp.Or(max(o.SessionTimeout, 0), 5*time.Second)
+	o.RetryDelay = cmp.Or(max(o.RetryDelay, 0), time.Second)
+	o.Retries = max(cmp.Or(o.Retries, 5), 0)
+	o.Foreground, o.Background = cmp.Or(o.Foreground, "A"), cmp.Or(o.Background, "B")
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	k := &Keeper{o: o, leases: map[string]*held{}}
+	k.over, k.close = context.WithCancel(context.Background())
+	var err error
+	k.session, err = dial(&o)
+	return k, err
+}
+
+// Close ends the session. ZooKeeper keeps its nodes for the session's time, if this proxy has given out leases that haven't ended: their
+// holders count on them. Call it when nobody waits any more.
+func (k *Keeper) Close() {
+	k.mu.Lock()
+	k.closed = true
+	for _, h := range k.leases {
+		h.timer.Stop()
+	}
+	leases := len(k.leases)
+	k.mu.Unlock()
+	defer time.AfterFunc(time.Second, k.close).Stop()
+	k.wg.Wait()
+	k.close()
+	k.session.end(leases > 0)
+}
+
+// errAgain has a step begin anew: what it was decided by has changed.
+var errAgain = errors.New("the lock has changed")
+
+// attempt tries a step, and again if the lock has changed meanwhile, or, as often as Options says, if there was no connection. A step looks
+// first what there is: so it finds what a try without an answer has done.
+func (k *Keeper) attempt(ctx context.Context, step func(ctx context.Context) error) error {
+	for lost := 0; ; {
+		err := step(ctx)
+		switch {
+		case errors.Is(err, errAgain):
+		case !errors.Is(err, lockrouter.ErrStore) || lost >= k.o.Retries || !pause(ctx, k.o.RetryDelay):
+			return err
+		default:
+			lost++
+		}
+	}
+}
+
+// pause waits, and reports whether it is worth to go on.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Acquire queues, and waits until the lock is free and nobody comes before.
+func (k *Keeper) Acquire(ctx context.Context, c *lockrouter.Claim) (*lockrouter.Lease, error) {
+	w := &waiter{k: k, c: c, began: time.Now(), name: k.newName(c.Class)}
+	l, err := w.acquire(ctx)
+	if l == nil || l.Reentered {
+		w.leave(errors.Is(err, lockrouter.ErrStore))
+	}
+	return l, err
+}
+
+// within bounds how long a request goes on without a connection.
+func (k *Keeper) within(ctx context.Context, least time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, max(least, k.o.SessionTimeout, time.Duration(k.o.Retries)*k.o.RetryDelay))
+}
+
+// Renew makes the lease begin anew. If another proxy has given it out, its node moves to the session of this one.
+func (k *Keeper) Renew(ctx context.Context, c *lockrouter.Claim) (l *lockrouter.Lease, err error) {
+	ctx, cancel := k.within(ctx, 0)
+	defer cancel()
+	err = k.attempt(ctx, func(ctx context.Context) error {
+		v, err := k.mine(ctx, c)
+		if errors.Is(err, errReleased) {
+			return lockrouter.Refuse(c.Lock, state.Expired)
+		}
+		if err == nil {
+			l, err = k.extend(ctx, c, v)
+		}
+		return err
+	})
+	return l, err
+}
+
+// extend makes the lease of the holder begin anew.
+func (k *Keeper) extend(ctx context.Context, c *lockrouter.Claim, v *view) (*lockrouter.Lease, error) {
+	next, h := v.top, *v.top.Holder
+	next.Holder = &h
+	h.TTL = cmp.Or(c.TTL.Milliseconds(), h.TTL)
+	h.Note = cmp.Or(c.Note, h.Note)
+	path := v.parent + "/" + h.Node
+	_, at, err := k.session.read(ctx, path)
+	switch {
+	case err != nil:
+		return nil, err
+	case at == nil:
+		return nil, errAgain
+	}
+	h.Until = k.keep(path, c.Lock, &h)
+	ops := []any{&zk.SetDataRequest{Path: v.parent, Data: next.bytes(), Version: v.version}}
+	if at.EphemeralOwner != k.session.id() {
+		ops = append(ops, &zk.DeleteRequest{Path: path, Version: -1},
+			&zk.CreateRequest{Path: path, Data: h.bytes(), Acl: zk.WorldACL(zk.PermAll), Flags: zk.FlagEphemeral})
+	} else {
+		ops = append(ops, &zk.SetDataRequest{Path: path, Data: h.bytes(), Version: -1})
+	}
+	if err := k.session.multi(ctx, ops...); err != nil {
+		return nil, err
+	}
+	k.kept(path, h.Until)
+	return k.lease(&h), nil
+}
+
+// lease is what a holder is told. The lease is promised for no longer than ZooKeeper keeps the session of a proxy that has died.
+func (k *Keeper) lease(h *holder) *lockrouter.Lease {
+	left := min(time.Duration(h.TTL)*time.Millisecond, k.session.timeout())
+	return lockrouter.NewLease(h.Owner, h.Note, h.Token, time.UnixMilli(h.Since), left)
+}
+
+// Release ends the lease, and notes its token, so that the release can be repeated.
+func (k *Keeper) Release(ctx context.Context, c *lockrouter.Claim) error {
+	ctx, cancel := k.within(ctx, 0)
+	defer cancel()
+	return k.attempt(ctx, func(ctx context.Context) error {
+		v, err := k.mine(ctx, c)
+		switch {
+		case errors.Is(err, errReleased):
+			return nil
+		case err != nil:
+			return err
+		}
+		return k.free(ctx, v, true)
+	})
+}
+
+// free takes the holder's node away.
+func (k *Keeper) free(ctx context.Context, v *view, released bool) error {
+	next, path := v.top, v.parent+"/"+v.top.Holder.Node
+	if released {
+		next.freed(v.top.Holder.Token)
+	}
+	next.Holder = nil
+	err := k.session.multi(ctx, &zk.SetDataRequest{Path: v.parent, Data: next.bytes(), Version: v.version},
+		&zk.DeleteRequest{Path: path, Version: -1})
+	if err == nil {
+		k.forget(path)
+	}
+	return err
+}
+
+// errReleased reports that the lease of a token was released before.
+var errReleased = errors.New("the lease was released")
+
+// mine looks at a lock whose holder has to be a claim's owner with its token.
+func (k *Keeper) mine(ctx context.Context, c *lockrouter.Claim) (*view, error) {
+	v, err := k.look(ctx, c.Lock)
+	if err != nil {
+		return nil, err
+	}
+	verdict := state.Expired
+	switch h := v.holder(); {
+	case v.top.Last == 0:
+		verdict = state.Missing
+	case h != nil && h.Token == c.Token && h.Owner == c.Owner:
+		return v, nil
+	case c.Token != 0 && v.top.wasFreed(c.Token):
+		return nil, errReleased
+	case h == nil && c.Token == 0:
+		verdict = state.Missing
+	case h != nil && h.Owner != c.Owner && (h.Token == c.Token || c.Token == 0):
+		verdict = state.NotOwner
+	case c.Token == 0:
+		verdict = state.NoToken
+	}
+	return nil, lockrouter.Refuse(c.Lock, verdict)
+}
+
+// Look reads who has the lock. How much is left of the lease is told by two proxies' clocks.
+func (k *Keeper) Look(ctx context.Context, lock lockrouter.Lock) (l *lockrouter.Lease, err error) {
+	ctx, cancel := k.within(ctx, 0)
+	defer cancel()
+	err = k.attempt(ctx, func(ctx context.Context) error {
+		v, err := k.look(ctx, lock)
+		if err != nil {
+			return err
+		}
+		if h := v.holder(); h != nil {
+			waiting := int64(len(v.queue))
+			l = lockrouter.NewLease(h.Owner, h.Note, h.Token, time.UnixMilli(h.Since), time.Until(time.UnixMilli(h.Until)))
+			l.Waiting = &waiting
+		}
+		return nil
+	})
+	return l, err
+}
+
+// keep has a lease end after its time from now on, and gives that time in ms by the clock. kept says that it was written.
+func (k *Keeper) keep(path string, lock lockrouter.Lock, l *holder) (until int64) {
+	now := time.Now()
+	ttl := time.Duration(l.TTL) * time.Millisecond
+	until = now.Add(ttl).UnixMilli()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		return until
+	}
+	h := k.leases[path]
+	if h == nil {
+		h = &held{lock: lock, ends: map[int64]time.Time{}}
+		h.timer = time.AfterFunc(ttl, func() { k.lapse(path, h) })
+		k.leases[path] = h
+	}
+	h.ends[until] = now.Add(ttl)
+	h.timer.Reset(time.Until(h.first()))
+	return until
+}
+
+// kept forgets all ends of a lease but one.
+func (k *Keeper) kept(path string, until int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if h := k.leases[path]; h != nil && !h.ends[until].IsZero() {
+		h.ends = map[int64]time.Time{until: h.ends[until]}
+		h.timer.Reset(time.Until(h.ends[until]))
+	}
+}
+
+// forget ends the watch over a lease that has ended.
+func (k *Keeper) forget(path string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if h := k.leases[path]; h != nil {
+		h.timer.Stop()
+		delete(k.leases, path)
+	}
+}
+
+// lapse ends a lease that nobody has renewed. If there is no connection, it tries until there is one, or another session.
+func (k *Keeper) lapse(path string, h *held) {
+	k.mu.Lock()
+	if k.closed || k.leases[path] != h {
+		k.mu.Unlock()
+		return
+	}
+	k.wg.Add(1)
+	k.mu.Unlock()
+	defer k.wg.Done()
+	again := time.Duration(0)
+	err := k.attempt(k.over, func(ctx context.Context) (err error) {
+		again, err = k.end(ctx, path, h)
+		return err
+	})
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case k.leases[path] != h || k.closed:
+	case err != nil:
+		h.timer.Reset(k.o.RetryDelay)
+	case again > 0:
+		h.timer.Reset(again)
+	default:
+		delete(k.leases, path)
+	}
+}
+
+// end frees a lock, if its lease is over. again is when it will be, if it isn't; 0 if it isn't this proxy's to end any more.
+func (k *Keeper) end(ctx context.Context, path string, h *held) (again time.Duration, err error) {
+	v, err := k.look(ctx, h.lock)
+	if err != nil {
+		return 0, err
+	}
+	_, at, err := k.session.read(ctx, path)
+	now := v.holder()
+	if err != nil || at == nil || now == nil || v.parent+"/"+now.Node != path || at.EphemeralOwner != k.session.id() {
+		return 0, err
+	}
+	k.mu.Lock()
+	until, ours := h.ends[now.Until]
+	k.mu.Unlock()
+	if !ours { // nobody else writes the lease while it is in this session
+		return time.Duration(now.TTL) * time.Millisecond, nil
+	}
+	if left := time.Until(until); left > 0 {
+		return left, nil
+	}
+	if err = k.free(ctx, v, false); err == nil {
+		k.o.Lapsed.Call(1, false)
+	}
+	return 0, err
+}
