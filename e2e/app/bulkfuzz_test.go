@@ -42,6 +42,9 @@ func (m *maker) rarely(n int, of ...string) string {
 	return m.pick(of...)
 }
 
+// breaks is true for one of n bulks of items that it is asked for: what breaks one item refuses the whole.
+func (m *maker) breaks(n int) bool { return m.IntN(n*m.most/2) == 0 }
+
 func (m *maker) document() string {
 	return m.pick(`{"a":1}`, `{"a":1.50,"b":[1,2]}`, `{ "t" : "ü\u00e9" }`, `{}`, `{"n":9007199254740993}`, fmt.Sprintf(`{"a":%d}`, m.IntN(9)), `{"o":{"c":null}}`) +
 		m.rarely(60, "x", " ", "\t", "}")
@@ -68,13 +71,20 @@ func (m *maker) action(verb string) string {
 		}
 	}
 	add(m.rarely(3, `"_index":"shop"`, `"_index":"store"`, `"_index":"other"`, `"_index":null`, `"_index":"no/t"`))
-	if id := m.pick(`"_id":"1"`, `"_id":"2"`, `"_id":"3"`, `"_id":"\u00fc/4"`, `"_id":5`, `"_id":"6","routing":"r"`); verb == "update" || verb == "delete" || m.IntN(6) > 0 {
+	id := m.pick(`"_id":"1"`, `"_id":"2"`, `"_id":"3"`, `"_id":"\u00fc/4"`, `"_id":5`, `"_id":"6","routing":"r"`)
+	if verb == "update" || verb == "delete" || m.IntN(6) > 0 {
 		add(id)
 	}
-	add(m.rarely(8, `"routing":null`))
-	add(m.rarely(12, `"if_seq_no":1000000,"if_primary_term":1`, `"version":4,"version_type":"external"`, `"if_seq_no":1`))
+	if id != `"_id":"6","routing":"r"` || m.breaks(8) { // the engines refuse a member that is there twice
+		add(m.rarely(8, `"routing":null`))
+	}
+	if verb == "index" || verb == "delete" || m.breaks(12) { // of the others they may refuse the bulk for it
+		add(m.rarely(12, `"if_seq_no":1000000,"if_primary_term":1`, `"version":4,"version_type":"external"`))
+	}
 	add(m.rarely(30, `"require_alias":true`, `"require_alias":false`, `"pipeline":"none"`, `"pipeline":"_none"`, `"_source":true`))
-	add(m.rarely(200, `"colour":1`, `"pipeline":[]`, `"op_type":"create"`))
+	if m.breaks(20) {
+		add(m.pick(`"if_seq_no":1`, `"colour":1`, `"pipeline":[]`, `"op_type":"create"`))
+	}
 	if verb == "update" {
 		add(m.rarely(5, `"retry_on_conflict":2`))
 	}
@@ -120,7 +130,8 @@ type comparison struct {
 	*testing.T
 	of    [2]side
 	trail []string
-	// windows says that what goes directly is asked first: a bulk that breaks has been written up to there where it goes in windows.
+	// windows says that what is refused directly isn't sent through optimist: a bulk that breaks has been written up to there where it goes
+	// in windows.
 	windows bool
 }
 
@@ -144,7 +155,7 @@ func (c *comparison) ask(method, target, body string) (direct, proxied answer) {
 		if c.windows { // which are refreshed together, at the end
 			a.body = strings.ReplaceAll(a.body, `"forced_refresh":true,`, "")
 		}
-		if got[k] = a; c.windows && a.status >= 400 && method == http.MethodPost {
+		if got[k] = a; k == 0 && c.windows && a.status >= 400 && method == http.MethodPost {
 			return a, a
 		}
 	}
@@ -164,7 +175,7 @@ func (c *comparison) same(method, target, body string) {
 // TestRandomBulksAreWhatTheyAreWithoutOptimist sends the same bulks directly and through optimist: of a client that has read nothing, and of
 // one that reads documents before it writes. While nobody else writes, the answers and the documents are equal.
 func TestRandomBulksAreWhatTheyAreWithoutOptimist(t *testing.T) {
-	engine.Long(t) // an answer differs in some run of ten, for a reason that isn't found yet
+	engine.Long(t) // two thousand bulks an engine
 	eachTarget(t, func(t *testing.T, e target) {
 		for name, w := range map[string]struct {
 			config string
@@ -205,6 +216,12 @@ func (c *comparison) compare(m *maker, reads bool, bulks int) {
 			}
 		}
 		target, text := m.target(), m.bulk()
+		if strings.Contains(target, "filter_path") { // which leaves no name by which each could find these
+			text = strings.ReplaceAll(text, "no/t", "other")
+		}
+		if strings.Contains(text, `"delete":{"_index":"other"`) { // a delete that goes first doesn't find an index that its bulk makes
+			c.ask("PUT", "/other", "")
+		}
 		c.same("POST", target, text)
 		c.trail = append(c.trail, target+"\n"+text)
 		if n%10 > 0 {

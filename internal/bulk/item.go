@@ -64,6 +64,9 @@ type Reader struct {
 	Defaults
 	// More says that the text is followed by more, so that an item that it breaks off in isn't unreadable: Next stops before it.
 	More bool
+	// Lenient has an action that some engines take, and others refuse, be an Odd item, which the engine decides about. It is for a bulk of
+	// which nobody holds the whole: that can't be left to the engine any more once items of it have been written.
+	Lenient bool
 
 	text []byte
 	read int // items
@@ -199,22 +202,20 @@ func cutLine(text []byte) (line, rest []byte, ended bool) {
 var verbs = map[string]api.Kind{"index": api.Index, "create": api.Create, "update": api.Update, "delete": api.Delete}
 
 func (it *Item) readAction(line []byte, r *Reader) error {
-	if !jsontext.Valid(line) || !utf8.Valid(line) {
-		return ErrUnreadable
-	}
-	action := jsontext.Scan(line)
-	if !action.IsObject() || !action.Next() {
-		return ErrUnreadable
+	action, whole := scanAction(line)
+	if !whole && r.Lenient {
+		it.Odd = true
+		action, whole = scanAction(firstAction(line))
 	}
 	known := false
-	it.Verb = string(action.Name())
-	if it.Kind, known = verbs[it.Verb]; !known {
+	if whole {
+		it.Verb = string(action.Name())
+		it.Kind, known = verbs[it.Verb]
+	}
+	if !known {
 		return ErrUnreadable
 	}
 	meta := action.Text()
-	if action.Comma >= 0 || meta[0] != '{' {
-		return ErrUnreadable
-	}
 	it.meta = action.Value + 1
 	it.Index, it.Type, it.Routing = r.Index, r.Type, r.Routing
 	var room [maxMembers]string
@@ -233,31 +234,50 @@ func (it *Item) readAction(line []byte, r *Reader) error {
 	return it.complete(r)
 }
 
+// scanAction returns a Scanner at the only member of an action. whole is false where the line isn't an object with one member, itself an
+// object.
+func scanAction(line []byte) (action jsontext.Scanner, whole bool) {
+	if !jsontext.Valid(line) || !utf8.Valid(line) {
+		return action, false
+	}
+	action = jsontext.Scan(line)
+	return action, action.IsObject() && action.Next() && action.Comma < 0 && action.Text()[0] == '{'
+}
+
+// firstAction is what OpenSearch, and Elasticsearch before 8, read of a line that doesn't end with its action: its first member. nil if it
+// doesn't begin with one.
+func firstAction(line []byte) []byte {
+	d := json.NewDecoder(bytes.NewReader(line))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return nil
+	}
+	if _, err := d.Token(); err != nil { // its name
+		return nil
+	}
+	var meta json.RawMessage
+	if d.Decode(&meta) != nil {
+		return nil
+	}
+	return append(bytes.Clone(line[:d.InputOffset()]), '}')
+}
+
 // maxMembers is more than an action can have that names none twice.
 const maxMembers = 32
 
 // readMember reads what an action says of its document. It reports false for what this package doesn't know.
 func (it *Item) readMember(name string, v gjson.Result) bool {
-	switch name {
-	case "dynamic_templates", "require_data_stream", "list_executed_pipelines", "_source":
-		if name == "_source" && v.Type != gjson.JSON {
-			it.ownSource = true
-			it.addParam(name, v.String())
-			return true
-		}
-		it.rest = append(gjson.AppendJSONString(append(it.rest, ','), name), ':')
-		it.rest = append(it.rest, v.Raw...)
+	if it.readRest(name, v) {
 		return true
 	}
-	if v.Type != gjson.String && v.Type != gjson.Number && !v.IsBool() {
+	text, simple := textOf(v)
+	if !simple {
 		return false
 	}
-	text := v.String()
-	if v.Type == gjson.Number {
-		text = v.Raw
-	}
-	if strings.ContainsRune(text, utf8.RuneError) {
-		return false // half of a surrogate pair, perhaps, which the engine may read otherwise
+	if strings.ContainsRune(text, utf8.RuneError) { // half of a surrogate pair, perhaps, which the engine may read otherwise
+		if name != "_id" && name != "routing" {
+			return false
+		}
+		it.Odd = true
 	}
 	switch name {
 	case "_index":
@@ -266,7 +286,7 @@ func (it *Item) readMember(name string, v gjson.Result) bool {
 		it.Type = text
 	case "_id":
 		it.ID = text
-		it.Odd = text == "" // else the engine makes one
+		it.Odd = it.Odd || text == "" // else the engine makes one
 	case "routing", "_routing":
 		it.Routing = text
 	case "op_type":
@@ -286,6 +306,31 @@ func (it *Item) readMember(name string, v gjson.Result) bool {
 	default:
 		return false
 	}
+	return true
+}
+
+// textOf is a member's value, as it is written where it is a number. simple is false for an array, an object, and null.
+func textOf(v gjson.Result) (text string, simple bool) {
+	if v.Type == gjson.Number {
+		return v.Raw, true
+	}
+	return v.String(), v.Type == gjson.String || v.IsBool()
+}
+
+// readRest reads what only a bulk can say, or says otherwise. It reports false for all else.
+func (it *Item) readRest(name string, v gjson.Result) bool {
+	switch {
+	case name == "_source" && v.Type != gjson.JSON:
+		it.ownSource = true
+		it.addParam(name, v.String())
+		return true
+	case name == "_source", name == "dynamic_templates", name == "require_data_stream", name == "list_executed_pipelines":
+	case name == "pipeline" && it.Kind == api.Update && v.Type != gjson.JSON: // see shared
+	default:
+		return false
+	}
+	it.rest = append(gjson.AppendJSONString(append(it.rest, ','), name), ':')
+	it.rest = append(it.rest, v.Raw...)
 	return true
 }
 
@@ -318,8 +363,11 @@ func (it *Item) complete(r *Reader) error {
 		it.addParam("routing", it.Routing)
 	}
 	own, names := it.params, shared[:]
-	if it.Kind == api.Delete {
+	switch it.Kind {
+	case api.Delete:
 		names = ofAll[:]
+	case api.Update: // what it changes goes through no pipeline
+		names = shared[1:]
 	}
 	for _, name := range names {
 		if _, given := uri.Param(own, name); given {
@@ -345,7 +393,9 @@ func (it *Item) misguarded() bool {
 	return seqNo != term || creates || seqNo && it.Retries || version && it.Verb == "update"
 }
 
-// shared are the parameters of a bulk that count for all its items that don't say otherwise; those of ofAll for deletes, too.
+// shared are the parameters of a bulk that count for all its items that don't say otherwise, the pipeline first. Those of ofAll
+// count for deletes, too. The engines run no pipeline over what an update changes, only over a document that it makes, if at all.
+// If an update's pipeline counted, what the engine stores would be taken for something that the client hasn't sent.
 var (
 	shared = [...]string{"pipeline", "require_alias", "_source", "_source_includes", "_source_excludes", "refresh", "timeout",
 		"wait_for_active_shards"}

@@ -37,6 +37,8 @@ func TestItemsBecomeRequests(t *testing.T) {
 		{`{"index":{"_id":"1","version":3,"version_type":"external"}}|{}|`, "PUT", "/shop/_doc/1?version=3&version_type=external", api.Index, shop},
 		{`{"index":{"_id":"1","op_type":"create"}}|{}|`, "PUT", "/shop/_create/1", api.Create, shop},
 		{`{"create":{"_id":"1","require_alias":true}}|{}|`, "PUT", "/shop/_create/1?require_alias=true", api.Create, shop},
+		{`{"update":{"_id":"1","pipeline":"p"}}|{"doc":{}}|`, "POST", "/shop/_update/1", api.Update, Defaults{Index: "shop", Params: []byte("pipeline=q")}},
+		{`{"update":{"_id":"1","pipeline":"p"}}|{"doc":{},"upsert":{}}|`, "POST", "/shop/_update/1", api.Update, shop},
 		{`{"update":{"_id":"1","retry_on_conflict":3}}|{"doc":{}}|`, "POST", "/shop/_update/1?retry_on_conflict=3", api.Update, shop},
 		{`{"delete":{"_id":"1"}}|`, "DELETE", "/shop/_doc/1", api.Delete, shop},
 		{`{"index":{}}|{}|`, "POST", "/shop/_doc", api.IndexAuto, shop},
@@ -86,11 +88,38 @@ func TestAnOddItemIsLeftToTheEngineByItself(t *testing.T) {
 	for text, odd := range map[string]bool{
 		`{"index":{"_id":"1"}}||`: true, `{"create":{"_id":"1"}}|7|`: true, `{"index":{"_id":""}}|{}|`: true, `{"index":{"_id":null,"routing":null}}|{}|`: false,
 		`|   |{"index":{"_id":"1"}}| {}|`: false, `{"index":{"_id":"1","op_type":"x"}}|{}|`: false, `{"update":{"_id":"1"}}|{"doc":{}}x|`: false,
-		`{"index":{"if_seq_no":1,"if_primary_term":1}}|{}|`: true,
+		`{"index":{"if_seq_no":1,"if_primary_term":1}}|{}|`: true, `{"index":{"_id":"\ud800"}}|{}|`: true,
 	} {
 		items, err := readAll(strings.ReplaceAll(text, "|", "\n"), Defaults{Index: "shop"})
 		if err != nil || len(items) != 1 || items[0].Odd != odd || items[0].Routing != "" {
 			t.Errorf("%s: %+v, %v", text, items, err)
+		}
+	}
+}
+
+// Elasticsearch 9 refuses a bulk with such a line, OpenSearch and Elasticsearch 7 take it. Where nobody holds the bulk, it can't be left to
+// the engine as a whole.
+func TestWhatStandsBehindAnActionIsLeftToTheEngine(t *testing.T) {
+	for _, line := range []string{
+		`{"index":{"_id":"1"}}x`, `{"index":{"_id":"1"}},`, `{"index":{"_id":"1"}} {"a":1}`, `{"index":{"_id":"1"},"x":1}`, `{"index":{"_id":"1"}`,
+		"{\"index\":{\"_id\":\"1\"}}\xff",
+	} {
+		text := line + "\n{}\n"
+		if _, err := readAll(text, Defaults{Index: "shop"}); !errors.Is(err, ErrUnreadable) {
+			t.Errorf("%s: %v", line, err)
+		}
+		r := NewReader([]byte(text), Defaults{Index: "shop"})
+		r.Lenient = true
+		it, ok, err := r.Next()
+		if err != nil || !ok || !it.Odd || it.ID != "1" || string(it.Text) != text || string(it.Source) != "{}" {
+			t.Errorf("%s: %+v, %v", line, it, err)
+		}
+	}
+	for _, line := range []string{`{"index":{"_id":"1"`, `{"index":7}x`, `[{"index":{}}]`, `{"index":{"_id":"1","_id":"2"}}x`, `{"put":{}}x`, `{}x`, `x`, `{"index"`} {
+		r := NewReader([]byte(line+"\n{}\n"), Defaults{Index: "shop"})
+		r.Lenient = true
+		if it, _, err := r.Next(); !errors.Is(err, ErrUnreadable) {
+			t.Errorf("%s: %+v, %v", line, it, err)
 		}
 	}
 }

@@ -142,7 +142,7 @@ func (s *stream) next() (*items, error) {
 		}
 		b := s.i.newItems(s.r, min(windowItems, len(s.text)/256+1))
 		reader := bulk.NewReader(s.text, s.d)
-		reader.More = !s.ended
+		reader.More, reader.Lenient = !s.ended, true
 		err := b.read(reader, windowItems)
 		if err != nil && (s.in.keeps || len(b.all) == 0) {
 			return nil, err // of the first window nothing has been sent: the engine gets the bulk as it is
@@ -240,7 +240,9 @@ func (s *stream) keep(element []byte) error {
 
 // large deals with an item that is larger than what may be held: it goes as it is, by itself, unless a rule refuses items of bulks.
 func (s *stream) large() error {
-	it, ok, err := bulk.NewReader(s.text, s.d).Action()
+	reader := bulk.NewReader(s.text, s.d)
+	reader.Lenient = true
+	it, ok, err := reader.Action()
 	if err != nil || !ok {
 		return bulk.ErrUnreadable
 	}
