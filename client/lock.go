@@ -46,7 +46,15 @@ type LockOptions struct {
 	Shared bool
 	// Note is told to those that wait.
 	Note string
+	// Retries is how often the lock is asked for again while somebody else has it, Delay apart (default 100 ms). Then Wait doesn't count: no
+	// request waits in the queue. It is for what has to be done between two tries, and for stores without a queue.
+	Retries int
+	Delay   time.Duration
+	// Between is called before each of these tries, with its number from 1 on. Its error is DoInLock's. It may be nil.
+	Between func(ctx context.Context, try int) error
 }
+
+const defaultDelay = 100 * time.Millisecond
 
 const defaultTTL = 30 * time.Second
 
@@ -118,7 +126,7 @@ type holding struct {
 func (h *holding) acquire(ctx context.Context, o *LockOptions) error {
 	q := url.Values{"owner": {h.owner}, "ttl": {milliseconds(h.ttl)}}
 	switch {
-	case o.Wait < 0:
+	case o.Wait < 0, o.Retries > 0:
 		q.Set("wait", "0")
 	case o.Wait > 0:
 		q.Set("wait", milliseconds(o.Wait))
@@ -132,7 +140,39 @@ func (h *holding) acquire(ctx context.Context, o *LockOptions) error {
 	if o.Shared {
 		q.Set("mode", "shared")
 	}
-	return h.ask(ctx, q)
+	err := h.ask(ctx, q)
+	for try := 1; try <= o.Retries && isHeld(err); try++ {
+		if err := between(ctx, o, try); err != nil {
+			return err
+		}
+		err = h.ask(ctx, q)
+	}
+	return err
+}
+
+// isHeld reports whether somebody else has the lock.
+func isHeld(err error) bool {
+	var refused *Error
+	return errors.As(err, &refused) && refused.Type == "lock_held"
+}
+
+// between waits for the next try, and calls what has to be done before it.
+func between(ctx context.Context, o *LockOptions, try int) error {
+	delay := o.Delay
+	if delay <= 0 {
+		delay = defaultDelay
+	}
+	t := time.NewTimer(delay)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if o.Between == nil {
+		return nil
+	}
+	return o.Between(ctx, try)
 }
 
 // milliseconds is a duration as optimist reads it.
@@ -158,6 +198,8 @@ func (h *holding) ask(ctx context.Context, q url.Values) error {
 	if err := json.Unmarshal(a.body, &lease); err != nil || lease.Token == 0 {
 		return a.failure() // that isn't optimist
 	}
+	// A store of locks may give less than was asked for.
+	h.ttl = min(h.ttl, max(time.Duration(lease.ExpiresIn)*time.Millisecond, time.Millisecond))
 	h.token, h.until = lease.Token, sent.Add(time.Duration(lease.Waited+lease.ExpiresIn)*time.Millisecond)
 	return nil
 }

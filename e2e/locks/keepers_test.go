@@ -3,6 +3,8 @@ package locks_test
 import (
 	"context"
 	"fmt"
+	"net"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -235,5 +237,79 @@ func TestZooKeeperMayComeLater(t *testing.T) {
 	}
 	if again := ready("a"); again.Get("token").Int() != a.Get("token").Int() {
 		t.Errorf("the session has outlived the server, and its lock has not: %s, then %s", a, again)
+	}
+}
+
+// TestSystem4ContentservOnZooKeeper has the same clients on ZooKeeper itself; and ZooKeeper go away.
+func TestSystem4ContentservOnZooKeeper(t *testing.T) {
+	z := zooKeeper(t)
+	config := fmt.Sprintf("locks: {store: zookeeper, zookeeper: {servers: [%q], session_timeout: 1m, connection_retries: 0}, "+
+		"wait: {foreground: 20s, background: 300ms}}\n", z.Addr)
+	c := []client{{t, program(t, config).URL}, {t, program(t, config).URL}}
+	contentserv(t, c)
+	z.Kill()
+	c[0].do(503, "lock_store_unavailable", "PUT", "/products/_lock/doc/4711", `{"owner":"editor-1","wait":"0"}`)
+}
+
+// TestSystem5Coveo is best-effort locks on resources in memcached, in front of guarded writes.
+func TestSystem5Coveo(t *testing.T) {
+	config := fmt.Sprintf("locks: {store: memcached, memcached: {servers: [%q], timeout: 20s}}\n", memcached(t))
+	c := []client{{t, program(t, config).URL}, {t, program(t, config).URL}}
+	const mine, theirs = "host1-thread7-1700000000", "host2-thread1-1700000001"
+	resource := func(owner, more string) string {
+		return fmt.Sprintf(`{"owner":%q,"resource":["acme","source","7"]%s}`, owner, more)
+	}
+	held := c[0].do(201, "", "PUT", "/_lock/global", resource(mine, `,"ttl":"1m"`))
+	if !strings.Contains(held.body, `"store":"memcached","best_effort":true`) {
+		t.Error(held.body)
+	}
+	// Another list isn't the same resource.
+	c[1].do(201, "", "PUT", "/_lock/global", `{"owner":"x","resource":["acme","source/7"],"wait":"0"}`)
+	// A number of tries, then a failure to the caller.
+	c[1].do(409, "lock_wait_timeout", "PUT", "/_lock/global", resource(theirs, `,"delay":"10ms","max_retry":3`))
+	c[1].do(409, "lock_held", "PUT", "/_lock/global", resource(theirs, `,"max_retry":0`))
+	// Only the one who has it releases it.
+	c[1].do(403, "not_the_owner", "DELETE", fmt.Sprintf("%s?owner=%s&token=%d", held.Lock, theirs, held.Token), "")
+	got := make(chan reply, 1)
+	go func() {
+		r, _ := c[1].try(context.Background(), "PUT", "/_lock/global", resource(theirs, `,"delay":"10ms","max_retry":6000,"ttl":"1ms"`))
+		got <- r
+	}()
+	c[0].release(held.Lock, mine, held.Token)
+	if r := <-got; r.status != 201 || r.Token <= held.Token {
+		t.Errorf("%+v", r)
+	}
+	// Everything expires: nobody releases this one.
+	again := c[0].do(201, "", "PUT", "/_lock/global", resource(mine, `,"wait":"1m","ttl":"1m"`))
+	// Reads and writes don't ask for locks; the guard keeps the truth.
+	c[1].do(201, "", "PUT", "/shop/_doc/1", `{"n":1}`)
+	c[1].do(200, "", "GET", "/shop/_doc/1", "")
+	c[1].do(409, "version_conflict_engine_exception", "PUT", "/shop/_doc/1?if_seq_no=7&if_primary_term=1", `{"n":2}`)
+	c[0].release(again.Lock, mine, again.Token)
+}
+
+// memcached starts memcached itself, and gives its address.
+func memcached(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	_, port, _ := net.SplitHostPort(addr)
+	_ = l.Close()
+	cmd := exec.Command("memcached", "-l", "127.0.0.1", "-p", port, "-U", "0", "-m", "16", "-u", "nobody", "-M")
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("%v; install it with: apt-get install -y memcached", err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	for {
+		if c, err := net.Dial("tcp", addr); err == nil {
+			_ = c.Close()
+			return addr
+		}
 	}
 }
