@@ -90,15 +90,15 @@ func (c *Client) ask(ctx context.Context, method, target string, body []byte, he
 
 // failure is what an answer says that isn't what was asked for.
 func (a *answer) failure() *Error {
-	var said struct {
+	var body struct {
 		Error json.RawMessage
 	}
 	e := &Error{Status: a.status, Type: "unexpected_answer", Reason: string(a.body[:min(len(a.body), 200)])}
-	if json.Unmarshal(a.body, &said) != nil {
+	if json.Unmarshal(a.body, &body) != nil {
 		return e
 	}
 	var detail struct{ Type, Reason string }
-	if json.Unmarshal(said.Error, &detail) == nil && detail.Type != "" {
+	if json.Unmarshal(body.Error, &detail) == nil && detail.Type != "" {
 		e.Type, e.Reason = detail.Type, detail.Reason
 	}
 	return e

@@ -112,7 +112,7 @@ func TestAnOutageIsWaitedOutWhileDocumentsAreLocked(t *testing.T) {
 	bubble(t, func(t *testing.T, s *shelf) {
 		r := router(t, s, lockrouter.Options{})
 		ask(t, r, 201, "", "PUT", "/shop/_lock/doc/2", `{"owner":"other","ttl":"20s"}`)
-		got := make(chan said, 1)
+		got := make(chan reply, 1)
 		go func() {
 			a, _ := request(t.Context(), r, "POST", docs, `{"owner":"job","ttl":"9s","wait":"1m","ids":["1","2"]}`)
 			got <- a

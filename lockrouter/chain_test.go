@@ -95,7 +95,7 @@ func TestAChainedReleaseIsAnsweredWhenTheDocumentSaysSo(t *testing.T) {
 		second := <-b
 		s.failing(func(*state.Call) (before, after error) { return lockrouter.ErrStore, nil })
 		began := time.Now()
-		released := make(chan said, 1)
+		released := make(chan reply, 1)
 		go func() {
 			got, _ := request(t.Context(), r, "DELETE", fmt.Sprintf("%s?owner=b&token=%d", global, second.token), "")
 			released <- got
@@ -118,8 +118,8 @@ func TestAChainedReleaseIsAnsweredWhenTheDocumentSaysSo(t *testing.T) {
 }
 
 // start has an owner ask for the lock, and goes on when it waits.
-func start(t *testing.T, r *lockrouter.Router, owner string) <-chan said {
-	got := make(chan said, 1)
+func start(t *testing.T, r *lockrouter.Router, owner string) <-chan reply {
+	got := make(chan reply, 1)
 	go func() {
 		a, err := request(t.Context(), r, "PUT", global, `{"owner":"`+owner+`","wait":"1m"}`)
 		if err != nil || a.status != 201 {
@@ -162,9 +162,9 @@ func TestASeatOfADeadProxyEndsWithItsLease(t *testing.T) {
 		o := lockrouter.Options{Chain: 4, TTL: 3 * time.Second, Foreground: time.Minute}
 		dying, alive := lockrouter.New(withStore(o, s)), router(t, s, o)
 		ctx, kill := context.WithCancel(t.Context())
-		var got [3]chan said
+		var got [3]chan reply
 		for i := range got {
-			got[i] = make(chan said, 1)
+			got[i] = make(chan reply, 1)
 			go func() {
 				a, err := request(ctx, dying, "PUT", global, fmt.Sprintf(`{"owner":"w%d","wait":"1m"}`, i))
 				if err == nil {

@@ -91,7 +91,7 @@ func TestLocksThatAreHeldWhileOthersAreWaitedForStayAlive(t *testing.T) {
 	bubble(t, func(t *testing.T, s *shelf) {
 		r := router(t, s, lockrouter.Options{})
 		last := ask(t, r, 201, "", "PUT", "/shop/_lock/doc/00009", `{"owner":"other","ttl":"1h"}`)
-		got := make(chan said, 1)
+		got := make(chan reply, 1)
 		go func() {
 			got <- ask(t, r, 201, "", "POST", docs, `{"owner":"job","wait":"10m","ttl":"2s","ids":`+ids(0, 10)+`}`)
 		}()

@@ -82,8 +82,8 @@ func TestAShortLeaseIsntPromised(t *testing.T) {
 		lapsed := 0
 		o := lockrouter.Options{Chain: 4, Events: lockrouter.Events{Lapsed: func(n int, _ bool) { lapsed += n }}}
 		here, there := router(t, s, o), router(t, s, o)
-		short := func(owner, ttl string) <-chan said {
-			got := make(chan said, 1)
+		short := func(owner, ttl string) <-chan reply {
+			got := make(chan reply, 1)
 			go func() {
 				a, _ := request(t.Context(), here, "PUT", global, `{"owner":"`+owner+`","wait":"1m","ttl":"`+ttl+`"}`)
 				got <- a

@@ -86,7 +86,7 @@ func router(t *testing.T, s lockrouter.Store, o lockrouter.Options) *lockrouter.
 }
 
 // said is an answer, read.
-type said struct {
+type reply struct {
 	status int
 	typ    string
 	reason string
@@ -99,7 +99,7 @@ type said struct {
 	body   string
 }
 
-func request(ctx context.Context, r *lockrouter.Router, method, target, body string) (said, error) {
+func request(ctx context.Context, r *lockrouter.Router, method, target, body string) (reply, error) {
 	path, query := target, ""
 	for i := range target {
 		if target[i] == '?' {
@@ -109,7 +109,7 @@ func request(ctx context.Context, r *lockrouter.Router, method, target, body str
 	}
 	a, err := r.Serve(ctx, &lockrouter.Request{Method: method, Path: []byte(path), Query: []byte(query), Body: []byte(body)})
 	if err != nil {
-		return said{}, err
+		return reply{}, err
 	}
 	var b struct {
 		Lock, Owner string
@@ -119,9 +119,9 @@ func request(ctx context.Context, r *lockrouter.Router, method, target, body str
 		Error       struct{ Type, Reason string }
 	}
 	if err := json.Unmarshal(a.Body, &b); err != nil {
-		return said{}, fmt.Errorf("%w: %s", err, a.Body)
+		return reply{}, fmt.Errorf("%w: %s", err, a.Body)
 	}
-	s := said{status: a.Status, typ: b.Error.Type, reason: b.Error.Reason, lock: b.Lock, owner: b.Owner, token: b.Token, in: b.In,
+	s := reply{status: a.Status, typ: b.Error.Type, reason: b.Error.Reason, lock: b.Lock, owner: b.Owner, token: b.Token, in: b.In,
 		waited: b.Waited, body: string(a.Body)}
 	for _, f := range a.Fields {
 		if string(f.Name) == "Retry-After" {
@@ -132,7 +132,7 @@ func request(ctx context.Context, r *lockrouter.Router, method, target, body str
 }
 
 // ask makes a request that has to be answered with the status, and the type if it is an error.
-func ask(t *testing.T, r *lockrouter.Router, status int, typ, method, target, body string) said {
+func ask(t *testing.T, r *lockrouter.Router, status int, typ, method, target, body string) reply {
 	t.Helper()
 	s, err := request(t.Context(), r, method, target, body)
 	if err != nil {
@@ -146,7 +146,7 @@ func ask(t *testing.T, r *lockrouter.Router, status int, typ, method, target, bo
 
 const global = "/_lock/global/a"
 
-func take(t *testing.T, r *lockrouter.Router, owner string) said {
+func take(t *testing.T, r *lockrouter.Router, owner string) reply {
 	t.Helper()
 	return ask(t, r, 201, "", "PUT", global, `{"owner":"`+owner+`"}`)
 }

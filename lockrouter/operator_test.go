@@ -30,7 +30,7 @@ func TestTheOperatorSeesTokensAndReleasesInTheHoldersPlace(t *testing.T) {
 		}
 		ask(t, r, 400, "illegal_argument_exception", "DELETE", global, "")
 		operate(t, r, 404, "DELETE", global, fmt.Sprint("token=", a.token+1), "")
-		got := make(chan said, 1)
+		got := make(chan reply, 1)
 		go func() {
 			next, err := request(t.Context(), r, "PUT", global, `{"owner":"b"}`)
 			if err != nil {

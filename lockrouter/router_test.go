@@ -67,7 +67,7 @@ func TestAWaiterThatLeavesIsPassed(t *testing.T) {
 			done <- err
 		}()
 		synctest.Wait()
-		got := make(chan said, 1)
+		got := make(chan reply, 1)
 		go func() { got <- take(t, r, "stays") }()
 		synctest.Wait()
 		leave(gone)
@@ -190,7 +190,7 @@ func TestAProxyThatDiedBlocksNobody(t *testing.T) {
 		})
 		dead.Close()
 		<-done
-		got := make(chan said, 1)
+		got := make(chan reply, 1)
 		go func() { got <- ask(t, alive, 201, "", "PUT", global, `{"owner":"b","wait":"1m"}`) }()
 		time.Sleep(time.Second)
 		began := time.Now()
@@ -241,7 +241,7 @@ func TestAStoreThatIsAwayIsSaidAndWaitedFor(t *testing.T) {
 		ask(t, r, 503, lockrouter.TypeStore, "DELETE", fmt.Sprintf("%s?owner=first&token=%d", global, first.token), "")
 		ask(t, r, 503, lockrouter.TypeStore, "PUT", global, `{"owner":"b"}`)
 		ask(t, r, 503, lockrouter.TypeStore, "PUT", global, `{"owner":"b","wait":"0"}`)
-		got := make(chan said, 1)
+		got := make(chan reply, 1)
 		go func() { got <- ask(t, r, 201, "", "PUT", global, `{"owner":"c","wait":"1m"}`) }()
 		time.Sleep(10 * time.Second)
 		s.failing(nil)

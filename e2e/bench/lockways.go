@@ -227,9 +227,9 @@ func (l *memcachedLocker) lock(ctx context.Context, name string) error {
 }
 
 func (l *memcachedLocker) unlock(name string) error {
-	said, err := l.ask("delete " + name + "\r\n")
-	if err == nil && said != "DELETED" {
-		err = fmt.Errorf("no release: %s", said)
+	reply, err := l.ask("delete " + name + "\r\n")
+	if err == nil && reply != "DELETED" {
+		err = fmt.Errorf("no release: %s", reply)
 	}
 	return err
 }

@@ -139,5 +139,5 @@ func Part(ctx context.Context) (context.Context, *Account) {
 	return With(ctx, part), part
 }
 
-// Apart returns the context for work that outlives the request, and isn't taken from its account.
-func Apart(ctx context.Context) context.Context { return With(ctx, nil) }
+// Detached returns the context for work that outlives the request, and isn't taken from its account.
+func Detached(ctx context.Context) context.Context { return With(ctx, nil) }

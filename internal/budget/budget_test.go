@@ -44,7 +44,7 @@ func TestSmallRequestsNeedNothing(t *testing.T) {
 		t.Error(err)
 	}
 	none.Cut(0)
-	if Of(Apart(With(t.Context(), a))) != nil || Of(With(t.Context(), a)) != a || Of(context.Background()) != nil {
+	if Of(Detached(With(t.Context(), a))) != nil || Of(With(t.Context(), a)) != a || Of(context.Background()) != nil {
 		t.Error("the context has another account")
 	}
 }

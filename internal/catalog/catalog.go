@@ -234,7 +234,7 @@ func (c *Catalog) asker(who Asker) es.Caller {
 
 // detached is for questions whose answers many wait for: they don't end with the client that happened to ask first.
 func detached(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(budget.Apart(context.WithoutCancel(ctx)), askingBudget)
+	return context.WithTimeout(budget.Detached(context.WithoutCancel(ctx)), askingBudget)
 }
 
 // identified is an index that a realm's clients were told of.

@@ -110,7 +110,7 @@ func (s *stage) play(ctx context.Context) ([]outcome, error) {
 				URLs: []string{side.url}, Store: s.engine, Path: "/" + s.index + "/_doc/" + shape.String() + "-" + side.doc,
 				Shape: shape, Workers: s.Workers, Rounds: s.Rounds,
 			}
-			line := &turn{out: s.out, terminal: s.Terminal, name: describe(shape) + ", " + side.where, total: s.Workers * s.Rounds}
+			line := &turn{out: s.out, terminal: s.Terminal, name: labelOf(shape) + ", " + side.where, total: s.Workers * s.Rounds}
 			a.Round = line.step
 			r, err := a.Run(ctx)
 			if err == nil {
@@ -118,7 +118,7 @@ func (s *stage) play(ctx context.Context) ([]outcome, error) {
 			}
 			line.done(&r, err)
 			if err != nil {
-				return nil, fmt.Errorf("%s, %s: %w", describe(shape), side.where, err)
+				return nil, fmt.Errorf("%s, %s: %w", labelOf(shape), side.where, err)
 			}
 			*side.into = r
 		}
@@ -127,7 +127,7 @@ func (s *stage) play(ctx context.Context) ([]outcome, error) {
 	return results, nil
 }
 
-func describe(s app.Shape) string {
+func labelOf(s app.Shape) string {
 	return [...]string{app.Fields: "own fields", app.Counter: "one counter, +1", app.List: "a list, append"}[s]
 }
 
@@ -137,11 +137,11 @@ func verdict(results []outcome) error {
 		r := &o.through
 		switch {
 		case r.Lost > 0 || r.Invented > 0:
-			return fmt.Errorf("%w: %s: %d lost, %d invented", ErrLost, describe(o.shape), r.Lost, r.Invented)
+			return fmt.Errorf("%w: %s: %d lost, %d invented", ErrLost, labelOf(o.shape), r.Lost, r.Invented)
 		case len(r.Damaged) > 0:
-			return fmt.Errorf("%w: %s: %s", ErrLost, describe(o.shape), r.Damaged[0])
+			return fmt.Errorf("%w: %s: %s", ErrLost, labelOf(o.shape), r.Damaged[0])
 		case r.Acknowledged == 0:
-			return fmt.Errorf("%w: %s: no change was acknowledged: %s", ErrLost, describe(o.shape), r)
+			return fmt.Errorf("%w: %s: no change was acknowledged: %s", ErrLost, labelOf(o.shape), r)
 		}
 	}
 	return nil

@@ -15,7 +15,7 @@ func printTable(out io.Writer, s *stage, results []outcome) {
 	fmt.Fprintf(out, "\n%d workers, %d rounds each, one document:\n\n", s.Workers, s.Rounds)
 	fmt.Fprintf(out, rowFormat, "change", "where", "acknowledged", "in the document", "lost", "refused", "rounds/s")
 	for _, o := range results {
-		row(out, describe(o.shape), "without optimist", &o.direct)
+		row(out, labelOf(o.shape), "without optimist", &o.direct)
 		row(out, "", "through optimist", &o.through)
 	}
 	fmt.Fprintln(out)

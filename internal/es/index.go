@@ -46,7 +46,7 @@ func (c *Client) Describe(ctx context.Context, who Caller, name string) (Index, 
 	var all []Index
 	var chosen Index
 	gjson.ParseBytes(body).ForEach(func(k, v gjson.Result) bool {
-		ix := describe(k.String(), v)
+		ix := indexOf(k.String(), v)
 		alias := v.Get("aliases." + gjsonKey(name))
 		ix.Routing = alias.Get("index_routing").String()
 		if alias.Get("is_write_index").Bool() {
@@ -73,7 +73,7 @@ func (c *Client) Describe(ctx context.Context, who Caller, name string) (Index, 
 	return Index{}, ErrNoIndex
 }
 
-func describe(name string, v gjson.Result) Index {
+func indexOf(name string, v gjson.Result) Index {
 	s := v.Get("settings.index")
 	ix := Index{Name: name, UUID: identity(s), DataStream: v.Get("data_stream").String()}
 	if ix.DataStream == "" && strings.HasPrefix(name, ".ds-") {

@@ -143,8 +143,8 @@ func (b *items) nameOf(index string) *named {
 	return n
 }
 
-// describe is what the engine says of the index; asked once.
-func (b *items) describe(n *named) (catalog.Index, error) {
+// indexOf is what the engine says of the index; asked once.
+func (b *items) indexOf(n *named) (catalog.Index, error) {
 	n.asked.Do(func() { n.index, n.err = b.i.catalog.Describe(b.ctx, b.r.Asker(), n.name, 0) })
 	return n.index, n.err
 }
@@ -159,7 +159,7 @@ func (b *items) ruleOf(it *item) (*rule.Rule, error) {
 	a := rule.Asked{Index: it.Index, Kind: it.Kind, Fields: b.r.Head().Fields}
 	ru := rules.MatchRequest(&a)
 	if rules.Elsewhere(&a, ru) {
-		ix, err := b.describe(it.named)
+		ix, err := b.indexOf(it.named)
 		if err != nil {
 			return nil, err
 		}
@@ -240,7 +240,7 @@ func (b *items) needsGuard(it *item) (bool, error) {
 	if !ru.Session || !c.Known {
 		return false, nil
 	}
-	ix, err := b.describe(it.named)
+	ix, err := b.indexOf(it.named)
 	if err != nil {
 		return false, err
 	}
@@ -441,7 +441,7 @@ func (b *items) answer(began time.Time) {
 	}
 	body := append(append(s.Append(nil), out...), "]}"...)
 	body = respond.Filtered(r.Op().Query, body)
-	b.answered()
+	b.noteAnswers()
 	field := itemsField(&account)
 	if whole := b.refusal(); whole != nil {
 		_ = r.Answer(whole.Status, append(whole.Fields, field), whole.Body)
@@ -463,12 +463,12 @@ func (b *items) appendItem(dst []byte, k int, account *outcome.Items, s *bulk.Su
 	return dst
 }
 
-// answered ends what the session holds for the items until they have their answer. It comes before that: who has its answer may close the
-// connection at once.
-func (b *items) answered() {
+// noteAnswers ends what the session holds for the items until they have their answer. It comes before that: a client that has its answer
+// may close the connection at once.
+func (b *items) noteAnswers() {
 	for k := range b.all {
 		if w := b.all[k].req; w != nil {
-			b.i.Writes.Answered(w)
+			b.i.Writes.NoteAnswer(w)
 		}
 	}
 }

@@ -100,7 +100,7 @@ func (o *observed) answered(capture *watch.Capture) {
 	if rev.Source = nil; o.part == nil {
 		rev.Source = o.body
 	}
-	b.Commit(session.Ack{Stored: rev, Sent: o.body, Told: rev.Numbers, Apart: o.part != nil && stale, Created: created})
+	b.Commit(session.Ack{Stored: rev, Sent: o.body, AnswerNumbers: rev.Numbers, StoredDiffers: o.part != nil && stale, Created: created})
 }
 
 // end notes what the write has made of the document, once.

@@ -132,7 +132,7 @@ func (i *Interceptor) observe(r *request, ru *rule.Rule) bool {
 	defer func() {
 		o.end(edge{}) // unless it has been answered
 		o.base.Release()
-		o.base.Answered()
+		o.base.NoteAnswer()
 	}()
 	capture := watch.NewCapture(budget.Of(r.Context()), 1<<20) // an answer to a write is short
 	capture.Whole = func() { o.answered(capture) }

@@ -42,7 +42,7 @@ type document struct{ index, id string }
 func (b *items) document(it *item) document {
 	name := it.named.name
 	if it.named.guarded || len(b.names) > 1 { // an item that isn't guarded may be of a guarded one's document, by another name
-		if ix, err := b.describe(it.named); err == nil && ix.Name != "" {
+		if ix, err := b.indexOf(it.named); err == nil && ix.Name != "" {
 			name = ix.Name
 		}
 	}

@@ -218,7 +218,7 @@ func (s *stream) take(b *items) error {
 		}
 	}
 	s.items += len(b.all)
-	b.answered()
+	b.noteAnswers()
 	return nil
 }
 

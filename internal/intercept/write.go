@@ -91,7 +91,7 @@ func (i *Interceptor) perform(r *request, ru *rule.Rule) bool {
 		a.Body, more = r.reading.Written(ru, keep, a.Body)
 		a.Fields = append(a.Fields, more...)
 	}
-	i.Writes.Answered(w) // before: who has its answer may close the connection at once
+	i.Writes.NoteAnswer(w) // before: who has its answer may close the connection at once
 	if a.Own {
 		_ = r.AnswerOwn(a.Status, a.Fields, a.Body)
 	} else {

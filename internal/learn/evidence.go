@@ -217,11 +217,11 @@ func (s *stats) objects(base, sent, cur []tree.Value) {
 	var found []key
 	for _, name := range names {
 		in := [3]map[string]tree.Value{}
-		told := true
+		unique := true
 		for i, list := range [3][]tree.Value{base, sent, cur} {
-			in[i], told = byField(list, name, told)
+			in[i], unique = byField(list, name, unique)
 		}
-		if told {
+		if unique {
 			found = append(found, count(name, in))
 		}
 	}
@@ -255,8 +255,8 @@ func fieldNames(elements []tree.Value) (names []string) {
 	return names
 }
 
-// byField are elements by the text of a field. told is false where that doesn't tell them apart, or was before.
-func byField(list []tree.Value, name string, told bool) (map[string]tree.Value, bool) {
+// byField are elements by the text of a field. unique is false where that doesn't tell them apart, or was before.
+func byField(list []tree.Value, name string, unique bool) (map[string]tree.Value, bool) {
 	in := make(map[string]tree.Value, len(list))
 	for _, e := range list {
 		v := e.Get(name)
@@ -265,7 +265,7 @@ func byField(list []tree.Value, name string, told bool) (map[string]tree.Value, 
 		}
 		in[string(v.Raw())] = e
 	}
-	return in, told
+	return in, unique
 }
 
 // count tells what became of the elements of the base, as a field tells them apart.

@@ -22,8 +22,8 @@ type Note struct {
 	Clients int
 	// Written says that the session wrote the revision, and hadn't read it.
 	Written bool
-	// Apart says that what the client had in hand isn't what the engine holds at Numbers.
-	Apart bool
+	// StoredDiffers says that what the client had in hand isn't what the engine holds at Numbers.
+	StoredDiffers bool
 }
 
 // ID is where a note stands: keyed hashes of the session and the document, and of the document's index.
@@ -147,7 +147,7 @@ func (n *Note) Add(o Note) {
 	if n.Clients == 0 || older(o.Numbers, n.Numbers) {
 		*n = o
 	} else if o.Numbers == n.Numbers {
-		n.Apart = n.Apart || o.Apart
+		n.StoredDiffers = n.StoredDiffers || o.StoredDiffers
 	}
 	n.Clients = clients
 }

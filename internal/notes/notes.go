@@ -238,7 +238,7 @@ func (b *Book) Get(id memo.ID) (n memo.Note, ok bool) {
 	n = memo.Note{
 		Numbers: doc.Numbers{SeqNo: int64(s[seqNoAt].Load()), PrimaryTerm: int64(s[termAt].Load())}, //nolint:gosec // the same bits
 		At:      int64(s[timeAt].Load()),                                                            //nolint:gosec // likewise
-		Clients: int(m & 0xff), Written: m&(1<<8) != 0, Apart: m&(1<<9) != 0,
+		Clients: int(m & 0xff), Written: m&(1<<8) != 0, StoredDiffers: m&(1<<9) != 0,
 	}
 	return n, n.At > int64(b.dropped(id.Index).Load()) //nolint:gosec // likewise
 }
@@ -297,7 +297,7 @@ func meta(n *memo.Note) uint64 {
 	if n.Written {
 		m |= 1 << 8
 	}
-	if n.Apart {
+	if n.StoredDiffers {
 		m |= 1 << 9
 	}
 	return m

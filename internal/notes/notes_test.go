@@ -27,7 +27,7 @@ func opened(t testing.TB, path, realm string) *Book {
 func file(t testing.TB) string { return filepath.Join(t.TempDir(), "sessions") }
 
 func note(seqNo int64) memo.Note {
-	return memo.Note{Numbers: doc.Numbers{SeqNo: seqNo, PrimaryTerm: 1}, At: 1000 + seqNo, Clients: 1 + int(seqNo)%9, Written: seqNo%2 == 0, Apart: seqNo%3 == 0}
+	return memo.Note{Numbers: doc.Numbers{SeqNo: seqNo, PrimaryTerm: 1}, At: 1000 + seqNo, Clients: 1 + int(seqNo)%9, Written: seqNo%2 == 0, StoredDiffers: seqNo%3 == 0}
 }
 
 func id(n uint64) memo.ID { return memo.ID{Place: n % 7, Tag: n<<1 | 1, Index: n % 5} }

@@ -36,12 +36,12 @@ func (m *Memory) recall(e *Entry, now int64) {
 
 // Note is what is noted of a view. The numbers that its answer named stand for what its client has in hand.
 func (v *View) Note() memo.Note {
-	n := memo.Note{Numbers: v.Numbers, Clients: 1, Written: !v.Absent, Apart: v.Difference}
+	n := memo.Note{Numbers: v.Numbers, Clients: 1, Written: !v.Absent, StoredDiffers: v.Difference}
 	if v.Absent {
 		n.Numbers = doc.Numbers{}
 	}
 	if v.Answer.Known() && v.Answer != v.Numbers {
-		n = memo.Note{Numbers: v.Answer, Clients: 1, Apart: true}
+		n = memo.Note{Numbers: v.Answer, Clients: 1, StoredDiffers: true}
 	}
 	return n
 }
@@ -49,7 +49,7 @@ func (v *View) Note() memo.Note {
 // outlives takes the memo away where it stands for nothing any more: the session has read or written since, if it is named; or what
 // stands there is known by now, because somebody has read it.
 func (e *Entry) outlives(n doc.Numbers) {
-	if m := e.Memo; m != nil && (e.Key.Session.IsNamed() || n == m.Numbers && !m.Apart) {
+	if m := e.Memo; m != nil && (e.Key.Session.IsNamed() || n == m.Numbers && !m.StoredDiffers) {
 		e.Memo = nil
 	}
 }

@@ -51,21 +51,21 @@ type Base struct {
 	// something else that isn't known any more.
 	Guessed bool
 	// Doubtful is true where nobody knows what became of a write with this base, which may be the same write: see Doubt. It is
-	// also true where the client may have written from something else: see Store.Shown. A doubtful base must not be merged.
+	// also true where the client may have written from something else: see Store.ReadUnnumbered. A doubtful base must not be merged.
 	Doubtful bool
 	// Numbers are the revision's, for the guard. They are zero where there is none: for KindNone, KindLost and KindAbsent.
 	Numbers doc.Numbers
-	// Told are the numbers that the answer to the write named which left a view: others than Numbers where something else was
+	// AnswerNumbers are the numbers that the answer to the write named which left a view: others than Numbers where something else was
 	// stored than was sent. They are zero for everything else, and where they aren't known.
-	Told    doc.Numbers
-	Version int64 // the revision's _version; 0: not known
+	AnswerNumbers doc.Numbers
+	Version       int64 // the revision's _version; 0: not known
 	// View is what the client saw: what it read, or, after a write, what it sent. nil where it isn't known.
 	View []byte
 	// Stored is what the engine holds at Numbers: View itself for reads. nil where it isn't known.
 	Stored []byte
-	// Apart is true where the engine holds something else at Numbers than the client has seen of it, be View and Stored known or
+	// StoredDiffers is true where the engine holds something else at Numbers than the client has seen of it, be View and Stored known or
 	// not.
-	Apart bool
+	StoredDiffers bool
 
 	claim      claim
 	joined     *Base     // ends together with it; nil: none
@@ -79,19 +79,19 @@ type Ack struct {
 	Stored doc.Revision
 	// Sent is what the client sent: what it has seen of the stored revision.
 	Sent []byte
-	// Told are the numbers that the answer to the client names, where they are not Stored's. TakeAt knows the view by both.
-	Told doc.Numbers
+	// AnswerNumbers are the numbers that the answer to the client names, where they are not Stored's. TakeAt knows the view by both.
+	AnswerNumbers doc.Numbers
 	// Copy is what the answer hands out for what was sent, so that TakeCopy knows it. Without a Token it is none.
 	Copy Copy
-	// Apart says that something else was stored than was sent, though it isn't known what.
-	Apart bool
+	// StoredDiffers says that something else was stored than was sent, though it isn't known what.
+	StoredDiffers bool
 	// Created says that the engine made the document instead of overwriting one.
 	Created bool
 }
 
 // differs reports whether something else was stored than was sent.
 func (a *Ack) differs() bool {
-	return a.Apart || a.Stored.Source != nil && a.Sent != nil && !bytes.Equal(a.Stored.Source, a.Sent)
+	return a.StoredDiffers || a.Stored.Source != nil && a.Sent != nil && !bytes.Equal(a.Stored.Source, a.Sent)
 }
 
 // alias is what the answer to the write names, where something else is stored than was sent.
@@ -99,8 +99,8 @@ func (a *Ack) alias() doc.Numbers {
 	switch {
 	case seen.Same(a.Stored.Source, a.Sent):
 		return doc.Numbers{}
-	case a.Told.Known():
-		return a.Told
+	case a.AnswerNumbers.Known():
+		return a.AnswerNumbers
 	}
 	return a.Stored.Numbers
 }

@@ -127,6 +127,6 @@ func BenchmarkReadTakeCommitOfMany(b *testing.B) {
 		base, _ := s.Take(ctx, pool, ref, r.Source)
 		r.SeqNo++
 		base.Commit(Ack{Stored: r, Sent: r.Source})
-		base.Answered()
+		base.NoteAnswer()
 	}
 }

@@ -214,7 +214,7 @@ func TestGivenNumbersOfTheLastAnswerNameTheView(t *testing.T) {
 	s, _ := newTest(t)
 	s.Read(one, ref, rev(5, `{"a":1,"f":1}`), s.Epoch())
 	b := take(t, s, one, `{"a":2,"f":1}`)
-	b.Commit(Ack{Stored: rev(9, `{"a":2,"f":8}`), Sent: []byte(`{"a":2,"f":1}`), Told: num(5)})
+	b.Commit(Ack{Stored: rev(9, `{"a":2,"f":8}`), Sent: []byte(`{"a":2,"f":1}`), AnswerNumbers: num(5)})
 	b = s.TakeAt(one, ref, num(5), []byte(`{"a":1,"f":1}`))
 	want(t, b, KindView, 9)
 	if string(b.View) != `{"a":2,"f":1}` || string(b.Stored) != `{"a":2,"f":8}` {
@@ -235,7 +235,7 @@ func TestGivenNumbersOfAReadAreNotSomebodyElsesView(t *testing.T) {
 	s.Read(pool, ref, rev(5, `{"a":1,"f":1}`), s.Epoch())
 	s.Read(pool, ref, rev(5, `{"a":1,"f":1}`), s.Epoch())
 	b := take(t, s, pool, `{"a":2,"f":1}`)
-	b.Commit(Ack{Stored: rev(9, `{"a":2,"f":8}`), Sent: []byte(`{"a":2,"f":1}`), Told: num(5)})
+	b.Commit(Ack{Stored: rev(9, `{"a":2,"f":8}`), Sent: []byte(`{"a":2,"f":1}`), AnswerNumbers: num(5)})
 	given := func() Base { return s.TakeAt(pool, ref, num(5), []byte(`{"a":3,"f":1}`)) }
 	b = given()
 	want(t, b, KindGiven, 5)
@@ -293,7 +293,7 @@ func TestNumbersFromWhichANamedSessionHasWrittenHaveNoBody(t *testing.T) {
 	}
 	b := s.TakeAt(one, ref, num(5), []byte(`{"a":2}`))
 	want(t, b, KindRead, 5)
-	b.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`), Told: num(6)})
+	b.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`), AnswerNumbers: num(6)})
 
 	b = s.TakeAt(one, ref, num(5), []byte(`{"a":2}`)) // the same again, by a client that gave up waiting
 	want(t, b, KindView, 6)
@@ -307,7 +307,7 @@ func TestNumbersFromWhichANamedSessionHasWrittenHaveNoBody(t *testing.T) {
 	b.Release()
 	b = s.TakeAt(one, ref, num(6), []byte(`{"a":2,"b":1}`))
 	want(t, b, KindView, 6)
-	b.Commit(Ack{Stored: rev(8, `{"a":2,"b":1,"c":1}`), Sent: []byte(`{"a":2,"b":1}`), Told: num(6)})
+	b.Commit(Ack{Stored: rev(8, `{"a":2,"b":1,"c":1}`), Sent: []byte(`{"a":2,"b":1}`), AnswerNumbers: num(6)})
 	b = s.TakeAt(one, ref, num(6), []byte(`{"a":3,"b":1}`)) // what was told now
 	want(t, b, KindView, 8)
 	b.Release()

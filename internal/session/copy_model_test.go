@@ -47,7 +47,7 @@ func TestACopyIsCountedFromWhatItsHolderHasOrFromNothing(t *testing.T) {
 			if left != sent && b.Numbers.Known() {
 				told = b.Numbers
 			}
-			b.Commit(Ack{Stored: doc.Revision{Numbers: n, Source: []byte(left)}, Sent: []byte(sent), Told: told})
+			b.Commit(Ack{Stored: doc.Revision{Numbers: n, Source: []byte(left)}, Sent: []byte(sent), AnswerNumbers: told})
 			return n
 		}
 		t.Repeat(map[string]func(*rapid.T){

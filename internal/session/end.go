@@ -87,7 +87,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64)
 	if !deleted {
 		e.Spend(&c.View)
 	}
-	v := seen.View{Sight: seen.Sight{Numbers: a.Stored.Numbers, Version: a.Stored.Version, At: now}, Absent: deleted, Answer: a.Told}
+	v := seen.View{Sight: seen.Sight{Numbers: a.Stored.Numbers, Version: a.Stored.Version, At: now}, Absent: deleted, Answer: a.AnswerNumbers}
 	v.Difference = a.differs()
 	sh.See(e, v, stored, sent)
 	if a.Copy.Token != 0 { // what was sent is known by the copy that the answer hands out
@@ -128,10 +128,10 @@ func (b *Base) Doubt() {
 	b.Release()
 }
 
-// Answered notes that the client of a committed write is sent its answer, if it is still there. Call it right before that is
+// NoteAnswer notes that the client of a committed write is sent its answer, if it is still there. Call it right before that is
 // written: a client that has left earlier may repeat the write, and one that has its answer may close its connection at once.
 // Without a Commit before it, it does nothing.
-func (b *Base) Answered() {
+func (b *Base) NoteAnswer() {
 	if a := b.unanswered; a.attempt != nil {
 		b.unanswered = answering{}
 		a.sh.mu.Lock()

@@ -33,7 +33,7 @@ func TestAGlanceSeesWhatTakeWouldReserveAndLeavesIt(t *testing.T) {
 		{"absent", named, func(s *Store, sess Session) { s.ReadAbsent(sess, ref, 0) }},
 		{"a view", named, func(s *Store, sess Session) {
 			b, _ := s.Take(context.Background(), sess, ref, []byte("v"))
-			b.Commit(Ack{Stored: revision(3, "w"), Sent: []byte("v"), Told: doc.Numbers{SeqNo: 2, PrimaryTerm: 1}})
+			b.Commit(Ack{Stored: revision(3, "w"), Sent: []byte("v"), AnswerNumbers: doc.Numbers{SeqNo: 2, PrimaryTerm: 1}})
 		}},
 		{"a loss", named, func(s *Store, sess Session) {
 			s.Read(sess, ref, revision(1, "a"), 0)

@@ -111,7 +111,7 @@ func TestARepeatOfTheOwnViewIsOne(t *testing.T) {
 				} else {
 					first := givenUp(t, s, mine)
 					first.Commit(ack(6, mine))
-					first.Answered()
+					first.NoteAnswer()
 					again = start(newClient(t), s, pool, mine)
 				}
 				want(t, again.base, KindView, 6)
@@ -119,7 +119,7 @@ func TestARepeatOfTheOwnViewIsOne(t *testing.T) {
 				again = start(newClient(t), s, pool, mine)
 				want(t, again.base, KindView, 6)
 				again.base.Commit(ack(7, mine))
-				again.base.Answered()
+				again.base.NoteAnswer()
 
 				s.Read(pool, ref, rev(8, `{"a":1,"b":1}`), s.Epoch()) // somebody has changed it back
 				b := newClient(t).sends(t, s, mine)
@@ -136,7 +136,7 @@ func TestARepeatOfTheOwnViewThatFailsIsOneAfterOthersHaveWritten(t *testing.T) {
 		s.Read(pool, ref, rev(5, `{"a":1,"b":1}`), s.Epoch())
 		first := givenUp(t, s, mine)
 		first.Commit(ack(6, mine))
-		first.Answered()
+		first.NoteAnswer()
 		again := newClient(t).sends(t, s, mine)
 		want(t, again, KindView, 6)
 		for range 2 {
@@ -145,7 +145,7 @@ func TestARepeatOfTheOwnViewThatFailsIsOneAfterOthersHaveWritten(t *testing.T) {
 		other := newClient(t).sends(t, s, both)
 		want(t, other, KindRead, 6)
 		other.Commit(ack(7, both))
-		other.Answered()
+		other.NoteAnswer()
 		again.Release()
 		want(t, newClient(t).sends(t, s, mine), KindView, 6)
 		want(t, newClient(t).sends(t, s, `{"a":3,"b":1}`), KindRead, 6)
@@ -162,7 +162,7 @@ func TestARepeatThatWaitedUsesUpNobodyElsesMark(t *testing.T) {
 		time.Sleep(time.Second)
 		me.leave()
 		before.Commit(ack(6, mine))
-		before.Answered()
+		before.NoteAnswer()
 		other := newClient(t)
 		first := other.sendsAfresh(t, s, mine)
 		time.Sleep(time.Second)
@@ -203,11 +203,11 @@ func TestARepeatTakesNoMarkOffAWriteWhoseClientIsThere(t *testing.T) {
 		leaves.leave()
 		one.Commit(ack(6, mine)) // and its answer is about to be written
 		two.Commit(ack(7, mine))
-		two.Answered()
+		two.NoteAnswer()
 		want(t, newClient(t).sends(t, s, mine), KindView, 7)
 		want(t, newClient(t).sends(t, s, mine), KindRead, 5)
 		stays.leave()
-		one.Answered()
+		one.NoteAnswer()
 		want(t, newClient(t).sends(t, s, mine), KindView, 7)
 	})
 }
@@ -231,7 +231,7 @@ func TestAGlanceLeavesAnUnheardAnswerAsItIs(t *testing.T) {
 		if before != fmt.Sprint(recent(t, s)) {
 			t.Error("before the answer: something else is known")
 		}
-		first.Answered()
+		first.NoteAnswer()
 		before = fmt.Sprint(recent(t, s))
 		time.Sleep(time.Second)
 		glance()
@@ -248,7 +248,7 @@ func TestAWriteThatFailsAfterAnAnswerThatWasHeardIsNoMark(t *testing.T) {
 		for n, sent := range []string{mine, theirs} {
 			b := newClient(t).sends(t, s, sent)
 			b.Commit(ack(int64(6+n), sent))
-			b.Answered()
+			b.NoteAnswer()
 		}
 		b := newClient(t).sends(t, s, mine) // from memory, or long after a heard answer
 		want(t, b, KindView, 6)
@@ -284,7 +284,7 @@ func TestManyAnswersOfOneWriteThatNobodyHeardAreAllKnown(t *testing.T) {
 					bases[i].Commit(ack(int64(6+i), body(i)))
 				}
 				for i := range bases {
-					bases[i].Answered()
+					bases[i].NoteAnswer()
 				}
 				synctest.Wait()
 				for i := range bases {
@@ -293,7 +293,7 @@ func TestManyAnswersOfOneWriteThatNobodyHeardAreAllKnown(t *testing.T) {
 					}
 					want(t, again[i].base, KindView, int64(6+i))
 					again[i].base.Commit(ack(int64(200+i), body(i)))
-					again[i].base.Answered()
+					again[i].base.NoteAnswer()
 				}
 				want(t, newClient(t).sends(t, s, `{"x":2}`), KindRead, 5)
 			})
@@ -343,7 +343,7 @@ func TestAClientWaitsFromWhenItCame(t *testing.T) {
 				}
 				first.base.Commit(ack(7, mine))
 				me.leave()
-				first.base.Answered()
+				first.base.NoteAnswer()
 				want(t, newClient(t).sends(t, s, mine), KindView, 7)
 			})
 		})
@@ -360,8 +360,8 @@ func TestNoRequestIsKnownByAWriteUnderTheClientsOwnGuard(t *testing.T) {
 			b := s.TakeAt(pool, ref, num(5+n), []byte(mine))
 			time.Sleep(time.Second)
 			c.leave()
-			b.Commit(Ack{Stored: rev(20+n, both), Sent: []byte(mine), Told: num(5 + n)})
-			b.Answered()
+			b.Commit(Ack{Stored: rev(20+n, both), Sent: []byte(mine), AnswerNumbers: num(5 + n)})
+			b.NoteAnswer()
 		}
 		for _, o := range recent(t, s) {
 			if o.Awaits() || o.IsUnheard() {
@@ -408,7 +408,7 @@ func TestWhoseReadMayHaveBeenTakenOfSeveralIsToldSo(t *testing.T) {
 		s.Read(pool, ref, rev(5, `{"a":1,"b":1}`), s.Epoch())
 		first := newClient(t).sends(t, s, mine)
 		first.Commit(ack(6, mine))
-		first.Answered()
+		first.NoteAnswer()
 		s.Read(pool, ref, rev(5, `{"a":1,"b":1}`), s.Epoch()) // an answer that was late
 		s.Read(pool, ref, rev(8, `{"a":8,"b":8}`), s.Epoch())
 		again := newClient(t).sends(t, s, mine)

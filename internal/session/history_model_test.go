@@ -43,7 +43,7 @@ func TestTheAccountsAreRightWhileBasesAreRanked(t *testing.T) {
 				default:
 					docs = append(docs, sents[i])
 					commit(open[i], int64(len(docs)), sents[i])
-					open[i].Answered()
+					open[i].NoteAnswer()
 				}
 				open, sents = append(open[:i:i], open[i+1:]...), append(sents[:i:i], sents[i+1:]...)
 			}

@@ -110,10 +110,10 @@ func (sh *shard) emptied(e *seen.Entry, was bool) {
 	sh.note(e)
 }
 
-// Shown notes that a thread of work was shown the document, by an answer that tells no numbers. Where that isn't what it sent
+// ReadUnnumbered notes that a thread of work was shown the document, by an answer that tells no numbers. Where that isn't what it sent
 // last, nobody can tell which of the two it writes from next: its view is a guard then, and not merged. Once a write was
 // refused for that, and the session is shown the document again, the view is no base any more.
-func (s *Store) Shown(sess Session, ref doc.Ref, source []byte) {
+func (s *Store) ReadUnnumbered(sess Session, ref doc.Ref, source []byte) {
 	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()
 	if e == nil || !sess.IsNamed() || !e.View.Set || len(e.Reads) > 0 || alike(e.View.SentBody.Bytes(), source) {

@@ -85,7 +85,7 @@ func TestARepeatedPartCountsOnce(t *testing.T) {
 		want(t, whole, KindRead, 5) // a document that reads like the part is no repeat of it
 		first.Commit(Ack{Stored: rev(6, mine), Sent: []byte(mine)})
 		whole.Commit(ack(7, theirs))
-		whole.Answered()
+		whole.NoteAnswer()
 		again := newClient(t).sends(t, s.ForPart(made(part)), part)
 		want(t, again, KindView, 6)
 		if on, err := made(part)(again.View); err != nil || !bytes.Equal(on, again.View) {
@@ -114,7 +114,7 @@ func TestEqualPartsOfOneSessionAreChangesOfTheirOwn(t *testing.T) {
 				t.Fatalf("%s changes nothing of %s: %v", part, b.View, err)
 			}
 			b.Commit(Ack{Stored: doc.Revision{Numbers: num(int64(6 + n)), Source: stored}, Sent: stored})
-			b.Answered()
+			b.NoteAnswer()
 			time.Sleep(time.Second)
 		}
 	})

@@ -341,5 +341,5 @@ func (w *renewal) write(t *rapid.T) {
 	if stored := counted(after); stored != body {
 		told = b.Numbers
 	}
-	b.Commit(Ack{Stored: rev(w.n, counted(after)), Sent: []byte(body), Told: told})
+	b.Commit(Ack{Stored: rev(w.n, counted(after)), Sent: []byte(body), AnswerNumbers: told})
 }

@@ -239,7 +239,7 @@ func (w *repeatWorld) write(t *rapid.T, x *repeatTry) {
 	if w.body(after) != x.sent {
 		told = x.base.Numbers
 	}
-	x.stored = &Ack{Stored: rev(w.n, w.body(after)), Sent: []byte(x.sent), Told: told}
+	x.stored = &Ack{Stored: rev(w.n, w.body(after)), Sent: []byte(x.sent), AnswerNumbers: told}
 }
 
 // merged is what the write of x would make of the document.
@@ -250,7 +250,7 @@ func (w *repeatWorld) merged(t *rapid.T, x *repeatTry) (after map[string]int, ok
 	}
 	if x.base.Doubtful || x.base.View == nil {
 		w.seen.doubtful++
-		return sent, x.base.Numbers == num(w.n) && !x.base.Apart // else there is more in it than its client has seen
+		return sent, x.base.Numbers == num(w.n) && !x.base.StoredDiffers // else there is more in it than its client has seen
 	}
 	if err := json.Unmarshal(x.base.View, &view); err != nil {
 		t.Fatal(err)
@@ -291,7 +291,7 @@ func (w *repeatWorld) acknowledge(x *repeatTry) {
 
 // answer tells the client, if it is there, which then goes on.
 func (w *repeatWorld) answer(x *repeatTry) {
-	x.base.Answered()
+	x.base.NoteAnswer()
 	x.over = true
 	if x.ctx.Err() == nil && x.w.last == x {
 		w.seen.acknowledged++

@@ -142,7 +142,7 @@ func TestARepeatThatIsGivenUpLeavesWhatItWaitsFor(t *testing.T) {
 				time.Sleep(time.Second)
 				second.leave() // and is told what became of the first try at the same moment
 				end(&first)
-				first.Answered()
+				first.NoteAnswer()
 				if synctest.Wait(); again.err == nil {
 					t.Fatalf("a client that has left has %v", again.base.Kind)
 				}
@@ -179,7 +179,7 @@ func TestARepeatAfterAnAnswerThatNobodyHeard(t *testing.T) {
 					me.leave()
 				}
 				first.Commit(ack(6, mine))
-				first.Answered()
+				first.NoteAnswer()
 				if me.leave(); !c.left {
 					synctest.Wait()
 				}
@@ -190,7 +190,7 @@ func TestARepeatAfterAnAnswerThatNobodyHeard(t *testing.T) {
 					t.Error("a guess that isn't said: another client may have made the same change")
 				}
 				again.Commit(ack(6, mine))
-				again.Answered()
+				again.NoteAnswer()
 				// Each that was given up has one repeat.
 				if c.base == KindView {
 					want(t, newClient(t).sends(t, s, mine), KindRead, 5)
@@ -238,11 +238,11 @@ func TestARepeatThatNamesItsRevisionCountsOnce(t *testing.T) {
 		time.Sleep(time.Second)
 		second.leave()
 		again.base.Commit(ack(6, mine))
-		again.base.Answered()
+		again.base.NoteAnswer()
 		third := match(newClient(t), s, tag, mine) // nor has the answer to that been heard
 		want(t, third.base, KindView, 6)
 		third.base.Commit(ack(6, mine))
-		third.base.Answered()
+		third.base.NoteAnswer()
 		equal := match(newClient(t), s, tag, mine) // the other's change is equal, and its own
 		want(t, equal.base, KindRead, 5)
 		if equal.base.Ambiguous {
@@ -275,7 +275,7 @@ func TestEqualChangesOfARevisionByWhoStaysAreNoRepeats(t *testing.T) {
 		second := match(newClient(t), s, tag, mine)
 		want(t, second.base, KindGiven, 5)
 		first.base.Commit(ack(6, mine))
-		first.base.Answered()
+		first.base.NoteAnswer()
 		second.base.Release()
 		want(t, match(newClient(t), s, tag, mine).base, KindGiven, 5)
 	})
@@ -310,7 +310,7 @@ func TestARepeatThatFailsLeavesWhatItRepeated(t *testing.T) {
 		time.Sleep(time.Second)
 		me.leave()
 		first.Commit(ack(6, mine))
-		first.Answered()
+		first.NoteAnswer()
 		g, err := s.Glance().Take(t.Context(), pool, ref, []byte(mine)) // takes nothing
 		if err != nil {
 			t.Fatal(err)
@@ -338,7 +338,7 @@ func TestARepeatThatComesBeforeTheAnswerWasWritten(t *testing.T) {
 		first.Commit(ack(6, mine))
 		me.leave()
 		want(t, newClient(t).sends(t, s, mine), KindView, 6)
-		first.Answered()
+		first.NoteAnswer()
 		want(t, newClient(t).sends(t, s, mine), KindRead, 5) // somebody else's
 	})
 }
@@ -351,9 +351,9 @@ func TestEqualChangesOfClientsThatStayAreNoRepeats(t *testing.T) {
 		second := newClient(t).sends(t, s, mine)
 		want(t, second, KindRead, 5)
 		first.Commit(ack(6, mine))
-		first.Answered()
+		first.NoteAnswer()
 		second.Commit(ack(7, mine))
-		second.Answered()
+		second.NoteAnswer()
 	})
 }
 
@@ -402,14 +402,14 @@ func TestManyThatWereGivenUpAtOnceAreAllKnown(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		for i := range bases {
 			bases[i].Commit(ack(int64(6+i), body(i)))
-			bases[i].Answered()
+			bases[i].NoteAnswer()
 		}
 		s.Read(pool, ref, rev(100, `{"x":1}`), s.Epoch())
 		for i := range bases {
 			again := newClient(t).sends(t, s, body(i))
 			want(t, again, KindView, int64(6+i))
 			again.Commit(ack(int64(200+i), body(i)))
-			again.Answered()
+			again.NoteAnswer()
 		}
 		want(t, newClient(t).sends(t, s, `{"x":2}`), KindRead, 100)
 	})
@@ -428,7 +428,7 @@ func TestWhatIsKnownOfWritesIsBounded(t *testing.T) {
 				c.leave()
 			}
 			b.Commit(ack(int64(6+i), sent))
-			b.Answered()
+			b.NoteAnswer()
 		}
 		k := seen.Key{Session: pool, Ref: ref}
 		sh := s.shard(k)

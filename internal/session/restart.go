@@ -124,7 +124,7 @@ func (t *taking) reserveGuard(e *seen.Entry, m memo.Note, b *Base) {
 	case m.Written:
 		b.Kind = KindView
 	}
-	b.Reason, b.Numbers, b.Doubtful, b.Apart = ReasonRestart, m.Numbers, true, m.Written && m.Apart
+	b.Reason, b.Numbers, b.Doubtful, b.StoredDiffers = ReasonRestart, m.Numbers, true, m.Written && m.StoredDiffers
 	b.Guessed = !t.Named
 	b.Ambiguous = b.Guessed && (m.Clients > 1 || !e.Empty())
 	t.count(b.Kind)

@@ -85,7 +85,7 @@ func TestWhatANamedSessionHasInHandGuardsItsWriteAfterAStart(t *testing.T) {
 		"merged": {func(s *Store) {
 			s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
 			b := take(t, s, one, `{"a":2}`)
-			b.Commit(Ack{Stored: rev(9, `{"a":2,"b":1}`), Sent: []byte(`{"a":2}`), Told: num(5)})
+			b.Commit(Ack{Stored: rev(9, `{"a":2,"b":1}`), Sent: []byte(`{"a":2}`), AnswerNumbers: num(5)})
 		}, KindRead, num(5)},
 	} {
 		t.Run(name, func(t *testing.T) {

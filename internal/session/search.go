@@ -28,10 +28,10 @@ func (s *Store) wrote(ix *life.Index[Session], sess Session, now int64) {
 }
 
 // Found is Read for a document that a search has found. A search sees what was refreshed last: a thread of work may have in hand what is
-// newer, and write from either. Its view is a guard then: see Shown.
+// newer, and write from either. Its view is a guard then: see ReadUnnumbered.
 func (s *Store) Found(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) {
 	if thread, ok := sess.Thread(); ok && s.hasNewer(thread, ref, rev.Numbers) {
-		s.Shown(thread, ref, rev.Source)
+		s.ReadUnnumbered(thread, ref, rev.Source)
 		if sess = sess.In(Trace{}); sess.IsNamed() {
 			return
 		}

@@ -541,25 +541,25 @@ func TestAViewThatMayNotBeWhatIsWrittenFromIsAGuardAlone(t *testing.T) {
 		b.Release()
 	}
 	s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
-	s.Shown(one, ref, []byte(`{"a":9}`))
+	s.ReadUnnumbered(one, ref, []byte(`{"a":9}`))
 	b := take(t, s, one, `{"a":2}`)
 	if want(t, b, KindRead, 5); b.Doubtful {
 		t.Fatal("what was read is what is written from")
 	}
-	b.Commit(Ack{Stored: rev(6, `{"a":2,"b":1}`), Sent: []byte(`{"a":2}`), Told: num(5)})
-	s.Shown(one, ref, []byte(`{ "a" : 2 }`)) // what it sent
+	b.Commit(Ack{Stored: rev(6, `{"a":2,"b":1}`), Sent: []byte(`{"a":2}`), AnswerNumbers: num(5)})
+	s.ReadUnnumbered(one, ref, []byte(`{ "a" : 2 }`)) // what it sent
 	b = take(t, s, one, `{"a":3}`)
 	shown(&b, false)
-	s.Shown(one, ref, []byte(`{"a":2,"b":1}`))
+	s.ReadUnnumbered(one, ref, []byte(`{"a":2,"b":1}`))
 	b = s.TakeAt(one, ref, num(5), []byte(`{"a":3}`))
 	shown(&b, false) // who names it means it
-	s.Shown(one, ref, []byte(`{"a":2,"b":2}`))
+	s.ReadUnnumbered(one, ref, []byte(`{"a":2,"b":2}`))
 	want(t, take(t, s, one, `{"a":3}`), KindLost, -1) // a write was refused since
 
 	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
 	b = take(t, s, pool, `{"a":2}`)
 	b.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`)})
-	s.Shown(pool, ref, []byte(`{"a":9}`))
+	s.ReadUnnumbered(pool, ref, []byte(`{"a":9}`))
 	b = take(t, s, pool, `{"a":3}`)
 	shown(&b, false) // it may have been another thread
 	audit(t, s)
@@ -575,7 +575,7 @@ func TestAViewThatIsShownOtherwiseStaysAGuardUntilAWriteIsRefusedForThat(t *test
 	b = take(t, s, one, `{"a":"x"}`)
 	b.Release() // a 400
 	for range 2 {
-		s.Shown(one, ref, []byte(`{"a":9}`))
+		s.ReadUnnumbered(one, ref, []byte(`{"a":9}`))
 		if _, err := s.Glance().Take(t.Context(), one, ref, []byte(`{"a":3}`)); err != nil {
 			t.Fatal(err)
 		}
@@ -588,7 +588,7 @@ func TestAViewThatIsShownOtherwiseStaysAGuardUntilAWriteIsRefusedForThat(t *test
 	if _, err := s.Glance().Take(t.Context(), one, ref, []byte(`{"a":3}`)); err != nil {
 		t.Fatal(err)
 	}
-	s.Shown(one, ref, []byte(`{"a":9}`))
+	s.ReadUnnumbered(one, ref, []byte(`{"a":9}`))
 	want(t, take(t, s, one, `{"a":3}`), KindLost, -1)
 }
 
@@ -613,19 +613,19 @@ func TestAViewThatTheSessionWroteOverIsItsNumbersAlone(t *testing.T) {
 
 		s.WroteElse(sess, ref, rev(7, ""), false, at)
 		b = take(t, s, sess, `{"a":2}`) // as it sent it before
-		if want(t, b, KindView, 7); b.View != nil || b.Apart {
-			t.Fatalf("view %s, apart %v", b.View, b.Apart)
+		if want(t, b, KindView, 7); b.View != nil || b.StoredDiffers {
+			t.Fatalf("view %s, apart %v", b.View, b.StoredDiffers)
 		}
 		b.Release()
 
 		s.WroteElse(sess, ref, rev(9, ""), false, at)
 		b = take(t, s, sess, `{"a":3}`)
-		if want(t, b, KindView, 9); !b.Apart {
+		if want(t, b, KindView, 9); !b.StoredDiffers {
 			t.Fatal("somebody else's write is in it")
 		}
 		b.Release()
 		b = s.TakeAt(sess, ref, num(9), []byte(`{"a":3}`))
-		if want(t, b, KindView, 9); b.Apart {
+		if want(t, b, KindView, 9); b.StoredDiffers {
 			t.Fatal("who names it means it")
 		}
 		s.WroteElse(sess, ref, rev(10, ""), true, at)

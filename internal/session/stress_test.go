@@ -116,7 +116,7 @@ func TestClientsThatLeaveHoldUpNobody(t *testing.T) {
 						}
 					}
 					endAnyhow(&b, rev(seq.Add(1), sent), sent)
-					b.Answered()
+					b.NoteAnswer()
 					leave()
 				}
 			}
@@ -157,8 +157,8 @@ func elsewhere(s *Store, r doc.Ref, n int64) {
 		_, _ = s.Glance().Take(ended(), pool, r, []byte(`{"n":1}`))
 	case 6:
 		b := s.TakeAt(pool, r, num(n), []byte(`{"n":1}`))
-		b.Commit(Ack{Stored: rev(n+1, `{"n":1,"m":1}`), Sent: []byte(`{"n":1}`), Told: num(n)})
-		b.Answered()
+		b.Commit(Ack{Stored: rev(n+1, `{"n":1,"m":1}`), Sent: []byte(`{"n":1}`), AnswerNumbers: num(n)})
+		b.NoteAnswer()
 	}
 }
 

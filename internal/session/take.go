@@ -218,7 +218,7 @@ func (t *taking) reserve(e *seen.Entry, d choice.Decision, b *Base) {
 	t.show(b)
 	if d.Action == choice.TakeView && t.Given.Known() && !d.Doubtful {
 		b.Doubtful = c.Doubt // who names it means it, whatever else it was shown
-		b.Apart = c.Difference && c.Answer.Known()
+		b.StoredDiffers = c.Difference && c.Answer.Known()
 	}
 	if !t.s.dryRun {
 		t.takeOut(e, d, b)
@@ -330,8 +330,8 @@ func (t *taking) reserveNothing(e *seen.Entry, b *Base) {
 // show shows what the claim has in the base.
 func (t *taking) show(b *Base) {
 	c := &b.claim
-	b.Kind, b.Numbers, b.Told, b.Version, b.View, b.Stored = c.kind, c.Numbers, c.Answer, c.Version, c.sent, c.stored
-	b.Doubtful, b.Apart = c.Doubt || c.Contradiction, c.Difference
+	b.Kind, b.Numbers, b.AnswerNumbers, b.Version, b.View, b.Stored = c.kind, c.Numbers, c.Answer, c.Version, c.sent, c.stored
+	b.Doubtful, b.StoredDiffers = c.Doubt || c.Contradiction, c.Difference
 	t.count(b.Kind)
 }
 

@@ -95,7 +95,7 @@ func TestATraceWritesAgainFromWhatItWrote(t *testing.T) {
 	if want(t, b, KindRead, 5); b.Ambiguous {
 		t.Error("an equal change of another trace is ambiguous")
 	}
-	b.Commit(Ack{Stored: rev(7, `{"n":7}`), Sent: []byte(`{"n":6}`), Told: num(5)})
+	b.Commit(Ack{Stored: rev(7, `{"n":7}`), Sent: []byte(`{"n":6}`), AnswerNumbers: num(5)})
 	s.Read(pool, ref, rev(7, `{"n":7}`), s.Epoch())
 	for _, c := range []struct {
 		trace  byte
@@ -119,7 +119,7 @@ func TestATraceThatWroteOtherwiseHasNoViewOfBefore(t *testing.T) {
 	for name, otherwise := range map[string]func(s *Store){
 		"a part":         func(s *Store) { s.WroteElse(in(1), ref, rev(7, ""), false, s.Epoch()) },
 		"unknown":        func(s *Store) { s.ReadUnknown(in(1), ref) },
-		"shown, refused": func(s *Store) { thread, _ := in(1).Thread(); s.Shown(thread, ref, []byte(`{"n":9}`)) },
+		"shown, refused": func(s *Store) { thread, _ := in(1).Thread(); s.ReadUnnumbered(thread, ref, []byte(`{"n":9}`)) },
 	} {
 		s, _ := newTest(t)
 		s.Read(in(1), ref, rev(5, `{"n":5}`), s.Epoch())
@@ -151,7 +151,7 @@ func TestARepeatIsOfTheSameTrace(t *testing.T) {
 		if again.done {
 			t.Fatal("the repeat didn't wait")
 		}
-		first.base.Commit(Ack{Stored: rev(7, `{"n":7}`), Sent: []byte(`{"n":6}`), Told: num(5)})
+		first.base.Commit(Ack{Stored: rev(7, `{"n":7}`), Sent: []byte(`{"n":6}`), AnswerNumbers: num(5)})
 		synctest.Wait()
 		if want(t, again.base, KindView, 7); string(again.base.View) != `{"n":6}` {
 			t.Errorf("the repeat counts from %s", again.base.View)

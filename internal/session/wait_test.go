@@ -290,7 +290,7 @@ func TestAViewThatWasReplacedIsNotNamedByItsNumbers(t *testing.T) {
 	s, _ := newTest(t)
 	s.Read(pool, ref, rev(5, `{"a":1,"b":1}`), s.Epoch())
 	b := take(t, s, pool, `{"a":2}`)
-	b.Commit(Ack{Stored: rev(9, `{"a":2}`), Sent: []byte(`{"a":2}`), Told: num(9)})
+	b.Commit(Ack{Stored: rev(9, `{"a":2}`), Sent: []byte(`{"a":2}`), AnswerNumbers: num(9)})
 	b = s.TakeAt(pool, ref, num(9), nil)
 	want(t, b, KindView, 9)
 	b.Commit(Ack{Stored: rev(10, `{"z":2}`), Sent: []byte(`{"z":2}`)})
@@ -307,7 +307,7 @@ func TestARepeatedWriteOfManyClientsUndoesNothingOfTheOthers(t *testing.T) {
 	first.Commit(Ack{Stored: rev(6, `{"a":2,"b":1}`), Sent: []byte(`{"a":2,"b":1}`)})
 	other := take(t, s, pool, `{"a":1,"b":2}`)
 	want(t, other, KindRead, 5)
-	other.Commit(Ack{Stored: rev(7, `{"a":2,"b":2}`), Sent: []byte(`{"a":1,"b":2}`), Told: num(5)})
+	other.Commit(Ack{Stored: rev(7, `{"a":2,"b":2}`), Sent: []byte(`{"a":1,"b":2}`), AnswerNumbers: num(5)})
 	again := take(t, s, pool, `{"a":2,"b":1}`)
 	want(t, again, KindView, 6)
 	if string(again.View) != `{"a":2,"b":1}` || again.Stored != nil {
@@ -318,7 +318,9 @@ func TestARepeatedWriteOfManyClientsUndoesNothingOfTheOthers(t *testing.T) {
 
 func TestARepeatedWriteWithNumbersWaitsForItsFirstTry(t *testing.T) {
 	for name, end := range map[string]func(b *Base){
-		"written":  func(b *Base) { b.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`), Told: num(6)}) },
+		"written": func(b *Base) {
+			b.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`), AnswerNumbers: num(6)})
+		},
 		"refused":  func(b *Base) { b.Release() },
 		"doubtful": func(b *Base) { b.Doubt() },
 	} {
@@ -364,7 +366,7 @@ func TestARepeatedWriteWithNumbersWaitsThoughAnAnswerToldThem(t *testing.T) {
 		before := take(t, s, one, `{"a":1}`)
 		s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
 		first := takeCopy(t, s, one, Copy{Numbers: num(5), Served: true}, `{"a":2}`)
-		before.Commit(Ack{Stored: rev(5, `{"a":1}`), Sent: []byte(`{"a":1}`), Told: num(5)})
+		before.Commit(Ack{Stored: rev(5, `{"a":1}`), Sent: []byte(`{"a":1}`), AnswerNumbers: num(5)})
 		var again Base
 		done := false
 		go func() {
@@ -374,7 +376,7 @@ func TestARepeatedWriteWithNumbersWaitsThoughAnAnswerToldThem(t *testing.T) {
 		if synctest.Wait(); done {
 			t.Fatalf("did not wait: %v at %v", again.Kind, again.Numbers)
 		}
-		first.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`), Told: num(6)})
+		first.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`), AnswerNumbers: num(6)})
 		synctest.Wait()
 		want(t, again, KindView, 6)
 	})

@@ -36,12 +36,12 @@ type Finder struct {
 	mu       sync.Mutex
 	places   [places]place
 	suspects map[string]*suspect
-	told     map[string]bool
+	reported map[string]bool
 }
 
 // New makes a Finder.
 func New() *Finder {
-	return &Finder{seed: maphash.MakeSeed(), suspects: map[string]*suspect{}, told: map[string]bool{}}
+	return &Finder{seed: maphash.MakeSeed(), suspects: map[string]*suspect{}, reported: map[string]bool{}}
 }
 
 // place is a document that is looked at, with the newest revision that was seen of it, and the last older one. A document that isn't there
@@ -168,7 +168,7 @@ func (f *Finder) suspect(field []byte, speaks, against int) {
 	name := strings.ToLower(string(field))
 	s := f.suspects[name]
 	if s == nil {
-		if speaks == 0 || f.told[name] || len(f.told) == names {
+		if speaks == 0 || f.reported[name] || len(f.reported) == names {
 			return
 		}
 		f.makeRoom()
@@ -178,7 +178,7 @@ func (f *Finder) suspect(field []byte, speaks, against int) {
 	s.speaks, s.against = s.speaks+speaks, s.against+against
 	if s.convinces() {
 		delete(f.suspects, name)
-		f.told[name] = true
+		f.reported[name] = true
 		f.Found.Call(name)
 	}
 }

@@ -248,7 +248,7 @@ func (rd *Reading) getWhole() bool {
 	}
 	rd.begin(true)
 	if d.stamper != nil {
-		rd.describe(d) // before the read: an index that is made anew meanwhile is noticed when it is described again
+		rd.indexOf(d) // before the read: an index that is made anew meanwhile is noticed when it is described again
 	}
 	res, err := rd.ask(http.MethodGet, target, op.Query, nil)
 	switch {

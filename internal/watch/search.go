@@ -176,9 +176,9 @@ func (rd *Reading) showHits() bool {
 		for d := range hits(answer, "") {
 			unrouted := d.Ref
 			unrouted.Routing = ""
-			rd.w.Sessions.Shown(who.Session, unrouted, d.Source)
+			rd.w.Sessions.ReadUnnumbered(who.Session, unrouted, d.Source)
 			if d.Ref.Routing != "" { // which an alias may have given
-				rd.w.Sessions.Shown(who.Session, d.Ref, d.Source)
+				rd.w.Sessions.ReadUnnumbered(who.Session, d.Ref, d.Source)
 			}
 		}
 	})

@@ -64,7 +64,7 @@ func (rd *Reading) stamp(d *Document) {
 	if d.stamper == nil || !d.whole {
 		return
 	}
-	ix, known := rd.describe(d)
+	ix, known := rd.indexOf(d)
 	switch {
 	case !d.Numbered:
 		rd.stamps.skip(outcome.ReasonSeqNo)
@@ -102,8 +102,8 @@ func (rd *Reading) put(d *Document, ix *catalog.Index) bool {
 	return ok
 }
 
-// describe tells which index it is that the document is in.
-func (rd *Reading) describe(d *Document) (ix catalog.Index, known bool) {
+// indexOf tells which index it is that the document is in.
+func (rd *Reading) indexOf(d *Document) (ix catalog.Index, known bool) {
 	name, who := string(d.Index), rd.r.Asker()
 	if d.asked != "" {
 		ix, err := rd.w.Catalog.Describe(rd.r.Context(), who, d.asked, 0)

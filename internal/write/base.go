@@ -120,7 +120,7 @@ func (c *change) viewIsStored() bool {
 	case c.base.Stored == nil:
 		// The engine may hold other bytes (a pipeline): where nothing is merged, the numbers are guard enough. So they are of
 		// what the client itself wrote, and of which nothing else is known.
-		return c.base.View == nil && !c.base.Apart || c.part == nil && c.whyUnmergeable() != ""
+		return c.base.View == nil && !c.base.StoredDiffers || c.part == nil && c.whyUnmergeable() != ""
 	}
 	return bytes.Equal(c.base.View, c.base.Stored)
 }

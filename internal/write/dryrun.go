@@ -39,7 +39,7 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 	if play.Failed != nil {
 		return nil, play.Failed
 	}
-	c.describe(a)
+	c.fillAccount(a)
 	if eyes.seen {
 		a.Current = explain.NewRevision(eyes.last.Numbers, eyes.last.Version, eyes.last.Source)
 	}
@@ -64,8 +64,8 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 	return a, err
 }
 
-// describe fills in what the write is about.
-func (c *change) describe(a *explain.Account) {
+// fillAccount fills in what the write is about.
+func (c *change) fillAccount(a *explain.Account) {
 	a.Operation, a.Index, a.ID, a.Routing = c.req.Op.Kind.String(), c.Doc.Index, c.Doc.ID, c.Doc.Routing
 	a.Mode = rule.Guard.String()
 	ru := c.req.Rule

@@ -60,7 +60,7 @@ func (o *onlyOne) starts(body string) (wait func() result) {
 	done := make(chan result, 1)
 	go func() {
 		r := o.save(body)
-		o.w.s.Answered(&o.r)
+		o.w.s.NoteAnswer(&o.r)
 		done <- r
 	}()
 	return func() result { return <-done }
@@ -207,17 +207,17 @@ func TestAClientLeavesBeforeItHasBeenAnswered(t *testing.T) {
 			w := newCrowd(t)
 			other := w.onlyOne()
 			has(t, other.save(lChanged), 200, "guarded;attempts=1;base=session")
-			w.s.Answered(&other.r)
+			w.s.NoteAnswer(&other.r)
 			me := w.onlyOne()
 			has(t, me.save(counted), 200, "merged;attempts=2;base=session")
 			me.leave()
 			if told {
-				w.s.Answered(&me.r)
+				w.s.NoteAnswer(&me.r)
 			}
 			again := w.onlyOne()
 			has(t, again.save(counted), 200, "merged;attempts=0;base=view;ambiguous") // somebody else may have made the same change
-			w.s.Answered(&me.r)
-			w.s.Answered(&again.r)
+			w.s.NoteAnswer(&me.r)
+			w.s.NoteAnswer(&again.r)
 			w.settled(`{"n":2,"l":1,"m":1}`)
 		})
 	}

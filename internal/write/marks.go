@@ -171,25 +171,25 @@ func (a *attempt) applied(ctx context.Context, c *change, at int) {
 	c.maybeApplied, c.left = false, a.trail
 	m := a.trail[at]
 	rev := a.current(c)
-	told := rev
+	inAnswer := rev
 	last := at == len(a.trail)-1
 	if !last {
-		told.Numbers = m.Over
+		inAnswer.Numbers = m.Over
 	}
 	result := respond.Updated
 	if m.New {
 		result = respond.Created
 	}
 	if c.patch != nil && c.patch.Shows.Whole() {
-		told = rev // all of it is shown to the client
+		inAnswer = rev // all of it is shown to the client
 	}
-	c.answer = respond.Written(a.s.named(c), told, result)
+	c.answer = respond.Written(a.s.named(c), inAnswer, result)
 	switch {
 	case c.patch != nil:
-		c.patch.Show(c.answer, told, rev.Source)
+		c.patch.Show(c.answer, inAnswer, rev.Source)
 		a.s.sawPatched(c, rev)
 	case c.part != nil:
-		c.part.Show(c.answer, told, rev.Source)
+		c.part.Show(c.answer, inAnswer, rev.Source)
 		rev.Source = nil
 		c.settle(end{stored: rev, created: m.New, current: m.Over})
 	case !last && m.New:

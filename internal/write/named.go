@@ -126,7 +126,7 @@ func (s *Service) guardOfPart(ctx context.Context, c *change) (n doc.Numbers, fo
 		return n, false, nil
 	}
 	err = s.takeStamp(ctx, c, held)
-	if n = c.base.Numbers; c.base.Kind == session.KindView && c.base.Told != n {
+	if n = c.base.Numbers; c.base.Kind == session.KindView && c.base.AnswerNumbers != n {
 		n = held.Numbers // what was stored then has more in it than the client has seen
 	}
 	return n, true, err

@@ -114,8 +114,8 @@ func (s *Service) rebasePatch(c *change) {
 		c.patch.Edit = intent.Rebased{Partial: c.partialIntent(s.observer)}
 	case c.base.Kind == session.KindAbsent:
 		c.patch.New = true
-	case c.base.Told.Known():
-		c.guardPatch(c.base.Told) // what is stored has more in it than the client has seen
+	case c.base.AnswerNumbers.Known():
+		c.guardPatch(c.base.AnswerNumbers) // what is stored has more in it than the client has seen
 	default:
 		c.guardPatch(c.base.Numbers)
 	}

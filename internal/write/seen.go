@@ -20,7 +20,7 @@ import (
 // from that, saying the same once more would change nothing.
 func (s *Service) noteUpdate(ctx context.Context, c *change, res *upstream.Response) {
 	r := c.req
-	whole, _ := c.shown(res)
+	whole, _ := c.answerDocument(res)
 	thread, named := r.Session.Thread()
 	if !r.Rule.Session || r.Anonymous || whole == nil && (!named || res.Status != http.StatusOK || ack.IsNoop(res)) {
 		return
@@ -35,8 +35,8 @@ func (s *Service) noteUpdate(ctx context.Context, c *change, res *upstream.Respo
 	}
 }
 
-// shown is the document that the answer to an _update shows, if it shows the whole of it; some says that it shows less.
-func (c *change) shown(res *upstream.Response) (whole []byte, some bool) {
+// answerDocument is the document that the answer to an _update shows, if it shows the whole of it; some says that it shows less.
+func (c *change) answerDocument(res *upstream.Response) (whole []byte, some bool) {
 	shows, all := patch.Shows(c.req.Op, c.req.Body)
 	if shows && all {
 		whole = ack.Shown(res)
@@ -102,7 +102,7 @@ func (s *Service) patchView(c *change, rev doc.Revision) {
 	if err != nil {
 		return
 	}
-	b.Commit(session.Ack{Stored: rev, Sent: c.withMarks(d.Edited), Told: rev.Numbers})
+	b.Commit(session.Ack{Stored: rev, Sent: c.withMarks(d.Edited), AnswerNumbers: rev.Numbers})
 	if plain, _ := c.unmarked(rev); intent.Equal(d.Edited, plain.Source) {
 		c.answer.Add(etagName, etag.Tag{Numbers: rev.Numbers}.Append)
 	}

@@ -131,8 +131,8 @@ type Service struct {
 	maxBody   int
 }
 
-// Answered notes that the answer of Do is written to the client, if that is still there: see session.Base.Answered.
-func (s *Service) Answered(r *Request) { r.change.base.Answered() }
+// NoteAnswer notes that the answer of Do is written to the client, if that is still there: see session.Base.NoteAnswer.
+func (s *Service) NoteAnswer(r *Request) { r.change.base.NoteAnswer() }
 
 // IndicesChanged makes the Service ask again what indices are: the proxy has seen a change of settings, mappings, aliases,
 // templates or pipelines, by a client with those credentials. What is known of documents under the given names (decoded) is

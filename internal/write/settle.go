@@ -50,8 +50,8 @@ func (c *change) settle(e end) {
 	if c.left != nil {
 		sent = c.withMarks(sent)
 	}
-	c.base.Commit(session.Ack{Stored: e.stored, Sent: sent, Told: n, Copy: c.copyOf(t),
-		Apart: c.goesAsPart() && !e.same, Created: e.created})
+	c.base.Commit(session.Ack{Stored: e.stored, Sent: sent, AnswerNumbers: n, Copy: c.copyOf(t),
+		StoredDiffers: c.goesAsPart() && !e.same, Created: e.created})
 	if !n.Known() {
 		return
 	}
@@ -182,7 +182,7 @@ func (s *Service) settlePart(c *change, res *upstream.Response, e end, numbered 
 	c.settle(e)
 	if some && !e.same { // others' values, too: whether the client takes them over nobody knows
 		thread, _ := c.req.Session.Thread()
-		s.sessions.Shown(thread, c.Doc.Ref, nil)
+		s.sessions.ReadUnnumbered(thread, c.Doc.Ref, nil)
 	}
 }
 
@@ -193,13 +193,13 @@ func (c *change) settlePassedPart(res *upstream.Response, a *ack.Ack) {
 	next := b.Version != 0 && a.Version == b.Version+1 || a.Numbers == b.Numbers || b.Kind == session.KindAbsent && a.Created
 	e := end{stored: a.Revision, same: next && c.viewIsStored()}
 	c.seeStored(res, &e, a.Numbered)
-	b.Commit(session.Ack{Stored: e.stored, Sent: c.made, Told: a.Numbers, Apart: !e.same, Created: a.Created})
+	b.Commit(session.Ack{Stored: e.stored, Sent: c.made, AnswerNumbers: a.Numbers, StoredDiffers: !e.same, Created: a.Created})
 }
 
 // seeStored finds out what the client has in hand after an _update of a part: what it had seen, with the part in it; or what the answer
 // shows, if that is the whole document. some says that it shows less.
 func (c *change) seeStored(res *upstream.Response, e *end, numbered bool) (some bool) {
-	whole, some := c.shown(res)
+	whole, some := c.answerDocument(res)
 	switch {
 	case whole != nil:
 		c.made, e.stored.Source, e.same = whole, whole, true
@@ -212,7 +212,7 @@ func (c *change) seeStored(res *upstream.Response, e *end, numbered bool) (some 
 // settleNumbers ends the reservation of a write of a part that was acknowledged with these numbers. What its client has of the
 // document since isn't known: its next write from the same copy is guarded by the numbers, and not merged.
 func (c *change) settleNumbers(stored doc.Revision) {
-	c.base.Commit(session.Ack{Stored: doc.Revision{Numbers: stored.Numbers, Version: stored.Version}, Told: stored.Numbers})
+	c.base.Commit(session.Ack{Stored: doc.Revision{Numbers: stored.Numbers, Version: stored.Version}, AnswerNumbers: stored.Numbers})
 }
 
 // locateNew asks what the index is that the change's write has made, if it has: a template may have given it a pipeline. Else

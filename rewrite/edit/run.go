@@ -9,19 +9,19 @@ import (
 // A run is one application of steps, or of operations, to a document.
 type run struct {
 	editor
-	in      *Inputs
-	shown   Inputs // in with the candidate, room for conditions
-	op      step   // of a JSON Patch
-	n       int    // of the step
-	s       *step
-	val     tree.Value // the step's value
-	taken   *node      // what a move has taken
-	sources [FromBase + 1]tree.Value
-	trail   []slot // on the way to where the step is
-	matched int    // by `*`, in all
-	changed bool
-	table   tree.Table
-	buf     []byte
+	in              *Inputs
+	conditionInputs Inputs // in with the candidate, room for conditions
+	op              step   // of a JSON Patch
+	n               int    // of the step
+	s               *step
+	val             tree.Value // the step's value
+	taken           *node      // what a move has taken
+	sources         [FromBase + 1]tree.Value
+	trail           []slot // on the way to where the step is
+	matched         int    // by `*`, in all
+	changed         bool
+	table           tree.Table
+	buf             []byte
 }
 
 // A slot is a place of the document, where a value is or could be.
@@ -51,7 +51,7 @@ func (r *run) end() {
 	if cap(r.buf) > keepBuf {
 		r.buf = nil
 	}
-	r.op, r.shown = step{}, Inputs{}
+	r.op, r.conditionInputs = step{}, Inputs{}
 	r.in, r.s, r.val, r.taken, r.sources = nil, nil, tree.Value{}, nil, [FromBase + 1]tree.Value{}
 	r.trail, r.matched, r.changed = r.trail[:0], 0, false
 	runs.Put(r)
@@ -89,9 +89,9 @@ func (r *run) inputs() *Inputs {
 	if !r.s.When.ReadsCandidate() {
 		return r.in
 	}
-	r.shown = *r.in
-	r.shown.Candidate, _ = r.render() // without memory for it the run ends before its result
-	return &r.shown
+	r.conditionInputs = *r.in
+	r.conditionInputs.Candidate, _ = r.render() // without memory for it the run ends before its result
+	return &r.conditionInputs
 }
 
 // visit goes down the step's path, of which i tokens lead to p, and does at its end, or ends, what the step does.

@@ -221,7 +221,7 @@ func (r *request) write(p *process, b *session.Base) {
 			b.Ambiguous = b.Ambiguous || draft.Echo
 			r.acknowledge(b, sent, before)
 			p.sleep(x.w.about(x.trip / 2))
-			b.Answered()
+			b.NoteAnswer()
 			return
 		}
 		p.sleep(x.w.about(x.trip))
@@ -245,7 +245,7 @@ func (r *request) acknowledge(b *session.Base, sent []byte, before doc.Revision)
 	if string(after.Source) != string(sent) && b.Numbers.Known() {
 		told = b.Numbers
 	}
-	b.Commit(session.Ack{Stored: after, Sent: sent, Told: told})
+	b.Commit(session.Ack{Stored: after, Sent: sent, AnswerNumbers: told})
 }
 
 // refuse ends a write that can't be done.
