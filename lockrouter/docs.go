@@ -141,6 +141,9 @@ func (b *batch) acquireAll(ctx context.Context, q *Request, index string, want *
 			err = b.refresh(b.items, 10)
 		}
 	}
+	if err == nil && b.a.Fence != "" {
+		err = b.touch(ctx, q, index)
+	}
 	if why := gone(ctx); why != nil {
 		err = why
 	}
@@ -153,6 +156,26 @@ func (b *batch) acquireAll(ctx context.Context, q *Request, index string, want *
 		b.r.held.add(it.t.root, it.token, it.sent.Add(it.ttl))
 	}
 	return reply(http.StatusCreated, b.answer()), nil
+}
+
+// touch has the locked documents touched, and keeps the leases alive.
+func (b *batch) touch(ctx context.Context, q *Request, index string) error {
+	if b.r.o.Touch == nil {
+		return badRequest("documents can't be touched here")
+	}
+	for part := range slices.Chunk(b.items, chunk) {
+		ids := make([]string, len(part))
+		for i, it := range part {
+			ids[i] = it.id
+		}
+		if err := b.r.o.Touch(ctx, q, index, ids); err != nil {
+			return err
+		}
+		if err := b.refresh(b.items, 3); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // answer is the answer: the earliest of all leases counts.

@@ -28,6 +28,7 @@ type parameters struct {
 	Priority  string      `json:"priority"`
 	Mode      string      `json:"mode"`
 	Note      string      `json:"note"`
+	Fence     string      `json:"fence"`
 	Resource  []string    `json:"resource"`
 	Delay     string      `json:"delay"`
 	MaxRetry  json.Number `json:"max_retry"`
@@ -48,6 +49,9 @@ const (
 	longestNote  = 1024
 )
 
+// fenceTouch has an acquisition give the locked documents new sequence numbers.
+const fenceTouch = "touch"
+
 // parse reads a request for one lock.
 func (r *Router) parse(q *Request) (*parameters, error) {
 	a := new(parameters)
@@ -67,6 +71,9 @@ func (r *Router) read(q *Request, body any, a *parameters) error {
 		if err := a.param(p.Name, p.Value); err != nil {
 			return err
 		}
+	}
+	if a.Fence != "" && a.Fence != fenceTouch {
+		return badRequest("fence is touch, or isn't there; not [" + a.Fence + "]")
 	}
 	a.Owner = cmp.Or(a.Owner, a.ProcessID)
 	return r.check(a)
@@ -118,7 +125,7 @@ func unknownParameter(name string) error {
 
 func (a *parameters) param(name, value string) error {
 	texts := map[string]*string{"owner": &a.Owner, "process_id": &a.ProcessID, "token": (*string)(&a.Token), "ttl": &a.TTL, "wait": &a.Wait,
-		"priority": &a.Priority, "mode": &a.Mode, "note": &a.Note, "delay": &a.Delay, "max_retry": (*string)(&a.MaxRetry)}
+		"priority": &a.Priority, "mode": &a.Mode, "note": &a.Note, "fence": &a.Fence, "delay": &a.Delay, "max_retry": (*string)(&a.MaxRetry)}
 	switch text := texts[name]; {
 	case text != nil:
 		*text = value

@@ -53,6 +53,9 @@ type Options struct {
 	Enforces func() bool
 	// Quiet is for how long nothing must have happened behind a gate before it is made free: 30s.
 	Quiet time.Duration
+	// Touch gives documents of an index new sequence numbers, on behalf of the client whose request it is. A *Failure is told the client.
+	// Nil: no acquisition can ask for it.
+	Touch func(ctx context.Context, q *Request, index string, ids []string) error
 	// Events are told what happens. Log gets a line for each lease that lapsed or was taken over, and when the store comes and
 	// goes.
 	Events Events

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"optimist/lockrouter/state"
@@ -75,7 +76,7 @@ func (r *Router) one(ctx context.Context, q *Request, t *target) (*Answer, error
 	case q.Method == http.MethodPut && a.renew:
 		return r.renew(ctx, r.claim(t, a, q.Client))
 	case q.Method == http.MethodPut:
-		return r.acquire(ctx, r.claim(t, a, q.Client))
+		return r.acquireFenced(ctx, q, t, a)
 	case q.Method == http.MethodDelete:
 		return r.release(ctx, r.claim(t, a, q.Client))
 	}
@@ -95,10 +96,29 @@ func wrongMethod(method string) error {
 		Reason: "a lock is acquired and renewed with PUT, released with DELETE and looked at with GET; not with " + method}
 }
 
+// acquireFenced is acquire, and then has the locked document touched, if the request says so.
+func (r *Router) acquireFenced(ctx context.Context, q *Request, t *target, a *parameters) (*Answer, error) {
+	c := r.claim(t, a, q.Client)
+	switch {
+	case a.Fence == "":
+		return r.acquire(ctx, c, nil)
+	case t.kind != state.Document || r.o.Touch == nil:
+		return nil, badRequest("fence: touch is for locks of documents: lock them by their ids, or by a query")
+	}
+	return r.acquire(ctx, c, func() error { return r.o.Touch(ctx, q, strings.TrimPrefix(t.gate, indexGate), []string{t.doc}) })
+}
+
 // acquire gets a lock, or says who has it.
-func (r *Router) acquire(ctx context.Context, c *Claim) (*Answer, error) {
+func (r *Router) acquire(ctx context.Context, c *Claim, touch func() error) (*Answer, error) {
 	began := time.Now()
 	l, err := r.keeper.Acquire(ctx, c)
+	if err == nil && touch != nil {
+		if err = touch(); err != nil && !l.Reentered {
+			back := *c
+			back.Token = l.Token
+			_ = r.keeper.Release(context.WithoutCancel(ctx), &back) // else it ends by itself
+		}
+	}
 	r.countRequest(c.Class, ending(l, err), began)
 	switch {
 	case err != nil:

@@ -18,6 +18,7 @@ type target struct {
 	root string // the path of the document's lock, as users name it
 	path string // within a tree, else empty
 	gate string // behind which it is
+	doc  string // the id of the document, of the lock of one
 	lock string // the lock's path, as users name it
 }
 
@@ -176,7 +177,7 @@ func (r *Router) doc(index, raw string) (*target, error) {
 
 func (r *Router) docOf(index, id string) *target {
 	lock := "/" + escapeSegment(index) + r.o.Path + "/doc/" + escapeSegment(id)
-	return &target{kind: state.Document, id: documentID(index, id), root: lock, lock: lock, gate: indexGate + index}
+	return &target{kind: state.Document, id: documentID(index, id), root: lock, lock: lock, gate: indexGate + index, doc: id}
 }
 
 func (r *Router) tree(index, raw string) (*target, error) {

@@ -102,7 +102,8 @@ func nobodyHolds(request []byte) []byte {
 	docs := []map[string]any{}
 	for _, id := range want.IDs {
 		if strings.HasPrefix(id, "gate:") {
-			docs = append(docs, map[string]any{"_id": id, "found": true, "_seq_no": 1, "_primary_term": 1, "_source": map[string]string{"gate": "free"}})
+			docs = append(docs, map[string]any{"_id": id, "found": true, "_seq_no": 1, "_primary_term": 1,
+				"_source": map[string]string{"gate": "free"}})
 			continue
 		}
 		docs = append(docs, map[string]any{"_id": id, "found": false})

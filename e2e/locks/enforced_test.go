@@ -80,54 +80,66 @@ func (v *valve) close() (release func()) {
 // somebody else has the lock and has written the document. So it holds up one by the holder, whose lease lapses, and one by a client that
 // knows of no locks, in an index that was free of them. The planted bug looks at the lock once, and writes without a guard.
 func TestAWriteOfAStaleHolderNeverLandsOnWhatItsSuccessorWrote(t *testing.T) {
-	engine.Each(t, engine.All(), func(t *testing.T, e *engine.Engine) {
-		index, locks := e.Index(t), e.Index(t)+"-locks"
-		v := &valve{held: make(chan struct{}, 10)}
-		slow := engine.Between(t, e.URL, v.handle)
-		a, b := enforcing(t, slow, index, locks), enforcing(t, e.URL, index, locks)
-		naive := httptest.NewServer(lookOnce(t, b.URL, slow))
-		t.Cleanup(naive.Close)
-		t.Cleanup(func() { _, _ = e.Do(t.Context(), "DELETE", "/"+locks, "") })
-		for _, c := range []struct {
-			name, through string
-			holder, lands bool
-			status        int
-		}{
-			{"a stranger's", a.URL, false, false, 423}, // first: the index is free of locks
-			{"a stale holder's", a.URL, true, false, 409},
-			{"the planted bug's", naive.URL, true, true, 200},
-		} {
-			if c.lands && e.Kind != engine.All()[0] {
-				continue // it says something of the test, not of the engine
-			}
-			target := "/" + index + "/_doc/" + strings.ReplaceAll(c.name[:8], " ", "-")
-			lock := strings.Replace(target, "_doc", "_lock/doc", 1)
-			if got := enginetest.Ask(t, "PUT", b.URL+target, `{"by":"nobody"}`); got.Status != 201 {
-				t.Fatalf("%s: %d %s", c.name, got.Status, got.Body)
-			}
-			var first grant
-			var fields []string
-			if c.holder {
-				first = acquired(t, b.URL, lock, "a", "1500ms")
-				fields = []string{"Optimist-Lock-Token", first.token}
-			}
-			open := v.close()
-			late := make(chan enginetest.Answer, 1)
-			go func() { late <- enginetest.Try(t, "PUT", c.through+target, `{"by":"a"}`, fields...) }()
-			<-v.held
-			second := acquired(t, b.URL, lock, "b", "60s") // when the first lease has ended
+	engine.Each(t, []engine.Kind{engine.OpenSearch38, engine.ES9}, staleHolder) // with scripts, and without
+}
+
+func TestAWriteOfAStaleHolderNeverLandsOnElasticsearch7(t *testing.T) {
+	engine.Long(t)
+	engine.Each(t, []engine.Kind{engine.ES7}, staleHolder)
+}
+
+func staleHolder(t *testing.T, e *engine.Engine) {
+	index, locks := e.Index(t), e.Index(t)+"-locks"
+	v := &valve{held: make(chan struct{}, 10)}
+	slow := engine.Between(t, e.URL, v.handle)
+	a, b := enforcing(t, slow, index, locks), enforcing(t, e.URL, index, locks)
+	naive := httptest.NewServer(lookOnce(t, b.URL, slow))
+	t.Cleanup(naive.Close)
+	t.Cleanup(func() { _, _ = e.Do(t.Context(), "DELETE", "/"+locks, "") })
+	for _, c := range []struct {
+		name, through string
+		holder, lands bool
+		touch         string
+		status        int
+		want          string
+	}{
+		{"a stranger's", a.URL, false, false, "", 423, `{"by":"b"}`}, // first: the index is free of locks
+		{"stale holder's", a.URL, true, false, "", 409, `{"by":"b"}`},
+		{"touched", a.URL, true, false, "&fence=touch", 409, `{"by":"nobody"}`}, // the successor writes nothing
+		{"the planted bug's", naive.URL, true, true, "", 200, `{"by":"b"}`},
+	} {
+		if c.lands && e.Kind != engine.All()[0] {
+			continue // it says something of the test, not of the engine
+		}
+		target := "/" + index + "/_doc/" + strings.ReplaceAll(c.name[:7], " ", "-")
+		lock := strings.Replace(target, "_doc", "_lock/doc", 1)
+		if got := enginetest.Ask(t, "PUT", b.URL+target, `{"by":"nobody"}`); got.Status != 201 {
+			t.Fatalf("%s: %d %s", c.name, got.Status, got.Body)
+		}
+		var first grant
+		var fields []string
+		if c.holder {
+			first = acquired(t, b.URL, lock, "a", "1500ms")
+			fields = []string{"Optimist-Lock-Token", first.token}
+		}
+		open := v.close()
+		late := make(chan enginetest.Answer, 1)
+		go func() { late <- enginetest.Try(t, "PUT", c.through+target, `{"by":"a"}`, fields...) }()
+		<-v.held
+		second := acquired(t, b.URL, lock, "b", "60s"+c.touch) // when the first lease has ended
+		if c.touch == "" {
 			if got := enginetest.Ask(t, "PUT", b.URL+target, `{"by":"b"}`, "Optimist-Lock-Token", second.token); got.Status != 200 {
 				t.Fatalf("%s: the successor: %d %s", c.name, got.Status, got.Body)
 			}
-			open()
-			got := <-late
-			stored := enginetest.Ask(t, "GET", e.URL+strings.Replace(target, "_doc", "_source", 1), "").Body
-			if got.Status != c.status || (stored != `{"by":"b"}`) != c.lands {
-				t.Errorf("%s write: %d %s; stored is %s", c.name, got.Status, got.Body, stored)
-			}
-			second.release(t, b.URL)
 		}
-	})
+		open()
+		got := <-late
+		stored := enginetest.Ask(t, "GET", e.URL+strings.Replace(target, "_doc", "_source", 1), "").Body
+		if got.Status != c.status || (stored != c.want) != c.lands {
+			t.Errorf("%s write: %d %s; stored is %s", c.name, got.Status, got.Body, stored)
+		}
+		second.release(t, b.URL)
+	}
 }
 
 // lookOnce is a proxy with the bug: it looks at the lock, and then forwards the write as it is.

@@ -7,6 +7,7 @@ import (
 	"optimist/internal/outcome"
 	"optimist/internal/write"
 	"optimist/lockrouter"
+	"optimist/proxy"
 )
 
 // enforcement asks the locks on behalf of writes.
@@ -44,3 +45,15 @@ func (a *App) writeLocks(c *config.Config) write.Locks {
 
 // enforces reports whether a rule enforces locks.
 func (a *App) enforces() bool { return a.rules.Rules().Enforces() != nil }
+
+// touch has documents written as they are, on behalf of the client that has locked them.
+func (a *App) touch(ctx context.Context, q *lockrouter.Request, index string, ids []string) error {
+	err := a.interceptor.Touch(ctx, q.Fields, q.Query, index, ids)
+	if err == nil {
+		return nil
+	}
+	if f := proxy.FailureOf(err, false); f != nil {
+		return &lockrouter.Failure{Status: f.Status, Type: f.Type, Reason: f.Reason}
+	}
+	return err
+}

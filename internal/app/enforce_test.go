@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -270,5 +271,60 @@ func TestWithoutLocksEverythingGoesAsAlways(t *testing.T) {
 	}
 	if a := w.ask(w.proxied, "PUT", "/shop/_create/2", `{}`); a.Status != 201 {
 		t.Errorf("a create: %d %s", a.Status, a.Body)
+	}
+}
+
+func TestATouchedDocumentKeepsItsBytesAndGetsANewNumber(t *testing.T) {
+	w := enforced(t, enginetest.Serve(t), "")
+	const stored = `{"n": 0.30000000000000000001,  "b":1e5, "a":"\u00e9"}`
+	for _, id := range []string{"1", "2"} {
+		w.put("/shop/_doc/"+id, stored)
+	}
+	number := func(id string) int64 {
+		return gjson.Get(w.ask(w.direct, "GET", "/shop/_doc/"+id, "").Body, "_seq_no").Int()
+	}
+	before := []int64{number("1"), number("2")}
+	if a := w.ask(w.proxied, "PUT", lockOf1+"?owner=anna&fence=touch", ""); a.Status != 201 {
+		t.Fatalf("%d %s", a.Status, a.Body)
+	}
+	if n := number("1"); n <= before[0] || number("2") != before[1] {
+		t.Errorf("the numbers are %d and %d, and were %d", n, number("2"), before)
+	}
+	if a := w.ask(w.proxied, "POST", "/shop/_lock/docs", `{"owner":"bert","ids":["2","none"],"fence":"touch"}`); a.Status != 201 {
+		t.Fatalf("%d %s", a.Status, a.Body)
+	}
+	if n := number("2"); n <= before[1] {
+		t.Errorf("the number is %d, and was %d", n, before[1])
+	}
+	w.holds("/shop/_doc/1", stored, "/shop/_doc/2", stored)
+	for _, target := range []string{"/_lock/global/a", "/shop/_lock/tree/a"} {
+		if a := w.ask(w.proxied, "PUT", target+"?owner=anna&fence=touch", ""); a.Status != 400 {
+			t.Errorf("%s: %d %s", target, a.Status, a.Body)
+		}
+	}
+	if a := w.ask(w.proxied, "PUT", "/shop/_lock/doc/9?owner=anna&fence=x", ""); a.Status != 400 {
+		t.Errorf("another fence: %d %s", a.Status, a.Body)
+	}
+}
+
+func TestALockWhoseDocumentCantBeTouchedIsGivenBack(t *testing.T) {
+	engine := enginetest.Between(t, enginetest.Serve(t), func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPut || !strings.HasPrefix(r.URL.Path, "/shop/_doc/1") {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = w.Write([]byte(`{"error":{"type":"security_exception","reason":"no"},"status":403}`))
+		return true
+	})
+	w := enforced(t, engine, "")
+	if a := w.ask(engine, "POST", "/shop/_doc/1", `{}`); a.Status != 201 {
+		t.Fatalf("%d %s", a.Status, a.Body)
+	}
+	if a := w.ask(w.proxied, "PUT", lockOf1+"?owner=anna&fence=touch", ""); a.Status != 403 {
+		t.Errorf("%d %s", a.Status, a.Body)
+	}
+	if a := w.ask(w.proxied, "GET", lockOf1, ""); a.Status != 404 {
+		t.Errorf("the lock: %d %s", a.Status, a.Body)
 	}
 }

@@ -40,7 +40,8 @@ func (a *App) openLocks(c *config.Config) error {
 	o := lockrouter.Options{
 		Path: l.Path, Reserved: l.Compat.Index, TTL: l.TTL.Std(), MaxTTL: l.MaxTTL.Std(),
 		Foreground: l.Wait.Foreground.Std(), Background: l.Wait.Background.Std(), MaxWait: l.Wait.Max.Std(),
-		Bound: l.Overtake, Chain: l.Chain, MostHeld: l.TreeSize, MostWaiting: c.Limits.MaxConnections, Search: a.search, Log: a.log,
+		Bound: l.Overtake, Chain: l.Chain, MostHeld: l.TreeSize, MostWaiting: c.Limits.MaxConnections, Search: a.search, Touch: a.touch,
+		Log: a.log,
 		Events: lockrouter.Events{
 			Acquired: func(class state.Class, outcome string, took time.Duration) {
 				a.metrics.LockRequest(string(class), outcome, took)
