@@ -64,6 +64,8 @@ func (r *Router) docs(ctx context.Context, q *Request, index string) (*Answer, e
 		return nil, err
 	case want.Owner == "":
 		return nil, badRequest("owner is missing")
+	case want.Undo:
+		return nil, r.mayUndo(nil, &want.parameters)
 	case want.mode == state.Shared:
 		return nil, badRequest("only locks of a tree can be shared")
 	case len(want.Resource) > 0:
@@ -135,6 +137,9 @@ func (b *batch) acquireAll(ctx context.Context, q *Request, index string, want *
 	err := b.r.prepare(ctx, &target{gate: gate})
 	if err == nil {
 		err = b.acquire(ctx)
+	}
+	if err == nil {
+		err = b.settleAll(ctx)
 	}
 	for waited := true; err == nil && waited; {
 		if waited, err = b.r.confirm(ctx, gate); err == nil && waited {

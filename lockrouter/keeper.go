@@ -59,6 +59,7 @@ type Claim struct {
 
 	mode   state.Mode
 	client string
+	undo   bool // what is written under the lease is undone if it isn't released
 }
 
 // guest is a Keeper from outside: the Router looks after who waits, and who has left.
@@ -248,7 +249,7 @@ func NewLease(owner, note string, token int64, since time.Time, left time.Durati
 // claim is a request as a Keeper gets it.
 func (r *Router) claim(t *target, a *parameters, client string) *Claim {
 	return &Claim{Lock: t.shown(), Owner: a.Owner, Note: a.Note, Class: a.class, Token: a.token, TTL: a.ttl, Wait: r.patience(a),
-		Delay: a.delay, Tries: a.tries, mode: a.mode, client: client}
+		Delay: a.delay, Tries: a.tries, mode: a.mode, client: client, undo: a.Undo}
 }
 
 func (t *target) shown() Lock { return Lock{ID: t.id, Name: t.lock, t: t} }

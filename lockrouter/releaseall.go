@@ -2,6 +2,7 @@ package lockrouter
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 
@@ -44,7 +45,7 @@ func (r *Router) releaseAll(ctx context.Context, q *Request) (*Answer, error) {
 	if !q.Admin && r.o.Reserved != "" {
 		query.Without = "/" + escapeSegment(r.o.Reserved) + r.o.Path + "/doc/"
 	}
-	released, err := r.releaseFound(ctx, query, tokens)
+	released, err := r.releaseFound(ctx, query, tokens, !q.Admin && r.o.Undo != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +57,7 @@ func (r *Router) releaseAll(ctx context.Context, q *Request) (*Answer, error) {
 
 // releaseFound releases the leases that a query finds, page by page. Those of tokens it releases when it has seen all pages: a token may be
 // of several.
-func (r *Router) releaseFound(ctx context.Context, query *Query, tokens map[int64]int) (released []string, err error) {
+func (r *Router) releaseFound(ctx context.Context, query *Query, tokens map[int64]int, commits bool) (released []string, err error) {
 	released = []string{}
 	var named []foundLease
 	for more := true; more; more = query.After != "" {
@@ -73,14 +74,14 @@ func (r *Router) releaseFound(ctx context.Context, query *Query, tokens map[int6
 		}
 		if len(tokens) > 0 {
 			named = append(named, list...)
-		} else if released, err = r.releaseThese(ctx, list, released); err != nil {
+		} else if released, err = r.releaseThese(ctx, list, released, false); err != nil {
 			return nil, err
 		}
 	}
 	if err := r.ambiguous(named, tokens); err != nil {
 		return nil, err
 	}
-	return r.releaseThese(ctx, named, released)
+	return r.releaseThese(ctx, named, released, commits)
 }
 
 // ownedLeases adds an owner's leases in one document to a list: those of the tokens, if the request names any.
@@ -122,9 +123,18 @@ func (r *Router) ambiguous(list []foundLease, tokens map[int64]int) error {
 	return nil
 }
 
-// releaseThese releases what a list has shown. The list decides nothing: the release looks at the document.
-func (r *Router) releaseThese(ctx context.Context, list []foundLease, released []string) ([]string, error) {
+// releaseThese releases what a list has shown. With commits, what was written under the leases stays; else it is undone. The list decides
+// nothing: the release looks at the document.
+func (r *Router) releaseThese(ctx context.Context, list []foundLease, released []string, commits bool) ([]string, error) {
 	for _, l := range list {
+		if commits {
+			if err := r.keeper.Release(ctx, &Claim{Lock: l.t.shown(), Owner: l.h.Owner, Token: l.h.Token}); err == nil {
+				released = append(released, l.t.lock)
+			} else if errors.Is(err, ErrStore) {
+				return nil, err
+			}
+			continue
+		}
 		switch verdict, err := r.end(ctx, l.t, l.h.Owner, l.h.Token); {
 		case err != nil:
 			return nil, err

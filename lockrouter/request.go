@@ -32,6 +32,7 @@ type parameters struct {
 	Resource  []string    `json:"resource"`
 	Delay     string      `json:"delay"`
 	MaxRetry  json.Number `json:"max_retry"`
+	Undo      bool        `json:"undo"`
 
 	renew bool
 	token int64
@@ -133,6 +134,8 @@ func (a *parameters) param(name, value string) error {
 		a.Resource = append(a.Resource, value)
 	case name == "renew":
 		a.renew = value != "false"
+	case name == "undo":
+		a.Undo = value != "false"
 	default:
 		return unknownParameter(name)
 	}

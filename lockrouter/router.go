@@ -22,6 +22,8 @@ type Options struct {
 	// Keeper gives out the leases instead of the Router's own, which then needs no Store. Ability says what it can do.
 	Keeper  Keeper
 	Ability Ability
+	// Undo keeps the journals of leases whose writes are undone if they aren't released. Nil: there are none. It needs a Store.
+	Undo Undo
 	// Path is the segment, with its slash, under which locks are: /_lock.
 	Path string
 	// Reserved is an index whose documents' locks others give out: requests under Path may look at them, and only the operator may end one.
@@ -138,6 +140,9 @@ func New(o Options) *Router {
 	r.keeper = documents{r}
 	if o.Keeper != nil {
 		r.keeper = guest{r, o.Keeper}
+	}
+	if o.Undo != nil && o.Keeper == nil {
+		r.keeper = undoer{documents{r}, r}
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.open, r.shut = context.WithCancel(r.ctx)

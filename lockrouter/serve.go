@@ -30,6 +30,9 @@ func (r *Router) Serve(ctx context.Context, q *Request) (*Answer, error) {
 }
 
 func (r *Router) serve(ctx context.Context, q *Request) (*Answer, error) {
+	if a, done, err := r.finishJournal(ctx, q); done || err != nil {
+		return a, err
+	}
 	what, t, index, err := r.locate(q.Path)
 	if err != nil {
 		return nil, err
@@ -76,6 +79,9 @@ func (r *Router) one(ctx context.Context, q *Request, t *target) (*Answer, error
 	case q.Method == http.MethodPut && a.renew:
 		return r.renew(ctx, r.claim(t, a, q.Client))
 	case q.Method == http.MethodPut:
+		if err := r.mayUndo(t, a); err != nil {
+			return nil, err
+		}
 		return r.acquireFenced(ctx, q, t, a)
 	case q.Method == http.MethodDelete:
 		return r.release(ctx, r.claim(t, a, q.Client))

@@ -31,6 +31,7 @@ import (
 	"optimist/internal/obs"
 	"optimist/internal/rule"
 	"optimist/internal/session"
+	"optimist/internal/undo"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 	"optimist/internal/write"
@@ -75,7 +76,8 @@ type App struct {
 	notes       *notes.Book // nil: there is none
 	learner     *learn.Learner
 	letters     *deadletter.Desk
-	atEnd       []func() // called by Close, the last one first
+	undo        *undo.Store // nil: nothing is undone
+	atEnd       []func()    // called by Close, the last one first
 	interceptor *intercept.Interceptor
 	locks       *lockrouter.Router // nil if switched off
 	compat      *compat.Compat     // nil unless an index is configured for it
@@ -104,8 +106,8 @@ func New(o Options) (*App, error) {
 	a.current.Store(o.Config)
 	a.metrics.Mode(a.rules.Mode().String(), modes()...)
 	a.metrics.Reloaded(true, time.Now())
-	steps := []func(*config.Config) error{a.startEngine, a.listen, a.secure, a.reachEngine, a.openBudget, a.openLetters, a.openSessions,
-		a.openLocks, a.openDoor, a.openAdmin}
+	steps := []func(*config.Config) error{a.startEngine, a.listen, a.secure, a.reachEngine, a.openBudget, a.openLetters,
+		a.openUndo, a.openSessions, a.openLocks, a.openDoor, a.openAdmin}
 	for _, step := range steps {
 		if err := step(a.current.Load()); err != nil {
 			a.Close()
@@ -185,12 +187,16 @@ func (a *App) openSessions(c *config.Config) error {
 			MaxAnswer: k.MaxAnswer.Bytes(), Log: a.log})
 		a.beside.Go(func() { keys.CleanEvery(a.ctx, cleanEvery) })
 	}
-	a.interceptor = intercept.New(intercept.Options{
+	doors := intercept.Options{
 		Rules: a.rules, Upstream: a.nodes, Carrier: carrier, Documents: engine, Writes: writes, Sessions: a.sessions,
 		Identity: readIdentity(&c.Sessions, &c.Identity), Metrics: a.metrics,
 		Keys:    keys,
 		Learner: a.learner, MaxBody: c.Limits.MaxGuardedBody.Bytes(), Unlisted: a.unlisted(),
-	})
+	}
+	if a.undo != nil {
+		doors.Journals = a.journals
+	}
+	a.interceptor = intercept.New(doors)
 	return nil
 }
 

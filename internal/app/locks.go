@@ -53,7 +53,13 @@ func (a *App) openLocks(c *config.Config) error {
 	if err := a.openLockStore(l, &o); err != nil {
 		return err
 	}
+	if a.undo != nil {
+		o.Undo = a.undo
+	}
 	a.locks = lockrouter.New(o)
+	if a.undo != nil {
+		a.beside.Go(func() { a.undo.SweepEvery(a.ctx, sweepUndoEvery, a.locks.Recover) })
+	}
 	if l.Compat.Index != "" {
 		a.compat = compat.New(compat.Options{Locks: a.locks, Index: l.Compat.Index, Type: l.Compat.Type, TTL: l.Compat.TTL.Std(),
 			Refresh: a.refresh})

@@ -78,6 +78,9 @@ type Config struct {
 	// Idempotency is how requests with the header Idempotency-Key are carried out once.
 	Idempotency Idempotency `json:"idempotency"`
 
+	// Undo is how locks with `undo: true` have what was written under them undone, if their holder dies.
+	Undo Undo `json:"undo"`
+
 	// Drain is how `serve` stops.
 	Drain Drain `json:"drain"`
 

@@ -60,12 +60,12 @@ func start() *Config {
 			MaxLetter: 512 << 10,
 			Timeout:   unit.Duration(5 * time.Second),
 		},
+		Undo:        newUndo(),
 		Idempotency: Idempotency{Index: "optimist-idempotency", Keep: unit.Duration(24 * time.Hour), MaxAnswer: 1 << 20},
 
-		Drain: Drain{Delay: unit.Duration(time.Second)},
-		Log:   Log{Format: LogText, Level: LevelInfo},
-		Rules: []Rule{newRule("default")},
-
+		Drain:     Drain{Delay: unit.Duration(time.Second)},
+		Log:       Log{Format: LogText, Level: LevelInfo},
+		Rules:     []Rule{newRule("default")},
 		RuleFiles: []string{},
 	}
 }
@@ -88,6 +88,10 @@ func startLocks() Locks {
 		TreeSize: 20_000,
 		Compat:   Compat{Type: "lock", TTL: unit.Duration(time.Minute)},
 	}
+}
+
+func newUndo() Undo {
+	return Undo{Index: "optimist-undo", MaxDocuments: 10_000, MaxBytes: 64 << 20, Grace: unit.Duration(5 * time.Second)}
 }
 
 // newRule is the rule of a configuration without rules, and what the keys of every rule start from.

@@ -117,6 +117,7 @@ func (c *Config) resolveFiles() {
 	dir := filepath.Dir(c.file)
 	t, a := &c.Upstream.TLS, &c.Upstream.Auth
 	names := []*string{&t.CAFile, &t.CertFile, &t.KeyFile, &a.APIKeyFile, &a.BasicFile, &a.BearerFile, &c.Sessions.File,
+		&c.Undo.Auth.APIKeyFile, &c.Undo.Auth.BasicFile, &c.Undo.Auth.BearerFile,
 		&c.DeadLetters.Folder, &c.DeadLetters.Kafka.CAFile, &c.DeadLetters.Kafka.BasicFile}
 	for _, s := range []*ServerTLS{&c.ListenTLS, &c.AdminTLS} {
 		names = append(names, &s.CertFile, &s.KeyFile, &s.ClientCAFile)

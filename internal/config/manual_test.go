@@ -26,7 +26,7 @@ type manual struct {
 func readManual(t *testing.T) *manual {
 	t.Helper()
 	m := &manual{map[string]string{}, map[string]string{}, map[string]string{}}
-	for _, name := range []string{"config.go", "idempotency.go", "letters.go", "locks.go", "rules.go", "transform.go"} {
+	for _, name := range []string{"config.go", "idempotency.go", "letters.go", "locks.go", "rules.go", "transform.go", "undo.go"} {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)

@@ -21,7 +21,7 @@ func (c *Config) Reload(next *Config) (inForce *Config, restart []string) {
 	merged.ListenTLS, merged.AdminTLS, merged.AdminTokenFile = c.ListenTLS, c.AdminTLS, c.AdminTokenFile
 	merged.Limits, merged.Sniffing, merged.Sessions, merged.Locks = c.Limits, c.Sniffing, c.Sessions, c.Locks
 	merged.Learning, merged.Identity, merged.DeadLetters = c.Learning, c.Identity, c.DeadLetters
-	merged.Idempotency = c.Idempotency
+	merged.Idempotency, merged.Undo = c.Idempotency, c.Undo
 	merged.Log.Format = c.Log.Format
 	for _, key := range differing(c, next) {
 		if !slices.ContainsFunc(reloadable(), func(prefix string) bool { return key == prefix || strings.HasPrefix(key, prefix+".") }) {

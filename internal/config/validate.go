@@ -25,6 +25,7 @@ func (c *Config) validate(found Problems) Problems {
 	v.locks()
 	v.letters()
 	v.idempotency()
+	v.undo()
 	v.rules()
 	return v.problems
 }
@@ -148,7 +149,7 @@ func (v *validator) upstream() {
 		secure = secure || parsed.Scheme == "https"
 	}
 	v.tls(&u.TLS, len(u.URLs) > 0 && !secure)
-	v.auth(&u.Auth)
+	v.auth("upstream.auth", &u.Auth)
 	if len(u.URLs) > 64 {
 		v.fail("upstream.urls", "%d are too many: 64 at most", len(u.URLs))
 	}
@@ -173,7 +174,7 @@ func (v *validator) tls(t *TLS, plain bool) {
 	}
 }
 
-func (v *validator) auth(a *Auth) {
+func (v *validator) auth(key string, a *Auth) {
 	given := 0
 	for _, name := range []string{a.APIKeyFile, a.BasicFile, a.BearerFile} {
 		if name != "" {
@@ -181,7 +182,7 @@ func (v *validator) auth(a *Auth) {
 		}
 	}
 	if given > 1 {
-		v.fail("upstream.auth", "only one of api_key_file, basic_file and bearer_file can be set")
+		v.fail(key, "only one of api_key_file, basic_file and bearer_file can be set")
 	}
 }
 

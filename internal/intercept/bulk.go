@@ -37,7 +37,7 @@ func (i *Interceptor) many(r *request) bool {
 		}
 	}
 	switch {
-	case i.Rules.Effective(ru) != rule.Guard:
+	case i.Rules.Effective(ru) != rule.Guard && r.journal == nil:
 		return i.passMany(r, nil)
 	case op.Kind != api.Bulk:
 		if i.byQuery(r, ru) {
@@ -129,6 +129,10 @@ func (i *Interceptor) passMany(r *request, fields []wire.Field) bool {
 
 // passBulk is passMany for a bulk whose items have been read.
 func (i *Interceptor) passBulk(r *request, fields []wire.Field, of []bulk.Name) bool {
+	if r.journal != nil {
+		fail(r, unguarded("this bulk can't be read, or is of no index with a rule"))
+		return true
+	}
 	s, err := i.withoutStamps(r)
 	if err != nil {
 		r.Fail(err)

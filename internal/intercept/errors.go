@@ -25,6 +25,8 @@ func failure(err error) error {
 	switch {
 	case errors.Is(err, write.ErrUnknownOutcome):
 		return &proxy.Failure{Status: 504, Type: proxy.TypeUnknown, Reason: err.Error()}
+	case errors.As(err, new(*write.JournalError)):
+		return &proxy.Failure{Status: 400, Type: "illegal_argument_exception", Reason: err.Error()}
 	case errors.Is(err, write.ErrTimeout):
 		return &proxy.Failure{Status: 503, Type: "timeout_exception", Reason: err.Error()}
 	case errors.Is(err, write.ErrNotWritten):

@@ -23,6 +23,9 @@ func (i *Interceptor) Intercept(x *proxy.Exchange) bool {
 
 // dispatch is Intercept for what is carried out.
 func (i *Interceptor) dispatch(r *request) bool {
+	if refused := r.takeJournal(i); refused {
+		return true
+	}
 	switch op := r.Op(); {
 	case op.Kind == api.Other:
 		return false

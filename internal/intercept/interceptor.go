@@ -1,6 +1,8 @@
 package intercept
 
 import (
+	"context"
+
 	"optimist/internal/api"
 	"optimist/internal/budget"
 	"optimist/internal/bulk"
@@ -38,6 +40,9 @@ type Options struct {
 	MaxBody int64
 	// Keys keeps what became of requests with an Idempotency-Key. Nil: the field means nothing.
 	Keys *idempotency.Store
+	// Journals finds the journal of the locks under which a write is made; nil where none has one. The error is the client's answer. Nil:
+	// nothing is undone.
+	Journals func(ctx context.Context, tokens []int64) (write.Journal, error)
 	// Unlisted looks for fields that choose a tenant, and that nobody has named.
 	Unlisted *unlisted.Finder
 }
@@ -67,6 +72,7 @@ type request struct {
 	write   write.Request
 	reading watch.Reading
 	tokens  fencing.Tokens // of the locks under which its client works
+	journal write.Journal  // of one of them; nil: nothing is to be undone
 }
 
 // of is an exchange's request.

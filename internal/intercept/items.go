@@ -59,6 +59,7 @@ type item struct {
 	queued  bool       // it waits for items of the same document
 	done    bool       // it has its result, or an error
 	req     *write.Request
+	journal write.Journal // of the lock under which it is written; nil: there is none
 	op      api.Op
 	wait    func() (bulk.Result, error) // of one that isn't guarded
 	res     bulk.Result
@@ -186,6 +187,12 @@ func (b *items) choose() (any bool) {
 
 func (b *items) chooseFor(it *item) {
 	if it.rule, it.err = b.ruleOf(it); it.err != nil {
+		return
+	}
+	if it.journal, it.err = b.journalOfItem(it); it.err != nil || it.journal != nil {
+		if it.err == nil {
+			b.forJournal(it)
+		}
 		return
 	}
 	switch {
@@ -376,6 +383,7 @@ func (b *items) perform(ctx context.Context, it *item) {
 	*w = write.Request{Op: &it.op, Method: []byte(method), Fields: b.fields, Body: it.Source, Rule: it.rule, Client: &b.r.Request,
 		Session: c.Session, Realm: c.Realm, Route: c.Route, Caller: b.caller, Anonymous: !c.Known, Background: background(b.fields, it.rule),
 		Way: b.group.Item(&it.Item)}
+	w.Journal = it.journal
 	if w.Tokens, it.err = b.r.tokensOf(&it.Item); it.err != nil {
 		it.account.Kind = outcome.Refused
 		return

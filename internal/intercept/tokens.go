@@ -13,7 +13,7 @@ import (
 // takeTokens reads the tokens of the locks that a write names, and takes them out of its query, which no engine would take. It reports
 // true where they are none: the client has been told. Signed requests are left as they are.
 func (r *request) takeTokens() (refused bool) {
-	r.tokens = nil
+	r.tokens, r.journal = nil, nil
 	op, h := r.Op(), r.Head()
 	if !writes(op.Kind) {
 		return false

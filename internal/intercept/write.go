@@ -19,6 +19,9 @@ import (
 // the modes observe and off it does nothing, so that the engine's refusal of the method is the answer.
 func (i *Interceptor) write(r *request) bool {
 	ru, err := i.taker(r)
+	if err == nil && r.journal != nil && i.Rules.Effective(ru) != rule.Guard {
+		err = unguarded(noRule)
+	}
 	if err != nil {
 		fail(r, err)
 		return true
@@ -73,6 +76,9 @@ func (i *Interceptor) perform(r *request, ru *rule.Rule) bool {
 	case reason != "" && ru.Locks != nil:
 		r.Fail(unguardable(ru, reason))
 		return true
+	case reason != "" && r.journal != nil:
+		fail(r, unguarded("it can't be guarded ("+reason+")"))
+		return true
 	case reason != "":
 		return i.pass(r, []wire.Field{i.passedField(r, ru, reason)})
 	}
@@ -116,7 +122,8 @@ func showsDocument(w *write.Request) bool {
 // whole.
 func (i *Interceptor) prepare(r *request, ru *rule.Rule) (reason string, err error) {
 	op, c, w := r.Op(), r.Client(), &r.write
-	*w = write.Request{Op: op, Method: r.Head().Method, Fields: r.Fields(), Rule: ru, WriteID: r.mark, Tokens: r.tokens}
+	*w = write.Request{Op: op, Method: r.Head().Method, Fields: r.Fields(), Rule: ru, WriteID: r.mark, Tokens: r.tokens,
+		Journal: r.journal}
 	switch {
 	case c.Signed || r.SignedQuery():
 		return outcome.ReasonSigned, nil

@@ -39,6 +39,7 @@ type Metrics struct {
 	Outcomes, LostBases, Conflicts, Retries, Fetches, StrategiesUnused, Untransformed, Unstamped, Unguardable Counter
 	Marks, Keys                                                                                               Counter
 	DialsFailed, Ejections, Waits, Resent                                                                     Counter
+	UndoNoted, UndoEnded, Undone                                                                              Counter
 	LockContended, UnlistedFields                                                                             Counter
 
 	requests, failures, received, sent, bases, ambiguous, merges, overwritten, observed, lostUpdates Counter
@@ -106,6 +107,10 @@ func (m *Metrics) counters() []counterSpec {
 		{&m.Keys, MetricKeys, "Requests with an Idempotency-Key, by result: first, repeated (the recorded answer), found (by its mark), " +
 			"under_way, reused (for another request), unknown, failed (no record could be made), unrecorded " +
 			"(carried out, and the answer couldn't be kept).",
+			by(LabelResult)},
+		{&m.UndoNoted, MetricUndoNoted, "Writes that were noted under locks with undo.", nil},
+		{&m.UndoEnded, MetricUndoEnded, "Journals of locks with undo that ended, by result: committed or rolled_back.", by(LabelResult)},
+		{&m.Undone, MetricUndone, "Documents that a rollback dealt with, by result: restored, or left (a dead letter says what).",
 			by(LabelResult)},
 		{&m.Marks, MetricMarks, "Writes whose answer was lost, and of which the marks in the document told whether they were applied " +
 			"(write_id), by rule and result: applied or not_applied.", by(LabelRule, LabelResult)},

@@ -22,7 +22,7 @@ import (
 
 // inLane has the change written in its document's lane.
 func (s *Service) inLane(ctx context.Context, c *change) error {
-	c.shares = c.shares && c.req.WriteID == 0 // a shared write leaves the mark of one
+	c.shares = c.shares && c.req.WriteID == 0 && c.req.Journal == nil // a shared write leaves the mark of one
 	if err := s.lanes.Do(ctx, c.place(), c, c.req.Background, func(b *retry.Batch[*change]) { s.run(ctx, b) }); err != nil {
 		return err
 	}
@@ -273,7 +273,16 @@ func (a *attempt) send(ctx context.Context, body []byte) (*upstream.Response, er
 	if first.field() != "" {
 		a.mark()
 	}
-	return a.s.carrier.carry(ctx, &a.load)
+	if first.req.Journal != nil {
+		if err := a.enter(ctx); err != nil {
+			return nil, err
+		}
+	}
+	res, err := a.s.carrier.carry(ctx, &a.load)
+	if first.req.Journal != nil {
+		a.leave(ctx, res, err)
+	}
+	return res, err
 }
 
 func (a *attempt) kind(c *change) outcome.Kind {

@@ -180,10 +180,10 @@ func (s *Service) withoutBase(ctx context.Context, c *change) (pass bool, err er
 	if c.base.Reason == session.ReasonBlind {
 		c.outcome.Reason = outcome.ReasonBlind
 	}
-	switch c.req.Rule.Unknown {
-	case rule.UnknownReject:
+	switch {
+	case c.req.Rule.Unknown == rule.UnknownReject:
 		return false, ErrPreconditionRequired
-	case rule.UnknownFetch:
+	case c.req.Rule.Unknown == rule.UnknownFetch, c.req.Journal != nil:
 		return false, s.fetchBase(ctx, c)
 	default:
 		return true, nil

@@ -26,6 +26,7 @@ type attempt struct {
 	source source
 	doubt  doubt
 	load   load  // of the last try
+	noted  Place // where that is noted, if it is
 	held   int64 // what the leader's request held before the first try
 
 	conflict *respond.Answer // the engine's last 409, for when trying ends

@@ -26,16 +26,13 @@ func (s *Service) put(ctx context.Context, c *change) error {
 	case !s.catalog.Guardable(c.req.asker(), c.index):
 		return s.pass(ctx, c, outcome.ReasonSeqNo)
 	}
-	passed, err := s.chooseBase(ctx, c)
-	if err == nil && c.req.Rule.Transform != nil {
-		passed, err = s.settleTransform(ctx, c, passed)
-	}
+	passed, err := s.chooseWay(ctx, c)
 	if err != nil {
 		return err
 	}
 	// A client that saw nothing there and deletes it: the engine says not_found, or deletes what came since.
 	absent := c.req.Op.Kind == api.Delete && c.base.Kind == session.KindAbsent
-	if absent && s.enforces(c) {
+	if absent && (s.enforces(c) || c.req.Journal != nil) {
 		if absent, err = s.deleteAbsent(ctx, c); absent || err != nil {
 			return err
 		}
@@ -56,6 +53,18 @@ func (s *Service) put(ctx context.Context, c *change) error {
 		return s.pass(ctx, c, outcome.ReasonSeqNo)
 	}
 	return err
+}
+
+// chooseWay chooses the base, and whether the write is passed.
+func (s *Service) chooseWay(ctx context.Context, c *change) (passed bool, err error) {
+	passed, err = s.chooseBase(ctx, c)
+	if err == nil && c.req.Journal != nil && passed {
+		passed, err = s.readBeforePass(ctx, c)
+	}
+	if err == nil && c.req.Rule.Transform != nil {
+		passed, err = s.settleTransform(ctx, c, passed)
+	}
+	return passed, err
 }
 
 // documentIntent is what a client wants that sends a whole document.

@@ -14,6 +14,9 @@ import (
 
 // pass sends the write as it is. What the session learns from it depends on its base: a write without one leaves no view.
 func (s *Service) pass(ctx context.Context, c *change, reason string) error {
+	if c.req.Journal != nil {
+		return &JournalError{"this one can't be guarded (" + reason + ")"}
+	}
 	c.outcome.Kind, c.outcome.Reason = outcome.Passed, reason
 	if c.outcome.Base == outcome.BaseExplicit || c.outcome.Base == outcome.BaseAbsent && c.req.Op.Kind != api.Delete {
 		c.outcome.Kind = outcome.Guarded // by the client, or by the engine, which makes no document twice

@@ -192,6 +192,8 @@ type Request struct {
 	WriteID stamp.ID
 	// Tokens are of the leases of the locks under which its client works.
 	Tokens fencing.Tokens
+	// Journal is that of the lock under which its client works, where its writes are to be undone if it doesn't end. Nil: there is none.
+	Journal Journal
 
 	change change // of the Do under way
 }

@@ -69,6 +69,8 @@ func (s *Service) Do(ctx context.Context, r *Request) (*respond.Answer, error) {
 // perform does what a write of its kind takes: a base, an intent, a place in the document's lane.
 func (s *Service) perform(ctx context.Context, c *change) error {
 	switch kind := c.req.Op.Kind; {
+	case c.req.Journal != nil:
+		return s.journalled(ctx, c)
 	case c.req.Reason != "":
 		c.untransformed = true
 		return s.pass(ctx, c, c.req.Reason)

@@ -226,3 +226,14 @@ func (e *Entry) same(o *Entry) bool {
 
 // Against reports whether a lease keeps others from having the path in that mode.
 func (h *Hold) Against(path string, mode Mode) bool { return against(h.Path, h.Mode, path, mode) }
+
+// Has reports whether the document knows a lease of that token that it hasn't found lapsed, or a promise of one.
+func (d *Doc) Has(token int64) bool {
+	is := func(h Hold) bool { return h.Token == token }
+	return d != nil && (slices.ContainsFunc(d.Holds, is) || slices.ContainsFunc(d.Chain, is))
+}
+
+// Lasts reports whether a lease of that token lasts at a time, in ms by the document's clock.
+func (d *Doc) Lasts(token, now int64) bool {
+	return slices.ContainsFunc(d.Holds, func(h Hold) bool { return h.Token == token && h.Until >= now })
+}

@@ -1,0 +1,130 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"optimist/internal/config"
+	"optimist/internal/deadletter"
+	"optimist/internal/undo"
+	"optimist/internal/uri"
+	"optimist/internal/write"
+	"optimist/proxy"
+	"optimist/rewrite/merge"
+)
+
+// sweepUndoEvery is how often journals are looked for whose leases have ended, and nobody waits for the lock.
+const sweepUndoEvery = 5 * time.Second
+
+// openUndo makes what undoes the writes of dead holders, if there are credentials for it.
+func (a *App) openUndo(c *config.Config) error {
+	if c.Undo.Auth == (config.Auth{}) || c.Locks.Path == "" || c.Locks.Store != config.StoreEngine {
+		return nil
+	}
+	auth, err := c.Undo.Auth.AuthorizationOf(func(key string) string { return "undo.auth." + key })
+	if err != nil {
+		return err
+	}
+	plain, err := merge.New(merge.Sent, nil)
+	if err != nil {
+		return err
+	}
+	a.undo = undo.New(undo.Options{
+		Upstream: a.nodes, Index: c.Undo.Index, Authorization: auth, MaxDocuments: c.Undo.MaxDocuments, MaxBytes: c.Undo.MaxBytes.Bytes(),
+		Grace: c.Undo.Grace.Std(), Log: a.log, Left: a.undoLeft,
+		Merger: func(name string) undo.Merger {
+			for _, ru := range a.rules.Rules().All() {
+				if ru.Name == name {
+					return ru.Merger
+				}
+			}
+			return plain
+		},
+		Events: undo.Events{
+			Noted: func(n int) { a.metrics.UndoNoted.Add(int64(n)) },
+			Ended: func(how string) { a.metrics.UndoEnded.Inc(how) },
+			Undid: func(how string, n int) { a.metrics.Undone.Add(int64(n), how) },
+		},
+	})
+	return nil
+}
+
+// undoLeft makes a dead letter of what can't be undone. Whoever replays it has the holder's change taken out of the document as it is then.
+func (a *App) undoLeft(ctx context.Context, l *undo.Left) error {
+	target := append([]byte("/"), uri.AppendSegment(nil, l.Index)...)
+	target = uri.AppendSegment(append(target, "/_doc/"...), l.ID)
+	if l.Routing != "" {
+		target = uri.AppendSegment(append(target, "?routing="...), l.Routing)
+	}
+	letter := &deadletter.Letter{
+		Rule: l.Rule, Reason: "undo",
+		Detail: "the holder " + l.Owner + " of " + l.Lock + " has ended without a release, and its write can't be undone: " + l.Why,
+		Status: http.StatusConflict, Index: l.Index, Document: l.ID, Routing: l.Routing, Checked: true,
+		Request: deadletter.Request{Method: http.MethodPut, Target: string(target), Body: l.Before,
+			Fields: [][2]string{{"Content-Type", "application/json"}}},
+	}
+	if l.Before == nil {
+		letter.Request.Method, letter.Request.Fields = http.MethodDelete, nil
+	}
+	if l.After != nil && l.Current.Known() {
+		letter.Base = &deadletter.Base{Kind: "view", SeqNo: l.Current.SeqNo, PrimaryTerm: l.Current.PrimaryTerm, Version: l.Current.Version,
+			View: l.After, Stored: deadletter.Bytes(l.Current.Source)}
+	}
+	_, err := a.letters.Keep(ctx, letter)
+	if errors.Is(err, deadletter.ErrTooLarge) {
+		letter.Base, letter.Request.Body = nil, nil
+		_, err = a.letters.Keep(ctx, letter)
+	}
+	return err
+}
+
+// journals finds the journal of the locks under which a write is made.
+func (a *App) journals(ctx context.Context, tokens []int64) (write.Journal, error) {
+	j, err := a.undo.Journal(ctx, tokens)
+	if j == nil || err != nil {
+		return nil, journalFailure(err)
+	}
+	return journal{j}, nil
+}
+
+// journal is a journal as package write sees it.
+type journal struct{ j *undo.Journal }
+
+// Note implements write.Journal.
+func (j journal) Note(ctx context.Context, w *write.Noted) (write.Place, error) {
+	at, err := j.j.Note(ctx, &undo.Write{Ref: w.Ref, Rule: w.Rule, Guard: w.Guard, Before: w.Before, After: w.After})
+	return write.Place{Page: at.Page, Nth: at.Nth}, journalFailure(err)
+}
+
+// Outcome implements write.Journal.
+func (j journal) Outcome(at write.Place, applied bool) {
+	j.j.Outcome(undo.Place{Page: at.Page, Nth: at.Nth}, applied)
+}
+
+// Failed implements write.Journal.
+func (j journal) Failed(ctx context.Context, at write.Place) error {
+	return j.j.Failed(ctx, undo.Place{Page: at.Page, Nth: at.Nth})
+}
+
+// journalFailure is an error of the journal's as clients are told of it.
+func journalFailure(err error) error {
+	f := &proxy.Failure{}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, undo.ErrEnded):
+		f.Status, f.Type = http.StatusGone, "lease_expired"
+	case errors.Is(err, undo.ErrFull):
+		f.Status, f.Type = http.StatusRequestEntityTooLarge, "undo_journal_full"
+	case errors.Is(err, undo.ErrTwo):
+		f.Status, f.Type = http.StatusBadRequest, "illegal_argument_exception"
+	case errors.Is(err, undo.ErrStore):
+		f.Status, f.Type = http.StatusServiceUnavailable, "undo_journal_unavailable"
+	default:
+		return err
+	}
+	f.Reason = err.Error()
+	return f
+}

@@ -1,0 +1,221 @@
+package app
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/config"
+	"optimist/internal/enginetest"
+	"optimist/lockrouter"
+)
+
+// undoWorld is an App whose locks can have undo, in front of an engine in memory.
+type undoWorld struct {
+	t   *testing.T
+	app *App
+}
+
+func newUndoWorld(t *testing.T, engine, more string) *undoWorld {
+	t.Helper()
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("undo:secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(more, "undo:") {
+		more += "undo: {auth: {basic_file: '" + secret + "'}, grace: 200ms}\n"
+	}
+	c, err := config.Parse("test.yaml", []byte("version: 1\nadmin: ''\nupstream: {health_interval: 0s}\n"+
+		more), config.Overrides{Upstream: []string{engine}, Listen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &undoWorld{t, running(t, c)}
+}
+
+// ask asks, and wants a status.
+func (w *undoWorld) ask(status int, method, target, body string, fields ...string) gjson.Result {
+	w.t.Helper()
+	a := enginetest.Ask(w.t, method, w.app.URL()+target, body, fields...)
+	if a.Status != status {
+		w.t.Fatalf("%s %s: %d %s; want %d", method, target, a.Status, a.Body, status)
+	}
+	return gjson.Parse(a.Body)
+}
+
+// lock gets a lock with undo, whose token is the field of writes under it.
+func (w *undoWorld) lock(path, owner, more string) (token string, field []string) {
+	w.t.Helper()
+	token = w.ask(201, "PUT", path+"?undo=true&owner="+owner+more, "").Get("token").String()
+	return token, []string{"Optimist-Lock-Token", token}
+}
+
+// lapse ends a lease, without a release by its holder.
+func (w *undoWorld) lapse(lock string) {
+	w.t.Helper()
+	a, err := w.app.locks.Serve(w.t.Context(), &lockrouter.Request{Method: "DELETE", Path: []byte(lock), Admin: true})
+	if err != nil || a.Status != 200 {
+		w.t.Fatal(a, err)
+	}
+}
+
+func (w *undoWorld) wants(target, source string) {
+	w.t.Helper()
+	if got := enginetest.Ask(w.t, "GET", w.app.URL()+target+"/_source", "").Body; got != source {
+		w.t.Errorf("%s is %s; want %s", target, got, source)
+	}
+}
+
+func (w *undoWorld) wantsNone(target string) {
+	w.t.Helper()
+	if a := enginetest.Ask(w.t, "GET", w.app.URL()+target, ""); a.Status != 404 {
+		w.t.Errorf("%s is %s; want nothing", target, a.Body)
+	}
+}
+
+const eachKind = `{"index":{"_id":"put"}}
+{"n":1,"by":"holder"}
+{"create":{"_id":"new"}}
+{"n":1}
+{"update":{"_id":"part"}}
+{"doc":{"n":1}}
+{"delete":{"_id":"gone"}}
+`
+
+func TestWritesOfAHolderWhoseLeaseLapsedAreUndoneBeforeTheNextHasTheLock(t *testing.T) {
+	w := newUndoWorld(t, enginetest.Serve(t), "")
+	for _, id := range []string{"put", "part", "gone", "twice"} {
+		w.ask(201, "PUT", "/docs/_doc/"+id, `{ "n" : 0,  "big": 1234567890123456789 }`)
+	}
+	_, token := w.lock("/docs/_lock/tree/a", "dead", "")
+	if r := w.ask(200, "POST", "/docs/_bulk", eachKind, append(token, "Content-Type", "application/x-ndjson")...); r.Get("errors").Bool() {
+		t.Fatal(r)
+	}
+	w.ask(200, "PUT", "/docs/_doc/twice", `{"n":1}`, token...)
+	w.ask(200, "POST", "/docs/_update/twice", `{"doc":{"n":2}}`, token...)
+	w.ask(200, "GET", "/docs/_doc/new", "")
+	w.lapse("/docs/_lock/tree/a")
+	w.ask(201, "PUT", "/docs/_lock/tree/a?owner=next&wait=20s", "")
+	for _, id := range []string{"put", "part", "gone", "twice"} {
+		w.wants("/docs/_doc/"+id, `{ "n" : 0,  "big": 1234567890123456789 }`)
+	}
+	w.wantsNone("/docs/_doc/new")
+	w.ask(410, "PUT", "/docs/_doc/put", `{"n":9}`, token...)
+}
+
+func TestWritesUnderAReleasedLockStay(t *testing.T) {
+	for _, how := range []string{"DELETE ", "POST /_commit"} {
+		t.Run(how, func(t *testing.T) {
+			w := newUndoWorld(t, enginetest.Serve(t), "")
+			w.ask(201, "PUT", "/docs/_doc/a", `{"n":0}`)
+			token, field := w.lock("/_lock/global/x", "one", "")
+			w.ask(200, "PUT", "/docs/_doc/a", `{"n":1}`, field...)
+			method, path, _ := strings.Cut(how, " ")
+			for range 2 {
+				w.ask(200, method, "/_lock/global/x"+path+"?owner=one&token="+token, "")
+			}
+			w.ask(410, "PUT", "/docs/_doc/a", `{"n":2}`, field...)
+			w.ask(201, "PUT", "/_lock/global/x?owner=two", "")
+			w.wants("/docs/_doc/a", `{"n":1}`)
+		})
+	}
+}
+
+func TestAHolderMayHaveItsWritesUndone(t *testing.T) {
+	w := newUndoWorld(t, enginetest.Serve(t), "")
+	w.ask(201, "PUT", "/docs/_doc/a", `{"n":0}`)
+	token, field := w.lock("/docs/_lock/doc/a", "one", "")
+	w.ask(200, "PUT", "/docs/_doc/a", `{"n":1}`, field...)
+	w.ask(200, "POST", "/docs/_lock/doc/a/_rollback?owner=one&token="+token, "")
+	w.wants("/docs/_doc/a", `{"n":0}`)
+	w.ask(201, "PUT", "/docs/_lock/doc/a?owner=two&wait=0s", "")
+}
+
+func TestUndoKeepsWhatOthersHaveChangedSince(t *testing.T) {
+	w := newUndoWorld(t, enginetest.Serve(t), "")
+	w.ask(201, "PUT", "/docs/_doc/a", `{"n":0,"theirs":0}`)
+	w.ask(201, "PUT", "/docs/_doc/b", `{"n":0}`)
+	token, field := w.lock("/_lock/global/x", "one", "")
+	w.ask(200, "PUT", "/docs/_doc/a", `{"n":1,"theirs":0}`, field...)
+	w.ask(200, "PUT", "/docs/_doc/b", `{"n":1}`, field...)
+	w.ask(201, "PUT", "/docs/_doc/c", `{"n":1}`, field...)
+	w.ask(200, "POST", "/docs/_update/a", `{"doc":{"theirs":7}}`)
+	w.ask(200, "POST", "/docs/_update/b", `{"doc":{"n":8}}`)
+	w.ask(200, "POST", "/docs/_update/c", `{"doc":{"n":9}}`)
+	w.ask(201, "PUT", "/docs/_doc/z", `{"n":1}`, field...)
+	w.ask(200, "POST", "/_lock/global/x/_rollback?owner=one&token="+token, "")
+	w.wants("/docs/_doc/a", `{"n":0,"theirs":7}`)
+	w.wants("/docs/_doc/b", `{"n":8}`)
+	w.wants("/docs/_doc/c", `{"n":9}`)
+	w.wantsNone("/docs/_doc/z")
+	w.ask(200, "POST", "/optimist-dead-letters/_refresh", "")
+	if left := w.ask(200, "GET", "/optimist-dead-letters/_search", "").Get("hits.hits.#").Int(); left != 2 {
+		t.Errorf("%d dead letters; want those of b and c", left)
+	}
+}
+
+func TestWhatCannotBeUndoneIsRefusedUnderUndo(t *testing.T) {
+	w := newUndoWorld(t, enginetest.Serve(t), "rules: [{name: docs, match: {index: [docs]}}]\n")
+	w.ask(201, "PUT", "/docs/_doc/a", `{"n":0}`)
+	_, field := w.lock("/_lock/global/x", "one", "")
+	for _, c := range [][3]string{
+		{"POST", "/docs/_update/a", `{"script":"ctx._source.n++"}`},
+		{"POST", "/docs/_doc", `{"n":1}`},
+		{"POST", "/docs/_delete_by_query", `{"query":{"match_all":{}}}`},
+		{"POST", "/docs/_update_by_query", `{}`},
+		{"PUT", "/docs/_doc/a?version=7&version_type=external", `{}`},
+		{"PUT", "/docs/_doc/a?pipeline=p", `{}`},
+		{"PUT", "/other/_doc/a", `{}`},
+	} {
+		w.ask(400, c[0], c[1], c[2], field...)
+	}
+	r := w.ask(200, "POST", "/_bulk", `{"index":{"_index":"other","_id":"1"}}`+"\n{}\n"+`{"index":{"_index":"docs"}}`+"\n{}\n",
+		append(field, "Content-Type", "application/x-ndjson")...)
+	for _, it := range r.Get("items.#.index.status").Array() {
+		if it.Int() != 400 {
+			t.Errorf("the item is %d: %s", it.Int(), r)
+		}
+	}
+	w.ask(200, "PUT", "/docs/_doc/a", `{"n":1}`, field...)
+}
+
+func TestUndoWithoutCredentialsSaysWhichLineToAdd(t *testing.T) {
+	w := newUndoWorld(t, enginetest.Serve(t), "undo: {grace: 1s}\n")
+	r := w.ask(400, "PUT", "/_lock/global/x?owner=o&undo=true", "")
+	if !strings.Contains(r.Get("error.reason").Str, "undo.auth") {
+		t.Error(r)
+	}
+}
+
+func TestAJournalHasBounds(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("undo:secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := newUndoWorld(t, enginetest.Serve(t), "undo: {auth: {basic_file: '"+secret+"'}, max_documents: 3, max_bytes: 1KiB}\n")
+	token, field := w.lock("/_lock/global/x", "one", "")
+	w.ask(413, "PUT", "/docs/_doc/large", fmt.Sprintf(`{"a":%q}`, strings.Repeat("x", 2000)), field...)
+	for i := range 3 {
+		w.ask(201, "PUT", fmt.Sprintf("/docs/_doc/%d", i), `{"n":0}`, field...)
+	}
+	w.ask(413, "PUT", "/docs/_doc/4", `{"n":0}`, field...)
+	w.ask(200, "POST", "/_lock/global/x/_rollback?owner=one&token="+token, "")
+	w.wantsNone("/docs/_doc/0")
+}
+
+func TestASweepUndoesWhereNobodyWaits(t *testing.T) {
+	engine := enginetest.Serve(t)
+	w := newUndoWorld(t, engine, "")
+	w.ask(201, "PUT", "/docs/_doc/a", `{"n":0}`)
+	_, field := w.lock("/_lock/global/x", "one", "")
+	w.ask(200, "PUT", "/docs/_doc/a", `{"n":1}`, field...)
+	w.lapse("/_lock/global/x")
+	w.ask(200, "POST", "/optimist-undo/_refresh", "")
+	enginetest.Wait(t, "the sweep undoes it", func() bool {
+		return enginetest.Ask(t, "GET", w.app.URL()+"/docs/_doc/a/_source", "").Body == `{"n":0}`
+	})
+}

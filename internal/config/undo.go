@@ -1,0 +1,39 @@
+package config
+
+import "optimist/internal/unit"
+
+// Undo is how locks with `undo: true` have what was written under them undone, if their holder dies.
+type Undo struct {
+	// Auth holds the credentials by which optimist keeps the journals and undoes writes, as in upstream.auth. Without
+	// them a lock with undo is refused. They need the rights to create, read and write the index of the journals, and
+	// to read and write every document that is written under such a lock.
+	Auth Auth `json:"auth"`
+
+	// Index is where the journals are. optimist creates it with the first lock with undo. Default optimist-undo. Nobody
+	// else should be able to read it: documents are in it. Danger: if you delete it, nothing is undone.
+	Index string `json:"index"`
+
+	// MaxDocuments is how many writes may be made under one lock with undo. Default 10000. More are refused with a 413.
+	// A rollback holds all of them in memory.
+	MaxDocuments int `json:"max_documents" min:"1" max:"1000000"`
+
+	// MaxBytes is how many bytes their documents may have, before and after the writes. Default 64MiB. More are refused
+	// with a 413.
+	MaxBytes unit.Size `json:"max_bytes" min:"1KiB" max:"1GiB"`
+
+	// Grace is how long a rollback looks again for a document that a create on its way may still make, which no guard
+	// can stop. Default 5s. The lock isn't free before.
+	Grace unit.Duration `json:"grace" min:"0s" max:"5m"`
+}
+
+func (v *validator) undo() {
+	v.auth("undo.auth", &v.cfg.Undo.Auth)
+	others := map[string]string{v.cfg.Locks.Index: "locks.index", v.cfg.DeadLetters.Index: "dead_letters.index",
+		v.cfg.Idempotency.Index: "idempotency.index"}
+	switch index := v.cfg.Undo.Index; {
+	case !indexName(index):
+		v.fail("undo.index", "%q is not an index's name", index)
+	case others[index] != "":
+		v.fail("undo.index", "%q is an index of optimist's already (%s)", index, others[index])
+	}
+}

@@ -1,0 +1,174 @@
+package undo
+
+import (
+	"bytes"
+
+	"optimist/internal/doc"
+)
+
+// written is one noted write, and what is known of it.
+type written struct {
+	note
+	acked bool
+}
+
+// document is what the journal says of one document: its writes, the oldest first.
+type document struct {
+	doc.Ref
+	writes []*written
+}
+
+// collect sorts what was noted by documents. Those that were written last come first. Writes that were never applied are left out.
+func collect(pages []*page) []*document {
+	all := map[place]*written{}
+	failed := map[place]bool{}
+	var order []place
+	for i, p := range pages {
+		for n := range p.Notes {
+			at := place{i + 1, n}
+			all[at] = &written{note: p.Notes[n]}
+			order = append(order, at)
+		}
+		for _, at := range p.Acked {
+			if w := all[at]; w != nil {
+				w.acked = true
+			}
+		}
+		for _, at := range p.Failed {
+			failed[at] = true
+		}
+	}
+	var docs []*document
+	byRef := map[doc.Ref]*document{}
+	for i := len(order) - 1; i >= 0; i-- {
+		w := all[order[i]]
+		if failed[order[i]] {
+			continue
+		}
+		ref := doc.Ref{Index: w.Index, ID: w.ID, Routing: w.Routing}
+		d := byRef[ref]
+		if d == nil {
+			d = &document{Ref: ref}
+			byRef[ref], docs = d, append(docs, d)
+		}
+		d.writes = append(d.writes, w)
+	}
+	for _, d := range docs {
+		for i, k := 0, len(d.writes)-1; i < k; i, k = i+1, k-1 {
+			d.writes[i], d.writes[k] = d.writes[k], d.writes[i]
+		}
+	}
+	return docs
+}
+
+// The reasons why something is left.
+const (
+	whyBoth     = "others have changed what the holder changed, too"
+	whyCreated  = "the holder made the document, and others have changed it since"
+	whyDeleted  = "the holder deleted the document, and others have made it anew since"
+	whyUnsure   = "others have changed the document, and nobody knows whether the holder's change is in it"
+	whyGone     = "others have deleted the document since"
+	whyNoSource = "the document can't be read whole"
+)
+
+// doubt says what is known of a document beyond its notes.
+type doubt uint8
+
+const (
+	noDoubt      doubt = iota // what isn't acknowledged may have been applied or not
+	restoredOnce              // it may be restored already, in part
+	applied                   // everything was applied
+)
+
+// restored is what shall stand in place of cur: the document without the holder's writes, the newest of which goes first. why says what
+// couldn't be undone, where something couldn't.
+func (d *document) restored(cur doc.Revision, merger func(rule string) Merger, about doubt) (img image, why string) {
+	img = image(cur.Source)
+	if about == restoredOnce && d.isRestored(img, merger) {
+		return img, ""
+	}
+	for i := len(d.writes) - 1; i >= 0; i-- {
+		w := d.writes[i]
+		if cur.Known() && cur.Numbers == w.Guard && i == len(d.writes)-1 {
+			continue // it wasn't applied, and never will be once this is written
+		}
+		next, problem := w.undo(img, merger, about == applied || about == noDoubt && w.acked)
+		if img = next; problem != "" && why == "" {
+			why = problem
+		}
+	}
+	return img, why
+}
+
+// isRestored reports whether all that the holder changed is as it was, in a document that others have changed, too.
+func (d *document) isRestored(img image, merger func(rule string) Merger) bool {
+	last := d.writes[len(d.writes)-1]
+	if img == nil || last.After == nil {
+		return false
+	}
+	was, why := d.restored(doc.Revision{Source: last.After}, merger, applied)
+	if was == nil || why != "" {
+		return false
+	}
+	ok, err := merger(last.Rule).Repeatable(was, last.After, img)
+	return ok && err == nil
+}
+
+// undo takes the write out of a document. sure says that it is in there, as far as others haven't changed that.
+func (w *written) undo(img image, merger func(rule string) Merger, sure bool) (image, string) {
+	switch {
+	case same(img, w.After):
+		return w.Before, ""
+	case same(img, w.Before):
+		return img, "" // it wasn't applied, or is undone
+	case w.Before == nil && img == nil:
+		return nil, ""
+	case w.Before == nil:
+		return img, whyCreated
+	case w.After == nil:
+		return img, whyDeleted
+	case img == nil:
+		return nil, whyGone
+	}
+	m := merger(w.Rule)
+	if !sure { // with strategies that count, once too often is as bad as never
+		there, err := m.Repeatable(w.After, w.Before, img)
+		if err == nil && !there {
+			if there, err = m.Repeatable(w.Before, w.After, img); there && err == nil {
+				return img, ""
+			}
+			there = false
+		}
+		if err != nil || !there {
+			return img, whyUnsure
+		}
+	}
+	r, err := m.Merge(w.After, w.Before, img)
+	if err != nil || len(r.Overwritten) > 0 {
+		return img, whyBoth
+	}
+	return r.Doc, ""
+}
+
+// same reports whether two images are: none, or the same bytes.
+func same(a, b image) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
+
+// mayAppear reports whether a write that is still on its way may make the document, which isn't there now. No guard keeps it from that.
+func (d *document) mayAppear() bool {
+	for _, w := range d.writes {
+		if w.Before == nil && w.After != nil && !w.acked {
+			return true
+		}
+	}
+	return false
+}
+
+// made reports whether an image is one that the holder has made where there was no document.
+func (d *document) made(img image) bool {
+	for _, w := range d.writes {
+		if w.Before == nil && same(img, w.After) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,265 @@
+package undo
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"sync"
+	"time"
+
+	"optimist/internal/doc"
+)
+
+// Write is one that is about to be sent. Nil images are a document that isn't there.
+type Write struct {
+	doc.Ref
+	Rule          string
+	Guard         doc.Numbers // of Before
+	Before, After []byte
+}
+
+// Place is where a write is noted.
+type Place = place
+
+// Journal notes the writes under one lock, of this process. It is safe for concurrent use.
+type Journal struct {
+	s     *Store
+	token int64
+
+	mu      sync.Mutex
+	waiting []*entry
+	acked   []place
+	failed  []place
+	busy    bool // a goroutine writes pages
+	last    page // the newest one that is known; the sums are of all
+	next    int  // its number + 1
+	looked  time.Time
+	ended   bool
+}
+
+// entry is a write that waits for its page.
+type entry struct {
+	note note
+	size int64
+	at   place
+	done chan error
+	// empty says that there is nothing to note: it waits for the page with what is known of others.
+	empty bool
+}
+
+// stale is after how long without a write the journal's record is looked at again.
+const stale = time.Minute
+
+// Journal is that of the tokens under which a write is made; nil where none of them has one. Errors: ErrEnded, ErrStore.
+func (s *Store) Journal(ctx context.Context, tokens []int64) (*Journal, error) {
+	var found *Journal
+	for _, token := range tokens {
+		j, err := s.journal(ctx, token)
+		switch {
+		case err != nil:
+			return nil, err
+		case j == nil:
+		case found != nil:
+			return nil, fmt.Errorf("%w: the write carries the tokens of two locks with undo; one lock, of a tree, say, can cover both", ErrTwo)
+		default:
+			found = j
+		}
+	}
+	return found, nil
+}
+
+func (s *Store) journal(ctx context.Context, token int64) (*Journal, error) {
+	if known, ok := s.journals.Load(token); ok {
+		if j := known.(*Journal); j.fresh(s.o.Now()) { //nolint:forcetypeassert // nothing else is in it
+			return j, nil
+		}
+	}
+	h, err := s.head(ctx, token)
+	switch {
+	case err != nil || h == nil:
+		return nil, err
+	case h.State != isOpen:
+		s.journals.Delete(token)
+		return nil, ErrEnded
+	}
+	known, _ := s.journals.LoadOrStore(token, &Journal{s: s, token: token, next: 1})
+	j := known.(*Journal) //nolint:forcetypeassert // nothing else is in it
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.looked = s.o.Now()
+	return j, nil
+}
+
+// fresh reports whether the journal was seen open a short while ago. It may have ended since: the next page tells.
+func (j *Journal) fresh(now time.Time) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return !j.ended && now.Sub(j.looked) < stale
+}
+
+// Note notes a write, and returns when that is stored. Only then may the write be sent. If it was a try before that is noted elsewhere,
+// say so by Outcome. Errors: ErrEnded, ErrFull, ErrStore; then the write must not be sent. ctx ends the wait, and not the noting.
+func (j *Journal) Note(ctx context.Context, w *Write) (Place, error) {
+	e := &entry{note: note{Index: w.Index, ID: w.ID, Routing: w.Routing, Rule: w.Rule, Guard: w.Guard, Before: w.Before, After: w.After},
+		size: int64(len(w.Before) + len(w.After) + 200), done: make(chan error, 1)}
+	j.mu.Lock()
+	j.waiting = append(j.waiting, e)
+	j.start(ctx)
+	j.mu.Unlock()
+	select {
+	case err := <-e.done:
+		return e.at, err
+	case <-ctx.Done():
+		return Place{}, context.Cause(ctx)
+	}
+}
+
+// Outcome says what became of a write that was noted. It is noted with the next one: nobody waits for it.
+func (j *Journal) Outcome(at Place, applied bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if applied {
+		j.acked = append(j.acked, at)
+	} else {
+		j.failed = append(j.failed, at)
+	}
+}
+
+// Failed is Outcome for a write that never will be applied. It returns when that is stored.
+func (j *Journal) Failed(ctx context.Context, at Place) error {
+	e := &entry{empty: true, done: make(chan error, 1)}
+	j.mu.Lock()
+	j.failed = append(j.failed, at)
+	j.waiting = append(j.waiting, e)
+	j.start(ctx)
+	j.mu.Unlock()
+	select {
+	case err := <-e.done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// start has pages written, if that isn't done already. The caller has the lock.
+func (j *Journal) start(ctx context.Context) {
+	if !j.busy {
+		j.busy = true
+		go j.write(context.WithoutCancel(ctx))
+	}
+}
+
+// write writes pages until nothing waits. Page after page: so there is never a gap, whoever else writes pages of the journal.
+func (j *Journal) write(ctx context.Context) {
+	for {
+		p, some := j.gather()
+		if p == nil {
+			return
+		}
+		n, err := j.append(ctx, p)
+		j.mu.Lock()
+		if err != nil {
+			j.acked, j.failed = append(p.Acked, j.acked...), append(p.Failed, j.failed...)
+		} else {
+			j.looked = j.s.o.Now()
+		}
+		j.mu.Unlock()
+		nth := 0
+		for _, e := range some {
+			if !e.empty {
+				e.at = place{n, nth}
+				nth++
+			}
+			e.done <- err
+		}
+		if err == nil {
+			j.s.o.Events.Noted.Call(nth)
+		}
+	}
+}
+
+// gather takes what waits, as much as goes on one page; nil if nothing does. What the journal has no room for is refused.
+func (j *Journal) gather() (*page, []*entry) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var some []*entry
+	var size int64
+	for len(j.waiting) > 0 && len(some) < pageEntries && (len(some) == 0 || size < pageBytes) {
+		e := j.waiting[0]
+		j.waiting = j.waiting[1:]
+		if !e.empty && (j.last.Writes+len(some) >= j.s.o.MaxDocuments || j.last.Bytes+size+e.size > j.s.o.MaxBytes) {
+			e.done <- ErrFull
+			continue
+		}
+		some, size = append(some, e), size+e.size
+	}
+	if len(some) == 0 {
+		j.busy = false
+		return nil, nil
+	}
+	p := &page{Kind: "page", ID: rand.Text(), Bytes: size, Acked: j.acked, Failed: j.failed}
+	for _, e := range some {
+		if !e.empty {
+			p.Notes = append(p.Notes, e.note)
+		}
+	}
+	p.Writes = len(p.Notes)
+	j.acked, j.failed = nil, nil
+	return p, some
+}
+
+// appendTries is how often a page is tried to be stored whose answer was lost.
+const appendTries = 5
+
+// append stores a page behind the last one. Another proxy's page there moves it on; an end is ErrEnded.
+func (j *Journal) append(ctx context.Context, p *page) (n int, err error) {
+	writes, size := p.Writes, p.Bytes
+	for lost := 0; lost < appendTries; {
+		p.Writes, p.Bytes = j.last.Writes+writes, j.last.Bytes+size
+		if err := j.s.fault("page"); err != nil {
+			return 0, err
+		}
+		_, ok, err := j.s.put(ctx, pageID(j.token, j.next), p, doc.Numbers{})
+		if err != nil {
+			return 0, err
+		}
+		there := []*page{p}
+		if !ok {
+			if there, err = j.s.pages(ctx, j.token, j.next, 1); err != nil {
+				return 0, err
+			}
+		}
+		if len(there) == 0 {
+			lost++
+			continue
+		}
+		if there[0].Kind == "end" {
+			j.end()
+			return 0, ErrEnded
+		}
+		n = j.step(there[0])
+		if there[0].ID == p.ID {
+			return n, nil
+		}
+		if j.last.Writes+writes > j.s.o.MaxDocuments || j.last.Bytes+size > j.s.o.MaxBytes {
+			return 0, ErrFull
+		}
+	}
+	return 0, fmt.Errorf("%w: the answers to its writes are lost", ErrStore)
+}
+
+// step goes behind a page, whose number it gives.
+func (j *Journal) step(p *page) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.last.Writes, j.last.Bytes = p.Writes, p.Bytes
+	j.next++
+	return j.next - 1
+}
+
+func (j *Journal) end() {
+	j.mu.Lock()
+	j.ended = true
+	j.mu.Unlock()
+	j.s.journals.CompareAndDelete(j.token, j)
+}

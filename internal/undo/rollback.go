@@ -1,0 +1,532 @@
+package undo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/obs"
+)
+
+// run is a rollback that this process carries out.
+type run struct {
+	done chan struct{}
+	err  error
+}
+
+// rollBack undoes what a journal holds. Whoever asks while this process does so waits for the same. It goes on though ctx ends; then the
+// error is its cause. Errors: ErrBusy, ErrCommitted, ErrStore.
+func (s *Store) rollBack(ctx context.Context, token int64) error {
+	s.mu.Lock()
+	r := s.runs[token]
+	if r == nil {
+		r = &run{done: make(chan struct{})}
+		s.runs[token] = r
+		go func() {
+			r.err = s.undo(context.WithoutCancel(ctx), token)
+			s.mu.Lock()
+			delete(s.runs, token)
+			s.mu.Unlock()
+			close(r.done)
+		}()
+	}
+	s.mu.Unlock()
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// undo claims a journal, and undoes it.
+func (s *Store) undo(ctx context.Context, token int64) error {
+	h, err := s.head(ctx, token)
+	switch {
+	case err != nil:
+		return err
+	case h == nil || h.State == undone:
+		return nil
+	case h.State == committed:
+		return ErrCommitted
+	case h.State == rolling && h.Claim != s.self && !s.stands(h):
+		return ErrBusy
+	}
+	h.State, h.Claim = rolling, s.self
+	h.Beat++
+	if err := s.fault("claim"); err != nil {
+		return err
+	}
+	if err := s.putHead(ctx, h); err != nil {
+		return busy(err)
+	}
+	u := &undoing{s: s, h: h}
+	if err := u.all(ctx); err != nil {
+		s.o.Log.Warn("a lock's writes aren't undone yet", "lock", h.Lock, "token", h.Token, obs.KeyError, err.Error())
+		return busy(err)
+	}
+	s.o.Log.Info("a lock's writes were undone", "lock", h.Lock, "owner", h.Owner, "token", h.Token, "documents", len(u.docs),
+		"left", u.left)
+	s.o.Events.Ended.Call("rolled_back")
+	return nil
+}
+
+func busy(err error) error {
+	if errors.Is(err, errLost) {
+		return ErrBusy
+	}
+	return err
+}
+
+// stands reports whether the proxy that undoes has shown no progress for as long as it may, as far as this process has seen. No clocks
+// are compared.
+func (s *Store) stands(h *head) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.o.Now()
+	seen, known := s.seen[h.Token]
+	if !known || seen.at != h.numbers {
+		s.seen[h.Token] = sighting{h.numbers, now}
+		return false
+	}
+	if now.Sub(seen.since) < s.o.Takeover {
+		return false
+	}
+	delete(s.seen, h.Token)
+	return true
+}
+
+// undoing is a rollback on its way.
+type undoing struct {
+	s      *Store
+	h      *head
+	docs   []*document
+	fenced time.Time // since when nothing more can be noted
+	appear []*document
+	left   int
+}
+
+func (u *undoing) all(ctx context.Context) error {
+	pages, err := u.s.fence(ctx, u.h.Token)
+	if err != nil {
+		return err
+	}
+	u.fenced, u.docs = u.s.o.Now(), collect(append(slices.Clone(pages), u.s.heard(u.h.Token)))
+	begin := u.h.Batch
+	if begin == 0 {
+		u.h.Plan = nil
+	}
+	inherited := u.h.Plan
+	for from := 0; from < len(u.docs); from += batchDocs {
+		batch := u.docs[from:min(from+batchDocs, len(u.docs))]
+		nth := from/batchDocs + 1
+		if nth < begin { // done; what may still appear is looked for all the same
+			u.watch(batch)
+			continue
+		}
+		if nth > begin {
+			inherited = nil
+		}
+		u.h.Batch = nth
+		if err := u.batch(ctx, batch, from, inherited); err != nil {
+			return err
+		}
+	}
+	if err := u.await(ctx); err != nil {
+		return err
+	}
+	u.h.State, u.h.Plan, u.h.Pages, u.h.Until = undone, nil, len(pages)+1, u.s.o.Now().Add(u.s.o.KeepPages).UnixMilli()
+	return u.note(ctx, "undone")
+}
+
+// note writes the journal's record, which shows others that this process is at work. errLost says that it isn't any more.
+func (u *undoing) note(ctx context.Context, step string) error {
+	if err := u.s.fault(step); err != nil {
+		return err
+	}
+	u.h.Beat++
+	return u.s.putHead(ctx, u.h)
+}
+
+// fence ends the journal, so that nothing more can be noted, and reads it.
+func (s *Store) fence(ctx context.Context, token int64) ([]*page, error) {
+	var all []*page
+	for {
+		more, err := s.pages(ctx, token, len(all)+1, 20)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range more {
+			if p.Kind == "end" {
+				return all, nil
+			}
+			all = append(all, p)
+		}
+		if len(more) > 0 {
+			continue
+		}
+		if err := s.fault("fence"); err != nil {
+			return nil, err
+		}
+		if _, _, err := s.put(ctx, pageID(token, len(all)+1), &page{Kind: "end"}, doc.Numbers{}); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// heard is what this process knows of a journal's writes, and hasn't noted.
+func (s *Store) heard(token int64) *page {
+	known, ok := s.journals.Load(token)
+	if !ok {
+		return &page{}
+	}
+	j := known.(*Journal) //nolint:forcetypeassert // nothing else is in it
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return &page{Acked: slices.Clone(j.acked), Failed: slices.Clone(j.failed)}
+}
+
+// target is a document of the batch that isn't restored yet.
+type target struct {
+	*document
+	nth    int // among the journal's
+	cur    doc.Revision
+	plan   *planned // what was planned last; nil: nothing yet
+	unsure bool     // the plan may have been carried out
+	img    image
+	why    string
+}
+
+// rounds is how often documents are tried that others write at the same time.
+const rounds = 50
+
+// batch restores some documents, each by one write under the guard of what was just read. inherited is what another process had
+// planned, which may have been carried out, or be on its way still.
+func (u *undoing) batch(ctx context.Context, docs []*document, from int, inherited []planned) error {
+	var todo []*target
+	for i, d := range docs {
+		t := &target{document: d, nth: from + i}
+		for k := range inherited {
+			if inherited[k].Doc == t.nth {
+				t.plan, t.unsure = &inherited[k], true
+			}
+		}
+		todo = append(todo, t)
+	}
+	all := slices.Clone(todo)
+	todo = slices.DeleteFunc(todo, func(t *target) bool { return t.plan != nil && t.plan.Done })
+	for range rounds {
+		open, err := u.plan(ctx, todo)
+		if err != nil || len(open) == 0 {
+			return err
+		}
+		u.h.Plan = nil
+		for _, t := range all {
+			if t.plan != nil {
+				u.h.Plan = append(u.h.Plan, *t.plan)
+			}
+		}
+		if err := u.note(ctx, "plan"); err != nil {
+			return err
+		}
+		if todo, err = u.write(ctx, open); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: others write the documents all the time", ErrStore)
+}
+
+// plan reads the documents, and decides what shall stand in their place. open are those that have to be written.
+func (u *undoing) plan(ctx context.Context, todo []*target) (open []*target, err error) {
+	found, err := u.s.fetch(ctx, todo)
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range todo {
+		writes, err := u.planOne(ctx, t, &found[i])
+		if err != nil {
+			return nil, err
+		}
+		if writes {
+			open = append(open, t)
+		}
+	}
+	return open, nil
+}
+
+// planOne is plan for one document, as it was read.
+func (u *undoing) planOne(ctx context.Context, t *target, f *es.Fetched) (writes bool, err error) {
+	t.cur = f.Revision
+	switch {
+	case f.Err == nil, errors.Is(f.Err, doc.ErrMissing):
+	case errors.Is(f.Err, es.ErrNoIndex) && t.writes[0].Before == nil:
+		u.watch([]*document{t.document})
+		return false, nil
+	case errors.Is(f.Err, es.ErrNoIndex):
+		t.why = whyGone
+		return false, u.leave(ctx, t)
+	case errors.Is(f.Err, es.ErrNoSource):
+		t.why = whyNoSource
+		return false, u.leave(ctx, t)
+	default:
+		return false, fmt.Errorf("%w: %w", ErrStore, f.Err)
+	}
+	if t.plan != nil && image(t.cur.Source).hash() == t.plan.Hash && t.cur.Numbers != t.plan.Guard {
+		u.restored(t)
+		return false, nil
+	}
+	about := noDoubt
+	if t.plan != nil && (t.plan.Again || t.unsure && t.cur.Numbers != t.plan.Guard) {
+		about = restoredOnce
+	}
+	t.img, t.why = t.document.restored(t.cur, u.s.o.Merger, about)
+	if t.img == nil && !t.cur.Known() {
+		u.watch([]*document{t.document})
+		return false, u.settled(ctx, t)
+	}
+	t.plan = &planned{Doc: t.nth, Guard: t.cur.Numbers, Hash: t.img.hash(), Again: about == restoredOnce}
+	return true, nil
+}
+
+// settled is told of each document that is as it shall be.
+func (u *undoing) settled(ctx context.Context, t *target) error {
+	u.restored(t)
+	if t.why == "" {
+		return nil
+	}
+	return u.leave(ctx, t)
+}
+
+func (u *undoing) restored(t *target) {
+	if t.plan != nil {
+		t.plan.Done = true
+	}
+	if t.why == "" {
+		u.s.o.Events.Undid.Call("restored", 1)
+	}
+}
+
+func (u *undoing) watch(docs []*document) {
+	for _, d := range docs {
+		if d.mayAppear() {
+			u.appear = append(u.appear, d)
+		}
+	}
+}
+
+// leave keeps what can't be undone.
+func (u *undoing) leave(ctx context.Context, t *target) error {
+	first, last := t.writes[0], t.writes[len(t.writes)-1]
+	u.left++
+	u.s.o.Events.Undid.Call("left", 1)
+	if err := u.note(ctx, "leave"); err != nil { // who has been taken over leaves nothing
+		return err
+	}
+	return u.s.o.Left(ctx, &Left{Lock: u.h.Lock, Owner: u.h.Owner, Token: u.h.Token, Index: t.Index, ID: t.ID, Routing: t.Routing,
+		Rule: last.Rule, Why: t.why, Current: t.cur, After: last.After, Before: first.Before})
+}
+
+// fetch reads documents as they are now.
+func (s *Store) fetch(ctx context.Context, all []*target) ([]es.Fetched, error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	docs := make([]es.Document, len(all))
+	for i, t := range all {
+		docs[i].Ref = t.Ref
+	}
+	found, err := s.docs.FetchAll(ctx, s.caller(), docs)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	return found, nil
+}
+
+// write writes what is planned. again are the documents that others have written meanwhile.
+func (u *undoing) write(ctx context.Context, open []*target) (again []*target, err error) {
+	if err := u.s.fault("write"); err != nil {
+		return nil, err
+	}
+	results, err := u.s.writeAll(ctx, open)
+	if err != nil {
+		return nil, err
+	}
+	if err := u.s.fault("written"); err != nil {
+		return nil, err
+	}
+	for i, t := range open {
+		switch r := &results[i]; {
+		case r.status == http.StatusOK, r.status == http.StatusCreated:
+			if err := u.settled(ctx, t); err != nil {
+				return nil, err
+			}
+		case r.status == 0: // nobody knows
+			t.unsure, t.why = true, ""
+			again = append(again, t)
+		case r.status == http.StatusConflict, r.status == http.StatusNotFound && t.img == nil:
+			t.why = ""
+			again = append(again, t)
+		case r.status == http.StatusTooManyRequests, r.status >= 500:
+			return nil, fmt.Errorf("%w: the engine answered %d: %.300s", ErrStore, r.status, r.body)
+		default:
+			t.why = fmt.Sprintf("the engine refuses the write that undoes it: %d: %.300s", r.status, r.body)
+			if err := u.leave(ctx, t); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return again, nil
+}
+
+// result is the engine's answer to one write; status 0 is none.
+type result struct {
+	status int
+	body   []byte
+}
+
+// writeAll writes documents, as many as can in one bulk. One with a line break in it would be two lines of a bulk.
+func (s *Store) writeAll(ctx context.Context, all []*target) ([]result, error) {
+	results := make([]result, len(all))
+	var body bytes.Buffer
+	var of []int
+	for i, t := range all {
+		if bytes.ContainsAny(t.img, "\r\n") {
+			r, err := s.writeOne(ctx, t)
+			if err != nil {
+				return nil, err
+			}
+			results[i] = r
+			continue
+		}
+		if err := t.appendItem(&body); err != nil {
+			return nil, err
+		}
+		of = append(of, i)
+	}
+	if len(of) == 0 {
+		return results, nil
+	}
+	a, err := s.ask(ctx, esapi.BulkRequest{Body: &body}, false)
+	switch {
+	case isLost(err):
+		return results, nil
+	case err != nil:
+		return nil, err
+	case a.Status != http.StatusOK:
+		return nil, failure(a)
+	}
+	k := 0
+	for item := range es.Elements(a.Body, "items") {
+		if k < len(of) {
+			gjson.ParseBytes(item).ForEach(func(_, did gjson.Result) bool {
+				results[of[k]] = result{int(did.Get("status").Int()), []byte(did.Get("error").Raw)}
+				return false
+			})
+			k++
+		}
+	}
+	return results, nil
+}
+
+// appendItem appends the write as an item of a bulk.
+func (t *target) appendItem(b *bytes.Buffer) error {
+	action := map[string]any{"_index": t.Index, "_id": t.ID, "pipeline": "_none"}
+	verb := "index"
+	switch {
+	case t.img == nil:
+		verb = "delete"
+		delete(action, "pipeline")
+	case !t.cur.Known():
+		verb = "create"
+	}
+	if t.Routing != "" {
+		action["routing"] = t.Routing
+	}
+	if t.cur.Known() {
+		action["if_seq_no"], action["if_primary_term"] = t.cur.SeqNo, t.cur.PrimaryTerm
+	}
+	line, err := json.Marshal(map[string]any{verb: action})
+	if err != nil {
+		return err
+	}
+	b.Write(line)
+	b.WriteByte('\n')
+	if t.img != nil {
+		b.Write(t.img)
+		b.WriteByte('\n')
+	}
+	return nil
+}
+
+func (s *Store) writeOne(ctx context.Context, t *target) (result, error) {
+	req := esapi.IndexRequest{Index: es.Segment(t.Index), DocumentID: es.Segment(t.ID), Routing: t.Routing, Pipeline: "_none",
+		OpType: "create", Body: bytes.NewReader(t.img)}
+	if t.cur.Known() {
+		seq, term := int(t.cur.SeqNo), int(t.cur.PrimaryTerm)
+		req.OpType, req.IfSeqNo, req.IfPrimaryTerm = "", &seq, &term
+	}
+	a, err := s.ask(ctx, req, false)
+	switch {
+	case isLost(err):
+		return result{}, nil
+	case err != nil:
+		return result{}, err
+	}
+	return result{a.Status, a.Body}, nil
+}
+
+// await looks again for documents that a write on its way may still make: no guard can keep it from that. One that appears as the holder
+// has made it is deleted.
+func (u *undoing) await(ctx context.Context) error {
+	appear := u.appear
+	for len(appear) > 0 && u.s.o.Now().Sub(u.fenced) < u.s.o.Grace {
+		t := time.NewTimer(max(min(u.s.o.Grace/5, time.Second), time.Millisecond))
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return context.Cause(ctx)
+		case <-t.C:
+		}
+		if err := u.note(ctx, "await"); err != nil {
+			return err
+		}
+		for from := 0; from < len(appear); from += batchDocs {
+			if err := u.lookAgain(ctx, appear[from:min(from+batchDocs, len(appear))]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (u *undoing) lookAgain(ctx context.Context, docs []*document) error {
+	var all, late []*target
+	for _, d := range docs {
+		all = append(all, &target{document: d})
+	}
+	found, err := u.s.fetch(ctx, all)
+	if err != nil {
+		return err
+	}
+	for i, t := range all {
+		if f := &found[i]; f.Err == nil && t.made(f.Source) {
+			t.cur = f.Revision
+			late = append(late, t)
+		}
+	}
+	if len(late) == 0 {
+		return nil
+	}
+	_, err = u.s.writeAll(ctx, late) // what somebody has changed meanwhile is theirs
+	return err
+}

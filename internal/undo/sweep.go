@@ -1,0 +1,142 @@
+package undo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
+	"optimist/internal/es"
+	"optimist/internal/obs"
+)
+
+// sweeps is how many sweeps go before one that cleans.
+const sweeps = 60
+
+// SweepEvery has journals recovered that aren't settled, once in that time, until ctx ends, and removes what is left of old ones. Every
+// proxy does: again has to find out itself whether a journal's lease has ended.
+func (s *Store) SweepEvery(ctx context.Context, every time.Duration, again func(ctx context.Context, lock string, token int64) error) {
+	failing := false
+	for n := 1; ; n++ {
+		t := time.NewTimer(every/2 + rand.N(every)) //nolint:gosec // nothing secret: proxies that were started together don't do it together
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return
+		case <-t.C:
+		}
+		err := s.sweep(ctx, again)
+		if err == nil && n%sweeps == 0 {
+			_, err = s.Clean(ctx)
+		}
+		if err != nil && ctx.Err() == nil && !failing {
+			s.o.Log.Warn("journals of locks couldn't be looked through", obs.KeyError, err.Error())
+		}
+		failing = err != nil
+	}
+}
+
+func (s *Store) sweep(ctx context.Context, again func(ctx context.Context, lock string, token int64) error) error {
+	all, err := s.Pending(ctx)
+	for _, p := range all {
+		if failed := again(ctx, p.Name, p.Token); err == nil {
+			err = failed
+		}
+	}
+	return err
+}
+
+// Pending is a journal that isn't settled.
+type Pending struct {
+	Lock
+	State string // open, or rolling
+}
+
+// atOnce is how many records are looked at with one search.
+const atOnce = 100
+
+// Pending lists journals that aren't settled, at most 100. It may be a second behind, and so decides nothing.
+func (s *Store) Pending(ctx context.Context) ([]Pending, error) {
+	heads, err := s.find(ctx, `{"terms":{"state":["open","rolling"]}}`)
+	var all []Pending
+	for _, h := range heads {
+		all = append(all, Pending{Lock{Doc: h.Doc, Name: h.Lock, Path: h.Path, Owner: h.Owner, Token: h.Token}, string(h.State)})
+	}
+	return all, err
+}
+
+// find searches journals' records. There are none where there is no index.
+func (s *Store) find(ctx context.Context, query string) ([]*head, error) {
+	body := fmt.Sprintf(`{"size":%d,"seq_no_primary_term":true,"track_total_hits":false,"query":%s}`, atOnce, query)
+	a, err := s.ask(ctx, esapi.SearchRequest{Index: []string{s.index}, Body: strings.NewReader(body)}, true)
+	switch {
+	case err != nil:
+		return nil, err
+	case a.Status == http.StatusNotFound:
+		return nil, nil
+	case a.Status != http.StatusOK:
+		return nil, failure(a)
+	}
+	var all []*head
+	for hit := range es.Elements(es.Member(a.Body, "hits"), "hits") {
+		it := es.ParseItem(hit)
+		h := &head{}
+		if json.Unmarshal(it.Source, h) == nil && h.Kind == "head" {
+			h.numbers = it.Numbers
+			all = append(all, h)
+		}
+	}
+	return all, nil
+}
+
+// Clean removes what is left of journals that have ended long ago: first what was noted, and later that there was a journal. It says of how
+// many.
+func (s *Store) Clean(ctx context.Context) (cleaned int, err error) {
+	heads, err := s.find(ctx, fmt.Sprintf(`{"range":{"until":{"gt":0,"lte":%d}}}`, s.o.Now().UnixMilli()))
+	for _, h := range heads {
+		if h.State != committed && h.State != undone {
+			continue
+		}
+		if err := s.clean(ctx, h); err != nil {
+			return cleaned, err
+		}
+		cleaned++
+	}
+	return cleaned, err
+}
+
+func (s *Store) clean(ctx context.Context, h *head) error {
+	if h.Purged {
+		seq, term := int(h.numbers.SeqNo), int(h.numbers.PrimaryTerm)
+		_, err := s.ask(ctx, esapi.DeleteRequest{Index: s.index, DocumentID: headID(h.Token), IfSeqNo: &seq, IfPrimaryTerm: &term}, false)
+		return err
+	}
+	if h.Pages > 0 {
+		var b bytes.Buffer
+		for n := 1; n <= h.Pages; n++ {
+			fmt.Fprintf(&b, `{"delete":{"_id":%q}}`+"\n", pageID(h.Token, n))
+		}
+		if a, err := s.ask(ctx, esapi.BulkRequest{Index: s.index, Body: &b}, false); err != nil || a.Status != http.StatusOK {
+			return errOf(a, err)
+		}
+	}
+	h.Purged, h.Claim, h.Until = true, s.self, s.o.Now().Add(s.o.KeepHeads).UnixMilli()
+	if err := s.putHead(ctx, h); err != nil && err != errLost { //nolint:errorlint // ours, never wrapped
+		return err
+	}
+	return nil
+}
+
+// errOf is what went wrong with a request whose answer isn't the one that was asked for.
+func errOf(a es.Answer, err error) error {
+	if err != nil {
+		return err
+	}
+	return failure(a)
+}

@@ -1,0 +1,151 @@
+// Package undo keeps, in an index of the engine, what the holder of a lock has written under it, and undoes it if the holder doesn't
+// release the lock: all of it or nothing.
+//
+// Each write is noted before it is sent, with what the document was before. Whoever gets the lock next has to settle what was left open:
+// see Settle. The package knows neither requests nor leases. It doesn't hide what isn't committed: everybody can read it.
+package undo
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/hook"
+	"optimist/internal/wire"
+	"optimist/rewrite/merge"
+)
+
+var (
+	// ErrStore reports that the journal couldn't be read or written. What was to be noted isn't to be sent.
+	ErrStore = errors.New("the journal of the lock can't be reached")
+	// ErrEnded reports a journal that takes no more writes: its lock was released, or its lease lapsed and its writes are undone. Nothing
+	// was sent.
+	ErrEnded = errors.New("the lock of this token was released, or its lease has ended and its writes are undone")
+	// ErrFull reports a journal that holds as much as it may (undo.max_documents, undo.max_bytes). Nothing was sent.
+	ErrFull = errors.New("the lock's journal holds as many writes, or bytes, as it may (undo.max_documents, undo.max_bytes)")
+	// ErrBusy reports that another proxy is undoing the writes just now.
+	ErrBusy = errors.New("the writes of an earlier holder are being undone")
+	// ErrCommitted reports that the writes are committed, and can't be undone any more.
+	ErrCommitted = errors.New("the lock was released: its writes stay")
+	// ErrTwo reports a write under several locks with undo: nobody could undo it for one of them alone.
+	ErrTwo = errors.New("one journal for a write")
+	// errLost reports that another proxy has taken over.
+	errLost = errors.New("another proxy has taken over")
+)
+
+// Merger merges three ways, as a rule says; a *merge.Merger is one.
+type Merger interface {
+	Merge(base, sent, current []byte) (merge.Result, error)
+	// Repeatable tells whether the change from base to sent may be applied to current, which may have it already.
+	Repeatable(base, sent, current []byte) (bool, error)
+}
+
+// Left is what couldn't be undone of a document. Nil images are a document that isn't there.
+type Left struct {
+	Lock, Owner        string
+	Token              int64
+	Index, ID, Routing string
+	Rule               string
+	Why                string
+	Current            doc.Revision // the document as it is now
+	After, Before      []byte       // as the holder left it, and as it was before
+}
+
+// Options are what a Store needs. Upstream, Index, Authorization, Merger and Left are required.
+type Options struct {
+	Upstream es.Doer
+	Index    string
+	// Authorization is the value of that field for all that the Store asks: for the journal, and for the documents that it undoes.
+	Authorization string
+	// MaxDocuments and MaxBytes are how many writes one journal holds at most, and how many bytes. Defaults: 10,000, and 64 MiB.
+	MaxDocuments int
+	MaxBytes     int64
+	// Grace is how long documents are looked for again that a write may still make after the take-over. Default 5s.
+	Grace time.Duration
+	// Takeover is how long a proxy that undoes may show no progress before another one takes over. Default 10s.
+	Takeover time.Duration
+	// Poll is how often another proxy's rollback is looked at. Default 100ms.
+	Poll time.Duration
+	// KeepPages is how long what was noted is kept after the end; KeepHeads how long it is known that a token's journal has ended.
+	// Defaults: 10m, 24h.
+	KeepPages, KeepHeads time.Duration
+	// Timeout bounds one request to the engine. Default 30s.
+	Timeout time.Duration
+	// Merger merges as the rule of that name says; for a name that isn't known any more, as one without strategies does.
+	Merger func(rule string) Merger
+	// Left keeps what couldn't be undone. An error has it tried again.
+	Left func(ctx context.Context, l *Left) error
+	// Fault is called before each step that writes, with its name: an error ends it there, as the end of the process would. For tests.
+	Fault  func(step string) error
+	Events Events
+	Log    *slog.Logger
+	Now    func() time.Time
+}
+
+// Events are for metrics. Any may be missing. They must not block.
+type Events struct {
+	Noted hook.Func1[int]         // so many writes were noted together
+	Ended hook.Func1[string]      // a journal ended: committed, or rolled_back
+	Undid hook.Func2[string, int] // of so many documents: restored, unchanged, or left
+}
+
+// The sizes of what travels together.
+const (
+	pageEntries = 500
+	pageBytes   = 8 << 20
+	batchDocs   = 200
+)
+
+// Store keeps journals. It is safe for concurrent use; make it with New.
+type Store struct {
+	o     Options
+	docs  *es.Client
+	index string // as a segment of a path
+	self  string // this process
+
+	mu       sync.Mutex
+	open     atomic.Bool // the index is known to be there
+	journals sync.Map    // *Journal by token, of writes that were noted here
+	seen     map[int64]sighting
+	runs     map[int64]*run
+}
+
+// sighting is the state of another proxy's rollback, and since when it has been that.
+type sighting struct {
+	at    doc.Numbers
+	since time.Time
+}
+
+// New makes a Store. The index is made by the first lock that needs it.
+func New(o Options) *Store {
+	o.MaxDocuments, o.MaxBytes = cmp.Or(o.MaxDocuments, 10_000), cmp.Or(o.MaxBytes, 64<<20)
+	o.Grace, o.Takeover = cmp.Or(o.Grace, 5*time.Second), cmp.Or(o.Takeover, 10*time.Second)
+	o.KeepPages, o.KeepHeads = cmp.Or(o.KeepPages, 10*time.Minute), cmp.Or(o.KeepHeads, 24*time.Hour)
+	o.Timeout, o.Poll = cmp.Or(o.Timeout, 30*time.Second), cmp.Or(o.Poll, 100*time.Millisecond)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Store{o: o, docs: &es.Client{Upstream: o.Upstream}, index: es.Segment(o.Index), self: rand.Text(),
+		seen: map[int64]sighting{}, runs: map[int64]*run{}}
+}
+
+// caller asks by the Store's own credentials.
+func (s *Store) caller() es.Caller {
+	return es.Caller{Fields: []wire.Field{{Name: []byte("Authorization"), Value: []byte(s.o.Authorization)}}}
+}
+
+// fault is where a test ends the process.
+func (s *Store) fault(step string) error {
+	if s.o.Fault == nil {
+		return nil
+	}
+	return s.o.Fault(step)
+}

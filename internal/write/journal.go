@@ -1,0 +1,173 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"optimist/internal/api"
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/intent"
+	"optimist/internal/upstream"
+)
+
+// Journal notes writes before they are sent, so that they can be undone. It is safe for concurrent use.
+type Journal interface {
+	// Note notes a write; only then may it be sent. The error is the client's answer. ctx ends the wait.
+	Note(ctx context.Context, w *Noted) (at Place, err error)
+	// Outcome says what became of a write that was noted: it is applied, or never will be.
+	Outcome(at Place, applied bool)
+	// Failed is Outcome for one that never will be. It returns when that is stored.
+	Failed(ctx context.Context, at Place) error
+}
+
+// Place is where a write is noted.
+type Place struct{ Page, Nth int }
+
+// Noted is a write that is about to be sent. Its slices stay as they are until Note returns. Nil images are a document that isn't there.
+type Noted struct {
+	doc.Ref
+	Rule          string
+	Guard         doc.Numbers // of Before
+	Before, After []byte
+}
+
+// JournalError reports a write that can't be undone, and so isn't made under a lock with undo. Nothing was sent.
+type JournalError struct{ Why string }
+
+// Error says why, and what to do.
+func (e *JournalError) Error() string {
+	return "under a lock with undo only writes are made that can be undone: " + e.Why +
+		". Without the lock's token the write is made, and isn't undone"
+}
+
+// journalled performs a write under a lock with undo. It is always guarded, and what can't be is refused.
+func (s *Service) journalled(ctx context.Context, c *change) error {
+	if reason := c.req.Reason; reason != "" {
+		return &JournalError{"this one can't be guarded (" + reason + ")"}
+	}
+	switch kind := c.req.Op.Kind; {
+	case kind == api.Update:
+		c.epoch = s.sessions.Epoch()
+		if c.OnlyNew {
+			return s.updateOnlyNew(ctx, c)
+		}
+		taken, err := s.updateHere(ctx, c)
+		if err == nil && !taken {
+			err = &JournalError{"this _update has a script, or something else that only the engine can carry out; send the document, or a `doc`"}
+		}
+		return err
+	case kind == api.Patch:
+		return s.patchDocument(ctx, c)
+	case kind == api.Delete && c.OnlyNew:
+		return s.deleteNothing(ctx, c)
+	case kind == api.Create || kind == api.Index && c.OnlyNew:
+		return s.createJournalled(ctx, c)
+	case kind == api.IndexAuto:
+		return &JournalError{"this one names no document; give it an id"}
+	}
+	return s.put(ctx, c)
+}
+
+// createJournalled makes a document, only where there is none.
+func (s *Service) createJournalled(ctx context.Context, c *change) error {
+	if err := s.locate(ctx, c); err != nil {
+		return err
+	}
+	c.stales = true
+	c.document = intent.Document{Base: intent.Base{Absent: true}, Sent: c.req.Body, Merger: c.merger(s.observer)}
+	c.intent = s.underRule(c, &c.document)
+	return s.inLane(ctx, c)
+}
+
+// whyNotUndone is why a write of the change couldn't be undone, as far as its index and its form say.
+func (c *change) whyNotUndone() string {
+	switch {
+	case c.Pipeline || c.index.Pipeline:
+		return "an ingest pipeline changes the document, so that nobody knows what is stored"
+	case c.index.DataStream != "":
+		return "it is of a data stream"
+	case c.index.Unknown != "":
+		return "these credentials may not ask what the index is"
+	case c.index.Partial:
+		return "the index doesn't keep or serve _source whole"
+	case !c.JSON && c.req.Op.Kind != api.Delete:
+		return "its body isn't JSON"
+	case c.req.Op.Typed && string(c.req.Op.Type) != "_doc":
+		return "its path has a type"
+	}
+	return ""
+}
+
+// enter notes the load in the journal of its client's lock. The error is doc.ErrConflict where the document has changed already.
+func (a *attempt) enter(ctx context.Context) (err error) {
+	l, c := &a.load, a.load.change
+	why := c.whyNotUndone()
+	if why == "" && (l.goesAsPart() || l.remove && !l.guard.Known()) {
+		why = "it can't be guarded"
+	}
+	if why != "" {
+		return &JournalError{why}
+	}
+	w := Noted{Ref: c.Doc.Ref, Rule: c.req.Rule.Name, Guard: l.guard}
+	if !l.remove {
+		w.After = l.body
+	}
+	switch {
+	case !l.guard.Known():
+	case a.cur.Source != nil && a.cur.Numbers == l.guard && c.index.KnownWhole && c.field() == "":
+		w.Before = a.cur.Source
+	default:
+		if w.Before, err = a.before(ctx, c, l.guard); err != nil {
+			return err
+		}
+	}
+	a.noted, err = c.req.Journal.Note(ctx, &w)
+	return err
+}
+
+// before reads the revision that the write is to replace.
+func (a *attempt) before(ctx context.Context, c *change, guard doc.Numbers) ([]byte, error) {
+	whole, err := a.s.seesWhole(ctx, c)
+	switch {
+	case err != nil:
+		return nil, cantAsk(err)
+	case !whole:
+		return nil, &JournalError{"these credentials don't show all of the document"}
+	}
+	rev, err := a.s.current(ctx, c)
+	switch {
+	case errors.Is(err, es.ErrNoSource):
+		return nil, &JournalError{"the document can't be read whole"}
+	case err != nil && !errors.Is(err, doc.ErrMissing):
+		return nil, err
+	case rev.Numbers != guard: // or a copy lags behind: it isn't sent either way
+		a.conflict = c.conflict(fmt.Sprintf("[%s]: %s", c.Doc.ID, (&intent.MovedError{Guard: guard, Current: rev.Numbers}).Error()))
+		return nil, doc.ErrConflict
+	}
+	return rev.Source, nil
+}
+
+// leave tells the journal what became of a write that it has noted. Of an unknown outcome there is nothing to tell.
+func (a *attempt) leave(ctx context.Context, res *upstream.Response, err error) {
+	j, at := a.load.req.Journal, a.noted
+	a.noted = Place{}
+	if j == nil || at == (Place{}) {
+		return
+	}
+	switch {
+	case err != nil && !errors.Is(err, ErrUnknownOutcome):
+		j.Outcome(at, false)
+	case err != nil:
+	case res.Status == http.StatusOK || res.Status == http.StatusCreated:
+		j.Outcome(at, true)
+	case res.Status == http.StatusConflict && (!a.doubt.last.Quick() || a.anyMaybeApplied()):
+	case res.Status == http.StatusConflict && !a.load.guard.Known():
+		// What is there is another client's: if it is the same, it mustn't be taken for this client's.
+		_ = j.Failed(context.WithoutCancel(ctx), at)
+	case res.Status < http.StatusInternalServerError:
+		j.Outcome(at, false)
+	}
+}
