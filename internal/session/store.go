@@ -42,6 +42,8 @@ type contents struct {
 	notes   *memo.Book // nil: there is none
 	shards  []*shard
 
+	connections connections
+
 	// sure is the time from which on a client of which nothing is known can't have read anything.
 	sure atomic.Int64
 
@@ -79,7 +81,8 @@ func New(o Options) *Store {
 		n *= 2
 	}
 	s := &Store{contents: &contents{
-		o: o, clock: clock, seed: maphash.MakeSeed(), indices: life.New[Session](o.MaxAge), shards: make([]*shard, n),
+		connections: newConnections(),
+		o:           o, clock: clock, seed: maphash.MakeSeed(), indices: life.New[Session](o.MaxAge), shards: make([]*shard, n),
 	}}
 	s.sure.Store(int64(o.MaxAge))
 	s.notes = memo.NewBook(o.Notes, start, o.MaxAge)
