@@ -49,11 +49,9 @@ func (c *Connections) tell() bool {
 // Content is the better evidence of the two, where it is any. It is none where it only says that clients seldom save unchanged, or seldom
 // write from memory, and where candidates have the same price.
 func judgeConnection(cs []Candidate, verdicts []verdict, c *Connections) Evidence {
-	own := -1
-	for i := range cs {
-		if cs[i].Own {
-			own = i
-		}
+	own := len(cs) - 1
+	for own >= 0 && !cs[own].Own { // the newest, of which a read comes after the history
+		own--
 	}
 	if own < 0 || verdicts[own].unknown {
 		return NoEvidence
@@ -62,28 +60,34 @@ func judgeConnection(cs []Candidate, verdicts []verdict, c *Connections) Evidenc
 	if cs[own].Spent {
 		o.price -= spent // of its content alone
 	}
-	other := -1
-	for i := range verdicts {
-		v := &verdicts[i]
-		if !v.far && !v.unknown && (o.far || v.changes != o.changes) && (other < 0 || v.likelier(&verdicts[other])) {
-			other = i
-		}
-	}
-	if other < 0 {
+	v := o.rival(verdicts)
+	if v == nil {
 		return NoEvidence
 	}
-	v := &verdicts[other]
-	if c.tell() && !o.far {
-		verdicts[own].price = o.price - 1
-		if o.saves() && o.price <= v.price+idle+distant {
-			verdicts[own].price = min(o.price, v.price) - 1
-		}
-	}
+	save := o.saves() && o.price <= v.price+idle+distant
+	shown := NoEvidence
 	switch {
 	case o.likelier(v):
-		return Agrees
-	case !v.likelier(&o), o.saves() && !cs[own].Written && o.price <= v.price+idle+distant:
-		return NoEvidence
+		shown = Agrees
+	case v.likelier(&o) && (!save || cs[own].Written): // who has written reads before the next change
+		shown = Contradicts
 	}
-	return Contradicts // also where others have written over the connection: who has written reads before the next change
+	if c.tell() && !o.far {
+		if save {
+			o.price = min(o.price, v.price)
+		}
+		verdicts[own].price = o.price - 1
+	}
+	return shown
+}
+
+// rival returns the likeliest of those that mean another change; nil: there is none.
+func (v *verdict) rival(verdicts []verdict) (rival *verdict) {
+	for i := range verdicts {
+		r := &verdicts[i]
+		if !r.far && !r.unknown && (v.far || r.changes != v.changes) && (rival == nil || r.likelier(rival)) {
+			rival = r
+		}
+	}
+	return rival
 }
