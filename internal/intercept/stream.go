@@ -256,6 +256,11 @@ func (s *stream) large() error {
 	} else if x.err == nil && x.rule != nil && x.rule.Locks != nil && s.i.Rules.Effective(x.rule) == rule.Guard {
 		x.err = unguardable(x.rule, outcome.ReasonTooLarge)
 	}
+	if x.err == nil {
+		if x.journal, x.err = b.journalOfItem(x); x.journal != nil {
+			x.err = unguarded("it is too large to be held")
+		}
+	}
 	rest := &line{from: s.plain, text: s.text}
 	if x.err != nil {
 		x.account.Kind = outcome.Refused
