@@ -150,6 +150,30 @@ func TestTheFirstWhoAcquiresWaitsUntilNobodyCountsOnTheGate(t *testing.T) {
 	})
 }
 
+// TestLocksThatAreTakenDirectlyAreSeenByWrites: the locks of the Definitive Guide's requests, one by one and many at once.
+func TestLocksThatAreTakenDirectlyAreSeenByWrites(t *testing.T) {
+	for _, ids := range [][]string{{"1"}, {"2", "1"}} {
+		synctest.Test(t, func(t *testing.T) {
+			d := &doors{Store: memory.New(nil)}
+			writer, other := enforcing(t, d, 0), enforcing(t, d, 0)
+			settled(t, writer)
+			var asks []lockrouter.Ask
+			for _, id := range ids {
+				op := state.Op{Do: state.Acquire, Mode: state.Exclusive, Class: state.Foreground, TTL: 60_000, Owner: "anna", Rid: id}
+				asks = append(asks, lockrouter.Ask{Index: "shop", ID: id, Op: op})
+			}
+			for i, a := range other.Direct(t.Context(), asks) {
+				if a.Err != nil || !a.Result.Verdict.Grants() {
+					t.Fatalf("%s: %+v", ids[i], a)
+				}
+			}
+			if why := admits(t, writer); why != lockrouter.Locked {
+				t.Errorf("%v: a write by another, when the lock was given: %d", ids, why)
+			}
+		})
+	}
+}
+
 func TestAGateIsFreeAgainWhenNothingHappensBehindIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &doors{Store: memory.New(nil)}

@@ -54,11 +54,15 @@ func (r *Router) Direct(ctx context.Context, asks []Ask) []AskResult {
 		part := asks[len(results):]
 		part = part[:distinct(part)]
 		began := time.Now()
-		var done []AskResult
-		if len(part) == 1 {
+		done := r.prepared(ctx, part)
+		switch {
+		case done != nil:
+		case len(part) == 1:
 			done = []AskResult{r.direct(ctx, &part[0])}
-		} else {
+			r.confirmAll(ctx, part, done)
+		default:
 			done = r.directMany(ctx, part)
+			r.confirmAll(ctx, part, done)
 		}
 		for i := range done {
 			r.countAsk(&part[i], &done[i], began)
@@ -66,6 +70,43 @@ func (r *Router) Direct(ctx context.Context, asks []Ask) []AskResult {
 		results = append(results, done...)
 	}
 	return results
+}
+
+// prepared shuts the gates of what is to be acquired. It returns results only where that has failed.
+func (r *Router) prepared(ctx context.Context, asks []Ask) []AskResult {
+	for i := range asks {
+		if asks[i].Op.Do != state.Acquire {
+			continue
+		}
+		if err := r.prepare(ctx, r.docOf(asks[i].Index, asks[i].ID)); err != nil {
+			failed := make([]AskResult, len(asks))
+			for k := range failed {
+				failed[k].Err = err
+			}
+			return failed
+		}
+	}
+	return nil
+}
+
+// confirmAll has the gates of what was acquired be shut before that is answered. Each gate is read once, unless it wasn't shut.
+func (r *Router) confirmAll(ctx context.Context, asks []Ask, done []AskResult) {
+	shut := map[string]bool{}
+	for i := range done {
+		if asks[i].Op.Do != state.Acquire || done[i].Err != nil || !done[i].Result.Verdict.Grants() {
+			continue
+		}
+		t := r.docOf(asks[i].Index, asks[i].ID)
+		if shut[t.gate] {
+			continue
+		}
+		if waited, err := r.confirm(ctx, t.gate); err == nil && !waited {
+			shut[t.gate] = true
+			continue
+		}
+		o := r.confirmed(ctx, t, asks[i].Op, outcome{result: done[i].Result, doc: done[i].Doc})
+		done[i] = AskResult{o.result, o.doc, o.err}
+	}
 }
 
 // distinct is how many asks from the first on can be made at once: none of them on the same document as another.

@@ -207,6 +207,18 @@ func TestAJournalHasBounds(t *testing.T) {
 	w.wantsNone("/docs/_doc/0")
 }
 
+func TestAnItemThatIsTooLargeToBeHeldIsRefusedUnderUndo(t *testing.T) {
+	w := newUndoWorld(t, enginetest.Serve(t), "limits: {max_guarded_body: 4KiB}\n")
+	w.ask(201, "PUT", "/docs/_doc/a", `{"n":0}`)
+	_, field := w.lock("/_lock/global/x", "one", "")
+	large := fmt.Sprintf(`{"index":{"_id":"a"}}`+"\n"+`{"a":%q}`+"\n", strings.Repeat("x", 64<<10))
+	r := w.ask(200, "POST", "/docs/_bulk", `{"index":{"_id":"b"}}`+"\n"+`{"n":1}`+"\n"+large, append(field, "Content-Type", "application/x-ndjson")...)
+	if got := r.Get("items.#.index.status").Raw; got != "[201,400]" {
+		t.Errorf("%s: %s", got, r)
+	}
+	w.wants("/docs/_doc/a", `{"n":0}`)
+}
+
 func TestASweepUndoesWhereNobodyWaits(t *testing.T) {
 	engine := enginetest.Serve(t)
 	w := newUndoWorld(t, engine, "")
