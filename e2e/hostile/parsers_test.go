@@ -45,6 +45,7 @@ var parsers = map[string]reads{
 	"internal/rank":      {forms: []string{"PUT: "}},
 	"internal/choice":    {forms: []string{"PUT: "}},
 	"internal/respond":   {engine: true},
+	"internal/seen":      {forms: []string{"PUT: "}},
 	"internal/session":   {forms: []string{"PUT: "}},
 	"internal/stamp":     {forms: []string{"PUT: "}, engine: true},
 	"internal/watch":     {forms: []string{"_mget", "_search"}, engine: true},
@@ -62,6 +63,11 @@ var parsers = map[string]reads{
 	// Records that optimist itself has written into the engine, of clients' requests.
 	"internal/deadletter":  {forms: []string{"PUT: "}, engine: true},
 	"internal/idempotency": {forms: []string{"PUT: "}, engine: true},
+	"internal/undo":        {forms: []string{"PUT: "}, engine: true},
+
+	// Values of other stores, which whoever reaches these may write: see TestNonsenseIsNoLock, and the guard of lockrouter/zookeeper.
+	"lockrouter/memcached": {forms: []string{"lock"}},
+	"lockrouter/zookeeper": {forms: []string{"lock"}},
 
 	"client":           {operator: "it is the client"},
 	"cmd/optimist":     {operator: "the answers of optimist's own admin listener"},
@@ -77,6 +83,8 @@ var parsers = map[string]reads{
 	"internal/ruletest":   {operator: "rules' tests"},
 	"internal/certtest":   {operator: "for tests"},
 	"internal/enginetest": {operator: "for tests"},
+
+	"lockrouter/conformance": {operator: "for tests"},
 }
 
 // isParser reports whether a package of that path takes text apart.
