@@ -25,6 +25,8 @@ const (
 	enoughChoices = 12
 	maxChoices    = 8 * enoughChoices
 	maxBreaks     = 3
+	// enoughOfOne is how many choices have to agree in a row before a single connection is steady.
+	enoughOfOne = 4
 )
 
 // Add counts what a choice has shown.
@@ -44,6 +46,9 @@ func (c *Connections) Add(e Evidence) {
 func (c *Connections) tell() bool {
 	return int(c.agreed) >= min(enoughChoices<<c.breaks, maxChoices-2)
 }
+
+// Steady reports whether the last choices of a single connection have agreed, and as good as none contradicted.
+func (c *Connections) Steady() bool { return int(c.agreed) >= enoughOfOne<<c.breaks }
 
 // judgeConnection judges the candidate that came over the write's own connection, and returns what the content shows of connections.
 // Content is the better evidence of the two, where it is any. It is none where it only says that clients seldom save unchanged, or seldom

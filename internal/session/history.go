@@ -68,7 +68,7 @@ func (t *taking) rank(cs []*candidate, b *Base) (taken bool) {
 	for i := range cs {
 		ranked[i] = cs[i].Candidate
 	}
-	likeliest := t.s.o.Rank(ranked, rank.Sent{Body: t.Sent, On: t.On, Patterns: &t.patterns, Connections: t.s.connections.get(t.k.Session)})
+	likeliest := t.s.o.Rank(ranked, rank.Sent{Body: t.Sent, On: t.On, Patterns: &t.patterns, Connections: t.s.connections.get(t.k.Session, t.over)})
 	for i := range cs {
 		cs[i].Digest = ranked[i].Digest
 	}
@@ -107,7 +107,7 @@ func (t *taking) pick(cs []*candidate, likeliest rank.Choice, b *Base) (taken bo
 		return false
 	}
 	if !t.s.dryRun {
-		t.s.connections.add(t.k.Session, likeliest.Connection)
+		t.s.connections.add(t.k.Session, t.over, likeliest.Connection)
 	}
 	if likeliest.Certain && !t.s.dryRun {
 		if e.Patterns == nil {
