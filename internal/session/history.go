@@ -68,7 +68,9 @@ func (t *taking) rank(cs []*candidate, b *Base) (taken bool) {
 	for i := range cs {
 		ranked[i] = cs[i].Candidate
 	}
-	likeliest := t.s.o.Rank(ranked, rank.Sent{Body: t.Sent, On: t.On, Patterns: &t.patterns, Connections: t.s.connections.get(t.k.Session, t.over)})
+	likeliest := t.s.o.Rank(ranked, rank.Sent{
+		Body: t.Sent, On: t.On, Patterns: &t.patterns, Connections: t.s.connections.get(t.k.Session, t.over),
+	})
 	for i := range cs {
 		cs[i].Digest = ranked[i].Digest
 	}
