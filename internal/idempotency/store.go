@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
@@ -41,9 +40,8 @@ type Store struct {
 	index string // as a segment of a path
 	self  string // this process
 
-	mu     sync.Mutex
-	open   atomic.Bool // the index is known to be there
-	active sync.Map    // ids of the records whose requests are under way here
+	own    *es.OwnIndex
+	active sync.Map // ids of the records whose requests are under way here
 }
 
 // New makes a Store. The index is made by the first request that needs it.
@@ -54,7 +52,11 @@ func New(o Options) *Store {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Store{o: o, index: es.Segment(o.Index), self: rand.Text()}
+	own := &es.OwnIndex{
+		Upstream: o.Upstream, Caller: es.Caller{Own: true}, Timeout: o.Timeout, Name: o.Index, Made: o.Index,
+		Settings: fmt.Sprintf(settings, format), Is: "an index for it", Format: format, Err: ErrStore,
+	}
+	return &Store{o: o, index: es.Segment(o.Index), self: rand.Text(), own: own}
 }
 
 // Claim is the right to carry a request out. Exactly one of Complete, Forget and Leave ends it.
@@ -87,7 +89,7 @@ func (s *Store) whileActive(ctx context.Context, key Key) error {
 }
 
 func (s *Store) begin(ctx context.Context, key Key) (c *Claim, a *Answer, pending bool, err error) {
-	if err := s.prepare(ctx); err != nil {
+	if err := s.own.Prepare(ctx); err != nil {
 		return nil, nil, false, err
 	}
 	now := s.o.Now()
@@ -177,9 +179,9 @@ func (c *Claim) Complete(ctx context.Context, a *Answer) (*Answer, error) {
 func (c *Claim) Forget(ctx context.Context) error {
 	defer c.Leave()
 	seq, term := int(c.rec.numbers.SeqNo), int(c.rec.numbers.PrimaryTerm)
-	a, err := c.s.ask(ctx, esapi.DeleteRequest{Index: c.s.index, DocumentID: c.key.id, IfSeqNo: &seq, IfPrimaryTerm: &term}, false)
+	a, err := c.s.own.Ask(ctx, esapi.DeleteRequest{Index: c.s.index, DocumentID: c.key.id, IfSeqNo: &seq, IfPrimaryTerm: &term}, false)
 	if err == nil && a.Status != http.StatusOK && a.Status != http.StatusNotFound {
-		err = failure(a)
+		err = c.s.own.Failure(a)
 	}
 	return err
 }
@@ -199,16 +201,16 @@ func (c *Claim) write(ctx context.Context) (ok bool, err error) {
 		seq, term := int(n.SeqNo), int(n.PrimaryTerm)
 		req.OpType, req.IfSeqNo, req.IfPrimaryTerm = "", &seq, &term
 	}
-	a, err := c.s.ask(ctx, req, false)
+	a, err := c.s.own.Ask(ctx, req, false)
 	switch {
-	case isLost(err):
+	case es.IsLost(err):
 		return false, nil
 	case err != nil:
 		return false, err
 	case a.Status == http.StatusConflict:
 		return false, nil
 	case a.Status != http.StatusOK && a.Status != http.StatusCreated:
-		return false, failure(a)
+		return false, c.s.own.Failure(a)
 	}
 	c.rec.numbers = es.ParseItem(a.Body).Numbers
 	return true, nil
@@ -216,17 +218,17 @@ func (c *Claim) write(ctx context.Context) (ok bool, err error) {
 
 // read reads the key's record; nil if there is none.
 func (s *Store) read(ctx context.Context, key Key) (*record, error) {
-	a, err := s.ask(ctx, esapi.GetRequest{Index: s.index, DocumentID: key.id}, true)
+	a, err := s.own.Ask(ctx, esapi.GetRequest{Index: s.index, DocumentID: key.id}, true)
 	switch {
 	case err != nil:
 		return nil, err
 	case a.Status == http.StatusNotFound:
 		if gjson.GetBytes(a.Body, "error.type").Str == "index_not_found_exception" {
-			s.open.Store(false)
+			s.own.Forget()
 		}
 		return nil, nil
 	case a.Status != http.StatusOK:
-		return nil, failure(a)
+		return nil, s.own.Failure(a)
 	}
 	it := es.ParseItem(a.Body)
 	return parseRecord(it.Source, it.Numbers)

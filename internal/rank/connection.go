@@ -47,7 +47,7 @@ func (c *Connections) tell() bool {
 	return int(c.agreed) >= min(enoughChoices<<c.breaks, maxChoices-2)
 }
 
-// Steady reports whether the last choices of a single connection have agreed, and as good as none contradicted.
+// Steady reports whether the last choices of a single connection have agreed. Each contradiction doubles how many that takes.
 func (c *Connections) Steady() bool { return int(c.agreed) >= enoughOfOne<<c.breaks }
 
 // judgeConnection judges the candidate that came over the write's own connection, and returns what the content shows of connections.

@@ -7,19 +7,15 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
-	"github.com/tidwall/gjson"
 
 	"optimist/internal/doc"
 	"optimist/internal/es"
-	"optimist/internal/upstream"
 )
 
 // format is the number of the records' format. A program that is too old for an index refuses it.
@@ -168,62 +164,6 @@ func registerID(lock string) string {
 	return "lock-" + hex.EncodeToString(sum[:])
 }
 
-// prepare makes the index, if it isn't there. After the first success it costs nothing.
-func (s *Store) prepare(ctx context.Context) error {
-	if s.open.Load() {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open.Load() {
-		return nil
-	}
-	for range 2 { // again if another proxy has made the index in between
-		a, err := s.ask(ctx, esapi.IndicesGetMappingRequest{Index: []string{s.index}}, true)
-		switch {
-		case err != nil:
-			return err
-		case a.Status == http.StatusOK:
-			if _, err := es.OwnMeta(a.Body, "an index of journals", format); err != nil {
-				return fmt.Errorf("%w: %s %w", ErrStore, s.o.Index, err)
-			}
-			s.open.Store(true)
-			return nil
-		case a.Status != http.StatusNotFound:
-			return failure(a)
-		}
-		a, err = s.ask(ctx, esapi.IndicesCreateRequest{Index: es.Segment(s.o.Index + generation),
-			Body: strings.NewReader(fmt.Sprintf(settings, s.o.Index, format))}, false)
-		switch {
-		case isLost(err): // it is looked for again
-		case err != nil:
-			return err
-		case a.Status != http.StatusOK && gjson.GetBytes(a.Body, "error.type").Str != "resource_already_exists_exception":
-			return failure(a)
-		}
-	}
-	return fmt.Errorf("%w: the index %s isn't there", ErrStore, s.o.Index)
-}
-
-// ask makes one request. Every error is an ErrStore.
-func (s *Store) ask(ctx context.Context, req esapi.Request, reads bool) (es.Answer, error) {
-	a, err := es.Ask(ctx, s.o.Upstream, req, es.Way{Caller: s.caller(), Reads: reads, Timeout: s.o.Timeout})
-	if err != nil {
-		return a, fmt.Errorf("%w: %w", ErrStore, err)
-	}
-	return a, nil
-}
-
-// isLost reports whether a request was sent, and its answer didn't come.
-func isLost(err error) bool {
-	var failed *upstream.Error
-	return errors.As(err, &failed) && failed.Sent
-}
-
-func failure(a es.Answer) error {
-	return fmt.Errorf("%w: the engine answered %d: %.300s", ErrStore, a.Status, a.Body)
-}
-
 // put writes a record in the place of a revision, or, of the zero value, a new one. ok is false where something else is there. After a
 // lost answer it is false, too: the record has to be read.
 func (s *Store) put(ctx context.Context, id string, record any, in doc.Numbers) (n doc.Numbers, ok bool, err error) {
@@ -237,9 +177,9 @@ func (s *Store) put(ctx context.Context, id string, record any, in doc.Numbers) 
 		seq, term := int(in.SeqNo), int(in.PrimaryTerm)
 		req.OpType, req.IfSeqNo, req.IfPrimaryTerm = "", &seq, &term
 	}
-	a, err := s.ask(ctx, req, false)
+	a, err := s.own.Ask(ctx, req, false)
 	switch {
-	case isLost(err):
+	case es.IsLost(err):
 		return n, false, nil
 	case err != nil:
 		return n, false, err
@@ -247,23 +187,23 @@ func (s *Store) put(ctx context.Context, id string, record any, in doc.Numbers) 
 		return n, false, nil
 	case a.Status != http.StatusOK && a.Status != http.StatusCreated:
 		if a.Status == http.StatusNotFound {
-			s.open.Store(false)
+			s.own.Forget()
 		}
-		return n, false, failure(a)
+		return n, false, s.own.Failure(a)
 	}
 	return es.ParseItem(a.Body).Numbers, true, nil
 }
 
 // get reads a record, in real time. found is false where there is none.
 func (s *Store) get(ctx context.Context, id string, record any) (n doc.Numbers, found bool, err error) {
-	a, err := s.ask(ctx, esapi.GetRequest{Index: s.index, DocumentID: id}, true)
+	a, err := s.own.Ask(ctx, esapi.GetRequest{Index: s.index, DocumentID: id}, true)
 	switch {
 	case err != nil:
 		return n, false, err
 	case a.Status == http.StatusNotFound:
 		return n, false, nil
 	case a.Status != http.StatusOK:
-		return n, false, failure(a)
+		return n, false, s.own.Failure(a)
 	}
 	it := es.ParseItem(a.Body)
 	if err := json.Unmarshal(it.Source, record); err != nil {
@@ -335,12 +275,12 @@ func (s *Store) getAll(ctx context.Context, ids []string, each func(*es.Item) er
 	if err != nil {
 		return err
 	}
-	a, err := s.ask(ctx, esapi.MgetRequest{Index: s.index, Body: bytes.NewReader(body)}, true)
+	a, err := s.own.Ask(ctx, esapi.MgetRequest{Index: s.index, Body: bytes.NewReader(body)}, true)
 	switch {
 	case err != nil:
 		return err
 	case a.Status != http.StatusOK:
-		return failure(a)
+		return s.own.Failure(a)
 	}
 	for element := range es.Elements(a.Body, "docs") {
 		it := es.ParseItem(element)

@@ -416,14 +416,14 @@ func (s *Store) writeAll(ctx context.Context, all []*target) ([]result, error) {
 	if len(of) == 0 {
 		return results, nil
 	}
-	a, err := s.ask(ctx, esapi.BulkRequest{Body: &body}, false)
+	a, err := s.own.Ask(ctx, esapi.BulkRequest{Body: &body}, false)
 	switch {
-	case isLost(err):
+	case es.IsLost(err):
 		return results, nil
 	case err != nil:
 		return nil, err
 	case a.Status != http.StatusOK:
-		return nil, failure(a)
+		return nil, s.own.Failure(a)
 	}
 	k := 0
 	for item := range es.Elements(a.Body, "items") {
@@ -475,9 +475,9 @@ func (s *Store) writeOne(ctx context.Context, t *target) (result, error) {
 		seq, term := int(t.cur.SeqNo), int(t.cur.PrimaryTerm)
 		req.OpType, req.IfSeqNo, req.IfPrimaryTerm = "", &seq, &term
 	}
-	a, err := s.ask(ctx, req, false)
+	a, err := s.own.Ask(ctx, req, false)
 	switch {
-	case isLost(err):
+	case es.IsLost(err):
 		return result{}, nil
 	case err != nil:
 		return result{}, err

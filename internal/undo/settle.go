@@ -28,7 +28,7 @@ const tries = 20
 // Open begins the journal of a lease, before its holder knows of it. It can be repeated. Errors: ErrEnded, if the lease's journal was
 // settled by somebody already, and ErrStore.
 func (s *Store) Open(ctx context.Context, l *Lock) error {
-	if err := s.prepare(ctx); err != nil {
+	if err := s.own.Prepare(ctx); err != nil {
 		return err
 	}
 	if err := s.changeRegister(ctx, l.Doc, func(r *register) bool {
@@ -88,7 +88,7 @@ func (s *Store) register(ctx context.Context, lock string) (*register, error) {
 // ended: the writes under them are undone. When it returns without an error, nothing of them is left. The lease's holder mustn't know of it
 // before. It waits for another proxy that undoes until ctx ends. Errors: ErrBusy, ErrStore, and ctx's cause; then the rollback may go on.
 func (s *Store) Settle(ctx context.Context, l *Lock, blocks func(token int64, path string) (bool, error)) error {
-	if err := s.prepare(ctx); err != nil {
+	if err := s.own.Prepare(ctx); err != nil {
 		return err
 	}
 	r, err := s.register(ctx, l.Doc)
@@ -114,7 +114,7 @@ func (s *Store) Settle(ctx context.Context, l *Lock, blocks func(token int64, pa
 
 // Registered are those of the locks' documents whose leases have journals that aren't settled.
 func (s *Store) Registered(ctx context.Context, docs []string) ([]string, error) {
-	if err := s.prepare(ctx); err != nil {
+	if err := s.own.Prepare(ctx); err != nil {
 		return nil, err
 	}
 	var left []string

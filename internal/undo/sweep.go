@@ -74,14 +74,14 @@ func (s *Store) Pending(ctx context.Context) ([]Pending, error) {
 // find searches journals' records. There are none where there is no index.
 func (s *Store) find(ctx context.Context, query string) ([]*head, error) {
 	body := fmt.Sprintf(`{"size":%d,"seq_no_primary_term":true,"track_total_hits":false,"query":%s}`, atOnce, query)
-	a, err := s.ask(ctx, esapi.SearchRequest{Index: []string{s.index}, Body: strings.NewReader(body)}, true)
+	a, err := s.own.Ask(ctx, esapi.SearchRequest{Index: []string{s.index}, Body: strings.NewReader(body)}, true)
 	switch {
 	case err != nil:
 		return nil, err
 	case a.Status == http.StatusNotFound:
 		return nil, nil
 	case a.Status != http.StatusOK:
-		return nil, failure(a)
+		return nil, s.own.Failure(a)
 	}
 	var all []*head
 	for hit := range es.Elements(es.Member(a.Body, "hits"), "hits") {
@@ -114,7 +114,7 @@ func (s *Store) Clean(ctx context.Context) (cleaned int, err error) {
 func (s *Store) clean(ctx context.Context, h *head) error {
 	if h.Purged {
 		seq, term := int(h.numbers.SeqNo), int(h.numbers.PrimaryTerm)
-		_, err := s.ask(ctx, esapi.DeleteRequest{Index: s.index, DocumentID: headID(h.Token), IfSeqNo: &seq, IfPrimaryTerm: &term}, false)
+		_, err := s.own.Ask(ctx, esapi.DeleteRequest{Index: s.index, DocumentID: headID(h.Token), IfSeqNo: &seq, IfPrimaryTerm: &term}, false)
 		return err
 	}
 	if h.Pages > 0 {
@@ -122,8 +122,8 @@ func (s *Store) clean(ctx context.Context, h *head) error {
 		for n := 1; n <= h.Pages; n++ {
 			fmt.Fprintf(&b, `{"delete":{"_id":%q}}`+"\n", pageID(h.Token, n))
 		}
-		if a, err := s.ask(ctx, esapi.BulkRequest{Index: s.index, Body: &b}, false); err != nil || a.Status != http.StatusOK {
-			return errOf(a, err)
+		if a, err := s.own.Ask(ctx, esapi.BulkRequest{Index: s.index, Body: &b}, false); err != nil || a.Status != http.StatusOK {
+			return s.own.ErrorOf(a, err)
 		}
 	}
 	h.Purged, h.Claim, h.Until = true, s.self, s.o.Now().Add(s.o.KeepHeads).UnixMilli()
@@ -131,12 +131,4 @@ func (s *Store) clean(ctx context.Context, h *head) error {
 		return err
 	}
 	return nil
-}
-
-// errOf is what went wrong with a request whose answer isn't the one that was asked for.
-func errOf(a es.Answer, err error) error {
-	if err != nil {
-		return err
-	}
-	return failure(a)
 }

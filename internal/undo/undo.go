@@ -10,9 +10,9 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"optimist/internal/doc"
@@ -111,8 +111,8 @@ type Store struct {
 	self  string // this process
 
 	mu       sync.Mutex
-	open     atomic.Bool // the index is known to be there
-	journals sync.Map    // *Journal by token, of writes that were noted here
+	own      *es.OwnIndex
+	journals sync.Map // *Journal by token, of writes that were noted here
 	seen     map[int64]sighting
 	runs     map[int64]*run
 }
@@ -133,8 +133,13 @@ func New(o Options) *Store {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Store{o: o, docs: &es.Client{Upstream: o.Upstream}, index: es.Segment(o.Index), self: rand.Text(),
+	s := &Store{o: o, docs: &es.Client{Upstream: o.Upstream}, index: es.Segment(o.Index), self: rand.Text(),
 		seen: map[int64]sighting{}, runs: map[int64]*run{}}
+	s.own = &es.OwnIndex{
+		Upstream: o.Upstream, Caller: s.caller(), Timeout: o.Timeout, Name: o.Index, Made: o.Index + generation,
+		Settings: fmt.Sprintf(settings, o.Index, format), Is: "an index of journals", Format: format, Err: ErrStore,
+	}
+	return s
 }
 
 // caller asks by the Store's own credentials.
