@@ -8,14 +8,14 @@ package deadletter
 import (
 	"bytes"
 	"crypto/rand"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"optimist/internal/es"
 )
 
 // format is the number of the letters' format. A program that is too old for a letter, or for a store, refuses it.
@@ -83,34 +83,8 @@ type Replay struct {
 	Reason string    `json:"reason,omitempty"`
 }
 
-// Bytes are a body, byte for byte. In JSON they are a string, or, where that can't hold them, an object with base64.
-type Bytes []byte
-
-// MarshalJSON implements json.Marshaler.
-func (b Bytes) MarshalJSON() ([]byte, error) {
-	switch {
-	case b == nil:
-		return []byte("null"), nil
-	case !utf8.Valid(b):
-		return json.Marshal(map[string]string{"base64": base64.StdEncoding.EncodeToString(b)})
-	}
-	return encode(string(b))
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (b *Bytes) UnmarshalJSON(text []byte) error {
-	var s *string
-	if json.Unmarshal(text, &s) == nil {
-		if *b = nil; s != nil {
-			*b = Bytes(*s)
-		}
-		return nil
-	}
-	var coded struct{ Base64 []byte }
-	err := json.Unmarshal(text, &coded)
-	*b = coded.Base64
-	return err
-}
+// Bytes are a body.
+type Bytes = es.Bytes
 
 // encode is v as JSON, with the characters as they are.
 func encode(v any) ([]byte, error) {

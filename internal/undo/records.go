@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
@@ -103,37 +101,11 @@ type note struct {
 	After   image       `json:"a"`
 }
 
-// image is a document, byte for byte; nil is none. In JSON it is a string, or, where that can't hold it, an object with base64.
-type image []byte
-
-// MarshalJSON implements json.Marshaler.
-func (b image) MarshalJSON() ([]byte, error) {
-	switch {
-	case b == nil:
-		return []byte("null"), nil
-	case !utf8.Valid(b):
-		return json.Marshal(map[string]string{"base64": base64.StdEncoding.EncodeToString(b)})
-	}
-	return json.Marshal(string(b))
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (b *image) UnmarshalJSON(text []byte) error {
-	var s *string
-	if json.Unmarshal(text, &s) == nil {
-		if *b = nil; s != nil {
-			*b = image(*s)
-		}
-		return nil
-	}
-	var coded struct{ Base64 []byte }
-	err := json.Unmarshal(text, &coded)
-	*b = coded.Base64
-	return err
-}
+// image is a document; nil is none.
+type image = es.Bytes
 
 // hash tells images apart. That of no document is empty.
-func (b image) hash() string {
+func hash(b image) string {
 	if b == nil {
 		return ""
 	}

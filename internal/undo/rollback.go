@@ -281,7 +281,7 @@ func (u *undoing) planOne(ctx context.Context, t *target, f *es.Fetched) (writes
 	default:
 		return false, fmt.Errorf("%w: %w", ErrStore, f.Err)
 	}
-	if t.plan != nil && image(t.cur.Source).hash() == t.plan.Hash && t.cur.Numbers != t.plan.Guard {
+	if t.plan != nil && hash(t.cur.Source) == t.plan.Hash && t.cur.Numbers != t.plan.Guard {
 		u.restored(t)
 		return false, nil
 	}
@@ -294,7 +294,7 @@ func (u *undoing) planOne(ctx context.Context, t *target, f *es.Fetched) (writes
 		u.watch([]*document{t.document})
 		return false, u.settled(ctx, t)
 	}
-	t.plan = &planned{Doc: t.nth, Guard: t.cur.Numbers, Hash: t.img.hash(), Again: about == restoredOnce}
+	t.plan = &planned{Doc: t.nth, Guard: t.cur.Numbers, Hash: hash(t.img), Again: about == restoredOnce}
 	return true, nil
 }
 
