@@ -68,7 +68,7 @@ func Do(ctx context.Context, p Policy, attempt func(ctx context.Context, n int) 
 			if p.MaxElapsed > 0 {
 				wait = min(wait, p.MaxElapsed-time.Since(start)) // the last attempt is at the end of the time, not after it
 			}
-			if e := sleep(ctx, wait); e != nil {
+			if e := Sleep(ctx, wait); e != nil {
 				return e
 			}
 		}
@@ -90,7 +90,8 @@ func (p Policy) waits() *backoff.ExponentialBackOff {
 	return b
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits. Its error is the cause of ctx's end, if that comes first.
+func Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

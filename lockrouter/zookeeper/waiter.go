@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"optimist/lockrouter"
+	"optimist/retry"
 )
 
 // waiter is a request for a lock on its way.
@@ -185,7 +186,7 @@ func (w *waiter) leave(away bool) {
 		return // with the session
 	}
 	k.wg.Go(func() {
-		for w.remove() != nil && pause(k.over, k.o.RetryDelay) {
+		for w.remove() != nil && retry.Sleep(k.over, k.o.RetryDelay) == nil {
 		}
 	})
 }

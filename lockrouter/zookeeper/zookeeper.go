@@ -19,6 +19,7 @@ import (
 	"optimist/internal/hook"
 	"optimist/lockrouter"
 	"optimist/lockrouter/state"
+	"optimist/retry"
 )
 
 // Options say where ZooKeeper is. Servers is required; zero values take the defaults that the fields name.
@@ -115,23 +116,11 @@ func (k *Keeper) attempt(ctx context.Context, step func(ctx context.Context) err
 		err := step(ctx)
 		switch {
 		case errors.Is(err, errAgain):
-		case !errors.Is(err, lockrouter.ErrStore) || lost >= k.o.Retries || !pause(ctx, k.o.RetryDelay):
+		case !errors.Is(err, lockrouter.ErrStore) || lost >= k.o.Retries || retry.Sleep(ctx, k.o.RetryDelay) != nil:
 			return err
 		default:
 			lost++
 		}
-	}
-}
-
-// pause waits, and reports whether it is worth to go on.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 
