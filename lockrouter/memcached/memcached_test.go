@@ -94,26 +94,12 @@ func TestNonsenseIsNoLock(t *testing.T) {
 		"VALUE \r\n", "STORED\r\nSTORED\r\n", "VALUE x 0 -1 1\r\n",
 	} {
 		t.Run(fmt.Sprintf("%.20q", answer), func(t *testing.T) {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = l.Close() }()
-			go func() {
-				for {
-					c, err := l.Accept()
-					if err != nil {
-						return
-					}
-					go func() {
-						defer func() { _ = c.Close() }()
-						if _, err := bufio.NewReader(c).ReadString('\n'); err == nil || errors.Is(err, io.EOF) {
-							_, _ = io.WriteString(c, answer)
-						}
-					}()
+			addr := conformance.Accept(t, func(c net.Conn) {
+				if _, err := bufio.NewReader(c).ReadString('\n'); err == nil || errors.Is(err, io.EOF) {
+					_, _ = io.WriteString(c, answer)
 				}
-			}()
-			r := router(t, memcached.Options{Servers: []string{l.Addr().String()}})
+			})
+			r := router(t, memcached.Options{Servers: []string{addr}})
 			if status, body := put(t, r, "a", "owner=a&wait=0"); status != 503 {
 				t.Errorf("%d %s", status, body)
 			}

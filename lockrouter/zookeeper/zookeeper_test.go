@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"optimist/lockrouter"
+	"optimist/lockrouter/conformance"
 	"optimist/lockrouter/zookeeper"
 )
 
@@ -76,25 +77,10 @@ func TestWhatIsNotZooKeeperIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = l.Close() }()
-			go func() {
-				for {
-					c, err := l.Accept()
-					if err != nil {
-						return
-					}
-					go func() {
-						defer func() { _ = c.Close() }()
-						_, _ = io.WriteString(c, answer)
-						_, _ = io.Copy(io.Discard, c)
-					}()
-				}
-			}()
-			unavailable(t, router(t, l.Addr().String()))
+			unavailable(t, router(t, conformance.Accept(t, func(c net.Conn) {
+				_, _ = io.WriteString(c, answer)
+				_, _ = io.Copy(io.Discard, c)
+			})))
 		})
 	}
 }
