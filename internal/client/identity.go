@@ -2,7 +2,6 @@ package client
 
 import (
 	"bytes"
-	"hash/maphash"
 	"net/netip"
 	"slices"
 
@@ -160,19 +159,8 @@ func (id *Identity) client(m *marks, addr netip.AddrPort) Client {
 	default:
 		c.Session, c.Known = identity.Inferred(credentials, netip.Addr{}), id.Infer
 	}
-	c.Session = c.Session.Over(connectionOf(addr))
 	return c
 }
-
-// connectionOf tells a connection by its client's end: two that are open at once never have the same.
-func connectionOf(addr netip.AddrPort) uint64 {
-	if !addr.IsValid() {
-		return 0
-	}
-	return maphash.Comparable(connectionSeed, addr)
-}
-
-var connectionSeed = maphash.MakeSeed()
 
 // who is what the request says of who asks, in an order that doesn't depend on that of the fields.
 func (m *marks) who() [][]byte {

@@ -36,9 +36,8 @@ type Session struct {
 	credentials Credentials
 	name        [16]byte
 	named       bool
-	holder      bool   // of one copy of a document: see Holding; or of what is written in a trace
-	trace       Trace  // of the request; in no key
-	connection  uint64 // of the request; likewise
+	holder      bool  // of one copy of a document: see Holding; or of what is written in a trace
+	trace       Trace // of the request; in no key
 }
 
 // Named returns the session that a client named itself in a header: one thread of work.
@@ -82,25 +81,6 @@ func (s Session) In(t Trace) Session {
 	if !s.named {
 		s.trace = t
 	}
-	return s
-}
-
-// Over returns the session with the connection that its request came over; 0: it isn't known. A session that its client named has none, as
-// with a trace. Clients that keep connections of their own can be told apart by them; those that take any of a pool can't, and whoever uses
-// the connection has to find out which of the two they do.
-func (s Session) Over(connection uint64) Session {
-	if !s.named {
-		s.connection = connection
-	}
-	return s
-}
-
-// Connection returns the connection that the request came over; 0: it isn't known.
-func (s Session) Connection() uint64 { return s.connection }
-
-// Bare returns the session without what is of a single request: its trace and its connection.
-func (s Session) Bare() Session {
-	s.trace, s.connection = Trace{}, 0
 	return s
 }
 

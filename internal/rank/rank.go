@@ -16,8 +16,6 @@ type Sent struct {
 	On func(base []byte) ([]byte, error)
 	// Patterns are the habits of the clients. Nil: they aren't known.
 	Patterns *Patterns
-	// Connections are whether the connections of the clients tell them apart.
-	Connections Connections
 }
 
 // Choice is the likeliest candidate.
@@ -26,8 +24,6 @@ type Choice struct {
 	Ambiguous bool   // another one may be it as well, and would make a difference
 	Certain   bool   // what the client has changed is beyond doubt, whatever its habits are
 	Pattern   uint64 // of what the client has changed, if that is certain
-
-	Connection Evidence // what the content of the candidates shows of connections
 }
 
 // Candidate is what a client may have made its change from.
@@ -36,8 +32,6 @@ type Candidate struct {
 	Digest       *Digest // of Source; nil: it hasn't been made yet
 	Spent        bool    // no client has it in hand any more, as far as is known
 	Elsewhere    bool    // other reads are known to be of the same piece of work as the write
-	Own          bool    // it is what came over the write's connection last
-	Written      bool    // it was written
 	View         bool    // one client sent it, and something else was stored: it doesn't show what others did
 }
 
@@ -79,7 +73,6 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 		c.Pattern = w.patternOf(cs, c.Best)
 	}
 	w.judgePatterns(cs, sent.Patterns, c.Best)
-	c.Connection = judgeConnection(cs, verdicts, &sent.Connections)
 	c.Best = likeliest(verdicts)
 	c.Ambiguous = inDoubt(verdicts, c.Best)
 	return c

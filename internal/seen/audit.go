@@ -51,7 +51,7 @@ func (m *Memory) Audit(complain Complain) {
 
 func (r *recount) entry(complain Complain, e *Entry) {
 	c := int64(entryCost + readCost*cap(e.Reads) + pastCost*cap(e.Past) + attemptCost*e.Repeats.Room() +
-		spentCost*cap(e.spent) + tracedCost*cap(e.Traced) + carriedCost*cap(e.carried))
+		spentCost*cap(e.spent) + tracedCost*cap(e.Traced))
 	if e.Patterns != nil {
 		c += patternsCost
 	}

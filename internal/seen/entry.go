@@ -27,7 +27,7 @@ type Key struct {
 
 // KeyOf returns the key of what a session knows of a document, whatever the trace of its request.
 func KeyOf(s identity.Session, ref doc.Ref) Key {
-	return Key{Session: s.Bare(), Ref: ref}
+	return Key{Session: s.In(identity.Trace{}), Ref: ref}
 }
 
 func (k Key) doc() docKey { return docKey{Credentials: k.Session.Credentials(), Ref: k.Ref} }
@@ -187,10 +187,8 @@ type Entry struct {
 	leaves       bool   // it is being taken out
 
 	Traced []TracedRead // oldest first
-
-	carried []Carried  // likewise
-	NoteID  memo.ID    // where it is noted; zero: nowhere
-	Memo    *memo.Memo // what the process before has noted; nil: nothing
+	NoteID memo.ID      // where it is noted; zero: nowhere
+	Memo   *memo.Memo   // what the process before has noted; nil: nothing
 
 	Asked   uint64        // the place of the last read that was asked for
 	Repeats repeat.Kept   // what was written last in an inferred session

@@ -21,11 +21,10 @@ import (
 // What things cost beyond the bytes of strings and bodies: their structs, list elements, map slots and allocator
 // rounding. A test holds these to the sizes of the structs.
 const (
-	entryCost    = 976
+	entryCost    = 912
 	attemptCost  = 144
 	spentCost    = 16
 	tracedCost   = 32
-	carriedCost  = 32
 	patternsCost = 416
 	documentCost = 320
 	readCost     = 64
@@ -163,7 +162,7 @@ func (m *Memory) DocumentOf(k Key, e *Entry, gone life.Epoch) *Document {
 // charge brings the account of the entry itself up to date.
 func (m *Memory) charge(e *Entry) {
 	c := int64(entryCost + readCost*cap(e.Reads) + pastCost*cap(e.Past) + attemptCost*e.Repeats.Room() +
-		spentCost*cap(e.spent) + tracedCost*cap(e.Traced) + carriedCost*cap(e.carried))
+		spentCost*cap(e.spent) + tracedCost*cap(e.Traced))
 	if e.Patterns != nil {
 		c += patternsCost
 	}

@@ -26,7 +26,6 @@ func TestSizesAreWithinTheirCosts(t *testing.T) {
 		{"body", float64(unsafe.Sizeof(Body{})) + 16, bodyCost},
 		{"a write that was acknowledged", float64(unsafe.Sizeof(repeat.Attempt{})) + 8, attemptCost},
 		{"a read in a trace", float64(unsafe.Sizeof(TracedRead{})), tracedCost},
-		{"what a connection has carried", float64(unsafe.Sizeof(Carried{})), carriedCost},
 		{"the habits of a document's clients", float64(unsafe.Sizeof(rank.Patterns{})), patternsCost},
 		{"numbers that were written from", float64(unsafe.Sizeof(doc.Numbers{})), spentCost},
 		{"marker", 80 + 16*slot, markerCost},

@@ -90,7 +90,6 @@ func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64)
 	v := seen.View{Sight: seen.Sight{Numbers: a.Stored.Numbers, Version: a.Stored.Version, At: now}, Absent: deleted, Answer: a.AnswerNumbers}
 	v.Difference = a.differs()
 	sh.See(e, v, stored, sent)
-	e.Carry(c.over, v.Numbers, true)
 	if a.Copy.Token != 0 { // what was sent is known by the copy that the answer hands out
 		held := sh.Put(seen.Key{Session: k.Session.Holding(a.Copy), Ref: e.Key.Ref}, gone, c.since, now)
 		sh.Move(held, k.Session) // it is the client's

@@ -30,26 +30,22 @@ func (t *taking) candidates(e *seen.Entry, reads []seen.Read) []*candidate {
 	if e.Patterns != nil {
 		t.patterns = *e.Patterns
 	}
-	own := e.LastOver(t.over)
 	list := make([]candidate, 0, len(reads)+len(e.Past)+1)
 	for i := range e.Past {
 		if p := &e.Past[i]; p.Order <= t.Before {
 			c := candidateOf(choice.TakePast, &p.Sight, p.SentBody)
 			c.Spent, c.View, c.Elsewhere = true, p.SentBody != p.StoredBody, t.traced
-			c.Own, c.Written = own.Is(p.Numbers, p.Written), p.Written
 			list = append(list, c)
 		}
 	}
 	for i := range reads {
 		c := candidateOf(choice.TakeRead, &reads[i].Sight, reads[i].Body)
-		c.Own = own.Is(c.Numbers, false)
 		c.Elsewhere = t.traced && !slices.Contains(e.Traced, seen.TracedRead{Trace: t.trace, Numbers: c.Numbers})
 		list = append(list, c)
 	}
 	if v := &e.View; e.Shared && v.Set {
 		c := candidateOf(choice.TakeView, &v.Sight, v.SentBody)
 		c.Spent, c.View, c.Elsewhere = len(reads) > 0, v.SentBody != v.StoredBody, t.traced
-		c.Own, c.Written = own.Is(c.Numbers, true), true
 		list = append(list, c)
 	}
 	cs := make([]*candidate, len(list))
@@ -68,9 +64,7 @@ func (t *taking) rank(cs []*candidate, b *Base) (taken bool) {
 	for i := range cs {
 		ranked[i] = cs[i].Candidate
 	}
-	likeliest := t.s.o.Rank(ranked, rank.Sent{
-		Body: t.Sent, On: t.On, Patterns: &t.patterns, Connections: t.s.connections.get(t.k.Session, t.over),
-	})
+	likeliest := t.s.o.Rank(ranked, rank.Sent{Body: t.Sent, On: t.On, Patterns: &t.patterns})
 	for i := range cs {
 		cs[i].Digest = ranked[i].Digest
 	}
@@ -107,9 +101,6 @@ func (t *taking) pick(cs []*candidate, likeliest rank.Choice, b *Base) (taken bo
 	if d.Read < 0 {
 		t.sh.Settled(e)
 		return false
-	}
-	if !t.s.dryRun {
-		t.s.connections.add(t.k.Session, t.over, likeliest.Connection)
 	}
 	if likeliest.Certain && !t.s.dryRun {
 		if e.Patterns == nil {

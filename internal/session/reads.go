@@ -40,7 +40,6 @@ type reading struct {
 	ix      *life.Index[Session]
 	k       seen.Key
 	trace   Trace
-	over    uint64 // the connection
 	rev     doc.Revision
 	at      Epoch
 	asked   uint64 // 0: not known
@@ -53,7 +52,7 @@ func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, aske
 		return
 	}
 	k := seen.KeyOf(sess, ref)
-	r := reading{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), over: sess.Connection(), rev: rev, at: at, asked: asked, now: s.clock()}
+	r := reading{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), rev: rev, at: at, asked: asked, now: s.clock()}
 	r.ix = s.index(ref.Index, sess.Credentials(), r.now)
 	if rev.Source != nil {
 		r.rev.Source = s.worth(rev.Source, r.ix, r.now)
@@ -114,7 +113,6 @@ func (r *reading) into(own bool) bool {
 	e.Asked = max(e.Asked, r.asked)
 	r.sh.Read(e, &r.rev, b, r.now, r.sh.inFlight.Of(r.k).Any())
 	e.Trace(r.trace, r.rev.Numbers)
-	e.Carry(r.over, r.rev.Numbers, false)
 	r.sh.Settled(e)
 	return true
 }

@@ -25,7 +25,6 @@ type claim struct {
 	attempt *repeat.Attempt // nil: nobody looks for repeats of it
 	guessed bool            // the base is one of several
 	trace   Trace           // in which the read was made that is reserved
-	over    uint64          // the connection of the write
 	// again says that it repeats a write that was acknowledged, and that nothing was reserved for it. first is that write, where
 	// it is known to have been given up; then the base may also be the view.
 	again bool

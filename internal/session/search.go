@@ -15,7 +15,7 @@ func (s *Store) WatchesSearches(sess Session, index string) bool {
 		return true
 	}
 	if !sess.IsNamed() && !s.dryRun {
-		ix.Searched(sess.Bare(), now)
+		ix.Searched(sess.In(Trace{}), now)
 	}
 	return false
 }

@@ -42,8 +42,6 @@ type contents struct {
 	notes   *memo.Book // nil: there is none
 	shards  []*shard
 
-	connections connections
-
 	// sure is the time from which on a client of which nothing is known can't have read anything.
 	sure atomic.Int64
 
@@ -81,8 +79,7 @@ func New(o Options) *Store {
 		n *= 2
 	}
 	s := &Store{contents: &contents{
-		connections: newConnections(),
-		o:           o, clock: clock, seed: maphash.MakeSeed(), indices: life.New[Session](o.MaxAge), shards: make([]*shard, n),
+		o: o, clock: clock, seed: maphash.MakeSeed(), indices: life.New[Session](o.MaxAge), shards: make([]*shard, n),
 	}}
 	s.sure.Store(int64(o.MaxAge))
 	s.notes = memo.NewBook(o.Notes, start, o.MaxAge)

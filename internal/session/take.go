@@ -48,9 +48,8 @@ type taking struct {
 	k  seen.Key
 	choice.Request
 	trace      Trace
-	over       uint64 // the connection
-	traced     bool   // a read of the trace is outstanding: what was read elsewhere is of another piece of work
-	soleHolder bool   // nobody but who writes holds the copy that given are of
+	traced     bool // a read of the trace is outstanding: what was read elsewhere is of another piece of work
+	soleHolder bool // nobody but who writes holds the copy that given are of
 
 	patterns rank.Patterns // of what clients of the session have changed before
 
@@ -67,10 +66,7 @@ type taking struct {
 
 func (s *Store) taking(sess Session, ref doc.Ref, sent []byte) taking {
 	k := seen.KeyOf(sess, ref)
-	return taking{
-		s: s, sh: s.shard(k), k: k, trace: sess.Trace(), over: sess.Connection(),
-		Request: choice.Request{Sent: sent, On: s.on, Named: sess.IsNamed()},
-	}
+	return taking{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), Request: choice.Request{Sent: sent, On: s.on, Named: sess.IsNamed()}}
 }
 
 // take is Take.
@@ -281,7 +277,7 @@ func (t *taking) claim(e *seen.Entry, d choice.Decision, c *claim) {
 // takeOut takes what was decided out of the entry, and counts the write as in flight.
 func (t *taking) takeOut(e *seen.Entry, d choice.Decision, b *Base) {
 	c := &b.claim
-	c.key, c.kept, c.guessed, c.over = t.ownKey(e), true, b.Ambiguous, t.over
+	c.key, c.kept, c.guessed = t.ownKey(e), true, b.Ambiguous
 	if c.doubted = d.Doubtful; c.doubted {
 		e.Repeats.Drop(t.inDoubt)
 	}

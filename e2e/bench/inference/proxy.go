@@ -41,9 +41,6 @@ type proxy struct {
 	parts  bool          // clients send what they have changed
 	tally  *Tally
 	parked []*process // writes that wait for a base
-
-	idle   []uint64 // connections of the pool
-	opened uint64   // connections so far
 }
 
 var ref = doc.Ref{Index: "shop", ID: "1"}
@@ -88,13 +85,13 @@ func sessionOf(trace uint64) session.Session {
 }
 
 // get reads the document.
-func (x *proxy) get(p *process, caller session.Session) doc.Revision {
+func (x *proxy) get(p *process, trace uint64) doc.Revision {
 	store := x.store
 	at, asked := store.Epoch(), store.Ask()
 	p.sleep(x.w.about(x.trip / 2))
 	rev := x.engine.Revision
 	p.sleep(x.w.about(x.trip / 2))
-	store.ReadAsked(caller, ref, rev, at, asked)
+	store.ReadAsked(sessionOf(trace), ref, rev, at, asked)
 	return rev
 }
 
@@ -103,7 +100,7 @@ type request struct {
 	proxy *proxy
 	sent  []byte // the document, or a part of it
 	part  bool
-	from  session.Session
+	trace uint64
 	truth *truth
 	left  bool     // the client has given it up
 	done  bool     // it has its answer
@@ -136,8 +133,8 @@ var over = func() chan struct{} { c := make(chan struct{}); close(c); return c }
 func (*request) Value(any) any { return nil }
 
 // put begins a write. Its client may give it up.
-func (x *proxy) put(client *process, sent []byte, from session.Session, tr *truth) *request {
-	r := &request{proxy: x, part: x.parts, sent: sent, from: from, truth: tr, waits: client}
+func (x *proxy) put(client *process, sent []byte, trace uint64, tr *truth) *request {
+	r := &request{proxy: x, part: x.parts, sent: sent, trace: trace, truth: tr, waits: client}
 	x.w.start(r.run)
 	return r
 }
@@ -163,7 +160,7 @@ func (r *request) take(p *process) (session.Base, bool) {
 		if r.part {
 			store = store.ForPart(r.on)
 		}
-		b, err := store.Take(r, r.from, ref, r.sent)
+		b, err := store.Take(r, sessionOf(r.trace), ref, r.sent)
 		switch {
 		case err == nil:
 			return b, true
@@ -304,5 +301,5 @@ func (r *request) pass(p *process, b *session.Base) {
 	}
 	x.tally.judge(&verdict{x.merger, r.truth, before.Source, x.engine.Source, false})
 	b.Release()
-	x.store.WroteElse(r.from, ref, x.engine.Revision, false, at)
+	x.store.WroteElse(sessionOf(r.trace), ref, x.engine.Revision, false, at)
 }

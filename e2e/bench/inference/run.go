@@ -37,8 +37,6 @@ type Config struct {
 	Forms bool
 	// Traces says which requests carry the id of a trace.
 	Traces Traces
-	// Connections says which connections the requests come over.
-	Connections Connections
 	// Seed makes the run another one.
 	Seed uint64
 	// Memory bounds what the store holds, in bytes. The zero value is the product's default.
@@ -56,16 +54,6 @@ const (
 	WorkTraces        // a read and what is written from it; a read that is only looked at has a trace of its own
 	TeamTraces        // all requests of four workers
 	CallTraces        // each request has a trace of its own
-)
-
-// Connections says which connections the requests come over.
-type Connections int
-
-// The kinds of connections.
-const (
-	NewConnections    Connections = iota // each request has one of its own
-	OwnConnections                       // each worker keeps one of its own; who only looks uses the same
-	PooledConnections                    // a request takes the one of a pool that has become free last
 )
 
 // Run makes the experiment.

@@ -33,23 +33,6 @@ func Conditions() []Condition {
 	}{
 		{"seconds to think", func(c *Config) { c.Think, c.Pause = 2*time.Second, 2*time.Second }},
 		{"seconds to think, 50 % looks", func(c *Config) { c.Think, c.Pause, c.Looks = 2*time.Second, 2*time.Second, 0.5 }},
-		{"own connections", func(c *Config) { c.Connections = OwnConnections }},
-		{"one pool", func(c *Config) { c.Connections = PooledConnections }},
-		{"hasty pool", func(c *Config) {
-			c.Think, c.Pause, c.Connections = 100*time.Microsecond, 100*time.Microsecond, PooledConnections
-		}},
-		{"hasty own", func(c *Config) {
-			c.Think, c.Pause, c.Connections = 100*time.Microsecond, 100*time.Microsecond, OwnConnections
-		}},
-		{"50 % looks, own connections", func(c *Config) { c.Looks, c.Connections = 0.5, OwnConnections }},
-		{"50 % looks, one pool", func(c *Config) { c.Looks, c.Connections = 0.5, PooledConnections }},
-		{"10 % unchanged saves, own connections", func(c *Config) { c.Unchanged, c.Connections = 0.1, OwnConnections }},
-		{"10 % unchanged saves, one pool", func(c *Config) { c.Unchanged, c.Connections = 0.1, PooledConnections }},
-		{"5 % given up and repeated, own connections", func(c *Config) { c.Slow, c.Connections = 0.05, OwnConnections }},
-		{"20 % written again from memory, own connections", func(c *Config) { c.Kept, c.Connections = 0.2, OwnConnections }},
-		{"20 % written again from memory, one pool", func(c *Config) { c.Kept, c.Connections = 0.2, PooledConnections }},
-		{"no document at first, own connections", func(c *Config) { c.Absent, c.Rounds, c.Connections = true, 5, OwnConnections }},
-		{"parts, own connections", func(c *Config) { c.Parts, c.Connections = true, OwnConnections }},
 		{"10 % unchanged saves", func(c *Config) { c.Unchanged = 0.1 }},
 		{"5 % given up and repeated", func(c *Config) { c.Slow = 0.05 }},
 		{"20 % written again from memory", func(c *Config) { c.Kept = 0.2 }},

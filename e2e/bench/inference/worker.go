@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"optimist/internal/doc"
-	"optimist/internal/identity"
 	"optimist/rewrite/merge"
 )
 
@@ -51,8 +49,6 @@ type worker struct {
 	left  int            // writes that it makes from memory
 	trace uint64         // of what it works at
 	calls uint64
-
-	connection uint64
 }
 
 func (w *worker) run(p *process) {
@@ -60,45 +56,9 @@ func (w *worker) run(p *process) {
 	for w.round = range w.Rounds {
 		p.sleep(w.about(w.Pause))
 		for w.chance(w.Looks) {
-			w.look()
+			w.proxy.get(p, w.call())
 		}
 		w.work()
-	}
-}
-
-func (w *worker) look() { w.get(w.call()) }
-
-// get reads the document.
-func (w *worker) get(trace uint64) doc.Revision {
-	defer w.connect()()
-	return w.proxy.get(w.p, w.caller(trace))
-}
-
-// caller is who sends a request.
-func (w *worker) caller(trace uint64) identity.Session {
-	return sessionOf(trace).Over(w.connection)
-}
-
-// connect has the worker send what follows over the connection that it gets. What it returns gives that back.
-func (w *worker) connect() (free func()) {
-	x := w.proxy
-	switch w.Connections {
-	case OwnConnections:
-		w.connection = uint64(w.worker + 1)
-	case PooledConnections:
-		if n := len(x.idle); n > 0 {
-			w.connection, x.idle = x.idle[n-1], x.idle[:n-1]
-			break
-		}
-		fallthrough
-	case NewConnections:
-		x.opened++
-		w.connection = x.opened
-	}
-	return func() {
-		if w.Connections == PooledConnections {
-			x.idle = append(x.idle, w.connection)
-		}
 	}
 }
 
@@ -120,7 +80,7 @@ func (w *worker) work() {
 		w.left--
 	} else {
 		w.trace = w.call()
-		rev := w.get(w.trace)
+		rev := w.proxy.get(w.p, w.trace)
 		w.view, w.left = rev.Source, 0
 		if w.chance(w.Kept) {
 			w.left = 2
@@ -138,7 +98,7 @@ func (w *worker) work() {
 		w.trace = w.call()
 	}
 	if w.Forms {
-		w.get(w.trace)
+		w.proxy.get(w.p, w.trace)
 	}
 	w.send(sent)
 	w.view = sent
@@ -178,21 +138,18 @@ func (w *worker) send(sent []byte) {
 		tr.sent, _ = (&request{part: true, sent: sent}).made(w.view)
 	}
 	for {
-		free := w.connect()
 		if w.Slow == 0 {
-			w.proxy.put(w.p, sent, w.caller(w.trace), tr)
+			w.proxy.put(w.p, sent, w.trace, tr)
 			w.p.park()
-			free()
 			return
 		}
-		r := w.proxy.put(nil, sent, w.caller(w.trace), tr)
+		r := w.proxy.put(nil, sent, w.trace, tr)
 		for waited := time.Duration(0); waited < patience && !r.done; waited += patience / 10 {
 			w.p.sleep(patience / 10)
 		}
 		if r.done {
-			free()
 			return
 		}
-		r.left = true // its connection is closed
+		r.left = true
 	}
 }
