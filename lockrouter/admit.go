@@ -24,6 +24,7 @@ type Writing struct {
 	Paths   []string // where in the tree of its index it is, and where it will be; decoded
 	Global  string   // a global lock that protects it; empty: none does
 	Tokens  []int64  // of the leases under which it is made
+	Dry     bool     // it isn't made: the locks' documents stay as they are. Leases count as ended by what is known here of the clock
 }
 
 // Refused is why a write isn't admitted.
@@ -49,12 +50,17 @@ func (r *Router) Admit(ctx context.Context, w *Writing) (*Answer, Refused) {
 		f := &Failure{Status: http.StatusServiceUnavailable, Type: TypeStore, Reason: err.Error() + "; nothing was written", Retry: time.Second}
 		return f.answer(), Unasked
 	}
+	if w.Dry {
+		a.dropEnded(r.clockNow())
+	}
 	for again := 0; ; again++ {
 		v := a.judge(w)
 		var err error
 		switch {
-		case v.admits:
+		case v.admits, w.Dry && v.promised != nil:
 			return nil, 0
+		case w.Dry:
+			return r.refusedWrite(w, a, v)
 		case v.promised != nil && again < 2:
 			err = r.handOver(ctx, v)
 		case v.holder != nil && !v.stale && again < 2:
@@ -184,6 +190,17 @@ func (a *admission) judge(w *Writing) (v verdict) {
 // covers reports whether a lease protects the document.
 func (p *protection) covers(h *state.Hold) bool {
 	return p.paths == nil || slices.ContainsFunc(p.paths, func(path string) bool { return strings.HasPrefix(path, h.Path) })
+}
+
+// dropEnded leaves out the leases that have ended by now. The documents stay as they are: other writes may look at them, too.
+func (a *admission) dropEnded(now int64) {
+	for i := range a.locks {
+		if d := a.locks[i].doc; d != nil {
+			left := *d
+			left.Holds = slices.DeleteFunc(slices.Clone(d.Holds), func(h state.Hold) bool { return h.Until < now })
+			a.locks[i].doc = &left
+		}
+	}
 }
 
 // handOver has a document know that a promised lease was handed over: whoever had it before must not write any more.

@@ -15,10 +15,7 @@ type enforcement struct{ a *App }
 
 // Admit implements write.Locks.
 func (e enforcement) Admit(ctx context.Context, p *write.Protected) *write.LockRefusal {
-	w := &lockrouter.Writing{Indices: []string{p.Names[0]}, ID: p.ID, Paths: p.Paths, Global: p.Global, Tokens: p.Tokens}
-	if p.Names[1] != "" {
-		w.Indices = append(w.Indices, p.Names[1])
-	}
+	w := &lockrouter.Writing{Indices: p.Names, ID: p.ID, Paths: p.Paths, Global: p.Global, Tokens: p.Tokens, Dry: p.Dry}
 	answer, why := e.a.locks.Admit(ctx, w)
 	if answer == nil {
 		return nil

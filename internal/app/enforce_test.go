@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,7 +62,7 @@ var everyWrite = []struct{ name, method, target, body string }{
 
 func (w *world) write(name, method, target, body string, fields ...string) (status int, kind string) {
 	w.t.Helper()
-	if method == "PATCH" {
+	if method == "PATCH" && !slices.Contains(fields, "Content-Type") {
 		fields = append(fields, "Content-Type", "application/merge-patch+json")
 	}
 	a := w.ask(w.proxied, method, target, body, fields...)

@@ -3,6 +3,8 @@ package es
 import (
 	"context"
 	"errors"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,7 +97,7 @@ func TestDescribeFindsWhatCantBeMerged(t *testing.T) {
 			cl, _ := newClient(enginetest.Canned{"GET /shop": {Status: 200, Body: `{"shop":` + c.index + `}`}})
 			got, err := cl.Describe(t.Context(), Caller{}, "shop")
 			c.want.Name, c.want.UUID = "shop", "u"
-			if err != nil || got != c.want {
+			if err != nil || !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got %+v %v, want %+v", got, err, c.want)
 			}
 		})
@@ -104,6 +106,10 @@ func TestDescribeFindsWhatCantBeMerged(t *testing.T) {
 
 func TestDescribeFollowsNamesToTheIndexThatIsWritten(t *testing.T) {
 	one := `{"settings":{"index":{"uuid":"u"}}`
+	cl, _ := newClient(enginetest.Canned{"GET /store": {Status: 200, Body: `{"shop":` + one + `,"aliases":{"store":{},"kiosk":{}}}}`}})
+	if got, err := cl.Describe(t.Context(), Caller{}, "store"); err != nil || !slices.Equal(got.Aliases, []string{"store", "kiosk"}) {
+		t.Errorf("%+v %v", got, err)
+	}
 	for name, c := range map[string]struct {
 		asked, body, want, stream string
 		err                       error

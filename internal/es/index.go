@@ -12,10 +12,11 @@ import (
 
 // Index is what optimist has to know of an index before it merges into its documents.
 type Index struct {
-	Name       string // the concrete index that the asked name stands for in a write
-	UUID       string // tells an index from one of the same name that was made anew, or restored from a snapshot
-	DataStream string // the data stream that the index backs, if any
-	Routing    string // where the asked name is an alias that routes: writes and gets through it, but not by Name, get this routing
+	Name       string   // the concrete index that the asked name stands for in a write
+	UUID       string   // tells an index from one of the same name that was made anew, or restored from a snapshot
+	DataStream string   // the data stream that the index backs, if any
+	Routing    string   // where the asked name is an alias that routes: writes and gets through it, but not by Name, get this routing
+	Aliases    []string // of the index, in no order; nobody changes the slice
 
 	// NoSeqNo: the index has no sequence numbers; a guard is refused with 400.
 	NoSeqNo bool
@@ -76,6 +77,10 @@ func (c *Client) Describe(ctx context.Context, who Caller, name string) (Index, 
 func indexOf(name string, v gjson.Result) Index {
 	s := v.Get("settings.index")
 	ix := Index{Name: name, UUID: identity(s), DataStream: v.Get("data_stream").String()}
+	v.Get("aliases").ForEach(func(alias, _ gjson.Result) bool {
+		ix.Aliases = append(ix.Aliases, alias.String())
+		return true
+	})
 	if ix.DataStream == "" && strings.HasPrefix(name, ".ds-") {
 		ix.DataStream = strings.TrimPrefix(name, ".ds-")
 	}

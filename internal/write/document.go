@@ -145,6 +145,7 @@ func (s *Service) deleteNothing(ctx context.Context, c *change) error {
 	s.events.Fetch.Call(c.req.Rule.Name)
 	rev, err := s.current(ctx, c)
 	switch {
+	case (err == nil || errors.Is(err, doc.ErrMissing)) && s.enforces(c) && s.barAlone(ctx, c, rev.Source, nil):
 	case errors.Is(err, errNoIndex):
 		c.answer = respond.NoSuchIndex(c.Name, "")
 	case errors.Is(err, doc.ErrMissing):

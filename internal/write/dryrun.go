@@ -30,7 +30,9 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 	play := &explain.Rehearsal{Account: a, Passed: r.Reason,
 		Look:  func(ctx context.Context) (doc.Revision, error) { return stage.current(ctx, c) },
 		Named: func() respond.Document { return stage.named(c) }}
-	stage.locks = nil   // they are there for writes
+	if stage.locks != nil {
+		stage.locks = onlooking{s.locks}
+	}
 	stage.letters = nil // what would be refused is told; nothing is kept
 	stage.direct, stage.events = single{play}, Events{}
 	stage.carrier, stage.questions = stage.direct, single{explain.Silence{}}
@@ -95,6 +97,15 @@ type undoubted struct{}
 
 func (undoubted) SamePrimary(context.Context, catalog.Asker, *catalog.Conflict, int64) bool {
 	return true
+}
+
+// onlooking asks locks without doing anything about them.
+type onlooking struct{ Locks }
+
+// Admit implements Locks.
+func (o onlooking) Admit(ctx context.Context, p *Protected) *LockRefusal {
+	p.Dry = true
+	return o.Locks.Admit(ctx, p)
 }
 
 // onlooker remembers the revision that was last fetched.

@@ -29,11 +29,12 @@ type Locks interface {
 
 // Protected is a write of one document, as locks see it.
 type Protected struct {
-	Names  [2]string // of its index, as the client named it, and its own; the second is empty if it is the same
-	ID     string    // of the document; empty: the engine makes it
-	Paths  []string  // where in the tree of its index the document is, and where it will be
-	Global string    // a global lock that protects it; empty: none does
+	Names  []string // of its index: its own, the one that the client used, and its aliases, each once
+	ID     string   // of the document; empty: the engine makes it
+	Paths  []string // where in the tree of its index the document is, and where it will be
+	Global string   // a global lock that protects it; empty: none does
 	Tokens fencing.Tokens
+	Dry    bool // the write isn't made: who holds the locks is looked at, and nothing is done about it
 }
 
 // LockRefusal is the answer to a write that locks refuse.
@@ -92,10 +93,7 @@ func (a *attempt) bar(ctx context.Context, answer *respond.Answer, reason string
 // askLocks asks whether a write may go in place of cur; either is nil where there is no document. The answer is nil if it may.
 func (s *Service) askLocks(ctx context.Context, c *change, cur, body []byte) (answer *respond.Answer, reason string) {
 	l := c.req.Rule.Locks
-	p := &Protected{Names: [2]string{c.Name}, ID: c.Doc.ID, Global: l.Global, Tokens: c.req.Tokens}
-	if c.Doc.Index != c.Name {
-		p.Names[1] = c.Doc.Index
-	}
+	p := &Protected{Names: c.namesOfIndex(), ID: c.Doc.ID, Global: l.Global, Tokens: c.req.Tokens}
 	if l.ByID && p.ID != "" {
 		p.Paths = append(p.Paths, p.ID)
 	}
@@ -116,6 +114,21 @@ func (s *Service) askLocks(ctx context.Context, c *change, cur, body []byte) (an
 	a := respond.Own(refused.Status, refused.Body)
 	a.Fields = append(a.Fields, refused.Fields...)
 	return a, refused.Reason
+}
+
+// namesOfIndex are the names by which clients may have locked something of the change's index: the one that its own client uses, the
+// index's own, and its aliases, as far as they are known.
+func (c *change) namesOfIndex() []string {
+	names := append(make([]string, 0, 2+len(c.index.Aliases)), c.Name)
+	if c.Doc.Index != c.Name {
+		names = append(names, c.Doc.Index)
+	}
+	for _, alias := range c.index.Aliases {
+		if alias != c.Name {
+			names = append(names, alias)
+		}
+	}
+	return names
 }
 
 // readsPath reports whether a field of the document says which locks protect it.
@@ -168,6 +181,11 @@ func (s *Service) admitPassed(ctx context.Context, c *change, body []byte) (answ
 	if !s.enforces(c) {
 		return false, nil
 	}
+	if c.index.Name == "" { // a create has nothing else to ask for
+		if err := s.locate(ctx, c); err != nil {
+			return false, err
+		}
+	}
 	n, own := api.OwnGuard(c.out.Query)
 	var cur []byte
 	switch kind := c.req.Op.Kind; {
@@ -187,13 +205,18 @@ func (s *Service) admitPassed(ctx context.Context, c *change, body []byte) (answ
 	if c.req.Op.Kind == api.Delete {
 		body = nil
 	}
+	return s.barAlone(ctx, c, cur, body), nil
+}
+
+// barAlone gives a change without a lane the answer of the locks, if they refuse it, and reports whether they do.
+func (s *Service) barAlone(ctx context.Context, c *change, cur, body []byte) bool {
 	answer, reason := s.askLocks(ctx, c, cur, body)
 	if answer == nil {
-		return false, nil
+		return false
 	}
 	c.answer, c.barred = answer, true
 	c.outcome.Kind, c.outcome.Reason = outcome.Refused, reason
-	return true, nil
+	return true
 }
 
 // whyUnguarded is why a write can't be guarded, for its client.
@@ -235,6 +258,9 @@ func (s *Service) deleteAbsent(ctx context.Context, c *change) (answered bool, e
 	c.outcome.Base = base
 	if c.base.Numbers.Known() {
 		return false, nil
+	}
+	if s.enforces(c) && s.barAlone(ctx, c, nil, nil) {
+		return true, nil
 	}
 	c.outcome.Kind = outcome.Guarded
 	c.answer = c.filtered(respond.Written(s.named(c), doc.Revision{Version: 1}, respond.NotFound))

@@ -266,12 +266,20 @@ func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response, body 
 }
 
 // decide answers the change that can't be written, which is alone, and those that need no write; the others stay open.
+//
+// A locked document is locked for all of them: its lock is the answer to whatever they would have been told.
 func (a *attempt) decide(ctx context.Context, refusal error, changed bool) {
+	if refusal == nil && (changed || a.source != read) {
+		return
+	}
+	if a.admit(ctx, a.cur.Source); len(a.open) == 0 {
+		return
+	}
 	switch {
 	case refusal != nil:
 		a.refuse(ctx, a.open[0], refusal)
 		a.open = nil
-	case !changed && a.source == read:
+	default:
 		for _, c := range a.open {
 			a.settleUnchanged(ctx, c)
 		}
