@@ -88,7 +88,7 @@ type side struct {
 func scriptOf(base, other []any) side {
 	n := len(base)
 	s := side{make([]bool, n), make([][]any, n+1), make([]int, n+1)}
-	pairs := append(leftmostLCS(base, other), [2]int{n, len(other)})
+	pairs := append(canonicalLCS(base, other), [2]int{n, len(other)})
 	i, j := 0, 0
 	for _, p := range pairs {
 		run, removed := other[j:p[1]], p[0]-i
@@ -105,6 +105,21 @@ func scriptOf(base, other []any) side {
 		i, j = p[0]+1, p[1]+1
 	}
 	return s
+}
+
+// canonicalLCS is the pairs of equal places, if no common subsequence is longer, else the leftmost.
+func canonicalLCS(a, b []any) [][2]int {
+	best := leftmostLCS(a, b)
+	var same [][2]int
+	for k := range min(len(a), len(b)) {
+		if alike(a[k], b[k]) {
+			same = append(same, [2]int{k, k})
+		}
+	}
+	if len(same) == len(best) {
+		return same
+	}
+	return best
 }
 
 // leftmostLCS tries every common subsequence.

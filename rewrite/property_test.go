@@ -214,7 +214,7 @@ func TestDisjointArrayEditsGiveTheSameInEitherOrder(t *testing.T) {
 func keepsSeparator(front, front2, back, back2 []int) bool {
 	for _, l := range [2][2][]int{{join(front, back), join(front2, back)}, {join(front, back), join(front, back2)}} {
 		found := false
-		for _, p := range leftmostLCS(anys(l[0]), anys(l[1])) {
+		for _, p := range canonicalLCS(anys(l[0]), anys(l[1])) {
 			found = found || l[0][p[0]] == 99
 		}
 		if !found {

@@ -62,8 +62,8 @@ func (w *Workspace) Elements(v tree.Value) []tree.Value {
 	return v.AppendElements(w.List(v.Len()))
 }
 
-// An Alignment is the canonical script that turns one array into another: the longest common subsequence, of several the
-// leftmost (the one whose pairs come first in the base, then in the other array).
+// An Alignment is the canonical script that turns one array into another: the longest common subsequence. Of several it is the one whose
+// elements all keep their places, else the leftmost (the one whose pairs come first in the base, then in the other array).
 type Alignment struct {
 	A, B []tree.Value // the elements of both
 	To   []int32      // for each element of A, its partner in B, or None: it was removed
@@ -113,7 +113,57 @@ func (w *Workspace) Align(a, b tree.Value) (al Alignment, ok bool) {
 	c.number(lo)
 	c.matchBeginning()
 	c.matchEnd()
-	return al, c.matchRest()
+	if !c.matchRest() {
+		return al, false
+	}
+	al.keepPlaces(lo)
+	return al, true
+}
+
+// keepPlaces pairs the elements behind the common beginning with those at the same places, where as many are equal so. In an array whose
+// places mean something, such as a row of counters, a changed element is then a change, and moves no other.
+func (al *Alignment) keepPlaces(lo int) {
+	pairs, moved := 0, false
+	for k := lo; k < len(al.A); k++ {
+		if p := al.To[k]; p != None {
+			pairs, moved = pairs+1, moved || int(p) != k
+		}
+	}
+	if !moved {
+		return
+	}
+	end := min(len(al.A), len(al.B))
+	for k := lo; k < end && pairs <= end-k; k++ {
+		if al.A[k].Equal(al.B[k]) {
+			pairs--
+		}
+	}
+	if pairs == 0 {
+		al.pairPlaces(lo)
+	}
+}
+
+// pairPlaces pairs the elements from place lo on that are equal at the same places, and no others.
+func (al *Alignment) pairPlaces(lo int) {
+	for k := lo; k < len(al.A); k++ {
+		al.To[k] = None
+	}
+	for k := lo; k < len(al.B); k++ {
+		al.From[k] = None
+	}
+	for k := lo; k < len(al.A) && k < len(al.B); k++ {
+		if al.A[k].Equal(al.B[k]) {
+			al.pair(int32(k), int32(k))
+		}
+	}
+}
+
+// AlignByPlace returns the script from array a to array b in which no element has another place than before.
+func (w *Workspace) AlignByPlace(a, b tree.Value) (al Alignment) {
+	al.A, al.B = w.Elements(a), w.Elements(b)
+	al.To, al.From = w.Ints.Alloc(len(al.A)), w.Ints.Alloc(len(al.B))
+	al.pairPlaces(0)
+	return al
 }
 
 // A comparison finds the pairs of an alignment behind the common beginning.

@@ -3,10 +3,10 @@
 //
 // # Arrays
 //
-// The script from the base to another array is the longest common subsequence of the two; of several the leftmost, whose
-// pairs come first in the base, and then in the other. Between two pairs lies a hunk: r elements of the base are removed,
-// and k others are inserted in their place. With k = 0 it is a removal, with r = 0 an insertion at a gap, else a
-// replacement. A replacement of r by as many counts as r replacements of one by one.
+// The script from the base to another array is the longest common subsequence of the two. Of several it is the one whose elements
+// all keep their places, else the leftmost, whose pairs come first in the base, and then in the other. Between two pairs lies a
+// hunk: r elements of the base are removed, and k others are inserted in their place. With k = 0 it is a removal, with r = 0 an
+// insertion at a gap, else a replacement. A replacement of r by as many counts as r replacements of one by one.
 package diff
 
 import "optimist/rewrite/tree"

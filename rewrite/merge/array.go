@@ -22,16 +22,31 @@ type edits struct {
 }
 
 // edits aligns the arrays. ok is false if that is over the limit.
-func (r *run) edits(b, s, c tree.Value) (e edits, ok bool) {
+func (r *run) edits(b, s, c tree.Value, sc scope) (e edits, ok bool) {
 	e.sides = sides{b, s, c}
-	var fits bool
-	e.sent, fits = r.Align(b, s)
-	e.cur, ok = r.Align(b, c)
-	if ok = ok && fits; ok {
+	if b.Len() == s.Len() && b.Len() == c.Len() && r.countsByPlace(sc) {
+		e.sent, e.cur, ok = r.AlignByPlace(b, s), r.AlignByPlace(b, c), true
+	} else {
+		var fits bool
+		e.sent, fits = r.Align(b, s)
+		e.cur, ok = r.Align(b, c)
+		ok = ok && fits
+	}
+	if ok {
 		e.bySent, e.byCur = r.Script(&e.sent), r.Script(&e.cur)
 		e.drop = r.Ints.Alloc(len(e.sent.B))
 	}
 	return e, ok
+}
+
+// countsByPlace reports whether a rule makes each element of the array at sc a number of its own, which has no other place.
+func (r *run) countsByPlace(sc scope) bool {
+	if sc.lo == sc.hi {
+		return false
+	}
+	element := r.enter(sc, tree.Place{})
+	defer r.leave(sc)
+	return element.rule != 0 && r.strategy(element) >= Sum && r.strategy(element) <= Min
 }
 
 // array merges arrays of the base (which may be missing), of the client and of current.
@@ -45,7 +60,7 @@ func (r *run) array(b, s, c tree.Value, sc scope) {
 	if st := r.strategy(sc); st >= Sum && st <= Min {
 		sc.unfit()
 	}
-	e, ok := r.edits(b, s, c)
+	e, ok := r.edits(b, s, c, sc)
 	if !ok { // one value, as a whole
 		if r.takes(b, s, c, sc) {
 			r.replace(c, s.Raw())

@@ -90,7 +90,7 @@ func (r *run) union(p *plan, base, sent []tree.Value) bool {
 // appended keeps what current has, but for the elements of the base that the client removed, and adds the elements that the
 // client inserted.
 func (r *run) appended(p *plan, b, s, c tree.Value) bool {
-	e, ok := r.edits(b, s, c)
+	e, ok := r.edits(b, s, c, scope{}) // an appended element has no place of its own
 	if !ok {
 		return false
 	}
