@@ -85,10 +85,10 @@ type side struct {
 	replaces []int // for each gap, how many elements the run there stands for
 }
 
-func scriptOf(base, other []any) side {
+func scriptOf(base, other []any, pairs [][2]int) side {
 	n := len(base)
 	s := side{make([]bool, n), make([][]any, n+1), make([]int, n+1)}
-	pairs := append(canonicalLCS(base, other), [2]int{n, len(other)})
+	pairs = append(pairs, [2]int{n, len(other)})
 	i, j := 0, 0
 	for _, p := range pairs {
 		run, removed := other[j:p[1]], p[0]-i
@@ -110,16 +110,34 @@ func scriptOf(base, other []any) side {
 // canonicalLCS is the pairs of equal places, if no common subsequence is longer, else the leftmost.
 func canonicalLCS(a, b []any) [][2]int {
 	best := leftmostLCS(a, b)
-	var same [][2]int
+	if same := samePlaces(a, b); len(same) == len(best) {
+		return same
+	}
+	return best
+}
+
+// samePlaces pairs what is equal at the same places.
+func samePlaces(a, b []any) (same [][2]int) {
 	for k := range min(len(a), len(b)) {
 		if alike(a[k], b[k]) {
 			same = append(same, [2]int{k, k})
 		}
 	}
-	if len(same) == len(best) {
-		return same
+	return same
+}
+
+func otherPlace(pair [2]int) bool { return pair[0] != pair[1] }
+
+func onlyPlaces(list []any) bool {
+	for i, v := range list {
+		if _, array := v.([]any); array {
+			return true
+		}
+		if slices.ContainsFunc(list[:i], func(w any) bool { return alike(v, w) }) {
+			return true
+		}
 	}
-	return best
+	return false
 }
 
 // leftmostLCS tries every common subsequence.
@@ -142,7 +160,11 @@ func leftmostLCS(a, b []any) (best [][2]int) {
 }
 
 func (m *model) array(base, sent, cur []any) any {
-	s, c := scriptOf(base, sent), scriptOf(base, cur)
+	toSent, toCur := canonicalLCS(base, sent), canonicalLCS(base, cur)
+	if len(base) == len(sent) && len(base) == len(cur) && !slices.ContainsFunc(toSent, otherPlace) && onlyPlaces(base) {
+		toCur = samePlaces(base, cur) // a row
+	}
+	s, c := scriptOf(base, sent, toSent), scriptOf(base, cur, toCur)
 	region := regions(len(base), s, c) // for each element, the number of its region, or 0
 	oneToOne := func(i int) bool {
 		return s.replaces[i] == 1 && c.replaces[i] == 1 && len(s.run[i]) == 1 && len(c.run[i]) == 1

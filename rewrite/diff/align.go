@@ -123,16 +123,10 @@ func (w *Workspace) Align(a, b tree.Value) (al Alignment, ok bool) {
 // keepPlaces pairs the elements behind the common beginning with those at the same places, where as many are equal so. In an array whose
 // places mean something, such as a row of counters, a changed element is then a change, and moves no other.
 func (al *Alignment) keepPlaces(lo int) {
-	pairs, moved := 0, false
-	for k := lo; k < len(al.A); k++ {
-		if p := al.To[k]; p != None {
-			pairs, moved = pairs+1, moved || int(p) != k
-		}
-	}
-	if !moved {
+	if al.KeepsPlaces() {
 		return
 	}
-	end := min(len(al.A), len(al.B))
+	pairs, end := len(al.A)-al.Removed()-lo, min(len(al.A), len(al.B))
 	for k := lo; k < end && pairs <= end-k; k++ {
 		if al.A[k].Equal(al.B[k]) {
 			pairs--
@@ -156,6 +150,27 @@ func (al *Alignment) pairPlaces(lo int) {
 			al.pair(int32(k), int32(k))
 		}
 	}
+}
+
+// KeepsPlaces reports whether no element has another place than before.
+func (al *Alignment) KeepsPlaces() bool {
+	for i, j := range al.To {
+		if j != None && int(j) != i {
+			return false
+		}
+	}
+	return true
+}
+
+// OnlyPlaces reports whether nothing but their places tells some of the elements apart: they are equal, or arrays themselves.
+func (w *Workspace) OnlyPlaces(elements []tree.Value) bool {
+	w.Table.Reset(len(elements))
+	for k, e := range elements {
+		if e.Kind() == tree.Array || int(w.Table.Number(e)) < k {
+			return true
+		}
+	}
+	return false
 }
 
 // AlignByPlace returns the script from array a to array b in which no element has another place than before.

@@ -24,13 +24,17 @@ type edits struct {
 // edits aligns the arrays. ok is false if that is over the limit.
 func (r *run) edits(b, s, c tree.Value, sc scope) (e edits, ok bool) {
 	e.sides = sides{b, s, c}
-	if b.Len() == s.Len() && b.Len() == c.Len() && r.countsByPlace(sc) {
+	row := b.Len() == s.Len() && b.Len() == c.Len() // as long as ever
+	if row && r.countsByPlace(sc) {
 		e.sent, e.cur, ok = r.AlignByPlace(b, s), r.AlignByPlace(b, c), true
 	} else {
 		var fits bool
 		e.sent, fits = r.Align(b, s)
 		e.cur, ok = r.Align(b, c)
 		ok = ok && fits
+	}
+	if ok && row && e.sent.KeepsPlaces() && !e.cur.KeepsPlaces() && r.OnlyPlaces(e.sent.A) {
+		e.cur = r.AlignByPlace(b, c)
 	}
 	if ok {
 		e.bySent, e.byCur = r.Script(&e.sent), r.Script(&e.cur)
