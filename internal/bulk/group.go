@@ -51,6 +51,7 @@ type Group struct {
 	working int // items that are neither parked nor at their end
 	writes  []*parkedWrite
 	reads   []*parkedRead
+	meeting []chan struct{} // items that go on together
 	bytes   int
 	timer   *time.Timer
 
@@ -150,6 +151,17 @@ func (g *Group) park(p *parkedWrite) {
 	<-p.done
 }
 
+// Meet waits until all other items have something to send, too, or wait for somebody else. Then those who have met go on at the same time:
+// what they do next, with others than the engine, can be done together.
+func (g *Group) Meet() {
+	met := make(chan struct{})
+	g.mu.Lock()
+	g.meeting = append(g.meeting, met)
+	g.working--
+	g.parked(true)
+	<-met
+}
+
 // Head is the head of the engine's first answer to a bulk, nil if there was none.
 func (g *Group) Head() []wire.Field {
 	g.mu.Lock()
@@ -226,7 +238,7 @@ func (w *Way) Fetch(ctx context.Context, who es.Caller, d es.Document) (doc.Revi
 // parked sends what has come, if that is all that will come. It is called with g locked, and unlocks it. more says that something has
 // just come.
 func (g *Group) parked(more bool) {
-	waiting := len(g.writes)+len(g.reads) > 0
+	waiting := len(g.writes)+len(g.reads)+len(g.meeting) > 0
 	switch {
 	case waiting && (g.working == 0 || g.bytes >= maxBytes || len(g.writes) >= maxItems):
 		g.send()
@@ -246,6 +258,11 @@ func (g *Group) parked(more bool) {
 func (g *Group) send() {
 	writes, reads := g.writes, g.reads
 	g.writes, g.reads, g.bytes = nil, nil, 0
+	for _, met := range g.meeting {
+		g.working++
+		close(met)
+	}
+	g.meeting = nil
 	g.mu.Unlock()
 	if len(reads) > 0 {
 		go g.read(reads)

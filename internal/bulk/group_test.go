@@ -145,6 +145,47 @@ func TestItemsDontWaitForOneThatWaitsForSomebodyElse(t *testing.T) {
 	})
 }
 
+// Items that meet wait for those that are at work, and then all of them go on, whatever the others do: send something, or end.
+func TestItemsThatMeetGoOnTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &engine{answer: func(_ int, ids []string) (int, string, error) { return 200, written(ids, created), nil }}
+		g := group(t, e)
+		defer g.Close()
+		g.Begin(4)
+		var wg sync.WaitGroup
+		met := make(chan time.Time, 2)
+		for range 2 {
+			wg.Go(func() {
+				defer g.End()
+				g.Meet()
+				met <- time.Now()
+			})
+		}
+		synctest.Wait()
+		wg.Go(func() {
+			defer g.End()
+			if _, err := put(t, g, "a"); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		if len(met) != 0 {
+			t.Error("they went on while an item was at work")
+		}
+		began := time.Now()
+		g.End() // of the fourth, which has nothing to do
+		wg.Wait()
+		for range 2 {
+			if at := <-met; at != began {
+				t.Errorf("they went on %s later", at.Sub(began))
+			}
+		}
+		if len(e.bulks) != 1 {
+			t.Errorf("%q", e.bulks)
+		}
+	})
+}
+
 func TestOnlyItemsThatAreRejectedGoAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &engine{answer: func(n int, ids []string) (int, string, error) {

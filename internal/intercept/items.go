@@ -383,7 +383,9 @@ func (b *items) perform(ctx context.Context, it *item) {
 	*w = write.Request{Op: &it.op, Method: []byte(method), Fields: b.fields, Body: it.Source, Rule: it.rule, Client: &b.r.Request,
 		Session: c.Session, Realm: c.Realm, Route: c.Route, Caller: b.caller, Anonymous: !c.Known, Background: background(b.fields, it.rule),
 		Way: b.group.Item(&it.Item)}
-	w.Journal = it.journal
+	if it.journal != nil {
+		w.Journal = gathered{it.journal, &b.group}
+	}
 	if w.Tokens, it.err = b.r.tokensOf(&it.Item); it.err != nil {
 		it.account.Kind = outcome.Refused
 		return

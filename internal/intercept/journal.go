@@ -1,7 +1,10 @@
 package intercept
 
 import (
+	"context"
+
 	"optimist/internal/api"
+	"optimist/internal/bulk"
 	"optimist/internal/fencing"
 	"optimist/internal/rule"
 	"optimist/internal/write"
@@ -70,4 +73,16 @@ func (b *items) journalOfItem(it *item) (write.Journal, error) {
 		return nil, err
 	}
 	return b.i.journalOf(b.r, tokens)
+}
+
+// gathered is a journal for an item of a bulk: the items note their writes at the same time, so that a page has all of them.
+type gathered struct {
+	write.Journal
+	group *bulk.Group
+}
+
+// Note implements write.Journal.
+func (g gathered) Note(ctx context.Context, w *write.Noted) (write.Place, error) {
+	g.group.Meet()
+	return g.Journal.Note(ctx, w)
 }

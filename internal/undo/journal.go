@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -152,6 +153,7 @@ func (j *Journal) start(ctx context.Context) {
 // write writes pages until nothing waits. Page after page: so there is never a gap, whoever else writes pages of the journal.
 func (j *Journal) write(ctx context.Context) {
 	for {
+		j.letOthersCome()
 		p, some := j.gather()
 		if p == nil {
 			return
@@ -175,6 +177,21 @@ func (j *Journal) write(ctx context.Context) {
 		if err == nil {
 			j.s.o.Events.Noted.Call(nth)
 		}
+	}
+}
+
+// letOthersCome lets go first whoever is about to note something at this moment, as the items of a bulk are, all of them. Else the first
+// of them would have a page of its own, and the rest the next one, which is one round trip more. It takes no time where nobody is.
+func (j *Journal) letOthersCome() {
+	for before := -1; ; {
+		j.mu.Lock()
+		now := len(j.waiting)
+		j.mu.Unlock()
+		if now == before || now >= pageEntries {
+			return
+		}
+		before = now
+		runtime.Gosched()
 	}
 }
 
