@@ -127,7 +127,8 @@ func chooseSeen(k *Known, r *Request) Decision {
 	case k.OthersWait:
 		return Decision{Action: WaitForBase}
 	case v != nil && r.Repeat == SameSent && !v.is(r):
-		return Decision{Action: TakeSent} // the view is another client's by now, and would have the repeat undo what others wrote since
+		// The view is another client's by now, and would have the repeat undo what others wrote since. But it may be no repeat.
+		return Decision{Action: TakeSent, Ambiguous: true}
 	case v != nil && k.Past:
 		return Decision{Action: RankAll}
 	case v != nil:
