@@ -120,6 +120,9 @@ func (w *weighing) compare(c *Candidate, v *verdict) {
 	w.compared += c.Digest.values()
 	before := len(w.changes)
 	w.limit = before + 2*w.few + enough
+	if v.absent {
+		w.limit = math.MaxInt // all of a new document is a change
+	}
 	if w.compareMembers(c.Digest); !w.tooFar() {
 		w.compareParts(c.Digest)
 	}
@@ -256,9 +259,9 @@ func creation(cs []Candidate) int32 {
 	return int32(slices.IndexFunc(cs, func(c Candidate) bool { return c.Known() && c.Version == 1 })) //nolint:gosec // few
 }
 
-// judgeChanges judges all changes. Who makes a document writes the members that every new document of its kind has. So these cost nothing
-// where there was no document, as far as the one has them that another client has made. Entries of lists, and words of texts, cost what
-// they cost elsewhere: they are what the document is about.
+// judgeChanges judges all changes. Who makes a document writes the members that every new document of its kind has, and the words of its
+// texts. So these cost nothing where there was no document, as far as the one has them that another client has made. Entries of lists cost
+// what they cost elsewhere: they are what the document is about.
 func (w *weighing) judgeChanges(creation int32) {
 	for i := range w.changes {
 		c := &w.changes[i]
@@ -268,6 +271,7 @@ func (w *weighing) judgeChanges(creation int32) {
 		case c.what == takes:
 			price := w.priceOfTaking(c)
 			v.price, v.taken = v.price+price, v.taken+price
+		case c.what == puts && v.absent && c.weight == weightOfWords && w.parts[c.index] == creation:
 		case c.what == puts:
 			v.price += priceOf(w.parts[c.index], c.candidate, 2*int(c.weight), int(c.weight))
 		case v.absent && w.members[c.index].isDefault(creation):

@@ -2,6 +2,7 @@ package rank
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -53,6 +54,22 @@ func TestLikeliest(t *testing.T) {
 				t.Errorf("%d, want %d", got, c.want)
 			}
 		})
+	}
+}
+
+// A new document of many members is many changes. That doesn't make it unlikely.
+func TestALargeNewDocumentIsMadeFromNothing(t *testing.T) {
+	text := strings.Repeat("each new page begins with these words ", 10)
+	for i := range 40 {
+		text += fmt.Sprintf("w%d ", i)
+	}
+	created := `{"text":"` + text + `one has been added","by":"a"}`
+	sent := `{"text":"` + text + `another was put in","by":"b"}`
+	if got := closest([]doc.Revision{{}, at(1, created)}, Sent{Body: []byte(sent)}); got != 0 {
+		t.Error("its client would have taken out what the first has put in")
+	}
+	if got := closest([]doc.Revision{{}, at(1, created)}, Sent{Body: []byte(strings.Replace(created, `"a"`, `"b"`, 1))}); got != 1 {
+		t.Error("it has what only the first has put in")
 	}
 }
 

@@ -65,6 +65,24 @@ func TestClientsThatFoundNothingAndClientsThatReadWhatOthersMade(t *testing.T) {
 	}
 }
 
+// Client B found nothing, as client A did, whose document others have changed meanwhile. What B sends is made of the same defaults.
+func TestDefaultsOfAClientThatFoundNothingUndoNothing(t *testing.T) {
+	w := newWorld(t, cartRules)
+	all := w.stranger()
+	all.read("1")
+	all.read("1")
+	all.save("1", `{"state":"open","lines":["a"],"total":1}`)
+	closed := strings.Replace(all.read("1"), "open", "closed", 1)
+	all.save("1", closed)
+	r := all.save("1", `{"state":"open","lines":["b"],"total":1}`)
+	if got, want := w.stored("1"), `{"state":"closed","lines":["a","b"],"total":2}`; r.status != 200 || got != want {
+		t.Errorf("%v: %s, want %s", r, got, want)
+	}
+	if !strings.Contains(r.outcome, "ambiguous") {
+		t.Errorf("%s: what is a default, and what is a change, is a guess", r.outcome)
+	}
+}
+
 // withEntry is a cart with one more entry.
 func withEntry(t *testing.T, cart, entry string) string {
 	t.Helper()

@@ -83,6 +83,9 @@ func (c *change) merger(o observer) intent.Merger {
 	if c.base.Guessed {
 		m = m.Guessing()
 	}
+	if c.base.Guessed && c.base.Kind == session.KindAbsent && c.part == nil { // a part names what it changes
+		m = m.AfterCreation(c.base.Created)
+	}
 	return o.Merger(c.within(m))
 }
 

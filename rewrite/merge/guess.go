@@ -11,7 +11,8 @@ import (
 // Guessing returns the Merger with the same strategies for bases that nobody has named. A base that is older than what the client has
 // seen makes others' changes look like the client's, too: an echo. Each echo that counts makes the next one larger. So what both sides
 // seem to have added since such a base may count twice only within bounds: of a list one entry, of a number a step that is not
-// out of proportion to what both sides of earlier merges had in common. What is beyond counts once, and the Result says so.
+// out of proportion to what both sides of earlier merges had in common. What is beyond counts once, and the Result says so. So it does
+// where the guess is that the client found no document: what it sent may be a default, and not a change.
 //
 // The Merger that it returns is always the same. It remembers how far numbers were moved, for the path of each rule.
 func (m *Merger) Guessing() *Merger {

@@ -11,8 +11,9 @@ import (
 type Merger struct {
 	rules    []ruleNode
 	limits   tree.Limits
-	guessing *Merger // see Guessing
-	steps    []steps // of the numbers at the rules' paths, where bases are guesses; else nil
+	guessing *Merger       // see Guessing
+	steps    []steps       // of the numbers at the rules' paths, where bases are guesses; else nil
+	created  func() []byte // see AfterCreation; nil: nobody knows
 }
 
 // New returns a Merger that decides by the rules, and by def where none of them matches; def is Sent, Current or
@@ -54,7 +55,8 @@ type Result struct {
 	Overwritten []string
 	// OverwrittenMore is how many there were beyond Overwritten.
 	OverwrittenMore int
-	// Echo says that something counts once that both sides seem to have added: see Guessing.
+	// Echo says that something counts once that both sides seem to have added, or may be a default of the client instead of a change: see
+	// Guessing.
 	Echo bool
 }
 
@@ -68,6 +70,10 @@ func (m *Merger) Merge(base, sent, current []byte) (Result, error) {
 }
 
 func (m *Merger) merge(base, sent, current []byte, o observer) (Result, error) {
+	absent := base == nil
+	if absent {
+		base = m.untouched(sent)
+	}
 	r, err := m.begin(base, sent, current, o)
 	defer r.end()
 	if err != nil {
@@ -78,6 +84,7 @@ func (m *Merger) merge(base, sent, current []byte, o observer) (Result, error) {
 		return Result{}, &ConflictError{Paths: r.conflicts.paths, More: r.conflicts.more}
 	}
 	res := Result{Doc: current, Overwritten: r.overwritten.paths, OverwrittenMore: r.overwritten.more, Echo: r.echo}
+	res.Echo = res.Echo || absent && r.steps != nil // perhaps of a default, and not of a change
 	if len(r.splices) == 0 {
 		return res, nil
 	}

@@ -199,6 +199,9 @@ func (r *request) write(p *process, b *session.Base) {
 	if b.Guessed {
 		merger = merger.Guessing()
 	}
+	if b.Kind == session.KindAbsent && !r.part {
+		merger = merger.AfterCreation(b.Created)
+	}
 	d := intent.Document{Sent: sent, Merger: merger, Base: intent.Base{
 		Numbers: b.Numbers, View: b.View, Absent: b.Kind == session.KindAbsent,
 		Stored: b.Kind != session.KindView || string(b.View) == string(b.Stored),

@@ -86,8 +86,10 @@ func (w *worker) work() {
 			w.left = 2
 		}
 	}
+	from := w.view
 	if w.doc, _ = decode(w.view).(map[string]any); w.view == nil {
 		w.doc = w.made()
+		from = encode(w.doc)
 	}
 	w.p.sleep(w.about(w.Think))
 	if !w.chance(w.Unchanged) {
@@ -100,7 +102,7 @@ func (w *worker) work() {
 	if w.Forms {
 		w.proxy.get(w.p, w.trace)
 	}
-	w.send(sent)
+	w.send(from, sent)
 	w.view = sent
 }
 
@@ -129,9 +131,9 @@ func changed(from, to map[string]any) map[string]any {
 	return part
 }
 
-// send writes, and repeats that as long as no answer comes in time.
-func (w *worker) send(sent []byte) {
-	tr := &truth{view: w.view, sent: sent}
+// send writes, and repeats that as long as no answer comes in time. What the worker has changed is the difference from from.
+func (w *worker) send(from, sent []byte) {
+	tr := &truth{view: from, sent: sent}
 	if w.Parts {
 		from, _ := decode(w.view).(map[string]any)
 		sent = encode(changed(from, w.doc))

@@ -1,0 +1,38 @@
+package session
+
+import (
+	"slices"
+
+	"optimist/internal/seen"
+)
+
+// firstVersion is that of a document which was just made.
+const firstVersion = 1
+
+// Created returns the document as it was first made, as far as the session knows that by now: who found none may have made one with the
+// same defaults. It is nil for a base that isn't absent, or that somebody has named. The bytes are immutable. Call it before the base
+// is ended.
+func (b *Base) Created() []byte {
+	c := &b.claim
+	if b.Kind != KindAbsent || !b.Guessed || c.store == nil {
+		return nil
+	}
+	sh, now := c.store.shard(c.key), c.store.clock()
+	gone := c.store.index(c.key.Ref.Index, c.key.Session.Credentials(), now).Gone()
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	e := sh.Get(c.key, gone, now)
+	if e == nil {
+		return nil
+	}
+	if i := slices.IndexFunc(e.Past, func(p seen.Past) bool { return p.Version == firstVersion && p.StoredBody != nil }); i >= 0 {
+		return e.Past[i].StoredBody.Bytes()
+	}
+	if v := &e.View; v.Set && v.Version == firstVersion && v.StoredBody != nil {
+		return v.StoredBody.Bytes()
+	}
+	if i := slices.IndexFunc(e.Reads, func(r seen.Read) bool { return r.Version == firstVersion && r.Body != nil }); i >= 0 {
+		return e.Reads[i].Body.Bytes()
+	}
+	return nil
+}
