@@ -175,8 +175,6 @@ func (c *comparison) same(method, target, body string) {
 // TestRandomBulksAreWhatTheyAreWithoutOptimist sends the same bulks directly and through optimist: of a client that has read nothing, and of
 // one that reads documents before it writes. While nobody else writes, the answers and the documents are equal.
 func TestRandomBulksAreWhatTheyAreWithoutOptimist(t *testing.T) {
-	// It takes long, and one difference is open on Elasticsearch 7: a bulk that was forwarded unread has changed a document of a client
-	// that reads nothing. When the client then sends what it had sent before that, the write is merged to a noop.
 	engine.Long(t)
 	eachTarget(t, func(t *testing.T, e target) {
 		for name, w := range map[string]struct {

@@ -40,8 +40,9 @@ func (sh *shard) outdate(e *seen.Entry) {
 // of left; whole says that it wrote all of it, and not a part. at is the epoch from before that was sent. A view that it has is
 // older, and would take a write that says the same once more for one that changes nothing: it is the numbers alone from now on.
 // Where others wrote between the view and the part, these would let the session overwrite what it hasn't seen: then the view
-// guards against that, and is refused. What it has read before all of it was written is older, too, if it is named, and from then on the
-// numbers of what it wrote guard: a change that counts from the read would be none where it says what the read said. Other reads stay.
+// guards against that, and is refused. What it has read before is older, too, if it is named, and from then on the numbers of what it
+// wrote guard: a change that counts from the read would be none where it says what the read said. Where these numbers aren't known,
+// nothing is a base any more. Reads of other sessions stay.
 func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bool, at Epoch) {
 	if s.dryRun {
 		return
@@ -62,10 +63,12 @@ func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bo
 		return // the answer is late: the view is newer
 	}
 	was := e.Empty()
-	if whole && left.Known() {
+	if left.Known() {
 		v = sh.superseded(e, left.Numbers, v)
+		sh.DropView(e)
+	} else {
+		sh.outdate(e)
 	}
-	sh.DropView(e)
 	e.Repeats.Forget() // nor is what it wrote before repeated by what it writes now
 	if v.Set && left.Known() && at >= gone {
 		next := v.Version != 0 && left.Version == v.Version+1 && !v.Absent && !v.Difference

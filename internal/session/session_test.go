@@ -592,6 +592,41 @@ func TestAViewThatIsShownOtherwiseStaysAGuardUntilAWriteIsRefusedForThat(t *test
 	want(t, take(t, s, one, `{"a":3}`), KindLost, -1)
 }
 
+func TestAReadThatANamedSessionHasWrittenOverIsNoBase(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		left    doc.Revision
+		whole   bool
+		kind    Kind
+		seqNo   int64
+		differs bool
+	}{
+		{"a document", rev(6, ""), true, KindView, 6, false},
+		{"a part", rev(6, ""), false, KindView, 6, false},
+		{"a part, behind somebody else's write", rev(8, ""), false, KindView, 8, true},
+		{"nobody knows which revision", doc.Revision{}, false, KindLost, -1, false},
+	} {
+		for _, wrote := range []bool{false, true} {
+			s, _ := newTest(t)
+			at := s.Epoch()
+			s.Read(one, ref, rev(5, `{"a":1}`), at)
+			if wrote {
+				b := take(t, s, one, `{"a":1}`)
+				b.Commit(Ack{Stored: rev(5, `{"a":1}`), Sent: []byte(`{"a":1}`)})
+				s.Read(one, ref, rev(5, `{"a":1}`), at)
+			}
+			s.WroteElse(one, ref, c.left, c.whole, at)
+			b := take(t, s, one, `{"a":1}`) // as it read it
+			want(t, b, c.kind, c.seqNo)
+			if b.View != nil || b.StoredDiffers != c.differs {
+				t.Errorf("%s, wrote %v: view %s, differs %v", c.name, wrote, b.View, b.StoredDiffers)
+			}
+			b.Release()
+			audit(t, s)
+		}
+	}
+}
+
 func TestAViewThatTheSessionWroteOverIsItsNumbersAlone(t *testing.T) {
 	for _, sess := range []Session{pool, one} {
 		s, _ := newTest(t)
