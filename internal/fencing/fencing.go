@@ -30,16 +30,21 @@ const maxToken = 1<<53 - 1
 var ErrBad = errors.New("a lock's token is a number from 1 to 9007199254740991, as it was answered to the request for the lock; " +
 	"a write may carry up to 1000, separated by commas")
 
-// Tokens are those of one write, each once, in no order. The zero value are none. They aren't changed: several writes may have the same.
+// Tokens are those of one write, each once, from the smallest to the largest: so a search for one, and the comparison of two of them, cost
+// little, however many a client sends. The zero value are none. They aren't changed: several writes may have the same.
 type Tokens []int64
 
 // Has reports whether a token is among them.
-func (t Tokens) Has(token int64) bool { return slices.Contains(t, token) }
+func (t Tokens) Has(token int64) bool {
+	_, found := slices.BinarySearch(t, token)
+	return found
+}
 
 // Equal reports whether both are the same tokens.
-func (t Tokens) Equal(o Tokens) bool {
-	return len(t) == len(o) && !slices.ContainsFunc(t, func(token int64) bool { return !o.Has(token) })
-}
+func (t Tokens) Equal(o Tokens) bool { return slices.Equal(t, o) }
+
+// Bytes is how many bytes they take.
+func (t Tokens) Bytes() int64 { return int64(cap(t)) * 8 }
 
 // With is t and the tokens in a text. The error is ErrBad; a text of blanks has no tokens, and is one.
 func (t Tokens) With(text []byte) (Tokens, error) {
@@ -49,14 +54,22 @@ func (t Tokens) With(text []byte) (Tokens, error) {
 		if err != nil || token < 1 || token > maxToken {
 			return nil, ErrBad
 		}
-		if !out.Has(token) {
-			out = append(out, token)
-		}
-		if len(out) > mostTokens {
-			return nil, ErrBad
+		if out = append(out, token); len(out) > 2*mostTokens { // mostly the same ones
+			if out = inOrder(out); len(out) > mostTokens {
+				return nil, ErrBad
+			}
 		}
 	}
+	if out = inOrder(out); len(out) > mostTokens {
+		return nil, ErrBad
+	}
 	return out, nil
+}
+
+// inOrder is t with each token once.
+func inOrder(t Tokens) Tokens {
+	slices.Sort(t)
+	return slices.Compact(t)
 }
 
 // Read gives the tokens in a request's fields and in its query. The error is ErrBad. A request without any costs no memory.

@@ -386,7 +386,7 @@ func (b *items) perform(ctx context.Context, it *item) {
 	if it.journal != nil {
 		w.Journal = gathered{it.journal, &b.group}
 	}
-	if w.Tokens, it.err = b.r.tokensOf(&it.Item); it.err != nil {
+	if w.Tokens, it.err = b.r.tokensOf(budget.Of(b.r.Context()), &it.Item); it.err != nil {
 		it.account.Kind = outcome.Refused
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"optimist/internal/api"
+	"optimist/internal/budget"
 	"optimist/internal/bulk"
 	"optimist/internal/fencing"
 	"optimist/internal/rule"
@@ -68,7 +69,7 @@ func (b *items) journalOfItem(it *item) (write.Journal, error) {
 	if it.Token == "" {
 		return b.r.journal, nil
 	}
-	tokens, err := b.r.tokensOf(&it.Item)
+	tokens, err := b.r.tokensOf(budget.Of(b.r.Context()), &it.Item)
 	if err != nil {
 		return nil, err
 	}

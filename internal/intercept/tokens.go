@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"optimist/internal/api"
+	"optimist/internal/budget"
 	"optimist/internal/bulk"
 	"optimist/internal/fencing"
 	"optimist/internal/uri"
@@ -44,8 +45,9 @@ func writes(k api.Kind) bool {
 	return k.Write()
 }
 
-// tokensOf are the tokens of an item of a bulk: those of the whole, and its own.
-func (r *request) tokensOf(it *bulk.Item) (fencing.Tokens, error) {
+// tokensOf are the tokens of an item of a bulk: those of the whole, and its own. Where it names its own they are a copy of all, in memory
+// of the request's account: a short item under many tokens of the whole is large.
+func (r *request) tokensOf(room *budget.Account, it *bulk.Item) (fencing.Tokens, error) {
 	if it.Token == "" {
 		return r.tokens, nil
 	}
@@ -53,7 +55,7 @@ func (r *request) tokensOf(it *bulk.Item) (fencing.Tokens, error) {
 	if err != nil {
 		return nil, tokenFailure(err)
 	}
-	return tokens, nil
+	return tokens, room.Take(tokens.Bytes())
 }
 
 func tokenFailure(err error) error {

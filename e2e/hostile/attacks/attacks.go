@@ -219,6 +219,7 @@ func heads() []Attack {
 		{Name: "field: Authorization", Request: one("Authorization", "Basic ", "")},
 		{Name: "field: Content-Type", Request: with(func(n int) []string { return []string{"X-Type: a/b" + strings.Repeat(";a=b", n/4)} })},
 		{Name: "field: Forwarded", Request: one("Forwarded", "for=10.0.0.%d", ", ")},
+		{Name: "field: Optimist-Lock-Token", Request: one("Optimist-Lock-Token", "10000000%d", ",")},
 		{Name: "field: Optimist-Session", Request: one("Optimist-Session", "x", "")},
 	}
 }
@@ -235,6 +236,10 @@ func lines() []Attack {
 		{Name: "_bulk: writes", Request: bulk("{\"index\":{\"_index\":\"i\",\"_id\":\"%d\"}}\n{\"a\":1}\n")},
 		{Name: "_bulk: deletes", Request: bulk("{\"delete\":{\"_index\":\"i\",\"_id\":\"%d\"}}\n")},
 		{Name: "_bulk: of the compat index", Request: bulk("{\"create\":{\"_index\":\"fs\",\"_id\":\"%d\"}}\n{}\n")},
+		{Name: "_bulk: tokens of locks", Request: func(n int) []byte {
+			return request("POST", "/_bulk", bulkType, fill(n, "{\"delete\":{\"_index\":\"i\",\"_id\":\"%d\",\"lock_token\":1%d}}\n", ""),
+				"Optimist-Lock-Token: "+fill(n/2, "10000000%d", ","))
+		}},
 		{Name: "_bulk: empty lines", Request: bulk("\n")},
 		{Name: "_bulk: no JSON", Request: bulk("{\"index\n")},
 		{Name: "_msearch", Request: func(n int) []byte {
