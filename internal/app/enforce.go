@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"optimist/internal/config"
+	"optimist/internal/gate"
 	"optimist/internal/outcome"
-	"optimist/internal/write"
 	"optimist/lockrouter"
 	"optimist/proxy"
 )
@@ -13,14 +13,14 @@ import (
 // enforcement asks the locks on behalf of writes.
 type enforcement struct{ a *App }
 
-// Admit implements write.Locks.
-func (e enforcement) Admit(ctx context.Context, p *write.Protected) *write.LockRefusal {
+// Admit implements gate.Locks.
+func (e enforcement) Admit(ctx context.Context, p *gate.Protected) *gate.Refusal {
 	w := &lockrouter.Writing{Indices: p.Names, ID: p.ID, Paths: p.Paths, Global: p.Global, Tokens: p.Tokens, Dry: p.Dry}
 	answer, why := e.a.locks.Admit(ctx, w)
 	if answer == nil {
 		return nil
 	}
-	refusal := &write.LockRefusal{Status: answer.Status, Fields: answer.Fields, Body: answer.Body}
+	refusal := &gate.Refusal{Status: answer.Status, Fields: answer.Fields, Body: answer.Body}
 	switch why {
 	case lockrouter.Stale:
 		refusal.Reason = outcome.ReasonStaleToken
@@ -33,7 +33,7 @@ func (e enforcement) Admit(ctx context.Context, p *write.Protected) *write.LockR
 }
 
 // writeLocks is what writes ask; nil where there are no locks.
-func (a *App) writeLocks(c *config.Config) write.Locks {
+func (a *App) writeLocks(c *config.Config) gate.Locks {
 	if c.Locks.Path == "" {
 		return nil
 	}

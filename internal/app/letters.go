@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
+	"optimist/internal/base"
 	"optimist/internal/config"
 	"optimist/internal/deadletter"
 	"optimist/internal/intercept"
@@ -186,12 +187,12 @@ func (b letterbox) fields(all []wire.Field) (kept [][2]string) {
 }
 
 // given is what a letter is based on; nil if nobody knows.
-func given(l *deadletter.Letter) *write.Given {
+func given(l *deadletter.Letter) *base.Given {
 	b := l.Base
 	if b == nil {
 		return nil
 	}
-	g := &write.Given{Version: b.Version, View: b.View, Stored: b.Stored}
+	g := &base.Given{Version: b.Version, View: b.View, Stored: b.Stored}
 	g.Numbers.SeqNo, g.Numbers.PrimaryTerm = b.SeqNo, b.PrimaryTerm
 	if g.Stored == nil {
 		g.Stored = g.View

@@ -5,6 +5,7 @@ package intake
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"time"
 
@@ -19,6 +20,13 @@ import (
 
 // ErrContradiction reports a write that is only to be done where there is no document, and only where there is one. Nothing was sent.
 var ErrContradiction = errors.New("If-None-Match: * asks that there be no document, and If-Match or a version asks for one")
+
+// ErrTimeout reports that the time which the client gave ended before the write's turn came. Nothing was written.
+var ErrTimeout = errors.New("the request's own timeout ended before it could be written")
+
+// LeastPatience is how long a write waits for its turn at least, whatever its own timeout: the engine, too, takes a timeout of 0
+// only as "don't wait for shards", and writes.
+const LeastPatience = time.Second
 
 // Write is what the request of a write says.
 type Write struct {
@@ -124,4 +132,16 @@ func (w *Write) readOnlyNew(op *api.Op, fields []wire.Field) error {
 func DemandsAlias(op *api.Op) bool {
 	v, given := uri.Param(op.Query, "require_alias")
 	return given && (len(v) == 0 || string(v) == "true")
+}
+
+// Within bounds what the write waits for by the client's own timeout. The cause is ErrTimeout then.
+func (w *Write) Within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if w.Deadline.IsZero() {
+		return ctx, func() {}
+	}
+	end := w.Deadline
+	if least := time.Now().Add(LeastPatience); end.Before(least) {
+		end = least
+	}
+	return context.WithDeadlineCause(ctx, end, ErrTimeout)
 }

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 
 	"optimist/internal/api"
+	"optimist/internal/base"
 	"optimist/internal/catalog"
 	"optimist/internal/es"
 	"optimist/internal/identity"
@@ -23,9 +24,9 @@ type Again struct {
 	Method, Target string
 	Fields         []wire.Field // with the credentials by which it is made
 	Body           []byte
-	Rule           string       // by which it was made first
-	Name           string       // tells it from other writes
-	Given          *write.Given // what it is based on; nil: nobody knows
+	Rule           string      // by which it was made first
+	Name           string      // tells it from other writes
+	Given          *base.Given // what it is based on; nil: nobody knows
 	// Overwrite says that a whole document may be written though nobody knows what that was made from.
 	Overwrite bool
 }
@@ -68,7 +69,7 @@ func (i *Interceptor) Again(ctx context.Context, a *Again) (*Done, error) {
 	}
 	given := a.Given
 	if given == nil {
-		given = &write.Given{}
+		given = &base.Given{}
 	}
 	w := &write.Request{Op: &op, Method: method, Fields: a.Fields, Body: a.Body, Rule: ru, Given: given,
 		Session: identity.Named(c.Session.Credentials(), []byte("dead letter "+a.Name)), Caller: caller, Realm: c.Realm, Route: c.Route,

@@ -6,6 +6,7 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/explain"
+	"optimist/internal/intake"
 	"optimist/internal/respond"
 	"optimist/internal/rule"
 	"optimist/internal/upstream"
@@ -128,6 +129,6 @@ func (i *Interceptor) account(r *request) (*explain.Account, error) {
 func answers(err error) bool {
 	var f *write.Failure
 	var up *upstream.Error
-	return errors.As(err, &f) && !errors.Is(err, write.ErrNotWritten) && !errors.Is(err, write.ErrTimeout) &&
+	return errors.As(err, &f) && !errors.Is(err, write.ErrNotWritten) && !errors.Is(err, intake.ErrTimeout) &&
 		!errors.Is(err, write.ErrUnknownOutcome) && !errors.As(err, &up)
 }

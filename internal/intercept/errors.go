@@ -3,7 +3,10 @@ package intercept
 import (
 	"errors"
 
+	"optimist/internal/base"
 	"optimist/internal/es"
+	"optimist/internal/etag"
+	"optimist/internal/intake"
 	"optimist/internal/uri"
 	"optimist/internal/write"
 	"optimist/proxy"
@@ -27,15 +30,15 @@ func failure(err error) error {
 		return &proxy.Failure{Status: 504, Type: proxy.TypeUnknown, Reason: err.Error()}
 	case errors.As(err, new(*write.JournalError)):
 		return &proxy.Failure{Status: 400, Type: "illegal_argument_exception", Reason: err.Error()}
-	case errors.Is(err, write.ErrTimeout):
+	case errors.Is(err, intake.ErrTimeout):
 		return &proxy.Failure{Status: 503, Type: "timeout_exception", Reason: err.Error()}
 	case errors.Is(err, write.ErrNotWritten):
 		return unasked(err)
-	case errors.Is(err, write.ErrPreconditionRequired):
+	case errors.Is(err, base.ErrPreconditionRequired):
 		return &proxy.Failure{Status: 428, Type: "precondition_required", Reason: err.Error()}
-	case errors.Is(err, write.ErrBaseLost), errors.Is(err, write.ErrAmbiguous), errors.Is(err, write.ErrNoMatch):
+	case errors.Is(err, base.ErrLost), errors.Is(err, base.ErrAmbiguous), errors.Is(err, base.ErrNoMatch):
 		return &proxy.Failure{Status: 409, Type: "version_conflict_engine_exception", Reason: err.Error()}
-	case errors.Is(err, write.ErrBadMatch), errors.Is(err, write.ErrContradiction), errors.As(err, new(*uri.EscapeError)):
+	case errors.Is(err, etag.ErrBad), errors.Is(err, intake.ErrContradiction), errors.As(err, new(*uri.EscapeError)):
 		return &proxy.Failure{Status: 400, Type: "illegal_argument_exception", Reason: err.Error()}
 	}
 	return err

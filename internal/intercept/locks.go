@@ -6,15 +6,15 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/bulk"
+	"optimist/internal/gate"
 	"optimist/internal/outcome"
 	"optimist/internal/rule"
-	"optimist/internal/write"
 	"optimist/proxy"
 )
 
 // unguardable is the answer to a write that can't be guarded, where locks are enforced: one that comes late would not be noticed.
 func unguardable(ru *rule.Rule, reason string) error {
-	return &proxy.Failure{Status: http.StatusBadRequest, Type: write.TypeUnguardable, Reason: "rule [" + ru.Name +
+	return &proxy.Failure{Status: http.StatusBadRequest, Type: gate.TypeUnguardable, Reason: "rule [" + ru.Name +
 		"] enforces locks, and this write can't be guarded (" + reason + "); nothing was written. Write the documents one by one, or in a bulk " +
 		"that optimist can read"}
 }

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"optimist/internal/base"
+	"optimist/internal/etag"
+	"optimist/internal/intake"
 	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/internal/session"
@@ -17,10 +20,10 @@ import (
 // What became of a write is account by its status, too: who gets a 409 reads again, who gets a 504 must not take it for either.
 func TestErrorsOfWritesHaveTheirStatus(t *testing.T) {
 	for err, want := range map[error]string{
-		write.ErrUnknownOutcome: "504 unknown_outcome", write.ErrTimeout: "503 timeout_exception", write.ErrPreconditionRequired: "428 precondition_required",
-		write.ErrBaseLost: "409 version_conflict_engine_exception", write.ErrAmbiguous: "409 version_conflict_engine_exception",
-		write.ErrNoMatch: "409 version_conflict_engine_exception", write.ErrBadMatch: "400 illegal_argument_exception",
-		write.ErrContradiction: "400 illegal_argument_exception",
+		write.ErrUnknownOutcome: "504 unknown_outcome", intake.ErrTimeout: "503 timeout_exception", base.ErrPreconditionRequired: "428 precondition_required",
+		base.ErrLost: "409 version_conflict_engine_exception", base.ErrAmbiguous: "409 version_conflict_engine_exception",
+		base.ErrNoMatch: "409 version_conflict_engine_exception", etag.ErrBad: "400 illegal_argument_exception",
+		intake.ErrContradiction: "400 illegal_argument_exception",
 	} {
 		var f *proxy.Failure
 		if !errors.As(failure(fmt.Errorf("on the way: %w", err)), &f) || fmt.Sprint(f.Status, " ", f.Type) != want || !strings.Contains(f.Reason, err.Error()) {

@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"optimist/internal/ack"
+	"optimist/internal/base"
 	"optimist/internal/budget"
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
+	"optimist/internal/intake"
 	"optimist/internal/intent"
 	"optimist/internal/jsontext"
 	"optimist/internal/outcome"
@@ -32,8 +34,8 @@ func (s *Service) inLane(ctx context.Context, c *change) error {
 // place is where the change's document is. Where its index isn't known, those whom a gateway may send elsewhere have places of their
 // own.
 func (c *change) place() retry.Place {
-	if c.index.UUID != "" {
-		return retry.Place{Ref: c.Doc.Ref, UUID: c.index.UUID}
+	if c.Index.UUID != "" {
+		return retry.Place{Ref: c.Doc.Ref, UUID: c.Index.UUID}
 	}
 	realm := c.req.realm()
 	return retry.Place{Ref: c.Doc.Ref, UUID: string(realm[:])}
@@ -56,7 +58,7 @@ func (s *Service) run(ctx context.Context, b *retry.Batch[*change]) {
 		a.open = slices.Clone(b.Members) // who leaves it stays a member
 	}
 	for _, c := range b.Members {
-		c.held = c.taken.Mark()
+		c.held = c.Room.Mark()
 	}
 	a.do(ctx)
 	if s.events.Met != nil {
@@ -113,8 +115,8 @@ func (a *attempt) try(ctx context.Context, n int) error {
 func (a *attempt) giveBack(leaders *budget.Account) {
 	leaders.Cut(a.held)
 	for _, c := range a.open {
-		if c.taken != leaders {
-			c.taken.Cut(c.held)
+		if c.Room != leaders {
+			c.Room.Cut(c.held)
 		}
 	}
 }
@@ -122,7 +124,7 @@ func (a *attempt) giveBack(leaders *budget.Account) {
 // start chooses the revision that the first try is made from.
 func (a *attempt) start() {
 	first := a.open[0]
-	if rev, ok := a.batch.Guess(first.scope()); ok && first.shares && jsontext.Valid(first.sent) {
+	if rev, ok := a.batch.Guess(first.scope()); ok && first.shares && jsontext.Valid(first.Sent) {
 		a.cur, a.trail = first.unmarked(rev)
 		a.source = guess
 		return
@@ -130,7 +132,7 @@ func (a *attempt) start() {
 	if !first.stales {
 		return // it is of the document as it is
 	}
-	a.cur, a.trail, a.source = first.revision(), first.trail, base
+	a.cur, a.trail, a.source = first.revision(), first.trail, based
 	for _, c := range a.open[1:] {
 		// The newest base of the batch is the most likely to be current.
 		if r := c.revision(); r.Source != nil && r.SeqNo > a.cur.SeqNo {
@@ -201,7 +203,7 @@ func (a *attempt) next(ctx context.Context, c *change, cur doc.Revision) (intent
 	}
 	d, err := c.intent.Next(cur)
 	if d.Echo && c.req.Rule.FailAmbiguous {
-		return intent.Draft{}, ErrAmbiguous
+		return intent.Draft{}, base.ErrAmbiguous
 	}
 	return d, err
 }
@@ -215,8 +217,8 @@ func (a *attempt) fetch(ctx context.Context) error {
 	if a.anyMaybeApplied() {
 		ctx = context.WithoutCancel(ctx) // what became of a write is worth knowing though its client left: the next one builds on it
 	}
-	rev, err := a.s.current(ctx, first)
-	a.noIndex = errors.Is(err, errNoIndex)
+	rev, err := a.s.bases.Current(ctx, &first.Search)
+	a.noIndex = errors.Is(err, base.ErrNoIndex)
 	switch {
 	case err == nil, errors.Is(err, doc.ErrMissing):
 		a.cur, a.trail = first.unmarked(rev)
@@ -245,9 +247,9 @@ func (a *attempt) fetch(ctx context.Context) error {
 func (a *attempt) locateAgain(ctx context.Context) {
 	left := a.open[:0:len(a.open)]
 	for _, c := range a.open {
-		if c.index.UUID == "" && c.index.Unknown == "" {
-			if err := a.s.locate(ctx, c); err != nil {
-				c.index.Unknown = outcome.ReasonMetadata
+		if c.Index.UUID == "" && c.Index.Unknown == "" {
+			if err := a.s.bases.Locate(ctx, &c.Search); err != nil {
+				c.Index.Unknown = outcome.ReasonMetadata
 			}
 			if c.patch != nil && !c.maybeApplied && a.s.barPatch(c) {
 				continue
@@ -263,7 +265,7 @@ func (a *attempt) send(ctx context.Context, body []byte) (*upstream.Response, er
 	first := a.open[0]
 	for _, c := range a.open {
 		c.attempts++
-		c.outcome.Kind = a.kind(c)
+		c.Outcome.Kind = a.kind(c)
 		c.note()
 	}
 	a.doubt.guard, a.doubt.version = a.cur.Numbers, a.cur.Version
@@ -304,7 +306,7 @@ func (a *attempt) judge(ctx context.Context, res *upstream.Response, body []byte
 	case res.Status == 200 || res.Status == 201:
 		a.acknowledge(ctx, res, body)
 		return nil
-	case res.Status == 404 && first.goesAsPart() && first.part.Upsert && ack.SaysMissing(res):
+	case res.Status == 404 && first.goesAsPart() && first.Part.Upsert && ack.SaysMissing(res):
 		res.Release()
 		a.conflict = first.conflict(intent.ErrDeleted.Error())
 		return doc.ErrConflict
@@ -339,11 +341,11 @@ func (a *attempt) conflicted(ctx context.Context, res *upstream.Response) error 
 		return doc.ErrConflict
 	}
 	if reason != reasonRule {
-		if first.base.Reason == session.ReasonNone {
-			first.outcome.Reason = reason
+		if first.Base.Reason == session.ReasonNone {
+			first.Outcome.Reason = reason
 		}
 	}
-	first.outcome.Kind = outcome.Guarded
+	first.Outcome.Kind = outcome.Guarded
 	a.answerAll(func(*change) *respond.Answer { return a.conflict })
 	return nil
 }
@@ -374,7 +376,7 @@ func (a *attempt) last(c *change, err error) (*respond.Answer, error) {
 		return nil, fmt.Errorf("%w; then: %w", ErrUnknownOutcome, err)
 	case err == nil:
 		return nil, errors.New("the attempt ended without an answer")
-	case a.conflict != nil && (errors.Is(err, doc.ErrConflict) || errors.Is(err, ErrTimeout)):
+	case a.conflict != nil && (errors.Is(err, doc.ErrConflict) || errors.Is(err, intake.ErrTimeout)):
 		return a.conflict.Clone(), nil
 	}
 	return nil, err

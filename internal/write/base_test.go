@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"optimist/internal/base"
 	"optimist/internal/catalog"
+	"optimist/internal/etag"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -170,7 +172,7 @@ func TestIfMatchGuardsAnUpdate(t *testing.T) {
 	has(t, me.send("POST", "/shop/_update/1", `{"doc":{"b":1}}`, ifMatch(`"0-1"`)), 409, "guarded;attempts=1;base=if_match")
 	has(t, me.send("POST", "/shop/_update/1", `{"doc":{"b":1}}`, ifMatch(`"1-1"`)), 200, "guarded;attempts=1;base=if_match")
 	same(t, w.stored("1"), `{"a":2,"b":1}`)
-	if r := me.send("POST", "/shop/_update/1", `{"doc":{"b":2}}`, ifMatch(`nonsense`)); !errors.Is(r.err, ErrBadMatch) {
+	if r := me.send("POST", "/shop/_update/1", `{"doc":{"b":2}}`, ifMatch(`nonsense`)); !errors.Is(r.err, etag.ErrBad) {
 		t.Errorf("got %v", r)
 	}
 }
@@ -346,7 +348,7 @@ func TestAWriteThatWasGivenUpIsNotCountedFromALaterOne(t *testing.T) {
 			w.s.IndicesChanged([16]byte{}) // so that what the index is has to be asked
 			w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
 				if r.Method == "GET" && !strings.Contains(string(r.Target), "_doc") {
-					<-time.After(2 * leastWait)
+					<-time.After(2 * base.LeastWait)
 				}
 				return nil, nil
 			}

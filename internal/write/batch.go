@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"optimist/internal/doc"
+	"optimist/internal/intake"
 	"optimist/internal/mark"
 	"optimist/internal/outbound"
 	"optimist/internal/respond"
@@ -38,7 +39,7 @@ type source uint8
 
 const (
 	unread source = iota // nothing is known yet
-	base                 // it is the base of a change
+	based                // it is the base of a change
 	guess                // it is what the lane's last write left
 	read                 // it was read from the engine after the last write of ours
 )
@@ -57,7 +58,7 @@ func share(first, m *change) bool {
 func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
 	stay := wire.WithoutPeer(context.WithoutCancel(ctx))
 	if end, ok := ctx.Deadline(); ok {
-		return context.WithDeadlineCause(stay, end, ErrTimeout)
+		return context.WithDeadlineCause(stay, end, intake.ErrTimeout)
 	}
 	return stay, func() {}
 }

@@ -45,9 +45,9 @@ func (s single) carry(ctx context.Context, l *load) (*upstream.Response, error) 
 	case l.remove:
 		body = l.req.Body
 	case l.goesAsPart() && create:
-		body, create = l.change.part.UpdateBody(l.req.Op, l.req.Body, nil, body), false
+		body, create = l.change.Part.UpdateBody(l.req.Op, l.req.Body, nil, body), false
 	case l.goesAsPart():
-		body = l.change.part.UpdateBody(l.req.Op, l.req.Body, l.part, nil)
+		body = l.change.Part.UpdateBody(l.req.Op, l.req.Body, l.part, nil)
 	}
 	return l.on(s).write(ctx, l.change, l.out.Guarded(body, l.guard, create))
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"optimist/internal/base"
 	"optimist/internal/stamp"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
@@ -71,7 +72,7 @@ func TestAGuessIsRefusedWhereTheRuleSaysSo(t *testing.T) {
 			w.put("1", `{"a":1,"b":1}`)
 			me.read("1")
 			r := me.save("1", `{"a":1,"b":1,"c":1}`)
-			if r.outcome != want || errors.Is(r.err, ErrAmbiguous) != (policy == "fail") {
+			if r.outcome != want || errors.Is(r.err, base.ErrAmbiguous) != (policy == "fail") {
 				t.Errorf("got %v, want %s", r, want)
 			}
 			if policy != "fail" {
@@ -106,7 +107,7 @@ func TestALostBaseFollowsTheRule(t *testing.T) {
 			me = w.client("me")
 			lose(w, me)
 			r := me.save("1", `{"a":2}`)
-			if !errors.Is(r.err, ErrBaseLost) || r.outcome != "refused;attempts=0;base=lost;reason="+reason || w.engine.writes() != 0 {
+			if !errors.Is(r.err, base.ErrLost) || r.outcome != "refused;attempts=0;base=lost;reason="+reason || w.engine.writes() != 0 {
 				t.Errorf("got %v, sent %q", r, w.engine.sent)
 			}
 			me.read("1") // as the refusal says
@@ -130,7 +131,7 @@ func TestShortlyAfterTheStartWhoCarriesItsBaseHasIt(t *testing.T) {
 	same(t, w.stored("1"), `{"n":21}`)
 	has(t, me.send("PUT", "/shop/_doc/2", `{}`, ifMatch(`"9-1"`)), 409, "guarded;attempts=1;base=if_match")
 	w.put("3", `{"n":0}`)
-	if r := me.carry("PUT", "/shop/_doc/3", `{"n":1}`, stamp.Stamp{}); !errors.Is(r.err, ErrBaseLost) {
+	if r := me.carry("PUT", "/shop/_doc/3", `{"n":1}`, stamp.Stamp{}); !errors.Is(r.err, base.ErrLost) {
 		t.Errorf("got %v", r)
 	}
 	// Where there is no document, nothing can be overwritten.
@@ -212,7 +213,7 @@ func TestAnEchoOfOthersCountsOnceAndIsSaid(t *testing.T) {
 		case c.named:
 			has(t, r, 200, "merged;attempts=2;base=session")
 		case c.policy == "fail":
-			if !errors.Is(r.err, ErrAmbiguous) || r.outcome != "guarded;attempts=1;base=session;ambiguous" {
+			if !errors.Is(r.err, base.ErrAmbiguous) || r.outcome != "guarded;attempts=1;base=session;ambiguous" {
 				t.Errorf("%v", r)
 			}
 		default:

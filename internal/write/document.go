@@ -5,7 +5,9 @@ import (
 	"errors"
 
 	"optimist/internal/api"
+	"optimist/internal/base"
 	"optimist/internal/doc"
+	"optimist/internal/gate"
 	"optimist/internal/intent"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
@@ -17,13 +19,13 @@ import (
 
 // put writes a document, or deletes it, under its base's guard.
 func (s *Service) put(ctx context.Context, c *change) error {
-	if err := s.locate(ctx, c); err != nil {
+	if err := s.bases.Locate(ctx, &c.Search); err != nil {
 		return err
 	}
 	switch {
-	case c.index.DataStream != "" && c.req.Rule.AnyIndex:
+	case c.Index.DataStream != "" && c.req.Rule.AnyIndex:
 		return s.pass(ctx, c, outcome.ReasonDataStream)
-	case !s.catalog.Guardable(c.req.asker(), c.index):
+	case !s.catalog.Guardable(c.req.asker(), c.Index):
 		return s.pass(ctx, c, outcome.ReasonSeqNo)
 	}
 	passed, err := s.chooseWay(ctx, c)
@@ -31,21 +33,21 @@ func (s *Service) put(ctx context.Context, c *change) error {
 		return err
 	}
 	// A client that saw nothing there and deletes it: the engine says not_found, or deletes what came since.
-	absent := c.req.Op.Kind == api.Delete && c.base.Kind == session.KindAbsent
-	if absent && (s.enforces(c) || c.req.Journal != nil) {
+	absent := c.req.Op.Kind == api.Delete && c.Base.Kind == session.KindAbsent
+	if absent && (s.gate.Enforces(c.Rule) || c.req.Journal != nil) {
 		if absent, err = s.deleteAbsent(ctx, c); absent || err != nil {
 			return err
 		}
 	}
 	if passed || absent {
-		return s.pass(ctx, c, c.outcome.Reason)
+		return s.pass(ctx, c, c.Outcome.Reason)
 	}
 	if c.field() != "" {
 		c.unmark()
 	}
 	c.stales = true
 	if c.req.Op.Kind == api.Delete {
-		c.intent = &intent.Delete{Base: c.base.Numbers, Stale: !c.req.Rule.FailStaleDelete}
+		c.intent = &intent.Delete{Base: c.Base.Numbers, Stale: !c.req.Rule.FailStaleDelete}
 	} else {
 		c.intent, c.shares = s.documentIntent(c), c.mayShare()
 	}
@@ -67,11 +69,19 @@ func (s *Service) chooseWay(ctx context.Context, c *change) (passed bool, err er
 	return passed, err
 }
 
+// chooseBase finds the base. pass says that the write goes as it is.
+func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err error) {
+	if pass, err = s.bases.Choose(ctx, &c.Search); c.Void != nil {
+		c.out.Query = uri.Without(nil, c.out.Query, c.Void...)
+	}
+	return pass, err
+}
+
 // documentIntent is what a client wants that sends a whole document.
 func (s *Service) documentIntent(c *change) intent.Intent {
 	c.document = intent.Document{
-		Base: intent.Base{Numbers: c.base.Numbers, View: c.base.View, Absent: c.base.Kind == session.KindAbsent, Stored: c.viewIsStored()},
-		Sent: c.sent, Guard: c.guard, Recreate: c.req.Rule.RecreateMissing,
+		Base: intent.Base{Numbers: c.Base.Numbers, View: c.Base.View, Absent: c.Base.Kind == session.KindAbsent, Stored: c.ViewIsStored()},
+		Sent: c.Sent, Guard: c.guard, Recreate: c.req.Rule.RecreateMissing,
 		Merger: c.merger(s.observer),
 	}
 	return s.underRule(c, &c.document)
@@ -80,32 +90,41 @@ func (s *Service) documentIntent(c *change) intent.Intent {
 // merger merges as the rule says, and with care where the base is a guess.
 func (c *change) merger(o observer) intent.Merger {
 	m := c.req.Rule.Merger
-	if c.base.Guessed {
+	if c.Base.Guessed {
 		m = m.Guessing()
 	}
-	if c.base.Guessed && c.base.Kind == session.KindAbsent && c.part == nil { // a part names what it changes
-		m = m.AfterCreation(c.base.Created)
+	if c.Base.Guessed && c.Base.Kind == session.KindAbsent && c.Part == nil { // a part names what it changes
+		m = m.AfterCreation(c.Base.Created)
 	}
 	return o.Merger(c.within(m))
 }
 
 // mayShare reports whether the change may share a write with others, as far as is known without asking.
 func (c *change) mayShare() bool {
-	if c.req.Rule.FailConflict || c.readsPath() || !c.Plain || c.outcome.Base == outcome.BaseExplicit || !c.baseKnown() || c.base.Doubtful {
+	if c.Rule.FailConflict || gate.ReadsPath(c.Rule) || !c.Plain || c.Outcome.Base == outcome.BaseExplicit ||
+		!c.BaseKnown() || c.Base.Doubtful {
 		return false
 	}
-	return c.whyUnmergeable() == "" && c.index.KnownWhole
+	return c.WhyUnmergeable() == "" && c.Index.KnownWhole
 }
 
-// create sends a write that the engine itself refuses when the document exists: it needs no guard, and its conflict is its
+// create makes a document, where there is none.
+func (s *Service) create(ctx context.Context, c *change) error {
+	if c.req.Journal != nil {
+		return s.createJournalled(ctx, c)
+	}
+	return s.createByEngine(ctx, c)
+}
+
+// createByEngine sends a write that the engine itself refuses when the document exists: it needs no guard, and its conflict is its
 // answer. A session that saw no document there knows one afterwards; so does one that named itself, whatever it had seen: it may
 // write its next change from memory.
-func (s *Service) create(ctx context.Context, c *change) error {
+func (s *Service) createByEngine(ctx context.Context, c *change) error {
 	var held session.Base
 	if c.req.Stamp.Known() { // of a document that was deleted since
-		err := s.locate(ctx, c)
+		err := s.bases.Locate(ctx, &c.Search)
 		if err == nil {
-			held, err = s.holdStamped(ctx, c)
+			held, err = s.bases.HoldStamped(ctx, &c.Search)
 		}
 		if err != nil {
 			return err
@@ -113,43 +132,43 @@ func (s *Service) create(ctx context.Context, c *change) error {
 	}
 	defer func() { held.Release() }() // nothing once it is joined
 	if c.req.Rule.Session && !c.req.Anonymous {
-		if err := s.locate(ctx, c); err != nil {
+		if err := s.bases.Locate(ctx, &c.Search); err != nil {
 			return err
 		}
-		if c.index.DataStream != "" && c.req.Rule.AnyIndex {
+		if c.Index.DataStream != "" && c.req.Rule.AnyIndex {
 			return s.pass(ctx, c, outcome.ReasonDataStream)
 		}
-		if err := s.takeSeen(ctx, c); err != nil {
+		if err := s.bases.TakeSeen(ctx, &c.Search); err != nil {
 			return err
 		}
-		c.outcome.Base = outcome.BaseNone
+		c.Outcome.Base = outcome.BaseNone
 		switch {
-		case c.base.Kind == session.KindAbsent:
-			c.outcome.Base = outcome.BaseAbsent
+		case c.Base.Kind == session.KindAbsent:
+			c.Outcome.Base = outcome.BaseAbsent
 		case !c.req.Session.IsNamed():
-			c.base.Release()
-			c.base = session.Base{}
+			c.Base.Release()
+			c.Base = session.Base{}
 		}
 	}
-	c.base.Join(held)
+	c.Base.Join(held)
 	held = session.Base{}
 	return s.pass(ctx, c, "")
 }
 
 // deleteNothing answers a delete that asks for no document: there is nothing that it could delete, so that a look is enough.
 func (s *Service) deleteNothing(ctx context.Context, c *change) error {
-	if err := s.locate(ctx, c); err != nil {
+	if err := s.bases.Locate(ctx, &c.Search); err != nil {
 		return err
 	}
-	if c.index.DataStream != "" && c.req.Rule.AnyIndex {
+	if c.Index.DataStream != "" && c.req.Rule.AnyIndex {
 		return s.pass(ctx, c, outcome.ReasonDataStream)
 	}
-	c.outcome.Kind = outcome.Guarded
+	c.Outcome.Kind = outcome.Guarded
 	s.events.Fetch.Call(c.req.Rule.Name)
-	rev, err := s.current(ctx, c)
+	rev, err := s.bases.Current(ctx, &c.Search)
 	switch {
-	case (err == nil || errors.Is(err, doc.ErrMissing)) && s.enforces(c) && s.barAlone(ctx, c, rev.Source, nil):
-	case errors.Is(err, errNoIndex):
+	case (err == nil || errors.Is(err, doc.ErrMissing)) && s.gate.Enforces(c.Rule) && s.barAlone(ctx, c, rev.Source, nil):
+	case errors.Is(err, base.ErrNoIndex):
 		c.answer = respond.NoSuchIndex(c.Name, "")
 	case errors.Is(err, doc.ErrMissing):
 		// as the engine says of what it never had
@@ -173,23 +192,23 @@ func (s *Service) settleTransform(ctx context.Context, c *change, passed bool) (
 	switch {
 	case !c.JSON:
 		reason = outcome.ReasonFormat
-	case !t.ReadsCurrent() || c.base.Kind == session.KindAbsent:
+	case !t.ReadsCurrent() || c.Base.Kind == session.KindAbsent:
 		return passed, nil
-	case c.index.Unknown != "":
-		reason = c.index.Unknown
-	case c.index.Partial:
+	case c.Index.Unknown != "":
+		reason = c.Index.Unknown
+	case c.Index.Partial:
 		reason = outcome.ReasonSource
-	case c.index.UUID != "":
-		if whole, err := s.seesWhole(ctx, c); err != nil {
+	case c.Index.UUID != "":
+		if whole, err := s.bases.SeesWhole(ctx, &c.Search); err != nil {
 			return false, cantAsk(err)
 		} else if !whole {
 			reason = outcome.ReasonFiltered
 		}
 	}
 	if reason != "" {
-		c.untransformed, c.outcome.Untransformed = true, true
-		if c.outcome.Reason == "" {
-			c.outcome.Reason = reason
+		c.untransformed, c.Outcome.Untransformed = true, true
+		if c.Outcome.Reason == "" {
+			c.Outcome.Reason = reason
 		}
 		return passed, nil
 	}
@@ -212,7 +231,7 @@ func (s *Service) readBeforePass(ctx context.Context, c *change) (pass bool, err
 		c.out.Query = uri.Without(nil, c.out.Query, "if_seq_no", "if_primary_term")
 		return false, nil
 	}
-	return false, s.fetchBase(ctx, c)
+	return false, s.bases.FetchBase(ctx, &c.Search)
 }
 
 // underRule is an intent with the rule's transform applied to what it makes.

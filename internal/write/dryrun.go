@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"optimist/internal/api"
+	"optimist/internal/base"
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
@@ -26,13 +27,12 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 	eyes := &onlooker{Engine: s.engine}
 	stage := *s
 	stage.engine, stage.sessions, stage.observer, stage.primaries = eyes, s.sessions.Glance(), a, undoubted{}
+	stage.bases = &base.Finder{Engine: eyes, Catalog: s.catalog, Sessions: stage.sessions}
+	stage.gate = s.gate.Glance(stage.bases)
 	c := &r.change
 	play := &explain.Rehearsal{Account: a, Passed: r.Reason,
-		Look:  func(ctx context.Context) (doc.Revision, error) { return stage.current(ctx, c) },
+		Look:  func(ctx context.Context) (doc.Revision, error) { return stage.bases.Current(ctx, &c.Search) },
 		Named: func() respond.Document { return stage.named(c) }}
-	if stage.locks != nil {
-		stage.locks = onlooking{s.locks}
-	}
 	stage.letters = nil // what would be refused is told; nothing is kept
 	stage.direct, stage.events = single{play}, Events{}
 	stage.carrier, stage.questions = stage.direct, single{explain.Silence{}}
@@ -55,7 +55,7 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 		answer.Status, answer.Body = 0, nil
 		a.Notes = append(a.Notes, play.Undecided)
 	}
-	a.Outcome = explain.OutcomeOf(&c.outcome)
+	a.Outcome = explain.OutcomeOf(&c.Outcome)
 	if answer != nil {
 		a.SetAnswer(answer.Status, answer.Body)
 	}
@@ -71,17 +71,17 @@ func (c *change) fillAccount(a *explain.Account) {
 	a.Operation, a.Index, a.ID, a.Routing = c.req.Op.Kind.String(), c.Doc.Index, c.Doc.ID, c.Doc.Routing
 	a.Mode = rule.Guard.String()
 	ru := c.req.Rule
-	a.Rule = &explain.Rule{Name: ru.Name, Place: ru.N + 1, Index: ru.Pattern(c.Name, c.index.Name, c.index.DataStream)}
-	b := &c.base
+	a.Rule = &explain.Rule{Name: ru.Name, Place: ru.N + 1, Index: ru.Pattern(c.Name, c.Index.Name, c.Index.DataStream)}
+	b := &c.Base
 	a.Base = explain.NewRevision(b.Numbers, b.Version, b.View)
-	a.Base.Kind, a.Base.Ambiguous = c.outcome.Base.String(), c.outcome.Ambiguous
-	from, to := b.View, c.sent
+	a.Base.Kind, a.Base.Ambiguous = c.Outcome.Base.String(), c.Outcome.Ambiguous
+	from, to := b.View, c.Sent
 	switch {
 	case c.patch != nil:
 		from, to = c.draft.From, c.draft.Edited
-	case !c.JSON || c.req.Op.Kind == api.Update && c.part == nil || !c.baseKnown():
+	case !c.JSON || c.req.Op.Kind == api.Update && c.Part == nil || !c.BaseKnown():
 		return
-	case c.part != nil:
+	case c.Part != nil:
 		to = c.made
 	}
 	if to == nil {
@@ -97,15 +97,6 @@ type undoubted struct{}
 
 func (undoubted) SamePrimary(context.Context, catalog.Asker, *catalog.Conflict, int64) bool {
 	return true
-}
-
-// onlooking asks locks without doing anything about them.
-type onlooking struct{ Locks }
-
-// Admit implements Locks.
-func (o onlooking) Admit(ctx context.Context, p *Protected) *LockRefusal {
-	p.Dry = true
-	return o.Locks.Admit(ctx, p)
 }
 
 // onlooker remembers the revision that was last fetched.

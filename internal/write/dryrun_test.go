@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/api"
+	"optimist/internal/base"
 	"optimist/internal/explain"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
@@ -234,7 +235,7 @@ func TestADryRunIsRefusedAsTheWriteWouldBe(t *testing.T) {
 	w := newWorld(t, "rules:\n- {name: shop, match: {index: [shop]}, base: {unknown: reject}}\n")
 	w.put("1", `{"a":1}`)
 	a, err := w.client("c").explain("PUT", "/shop/_doc/1", `{"a":2}`)
-	if !errors.Is(err, ErrPreconditionRequired) || a == nil || a.Rule.Name != "shop" || len(a.Requests) != 0 {
+	if !errors.Is(err, base.ErrPreconditionRequired) || a == nil || a.Rule.Name != "shop" || len(a.Requests) != 0 {
 		t.Fatalf("%v %+v", err, a)
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"optimist/internal/base"
+	"optimist/internal/etag"
+	"optimist/internal/intake"
 	"optimist/internal/wire"
 )
 
@@ -16,11 +19,11 @@ func noneMatch(v string) wire.Field {
 func TestIfMatchOfAnyDocumentIsAGuardByTheCurrentOne(t *testing.T) {
 	w := newWorld(t, "")
 	me := w.client("me")
-	if r := me.send("PUT", "/shop/_doc/1", `{"a":1}`, ifMatch("*")); !errors.Is(r.err, ErrNoMatch) {
+	if r := me.send("PUT", "/shop/_doc/1", `{"a":1}`, ifMatch("*")); !errors.Is(r.err, base.ErrNoMatch) {
 		t.Errorf("no index: %v", r)
 	}
 	w.put("0", `{}`)
-	if r := me.send("PUT", "/shop/_doc/1", `{"a":1}`, ifMatch("*")); !errors.Is(r.err, ErrNoMatch) || w.stored("1") != "" {
+	if r := me.send("PUT", "/shop/_doc/1", `{"a":1}`, ifMatch("*")); !errors.Is(r.err, base.ErrNoMatch) || w.stored("1") != "" {
 		t.Errorf("no document: %v", r)
 	}
 	w.put("1", `{"a":1,"b":1}`)
@@ -28,10 +31,10 @@ func TestIfMatchOfAnyDocumentIsAGuardByTheCurrentOne(t *testing.T) {
 	has(t, me.save("1", `{"a":3,"b":1}`), 200, "guarded;attempts=1;base=view")
 	has(t, me.send("POST", "/shop/_update/1", `{"doc":{"a":4}}`, ifMatch("*")), 200, "guarded;attempts=1;base=if_match")
 	has(t, me.send("DELETE", "/shop/_doc/1", "", ifMatch("*")), 200, "guarded;attempts=1;base=if_match")
-	if r := me.send("DELETE", "/shop/_doc/1", "", ifMatch("*")); !errors.Is(r.err, ErrNoMatch) {
+	if r := me.send("DELETE", "/shop/_doc/1", "", ifMatch("*")); !errors.Is(r.err, base.ErrNoMatch) {
 		t.Errorf("no document: %v", r)
 	}
-	if r := me.send("POST", "/shop/_update/1", `{"doc":{"a":4}}`, ifMatch("*")); !errors.Is(r.err, ErrNoMatch) {
+	if r := me.send("POST", "/shop/_update/1", `{"doc":{"a":4}}`, ifMatch("*")); !errors.Is(r.err, base.ErrNoMatch) {
 		t.Errorf("no document: %v", r)
 	}
 }
@@ -87,12 +90,12 @@ func TestWhatIsNoIfMatchIsRefused(t *testing.T) {
 	for _, v := range []string{``, `,`, `abc`, `"abc"`, `"0-1", abc`, `*, "0-1"`, `"0-1" "0-1"`, `"0-1-short"`} {
 		for _, method := range []string{"PUT /shop/_doc/1", "DELETE /shop/_doc/1", "POST /shop/_update/1"} {
 			m, target, _ := strings.Cut(method, " ")
-			if r := w.client("me").send(m, target, `{"doc":{}}`, ifMatch(v)); !errors.Is(r.err, ErrBadMatch) {
+			if r := w.client("me").send(m, target, `{"doc":{}}`, ifMatch(v)); !errors.Is(r.err, etag.ErrBad) {
 				t.Errorf("%s %q: %v", method, v, r)
 			}
 		}
 	}
-	if r := w.client("me").send("PUT", "/shop/_doc/1", `{}`, ifMatch(`"0-1"`), noneMatch("*")); !errors.Is(r.err, ErrContradiction) {
+	if r := w.client("me").send("PUT", "/shop/_doc/1", `{}`, ifMatch(`"0-1"`), noneMatch("*")); !errors.Is(r.err, intake.ErrContradiction) {
 		t.Errorf("what must be there and not: %v", r)
 	}
 	same(t, w.stored("1"), `{"a":1}`)

@@ -119,7 +119,7 @@ func (w *world) appendLine(line string) error {
 	if err := c.read(r, w.s); err != nil {
 		return err
 	}
-	if err := w.s.locate(w.t.Context(), c); err != nil {
+	if err := w.s.bases.Locate(w.t.Context(), &c.Search); err != nil {
 		return err
 	}
 	c.intent = appendLine{field: "log", line: line}

@@ -43,37 +43,26 @@ func (e *JournalError) Error() string {
 		". Without the lock's token the write is made, and isn't undone"
 }
 
-// journalled performs a write under a lock with undo. It is always guarded, and what can't be is refused.
-func (s *Service) journalled(ctx context.Context, c *change) error {
-	if reason := c.req.Reason; reason != "" {
-		return &JournalError{"this one can't be guarded (" + reason + ")"}
-	}
-	switch kind := c.req.Op.Kind; {
-	case kind == api.Update:
-		c.epoch = s.sessions.Epoch()
-		if c.OnlyNew {
-			return s.updateOnlyNew(ctx, c)
-		}
-		taken, err := s.updateHere(ctx, c)
-		if err == nil && !taken {
-			err = &JournalError{"this _update has a script, or something else that only the engine can carry out; send the document, or a `doc`"}
-		}
-		return err
-	case kind == api.Patch:
-		return s.patchDocument(ctx, c)
-	case kind == api.Delete && c.OnlyNew:
-		return s.deleteNothing(ctx, c)
-	case kind == api.Create || kind == api.Index && c.OnlyNew:
-		return s.createJournalled(ctx, c)
-	case kind == api.IndexAuto:
+// notJournalled is the refusal of a write that could only be passed.
+func (c *change) notJournalled(reason string) *JournalError {
+	if c.Op.Kind == api.IndexAuto && reason == "" {
 		return &JournalError{"this one names no document; give it an id"}
 	}
-	return s.put(ctx, c)
+	return &JournalError{"this one can't be guarded (" + reason + ")"}
+}
+
+// updateJournalled performs an _update, if it can be made here.
+func (s *Service) updateJournalled(ctx context.Context, c *change) error {
+	taken, err := s.updateHere(ctx, c)
+	if err == nil && !taken {
+		err = &JournalError{"this _update has a script, or something else that only the engine can carry out; send the document, or a `doc`"}
+	}
+	return err
 }
 
 // createJournalled makes a document, only where there is none.
 func (s *Service) createJournalled(ctx context.Context, c *change) error {
-	if err := s.locate(ctx, c); err != nil {
+	if err := s.bases.Locate(ctx, &c.Search); err != nil {
 		return err
 	}
 	c.stales = true
@@ -85,13 +74,13 @@ func (s *Service) createJournalled(ctx context.Context, c *change) error {
 // whyNotUndone is why a write of the change couldn't be undone, as far as its index and its form say.
 func (c *change) whyNotUndone() string {
 	switch {
-	case c.Pipeline || c.index.Pipeline:
+	case c.Pipeline || c.Index.Pipeline:
 		return "an ingest pipeline changes the document, so that nobody knows what is stored"
-	case c.index.DataStream != "":
+	case c.Index.DataStream != "":
 		return "it is of a data stream"
-	case c.index.Unknown != "":
+	case c.Index.Unknown != "":
 		return "these credentials may not ask what the index is"
-	case c.index.Partial:
+	case c.Index.Partial:
 		return "the index doesn't keep or serve _source whole"
 	case !c.JSON && c.req.Op.Kind != api.Delete:
 		return "its body isn't JSON"
@@ -117,7 +106,7 @@ func (a *attempt) enter(ctx context.Context) (err error) {
 	}
 	switch {
 	case !l.guard.Known():
-	case a.cur.Source != nil && a.cur.Numbers == l.guard && c.index.KnownWhole && c.field() == "":
+	case a.cur.Source != nil && a.cur.Numbers == l.guard && c.Index.KnownWhole && c.field() == "":
 		w.Before = a.cur.Source
 	default:
 		if w.Before, err = a.before(ctx, c, l.guard); err != nil {
@@ -130,14 +119,14 @@ func (a *attempt) enter(ctx context.Context) (err error) {
 
 // before reads the revision that the write is to replace.
 func (a *attempt) before(ctx context.Context, c *change, guard doc.Numbers) ([]byte, error) {
-	whole, err := a.s.seesWhole(ctx, c)
+	whole, err := a.s.bases.SeesWhole(ctx, &c.Search)
 	switch {
 	case err != nil:
 		return nil, cantAsk(err)
 	case !whole:
 		return nil, &JournalError{"these credentials don't show all of the document"}
 	}
-	rev, err := a.s.current(ctx, c)
+	rev, err := a.s.bases.Current(ctx, &c.Search)
 	switch {
 	case errors.Is(err, es.ErrNoSource):
 		return nil, &JournalError{"the document can't be read whole"}

@@ -9,7 +9,9 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/api"
+	"optimist/internal/base"
 	"optimist/internal/es"
+	"optimist/internal/intake"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/session"
@@ -36,7 +38,7 @@ func (s *Service) keep(ctx context.Context, c *change, err error) error {
 	if c.req.Given != nil {
 		return err
 	}
-	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrTimeout) {
+	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), intake.ErrTimeout) {
 		return err // the client has left: nobody would be told of the letter
 	}
 	reason := c.whyUnplaced(err)
@@ -47,7 +49,9 @@ func (s *Service) keep(ctx context.Context, c *change, err error) error {
 	if c.Doc.Index == "" {
 		c.Doc.Index = c.Name // the engine couldn't be asked what it stands for
 	}
-	s.findBase(ctx, c)
+	if c.attempts == 0 {
+		s.bases.TakeLate(ctx, &c.Search)
+	}
 	id, failed := s.letters.Keep(ctx, c.unplaced(reason, err))
 	if failed != nil {
 		s.log.Error("a write can't be placed, nor kept as a dead letter: its client gets the error", "rule", c.req.Rule.Name,
@@ -58,10 +62,10 @@ func (s *Service) keep(ctx context.Context, c *change, err error) error {
 		c.answer.Release()
 	}
 	c.answer = respond.Kept(s.named(c), id, reason)
-	c.outcome.Kind, c.outcome.Reason = outcome.DeadLetter, reason
+	c.Outcome.Kind, c.Outcome.Reason = outcome.DeadLetter, reason
 	// What the client goes on with has a change in it that isn't stored. Its next write from the same revision is guarded by the
 	// numbers alone: merged, it would make this change a second time.
-	c.base.Doubt()
+	c.Base.Doubt()
 	return nil
 }
 
@@ -71,7 +75,7 @@ func (c *change) whyUnplaced(err error) string {
 	if err != nil {
 		return whyNotWritten(err)
 	}
-	if c.answer == nil || c.barred || c.maybeApplied || c.outcome.Kind == outcome.Unknown {
+	if c.answer == nil || c.barred || c.maybeApplied || c.Outcome.Kind == outcome.Unknown {
 		return ""
 	}
 	switch c.answer.Status {
@@ -113,7 +117,7 @@ func whyNotWritten(err error) string {
 	switch {
 	case errors.Is(err, ErrUnknownOutcome), errors.Is(err, es.ErrForbidden), errors.Is(err, context.Canceled):
 		return ""
-	case errors.Is(err, ErrTimeout):
+	case errors.Is(err, intake.ErrTimeout):
 		return unplacedTimeout
 	case errors.As(err, &failed) && failed.Class == upstream.Cancelled:
 		return ""
@@ -123,24 +127,6 @@ func whyNotWritten(err error) string {
 		return unplacedConflict
 	}
 	return ""
-}
-
-// findBase takes what the session has seen as the base of a write for which that wasn't reached: the engine couldn't be asked which
-// index its name stands for. Mostly it is the index's own.
-func (s *Service) findBase(ctx context.Context, c *change) {
-	whole := c.req.Op.Kind == api.Index || c.req.Op.Kind == api.Delete
-	if !whole || c.attempts > 0 || c.base.Kind != session.KindNone || !c.req.Rule.Session || c.req.Anonymous || c.OnlyNew {
-		return
-	}
-	if _, own := api.OwnGuard(c.req.Op.Query); own {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, leastPatience)
-	defer cancel()
-	if base, err := s.sessions.Take(ctx, c.req.Session, c.Doc.Ref, c.sent); err == nil {
-		c.base = base
-		c.outcome.Base, c.outcome.Ambiguous = baseKind(base.Kind), base.Ambiguous
-	}
 }
 
 // unplaced is the write for a letter.
@@ -156,25 +142,14 @@ func (c *change) unplaced(reason string, err error) *Unplaced {
 		u.Status, u.Detail = c.answer.Status, gjson.GetBytes(c.answer.Body, "error.reason").Str
 	}
 	u.Detail = strings.ToValidUTF8(u.Detail[:min(len(u.Detail), maxDetail)], "")
-	switch b := &c.base; b.Kind {
+	switch b := &c.Base; b.Kind {
 	case session.KindNone, session.KindLost:
 	default:
 		if !b.Doubtful {
-			u.Base = Given{Kind: b.Kind, Numbers: b.Numbers, Version: b.Version, View: b.View, Stored: b.Stored}
+			u.Base = base.Given{Kind: b.Kind, Numbers: b.Numbers, Version: b.Version, View: b.View, Stored: b.Stored}
 		} else {
-			u.Base = Given{Kind: session.KindGiven, Numbers: b.Numbers, Version: b.Version}
+			u.Base = base.Given{Kind: session.KindGiven, Numbers: b.Numbers, Version: b.Version}
 		}
 	}
 	return u
-}
-
-// takeGiven makes what is known from before the change's base.
-func (c *change) takeGiven() {
-	g := c.req.Given
-	c.out.Query = uri.Without(nil, c.out.Query, api.GuardParams...)
-	c.base = session.Base{Kind: g.Kind, Numbers: g.Numbers, Version: g.Version, View: g.View, Stored: g.Stored}
-	c.outcome.Base = baseKind(g.Kind)
-	if g.Kind == session.KindGiven {
-		c.outcome.Base = outcome.BaseIfMatch
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"optimist/internal/api"
+	"optimist/internal/base"
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/session"
@@ -197,15 +198,15 @@ func TestAWriteThatIsMadeAgainCountsFromWhatItsClientHadSeen(t *testing.T) {
 		t.Fatal(body)
 	}
 	w.put("1", `{"n":7,"by":"y"}`)
-	again := func(base Given) result {
+	again := func(from base.Given) result {
 		c := w.client("letter")
 		c.anonymous = true
-		return c.doRequest(t.Context(), &Request{Given: &base}, "PUT", "/shop/_doc/1", []byte(`{"n":9,"by":"x"}`))
+		return c.doRequest(t.Context(), &Request{Given: &from}, "PUT", "/shop/_doc/1", []byte(`{"n":9,"by":"x"}`))
 	}
-	read := Given{Kind: session.KindRead, Numbers: rev.Numbers, View: rev.Source, Stored: rev.Source}
+	read := base.Given{Kind: session.KindRead, Numbers: rev.Numbers, View: rev.Source, Stored: rev.Source}
 	has(t, again(read), 200, "merged;attempts=2;base=session")
 	same(t, w.stored("1"), `{"n":6,"by":"y"}`)
-	numbers := Given{Kind: session.KindGiven, Numbers: doc.Numbers{SeqNo: 0, PrimaryTerm: 1}}
+	numbers := base.Given{Kind: session.KindGiven, Numbers: doc.Numbers{SeqNo: 0, PrimaryTerm: 1}}
 	has(t, again(numbers), 409, "guarded;attempts=1")
 	if len(shelf.kept) > 0 {
 		t.Errorf("a write that is made again was kept again: %+v", shelf.kept)

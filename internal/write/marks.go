@@ -35,7 +35,7 @@ func (c *change) dropMarks() {
 	}
 	for _, name := range [...]string{"doc", "upsert"} {
 		if rest, t, ok := stamp.TakeIn(c.req.Body, name, c.field()); ok && t.Value != nil {
-			c.req.Body, c.sent = rest, rest
+			c.req.Body, c.Sent = rest, rest
 		}
 	}
 }
@@ -55,7 +55,7 @@ func (c *change) unmark() {
 	if c.field() == "" {
 		return
 	}
-	b := &c.base
+	b := &c.Base
 	if b.Stored != nil {
 		var t mark.Trail
 		if b.Stored, t = mark.Take(b.Stored, c.field()); t != nil {
@@ -65,8 +65,8 @@ func (c *change) unmark() {
 	if b.View != nil {
 		b.View, _ = mark.Take(b.View, c.field())
 	}
-	if c.part == nil && c.sent != nil {
-		c.sent, _ = mark.Take(c.sent, c.field())
+	if c.Part == nil && c.Sent != nil {
+		c.Sent, _ = mark.Take(c.Sent, c.field())
 	}
 }
 
@@ -81,28 +81,14 @@ func (c *change) withMarks(document []byte) []byte {
 	return document
 }
 
-// asIfRead is what the client would have sent if it had read base: the marks that are there, it would have sent back. So they say nothing
-// of what it has read.
-func (c *change) asIfRead(base []byte) ([]byte, error) {
-	if base == nil {
-		return c.sent, nil
-	}
-	_, t := mark.Take(base, c.field())
-	if out, ok := mark.Put(c.sent, c.field(), t); ok && t != nil {
-		return out, nil
-	}
-	out, _ := mark.Take(c.sent, c.field())
-	return out, nil
-}
-
 // newMark is the mark of a write in the place of a revision; without numbers, of one that makes a document.
 func (c *change) newMark(over doc.Numbers) mark.Mark {
 	m := mark.Mark{ID: c.req.WriteID, Over: over, New: !over.Known()}
 	if m.ID == 0 {
 		m.ID = mark.NewID()
 	}
-	if c.index.UUID != "" {
-		m.Document = stamp.DocumentOf(c.index.UUID, cmp.Or(c.Doc.Routing, c.index.Routing), c.Doc.ID)
+	if c.Index.UUID != "" {
+		m.Document = stamp.DocumentOf(c.Index.UUID, cmp.Or(c.Doc.Routing, c.Index.Routing), c.Doc.ID)
 	}
 	return m
 }
@@ -188,14 +174,14 @@ func (a *attempt) applied(ctx context.Context, c *change, at int) {
 	case c.patch != nil:
 		c.patch.Show(c.answer, inAnswer, rev.Source)
 		a.s.sawPatched(c, rev)
-	case c.part != nil:
-		c.part.Show(c.answer, inAnswer, rev.Source)
+	case c.Part != nil:
+		c.Part.Show(c.answer, inAnswer, rev.Source)
 		rev.Source = nil
 		c.settle(end{stored: rev, created: m.New, current: m.Over})
 	case !last && m.New:
 		c.settle(end{created: true}) // no numbers are known of what its client has seen
 	default:
-		same := last && bytes.Equal(bytes.TrimSpace(a.cur.Source), bytes.TrimSpace(c.sent))
+		same := last && bytes.Equal(bytes.TrimSpace(a.cur.Source), bytes.TrimSpace(c.Sent))
 		c.settle(end{stored: rev, created: m.New, current: m.Over, same: same})
 	}
 	c.answer = c.filtered(c.answer)
@@ -212,7 +198,7 @@ func (c *change) markPassed(body []byte) []byte {
 	n := c.guardGiven()
 	m, t := c.newMark(n), mark.Trail(nil)
 	m.New = kind == api.Create || c.OnlyNew
-	if n.Known() && n == c.base.Numbers {
+	if n.Known() && n == c.Base.Numbers {
 		t = c.trail
 	}
 	t = t.With(m)
@@ -235,7 +221,7 @@ func (s *Service) findPassed(ctx context.Context, c *change, lost error) error {
 	a := &attempt{s: s, open: []*change{c}}
 	err := retry.Do(ctx, c.policy(), func(ctx context.Context, _ int) error {
 		s.events.Fetch.Call(c.req.Rule.Name)
-		rev, err := s.current(ctx, c)
+		rev, err := s.bases.Current(ctx, &c.Search)
 		if err != nil && mayAskAgain(err) {
 			return doc.ErrConflict
 		}
@@ -268,10 +254,10 @@ func (s *Service) Find(ctx context.Context, r *Request) (*respond.Answer, error)
 	default:
 		return nil, nil
 	}
-	if err := s.locate(ctx, c); err != nil {
+	if err := s.bases.Locate(ctx, &c.Search); err != nil {
 		return nil, err
 	}
-	rev, err := s.current(ctx, c)
+	rev, err := s.bases.Current(ctx, &c.Search)
 	if errors.Is(err, doc.ErrMissing) {
 		return nil, nil
 	} else if err != nil {
@@ -284,7 +270,7 @@ func (s *Service) Find(ctx context.Context, r *Request) (*respond.Answer, error)
 		return nil, nil
 	}
 	c.unmark()
-	c.outcome.Kind, c.outcome.Reason = outcome.Guarded, outcome.ReasonFound
+	c.Outcome.Kind, c.Outcome.Reason = outcome.Guarded, outcome.ReasonFound
 	a.applied(ctx, c, at)
 	s.events.Marked.Call(r.Rule.Name, true)
 	return s.finish(c, nil)

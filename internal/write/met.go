@@ -10,7 +10,7 @@ import (
 
 // met reports whether the change, which has ended, met changes that its client hadn't seen.
 func (c *change) met() bool {
-	return c.attempts > 1 || c.outcome.Kind == outcome.Merged || c.outcome.Kind == outcome.Combined ||
+	return c.attempts > 1 || c.Outcome.Kind == outcome.Merged || c.Outcome.Kind == outcome.Combined ||
 		c.answer != nil && c.answer.Status == http.StatusConflict
 }
 
@@ -19,14 +19,14 @@ func (s *Service) tellMet(c *change) {
 	if s.events.Met == nil || !c.met() {
 		return
 	}
-	met := learn.Conflict{Ref: c.Doc.Ref, Name: c.Name, Client: c.req.Client, Merger: c.req.Rule.Merger, Outcome: c.outcome.Kind.String()}
+	met := learn.Conflict{Ref: c.Doc.Ref, Name: c.Name, Client: c.req.Client, Merger: c.req.Rule.Merger, Outcome: c.Outcome.Kind.String()}
 	switch {
 	case c.answer == nil:
 		met.Outcome = "failed"
 	case c.answer.Status == http.StatusConflict:
 		met.Outcome = "refused"
 	case c.answer.Status < 300 && c.patch == nil && c.draft.From != nil: // merged
-		met.Base, met.Sent, met.Current = c.base.View, c.sent, c.draft.From
+		met.Base, met.Sent, met.Current = c.Base.View, c.Sent, c.draft.From
 		if p, ok := c.intent.(*intent.Partial); ok {
 			met.Sent = p.Made
 		}

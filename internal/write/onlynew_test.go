@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/intake"
 	"optimist/internal/patch"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
@@ -127,7 +128,7 @@ func TestIfNoneMatchIsRefusedWhereItCantBeKept(t *testing.T) {
 	me := w.client("me")
 	for _, a := range asks {
 		for _, f := range []wire.Field{ifMatch(`"0-1"`), ifMatch("*")} {
-			if r := a.send(me, "", noneMatch("*"), f); !errors.Is(r.err, ErrContradiction) {
+			if r := a.send(me, "", noneMatch("*"), f); !errors.Is(r.err, intake.ErrContradiction) {
 				t.Errorf("%s: what must be there and not: %v", a.name, r)
 			}
 		}
@@ -136,7 +137,7 @@ func TestIfNoneMatchIsRefusedWhereItCantBeKept(t *testing.T) {
 			sep = "&"
 		}
 		for _, guard := range []string{"if_seq_no=0&if_primary_term=1", "version=3&version_type=external"} {
-			if r := a.send(me, sep+guard, noneMatch("*")); !errors.Is(r.err, ErrContradiction) {
+			if r := a.send(me, sep+guard, noneMatch("*")); !errors.Is(r.err, intake.ErrContradiction) {
 				t.Errorf("%s: a guard of what is not to be there: %v", a.name, r)
 			}
 		}

@@ -22,19 +22,19 @@ func (s *Service) updateSeen(ctx context.Context, c *change) (taken bool, err er
 	if c.req.Rule.EngineUpdates {
 		return false, nil
 	}
-	p, refusal, ok := patch.ReadUpdate(c.req.Op, c.req.Fields, c.req.Body, false, c.taken)
+	p, refusal, ok := patch.ReadUpdate(c.req.Op, c.req.Fields, c.req.Body, false, c.Room)
 	if !ok || refusal != nil {
 		return false, nil
 	}
-	if err := s.locate(ctx, c); err != nil || c.index.DataStream != "" || !s.catalog.Guardable(c.req.asker(), c.index) {
+	if err := s.bases.Locate(ctx, &c.Search); err != nil || c.Index.DataStream != "" || !s.catalog.Guardable(c.req.asker(), c.Index) {
 		return false, err
 	}
-	c.part, c.sent = p, p.Incoming
+	c.Part, c.Sent = p, p.Incoming
 	passed, err := s.chooseBase(ctx, c)
 	if err != nil {
 		return true, err
 	}
-	if c.isForEngine() {
+	if c.IsForEngine() {
 		c.leaveToEngine()
 		return false, nil
 	}
@@ -43,14 +43,14 @@ func (s *Service) updateSeen(ctx context.Context, c *change) (taken bool, err er
 		if taken, err = s.updateHere(ctx, c); taken || err != nil {
 			return true, err
 		}
-		c.outcome.Untransformed = c.req.Rule.Transform != nil
+		c.Outcome.Untransformed = c.req.Rule.Transform != nil
 	}
 	retries := c.retriesItself()
 	if retries && c.req.Rule.HasStrategies {
 		s.events.StrategiesUnused.Call(c.req.Rule.Name)
 	}
 	if passed || retries {
-		return true, s.pass(ctx, c, c.outcome.Reason)
+		return true, s.pass(ctx, c, c.Outcome.Reason)
 	}
 	c.out.Query = uri.Without(nil, c.out.Query, "retry_on_conflict", "doc_as_upsert")
 	c.stales, c.intent = true, c.partialIntent(s.observer)
@@ -63,17 +63,17 @@ func (s *Service) updateSeen(ctx context.Context, c *change) (taken bool, err er
 
 // leaveToEngine makes the change one that the engine merges by itself.
 func (c *change) leaveToEngine() {
-	c.base.Release()
-	c.outcome.Ambiguous = false
-	if c.outcome.Base != outcome.BaseLost {
-		c.outcome.Base = outcome.BaseNone
+	c.Base.Release()
+	c.Outcome.Ambiguous = false
+	if c.Outcome.Base != outcome.BaseLost {
+		c.Outcome.Base = outcome.BaseNone
 	}
-	c.base, c.part, c.made, c.sent, c.out.Query = session.Base{}, nil, nil, c.req.Body, c.req.Op.Query
+	c.Base, c.Part, c.made, c.Sent, c.out.Query = session.Base{}, nil, nil, c.req.Body, c.req.Op.Query
 }
 
 // retriesItself reports whether the client asks the engine to merge again after conflicts, and doesn't name a base.
 func (c *change) retriesItself() bool {
-	switch c.outcome.Base {
+	switch c.Outcome.Base {
 	case outcome.BaseRead, outcome.BaseView, outcome.BaseAbsent:
 		_, given := uri.Param(c.req.Op.Query, "retry_on_conflict")
 		return given
@@ -84,39 +84,39 @@ func (c *change) retriesItself() bool {
 // seePart finds out what the part makes of what the client has seen. A document that nothing can be made of is known by its numbers alone.
 func (c *change) seePart() {
 	c.unmark()
-	if !c.baseKnown() {
+	if !c.BaseKnown() {
 		return
 	}
 	var err error
-	if c.made, err = c.part.Makes(c.base.View); err != nil {
-		c.made, c.base.View = nil, nil
+	if c.made, err = c.Part.Makes(c.Base.View); err != nil {
+		c.made, c.Base.View = nil, nil
 	}
 }
 
 // partialIntent is what a client wants that sends a part.
 func (c *change) partialIntent(o observer) *intent.Partial {
 	return &intent.Partial{
-		Base: intent.Base{Numbers: c.base.Numbers, View: c.base.View, Absent: c.base.Kind == session.KindAbsent, Stored: c.viewIsStored()},
-		Part: c.part.Incoming, Made: c.made, First: c.part.First, Recreate: c.req.Rule.RecreateMissing,
-		Merger: c.merger(o), Room: c.taken,
+		Base: intent.Base{Numbers: c.Base.Numbers, View: c.Base.View, Absent: c.Base.Kind == session.KindAbsent, Stored: c.ViewIsStored()},
+		Part: c.Part.Incoming, Made: c.made, First: c.Part.First, Recreate: c.req.Rule.RecreateMissing,
+		Merger: c.merger(o), Room: c.Room,
 	}
 }
 
 // rebasePatch has a patch that an _update has become be the change of its part from what the client has seen. Where that can't be
 // merged, it guards the patch.
 func (s *Service) rebasePatch(c *change) {
-	if c.patch.Upsert && c.base.Kind != session.KindAbsent && !c.req.Rule.RecreateMissing {
+	if c.patch.Upsert && c.Base.Kind != session.KindAbsent && !c.req.Rule.RecreateMissing {
 		c.patch.Upsert, c.patch.Gone = false, intent.ErrDeleted
 	}
 	switch {
 	case c.guard.Known(): // the client's own
-	case c.baseKnown() && !c.base.Doubtful && !c.req.Rule.FailConflict:
+	case c.BaseKnown() && !c.Base.Doubtful && !c.req.Rule.FailConflict:
 		c.patch.Edit = intent.Rebased{Partial: c.partialIntent(s.observer)}
-	case c.base.Kind == session.KindAbsent:
+	case c.Base.Kind == session.KindAbsent:
 		c.patch.New = true
-	case c.base.AnswerNumbers.Known():
-		c.guardPatch(c.base.AnswerNumbers) // what is stored has more in it than the client has seen
+	case c.Base.AnswerNumbers.Known():
+		c.guardPatch(c.Base.AnswerNumbers) // what is stored has more in it than the client has seen
 	default:
-		c.guardPatch(c.base.Numbers)
+		c.guardPatch(c.Base.Numbers)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 
+	"optimist/internal/base"
 	"optimist/internal/upstream"
 )
 
@@ -433,7 +434,7 @@ func TestARuleThatRefusesStaleWritesRefusesStaleParts(t *testing.T) {
 	all.read("1")
 	w.put("1", `{"n":2,"l":[1,2]}`)
 	all.read("1")
-	if r := all.send("POST", update1, `{"doc":{"l":[1,2,3]}}`); !errors.Is(r.err, ErrAmbiguous) {
+	if r := all.send("POST", update1, `{"doc":{"l":[1,2,3]}}`); !errors.Is(r.err, base.ErrAmbiguous) {
 		t.Errorf("%v", r)
 	}
 	has(t, all.send("POST", update1, `{"doc":{"n":3}}`), 200, "retried;attempts=1;base=none") // the same from either
@@ -449,7 +450,7 @@ func TestAPartOfALostBase(t *testing.T) {
 		r := me.send("POST", update1, `{"doc":{"n":2}}`)
 		if want != "" {
 			has(t, r, 200, want)
-		} else if !errors.Is(r.err, ErrBaseLost) {
+		} else if !errors.Is(r.err, base.ErrLost) {
 			t.Errorf("%v", r)
 		}
 	}

@@ -15,28 +15,28 @@ import (
 // pass sends the write as it is. What the session learns from it depends on its base: a write without one leaves no view.
 func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 	if c.req.Journal != nil {
-		return &JournalError{"this one can't be guarded (" + reason + ")"}
+		return c.notJournalled(reason)
 	}
-	c.outcome.Kind, c.outcome.Reason = outcome.Passed, reason
-	if c.outcome.Base == outcome.BaseExplicit || c.outcome.Base == outcome.BaseAbsent && c.req.Op.Kind != api.Delete {
-		c.outcome.Kind = outcome.Guarded // by the client, or by the engine, which makes no document twice
+	c.Outcome.Kind, c.Outcome.Reason = outcome.Passed, reason
+	if c.Outcome.Base == outcome.BaseExplicit || c.Outcome.Base == outcome.BaseAbsent && c.req.Op.Kind != api.Delete {
+		c.Outcome.Kind = outcome.Guarded // by the client, or by the engine, which makes no document twice
 	}
 	body, unfit := s.outgoing(c)
 	if unfit != nil {
-		c.outcome.Kind, c.answer = outcome.Refused, c.unapplied(unfit)
+		c.Outcome.Kind, c.answer = outcome.Refused, c.unapplied(unfit)
 		return nil
 	}
 	if answered, err := s.admitPassed(ctx, c, body); answered || err != nil {
 		return err
 	}
 	c.unmark()
-	create, coded := c.OnlyNew && c.req.Op.Kind == api.Index, c.outcome.Kind == outcome.Passed
+	create, coded := c.OnlyNew && c.req.Op.Kind == api.Index, c.Outcome.Kind == outcome.Passed
 	res, err := s.sendDirect(ctx, c, c.out.AsSent(c.req.Method, c.markPassed(body), create, coded))
 	if err != nil {
 		return s.findPassed(ctx, c, err)
 	}
 	c.setAnswer(c.room.FromEngine(res))
-	if c.outcome.Base == outcome.BaseExplicit {
+	if c.Outcome.Base == outcome.BaseExplicit {
 		s.tellMet(c)
 	}
 	if c.left != nil {
@@ -62,7 +62,7 @@ func (s *Service) outgoing(c *change) ([]byte, *intent.ApplyError) {
 	case c.req.Rule.Transform == nil:
 		return c.req.Body, nil
 	case t == nil, !c.JSON, t.ReadsCurrent() && c.req.Op.Kind == api.Index && !c.OnlyNew:
-		c.outcome.Untransformed = c.req.Op.Kind != api.Delete
+		c.Outcome.Untransformed = c.req.Op.Kind != api.Delete
 		return c.req.Body, nil
 	}
 	c.document = intent.Document{Sent: c.req.Body, Base: intent.Base{Absent: true}}
@@ -71,6 +71,6 @@ func (s *Service) outgoing(c *change) ([]byte, *intent.ApplyError) {
 	if errors.As(err, &unfit) {
 		return nil, unfit
 	}
-	c.outcome.Untransformed = d.Untransformed
+	c.Outcome.Untransformed = d.Untransformed
 	return d.Body, nil
 }

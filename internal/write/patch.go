@@ -39,7 +39,7 @@ func (c *change) asPatch(p *patch.Request) {
 	c.out.Path = bytes.Join([][]byte{nil, op.Index, kind, op.ID}, []byte("/"))
 	if p.Guard.Known() {
 		c.guard = p.Guard
-		c.outcome.Base, c.outcome.Reason = outcome.BaseExplicit, outcome.ReasonExplicit
+		c.Outcome.Base, c.Outcome.Reason = outcome.BaseExplicit, outcome.ReasonExplicit
 	}
 }
 
@@ -48,7 +48,7 @@ func (c *change) guardPatch(n doc.Numbers) { c.guard, c.patch.Guard = n, n }
 
 // patchDocument performs a PATCH.
 func (s *Service) patchDocument(ctx context.Context, c *change) error {
-	p, refusal := patch.Read(c.req.Op, c.req.Fields, c.sent, c.taken)
+	p, refusal := patch.Read(c.req.Op, c.req.Fields, c.Sent, c.Room)
 	if c.asPatch(p); refusal != nil {
 		c.answer = refusal
 		return nil
@@ -64,17 +64,17 @@ func (s *Service) patchDocument(ctx context.Context, c *change) error {
 // base.unknown, base.lost, merge strategies and on_conflict are for clients that write documents whole: a patch is never stale.
 // Where the proxy can't read the document as it is stored, a patch is refused, never written back from a part of it.
 func (s *Service) edit(ctx context.Context, c *change) error {
-	if err := s.locate(ctx, c); err != nil {
+	if err := s.bases.Locate(ctx, &c.Search); err != nil {
 		return err
 	}
 	if s.barPatch(c) {
 		return nil
 	}
-	switch whole, err := s.seesWhole(ctx, c); {
+	switch whole, err := s.bases.SeesWhole(ctx, &c.Search); {
 	case err != nil:
 		return cantAsk(err)
 	case !whole:
-		c.unpatchable, c.outcome.Reason = true, outcome.ReasonFiltered
+		c.unpatchable, c.Outcome.Reason = true, outcome.ReasonFiltered
 		c.answer = respond.Error(http.StatusBadRequest, "security_exception", "["+c.Doc.ID+"]: the document can't be patched: "+
 			"the engine refuses updates with these credentials, as it does where they don't show all of a document")
 		return nil
@@ -84,14 +84,14 @@ func (s *Service) edit(ctx context.Context, c *change) error {
 		return err
 	}
 	c.intent = s.underRule(c, &c.patch.Patch)
-	c.shares = !c.guard.Known() && !c.OnlyNew && c.Plain && c.whyPipelineStands() == "" && c.whyUnmergeable() == ""
+	c.shares = !c.guard.Known() && !c.OnlyNew && c.Plain && c.WhyPipelineStands() == "" && c.WhyUnmergeable() == ""
 	err := s.inLane(ctx, c)
 	if errors.Is(err, errNoGuard) && (c.req.Op.Kind == api.Patch || c.OnlyNew) {
 		c.answer = s.unpatchable(c)
 		return nil
 	}
 	if c.answer != nil && c.answer.Status < 300 {
-		if c.base.Kind != session.KindNone {
+		if c.Base.Kind != session.KindNone {
 			c.settleNumbers(es.ParseItem(c.answer.Body).Revision)
 		}
 		if f := c.patch.Filter; f != nil {
@@ -105,17 +105,17 @@ func (s *Service) edit(ctx context.Context, c *change) error {
 func (s *Service) unpatchable(c *change) *respond.Answer {
 	why := ""
 	switch {
-	case c.index.UUID != "" && c.Name == c.index.Name && intake.DemandsAlias(c.req.Op):
+	case c.Index.UUID != "" && c.Name == c.Index.Name && intake.DemandsAlias(c.req.Op):
 		return respond.NoSuchIndex(c.Name, " and [require_alias] request flag is [true] and ["+c.Name+"] is not an alias")
-	case c.index.DataStream != "" && c.Name == c.index.DataStream:
+	case c.Index.DataStream != "" && c.Name == c.Index.DataStream:
 		return patch.Illegal("only write ops with an op_type of create are allowed in data streams")
-	case !s.catalog.Guardable(c.req.asker(), c.index):
-		c.outcome.Reason, why = outcome.ReasonSeqNo, "index ["+c.Doc.Index+"] has no sequence numbers to guard it with"
-	case c.index.Unknown != "":
-		c.outcome.Reason, why = c.index.Unknown, "these credentials may not ask what index ["+c.Doc.Index+"] is, so that it isn't known "+
+	case !s.catalog.Guardable(c.req.asker(), c.Index):
+		c.Outcome.Reason, why = outcome.ReasonSeqNo, "index ["+c.Doc.Index+"] has no sequence numbers to guard it with"
+	case c.Index.Unknown != "":
+		c.Outcome.Reason, why = c.Index.Unknown, "these credentials may not ask what index ["+c.Doc.Index+"] is, so that it isn't known "+
 			"whether its documents can be read as they are stored (view_index_metadata lets them, or upstream.auth of optimist's own)"
-	case c.index.Partial:
-		c.outcome.Reason, why = outcome.ReasonSource, "index ["+c.Doc.Index+
+	case c.Index.Partial:
+		c.Outcome.Reason, why = outcome.ReasonSource, "index ["+c.Doc.Index+
 			"] doesn't keep or serve _source whole: what isn't shown would be lost"
 	default:
 		return nil
@@ -128,27 +128,27 @@ func (s *Service) unpatchable(c *change) *respond.Answer {
 func (s *Service) barPatch(c *change) bool {
 	c.answer = s.unpatchable(c)
 	if c.answer == nil && c.req.Op.Kind == api.Update && !c.OnlyNew {
-		c.outcome.Reason = c.whyPipelineStands()
+		c.Outcome.Reason = c.WhyPipelineStands()
 	}
-	c.unpatchable = c.answer != nil || c.req.Op.Kind == api.Update && !c.OnlyNew && c.outcome.Reason != ""
+	c.unpatchable = c.answer != nil || c.req.Op.Kind == api.Update && !c.OnlyNew && c.Outcome.Reason != ""
 	return c.unpatchable
 }
 
 // choosePatchGuard finds what else than if_seq_no may guard a patch: If-Match, or the stamp of a copy. If-Match: * asks for any
 // document.
 func (s *Service) choosePatchGuard(ctx context.Context, c *change) error {
-	if c.guard.Known() || c.part != nil {
+	if c.guard.Known() || c.Part != nil {
 		return nil
 	}
-	m, found, err := c.ifMatch()
+	m, found, err := c.IfMatch()
 	switch {
 	case err != nil:
 		return err
 	case found && m.Any:
-		c.patch.Upsert, c.outcome.Base = false, outcome.BaseIfMatch
+		c.patch.Upsert, c.Outcome.Base = false, outcome.BaseIfMatch
 		return nil
 	}
-	n, found, err := s.guardOfPart(ctx, c)
+	n, found, err := s.bases.GuardOfPart(ctx, &c.Search)
 	if found {
 		c.guardPatch(n)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"optimist/internal/ack"
+	"optimist/internal/base"
 	"optimist/internal/doc"
 	"optimist/internal/intent"
 	"optimist/internal/outcome"
@@ -24,19 +25,19 @@ func (a *attempt) refuse(ctx context.Context, c *change, err error) {
 		c.err = ErrUnknownOutcome // the refusal is of another try than the one that may have been applied
 		return
 	}
-	c.outcome.Kind = outcome.Guarded
+	c.Outcome.Kind = outcome.Guarded
 	if c.attempts == 0 {
-		c.outcome.Kind = outcome.Refused
+		c.Outcome.Kind = outcome.Refused
 	}
 	switch {
 	case errors.Is(err, intent.ErrGone):
-		c.outcome.Kind = outcome.Merged
+		c.Outcome.Kind = outcome.Merged
 		c.answer = c.filtered(respond.Written(a.s.named(c), c.revision(), respond.NotFound))
-		c.base.Delete()
+		c.Base.Delete()
 	case errors.Is(err, doc.ErrMissing):
 		c.answer = a.s.askMissing(ctx, c, a.noIndex)
-	case errors.Is(err, ErrAmbiguous):
-		c.outcome.Ambiguous, c.err = true, err
+	case errors.Is(err, base.ErrAmbiguous):
+		c.Outcome.Ambiguous, c.err = true, err
 	default:
 		c.answer = a.refusal(c, err)
 	}
@@ -50,8 +51,8 @@ func (a *attempt) refusal(c *change, err error) *respond.Answer {
 	var unfit *intent.ApplyError
 	switch {
 	case errors.As(err, &stands):
-		if stands.reason != reasonRule && c.base.Reason == session.ReasonNone {
-			c.outcome.Reason = stands.reason
+		if stands.reason != reasonRule && c.Base.Reason == session.ReasonNone {
+			c.Outcome.Reason = stands.reason
 		}
 	case errors.Is(err, intent.ErrExists):
 		return respond.Exists(c.Doc.Index, c.Doc.ID, a.cur.Version)
@@ -71,7 +72,7 @@ func (a *attempt) refusal(c *change, err error) *respond.Answer {
 		return c.unapplied(unfit)
 	default:
 		// What the merge can't read, the engine may still store: it is guarded, and the conflict is the answer.
-		c.outcome.Reason = outcome.ReasonFormat
+		c.Outcome.Reason = outcome.ReasonFormat
 		err = fmt.Errorf("and it can't be merged: %w", err)
 	}
 	if a.conflict != nil {
@@ -134,6 +135,6 @@ func (c *change) unapplied(e *intent.ApplyError) *respond.Answer {
 func (c *change) setAnswer(a *respond.Answer) {
 	c.answer = a
 	if a.Status >= 500 {
-		c.outcome.Kind = outcome.Unknown
+		c.Outcome.Kind = outcome.Unknown
 	}
 }

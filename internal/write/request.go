@@ -2,17 +2,14 @@ package write
 
 import (
 	"cmp"
-	"context"
 	"time"
 
 	"optimist/internal/api"
-	"optimist/internal/budget"
+	"optimist/internal/base"
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
-	"optimist/internal/etag"
 	"optimist/internal/fencing"
-	"optimist/internal/intake"
 	"optimist/internal/intent"
 	"optimist/internal/jsontext"
 	"optimist/internal/learn"
@@ -33,20 +30,15 @@ import (
 // change is one client's write on its way. Each group of its fields is filled by one step, and only read by those after it.
 type change struct {
 	// What the request says: read.
-	req *Request
-	intake.Write
-	sent  []byte // the body, or of an _update that is merged here the part; nil for a delete
-	began time.Time
+	req         *Request
+	base.Search // and what it is based on: chooseWay
 
 	// How it goes upstream: read, and for patches asPatch.
 	out   outbound.Write
 	patch *patch.Request // what a PATCH, or an _update that is made here, says; nil for all others
 
-	// What it is made from: locate, chooseBase, plan.
-	part          *patch.Request // what an _update says whose part is a change from the base; nil: for the engine alone, or no _update
-	made          []byte         // what that part makes of what the client has seen; nil: not known
-	index         catalog.Index
-	base          session.Base
+	// What it is made from: chooseWay, and what makes the intent.
+	made          []byte // what that part makes of what the client has seen; nil: not known
 	epoch         session.Epoch
 	guard         doc.Numbers // the client's own, of a write that is made here and not passed
 	untransformed bool        // the rule's transform can't be applied
@@ -69,15 +61,13 @@ type change struct {
 	barred bool // refused for the sake of locks
 
 	// What its client gets: settle.
-	outcome outcome.Outcome
-	answer  *respond.Answer
-	err     error
+	answer *respond.Answer
+	err    error
 
 	service *Service
-	taken   *budget.Account // what the request holds
-	held    int64           // how much that was before the first try
-	room    respond.Answer  // for the answer of most
-	inputs  edit.Inputs     // room for those of the last try
+	held    int64          // how much memory the request held before the first try
+	room    respond.Answer // for the answer of most
+	inputs  edit.Inputs    // room for those of the last try
 }
 
 // The fields that optimist adds to answers.
@@ -88,39 +78,17 @@ var (
 
 // read reads the request. The error is the client's to mend.
 func (c *change) read(r *Request, s *Service) (err error) {
-	*c = change{service: s, req: r, sent: r.Body, began: time.Now(),
+	*c = change{service: s, req: r,
+		Search: base.Search{Op: r.Op, Fields: r.Fields, Rule: r.Rule, Asker: r.asker(), Session: r.Session, Anonymous: r.Anonymous,
+			Guarded: r.Journal != nil, Stamp: r.Stamp, Given: r.Given, Way: r.Way, Began: time.Now(), Sent: r.Body},
 		out: outbound.Write{Op: r.Op, Fields: r.Fields, Client: r.Caller.Client, Method: r.Method, Path: r.Op.Path, Query: r.Op.Query}}
 	if r.Op.Kind == api.Delete {
-		c.sent = nil
+		c.Sent = nil
 	}
-	if err = c.Read(r.Op, r.Fields, r.Body, r.Rule.IfMatch, c.began); err == nil && c.field() != "" {
+	if err = c.Read(r.Op, r.Fields, r.Body, r.Rule.IfMatch, c.Began); err == nil && c.field() != "" {
 		c.dropMarks()
 	}
 	return err
-}
-
-// ifMatch reads the change's If-Match. found is false where it has none, or the rule doesn't look at it.
-func (c *change) ifMatch() (m etag.Match, found bool, err error) {
-	if !c.req.Rule.IfMatch {
-		return m, false, nil
-	}
-	return etag.ReadMatch(c.req.Fields)
-}
-
-// leastPatience is how long a write waits for its turn at least, whatever its own timeout: the engine, too, takes a timeout of 0
-// only as "don't wait for shards", and writes.
-const leastPatience = time.Second
-
-// withTimeout bounds what the change waits for by the client's own timeout.
-func (c *change) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	if c.Deadline.IsZero() {
-		return ctx, func() {}
-	}
-	end := c.Deadline
-	if least := time.Now().Add(leastPatience); end.Before(least) {
-		end = least
-	}
-	return context.WithDeadlineCause(ctx, end, ErrTimeout)
 }
 
 // Inputs implements intent.InputSource: what steps can refer to. What a PATCH of operations sends is no document: to steps it is
@@ -132,10 +100,10 @@ func (c *change) Inputs(current []byte) *edit.Inputs {
 	}
 	in := &c.inputs
 	*in = edit.Inputs{
-		Incoming: c.sent, Current: current, Base: c.base.View,
+		Incoming: c.Sent, Current: current, Base: c.Base.View,
 		Index: c.Name, ID: c.Doc.ID, Routing: c.Doc.Routing,
 		Op: op.String(), Method: wire.MethodString(c.req.Method), User: rule.User(c.req.Fields),
-		Header: c.header, Now: c.service.now(), Growth: c.service.maxBody, Room: c.taken,
+		Header: c.header, Now: c.service.now(), Growth: c.service.maxBody, Room: c.Room,
 	}
 	if c.patch != nil && c.patch.Incoming != nil {
 		in.Incoming = c.patch.Incoming
@@ -148,10 +116,10 @@ func (c *change) Inputs(current []byte) *edit.Inputs {
 
 // within is m with the memory of the request. A merge of small documents needs none that is worth asking for.
 func (c *change) within(m *merge.Merger) *merge.Merger {
-	if len(c.sent)+len(c.base.View) <= smallMerge {
+	if len(c.Sent)+len(c.Base.View) <= smallMerge {
 		return m
 	}
-	return m.In(c.taken)
+	return m.In(c.Room)
 }
 
 // smallMerge is how many bytes what was seen and what was sent may have together, so that merging them takes as much memory as a request
@@ -184,7 +152,7 @@ type Request struct {
 	Reason string
 	// Given is what the write is based on, of one that is made again (a dead letter): nobody's session is asked, and it is kept nowhere
 	// again. Nil: it is a client's.
-	Given *Given
+	Given *base.Given
 	// Stamp is the one that was taken out of the body; the zero value is none.
 	Stamp stamp.Stamp
 	// WriteID is the id of the marks that the write leaves, where a rule has it leave some: of a write that may be repeated by another
@@ -201,28 +169,14 @@ type Request struct {
 // realm is the request's, and at least its credentials.
 func (r *Request) realm() session.Credentials { return cmp.Or(r.Realm, r.Session.Credentials()) }
 
-// Given is what a client had seen when it made a write.
-type Given struct {
-	Kind    session.Kind
-	Numbers doc.Numbers
-	Version int64
-	View    []byte // what the client saw; nil: not known
-	Stored  []byte // what the engine held at Numbers; nil: not known
-}
-
-// known reports whether it says anything.
-func (g *Given) known() bool {
-	return g != nil && g.Kind != session.KindNone && g.Kind != session.KindLost
-}
-
 // Way takes writes of one document to the engine, together with others perhaps, and reads it: an item's of a bulk, say.
 type Way interface {
 	es.Doer
-	Fetch(ctx context.Context, who es.Caller, d es.Document) (doc.Revision, error)
+	base.Fetcher
 }
 
 // Outcome is what became of the write, after Do. It is good until the Request's next write.
-func (r *Request) Outcome() *outcome.Outcome { return &r.change.outcome }
+func (r *Request) Outcome() *outcome.Outcome { return &r.change.Outcome }
 
 // asker is the request's client, for the catalog.
 func (r *Request) asker() catalog.Asker {
@@ -289,7 +243,7 @@ func (c *change) filtered(a *respond.Answer) *respond.Answer {
 func (c *change) field() string { return c.req.Rule.WriteID }
 
 // goesAsPart reports whether the change goes upstream as an _update of its part, and not as a document.
-func (c *change) goesAsPart() bool { return c.part != nil && c.patch == nil }
+func (c *change) goesAsPart() bool { return c.Part != nil && c.patch == nil }
 
 // makes reports whether the change went as an _update that only makes a document. One that is there is its conflict, though the engine
 // answers that nothing had to be changed.

@@ -26,7 +26,7 @@ func (s *Service) noteUpdate(ctx context.Context, c *change, res *upstream.Respo
 		return
 	}
 	switch rev := ack.Read(res).Revision; {
-	case s.locate(ctx, c) != nil:
+	case s.bases.Locate(ctx, &c.Search) != nil:
 	case whole != nil:
 		rev.Source = whole
 		s.sessions.Read(r.Session, c.Doc.Ref, rev, c.epoch)
@@ -49,7 +49,7 @@ func (s *Service) settleIdlePatch(ctx context.Context, c *change, rev doc.Revisi
 	if c.answer != nil { // of a write that it shared
 		c.answer.Release()
 	} else {
-		c.outcome.Kind = outcome.Guarded
+		c.Outcome.Kind = outcome.Guarded
 	}
 	if c.answer = s.askNoop(ctx, c, rev.Numbers); c.answer == nil {
 		c.answer = respond.Written(s.named(c), rev, respond.Noop)
@@ -77,7 +77,7 @@ func (s *Service) sawPatched(c *change, rev doc.Revision) {
 // patchView applies a patch to what its client had seen, as far as that is known: what it named by If-Match or a stamp, or what its
 // thread of work read or wrote.
 func (s *Service) patchView(c *change, rev doc.Revision) {
-	b, p := &c.base, c.patch
+	b, p := &c.Base, c.patch
 	if b.Kind == session.KindNone {
 		thread, named := c.req.Session.Thread()
 		if !named {

@@ -2,16 +2,15 @@ package write
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
 	"optimist/internal/api"
+	"optimist/internal/base"
 	"optimist/internal/catalog"
-	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/gate"
 	"optimist/internal/hook"
 	"optimist/internal/intent"
 	"optimist/internal/learn"
@@ -26,7 +25,7 @@ import (
 // Engine is what this package asks the engine besides the write itself; *es.Client is one.
 type Engine interface {
 	catalog.Engine
-	Fetch(ctx context.Context, who es.Caller, d es.Document) (doc.Revision, error)
+	base.Fetcher
 	// Typed reports whether the engine names types in its answers.
 	Typed() bool
 }
@@ -66,7 +65,7 @@ type Unplaced struct {
 	Op     *api.Op
 	Fields []wire.Field
 	Body   []byte
-	Base   Given
+	Base   base.Given
 	Client learn.Client // nil: nobody knows
 }
 
@@ -99,7 +98,7 @@ type Options struct {
 	// Letters keep the writes that can't be placed, of rules that ask for it. Nil: nothing is kept.
 	Letters Letters
 	// Locks know who may write, of rules that enforce locks. Nil: nothing is locked.
-	Locks Locks
+	Locks gate.Locks
 	// OwnAuth says that the upstream has credentials of the proxy's own, which then ask what an index is.
 	OwnAuth bool
 	// MaxBody is how many bytes a patch, or a rule's transform, may add to a document: as many as a guarded body may have. Zero: as many
@@ -116,13 +115,14 @@ type Service struct {
 	engine    Engine
 	sessions  *session.Store
 	catalog   *catalog.Catalog
+	bases     *base.Finder
 	primaries primaries
 	carrier   carrier // of guarded writes
 	direct    single  // of writes that go as they are
 	questions single  // of what is asked for an answer's form
 	observer  observer
 	letters   Letters
-	locks     Locks
+	gate      *gate.Gate
 	lanes     *retry.Lanes[*change]
 	attempts  *sync.Pool // of *attempt
 	events    Events
@@ -132,7 +132,7 @@ type Service struct {
 }
 
 // NoteAnswer notes that the answer of Do is written to the client, if that is still there: see session.Base.NoteAnswer.
-func (s *Service) NoteAnswer(r *Request) { r.change.base.NoteAnswer() }
+func (s *Service) NoteAnswer(r *Request) { r.change.Base.NoteAnswer() }
 
 // IndicesChanged makes the Service ask again what indices are: the proxy has seen a change of settings, mappings, aliases,
 // templates or pipelines, by a client with those credentials. What is known of documents under the given names (decoded) is
@@ -156,29 +156,3 @@ func (s *Service) Catalog() *catalog.Catalog { return s.catalog }
 
 // Busy is the number of documents with changes under way, and of changes that wait for their turn.
 func (s *Service) Busy() (lanes, waiting int) { return s.lanes.Busy() }
-
-// current reads the change's document as it is now, on its client's behalf. Errors are doc.ErrMissing, errNoIndex, which is one,
-// and ErrTimeout and ErrNotWritten, which say that nothing was written.
-func (s *Service) current(ctx context.Context, c *change) (doc.Revision, error) {
-	fetch := s.engine.Fetch
-	if c.req.Way != nil {
-		fetch = c.req.Way.Fetch
-	}
-	rev, err := fetch(ctx, c.req.Caller, c.Doc)
-	switch {
-	case err == nil, errors.Is(err, doc.ErrMissing):
-		return rev, err
-	case errors.Is(err, es.ErrNoIndex):
-		s.catalog.Missing(c.req.asker(), c.Doc.Index)
-		return doc.Revision{}, errNoIndex
-	case errors.Is(context.Cause(ctx), ErrTimeout):
-		return doc.Revision{}, ErrTimeout
-	}
-	return rev, fmt.Errorf("%w: %w", ErrNotWritten, err)
-}
-
-// seesWhole tells whether the client's view of the index's documents is unfiltered. The error says that the engine couldn't be
-// asked.
-func (s *Service) seesWhole(ctx context.Context, c *change) (bool, error) {
-	return s.catalog.SeesWhole(ctx, c.req.asker(), c.Name, c.Doc.Routing)
-}

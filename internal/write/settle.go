@@ -37,8 +37,8 @@ func (c *change) settle(e end) {
 	t := etag.Tag{Numbers: n}
 	if !e.same {
 		switch {
-		case c.base.Numbers.Known():
-			n = c.base.Numbers
+		case c.Base.Numbers.Known():
+			n = c.Base.Numbers
 		case e.current.Known():
 			n = e.current
 		}
@@ -50,7 +50,7 @@ func (c *change) settle(e end) {
 	if c.left != nil {
 		sent = c.withMarks(sent)
 	}
-	c.base.Commit(session.Ack{Stored: e.stored, Sent: sent, AnswerNumbers: n, Copy: c.copyOf(t),
+	c.Base.Commit(session.Ack{Stored: e.stored, Sent: sent, AnswerNumbers: n, Copy: c.copyOf(t),
 		StoredDiffers: c.goesAsPart() && !e.same, Created: e.created})
 	if !n.Known() {
 		return
@@ -58,30 +58,30 @@ func (c *change) settle(e end) {
 	if n != e.stored.Numbers {
 		c.answer.SetNumbers(n)
 	}
-	if c.outcome.Kind != outcome.Passed && (e.same || e.noop || n != e.stored.Numbers) {
+	if c.Outcome.Kind != outcome.Passed && (e.same || e.noop || n != e.stored.Numbers) {
 		c.answer.Add(etagName, t.Append)
 	}
 }
 
 // inHand is what the client has of the document after an acknowledged write: what it sent, or what it has seen, with its part in that.
 func (c *change) inHand() []byte {
-	if c.part != nil {
+	if c.Part != nil {
 		return c.made
 	}
-	return c.sent
+	return c.Sent
 }
 
 // mayBeRewritten reports whether the engine may hold other bytes than were written.
 func (c *change) mayBeRewritten() bool {
-	return c.Pipeline || c.index.Pipeline || c.index.Partial || c.index.Unknown != "" || c.index.UUID == ""
+	return c.Pipeline || c.Index.Pipeline || c.Index.Partial || c.Index.Unknown != "" || c.Index.UUID == ""
 }
 
 // note puts what the draft says of the change into its outcome.
 func (c *change) note() {
-	c.outcome.Overwrote, c.outcome.More = c.draft.Overwrote, c.draft.More
-	c.outcome.Ambiguous = c.outcome.Ambiguous || c.draft.Echo
+	c.Outcome.Overwrote, c.Outcome.More = c.draft.Overwrote, c.draft.More
+	c.Outcome.Ambiguous = c.Outcome.Ambiguous || c.draft.Echo
 	if c.transformer() != nil {
-		c.outcome.Untransformed = c.draft.Untransformed
+		c.Outcome.Untransformed = c.draft.Untransformed
 	}
 }
 
@@ -96,15 +96,15 @@ func (s *Service) settlePassed(ctx context.Context, c *change, res *upstream.Res
 	}
 	if !got.Created {
 		s.sessions.Wrote(c.req.Session.Credentials(), c.Doc.Index)
-		if c.req.Op.Kind == api.Index && c.base.Kind == session.KindNone && c.outcome.Base == outcome.BaseNone {
+		if c.req.Op.Kind == api.Index && c.Base.Kind == session.KindNone && c.Outcome.Base == outcome.BaseNone {
 			s.events.Blind.Call(c.Doc.Index, c.req.Session)
 		}
 	}
 	switch {
 	case c.req.Op.Kind == api.Delete:
-		c.base.Delete()
+		c.Base.Delete()
 		return
-	case c.part != nil:
+	case c.Part != nil:
 		c.settlePassedPart(res, &got)
 		return
 	case c.req.Op.Kind == api.Update:
@@ -114,7 +114,7 @@ func (s *Service) settlePassed(ctx context.Context, c *change, res *upstream.Res
 	if got.Numbered && !c.mayBeRewritten() {
 		stored.Source = c.withMarks(body)
 	}
-	c.settle(end{stored: stored, created: got.Created, same: bytes.Equal(body, c.sent)})
+	c.settle(end{stored: stored, created: got.Created, same: bytes.Equal(body, c.Sent)})
 }
 
 // finish gives back a base that is still reserved, counts the write and puts the outcome into the answer.
@@ -124,7 +124,7 @@ func (s *Service) finish(c *change, err error) (*respond.Answer, error) {
 			err = fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 		}
 	}
-	o := &c.outcome
+	o := &c.Outcome
 	o.Attempts = c.attempts
 	switch {
 	case errors.Is(err, ErrUnknownOutcome):
@@ -147,15 +147,15 @@ func (s *Service) finish(c *change, err error) (*respond.Answer, error) {
 // giveBack returns the base of a write that wasn't acknowledged to its session. Where the write may have been applied, and must
 // not be applied twice, only the numbers are: a client that repeats it then writes under its guard, and a conflict is the answer.
 func (c *change) giveBack(unknown bool) {
-	if unknown && c.sent != nil && (c.patch == nil || c.part != nil) {
-		view := c.base.View // nil: absent, or not known, and not merged then
+	if unknown && c.Sent != nil && (c.patch == nil || c.Part != nil) {
+		view := c.Base.View // nil: absent, or not known, and not merged then
 		ok, err := c.req.Rule.Merger.Repeatable(view, c.inHand(), view)
 		if t := c.transformer(); !ok || err != nil || t != nil && !t.Repeatable() {
-			c.base.Doubt()
+			c.Base.Doubt()
 			return
 		}
 	}
-	c.base.Release()
+	c.Base.Release()
 }
 
 // tagFor is the tag for what the client has sent, where something else was stored: n are the numbers that its answer carries. A
@@ -170,7 +170,7 @@ func (c *change) tagFor(n doc.Numbers) etag.Tag {
 
 // copyOf is the tag as the session has to know it, of a client that has shown that it uses tags.
 func (c *change) copyOf(t etag.Tag) session.Copy {
-	if t.Copy == 0 || c.outcome.Base != outcome.BaseIfMatch {
+	if t.Copy == 0 || c.Outcome.Base != outcome.BaseIfMatch {
 		return session.Copy{}
 	}
 	return t.Held()
@@ -189,9 +189,9 @@ func (s *Service) settlePart(c *change, res *upstream.Response, e end, numbered 
 // settlePassedPart does the same for an _update that went as its client sent it, with the client's own guard, say. Its answer stays as
 // it is.
 func (c *change) settlePassedPart(res *upstream.Response, a *ack.Ack) {
-	b := &c.base
+	b := &c.Base
 	next := b.Version != 0 && a.Version == b.Version+1 || a.Numbers == b.Numbers || b.Kind == session.KindAbsent && a.Created
-	e := end{stored: a.Revision, same: next && c.viewIsStored()}
+	e := end{stored: a.Revision, same: next && c.ViewIsStored()}
 	c.seeStored(res, &e, a.Numbered)
 	b.Commit(session.Ack{Stored: e.stored, Sent: c.made, AnswerNumbers: a.Numbers, StoredDiffers: !e.same, Created: a.Created})
 }
@@ -212,14 +212,14 @@ func (c *change) seeStored(res *upstream.Response, e *end, numbered bool) (some 
 // settleNumbers ends the reservation of a write of a part that was acknowledged with these numbers. What its client has of the
 // document since isn't known: its next write from the same copy is guarded by the numbers, and not merged.
 func (c *change) settleNumbers(stored doc.Revision) {
-	c.base.Commit(session.Ack{Stored: doc.Revision{Numbers: stored.Numbers, Version: stored.Version}, AnswerNumbers: stored.Numbers})
+	c.Base.Commit(session.Ack{Stored: doc.Revision{Numbers: stored.Numbers, Version: stored.Version}, AnswerNumbers: stored.Numbers})
 }
 
 // locateNew asks what the index is that the change's write has made, if it has: a template may have given it a pipeline. Else
 // nobody would know whether the engine holds what was sent.
 func (s *Service) locateNew(ctx context.Context, c *change) {
-	if c.index.Name != "" && c.index.UUID == "" && c.index.Unknown == "" {
-		_ = s.locate(ctx, c) // if it can't be asked, it stays unknown
+	if c.Index.Name != "" && c.Index.UUID == "" && c.Index.Unknown == "" {
+		_ = s.bases.Locate(ctx, &c.Search) // if it can't be asked, it stays unknown
 	}
 }
 
@@ -242,17 +242,17 @@ func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response, body 
 		}
 		switch {
 		case c.draft.Delete:
-			c.base.Delete()
+			c.Base.Delete()
 		case c.patch != nil && c.draft.Unchanged:
 			a.s.settleIdlePatch(ctx, c, stored)
 		case c.patch != nil:
 			c.patch.Show(c.answer, stored, a.load.body)
 			a.s.sawPatched(c, stored)
-		case c.part != nil:
+		case c.Part != nil:
 			stored.Source = nil // the engine's spelling of it isn't known
 			a.s.settlePart(c, res, end{stored: stored, created: got.Created, current: a.cur.Numbers, same: c.draft.AsSent}, got.Numbered)
 		default:
-			c.settle(end{stored: stored, created: got.Created, current: a.cur.Numbers, same: bytes.Equal(body, c.sent)})
+			c.settle(end{stored: stored, created: got.Created, current: a.cur.Numbers, same: bytes.Equal(body, c.Sent)})
 		}
 		a.s.sessions.Wrote(c.req.Session.Credentials(), c.Doc.Index)
 	}
@@ -294,11 +294,11 @@ func (a *attempt) settleUnchanged(ctx context.Context, c *change) {
 		a.s.settleIdlePatch(ctx, c, a.current(c))
 		return
 	}
-	c.outcome.Kind = outcome.Merged
+	c.Outcome.Kind = outcome.Merged
 	if c.answer = a.s.askNoop(ctx, c, a.cur.Numbers); c.answer == nil {
 		c.answer = respond.Written(a.s.named(c), a.cur, respond.Noop)
 	}
-	c.settle(end{stored: a.current(c), noop: true, current: a.cur.Numbers, same: bytes.Equal(a.cur.Source, c.sent)})
+	c.settle(end{stored: a.current(c), noop: true, current: a.cur.Numbers, same: bytes.Equal(a.cur.Source, c.Sent)})
 }
 
 // verdict is the change's error. A refusal says nothing of a try before it that may have been applied.

@@ -48,10 +48,10 @@ func (c *client) carryContext(ctx context.Context, method, target, body string, 
 		Session: c.sess, Route: c.route, Anonymous: c.anonymous, Stamp: s, Fields: []wire.Field{{Name: []byte("Content-Type"), Value: []byte("application/json")}}}
 	a, err := c.w.s.Do(ctx, r)
 	if err != nil {
-		return result{err: err, outcome: string(r.change.outcome.Append(nil))}
+		return result{err: err, outcome: string(r.change.Outcome.Append(nil))}
 	}
 	defer a.Release()
-	return result{status: a.Status, body: string(a.Body), outcome: string(r.change.outcome.Append(nil))}
+	return result{status: a.Status, body: string(a.Body), outcome: string(r.change.Outcome.Append(nil))}
 }
 
 func TestACopyIsMergedWhoeverHoldsIt(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"optimist/internal/intake"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -271,7 +272,7 @@ func TestTheClientsOwnTimeoutEndsTheWaitForATurn(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() { has(t, slow.save("1", `{"a":2}`), 200, "guarded") })
 		<-held
-		if r := me.send("PUT", "/shop/_doc/1?timeout=1100ms", `{"a":3}`); !errors.Is(r.err, ErrTimeout) {
+		if r := me.send("PUT", "/shop/_doc/1?timeout=1100ms", `{"a":3}`); !errors.Is(r.err, intake.ErrTimeout) {
 			t.Errorf("got %v", r)
 		}
 		close(hold)

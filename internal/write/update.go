@@ -32,6 +32,9 @@ func (s *Service) update(ctx context.Context, c *change) error {
 	if c.OnlyNew {
 		return s.updateOnlyNew(ctx, c)
 	}
+	if c.req.Journal != nil {
+		return s.updateJournalled(ctx, c)
+	}
 	if taken, err := s.updateSeen(ctx, c); taken || err != nil {
 		return err
 	}
@@ -39,10 +42,10 @@ func (s *Service) update(ctx context.Context, c *change) error {
 		if taken, err := s.updateHere(ctx, c); taken || err != nil {
 			return err
 		}
-		c.outcome.Untransformed = c.req.Rule.Transform != nil
+		c.Outcome.Untransformed = c.req.Rule.Transform != nil
 	}
-	if s.enforces(c) {
-		return s.pass(ctx, c, c.outcome.Reason) // under the client's own guard, or not at all
+	if s.gate.Enforces(c.Rule) {
+		return s.pass(ctx, c, c.Outcome.Reason) // under the client's own guard, or not at all
 	}
 	return s.updateByEngine(ctx, c)
 }
@@ -53,17 +56,17 @@ func (s *Service) updateByEngine(ctx context.Context, c *change) error {
 		s.events.StrategiesUnused.Call(c.req.Rule.Name)
 	}
 	if _, found := api.OwnGuard(c.req.Op.Query); found {
-		c.outcome.Base = outcome.BaseExplicit
+		c.Outcome.Base = outcome.BaseExplicit
 		return s.pass(ctx, c, outcome.ReasonExplicit)
 	}
-	if n, found, err := s.guardOfPart(ctx, c); err != nil {
+	if n, found, err := s.bases.GuardOfPart(ctx, &c.Search); err != nil {
 		return err
 	} else if found {
 		return s.updateGuarded(ctx, c, n)
 	}
 	retries := c.req.Rule.RetryOnConflict
 	if _, given := uri.Param(c.req.Op.Query, "retry_on_conflict"); given || retries == 0 {
-		return s.pass(ctx, c, c.outcome.Reason)
+		return s.pass(ctx, c, c.Outcome.Reason)
 	}
 	counts := !c.JSON || patch.RunsScript(c.req.Body)
 	if counts {
@@ -97,7 +100,7 @@ func (s *Service) metOthers(ctx context.Context, c *change, met *catalog.Conflic
 	if met.Quick() {
 		return true
 	}
-	if s.locate(ctx, c) != nil {
+	if s.bases.Locate(ctx, &c.Search) != nil {
 		return false
 	}
 	met.Index, met.Shard = c.Doc.Index, gjson.GetBytes(c.answer.Body, "error.shard").String()
@@ -106,7 +109,7 @@ func (s *Service) metOthers(ctx context.Context, c *change, met *catalog.Conflic
 
 // updateOnce sends an _update once; its answer, whatever it is, becomes the change's.
 func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, r *upstream.Request) (*upstream.Response, error) {
-	c.outcome.Kind = kind
+	c.Outcome.Kind = kind
 	if c.answer != nil {
 		c.answer.Release()
 		c.answer = nil
@@ -118,7 +121,7 @@ func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, 
 	c.setAnswer(c.room.FromEngine(res))
 	if res.Status < 300 {
 		s.sessions.Wrote(c.req.Session.Credentials(), c.Doc.Index)
-		if c.base.Kind != session.KindNone {
+		if c.Base.Kind != session.KindNone {
 			c.settleNumbers(ack.Read(res).Revision)
 		} else {
 			s.noteUpdate(ctx, c, res)
@@ -131,7 +134,7 @@ func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, 
 // document, and would make it only if it were gone: that is a conflict then.
 func (s *Service) updateGuarded(ctx context.Context, c *change, n doc.Numbers) error {
 	upserts := false
-	if c.outcome.Base == outcome.BaseStamp {
+	if c.Outcome.Base == outcome.BaseStamp {
 		for _, name := range [...]string{"upsert", "doc_as_upsert"} {
 			if rest, t, ok := stamp.Take(c.req.Body, name); ok && t.Value != nil {
 				upserts, c.req.Body = true, rest
@@ -159,17 +162,17 @@ func (s *Service) updateGuarded(ctx context.Context, c *change, n doc.Numbers) e
 // pipeline (unless it may run again), of a document that isn't seen whole, or by a client that may write but not read; and what
 // isn't valid, so that the engine says what is wrong with it. An upsert is transformed as the document that it is.
 func (s *Service) updateHere(ctx context.Context, c *change) (taken bool, err error) {
-	p, refusal, ok := patch.ReadUpdate(c.req.Op, c.req.Fields, c.req.Body, false, c.taken)
+	p, refusal, ok := patch.ReadUpdate(c.req.Op, c.req.Fields, c.req.Body, false, c.Room)
 	if !ok {
 		return false, nil
 	}
 	before := *c
-	if c.part != nil && c.req.Rule.MergeExplicit {
+	if c.Part != nil && c.req.Rule.MergeExplicit {
 		p.Guard = doc.Numbers{} // it is the base
 	}
 	c.asPatch(p)
 	valid := refusal == nil && !(p.Upsert && p.Guard.Known())
-	if c.part != nil {
+	if c.Part != nil {
 		s.rebasePatch(c)
 	}
 	if valid {
@@ -179,9 +182,9 @@ func (s *Service) updateHere(ctx context.Context, c *change) (taken bool, err er
 		}
 	}
 	if !taken && err == nil { // the change is what it was, but for the reason why it isn't made here
-		before.outcome.Reason = c.outcome.Reason
-		if c.part == nil {
-			c.base.Release()
+		before.Outcome.Reason = c.Outcome.Reason
+		if c.Part == nil {
+			c.Base.Release()
 		}
 		*c = before
 	}
@@ -191,7 +194,7 @@ func (s *Service) updateHere(ctx context.Context, c *change) (taken bool, err er
 // updateOnlyNew performs an _update that asks for no document: the engine would carry it out on the document of a client that is
 // faster, so it is made here, as a patch is.
 func (s *Service) updateOnlyNew(ctx context.Context, c *change) error {
-	p, refusal, ok := patch.ReadUpdate(c.req.Op, c.req.Fields, c.sent, true, c.taken)
+	p, refusal, ok := patch.ReadUpdate(c.req.Op, c.req.Fields, c.Sent, true, c.Room)
 	if !ok {
 		c.answer = respond.Error(http.StatusBadRequest, "illegal_argument_exception", "["+c.Doc.ID+"]: If-None-Match: * can't be kept with this "+
 			"_update: it has to be JSON, with a doc or a script, and without scripted_upsert. A PUT with If-None-Match: * makes a document")

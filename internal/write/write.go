@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"optimist/internal/api"
+	"optimist/internal/base"
 	"optimist/internal/budget"
 	"optimist/internal/catalog"
+	"optimist/internal/gate"
 	"optimist/internal/respond"
 	"optimist/internal/session"
 	"optimist/retry"
@@ -31,7 +33,7 @@ func New(o Options) *Service {
 		o.Now = time.Now
 	}
 	s := &Service{engine: o.Engine, sessions: o.Sessions, events: o.Events, log: o.Log,
-		now: o.Now, maxBody: int(o.MaxBody), observer: unobserved{}, letters: o.Letters, locks: o.Locks, attempts: &sync.Pool{}}
+		now: o.Now, maxBody: int(o.MaxBody), observer: unobserved{}, letters: o.Letters, attempts: &sync.Pool{}}
 	if o.Writes == nil {
 		o.Writes = o.Upstream
 	}
@@ -44,6 +46,8 @@ func New(o Options) *Service {
 			s.sessions.DropIndex(who, index)
 		}})
 	s.primaries = s.catalog
+	s.bases = &base.Finder{Engine: o.Engine, Catalog: s.catalog, Sessions: o.Sessions, Fetched: o.Events.Fetch, Chosen: o.Events.BaseChosen}
+	s.gate = &gate.Gate{Locks: o.Locks, Bases: s.bases}
 	return s
 }
 
@@ -55,9 +59,9 @@ func (s *Service) Do(ctx context.Context, r *Request) (*respond.Answer, error) {
 	if err := c.read(r, s); err != nil {
 		return nil, err
 	}
-	c.taken = budget.Of(ctx)
-	defer func() { c.base.Release() }() // a panic must not have the session wait for ever
-	ctx, cancel := c.withTimeout(ctx)
+	c.Room = budget.Of(ctx)
+	defer func() { c.Base.Release() }() // a panic must not have the session wait for ever
+	ctx, cancel := c.Within(ctx)
 	defer cancel()
 	err := s.perform(ctx, c)
 	if s.letters != nil && c.req.Rule.DeadLetters {
@@ -69,8 +73,6 @@ func (s *Service) Do(ctx context.Context, r *Request) (*respond.Answer, error) {
 // perform does what a write of its kind takes: a base, an intent, a place in the document's lane.
 func (s *Service) perform(ctx context.Context, c *change) error {
 	switch kind := c.req.Op.Kind; {
-	case c.req.Journal != nil:
-		return s.journalled(ctx, c)
 	case c.req.Reason != "":
 		c.untransformed = true
 		return s.pass(ctx, c, c.req.Reason)

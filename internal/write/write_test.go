@@ -10,7 +10,9 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/base"
 	"optimist/internal/doc"
+	"optimist/internal/etag"
 	"optimist/internal/outcome"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
@@ -214,7 +216,7 @@ func TestIfMatchNamesTheBase(t *testing.T) {
 	// Of numbers that this proxy hasn't served there is no body: guarded, and the conflict is the answer.
 	stranger := w.client("stranger")
 	has(t, stranger.send("PUT", "/shop/_doc/1", `{"a":3}`, wire.Field{Name: []byte("If-Match"), Value: []byte(`"1-1"`)}), 409, "guarded")
-	if r := me.send("PUT", "/shop/_doc/1", `{}`, wire.Field{Name: []byte("If-Match"), Value: []byte(`*x`)}); !errors.Is(r.err, ErrBadMatch) {
+	if r := me.send("PUT", "/shop/_doc/1", `{}`, wire.Field{Name: []byte("If-Match"), Value: []byte(`*x`)}); !errors.Is(r.err, etag.ErrBad) {
 		t.Errorf("got %v", r)
 	}
 }
@@ -457,7 +459,7 @@ func TestWritesWithoutABaseFollowTheRule(t *testing.T) {
 	}
 	w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, base: {unknown: reject}}\n")
 	r := w.client("c").save("1", `{"a":2}`)
-	if !errors.Is(r.err, ErrPreconditionRequired) || w.engine.writes() != 0 {
+	if !errors.Is(r.err, base.ErrPreconditionRequired) || w.engine.writes() != 0 {
 		t.Errorf("got %v", r)
 	}
 	var f *Failure

@@ -1,0 +1,55 @@
+package base
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"optimist/internal/catalog"
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/intake"
+)
+
+// stampedAge is how old what is known of an index may be where a stamp is held against it: its client may have had that for days.
+const stampedAge = time.Second
+
+// Locate finds out which index the write's document is in, and with which routing: two aliases that route may have a document each
+// of the same id.
+func (f *Finder) Locate(ctx context.Context, w *Search) (err error) {
+	maxAge := time.Duration(0)
+	if w.Stamp.Known() {
+		maxAge = stampedAge
+	}
+	w.Index, err = f.Catalog.Describe(ctx, w.Asker, w.Name, maxAge)
+	w.Doc.Index, w.Doc.Routing = w.Index.Name, cmp.Or(w.Doc.Routing, w.Index.Routing)
+	return err
+}
+
+// Current reads the write's document as it is now, on its client's behalf. Errors are doc.ErrMissing, ErrNoIndex, which is one,
+// and intake.ErrTimeout and catalog.ErrUnavailable, which say that nothing was written.
+func (f *Finder) Current(ctx context.Context, w *Search) (doc.Revision, error) {
+	engine := f.Engine
+	if w.Way != nil {
+		engine = w.Way
+	}
+	rev, err := engine.Fetch(ctx, w.Asker.Caller, w.Doc)
+	switch {
+	case err == nil, errors.Is(err, doc.ErrMissing):
+		return rev, err
+	case errors.Is(err, es.ErrNoIndex):
+		f.Catalog.Missing(w.Asker, w.Doc.Index)
+		return doc.Revision{}, ErrNoIndex
+	case errors.Is(context.Cause(ctx), intake.ErrTimeout):
+		return doc.Revision{}, intake.ErrTimeout
+	}
+	return rev, fmt.Errorf("%w: %w", catalog.ErrUnavailable, err)
+}
+
+// SeesWhole tells whether the client's view of the index's documents is unfiltered. The error says that the engine couldn't be
+// asked.
+func (f *Finder) SeesWhole(ctx context.Context, w *Search) (bool, error) {
+	return f.Catalog.SeesWhole(ctx, w.Asker, w.Name, w.Doc.Routing)
+}

@@ -1,0 +1,158 @@
+package base
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"optimist/internal/doc"
+	"optimist/internal/etag"
+	"optimist/internal/outcome"
+	"optimist/internal/session"
+	"optimist/internal/stamp"
+)
+
+// IfMatch reads the write's If-Match. found is false where it has none, or the rule doesn't look at it.
+func (w *Search) IfMatch() (m etag.Match, found bool, err error) {
+	if !w.Rule.IfMatch {
+		return m, false, nil
+	}
+	return etag.ReadMatch(w.Fields)
+}
+
+// carried is the copy of the document that the write's stamp says it was made from. ok is false where there is no stamp, or one
+// of another document, or of another life of its index: the engine would take those numbers for its own.
+func (w *Search) carried() (held session.Copy, ok bool) {
+	st := &w.Stamp
+	if !st.Known() || !w.Rule.FromStamp || w.Index.UUID == "" {
+		return held, false
+	}
+	if st.Document != stamp.DocumentOf(w.Index.UUID, w.Doc.Routing, w.Doc.ID) {
+		return held, false
+	}
+	held = session.Copy{Numbers: st.Numbers, Token: uint64(st.Copy), Served: true}
+	if w.Rule.FailConflict {
+		held.Token = 0 // one from before the rule said so is held against the revision, too, and not against what was sent since
+	}
+	return held, true
+}
+
+// takeGuard makes the revision the base that the client's own guard names. pass says that the write goes as it is: its 409 is its
+// answer.
+func (f *Finder) takeGuard(ctx context.Context, w *Search, n doc.Numbers) (pass bool, err error) {
+	merges := w.Rule.MergeExplicit
+	held, err := f.HoldStamped(ctx, w)
+	if err != nil {
+		return false, err
+	}
+	w.Outcome.Base = outcome.BaseExplicit
+	switch {
+	case n.Known() && !merges:
+		w.Base = f.seen(w).TakeAt(w.Session, w.Doc.Ref, n, w.Sent) // without a wait: the engine decides
+	case n.Known():
+		err = f.takeCopy(ctx, w, session.Copy{Numbers: n})
+	case w.Rule.Session && w.Session.IsNamed():
+		// An external version says nothing of what was read, but what the session has seen afterwards is this.
+		err = f.TakeSeen(ctx, w)
+	}
+	w.Base.Join(held)
+	if err != nil {
+		return false, err
+	}
+	if !merges || !n.Known() {
+		w.Outcome.Reason = outcome.ReasonExplicit
+		return true, nil
+	}
+	w.Void = []string{"if_seq_no", "if_primary_term"}
+	return false, nil
+}
+
+// takeMatch makes what If-Match names the base of the change.
+func (f *Finder) takeMatch(ctx context.Context, w *Search, m etag.Match) (err error) {
+	w.Outcome.Base = outcome.BaseIfMatch
+	if m.Any || m.More != nil {
+		return f.takeOneOf(ctx, w, m)
+	}
+	return f.takeCopy(ctx, w, m.Tag.Held())
+}
+
+// takeOneOf is for what names more than one revision: any at all, or one of a list. The current one is the base if it is among
+// them. Otherwise it is the newest of those that the session knows, whose change is merged; or, where it knows none, the newest,
+// whose guard the engine refuses.
+func (f *Finder) takeOneOf(ctx context.Context, w *Search, m etag.Match) error {
+	f.Fetched.Call(w.Rule.Name)
+	rev, err := f.Current(ctx, w)
+	switch {
+	case errors.Is(err, doc.ErrMissing):
+		return ErrNoMatch
+	case err != nil && !rev.Known():
+		return err
+	}
+	if m.Any || slices.ContainsFunc(m.More, func(t etag.Tag) bool { return t.Numbers == rev.Numbers && t.Copy == 0 }) {
+		w.Base = f.Sessions.Witness(w.Session, w.Doc.Ref)
+		b := &w.Base
+		b.Kind, b.Numbers, b.Version, b.View, b.Stored = session.KindGiven, rev.Numbers, rev.Version, rev.Source, rev.Source
+		return nil
+	}
+	slices.SortFunc(m.More, func(a, b etag.Tag) int { return cmp.Compare(b.SeqNo, a.SeqNo) })
+	for _, t := range m.More {
+		if err := f.takeCopy(ctx, w, t.Held()); err != nil {
+			return err
+		}
+		if w.Base.View != nil {
+			return nil
+		}
+		w.Base.Release()
+	}
+	return f.takeCopy(ctx, w, m.More[0].Held())
+}
+
+// HoldStamped reserves the copy that the write's stamp names, of a write which has another base: a client that writes from that
+// copy again has written this. It waits for a write of the same copy, so nothing else of the session may be reserved before.
+func (f *Finder) HoldStamped(ctx context.Context, w *Search) (held session.Base, err error) {
+	if carried, ok := w.carried(); ok && carried.Token != 0 {
+		return f.seen(w).Hold(ctx, w.Session, w.Doc.Ref, carried, w.Sent)
+	}
+	return held, nil
+}
+
+// takeStamp makes the copy that the stamp names the base.
+func (f *Finder) takeStamp(ctx context.Context, w *Search, held session.Copy) error {
+	w.Outcome.Base = outcome.BaseStamp
+	return f.takeCopy(ctx, w, held)
+}
+
+// GuardOfPart finds the guard for a write that the engine, or a PATCH, merges by itself: by If-Match, or by the stamp of a copy
+// that is sent as a part. found is false where there is none.
+func (f *Finder) GuardOfPart(ctx context.Context, w *Search) (n doc.Numbers, found bool, err error) {
+	m, found, err := w.IfMatch()
+	if err != nil {
+		return n, true, err
+	}
+	if found {
+		w.Outcome.Base = outcome.BaseIfMatch
+		if !m.Any && m.More == nil {
+			return m.Tag.Numbers, true, nil
+		}
+		if err = f.takeOneOf(ctx, w, m); err == nil && !w.Base.Numbers.Known() {
+			return m.Tag.Numbers, true, nil
+		}
+		return w.Base.Numbers, true, err
+	}
+	if !w.Stamp.Known() {
+		return n, false, nil
+	}
+	if err := f.Locate(ctx, w); err != nil {
+		return n, true, err
+	}
+	held, ok := w.carried()
+	if !ok {
+		return n, false, nil
+	}
+	err = f.takeStamp(ctx, w, held)
+	if n = w.Base.Numbers; w.Base.Kind == session.KindView && w.Base.AnswerNumbers != n {
+		n = held.Numbers // what was stored then has more in it than the client has seen
+	}
+	return n, true, err
+}

@@ -1,0 +1,72 @@
+package base
+
+import (
+	"context"
+	"errors"
+
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/outcome"
+	"optimist/internal/rule"
+	"optimist/internal/session"
+)
+
+// withoutBase does what the rule says of writes whose base isn't known. One that was known once is passed only where one that
+// never was is passed, too.
+func (f *Finder) withoutBase(ctx context.Context, w *Search) (pass bool, err error) {
+	if w.Base.Kind == session.KindLost {
+		w.Outcome.Reason = w.Base.Reason.String()
+		if w.Rule.RejectLost {
+			return false, f.refuseLost(ctx, w)
+		}
+	}
+	if w.Base.Reason == session.ReasonBlind {
+		w.Outcome.Reason = outcome.ReasonBlind
+	}
+	switch {
+	case w.Rule.Unknown == rule.UnknownReject:
+		return false, ErrPreconditionRequired
+	case w.Rule.Unknown == rule.UnknownFetch, w.Guarded:
+		return false, f.FetchBase(ctx, w)
+	default:
+		return true, nil
+	}
+}
+
+// refuseLost refuses a write whose base is lost. After a restart nothing is known of any client: there a write that finds no
+// document is a create, which overwrites nothing. In all other cases the client has seen a document, which somebody may have
+// deleted.
+func (f *Finder) refuseLost(ctx context.Context, w *Search) error {
+	if w.Sent == nil || w.Base.Reason != session.ReasonRestart {
+		return ErrLost
+	}
+	if err := f.FetchBase(ctx, w); err != nil {
+		return err
+	}
+	if w.Base.Kind != session.KindAbsent {
+		w.Outcome.Base = outcome.BaseLost
+		return ErrLost
+	}
+	w.Outcome.Reason = ""
+	return nil
+}
+
+// FetchBase makes the current revision the base of a write that has none, as the rule says.
+func (f *Finder) FetchBase(ctx context.Context, w *Search) error {
+	w.Outcome.Base = outcome.BaseFetched
+	f.Fetched.Call(w.Rule.Name)
+	rev, err := f.Current(ctx, w)
+	// The reservation stays: it is for this write, whatever its base, and must be ended.
+	b := &w.Base
+	switch {
+	case errors.Is(err, doc.ErrMissing):
+		b.Kind = session.KindAbsent
+	case errors.Is(err, es.ErrNoSource) && rev.Known():
+		b.Kind, b.Numbers, b.Version = session.KindGiven, rev.Numbers, rev.Version // guarded, never merged
+	case err != nil:
+		return err
+	default:
+		b.Kind, b.Numbers, b.Version, b.View, b.Stored = session.KindRead, rev.Numbers, rev.Version, rev.Source, rev.Source
+	}
+	return nil
+}

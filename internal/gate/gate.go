@@ -1,0 +1,165 @@
+// Package gate asks the locks whether a write may go, where a rule enforces them: which locks protect its document, and what its client is
+// told if they refuse it.
+//
+// It decides nothing about locks, and sends nothing.
+package gate
+
+import (
+	"context"
+	"net/http"
+
+	"optimist/internal/api"
+	"optimist/internal/base"
+	"optimist/internal/fencing"
+	"optimist/internal/outcome"
+	"optimist/internal/respond"
+	"optimist/internal/rule"
+	"optimist/internal/wire"
+)
+
+// Locks know who may write what locks protect. It is safe for concurrent use.
+type Locks interface {
+	// Admit gives nil for a write that may go, else the answer to its client: 423 for one to a document that somebody else has locked,
+	// 409 for one with a token of a lease that has ended, 503 if that can't be told.
+	//
+	// What it says holds for the time of the call. Whoever gets the lock after that may have written the document before the write
+	// that was admitted arrives. So a write has to go under the guard of a revision that was known before the call: then it is a
+	// conflict.
+	Admit(ctx context.Context, p *Protected) *Refusal
+}
+
+// Protected is a write of one document, as locks see it.
+type Protected struct {
+	Names  []string // of its index: its own, the one that the client used, and its aliases, each once
+	ID     string   // of the document; empty: the engine makes it
+	Paths  []string // where in the tree of its index the document is, and where it will be
+	Global string   // a global lock that protects it; empty: none does
+	Tokens fencing.Tokens
+	Dry    bool // the write isn't made: who holds the locks is looked at, and nothing is done about it
+}
+
+// Refusal is the answer to a write that locks refuse.
+type Refusal struct {
+	Status int
+	Fields []wire.Field
+	Body   []byte
+	Reason string // a token of the outcome: outcome.ReasonLocked and so on
+}
+
+// Gate asks locks. It is safe for concurrent use.
+type Gate struct {
+	Locks Locks // nil: nothing is locked
+	Bases *base.Finder
+}
+
+// Write is a write that wants to go.
+type Write struct {
+	*base.Search
+	Tokens fencing.Tokens // of the leases of the locks under which its client works
+	Reason string         // why it can't be guarded at all; empty: it can
+	AsPart bool           // it goes as an _update, of which the engine makes the document
+}
+
+// Enforces reports whether locks are enforced on the documents of a rule.
+func (g *Gate) Enforces(r *rule.Rule) bool { return r.Locks != nil && g.Locks != nil }
+
+// Glance is a Gate for what is looked at, and not written: it asks without doing anything about locks.
+func (g *Gate) Glance(bases *base.Finder) *Gate {
+	if g.Locks == nil {
+		return g
+	}
+	return &Gate{Locks: glance{g.Locks}, Bases: bases}
+}
+
+// glance asks locks without doing anything about them.
+type glance struct{ Locks }
+
+// Admit implements Locks.
+func (l glance) Admit(ctx context.Context, p *Protected) *Refusal {
+	p.Dry = true
+	return l.Locks.Admit(ctx, p)
+}
+
+// Ask asks whether a write may go in place of cur; either is nil where there is no document. The answer is nil if it may.
+func (g *Gate) Ask(ctx context.Context, w *Write, cur, body []byte) (answer *respond.Answer, reason string) {
+	l := w.Rule.Locks
+	p := &Protected{Names: w.namesOfIndex(), ID: w.Doc.ID, Global: l.Global, Tokens: w.Tokens}
+	if l.ByID && p.ID != "" {
+		p.Paths = append(p.Paths, p.ID)
+	}
+	if l.Field != nil {
+		if why := g.whyPathUnknown(ctx, w); why != "" {
+			return w.Unguardable(why), outcome.ReasonUnguardable
+		}
+		for _, source := range [2][]byte{cur, body} {
+			if path := textAt(source, l.Field); path != "" && (len(p.Paths) == 0 || p.Paths[0] != path) {
+				p.Paths = append(p.Paths, path)
+			}
+		}
+	}
+	refused := g.Locks.Admit(ctx, p)
+	if refused == nil {
+		return nil, ""
+	}
+	a := respond.Own(refused.Status, refused.Body)
+	a.Fields = append(a.Fields, refused.Fields...)
+	return a, refused.Reason
+}
+
+// ReadsPath reports whether a field of a rule's documents says which locks protect them.
+func ReadsPath(r *rule.Rule) bool { return r.Locks != nil && r.Locks.Field != nil }
+
+// namesOfIndex are the names by which clients may have locked something of the write's index: the one that its own client uses, the
+// index's own, and its aliases, as far as they are known.
+func (w *Write) namesOfIndex() []string {
+	names := append(make([]string, 0, 2+len(w.Index.Aliases)), w.Name)
+	if w.Doc.Index != w.Name {
+		names = append(names, w.Doc.Index)
+	}
+	for _, alias := range w.Index.Aliases {
+		if alias != w.Name {
+			names = append(names, alias)
+		}
+	}
+	return names
+}
+
+// whyPathUnknown is why nobody knows where in the tree of locks the document is, or "".
+func (g *Gate) whyPathUnknown(ctx context.Context, w *Write) string {
+	switch {
+	case w.Pipeline, w.Index.Pipeline:
+		return "an ingest pipeline may change its path, which says where in the tree of locks it is"
+	case w.AsPart:
+		return "only the engine can carry out this _update, and it may change the path, which says where in the tree of locks the document is"
+	case w.Op.Kind == api.Create, w.Op.Kind == api.IndexAuto:
+		return "" // nothing of it is stored
+	}
+	if whole, err := g.Bases.SeesWhole(ctx, w.Search); err != nil || !whole || w.Index.Partial || w.Index.Unknown != "" {
+		return "these credentials don't show all of a document, and its path says where in the tree of locks it is"
+	}
+	return ""
+}
+
+// WhyUnguarded is why a write can't be guarded, for its client.
+func (w *Write) WhyUnguarded() string {
+	switch {
+	case w.Reason != "":
+		return "it can't be guarded (" + w.Reason + ")"
+	case w.Op.Kind == api.Update:
+		return "only the engine can carry out this _update: send a doc or a PATCH, or if_seq_no and if_primary_term"
+	case w.Outcome.Base == outcome.BaseExplicit:
+		return "a version is no guard against a write that comes late: send if_seq_no and if_primary_term"
+	case w.Outcome.Reason != "":
+		return "it can't be guarded (" + w.Outcome.Reason + ")"
+	}
+	return "it can't be guarded: send if_seq_no and if_primary_term, or If-Match"
+}
+
+// TypeUnguardable is the type of the error of a write that isn't let through where locks are enforced.
+const TypeUnguardable = "unguardable_write"
+
+// Unguardable is the refusal of a write that can't be let through where locks are enforced, and why.
+func (w *Write) Unguardable(why string) *respond.Answer {
+	return respond.ErrorIn(w.Doc.Index, http.StatusBadRequest, TypeUnguardable,
+		"rule ["+w.Rule.Name+"] enforces locks, and this write is not let through: "+why)
+}

@@ -1,0 +1,84 @@
+package gate
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"optimist/internal/base"
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/intake"
+	"optimist/internal/outcome"
+	"optimist/internal/rule"
+)
+
+// keeper remembers what it was asked last.
+type keeper struct {
+	asked   *Protected
+	refusal *Refusal
+}
+
+func (k *keeper) Admit(_ context.Context, p *Protected) *Refusal {
+	k.asked = p
+	return k.refusal
+}
+
+func writing(locks *rule.Locks) *Write {
+	w := &Write{Search: &base.Search{
+		Write: intake.Write{Name: "alias", Doc: es.Document{Ref: doc.Ref{Index: "shop", ID: "7"}}},
+		Rule:  &rule.Rule{Name: "r", Locks: locks},
+	}}
+	w.Index.Name, w.Index.Aliases = "shop", []string{"other", "alias"}
+	return w
+}
+
+func TestADocumentIsLockedByAnyNameOfItsIndex(t *testing.T) {
+	k := &keeper{}
+	g := &Gate{Locks: k}
+	if answer, _ := g.Ask(t.Context(), writing(&rule.Locks{ByID: true, Global: "all"}), nil, nil); answer != nil {
+		t.Fatalf("refused: %+v", answer)
+	}
+	if want := []string{"alias", "shop", "other"}; !slices.Equal(k.asked.Names, want) || k.asked.Global != "all" ||
+		!slices.Equal(k.asked.Paths, []string{"7"}) || k.asked.Dry {
+		t.Errorf("asked for %+v, want the names %v", k.asked, want)
+	}
+}
+
+func TestARefusalIsTheAnswerAndAGlanceChangesNothing(t *testing.T) {
+	k := &keeper{refusal: &Refusal{Status: 423, Body: []byte("{}"), Reason: outcome.ReasonLocked}}
+	g := (&Gate{Locks: k}).Glance(nil)
+	answer, reason := g.Ask(t.Context(), writing(&rule.Locks{ByID: true}), nil, nil)
+	if answer == nil || answer.Status != 423 || reason != outcome.ReasonLocked || !k.asked.Dry {
+		t.Errorf("%+v, %q, asked %+v", answer, reason, k.asked)
+	}
+}
+
+// The engine would carry the _update out, so that nobody knows the path that it leaves.
+func TestAWriteWhosePathNobodyKnowsIsRefusedUnasked(t *testing.T) {
+	k := &keeper{}
+	w := writing(&rule.Locks{Field: []string{"path"}})
+	w.AsPart = true
+	answer, reason := (&Gate{Locks: k}).Ask(t.Context(), w, nil, nil)
+	if answer == nil || answer.Status != 400 || reason != outcome.ReasonUnguardable || k.asked != nil ||
+		!strings.Contains(string(answer.Body), "enforces locks") {
+		t.Errorf("%+v, %q, asked %+v", answer, reason, k.asked)
+	}
+}
+
+func TestTheLastOfEqualFieldsIsThePath(t *testing.T) {
+	at := []string{"file", "path"}
+	for source, want := range map[string]string{
+		`{"file":{"path":"/a"}}`:                      "/a",
+		`{"file":{"path":"/a"},"file":{"path":"/b"}}`: "/b",
+		`{"file":{"path":7}}`:                         "",
+		`{"file":"/a"}`:                               "",
+		`[]`:                                          "",
+		``:                                            "",
+	} {
+		if got := textAt([]byte(source), at); got != want {
+			t.Errorf("%s: %q, want %q", source, got, want)
+		}
+	}
+}

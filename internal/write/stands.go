@@ -1,0 +1,47 @@
+package write
+
+import (
+	"context"
+
+	"optimist/internal/doc"
+	"optimist/internal/outcome"
+)
+
+// reasonRule stands for a rule that refuses stale writes. The outcome doesn't name it, because it is what was asked for.
+const reasonRule = "rule"
+
+// whyConflictStands tells why a conflict is this change's answer, or "" where the change can be applied to a newer revision.
+func (s *Service) whyConflictStands(ctx context.Context, c *change) string {
+	switch {
+	case c.guard.Known():
+		return reasonRule
+	case !c.stales:
+		return c.WhyPipelineStands()
+	case c.req.Rule.FailConflict:
+		return reasonRule
+	case !c.BaseKnown() || c.Base.Doubtful:
+		return outcome.ReasonNumbers
+	}
+	if c.Part != nil {
+		return "" // nothing is written back but the part
+	}
+	if reason := c.WhyUnmergeable(); reason != "" {
+		return reason
+	}
+	whole, err := s.bases.SeesWhole(ctx, &c.Search)
+	switch {
+	case err != nil:
+		return outcome.ReasonUnasked
+	case !whole:
+		return outcome.ReasonFiltered
+	}
+	return ""
+}
+
+// revision is what the engine holds at the change's base, as far as is known.
+func (c *change) revision() doc.Revision {
+	if c.guard.Known() {
+		return doc.Revision{Numbers: c.guard, Version: c.Base.Version}
+	}
+	return doc.Revision{Numbers: c.Base.Numbers, Version: c.Base.Version, Source: c.Base.Stored}
+}
