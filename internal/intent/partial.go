@@ -103,6 +103,18 @@ func project(dst []byte, part, from gjson.Result) []byte {
 	return append(dst, '}')
 }
 
+// Stale is an edit that fits no document: others have changed the one that its client has seen, and what it saw isn't known.
+type Stale struct{}
+
+// Apply implements Edit. The error is ErrUnmergeable.
+func (Stale) Apply([]byte, *edit.Inputs) ([]byte, error) { return nil, ErrUnmergeable }
+
+// Same implements Edit.
+func (Stale) Same(before, after []byte) bool { return Equal(before, after) }
+
+// Repeatable implements Edit.
+func (Stale) Repeatable() bool { return false }
+
 // Rebased is a Partial as an edit of the document as it is: under a rule that transforms, the document is written whole.
 type Rebased struct{ *Partial }
 

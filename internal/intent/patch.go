@@ -2,6 +2,7 @@ package intent
 
 import (
 	"bytes"
+	"errors"
 
 	"optimist/internal/doc"
 	"optimist/internal/jsontext"
@@ -58,12 +59,20 @@ func (p *Patch) Next(cur doc.Revision) (Draft, error) {
 			err = tree.ErrNotObject
 		}
 		if err != nil {
-			return Draft{}, &ApplyError{What: "the patch", Err: err}
+			return Draft{}, unapplied(err)
 		}
 		d.Edited = after
 	}
 	d.Body, d.Unchanged = d.Edited, p.Idle(cur.Source, d.Edited)
 	return d, nil
+}
+
+// unapplied is the error of a patch that can't be applied.
+func unapplied(err error) error {
+	if errors.Is(err, ErrUnmergeable) {
+		return err // it isn't the patch's fault
+	}
+	return &ApplyError{What: "the patch", Err: err}
 }
 
 // Idle reports whether the edit, with what a rule makes of it, has changed nothing, so that nothing is written.

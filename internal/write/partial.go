@@ -103,7 +103,7 @@ func (c *change) partialIntent(o observer) *intent.Partial {
 }
 
 // rebasePatch has a patch that an _update has become be the change of its part from what the client has seen. Where that can't be
-// merged, it guards the patch.
+// merged, it guards the patch; where more is stored than the client has seen, it refuses it.
 func (s *Service) rebasePatch(c *change) {
 	if c.patch.Upsert && c.Base.Kind != session.KindAbsent && !c.req.Rule.RecreateMissing {
 		c.patch.Upsert, c.patch.Gone = false, intent.ErrDeleted
@@ -114,6 +114,8 @@ func (s *Service) rebasePatch(c *change) {
 		c.patch.Edit = intent.Rebased{Partial: c.partialIntent(s.observer)}
 	case c.Base.Kind == session.KindAbsent:
 		c.patch.New = true
+	case !c.ViewIsStored():
+		c.patch.Edit, c.Outcome.Reason = intent.Stale{}, outcome.ReasonNumbers
 	case c.Base.AnswerNumbers.Known():
 		c.guardPatch(c.Base.AnswerNumbers) // what is stored has more in it than the client has seen
 	default:

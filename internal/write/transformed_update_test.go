@@ -300,3 +300,39 @@ func TestAPartWithEscapedEmojiIsTransformed(t *testing.T) {
 		})
 	}
 }
+
+// A client has sent a part, and optimist has merged it with what another had written. The next part has no known outcome. When the client
+// sends that again, nobody knows what it had seen, and what is stored has more in it: the repeat must not be written in its place.
+func TestARepeatedPartDoesNotReplaceWhatItsClientHasNeverSeen(t *testing.T) {
+	for _, onConflict := range []string{"merge", "fail"} {
+		w := newWorld(t, "rules:\n- {name: shop, match: {index: [shop]}, on_conflict: "+onConflict+", transform: [{op: increment, path: /edits, value: 1}]}\n")
+		w.direct("PUT", "/shop", stressIndex)
+		w.put("1", `{"log":["a"]}`)
+		me := w.client("me")
+		me.read("1")
+		w.put("1", `{"log":["a","b"]}`)
+		part := func(log string) result { return me.send("POST", "/shop/_update/1", `{"doc":{"log":`+log+`}}`) }
+		first, second := 200, 503
+		if onConflict == "fail" {
+			first, second = 409, 409
+		}
+		has(t, part(`["a","m"]`), first, "")
+		if onConflict == "fail" {
+			has(t, me.send("PATCH", "/shop/_doc/1", `[{"op":"append","path":"/log","value":"m"}]`, media(patch.MediaSteps)), 200, "")
+		}
+		w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+			if r.Method == "PUT" {
+				return answering(503, `{"status":503}`), nil
+			}
+			return nil, nil
+		}
+		has(t, part(`["a","m","n"]`), second, "")
+		w.engine.before = nil
+		if r := part(`["a","m","n"]`); r.status != 409 {
+			t.Errorf("on_conflict %s: %v", onConflict, r)
+		}
+		if got := gjson.Get(w.stored("1"), "log").Raw; got != `["a","b","m"]` {
+			t.Errorf("on_conflict %s: the log is %s", onConflict, got)
+		}
+	}
+}
