@@ -89,10 +89,17 @@ func begin(c *Config) (*proxy, error) {
 	return x, nil
 }
 
-// Shapes are the names of the documents.
-func Shapes() (names []string) {
+// Shapes are the names of the documents, but for the vague ones.
+func Shapes() []string { return shapeNames(false) }
+
+// VagueShapes are the names of documents in which little tells their changes apart.
+func VagueShapes() []string { return shapeNames(true) }
+
+func shapeNames(vague bool) (names []string) {
 	for _, s := range shapes() {
-		names = append(names, s.name)
+		if s.vague == vague {
+			names = append(names, s.name)
+		}
 	}
 	return names
 }

@@ -12,7 +12,8 @@ import (
 
 // shapes are documents as people have them.
 func shapes() []*shape {
-	return []*shape{counter(), entries(), fields(), cart(), order(), ticket(), profile(), stock(), queue(), tags(), settings(), wiki(), wide()}
+	return []*shape{counter(), entries(), fields(), cart(), order(), ticket(), profile(), stock(), queue(), tags(), settings(), wiki(), wide(),
+		readings(), chat()}
 }
 
 func num(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
@@ -292,6 +293,42 @@ func wide() *shape {
 		edit: func(c *change, d map[string]any) {
 			d[fmt.Sprintf("n%02d", c.IntN(50))] = num(c.Int64N(100))
 			d[fmt.Sprintf("t%02d", c.IntN(50))] = c.prose(2)
+		},
+	}
+}
+
+// readings: small numbers, of which many are equal, with the last one and how many there are.
+func readings() *shape {
+	return &shape{
+		name: "readings", vague: true, rules: sum("/count"), units: map[string]float64{"count": 1, "at": 0},
+		seed: func(*change) map[string]any {
+			return map[string]any{"sensor": "t-17", "readings": []any{}, "latest": map[string]any{}, "count": num(0)}
+		},
+		edit: func(c *change, d map[string]any) {
+			v := num(c.Int64N(10))
+			d["readings"] = append(list(d["readings"]), v)
+			d["latest"] = map[string]any{"v": v, "at": c.time()}
+			d["count"] = num(integer(d["count"]) + 1)
+		},
+	}
+}
+
+// chat: short messages that are often the same, who takes part, who was last, and how many there are.
+func chat() *shape {
+	return &shape{
+		name: "chat", vague: true, rules: sum("/n"), units: map[string]float64{"n": 1, "at": 0},
+		seed: func(*change) map[string]any {
+			return map[string]any{"topic": "x", "users": []any{}, "messages": []any{}, "n": num(0)}
+		},
+		edit: func(c *change, d map[string]any) {
+			user := fmt.Sprintf("u%d", c.worker)
+			text := []string{"ok", "yes", "no", "thanks", "see you"}[c.IntN(5)]
+			d["messages"] = append(list(d["messages"]), map[string]any{"from": user, "text": text, "turn": num(int64(c.round))})
+			d["last"] = map[string]any{"from": user, "at": c.time()}
+			d["n"] = num(integer(d["n"]) + 1)
+			if !slices.Contains(list(d["users"]), any(user)) {
+				d["users"] = append(list(d["users"]), user)
+			}
 		},
 	}
 }

@@ -57,7 +57,7 @@ func Conditions() []Condition {
 
 // Options say how much is simulated.
 type Options struct {
-	// Shapes and Conditions are those whose names contain one of these; none is all.
+	// Shapes and Conditions are those whose names contain one of these; none is all, but for the vague documents.
 	Shapes, Conditions []string
 	// Changes is how many each run makes, at least, and Seeds how many runs each row is made of.
 	Changes, Seeds int
@@ -69,12 +69,16 @@ type Options struct {
 func Table(out io.Writer, o Options) error {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "condition\tshape\tchanges\tlost\tinvented\trefused\twrong\tof these silent\tright, said ambiguous\t")
+	shapes := Shapes()
+	if len(o.Shapes) > 0 {
+		shapes = append(shapes, VagueShapes()...)
+	}
 	for _, c := range Conditions() {
 		if !named(c.Name, o.Conditions) {
 			continue
 		}
 		all := &Tally{}
-		for _, s := range Shapes() {
+		for _, s := range shapes {
 			if !named(s, o.Shapes) || c.Absent && s == "stock" { // nobody makes a stock by a sum
 				continue
 			}

@@ -17,6 +17,8 @@ type shape struct {
 	edit func(c *change, d map[string]any)
 	// units has the names of numbers that are sums, and how much a change moves them; 0 is for what every change sets.
 	units map[string]float64
+	// vague says that little in the document tells its changes apart.
+	vague bool
 }
 
 // change is who makes a change, and when.
