@@ -34,6 +34,7 @@ var parsers = map[string]reads{
 	"internal/coding":    {forms: []string{"PUT: "}, engine: true}, // its bounds are of bytes: the bombs
 	"internal/condition": {forms: []string{"steps"}},               // what a patch's conditions may cost is counted by CEL itself, and bounded
 	"internal/es":        {engine: true},
+	"internal/gate":      {forms: []string{"PUT: ", "_update", "_bulk"}},
 	"internal/glob":      {forms: []string{"filter_path", "_source"}},
 	"internal/intake":    {forms: []string{"PUT: ", "_update"}},
 	"internal/intent":    {forms: []string{"PUT: ", "_update"}},

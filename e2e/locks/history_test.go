@@ -287,6 +287,14 @@ func (r *recorder) crowd(ctx context.Context, seed uint64, workers int, locks []
 	wg.Wait()
 }
 
+// add adds the history of another recorder, which has ended.
+func (r *recorder) add(o *recorder) {
+	r.history = append(r.history, o.history...)
+	for word, n := range o.counts {
+		r.counts[word] += n
+	}
+}
+
 // enough fails the test unless the history has something of what it is about.
 func (r *recorder) enough(t *testing.T, words ...string) {
 	t.Helper()
