@@ -116,8 +116,6 @@ func (s *Service) rebasePatch(c *change) {
 		c.patch.New = true
 	case !c.ViewIsStored():
 		c.patch.Edit, c.Outcome.Reason = intent.Stale{}, outcome.ReasonNumbers
-	case c.Base.AnswerNumbers.Known():
-		c.guardPatch(c.Base.AnswerNumbers) // what is stored has more in it than the client has seen
 	default:
 		c.guardPatch(c.Base.Numbers)
 	}

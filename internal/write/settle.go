@@ -51,7 +51,7 @@ func (c *change) settle(e end) {
 		sent = c.withMarks(sent)
 	}
 	c.Base.Commit(session.Ack{Stored: e.stored, Sent: sent, AnswerNumbers: n, Copy: c.copyOf(t),
-		StoredDiffers: c.goesAsPart() && !e.same, Created: e.created})
+		StoredDiffers: !e.same, Created: e.created})
 	if !n.Known() {
 		return
 	}
