@@ -50,7 +50,7 @@ func (r *run) countsByPlace(sc scope) bool {
 	}
 	element := r.enter(sc, tree.Place{})
 	defer r.leave(sc)
-	return element.rule != 0 && r.strategy(element) >= Sum && r.strategy(element) <= Min
+	return element.rule != 0 && r.strategy(element).calculates()
 }
 
 // array merges arrays of the base (which may be missing), of the client and of current.
@@ -61,7 +61,7 @@ func (r *run) array(b, s, c tree.Value, sc scope) {
 		r.carryOut(p, c, sc)
 		return
 	}
-	if st := r.strategy(sc); st >= Sum && st <= Min {
+	if r.strategy(sc).calculates() {
 		sc.unfit()
 	}
 	e, ok := r.edits(b, s, c, sc)

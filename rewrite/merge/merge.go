@@ -127,7 +127,7 @@ func (r *run) value(b, s, c tree.Value, sc scope) {
 
 // scalar merges values of which at least one isn't a container, or not of the same kind.
 func (r *run) scalar(b, s, c tree.Value, sc scope) {
-	if st := r.strategy(sc); st >= Sum && st <= Min && !b.Equal(s) && !b.Equal(c) {
+	if st := r.strategy(sc); st.calculates() && !b.Equal(s) && !b.Equal(c) {
 		if text, ok := r.calculate(b, s, c, sc); ok {
 			r.observer.decided(r, Calculated, true, sides{b, s, c}, sc)
 			r.replace(c, text)

@@ -50,6 +50,9 @@ func ParseStrategy(name string) (Strategy, error) {
 	return Sent, fmt.Errorf("unknown merge strategy %q: one of %s", name, strings.Join(strategyNames[:], ", "))
 }
 
+// calculates reports whether the strategy makes a value of its own from both sides' values.
+func (s Strategy) calculates() bool { return s >= Sum && s <= Min }
+
 // anyValue reports whether s makes sense for a value of any kind. Such a strategy holds for everything below its path,
 // too, where no other rule says otherwise.
 func (s Strategy) anyValue() bool { return s <= Fail }
