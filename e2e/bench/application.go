@@ -83,6 +83,22 @@ func openSite(ctx context.Context, kind, url, dir string) (s *site, err error) {
 	return s, s.makeIndex(ctx)
 }
 
+// startEngine starts the engine of that name, at its best, and makes a folder for what is run before it. Without an error the caller ends
+// both.
+func startEngine(ctx context.Context, name string) (k engine.Kind, e *engine.Engine, dir string, err error) {
+	k, known := engine.ParseKind(name)
+	if !known {
+		return k, nil, "", fmt.Errorf("no engine is called %q", name)
+	}
+	if dir, err = os.MkdirTemp("", "bench-*"); err != nil {
+		return k, nil, "", err
+	}
+	if e, err = engine.Start(ctx, k, engine.Options{Peak: true, Heap: "1g"}); err != nil {
+		_ = os.RemoveAll(dir)
+	}
+	return k, e, dir, err
+}
+
 func subfolder(dir string, i int) string {
 	sub := fmt.Sprintf("%s/%d", dir, i)
 	_ = os.MkdirAll(sub, 0o700) // whoever writes there says so if it failed

@@ -17,7 +17,6 @@ import (
 	"sync"
 	"time"
 
-	"optimist/e2e/engine"
 	"optimist/e2e/optimist"
 )
 
@@ -31,19 +30,11 @@ func held(ctx context.Context, args []string, out io.Writer) error {
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	k, known := engine.ParseKind(*kind)
-	if !known {
-		return fmt.Errorf("no engine is called %q", *kind)
-	}
-	e, err := engine.Start(ctx, k, engine.Options{Peak: true, Heap: "1g"})
+	k, e, dir, err := startEngine(ctx, *kind)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = e.Stop() }()
-	dir, err := os.MkdirTemp("", "bench-*")
-	if err != nil {
-		return err
-	}
 	defer os.RemoveAll(dir)
 	secret := filepath.Join(dir, "secret")
 	if err = os.WriteFile(secret, []byte("undo:secret"), 0o600); err != nil {

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"optimist/e2e/engine"
 	"optimist/e2e/optimist"
 )
 
@@ -25,19 +24,11 @@ func searches(ctx context.Context, args []string, out io.Writer) error {
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	k, known := engine.ParseKind(*kind)
-	if !known {
-		return fmt.Errorf("no engine is called %q", *kind)
-	}
-	e, err := engine.Start(ctx, k, engine.Options{Peak: true, Heap: "1g"})
+	k, e, dir, err := startEngine(ctx, *kind)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = e.Stop() }()
-	dir, err := os.MkdirTemp("", "bench-*")
-	if err != nil {
-		return err
-	}
 	defer os.RemoveAll(dir)
 	var urls []string
 	for i, reads := range []string{"[get, mget]", "[get, mget, search_by_writers]", "[get, mget, search]"} {
