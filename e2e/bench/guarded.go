@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -20,6 +21,7 @@ func guarded(ctx context.Context, args []string, out io.Writer) error {
 	each := fs.Duration("for", 2*time.Second, "how long one measurement takes")
 	clients := fs.Int("clients", 32, "connections, each with one request at a time")
 	only := fs.String("only", "", "measure only contenders whose name contains this, and the baseline")
+	also := fs.String("also", "", "another build of optimist, to measure beside this one: what has a change cost?")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -34,7 +36,7 @@ func guarded(ctx context.Context, args []string, out io.Writer) error {
 	}
 	defer stub.end()
 
-	list, missing := guardedContenders(*only)
+	list, missing := guardedContenders(*only, *also)
 	results := make(map[string]map[string]*figures)
 	for round := range *rounds {
 		for i := range list {
@@ -54,8 +56,10 @@ func guarded(ctx context.Context, args []string, out io.Writer) error {
 	return ctx.Err()
 }
 
-// guarding is the contender whose answers must say that they were guarded.
+// guarding is the contender whose answers must say that they were guarded. Another build's name has a comma after it.
 const guarding = "optimist serve"
+
+func (c contender) guards() bool { return c.name == guarding || strings.HasPrefix(c.name, guarding+",") }
 
 // ruled has a rule that transforms what is written to one index, and leaves the other to the defaults.
 const ruled = `rules:
@@ -71,13 +75,19 @@ const ruled = `rules:
 - name: default
 `
 
-// guardedContenders are those of passthrough, with the real program guarding among them.
-func guardedContenders(only string) (list []contender, missing []string) {
+// guardedContenders are those of passthrough, with the real program guarding among them, and another build of it unless also
+// is empty.
+func guardedContenders(only, also string) (list []contender, missing []string) {
 	list, missing = contenders(only)
-	start := func(ctx context.Context, dir, upstream string) (*process, error) {
-		return startOptimist(ctx, dir, upstream, "guard", ruled)
+	program := func(binary string) func(context.Context, string, string) (*process, error) {
+		return func(ctx context.Context, dir, upstream string) (*process, error) {
+			return startBuild(ctx, dir, binary, upstream, "guard", ruled)
+		}
 	}
-	return append([]contender{{guarding, start}}, list...), missing
+	if also != "" {
+		list = append([]contender{{guarding + ", " + filepath.Base(also), program(also)}}, list...)
+	}
+	return append([]contender{{guarding, program("")}}, list...), missing
 }
 
 func tellMissing(out io.Writer, missing []string) {
@@ -182,8 +192,8 @@ func (m measurement) workloads(ctx context.Context, c contender, results map[str
 			results[w.name][c.name] = &figures{}
 		}
 		l := &steps{addr: p.addr, clients: m.clients,
-			opening: func(client int) []step { return w.opening(p.addr, client, c.name == guarding) },
-			cycle:   func(client int) []step { return w.cycle(p.addr, client, c.name == guarding) }}
+			opening: func(client int) []step { return w.opening(p.addr, client, c.guards()) },
+			cycle:   func(client int) []step { return w.cycle(p.addr, client, c.guards()) }}
 		if err := m.turn(ctx, p, l, results[w.name][c.name]); err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}

@@ -28,6 +28,8 @@ type Options struct {
 	Args []string
 	// Race runs a program with the race detector, where the tests have it, too. It costs a multiple of the processor's time.
 	Race bool
+	// Binary is a program that was built before. Empty: the one of this source.
+	Binary string
 }
 
 // Process is a running optimist. Its methods may be called by several goroutines, but Kill, Stop and Start only by one at a time.
@@ -57,9 +59,12 @@ var ErrExited = errors.New("optimist ended")
 
 // Run starts the program in front of an engine and returns once it is ready. dir is a folder for its files.
 func Run(ctx context.Context, dir string, o Options) (*Process, error) {
-	binary, err := Binary(o.Race)
-	if err != nil {
-		return nil, err
+	binary := o.Binary
+	if binary == "" {
+		var err error
+		if binary, err = Binary(o.Race); err != nil {
+			return nil, err
+		}
 	}
 	data, admin, err := freeAddrs()
 	if err != nil {
