@@ -34,19 +34,21 @@ type Client struct {
 
 // recent is who sent the connection's last request. Telling that takes digests; comparing a few fields is cheaper.
 type recent struct {
-	fields []remembered
+	roles  []known      // names of fields that came on the connection
+	size   int          // of those names, in bytes
+	fields []wire.Field // those of the last request that say who sent it or where it goes, in their order
 	query  []byte
 	client Client
 	filled bool
 }
 
-// remembered is a field of the connection's last request. The value is kept where it has a role.
-type remembered struct {
-	wire.Field
+// known is the name of a field, and the role that it has: to find that out takes longer than to compare a few names.
+type known struct {
+	name []byte
 	role role
 }
 
-// maxRecent bounds what is kept for it, in bytes: idle connections are many.
+// maxRecent bounds what is kept of a request, and of names, in bytes: idle connections are many.
 const maxRecent = 4 << 10
 
 // of is Identity.Of, from memory where the request says the same as the one before it. The connection, and so addr and subject, is the
@@ -55,43 +57,71 @@ func (r *recent) of(id *Identity, fields []wire.Field, query []byte, addr netip.
 	if trace, same := r.same(id, fields, query); same {
 		return r.client.in(trace)
 	}
-	*r = recent{}
-	m := id.gather(fields, query)
+	m := id.gather(fields, query, r)
 	m.subject = subject
 	c := id.client(&m, addr)
 	r.remember(id, fields, query, c)
 	return c.in(m.trace)
 }
 
-// same compares a request with what is remembered of the one before it.
+// same compares a request with what is remembered of the one before it. Fields of one request alone, such as the length of its body,
+// may come and go.
 func (r *recent) same(id *Identity, fields []wire.Field, query []byte) (trace session.Trace, same bool) {
-	if !r.filled || len(fields) != len(r.fields) {
+	if !r.filled {
 		return trace, false
 	}
 	if !bytes.Equal(query, r.query) && !bytes.Equal(id.Params(query), r.client.Params) {
 		return trace, false
 	}
+	next := r.fields
 	for i := range fields {
-		f, before := &fields[i], &r.fields[i]
-		switch {
-		case !bytes.Equal(f.Name, before.Name):
-			return trace, false
-		case before.role == noRole:
-		case before.role == tracing:
+		f := &fields[i]
+		switch r.roleOf(id, f.Name) {
+		case noRole:
+		case tracing:
 			trace = id.traceOf(f.Value)
-		case !bytes.Equal(f.Value, before.Value):
-			return trace, false
+		default:
+			if len(next) == 0 || !bytes.Equal(f.Name, next[0].Name) || !bytes.Equal(f.Value, next[0].Value) {
+				return trace, false
+			}
+			next = next[1:]
 		}
 	}
-	return trace, true
+	return trace, len(next) == 0
 }
 
+// roleOf is Identity.roleOf, from memory where the name came before. A nil recent remembers nothing.
+func (r *recent) roleOf(id *Identity, name []byte) role {
+	if r == nil {
+		return id.roleOf(name)
+	}
+	for i := range r.roles {
+		if bytes.Equal(r.roles[i].name, name) {
+			return r.roles[i].role
+		}
+	}
+	k := known{bytes.Clone(name), id.roleOf(name)}
+	if r.size+len(name) > maxRecent || len(r.roles) == maxNames {
+		r.roles, r.size = r.roles[:0], 0
+	}
+	if len(name) <= maxRecent {
+		r.roles, r.size = append(r.roles, k), r.size+len(name)
+	}
+	return k.role
+}
+
+// maxNames bounds how many names are compared. Clients send a dozen.
+const maxNames = 32
+
+// remember keeps what same compares.
 func (r *recent) remember(id *Identity, fields []wire.Field, query []byte, c Client) {
+	r.filled = false
 	size := len(query)
 	for i := range fields {
 		size += len(fields[i].Name) + len(fields[i].Value)
 	}
 	if size > maxRecent {
+		r.fields, r.query, r.client = nil, nil, Client{}
 		return
 	}
 	text := make([]byte, 0, size)
@@ -99,13 +129,11 @@ func (r *recent) remember(id *Identity, fields []wire.Field, query []byte, c Cli
 		text = append(text, b...)
 		return text[len(text)-len(b) : len(text) : len(text)]
 	}
-	r.fields = make([]remembered, len(fields))
-	for i, f := range fields {
-		k := remembered{wire.Field{Name: keep(f.Name)}, id.roleOf(f.Name)}
-		if k.role != noRole && k.role != tracing {
-			k.Value = keep(f.Value)
+	r.fields = r.fields[:0]
+	for _, f := range fields {
+		if role := r.roleOf(id, f.Name); role != noRole && role != tracing {
+			r.fields = append(r.fields, wire.Field{Name: keep(f.Name), Value: keep(f.Value)})
 		}
-		r.fields[i] = k
 	}
 	r.query, r.client, r.filled = keep(query), c, true
 }

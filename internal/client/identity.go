@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/netip"
 	"slices"
+	"unicode"
 
 	"optimist/internal/budget"
 	"optimist/internal/identity"
@@ -92,11 +93,11 @@ type marks struct {
 	subject                       []byte
 }
 
-// gather reads the marks off a request's fields and query, into which they point.
-func (id *Identity) gather(fields []wire.Field, query []byte) (m marks) {
+// gather reads the marks off a request's fields and query, into which they point. Roles may know the names of the fields, or be nil.
+func (id *Identity) gather(fields []wire.Field, query []byte, roles *recent) (m marks) {
 	named := len(id.Headers)
 	for _, f := range fields {
-		switch id.roleOf(f.Name) {
+		switch roles.roleOf(id, f.Name) {
 		case authority:
 			m.authority = append(m.authority, f)
 		case address:
@@ -121,7 +122,7 @@ func (id *Identity) gather(fields []wire.Field, query []byte) (m marks) {
 // Of tells the client from a request's fields and query, and from its connection: the address, and the subject of the client's
 // certificate, or nil. What it returns doesn't point into them.
 func (id *Identity) Of(fields []wire.Field, query []byte, addr netip.AddrPort, subject []byte) Client {
-	m := id.gather(fields, query)
+	m := id.gather(fields, query, nil)
 	m.subject = subject
 	c := id.client(&m, addr)
 	return c.in(m.trace)
@@ -175,15 +176,16 @@ func (m *marks) who() [][]byte {
 }
 
 // texts are the fields' names, in small letters, each with its value; of where a request comes from without ports, which are of one
-// connection.
+// connection. It puts the fields in order.
 func texts(fields []wire.Field) [][]byte {
-	sorted := slices.Clone(fields)
-	for i, f := range sorted {
-		sorted[i].Name = bytes.ToLower(f.Name)
+	for i, f := range fields {
+		if bytes.ContainsFunc(f.Name, unicode.IsUpper) {
+			fields[i].Name = bytes.ToLower(f.Name)
+		}
 	}
-	slices.SortStableFunc(sorted, func(a, b wire.Field) int { return bytes.Compare(a.Name, b.Name) })
-	list := make([][]byte, 0, 2*len(sorted)+3)
-	for _, f := range sorted {
+	slices.SortStableFunc(fields, func(a, b wire.Field) int { return bytes.Compare(a.Name, b.Name) })
+	list := make([][]byte, 0, 2*len(fields)+3)
+	for _, f := range fields {
 		value := f.Value
 		if wire.IsAddress(f.Name) {
 			value = withoutPorts(value)

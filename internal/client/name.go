@@ -16,7 +16,7 @@ import (
 // every other session. It is the session's name or the client's address, and what tells the credentials from others; within a
 // name an equals sign and an at sign are encoded.
 func (id *Identity) Name(fields []wire.Field, query []byte, addr netip.AddrPort, subject []byte) string {
-	m := id.gather(fields, query)
+	m := id.gather(fields, query, nil)
 	m.subject = subject
 	var name []byte
 	switch {

@@ -2,6 +2,7 @@ package client
 
 import (
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -60,5 +61,43 @@ func TestTellingTheSameClientAgainAllocatesNothing(t *testing.T) {
 	s.of(id, fields, nil, netip.AddrPort{}, nil)
 	if n := testing.AllocsPerRun(100, func() { s.of(id, fields, nil, netip.AddrPort{}, nil) }); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestFieldsOfOneRequestAloneDontMakeAnotherClient(t *testing.T) {
+	id := &Identity{Headers: []string{"Optimist-Session"}, Infer: true, Address: true}
+	field := func(name, value string) wire.Field { return wire.Field{Name: []byte(name), Value: []byte(value)} }
+	get := []wire.Field{field("Host", "h"), field("Authorization", "Basic a"), field("Optimist-Session", "s")}
+	put := []wire.Field{field("Host", "h"), field("Content-Type", "application/json"), field("Authorization", "Basic a"),
+		field("Optimist-Session", "s"), field("Content-Length", "2"), field("X-Request-Id", "17")}
+	var s recent
+	want := s.of(id, get, nil, netip.AddrPort{}, nil)
+	if got := s.of(id, put, nil, netip.AddrPort{}, nil); got.Session != want.Session || got.Route != want.Route {
+		t.Errorf("%+v, not %+v", got, want)
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		s.of(id, get, nil, netip.AddrPort{}, nil)
+		s.of(id, put, nil, netip.AddrPort{}, nil)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestWhatIsKnownOfNamesIsBounded(t *testing.T) {
+	id := &Identity{Infer: true}
+	var s recent
+	for i := range 10_000 {
+		name := "X-" + strings.Repeat("long", i%100) + strconv.Itoa(i)
+		fields := []wire.Field{{Name: []byte(name), Value: []byte("v")}}
+		if got, want := s.of(id, fields, nil, netip.AddrPort{}, nil), id.Of(fields, nil, netip.AddrPort{}, nil); got.Route != want.Route {
+			t.Fatalf("%s: %+v, not %+v", name, got, want)
+		}
+		size := 0
+		for _, k := range s.roles {
+			size += len(k.name)
+		}
+		if size > maxRecent || len(s.roles) > maxNames {
+			t.Fatalf("%d names of %d bytes", len(s.roles), size)
+		}
 	}
 }
