@@ -64,12 +64,12 @@ func unlessDone(ctx context.Context, err error) error {
 
 // startOptimist runs the real program, built from this tree.
 func startOptimist(ctx context.Context, dir, upstream, mode, config string) (*process, error) {
-	return startBuild(ctx, dir, "", upstream, mode, config)
+	return startBuild(ctx, dir, upstream, optimist.Options{Args: []string{"--mode", mode}, Config: config})
 }
 
-// startBuild runs a program that was built before, or the one of this tree if binary is empty.
-func startBuild(ctx context.Context, dir, binary, upstream, mode, config string) (*process, error) {
-	o := optimist.Options{Binary: binary, Upstream: []string{"http://" + upstream}, Args: []string{"--mode", mode}, Config: config}
+// startBuild runs the real program as o says: with Binary, one that was built before.
+func startBuild(ctx context.Context, dir, upstream string, o optimist.Options) (*process, error) {
+	o.Upstream = []string{"http://" + upstream}
 	p, err := optimist.Run(ctx, dir, o)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"optimist/e2e/optimist"
 )
 
 // guarded measures the processor time that a guarded write costs in optimist, beside proxies that forward the same requests
@@ -59,7 +61,9 @@ func guarded(ctx context.Context, args []string, out io.Writer) error {
 // guarding is the contender whose answers must say that they were guarded. Another build's name has a comma after it.
 const guarding = "optimist serve"
 
-func (c contender) guards() bool { return c.name == guarding || strings.HasPrefix(c.name, guarding+",") }
+func (c contender) guards() bool {
+	return c.name == guarding || strings.HasPrefix(c.name, guarding+",")
+}
 
 // ruled has a rule that transforms what is written to one index, and leaves the other to the defaults.
 const ruled = `rules:
@@ -81,7 +85,7 @@ func guardedContenders(only, also string) (list []contender, missing []string) {
 	list, missing = contenders(only)
 	program := func(binary string) func(context.Context, string, string) (*process, error) {
 		return func(ctx context.Context, dir, upstream string) (*process, error) {
-			return startBuild(ctx, dir, binary, upstream, "guard", ruled)
+			return startBuild(ctx, dir, upstream, optimist.Options{Binary: binary, Args: []string{"--mode", "guard"}, Config: ruled})
 		}
 	}
 	if also != "" {
