@@ -23,6 +23,7 @@ type member struct {
 	place, value uint64
 	number       int32 // 1 + its place among the numbers; 0: it is none
 	key, weight  uint8
+	container    bool // an object or a list
 	loose        bool // a number or a time: two clients may well write the same, and hardly one that was there before
 }
 
@@ -39,7 +40,7 @@ type part struct {
 const (
 	weightOfFlag      = 1
 	weightOfWords     = 1
-	maxWeightOfNumber = 5 // in a list
+	maxWeightOfNumber = 8 // in a list
 	maxWeight         = 12
 	// longText is from how many bytes on a text is compared by its words.
 	longText = 32
@@ -188,6 +189,9 @@ func (d *digester) object(v tree.Value, place uint64, inList bool) {
 // elementKey is the step into a list, whatever the index.
 const elementKey = 0x9e3779b97f4a7c15
 
+// wholeKey is the step to an element as a whole.
+const wholeKey = 0xc2b2ae3d27d4eb4f
+
 func step(place, key uint64) uint64 {
 	h := (place ^ key) * 0xff51afd7ed558ccd
 	return h ^ h>>29
@@ -205,7 +209,11 @@ func (d *digester) value(v tree.Value, place uint64, inList bool) {
 		d.object(v, place, inList)
 	case kind == tree.Array:
 		for e := v.First(); e.Exists(); e = e.Next() {
+			before := len(d.parts)
 			d.value(e, step(place, elementKey), true)
+			if !inList && e.Kind() == tree.Object {
+				d.element(e, step(place, elementKey), before)
+			}
 		}
 	case isLong(v):
 		d.words(v, place)
@@ -216,8 +224,8 @@ func (d *digester) value(v tree.Value, place uint64, inList bool) {
 
 // member adds what has a place of its own. Of lists and long texts, whose parts are compared, only their kind counts.
 func (d *digester) member(v tree.Value, place uint64) {
-	m := member{place: place, value: uint64(v.Kind()), key: weightOfText(v.KeyLen()), weight: weightOf(v)}
-	if !v.Kind().IsContainer() && !isLong(v) {
+	m := member{place: place, value: uint64(v.Kind()), key: weightOfText(v.KeyLen()), weight: weightOf(v), container: v.Kind().IsContainer()}
+	if !m.container && !isLong(v) {
 		m.value = v.Hash()
 	}
 	if whole, exact, near, ok := v.Estimate(); ok {
@@ -233,12 +241,23 @@ func (d *digester) part(what uint64, weight uint8) {
 	d.parts = append(d.parts, part{what, d.listed, 1, weight})
 }
 
+// element adds an object of a list as a whole, whose values say little one by one: they are often the same.
+func (d *digester) element(v tree.Value, place uint64, before int) {
+	says := 0
+	for _, p := range d.parts[before:] {
+		says += int(p.weight)
+	}
+	if says < maxWeight {
+		d.part(step(place, step(v.Hash(), wholeKey)), uint8(maxWeight-says))
+	}
+}
+
 func weightOf(v tree.Value) uint8 {
 	switch v.Kind() {
 	case tree.String:
 		return weightOfText(len(v.Raw()) - len(`""`))
 	case tree.Number:
-		return uint8(min(len(v.Raw()), maxWeightOfNumber))
+		return uint8(min(1+2*len(v.Raw()), maxWeightOfNumber)) // a digit is three bits, and the first is often 1
 	default:
 		return weightOfFlag
 	}

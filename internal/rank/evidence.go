@@ -11,10 +11,12 @@ import (
 //	the client would have put in                      the price is
 //	  what an older candidate has                       twice its weight: the client hasn't seen that it was taken out (undo)
 //	  what a newer candidate has                        its weight: the client has seen it, and made its change from there (echo)
+//	  keys that others have put in, with other values   otherKeys, however many they are
 //	  what no other candidate has                       nothing: this is the client's change
 //	the client would have taken out
 //	  what a newer candidate doesn't have, either       an eighth of its weight: clients take the same job out of a queue
 //	  anything else                                     its weight: it is likelier that the client has never seen it
+//	  of a list into which it has put something else    replacing times that: two clients have each put something in
 //	the client would have moved a number                see habit
 //
 // The weight is the larger the more content there is: that two clients think of the same text is unlikely, of the same flag isn't.
@@ -34,6 +36,7 @@ type weighing struct {
 	words   vocabulary // of one member
 	touches []touched  // of one candidate
 	weights []uint8    // of mine's members, as far as they are of a vocabulary
+	filled  []uint64   // places of lists, of one candidate
 
 	at       int32 // the candidate that is compared
 	view     bool  // it shows what one client had seen, and others may have changed since
@@ -263,20 +266,35 @@ func creation(cs []Candidate) int32 {
 // texts. So these cost nothing where there was no document, as far as the one has them that another client has made. Entries of lists cost
 // what they cost elsewhere: they are what the document is about.
 func (w *weighing) judgeChanges(creation int32) {
-	for i := range w.changes {
-		c := &w.changes[i]
-		v := &w.verdicts[c.candidate]
-		v.edits++
-		switch {
-		case c.what == takes:
-			price := w.priceOfTaking(c)
-			v.price, v.taken = v.price+price, v.taken+price
-		case c.what == puts && v.absent && c.weight == weightOfWords && w.parts[c.index] == creation:
-		case c.what == puts:
-			v.price += priceOf(w.parts[c.index], c.candidate, 2*int(c.weight), int(c.weight))
-		case v.absent && w.members[c.index].isDefault(creation):
-		default:
-			v.price += w.priceOfMember(c)
+	for k := range w.verdicts {
+		v := &w.verdicts[k]
+		changes := w.changes[v.from:v.to]
+		w.findFilled(changes)
+		for i := range changes {
+			c := &changes[i]
+			v.edits++
+			switch {
+			case c.what == takes:
+				price := w.priceOfTaking(c)
+				v.price, v.taken = v.price+price, v.taken+price
+			case c.what == puts && v.absent && c.weight == weightOfWords && w.parts[c.index] == creation:
+			case c.what == puts:
+				v.price += priceOf(w.parts[c.index], c.candidate, 2*int(c.weight), int(c.weight))
+			case v.absent && w.members[c.index].isDefault(creation):
+			default:
+				v.price += w.priceOfMember(c)
+			}
+		}
+	}
+}
+
+// findFilled finds the lists into which the changes of a candidate put something.
+func (w *weighing) findFilled(changes []change) {
+	w.filled = w.filled[:0]
+	for i := range changes {
+		c := &changes[i]
+		if c.what == puts && c.weight > weightOfWords && len(w.filled) < maxTouches && !slices.Contains(w.filled, c.place) {
+			w.filled = append(w.filled, c.place)
 		}
 	}
 }
@@ -297,6 +315,10 @@ func priceOf(oldest, candidate int32, undo, echo int) int {
 	return echo
 }
 
+// otherKeys is the price of putting in keys that others have put in, with other values, however many: most keys are of every document of
+// their kind, and come together.
+const otherKeys = 1
+
 // priceOfMember is that of a member which was put in, or has another value.
 func (w *weighing) priceOfMember(c *change) int {
 	weight := int(w.weights[c.index])
@@ -306,19 +328,29 @@ func (w *weighing) priceOfMember(c *change) int {
 		echo = min(echo, 2)
 	}
 	if c.what == adds && o.key != none {
-		if o.value == none { // others have put in the key, with another value
-			return int(m.key)
+		if o.value == none || m.container { // others have put in the key, with another value
+			v := &w.verdicts[c.candidate]
+			once := otherKeys - v.keys
+			v.keys = otherKeys
+			return once
 		}
 		undo, echo = undo+2*int(m.key), echo+int(m.key)
 	}
 	return priceOf(o.value, c.candidate, undo, echo)
 }
 
+// replacing is by how much it is dearer to put an entry in the place of another than to take that out.
+const replacing = 3
+
 func (w *weighing) priceOfTaking(c *change) int {
-	if w.taken.newest[c.index] < w.newest && c.candidate < w.newest {
-		return (int(c.weight) + 7) / 8
+	price := int(c.weight)
+	if c.weight > weightOfWords && slices.Contains(w.filled, c.place) {
+		price *= replacing
 	}
-	return int(c.weight)
+	if w.taken.newest[c.index] < w.newest && c.candidate < w.newest {
+		price = (price + 7) / 8
+	}
+	return price
 }
 
 // table has the newest candidate, but for views, that has something which is known by its hash. The zero table is ready for use.

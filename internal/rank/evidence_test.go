@@ -54,6 +54,14 @@ func TestWhatOthersWroteTellsTheBase(t *testing.T) {
 			[]Candidate{spentAt(1, `{"s":"waiting for customer","l":[]}`), spentAt(2, `{"s":"is being worked at","l":[]}`), spentAt(3, `{"s":"waiting for customer","l":[]}`),
 				heldAt(4, `{"s":"is being worked at","l":[]}`), heldAt(5, `{"s":"waiting for customer","l":["my printer is on fire"]}`)},
 			`{"s":"waiting for customer","l":[],"by":"bob"}`, 3},
+		"nobody puts an entry in the place of one that somebody has just put in": {
+			[]Candidate{heldAt(1, `{"l":[3],"n":1}`), heldAt(2, `{"l":[3,5],"n":2}`)}, `{"l":[3,8],"n":2}`, 0},
+		"an entry says more than its values one by one": {
+			[]Candidate{heldAt(1, `{"l":[],"n":0,"on":false,"new":true}`), heldAt(2, `{"l":[{"by":"a","text":"ok"}],"n":1,"on":true,"new":false}`)},
+			`{"l":[{"by":"b","text":"ok"}],"n":1,"on":true,"new":false}`, 0},
+		"the first change brings keys, also from two clients": {
+			[]Candidate{heldAt(1, `{"n":0,"l":[],"last":{}}`), heldAt(2, `{"n":1,"l":["yes"],"last":{"from":"ada","at":"9:00","device":"phone"}}`)},
+			`{"n":1,"l":["no"],"last":{"from":"bob","at":"9:01","device":"desk"}}`, 0},
 		"what one client still had says nothing about what others took out": {
 			[]Candidate{heldAt(1, `{"jobs":["send the yearly mail to ada","mail to bob"],"done":0}`), spentAt(2, `{"jobs":["mail to bob"],"done":1}`),
 				{Revision: at(3, `{"jobs":["send the yearly mail to ada","mail to bob","mail to eve"],"done":0}`), Spent: true, View: true}},

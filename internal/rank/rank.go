@@ -150,6 +150,7 @@ type verdict struct {
 	changes  uint64 // what they have in common that are of the same changes
 	price    int    // of what is unlikely
 	taken    int    // of it, for what the client would have taken out
+	keys     int    // of it, for keys that others have put in
 	edits    int
 	from, to int     // of the changes
 	moved    float64 // the sum of how far numbers were moved
