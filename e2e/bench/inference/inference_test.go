@@ -2,6 +2,7 @@ package inference
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 )
@@ -43,7 +44,7 @@ func TestATraceForEachRequestIsAsNone(t *testing.T) {
 // Four workers in one trace are inferred among themselves, and not among all.
 func TestASharedTraceIsBetterThanNone(t *testing.T) {
 	var none, shared Tally
-	for _, shape := range Shapes() {
+	for _, shape := range slices.Concat(Shapes(), VagueShapes()) {
 		c := Config{Shape: shape, Workers: 16, Rounds: 15, Looks: 0.1}
 		none.Add(run(t, c))
 		c.Traces = TeamTraces
@@ -58,16 +59,18 @@ func TestASharedTraceIsBetterThanNone(t *testing.T) {
 func TestTheBaseIsFoundByWhatOthersWrote(t *testing.T) {
 	for name, c := range map[string]struct {
 		Config
-		wrong int // of 1000 changes
+		shapes []string
+		wrong  int // of 1000 changes
 	}{
-		"nobody only looks":          {Config{}, 20},
-		"every other read is a look": {Config{Looks: 0.5}, 25},
-		"views are saved again":      {Config{Kept: 0.2}, 80}, // nothing shows whose view a bare number is
-		"clients give up and repeat": {Config{Slow: 0.05}, 25},
-		"saves that change nothing":  {Config{Unchanged: 0.1}, 75},
+		"nobody only looks":              {Config{}, Shapes(), 20},
+		"every other read is a look":     {Config{Looks: 0.5}, Shapes(), 25},
+		"views are saved again":          {Config{Kept: 0.2}, Shapes(), 80}, // nothing shows whose view a bare number is
+		"clients give up and repeat":     {Config{Slow: 0.05}, Shapes(), 25},
+		"saves that change nothing":      {Config{Unchanged: 0.1}, Shapes(), 75},
+		"values are few and often equal": {Config{}, []string{"readings", "chat", "thread", "switches"}, 30},
 	} {
 		var all Tally
-		for _, shape := range Shapes() {
+		for _, shape := range c.shapes {
 			c := c.Config
 			c.Shape, c.Workers, c.Rounds = shape, 16, 15
 			all.Add(run(t, c))

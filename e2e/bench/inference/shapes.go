@@ -13,7 +13,7 @@ import (
 // shapes are documents as people have them.
 func shapes() []*shape {
 	return []*shape{counter(), entries(), fields(), cart(), order(), ticket(), profile(), stock(), queue(), tags(), settings(), wiki(), wide(),
-		readings(), chat()}
+		readings(), chat(), switches(), thread(), tasks(), seats()}
 }
 
 func num(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
@@ -329,6 +329,89 @@ func chat() *shape {
 			if !slices.Contains(list(d["users"]), any(user)) {
 				d["users"] = append(list(d["users"]), user)
 			}
+		},
+	}
+}
+
+// switches: each worker turns a switch of its own on and off.
+func switches() *shape {
+	return &shape{
+		name: "switches", vague: true,
+		seed: func(*change) map[string]any { return map[string]any{"app": "x", "on": map[string]any{}} },
+		edit: func(c *change, d map[string]any) {
+			f := fmt.Sprintf("f%d", c.worker)
+			on, _ := object(d["on"])[f].(bool)
+			object(d["on"])[f] = !on
+		},
+	}
+}
+
+// thread: a comment is added, or a reply to one, and the likes go up by one.
+func thread() *shape {
+	return &shape{
+		name: "thread", vague: true, rules: sum("/likes"), units: map[string]float64{"likes": 1},
+		seed: func(*change) map[string]any {
+			return map[string]any{"post": "holiday", "comments": []any{}, "likes": num(0)}
+		},
+		edit: func(c *change, d map[string]any) {
+			comments := list(d["comments"])
+			d["likes"] = num(integer(d["likes"]) + 1)
+			if len(comments) > 0 && c.IntN(2) == 0 {
+				to := object(comments[c.IntN(len(comments))])
+				to["replies"] = append(list(to["replies"]), map[string]any{"by": num(int64(c.worker)), "turn": num(int64(c.round))})
+				return
+			}
+			d["comments"] = append(comments, map[string]any{"id": c.id(), "by": num(int64(c.worker)), "text": "hi", "replies": []any{}})
+		},
+	}
+}
+
+// tasks: entries of a list whose states change, and which are passed on, and now and then a new one.
+func tasks() *shape {
+	return &shape{
+		name: "tasks", vague: true,
+		rules: []merge.PathRule{{Path: "/tasks", Strategy: merge.ByKey, Key: "id"}},
+		seed: func(*change) map[string]any {
+			var some []any
+			for i := range 8 {
+				some = append(some, map[string]any{"id": num(int64(i)), "state": "open", "by": "nobody"})
+			}
+			return map[string]any{"tasks": some}
+		},
+		edit: func(c *change, d map[string]any) {
+			some := list(d["tasks"])
+			t := object(some[c.IntN(len(some))])
+			switch c.IntN(8) {
+			case 0:
+				d["tasks"] = append(some, map[string]any{"id": c.id(), "state": "open", "by": "nobody"})
+			case 1, 2:
+				t["by"] = fmt.Sprintf("u%d", c.worker)
+			default:
+				t["state"] = []string{"open", "doing", "review", "done"}[c.IntN(4)]
+			}
+		},
+	}
+}
+
+// seats: each client puts its name over another one in a list, and takes it back later.
+func seats() *shape {
+	return &shape{
+		name: "seats", vague: true,
+		seed: func(*change) map[string]any {
+			some := make([]any, 24)
+			for i := range some {
+				some[i] = "free"
+			}
+			return map[string]any{"film": "x", "seats": some}
+		},
+		edit: func(c *change, d map[string]any) {
+			some := list(d["seats"])
+			me := fmt.Sprintf("u%d", c.worker)
+			i := c.worker % len(some)
+			if some[i] == me {
+				me = "free"
+			}
+			some[i] = me
 		},
 	}
 }
