@@ -103,3 +103,46 @@ func TestChangesByQueryThatNeverEndAreGivenUp(t *testing.T) {
 		t.Errorf("%d %s, want %s", a.Status, a.Body, want)
 	}
 }
+
+// TestOnesOwnChangeByQueryEndsWhatWasReadBefore: nobody knows which documents it changed, and how. A client may have worked that into what
+// it writes next, and as a change of what it read before it would count twice.
+func TestOnesOwnChangeByQueryEndsWhatWasReadBefore(t *testing.T) {
+	const doc, query = "/shop/_doc/1", `{"query":{"match_all":{}}}`
+	trace := func(id string) []string {
+		return []string{"traceparent", "00-" + strings.Repeat(id, 16) + "-00f067aa0ba902b7-01"}
+	}
+	named := func(id string) []string { return []string{"Optimist-Session", id} }
+	for name, c := range map[string]struct {
+		reader, changer []string
+		status          int
+	}{
+		"a named session's own": {named("a"), named("a"), 409},
+		"that of another":       {named("a"), named("b"), 200},
+		"a trace's own":         {trace("ab"), trace("ab"), 409},
+		"that of another trace": {trace("ab"), trace("cd"), 200},
+	} {
+		for _, kind := range []string{"read", "written"} {
+			t.Run(name+", "+kind, func(t *testing.T) {
+				w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, merge: {paths: {/n: sum}}}\n", Identity{Infer: true, Address: true, Traces: true})
+				w.put(doc, `{"n":1,"m":0}`)
+				w.wants(w.ask(w.proxied, "PUT", "/shop/_doc/0", `{"n":0}`), 201, "passed;attempts=1;base=none")
+				w.ask(w.proxied, "GET", doc, "", c.reader...)
+				if kind == "written" {
+					w.ask(w.proxied, "PUT", doc, `{"n":1,"m":1}`, c.reader...)
+				}
+				if a := w.ask(w.proxied, "POST", "/shop/_update_by_query?refresh=true", query, c.changer...); a.Status != 200 {
+					t.Fatalf("%d %s", a.Status, a.Body)
+				}
+				w.put(doc, `{"n":2,"m":1}`)
+				if a := w.ask(w.proxied, "PUT", doc, `{"n":3,"m":1}`, c.reader...); a.Status != c.status {
+					t.Errorf("%d %s [%s], want %d", a.Status, a.Body, a.Outcome(), c.status)
+				}
+				w.ask(w.proxied, "GET", doc, "", c.reader...)
+				w.put(doc, `{"n":5,"m":1}`)
+				if a := w.ask(w.proxied, "PUT", doc, `{"n":4,"m":1}`, c.reader...); a.Status != 200 {
+					t.Errorf("after a new read: %d %s [%s]", a.Status, a.Body, a.Outcome())
+				}
+			})
+		}
+	}
+}

@@ -23,6 +23,9 @@ import (
 // was done: whoever counts on a rule must not have to guess.
 func (i *Interceptor) many(r *request) bool {
 	rules, op := i.Rules.Rules(), r.Op()
+	if op.Kind != api.Bulk {
+		defer i.Sessions.ChangedUnknown(r.Client().Session)
+	}
 	a := asked(r, api.Index)
 	ru := rules.MatchRequest(&a)
 	if len(op.Index) == 0 && len(rules.All()) > 0 {

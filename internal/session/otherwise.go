@@ -92,6 +92,16 @@ func (sh *shard) superseded(e *seen.Entry, left doc.Numbers, v seen.View) seen.V
 	return v
 }
 
+// ChangedUnknown notes that a thread of work has changed documents, and that it isn't known which: by a query, say. What it has read or
+// written before guards its next writes, and isn't merged: it may have worked in what it has changed, and that would count twice. Sessions
+// that are inferred are many threads, of which nobody knows who has changed what.
+func (s *Store) ChangedUnknown(sess Session) {
+	if thread, ok := sess.Thread(); ok && !s.dryRun {
+		now := s.clock()
+		s.index("", sess.Credentials(), now).ChangedUnknown(thread, now)
+	}
+}
+
 // open locks the shard of what the session knows of ref, and gives that: nil for nothing. What is of an epoch before gone doesn't
 // count any more. The caller unlocks the shard.
 func (s *Store) open(sess Session, ref doc.Ref) (sh *shard, e *seen.Entry, gone Epoch, now int64) {

@@ -48,7 +48,9 @@ type taking struct {
 	k  seen.Key
 	choice.Request
 	trace      Trace
-	traced     bool // a read of the trace is outstanding: what was read elsewhere is of another piece of work
+	traced     bool    // a read of the trace is outstanding: what was read elsewhere is of another piece of work
+	thread     Session // that the client names, if it is threaded
+	threaded   bool
 	soleHolder bool // nobody but who writes holds the copy that given are of
 
 	patterns rank.Patterns // of what clients of the session have changed before
@@ -66,7 +68,9 @@ type taking struct {
 
 func (s *Store) taking(sess Session, ref doc.Ref, sent []byte) taking {
 	k := seen.KeyOf(sess, ref)
-	return taking{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), Request: choice.Request{Sent: sent, On: s.on, Named: sess.IsNamed()}}
+	t := taking{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), Request: choice.Request{Sent: sent, On: s.on, Named: sess.IsNamed()}}
+	t.thread, t.threaded = sess.Thread()
+	return t
 }
 
 // take is Take.
@@ -331,8 +335,13 @@ func (t *taking) reserveNothing(e *seen.Entry, b *Base) {
 func (t *taking) show(b *Base) {
 	c := &b.claim
 	b.Kind, b.Numbers, b.AnswerNumbers, b.Version, b.View, b.Stored = c.kind, c.Numbers, c.Answer, c.Version, c.sent, c.stored
-	b.Doubtful, b.StoredDiffers = c.Doubt || c.Contradiction, c.Difference
+	b.Doubtful, b.StoredDiffers = c.Doubt || c.Contradiction || t.hasChangedSince(c.At), c.Difference
 	t.count(b.Kind)
+}
+
+// hasChangedSince reports whether the client has changed documents after a moment, and nobody knows which.
+func (t *taking) hasChangedSince(moment int64) bool {
+	return t.threaded && t.s.index("", t.k.Session.Credentials(), t.now).HasChangedUnknown(t.thread, moment)
 }
 
 func (t *taking) count(k Kind) {
