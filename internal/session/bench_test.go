@@ -130,3 +130,15 @@ func BenchmarkReadTakeCommitOfMany(b *testing.B) {
 		base.NoteAnswer()
 	}
 }
+
+// The state of a Take is larger than all that it leaves, and stays on the stack.
+func TestATakeOfNothingAllocatesNothing(t *testing.T) {
+	s := New(Options{MaxAge: 1})
+	ctx := context.Background()
+	if n := testing.AllocsPerRun(100, func() {
+		base, _ := s.Take(ctx, pool, ref, nil)
+		base.Release()
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

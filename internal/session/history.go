@@ -27,8 +27,9 @@ func candidateOf(a choice.Action, s *seen.Sight, b *seen.Body) candidate {
 
 // candidates are the reads, and with them the view and the history where they may be the base. They come oldest first.
 func (t *taking) candidates(e *seen.Entry, reads []seen.Read) []*candidate {
-	if e.Patterns != nil {
-		t.patterns = *e.Patterns
+	if t.patterns = nil; e.Patterns != nil {
+		now := *e.Patterns
+		t.patterns = &now
 	}
 	list := make([]candidate, 0, len(reads)+len(e.Past)+1)
 	for i := range e.Past {
@@ -64,7 +65,7 @@ func (t *taking) rank(cs []*candidate, b *Base) (taken bool) {
 	for i := range cs {
 		ranked[i] = cs[i].Candidate
 	}
-	likeliest := t.s.o.Rank(ranked, rank.Sent{Body: t.Sent, On: t.On, Patterns: &t.patterns})
+	likeliest := t.s.o.Rank(ranked, rank.Sent{Body: t.Sent, On: t.On, Patterns: t.patterns})
 	for i := range cs {
 		cs[i].Digest = ranked[i].Digest
 	}

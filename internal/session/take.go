@@ -53,7 +53,7 @@ type taking struct {
 	threaded   bool
 	soleHolder bool // nobody but who writes holds the copy that given are of
 
-	patterns rank.Patterns // of what clients of the session have changed before
+	patterns *rank.Patterns // of what clients of the session have changed before; nil: they aren't known
 
 	client  context.Context // of the request; nil: it never waits
 	attempt *repeat.Attempt // nil: nobody looks for repeats of it, and it hasn't waited
