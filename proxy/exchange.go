@@ -21,6 +21,10 @@ type Exchange struct {
 	// gets. It is called also if the client has left, but not if there is no answer. It is nil again at the next request.
 	OnAnswer func(status int, fields []wire.Field, body []byte) (int, []wire.Field, []byte)
 
+	// OnStatus, if it is set, is called once with the status of the answer to this request, whoever makes it, before the client has any of
+	// it. It isn't called where there is no answer. It is nil again at the next request.
+	OnStatus func(status int)
+
 	// Local belongs to the interceptor. It is nil at a connection's first request, and stays from one request to the next.
 	Local any
 
@@ -52,7 +56,7 @@ const maxKeptBuffer = 16 << 10
 // reset makes the Exchange ready for the next request.
 func (x *Exchange) reset() {
 	x.op = api.Op{}
-	x.OnAnswer = nil
+	x.OnAnswer, x.OnStatus = nil, nil
 	x.in.clear()
 	x.up = upstream.Request{}
 	x.hasAnswer, x.closing, x.broken = false, false, false
@@ -223,6 +227,10 @@ func (x *Exchange) setConnection(h *wire.Head) {
 func (x *Exchange) recordStatus(status int) {
 	x.hasAnswer = true
 	x.status = status
+	if on := x.OnStatus; on != nil {
+		x.OnStatus = nil
+		on(status)
+	}
 }
 
 // flush writes x.out and tail.

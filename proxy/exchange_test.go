@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"optimist/internal/api"
@@ -341,6 +342,33 @@ func TestUnreadBodyOfAnInterceptedRequestIsSkipped(t *testing.T) {
 		wantError(t, a, 428, "precondition_required")
 		if a.field("connection") != "" || !strings.Contains(a.body, `"reason":"no \"base\"\n\u0000�"}`) {
 			t.Errorf("%+v", a)
+		}
+	}
+}
+
+// Who keeps account of what answers say must have it before the client acts on one.
+func TestTheStatusIsKnownBeforeTheClientHasIt(t *testing.T) {
+	var status atomic.Int64
+	s := newStub(t, func(c *stubConn, r seen) {
+		if !strings.Contains(r.head, "/lost") {
+			c.say("", "HTTP/1.1 404 Not Found", "Content-Length: 0")
+		}
+		_ = c.Close()
+	})
+	addr, _ := newProxy(t, s, func(o *Options) {
+		o.Intercept = func(x *Exchange) bool {
+			if string(x.Head().Target) != "/none" {
+				x.OnStatus = func(code int) { status.Store(int64(code)) }
+			}
+			return string(x.Head().Target) == "/own" && x.Answer(409, nil, nil) == nil
+		}
+	})
+	c := dial(t, addr)
+	for target, want := range map[string]int64{"/forwarded": 404, "/own": 409, "/lost": 502, "/none": 0} {
+		status.Store(0)
+		c.send(lines("GET "+target+" HTTP/1.1", "Host: h"))
+		if a := c.answer("GET"); status.Load() != want {
+			t.Errorf("%s: %d for %+v", target, status.Load(), a)
 		}
 	}
 }
