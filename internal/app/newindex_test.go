@@ -1,8 +1,10 @@
 package app
 
 import (
+	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"optimist/internal/enginetest"
@@ -63,20 +65,22 @@ func TestAnIndexMadeAnewAroundOptimistIsForgotten(t *testing.T) {
 func TestAStaleReadForgetsNothing(t *testing.T) {
 	for _, query := range []string{"?realtime=false", "?preference=_replica", "?realtime=0&preference=x"} {
 		t.Run(query, func(t *testing.T) {
-			var stale []byte // the first answer to a read, as a replica or an old searcher has it
+			var stale atomic.Pointer[string] // the first answer to a read, as a replica or an old searcher has it
 			engine := enginetest.Between(t, enginetest.Serve(t), func(w http.ResponseWriter, r *http.Request) bool {
-				if stale == nil || "?"+r.URL.RawQuery != query {
+				body := stale.Load()
+				if body == nil || "?"+r.URL.RawQuery != query {
 					return false
 				}
 				w.Header().Set("Content-Type", "application/json")
-				_, _ = w.Write(stale)
+				_, _ = io.WriteString(w, *body)
 				return true
 			})
 			w := newWorldOn(t, "rules:\n- {name: r, match: {index: [shop]}}\n", Identity{}, engine)
 			w.put(doc1, `{"n":1}`)
-			stale = []byte(w.read(me, doc1).Body)
+			first := w.read(me, doc1).Body
+			stale.Store(&first)
 			w.wants(w.save(me, `{"n":2}`), 200, "guarded;attempts=1;base=session")
-			if a := w.read(other, doc1+query); a.Body != string(stale) {
+			if a := w.read(other, doc1+query); a.Body != first {
 				t.Fatalf("read %s", a.Body)
 			}
 			w.wants(w.save(me, `{"n":3}`), 200, "guarded;attempts=1;base=view")
