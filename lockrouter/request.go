@@ -1,18 +1,16 @@
 package lockrouter
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"optimist/internal/jsontext"
 	"optimist/internal/unit"
 	"optimist/internal/uri"
 	"optimist/lockrouter/state"
@@ -88,19 +86,10 @@ func text(name, value string) error {
 	return nil
 }
 
-// strict reads a JSON object; a key that isn't known is a mistake: a misspelt ttl must not become the default.
+// strict reads a JSON object: see jsontext.Strict. A misspelt ttl must not become the default.
 func strict(body []byte, into any) error {
-	if len(bytes.TrimSpace(body)) == 0 {
-		return nil
-	}
-	dec := json.NewDecoder(bytes.NewReader(body))
-	dec.DisallowUnknownFields()
-	dec.UseNumber()
-	if err := dec.Decode(into); err != nil {
+	if err := jsontext.Strict(body, into); err != nil {
 		return &Failure{Status: 400, Type: "parse_exception", Reason: "the body can't be read: " + strings.TrimPrefix(err.Error(), "json: ")}
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return &Failure{Status: 400, Type: "parse_exception", Reason: "the body goes on behind its JSON object"}
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -16,6 +15,7 @@ import (
 	"optimist/internal/admin"
 	"optimist/internal/api"
 	"optimist/internal/deadletter"
+	"optimist/internal/jsontext"
 	"optimist/internal/unit"
 )
 
@@ -67,15 +67,11 @@ func (a *App) makeAgain(asked *lettersAsked, authorization string) deadletter.Ma
 	}
 }
 
-// askedOf reads the query and the body. A key that nobody knows is an error: it may have been meant to leave letters out.
+// askedOf reads the query and the body. What can't be understood is an error: it may have been meant to leave letters out.
 func askedOf(r *admin.LettersRequest) (*lettersAsked, error) {
 	asked := &lettersAsked{}
-	if len(bytes.TrimSpace(r.Body)) > 0 {
-		d := json.NewDecoder(bytes.NewReader(r.Body))
-		d.DisallowUnknownFields()
-		if err := d.Decode(asked); err != nil {
-			return nil, err
-		}
+	if err := jsontext.Strict(r.Body, asked); err != nil {
+		return nil, err
 	}
 	for name, into := range map[string]*string{"rule": &asked.Rule, "index": &asked.Index, "document": &asked.Document,
 		"reason": &asked.Reason, "state": &asked.State, "older_than": &asked.OlderThan, "newer_than": &asked.NewerThan, "after": &asked.After} {
