@@ -1,13 +1,18 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
+
+	"optimist/internal/enginetest"
 )
 
 // queryEngine answers changes by query one after the other as it is told to, and knows the index shop.
@@ -112,25 +117,47 @@ func TestOnesOwnChangeByQueryEndsWhatWasReadBefore(t *testing.T) {
 		return []string{"traceparent", "00-" + strings.Repeat(id, 16) + "-00f067aa0ba902b7-01"}
 	}
 	named := func(id string) []string { return []string{"Optimist-Session", id} }
+	const update, remove = "/shop/_update_by_query?refresh=true", "/shop/_delete_by_query?refresh=true"
+	none := strings.Replace(query, "match_all", "match_none", 1)
 	for name, c := range map[string]struct {
 		reader, changer []string
+		target, query   string
 		status          int
+		instead         int // the status that the change by query is answered with, instead of the engine
 	}{
-		"a named session's own": {named("a"), named("a"), 409},
-		"that of another":       {named("a"), named("b"), 200},
-		"a trace's own":         {trace("ab"), trace("ab"), 409},
-		"that of another trace": {trace("ab"), trace("cd"), 200},
+		"a named session's own":     {named("a"), named("a"), update, query, 409, 0},
+		"that of another":           {named("a"), named("b"), update, query, 200, 0},
+		"a trace's own":             {trace("ab"), trace("ab"), update, query, 409, 0},
+		"that of another trace":     {trace("ab"), trace("cd"), update, query, 200, 0},
+		"a named session's deletes": {named("a"), named("a"), remove, none, 409, 0},
+		"one that stops halfway":    {named("a"), named("a"), update, query, 409, 409},
+		"one that fails somewhere":  {named("a"), named("a"), update, query, 409, 400},
+		"one that nobody may send":  {named("a"), named("a"), update, query, 200, 401},
 	} {
 		for _, kind := range []string{"read", "written"} {
 			t.Run(name+", "+kind, func(t *testing.T) {
-				w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, merge: {paths: {/n: sum}}}\n", Identity{Infer: true, Address: true, Traces: true})
+				target, err := url.Parse(enginetest.Serve(t))
+				if err != nil {
+					t.Fatal(err)
+				}
+				forward := httputil.NewSingleHostReverseProxy(target)
+				engine := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+					if c.instead != 0 && strings.HasSuffix(r.URL.Path, "_by_query") {
+						rw.WriteHeader(c.instead)
+						return
+					}
+					forward.ServeHTTP(rw, r)
+				}))
+				defer engine.Close()
+				w := newWorldOn(t, "rules:\n- {name: r, match: {index: [shop]}, merge: {paths: {/n: sum}}}\n",
+					Identity{Infer: true, Address: true, Traces: true}, engine.URL)
 				w.put(doc, `{"n":1,"m":0}`)
 				w.wants(w.ask(w.proxied, "PUT", "/shop/_doc/0", `{"n":0}`), 201, "passed;attempts=1;base=none")
 				w.ask(w.proxied, "GET", doc, "", c.reader...)
 				if kind == "written" {
 					w.ask(w.proxied, "PUT", doc, `{"n":1,"m":1}`, c.reader...)
 				}
-				if a := w.ask(w.proxied, "POST", "/shop/_update_by_query?refresh=true", query, c.changer...); a.Status != 200 {
+				if a := w.ask(w.proxied, "POST", c.target, c.query, c.changer...); a.Status != cmp.Or(c.instead, 200) {
 					t.Fatalf("%d %s", a.Status, a.Body)
 				}
 				w.put(doc, `{"n":2,"m":1}`)

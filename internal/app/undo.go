@@ -89,23 +89,13 @@ func (a *App) journals(ctx context.Context, tokens []int64) (write.Journal, erro
 	return journal{j}, nil
 }
 
-// journal is a journal as package write sees it.
-type journal struct{ j *undo.Journal }
+// journal is a journal whose errors are answers to clients.
+type journal struct{ *undo.Journal }
 
 // Note implements write.Journal.
-func (j journal) Note(ctx context.Context, w *write.Noted) (write.Place, error) {
-	at, err := j.j.Note(ctx, &undo.Write{Ref: w.Ref, Rule: w.Rule, Guard: w.Guard, Before: w.Before, After: w.After})
-	return write.Place{Page: at.Page, Nth: at.Nth}, journalFailure(err)
-}
-
-// Outcome implements write.Journal.
-func (j journal) Outcome(at write.Place, applied bool) {
-	j.j.Outcome(undo.Place{Page: at.Page, Nth: at.Nth}, applied)
-}
-
-// Failed implements write.Journal.
-func (j journal) Failed(ctx context.Context, at write.Place) error {
-	return j.j.Failed(ctx, undo.Place{Page: at.Page, Nth: at.Nth})
+func (j journal) Note(ctx context.Context, w *undo.Write) (undo.Place, error) {
+	at, err := j.Journal.Note(ctx, w)
+	return at, journalFailure(err)
 }
 
 // journalFailure is an error of the journal's as clients are told of it.

@@ -10,8 +10,8 @@ import (
 	"optimist/internal/session"
 )
 
-// Choose finds what the write is based on, strongest first: the client's own guard, If-Match, a stamp, what the session has
-// seen. pass says that the write goes as it is.
+// Choose finds what the write is based on. The first of these that is there counts: a base given from before, the client's own guard,
+// If-Match, a stamp, what the session has seen. pass says that the write goes to the engine as the client sent it.
 func (f *Finder) Choose(ctx context.Context, w *Search) (pass bool, err error) {
 	if w.Given.known() {
 		w.takeGiven()
@@ -65,7 +65,7 @@ func (f *Finder) Choose(ctx context.Context, w *Search) (pass bool, err error) {
 	return false, nil
 }
 
-// takeGiven makes what is known from before the write's base.
+// takeGiven makes the given base the write's base.
 func (w *Search) takeGiven() {
 	g := w.Given
 	w.Void = api.GuardParams
@@ -76,9 +76,12 @@ func (w *Search) takeGiven() {
 	}
 }
 
-// IsForEngine reports whether what the client has seen is nothing to its part: it isn't known, or there was no document, and the part
-// makes none. Nor is it in a session that is inferred, where the part says the same whatever its base: perhaps nobody has read the
-// document for it. A read that it took would be missed by the client that made it.
+// IsForEngine reports whether the engine merges an _update with a part by itself, because the client's base adds nothing:
+//
+//   - The base isn't known.
+//   - There was no document, and the part makes none.
+//   - The session is inferred, and the part says the same whatever its base is. Perhaps no client has read the document for this part. If
+//     the part took a read, the client that made the read would be left without a base.
 func (w *Search) IsForEngine() bool {
 	switch kind := w.Base.Kind; {
 	case kind == session.KindNone, kind == session.KindLost:
@@ -99,15 +102,15 @@ func (w *Search) IsForEngine() bool {
 // BaseKnown reports whether the client's change can be told from its base.
 func (w *Search) BaseKnown() bool { return w.Base.View != nil || w.Base.Kind == session.KindAbsent }
 
-// ViewIsStored reports whether the client has seen exactly what the engine holds at the base: then what it sends needs no merge
-// there.
+// ViewIsStored reports whether the client has seen exactly what the engine holds at the base. If so, what the client sends needs no merge
+// in place of that revision.
 func (w *Search) ViewIsStored() bool {
 	switch {
 	case w.Base.Kind != session.KindView:
 		return true
 	case w.Base.Stored == nil:
-		// The engine may hold other bytes (a pipeline): where nothing is merged, the numbers are guard enough. So they are of
-		// what the client itself wrote, and of which nothing else is known.
+		// A pipeline may have changed the bytes that the engine holds. The numbers are guard enough in two cases: nothing is merged,
+		// or nothing is known but that the client wrote the revision.
 		return w.Base.View == nil && !w.Base.StoredDiffers || w.Part == nil && w.WhyUnmergeable() != ""
 	}
 	return bytes.Equal(w.Base.View, w.Base.Stored)
@@ -126,7 +129,8 @@ func (w *Search) WhyUnmergeable() string {
 	return w.WhyPipelineStands()
 }
 
-// WhyPipelineStands is the reason where an ingest pipeline would run again over what is merged, and the rule doesn't allow that.
+// WhyPipelineStands is outcome.ReasonPipeline if an ingest pipeline would run again over what is merged, and the rule forbids that. Else
+// it is empty.
 func (w *Search) WhyPipelineStands() string {
 	if (w.Pipeline || w.Index.Pipeline) && !w.Rule.RerunPipeline {
 		return outcome.ReasonPipeline

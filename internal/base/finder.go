@@ -23,7 +23,7 @@ func (f *Finder) Locate(ctx context.Context, w *Search) (err error) {
 	if w.Stamp.Known() {
 		maxAge = stampedAge
 	}
-	w.Index, err = f.Catalog.Describe(ctx, w.Asker, w.Name, maxAge)
+	w.Index, err = f.Catalog.Describe(ctx, w.Asker(), w.Name, maxAge)
 	w.Doc.Index, w.Doc.Routing = w.Index.Name, cmp.Or(w.Doc.Routing, w.Index.Routing)
 	return err
 }
@@ -35,12 +35,12 @@ func (f *Finder) Current(ctx context.Context, w *Search) (doc.Revision, error) {
 	if w.Way != nil {
 		engine = w.Way
 	}
-	rev, err := engine.Fetch(ctx, w.Asker.Caller, w.Doc)
+	rev, err := engine.Fetch(ctx, w.Caller, w.Doc)
 	switch {
 	case err == nil, errors.Is(err, doc.ErrMissing):
 		return rev, err
 	case errors.Is(err, es.ErrNoIndex):
-		f.Catalog.Missing(w.Asker, w.Doc.Index)
+		f.Catalog.Missing(w.Asker(), w.Doc.Index)
 		return doc.Revision{}, ErrNoIndex
 	case errors.Is(context.Cause(ctx), intake.ErrTimeout):
 		return doc.Revision{}, intake.ErrTimeout
@@ -51,5 +51,5 @@ func (f *Finder) Current(ctx context.Context, w *Search) (doc.Revision, error) {
 // SeesWhole tells whether the client's view of the index's documents is unfiltered. The error says that the engine couldn't be
 // asked.
 func (f *Finder) SeesWhole(ctx context.Context, w *Search) (bool, error) {
-	return f.Catalog.SeesWhole(ctx, w.Asker, w.Name, w.Doc.Routing)
+	return f.Catalog.SeesWhole(ctx, w.Asker(), w.Name, w.Doc.Routing)
 }

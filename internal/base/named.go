@@ -21,8 +21,8 @@ func (w *Search) IfMatch() (m etag.Match, found bool, err error) {
 	return etag.ReadMatch(w.Fields)
 }
 
-// carried is the copy of the document that the write's stamp says it was made from. ok is false where there is no stamp, or one
-// of another document, or of another life of its index: the engine would take those numbers for its own.
+// carried is the copy of the document that the client made its write from, by the stamp in it. ok is false without a stamp, and for the
+// stamp of another document or of another life of the index: the engine would take its numbers for those of the document as it is now.
 func (w *Search) carried() (held session.Copy, ok bool) {
 	st := &w.Stamp
 	if !st.Known() || !w.Rule.FromStamp || w.Index.UUID == "" {
@@ -33,13 +33,13 @@ func (w *Search) carried() (held session.Copy, ok bool) {
 	}
 	held = session.Copy{Numbers: st.Numbers, Token: uint64(st.Copy), Served: true}
 	if w.Rule.FailConflict {
-		held.Token = 0 // one from before the rule said so is held against the revision, too, and not against what was sent since
+		held.Token = 0 // a stamp from before the rule said so names the revision, and not what was sent from the copy since
 	}
 	return held, true
 }
 
-// takeGuard makes the revision the base that the client's own guard names. pass says that the write goes as it is: its 409 is its
-// answer.
+// takeGuard makes the revision that the client's own guard names the base. pass says that the write goes to the engine as it was sent. If
+// the engine answers with a 409 then, the client gets that.
 func (f *Finder) takeGuard(ctx context.Context, w *Search, n doc.Numbers) (pass bool, err error) {
 	merges := w.Rule.MergeExplicit
 	held, err := f.HoldStamped(ctx, w)
@@ -77,9 +77,9 @@ func (f *Finder) takeMatch(ctx context.Context, w *Search, m etag.Match) (err er
 	return f.takeCopy(ctx, w, m.Tag.Held())
 }
 
-// takeOneOf is for what names more than one revision: any at all, or one of a list. The current one is the base if it is among
-// them. Otherwise it is the newest of those that the session knows, whose change is merged; or, where it knows none, the newest,
-// whose guard the engine refuses.
+// takeOneOf is for an If-Match that names more than one revision: any (*), or a list. If the current revision is among them, it is the
+// base. Else the base is the newest of those that the session knows, and the change is merged. If the session knows none, the newest of the
+// list is the guard, and the engine refuses it.
 func (f *Finder) takeOneOf(ctx context.Context, w *Search, m etag.Match) error {
 	f.Fetched.Call(w.Rule.Name)
 	rev, err := f.Current(ctx, w)
@@ -108,8 +108,9 @@ func (f *Finder) takeOneOf(ctx context.Context, w *Search, m etag.Match) error {
 	return f.takeCopy(ctx, w, m.More[0].Held())
 }
 
-// HoldStamped reserves the copy that the write's stamp names, of a write which has another base: a client that writes from that
-// copy again has written this. It waits for a write of the same copy, so nothing else of the session may be reserved before.
+// HoldStamped reserves the copy that the write's stamp names, though the write has another base: if the client writes from that copy again,
+// its next write is known to follow this one. It waits for the end of another write from the same copy. So nothing else of the session may
+// be reserved before.
 func (f *Finder) HoldStamped(ctx context.Context, w *Search) (held session.Base, err error) {
 	if carried, ok := w.carried(); ok && carried.Token != 0 {
 		return f.seen(w).Hold(ctx, w.Session, w.Doc.Ref, carried, w.Sent)

@@ -1,10 +1,11 @@
-// Package base finds what a write is based on: the revision that its client names, by a guard of its own, an If-Match or a stamp; else the
-// one that the client's session has seen; else, where the rule says so, the one that is stored now.
+// Package base finds what a write is based on: the revision that its client names, by a guard of its own, an If-Match or a stamp. Else it
+// is the one that the client's session has seen. Else, where the rule says so, it is the one that is stored now.
 //
-// It takes a base from the session and ends none: whoever searched for one commits it, or gives it back. It sends no writes.
+// The package takes a base from the session, and doesn't end it: its caller commits the base, or gives it back. It sends no writes.
 package base
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,26 +44,57 @@ var (
 	ErrNoIndex = fmt.Errorf("%w: no such index", doc.ErrMissing)
 )
 
+// Request is one client's write, as far as its base depends on it. It stays as it is during the search.
+type Request struct {
+	Op        *api.Op      // Index, IndexAuto, Create, Update, Patch or Delete
+	Fields    []wire.Field // the client's end-to-end fields
+	Rule      *rule.Rule
+	Session   session.Session
+	Anonymous bool                // optimist can't tell this client from others with its credentials: the client has no session
+	Caller    es.Caller           // on whose behalf the engine is asked
+	Realm     session.Credentials // stands for what is known of indices: see client.Client. Zero: the session's credentials do
+	// Stamp is the one that was taken out of the body; the zero value is none.
+	Stamp stamp.Stamp
+	// Given is the base of a write that is made again (a dead letter). Sessions are not asked for one then. Nil: it is a client's write.
+	Given *Given
+	// Way takes the write to the engine, and reads its document. Nil: requests of their own do.
+	Way Way
+}
+
+// Way takes writes of one document to the engine, and reads that document: an item of a bulk, say, has both done together with other
+// items. Package base only reads.
+type Way interface {
+	es.Doer
+	Fetcher
+}
+
+// Credentials are those that stand for what is known of indices: the realm's, else the session's.
+func (r *Request) Credentials() session.Credentials { return cmp.Or(r.Realm, r.Session.Credentials()) }
+
+// Asker is the request's client, for the catalog.
+func (r *Request) Asker() catalog.Asker {
+	return catalog.Asker{Realm: r.Credentials(), Credentials: r.Session.Credentials(), Caller: r.Caller}
+}
+
 // Search is the search for one write's base. It is used by one goroutine at a time.
 type Search struct {
-	// What the write is: filled in before the search.
-	intake.Write
-	Op        *api.Op
-	Fields    []wire.Field
-	Rule      *rule.Rule
-	Asker     catalog.Asker // on whose behalf the engine is asked
-	Session   session.Session
-	Anonymous bool // the client has no session
-	Guarded   bool // the write must not go without a guard: it is to be undone, perhaps
-	Stamp     stamp.Stamp
-	Given     *Given  // the base is known from before. Nil: it is searched for
-	Way       Fetcher // reads the document. Nil: the Finder's Engine does
-	Began     time.Time
-	Room      *budget.Account
-	Sent      []byte         // the document, or of an _update that is merged here the part; nil for a delete
-	Part      *patch.Request // what an _update says whose part is a change from the base; nil: for the engine alone, or no _update
+	Question
+	Result
+}
 
-	// What was found.
+// Question is what the search goes by. It is filled in before.
+type Question struct {
+	*Request
+	intake.Write      // what the request says
+	Guarded      bool // the write must not go without a guard: it may have to be undone
+	Began        time.Time
+	Room         *budget.Account
+	Sent         []byte         // the document; the part of an _update that is merged here; nil for a delete
+	Part         *patch.Request // an _update whose part is a change from the base; nil: the engine merges it, or it is no _update
+}
+
+// Result is what the search finds.
+type Result struct {
 	Index   catalog.Index
 	Base    session.Base
 	Outcome outcome.Outcome // its Base, Ambiguous and Reason

@@ -11,7 +11,8 @@ import (
 	"optimist/internal/wire"
 )
 
-// seen is what clients have seen, for who writes what the change does.
+// seen is the store of what clients have seen. It compares the write with each read: an _update by the document that its part makes of the
+// read, a write under a rule with write_id without the marks.
 func (f *Finder) seen(w *Search) *session.Store {
 	switch {
 	case w.Part == nil && w.Rule.WriteID != "" && w.JSON && w.Sent != nil:
@@ -25,8 +26,7 @@ func (f *Finder) seen(w *Search) *session.Store {
 	})
 }
 
-// asIfRead is what the client would have sent if it had read view: the marks that are there, it would have sent back. So they say nothing
-// of what it has read.
+// asIfRead is what the client would have sent if it had read view: with the marks of view. So marks make no read more likely than another.
 func (w *Search) asIfRead(view []byte) ([]byte, error) {
 	if view == nil {
 		return w.Sent, nil
@@ -39,7 +39,7 @@ func (w *Search) asIfRead(view []byte) ([]byte, error) {
 	return out, nil
 }
 
-// TakeSeen reserves what the session has seen as the change's base.
+// TakeSeen makes what the session has seen the write's base, and reserves it.
 func (f *Finder) TakeSeen(ctx context.Context, w *Search) (err error) {
 	if w.Base, err = f.seen(w).Take(ctx, w.Session, w.Doc.Ref, w.Sent); err != nil {
 		return err
@@ -54,12 +54,12 @@ func (f *Finder) takeCopy(ctx context.Context, w *Search, held session.Copy) (er
 	return w.stillThere(ctx)
 }
 
-// LeastWait is how long a client waits at least: whether it has left isn't asked before.
+// LeastWait is how long a write waits before anybody asks whether its client has left.
 const LeastWait = time.Millisecond
 
-// stillThere reports whether the change's client is, where it had to wait for the base that was just taken; if not, that is given
-// back. A client that left may have come again and gone on since: what it has written meanwhile would be the base of what it gave
-// up, which would undo that.
+// stillThere gives back the base that was just taken, if the write waited for it and its client left meanwhile. The error is
+// context.Canceled then. Such a client may have come again, and have written the document since. That newer write would be the base of the
+// older one, which the client gave up: the older one would undo the newer.
 func (w *Search) stillThere(ctx context.Context) error {
 	if time.Since(w.Began) < LeastWait || !wire.PeerLeft(ctx) {
 		return nil
@@ -68,8 +68,8 @@ func (w *Search) stillThere(ctx context.Context) error {
 	return context.Canceled
 }
 
-// TakeLate takes what the session has seen as the base of a write for which that wasn't reached: the engine couldn't be asked which
-// index its name stands for. Mostly it is the index's own.
+// TakeLate takes what the session has seen as the base of a write that ended before it had one, because the engine couldn't be asked
+// which index the name stands for. It takes the name for the index's own, which it mostly is.
 func (f *Finder) TakeLate(ctx context.Context, w *Search) {
 	whole := w.Op.Kind == api.Index || w.Op.Kind == api.Delete
 	if !whole || w.Base.Kind != session.KindNone || !w.Rule.Session || w.Anonymous || w.OnlyNew {

@@ -11,8 +11,8 @@ import (
 	"optimist/internal/session"
 )
 
-// withoutBase does what the rule says of writes whose base isn't known. One that was known once is passed only where one that
-// never was is passed, too.
+// withoutBase does what the rule says of writes without a base. base.lost is asked first, for a base that was known once. If it doesn't
+// refuse the write, base.unknown decides, as for a base that was never known.
 func (f *Finder) withoutBase(ctx context.Context, w *Search) (pass bool, err error) {
 	if w.Base.Kind == session.KindLost {
 		w.Outcome.Reason = w.Base.Reason.String()
@@ -33,9 +33,9 @@ func (f *Finder) withoutBase(ctx context.Context, w *Search) (pass bool, err err
 	}
 }
 
-// refuseLost refuses a write whose base is lost. After a restart nothing is known of any client: there a write that finds no
-// document is a create, which overwrites nothing. In all other cases the client has seen a document, which somebody may have
-// deleted.
+// refuseLost refuses a write whose base is lost, but for one case. After a restart nothing is known of any client. If there is no document
+// then, the write is let through as a create, because it overwrites nothing. In all other cases the client has seen a document: if it isn't
+// there, somebody has deleted it.
 func (f *Finder) refuseLost(ctx context.Context, w *Search) error {
 	if w.Sent == nil || w.Base.Reason != session.ReasonRestart {
 		return ErrLost

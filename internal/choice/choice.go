@@ -34,6 +34,7 @@ type View struct {
 	Answer  doc.Numbers // that the answer to the write carried; zero: Numbers
 	Sent    []byte      // nil: not known
 	Stored  bool        // what was sent is stored as it is
+	Differs bool        // something else is
 	Absent  bool        // it was a delete
 	Doubt   bool        // as of a Read
 }
@@ -201,13 +202,17 @@ func (v *View) named(r *Request) bool {
 	if v == nil || v.Absent {
 		return false
 	}
-	answer := v.Numbers // those under which something else is stored than was sent stand for what is stored: only a reader knows them
+	answer := v.Numbers
 	if v.Answer.Known() {
 		answer = v.Answer
 	}
 	// A client of a named session that gave up waiting sends its request again as it was.
 	again := r.Spent && r.Sent != nil && v.is(r)
-	if answer != r.Given && !again {
+	switch {
+	case again:
+	case answer != r.Given:
+		return false
+	case v.Differs && v.Sent != nil && v.Numbers == r.Given: // they are of what is stored, which was perhaps read elsewhere
 		return false
 	}
 	// Otherwise they may be those that somebody else of the session has read.

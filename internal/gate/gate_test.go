@@ -26,10 +26,10 @@ func (k *keeper) Admit(_ context.Context, p *Protected) *Refusal {
 }
 
 func writing(locks *rule.Locks) *Write {
-	w := &Write{Search: &base.Search{
-		Write: intake.Write{Name: "alias", Doc: es.Document{Ref: doc.Ref{Index: "shop", ID: "7"}}},
-		Rule:  &rule.Rule{Name: "r", Locks: locks},
-	}}
+	w := &Write{Search: &base.Search{Question: base.Question{
+		Request: &base.Request{Rule: &rule.Rule{Name: "r", Locks: locks}},
+		Write:   intake.Write{Name: "alias", Doc: es.Document{Ref: doc.Ref{Index: "shop", ID: "7"}}},
+	}}}
 	w.Index.Name, w.Index.Aliases = "shop", []string{"other", "alias"}
 	return w
 }

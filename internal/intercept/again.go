@@ -71,9 +71,11 @@ func (i *Interceptor) Again(ctx context.Context, a *Again) (*Done, error) {
 	if given == nil {
 		given = &base.Given{}
 	}
-	w := &write.Request{Op: &op, Method: method, Fields: a.Fields, Body: a.Body, Rule: ru, Given: given,
-		Session: identity.Named(c.Session.Credentials(), []byte("dead letter "+a.Name)), Caller: caller, Realm: c.Realm, Route: c.Route,
-		Anonymous: true, Background: background(a.Fields, ru)}
+	session := identity.Named(c.Session.Credentials(), []byte("dead letter "+a.Name))
+	w := &write.Request{
+		Request: base.Request{Op: &op, Fields: a.Fields, Rule: ru, Session: session, Anonymous: true, Caller: caller,
+			Realm: c.Realm, Given: given},
+		Method: method, Body: a.Body, Route: c.Route, Background: background(a.Fields, ru)}
 	answer, err := i.Writes.Do(ctx, w)
 	if err != nil {
 		return failedAgain(err), nil

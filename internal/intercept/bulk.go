@@ -23,30 +23,24 @@ import (
 // was done: whoever counts on a rule must not have to guess.
 func (i *Interceptor) many(r *request) bool {
 	rules, op := i.Rules.Rules(), r.Op()
-	if op.Kind != api.Bulk {
-		defer i.Sessions.ChangedUnknown(r.Client().Session)
-	}
 	a := asked(r, api.Index)
 	ru := rules.MatchRequest(&a)
 	if len(op.Index) == 0 && len(rules.All()) > 0 {
 		ru = rules.All()[0] // any of its items may be of an index that a rule takes
 	}
-	if locked := rules.Enforces(); locked != nil && i.Rules.Effective(locked) == rule.Guard {
-		if op.Kind != api.Bulk && i.barred(r) {
-			return true
-		}
-		if op.Kind == api.Bulk && i.Rules.Effective(ru) != rule.Guard {
-			ru = locked // its items may be of other indices
-		}
+	locked := rules.Enforces()
+	if locked != nil && i.Rules.Effective(locked) != rule.Guard {
+		locked = nil
 	}
-	switch {
-	case i.Rules.Effective(ru) != rule.Guard && r.journal == nil:
+	if op.Kind != api.Bulk {
+		i.changeByQuery(r, ru, locked != nil)
+		return true
+	}
+	if locked != nil && i.Rules.Effective(ru) != rule.Guard {
+		ru = locked // its items may be of other indices
+	}
+	if i.Rules.Effective(ru) != rule.Guard && r.journal == nil {
 		return i.passMany(r, nil)
-	case op.Kind != api.Bulk:
-		if i.byQuery(r, ru) {
-			return true
-		}
-		return i.passMany(r, []wire.Field{i.passedField(r, ru, outcome.ReasonByQuery)})
 	}
 	reason := i.bulkReason(r)
 	var of []bulk.Name

@@ -22,6 +22,29 @@ import (
 	"optimist/retry"
 )
 
+// changeByQuery deals with a request that changes what a query finds. ru is the rule for its index, or nil; enforced says that some rule
+// enforces locks. What its client has read before is no base to merge from any more: nobody knows what the engine has changed.
+func (i *Interceptor) changeByQuery(r *request, ru *rule.Rule, enforced bool) {
+	defer judged(r, func(status int) {
+		if status != http.StatusUnauthorized { // with any other the engine may have changed some documents: it stops at what fails
+			i.Sessions.ChangedUnknown(r.Client().Session)
+		}
+	})()
+	var fields []wire.Field
+	switch {
+	case enforced && i.barred(r):
+		return
+	case i.Rules.Effective(ru) == rule.Guard || r.journal != nil:
+		if i.byQuery(r, ru) {
+			return
+		}
+		fields = []wire.Field{i.passedField(r, ru, outcome.ReasonByQuery)}
+	}
+	if !i.passMany(r, fields) {
+		r.Pass(proxy.ForwardOptions{})
+	}
+}
+
 // byQuery deals with a request that deletes, or updates, what a query finds. The engine changes one document after the other, each under a
 // guard of its own, and stops at the first conflict, or leaves out those that conflict. Such a request is sent again until nothing is left
 // to be done: the query then finds what is left. It reports false for one that has to be forwarded as it is.

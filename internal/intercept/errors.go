@@ -7,6 +7,7 @@ import (
 	"optimist/internal/es"
 	"optimist/internal/etag"
 	"optimist/internal/intake"
+	"optimist/internal/undo"
 	"optimist/internal/uri"
 	"optimist/internal/write"
 	"optimist/proxy"
@@ -23,12 +24,12 @@ func fail(r *request, err error) {
 	r.Fail(failure(f.Err), outcomeField(&f.Outcome))
 }
 
-// failure gives this package's meaning to the errors of package write; others are the door's own.
+// failure gives this package's meaning to the errors of a write. Other errors are the door's own.
 func failure(err error) error {
 	switch {
 	case errors.Is(err, write.ErrUnknownOutcome):
 		return &proxy.Failure{Status: 504, Type: proxy.TypeUnknown, Reason: err.Error()}
-	case errors.As(err, new(*write.JournalError)):
+	case errors.As(err, new(*undo.RefusedError)):
 		return &proxy.Failure{Status: 400, Type: "illegal_argument_exception", Reason: err.Error()}
 	case errors.Is(err, intake.ErrTimeout):
 		return &proxy.Failure{Status: 503, Type: "timeout_exception", Reason: err.Error()}

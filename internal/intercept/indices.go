@@ -39,14 +39,19 @@ func (i *Interceptor) changeIndices(r *request) {
 // forwardJudged forwards a request and calls judge, once, with the status of its answer before the client has it; 0: there is
 // none.
 func forwardJudged(r *request, judge func(status int)) {
-	judged := false
-	r.Pass(proxy.ForwardOptions{OnHead: func(h *wire.Head, _ []byte) []wire.Field {
-		judged = true
-		judge(h.Status)
-		return nil
-	}})
-	if !judged {
-		judge(0)
+	defer judged(r, judge)()
+	r.Pass(proxy.ForwardOptions{})
+}
+
+// judged has judge called once with the status of the answer to a request, before the client has it. Call over when the request is done
+// with: it calls judge with 0 if there was no answer.
+func judged(r *request, judge func(status int)) (over func()) {
+	r.OnStatus = judge
+	return func() {
+		if r.OnStatus != nil {
+			r.OnStatus = nil
+			judge(0)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"optimist/internal/api"
+	"optimist/internal/base"
 	"optimist/internal/budget"
 	"optimist/internal/bulk"
 	"optimist/internal/catalog"
@@ -380,9 +381,10 @@ func (b *items) perform(ctx context.Context, it *item) {
 	method, target := it.Request()
 	api.Parse([]byte(method), target, &it.op)
 	c := b.r.Client()
-	*w = write.Request{Op: &it.op, Method: []byte(method), Fields: b.fields, Body: it.Source, Rule: it.rule, Client: &b.r.Request,
-		Session: c.Session, Realm: c.Realm, Route: c.Route, Caller: b.caller, Anonymous: !c.Known, Background: background(b.fields, it.rule),
-		Way: b.group.Item(&it.Item)}
+	*w = write.Request{
+		Request: base.Request{Op: &it.op, Fields: b.fields, Rule: it.rule, Session: c.Session, Anonymous: !c.Known, Caller: b.caller,
+			Realm: c.Realm, Way: b.group.Item(&it.Item)},
+		Method: []byte(method), Body: it.Source, Route: c.Route, Background: background(b.fields, it.rule), Client: &b.r.Request}
 	if it.journal != nil {
 		w.Journal = gathered{it.journal, &b.group}
 	}

@@ -8,6 +8,7 @@ import (
 	"optimist/internal/bulk"
 	"optimist/internal/fencing"
 	"optimist/internal/rule"
+	"optimist/internal/undo"
 	"optimist/internal/write"
 )
 
@@ -43,7 +44,7 @@ func (i *Interceptor) journalOf(r *request, tokens fencing.Tokens) (write.Journa
 }
 
 // unguarded is the refusal of a write that can't be undone.
-func unguarded(why string) error { return failure(&write.JournalError{Why: why}) }
+func unguarded(why string) error { return failure(&undo.RefusedError{Why: why}) }
 
 // noRule is why a write isn't guarded that no rule takes.
 const noRule = "no rule guards this one"
@@ -83,7 +84,7 @@ type gathered struct {
 }
 
 // Note implements write.Journal.
-func (g gathered) Note(ctx context.Context, w *write.Noted) (write.Place, error) {
+func (g gathered) Note(ctx context.Context, w *undo.Write) (undo.Place, error) {
 	g.group.Meet()
 	return g.Journal.Note(ctx, w)
 }

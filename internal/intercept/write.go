@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"optimist/internal/api"
+	"optimist/internal/base"
 	"optimist/internal/budget"
 	"optimist/internal/es"
 	"optimist/internal/outcome"
@@ -122,8 +123,8 @@ func showsDocument(w *write.Request) bool {
 // whole.
 func (i *Interceptor) prepare(r *request, ru *rule.Rule) (reason string, err error) {
 	op, c, w := r.Op(), r.Client(), &r.write
-	*w = write.Request{Op: op, Method: r.Head().Method, Fields: r.Fields(), Rule: ru, WriteID: r.mark, Tokens: r.tokens,
-		Journal: r.journal}
+	*w = write.Request{Request: base.Request{Op: op, Fields: r.Fields(), Rule: ru}, Method: r.Head().Method,
+		WriteID: r.mark, Tokens: r.tokens, Journal: r.journal}
 	switch {
 	case c.Signed || r.SignedQuery():
 		return outcome.ReasonSigned, nil

@@ -6,6 +6,7 @@
 package life
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -183,7 +184,11 @@ func (ix *Index[W]) fork(owners []Owner) map[Owner]*Index[W] {
 	return all
 }
 
-func raise(a *atomic.Uint64, to uint64) {
+// raise raises a to a value, unless it is higher.
+func raise[T cmp.Ordered](a interface {
+	Load() T
+	CompareAndSwap(old, new T) bool
+}, to T) {
 	for {
 		v := a.Load()
 		if v >= to || a.CompareAndSwap(v, to) {
@@ -203,6 +208,7 @@ type Index[W comparable] struct {
 	wrote        atomic.Bool
 	used         atomic.Int64
 	acknowledged atomic.Uint64
+	traces       traces
 
 	*clients[W]
 }
@@ -212,7 +218,6 @@ type clients[W comparable] struct {
 	blind     noted[W] // those who overwrite what they haven't read
 	writers   noted[W]
 	searchers noted[W] // those who have seen what isn't known
-	changers  noted[W] // those who have changed what isn't known
 }
 
 // Gone returns the epoch before which everything known of the index is void. Ask it under the lock of what it is compared with,
@@ -294,11 +299,3 @@ func (ix *Index[W]) IsWriter(w W, now int64) bool { return ix.writers.has(w, now
 
 // Searched notes that w has seen documents of the index of which nothing is known: to overwrite one of them isn't blind.
 func (ix *Index[W]) Searched(w W, now int64) { ix.searchers.add(w, now, ix.in.maxAge) }
-
-// ChangedUnknown notes that w has changed documents of the index, and that it isn't known which.
-func (ix *Index[W]) ChangedUnknown(w W, now int64) { ix.changers.set(w, now, ix.in.maxAge) }
-
-// HasChangedUnknown reports whether w has done so after a moment. Without anybody who has it is one load.
-func (ix *Index[W]) HasChangedUnknown(w W, moment int64) bool {
-	return ix.changers.has(w, moment+ix.in.maxAge)
-}

@@ -34,13 +34,9 @@ func (n *noted[W]) has(w W, now int64) bool {
 
 // add notes w for an age. It costs little where that was done just now.
 func (n *noted[W]) add(w W, now, age int64) {
-	if !n.has(w, now+age-age/8) {
-		n.set(w, now, age)
+	if n.has(w, now+age-age/8) {
+		return
 	}
-}
-
-// set notes w for an age, to the nanosecond.
-func (n *noted[W]) set(w W, now, age int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.lru == nil {

@@ -141,6 +141,16 @@ func Take(document []byte, field string) (rest []byte, t Trail) {
 	return rest, t[max(len(t)-Most, 0):]
 }
 
+// Drop is text without what stands under the field in the objects that are members of these names. All other bytes stay as they are.
+func Drop(text []byte, field string, names ...string) []byte {
+	for _, name := range names {
+		if rest, t, ok := stamp.TakeIn(text, name, field); ok && t.Value != nil {
+			text = rest
+		}
+	}
+	return text
+}
+
 // Put is the document with the trail as its last member, in place of all that stood under the field. What is no JSON object stays as it
 // is, and ok is false.
 func Put(document []byte, field string, t Trail) (out []byte, ok bool) {

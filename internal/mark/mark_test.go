@@ -119,3 +119,18 @@ func TestOnlyAnotherWriteInItsPlaceExcludesAWrite(t *testing.T) {
 		t.Error("one of two is still open")
 	}
 }
+
+// What stands elsewhere is the client's own, though it has the field's name.
+func TestMarksAreDroppedOnlyFromTheNamedMembers(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"doc":{"a":1,"_w":["x"]},"upsert":{"_w":[]}}`: `{"doc":{"a":1},"upsert":{}}`,
+		`{"doc":{"in":{"_w":1}},"_w":2}`:                `{"doc":{"in":{"_w":1}},"_w":2}`,
+		`{"script":{"_w":1}}`:                           `{"script":{"_w":1}}`,
+		`{"doc":`:                                       `{"doc":`,
+		``:                                              ``,
+	} {
+		if got := Drop([]byte(text), "_w", "doc", "upsert"); string(got) != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}

@@ -97,6 +97,16 @@ func (w *Write) Update(body []byte, params ...[]byte) *upstream.Request {
 	return r
 }
 
+// AsDocument has the write go as a PUT of the whole document, with this Content-Type and without these parameters.
+func (w *Write) AsDocument(media []byte, without ...string) {
+	kind := []byte("_doc")
+	if w.Op.Typed {
+		kind = w.Op.Type
+	}
+	w.Method, w.Media, w.Query = []byte("PUT"), media, uri.Without(nil, w.Query, without...)
+	w.Path = bytes.Join([][]byte{nil, w.Op.Index, kind, w.Op.ID}, []byte("/"))
+}
+
 // AppendGuard appends the parameters of a guard.
 func AppendGuard(dst []byte, n doc.Numbers) []byte {
 	dst = strconv.AppendInt(append(dst, "if_seq_no="...), n.SeqNo, 10)

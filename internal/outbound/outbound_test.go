@@ -31,12 +31,24 @@ func TestARequestKeepsTheClientsBytesButForTheGuard(t *testing.T) {
 		"with the engine's retries": {"/shop/_doc/1?a=b", "", func(w *Write) *upstream.Request { return w.Retried(body, 3) }, "PUT /shop/_doc/1?a=b&retry_on_conflict=3 Content-Type:text/x X:y"},
 		"without retries":           {"/shop/_doc/1?a=b", "", func(w *Write) *upstream.Request { return w.Retried(body, 0) }, "PUT /shop/_doc/1?a=b Content-Type:text/x X:y"},
 		"with retries alone":        {"/shop/_doc/1", "", func(w *Write) *upstream.Request { return w.Retried(body, 3) }, "PUT /shop/_doc/1?retry_on_conflict=3 Content-Type:text/x X:y"},
+		"as a document": {"/shop/_update/1?a=b&retry_on_conflict=2", "text/json", func(w *Write) *upstream.Request {
+			w.AsDocument(w.Media, "retry_on_conflict")
+			return w.Guarded(body, at, false)
+		}, "PUT /shop/_doc/1?a=b&if_seq_no=5&if_primary_term=2 X:y Content-Type:text/json"},
+		"as a document of a type": {"/shop/order/1/_update", "text/json", func(w *Write) *upstream.Request {
+			w.AsDocument(w.Media)
+			return w.Guarded(body, at, false)
+		}, "PUT /shop/order/1?if_seq_no=5&if_primary_term=2 X:y Content-Type:text/json"},
 		"as an update": {"/shop/_doc/1?routing=r&refresh", "", func(w *Write) *upstream.Request { return w.Update(body, nil, []byte("pretty")) },
 			"POST /shop/_update/1?routing=r&pretty Content-Type:text/x X:y"},
 	} {
 		var op api.Op
-		api.Parse([]byte("PUT"), []byte(c.target), &op)
-		w := &Write{Op: &op, Method: []byte("PUT"), Path: op.Path, Query: op.Query, Fields: []wire.Field{
+		method := "PUT"
+		if strings.Contains(c.target, "/_update") {
+			method = "POST"
+		}
+		api.Parse([]byte(method), []byte(c.target), &op)
+		w := &Write{Op: &op, Method: []byte(method), Path: op.Path, Query: op.Query, Fields: []wire.Field{
 			field("Content-Type", "text/x"), field("If-Match", `"5-1"`), field("Accept-Encoding", "gzip"), field("Content-Length", "7"),
 			field("Expect", "100-continue"), field("Optimist-Session", "s"), field("X", "y"),
 		}}

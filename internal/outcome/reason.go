@@ -28,3 +28,12 @@ const (
 	ReasonFiltered = "filtered"  // the client's view may be filtered: guarded, not merged
 	ReasonMetadata = "metadata"  // the client may not ask what the index is: guarded, not merged
 )
+
+// Reasons why a write can't be placed, and is kept as a dead letter. They are tokens of the outcome and labels of a metric, too.
+const (
+	UnplacedConflict    = "conflict"    // others have changed the document, and the change can't be merged, or conflicts again and again
+	UnplacedBusy        = "busy"        // the engine has too much to do (429)
+	UnplacedRefused     = "refused"     // the engine refuses the document (400), or the index takes no writes
+	UnplacedUnreachable = "unreachable" // no node can be reached, or the engine couldn't be asked what had to be known
+	UnplacedTimeout     = "timeout"     // the client's own timeout ended before the write's turn came
+)

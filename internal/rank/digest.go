@@ -211,7 +211,7 @@ func (d *digester) value(v tree.Value, place uint64, inList bool) {
 		for e := v.First(); e.Exists(); e = e.Next() {
 			before := len(d.parts)
 			d.value(e, step(place, elementKey), true)
-			if !inList && e.Kind() == tree.Object {
+			if isLong(e) || !inList && e.Kind() == tree.Object {
 				d.element(e, step(place, elementKey), before)
 			}
 		}
@@ -241,11 +241,14 @@ func (d *digester) part(what uint64, weight uint8) {
 	d.parts = append(d.parts, part{what, d.listed, 1, weight})
 }
 
-// element adds an object of a list as a whole, whose values say little one by one: they are often the same.
+// element adds an entry of a list as a whole: an object, whose values say little one by one because they are often the same, or a long
+// text, whose words say how near another is, and not that it is another entry.
 func (d *digester) element(v tree.Value, place uint64, before int) {
 	says := 0
-	for _, p := range d.parts[before:] {
-		says += int(p.weight)
+	if v.Kind() == tree.Object {
+		for _, p := range d.parts[before:] {
+			says += int(p.weight)
+		}
 	}
 	if says < maxWeight {
 		d.part(step(place, step(v.Hash(), wholeKey)), uint8(maxWeight-says))

@@ -97,9 +97,6 @@ func (w *weighing) weigh(cs []Candidate, mine *Digest, part bool) []verdict {
 		if cs[i].Spent {
 			w.verdicts[i].price += spent
 		}
-		if cs[i].Elsewhere {
-			w.verdicts[i].price += elsewhere
-		}
 	}
 	return w.verdicts
 }

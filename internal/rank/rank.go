@@ -16,6 +16,8 @@ type Sent struct {
 	On func(base []byte) ([]byte, error)
 	// Patterns are the habits of the clients. Nil: they aren't known.
 	Patterns *Patterns
+	// Misled says that traces don't tell: to be Elsewhere costs a candidate nothing.
+	Misled bool
 }
 
 // Choice is the likeliest candidate.
@@ -24,6 +26,7 @@ type Choice struct {
 	Ambiguous bool   // another one may be it as well, and would make a difference
 	Certain   bool   // what the client has changed is beyond doubt, whatever its habits are
 	Pattern   uint64 // of what the client has changed, if that is certain
+	Traces    Trace  // what the choice shows of traces
 }
 
 // Candidate is what a client may have made its change from.
@@ -39,8 +42,8 @@ type Candidate struct {
 const (
 	// spent is the price of a candidate that no client has in hand any more, as far as is known.
 	spent = 12
-	// elsewhere is the price of a candidate of another piece of work.
-	elsewhere = 16
+	// elsewhere is the price of a candidate of another piece of work: more than content can weigh, as long as traces tell.
+	elsewhere = 1 << 40
 	// idle is the price of a save that changes nothing. To set a few flags or numbers as somebody else did is likelier.
 	idle = 3
 	// distant is the price of making just what was stored, where others wrote in between.
@@ -67,14 +70,20 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	w := weighings.Get().(*weighing)
 	defer w.release()
 	verdicts := w.weigh(cs, &mine.Digest, sent.On != nil)
+	byContent := likeliest(verdicts)
+	c := Choice{Traces: traceOf(cs, verdicts, byContent)}
+	if !sent.Misled {
+		chargeElsewhere(cs, verdicts)
+	}
 	judgeSaves(cs, verdicts)
-	c := Choice{Best: likeliest(verdicts)}
+	c.Best = likeliest(verdicts)
 	if c.Certain = certain(verdicts, c.Best); c.Certain {
 		c.Pattern = w.patternOf(cs, c.Best)
 	}
 	w.judgePatterns(cs, sent.Patterns, c.Best)
 	c.Best = likeliest(verdicts)
-	c.Ambiguous = inDoubt(verdicts, c.Best)
+	against := cs[byContent].Elsewhere && (verdicts[c.Best].far || verdicts[byContent].changes != verdicts[c.Best].changes)
+	c.Ambiguous = against || inDoubt(verdicts, c.Best)
 	return c
 }
 
@@ -158,8 +167,13 @@ type verdict struct {
 
 func (v *verdict) saves() bool { return !v.unknown && !v.far && v.edits == 0 }
 
+// isElsewhere reports whether the candidate is charged for being of another piece of work.
+func (v *verdict) isElsewhere() bool { return v.price >= elsewhere }
+
 func (v *verdict) likelier(o *verdict) bool {
 	switch {
+	case v.isElsewhere() != o.isElsewhere():
+		return !v.isElsewhere()
 	case v.far || o.far:
 		return !v.far
 	case v.unknown || o.unknown:

@@ -72,6 +72,9 @@ type Base struct {
 	unanswered answering // after a Commit, while its client has no answer yet
 }
 
+// SeenSince reports whether the client has seen the base after a moment, of Now.
+func (b *Base) SeenSince(moment int64) bool { return b.claim.At > moment }
+
 // Ack is an acknowledged write. Its bodies are copied.
 type Ack struct {
 	// Stored is the revision that the write left: the numbers that the engine answered with, and the bytes that it

@@ -249,13 +249,8 @@ func TestACopyOfWhatAWriteLeftIsNotWhatWasSent(t *testing.T) {
 		wantView(t, b, `{"n":2,"by":"rule"}`, `{"n":2,"by":"rule"}`)
 		b.Release()
 		b = s.TakeAt(sess, ref, num(6), []byte(`{"n":3}`))
-		if sess == pool { // it may be another's number
-			want(t, b, KindGiven, 6)
-			wantView(t, b, "", "")
-		} else {
-			want(t, b, KindView, 6)
-			wantView(t, b, `{"n":2}`, `{"n":2,"by":"rule"}`)
-		}
+		want(t, b, KindGiven, 6) // it may have been read, by another of the session or elsewhere
+		wantView(t, b, "", "")
 		b.Release()
 	}
 }

@@ -76,6 +76,10 @@ func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64)
 		sh.Lose(k, ReasonIndex)
 		return nil, renewed
 	case !deleted && !a.Stored.Known():
+		if e = sh.Get(k, gone, now); e != nil { // what it wrote before is older: as a base it would count what was sent now once more
+			sh.outdate(e)
+			sh.note(e)
+		}
 		sh.Lose(k, ReasonEvicted)
 		return nil, renewed
 	}

@@ -35,18 +35,18 @@ func (t *taking) candidates(e *seen.Entry, reads []seen.Read) []*candidate {
 	for i := range e.Past {
 		if p := &e.Past[i]; p.Order <= t.Before {
 			c := candidateOf(choice.TakePast, &p.Sight, p.SentBody)
-			c.Spent, c.View, c.Elsewhere = true, p.SentBody != p.StoredBody, t.traced
+			c.Spent, c.View, c.Elsewhere = true, p.SentBody != p.StoredBody, t.inTrace
 			list = append(list, c)
 		}
 	}
 	for i := range reads {
 		c := candidateOf(choice.TakeRead, &reads[i].Sight, reads[i].Body)
-		c.Elsewhere = t.traced && !slices.Contains(e.Traced, seen.TracedRead{Trace: t.trace, Numbers: c.Numbers})
+		c.Elsewhere = t.inTrace && !slices.Contains(e.Traced, seen.TracedRead{Trace: t.trace, Numbers: c.Numbers})
 		list = append(list, c)
 	}
 	if v := &e.View; e.Shared && v.Set {
 		c := candidateOf(choice.TakeView, &v.Sight, v.SentBody)
-		c.Spent, c.View, c.Elsewhere = len(reads) > 0, v.SentBody != v.StoredBody, t.traced
+		c.Spent, c.View, c.Elsewhere = len(reads) > 0, v.SentBody != v.StoredBody, t.inTrace
 		list = append(list, c)
 	}
 	cs := make([]*candidate, len(list))
@@ -65,7 +65,7 @@ func (t *taking) rank(cs []*candidate, b *Base) (taken bool) {
 	for i := range cs {
 		ranked[i] = cs[i].Candidate
 	}
-	likeliest := t.s.o.Rank(ranked, rank.Sent{Body: t.Sent, On: t.On, Patterns: t.patterns})
+	likeliest := t.s.o.Rank(ranked, rank.Sent{Body: t.Sent, On: t.On, Patterns: t.patterns, Misled: t.inTrace && !t.traced})
 	for i := range cs {
 		cs[i].Digest = ranked[i].Digest
 	}
@@ -108,6 +108,9 @@ func (t *taking) pick(cs []*candidate, likeliest rank.Choice, b *Base) (taken bo
 			e.Patterns = new(rank.Patterns)
 		}
 		e.Patterns.Add(likeliest.Pattern)
+	}
+	if likeliest.Traces != rank.TraceUnknown && !t.s.dryRun {
+		t.ix.Traced(likeliest.Traces == rank.TraceTells)
 	}
 	t.reserve(e, d, b)
 	return true

@@ -46,7 +46,8 @@ func (sh *shard) showReads(e *seen.Entry) []choice.Read {
 // showView is showReads for a view.
 func (sh *shard) showView(v *seen.View) *choice.View {
 	sh.view = choice.View{
-		Numbers: v.Numbers, Answer: v.Answer, Sent: v.SentBody.Bytes(), Stored: v.SentBody == v.StoredBody, Absent: v.Absent, Doubt: v.Doubt,
+		Numbers: v.Numbers, Answer: v.Answer, Sent: v.SentBody.Bytes(), Stored: v.SentBody == v.StoredBody, Differs: v.Difference,
+		Absent: v.Absent, Doubt: v.Doubt,
 	}
 	return &sh.view
 }

@@ -97,8 +97,7 @@ func (sh *shard) superseded(e *seen.Entry, left doc.Numbers, v seen.View) seen.V
 // that are inferred are many threads, of which nobody knows who has changed what.
 func (s *Store) ChangedUnknown(sess Session) {
 	if thread, ok := sess.Thread(); ok && !s.dryRun {
-		now := s.clock()
-		s.index("", sess.Credentials(), now).ChangedUnknown(thread, now)
+		s.changers.Note(thread, s.clock())
 	}
 }
 

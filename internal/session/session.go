@@ -1,9 +1,11 @@
 // Package session remembers what clients have seen of documents, and chooses from it the base of a write.
 //
-// It promises nothing about a document's current state: a base is what a client had seen, however old. For sessions
-// that are inferred from credentials and address it is a guess among the reads that such a session has outstanding, and
-// exact only where every read is written back once. It holds a bounded number of bytes and forgets what is over it, and
-// everything but the numbers in its notebook at the end of the process.
+// It promises nothing about a document's current state: a base is what a client had seen, however old. A session that is inferred from
+// credentials and address may have several reads of a document outstanding. Its base is a guess among them, and exact only if every read is
+// written back once.
+//
+// The package holds a bounded number of bytes, and forgets what is above it. At the end of the process it forgets everything but the
+// numbers in its notebook.
 package session
 
 import (

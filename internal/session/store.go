@@ -39,8 +39,10 @@ type contents struct {
 	clock   func() int64 // the time since the store's start
 	seed    maphash.Seed
 	indices *life.Indices[Session]
-	notes   *memo.Book // nil: there is none
-	shards  []*shard
+	// changers have changed documents, and nobody knows which.
+	changers life.Moments[Session]
+	notes    *memo.Book // nil: there is none
+	shards   []*shard
 
 	// sure is the time from which on a client of which nothing is known can't have read anything.
 	sure atomic.Int64
@@ -117,6 +119,9 @@ func (s *Store) shard(k seen.Key) *shard {
 
 // Epoch returns the current moment in the life of the indices. It is one load.
 func (s *Store) Epoch() Epoch { return s.indices.Epoch() }
+
+// Now is the time since the store's start, in nanoseconds.
+func (s *Store) Now() int64 { return s.clock() }
 
 // worth returns data if it is worth keeping.
 func (s *Store) worth(data []byte, ix *life.Index[Session], now int64) []byte {

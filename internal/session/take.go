@@ -48,7 +48,8 @@ type taking struct {
 	k  seen.Key
 	choice.Request
 	trace      Trace
-	traced     bool    // a read of the trace is outstanding: what was read elsewhere is of another piece of work
+	inTrace    bool    // a read of the trace is outstanding
+	traced     bool    // and what was read elsewhere is of another piece of work: content hasn't shown that traces mislead
 	thread     Session // that the client names, if it is threaded
 	threaded   bool
 	soleHolder bool // nobody but who writes holds the copy that given are of
@@ -341,7 +342,7 @@ func (t *taking) show(b *Base) {
 
 // hasChangedSince reports whether the client has changed documents after a moment, and nobody knows which.
 func (t *taking) hasChangedSince(moment int64) bool {
-	return t.threaded && t.s.index("", t.k.Session.Credentials(), t.now).HasChangedUnknown(t.thread, moment)
+	return t.threaded && t.s.changers.Since(t.thread, moment)
 }
 
 func (t *taking) count(k Kind) {
@@ -379,8 +380,13 @@ func (t *taking) lastSent(e *seen.Entry) doc.Numbers {
 // copies apart; and in a named session for one from which it has written: what it sent then may be in what it sends now, and
 // would count twice.
 func (t *taking) bodyOfGiven(e *seen.Entry) []byte {
-	if !t.soleHolder && (t.OfAnswer || t.Spent) {
+	if !t.soleHolder && (t.OfAnswer || t.Spent || e != nil && toldOfStored(&e.View, t.Given)) {
 		return nil
 	}
 	return t.sh.DocumentOf(t.k, e, t.ix.Gone()).Find(t.Given).Bytes()
+}
+
+// toldOfStored reports whether the answer to the view's write named n, which are of something else than was sent: a PATCH is answered so.
+func toldOfStored(v *seen.View, n doc.Numbers) bool {
+	return v.Difference && v.Numbers == n && (!v.Answer.Known() || v.Answer == n)
 }

@@ -19,7 +19,8 @@ func (t *taking) takeInTrace(ctx context.Context, sess Session) (Base, error) {
 		b.Release()
 		reads, _ = t.traceHas(thread)
 	}
-	t.traced = reads
+	t.inTrace = reads
+	t.traced = reads && t.s.index(t.k.Ref.Index, t.k.Session.Credentials(), t.s.clock()).TracesTell()
 	b, err := t.take(ctx)
 	if b.claim.trace == t.trace && b.claim.store != nil {
 		b.Join(t.s.Witness(thread, t.k.Ref)) // so that it knows what was sent

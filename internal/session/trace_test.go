@@ -10,6 +10,7 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/identity"
+	"optimist/internal/rank"
 )
 
 // in is the pool of threads, in the trace of this number.
@@ -232,5 +233,44 @@ func TestTracesOfOtherAddressesAreOthers(t *testing.T) {
 			t.Errorf("%v", b.Kind)
 		}
 		b.Release()
+	}
+}
+
+// A form is opened in one request and saved in the next one, which has another trace, and looks first whether the document is still there.
+func TestTracesThatMisleadDontCount(t *testing.T) {
+	for name, c := range map[string]struct {
+		forms int   // that were saved before
+		want  int64 // the base of a form of which content says little
+	}{
+		"none":            {0, 6},
+		"one, by chance":  {1, 6},
+		"two of the kind": {2, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := newTest(t, func(o *Options) { o.Rank = rank.Likeliest })
+			for n := range c.forms {
+				of := ref
+				of.ID = fmt.Sprint("form", n)
+				s.Read(in(1), of, rev(5, `{"a":"violet dragon","b":"candle harbor","c":"zephyr"}`), s.Epoch())
+				s.Read(in(2), of, rev(6, `{"a":"quartz tulip","b":"river fjord","c":"zephyr"}`), s.Epoch())
+				sent := []byte(`{"a":"violet dragon","b":"candle harbor","c":"lemon hazel"}`)
+				b, err := s.Take(ended(), in(2), of, sent)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want(t, b, KindRead, 6)
+				if !b.Ambiguous {
+					t.Error("not ambiguous")
+				}
+				b.Commit(Ack{Stored: rev(7, `{"a":"quartz tulip","b":"river fjord","c":"lemon hazel"}`), Sent: sent})
+			}
+			s.Read(in(3), ref, rev(5, `{"a":"violet","b":"x"}`), s.Epoch())
+			s.Read(in(4), ref, rev(6, `{"a":"candle","b":"x"}`), s.Epoch())
+			b := take(t, s, in(4), `{"a":"violet","b":"y"}`)
+			if want(t, b, KindRead, c.want); !b.Ambiguous {
+				t.Error("not ambiguous")
+			}
+			b.Release()
+		})
 	}
 }

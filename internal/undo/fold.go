@@ -20,12 +20,12 @@ type document struct {
 
 // collect sorts what was noted by documents. Those that were written last come first. Writes that were never applied are left out.
 func collect(pages []*page) []*document {
-	all := map[place]*written{}
-	failed := map[place]bool{}
-	var order []place
+	all := map[Place]*written{}
+	failed := map[Place]bool{}
+	var order []Place
 	for i, p := range pages {
 		for n := range p.Notes {
-			at := place{i + 1, n}
+			at := Place{i + 1, n}
 			all[at] = &written{note: p.Notes[n]}
 			order = append(order, at)
 		}

@@ -11,16 +11,13 @@ import (
 	"optimist/internal/doc"
 )
 
-// Write is one that is about to be sent. Nil images are a document that isn't there.
+// Write is a write that is about to be sent. Its slices stay as they are until Note returns. A nil image is a document that isn't there.
 type Write struct {
 	doc.Ref
 	Rule          string
 	Guard         doc.Numbers // of Before
 	Before, After []byte
 }
-
-// Place is where a write is noted.
-type Place = place
 
 // Journal notes the writes under one lock, of this process. It is safe for concurrent use.
 type Journal struct {
@@ -29,8 +26,8 @@ type Journal struct {
 
 	mu      sync.Mutex
 	waiting []*entry
-	acked   []place
-	failed  []place
+	acked   []Place
+	failed  []Place
 	busy    bool // a goroutine writes pages
 	last    page // the newest one that is known; the sums are of all
 	next    int  // its number + 1
@@ -42,7 +39,7 @@ type Journal struct {
 type entry struct {
 	note note
 	size int64
-	at   place
+	at   Place
 	done chan error
 	// empty says that there is nothing to note: it waits for the page with what is known of others.
 	empty bool
@@ -169,7 +166,7 @@ func (j *Journal) write(ctx context.Context) {
 		nth := 0
 		for _, e := range some {
 			if !e.empty {
-				e.at = place{n, nth}
+				e.at = Place{n, nth}
 				nth++
 			}
 			e.done <- err

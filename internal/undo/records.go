@@ -80,12 +80,12 @@ type page struct {
 	Writes int     `json:"writes"`
 	Bytes  int64   `json:"bytes"` // of all pages so far
 	Notes  []note  `json:"notes,omitempty"`
-	Acked  []place `json:"acked,omitempty"`  // notes before, whose writes are applied
-	Failed []place `json:"failed,omitempty"` // and whose never will be
+	Acked  []Place `json:"acked,omitempty"`  // notes before, whose writes are applied
+	Failed []Place `json:"failed,omitempty"` // and whose never will be
 }
 
-// place is where a note is.
-type place struct {
+// Place is where a write is noted.
+type Place struct {
 	Page int `json:"p"`
 	Nth  int `json:"n"`
 }

@@ -40,6 +40,15 @@ var (
 	errLost = errors.New("another proxy has taken over")
 )
 
+// RefusedError reports a write that can't be undone, and so isn't made under a lock with undo. Nothing was sent.
+type RefusedError struct{ Why string }
+
+// Error says why, and what to do.
+func (e *RefusedError) Error() string {
+	return "under a lock with undo only writes are made that can be undone: " + e.Why +
+		". Without the lock's token the write is made, and isn't undone"
+}
+
 // Merger merges three ways, as a rule says; a *merge.Merger is one.
 type Merger interface {
 	Merge(base, sent, current []byte) (merge.Result, error)

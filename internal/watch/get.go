@@ -307,23 +307,23 @@ func documentOfSource(op *api.Op) []byte {
 	return append(path, rest...)
 }
 
-// BeginWrite is for right before a write is sent whose answer may show the document: see Written.
+// BeginWrite begins to watch a write whose answer may show the document: see Written. Call it right before the write is sent.
 func (rd *Reading) BeginWrite(w *Watcher, r *client.Request) {
 	rd.w, rd.r, rd.rules, rd.stamps = w, r, w.Rules.Rules(), stamps{}
 	rd.begin(true)
 }
 
-// Written stamps the document that the answer to a write of a part of it shows. keep has it remembered for whoever brings the
-// stamp back. It returns the answer with the stamp in it, and the fields that it gets besides.
+// Written stamps the document in the answer to an _update or a PATCH, if that shows the whole of it. With keep, the document is remembered
+// for the client that brings the stamp back. Written returns the answer with the stamp in it, and the fields to add to the answer.
 func (rd *Reading) Written(ru *rule.Rule, keep bool, answer []byte) (body []byte, fields []wire.Field) {
 	defer rd.end()
-	shown := es.Member(answer, "get")
+	document := es.Member(answer, "get")
 	ref, ok := rd.r.Ref()
-	if shown == nil || !ok {
+	if document == nil || !ok {
 		return answer, nil
 	}
 	d := &Document{Ref: ref, asked: ref.Index, stamper: ru}
-	d.read(answer, shown)
+	d.read(answer, document)
 	if d.whole = d.Found && d.Source != nil; !d.whole {
 		return answer, nil
 	}

@@ -1,9 +1,9 @@
-// Package watch looks at the reads that pass: it remembers which revisions each client has seen, which can become the bases of
-// its writes, and stamps documents where a rule asks for that.
+// Package watch looks at the answers to reads. It remembers which revisions each client has seen, because these can become the bases of the
+// client's writes. Where a rule asks for it, it stamps documents.
 //
-// Nothing of an answer changes but for an ETag and for stamps. Answers are streamed; only those that may get stamps, and those
-// that the engine is asked for in another form, are collected first. What was read is known before its client has all of the
-// answer.
+// It changes nothing of an answer but for an ETag and stamps. Answers are streamed. Two kinds are collected first: those that may get
+// stamps, and those that optimist asks for in another form than the client did. What a client reads is remembered before the client has all
+// of the answer.
 package watch
 
 import (

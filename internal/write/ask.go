@@ -26,7 +26,7 @@ func (s *Service) named(c *change) respond.Document {
 // and a shard's number that only the engine knows. It changes nothing. Where the document is there by now, or the engine can't
 // say, the answer is made here.
 func (s *Service) askMissing(ctx context.Context, c *change, noIndex bool) *respond.Answer {
-	if noIndex && c.req.Op.Kind == api.Patch {
+	if noIndex && c.Op.Kind == api.Patch {
 		return respond.NoSuchIndex(c.Name, "")
 	}
 	if res := s.askUpdate(ctx, c, nil, http.StatusNotFound); res != nil {
@@ -53,7 +53,7 @@ func (s *Service) askNoop(ctx context.Context, c *change, n doc.Numbers) *respon
 		if p.ShowsByBody {
 			params = append(params, "&_source=true"...)
 		} else {
-			params = append(append(params, '&'), uri.Only(nil, c.req.Op.Query, respond.SourceParams...)...)
+			params = append(append(params, '&'), uri.Only(nil, c.Op.Query, respond.SourceParams...)...)
 		}
 	}
 	return s.askUpdate(ctx, c, params, http.StatusOK)
@@ -62,7 +62,7 @@ func (s *Service) askNoop(ctx context.Context, c *change, n doc.Numbers) *respon
 // askUpdate asks the engine for its answer to an update of the change's document that changes nothing; nil is one of another
 // status than want.
 func (s *Service) askUpdate(ctx context.Context, c *change, params []byte, want int) *respond.Answer {
-	r := c.out.Update([]byte(`{"doc":{}}`), c.req.Caller.Params, params)
+	r := c.out.Update([]byte(`{"doc":{}}`), c.Caller.Params, params)
 	r.Repeatable = want == http.StatusOK
 	res, err := s.questions.exchange(ctx, r)
 	if err != nil {

@@ -37,7 +37,7 @@ func (c *change) place() retry.Place {
 	if c.Index.UUID != "" {
 		return retry.Place{Ref: c.Doc.Ref, UUID: c.Index.UUID}
 	}
-	realm := c.req.realm()
+	realm := c.Credentials()
 	return retry.Place{Ref: c.Doc.Ref, UUID: string(realm[:])}
 }
 
@@ -110,8 +110,8 @@ func (a *attempt) try(ctx context.Context, n int) error {
 	return a.judge(ctx, res, body)
 }
 
-// giveBack gives back the memory of what the try before this one has read, on the account of the leader's request, and of what the intents
-// have made of it, on those of their own. It is gone.
+// giveBack gives back the memory of the try before this one. What it read is on the account of the leader's request. What the intents made
+// of that is on the accounts of their own requests. Nobody uses either any more.
 func (a *attempt) giveBack(leaders *budget.Account) {
 	leaders.Cut(a.held)
 	for _, c := range a.open {
@@ -141,8 +141,8 @@ func (a *attempt) start() {
 	}
 }
 
-// compose makes what shall be written from the current revision. What is decided, rather than written under a guard, is decided
-// on a fresh read, and by the document as it is, not as others' changes may make it.
+// compose makes what shall be written from the current revision. A write under a guard may start from a guess. A decision (a refusal, or
+// that nothing has to be written) is made on a fresh read alone: on the document as it is, not as waiting changes may make it.
 func (a *attempt) compose(ctx context.Context) (body []byte, err error) {
 	for {
 		if a.source == unread {
@@ -202,7 +202,7 @@ func (a *attempt) next(ctx context.Context, c *change, cur doc.Revision) (intent
 		}
 	}
 	d, err := c.intent.Next(cur)
-	if d.Echo && c.req.Rule.FailAmbiguous {
+	if d.Echo && c.Rule.FailAmbiguous {
 		return intent.Draft{}, base.ErrAmbiguous
 	}
 	return d, err
@@ -212,7 +212,7 @@ func (a *attempt) next(ctx context.Context, c *change, cur doc.Revision) (intent
 // applied.
 func (a *attempt) fetch(ctx context.Context) error {
 	first := a.open[0]
-	a.s.events.Fetch.Call(first.req.Rule.Name)
+	a.s.events.Fetch.Call(first.Rule.Name)
 	a.batch.Forget()
 	if a.anyMaybeApplied() {
 		ctx = context.WithoutCancel(ctx) // what became of a write is worth knowing though its client left: the next one builds on it
@@ -241,9 +241,9 @@ func (a *attempt) fetch(ctx context.Context) error {
 	return err
 }
 
-// locateAgain asks what the index is of changes that were here before it. The write that made it may have given it a pipeline, or
-// a _source that isn't kept whole, so that they can't be merged into a document of it, nor patches be applied. What can't be told
-// counts as that.
+// locateAgain asks what the index is, for changes that came before there was one. The write that made the index may have given it a
+// pipeline, or a _source that isn't kept whole. Changes can't be merged into its documents then, nor patches be applied. An index that
+// can't be asked about counts as such a one.
 func (a *attempt) locateAgain(ctx context.Context) {
 	left := a.open[:0:len(a.open)]
 	for _, c := range a.open {
@@ -317,7 +317,7 @@ func (a *attempt) judge(ctx context.Context, res *upstream.Response, body []byte
 		return nil
 	case res.Status == 400 && ack.RefusesGuard(res):
 		res.Release()
-		a.s.catalog.RefusedGuard(first.req.asker(), first.Doc.Index)
+		a.s.catalog.RefusedGuard(first.Asker(), first.Doc.Index)
 		first.err, a.open = errNoGuard, nil
 		return nil
 	}
@@ -328,7 +328,7 @@ func (a *attempt) judge(ctx context.Context, res *upstream.Response, body []byte
 // conflicted remembers the engine's conflict, and ends here for changes that are never merged.
 func (a *attempt) conflicted(ctx context.Context, res *upstream.Response) error {
 	first := a.open[0]
-	a.s.events.Conflict.Call(first.req.Rule.Name)
+	a.s.events.Conflict.Call(first.Rule.Name)
 	a.batch.Forget()
 	a.conflict = first.conflictOf(res)
 	a.doubt.conflicted(res)
@@ -369,7 +369,7 @@ func (a *attempt) single(ctx context.Context, c *change) {
 	one.do(ctx)
 }
 
-// last is what a change gets that is still open when trying ends: the engine's own conflict, if that is the last that was heard.
+// last is the answer to a change that is still open when trying ends: the engine's own conflict, if that came last.
 func (a *attempt) last(c *change, err error) (*respond.Answer, error) {
 	switch {
 	case c.maybeApplied && !errors.Is(err, ErrUnknownOutcome):

@@ -8,6 +8,7 @@ import (
 	"optimist/internal/mark"
 	"optimist/internal/outbound"
 	"optimist/internal/respond"
+	"optimist/internal/undo"
 	"optimist/internal/wire"
 	"optimist/retry"
 )
@@ -26,9 +27,9 @@ type attempt struct {
 	trail  mark.Trail // the marks of cur, which aren't in its Source
 	source source
 	doubt  doubt
-	load   load  // of the last try
-	noted  Place // where that is noted, if it is
-	held   int64 // what the leader's request held before the first try
+	load   load       // of the last try
+	noted  undo.Place // where that is noted, if it is
+	held   int64      // what the leader's request held before the first try
 
 	conflict *respond.Answer // the engine's last 409, for when trying ends
 	noIndex  bool            // there was no index when the document was last read
@@ -47,9 +48,9 @@ const (
 // share reports whether m may go in the same write as first: both can be merged, and route, parameters, media type and rule
 // are the same, and both are patches or neither is. It is asked with the lane locked.
 func share(first, m *change) bool {
-	return first.shares && m.shares && first.req.Rule == m.req.Rule && (first.patch == nil) == (m.patch == nil) &&
+	return first.shares && m.shares && first.Rule == m.Rule && (first.patch == nil) == (m.patch == nil) &&
 		first.policy().MaxAttempts == m.policy().MaxAttempts &&
-		first.req.Tokens.Equal(m.req.Tokens) && first.req.realm() == m.req.realm() && first.req.Route == m.req.Route &&
+		first.req.Tokens.Equal(m.req.Tokens) && first.Credentials() == m.Credentials() && first.req.Route == m.req.Route &&
 		outbound.Alike(&first.out, &m.out)
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"optimist/internal/api"
+	"optimist/internal/base"
 	"optimist/internal/config"
 	"optimist/internal/es"
 	"optimist/internal/identity"
@@ -67,15 +68,17 @@ func benchRequest(b *testing.B, more ...wire.Field) *Request {
 	op := &api.Op{}
 	api.Parse([]byte("PUT"), []byte("/shop/_doc/1"), op)
 	return &Request{
-		Op: op, Method: []byte("PUT"), Body: []byte(benchSent), Rule: set.Match("shop", op.Kind),
-		Session: identity.Named(session.Credentials{1}, []byte("thread")),
-		Fields: append([]wire.Field{
-			{Name: []byte("Host"), Value: []byte("localhost:9200")},
-			{Name: []byte("User-Agent"), Value: []byte("bench/1.0 (linux-amd64)")},
-			{Name: []byte("Accept"), Value: []byte("application/json")},
-			{Name: []byte("Content-Type"), Value: []byte("application/json")},
-			{Name: []byte("Content-Length"), Value: []byte("55")},
-		}, more...),
+		Method: []byte("PUT"), Body: []byte(benchSent),
+		Request: base.Request{
+			Op: op, Rule: set.Match("shop", op.Kind), Session: identity.Named(session.Credentials{1}, []byte("thread")),
+			Fields: append([]wire.Field{
+				{Name: []byte("Host"), Value: []byte("localhost:9200")},
+				{Name: []byte("User-Agent"), Value: []byte("bench/1.0 (linux-amd64)")},
+				{Name: []byte("Accept"), Value: []byte("application/json")},
+				{Name: []byte("Content-Type"), Value: []byte("application/json")},
+				{Name: []byte("Content-Length"), Value: []byte("55")},
+			}, more...),
+		},
 	}
 }
 

@@ -45,17 +45,17 @@ func (s single) carry(ctx context.Context, l *load) (*upstream.Response, error) 
 	case l.remove:
 		body = l.req.Body
 	case l.goesAsPart() && create:
-		body, create = l.change.Part.UpdateBody(l.req.Op, l.req.Body, nil, body), false
+		body, create = l.change.Part.UpdateBody(l.Op, l.req.Body, nil, body), false
 	case l.goesAsPart():
-		body = l.change.Part.UpdateBody(l.req.Op, l.req.Body, l.part, nil)
+		body = l.change.Part.UpdateBody(l.Op, l.req.Body, l.part, nil)
 	}
 	return l.on(s).write(ctx, l.change, l.out.Guarded(body, l.guard, create))
 }
 
 // on is how the change's writes are carried: on the way that its request brings, if it does.
 func (c *change) on(s single) single {
-	if c.req.Way != nil {
-		return single{c.req.Way}
+	if c.Way != nil {
+		return single{c.Way}
 	}
 	return s
 }
@@ -65,7 +65,7 @@ func (c *change) on(s single) single {
 func (s single) write(ctx context.Context, c *change, r *upstream.Request) (res *upstream.Response, err error) {
 	r.Background = c.req.Background
 	res, err = s.exchange(ctx, r)
-	if err != nil || res.Status != http.StatusTooManyRequests || c.req.Rule.PassRejected || c.req.Way != nil {
+	if err != nil || res.Status != http.StatusTooManyRequests || c.Rule.PassRejected || c.Way != nil {
 		return res, err
 	}
 	last := retry.Do(ctx, c.policy(), func(ctx context.Context, n int) error {

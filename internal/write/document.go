@@ -23,9 +23,9 @@ func (s *Service) put(ctx context.Context, c *change) error {
 		return err
 	}
 	switch {
-	case c.Index.DataStream != "" && c.req.Rule.AnyIndex:
+	case c.Index.DataStream != "" && c.Rule.AnyIndex:
 		return s.pass(ctx, c, outcome.ReasonDataStream)
-	case !s.catalog.Guardable(c.req.asker(), c.Index):
+	case !s.catalog.Guardable(c.Asker(), c.Index):
 		return s.pass(ctx, c, outcome.ReasonSeqNo)
 	}
 	passed, err := s.chooseWay(ctx, c)
@@ -33,7 +33,7 @@ func (s *Service) put(ctx context.Context, c *change) error {
 		return err
 	}
 	// A client that saw nothing there and deletes it: the engine says not_found, or deletes what came since.
-	absent := c.req.Op.Kind == api.Delete && c.Base.Kind == session.KindAbsent
+	absent := c.Op.Kind == api.Delete && c.Base.Kind == session.KindAbsent
 	if absent && (s.gate.Enforces(c.Rule) || c.req.Journal != nil) {
 		if absent, err = s.deleteAbsent(ctx, c); absent || err != nil {
 			return err
@@ -46,8 +46,8 @@ func (s *Service) put(ctx context.Context, c *change) error {
 		c.unmark()
 	}
 	c.stales = true
-	if c.req.Op.Kind == api.Delete {
-		c.intent = &intent.Delete{Base: c.Base.Numbers, Stale: !c.req.Rule.FailStaleDelete}
+	if c.Op.Kind == api.Delete {
+		c.intent = &intent.Delete{Base: c.Base.Numbers, Stale: !c.Rule.FailStaleDelete}
 	} else {
 		c.intent, c.shares = s.documentIntent(c), c.mayShare()
 	}
@@ -63,7 +63,7 @@ func (s *Service) chooseWay(ctx context.Context, c *change) (passed bool, err er
 	if err == nil && c.req.Journal != nil && passed {
 		passed, err = s.readBeforePass(ctx, c)
 	}
-	if err == nil && c.req.Rule.Transform != nil {
+	if err == nil && c.Rule.Transform != nil {
 		passed, err = s.settleTransform(ctx, c, passed)
 	}
 	return passed, err
@@ -81,7 +81,7 @@ func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err err
 func (s *Service) documentIntent(c *change) intent.Intent {
 	c.document = intent.Document{
 		Base: intent.Base{Numbers: c.Base.Numbers, View: c.Base.View, Absent: c.Base.Kind == session.KindAbsent, Stored: c.ViewIsStored()},
-		Sent: c.Sent, Guard: c.guard, Recreate: c.req.Rule.RecreateMissing,
+		Sent: c.Sent, Guard: c.guard, Recreate: c.Rule.RecreateMissing,
 		Merger: c.merger(s.observer),
 	}
 	return s.underRule(c, &c.document)
@@ -89,7 +89,7 @@ func (s *Service) documentIntent(c *change) intent.Intent {
 
 // merger merges as the rule says, and with care where the base is a guess.
 func (c *change) merger(o observer) intent.Merger {
-	m := c.req.Rule.Merger
+	m := c.Rule.Merger
 	if c.Base.Guessed {
 		m = m.Guessing()
 	}
@@ -121,7 +121,7 @@ func (s *Service) create(ctx context.Context, c *change) error {
 // write its next change from memory.
 func (s *Service) createByEngine(ctx context.Context, c *change) error {
 	var held session.Base
-	if c.req.Stamp.Known() { // of a document that was deleted since
+	if c.Stamp.Known() { // of a document that was deleted since
 		err := s.bases.Locate(ctx, &c.Search)
 		if err == nil {
 			held, err = s.bases.HoldStamped(ctx, &c.Search)
@@ -131,11 +131,11 @@ func (s *Service) createByEngine(ctx context.Context, c *change) error {
 		}
 	}
 	defer func() { held.Release() }() // nothing once it is joined
-	if c.req.Rule.Session && !c.req.Anonymous {
+	if c.Rule.Session && !c.Anonymous {
 		if err := s.bases.Locate(ctx, &c.Search); err != nil {
 			return err
 		}
-		if c.Index.DataStream != "" && c.req.Rule.AnyIndex {
+		if c.Index.DataStream != "" && c.Rule.AnyIndex {
 			return s.pass(ctx, c, outcome.ReasonDataStream)
 		}
 		if err := s.bases.TakeSeen(ctx, &c.Search); err != nil {
@@ -145,7 +145,7 @@ func (s *Service) createByEngine(ctx context.Context, c *change) error {
 		switch {
 		case c.Base.Kind == session.KindAbsent:
 			c.Outcome.Base = outcome.BaseAbsent
-		case !c.req.Session.IsNamed():
+		case !c.Session.IsNamed():
 			c.Base.Release()
 			c.Base = session.Base{}
 		}
@@ -160,11 +160,11 @@ func (s *Service) deleteNothing(ctx context.Context, c *change) error {
 	if err := s.bases.Locate(ctx, &c.Search); err != nil {
 		return err
 	}
-	if c.Index.DataStream != "" && c.req.Rule.AnyIndex {
+	if c.Index.DataStream != "" && c.Rule.AnyIndex {
 		return s.pass(ctx, c, outcome.ReasonDataStream)
 	}
 	c.Outcome.Kind = outcome.Guarded
-	s.events.Fetch.Call(c.req.Rule.Name)
+	s.events.Fetch.Call(c.Rule.Name)
 	rev, err := s.bases.Current(ctx, &c.Search)
 	switch {
 	case (err == nil || errors.Is(err, doc.ErrMissing)) && s.gate.Enforces(c.Rule) && s.barAlone(ctx, c, rev.Source, nil):
@@ -222,7 +222,7 @@ func (s *Service) settleTransform(ctx context.Context, c *change, passed bool) (
 // and the write guarded by its numbers, or by the client's own. pass says that it is to be passed all the same, untransformed: no
 // guard goes with a version of the client's own.
 func (s *Service) readBeforePass(ctx context.Context, c *change) (pass bool, err error) {
-	n, own := api.OwnGuard(c.req.Op.Query)
+	n, own := api.OwnGuard(c.Op.Query)
 	switch {
 	case own && !n.Known():
 		return true, nil
@@ -240,7 +240,7 @@ func (s *Service) underRule(c *change, in intent.Intent) intent.Intent {
 	if t == nil {
 		return in
 	}
-	c.transformed = intent.Transformed{Intent: in, Rule: c.req.Rule.Name, Transformer: s.observer.Transformer(t), Source: c}
+	c.transformed = intent.Transformed{Intent: in, Rule: c.Rule.Name, Transformer: s.observer.Transformer(t), Source: c}
 	return &c.transformed
 }
 

@@ -2,13 +2,11 @@ package write
 
 import (
 	"context"
-	"errors"
 
 	"optimist/internal/api"
 	"optimist/internal/base"
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
-	"optimist/internal/es"
 	"optimist/internal/explain"
 	"optimist/internal/respond"
 	"optimist/internal/rule"
@@ -24,9 +22,9 @@ import (
 // Errors are those of Do. With those that are the client's answer (a rule that demands a base, say) the account comes, too.
 func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, error) {
 	a := &explain.Account{Requests: []explain.Request{}}
-	eyes := &onlooker{Engine: s.engine}
+	eyes := &explain.Onlooker{Engine: s.engine}
 	stage := *s
-	stage.engine, stage.sessions, stage.observer, stage.primaries = eyes, s.sessions.Glance(), a, undoubted{}
+	stage.sessions, stage.observer, stage.primaries = s.sessions.Glance(), a, undoubted{}
 	stage.bases = &base.Finder{Engine: eyes, Catalog: s.catalog, Sessions: stage.sessions}
 	stage.gate = s.gate.Glance(stage.bases)
 	c := &r.change
@@ -42,8 +40,8 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 		return nil, play.Failed
 	}
 	c.fillAccount(a)
-	if eyes.seen {
-		a.Current = explain.NewRevision(eyes.last.Numbers, eyes.last.Version, eyes.last.Source)
+	if last := eyes.Last; last != nil {
+		a.Current = explain.NewRevision(last.Numbers, last.Version, last.Source)
 	}
 	if answer != nil {
 		defer answer.Release()
@@ -59,7 +57,7 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 	if answer != nil {
 		a.SetAnswer(answer.Status, answer.Body)
 	}
-	if c.req.Rule.DeadLetters && (err != nil || answer != nil && c.whyUnplaced(nil) != "") {
+	if c.Rule.DeadLetters && (err != nil || answer != nil && c.whyUnplaced(nil) != "") {
 		a.Notes = append(a.Notes,
 			"on_exhausted is dead_letter: a write that can't be placed is kept, and its client gets a 202 in place of the error")
 	}
@@ -68,9 +66,9 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 
 // fillAccount fills in what the write is about.
 func (c *change) fillAccount(a *explain.Account) {
-	a.Operation, a.Index, a.ID, a.Routing = c.req.Op.Kind.String(), c.Doc.Index, c.Doc.ID, c.Doc.Routing
+	a.Operation, a.Index, a.ID, a.Routing = c.Op.Kind.String(), c.Doc.Index, c.Doc.ID, c.Doc.Routing
 	a.Mode = rule.Guard.String()
-	ru := c.req.Rule
+	ru := c.Rule
 	a.Rule = &explain.Rule{Name: ru.Name, Place: ru.N + 1, Index: ru.Pattern(c.Name, c.Index.Name, c.Index.DataStream)}
 	b := &c.Base
 	a.Base = explain.NewRevision(b.Numbers, b.Version, b.View)
@@ -79,7 +77,7 @@ func (c *change) fillAccount(a *explain.Account) {
 	switch {
 	case c.patch != nil:
 		from, to = c.draft.From, c.draft.Edited
-	case !c.JSON || c.req.Op.Kind == api.Update && c.Part == nil || !c.BaseKnown():
+	case !c.JSON || c.Op.Kind == api.Update && c.Part == nil || !c.BaseKnown():
 		return
 	case c.Part != nil:
 		to = c.made
@@ -97,20 +95,4 @@ type undoubted struct{}
 
 func (undoubted) SamePrimary(context.Context, catalog.Asker, *catalog.Conflict, int64) bool {
 	return true
-}
-
-// onlooker remembers the revision that was last fetched.
-type onlooker struct {
-	Engine
-	last doc.Revision
-	seen bool
-}
-
-// Fetch implements Engine.
-func (o *onlooker) Fetch(ctx context.Context, who es.Caller, d es.Document) (doc.Revision, error) {
-	rev, err := o.Engine.Fetch(ctx, who, d)
-	if err == nil || errors.Is(err, doc.ErrMissing) || errors.Is(err, es.ErrNoIndex) || errors.Is(err, es.ErrNoSource) && rev.Known() {
-		o.last, o.seen = rev, true
-	}
-	return rev, err
 }

@@ -26,7 +26,8 @@ func (c *client) explain(method, target, body string, fields ...wire.Field) (*ex
 		c.w.t.Fatalf("no rule takes %s %s", method, target)
 	}
 	fields = append(fields, wire.Field{Name: []byte("Content-Type"), Value: []byte("application/json")})
-	r := &Request{Op: &op, Method: []byte(method), Fields: fields, Body: []byte(body), Rule: ru, Session: c.sess, Anonymous: c.anonymous}
+	r := &Request{Method: []byte(method), Body: []byte(body),
+		Request: base.Request{Op: &op, Fields: fields, Rule: ru, Session: c.sess, Anonymous: c.anonymous}}
 	sent, before := c.w.engine.writes(), c.w.stored(string(op.ID))
 	a, err := c.w.s.Explain(c.w.t.Context(), r)
 	if c.w.engine.writes() != sent || c.w.stored(string(op.ID)) != before {

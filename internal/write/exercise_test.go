@@ -14,6 +14,7 @@ import (
 	"github.com/tidwall/sjson"
 
 	"optimist/internal/api"
+	"optimist/internal/base"
 	"optimist/internal/doc"
 	"optimist/internal/intent"
 	"optimist/internal/upstream"
@@ -114,7 +115,8 @@ func TestAToyIntentByAToyCarrierLosesNothing(t *testing.T) {
 func (w *world) appendLine(line string) error {
 	var op api.Op
 	api.Parse([]byte("PUT"), []byte(target1), &op)
-	r := &Request{Op: &op, Method: []byte("PUT"), Body: []byte("{}"), Rule: w.rules.Match("shop", api.Index), Session: w.client("c").sess}
+	r := &Request{Method: []byte("PUT"), Body: []byte("{}"),
+		Request: base.Request{Op: &op, Rule: w.rules.Match("shop", api.Index), Session: w.client("c").sess}}
 	c := &r.change
 	if err := c.read(r, w.s); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"optimist/internal/base"
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/identity"
@@ -172,7 +173,7 @@ func TestDocumentsAreReadAsTheirClientAndWhereItSays(t *testing.T) {
 			}
 			return nil, nil
 		}
-		r := &Request{Caller: es.Caller{Fields: authorization}, Fields: authorization}
+		r := &Request{Request: base.Request{Caller: es.Caller{Fields: authorization}, Fields: authorization}}
 		has(t, me.doRequest(t.Context(), r, "PUT", "/shop/_doc/1?routing=r", []byte(`{"a":1,"b":0}`)), 200, "merged;attempts=2;base=session")
 		if want := map[string]bool{"/shop": own, "/shop/_doc/1": false, "probe": false}; !maps.Equal(asked, want) {
 			t.Errorf("asked as the proxy: %v, want %v", asked, want)

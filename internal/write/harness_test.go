@@ -14,6 +14,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/api"
+	"optimist/internal/base"
 	"optimist/internal/config"
 	"optimist/internal/embedded"
 	"optimist/internal/es"
@@ -236,7 +237,7 @@ func (c *client) sendBody(body []byte) result {
 
 func (c *client) do(ctx context.Context, method, target string, body []byte, fields ...wire.Field) result {
 	c.w.t.Helper()
-	return c.doRequest(ctx, &Request{Fields: fields}, method, target, body)
+	return c.doRequest(ctx, &Request{Request: base.Request{Fields: fields}}, method, target, body)
 }
 
 // doRequest performs a write with what r has already.
@@ -294,4 +295,10 @@ func (w *world) get(id string) string {
 	w.t.Helper()
 	_, body := w.direct("GET", "/shop/_doc/"+id, "")
 	return body
+}
+
+// ruled is a change of which only its rule is known.
+func ruled(ru *rule.Rule) *change {
+	r := &Request{Request: base.Request{Rule: ru}}
+	return &change{req: r, Search: base.Search{Question: base.Question{Request: &r.Request}}}
 }

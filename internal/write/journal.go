@@ -10,52 +10,34 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/intent"
+	"optimist/internal/undo"
 	"optimist/internal/upstream"
 )
 
 // Journal notes writes before they are sent, so that they can be undone. It is safe for concurrent use.
 type Journal interface {
 	// Note notes a write; only then may it be sent. The error is the client's answer. ctx ends the wait.
-	Note(ctx context.Context, w *Noted) (at Place, err error)
+	Note(ctx context.Context, w *undo.Write) (at undo.Place, err error)
 	// Outcome says what became of a write that was noted: it is applied, or never will be.
-	Outcome(at Place, applied bool)
-	// Failed is Outcome for one that never will be. It returns when that is stored.
-	Failed(ctx context.Context, at Place) error
-}
-
-// Place is where a write is noted.
-type Place struct{ Page, Nth int }
-
-// Noted is a write that is about to be sent. Its slices stay as they are until Note returns. Nil images are a document that isn't there.
-type Noted struct {
-	doc.Ref
-	Rule          string
-	Guard         doc.Numbers // of Before
-	Before, After []byte
-}
-
-// JournalError reports a write that can't be undone, and so isn't made under a lock with undo. Nothing was sent.
-type JournalError struct{ Why string }
-
-// Error says why, and what to do.
-func (e *JournalError) Error() string {
-	return "under a lock with undo only writes are made that can be undone: " + e.Why +
-		". Without the lock's token the write is made, and isn't undone"
+	Outcome(at undo.Place, applied bool)
+	// Failed says that a write that was noted never will be applied. It returns when that is stored.
+	Failed(ctx context.Context, at undo.Place) error
 }
 
 // notJournalled is the refusal of a write that could only be passed.
-func (c *change) notJournalled(reason string) *JournalError {
+func (c *change) notJournalled(reason string) *undo.RefusedError {
 	if c.Op.Kind == api.IndexAuto && reason == "" {
-		return &JournalError{"this one names no document; give it an id"}
+		return &undo.RefusedError{Why: "this one names no document; give it an id"}
 	}
-	return &JournalError{"this one can't be guarded (" + reason + ")"}
+	return &undo.RefusedError{Why: "this one can't be guarded (" + reason + ")"}
 }
 
 // updateJournalled performs an _update, if it can be made here.
 func (s *Service) updateJournalled(ctx context.Context, c *change) error {
 	taken, err := s.updateHere(ctx, c)
 	if err == nil && !taken {
-		err = &JournalError{"this _update has a script, or something else that only the engine can carry out; send the document, or a `doc`"}
+		err = &undo.RefusedError{
+			Why: "this _update has a script, or something else that only the engine can carry out; send the document, or a `doc`"}
 	}
 	return err
 }
@@ -82,9 +64,9 @@ func (c *change) whyNotUndone() string {
 		return "these credentials may not ask what the index is"
 	case c.Index.Partial:
 		return "the index doesn't keep or serve _source whole"
-	case !c.JSON && c.req.Op.Kind != api.Delete:
+	case !c.JSON && c.Op.Kind != api.Delete:
 		return "its body isn't JSON"
-	case c.req.Op.Typed && string(c.req.Op.Type) != "_doc":
+	case c.Op.Typed && string(c.Op.Type) != "_doc":
 		return "its path has a type"
 	}
 	return ""
@@ -98,9 +80,9 @@ func (a *attempt) enter(ctx context.Context) (err error) {
 		why = "it can't be guarded"
 	}
 	if why != "" {
-		return &JournalError{why}
+		return &undo.RefusedError{Why: why}
 	}
-	w := Noted{Ref: c.Doc.Ref, Rule: c.req.Rule.Name, Guard: l.guard}
+	w := undo.Write{Ref: c.Doc.Ref, Rule: c.Rule.Name, Guard: l.guard}
 	if !l.remove {
 		w.After = l.body
 	}
@@ -124,12 +106,12 @@ func (a *attempt) before(ctx context.Context, c *change, guard doc.Numbers) ([]b
 	case err != nil:
 		return nil, cantAsk(err)
 	case !whole:
-		return nil, &JournalError{"these credentials don't show all of the document"}
+		return nil, &undo.RefusedError{Why: "these credentials don't show all of the document"}
 	}
 	rev, err := a.s.bases.Current(ctx, &c.Search)
 	switch {
 	case errors.Is(err, es.ErrNoSource):
-		return nil, &JournalError{"the document can't be read whole"}
+		return nil, &undo.RefusedError{Why: "the document can't be read whole"}
 	case err != nil && !errors.Is(err, doc.ErrMissing):
 		return nil, err
 	case rev.Numbers != guard: // or a copy lags behind: it isn't sent either way
@@ -142,8 +124,8 @@ func (a *attempt) before(ctx context.Context, c *change, guard doc.Numbers) ([]b
 // leave tells the journal what became of a write that it has noted. Of an unknown outcome there is nothing to tell.
 func (a *attempt) leave(ctx context.Context, res *upstream.Response, err error) {
 	j, at := a.load.req.Journal, a.noted
-	a.noted = Place{}
-	if j == nil || at == (Place{}) {
+	a.noted = undo.Place{}
+	if j == nil || at == (undo.Place{}) {
 		return
 	}
 	switch {

@@ -20,22 +20,13 @@ import (
 	"optimist/retry"
 )
 
-// Why a write can't be placed. They are tokens of the outcome and labels of a metric.
-const (
-	unplacedConflict    = "conflict"    // others have changed the document, and it can't be merged, or not often enough
-	unplacedBusy        = "busy"        // the engine has too much to do (429)
-	unplacedRefused     = "refused"     // the engine refuses the document (400), or the index takes no writes
-	unplacedUnreachable = "unreachable" // no node can be reached, or the engine couldn't be asked what had to be known
-	unplacedTimeout     = "timeout"     // the client's own timeout ended before its turn came
-)
-
 // maxDetail is how many bytes of the last error are kept.
 const maxDetail = 1 << 10
 
 // keep makes a dead letter of a write that can't be placed, whose rule asks for that, and returns what is left of its error. The
 // client gets a 202 once the letter is stored. Otherwise it gets what it would have got without one.
 func (s *Service) keep(ctx context.Context, c *change, err error) error {
-	if c.req.Given != nil {
+	if c.Given != nil {
 		return err
 	}
 	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), intake.ErrTimeout) {
@@ -54,7 +45,7 @@ func (s *Service) keep(ctx context.Context, c *change, err error) error {
 	}
 	id, failed := s.letters.Keep(ctx, c.unplaced(reason, err))
 	if failed != nil {
-		s.log.Error("a write can't be placed, nor kept as a dead letter: its client gets the error", "rule", c.req.Rule.Name,
+		s.log.Error("a write can't be placed, nor kept as a dead letter: its client gets the error", "rule", c.Rule.Name,
 			"reason", reason, "error", failed.Error())
 		return err
 	}
@@ -81,17 +72,17 @@ func (c *change) whyUnplaced(err error) string {
 	switch c.answer.Status {
 	case http.StatusConflict:
 		if !c.asksForConflict() {
-			return unplacedConflict
+			return outcome.UnplacedConflict
 		}
 	case http.StatusTooManyRequests:
-		return unplacedBusy
+		return outcome.UnplacedBusy
 	case http.StatusBadRequest:
 		if !c.answer.Own {
-			return unplacedRefused
+			return outcome.UnplacedRefused
 		}
 	case http.StatusForbidden:
 		if gjson.GetBytes(c.answer.Body, "error.type").Str == "cluster_block_exception" {
-			return unplacedRefused
+			return outcome.UnplacedRefused
 		}
 	}
 	return ""
@@ -100,13 +91,13 @@ func (c *change) whyUnplaced(err error) string {
 // asksForConflict reports whether a conflict is the answer to what the client asks for: a guard of its own, a document that must be
 // new, a test of its patch.
 func (c *change) asksForConflict() bool {
-	if c.OnlyNew || c.unfit || c.guard.Known() || c.req.Op.Kind == api.Create {
+	if c.OnlyNew || c.unfit || c.guard.Known() || c.Op.Kind == api.Create {
 		return true
 	}
-	if _, own := api.OwnGuard(c.req.Op.Query); own && !c.req.Rule.MergeExplicit {
+	if _, own := api.OwnGuard(c.Op.Query); own && !c.Rule.MergeExplicit {
 		return true
 	}
-	v, given := uri.Param(c.req.Op.Query, "op_type")
+	v, given := uri.Param(c.Op.Query, "op_type")
 	return given && string(v) == "create"
 }
 
@@ -118,23 +109,23 @@ func whyNotWritten(err error) string {
 	case errors.Is(err, ErrUnknownOutcome), errors.Is(err, es.ErrForbidden), errors.Is(err, context.Canceled):
 		return ""
 	case errors.Is(err, intake.ErrTimeout):
-		return unplacedTimeout
+		return outcome.UnplacedTimeout
 	case errors.As(err, &failed) && failed.Class == upstream.Cancelled:
 		return ""
 	case errors.Is(err, upstream.ErrNotSent), errors.Is(err, ErrNotWritten):
-		return unplacedUnreachable
+		return outcome.UnplacedUnreachable
 	case errors.As(err, &exhausted):
-		return unplacedConflict
+		return outcome.UnplacedConflict
 	}
 	return ""
 }
 
 // unplaced is the write for a letter.
 func (c *change) unplaced(reason string, err error) *Unplaced {
-	u := &Unplaced{Rule: c.req.Rule.Name, Reason: reason, Attempts: c.attempts,
-		Checked: c.attempts > 0 && (reason == unplacedConflict || reason == unplacedRefused),
+	u := &Unplaced{Rule: c.Rule.Name, Reason: reason, Attempts: c.attempts,
+		Checked: c.attempts > 0 && (reason == outcome.UnplacedConflict || reason == outcome.UnplacedRefused),
 		Index:   c.Doc.Index, ID: c.Doc.ID, Routing: c.Doc.Routing,
-		Method: c.req.Method, Op: c.req.Op, Fields: c.req.Fields, Body: c.req.Body, Client: c.req.Client}
+		Method: c.req.Method, Op: c.Op, Fields: c.Fields, Body: c.req.Body, Client: c.req.Client}
 	switch {
 	case err != nil:
 		u.Detail = err.Error()

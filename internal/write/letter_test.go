@@ -201,7 +201,7 @@ func TestAWriteThatIsMadeAgainCountsFromWhatItsClientHadSeen(t *testing.T) {
 	again := func(from base.Given) result {
 		c := w.client("letter")
 		c.anonymous = true
-		return c.doRequest(t.Context(), &Request{Given: &from}, "PUT", "/shop/_doc/1", []byte(`{"n":9,"by":"x"}`))
+		return c.doRequest(t.Context(), &Request{Request: base.Request{Given: &from}}, "PUT", "/shop/_doc/1", []byte(`{"n":9,"by":"x"}`))
 	}
 	read := base.Given{Kind: session.KindRead, Numbers: rev.Numbers, View: rev.Source, Stored: rev.Source}
 	has(t, again(read), 200, "merged;attempts=2;base=session")
@@ -221,8 +221,8 @@ func TestADryRunKeepsNothing(t *testing.T) {
 	w.put("1", `{"status":"paid"}`)
 	var op api.Op
 	api.Parse([]byte("PUT"), []byte("/shop/_doc/1"), &op)
-	account, err := w.s.Explain(t.Context(), &Request{Op: &op, Method: []byte("PUT"), Body: []byte(`{"status":"shipped"}`), Session: b.sess,
-		Rule: w.rules.Match("shop", op.Kind), Fields: []wire.Field{{Name: []byte("Content-Type"), Value: []byte("application/json")}}})
+	account, err := w.s.Explain(t.Context(), &Request{Method: []byte("PUT"), Body: []byte(`{"status":"shipped"}`), Request: base.Request{Op: &op, Session: b.sess,
+		Rule: w.rules.Match("shop", op.Kind), Fields: []wire.Field{{Name: []byte("Content-Type"), Value: []byte("application/json")}}}})
 	if err != nil || account.Outcome.Status != 409 || len(shelf.kept) > 0 {
 		t.Errorf("%+v, %v, kept %d", account, err, len(shelf.kept))
 	}

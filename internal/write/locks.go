@@ -13,7 +13,7 @@ import (
 
 // makesUpdates reports whether optimist itself makes a document of an _update with doc: what a transform, or locks, have to do with it
 // they can't have with a part.
-func (c *change) makesUpdates() bool { return c.req.Rule.Transform != nil || c.req.Rule.Locks != nil }
+func (c *change) makesUpdates() bool { return c.Rule.Transform != nil || c.Rule.Locks != nil }
 
 // atGate is the change as a write that wants to go.
 func (c *change) atGate() *gate.Write {
@@ -62,7 +62,7 @@ func (a *attempt) bar(ctx context.Context, answer *respond.Answer, reason string
 // admitPassed asks the locks about a write that goes without a lane: one that the engine itself guards, because it makes a document or
 // has the client's own sequence number. Any other is refused: nobody could tell it from one that comes late. It reports whether the
 // write has its answer.
-func (s *Service) admitPassed(ctx context.Context, c *change, body []byte) (answered bool, err error) {
+func (s *Service) admitPassed(ctx context.Context, c *change, body []byte) (done bool, err error) {
 	if !s.gate.Enforces(c.Rule) {
 		return false, nil
 	}
@@ -73,7 +73,7 @@ func (s *Service) admitPassed(ctx context.Context, c *change, body []byte) (answ
 	}
 	n, own := api.OwnGuard(c.out.Query)
 	var cur []byte
-	switch kind := c.req.Op.Kind; {
+	switch kind := c.Op.Kind; {
 	case kind == api.Create, kind == api.IndexAuto, c.OnlyNew && kind == api.Index, own && n.Known() && kind != api.Update:
 	case own && n.Known() && !gate.ReadsPath(c.Rule):
 	default:
@@ -87,7 +87,7 @@ func (s *Service) admitPassed(ctx context.Context, c *change, body []byte) (answ
 		}
 		cur = rev.Source
 	}
-	if c.req.Op.Kind == api.Delete {
+	if c.Op.Kind == api.Delete {
 		body = nil
 	}
 	return s.barAlone(ctx, c, cur, body), nil
@@ -112,7 +112,7 @@ func (c *change) refuseUnguardable(why string) {
 
 // deleteAbsent deals with a delete whose client has seen no document. The engine would delete what came since, unguarded. It reports
 // whether that has its answer: there still is none. Else the document that is there is the delete's base.
-func (s *Service) deleteAbsent(ctx context.Context, c *change) (answered bool, err error) {
+func (s *Service) deleteAbsent(ctx context.Context, c *change) (done bool, err error) {
 	kind := c.Outcome.Base
 	if err := s.bases.FetchBase(ctx, &c.Search); err != nil {
 		return false, err

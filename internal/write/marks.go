@@ -30,13 +30,9 @@ import (
 // dropMarks takes out of a part what its client sent in the field of marks: in a document it makes no difference, since what is stored
 // there is put in last.
 func (c *change) dropMarks() {
-	if c.req.Op.Kind != api.Update {
-		return
-	}
-	for _, name := range [...]string{"doc", "upsert"} {
-		if rest, t, ok := stamp.TakeIn(c.req.Body, name, c.field()); ok && t.Value != nil {
-			c.req.Body, c.Sent = rest, rest
-		}
+	if c.Op.Kind == api.Update {
+		c.req.Body = mark.Drop(c.req.Body, c.field(), "doc", "upsert")
+		c.Sent = c.req.Body
 	}
 }
 
@@ -146,7 +142,7 @@ func (a *attempt) judgeMarks(ctx context.Context, c *change) (decided bool) {
 		return false
 	}
 	if doubtful {
-		a.s.events.Marked.Call(c.req.Rule.Name, c.answer != nil)
+		a.s.events.Marked.Call(c.Rule.Name, c.answer != nil)
 	}
 	return true
 }
@@ -185,13 +181,13 @@ func (a *attempt) applied(ctx context.Context, c *change, at int) {
 		c.settle(end{stored: rev, created: m.New, current: m.Over, same: same})
 	}
 	c.answer = c.filtered(c.answer)
-	a.s.sessions.Wrote(c.req.Session.Credentials(), c.Doc.Index)
+	a.s.sessions.Wrote(c.Session.Credentials(), c.Doc.Index)
 }
 
 // markPassed has a write that goes without a merge leave a mark. What it takes the place of isn't known, unless it makes a document, or
 // its client guards it.
 func (c *change) markPassed(body []byte) []byte {
-	kind := c.req.Op.Kind
+	kind := c.Op.Kind
 	if c.field() == "" || kind != api.Index && kind != api.Create {
 		return body
 	}
@@ -220,7 +216,7 @@ func (s *Service) findPassed(ctx context.Context, c *change, lost error) error {
 	ctx = context.WithoutCancel(ctx) // what became of it is worth knowing though its client left
 	a := &attempt{s: s, open: []*change{c}}
 	err := retry.Do(ctx, c.policy(), func(ctx context.Context, _ int) error {
-		s.events.Fetch.Call(c.req.Rule.Name)
+		s.events.Fetch.Call(c.Rule.Name)
 		rev, err := s.bases.Current(ctx, &c.Search)
 		if err != nil && mayAskAgain(err) {
 			return doc.ErrConflict
@@ -238,7 +234,7 @@ func (s *Service) findPassed(ctx context.Context, c *change, lost error) error {
 }
 
 func (c *change) guardGiven() doc.Numbers {
-	n, _ := api.OwnGuard(c.req.Op.Query)
+	n, _ := api.OwnGuard(c.Op.Query)
 	return n
 }
 

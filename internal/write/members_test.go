@@ -85,8 +85,8 @@ func TestTriesOfASharedWriteTakeTheMemoryOfOne(t *testing.T) {
 func TestAWriteThatWasSentAndHasNoAnswerIsUnknown(t *testing.T) {
 	w := newWorld(t, "")
 	for attempts, want := range []bool{false, true} {
-		r := &Request{Rule: w.rules.Match("shop", api.Index)}
-		c := &change{req: r, service: w.s, attempts: attempts}
+		c := ruled(w.rules.Match("shop", api.Index))
+		c.service, c.attempts = w.s, attempts
 		_, err := w.s.finish(c, nil)
 		if err == nil || errors.Is(err, ErrUnknownOutcome) != want {
 			t.Errorf("after %d attempts: %v", attempts, err)

@@ -8,18 +8,18 @@ import (
 	"optimist/internal/outcome"
 )
 
-// met reports whether the change, which has ended, met changes that its client hadn't seen.
+// met reports whether the change met changes that its client hadn't seen. It is asked when the change has ended.
 func (c *change) met() bool {
 	return c.attempts > 1 || c.Outcome.Kind == outcome.Merged || c.Outcome.Kind == outcome.Combined ||
 		c.answer != nil && c.answer.Status == http.StatusConflict
 }
 
-// tellMet tells whoever learns from conflicts of a change that met others'.
+// tellMet calls Events.Met for a change that met changes of other clients.
 func (s *Service) tellMet(c *change) {
 	if s.events.Met == nil || !c.met() {
 		return
 	}
-	met := learn.Conflict{Ref: c.Doc.Ref, Name: c.Name, Client: c.req.Client, Merger: c.req.Rule.Merger, Outcome: c.Outcome.Kind.String()}
+	met := learn.Conflict{Ref: c.Doc.Ref, Name: c.Name, Client: c.req.Client, Merger: c.Rule.Merger, Outcome: c.Outcome.Kind.String()}
 	switch {
 	case c.answer == nil:
 		met.Outcome = "failed"

@@ -19,14 +19,14 @@ import (
 // taken is false where nothing is known of what the client has seen, and for what the rule, or the kind of _update, leaves to the engine.
 // A client that gives its own guard, or retry_on_conflict, has its request sent as it is; what it has seen then is known all the same.
 func (s *Service) updateSeen(ctx context.Context, c *change) (taken bool, err error) {
-	if c.req.Rule.EngineUpdates {
+	if c.Rule.EngineUpdates {
 		return false, nil
 	}
-	p, refusal, ok := patch.ReadUpdate(c.req.Op, c.req.Fields, c.req.Body, false, c.Room)
+	p, refusal, ok := patch.ReadUpdate(c.Op, c.Fields, c.req.Body, false, c.Room)
 	if !ok || refusal != nil {
 		return false, nil
 	}
-	if err := s.bases.Locate(ctx, &c.Search); err != nil || c.Index.DataStream != "" || !s.catalog.Guardable(c.req.asker(), c.Index) {
+	if err := s.bases.Locate(ctx, &c.Search); err != nil || c.Index.DataStream != "" || !s.catalog.Guardable(c.Asker(), c.Index) {
 		return false, err
 	}
 	c.Part, c.Sent = p, p.Incoming
@@ -43,11 +43,11 @@ func (s *Service) updateSeen(ctx context.Context, c *change) (taken bool, err er
 		if taken, err = s.updateHere(ctx, c); taken || err != nil {
 			return true, err
 		}
-		c.Outcome.Untransformed = c.req.Rule.Transform != nil
+		c.Outcome.Untransformed = c.Rule.Transform != nil
 	}
 	retries := c.retriesItself()
-	if retries && c.req.Rule.HasStrategies {
-		s.events.StrategiesUnused.Call(c.req.Rule.Name)
+	if retries && c.Rule.HasStrategies {
+		s.events.StrategiesUnused.Call(c.Rule.Name)
 	}
 	if passed || retries {
 		return true, s.pass(ctx, c, c.Outcome.Reason)
@@ -68,14 +68,14 @@ func (c *change) leaveToEngine() {
 	if c.Outcome.Base != outcome.BaseLost {
 		c.Outcome.Base = outcome.BaseNone
 	}
-	c.Base, c.Part, c.made, c.Sent, c.out.Query = session.Base{}, nil, nil, c.req.Body, c.req.Op.Query
+	c.Base, c.Part, c.made, c.Sent, c.out.Query = session.Base{}, nil, nil, c.req.Body, c.Op.Query
 }
 
 // retriesItself reports whether the client asks the engine to merge again after conflicts, and doesn't name a base.
 func (c *change) retriesItself() bool {
 	switch c.Outcome.Base {
 	case outcome.BaseRead, outcome.BaseView, outcome.BaseAbsent:
-		_, given := uri.Param(c.req.Op.Query, "retry_on_conflict")
+		_, given := uri.Param(c.Op.Query, "retry_on_conflict")
 		return given
 	}
 	return false
@@ -97,7 +97,7 @@ func (c *change) seePart() {
 func (c *change) partialIntent(o observer) *intent.Partial {
 	return &intent.Partial{
 		Base: intent.Base{Numbers: c.Base.Numbers, View: c.Base.View, Absent: c.Base.Kind == session.KindAbsent, Stored: c.ViewIsStored()},
-		Part: c.Part.Incoming, Made: c.made, First: c.Part.First, Recreate: c.req.Rule.RecreateMissing,
+		Part: c.Part.Incoming, Made: c.made, First: c.Part.First, Recreate: c.Rule.RecreateMissing,
 		Merger: c.merger(o), Room: c.Room,
 	}
 }
@@ -105,12 +105,12 @@ func (c *change) partialIntent(o observer) *intent.Partial {
 // rebasePatch has a patch that an _update has become be the change of its part from what the client has seen. Where that can't be
 // merged, it guards the patch; where more is stored than the client has seen, it refuses it.
 func (s *Service) rebasePatch(c *change) {
-	if c.patch.Upsert && c.Base.Kind != session.KindAbsent && !c.req.Rule.RecreateMissing {
+	if c.patch.Upsert && c.Base.Kind != session.KindAbsent && !c.Rule.RecreateMissing {
 		c.patch.Upsert, c.patch.Gone = false, intent.ErrDeleted
 	}
 	switch {
 	case c.guard.Known(): // the client's own
-	case c.BaseKnown() && !c.Base.Doubtful && !c.req.Rule.FailConflict:
+	case c.BaseKnown() && !c.Base.Doubtful && !c.Rule.FailConflict:
 		c.patch.Edit = intent.Rebased{Partial: c.partialIntent(s.observer)}
 	case c.Base.Kind == session.KindAbsent:
 		c.patch.New = true

@@ -18,7 +18,7 @@ func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 		return c.notJournalled(reason)
 	}
 	c.Outcome.Kind, c.Outcome.Reason = outcome.Passed, reason
-	if c.Outcome.Base == outcome.BaseExplicit || c.Outcome.Base == outcome.BaseAbsent && c.req.Op.Kind != api.Delete {
+	if c.Outcome.Base == outcome.BaseExplicit || c.Outcome.Base == outcome.BaseAbsent && c.Op.Kind != api.Delete {
 		c.Outcome.Kind = outcome.Guarded // by the client, or by the engine, which makes no document twice
 	}
 	body, unfit := s.outgoing(c)
@@ -26,11 +26,11 @@ func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 		c.Outcome.Kind, c.answer = outcome.Refused, c.unapplied(unfit)
 		return nil
 	}
-	if answered, err := s.admitPassed(ctx, c, body); answered || err != nil {
+	if done, err := s.admitPassed(ctx, c, body); done || err != nil {
 		return err
 	}
 	c.unmark()
-	create, coded := c.OnlyNew && c.req.Op.Kind == api.Index, c.Outcome.Kind == outcome.Passed
+	create, coded := c.OnlyNew && c.Op.Kind == api.Index, c.Outcome.Kind == outcome.Passed
 	res, err := s.sendDirect(ctx, c, c.out.AsSent(c.req.Method, c.markPassed(body), create, coded))
 	if err != nil {
 		return s.findPassed(ctx, c, err)
@@ -59,10 +59,10 @@ func (s *Service) sendDirect(ctx context.Context, c *change, r *upstream.Request
 func (s *Service) outgoing(c *change) ([]byte, *intent.ApplyError) {
 	t := c.transformer()
 	switch {
-	case c.req.Rule.Transform == nil:
+	case c.Rule.Transform == nil:
 		return c.req.Body, nil
-	case t == nil, !c.JSON, t.ReadsCurrent() && c.req.Op.Kind == api.Index && !c.OnlyNew:
-		c.Outcome.Untransformed = c.req.Op.Kind != api.Delete
+	case t == nil, !c.JSON, t.ReadsCurrent() && c.Op.Kind == api.Index && !c.OnlyNew:
+		c.Outcome.Untransformed = c.Op.Kind != api.Delete
 		return c.req.Body, nil
 	}
 	c.document = intent.Document{Sent: c.req.Body, Base: intent.Base{Absent: true}}

@@ -1,7 +1,6 @@
 package write
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -14,7 +13,6 @@ import (
 	"optimist/internal/patch"
 	"optimist/internal/respond"
 	"optimist/internal/session"
-	"optimist/internal/uri"
 )
 
 // asPatch has the change written as a document that the patch has been applied to.
@@ -28,15 +26,9 @@ import (
 // The answer carries the numbers of what was stored, as that of an _update does, and an ETag only if the client has seen all of
 // that.
 func (c *change) asPatch(p *patch.Request) {
-	c.patch, c.JSON, c.Plain = p, true, patch.AnsweredInJSON(c.req.Op, c.req.Fields)
+	c.patch, c.JSON, c.Plain = p, true, patch.AnsweredInJSON(c.Op, c.Fields)
 	p.Source, p.New = c, c.OnlyNew
-	c.out.Method, c.out.Media, c.out.Query = []byte(http.MethodPut), p.Media, uri.Without(nil, c.out.Query, patch.Params...)
-	op := c.req.Op
-	kind := op.Type
-	if !op.Typed {
-		kind = []byte("_doc")
-	}
-	c.out.Path = bytes.Join([][]byte{nil, op.Index, kind, op.ID}, []byte("/"))
+	c.out.AsDocument(p.Media, patch.Params...)
 	if p.Guard.Known() {
 		c.guard = p.Guard
 		c.Outcome.Base, c.Outcome.Reason = outcome.BaseExplicit, outcome.ReasonExplicit
@@ -48,7 +40,7 @@ func (c *change) guardPatch(n doc.Numbers) { c.guard, c.patch.Guard = n, n }
 
 // patchDocument performs a PATCH.
 func (s *Service) patchDocument(ctx context.Context, c *change) error {
-	p, refusal := patch.Read(c.req.Op, c.req.Fields, c.Sent, c.Room)
+	p, refusal := patch.Read(c.Op, c.Fields, c.Sent, c.Room)
 	if c.asPatch(p); refusal != nil {
 		c.answer = refusal
 		return nil
@@ -79,14 +71,14 @@ func (s *Service) edit(ctx context.Context, c *change) error {
 			"the engine refuses updates with these credentials, as it does where they don't show all of a document")
 		return nil
 	}
-	c.epoch = s.sessions.Epoch()
+	c.epoch, c.began = s.sessions.Epoch(), s.sessions.Now()
 	if err := s.choosePatchGuard(ctx, c); err != nil {
 		return err
 	}
 	c.intent = s.underRule(c, &c.patch.Patch)
 	c.shares = !c.guard.Known() && !c.OnlyNew && c.Plain && c.WhyPipelineStands() == "" && c.WhyUnmergeable() == ""
 	err := s.inLane(ctx, c)
-	if errors.Is(err, errNoGuard) && (c.req.Op.Kind == api.Patch || c.OnlyNew) {
+	if errors.Is(err, errNoGuard) && (c.Op.Kind == api.Patch || c.OnlyNew) {
 		c.answer = s.unpatchable(c)
 		return nil
 	}
@@ -105,11 +97,11 @@ func (s *Service) edit(ctx context.Context, c *change) error {
 func (s *Service) unpatchable(c *change) *respond.Answer {
 	why := ""
 	switch {
-	case c.Index.UUID != "" && c.Name == c.Index.Name && intake.DemandsAlias(c.req.Op):
+	case c.Index.UUID != "" && c.Name == c.Index.Name && intake.DemandsAlias(c.Op):
 		return respond.NoSuchIndex(c.Name, " and [require_alias] request flag is [true] and ["+c.Name+"] is not an alias")
 	case c.Index.DataStream != "" && c.Name == c.Index.DataStream:
 		return patch.Illegal("only write ops with an op_type of create are allowed in data streams")
-	case !s.catalog.Guardable(c.req.asker(), c.Index):
+	case !s.catalog.Guardable(c.Asker(), c.Index):
 		c.Outcome.Reason, why = outcome.ReasonSeqNo, "index ["+c.Doc.Index+"] has no sequence numbers to guard it with"
 	case c.Index.Unknown != "":
 		c.Outcome.Reason, why = c.Index.Unknown, "these credentials may not ask what index ["+c.Doc.Index+"] is, so that it isn't known "+
@@ -127,10 +119,10 @@ func (s *Service) unpatchable(c *change) *respond.Answer {
 // engine.
 func (s *Service) barPatch(c *change) bool {
 	c.answer = s.unpatchable(c)
-	if c.answer == nil && c.req.Op.Kind == api.Update && !c.OnlyNew {
+	if c.answer == nil && c.Op.Kind == api.Update && !c.OnlyNew {
 		c.Outcome.Reason = c.WhyPipelineStands()
 	}
-	c.unpatchable = c.answer != nil || c.req.Op.Kind == api.Update && !c.OnlyNew && c.Outcome.Reason != ""
+	c.unpatchable = c.answer != nil || c.Op.Kind == api.Update && !c.OnlyNew && c.Outcome.Reason != ""
 	return c.unpatchable
 }
 

@@ -62,7 +62,7 @@ func (a *attempt) refusal(c *change, err error) *respond.Answer {
 	case errors.As(err, &moved):
 		return c.conflict(moved.Error())
 	case errors.As(err, &both):
-		return c.conflict("rule [" + c.req.Rule.Name + "] refuses to merge: both the client and another client changed [" +
+		return c.conflict("rule [" + c.Rule.Name + "] refuses to merge: both the client and another client changed [" +
 			strings.Join(both.Paths, ", ") + "]")
 	case errors.As(err, &unfit):
 		if c.patch != nil {

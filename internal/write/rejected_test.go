@@ -62,7 +62,7 @@ func TestARejectedWriteOfAClientThatLeftIsNotSentAgain(t *testing.T) {
 		return answering(429, tooManyRequests), nil
 	}
 	s := single{w.engine}
-	c := &change{req: &Request{Rule: w.rules.Match("shop", api.Index)}}
+	c := ruled(w.rules.Match("shop", api.Index))
 	res, err := s.write(ctx, c, &upstream.Request{Method: "PUT"})
 	if err != nil || res.Status != 429 || sent != 1 {
 		t.Errorf("sent %d times: %v, %v", sent, res, err)

@@ -1,14 +1,11 @@
 package write
 
 import (
-	"cmp"
 	"time"
 
 	"optimist/internal/api"
 	"optimist/internal/base"
-	"optimist/internal/catalog"
 	"optimist/internal/doc"
-	"optimist/internal/es"
 	"optimist/internal/fencing"
 	"optimist/internal/intent"
 	"optimist/internal/jsontext"
@@ -27,11 +24,11 @@ import (
 	"optimist/rewrite/merge"
 )
 
-// change is one client's write on its way. Each group of its fields is filled by one step, and only read by those after it.
+// change is one client's write on its way. One step fills each group of its fields. The steps after it only read them.
 type change struct {
 	// What the request says: read.
 	req         *Request
-	base.Search // and what it is based on: chooseWay
+	base.Search // what it is based on: chooseWay
 
 	// How it goes upstream: read, and for patches asPatch.
 	out   outbound.Write
@@ -40,6 +37,7 @@ type change struct {
 	// What it is made from: chooseWay, and what makes the intent.
 	made          []byte // what that part makes of what the client has seen; nil: not known
 	epoch         session.Epoch
+	began         int64       // when that was
 	guard         doc.Numbers // the client's own, of a write that is made here and not passed
 	untransformed bool        // the rule's transform can't be applied
 	intent        intent.Intent
@@ -79,9 +77,8 @@ var (
 // read reads the request. The error is the client's to mend.
 func (c *change) read(r *Request, s *Service) (err error) {
 	*c = change{service: s, req: r,
-		Search: base.Search{Op: r.Op, Fields: r.Fields, Rule: r.Rule, Asker: r.asker(), Session: r.Session, Anonymous: r.Anonymous,
-			Guarded: r.Journal != nil, Stamp: r.Stamp, Given: r.Given, Way: r.Way, Began: time.Now(), Sent: r.Body},
-		out: outbound.Write{Op: r.Op, Fields: r.Fields, Client: r.Caller.Client, Method: r.Method, Path: r.Op.Path, Query: r.Op.Query}}
+		Search: base.Search{Question: base.Question{Request: &r.Request, Guarded: r.Journal != nil, Began: time.Now(), Sent: r.Body}},
+		out:    outbound.Write{Op: r.Op, Fields: r.Fields, Client: r.Caller.Client, Method: r.Method, Path: r.Op.Path, Query: r.Op.Query}}
 	if r.Op.Kind == api.Delete {
 		c.Sent = nil
 	}
@@ -94,7 +91,7 @@ func (c *change) read(r *Request, s *Service) (err error) {
 // Inputs implements intent.InputSource: what steps can refer to. What a PATCH of operations sends is no document: to steps it is
 // as if nothing had been sent.
 func (c *change) Inputs(current []byte) *edit.Inputs {
-	op := c.req.Op.Kind
+	op := c.Op.Kind
 	if op == api.IndexAuto {
 		op = api.Index
 	}
@@ -102,7 +99,7 @@ func (c *change) Inputs(current []byte) *edit.Inputs {
 	*in = edit.Inputs{
 		Incoming: c.Sent, Current: current, Base: c.Base.View,
 		Index: c.Name, ID: c.Doc.ID, Routing: c.Doc.Routing,
-		Op: op.String(), Method: wire.MethodString(c.req.Method), User: rule.User(c.req.Fields),
+		Op: op.String(), Method: wire.MethodString(c.req.Method), User: rule.User(c.Fields),
 		Header: c.header, Now: c.service.now(), Growth: c.service.maxBody, Room: c.Room,
 	}
 	if c.patch != nil && c.patch.Incoming != nil {
@@ -127,65 +124,40 @@ func (c *change) within(m *merge.Merger) *merge.Merger {
 const smallMerge = 4 << 10
 
 func (c *change) header(name string) (value []byte, ok bool) {
-	v := wire.Value(c.req.Fields, name)
+	v := wire.Value(c.Fields, name)
 	return v, v != nil
 }
 
 // Request is a write of one document, taken by a rule. Its slices must stay as they are until Do returns. Whoever writes again
 // and again may use one Request for it, one write after the other.
 type Request struct {
-	Op         *api.Op // Index, IndexAuto, Create, Update, Patch or Delete
-	Method     []byte
-	Fields     []wire.Field // the client's end-to-end fields
-	Body       []byte       // as sent, without transfer coding
-	Rule       *rule.Rule
-	Session    session.Session
-	Caller     es.Caller           // on whose behalf the engine is asked
-	Realm      session.Credentials // stands for what is known of indices: see client.Client
-	Route      session.Credentials // stands for where the request goes: only those that are equal in it share a write
-	Background bool
-	Client     learn.Client // of whom conflicts are told; nil if nobody is told of them
-	Anonymous  bool         // there is no telling this client from others with its credentials: it has no session
-	// Way is how the write reaches the engine, and its document is read, where that isn't by requests of their own. Default: it is.
-	Way Way
-	// Reason says why the write can't be guarded at all (signed requests): it is passed as it is, and said.
+	base.Request // a write with a Given base is kept nowhere again
+	Method       []byte
+	Body         []byte              // as sent, without transfer coding
+	Route        session.Credentials // stands for where the request goes: only those that are equal in it share a write
+	Background   bool
+	// Client is the one that conflicts are learnt of. Nil: nothing is learnt of this client.
+	Client learn.Client
+	// Reason says why nothing can guard the write (its request is signed, say). It is forwarded unchanged then, and the outcome names the
+	// reason. Empty: the write can be guarded.
 	Reason string
-	// Given is what the write is based on, of one that is made again (a dead letter): nobody's session is asked, and it is kept nowhere
-	// again. Nil: it is a client's.
-	Given *base.Given
-	// Stamp is the one that was taken out of the body; the zero value is none.
-	Stamp stamp.Stamp
-	// WriteID is the id of the marks that the write leaves, where a rule has it leave some: of a write that may be repeated by another
-	// proxy, say, which looks for it. Zero: each try has one of its own.
+	// WriteID is the id of the marks that the write leaves under a rule with write_id. The proxy that repeats the write finds it by that id.
+	// Zero: each try has an id of its own.
 	WriteID stamp.ID
-	// Tokens are of the leases of the locks under which its client works.
+	// Tokens are those of the locks that the client holds.
 	Tokens fencing.Tokens
-	// Journal is that of the lock under which its client works, where its writes are to be undone if it doesn't end. Nil: there is none.
+	// Journal notes the write, so that it is undone if the client's lock isn't released. Nil: the lock has no undo.
 	Journal Journal
 
 	change change // of the Do under way
 }
 
-// realm is the request's, and at least its credentials.
-func (r *Request) realm() session.Credentials { return cmp.Or(r.Realm, r.Session.Credentials()) }
-
-// Way takes writes of one document to the engine, together with others perhaps, and reads it: an item's of a bulk, say.
-type Way interface {
-	es.Doer
-	base.Fetcher
-}
-
 // Outcome is what became of the write, after Do. It is good until the Request's next write.
 func (r *Request) Outcome() *outcome.Outcome { return &r.change.Outcome }
 
-// asker is the request's client, for the catalog.
-func (r *Request) asker() catalog.Asker {
-	return catalog.Asker{Realm: r.realm(), Credentials: r.Session.Credentials(), Caller: r.Caller}
-}
-
 // scope is what a guess is good for: the same route and parameters.
 func (c *change) scope() string {
-	realm := c.req.realm()
+	realm := c.Credentials()
 	return string(realm[:]) + string(c.req.Route[:]) + string(c.out.Query)
 }
 
@@ -197,7 +169,7 @@ func PolicyOf(ru *rule.Rule) retry.Policy {
 
 // policy is the rule's, within what is left of the client's own time.
 func (c *change) policy() retry.Policy {
-	p := PolicyOf(c.req.Rule)
+	p := PolicyOf(c.Rule)
 	if c.patch != nil && c.patch.Retries >= 0 {
 		p.MaxAttempts = min(p.MaxAttempts, c.patch.Retries+1) // the operator's limit stays one
 	}
@@ -218,11 +190,11 @@ func (c *change) policy() retry.Policy {
 // undoes nothing of the transform's, and the numbers in its answer are those of its base. Of a write without a base there are
 // none that would conflict: its answer carries the engine's, as where an ingest pipeline changes what is stored.
 func (c *change) transformer() *edit.Transformer {
-	t := c.req.Rule.Transform
+	t := c.Rule.Transform
 	if t == nil || c.untransformed {
 		return nil
 	}
-	switch c.req.Op.Kind {
+	switch c.Op.Kind {
 	case api.Index, api.IndexAuto, api.Create, api.Patch:
 		return t
 	case api.Update:
@@ -240,7 +212,7 @@ func (c *change) filtered(a *respond.Answer) *respond.Answer {
 }
 
 // field is the field of the documents in which writes leave their marks, or "" where writes leave none.
-func (c *change) field() string { return c.req.Rule.WriteID }
+func (c *change) field() string { return c.Rule.WriteID }
 
 // goesAsPart reports whether the change goes upstream as an _update of its part, and not as a document.
 func (c *change) goesAsPart() bool { return c.Part != nil && c.patch == nil }

@@ -15,9 +15,9 @@ import (
 	"optimist/internal/upstream"
 )
 
-// noteUpdate notes what a session knows after the engine has changed a part of a document. A client that was shown the document has
-// read it. Otherwise what a thread of work that its client names sent before is another document by now: were its next write counted
-// from that, saying the same once more would change nothing.
+// noteUpdate notes what a session knows after the engine has merged an _update. If the answer shows the document, its client has read it.
+// Else the document is no longer what the client's named thread of work sent before. If the thread's next write were counted from that,
+// and sent the same values again, it would change nothing.
 func (s *Service) noteUpdate(ctx context.Context, c *change, res *upstream.Response) {
 	r := c.req
 	whole, _ := c.answerDocument(res)
@@ -37,7 +37,7 @@ func (s *Service) noteUpdate(ctx context.Context, c *change, res *upstream.Respo
 
 // answerDocument is the document that the answer to an _update shows, if it shows the whole of it; some says that it shows less.
 func (c *change) answerDocument(res *upstream.Response) (whole []byte, some bool) {
-	shows, all := patch.Shows(c.req.Op, c.req.Body)
+	shows, all := patch.Shows(c.Op, c.req.Body)
 	if shows && all {
 		whole = ack.Shown(res)
 	}
@@ -58,7 +58,7 @@ func (s *Service) settleIdlePatch(ctx context.Context, c *change, rev doc.Revisi
 	s.sawPatched(c, rev)
 }
 
-// sawPatched tells the session what its client has seen of the revision that a patch left: see patch.
+// sawPatched tells the session what its client has seen of the revision that a patch left: see asPatch.
 func (s *Service) sawPatched(c *change, rev doc.Revision) {
 	p := c.patch
 	known := rev.Known() && rev.Source != nil
@@ -66,9 +66,9 @@ func (s *Service) sawPatched(c *change, rev doc.Revision) {
 		c.answer.Add(etagName, etag.Tag{Numbers: rev.Numbers}.Append)
 	}
 	switch {
-	case !known || !c.req.Rule.Session || c.req.Anonymous:
+	case !known || !c.Rule.Session || c.Anonymous:
 	case p.Shows.Whole():
-		s.sessions.Read(c.req.Session, c.Doc.Ref, rev, c.epoch)
+		s.sessions.Read(c.Session, c.Doc.Ref, rev, c.epoch)
 	default:
 		s.patchView(c, rev)
 	}
@@ -79,7 +79,7 @@ func (s *Service) sawPatched(c *change, rev doc.Revision) {
 func (s *Service) patchView(c *change, rev doc.Revision) {
 	b, p := &c.Base, c.patch
 	if b.Kind == session.KindNone {
-		thread, named := c.req.Session.Thread()
+		thread, named := c.Session.Thread()
 		if !named {
 			return
 		}
@@ -92,6 +92,9 @@ func (s *Service) patchView(c *change, rev doc.Revision) {
 		b = &taken
 	}
 	defer b.Release()
+	if b.SeenSince(c.began) { // its client has given up, and read the document once more, without the patch
+		return
+	}
 	saw, _ := c.unmarked(doc.Revision{Source: b.View})
 	if b.Doubtful || b.View == nil && b.Kind != session.KindAbsent {
 		return

@@ -51,7 +51,7 @@ type Letters interface {
 // Unplaced is a write that was not made, and why. Its slices are void when Keep returns.
 type Unplaced struct {
 	Rule     string
-	Reason   string // one of the reasons of this package
+	Reason   string // one of outcome.UnplacedConflict and so on
 	Detail   string // what the engine, or optimist, said last
 	Status   int    // the answer that the client would have got; 0: an error
 	Attempts int

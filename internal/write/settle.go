@@ -95,19 +95,19 @@ func (s *Service) settlePassed(ctx context.Context, c *change, res *upstream.Res
 		s.locateNew(ctx, c)
 	}
 	if !got.Created {
-		s.sessions.Wrote(c.req.Session.Credentials(), c.Doc.Index)
-		if c.req.Op.Kind == api.Index && c.Base.Kind == session.KindNone && c.Outcome.Base == outcome.BaseNone {
-			s.events.Blind.Call(c.Doc.Index, c.req.Session)
+		s.sessions.Wrote(c.Session.Credentials(), c.Doc.Index)
+		if c.Op.Kind == api.Index && c.Base.Kind == session.KindNone && c.Outcome.Base == outcome.BaseNone {
+			s.events.Blind.Call(c.Doc.Index, c.Session)
 		}
 	}
 	switch {
-	case c.req.Op.Kind == api.Delete:
+	case c.Op.Kind == api.Delete:
 		c.Base.Delete()
 		return
 	case c.Part != nil:
 		c.settlePassedPart(res, &got)
 		return
-	case c.req.Op.Kind == api.Update:
+	case c.Op.Kind == api.Update:
 		s.noteUpdate(ctx, c, res)
 	}
 	stored := got.Revision
@@ -136,11 +136,11 @@ func (s *Service) finish(c *change, err error) (*respond.Answer, error) {
 	}
 	c.giveBack(o.Kind == outcome.Unknown) // nothing where the write was acknowledged
 	if err != nil {
-		s.events.Done.Call(c.req.Rule.Name, o, 0)
+		s.events.Done.Call(c.Rule.Name, o, 0)
 		return nil, &Failure{Outcome: *o, Err: err}
 	}
 	c.answer.Add(outcomeName, o.Append)
-	s.events.Done.Call(c.req.Rule.Name, o, c.answer.Status)
+	s.events.Done.Call(c.Rule.Name, o, c.answer.Status)
 	return c.answer, nil
 }
 
@@ -149,7 +149,7 @@ func (s *Service) finish(c *change, err error) (*respond.Answer, error) {
 func (c *change) giveBack(unknown bool) {
 	if unknown && c.Sent != nil && (c.patch == nil || c.Part != nil) {
 		view := c.Base.View // nil: absent, or not known, and not merged then
-		ok, err := c.req.Rule.Merger.Repeatable(view, c.inHand(), view)
+		ok, err := c.Rule.Merger.Repeatable(view, c.inHand(), view)
 		if t := c.transformer(); !ok || err != nil || t != nil && !t.Repeatable() {
 			c.Base.Doubt()
 			return
@@ -162,7 +162,7 @@ func (c *change) giveBack(unknown bool) {
 // named session needs nothing that tells copies apart.
 func (c *change) tagFor(n doc.Numbers) etag.Tag {
 	t := etag.Tag{Numbers: n}
-	if !c.req.Session.IsNamed() {
+	if !c.Session.IsNamed() {
 		t.Copy = stamp.IDOf(rand.Uint64()) //nolint:gosec // it has to differ from others, not to be hard to guess
 	}
 	return t
@@ -181,7 +181,7 @@ func (s *Service) settlePart(c *change, res *upstream.Response, e end, numbered 
 	some := c.seeStored(res, &e, numbered)
 	c.settle(e)
 	if some && !e.same { // others' values, too: whether the client takes them over nobody knows
-		thread, _ := c.req.Session.Thread()
+		thread, _ := c.Session.Thread()
 		s.sessions.ReadUnnumbered(thread, c.Doc.Ref, nil)
 	}
 }
@@ -254,7 +254,7 @@ func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response, body 
 		default:
 			c.settle(end{stored: stored, created: got.Created, current: a.cur.Numbers, same: bytes.Equal(body, c.Sent)})
 		}
-		a.s.sessions.Wrote(c.req.Session.Credentials(), c.Doc.Index)
+		a.s.sessions.Wrote(c.Session.Credentials(), c.Doc.Index)
 	}
 	if stored.Source == nil {
 		a.batch.Forget() // the next try would start from what was there before

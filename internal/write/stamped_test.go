@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"optimist/internal/api"
+	"optimist/internal/base"
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
@@ -44,8 +45,9 @@ func (c *client) carry(method, target, body string, s stamp.Stamp) result {
 func (c *client) carryContext(ctx context.Context, method, target, body string, s stamp.Stamp) result {
 	var op api.Op
 	api.Parse([]byte(method), []byte(target), &op)
-	r := &Request{Op: &op, Method: []byte(method), Body: []byte(body), Rule: c.w.rules.Match(string(op.Index), op.Kind),
-		Session: c.sess, Route: c.route, Anonymous: c.anonymous, Stamp: s, Fields: []wire.Field{{Name: []byte("Content-Type"), Value: []byte("application/json")}}}
+	r := &Request{Method: []byte(method), Body: []byte(body), Route: c.route, Request: base.Request{
+		Op: &op, Rule: c.w.rules.Match(string(op.Index), op.Kind), Session: c.sess, Anonymous: c.anonymous, Stamp: s,
+		Fields: []wire.Field{{Name: []byte("Content-Type"), Value: []byte("application/json")}}}}
 	a, err := c.w.s.Do(ctx, r)
 	if err != nil {
 		return result{err: err, outcome: string(r.change.Outcome.Append(nil))}

@@ -17,7 +17,7 @@ func (s *Service) whyConflictStands(ctx context.Context, c *change) string {
 		return reasonRule
 	case !c.stales:
 		return c.WhyPipelineStands()
-	case c.req.Rule.FailConflict:
+	case c.Rule.FailConflict:
 		return reasonRule
 	case !c.BaseKnown() || c.Base.Doubtful:
 		return outcome.ReasonNumbers

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/base"
 	"optimist/internal/outcome"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
@@ -98,7 +99,7 @@ func TestWhatIsNotTransformedIsSaid(t *testing.T) {
 		},
 		"signed": func(w *world) result {
 			ru := w.rules.All()[0]
-			return w.nobody().request(&Request{Rule: ru, Reason: outcome.ReasonSigned}, "PUT", target1, `{"a":2}`)
+			return w.nobody().request(&Request{Request: base.Request{Rule: ru}, Reason: outcome.ReasonSigned}, "PUT", target1, `{"a":2}`)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -201,7 +202,7 @@ func TestATransformReadsNoFilteredDocument(t *testing.T) {
 func TestInAnIndexWithoutSequenceNumbersNoTransformReads(t *testing.T) {
 	w := newWorld(t, currentRule)
 	w.put("1", `{"a":0,"edits":7}`)
-	w.s.catalog.RefusedGuard((&Request{}).asker(), "shop")
+	w.s.catalog.RefusedGuard((&base.Request{}).Asker(), "shop")
 	r := w.client("c").save("1", `{"a":1}`)
 	if r.status != 200 || !strings.Contains(r.outcome, "passed;attempts=1;base=none;reason=no_seq_no;untransformed") {
 		t.Errorf("got %v", r)

@@ -263,8 +263,13 @@ func TestAnUpdateThatMayHaveBeenAppliedIsNotHandedToTheEngine(t *testing.T) {
 }
 
 func TestUpdatesOfAnotherMediaTypeShareNoWrite(t *testing.T) {
-	r := &Request{Rule: &rule.Rule{}}
-	a, b := &change{req: r, shares: true, patch: &patch.Request{}, out: outbound.Write{Media: []byte("application/json")}}, &change{req: r, shares: true, patch: &patch.Request{}, out: outbound.Write{Media: []byte("text/plain")}}
+	ru := &rule.Rule{}
+	alike := func(media string) *change {
+		c := ruled(ru)
+		c.shares, c.patch, c.out = true, &patch.Request{}, outbound.Write{Media: []byte(media)}
+		return c
+	}
+	a, b := alike("application/json"), alike("text/plain")
 	if share(a, b) || !share(a, a) {
 		t.Error("the engine refuses text, and with it what is JSON")
 	}

@@ -28,7 +28,7 @@ import (
 // the engine merges by itself; what optimist adds is that it tries often enough, and what If-Match asks for. Under a rule that transforms,
 // an _update of a part is made here, as a patch is.
 func (s *Service) update(ctx context.Context, c *change) error {
-	c.epoch = s.sessions.Epoch()
+	c.epoch, c.began = s.sessions.Epoch(), s.sessions.Now()
 	if c.OnlyNew {
 		return s.updateOnlyNew(ctx, c)
 	}
@@ -42,7 +42,7 @@ func (s *Service) update(ctx context.Context, c *change) error {
 		if taken, err := s.updateHere(ctx, c); taken || err != nil {
 			return err
 		}
-		c.Outcome.Untransformed = c.req.Rule.Transform != nil
+		c.Outcome.Untransformed = c.Rule.Transform != nil
 	}
 	if s.gate.Enforces(c.Rule) {
 		return s.pass(ctx, c, c.Outcome.Reason) // under the client's own guard, or not at all
@@ -52,10 +52,10 @@ func (s *Service) update(ctx context.Context, c *change) error {
 
 // updateByEngine sends an _update for the engine to merge.
 func (s *Service) updateByEngine(ctx context.Context, c *change) error {
-	if c.req.Rule.HasStrategies {
-		s.events.StrategiesUnused.Call(c.req.Rule.Name)
+	if c.Rule.HasStrategies {
+		s.events.StrategiesUnused.Call(c.Rule.Name)
 	}
-	if _, found := api.OwnGuard(c.req.Op.Query); found {
+	if _, found := api.OwnGuard(c.Op.Query); found {
 		c.Outcome.Base = outcome.BaseExplicit
 		return s.pass(ctx, c, outcome.ReasonExplicit)
 	}
@@ -64,8 +64,8 @@ func (s *Service) updateByEngine(ctx context.Context, c *change) error {
 	} else if found {
 		return s.updateGuarded(ctx, c, n)
 	}
-	retries := c.req.Rule.RetryOnConflict
-	if _, given := uri.Param(c.req.Op.Query, "retry_on_conflict"); given || retries == 0 {
+	retries := c.Rule.RetryOnConflict
+	if _, given := uri.Param(c.Op.Query, "retry_on_conflict"); given || retries == 0 {
 		return s.pass(ctx, c, c.Outcome.Reason)
 	}
 	counts := !c.JSON || patch.RunsScript(c.req.Body)
@@ -81,7 +81,7 @@ func (s *Service) updateByEngine(ctx context.Context, c *change) error {
 		if err != nil || c.answer.Status != http.StatusConflict {
 			return err
 		}
-		s.events.Conflict.Call(c.req.Rule.Name)
+		s.events.Conflict.Call(c.Rule.Name)
 		met.Answered, met.Node = time.Now(), res.Node
 		if counts && !s.metOthers(ctx, c, &met) {
 			return nil
@@ -104,7 +104,7 @@ func (s *Service) metOthers(ctx context.Context, c *change, met *catalog.Conflic
 		return false
 	}
 	met.Index, met.Shard = c.Doc.Index, gjson.GetBytes(c.answer.Body, "error.shard").String()
-	return s.primaries.SamePrimary(ctx, c.req.asker(), met, 0)
+	return s.primaries.SamePrimary(ctx, c.Asker(), met, 0)
 }
 
 // updateOnce sends an _update once; its answer, whatever it is, becomes the change's.
@@ -120,7 +120,7 @@ func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, 
 	}
 	c.setAnswer(c.room.FromEngine(res))
 	if res.Status < 300 {
-		s.sessions.Wrote(c.req.Session.Credentials(), c.Doc.Index)
+		s.sessions.Wrote(c.Session.Credentials(), c.Doc.Index)
 		if c.Base.Kind != session.KindNone {
 			c.settleNumbers(ack.Read(res).Revision)
 		} else {
@@ -162,12 +162,12 @@ func (s *Service) updateGuarded(ctx context.Context, c *change, n doc.Numbers) e
 // pipeline (unless it may run again), of a document that isn't seen whole, or by a client that may write but not read; and what
 // isn't valid, so that the engine says what is wrong with it. An upsert is transformed as the document that it is.
 func (s *Service) updateHere(ctx context.Context, c *change) (taken bool, err error) {
-	p, refusal, ok := patch.ReadUpdate(c.req.Op, c.req.Fields, c.req.Body, false, c.Room)
+	p, refusal, ok := patch.ReadUpdate(c.Op, c.Fields, c.req.Body, false, c.Room)
 	if !ok {
 		return false, nil
 	}
 	before := *c
-	if c.Part != nil && c.req.Rule.MergeExplicit {
+	if c.Part != nil && c.Rule.MergeExplicit {
 		p.Guard = doc.Numbers{} // it is the base
 	}
 	c.asPatch(p)
@@ -194,7 +194,7 @@ func (s *Service) updateHere(ctx context.Context, c *change) (taken bool, err er
 // updateOnlyNew performs an _update that asks for no document: the engine would carry it out on the document of a client that is
 // faster, so it is made here, as a patch is.
 func (s *Service) updateOnlyNew(ctx context.Context, c *change) error {
-	p, refusal, ok := patch.ReadUpdate(c.req.Op, c.req.Fields, c.Sent, true, c.Room)
+	p, refusal, ok := patch.ReadUpdate(c.Op, c.Fields, c.Sent, true, c.Room)
 	if !ok {
 		c.answer = respond.Error(http.StatusBadRequest, "illegal_argument_exception", "["+c.Doc.ID+"]: If-None-Match: * can't be kept with this "+
 			"_update: it has to be JSON, with a doc or a script, and without scripted_upsert. A PUT with If-None-Match: * makes a document")

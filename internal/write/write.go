@@ -1,8 +1,8 @@
 // Package write takes one write of a client from request to answer: it chooses the base, guards the write, and on a conflict
 // merges the client's change into the newer revision and writes again.
 //
-// It answers success only for what the engine acknowledged, and it never sends a write again whose outcome is unknown, unless
-// that can't apply the change twice. It doesn't know connections, configuration files or other proxies.
+// It answers success only for what the engine acknowledged. A write whose outcome is unknown it sends again only if that can't apply the
+// change twice. It doesn't know connections, configuration files or other proxies.
 package write
 
 import (
@@ -64,7 +64,7 @@ func (s *Service) Do(ctx context.Context, r *Request) (*respond.Answer, error) {
 	ctx, cancel := c.Within(ctx)
 	defer cancel()
 	err := s.perform(ctx, c)
-	if s.letters != nil && c.req.Rule.DeadLetters {
+	if s.letters != nil && c.Rule.DeadLetters {
 		err = s.keep(ctx, c, err)
 	}
 	return s.finish(c, err)
@@ -72,7 +72,7 @@ func (s *Service) Do(ctx context.Context, r *Request) (*respond.Answer, error) {
 
 // perform does what a write of its kind takes: a base, an intent, a place in the document's lane.
 func (s *Service) perform(ctx context.Context, c *change) error {
-	switch kind := c.req.Op.Kind; {
+	switch kind := c.Op.Kind; {
 	case c.req.Reason != "":
 		c.untransformed = true
 		return s.pass(ctx, c, c.req.Reason)

@@ -21,7 +21,7 @@ func run(t *testing.T, c Config) *Tally {
 
 // What the simulator calls wrong is wrong by its own doing, unless nothing is where each read is known to belong to its write.
 func TestWithTracesEachShapeIsExact(t *testing.T) {
-	for _, shape := range Shapes() {
+	for _, shape := range slices.Concat(Shapes(), VagueShapes()) {
 		got := run(t, Config{Shape: shape, Workers: 8, Rounds: 15, Looks: 0.3, Unchanged: 0.1, Slow: 0.1, Kept: 0.3, Traces: WorkTraces})
 		if got.Changes != 8*15 || got.Wrong+got.Lost+got.Invented+got.Refused+len(got.Errors) != 0 {
 			t.Errorf("%s: %+v", shape, got)
@@ -67,6 +67,7 @@ func TestTheBaseIsFoundByWhatOthersWrote(t *testing.T) {
 		"views are saved again":          {Config{Kept: 0.2}, Shapes(), 80}, // nothing shows whose view a bare number is
 		"clients give up and repeat":     {Config{Slow: 0.05}, Shapes(), 25},
 		"saves that change nothing":      {Config{Unchanged: 0.1}, Shapes(), 75},
+		"traces mislead":                 {Config{Forms: true, Traces: WorkTraces}, []string{"fields", "ticket", "profile", "wiki"}, 60},
 		"values are few and often equal": {Config{}, []string{"readings", "chat", "thread", "switches"}, 30},
 	} {
 		var all Tally

@@ -13,7 +13,7 @@ import (
 // shapes are documents as people have them.
 func shapes() []*shape {
 	return []*shape{counter(), entries(), fields(), cart(), order(), ticket(), profile(), stock(), queue(), tags(), settings(), wiki(), wide(),
-		readings(), chat(), switches(), thread(), tasks(), seats()}
+		readings(), chat(), switches(), thread(), tasks(), seats(), lines(), scores(), board()}
 }
 
 func num(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
@@ -412,6 +412,55 @@ func seats() *shape {
 				me = "free"
 			}
 			some[i] = me
+		},
+	}
+}
+
+// lines: a log of which the last twenty lines are kept.
+func lines() *shape {
+	return &shape{
+		name: "lines", vague: true,
+		seed: func(*change) map[string]any { return map[string]any{"job": "x", "log": []any{}} },
+		edit: func(c *change, d map[string]any) {
+			log := append(list(d["log"]), c.time()+" "+c.prose(4))
+			d["log"] = log[max(0, len(log)-20):]
+		},
+	}
+}
+
+// scores: a number of one of many players goes up.
+func scores() *shape {
+	return &shape{
+		name: "scores", vague: true, rules: sum("/scores/*"),
+		seed: func(*change) map[string]any { return map[string]any{"game": "x", "scores": map[string]any{}} },
+		edit: func(c *change, d map[string]any) {
+			player, all := fmt.Sprintf("p%d", c.IntN(20)), object(d["scores"])
+			all[player] = num(integer(all[player]) + 10 + c.Int64N(50))
+		},
+	}
+}
+
+// board: cards that are moved, ordered and renamed.
+func board() *shape {
+	return &shape{
+		name: "board", vague: true,
+		seed: func(c *change) map[string]any {
+			cards := map[string]any{}
+			for i := range 15 {
+				cards[fmt.Sprintf("c%d", i)] = map[string]any{"title": c.prose(3), "column": "todo", "at": num(int64(i))}
+			}
+			return map[string]any{"board": "x", "cards": cards}
+		},
+		edit: func(c *change, d map[string]any) {
+			card := object(object(d["cards"])[fmt.Sprintf("c%d", c.IntN(15))])
+			switch c.IntN(4) {
+			case 0:
+				card["title"] = c.prose(3)
+			case 1:
+				card["at"] = num(c.Int64N(20))
+			default:
+				card["column"] = []string{"todo", "doing", "done"}[c.IntN(3)]
+			}
 		},
 	}
 }
