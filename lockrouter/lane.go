@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"optimist/lockrouter/state"
+	"optimist/retry"
 )
 
 // lane is what goes to one lock document from this proxy: one call at a time, and with it whatever has come meanwhile. A lane
@@ -264,14 +265,7 @@ const (
 	longPause  = time.Second
 )
 
-func (r *Router) pause(d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-r.ctx.Done():
-	}
-}
+func (r *Router) pause(d time.Duration) { _ = retry.Sleep(r.ctx, d) }
 
 // rest removes a lane that has nothing to do, or wakes the watcher for it.
 func (l *lane) rest() {

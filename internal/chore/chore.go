@@ -5,19 +5,14 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"optimist/retry"
 )
 
 // Every calls do until ctx ends, once in that time. The moments are random, so that proxies which were started together don't do it
 // together. It returns when ctx has ended, and do with it.
 func Every(ctx context.Context, every time.Duration, do func(ctx context.Context)) {
-	for {
-		t := time.NewTimer(every/2 + rand.N(every)) //nolint:gosec // nothing secret
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return
-		case <-t.C:
-		}
+	for retry.Sleep(ctx, every/2+rand.N(every)) == nil { //nolint:gosec // nothing secret
 		do(ctx)
 	}
 }

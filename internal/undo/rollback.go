@@ -16,6 +16,7 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/obs"
+	"optimist/retry"
 )
 
 // run is a rollback that this process carries out.
@@ -490,12 +491,8 @@ func (s *Store) writeOne(ctx context.Context, t *target) (result, error) {
 func (u *undoing) await(ctx context.Context) error {
 	appear := u.appear
 	for len(appear) > 0 && u.s.o.Now().Sub(u.fenced) < u.s.o.Grace {
-		t := time.NewTimer(max(min(u.s.o.Grace/5, time.Second), time.Millisecond))
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return context.Cause(ctx)
-		case <-t.C:
+		if err := retry.Sleep(ctx, max(min(u.s.o.Grace/5, time.Second), time.Millisecond)); err != nil {
+			return err
 		}
 		if err := u.note(ctx, "await"); err != nil {
 			return err

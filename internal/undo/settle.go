@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/obs"
+	"optimist/retry"
 )
 
 // Lock is one lease: of which lock's document, with which token.
@@ -178,12 +178,8 @@ func (s *Store) settle(ctx context.Context, lock string, b begun) error {
 		case !errors.Is(err, ErrBusy):
 			return err
 		}
-		t := time.NewTimer(s.o.Poll)
-		select {
-		case <-ctx.Done():
-			t.Stop()
+		if retry.Sleep(ctx, s.o.Poll) != nil {
 			return ErrBusy
-		case <-t.C:
 		}
 	}
 }

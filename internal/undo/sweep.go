@@ -5,13 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
+	"optimist/internal/chore"
 	"optimist/internal/es"
 	"optimist/internal/obs"
 )
@@ -22,24 +22,17 @@ const sweeps = 60
 // SweepEvery has journals recovered that aren't settled, once in that time, until ctx ends, and removes what is left of old ones. Every
 // proxy does: again has to find out itself whether a journal's lease has ended.
 func (s *Store) SweepEvery(ctx context.Context, every time.Duration, again func(ctx context.Context, lock string, token int64) error) {
-	failing := false
-	for n := 1; ; n++ {
-		t := time.NewTimer(every/2 + rand.N(every)) //nolint:gosec // nothing secret: proxies that were started together don't do it together
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return
-		case <-t.C:
-		}
+	n, failing := 0, false
+	chore.Every(ctx, every, func(ctx context.Context) {
 		err := s.sweep(ctx, again)
-		if err == nil && n%sweeps == 0 {
+		if n++; err == nil && n%sweeps == 0 {
 			_, err = s.Clean(ctx)
 		}
 		if err != nil && ctx.Err() == nil && !failing {
 			s.o.Log.Warn("journals of locks couldn't be looked through", obs.KeyError, err.Error())
 		}
 		failing = err != nil
-	}
+	})
 }
 
 func (s *Store) sweep(ctx context.Context, again func(ctx context.Context, lock string, token int64) error) error {
