@@ -95,7 +95,9 @@ func mutated(random *rand.Rand, from string) string {
 		if line != "" && len(line) < 200 && random.IntN(2) == 0 {
 			at := random.IntN(len(line))
 			put := []string{" ", "\t", "\x0b", "\r", "\n", "\x00", ",", ";", "+", "0", "\xff", "chunked", "\r\n "}[random.IntN(13)]
-			lines[i] = line[:at] + put + line[at+random.IntN(2):]
+			if mutant := line[:at] + put + line[at+random.IntN(2):]; !strings.HasPrefix(mutant, "\r\n") { // that would end the head, and the body be another
+				lines[i] = mutant
+			}
 		}
 	}
 	length := "Content-Length: " + []string{"35", "0035", "35 ", "\t35"}[random.IntN(4)]
