@@ -11,11 +11,19 @@ import (
 )
 
 // Digest is what a document says, in a form in which it is quick to compare: the scalars that stand at places of their own, and in any
-// order what lists and long texts consist of. It is immutable. Two documents that differ only in the order of lists have equal digests.
+// order what lists and long texts consist of. It is immutable.
 type Digest struct {
-	members []member // by place
-	parts   []part   // by what they are; none twice
-	numbers []number
+	members  []member // by place
+	parts    []part   // by what they are; none twice
+	numbers  []number
+	lists    []list   // those that aren't in lists, by place
+	elements []uint64 // of all these, in their order
+}
+
+// list is where the elements of a list are.
+type list struct {
+	place    uint64
+	from, to int32
 }
 
 // member is a value that has a place of its own.
@@ -55,7 +63,7 @@ func NewDigest(source []byte) *Digest {
 	if !d.read(source) {
 		return nil
 	}
-	return &Digest{slices.Clone(d.members), slices.Clone(d.parts), slices.Clone(d.numbers)}
+	return &Digest{slices.Clone(d.members), slices.Clone(d.parts), slices.Clone(d.numbers), slices.Clone(d.lists), slices.Clone(d.elements)}
 }
 
 const (
@@ -142,7 +150,7 @@ var digesters = sync.Pool{New: func() any { return new(digester) }}
 
 // release gives the digester to whoever needs the next one.
 func (d *digester) release() {
-	if cap(d.members)+cap(d.parts) <= maxIdle {
+	if cap(d.members)+cap(d.parts)+cap(d.elements) <= maxIdle {
 		digesters.Put(d)
 	}
 }
@@ -150,6 +158,7 @@ func (d *digester) release() {
 // read digests a document, and reports whether it can.
 func (d *digester) read(source []byte) bool {
 	d.members, d.parts, d.numbers = d.members[:0], d.parts[:0], d.numbers[:0]
+	d.lists, d.elements = d.lists[:0], d.elements[:0]
 	defer d.tree.Release()
 	if d.tree.ParseObject(source, tree.Limits{}) != nil || d.tree.Len() > maxValues {
 		return false
@@ -169,6 +178,7 @@ func (d *digester) read(source []byte) bool {
 		}
 	}
 	d.parts = unique
+	slices.SortFunc(d.lists, func(a, b list) int { return cmp.Compare(a.place, b.place) })
 	return true
 }
 
@@ -177,7 +187,7 @@ func (d *Digest) Size() int64 {
 	if d == nil {
 		return 0
 	}
-	return int64(24*cap(d.members) + 24*cap(d.parts) + 24*cap(d.numbers) + 80)
+	return int64(24*cap(d.members) + 24*cap(d.parts) + 24*cap(d.numbers) + 16*cap(d.lists) + 8*cap(d.elements) + 128)
 }
 
 func (d *digester) object(v tree.Value, place uint64, inList bool) {
@@ -208,9 +218,12 @@ func (d *digester) value(v tree.Value, place uint64, inList bool) {
 	case kind == tree.Object:
 		d.object(v, place, inList)
 	case kind == tree.Array:
+		if !inList {
+			d.list(v, place)
+		}
 		for e := v.First(); e.Exists(); e = e.Next() {
 			before := len(d.parts)
-			d.value(e, step(place, elementKey), true)
+			d.value(e, step(step(place, elementKey), identityOf(e)), true)
 			if isLong(e) || !inList && e.Kind() == tree.Object {
 				d.element(e, step(place, elementKey), before)
 			}
@@ -220,6 +233,32 @@ func (d *digester) value(v tree.Value, place uint64, inList bool) {
 	case inList:
 		d.part(step(place, v.Hash()), weightOf(v))
 	}
+}
+
+// list adds the elements of a list in their order.
+func (d *digester) list(v tree.Value, place uint64) {
+	from := len(d.elements)
+	for e := v.First(); e.Exists(); e = e.Next() {
+		d.elements = append(d.elements, e.Hash())
+	}
+	d.lists = append(d.lists, list{place, int32(from), int32(len(d.elements))}) //nolint:gosec // bounded by maxValues
+}
+
+// identities are the members by which entries of lists are mostly told apart, the best first.
+var identities = [...]string{"id", "_id", "uuid", "key", "sku", "code", "name", "pos", "position", "number", "no"}
+
+// identityOf is what tells an entry of a list from others; 0 where nothing does. What an entry says is of that entry then: a state that one
+// client sets isn't the state that another sets elsewhere in the list.
+func identityOf(e tree.Value) uint64 {
+	if e.Kind() != tree.Object {
+		return 0
+	}
+	for _, name := range identities {
+		if v := e.Get(name); v.Exists() && (v.Kind() == tree.String || v.Kind() == tree.Number) {
+			return v.Hash()
+		}
+	}
+	return 0
 }
 
 // member adds what has a place of its own. Of lists and long texts, whose parts are compared, only their kind counts.

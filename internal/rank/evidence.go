@@ -32,11 +32,15 @@ type weighing struct {
 	parts   []int32    // the oldest candidate that has each of mine's parts; none where there is none
 	moved   []bool     // which of mine's members are missing somewhere, or have another value
 	steps   []float64  // how far one number was moved from each candidate
+	numbers []*number  // the number itself, there; nil: there is none
+	moves   []float64  // how far it was moved from each revision to the next, if it was
 	taken   table      // of what mine doesn't have
 	words   vocabulary // of one member
 	touches []touched  // of one candidate
 	weights []uint8    // of mine's members, as far as they are of a vocabulary
 	filled  []uint64   // places of lists, of one candidate
+	moving  []uint64   // places of lists from which entries are dropped at one end, while others are put in at the other
+	dropped int        // entries, of one candidate, and what they consist of
 
 	at       int32 // the candidate that is compared
 	view     bool  // it shows what one client had seen, and others may have changed since
@@ -51,6 +55,7 @@ var weighings = sync.Pool{New: func() any { return new(weighing) }}
 // release gives the weighing to whoever needs the next one.
 func (w *weighing) release() {
 	w.mine = nil
+	clear(w.numbers[:cap(w.numbers)])
 	if cap(w.changes)+cap(w.members)+cap(w.taken.slots) <= maxIdle {
 		weighings.Put(w)
 	}
@@ -78,6 +83,7 @@ const (
 	adds              // a member
 	puts              // a part into a list or text
 	takes             // a member or a part out
+	drops             // a part, with an entry at one end of a list: see moves
 )
 
 // weigh returns a verdict on each candidate. part says that mine is of a part of a document, which leaves alone what it doesn't name. The
@@ -116,6 +122,7 @@ func (w *weighing) compare(c *Candidate, v *verdict) {
 	case w.newest < 0 && !c.View:
 		w.newest = w.at
 	}
+	w.findMoving(c.Digest)
 	w.view = c.View
 	w.compared += c.Digest.values()
 	before := len(w.changes)
@@ -129,8 +136,9 @@ func (w *weighing) compare(c *Candidate, v *verdict) {
 	if v.far = w.tooFar(); v.far {
 		w.changes = w.changes[:before]
 	} else {
-		w.few = min(w.few, len(w.changes)-before)
+		w.few = min(w.few, len(w.changes)-before-w.dropped)
 		v.from, v.to = before, len(w.changes)
+		v.price, v.edits = dropping*len(w.moving), len(w.moving)
 	}
 }
 
@@ -176,7 +184,7 @@ const (
 // enough is how many changes a candidate may have beyond twice as many as another, before it isn't looked at any further.
 const enough = 24
 
-func (w *weighing) tooFar() bool { return len(w.changes) > w.limit }
+func (w *weighing) tooFar() bool { return len(w.changes)-w.dropped > w.limit }
 
 func (w *weighing) compareMembers(theirs *Digest) {
 	a, b := w.mine.members, theirs.members
@@ -247,6 +255,11 @@ func (w *weighing) putPart(i int) {
 
 // take adds that the client took out what mine doesn't have.
 func (w *weighing) take(what, place uint64, weight uint8) {
+	if slices.Contains(w.moving, place) {
+		w.dropped++
+		w.add(change{place, w.at, 0, drops, weight}, ^what)
+		return
+	}
 	k := w.taken.place(what)
 	if !w.view && w.taken.newest[k] == none {
 		w.taken.newest[k] = w.at
@@ -269,6 +282,9 @@ func (w *weighing) judgeChanges(creation int32) {
 		w.findFilled(changes)
 		for i := range changes {
 			c := &changes[i]
+			if c.what == drops {
+				continue // all of a list cost as one
+			}
 			v.edits++
 			switch {
 			case c.what == takes:
@@ -335,6 +351,9 @@ func (w *weighing) priceOfMember(c *change) int {
 	}
 	return priceOf(o.value, c.candidate, undo, echo)
 }
+
+// dropping is the price of dropping entries at one end of a list, and putting others in at the other end.
+const dropping = 5
 
 // replacing is by how much it is dearer to put an entry in the place of another than to take that out.
 const replacing = 3

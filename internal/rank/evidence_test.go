@@ -119,3 +119,90 @@ func TestFarCandidatesArentComparedToTheEnd(t *testing.T) {
 		t.Errorf("compared %d values, want %d at most", w.compared, most)
 	}
 }
+
+// A client of a log appends an entry, and drops the oldest: all that is too many, since others' entries have been merged in.
+func TestWhatIsDroppedAtTheOtherEndCostsLittle(t *testing.T) {
+	for name, c := range map[string]struct {
+		candidates []Candidate
+		sent       string
+		want       int
+	}{
+		"the oldest, as others do": {
+			[]Candidate{heldAt(1, `{"log":["one","two","three","four"]}`), heldAt(2, `{"log":["two","three","four","apples"]}`)},
+			`{"log":["two","three","four","bread"]}`, 0},
+		"many of them": {
+			[]Candidate{heldAt(1, `{"log":["one"]}`), heldAt(2, `{"log":["one","two","three","four","five","six","seven","eight"]}`)},
+			`{"log":["six","seven","eight","nine"]}`, 1},
+		"where the newest stands first": {
+			[]Candidate{heldAt(1, `{"log":["four","three","two","one"]}`), heldAt(2, `{"log":["apples","four","three","two"]}`)},
+			`{"log":["bread","four","three","two"]}`, 0},
+		"entries of a few kinds": {
+			[]Candidate{heldAt(1, `{"log":[{"n":1},{"n":2},{"n":1},{"n":1}]}`), heldAt(2, `{"log":[{"n":2},{"n":1},{"n":1},{"n":3}]}`)},
+			`{"log":[{"n":2},{"n":1},{"n":1},{"n":2}]}`, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Likeliest(c.candidates, Sent{Body: []byte(c.sent)}); got.Best != c.want {
+				t.Errorf("%d, want %d", got.Best, c.want)
+			}
+		})
+	}
+}
+
+func TestMoves(t *testing.T) {
+	for name, c := range map[string]struct {
+		a, b []uint64
+		want bool
+	}{
+		"one is appended":                   {[]uint64{1, 2, 3, 4}, []uint64{1, 2, 3, 4, 5}, false},
+		"one goes, and none comes":          {[]uint64{1, 2, 3, 4}, []uint64{2, 3, 4}, false},
+		"one goes, and one comes":           {[]uint64{1, 2, 3, 4}, []uint64{2, 3, 4, 5}, true},
+		"two go, and one comes":             {[]uint64{1, 2, 3, 4, 5}, []uint64{3, 4, 5, 6}, true},
+		"one goes, and two come":            {[]uint64{1, 2, 3, 4}, []uint64{2, 3, 4, 5, 6}, true},
+		"at the front":                      {[]uint64{1, 2, 3, 4}, []uint64{0, 1, 2, 3}, true},
+		"the last has another in its place": {[]uint64{1, 2, 3, 4}, []uint64{1, 2, 3, 5}, false},
+		"what is kept is in another order":  {[]uint64{1, 2, 3, 4}, []uint64{2, 4, 3, 5}, false},
+		"too few are kept":                  {[]uint64{1, 2, 3}, []uint64{2, 3, 4}, false},
+		"nothing":                           {nil, nil, false},
+		"all of it is new":                  {[]uint64{1, 2, 3, 4}, nil, false},
+	} {
+		if got := moves(c.a, c.b); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	same, other := make([]uint64, 1<<16), make([]uint64, 1<<16)
+	other[1], other[1<<15] = 1, 1 // whoever looks at half of it each time looks a thousand million times
+	if moves(same, other) {
+		t.Error("what is no move is one")
+	}
+}
+
+// What a client sets in one entry of a list isn't what another has set in another entry.
+func TestWhatAnEntrySaysIsOfThatEntry(t *testing.T) {
+	for _, name := range []string{"id", "name", "sku"} {
+		plan := func(dig, plant string) string {
+			return `{"steps":[{"` + name + `":"dig","state":"` + dig + `"},{"` + name + `":"plant","state":"` + plant + `"}]}`
+		}
+		cs := []Candidate{heldAt(1, plan("is open", "is begun")), heldAt(2, plan("is begun", "is begun"))}
+		if got := Likeliest(cs, Sent{Body: []byte(plan("is begun", "is open"))}); got.Best != 1 {
+			t.Errorf("%s: %+v, want the newer one", name, got)
+		}
+	}
+}
+
+// However many words the entries have that are dropped, their candidate isn't too far to be compared.
+func TestLongEntriesAreDropped(t *testing.T) {
+	entry := func(n int) string {
+		return fmt.Sprintf(`"entry %d has a good many words, of which each is in a pair %d"`, n, n)
+	}
+	log := func(from, to int, more string) string {
+		var all []string
+		for n := from; n < to; n++ {
+			all = append(all, entry(n))
+		}
+		return `{"log":[` + strings.Join(append(all, more), ",") + `]}`
+	}
+	cs := []Candidate{heldAt(1, log(0, 40, entry(40))), heldAt(2, log(0, 41, `"apples"`)), heldAt(3, log(30, 41, `"pears"`))}
+	if got := Likeliest(cs, Sent{Body: []byte(log(30, 41, `"bread"`))}); got.Best != 0 {
+		t.Errorf("%+v, want the first", got)
+	}
+}

@@ -7,12 +7,12 @@ import "math"
 type habit struct {
 	step    float64
 	moves   int  // how often the number was moved
-	regular bool // always by that step
+	regular bool // mostly by that step: a wrong base may have led to another
 	always  bool // by each write
 }
 
 const (
-	// irregular is the price of another step than all others have taken.
+	// irregular is the price of another step than most others have taken.
 	irregular = 8
 	// idleHabit is the price of leaving alone what all others move.
 	idleHabit = 4
@@ -47,7 +47,7 @@ func (w *weighing) judgeSteps(cs []Candidate) {
 
 func (w *weighing) judgeStep(cs []Candidate, i int, m *member) {
 	nearest := w.findSteps(cs, i, m)
-	h := habitAt(cs, i, m.place)
+	h := w.findHabit(cs)
 	for k, step := range w.steps {
 		if v := &w.verdicts[k]; v.edits > 0 {
 			v.moved += math.Abs(step)
@@ -63,53 +63,67 @@ func (w *weighing) judgeStep(cs []Candidate, i int, m *member) {
 // there was moved from 0: a sum counts from there.
 func (w *weighing) findSteps(cs []Candidate, i int, m *member) (nearest float64) {
 	sent := &w.mine.numbers[m.number-1]
-	nearest, w.steps = math.Inf(1), w.steps[:0]
+	nearest, w.steps, w.numbers = math.Inf(1), w.steps[:0], w.numbers[:0]
 	for k := range cs {
+		var n *number
 		step := 0.0
 		if d := cs[k].Digest; d != nil {
-			n := d.number(i, m.place)
-			if n == nil {
-				n = &number{exact: true}
+			from := &number{exact: true}
+			if n = d.number(i, m.place); n != nil {
+				from = n
 			}
-			if step = sent.step(n); step != 0 {
+			if step = sent.step(from); step != 0 {
 				nearest = min(nearest, math.Abs(step))
 			}
 		}
-		w.steps = append(w.steps, step)
+		w.steps, w.numbers = append(w.steps, step), append(w.numbers, n)
 	}
 	return nearest
 }
 
-// habitAt is how the number at a place, which is likely to be the i-th member, was moved from one revision to the next.
-func habitAt(cs []Candidate, i int, place uint64) habit {
-	h := habit{regular: true, always: true}
+// findHabit finds out how the number that findSteps has found was moved from one revision to the next.
+func (w *weighing) findHabit(cs []Candidate) habit {
+	h := habit{always: true}
+	w.moves = w.moves[:0]
 	var last *number
-	version := int64(0)
+	version, lead := int64(0), 0
 	for k := range cs {
 		c := &cs[k]
 		if c.View || c.Digest == nil {
 			continue
 		}
-		n := c.Digest.number(i, place)
+		n := w.numbers[k]
 		if n != nil && last != nil && c.Version == version+1 {
-			h.add(n.step(last))
+			step := n.step(last)
+			switch {
+			case step == 0:
+				h.always = false
+			case lead == 0:
+				h.step, lead = step, 1
+			case same(step, h.step):
+				lead++
+			default:
+				lead-- // of what most have taken some are left
+			}
+			if step != 0 {
+				w.moves = append(w.moves, step)
+			}
 		}
 		last, version = n, c.Version
 	}
+	alike := 0
+	for _, step := range w.moves {
+		if same(step, h.step) {
+			alike++
+		}
+	}
+	h.moves = len(w.moves)
+	h.regular = mostly*h.moves <= (mostly+1)*alike
 	return h
 }
 
-func (h *habit) add(step float64) {
-	if step == 0 {
-		h.always = false
-		return
-	}
-	if h.moves++; h.moves == 1 {
-		h.step = step
-		return
-	}
-	h.regular = h.regular && same(step, h.step)
-}
+// mostly is how many moves of a habit are by its step, for one that is by another.
+const mostly = 3
 
 // same reports whether two steps are the same, but for what is rounded.
 func same(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(b) }

@@ -111,7 +111,7 @@ func (w *weighing) pattern(changes []change, c *Candidate) (pattern uint64) {
 // touch is how a change touches its place.
 func (w *weighing) touch(g *change, c *Candidate) uint64 {
 	switch g.what {
-	case takes:
+	case takes, drops:
 		return touchTake
 	case puts:
 		return touchPut

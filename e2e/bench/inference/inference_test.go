@@ -69,6 +69,9 @@ func TestTheBaseIsFoundByWhatOthersWrote(t *testing.T) {
 		"saves that change nothing":      {Config{Unchanged: 0.1}, Shapes(), 75},
 		"traces mislead":                 {Config{Forms: true, Traces: WorkTraces}, []string{"fields", "ticket", "profile", "wiki"}, 60},
 		"values are few and often equal": {Config{}, []string{"readings", "chat", "thread", "switches"}, 30},
+		"only the newest are kept":       {Config{Looks: 0.1}, []string{"lines", "window"}, 5},
+		"a number tells the revision":    {Config{}, []string{"auction"}, 60},
+		"entries of lists have names":    {Config{}, []string{"tasks", "invoice", "columns"}, 90},
 	} {
 		var all Tally
 		for _, shape := range c.shapes {

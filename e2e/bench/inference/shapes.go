@@ -13,7 +13,7 @@ import (
 // shapes are documents as people have them.
 func shapes() []*shape {
 	return []*shape{counter(), entries(), fields(), cart(), order(), ticket(), profile(), stock(), queue(), tags(), settings(), wiki(), wide(),
-		readings(), chat(), switches(), thread(), tasks(), seats(), lines(), scores(), board()}
+		readings(), chat(), switches(), thread(), tasks(), seats(), lines(), scores(), board(), window(), invoice(), columns(), auction()}
 }
 
 func num(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
@@ -461,6 +461,82 @@ func board() *shape {
 			default:
 				card["column"] = []string{"todo", "doing", "done"}[c.IntN(3)]
 			}
+		},
+	}
+}
+
+// window: the last ten values, and how many there were.
+func window() *shape {
+	return &shape{
+		name: "window", vague: true, rules: sum("/n"), units: map[string]float64{"n": 1},
+		seed: func(*change) map[string]any {
+			return map[string]any{"sensor": "x", "last": []any{}, "n": num(0)}
+		},
+		edit: func(c *change, d map[string]any) {
+			last := append(list(d["last"]), num(c.Int64N(100_000)))
+			d["last"], d["n"] = last[max(0, len(last)-10):], num(integer(d["n"])+1)
+		},
+	}
+}
+
+// invoice: how much of an article is sold changes, and the client computes the total anew.
+func invoice() *shape {
+	return &shape{
+		name: "invoice", vague: true, rules: sum("/total"), units: map[string]float64{"total": 0},
+		seed: func(*change) map[string]any {
+			lines, total := []any{}, int64(0)
+			for i := range int64(10) {
+				lines = append(lines, map[string]any{"pos": num(i), "article": fmt.Sprintf("A-%d", 100+i), "qty": num(1), "price": num(10 + i)})
+				total += 10 + i
+			}
+			return map[string]any{"no": "R-1", "lines": lines, "total": num(total)}
+		},
+		edit: func(c *change, d map[string]any) {
+			lines := list(d["lines"])
+			l, qty := object(lines[c.IntN(len(lines))]), 1+c.Int64N(9)
+			d["total"] = num(integer(d["total"]) + (qty-integer(l["qty"]))*integer(l["price"]))
+			l["qty"] = num(qty)
+		},
+	}
+}
+
+// columns: cards move from one list to another.
+func columns() *shape {
+	return &shape{
+		name: "columns", vague: true,
+		seed: func(c *change) map[string]any {
+			var todo []any
+			for i := range 12 {
+				todo = append(todo, map[string]any{"id": num(int64(i)), "title": c.prose(3)})
+			}
+			return map[string]any{"todo": todo, "doing": []any{}, "done": []any{}}
+		},
+		edit: func(c *change, d map[string]any) {
+			names := []string{"todo", "doing", "done"}
+			from, to := names[c.IntN(3)], names[c.IntN(3)]
+			cards := list(d[from])
+			if len(cards) == 0 {
+				d["todo"] = append(list(d["todo"]), map[string]any{"id": c.id(), "title": c.prose(3)})
+				return
+			}
+			i := c.IntN(len(cards))
+			d[from] = slices.Delete(slices.Clone(cards), i, i+1)
+			d[to] = append(list(d[to]), cards[i])
+		},
+	}
+}
+
+// auction: the highest bid goes up, with who has made it, and how many there were.
+func auction() *shape {
+	return &shape{
+		name: "auction", vague: true, rules: append(sum("/bids"), merge.PathRule{Path: "/highest", Strategy: merge.Max}),
+		units: map[string]float64{"bids": 1, "highest": 0, "bidder": 0},
+		seed: func(*change) map[string]any {
+			return map[string]any{"lot": "x", "highest": num(0), "bidder": "", "bids": num(0)}
+		},
+		edit: func(c *change, d map[string]any) {
+			d["highest"], d["bids"] = num(integer(d["highest"])+1+c.Int64N(20)), num(integer(d["bids"])+1)
+			d["bidder"] = fmt.Sprintf("u%d", c.worker)
 		},
 	}
 }

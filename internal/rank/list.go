@@ -1,0 +1,58 @@
+package rank
+
+import "slices"
+
+// The order of a list counts only here: clients of a log append entries and drop the oldest, at the other end. That is one change, however
+// many entries they drop. Else it would look as if they had put entries in the place of others.
+
+const (
+	// minKept is how many entries such a list has to keep: what two lists have in common may be chance where it is less.
+	minKept = 3
+	// maxTries bounds the work with lists of entries that are often the same.
+	maxTries = 8
+)
+
+// findMoving finds the lists of a candidate from which the client has dropped entries at one end, while it has put others in at the other.
+func (w *weighing) findMoving(theirs *Digest) {
+	w.moving, w.dropped = w.moving[:0], 0
+	a, b := theirs.lists, w.mine.lists
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch from, to := &a[i], &b[j]; {
+		case from.place < to.place:
+			i++
+		case to.place < from.place:
+			j++
+		default:
+			if len(w.moving) < maxTouches && moves(theirs.elements[from.from:from.to], w.mine.elements[to.from:to.to]) {
+				w.moving = append(w.moving, to.place)
+			}
+			i, j = i+1, j+1
+		}
+	}
+}
+
+// moves reports whether b is a without some entries at one end, and with others at the other.
+func moves(a, b []uint64) bool {
+	if len(a) <= minKept || len(b) <= minKept || a[0] == b[0] && a[1] == b[1] {
+		return false // as it mostly is
+	}
+	tries := maxTries
+	for dropped := 1; len(a)-dropped >= minKept && tries > 0; dropped++ {
+		kept := len(a) - dropped
+		if kept >= len(b) {
+			continue
+		}
+		added := len(b) - kept
+		if a[dropped] == b[0] {
+			if tries--; slices.Equal(a[dropped:], b[:kept]) {
+				return true
+			}
+		}
+		if a[0] == b[added] {
+			if tries--; slices.Equal(a[:kept], b[added:]) {
+				return true
+			}
+		}
+	}
+	return false
+}
