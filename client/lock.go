@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"optimist/internal/chore"
 )
 
 // Lock is what is locked. Make it with Global, Document or Tree.
@@ -162,12 +164,8 @@ func between(ctx context.Context, o *LockOptions, try int) error {
 	if delay <= 0 {
 		delay = defaultDelay
 	}
-	t := time.NewTimer(delay)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if err := chore.Sleep(ctx, delay); err != nil {
+		return err
 	}
 	if o.Between == nil {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"optimist/internal/chore"
 	"optimist/lockrouter/state"
-	"optimist/retry"
 )
 
 // lane is what goes to one lock document from this proxy: one call at a time, and with it whatever has come meanwhile. A lane
@@ -265,7 +265,7 @@ const (
 	longPause  = time.Second
 )
 
-func (r *Router) pause(d time.Duration) { _ = retry.Sleep(r.ctx, d) }
+func (r *Router) pause(d time.Duration) { _ = chore.Sleep(r.ctx, d) }
 
 // rest removes a lane that has nothing to do, or wakes the watcher for it.
 func (l *lane) rest() {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"optimist/internal/chore"
 	"optimist/internal/doc"
 )
 
@@ -68,7 +69,7 @@ func Do(ctx context.Context, p Policy, attempt func(ctx context.Context, n int) 
 			if p.MaxElapsed > 0 {
 				wait = min(wait, p.MaxElapsed-time.Since(start)) // the last attempt is at the end of the time, not after it
 			}
-			if e := Sleep(ctx, wait); e != nil {
+			if e := chore.Sleep(ctx, wait); e != nil {
 				return e
 			}
 		}
@@ -88,16 +89,4 @@ func (p Policy) waits() *backoff.ExponentialBackOff {
 	b.RandomizationFactor = 1
 	b.Reset()
 	return b
-}
-
-// Sleep waits. Its error is the cause of ctx's end, if that comes first.
-func Sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

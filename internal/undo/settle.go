@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"slices"
 
+	"optimist/internal/chore"
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/obs"
-	"optimist/retry"
 )
 
 // Lock is one lease: of which lock's document, with which token.
@@ -178,7 +178,7 @@ func (s *Store) settle(ctx context.Context, lock string, b begun) error {
 		case !errors.Is(err, ErrBusy):
 			return err
 		}
-		if retry.Sleep(ctx, s.o.Poll) != nil {
+		if chore.Sleep(ctx, s.o.Poll) != nil {
 			return ErrBusy
 		}
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"optimist/internal/chore"
 	"optimist/lockrouter"
-	"optimist/retry"
 )
 
 // waiter is a request for a lock on its way.
@@ -186,7 +186,7 @@ func (w *waiter) leave(away bool) {
 		return // with the session
 	}
 	k.wg.Go(func() {
-		for w.remove() != nil && retry.Sleep(k.over, k.o.RetryDelay) == nil {
+		for w.remove() != nil && chore.Sleep(k.over, k.o.RetryDelay) == nil {
 		}
 	})
 }

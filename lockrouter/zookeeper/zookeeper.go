@@ -16,10 +16,10 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"optimist/internal/chore"
 	"optimist/internal/hook"
 	"optimist/lockrouter"
 	"optimist/lockrouter/state"
-	"optimist/retry"
 )
 
 // Options say where ZooKeeper is. Servers is required; zero values take the defaults that the fields name.
@@ -116,7 +116,7 @@ func (k *Keeper) attempt(ctx context.Context, step func(ctx context.Context) err
 		err := step(ctx)
 		switch {
 		case errors.Is(err, errAgain):
-		case !errors.Is(err, lockrouter.ErrStore) || lost >= k.o.Retries || retry.Sleep(ctx, k.o.RetryDelay) != nil:
+		case !errors.Is(err, lockrouter.ErrStore) || lost >= k.o.Retries || chore.Sleep(ctx, k.o.RetryDelay) != nil:
 			return err
 		default:
 			lost++
