@@ -244,22 +244,29 @@ func (d *digester) list(v tree.Value, place uint64) {
 	d.lists = append(d.lists, list{place, int32(from), int32(len(d.elements))}) //nolint:gosec // bounded by maxValues
 }
 
-// identities are the members by which entries of lists are mostly told apart, the best first.
-var identities = [...]string{"id", "_id", "uuid", "key", "sku", "code", "name", "pos", "position", "number", "no"}
-
 // identityOf is what tells an entry of a list from others; 0 where nothing does. What an entry says is of that entry then: a state that one
 // client sets isn't the state that another sets elsewhere in the list.
 func identityOf(e tree.Value) uint64 {
 	if e.Kind() != tree.Object {
 		return 0
 	}
-	for _, name := range identities {
-		if v := e.Get(name); v.Exists() && (v.Kind() == tree.String || v.Kind() == tree.Number) {
-			return v.Hash()
+	hash, best := uint64(0), 0
+	for m := e.First(); m.Exists(); m = m.Next() {
+		if good := identities[m.KeyHash()]; good > best && (m.Kind() == tree.String || m.Kind() == tree.Number) {
+			hash, best = m.Hash(), good
 		}
 	}
-	return 0
+	return hash
 }
+
+// identities are the names, by their hashes, of the members that tell entries apart in most lists. The highest does best.
+var identities = func() map[uint64]int {
+	all := map[uint64]int{}
+	for i, name := range []string{"no", "number", "position", "pos", "name", "code", "sku", "key", "uuid", "_id", "id"} {
+		all[tree.HashString(name)] = 1 + i
+	}
+	return all
+}()
 
 // member adds what has a place of its own. Of lists and long texts, whose parts are compared, only their kind counts.
 func (d *digester) member(v tree.Value, place uint64) {

@@ -17,6 +17,7 @@ import (
 //	  what a newer candidate doesn't have, either       an eighth of its weight: clients take the same job out of a queue
 //	  anything else                                     its weight: it is likelier that the client has never seen it
 //	  of a list into which it has put something else    replacing times that: two clients have each put something in
+//	  at the other end of such a list                   dropping, however much: see list.go
 //	the client would have moved a number                see habit
 //
 // The weight is the larger the more content there is: that two clients think of the same text is unlikely, of the same flag isn't.
