@@ -40,7 +40,7 @@ type weighing struct {
 	touches []touched  // of one candidate
 	weights []uint8    // of mine's members, as far as they are of a vocabulary
 	filled  []uint64   // places of lists, of one candidate
-	moving  []uint64   // places of lists from which entries are dropped at one end, while others are put in at the other
+	sliding []uint64   // places of lists from which entries are dropped at one end, while others are put in at the other
 	dropped int        // entries, of one candidate, and what they consist of
 
 	at       int32 // the candidate that is compared
@@ -84,7 +84,7 @@ const (
 	adds              // a member
 	puts              // a part into a list or text
 	takes             // a member or a part out
-	drops             // a part, with an entry at one end of a list: see moves
+	drops             // a part, with an entry at one end of a list: see slides
 )
 
 // weigh returns a verdict on each candidate. part says that mine is of a part of a document, which leaves alone what it doesn't name. The
@@ -123,7 +123,7 @@ func (w *weighing) compare(c *Candidate, v *verdict) {
 	case w.newest < 0 && !c.View:
 		w.newest = w.at
 	}
-	w.findMoving(c.Digest)
+	w.findSliding(c.Digest)
 	w.view = c.View
 	w.compared += c.Digest.values()
 	before := len(w.changes)
@@ -139,7 +139,7 @@ func (w *weighing) compare(c *Candidate, v *verdict) {
 	} else {
 		w.few = min(w.few, len(w.changes)-before-w.dropped)
 		v.from, v.to = before, len(w.changes)
-		v.price, v.edits = dropping*len(w.moving), len(w.moving)
+		v.price, v.edits = dropping*len(w.sliding), len(w.sliding)
 	}
 }
 
@@ -256,7 +256,7 @@ func (w *weighing) putPart(i int) {
 
 // take adds that the client took out what mine doesn't have.
 func (w *weighing) take(what, place uint64, weight uint8) {
-	if slices.Contains(w.moving, place) {
+	if slices.Contains(w.sliding, place) {
 		w.dropped++
 		w.add(change{place, w.at, 0, drops, weight}, ^what)
 		return

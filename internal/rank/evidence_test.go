@@ -148,7 +148,7 @@ func TestWhatIsDroppedAtTheOtherEndCostsLittle(t *testing.T) {
 	}
 }
 
-func TestMoves(t *testing.T) {
+func TestSlides(t *testing.T) {
 	for name, c := range map[string]struct {
 		a, b []uint64
 		want bool
@@ -165,14 +165,14 @@ func TestMoves(t *testing.T) {
 		"nothing":                           {nil, nil, false},
 		"all of it is new":                  {[]uint64{1, 2, 3, 4}, nil, false},
 	} {
-		if got := moves(c.a, c.b); got != c.want {
+		if got := slides(c.a, c.b); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 	same, other := make([]uint64, 1<<16), make([]uint64, 1<<16)
 	other[1], other[1<<15] = 1, 1 // whoever looks at half of it each time looks a thousand million times
-	if moves(same, other) {
-		t.Error("what is no move is one")
+	if slides(same, other) {
+		t.Error("what is no sliding window is one")
 	}
 }
 

@@ -2,7 +2,7 @@ package rank
 
 import "slices"
 
-// The order of a list counts only here: clients of a log append entries and drop the oldest, at the other end. That is one change, however
+// The order of a list counts only in sliding windows: clients of a log append entries and drop the oldest. That is one change, however
 // many entries they drop. Else it would look as if they had put entries in the place of others.
 
 const (
@@ -12,9 +12,9 @@ const (
 	maxTries = 8
 )
 
-// findMoving finds the lists of a candidate from which the client has dropped entries at one end, while it has put others in at the other.
-func (w *weighing) findMoving(theirs *Digest) {
-	w.moving, w.dropped = w.moving[:0], 0
+// findSliding finds the lists of a candidate from which the client has dropped entries at one end, while it has put others in at the other.
+func (w *weighing) findSliding(theirs *Digest) {
+	w.sliding, w.dropped = w.sliding[:0], 0
 	a, b := theirs.lists, w.mine.lists
 	for i, j := 0, 0; i < len(a) && j < len(b); {
 		switch from, to := &a[i], &b[j]; {
@@ -23,16 +23,16 @@ func (w *weighing) findMoving(theirs *Digest) {
 		case to.place < from.place:
 			j++
 		default:
-			if len(w.moving) < maxTouches && moves(theirs.elements[from.from:from.to], w.mine.elements[to.from:to.to]) {
-				w.moving = append(w.moving, to.place)
+			if len(w.sliding) < maxTouches && slides(theirs.elements[from.from:from.to], w.mine.elements[to.from:to.to]) {
+				w.sliding = append(w.sliding, to.place)
 			}
 			i, j = i+1, j+1
 		}
 	}
 }
 
-// moves reports whether b is a without some entries at one end, and with others at the other.
-func moves(a, b []uint64) bool {
+// slides reports whether b is a without some entries at one end, and with others at the other.
+func slides(a, b []uint64) bool {
 	if len(a) <= minKept || len(b) <= minKept || a[0] == b[0] && a[1] == b[1] {
 		return false // as it mostly is
 	}

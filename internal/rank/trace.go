@@ -10,9 +10,9 @@ const (
 	TraceMisleads       // it was read elsewhere, and the trace of the write holds another read
 )
 
-// apart is by how much the reads of the trace have to be dearer than one elsewhere for content to speak against the trace. With less, a
+// traceMargin is by how much the reads of the trace have to be dearer than one elsewhere for content to speak against the trace. With less, a
 // document in which little tells changes apart speaks against traces that tell.
-const apart = 14
+const traceMargin = 14
 
 // traceOf is what the choice by content alone, best, shows. It shows nothing where the document of the trace would make no difference, or
 // is nearly as likely.
@@ -26,7 +26,7 @@ func traceOf(cs []Candidate, verdicts []verdict, best int) Trace {
 		switch {
 		case cs[i].Elsewhere:
 			others = true
-		case cs[best].Elsewhere && (same || verdicts[i].price < verdicts[best].price+apart):
+		case cs[best].Elsewhere && (same || verdicts[i].price < verdicts[best].price+traceMargin):
 			return TraceUnknown
 		default:
 			inTrace = true
