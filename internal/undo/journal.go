@@ -211,7 +211,7 @@ func (j *Journal) gather() (*page, []*entry) {
 		j.busy = false
 		return nil, nil
 	}
-	p := &page{Kind: "page", ID: rand.Text(), Bytes: size, Acked: j.acked, Failed: j.failed}
+	p := &page{Kind: "page", ID: rand.Text(), At: j.s.o.Now().UnixMilli(), Bytes: size, Acked: j.acked, Failed: j.failed}
 	for _, e := range some {
 		if !e.empty {
 			p.Notes = append(p.Notes, e.note)

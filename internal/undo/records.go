@@ -49,11 +49,13 @@ type head struct {
 	Lock  string `json:"lock"` // as users name it
 	Path  string `json:"path,omitempty"`
 	Owner string `json:"owner,omitempty"`
+	Began int64  `json:"began,omitempty"` // when, in ms
 
 	Claim string    `json:"claim,omitempty"` // who undoes
 	Beat  int       `json:"beat,omitempty"`  // counts up while it does
 	Batch int       `json:"batch,omitempty"` // what it is at
 	Plan  []planned `json:"plan,omitempty"`  // and what it is about to write
+	Left  []int     `json:"left,omitempty"`  // which of the journal's documents have a dead letter
 
 	Pages  int   `json:"pages,omitempty"`  // how many there are, of one that has ended
 	Until  int64 `json:"until,omitempty"`  // when what is left of it may go, in ms
@@ -75,8 +77,9 @@ type planned struct {
 // page is a record of writes that are noted together. The pages of a journal are numbered from 1 without a gap; the last is an end, after
 // which nothing can be noted.
 type page struct {
-	Kind   string  `json:"kind"` // page or end
-	ID     string  `json:"rid"`  // of this write of it
+	Kind   string  `json:"kind"`         // page or end
+	ID     string  `json:"rid"`          // of this write of it
+	At     int64   `json:"at,omitempty"` // when it was noted, in ms
 	Writes int     `json:"writes"`
 	Bytes  int64   `json:"bytes"` // of all pages so far
 	Notes  []note  `json:"notes,omitempty"`

@@ -77,7 +77,7 @@ func (s *Store) undo(ctx context.Context, token int64) error {
 		return busy(err)
 	}
 	s.o.Log.Info("a lock's writes were undone", "lock", h.Lock, "owner", h.Owner, "token", h.Token, "documents", len(u.docs),
-		"left", u.left)
+		"left", len(u.h.Left))
 	s.o.Events.Ended.Call("rolled_back")
 	return nil
 }
@@ -114,7 +114,6 @@ type undoing struct {
 	docs   []*document
 	fenced time.Time // since when nothing more can be noted
 	appear []*document
-	left   int
 }
 
 func (u *undoing) all(ctx context.Context) error {
@@ -328,7 +327,9 @@ func (u *undoing) watch(docs []*document) {
 // leave keeps what can't be undone.
 func (u *undoing) leave(ctx context.Context, t *target) error {
 	first, last := t.writes[0], t.writes[len(t.writes)-1]
-	u.left++
+	if !slices.Contains(u.h.Left, t.nth) {
+		u.h.Left = append(u.h.Left, t.nth)
+	}
 	u.s.o.Events.Undid.Call("left", 1)
 	if err := u.note(ctx, "leave"); err != nil { // who has been taken over leaves nothing
 		return err

@@ -43,7 +43,8 @@ func (s *Store) Open(ctx context.Context, l *Lock) error {
 	if err := s.fault("open"); err != nil {
 		return err
 	}
-	h := &head{Kind: "head", State: isOpen, Token: l.Token, Doc: l.Doc, Lock: l.Name, Path: l.Path, Owner: l.Owner}
+	h := &head{Kind: "head", State: isOpen, Token: l.Token, Doc: l.Doc, Lock: l.Name, Path: l.Path, Owner: l.Owner,
+		Began: s.o.Now().UnixMilli()}
 	_, ok, err := s.put(ctx, headID(l.Token), h, doc.Numbers{})
 	if err != nil || ok {
 		return err
