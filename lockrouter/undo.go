@@ -326,3 +326,42 @@ func (r *Router) Recover(ctx context.Context, name string, token int64) error {
 	c.Token = l.Token
 	return r.keeper.Release(ctx, c)
 }
+
+// JournalOf is the lock of a path as journals name it, without an owner and a token. The error is a *Failure.
+func (r *Router) JournalOf(path []byte) (*undo.Lock, error) {
+	what, t, _, err := r.locate(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case what != oneLock:
+		return nil, r.noLock(path)
+	}
+	l := t.shown()
+	return l.journal("", 0), nil
+}
+
+// Lasting tells of each lease whether it lasts, as far as is known here: it is for telling, not for deciding. Errors: those of the Store.
+func (r *Router) Lasting(ctx context.Context, leases []undo.Lock) ([]bool, error) {
+	var ids []string
+	nth := map[string]int{}
+	for i := range leases {
+		if _, known := nth[leases[i].Doc]; !known {
+			nth[leases[i].Doc] = len(ids)
+			ids = append(ids, leases[i].Doc)
+		}
+	}
+	lasting := make([]bool, len(leases))
+	if len(ids) == 0 {
+		return lasting, nil
+	}
+	docs, err := r.o.Store.Read(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	now := r.clockNow()
+	for i := range leases {
+		d := docs[nth[leases[i].Doc]]
+		lasting[i] = d != nil && d.Lasts(leases[i].Token, now)
+	}
+	return lasting, nil
+}
