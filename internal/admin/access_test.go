@@ -33,7 +33,7 @@ func newToken(t *testing.T) *secure.Token {
 func everything() map[string]string {
 	return map[string]string{"/": "GET", "/_optimist": "GET", "/_optimist/version": "GET", "/_optimist/mode": "PUT", "/_optimist/config": "GET",
 		"/_optimist/hot": "GET", "/_optimist/suggestions": "GET", "/metrics": "GET", "/debug/pprof/": "GET", "/debug/pprof/heap": "GET",
-		"/_optimist/locks": "GET", "/_optimist/locks/_lock/global/a": "DELETE", "/_optimist/locks/_release": "POST", "/nothing": "GET"}
+		"/_optimist/undo": "GET", "/_optimist/undo/_lock/global/a": "GET", "/_optimist/locks": "GET", "/_optimist/locks/_lock/global/a": "DELETE", "/_optimist/locks/_release": "POST", "/nothing": "GET"}
 }
 
 func TestTokenIsAskedForEverywhereButForHealthAndReadiness(t *testing.T) {

@@ -3,7 +3,7 @@
 //
 // On a loopback address it asks for no credentials, unless there is a token or an authority of clients' certificates: see Access. A web
 // page that an operator happens to have open can't change anything through it. Of what clients of the data port sent it tells the names
-// of indices, fields and documents, and no values, but for a dead letter, which it shows whole.
+// of indices, fields and documents, and no values, with two exceptions: a dead letter is shown whole, and documents of a journal on demand.
 package admin
 
 import (
@@ -44,8 +44,8 @@ type Node struct {
 // hold.
 type Locks func(ctx context.Context, method string, path, query, body []byte) (status int, answer []byte, err error)
 
-// Options are what the listener tells and changes. All but Access, Hosts, Log, Locks, Letters and Changed are required. Its functions
-// are called from many goroutines.
+// Options are what the listener tells and changes. All but Access, Hosts, Log, Locks, Letters, Undo and Changed are required. Its
+// functions are called from many goroutines.
 type Options struct {
 	Build   obs.Build
 	Metrics prometheus.Gatherer
@@ -56,6 +56,7 @@ type Options struct {
 	Changed hook.Func1[rule.Mode] // called with a changed mode, after it is in force
 	Locks   Locks                 // nil: there are none
 	Letters Letters               // nil: there are none
+	Undo    Undo                  // nil: there is no path for journals
 
 	// Hot tells the documents with the most conflicts, at most top; Suggestions what rules could say about an index, or, without a
 	// name, about all.
@@ -153,6 +154,9 @@ func (s *Server) endpoint(path []byte) (endpoint, bool) {
 		return endpoint{handle: s.profile, guarded: true}, true
 	}
 	if e, ok := s.letterEndpoint(path); ok {
+		return e, true
+	}
+	if e, ok := s.undoEndpoint(path); ok {
 		return e, true
 	}
 	return s.lockEndpoint(path)

@@ -47,6 +47,7 @@ func (s *Server) index(ctx *fasthttp.RequestCtx) {
 		"/_optimist/locks":  `what is held; /_optimist/locks/{lock}: GET, DELETE; POST /_optimist/locks/_release {"owner": …}`,
 		"/_optimist/dead-letters": `writes that could not be placed; /_optimist/dead-letters/{id}: GET, DELETE; POST {id}/_replay; ` +
 			`POST /_optimist/dead-letters/_replay or _delete {"rule": …}`,
+		"/_optimist/undo":        "journals of locks with undo that are open, or have left dead letters; /_optimist/undo/{lock}: its writes",
 		"/_optimist/hot":         "the documents with the most conflicts; ?top=20",
 		"/_optimist/suggestions": "what rules could say, from the conflicts so far; ?index=shop",
 		"/_optimist/version":     "which program this is",

@@ -236,7 +236,7 @@ func (a *App) openAdmin(c *config.Config) error {
 		locks = a.operateLocks
 	}
 	a.admin = admin.New(admin.Options{
-		Locks: locks, Letters: a.operateLetters, Hot: a.hot, Suggestions: a.suggestions,
+		Locks: locks, Letters: a.operateLetters, Undo: a.operateUndo, Hot: a.hot, Suggestions: a.suggestions,
 		Build: a.o.Build, Metrics: a.metrics.Gatherer(), Switch: a.rules, Config: a.inForce, Nodes: a.nodeStates, Ready: a.Ready,
 		Changed: func(m rule.Mode) { a.metrics.Mode(m.String(), modes()...) }, Access: a.access, Hosts: hosts, Log: a.log,
 	})

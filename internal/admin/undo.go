@@ -1,0 +1,46 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Under undoPath are the journals of locks with undo: the list, and the writes of each lock by its path on the data port
+// (/_optimist/undo/_lock/global/nightly).
+const undoPath = "/_optimist/undo"
+
+// Undo answers a request for journals.
+type Undo func(ctx context.Context, r *UndoRequest) (status int, answer any)
+
+// UndoRequest is what the listener is asked.
+type UndoRequest struct {
+	Lock  []byte            // the path of a lock as it was sent; empty: all
+	Query map[string]string // the parameters, decoded
+}
+
+func (s *Server) undoEndpoint(path []byte) (endpoint, bool) {
+	rest, ok := bytes.CutPrefix(path, []byte(undoPath))
+	if !ok || s.o.Undo == nil || len(rest) > 0 && (rest[0] != '/' || len(rest) == 1) {
+		return endpoint{}, false
+	}
+	return endpoint{handle: s.undo, guarded: true}, true
+}
+
+// undo has the journals' own code answer. The path is taken as it was sent: an encoded slash in a lock's name stays one.
+func (s *Server) undo(ctx *fasthttp.RequestCtx) {
+	path, _, _ := bytes.Cut(ctx.Request.Header.RequestURI(), []byte("?"))
+	lock, ok := bytes.CutPrefix(path, []byte(undoPath))
+	if !ok { // it is written in another way, with dots or doubled slashes
+		fail(ctx, http.StatusBadRequest, "invalid_request", "the path has to begin with "+undoPath)
+		return
+	}
+	r := &UndoRequest{Lock: lock, Query: map[string]string{}}
+	for name, value := range ctx.QueryArgs().All() {
+		r.Query[string(name)] = string(value)
+	}
+	status, body := s.o.Undo(ctx, r)
+	answer(ctx, status, body)
+}
