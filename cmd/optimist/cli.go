@@ -41,6 +41,7 @@ type commandLine struct {
 	Suggest suggestCmd `cmd:"" help:"Print the rules that the conflicts of a running optimist suggest."`
 	Hot     hotCmd     `cmd:"" help:"List the documents with the most conflicts."`
 	Locks   locksCmd   `cmd:"" help:"Show who holds locks, and release locks that nobody else releases."`
+	Undo    undoCmd    `cmd:"" help:"Show what was written under locks with undo, and isn't committed."`
 	Letters lettersCmd `cmd:"" name:"dead-letters" help:"List, show, replay or delete the writes that could not be placed."`
 	Version versionCmd `cmd:"" help:"Show the version of this program."`
 }

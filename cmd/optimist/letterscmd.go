@@ -46,7 +46,7 @@ type letterFilter struct {
 	Rule      string `help:"Only of this rule." placeholder:"RULE"`
 	Index     string `help:"Only of this index." placeholder:"INDEX"`
 	Document  string `help:"Only of documents with this id." placeholder:"ID"`
-	Reason    string `help:"Only for this reason: conflict, busy, refused, unreachable or timeout." placeholder:"WHY"`
+	Reason    string `help:"Only for this reason: conflict, busy, refused, unreachable, timeout or undo." placeholder:"WHY"`
 	State     string `help:"Only in this state: waiting, replaying or doubtful." placeholder:"STATE"`
 	OlderThan string `help:"Only those kept longer ago than this, such as 30s or 2h." placeholder:"TIME"`
 	NewerThan string `help:"Only those kept since then." placeholder:"TIME"`

@@ -215,11 +215,17 @@ func (c *locksRm) all(p *process, client *adminClient) error {
 	return nil
 }
 
-// lockPath is where the admin listener has a lock. What the path lacks of percent-encoding is put in; slashes stay what they are.
+// lockPath is where the admin listener has a lock.
 func lockPath(command, lock string) (string, error) {
+	return pathOfLock(command, "/_optimist/locks", lock)
+}
+
+// pathOfLock is where the admin listener has something of a lock, below root. What the path lacks of percent-encoding is put in; slashes
+// stay what they are.
+func pathOfLock(command, root, lock string) (string, error) {
 	if !strings.HasPrefix(lock, "/") || strings.ContainsAny(lock, "?#") {
 		return "", usageError("optimist %s: the name of a lock is its path, as in /_lock/global/nightly; %q is not a path", command, lock)
 	}
 	plain := uri.PlainBytes(func(c byte) bool { return c > ' ' && c < 0x7f })
-	return string(uri.AppendEncoded([]byte("/_optimist/locks"), lock, plain)), nil
+	return string(uri.AppendEncoded([]byte(root), lock, plain)), nil
 }

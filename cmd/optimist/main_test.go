@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -21,7 +23,20 @@ func TestMain(m *testing.M) {
 // TestCommandLine runs the scripts: what is printed where, and the exit status, as users and their scripts see them. $DATA and $ADMIN are
 // the addresses of an optimist that runs, on an engine in memory.
 func TestCommandLine(t *testing.T) {
-	r := serveFor(t, "", "")
+	runScripts(t, serveFor(t, "", ""), "testdata/script")
+}
+
+// TestUndoCommands runs the scripts about journals, on an optimist whose locks can have undo. Nobody else takes locks there.
+func TestUndoCommands(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "undo")
+	if err := os.WriteFile(secret, []byte("undo:secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	runScripts(t, serveFor(t, "", "undo: {auth: {basic_file: '"+secret+"'}, grace: 200ms}\n"), "testdata/undo")
+}
+
+func runScripts(t *testing.T, r *running, dir string) {
+	t.Helper()
 	testscript.Run(t, testscript.Params{
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("DATA", r.data)
@@ -29,10 +44,10 @@ func TestCommandLine(t *testing.T) {
 			env.Setenv("ADMIN", r.admin)
 			return nil
 		},
-		Dir:                 "testdata/script",
+		Dir:                 dir,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		RequireExplicitExec: true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"status": status, "send": sends, "fight": fights},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"status": status, "send": sends, "fight": fights, "hold": holds},
 	})
 }
 
@@ -69,6 +84,31 @@ func sends(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s %s: %s: %s", args[0], args[1], res.Status, body)
 	}
 	_, _ = ts.Stdout().Write(body)
+}
+
+// holds acquires a lock with undo, and makes a write under it: hold ADDRESS LOCK?owner=NAME METHOD PATH BODY.
+func holds(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 5 {
+		ts.Fatalf("usage: hold ADDRESS LOCK?owner=NAME METHOD PATH BODY")
+	}
+	ask := func(method, path, body, token string) []byte {
+		req, err := http.NewRequestWithContext(context.Background(), method, "http://"+args[0]+path, strings.NewReader(body))
+		ts.Check(err)
+		req.Header.Set("Content-Type", "application/json")
+		if token != "" {
+			req.Header.Set("Optimist-Lock-Token", token)
+		}
+		res, err := http.DefaultClient.Do(req)
+		ts.Check(err)
+		answer, err := io.ReadAll(res.Body)
+		if ts.Check(errors.Join(err, res.Body.Close())); res.StatusCode >= 300 {
+			ts.Fatalf("%s %s: %s: %s", method, path, res.Status, answer)
+		}
+		return answer
+	}
+	var lease struct{ Token json.Number }
+	ts.Check(json.Unmarshal(ask(http.MethodPut, args[1]+"&undo=true&ttl=10m", "", ""), &lease))
+	ask(args[2], args[3], args[4], lease.Token.String())
 }
 
 // fights has two sessions read a document, and both write it: fight $DATA /index/_doc/1 BASE ONE OTHER, which are files.
