@@ -30,6 +30,7 @@ const (
 	Bulk               // PUT|POST [/{index}]/_bulk
 	UpdateByQuery      // POST /{index}/_update_by_query
 	DeleteByQuery      // POST /{index}/_delete_by_query
+	Reindex            // POST /_reindex
 	NodesHTTP          // GET /_nodes[/{nodes}]/http: what sniffing clients ask
 	IndexAdmin         // a change of indices, aliases, settings, templates or pipelines: see Op.Renumbers
 	Lock               // a request for a lock, which optimist answers itself. Parse doesn't know them: their path is configured
@@ -37,7 +38,7 @@ const (
 )
 
 var kindNames = [kinds]string{"other", "index", "index_auto", "create", "update", "delete", "patch", "get", "source", "mget", "search",
-	"scroll", "bulk", "update_by_query", "delete_by_query", "nodes_http", "index_admin", "lock"}
+	"scroll", "bulk", "update_by_query", "delete_by_query", "reindex", "nodes_http", "index_admin", "lock"}
 
 // String is the kind's name in logs and metric labels.
 func (k Kind) String() string {
@@ -177,6 +178,8 @@ func parseGlobal(op *Op, m methods, segs [][]byte) {
 		op.Kind, op.Index = byQuery(string(segs[1]), m), segs[0]
 	case first == "_search" && len(segs) > 1 && len(segs) <= 3 && string(segs[1]) == "scroll" && m.in(mGET|mPOST):
 		op.Kind = Scroll
+	case first == "_reindex" && len(segs) == 1 && m == mPOST:
+		op.Kind = Reindex
 	case first == "_nodes" && m == mGET && nodesHTTP(segs):
 		op.Kind = NodesHTTP
 	case m.in(changes):

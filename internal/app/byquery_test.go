@@ -118,6 +118,7 @@ func TestOnesOwnChangeByQueryEndsWhatWasReadBefore(t *testing.T) {
 	}
 	named := func(id string) []string { return []string{"Optimist-Session", id} }
 	const update, remove = "/shop/_update_by_query?refresh=true", "/shop/_delete_by_query?refresh=true"
+	const reindex, copied = "/_reindex?refresh=true", `{"source":{"index":"old"},"dest":{"index":"shop"}}`
 	none := strings.Replace(query, "match_all", "match_none", 1)
 	for name, c := range map[string]struct {
 		reader, changer []string
@@ -133,6 +134,8 @@ func TestOnesOwnChangeByQueryEndsWhatWasReadBefore(t *testing.T) {
 		"one that stops halfway":    {named("a"), named("a"), update, query, 409, 409},
 		"one that fails somewhere":  {named("a"), named("a"), update, query, 409, 400},
 		"one that nobody may send":  {named("a"), named("a"), update, query, 200, 401},
+		"its own reindex":           {named("a"), named("a"), reindex, copied, 409, 200},
+		"the reindex of another":    {named("a"), named("b"), reindex, copied, 200, 200},
 	} {
 		for _, kind := range []string{"read", "written"} {
 			t.Run(name+", "+kind, func(t *testing.T) {
@@ -142,7 +145,7 @@ func TestOnesOwnChangeByQueryEndsWhatWasReadBefore(t *testing.T) {
 				}
 				forward := httputil.NewSingleHostReverseProxy(target)
 				engine := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-					if c.instead != 0 && strings.HasSuffix(r.URL.Path, "_by_query") {
+					if c.instead != 0 && (strings.HasSuffix(r.URL.Path, "_by_query") || r.URL.Path == "/_reindex") {
 						rw.WriteHeader(c.instead)
 						return
 					}

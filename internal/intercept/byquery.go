@@ -22,14 +22,26 @@ import (
 	"optimist/retry"
 )
 
-// changeByQuery deals with a request that changes what a query finds. ru is the rule for its index, or nil; enforced says that some rule
-// enforces locks. What its client has read before is no base to merge from any more: nobody knows what the engine has changed.
-func (i *Interceptor) changeByQuery(r *request, ru *rule.Rule, enforced bool) {
-	defer judged(r, func(status int) {
+// changesUnknown notes, once r has its status, that it has changed documents, and that nobody knows which. Call what it returns when r is
+// done with. What its client has read before is no base to merge from any more.
+func (i *Interceptor) changesUnknown(r *request) (over func()) {
+	return judged(r, func(status int) {
 		if status != http.StatusUnauthorized { // with any other the engine may have changed some documents: it stops at what fails
 			i.Sessions.ChangedUnknown(r.Client().Session)
 		}
-	})()
+	})
+}
+
+// reindex forwards a request that copies what a query finds into another index.
+func (i *Interceptor) reindex(r *request) {
+	defer i.changesUnknown(r)()
+	r.Pass(proxy.ForwardOptions{})
+}
+
+// changeByQuery deals with a request that changes what a query finds. ru is the rule for its index, or nil; enforced says that some rule
+// enforces locks.
+func (i *Interceptor) changeByQuery(r *request, ru *rule.Rule, enforced bool) {
+	defer i.changesUnknown(r)()
 	var fields []wire.Field
 	switch {
 	case enforced && i.barred(r):

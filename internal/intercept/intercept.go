@@ -47,6 +47,9 @@ func (i *Interceptor) dispatch(r *request) bool {
 		return r.reading.Serve(i.watcher, &r.Request)
 	case op.Kind == api.Bulk, op.Kind == api.UpdateByQuery, op.Kind == api.DeleteByQuery:
 		return i.many(r)
+	case op.Kind == api.Reindex:
+		i.reindex(r)
+		return true
 	}
 	return false
 }

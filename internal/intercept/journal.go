@@ -24,7 +24,7 @@ func (r *request) takeJournal(i *Interceptor) (refused bool) {
 		return false
 	case i.Rules.Mode() != rule.Guard:
 		err = unguarded("optimist's mode is " + i.Rules.Mode().String())
-	case op.Kind == api.UpdateByQuery || op.Kind == api.DeleteByQuery:
+	case op.Kind == api.UpdateByQuery, op.Kind == api.DeleteByQuery, op.Kind == api.Reindex:
 		err = unguarded("the engine changes what a query finds by itself; search for the documents, and send them as a bulk")
 	case op.Kind == api.IndexAuto:
 		err = unguarded("this one names no document; give it an id")

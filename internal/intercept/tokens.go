@@ -39,7 +39,7 @@ func (r *request) takeTokens() (refused bool) {
 // writes reports whether a request of the kind writes documents.
 func writes(k api.Kind) bool {
 	switch k {
-	case api.IndexAuto, api.Bulk, api.UpdateByQuery, api.DeleteByQuery:
+	case api.IndexAuto, api.Bulk, api.UpdateByQuery, api.DeleteByQuery, api.Reindex:
 		return true
 	}
 	return k.Write()
