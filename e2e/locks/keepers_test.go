@@ -2,20 +2,22 @@ package locks_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"net"
-	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
+	"github.com/go-zookeeper/zk"
 	"github.com/rs/zerolog"
 	"github.com/tidwall/gjson"
 
 	"optimist/e2e/engine"
 	"optimist/e2e/optimist"
+	"optimist/internal/enginetest"
 	"optimist/lockrouter"
 	"optimist/lockrouter/conformance"
 	"optimist/lockrouter/zookeeper"
@@ -247,69 +249,86 @@ func TestSystem4ContentservOnZooKeeper(t *testing.T) {
 		"wait: {foreground: 20s, background: 300ms}}\n", z.Addr)
 	c := []client{{t, program(t, config).URL}, {t, program(t, config).URL}}
 	contentserv(t, c)
+	contentservNodes(t, z.Addr, "/optimist", "A", "B", c[0])
+	named := program(t, zooConfig(z.Addr, ", session_timeout: 1m, root: /other, prefixes: {foreground: fg, background: nightly}"))
+	contentservNodes(t, z.Addr, "/other", "fg", "nightly", client{t, named.URL})
 	z.Kill()
 	c[0].do(503, "lock_store_unavailable", "PUT", "/products/_lock/doc/4711", `{"owner":"editor-1","wait":"0"}`)
 }
 
-// TestSystem5Coveo is best-effort locks on resources in memcached, in front of guarded writes.
-func TestSystem5Coveo(t *testing.T) {
-	config := fmt.Sprintf("locks: {store: memcached, memcached: {servers: [%q], timeout: 20s}}\n", memcached(t))
-	c := []client{{t, program(t, config).URL}, {t, program(t, config).URL}}
-	const mine, theirs = "host1-thread7-1700000000", "host2-thread1-1700000001"
-	resource := func(owner, more string) string {
-		return fmt.Sprintf(`{"owner":%q,"resource":["acme","source","7"]%s}`, owner, more)
-	}
-	held := c[0].do(201, "", "PUT", "/_lock/global", resource(mine, `,"ttl":"1m"`))
-	if !strings.Contains(held.body, `"store":"memcached","best_effort":true`) {
-		t.Error(held.body)
-	}
-	// Another list isn't the same resource.
-	c[1].do(201, "", "PUT", "/_lock/global", `{"owner":"x","resource":["acme","source/7"],"wait":"0"}`)
-	// A number of tries, then a failure to the caller.
-	c[1].do(409, "lock_wait_timeout", "PUT", "/_lock/global", resource(theirs, `,"delay":"10ms","max_retry":3`))
-	c[1].do(409, "lock_held", "PUT", "/_lock/global", resource(theirs, `,"max_retry":0`))
-	// Only the one who has it releases it.
-	c[1].do(403, "not_the_owner", "DELETE", fmt.Sprintf("%s?owner=%s&token=%d", held.Lock, theirs, held.Token), "")
-	got := make(chan reply, 1)
-	go func() {
-		r, _ := c[1].try(context.Background(), "PUT", "/_lock/global", resource(theirs, `,"delay":"10ms","max_retry":6000,"ttl":"1ms"`))
-		got <- r
-	}()
-	c[0].release(held.Lock, mine, held.Token)
-	if r := <-got; r.status != 201 || r.Token <= held.Token {
-		t.Errorf("%+v", r)
-	}
-	// Everything expires: nobody releases this one.
-	again := c[0].do(201, "", "PUT", "/_lock/global", resource(mine, `,"wait":"1m","ttl":"1m"`))
-	// Reads and writes don't ask for locks; the guard keeps the truth.
-	c[1].do(201, "", "PUT", "/shop/_doc/1", `{"n":1}`)
-	c[1].do(200, "", "GET", "/shop/_doc/1", "")
-	c[1].do(409, "version_conflict_engine_exception", "PUT", "/shop/_doc/1?if_seq_no=7&if_primary_term=1", `{"n":2}`)
-	c[0].release(again.Lock, mine, again.Token)
-}
-
-// memcached starts memcached itself, and gives its address.
-func memcached(t *testing.T) string {
+// contentservNodes wants the nodes of those who wait to have the prefixes of their classes.
+func contentservNodes(t *testing.T, addr, root, foreground, background string, c client) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	const path = "/products/_lock/doc/nodes"
+	held := c.do(201, "", "PUT", path, `{"owner":"editor-1","ttl":"1m"}`)
+	var wg sync.WaitGroup
+	for i, class := range []string{"foreground", "background"} {
+		wg.Go(func() {
+			got := c.do(201, "", "PUT", path, fmt.Sprintf(`{"owner":%q,"priority":%[1]q,"wait":"1m"}`, class))
+			c.release(path, class, got.Token)
+		})
+		for !strings.Contains(c.do(200, "", "GET", path, "").body, fmt.Sprintf(`"waiting":%d`, i+1)) {
+		}
+	}
+	zoo, events, err := zk.Connect([]string{addr}, time.Minute, zk.WithLogInfo(false))
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := l.Addr().String()
-	_, port, _ := net.SplitHostPort(addr)
-	_ = l.Close()
-	cmd := exec.Command("memcached", "-l", "127.0.0.1", "-p", port, "-U", "0", "-m", "16", "-u", "nobody", "-M")
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("%v; install it with: apt-get install -y memcached", err)
+	defer zoo.Close()
+	go func() {
+		for range events {
+		}
+	}()
+	var classes []string
+	locks, _, err := zoo.Children(root)
+	for _, lock := range locks {
+		nodes, _, failed := zoo.Children(root + "/" + lock)
+		if failed != nil {
+			t.Error(failed)
+		}
+		for _, node := range nodes {
+			class, _, _ := strings.Cut(node, "-")
+			classes = append(classes, class)
+		}
 	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	for {
-		if c, err := net.Dial("tcp", addr); err == nil {
-			_ = c.Close()
-			return addr
+	if slices.Sort(classes); err != nil || strings.Join(slices.Compact(classes), " ") != foreground+" "+background {
+		t.Errorf("%v: the nodes below %s begin with %q", err, root, classes)
+	}
+	c.release(path, "editor-1", held.Token)
+	wg.Wait()
+}
+
+// TestSystem4ContentservDefaults: with nothing configured but the servers, everything is as long as the account says.
+func TestSystem4ContentservDefaults(t *testing.T) {
+	z := zooKeeper(t)
+	p := program(t, zooConfig(z.Addr, ""))
+	var c struct {
+		Locks struct {
+			ZooKeeper struct {
+				SessionTimeout    string `json:"session_timeout"`
+				ConnectionRetries int    `json:"connection_retries"`
+				ConnectionDelay   string `json:"connection_delay"`
+				Prefixes          struct{ Foreground, Background string }
+			}
+			Wait struct{ Foreground, Background string }
+		}
+	}
+	a := enginetest.Ask(t, "GET", p.Admin+"/_optimist/config", "")
+	if err := json.Unmarshal([]byte(a.Body), &c); err != nil {
+		t.Fatal(err)
+	}
+	got := fmt.Sprint(c.Locks)
+	if want := "{{5s 5 1s {A B}} {2s 2s}}"; got != want {
+		t.Errorf("the defaults are %s; want %s", got, want)
+	}
+	const path = "/products/_lock/doc/4711"
+	locks := client{t, p.URL}
+	locks.do(201, "", "PUT", path, `{"owner":"editor-1","ttl":"1m"}`)
+	for _, class := range []string{"foreground", "background"} {
+		began := time.Now()
+		locks.do(409, "lock_wait_timeout", "PUT", path, fmt.Sprintf(`{"owner":%q,"priority":%[1]q}`, class))
+		if took := time.Since(began); took < 2*time.Second {
+			t.Errorf("a request of the %s waited for %s", class, took)
 		}
 	}
 }

@@ -281,3 +281,8 @@ func TestARenameIsAllOrNothing(t *testing.T) {
 		}
 	})
 }
+
+// TestDefinitiveGuideHalfDone is the book's second open question: how do we clean up what the dead process had half done?
+func TestDefinitiveGuideHalfDone(t *testing.T) {
+	engine.Each(t, engine.All(), func(t *testing.T, e *engine.Engine) { newRenaming(t, e, 24).round("the holder") })
+}

@@ -23,6 +23,7 @@ func TestInbot(t *testing.T) {
 			{"unchanged is not written", unchangedIsNotWritten},
 			{"missing is the engine's own error", missingIsTheEnginesOwnError},
 			{"conflicting is applied again", conflictingIsAppliedAgain},
+			{"an unchanged program's change is applied again", anUnchangedProgramsChangeIsAppliedAgain},
 			{"conflicting is judged by what is there then", conflictingIsJudgedByWhatIsThereThen},
 			{"always conflicting gives up", alwaysConflictingGivesUp},
 			{"empty values are removed before writing", emptyValuesAreRemovedBeforeWriting},
@@ -136,6 +137,22 @@ func conflictingIsAppliedAgain(t *testing.T, e target, path string) {
 		if !strings.HasPrefix(a.outcome(), "merged;attempts=3") || reads.Load() != 3 || writes.Load() != 3 {
 			t.Errorf("%s: %s, after %d reads and %d writes", media, a.outcome(), reads.Load(), writes.Load())
 		}
+	}
+}
+
+// The function may be the program itself, which reads the document and writes it back whole, and knows nothing of conflicts: what it changed
+// is applied to what others have written meanwhile.
+func anUnchangedProgramsChangeIsAppliedAgain(t *testing.T, e target, path string) {
+	m, _, writes := meddled(t, e, path, 3)
+	p := optimistFor(t, m, "").own(t)
+	e.send(t, http.StatusCreated, http.MethodPut, path, `{"name":"Ann","visits":1,"other":0}`)
+	p.send(t, http.StatusOK, http.MethodGet, path, "") // with the answer another client has already written
+	a := p.send(t, http.StatusOK, http.MethodPut, path, `{"name":"Ann","visits":2,"other":0}`)
+	if got, want := e.stored(t, path).source, `{"name":"Ann","visits":2,"other":3}`; got != want {
+		t.Errorf("stored %s, want %s", got, want)
+	}
+	if !strings.HasPrefix(a.outcome(), "merged;attempts=4") || writes.Load() != 4 {
+		t.Errorf("%s, after %d writes", a.outcome(), writes.Load())
 	}
 }
 
