@@ -109,6 +109,9 @@ func listQuery(raw []byte, now int64) (query *Query, prefix string, err error) {
 	}
 	query = &Query{Size: pageSize}
 	for _, p := range pairs {
+		if p.Value == "" && (p.Name == "older_than" || p.Name == "size") {
+			continue // not said
+		}
 		switch p.Name {
 		case "owner":
 			if err := text("owner", p.Value); err != nil {

@@ -69,3 +69,14 @@ func TestAllOfAnOwnersIsReleasedByTheOperatorOnly(t *testing.T) {
 		ask(t, r, 200, "", "DELETE", fmt.Sprintf("/fs/_lock/tree/a?owner=other&token=%d", kept.token), "")
 	})
 }
+
+func TestParametersOfAListThatAreEmptyCountAsNotThere(t *testing.T) {
+	bubble(t, func(t *testing.T, s *shelf) {
+		r := router(t, s, lockrouter.Options{})
+		take(t, r, "a")
+		if list := operate(t, r, 200, "GET", "/_lock", "owner=&prefix=&older_than=&size=&after=", ""); !strings.Contains(list, `"owner":"a"`) {
+			t.Error(list)
+		}
+		ask(t, r, 400, "illegal_argument_exception", "GET", "/_lock?size=0", "")
+	})
+}

@@ -104,6 +104,7 @@ func undoAskedOf(r *admin.UndoRequest, now time.Time) (*undoAsked, error) {
 	for name, value := range r.Query {
 		var err error
 		switch {
+		case value == "" && (name == "size" || name == "state" || name == "older_than"): // not said
 		case name == "size":
 			asked.size, err = strconv.Atoi(value)
 			if err != nil || asked.size < 1 || asked.size > maxUndoPage {
