@@ -112,7 +112,7 @@ func seconds(t time.Time) string {
 	if t.IsZero() {
 		return "unknown"
 	}
-	return t.Format(time.DateTime)
+	return t.UTC().Format(time.RFC3339)
 }
 
 type undoShow struct {

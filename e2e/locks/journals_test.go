@@ -68,7 +68,7 @@ func (r *renaming) seeWrites(lock string) {
 		found := false
 		for line := range strings.Lines(out) {
 			f := strings.Fields(line)
-			found = found || len(f) == 7 && f[1] == r.index && f[2] == id && f[3] == operation && (f[6] == "applied" || f[6] == "noted")
+			found = found || len(f) == 6 && f[1] == r.index && f[2] == id && f[3] == operation && (f[5] == "applied" || f[5] == "noted")
 		}
 		if !found {
 			r.t.Errorf("%s isn't there:\n%s", want, out)
