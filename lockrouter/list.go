@@ -101,7 +101,8 @@ func (r *Router) evict(ctx context.Context, t *target, a *parameters) (*Answer, 
 	return reply(http.StatusOK, map[string]any{"released": len(ended), "leases": ended}), nil
 }
 
-// listQuery reads which locks are to be listed. now is in milliseconds of the clock of the locks' documents.
+// listQuery reads which locks are to be listed. now is in milliseconds of the clock of the locks' documents. A size or an older_than that
+// is empty counts as not there.
 func listQuery(raw []byte, now int64) (query *Query, prefix string, err error) {
 	pairs, err := params(raw)
 	if err != nil {
@@ -109,36 +110,43 @@ func listQuery(raw []byte, now int64) (query *Query, prefix string, err error) {
 	}
 	query = &Query{Size: pageSize}
 	for _, p := range pairs {
-		if p.Value == "" && (p.Name == "older_than" || p.Name == "size") {
-			continue // not said
-		}
-		switch p.Name {
-		case "owner":
-			if err := text("owner", p.Value); err != nil {
-				return nil, "", err
-			}
-			query.byOwner(p.Value)
-		case "prefix":
+		switch {
+		case p.Name == "prefix":
 			prefix = p.Value
-		case "older_than":
-			d, err := unit.ParseDuration(p.Value)
-			if err != nil {
-				return nil, "", badRequest("older_than: " + err.Error())
-			}
-			query.Before = now - d.Std().Milliseconds()
-		case "size":
-			n, err := strconv.Atoi(p.Value)
-			if err != nil || n < 1 || n > maxPage {
-				return nil, "", badRequest("size is a number from 1 to " + strconv.Itoa(maxPage))
-			}
-			query.Size = n
-		case "after":
-			query.After = p.Value
+		case p.Value == "" && (p.Name == "older_than" || p.Name == "size"):
 		default:
-			if err := unknownParameter(p.Name); err != nil {
+			if err := query.param(p.Name, p.Value, now); err != nil {
 				return nil, "", err
 			}
 		}
 	}
 	return query, prefix, nil
+}
+
+// param reads a parameter of a list.
+func (q *Query) param(name, value string, now int64) error {
+	switch name {
+	case "owner":
+		if err := text("owner", value); err != nil {
+			return err
+		}
+		q.byOwner(value)
+	case "older_than":
+		d, err := unit.ParseDuration(value)
+		if err != nil {
+			return badRequest("older_than: " + err.Error())
+		}
+		q.Before = now - d.Std().Milliseconds()
+	case "size":
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 || n > maxPage {
+			return badRequest("size is a number from 1 to " + strconv.Itoa(maxPage))
+		}
+		q.Size = n
+	case "after":
+		q.After = value
+	default:
+		return unknownParameter(name)
+	}
+	return nil
 }

@@ -105,6 +105,7 @@ func undoAskedOf(r *admin.UndoRequest, now time.Time) (*undoAsked, error) {
 		var err error
 		switch {
 		case value == "" && (name == "size" || name == "state" || name == "older_than"): // not said
+		case name == "pretty": // the answer always is
 		case name == "size":
 			asked.size, err = strconv.Atoi(value)
 			if err != nil || asked.size < 1 || asked.size > maxUndoPage {

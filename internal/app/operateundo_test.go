@@ -136,7 +136,7 @@ func TestAQuestionForJournalsIsReadStrictly(t *testing.T) {
 	w := newUndoWorld(t, enginetest.Serve(t), "")
 	for target, status := range map[string]int{"?state=asleep": 400, "?size=0": 400, "?size=x": 400, "?older_than=soon": 400, "?after=x": 400,
 		"?documents=true": 400, "?ower=a": 400, "/_lock/global/x?owner=a": 400, "/_lock/global/x?documents=7": 400, "/_lock/global/x?after=7": 400,
-		"/nothing": 400, "?owner=&prefix=&state=&older_than=&size=&after=": 200, "/docs/_lock/docs": 400, "/_lock/global/x": 404, "/": 200} {
+		"/nothing": 400, "?owner=&prefix=&state=&older_than=&size=&after=": 200, "/docs/_lock/docs": 400, "/_lock/global/x": 404, "/": 200, "?pretty": 200} {
 		w.operate(status, target)
 	}
 	off := newUndoWorld(t, enginetest.Serve(t), "undo: {grace: 1s}\n")
