@@ -102,6 +102,8 @@ type entry struct {
 	mu    sync.Mutex
 	index atomic.Pointer[answer[Index]] // nil: it was never asked
 	whole atomic.Pointer[answer[bool]]  // nil: it was never tried
+	// missing is when the engine was asked that said last that there is no such index. It is guarded by mu.
+	missing time.Time
 }
 
 // answer is one of the engine's, with the time up to which it is believed.
@@ -157,9 +159,11 @@ func getOrAdd[K comparable, V any](c *lru.Cache[K, V], key K, fresh V) V {
 }
 
 // Describe tells what a name (decoded) stands for in a write. The answer is no older than maxAge, or than the catalog's own bound
-// where maxAge is zero. An index that isn't there yet is not remembered: the write may make it. The error is ErrUnavailable.
+// where maxAge is zero. An index that isn't there yet is not remembered: the write may make it. But callers that wait at the same time
+// share that answer, as they do any other. The error is ErrUnavailable.
 func (c *Catalog) Describe(ctx context.Context, who Asker, name string, maxAge time.Duration) (Index, error) {
-	e, now := c.entryOf(name, who.Realm), c.now()
+	e, began := c.entryOf(name, who.Realm), c.now()
+	now := began
 	if a := e.index.Load(); a.fresh(now, maxAge) {
 		ix, whole := a.value, e.whole.Load()
 		ix.KnownWhole = whole.fresh(now, 0) && whole.value
@@ -171,6 +175,9 @@ func (c *Catalog) Describe(ctx context.Context, who Asker, name string, maxAge t
 	before := e.index.Load()
 	if before.fresh(now, maxAge) {
 		return before.value, nil
+	}
+	if e.missing.After(began) {
+		return Index{Index: es.Index{Name: name}}, nil
 	}
 	ctx, cancel := detached(ctx)
 	defer cancel()
@@ -184,6 +191,7 @@ func (c *Catalog) Describe(ctx context.Context, who Asker, name string, maxAge t
 		c.note(who, ix)
 	case errors.Is(err, es.ErrNoIndex):
 		c.Missing(who, name)
+		e.missing = now
 		return Index{Index: es.Index{Name: name}}, nil
 	case !es.IsAnswer(err) && before != nil && before.value.Name != "":
 		a.value, a.until = before.value, now.Add(outageAge)
