@@ -10,7 +10,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")" || exit 1
 
 readonly FUZZTIME=${FUZZTIME:-2s} root=$PWD
-readonly modules=(tools e2e/bench .) # the folders with a go.mod, the smallest first
+readonly modules=(tools e2e/bench e2e/opensearch .) # the folders with a go.mod, the smallest first
 venv=${XDG_CACHE_HOME:-$HOME/.cache}/optimist-python/$(cksum <e2e/python/requirements.txt | tr ' ' -)
 tmp=$(mktemp -d) || exit 1
 child=
@@ -217,7 +217,11 @@ fuzz() {
 e2e() {
   local limit=30m
   [[ ${E2E_LONG-} == 1 ]] && limit=4h
-  OPTIMIST_E2E_PYTHON=$venv/bin/python exec "$tmp/bin/engines" -- go test -json -race -shuffle=on -timeout="$limit" ./e2e/...
+  OPTIMIST_E2E_PYTHON=$venv/bin/python exec "$tmp/bin/engines" -- bash -c '
+    status=0
+    go test "$@" ./e2e/... || status=1
+    go test -C e2e/opensearch "$@" ./... || status=1
+    exit $status' e2e -json -race -shuffle=on -timeout="$limit"
 }
 
 main() {

@@ -10,8 +10,8 @@ const (
 	TraceMisleads       // it was read elsewhere, and the trace of the write holds another read
 )
 
-// traceMargin is by how much the reads of the trace have to be dearer than one elsewhere for content to speak against the trace. With less, a
-// document in which little tells changes apart speaks against traces that tell.
+// traceMargin is by how much the reads of the trace have to be dearer than one elsewhere for content to speak against the trace. With
+// less, a document in which little tells changes apart speaks against traces that tell.
 const traceMargin = 14
 
 // traceOf is what the choice by content alone, best, shows. It shows nothing where the document of the trace would make no difference, or
