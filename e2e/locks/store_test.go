@@ -18,6 +18,7 @@ import (
 	"optimist/internal/es"
 	"optimist/internal/upstream"
 	"optimist/lockrouter"
+	"optimist/lockrouter/conformance"
 	lockengine "optimist/lockrouter/engine"
 	"optimist/lockrouter/memory"
 	"optimist/lockrouter/state"
@@ -60,6 +61,21 @@ func nodes(t testing.TB, e *engine.Engine) *upstream.Set {
 	}
 	t.Cleanup(up.Close)
 	return up
+}
+
+// TestLocksInTheEngine holds the documents of locks to what every store of locks can do.
+func TestLocksInTheEngine(t *testing.T) {
+	eachStore(t, func(t *testing.T, proxies []lockrouter.Store) {
+		conformance.Run(t, "", func(t *testing.T) conformance.Store {
+			s := conformance.Store{Queues: true, Documents: true, Repeats: true}
+			for _, p := range proxies {
+				r := lockrouter.New(lockrouter.Options{Store: p, Foreground: 20 * time.Second, Background: 20 * time.Second})
+				t.Cleanup(r.Close)
+				s.Proxies = append(s.Proxies, r)
+			}
+			return s
+		})
+	})
 }
 
 // counter counts requests by their methods.
