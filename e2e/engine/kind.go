@@ -13,6 +13,7 @@ const (
 
 	broker // Kafka: no engine, but its jars are fetched as theirs are
 	keeper // ZooKeeper: likewise
+	client // the Java client: likewise
 )
 
 // recipe is what sets one engine apart from the others.
@@ -65,6 +66,9 @@ func (k Kind) recipe() recipe {
 	}
 	if k == keeper {
 		return recipe{name: "zookeeper", title: "ZooKeeper 3.9.3", folder: "zookeeper", main: "ZooKeeperNode"}
+	}
+	if k == client {
+		return recipe{name: "javaclient", title: "the Java client 9.5.3", folder: "javaclient", main: "BulkClient"}
 	}
 	return recipe{name: "unknown", title: "unknown engine"}
 }

@@ -123,7 +123,7 @@ func prepare(ctx context.Context, kinds []engine.Kind, stdout io.Writer) error {
 	others := []struct {
 		title   string
 		prepare func(context.Context) (string, error)
-	}{{"Kafka 4.1.0", engine.PrepareKafka}, {"ZooKeeper 3.9.3", engine.PrepareZooKeeper}}
+	}{{"Kafka 4.1.0", engine.PrepareKafka}, {"ZooKeeper 3.9.3", engine.PrepareZooKeeper}, {"the Java client 9.5.3", engine.PrepareJavaClient}}
 	for _, o := range others {
 		dir, err := o.prepare(ctx)
 		if err != nil {
