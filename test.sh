@@ -117,6 +117,7 @@ tools() {
   go build -o "$tmp/bin/" ./e2e/cmd/engines ./e2e/cmd/testsum || return
   need_python_client || return
   command -v memcached >/dev/null || debian memcached || return
+  command -v npm >/dev/null || debian nodejs npm || say "the tests of the JavaScript client are skipped"
   "$tmp/bin/engines" -prepare # a JDK, Maven and the jars
 }
 
