@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -71,7 +72,10 @@ var environment = sync.OnceValues(func() (string, error) {
 			return "", err
 		}
 	}
-	cmd := exec.CommandContext(context.Background(), npm, "ci", "--silent", "--no-audit", "--no-fund")
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute) // where the registry can't be reached npm tries for long
+	defer cancel()
+	cmd := exec.CommandContext(ctx, npm, "ci", "--silent", "--no-audit", "--no-fund", "--fetch-timeout=30000", "--fetch-retries=1")
+	cmd.WaitDelay = time.Second // its children may go on
 	cmd.Dir = tmp
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: npm ci: %w\n%s", errNoClient, err, out)
