@@ -3,12 +3,14 @@ package lockrouter
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	"optimist/internal/undo"
 	"optimist/lockrouter/state"
 )
 
@@ -56,39 +58,43 @@ type item struct {
 	doc   *state.Doc
 }
 
-// docs answers what is asked of the locks of several documents.
-func (r *Router) docs(ctx context.Context, q *Request, index string) (*Answer, error) {
+// docs answers what is asked of the locks of several documents. end says what is to become of what was written under them.
+func (r *Router) docs(ctx context.Context, q *Request, index string, end journalEnd) (*Answer, error) {
 	var want docsParameters
 	switch err := r.read(q, &want, &want.parameters); {
 	case err != nil:
 		return nil, err
 	case want.Owner == "":
 		return nil, badRequest("owner is missing")
-	case want.Undo:
-		return nil, r.mayUndo(nil, &want.parameters)
 	case want.mode == state.Shared:
 		return nil, badRequest("only locks of a tree can be shared")
 	case len(want.Resource) > 0:
 		return nil, badRequest(onlyGlobal)
 	}
 	b := &batch{r: r, a: &want.parameters, began: time.Now()}
-	switch {
-	case q.Method == http.MethodPost:
+	if q.Method == http.MethodPost && end == noEnd {
+		if err := r.mayUndo(b.a); err != nil {
+			return nil, err
+		}
 		return b.acquireAll(ctx, q, index, &want)
-	case q.Method == http.MethodPut && want.renew, q.Method == http.MethodDelete:
-		if n := len(want.Locks); n == 0 || n > maxDocs {
-			return nil, badRequest(fmt.Sprintf(`locks are missing, or more than %d: {"locks":[{"id":…,"token":…}]}, as they were answered`, maxDocs))
-		}
-		for _, l := range want.Locks {
-			b.items = append(b.items, &item{id: l.ID, t: r.docOf(index, l.ID), token: l.Token})
-		}
-		b.sort()
-		if q.Method == http.MethodDelete {
-			return b.give()
-		}
-		return b.extend(ctx)
 	}
-	return nil, wrongMethod(q.Method)
+	if q.Method != http.MethodPost && q.Method != http.MethodDelete && !(q.Method == http.MethodPut && want.renew) {
+		return nil, wrongMethod(q.Method)
+	}
+	if n := len(want.Locks); n == 0 || n > maxDocs {
+		return nil, badRequest(fmt.Sprintf(`locks are missing, or more than %d: {"locks":[{"id":…,"token":…}]}, as they were answered`, maxDocs))
+	}
+	for _, l := range want.Locks {
+		b.items = append(b.items, &item{id: l.ID, t: r.docOf(index, l.ID), token: l.Token})
+	}
+	b.sort()
+	switch {
+	case q.Method == http.MethodPut:
+		return b.extend(ctx)
+	case end == rollsBack:
+		return b.rollback(ctx)
+	}
+	return b.give(ctx)
 }
 
 // ids are the documents that a request names, or that its query finds as of now.
@@ -149,6 +155,9 @@ func (b *batch) acquireAll(ctx context.Context, q *Request, index string, want *
 	if err == nil && b.a.Fence != "" {
 		err = b.touch(ctx, q, index)
 	}
+	if err == nil && b.a.Undo {
+		err = b.openJournal(ctx)
+	}
 	if why := gone(ctx); why != nil {
 		err = why
 	}
@@ -206,16 +215,32 @@ func (b *batch) answer() map[string]any {
 		"waited_ms": max(sent.Sub(b.began).Milliseconds(), 0), "note": b.a.Note, "locks": locks}
 }
 
-// give releases the locks of a request that names them with their tokens.
-func (b *batch) give() (*Answer, error) {
-	released, err := 0, error(nil)
+// give releases the locks of a request that names them with their tokens. What was written under them stays.
+func (b *batch) give(ctx context.Context) (*Answer, error) {
+	committed, err := b.commit(ctx)
+	if errors.Is(err, undo.ErrEnded) {
+		_, _ = b.end(func(state.Verdict) bool { return true }) // they protect nothing any more
+	}
+	if err != nil {
+		return nil, b.failure(ctx, err)
+	}
+	// What is committed stays: if a lease has ended since, nobody else had the lock before.
+	released, err := b.end(func(v state.Verdict) bool { return v == state.Released || committed && v == state.Expired })
+	if err != nil {
+		return nil, err // those that could be are released all the same; the request can be repeated
+	}
+	return reply(http.StatusOK, map[string]any{"released": true, "count": released}), nil
+}
+
+// end releases the locks. ended says which verdicts mean that a lease is over, as it is to be.
+func (b *batch) end(ended func(state.Verdict) bool) (released int, err error) {
 	b.do(b.items, func(it *item) state.Op {
 		return state.Op{Do: state.Release, Owner: b.a.Owner, Token: it.token, Mode: state.Exclusive, Class: b.a.class}
 	}, func(_ int, it *item, d *Changed) {
 		switch {
 		case d.Err != nil:
 			err = d.Err
-		case d.Results[0].Verdict == state.Released:
+		case ended(d.Results[0].Verdict):
 			b.r.held.remove(it.t.root, it.token)
 			released++
 		case err == nil:
@@ -223,10 +248,7 @@ func (b *batch) give() (*Answer, error) {
 		}
 	})
 	b.r.runLanes(b.items)
-	if err != nil {
-		return nil, err // those that could be are released all the same; the request can be repeated
-	}
-	return reply(http.StatusOK, map[string]any{"released": true, "count": released}), nil
+	return released, err
 }
 
 // extend renews them: for as long as the request says, or else for as long as each was.

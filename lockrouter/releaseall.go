@@ -123,12 +123,21 @@ func (r *Router) ambiguous(list []foundLease, tokens map[int64]int) error {
 	return nil
 }
 
+func (l foundLease) claim() *Claim {
+	return &Claim{Lock: l.t.shown(), Owner: l.h.Owner, Token: l.h.Token}
+}
+
 // releaseThese releases what a list has shown. With commits, what was written under the leases stays; else it is undone. The list decides
 // nothing: the release looks at the document.
 func (r *Router) releaseThese(ctx context.Context, list []foundLease, released []string, commits bool) ([]string, error) {
+	if commits {
+		if err := r.commitFound(ctx, list); err != nil {
+			return nil, err
+		}
+	}
 	for _, l := range list {
 		if commits {
-			if err := r.keeper.Release(ctx, &Claim{Lock: l.t.shown(), Owner: l.h.Owner, Token: l.h.Token}); err == nil {
+			if err := r.keeper.Release(ctx, l.claim()); err == nil {
 				released = append(released, l.t.lock)
 			} else if errors.Is(err, ErrStore) {
 				return nil, err

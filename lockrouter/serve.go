@@ -30,10 +30,8 @@ func (r *Router) Serve(ctx context.Context, q *Request) (*Answer, error) {
 }
 
 func (r *Router) serve(ctx context.Context, q *Request) (*Answer, error) {
-	if a, done, err := r.finishJournal(ctx, q); done || err != nil {
-		return a, err
-	}
-	what, t, index, err := r.locate(q.Path)
+	path, end := cutEnd(q)
+	what, t, index, err := r.locate(path)
 	if err != nil {
 		return nil, err
 	}
@@ -45,12 +43,18 @@ func (r *Router) serve(ctx context.Context, q *Request) (*Answer, error) {
 		return nil, err
 	}
 	switch {
+	case end != noEnd && r.o.Undo == nil && (what == oneLock || what == manyDocs):
+		return nil, r.noUndo()
+	case end != noEnd && what == oneLock:
+		return r.finishJournal(ctx, q, t, end)
+	case end != noEnd && what != manyDocs:
+		return nil, r.noLock(q.Path)
 	case what == listing && q.Method == http.MethodGet:
 		return r.list(ctx, q)
 	case what == releasing && q.Method == http.MethodPost:
 		return r.releaseAll(ctx, q)
 	case what == manyDocs:
-		return r.docs(ctx, q, index)
+		return r.docs(ctx, q, index, end)
 	case what != oneLock:
 		return nil, wrongMethod(q.Method)
 	}
@@ -79,7 +83,7 @@ func (r *Router) one(ctx context.Context, q *Request, t *target) (*Answer, error
 	case q.Method == http.MethodPut && a.renew:
 		return r.renew(ctx, r.claim(t, a, q.Client))
 	case q.Method == http.MethodPut:
-		if err := r.mayUndo(t, a); err != nil {
+		if err := r.mayUndo(a); err != nil {
 			return nil, err
 		}
 		return r.acquireFenced(ctx, q, t, a)

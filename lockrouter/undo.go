@@ -16,14 +16,14 @@ import (
 
 // Undo keeps the journals of leases whose writes are undone if they aren't released; a *undo.Store does. It is safe for concurrent use.
 type Undo interface {
-	// Open begins the journal of a lease.
-	Open(ctx context.Context, l *undo.Lock) error
-	// Find gives the lock of a token's journal, and whether writes are still noted; nil if there is none.
-	Find(ctx context.Context, token int64) (l *undo.Lock, open bool, err error)
+	// Open begins one journal of leases that were acquired together. Its token is the first one's.
+	Open(ctx context.Context, leases []undo.Lock) error
+	// Begun finds the journals of leases.
+	Begun(ctx context.Context, leases []undo.Lock) ([]undo.Begun, error)
 	// Settle undoes what leases before have left open, as far as blocks says that they were in the way, and have ended.
 	Settle(ctx context.Context, l *undo.Lock, blocks func(token int64, path string) (bool, error)) error
-	// Registered are those of the locks' documents whose leases have journals.
-	Registered(ctx context.Context, docs []string) ([]string, error)
+	// Registered are those of the locks that leases before have left journals of.
+	Registered(ctx context.Context, locks []undo.Lock) ([]undo.Lock, error)
 	// Commit has what was written stay, and Rollback has it undone.
 	Commit(ctx context.Context, token int64) (had bool, err error)
 	Rollback(ctx context.Context, token int64) (had bool, err error)
@@ -76,14 +76,14 @@ func (u undoer) ready(ctx context.Context, c *Claim, l *Lease, began time.Time) 
 			continue
 		case err := <-done:
 			if err != nil {
-				return u.failure(ctx, c, err)
+				return u.failure(ctx, c.Lock.t, err)
 			}
 		}
 		break
 	}
 	if c.undo {
-		if err := u.r.o.Undo.Open(ctx, lock); err != nil {
-			return u.failure(ctx, c, err)
+		if err := u.r.o.Undo.Open(ctx, []undo.Lock{*lock}); err != nil {
+			return u.failure(ctx, c.Lock.t, err)
 		}
 	}
 	if time.Since(took) < ttl/10 {
@@ -118,15 +118,21 @@ func (u undoer) blocks(ctx context.Context, c *Claim) func(token int64, path str
 }
 
 // failure is what a client is told for whom the lock couldn't be made ready.
-func (u undoer) failure(ctx context.Context, c *Claim, err error) error {
+func (u undoer) failure(ctx context.Context, t *target, err error) error {
+	var f *Failure
 	switch {
+	case errors.As(err, &f):
+		return err
 	case gone(ctx) != nil:
 		return gone(ctx)
 	case errors.Is(err, undo.ErrBusy), errors.Is(err, context.DeadlineExceeded):
-		return &Failure{Status: http.StatusConflict, Type: TypeHeld, Reason: "what an earlier holder of " + c.Lock.Name +
-			" had half done is being undone", Retry: time.Second, Detail: map[string]any{"lock": c.Lock.Name}}
-	case errors.Is(err, undo.ErrEnded):
-		return refusal(c.Lock.t, state.Expired)
+		return &Failure{Status: http.StatusConflict, Type: TypeHeld, Reason: "what an earlier holder of " + t.lock +
+			" had half done is being undone", Retry: time.Second, Detail: map[string]any{"lock": t.lock}}
+	case errors.Is(err, undo.ErrEnded), errors.Is(err, undo.ErrCommitted):
+		return refusal(t, state.Expired)
+	case errors.Is(err, undo.ErrTaken):
+		return &Failure{Status: http.StatusConflict, Type: TypeHeld, Reason: err.Error() + ": release the locks that you hold, and ask again",
+			Retry: time.Second, Detail: map[string]any{"lock": t.lock}}
 	}
 	return fmt.Errorf("%w: %w", ErrStore, err)
 }
@@ -143,24 +149,84 @@ func (u undoer) giveBack(ctx context.Context, c *Claim) {
 
 // Release commits what was written under the lease, and then ends it.
 func (u undoer) Release(ctx context.Context, c *Claim) error {
-	found, open, err := u.r.o.Undo.Find(ctx, c.Token)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%w: %w", ErrStore, err)
-	case found == nil || found.Name != c.Lock.Name || !open:
-		return u.Keeper.Release(ctx, c)
+	committed, err := u.commit(ctx, []undo.Lock{*c.Lock.journal(c.Owner, c.Token)}, func() error { return u.held(ctx, c) })
+	if errors.Is(err, undo.ErrEnded) {
+		_ = u.Keeper.Release(ctx, c) // it protects nothing any more. If this fails, it ends by itself
 	}
-	if err := u.held(ctx, c); err != nil {
-		return err
-	}
-	if _, err := u.r.o.Undo.Commit(ctx, c.Token); err != nil {
-		return u.failure(ctx, c, err)
+	if err != nil {
+		return u.failure(ctx, c.Lock.t, err)
 	}
 	var f *Failure
-	if err := u.Keeper.Release(ctx, c); err != nil && !(errors.As(err, &f) && f.Type == TypeExpired) {
+	if err := u.Keeper.Release(ctx, c); err != nil && !(committed && errors.As(err, &f) && f.Type == TypeExpired) {
 		return err
 	}
 	return nil // it is committed: if the lease has ended since, nobody else had the lock before
+}
+
+// commit commits the journals of leases. held reports, by an error, that one of the leases has ended. had is false where there is nothing
+// to be committed, or not any more. The error is undo.ErrEnded where something is undone already: the operator may have ended the lease.
+func (u undoer) commit(ctx context.Context, leases []undo.Lock, held func() error) (had bool, err error) {
+	journals, err := u.journals(ctx, leases)
+	if err != nil {
+		return false, err
+	}
+	if slices.ContainsFunc(journals, func(j undo.Begun) bool { return j.Ended }) {
+		return false, undo.ErrEnded
+	}
+	journals = slices.DeleteFunc(journals, func(j undo.Begun) bool { return j.Committed })
+	if len(journals) == 0 {
+		return false, nil
+	}
+	if err := held(); err != nil {
+		return false, err
+	}
+	for i := range journals {
+		if _, err := u.r.o.Undo.Commit(ctx, journals[i].Token); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// rollback undoes what was written under leases. The error is errNothingToUndo where that was never noted.
+func (u undoer) rollback(ctx context.Context, wait time.Duration, leases []undo.Lock, held func() error) error {
+	ctx, stop := context.WithTimeout(ctx, max(wait, u.r.o.Patience))
+	defer stop()
+	journals, err := u.journals(ctx, leases)
+	switch {
+	case err != nil:
+		return err
+	case len(journals) == 0:
+		return errNothingToUndo
+	}
+	if err := held(); err != nil {
+		return err
+	}
+	for i := range journals {
+		if _, err := u.r.o.Undo.Rollback(ctx, journals[i].Token); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errNothingToUndo refuses a rollback of what was never noted.
+var errNothingToUndo = badRequest("the lock wasn't acquired with undo, or there is no lease of that token: nothing can be undone")
+
+// journals are those of leases. A journal of several leases that is open can't be ended for some of them: that is refused.
+func (u undoer) journals(ctx context.Context, leases []undo.Lock) ([]undo.Begun, error) {
+	journals, err := u.r.o.Undo.Begun(ctx, leases)
+	if err != nil {
+		return nil, err
+	}
+	for i := range journals {
+		if j := &journals[i]; !j.Committed && !j.Ended && len(j.Missing) > 0 {
+			return nil, badRequest(fmt.Sprintf("this lock was acquired with undo, together with others, and what was written under them "+
+				"stays, or is undone, together. Release all %d at once: DELETE /{index}/_lock/docs, or POST /{index}/_lock/docs/_rollback, "+
+				"with the answer that named them. %s is missing", j.Of, j.Missing[0]))
+		}
+	}
+	return journals, nil
 }
 
 // held reports, by an error, that the lease of a claim has ended.
@@ -169,29 +235,6 @@ func (u undoer) held(ctx context.Context, c *Claim) error {
 	renewal.TTL, renewal.Note = 0, ""
 	_, err := u.Keeper.Renew(ctx, &renewal)
 	return err
-}
-
-// rollback undoes what was written under the lease, and then ends it.
-func (u undoer) rollback(ctx context.Context, c *Claim) error {
-	found, _, err := u.r.o.Undo.Find(ctx, c.Token)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%w: %w", ErrStore, err)
-	case found == nil || found.Name != c.Lock.Name:
-		return badRequest("the lock wasn't acquired with undo, or there is no lease of that token: nothing can be undone")
-	}
-	if err := u.held(ctx, c); err != nil {
-		return err
-	}
-	undoing, stop := context.WithTimeout(ctx, max(c.Wait, u.r.o.Patience))
-	defer stop()
-	switch _, err := u.r.o.Undo.Rollback(undoing, c.Token); {
-	case errors.Is(err, undo.ErrCommitted):
-		return refusal(c.Lock.t, state.Expired)
-	case err != nil:
-		return u.failure(ctx, c, err)
-	}
-	return u.Keeper.Release(ctx, c)
 }
 
 // journal is the lock as journals name it.
@@ -205,41 +248,56 @@ var (
 	rollbackWord = []byte("/_rollback")
 )
 
-// finish answers POST /_lock/{…}/_commit and …/_rollback. done is false for other requests.
-func (r *Router) finishJournal(ctx context.Context, q *Request) (a *Answer, done bool, err error) {
+// cutEnd cuts the word off a path that ends a journal: POST …/_commit, or …/_rollback.
+func cutEnd(q *Request) (path []byte, end journalEnd) {
 	if q.Method != http.MethodPost {
-		return nil, false, nil
+		return q.Path, noEnd
 	}
-	path, commits := bytes.CutSuffix(q.Path, commitWord)
-	if !commits {
-		var undoes bool
-		if path, undoes = bytes.CutSuffix(q.Path, rollbackWord); !undoes {
-			return nil, false, nil
-		}
+	if path, ok := bytes.CutSuffix(q.Path, commitWord); ok {
+		return path, commits
 	}
-	what, t, _, err := r.locate(path)
-	switch {
-	case err != nil || what != oneLock:
-		return nil, false, nil
-	case r.o.Undo == nil:
-		return nil, true, r.noUndo()
+	if path, ok := bytes.CutSuffix(q.Path, rollbackWord); ok {
+		return path, rollsBack
 	}
+	return q.Path, noEnd
+}
+
+// journalEnd is what a request says is to become of what was written.
+type journalEnd int
+
+const (
+	noEnd journalEnd = iota
+	commits
+	rollsBack
+)
+
+// finishJournal answers POST /_lock/{…}/_commit and …/_rollback.
+func (r *Router) finishJournal(ctx context.Context, q *Request, t *target, end journalEnd) (*Answer, error) {
 	p, err := r.parse(q)
 	switch {
 	case err != nil:
-		return nil, true, err
+		return nil, err
 	case p.Owner == "":
-		return nil, true, badRequest("owner is missing: say who asks, in the body or as ?owner=")
+		return nil, badRequest("owner is missing: say who asks, in the body or as ?owner=")
+	}
+	if t, err = r.resource(t, p); err != nil {
+		return nil, err
 	}
 	c := r.claim(t, p, q.Client)
-	if commits {
-		a, err = r.release(ctx, c)
-		return a, true, err
+	if end == commits {
+		return r.release(ctx, c)
 	}
-	if err := r.keeper.(undoer).rollback(ctx, c); err != nil { //nolint:forcetypeassert // it is one where there is Undo
-		return nil, true, err
+	u, ok := r.keeper.(undoer)
+	if !ok {
+		return nil, r.noUndo()
 	}
-	return reply(http.StatusOK, map[string]any{"released": true, "undone": true}), true, nil
+	if err := u.rollback(ctx, c.Wait, []undo.Lock{*c.Lock.journal(c.Owner, c.Token)}, func() error { return u.held(ctx, c) }); err != nil {
+		return nil, u.failure(ctx, t, err)
+	}
+	if err := u.Keeper.Release(ctx, c); err != nil {
+		return nil, err
+	}
+	return reply(http.StatusOK, map[string]any{"released": true, "undone": true}), nil
 }
 
 // noUndo refuses undo where it can't be had.
@@ -251,7 +309,7 @@ func (r *Router) noUndo() error {
 }
 
 // mayUndo refuses undo where it makes no sense.
-func (r *Router) mayUndo(t *target, a *parameters) error {
+func (r *Router) mayUndo(a *parameters) error {
 	switch {
 	case !a.Undo:
 		return nil
@@ -259,41 +317,8 @@ func (r *Router) mayUndo(t *target, a *parameters) error {
 		return r.noUndo()
 	case a.mode == state.Shared:
 		return badRequest("undo is for exclusive locks: several readers at once have nothing to undo")
-	case t == nil:
-		return badRequest("undo is for one lock: lock a tree, or a name, for several documents; its token is good for writes to any of them")
 	}
 	return nil
-}
-
-// settleAll settles what was left by leases on the locks of several documents.
-func (b *batch) settleAll(ctx context.Context) error {
-	u, ok := b.r.keeper.(undoer)
-	if !ok {
-		return nil
-	}
-	ids := make([]string, len(b.items))
-	for i, it := range b.items {
-		ids[i] = it.t.id
-	}
-	left, err := b.r.o.Undo.Registered(ctx, ids)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrStore, err)
-	}
-	for _, it := range b.items {
-		if !slices.Contains(left, it.t.id) {
-			continue
-		}
-		c := &Claim{Lock: it.t.shown(), Owner: b.a.Owner, Wait: b.r.patience(b.a), mode: state.Exclusive}
-		settling, stop := context.WithTimeout(ctx, max(c.Wait, b.r.o.Patience))
-		err := b.r.o.Undo.Settle(settling, c.Lock.journal(b.a.Owner, it.token), func(token int64, _ string) (bool, error) {
-			return token != it.token, nil
-		})
-		stop()
-		if err != nil {
-			return u.failure(ctx, c, err)
-		}
-	}
-	return b.refresh(b.items, 10)
 }
 
 // sweeper is the owner of leases that are taken for a rollback for which nobody waits.

@@ -32,6 +32,7 @@ type journalRow struct {
 	Lock   string
 	Owner  string
 	Token  int64
+	Locks  int // that were acquired together, if several were
 	State  string
 	Began  time.Time `json:"begun_at"`
 	Left   int       `json:"dead_letters"`
@@ -94,8 +95,16 @@ func (c *undoLs) write(out, table io.Writer, raw json.RawMessage, n int) error {
 	if err := json.Unmarshal(raw, &j); err != nil {
 		return err
 	}
-	fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%d\n", printable.Word(j.Lock), printable.Word(j.Owner), j.Token, j.State, seconds(j.Began), j.Left)
+	fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%d\n", j.locks(), printable.Word(j.Owner), j.Token, j.State, seconds(j.Began), j.Left)
 	return nil
+}
+
+// locks names the journal's lock, or the first of several, and how many more there are.
+func (j *journalRow) locks() string {
+	if j.Locks > 1 {
+		return fmt.Sprintf("%s (+%d)", printable.Word(j.Lock), j.Locks-1)
+	}
+	return printable.Word(j.Lock)
 }
 
 // jsonLine writes JSON without the line breaks that the listener has put in.
@@ -184,7 +193,7 @@ func (c *undoShow) journals(out io.Writer, all []json.RawMessage) error {
 			return err
 		}
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		fmt.Fprintf(w, "lock:\t%s\nowner:\t%s\ntoken:\t%d\nstate:\t%s\nbegun:\t%s\n", printable.Word(j.Lock), printable.Word(j.Owner), j.Token,
+		fmt.Fprintf(w, "lock:\t%s\nowner:\t%s\ntoken:\t%d\nstate:\t%s\nbegun:\t%s\n", j.locks(), printable.Word(j.Owner), j.Token,
 			j.State, seconds(j.Began))
 		if j.Purged {
 			fmt.Fprintln(w, "writes:\tremoved, some minutes after the end")

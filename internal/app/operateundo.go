@@ -48,6 +48,7 @@ type shownJournal struct {
 	Lock   string     `json:"lock"`
 	Owner  string     `json:"owner"`
 	Token  int64      `json:"token"`
+	Leases int        `json:"locks,omitempty"` // how many were acquired together, if several were. The Lock is the first
 	State  undo.State `json:"state"`
 	Began  time.Time  `json:"begun_at,omitzero"`
 	Left   int        `json:"dead_letters,omitempty"`
@@ -207,6 +208,9 @@ func (a *App) shownJournals(ctx context.Context, listed []undo.Listed) ([]*shown
 	for i := range listed {
 		j := &listed[i]
 		all[i] = &shownJournal{Lock: j.Name, Owner: j.Owner, Token: j.Token, State: j.State, Began: j.Began, Left: j.Left, Purged: j.Purged}
+		if j.Leases > 1 {
+			all[i].Leases = j.Leases
+		}
 		if j.State == undo.Open && !lasting[i] {
 			all[i].State = journalLapsed
 		}

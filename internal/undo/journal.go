@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,7 +20,7 @@ type Write struct {
 	Before, After []byte
 }
 
-// Journal notes the writes under one lock, of this process. It is safe for concurrent use.
+// Journal notes the writes of this process under one lock, or under several that were acquired together. It is safe for concurrent use.
 type Journal struct {
 	s     *Store
 	token int64
@@ -33,6 +34,7 @@ type Journal struct {
 	next    int  // its number + 1
 	looked  time.Time
 	ended   bool
+	members []int64 // the tokens of other leases by which writes were noted
 }
 
 // entry is a write that waits for its page.
@@ -57,7 +59,7 @@ func (s *Store) Journal(ctx context.Context, tokens []int64) (*Journal, error) {
 		case err != nil:
 			return nil, err
 		case j == nil:
-		case found != nil:
+		case found != nil && found != j:
 			return nil, fmt.Errorf("%w: the write carries the tokens of two locks with undo; one lock, of a tree, say, can cover both", ErrTwo)
 		default:
 			found = j
@@ -72,20 +74,41 @@ func (s *Store) journal(ctx context.Context, token int64) (*Journal, error) {
 			return j, nil
 		}
 	}
-	h, err := s.head(ctx, token)
+	h, of, _, err := s.headOf(ctx, token)
 	switch {
-	case err != nil || h == nil:
+	case err != nil || h == nil && of == token:
 		return nil, err
-	case h.State != isOpen:
-		s.journals.Delete(token)
+	case h == nil || h.State != isOpen: // nil: a journal of several leases that was never begun. So they are nobody's
+		s.forget(of)
 		return nil, ErrEnded
 	}
-	known, _ := s.journals.LoadOrStore(token, &Journal{s: s, token: token, next: 1})
+	known, _ := s.journals.LoadOrStore(of, &Journal{s: s, token: of, next: 1})
 	j := known.(*Journal) //nolint:forcetypeassert // nothing else is in it
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.looked = s.o.Now()
+	if of != token && !slices.Contains(j.members, token) {
+		j.members = append(j.members, token)
+	}
+	if of != token {
+		s.journals.Store(token, j)
+	}
 	return j, nil
+}
+
+// forget removes what this process knows of a journal.
+func (s *Store) forget(token int64) {
+	known, ok := s.journals.LoadAndDelete(token)
+	if !ok {
+		return
+	}
+	j := known.(*Journal) //nolint:forcetypeassert // nothing else is in it
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.ended = true
+	for _, t := range j.members {
+		s.journals.CompareAndDelete(t, j)
+	}
 }
 
 // fresh reports whether the journal was seen open a short while ago. It may have ended since: the next page tells.
@@ -248,7 +271,7 @@ func (j *Journal) append(ctx context.Context, p *page) (n int, err error) {
 			continue
 		}
 		if there[0].Kind == "end" {
-			j.end()
+			j.s.forget(j.token)
 			return 0, ErrEnded
 		}
 		n = j.step(there[0])
@@ -269,11 +292,4 @@ func (j *Journal) step(p *page) int {
 	j.last.Writes, j.last.Bytes = p.Writes, p.Bytes
 	j.next++
 	return j.next - 1
-}
-
-func (j *Journal) end() {
-	j.mu.Lock()
-	j.ended = true
-	j.mu.Unlock()
-	j.s.journals.CompareAndDelete(j.token, j)
 }

@@ -31,13 +31,15 @@ type Listed struct {
 	State State
 	Began time.Time // zero: a program that doesn't note it has begun the journal
 	Left  int       // of so many documents there are dead letters
+	// Leases is of how many leases the journal is. Where there are several, the Lock is the first of them.
+	Leases int
 	// Purged says that the writes have been removed since, and only the journal's record is there.
 	Purged bool
 }
 
 func (h *head) listed() Listed {
 	l := Listed{Lock: Lock{Doc: h.Doc, Name: h.Lock, Path: h.Path, Owner: h.Owner, Token: h.Token}, State: Open, Left: len(h.Left),
-		Began: timeOf(h.Began), Purged: h.Purged}
+		Began: timeOf(h.Began), Purged: h.Purged, Leases: max(h.Leases, 1)}
 	switch h.State {
 	case rolling:
 		l.State = Rolling
@@ -87,7 +89,7 @@ func (s *Store) list(ctx context.Context, which string, after int64, size int) (
 		hits++
 		after = it.SeqNo
 		h := &head{}
-		if json.Unmarshal(it.Source, h) == nil && h.Kind == "head" && (h.State != undone || len(h.Left) > 0) {
+		if json.Unmarshal(it.Source, h) == nil && h.Kind == kindHead && (h.State != undone || len(h.Left) > 0) {
 			page = append(page, h.listed())
 		}
 	}
@@ -108,7 +110,7 @@ func (s *Store) Of(ctx context.Context, l *Lock) ([]Listed, error) {
 		if b.Path != l.Path {
 			continue
 		}
-		switch h, err := s.head(ctx, b.Token); {
+		switch h, _, _, err := s.headOf(ctx, b.Token); {
 		case err != nil:
 			return nil, err
 		case h != nil && (h.State == isOpen || h.State == rolling):

@@ -44,7 +44,7 @@ func newLister(t *testing.T) *lister {
 // open begins the journal of a lease with writes to documents that are there; then is what stands in a document afterwards.
 func (l *lister) open(lock *undo.Lock, ids ...string) {
 	l.t.Helper()
-	if err := l.Open(l.t.Context(), lock); err != nil {
+	if err := l.Open(l.t.Context(), []undo.Lock{*lock}); err != nil {
 		l.t.Fatal(err)
 	}
 	j, err := l.Journal(l.t.Context(), []int64{lock.Token})

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
+	"github.com/tidwall/gjson"
 
 	"optimist/internal/doc"
 	"optimist/internal/es"
@@ -40,7 +41,14 @@ const (
 	undone    stage = "undone"    // they are
 )
 
-// head is the record of a journal: one for each token.
+// The kinds of records that have the id of a token.
+const (
+	kindHead   = "head"
+	kindMember = "member"
+)
+
+// head is the record of a journal. Its token is that of its lease; of a journal of several leases, that of the first one. Each other token
+// of such a journal has a record of its own, a member, which says only which journal that is.
 type head struct {
 	Kind  string `json:"kind"`
 	State stage  `json:"state"`
@@ -50,6 +58,9 @@ type head struct {
 	Path  string `json:"path,omitempty"`
 	Owner string `json:"owner,omitempty"`
 	Began int64  `json:"began,omitempty"` // when, in ms
+	// Leases is of how many leases the journal is, if there are several. The lists of leases name them.
+	Leases  int   `json:"leases,omitempty"`
+	Journal int64 `json:"journal,omitempty"` // of a member: the token of its journal
 
 	Claim string    `json:"claim,omitempty"` // who undoes
 	Beat  int       `json:"beat,omitempty"`  // counts up while it does
@@ -116,6 +127,18 @@ func hash(b image) string {
 	return hex.EncodeToString(sum[:16])
 }
 
+// leaseList is a record of some of a journal's leases, if it has several. The lists are numbered from 1.
+type leaseList struct {
+	Kind   string  `json:"kind"` // leases
+	Leases []lease `json:"leases"`
+}
+
+type lease struct {
+	Doc   string `json:"doc"`
+	Lock  string `json:"lock"`
+	Token int64  `json:"token"`
+}
+
 // register is the record of a lock's document: which journals were begun under its leases, and aren't settled.
 type register struct {
 	Kind string  `json:"kind"`
@@ -134,6 +157,10 @@ func headID(token int64) string { return "head-" + strconv.FormatInt(token, 10) 
 func pageID(token int64, n int) string {
 	return "page-" + strconv.FormatInt(token, 10) + "-" + strconv.Itoa(n)
 }
+func leasesID(token int64, n int) string {
+	return "leases-" + strconv.FormatInt(token, 10) + "-" + strconv.Itoa(n)
+}
+
 func registerID(lock string) string {
 	sum := sha256.Sum256([]byte(lock))
 	return "lock-" + hex.EncodeToString(sum[:])
@@ -167,6 +194,59 @@ func (s *Store) put(ctx context.Context, id string, record any, in doc.Numbers) 
 		return n, false, s.own.Failure(a)
 	}
 	return es.ParseItem(a.Body).Numbers, true, nil
+}
+
+// record is one of several that are written together.
+type record struct {
+	id  string
+	is  any
+	in  doc.Numbers // of the revision in whose place it is written; the zero value: a new one
+	put bool        // it was written. After a lost answer it is false, too
+}
+
+// putAll is put for several records.
+func (s *Store) putAll(ctx context.Context, records []*record) error {
+	var body bytes.Buffer
+	for _, r := range records {
+		action, verb := map[string]any{"_id": r.id}, "create"
+		if r.in.Known() {
+			verb, action["if_seq_no"], action["if_primary_term"] = "index", r.in.SeqNo, r.in.PrimaryTerm
+		}
+		for _, line := range []any{map[string]any{verb: action}, r.is} {
+			text, err := json.Marshal(line)
+			if err != nil {
+				return err
+			}
+			body.Write(append(text, '\n'))
+		}
+	}
+	yes := true
+	a, err := s.own.Ask(ctx, esapi.BulkRequest{Index: s.index, Body: &body, RequireAlias: &yes}, false)
+	switch {
+	case es.IsLost(err):
+		return nil
+	case err != nil:
+		return err
+	case a.Status != http.StatusOK:
+		return s.own.Failure(a)
+	}
+	nth := 0
+	for item := range es.Elements(a.Body, "items") {
+		status := gjson.GetBytes(item, "*.status").Int()
+		switch {
+		case nth == len(records):
+			return fmt.Errorf("%w: an answer has more items than the request", ErrStore)
+		case status == http.StatusOK, status == http.StatusCreated:
+			records[nth].put = true
+		case status == http.StatusNotFound:
+			s.own.Forget()
+			fallthrough
+		case status != http.StatusConflict:
+			return fmt.Errorf("%w: the engine answered %.300s", ErrStore, item)
+		}
+		nth++
+	}
+	return nil
 }
 
 // get reads a record, in real time. found is false where there is none.
@@ -230,7 +310,7 @@ func (s *Store) pages(ctx context.Context, token int64, from, most int) ([]*page
 	}
 	var out []*page
 	ended := false
-	err := s.getAll(ctx, ids, func(it *es.Item) error {
+	err := s.getAll(ctx, ids, func(_ int, it *es.Item) error {
 		if ended = ended || it.Missing; ended {
 			return nil
 		}
@@ -244,8 +324,11 @@ func (s *Store) pages(ctx context.Context, token int64, from, most int) ([]*page
 	return out, err
 }
 
-// getAll reads records in one request, in real time.
-func (s *Store) getAll(ctx context.Context, ids []string, each func(*es.Item) error) error {
+// getAll reads records in one request, in real time, and gives each of them to a function, in the order of the ids.
+func (s *Store) getAll(ctx context.Context, ids []string, each func(nth int, it *es.Item) error) error {
+	if len(ids) == 0 {
+		return nil
+	}
 	body, err := json.Marshal(map[string]any{"ids": ids})
 	if err != nil {
 		return err
@@ -257,14 +340,21 @@ func (s *Store) getAll(ctx context.Context, ids []string, each func(*es.Item) er
 	case a.Status != http.StatusOK:
 		return s.own.Failure(a)
 	}
+	nth := 0
 	for element := range es.Elements(a.Body, "docs") {
 		it := es.ParseItem(element)
-		if !it.Found && !it.Missing {
+		// Without the index there are no records, as for get.
+		it.Missing = it.Missing || gjson.GetBytes(element, "error.type").Str == "index_not_found_exception"
+		if nth == len(ids) || !it.Found && !it.Missing {
 			return fmt.Errorf("%w: %.300s", ErrStore, element)
 		}
-		if err := each(&it); err != nil {
+		if err := each(nth, &it); err != nil {
 			return err
 		}
+		nth++
+	}
+	if nth < len(ids) {
+		return fmt.Errorf("%w: the engine's answer has %d documents of %d", ErrStore, nth, len(ids))
 	}
 	return nil
 }

@@ -2,15 +2,11 @@ package undo
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 
 	"optimist/internal/chore"
 	"optimist/internal/doc"
-	"optimist/internal/es"
-	"optimist/internal/obs"
 )
 
 // Lock is one lease: of which lock's document, with which token.
@@ -25,13 +21,14 @@ type Lock struct {
 // tries is how often a record is written that others write at the same time.
 const tries = 20
 
-// Open begins the journal of a lease, before its holder knows of it. It can be repeated. Errors: ErrEnded, if the lease's journal was
-// settled by somebody already, and ErrStore.
-func (s *Store) Open(ctx context.Context, l *Lock) error {
+// Open begins one journal of leases that were acquired together, before their holder knows of them. Its token is that of the first lease. A
+// write under any of the tokens is noted in it. It can be repeated. Errors: ErrEnded, if the journal was settled by somebody already;
+// ErrTaken; and ErrStore.
+func (s *Store) Open(ctx context.Context, leases []Lock) error {
 	if err := s.own.Prepare(ctx); err != nil {
 		return err
 	}
-	if err := s.changeRegister(ctx, l.Doc, func(r *register) bool {
+	if err := s.changeRegisters(ctx, leases, func(r *register, l *Lock) bool {
 		if slices.ContainsFunc(r.Open, func(b begun) bool { return b.Token == l.Token }) {
 			return false
 		}
@@ -43,46 +40,35 @@ func (s *Store) Open(ctx context.Context, l *Lock) error {
 	if err := s.fault("open"); err != nil {
 		return err
 	}
-	h := &head{Kind: "head", State: isOpen, Token: l.Token, Doc: l.Doc, Lock: l.Name, Path: l.Path, Owner: l.Owner,
+	l := &leases[0]
+	h := &head{Kind: kindHead, State: isOpen, Token: l.Token, Doc: l.Doc, Lock: l.Name, Path: l.Path, Owner: l.Owner,
 		Began: s.o.Now().UnixMilli()}
+	if len(leases) > 1 {
+		h.Leases = len(leases)
+		if err := s.openMembers(ctx, h, leases); err != nil {
+			return err
+		}
+	}
 	_, ok, err := s.put(ctx, headID(l.Token), h, doc.Numbers{})
 	if err != nil || ok {
 		return err
 	}
-	now, err := s.head(ctx, l.Token)
+	now, of, _, err := s.headOf(ctx, l.Token)
 	switch {
 	case err != nil:
 		return err
 	case now == nil:
 		return ErrStore
-	case now.State != isOpen || now.Doc != l.Doc || now.Path != l.Path: // by chance, two locks' tokens may be the same
+	case now.State != isOpen:
 		return ErrEnded
+	case len(leases) > 1 && (of != l.Token || now.Leases != len(leases)): // the lists are these leases'
+		return ErrTaken
 	}
-	return nil
-}
-
-// changeRegister changes the register of a lock's document; change reports false where there is nothing to change.
-func (s *Store) changeRegister(ctx context.Context, lock string, change func(*register) bool) error {
-	for range tries {
-		r, err := s.register(ctx, lock)
-		if err != nil || !change(r) {
-			return err
-		}
-		if err := s.fault("register"); err != nil {
-			return err
-		}
-		if _, ok, err := s.put(ctx, registerID(lock), r, r.numbers); err != nil || ok {
-			return err
-		}
+	// The lease of one lock may have been acquired with others before.
+	if is, err := s.isOf(ctx, now, l); err != nil || is {
+		return err
 	}
-	return ErrStore
-}
-
-func (s *Store) register(ctx context.Context, lock string) (*register, error) {
-	r := &register{Kind: "lock", Doc: lock}
-	n, _, err := s.get(ctx, registerID(lock), r)
-	r.numbers = n
-	return r, err
+	return ErrTaken
 }
 
 // Settle ends what leases before this one have left open, where blocks says that they kept others from what the lease is of, and have
@@ -113,69 +99,34 @@ func (s *Store) Settle(ctx context.Context, l *Lock, blocks func(token int64, pa
 	return nil
 }
 
-// Registered are those of the locks' documents whose leases have journals that aren't settled.
-func (s *Store) Registered(ctx context.Context, docs []string) ([]string, error) {
-	if err := s.own.Prepare(ctx); err != nil {
-		return nil, err
-	}
-	var left []string
-	for some := range slices.Chunk(docs, 1000) {
-		ids := make([]string, len(some))
-		for i, name := range some {
-			ids[i] = registerID(name)
-		}
-		err := s.getAll(ctx, ids, func(it *es.Item) error {
-			r := &register{}
-			if it.Missing {
-				return nil
-			}
-			if err := json.Unmarshal(it.Source, r); err != nil {
-				return fmt.Errorf("%w: a register can't be read: %w", ErrStore, err)
-			}
-			if len(r.Open) > 0 {
-				left = append(left, r.Doc)
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return left, nil
-}
-
-// Find gives the lock of a token's journal, and whether writes are still noted; nil if there is none.
-func (s *Store) Find(ctx context.Context, token int64) (l *Lock, open bool, err error) {
-	if token <= 0 {
-		return nil, false, nil
-	}
-	h, err := s.head(ctx, token)
-	if err != nil || h == nil {
-		return nil, false, err
-	}
-	return &Lock{Doc: h.Doc, Name: h.Lock, Path: h.Path, Owner: h.Owner, Token: h.Token}, h.State == isOpen || h.State == rolling, nil
-}
-
 func (s *Store) settle(ctx context.Context, lock string, b begun) error {
 	for {
-		h, err := s.head(ctx, b.Token)
+		h, of, m, err := s.headOf(ctx, b.Token)
 		if err != nil {
 			return err
 		}
-		if h == nil { // it was about to be begun: it mustn't be any more
-			h = &head{Kind: "head", State: undone, Token: b.Token, Doc: lock, Path: b.Path, Until: s.o.Now().Add(s.o.KeepPages).UnixMilli()}
-			if _, ok, err := s.put(ctx, headID(b.Token), h, doc.Numbers{}); err != nil {
+		if h == nil {
+			if h, err = s.forbid(ctx, of, m, &Lock{Doc: lock, Path: b.Path}); err != nil {
 				return err
-			} else if !ok {
+			} else if h == nil {
 				continue
 			}
 		}
-		if h.State == isOpen || h.State == rolling {
-			err = s.rollBack(ctx, b.Token)
+		is, err := s.isOf(ctx, h, &Lock{Doc: lock, Path: b.Path, Token: b.Token})
+		switch {
+		case err != nil:
+			return err
+		case !is: // another lock has the same token by chance. So the journal of this one was never begun
+			return s.unregister(ctx, []Lock{{Doc: lock, Token: b.Token}})
+		case h.State == isOpen, h.State == rolling:
+			err = s.rollBack(ctx, of)
 		}
 		switch {
 		case err == nil, errors.Is(err, ErrCommitted):
-			return s.unregister(ctx, lock, b.Token)
+			if h.Leases > 1 {
+				s.unregisterAll(ctx, h)
+			}
+			return s.unregister(ctx, []Lock{{Doc: lock, Token: b.Token}})
 		case !errors.Is(err, ErrBusy):
 			return err
 		}
@@ -185,12 +136,16 @@ func (s *Store) settle(ctx context.Context, lock string, b begun) error {
 	}
 }
 
-func (s *Store) unregister(ctx context.Context, lock string, token int64) error {
-	return s.changeRegister(ctx, lock, func(r *register) bool {
-		before := len(r.Open)
-		r.Open = slices.DeleteFunc(r.Open, func(b begun) bool { return b.Token == token })
-		return len(r.Open) < before
-	})
+// forbid has a journal never begin that was about to. m is a member of it, if that is known. h is nil where it has begun meanwhile.
+func (s *Store) forbid(ctx context.Context, token int64, m *head, l *Lock) (h *head, err error) {
+	h = &head{Kind: kindHead, State: undone, Token: token, Doc: l.Doc, Path: l.Path, Until: s.o.Now().Add(s.o.KeepPages).UnixMilli()}
+	if m != nil {
+		h.Leases = m.Leases
+	}
+	if _, ok, err := s.put(ctx, headID(token), h, doc.Numbers{}); err != nil || !ok {
+		return nil, err
+	}
+	return h, nil
 }
 
 // Commit ends a journal whose writes shall stay: the lock is about to be released. had is false where the token has no journal. It can be
@@ -228,13 +183,11 @@ func (s *Store) Commit(ctx context.Context, token int64) (had bool, err error) {
 
 // tidy takes what is committed off the register. If that fails, whoever gets the lock next does it.
 func (s *Store) tidy(ctx context.Context, h *head) error {
-	s.journals.Delete(h.Token)
+	s.forget(h.Token)
 	if err := s.fault("tidy"); err != nil {
 		return err
 	}
-	if err := s.unregister(ctx, h.Doc, h.Token); err != nil {
-		s.o.Log.Warn("a journal stays on the register of its lock", "lock", h.Lock, obs.KeyError, err.Error())
-	}
+	s.unregisterAll(ctx, h)
 	return nil
 }
 

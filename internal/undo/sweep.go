@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -80,7 +81,7 @@ func (s *Store) find(ctx context.Context, query string) ([]*head, error) {
 	for hit := range es.Elements(es.Member(a.Body, "hits"), "hits") {
 		it := es.ParseItem(hit)
 		h := &head{}
-		if json.Unmarshal(it.Source, h) == nil && h.Kind == "head" {
+		if json.Unmarshal(it.Source, h) == nil && h.Kind == kindHead {
 			h.numbers = it.Numbers
 			all = append(all, h)
 		}
@@ -106,22 +107,69 @@ func (s *Store) Clean(ctx context.Context) (cleaned int, err error) {
 
 func (s *Store) clean(ctx context.Context, h *head) error {
 	if h.Purged {
+		if err := s.cleanMembers(ctx, h); err != nil {
+			return err
+		}
 		seq, term := int(h.numbers.SeqNo), int(h.numbers.PrimaryTerm)
 		_, err := s.own.Ask(ctx, esapi.DeleteRequest{Index: s.index, DocumentID: headID(h.Token), IfSeqNo: &seq, IfPrimaryTerm: &term}, false)
 		return err
 	}
 	if h.Pages > 0 {
-		var b bytes.Buffer
-		for n := 1; n <= h.Pages; n++ {
-			fmt.Fprintf(&b, `{"delete":{"_id":%q}}`+"\n", pageID(h.Token, n))
+		ids := make([]string, h.Pages)
+		for n := range ids {
+			ids[n] = pageID(h.Token, n+1)
 		}
-		if a, err := s.own.Ask(ctx, esapi.BulkRequest{Index: s.index, Body: &b}, false); err != nil || a.Status != http.StatusOK {
-			return s.own.ErrorOf(a, err)
+		if err := s.deleteAll(ctx, ids); err != nil {
+			return err
 		}
 	}
 	h.Purged, h.Claim, h.Until = true, s.self, s.o.Now().Add(s.o.KeepHeads).UnixMilli()
 	if err := s.putHead(ctx, h); err != nil && err != errLost { //nolint:errorlint // ours, never wrapped
 		return err
+	}
+	return nil
+}
+
+// cleanMembers removes what a journal of several leases has besides its head and its pages.
+func (s *Store) cleanMembers(ctx context.Context, h *head) error {
+	if h.Leases < 2 {
+		return nil
+	}
+	all, err := s.leases(ctx, h)
+	if err != nil {
+		return err
+	}
+	for some := range slices.Chunk(all, perList) {
+		ids, mine := make([]string, len(some)), []string{}
+		for i, l := range some {
+			ids[i] = headID(l.Token)
+		}
+		if err := s.getAll(ctx, ids, func(nth int, it *es.Item) error {
+			m := &head{}
+			if !it.Missing && json.Unmarshal(it.Source, m) == nil && m.Kind == kindMember && m.Journal == h.Token {
+				mine = append(mine, ids[nth])
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		if err := s.deleteAll(ctx, mine); err != nil {
+			return err
+		}
+	}
+	return s.deleteAll(ctx, h.lists())
+}
+
+func (s *Store) deleteAll(ctx context.Context, ids []string) error {
+	var b bytes.Buffer
+	for _, id := range ids {
+		fmt.Fprintf(&b, `{"delete":{"_id":%q}}`+"\n", id)
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	if a, err := s.own.Ask(ctx, esapi.BulkRequest{Index: s.index, Body: &b}, false); err != nil || a.Status != http.StatusOK {
+		return s.own.ErrorOf(a, err)
 	}
 	return nil
 }

@@ -34,6 +34,9 @@ var (
 	ErrBusy = errors.New("the writes of an earlier holder are being undone")
 	// ErrCommitted reports that the writes are committed, and can't be undone any more.
 	ErrCommitted = errors.New("the lock was released: its writes stay")
+	// ErrTaken reports leases that can't have one journal, because the token of one of them has another: that of a lock which was acquired
+	// at the same moment, by chance, or the lease's own, if its holder had it before.
+	ErrTaken = errors.New("a lock of these is held with undo already, or another lock has got the same token by chance")
 	// ErrTwo reports a write under several locks with undo: nobody could undo it for one of them alone.
 	ErrTwo = errors.New("one journal for a write")
 	// errLost reports that another proxy has taken over.

@@ -1,0 +1,231 @@
+package undo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"optimist/internal/es"
+	"optimist/internal/obs"
+)
+
+// Journals of several leases, which were acquired together: their writes stay, or are undone, together.
+
+// openMembers writes what a journal of several leases has besides its head: the lists of the leases, and a record for each token.
+func (s *Store) openMembers(ctx context.Context, h *head, leases []Lock) error {
+	var lists, members []*record
+	for some := range slices.Chunk(leases, perList) {
+		list := &leaseList{Kind: "leases"}
+		for i := range some {
+			list.Leases = append(list.Leases, lease{some[i].Doc, some[i].Name, some[i].Token})
+		}
+		lists = append(lists, &record{id: leasesID(h.Token, len(lists)+1), is: list})
+	}
+	known := map[int64]bool{h.Token: true} // by chance, two of the leases may have the same token
+	for i := range leases {
+		if t := leases[i].Token; !known[t] {
+			known[t] = true
+			members = append(members, &record{id: headID(t), is: &head{Kind: kindMember, Token: t, Journal: h.Token, Leases: h.Leases}})
+		}
+	}
+	if err := s.make(ctx, lists, func(there []byte, r *record) bool {
+		var l leaseList
+		list, ok := r.is.(*leaseList)
+		return ok && json.Unmarshal(there, &l) == nil && slices.Equal(l.Leases, list.Leases)
+	}); err != nil {
+		return err
+	}
+	return s.make(ctx, members, func(there []byte, _ *record) bool {
+		var m head
+		return json.Unmarshal(there, &m) == nil && m.Kind == kindMember && m.Journal == h.Token && m.Leases == h.Leases
+	})
+}
+
+// make makes new records. Where one is there already, same says whether it is the one that was to be made; else the error is ErrTaken.
+func (s *Store) make(ctx context.Context, records []*record, same func(there []byte, r *record) bool) error {
+	for some := range slices.Chunk(records, pageEntries) {
+		for try := 0; len(some) > 0; try++ {
+			if try == tries {
+				return ErrStore
+			}
+			if err := s.fault("members"); err != nil {
+				return err
+			}
+			if err := s.putAll(ctx, some); err != nil {
+				return err
+			}
+			var err error
+			if some, err = s.missing(ctx, some, same); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// missing are those of some records that weren't written, and aren't there.
+func (s *Store) missing(ctx context.Context, records []*record, same func(there []byte, r *record) bool) (missing []*record, err error) {
+	records = slices.DeleteFunc(slices.Clone(records), func(r *record) bool { return r.put })
+	ids := make([]string, len(records))
+	for i, r := range records {
+		ids[i] = r.id
+	}
+	err = s.getAll(ctx, ids, func(nth int, it *es.Item) error {
+		switch {
+		case it.Missing:
+			missing = append(missing, records[nth])
+		case !same(it.Source, records[nth]):
+			return ErrTaken
+		}
+		return nil
+	})
+	return missing, err
+}
+
+// headOf reads the record of the journal that was begun under the lease of a token; nil if there is none. of is the journal's token. m is
+// the token's own record where that is a member's.
+func (s *Store) headOf(ctx context.Context, token int64) (h *head, of int64, m *head, err error) {
+	h, err = s.head(ctx, token)
+	if err != nil || h == nil || h.Kind != kindMember {
+		return h, token, nil, err
+	}
+	m = h
+	h, err = s.head(ctx, m.Journal)
+	return h, m.Journal, m, err
+}
+
+// leases are those of a journal.
+func (s *Store) leases(ctx context.Context, h *head) ([]lease, error) {
+	if h.Leases < 2 {
+		return []lease{{h.Doc, h.Lock, h.Token}}, nil
+	}
+	var all []lease
+	err := s.getAll(ctx, h.lists(), func(_ int, it *es.Item) error {
+		var l leaseList
+		if it.Missing { // of a journal that was never begun
+			return nil
+		}
+		if err := json.Unmarshal(it.Source, &l); err != nil {
+			return fmt.Errorf("%w: a list of leases can't be read: %w", ErrStore, err)
+		}
+		all = append(all, l.Leases...)
+		return nil
+	})
+	return all, err
+}
+
+// perList is how many leases one list has.
+const perList = 500
+
+// lists are the ids of a journal's lists of leases.
+func (h *head) lists() []string {
+	ids := make([]string, (h.Leases+perList-1)/perList)
+	for i := range ids {
+		ids[i] = leasesID(h.Token, i+1)
+	}
+	return ids
+}
+
+// isOf reports whether a journal is that of a lease. By chance, two locks' tokens may be the same.
+func (s *Store) isOf(ctx context.Context, h *head, l *Lock) (bool, error) {
+	switch {
+	case h.Kind == kindMember: // of another journal: it isn't one itself
+		return false, nil
+	case h.Leases < 2:
+		return h.Doc == l.Doc && h.Path == l.Path && h.Token == l.Token, nil
+	}
+	all, err := s.leases(ctx, h)
+	return slices.ContainsFunc(all, func(o lease) bool { return o.Doc == l.Doc && o.Token == l.Token }), err
+}
+
+// unregisterAll takes a journal that is settled off the registers of all its locks. If that fails, whoever gets one of the locks next does
+// it.
+func (s *Store) unregisterAll(ctx context.Context, h *head) {
+	all, err := s.leases(ctx, h)
+	if err == nil {
+		locks := make([]Lock, len(all))
+		for i, l := range all {
+			locks[i] = Lock{Doc: l.Doc, Token: l.Token}
+		}
+		err = s.unregister(ctx, locks)
+	}
+	if err != nil {
+		s.o.Log.Warn("a journal stays on the register of its lock", "lock", h.Lock, obs.KeyError, err.Error())
+	}
+}
+
+// Begun is a journal that was begun under some leases.
+type Begun struct {
+	Token int64 // by which Commit and Rollback know it
+	// Committed says that the writes stay; Ended, that they are undone, or about to be. Neither: they are noted.
+	Committed, Ended bool
+	// Of is under how many leases it was begun, and Missing are the locks of those of them that weren't asked for.
+	Of      int
+	Missing []string
+}
+
+// Begun finds the journals that were begun under leases. Errors: ErrStore.
+func (s *Store) Begun(ctx context.Context, leases []Lock) ([]Begun, error) {
+	heads, err := s.headsOf(ctx, leases)
+	if err != nil {
+		return nil, err
+	}
+	asked := map[lease]bool{}
+	for i := range leases {
+		asked[lease{leases[i].Doc, leases[i].Name, leases[i].Token}] = true
+	}
+	var all []Begun
+	for _, h := range heads {
+		of, err := s.leases(ctx, h)
+		if err != nil {
+			return nil, err
+		}
+		b := Begun{Token: h.Token, Committed: h.State == committed, Ended: h.State == rolling || h.State == undone, Of: len(of)}
+		for _, l := range of {
+			if !asked[l] {
+				b.Missing = append(b.Missing, l.Lock)
+			}
+		}
+		if len(b.Missing) < len(of) { // else the tokens are the same by chance
+			all = append(all, b)
+		}
+	}
+	return all, nil
+}
+
+// headsOf reads the journals of leases' tokens, each once.
+func (s *Store) headsOf(ctx context.Context, leases []Lock) (all []*head, err error) {
+	asked, next := map[int64]bool{}, []string{}
+	ask := func(token int64) {
+		if token > 0 && !asked[token] {
+			asked[token] = true
+			next = append(next, headID(token))
+		}
+	}
+	for i := range leases {
+		ask(leases[i].Token)
+	}
+	for len(next) > 0 {
+		ids := next[:min(len(next), 2*pageEntries)]
+		next = next[len(ids):]
+		if err := s.getAll(ctx, ids, func(_ int, it *es.Item) error {
+			h := &head{}
+			if it.Missing {
+				return nil
+			}
+			if err := json.Unmarshal(it.Source, h); err != nil {
+				return fmt.Errorf("%w: a journal's record can't be read: %w", ErrStore, err)
+			}
+			if h.Kind == kindMember {
+				ask(h.Journal)
+			} else {
+				all = append(all, h)
+			}
+			return nil
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,114 @@
+package undo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"optimist/internal/es"
+)
+
+// The registers of the locks' documents: which journals were begun under their leases, and aren't settled.
+
+// changeRegisters changes the registers of the documents of some locks, which are of different documents. change reports false where there
+// is nothing to change.
+func (s *Store) changeRegisters(ctx context.Context, locks []Lock, change func(*register, *Lock) bool) error {
+	for some := range slices.Chunk(locks, pageEntries) {
+		for try := 0; len(some) > 0; try++ {
+			if try == tries {
+				return ErrStore
+			}
+			var err error
+			if some, err = s.changeSome(ctx, some, change); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// changeSome tries to change registers. again are the locks of those that others have written at the same time, or whose answer was lost.
+func (s *Store) changeSome(ctx context.Context, locks []Lock, change func(*register, *Lock) bool) (again []Lock, err error) {
+	registers, err := s.registers(ctx, locks)
+	if err != nil {
+		return nil, err
+	}
+	var changed []*record
+	var of []Lock
+	for i, r := range registers {
+		if change(r, &locks[i]) {
+			changed, of = append(changed, &record{id: registerID(r.Doc), is: r, in: r.numbers}), append(of, locks[i])
+		}
+	}
+	if len(changed) == 0 {
+		return nil, nil
+	}
+	if err := s.fault("register"); err != nil {
+		return nil, err
+	}
+	if err := s.putAll(ctx, changed); err != nil {
+		return nil, err
+	}
+	for i, r := range changed {
+		if !r.put {
+			again = append(again, of[i])
+		}
+	}
+	return again, nil
+}
+
+// registers reads the registers of some locks' documents, in their order. That of a document without one is empty.
+func (s *Store) registers(ctx context.Context, locks []Lock) ([]*register, error) {
+	ids, all := make([]string, len(locks)), make([]*register, len(locks))
+	for i := range locks {
+		ids[i] = registerID(locks[i].Doc)
+	}
+	err := s.getAll(ctx, ids, func(nth int, it *es.Item) error {
+		all[nth] = &register{Kind: "lock", Doc: locks[nth].Doc, numbers: it.Numbers}
+		if it.Missing {
+			return nil
+		}
+		if err := json.Unmarshal(it.Source, all[nth]); err != nil {
+			return fmt.Errorf("%w: a register can't be read: %w", ErrStore, err)
+		}
+		return nil
+	})
+	return all, err
+}
+
+func (s *Store) register(ctx context.Context, lock string) (*register, error) {
+	all, err := s.registers(ctx, []Lock{{Doc: lock}})
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// Registered are those of the locks whose documents have journals that aren't settled. Errors: ErrStore.
+func (s *Store) Registered(ctx context.Context, locks []Lock) (left []Lock, err error) {
+	if err := s.own.Prepare(ctx); err != nil {
+		return nil, err
+	}
+	for some := range slices.Chunk(locks, 2*pageEntries) {
+		registers, err := s.registers(ctx, some)
+		if err != nil {
+			return nil, err
+		}
+		for i, r := range registers {
+			if len(r.Open) > 0 {
+				left = append(left, some[i])
+			}
+		}
+	}
+	return left, nil
+}
+
+// unregister takes the journals of leases off the registers of their locks.
+func (s *Store) unregister(ctx context.Context, leases []Lock) error {
+	return s.changeRegisters(ctx, leases, func(r *register, l *Lock) bool {
+		before := len(r.Open)
+		r.Open = slices.DeleteFunc(r.Open, func(b begun) bool { return b.Token == l.Token })
+		return len(r.Open) < before
+	})
+}

@@ -1,0 +1,154 @@
+package lockrouter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+
+	"optimist/internal/undo"
+	"optimist/lockrouter/state"
+)
+
+// Undo for the locks of several documents: they have one journal.
+
+// settleAll settles what was left by leases on the locks of several documents.
+func (b *batch) settleAll(ctx context.Context) error {
+	u, ok := b.r.keeper.(undoer)
+	if !ok {
+		return nil
+	}
+	left, err := b.r.o.Undo.Registered(ctx, b.leases(b.items))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	mine := map[string]*item{}
+	for _, it := range b.items {
+		mine[it.t.id] = it
+	}
+	return b.kept(ctx, func(ctx context.Context) error {
+		for i := range left {
+			it := mine[left[i].Doc]
+			settling, stop := context.WithTimeout(ctx, max(b.r.patience(b.a), b.r.o.Patience))
+			err := b.r.o.Undo.Settle(settling, &left[i], func(token int64, _ string) (bool, error) { return token != it.token, nil })
+			stop()
+			if err != nil {
+				return u.failure(ctx, it.t, err)
+			}
+		}
+		return nil
+	})
+}
+
+// openJournal begins the journal of all these leases.
+func (b *batch) openJournal(ctx context.Context) error {
+	u, ok := b.r.keeper.(undoer)
+	if !ok {
+		return b.r.noUndo()
+	}
+	return b.kept(ctx, func(ctx context.Context) error {
+		if err := b.r.o.Undo.Open(ctx, b.leases(b.items)); err != nil {
+			return u.failure(ctx, b.items[0].t, err)
+		}
+		return nil
+	})
+}
+
+// kept calls a function, and renews the leases meanwhile.
+func (b *batch) kept(ctx context.Context, f func(ctx context.Context) error) error {
+	working, cancel := context.WithCancelCause(ctx)
+	var alive sync.WaitGroup
+	alive.Go(func() { b.keep(working, cancel, b.items) })
+	err := f(working)
+	lost := context.Cause(working)
+	cancel(nil)
+	alive.Wait()
+	switch {
+	case lost != nil && gone(ctx) == nil:
+		return lost // a lease has ended
+	case err != nil:
+		return err
+	}
+	return b.refresh(b.items, 10)
+}
+
+// leases are those of some items, as journals name them.
+func (b *batch) leases(items []*item) []undo.Lock {
+	all := make([]undo.Lock, len(items))
+	for i, it := range items {
+		lock := it.t.shown()
+		all[i] = *lock.journal(b.a.Owner, it.token)
+	}
+	return all
+}
+
+// commit commits what was written under the leases: see undoer.commit.
+func (b *batch) commit(ctx context.Context) (had bool, err error) {
+	u, ok := b.r.keeper.(undoer)
+	if !ok {
+		return false, nil
+	}
+	return u.commit(ctx, b.leases(b.items), b.held)
+}
+
+// failure is what a client is told for whom the journal couldn't be ended.
+func (b *batch) failure(ctx context.Context, err error) error {
+	if u, ok := b.r.keeper.(undoer); ok {
+		return u.failure(ctx, b.items[0].t, err)
+	}
+	return err
+}
+
+// held reports, by an error, that one of the leases has ended.
+func (b *batch) held() error { return b.renew(b.items, 0) }
+
+// rollback undoes what was written under the leases, and then ends them.
+func (b *batch) rollback(ctx context.Context) (*Answer, error) {
+	u, ok := b.r.keeper.(undoer)
+	if !ok {
+		return nil, b.r.noUndo()
+	}
+	if err := b.kept(ctx, func(ctx context.Context) error {
+		return u.rollback(ctx, b.r.patience(b.a), b.leases(b.items), b.held)
+	}); err != nil {
+		return nil, u.failure(ctx, b.items[0].t, err)
+	}
+	released, err := b.end(func(v state.Verdict) bool { return v == state.Released })
+	if err != nil {
+		return nil, err
+	}
+	return reply(http.StatusOK, map[string]any{"released": true, "undone": true, "count": released}), nil
+}
+
+// commitFound commits what was written under leases that a list has shown, where some of them have one journal together. Others are
+// committed one by one.
+func (r *Router) commitFound(ctx context.Context, list []foundLease) error {
+	u, ok := r.keeper.(undoer)
+	if !ok || len(list) == 0 {
+		return nil
+	}
+	leases := make([]undo.Lock, len(list))
+	for i, l := range list {
+		leases[i] = *l.claim().Lock.journal(l.h.Owner, l.h.Token)
+	}
+	journals, err := u.journals(ctx, leases)
+	if err == nil && slices.ContainsFunc(journals, func(j undo.Begun) bool { return j.Of > 1 }) {
+		_, err = u.commit(ctx, leases, func() error {
+			for _, l := range list {
+				if err := u.held(ctx, l.claim()); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err != nil && !errors.Is(err, undo.ErrEnded) { // what is undone is refused one by one
+		return u.failure(ctx, list[0].t, err)
+	}
+	return nil
+}
