@@ -8,9 +8,9 @@ import (
 
 	"optimist/internal/config"
 	"optimist/internal/deadletter"
+	"optimist/internal/journal"
 	"optimist/internal/undo"
 	"optimist/internal/uri"
-	"optimist/internal/write"
 	"optimist/proxy"
 	"optimist/rewrite/merge"
 )
@@ -81,19 +81,19 @@ func (a *App) undoLeft(ctx context.Context, l *undo.Left) error {
 }
 
 // journals finds the journal of the locks under which a write is made.
-func (a *App) journals(ctx context.Context, tokens []int64) (write.Journal, error) {
+func (a *App) journals(ctx context.Context, tokens []int64) (journal.Journal, error) {
 	j, err := a.undo.Journal(ctx, tokens)
 	if j == nil || err != nil {
 		return nil, journalFailure(err)
 	}
-	return journal{j}, nil
+	return clientJournal{j}, nil
 }
 
-// journal is a journal whose errors are answers to clients.
-type journal struct{ *undo.Journal }
+// clientJournal is a journal whose errors are answers to clients.
+type clientJournal struct{ *undo.Journal }
 
-// Note implements write.Journal.
-func (j journal) Note(ctx context.Context, w *undo.Write) (undo.Place, error) {
+// Note implements journal.Journal.
+func (j clientJournal) Note(ctx context.Context, w *undo.Write) (undo.Place, error) {
 	at, err := j.Journal.Note(ctx, w)
 	return at, journalFailure(err)
 }

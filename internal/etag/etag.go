@@ -6,6 +6,7 @@ package etag
 import (
 	"bytes"
 	"errors"
+	"math/rand/v2"
 	"strconv"
 
 	"optimist/internal/doc"
@@ -31,6 +32,11 @@ func (t Tag) Append(dst []byte) []byte {
 		dst = append(t.Copy.Append(dst), '"')
 	}
 	return dst
+}
+
+// OfCopy is a tag with these numbers that stands for something that nobody else was told.
+func OfCopy(n doc.Numbers) Tag {
+	return Tag{Numbers: n, Copy: stamp.IDOf(rand.Uint64())} //nolint:gosec // it has to differ from others, not to be hard to guess
 }
 
 // Held is what the tag stands for.

@@ -11,12 +11,14 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/base"
 	"optimist/internal/doc"
 	"optimist/internal/intent"
 	"optimist/internal/jsontext"
 	"optimist/internal/rule"
 	"optimist/rewrite/edit"
 	"optimist/rewrite/merge"
+	"optimist/rewrite/tree"
 )
 
 // Account is what a write would do, and why, as write.Service.Explain finds it out. Documents and values are those of the client
@@ -136,6 +138,26 @@ type Outcome struct {
 type Error struct {
 	Type   string `json:"type"`
 	Reason string `json:"reason"`
+}
+
+// About tells which document is written, under which rule, and what the write is based on.
+func (a *Account) About(w *base.Search) {
+	a.Operation, a.Index, a.ID, a.Routing = w.Op.Kind.String(), w.Doc.Index, w.Doc.ID, w.Doc.Routing
+	a.Mode = rule.Guard.String()
+	ru, b := w.Rule, &w.Base
+	a.Rule = &Rule{Name: ru.Name, Place: ru.N + 1, Index: ru.Pattern(w.Name, w.Index.Name, w.Index.DataStream)}
+	a.Base = NewRevision(b.Numbers, b.Version, b.View)
+	a.Base.Kind, a.Base.Ambiguous = w.Outcome.Base.String(), w.Outcome.Ambiguous
+}
+
+// SetChange tells what the client changed. Where to is nil, nothing is told.
+func (a *Account) SetChange(from, to []byte) {
+	if to == nil {
+		return
+	}
+	if p, err := edit.Diff(from, to, tree.Limits{}); err == nil {
+		a.Change = p.AppendJSON(nil)
+	}
 }
 
 // AppendJSON appends the account as JSON. Numbers in documents keep their digits.

@@ -11,6 +11,7 @@ import (
 	"optimist/internal/es"
 	"optimist/internal/fencing"
 	"optimist/internal/idempotency"
+	"optimist/internal/journal"
 	"optimist/internal/learn"
 	"optimist/internal/obs"
 	"optimist/internal/outcome"
@@ -42,7 +43,7 @@ type Options struct {
 	Keys *idempotency.Store
 	// Journals finds the journal of the locks under which a write is made; nil where none has one. The error is the client's answer. Nil:
 	// nothing is undone.
-	Journals func(ctx context.Context, tokens []int64) (write.Journal, error)
+	Journals func(ctx context.Context, tokens []int64) (journal.Journal, error)
 	// Unlisted looks for fields that choose a tenant, and that nobody has named.
 	Unlisted *unlisted.Finder
 }
@@ -71,8 +72,8 @@ type request struct {
 	keyed
 	write   write.Request
 	reading watch.Reading
-	tokens  fencing.Tokens // of the locks under which its client works
-	journal write.Journal  // of one of them; nil: nothing is to be undone
+	tokens  fencing.Tokens  // of the locks under which its client works
+	journal journal.Journal // of one of them; nil: nothing is to be undone
 }
 
 // of is an exchange's request.

@@ -21,6 +21,7 @@ import (
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/journal"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/rule"
@@ -60,7 +61,7 @@ type item struct {
 	queued  bool       // it waits for items of the same document
 	done    bool       // it has its result, or an error
 	req     *write.Request
-	journal write.Journal // of the lock under which it is written; nil: there is none
+	journal journal.Journal // of the lock under which it is written; nil: there is none
 	op      api.Op
 	wait    func() (bulk.Result, error) // of one that isn't guarded
 	res     bulk.Result

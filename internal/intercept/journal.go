@@ -7,9 +7,9 @@ import (
 	"optimist/internal/budget"
 	"optimist/internal/bulk"
 	"optimist/internal/fencing"
+	"optimist/internal/journal"
 	"optimist/internal/rule"
 	"optimist/internal/undo"
-	"optimist/internal/write"
 )
 
 // takeJournal finds the journal of the locks that a write names, if any has one. It reports true where the write can't be made under it:
@@ -36,7 +36,7 @@ func (r *request) takeJournal(i *Interceptor) (refused bool) {
 }
 
 // journalOf is the journal of tokens; nil where none has one.
-func (i *Interceptor) journalOf(r *request, tokens fencing.Tokens) (write.Journal, error) {
+func (i *Interceptor) journalOf(r *request, tokens fencing.Tokens) (journal.Journal, error) {
 	if i.Journals == nil || len(tokens) == 0 {
 		return nil, nil
 	}
@@ -66,7 +66,7 @@ func (b *items) forJournal(it *item) {
 }
 
 // journalOfItem is the journal of an item's tokens; nil where none has one.
-func (b *items) journalOfItem(it *item) (write.Journal, error) {
+func (b *items) journalOfItem(it *item) (journal.Journal, error) {
 	if it.Token == "" {
 		return b.r.journal, nil
 	}
@@ -79,11 +79,11 @@ func (b *items) journalOfItem(it *item) (write.Journal, error) {
 
 // gathered is a journal for an item of a bulk: the items note their writes at the same time, so that a page has all of them.
 type gathered struct {
-	write.Journal
+	journal.Journal
 	group *bulk.Group
 }
 
-// Note implements write.Journal.
+// Note implements journal.Journal.
 func (g gathered) Note(ctx context.Context, w *undo.Write) (undo.Place, error) {
 	g.group.Meet()
 	return g.Journal.Note(ctx, w)

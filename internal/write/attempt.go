@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"optimist/internal/ack"
 	"optimist/internal/base"
 	"optimist/internal/budget"
-	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/intake"
 	"optimist/internal/intent"
@@ -268,8 +266,7 @@ func (a *attempt) send(ctx context.Context, body []byte) (*upstream.Response, er
 		c.Outcome.Kind = a.kind(c)
 		c.note()
 	}
-	a.doubt.guard, a.doubt.version = a.cur.Numbers, a.cur.Version
-	a.doubt.last = try{Conflict: catalog.Conflict{Guard: a.cur.Numbers, Sent: time.Now()}, version: a.cur.Version, body: body}
+	a.doubt.Send(&a.cur, body)
 	a.source = unread
 	a.load = load{change: first, body: body, part: first.draft.Part, remove: first.draft.Delete, guard: a.cur.Numbers}
 	if first.field() != "" {
@@ -331,7 +328,7 @@ func (a *attempt) conflicted(ctx context.Context, res *upstream.Response) error 
 	a.s.events.Conflict.Call(first.Rule.Name)
 	a.batch.Forget()
 	a.conflict = first.conflictOf(res)
-	a.doubt.conflicted(res)
+	a.doubt.Conflicted(res)
 	res.Release()
 	if len(a.open) > 1 || first.maybeApplied {
 		return doc.ErrConflict
@@ -365,7 +362,7 @@ func (a *attempt) split(ctx context.Context) {
 // single gives a change of the batch an attempt of its own.
 func (a *attempt) single(ctx context.Context, c *change) {
 	a.batch.Forget() // what it couldn't go with is no place to start from
-	one := &attempt{s: a.s, batch: a.batch, open: []*change{c}, doubt: a.doubt.inherited()}
+	one := &attempt{s: a.s, batch: a.batch, open: []*change{c}, doubt: a.doubt.Inherited()}
 	one.do(ctx)
 }
 

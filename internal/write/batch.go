@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"optimist/internal/doc"
+	"optimist/internal/doubt"
 	"optimist/internal/intake"
 	"optimist/internal/mark"
 	"optimist/internal/outbound"
@@ -26,7 +27,7 @@ type attempt struct {
 	cur    doc.Revision
 	trail  mark.Trail // the marks of cur, which aren't in its Source
 	source source
-	doubt  doubt
+	doubt  doubt.Record
 	load   load       // of the last try
 	noted  undo.Place // where that is noted, if it is
 	held   int64      // what the leader's request held before the first try

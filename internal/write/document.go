@@ -6,6 +6,7 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/base"
+	"optimist/internal/delivery"
 	"optimist/internal/doc"
 	"optimist/internal/gate"
 	"optimist/internal/intent"
@@ -117,42 +118,13 @@ func (s *Service) create(ctx context.Context, c *change) error {
 }
 
 // createByEngine sends a write that the engine itself refuses when the document exists: it needs no guard, and its conflict is its
-// answer. A session that saw no document there knows one afterwards; so does one that named itself, whatever it had seen: it may
-// write its next change from memory.
+// answer.
 func (s *Service) createByEngine(ctx context.Context, c *change) error {
-	var held session.Base
-	if c.Stamp.Known() { // of a document that was deleted since
-		err := s.bases.Locate(ctx, &c.Search)
-		if err == nil {
-			held, err = s.bases.HoldStamped(ctx, &c.Search)
-		}
-		if err != nil {
-			return err
-		}
+	reason, err := s.bases.ChooseForCreate(ctx, &c.Search)
+	if err != nil {
+		return err
 	}
-	defer func() { held.Release() }() // nothing once it is joined
-	if c.Rule.Session && !c.Anonymous {
-		if err := s.bases.Locate(ctx, &c.Search); err != nil {
-			return err
-		}
-		if c.Index.DataStream != "" && c.Rule.AnyIndex {
-			return s.pass(ctx, c, outcome.ReasonDataStream)
-		}
-		if err := s.bases.TakeSeen(ctx, &c.Search); err != nil {
-			return err
-		}
-		c.Outcome.Base = outcome.BaseNone
-		switch {
-		case c.Base.Kind == session.KindAbsent:
-			c.Outcome.Base = outcome.BaseAbsent
-		case !c.Session.IsNamed():
-			c.Base.Release()
-			c.Base = session.Base{}
-		}
-	}
-	c.Base.Join(held)
-	held = session.Base{}
-	return s.pass(ctx, c, "")
+	return s.pass(ctx, c, reason)
 }
 
 // deleteNothing answers a delete that asks for no document: there is nothing that it could delete, so that a look is enough.
@@ -188,21 +160,14 @@ func (s *Service) settleTransform(ctx context.Context, c *change, passed bool) (
 	if t == nil {
 		return passed, nil
 	}
-	reason := ""
-	switch {
-	case !c.JSON:
-		reason = outcome.ReasonFormat
-	case !t.ReadsCurrent() || c.Base.Kind == session.KindAbsent:
-		return passed, nil
-	case c.Index.Unknown != "":
-		reason = c.Index.Unknown
-	case c.Index.Partial:
-		reason = outcome.ReasonSource
-	case c.Index.UUID != "":
-		if whole, err := s.bases.SeesWhole(ctx, &c.Search); err != nil {
-			return false, cantAsk(err)
-		} else if !whole {
-			reason = outcome.ReasonFiltered
+	reason := outcome.ReasonFormat
+	if c.JSON {
+		if !t.ReadsCurrent() || c.Base.Kind == session.KindAbsent {
+			return passed, nil
+		}
+		var err error
+		if reason, err = s.bases.WhyUnreadable(ctx, &c.Search); err != nil {
+			return false, delivery.CantAsk(err)
 		}
 	}
 	if reason != "" {

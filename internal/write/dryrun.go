@@ -6,13 +6,12 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/base"
 	"optimist/internal/catalog"
+	"optimist/internal/delivery"
 	"optimist/internal/doc"
 	"optimist/internal/explain"
+	"optimist/internal/noop"
 	"optimist/internal/respond"
-	"optimist/internal/rule"
 	"optimist/retry"
-	"optimist/rewrite/edit"
-	"optimist/rewrite/tree"
 )
 
 // Explain tells what Do would do with the write, without doing it: it is Do, with a stand-in for the engine where writes are
@@ -32,8 +31,8 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 		Look:  func(ctx context.Context) (doc.Revision, error) { return stage.bases.Current(ctx, &c.Search) },
 		Named: func() respond.Document { return stage.named(c) }}
 	stage.letters = nil // what would be refused is told; nothing is kept
-	stage.direct, stage.events = single{play}, Events{}
-	stage.carrier, stage.questions = stage.direct, single{explain.Silence{}}
+	stage.direct, stage.events = single{delivery.Sender{Up: play}}, Events{}
+	stage.carrier, stage.idle = stage.direct, noop.Asker{Sender: delivery.Sender{Up: explain.Silence{}}}
 	stage.lanes = retry.NewLanes(1, share)
 	answer, err := stage.Do(ctx, r)
 	if play.Failed != nil {
@@ -57,7 +56,7 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 	if answer != nil {
 		a.SetAnswer(answer.Status, answer.Body)
 	}
-	if c.Rule.DeadLetters && (err != nil || answer != nil && c.whyUnplaced(nil) != "") {
+	if c.Rule.DeadLetters && (err != nil || answer != nil && c.ended(nil).Why() != "") {
 		a.Notes = append(a.Notes,
 			"on_exhausted is dead_letter: a write that can't be placed is kept, and its client gets a 202 in place of the error")
 	}
@@ -66,27 +65,15 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 
 // fillAccount fills in what the write is about.
 func (c *change) fillAccount(a *explain.Account) {
-	a.Operation, a.Index, a.ID, a.Routing = c.Op.Kind.String(), c.Doc.Index, c.Doc.ID, c.Doc.Routing
-	a.Mode = rule.Guard.String()
-	ru := c.Rule
-	a.Rule = &explain.Rule{Name: ru.Name, Place: ru.N + 1, Index: ru.Pattern(c.Name, c.Index.Name, c.Index.DataStream)}
-	b := &c.Base
-	a.Base = explain.NewRevision(b.Numbers, b.Version, b.View)
-	a.Base.Kind, a.Base.Ambiguous = c.Outcome.Base.String(), c.Outcome.Ambiguous
-	from, to := b.View, c.Sent
+	a.About(&c.Search)
 	switch {
 	case c.patch != nil:
-		from, to = c.draft.From, c.draft.Edited
+		a.SetChange(c.draft.From, c.draft.Edited)
 	case !c.JSON || c.Op.Kind == api.Update && c.Part == nil || !c.BaseKnown():
-		return
 	case c.Part != nil:
-		to = c.made
-	}
-	if to == nil {
-		return
-	}
-	if p, err := edit.Diff(from, to, tree.Limits{}); err == nil {
-		a.Change = p.AppendJSON(nil)
+		a.SetChange(c.Base.View, c.made)
+	default:
+		a.SetChange(c.Base.View, c.Sent)
 	}
 }
 

@@ -2,22 +2,18 @@ package write
 
 import (
 	"errors"
-	"fmt"
 
-	"optimist/internal/catalog"
+	"optimist/internal/delivery"
 	"optimist/internal/es"
 	"optimist/internal/intent"
 	"optimist/internal/outcome"
 	"optimist/internal/upstream"
 )
 
+// What can have become of a write that has no answer: see package delivery.
 var (
-	// ErrUnknownOutcome reports a write that may or may not have been applied.
-	// Whatever error has it in its chain is one; all others say that nothing was written.
-	ErrUnknownOutcome = errors.New("the outcome of the write is unknown: it was sent, and nobody can tell whether it was applied")
-
-	// ErrNotWritten reports that the engine couldn't be asked what had to be known before the write. Nothing was written.
-	ErrNotWritten = catalog.ErrUnavailable
+	ErrUnknownOutcome = delivery.ErrUnknownOutcome
+	ErrNotWritten     = delivery.ErrNotWritten
 )
 
 // Failure is an error with what is known of the write's outcome, for the header.
@@ -39,11 +35,6 @@ var errNoGuard = errors.New("the index has no sequence numbers")
 type standsError struct{ reason string }
 
 func (e *standsError) Error() string { return intent.ErrUnmergeable.Error() }
-
-// cantAsk says that it couldn't be asked whether the client's view is whole.
-func cantAsk(err error) error {
-	return fmt.Errorf("%w: it can't be asked whether the document can be read whole: %w", ErrNotWritten, err)
-}
 
 // mayAskAgain reports whether a read that failed is worth another try: its answer was lost, or the engine had no time for it.
 // Where no node can be reached the client is told at once.

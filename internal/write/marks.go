@@ -7,7 +7,6 @@ import (
 	"errors"
 
 	"optimist/internal/api"
-	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/intent"
 	"optimist/internal/mark"
@@ -109,7 +108,7 @@ func (a *attempt) mark() {
 		l.part, _ = mark.Put(l.part, first.field(), t)
 	}
 	for _, c := range a.open {
-		if !c.maybeApplied && a.doubt.pending.Answered.IsZero() {
+		if !c.maybeApplied && !a.doubt.IsPending() {
 			c.tries = c.tries[:0] // it is known that none of those was applied
 		}
 		c.tries, c.left = append(c.tries, m), t
@@ -137,7 +136,7 @@ func (a *attempt) judgeMarks(ctx context.Context, c *change) (decided bool) {
 		a.applied(ctx, c, at)
 	case a.trail.Excludes(c.tries):
 		c.tries, c.maybeApplied = nil, false
-		a.doubt.last, a.doubt.pending = try{}, catalog.Conflict{}
+		a.doubt.Dispel()
 	default:
 		return false
 	}

@@ -7,6 +7,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/intent"
+	"optimist/internal/journal"
 	"optimist/internal/mark"
 	"optimist/internal/outcome"
 	"optimist/internal/upstream"
@@ -15,7 +16,7 @@ import (
 // pass sends the write as it is. What the session learns from it depends on its base: a write without one leaves no view.
 func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 	if c.req.Journal != nil {
-		return c.notJournalled(reason)
+		return journal.Passed(c.Op, reason)
 	}
 	c.Outcome.Kind, c.Outcome.Reason = outcome.Passed, reason
 	if c.Outcome.Base == outcome.BaseExplicit || c.Outcome.Base == outcome.BaseAbsent && c.Op.Kind != api.Delete {
@@ -48,7 +49,7 @@ func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 
 // sendDirect sends a request of the change's that no lane is for.
 func (s *Service) sendDirect(ctx context.Context, c *change, r *upstream.Request) (*upstream.Response, error) {
-	res, err := c.on(s.direct).write(ctx, c, r)
+	res, err := s.direct.send(ctx, c, r)
 	if err == nil || errors.Is(err, ErrUnknownOutcome) {
 		c.attempts++
 	}

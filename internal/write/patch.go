@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"optimist/internal/api"
+	"optimist/internal/delivery"
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/intake"
@@ -64,7 +65,7 @@ func (s *Service) edit(ctx context.Context, c *change) error {
 	}
 	switch whole, err := s.bases.SeesWhole(ctx, &c.Search); {
 	case err != nil:
-		return cantAsk(err)
+		return delivery.CantAsk(err)
 	case !whole:
 		c.unpatchable, c.Outcome.Reason = true, outcome.ReasonFiltered
 		c.answer = respond.Error(http.StatusBadRequest, "security_exception", "["+c.Doc.ID+"]: the document can't be patched: "+

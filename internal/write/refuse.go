@@ -35,7 +35,7 @@ func (a *attempt) refuse(ctx context.Context, c *change, err error) {
 		c.answer = c.filtered(respond.Written(a.s.named(c), c.revision(), respond.NotFound))
 		c.Base.Delete()
 	case errors.Is(err, doc.ErrMissing):
-		c.answer = a.s.askMissing(ctx, c, a.noIndex)
+		c.answer = a.s.idle.Missing(ctx, c.idle(), a.noIndex)
 	case errors.Is(err, base.ErrAmbiguous):
 		c.Outcome.Ambiguous, c.err = true, err
 	default:

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"optimist/internal/api"
+	"optimist/internal/delivery"
 	"optimist/internal/upstream"
 )
 
@@ -61,9 +62,9 @@ func TestARejectedWriteOfAClientThatLeftIsNotSentAgain(t *testing.T) {
 		leave()
 		return answering(429, tooManyRequests), nil
 	}
-	s := single{w.engine}
+	s := single{delivery.Sender{Up: w.engine}}
 	c := ruled(w.rules.Match("shop", api.Index))
-	res, err := s.write(ctx, c, &upstream.Request{Method: "PUT"})
+	res, err := s.send(ctx, c, &upstream.Request{Method: "PUT"})
 	if err != nil || res.Status != 429 || sent != 1 {
 		t.Errorf("sent %d times: %v, %v", sent, res, err)
 	}

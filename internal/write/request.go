@@ -8,6 +8,7 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/fencing"
 	"optimist/internal/intent"
+	"optimist/internal/journal"
 	"optimist/internal/jsontext"
 	"optimist/internal/learn"
 	"optimist/internal/mark"
@@ -147,7 +148,7 @@ type Request struct {
 	// Tokens are those of the locks that the client holds.
 	Tokens fencing.Tokens
 	// Journal notes the write, so that it is undone if the client's lock isn't released. Nil: the lock has no undo.
-	Journal Journal
+	Journal journal.Journal
 
 	change change // of the Do under way
 }

@@ -51,7 +51,7 @@ func (s *Service) settleIdlePatch(ctx context.Context, c *change, rev doc.Revisi
 	} else {
 		c.Outcome.Kind = outcome.Guarded
 	}
-	if c.answer = s.askNoop(ctx, c, rev.Numbers); c.answer == nil {
+	if c.answer = s.idle.Unchanged(ctx, c.idle(), rev.Numbers); c.answer == nil {
 		c.answer = respond.Written(s.named(c), rev, respond.Noop)
 		c.patch.Show(c.answer, rev, rev.Source)
 	}

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"optimist/internal/api"
 	"optimist/internal/base"
 	"optimist/internal/catalog"
 	"optimist/internal/es"
@@ -14,9 +13,10 @@ import (
 	"optimist/internal/hook"
 	"optimist/internal/intent"
 	"optimist/internal/learn"
+	"optimist/internal/noop"
 	"optimist/internal/outcome"
 	"optimist/internal/session"
-	"optimist/internal/wire"
+	"optimist/internal/unplaced"
 	"optimist/retry"
 	"optimist/rewrite/edit"
 	"optimist/rewrite/merge"
@@ -39,34 +39,6 @@ type primaries interface {
 type observer interface {
 	Merger(*merge.Merger) intent.Merger
 	Transformer(*edit.Transformer) intent.Transformer
-}
-
-// Letters keep writes that can't be placed. It is safe for concurrent use.
-type Letters interface {
-	// Keep stores a write and names it. When it returns without an error, the write outlives the process. An error says that it may
-	// not be stored; its client is told that nothing was written.
-	Keep(ctx context.Context, u *Unplaced) (id string, err error)
-}
-
-// Unplaced is a write that was not made, and why. Its slices are void when Keep returns.
-type Unplaced struct {
-	Rule     string
-	Reason   string // one of outcome.UnplacedConflict and so on
-	Detail   string // what the engine, or optimist, said last
-	Status   int    // the answer that the client would have got; 0: an error
-	Attempts int
-	// Checked says that the engine has let the client write there: it has answered a try by what it found in the document, or in the index.
-	Checked bool
-	Index   string // the concrete one, as far as it is known
-	ID      string
-	Routing string
-
-	Method []byte
-	Op     *api.Op
-	Fields []wire.Field
-	Body   []byte
-	Base   base.Given
-	Client learn.Client // nil: nobody knows
 }
 
 // Events are called for metrics. They must be quick and safe for concurrent use; any may be missing.
@@ -96,7 +68,7 @@ type Options struct {
 	Events   Events
 	Log      *slog.Logger
 	// Letters keep the writes that can't be placed, of rules that ask for it. Nil: nothing is kept.
-	Letters Letters
+	Letters unplaced.Letters
 	// Locks know who may write, of rules that enforce locks. Nil: nothing is locked.
 	Locks gate.Locks
 	// OwnAuth says that the upstream has credentials of the proxy's own, which then ask what an index is.
@@ -117,11 +89,11 @@ type Service struct {
 	catalog   *catalog.Catalog
 	bases     *base.Finder
 	primaries primaries
-	carrier   carrier // of guarded writes
-	direct    single  // of writes that go as they are
-	questions single  // of what is asked for an answer's form
+	carrier   carrier    // of guarded writes
+	direct    single     // of writes that go as they are
+	idle      noop.Asker // asks for the engine's answer to a write that changes nothing
 	observer  observer
-	letters   Letters
+	letters   unplaced.Letters
 	gate      *gate.Gate
 	lanes     *retry.Lanes[*change]
 	attempts  *sync.Pool // of *attempt

@@ -5,17 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 
 	"optimist/internal/ack"
 	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/etag"
 	"optimist/internal/intent"
+	"optimist/internal/noop"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/session"
-	"optimist/internal/stamp"
 	"optimist/internal/upstream"
 )
 
@@ -43,7 +42,9 @@ func (c *change) settle(e end) {
 			n = e.current
 		}
 		if n != e.stored.Numbers || e.noop {
-			t = c.tagFor(n)
+			if t.Numbers = n; !c.Session.IsNamed() { // a named session needs nothing that tells copies apart
+				t = etag.OfCopy(n)
+			}
 		}
 	}
 	sent := c.inHand()
@@ -156,16 +157,6 @@ func (c *change) giveBack(unknown bool) {
 		}
 	}
 	c.Base.Release()
-}
-
-// tagFor is the tag for what the client has sent, where something else was stored: n are the numbers that its answer carries. A
-// named session needs nothing that tells copies apart.
-func (c *change) tagFor(n doc.Numbers) etag.Tag {
-	t := etag.Tag{Numbers: n}
-	if !c.Session.IsNamed() {
-		t.Copy = stamp.IDOf(rand.Uint64()) //nolint:gosec // it has to differ from others, not to be hard to guess
-	}
-	return t
 }
 
 // copyOf is the tag as the session has to know it, of a client that has shown that it uses tags.
@@ -295,7 +286,7 @@ func (a *attempt) settleUnchanged(ctx context.Context, c *change) {
 		return
 	}
 	c.Outcome.Kind = outcome.Merged
-	if c.answer = a.s.askNoop(ctx, c, a.cur.Numbers); c.answer == nil {
+	if c.answer = a.s.idle.Unchanged(ctx, c.idle(), a.cur.Numbers); c.answer == nil {
 		c.answer = respond.Written(a.s.named(c), a.cur, respond.Noop)
 	}
 	c.settle(end{stored: a.current(c), noop: true, current: a.cur.Numbers, same: bytes.Equal(a.cur.Source, c.Sent)})
@@ -310,4 +301,18 @@ func (c *change) verdict() error {
 		return fmt.Errorf("%w; a later try was answered with %d", ErrUnknownOutcome, status)
 	}
 	return c.err
+}
+
+// named is the document as the engine's answers name it.
+func (s *Service) named(c *change) respond.Document {
+	d := respond.Document{Index: c.Doc.Index, Type: c.Doc.Type, ID: c.Doc.ID}
+	if d.Type == "" && s.engine.Typed() {
+		d.Type = "_doc"
+	}
+	return d
+}
+
+// idle is the change as one whose client may get the engine's answer to an update that changes nothing.
+func (c *change) idle() *noop.Write {
+	return &noop.Write{Search: &c.Search, Out: &c.out, Patch: c.patch}
 }

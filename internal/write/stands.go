@@ -22,20 +22,7 @@ func (s *Service) whyConflictStands(ctx context.Context, c *change) string {
 	case !c.BaseKnown() || c.Base.Doubtful:
 		return outcome.ReasonNumbers
 	}
-	if c.Part != nil {
-		return "" // nothing is written back but the part
-	}
-	if reason := c.WhyUnmergeable(); reason != "" {
-		return reason
-	}
-	whole, err := s.bases.SeesWhole(ctx, &c.Search)
-	switch {
-	case err != nil:
-		return outcome.ReasonUnasked
-	case !whole:
-		return outcome.ReasonFiltered
-	}
-	return ""
+	return s.bases.WhyUnmergeable(ctx, &c.Search)
 }
 
 // revision is what the engine holds at the change's base, as far as is known.

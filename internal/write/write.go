@@ -15,7 +15,9 @@ import (
 	"optimist/internal/base"
 	"optimist/internal/budget"
 	"optimist/internal/catalog"
+	"optimist/internal/delivery"
 	"optimist/internal/gate"
+	"optimist/internal/noop"
 	"optimist/internal/respond"
 	"optimist/internal/session"
 	"optimist/retry"
@@ -37,7 +39,7 @@ func New(o Options) *Service {
 	if o.Writes == nil {
 		o.Writes = o.Upstream
 	}
-	s.direct, s.questions = single{o.Writes}, single{o.Upstream}
+	s.direct, s.idle = single{delivery.Sender{Up: o.Writes}}, noop.Asker{Sender: delivery.Sender{Up: o.Upstream}}
 	s.carrier = s.direct
 	s.lanes = retry.NewLanes(o.BatchLimit, share)
 	s.catalog = catalog.New(catalog.Options{Engine: o.Engine, OwnAuth: o.OwnAuth, Now: o.Now, Unguardable: s.events.Unguardable.Call,

@@ -1,0 +1,46 @@
+package base
+
+import (
+	"context"
+
+	"optimist/internal/outcome"
+	"optimist/internal/session"
+)
+
+// ChooseForCreate finds the base of a write that the engine itself refuses when the document exists. A session that saw no document there
+// knows one afterwards. So does one that named itself, whatever it had seen: it may write its next change from memory. The reason says why
+// the write is passed without that: its index backs a data stream.
+func (f *Finder) ChooseForCreate(ctx context.Context, w *Search) (reason string, err error) {
+	var held session.Base
+	if w.Stamp.Known() { // of a document that was deleted since
+		if err = f.Locate(ctx, w); err == nil {
+			held, err = f.HoldStamped(ctx, w)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	defer func() { held.Release() }() // nothing once it is joined
+	if w.Rule.Session && !w.Anonymous {
+		if err := f.Locate(ctx, w); err != nil {
+			return "", err
+		}
+		if w.Index.DataStream != "" && w.Rule.AnyIndex {
+			return outcome.ReasonDataStream, nil
+		}
+		if err := f.TakeSeen(ctx, w); err != nil {
+			return "", err
+		}
+		w.Outcome.Base = outcome.BaseNone
+		switch {
+		case w.Base.Kind == session.KindAbsent:
+			w.Outcome.Base = outcome.BaseAbsent
+		case !w.Session.IsNamed():
+			w.Base.Release()
+			w.Base = session.Base{}
+		}
+	}
+	w.Base.Join(held)
+	held = session.Base{}
+	return "", nil
+}

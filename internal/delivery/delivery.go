@@ -1,0 +1,96 @@
+// Package delivery sends the request of a write to the engine, waits for the answer, and says what it means for the write if none comes.
+//
+// It doesn't know what is written, and sends again only what the engine has rejected unread.
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"optimist/internal/catalog"
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/upstream"
+	"optimist/internal/wire"
+	"optimist/retry"
+)
+
+var (
+	// ErrUnknownOutcome reports a write that may or may not have been applied.
+	// Whatever error has it in its chain is one; all others say that nothing was written.
+	ErrUnknownOutcome = errors.New("the outcome of the write is unknown: it was sent, and nobody can tell whether it was applied")
+
+	// ErrNotWritten reports that the engine couldn't be asked what had to be known before the write. Nothing was written.
+	ErrNotWritten = catalog.ErrUnavailable
+)
+
+// CantAsk says that it couldn't be asked whether the client's view is whole. It is an ErrNotWritten.
+func CantAsk(err error) error {
+	return fmt.Errorf("%w: it can't be asked whether the document can be read whole: %w", ErrNotWritten, err)
+}
+
+// answerTimeout bounds how long a write waits for its answer; after it the outcome is unknown. The engine itself gives up after the
+// request's timeout, a minute.
+const answerTimeout = 2 * time.Minute
+
+// Sender sends writes. It waits for the answer even when the client leaves, for a while: a write that is out has an outcome, and the
+// client's next one is based on it. What isn't sent yet when the client leaves never is.
+//
+// Errors are ErrUnknownOutcome, but where nothing was sent: then they are ErrNotWritten or upstream.ErrNotSent.
+type Sender struct{ Up es.Doer }
+
+// Send sends one request and waits for its answer.
+func (s Sender) Send(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
+	r.Timeout = answerTimeout
+	res, err := s.Up.Do(wire.Last(ctx), r)
+	if err != nil {
+		return nil, lostAnswer(err)
+	}
+	return res, nil
+}
+
+// SendPatiently is Send. If the engine rejects the write, because it has too much to do (429), the write waits and goes again, as often as
+// the policy of then allows: nothing of it was applied. The last rejection is the answer.
+func (s Sender) SendPatiently(ctx context.Context, policy func() retry.Policy, r *upstream.Request) (*upstream.Response, error) {
+	res, err := s.Send(ctx, r)
+	if err != nil || res.Status != http.StatusTooManyRequests {
+		return res, err
+	}
+	last := retry.Do(ctx, policy(), func(ctx context.Context, n int) error {
+		if n > 1 {
+			if ctx.Err() != nil {
+				return context.Cause(ctx) // what isn't sent by the time that the client leaves never is
+			}
+			next, failed := s.Send(ctx, r)
+			if failed != nil {
+				return failed
+			}
+			res.Release()
+			res = next
+		}
+		if res.Status == http.StatusTooManyRequests {
+			return doc.ErrConflict
+		}
+		return nil
+	})
+	if errors.Is(last, ErrUnknownOutcome) {
+		res.Release()
+		return nil, last
+	}
+	return res, nil // the rejection, where the time is over: nobody knows better
+}
+
+// lostAnswer is what a failed exchange means for the write.
+func lostAnswer(err error) error {
+	var failed *upstream.Error
+	switch {
+	case errors.Is(err, upstream.ErrNotSent):
+		return err
+	case errors.As(err, &failed) && failed.Class == upstream.Cancelled && !failed.Sent:
+		return fmt.Errorf("%w: %w", ErrNotWritten, err)
+	}
+	return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+}

@@ -1,0 +1,77 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"optimist/internal/upstream"
+	"optimist/retry"
+)
+
+// engine answers the requests one after the other.
+type engine struct {
+	statuses []int
+	err      error
+	sent     int
+	last     *upstream.Request
+}
+
+func (e *engine) Do(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
+	e.sent++
+	e.last = r
+	if e.sent > len(e.statuses) {
+		return nil, e.err
+	}
+	res := &upstream.Response{}
+	res.Status = e.statuses[e.sent-1]
+	return res, nil
+}
+
+func quick() retry.Policy {
+	return retry.Policy{MaxAttempts: 3, BaseInterval: time.Nanosecond, MaxInterval: time.Nanosecond}
+}
+
+func TestALostAnswerSaysWhetherTheWriteWasSent(t *testing.T) {
+	for name, one := range map[string]struct{ err, want error }{
+		"no node":              {upstream.ErrNotSent, upstream.ErrNotSent},
+		"cancelled, unsent":    {&upstream.Error{Class: upstream.Cancelled}, ErrNotWritten},
+		"cancelled, sent":      {&upstream.Error{Class: upstream.Cancelled, Sent: true}, ErrUnknownOutcome},
+		"the connection broke": {errors.New("reset"), ErrUnknownOutcome},
+	} {
+		e := &engine{err: one.err}
+		_, err := Sender{e}.Send(t.Context(), &upstream.Request{})
+		if !errors.Is(err, one.want) || errors.Is(err, ErrUnknownOutcome) != (one.want == ErrUnknownOutcome) {
+			t.Errorf("%s: %v, want %v", name, err, one.want)
+		}
+		if e.last.Timeout != answerTimeout {
+			t.Errorf("%s: the answer is waited for during %v", name, e.last.Timeout)
+		}
+	}
+}
+
+func TestARejectedWriteGoesAgainAsOftenAsThePolicyAllows(t *testing.T) {
+	for name, one := range map[string]struct {
+		statuses   []int
+		want, sent int
+	}{
+		"taken":            {[]int{200}, 200, 1},
+		"a conflict":       {[]int{409, 200}, 409, 1},
+		"rejected once":    {[]int{429, 201}, 201, 2},
+		"rejected for all": {[]int{429, 429, 429, 200}, 429, 3},
+	} {
+		e := &engine{statuses: one.statuses, err: errors.New("reset")}
+		res, err := Sender{e}.SendPatiently(t.Context(), quick, &upstream.Request{})
+		if err != nil || res.Status != one.want || e.sent != one.sent {
+			t.Errorf("%s: %+v, %v, sent %d times", name, res, err, e.sent)
+		}
+	}
+}
+
+func TestARejectedWriteWhoseNextAnswerIsLostHasNoKnownOutcome(t *testing.T) {
+	e := &engine{statuses: []int{429}, err: errors.New("reset")}
+	if res, err := (Sender{e}).SendPatiently(t.Context(), quick, &upstream.Request{}); !errors.Is(err, ErrUnknownOutcome) || res != nil {
+		t.Errorf("%+v, %v", res, err)
+	}
+}

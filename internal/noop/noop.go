@@ -1,0 +1,83 @@
+// Package noop asks the engine for its own answer to an update that changes nothing: the noop, in the form that a client asks for, and the
+// error of a document that isn't there.
+//
+// It changes no document. Where the engine gives no such answer, its callers make one.
+package noop
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/api"
+	"optimist/internal/base"
+	"optimist/internal/delivery"
+	"optimist/internal/doc"
+	"optimist/internal/outbound"
+	"optimist/internal/patch"
+	"optimist/internal/respond"
+	"optimist/internal/uri"
+)
+
+// Asker asks the engine.
+type Asker struct{ delivery.Sender }
+
+// Write is the write whose client is to have the answer.
+type Write struct {
+	*base.Search
+	Out   *outbound.Write
+	Patch *patch.Request // nil: it is no patch
+}
+
+// Missing is the answer to a patch of a document that isn't there: the engine's own, to an _update of it, with an index's id
+// and a shard's number that only the engine knows. Where the document is there by now, or the engine can't say, the answer is made here.
+// noIndex says that the index isn't there, either.
+func (a Asker) Missing(ctx context.Context, w *Write, noIndex bool) *respond.Answer {
+	if noIndex && w.Op.Kind == api.Patch {
+		return respond.NoSuchIndex(w.Name, "")
+	}
+	if res := a.update(ctx, w, nil, http.StatusNotFound); res != nil {
+		if gjson.GetBytes(res.Body, "error.type").Str == "document_missing_exception" {
+			return res
+		}
+		res.Release()
+	}
+	return respond.ErrorIn(w.Doc.Index, http.StatusNotFound, "document_missing_exception", "["+w.Doc.ID+"]: document missing")
+}
+
+// Unchanged is the noop, with what of the document a patch is to show, of a client that wants its answer in a form of its own
+// (filter_path, pretty, another format than JSON): the engine's answer to an update that changes nothing, under the guard of the
+// revision n. It is nil where the plain form is wanted, which callers make, and where the engine gives none now: the plain form is
+// then better than no answer.
+func (a Asker) Unchanged(ctx context.Context, w *Write, n doc.Numbers) *respond.Answer {
+	form := uri.Only(nil, w.Out.Query, "filter_path", "pretty", "format", "human")
+	if len(form) == 0 && w.Plain {
+		return nil
+	}
+	params := append(outbound.AppendGuard(nil, n), '&')
+	params = append(params, form...)
+	if p := w.Patch; p != nil && p.Shows.Shows() {
+		if p.ShowsByBody {
+			params = append(params, "&_source=true"...)
+		} else {
+			params = append(append(params, '&'), uri.Only(nil, w.Op.Query, respond.SourceParams...)...)
+		}
+	}
+	return a.update(ctx, w, params, http.StatusOK)
+}
+
+// update asks the engine for its answer to an update of the write's document that changes nothing; nil is one of another status than want.
+func (a Asker) update(ctx context.Context, w *Write, params []byte, want int) *respond.Answer {
+	r := w.Out.Update([]byte(`{"doc":{}}`), w.Caller.Params, params)
+	r.Repeatable = want == http.StatusOK
+	res, err := a.Send(ctx, r)
+	if err != nil {
+		return nil
+	}
+	if res.Status != want {
+		res.Release()
+		return nil
+	}
+	return respond.FromEngine(res)
+}
