@@ -14,8 +14,6 @@ import (
 	"optimist/internal/respond"
 	"optimist/internal/session"
 	"optimist/internal/uri"
-	"optimist/rewrite/edit"
-	"optimist/rewrite/merge"
 )
 
 // put writes a document, or deletes it, under its base's guard.
@@ -50,7 +48,7 @@ func (s *Service) put(ctx context.Context, c *change) error {
 	if c.Op.Kind == api.Delete {
 		c.intent = &intent.Delete{Base: c.Base.Numbers, Stale: !c.Rule.FailStaleDelete}
 	} else {
-		c.intent, c.shares = s.documentIntent(c), c.mayShare()
+		c.intent, c.shares = c.intents.Document(c.guard), c.mayShare()
 	}
 	if err = s.inLane(ctx, c); errors.Is(err, errNoGuard) {
 		return s.pass(ctx, c, outcome.ReasonSeqNo)
@@ -76,28 +74,6 @@ func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err err
 		c.out.Query = uri.Without(nil, c.out.Query, c.Void...)
 	}
 	return pass, err
-}
-
-// documentIntent is what a client wants that sends a whole document.
-func (s *Service) documentIntent(c *change) intent.Intent {
-	c.document = intent.Document{
-		Base: intent.Base{Numbers: c.Base.Numbers, View: c.Base.View, Absent: c.Base.Kind == session.KindAbsent, Stored: c.ViewIsStored()},
-		Sent: c.Sent, Guard: c.guard, Recreate: c.Rule.RecreateMissing,
-		Merger: c.merger(s.observer),
-	}
-	return s.underRule(c, &c.document)
-}
-
-// merger merges as the rule says, and with care where the base is a guess.
-func (c *change) merger(o observer) intent.Merger {
-	m := c.Rule.Merger
-	if c.Base.Guessed {
-		m = m.Guessing()
-	}
-	if c.Base.Guessed && c.Base.Kind == session.KindAbsent && c.Part == nil { // a part names what it changes
-		m = m.AfterCreation(c.Base.Created)
-	}
-	return o.Merger(c.within(m))
 }
 
 // mayShare reports whether the change may share a write with others, as far as is known without asking.
@@ -156,7 +132,7 @@ func (s *Service) deleteNothing(ctx context.Context, c *change) error {
 // settleTransform finds out how the rule's transform goes with a write that is to be guarded, or, with passed, to be passed. It
 // can't be applied to a body that isn't JSON, nor, where it reads the stored document, without reading that as it is.
 func (s *Service) settleTransform(ctx context.Context, c *change, passed bool) (bool, error) {
-	t := c.transformer()
+	t := c.intents.Transformer()
 	if t == nil {
 		return passed, nil
 	}
@@ -171,7 +147,7 @@ func (s *Service) settleTransform(ctx context.Context, c *change, passed bool) (
 		}
 	}
 	if reason != "" {
-		c.untransformed, c.Outcome.Untransformed = true, true
+		c.intents.Untransformed, c.Outcome.Untransformed = true, true
 		if c.Outcome.Reason == "" {
 			c.Outcome.Reason = reason
 		}
@@ -198,20 +174,3 @@ func (s *Service) readBeforePass(ctx context.Context, c *change) (pass bool, err
 	}
 	return false, s.bases.FetchBase(ctx, &c.Search)
 }
-
-// underRule is an intent with the rule's transform applied to what it makes.
-func (s *Service) underRule(c *change, in intent.Intent) intent.Intent {
-	t := c.transformer()
-	if t == nil {
-		return in
-	}
-	c.transformed = intent.Transformed{Intent: in, Rule: c.Rule.Name, Transformer: s.observer.Transformer(t), Source: c}
-	return &c.transformed
-}
-
-// unobserved is for writes that nobody looks at.
-type unobserved struct{}
-
-func (unobserved) Merger(m *merge.Merger) intent.Merger { return m }
-
-func (unobserved) Transformer(t *edit.Transformer) intent.Transformer { return t }

@@ -23,7 +23,7 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 	a := &explain.Account{Requests: []explain.Request{}}
 	eyes := &explain.Onlooker{Engine: s.engine}
 	stage := *s
-	stage.sessions, stage.observer, stage.primaries = s.sessions.Glance(), a, undoubted{}
+	stage.sessions, stage.means.Observer, stage.primaries = s.sessions.Glance(), a, undoubted{}
 	stage.bases = &base.Finder{Engine: eyes, Catalog: s.catalog, Sessions: stage.sessions}
 	stage.gate = s.gate.Glance(stage.bases)
 	c := &r.change

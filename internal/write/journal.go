@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 
-	"optimist/internal/intent"
 	"optimist/internal/journal"
 	"optimist/internal/undo"
 	"optimist/internal/upstream"
@@ -25,9 +24,7 @@ func (s *Service) createJournalled(ctx context.Context, c *change) error {
 	if err := s.bases.Locate(ctx, &c.Search); err != nil {
 		return err
 	}
-	c.stales = true
-	c.document = intent.Document{Base: intent.Base{Absent: true}, Sent: c.req.Body, Merger: c.merger(s.observer)}
-	c.intent = s.underRule(c, &c.document)
+	c.stales, c.intent = true, c.intents.New(c.req.Body)
 	return s.inLane(ctx, c)
 }
 

@@ -86,7 +86,7 @@ func TestAWriteThatWasSentAndHasNoAnswerIsUnknown(t *testing.T) {
 	w := newWorld(t, "")
 	for attempts, want := range []bool{false, true} {
 		c := ruled(w.rules.Match("shop", api.Index))
-		c.service, c.attempts = w.s, attempts
+		c.attempts = attempts
 		_, err := w.s.finish(c, nil)
 		if err == nil || errors.Is(err, ErrUnknownOutcome) != want {
 			t.Errorf("after %d attempts: %v", attempts, err)

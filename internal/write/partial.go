@@ -53,7 +53,7 @@ func (s *Service) updateSeen(ctx context.Context, c *change) (taken bool, err er
 		return true, s.pass(ctx, c, c.Outcome.Reason)
 	}
 	c.out.Query = uri.Without(nil, c.out.Query, "retry_on_conflict", "doc_as_upsert")
-	c.stales, c.intent = true, c.partialIntent(s.observer)
+	c.stales, c.intent = true, c.intents.Partial(c.made)
 	if err = s.inLane(ctx, c); errors.Is(err, errNoGuard) {
 		c.leaveToEngine()
 		return false, nil
@@ -93,15 +93,6 @@ func (c *change) seePart() {
 	}
 }
 
-// partialIntent is what a client wants that sends a part.
-func (c *change) partialIntent(o observer) *intent.Partial {
-	return &intent.Partial{
-		Base: intent.Base{Numbers: c.Base.Numbers, View: c.Base.View, Absent: c.Base.Kind == session.KindAbsent, Stored: c.ViewIsStored()},
-		Part: c.Part.Incoming, Made: c.made, First: c.Part.First, Recreate: c.Rule.RecreateMissing,
-		Merger: c.merger(o), Room: c.Room,
-	}
-}
-
 // rebasePatch has a patch that an _update has become be the change of its part from what the client has seen. Where that can't be
 // merged, it guards the patch; where more is stored than the client has seen, it refuses it.
 func (s *Service) rebasePatch(c *change) {
@@ -111,7 +102,7 @@ func (s *Service) rebasePatch(c *change) {
 	switch {
 	case c.guard.Known(): // the client's own
 	case c.BaseKnown() && !c.Base.Doubtful && !c.Rule.FailConflict:
-		c.patch.Edit = intent.Rebased{Partial: c.partialIntent(s.observer)}
+		c.patch.Edit = intent.Rebased{Partial: c.intents.Partial(c.made)}
 	case c.Base.Kind == session.KindAbsent:
 		c.patch.New = true
 	case !c.ViewIsStored():

@@ -58,7 +58,7 @@ func (s *Service) sendDirect(ctx context.Context, c *change, r *upstream.Request
 
 // outgoing is the body of a write that goes without a merge: as it was sent, or what the rule's transform makes of that.
 func (s *Service) outgoing(c *change) ([]byte, *intent.ApplyError) {
-	t := c.transformer()
+	t := c.intents.Transformer()
 	switch {
 	case c.Rule.Transform == nil:
 		return c.req.Body, nil
@@ -66,8 +66,7 @@ func (s *Service) outgoing(c *change) ([]byte, *intent.ApplyError) {
 		c.Outcome.Untransformed = c.Op.Kind != api.Delete
 		return c.req.Body, nil
 	}
-	c.document = intent.Document{Sent: c.req.Body, Base: intent.Base{Absent: true}}
-	d, err := s.underRule(c, &c.document).Next(doc.Revision{})
+	d, err := c.intents.New(c.req.Body).Next(doc.Revision{})
 	var unfit *intent.ApplyError
 	if errors.As(err, &unfit) {
 		return nil, unfit

@@ -28,7 +28,7 @@ import (
 // that.
 func (c *change) asPatch(p *patch.Request) {
 	c.patch, c.JSON, c.Plain = p, true, patch.AnsweredInJSON(c.Op, c.Fields)
-	p.Source, p.New = c, c.OnlyNew
+	c.intents.Patch, p.Source, p.New = p, &c.intents, c.OnlyNew
 	c.out.AsDocument(p.Media, patch.Params...)
 	if p.Guard.Known() {
 		c.guard = p.Guard
@@ -76,7 +76,7 @@ func (s *Service) edit(ctx context.Context, c *change) error {
 	if err := s.choosePatchGuard(ctx, c); err != nil {
 		return err
 	}
-	c.intent = s.underRule(c, &c.patch.Patch)
+	c.intent = c.intents.Transforming(&c.patch.Patch)
 	c.shares = !c.guard.Known() && !c.OnlyNew && c.Plain && c.WhyPipelineStands() == "" && c.WhyUnmergeable() == ""
 	err := s.inLane(ctx, c)
 	if errors.Is(err, errNoGuard) && (c.Op.Kind == api.Patch || c.OnlyNew) {

@@ -4,12 +4,12 @@ import (
 	"time"
 
 	"optimist/internal/api"
+	"optimist/internal/apply"
 	"optimist/internal/base"
 	"optimist/internal/doc"
 	"optimist/internal/fencing"
 	"optimist/internal/intent"
 	"optimist/internal/journal"
-	"optimist/internal/jsontext"
 	"optimist/internal/learn"
 	"optimist/internal/mark"
 	"optimist/internal/outbound"
@@ -19,10 +19,7 @@ import (
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/stamp"
-	"optimist/internal/wire"
 	"optimist/retry"
-	"optimist/rewrite/edit"
-	"optimist/rewrite/merge"
 )
 
 // change is one client's write on its way. One step fills each group of its fields. The steps after it only read them.
@@ -35,18 +32,16 @@ type change struct {
 	out   outbound.Write
 	patch *patch.Request // what a PATCH, or an _update that is made here, says; nil for all others
 
-	// What it is made from: chooseWay, and what makes the intent.
-	made          []byte // what that part makes of what the client has seen; nil: not known
-	epoch         session.Epoch
-	began         int64       // when that was
-	guard         doc.Numbers // the client's own, of a write that is made here and not passed
-	untransformed bool        // the rule's transform can't be applied
-	intent        intent.Intent
-	document      intent.Document // room for the intent of most
-	transformed   intent.Transformed
-	trail         mark.Trail // the marks of the base, which aren't in what is known of it
-	stales        bool       // is stale once others have changed the document: it was made from a base
-	shares        bool       // may share a write with others: it can be merged, and that is known
+	// What it is made from: chooseWay, and apply.
+	intents apply.Write // makes its intent, under its rule
+	made    []byte      // what that part makes of what the client has seen; nil: not known
+	epoch   session.Epoch
+	began   int64       // when that was
+	guard   doc.Numbers // the client's own, of a write that is made here and not passed
+	intent  intent.Intent
+	trail   mark.Trail // the marks of the base, which aren't in what is known of it
+	stales  bool       // is stale once others have changed the document: it was made from a base
+	shares  bool       // may share a write with others: it can be merged, and that is known
 
 	// What became of it so far: the attempt.
 	unfit        bool // what the client asks for can't be done to the document as it is: a test of its own fails
@@ -63,10 +58,8 @@ type change struct {
 	answer *respond.Answer
 	err    error
 
-	service *Service
-	held    int64          // how much memory the request held before the first try
-	room    respond.Answer // for the answer of most
-	inputs  edit.Inputs    // room for those of the last try
+	held int64          // how much memory the request held before the first try
+	room respond.Answer // for the answer of most
 }
 
 // The fields that optimist adds to answers.
@@ -77,9 +70,10 @@ var (
 
 // read reads the request. The error is the client's to mend.
 func (c *change) read(r *Request, s *Service) (err error) {
-	*c = change{service: s, req: r,
+	*c = change{req: r,
 		Search: base.Search{Question: base.Question{Request: &r.Request, Guarded: r.Journal != nil, Began: time.Now(), Sent: r.Body}},
 		out:    outbound.Write{Op: r.Op, Fields: r.Fields, Client: r.Caller.Client, Method: r.Method, Path: r.Op.Path, Query: r.Op.Query}}
+	c.intents = apply.Write{Search: &c.Search, Means: &s.means, Method: r.Method}
 	if r.Op.Kind == api.Delete {
 		c.Sent = nil
 	}
@@ -87,46 +81,6 @@ func (c *change) read(r *Request, s *Service) (err error) {
 		c.dropMarks()
 	}
 	return err
-}
-
-// Inputs implements intent.InputSource: what steps can refer to. What a PATCH of operations sends is no document: to steps it is
-// as if nothing had been sent.
-func (c *change) Inputs(current []byte) *edit.Inputs {
-	op := c.Op.Kind
-	if op == api.IndexAuto {
-		op = api.Index
-	}
-	in := &c.inputs
-	*in = edit.Inputs{
-		Incoming: c.Sent, Current: current, Base: c.Base.View,
-		Index: c.Name, ID: c.Doc.ID, Routing: c.Doc.Routing,
-		Op: op.String(), Method: wire.MethodString(c.req.Method), User: rule.User(c.Fields),
-		Header: c.header, Now: c.service.now(), Growth: c.service.maxBody, Room: c.Room,
-	}
-	if c.patch != nil && c.patch.Incoming != nil {
-		in.Incoming = c.patch.Incoming
-	}
-	if !jsontext.LooksLikeObject(in.Incoming) {
-		in.Incoming = nil
-	}
-	return in
-}
-
-// within is m with the memory of the request. A merge of small documents needs none that is worth asking for.
-func (c *change) within(m *merge.Merger) *merge.Merger {
-	if len(c.Sent)+len(c.Base.View) <= smallMerge {
-		return m
-	}
-	return m.In(c.Room)
-}
-
-// smallMerge is how many bytes what was seen and what was sent may have together, so that merging them takes as much memory as a request
-// has anyway. What is stored now is about as large.
-const smallMerge = 4 << 10
-
-func (c *change) header(name string) (value []byte, ok bool) {
-	v := wire.Value(c.Fields, name)
-	return v, v != nil
 }
 
 // Request is a write of one document, taken by a rule. Its slices must stay as they are until Do returns. Whoever writes again
@@ -181,29 +135,6 @@ func (c *change) policy() retry.Policy {
 		}
 	}
 	return p
-}
-
-// transformer is the rule's transform, if it is applied to this write: a PUT or a POST of a document, a create, a PATCH, an
-// _update of a part (see updateHere). A delete has nothing to transform, and of a document that can't be read, or may not be
-// changed, the outcome says that it wasn't.
-//
-// The client has seen what it sent, not what the transform made of that: its next change counts from what it sent, so that it
-// undoes nothing of the transform's, and the numbers in its answer are those of its base. Of a write without a base there are
-// none that would conflict: its answer carries the engine's, as where an ingest pipeline changes what is stored.
-func (c *change) transformer() *edit.Transformer {
-	t := c.Rule.Transform
-	if t == nil || c.untransformed {
-		return nil
-	}
-	switch c.Op.Kind {
-	case api.Index, api.IndexAuto, api.Create, api.Patch:
-		return t
-	case api.Update:
-		if c.patch != nil {
-			return t
-		}
-	}
-	return nil
 }
 
 // filtered takes out of an answer that is made here what the client's filter_path doesn't want.

@@ -6,20 +6,18 @@ import (
 	"sync"
 	"time"
 
+	"optimist/internal/apply"
 	"optimist/internal/base"
 	"optimist/internal/catalog"
 	"optimist/internal/es"
 	"optimist/internal/gate"
 	"optimist/internal/hook"
-	"optimist/internal/intent"
 	"optimist/internal/learn"
 	"optimist/internal/noop"
 	"optimist/internal/outcome"
 	"optimist/internal/session"
 	"optimist/internal/unplaced"
 	"optimist/retry"
-	"optimist/rewrite/edit"
-	"optimist/rewrite/merge"
 )
 
 // Engine is what this package asks the engine besides the write itself; *es.Client is one.
@@ -33,12 +31,6 @@ type Engine interface {
 // primaries tells whether a conflict was one with others; a *catalog.Catalog does.
 type primaries interface {
 	SamePrimary(ctx context.Context, who catalog.Asker, f *catalog.Conflict, current int64) bool
-}
-
-// observer looks on while a write is made: the account of a dry run is written by one.
-type observer interface {
-	Merger(*merge.Merger) intent.Merger
-	Transformer(*edit.Transformer) intent.Transformer
 }
 
 // Events are called for metrics. They must be quick and safe for concurrent use; any may be missing.
@@ -89,18 +81,16 @@ type Service struct {
 	catalog   *catalog.Catalog
 	bases     *base.Finder
 	primaries primaries
-	carrier   carrier    // of guarded writes
-	direct    single     // of writes that go as they are
-	idle      noop.Asker // asks for the engine's answer to a write that changes nothing
-	observer  observer
+	carrier   carrier     // of guarded writes
+	direct    single      // of writes that go as they are
+	idle      noop.Asker  // asks for the engine's answer to a write that changes nothing
+	means     apply.Means // of intents
 	letters   unplaced.Letters
 	gate      *gate.Gate
 	lanes     *retry.Lanes[*change]
 	attempts  *sync.Pool // of *attempt
 	events    Events
 	log       *slog.Logger
-	now       func() time.Time
-	maxBody   int
 }
 
 // NoteAnswer notes that the answer of Do is written to the client, if that is still there: see session.Base.NoteAnswer.

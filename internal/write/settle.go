@@ -81,7 +81,7 @@ func (c *change) mayBeRewritten() bool {
 func (c *change) note() {
 	c.Outcome.Overwrote, c.Outcome.More = c.draft.Overwrote, c.draft.More
 	c.Outcome.Ambiguous = c.Outcome.Ambiguous || c.draft.Echo
-	if c.transformer() != nil {
+	if c.intents.Transformer() != nil {
 		c.Outcome.Untransformed = c.draft.Untransformed
 	}
 }
@@ -151,7 +151,7 @@ func (c *change) giveBack(unknown bool) {
 	if unknown && c.Sent != nil && (c.patch == nil || c.Part != nil) {
 		view := c.Base.View // nil: absent, or not known, and not merged then
 		ok, err := c.Rule.Merger.Repeatable(view, c.inHand(), view)
-		if t := c.transformer(); !ok || err != nil || t != nil && !t.Repeatable() {
+		if t := c.intents.Transformer(); !ok || err != nil || t != nil && !t.Repeatable() {
 			c.Base.Doubt()
 			return
 		}

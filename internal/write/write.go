@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"optimist/internal/api"
+	"optimist/internal/apply"
 	"optimist/internal/base"
 	"optimist/internal/budget"
 	"optimist/internal/catalog"
@@ -35,7 +36,7 @@ func New(o Options) *Service {
 		o.Now = time.Now
 	}
 	s := &Service{engine: o.Engine, sessions: o.Sessions, events: o.Events, log: o.Log,
-		now: o.Now, maxBody: int(o.MaxBody), observer: unobserved{}, letters: o.Letters, attempts: &sync.Pool{}}
+		means: apply.Means{Observer: apply.Unobserved{}, Now: o.Now, MaxBody: int(o.MaxBody)}, letters: o.Letters, attempts: &sync.Pool{}}
 	if o.Writes == nil {
 		o.Writes = o.Upstream
 	}
@@ -76,7 +77,7 @@ func (s *Service) Do(ctx context.Context, r *Request) (*respond.Answer, error) {
 func (s *Service) perform(ctx context.Context, c *change) error {
 	switch kind := c.Op.Kind; {
 	case c.req.Reason != "":
-		c.untransformed = true
+		c.intents.Untransformed = true
 		return s.pass(ctx, c, c.req.Reason)
 	case kind == api.Update:
 		return s.update(ctx, c)

@@ -1,0 +1,160 @@
+// Package apply applies a write's rule to what its client wants: it makes the intent, which merges as the rule says, and transforms what
+// comes of that.
+//
+// It does no I/O. Which rule takes a write, and what the write is based on, is decided before.
+package apply
+
+import (
+	"time"
+
+	"optimist/internal/api"
+	"optimist/internal/base"
+	"optimist/internal/doc"
+	"optimist/internal/intent"
+	"optimist/internal/jsontext"
+	"optimist/internal/patch"
+	"optimist/internal/rule"
+	"optimist/internal/session"
+	"optimist/internal/wire"
+	"optimist/rewrite/edit"
+	"optimist/rewrite/merge"
+)
+
+// Observer looks on while documents are merged and transformed: the account of a dry run is written by one.
+type Observer interface {
+	Merger(*merge.Merger) intent.Merger
+	Transformer(*edit.Transformer) intent.Transformer
+}
+
+// Unobserved is for writes that nobody looks at.
+type Unobserved struct{}
+
+// Merger implements Observer.
+func (Unobserved) Merger(m *merge.Merger) intent.Merger { return m }
+
+// Transformer implements Observer.
+func (Unobserved) Transformer(t *edit.Transformer) intent.Transformer { return t }
+
+// Means are the same for all writes.
+type Means struct {
+	Observer Observer
+	Now      func() time.Time // the clock that rules see
+	MaxBody  int              // how many bytes a patch, or a transform, may add to a document; zero: as many as package edit allows
+}
+
+// Write is a write under its rule. It has room for one intent, so that the next one takes the place of it. One goroutine uses it at a time.
+type Write struct {
+	*base.Search
+	Means         *Means
+	Method        []byte
+	Patch         *patch.Request // what a PATCH, or an _update that is made here, says; nil for all others
+	Untransformed bool           // the rule's transform can't be applied
+
+	document    intent.Document
+	transformed intent.Transformed
+	inputs      edit.Inputs
+}
+
+// Document is what a client wants that sends a whole document, changed from the write's base.
+func (w *Write) Document(guard doc.Numbers) intent.Intent {
+	w.document = intent.Document{Base: w.seen(), Sent: w.Sent, Guard: guard, Recreate: w.Rule.RecreateMissing, Merger: w.merger()}
+	return w.Transforming(&w.document)
+}
+
+// New is what a client wants that makes a document of these bytes, where there is none.
+func (w *Write) New(sent []byte) intent.Intent {
+	w.document = intent.Document{Base: intent.Base{Absent: true}, Sent: sent, Merger: w.merger()}
+	return w.Transforming(&w.document)
+}
+
+// Partial is what a client wants that sends a part. made is what the part makes of what the client has seen; nil: not known.
+func (w *Write) Partial(made []byte) *intent.Partial {
+	return &intent.Partial{Base: w.seen(), Part: w.Part.Incoming, Made: made, First: w.Part.First, Recreate: w.Rule.RecreateMissing,
+		Merger: w.merger(), Room: w.Room}
+}
+
+// Transforming is an intent with the rule's transform applied to what it makes.
+func (w *Write) Transforming(in intent.Intent) intent.Intent {
+	t := w.Transformer()
+	if t == nil {
+		return in
+	}
+	w.transformed = intent.Transformed{Intent: in, Rule: w.Rule.Name, Transformer: w.Means.Observer.Transformer(t), Source: w}
+	return &w.transformed
+}
+
+// seen is the write's base as its intent knows it.
+func (w *Write) seen() intent.Base {
+	b := &w.Base
+	return intent.Base{Numbers: b.Numbers, View: b.View, Absent: b.Kind == session.KindAbsent, Stored: w.ViewIsStored()}
+}
+
+// merger merges as the rule says, and with care where the base is a guess.
+func (w *Write) merger() intent.Merger {
+	m := w.Rule.Merger
+	if w.Base.Guessed {
+		m = m.Guessing()
+	}
+	if w.Base.Guessed && w.Base.Kind == session.KindAbsent && w.Part == nil { // a part names what it changes
+		m = m.AfterCreation(w.Base.Created)
+	}
+	if len(w.Sent)+len(w.Base.View) > smallMerge {
+		m = m.In(w.Room)
+	}
+	return w.Means.Observer.Merger(m)
+}
+
+// smallMerge is how many bytes what was seen and what was sent may have together, so that merging them takes as much memory as a request
+// has anyway. What is stored now is about as large.
+const smallMerge = 4 << 10
+
+// Transformer is the rule's transform, if it is applied to this write: a PUT or a POST of a document, a create, a PATCH, an
+// _update of a part that is made here. A delete has nothing to transform, and of a document that can't be read, or may not be
+// changed, the outcome says that it wasn't.
+//
+// The client has seen what it sent, not what the transform made of that: its next change counts from what it sent, so that it
+// undoes nothing of the transform's, and the numbers in its answer are those of its base. Of a write without a base there are
+// none that would conflict: its answer carries the engine's, as where an ingest pipeline changes what is stored.
+func (w *Write) Transformer() *edit.Transformer {
+	t := w.Rule.Transform
+	if t == nil || w.Untransformed {
+		return nil
+	}
+	switch w.Op.Kind {
+	case api.Index, api.IndexAuto, api.Create, api.Patch:
+		return t
+	case api.Update:
+		if w.Patch != nil {
+			return t
+		}
+	}
+	return nil
+}
+
+// Inputs implements intent.InputSource: what steps can refer to. What a PATCH of operations sends is no document: to steps it is
+// as if nothing had been sent.
+func (w *Write) Inputs(current []byte) *edit.Inputs {
+	op := w.Op.Kind
+	if op == api.IndexAuto {
+		op = api.Index
+	}
+	in := &w.inputs
+	*in = edit.Inputs{
+		Incoming: w.Sent, Current: current, Base: w.Base.View,
+		Index: w.Name, ID: w.Doc.ID, Routing: w.Doc.Routing,
+		Op: op.String(), Method: wire.MethodString(w.Method), User: rule.User(w.Fields),
+		Header: w.header, Now: w.Means.Now(), Growth: w.Means.MaxBody, Room: w.Room,
+	}
+	if w.Patch != nil && w.Patch.Incoming != nil {
+		in.Incoming = w.Patch.Incoming
+	}
+	if !jsontext.LooksLikeObject(in.Incoming) {
+		in.Incoming = nil
+	}
+	return in
+}
+
+func (w *Write) header(name string) (value []byte, ok bool) {
+	v := wire.Value(w.Fields, name)
+	return v, v != nil
+}
