@@ -11,17 +11,17 @@ import (
 	"optimist/internal/jsontext"
 )
 
-// Result is what became of one item: a status, and the body that an answer to a request for it alone would have.
+// Result is the engine's answer to one item, in the form of an answer to a single write.
 type Result struct {
-	Status int
-	Body   []byte
-	// element is the engine's own, of an item that went as it was.
-	element []byte
-	failed  bool
-	place   []byte // how the engine names the document of an item that it refused
+	Status  int
+	Body    []byte
+	element []byte // the engine's element, which the client gets as it stands; nil: the element is made from Status and Body
+	failed  bool   // element has an error
+	place   []byte // the members by which the engine names the document of an item that it refused
 }
 
-// readResult takes the result out of an element of the engine's items.
+// readResult makes a Result of an element of the engine's items: without the status, and with an error in the form that a single
+// write gets.
 func readResult(element []byte) (res Result, ok bool) {
 	s := jsontext.Scan(element)
 	if !s.IsObject() || !s.Next() {
@@ -63,7 +63,7 @@ func readResult(element []byte) (res Result, ok bool) {
 	return res, true
 }
 
-// readAsIs is readResult for an item whose element is the client's answer as it stands.
+// readAsIs is readResult for an item whose client gets the element as it stands.
 func readAsIs(element []byte) (res Result, ok bool) {
 	s := jsontext.Scan(element)
 	if !s.IsObject() || !s.Next() {
@@ -87,7 +87,7 @@ func readAsIs(element []byte) (res Result, ok bool) {
 	return res, res.Status != 0
 }
 
-// appendError is the body of an answer with the error of an item.
+// appendError returns the body of a single write's answer with the error of an item.
 func appendError(failure []byte, status int) []byte {
 	b := append([]byte(`{"error":{"root_cause":[`), failure...)
 	b = append(b, ']')
@@ -100,7 +100,7 @@ func appendError(failure []byte, status int) []byte {
 	return append(b, '}')
 }
 
-// AppendItem appends the result of an item as an element of a bulk's items. failed reports whether it is an error.
+// AppendItem appends a result as an element of the items of an answer to a bulk. failed reports whether it is an error.
 func (it *Item) AppendItem(dst []byte, res Result) (out []byte, failed bool) {
 	if res.element != nil {
 		return append(dst, res.element...), res.failed
@@ -125,7 +125,7 @@ func (it *Item) AppendItem(dst []byte, res Result) (out []byte, failed bool) {
 	return append(dst, '}', '}'), true
 }
 
-// appendPlace appends how the engine names the item's document, or, if it has said nothing of it, the client.
+// appendPlace appends the members that name the item's document: as the engine named it, else as the client did.
 func (it *Item) appendPlace(dst []byte) []byte {
 	if len(it.place) > 0 {
 		return append(dst, it.place...)
@@ -140,7 +140,7 @@ func (it *Item) appendPlace(dst []byte) []byte {
 	return gjson.AppendJSONString(dst, it.ID)
 }
 
-// maxReason bounds what is said of an answer that isn't the engine's, in bytes.
+// maxReason bounds the reason of an error that isn't the engine's, in bytes.
 const maxReason = 512
 
 // appendWithoutCauses appends an error without its root causes, which items don't have.
@@ -159,7 +159,7 @@ func appendWithoutCauses(dst, failure []byte) []byte {
 	return append(dst, '}')
 }
 
-// Summary is what stands before the items of an answer.
+// Summary is what an answer to a bulk says before its items.
 type Summary struct {
 	Took   time.Duration
 	Failed bool // the result of an item is an error
@@ -169,7 +169,7 @@ type Summary struct {
 	Ingest int64
 }
 
-// Append appends the answer up to its items, whose closing brackets are "]}".
+// Append appends the answer up to its first item. After the last item the caller appends "]}".
 func (s *Summary) Append(dst []byte) []byte {
 	took := func() {
 		dst = strconv.AppendInt(append(dst, `"took":`...), s.Took.Milliseconds(), 10)

@@ -26,41 +26,42 @@ type Documents interface {
 	FetchAll(ctx context.Context, who es.Caller, ds []es.Document) ([]es.Fetched, error)
 }
 
-// Group has items that are written at the same time, each by itself, share requests: writes go as one _bulk, reads as one _mget. What one
-// item sends waits until all others have something to send, too, or wait for somebody else; or until there is enough for a request.
+// Group joins the requests of items that are written at the same time: their writes go as one _bulk, their reads as one _mget. A
+// request of one item is parked until every other item has parked one, too, or waits for something else. It goes earlier if there is
+// enough for a request.
 //
-// It is for one bulk of one client, and for the goroutines of its items.
+// A Group is for one bulk of one client. Each item has a goroutine of its own, and all of them may use the Group at the same time.
 type Group struct {
 	Upstream  es.Doer
 	Documents Documents
 	Target    []byte       // of the bulk, as the client sent it but for what concerns the form of its answer
 	Fields    []wire.Field // the client's, without those of a body's coding
-	// Params are the query parameters by which the client says who asks: a request that goes by itself has them, too.
+	// Params are the query parameters that name the client. A request that goes by itself has them, too.
 	Params []byte
-	// Client is whose connections to the engine it takes.
+	// Client is the one whose share of the connections to the engine the requests take.
 	Client share.Client
 	// Timeout bounds how long an answer is waited for.
 	Timeout time.Duration
-	// Context is the client's. Retry is for items that the engine rejects, and ends with it.
+	// Context is the client's. Retry is for items that the engine rejects. They aren't sent again once Context has ended.
 	Context context.Context
 	Retry   retry.Policy
 	// Background says that other writes go first.
 	Background bool
 
 	mu      sync.Mutex
-	working int // items that are neither parked nor at their end
+	working int // items whose goroutines are at work: they have parked nothing, and haven't ended
 	writes  []*parkedWrite
 	reads   []*parkedRead
-	meeting []chan struct{} // items that go on together
-	bytes   int
+	meeting []chan struct{} // items that wait in Meet
+	bytes   int             // of the parked writes
 	timer   *time.Timer
 
 	head    []wire.Field
 	summary Summary
-	rounds  int
+	rounds  int // answers to a bulk that tell what became of its items
 	refusal *Refusal
 
-	panicked error
+	panicked error // see Panic
 }
 
 // Refusal is the engine's answer to a bulk that it refused as a whole.
@@ -74,23 +75,25 @@ type Refusal struct {
 const (
 	maxBytes = 8 << 20
 	maxItems = 5000
-	// idle is for how long nobody may have come, before what has come goes, although items are still at work: they may be waiting for
-	// writes of others, which may wait for these.
+	// idle is how long the group waits after a request was parked. If no other is parked by then, it sends what it has, although items
+	// are still at work: such an item may be waiting for another client's write, and that write for one of these items.
 	idle = 2 * time.Millisecond
 )
 
+// parkedWrite is a write that waits for its request, and then for its result.
 type parkedWrite struct {
-	text []byte
-	at   int // the item's place in the bulk: items go in the client's order, which tells what mapping a new field gets
-	res  Result
-	node string
-	err  error
-	done chan struct{}
-	idle bool // nobody is at work on its item: it is only waited for
-	asIs bool // the engine's element of it is the client's
-	once bool // a rejection is its end
+	text    []byte
+	at      int // the item's place in the bulk: items go in the client's order, on which the mapping of a new field depends
+	res     Result
+	node    string // that answered
+	err     error
+	done    chan struct{} // closed when res or err is there
+	unowned bool          // no goroutine is at work on its item
+	asIs    bool          // the client gets the engine's element as it stands
+	once    bool          // it isn't sent again after a rejection
 }
 
+// parkedRead is a read that waits for its request, and then for the document.
 type parkedRead struct {
 	ctx  context.Context
 	who  es.Caller
@@ -100,69 +103,69 @@ type parkedRead struct {
 	done chan struct{}
 }
 
-// Begin says that so many items begin their work.
+// Begin notes that so many items begin their work.
 func (g *Group) Begin(items int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.working += items
 }
 
-// End says that an item has ended its work.
+// End notes that an item has ended its work.
 func (g *Group) End() {
 	g.mu.Lock()
 	g.working--
-	g.parked(false)
+	g.sendIfComplete(false)
 }
 
-// Add has an item that isn't guarded go with the first request. wait returns what became of it.
+// Add parks an item that isn't guarded, and that no goroutine is at work on. It goes with the first request. wait returns its result.
 func (g *Group) Add(it *Item) (wait func() (Result, error)) {
-	w := &parkedWrite{text: it.Text, at: it.at, idle: true, asIs: true, once: it.PassRejected, done: make(chan struct{})}
+	w := &parkedWrite{text: it.Text, at: it.at, unowned: true, asIs: true, once: it.PassRejected, done: make(chan struct{})}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.writes = append(g.writes, w)
 	g.bytes += len(w.text)
 	return func() (Result, error) {
-		g.flush() // nobody may be left who would send it
+		g.flush() // perhaps no other item is left that would send it
 		<-w.done
 		return w.res, w.err
 	}
 }
 
-// flush sends what has come, if nobody is at work.
+// flush sends what is parked, if no item is at work.
 func (g *Group) flush() {
 	g.mu.Lock()
-	g.parked(false)
+	g.sendIfComplete(false)
 }
 
-// Pass has an item that isn't guarded go as the others do that are at work, and returns what became of it.
+// Pass parks an item that isn't guarded, and returns its result. It is Add for the goroutine of an item that is at work.
 func (g *Group) Pass(it *Item) (Result, error) {
 	p := &parkedWrite{text: it.Text, at: it.at, asIs: true, once: it.PassRejected, done: make(chan struct{})}
 	g.park(p)
 	return p.res, p.err
 }
 
-// park waits until a write has gone with others, and has its answer.
+// park parks a write, and waits for its result.
 func (g *Group) park(p *parkedWrite) {
 	g.mu.Lock()
 	g.writes = append(g.writes, p)
 	g.bytes += len(p.text)
 	g.working--
-	g.parked(true)
+	g.sendIfComplete(true)
 	<-p.done
 }
 
-// Meet waits until all other items have something to send, too, or wait for somebody else. Then those who have met go on at the same time:
-// what they do next, with others than the engine, can be done together.
+// Meet waits until every other item has parked a request, or waits for something else. Then all items that wait in Meet go on at the same
+// time. It is for what items do between two requests, with a store of journals for example: they can do that together.
 func (g *Group) Meet() {
 	met := make(chan struct{})
 	g.mu.Lock()
 	g.meeting = append(g.meeting, met)
 	g.working--
-	g.parked(true)
+	g.sendIfComplete(true)
 	<-met
 }
 
-// Head is the head of the engine's first answer to a bulk, nil if there was none.
+// Head is the header fields of the engine's first answer to a bulk; nil if there was none.
 func (g *Group) Head() []wire.Field {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -176,7 +179,7 @@ func (g *Group) Refusal() *Refusal {
 	return g.refusal
 }
 
-// Summary is what the answers of the requests say of all their items.
+// Summary is what the engine's answers say besides their items.
 func (g *Group) Summary() Summary {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -186,20 +189,20 @@ func (g *Group) Summary() Summary {
 	return g.summary
 }
 
-// Item returns the way of one item's writes and reads.
+// Item returns the Way of one item.
 func (g *Group) Item(it *Item) *Way { return &Way{group: g, item: it} }
 
-// Way is how the requests of one item travel.
+// Way takes the requests of one item to the engine, together with those of the other items of its Group.
 type Way struct {
 	group *Group
 	item  *Item
 }
 
-// Do sends a write of the item's document together with those of other items. What a bulk can't say goes by itself.
+// Do sends a write of the item's document. It goes with the writes of other items if a bulk can say it, else by itself.
 func (w *Way) Do(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
 	text, ok := w.item.appendText(nil, r.Method, r.Target, r.Body)
 	if !ok {
-		return w.group.alone(ctx, r)
+		return w.group.sendAlone(ctx, r)
 	}
 	p := &parkedWrite{text: text, at: w.item.at, once: w.item.PassRejected, done: make(chan struct{})}
 	w.group.park(p)
@@ -210,24 +213,24 @@ func (w *Way) Do(ctx context.Context, r *upstream.Request) (*upstream.Response, 
 	return &upstream.Response{Head: wire.Head{Status: p.res.Status}, Payload: p.res.Body, Node: p.node}, nil
 }
 
-// alone sends a request by itself. Meanwhile others needn't wait for its item.
-func (g *Group) alone(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
+// sendAlone sends a request by itself. The other items don't wait for its item meanwhile.
+func (g *Group) sendAlone(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
 	g.mu.Lock()
 	g.working--
-	g.parked(false)
+	g.sendIfComplete(false)
 	defer g.Begin(1)
 	r.Target = uri.WithParams(r.Target, g.Params)
 	return g.Upstream.Do(ctx, r)
 }
 
-// Fetch reads the item's document together with those of other items.
+// Fetch reads the item's document, together with the documents of other items.
 func (w *Way) Fetch(ctx context.Context, who es.Caller, d es.Document) (doc.Revision, error) {
 	p := &parkedRead{ctx: ctx, who: who, doc: d, done: make(chan struct{})}
 	g := w.group
 	g.mu.Lock()
 	g.reads = append(g.reads, p)
 	g.working--
-	g.parked(true)
+	g.sendIfComplete(true)
 	<-p.done
 	if p.err != nil {
 		return doc.Revision{}, p.err
@@ -235,9 +238,9 @@ func (w *Way) Fetch(ctx context.Context, who es.Caller, d es.Document) (doc.Revi
 	return p.res.Revision, p.res.Err
 }
 
-// parked sends what has come, if that is all that will come. It is called with g locked, and unlocks it. more says that something has
-// just come.
-func (g *Group) parked(more bool) {
+// sendIfComplete sends what is parked, if no item is at work that could park more, or if there is enough for a request. It is called with
+// g locked, and unlocks it. more says that a request was parked just now.
+func (g *Group) sendIfComplete(more bool) {
 	waiting := len(g.writes)+len(g.reads)+len(g.meeting) > 0
 	switch {
 	case waiting && (g.working == 0 || g.bytes >= maxBytes || len(g.writes) >= maxItems):
@@ -254,7 +257,7 @@ func (g *Group) parked(more bool) {
 	g.mu.Unlock()
 }
 
-// send sends what has come. It is called with g locked, and unlocks it.
+// send sends what is parked, and lets the items go on that wait in Meet. It is called with g locked, and unlocks it.
 func (g *Group) send() {
 	writes, reads := g.writes, g.reads
 	g.writes, g.reads, g.bytes = nil, nil, 0
@@ -272,7 +275,7 @@ func (g *Group) send() {
 	}
 }
 
-// Close ends the group. Nothing may be under way.
+// Close ends the group. Call it when all items have ended.
 func (g *Group) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -281,17 +284,17 @@ func (g *Group) Close() {
 	}
 }
 
-// errShort reports an answer to a bulk that doesn't tell what became of all items.
+// errShort reports an answer to a bulk that has more or fewer results than the bulk had items.
 var errShort = errors.New("the engine's answer to a bulk doesn't tell what became of each item")
 
-// write sends a bulk, and tells each of its items what became of it. Those that the engine rejects because it has too much to do (429)
-// wait and go again: nothing of them was applied.
+// write sends a bulk, and gives each of its items the result. If the engine rejects items because it has too much to do (429), they wait
+// and go again: nothing of them was applied.
 func (g *Group) write(writes []*parkedWrite) {
 	all := writes
 	defer func() {
 		if p := recover(); p != nil {
-			g.broke(p)
-			g.finish(slices.DeleteFunc(all, func(w *parkedWrite) bool { return w.lost(g.Panic()) }))
+			g.notePanic(p)
+			g.finish(slices.DeleteFunc(all, func(w *parkedWrite) bool { return w.markLost(g.Panic()) }))
 		}
 	}()
 	slices.SortStableFunc(writes, func(a, b *parkedWrite) int { return a.at - b.at })
@@ -306,9 +309,9 @@ func (g *Group) write(writes []*parkedWrite) {
 	}
 }
 
-// exchange sends a bulk once. It returns the writes that were rejected; all others have ended.
+// exchange sends a bulk once. It returns the writes that were rejected and may go again. All others have their results.
 func (g *Group) exchange(writes []*parkedWrite) (rejected []*parkedWrite) {
-	if whole := g.void(); whole != nil {
+	if whole := g.refusedWhole(); whole != nil {
 		for _, w := range writes {
 			w.res = Result{Status: whole.Status, Body: whole.Body}
 		}
@@ -323,7 +326,7 @@ func (g *Group) exchange(writes []*parkedWrite) (rejected []*parkedWrite) {
 	for _, w := range writes {
 		body = append(body, w.text...)
 	}
-	g.carry(writes, g.request(body))
+	g.sendBulk(writes, g.request(body))
 	ended := make([]*parkedWrite, 0, len(writes))
 	for _, w := range writes {
 		if w.err == nil && w.res.Status == http.StatusTooManyRequests && !w.once {
@@ -336,23 +339,24 @@ func (g *Group) exchange(writes []*parkedWrite) (rejected []*parkedWrite) {
 	return rejected
 }
 
-// request is a bulk with that body.
+// request is the request of a bulk with this body.
 func (g *Group) request(body []byte) *upstream.Request {
 	return &upstream.Request{Method: http.MethodPost, Target: g.Target, Fields: g.Fields, Body: body, Timeout: g.Timeout, Client: g.Client,
 		Background: g.Background}
 }
 
-// Stream sends an item that isn't guarded by itself, and as it comes: body is its text. It returns what became of it.
+// Stream sends an item that isn't guarded as a bulk of its own, while the client is still sending it: body is its text. It returns the
+// item's result.
 func (g *Group) Stream(body upstream.Source) (Result, error) {
 	r := g.request(nil)
 	r.Stream, r.Length = body, -1
 	w := &parkedWrite{asIs: true}
-	g.carry([]*parkedWrite{w}, r)
+	g.sendBulk([]*parkedWrite{w}, r)
 	return w.res, w.err
 }
 
-// carry sends a bulk, and gives each write its result.
-func (g *Group) carry(writes []*parkedWrite, r *upstream.Request) {
+// sendBulk sends a bulk, and gives each write its result.
+func (g *Group) sendBulk(writes []*parkedWrite, r *upstream.Request) {
 	res, err := g.Upstream.Do(wire.Last(g.Context), r)
 	switch {
 	case err != nil:
@@ -361,35 +365,35 @@ func (g *Group) carry(writes []*parkedWrite, r *upstream.Request) {
 		}
 	case res.Status != http.StatusOK:
 		failure := Result{Status: res.Status, Body: bytes.Clone(res.Payload)}
-		g.refused(&Refusal{Status: res.Status, Fields: headOf(res), Body: failure.Body})
+		g.noteRefusal(&Refusal{Status: res.Status, Fields: headOf(res), Body: failure.Body})
 		for _, w := range writes {
 			w.res, w.node = failure, res.Node
 		}
 	default:
-		g.tell(writes, res)
+		g.distribute(writes, res)
 	}
 	if err == nil {
 		res.Release()
 	}
 }
 
-// finish ends writes that have their result.
+// finish lets the items of these writes go on: the writes have their results.
 func (g *Group) finish(writes []*parkedWrite) {
 	items := 0
 	for _, w := range writes {
-		if !w.idle {
+		if !w.unowned {
 			items++
 		}
 	}
-	g.Begin(items) // they are at work before any of them can send something
+	g.Begin(items) // before any of them goes on, so that the first doesn't take itself for the last
 	for _, w := range writes {
 		close(w.done)
 	}
 }
 
-// void is the engine's refusal of the whole bulk, before anything of it was written: then the rest of it isn't sent. 429 is none: it counts
-// for the moment.
-func (g *Group) void() *Refusal {
+// refusedWhole is the engine's refusal of the whole bulk, if it came before anything was written; else nil. What is left of the bulk
+// isn't sent then. A 429 isn't one: it holds for the moment only.
+func (g *Group) refusedWhole() *Refusal {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.refusal == nil || g.rounds > 0 || g.refusal.Status == http.StatusTooManyRequests {
@@ -398,14 +402,15 @@ func (g *Group) void() *Refusal {
 	return g.refusal
 }
 
-func (g *Group) refused(r *Refusal) {
+func (g *Group) noteRefusal(r *Refusal) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.refusal = r
 }
 
-// tell gives each write its part of the engine's answer. Where that has not exactly one for each, nobody knows whose they are.
-func (g *Group) tell(writes []*parkedWrite, res *upstream.Response) {
+// distribute gives each write its element of the engine's answer. If the answer has more or fewer elements than there are writes, nobody
+// knows which element belongs to which write: the outcome of all of them is unknown then.
+func (g *Group) distribute(writes []*parkedWrite, res *upstream.Response) {
 	n, whole := 0, true
 	for element := range es.Elements(res.Payload, "items") {
 		if n++; n > len(writes) {
@@ -439,7 +444,7 @@ func (g *Group) tell(writes []*parkedWrite, res *upstream.Response) {
 	}
 }
 
-// headOf are an answer's fields, without its length.
+// headOf is an answer's header fields, without its length.
 func headOf(res *upstream.Response) (head []wire.Field) {
 	for _, f := range res.EndToEnd(nil) {
 		if !wire.EqualFold(f.Name, "content-length") {
@@ -449,11 +454,11 @@ func headOf(res *upstream.Response) (head []wire.Field) {
 	return head
 }
 
-// read reads documents, for all items that asked for some.
+// read reads the documents of parked reads.
 func (g *Group) read(reads []*parkedRead) {
 	defer func() {
 		if p := recover(); p != nil {
-			g.broke(p)
+			g.notePanic(p)
 			for _, p := range reads {
 				p.err = g.Panic()
 			}
@@ -480,22 +485,23 @@ func (g *Group) read(reads []*parkedRead) {
 	}
 }
 
-// broke keeps what a goroutine of the group panicked with: it would end the process, and is the caller's. See Panic.
-func (g *Group) broke(p any) {
+// notePanic keeps what a goroutine of the group panicked with. A panic in that goroutine would end the process. The caller of the group
+// deals with it instead: see Panic.
+func (g *Group) notePanic(p any) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.panicked = fmt.Errorf("panic in a bulk: %v\n%s", p, debug.Stack())
 }
 
-// Panic is what a goroutine of the group panicked with, nil if none has. Nobody knows then what became of its items.
+// Panic is what a goroutine of the group panicked with; nil if none has. After a panic nobody knows what became of the items.
 func (g *Group) Panic() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.panicked
 }
 
-// lost makes the write one of which nobody knows what became, unless it has ended; it reports whether it has.
-func (w *parkedWrite) lost(why error) (ended bool) {
+// markLost gives a write that has no result yet an unknown outcome. It reports whether the write had its result.
+func (w *parkedWrite) markLost(why error) (ended bool) {
 	select {
 	case <-w.done:
 		return true

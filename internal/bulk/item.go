@@ -1,6 +1,7 @@
-// Package bulk reads the requests of the engine's _bulk item by item, and lets items that are written one by one travel together.
+// Package bulk reads the requests of the engine's _bulk item by item. It also sends items together: each is written by itself, as a
+// single write is, and the requests of all of them are joined.
 //
-// It doesn't decide which items are guarded, and it merges nothing: package write does, for one document at a time.
+// It doesn't decide which items are guarded, and it merges nothing. Package write does, for one document at a time.
 package bulk
 
 import (
@@ -19,8 +20,8 @@ import (
 	"optimist/internal/uri"
 )
 
-// ErrUnreadable reports a bulk that isn't what the engine documents. Whoever gets it leaves the whole request to the engine, which says
-// what is wrong with it.
+// ErrUnreadable reports a bulk that doesn't have the form that the engine documents. The caller forwards the whole request unchanged, so
+// that the engine says what is wrong with it.
 var ErrUnreadable = errors.New("the bulk can't be read")
 
 // Item is one action of a bulk. Its slices point into the request.
@@ -28,44 +29,45 @@ type Item struct {
 	Kind   api.Kind // Index, IndexAuto, Create, Update or Delete
 	Verb   string   // as the client named it, and as the answer does: index, create, update or delete
 	Text   []byte   // all of it: the action's line and the document's, with their ends
-	Source []byte   // the document, or what is said of an update; nil of a delete
+	Source []byte   // the document, or the body of an update; nil for a delete
 
-	Index, Type, ID, Routing string // decoded; Type and Routing may be empty, and ID is, where the engine makes it
+	Index, Type, ID, Routing string // decoded; Type and Routing may be empty; ID is empty if the engine is to make one
 
-	Guarded bool // the client's own version or sequence number is in it
-	Retries bool // the client's own retry_on_conflict is
-	// Token is what the action says of the locks under which its client works; empty: nothing. No engine knows that member: such an item has
-	// to be written by a request of its own.
+	Guarded bool // the client gives a version or a sequence number
+	Retries bool // the client gives retry_on_conflict
+	// Token is the lock_token of the action: the tokens of the locks under which the client works. Empty: there is none. No engine knows
+	// that member, so that Text must not be sent.
 	Token string
-	// PassRejected says that a rejection by the engine (429) is its answer. Else it waits and goes again.
+	// PassRejected says that the client gets a rejection by the engine (429). Else the item waits and goes again.
 	PassRejected bool
-	// Odd says that the engine refuses this one item, or that nobody could tell what it means alone: it goes as it is.
+	// Odd says that the item goes as it is: the engine refuses it alone, or nobody can tell what it would mean outside of its bulk.
 	Odd bool
 
-	ownIndex  bool   // the action names its index; else the request's path does
-	ownSource bool   // it says itself what of its document its answer is to show
-	params    []byte // what a request for this one document would say in its query
-	rest      []byte // members of the action that only a bulk can say: ,"name":value…
-	at        int    // its place in the bulk, from 0
+	ownIndex  bool   // the action names the index; else the request's path does
+	ownSource bool   // the action has a _source, which says what of the document the answer shows
+	params    []byte // the query of a request for this document alone
+	rest      []byte // members of the action that such a request can't say: ,"name":value…
+	at        int    // the place in the bulk, from 0
 	meta      int    // where the action's members begin in Text
-	place     []byte // how the engine named the document when it refused the item last: "_index":…,"_id":…
+	place     []byte // the members by which the engine named the document when it refused the item last: "_index":…,"_id":…
 }
 
-// Defaults are what the request says of all its items that don't say otherwise.
+// Defaults are what the request says of all its items. An item may say otherwise for itself.
 type Defaults struct {
 	Index, Type string // of its path, decoded
 	Routing     string
-	// Params are parameters of its query that a request for one document can have: pipeline, refresh, timeout and the like.
+	// Params are those parameters of the request's query that a request for one document can have: pipeline, refresh, timeout and the like.
 	Params []byte
 }
 
 // Reader goes through the items of a bulk.
 type Reader struct {
 	Defaults
-	// More says that the text is followed by more, so that an item that it breaks off in isn't unreadable: Next stops before it.
+	// More says that the bulk goes on behind the text. Next stops before an item that the text breaks off in; without More such an item is
+	// unreadable.
 	More bool
-	// Lenient has an action that some engines take, and others refuse, be an Odd item, which the engine decides about. It is for a bulk of
-	// which nobody holds the whole: that can't be left to the engine any more once items of it have been written.
+	// Lenient makes an Odd item of an action that some engines take and others refuse: the engine decides. It is for a bulk that is read in
+	// windows. Once items of it have been written, the whole can't be left to the engine any more.
 	Lenient bool
 
 	text []byte
@@ -75,10 +77,10 @@ type Reader struct {
 // NewReader returns a Reader of a bulk's body, or of some whole lines of one.
 func NewReader(text []byte, d Defaults) *Reader { return &Reader{Defaults: d, text: text} }
 
-// Rest is what hasn't been read yet. Where More is set and an item breaks off, it begins with that item.
+// Rest is what hasn't been read yet. It begins with the item that the text breaks off in, if there is one.
 func (r *Reader) Rest() []byte { return r.text }
 
-// Next reads the next item. ok is false behind the last. The error is ErrUnreadable.
+// Next reads the next item. ok is false after the last one. The error is ErrUnreadable.
 func (r *Reader) Next() (it Item, ok bool, err error) {
 	line, rest, ended := cutLine(r.text)
 	for ended && len(bytes.TrimLeft(line, " \t\r")) == 0 { // the engines skip empty lines between items
@@ -112,7 +114,8 @@ func (r *Reader) Next() (it Item, ok bool, err error) {
 	return it, true, nil
 }
 
-// Action reads the next item but for its document, of which the whole isn't here. ok is false where its action isn't, either.
+// Action reads the action of the next item, whose document isn't here as a whole. ok is false if the action isn't here as a whole,
+// either, or if it has no document.
 func (r *Reader) Action() (it Item, ok bool, err error) {
 	line, rest, ended := cutLine(r.text)
 	for ended && len(bytes.TrimLeft(line, " \t\r")) == 0 {
@@ -125,12 +128,12 @@ func (r *Reader) Action() (it Item, ok bool, err error) {
 	return it, err == nil && it.Kind != api.Delete, err
 }
 
-// HasAction reports whether what hasn't been read begins with a whole action.
+// HasAction reports whether the rest begins with a whole action.
 func (r *Reader) HasAction() bool {
 	return bytes.IndexByte(bytes.TrimLeft(r.text, " \t\r\n"), '\n') >= 0
 }
 
-// firstValue is the JSON value that a text begins with, which of an update is all that the engines read; nil if it begins with none.
+// firstValue is the JSON value that a text begins with; nil if it begins with none. Of the line of an update the engines read no more.
 func firstValue(text []byte) []byte {
 	if jsontext.Valid(text) {
 		return text
@@ -143,11 +146,11 @@ func firstValue(text []byte) []byte {
 	return text[:d.InputOffset()]
 }
 
-// Name is which document an item of a bulk is of, and what is to be done with it.
+// Name names the document of an item, and the action.
 type Name struct{ Verb, Index, ID, Routing string }
 
-// Names are the names of the items of a bulk that can't be read, as far as they can be told, in their order: the engines read no further
-// than they need, and some don't mind what stands behind that.
+// Names returns the names of the items of a bulk that can't be read, in their order. It stops at the first action that nobody knows.
+// Engines may still carry out such a bulk: they read no further than they need, and some accept whatever follows.
 func Names(text []byte, d Defaults) (of []Name) {
 	for len(text) > 0 {
 		var line []byte
@@ -187,13 +190,13 @@ func (n *Name) read(name, v gjson.Result) bool {
 	return true
 }
 
-// upserts reports whether an update makes the document where there is none, which no engine does under a guard: it refuses the whole bulk.
+// upserts reports whether an update makes the document where there is none. No engine does that under a guard: it refuses the whole bulk.
 func upserts(update []byte) bool {
 	v := gjson.GetManyBytes(update, "upsert", "doc_as_upsert")
 	return v[0].Exists() || v[1].Bool()
 }
 
-// cutLine is the first line without its end, which may be that of Windows, and what comes behind it.
+// cutLine returns the first line without its end (LF, or CR and LF), and the rest of the text. ended is false if the line has no end.
 func cutLine(text []byte) (line, rest []byte, ended bool) {
 	line, rest, ended = bytes.Cut(text, []byte("\n"))
 	return bytes.TrimSuffix(line, []byte("\r")), rest, ended
@@ -244,8 +247,8 @@ func scanAction(line []byte) (action jsontext.Scanner, whole bool) {
 	return action, action.IsObject() && action.Next() && action.Comma < 0 && action.Text()[0] == '{'
 }
 
-// firstAction is what OpenSearch, and Elasticsearch before 8, read of a line that doesn't end with its action: its first member. nil if it
-// doesn't begin with one.
+// firstAction is an action with the first member of a line alone: OpenSearch, and Elasticsearch before 8, ignore whatever follows it.
+// nil if the line doesn't begin with an action.
 func firstAction(line []byte) []byte {
 	d := json.NewDecoder(bytes.NewReader(line))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
@@ -261,10 +264,10 @@ func firstAction(line []byte) []byte {
 	return append(bytes.Clone(line[:d.InputOffset()]), '}')
 }
 
-// maxMembers is more than an action can have that names none twice.
+// maxMembers is more members than an action can have, as none may be there twice.
 const maxMembers = 32
 
-// readMember reads what an action says of its document. It reports false for what this package doesn't know.
+// readMember reads a member of an action. It reports false for one that this package doesn't know.
 func (it *Item) readMember(name string, v gjson.Result) bool {
 	if it.readRest(name, v) {
 		return true
@@ -309,7 +312,7 @@ func (it *Item) readMember(name string, v gjson.Result) bool {
 	return true
 }
 
-// textOf is a member's value, as it is written where it is a number. simple is false for an array, an object, and null.
+// textOf is a member's value as text; a number keeps its digits. simple is false for an array, an object, and null.
 func textOf(v gjson.Result) (text string, simple bool) {
 	if v.Type == gjson.Number {
 		return v.Raw, true
@@ -317,7 +320,7 @@ func textOf(v gjson.Result) (text string, simple bool) {
 	return v.String(), v.Type == gjson.String || v.IsBool()
 }
 
-// readRest reads what only a bulk can say, or says otherwise. It reports false for all else.
+// readRest reads a member that a request for one document can't say, or says in another way. It reports false for all others.
 func (it *Item) readRest(name string, v gjson.Result) bool {
 	switch {
 	case name == "_source" && v.Type != gjson.JSON:
@@ -349,7 +352,7 @@ func (it *Item) addParam(name, value string) {
 	it.params = uri.AppendFormValue(it.params, value)
 }
 
-// complete adds what the request says of all items, and judges the item as a whole.
+// complete adds the defaults to the item, and judges the item as a whole.
 func (it *Item) complete(r *Reader) error {
 	switch {
 	case it.Index == "", it.Guarded && it.misguarded():
@@ -366,7 +369,7 @@ func (it *Item) complete(r *Reader) error {
 	switch it.Kind {
 	case api.Delete:
 		names = ofAll[:]
-	case api.Update: // what it changes goes through no pipeline
+	case api.Update: // engines run no pipeline over what an update changes
 		names = shared[1:]
 	}
 	for _, name := range names {
@@ -383,7 +386,7 @@ func (it *Item) complete(r *Reader) error {
 	return nil
 }
 
-// misguarded reports whether the item's guard is one for which the engine refuses the whole bulk.
+// misguarded reports whether the engine refuses the whole bulk because of the item's guard.
 func (it *Item) misguarded() bool {
 	_, seqNo := uri.Param(it.params, "if_seq_no")
 	_, term := uri.Param(it.params, "if_primary_term")
@@ -393,16 +396,17 @@ func (it *Item) misguarded() bool {
 	return seqNo != term || creates || seqNo && it.Retries || version && it.Verb == "update"
 }
 
-// shared are the parameters of a bulk that count for all its items that don't say otherwise, the pipeline first. Those of ofAll
-// count for deletes, too. The engines run no pipeline over what an update changes, only over a document that it makes, if at all.
-// If an update's pipeline counted, what the engine stores would be taken for something that the client hasn't sent.
+// shared are the parameters of a bulk that apply to all its items, unless an item says otherwise. The pipeline is the first. Those of
+// ofAll apply to deletes, too. The engines run no pipeline over what an update changes, only over a document that an update makes, if
+// at all. If an update's pipeline counted here, optimist would take what the engine stores for something else than what the client
+// has sent.
 var (
 	shared = [...]string{"pipeline", "require_alias", "_source", "_source_includes", "_source_excludes", "refresh", "timeout",
 		"wait_for_active_shards"}
 	ofAll = [...]string{"refresh", "timeout", "wait_for_active_shards"}
 )
 
-// Request is the method and the target of a request for the item alone.
+// Request returns the method and the target of a request for the item's document alone.
 func (it *Item) Request() (method string, target []byte) {
 	t := uri.AppendSegment([]byte("/"), it.Index)
 	typed := it.typed()
@@ -440,7 +444,7 @@ func (it *Item) Request() (method string, target []byte) {
 	return method, t
 }
 
-// Retrying is the item's text with retry_on_conflict in it, of an update that doesn't have it.
+// Retrying is the text of an update, with retry_on_conflict added. The update must not have one.
 func (it *Item) Retrying(times int) []byte {
 	out := make([]byte, 0, len(it.Text)+len(`"retry_on_conflict":1000,`))
 	out = append(append(out, it.Text[:it.meta]...), `"retry_on_conflict":`...)

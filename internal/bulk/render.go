@@ -10,8 +10,8 @@ import (
 	"optimist/internal/uri"
 )
 
-// appendText appends the item as the request for it alone says it, which may be under a guard that the client didn't give, and with
-// another document. It reports false for what a bulk can't say.
+// appendText appends the text of an item that says the same as a request for its document alone. The request may have a guard that the
+// client didn't give, and another document. It reports false for a request that no item of a bulk can say.
 func (it *Item) appendText(dst []byte, method string, target, body []byte) ([]byte, bool) {
 	var op api.Op
 	api.Parse([]byte(method), target, &op)
@@ -48,13 +48,13 @@ func (it *Item) appendText(dst []byte, method string, target, body []byte) ([]by
 	return it.appendSource(dst, body)
 }
 
-// members are those of an object that is being written.
+// members writes the members of an object.
 type members struct {
 	dst   []byte
 	first int // where the first of them stands
 }
 
-// name begins a member, and returns where its value goes.
+// name begins a member. The value has to be appended next.
 func (m *members) name(name string) {
 	if len(m.dst) > m.first {
 		m.dst = append(m.dst, ',')
@@ -72,7 +72,8 @@ func (m *members) raw(name, value string) {
 	m.dst = append(m.dst, value...)
 }
 
-// appendNames names the document. A path that names the index needn't be repeated, and on some clusters mustn't be.
+// appendNames appends the members that name the document. The index is named only if the client's action names it: some clusters refuse
+// items that name an index.
 func (it *Item) appendNames(m *members) {
 	if it.ownIndex {
 		m.text("_index", it.Index)
@@ -85,10 +86,11 @@ func (it *Item) appendNames(m *members) {
 	}
 }
 
-// appendParam appends what is a parameter of a request for the item alone. It reports false for what this package doesn't know.
+// appendParam appends a query parameter of a request for one document as a member. It reports false for a parameter that this package
+// doesn't know.
 func (it *Item) appendParam(m *members, name, value string) bool {
 	switch name {
-	case "refresh", "timeout", "wait_for_active_shards", "op_type", "_source_includes", "_source_excludes": // as the request says for all
+	case "refresh", "timeout", "wait_for_active_shards", "op_type", "_source_includes", "_source_excludes": // the bulk's query has them
 	case "version", "if_seq_no", "if_primary_term", "retry_on_conflict":
 		if _, err := strconv.ParseInt(value, 10, 64); err != nil {
 			return false
@@ -110,7 +112,8 @@ func (it *Item) appendParam(m *members, name, value string) bool {
 	return true
 }
 
-// appendSource appends the document. One of several lines goes by itself, so that it keeps them, unless only a bulk can say the rest.
+// appendSource appends the document. It reports false for a document of several lines: that goes by itself, and so keeps its bytes.
+// If the item has members that only a bulk can say, its lines are joined instead.
 func (it *Item) appendSource(dst, body []byte) ([]byte, bool) {
 	at := len(dst)
 	dst = append(dst, body...)

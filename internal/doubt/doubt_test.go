@@ -46,7 +46,7 @@ func TestConflictsPendUntilTheyAreDispelled(t *testing.T) {
 	if !d.Open() || d.IsPending() {
 		t.Errorf("after a conflict: %+v", d)
 	}
-	if c := d.Merged(); c.Shard != "2" || c.Guard.SeqNo != 7 || !d.IsPending() || !d.Open() {
+	if c := d.Merged(); c.Shard != "2" || c.Guard.SeqNo != 7 || !d.IsPending() || !d.Open() || !d.Last.Answered.IsZero() {
 		t.Errorf("merged: %+v of %+v", c, d)
 	}
 	d.Send(revision(9, 5, `{}`), []byte(`{"n":2}`))

@@ -39,37 +39,36 @@ const (
 	ReasonBlind   = seen.Blind
 )
 
-// Base is what a client had when it made its change, reserved for one write. Exactly one of Commit, Delete, Doubt and Release
-// ends the reservation; further calls, and calls on the zero value, do nothing. Its bodies are immutable and stay valid
-// after the end. A Base is for one goroutine at a time, and only one copy of it may be ended.
+// Base is what a client had when it made its change, reserved for one write. One of Commit, Delete, Doubt and Release ends the
+// reservation. Further calls, and calls on the zero value, do nothing. The bodies are immutable, and stay valid after the end. One
+// goroutine at a time uses a Base, and only one copy of it may be ended.
 type Base struct {
 	Kind   Kind
 	Reason Reason // why it is lost, or none
-	// Ambiguous is true where there was more than one distinct candidate.
+	// Ambiguous says that there was more than one distinct candidate.
 	Ambiguous bool
-	// Guessed is true where nobody has named the revision: another client of an inferred session may have read it, or this client
-	// something else that isn't known any more.
+	// Guessed says that the client hasn't named the revision, and that the session is inferred. Another client of the session may have read
+	// the revision, and this client something else that isn't known any more.
 	Guessed bool
-	// Doubtful is true where nobody knows what became of a write with this base, which may be the same write: see Doubt. It is
-	// also true where the client may have written from something else: see Store.ReadUnnumbered. A doubtful base must not be merged.
+	// Doubtful says that the base must not be merged. Either nobody knows what became of an earlier write with this base, and this write may
+	// repeat it: see Doubt. Or the client may have written from something else: see Store.ReadUnnumbered.
 	Doubtful bool
-	// Numbers are the revision's, for the guard. They are zero where there is none: for KindNone, KindLost and KindAbsent.
+	// Numbers are the revision's, for the guard. They are zero if there is none: for KindNone, KindLost and KindAbsent.
 	Numbers doc.Numbers
-	// AnswerNumbers are the numbers that the answer to the write named which left a view: others than Numbers where something else was
-	// stored than was sent. They are zero for everything else, and where they aren't known.
+	// AnswerNumbers are for a view. They are the numbers in the answer to the write that left the view. They differ from Numbers if
+	// something else was stored than the client sent. Zero: they aren't known, or the base is no view.
 	AnswerNumbers doc.Numbers
 	Version       int64 // the revision's _version; 0: not known
-	// View is what the client saw: what it read, or, after a write, what it sent. nil where it isn't known.
+	// View is what the client saw: the document that it read, or, after a write, that it sent. nil: not known.
 	View []byte
-	// Stored is what the engine holds at Numbers: View itself for reads. nil where it isn't known.
+	// Stored is what the engine holds at Numbers. For a read it is View. nil: not known.
 	Stored []byte
-	// StoredDiffers is true where the engine holds something else at Numbers than the client has seen of it, be View and Stored known or
-	// not.
+	// StoredDiffers says that the engine holds something else at Numbers than the client saw. It may be true although View or Stored is nil.
 	StoredDiffers bool
 
 	claim      claim
-	joined     *Base     // ends together with it; nil: none
-	unanswered answering // after a Commit, while its client has no answer yet
+	joined     *Base         // ends together with it; nil: none
+	unanswered pendingAnswer // after a Commit, while its client has no answer yet
 }
 
 // SeenSince reports whether the client has seen the base after a moment, of Now.
@@ -80,13 +79,13 @@ type Ack struct {
 	// Stored is the revision that the write left: the numbers that the engine answered with, and the bytes that it
 	// holds there; no bytes where they aren't known (an ingest pipeline).
 	Stored doc.Revision
-	// Sent is what the client sent: what it has seen of the stored revision.
+	// Sent is what the client sent. The client has seen that of the stored revision.
 	Sent []byte
-	// AnswerNumbers are the numbers that the answer to the client names, where they are not Stored's. TakeAt knows the view by both.
+	// AnswerNumbers are the numbers in the answer to the client, if they aren't Stored's. TakeAt knows the view by both.
 	AnswerNumbers doc.Numbers
-	// Copy is what the answer hands out for what was sent, so that TakeCopy knows it. Without a Token it is none.
+	// Copy is the copy that the answer hands out: it stands for what was sent, and TakeCopy knows it. Without a Token there is none.
 	Copy Copy
-	// StoredDiffers says that something else was stored than was sent, though it isn't known what.
+	// StoredDiffers says that something else was stored than was sent. Nobody needs to know what.
 	StoredDiffers bool
 	// Created says that the engine made the document instead of overwriting one.
 	Created bool
@@ -97,7 +96,7 @@ func (a *Ack) differs() bool {
 	return a.StoredDiffers || a.Stored.Source != nil && a.Sent != nil && !bytes.Equal(a.Stored.Source, a.Sent)
 }
 
-// alias is what the answer to the write names, where something else is stored than was sent.
+// alias is the numbers in the answer to the write, if something else is stored than was sent; else zero.
 func (a *Ack) alias() doc.Numbers {
 	switch {
 	case seen.Same(a.Stored.Source, a.Sent):
@@ -108,8 +107,8 @@ func (a *Ack) alias() doc.Numbers {
 	return a.Stored.Numbers
 }
 
-// answering is a write that was acknowledged, while its client has no answer yet.
-type answering struct {
+// pendingAnswer is an acknowledged write whose client has no answer yet.
+type pendingAnswer struct {
 	sh      *shard
 	attempt *repeat.Attempt
 }

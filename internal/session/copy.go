@@ -7,18 +7,20 @@ import (
 	"optimist/internal/seen"
 )
 
-// TakeCopy chooses the base of a write from a copy and reserves it: what was last sent from the copy, or, of a copy from which
-// nothing was, the revision that was served, with its body if some session under the same credentials holds it. What is lost of a
-// copy, and what an answer of another proxy named, is KindGiven with the numbers alone. A write of the same copy, or without a
-// Token of the same named session, that is in flight is waited for, as Take does, and with its errors: what is repeated after a
-// time-out so counts once.
+// TakeCopy chooses the base of a write that was made from a copy, and reserves it. The base is what was last sent from the copy. If
+// nothing was sent from it yet, the base is the revision that was served, with its body if some session with the same credentials
+// holds that. If the store doesn't know the copy any more, or another proxy has handed it out, the base is KindGiven with the numbers
+// alone.
 //
-// The session has seen afterwards what was sent, as after any write of its own.
+// TakeCopy waits for a write from the same copy that is in flight, as Take does, and with the same errors. So a write that is
+// repeated after a time-out counts once. For a copy without a Token it waits for writes of the same named session.
+//
+// After the write the session has seen what was sent, as after any write of its own.
 func (s *Store) TakeCopy(ctx context.Context, sess Session, ref doc.Ref, c Copy, sent []byte) (Base, error) {
 	t := s.taking(sess, ref, sent)
 	t.Given = c.Numbers
 	if c.Token == 0 {
-		// In a named session they are the numbers of its own thread, and name its view as well.
+		// In a named session the numbers are those of the session's own thread, and may name its view.
 		t.Served, t.Thread = c.Served && !t.Named, t.Named
 		return t.take(ctx)
 	}
@@ -33,14 +35,14 @@ func (s *Store) TakeCopy(ctx context.Context, sess Session, ref doc.Ref, c Copy,
 		return b, nil
 	}
 	own.Join(s.Witness(sess, ref))
-	if own.Kind != KindView { // also where a delete was sent from it: what was handed out names a document
+	if own.Kind != KindView { // also if a delete was sent from the copy: the copy names a document all the same
 		own.Kind, own.Reason, own.Numbers = KindGiven, ReasonNone, c.Numbers
 	}
 	return own, nil
 }
 
-// Hold reserves what was last sent from a copy, for a write with another base, which it is to be joined to: KindNone is a copy
-// from which nothing was sent. It waits, and fails, as TakeCopy does.
+// Hold reserves what was last sent from a copy, for a write that has another base. Join the two. If nothing was sent from the copy,
+// the Kind is KindNone. Hold waits as TakeCopy does, and with the same errors.
 func (s *Store) Hold(ctx context.Context, sess Session, ref doc.Ref, c Copy, sent []byte) (Base, error) {
 	return s.Take(ctx, sess.Holding(c), ref, sent)
 }
@@ -55,7 +57,8 @@ func (b *Base) Join(o Base) {
 	j.joined, b.joined = b.joined, j
 }
 
-// Witness reserves nothing: Kind is KindNone. With its Commit the session has seen what it sent, whatever the write was based on.
+// Witness returns a base that reserves nothing: its Kind is KindNone. After its Commit the session has seen what was sent, whatever
+// base the write had.
 func (s *Store) Witness(sess Session, ref doc.Ref) Base {
 	if s.dryRun {
 		return Base{}

@@ -6,12 +6,12 @@ import (
 	"optimist/internal/seen"
 )
 
-// firstVersion is that of a document which was just made.
+// firstVersion is the version of a document that was just made.
 const firstVersion = 1
 
-// Created returns the document as it was first made, as far as the session knows that by now: who found none may have made one with the
-// same defaults. It is nil for a base that isn't absent, or that somebody has named. The bytes are immutable. Call it before the base
-// is ended.
+// Created returns the document as another client first made it, if the session knows that by now: a client that found no document may
+// have made one with the same defaults. It is nil for a base that isn't absent, and for one that the client has named. The bytes are
+// immutable. Call it before the base is ended.
 func (b *Base) Created() []byte {
 	c := &b.claim
 	if b.Kind != KindAbsent || !b.Guessed || c.store == nil {

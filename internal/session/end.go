@@ -6,21 +6,20 @@ import (
 	"optimist/internal/seen"
 )
 
-// Commit ends the reservation after an acknowledged write: what was reserved is used up, and the session has seen what
-// it sent. A write without any base leaves nothing in an inferred session, so that what such a session sends next is
-// stored as it is, too.
+// Commit ends the reservation after an acknowledged write. What was reserved is used up, and the session has seen what it sent. In an
+// inferred session a write without a base leaves nothing: what the session sends next is stored as it is, too.
 func (b *Base) Commit(a Ack) { b.acknowledged(a, false) }
 
-// Delete ends the reservation after an acknowledged delete: the session has seen that the document is absent.
+// Delete ends the reservation after an acknowledged delete. The session has seen that the document is absent.
 func (b *Base) Delete() { b.acknowledged(Ack{}, true) }
 
 func (b *Base) acknowledged(a Ack, deleted bool) {
 	if b.claim.part {
 		a.Sent = nil
 	}
-	if j := b.joins(); j != nil {
+	if j := b.takeJoined(); j != nil {
 		j.acknowledged(a, deleted)
-		a.Copy = Copy{} // it is known once
+		a.Copy = Copy{} // the joined base has it
 	}
 	c := b.end()
 	if c.store == nil {
@@ -36,7 +35,7 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 	}
 	unanswered, renewed := c.settle(&a, deleted, ix, now)
 	if unanswered != nil {
-		b.unanswered = answering{c.store.shard(c.key), unanswered}
+		b.unanswered = pendingAnswer{c.store.shard(c.key), unanswered}
 	}
 	if renewed {
 		c.store.notes.DropIndex(c.key.Ref.Index, c.store.clock())
@@ -44,8 +43,8 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 	}
 }
 
-// settle makes what an acknowledged write left the session's view. It returns the write if its client has no answer yet and may
-// repeat it. renewed says that the index is another than was known.
+// settle makes the revision that an acknowledged write left the session's view. unanswered is the write if its client may repeat it,
+// as the client has no answer yet. renewed says that the index turned out to be another than the one that was known.
 func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64) (unanswered *repeat.Attempt, renewed bool) {
 	var stored, sent []byte
 	if c.kept {
@@ -56,7 +55,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64)
 	defer sh.mu.Unlock()
 	gone := ix.Gone()
 	e := sh.Get(k, gone, now)
-	if e != nil { // each loss serves one write, as a read does
+	if e != nil { // a loss is the base of one write, as a read is
 		e.Lost = ReasonNone
 	} else {
 		sh.Unlose(k)
@@ -76,7 +75,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64)
 		sh.Lose(k, ReasonIndex)
 		return nil, renewed
 	case !deleted && !a.Stored.Known():
-		if e = sh.Get(k, gone, now); e != nil { // what it wrote before is older: as a base it would count what was sent now once more
+		if e = sh.Get(k, gone, now); e != nil { // the view is older: with it as a base, what was sent now would count once more
 			sh.outdate(e)
 			sh.note(e)
 		}
@@ -94,7 +93,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64)
 	v := seen.View{Sight: seen.Sight{Numbers: a.Stored.Numbers, Version: a.Stored.Version, At: now}, Absent: deleted, Answer: a.AnswerNumbers}
 	v.Difference = a.differs()
 	sh.See(e, v, stored, sent)
-	if a.Copy.Token != 0 { // what was sent is known by the copy that the answer hands out
+	if a.Copy.Token != 0 { // the client may name what it sent by the copy that its answer hands out
 		held := sh.Put(seen.Key{Session: k.Session.Holding(a.Copy), Ref: e.Key.Ref}, gone, c.since, now)
 		sh.Move(held, k.Session) // it is the client's
 		sh.See(held, v, stored, sent)
@@ -103,10 +102,10 @@ func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64)
 	return unanswered, renewed
 }
 
-// Release ends the reservation after a write that failed: what was reserved is given back, as old as it was. In a named
-// session a read is given back only if there is none that is newer.
+// Release ends the reservation after a write that failed. What was reserved is given back, and is as old as before. In a named
+// session a read is given back only if the session has made no newer read since.
 func (b *Base) Release() {
-	if j := b.joins(); j != nil {
+	if j := b.takeJoined(); j != nil {
 		j.Release()
 	}
 	c := b.end()
@@ -121,10 +120,10 @@ func (b *Base) Release() {
 	sh.release(&c, ix.Gone(), now)
 }
 
-// Doubt ends the reservation after a write whose outcome isn't known: the numbers are given back as Release does, without the
-// bodies. A write that repeats it can be guarded by them, and is never merged, because its change may be in the document already.
+// Doubt ends the reservation after a write whose outcome isn't known. It gives back the numbers, as Release does, without the bodies.
+// A write that repeats this one can be guarded by the numbers. It is never merged, because its change may be in the document already.
 func (b *Base) Doubt() {
-	if j := b.joins(); j != nil {
+	if j := b.takeJoined(); j != nil {
 		j.Doubt()
 	}
 	c := &b.claim
@@ -132,26 +131,26 @@ func (b *Base) Doubt() {
 	b.Release()
 }
 
-// NoteAnswer notes that the client of a committed write is sent its answer, if it is still there. Call it right before that is
-// written: a client that has left earlier may repeat the write, and one that has its answer may close its connection at once.
-// Without a Commit before it, it does nothing.
+// NoteAnswer notes that the client of a committed write gets its answer, if the client is still there. Call it right before the answer is
+// written: a client that left earlier may repeat the write, and a client that has its answer may close its connection at once. Without a
+// Commit before it, NoteAnswer does nothing.
 func (b *Base) NoteAnswer() {
 	if a := b.unanswered; a.attempt != nil {
-		b.unanswered = answering{}
+		b.unanswered = pendingAnswer{}
 		a.sh.mu.Lock()
 		defer a.sh.mu.Unlock()
 		a.attempt.Answer(a.sh.clock())
 	}
 }
 
-// joins returns the base that ends together with b to who ends it first.
-func (b *Base) joins() *Base {
+// takeJoined returns the base that ends together with b. A second call returns nil, so that it is ended once.
+func (b *Base) takeJoined() *Base {
 	j := b.joined
 	b.joined = nil
 	return j
 }
 
-// end returns the claim to who ends it first, and the zero value to everybody after.
+// end returns the claim. A second call returns the zero value, so that the reservation is ended once.
 func (b *Base) end() claim {
 	c := b.claim
 	b.claim = claim{}

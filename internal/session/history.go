@@ -10,7 +10,7 @@ import (
 	"optimist/internal/seen"
 )
 
-// candidate is what a client may have made its change from.
+// candidate is a revision that a client may have made its change from.
 type candidate struct {
 	rank.Candidate
 	action choice.Action // TakeRead, TakeView or TakePast
@@ -25,7 +25,7 @@ func candidateOf(a choice.Action, s *seen.Sight, b *seen.Body) candidate {
 	return c
 }
 
-// candidates are the reads, and with them the view and the history where they may be the base. They come oldest first.
+// candidates are the revisions that may be the base, oldest first: the reads, and the view and the history if they may be.
 func (t *taking) candidates(e *seen.Entry, reads []seen.Read) []*candidate {
 	if t.patterns = nil; e.Patterns != nil {
 		now := *e.Patterns
@@ -59,7 +59,7 @@ func (t *taking) candidates(e *seen.Entry, reads []seen.Read) []*candidate {
 	return cs
 }
 
-// rank finds the likeliest of the candidates, without the lock, and takes it if it is still there.
+// rank finds the likeliest candidate, and takes it if it is still there. The lock isn't held while candidates are compared.
 func (t *taking) rank(cs []*candidate, b *Base) (taken bool) {
 	ranked := make([]rank.Candidate, len(cs))
 	for i := range cs {
@@ -72,7 +72,7 @@ func (t *taking) rank(cs []*candidate, b *Base) (taken bool) {
 	return t.pick(cs, likeliest, b)
 }
 
-// pick takes a candidate if it is still there, and keeps the digests that were made.
+// pick takes the likeliest candidate if it is still there, and keeps the digests that were made meanwhile.
 func (t *taking) pick(cs []*candidate, likeliest rank.Choice, b *Base) (taken bool) {
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"optimist/internal/seen"
 )
 
-// known returns what the choice has to know of the document, and completes the request.
+// known returns what choice.Choose has to know of the document, and completes the request to it.
 func (t *taking) known(e *seen.Entry, f *repeat.Flight) (k choice.Known) {
 	k.InFlight, k.ReadsInFlight = f.Count()
 	k.OthersWait = f.OthersWait(t.attempt)
@@ -23,7 +23,7 @@ func (t *taking) known(e *seen.Entry, f *repeat.Flight) (k choice.Known) {
 		t.Repeat, t.first, t.inDoubt = r.Find(a, t.now)
 		t.mayRepeat = a.IsLookedFor() && !t.Given.Known() && (t.Repeat != choice.NoRepeat || f.Sends(a))
 		if t.On != nil && t.Repeat == choice.SameSent {
-			t.Repeat = choice.NoRepeat // small parts are often alike: a status that is set again was another before
+			t.Repeat = choice.NoRepeat // small parts are often alike: a status that is set again was changed in between
 		}
 	}
 	if t.inDoubt != nil {
@@ -33,7 +33,7 @@ func (t *taking) known(e *seen.Entry, f *repeat.Flight) (k choice.Known) {
 	return k
 }
 
-// showReads returns the entry's outstanding reads as the choice sees them. They are good until the lock is given back.
+// showReads returns the entry's outstanding reads for choice.Choose. They are good until the lock is given back.
 func (sh *shard) showReads(e *seen.Entry) []choice.Read {
 	sh.reads = sh.reads[:0]
 	for i := range e.Reads {
@@ -43,7 +43,7 @@ func (sh *shard) showReads(e *seen.Entry) []choice.Read {
 	return sh.reads
 }
 
-// showView is showReads for a view.
+// showView returns a view for choice.Choose, likewise.
 func (sh *shard) showView(v *seen.View) *choice.View {
 	sh.view = choice.View{
 		Numbers: v.Numbers, Answer: v.Answer, Sent: v.SentBody.Bytes(), Stored: v.SentBody == v.StoredBody, Differs: v.Difference,

@@ -5,8 +5,8 @@ import (
 	"optimist/internal/seen"
 )
 
-// Knows reports whether the session knows of the document what may be the base of a write, or has known it: without that a write of it has
-// none. It is cheaper than Take, and reserves nothing.
+// Knows reports whether a write of the document may get a base: whether the session knows something of the document, or has known it.
+// It is cheaper than Take, and reserves nothing.
 func (s *Store) Knows(sess Session, ref doc.Ref) bool {
 	if sess.InTrace() && s.Knows(sess.Written(), ref) {
 		return true

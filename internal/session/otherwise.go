@@ -8,9 +8,9 @@ import (
 	"optimist/internal/seen"
 )
 
-// ReadUnknown notes that the session saw the document, and that it isn't known which revision. What it has written or, if it is
-// named, read before is no base any more: who writes now may have made it from what it has just seen, and what others did since
-// would count as its own.
+// ReadUnknown notes that the session has seen the document, in a revision that nobody knows. What the session has written before is
+// no base any more. In a named session, nor is what it has read. Its next write may be made from what it has just seen: merged from
+// an older base, the changes that others made in between would count as its own.
 func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
 	if sess.InTrace() {
 		s.ReadUnknown(sess.Written(), ref)
@@ -24,8 +24,8 @@ func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
 	}
 }
 
-// outdate takes away what the entry's session has written or, if it is named, read: it has seen something newer. What is reserved
-// now doesn't come back.
+// outdate drops what the entry's session has written and, if it is named, read, because it has seen something newer. What is reserved
+// at the moment doesn't come back.
 func (sh *shard) outdate(e *seen.Entry) {
 	sh.DropView(e)
 	if e.Key.Session.IsNamed() {
@@ -36,13 +36,18 @@ func (sh *shard) outdate(e *seen.Entry) {
 	}
 }
 
-// WroteElse notes that the session wrote the document otherwise, by an item of a bulk say, and left it at the numbers and version
-// of left; whole says that it wrote all of it, and not a part. at is the epoch from before that was sent. A view that it has is
-// older, and would take a write that says the same once more for one that changes nothing: it is the numbers alone from now on.
-// Where others wrote between the view and the part, these would let the session overwrite what it hasn't seen: then the view
-// guards against that, and is refused. What it has read before is older, too, if it is named, and from then on the numbers of what it
-// wrote guard: a change that counts from the read would be none where it says what the read said. Where these numbers aren't known,
-// nothing is a base any more. Reads of other sessions stay.
+// WroteElse notes that the session wrote the document by a request that optimist only forwarded, an item of a bulk for example. left
+// has the numbers and version that the write left. whole says that it wrote the whole document, and not a part. at is the epoch from
+// before the request was sent.
+//
+//   - The session's view is older than that write. If the session then wrote the view's bytes once more, a merge would see no
+//     change. So only the numbers of left stay as a view.
+//   - If others wrote between the view and a part, the numbers of left would let the session overwrite what it hasn't seen. The
+//     view is marked as different from what is stored then, and its next write is refused.
+//   - What a named session has read before is older, too, and is no base any more, for the same reason.
+//   - If the numbers of left aren't known, nothing is a base any more.
+//
+// Reads of other sessions stay.
 func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bool, at Epoch) {
 	if s.dryRun {
 		return
@@ -69,7 +74,7 @@ func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bo
 	} else {
 		sh.outdate(e)
 	}
-	e.Repeats.Forget() // nor is what it wrote before repeated by what it writes now
+	e.Repeats.Forget() // a later write of the same bytes is no repeat of an earlier one
 	if v.Set && left.Known() && at >= gone {
 		next := v.Version != 0 && left.Version == v.Version+1 && !v.Absent && !v.Difference
 		sh.See(e, seen.View{Sight: seen.Sight{Numbers: left.Numbers, Version: left.Version, At: now}, Difference: !whole && !next}, nil, nil)
@@ -77,12 +82,13 @@ func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bo
 	sh.emptied(e, was)
 }
 
-// superseded ends what a named session has read before it wrote the document itself. It returns what it has seen last: the read, or v.
+// superseded drops the reads that a named session made before it wrote the document by itself. It returns what the session had seen
+// last: one of these reads, or v.
 func (sh *shard) superseded(e *seen.Entry, left doc.Numbers, v seen.View) seen.View {
 	for i := len(e.Reads) - 1; i >= 0 && e.Key.Session.IsNamed(); i-- {
 		r := &e.Reads[i]
 		if r.Numbers.SeqNo >= left.SeqNo && r.Numbers.Known() {
-			continue // it has read what it wrote, or what came after
+			continue // it is a read of that write, or of a later one
 		}
 		if !v.Set || r.Order > v.Order {
 			v = seen.View{Sight: r.Sight, Set: true, Absent: !r.Numbers.Known()}
@@ -92,17 +98,17 @@ func (sh *shard) superseded(e *seen.Entry, left doc.Numbers, v seen.View) seen.V
 	return v
 }
 
-// ChangedUnknown notes that a thread of work has changed documents, and that it isn't known which: by a query, say. What it has read or
-// written before guards its next writes, and isn't merged: it may have worked in what it has changed, and that would count twice. Sessions
-// that are inferred are many threads, of which nobody knows who has changed what.
+// ChangedUnknown notes that a thread of work has changed documents, and that nobody knows which ones: by an update by query, for
+// example. What the thread has read or written before still guards its next writes. It isn't merged: the client may have worked that
+// change into what it sends, and the change would count twice. It does nothing for an inferred session, which is many threads.
 func (s *Store) ChangedUnknown(sess Session) {
 	if thread, ok := sess.Thread(); ok && !s.dryRun {
 		s.changers.Note(thread, s.clock())
 	}
 }
 
-// open locks the shard of what the session knows of ref, and gives that: nil for nothing. What is of an epoch before gone doesn't
-// count any more. The caller unlocks the shard.
+// open locks the shard of ref, and returns the entry of what the session knows of it; nil if it knows nothing. What is older than the
+// epoch gone doesn't count any more. The caller unlocks the shard.
 func (s *Store) open(sess Session, ref doc.Ref) (sh *shard, e *seen.Entry, gone Epoch, now int64) {
 	now = s.clock()
 	ix := s.index(ref.Index, sess.Credentials(), now)
@@ -113,8 +119,8 @@ func (s *Store) open(sess Session, ref doc.Ref) (sh *shard, e *seen.Entry, gone 
 	return sh, sh.Get(k, gone, now), gone, now
 }
 
-// emptied marks what is known as lost where that was taken away just now, or is reserved; was says that the entry was empty
-// before.
+// emptied marks the entry's base as lost if everything was dropped just now, or if the rest is reserved. was says that the entry was
+// empty before that.
 func (sh *shard) emptied(e *seen.Entry, was bool) {
 	if e.Empty() && (!was || sh.inFlight.Of(e.Key) != nil) {
 		e.Lost = ReasonEvicted
@@ -122,9 +128,9 @@ func (sh *shard) emptied(e *seen.Entry, was bool) {
 	sh.note(e)
 }
 
-// ReadUnnumbered notes that a thread of work was shown the document, by an answer that tells no numbers. Where that isn't what it sent
-// last, nobody can tell which of the two it writes from next: its view is a guard then, and not merged. Once a write was
-// refused for that, and the session is shown the document again, the view is no base any more.
+// ReadUnnumbered notes that a thread of work has seen the document in an answer without numbers. If the document differs from what
+// the thread sent last, nobody can tell from which of the two it writes next. Its view only guards the next write then, and isn't
+// merged. If that write is refused, and the thread sees the document again, the view is no base any more.
 func (s *Store) ReadUnnumbered(sess Session, ref doc.Ref, source []byte) {
 	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()
@@ -140,8 +146,7 @@ func (s *Store) ReadUnnumbered(sess Session, ref doc.Ref, source []byte) {
 	e.View.Contradiction = true
 }
 
-// alike reports whether two documents are the same but for white space between their parts, which an answer may have been asked
-// for.
+// alike reports whether two documents are the same but for white space: a client may ask for an answer that is indented.
 func alike(a, b []byte) bool {
 	if seen.Same(a, b) {
 		return true

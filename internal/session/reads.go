@@ -8,22 +8,22 @@ import (
 	"optimist/internal/seen"
 )
 
-// Read remembers that the session read rev of ref. rev.Source is copied unless the same revision is already held under
-// the same credentials; nil means that only the numbers are known. In a named session it replaces the reads before it. at
-// is the epoch from before the request was sent. The caller may reuse rev.Source and the bytes under ref's strings.
-// Revisions without numbers are ignored.
+// Read remembers that the session has read the revision rev of ref. If rev.Source is nil, only the numbers are known. In a named
+// session the read replaces the reads before it. at is the epoch from before the request was sent. The caller may reuse rev.Source
+// and the bytes under ref's strings: the store copies them, unless it holds the revision already for the same credentials. A revision
+// without numbers is ignored.
 func (s *Store) Read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) {
 	if rev.Known() && !s.dryRun {
 		s.read(sess, ref, rev, at, 0)
 	}
 }
 
-// Ask returns a place in the order of reads. Take one before a read is sent upstream and hand it in with ReadAsked.
+// Ask returns a place in the order of reads. Take one before a read is sent upstream, and hand it to ReadAsked.
 func (s *Store) Ask() uint64 { return s.asked.Add(1) }
 
-// ReadAsked is Read, or with a rev without numbers ReadAbsent, for a read that was asked for at its place in the order. In a
-// named session one that was asked for before another, and is answered after it, is left out: its client gave it up, or it would
-// have waited.
+// ReadAsked is Read for a read that has a place in the order of reads; with a rev without numbers it is ReadAbsent. In a named
+// session a read that was sent before another, and is answered after it, is left out: its client has given it up, or would have
+// waited for it.
 func (s *Store) ReadAsked(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, asked uint64) {
 	s.read(sess, ref, rev, at, asked)
 }
@@ -67,8 +67,8 @@ func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, aske
 	}
 }
 
-// into puts the read into its shard and reports whether it did: it doesn't where it would have to copy a large body with
-// the lock held, which own says that it needn't.
+// into puts the read into its shard, and reports whether it did. It doesn't if it would have to copy a large body while it holds the
+// lock. own says that the body is the store's own already.
 func (r *reading) into(own bool) bool {
 	r.sh.mu.Lock()
 	defer r.sh.mu.Unlock()
@@ -117,14 +117,14 @@ func (r *reading) into(own bool) bool {
 	return true
 }
 
-// void reports whether the read is none for the session, whose entry may be nil.
+// void reports whether the read can't be a base of the session. The entry may be nil.
 func (r *reading) void(e *seen.Entry, gone Epoch) bool {
 	switch named := e != nil && r.k.Session.IsNamed(); {
 	case !r.k.Session.IsNamed() && r.trace == Trace{} && r.ix.IsBlind(r.k.Session, r.now):
 		r.sh.Lose(r.k, ReasonBlind) // it does read this one: overwriting it is not blind
 	case r.at < gone:
 		if named && r.asked > e.Asked {
-			r.sh.outdate(e) // the client has this in hand now
+			r.sh.outdate(e) // the client has this revision in hand now
 		}
 		r.sh.Lose(r.k, ReasonIndex)
 	default:

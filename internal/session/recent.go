@@ -8,11 +8,11 @@ import (
 	"optimist/internal/seen"
 )
 
-// maxCompared is with how many revisions a write is compared after a start.
+// maxCompared bounds how many revisions a write is compared with after a start.
 const maxCompared = 8
 
-// recentBase reports whether sent was made from something that the session has seen since the start: see choice.Recent. of is the newest of
-// which sent holds everything, if there is one.
+// recentBase reports whether sent was made from a revision that the session has seen since the start: see choice.Recent. of is the newest
+// revision whose values are all in sent; zero: there is none.
 func recentBase(e *seen.Entry, sent []byte) (of seenBody, recent bool) {
 	all := bodiesOf(e)
 	bodies := make([][]byte, len(all))
@@ -26,7 +26,7 @@ func recentBase(e *seen.Entry, sent []byte) (of seenBody, recent bool) {
 	return of, recent
 }
 
-// bodiesOf are what clients of the session have seen since the start, oldest first: the oldest, and the newest few.
+// bodiesOf are documents that clients of the session have seen since the start, oldest first: the oldest one, and the newest few.
 func bodiesOf(e *seen.Entry) (all []seenBody) {
 	for i := range e.Past {
 		if v := &e.Past[i].View; v.SentBody == v.StoredBody {

@@ -14,9 +14,10 @@ import (
 //   - another document under the numbers of one that was read;
 //   - a read that was asked for after the last acknowledged write, and says that the index is missing.
 //
-// Searches prove nothing, as they see what was refreshed last; nor do bytes that were written, as what clients are shown may be less.
+// Searches prove nothing, because they see the index as it was at its last refresh. Bytes that were written prove nothing, either,
+// because clients may be shown less than that.
 
-// acknowledged notes that a write of the entry's document was acknowledged, and left n, if that is known.
+// acknowledged notes that a write of the entry's document was acknowledged, and left the revision n. If n isn't known, it does nothing.
 func (sh *shard) acknowledged(e *seen.Entry, ix *life.Index[Session], n doc.Numbers, asked uint64) {
 	if n.Known() {
 		sh.Acknowledge(e, n, asked)
@@ -24,8 +25,8 @@ func (sh *shard) acknowledged(e *seen.Entry, ix *life.Index[Session], n doc.Numb
 	}
 }
 
-// IndexMissing notes that a read, which was asked for at its place in the order, says that there is no such index. What is known
-// of the index is forgotten, unless a write of it was acknowledged since: that has made the index.
+// IndexMissing notes that the answer to a read says that there is no such index. asked is the read's place in the order of reads.
+// What is known of the index is forgotten, unless a write was acknowledged since: that write has made the index.
 func (s *Store) IndexMissing(c Credentials, name string, asked uint64) {
 	if !s.dryRun && s.index(name, c, s.clock()).Missing(life.Owner(c), asked) {
 		s.notes.DropIndex(name, s.clock())

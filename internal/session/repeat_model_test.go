@@ -210,7 +210,7 @@ func (w *repeatWorld) wake(t *rapid.T, x *repeatTry) {
 
 func (w *repeatWorld) try(t *rapid.T, x *repeatTry) {
 	var b Base
-	handed := x.t.attempt != nil && x.t.sh.handed[x.t.attempt] != nil
+	handed := x.t.attempt != nil && x.t.sh.inheritances[x.t.attempt] != nil
 	if b, x.done = x.t.try(); x.done != nil {
 		return
 	}

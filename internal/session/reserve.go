@@ -5,34 +5,33 @@ import (
 	"optimist/internal/seen"
 )
 
-// claim is what a Base needs to be ended. It has its own copy of what is given back, as the Base's exported fields are
-// the caller's to change.
+// claim is what is reserved for a write, and what is needed to end the reservation. The exported fields of Base are the caller's to
+// change, so that claim has copies of those that are given back.
 type claim struct {
 	store *Store
 	key   seen.Key
 	since Epoch
-	taken uint64 // the order of the newest that was seen then
+	taken uint64 // the order of the newest that any session had seen when the base was taken
 	kind  Kind
 
-	kept   bool // the write leaves something that a later one can have as its base
-	blind  bool // overwriting the document with it makes its session a blind writer
-	viewed bool // the own view is reserved
-	past   bool // it is one of the history, of which nothing is reserved
-	// doubted says that nobody knows what became of this write, or of its first try; doubt, that it is so of some write with this
-	// base.
+	kept   bool // a later write can be based on what this one leaves
+	blind  bool // if the write overwrites a document, its session becomes a blind writer
+	viewed bool // the session's own view is reserved
+	past   bool // the base is one of the history, of which nothing is reserved
+	// doubted says that nobody knows what became of this write, or of its first try. (Doubt says so of any write with this base.)
 	doubted bool
 
 	attempt *repeat.Attempt // nil: nobody looks for repeats of it
-	guessed bool            // the base is one of several
-	trace   Trace           // in which the read was made that is reserved
-	// again says that it repeats a write that was acknowledged, and that nothing was reserved for it. first is that write, where
-	// it is known to have been given up; then the base may also be the view.
+	guessed bool            // the base is one of several candidates
+	trace   Trace           // in which the reserved read was made
+	// again says that the write repeats one that was acknowledged. Nothing is reserved for it. first is the write that it repeats, if that
+	// is known to have been given up by its client; the base may be the view then.
 	again bool
 	first *repeat.Attempt
 	part  bool // sent is a part of a document, and not what the client has seen
 
-	seen.View    // what was reserved; of a read, what reads and views have in common. Its bodies are these:
-	sent, stored []byte
+	seen.View           // what was reserved; of a read, what reads and views have in common
+	sent, stored []byte // the bodies of View
 }
 
 // reads reports whether an outstanding read is reserved.
@@ -40,10 +39,10 @@ func (c *claim) reads() bool {
 	return !c.viewed && !c.past && (c.kind == KindRead || c.kind == KindAbsent)
 }
 
-// guards reports whether a base is reserved that somebody has in hand.
+// guards reports whether a base is reserved that a client has in hand.
 func (c *claim) guards() bool { return c.viewed || c.past || c.reads() }
 
-// departure is the claim's write as it is under way.
+// departure is the claim's write as one that is in flight.
 func (c *claim) departure() repeat.Departure {
 	d := repeat.Departure{Attempt: c.attempt, Reads: c.reads(), Guards: c.guards()}
 	if d.Guards {
@@ -52,29 +51,29 @@ func (c *claim) departure() repeat.Departure {
 	return d
 }
 
-// depart counts the write of c as in flight until it lands. The strings of c's key are the store's own.
+// depart counts the write of c as in flight, until land is called for it. The strings of c's key are the store's own.
 func (sh *shard) depart(c *claim) { sh.inFlight.Depart(c.key, c.departure()) }
 
-// land ends the flight of c's write. It returns the repeat that has waited for it, if there is one.
+// land ends the flight of c's write. It returns the repeat that waits for it; nil if there is none.
 func (sh *shard) land(c *claim) *repeat.Attempt { return sh.inFlight.Land(c.key, c.departure()) }
 
-// handOver reserves for the repeat r what its first try, of c, gives back. It stays in flight, so that nobody takes it, or misses it,
-// before r has looked.
+// handOver reserves for the repeat r what its first try gives back: the claim c. The claim stays in flight until r takes it, so that
+// no other write takes the base, or finds that it isn't there.
 func (sh *shard) handOver(c claim, r *repeat.Attempt) {
 	if c.again {
 		r.Replace(c.first, c.Numbers)
 		return
 	}
 	r.Inherit()
-	c.attempt, sh.handed[r] = r, &c
+	c.attempt, sh.inheritances[r] = r, &c
 	sh.depart(&c)
 }
 
-// inherited is what was handed over to a; nil: nothing. It is a's from now on.
-func (sh *shard) inherited(a *repeat.Attempt) *claim {
-	c := sh.handed[a]
+// takeInheritance returns the claim that was handed over to a; nil if there is none. A second call returns nil.
+func (sh *shard) takeInheritance(a *repeat.Attempt) *claim {
+	c := sh.inheritances[a]
 	if c != nil {
-		delete(sh.handed, a)
+		delete(sh.inheritances, a)
 	}
 	return c
 }
@@ -97,15 +96,16 @@ func (sh *shard) release(c *claim, gone Epoch, now int64) {
 	case reserved:
 		sh.giveBack(sh.Put(k, gone, c.since, now), c)
 	case c.Doubt && k.Session.IsOfHolder():
-		sh.Lose(k, ReasonEvicted) // it may have used the copy up
+		sh.Lose(k, ReasonEvicted) // the write may have used the copy up
 	case c.Doubt && k.Session.IsNamed() && c.Numbers.Known() && c.since >= gone:
 		e := sh.Put(k, gone, c.since, now)
-		e.Spend(&c.View) // what was sent may be in the document, and would count twice
+		e.Spend(&c.View) // what the write sent may be in the document, and would count twice
 		sh.Settled(e)
 	}
 }
 
-// giveBack puts what c had reserved where it was, unless a named session has read, or any has written, since.
+// giveBack puts what c had reserved back. A view isn't put back if the session has written since, nor a read if a named session has
+// read since.
 func (sh *shard) giveBack(e *seen.Entry, c *claim) {
 	switch {
 	case !c.viewed && (!c.key.Session.IsNamed() || e.NewestRead <= c.Order):

@@ -7,14 +7,15 @@ import (
 	"optimist/internal/seen"
 )
 
-// What a session knows goes with the process. The numbers of it are noted in a Notebook, which outlives the process. For the age of
-// what is known after a start, a document of which a session knows nothing has a memo: what the process before has noted. A write that
-// has nothing else is guarded by it. It is never merged: nobody has the body, and the write may be one that was sent before.
+// What a session knows ends with the process. Its numbers are noted in a Notebook, which outlives the process. After a start a
+// session's document has a memo: what the process before noted. It lasts as long as a read would (Options.MaxAge). The memo guards a
+// write that has no other base. Such a write is never merged: nobody has the body of the base, and the write may repeat one that the
+// process before sent.
 //
-// Of an inferred session the oldest is noted that any of its clients may have in hand. A client with something newer is refused where it
-// needn't be, and reads again.
+// For an inferred session the oldest revision is noted that any of its clients may have in hand. A client with a newer one is refused
+// without need, and reads again.
 
-// note notes what the entry's session has in hand, for the next process.
+// note notes for the next process what the entry's session has in hand.
 func (sh *shard) note(e *seen.Entry) {
 	if sh.notes == nil || e.Key.Session.IsOfHolder() {
 		return
@@ -24,7 +25,7 @@ func (sh *shard) note(e *seen.Entry) {
 	sh.notes.Put(e.NoteID, n)
 }
 
-// noteOf is what of the entry is noted; f is what is in flight of it.
+// noteOf makes the note of an entry; f is its writes in flight.
 func noteOf(e *seen.Entry, f *repeat.Flight) (n memo.Note) {
 	if e.Key.Session.IsNamed() {
 		return noteOfThread(e, f)
@@ -43,13 +44,13 @@ func noteOf(e *seen.Entry, f *repeat.Flight) (n memo.Note) {
 	}
 	for i := range e.Past {
 		v := e.Past[i].View.Note()
-		v.Clients = 0 // hardly anybody has it in hand
+		v.Clients = 0 // hardly any client has it in hand
 		n.Add(v)
 	}
 	return n
 }
 
-// noteOfThread is what is noted of a named session, in which the newest replaces what was before.
+// noteOfThread makes the note of a named session: what it has seen last.
 func noteOfThread(e *seen.Entry, f *repeat.Flight) (n memo.Note) {
 	switch {
 	case len(e.Reads) > 0:
@@ -68,8 +69,8 @@ func noteOfThread(e *seen.Entry, f *repeat.Flight) (n memo.Note) {
 	return n
 }
 
-// takesMemo reports whether the memo is the base of the write. In an inferred session it is, unless the write shows that it was made
-// from something that the session has seen since.
+// takesMemo reports whether the memo is the base of the write. In an inferred session it is, unless the write's content shows that
+// the write was made from a revision which the session has seen since the start.
 func (t *taking) takesMemo(e *seen.Entry, f *repeat.Flight) bool {
 	switch {
 	case e == nil || e.Memo == nil || t.Given.Known():
@@ -93,8 +94,8 @@ func (t *taking) takesMemo(e *seen.Entry, f *repeat.Flight) bool {
 	return true
 }
 
-// reserveExtended makes that the base of which the write holds everything: others may have read it before the start, and a client that has
-// read it since must find it, too. It is a guard, and not merged.
+// reserveExtended makes t.extends the base, the revision that the write holds everything of. It is a guard, and not merged: a client
+// may have read it before the start, and another client, that has read it since, must find it, too.
 func (t *taking) reserveExtended(e *seen.Entry, b *Base) {
 	if i := seen.Find(e.Reads, t.extends.Numbers); i >= 0 && !t.s.dryRun {
 		e.Shared = true
@@ -112,7 +113,7 @@ func (t *taking) reserveExtended(e *seen.Entry, b *Base) {
 // reserveMemo makes the memo the base.
 func (t *taking) reserveMemo(e *seen.Entry, b *Base) { t.reserveGuard(e, e.Memo.Note, b) }
 
-// reserveGuard makes the base what is noted, of which nobody has the body.
+// reserveGuard makes a noted revision the base. Nobody has its body.
 func (t *taking) reserveGuard(e *seen.Entry, m memo.Note, b *Base) {
 	c := &b.claim
 	c.kind, c.kept, c.Doubt, c.key = KindGiven, true, true, t.ownKey(e)

@@ -6,8 +6,9 @@ import (
 	"optimist/internal/seen"
 )
 
-// WatchesSearches reports whether what a session's searches of an index find may become a base: whether somebody with its credentials
-// writes there. index is "" for any. If not, it is noted that the session has seen documents of which nothing is known.
+// WatchesSearches reports whether the documents that a session's searches find may become bases. They may if a client with the session's
+// credentials writes to the index. index is "" for any index. If not, the store notes that the session has seen documents that it
+// doesn't know.
 func (s *Store) WatchesSearches(sess Session, index string) bool {
 	now := s.clock()
 	ix := s.index(index, sess.Credentials(), now)
@@ -20,15 +21,15 @@ func (s *Store) WatchesSearches(sess Session, index string) bool {
 	return false
 }
 
-// wrote notes that the session writes documents of the index that were there before.
+// wrote notes that the session overwrites documents of the index.
 func (s *Store) wrote(ix *life.Index[Session], sess Session, now int64) {
 	ix.Wrote()
 	ix.WroteBy(sess.Everybody(), now)
 	s.index("", sess.Credentials(), now).WroteBy(sess.Everybody(), now)
 }
 
-// Found is Read for a document that a search has found. A search sees what was refreshed last: a thread of work may have in hand what is
-// newer, and write from either. Its view is a guard then: see ReadUnnumbered.
+// Found is Read for a document that a search has found. A search sees the index as it was at its last refresh. If a thread of work
+// has a newer revision in hand, it may write from either. Its view is a guard then: see ReadUnnumbered.
 func (s *Store) Found(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) {
 	if thread, ok := sess.Thread(); ok && s.hasNewer(thread, ref, rev.Numbers) {
 		s.ReadUnnumbered(thread, ref, rev.Source)

@@ -1,8 +1,8 @@
-// Package session remembers what clients have seen of documents, and chooses from it the base of a write.
+// Package session remembers which revisions of documents clients have seen, and chooses one of them as the base of a write.
 //
-// It promises nothing about a document's current state: a base is what a client had seen, however old. A session that is inferred from
-// credentials and address may have several reads of a document outstanding. Its base is a guess among them, and exact only if every read is
-// written back once.
+// It promises nothing about a document's current state: a base is what a client had seen, however old. A session that is inferred
+// from credentials and address may have several reads of a document outstanding. Its base is then a guess among these reads. The
+// guess is certain to be right only if every read is written back once.
 //
 // The package holds a bounded number of bytes, and forgets what is above it. At the end of the process it forgets everything but the
 // numbers in its notebook.
@@ -41,24 +41,24 @@ type Options struct {
 	// Candidates bounds how many distinct revisions of a document a session can have outstanding; the oldest go first.
 	// Default 128.
 	Candidates int
-	// Rank returns the index of the candidate from which what was sent was most likely made, and whether another is nearly as likely.
-	// The candidates come oldest first. It fills in digests that are missing. Default rank.Likeliest.
+	// Rank chooses the candidate from which sent was most likely made, and says whether another is nearly as likely. The candidates come
+	// oldest first. It fills in digests that are missing. Default rank.Likeliest.
 	Rank func(cs []rank.Candidate, sent rank.Sent) rank.Choice
-	// Left reports whether the client whose write's context this is has left. It is asked of few writes, with a lock held, and
-	// mustn't wait; also after the write has ended, and its context with it. Default: whether the context was cancelled.
+	// Left reports whether the client of a write has left; ctx is the context of the write. It is called for few writes, with a lock
+	// held, and mustn't wait. It may be called after the write, and ctx, have ended. Default: whether ctx was cancelled.
 	Left func(ctx context.Context) bool
-	// Renewed is told the name of an index that was made anew, as the store has found out from what clients with those credentials
-	// read or wrote: it has forgotten what it knew of it. No lock is held.
+	// Renewed is called with the name of an index that was made anew. The store has found that out from what clients with those credentials
+	// read or wrote, and has forgotten what it knew of the index. No lock is held.
 	Renewed hook.Func2[Credentials, string]
 	// Others returns the credentials for which the index's name certainly stands for another index than for c. It is asked with a lock
 	// held, and must not wait. Nil: there are none.
 	Others func(index string, c Credentials) []Credentials
-	// Notes outlive the process. What is noted there is for the next one: see memo.Notebook. Nil: nothing outlives it.
+	// Notes outlive the process, and are for the next one: see memo.Notebook. Nil: nothing outlives the process.
 	Notes memo.Notebook
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
 
-// Epoch is a moment in the life of the indices. Take one with Store.Epoch before a request is sent and hand it in with
-// what the answer says, so that an answer that was overtaken by the deletion of its index isn't remembered.
+// Epoch is a moment in the life of the indices. Take one with Store.Epoch before a request is sent, and hand it in with what the
+// answer says. So the store doesn't remember an answer if its index was deleted before the answer came.
 type Epoch = life.Epoch

@@ -4,10 +4,10 @@ package session
 type Stats struct {
 	// Taken counts bases by Kind.
 	Taken [6]uint64
-	// Waited counts takes that waited for a write in flight.
+	// Waited counts calls of Take and TakeCopy that waited for a write in flight.
 	Waited uint64
-	// Evicted counts how often all that a session knew of a document went for want of memory. Crowded counts single revisions
-	// that went because the session had too many outstanding. TooLarge counts bodies that were not kept for their size.
+	// Evicted counts how often the store forgot all that a session knew of a document, for want of memory. Crowded counts single revisions
+	// that it forgot because the session had too many outstanding. TooLarge counts bodies that it didn't keep because of their size.
 	Evicted, Crowded, TooLarge uint64
 	// Bytes, Entries, Bodies and Markers are present sizes.
 	Bytes                    int64

@@ -39,12 +39,13 @@ type contents struct {
 	clock   func() int64 // the time since the store's start
 	seed    maphash.Seed
 	indices *life.Indices[Session]
-	// changers have changed documents, and nobody knows which.
+	// changers are threads of work that have changed documents, and nobody knows which ones: see ChangedUnknown.
 	changers life.Moments[Session]
 	notes    *memo.Book // nil: there is none
 	shards   []*shard
 
-	// sure is the time from which on a client of which nothing is known can't have read anything.
+	// sure is a moment. After it, a client of which nothing is known can't have a base: it would have to have read before optimist could
+	// see it.
 	sure atomic.Int64
 
 	asked    atomic.Uint64
@@ -100,19 +101,19 @@ func New(o Options) *Store {
 	return s
 }
 
-// Glance returns the same store for who only wants to know which base a write would have. What is taken from it is given back
-// before anybody else can miss it: a reservation, however short, would leave another base to a write of the same session. Nothing
-// is counted, the bases end nothing, a Witness has nobody see anything, and Read, Wrote and WroteElse do nothing.
+// Glance returns the same store for a dry run, which only asks which base a write would have. Nothing is reserved: a reservation, however
+// short, would leave another base to a write of the same session. Nothing is counted, and ending a base changes nothing. A Witness, Read,
+// Wrote and WroteElse do nothing.
 func (s *Store) Glance() *Store { return &Store{contents: s.contents, dryRun: true} }
 
-// ForPart returns the same store for a write of a part of a document: what Take and its like are handed as sent is that part, and on
-// returns what the part makes of a document, which is nil where there is none. on must be pure, and return the document itself where the
-// part changes nothing. The Sent of the write's Ack is what on makes of the base's View.
+// ForPart returns the same store for a write of a part of a document. The argument sent of Take, TakeAt and TakeCopy is that part
+// then. on returns what the part makes of a document; base is nil if there is no document. on must be pure. If the part changes
+// nothing, it must return the document itself. The Sent of the write's Ack is what on makes of the base's View.
 func (s *Store) ForPart(on func(base []byte) ([]byte, error)) *Store {
 	return &Store{contents: s.contents, dryRun: s.dryRun, on: on}
 }
 
-// shard returns where the document of k is kept for all sessions with the same credentials.
+// shard returns the shard of k's document, which is the same for all sessions with the same credentials.
 func (s *Store) shard(k seen.Key) *shard {
 	return s.shards[k.Hash(s.seed)%uint64(len(s.shards))]
 }
@@ -123,7 +124,7 @@ func (s *Store) Epoch() Epoch { return s.indices.Epoch() }
 // Now is the time since the store's start, in nanoseconds.
 func (s *Store) Now() int64 { return s.clock() }
 
-// worth returns data if it is worth keeping.
+// worth returns data if it is worth keeping, else nil.
 func (s *Store) worth(data []byte, ix *life.Index[Session], now int64) []byte {
 	if !ix.KeepsBodies(now) {
 		return nil
@@ -135,7 +136,7 @@ func (s *Store) worth(data []byte, ix *life.Index[Session], now int64) []byte {
 	return data
 }
 
-// bodies returns copies of an acknowledged write's bodies, the same one twice where they are equal.
+// bodies returns copies of an acknowledged write's bodies. If they are equal, it returns one copy twice.
 func (s *Store) bodies(a *Ack, ix *life.Index[Session], now int64) (stored, sent []byte) {
 	if a.Stored.Source != nil {
 		stored = bytes.Clone(s.worth(a.Stored.Source, ix, now))
@@ -150,36 +151,36 @@ func (s *Store) bodies(a *Ack, ix *life.Index[Session], now int64) (stored, sent
 	return stored, sent
 }
 
-// Wrote marks that index sees writes other than creates, so that bodies read from it are worth keeping. Commit and Delete
-// do it for their own.
+// Wrote notes that documents of the index are overwritten. Bodies that are read from it are worth keeping then. Commit and Delete
+// note that for their own writes.
 func (s *Store) Wrote(c Credentials, index string) {
 	if !s.dryRun {
 		s.index(index, c, s.clock()).Wrote()
 	}
 }
 
-// Dropped reports whether what was known of index at that moment is forgotten now.
+// Dropped reports whether the store has forgotten since that moment what it knew of the index.
 func (s *Store) Dropped(c Credentials, index string, at Epoch) bool {
 	return at < s.index(index, c, s.clock()).Gone()
 }
 
-// index returns the state of an index as clients with those credentials have it.
+// index returns the state of the index that the name stands for, for clients with those credentials.
 func (s *contents) index(name string, c Credentials, now int64) *life.Index[Session] {
 	return s.indices.Index(name, life.Owner(c), now)
 }
 
-// DropIndex forgets all that is known of index, as clients with those credentials have it: its numbers may mean other documents from
-// now on. What others know of it is forgotten, too, unless theirs is certainly another one: see Options.Others. Call it after the
-// answer to a request that deletes or changes an index or alias, or after its loss.
+// DropIndex forgets all that clients with those credentials know of an index: its numbers may mean other documents from now on. What
+// other clients know of it is forgotten, too, unless the name certainly stands for another index for them: see Options.Others. Call
+// it after the answer to a request that deletes or changes an index or alias, or when that answer is lost.
 func (s *Store) DropIndex(c Credentials, index string) {
 	now := s.clock()
 	s.index(index, c, now).Drop(life.Owner(c))
 	s.notes.DropIndex(index, now)
 }
 
-// Resume is for when requests are seen that weren't for a while. As after a start, a client of which nothing is known may have
-// read before. missed says that requests went by unseen which others of the same clients had been seen before: what is known of
-// these is forgotten, because what they write next may be based on what they have read or written since.
+// Resume is called when optimist sees requests again that it didn't see for a while. As after a start, a client of which nothing is
+// known may have read before. missed says that optimist had seen earlier requests of the same clients. What is known of these clients
+// is forgotten then: what they write next may be based on what they have read or written meanwhile.
 func (s *Store) Resume(missed bool) {
 	s.sure.Store(s.clock() + int64(s.o.MaxAge))
 	if missed {

@@ -16,10 +16,12 @@ import (
 
 // Take chooses the base of a write of sent (nil for a delete) and reserves it.
 //
-// It waits where all bases are reserved by writes of the session in flight. A client that repeats a write after a time-out has
-// then what its first try left as its base, and not none; in an inferred session also where other clients' reads could be the
-// base. Its error is the cause of ctx's end, or context.Canceled for a client that has left. With a ctx that has ended it never
-// waits. Whoever holds one base while taking another must not wait: two that do so in opposite order would wait for each other.
+// If writes of the session in flight have reserved all bases, Take waits for them. So a client that repeats a write after a time-out
+// gets the base that its first try has left. A repeat in an inferred session waits for its first try even if reads of other clients
+// could be its base. The error is the cause of ctx's end, or context.Canceled for a client that has left. With a ctx that has ended,
+// Take never waits.
+//
+// A caller that holds one base must not wait for another: two callers that do so in opposite order would wait for each other.
 func (s *Store) Take(ctx context.Context, sess Session, ref doc.Ref, sent []byte) (Base, error) {
 	t := s.taking(sess, ref, sent)
 	if sess.InTrace() {
@@ -28,11 +30,13 @@ func (s *Store) Take(ctx context.Context, sess Session, ref doc.Ref, sent []byte
 	return t.take(ctx)
 }
 
-// TakeAt reserves the base whose numbers the client named itself, by its own guard: its body is there to merge from, and a read
-// of it is used up. It never waits. In a named session the numbers may also be those that the answer to its last write named: the
-// base is the view then, with the numbers of what was stored. In an inferred session nobody can tell whether they are those of a
-// view or of another client's read: that is KindGiven without a body. What the session doesn't know is KindGiven, with the body
-// if another session under the same credentials holds it.
+// TakeAt reserves the base whose numbers the client names by its own guard. If the session has read that revision, the read is the
+// base. If the session doesn't know it, the base is KindGiven; it has a body if another session with the same credentials holds it.
+// TakeAt never waits.
+//
+// The numbers may also be those in the answer to the session's last write. In a named session the base is the view then, with the
+// numbers of what was stored. In an inferred session another client may have read the revision of these numbers, and nobody can tell
+// which of the two writes: the base is KindGiven without a body.
 func (s *Store) TakeAt(sess Session, ref doc.Ref, n doc.Numbers, sent []byte) Base {
 	t := s.taking(sess, ref, sent)
 	t.Given = n
@@ -49,22 +53,22 @@ type taking struct {
 	choice.Request
 	trace      Trace
 	inTrace    bool    // a read of the trace is outstanding
-	traced     bool    // and what was read elsewhere is of another piece of work: content hasn't shown that traces mislead
-	thread     Session // that the client names, if it is threaded
+	traced     bool    // inTrace, and traces tell pieces of work apart: the contents of earlier writes haven't shown that they mislead
+	thread     Session // the thread of work that the client names, if threaded
 	threaded   bool
-	soleHolder bool // nobody but who writes holds the copy that given are of
+	soleHolder bool // no other client holds the copy that has the given numbers
 
-	patterns *rank.Patterns // of what clients of the session have changed before; nil: they aren't known
+	patterns *rank.Patterns // of what clients of the session have changed before; nil: not known
 
-	client  context.Context // of the request; nil: it never waits
-	attempt *repeat.Attempt // nil: nobody looks for repeats of it, and it hasn't waited
+	client  context.Context // of the request; nil: the call never waits
+	attempt *repeat.Attempt // nil: nobody looks for repeats of the write, and it hasn't waited
 	looked  bool            // it has looked for a base before
 	now     int64
 
-	extends seenBody // what the write holds all of, where it may be made from a memo; zero: nothing
+	extends seenBody // a revision that the write holds all of, if its base may be a memo; zero: none
 
-	first, inDoubt *repeat.Attempt // what the write repeats for certain, and one of the same bytes whose outcome is unknown; nil: none
-	mayRepeat      bool            // it has to guess its base, and the session sends the same bytes, or has sent them
+	first, inDoubt *repeat.Attempt // the write that it certainly repeats; one of the same bytes whose outcome is unknown; nil: none
+	mayRepeat      bool            // the base is a guess, and the session sends the same bytes, or has sent them
 }
 
 func (s *Store) taking(sess Session, ref doc.Ref, sent []byte) taking {
@@ -74,9 +78,9 @@ func (s *Store) taking(sess Session, ref doc.Ref, sent []byte) taking {
 	return t
 }
 
-// take is Take.
+// take does what Take says, for a write that is in no trace.
 func (t *taking) take(ctx context.Context) (Base, error) {
-	if ctx.Err() == nil { // else it only says that nobody waits
+	if ctx.Err() == nil { // a ctx that has ended only says that Take must not wait
 		t.client = ctx
 	}
 	b, wait := t.try()
@@ -102,24 +106,24 @@ func (t *taking) take(ctx context.Context) (Base, error) {
 	}
 }
 
-// leave ends the wait. What was handed over, and isn't going to be used, is given back.
+// leave ends the wait. If a claim was handed over to the write, and the write hasn't taken it, it is given back.
 func (t *taking) leave() {
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
 	now := t.s.clock()
 	t.attempt.Disown(now)
-	if c := t.sh.inherited(t.attempt); c != nil {
+	if c := t.sh.takeInheritance(t.attempt); c != nil {
 		t.sh.release(c, t.ix.Gone(), now)
 	}
 	t.sh.inFlight.Leave(t.k, t.attempt)
 }
 
-// try returns a base, or what to wait for.
+// try returns a base, or a channel to wait for.
 func (t *taking) try() (b Base, wait <-chan struct{}) {
 	t.now = t.s.clock()
 	b.claim = claim{store: t.s, key: t.k, since: t.s.Epoch()}
 	t.ix = t.s.index(t.k.Ref.Index, t.k.Session.Credentials(), t.now)
-	// In a named session the own view tells a repeat. What never waits, because the client brought its own guard, has none.
+	// In a named session the session's own view tells repeats. A write under the client's own guard never waits, and has no repeats.
 	if t.attempt == nil && t.Sent != nil && !t.Named && (!t.Given.Known() || t.client != nil) {
 		hash := repeat.Hash(t.s.seed, t.Sent, t.On != nil, t.Given)
 		if t.traced { // equal bytes are an equal change in another trace
@@ -130,9 +134,9 @@ func (t *taking) try() (b Base, wait <-chan struct{}) {
 	if t.attempt.IsLookedFor() {
 		b.claim.attempt = t.attempt
 	}
-	candidates, wait := t.look(&b)
+	candidates, wait := t.takeOrWait(&b)
 	for candidates != nil && !t.rank(candidates, &b) { // until nobody else has reserved the likeliest while it was looked for
-		candidates, wait = t.look(&b)
+		candidates, wait = t.takeOrWait(&b)
 	}
 	if t.s.dryRun {
 		b.end()
@@ -140,8 +144,8 @@ func (t *taking) try() (b Base, wait <-chan struct{}) {
 	return b, wait
 }
 
-// look takes the base if there is one, or returns what to wait for, or what may be the base, oldest first.
-func (t *taking) look(b *Base) (cs []*candidate, wait <-chan struct{}) {
+// takeOrWait takes the base. If it can't yet, it returns a channel to wait for, or the candidates that have to be ranked, oldest first.
+func (t *taking) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) {
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
 	e, f := t.sh.Get(t.k, t.ix.Gone(), t.now), t.sh.inFlight.Of(t.k)
@@ -181,7 +185,8 @@ func (t *taking) look(b *Base) (cs []*candidate, wait <-chan struct{}) {
 	return nil, nil
 }
 
-// followFirst takes the base that the write's first try has given back, or returns what to wait for until that is over.
+// followFirst is for a write that repeats another. It takes the base that the first try has given back, or returns a channel to wait
+// for the end of the first try.
 func (t *taking) followFirst(f *repeat.Flight, b *Base) (inherited bool, wait <-chan struct{}) {
 	a := t.attempt
 	if !t.looked {
@@ -193,12 +198,12 @@ func (t *taking) followFirst(f *repeat.Flight, b *Base) (inherited bool, wait <-
 	if a == nil || t.s.dryRun {
 		return false, nil
 	}
-	if c := t.sh.inherited(a); c != nil {
+	if c := t.sh.takeInheritance(a); c != nil {
 		if gone := t.ix.Gone(); c.since < gone || t.now-c.At >= int64(t.s.o.MaxAge) {
-			t.sh.release(c, gone, t.now) // there is nothing to give back any more
+			t.sh.release(c, gone, t.now) // it is too old to be a base
 		} else {
 			b.claim, b.Ambiguous, b.Guessed = *c, c.guessed, true
-			t.show(b)
+			t.fillBase(b)
 			return true, nil
 		}
 	}
@@ -207,7 +212,7 @@ func (t *taking) followFirst(f *repeat.Flight, b *Base) (inherited bool, wait <-
 	return false, wait
 }
 
-// reserve makes what is decided the base, and takes it out of the entry. A dry run only looks.
+// reserve makes the base that d says, and takes it out of the entry. A dry run takes nothing out.
 func (t *taking) reserve(e *seen.Entry, d choice.Decision, b *Base) {
 	if d.Action == choice.TakeNothing {
 		t.reserveNothing(e, b)
@@ -220,17 +225,18 @@ func (t *taking) reserve(e *seen.Entry, d choice.Decision, b *Base) {
 	if !c.Numbers.Known() && !c.again {
 		c.kind = KindAbsent
 	}
-	t.show(b)
+	t.fillBase(b)
 	if d.Action == choice.TakeView && t.Given.Known() && !d.Doubtful {
-		b.Doubtful = c.Doubt // who names it means it, whatever else it was shown
+		b.Doubtful = c.Doubt // the client names it, and so means it, whatever else it was shown
 		b.StoredDiffers = c.Difference && c.Answer.Known()
 	}
 	if !t.s.dryRun {
-		t.takeOut(e, d, b)
+		t.takeFrom(e, d, b)
 	}
 }
 
-// isGuess reports whether the base is a guess: the session is inferred, and neither numbers nor a trace say which of its reads it is.
+// isGuess reports whether the base is a guess. It is one if the session is inferred, and neither numbers nor a trace name one of its
+// reads.
 func (t *taking) isGuess(e *seen.Entry, d choice.Decision) bool {
 	switch {
 	case t.Named || t.Given.Known():
@@ -243,7 +249,8 @@ func (t *taking) isGuess(e *seen.Entry, d choice.Decision) bool {
 	return !slices.Contains(e.Traced, chosen) || slices.ContainsFunc(e.Traced, another)
 }
 
-// mayBeAnothers reports whether another client may need the base, because the write, or one before it, may be a repeat.
+// mayBeAnothers reports whether another client may need the base: this write, or an earlier one, may be a repeat, and may have taken
+// the base of another write.
 func (t *taking) mayBeAnothers(e *seen.Entry, d choice.Decision) bool {
 	switch d.Action {
 	case choice.TakeRead:
@@ -254,7 +261,7 @@ func (t *taking) mayBeAnothers(e *seen.Entry, d choice.Decision) bool {
 	return false
 }
 
-// claim fills in what is decided.
+// claim fills in the claim of the base that d says.
 func (t *taking) claim(e *seen.Entry, d choice.Decision, c *claim) {
 	switch d.Action {
 	case choice.TakeRead:
@@ -269,7 +276,7 @@ func (t *taking) claim(e *seen.Entry, d choice.Decision, c *claim) {
 			c.kind = KindView
 		}
 		c.View, c.sent, c.stored = p.View, p.SentBody.Bytes(), p.StoredBody.Bytes()
-	case choice.TakeSent: // its view is what it sends, so that nothing of it counts twice; what the engine holds is for the caller to read
+	case choice.TakeSent: // the view is what the write sends, so that nothing of it counts twice; the caller reads what the engine holds
 		c.kind, c.sent, c.again, c.part = KindView, bytes.Clone(t.Sent), true, t.On != nil
 		c.Numbers = t.lastSent(e)
 	case choice.TakeGiven:
@@ -279,14 +286,14 @@ func (t *taking) claim(e *seen.Entry, d choice.Decision, c *claim) {
 	}
 }
 
-// takeOut takes what was decided out of the entry, and counts the write as in flight.
-func (t *taking) takeOut(e *seen.Entry, d choice.Decision, b *Base) {
+// takeFrom takes the base out of the entry, and counts the write as in flight.
+func (t *taking) takeFrom(e *seen.Entry, d choice.Decision, b *Base) {
 	c := &b.claim
 	c.key, c.kept, c.guessed = t.ownKey(e), true, b.Ambiguous
 	if c.doubted = d.Doubtful; c.doubted {
 		e.Repeats.Drop(t.inDoubt)
 	}
-	if t.first != nil && !d.Doubtful { // which has only one repeat
+	if t.first != nil && !d.Doubtful { // a write has only one repeat
 		t.attempt.Inherit()
 		c.first = t.first
 		t.first.Repeated()
@@ -313,13 +320,13 @@ func (t *taking) takeOut(e *seen.Entry, d choice.Decision, b *Base) {
 	}
 }
 
-// reserveNothing makes the base where nothing is known, which is a lost one where something was.
+// reserveNothing makes the base of a write of which nothing is known: KindLost if something was known, else KindNone.
 func (t *taking) reserveNothing(e *seen.Entry, b *Base) {
 	c := &b.claim
 	c.kept = t.Named
 	if why := t.sh.Lost(t.k, e); why != ReasonNone {
 		b.Kind, b.Reason, c.kept = KindLost, why, true
-	} else if t.now < t.s.sure.Load() && !t.k.Session.IsOfHolder() { // a revision that is known was current after the start
+	} else if t.now < t.s.sure.Load() && !t.k.Session.IsOfHolder() { // it may have read before the start; a copy was served after that
 		b.Kind, b.Reason = KindLost, ReasonRestart
 	}
 	c.kind, c.blind = b.Kind, b.Kind == KindNone && !t.Named
@@ -332,15 +339,15 @@ func (t *taking) reserveNothing(e *seen.Entry, b *Base) {
 	}
 }
 
-// show shows what the claim has in the base.
-func (t *taking) show(b *Base) {
+// fillBase fills in the base's exported fields from its claim.
+func (t *taking) fillBase(b *Base) {
 	c := &b.claim
 	b.Kind, b.Numbers, b.AnswerNumbers, b.Version, b.View, b.Stored = c.kind, c.Numbers, c.Answer, c.Version, c.sent, c.stored
 	b.Doubtful, b.StoredDiffers = c.Doubt || c.Contradiction || t.hasChangedSince(c.At), c.Difference
 	t.count(b.Kind)
 }
 
-// hasChangedSince reports whether the client has changed documents after a moment, and nobody knows which.
+// hasChangedSince reports whether the client has changed documents after a moment, and optimist doesn't know which ones.
 func (t *taking) hasChangedSince(moment int64) bool {
 	return t.threaded && t.s.changers.Since(t.thread, moment)
 }
@@ -351,12 +358,12 @@ func (t *taking) count(k Kind) {
 	}
 }
 
-// guesses reports whether the base of the write is a guess among what the session has seen: nobody has named it.
+// guesses reports whether the write's base has to be guessed from what the session has seen: the client doesn't name it.
 func (t *taking) guesses() bool {
 	return t.attempt.IsLookedFor() && !t.Given.Known() && !t.traced
 }
 
-// ownKey is the key with strings of the store's own.
+// ownKey is the key with strings that belong to the store.
 func (t *taking) ownKey(e *seen.Entry) seen.Key {
 	k := t.k
 	if d := t.sh.DocumentOf(k, e, t.ix.Gone()); d != nil {
@@ -367,7 +374,7 @@ func (t *taking) ownKey(e *seen.Entry) seen.Key {
 	return k
 }
 
-// lastSent is what the last write of the same bytes left.
+// lastSent is the numbers of the revision that the last write of the same bytes left.
 func (t *taking) lastSent(e *seen.Entry) doc.Numbers {
 	if e == nil {
 		return t.first.Numbers()
@@ -375,18 +382,18 @@ func (t *taking) lastSent(e *seen.Entry) doc.Numbers {
 	return e.Repeats.Last(t.attempt, t.first)
 }
 
-// bodyOfGiven is what some session has read under the numbers that are given. Where they may mean the revision, or a view that
-// was told them, it is none: a guard alone harms neither. That holds for a revision that was served, too, where nothing tells its
-// copies apart; and in a named session for one from which it has written: what it sent then may be in what it sends now, and
-// would count twice.
+// bodyOfGiven is the body that some session has read under the given numbers. It is nil if the numbers are ambiguous: they may name that
+// revision, or a view whose write was answered with them. A guard alone is right for both. It is nil, too, if a named session has written
+// from the revision before: what the session sent then may be in what it sends now, and would count twice.
 func (t *taking) bodyOfGiven(e *seen.Entry) []byte {
-	if !t.soleHolder && (t.OfAnswer || t.Spent || e != nil && toldOfStored(&e.View, t.Given)) {
+	if !t.soleHolder && (t.OfAnswer || t.Spent || e != nil && answerNamesStored(&e.View, t.Given)) {
 		return nil
 	}
 	return t.sh.DocumentOf(t.k, e, t.ix.Gone()).Find(t.Given).Bytes()
 }
 
-// toldOfStored reports whether the answer to the view's write named n, which are of something else than was sent: a PATCH is answered so.
-func toldOfStored(v *seen.View, n doc.Numbers) bool {
+// answerNamesStored reports whether the answer to the view's write named n, although the revision of n isn't what was sent. The
+// answer to a PATCH does.
+func answerNamesStored(v *seen.View, n doc.Numbers) bool {
 	return v.Difference && v.Numbers == n && (!v.Answer.Known() || v.Answer == n)
 }

@@ -6,12 +6,12 @@ import (
 	"optimist/internal/seen"
 )
 
-// takeInTrace is take for a write in a trace.
+// takeInTrace does what Take says, for a write in a trace.
 func (t *taking) takeInTrace(ctx context.Context, sess Session) (Base, error) {
 	thread := sess.Written()
 	reads, wrote := t.traceHas(thread)
 	if !reads && wrote {
-		b, err := t.s.Take(ctx, thread, t.k.Ref, t.Sent) // waits for what is in flight
+		b, err := t.s.Take(ctx, thread, t.k.Ref, t.Sent) // waits for the trace's write in flight
 		if err != nil || b.Kind == KindView || b.Kind == KindAbsent {
 			b.Join(t.s.Witness(sess, t.k.Ref))
 			return b, err
@@ -23,7 +23,7 @@ func (t *taking) takeInTrace(ctx context.Context, sess Session) (Base, error) {
 	t.traced = reads && t.s.index(t.k.Ref.Index, t.k.Session.Credentials(), t.s.clock()).TracesTell()
 	b, err := t.take(ctx)
 	if b.claim.trace == t.trace && b.claim.store != nil {
-		b.Join(t.s.Witness(thread, t.k.Ref)) // so that it knows what was sent
+		b.Join(t.s.Witness(thread, t.k.Ref)) // so that the trace knows what was sent
 	}
 	return b, err
 }
