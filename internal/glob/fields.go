@@ -12,17 +12,29 @@ func NewFields(includes, excludes []string) *Fields {
 	return &Fields{includes: newFieldNames(includes), excludes: newFieldNames(excludes)}
 }
 
-// Append appends what is shown of a document: see walk.
+// Append appends what is shown of a document: see walk. Of a document whose fields' paths are far longer than itself, it appends the whole.
 func (f *Fields) Append(dst, source []byte) []byte {
-	w := walk{rules: f, dst: dst, value: source}
+	w := f.over(dst, source)
 	return w.all(place{selected: f.includes.none()})
+}
+
+// Each member has a path of its own, which is held against all names. With long keys, and many members below them, the paths are as long as
+// the product of the two: 10 GB for a document of 1 MB. pathsPerByte and freePaths are how long all paths may be.
+const (
+	pathsPerByte = 16
+	freePaths    = 1 << 16
+)
+
+func (f *Fields) over(dst, source []byte) walk {
+	return walk{rules: f, dst: dst, value: source, most: pathsPerByte*len(source) + freePaths}
 }
 
 func (f *Fields) whole(at place) bool { return at.selected && f.excludes.none() }
 
 func (f *Fields) keepsEmptied() bool { return true }
 
-func (f *Fields) below(name string, at place, _ *int) (to place, wanted bool) {
+func (f *Fields) below(name string, at place, steps *int) (to place, wanted bool) {
+	*steps += len(at.path) + len(name)
 	to = place{path: name}
 	if at.path != "" {
 		to.path = at.path + "." + name

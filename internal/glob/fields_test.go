@@ -29,3 +29,24 @@ func split(s string) []string {
 	}
 	return strings.Split(s, ",")
 }
+
+// A small request can ask for some fields of a stored document again and again, however much that costs.
+func TestPathsThatAreLongerThanTheDocumentCostNoMore(t *testing.T) {
+	f := NewFields([]string{"a*"}, []string{"b", "c*"})
+	document := func(size int) []byte {
+		const depth = 100
+		wide := strings.Repeat(`"c":1,`, size/12)
+		return []byte(strings.Repeat(`{"`+strings.Repeat("k", size/2/depth)+`":`, depth) + "{" + wide + `"d":1}` + strings.Repeat("}", depth))
+	}
+	for _, size := range []int{16 << 10, 64 << 10, 256 << 10} {
+		source := document(size)
+		w := f.over(nil, source)
+		if got := w.all(place{}); w.steps > w.most+len(source) || string(got) != string(source) {
+			t.Errorf("%d bytes: %d steps, and %d bytes of it", len(source), w.steps, len(got))
+		}
+	}
+	source := []byte(`{"a":` + strings.Repeat(`{"a_long_name_for_a_field":`, 20) + `{"c":1}` + strings.Repeat("}", 20) + `,"b":1}`)
+	if got := string(f.Append(nil, source)); got != strings.TrimSuffix(string(source), `,"b":1}`)+"}" {
+		t.Errorf("%s", got)
+	}
+}

@@ -1,6 +1,9 @@
 package glob
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // Filter keeps of a JSON value what its patterns select, as the parameter filter_path and the filters of _source do. A pattern is
 // a path whose parts are separated by dots; a backslash before a dot makes it part of a name. In a part `*` stands for any text;
@@ -76,17 +79,17 @@ func (a *automaton) add(path string) {
 		return
 	}
 	a.starts = append(a.starts, len(a.parts))
-	text := ""
+	var text []byte
 	for p := range strings.SplitSeq(path, ".") {
-		if text += p; strings.HasSuffix(text, `\`) {
-			text = text[:len(text)-1] + "."
+		if text = append(text, p...); bytes.HasSuffix(text, []byte(`\`)) {
+			text[len(text)-1] = '.'
 			continue
 		}
-		a.parts = append(a.parts, part{text: text})
-		text = ""
+		a.parts = append(a.parts, part{text: string(text)})
+		text = text[:0]
 	}
-	if text != "" { // a backslash and a dot are the last of it
-		a.parts = append(a.parts, part{text: text})
+	if len(text) > 0 { // a backslash and a dot are the last of it
+		a.parts = append(a.parts, part{text: string(text)})
 	}
 	a.parts[len(a.parts)-1].last = true
 }

@@ -117,3 +117,15 @@ func TestWhatIsNestedWithoutEndStaysAsItIs(t *testing.T) {
 		t.Errorf("what the engines take isn't filtered: %d bytes", len(got))
 	}
 }
+
+// Each escaped dot was a text of its own, as long as all before it: 20,000 of them in one parameter took 400 MB, one after the other.
+func TestEscapedDotsAreReadInOnePiece(t *testing.T) {
+	value := strings.Repeat(`a\.`, 20_000)
+	if n := testing.AllocsPerRun(3, func() { ParseFilter(value) }); n > 100 {
+		t.Errorf("%.0f allocations", n)
+	}
+	f := ParseFilter(`a\.b\.c.d`)
+	if got := string(f.Append(nil, []byte(`{"a.b.c":{"d":1,"e":2}}`))); got != `{"a.b.c":{"d":1}}` {
+		t.Error(got)
+	}
+}

@@ -30,7 +30,8 @@ type walk struct {
 	rules
 	dst, value []byte
 	depth      int // of the container that is looked at
-	steps      int // the comparisons of a part with a name: what the filter costs
+	steps      int // what it costs: comparisons of a part with a name, or the length of paths
+	most       int // steps, beyond which the value is kept whole; 0: there is no bound
 }
 
 // all appends what is kept of the whole value.
@@ -104,6 +105,9 @@ func (w *walk) member(i int, at place) (kept bool, end int) {
 		return false, -1 // unreachable in JSON
 	}
 	below, wanted := w.below(name, at, &w.steps)
+	if w.most > 0 && w.steps > w.most {
+		return false, -1
+	}
 	w.dst = append(append(w.dst, b[i:end]...), ':')
 	i = jsontext.SkipSpace(b, jsontext.SkipSpace(b, end)+1) // behind the colon
 	if !wanted {
