@@ -3,6 +3,7 @@ package choice
 import (
 	"bytes"
 	"encoding/json"
+	"hash/maphash"
 )
 
 // A client of an inferred session may write, after a start, from what it had read before, or from what it, or another, has read since.
@@ -45,9 +46,20 @@ func Recent(sent []byte, seen [][]byte) (extends int, recent bool) {
 // value is how often it is there.
 type content map[item]int
 
+// item is known by the hash of its path: the paths themselves would be as long together as the product of a document's depth and width.
 type item struct {
-	path, value string
-	inList      bool
+	path   uint64
+	value  string
+	inList bool
+}
+
+// seed makes hashes that no client can foresee.
+var seed = maphash.MakeSeed()
+
+// step is the path to a member of what is at a path.
+type step struct {
+	path uint64
+	key  string
 }
 
 func contentOf(data []byte) (c content, ok bool) {
@@ -58,14 +70,14 @@ func contentOf(data []byte) (c content, ok bool) {
 		return nil, false
 	}
 	c = content{}
-	return c, c.add("", root)
+	return c, c.add(0, root)
 }
 
-func (c content) add(path string, v any) bool {
+func (c content) add(path uint64, v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, in := range v {
-			if !c.add(path+"/"+k, in) {
+			if !c.add(maphash.Comparable(seed, step{path, k}), in) {
 				return false
 			}
 		}
@@ -88,13 +100,13 @@ func (c content) add(path string, v any) bool {
 // extends reports whether c holds all that was holds, and something more: then it undoes nothing. A value may be another where the
 // document has grown, too: those who change it together all add to it, and what was added before the start is there.
 func (c content) extends(was content) bool {
-	paths := make(map[string]bool, len(c))
+	paths := make(map[uint64]bool, len(c))
 	for i := range c {
 		if !i.inList {
 			paths[i.path] = true
 		}
 	}
-	changed, had := false, make(map[string]bool, len(was))
+	changed, had := false, make(map[uint64]bool, len(was))
 	for i, n := range was {
 		switch {
 		case c[i] >= n:
