@@ -17,6 +17,7 @@ type filter struct {
 	in    []byte // what has come and isn't dealt with yet
 	out   []byte // of this piece
 	retry int    // how much of a value has to be there before it is looked at again
+	moved int    // the bytes that were moved within in: what the filter costs beyond one look at each byte
 }
 
 // stage is how far a filter has come.
@@ -62,8 +63,17 @@ func (f *filter) change(p []byte, last bool) []byte {
 	if f.stage == behindHits || last {
 		f.out, n = append(f.out, f.in[n:]...), len(f.in)
 	}
-	f.in = append(f.in[:0], f.in[n:]...)
+	f.drop(n)
 	return f.out
+}
+
+// drop takes what is dealt with off the beginning of in. While a large hit comes, that is nothing, and nothing is moved: to move all of the
+// hit with each of its pieces took 1.7 s for 15 MB.
+func (f *filter) drop(n int) {
+	if n > 0 {
+		f.moved += len(f.in) - n
+		f.in = append(f.in[:0], f.in[n:]...)
+	}
 }
 
 // hold takes the next bytes of the answer in. It reports false where there is no memory for them: then the rest passes as it is.

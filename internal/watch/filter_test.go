@@ -96,3 +96,23 @@ func FuzzFilter(f *testing.F) {
 		}
 	})
 }
+
+// A large hit that comes in many pieces isn't moved with each of them: twice the size is twice the work.
+func TestALargeHitIsNotMovedWithEachPiece(t *testing.T) {
+	const piece = 1 << 10
+	for _, size := range []int{64 << 10, 128 << 10, 1 << 20} {
+		f := &filter{hit: func(hit []byte) []byte { return hit }}
+		answer := []byte(`{"hits":{"hits":[{"_id":"1","_source":{"a":"` + strings.Repeat("a", size) + `"}},{"_id":"2"}]}}`)
+		var out []byte
+		for at := 0; at < len(answer); at += piece {
+			end := min(at+piece, len(answer))
+			out = append(out, f.change(answer[at:end], end == len(answer))...)
+		}
+		if !bytes.Equal(out, answer) {
+			t.Errorf("%d bytes have become %d others", len(answer), len(out))
+		}
+		if f.moved > size {
+			t.Errorf("%d bytes were moved for a hit of %d", f.moved, size)
+		}
+	}
+}
