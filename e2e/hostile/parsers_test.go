@@ -30,9 +30,11 @@ var parsers = map[string]reads{
 	"internal/ack":       {engine: true},
 	"internal/api":       {forms: []string{"path", "query"}},
 	"internal/app":       {forms: []string{"locks"}, engine: true},
+	"internal/apply":     {forms: []string{"PUT: ", "_update", "steps"}},
 	"internal/bulk":      {forms: []string{"_bulk"}, engine: true},
 	"internal/coding":    {forms: []string{"PUT: "}, engine: true}, // its bounds are of bytes: the bombs
 	"internal/condition": {forms: []string{"steps"}},               // what a patch's conditions may cost is counted by CEL itself, and bounded
+	"internal/doubt":     {engine: true},
 	"internal/es":        {engine: true},
 	"internal/gate":      {forms: []string{"PUT: ", "_update", "_bulk"}},
 	"internal/glob":      {forms: []string{"filter_path", "_source"}},
@@ -42,6 +44,7 @@ var parsers = map[string]reads{
 	"internal/jsontext":  {forms: []string{"PUT: ", "_mget", "_search"}, engine: true},
 	"internal/learn":     {forms: []string{"PUT: "}},
 	"internal/mark":      {forms: []string{"PUT: "}, engine: true},
+	"internal/noop":      {engine: true},
 	"internal/patch":     {forms: []string{"patch", "merge patch", "PATCH", "steps"}},
 	"internal/rank":      {forms: []string{"PUT: "}},
 	"internal/choice":    {forms: []string{"PUT: "}},
@@ -49,6 +52,7 @@ var parsers = map[string]reads{
 	"internal/seen":      {forms: []string{"PUT: "}},
 	"internal/session":   {forms: []string{"PUT: "}},
 	"internal/stamp":     {forms: []string{"PUT: "}, engine: true},
+	"internal/unplaced":  {forms: []string{"PUT: "}, engine: true},
 	"internal/watch":     {forms: []string{"_mget", "_search"}, engine: true},
 	"internal/write":     {forms: []string{"PUT: ", "_update", "upsert"}, engine: true},
 	"lockrouter":         {forms: []string{"lock"}},
