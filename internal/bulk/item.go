@@ -60,6 +60,15 @@ type Defaults struct {
 	Params []byte
 }
 
+// maxDefaults bounds how long what a request says of all its items may be, in bytes. Each item is written as a request of its own, which
+// says it again: so a long head and many short items would cost the product of their lengths.
+const maxDefaults = 1 << 10
+
+// Fit reports whether a request for each item may say the defaults again. If they are too long, the bulk has to be forwarded as it is.
+func (d *Defaults) Fit() bool {
+	return len(d.Index)+len(d.Type)+len(d.Routing)+len(uri.Only(nil, d.Params, repeated...)) <= maxDefaults
+}
+
 // Reader goes through the items of a bulk.
 type Reader struct {
 	Defaults
@@ -70,12 +79,19 @@ type Reader struct {
 	// windows. Once items of it have been written, the whole can't be left to the engine any more.
 	Lenient bool
 
-	text []byte
-	read int // items
+	text   []byte
+	read   int                 // items
+	shared [len(shared)][]byte // the parameters of that name, as they stand in Params
 }
 
 // NewReader returns a Reader of a bulk's body, or of some whole lines of one.
-func NewReader(text []byte, d Defaults) *Reader { return &Reader{Defaults: d, text: text} }
+func NewReader(text []byte, d Defaults) *Reader {
+	r := &Reader{Defaults: d, text: text}
+	for i, name := range shared {
+		r.shared[i] = uri.Only(nil, d.Params, name)
+	}
+	return r
+}
 
 // Rest is what hasn't been read yet. It begins with the item that the text breaks off in, if there is one.
 func (r *Reader) Rest() []byte { return r.text }
@@ -365,23 +381,24 @@ func (it *Item) complete(r *Reader) error {
 	if it.Routing != "" {
 		it.addParam("routing", it.Routing)
 	}
-	own, names := it.params, shared[:]
+	own, first := it.params, 0
 	switch it.Kind {
 	case api.Delete:
-		names = ofAll[:]
+		first = firstOfAll
 	case api.Update: // engines run no pipeline over what an update changes
-		names = shared[1:]
+		first = 1
 	}
-	for _, name := range names {
-		if _, given := uri.Param(own, name); given {
+	for i := first; i < len(shared); i++ {
+		if len(r.shared[i]) == 0 {
 			continue
 		}
-		if p := uri.Only(nil, r.Params, name); len(p) > 0 {
-			if len(it.params) > 0 {
-				it.params = append(it.params, '&')
-			}
-			it.params = append(it.params, p...)
+		if _, given := uri.Param(own, shared[i]); given {
+			continue
 		}
+		if len(it.params) > 0 {
+			it.params = append(it.params, '&')
+		}
+		it.params = append(it.params, r.shared[i]...)
 	}
 	return nil
 }
@@ -396,15 +413,17 @@ func (it *Item) misguarded() bool {
 	return seqNo != term || creates || seqNo && it.Retries || version && it.Verb == "update"
 }
 
-// shared are the parameters of a bulk that apply to all its items, unless an item says otherwise. The pipeline is the first. Those of
-// ofAll apply to deletes, too. The engines run no pipeline over what an update changes, only over a document that an update makes, if
-// at all. If an update's pipeline counted here, optimist would take what the engine stores for something else than what the client
-// has sent.
-var (
-	shared = [...]string{"pipeline", "require_alias", "_source", "_source_includes", "_source_excludes", "refresh", "timeout",
-		"wait_for_active_shards"}
-	ofAll = [...]string{"refresh", "timeout", "wait_for_active_shards"}
-)
+// shared are the parameters of a bulk that apply to all its items, unless an item says otherwise. The pipeline is the first. Those from
+// firstOfAll on apply to deletes, too. The engines run no pipeline over what an update changes, only over a document that an update makes,
+// if at all. If an update's pipeline counted here, optimist would take what the engine stores for something else than what the client has
+// sent.
+var shared = [...]string{"pipeline", "require_alias", "_source", "_source_includes", "_source_excludes", "refresh", "timeout",
+	"wait_for_active_shards"}
+
+const firstOfAll = 5
+
+// repeated are all parameters that count for each item: the shared ones, and filter_path, by which the answer to each item is filtered.
+var repeated = append(shared[:], "filter_path")
 
 // Request returns the method and the target of a request for the item's document alone.
 func (it *Item) Request() (method string, target []byte) {

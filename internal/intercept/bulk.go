@@ -8,6 +8,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/budget"
 	"optimist/internal/bulk"
+	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/outcome"
@@ -90,10 +91,15 @@ func (i *Interceptor) bulk(r *request) (done bool, reason string, of []bulk.Name
 		r.Fail(err)
 		return true, "", nil
 	}
-	b, err := i.readItems(r, body)
-	if err != nil {
-		d, _ := defaults(r)
-		return false, outcome.ReasonFormat, bulk.Names(body, d) // the engine says what is wrong with it
+	d, reason := defaults(r)
+	var b *items
+	if reason == "" {
+		if b, err = i.readItems(r, body, d); err != nil {
+			reason = outcome.ReasonFormat // the engine says what is wrong with it
+		}
+	}
+	if reason != "" {
+		return false, reason, bulk.Names(body, d)
 	}
 	if !b.choose() {
 		if b.passes {
@@ -185,8 +191,13 @@ func (i *Interceptor) noteBulk(r *request, capture *watch.Capture, of []bulk.Nam
 	if told && n >= len(of) {
 		return
 	}
+	var ix catalog.Index
+	var err error
 	for k := range of { // the answer was to show less, so that nobody can tell what became of which
-		if ix, err := i.catalog.Describe(r.Context(), r.Asker(), of[k].Index, 0); err == nil && of[k].ID != "" {
+		if k == 0 || of[k].Index != of[k-1].Index {
+			ix, err = i.catalog.Describe(r.Context(), r.Asker(), of[k].Index, 0)
+		}
+		if err == nil && of[k].ID != "" {
 			i.Sessions.ReadUnknown(sess, doc.Ref{Index: ix.Name, ID: of[k].ID, Routing: cmp.Or(of[k].Routing, ix.Routing)})
 		}
 	}

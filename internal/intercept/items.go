@@ -86,11 +86,7 @@ type ruled struct {
 }
 
 // readItems reads the items of a bulk. The error is bulk.ErrUnreadable.
-func (i *Interceptor) readItems(r *request, body []byte) (*items, error) {
-	d, ok := defaults(r)
-	if !ok {
-		return nil, bulk.ErrUnreadable
-	}
+func (i *Interceptor) readItems(r *request, body []byte, d bulk.Defaults) (*items, error) {
 	b := i.newItems(r, mostItems(body)/2+1) // most have a line with their document
 	return b, b.read(bulk.NewReader(body, d), math.MaxInt)
 }
@@ -113,15 +109,22 @@ func (b *items) read(reader *bulk.Reader, most int) error {
 	return nil
 }
 
-// defaults are what a bulk says of all its items. ok is false where its routing can't be read.
-func defaults(r *request) (d bulk.Defaults, ok bool) {
+// defaults are what a bulk says of all its items. reason is why the items can't be guarded by that: the routing can't be read, or it is too
+// long to be said again for each item.
+func defaults(r *request) (d bulk.Defaults, reason string) {
 	op := r.Op()
 	d = bulk.Defaults{Index: r.Index(), Params: op.Query}
 	if op.Typed {
 		d.Type = api.Name(op.Type)
 	}
-	d.Routing, ok = r.Routing()
-	return d, ok
+	var ok bool
+	if d.Routing, ok = r.Routing(); !ok {
+		return d, outcome.ReasonFormat
+	}
+	if !d.Fit() {
+		return d, outcome.ReasonTooLarge
+	}
+	return d, ""
 }
 
 // mostItems is how many items a bulk has at most: as many as lines.

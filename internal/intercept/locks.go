@@ -93,9 +93,9 @@ func (i *Interceptor) barredBulk(r *request, reason string) bool {
 		return false
 	}
 	body, _, err := r.Plain(i.MaxBody)
-	d, ok := defaults(r)
+	d, why := defaults(r)
 	names := bulk.Names(body, d)
-	if err != nil || !ok || len(names) == 0 { // nobody knows what is in it
+	if err != nil || why != "" || len(names) == 0 { // nobody knows what is in it
 		i.bar(r, first, reason)
 		return true
 	}

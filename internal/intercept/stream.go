@@ -64,9 +64,9 @@ var errLarge = errors.New("an item of the bulk is too large to be held")
 // stream guards the items of a bulk that can't be held as a whole. done is false where nothing of it has been sent, and it can't be
 // guarded.
 func (i *Interceptor) stream(r *request) (done bool, reason string, of []bulk.Name) {
-	d, ok := defaults(r)
-	if !ok {
-		return false, outcome.ReasonFormat, nil
+	d, why := defaults(r)
+	if why != "" {
+		return false, why, nil
 	}
 	switch err := budget.Of(r.Context()).Take(roomOfStream * i.MaxBody); {
 	case errors.Is(err, budget.ErrTooMuch):

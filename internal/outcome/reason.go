@@ -6,7 +6,7 @@ const (
 	ReasonAuth       = "connection_auth" // the authentication belongs to the connection (Negotiate, NTLM)
 	ReasonFragment   = "fragment"        // the request's target has a number sign, behind which engines heed no parameter
 	ReasonFormat     = "format"          // the body isn't JSON, or not one object
-	ReasonTooLarge   = "too_large"       // the body is over the limit up to which writes are held
+	ReasonTooLarge   = "too_large"       // the body is over the limit up to which writes are held, or a bulk says too much of all its items
 	ReasonDataStream = "data_stream"     // the index backs a data stream, and no rule names it
 	ReasonNumbers    = "numbers"         // the base's body isn't known: guarded, not merged
 	ReasonBlind      = "blind"           // the session writes what it hasn't read

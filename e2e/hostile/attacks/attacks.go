@@ -50,8 +50,8 @@ const (
 	bulkType = "application/x-ndjson"
 )
 
-// fill repeats part, whose %d is a number, up to size bytes; between is what stands between two.
-func fill(size int, part, between string) string {
+// Fill repeats part, whose %d is a number, up to size bytes; between is what stands between two.
+func Fill(size int, part, between string) string {
 	var b strings.Builder
 	for i := 0; b.Len() < size; i++ {
 		if i > 0 {
@@ -73,14 +73,14 @@ func nested(size int, open, inner, end string, depth int) string {
 
 // documents are bodies that are one JSON object.
 func documents() map[string]func(size int) string {
-	wide := func(size int) string { return "{" + fill(size, `"k%d":%d`, ",") + "}" }
+	wide := func(size int) string { return "{" + Fill(size, `"k%d":%d`, ",") + "}" }
 	return map[string]func(size int) string{
 		"many members":         wide,
-		"one key many times":   func(size int) string { return "{" + fill(size, `"a":1`, ",") + "}" },
-		"keys with escapes":    func(size int) string { return "{" + fill(size, `"\u0061%d\\":1`, ",") + "}" },
-		"a long list":          func(size int) string { return `{"l":[` + fill(size, "%d", ",") + "]}" },
-		"a list of objects":    func(size int) string { return `{"l":[` + fill(size, `{"a":[],"b":null}`, ",") + "]}" },
-		"empty containers":     func(size int) string { return `{"o":{` + fill(size, `"e%d":{}`, ",") + "}}" },
+		"one key many times":   func(size int) string { return "{" + Fill(size, `"a":1`, ",") + "}" },
+		"keys with escapes":    func(size int) string { return "{" + Fill(size, `"\u0061%d\\":1`, ",") + "}" },
+		"a long list":          func(size int) string { return `{"l":[` + Fill(size, "%d", ",") + "]}" },
+		"a list of objects":    func(size int) string { return `{"l":[` + Fill(size, `{"a":[],"b":null}`, ",") + "]}" },
+		"empty containers":     func(size int) string { return `{"o":{` + Fill(size, `"e%d":{}`, ",") + "}}" },
 		"a long string":        func(size int) string { return `{"s":"` + strings.Repeat("x", size) + `"}` },
 		"a string of escapes":  func(size int) string { return `{"s":"` + strings.Repeat(`\\`, size/2) + `"}` },
 		"quotes in a string":   func(size int) string { return `{"s":"` + strings.Repeat(`\"`, size/2) + `"}` },
@@ -92,10 +92,10 @@ func documents() map[string]func(size int) string {
 		"deep, then wide":      func(size int) string { return nested(size, `{"a":`, wide(size), "}", 90) },
 		"lists in lists":       func(size int) string { return `{"x":` + nested(size, "[", "1", "]", 0) + "}" },
 		"deep, 990 levels":     func(size int) string { return nested(size, `{"a":1,"b":[],"c":`, "1", "}", 990) },
-		"objects in lists":     func(size int) string { return `{"l":[` + fill(size, `{"l":[{"l":[1]}]}`, ",") + "]}" },
+		"objects in lists":     func(size int) string { return `{"l":[` + Fill(size, `{"l":[{"l":[1]}]}`, ",") + "]}" },
 		"white space":          func(size int) string { return `{"a":` + strings.Repeat(" \n\t", size/3) + `1}` },
 		"brackets in a string": func(size int) string { return `{"s":"` + strings.Repeat("[{", size/2) + `"}` },
-		"not ended":            func(size int) string { return `{"l":[` + fill(size, `"x`, ",") },
+		"not ended":            func(size int) string { return `{"l":[` + Fill(size, `"x`, ",") },
 		"only brackets":        func(size int) string { return strings.Repeat("[", size) },
 		"only braces":          func(size int) string { return strings.Repeat(`{"a":`, size/5) },
 	}
@@ -121,6 +121,7 @@ func All() []Attack {
 	list = append(list, questions()...)
 	list = append(list, heads()...)
 	list = append(list, lines()...)
+	list = append(list, products()...)
 	slices.SortFunc(list, func(a, b Attack) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
@@ -128,12 +129,12 @@ func All() []Attack {
 func patches() []Attack {
 	patch := func(part string) func(n int) []byte {
 		return func(n int) []byte {
-			return request("PATCH", "/i/_doc/1", "application/json-patch+json", "["+fill(n, part, ",")+"]")
+			return request("PATCH", "/i/_doc/1", "application/json-patch+json", "["+Fill(n, part, ",")+"]")
 		}
 	}
 	steps := func(part string) func(n int) []byte {
 		return func(n int) []byte {
-			return request("PATCH", "/i/_doc/1", "application/vnd.optimist-patch+json", "["+fill(n, part, ",")+"]")
+			return request("PATCH", "/i/_doc/1", "application/vnd.optimist-patch+json", "["+Fill(n, part, ",")+"]")
 		}
 	}
 	return []Attack{
@@ -160,32 +161,32 @@ func questions() []Attack {
 	}
 	stars := func(n int) string { return strings.Repeat("*a", n/2) }
 	return []Attack{
-		{Name: "query: many parameters", Request: get(func(n int) string { return "/i/_doc/1?" + fill(n, "p%d=1", "&") })},
+		{Name: "query: many parameters", Request: get(func(n int) string { return "/i/_doc/1?" + Fill(n, "p%d=1", "&") })},
 		{Name: "query: empty parameters", Request: get(func(n int) string { return "/i/_doc/1?" + strings.Repeat("&", n) })},
 		{Name: "query: encoded", Request: get(func(n int) string { return "/i/_doc/1?routing=" + strings.Repeat("%41", n/3) })},
-		{Name: "query: one parameter many times", Request: get(func(n int) string { return "/i/_doc/1?" + fill(n, "_source=a%d", "&") })},
+		{Name: "query: one parameter many times", Request: get(func(n int) string { return "/i/_doc/1?" + Fill(n, "_source=a%d", "&") })},
 		{Name: "path: encoded", Request: get(func(n int) string { return "/i/_doc/" + strings.Repeat("%2F", n/3) })},
 		{Name: "path: segments", Request: get(func(n int) string { return strings.Repeat("/a", n/2) })},
 		{Name: "path: slashes", Request: get(func(n int) string { return "/i/_doc" + strings.Repeat("/", n) })},
-		{Name: "path: indices", Request: get(func(n int) string { return "/" + fill(n, "i%d", ",") + "/_search" })},
-		{Name: "path: patterns of indices", Request: get(func(n int) string { return "/" + fill(n, "i*%d*", ",") + "/_search" })},
-		{Name: "path: indices that are deleted", Request: func(n int) []byte { return request("DELETE", "/"+fill(n, "i%d*", ","), "", "") }},
+		{Name: "path: indices", Request: get(func(n int) string { return "/" + Fill(n, "i%d", ",") + "/_search" })},
+		{Name: "path: patterns of indices", Request: get(func(n int) string { return "/" + Fill(n, "i*%d*", ",") + "/_search" })},
+		{Name: "path: indices that are deleted", Request: func(n int) []byte { return request("DELETE", "/"+Fill(n, "i%d*", ","), "", "") }},
 		{Name: "path: a long index", Request: get(func(n int) string { return "/" + strings.Repeat("i", n) + "/_doc/1" })},
 		{Name: "path: a date expression", Request: get(func(n int) string {
 			return "/" + strings.Repeat("%3Ci-%7Bnow%7D%3E", n/17) + "/_doc/1"
 		})},
-		{Name: "filter_path: many", Request: get(func(n int) string { return "/i/_doc/1?filter_path=" + fill(n, "a.b%d", ",") })},
+		{Name: "filter_path: many", Request: get(func(n int) string { return "/i/_doc/1?filter_path=" + Fill(n, "a.b%d", ",") })},
 		{Name: "filter_path: stars", Request: get(func(n int) string { return "/i/_doc/1?filter_path=" + stars(n) })},
 		{Name: "filter_path: two stars", Request: get(func(n int) string {
 			return "/i/_doc/1?filter_path=" + strings.Repeat("**.a.", n/5) + "a"
 		})},
 		{Name: "_source: stars", Request: get(func(n int) string { return "/i/_doc/1?_source=" + stars(n) })},
-		{Name: "_source: many", Request: get(func(n int) string { return "/i/_doc/1?_source_excludes=" + fill(n, "a%d*", ",") })},
+		{Name: "_source: many", Request: get(func(n int) string { return "/i/_doc/1?_source_excludes=" + Fill(n, "a%d*", ",") })},
 		{Name: "PATCH filter_path: stars", Request: func(n int) []byte {
 			return request("PATCH", "/i/_doc/1?filter_path="+strings.Repeat("**.*a.", n/6)+"a", "application/merge-patch+json", `{"a":2}`)
 		}},
 		{Name: "lock: a deep tree", Request: get(func(n int) string { return "/i/_lock/tree" + strings.Repeat("/a", n/2) })},
-		{Name: "lock: parameters", Request: get(func(n int) string { return "/_lock/global/a?" + fill(n, "owner=o%d", "&") })},
+		{Name: "lock: parameters", Request: get(func(n int) string { return "/_lock/global/a?" + Fill(n, "owner=o%d", "&") })},
 		{Name: "locks: prefix", Request: get(func(n int) string { return "/_lock?prefix=" + strings.Repeat("%2Fa", n/4) })},
 	}
 }
@@ -195,19 +196,19 @@ func heads() []Attack {
 		return func(n int) []byte { return request("PUT", "/i/_doc/1", jsonType, `{"a":1}`, field(n)...) }
 	}
 	one := func(name, part, between string) func(n int) []byte {
-		return with(func(n int) []string { return []string{name + ": " + fill(n, part, between)} })
+		return with(func(n int) []string { return []string{name + ": " + Fill(n, part, between)} })
 	}
 	return []Attack{
 		{Name: "field: many", Request: with(func(n int) []string {
-			return strings.Split(fill(n, "x-%d: 1234567890123456789012345678901234567890", "\n"), "\n")
+			return strings.Split(Fill(n, "x-%d: 1234567890123456789012345678901234567890", "\n"), "\n")
 		})},
 		{Name: "field: many cookies", Request: with(func(n int) []string {
-			return strings.Split(fill(n, "cookie: a%d=123456789012345678901234567890", "\n"), "\n")
+			return strings.Split(Fill(n, "cookie: a%d=123456789012345678901234567890", "\n"), "\n")
 		})},
 		{
 			Name: "field: many of attributes", Bounded: "they are sorted by name, and a request has 512 fields at most",
 			Request: with(func(n int) []string {
-				return strings.Split(fill(n, "x-proxy-ext-%d: 12345678901234567890", "\n"), "\n")
+				return strings.Split(Fill(n, "x-proxy-ext-%d: 12345678901234567890", "\n"), "\n")
 			}),
 		},
 		{Name: "field: Connection names", Request: one("Connection", "x%d", ", ")},
@@ -226,7 +227,7 @@ func heads() []Attack {
 
 func lines() []Attack {
 	bulk := func(line string) func(n int) []byte {
-		return func(n int) []byte { return request("POST", "/_bulk", bulkType, fill(n, line, "")) }
+		return func(n int) []byte { return request("POST", "/_bulk", bulkType, Fill(n, line, "")) }
 	}
 	chunks := func(n int) []byte {
 		return []byte("PUT /i/_doc/1 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" +
@@ -237,27 +238,84 @@ func lines() []Attack {
 		{Name: "_bulk: deletes", Request: bulk("{\"delete\":{\"_index\":\"i\",\"_id\":\"%d\"}}\n")},
 		{Name: "_bulk: of the compat index", Request: bulk("{\"create\":{\"_index\":\"fs\",\"_id\":\"%d\"}}\n{}\n")},
 		{Name: "_bulk: tokens of locks", Request: func(n int) []byte {
-			return request("POST", "/_bulk", bulkType, fill(n, "{\"delete\":{\"_index\":\"i\",\"_id\":\"%d\",\"lock_token\":1%d}}\n", ""),
-				"Optimist-Lock-Token: "+fill(n/2, "10000000%d", ","))
+			return request("POST", "/_bulk", bulkType, Fill(n, "{\"delete\":{\"_index\":\"i\",\"_id\":\"%d\",\"lock_token\":1%d}}\n", ""),
+				"Optimist-Lock-Token: "+Fill(n/2, "10000000%d", ","))
 		}},
 		{Name: "_bulk: empty lines", Request: bulk("\n")},
 		{Name: "_bulk: no JSON", Request: bulk("{\"index\n")},
 		{Name: "_msearch", Request: func(n int) []byte {
-			return request("POST", "/_msearch", bulkType, fill(n, "{\"index\":\"i\"}\n{\"size\":%d}\n", ""))
+			return request("POST", "/_msearch", bulkType, Fill(n, "{\"index\":\"i\"}\n{\"size\":%d}\n", ""))
 		}},
 		{Name: "_aliases", Request: func(n int) []byte {
-			return request("POST", "/_aliases", jsonType, `{"actions":[`+fill(n, `{"add":{"index":"i%d","alias":"a"}}`, ",")+"]}")
+			return request("POST", "/_aliases", jsonType, `{"actions":[`+Fill(n, `{"add":{"index":"i%d","alias":"a"}}`, ",")+"]}")
 		}},
-		{Name: "_mget: ids", Request: func(n int) []byte { return request("POST", "/i/_mget", jsonType, `{"ids":[`+fill(n, `"%d"`, ",")+"]}") }},
+		{Name: "_mget: ids", Request: func(n int) []byte { return request("POST", "/i/_mget", jsonType, `{"ids":[`+Fill(n, `"%d"`, ",")+"]}") }},
 		{Name: "_mget: docs", Request: func(n int) []byte {
-			return request("POST", "/_mget", jsonType, `{"docs":[`+fill(n, `{"_index":"i","_id":"%d","_source":["a*"]}`, ",")+"]}")
+			return request("POST", "/_mget", jsonType, `{"docs":[`+Fill(n, `{"_index":"i","_id":"%d","_source":["a*"]}`, ",")+"]}")
 		}},
 		{Name: "locks: ids", Request: func(n int) []byte {
-			return request("PUT", "/i/_lock/docs?renew", jsonType, `{"owner":"o","locks":[`+fill(n, `{"id":"%d","lock":"x"}`, ",")+"]}")
+			return request("PUT", "/i/_lock/docs?renew", jsonType, `{"owner":"o","locks":[`+Fill(n, `{"id":"%d","lock":"x"}`, ",")+"]}")
 		}},
 		{Name: "locks: tokens", Request: func(n int) []byte {
-			return request("POST", "/_lock/_release", jsonType, `{"owner":"o","tokens":[`+fill(n, "%d1", ",")+"]}")
+			return request("POST", "/_lock/_release", jsonType, `{"owner":"o","tokens":[`+Fill(n, "%d1", ",")+"]}")
 		}},
 		{Name: "chunks of one byte", Request: chunks},
+	}
+}
+
+// products have a long head, and a body of many parts: a program that reads the head, or copies it, for each of the parts makes the product
+// of the two lengths.
+func products() []Attack {
+	const item, id = "{\"index\":{\"_id\":\"%d\"}}\n{}\n", `"%d"`
+	bulk := func(target func(n int) string, fields ...func(n int) string) func(n int) []byte {
+		return func(n int) []byte {
+			var own []string
+			for _, f := range fields {
+				own = append(own, strings.Split(f(n/2), "\n")...)
+			}
+			return request("POST", target(n/2), bulkType, Fill(n/2, item, ""), own...)
+		}
+	}
+	many := func(name, part, between string) func(n int) string {
+		return func(n int) string { return name + Fill(n, part, between) }
+	}
+	to := func(target string) func(int) string { return func(int) string { return target } }
+	mget := func(target func(n int) string) func(n int) []byte {
+		return func(n int) []byte { return request("POST", target(n/2), jsonType, `{"ids":[`+Fill(n/2, id, ",")+"]}") }
+	}
+	long := func(before, after string) func(n int) string {
+		return func(n int) string { return before + strings.Repeat("i", n) + after }
+	}
+	parameters := func(before string) func(n int) string { return many(before, "p%d=1", "&") }
+	return []Attack{
+		{Name: "_bulk: a long pipeline", Request: bulk(long("/i/_bulk?pipeline=", ""))},
+		{Name: "_bulk: a long time-out", Request: bulk(long("/i/_bulk?timeout=", ""))},
+		{Name: "_bulk: a long routing", Request: bulk(long("/i/_bulk?routing=", ""))},
+		{Name: "_bulk: a long index in the path", Request: bulk(long("/", "/_bulk"))},
+		{Name: "_bulk: a long type in the path", Request: bulk(long("/i/", "/_bulk"))},
+		{Name: "_bulk: many parameters", Request: bulk(parameters("/i/_bulk?"))},
+		{Name: "_bulk: one parameter many times", Request: bulk(many("/i/_bulk?", "_source=a%d", "&"))},
+		{
+			Name: "_bulk: many fields", Bounded: "a request has 512 fields at most",
+			Request: bulk(to("/i/_bulk"), many("", "x-%d: 12345678901234567890", "\n")),
+		},
+		{Name: "_bulk: a long session", Request: bulk(to("/i/_bulk"), long("Optimist-Session: ", ""))},
+		{Name: "_bulk: a long If-Match", Request: bulk(to("/i/_bulk"), many("If-Match: ", `"%d-1"`, ", "))},
+		{Name: "_bulk: a long X-Forwarded-For", Request: bulk(to("/i/_bulk"), many("X-Forwarded-For: ", "10.0.0.1", ", "))},
+		{Name: "_mget: a long index in the path", Request: mget(long("/", "/_mget"))},
+		{Name: "_mget: a long routing", Request: mget(long("/i/_mget?routing=", ""))},
+		{Name: "_mget: many parameters", Request: mget(parameters("/i/_mget?"))},
+		{Name: "_mget: one parameter many times", Request: mget(many("/i/_mget?", "stored_fields=a%d", "&"))},
+		{Name: "locks: ids of a long index", Request: func(n int) []byte {
+			return request("PUT", "/"+strings.Repeat("i", n/2)+"/_lock/docs", jsonType, `{"owner":"o","ids":[`+Fill(n/2, id, ",")+"]}")
+		}},
+		{Name: "locks: ids, many parameters", Request: func(n int) []byte {
+			return request("PUT", "/i/_lock/docs?"+Fill(n/2, "p%d=1", "&"), jsonType, `{"owner":"o","ids":[`+Fill(n/2, id, ",")+"]}")
+		}},
+		{Name: "PATCH filter_path: many", Request: func(n int) []byte {
+			return request("PATCH", "/i/_doc/1?_source=true&filter_path="+Fill(n/2, "a.b%d", ","), "application/merge-patch+json",
+				"{"+Fill(n/2, `"k%d":%d`, ",")+"}")
+		}},
+		{Name: "_bulk: filter_path, many", Request: bulk(many("/i/_bulk?filter_path=", "a.b%d", ","))},
 	}
 }

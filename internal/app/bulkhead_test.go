@@ -1,0 +1,28 @@
+package app
+
+import (
+	"strings"
+	"testing"
+
+	"optimist/internal/enginetest"
+)
+
+// A bulk that says too much of all its items goes as it is: each item would have to say it again. Where locks are enforced, it is refused.
+func TestABulkWithALongHeadIsForwardedAsItIs(t *testing.T) {
+	const text = `{"index":{"_id":"1"}}` + "\n" + `{"n":1}` + "\n"
+	for query, outcome := range map[string]string{
+		"?timeout=" + strings.Repeat("0", 900) + "9s":  "guarded;items=1",
+		"?timeout=" + strings.Repeat("0", 1100) + "9s": "passed;attempts=1;base=none;reason=too_large",
+		"?" + strings.Repeat("&", 4000):                "guarded;items=1", // it says nothing of the items
+		"?filter_path=" + strings.Repeat("a,", 600):    "passed;attempts=1;base=none;reason=too_large",
+	} {
+		w := newWorld(t, "rules: [{name: r, base: {unknown: fetch}}]", Identity{})
+		if a := w.ask(w.proxied, "POST", "/shop/_bulk"+query, text); !strings.HasPrefix(a.Outcome(), outcome) {
+			t.Errorf("%.20s: %d %s [%s]", query, a.Status, a.Body, a.Outcome())
+		}
+	}
+	w := enforced(t, enginetest.Serve(t), "")
+	if a := w.ask(w.proxied, "POST", "/shop/_bulk?timeout="+strings.Repeat("0", 1100)+"9s", text); a.Status < 400 {
+		t.Errorf("locks are enforced: %d %s [%s]", a.Status, a.Body, a.Outcome())
+	}
+}
