@@ -1,6 +1,8 @@
 package app
 
 import (
+	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -24,5 +26,28 @@ func TestABulkWithALongHeadIsForwardedAsItIs(t *testing.T) {
 	w := enforced(t, enginetest.Serve(t), "")
 	if a := w.ask(w.proxied, "POST", "/shop/_bulk?timeout="+strings.Repeat("0", 1100)+"9s", text); a.Status < 400 {
 		t.Errorf("locks are enforced: %d %s [%s]", a.Status, a.Body, a.Outcome())
+	}
+}
+
+// Credentials that the engine refuses for one item are refused for all. What the client may not do with one document says nothing of others.
+func TestOnlyRefusedCredentialsEndABulk(t *testing.T) {
+	for status, want := range map[int]struct{ items, asked int }{401: {3, 1}, 403: {3, 3}} {
+		asked := 0
+		url := enginetest.Between(t, enginetest.Serve(t), func(rw http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodGet || !strings.HasPrefix(r.URL.Path, "/shop/_doc/") {
+				return false
+			}
+			asked++
+			rw.Header().Set("Content-Type", "application/json")
+			rw.WriteHeader(status)
+			_, _ = fmt.Fprintf(rw, `{"error":{"type":"security_exception"},"status":%d}`, status)
+			return true
+		})
+		w := newWorldOn(t, "rules: [{name: r, base: {unknown: fetch}}]", Identity{}, url)
+		text := strings.Repeat(`{"index":{"_id":"1"}}`+"\n"+`{"n":1}`+"\n", want.items)
+		a := w.ask(w.proxied, "POST", "/shop/_bulk", text)
+		if n := strings.Count(told(a), fmt.Sprint(" ", status, " ")); n != want.items || asked != want.asked {
+			t.Errorf("%d: %s, after %d reads", status, told(a), asked)
+		}
 	}
 }

@@ -44,6 +44,7 @@ type items struct {
 	all    []item
 	group  bulk.Group
 	names  map[string]*named
+	denied *denial
 	epoch  session.Epoch
 	stamps bool // documents may have stamps in them
 	passes bool // a rule says that items go as they are
@@ -94,7 +95,7 @@ func (i *Interceptor) readItems(r *request, body []byte, d bulk.Defaults) (*item
 // newItems has room for so many items.
 func (i *Interceptor) newItems(r *request, room int) *items {
 	return &items{i: i, r: r, ctx: r.Context(), names: map[string]*named{}, epoch: i.Sessions.Epoch(), stamps: i.Rules.Rules().Stamps(),
-		refreshes: true, all: make([]item, 0, room)}
+		refreshes: true, all: make([]item, 0, room), denied: &denial{}}
 }
 
 // read reads at most so many items. The error is bulk.ErrUnreadable.
@@ -368,6 +369,9 @@ func (b *items) perform(ctx context.Context, it *item) {
 		it.guarded, it.err = b.needsGuard(it) // the one before it may have left a base
 		it.guarded = it.guarded && it.err == nil
 	}
+	if it.err == nil && !it.done {
+		it.err = b.denied.err()
+	}
 	switch {
 	case it.err != nil:
 		it.account.Kind = outcome.Refused
@@ -407,10 +411,32 @@ func (b *items) perform(ctx context.Context, it *item) {
 		if it.err = failure(err); errors.As(err, &f) {
 			it.err = failure(f.Err)
 		}
+		b.denied.note(err, it.err)
 		return
 	}
 	it.res = bulk.Result{Status: a.Status, Body: bytes.Clone(a.Body)}
 	a.Release()
+}
+
+// denial is what the items of a bulk get whose client's credentials the engine has refused with its answer to one of them. The engine isn't
+// asked for the others: a small compressed bulk may have a hundred thousand items. All goroutines of the bulk may use it.
+type denial struct{ of atomic.Pointer[error] }
+
+// err is what the next item gets; nil if the engine has refused no credentials.
+func (d *denial) err() error {
+	if err := d.of.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// note keeps what an item gets, if err says that the engine has refused the credentials (401). That the client may not do something (403)
+// says nothing of the other items.
+func (d *denial) note(err, gets error) {
+	var refusal *es.StatusError
+	if errors.As(err, &refusal) && refusal.Status == http.StatusUnauthorized {
+		d.of.CompareAndSwap(nil, &gets)
+	}
 }
 
 // passed waits for what became of an item that went as it was.

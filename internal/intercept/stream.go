@@ -32,6 +32,8 @@ type stream struct {
 	short bool   // text is no whole item, as far as that can be told
 	ended bool   // nothing follows text
 
+	denied denial
+
 	working chan struct{} // closed when the window under way is done; nil: none is
 	failed  error         // why nothing more is to be done; valid when working is closed
 
@@ -141,6 +143,7 @@ func (s *stream) next() (*items, error) {
 			}
 		}
 		b := s.i.newItems(s.r, min(windowItems, len(s.text)/256+1))
+		b.denied = &s.denied
 		reader := bulk.NewReader(s.text, s.d)
 		reader.More, reader.Lenient = !s.ended, true
 		err := b.read(reader, windowItems)
