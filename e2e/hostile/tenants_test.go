@@ -95,7 +95,10 @@ func tenancies() map[string]tenancy {
 			as:        func(tenant, path string) (string, []string) { return "/" + tenant + path, nil },
 			unguarded: true,
 		},
-		"address": addresses.with(trusting + "identity: {fields: [X-Forwarded-For]}\n"),
+		"address":                            addresses.with(trusting + "identity: {fields: [X-Forwarded-For]}\n"),
+		"address, by default":                addresses,
+		"address, of a trusted balancer":     addresses.with(trusting),
+		"address, in sessions of names only": addresses.with("sessions: {infer: none}\n"),
 	}
 }
 

@@ -9,7 +9,8 @@ import (
 	"optimist/internal/enginetest"
 )
 
-// A gateway chooses the engine by a field that nobody has named. optimist says so, with the line that names it, and so that is the last time.
+// A gateway chooses the engine by a field that nobody has named. optimist says so, with the line that names it, and so that is the last time. The
+// clients have credentials: without them, an address tells clients apart by itself.
 func TestAFieldThatChoosesTheTenantIsSaidWithTheLineThatNamesIt(t *testing.T) {
 	for field, value := range map[string]string{"X-Shop": "bert", "X-Forwarded-For": "192.0.2.7"} {
 		t.Run(field, func(t *testing.T) {
@@ -38,7 +39,7 @@ func TestAFieldThatChoosesTheTenantIsSaidWithTheLineThatNamesIt(t *testing.T) {
 				w := &world{t: t, direct: one, proxied: a.URL(), app: a}
 				for range 200 {
 					for _, tenant := range []string{"anna", value} {
-						w.ask(w.proxied, "GET", doc1, "", field, tenant, "X-Version", "7")
+						w.ask(w.proxied, "GET", doc1, "", field, tenant, "X-Version", "7", "Authorization", "Basic YTpi")
 					}
 				}
 				n, said := w.counted("optimist_unlisted_tenant_fields_total"), strings.Count(log.String(), add)

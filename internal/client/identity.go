@@ -152,6 +152,9 @@ func (id *Identity) client(m *marks, addr netip.AddrPort) Client {
 		}
 	}
 	c.Address = id.address(addr.Addr(), m.forwarded)
+	if m.isAnonymous() && !id.moves() {
+		credentials = id.origin(m, addr.Addr(), &c)
+	}
 	switch {
 	case len(m.name) > 0:
 		c.Session, c.Known = identity.Named(credentials, m.name), true
@@ -161,6 +164,24 @@ func (id *Identity) client(m *marks, addr netip.AddrPort) Client {
 		c.Session, c.Known = identity.Inferred(credentials, netip.Addr{}), id.Infer
 	}
 	return c
+}
+
+// isAnonymous reports whether the request says only where it comes from, and nothing of who asks.
+func (m *marks) isAnonymous() bool {
+	return len(m.address) > 0 && len(m.authority) == 0 && len(m.params) == 0 && m.subject == nil
+}
+
+// moves reports whether the configuration says that clients' addresses change.
+func (id *Identity) moves() bool { return id.Infer && !id.Address }
+
+// origin stands for the credentials of a client that has none. A balancer says where the client comes from, and a gateway may choose the
+// tenant by that: clients from different places share no session, not even one of the same name. What a trusted proxy says is the client's
+// address, whichever proxies are on the way. What another one says counts as it stands.
+func (id *Identity) origin(m *marks, peer netip.Addr, c *Client) session.Credentials {
+	if m.forwarded != nil && id.Trusts(peer) {
+		return identity.CredentialsOf([]byte("address"), c.Address.AsSlice())
+	}
+	return c.Realm
 }
 
 // who is what the request says of who asks, in an order that doesn't depend on that of the fields.

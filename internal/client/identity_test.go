@@ -105,6 +105,43 @@ func TestWhoeverMayBeShownSomethingElseIsSomebodyElse(t *testing.T) {
 	}
 }
 
+// Clients that say nothing of who they are share nothing if a balancer says that they come from different places.
+func TestClientsWithoutCredentialsAreToldApartByWhereTheyComeFrom(t *testing.T) {
+	trusting := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+	from := func(id Identity, fields ...string) Client {
+		id.Headers = []string{"optimist-session"}
+		var list []wire.Field
+		for i := 0; i < len(fields); i += 2 {
+			list = append(list, wire.Field{Name: []byte(fields[i]), Value: []byte(fields[i+1])})
+		}
+		return id.Of(list, nil, netip.MustParseAddrPort("10.0.0.1:4711"), nil)
+	}
+	byDefault, none := Identity{Infer: true, Address: true}, Identity{}
+	trusted, moving := Identity{Infer: true, Address: true, Trusted: trusting}, Identity{Infer: true}
+	for _, c := range []struct {
+		name    string
+		a, b    Client
+		differs bool
+	}{
+		{"inferred", from(byDefault, "X-Forwarded-For", "192.0.2.1"), from(byDefault, "X-Forwarded-For", "192.0.2.2"), true},
+		{"named", from(byDefault, "X-Forwarded-For", "192.0.2.1", "Optimist-Session", "s"),
+			from(byDefault, "X-Forwarded-For", "192.0.2.2", "Optimist-Session", "s"), true},
+		{"named, without inference", from(none, "X-Real-IP", "192.0.2.1", "Optimist-Session", "s"),
+			from(none, "X-Real-IP", "192.0.2.2", "Optimist-Session", "s"), true},
+		{"another port", from(byDefault, "X-Forwarded-For", "192.0.2.1:1"), from(byDefault, "X-Forwarded-For", "192.0.2.1:2"), false},
+		{"by other trusted proxies", from(trusted, "X-Forwarded-For", "192.0.2.1, 10.0.0.7"), from(trusted, "X-Forwarded-For", "192.0.2.1, 10.0.0.8"), false},
+		{"by a trusted proxy", from(trusted, "X-Forwarded-For", "192.0.2.1", "Optimist-Session", "s"),
+			from(trusted, "X-Forwarded-For", "192.0.2.2", "Optimist-Session", "s"), true},
+		{"moving", from(moving, "X-Forwarded-For", "192.0.2.1"), from(moving, "X-Forwarded-For", "192.0.2.2"), false},
+		{"with credentials", from(byDefault, "Authorization", "Basic a", "X-Forwarded-For", "192.0.2.1"),
+			from(byDefault, "Authorization", "Basic a", "X-Forwarded-For", "192.0.2.2"), false},
+	} {
+		if (c.a.Session != c.b.Session) != c.differs {
+			t.Errorf("%s: the sessions differ: %v", c.name, !c.differs)
+		}
+	}
+}
+
 func TestAddressesAreReadAsBalancersWriteThem(t *testing.T) {
 	id := Identity{Infer: true, Address: true, Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
 	for forwarded, want := range map[string]string{
