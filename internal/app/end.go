@@ -1,0 +1,92 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"time"
+
+	"optimist/internal/obs"
+)
+
+// Close ends whatever was started.
+func (a *App) Close() {
+	a.cancel()
+	a.beside.Wait()
+	if a.door != nil {
+		a.door.Close()
+	}
+	if a.locks != nil {
+		a.locks.Close()
+	}
+	if a.admin != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = a.admin.Shutdown(ctx) // a profile that somebody is reading needn't be waited for
+	}
+	for _, l := range []net.Listener{a.data, a.adminPlace} {
+		if l != nil {
+			_ = l.Close() // closed already, mostly
+		}
+	}
+	if a.nodes != nil {
+		a.nodes.Close()
+	}
+	if a.notes != nil {
+		a.notes.Close()
+	}
+	for _, end := range slices.Backward(a.atEnd) {
+		end()
+	}
+	if a.engine != nil {
+		_ = a.engine.Close() // it holds nothing that could be lost by it
+	}
+}
+
+// ErrCut reports an end that cut requests.
+var ErrCut = errors.New("requests were cut")
+
+// errDrainTimeout is why a drain ends before its requests.
+var errDrainTimeout = errors.New("drain.timeout")
+
+// Drain ends the App without cutting a request: readiness goes first, so that load balancers send nothing new; after the
+// configured delay, unless at is now, the listener; then the requests under way are waited for. When ctx ends, or drain.timeout
+// passes, what is left is cut: ErrCut, if there was something. ctx's cause says why, for the log.
+func (a *App) Drain(ctx context.Context, now bool) error {
+	a.draining.Store(true)
+	c := a.current.Load().Drain
+	if !now {
+		select {
+		case <-time.After(c.Delay.Std()):
+		case <-ctx.Done():
+			return a.cut(context.Cause(ctx))
+		}
+	}
+	if c.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, c.Timeout.Std(), errDrainTimeout)
+		defer cancel()
+	}
+	open, active := a.door.Connections()
+	a.log.Info("listener closed, finishing requests", "connections", open, "requests", active)
+	if a.locks != nil {
+		a.locks.Drain()
+	}
+	if a.door.Drain(ctx) != nil {
+		return a.cut(context.Cause(ctx))
+	}
+	a.log.Info("drained")
+	return nil
+}
+
+func (a *App) cut(why error) error {
+	_, active := a.door.Connections()
+	a.door.Close()
+	if active == 0 {
+		a.log.Info("ended", obs.KeyReason, why.Error())
+		return nil
+	}
+	a.log.Warn("ended, requests were cut", obs.KeyReason, why.Error(), "requests", active)
+	return ErrCut
+}

@@ -1,0 +1,195 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"optimist/internal/admin"
+	"optimist/internal/config"
+	"optimist/internal/embedded"
+	"optimist/internal/es"
+	"optimist/internal/idempotency"
+	"optimist/internal/intercept"
+	"optimist/internal/learn"
+	"optimist/internal/obs"
+	"optimist/internal/rule"
+	"optimist/internal/session"
+	"optimist/internal/wire"
+	"optimist/internal/write"
+	"optimist/proxy"
+)
+
+// New makes everything that the configuration names, and listens. Nothing is served before Serve. Close it.
+func New(o Options) (*App, error) {
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.GreetAgain = cmp.Or(o.GreetAgain, greetAgain)
+	a := &App{o: o, log: o.Log, failed: make(chan error, 3), metrics: obs.NewMetrics(o.Build),
+		rules: rule.NewSwitch(rule.ModeOf(o.Config.Mode), o.Rules)}
+	a.ctx, a.cancel = context.WithCancel(context.Background())
+	a.current.Store(o.Config)
+	a.metrics.Mode(a.rules.Mode().String(), modes()...)
+	a.metrics.Reloaded(true, time.Now())
+	steps := []func(*config.Config) error{a.startEngine, a.listen, a.secure, a.reachEngine, a.openBudget, a.openLetters,
+		a.openUndo, a.openSessions, a.openLocks, a.openDoor, a.openAdmin}
+	for _, step := range steps {
+		if err := step(a.current.Load()); err != nil {
+			a.Close()
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// startEngine serves the engine in memory on a port of its own, so that it is reached as a real one is.
+func (a *App) startEngine(c *config.Config) error {
+	if !a.o.InMemory {
+		return nil
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	a.engine = embedded.New(embedded.Options{})
+	in := *c
+	in.Upstream.URLs = []string{"http://" + l.Addr().String()}
+	a.current.Store(&in)
+	go func() { a.failed <- a.engine.Serve(l) }()
+	a.log.Warn("the engine is in memory: everything is lost when optimist ends", obs.KeyAddr, l.Addr().String())
+	return nil
+}
+
+func (a *App) listen(c *config.Config) (err error) {
+	if a.data, err = net.Listen("tcp", c.Listen); err != nil {
+		return fmt.Errorf("the data port can't be opened (listen: %s): %w", c.Listen, err)
+	}
+	if c.Admin == "" {
+		return nil
+	}
+	if a.adminPlace, err = net.Listen("tcp", c.Admin); err != nil {
+		return fmt.Errorf("the admin listener can't be opened (admin: %s): %w", c.Admin, err)
+	}
+	return nil
+}
+
+// settledFor is how long the sessions of a settled App have been there when it starts: longer than anything is remembered.
+const settledFor = 1000 * time.Hour
+
+// openSessions makes what remembers reads and performs writes.
+func (a *App) openSessions(c *config.Config) error {
+	var writes *write.Service
+	o := session.Options{MaxAge: c.Sessions.MaxAge.Std(), Memory: c.Sessions.Memory.Bytes(), Left: wire.PeerClosed,
+		Renewed: func(who session.Credentials, index string) { writes.IndexRenewed(who, index) },
+		Others: func(index string, who session.Credentials) []session.Credentials {
+			return writes.Catalog().Others(index, who)
+		}}
+	var ahead atomic.Int64
+	if a.o.Settled {
+		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	}
+	if a.openNotes(c); a.notes != nil {
+		o.Notes = a.notes
+	}
+	a.sessions = session.New(o)
+	ahead.Store(int64(settledFor))
+	a.metrics.WatchSessions(func() obs.Sessions { return sessionNumbers(a.sessions.Stats()) })
+	a.learner = learn.New(learn.Options{ShowClients: c.Learning.Clients == config.ClientsShown, Log: a.log,
+		EqualMove: a.metrics.EqualMove, Blind: a.metrics.Blind})
+	engine := &es.Client{Upstream: a.nodes}
+	carrier := a.carrier(&c.Upstream)
+	writes = write.New(write.Options{
+		Upstream: a.nodes, Writes: carrier, Engine: engine, Sessions: a.sessions, Events: a.writeEvents(), Log: a.log,
+		OwnAuth: c.Upstream.Auth != (config.Auth{}), Now: a.o.Now, MaxBody: c.Limits.MaxGuardedBody.Bytes(),
+		Locks:   a.writeLocks(c),
+		Letters: letterbox{a.letters, wire.NewNames(c.Identity.Fields)},
+	})
+	var keys *idempotency.Store
+	if k := &c.Idempotency; k.Index != "" {
+		keys = idempotency.New(idempotency.Options{Upstream: a.nodes, Index: k.Index, Keep: k.Keep.Std(),
+			MaxAnswer: k.MaxAnswer.Bytes(), Log: a.log})
+		a.beside.Go(func() { keys.CleanEvery(a.ctx, cleanEvery) })
+	}
+	doors := intercept.Options{
+		Rules: a.rules, Upstream: a.nodes, Carrier: carrier, Documents: engine, Writes: writes, Sessions: a.sessions,
+		Identity: readIdentity(&c.Sessions, &c.Identity), Metrics: a.metrics,
+		Keys:    keys,
+		Learner: a.learner, MaxBody: c.Limits.MaxGuardedBody.Bytes(), Unlisted: a.unlisted(),
+	}
+	if a.undo != nil {
+		doors.Journals = a.journals
+	}
+	a.interceptor = intercept.New(doors)
+	return nil
+}
+
+func (a *App) openDoor(c *config.Config) (err error) {
+	a.door, err = proxy.New(proxy.Options{
+		Upstream:  a.nodes,
+		TLS:       a.dataTLS,
+		Limits:    limits(&c.Limits),
+		Sniffing:  sniffing(c.Sniffing.Answer),
+		Advertise: c.Sniffing.Advertise,
+		Identity:  fieldNames(&c.Identity),
+		Address:   a.interceptor.Identity.Place,
+		Shared:    a.interceptor.Identity.Trusts,
+		Intercept: func(x *proxy.Exchange) bool { return a.lock(x) || a.interceptor.Intercept(x) },
+		Budget:    a.budget,
+		Owner:     a.interceptor.Owner,
+		Metrics:   a.metrics,
+		Logger:    a.log,
+	})
+	if err == nil {
+		a.metrics.WatchConnections(func() int { open, _ := a.door.Connections(); return open })
+	}
+	return err
+}
+
+func (a *App) openAdmin(c *config.Config) error {
+	a.metrics.WatchReady(func() bool { return a.Ready() == nil })
+	if a.adminPlace == nil {
+		return nil
+	}
+	var hosts []string
+	if host, _, err := net.SplitHostPort(c.Admin); err == nil && host != "" {
+		hosts = []string{host}
+	}
+	var locks admin.Locks
+	if a.locks != nil {
+		locks = a.operateLocks
+	}
+	a.admin = admin.New(admin.Options{
+		Locks: locks, Letters: a.operateLetters, Undo: a.operateUndo, Hot: a.hot, Suggestions: a.suggestions,
+		Build: a.o.Build, Metrics: a.metrics.Gatherer(), Switch: a.rules, Config: a.inForce, Nodes: a.nodeStates, Ready: a.Ready,
+		Changed: func(m rule.Mode) { a.metrics.Mode(m.String(), modes()...) }, Access: a.access, Hosts: hosts, Log: a.log,
+	})
+	return nil
+}
+
+// Serve begins to answer.
+func (a *App) Serve() {
+	a.beside.Go(func() { a.greet(a.ctx) })
+	if a.admin != nil {
+		go func() {
+			if err := a.admin.Serve(a.adminPlace); err != nil {
+				a.failed <- fmt.Errorf("admin listener: %w", err)
+			}
+		}()
+	}
+	go func() {
+		if err := a.door.Serve(a.data); err != nil {
+			a.failed <- fmt.Errorf("data port: %w", err)
+		}
+	}()
+	adminAddr := "off"
+	if a.adminPlace != nil {
+		adminAddr = a.adminPlace.Addr().String()
+	}
+	a.log.Info("serving", obs.KeyAddr, a.data.Addr().String(), "admin", adminAddr, "upstream",
+		strings.Join(a.current.Load().Upstream.URLs, ","), obs.KeyMode, a.rules.Mode().String(), obs.KeyRules, len(a.rules.Rules().All()),
+		obs.KeyVersion, a.o.Build.Version)
+}
