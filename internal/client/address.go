@@ -74,3 +74,11 @@ func (id *Identity) Trusts(a netip.Addr) bool {
 	}
 	return false
 }
+
+// joined keeps repeated fields apart from one with both values.
+func joined(a, b []byte) []byte {
+	if a == nil {
+		return b
+	}
+	return append(append(append(make([]byte, 0, len(a)+len(b)+1), a...), 0), b...)
+}
