@@ -161,49 +161,6 @@ func wholeHits(question []byte) bool {
 	return whole
 }
 
-// without takes what was added out of a hit, in place, with the white space before it, every other byte kept.
-func (a added) without(hit []byte) []byte {
-	out, from, left := hit[:0], 0, a.members()
-	for s := jsontext.Scan(hit); left > 0 && s.Next(); {
-		switch string(s.Name()) {
-		case "_seq_no", "_primary_term":
-			if !a.numbers {
-				continue
-			}
-		case "_version":
-			if !a.version {
-				continue
-			}
-		default:
-			continue
-		}
-		start, end := s.Key, s.End
-		for start > 0 && jsontext.IsSpace(hit[start-1]) {
-			start--
-		}
-		out = append(out, hit[from:max(start, from)]...)
-		if s.Comma >= 0 {
-			end = s.Comma + 1
-		} else if n := len(out); n > 0 && out[n-1] == ',' {
-			out = out[:n-1]
-		}
-		from = end
-		left--
-	}
-	return append(out, hit[from:]...)
-}
-
-// members is how many members of a hit were added.
-func (a added) members() (n int) {
-	if a.numbers {
-		n += 2
-	}
-	if a.version {
-		n++
-	}
-	return n
-}
-
 // bare is what a read of the bare _source answers: the document with the white space around it that it was stored with. It stands
 // between the key's colon and the end of the answer to a get, whose last member it is.
 func bare(answer, source []byte) []byte {

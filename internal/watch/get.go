@@ -19,22 +19,6 @@ import (
 	"optimist/proxy"
 )
 
-// hooks are methods that the door calls, each made once for a connection.
-type hooks struct {
-	head, headTagged, headOpen func(h *wire.Head, first []byte) []wire.Field
-
-	copy        func(b []byte)
-	last, whole func()
-}
-
-func (rd *Reading) makeHooks() *hooks {
-	if h := &rd.hooks; h.head == nil {
-		h.head, h.headTagged, h.headOpen = rd.copy.Head, rd.headTagged, rd.headOpen
-		h.copy, h.last, h.whole = rd.copy.Copy, rd.copy.Last, rd.rememberCopy
-	}
-	return &rd.hooks
-}
-
 // get looks at the read of one document: the answer passes as it comes, with an ETag, and the session remembers what it saw.
 func (rd *Reading) get() bool {
 	op := rd.r.Op()
@@ -334,5 +318,13 @@ func (rd *Reading) Written(ru *rule.Rule, keep bool, answer []byte) (body []byte
 		rd.remember(d)
 	}
 	rd.stamp(d)
-	return rd.stamps.into(answer), rd.stamps.report(rd.w, nil)
+	return rd.stamps.into(answer), rd.stamps.report(rd.w.Metrics, nil)
+}
+
+func (rd *Reading) makeHooks() *hooks {
+	if h := &rd.hooks; h.head == nil {
+		h.head, h.headTagged, h.headOpen = rd.copy.Head, rd.headTagged, rd.headOpen
+		h.copy, h.last, h.whole = rd.copy.Copy, rd.copy.Last, rd.rememberCopy
+	}
+	return &rd.hooks
 }

@@ -8,14 +8,6 @@ import (
 	"optimist/internal/rule"
 )
 
-// choice is which rule has a read remembered.
-type choice struct {
-	asked rule.Asked
-	rule  *rule.Rule
-	// open says that the request's name may be an alias that another rule takes by its index, which the answer names.
-	open bool
-}
-
 // choose is which rule watches the read, as far as that is known before the answer. Nothing is asked for it, and nobody waits.
 func (rd *Reading) choose() {
 	c := &rd.choice
