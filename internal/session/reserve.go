@@ -1,120 +1,145 @@
 package session
 
 import (
+	"bytes"
+	"slices"
+
+	"optimist/internal/choice"
 	"optimist/internal/repeat"
 	"optimist/internal/seen"
 )
 
-// claim is what is reserved for a write, and what is needed to end the reservation. The exported fields of Base are the caller's to
-// change, so that claim has copies of those that are given back.
-type claim struct {
-	store *Store
-	key   seen.Key
-	since Epoch
-	taken uint64 // the order of the newest that any session had seen when the base was taken
-	kind  Kind
-
-	kept   bool // a later write can be based on what this one leaves
-	blind  bool // if the write overwrites a document, its session becomes a blind writer
-	viewed bool // the session's own view is reserved
-	past   bool // the base is one of the history, of which nothing is reserved
-	// doubted says that nobody knows what became of this write, or of its first try. (Doubt says so of any write with this base.)
-	doubted bool
-
-	attempt *repeat.Attempt // nil: nobody looks for repeats of it
-	guessed bool            // the base is one of several candidates
-	trace   Trace           // in which the reserved read was made
-	// again says that the write repeats one that was acknowledged. Nothing is reserved for it. first is the write that it repeats, if that
-	// is known to have been given up by its client; the base may be the view then.
-	again bool
-	first *repeat.Attempt
-	part  bool // sent is a part of a document, and not what the client has seen
-
-	seen.View           // what was reserved; of a read, what reads and views have in common
-	sent, stored []byte // the bodies of View
-}
-
-// reads reports whether an outstanding read is reserved.
-func (c *claim) reads() bool {
-	return !c.viewed && !c.past && (c.kind == KindRead || c.kind == KindAbsent)
-}
-
-// guards reports whether a base is reserved that a client has in hand.
-func (c *claim) guards() bool { return c.viewed || c.past || c.reads() }
-
-// departure is the claim's write as one that is in flight.
-func (c *claim) departure() repeat.Departure {
-	d := repeat.Departure{Attempt: c.attempt, Reads: c.reads(), Guards: c.guards()}
-	if d.Guards {
-		d.Guard = c.Note().Numbers
-	}
-	return d
-}
-
-// depart counts the write of c as in flight, until land is called for it. The strings of c's key are the store's own.
-func (sh *shard) depart(c *claim) { sh.inFlight.Depart(c.key, c.departure()) }
-
-// land ends the flight of c's write. It returns the repeat that waits for it; nil if there is none.
-func (sh *shard) land(c *claim) *repeat.Attempt { return sh.inFlight.Land(c.key, c.departure()) }
-
-// handOver reserves for the repeat r what its first try gives back: the claim c. The claim stays in flight until r takes it, so that
-// no other write takes the base, or finds that it isn't there.
-func (sh *shard) handOver(c claim, r *repeat.Attempt) {
-	if c.again {
-		r.Replace(c.first, c.Numbers)
+// reserve makes the base that d says, and takes it out of the entry. A dry run takes nothing out.
+func (t *taking) reserve(e *seen.Entry, d choice.Decision, b *Base) {
+	if d.Action == choice.TakeNothing {
+		t.reserveNothing(e, b)
 		return
 	}
-	r.Inherit()
-	c.attempt, sh.inheritances[r] = r, &c
-	sh.depart(&c)
+	b.Ambiguous = d.Ambiguous || !d.Doubtful && t.mayBeAnothers(e, d)
+	b.Guessed = t.isGuess(e, d)
+	c := &b.claim
+	t.claim(e, d, c)
+	if !c.Numbers.Known() && !c.again {
+		c.kind = KindAbsent
+	}
+	t.fillBase(b)
+	if d.Action == choice.TakeView && t.Given.Known() && !d.Doubtful {
+		b.Doubtful = c.Doubt // the client names it, and so means it, whatever else it was shown
+		b.StoredDiffers = c.Difference && c.Answer.Known()
+	}
+	if !t.s.dryRun {
+		t.takeFrom(e, d, b)
+	}
 }
 
-// takeInheritance returns the claim that was handed over to a; nil if there is none. A second call returns nil.
-func (sh *shard) takeInheritance(a *repeat.Attempt) *claim {
-	c := sh.inheritances[a]
-	if c != nil {
-		delete(sh.inheritances, a)
-	}
-	return c
-}
-
-// release ends a reservation and gives back what was reserved.
-func (sh *shard) release(c *claim, gone Epoch, now int64) {
-	k, waited, reserved := c.key, sh.land(c), c.viewed || c.reads() || c.past && c.doubted
-	sh.Get(k, gone, now)
-	if waited != nil && (c.again || reserved) {
-		sh.handOver(*c, waited)
-		return
-	}
-	waited.StartAnew()
-	c.first.Repeatable(now)
+// isGuess reports whether the base is a guess. It is one if the session is inferred, and neither numbers nor a trace name one of its
+// reads.
+func (t *taking) isGuess(e *seen.Entry, d choice.Decision) bool {
 	switch {
-	case reserved && c.since < gone:
-		sh.Lose(k, ReasonIndex)
-	case reserved && now-c.At >= int64(c.store.o.MaxAge):
-		sh.Lose(k, ReasonAged)
-	case reserved:
-		sh.giveBack(sh.Put(k, gone, c.since, now), c)
-	case c.Doubt && k.Session.IsOfHolder():
-		sh.Lose(k, ReasonEvicted) // the write may have used the copy up
-	case c.Doubt && k.Session.IsNamed() && c.Numbers.Known() && c.since >= gone:
-		e := sh.Put(k, gone, c.since, now)
-		e.Spend(&c.View) // what the write sent may be in the document, and would count twice
-		sh.Settled(e)
+	case t.Named || t.Given.Known():
+		return false
+	case !t.traced || d.Action != choice.TakeRead:
+		return true
+	}
+	chosen := seen.TracedRead{Trace: t.trace, Numbers: e.Reads[d.Read].Numbers}
+	another := func(r seen.TracedRead) bool { return r.Trace == chosen.Trace && r != chosen }
+	return !slices.Contains(e.Traced, chosen) || slices.ContainsFunc(e.Traced, another)
+}
+
+// mayBeAnothers reports whether another client may need the base: this write, or an earlier one, may be a repeat, and may have taken
+// the base of another write.
+func (t *taking) mayBeAnothers(e *seen.Entry, d choice.Decision) bool {
+	switch d.Action {
+	case choice.TakeRead:
+		return t.mayRepeat || t.guesses() && e.Repeats.Missed.Or(e.Reads[d.Read].Order)
+	case choice.TakeView:
+		return t.guesses() && e.Repeats.Missed != repeat.Missed{}
+	}
+	return false
+}
+
+// claim fills in the claim of the base that d says.
+func (t *taking) claim(e *seen.Entry, d choice.Decision, c *claim) {
+	switch d.Action {
+	case choice.TakeRead:
+		r := &e.Reads[d.Read]
+		c.kind, c.Sight, c.sent, c.stored = KindRead, r.Sight, r.Body.Bytes(), r.Body.Bytes()
+	case choice.TakeView:
+		c.kind, c.viewed = KindView, true
+		c.View, c.sent, c.stored = e.View, e.View.SentBody.Bytes(), e.View.StoredBody.Bytes()
+	case choice.TakePast:
+		p := &e.Past[d.Read]
+		if c.kind, c.past = KindRead, true; p.Written {
+			c.kind = KindView
+		}
+		c.View, c.sent, c.stored = p.View, p.SentBody.Bytes(), p.StoredBody.Bytes()
+	case choice.TakeSent: // the view is what the write sends, so that nothing of it counts twice; the caller reads what the engine holds
+		c.kind, c.sent, c.again, c.part = KindView, bytes.Clone(t.Sent), true, t.On != nil
+		c.Numbers = t.lastSent(e)
+	case choice.TakeGiven:
+		c.kind, c.Numbers = KindGiven, t.Given
+		c.sent = t.bodyOfGiven(e)
+		c.stored = c.sent
 	}
 }
 
-// giveBack puts what c had reserved back. A view isn't put back if the session has written since, nor a read if a named session has
-// read since.
-func (sh *shard) giveBack(e *seen.Entry, c *claim) {
-	switch {
-	case !c.viewed && (!c.key.Session.IsNamed() || e.NewestRead <= c.Order):
-		sh.Memory.GiveBack(e, c.Sight, c.sent, c.trace)
-	case c.viewed && e.NewestView <= c.Order:
-		sh.See(e, c.View, c.stored, c.sent)
+// takeFrom takes the base out of the entry, and counts the write as in flight.
+func (t *taking) takeFrom(e *seen.Entry, d choice.Decision, b *Base) {
+	c := &b.claim
+	c.key, c.kept, c.guessed = t.ownKey(e), true, b.Ambiguous
+	if c.doubted = d.Doubtful; c.doubted {
+		e.Repeats.Drop(t.inDoubt)
 	}
-	if a := c.attempt; c.doubted && a != nil {
-		e.Repeats.Doubt(a, c.Numbers)
+	if t.first != nil && !d.Doubtful { // a write has only one repeat
+		t.attempt.Inherit()
+		c.first = t.first
+		t.first.Repeated()
 	}
-	sh.Settled(e)
+	switch d.Action {
+	case choice.TakeRead:
+		r := &e.Reads[d.Read]
+		if t.mayRepeat && !d.Doubtful {
+			e.Repeats.Missed = repeat.Missed{Read: r.Order, Till: t.sh.Order}
+		}
+		c.trace = e.Untrace(t.trace, r.Numbers, r.Count)
+		if r.Count--; r.Count == 0 {
+			t.sh.RetireRead(e, d.Read)
+		}
+	case choice.TakeView:
+		if t.guesses() && !d.Doubtful {
+			e.Repeats.Missed = repeat.Missed{}
+		}
+		t.sh.RetireView(e)
+	}
+	t.sh.depart(c)
+	if e != nil {
+		t.sh.Settled(e) // the history has grown, and perhaps there are new digests
+	}
+}
+
+// reserveNothing makes the base of a write of which nothing is known: KindLost if something was known, else KindNone.
+func (t *taking) reserveNothing(e *seen.Entry, b *Base) {
+	c := &b.claim
+	c.kept = t.Named
+	if why := t.sh.Lost(t.k, e); why != ReasonNone {
+		b.Kind, b.Reason, c.kept = KindLost, why, true
+	} else if t.now < t.s.sure.Load() && !t.k.Session.IsOfHolder() { // it may have read before the start; a copy was served after that
+		b.Kind, b.Reason = KindLost, ReasonRestart
+	}
+	c.kind, c.blind = b.Kind, b.Kind == KindNone && !t.Named
+	if !t.k.Session.IsOfHolder() {
+		t.count(b.Kind)
+	}
+	if c.kept && !t.s.dryRun {
+		c.key.Ref = t.k.Ref.Clone()
+		t.sh.depart(c)
+	}
+}
+
+// fillBase fills in the base's exported fields from its claim.
+func (t *taking) fillBase(b *Base) {
+	c := &b.claim
+	b.Kind, b.Numbers, b.AnswerNumbers, b.Version, b.View, b.Stored = c.kind, c.Numbers, c.Answer, c.Version, c.sent, c.stored
+	b.Doubtful, b.StoredDiffers = c.Doubt || c.Contradiction || t.hasChangedSince(c.At), c.Difference
+	t.count(b.Kind)
 }

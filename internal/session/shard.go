@@ -36,3 +36,71 @@ func newShard(s *Store, bound int64) *shard {
 	})
 	return sh
 }
+
+// depart counts the write of c as in flight, until land is called for it. The strings of c's key are the store's own.
+func (sh *shard) depart(c *claim) { sh.inFlight.Depart(c.key, c.departure()) }
+
+// land ends the flight of c's write. It returns the repeat that waits for it; nil if there is none.
+func (sh *shard) land(c *claim) *repeat.Attempt { return sh.inFlight.Land(c.key, c.departure()) }
+
+// handOver reserves for the repeat r what its first try gives back: the claim c. The claim stays in flight until r takes it, so that
+// no other write takes the base, or finds that it isn't there.
+func (sh *shard) handOver(c claim, r *repeat.Attempt) {
+	if c.again {
+		r.Replace(c.first, c.Numbers)
+		return
+	}
+	r.Inherit()
+	c.attempt, sh.inheritances[r] = r, &c
+	sh.depart(&c)
+}
+
+// takeInheritance returns the claim that was handed over to a; nil if there is none. A second call returns nil.
+func (sh *shard) takeInheritance(a *repeat.Attempt) *claim {
+	c := sh.inheritances[a]
+	if c != nil {
+		delete(sh.inheritances, a)
+	}
+	return c
+}
+
+// release ends a reservation and gives back what was reserved.
+func (sh *shard) release(c *claim, gone Epoch, now int64) {
+	k, waited, reserved := c.key, sh.land(c), c.viewed || c.reads() || c.past && c.doubted
+	sh.Get(k, gone, now)
+	if waited != nil && (c.again || reserved) {
+		sh.handOver(*c, waited)
+		return
+	}
+	waited.StartAnew()
+	c.first.Repeatable(now)
+	switch {
+	case reserved && c.since < gone:
+		sh.Lose(k, ReasonIndex)
+	case reserved && now-c.At >= int64(c.store.o.MaxAge):
+		sh.Lose(k, ReasonAged)
+	case reserved:
+		sh.giveBack(sh.Put(k, gone, c.since, now), c)
+	case c.Doubt && k.Session.IsOfHolder():
+		sh.Lose(k, ReasonEvicted) // the write may have used the copy up
+	case c.Doubt && k.Session.IsNamed() && c.Numbers.Known() && c.since >= gone:
+		e := sh.Put(k, gone, c.since, now)
+		e.Spend(&c.View) // what the write sent may be in the document, and would count twice
+		sh.Settled(e)
+	}
+}
+
+// giveBack puts what c had reserved back. A view isn't put back if the session has written since, nor a read if a named session has
+// read since.
+func (sh *shard) giveBack(e *seen.Entry, c *claim) {
+	switch {
+	case !c.viewed && (!c.key.Session.IsNamed() || e.NewestRead <= c.Order):
+		sh.Memory.GiveBack(e, c.Sight, c.sent, c.trace)
+	case c.viewed && e.NewestView <= c.Order:
+		sh.See(e, c.View, c.stored, c.sent)
+	}
+	if a := c.attempt; c.doubted && a != nil {
+		e.Repeats.Doubt(a, c.Numbers)
+	}
+	sh.Settled(e)
+}

@@ -1,17 +1,12 @@
 package session
 
 import (
-	"bytes"
 	"context"
 	"hash/maphash"
-	"slices"
 
 	"optimist/internal/choice"
 	"optimist/internal/doc"
-	"optimist/internal/life"
-	"optimist/internal/rank"
 	"optimist/internal/repeat"
-	"optimist/internal/seen"
 )
 
 // Take chooses the base of a write of sent (nil for a delete) and reserves it.
@@ -42,40 +37,6 @@ func (s *Store) TakeAt(sess Session, ref doc.Ref, n doc.Numbers, sent []byte) Ba
 	t.Given = n
 	b, _ := t.try()
 	return b
-}
-
-// taking is one call of Take, TakeAt or TakeCopy.
-type taking struct {
-	s  *Store
-	sh *shard
-	ix *life.Index[Session]
-	k  seen.Key
-	choice.Request
-	trace      Trace
-	inTrace    bool    // a read of the trace is outstanding
-	traced     bool    // inTrace, and traces tell pieces of work apart: the contents of earlier writes haven't shown that they mislead
-	thread     Session // the thread of work that the client names, if threaded
-	threaded   bool
-	soleHolder bool // no other client holds the copy that has the given numbers
-
-	patterns *rank.Patterns // of what clients of the session have changed before; nil: not known
-
-	client  context.Context // of the request; nil: the call never waits
-	attempt *repeat.Attempt // nil: nobody looks for repeats of the write, and it hasn't waited
-	looked  bool            // it has looked for a base before
-	now     int64
-
-	extends seenBody // a revision that the write holds all of, if its base may be a memo; zero: none
-
-	first, inDoubt *repeat.Attempt // the write that it certainly repeats; one of the same bytes whose outcome is unknown; nil: none
-	mayRepeat      bool            // the base is a guess, and the session sends the same bytes, or has sent them
-}
-
-func (s *Store) taking(sess Session, ref doc.Ref, sent []byte) taking {
-	k := seen.KeyOf(sess, ref)
-	t := taking{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), Request: choice.Request{Sent: sent, On: s.on, Named: sess.IsNamed()}}
-	t.thread, t.threaded = sess.Thread()
-	return t
 }
 
 // take does what Take says, for a write that is in no trace.
@@ -210,190 +171,4 @@ func (t *taking) followFirst(f *repeat.Flight, b *Base) (inherited bool, wait <-
 	wait = a.Follow(f, t.now)
 	t.Before = a.Before()
 	return false, wait
-}
-
-// reserve makes the base that d says, and takes it out of the entry. A dry run takes nothing out.
-func (t *taking) reserve(e *seen.Entry, d choice.Decision, b *Base) {
-	if d.Action == choice.TakeNothing {
-		t.reserveNothing(e, b)
-		return
-	}
-	b.Ambiguous = d.Ambiguous || !d.Doubtful && t.mayBeAnothers(e, d)
-	b.Guessed = t.isGuess(e, d)
-	c := &b.claim
-	t.claim(e, d, c)
-	if !c.Numbers.Known() && !c.again {
-		c.kind = KindAbsent
-	}
-	t.fillBase(b)
-	if d.Action == choice.TakeView && t.Given.Known() && !d.Doubtful {
-		b.Doubtful = c.Doubt // the client names it, and so means it, whatever else it was shown
-		b.StoredDiffers = c.Difference && c.Answer.Known()
-	}
-	if !t.s.dryRun {
-		t.takeFrom(e, d, b)
-	}
-}
-
-// isGuess reports whether the base is a guess. It is one if the session is inferred, and neither numbers nor a trace name one of its
-// reads.
-func (t *taking) isGuess(e *seen.Entry, d choice.Decision) bool {
-	switch {
-	case t.Named || t.Given.Known():
-		return false
-	case !t.traced || d.Action != choice.TakeRead:
-		return true
-	}
-	chosen := seen.TracedRead{Trace: t.trace, Numbers: e.Reads[d.Read].Numbers}
-	another := func(r seen.TracedRead) bool { return r.Trace == chosen.Trace && r != chosen }
-	return !slices.Contains(e.Traced, chosen) || slices.ContainsFunc(e.Traced, another)
-}
-
-// mayBeAnothers reports whether another client may need the base: this write, or an earlier one, may be a repeat, and may have taken
-// the base of another write.
-func (t *taking) mayBeAnothers(e *seen.Entry, d choice.Decision) bool {
-	switch d.Action {
-	case choice.TakeRead:
-		return t.mayRepeat || t.guesses() && e.Repeats.Missed.Or(e.Reads[d.Read].Order)
-	case choice.TakeView:
-		return t.guesses() && e.Repeats.Missed != repeat.Missed{}
-	}
-	return false
-}
-
-// claim fills in the claim of the base that d says.
-func (t *taking) claim(e *seen.Entry, d choice.Decision, c *claim) {
-	switch d.Action {
-	case choice.TakeRead:
-		r := &e.Reads[d.Read]
-		c.kind, c.Sight, c.sent, c.stored = KindRead, r.Sight, r.Body.Bytes(), r.Body.Bytes()
-	case choice.TakeView:
-		c.kind, c.viewed = KindView, true
-		c.View, c.sent, c.stored = e.View, e.View.SentBody.Bytes(), e.View.StoredBody.Bytes()
-	case choice.TakePast:
-		p := &e.Past[d.Read]
-		if c.kind, c.past = KindRead, true; p.Written {
-			c.kind = KindView
-		}
-		c.View, c.sent, c.stored = p.View, p.SentBody.Bytes(), p.StoredBody.Bytes()
-	case choice.TakeSent: // the view is what the write sends, so that nothing of it counts twice; the caller reads what the engine holds
-		c.kind, c.sent, c.again, c.part = KindView, bytes.Clone(t.Sent), true, t.On != nil
-		c.Numbers = t.lastSent(e)
-	case choice.TakeGiven:
-		c.kind, c.Numbers = KindGiven, t.Given
-		c.sent = t.bodyOfGiven(e)
-		c.stored = c.sent
-	}
-}
-
-// takeFrom takes the base out of the entry, and counts the write as in flight.
-func (t *taking) takeFrom(e *seen.Entry, d choice.Decision, b *Base) {
-	c := &b.claim
-	c.key, c.kept, c.guessed = t.ownKey(e), true, b.Ambiguous
-	if c.doubted = d.Doubtful; c.doubted {
-		e.Repeats.Drop(t.inDoubt)
-	}
-	if t.first != nil && !d.Doubtful { // a write has only one repeat
-		t.attempt.Inherit()
-		c.first = t.first
-		t.first.Repeated()
-	}
-	switch d.Action {
-	case choice.TakeRead:
-		r := &e.Reads[d.Read]
-		if t.mayRepeat && !d.Doubtful {
-			e.Repeats.Missed = repeat.Missed{Read: r.Order, Till: t.sh.Order}
-		}
-		c.trace = e.Untrace(t.trace, r.Numbers, r.Count)
-		if r.Count--; r.Count == 0 {
-			t.sh.RetireRead(e, d.Read)
-		}
-	case choice.TakeView:
-		if t.guesses() && !d.Doubtful {
-			e.Repeats.Missed = repeat.Missed{}
-		}
-		t.sh.RetireView(e)
-	}
-	t.sh.depart(c)
-	if e != nil {
-		t.sh.Settled(e) // the history has grown, and perhaps there are new digests
-	}
-}
-
-// reserveNothing makes the base of a write of which nothing is known: KindLost if something was known, else KindNone.
-func (t *taking) reserveNothing(e *seen.Entry, b *Base) {
-	c := &b.claim
-	c.kept = t.Named
-	if why := t.sh.Lost(t.k, e); why != ReasonNone {
-		b.Kind, b.Reason, c.kept = KindLost, why, true
-	} else if t.now < t.s.sure.Load() && !t.k.Session.IsOfHolder() { // it may have read before the start; a copy was served after that
-		b.Kind, b.Reason = KindLost, ReasonRestart
-	}
-	c.kind, c.blind = b.Kind, b.Kind == KindNone && !t.Named
-	if !t.k.Session.IsOfHolder() {
-		t.count(b.Kind)
-	}
-	if c.kept && !t.s.dryRun {
-		c.key.Ref = t.k.Ref.Clone()
-		t.sh.depart(c)
-	}
-}
-
-// fillBase fills in the base's exported fields from its claim.
-func (t *taking) fillBase(b *Base) {
-	c := &b.claim
-	b.Kind, b.Numbers, b.AnswerNumbers, b.Version, b.View, b.Stored = c.kind, c.Numbers, c.Answer, c.Version, c.sent, c.stored
-	b.Doubtful, b.StoredDiffers = c.Doubt || c.Contradiction || t.hasChangedSince(c.At), c.Difference
-	t.count(b.Kind)
-}
-
-// hasChangedSince reports whether the client has changed documents after a moment, and optimist doesn't know which ones.
-func (t *taking) hasChangedSince(moment int64) bool {
-	return t.threaded && t.s.changers.Since(t.thread, moment)
-}
-
-func (t *taking) count(k Kind) {
-	if !t.s.dryRun {
-		t.sh.taken[k]++
-	}
-}
-
-// guesses reports whether the write's base has to be guessed from what the session has seen: the client doesn't name it.
-func (t *taking) guesses() bool {
-	return t.attempt.IsLookedFor() && !t.Given.Known() && !t.traced
-}
-
-// ownKey is the key with strings that belong to the store.
-func (t *taking) ownKey(e *seen.Entry) seen.Key {
-	k := t.k
-	if d := t.sh.DocumentOf(k, e, t.ix.Gone()); d != nil {
-		k.Ref = d.Key.Ref
-	} else {
-		k.Ref = k.Ref.Clone()
-	}
-	return k
-}
-
-// lastSent is the numbers of the revision that the last write of the same bytes left.
-func (t *taking) lastSent(e *seen.Entry) doc.Numbers {
-	if e == nil {
-		return t.first.Numbers()
-	}
-	return e.Repeats.Last(t.attempt, t.first)
-}
-
-// bodyOfGiven is the body that some session has read under the given numbers. It is nil if the numbers are ambiguous: they may name that
-// revision, or a view whose write was answered with them. A guard alone is right for both. It is nil, too, if a named session has written
-// from the revision before: what the session sent then may be in what it sends now, and would count twice.
-func (t *taking) bodyOfGiven(e *seen.Entry) []byte {
-	if !t.soleHolder && (t.OfAnswer || t.Spent || e != nil && answerNamesStored(&e.View, t.Given)) {
-		return nil
-	}
-	return t.sh.DocumentOf(t.k, e, t.ix.Gone()).Find(t.Given).Bytes()
-}
-
-// answerNamesStored reports whether the answer to the view's write named n, although the revision of n isn't what was sent. The
-// answer to a PATCH does.
-func answerNamesStored(v *seen.View, n doc.Numbers) bool {
-	return v.Difference && v.Numbers == n && (!v.Answer.Known() || v.Answer == n)
 }

@@ -1,0 +1,52 @@
+package session
+
+import (
+	"optimist/internal/repeat"
+	"optimist/internal/seen"
+)
+
+// claim is what is reserved for a write, and what is needed to end the reservation. The exported fields of Base are the caller's to
+// change, so that claim has copies of those that are given back.
+type claim struct {
+	store *Store
+	key   seen.Key
+	since Epoch
+	taken uint64 // the order of the newest that any session had seen when the base was taken
+	kind  Kind
+
+	kept   bool // a later write can be based on what this one leaves
+	blind  bool // if the write overwrites a document, its session becomes a blind writer
+	viewed bool // the session's own view is reserved
+	past   bool // the base is one of the history, of which nothing is reserved
+	// doubted says that nobody knows what became of this write, or of its first try. (Doubt says so of any write with this base.)
+	doubted bool
+
+	attempt *repeat.Attempt // nil: nobody looks for repeats of it
+	guessed bool            // the base is one of several candidates
+	trace   Trace           // in which the reserved read was made
+	// again says that the write repeats one that was acknowledged. Nothing is reserved for it. first is the write that it repeats, if that
+	// is known to have been given up by its client; the base may be the view then.
+	again bool
+	first *repeat.Attempt
+	part  bool // sent is a part of a document, and not what the client has seen
+
+	seen.View           // what was reserved; of a read, what reads and views have in common
+	sent, stored []byte // the bodies of View
+}
+
+// reads reports whether an outstanding read is reserved.
+func (c *claim) reads() bool {
+	return !c.viewed && !c.past && (c.kind == KindRead || c.kind == KindAbsent)
+}
+
+// guards reports whether a base is reserved that a client has in hand.
+func (c *claim) guards() bool { return c.viewed || c.past || c.reads() }
+
+// departure is the claim's write as one that is in flight.
+func (c *claim) departure() repeat.Departure {
+	d := repeat.Departure{Attempt: c.attempt, Reads: c.reads(), Guards: c.guards()}
+	if d.Guards {
+		d.Guard = c.Note().Numbers
+	}
+	return d
+}

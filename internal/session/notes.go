@@ -1,0 +1,61 @@
+package session
+
+import (
+	"optimist/internal/memo"
+	"optimist/internal/repeat"
+	"optimist/internal/seen"
+)
+
+// note notes for the next process what the entry's session has in hand.
+func (sh *shard) note(e *seen.Entry) {
+	if sh.notes == nil || e.Key.Session.IsOfHolder() {
+		return
+	}
+	n := noteOf(e, sh.inFlight.Of(e.Key))
+	n.At = sh.notes.Started() + e.Touched
+	sh.notes.Put(e.NoteID, n)
+}
+
+// noteOf makes the note of an entry; f is its writes in flight.
+func noteOf(e *seen.Entry, f *repeat.Flight) (n memo.Note) {
+	if e.Key.Session.IsNamed() {
+		return noteOfThread(e, f)
+	}
+	if e.Memo != nil {
+		n = e.Memo.Note
+	}
+	for i := range e.Reads {
+		n.Add(memo.Note{Numbers: e.Reads[i].Numbers, Clients: e.Reads[i].Count})
+	}
+	for _, g := range f.Guards() {
+		n.Add(memo.Note{Numbers: g, Clients: 1})
+	}
+	if e.View.Set && (e.Shared || n.Clients == 0) {
+		n.Add(e.View.Note())
+	}
+	for i := range e.Past {
+		v := e.Past[i].View.Note()
+		v.Clients = 0 // hardly any client has it in hand
+		n.Add(v)
+	}
+	return n
+}
+
+// noteOfThread makes the note of a named session: what it has seen last.
+func noteOfThread(e *seen.Entry, f *repeat.Flight) (n memo.Note) {
+	switch {
+	case len(e.Reads) > 0:
+		return memo.Note{Numbers: e.Reads[0].Numbers, Clients: 1}
+	case len(f.Guards()) > 0:
+		for _, g := range f.Guards() {
+			n.Add(memo.Note{Numbers: g, Clients: 1})
+		}
+		return n
+	case e.View.Set:
+		return e.View.Note()
+	}
+	if e.Memo != nil {
+		return e.Memo.Note
+	}
+	return n
+}

@@ -1,0 +1,97 @@
+package session
+
+import (
+	"context"
+
+	"optimist/internal/choice"
+	"optimist/internal/doc"
+	"optimist/internal/life"
+	"optimist/internal/rank"
+	"optimist/internal/repeat"
+	"optimist/internal/seen"
+)
+
+// taking is one call of Take, TakeAt or TakeCopy.
+type taking struct {
+	s  *Store
+	sh *shard
+	ix *life.Index[Session]
+	k  seen.Key
+	choice.Request
+	trace      Trace
+	inTrace    bool    // a read of the trace is outstanding
+	traced     bool    // inTrace, and traces tell pieces of work apart: the contents of earlier writes haven't shown that they mislead
+	thread     Session // the thread of work that the client names, if threaded
+	threaded   bool
+	soleHolder bool // no other client holds the copy that has the given numbers
+
+	patterns *rank.Patterns // of what clients of the session have changed before; nil: not known
+
+	client  context.Context // of the request; nil: the call never waits
+	attempt *repeat.Attempt // nil: nobody looks for repeats of the write, and it hasn't waited
+	looked  bool            // it has looked for a base before
+	now     int64
+
+	extends seenBody // a revision that the write holds all of, if its base may be a memo; zero: none
+
+	first, inDoubt *repeat.Attempt // the write that it certainly repeats; one of the same bytes whose outcome is unknown; nil: none
+	mayRepeat      bool            // the base is a guess, and the session sends the same bytes, or has sent them
+}
+
+func (s *Store) taking(sess Session, ref doc.Ref, sent []byte) taking {
+	k := seen.KeyOf(sess, ref)
+	t := taking{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), Request: choice.Request{Sent: sent, On: s.on, Named: sess.IsNamed()}}
+	t.thread, t.threaded = sess.Thread()
+	return t
+}
+
+// hasChangedSince reports whether the client has changed documents after a moment, and optimist doesn't know which ones.
+func (t *taking) hasChangedSince(moment int64) bool {
+	return t.threaded && t.s.changers.Since(t.thread, moment)
+}
+
+func (t *taking) count(k Kind) {
+	if !t.s.dryRun {
+		t.sh.taken[k]++
+	}
+}
+
+// guesses reports whether the write's base has to be guessed from what the session has seen: the client doesn't name it.
+func (t *taking) guesses() bool {
+	return t.attempt.IsLookedFor() && !t.Given.Known() && !t.traced
+}
+
+// ownKey is the key with strings that belong to the store.
+func (t *taking) ownKey(e *seen.Entry) seen.Key {
+	k := t.k
+	if d := t.sh.DocumentOf(k, e, t.ix.Gone()); d != nil {
+		k.Ref = d.Key.Ref
+	} else {
+		k.Ref = k.Ref.Clone()
+	}
+	return k
+}
+
+// lastSent is the numbers of the revision that the last write of the same bytes left.
+func (t *taking) lastSent(e *seen.Entry) doc.Numbers {
+	if e == nil {
+		return t.first.Numbers()
+	}
+	return e.Repeats.Last(t.attempt, t.first)
+}
+
+// bodyOfGiven is the body that some session has read under the given numbers. It is nil if the numbers are ambiguous: they may name that
+// revision, or a view whose write was answered with them. A guard alone is right for both. It is nil, too, if a named session has written
+// from the revision before: what the session sent then may be in what it sends now, and would count twice.
+func (t *taking) bodyOfGiven(e *seen.Entry) []byte {
+	if !t.soleHolder && (t.OfAnswer || t.Spent || e != nil && answerNamesStored(&e.View, t.Given)) {
+		return nil
+	}
+	return t.sh.DocumentOf(t.k, e, t.ix.Gone()).Find(t.Given).Bytes()
+}
+
+// answerNamesStored reports whether the answer to the view's write named n, although the revision of n isn't what was sent. The
+// answer to a PATCH does.
+func answerNamesStored(v *seen.View, n doc.Numbers) bool {
+	return v.Difference && v.Numbers == n && (!v.Answer.Known() || v.Answer == n)
+}
