@@ -20,14 +20,11 @@ func (c *change) atGate() *gate.Write {
 	return &gate.Write{Search: &c.Search, Tokens: c.req.Tokens, Reason: c.req.Reason, AsPart: c.goesAsPart()}
 }
 
-// admit asks the locks about the open changes, which go as one write. It comes after their guard is known, and right before they are
-// sent. Changes that aren't admitted have their answer then. again says that the document has to be read first: without that nobody
+// admit asks the locks about the open changes, which go as one write, under a rule that enforces locks. It comes after their guard is
+// known, and right before they are sent. Changes that aren't admitted have their answer then. again says that the document has to be read first: without that nobody
 // knows where in the tree it is.
 func (a *attempt) admit(ctx context.Context, body []byte) (again bool) {
 	first := a.open[0]
-	if !a.s.gate.Enforces(first.Rule) {
-		return false
-	}
 	if gate.ReadsPath(first.Rule) && a.cur.Known() && a.cur.Source == nil {
 		if a.source == read {
 			refusal := first.atGate().Unguardable("its document can't be read, which says where in the tree of locks it is")

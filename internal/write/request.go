@@ -152,3 +152,11 @@ func (c *change) goesAsPart() bool { return c.Part != nil && c.patch == nil }
 // makes reports whether the change went as an _update that only makes a document. One that is there is its conflict, though the engine
 // answers that nothing had to be changed.
 func (c *change) makes() bool { return c.goesAsPart() && c.draft.Part == nil }
+
+// revision is what the engine holds at the change's base, as far as is known.
+func (c *change) revision() doc.Revision {
+	if c.guard.Known() {
+		return doc.Revision{Numbers: c.guard, Version: c.Base.Version}
+	}
+	return doc.Revision{Numbers: c.Base.Numbers, Version: c.Base.Version, Source: c.Base.Stored}
+}

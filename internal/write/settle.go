@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"optimist/internal/ack"
 	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/etag"
 	"optimist/internal/intent"
+	"optimist/internal/learn"
 	"optimist/internal/noop"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
@@ -263,19 +265,19 @@ func (a *attempt) decide(ctx context.Context, refusal error, changed bool) {
 	if refusal == nil && (changed || a.source != read) {
 		return
 	}
-	if a.admit(ctx, a.cur.Source); len(a.open) == 0 {
-		return
+	if a.s.gate.Enforces(a.open[0].Rule) {
+		a.admit(ctx, a.cur.Source)
 	}
 	switch {
+	case len(a.open) == 0: // refused for the sake of locks
 	case refusal != nil:
 		a.refuse(ctx, a.open[0], refusal)
-		a.open = nil
 	default:
 		for _, c := range a.open {
 			a.settleUnchanged(ctx, c)
 		}
-		a.open = nil
 	}
+	a.open = nil
 }
 
 // settleUnchanged answers a change that the current revision already has: the engine's noop.
@@ -315,4 +317,30 @@ func (s *Service) named(c *change) respond.Document {
 // idle is the change as one whose client may get the engine's answer to an update that changes nothing.
 func (c *change) idle() *noop.Write {
 	return &noop.Write{Search: &c.Search, Out: &c.out, Patch: c.patch}
+}
+
+// met reports whether the change met changes that its client hadn't seen. It is asked when the change has ended.
+func (c *change) met() bool {
+	return c.attempts > 1 || c.Outcome.Kind == outcome.Merged || c.Outcome.Kind == outcome.Combined ||
+		c.answer != nil && c.answer.Status == http.StatusConflict
+}
+
+// tellMet calls Events.Met for a change that met changes of other clients.
+func (s *Service) tellMet(c *change) {
+	if s.events.Met == nil || !c.met() {
+		return
+	}
+	met := learn.Conflict{Ref: c.Doc.Ref, Name: c.Name, Client: c.req.Client, Merger: c.Rule.Merger, Outcome: c.Outcome.Kind.String()}
+	switch {
+	case c.answer == nil:
+		met.Outcome = "failed"
+	case c.answer.Status == http.StatusConflict:
+		met.Outcome = "refused"
+	case c.answer.Status < 300 && c.patch == nil && c.draft.From != nil: // merged
+		met.Base, met.Sent, met.Current = c.Base.View, c.Sent, c.draft.From
+		if p, ok := c.intent.(*intent.Partial); ok {
+			met.Sent = p.Made
+		}
+	}
+	s.events.Met(&met)
 }

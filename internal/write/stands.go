@@ -3,7 +3,6 @@ package write
 import (
 	"context"
 
-	"optimist/internal/doc"
 	"optimist/internal/outcome"
 )
 
@@ -23,12 +22,4 @@ func (s *Service) whyConflictStands(ctx context.Context, c *change) string {
 		return outcome.ReasonNumbers
 	}
 	return s.bases.WhyUnmergeable(ctx, &c.Search)
-}
-
-// revision is what the engine holds at the change's base, as far as is known.
-func (c *change) revision() doc.Revision {
-	if c.guard.Known() {
-		return doc.Revision{Numbers: c.guard, Version: c.Base.Version}
-	}
-	return doc.Revision{Numbers: c.Base.Numbers, Version: c.Base.Version, Source: c.Base.Stored}
 }
