@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"optimist/internal/chore"
+	"optimist/internal/timer"
 )
 
 // Lock is what is locked. Make it with Global, Document or Tree.
@@ -164,7 +164,7 @@ func between(ctx context.Context, o *LockOptions, try int) error {
 	if delay <= 0 {
 		delay = defaultDelay
 	}
-	if err := chore.Sleep(ctx, delay); err != nil {
+	if err := timer.Sleep(ctx, delay); err != nil {
 		return err
 	}
 	if o.Between == nil {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"optimist/internal/chore"
+	"optimist/internal/timer"
 	"optimist/lockrouter/state"
 )
 
@@ -265,7 +265,7 @@ const (
 	longPause  = time.Second
 )
 
-func (r *Router) pause(d time.Duration) { _ = chore.Sleep(r.ctx, d) }
+func (r *Router) pause(d time.Duration) { _ = timer.Sleep(r.ctx, d) }
 
 // rest removes a lane that has nothing to do, or wakes the watcher for it.
 func (l *lane) rest() {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"optimist/internal/doc"
-	"optimist/internal/line"
+	"optimist/internal/fairqueue"
 )
 
 // GuessAge is how long a lane's last written revision may be taken for the current one without a look. Longer, and the index may
@@ -83,7 +83,7 @@ type laneSlot[M any] struct {
 type lane[M any] struct {
 	next  *lane[M]
 	place Place
-	queue line.Line[*waiter[M]]
+	queue fairqueue.Line[*waiter[M]]
 	last  doc.Revision
 	scope string
 	epoch uint64
@@ -95,7 +95,7 @@ type lane[M any] struct {
 // waiter is a change that waits in a lane.
 type waiter[M any] struct {
 	m     M
-	place line.Place[*waiter[M]]
+	place fairqueue.Place[*waiter[M]]
 	next  *waiter[M] // of the same batch
 	turn  chan turn  // buffered, so that who gives the turn never waits
 	taken bool       // another's batch holds the change: leaving is too late

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"optimist/internal/doc"
-	"optimist/internal/line"
+	"optimist/internal/fairqueue"
 )
 
 var ref = Place{Ref: doc.Ref{Index: "shop", ID: "1"}}
@@ -90,8 +90,8 @@ func TestForegroundGoesFirstAndBackgroundIsNotStarved(t *testing.T) {
 			<-e
 		}
 		at := slices.IndexFunc(r.batches, func(b []string) bool { return b[0] == "background" })
-		if at != line.Patience+1 {
-			t.Errorf("the background change went at place %d, want %d", at, line.Patience+1)
+		if at != fairqueue.Patience+1 {
+			t.Errorf("the background change went at place %d, want %d", at, fairqueue.Patience+1)
 		}
 	})
 }

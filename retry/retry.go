@@ -13,8 +13,8 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
-	"optimist/internal/chore"
 	"optimist/internal/doc"
+	"optimist/internal/timer"
 )
 
 // Policy bounds the attempts of one write. The zero value is one attempt.
@@ -69,7 +69,7 @@ func Do(ctx context.Context, p Policy, attempt func(ctx context.Context, n int) 
 			if p.MaxElapsed > 0 {
 				wait = min(wait, p.MaxElapsed-time.Since(start)) // the last attempt is at the end of the time, not after it
 			}
-			if e := chore.Sleep(ctx, wait); e != nil {
+			if e := timer.Sleep(ctx, wait); e != nil {
 				return e
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"optimist/internal/obs"
 	"optimist/internal/outcome"
 	"optimist/internal/session"
-	"optimist/internal/unlisted"
+	"optimist/internal/tenantheader"
 	"optimist/internal/upstream"
 	"optimist/internal/write"
 )
@@ -44,8 +44,8 @@ func (a *App) writeEvents() write.Events {
 }
 
 // unlisted says, once, which fields seem to choose a tenant though the configuration doesn't name them.
-func (a *App) unlisted() *unlisted.Finder {
-	f := unlisted.New()
+func (a *App) unlisted() *tenantheader.Finder {
+	f := tenantheader.New()
 	f.Found = func(name string) {
 		a.metrics.UnlistedFields.Inc()
 		a.log.Warn("a header field that isn't configured seems to choose a tenant: by its values the same document has different "+

@@ -9,9 +9,9 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/admin"
-	"optimist/internal/chore"
 	"optimist/internal/config"
 	"optimist/internal/obs"
+	"optimist/internal/timer"
 	"optimist/internal/upstream"
 )
 
@@ -52,7 +52,7 @@ func (a *App) reachEngine(*config.Config) error {
 // greet asks the engine who it is, after the start: until then nobody knows whether a node is there, and nodes that aren't are
 // found out by it before clients find them. It asks again only while the engine refuses optimist's credentials.
 func (a *App) greet(ctx context.Context) {
-	for a.greetOnce(ctx) && chore.Sleep(ctx, a.o.GreetAgain) == nil {
+	for a.greetOnce(ctx) && timer.Sleep(ctx, a.o.GreetAgain) == nil {
 	}
 }
 

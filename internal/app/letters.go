@@ -24,7 +24,7 @@ import (
 	"optimist/internal/obs"
 	"optimist/internal/respond"
 	"optimist/internal/session"
-	"optimist/internal/unplaced"
+	"optimist/internal/undeliverable"
 	"optimist/internal/uri"
 	"optimist/internal/wire"
 )
@@ -143,8 +143,8 @@ type letterbox struct {
 	names *wire.Names // further fields that say which tenant is meant
 }
 
-// Keep implements unplaced.Letters.
-func (b letterbox) Keep(ctx context.Context, u *unplaced.Letter) (string, error) {
+// Keep implements undeliverable.Letters.
+func (b letterbox) Keep(ctx context.Context, u *undeliverable.Letter) (string, error) {
 	l := &deadletter.Letter{
 		Rule: u.Rule, Reason: u.Reason, Detail: u.Detail, Status: u.Status, Attempts: u.Attempts, Checked: u.Checked,
 		Index: u.Index, Document: u.ID, Routing: u.Routing,
@@ -165,7 +165,7 @@ func (b letterbox) Keep(ctx context.Context, u *unplaced.Letter) (string, error)
 }
 
 // targetOf is the request's target without secrets.
-func targetOf(u *unplaced.Letter) string {
+func targetOf(u *undeliverable.Letter) string {
 	query := uri.Select(nil, u.Op.Query, func(name []byte) bool { return !wire.IsSecretParameter(name) })
 	if len(query) == 0 {
 		return string(u.Op.Path)

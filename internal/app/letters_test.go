@@ -14,7 +14,7 @@ import (
 	"optimist/internal/admin"
 	"optimist/internal/api"
 	"optimist/internal/enginetest"
-	"optimist/internal/unplaced"
+	"optimist/internal/undeliverable"
 	"optimist/internal/wire"
 )
 
@@ -267,7 +267,7 @@ func TestItemsOfABulkBecomeDeadLetters(t *testing.T) {
 func TestALetterHasNoSecretsOfTheRequest(t *testing.T) {
 	var op api.Op
 	api.Parse([]byte("PUT"), []byte("/shop/_doc/1?api_key=secret&refresh=true&access_token=secret"), &op)
-	u := &unplaced.Letter{Op: &op}
+	u := &undeliverable.Letter{Op: &op}
 	for _, f := range []string{"Authorization", "Cookie", "X-Api-Key", "X-Shop-Token", "X-Whatever", "es-security-runas-user", "X-Env"} {
 		u.Fields = append(u.Fields, wire.Field{Name: []byte(f), Value: []byte("secret")})
 	}

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"optimist/internal/ask"
 	"optimist/internal/config"
 	"optimist/internal/demo/app"
 	"optimist/internal/embedded"
+	"optimist/internal/roundtrip"
 )
 
 // rules is what the demonstration configures. The counter needs it: of two writers who both made 8 of 7, one would else be enough.
@@ -127,7 +127,7 @@ func (s *stage) deleteIndex() error {
 // send sends one request and returns the answer's body. Any status but 200 and 201 is an error.
 func send(ctx context.Context, method, url, body string) ([]byte, error) {
 	header := http.Header{"Content-Type": {"application/json"}}
-	a, err := ask.Do(ctx, http.DefaultClient, ask.Request{Method: method, URL: url, Header: header, Body: []byte(body)})
+	a, err := roundtrip.Do(ctx, http.DefaultClient, roundtrip.Request{Method: method, URL: url, Header: header, Body: []byte(body)})
 	switch {
 	case err != nil:
 		return nil, err

@@ -11,8 +11,8 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 	"github.com/tidwall/gjson"
 
-	"optimist/internal/chore"
 	"optimist/internal/obs"
+	"optimist/internal/timer"
 )
 
 // format is the number of the records' format. A program that is too old for an index refuses it.
@@ -24,7 +24,7 @@ const settings = `{"settings":{"index":{"number_of_shards":1,"auto_expand_replic
 
 // CleanEvery removes expired records until ctx ends, once in that time. Every proxy does; what one has removed the next doesn't find.
 func (s *Store) CleanEvery(ctx context.Context, every time.Duration) {
-	chore.Every(ctx, every, func(ctx context.Context) {
+	timer.Every(ctx, every, func(ctx context.Context) {
 		if !s.own.IsThere() {
 			return // nobody has used a key here
 		}

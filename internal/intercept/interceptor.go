@@ -17,7 +17,7 @@ import (
 	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/internal/session"
-	"optimist/internal/unlisted"
+	"optimist/internal/tenantheader"
 	"optimist/internal/watch"
 	"optimist/internal/wire"
 	"optimist/internal/write"
@@ -45,7 +45,7 @@ type Options struct {
 	// nothing is undone.
 	Journals func(ctx context.Context, tokens []int64) (journal.Journal, error)
 	// Unlisted looks for fields that choose a tenant, and that nobody has named.
-	Unlisted *unlisted.Finder
+	Unlisted *tenantheader.Finder
 }
 
 // Interceptor decides about requests. It is safe for concurrent use; make it with New.

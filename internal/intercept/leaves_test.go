@@ -17,7 +17,7 @@ import (
 	"optimist/internal/es"
 	"optimist/internal/rule"
 	"optimist/internal/session"
-	"optimist/internal/unlisted"
+	"optimist/internal/tenantheader"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 	"optimist/internal/write"
@@ -50,7 +50,7 @@ func TestAClientThatHasItsAnswerHasNotGivenUp(t *testing.T) {
 	g := New(Options{
 		Rules: rule.NewSwitch(rule.Guard, set), Upstream: nodes, Sessions: sessions, MaxBody: 1 << 20,
 		Writes:   write.New(write.Options{Upstream: nodes, Engine: &es.Client{Upstream: nodes}, Sessions: sessions}),
-		Unlisted: unlisted.New(),
+		Unlisted: tenantheader.New(),
 		Identity: client.Identity{Headers: []string{"Optimist-Session"}, Infer: true, Address: true},
 	})
 	door, err := proxy.New(proxy.Options{Upstream: nodes, Intercept: g.Intercept})

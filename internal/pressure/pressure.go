@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"optimist/internal/line"
+	"optimist/internal/fairqueue"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -32,7 +32,7 @@ type Limiter struct {
 	mu       sync.Mutex
 	estimate estimate
 	out      int
-	line     line.Line[waiter]
+	line     fairqueue.Line[waiter]
 	refused  uint64
 }
 
@@ -70,7 +70,7 @@ func (l *Limiter) acquire(ctx context.Context, background bool) error {
 		l.mu.Unlock()
 		return nil
 	}
-	w := &line.Place[waiter]{Value: waiter{turn: make(chan struct{})}}
+	w := &fairqueue.Place[waiter]{Value: waiter{turn: make(chan struct{})}}
 	l.line.Join(w, background)
 	l.mu.Unlock()
 

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"optimist/internal/line"
+	"optimist/internal/fairqueue"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -240,10 +240,10 @@ func TestForegroundGoesFirstAndBackgroundGoesToo(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		many := make([]bool, 3*line.Patience)
+		many := make([]bool, 3*fairqueue.Patience)
 		many[0] = true
-		if got := queue(t, many...); slices.Index(got, 0) != line.Patience {
-			t.Errorf("the background write went after %d others, want %d", slices.Index(got, 0), line.Patience)
+		if got := queue(t, many...); slices.Index(got, 0) != fairqueue.Patience {
+			t.Errorf("the background write went after %d others, want %d", slices.Index(got, 0), fairqueue.Patience)
 		}
 	})
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/app"
-	"optimist/internal/ask"
 	"optimist/internal/config"
+	"optimist/internal/roundtrip"
 	"optimist/internal/rule"
 )
 
@@ -52,7 +52,7 @@ func (w *world) close() {
 }
 
 // answer is what a request was answered with.
-type answer struct{ ask.Answer }
+type answer struct{ roundtrip.Answer }
 
 func (a *answer) outcome() string { return a.Header.Get("Optimist-Outcome") }
 
@@ -66,7 +66,7 @@ func (a *answer) reason() string {
 
 // ask sends a request to a base URL.
 func (w *world) ask(ctx context.Context, base string, m *message) (*answer, error) {
-	a, err := ask.Do(ctx, w.client, ask.Request{Method: m.method, URL: base + m.target, Header: m.header, Body: m.body})
+	a, err := roundtrip.Do(ctx, w.client, roundtrip.Request{Method: m.method, URL: base + m.target, Header: m.header, Body: m.body})
 	if err != nil {
 		return nil, err
 	}

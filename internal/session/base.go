@@ -5,7 +5,7 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/repeat"
-	"optimist/internal/seen"
+	"optimist/internal/viewcache"
 )
 
 // Kind says where a base comes from.
@@ -26,17 +26,17 @@ func (k Kind) String() string {
 	return [...]string{"none", "read", "view", "absent", "lost", "given"}[k]
 }
 
-// Reason is seen.Reason.
-type Reason = seen.Reason
+// Reason is viewcache.Reason.
+type Reason = viewcache.Reason
 
 // The reasons.
 const (
-	ReasonNone    = seen.NoReason
-	ReasonEvicted = seen.Evicted
-	ReasonAged    = seen.Aged
-	ReasonRestart = seen.Restart
-	ReasonIndex   = seen.Index
-	ReasonBlind   = seen.Blind
+	ReasonNone    = viewcache.NoReason
+	ReasonEvicted = viewcache.Evicted
+	ReasonAged    = viewcache.Aged
+	ReasonRestart = viewcache.Restart
+	ReasonIndex   = viewcache.Index
+	ReasonBlind   = viewcache.Blind
 )
 
 // Base is what a client had when it made its change, reserved for one write. One of Commit, Delete, Doubt and Release ends the
@@ -99,7 +99,7 @@ func (a *Ack) differs() bool {
 // alias is the numbers in the answer to the write, if something else is stored than was sent; else zero.
 func (a *Ack) alias() doc.Numbers {
 	switch {
-	case seen.Same(a.Stored.Source, a.Sent):
+	case viewcache.Same(a.Stored.Source, a.Sent):
 		return doc.Numbers{}
 	case a.AnswerNumbers.Known():
 		return a.AnswerNumbers

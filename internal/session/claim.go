@@ -2,14 +2,14 @@ package session
 
 import (
 	"optimist/internal/repeat"
-	"optimist/internal/seen"
+	"optimist/internal/viewcache"
 )
 
 // claim is what is reserved for a write, and what is needed to end the reservation. The exported fields of Base are the caller's to
 // change, so that claim has copies of those that are given back.
 type claim struct {
 	store *Store
-	key   seen.Key
+	key   viewcache.Key
 	since Epoch
 	taken uint64 // the order of the newest that any session had seen when the base was taken
 	kind  Kind
@@ -30,8 +30,8 @@ type claim struct {
 	first *repeat.Attempt
 	part  bool // sent is a part of a document, and not what the client has seen
 
-	seen.View           // what was reserved; of a read, what reads and views have in common
-	sent, stored []byte // the bodies of View
+	viewcache.View        // what was reserved; of a read, what reads and views have in common
+	sent, stored   []byte // the bodies of View
 }
 
 // reads reports whether an outstanding read is reserved.

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"optimist/internal/doc"
-	"optimist/internal/seen"
+	"optimist/internal/viewcache"
 )
 
 // TakeCopy chooses the base of a write that was made from a copy, and reserves it. The base is what was last sent from the copy. If
@@ -63,7 +63,7 @@ func (s *Store) Witness(sess Session, ref doc.Ref) Base {
 	if s.dryRun {
 		return Base{}
 	}
-	k := seen.KeyOf(sess, ref.Clone())
+	k := viewcache.KeyOf(sess, ref.Clone())
 	b := Base{claim: claim{store: s, key: k, since: s.Epoch(), kind: KindGiven, kept: true}}
 	sh := s.shard(k)
 	sh.mu.Lock()

@@ -8,7 +8,7 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/identity"
-	"optimist/internal/seen"
+	"optimist/internal/viewcache"
 )
 
 // served is the n-th copy of revision 5 that somebody was served.
@@ -89,7 +89,7 @@ func TestACopyThatMayHaveBeenSavedIsNotCountedFromWhatWasServed(t *testing.T) {
 			take.Release()
 		},
 		"evicted": func(s *Store, _ *clock) {
-			k := seen.Key{Session: pool, Ref: ref}
+			k := viewcache.Key{Session: pool, Ref: ref}
 			sh := s.shard(k)
 			k.Session = pool.Holding(served(1))
 			sh.mu.Lock()

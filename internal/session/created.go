@@ -3,7 +3,7 @@ package session
 import (
 	"slices"
 
-	"optimist/internal/seen"
+	"optimist/internal/viewcache"
 )
 
 // firstVersion is the version of a document that was just made.
@@ -25,13 +25,13 @@ func (b *Base) Created() []byte {
 	if e == nil {
 		return nil
 	}
-	if i := slices.IndexFunc(e.Past, func(p seen.Past) bool { return p.Version == firstVersion && p.StoredBody != nil }); i >= 0 {
+	if i := slices.IndexFunc(e.Past, func(p viewcache.Past) bool { return p.Version == firstVersion && p.StoredBody != nil }); i >= 0 {
 		return e.Past[i].StoredBody.Bytes()
 	}
 	if v := &e.View; v.Set && v.Version == firstVersion && v.StoredBody != nil {
 		return v.StoredBody.Bytes()
 	}
-	if i := slices.IndexFunc(e.Reads, func(r seen.Read) bool { return r.Version == firstVersion && r.Body != nil }); i >= 0 {
+	if i := slices.IndexFunc(e.Reads, func(r viewcache.Read) bool { return r.Version == firstVersion && r.Body != nil }); i >= 0 {
 		return e.Reads[i].Body.Bytes()
 	}
 	return nil

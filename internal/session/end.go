@@ -1,9 +1,9 @@
 package session
 
 import (
-	"optimist/internal/life"
+	"optimist/internal/indexstate"
 	"optimist/internal/repeat"
-	"optimist/internal/seen"
+	"optimist/internal/viewcache"
 )
 
 // Commit ends the reservation after an acknowledged write. What was reserved is used up, and the session has seen what it sent. In an
@@ -45,7 +45,7 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 
 // settle makes the revision that an acknowledged write left the session's view. unanswered is the write if its client may repeat it,
 // as the client has no answer yet. renewed says that the index turned out to be another than the one that was known.
-func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64) (unanswered *repeat.Attempt, renewed bool) {
+func (c *claim) settle(a *Ack, deleted bool, ix *indexstate.Index[Session], now int64) (unanswered *repeat.Attempt, renewed bool) {
 	var stored, sent []byte
 	if c.kept {
 		stored, sent = c.store.bodies(a, ix, now)
@@ -61,7 +61,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64)
 		sh.Unlose(k)
 	}
 	if c.since >= gone && sh.DocumentOf(k, e, gone).KnewNewer(a.Stored.Numbers, 0, c.taken) {
-		if gone, renewed = ix.Renew(life.Owner(k.Session.Credentials()), gone); renewed {
+		if gone, renewed = ix.Renew(indexstate.Owner(k.Session.Credentials()), gone); renewed {
 			c.since = gone
 		}
 	}
@@ -90,11 +90,11 @@ func (c *claim) settle(a *Ack, deleted bool, ix *life.Index[Session], now int64)
 	if !deleted {
 		e.Spend(&c.View)
 	}
-	v := seen.View{Sight: seen.Sight{Numbers: a.Stored.Numbers, Version: a.Stored.Version, At: now}, Absent: deleted, Answer: a.AnswerNumbers}
+	v := viewcache.View{Sight: viewcache.Sight{Numbers: a.Stored.Numbers, Version: a.Stored.Version, At: now}, Absent: deleted, Answer: a.AnswerNumbers}
 	v.Difference = a.differs()
 	sh.See(e, v, stored, sent)
 	if a.Copy.Token != 0 { // the client may name what it sent by the copy that its answer hands out
-		held := sh.Put(seen.Key{Session: k.Session.Holding(a.Copy), Ref: e.Key.Ref}, gone, c.since, now)
+		held := sh.Put(viewcache.Key{Session: k.Session.Holding(a.Copy), Ref: e.Key.Ref}, gone, c.since, now)
 		sh.Move(held, k.Session) // it is the client's
 		sh.See(held, v, stored, sent)
 	}

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"optimist/internal/repeat"
-	"optimist/internal/seen"
+	"optimist/internal/viewcache"
 )
 
 // recent returns what is known of the writes of ref in the session of many.
 func recent(t *testing.T, s *Store) (known []*repeat.Attempt) {
 	t.Helper()
-	k := seen.Key{Session: pool, Ref: ref}
+	k := viewcache.Key{Session: pool, Ref: ref}
 	sh := s.shard(k)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -179,7 +179,7 @@ func TestARepeatThatWaitedUsesUpNobodyElsesMark(t *testing.T) {
 // sendsAfresh has c send what another has sent and given up, with a base that is its own for certain.
 func (c client) sendsAfresh(t *testing.T, s *Store, sent string) Base {
 	t.Helper()
-	k := seen.Key{Session: pool, Ref: ref}
+	k := viewcache.Key{Session: pool, Ref: ref}
 	sh := s.shard(k)
 	swap := func(with repeat.Kept) (was repeat.Kept) {
 		sh.mu.Lock()
@@ -381,7 +381,7 @@ func TestARepeatIsOneThoughWhatIsKnownWasEvicted(t *testing.T) {
 				s.Read(pool, ref, rev(5, `{"a":1,"b":1}`), s.Epoch())
 			}
 			first, again, _ := waits(t, s)
-			k := seen.Key{Session: pool, Ref: ref}
+			k := viewcache.Key{Session: pool, Ref: ref}
 			sh := s.shard(k)
 			first.Commit(ack(6, mine))
 			sh.mu.Lock()

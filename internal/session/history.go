@@ -7,7 +7,7 @@ import (
 	"optimist/internal/choice"
 	"optimist/internal/doc"
 	"optimist/internal/rank"
-	"optimist/internal/seen"
+	"optimist/internal/viewcache"
 )
 
 // candidate is a revision that a client may have made its change from.
@@ -15,10 +15,10 @@ type candidate struct {
 	rank.Candidate
 	action choice.Action // TakeRead, TakeView or TakePast
 	order  uint64
-	body   *seen.Body // what the client has seen
+	body   *viewcache.Body // what the client has seen
 }
 
-func candidateOf(a choice.Action, s *seen.Sight, b *seen.Body) candidate {
+func candidateOf(a choice.Action, s *viewcache.Sight, b *viewcache.Body) candidate {
 	c := candidate{action: a, order: s.Order, body: b}
 	c.Revision = doc.Revision{Numbers: s.Numbers, Version: s.Version, Source: b.Bytes()}
 	c.Digest = b.Kept()
@@ -26,7 +26,7 @@ func candidateOf(a choice.Action, s *seen.Sight, b *seen.Body) candidate {
 }
 
 // candidates are the revisions that may be the base, oldest first: the reads, and the view and the history if they may be.
-func (t *taking) candidates(e *seen.Entry, reads []seen.Read) []*candidate {
+func (t *taking) candidates(e *viewcache.Entry, reads []viewcache.Read) []*candidate {
 	if t.patterns = nil; e.Patterns != nil {
 		now := *e.Patterns
 		t.patterns = &now
@@ -41,7 +41,7 @@ func (t *taking) candidates(e *seen.Entry, reads []seen.Read) []*candidate {
 	}
 	for i := range reads {
 		c := candidateOf(choice.TakeRead, &reads[i].Sight, reads[i].Body)
-		c.Elsewhere = t.inTrace && !slices.Contains(e.Traced, seen.TracedRead{Trace: t.trace, Numbers: c.Numbers})
+		c.Elsewhere = t.inTrace && !slices.Contains(e.Traced, viewcache.TracedRead{Trace: t.trace, Numbers: c.Numbers})
 		list = append(list, c)
 	}
 	if v := &e.View; e.Shared && v.Set {
@@ -81,7 +81,7 @@ func (t *taking) pick(cs []*candidate, likeliest rank.Choice, b *Base) (taken bo
 		return false
 	}
 	if !t.s.dryRun {
-		bodies, digests := make([]*seen.Body, len(cs)), make([]*rank.Digest, len(cs))
+		bodies, digests := make([]*viewcache.Body, len(cs)), make([]*rank.Digest, len(cs))
 		for i := range cs {
 			bodies[i], digests[i] = cs[i].body, cs[i].Digest
 		}
@@ -91,9 +91,9 @@ func (t *taking) pick(cs []*candidate, likeliest rank.Choice, b *Base) (taken bo
 	d := choice.Decision{Action: c.action, Ambiguous: likeliest.Ambiguous}
 	switch c.action {
 	case choice.TakeRead:
-		d.Read = seen.Find(e.Reads, c.Numbers)
+		d.Read = viewcache.Find(e.Reads, c.Numbers)
 	case choice.TakePast:
-		d.Read = slices.IndexFunc(e.Past, func(p seen.Past) bool { return p.Order == c.order && p.Numbers == c.Numbers })
+		d.Read = slices.IndexFunc(e.Past, func(p viewcache.Past) bool { return p.Order == c.order && p.Numbers == c.Numbers })
 	case choice.TakeView:
 		if !e.View.Set || e.View.Order != c.order {
 			d.Read = -1

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"optimist/internal/seen"
+	"optimist/internal/viewcache"
 )
 
 // ranked is a store that guesses as the product does.
@@ -130,11 +130,11 @@ func TestTheHistoryIsBounded(t *testing.T) {
 		s.Read(pool, ref, rev(n, body), s.Epoch())
 		s.Read(pool, ref, rev(n, body), s.Epoch())
 		commit(take(t, s, pool, body[:len(body)-1]+`,"x":1}`), n+1, body)
-		s.shard(seen.Key{Session: pool, Ref: ref}).mu.Lock()
-		e := s.shard(seen.Key{Session: pool, Ref: ref}).Peek(seen.Key{Session: pool, Ref: ref})
-		if len(e.Past) > seen.MaxPast {
+		s.shard(viewcache.Key{Session: pool, Ref: ref}).mu.Lock()
+		e := s.shard(viewcache.Key{Session: pool, Ref: ref}).Peek(viewcache.Key{Session: pool, Ref: ref})
+		if len(e.Past) > viewcache.MaxPast {
 			t.Fatalf("%d", len(e.Past))
 		}
-		s.shard(seen.Key{Session: pool, Ref: ref}).mu.Unlock()
+		s.shard(viewcache.Key{Session: pool, Ref: ref}).mu.Unlock()
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/identity"
-	"optimist/internal/life"
+	"optimist/internal/indexstate"
 )
 
 // overwrite writes a document that the session knows nothing of.
@@ -293,15 +293,15 @@ func TestWriteThatWasOvertakenByADropLeavesNothing(t *testing.T) {
 
 func TestIndicesAreBounded(t *testing.T) {
 	s, c := newTest(t)
-	for i := range life.MaxIndices + 10 {
+	for i := range indexstate.MaxIndices + 10 {
 		s.Wrote(Credentials{}, fmt.Sprint("index-", i))
 	}
-	if n := s.indices.Len(); n != life.MaxIndices {
+	if n := s.indices.Len(); n != indexstate.MaxIndices {
 		t.Fatalf("%d indices", n)
 	}
 	late := doc.Ref{Index: "late", ID: "1"}
 	s.Read(pool, late, rev(5, `{"a":1}`), s.Epoch())
-	s.DropIndex(Credentials{}, fmt.Sprint("index-", life.MaxIndices+1)) // they share their fate
+	s.DropIndex(Credentials{}, fmt.Sprint("index-", indexstate.MaxIndices+1)) // they share their fate
 	b, _ := s.Take(ended(), pool, late, nil)
 	wantLost(t, b, ReasonIndex)
 	s.Read(pool, late, rev(5, `{"a":1}`), s.Epoch())
@@ -324,7 +324,7 @@ func TestDropIsRememberedWhenItsIndexIsForgotten(t *testing.T) {
 	s, c := newTest(t)
 	before := s.Epoch()
 	s.DropIndex(Credentials{}, "shop")
-	for i := range life.MaxIndices {
+	for i := range indexstate.MaxIndices {
 		s.Wrote(Credentials{}, fmt.Sprint("index-", i))
 	}
 	c.advance(2 * maxAge)
@@ -335,7 +335,7 @@ func TestDropIsRememberedWhenItsIndexIsForgotten(t *testing.T) {
 
 func TestDropAmongTooManyIndicesIsRememberedOfEach(t *testing.T) {
 	s, c := newTest(t)
-	for i := range life.MaxIndices {
+	for i := range indexstate.MaxIndices {
 		s.Wrote(Credentials{}, fmt.Sprint("index-", i))
 	}
 	before := s.Epoch()

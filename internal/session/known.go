@@ -3,11 +3,11 @@ package session
 import (
 	"optimist/internal/choice"
 	"optimist/internal/repeat"
-	"optimist/internal/seen"
+	"optimist/internal/viewcache"
 )
 
 // known returns what choice.Choose has to know of the document, and completes the request to it.
-func (t *taking) known(e *seen.Entry, f *repeat.Flight) (k choice.Known) {
+func (t *taking) known(e *viewcache.Entry, f *repeat.Flight) (k choice.Known) {
 	k.InFlight, k.ReadsInFlight = f.Count()
 	k.OthersWait = f.OthersWait(t.attempt)
 	var r repeat.Kept
@@ -34,7 +34,7 @@ func (t *taking) known(e *seen.Entry, f *repeat.Flight) (k choice.Known) {
 }
 
 // showReads returns the entry's outstanding reads for choice.Choose. They are good until the lock is given back.
-func (sh *shard) showReads(e *seen.Entry) []choice.Read {
+func (sh *shard) showReads(e *viewcache.Entry) []choice.Read {
 	sh.reads = sh.reads[:0]
 	for i := range e.Reads {
 		r := &e.Reads[i]
@@ -44,7 +44,7 @@ func (sh *shard) showReads(e *seen.Entry) []choice.Read {
 }
 
 // showView returns a view for choice.Choose, likewise.
-func (sh *shard) showView(v *seen.View) *choice.View {
+func (sh *shard) showView(v *viewcache.View) *choice.View {
 	sh.view = choice.View{
 		Numbers: v.Numbers, Answer: v.Answer, Sent: v.SentBody.Bytes(), Stored: v.SentBody == v.StoredBody, Differs: v.Difference,
 		Absent: v.Absent, Doubt: v.Doubt,

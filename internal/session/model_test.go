@@ -13,7 +13,7 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/identity"
 	"optimist/internal/rank"
-	"optimist/internal/seen"
+	"optimist/internal/viewcache"
 )
 
 // model is a Store as simple as can be: no bound, no sharing, one list per session and document.
@@ -22,7 +22,7 @@ type model struct {
 	order   int
 	dropped map[string]int // by index: the moment of its last drop
 	moment  int
-	known   map[seen.Key]*modelEntry
+	known   map[viewcache.Key]*modelEntry
 	blind   map[[2]any]time.Duration // until, by session and index
 	starts  map[string]time.Duration // of indices without writes
 	writes  map[string]bool
@@ -53,7 +53,7 @@ type modelBase struct {
 
 func newModel() *model {
 	return &model{
-		now: maxAge, dropped: map[string]int{}, known: map[seen.Key]*modelEntry{}, blind: map[[2]any]time.Duration{},
+		now: maxAge, dropped: map[string]int{}, known: map[viewcache.Key]*modelEntry{}, blind: map[[2]any]time.Duration{},
 		starts: map[string]time.Duration{}, writes: map[string]bool{},
 	}
 }
@@ -65,7 +65,7 @@ func (m *model) lose(e *modelEntry, why Reason) {
 }
 
 // entry returns what is known of k, without what is void or too old.
-func (m *model) entry(k seen.Key) *modelEntry {
+func (m *model) entry(k viewcache.Key) *modelEntry {
 	e := m.known[k]
 	if e == nil {
 		e = &modelEntry{epoch: m.moment}
@@ -90,7 +90,7 @@ func (m *model) entry(k seen.Key) *modelEntry {
 	return e
 }
 
-func (m *model) isBlind(k seen.Key) bool {
+func (m *model) isBlind(k viewcache.Key) bool {
 	until, ok := m.blind[[2]any{k.Session, k.Ref.Index}]
 	return ok && m.now < until
 }
@@ -105,7 +105,7 @@ func (m *model) keeps(index string) bool {
 	return m.now-m.starts[index] < maxAge
 }
 
-func (m *model) read(k seen.Key, n int64, body string, at int) {
+func (m *model) read(k viewcache.Key, n int64, body string, at int) {
 	if m.isBlind(k) {
 		m.lose(m.entry(k), ReasonBlind)
 		return
@@ -139,7 +139,7 @@ func (m *model) read(k seen.Key, n int64, body string, at int) {
 }
 
 // take returns the base, or false where it has to wait.
-func (m *model) take(k seen.Key, sent string) (modelBase, bool) {
+func (m *model) take(k viewcache.Key, sent string) (modelBase, bool) {
 	if m.isBlind(k) {
 		return modelBase{n: -1, kind: KindNone, reason: ReasonBlind}, true
 	}
@@ -248,7 +248,7 @@ func modelDistance(b modelBase, sent string) (dist, bool) {
 	return d, err == nil
 }
 
-func (m *model) land(e *modelEntry, b modelBase, k seen.Key) bool {
+func (m *model) land(e *modelEntry, b modelBase, k viewcache.Key) bool {
 	if b.kind == KindNone && !k.Session.IsNamed() || b.reason == ReasonBlind && b.kind == KindNone {
 		return false
 	}
@@ -258,7 +258,7 @@ func (m *model) land(e *modelEntry, b modelBase, k seen.Key) bool {
 	return true
 }
 
-func (m *model) release(k seen.Key, b modelBase, since int) {
+func (m *model) release(k viewcache.Key, b modelBase, since int) {
 	e := m.entry(k)
 	if !m.land(e, b, k) || b.kind == KindNone || b.kind == KindLost {
 		return
@@ -292,7 +292,7 @@ func (m *model) release(k seen.Key, b modelBase, since int) {
 }
 
 // commit ends a write; n is -1 for a delete.
-func (m *model) commit(k seen.Key, b modelBase, since int, n int64, stored, sent string, created bool) {
+func (m *model) commit(k viewcache.Key, b modelBase, since int, n int64, stored, sent string, created bool) {
 	if !created {
 		m.writes[k.Ref.Index] = true
 	}
@@ -318,7 +318,7 @@ func (m *model) commit(k seen.Key, b modelBase, since int, n int64, stored, sent
 
 // open is a write in flight, in the store and in the model.
 type open struct {
-	k     seen.Key
+	k     viewcache.Key
 	base  Base
 	model modelBase
 	since int
@@ -358,9 +358,9 @@ type world struct {
 	atModel int
 }
 
-func (w *world) key(t *rapid.T) seen.Key {
+func (w *world) key(t *rapid.T) viewcache.Key {
 	const shop, other = "shop", "other"
-	return rapid.SampledFrom([]seen.Key{
+	return rapid.SampledFrom([]viewcache.Key{
 		// Most happens in few places, so that much happens there.
 		{Session: pool, Ref: ref}, {Session: pool, Ref: ref}, {Session: pool, Ref: ref},
 		{Session: one, Ref: ref}, {Session: one, Ref: ref},
@@ -434,7 +434,7 @@ func either(r Reason) Reason {
 	return r
 }
 
-func (w *world) knows(k seen.Key) bool {
+func (w *world) knows(k viewcache.Key) bool {
 	e := w.m.entry(k)
 	return len(e.reads) > 0 || e.view != nil || e.marker != ReasonNone || len(e.flights) > 0
 }

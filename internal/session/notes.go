@@ -3,11 +3,11 @@ package session
 import (
 	"optimist/internal/memo"
 	"optimist/internal/repeat"
-	"optimist/internal/seen"
+	"optimist/internal/viewcache"
 )
 
 // note notes for the next process what the entry's session has in hand.
-func (sh *shard) note(e *seen.Entry) {
+func (sh *shard) note(e *viewcache.Entry) {
 	if sh.notes == nil || e.Key.Session.IsOfHolder() {
 		return
 	}
@@ -17,7 +17,7 @@ func (sh *shard) note(e *seen.Entry) {
 }
 
 // noteOf makes the note of an entry; f is its writes in flight.
-func noteOf(e *seen.Entry, f *repeat.Flight) (n memo.Note) {
+func noteOf(e *viewcache.Entry, f *repeat.Flight) (n memo.Note) {
 	if e.Key.Session.IsNamed() {
 		return noteOfThread(e, f)
 	}
@@ -42,7 +42,7 @@ func noteOf(e *seen.Entry, f *repeat.Flight) (n memo.Note) {
 }
 
 // noteOfThread makes the note of a named session: what it has seen last.
-func noteOfThread(e *seen.Entry, f *repeat.Flight) (n memo.Note) {
+func noteOfThread(e *viewcache.Entry, f *repeat.Flight) (n memo.Note) {
 	switch {
 	case len(e.Reads) > 0:
 		return memo.Note{Numbers: e.Reads[0].Numbers, Clients: 1}

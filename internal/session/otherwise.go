@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"optimist/internal/doc"
-	"optimist/internal/seen"
+	"optimist/internal/viewcache"
 )
 
 // ReadUnknown notes that the session has seen the document, in a revision that nobody knows. What the session has written before is
@@ -26,7 +26,7 @@ func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
 
 // outdate drops what the entry's session has written and, if it is named, read, because it has seen something newer. What is reserved
 // at the moment doesn't come back.
-func (sh *shard) outdate(e *seen.Entry) {
+func (sh *shard) outdate(e *viewcache.Entry) {
 	sh.DropView(e)
 	if e.Key.Session.IsNamed() {
 		e.NewestRead = sh.Order
@@ -77,21 +77,21 @@ func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bo
 	e.Repeats.Forget() // a later write of the same bytes is no repeat of an earlier one
 	if v.Set && left.Known() && at >= gone {
 		next := v.Version != 0 && left.Version == v.Version+1 && !v.Absent && !v.Difference
-		sh.See(e, seen.View{Sight: seen.Sight{Numbers: left.Numbers, Version: left.Version, At: now}, Difference: !whole && !next}, nil, nil)
+		sh.See(e, viewcache.View{Sight: viewcache.Sight{Numbers: left.Numbers, Version: left.Version, At: now}, Difference: !whole && !next}, nil, nil)
 	}
 	sh.emptied(e, was)
 }
 
 // superseded drops the reads that a named session made before it wrote the document by itself. It returns what the session had seen
 // last: one of these reads, or v.
-func (sh *shard) superseded(e *seen.Entry, left doc.Numbers, v seen.View) seen.View {
+func (sh *shard) superseded(e *viewcache.Entry, left doc.Numbers, v viewcache.View) viewcache.View {
 	for i := len(e.Reads) - 1; i >= 0 && e.Key.Session.IsNamed(); i-- {
 		r := &e.Reads[i]
 		if r.Numbers.SeqNo >= left.SeqNo && r.Numbers.Known() {
 			continue // it is a read of that write, or of a later one
 		}
 		if !v.Set || r.Order > v.Order {
-			v = seen.View{Sight: r.Sight, Set: true, Absent: !r.Numbers.Known()}
+			v = viewcache.View{Sight: r.Sight, Set: true, Absent: !r.Numbers.Known()}
 		}
 		sh.RemoveRead(e, i)
 	}
@@ -109,10 +109,10 @@ func (s *Store) ChangedUnknown(sess Session) {
 
 // open locks the shard of ref, and returns the entry of what the session knows of it; nil if it knows nothing. What is older than the
 // epoch gone doesn't count any more. The caller unlocks the shard.
-func (s *Store) open(sess Session, ref doc.Ref) (sh *shard, e *seen.Entry, gone Epoch, now int64) {
+func (s *Store) open(sess Session, ref doc.Ref) (sh *shard, e *viewcache.Entry, gone Epoch, now int64) {
 	now = s.clock()
 	ix := s.index(ref.Index, sess.Credentials(), now)
-	k := seen.KeyOf(sess, ref)
+	k := viewcache.KeyOf(sess, ref)
 	sh = s.shard(k)
 	sh.mu.Lock()
 	gone = ix.Gone()
@@ -121,7 +121,7 @@ func (s *Store) open(sess Session, ref doc.Ref) (sh *shard, e *seen.Entry, gone 
 
 // emptied marks the entry's base as lost if everything was dropped just now, or if the rest is reserved. was says that the entry was
 // empty before that.
-func (sh *shard) emptied(e *seen.Entry, was bool) {
+func (sh *shard) emptied(e *viewcache.Entry, was bool) {
 	if e.Empty() && (!was || sh.inFlight.Of(e.Key) != nil) {
 		e.Lost = ReasonEvicted
 	}
@@ -148,7 +148,7 @@ func (s *Store) ReadUnnumbered(sess Session, ref doc.Ref, source []byte) {
 
 // alike reports whether two documents are the same but for white space: a client may ask for an answer that is indented.
 func alike(a, b []byte) bool {
-	if seen.Same(a, b) {
+	if viewcache.Same(a, b) {
 		return true
 	}
 	var x, y bytes.Buffer

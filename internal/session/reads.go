@@ -4,8 +4,8 @@ import (
 	"bytes"
 
 	"optimist/internal/doc"
-	"optimist/internal/life"
-	"optimist/internal/seen"
+	"optimist/internal/indexstate"
+	"optimist/internal/viewcache"
 )
 
 // Read remembers that the session has read the revision rev of ref. If rev.Source is nil, only the numbers are known. In a named
@@ -37,8 +37,8 @@ func (s *Store) ReadAbsent(sess Session, ref doc.Ref, at Epoch) {
 type reading struct {
 	s       *Store
 	sh      *shard
-	ix      *life.Index[Session]
-	k       seen.Key
+	ix      *indexstate.Index[Session]
+	k       viewcache.Key
 	trace   Trace
 	rev     doc.Revision
 	at      Epoch
@@ -51,7 +51,7 @@ func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, aske
 	if s.dryRun {
 		return
 	}
-	k := seen.KeyOf(sess, ref)
+	k := viewcache.KeyOf(sess, ref)
 	r := reading{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), rev: rev, at: at, asked: asked, now: s.clock()}
 	r.ix = s.index(ref.Index, sess.Credentials(), r.now)
 	if rev.Source != nil {
@@ -84,7 +84,7 @@ func (r *reading) into(own bool) bool {
 	held, src := d.Find(r.rev.Numbers), r.rev.Source
 	same := held != nil && src != nil && bytes.Equal(held.Data, src)
 	if older, other := d.KnewNewer(r.rev.Numbers, r.asked, 0), !same && held.IsOther(src, r.asked); older || other {
-		if gone, r.renewed = r.ix.Renew(life.Owner(r.k.Session.Credentials()), gone); !r.renewed || !older && r.asked <= held.Asked {
+		if gone, r.renewed = r.ix.Renew(indexstate.Owner(r.k.Session.Credentials()), gone); !r.renewed || !older && r.asked <= held.Asked {
 			r.sh.Get(r.k, gone, r.now)
 			r.sh.Lose(r.k, ReasonIndex) // it may be a read of the index that was there before
 			return true
@@ -98,7 +98,7 @@ func (r *reading) into(own bool) bool {
 		}
 		src = bytes.Clone(src)
 	}
-	var b *seen.Body
+	var b *viewcache.Body
 	switch {
 	case same:
 		b = held
@@ -118,7 +118,7 @@ func (r *reading) into(own bool) bool {
 }
 
 // void reports whether the read can't be a base of the session. The entry may be nil.
-func (r *reading) void(e *seen.Entry, gone Epoch) bool {
+func (r *reading) void(e *viewcache.Entry, gone Epoch) bool {
 	switch named := e != nil && r.k.Session.IsNamed(); {
 	case !r.k.Session.IsNamed() && r.trace == Trace{} && r.ix.IsBlind(r.k.Session, r.now):
 		r.sh.Lose(r.k, ReasonBlind) // it does read this one: overwriting it is not blind
@@ -141,6 +141,6 @@ func (s *Store) Knows(sess Session, ref doc.Ref) bool {
 	}
 	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()
-	k := seen.KeyOf(sess, ref)
+	k := viewcache.KeyOf(sess, ref)
 	return e != nil || sh.inFlight.Of(k) != nil || sh.Lost(k, nil) != ReasonNone || sh.Noted(&k, s.clock())
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"optimist/internal/choice"
-	"optimist/internal/seen"
+	"optimist/internal/viewcache"
 )
 
 // maxCompared bounds how many revisions a write is compared with after a start.
@@ -13,7 +13,7 @@ const maxCompared = 8
 
 // recentBase reports whether sent was made from a revision that the session has seen since the start: see choice.Recent. of is the newest
 // revision whose values are all in sent; zero: there is none.
-func recentBase(e *seen.Entry, sent []byte) (of seenBody, recent bool) {
+func recentBase(e *viewcache.Entry, sent []byte) (of seenBody, recent bool) {
 	all := bodiesOf(e)
 	bodies := make([][]byte, len(all))
 	for i := range all {
@@ -27,7 +27,7 @@ func recentBase(e *seen.Entry, sent []byte) (of seenBody, recent bool) {
 }
 
 // bodiesOf are documents that clients of the session have seen since the start, oldest first: the oldest one, and the newest few.
-func bodiesOf(e *seen.Entry) (all []seenBody) {
+func bodiesOf(e *viewcache.Entry) (all []seenBody) {
 	for i := range e.Past {
 		if v := &e.Past[i].View; v.SentBody == v.StoredBody {
 			all = append(all, seenBody{v.Sight, v.SentBody.Bytes()})
@@ -51,6 +51,6 @@ func bodiesOf(e *seen.Entry) (all []seenBody) {
 
 // seenBody is a revision with its bytes.
 type seenBody struct {
-	seen.Sight
+	viewcache.Sight
 	data []byte
 }

@@ -2,8 +2,8 @@ package session
 
 import (
 	"optimist/internal/doc"
-	"optimist/internal/life"
-	"optimist/internal/seen"
+	"optimist/internal/indexstate"
+	"optimist/internal/viewcache"
 )
 
 // An index that was deleted and made anew around optimist counts from 0 again, and the engine accepts the numbers of the old one.
@@ -18,7 +18,7 @@ import (
 // because clients may be shown less than that.
 
 // acknowledged notes that a write of the entry's document was acknowledged, and left the revision n. If n isn't known, it does nothing.
-func (sh *shard) acknowledged(e *seen.Entry, ix *life.Index[Session], n doc.Numbers, asked uint64) {
+func (sh *shard) acknowledged(e *viewcache.Entry, ix *indexstate.Index[Session], n doc.Numbers, asked uint64) {
 	if n.Known() {
 		sh.Acknowledge(e, n, asked)
 		ix.Acknowledged(asked)
@@ -28,7 +28,7 @@ func (sh *shard) acknowledged(e *seen.Entry, ix *life.Index[Session], n doc.Numb
 // IndexMissing notes that the answer to a read says that there is no such index. asked is the read's place in the order of reads.
 // What is known of the index is forgotten, unless a write was acknowledged since: that write has made the index.
 func (s *Store) IndexMissing(c Credentials, name string, asked uint64) {
-	if !s.dryRun && s.index(name, c, s.clock()).Missing(life.Owner(c), asked) {
+	if !s.dryRun && s.index(name, c, s.clock()).Missing(indexstate.Owner(c), asked) {
 		s.notes.DropIndex(name, s.clock())
 		s.o.Renewed.Call(c, name)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"optimist/internal/seen"
+	"optimist/internal/viewcache"
 )
 
 // TestNoChangeOfAClientThatLeavesCountsTwice lets clients of one session read a document, write what they have made of it, leave
@@ -357,7 +357,7 @@ func (w *repeatWorld) glance(t *rapid.T) {
 
 // known is what is known of the document in the session.
 func (w *repeatWorld) known() string {
-	k := seen.Key{Session: pool, Ref: ref}
+	k := viewcache.Key{Session: pool, Ref: ref}
 	sh := w.s.shard(k)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -395,7 +395,7 @@ func (w *repeatWorld) end(t *rapid.T) {
 			return ""
 		})
 	}
-	k := seen.Key{Session: pool, Ref: ref}
+	k := viewcache.Key{Session: pool, Ref: ref}
 	sh := w.s.shard(k)
 	if sh.inFlight.Len() != 0 {
 		t.Fatalf("%d documents in flight, or somebody waits", sh.inFlight.Len())

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"optimist/internal/repeat"
-	"optimist/internal/seen"
+	"optimist/internal/viewcache"
 )
 
 // client is one of many without a name, who may give a request up.
@@ -430,7 +430,7 @@ func TestWhatIsKnownOfWritesIsBounded(t *testing.T) {
 			b.Commit(ack(int64(6+i), sent))
 			b.NoteAnswer()
 		}
-		k := seen.Key{Session: pool, Ref: ref}
+		k := viewcache.Key{Session: pool, Ref: ref}
 		sh := s.shard(k)
 		e := sh.Peek(k)
 		if n := len(e.Repeats.Attempts()); n > repeat.MaxHeard+repeat.MaxPending {

@@ -6,11 +6,11 @@ import (
 
 	"optimist/internal/choice"
 	"optimist/internal/repeat"
-	"optimist/internal/seen"
+	"optimist/internal/viewcache"
 )
 
 // reserve makes the base that d says, and takes it out of the entry. A dry run takes nothing out.
-func (t *taking) reserve(e *seen.Entry, d choice.Decision, b *Base) {
+func (t *taking) reserve(e *viewcache.Entry, d choice.Decision, b *Base) {
 	if d.Action == choice.TakeNothing {
 		t.reserveNothing(e, b)
 		return
@@ -34,21 +34,21 @@ func (t *taking) reserve(e *seen.Entry, d choice.Decision, b *Base) {
 
 // isGuess reports whether the base is a guess. It is one if the session is inferred, and neither numbers nor a trace name one of its
 // reads.
-func (t *taking) isGuess(e *seen.Entry, d choice.Decision) bool {
+func (t *taking) isGuess(e *viewcache.Entry, d choice.Decision) bool {
 	switch {
 	case t.Named || t.Given.Known():
 		return false
 	case !t.traced || d.Action != choice.TakeRead:
 		return true
 	}
-	chosen := seen.TracedRead{Trace: t.trace, Numbers: e.Reads[d.Read].Numbers}
-	another := func(r seen.TracedRead) bool { return r.Trace == chosen.Trace && r != chosen }
+	chosen := viewcache.TracedRead{Trace: t.trace, Numbers: e.Reads[d.Read].Numbers}
+	another := func(r viewcache.TracedRead) bool { return r.Trace == chosen.Trace && r != chosen }
 	return !slices.Contains(e.Traced, chosen) || slices.ContainsFunc(e.Traced, another)
 }
 
 // mayBeAnothers reports whether another client may need the base: this write, or an earlier one, may be a repeat, and may have taken
 // the base of another write.
-func (t *taking) mayBeAnothers(e *seen.Entry, d choice.Decision) bool {
+func (t *taking) mayBeAnothers(e *viewcache.Entry, d choice.Decision) bool {
 	switch d.Action {
 	case choice.TakeRead:
 		return t.mayRepeat || t.guesses() && e.Repeats.Missed.Or(e.Reads[d.Read].Order)
@@ -59,7 +59,7 @@ func (t *taking) mayBeAnothers(e *seen.Entry, d choice.Decision) bool {
 }
 
 // claim fills in the claim of the base that d says.
-func (t *taking) claim(e *seen.Entry, d choice.Decision, c *claim) {
+func (t *taking) claim(e *viewcache.Entry, d choice.Decision, c *claim) {
 	switch d.Action {
 	case choice.TakeRead:
 		r := &e.Reads[d.Read]
@@ -84,7 +84,7 @@ func (t *taking) claim(e *seen.Entry, d choice.Decision, c *claim) {
 }
 
 // takeFrom takes the base out of the entry, and counts the write as in flight.
-func (t *taking) takeFrom(e *seen.Entry, d choice.Decision, b *Base) {
+func (t *taking) takeFrom(e *viewcache.Entry, d choice.Decision, b *Base) {
 	c := &b.claim
 	c.key, c.kept, c.guessed = t.ownKey(e), true, b.Ambiguous
 	if c.doubted = d.Doubtful; c.doubted {
@@ -118,7 +118,7 @@ func (t *taking) takeFrom(e *seen.Entry, d choice.Decision, b *Base) {
 }
 
 // reserveNothing makes the base of a write of which nothing is known: KindLost if something was known, else KindNone.
-func (t *taking) reserveNothing(e *seen.Entry, b *Base) {
+func (t *taking) reserveNothing(e *viewcache.Entry, b *Base) {
 	c := &b.claim
 	c.kept = t.Named
 	if why := t.sh.Lost(t.k, e); why != ReasonNone {

@@ -4,7 +4,7 @@ import (
 	"optimist/internal/choice"
 	"optimist/internal/memo"
 	"optimist/internal/repeat"
-	"optimist/internal/seen"
+	"optimist/internal/viewcache"
 )
 
 // What a session knows ends with the process. Its numbers are noted in a Notebook, which outlives the process. After a start a
@@ -17,7 +17,7 @@ import (
 
 // takesMemo reports whether the memo is the base of the write. In an inferred session it is, unless the write's content shows that
 // the write was made from a revision which the session has seen since the start.
-func (t *taking) takesMemo(e *seen.Entry, f *repeat.Flight) bool {
+func (t *taking) takesMemo(e *viewcache.Entry, f *repeat.Flight) bool {
 	switch {
 	case e == nil || e.Memo == nil || t.Given.Known():
 		return false
@@ -42,8 +42,8 @@ func (t *taking) takesMemo(e *seen.Entry, f *repeat.Flight) bool {
 
 // reserveExtended makes t.extends the base, the revision that the write holds everything of. It is a guard, and not merged: a client
 // may have read it before the start, and another client, that has read it since, must find it, too.
-func (t *taking) reserveExtended(e *seen.Entry, b *Base) {
-	if i := seen.Find(e.Reads, t.extends.Numbers); i >= 0 && !t.s.dryRun {
+func (t *taking) reserveExtended(e *viewcache.Entry, b *Base) {
+	if i := viewcache.Find(e.Reads, t.extends.Numbers); i >= 0 && !t.s.dryRun {
 		e.Shared = true
 		if r := &e.Reads[i]; r.Count > 1 {
 			r.Count--
@@ -57,10 +57,10 @@ func (t *taking) reserveExtended(e *seen.Entry, b *Base) {
 }
 
 // reserveMemo makes the memo the base.
-func (t *taking) reserveMemo(e *seen.Entry, b *Base) { t.reserveGuard(e, e.Memo.Note, b) }
+func (t *taking) reserveMemo(e *viewcache.Entry, b *Base) { t.reserveGuard(e, e.Memo.Note, b) }
 
 // reserveGuard makes a noted revision the base. Nobody has its body.
-func (t *taking) reserveGuard(e *seen.Entry, m memo.Note, b *Base) {
+func (t *taking) reserveGuard(e *viewcache.Entry, m memo.Note, b *Base) {
 	c := &b.claim
 	c.kind, c.kept, c.Doubt, c.key = KindGiven, true, true, t.ownKey(e)
 	c.Numbers = m.Numbers

@@ -8,7 +8,7 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/memo"
-	"optimist/internal/seen"
+	"optimist/internal/viewcache"
 )
 
 // pages is a Notebook in memory.
@@ -206,7 +206,7 @@ func TestNotingAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { s.Read(one, ref, r, 0) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
-	k := seen.KeyOf(one, ref)
+	k := viewcache.KeyOf(one, ref)
 	if n := testing.AllocsPerRun(100, func() { s.notes.ID(k.Noted()) }); n != 0 {
 		t.Errorf("%v allocations for a place", n)
 	}

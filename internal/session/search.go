@@ -2,8 +2,8 @@ package session
 
 import (
 	"optimist/internal/doc"
-	"optimist/internal/life"
-	"optimist/internal/seen"
+	"optimist/internal/indexstate"
+	"optimist/internal/viewcache"
 )
 
 // WatchesSearches reports whether the documents that a session's searches find may become bases. They may if a client with the session's
@@ -22,7 +22,7 @@ func (s *Store) WatchesSearches(sess Session, index string) bool {
 }
 
 // wrote notes that the session overwrites documents of the index.
-func (s *Store) wrote(ix *life.Index[Session], sess Session, now int64) {
+func (s *Store) wrote(ix *indexstate.Index[Session], sess Session, now int64) {
 	ix.Wrote()
 	ix.WroteBy(sess.Everybody(), now)
 	s.index("", sess.Credentials(), now).WroteBy(sess.Everybody(), now)
@@ -47,9 +47,9 @@ func (s *Store) hasNewer(sess Session, ref doc.Ref, n doc.Numbers) bool {
 	if e == nil {
 		return false
 	}
-	newer := seen.Newer(e.View.Numbers, n)
+	newer := viewcache.Newer(e.View.Numbers, n)
 	for _, r := range e.Reads {
-		newer = newer || seen.Newer(r.Numbers, n)
+		newer = newer || viewcache.Newer(r.Numbers, n)
 	}
 	return newer
 }

@@ -14,7 +14,7 @@ import (
 
 	"optimist/internal/hook"
 	"optimist/internal/identity"
-	"optimist/internal/life"
+	"optimist/internal/indexstate"
 	"optimist/internal/memo"
 	"optimist/internal/rank"
 )
@@ -61,4 +61,4 @@ type Options struct {
 
 // Epoch is a moment in the life of the indices. Take one with Store.Epoch before a request is sent, and hand it in with what the
 // answer says. So the store doesn't remember an answer if its index was deleted before the answer came.
-type Epoch = life.Epoch
+type Epoch = indexstate.Epoch

@@ -7,19 +7,19 @@ import (
 	"optimist/internal/choice"
 	"optimist/internal/memo"
 	"optimist/internal/repeat"
-	"optimist/internal/seen"
+	"optimist/internal/viewcache"
 )
 
 // shard has a part of the documents: what sessions have seen of them, and which writes of them are under way. Its methods are called with
 // mu held.
 type shard struct {
 	mu sync.Mutex
-	*seen.Memory
+	*viewcache.Memory
 
 	clock    func() int64
 	left     func(context.Context) bool
 	notes    *memo.Book // nil: there is none
-	inFlight repeat.Flights[seen.Key]
+	inFlight repeat.Flights[viewcache.Key]
 	// inheritances are the claims that first tries have given back for their repeats, until the repeats take them.
 	inheritances map[*repeat.Attempt]*claim
 
@@ -31,7 +31,7 @@ type shard struct {
 
 func newShard(s *Store, bound int64) *shard {
 	sh := &shard{clock: s.clock, left: s.o.Left, notes: s.notes, inheritances: make(map[*repeat.Attempt]*claim)}
-	sh.Memory = seen.New(seen.Options{
+	sh.Memory = viewcache.New(viewcache.Options{
 		Seed: s.seed, MaxAge: int64(s.o.MaxAge), Bound: bound, Reads: s.o.Candidates, Notes: s.notes, Changed: sh.note,
 	})
 	return sh
@@ -92,7 +92,7 @@ func (sh *shard) release(c *claim, gone Epoch, now int64) {
 
 // giveBack puts what c had reserved back. A view isn't put back if the session has written since, nor a read if a named session has
 // read since.
-func (sh *shard) giveBack(e *seen.Entry, c *claim) {
+func (sh *shard) giveBack(e *viewcache.Entry, c *claim) {
 	switch {
 	case !c.viewed && (!c.key.Session.IsNamed() || e.NewestRead <= c.Order):
 		sh.Memory.GiveBack(e, c.Sight, c.sent, c.trace)

@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"optimist/internal/life"
+	"optimist/internal/indexstate"
 	"optimist/internal/memo"
 	"optimist/internal/rank"
-	"optimist/internal/seen"
+	"optimist/internal/viewcache"
 )
 
 const (
@@ -38,9 +38,9 @@ type contents struct {
 	o       Options
 	clock   func() int64 // the time since the store's start
 	seed    maphash.Seed
-	indices *life.Indices[Session]
+	indices *indexstate.Indices[Session]
 	// changers are threads of work that have changed documents, and nobody knows which ones: see ChangedUnknown.
-	changers life.Moments[Session]
+	changers indexstate.Moments[Session]
 	notes    *memo.Book // nil: there is none
 	shards   []*shard
 
@@ -82,15 +82,15 @@ func New(o Options) *Store {
 		n *= 2
 	}
 	s := &Store{contents: &contents{
-		o: o, clock: clock, seed: maphash.MakeSeed(), indices: life.New[Session](o.MaxAge), shards: make([]*shard, n),
+		o: o, clock: clock, seed: maphash.MakeSeed(), indices: indexstate.New[Session](o.MaxAge), shards: make([]*shard, n),
 	}}
 	s.sure.Store(int64(o.MaxAge))
 	s.notes = memo.NewBook(o.Notes, start, o.MaxAge)
 	if o.Others != nil {
-		s.indices.Others = func(name string, who life.Owner) []life.Owner {
-			var owners []life.Owner
+		s.indices.Others = func(name string, who indexstate.Owner) []indexstate.Owner {
+			var owners []indexstate.Owner
 			for _, c := range o.Others(name, Credentials(who)) {
-				owners = append(owners, life.Owner(c))
+				owners = append(owners, indexstate.Owner(c))
 			}
 			return owners
 		}
@@ -114,7 +114,7 @@ func (s *Store) ForPart(on func(base []byte) ([]byte, error)) *Store {
 }
 
 // shard returns the shard of k's document, which is the same for all sessions with the same credentials.
-func (s *Store) shard(k seen.Key) *shard {
+func (s *Store) shard(k viewcache.Key) *shard {
 	return s.shards[k.Hash(s.seed)%uint64(len(s.shards))]
 }
 
@@ -125,7 +125,7 @@ func (s *Store) Epoch() Epoch { return s.indices.Epoch() }
 func (s *Store) Now() int64 { return s.clock() }
 
 // worth returns data if it is worth keeping, else nil.
-func (s *Store) worth(data []byte, ix *life.Index[Session], now int64) []byte {
+func (s *Store) worth(data []byte, ix *indexstate.Index[Session], now int64) []byte {
 	if !ix.KeepsBodies(now) {
 		return nil
 	}
@@ -137,13 +137,13 @@ func (s *Store) worth(data []byte, ix *life.Index[Session], now int64) []byte {
 }
 
 // bodies returns copies of an acknowledged write's bodies. If they are equal, it returns one copy twice.
-func (s *Store) bodies(a *Ack, ix *life.Index[Session], now int64) (stored, sent []byte) {
+func (s *Store) bodies(a *Ack, ix *indexstate.Index[Session], now int64) (stored, sent []byte) {
 	if a.Stored.Source != nil {
 		stored = bytes.Clone(s.worth(a.Stored.Source, ix, now))
 	}
 	switch {
 	case a.Sent == nil:
-	case seen.Same(stored, a.Sent):
+	case viewcache.Same(stored, a.Sent):
 		sent = stored
 	default:
 		sent = bytes.Clone(s.worth(a.Sent, ix, now))
@@ -165,8 +165,8 @@ func (s *Store) Dropped(c Credentials, index string, at Epoch) bool {
 }
 
 // index returns the state of the index that the name stands for, for clients with those credentials.
-func (s *contents) index(name string, c Credentials, now int64) *life.Index[Session] {
-	return s.indices.Index(name, life.Owner(c), now)
+func (s *contents) index(name string, c Credentials, now int64) *indexstate.Index[Session] {
+	return s.indices.Index(name, indexstate.Owner(c), now)
 }
 
 // DropIndex forgets all that clients with those credentials know of an index: its numbers may mean other documents from now on. What
@@ -174,7 +174,7 @@ func (s *contents) index(name string, c Credentials, now int64) *life.Index[Sess
 // it after the answer to a request that deletes or changes an index or alias, or when that answer is lost.
 func (s *Store) DropIndex(c Credentials, index string) {
 	now := s.clock()
-	s.index(index, c, now).Drop(life.Owner(c))
+	s.index(index, c, now).Drop(indexstate.Owner(c))
 	s.notes.DropIndex(index, now)
 }
 

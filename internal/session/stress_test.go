@@ -15,7 +15,7 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/identity"
-	"optimist/internal/life"
+	"optimist/internal/indexstate"
 	"optimist/internal/repeat"
 )
 
@@ -196,7 +196,7 @@ func TestIndicesAreMadeAndDroppedAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	audit(t, s)
-	if n := s.indices.Len(); n > life.MaxIndices {
+	if n := s.indices.Len(); n > indexstate.MaxIndices {
 		t.Fatalf("%d indices", n)
 	}
 }

@@ -5,18 +5,18 @@ import (
 
 	"optimist/internal/choice"
 	"optimist/internal/doc"
-	"optimist/internal/life"
+	"optimist/internal/indexstate"
 	"optimist/internal/rank"
 	"optimist/internal/repeat"
-	"optimist/internal/seen"
+	"optimist/internal/viewcache"
 )
 
 // taking is one call of Take, TakeAt or TakeCopy.
 type taking struct {
 	s  *Store
 	sh *shard
-	ix *life.Index[Session]
-	k  seen.Key
+	ix *indexstate.Index[Session]
+	k  viewcache.Key
 	choice.Request
 	trace      Trace
 	inTrace    bool    // a read of the trace is outstanding
@@ -39,7 +39,7 @@ type taking struct {
 }
 
 func (s *Store) taking(sess Session, ref doc.Ref, sent []byte) taking {
-	k := seen.KeyOf(sess, ref)
+	k := viewcache.KeyOf(sess, ref)
 	t := taking{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), Request: choice.Request{Sent: sent, On: s.on, Named: sess.IsNamed()}}
 	t.thread, t.threaded = sess.Thread()
 	return t
@@ -62,7 +62,7 @@ func (t *taking) guesses() bool {
 }
 
 // ownKey is the key with strings that belong to the store.
-func (t *taking) ownKey(e *seen.Entry) seen.Key {
+func (t *taking) ownKey(e *viewcache.Entry) viewcache.Key {
 	k := t.k
 	if d := t.sh.DocumentOf(k, e, t.ix.Gone()); d != nil {
 		k.Ref = d.Key.Ref
@@ -73,7 +73,7 @@ func (t *taking) ownKey(e *seen.Entry) seen.Key {
 }
 
 // lastSent is the numbers of the revision that the last write of the same bytes left.
-func (t *taking) lastSent(e *seen.Entry) doc.Numbers {
+func (t *taking) lastSent(e *viewcache.Entry) doc.Numbers {
 	if e == nil {
 		return t.first.Numbers()
 	}
@@ -83,7 +83,7 @@ func (t *taking) lastSent(e *seen.Entry) doc.Numbers {
 // bodyOfGiven is the body that some session has read under the given numbers. It is nil if the numbers are ambiguous: they may name that
 // revision, or a view whose write was answered with them. A guard alone is right for both. It is nil, too, if a named session has written
 // from the revision before: what the session sent then may be in what it sends now, and would count twice.
-func (t *taking) bodyOfGiven(e *seen.Entry) []byte {
+func (t *taking) bodyOfGiven(e *viewcache.Entry) []byte {
 	if !t.soleHolder && (t.OfAnswer || t.Spent || e != nil && answerNamesStored(&e.View, t.Given)) {
 		return nil
 	}
@@ -92,6 +92,6 @@ func (t *taking) bodyOfGiven(e *seen.Entry) []byte {
 
 // answerNamesStored reports whether the answer to the view's write named n, although the revision of n isn't what was sent. The
 // answer to a PATCH does.
-func answerNamesStored(v *seen.View, n doc.Numbers) bool {
+func answerNamesStored(v *viewcache.View, n doc.Numbers) bool {
 	return v.Difference && v.Numbers == n && (!v.Answer.Known() || v.Answer == n)
 }

@@ -3,7 +3,7 @@ package session
 import (
 	"context"
 
-	"optimist/internal/seen"
+	"optimist/internal/viewcache"
 )
 
 // takeInTrace does what Take says, for a write in a trace.
@@ -30,7 +30,7 @@ func (t *taking) takeInTrace(ctx context.Context, sess Session) (Base, error) {
 
 // traceHas reports whether reads of the trace are outstanding, and whether a write from one of them is known, or in flight.
 func (t *taking) traceHas(thread Session) (reads, wrote bool) {
-	now, k := t.s.clock(), seen.Key{Session: thread, Ref: t.k.Ref}
+	now, k := t.s.clock(), viewcache.Key{Session: thread, Ref: t.k.Ref}
 	gone := t.s.index(t.k.Ref.Index, t.k.Session.Credentials(), now).Gone()
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 
 	"optimist/internal/identity"
 	"optimist/internal/rank"
-	"optimist/internal/seen"
+	"optimist/internal/viewcache"
 )
 
 // newWaiting returns a store on the bubble's clock, old enough.
@@ -239,7 +239,7 @@ func TestEvictionWhileAWriteIsInFlightLosesNothing(t *testing.T) {
 		first := take(t, s, pool, `{"a":2}`)
 		again := start(t.Context(), s, pool, `{"a":2}`)
 		crowd(s, pool)
-		if s.shards[0].Peek(seen.Key{Session: pool, Ref: ref}) != nil {
+		if s.shards[0].Peek(viewcache.Key{Session: pool, Ref: ref}) != nil {
 			t.Fatal("not evicted")
 		}
 		first.Release()

@@ -13,10 +13,10 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 	"github.com/tidwall/gjson"
 
-	"optimist/internal/chore"
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/obs"
+	"optimist/internal/timer"
 )
 
 // run is a rollback that this process carries out.
@@ -492,7 +492,7 @@ func (s *Store) writeOne(ctx context.Context, t *target) (result, error) {
 func (u *undoing) await(ctx context.Context) error {
 	appear := u.appear
 	for len(appear) > 0 && u.s.o.Now().Sub(u.fenced) < u.s.o.Grace {
-		if err := chore.Sleep(ctx, max(min(u.s.o.Grace/5, time.Second), time.Millisecond)); err != nil {
+		if err := timer.Sleep(ctx, max(min(u.s.o.Grace/5, time.Second), time.Millisecond)); err != nil {
 			return err
 		}
 		if err := u.note(ctx, "await"); err != nil {

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"slices"
 
-	"optimist/internal/chore"
 	"optimist/internal/doc"
+	"optimist/internal/timer"
 )
 
 // Lock is one lease: of which lock's document, with which token.
@@ -130,7 +130,7 @@ func (s *Store) settle(ctx context.Context, lock string, b begun) error {
 		case !errors.Is(err, ErrBusy):
 			return err
 		}
-		if chore.Sleep(ctx, s.o.Poll) != nil {
+		if timer.Sleep(ctx, s.o.Poll) != nil {
 			return ErrBusy
 		}
 	}

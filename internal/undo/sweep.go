@@ -12,9 +12,9 @@ import (
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
-	"optimist/internal/chore"
 	"optimist/internal/es"
 	"optimist/internal/obs"
+	"optimist/internal/timer"
 )
 
 // sweeps is how many sweeps go before one that cleans.
@@ -24,7 +24,7 @@ const sweeps = 60
 // proxy does: again has to find out itself whether a journal's lease has ended.
 func (s *Store) SweepEvery(ctx context.Context, every time.Duration, again func(ctx context.Context, lock string, token int64) error) {
 	n, failing := 0, false
-	chore.Every(ctx, every, func(ctx context.Context) {
+	timer.Every(ctx, every, func(ctx context.Context) {
 		err := s.sweep(ctx, again)
 		if n++; err == nil && n%sweeps == 0 {
 			_, err = s.Clean(ctx)

@@ -15,7 +15,7 @@ import (
 	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/internal/session"
-	"optimist/internal/unlisted"
+	"optimist/internal/tenantheader"
 	"optimist/internal/upstream"
 	"optimist/internal/uri"
 	"optimist/internal/wire"
@@ -32,7 +32,7 @@ type Options struct {
 	// MaxBody is up to how many bytes a document is stamped, and a request for several is looked at.
 	MaxBody int64
 	// Unlisted looks for fields that choose a tenant, and that nobody has named.
-	Unlisted *unlisted.Finder
+	Unlisted *tenantheader.Finder
 }
 
 // Watcher looks at reads. It is safe for concurrent use; each connection has a Reading.

@@ -7,7 +7,7 @@ import (
 	"optimist/internal/intake"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
-	"optimist/internal/unplaced"
+	"optimist/internal/undeliverable"
 )
 
 // keep makes a dead letter of a write that can't be placed, whose rule asks for that, and returns what is left of its error. The
@@ -49,7 +49,7 @@ func (s *Service) keep(ctx context.Context, c *change, err error) error {
 }
 
 // ended is the change as a write that ended with err, or with its answer.
-func (c *change) ended(err error) *unplaced.Write {
-	return &unplaced.Write{Search: &c.Search, Method: c.req.Method, Body: c.req.Body, Client: c.req.Client, Attempts: c.attempts,
+func (c *change) ended(err error) *undeliverable.Write {
+	return &undeliverable.Write{Search: &c.Search, Method: c.req.Method, Body: c.req.Body, Client: c.req.Client, Attempts: c.attempts,
 		Answer: c.answer, Err: err, Final: c.barred || c.maybeApplied, Wanted: c.unfit || c.guard.Known()}
 }

@@ -13,18 +13,18 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/session"
-	"optimist/internal/unplaced"
+	"optimist/internal/undeliverable"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
 
 // shelf keeps letters in memory, or refuses them.
 type shelf struct {
-	kept []unplaced.Letter
+	kept []undeliverable.Letter
 	err  error
 }
 
-func (s *shelf) Keep(_ context.Context, u *unplaced.Letter) (string, error) {
+func (s *shelf) Keep(_ context.Context, u *undeliverable.Letter) (string, error) {
 	if s.err != nil {
 		return "", s.err
 	}

@@ -16,7 +16,7 @@ import (
 	"optimist/internal/noop"
 	"optimist/internal/outcome"
 	"optimist/internal/session"
-	"optimist/internal/unplaced"
+	"optimist/internal/undeliverable"
 	"optimist/retry"
 )
 
@@ -60,7 +60,7 @@ type Options struct {
 	Events   Events
 	Log      *slog.Logger
 	// Letters keep the writes that can't be placed, of rules that ask for it. Nil: nothing is kept.
-	Letters unplaced.Letters
+	Letters undeliverable.Letters
 	// Locks know who may write, of rules that enforce locks. Nil: nothing is locked.
 	Locks gate.Locks
 	// OwnAuth says that the upstream has credentials of the proxy's own, which then ask what an index is.
@@ -85,7 +85,7 @@ type Service struct {
 	direct    single      // of writes that go as they are
 	idle      noop.Asker  // asks for the engine's answer to a write that changes nothing
 	means     apply.Means // of intents
-	letters   unplaced.Letters
+	letters   undeliverable.Letters
 	gate      *gate.Gate
 	lanes     *retry.Lanes[*change]
 	attempts  *sync.Pool // of *attempt

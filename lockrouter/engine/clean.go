@@ -10,8 +10,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"optimist/internal/chore"
 	"optimist/internal/obs"
+	"optimist/internal/timer"
 	"optimist/lockrouter"
 	"optimist/lockrouter/state"
 )
@@ -25,7 +25,7 @@ const KeepAge = 24 * time.Hour
 
 // CleanEvery removes idle documents until ctx ends, once in that time. Every proxy does; what one has removed the next doesn't find.
 func (s *Store) CleanEvery(ctx context.Context, every time.Duration) {
-	chore.Every(ctx, every, func(ctx context.Context) {
+	timer.Every(ctx, every, func(ctx context.Context) {
 		if s.method.Load() == 0 {
 			return // nobody has asked for a lock here: the index may not be there, and isn't made for this
 		}

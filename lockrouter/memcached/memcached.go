@@ -19,7 +19,7 @@ import (
 
 	"github.com/bradfitz/gomemcache/memcache"
 
-	"optimist/internal/chore"
+	"optimist/internal/timer"
 	"optimist/lockrouter"
 	"optimist/lockrouter/state"
 )
@@ -98,7 +98,7 @@ func (k *Keeper) Acquire(ctx context.Context, c *lockrouter.Claim) (*lockrouter.
 }
 
 // pause waits, and reports whether it is worth to try again.
-func pause(ctx context.Context, d time.Duration) bool { return d > 0 && chore.Sleep(ctx, d) == nil }
+func pause(ctx context.Context, d time.Duration) bool { return d > 0 && timer.Sleep(ctx, d) == nil }
 
 // try tries once. Without an error it gives the lease, or the holder, which may be nil if it has just gone.
 func (k *Keeper) try(c *lockrouter.Claim, began time.Time) (*lockrouter.Lease, *found, error) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"optimist/internal/chore"
+	"optimist/internal/timer"
 	"optimist/lockrouter"
 )
 
@@ -186,7 +186,7 @@ func (w *waiter) leave(away bool) {
 		return // with the session
 	}
 	k.wg.Go(func() {
-		for w.remove() != nil && chore.Sleep(k.over, k.o.RetryDelay) == nil {
+		for w.remove() != nil && timer.Sleep(k.over, k.o.RetryDelay) == nil {
 		}
 	})
 }

@@ -16,8 +16,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"optimist/internal/chore"
 	"optimist/internal/hook"
+	"optimist/internal/timer"
 	"optimist/lockrouter"
 	"optimist/lockrouter/state"
 )
@@ -116,7 +116,7 @@ func (k *Keeper) attempt(ctx context.Context, step func(ctx context.Context) err
 		err := step(ctx)
 		switch {
 		case errors.Is(err, errAgain):
-		case !errors.Is(err, lockrouter.ErrStore) || lost >= k.o.Retries || chore.Sleep(ctx, k.o.RetryDelay) != nil:
+		case !errors.Is(err, lockrouter.ErrStore) || lost >= k.o.Retries || timer.Sleep(ctx, k.o.RetryDelay) != nil:
 			return err
 		default:
 			lost++

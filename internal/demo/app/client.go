@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"optimist/internal/ask"
+	"optimist/internal/roundtrip"
 )
 
 // StatusError is an answer that wasn't expected.
@@ -129,14 +129,14 @@ func (c *client) send(ctx context.Context, doc []byte, rev revision) (reply, err
 }
 
 // do sends one request. An error means that there was no answer.
-func (c *client) do(ctx context.Context, method, url string, body []byte, more http.Header) (*ask.Answer, error) {
+func (c *client) do(ctx context.Context, method, url string, body []byte, more http.Header) (*roundtrip.Answer, error) {
 	h := http.Header{}
 	maps.Copy(h, c.header)
 	maps.Copy(h, more)
 	if body != nil {
 		h.Set("Content-Type", "application/json")
 	}
-	return ask.Do(ctx, c.http, ask.Request{Method: method, URL: url, Header: h, Body: body})
+	return roundtrip.Do(ctx, c.http, roundtrip.Request{Method: method, URL: url, Header: h, Body: body})
 }
 
 func (c *client) close() {

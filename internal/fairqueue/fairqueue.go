@@ -1,0 +1,119 @@
+// Package fairqueue is a line of those that wait for their turn, in two classes: foreground goes before background, which isn't passed over
+// for ever.
+//
+// It takes no lock and wakes nobody.
+package fairqueue
+
+// Patience is how often foreground goes while a background place waits, however many foreground places there are.
+const Patience = 8
+
+// Line is a line of places. The zero value is empty. It is for one goroutine at a time.
+type Line[T any] struct {
+	foreground, background list[T]
+	passed                 int // how often foreground went since the oldest background place came
+}
+
+// Place is one place in a line. It is in one line at a time.
+type Place[T any] struct {
+	Value T
+	next  *Place[T]
+	in    *list[T] // nil: in none
+}
+
+// Join puts p at the end of its class.
+func (l *Line[T]) Join(p *Place[T], background bool) {
+	p.in = &l.foreground
+	if background {
+		p.in = &l.background
+	}
+	p.in.push(p)
+}
+
+// Leave takes p out, and reports whether it was in the line.
+func (l *Line[T]) Leave(p *Place[T]) bool {
+	if p.in != &l.foreground && p.in != &l.background {
+		return false
+	}
+	p.in.remove(p)
+	return true
+}
+
+// Next takes out the place whose turn it is; nil: nobody waits.
+func (l *Line[T]) Next() *Place[T] {
+	switch {
+	case l.background.first == nil:
+		l.passed = 0
+	case l.foreground.first == nil || l.passed >= Patience:
+		l.passed = 0
+		return l.background.pop()
+	default:
+		l.passed++
+	}
+	return l.foreground.pop()
+}
+
+// NextIf takes out the first place of the foreground, or, where there is none, of the background, if it may go; nil: it may not, or nobody
+// waits. It passes over nobody: whoever goes so goes along with another.
+func (l *Line[T]) NextIf(may func(T) bool) *Place[T] {
+	first := &l.foreground
+	if first.first == nil {
+		first = &l.background
+	}
+	if first.first == nil || !may(first.first.Value) {
+		return nil
+	}
+	return first.pop()
+}
+
+// Empty reports whether nobody waits.
+func (l *Line[T]) Empty() bool { return l.foreground.first == nil && l.background.first == nil }
+
+// Len is how many wait in each class.
+func (l *Line[T]) Len() (foreground, background int) { return l.foreground.len, l.background.len }
+
+type list[T any] struct {
+	first, last *Place[T]
+	len         int
+}
+
+func (q *list[T]) push(p *Place[T]) {
+	if q.last == nil {
+		q.first = p
+	} else {
+		q.last.next = p
+	}
+	q.last = p
+	q.len++
+}
+
+func (q *list[T]) pop() *Place[T] {
+	p := q.first
+	if p != nil {
+		q.cut(nil, p)
+	}
+	return p
+}
+
+func (q *list[T]) remove(p *Place[T]) {
+	var before *Place[T]
+	for v := q.first; v != nil; before, v = v, v.next {
+		if v == p {
+			q.cut(before, p)
+			return
+		}
+	}
+}
+
+// cut takes p out, which stands behind before.
+func (q *list[T]) cut(before, p *Place[T]) {
+	if before == nil {
+		q.first = p.next
+	} else {
+		before.next = p.next
+	}
+	if q.last == p {
+		q.last = before
+	}
+	p.next, p.in = nil, nil
+	q.len--
+}

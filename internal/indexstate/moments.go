@@ -1,0 +1,41 @@
+package indexstate
+
+import (
+	"hash/maphash"
+	"sync/atomic"
+)
+
+// momentCells is how many moments are told apart. They take 32 KiB, once there is any.
+const momentCells = 4096
+
+// Moments are those at which clients have last done something. Two clients may share a cell: then each of them counts as having done what
+// either did. So none is ever forgotten, however many there are, and whoever asks must be on the safe side with a yes. The zero value is
+// none. Moments is safe for concurrent use.
+type Moments[W comparable] struct {
+	cells atomic.Pointer[cells]
+}
+
+type cells struct {
+	seed maphash.Seed // nobody can choose whose cell to share
+	last [momentCells]atomic.Int64
+}
+
+// Note notes that w does it now, in nanoseconds since some moment.
+func (m *Moments[W]) Note(w W, now int64) {
+	c := m.cells.Load()
+	if c == nil {
+		m.cells.CompareAndSwap(nil, &cells{seed: maphash.MakeSeed()})
+		c = m.cells.Load()
+	}
+	raise(of(c, w), now+1) // from 1 on: 0 is never
+}
+
+// Since reports whether w has done it after a moment, or at it. Without anybody who has it is one load.
+func (m *Moments[W]) Since(w W, moment int64) bool {
+	c := m.cells.Load()
+	return c != nil && of(c, w).Load() > moment
+}
+
+func of[W comparable](c *cells, w W) *atomic.Int64 {
+	return &c.last[maphash.Comparable(c.seed, w)%momentCells]
+}

@@ -1,0 +1,103 @@
+package undeliverable
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"optimist/internal/api"
+	"optimist/internal/base"
+	"optimist/internal/delivery"
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/intake"
+	"optimist/internal/outcome"
+	"optimist/internal/respond"
+	"optimist/internal/rule"
+	"optimist/internal/session"
+	"optimist/internal/upstream"
+	"optimist/retry"
+)
+
+// ended is a PUT that has ended.
+func ended(query string, status int) *Write {
+	w := &Write{Attempts: 2, Search: &base.Search{Question: base.Question{
+		Request: &base.Request{Rule: &rule.Rule{Name: "shop"}, Op: &api.Op{Kind: api.Index, Query: []byte(query)}},
+		Write:   intake.Write{Name: "shop", Doc: es.Document{Ref: doc.Ref{Index: "shop", ID: "7"}}},
+	}}}
+	if status != 0 {
+		w.Answer = respond.Error(status, "some_exception", strings.Repeat("ü", maxDetail))
+	}
+	return w
+}
+
+func TestAnErrorSaysWhetherTheWriteCanBePlacedLater(t *testing.T) {
+	for want, list := range map[string][]error{
+		"":                          {delivery.ErrUnknownOutcome, es.ErrForbidden, context.Canceled, &upstream.Error{Class: upstream.Cancelled}, errors.New("another")},
+		outcome.UnplacedTimeout:     {intake.ErrTimeout},
+		outcome.UnplacedUnreachable: {upstream.ErrNotSent, delivery.ErrNotWritten},
+		outcome.UnplacedConflict:    {&retry.ExhaustedError{}},
+	} {
+		for _, err := range list {
+			w := ended("", 0)
+			if w.Err = err; w.Why() != want {
+				t.Errorf("%v: %q, want %q", err, w.Why(), want)
+			}
+		}
+	}
+}
+
+func TestAnAnswerSaysWhetherTheWriteCanBePlacedLater(t *testing.T) {
+	busy, conflict := http.StatusTooManyRequests, http.StatusConflict
+	for name, one := range map[string]struct {
+		write  *Write
+		change func(*Write)
+		want   string
+	}{
+		"written":             {ended("", 200), nil, ""},
+		"busy":                {ended("", busy), nil, outcome.UnplacedBusy},
+		"busy, but final":     {ended("", busy), func(w *Write) { w.Final = true }, ""},
+		"busy, unknown":       {ended("", busy), func(w *Write) { w.Outcome.Kind = outcome.Unknown }, ""},
+		"conflict":            {ended("", conflict), nil, outcome.UnplacedConflict},
+		"conflict, wanted":    {ended("", conflict), func(w *Write) { w.Wanted = true }, ""},
+		"conflict, only new":  {ended("", conflict), func(w *Write) { w.OnlyNew = true }, ""},
+		"conflict, create":    {ended("op_type=create", conflict), nil, ""},
+		"conflict, own guard": {ended("if_seq_no=1&if_primary_term=1", conflict), nil, ""},
+		"conflict, merged": {ended("if_seq_no=1&if_primary_term=1", conflict), func(w *Write) { w.Rule.MergeExplicit = true },
+			outcome.UnplacedConflict},
+		"refused by the engine": {ended("", 400), func(w *Write) { w.Answer.Own = false }, outcome.UnplacedRefused},
+		"refused here":          {ended("", 400), func(w *Write) { w.Answer.Own = true }, ""},
+		"forbidden":             {ended("", 403), nil, ""},
+		"blocked": {ended("", 403), func(w *Write) { w.Answer = respond.Error(403, "cluster_block_exception", "read-only") },
+			outcome.UnplacedRefused},
+	} {
+		if one.change != nil {
+			one.change(one.write)
+		}
+		if got := one.write.Why(); got != one.want {
+			t.Errorf("%s: %q, want %q", name, got, one.want)
+		}
+	}
+}
+
+func TestALetterHoldsTheBaseAndALittleOfTheError(t *testing.T) {
+	w := ended("", http.StatusConflict)
+	w.Base = session.Base{Kind: session.KindRead, Numbers: doc.Numbers{SeqNo: 4, PrimaryTerm: 1}, View: []byte(`{"n":1}`)}
+	l := w.Letter(outcome.UnplacedConflict)
+	if !l.Checked || l.Status != 409 || l.ID != "7" || l.Rule != "shop" || string(l.Base.View) != `{"n":1}` {
+		t.Errorf("%+v", l)
+	}
+	if len(l.Detail) > maxDetail || len(l.Detail) < maxDetail-4 || strings.ToValidUTF8(l.Detail, "?") != l.Detail {
+		t.Errorf("the detail has %d bytes", len(l.Detail))
+	}
+	w.Base.Doubtful = true
+	if l = w.Letter(outcome.UnplacedBusy); l.Checked || l.Base.Kind != session.KindGiven || l.Base.View != nil || l.Base.Numbers.SeqNo != 4 {
+		t.Errorf("of a doubtful base only the numbers are kept: %+v", l)
+	}
+	w.Base = session.Base{Kind: session.KindLost}
+	if l = w.Letter(outcome.UnplacedBusy); l.Base.Kind != session.KindNone {
+		t.Errorf("there is no base: %+v", l.Base)
+	}
+}

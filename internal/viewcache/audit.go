@@ -1,0 +1,156 @@
+package viewcache
+
+// Complain is told what is wrong, as testing.T.Errorf is.
+type Complain func(format string, args ...any)
+
+// recount is what a memory holds, counted anew.
+type recount struct {
+	bytes   int64
+	refs    map[*Body]int
+	entries map[*Document]int
+	holders map[*holder]int64
+}
+
+// Audit counts anew what the memory holds, and compares that with its accounts. It is for tests.
+func (m *Memory) Audit(complain Complain) {
+	r := recount{refs: map[*Body]int{}, entries: map[*Document]int{}, holders: map[*holder]int64{}}
+	for _, e := range m.lru.Values() {
+		r.entry(complain, e)
+		if m.markers.Contains(m.mark(e.Key)) || (e.Lost != NoReason && !e.Empty()) {
+			complain("known and lost at once: %v", e.Lost)
+		}
+	}
+	for b, n := range r.refs {
+		r.bytes += bodyCost + int64(len(b.Data)) + b.digest.Size()
+		if (b.digest == nil) != (b.maker == nil) {
+			complain("a digest that nobody made, or that isn't there any more")
+		}
+		if h := b.maker; h != nil && h.place >= 0 {
+			r.holders[h] += b.digest.Size()
+		}
+		if b.refs != n {
+			complain("body has %d references, counts %d", n, b.refs)
+		}
+	}
+	if len(r.refs) != m.bodies {
+		complain("%d bodies, counts %d", len(r.refs), m.bodies)
+	}
+	for k, d := range m.docs {
+		r.bytes += documentCost + refLen(k.Ref)
+		r.document(complain, d)
+	}
+	r.bytes += holderCost * int64(len(r.holders))
+	m.auditHolders(complain, r.holders)
+	if r.bytes != m.bytes {
+		complain("%d bytes, counts %d", r.bytes, m.bytes)
+	}
+	if m.bytes < 0 || m.bytes > m.o.Bound {
+		complain("%d bytes of %d", m.bytes, m.o.Bound)
+	}
+}
+
+func (r *recount) entry(complain Complain, e *Entry) {
+	c := int64(entryCost + readCost*cap(e.Reads) + pastCost*cap(e.Past) + attemptCost*e.Repeats.Room() +
+		spentCost*cap(e.spent) + tracedCost*cap(e.Traced))
+	if e.Patterns != nil {
+		c += patternsCost
+	}
+	if c != e.charged {
+		complain("entry charged %d, costs %d", e.charged, c)
+	}
+	r.bytes += e.charged
+	r.entries[e.Document]++
+	if held := heldBy(e); held != e.held {
+		complain("entry holds %d, counts %d", held, e.held)
+	}
+	r.holders[e.holder] += e.held
+	for i, read := range e.Reads {
+		r.hold(read.Body)
+		if read.Count < 1 || (e.Key.Session.IsNamed() && read.Count != 1) || (i > 0 && read.Order <= e.Reads[i-1].Order) {
+			complain("reads %+v", e.Reads)
+		}
+	}
+	r.hold(e.View.StoredBody)
+	r.hold(e.View.SentBody)
+	for _, p := range e.Past {
+		r.hold(p.StoredBody)
+		r.hold(p.SentBody)
+	}
+}
+
+func (r *recount) hold(b *Body) {
+	if b != nil {
+		r.refs[b]++
+	}
+}
+
+func (r *recount) document(complain Complain, d *Document) {
+	if d.entries != r.entries[d] {
+		complain("document has %d entries, counts %d", r.entries[d], d.entries)
+	}
+	for _, b := range d.bodies {
+		if r.refs[b] == 0 || b.doc != d {
+			complain("document keeps a body that nobody holds")
+		}
+	}
+}
+
+// heldBy counts anew what a client holds by an entry.
+func heldBy(e *Entry) int64 {
+	n := documentCost + refLen(e.Key.Ref) + e.charged
+	for _, r := range e.Reads {
+		if r.Body != nil {
+			n += r.Body.cost()
+		}
+	}
+	views := []View{e.View}
+	for _, p := range e.Past {
+		views = append(views, p.View)
+	}
+	for _, v := range views {
+		if v.StoredBody != nil {
+			n += v.StoredBody.cost()
+		}
+		if v.SentBody != nil && v.SentBody != v.StoredBody {
+			n += v.SentBody.cost()
+		}
+	}
+	return n
+}
+
+// auditHolders compares what the entries and digests of each holder take with its account.
+func (m *Memory) auditHolders(complain Complain, held map[*holder]int64) {
+	hs := &m.holders
+	if len(hs.of) != len(held) || len(hs.heap) != len(held) {
+		complain("%d holders, %d of them found, %d ordered", len(held), len(hs.of), len(hs.heap))
+	}
+	entries := 0
+	for i, h := range hs.heap {
+		if h.place != i || hs.of[h.sess] != h || i > 0 && h.bytes > hs.heap[(i-1)/2].bytes {
+			complain("holder %d has the place %d", i, h.place)
+		}
+		if h.bytes != held[h]+holderCost {
+			complain("a client holds %d bytes, counts %d", held[h]+holderCost, h.bytes)
+		}
+		var newer *Entry
+		for e := h.newest; e != nil; e, newer = e.older, e {
+			if entries++; e.holder != h || e.newer != newer {
+				complain("an entry isn't in its place")
+			}
+		}
+		if newer != h.oldest {
+			complain("the oldest entry isn't in its place")
+		}
+	}
+	if entries != m.lru.Len() {
+		complain("clients hold %d entries of %d", entries, m.lru.Len())
+	}
+}
+
+// Shares are how many bytes each client holds. It is for tests.
+func (m *Memory) Shares() (bytes []int64) {
+	for _, h := range m.holders.heap {
+		bytes = append(bytes, h.bytes)
+	}
+	return bytes
+}

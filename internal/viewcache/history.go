@@ -1,0 +1,82 @@
+package viewcache
+
+import (
+	"slices"
+
+	"optimist/internal/rank"
+)
+
+// Where several clients share an inferred session, its entry keeps a history: what was read or written, and that no client is known
+// to have in hand any more. It shows what each client has done, and by that what another has not. And it may be a base itself: of a
+// client that writes again from memory, or whose read was taken for another's.
+
+// MaxPast bounds the history, and maxPastReads what was read in it.
+const (
+	MaxPast      = 64
+	maxPastReads = 16
+)
+
+// RetireRead takes out a read that was written from, and keeps it in the history.
+func (m *Memory) RetireRead(e *Entry, i int) {
+	if r := &e.Reads[i]; e.Shared && r.Body != nil {
+		m.Ref(e, r.Body)
+		r.Body.refs++ // see freeBoth
+		v := View{Sight: r.Sight, Set: true, StoredBody: r.Body, SentBody: r.Body}
+		m.retire(e, Past{v, false})
+	}
+	m.RemoveRead(e, i)
+}
+
+// RetireView takes the own view out, and keeps it in the history.
+func (m *Memory) RetireView(e *Entry) {
+	if v := &e.View; e.Shared && v.Set && v.SentBody != nil && v.StoredBody != nil {
+		m.Ref(e, v.StoredBody)
+		if v.SentBody == v.StoredBody {
+			v.SentBody.refs++ // see freeBoth
+		} else {
+			m.Ref(e, v.SentBody)
+		}
+		m.retire(e, Past{*v, true})
+	}
+	m.ClearView(e)
+}
+
+func (m *Memory) retire(e *Entry, p Past) {
+	p.Doubt, p.Contradiction, p.Failure = false, false, false
+	if i := slices.IndexFunc(e.Past, func(o Past) bool { return o.Numbers == p.Numbers && o.SentBody == p.SentBody }); i >= 0 {
+		m.forgetPast(e, i)
+	}
+	e.Past = append(e.Past, p)
+	all, reads, held := 0, 0, int64(0)
+	for i := len(e.Past) - 1; i >= 0; i-- {
+		p := &e.Past[i]
+		held += int64(len(p.SentBody.Data) + len(p.StoredBody.Data))
+		if !p.Written {
+			reads++
+		}
+		if all++; !p.Written && reads > maxPastReads || all > MaxPast || held > m.maxBody/2 {
+			all--
+			m.forgetPast(e, i)
+		}
+	}
+	m.charge(e)
+}
+
+// KeepDigests keeps the digests that were made of an entry's bodies, oldest first, as far as they are worth their memory: of a document of
+// many small values one is several times as large as the document. A body, or its digest, may be nil.
+func (m *Memory) KeepDigests(e *Entry, bodies []*Body, digests []*rank.Digest) {
+	held := int64(0)
+	for _, b := range bodies {
+		held += b.Kept().Size()
+	}
+	for i := len(bodies) - 1; i >= 0; i-- {
+		b, d := bodies[i], digests[i]
+		if b == nil || d == nil || b.refs == 0 || b.digest != nil || held+d.Size() > m.maxBody/2 {
+			continue
+		}
+		b.digest, b.maker = d, e.holder
+		held += d.Size()
+		m.bytes += d.Size()
+		m.holders.charge(e.holder, d.Size())
+	}
+}

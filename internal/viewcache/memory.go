@@ -1,0 +1,375 @@
+// Package viewcache holds what sessions have seen of documents, within a bound of bytes: reads, what was written, and what of both clients may
+// still write from. When it is full, the client that holds most gives up its oldest entry.
+//
+// It doesn't choose: which of what was seen is a write's base is for package choice and package session. It reads no clock and takes no
+// lock. Times are in nanoseconds since some moment.
+package viewcache
+
+import (
+	"bytes"
+	"hash/maphash"
+	"slices"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"optimist/internal/doc"
+	"optimist/internal/identity"
+	"optimist/internal/indexstate"
+	"optimist/internal/memo"
+)
+
+// What things cost beyond the bytes of strings and bodies: their structs, list elements, map slots and allocator
+// rounding. A test holds these to the sizes of the structs.
+const (
+	entryCost    = 912
+	attemptCost  = 144
+	spentCost    = 16
+	tracedCost   = 32
+	patternsCost = 416
+	documentCost = 320
+	readCost     = 64
+	pastCost     = 144
+	bodyCost     = 96
+	markerCost   = 128
+)
+
+// Options configure a memory.
+type Options struct {
+	Seed    maphash.Seed
+	MaxAge  int64        // how long a read or a view counts
+	Bound   int64        // of all that is kept, in bytes
+	Reads   int          // how many revisions a session may have read of a document and not written from
+	Notes   *memo.Book   // what the process before has noted; nil: nothing
+	Changed func(*Entry) // is called when what a session knows of a document has changed
+}
+
+// Memory is what sessions have seen of the documents of a part of the key space. It is for one goroutine at a time.
+type Memory struct {
+	// Order is the place of the newest of what was seen. What is seen next comes after it.
+	Order uint64
+
+	o       Options
+	maxBody int64
+
+	bytes   int64
+	bodies  int
+	lru     *simplelru.LRU[Key, *Entry]
+	holders holders
+	docs    map[docKey]*Document
+	markers *simplelru.LRU[uint64, Reason] // of what was lost
+
+	evicted, crowded uint64
+}
+
+// New returns a memory in which nothing was seen.
+func New(o Options) *Memory {
+	m := &Memory{docs: make(map[docKey]*Document), holders: holders{of: make(map[identity.Session]*holder)}}
+	marks := o.Bound / 16 / markerCost
+	o.Bound -= marks * markerCost
+	m.o, m.maxBody = o, o.Bound/4
+	// Both err on a size below 1 only. The number of entries is bounded by their bytes.
+	m.lru, _ = simplelru.NewLRU[Key, *Entry](1<<31-1, nil)
+	m.markers, _ = simplelru.NewLRU[uint64, Reason](int(max(marks, 1)), nil)
+	return m
+}
+
+// HasRoomFor reports whether a body isn't too large to be kept.
+func (m *Memory) HasRoomFor(data []byte) bool { return int64(len(data)) <= m.maxBody }
+
+// Peek returns the entry of k as it is; nil: there is none. It is no use of the entry.
+func (m *Memory) Peek(k Key) *Entry {
+	e, _ := m.lru.Peek(k)
+	return e
+}
+
+// All are the entries, the one that was used first in front.
+func (m *Memory) All() []*Entry { return m.lru.Values() }
+
+// Get returns the entry of k with nothing in it that is void or too old, or nil.
+func (m *Memory) Get(k Key, gone indexstate.Epoch, now int64) *Entry {
+	e, ok := m.lru.Get(k)
+	if !ok {
+		return nil
+	}
+	if e.epoch < gone {
+		m.Forget(e, Index)
+		return nil
+	}
+	e.Touched = now
+	e.touch()
+	known := !e.Empty()
+	for i := len(e.Reads) - 1; i >= 0; i-- {
+		if now-e.Reads[i].At >= m.o.MaxAge {
+			m.RemoveRead(e, i)
+		}
+	}
+	if e.View.Set && now-e.View.At >= m.o.MaxAge {
+		m.ClearView(e)
+	}
+	m.ageHistory(e, now)
+	if e.Memo != nil && now >= e.Memo.Till {
+		e.Memo, known = nil, true
+	}
+	if known && e.Empty() {
+		e.Lost = Aged
+	}
+	return e
+}
+
+// Put returns the entry of k as get does, made if there is none.
+func (m *Memory) Put(k Key, gone, at indexstate.Epoch, now int64) *Entry {
+	if e := m.Get(k, gone, now); e != nil {
+		return e
+	}
+	// Entries that nobody asks for any more leave by age here, two for one that comes.
+	for range 2 {
+		if _, old, ok := m.lru.GetOldest(); ok && now-old.Touched >= m.o.MaxAge {
+			m.Forget(old, Aged)
+		}
+	}
+	m.markers.Remove(m.mark(k))
+	d := m.docs[k.doc()]
+	if d == nil {
+		k.Ref = k.Ref.Clone()
+		d = &Document{Key: k.doc(), epoch: at}
+		m.docs[d.Key] = d
+		m.bytes += documentCost + refLen(k.Ref)
+	} else if d.epoch < gone {
+		d.renew(at)
+	}
+	k.Ref = d.Key.Ref
+	e := &Entry{Key: k, epoch: at, Document: d, Touched: now}
+	d.entries++
+	e.held = documentCost + refLen(k.Ref)
+	m.enter(e, k.Session)
+	m.recall(e, now)
+	m.charge(e)
+	m.lru.Add(k, e)
+	return e
+}
+
+// DocumentOf returns the document of k, whose entry is e, which may be nil. It is nil where nothing is known of it.
+func (m *Memory) DocumentOf(k Key, e *Entry, gone indexstate.Epoch) *Document {
+	if e != nil {
+		return e.Document
+	}
+	if d := m.docs[k.doc()]; d != nil && d.epoch >= gone {
+		return d
+	}
+	return nil
+}
+
+// charge brings the account of the entry itself up to date.
+func (m *Memory) charge(e *Entry) {
+	c := int64(entryCost + readCost*cap(e.Reads) + pastCost*cap(e.Past) + attemptCost*e.Repeats.Room() +
+		spentCost*cap(e.spent) + tracedCost*cap(e.Traced))
+	if e.Patterns != nil {
+		c += patternsCost
+	}
+	if c == e.charged {
+		return
+	}
+	m.bytes += c - e.charged
+	m.account(e, c-e.charged)
+	e.charged = c
+}
+
+// hold returns the body of a revision of the entry's document, with one reference more. data is kept as it is: it must
+// be the store's own.
+func (m *Memory) hold(e *Entry, n doc.Numbers, data []byte) *Body {
+	b := e.Document.Find(n)
+	switch {
+	case b == nil:
+		return m.List(e, n, data)
+	case !bytes.Equal(b.Data, data): // what clients are shown isn't what was written
+		return m.own(e, data)
+	}
+	m.Ref(e, b)
+	return b
+}
+
+// List returns a body that is shared by all who read or write the revision.
+func (m *Memory) List(e *Entry, n doc.Numbers, data []byte) *Body {
+	b := m.own(e, data)
+	b.numbers, b.doc = n, e.Document
+	e.Document.bodies = append(e.Document.bodies, b)
+	return b
+}
+
+// own returns a body that belongs to one entry alone.
+func (m *Memory) own(e *Entry, data []byte) *Body {
+	b := &Body{Data: data}
+	m.Ref(e, b)
+	m.bytes += b.cost()
+	m.bodies++
+	return b
+}
+
+// free ends one of the places where e refers to b, which may be nil.
+func (m *Memory) free(e *Entry, b *Body) {
+	if b == nil {
+		return
+	}
+	m.account(e, -b.cost())
+	if b.refs--; b.refs > 0 {
+		if e.leaves && b.maker == e.holder {
+			m.dropDigest(b) // who still refers to b may be another client
+		}
+		return
+	}
+	m.dropDigest(b)
+	m.bytes -= b.cost()
+	m.bodies--
+	b.doc.Unlist(b)
+}
+
+// freeBoth frees what a view refers to: one place where it stored what it sent.
+func (m *Memory) freeBoth(e *Entry, v *View) {
+	if v.SentBody != nil && v.SentBody == v.StoredBody {
+		v.SentBody.refs--
+		v.SentBody = nil
+	}
+	m.free(e, v.StoredBody)
+	m.free(e, v.SentBody)
+}
+
+func (m *Memory) dropDigest(b *Body) {
+	if b.digest != nil {
+		m.bytes -= b.digest.Size()
+		m.holders.charge(b.maker, -b.digest.Size())
+		b.digest, b.maker = nil, nil
+	}
+}
+
+// RemoveRead takes a read out, and gives back the room that many reads had taken.
+func (m *Memory) RemoveRead(e *Entry, i int) {
+	n := e.Reads[i].Numbers
+	e.Traced = slices.DeleteFunc(e.Traced, func(r TracedRead) bool { return r.Numbers == n })
+	m.free(e, e.Reads[i].Body)
+	e.Reads = slices.Delete(e.Reads, i, i+1)
+	if c := cap(e.Reads); c > 8 && len(e.Reads) <= c/4 {
+		e.Reads = append(make([]Read, 0, c/2), e.Reads...)
+		m.charge(e)
+	}
+}
+
+// ClearView takes the view out.
+func (m *Memory) ClearView(e *Entry) {
+	m.freeBoth(e, &e.View)
+	e.View = View{}
+}
+
+// remove takes the entry out with all that it holds.
+func (m *Memory) remove(e *Entry) {
+	e.leaves = true
+	for _, r := range e.Reads {
+		m.free(e, r.Body)
+	}
+	m.ClearView(e)
+	m.forgetHistory(e)
+	e.Reads = nil
+	m.lru.Remove(e.Key)
+	m.exit(e)
+	m.bytes -= e.charged
+	d := e.Document
+	if d.entries--; d.entries == 0 {
+		m.bytes -= documentCost + refLen(d.Key.Ref)
+		delete(m.docs, d.Key)
+	}
+}
+
+// Settled brings the accounts and the notes up to date after a change of e, and evicts until the shard is within its bound: the oldest
+// entry of the client that holds most, and e last.
+func (m *Memory) Settled(e *Entry) {
+	m.charge(e)
+	if m.o.Changed != nil {
+		m.o.Changed(e)
+	}
+	for m.bytes > m.o.Bound {
+		old := m.holders.next(e)
+		switch {
+		case old == nil:
+			return
+		case old == e && len(e.Past) > 0:
+			m.forgetPast(e, 0)
+		case old == e && len(e.Reads) > 1:
+			m.crowded++
+			m.RemoveRead(e, 0)
+		default:
+			m.Forget(old, Evicted)
+		}
+	}
+}
+
+// limit takes out the entry's oldest reads while there are too many of them, or too many bytes in them.
+func (m *Memory) limit(e *Entry) {
+	var held int64
+	for i := range e.Reads {
+		held += int64(len(e.Reads[i].Body.Bytes()))
+	}
+	for len(e.Reads) > 1 && (len(e.Reads) > m.o.Reads || held > m.maxBody) {
+		held -= int64(len(e.Reads[0].Body.Bytes()))
+		m.crowded++
+		m.RemoveRead(e, 0)
+	}
+}
+
+// Forget takes the entry out and leaves a marker if there is, or was, anything in it.
+func (m *Memory) Forget(e *Entry, why Reason) {
+	was := e.Lost
+	if !e.Empty() {
+		was = why
+		if why == Evicted {
+			m.evicted++
+		}
+	}
+	m.remove(e)
+	if was != NoReason {
+		m.markers.Add(m.mark(e.Key), was)
+	}
+}
+
+// Lose notes that something of k was lost, unless something better is known.
+func (m *Memory) Lose(k Key, why Reason) {
+	if e, ok := m.lru.Peek(k); !ok {
+		m.markers.Add(m.mark(k), why)
+	} else if e.Empty() {
+		e.Lost = why
+	}
+}
+
+// Unlose notes that nothing of k is lost any more.
+func (m *Memory) Unlose(k Key) { m.markers.Remove(m.mark(k)) }
+
+// Lost returns why nothing is known of k where something was. e is its entry, which may be nil.
+func (m *Memory) Lost(k Key, e *Entry) Reason {
+	if e != nil {
+		return e.Lost
+	}
+	why, _ := m.markers.Get(m.mark(k))
+	return why
+}
+
+// mark is what stands for a key among the markers. Two keys with the same mark make a base lost that there never was.
+func (m *Memory) mark(k Key) uint64 { return maphash.Comparable(m.o.Seed, k) }
+
+func (m *Memory) forgetPast(e *Entry, i int) {
+	m.freeBoth(e, &e.Past[i].View)
+	e.Past = slices.Delete(e.Past, i, i+1)
+}
+
+// ageHistory forgets what was read or written too long ago to be a base. The history is in the order of when clients had no use for it any
+// more, which is another one.
+func (m *Memory) ageHistory(e *Entry, now int64) {
+	for i := len(e.Past) - 1; i >= 0; i-- {
+		if now-e.Past[i].At >= m.o.MaxAge {
+			m.forgetPast(e, i)
+		}
+	}
+}
+
+func (m *Memory) forgetHistory(e *Entry) {
+	for len(e.Past) > 0 {
+		m.forgetPast(e, len(e.Past)-1)
+	}
+}

@@ -1,0 +1,55 @@
+package viewcache
+
+import (
+	"optimist/internal/doc"
+	"optimist/internal/memo"
+)
+
+// keepsNotes reports whether what the process before has noted counts for k.
+func (m *Memory) keepsNotes(k *Key, now int64) bool {
+	return !k.Session.IsOfHolder() && m.o.Notes.Counts(now)
+}
+
+// Noted is k as notes know it.
+func (k *Key) Noted() *memo.Key {
+	return &memo.Key{Credentials: k.Session.Credentials(), Session: k.Session.Name(), Named: k.Session.IsNamed(), Ref: k.Ref}
+}
+
+// Noted reports whether the process before has noted something of k.
+func (m *Memory) Noted(k *Key, now int64) bool {
+	if !m.keepsNotes(k, now) {
+		return false
+	}
+	return m.o.Notes.Recall(m.o.Notes.ID(k.Noted()), now) != nil
+}
+
+// recall gives a new entry its place in the notebook, and what the process before has noted there.
+func (m *Memory) recall(e *Entry, now int64) {
+	if m.o.Notes == nil || e.Key.Session.IsOfHolder() {
+		return
+	}
+	e.NoteID = m.o.Notes.ID(e.Key.Noted())
+	if m.keepsNotes(&e.Key, now) {
+		e.Memo = m.o.Notes.Recall(e.NoteID, now)
+	}
+}
+
+// Note is what is noted of a view. The numbers that its answer named stand for what its client has in hand.
+func (v *View) Note() memo.Note {
+	n := memo.Note{Numbers: v.Numbers, Clients: 1, Written: !v.Absent, StoredDiffers: v.Difference}
+	if v.Absent {
+		n.Numbers = doc.Numbers{}
+	}
+	if v.Answer.Known() && v.Answer != v.Numbers {
+		n = memo.Note{Numbers: v.Answer, Clients: 1, StoredDiffers: true}
+	}
+	return n
+}
+
+// outlives takes the memo away where it stands for nothing any more: the session has read or written since, if it is named; or what
+// stands there is known by now, because somebody has read it.
+func (e *Entry) outlives(n doc.Numbers) {
+	if m := e.Memo; m != nil && (e.Key.Session.IsNamed() || n == m.Numbers && !m.StoredDiffers) {
+		e.Memo = nil
+	}
+}

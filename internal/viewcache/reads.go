@@ -1,0 +1,109 @@
+package viewcache
+
+import (
+	"cmp"
+	"slices"
+
+	"optimist/internal/doc"
+	"optimist/internal/identity"
+)
+
+// Read adds a read to the entry, of the body b, whose reference it takes. busy says that a write
+// of the session is under way.
+func (m *Memory) Read(e *Entry, rev *doc.Revision, b *Body, now int64, busy bool) {
+	m.Order++
+	e.NewestRead = m.Order
+	e.Lost = NoReason
+	e.outlives(rev.Numbers)
+	named := e.Key.Session.IsNamed()
+	for i := len(e.Reads) - 1; named && i >= 0; i-- {
+		if e.Reads[i].Numbers != rev.Numbers {
+			m.RemoveRead(e, i)
+		}
+	}
+	i := Find(e.Reads, rev.Numbers)
+	if i < 0 {
+		i = len(e.Reads)
+		e.Reads = append(e.Reads, Read{Sight: Sight{Numbers: rev.Numbers, Order: m.Order}})
+	}
+	r := &e.Reads[i]
+	r.At = now
+	r.Count++
+	if named {
+		r.Count, r.Order, r.Doubt = 1, m.Order, false // of many, it may be another who has read it
+	}
+	r.Version = cmp.Or(rev.Version, r.Version)
+	switch was := r.Body; {
+	case was == nil:
+		r.Body = b
+	case b == nil || b == was:
+		m.free(e, b)
+	case r.Count == 1:
+		m.free(e, was)
+		r.Body = b
+	default: // clients of the session have different bytes in hand
+		m.free(e, was)
+		m.free(e, b)
+		r.Body = nil
+	}
+	e.Shared = e.Shared || !named && (len(e.Reads) > 1 || r.Count > 1 || busy)
+	m.limit(e)
+}
+
+// GiveBack puts a read where it was: what was seen, in the trace t, and its bytes.
+func (m *Memory) GiveBack(e *Entry, s Sight, data []byte, t identity.Trace) {
+	r := Read{Sight: s, Count: 1}
+	if i := Find(e.Reads, s.Numbers); i >= 0 {
+		old := e.Reads[i]
+		r.Order, r.At, r.Count = min(r.Order, old.Order), max(r.At, old.At), old.Count+1
+		r.Body, r.Doubt = old.Body, r.Doubt || old.Doubt
+		e.Reads = slices.Delete(e.Reads, i, i+1)
+	}
+	if r.Body == nil && data != nil {
+		r.Body = m.hold(e, s.Numbers, data)
+	}
+	i := slices.IndexFunc(e.Reads, func(o Read) bool { return o.Order > r.Order })
+	if i < 0 {
+		i = len(e.Reads)
+	}
+	e.Reads = slices.Insert(e.Reads, i, r)
+	e.Trace(t, s.Numbers)
+	e.Lost = NoReason
+	m.limit(e)
+}
+
+// See makes v the entry's own view, newer than all before unless it has its place in the order. Its bodies are the
+// store's own.
+func (m *Memory) See(e *Entry, v View, stored, sent []byte) {
+	m.RetireView(e)
+	v.Set, v.StoredBody, v.SentBody = true, nil, nil
+	if v.Order == 0 {
+		m.Order++
+		v.Order = m.Order
+		e.NewestView = v.Order
+	}
+	if stored != nil {
+		v.StoredBody = m.hold(e, v.Numbers, stored)
+	}
+	switch {
+	case Same(stored, sent):
+		v.SentBody = v.StoredBody
+		v.SentBody.refs++ // see freeBoth
+	case sent != nil:
+		v.SentBody = m.own(e, sent)
+	}
+	e.View = v
+	e.Lost = NoReason
+	e.outlives(v.Numbers)
+}
+
+// DropView takes the entry's view away, also one that is reserved now: that doesn't come back.
+func (m *Memory) DropView(e *Entry) {
+	m.ClearView(e)
+	m.forgetHistory(e)
+	if e.Key.Session.IsNamed() {
+		e.Memo = nil
+	}
+	m.Order++
+	e.NewestView = m.Order
+}

@@ -1,0 +1,38 @@
+package viewcache
+
+import (
+	"testing"
+	"unsafe"
+
+	"optimist/internal/doc"
+	"optimist/internal/identity"
+	"optimist/internal/rank"
+	"optimist/internal/repeat"
+)
+
+func TestSizesAreWithinTheirCosts(t *testing.T) {
+	// An element of the LRU has its key, its value and 8 words; a map slot is at most 8/7 of key and value, twice after growth.
+	const slot = 16.0 / 7
+	k, dk := float64(unsafe.Sizeof(Key{})), float64(unsafe.Sizeof(docKey{}))
+	for _, c := range []struct {
+		what string
+		size float64
+		cost int
+	}{
+		{"entry", float64(unsafe.Sizeof(Entry{})) + k + 72 + (k+8)*slot, entryCost},
+		{"holder", float64(unsafe.Sizeof(holder{})) + 16 + (float64(unsafe.Sizeof(identity.Session{}))+8)*slot, holderCost},
+		{"document", float64(unsafe.Sizeof(Document{})) + (dk+8)*slot, documentCost},
+		{"read", float64(unsafe.Sizeof(Read{})), readCost},
+		{"body", float64(unsafe.Sizeof(Body{})) + 16, bodyCost},
+		{"a write that was acknowledged", float64(unsafe.Sizeof(repeat.Attempt{})) + 8, attemptCost},
+		{"a read in a trace", float64(unsafe.Sizeof(TracedRead{})), tracedCost},
+		{"the habits of a document's clients", float64(unsafe.Sizeof(rank.Patterns{})), patternsCost},
+		{"numbers that were written from", float64(unsafe.Sizeof(doc.Numbers{})), spentCost},
+		{"marker", 80 + 16*slot, markerCost},
+	} {
+		if c.size > float64(c.cost) {
+			t.Errorf("%s: %v bytes are charged as %d", c.what, c.size, c.cost)
+		}
+		t.Logf("%s: %v of %d", c.what, c.size, c.cost)
+	}
+}

@@ -1,0 +1,19 @@
+package viewcache
+
+// Stats are counters since the memory's start, and gauges.
+type Stats struct {
+	Evicted uint64 // how often all that a session knew of a document went for want of memory
+	Crowded uint64 // single revisions that went because the session had too many outstanding
+
+	Bytes                    int64
+	Entries, Bodies, Markers int
+}
+
+// Stats returns the counters.
+func (m *Memory) Stats() Stats {
+	n := m.markers.Len()
+	return Stats{
+		Evicted: m.evicted, Crowded: m.crowded,
+		Bytes: m.bytes + int64(n)*markerCost, Entries: m.lru.Len(), Bodies: m.bodies, Markers: n,
+	}
+}
