@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -107,6 +108,29 @@ func scriptOf(base, other []any, pairs [][2]int) side {
 	return s
 }
 
+// findMoves has a run stand for nothing if the elements that it stands for were all moved away.
+func findMoves(base []any, s side, pairs [][2]int) {
+	if !slices.ContainsFunc(pairs, otherPlace) {
+		return
+	}
+	put := map[string]int{}
+	for _, run := range s.run {
+		for _, e := range run {
+			put[fmt.Sprintf("%#v", e)]++
+		}
+	}
+	for i := 0; i < len(base); i++ {
+		gone := base[i : i+s.replaces[i]]
+		after := maps.Clone(put)
+		for _, e := range gone {
+			after[fmt.Sprintf("%#v", e)]--
+		}
+		if !slices.ContainsFunc(gone, func(e any) bool { return after[fmt.Sprintf("%#v", e)] < 0 }) {
+			put, s.replaces[i] = after, 0
+		}
+	}
+}
+
 // canonicalLCS is the pairs of equal places, if no common subsequence is longer, else the leftmost.
 func canonicalLCS(a, b []any) [][2]int {
 	best := leftmostLCS(a, b)
@@ -165,6 +189,8 @@ func (m *model) array(base, sent, cur []any) any {
 		toCur = samePlaces(base, cur) // a row
 	}
 	s, c := scriptOf(base, sent, toSent), scriptOf(base, cur, toCur)
+	findMoves(base, s, toSent)
+	findMoves(base, c, toCur)
 	region := regions(len(base), s, c) // for each element, the number of its region, or 0
 	oneToOne := func(i int) bool {
 		return s.replaces[i] == 1 && c.replaces[i] == 1 && len(s.run[i]) == 1 && len(c.run[i]) == 1

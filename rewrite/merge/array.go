@@ -1,6 +1,8 @@
 package merge
 
 import (
+	"slices"
+
 	"optimist/rewrite/diff"
 	"optimist/rewrite/tree"
 )
@@ -38,9 +40,46 @@ func (r *run) edits(b, s, c tree.Value, sc scope) (e edits, ok bool) {
 	}
 	if ok {
 		e.bySent, e.byCur = r.Script(&e.sent), r.Script(&e.cur)
+		r.findMoves(&e.sent, e.bySent)
+		r.findMoves(&e.cur, e.byCur)
 		e.drop = r.Ints.Alloc(len(e.sent.B))
 	}
 	return e, ok
+}
+
+// findMoves makes insertions of the replacements whose elements the same side has put in elsewhere: what stands where an element was
+// moved away replaces nothing. Else, where clients keep an array in an order, the entry of one would stand in the place of another's.
+// Where no element has another place than before, nothing was moved.
+func (r *run) findMoves(al *diff.Alignment, hunks []diff.Hunk) {
+	if !slices.ContainsFunc(hunks, func(h diff.Hunk) bool { return h.Replaces() }) || al.KeepsPlaces() {
+		return
+	}
+	mark, ids := r.Ints.Mark(), &r.Table
+	defer r.Ints.Cut(mark)
+	ids.Reset(len(al.B))
+	put := r.Ints.Alloc(len(al.B)) // how often each element was put in, and not yet found to be moved
+	inserted(hunks, func(x int32) { put[ids.Number(al.B[x])]++ })
+	for i := range hunks {
+		h := &hunks[i]
+		elements := al.A[h.I : h.I+h.R]
+		moved := 0
+		for _, a := range elements {
+			id, ok := ids.Find(a)
+			if !ok || put[id] == 0 {
+				break
+			}
+			put[id]--
+			moved++
+		}
+		if moved == len(elements) {
+			h.R = 0
+			continue
+		}
+		for _, a := range elements[:moved] {
+			id, _ := ids.Find(a)
+			put[id]++
+		}
+	}
 }
 
 // countsByPlace reports whether a rule makes each element of the array at sc a number of its own, which has no other place.
