@@ -114,6 +114,10 @@ func (r *run) array(b, s, c tree.Value, sc scope) {
 	if len(e.bySent) == 0 {
 		return
 	}
+	if p, ok := r.byIdentity(&e, sc); ok {
+		r.carryOut(p, c, sc)
+		return
+	}
 	r.overlaps(&e, sc)
 	r.dropMoves(&e)
 	r.dropEchoes(&e)

@@ -35,6 +35,9 @@
 //     the Strategy of the array's path gives it to one side as a whole, but for the other's insertions that replace
 //     nothing: they are kept.
 //
+// Where a region would go to one side, or where one side moved and changed an object that the other touched, the elements
+// are merged as ByKey does, if all of them are objects that a member tells apart: see byIdentity.
+//
 // Two scripts whose comparison is over Limits.Cells make the array one value.
 //
 // # Strategies

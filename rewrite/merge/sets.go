@@ -43,7 +43,7 @@ func (r *run) combine(b, s, c tree.Value, sc *scope) (p plan, ok bool) {
 			sc.unfit()
 		}
 	case ByKey:
-		if ok = r.byKey(&p, r.Elements(b), r.Elements(s), *sc); !ok {
+		if ok = r.byKey(&p, r.Elements(b), r.Elements(s), r.rules[sc.rule].key, *sc); !ok {
 			sc.rule = 0
 		}
 	}
@@ -110,10 +110,9 @@ func (r *run) appended(p *plan, b, s, c tree.Value) bool {
 	return true
 }
 
-// byKey merges elements as objects merge members. It returns false if an element of any of the three arrays is no object,
-// has no key, or shares it with another.
-func (r *run) byKey(p *plan, base, sent []tree.Value, sc scope) bool {
-	key := r.rules[sc.rule].key
+// byKey merges elements as objects merge members; key is the member that tells them apart. It returns false if an element of any of the
+// three arrays is no object, has no key, or shares it with another.
+func (r *run) byKey(p *plan, base, sent []tree.Value, key string, sc scope) bool {
 	in, ok := r.match(base, sent, p.cur, key)
 	if !ok {
 		return false

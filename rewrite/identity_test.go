@@ -1,0 +1,79 @@
+package rewrite
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// player is an element of a list that clients keep in an order, while each changes its own element.
+type player struct {
+	Name  string `json:"name"`
+	Score int    `json:"score"`
+}
+
+type board struct {
+	Players []player `json:"players"`
+}
+
+// TestElementsThatAreChangedAndMovedStayThemselves has several clients at once change the score of one player each, and put the list into an
+// order, over many rounds. Every player is there once at the end, with the last score that its client has sent.
+func TestElementsThatAreChangedAndMovedStayThemselves(t *testing.T) {
+	m := mustMerger(t, Sent)
+	rapid.Check(t, func(t *rapid.T) {
+		want, current := map[string]int{}, board{}
+		for _, name := range []string{"ann", "bob", "cid", "dan", "eve"} {
+			want[name] = 0
+			current.Players = append(current.Players, player{Name: name})
+		}
+		for range rapid.IntRange(1, 12).Draw(t, "rounds") {
+			base, stored := encode(t, current), encode(t, current)
+			for _, mine := range rapid.Permutation(current.Players).Draw(t, "clients")[:rapid.IntRange(1, 4).Draw(t, "n")] {
+				sent := board{slices.Clone(current.Players)}
+				for i, p := range sent.Players {
+					if p.Name == mine.Name {
+						sent.Players[i].Score += rapid.IntRange(1, 8).Draw(t, "step")
+						want[p.Name] = sent.Players[i].Score
+					}
+				}
+				slices.SortStableFunc(sent.Players, func(a, b player) int { return cmp.Compare(b.Score, a.Score) })
+				res, err := m.Merge(base, encode(t, sent), stored)
+				if err != nil || len(res.Overwritten) > 0 {
+					t.Fatalf("base %s\nsent %s\ncurrent %s\ngot %s, overwritten %q, %v", base, encode(t, sent), stored, res.Doc, res.Overwritten, err)
+				}
+				stored = res.Doc
+			}
+			current = board{}
+			if err := json.Unmarshal(stored, &current); err != nil {
+				t.Fatal(err)
+			}
+			checkPlayers(t, current, want)
+		}
+	})
+}
+
+func checkPlayers(t *rapid.T, current board, want map[string]int) {
+	got := map[string]int{}
+	for _, p := range current.Players {
+		got[p.Name] = p.Score
+	}
+	if len(current.Players) != len(want) {
+		t.Fatalf("%d players: %v, want %v", len(current.Players), current.Players, want)
+	}
+	for name, score := range want {
+		if got[name] != score {
+			t.Fatalf("%s has %d: %v, want %v", name, got[name], current.Players, want)
+		}
+	}
+}
+
+func encode(t *rapid.T, b board) []byte {
+	text, err := json.Marshal(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}

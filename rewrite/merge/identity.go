@@ -1,0 +1,113 @@
+package merge
+
+import (
+	"optimist/rewrite/diff"
+)
+
+// maxIdentities is how many members of an element are tried as what tells it from others.
+const maxIdentities = 16
+
+// byIdentity merges the elements of arrays of objects as ByKey does, by a member that no rule names, where the scripts would take
+// elements apart: one side moved and changed an element that the other side touched, too, or replacements don't match up. ok is false
+// where the scripts do as well, and where nothing tells the elements apart.
+func (r *run) byIdentity(e *edits, sc scope) (p plan, ok bool) {
+	if !e.bothRemove() {
+		return plan{}, false
+	}
+	mark := r.Mark()
+	key, ok := r.identity(e)
+	if ok {
+		var in keyed
+		in, ok = r.match(e.sent.A, e.sent.B, e.cur.B, key)
+		ok = ok && r.scattered(e, in, key)
+	}
+	r.Cut(mark)
+	if !ok {
+		return plan{}, false
+	}
+	p.cur = e.cur.B
+	p.keep = r.Ints.Alloc(len(p.cur))
+	return p, r.byKey(&p, e.sent.A, e.sent.B, key, sc)
+}
+
+// bothRemove reports whether both scripts remove an element.
+func (e *edits) bothRemove() bool {
+	for i, j := range e.sent.To {
+		if j == diff.None && e.cur.To[i] == diff.None {
+			return true
+		}
+	}
+	return false
+}
+
+// identity finds the member that tells the elements of each array apart, and of which the base has the most values in common with the
+// other two. Of several it is the first.
+func (r *run) identity(e *edits) (key string, ok bool) {
+	most, n := 0, 0
+	for m := e.sent.A[0].First(); m.Exists() && m.IsMember() && n < maxIdentities; m = m.Next() {
+		n++
+		mark := r.Mark()
+		if in, fits := r.match(e.sent.A, e.sent.B, e.cur.B, m.Key()); fits {
+			if common := in.common(); common > most {
+				most, key = common, m.Key()
+			}
+		}
+		r.Cut(mark)
+	}
+	return key, most > 0
+}
+
+// common counts the keys of the base that the two others have.
+func (in *keyed) common() (n int) {
+	for id, b := range in.base {
+		if !b.Exists() {
+			continue
+		}
+		if in.sent[id].Exists() {
+			n++
+		}
+		if in.cur[id].Exists() {
+			n++
+		}
+	}
+	return n
+}
+
+// scattered reports whether the scripts disagree with the identities of an element that both remove.
+func (r *run) scattered(e *edits, in keyed, key string) bool {
+	bySent, byCur := e.bySent, e.byCur
+	for i, b := range e.sent.A {
+		if e.sent.To[i] != diff.None || e.cur.To[i] != diff.None {
+			continue
+		}
+		s, c := over(&bySent, int32(i)), over(&byCur, int32(i))
+		id := r.Table.Number(keyOf(b, key))
+		toSent, toCur := in.sent[id], in.cur[id]
+		switch {
+		case s.One() && c.One():
+			inSent, inCur := e.sent.B[s.J], e.cur.B[c.J]
+			sentStays, curStays := toSent == inSent || !toSent.Exists(), toCur == inCur || !toCur.Exists()
+			renamed := !toSent.Exists() && !toCur.Exists() && !keyOf(inSent, key).Equal(keyOf(inCur, key))
+			if !sentStays || !curStays || renamed {
+				return true
+			}
+		case s.Replaces() && c.Replaces():
+			return true
+		case !toSent.Exists() && !toCur.Exists(): // both removed it
+		case !toSent.Equal(b) || !toCur.Equal(b): // not both moved it as it is
+			return true
+		}
+	}
+	return false
+}
+
+// over takes the hunks before the base's element i, and returns the one that removes it, if there is one.
+func over(hunks *[]diff.Hunk, i int32) (h diff.Hunk) {
+	for len(*hunks) > 0 && (*hunks)[0].I+(*hunks)[0].R <= i {
+		*hunks = (*hunks)[1:]
+	}
+	if len(*hunks) > 0 && (*hunks)[0].I <= i {
+		h = (*hunks)[0]
+	}
+	return h
+}
