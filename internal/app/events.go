@@ -28,7 +28,7 @@ func (a *App) writeEvents() write.Events {
 				a.metrics.LostBases.Inc(reason.String())
 			}
 		},
-		Met: a.learner.Met, Blind: a.learner.Blind,
+		Collision: a.learner.Observe, Blind: a.learner.Blind,
 		Done: func(rule string, o *outcome.Outcome, _ int) {
 			a.metrics.Outcomes.Inc(o.Kind.String(), o.Reason)
 			a.metrics.Base(o.Base.String(), o.Ambiguous)
@@ -43,8 +43,8 @@ func (a *App) writeEvents() write.Events {
 	}
 }
 
-// unlisted says, once, which fields seem to choose a tenant though the configuration doesn't name them.
-func (a *App) unlisted() *tenantheader.Finder {
+// tenantHeaders says, once, which fields seem to choose a tenant though the configuration doesn't name them.
+func (a *App) tenantHeaders() *tenantheader.Finder {
 	f := tenantheader.New()
 	f.Found = func(name string) {
 		a.metrics.UnlistedFields.Inc()

@@ -187,12 +187,12 @@ func (b letterbox) fields(all []wire.Field) (kept [][2]string) {
 }
 
 // given is what a letter is based on; nil if nobody knows.
-func given(l *deadletter.Letter) *base.Given {
+func given(l *deadletter.Letter) *base.Preset {
 	b := l.Base
 	if b == nil {
 		return nil
 	}
-	g := &base.Given{Version: b.Version, View: b.View, Stored: b.Stored}
+	g := &base.Preset{Version: b.Version, View: b.View, Stored: b.Stored}
 	g.Numbers.SeqNo, g.Numbers.PrimaryTerm = b.SeqNo, b.PrimaryTerm
 	if g.Stored == nil {
 		g.Stored = g.View

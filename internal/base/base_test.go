@@ -97,7 +97,7 @@ func with(change func(*rule.Rule)) rule.Rule {
 func TestTheStrongestBaseIsChosen(t *testing.T) {
 	const guard = "/shop/_doc/1?if_seq_no=4&if_primary_term=1"
 	given := func(kind session.Kind) func(*Search) {
-		return func(w *Search) { w.Given = &Given{Kind: kind, Numbers: at(8)} }
+		return func(w *Search) { w.Preset = &Preset{Kind: kind, Numbers: at(8)} }
 	}
 	overwrite := with(func(r *rule.Rule) { r.Session = false })
 	fetch := with(func(r *rule.Rule) { r.Session, r.Unknown = false, rule.UnknownFetch })

@@ -13,8 +13,8 @@ import (
 // Choose finds what the write is based on. The first of these that is there counts: a base given from before, the client's own guard,
 // If-Match, a stamp, what the session has seen. pass says that the write goes to the engine as the client sent it.
 func (f *Finder) Choose(ctx context.Context, w *Search) (pass bool, err error) {
-	if w.Given.known() {
-		w.takeGiven()
+	if w.Preset.known() {
+		w.takePreset()
 		return false, nil
 	}
 	if n, found := api.OwnGuard(w.Op.Query); found {
@@ -27,10 +27,10 @@ func (f *Finder) Choose(ctx context.Context, w *Search) (pass bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	carried, stamped := w.carried()
+	stampedCopy, stamped := w.stampedCopy()
 	switch {
 	case matched:
-		held, err := f.HoldStamped(ctx, w)
+		held, err := f.ReserveStamped(ctx, w)
 		if err != nil {
 			return false, err
 		}
@@ -38,10 +38,10 @@ func (f *Finder) Choose(ctx context.Context, w *Search) (pass bool, err error) {
 		w.Base.Join(held)
 		return false, err
 	case stamped:
-		return false, f.takeStamp(ctx, w, carried)
+		return false, f.takeStamp(ctx, w, stampedCopy)
 	}
 	if w.Rule.Session && !w.Anonymous {
-		if err := f.TakeSeen(ctx, w); err != nil {
+		if err := f.TakeFromSession(ctx, w); err != nil {
 			return false, err
 		}
 	}
@@ -65,9 +65,9 @@ func (f *Finder) Choose(ctx context.Context, w *Search) (pass bool, err error) {
 	return false, nil
 }
 
-// takeGiven makes the given base the write's base.
-func (w *Search) takeGiven() {
-	g := w.Given
+// takePreset makes the given base the write's base.
+func (w *Search) takePreset() {
+	g := w.Preset
 	w.Void = api.GuardParams
 	w.Base = session.Base{Kind: g.Kind, Numbers: g.Numbers, Version: g.Version, View: g.View, Stored: g.Stored}
 	w.Outcome.Base = kindOf(g.Kind)
@@ -124,9 +124,9 @@ func (w *Search) WhyUnmergeable() string {
 	case w.Index.Partial:
 		return outcome.ReasonSource
 	case !w.JSON:
-		return cmp.Or(w.WhyPipelineStands(), outcome.ReasonFormat)
+		return cmp.Or(w.WhyPipelineForbids(), outcome.ReasonFormat)
 	}
-	return w.WhyPipelineStands()
+	return w.WhyPipelineForbids()
 }
 
 // WhyUnmergeable is Search.WhyUnmergeable, and asks whether the client sees documents whole. A part can be merged all the same: nothing is
@@ -165,9 +165,9 @@ func (f *Finder) WhyUnreadable(ctx context.Context, w *Search) (reason string, e
 	return reason, err
 }
 
-// WhyPipelineStands is outcome.ReasonPipeline if an ingest pipeline would run again over what is merged, and the rule forbids that. Else
+// WhyPipelineForbids is outcome.ReasonPipeline if an ingest pipeline would run again over what is merged, and the rule forbids that. Else
 // it is empty.
-func (w *Search) WhyPipelineStands() string {
+func (w *Search) WhyPipelineForbids() string {
 	if (w.Pipeline || w.Index.Pipeline) && !w.Rule.RerunPipeline {
 		return outcome.ReasonPipeline
 	}

@@ -23,7 +23,7 @@ func (f *Finder) Locate(ctx context.Context, w *Search) (err error) {
 	if w.Stamp.Known() {
 		maxAge = stampedAge
 	}
-	w.Index, err = f.Catalog.Describe(ctx, w.Asker(), w.Name, maxAge)
+	w.Index, err = f.Catalog.Resolve(ctx, w.Asker(), w.Name, maxAge)
 	w.Doc.Index, w.Doc.Routing = w.Index.Name, cmp.Or(w.Doc.Routing, w.Index.Routing)
 	return err
 }

@@ -55,8 +55,8 @@ type Request struct {
 	Realm     session.Credentials // stands for what is known of indices: see client.Client. Zero: the session's credentials do
 	// Stamp is the one that was taken out of the body; the zero value is none.
 	Stamp stamp.Stamp
-	// Given is the base of a write that is made again (a dead letter). Sessions are not asked for one then. Nil: it is a client's write.
-	Given *Given
+	// Preset is the base of a write that is made again (a dead letter). Sessions are not asked for one then. Nil: it is a client's write.
+	Preset *Preset
 	// Way takes the write to the engine, and reads its document. Nil: requests of their own do.
 	Way Way
 }
@@ -101,8 +101,8 @@ type Result struct {
 	Void    []string        // parameters of the request that the base's own guard takes the place of
 }
 
-// Given is what a client had seen when it made a write.
-type Given struct {
+// Preset is what a client had seen when it made a write.
+type Preset struct {
 	Kind    session.Kind
 	Numbers doc.Numbers
 	Version int64
@@ -111,7 +111,7 @@ type Given struct {
 }
 
 // known reports whether it says anything.
-func (g *Given) known() bool {
+func (g *Preset) known() bool {
 	return g != nil && g.Kind != session.KindNone && g.Kind != session.KindLost
 }
 

@@ -37,7 +37,7 @@ const (
 
 // Engine is what the catalog asks the engine; *es.Client is one.
 type Engine interface {
-	Describe(ctx context.Context, who es.Caller, name string) (es.Index, error)
+	ResolveIndex(ctx context.Context, who es.Caller, name string) (es.Index, error)
 	SeesWhole(ctx context.Context, who es.Caller, index, routing string) (bool, error)
 	PrimaryTerm(ctx context.Context, who es.Caller, s es.Shard, node string) (int64, error)
 	List(ctx context.Context, who es.Caller, expression string) (es.Listing, error)
@@ -158,10 +158,10 @@ func getOrAdd[K comparable, V any](c *lru.Cache[K, V], key K, fresh V) V {
 	return fresh
 }
 
-// Describe tells what a name (decoded) stands for in a write. The answer is no older than maxAge, or than the catalog's own bound
+// Resolve tells what a name (decoded) stands for in a write. The answer is no older than maxAge, or than the catalog's own bound
 // where maxAge is zero. An index that isn't there yet is not remembered: the write may make it. But callers that wait at the same time
 // share that answer, as they do any other. The error is ErrUnavailable.
-func (c *Catalog) Describe(ctx context.Context, who Asker, name string, maxAge time.Duration) (Index, error) {
+func (c *Catalog) Resolve(ctx context.Context, who Asker, name string, maxAge time.Duration) (Index, error) {
 	e, began := c.entryOf(name, who.Realm), c.now()
 	now := began
 	if a := e.index.Load(); a.fresh(now, maxAge) {
@@ -181,7 +181,7 @@ func (c *Catalog) Describe(ctx context.Context, who Asker, name string, maxAge t
 	}
 	ctx, cancel := detached(ctx)
 	defer cancel()
-	ix, err := c.engine.Describe(ctx, c.asker(who), name)
+	ix, err := c.engine.ResolveIndex(ctx, c.asker(who), name)
 	a := &answer[Index]{value: Index{Index: ix}, asked: now, until: now.Add(trustAge)}
 	switch {
 	case err == nil:

@@ -18,7 +18,7 @@ type slow struct {
 	let   chan struct{}
 }
 
-func (e *slow) Describe(context.Context, es.Caller, string) (es.Index, error) {
+func (e *slow) ResolveIndex(context.Context, es.Caller, string) (es.Index, error) {
 	e.asked.Add(1)
 	<-e.let
 	return es.Index{}, es.ErrNoIndex
@@ -31,7 +31,7 @@ func TestThoseWhoWaitShareThatAnIndexIsMissing(t *testing.T) {
 	var clock atomic.Int64 // it goes on whenever somebody looks
 	c := New(Options{Engine: e, Now: func() time.Time { return time.Unix(0, clock.Add(1)) }})
 	ask := func() {
-		if ix, err := c.Describe(t.Context(), asker("anna"), "shop", 0); err != nil || ix.UUID != "" || ix.Name != "shop" {
+		if ix, err := c.Resolve(t.Context(), asker("anna"), "shop", 0); err != nil || ix.UUID != "" || ix.Name != "shop" {
 			t.Errorf("%+v %v", ix, err)
 		}
 	}

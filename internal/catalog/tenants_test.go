@@ -18,7 +18,7 @@ type clusters struct {
 	terms map[string]int64
 }
 
-func (c *clusters) Describe(_ context.Context, who es.Caller, name string) (es.Index, error) {
+func (c *clusters) ResolveIndex(_ context.Context, who es.Caller, name string) (es.Index, error) {
 	uuid := c.uuids[string(who.Params)]
 	if uuid == "" {
 		return es.Index{}, es.ErrNoIndex
@@ -45,7 +45,7 @@ func TestIndicesOfOneNameInTwoClustersAreTwo(t *testing.T) {
 	}})
 	ask := func(who string) {
 		t.Helper()
-		ix, err := c.Describe(t.Context(), asker(who), "shop", time.Nanosecond)
+		ix, err := c.Resolve(t.Context(), asker(who), "shop", time.Nanosecond)
 		if now = now.Add(time.Second); err != nil || ix.UUID != e.uuids[who] {
 			t.Fatalf("%s: %+v %v", who, ix, err)
 		}
@@ -83,7 +83,7 @@ func TestIndicesThatWereThereOneAfterTheOtherAreOfOneCluster(t *testing.T) {
 	e := &clusters{uuids: map[string]string{"anna": "1", "carl": "1"}}
 	c := New(Options{Engine: e, Now: func() time.Time { return now }})
 	ask := func(who string) {
-		_, _ = c.Describe(t.Context(), asker(who), "shop", time.Nanosecond) // it answers
+		_, _ = c.Resolve(t.Context(), asker(who), "shop", time.Nanosecond) // it answers
 		now = now.Add(time.Second)
 	}
 	ask("carl")

@@ -95,7 +95,7 @@ func TestDescribeFindsWhatCantBeMerged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cl, _ := newClient(enginetest.Canned{"GET /shop": {Status: 200, Body: `{"shop":` + c.index + `}`}})
-			got, err := cl.Describe(t.Context(), Caller{}, "shop")
+			got, err := cl.ResolveIndex(t.Context(), Caller{}, "shop")
 			c.want.Name, c.want.UUID = "shop", "u"
 			if err != nil || !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got %+v %v, want %+v", got, err, c.want)
@@ -107,7 +107,7 @@ func TestDescribeFindsWhatCantBeMerged(t *testing.T) {
 func TestDescribeFollowsNamesToTheIndexThatIsWritten(t *testing.T) {
 	one := `{"settings":{"index":{"uuid":"u"}}`
 	cl, _ := newClient(enginetest.Canned{"GET /store": {Status: 200, Body: `{"shop":` + one + `,"aliases":{"store":{},"kiosk":{}}}}`}})
-	if got, err := cl.Describe(t.Context(), Caller{}, "store"); err != nil || !slices.Equal(got.Aliases, []string{"store", "kiosk"}) {
+	if got, err := cl.ResolveIndex(t.Context(), Caller{}, "store"); err != nil || !slices.Equal(got.Aliases, []string{"store", "kiosk"}) {
 		t.Errorf("%+v %v", got, err)
 	}
 	for name, c := range map[string]struct {
@@ -121,7 +121,7 @@ func TestDescribeFollowsNamesToTheIndexThatIsWritten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cl, _ := newClient(enginetest.Canned{"GET /" + c.asked: {Status: 200, Body: c.body}})
-			got, err := cl.Describe(t.Context(), Caller{}, c.asked)
+			got, err := cl.ResolveIndex(t.Context(), Caller{}, c.asked)
 			if !errors.Is(err, c.err) || got.Name != c.want || got.DataStream != c.stream {
 				t.Errorf("got %+v %v", got, err)
 			}
@@ -131,12 +131,12 @@ func TestDescribeFollowsNamesToTheIndexThatIsWritten(t *testing.T) {
 
 func TestDescribeAsksTheEmbeddedEngine(t *testing.T) {
 	c, e := newClient(nil)
-	if _, err := c.Describe(t.Context(), Caller{}, "shop"); !errors.Is(err, ErrNoIndex) {
+	if _, err := c.ResolveIndex(t.Context(), Caller{}, "shop"); !errors.Is(err, ErrNoIndex) {
 		t.Errorf("before it is there: %v", err)
 	}
 	e.Put(t, "/shop", `{"aliases":{"store":{}}}`)
 	for _, name := range []string{"shop", "store"} {
-		if got, err := c.Describe(t.Context(), Caller{}, name); err != nil || got.Name != "shop" || got.UUID == "" {
+		if got, err := c.ResolveIndex(t.Context(), Caller{}, name); err != nil || got.Name != "shop" || got.UUID == "" {
 			t.Errorf("%s: %+v %v", name, got, err)
 		}
 	}
@@ -184,7 +184,7 @@ func TestTheProbeMakesNoIndex(t *testing.T) {
 	if _, err := c.SeesWhole(t.Context(), Caller{}, "gone", ""); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.Describe(t.Context(), Caller{}, "gone"); !errors.Is(err, ErrNoIndex) {
+	if _, err := c.ResolveIndex(t.Context(), Caller{}, "gone"); !errors.Is(err, ErrNoIndex) {
 		t.Errorf("the probe has made the index: %v", err)
 	}
 }

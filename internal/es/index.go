@@ -32,10 +32,10 @@ var indexFilter = []string{
 	"*.settings.index", "*.mappings._source", "*.mappings.*._source", "*.mappings.**.type", "*.aliases", "*.data_stream",
 }
 
-// Describe asks what the name (an index, an alias, a data stream, a date expression; decoded) stands for. Errors: ErrNoIndex,
+// ResolveIndex asks what the name (an index, an alias, a data stream, a date expression; decoded) stands for. Errors: ErrNoIndex,
 // ErrForbidden, *StatusError, and those of the upstream. An alias of several indices without one for writing is ErrNoIndex: the
 // engine refuses writes to it.
-func (c *Client) Describe(ctx context.Context, who Caller, name string) (Index, error) {
+func (c *Client) ResolveIndex(ctx context.Context, who Caller, name string) (Index, error) {
 	req := esapi.IndicesGetRequest{Index: []string{Segment(name)}, FilterPath: indexFilter}
 	status, body, err := c.do(ctx, who, req)
 	if err != nil {

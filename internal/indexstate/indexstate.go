@@ -215,9 +215,9 @@ type Index[W comparable] struct {
 
 // clients are those who did something in an index.
 type clients[W comparable] struct {
-	blind     noted[W] // those who overwrite what they haven't read
-	writers   noted[W]
-	searchers noted[W] // those who have seen what isn't known
+	blind     recentClients[W] // those who overwrite what they haven't read
+	writers   recentClients[W]
+	searchers recentClients[W] // those who have seen what isn't known
 }
 
 // Gone returns the epoch before which everything known of the index is void. Ask it under the lock of what it is compared with,

@@ -4,13 +4,13 @@ import "testing"
 
 func TestBlindWritersAreBounded(t *testing.T) {
 	ix := New[int](1000).Index("shop", Owner{}, 0)
-	for w := range 2 * maxNoted {
+	for w := range 2 * maxRecent {
 		ix.WroteBlindly(w, 1)
 	}
-	if n := ix.blind.lru.Len(); n != maxNoted {
+	if n := ix.blind.lru.Len(); n != maxRecent {
 		t.Fatal(n)
 	}
-	if !ix.IsBlind(2*maxNoted-1, 1000) || ix.IsBlind(0, 1000) || ix.IsBlind(2*maxNoted-1, 1001) {
+	if !ix.IsBlind(2*maxRecent-1, 1000) || ix.IsBlind(0, 1000) || ix.IsBlind(2*maxRecent-1, 1001) {
 		t.Error("the last ones are blind, for as long as anything is known")
 	}
 }

@@ -24,9 +24,9 @@ type Again struct {
 	Method, Target string
 	Fields         []wire.Field // with the credentials by which it is made
 	Body           []byte
-	Rule           string      // by which it was made first
-	Name           string      // tells it from other writes
-	Given          *base.Given // what it is based on; nil: nobody knows
+	Rule           string       // by which it was made first
+	Name           string       // tells it from other writes
+	Given          *base.Preset // what it is based on; nil: nobody knows
 	// Overwrite says that a whole document may be written though nobody knows what that was made from.
 	Overwrite bool
 }
@@ -69,12 +69,12 @@ func (i *Interceptor) Again(ctx context.Context, a *Again) (*Done, error) {
 	}
 	given := a.Given
 	if given == nil {
-		given = &base.Given{}
+		given = &base.Preset{}
 	}
 	session := identity.Named(c.Session.Credentials(), []byte("dead letter "+a.Name))
 	w := &write.Request{
 		Request: base.Request{Op: &op, Fields: a.Fields, Rule: ru, Session: session, Anonymous: true, Caller: caller,
-			Realm: c.Realm, Given: given},
+			Realm: c.Realm, Preset: given},
 		Method: method, Body: a.Body, Route: c.Route, Background: background(a.Fields, ru)}
 	answer, err := i.Writes.Do(ctx, w)
 	if err != nil {
@@ -107,9 +107,9 @@ func (i *Interceptor) ruleAgain(ctx context.Context, a *Again, op *api.Op, who c
 		}
 	}
 	if ru == nil {
-		asked := rule.Asked{Index: api.Name(op.Index), Kind: op.Kind, Fields: a.Fields}
+		asked := rule.Target{Index: api.Name(op.Index), Kind: op.Kind, Fields: a.Fields}
 		if ru = rules.MatchRequest(&asked); rules.Elsewhere(&asked, ru) {
-			ix, err := i.catalog.Describe(ctx, who, asked.Index, 0)
+			ix, err := i.catalog.Resolve(ctx, who, asked.Index, 0)
 			if err != nil {
 				return nil, failure(err)
 			}

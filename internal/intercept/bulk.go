@@ -195,7 +195,7 @@ func (i *Interceptor) noteBulk(r *request, capture *watch.Capture, of []bulk.Nam
 	var err error
 	for k := range of { // the answer was to show less, so that nobody can tell what became of which
 		if k == 0 || of[k].Index != of[k-1].Index {
-			ix, err = i.catalog.Describe(r.Context(), r.Asker(), of[k].Index, 0)
+			ix, err = i.catalog.Resolve(r.Context(), r.Asker(), of[k].Index, 0)
 		}
 		if err == nil && of[k].ID != "" {
 			i.Sessions.ReadUnknown(sess, doc.Ref{Index: ix.Name, ID: of[k].ID, Routing: cmp.Or(of[k].Routing, ix.Routing)})
@@ -232,8 +232,8 @@ func (i *Interceptor) noteItem(sess session.Session, action string, it es.Item, 
 	case result == "deleted", result == "not_found":
 		i.Sessions.ReadUnknown(sess, ref) // nor is what it read of it a base for what comes after
 	case it.Numbered:
-		i.Sessions.WroteElse(sess, ref, it.Revision, whole, epoch)
+		i.Sessions.WroteForwarded(sess, ref, it.Revision, whole, epoch)
 	default:
-		i.Sessions.WroteElse(sess, ref, doc.Revision{}, whole, epoch)
+		i.Sessions.WroteForwarded(sess, ref, doc.Revision{}, whole, epoch)
 	}
 }

@@ -44,8 +44,8 @@ type Options struct {
 	// Journals finds the journal of the locks under which a write is made; nil where none has one. The error is the client's answer. Nil:
 	// nothing is undone.
 	Journals func(ctx context.Context, tokens []int64) (journal.Journal, error)
-	// Unlisted looks for fields that choose a tenant, and that nobody has named.
-	Unlisted *tenantheader.Finder
+	// TenantHeaders looks for fields that choose a tenant, and that nobody has named.
+	TenantHeaders *tenantheader.Finder
 }
 
 // Interceptor decides about requests. It is safe for concurrent use; make it with New.
@@ -62,7 +62,7 @@ func New(o Options) *Interceptor {
 	o.Rules.OnResume(o.Sessions.Resume)
 	i := &Interceptor{Options: o, catalog: o.Writes.Catalog(), lineages: newLineages()}
 	i.watcher = watch.New(watch.Options{Rules: o.Rules, Upstream: o.Upstream, Catalog: i.catalog, Sessions: o.Sessions, Metrics: o.Metrics,
-		MaxBody: o.MaxBody, Unlisted: o.Unlisted})
+		MaxBody: o.MaxBody, TenantHeaders: o.TenantHeaders})
 	return i
 }
 
@@ -107,7 +107,7 @@ func (i *Interceptor) taker(r *request) (*rule.Rule, error) {
 	if !rules.Elsewhere(&a, ru) {
 		return ru, nil
 	}
-	ix, err := i.catalog.Describe(r.Context(), r.Asker(), a.Index, 0)
+	ix, err := i.catalog.Resolve(r.Context(), r.Asker(), a.Index, 0)
 	switch {
 	case err == nil:
 		a.Concrete, a.Stream = ix.Name, ix.DataStream
@@ -119,8 +119,8 @@ func (i *Interceptor) taker(r *request) (*rule.Rule, error) {
 }
 
 // asked is the request as rules look at it.
-func asked(r *request, kind api.Kind) rule.Asked {
-	return rule.Asked{Index: r.Index(), Kind: kind, Fields: r.Head().Fields}
+func asked(r *request, kind api.Kind) rule.Target {
+	return rule.Target{Index: r.Index(), Kind: kind, Fields: r.Head().Fields}
 }
 
 // outcomeField is the field that says what became of a write.

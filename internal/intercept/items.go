@@ -152,7 +152,7 @@ func (b *items) nameOf(index string) *named {
 
 // indexOf is what the engine says of the index; asked once.
 func (b *items) indexOf(n *named) (catalog.Index, error) {
-	n.asked.Do(func() { n.index, n.err = b.i.catalog.Describe(b.ctx, b.r.Asker(), n.name, 0) })
+	n.asked.Do(func() { n.index, n.err = b.i.catalog.Resolve(b.ctx, b.r.Asker(), n.name, 0) })
 	return n.index, n.err
 }
 
@@ -163,7 +163,7 @@ func (b *items) ruleOf(it *item) (*rule.Rule, error) {
 		return known.rule, nil
 	}
 	rules := b.i.Rules.Rules()
-	a := rule.Asked{Index: it.Index, Kind: it.Kind, Fields: b.r.Head().Fields}
+	a := rule.Target{Index: it.Index, Kind: it.Kind, Fields: b.r.Head().Fields}
 	ru := rules.MatchRequest(&a)
 	if rules.Elsewhere(&a, ru) {
 		ix, err := b.indexOf(it.named)
@@ -260,7 +260,7 @@ func (b *items) needsGuard(it *item) (bool, error) {
 	if it.Kind == api.Create && c.Session.IsNamed() {
 		return true, nil // it may write its next change from memory
 	}
-	return b.i.Sessions.Knows(c.Session, doc.Ref{Index: ix.Name, Routing: cmp.Or(it.Routing, ix.Routing), ID: it.ID}), nil
+	return b.i.Sessions.MayHaveBase(c.Session, doc.Ref{Index: ix.Name, Routing: cmp.Or(it.Routing, ix.Routing), ID: it.ID}), nil
 }
 
 // open makes the group that the items travel in.

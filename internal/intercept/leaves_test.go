@@ -49,9 +49,9 @@ func TestAClientThatHasItsAnswerHasNotGivenUp(t *testing.T) {
 	})
 	g := New(Options{
 		Rules: rule.NewSwitch(rule.Guard, set), Upstream: nodes, Sessions: sessions, MaxBody: 1 << 20,
-		Writes:   write.New(write.Options{Upstream: nodes, Engine: &es.Client{Upstream: nodes}, Sessions: sessions}),
-		Unlisted: tenantheader.New(),
-		Identity: client.Identity{Headers: []string{"Optimist-Session"}, Infer: true, Address: true},
+		Writes:        write.New(write.Options{Upstream: nodes, Engine: &es.Client{Upstream: nodes}, Sessions: sessions}),
+		TenantHeaders: tenantheader.New(),
+		Identity:      client.Identity{Headers: []string{"Optimist-Session"}, Infer: true, Address: true},
 	})
 	door, err := proxy.New(proxy.Options{Upstream: nodes, Intercept: g.Intercept})
 	if err != nil {

@@ -69,10 +69,10 @@ func (i *Interceptor) enforcing(r *request, raw []byte) (*rule.Rule, error) {
 // enforcingOne is enforcing for one name.
 func (i *Interceptor) enforcingOne(r *request, name string) (*rule.Rule, error) {
 	rules := i.Rules.Rules()
-	a := rule.Asked{Index: name, Kind: api.Index, Fields: r.Head().Fields}
+	a := rule.Target{Index: name, Kind: api.Index, Fields: r.Head().Fields}
 	ru := rules.MatchRequest(&a)
 	if rules.Elsewhere(&a, ru) {
-		ix, err := i.catalog.Describe(r.Context(), r.Asker(), name, 0)
+		ix, err := i.catalog.Resolve(r.Context(), r.Asker(), name, 0)
 		if err != nil {
 			return nil, err
 		}

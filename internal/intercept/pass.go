@@ -122,7 +122,7 @@ func (i *Interceptor) observe(r *request, ru *rule.Rule) bool {
 			return i.forward(r, &s, nil, nil)
 		}
 	}
-	if ix, err := i.catalog.Describe(r.Context(), r.Asker(), ref.Index, 0); err == nil {
+	if ix, err := i.catalog.Resolve(r.Context(), r.Asker(), ref.Index, 0); err == nil {
 		o.ref.Index = ix.Name
 	}
 	if o.take(r.Context()) != nil {

@@ -27,7 +27,7 @@ func (i *Interceptor) Touch(ctx context.Context, fields []wire.Field, query []by
 	c := i.Identity.Of(fields, query, netip.AddrPort{}, nil)
 	who := es.Caller{Fields: fields, Params: c.Params}
 	asker := catalog.Asker{Realm: c.Realm, Credentials: c.Session.Credentials(), Caller: who}
-	ix, err := i.catalog.Describe(ctx, asker, index, 0)
+	ix, err := i.catalog.Resolve(ctx, asker, index, 0)
 	if err != nil {
 		return failure(err)
 	}

@@ -24,7 +24,7 @@ func FuzzSuggestions(f *testing.F) {
 	f.Fuzz(func(t *testing.T, index, base, sent, current string) {
 		g := newFight(t)
 		for range enough {
-			g.Met(&Conflict{Ref: doc.Ref{Index: index, ID: "1"}, Client: someone("c"), Merger: g.merger, Base: raw(base), Sent: raw(sent), Current: raw(current)})
+			g.Observe(&Conflict{Ref: doc.Ref{Index: index, ID: "1"}, Client: someone("c"), Merger: g.merger, Base: raw(base), Sent: raw(sent), Current: raw(current)})
 		}
 		g.Hot(1, g.ruled)
 		s := g.Suggest("", func(string, string, string) Ruled { return Ruled{Rule: "default", Strategy: "sent"} })

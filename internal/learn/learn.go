@@ -119,8 +119,8 @@ func New(o Options) *Learner {
 	return l
 }
 
-// Met learns from a conflict.
-func (l *Learner) Met(c *Conflict) {
+// Observe learns from a conflict.
+func (l *Learner) Observe(c *Conflict) {
 	name, began := l.name(c.Client), l.o.Now()
 	var found []merge.Decision
 	if c.Current != nil && c.Sent != nil && len(c.Base)+len(c.Sent)+len(c.Current) <= maxCompared && l.mayCompare(began) {
@@ -176,7 +176,7 @@ func (l *Learner) Observed(c *Conflict, lost bool, base, stored doc.Numbers) {
 	l.wrote(c.Ref, list, written{stored, base, c.Sent})
 	l.mu.Unlock()
 	if lost {
-		l.Met(c)
+		l.Observe(c)
 	}
 }
 

@@ -44,7 +44,7 @@ func newFight(t *testing.T, rules ...merge.PathRule) *fight {
 // meet shows n times that somebody sent a document which others had changed.
 func (f *fight) meet(n int, base, sent, current string) {
 	for i := range n {
-		f.Met(&Conflict{Ref: doc.Ref{Index: "shop", ID: "1"}, Client: someone(fmt.Sprint("c", i%3)), Outcome: "merged", Merger: f.merger,
+		f.Observe(&Conflict{Ref: doc.Ref{Index: "shop", ID: "1"}, Client: someone(fmt.Sprint("c", i%3)), Outcome: "merged", Merger: f.merger,
 			Base: raw(base), Sent: raw(sent), Current: raw(current)})
 	}
 }
@@ -201,7 +201,7 @@ func TestHotDocumentsAreThoseOfLate(t *testing.T) {
 	f := newFight(t)
 	meet := func(id string, n int) {
 		for range n {
-			f.Met(&Conflict{Ref: doc.Ref{Index: "shop", ID: id}, Client: someone("10.0.0.1"), Outcome: "merged", Merger: f.merger,
+			f.Observe(&Conflict{Ref: doc.Ref{Index: "shop", ID: id}, Client: someone("10.0.0.1"), Outcome: "merged", Merger: f.merger,
 				Base: raw(`{"n":1}`), Sent: raw(`{"n":2}`), Current: raw(`{"n":3}`)})
 		}
 	}
@@ -231,7 +231,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	for i := range 1000 {
 		one := fmt.Sprintf(`{"k%d":%%d,%q:%%[1]d,"m":{"k%[1]d":{"n":%%[1]d}}}`, i, long)
 		f.now = f.now.Add(time.Second)
-		f.Met(&Conflict{Ref: doc.Ref{Index: fmt.Sprint("i", i%100), ID: fmt.Sprint(i)}, Client: someone(fmt.Sprint(i)), Merger: f.merger,
+		f.Observe(&Conflict{Ref: doc.Ref{Index: fmt.Sprint("i", i%100), ID: fmt.Sprint(i)}, Client: someone(fmt.Sprint(i)), Merger: f.merger,
 			Base: fmt.Appendf(nil, one, 1), Sent: fmt.Appendf(nil, one, 2), Current: fmt.Appendf(nil, one, 2)})
 		f.Observed(&Conflict{Ref: doc.Ref{Index: "o", ID: fmt.Sprint(i)}, Client: someone("c"), Merger: f.merger, Sent: make([]byte, 1<<16)},
 			false, doc.Numbers{}, doc.Numbers{SeqNo: int64(i), PrimaryTerm: 1})
@@ -242,7 +242,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	for i := range 1000 {
 		f.now = f.now.Add(time.Second)
 		one := fmt.Sprintf(`{"k%d":%%d}`, i)
-		f.Met(&Conflict{Ref: doc.Ref{Index: "shop", ID: "1"}, Client: someone(fmt.Sprint(i)), Merger: f.merger,
+		f.Observe(&Conflict{Ref: doc.Ref{Index: "shop", ID: "1"}, Client: someone(fmt.Sprint(i)), Merger: f.merger,
 			Base: fmt.Appendf(nil, one, 1), Sent: fmt.Appendf(nil, one, 5), Current: fmt.Appendf(nil, one, 2)})
 	}
 	ix, _ := f.indices.Peek("shop")
@@ -334,7 +334,7 @@ func TestSuggestionsAreAConfiguration(t *testing.T) {
 			`{"n":2,"st\u2028 #: ":2,"s":"c","l":[{"id":1,"q":2},{"id":2,"q":2}]}`)
 		for _, name := range []string{"2026", "null", "a+b", "a_b", "a@b"} {
 			for range 3 {
-				f.Met(&Conflict{Ref: doc.Ref{Index: name, ID: "1"}, Client: someone("c"), Merger: f.merger, Base: raw(`{"on":1}`), Sent: raw(`{"on":2}`), Current: raw(`{"on":3}`)})
+				f.Observe(&Conflict{Ref: doc.Ref{Index: name, ID: "1"}, Client: someone("c"), Merger: f.merger, Base: raw(`{"on":1}`), Sent: raw(`{"on":2}`), Current: raw(`{"on":3}`)})
 			}
 		}
 		s := f.Suggest("", func(string, string, string) Ruled { return Ruled{Rule: "default", Strategy: "sent"} })
@@ -390,7 +390,7 @@ func BenchmarkMet(b *testing.B) {
 				Base: fmt.Appendf(nil, one, 1), Sent: fmt.Appendf(nil, one, 2), Current: fmt.Appendf(nil, one, 3)}
 			b.ReportAllocs()
 			for b.Loop() {
-				l.Met(c)
+				l.Observe(c)
 			}
 		})
 	}

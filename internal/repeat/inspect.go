@@ -8,7 +8,7 @@ import (
 // What tests of sessions look at.
 
 // Attempts are what is kept, oldest first.
-func (k *Kept) Attempts() []*Attempt { return k.kept }
+func (k *History) Attempts() []*Attempt { return k.kept }
 
 // Awaits reports whether a client waits for the attempt's answer, as far as is known.
 func (a *Attempt) Awaits() bool { return a.client != nil }
@@ -24,17 +24,17 @@ func (a *Attempt) String() string {
 	return fmt.Sprintf("%d %v %d %d %v %v", a.hash, a.numbers, a.state, a.at, a.client != nil, a.repeat != nil)
 }
 
-// Check returns what is wrong with the flights; nil: nothing.
-func (fs *Flights[K]) Check() error {
+// Check returns what is wrong with the pending writes; nil: nothing.
+func (fs *PendingTable[K]) Check() error {
 	for k, f := range fs.of {
 		if f.count < 0 || f.count+len(f.queue) < 1 || f.reads < 0 || f.reads > f.count || len(f.attempts) > f.count {
-			return fmt.Errorf("flight of %v: %+v", k, f)
+			return fmt.Errorf("pending at %v: %+v", k, f)
 		}
 	}
-	if i := slices.IndexFunc(fs.idle, func(f *Flight) bool {
+	if i := slices.IndexFunc(fs.idle, func(f *Pending) bool {
 		return f.count != 0 || f.reads != 0 || len(f.attempts) != 0 || len(f.queue) != 0 || f.done != nil
 	}); i >= 0 {
-		return fmt.Errorf("idle flight: %+v", fs.idle[i])
+		return fmt.Errorf("idle: %+v", fs.idle[i])
 	}
 	return nil
 }

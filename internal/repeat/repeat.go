@@ -163,8 +163,8 @@ func (a *Attempt) Answer(now int64) {
 	a.client = nil
 }
 
-// Kept are the writes of a document that an inferred session knows of though they have ended.
-type Kept struct {
+// History are the writes of a document that an inferred session knows of though they have ended.
+type History struct {
 	kept   []*Attempt // oldest first
 	Missed Missed
 }
@@ -180,7 +180,7 @@ func (m Missed) Or(order uint64) bool { return order <= m.Till && order != m.Rea
 
 // Find returns what a repeats, as far as that is known for certain: the attempt that it has waited for, or one that was
 // acknowledged and that its client hasn't heard of. doubt is one of which nobody knows what became.
-func (k *Kept) Find(a *Attempt, now int64) (how choice.Repeat, first, doubt *Attempt) {
+func (k *History) Find(a *Attempt, now int64) (how choice.Repeat, first, doubt *Attempt) {
 	if first = a.first; first != nil {
 		how = choice.AwaitedRepeat
 	}
@@ -200,7 +200,7 @@ func (k *Kept) Find(a *Attempt, now int64) (how choice.Repeat, first, doubt *Att
 }
 
 // Last returns the numbers that the last write of the same bytes left, or those of first.
-func (k *Kept) Last(a, first *Attempt) (n doc.Numbers) {
+func (k *History) Last(a, first *Attempt) (n doc.Numbers) {
 	if first != nil {
 		n = first.numbers
 	}
@@ -213,7 +213,7 @@ func (k *Kept) Last(a, first *Attempt) (n doc.Numbers) {
 }
 
 // keep adds a write that has ended. It takes out the oldest that nobody repeats, or the oldest of all, where there are too many.
-func (k *Kept) keep(a *Attempt) {
+func (k *History) keep(a *Attempt) {
 	oldest, heard := -1, 0
 	for i := len(k.kept) - 1; i >= 0; i-- {
 		if !k.kept[i].pending() {
@@ -230,14 +230,14 @@ func (k *Kept) keep(a *Attempt) {
 }
 
 // Drop takes out what is kept of a.
-func (k *Kept) Drop(a *Attempt) {
+func (k *History) Drop(a *Attempt) {
 	k.kept = slices.DeleteFunc(k.kept, func(o *Attempt) bool { return o == a })
 }
 
 // Acknowledge keeps a write that was acknowledged, and left the revision of n. alias is what its answer named, where something else is
 // stored than was sent. o may be nil, if its answer alone is to be known. waiting is the repeat that has waited for it. Acknowledge returns
 // the write if its client has no answer yet, and nobody repeats it.
-func (k *Kept) Acknowledge(o *Attempt, n, alias doc.Numbers, waiting *Attempt) (unanswered *Attempt) {
+func (k *History) Acknowledge(o *Attempt, n, alias doc.Numbers, waiting *Attempt) (unanswered *Attempt) {
 	switch {
 	case o != nil:
 	case !alias.Known():
@@ -257,23 +257,23 @@ func (k *Kept) Acknowledge(o *Attempt, n, alias doc.Numbers, waiting *Attempt) (
 }
 
 // Doubt keeps a write of which nobody knows what became. n are its base's numbers.
-func (k *Kept) Doubt(o *Attempt, n doc.Numbers) {
+func (k *History) Doubt(o *Attempt, n doc.Numbers) {
 	o.state, o.numbers, o.client = inDoubt, n, nil
 	k.keep(o)
 }
 
 // Forget has nothing be a repeat of what is kept.
-func (k *Kept) Forget() {
+func (k *History) Forget() {
 	for _, o := range k.kept {
 		o.hash = 0
 	}
 }
 
 // Room is for how many attempts there is room.
-func (k *Kept) Room() int { return cap(k.kept) }
+func (k *History) Room() int { return cap(k.kept) }
 
 // Named reports whether an answer named n although what was sent isn't the revision that n are of. Who gives n then may mean what
 // it sent, or, like everybody who hasn't written, that revision.
-func (k *Kept) Named(n doc.Numbers) bool {
+func (k *History) Named(n doc.Numbers) bool {
 	return slices.ContainsFunc(k.kept, func(o *Attempt) bool { return o.alias == n })
 }

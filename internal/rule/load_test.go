@@ -155,7 +155,7 @@ func FuzzRules(f *testing.F) {
 		}
 		Lint(c)
 		if s != nil {
-			a := Asked{Index: "shop", Kind: api.Index, Fields: fields("X-A", "b", "Authorization", "Basic YWRhOng=")}
+			a := Target{Index: "shop", Kind: api.Index, Fields: fields("X-A", "b", "Authorization", "Basic YWRhOng=")}
 			s.Elsewhere(&a, s.MatchRequest(&a))
 		}
 	})

@@ -10,9 +10,9 @@ import (
 	"optimist/internal/wire"
 )
 
-// Asked is a request, as far as rules look at it. Index and Kind are needed; without Fields no rule takes it that asks for headers or
+// Target is a request, as far as rules look at it. Index and Kind are needed; without Fields no rule takes it that asks for headers or
 // users.
-type Asked struct {
+type Target struct {
 	Index  string // as the request names it, decoded
 	Kind   api.Kind
 	Fields []wire.Field // of the request, all of them
@@ -23,7 +23,7 @@ type Asked struct {
 }
 
 // MatchRequest is Match for a whole request. It allocates only for rules that ask for users, and for date expressions.
-func (s *Set) MatchRequest(a *Asked) *Rule {
+func (s *Set) MatchRequest(a *Target) *Rule {
 	if !s.any.has(a.Kind) {
 		return nil
 	}
@@ -55,12 +55,12 @@ func (s *Set) MatchAny(names ...string) *Rule {
 // Elsewhere reports whether a rule before by (or any, where by is nil) could take the request by another name of its index than the one
 // that it has: whether that is an alias is worth knowing. by is what MatchRequest answered for the same request without Concrete and
 // Stream.
-func (s *Set) Elsewhere(a *Asked, by *Rule) bool {
+func (s *Set) Elsewhere(a *Target, by *Rule) bool {
 	return s.any.has(a.Kind) && s.elsewhere(a, by, func(r *Rule) bool { return r.match.kinds.has(a.Kind) })
 }
 
 // elsewhere is Elsewhere for rules of which something holds.
-func (s *Set) elsewhere(a *Asked, by *Rule, holds func(r *Rule) bool) bool {
+func (s *Set) elsewhere(a *Target, by *Rule, holds func(r *Rule) bool) bool {
 	index := stem(a.Index)
 	for _, r := range s.rules {
 		if r == by {
@@ -75,7 +75,7 @@ func (s *Set) elsewhere(a *Asked, by *Rule, holds func(r *Rule) bool) bool {
 
 // takes tells by names. What a pattern takes out by the request's own name stays out, whatever that stands for. Rules that name no index
 // go by the request's name alone.
-func (m *matcher) takes(index string, a *Asked) bool {
+func (m *matcher) takes(index string, a *Target) bool {
 	switch {
 	case matchesAny(m.out, index):
 		return false

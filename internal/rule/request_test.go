@@ -53,7 +53,7 @@ rules:
 		{fields("authorization", "Basic OnNlY3JldA==", "x-proxy-user", "ada"), "user"}, // nor does an empty name
 		{fields("authorization", "Basic QURBOng="), "rest"},                            // ADA
 	} {
-		if got := name(s.MatchRequest(&Asked{Index: "shop", Kind: api.Index, Fields: c.fields})); got != c.want {
+		if got := name(s.MatchRequest(&Target{Index: "shop", Kind: api.Index, Fields: c.fields})); got != c.want {
 			t.Errorf("%s is taken by %q, want %q", c.fields, got, c.want)
 		}
 	}
@@ -86,31 +86,31 @@ rules:
   - {name: hidden, match: {index: [".h"], ops: [delete]}}
 `)
 	for _, c := range []struct {
-		a         Asked
+		a         Target
 		want      string
 		elsewhere bool // it is worth to know what the name stands for
 	}{
-		{Asked{Index: "shop", Kind: api.Index}, "alias", true},
-		{Asked{Index: "shop", Kind: api.Index, Concrete: "shop-v2"}, "concrete", true},
-		{Asked{Index: "shop", Kind: api.Update, Concrete: "shop-v2"}, "alias", false},
-		{Asked{Index: "shop-v2", Kind: api.Index}, "concrete", false},
-		{Asked{Index: "other", Kind: api.Index}, "rest", true},
-		{Asked{Index: "other", Kind: api.Index, Concrete: "shop-v2"}, "concrete", true},
-		{Asked{Index: "other", Kind: api.Index, Concrete: "other"}, "rest", true},
-		{Asked{Index: "other", Kind: api.Update, Concrete: "orders-1"}, "stream", true},
-		{Asked{Index: "other", Kind: api.Update, Concrete: "orders-old"}, "", true},
-		{Asked{Index: "orders-old", Kind: api.Update, Concrete: "orders-1"}, "", true},
-		{Asked{Index: ".ds-applogs-x-000001", Kind: api.Update, Concrete: ".ds-applogs-x-000001", Stream: "applogs-x"}, "stream", true},
-		{Asked{Index: "logs-app", Kind: api.Update, Concrete: ".ds-applogs-x-000001", Stream: "applogs-x"}, "stream", true},
-		{Asked{Index: "logs-app", Kind: api.Index, Concrete: "logs-1"}, "", true}, // a rule for the rest goes by the request's own name
-		{Asked{Index: "other", Kind: api.Update, Concrete: "keyed"}, "", true},
-		{Asked{Index: "other", Kind: api.Update, Concrete: "keyed", Fields: fields("x-a", "1")}, "keyed", true},
-		{Asked{Index: "other", Kind: api.Bulk}, "", false},
-		{Asked{Index: "<orders-{now/d}>", Kind: api.Update}, "stream", true},
-		{Asked{Index: "<orders-{now/d{yyyy.MM|+12:00}}-x>", Kind: api.Update}, "stream", true},
-		{Asked{Index: "<logs-{now/d}>", Kind: api.Index}, "", true},
-		{Asked{Index: "<x-{now/d}>", Kind: api.Index}, "rest", true},
-		{Asked{Index: "<x-{now/d}>", Kind: api.Update, Concrete: "shop"}, "alias", true},
+		{Target{Index: "shop", Kind: api.Index}, "alias", true},
+		{Target{Index: "shop", Kind: api.Index, Concrete: "shop-v2"}, "concrete", true},
+		{Target{Index: "shop", Kind: api.Update, Concrete: "shop-v2"}, "alias", false},
+		{Target{Index: "shop-v2", Kind: api.Index}, "concrete", false},
+		{Target{Index: "other", Kind: api.Index}, "rest", true},
+		{Target{Index: "other", Kind: api.Index, Concrete: "shop-v2"}, "concrete", true},
+		{Target{Index: "other", Kind: api.Index, Concrete: "other"}, "rest", true},
+		{Target{Index: "other", Kind: api.Update, Concrete: "orders-1"}, "stream", true},
+		{Target{Index: "other", Kind: api.Update, Concrete: "orders-old"}, "", true},
+		{Target{Index: "orders-old", Kind: api.Update, Concrete: "orders-1"}, "", true},
+		{Target{Index: ".ds-applogs-x-000001", Kind: api.Update, Concrete: ".ds-applogs-x-000001", Stream: "applogs-x"}, "stream", true},
+		{Target{Index: "logs-app", Kind: api.Update, Concrete: ".ds-applogs-x-000001", Stream: "applogs-x"}, "stream", true},
+		{Target{Index: "logs-app", Kind: api.Index, Concrete: "logs-1"}, "", true}, // a rule for the rest goes by the request's own name
+		{Target{Index: "other", Kind: api.Update, Concrete: "keyed"}, "", true},
+		{Target{Index: "other", Kind: api.Update, Concrete: "keyed", Fields: fields("x-a", "1")}, "keyed", true},
+		{Target{Index: "other", Kind: api.Bulk}, "", false},
+		{Target{Index: "<orders-{now/d}>", Kind: api.Update}, "stream", true},
+		{Target{Index: "<orders-{now/d{yyyy.MM|+12:00}}-x>", Kind: api.Update}, "stream", true},
+		{Target{Index: "<logs-{now/d}>", Kind: api.Index}, "", true},
+		{Target{Index: "<x-{now/d}>", Kind: api.Index}, "rest", true},
+		{Target{Index: "<x-{now/d}>", Kind: api.Update, Concrete: "shop"}, "alias", true},
 	} {
 		if got := name(s.MatchRequest(&c.a)); got != c.want {
 			t.Errorf("%+v is taken by %q, want %q", c.a, got, c.want)
@@ -141,7 +141,7 @@ func TestWithoutNamedIndicesNobodyAsksWhatANameStandsFor(t *testing.T) {
 	for _, rules := range []string{"", "rules: [{name: a, match: {ops: [delete]}}, {name: b}]", "rules: [{name: a, match: {index: [a], ops: [delete]}}, {name: b}]"} {
 		_, s := compiled(t, rules)
 		for _, index := range []string{"shop", ".kibana", "logs-x", "<logs-{now/d}>"} {
-			a := Asked{Index: index, Kind: api.Index}
+			a := Target{Index: index, Kind: api.Index}
 			if s.Elsewhere(&a, s.MatchRequest(&a)) {
 				t.Errorf("with %q it is asked what %s stands for", rules, index)
 			}
@@ -190,7 +190,7 @@ func TestConditionsAllocateNothingWhereNoRuleAsksForUsers(t *testing.T) {
 	_, s := compiled(t, "rules: [{name: a, match: {headers: {X-A: 'a-*b*'}}}, {name: b, match: {index: [c]}}, {name: d}]")
 	f := fields("Host", "x", "Authorization", "Basic YWRhOnNlY3JldA==", "x-a", "a-12345678901234567890123456789012345678901234567890")
 	if n := testing.AllocsPerRun(100, func() {
-		a := Asked{Index: "orders-2026", Kind: api.Index, Fields: f}
+		a := Target{Index: "orders-2026", Kind: api.Index, Fields: f}
 		s.Elsewhere(&a, s.MatchRequest(&a))
 	}); n != 0 {
 		t.Errorf("%v allocations", n)

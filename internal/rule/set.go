@@ -77,7 +77,7 @@ func (s *Set) add(r *Rule) {
 // of a request. index is decoded. Writes are Index, IndexAuto, Create, Update, Patch, Delete (single or an item of a bulk); for the
 // reads Get, Source, Mget, Search it is the first rule of that index that watches such reads. It doesn't allocate.
 func (s *Set) Match(index string, kind api.Kind) *Rule {
-	return s.MatchRequest(&Asked{Index: index, Kind: kind})
+	return s.MatchRequest(&Target{Index: index, Kind: kind})
 }
 
 // Makes reports whether any rule has something to do about a new document: it transforms that, or keeps it where it can't be written.

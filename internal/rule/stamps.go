@@ -13,7 +13,7 @@ func (s *Set) Stamps() bool { return s.stamps }
 
 // Stamper is the rule whose stamps the documents of an index have: the one that takes writes of whole documents, which bring them back,
 // or nil where that stamps nothing. a.Kind is of no account.
-func (s *Set) Stamper(a *Asked) *Rule {
+func (s *Set) Stamper(a *Target) *Rule {
 	if !s.stamps {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (s *Set) Stamper(a *Asked) *Rule {
 
 // StampsElsewhere reports whether documents of the index may have stamps after all by another name of their index than the one in the
 // request, which has none by that: whether it is an alias is worth knowing then.
-func (s *Set) StampsElsewhere(a *Asked) bool {
+func (s *Set) StampsElsewhere(a *Target) bool {
 	if !s.stamps {
 		return false
 	}
@@ -43,7 +43,7 @@ func (s *Set) StampsElsewhere(a *Asked) bool {
 
 // MayStamp reports whether what a search names (decoded: a name, a list, a pattern, nothing at all) may have documents with stamps in it,
 // as far as names tell. Whether one name is an alias, StampsElsewhere tells to ask.
-func (s *Set) MayStamp(a *Asked) bool {
+func (s *Set) MayStamp(a *Target) bool {
 	if !s.stamps {
 		return false
 	}

@@ -17,18 +17,18 @@ func TestDocumentsHaveTheStampOfTheRuleThatTakesThemWhole(t *testing.T) {
 `)
 	acme := []wire.Field{{Name: []byte("x-tenant"), Value: []byte("acme")}}
 	for _, c := range []struct {
-		asked Asked
+		asked Target
 		want  string
 	}{
-		{Asked{Index: "shop"}, "shop"}, // whoever writes it whole goes by the rule that takes that
-		{Asked{Index: "shop", Fields: acme}, ""},
-		{Asked{Index: "by-update-1"}, ""}, // written whole, a document of it goes by the last rule
-		{Asked{Index: "shop-plain"}, ""},
-		{Asked{Index: "shop-old"}, ""},
-		{Asked{Index: "shop-2"}, "shop"},
-		{Asked{Index: "store", Concrete: "shop-2"}, "shop"},
-		{Asked{Index: "other"}, ""},
-		{Asked{Index: ".hidden"}, "hidden"},
+		{Target{Index: "shop"}, "shop"}, // whoever writes it whole goes by the rule that takes that
+		{Target{Index: "shop", Fields: acme}, ""},
+		{Target{Index: "by-update-1"}, ""}, // written whole, a document of it goes by the last rule
+		{Target{Index: "shop-plain"}, ""},
+		{Target{Index: "shop-old"}, ""},
+		{Target{Index: "shop-2"}, "shop"},
+		{Target{Index: "store", Concrete: "shop-2"}, "shop"},
+		{Target{Index: "other"}, ""},
+		{Target{Index: ".hidden"}, "hidden"},
 	} {
 		got := ""
 		if r := s.Stamper(&c.asked); r != nil {
@@ -43,11 +43,11 @@ func TestDocumentsHaveTheStampOfTheRuleThatTakesThemWhole(t *testing.T) {
 func TestStampsOfAnAliasAreLookedForWhereThereCanBeAny(t *testing.T) {
 	_, s := compiled(t, "rules:\n- {name: plain, match: {index: [plain]}}\n- {name: shop, match: {index: [\"shop-*\", \"-shop-old\"]}, base: {stamp: _rev}}\n- {name: rest}\n")
 	for index, want := range map[string]bool{"store": true, "shop-1": false, "shop-old": false, "plain": false} {
-		if got := s.StampsElsewhere(&Asked{Index: index}); got != want {
+		if got := s.StampsElsewhere(&Target{Index: index}); got != want {
 			t.Errorf("%s: %v", index, got)
 		}
 	}
-	if _, s = compiled(t, "rules:\n- {name: shop, match: {index: [shop]}}\n- {name: rest, base: {stamp: _rev}}\n"); s.StampsElsewhere(&Asked{Index: "store"}) {
+	if _, s = compiled(t, "rules:\n- {name: shop, match: {index: [shop]}}\n- {name: rest, base: {stamp: _rev}}\n"); s.StampsElsewhere(&Target{Index: "store"}) {
 		t.Error("a rule that names no index has no other names")
 	}
 }
@@ -58,12 +58,12 @@ func TestSearchesThatMayFindStampedDocumentsAreKnown(t *testing.T) {
 		"": true, "_all": true, "*": true, "shop-1": true, "other,shop-1": true, "s*": true, "*-1": true, "-other": true, ".hid*": true,
 		"other": false, "other,more": false, "o*": false, "shop": false,
 	} {
-		if got := s.MayStamp(&Asked{Index: expression}); got != want {
+		if got := s.MayStamp(&Target{Index: expression}); got != want {
 			t.Errorf("%q: %v", expression, got)
 		}
 	}
 	_, none := compiled(t, "rules:\n- {name: rest}\n")
-	if none.Stamps() || none.MayStamp(&Asked{}) || none.Stamper(&Asked{Index: "shop-1"}) != nil {
+	if none.Stamps() || none.MayStamp(&Target{}) || none.Stamper(&Target{Index: "shop-1"}) != nil {
 		t.Error("stamps where no rule has any")
 	}
 }

@@ -19,20 +19,20 @@ rules:
   - {name: rest}
 `)
 	for _, c := range []struct {
-		asked   Asked
+		asked   Target
 		rule    string
 		pattern string
 		skipped []string
 	}{
-		{Asked{Index: "shop", Kind: api.Create}, "creates", "shop*", nil},
-		{Asked{Index: "shop", Kind: api.Index}, "old", "shop*", []string{"creates: its operations are others", "anna: its headers or users are others"}},
-		{Asked{Index: "shop-new", Kind: api.Index, Fields: []wire.Field{{Name: []byte("x-user"), Value: []byte("anna")}}}, "anna", "shop*",
+		{Target{Index: "shop", Kind: api.Create}, "creates", "shop*", nil},
+		{Target{Index: "shop", Kind: api.Index}, "old", "shop*", []string{"creates: its operations are others", "anna: its headers or users are others"}},
+		{Target{Index: "shop-new", Kind: api.Index, Fields: []wire.Field{{Name: []byte("x-user"), Value: []byte("anna")}}}, "anna", "shop*",
 			[]string{"creates: its operations are others"}},
-		{Asked{Index: "shop-new", Kind: api.Index}, "rest", "*",
+		{Target{Index: "shop-new", Kind: api.Index}, "rest", "*",
 			[]string{"creates: its operations are others", "anna: its headers or users are others", "old: it leaves this index out", "other: its indices are others"}},
-		{Asked{Index: "alias", Concrete: "log-2026", Kind: api.Index}, "other", "*-2026",
+		{Target{Index: "alias", Concrete: "log-2026", Kind: api.Index}, "other", "*-2026",
 			[]string{"creates: its indices are others", "anna: its indices are others", "old: its indices are others"}},
-		{Asked{Index: ".hidden", Kind: api.Index}, "", "",
+		{Target{Index: ".hidden", Kind: api.Index}, "", "",
 			[]string{"creates: its indices are others", "anna: its indices are others", "old: its indices are others", "other: its indices are others", "rest: its indices are others"}},
 	} {
 		r := s.MatchRequest(&c.asked)

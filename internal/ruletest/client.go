@@ -116,7 +116,7 @@ func member(doc []byte, name string) (value gjson.Result) {
 
 // stamp is the field that the document was served with to the client of a write: which rule stamps is a matter of who reads.
 func (p *play) stamp(w *Write) string {
-	asked := rule.Asked{Index: w.request.index}
+	asked := rule.Target{Index: w.request.index}
 	for k, values := range p.headers(w) {
 		for _, v := range values {
 			asked.Fields = append(asked.Fields, wire.Field{Name: []byte(k), Value: []byte(v)})

@@ -43,8 +43,8 @@ func (c *claim) reads() bool {
 func (c *claim) guards() bool { return c.viewed || c.past || c.reads() }
 
 // departure is the claim's write as one that is in flight.
-func (c *claim) departure() repeat.Departure {
-	d := repeat.Departure{Attempt: c.attempt, Reads: c.reads(), Guards: c.guards()}
+func (c *claim) departure() repeat.PendingWrite {
+	d := repeat.PendingWrite{Attempt: c.attempt, Reads: c.reads(), Guards: c.guards()}
 	if d.Guards {
 		d.Guard = c.Note().Numbers
 	}

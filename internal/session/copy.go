@@ -17,7 +17,7 @@ import (
 //
 // After the write the session has seen what was sent, as after any write of its own.
 func (s *Store) TakeCopy(ctx context.Context, sess Session, ref doc.Ref, c Copy, sent []byte) (Base, error) {
-	t := s.taking(sess, ref, sent)
+	t := s.selection(sess, ref, sent)
 	t.Given = c.Numbers
 	if c.Token == 0 {
 		// In a named session the numbers are those of the session's own thread, and may name its view.
@@ -68,6 +68,6 @@ func (s *Store) Witness(sess Session, ref doc.Ref) Base {
 	sh := s.shard(k)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	sh.depart(&b.claim)
+	sh.startPending(&b.claim)
 	return b
 }

@@ -68,7 +68,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix *indexstate.Index[Session], now 
 	if !c.kept {
 		return nil, renewed
 	}
-	waited := sh.land(c)
+	waited := sh.endPending(c)
 	waited.StartAnew() // unless it is known what the write left
 	switch {
 	case c.since < gone:
@@ -90,7 +90,8 @@ func (c *claim) settle(a *Ack, deleted bool, ix *indexstate.Index[Session], now 
 	if !deleted {
 		e.Spend(&c.View)
 	}
-	v := viewcache.View{Sight: viewcache.Sight{Numbers: a.Stored.Numbers, Version: a.Stored.Version, At: now}, Absent: deleted, Answer: a.AnswerNumbers}
+	sight := viewcache.Sight{Numbers: a.Stored.Numbers, Version: a.Stored.Version, At: now}
+	v := viewcache.View{Sight: sight, Absent: deleted, Answer: a.AnswerNumbers}
 	v.Difference = a.differs()
 	sh.See(e, v, stored, sent)
 	if a.Copy.Token != 0 { // the client may name what it sent by the copy that its answer hands out

@@ -53,7 +53,7 @@ func TestNobodyComesBetweenAWriteThatFailedAndItsRepeat(t *testing.T) {
 			synctest.Wait()
 			want(t, again.base, KindRead, 5)
 			again.base.Release()
-			if n := s.shards[0].inFlight.Len(); n != 0 {
+			if n := s.shards[0].pending.Len(); n != 0 {
 				t.Errorf("%d documents in flight", n)
 			}
 			want(t, newClient(t).sends(t, s, theirs), KindRead, 5)
@@ -181,14 +181,14 @@ func (c client) sendsAfresh(t *testing.T, s *Store, sent string) Base {
 	t.Helper()
 	k := viewcache.Key{Session: pool, Ref: ref}
 	sh := s.shard(k)
-	swap := func(with repeat.Kept) (was repeat.Kept) {
+	swap := func(with repeat.History) (was repeat.History) {
 		sh.mu.Lock()
 		defer sh.mu.Unlock()
 		e := sh.Peek(k)
 		was, e.Repeats = e.Repeats, with
 		return was
 	}
-	known := swap(repeat.Kept{})
+	known := swap(repeat.History{})
 	defer func() { swap(known) }()
 	return c.sends(t, s, sent)
 }
@@ -449,8 +449,8 @@ func TestWhoseReadMayHaveBeenTakenOfSeveralIsToldSo(t *testing.T) {
 func TestWhatIsHandedOnTwiceIsGivenBackOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newWaiting(t)
-		waiting := func(c client) *taking {
-			x := s.taking(pool, ref, []byte(mine))
+		waiting := func(c client) *selection {
+			x := s.selection(pool, ref, []byte(mine))
 			x.client = c
 			if _, wait := x.try(); wait == nil {
 				t.Fatal("it doesn't wait")
@@ -468,7 +468,7 @@ func TestWhatIsHandedOnTwiceIsGivenBackOnce(t *testing.T) {
 		first.Release()
 		second.leave()
 		third := waiting(newClient(t))
-		for _, x := range []*taking{again, third} {
+		for _, x := range []*selection{again, third} {
 			b, wait := x.try()
 			if wait != nil {
 				t.Fatal("it waits on")
@@ -477,7 +477,7 @@ func TestWhatIsHandedOnTwiceIsGivenBackOnce(t *testing.T) {
 			b.Release()
 			x.leave()
 		}
-		if n := s.shards[0].inFlight.Len(); n != 0 {
+		if n := s.shards[0].pending.Len(); n != 0 {
 			t.Errorf("%d documents in flight", n)
 		}
 	})

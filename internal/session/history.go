@@ -26,7 +26,7 @@ func candidateOf(a choice.Action, s *viewcache.Sight, b *viewcache.Body) candida
 }
 
 // candidates are the revisions that may be the base, oldest first: the reads, and the view and the history if they may be.
-func (t *taking) candidates(e *viewcache.Entry, reads []viewcache.Read) []*candidate {
+func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read) []*candidate {
 	if t.patterns = nil; e.Patterns != nil {
 		now := *e.Patterns
 		t.patterns = &now
@@ -60,7 +60,7 @@ func (t *taking) candidates(e *viewcache.Entry, reads []viewcache.Read) []*candi
 }
 
 // rank finds the likeliest candidate, and takes it if it is still there. The lock isn't held while candidates are compared.
-func (t *taking) rank(cs []*candidate, b *Base) (taken bool) {
+func (t *selection) rank(cs []*candidate, b *Base) (taken bool) {
 	ranked := make([]rank.Candidate, len(cs))
 	for i := range cs {
 		ranked[i] = cs[i].Candidate
@@ -73,7 +73,7 @@ func (t *taking) rank(cs []*candidate, b *Base) (taken bool) {
 }
 
 // pick takes the likeliest candidate if it is still there, and keeps the digests that were made meanwhile.
-func (t *taking) pick(cs []*candidate, likeliest rank.Choice, b *Base) (taken bool) {
+func (t *selection) pick(cs []*candidate, likeliest rank.Choice, b *Base) (taken bool) {
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
 	e := t.sh.Get(t.k, t.ix.Gone(), t.now)

@@ -54,8 +54,8 @@ func TestTheAccountsAreRightWhileBasesAreRanked(t *testing.T) {
 		}
 		audit(rt, s)
 		for _, sh := range s.shards {
-			if sh.inFlight.Len() > 0 {
-				rt.Errorf("%d documents are in flight after the end", sh.inFlight.Len())
+			if sh.pending.Len() > 0 {
+				rt.Errorf("%d documents are in flight after the end", sh.pending.Len())
 			}
 		}
 	})

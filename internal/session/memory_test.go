@@ -22,7 +22,7 @@ func audit(t complainer, s *Store) {
 	for _, sh := range s.shards {
 		sh.mu.Lock()
 		sh.Audit(t.Errorf)
-		if err := sh.inFlight.Check(); err != nil {
+		if err := sh.pending.Check(); err != nil {
 			t.Errorf("%v", err)
 		}
 		sh.mu.Unlock()

@@ -248,7 +248,7 @@ func modelDistance(b modelBase, sent string) (dist, bool) {
 	return d, err == nil
 }
 
-func (m *model) land(e *modelEntry, b modelBase, k viewcache.Key) bool {
+func (m *model) endPending(e *modelEntry, b modelBase, k viewcache.Key) bool {
 	if b.kind == KindNone && !k.Session.IsNamed() || b.reason == ReasonBlind && b.kind == KindNone {
 		return false
 	}
@@ -260,7 +260,7 @@ func (m *model) land(e *modelEntry, b modelBase, k viewcache.Key) bool {
 
 func (m *model) release(k viewcache.Key, b modelBase, since int) {
 	e := m.entry(k)
-	if !m.land(e, b, k) || b.kind == KindNone || b.kind == KindLost {
+	if !m.endPending(e, b, k) || b.kind == KindNone || b.kind == KindLost {
 		return
 	}
 	if since < m.dropped[k.Ref.Index] {
@@ -301,7 +301,7 @@ func (m *model) commit(k viewcache.Key, b modelBase, since int, n int64, stored,
 		m.blind[[2]any{k.Session, k.Ref.Index}] = m.now + maxAge
 	}
 	e.marker = ReasonNone
-	if !m.land(e, b, k) {
+	if !m.endPending(e, b, k) {
 		return
 	}
 	if n >= 0 && !m.keeps(k.Ref.Index) {

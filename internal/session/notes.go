@@ -11,13 +11,13 @@ func (sh *shard) note(e *viewcache.Entry) {
 	if sh.notes == nil || e.Key.Session.IsOfHolder() {
 		return
 	}
-	n := noteOf(e, sh.inFlight.Of(e.Key))
+	n := noteOf(e, sh.pending.Of(e.Key))
 	n.At = sh.notes.Started() + e.Touched
 	sh.notes.Put(e.NoteID, n)
 }
 
 // noteOf makes the note of an entry; f is its writes in flight.
-func noteOf(e *viewcache.Entry, f *repeat.Flight) (n memo.Note) {
+func noteOf(e *viewcache.Entry, f *repeat.Pending) (n memo.Note) {
 	if e.Key.Session.IsNamed() {
 		return noteOfThread(e, f)
 	}
@@ -42,7 +42,7 @@ func noteOf(e *viewcache.Entry, f *repeat.Flight) (n memo.Note) {
 }
 
 // noteOfThread makes the note of a named session: what it has seen last.
-func noteOfThread(e *viewcache.Entry, f *repeat.Flight) (n memo.Note) {
+func noteOfThread(e *viewcache.Entry, f *repeat.Pending) (n memo.Note) {
 	switch {
 	case len(e.Reads) > 0:
 		return memo.Note{Numbers: e.Reads[0].Numbers, Clients: 1}

@@ -111,7 +111,7 @@ func (r *reading) into(own bool) bool {
 		b.Asked = r.s.asked.Load()
 	}
 	e.Asked = max(e.Asked, r.asked)
-	r.sh.Read(e, &r.rev, b, r.now, r.sh.inFlight.Of(r.k).Any())
+	r.sh.Read(e, &r.rev, b, r.now, r.sh.pending.Of(r.k).Any())
 	e.Trace(r.trace, r.rev.Numbers)
 	r.sh.Settled(e)
 	return true
@@ -133,14 +133,14 @@ func (r *reading) void(e *viewcache.Entry, gone Epoch) bool {
 	return true
 }
 
-// Knows reports whether a write of the document may get a base: whether the session knows something of the document, or has known it.
+// MayHaveBase reports whether a write of the document may get a base: whether the session knows something of the document, or has known it.
 // It is cheaper than Take, and reserves nothing.
-func (s *Store) Knows(sess Session, ref doc.Ref) bool {
-	if sess.InTrace() && s.Knows(sess.Written(), ref) {
+func (s *Store) MayHaveBase(sess Session, ref doc.Ref) bool {
+	if sess.InTrace() && s.MayHaveBase(sess.Written(), ref) {
 		return true
 	}
 	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()
 	k := viewcache.KeyOf(sess, ref)
-	return e != nil || sh.inFlight.Of(k) != nil || sh.Lost(k, nil) != ReasonNone || sh.Noted(&k, s.clock())
+	return e != nil || sh.pending.Of(k) != nil || sh.Lost(k, nil) != ReasonNone || sh.Noted(&k, s.clock())
 }

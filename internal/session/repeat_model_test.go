@@ -90,7 +90,7 @@ type repeatTry struct {
 	sent   string
 	ctx    context.Context
 	leave  context.CancelFunc
-	t      *taking
+	t      *selection
 	done   <-chan struct{} // while it waits for its base
 	base   *Base           // once it has one
 	stored *Ack            // once it is written
@@ -185,8 +185,8 @@ func (w *repeatWorld) read(wr *repeatWriter) {
 func (w *repeatWorld) send(t *rapid.T, wr *repeatWriter) {
 	x := &repeatTry{w: wr, change: wr.change, sent: wr.sent}
 	x.ctx, x.leave = context.WithCancel(context.Background())
-	taking := w.s.taking(pool, ref, []byte(wr.sent))
-	x.t = &taking
+	selection := w.s.selection(pool, ref, []byte(wr.sent))
+	x.t = &selection
 	x.t.client = x.ctx
 	wr.last = x
 	w.tries = append(w.tries, x)
@@ -372,7 +372,7 @@ func (w *repeatWorld) known() string {
 	for _, o := range e.Repeats.Attempts() {
 		out += fmt.Sprintf("recent %v\n", o)
 	}
-	if f := sh.inFlight.Of(k); f != nil {
+	if f := sh.pending.Of(k); f != nil {
 		writes, reads := f.Count()
 		out += fmt.Sprintf("flights %d %d %d\n", writes, reads, len(f.Guards()))
 	}
@@ -397,8 +397,8 @@ func (w *repeatWorld) end(t *rapid.T) {
 	}
 	k := viewcache.Key{Session: pool, Ref: ref}
 	sh := w.s.shard(k)
-	if sh.inFlight.Len() != 0 {
-		t.Fatalf("%d documents in flight, or somebody waits", sh.inFlight.Len())
+	if sh.pending.Len() != 0 {
+		t.Fatalf("%d documents in flight, or somebody waits", sh.pending.Len())
 	}
 	if e := sh.Peek(k); e != nil {
 		for _, o := range e.Repeats.Attempts() {

@@ -98,7 +98,7 @@ func TestARepeatHasTheBaseOfItsFirstTryThatFailed(t *testing.T) {
 					t.Errorf("doubtful: %t", again.base.Doubtful)
 				}
 				again.base.Release()
-				if n := s.shards[0].inFlight.Len(); n != 0 {
+				if n := s.shards[0].pending.Len(); n != 0 {
 					t.Errorf("%d documents in flight", n)
 				}
 			})

@@ -10,7 +10,7 @@ import (
 )
 
 // reserve makes the base that d says, and takes it out of the entry. A dry run takes nothing out.
-func (t *taking) reserve(e *viewcache.Entry, d choice.Decision, b *Base) {
+func (t *selection) reserve(e *viewcache.Entry, d choice.Decision, b *Base) {
 	if d.Action == choice.TakeNothing {
 		t.reserveNothing(e, b)
 		return
@@ -34,7 +34,7 @@ func (t *taking) reserve(e *viewcache.Entry, d choice.Decision, b *Base) {
 
 // isGuess reports whether the base is a guess. It is one if the session is inferred, and neither numbers nor a trace name one of its
 // reads.
-func (t *taking) isGuess(e *viewcache.Entry, d choice.Decision) bool {
+func (t *selection) isGuess(e *viewcache.Entry, d choice.Decision) bool {
 	switch {
 	case t.Named || t.Given.Known():
 		return false
@@ -48,7 +48,7 @@ func (t *taking) isGuess(e *viewcache.Entry, d choice.Decision) bool {
 
 // mayBeAnothers reports whether another client may need the base: this write, or an earlier one, may be a repeat, and may have taken
 // the base of another write.
-func (t *taking) mayBeAnothers(e *viewcache.Entry, d choice.Decision) bool {
+func (t *selection) mayBeAnothers(e *viewcache.Entry, d choice.Decision) bool {
 	switch d.Action {
 	case choice.TakeRead:
 		return t.mayRepeat || t.guesses() && e.Repeats.Missed.Or(e.Reads[d.Read].Order)
@@ -59,7 +59,7 @@ func (t *taking) mayBeAnothers(e *viewcache.Entry, d choice.Decision) bool {
 }
 
 // claim fills in the claim of the base that d says.
-func (t *taking) claim(e *viewcache.Entry, d choice.Decision, c *claim) {
+func (t *selection) claim(e *viewcache.Entry, d choice.Decision, c *claim) {
 	switch d.Action {
 	case choice.TakeRead:
 		r := &e.Reads[d.Read]
@@ -84,7 +84,7 @@ func (t *taking) claim(e *viewcache.Entry, d choice.Decision, c *claim) {
 }
 
 // takeFrom takes the base out of the entry, and counts the write as in flight.
-func (t *taking) takeFrom(e *viewcache.Entry, d choice.Decision, b *Base) {
+func (t *selection) takeFrom(e *viewcache.Entry, d choice.Decision, b *Base) {
 	c := &b.claim
 	c.key, c.kept, c.guessed = t.ownKey(e), true, b.Ambiguous
 	if c.doubted = d.Doubtful; c.doubted {
@@ -111,14 +111,14 @@ func (t *taking) takeFrom(e *viewcache.Entry, d choice.Decision, b *Base) {
 		}
 		t.sh.RetireView(e)
 	}
-	t.sh.depart(c)
+	t.sh.startPending(c)
 	if e != nil {
 		t.sh.Settled(e) // the history has grown, and perhaps there are new digests
 	}
 }
 
 // reserveNothing makes the base of a write of which nothing is known: KindLost if something was known, else KindNone.
-func (t *taking) reserveNothing(e *viewcache.Entry, b *Base) {
+func (t *selection) reserveNothing(e *viewcache.Entry, b *Base) {
 	c := &b.claim
 	c.kept = t.Named
 	if why := t.sh.Lost(t.k, e); why != ReasonNone {
@@ -132,12 +132,12 @@ func (t *taking) reserveNothing(e *viewcache.Entry, b *Base) {
 	}
 	if c.kept && !t.s.dryRun {
 		c.key.Ref = t.k.Ref.Clone()
-		t.sh.depart(c)
+		t.sh.startPending(c)
 	}
 }
 
 // fillBase fills in the base's exported fields from its claim.
-func (t *taking) fillBase(b *Base) {
+func (t *selection) fillBase(b *Base) {
 	c := &b.claim
 	b.Kind, b.Numbers, b.AnswerNumbers, b.Version, b.View, b.Stored = c.kind, c.Numbers, c.Answer, c.Version, c.sent, c.stored
 	b.Doubtful, b.StoredDiffers = c.Doubt || c.Contradiction || t.hasChangedSince(c.At), c.Difference

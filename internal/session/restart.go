@@ -17,7 +17,7 @@ import (
 
 // takesMemo reports whether the memo is the base of the write. In an inferred session it is, unless the write's content shows that
 // the write was made from a revision which the session has seen since the start.
-func (t *taking) takesMemo(e *viewcache.Entry, f *repeat.Flight) bool {
+func (t *selection) takesMemo(e *viewcache.Entry, f *repeat.Pending) bool {
 	switch {
 	case e == nil || e.Memo == nil || t.Given.Known():
 		return false
@@ -42,7 +42,7 @@ func (t *taking) takesMemo(e *viewcache.Entry, f *repeat.Flight) bool {
 
 // reserveExtended makes t.extends the base, the revision that the write holds everything of. It is a guard, and not merged: a client
 // may have read it before the start, and another client, that has read it since, must find it, too.
-func (t *taking) reserveExtended(e *viewcache.Entry, b *Base) {
+func (t *selection) reserveExtended(e *viewcache.Entry, b *Base) {
 	if i := viewcache.Find(e.Reads, t.extends.Numbers); i >= 0 && !t.s.dryRun {
 		e.Shared = true
 		if r := &e.Reads[i]; r.Count > 1 {
@@ -57,10 +57,10 @@ func (t *taking) reserveExtended(e *viewcache.Entry, b *Base) {
 }
 
 // reserveMemo makes the memo the base.
-func (t *taking) reserveMemo(e *viewcache.Entry, b *Base) { t.reserveGuard(e, e.Memo.Note, b) }
+func (t *selection) reserveMemo(e *viewcache.Entry, b *Base) { t.reserveGuard(e, e.Memo.Note, b) }
 
 // reserveGuard makes a noted revision the base. Nobody has its body.
-func (t *taking) reserveGuard(e *viewcache.Entry, m memo.Note, b *Base) {
+func (t *selection) reserveGuard(e *viewcache.Entry, m memo.Note, b *Base) {
 	c := &b.claim
 	c.kind, c.kept, c.Doubt, c.key = KindGiven, true, true, t.ownKey(e)
 	c.Numbers = m.Numbers
@@ -76,7 +76,7 @@ func (t *taking) reserveGuard(e *viewcache.Entry, m memo.Note, b *Base) {
 	b.Ambiguous = b.Guessed && (m.Clients > 1 || !e.Empty())
 	t.count(b.Kind)
 	if !t.s.dryRun {
-		t.sh.depart(c)
+		t.sh.startPending(c)
 		t.sh.note(e)
 	}
 }

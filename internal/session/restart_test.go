@@ -92,7 +92,7 @@ func TestWhatANamedSessionHasInHandGuardsItsWriteAfterAStart(t *testing.T) {
 			p := newProcesses(t)
 			c.before(p.next())
 			s := p.next()
-			if !s.Knows(one, ref) {
+			if !s.MayHaveBase(one, ref) {
 				t.Error("it isn't known that something is known")
 			}
 			for range 2 { // and again after a failure

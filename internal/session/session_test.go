@@ -615,7 +615,7 @@ func TestAReadThatANamedSessionHasWrittenOverIsNoBase(t *testing.T) {
 				b.Commit(Ack{Stored: rev(5, `{"a":1}`), Sent: []byte(`{"a":1}`)})
 				s.Read(one, ref, rev(5, `{"a":1}`), at)
 			}
-			s.WroteElse(one, ref, c.left, c.whole, at)
+			s.WroteForwarded(one, ref, c.left, c.whole, at)
 			b := take(t, s, one, `{"a":1}`) // as it read it
 			want(t, b, c.kind, c.seqNo)
 			if b.View != nil || b.StoredDiffers != c.differs {
@@ -630,7 +630,7 @@ func TestAReadThatANamedSessionHasWrittenOverIsNoBase(t *testing.T) {
 func TestAViewThatTheSessionWroteOverIsItsNumbersAlone(t *testing.T) {
 	for _, sess := range []Session{pool, one} {
 		s, _ := newTest(t)
-		s.WroteElse(sess, ref, rev(4, ""), true, s.Epoch()) // of which nothing was known
+		s.WroteForwarded(sess, ref, rev(4, ""), true, s.Epoch()) // of which nothing was known
 		b := take(t, s, sess, `{"a":1}`)
 		want(t, b, KindNone, -1)
 		b.Release()
@@ -639,21 +639,21 @@ func TestAViewThatTheSessionWroteOverIsItsNumbersAlone(t *testing.T) {
 		s.Read(sess, ref, rev(5, `{"a":1}`), at)
 		b = take(t, s, sess, `{"a":2}`)
 		b.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`)})
-		s.WroteElse(sess, ref, rev(5, ""), true, at) // a late answer
+		s.WroteForwarded(sess, ref, rev(5, ""), true, at) // a late answer
 		b = take(t, s, sess, `{"a":3}`)
 		if want(t, b, KindView, 6); string(b.View) != `{"a":2}` {
 			t.Fatalf("view %s", b.View)
 		}
 		b.Release()
 
-		s.WroteElse(sess, ref, rev(7, ""), false, at)
+		s.WroteForwarded(sess, ref, rev(7, ""), false, at)
 		b = take(t, s, sess, `{"a":2}`) // as it sent it before
 		if want(t, b, KindView, 7); b.View != nil || b.StoredDiffers {
 			t.Fatalf("view %s, apart %v", b.View, b.StoredDiffers)
 		}
 		b.Release()
 
-		s.WroteElse(sess, ref, rev(9, ""), false, at)
+		s.WroteForwarded(sess, ref, rev(9, ""), false, at)
 		b = take(t, s, sess, `{"a":3}`)
 		if want(t, b, KindView, 9); !b.StoredDiffers {
 			t.Fatal("somebody else's write is in it")
@@ -663,7 +663,7 @@ func TestAViewThatTheSessionWroteOverIsItsNumbersAlone(t *testing.T) {
 		if want(t, b, KindView, 9); b.StoredDiffers {
 			t.Fatal("who names it means it")
 		}
-		s.WroteElse(sess, ref, rev(10, ""), true, at)
+		s.WroteForwarded(sess, ref, rev(10, ""), true, at)
 		b.Release() // it doesn't come back
 		b = take(t, s, sess, `{"a":3}`)
 		want(t, b, KindLost, -1)
@@ -673,7 +673,7 @@ func TestAViewThatTheSessionWroteOverIsItsNumbersAlone(t *testing.T) {
 		s.Read(sess, ref, rev(2, `{"a":1}`), s.Epoch())
 		b = take(t, s, sess, `{"a":2}`)
 		b.Commit(Ack{Stored: rev(3, `{"a":2}`), Sent: []byte(`{"a":2}`)})
-		s.WroteElse(sess, ref, rev(12, ""), true, at) // in the index that was there before
+		s.WroteForwarded(sess, ref, rev(12, ""), true, at) // in the index that was there before
 		b = take(t, s, sess, `{"a":3}`)
 		want(t, b, KindLost, -1)
 		b.Release()

@@ -16,10 +16,10 @@ type shard struct {
 	mu sync.Mutex
 	*viewcache.Memory
 
-	clock    func() int64
-	left     func(context.Context) bool
-	notes    *memo.Book // nil: there is none
-	inFlight repeat.Flights[viewcache.Key]
+	clock   func() int64
+	left    func(context.Context) bool
+	notes   *memo.Book // nil: there is none
+	pending repeat.PendingTable[viewcache.Key]
 	// inheritances are the claims that first tries have given back for their repeats, until the repeats take them.
 	inheritances map[*repeat.Attempt]*claim
 
@@ -37,11 +37,11 @@ func newShard(s *Store, bound int64) *shard {
 	return sh
 }
 
-// depart counts the write of c as in flight, until land is called for it. The strings of c's key are the store's own.
-func (sh *shard) depart(c *claim) { sh.inFlight.Depart(c.key, c.departure()) }
+// startPending counts the write of c as in flight, until endPending. The strings of c's key are the store's own.
+func (sh *shard) startPending(c *claim) { sh.pending.Start(c.key, c.departure()) }
 
-// land ends the flight of c's write. It returns the repeat that waits for it; nil if there is none.
-func (sh *shard) land(c *claim) *repeat.Attempt { return sh.inFlight.Land(c.key, c.departure()) }
+// endPending counts c's write as no longer in flight. It returns the repeat that waits for it; nil if there is none.
+func (sh *shard) endPending(c *claim) *repeat.Attempt { return sh.pending.End(c.key, c.departure()) }
 
 // handOver reserves for the repeat r what its first try gives back: the claim c. The claim stays in flight until r takes it, so that
 // no other write takes the base, or finds that it isn't there.
@@ -52,7 +52,7 @@ func (sh *shard) handOver(c claim, r *repeat.Attempt) {
 	}
 	r.Inherit()
 	c.attempt, sh.inheritances[r] = r, &c
-	sh.depart(&c)
+	sh.startPending(&c)
 }
 
 // takeInheritance returns the claim that was handed over to a; nil if there is none. A second call returns nil.
@@ -66,7 +66,7 @@ func (sh *shard) takeInheritance(a *repeat.Attempt) *claim {
 
 // release ends a reservation and gives back what was reserved.
 func (sh *shard) release(c *claim, gone Epoch, now int64) {
-	k, waited, reserved := c.key, sh.land(c), c.viewed || c.reads() || c.past && c.doubted
+	k, waited, reserved := c.key, sh.endPending(c), c.viewed || c.reads() || c.past && c.doubted
 	sh.Get(k, gone, now)
 	if waited != nil && (c.again || reserved) {
 		sh.handOver(*c, waited)

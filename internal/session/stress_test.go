@@ -73,8 +73,8 @@ func TestNoReadServesTwoWrites(t *testing.T) {
 	}
 	wg.Wait()
 	for _, sh := range s.shards {
-		if sh.inFlight.Len() != 0 {
-			t.Errorf("%d writes in flight", sh.inFlight.Len())
+		if sh.pending.Len() != 0 {
+			t.Errorf("%d writes in flight", sh.pending.Len())
 		}
 	}
 }
@@ -125,10 +125,10 @@ func TestClientsThatLeaveHoldUpNobody(t *testing.T) {
 	wg.Wait()
 	audit(t, s)
 	for _, sh := range s.shards {
-		if sh.inFlight.Len() != 0 {
-			t.Errorf("%d documents in flight, or somebody waits", sh.inFlight.Len())
+		if sh.pending.Len() != 0 {
+			t.Errorf("%d documents in flight, or somebody waits", sh.pending.Len())
 		}
-		if err := sh.inFlight.Check(); err != nil {
+		if err := sh.pending.Check(); err != nil {
 			t.Error(err)
 		}
 		for _, e := range sh.All() {
@@ -150,7 +150,7 @@ func elsewhere(s *Store, r doc.Ref, n int64) {
 	case 1:
 		s.ReadUnknown(pool, r)
 	case 2:
-		s.WroteElse(pool, r, rev(n, ""), true, s.Epoch())
+		s.WroteForwarded(pool, r, rev(n, ""), true, s.Epoch())
 	case 3:
 		s.Read(identity.Inferred(bob, there), at(100+rand.IntN(20)), rev(n, `{"x":"`+strings.Repeat("x", 8000)+`"}`), s.Epoch())
 	case 4, 5:

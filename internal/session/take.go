@@ -18,7 +18,7 @@ import (
 //
 // A caller that holds one base must not wait for another: two callers that do so in opposite order would wait for each other.
 func (s *Store) Take(ctx context.Context, sess Session, ref doc.Ref, sent []byte) (Base, error) {
-	t := s.taking(sess, ref, sent)
+	t := s.selection(sess, ref, sent)
 	if sess.InTrace() {
 		return t.takeInTrace(ctx, sess)
 	}
@@ -33,14 +33,14 @@ func (s *Store) Take(ctx context.Context, sess Session, ref doc.Ref, sent []byte
 // numbers of what was stored. In an inferred session another client may have read the revision of these numbers, and nobody can tell
 // which of the two writes: the base is KindGiven without a body.
 func (s *Store) TakeAt(sess Session, ref doc.Ref, n doc.Numbers, sent []byte) Base {
-	t := s.taking(sess, ref, sent)
+	t := s.selection(sess, ref, sent)
 	t.Given = n
 	b, _ := t.try()
 	return b
 }
 
 // take does what Take says, for a write that is in no trace.
-func (t *taking) take(ctx context.Context) (Base, error) {
+func (t *selection) take(ctx context.Context) (Base, error) {
 	if ctx.Err() == nil { // a ctx that has ended only says that Take must not wait
 		t.client = ctx
 	}
@@ -68,7 +68,7 @@ func (t *taking) take(ctx context.Context) (Base, error) {
 }
 
 // leave ends the wait. If a claim was handed over to the write, and the write hasn't taken it, it is given back.
-func (t *taking) leave() {
+func (t *selection) leave() {
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
 	now := t.s.clock()
@@ -76,11 +76,11 @@ func (t *taking) leave() {
 	if c := t.sh.takeInheritance(t.attempt); c != nil {
 		t.sh.release(c, t.ix.Gone(), now)
 	}
-	t.sh.inFlight.Leave(t.k, t.attempt)
+	t.sh.pending.Leave(t.k, t.attempt)
 }
 
 // try returns a base, or a channel to wait for.
-func (t *taking) try() (b Base, wait <-chan struct{}) {
+func (t *selection) try() (b Base, wait <-chan struct{}) {
 	t.now = t.s.clock()
 	b.claim = claim{store: t.s, key: t.k, since: t.s.Epoch()}
 	t.ix = t.s.index(t.k.Ref.Index, t.k.Session.Credentials(), t.now)
@@ -106,10 +106,10 @@ func (t *taking) try() (b Base, wait <-chan struct{}) {
 }
 
 // takeOrWait takes the base. If it can't yet, it returns a channel to wait for, or the candidates that have to be ranked, oldest first.
-func (t *taking) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) {
+func (t *selection) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) {
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
-	e, f := t.sh.Get(t.k, t.ix.Gone(), t.now), t.sh.inFlight.Of(t.k)
+	e, f := t.sh.Get(t.k, t.ix.Gone(), t.now), t.sh.pending.Of(t.k)
 	b.claim.taken = t.sh.Order
 	if !t.Given.Known() && !t.Named && !t.traced && t.ix.IsBlind(t.k.Session, t.now) {
 		b.Reason = ReasonBlind // it stays blind for as long as it writes what it hasn't read
@@ -123,7 +123,7 @@ func (t *taking) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) {
 	if e == nil && t.sh.Noted(&t.k, t.now) {
 		e = t.sh.Put(t.k, t.ix.Gone(), b.claim.since, t.now)
 	}
-	k := t.known(e, f)
+	k := t.choiceInput(e, f)
 	if t.takesMemo(e, f) {
 		t.reserveMemo(e, b)
 		return nil, nil
@@ -148,7 +148,7 @@ func (t *taking) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) {
 
 // followFirst is for a write that repeats another. It takes the base that the first try has given back, or returns a channel to wait
 // for the end of the first try.
-func (t *taking) followFirst(f *repeat.Flight, b *Base) (inherited bool, wait <-chan struct{}) {
+func (t *selection) followFirst(f *repeat.Pending, b *Base) (inherited bool, wait <-chan struct{}) {
 	a := t.attempt
 	if !t.looked {
 		t.looked, t.Before = true, t.sh.Order

@@ -7,7 +7,7 @@ import (
 )
 
 // takeInTrace does what Take says, for a write in a trace.
-func (t *taking) takeInTrace(ctx context.Context, sess Session) (Base, error) {
+func (t *selection) takeInTrace(ctx context.Context, sess Session) (Base, error) {
 	thread := sess.Written()
 	reads, wrote := t.traceHas(thread)
 	if !reads && wrote {
@@ -29,10 +29,10 @@ func (t *taking) takeInTrace(ctx context.Context, sess Session) (Base, error) {
 }
 
 // traceHas reports whether reads of the trace are outstanding, and whether a write from one of them is known, or in flight.
-func (t *taking) traceHas(thread Session) (reads, wrote bool) {
+func (t *selection) traceHas(thread Session) (reads, wrote bool) {
 	now, k := t.s.clock(), viewcache.Key{Session: thread, Ref: t.k.Ref}
 	gone := t.s.index(t.k.Ref.Index, t.k.Session.Credentials(), now).Gone()
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
-	return t.sh.Get(t.k, gone, now).HasReadIn(t.trace), t.sh.Get(k, gone, now) != nil || t.sh.inFlight.Of(k) != nil
+	return t.sh.Get(t.k, gone, now).HasReadIn(t.trace), t.sh.Get(k, gone, now) != nil || t.sh.pending.Of(k) != nil
 }

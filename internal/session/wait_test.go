@@ -212,7 +212,7 @@ func TestOfManyThatWaitEachHasItsTurn(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if s.shards[0].inFlight.Len() != 0 {
+		if s.shards[0].pending.Len() != 0 {
 			t.Fatal("writes in flight")
 		}
 	})

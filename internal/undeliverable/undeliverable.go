@@ -50,7 +50,7 @@ type Letter struct {
 	Op     *api.Op
 	Fields []wire.Field
 	Body   []byte
-	Base   base.Given
+	Base   base.Preset
 	Client learn.Client // nil: nobody knows
 }
 
@@ -149,9 +149,9 @@ func (w *Write) Letter(reason string) *Letter {
 	case session.KindNone, session.KindLost:
 	default:
 		if !b.Doubtful {
-			l.Base = base.Given{Kind: b.Kind, Numbers: b.Numbers, Version: b.Version, View: b.View, Stored: b.Stored}
+			l.Base = base.Preset{Kind: b.Kind, Numbers: b.Numbers, Version: b.Version, View: b.View, Stored: b.Stored}
 		} else {
-			l.Base = base.Given{Kind: session.KindGiven, Numbers: b.Numbers, Version: b.Version}
+			l.Base = base.Preset{Kind: session.KindGiven, Numbers: b.Numbers, Version: b.Version}
 		}
 	}
 	return l

@@ -190,9 +190,9 @@ type Entry struct {
 	NoteID memo.ID      // where it is noted; zero: nowhere
 	Memo   *memo.Memo   // what the process before has noted; nil: nothing
 
-	Asked   uint64        // the place of the last read that was asked for
-	Repeats repeat.Kept   // what was written last in an inferred session
-	spent   []doc.Numbers // of the bases that a named session has written from, oldest first
+	Asked   uint64         // the place of the last read that was asked for
+	Repeats repeat.History // what was written last in an inferred session
+	spent   []doc.Numbers  // of the bases that a named session has written from, oldest first
 
 	// NewestRead and NewestView are the order of the last of each, also where it is reserved or used up.
 	NewestRead, NewestView uint64

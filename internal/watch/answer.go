@@ -53,7 +53,7 @@ const MaxDocuments = 10_000
 
 // several are the documents in the answer to a multi-get that were asked for whole, in their order: the answer doesn't repeat
 // their routing. There are none where the answer doesn't fit the question. few is false where there are more than are looked at.
-func several(op *api.Op, routing string, question, answer []byte) (documents []Document, few bool) {
+func several(op *api.Op, routing string, requestBody, answer []byte) (documents []Document, few bool) {
 	var parts [][]byte
 	for part := range es.Elements(answer, "docs") {
 		if parts = append(parts, part); len(parts) > MaxDocuments {
@@ -63,7 +63,7 @@ func several(op *api.Op, routing string, question, answer []byte) (documents []D
 	documents = make([]Document, 0, len(parts))
 	usual := Document{Ref: doc.Ref{Index: api.Name(op.Index), Routing: routing}}
 	n := 0
-	for wanted := range eachWanted(question) {
+	for wanted := range eachWanted(requestBody) {
 		if n++; n > len(parts) {
 			return nil, true
 		}
@@ -110,9 +110,9 @@ func (d *Document) want(wanted gjson.Result) (whole bool) {
 
 // eachWanted are the documents that the body of a multi-get asks for: objects of docs, and ids. The engines take both in one
 // body, and answer in the order in which they stand there.
-func eachWanted(question []byte) iter.Seq[gjson.Result] {
+func eachWanted(requestBody []byte) iter.Seq[gjson.Result] {
 	return func(yield func(gjson.Result) bool) {
-		gjson.ParseBytes(question).ForEach(func(k, list gjson.Result) (more bool) {
+		gjson.ParseBytes(requestBody).ForEach(func(k, list gjson.Result) (more bool) {
 			more = true
 			if key := k.String(); key == "docs" || key == "ids" {
 				list.ForEach(func(_, wanted gjson.Result) bool {
@@ -147,9 +147,9 @@ func readHit(answer, hit []byte, asked string) *Document {
 }
 
 // wholeHits reports whether a search's body asks for the whole _source of its hits.
-func wholeHits(question []byte) bool {
+func wholeHits(requestBody []byte) bool {
 	whole := true
-	gjson.ParseBytes(question).ForEach(func(k, v gjson.Result) bool {
+	gjson.ParseBytes(requestBody).ForEach(func(k, v gjson.Result) bool {
 		switch k.String() {
 		case "_source":
 			whole = whole && v.Type == gjson.True

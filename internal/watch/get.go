@@ -158,7 +158,7 @@ func (rd *Reading) compare(d *Document, ref *doc.Ref) {
 		return
 	}
 	credentials := rd.client.Session.Credentials()
-	rd.w.Unlisted.Saw(credentials[:], ref, d.Numbers, rd.r.Unlisted(rd.room[:0]))
+	rd.w.TenantHeaders.Saw(credentials[:], ref, d.Numbers, rd.r.Unlisted(rd.room[:0]))
 }
 
 // home is the document as its writes name it. Documents that are read through an alias which routes have the alias's routing: those of two

@@ -127,7 +127,7 @@ func (rd *Reading) scroll() bool {
 		}
 	}
 	if len(id) == 0 && err == nil {
-		q := questionOf(rd.r, rd.w.MaxBody)
+		q := requestBodyOf(rd.r, rd.w.MaxBody)
 		text, known := q.early()
 		if !known {
 			return false

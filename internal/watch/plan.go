@@ -13,8 +13,8 @@ import (
 
 // searchPlan is what is done with a search.
 type searchPlan struct {
-	question
-	asked rule.Asked
+	requestBody
+	asked rule.Target
 	// watches has its hits remembered, stamps has them stamped.
 	watches, stamps bool
 	// The client asks itself for the numbers, or for the version.

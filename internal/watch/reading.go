@@ -31,8 +31,8 @@ type Options struct {
 	Metrics  *obs.Metrics
 	// MaxBody is up to how many bytes a document is stamped, and a request for several is looked at.
 	MaxBody int64
-	// Unlisted looks for fields that choose a tenant, and that nobody has named.
-	Unlisted *tenantheader.Finder
+	// TenantHeaders looks for fields that choose a tenant, and that nobody has named.
+	TenantHeaders *tenantheader.Finder
 }
 
 // Watcher looks at reads. It is safe for concurrent use; each connection has a Reading.
@@ -74,7 +74,7 @@ type hooks struct {
 
 // choice is which rule has a read remembered.
 type choice struct {
-	asked rule.Asked
+	asked rule.Target
 	rule  *rule.Rule
 	// open says that the request's name may be an alias that another rule takes by its index, which the answer names.
 	open bool

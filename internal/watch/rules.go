@@ -11,7 +11,7 @@ import (
 // choose is which rule watches the read, as far as that is known before the answer. Nothing is asked for it, and nobody waits.
 func (rd *Reading) choose() {
 	c := &rd.choice
-	c.asked = rule.Asked{Index: rd.r.Index(), Kind: rd.r.Op().Kind, Fields: rd.r.Head().Fields}
+	c.asked = rule.Target{Index: rd.r.Index(), Kind: rd.r.Op().Kind, Fields: rd.r.Head().Fields}
 	c.rule = rd.rules.MatchRequest(&c.asked)
 	if !rd.rules.Elsewhere(&c.asked, c.rule) {
 		return
@@ -43,12 +43,12 @@ func (w *Watcher) Stamper(r *client.Request, index string, least rule.Mode) *rul
 	if !rules.Stamps() || w.Rules.Mode() < least {
 		return nil
 	}
-	a := rule.Asked{Index: index, Fields: r.Head().Fields}
+	a := rule.Target{Index: index, Fields: r.Head().Fields}
 	st := w.stamper(rules, &a, least)
 	if st != nil || !rules.StampsElsewhere(&a) || !api.OneIndex(index) {
 		return st
 	}
-	ix, err := w.Catalog.Describe(r.Context(), r.Asker(), index, 0)
+	ix, err := w.Catalog.Resolve(r.Context(), r.Asker(), index, 0)
 	if err != nil || !ix.Exists() {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (w *Watcher) Stamper(r *client.Request, index string, least rule.Mode) *rul
 	return w.stamper(rules, &a, least)
 }
 
-func (w *Watcher) stamper(rules *rule.Set, a *rule.Asked, least rule.Mode) *rule.Rule {
+func (w *Watcher) stamper(rules *rule.Set, a *rule.Target, least rule.Mode) *rule.Rule {
 	if st := rules.Stamper(a); st != nil && w.Rules.Effective(st) >= least {
 		return st
 	}
@@ -76,7 +76,7 @@ func (f *rulesOf) find(rd *Reading, asked string, index []byte) {
 		return
 	}
 	f.asked, f.index = asked, string(index)
-	a := rule.Asked{Index: cmp.Or(asked, f.index), Concrete: f.index, Kind: rd.r.Op().Kind, Fields: rd.r.Head().Fields}
+	a := rule.Target{Index: cmp.Or(asked, f.index), Concrete: f.index, Kind: rd.r.Op().Kind, Fields: rd.r.Head().Fields}
 	f.watches = rd.rules.MatchRequest(&a)
 	f.stamper = rd.w.stamper(rd.rules, &a, rule.Guard)
 }

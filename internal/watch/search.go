@@ -16,14 +16,14 @@ import (
 // upstream, and taken out of the answer again where the client didn't ask. Searches that give less than documents are left alone.
 func (rd *Reading) search() bool {
 	op := rd.r.Op()
-	f := searchPlan{asked: rule.Asked{Index: rd.r.Index(), Kind: api.Search, Fields: rd.r.Head().Fields}}
+	f := searchPlan{asked: rule.Target{Index: rd.r.Index(), Kind: api.Search, Fields: rd.r.Head().Fields}}
 	if Partial(op.Query) || !rd.plan(&f) {
 		return rd.showHits()
 	}
 	if !rd.r.Rewritable() || !rd.r.Client().Known && !f.stamps {
 		return false
 	}
-	f.question, f.size = questionOf(rd.r, rd.w.MaxBody), defaultSize
+	f.requestBody, f.size = requestBodyOf(rd.r, rd.w.MaxBody), defaultSize
 	_, pretty := uri.Param(op.Query, "pretty") // hits whose bytes aren't those that are stored
 	f.watches, f.stamps = f.watches && f.readable && !pretty, f.stamps && f.readable
 	text, known := f.early()
@@ -122,7 +122,7 @@ func (rd *Reading) showHits() bool {
 		return false
 	}
 	// Of what can't be read it isn't known that a part is asked for: it may be whole documents that the client is shown.
-	q := questionOf(rd.r, rd.w.MaxBody)
+	q := requestBodyOf(rd.r, rd.w.MaxBody)
 	if text, known := q.early(); known && !wholeHits(text) {
 		return false
 	}

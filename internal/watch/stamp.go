@@ -60,7 +60,7 @@ func (rd *Reading) put(d *Document, ix *catalog.Index) bool {
 func (rd *Reading) indexOf(d *Document) (ix catalog.Index, known bool) {
 	name, who := string(d.Index), rd.r.Asker()
 	if d.asked != "" {
-		ix, err := rd.w.Catalog.Describe(rd.r.Context(), who, d.asked, 0)
+		ix, err := rd.w.Catalog.Resolve(rd.r.Context(), who, d.asked, 0)
 		if err == nil && ix.Exists() && (name == "" || ix.Name == name) {
 			return ix, true
 		}
@@ -68,6 +68,6 @@ func (rd *Reading) indexOf(d *Document) (ix catalog.Index, known bool) {
 	if name == "" {
 		return ix, false
 	}
-	ix, err := rd.w.Catalog.Describe(rd.r.Context(), who, name, 0)
+	ix, err := rd.w.Catalog.Resolve(rd.r.Context(), who, name, 0)
 	return ix, err == nil && ix.Exists() && ix.Name == name
 }

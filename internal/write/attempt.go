@@ -59,9 +59,9 @@ func (s *Service) run(ctx context.Context, b *retry.Batch[*change]) {
 		c.held = c.Room.Mark()
 	}
 	a.do(ctx)
-	if s.events.Met != nil {
+	if s.events.Collision != nil {
 		for _, c := range b.Members { // before any of them has its answer: their documents may be others' requests
-			s.tellMet(c)
+			s.reportCollision(c)
 		}
 	}
 	*a = attempt{}
@@ -195,7 +195,7 @@ func (a *attempt) fold(ctx context.Context) (body []byte, changed bool, refusal 
 // next is what a change makes of cur, which has numbers unless changes before it in the batch have made it.
 func (a *attempt) next(ctx context.Context, c *change, cur doc.Revision) (intent.Draft, error) {
 	if c.intent.Merges(cur) && cur.Source != nil {
-		if reason := a.s.whyConflictStands(ctx, c); reason != "" {
+		if reason := a.s.whyNotReplayed(ctx, c); reason != "" {
 			return intent.Draft{}, &standsError{reason}
 		}
 	}
@@ -333,7 +333,7 @@ func (a *attempt) conflicted(ctx context.Context, res *upstream.Response) error 
 	if len(a.open) > 1 || first.maybeApplied {
 		return doc.ErrConflict
 	}
-	reason := a.s.whyConflictStands(ctx, first)
+	reason := a.s.whyNotReplayed(ctx, first)
 	if reason == "" || !a.samePrimary(ctx) {
 		return doc.ErrConflict
 	}

@@ -283,7 +283,7 @@ func TestWhatIsKnownIsKnownWhileSomebodyAsks(t *testing.T) {
 		}
 		return nil, nil
 	}
-	go func() { _, _ = w.s.catalog.Describe(context.Background(), catalog.Asker{}, "shop", 1) }()
+	go func() { _, _ = w.s.catalog.Resolve(context.Background(), catalog.Asker{}, "shop", 1) }()
 	<-asked
 	me.read("1")
 	has(t, me.save("1", `{"a":3,"b":1}`), 200, "guarded")

@@ -13,7 +13,7 @@ import (
 // keep makes a dead letter of a write that can't be placed, whose rule asks for that, and returns what is left of its error. The
 // client gets a 202 once the letter is stored. Otherwise it gets what it would have got without one.
 func (s *Service) keep(ctx context.Context, c *change, err error) error {
-	if c.Given != nil {
+	if c.Preset != nil {
 		return err
 	}
 	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), intake.ErrTimeout) {

@@ -199,15 +199,15 @@ func TestAWriteThatIsMadeAgainCountsFromWhatItsClientHadSeen(t *testing.T) {
 		t.Fatal(body)
 	}
 	w.put("1", `{"n":7,"by":"y"}`)
-	again := func(from base.Given) result {
+	again := func(from base.Preset) result {
 		c := w.client("letter")
 		c.anonymous = true
-		return c.doRequest(t.Context(), &Request{Request: base.Request{Given: &from}}, "PUT", "/shop/_doc/1", []byte(`{"n":9,"by":"x"}`))
+		return c.doRequest(t.Context(), &Request{Request: base.Request{Preset: &from}}, "PUT", "/shop/_doc/1", []byte(`{"n":9,"by":"x"}`))
 	}
-	read := base.Given{Kind: session.KindRead, Numbers: rev.Numbers, View: rev.Source, Stored: rev.Source}
+	read := base.Preset{Kind: session.KindRead, Numbers: rev.Numbers, View: rev.Source, Stored: rev.Source}
 	has(t, again(read), 200, "merged;attempts=2;base=session")
 	same(t, w.stored("1"), `{"n":6,"by":"y"}`)
-	numbers := base.Given{Kind: session.KindGiven, Numbers: doc.Numbers{SeqNo: 0, PrimaryTerm: 1}}
+	numbers := base.Preset{Kind: session.KindGiven, Numbers: doc.Numbers{SeqNo: 0, PrimaryTerm: 1}}
 	has(t, again(numbers), 409, "guarded;attempts=1")
 	if len(shelf.kept) > 0 {
 		t.Errorf("a write that is made again was kept again: %+v", shelf.kept)

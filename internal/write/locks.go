@@ -21,8 +21,8 @@ func (c *change) atGate() *gate.Write {
 }
 
 // admit asks the locks about the open changes, which go as one write, under a rule that enforces locks. It comes after their guard is
-// known, and right before they are sent. Changes that aren't admitted have their answer then. again says that the document has to be read first: without that nobody
-// knows where in the tree it is.
+// known, and right before they are sent. Changes that aren't admitted have their answer then. again says that the document has
+// to be read first: without that nobody knows where in the tree it is.
 func (a *attempt) admit(ctx context.Context, body []byte) (again bool) {
 	first := a.open[0]
 	if gate.ReadsPath(first.Rule) && a.cur.Known() && a.cur.Source == nil {

@@ -168,7 +168,7 @@ func (a *attempt) applied(ctx context.Context, c *change, at int) {
 	switch {
 	case c.patch != nil:
 		c.patch.Show(c.answer, inAnswer, rev.Source)
-		a.s.sawPatched(c, rev)
+		a.s.rememberPatched(c, rev)
 	case c.Part != nil:
 		c.Part.Show(c.answer, inAnswer, rev.Source)
 		rev.Source = nil

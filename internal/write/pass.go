@@ -38,7 +38,7 @@ func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 	}
 	c.setAnswer(c.room.FromEngine(res))
 	if c.Outcome.Base == outcome.BaseExplicit {
-		s.tellMet(c)
+		s.reportCollision(c)
 	}
 	if c.left != nil {
 		body, _ = mark.Take(body, c.field())

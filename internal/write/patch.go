@@ -77,7 +77,7 @@ func (s *Service) edit(ctx context.Context, c *change) error {
 		return err
 	}
 	c.intent = c.intents.Transforming(&c.patch.Patch)
-	c.shares = !c.guard.Known() && !c.OnlyNew && c.Plain && c.WhyPipelineStands() == "" && c.WhyUnmergeable() == ""
+	c.shares = !c.guard.Known() && !c.OnlyNew && c.Plain && c.WhyPipelineForbids() == "" && c.WhyUnmergeable() == ""
 	err := s.inLane(ctx, c)
 	if errors.Is(err, errNoGuard) && (c.Op.Kind == api.Patch || c.OnlyNew) {
 		c.answer = s.unpatchable(c)
@@ -121,7 +121,7 @@ func (s *Service) unpatchable(c *change) *respond.Answer {
 func (s *Service) barPatch(c *change) bool {
 	c.answer = s.unpatchable(c)
 	if c.answer == nil && c.Op.Kind == api.Update && !c.OnlyNew {
-		c.Outcome.Reason = c.WhyPipelineStands()
+		c.Outcome.Reason = c.WhyPipelineForbids()
 	}
 	c.unpatchable = c.answer != nil || c.Op.Kind == api.Update && !c.OnlyNew && c.Outcome.Reason != ""
 	return c.unpatchable

@@ -41,7 +41,7 @@ type Events struct {
 	Done        hook.Func3[string, *outcome.Outcome, int] // a rule's write was answered, with this status; 0: with an error
 	Unguardable hook.Func2[string, string]                // an index that can't be guarded or merged was found, with the reason
 	BaseChosen  hook.Func2[session.Kind, session.Reason]  // what a session knew was chosen as a base
-	Met         hook.Func1[*learn.Conflict]               // a write met changes that its client hadn't seen; the client waits meanwhile
+	Collision   hook.Func1[*learn.Conflict]               // a write met changes that its client hadn't seen; the client waits meanwhile
 	Blind       hook.Func2[string, session.Session]       // a session overwrote a document of this index, without having read it
 	// Marked is told the name of a rule under which the marks of a document told what became of a write whose answer was lost, and whether
 	// it was applied.

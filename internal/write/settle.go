@@ -240,7 +240,7 @@ func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response, body 
 			a.s.settleIdlePatch(ctx, c, stored)
 		case c.patch != nil:
 			c.patch.Show(c.answer, stored, a.load.body)
-			a.s.sawPatched(c, stored)
+			a.s.rememberPatched(c, stored)
 		case c.Part != nil:
 			stored.Source = nil // the engine's spelling of it isn't known
 			a.s.settlePart(c, res, end{stored: stored, created: got.Created, current: a.cur.Numbers, same: c.draft.AsSent}, got.Numbered)
@@ -319,28 +319,28 @@ func (c *change) idle() *noop.Write {
 	return &noop.Write{Search: &c.Search, Out: &c.out, Patch: c.patch}
 }
 
-// met reports whether the change met changes that its client hadn't seen. It is asked when the change has ended.
-func (c *change) met() bool {
+// hadConflict reports whether the change met changes that its client hadn't seen. It is asked when the change has ended.
+func (c *change) hadConflict() bool {
 	return c.attempts > 1 || c.Outcome.Kind == outcome.Merged || c.Outcome.Kind == outcome.Combined ||
 		c.answer != nil && c.answer.Status == http.StatusConflict
 }
 
-// tellMet calls Events.Met for a change that met changes of other clients.
-func (s *Service) tellMet(c *change) {
-	if s.events.Met == nil || !c.met() {
+// reportCollision calls Events.Collision for a change that met changes of other clients.
+func (s *Service) reportCollision(c *change) {
+	if s.events.Collision == nil || !c.hadConflict() {
 		return
 	}
-	met := learn.Conflict{Ref: c.Doc.Ref, Name: c.Name, Client: c.req.Client, Merger: c.Rule.Merger, Outcome: c.Outcome.Kind.String()}
+	l := learn.Conflict{Ref: c.Doc.Ref, Name: c.Name, Client: c.req.Client, Merger: c.Rule.Merger, Outcome: c.Outcome.Kind.String()}
 	switch {
 	case c.answer == nil:
-		met.Outcome = "failed"
+		l.Outcome = "failed"
 	case c.answer.Status == http.StatusConflict:
-		met.Outcome = "refused"
+		l.Outcome = "refused"
 	case c.answer.Status < 300 && c.patch == nil && c.draft.From != nil: // merged
-		met.Base, met.Sent, met.Current = c.Base.View, c.Sent, c.draft.From
+		l.Base, l.Sent, l.Current = c.Base.View, c.Sent, c.draft.From
 		if p, ok := c.intent.(*intent.Partial); ok {
-			met.Sent = p.Made
+			l.Sent = p.Made
 		}
 	}
-	s.events.Met(&met)
+	s.events.Collision(&l)
 }

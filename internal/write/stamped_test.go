@@ -29,7 +29,7 @@ func (c *client) served(id string, token uint64) (string, stamp.Stamp) {
 	epoch := c.w.store.Epoch()
 	_, body := c.w.direct("GET", "/shop/_doc/"+id, "")
 	rev, ok := es.Revision([]byte(body))
-	ix, err := c.w.s.catalog.Describe(c.w.t.Context(), catalog.Asker{Credentials: c.sess.Credentials()}, "shop", 0)
+	ix, err := c.w.s.catalog.Resolve(c.w.t.Context(), catalog.Asker{Credentials: c.sess.Credentials()}, "shop", 0)
 	if !ok || err != nil || !ix.Exists() {
 		c.w.t.Fatalf("no revision in %s", body)
 	}
@@ -188,7 +188,7 @@ func TestAForgedStampIsAGuardOrNothing(t *testing.T) {
 		own := map[string]bool{}       // revisions that the forger has written
 		rt.Repeat(map[string]func(*rapid.T){
 			"": func(rt *rapid.T) {
-				ix, _ := w.s.catalog.Describe(t.Context(), catalog.Asker{}, "shop", 0)
+				ix, _ := w.s.catalog.Resolve(t.Context(), catalog.Asker{}, "shop", 0)
 				if len(lives) == 0 || lives[len(lives)-1] != ix.UUID {
 					lives = append(lives, ix.UUID)
 				}
@@ -209,7 +209,7 @@ func TestAForgedStampIsAGuardOrNothing(t *testing.T) {
 			"forged": func(rt *rapid.T) {
 				_, current := w.direct("GET", "/shop/_doc/1", "")
 				now := doc.Numbers{SeqNo: gjson.Get(current, "_seq_no").Int(), PrimaryTerm: 1}
-				ix, _ := w.s.catalog.Describe(t.Context(), catalog.Asker{}, "shop", 0)
+				ix, _ := w.s.catalog.Resolve(t.Context(), catalog.Asker{}, "shop", 0)
 				s := stamp.Stamp{
 					Numbers: doc.Numbers{SeqNo: now.SeqNo + rapid.Int64Range(-min(now.SeqNo, 4), 2).Draw(rt, "off"), PrimaryTerm: rapid.Int64Range(1, 2).Draw(rt, "term")},
 					Copy:    stamp.ID(rapid.Uint64Range(0, uint64(2*secrets+2)).Draw(rt, "copy")),

@@ -304,5 +304,5 @@ func (r *request) pass(p *process, b *session.Base) {
 	}
 	x.tally.judge(&verdict{x.merger, r.truth, before.Source, x.engine.Source, false})
 	b.Release()
-	x.store.WroteElse(sessionOf(r.trace), ref, x.engine.Revision, false, at)
+	x.store.WroteForwarded(sessionOf(r.trace), ref, x.engine.Revision, false, at)
 }

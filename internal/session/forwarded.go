@@ -36,7 +36,7 @@ func (sh *shard) outdate(e *viewcache.Entry) {
 	}
 }
 
-// WroteElse notes that the session wrote the document by a request that optimist only forwarded, an item of a bulk for example. left
+// WroteForwarded notes that the session wrote the document by a request that optimist only forwarded, an item of a bulk for example. left
 // has the numbers and version that the write left. whole says that it wrote the whole document, and not a part. at is the epoch from
 // before the request was sent.
 //
@@ -48,12 +48,12 @@ func (sh *shard) outdate(e *viewcache.Entry) {
 //   - If the numbers of left aren't known, nothing is a base any more.
 //
 // Reads of other sessions stay.
-func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bool, at Epoch) {
+func (s *Store) WroteForwarded(sess Session, ref doc.Ref, left doc.Revision, whole bool, at Epoch) {
 	if s.dryRun {
 		return
 	}
 	if sess.InTrace() {
-		s.WroteElse(sess.Written(), ref, left, whole, at)
+		s.WroteForwarded(sess.Written(), ref, left, whole, at)
 	}
 	sh, e, gone, now := s.open(sess, ref)
 	defer sh.mu.Unlock()
@@ -77,7 +77,8 @@ func (s *Store) WroteElse(sess Session, ref doc.Ref, left doc.Revision, whole bo
 	e.Repeats.Forget() // a later write of the same bytes is no repeat of an earlier one
 	if v.Set && left.Known() && at >= gone {
 		next := v.Version != 0 && left.Version == v.Version+1 && !v.Absent && !v.Difference
-		sh.See(e, viewcache.View{Sight: viewcache.Sight{Numbers: left.Numbers, Version: left.Version, At: now}, Difference: !whole && !next}, nil, nil)
+		sight := viewcache.Sight{Numbers: left.Numbers, Version: left.Version, At: now}
+		sh.See(e, viewcache.View{Sight: sight, Difference: !whole && !next}, nil, nil)
 	}
 	sh.emptied(e, was)
 }
@@ -122,7 +123,7 @@ func (s *Store) open(sess Session, ref doc.Ref) (sh *shard, e *viewcache.Entry, 
 // emptied marks the entry's base as lost if everything was dropped just now, or if the rest is reserved. was says that the entry was
 // empty before that.
 func (sh *shard) emptied(e *viewcache.Entry, was bool) {
-	if e.Empty() && (!was || sh.inFlight.Of(e.Key) != nil) {
+	if e.Empty() && (!was || sh.pending.Of(e.Key) != nil) {
 		e.Lost = ReasonEvicted
 	}
 	sh.note(e)

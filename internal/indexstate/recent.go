@@ -7,11 +7,11 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// maxNoted bounds how many clients something is noted of, for each index. One that is forgotten is noted again by what it does next.
-const maxNoted = 1024
+// maxRecent bounds how many clients something is noted of, for each index. One that is forgotten is noted again by what it does next.
+const maxRecent = 1024
 
-// noted are clients that did something a while ago. Its zero value is none.
-type noted[W comparable] struct {
+// recentClients are clients that did something a while ago. Its zero value is none.
+type recentClients[W comparable] struct {
 	until atomic.Int64 // nobody is noted after it
 
 	mu  sync.RWMutex
@@ -19,7 +19,7 @@ type noted[W comparable] struct {
 }
 
 // has reports whether w is noted. Without anybody it is one load.
-func (n *noted[W]) has(w W, now int64) bool {
+func (n *recentClients[W]) has(w W, now int64) bool {
 	if now >= n.until.Load() {
 		return false
 	}
@@ -33,14 +33,14 @@ func (n *noted[W]) has(w W, now int64) bool {
 }
 
 // add notes w for an age. It costs little where that was done just now.
-func (n *noted[W]) add(w W, now, age int64) {
+func (n *recentClients[W]) add(w W, now, age int64) {
 	if n.has(w, now+age-age/8) {
 		return
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.lru == nil {
-		n.lru, _ = simplelru.NewLRU[W, int64](maxNoted, nil) // errs on a size below 1 only
+		n.lru, _ = simplelru.NewLRU[W, int64](maxRecent, nil) // errs on a size below 1 only
 	}
 	n.lru.Add(w, now+age)
 	n.until.Store(max(now+age, n.until.Load()))

@@ -17,7 +17,7 @@ type meetings struct {
 }
 
 func (m *meetings) events() Events {
-	return Events{Met: func(c *learn.Conflict) {
+	return Events{Collision: func(c *learn.Conflict) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.list = append(m.list, fmt.Sprintf("%s/%s %s %s %s %s", c.Ref.Index, c.Ref.ID, c.Outcome, c.Base, c.Sent, c.Current))

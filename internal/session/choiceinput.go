@@ -6,15 +6,15 @@ import (
 	"optimist/internal/viewcache"
 )
 
-// known returns what choice.Choose has to know of the document, and completes the request to it.
-func (t *taking) known(e *viewcache.Entry, f *repeat.Flight) (k choice.Known) {
+// choiceInput returns what choice.Choose has to know of the document, and completes the request to it.
+func (t *selection) choiceInput(e *viewcache.Entry, f *repeat.Pending) (k choice.Known) {
 	k.InFlight, k.ReadsInFlight = f.Count()
 	k.OthersWait = f.OthersWait(t.attempt)
-	var r repeat.Kept
+	var r repeat.History
 	if e != nil {
-		k.Reads, k.Past, r = t.sh.showReads(e), len(e.Past) > 0, e.Repeats
+		k.Reads, k.Past, r = t.sh.choiceReads(e), len(e.Past) > 0, e.Repeats
 		if e.View.Set {
-			k.View = t.sh.showView(&e.View)
+			k.View = t.sh.choiceView(&e.View)
 		}
 		t.OfAnswer, t.Spent = t.Given.Known() && r.Named(t.Given), t.Given.Known() && e.IsSpent(t.Given)
 	}
@@ -33,8 +33,8 @@ func (t *taking) known(e *viewcache.Entry, f *repeat.Flight) (k choice.Known) {
 	return k
 }
 
-// showReads returns the entry's outstanding reads for choice.Choose. They are good until the lock is given back.
-func (sh *shard) showReads(e *viewcache.Entry) []choice.Read {
+// choiceReads returns the entry's outstanding reads for choice.Choose. They are good until the lock is given back.
+func (sh *shard) choiceReads(e *viewcache.Entry) []choice.Read {
 	sh.reads = sh.reads[:0]
 	for i := range e.Reads {
 		r := &e.Reads[i]
@@ -43,8 +43,8 @@ func (sh *shard) showReads(e *viewcache.Entry) []choice.Read {
 	return sh.reads
 }
 
-// showView returns a view for choice.Choose, likewise.
-func (sh *shard) showView(v *viewcache.View) *choice.View {
+// choiceView returns a view for choice.Choose, likewise.
+func (sh *shard) choiceView(v *viewcache.View) *choice.View {
 	sh.view = choice.View{
 		Numbers: v.Numbers, Answer: v.Answer, Sent: v.SentBody.Bytes(), Stored: v.SentBody == v.StoredBody, Differs: v.Difference,
 		Absent: v.Absent, Doubt: v.Doubt,

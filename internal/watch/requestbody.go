@@ -10,9 +10,9 @@ import (
 	"optimist/internal/jsontext"
 )
 
-// question is what a read of many documents asks for. Nothing of it is expanded, and nothing made of it, before the engine has
+// requestBody is what a read of many documents asks for. Nothing of it is expanded, and nothing made of it, before the engine has
 // answered it: until then anybody may have sent it.
-type question struct {
+type requestBody struct {
 	body []byte
 	gzip bool
 	room *budget.Account
@@ -22,10 +22,10 @@ type question struct {
 	readable bool
 }
 
-// glance is up to how many bytes of a compressed question are expanded before its answer, to see whether it asks for parts.
-const glance = 64 << 10
+// maxPeek is up to how many bytes of a compressed question are expanded before its answer, to see whether it asks for parts.
+const maxPeek = 64 << 10
 
-func questionOf(r *client.Request, limit int64) (q question) {
+func requestBodyOf(r *client.Request, limit int64) (q requestBody) {
 	var err error
 	q.room = budget.Of(r.Context())
 	if q.body, err = r.Body(limit); err != nil || q.room.Take(int64(len(q.body))) != nil { // what reads JSON makes a copy
@@ -45,16 +45,16 @@ func blankOrJSON(body []byte) bool { return len(bytes.TrimSpace(body)) == 0 || j
 
 // early is the question as far as it may be looked at before the answer. known is false where it is unreadable, or too large for
 // that.
-func (q *question) early() (body []byte, known bool) {
+func (q *requestBody) early() (body []byte, known bool) {
 	if !q.gzip || !q.readable {
 		return q.body, q.readable
 	}
-	body, err := coding.Gunzip(q.body, glance)
+	body, err := coding.Gunzip(q.body, maxPeek)
 	return body, err == nil
 }
 
 // text is the question, for when it is answered; there may be none. ok is false where it can't be read.
-func (q *question) text(limit int64) (body []byte, ok bool) {
+func (q *requestBody) text(limit int64) (body []byte, ok bool) {
 	if !q.gzip || !q.readable {
 		return q.body, q.readable
 	}

@@ -20,10 +20,10 @@ func (rd *Reading) mget() bool {
 	if !ok || !stamps && !watches || Partial(op.Query) || who.Signed || who.Bound {
 		return false
 	}
-	q := questionOf(rd.r, rd.w.MaxBody)
+	q := requestBodyOf(rd.r, rd.w.MaxBody)
 	if stamps = stamps && q.readable && !rd.stampsNone(&q); !stamps {
 		if watches = watches && q.readable; watches {
-			rd.forwardCopied(func(answer []byte) { rd.severalOf(&q, routing, answer, false) })
+			rd.forwardCopied(func(answer []byte) { rd.mgetAnswer(&q, routing, answer, false) })
 		}
 		return watches
 	}
@@ -35,7 +35,7 @@ func (rd *Reading) mget() bool {
 	}
 	defer res.Release()
 	if res.Status == http.StatusOK {
-		rd.severalOf(&q, routing, res.Payload, true)
+		rd.mgetAnswer(&q, routing, res.Payload, true)
 	}
 	rd.answer(res, rd.stamps.into(res.Payload))
 	return true
@@ -43,7 +43,7 @@ func (rd *Reading) mget() bool {
 
 // stampsNone reports whether it can be seen at once that no document is asked for that a rule stamps: all of them are of an index
 // in the path.
-func (rd *Reading) stampsNone(q *question) bool {
+func (rd *Reading) stampsNone(q *requestBody) bool {
 	body, known := q.early()
 	return known && rd.r.Index() != "" && !bytes.Contains(body, []byte("_index")) && bytes.IndexByte(body, '\\') < 0 &&
 		rd.w.Stamper(rd.r, rd.r.Index(), rule.Guard) == nil
@@ -60,8 +60,8 @@ func (rd *Reading) forwardCopied(whole func(answer []byte)) {
 	rd.r.Pass(proxy.ForwardOptions{OnHead: rd.copy.Head, Copy: rd.copy.Copy, Last: rd.copy.Last})
 }
 
-// severalOf remembers, and stamps if it may, the documents in the answer to a multi-get.
-func (rd *Reading) severalOf(q *question, routing string, answer []byte, stamps bool) {
+// mgetAnswer remembers, and stamps if it may, the documents in the answer to a multi-get.
+func (rd *Reading) mgetAnswer(q *requestBody, routing string, answer []byte, stamps bool) {
 	text, ok := q.text(rd.w.MaxBody)
 	documents, few := several(rd.r.Op(), routing, text, answer)
 	if !ok || !few {

@@ -21,9 +21,9 @@ func (w *Search) IfMatch() (m etag.Match, found bool, err error) {
 	return etag.ReadMatch(w.Fields)
 }
 
-// carried is the copy of the document that the client made its write from, by the stamp in it. ok is false without a stamp, and for the
+// stampedCopy is the copy of the document that the client made its write from, by the stamp in it. ok is false without a stamp, and for the
 // stamp of another document or of another life of the index: the engine would take its numbers for those of the document as it is now.
-func (w *Search) carried() (held session.Copy, ok bool) {
+func (w *Search) stampedCopy() (held session.Copy, ok bool) {
 	st := &w.Stamp
 	if !st.Known() || !w.Rule.FromStamp || w.Index.UUID == "" {
 		return held, false
@@ -42,19 +42,19 @@ func (w *Search) carried() (held session.Copy, ok bool) {
 // the engine answers with a 409 then, the client gets that.
 func (f *Finder) takeGuard(ctx context.Context, w *Search, n doc.Numbers) (pass bool, err error) {
 	merges := w.Rule.MergeExplicit
-	held, err := f.HoldStamped(ctx, w)
+	held, err := f.ReserveStamped(ctx, w)
 	if err != nil {
 		return false, err
 	}
 	w.Outcome.Base = outcome.BaseExplicit
 	switch {
 	case n.Known() && !merges:
-		w.Base = f.seen(w).TakeAt(w.Session, w.Doc.Ref, n, w.Sent) // without a wait: the engine decides
+		w.Base = f.sessionStore(w).TakeAt(w.Session, w.Doc.Ref, n, w.Sent) // without a wait: the engine decides
 	case n.Known():
 		err = f.takeCopy(ctx, w, session.Copy{Numbers: n})
 	case w.Rule.Session && w.Session.IsNamed():
 		// An external version says nothing of what was read, but what the session has seen afterwards is this.
-		err = f.TakeSeen(ctx, w)
+		err = f.TakeFromSession(ctx, w)
 	}
 	w.Base.Join(held)
 	if err != nil {
@@ -108,12 +108,12 @@ func (f *Finder) takeOneOf(ctx context.Context, w *Search, m etag.Match) error {
 	return f.takeCopy(ctx, w, m.More[0].Held())
 }
 
-// HoldStamped reserves the copy that the write's stamp names, though the write has another base: if the client writes from that copy again,
+// ReserveStamped reserves the copy that the write's stamp names, though the write has another base: if the client writes from that copy again,
 // its next write is known to follow this one. It waits for the end of another write from the same copy. So nothing else of the session may
 // be reserved before.
-func (f *Finder) HoldStamped(ctx context.Context, w *Search) (held session.Base, err error) {
-	if carried, ok := w.carried(); ok && carried.Token != 0 {
-		return f.seen(w).Hold(ctx, w.Session, w.Doc.Ref, carried, w.Sent)
+func (f *Finder) ReserveStamped(ctx context.Context, w *Search) (held session.Base, err error) {
+	if stampedCopy, ok := w.stampedCopy(); ok && stampedCopy.Token != 0 {
+		return f.sessionStore(w).Hold(ctx, w.Session, w.Doc.Ref, stampedCopy, w.Sent)
 	}
 	return held, nil
 }
@@ -147,7 +147,7 @@ func (f *Finder) GuardOfPart(ctx context.Context, w *Search) (n doc.Numbers, fou
 	if err := f.Locate(ctx, w); err != nil {
 		return n, true, err
 	}
-	held, ok := w.carried()
+	held, ok := w.stampedCopy()
 	if !ok {
 		return n, false, nil
 	}

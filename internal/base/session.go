@@ -11,9 +11,9 @@ import (
 	"optimist/internal/wire"
 )
 
-// seen is the store of what clients have seen. It compares the write with each read: an _update by the document that its part makes of the
+// sessionStore is the store of what clients have seen. It compares the write with each read: an _update by the document that its part makes of the
 // read, a write under a rule with write_id without the marks.
-func (f *Finder) seen(w *Search) *session.Store {
+func (f *Finder) sessionStore(w *Search) *session.Store {
 	switch {
 	case w.Part == nil && w.Rule.WriteID != "" && w.JSON && w.Sent != nil:
 		return f.Sessions.ForPart(w.asIfRead)
@@ -39,28 +39,28 @@ func (w *Search) asIfRead(view []byte) ([]byte, error) {
 	return out, nil
 }
 
-// TakeSeen makes what the session has seen the write's base, and reserves it.
-func (f *Finder) TakeSeen(ctx context.Context, w *Search) (err error) {
-	if w.Base, err = f.seen(w).Take(ctx, w.Session, w.Doc.Ref, w.Sent); err != nil {
+// TakeFromSession makes what the session has seen the write's base, and reserves it.
+func (f *Finder) TakeFromSession(ctx context.Context, w *Search) (err error) {
+	if w.Base, err = f.sessionStore(w).Take(ctx, w.Session, w.Doc.Ref, w.Sent); err != nil {
 		return err
 	}
-	return w.stillThere(ctx)
+	return w.checkClient(ctx)
 }
 
 func (f *Finder) takeCopy(ctx context.Context, w *Search, held session.Copy) (err error) {
-	if w.Base, err = f.seen(w).TakeCopy(ctx, w.Session, w.Doc.Ref, held, w.Sent); err != nil {
+	if w.Base, err = f.sessionStore(w).TakeCopy(ctx, w.Session, w.Doc.Ref, held, w.Sent); err != nil {
 		return err
 	}
-	return w.stillThere(ctx)
+	return w.checkClient(ctx)
 }
 
 // LeastWait is how long a write waits before anybody asks whether its client has left.
 const LeastWait = time.Millisecond
 
-// stillThere gives back the base that was just taken, if the write waited for it and its client left meanwhile. The error is
+// checkClient gives back the base that was just taken, if the write waited for it and its client left meanwhile. The error is
 // context.Canceled then. Such a client may have come again, and have written the document since. That newer write would be the base of the
 // older one, which the client gave up: the older one would undo the newer.
-func (w *Search) stillThere(ctx context.Context) error {
+func (w *Search) checkClient(ctx context.Context) error {
 	if time.Since(w.Began) < LeastWait || !wire.PeerLeft(ctx) {
 		return nil
 	}

@@ -31,7 +31,7 @@ func (s *Service) noteUpdate(ctx context.Context, c *change, res *upstream.Respo
 		rev.Source = whole
 		s.sessions.Read(r.Session, c.Doc.Ref, rev, c.epoch)
 	default:
-		s.sessions.WroteElse(thread, c.Doc.Ref, rev, false, c.epoch)
+		s.sessions.WroteForwarded(thread, c.Doc.Ref, rev, false, c.epoch)
 	}
 }
 
@@ -55,11 +55,11 @@ func (s *Service) settleIdlePatch(ctx context.Context, c *change, rev doc.Revisi
 		c.answer = respond.Written(s.named(c), rev, respond.Noop)
 		c.patch.Show(c.answer, rev, rev.Source)
 	}
-	s.sawPatched(c, rev)
+	s.rememberPatched(c, rev)
 }
 
-// sawPatched tells the session what its client has seen of the revision that a patch left: see asPatch.
-func (s *Service) sawPatched(c *change, rev doc.Revision) {
+// rememberPatched tells the session what its client has seen of the revision that a patch left: see asPatch.
+func (s *Service) rememberPatched(c *change, rev doc.Revision) {
 	p := c.patch
 	known := rev.Known() && rev.Source != nil
 	if known && p.Shows.Whole() {

@@ -26,7 +26,7 @@ type Skipped struct {
 }
 
 // Skipped are the rules that come before the one that took a request; all of them, where none did.
-func (s *Set) Skipped(a *Asked, taken *Rule) []Skipped {
+func (s *Set) Skipped(a *Target, taken *Rule) []Skipped {
 	var list []Skipped
 	for _, r := range s.rules {
 		if r == taken {

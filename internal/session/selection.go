@@ -11,8 +11,8 @@ import (
 	"optimist/internal/viewcache"
 )
 
-// taking is one call of Take, TakeAt or TakeCopy.
-type taking struct {
+// selection is one call of Take, TakeAt or TakeCopy.
+type selection struct {
 	s  *Store
 	sh *shard
 	ix *indexstate.Index[Session]
@@ -38,31 +38,31 @@ type taking struct {
 	mayRepeat      bool            // the base is a guess, and the session sends the same bytes, or has sent them
 }
 
-func (s *Store) taking(sess Session, ref doc.Ref, sent []byte) taking {
+func (s *Store) selection(sess Session, ref doc.Ref, sent []byte) selection {
 	k := viewcache.KeyOf(sess, ref)
-	t := taking{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), Request: choice.Request{Sent: sent, On: s.on, Named: sess.IsNamed()}}
+	t := selection{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), Request: choice.Request{Sent: sent, On: s.on, Named: sess.IsNamed()}}
 	t.thread, t.threaded = sess.Thread()
 	return t
 }
 
 // hasChangedSince reports whether the client has changed documents after a moment, and optimist doesn't know which ones.
-func (t *taking) hasChangedSince(moment int64) bool {
+func (t *selection) hasChangedSince(moment int64) bool {
 	return t.threaded && t.s.changers.Since(t.thread, moment)
 }
 
-func (t *taking) count(k Kind) {
+func (t *selection) count(k Kind) {
 	if !t.s.dryRun {
 		t.sh.taken[k]++
 	}
 }
 
 // guesses reports whether the write's base has to be guessed from what the session has seen: the client doesn't name it.
-func (t *taking) guesses() bool {
+func (t *selection) guesses() bool {
 	return t.attempt.IsLookedFor() && !t.Given.Known() && !t.traced
 }
 
 // ownKey is the key with strings that belong to the store.
-func (t *taking) ownKey(e *viewcache.Entry) viewcache.Key {
+func (t *selection) ownKey(e *viewcache.Entry) viewcache.Key {
 	k := t.k
 	if d := t.sh.DocumentOf(k, e, t.ix.Gone()); d != nil {
 		k.Ref = d.Key.Ref
@@ -73,7 +73,7 @@ func (t *taking) ownKey(e *viewcache.Entry) viewcache.Key {
 }
 
 // lastSent is the numbers of the revision that the last write of the same bytes left.
-func (t *taking) lastSent(e *viewcache.Entry) doc.Numbers {
+func (t *selection) lastSent(e *viewcache.Entry) doc.Numbers {
 	if e == nil {
 		return t.first.Numbers()
 	}
@@ -83,7 +83,7 @@ func (t *taking) lastSent(e *viewcache.Entry) doc.Numbers {
 // bodyOfGiven is the body that some session has read under the given numbers. It is nil if the numbers are ambiguous: they may name that
 // revision, or a view whose write was answered with them. A guard alone is right for both. It is nil, too, if a named session has written
 // from the revision before: what the session sent then may be in what it sends now, and would count twice.
-func (t *taking) bodyOfGiven(e *viewcache.Entry) []byte {
+func (t *selection) bodyOfGiven(e *viewcache.Entry) []byte {
 	if !t.soleHolder && (t.OfAnswer || t.Spent || e != nil && answerNamesStored(&e.View, t.Given)) {
 		return nil
 	}

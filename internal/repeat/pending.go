@@ -6,14 +6,14 @@ import (
 	"optimist/internal/doc"
 )
 
-// Flights are what sessions have under way, by session and document. The zero value holds nothing. They are for one goroutine at a time.
-type Flights[K comparable] struct {
-	of   map[K]*Flight
-	idle []*Flight
+// PendingTable are what sessions have under way, by session and document. The zero value holds nothing. They are for one goroutine at a time.
+type PendingTable[K comparable] struct {
+	of   map[K]*Pending
+	idle []*Pending
 }
 
-// Flight is what a session has under way on one document.
-type Flight struct {
+// Pending is what a session has under way on one document.
+type Pending struct {
 	count    int           // the writes whose base is reserved
 	reads    int           // of them, those with an outstanding read
 	attempts []*Attempt    // of them, those that may be repeated
@@ -22,8 +22,8 @@ type Flight struct {
 	done     chan struct{}
 }
 
-// Departure is a write whose base is reserved.
-type Departure struct {
+// PendingWrite is a write whose base is reserved.
+type PendingWrite struct {
 	Attempt *Attempt // nil: nobody looks for repeats of it
 	Reads   bool     // an outstanding read is reserved
 	Guards  bool     // a base is reserved that somebody has in hand
@@ -31,14 +31,14 @@ type Departure struct {
 }
 
 // Of returns what is under way at k; nil: nothing.
-func (fs *Flights[K]) Of(k K) *Flight { return fs.of[k] }
+func (fs *PendingTable[K]) Of(k K) *Pending { return fs.of[k] }
 
-// Len is of how many something is under way.
-func (fs *Flights[K]) Len() int { return len(fs.of) }
+// Len is how many entries the table has.
+func (fs *PendingTable[K]) Len() int { return len(fs.of) }
 
-// Count returns how many writes have a base reserved, and how many of them an outstanding read. f may be nil, as for all that is asked of a
-// flight.
-func (f *Flight) Count() (writes, reads int) {
+// Count returns how many writes have a base reserved, and how many of them an outstanding read. f may be nil, as in
+// all methods of an entry that only read.
+func (f *Pending) Count() (writes, reads int) {
 	if f == nil {
 		return 0, 0
 	}
@@ -46,10 +46,10 @@ func (f *Flight) Count() (writes, reads int) {
 }
 
 // Any reports whether a base is reserved for any write.
-func (f *Flight) Any() bool { return f != nil && f.count > 0 }
+func (f *Pending) Any() bool { return f != nil && f.count > 0 }
 
 // Guards are the numbers of the bases that are reserved.
-func (f *Flight) Guards() []doc.Numbers {
+func (f *Pending) Guards() []doc.Numbers {
 	if f == nil {
 		return nil
 	}
@@ -57,22 +57,22 @@ func (f *Flight) Guards() []doc.Numbers {
 }
 
 // OthersWait reports whether writes that came before a wait for a base.
-func (f *Flight) OthersWait(a *Attempt) bool { return f != nil && len(f.queue) > 0 && f.queue[0] != a }
+func (f *Pending) OthersWait(a *Attempt) bool { return f != nil && len(f.queue) > 0 && f.queue[0] != a }
 
 // Sends reports whether one of the writes that may be repeated sends what a does.
-func (f *Flight) Sends(a *Attempt) bool {
+func (f *Pending) Sends(a *Attempt) bool {
 	return f != nil && slices.ContainsFunc(f.attempts, func(o *Attempt) bool { return o.hash == a.hash })
 }
 
 // Follow returns what to wait for where a is sent again: its first try, which the client has given up, is in flight or waits for
 // its base. All other clients of the session may have reads outstanding, and none of these is what a was made from.
-func (a *Attempt) Follow(f *Flight, now int64) <-chan struct{} {
+func (a *Attempt) Follow(f *Pending, now int64) <-chan struct{} {
 	if a.first != nil && a.first.repeat != a {
 		a.first = nil // another repeat has taken its place
 	}
 	if a.first != nil {
 		if a.first.state == underWay {
-			return f.landing()
+			return f.ended()
 		}
 		return nil
 	}
@@ -82,7 +82,7 @@ func (a *Attempt) Follow(f *Flight, now int64) <-chan struct{} {
 	for _, o := range f.attempts {
 		if o.hash == a.hash && o.gaveUp(now) && (o.repeat == nil || o.repeat.gaveUp(now)) {
 			a.first, o.repeat = o, a
-			return f.landing()
+			return f.ended()
 		}
 	}
 	for _, o := range f.queue {
@@ -97,17 +97,17 @@ func (a *Attempt) Follow(f *Flight, now int64) <-chan struct{} {
 	return nil
 }
 
-// Depart counts a write as in flight until it lands. The strings of k are kept.
-func (fs *Flights[K]) Depart(k K, d Departure) {
+// Start counts a write as in flight until End. The strings of k are kept.
+func (fs *PendingTable[K]) Start(k K, d PendingWrite) {
 	f := fs.of[k]
 	if f == nil {
 		if n := len(fs.idle); n > 0 {
 			f, fs.idle = fs.idle[n-1], fs.idle[:n-1]
 		} else {
-			f = &Flight{}
+			f = &Pending{}
 		}
 		if fs.of == nil {
-			fs.of = make(map[K]*Flight)
+			fs.of = make(map[K]*Pending)
 		}
 		fs.of[k] = f
 	}
@@ -123,8 +123,8 @@ func (fs *Flights[K]) Depart(k K, d Departure) {
 	}
 }
 
-// Land ends the flight of a write and wakes those who wait for it. It returns the repeat that has waited for it, if there is one.
-func (fs *Flights[K]) Land(k K, d Departure) (repeat *Attempt) {
+// End counts a write as no longer in flight, and wakes the writes that wait for its end. It returns the repeat that has waited for it, if there is one.
+func (fs *PendingTable[K]) End(k K, d PendingWrite) (repeat *Attempt) {
 	f := fs.of[k]
 	f.count--
 	if d.Reads {
@@ -145,11 +145,11 @@ func (fs *Flights[K]) Land(k K, d Departure) (repeat *Attempt) {
 	return repeat
 }
 
-// maxIdle bounds the flights that are kept for reuse.
+// maxIdle bounds the entries that are kept for reuse.
 const maxIdle = 64
 
 // rest puts f away where nothing is in flight any more, and nobody waits.
-func (fs *Flights[K]) rest(k K, f *Flight) {
+func (fs *PendingTable[K]) rest(k K, f *Pending) {
 	if f.count > 0 || len(f.queue) > 0 {
 		return
 	}
@@ -159,8 +159,8 @@ func (fs *Flights[K]) rest(k K, f *Flight) {
 	}
 }
 
-// landing returns a channel that is closed when one of the writes ends.
-func (f *Flight) landing() <-chan struct{} {
+// ended returns a channel that is closed when one of the writes ends.
+func (f *Pending) ended() <-chan struct{} {
 	if f.done == nil {
 		f.done = make(chan struct{})
 	}
@@ -170,7 +170,7 @@ func (f *Flight) landing() <-chan struct{} {
 // Wait makes a wait behind those that wait already, and returns what to wait for. The order matters: a client that gave a write
 // up and repeated it has two waiting, and goes on after the answer to the later one. The earlier one must not undo what it writes
 // then.
-func (f *Flight) Wait(a *Attempt) <-chan struct{} {
+func (f *Pending) Wait(a *Attempt) <-chan struct{} {
 	if a.turn == nil {
 		a.turn = make(chan struct{})
 		f.queue = append(f.queue, a)
@@ -181,11 +181,11 @@ func (f *Flight) Wait(a *Attempt) <-chan struct{} {
 	if f.queue[0] != a {
 		return a.turn
 	}
-	return f.landing()
+	return f.ended()
 }
 
 // Leave ends a's wait and gives the turn to the next.
-func (fs *Flights[K]) Leave(k K, a *Attempt) {
+func (fs *PendingTable[K]) Leave(k K, a *Attempt) {
 	f := fs.of[k]
 	if f == nil {
 		return
