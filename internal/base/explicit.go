@@ -108,8 +108,8 @@ func (f *Finder) takeOneOf(ctx context.Context, w *Search, m etag.Match) error {
 	return f.takeCopy(ctx, w, m.More[0].Held())
 }
 
-// ReserveStamped reserves the copy that the write's stamp names, though the write has another base: if the client writes from that copy again,
-// its next write is known to follow this one. It waits for the end of another write from the same copy. So nothing else of the session may
+// ReserveStamped reserves the copy that the write's stamp names, though the write has another base: if the client writes from that copy
+// again, its next write is known to follow this one. It waits for the end of another write from the same copy. So nothing else of the session may
 // be reserved before.
 func (f *Finder) ReserveStamped(ctx context.Context, w *Search) (held session.Base, err error) {
 	if stampedCopy, ok := w.stampedCopy(); ok && stampedCopy.Token != 0 {

@@ -11,8 +11,8 @@ import (
 	"optimist/internal/wire"
 )
 
-// sessionStore is the store of what clients have seen. It compares the write with each read: an _update by the document that its part makes of the
-// read, a write under a rule with write_id without the marks.
+// sessionStore is the store of what clients have seen. It compares the write with each read: an _update by the document that its part
+// makes of the read, a write under a rule with write_id without the marks.
 func (f *Finder) sessionStore(w *Search) *session.Store {
 	switch {
 	case w.Part == nil && w.Rule.WriteID != "" && w.JSON && w.Sent != nil:

@@ -6,7 +6,7 @@ import (
 	"optimist/internal/doc"
 )
 
-// PendingTable are what sessions have under way, by session and document. The zero value holds nothing. They are for one goroutine at a time.
+// PendingTable has the writes that are under way, by session and document. The zero value holds nothing. It is for one goroutine at a time.
 type PendingTable[K comparable] struct {
 	of   map[K]*Pending
 	idle []*Pending
@@ -123,7 +123,8 @@ func (fs *PendingTable[K]) Start(k K, d PendingWrite) {
 	}
 }
 
-// End counts a write as no longer in flight, and wakes the writes that wait for its end. It returns the repeat that has waited for it, if there is one.
+// End counts a write as no longer in flight, and wakes the writes that wait for its end. It returns the repeat that has waited for it, if
+// there is one.
 func (fs *PendingTable[K]) End(k K, d PendingWrite) (repeat *Attempt) {
 	f := fs.of[k]
 	f.count--
