@@ -108,9 +108,9 @@ func (f *Finder) takeOneOf(ctx context.Context, w *Search, m etag.Match) error {
 	return f.takeCopy(ctx, w, m.More[0].Held())
 }
 
-// ReserveStamped reserves the copy that the write's stamp names, though the write has another base: if the client writes from that copy
-// again, its next write is known to follow this one. It waits for the end of another write from the same copy. So nothing else of the session may
-// be reserved before.
+// ReserveStamped reserves the copy that the write's stamp names, though the write has another base. If the client writes from that copy
+// again, its next write is known to follow this one. ReserveStamped waits for the end of another write from the same copy. So nothing else
+// of the session may be reserved before.
 func (f *Finder) ReserveStamped(ctx context.Context, w *Search) (held session.Base, err error) {
 	if stampedCopy, ok := w.stampedCopy(); ok && stampedCopy.Token != 0 {
 		return f.sessionStore(w).Hold(ctx, w.Session, w.Doc.Ref, stampedCopy, w.Sent)
