@@ -28,7 +28,9 @@ func startRefused(t *testing.T, config string) (g *target, asked *atomic.Int64) 
 // An engine that refuses a client's credentials isn't asked for each item of the client's bulk: 10 KB of gzip data were 150,000 requests to
 // the engine, and 20 s of processor time.
 func TestRefusedCredentialsEndABulk(t *testing.T) {
-	const most = 3 // what the index is, the document, and a try more
+	// One request asks who the engine is, one what the index is, and one reads the document. Items that are under way at the same time may
+	// ask in several requests. Without the rule there were at least 35 requests.
+	const most = 20
 	for name, item := range map[string]string{
 		"of one document":   `{"index":{"_id":"1"}}`,
 		"of many documents": `{"index":{"_id":"%d"}}`,
@@ -41,7 +43,7 @@ func TestRefusedCredentialsEndABulk(t *testing.T) {
 				if !strings.Contains(item, "delete") {
 					part += "{\"a\":1}\n"
 				}
-				g.exchange(request("POST", "/i/_bulk", []byte(attacks.Fill(64<<10, part, "")), "Content-Type", "application/x-ndjson"))
+				g.exchange(request("POST", "/i/_bulk", []byte(attacks.Fill(1<<20, part, "")), "Content-Type", "application/x-ndjson"))
 				if n := asked.Load(); n == 0 || n > most {
 					t.Errorf("the engine got %d requests", n)
 				}
