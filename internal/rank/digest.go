@@ -14,7 +14,7 @@ import (
 // order what lists and long texts consist of. It is immutable.
 type Digest struct {
 	members  []member // by place
-	parts    []part   // by what they are; none twice
+	parts    []part   // by their hashes; none twice
 	numbers  []number
 	lists    []list   // those that aren't in lists, by place
 	elements []uint64 // of all these, in their order
@@ -37,7 +37,7 @@ type member struct {
 
 // part is an element, a value in an element, or a pair of words, at some place in a list or text.
 type part struct {
-	what   uint64 // and where
+	hash   uint64 // of its content, and of where it stands
 	place  uint64 // of the member that the list or text is
 	count  int32
 	weight uint8
@@ -125,9 +125,9 @@ func (d *Digest) distance(o *Digest) int {
 	}
 	for i, j := 0, 0; i < len(d.parts) && j < len(o.parts); {
 		switch a, b := &d.parts[i], &o.parts[j]; {
-		case a.what < b.what:
+		case a.hash < b.hash:
 			i++
-		case b.what < a.what:
+		case b.hash < a.hash:
 			j++
 		default:
 			if a.count == b.count {
@@ -168,10 +168,10 @@ func (d *digester) read(source []byte) bool {
 		return false
 	}
 	slices.SortFunc(d.members, func(a, b member) int { return cmp.Compare(a.place, b.place) })
-	slices.SortFunc(d.parts, func(a, b part) int { return cmp.Compare(a.what, b.what) })
+	slices.SortFunc(d.parts, func(a, b part) int { return cmp.Compare(a.hash, b.hash) })
 	unique := d.parts[:0]
 	for _, p := range d.parts {
-		if n := len(unique); n > 0 && unique[n-1].what == p.what {
+		if n := len(unique); n > 0 && unique[n-1].hash == p.hash {
 			unique[n-1].count++
 		} else {
 			unique = append(unique, p)
@@ -283,21 +283,21 @@ func (d *digester) member(v tree.Value, place uint64) {
 	d.members = append(d.members, m)
 }
 
-func (d *digester) part(what uint64, weight uint8) {
-	d.parts = append(d.parts, part{what, d.listed, 1, weight})
+func (d *digester) part(hash uint64, weight uint8) {
+	d.parts = append(d.parts, part{hash, d.listed, 1, weight})
 }
 
 // element adds an entry of a list as a whole: an object, whose values say little one by one because they are often the same, or a long
 // text, whose words say how near another is, and not that it is another entry.
 func (d *digester) element(v tree.Value, place uint64, before int) {
-	says := 0
+	sum := 0
 	if v.Kind() == tree.Object {
 		for _, p := range d.parts[before:] {
-			says += int(p.weight)
+			sum += int(p.weight)
 		}
 	}
-	if says < maxWeight {
-		d.part(step(place, step(v.Hash(), wholeKey)), uint8(maxWeight-says))
+	if sum < maxWeight {
+		d.part(step(place, step(v.Hash(), wholeKey)), uint8(maxWeight-sum))
 	}
 }
 
@@ -355,4 +355,19 @@ func wordOf(text string) int {
 		}
 	}
 	return len(text)
+}
+
+// number is about the value of a number; whole is it where exact says so.
+type number struct {
+	whole int64 // below 10^18
+	exact bool
+	near  float64
+}
+
+// step is how far a number was moved from another.
+func (n *number) step(from *number) float64 {
+	if n.exact && from.exact {
+		return float64(n.whole - from.whole)
+	}
+	return n.near - from.near
 }

@@ -3,7 +3,6 @@ package rank
 import (
 	"math"
 	"slices"
-	"sync"
 )
 
 // What the client would have done to a candidate is weighed against what the other candidates show that others did:
@@ -21,71 +20,6 @@ import (
 //	the client would have moved a number                see habit
 //
 // The weight is the larger the more content there is: that two clients think of the same text is unlikely, of the same flag isn't.
-
-// weighing is one call of weigh, and its memory.
-type weighing struct {
-	mine     *Digest
-	part     bool
-	verdicts []verdict
-	changes  []change
-
-	members []oldest   // that have mine's members
-	parts   []int32    // the oldest candidate that has each of mine's parts; none where there is none
-	moved   []bool     // which of mine's members are missing somewhere, or have another value
-	steps   []float64  // how far one number was moved from each candidate
-	numbers []*number  // the number itself, there; nil: there is none
-	moves   []float64  // how far it was moved from each revision to the next, if it was
-	taken   table      // of what mine doesn't have
-	words   vocabulary // of one member
-	touches []touched  // of one candidate
-	weights []uint8    // of mine's members, as far as they are of a vocabulary
-	filled  []uint64   // places of lists, of one candidate
-	sliding []uint64   // places of lists from which entries are dropped at one end, while others are put in at the other
-	dropped int        // entries, of one candidate, and what they consist of
-
-	at       int32 // the candidate that is compared
-	view     bool  // it shows what one client had seen, and others may have changed since
-	limit    int   // of the changes, from which on it is too far
-	few      int   // the fewest that any candidate has
-	compared int   // values
-	newest   int32 // the newest that is no view: what a view doesn't have, others may not have taken out
-}
-
-var weighings = sync.Pool{New: func() any { return new(weighing) }}
-
-// release gives the weighing to whoever needs the next one.
-func (w *weighing) release() {
-	w.mine = nil
-	clear(w.numbers[:cap(w.numbers)])
-	if cap(w.changes)+cap(w.members)+cap(w.taken.slots) <= maxIdle {
-		weighings.Put(w)
-	}
-}
-
-// oldest are the oldest candidates that have a member's key, and its value; none where there is none.
-type oldest struct{ key, value int32 }
-
-const none int32 = -1
-
-// change is one thing that the client would have done to a candidate.
-type change struct {
-	place     uint64 // of the member, or of the list or text
-	candidate int32
-	index     int32 // of mine's member or part, or of what was taken out
-	what      what
-	weight    uint8 // of a part, or of what was taken out
-}
-
-// what a change does.
-type what uint8
-
-const (
-	sets  what = iota // a member to another value
-	adds              // a member
-	puts              // a part into a list or text
-	takes             // a member or a part out
-	drops             // a part, with an entry at one end of a list: see slides
-)
 
 // weigh returns a verdict on each candidate. part says that mine is of a part of a document, which leaves alone what it doesn't name. The
 // verdicts are good until the next call.
@@ -161,21 +95,6 @@ func (w *weighing) fewest(cs []Candidate) int {
 	return w.mine.distance(cs[near].Digest)
 }
 
-func (w *weighing) begin(n int, mine *Digest, part bool) {
-	w.mine, w.part, w.newest, w.compared = mine, part, -1, 0
-	w.verdicts = append(w.verdicts[:0], make([]verdict, n)...)
-	w.changes = w.changes[:0]
-	w.taken.reset()
-	w.moved = append(w.moved[:0], make([]bool, len(mine.members))...)
-	w.members, w.parts = w.members[:0], w.parts[:0]
-	for range mine.members {
-		w.members = append(w.members, oldest{none, none})
-	}
-	for range mine.parts {
-		w.parts = append(w.parts, none)
-	}
-}
-
 // How many values are compared: of all candidates, and before those that nobody has in hand aren't looked at any more.
 const (
 	largeRoom = 1 << 20
@@ -184,8 +103,6 @@ const (
 
 // enough is how many changes a candidate may have beyond twice as many as another, before it isn't looked at any further.
 const enough = 24
-
-func (w *weighing) tooFar() bool { return len(w.changes)-w.dropped > w.limit }
 
 func (w *weighing) compareMembers(theirs *Digest) {
 	a, b := w.mine.members, theirs.members
@@ -220,52 +137,26 @@ func (w *weighing) compareParts(theirs *Digest) {
 	a, b := w.mine.parts, theirs.parts
 	for i, j := 0, 0; (i < len(a) || j < len(b)) && !w.tooFar(); {
 		switch {
-		case i < len(a) && j < len(b) && a[i].what == b[j].what:
+		case i < len(a) && j < len(b) && a[i].hash == b[j].hash:
 			if b[j].count < a[i].count {
 				w.putPart(i)
 			} else {
 				w.parts[i] = w.at
 			}
 			if b[j].count > a[i].count {
-				w.take(^b[j].what, b[j].place, b[j].weight) // more of it
+				w.take(^b[j].hash, b[j].place, b[j].weight) // more of it
 			}
 			i, j = i+1, j+1
-		case j == len(b) || i < len(a) && a[i].what < b[j].what:
+		case j == len(b) || i < len(a) && a[i].hash < b[j].hash:
 			w.putPart(i)
 			i++
 		default:
 			if !w.part || w.mine.find(b[j].place) >= 0 {
-				w.take(b[j].what, b[j].place, b[j].weight)
+				w.take(b[j].hash, b[j].place, b[j].weight)
 			}
 			j++
 		}
 	}
-}
-
-// add adds a change; what it is of, and was before, has that hash.
-func (w *weighing) add(c change, hash uint64) {
-	w.changes = append(w.changes, c)
-	w.verdicts[w.at].changes += step(hash, elementKey)
-}
-
-// putPart adds that the client put in mine's i-th part.
-func (w *weighing) putPart(i int) {
-	p := &w.mine.parts[i]
-	w.add(change{p.place, w.at, int32(i), puts, p.weight}, p.what) //nolint:gosec // bounded by maxValues
-}
-
-// take adds that the client took out what mine doesn't have.
-func (w *weighing) take(what, place uint64, weight uint8) {
-	if slices.Contains(w.sliding, place) {
-		w.dropped++
-		w.add(change{place, w.at, 0, drops, weight}, ^what)
-		return
-	}
-	k := w.taken.place(what)
-	if !w.view && w.taken.newest[k] == none {
-		w.taken.newest[k] = w.at
-	}
-	w.add(change{place, w.at, k, takes, weight}, ^what)
 }
 
 // creation returns the index of the revision with which the document was made; -1: it isn't among the candidates.
@@ -283,16 +174,16 @@ func (w *weighing) judgeChanges(creation int32) {
 		w.findFilled(changes)
 		for i := range changes {
 			c := &changes[i]
-			if c.what == drops {
+			if c.effect == drops {
 				continue // all of a list cost as one
 			}
 			v.edits++
 			switch {
-			case c.what == takes:
+			case c.effect == takes:
 				price := w.priceOfTaking(c)
-				v.price, v.taken = v.price+price, v.taken+price
-			case c.what == puts && v.absent && c.weight == weightOfWords && w.parts[c.index] == creation:
-			case c.what == puts:
+				v.price, v.removals = v.price+price, v.removals+price
+			case c.effect == puts && v.absent && c.weight == weightOfWords && w.parts[c.index] == creation:
+			case c.effect == puts:
 				v.price += priceOf(w.parts[c.index], c.candidate, 2*int(c.weight), int(c.weight))
 			case v.absent && w.members[c.index].isDefault(creation):
 			default:
@@ -307,7 +198,7 @@ func (w *weighing) findFilled(changes []change) {
 	w.filled = w.filled[:0]
 	for i := range changes {
 		c := &changes[i]
-		if c.what == puts && c.weight > weightOfWords && len(w.filled) < maxTouches && !slices.Contains(w.filled, c.place) {
+		if c.effect == puts && c.weight > weightOfWords && len(w.filled) < maxTouches && !slices.Contains(w.filled, c.place) {
 			w.filled = append(w.filled, c.place)
 		}
 	}
@@ -341,7 +232,7 @@ func (w *weighing) priceOfMember(c *change) int {
 	if m.loose {
 		echo = min(echo, 2)
 	}
-	if c.what == adds && o.key != none {
+	if c.effect == adds && o.key != none {
 		if o.value == none || m.container { // others have put in the key, with another value
 			v := &w.verdicts[c.candidate]
 			once := otherKeys - v.keys
@@ -364,56 +255,25 @@ func (w *weighing) priceOfTaking(c *change) int {
 	if c.weight > weightOfWords && slices.Contains(w.filled, c.place) {
 		price *= replacing
 	}
-	if w.taken.newest[c.index] < w.newest && c.candidate < w.newest {
+	if w.removed.newest[c.index] < w.newest && c.candidate < w.newest {
 		price = (price + 7) / 8
 	}
 	return price
 }
 
-// table has the newest candidate, but for views, that has something which is known by its hash. The zero table is ready for use.
-type table struct {
-	slots  []slot // open addressing; a power of two of them
-	newest []int32
-	round  uint32 // slots of other rounds are free
-}
-
-type slot struct {
-	hash  uint64
-	round uint32
-	place int32
-}
-
-func (t *table) reset() {
-	t.newest = t.newest[:0]
-	if t.round++; t.round == 0 || t.slots == nil {
-		t.slots, t.round = make([]slot, 256), 1
+// weighWords finds out which of mine's members are of a vocabulary.
+func (w *weighing) weighWords(cs []Candidate) {
+	w.weights = w.weights[:0]
+	for i := range w.mine.members {
+		w.weights = append(w.weights, w.mine.members[i].weight)
 	}
-}
-
-// place returns the index of what has that hash, in newest.
-func (t *table) place(hash uint64) int32 {
-	if 2*len(t.newest) >= len(t.slots) {
-		old := t.slots
-		t.slots = make([]slot, 2*len(old))
-		for _, s := range old {
-			if s.round == t.round {
-				*t.slot(s.hash) = s
+	for i := range w.mine.members {
+		m := &w.mine.members[i]
+		if weight := m.weight; weight > weightOfFlag && w.moved[i] {
+			w.words.learn(cs, i, m.place)
+			if learnt, ok := w.words.weight(); ok {
+				w.weights[i] = min(weight, learnt)
 			}
 		}
 	}
-	s := t.slot(hash)
-	if s.round != t.round {
-		*s = slot{hash, t.round, int32(len(t.newest))} //nolint:gosec // few
-		t.newest = append(t.newest, none)
-	}
-	return s.place
-}
-
-func (t *table) slot(hash uint64) *slot {
-	mask := uint64(len(t.slots) - 1) //nolint:gosec // a table has slots
-	i := hash & mask
-	for t.slots[i].round == t.round && t.slots[i].hash != hash {
-		i = (i + 1) & mask
-	}
-	return &t.slots[i]
 }

@@ -21,21 +21,6 @@ const (
 	farStep, freeStep = 4, 8
 )
 
-// number is about the value of a number; whole is it where exact says so.
-type number struct {
-	whole int64 // below 10^18
-	exact bool
-	near  float64
-}
-
-// step is how far a number was moved from another.
-func (n *number) step(from *number) float64 {
-	if n.exact && from.exact {
-		return float64(n.whole - from.whole)
-	}
-	return n.near - from.near
-}
-
 // judgeSteps judges how far each number would have been moved.
 func (w *weighing) judgeSteps(cs []Candidate) {
 	for i := range w.mine.members {

@@ -76,15 +76,6 @@ const (
 	touchDown
 )
 
-// touched is a place that the changes of a candidate touch, and how many parts of it.
-type touched struct {
-	how   uint64
-	parts int
-}
-
-// maxTouches is how many places a pattern tells apart. Changes of more have one pattern in common.
-const maxTouches = 16
-
 // pattern is that of the changes of one candidate.
 func (w *weighing) pattern(changes []change, c *Candidate) (pattern uint64) {
 	w.touches = w.touches[:0]
@@ -98,7 +89,7 @@ func (w *weighing) pattern(changes []change, c *Candidate) (pattern uint64) {
 			}
 			w.touches = append(w.touches, touched{how: how})
 		}
-		if g.weight > weightOfWords && (g.what == puts || g.what == takes) {
+		if g.weight > weightOfWords && (g.effect == puts || g.effect == takes) {
 			w.touches[k].parts++
 		}
 	}
@@ -110,7 +101,7 @@ func (w *weighing) pattern(changes []change, c *Candidate) (pattern uint64) {
 
 // touch is how a change touches its place.
 func (w *weighing) touch(g *change, c *Candidate) uint64 {
-	switch g.what {
+	switch g.effect {
 	case takes, drops:
 		return touchTake
 	case puts:
@@ -137,7 +128,7 @@ func (w *weighing) judgePatterns(cs []Candidate, p *Patterns, best int) {
 		if !v.unknown && !v.far && v.price <= most {
 			price, habit := p.price(w.patternOf(cs, i))
 			if v.price += price; habit {
-				v.price -= max(0, v.taken-habitual)
+				v.price -= max(0, v.removals-habitual)
 			}
 		}
 	}

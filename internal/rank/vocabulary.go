@@ -48,20 +48,3 @@ func (v *vocabulary) weight() (weight uint8, ok bool) {
 	bits := math.Log2(float64(v.sets)/float64(repeats)) + math.Log2(float64(len(v.words)))
 	return uint8(math.Ceil(bits)), true
 }
-
-// weighWords finds out which of mine's members are of a vocabulary.
-func (w *weighing) weighWords(cs []Candidate) {
-	w.weights = w.weights[:0]
-	for i := range w.mine.members {
-		w.weights = append(w.weights, w.mine.members[i].weight)
-	}
-	for i := range w.mine.members {
-		m := &w.mine.members[i]
-		if weight := m.weight; weight > weightOfFlag && w.moved[i] {
-			w.words.learn(cs, i, m.place)
-			if learnt, ok := w.words.weight(); ok {
-				w.weights[i] = min(weight, learnt)
-			}
-		}
-	}
-}
