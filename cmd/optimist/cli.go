@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 )
@@ -59,19 +61,16 @@ erasing each other's changes. Applications change their base URL, and nothing el
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var cli commandLine
 	helped := false
-	parser, err := kong.New(&cli, kong.Name("optimist"), kong.Description(description), kong.Writers(stdout, stderr),
+	options := append(valueMappers(), kong.Name("optimist"), kong.Description(description), kong.Writers(stdout, stderr),
 		kong.Exit(func(int) { helped = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110, NoExpandSubcommands: true}))
+	parser, err := kong.New(&cli, options...)
 	if err != nil {
 		fmt.Fprintf(stderr, "optimist: %v\n", err)
 		return exitFailed
 	}
 	parser.Model.HelpFlag.Help = "Show this."
-	given := args
-	if len(args) == 0 {
-		given = []string{"--help"}
-	}
-	parsed, err := parser.Parse(given)
+	parsed, err := parser.Parse(asFlags(args))
 	switch {
 	case helped && len(args) == 0:
 		return exitUsage
@@ -79,7 +78,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitOK
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "optimist: %v\nRun `optimist --help`, or `optimist COMMAND --help`.\n", err)
+		command := commandOf(err)
+		fmt.Fprintf(stderr, "%s: %v\nRun `%s --help`.\n", command, err, command)
 		return exitUsage
 	}
 	err = parsed.Run(&process{ctx, stdout, stderr})
@@ -95,4 +95,32 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	fmt.Fprintf(stderr, "optimist: %v\n", err)
 	return exitFailed
+}
+
+// asFlags is args with the flag in place of what some write for it: help and version are commands of many programs, and a command line
+// without a command asks what there is.
+func asFlags(args []string) []string {
+	switch {
+	case len(args) == 0 || slices.Equal(args, []string{"help", "help"}):
+		return []string{"--help"}
+	case args[0] == "help":
+		return append(slices.Clone(args[1:]), "--help")
+	case slices.Equal(args, []string{"--version"}):
+		return []string{"version"}
+	}
+	return args
+}
+
+// commandOf is the program and the command that a mistake on the command line belongs to, as in "optimist locks rm".
+func commandOf(err error) string {
+	var names []string
+	var parsing *kong.ParseError
+	if errors.As(err, &parsing) {
+		for node := parsing.Context.Selected(); node != nil && node.Parent != nil; node = node.Parent {
+			names = append(names, node.Name)
+		}
+	}
+	names = append(names, "optimist")
+	slices.Reverse(names)
+	return strings.Join(names, " ")
 }

@@ -18,9 +18,9 @@ import (
 )
 
 type locksCmd struct {
-	Ls   locksLs   `cmd:"" help:"List the locks that are held."`
+	Ls   locksLs   `cmd:"" aliases:"list" help:"List the locks that are held."`
 	Show locksShow `cmd:"" help:"Show who holds one lock, and how many wait for it."`
-	Rm   locksRm   `cmd:"" help:"Release a lock, or all locks of an owner, in the holder's place."`
+	Rm   locksRm   `cmd:"" aliases:"release" help:"Release a lock, or all locks of an owner, in the holder's place."`
 }
 
 // Help is the command's manual, beyond its flags.

@@ -12,7 +12,7 @@ import (
 )
 
 type undoCmd struct {
-	Ls   undoLs   `cmd:"" help:"List the journals that are open, or have left dead letters."`
+	Ls   undoLs   `cmd:"" aliases:"list" help:"List the journals that are open, or have left dead letters."`
 	Show undoShow `cmd:"" help:"Show the writes that are noted under one lock."`
 }
 
