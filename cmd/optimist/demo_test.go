@@ -26,7 +26,7 @@ func TestTheDemonstrationLosesNothing(t *testing.T) {
 			if len(through) != 3 || len(direct) != 3 {
 				t.Errorf("the table isn't that of three shapes, all of whose changes are there:\n%s", &out)
 			}
-			if strings.Contains(out.String(), "On the embedded engine: ") != (flags == nil) {
+			if strings.Contains(out.String(), "The engine is in memory: ") != (flags == nil) {
 				t.Errorf("it doesn't say where it was:\n%s", &out)
 			}
 		})

@@ -17,6 +17,9 @@ import (
 // standIn starts something in optimist's place: it gets the requests after change, which reports whether it has answered itself.
 func standIn(t *testing.T, change func(w http.ResponseWriter, r *http.Request) bool) demo.Optimist {
 	return func(_ context.Context, c *config.Config) (string, func() error, error) {
+		if c.Log.Level != "error" {
+			t.Errorf("optimist's warnings would stand between the demonstration's lines: its log has the level %s", c.Log.Level)
+		}
 		return enginetest.Between(t, c.Upstream.URLs[0], change), func() error { return nil }, nil
 	}
 }
@@ -60,7 +63,7 @@ func TestDemoSaysThatItsEngineIsInMemoryAndWhatItConfigures(t *testing.T) {
 	if err := demo.Run(t.Context(), demo.Options{Optimist: standIn(t, forward), Once: true, Workers: 1, Rounds: 3}, &out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"embedded engine", "in memory", "/stock: sum", "own fields", "one counter", "a list", "rounds/s"} {
+	for _, want := range []string{"The engine is in memory: its data is lost at the end.", "/stock: sum", "own fields", "one counter", "a list", "rounds/s"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q isn't in\n%s", want, &out)
 		}

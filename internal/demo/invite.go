@@ -17,11 +17,11 @@ func (s *stage) invite(ctx context.Context) error {
 	}
 	fmt.Fprintf(s.out, `optimist goes on serving at %s, in front of %s. Try it:
 
-1. Ann and Bob both read a chair of 20, of which there are 10:
+1. Ann and Bob both read the chair. Its price is 20, and 10 are in stock:
 %s
 2. Ann sells one, and writes the chair back whole:
 %s
-3. Bob, who knows nothing of that, sells one, too, and raises the price. Both count:
+3. Bob has not seen that. He sells one, too, and raises the price. Both changes are kept: the stock is 8, the price 25:
 %s
 
 Interrupt (Ctrl-C) to end.

@@ -18,27 +18,28 @@ import (
 	"optimist/internal/roundtrip"
 )
 
-// rules is what the demonstration configures. The counter needs it: of two writers who both made 8 of 7, one would else be enough.
+// rules is what the demonstration configures. The counter needs it: two writers who both made 8 of 7 would else count as one.
 const rules = `rules:
   - name: demo
     merge:
       paths: {` + app.CounterPath + `: sum}
 `
 
-// configuration is the proxy's: all defaults, on a free port, but for the rule.
+// configuration is the proxy's: all defaults, on a free port, but for the rule. Warnings aren't logged: optimist warns of numbers that may
+// be counters, and the table shows better whether anything was lost.
 func (s *stage) configuration() (*config.Config, error) {
-	text := "listen: 127.0.0.1:0\nadmin: \"\"\nlog: {level: warn}\n" + rules
+	text := "listen: 127.0.0.1:0\nadmin: \"\"\nlog: {level: error}\n" + rules
 	return config.Parse("", []byte(text), config.Overrides{Upstream: []string{s.engine}})
 }
 
 func (s *stage) banner() string {
-	where := "On " + s.title + " at " + s.engine + ", in the index " + s.index + ", which is deleted in the end."
+	where := "The engine is " + s.title + " at " + s.engine + ". The demo uses the index " + s.index + ", and deletes it at the end."
 	if s.Upstream == "" {
-		where = "On the embedded engine: " + s.title + ".\nNothing of it is kept. `optimist demo --upstream URL` does the same on a real one."
+		where = "The engine is in memory: its data is lost at the end. `optimist demo --upstream URL` uses a real one."
 	}
-	return fmt.Sprintf(`optimist demo: %d workers read a document, change it and write it back whole, %d times each. None knows of versions.
+	return fmt.Sprintf(`optimist demo: %d workers read a document, change it and write it back whole, %d times each. They don't use versions.
 %s
-The only configuration is a rule that says that a counter's changes add up; fields and lists need none:
+One rule is configured: changes of the counter add up. Fields and lists need no rule.
 
 %s`, s.Workers, s.Rounds, where, indent(strings.TrimSpace(rules)))
 }
@@ -84,7 +85,6 @@ func (s *stage) embed() (end func() error, err error) {
 // introduce asks the engine what it is.
 func (s *stage) introduce(ctx context.Context) error {
 	var root struct {
-		Tagline string
 		Version struct{ Distribution, Number string }
 	}
 	body, err := send(ctx, http.MethodGet, s.engine+"/", "")
@@ -99,8 +99,6 @@ func (s *stage) introduce(ctx context.Context) error {
 		return fmt.Errorf("%s doesn't answer as an engine does: %w", s.engine, err)
 	}
 	switch {
-	case s.Upstream == "":
-		s.title = root.Tagline
 	case root.Version.Distribution == "opensearch":
 		s.title = "OpenSearch " + root.Version.Number
 	default:
