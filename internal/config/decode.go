@@ -80,7 +80,7 @@ func (d *decoder) resolve(n *yaml.Node, path string) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
-	if n.Style&yaml.TaggedStyle != 0 {
+	if n.Style&yaml.TaggedStyle != 0 || n.Tag == "!" {
 		d.fail(n, path, "tags (%s) are not read here", n.Tag)
 		return nil
 	}

@@ -24,7 +24,7 @@ func (h *HeaderPatterns) decodeNode(d *decoder, n *yaml.Node, path string) {
 		case equalFold(e.name, "Authorization", "Cookie"):
 			d.fail(e.key, path, "%s holds credentials, which don't belong in this file; use users to tell clients apart", e.name)
 		case isNull(e.value):
-			d.fail(e.key, path, "%s needs a value or pattern; * takes any", e.name)
+			d.fail(e.key, path, `%s needs a value or pattern; "*" takes any`, e.name)
 		default:
 			if value := d.resolve(e.value, key); value != nil {
 				pattern, _ := d.str(value, key)
@@ -62,13 +62,13 @@ func (p *MergePath) decode(d *decoder, n *yaml.Node, key string) {
 	case n.Kind == yaml.MappingNode && (len(n.Content) != 2 || n.Content[0].Value != byKey):
 		d.fail(n, key, "the only strategy with a setting is by_key, as in {by_key: id}")
 	case n.Kind == yaml.MappingNode:
-		var given bool
 		p.Strategy = StrategyByKey
-		if value := d.resolve(n.Content[1], key); value != nil {
-			p.Key, given = d.str(value, key)
-		}
-		if given && p.Key == "" {
+		if value := d.resolve(n.Content[1], key); value == nil {
+			return
+		} else if isNull(value) || isText(value) && value.Value == "" {
 			d.fail(n, key, field)
+		} else {
+			p.Key, _ = d.str(value, key)
 		}
 	case !isText(n):
 		d.fail(n, key, "want one of %s; found %s", strings.Join(choices, ", "), kindOf(n))

@@ -7,7 +7,6 @@ import (
 	"io"
 	"reflect"
 	"regexp"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -50,42 +49,6 @@ func (d *decoder) document(data []byte, v any, path string) {
 	case !errors.Is(err, io.EOF):
 		d.failAt(Pos{}, "", "this is not YAML: %s", err)
 	}
-}
-
-// syntax tells of what isn't YAML: by the sign that it is about where that is one which people forget to quote.
-func (d *decoder) syntax(e *yaml.LoadError) {
-	at, from := Pos{e.Mark.Line, e.Mark.Column}, Pos{e.ContextMark.Line, e.ContextMark.Column}
-	here, begin := d.rest(at), d.rest(from)
-	alias := begin
-	if strings.HasPrefix(here, "*") {
-		alias, from = here, at
-	}
-	switch {
-	case strings.HasPrefix(alias, "*"):
-		word, _, _ := strings.Cut(alias+" ", " ")
-		word = strings.TrimRight(word, ",]}")
-		d.failAt(from, "", "there is no anchor for the alias %s; if it is meant as text, write it in quotes: %q", word, word)
-	case strings.HasPrefix(here, "\t"):
-		d.failAt(at, "", "a tab can't indent here; YAML wants spaces")
-	case here != "" && strings.ContainsAny(here[:1], "@`%") && at.Column > 1: // at the beginning of a line % is a directive
-		d.failAt(at, "", "no text begins with %s unless it is in quotes", here[:1])
-	case strings.TrimSpace(here) == "" && begin != "": // what begins there has no end
-		d.failAt(from, "", "%s %s", e.Message, e.ContextMsg)
-	case begin != "":
-		d.failAt(at, "", "%s %s from line %d on", e.Message, e.ContextMsg, from.Line)
-	default:
-		d.failAt(at, "", "%s", e.Message)
-	}
-}
-
-// rest is what stands in the file's line at a place and behind it.
-func (d *decoder) rest(at Pos) string {
-	lines := d.cfg.sources[d.file].lines
-	if at.Line < 1 || at.Line > len(lines) {
-		return ""
-	}
-	line := []rune(lines[at.Line-1])
-	return string(line[min(max(at.Column-1, 0), len(line)):])
 }
 
 // unmarked is a text without the mark of its order of bytes, with which some editors begin a file.

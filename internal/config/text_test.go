@@ -44,9 +44,9 @@ func TestAMarkOfTheOrderOfBytesIsNoPartOfTheText(t *testing.T) {
 // A text of brackets is told as such, and costs no more memory than its length.
 func TestWhatIsNestedTooDeeplyIsntRead(t *testing.T) {
 	for text, want := range map[string]string{
-		"rules: " + strings.Repeat("[", 200_000):                          "a.yaml:1:10008: exceeded max depth of 10000",
-		"rules:\n  " + strings.Repeat("{a: ", 200_000):                    "a.yaml:2:40003: exceeded max depth of 10000",
-		"rules:\n" + strings.Repeat("- ", 200_000) + "a\n":                "a.yaml:2:20001: exceeded max depth of 10000",
+		"rules: " + strings.Repeat("[", 200_000):                          "a.yaml:1:10008: this is nested too deeply: 10000 levels at most",
+		"rules:\n  " + strings.Repeat("{a: ", 200_000):                    "a.yaml:2:40003: this is nested too deeply: 10000 levels at most",
+		"rules:\n" + strings.Repeat("- ", 200_000) + "a\n":                "a.yaml:2:20001: this is nested too deeply: 10000 levels at most",
 		"rules: " + strings.Repeat("[", 9000) + strings.Repeat("]", 9000): "a.yaml:1:9: rules[0]: want keys with values",
 		"rules: [\"" + strings.Repeat("[", 1000) + "\", name]":            "a.yaml:1:9: rules[0]: want keys with values",
 		"rules: [1]\n" + strings.Repeat("# [{- \n", 1000):                 "a.yaml:1:9: rules[0]: want keys with values",

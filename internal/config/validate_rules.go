@@ -93,7 +93,7 @@ func (v *validator) match(m *Match, key string) {
 	duplicates(v, key+".ops", m.Ops)
 	for _, h := range m.Headers {
 		if h.Pattern == "" {
-			v.fail(key+".headers."+h.Name, "an empty pattern takes only a header without a value; * takes any")
+			v.fail(key+".headers."+h.Name, "an empty pattern takes only a header without a value; \"*\" takes any")
 		}
 	}
 	for i, u := range m.Users {

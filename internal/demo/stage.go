@@ -98,11 +98,9 @@ func (s *stage) introduce(ctx context.Context) error {
 	if err := json.Unmarshal(body, &root); err != nil {
 		return fmt.Errorf("%s doesn't answer as an engine does: %w", s.engine, err)
 	}
-	switch {
-	case root.Version.Distribution == "opensearch":
+	s.title = "Elasticsearch " + root.Version.Number
+	if root.Version.Distribution == "opensearch" {
 		s.title = "OpenSearch " + root.Version.Number
-	default:
-		s.title = "Elasticsearch " + root.Version.Number
 	}
 	return nil
 }
