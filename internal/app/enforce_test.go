@@ -329,3 +329,29 @@ func TestALockWhoseDocumentCantBeTouchedIsGivenBack(t *testing.T) {
 		t.Errorf("the lock: %d %s", a.Status, a.Body)
 	}
 }
+
+// TestAWriteThatALockHasRefusedMayBeRepeatedWithItsKey: nothing was sent, and so the key isn't used up.
+func TestAWriteThatALockHasRefusedMayBeRepeatedWithItsKey(t *testing.T) {
+	w := enforced(t, enginetest.Serve(t), "")
+	w.put("/shop/_doc/1", `{"n":1}`)
+	token := w.acquire(lockOf1, "anna")
+	write := func(status int, body string, fields ...string) {
+		t.Helper()
+		a := w.ask(w.proxied, "PUT", "/shop/_doc/1", body, append(fields, "Idempotency-Key", "k"+body[5:6])...)
+		if a.Status != status || a.Header.Get("Optimist-Idempotency") != "" {
+			t.Errorf("%d %s %v; want %d, as the first answer", a.Status, a.Body, a.Header, status)
+		}
+	}
+	write(423, `{"n":2}`)
+	write(423, `{"n":2}`)
+	write(409, `{"n":3}`, "Optimist-Lock-Token", "7")
+	w.holds("/shop/_doc/1", `{"n":1}`)
+	write(200, `{"n":3}`, "Optimist-Lock-Token", token)
+	w.release(lockOf1, "anna", token)
+	write(200, `{"n":2}`)
+	w.holds("/shop/_doc/1", `{"n":2}`)
+	if a := w.ask(w.proxied, "PUT", "/shop/_doc/1", `{"n":3}`, "Idempotency-Key", "k3"); a.Header.Get("Optimist-Idempotency") != "repeated" {
+		t.Errorf("what was written is written again: %d %s", a.Status, a.Body)
+	}
+	w.holds("/shop/_doc/1", `{"n":2}`)
+}

@@ -12,6 +12,7 @@ import (
 
 	"optimist/internal/admin"
 	"optimist/internal/es"
+	"optimist/internal/journal"
 	"optimist/internal/undo"
 	"optimist/internal/unit"
 	"optimist/lockrouter"
@@ -93,7 +94,7 @@ func (a *App) operateUndo(ctx context.Context, r *admin.UndoRequest) (status int
 	case errors.As(err, &f):
 		return letterError(f.Status, f.Type, errors.New(f.Reason))
 	case err != nil:
-		return letterError(http.StatusServiceUnavailable, "undo_journal_unavailable", err)
+		return letterError(http.StatusServiceUnavailable, journal.TypeStore, err)
 	}
 	return http.StatusOK, answer
 }

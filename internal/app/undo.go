@@ -105,13 +105,13 @@ func journalFailure(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, undo.ErrEnded):
-		f.Status, f.Type = http.StatusGone, "lease_expired"
+		f.Status, f.Type = http.StatusGone, journal.TypeEnded
 	case errors.Is(err, undo.ErrFull):
-		f.Status, f.Type = http.StatusRequestEntityTooLarge, "undo_journal_full"
+		f.Status, f.Type = http.StatusRequestEntityTooLarge, journal.TypeFull
 	case errors.Is(err, undo.ErrTwo):
 		f.Status, f.Type = http.StatusBadRequest, "illegal_argument_exception"
 	case errors.Is(err, undo.ErrStore):
-		f.Status, f.Type = http.StatusServiceUnavailable, "undo_journal_unavailable"
+		f.Status, f.Type = http.StatusServiceUnavailable, journal.TypeStore
 	default:
 		return err
 	}

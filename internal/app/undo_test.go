@@ -231,3 +231,21 @@ func TestASweepUndoesWhereNobodyWaits(t *testing.T) {
 		return enginetest.Ask(t, "GET", w.app.URL()+"/docs/_doc/a/_source", "").Body == `{"n":0}`
 	})
 }
+
+// TestAWriteThatAJournalHasRefusedMayBeRepeatedWithItsKey: nothing was sent, and so the key isn't used up.
+func TestAWriteThatAJournalHasRefusedMayBeRepeatedWithItsKey(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("undo:secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := newUndoWorld(t, enginetest.Serve(t), "undo: {auth: {basic_file: '"+secret+"'}, max_documents: 1}\n")
+	key := func(field []string, name string) []string { return append(field, "Idempotency-Key", name) }
+	token, field := w.lock("/_lock/global/x", "one", "")
+	w.ask(201, "PUT", "/docs/_doc/a", `{"n":1}`, key(field, "a")...)
+	w.ask(413, "PUT", "/docs/_doc/b", `{"n":1}`, key(field, "b")...)
+	w.ask(200, "DELETE", "/_lock/global/x?owner=one&token="+token, "")
+	w.ask(410, "PUT", "/docs/_doc/b", `{"n":1}`, key(field, "b")...)
+	_, field = w.lock("/_lock/global/x", "one", "")
+	w.ask(201, "PUT", "/docs/_doc/b", `{"n":1}`, key(field, "b")...)
+	w.ask(201, "PUT", "/docs/_doc/a", `{"n":1}`, key(field, "a")...) // its answer, and not another write: the journal is full
+}

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/api"
 	"optimist/internal/idempotency"
+	"optimist/internal/journal"
 	"optimist/internal/mark"
 	"optimist/internal/respond"
 	"optimist/internal/rule"
@@ -135,6 +137,11 @@ func (i *Interceptor) record(ctx context.Context, c *idempotency.Claim, a idempo
 	return a.Status, a.Fields, a.Body
 }
 
+// refusedUnsent are the types of the errors by which locks, or the journal of one, refuse a write before it is sent. If an earlier try of
+// the write may have been applied, its client gets another error.
+var refusedUnsent = []string{"document_locked", "stale_token", "lock_store_unavailable", journal.TypeEnded, journal.TypeFull,
+	journal.TypeStore}
+
 // effect is what an answer says of the request.
 type effect uint8
 
@@ -149,6 +156,13 @@ func effectOf(a *idempotency.Answer) effect {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
 		return nothingDone
 	}
+	if a.Status < http.StatusBadRequest {
+		return carriedOut
+	}
+	errorType := gjson.GetBytes(a.Body, "error.type").Str
+	if slices.Contains(refusedUnsent, errorType) {
+		return nothingDone
+	}
 	if a.Status < http.StatusInternalServerError {
 		return carriedOut
 	}
@@ -159,7 +173,7 @@ func effectOf(a *idempotency.Answer) effect {
 	case "unknown":
 		return nobodyKnows
 	}
-	switch gjson.GetBytes(a.Body, "error.type").Str {
+	switch errorType {
 	case proxy.TypeUnreachable, proxy.TypeNoNode, proxy.TypeBusy, proxy.TypeLimited, proxy.TypeTimeout, proxy.TypeOverloaded:
 		return nothingDone
 	}

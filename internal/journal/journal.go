@@ -28,6 +28,13 @@ type Journal interface {
 	Failed(ctx context.Context, at undo.Place) error
 }
 
+// The types of the errors by which a journal refuses a write. Nothing was sent.
+const (
+	TypeEnded = "lease_expired"            // 410: the lock was released, or its writes are undone
+	TypeFull  = "undo_journal_full"        // 413: it holds as much as it may
+	TypeStore = "undo_journal_unavailable" // 503: it can't be reached
+)
+
 // MovedError reports that the document has changed already: the write isn't noted, and must not be sent. It is a doc.ErrConflict.
 type MovedError struct{ Reason string }
 
