@@ -6,7 +6,6 @@
 package budget
 
 import (
-	"context"
 	"errors"
 	"net/netip"
 	"sync"
@@ -116,28 +115,3 @@ func (b *Budget) give(o Owner, n int64) {
 		delete(b.networks, network)
 	}
 }
-
-type key struct{}
-
-// With returns a context for a request that takes its bytes from the account.
-func With(ctx context.Context, a *Account) context.Context { return context.WithValue(ctx, key{}, a) }
-
-// Of returns the account of the request that the context is for, or nil, from which everything can be taken.
-func Of(ctx context.Context) *Account {
-	a, _ := ctx.Value(key{}).(*Account)
-	return a
-}
-
-// Part returns a context for a part of the request's work that is done beside other parts of it, with an account that is taken from the
-// request's. End it.
-func Part(ctx context.Context) (context.Context, *Account) {
-	whole := Of(ctx)
-	if whole == nil {
-		return ctx, nil
-	}
-	part := &Account{whole: whole}
-	return With(ctx, part), part
-}
-
-// Detached returns the context for work that outlives the request, and isn't taken from its account.
-func Detached(ctx context.Context) context.Context { return With(ctx, nil) }

@@ -387,3 +387,19 @@ func (c *Catalog) RefusedGuard(who Asker, index string) {
 	c.noSeqNo.Add(nameKey{index, who.Realm}, c.now().Add(trustAge))
 	c.unguardable.Call(index, outcome.ReasonSeqNo)
 }
+
+// shardAt is a shard as a node sees it.
+type shardAt struct {
+	shard es.Shard
+	node  string
+	realm session.Credentials
+}
+
+// primary is the term under which a node sends writes to a shard. Its mutex has many that are in doubt ask once.
+type primary struct {
+	mu      sync.Mutex
+	term    int64
+	since   time.Time // when the term was first known
+	asked   time.Time // when it was last asked for
+	refused time.Time // until when there is no use in asking
+}

@@ -3,12 +3,10 @@ package catalog
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"optimist/internal/doc"
 	"optimist/internal/es"
-	"optimist/internal/session"
 )
 
 // quickest is in how short a time no primary was seen to die, be replaced, and answer what had been asked of it: 13 ms is the
@@ -30,22 +28,6 @@ func (f *Conflict) Quick() bool { return f.Answered.Sub(f.Sent) < quickest }
 // quick is Quick, of a conflict after which nothing speaks of another primary. current is the document's term now; 0: there is none.
 func (f *Conflict) quick(current int64) bool {
 	return f.Quick() && (!f.Guard.Known() || current == 0 || current == f.Guard.PrimaryTerm)
-}
-
-// shardAt is a shard as a node sees it.
-type shardAt struct {
-	shard es.Shard
-	node  string
-	realm session.Credentials
-}
-
-// primary is the term under which a node sends writes to a shard. Its mutex has many that are in doubt ask once.
-type primary struct {
-	mu      sync.Mutex
-	term    int64
-	since   time.Time // when the term was first known
-	asked   time.Time // when it was last asked for
-	refused time.Time // until when there is no use in asking
 }
 
 // SamePrimary reports whether the shard had one and the same primary while the write was out. The engine itself sends a write

@@ -9,9 +9,6 @@ import (
 	"cel.dev/cel-go/interpreter"
 )
 
-// longText is how many bytes of text a call may be given that costs no more than one with numbers.
-const longText = 1 << 10
-
 // lengths are the costs of calls with long texts. CEL's own count the characters of both whenever two are compared, which takes longer than
 // to compare them, and take the size of a text, conversions, and what stands in the place of CEL's operators here for next to nothing: so a
 // text of some megabytes, looked at once for each element of a list, would keep a processor busy for minutes.

@@ -26,6 +26,9 @@ func (m *meter) spend(n int) bool {
 	return m.left >= 0
 }
 
+// longText is how many bytes of text a call may be given that costs no more than one with numbers.
+const longText = 1 << 10
+
 // A place is where in a document a value is.
 type place struct {
 	*meter

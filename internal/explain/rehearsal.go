@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net/http"
 
 	"optimist/internal/api"
 	"optimist/internal/doc"
@@ -15,6 +16,8 @@ import (
 	"optimist/internal/upstream"
 	"optimist/internal/uri"
 	"optimist/internal/wire"
+	"optimist/rewrite/edit"
+	"optimist/rewrite/tree"
 )
 
 // OutcomeOf is a write's outcome as an account has it.
@@ -153,4 +156,29 @@ func plainName(raw []byte) string {
 		return string(raw)
 	}
 	return string(b)
+}
+
+// answer is what the engine says to it, with the document at a revision. What it would leave is put into the account.
+func (u *update) answer(p *Rehearsal) func(op *api.Op, n doc.Numbers, rev doc.Revision) *respond.Answer {
+	return func(op *api.Op, n doc.Numbers, rev doc.Revision) *respond.Answer {
+		d := p.Named()
+		switch {
+		case !rev.Known() && u.first == nil:
+			return respond.ErrorIn(d.Index, http.StatusNotFound, "document_missing_exception", "["+d.ID+"]: document missing")
+		case !rev.Known():
+			p.Account.Document = Document(u.first)
+			return p.answer(op, n, rev)
+		case n.Known() && rev.Numbers != n:
+			return respond.Conflict(d.Index, d.ID, (&intent.MovedError{Guard: n, Current: rev.Numbers}).Error())
+		}
+		after, err := edit.EngineMerge(rev.Source, u.part, tree.Limits{})
+		if err != nil {
+			return p.answer(op, n, rev)
+		}
+		p.Account.Document = Document(after)
+		if string(after) == string(rev.Source) && !u.always {
+			return respond.Written(d, rev, respond.Noop)
+		}
+		return p.answer(op, n, rev)
+	}
 }

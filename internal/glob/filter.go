@@ -66,12 +66,6 @@ type part struct {
 	last bool
 }
 
-// states is a set of states, a bit each; nil is the empty set.
-type states []uint64
-
-func (s states) has(i int) bool { return len(s) > 0 && s[i/64]&(1<<(i%64)) != 0 }
-func (s states) add(i int)      { s[i/64] |= 1 << (i % 64) }
-
 func (a *automaton) none() states { return make(states, (len(a.parts)+63)/64) }
 
 func (a *automaton) add(path string) {

@@ -116,3 +116,10 @@ func (w *walk) member(i int, at place) (kept bool, end int) {
 	kept, end = w.append(i, below)
 	return kept || below.selected && w.keepsEmptied(), end
 }
+
+// states is a set of states, a bit each; nil is the empty set.
+type states []uint64
+
+func (s states) has(i int) bool { return len(s) > 0 && s[i/64]&(1<<(i%64)) != 0 }
+
+func (s states) add(i int) { s[i/64] |= 1 << (i % 64) }

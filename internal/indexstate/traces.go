@@ -9,31 +9,30 @@ const maxTraced = 128
 // request and save it in the next one, which has another trace, and look in that request whether the document is still there. Then the
 // trace holds a read that the write wasn't made from.
 type traces struct {
-	counts atomic.Uint64 // that told in the upper half, that misled in the lower one
+	counts atomic.Uint64 // of the traces that tell in the upper half, of those that mislead in the lower one
 }
 
-// Traced notes a write of which content shows whether its trace tells its base.
-func (ix *Index[W]) Traced(tells bool) {
+func (t *traces) add(tells bool) {
 	for {
-		was := ix.traces.counts.Load()
-		told, misled := was>>32, was&0xffffffff
+		was := t.counts.Load()
+		telling, misleading := was>>32, was&0xffffffff
 		if tells {
-			told++
+			telling++
 		} else {
-			misled++
+			misleading++
 		}
-		if told+misled > maxTraced {
-			told, misled = told/2, misled/2
+		if telling+misleading > maxTraced {
+			telling, misleading = telling/2, misleading/2
 		}
-		if ix.traces.counts.CompareAndSwap(was, told<<32|misled) {
+		if t.counts.CompareAndSwap(was, telling<<32|misleading) {
 			return
 		}
 	}
 }
 
-// TracesTell reports whether the trace of a write tells its base, as far as is known: unless most speak against it. One may be chance.
-func (ix *Index[W]) TracesTell() bool {
-	v := ix.traces.counts.Load()
-	told, misled := v>>32, v&0xffffffff
-	return misled <= told+1
+// tell reports whether traces tell bases: unless most speak against it. One may be chance.
+func (t *traces) tell() bool {
+	v := t.counts.Load()
+	telling, misleading := v>>32, v&0xffffffff
+	return misleading <= telling+1
 }

@@ -306,6 +306,9 @@ func (s *stats) join(o *stats) {
 	}
 }
 
+// maxNames bounds the clients, and the paths, of a document.
+const maxNames = 8
+
 // add counts a name, unless there are too many others.
 func add(names map[string]int, name string) {
 	if _, known := names[name]; known || len(names) < maxNames {

@@ -27,10 +27,7 @@ import (
 // The bounds of what is remembered. An index takes at most about 150 KiB, a document 4 KiB.
 const (
 	maxIndices   = 64
-	maxPaths     = 128 // of an index
-	maxPathBytes = 256
 	maxDocuments = 512
-	maxNames     = 8       // clients, and paths, of a document
 	maxWritten   = 4       // writes of a document
 	writtenBytes = 8 << 20 // of what was written last, in observe mode
 )
@@ -85,15 +82,6 @@ type Learner struct {
 	budget    time.Duration                // that may be spent on comparing
 	filled    time.Time                    // when budget was
 	logged    time.Time                    // when the last line about a number was
-}
-
-// index is what is known of one index.
-type index struct {
-	name    string // as a client named it last: an alias, perhaps
-	paths   *lru.LRU[string, *stats]
-	stars   map[string]bool // the objects whose keys are data
-	blind   map[uint64]bool // clients that write what they never read here
-	doubted bool            // that was logged
 }
 
 // written is what a client wrote in observe mode, where nobody reads what it overwrote.
@@ -254,4 +242,14 @@ func (l *Learner) name(c Client) string {
 		return name
 	}
 	return strconv.FormatUint(maphash.String(l.seed, name)>>32, 16)
+}
+
+// document is what is known of a document.
+func (l *Learner) document(ref doc.Ref) *document {
+	d, ok := l.documents.Get(ref)
+	if !ok {
+		d = &document{clients: map[string]int{}, paths: map[string]int{}, outcomes: map[string]int{}}
+		l.documents.Add(ref.Clone(), d)
+	}
+	return d
 }

@@ -2,12 +2,25 @@ package learn
 
 import (
 	"strings"
+
+	lru "github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
 const (
-	maxKey      = 32 // bytes; a longer key is data, not a name
-	maxSiblings = 16 // further keys of one object are data
+	maxPaths     = 128 // of an index
+	maxPathBytes = 256
+	maxKey       = 32 // bytes; a longer key is data, not a name
+	maxSiblings  = 16 // further keys of one object are data
 )
+
+// index is what is known of one index.
+type index struct {
+	name    string // as a client named it last: an alias, perhaps
+	paths   *lru.LRU[string, *stats]
+	stars   map[string]bool // the objects whose keys are data
+	blind   map[uint64]bool // clients that write what they never read here
+	doubted bool            // that was logged
+}
 
 // at is what is known of a document's path, which is given as a rule would name it; nil for a path that is too long.
 func (ix *index) at(pointer string) (path string, s *stats) {

@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-
-	"optimist/rewrite/tree"
 )
 
 // WriteYAML writes the suggestions as a file of rules, with the evidence in comments. If the configuration has rules of its own, the
@@ -99,20 +97,6 @@ func (p *PathSuggestion) comment() string {
 	return text
 }
 
-// plain matches what needs no quotes in YAML, in a flow either.
-var plain = regexp.MustCompile(`^[/A-Za-z_][/A-Za-z0-9_.*~-]*$`)
-
-// quote is a text as YAML, on one line whatever is in it.
-func quote(s string) string {
-	if plain.MatchString(s) && !reserved.MatchString(s) {
-		return s
-	}
-	return strconv.QuoteToASCII(s)
-}
-
-// reserved are words that YAML, or an older one, takes for other values.
-var reserved = regexp.MustCompile(`(?i)^(null|true|false|yes|no|on|off|y|n)$`)
-
 // ruleName makes a rule's name of an index's that no other rule has.
 func ruleName(index string, taken map[string]bool) string {
 	name := regexp.MustCompile(`[^A-Za-z0-9._-]`).ReplaceAllString(index, "_")
@@ -122,13 +106,4 @@ func ruleName(index string, taken map[string]bool) string {
 	}
 	taken[name] = true
 	return name
-}
-
-// text is a number as it is written.
-func text(d tree.Decimal) string {
-	const most = 40 // bytes of a line that people read
-	if b, ok := d.Append(nil); ok && len(b) <= most {
-		return string(b)
-	}
-	return "a long number"
 }

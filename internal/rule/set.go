@@ -1,57 +1,8 @@
 package rule
 
 import (
-	"strings"
-
 	"optimist/internal/api"
-	"optimist/internal/config"
 )
-
-// kinds is a set of api.Kind.
-type kinds uint32
-
-// writes are what match.ops can name.
-const writes = kinds(1<<api.Index | 1<<api.IndexAuto | 1<<api.Create | 1<<api.Update | 1<<api.Patch | 1<<api.Delete)
-
-// What the words of match.ops and base.reads stand for.
-var (
-	kindsOfOp = map[config.Op]kinds{config.OpIndex: 1<<api.Index | 1<<api.IndexAuto, config.OpCreate: 1 << api.Create,
-		config.OpUpdate: 1 << api.Update, config.OpPatch: 1 << api.Patch, config.OpDelete: 1 << api.Delete}
-	kindsOfRead = map[config.Read]kinds{config.ReadGet: 1<<api.Get | 1<<api.Source, config.ReadMget: 1 << api.Mget,
-		config.ReadSearch: 1<<api.Search | 1<<api.Scroll, config.ReadSearchByWriters: 1<<api.Search | 1<<api.Scroll}
-)
-
-func (k kinds) has(one api.Kind) bool { return k&(1<<one) != 0 }
-
-// matcher is a rule's match block.
-type matcher struct {
-	in, out []pattern
-	any     bool  // it names no index of its own
-	kinds   kinds // writes that the rule takes, and reads that it watches
-	headers []headerPattern
-	users   []pattern
-}
-
-func newMatcher(c *config.Rule) matcher {
-	m := matcher{any: c.Match.ByDefault()}
-	m.conditions(&c.Match)
-	for _, name := range c.Match.Index {
-		if rest, out := strings.CutPrefix(name, "-"); out {
-			m.out = append(m.out, pattern(rest))
-		} else {
-			m.in = append(m.in, pattern(name))
-		}
-	}
-	for _, op := range c.Match.Ops {
-		m.kinds |= kindsOfOp[op]
-	}
-	for _, read := range c.Base.Reads {
-		m.kinds |= kindsOfRead[read]
-	}
-	return m
-}
-
-func (m *matcher) index(name string) bool { return !matchesAny(m.out, name) && matchesAny(m.in, name) }
 
 // Set is a list of rules, compiled. It is immutable and may be shared.
 type Set struct {
@@ -92,3 +43,54 @@ func (s *Set) Takes(kind api.Kind) bool { return s.any.has(kind) }
 
 // All are the rules in their order. The slice isn't to be changed.
 func (s *Set) All() []*Rule { return s.rules }
+
+// MatchRequest is Match for a whole request. It allocates only for rules that ask for users, and for date expressions.
+func (s *Set) MatchRequest(a *Target) *Rule {
+	if !s.any.has(a.Kind) {
+		return nil
+	}
+	index := stem(a.Index)
+	for _, r := range s.rules {
+		if r.match.kinds.has(a.Kind) && r.match.takes(index, a) && r.match.condition(a.Fields) {
+			return r
+		}
+	}
+	return nil
+}
+
+// MatchAny is the first rule that takes some writes to an index, whoever sends them and with what headers. names are the index's own, or
+// its data stream's, first, then all others that it has.
+func (s *Set) MatchAny(names ...string) *Rule {
+	for _, r := range s.rules {
+		for i, name := range names {
+			if i > 0 && (r.AnyIndex || matchesAny(r.match.out, names[0])) {
+				break
+			}
+			if r.match.kinds&writes != 0 && r.match.index(name) {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+// Elsewhere reports whether a rule before by (or any, where by is nil) could take the request by another name of its index than the one
+// that it has: whether that is an alias is worth knowing. by is what MatchRequest answered for the same request without Concrete and
+// Stream.
+func (s *Set) Elsewhere(a *Target, by *Rule) bool {
+	return s.any.has(a.Kind) && s.elsewhere(a, by, func(r *Rule) bool { return r.match.kinds.has(a.Kind) })
+}
+
+// elsewhere is Elsewhere for rules of which something holds.
+func (s *Set) elsewhere(a *Target, by *Rule, holds func(r *Rule) bool) bool {
+	index := stem(a.Index)
+	for _, r := range s.rules {
+		if r == by {
+			return false
+		}
+		if holds(r) && !r.AnyIndex && !matchesAny(r.match.out, index) && r.match.condition(a.Fields) {
+			return true
+		}
+	}
+	return false
+}

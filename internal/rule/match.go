@@ -10,6 +10,52 @@ import (
 	"optimist/internal/wire"
 )
 
+// kinds is a set of api.Kind.
+type kinds uint32
+
+// writes are what match.ops can name.
+const writes = kinds(1<<api.Index | 1<<api.IndexAuto | 1<<api.Create | 1<<api.Update | 1<<api.Patch | 1<<api.Delete)
+
+// What the words of match.ops and base.reads stand for.
+var (
+	kindsOfOp = map[config.Op]kinds{config.OpIndex: 1<<api.Index | 1<<api.IndexAuto, config.OpCreate: 1 << api.Create,
+		config.OpUpdate: 1 << api.Update, config.OpPatch: 1 << api.Patch, config.OpDelete: 1 << api.Delete}
+	kindsOfRead = map[config.Read]kinds{config.ReadGet: 1<<api.Get | 1<<api.Source, config.ReadMget: 1 << api.Mget,
+		config.ReadSearch: 1<<api.Search | 1<<api.Scroll, config.ReadSearchByWriters: 1<<api.Search | 1<<api.Scroll}
+)
+
+func (k kinds) has(one api.Kind) bool { return k&(1<<one) != 0 }
+
+// matcher is a rule's match block.
+type matcher struct {
+	in, out []pattern
+	any     bool  // it names no index of its own
+	kinds   kinds // writes that the rule takes, and reads that it watches
+	headers []headerPattern
+	users   []pattern
+}
+
+func newMatcher(c *config.Rule) matcher {
+	m := matcher{any: c.Match.ByDefault()}
+	m.conditions(&c.Match)
+	for _, name := range c.Match.Index {
+		if rest, out := strings.CutPrefix(name, "-"); out {
+			m.out = append(m.out, pattern(rest))
+		} else {
+			m.in = append(m.in, pattern(name))
+		}
+	}
+	for _, op := range c.Match.Ops {
+		m.kinds |= kindsOfOp[op]
+	}
+	for _, read := range c.Base.Reads {
+		m.kinds |= kindsOfRead[read]
+	}
+	return m
+}
+
+func (m *matcher) index(name string) bool { return !matchesAny(m.out, name) && matchesAny(m.in, name) }
+
 // Target is a request, as far as rules look at it. Index and Kind are needed; without Fields no rule takes it that asks for headers or
 // users.
 type Target struct {
@@ -20,57 +66,6 @@ type Target struct {
 	// Concrete and Stream are the index, and the data stream that it backs, which Index stands for; empty as long as that isn't known.
 	// A rule that names one of them takes the request, too.
 	Concrete, Stream string
-}
-
-// MatchRequest is Match for a whole request. It allocates only for rules that ask for users, and for date expressions.
-func (s *Set) MatchRequest(a *Target) *Rule {
-	if !s.any.has(a.Kind) {
-		return nil
-	}
-	index := stem(a.Index)
-	for _, r := range s.rules {
-		if r.match.kinds.has(a.Kind) && r.match.takes(index, a) && r.match.condition(a.Fields) {
-			return r
-		}
-	}
-	return nil
-}
-
-// MatchAny is the first rule that takes some writes to an index, whoever sends them and with what headers. names are the index's own, or
-// its data stream's, first, then all others that it has.
-func (s *Set) MatchAny(names ...string) *Rule {
-	for _, r := range s.rules {
-		for i, name := range names {
-			if i > 0 && (r.AnyIndex || matchesAny(r.match.out, names[0])) {
-				break
-			}
-			if r.match.kinds&writes != 0 && r.match.index(name) {
-				return r
-			}
-		}
-	}
-	return nil
-}
-
-// Elsewhere reports whether a rule before by (or any, where by is nil) could take the request by another name of its index than the one
-// that it has: whether that is an alias is worth knowing. by is what MatchRequest answered for the same request without Concrete and
-// Stream.
-func (s *Set) Elsewhere(a *Target, by *Rule) bool {
-	return s.any.has(a.Kind) && s.elsewhere(a, by, func(r *Rule) bool { return r.match.kinds.has(a.Kind) })
-}
-
-// elsewhere is Elsewhere for rules of which something holds.
-func (s *Set) elsewhere(a *Target, by *Rule, holds func(r *Rule) bool) bool {
-	index := stem(a.Index)
-	for _, r := range s.rules {
-		if r == by {
-			return false
-		}
-		if holds(r) && !r.AnyIndex && !matchesAny(r.match.out, index) && r.match.condition(a.Fields) {
-			return true
-		}
-	}
-	return false
 }
 
 // takes tells by names. What a pattern takes out by the request's own name stays out, whatever that stands for. Rules that name no index
@@ -123,12 +118,6 @@ func stem(index string) string {
 	return b.String()
 }
 
-// headerPattern is a condition on a header.
-type headerPattern struct {
-	name    string
-	pattern pattern
-}
-
 // condition reports whether a request has the headers, and is of a user, that the rule asks for.
 func (m *matcher) condition(fields []wire.Field) bool {
 	for i := range m.headers {
@@ -148,6 +137,12 @@ func (m *matcher) condition(fields []wire.Field) bool {
 	return false
 }
 
+// headerPattern is a condition on a header.
+type headerPattern struct {
+	name    string
+	pattern pattern
+}
+
 func (h *headerPattern) in(fields []wire.Field) bool {
 	for i := range fields {
 		if wire.EqualFold(fields[i].Name, h.name) && glob.Match(string(h.pattern), fields[i].Value) {
@@ -160,9 +155,15 @@ func (h *headerPattern) in(fields []wire.Field) bool {
 // conditional reports whether the rule takes only some of the requests to its indices.
 func (m *matcher) conditional() bool { return len(m.headers) > 0 || len(m.users) > 0 }
 
-// userFields name a request's user, the one that counts first. Authorization does where it has Basic credentials.
-var userFields = [...]string{"es-security-runas-user", "opendistro_security_impersonate_as", "sg_impersonate_as", "authorization",
-	"x-proxy-user", "x-forwarded-user"}
+// conditions reads match.headers and match.users.
+func (m *matcher) conditions(c *config.Match) {
+	for _, h := range c.Headers {
+		m.headers = append(m.headers, headerPattern{strings.ToLower(h.Name), pattern(h.Pattern)})
+	}
+	for _, u := range c.Users {
+		m.users = append(m.users, pattern(u))
+	}
+}
 
 // User is the user that a request names, or "". Nobody has checked it: the engine does, where it looks at the same fields.
 func User(fields []wire.Field) string {
@@ -182,6 +183,10 @@ func User(fields []wire.Field) string {
 	return ""
 }
 
+// userFields name a request's user, the one that counts first. Authorization does where it has Basic credentials.
+var userFields = [...]string{"es-security-runas-user", "opendistro_security_impersonate_as", "sg_impersonate_as", "authorization",
+	"x-proxy-user", "x-forwarded-user"}
+
 // basicUser is the name in Basic credentials (RFC 7617).
 func basicUser(value string) string {
 	const scheme = "basic "
@@ -194,14 +199,4 @@ func basicUser(value string) string {
 	}
 	user, _, _ := strings.Cut(string(plain), ":")
 	return user
-}
-
-// conditions reads match.headers and match.users.
-func (m *matcher) conditions(c *config.Match) {
-	for _, h := range c.Headers {
-		m.headers = append(m.headers, headerPattern{strings.ToLower(h.Name), pattern(h.Pattern)})
-	}
-	for _, u := range c.Users {
-		m.users = append(m.users, pattern(u))
-	}
 }
