@@ -53,7 +53,7 @@ func (c *adminClient) do(ctx context.Context, method, path string, body []byte, 
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.timeout, 30*time.Second))
 	defer cancel()
 	given, secure := strings.CutPrefix(c.where.Admin, "https://")
-	addr, err := reachable(ctx, given)
+	addr, err := reachable(ctx, strings.TrimPrefix(given, "http://"))
 	if err != nil {
 		return nil, usageError("optimist %s: %v", c.command, err)
 	}

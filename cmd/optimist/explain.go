@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -183,7 +184,11 @@ func readText(text string) ([]byte, error) {
 	case inline(text):
 		return []byte(text), nil
 	}
-	return os.ReadFile(text)
+	data, err := os.ReadFile(text)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("there is no file %q; JSON itself begins with { or [", text)
+	}
+	return data, err
 }
 
 // inline reports whether a flag holds JSON itself.

@@ -96,7 +96,7 @@ func (s *stage) introduce(ctx context.Context) error {
 		return err
 	}
 	if err := json.Unmarshal(body, &root); err != nil {
-		return fmt.Errorf("%s doesn't answer as an engine does: %w", s.engine, err)
+		return fmt.Errorf("%s doesn't answer as an engine does; --upstream is for the URL of one", s.engine)
 	}
 	s.title = "Elasticsearch " + root.Version.Number
 	if root.Version.Distribution == "opensearch" {

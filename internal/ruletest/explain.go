@@ -40,7 +40,7 @@ func Offline(ctx context.Context, c *config.Config, rules *rule.Set, q *Question
 	case reason != "":
 		return nil, nil, fmt.Errorf("%w: %q %s", ErrQuestion, q.Method+" "+q.Target, reason)
 	case q.Body == nil && req.op != api.Delete:
-		return nil, nil, fmt.Errorf("%w: the request needs a body", ErrQuestion)
+		return nil, nil, fmt.Errorf("%w: the request needs a body; give it with --body", ErrQuestion)
 	}
 	if err := q.checkHeader(); err != nil {
 		return nil, nil, err
