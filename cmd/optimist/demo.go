@@ -24,8 +24,8 @@ type demoCmd struct {
 
 // Help is the command's manual, beyond its flags.
 func (demoCmd) Help() string {
-	return `Sixteen workers of an application that knows nothing of versions read a document, change it, and write it back:
-first directly to the engine, then through optimist. The table shows how many acknowledged changes are lost. Then the
+	return `Sixteen workers of an application read a document, change it, and write it back. They don't use versions. First they
+write to the engine, then through optimist. The table shows how many acknowledged changes are lost. Then the
 demo goes on serving, and prints requests to try.`
 }
 

@@ -20,7 +20,7 @@ type suggestCmd struct {
 // Help is the command's manual, beyond its flags.
 func (suggestCmd) Help() string {
 	return `It prints a file of rules: numbers that two clients moved at the same time (sum), times (max), sets (union), lists of
-objects with a key (by_key). The comments have the evidence. What the configuration says already isn't suggested.
+objects with a key (by_key). The comments have the evidence. It suggests nothing that the configuration has already.
 
 optimist learns from conflicts, in the modes guard and observe, from its start on. It can't know what an application means
 by a number: read what it suggests. Then optimist check and optimist test say what the file does.`
@@ -47,8 +47,8 @@ type hotCmd struct {
 
 // Help is the command's manual, beyond its flags.
 func (hotCmd) Help() string {
-	return `It lists the documents with the most conflicts of late: how many since they were first seen, how many a minute, which
-clients and which paths had a part in them, what decides at these paths, and how the writes ended. In observe mode a
+	return `It lists the documents with the most conflicts of late: how many since they were first seen, how many a minute, the
+clients and the paths that took part, what decides at these paths, and how the writes ended. In observe mode a
 conflict is a write that erased another client's change (lost).
 
 A number stands for each client, unless the configuration says learning: {clients: shown}.`

@@ -31,12 +31,12 @@ type lettersCmd struct {
 func (lettersCmd) Help() string {
 	return `A rule with on_exhausted: dead_letter keeps the writes that can't be placed. Nothing of them was written.
 
-A replay goes through the rules and guards, from what the client had seen when it made the write, and with the credentials that you
+A replay goes through the rules and guards, from what the client had seen when it made the write, with the credentials that you
 give. Two kinds of dead letters aren't replayed unless you say so. Look at them first.
 
 A doubtful one (--doubtful): its write may have been made already.
-An unchecked one (--unchecked): the engine was away, or busy, and has checked neither its client nor what that may write. Whoever
-reached the data port may have sent it.`
+An unchecked one (--unchecked): the engine was away or busy, so it has not checked whether the client may write. Anybody who can reach
+the data port may have sent it.`
 }
 
 const lettersPath = "/_optimist/dead-letters"
@@ -149,10 +149,10 @@ type lettersReplay struct {
 	adminFlag    `embed:""`
 	letterFilter `embed:""`
 	IDs          []string `arg:"" optional:"" name:"id" help:"Ids of dead letters."`
-	All          bool     `help:"All, or all that the filter means, the oldest first."`
+	All          bool     `help:"All, or all that the filter selects. The oldest first."`
 	Doubtful     bool     `help:"Also those whose write may have been made already. It may be made twice."`
-	Unchecked    bool     `help:"Also those of clients that the engine hasn't let write: it was away, or busy."`
-	Overwrite    bool     `help:"Also whole documents of which nobody knows what they were made from. They replace what is there."`
+	Unchecked    bool     `help:"Also those whose client the engine has not checked, because it was away or busy."`
+	Overwrite    bool     `help:"Also whole documents whose base is unknown. They replace what is stored."`
 	APIKeyFile   string   `help:"File with the API key by which the writes are made." placeholder:"FILE"`
 	BasicFile    string   `help:"Instead of it: file with user:password." placeholder:"FILE"`
 	BearerFile   string   `help:"Instead of it: file with a token." placeholder:"FILE"`
@@ -183,7 +183,7 @@ type lettersDelete struct {
 	adminFlag    `embed:""`
 	letterFilter `embed:""`
 	IDs          []string `arg:"" optional:"" name:"id" help:"Ids of dead letters."`
-	All          bool     `help:"All, or all that the filter means."`
+	All          bool     `help:"All, or all that the filter selects."`
 }
 
 // Run deletes.

@@ -20,9 +20,9 @@ type undoCmd struct {
 func (undoCmd) Help() string {
 	return `A lock with undo: true has a journal of the writes that were made under it, until its holder releases the lock.
 
-A journal is open while the lease lasts, and lapsed when it has ended: then the writes are undone as soon as somebody asks for the lock,
-or within some seconds. It is being_undone meanwhile. Then it is gone, unless a dead letter holds what couldn't be undone: such a journal
-is left, for a day. The list may be a second behind.`
+A journal is open while the lease lasts, and lapsed when the lease has ended. optimist then undoes its writes: when somebody asks for
+the lock, or within some seconds. Meanwhile the journal is being_undone. After that it is gone. If a write couldn't be undone, a dead
+letter holds it, and the journal is left for a day. The list may be a second behind.`
 }
 
 const undoPath = "/_optimist/undo"
