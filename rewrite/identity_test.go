@@ -70,7 +70,7 @@ func checkPlayers(t *rapid.T, current board, want map[string]int) {
 	}
 }
 
-func encode(t *rapid.T, b board) []byte {
+func encode(t *rapid.T, b any) []byte {
 	text, err := json.Marshal(b)
 	if err != nil {
 		t.Fatal(err)

@@ -63,7 +63,8 @@ func (w *Workspace) Elements(v tree.Value) []tree.Value {
 }
 
 // An Alignment is the canonical script that turns one array into another: the longest common subsequence. Of several it is the one whose
-// elements all keep their places, else the leftmost (the one whose pairs come first in the base, then in the other array).
+// elements all keep their places, unless the base's elements are told apart, else the leftmost (the one whose pairs come first in the base,
+// then in the other array).
 type Alignment struct {
 	A, B []tree.Value // the elements of both
 	To   []int32      // for each element of A, its partner in B, or None: it was removed
@@ -116,7 +117,9 @@ func (w *Workspace) Align(a, b tree.Value) (al Alignment, ok bool) {
 	if !c.matchRest() {
 		return al, false
 	}
-	al.keepPlaces(lo)
+	if !w.TellApart(al.A) {
+		al.keepPlaces(lo)
+	}
 	return al, true
 }
 
@@ -171,6 +174,21 @@ func (w *Workspace) OnlyPlaces(elements []tree.Value) bool {
 		}
 	}
 	return false
+}
+
+// TellApart reports whether the elements say themselves which is which: they are strings or objects, and no two are equal. Numbers are
+// equal by chance.
+func (w *Workspace) TellApart(elements []tree.Value) bool {
+	w.Table.Reset(len(elements))
+	for k, e := range elements {
+		if k := e.Kind(); k != tree.String && k != tree.Object {
+			return false
+		}
+		if int(w.Table.Number(e)) < k {
+			return false
+		}
+	}
+	return true
 }
 
 // AlignByPlace returns the script from array a to array b in which no element has another place than before.

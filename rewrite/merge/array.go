@@ -20,7 +20,8 @@ type edits struct {
 	sent, cur     diff.Alignment
 	bySent, byCur []diff.Hunk
 	regions       []diff.Hunk // [I, I+R) of the base is as one side has it: K is 1 for the client's, 0 for current's
-	drop          []int32     // 1 for an element of sent that is left out: current has made the same move, or it is an echo
+	drop          []int32     // 1 for an element of sent that is left out: see dropMoves and dropEchoes
+	dropCur       []int32     // 1 for an element of current that is left out: the client has removed it, and others have moved it
 }
 
 // edits aligns the arrays. ok is false if that is over the limit.
@@ -42,44 +43,60 @@ func (r *run) edits(b, s, c tree.Value, sc scope) (e edits, ok bool) {
 		e.bySent, e.byCur = r.Script(&e.sent), r.Script(&e.cur)
 		r.findMoves(&e.sent, e.bySent)
 		r.findMoves(&e.cur, e.byCur)
-		e.drop = r.Ints.Alloc(len(e.sent.B))
+		e.drop, e.dropCur = r.Ints.Alloc(len(e.sent.B)), r.Ints.Alloc(len(e.cur.B))
 	}
 	return e, ok
 }
 
-// findMoves makes insertions of the replacements whose elements the same side has put in elsewhere: what stands where an element was
-// moved away replaces nothing. Else, where clients keep an array in an order, the entry of one would stand in the place of another's.
-// Where no element has another place than before, nothing was moved.
+// findMoves leaves of the replacements what isn't moved: elements that the same side has put in elsewhere aren't replaced, and elements
+// that come from elsewhere replace nothing. Else, where clients keep an array in an order, the entry of one would stand in the place of
+// another's. Where no element has another place than before, nothing was moved, unless the elements are told apart.
 func (r *run) findMoves(al *diff.Alignment, hunks []diff.Hunk) {
-	if !slices.ContainsFunc(hunks, func(h diff.Hunk) bool { return h.Replaces() }) || al.KeepsPlaces() {
+	if !slices.ContainsFunc(hunks, func(h diff.Hunk) bool { return h.Replaces() }) || al.KeepsPlaces() && !r.TellApart(al.A) {
 		return
 	}
 	mark, ids := r.Ints.Mark(), &r.Table
 	defer r.Ints.Cut(mark)
-	ids.Reset(len(al.B))
-	put := r.Ints.Alloc(len(al.B)) // how often each element was put in, and not yet found to be moved
-	inserted(hunks, func(x int32) { put[ids.Number(al.B[x])]++ })
-	for i := range hunks {
-		h := &hunks[i]
-		elements := al.A[h.I : h.I+h.R]
-		moved := 0
-		for _, a := range elements {
-			id, ok := ids.Find(a)
-			if !ok || put[id] == 0 {
-				break
-			}
-			put[id]--
-			moved++
-		}
-		if moved == len(elements) {
-			h.R = 0
-			continue
-		}
-		for _, a := range elements[:moved] {
-			id, _ := ids.Find(a)
-			put[id]++
+	ids.Reset(len(al.A))
+	away, in := r.Ints.Alloc(len(al.A)), r.Ints.Alloc(len(al.A)) // how many equal elements were moved
+	for i, a := range al.A {
+		if id := ids.Number(a); al.To[i] == diff.None {
+			away[id]++
 		}
 	}
+	inserted(hunks, func(x int32) {
+		if id, ok := ids.Find(al.B[x]); ok {
+			in[id]++
+		}
+	})
+	for id := range away {
+		away[id] = min(away[id], in[id])
+		in[id] = away[id]
+	}
+	for i := range hunks {
+		h := &hunks[i]
+		at, gone := r.unmoved(al.A[h.I:h.I+h.R], away)
+		if _, fresh := r.unmoved(al.B[h.J:h.J+h.K], in); gone == 0 || fresh == 0 {
+			h.R = 0
+		} else {
+			h.I, h.R = h.I+at, gone
+		}
+	}
+}
+
+// unmoved returns the first n elements in a row that are none of those that were moved, and takes all others from moved.
+func (r *run) unmoved(elements []tree.Value, moved []int32) (at, n int32) {
+	for i, e := range elements {
+		switch id, ok := r.Table.Find(e); {
+		case ok && moved[id] > 0:
+			moved[id]--
+		case n == 0:
+			at, n = int32(i), 1
+		case at+n == int32(i):
+			n++
+		}
+	}
+	return at, n
 }
 
 // countsByPlace reports whether a rule makes each element of the array at sc a number of its own, which has no other place.
@@ -198,33 +215,48 @@ func (e *edits) sameRun(s, c *diff.Hunk) bool {
 	return true
 }
 
-// dropMoves leaves out what the client inserted where both sides moved the same element: an element that both removed, and
-// both inserted elsewhere, is still one element. It is where current has it.
+// dropMoves leaves out what was put in again of the elements that both sides removed. One that both moved is still one element: it is where
+// current has it. A string or an object that one side moved and the other removed is gone, if the base has it once: numbers are equal
+// by chance.
 func (r *run) dropMoves(e *edits) {
-	gone := r.List(len(e.sent.A))
-	for i, a := range e.sent.A {
-		if e.sent.To[i] == diff.None && e.cur.To[i] == diff.None {
-			gone = append(gone, a)
-		}
-	}
-	if len(gone) == 0 {
+	if !e.bothRemove() {
 		return
 	}
 	mark, ids := r.Ints.Mark(), &r.Table
 	defer r.Ints.Cut(mark)
-	ids.Reset(len(gone))
-	removed, again := r.Ints.Alloc(len(gone)), r.Ints.Alloc(len(gone))
-	for _, a := range gone {
-		removed[ids.Number(a)]++
+	n := len(e.sent.A)
+	ids.Reset(n)
+	inBase, gone, bySent, byCur := r.Ints.Alloc(n), r.Ints.Alloc(n), r.Ints.Alloc(n), r.Ints.Alloc(n)
+	for i, a := range e.sent.A {
+		id := ids.Number(a)
+		inBase[id]++
+		if e.sent.To[i] == diff.None && e.cur.To[i] == diff.None {
+			gone[id]++
+		}
 	}
-	inserted(e.byCur, func(x int32) {
-		if id, ok := ids.Find(e.cur.B[x]); ok {
-			again[id]++
+	again := func(hunks []diff.Hunk, elements []tree.Value, visit func(id, x int32)) {
+		inserted(hunks, func(x int32) {
+			if id, ok := ids.Find(elements[x]); ok && gone[id] > 0 {
+				visit(id, x)
+			}
+		})
+	}
+	moved := func(id int32, v tree.Value) bool {
+		return inBase[id] == 1 && (v.Kind() == tree.String || v.Kind() == tree.Object)
+	}
+	again(e.bySent, e.sent.B, func(id, _ int32) { bySent[id]++ })
+	again(e.byCur, e.cur.B, func(id, _ int32) { byCur[id]++ })
+	again(e.byCur, e.cur.B, func(id, x int32) {
+		if bySent[id] == 0 && byCur[id] == 1 && moved(id, e.cur.B[x]) {
+			e.dropCur[x] = 1
 		}
 	})
-	inserted(e.bySent, func(x int32) {
-		if id, ok := ids.Find(e.sent.B[x]); ok && removed[id] > 0 && again[id] > 0 {
-			removed[id], again[id], e.drop[x] = removed[id]-1, again[id]-1, 1
+	again(e.bySent, e.sent.B, func(id, x int32) {
+		switch {
+		case byCur[id] > 0:
+			gone[id], byCur[id], e.drop[x] = gone[id]-1, byCur[id]-1, 1
+		case bySent[id] == 1 && moved(id, e.sent.B[x]):
+			e.drop[x] = 1
 		}
 	})
 }
@@ -247,7 +279,7 @@ func (r *run) writeElements(e *edits, sc scope) {
 	for i := range n + 1 {
 		s, c := at(&bySent, i), at(&byCur, i)
 		for j := c.J; j < c.J+c.K; j++ {
-			out.keepOrRemove(e.cur.B[j], c.Note != dropped)
+			out.keepOrRemove(e.cur.B[j], c.Note != dropped && e.dropCur[j] == 0)
 			if c.Note == paired && e.drop[s.J] == 0 {
 				r.element(e.sent.A[i], e.sent.B[s.J], e.cur.B[j], int(j), sc)
 			}

@@ -27,8 +27,9 @@
 //   - An element is gone if either side removed it: removals of both count once, and a removal never overlaps. What one
 //     side puts in the place of an element stays, though the other removed that element.
 //   - An element that both sides removed and both inserted again was moved by both: it stays where current has it.
-//   - What a side puts in the place of elements that it moved away is an insertion, and no replacement, unless all
-//     elements that it left alone keep their places.
+//   - Strings and objects that one side moved and the other removed are gone, if the base has them once.
+//   - What a side puts in the place of elements that it moved away is an insertion, and no replacement, and elements that it
+//     moved replace nothing. Numbers are equal by chance: among them nothing was moved where all keep their places.
 //   - Replacements of both sides that touch a common element of the base overlap. One by one on both sides: the element
 //     is merged like the value of a key, so that objects merge key by key. The same hunk with the same elements on both
 //     sides: once. Else all hunks that touch each other, directly or by others between them, make one region of the base;

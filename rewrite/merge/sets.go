@@ -97,7 +97,7 @@ func (r *run) appended(p *plan, b, s, c tree.Value) bool {
 	r.dropMoves(&e)
 	r.dropEchoes(&e)
 	for k, i := range e.cur.From {
-		if i == diff.None || e.sent.To[i] != diff.None {
+		if i == diff.None && e.dropCur[k] == 0 || i != diff.None && e.sent.To[i] != diff.None {
 			p.keep[k] = 1
 		}
 	}
