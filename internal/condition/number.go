@@ -9,13 +9,13 @@ import (
 	"strconv"
 	"strings"
 
-	"optimist/rewrite/tree"
-
 	"cel.dev/cel-go/common/functions"
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
+
+	"optimist/rewrite/tree"
 )
 
 // maxDigits bounds the digits of a number, written out without an exponent. It is what the engines' parser takes.

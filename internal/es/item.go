@@ -69,13 +69,6 @@ func (it *Item) ID() string { return gjson.ParseBytes(it.id).String() }
 // Routing is what the document was written with, or "".
 func (it *Item) Routing() string { return gjson.ParseBytes(it.routing).String() }
 
-// Revision takes the revision out of the engine's JSON for one document. ok is false where there are no numbers. Source is nil where
-// there is no _source, and points into body.
-func Revision(body []byte) (rev doc.Revision, ok bool) {
-	it := ParseItem(body)
-	return it.Revision, it.Numbered
-}
-
 func integer(value []byte) (n int64, ok bool) {
 	n, err := strconv.ParseInt(string(value), 10, 64)
 	return n, err == nil

@@ -1,6 +1,10 @@
 package wire
 
-import "strings"
+import (
+	"strings"
+
+	"optimist/internal/glob"
+)
 
 // Names is a list of names of header fields, or of query parameters. Letters count without case. A star stands for any number of
 // characters, and a name that begins with a minus sign takes names out that an earlier one has put in: the last one that fits
@@ -10,10 +14,10 @@ type Names struct {
 	patterns []pattern
 }
 
-// pattern is a name with stars: its parts between them.
+// pattern is a name with stars.
 type pattern struct {
 	place int // as in exact
-	parts []string
+	name  string
 }
 
 // NewNames makes a list. Each of the lists goes on where the one before it ends.
@@ -28,8 +32,8 @@ func NewNames(lists ...[]string) *Names {
 			if out {
 				signed = -place
 			}
-			if parts := strings.Split(name, "*"); len(parts) > 1 {
-				n.patterns = append(n.patterns, pattern{signed, parts})
+			if strings.Contains(name, "*") {
+				n.patterns = append(n.patterns, pattern{signed, name})
 			} else {
 				n.exact[name] = signed
 			}
@@ -61,38 +65,12 @@ func (n *Names) Has(name []byte) bool {
 		if max(p.place, -p.place) < max(place, -place) {
 			break
 		}
-		if p.matches(low) {
+		if glob.Match(p.name, low) {
 			place = p.place
 			break
 		}
 	}
 	return place > 0
-}
-
-// matches reports whether name is the pattern's parts with anything between them.
-func (p *pattern) matches(name []byte) bool {
-	first, last := p.parts[0], p.parts[len(p.parts)-1]
-	if len(name) < len(first)+len(last) || string(name[:len(first)]) != first || string(name[len(name)-len(last):]) != last {
-		return false
-	}
-	name = name[len(first) : len(name)-len(last)]
-	for _, part := range p.parts[1 : len(p.parts)-1] {
-		i := indexOf(name, part)
-		if i < 0 {
-			return false
-		}
-		name = name[i+len(part):]
-	}
-	return true
-}
-
-func indexOf(b []byte, part string) int {
-	for i := 0; i+len(part) <= len(b); i++ {
-		if string(b[i:i+len(part)]) == part {
-			return i
-		}
-	}
-	return -1
 }
 
 // CredentialNames are the fields by which a client says who it is: those of the engines' own realms, of their proxy authentication

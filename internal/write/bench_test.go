@@ -98,7 +98,7 @@ func BenchmarkGuardedWrite(b *testing.B) {
 			up, sessions := newCalm(), session.New(session.Options{})
 			s := New(Options{Upstream: up, Engine: &es.Client{Upstream: up}, Sessions: sessions, Events: Events{Collision: learn.New(learn.Options{}).Observe}})
 			r := benchRequest(b, bench.more...)
-			rev, _ := es.Revision([]byte(`{"_version":6,"_seq_no":5,"_primary_term":1,"_source":` + benchRead + `}`))
+			rev, _ := revisionIn(`{"_version":6,"_seq_no":5,"_primary_term":1,"_source":` + benchRead + `}`)
 			sessions.Read(r.Session, docRef("1"), rev, sessions.Epoch())
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {

@@ -16,6 +16,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/base"
 	"optimist/internal/config"
+	"optimist/internal/doc"
 	"optimist/internal/embedded"
 	"optimist/internal/es"
 	"optimist/internal/identity"
@@ -200,7 +201,7 @@ func (c *client) read(id string) string {
 		c.w.store.ReadAbsent(c.sess, ref, epoch)
 		return ""
 	}
-	rev, ok := es.Revision([]byte(body))
+	rev, ok := revisionIn(body)
 	if !ok {
 		c.w.t.Fatalf("no revision in %s", body)
 	}
@@ -301,4 +302,10 @@ func (w *world) get(id string) string {
 func ruled(ru *rule.Rule) *change {
 	r := &Request{Request: base.Request{Rule: ru}}
 	return &change{req: r, Search: base.Search{Question: base.Question{Request: &r.Request}}}
+}
+
+// revisionIn is the revision in the engine's answer to a GET.
+func revisionIn(body string) (rev doc.Revision, ok bool) {
+	it := es.ParseItem([]byte(body))
+	return it.Revision, it.Numbered
 }

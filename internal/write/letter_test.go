@@ -11,7 +11,6 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/base"
 	"optimist/internal/doc"
-	"optimist/internal/es"
 	"optimist/internal/session"
 	"optimist/internal/undeliverable"
 	"optimist/internal/upstream"
@@ -194,7 +193,7 @@ func TestAWriteThatIsMadeAgainCountsFromWhatItsClientHadSeen(t *testing.T) {
 	w, shelf := letterWorld(t, strings.Replace(letterRule, "/status: fail", "/n: sum", 1))
 	w.put("1", `{"n":10,"by":"x"}`)
 	status, body := w.direct("GET", "/shop/_doc/1", "")
-	rev, ok := es.Revision([]byte(body))
+	rev, ok := revisionIn(body)
 	if status != 200 || !ok {
 		t.Fatal(body)
 	}

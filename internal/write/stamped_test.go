@@ -14,7 +14,6 @@ import (
 	"optimist/internal/base"
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
-	"optimist/internal/es"
 	"optimist/internal/identity"
 	"optimist/internal/stamp"
 	"optimist/internal/upstream"
@@ -28,7 +27,7 @@ func (c *client) served(id string, token uint64) (string, stamp.Stamp) {
 	c.w.t.Helper()
 	epoch := c.w.store.Epoch()
 	_, body := c.w.direct("GET", "/shop/_doc/"+id, "")
-	rev, ok := es.Revision([]byte(body))
+	rev, ok := revisionIn(body)
 	ix, err := c.w.s.catalog.Resolve(c.w.t.Context(), catalog.Asker{Credentials: c.sess.Credentials()}, "shop", 0)
 	if !ok || err != nil || !ix.Exists() {
 		c.w.t.Fatalf("no revision in %s", body)
