@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 
@@ -17,18 +18,33 @@ type Error struct {
 
 // Append appends the body of the answer.
 func (e *Error) Append(dst []byte) []byte {
-	cause := append(make([]byte, 0, 200), `"type":`...)
+	cause := append(make([]byte, 0, 200), `{"type":`...)
 	cause = gjson.AppendJSONString(cause, e.Type)
 	cause = gjson.AppendJSONString(append(cause, `,"reason":`...), e.Reason)
 	if e.Index != "" {
 		cause = gjson.AppendJSONString(append(cause, `,"index":`...), e.Index)
 	}
-	dst = append(slices.Grow(dst, 2*len(cause)+len(e.Detail)+60), `{"error":{"root_cause":[{`...)
-	dst = append(append(dst, cause...), `}],`...)
-	dst = append(dst, cause...)
-	if len(e.Detail) > len("{}") {
-		dst = append(append(dst, ','), e.Detail[1:len(e.Detail)-1]...)
+	return AppendError(dst, append(cause, '}'), e.Detail, e.Status)
+}
+
+// AppendError appends the body of an answer with an error. cause is the error as it stands below root_cause, and detail an object with
+// further members of the error itself, or nil.
+func AppendError(dst, cause, detail []byte, status int) []byte {
+	dst = append(slices.Grow(dst, 2*len(cause)+len(detail)+60), `{"error":{"root_cause":[`...)
+	dst = append(append(dst, cause...), ']')
+	for _, object := range [][]byte{cause, detail} {
+		if inner := members(object); len(inner) > 0 {
+			dst = append(append(dst, ','), inner...)
+		}
 	}
 	dst = append(dst, `},"status":`...)
-	return append(strconv.AppendInt(dst, int64(e.Status), 10), '}')
+	return append(strconv.AppendInt(dst, int64(status), 10), '}')
+}
+
+// members are what stands between the braces of an object; of anything else nothing.
+func members(object []byte) []byte {
+	if object = bytes.TrimSpace(object); len(object) < len("{}") || object[0] != '{' {
+		return nil
+	}
+	return bytes.TrimSpace(object[1 : len(object)-1])
 }

@@ -6,7 +6,6 @@ package respond
 
 import (
 	"bytes"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -178,12 +177,12 @@ func Exists(index, id string, version int64) *Answer {
 
 // NoSuchIndex is the engine's answer to what needs an index that isn't there, or that isn't what is needed: more says why.
 func NoSuchIndex(name, more string) *Answer {
-	entry := gjson.AppendJSONString([]byte(`"type":"index_not_found_exception","reason":`), "no such index ["+name+"]"+more)
+	cause := gjson.AppendJSONString([]byte(`{"type":"index_not_found_exception","reason":`), "no such index ["+name+"]"+more)
 	if more == "" {
-		entry = gjson.AppendJSONString(append(entry, `,"resource.type":"index_or_alias","resource.id":`...), name)
+		cause = gjson.AppendJSONString(append(cause, `,"resource.type":"index_or_alias","resource.id":`...), name)
 	}
-	entry = gjson.AppendJSONString(append(entry, `,"index_uuid":"_na_","index":`...), name)
-	return own(http.StatusNotFound, fmt.Appendf(nil, `{"error":{"root_cause":[{%s}],%s},"status":404}`, entry, entry))
+	cause = gjson.AppendJSONString(append(cause, `,"index_uuid":"_na_","index":`...), name)
+	return own(http.StatusNotFound, api.AppendError(nil, append(cause, '}'), nil, http.StatusNotFound))
 }
 
 // Kept is the answer to a write that was not made, and is kept as a dead letter.
