@@ -215,13 +215,14 @@ func (j *Journal) letOthersCome() {
 	}
 }
 
-// gather takes what waits, as much as goes on one page; nil if nothing does. What the journal has no room for is refused.
+// gather takes what waits, as much as goes on one page; nil if nothing does. A write that is larger has a page of its own. What the journal
+// has no room for is refused.
 func (j *Journal) gather() (*page, []*entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var some []*entry
 	var size int64
-	for len(j.waiting) > 0 && len(some) < pageEntries && (len(some) == 0 || size < pageBytes) {
+	for len(j.waiting) > 0 && len(some) < pageEntries && (len(some) == 0 || size+j.waiting[0].size <= pageBytes) {
 		e := j.waiting[0]
 		j.waiting = j.waiting[1:]
 		if !e.empty && (j.last.Writes+len(some) >= j.s.o.MaxDocuments || j.last.Bytes+size+e.size > j.s.o.MaxBytes) {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/upstream"
 )
 
 // format is the number of the records' format. A program that is too old for an index refuses it.
@@ -187,6 +189,8 @@ func (s *Store) put(ctx context.Context, id string, record any, in doc.Numbers) 
 		return n, false, err
 	case a.Status == http.StatusConflict:
 		return n, false, nil
+	case a.Status == http.StatusRequestEntityTooLarge:
+		return n, false, fmt.Errorf("%w: the engine takes no record of %d bytes", ErrFull, len(body))
 	case a.Status != http.StatusOK && a.Status != http.StatusCreated:
 		if a.Status == http.StatusNotFound {
 			s.own.Forget()
@@ -324,7 +328,8 @@ func (s *Store) pages(ctx context.Context, token int64, from, most int) ([]*page
 	return out, err
 }
 
-// getAll reads records in one request, in real time, and gives each of them to a function, in the order of the ids.
+// getAll reads records in one request, in real time, and gives each of them to a function, in the order of the ids. Records that are too
+// large for one answer are read in two halves.
 func (s *Store) getAll(ctx context.Context, ids []string, each func(nth int, it *es.Item) error) error {
 	if len(ids) == 0 {
 		return nil
@@ -335,6 +340,12 @@ func (s *Store) getAll(ctx context.Context, ids []string, each func(nth int, it 
 	}
 	a, err := s.own.Ask(ctx, esapi.MgetRequest{Index: s.index, Body: bytes.NewReader(body)}, true)
 	switch {
+	case errors.Is(err, upstream.ErrTooLarge) && len(ids) > 1:
+		half := len(ids) / 2
+		if err := s.getAll(ctx, ids[:half], each); err != nil {
+			return err
+		}
+		return s.getAll(ctx, ids[half:], func(nth int, it *es.Item) error { return each(half+nth, it) })
 	case err != nil:
 		return err
 	case a.Status != http.StatusOK:

@@ -1,17 +1,12 @@
 package undo
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"time"
-
-	"github.com/elastic/go-elasticsearch/v8/esapi"
-	"github.com/tidwall/gjson"
 
 	"optimist/internal/doc"
 	"optimist/internal/es"
@@ -196,17 +191,6 @@ func (s *Store) heard(token int64) *page {
 	return &page{Acked: slices.Clone(j.acked), Failed: slices.Clone(j.failed)}
 }
 
-// target is a document of the batch that isn't restored yet.
-type target struct {
-	*document
-	nth    int // among the journal's
-	cur    doc.Revision
-	plan   *planned // what was planned last; nil: nothing yet
-	unsure bool     // the plan may have been carried out
-	img    image
-	why    string
-}
-
 // rounds is how often documents are tried that others write at the same time.
 const rounds = 50
 
@@ -338,22 +322,6 @@ func (u *undoing) leave(ctx context.Context, t *target) error {
 		Rule: last.Rule, Why: t.why, Current: t.cur, After: last.After, Before: first.Before})
 }
 
-// fetch reads documents as they are now.
-func (s *Store) fetch(ctx context.Context, all []*target) ([]es.Fetched, error) {
-	if len(all) == 0 {
-		return nil, nil
-	}
-	docs := make([]es.Document, len(all))
-	for i, t := range all {
-		docs[i].Ref = t.Ref
-	}
-	found, err := s.docs.FetchAll(ctx, s.caller(), docs)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrStore, err)
-	}
-	return found, nil
-}
-
 // write writes what is planned. again are the documents that others have written meanwhile.
 func (u *undoing) write(ctx context.Context, open []*target) (again []*target, err error) {
 	if err := u.s.fault("write"); err != nil {
@@ -388,103 +356,6 @@ func (u *undoing) write(ctx context.Context, open []*target) (again []*target, e
 		}
 	}
 	return again, nil
-}
-
-// result is the engine's answer to one write; status 0 is none.
-type result struct {
-	status int
-	body   []byte
-}
-
-// writeAll writes documents, as many as can in one bulk. One with a line break in it would be two lines of a bulk.
-func (s *Store) writeAll(ctx context.Context, all []*target) ([]result, error) {
-	results := make([]result, len(all))
-	var body bytes.Buffer
-	var of []int
-	for i, t := range all {
-		if bytes.ContainsAny(t.img, "\r\n") {
-			r, err := s.writeOne(ctx, t)
-			if err != nil {
-				return nil, err
-			}
-			results[i] = r
-			continue
-		}
-		if err := t.appendItem(&body); err != nil {
-			return nil, err
-		}
-		of = append(of, i)
-	}
-	if len(of) == 0 {
-		return results, nil
-	}
-	a, err := s.own.Ask(ctx, esapi.BulkRequest{Body: &body}, false)
-	switch {
-	case es.IsLost(err):
-		return results, nil
-	case err != nil:
-		return nil, err
-	case a.Status != http.StatusOK:
-		return nil, s.own.Failure(a)
-	}
-	k := 0
-	for item := range es.Elements(a.Body, "items") {
-		if k < len(of) {
-			gjson.ParseBytes(item).ForEach(func(_, did gjson.Result) bool {
-				results[of[k]] = result{int(did.Get("status").Int()), []byte(did.Get("error").Raw)}
-				return false
-			})
-			k++
-		}
-	}
-	return results, nil
-}
-
-// appendItem appends the write as an item of a bulk.
-func (t *target) appendItem(b *bytes.Buffer) error {
-	action := map[string]any{"_index": t.Index, "_id": t.ID, "pipeline": "_none"}
-	verb := "index"
-	switch {
-	case t.img == nil:
-		verb = "delete"
-		delete(action, "pipeline")
-	case !t.cur.Known():
-		verb = "create"
-	}
-	if t.Routing != "" {
-		action["routing"] = t.Routing
-	}
-	if t.cur.Known() {
-		action["if_seq_no"], action["if_primary_term"] = t.cur.SeqNo, t.cur.PrimaryTerm
-	}
-	line, err := json.Marshal(map[string]any{verb: action})
-	if err != nil {
-		return err
-	}
-	b.Write(line)
-	b.WriteByte('\n')
-	if t.img != nil {
-		b.Write(t.img)
-		b.WriteByte('\n')
-	}
-	return nil
-}
-
-func (s *Store) writeOne(ctx context.Context, t *target) (result, error) {
-	req := esapi.IndexRequest{Index: es.Segment(t.Index), DocumentID: es.Segment(t.ID), Routing: t.Routing, Pipeline: "_none",
-		OpType: "create", Body: bytes.NewReader(t.img)}
-	if t.cur.Known() {
-		seq, term := int(t.cur.SeqNo), int(t.cur.PrimaryTerm)
-		req.OpType, req.IfSeqNo, req.IfPrimaryTerm = "", &seq, &term
-	}
-	a, err := s.own.Ask(ctx, req, false)
-	switch {
-	case es.IsLost(err):
-		return result{}, nil
-	case err != nil:
-		return result{}, err
-	}
-	return result{a.Status, a.Body}, nil
 }
 
 // await looks again for documents that a write on its way may still make: no guard can keep it from that. One that appears as the holder

@@ -1,0 +1,186 @@
+package undo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/upstream"
+)
+
+// The documents that a rollback reads and writes.
+
+// target is a document of the batch that isn't restored yet.
+type target struct {
+	*document
+	nth    int // among the journal's
+	cur    doc.Revision
+	plan   *planned // what was planned last; nil: nothing yet
+	unsure bool     // the plan may have been carried out
+	img    image
+	why    string
+}
+
+// fetch reads documents as they are now.
+func (s *Store) fetch(ctx context.Context, all []*target) ([]es.Fetched, error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	docs := make([]es.Document, len(all))
+	for i, t := range all {
+		docs[i].Ref = t.Ref
+	}
+	found, err := s.docs.FetchAll(ctx, s.caller(), docs)
+	switch {
+	case err == nil:
+		return found, nil
+	case errors.Is(err, upstream.ErrTooLarge) && len(all) > 1:
+		return s.fetchHalves(ctx, all)
+	}
+	return nil, fmt.Errorf("%w: %w", ErrStore, err)
+}
+
+// fetchHalves is fetch for documents that are too large for one answer.
+func (s *Store) fetchHalves(ctx context.Context, all []*target) ([]es.Fetched, error) {
+	found, err := s.fetch(ctx, all[:len(all)/2])
+	if err != nil {
+		return nil, err
+	}
+	rest, err := s.fetch(ctx, all[len(all)/2:])
+	return append(found, rest...), err
+}
+
+// result is the engine's answer to one write; status 0 is none.
+type result struct {
+	status int
+	body   []byte
+}
+
+// writeAll writes documents, as many as can in one bulk. After an error none of the results counts: what was written is found when the
+// documents are read again.
+func (s *Store) writeAll(ctx context.Context, all []*target) ([]result, error) {
+	results := make([]result, len(all))
+	for from := 0; from < len(all); {
+		n := inOneBulk(all[from:])
+		if err := s.writeSome(ctx, all[from:from+n], results[from:from+n]); err != nil {
+			return nil, err
+		}
+		from += n
+	}
+	return results, nil
+}
+
+// bulkBytes is how many bytes of documents one bulk has. Engines take 100 MiB, but what stands before them may take less.
+const bulkBytes = 8 << 20
+
+// inOneBulk is how many of some documents, at least one, go in one bulk.
+func inOneBulk(all []*target) (n int) {
+	size := len(all[0].img)
+	for n = 1; n < len(all) && !all[n-1].goesAlone() && !all[n].goesAlone(); n++ {
+		if size += len(all[n].img); size > bulkBytes {
+			break
+		}
+	}
+	return n
+}
+
+// goesAlone reports whether the document is no item of a bulk: a line break in it would make two lines of it.
+func (t *target) goesAlone() bool { return len(t.img) > bulkBytes || bytes.ContainsAny(t.img, "\r\n") }
+
+// writeSome writes documents in one request. Where that is too large for whatever stands before the engine, they go in two halves.
+func (s *Store) writeSome(ctx context.Context, some []*target, results []result) (err error) {
+	if some[0].goesAlone() {
+		results[0], err = s.writeOne(ctx, some[0])
+		return err
+	}
+	var body bytes.Buffer
+	for _, t := range some {
+		if err := t.appendItem(&body); err != nil {
+			return err
+		}
+	}
+	a, err := s.own.Ask(ctx, esapi.BulkRequest{Body: &body}, false)
+	switch {
+	case es.IsLost(err):
+		return nil
+	case err != nil:
+		return err
+	case a.Status == http.StatusRequestEntityTooLarge && len(some) > 1:
+		half := len(some) / 2
+		if err := s.writeSome(ctx, some[:half], results[:half]); err != nil {
+			return err
+		}
+		return s.writeSome(ctx, some[half:], results[half:])
+	case a.Status == http.StatusRequestEntityTooLarge:
+		results[0] = result{a.Status, a.Body}
+		return nil
+	case a.Status != http.StatusOK:
+		return s.own.Failure(a)
+	}
+	k := 0
+	for item := range es.Elements(a.Body, "items") {
+		if k < len(some) {
+			gjson.ParseBytes(item).ForEach(func(_, did gjson.Result) bool {
+				results[k] = result{int(did.Get("status").Int()), []byte(did.Get("error").Raw)}
+				return false
+			})
+			k++
+		}
+	}
+	return nil
+}
+
+// appendItem appends the write as an item of a bulk.
+func (t *target) appendItem(b *bytes.Buffer) error {
+	action := map[string]any{"_index": t.Index, "_id": t.ID, "pipeline": "_none"}
+	verb := "index"
+	switch {
+	case t.img == nil:
+		verb = "delete"
+		delete(action, "pipeline")
+	case !t.cur.Known():
+		verb = "create"
+	}
+	if t.Routing != "" {
+		action["routing"] = t.Routing
+	}
+	if t.cur.Known() {
+		action["if_seq_no"], action["if_primary_term"] = t.cur.SeqNo, t.cur.PrimaryTerm
+	}
+	line, err := json.Marshal(map[string]any{verb: action})
+	if err != nil {
+		return err
+	}
+	b.Write(line)
+	b.WriteByte('\n')
+	if t.img != nil {
+		b.Write(t.img)
+		b.WriteByte('\n')
+	}
+	return nil
+}
+
+func (s *Store) writeOne(ctx context.Context, t *target) (result, error) {
+	req := esapi.IndexRequest{Index: es.Segment(t.Index), DocumentID: es.Segment(t.ID), Routing: t.Routing, Pipeline: "_none",
+		OpType: "create", Body: bytes.NewReader(t.img)}
+	if t.cur.Known() {
+		seq, term := int(t.cur.SeqNo), int(t.cur.PrimaryTerm)
+		req.OpType, req.IfSeqNo, req.IfPrimaryTerm = "", &seq, &term
+	}
+	a, err := s.own.Ask(ctx, req, false)
+	switch {
+	case es.IsLost(err):
+		return result{}, nil
+	case err != nil:
+		return result{}, err
+	}
+	return result{a.Status, a.Body}, nil
+}
