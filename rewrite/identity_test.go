@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -76,4 +78,63 @@ func encode(t *rapid.T, b any) []byte {
 		t.Fatal(err)
 	}
 	return text
+}
+
+// ticket is an element of a list into which clients put tickets and take them out, while others add notes to them.
+type ticket struct {
+	ID    string   `json:"id"`
+	Notes []string `json:"notes"`
+}
+
+// TestNotesStayWithTheirTicket has several clients at once put in and take out tickets at random places, and add notes. A note names its
+// ticket. It is never in another one, and is lost only with the ticket.
+func TestNotesStayWithTheirTicket(t *testing.T) {
+	type list struct {
+		Tickets []ticket `json:"tickets"`
+	}
+	m := mustMerger(t, Sent)
+	rapid.Check(t, func(t *rapid.T) {
+		current, n := list{[]ticket{{ID: "0", Notes: []string{}}}}, 0
+		for range rapid.IntRange(1, 6).Draw(t, "rounds") {
+			base, stored := encode(t, current), encode(t, current)
+			for range rapid.IntRange(1, 4).Draw(t, "clients") {
+				var sent list
+				if err := json.Unmarshal(base, &sent); err != nil {
+					t.Fatal(err)
+				}
+				n++
+				at := rapid.IntRange(0, len(sent.Tickets)).Draw(t, "at")
+				note := ""
+				switch what := rapid.IntRange(0, 2).Draw(t, "what"); {
+				case what == 0:
+					sent.Tickets = slices.Insert(sent.Tickets, at, ticket{ID: strconv.Itoa(n), Notes: []string{}})
+				case at == len(sent.Tickets):
+				case what == 1:
+					sent.Tickets[at] = ticket{ID: strconv.Itoa(n), Notes: []string{}}
+				default:
+					note = sent.Tickets[at].ID + "/" + strconv.Itoa(n)
+					sent.Tickets[at].Notes = append(sent.Tickets[at].Notes, note)
+				}
+				res, err := m.Merge(base, encode(t, sent), stored)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if note != "" && strings.Count(string(res.Doc), strconv.Quote(note)) != 1 {
+					t.Fatalf("base %s\nsent %s\ncurrent %s\ngot %s", base, encode(t, sent), stored, res.Doc)
+				}
+				stored = res.Doc
+			}
+			current = list{}
+			if err := json.Unmarshal(stored, &current); err != nil {
+				t.Fatal(err)
+			}
+			for _, ticket := range current.Tickets {
+				for _, note := range ticket.Notes {
+					if id, _, _ := strings.Cut(note, "/"); id != ticket.ID {
+						t.Fatalf("note %s is in ticket %s", note, ticket.ID)
+					}
+				}
+			}
+		}
+	})
 }

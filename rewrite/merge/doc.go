@@ -37,7 +37,8 @@
 //     nothing: they are kept.
 //
 // Where a region would go to one side, or where one side moved and changed an object that the other touched, the elements
-// are merged as ByKey does, if all of them are objects that a member tells apart: see byIdentity.
+// are merged as ByKey does, if all of them are objects that a member tells apart: see byIdentity. So they are where one side
+// put an object with another `id` into the place of one that the other side changed.
 //
 // Two scripts whose comparison is over Limits.Cells make the array one value.
 //

@@ -7,6 +7,10 @@ import (
 // maxIdentities is how many members of an element are tried as what tells it from others.
 const maxIdentities = 16
 
+// identityNames are the members that say which object an element is: an element with another value there is another object, also where all
+// else is the same. Other members may be changed, too.
+var identityNames = []string{"id", "_id", "uuid", "guid", "key", "sku"}
+
 // byIdentity merges the elements of arrays of objects as ByKey does, by a member that no rule names, where the scripts would take
 // elements apart: one side moved and changed an element that the other side touched, too, or replacements don't match up. ok is false
 // where the scripts do as well, and where nothing tells the elements apart.
@@ -15,11 +19,15 @@ func (r *run) byIdentity(e *edits, sc scope) (p plan, ok bool) {
 		return plan{}, false
 	}
 	mark := r.Mark()
-	key, ok := r.identity(e)
+	key, named := r.named(e)
+	ok = named
+	if !named {
+		key, ok = r.identity(e)
+	}
 	if ok {
 		var in keyed
 		in, ok = r.match(e.sent.A, e.sent.B, e.cur.B, key)
-		ok = ok && r.scattered(e, in, key)
+		ok = ok && (r.scattered(e, in, key) || named && e.otherObjects(key))
 	}
 	r.Cut(mark)
 	if !ok {
@@ -55,6 +63,34 @@ func (r *run) identity(e *edits) (key string, ok bool) {
 		r.Cut(mark)
 	}
 	return key, most > 0
+}
+
+// named finds the first of identityNames that tells the elements of each array apart.
+func (r *run) named(e *edits) (key string, ok bool) {
+	for _, name := range identityNames {
+		if !keyOf(e.sent.A[0], name).Exists() {
+			continue
+		}
+		mark := r.Mark()
+		_, fits := r.match(e.sent.A, e.sent.B, e.cur.B, name)
+		r.Cut(mark)
+		if fits {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// otherObjects reports whether a side puts one object into the place of another that the other side has changed there.
+func (e *edits) otherObjects(key string) bool {
+	bySent, byCur := e.bySent, e.byCur
+	for i, b := range e.sent.A {
+		s, c := over(&bySent, int32(i)), over(&byCur, int32(i))
+		if s.One() && c.One() && !(keyOf(e.sent.B[s.J], key).Equal(keyOf(b, key)) && keyOf(e.cur.B[c.J], key).Equal(keyOf(b, key))) {
+			return true
+		}
+	}
+	return false
 }
 
 // common counts the keys of the base that the two others have.
