@@ -201,9 +201,9 @@ func (s *Server) hasPlace(addr netip.Addr) bool {
 	case !share.Crowded(total, taken), s.shared != nil && s.shared(addr):
 		return taken < total
 	}
-	who, same := share.Of(addr, 0), 0
+	client, same := share.Of(addr, 0), 0
 	for _, c := range s.conns {
-		if share.Of(c.client.Addr(), 0) == who {
+		if share.Of(c.client.Addr(), 0) == client {
 			same++
 		}
 	}

@@ -230,8 +230,8 @@ func (a *App) refresh(ctx context.Context, q *compat.Request) (status int, body 
 
 // search searches on behalf of the client that asked for locks: what it may not see it can't lock.
 func (a *App) search(ctx context.Context, q *lockrouter.Request, index string, query []byte, most int) ([]string, error) {
-	who := es.Caller{Fields: q.Fields, Params: a.interceptor.Identity.Params(q.Query)}
-	ids, err := (&es.Client{Upstream: a.nodes}).IDs(ctx, who, index, query, most)
+	caller := es.Caller{Fields: q.Fields, Params: a.interceptor.Identity.Params(q.Query)}
+	ids, err := (&es.Client{Upstream: a.nodes}).IDs(ctx, caller, index, query, most)
 	var refusal *es.StatusError
 	if !errors.As(err, &refusal) {
 		return ids, err

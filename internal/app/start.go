@@ -84,9 +84,9 @@ const settledFor = 1000 * time.Hour
 func (a *App) openSessions(c *config.Config) error {
 	var writes *write.Service
 	o := session.Options{MaxAge: c.Sessions.MaxAge.Std(), Memory: c.Sessions.Memory.Bytes(), Left: wire.PeerClosed,
-		Renewed: func(who session.Credentials, index string) { writes.IndexRenewed(who, index) },
-		Others: func(index string, who session.Credentials) []session.Credentials {
-			return writes.Catalog().Others(index, who)
+		Renewed: func(credentials session.Credentials, index string) { writes.IndexRenewed(credentials, index) },
+		Others: func(index string, credentials session.Credentials) []session.Credentials {
+			return writes.Catalog().Others(index, credentials)
 		}}
 	var ahead atomic.Int64
 	if a.o.Settled {

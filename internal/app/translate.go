@@ -60,10 +60,10 @@ func sniffing(a config.SniffAnswer) proxy.Sniffing {
 }
 
 // readIdentity is how clients are told apart.
-func readIdentity(c *config.Sessions, who *config.Identity) client.Identity {
+func readIdentity(c *config.Sessions, identity *config.Identity) client.Identity {
 	id := client.Identity{
 		Headers: c.Header.Names(), Traces: c.Header.Traces(),
-		Fields: fieldNames(who), Parameters: wire.NewNames(append(slices.Clone(wire.IdentityParameters), who.Parameters)...),
+		Fields: fieldNames(identity), Parameters: wire.NewNames(append(slices.Clone(wire.IdentityParameters), identity.Parameters)...),
 		Infer: c.Infer != config.InferNone, Address: c.Infer == config.InferCredentialsAndAddress,
 	}
 	for _, p := range c.TrustedProxies {
@@ -73,6 +73,6 @@ func readIdentity(c *config.Sessions, who *config.Identity) client.Identity {
 }
 
 // fieldNames are the headers that say who asks, or for whom.
-func fieldNames(who *config.Identity) *wire.Names {
-	return wire.NewNames(append(slices.Clone(wire.IdentityNames), who.Fields)...)
+func fieldNames(identity *config.Identity) *wire.Names {
+	return wire.NewNames(append(slices.Clone(wire.IdentityNames), identity.Fields)...)
 }

@@ -117,7 +117,7 @@ func (g *Preset) known() bool {
 
 // Fetcher reads documents as they are now.
 type Fetcher interface {
-	Fetch(ctx context.Context, who es.Caller, d es.Document) (doc.Revision, error)
+	Fetch(ctx context.Context, caller es.Caller, d es.Document) (doc.Revision, error)
 }
 
 // Finder finds bases. Engine, Catalog and Sessions are required. It is safe for concurrent use, and isn't changed while it is used.

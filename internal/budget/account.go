@@ -9,19 +9,19 @@ import (
 // leave anything behind, whatever way it ends. The nil Account takes nothing from anywhere. It is safe for concurrent use, as long as
 // End comes last.
 type Account struct {
-	b     *Budget
-	owner func() Owner
-	whole *Account // of which this one is a part: see Part; nil: it is taken from the budget
+	b         *Budget
+	findOwner func() Owner
+	whole     *Account // of which this one is a part: see Part; nil: it is taken from the budget
 
 	mu      sync.Mutex
-	who     Owner // once charged isn't zero
+	owner   Owner // once charged isn't zero
 	held    int64 // what the request holds, with what is free
 	charged int64 // what of it is taken from the budget
 }
 
-// Open makes the zero Account one of b. owner is asked when a request takes more than is free, while that request is under way. A nil b
+// Open makes the zero Account one of b. owner is called when a request takes more than is free, while that request is under way. A nil b
 // has no limit.
-func (a *Account) Open(b *Budget, owner func() Owner) { a.b, a.owner = b, owner }
+func (a *Account) Open(b *Budget, owner func() Owner) { a.b, a.findOwner = b, owner }
 
 // Take takes n bytes, or returns ErrOverloaded or ErrTooMuch and takes none. A negative n takes nothing.
 func (a *Account) Take(n int64) error {
@@ -47,12 +47,12 @@ func (a *Account) charge(n int64) error {
 		return nil
 	}
 	if a.charged == 0 {
-		a.who = a.owner()
+		a.owner = a.findOwner()
 	}
 	switch {
 	case a.charged+n > a.b.Limit()/2:
 		return ErrTooMuch
-	case !a.b.take(a.who, n):
+	case !a.b.take(a.owner, n):
 		return ErrOverloaded
 	}
 	a.charged += n
@@ -92,7 +92,7 @@ func (a *Account) give(n int64) {
 		return
 	}
 	if over := a.charged - max(a.held-Free, 0); over > 0 {
-		a.b.give(a.who, over)
+		a.b.give(a.owner, over)
 		a.charged -= over
 	}
 }

@@ -37,10 +37,10 @@ const (
 
 // Engine is what the catalog asks the engine; *es.Client is one.
 type Engine interface {
-	ResolveIndex(ctx context.Context, who es.Caller, name string) (es.Index, error)
-	SeesWhole(ctx context.Context, who es.Caller, index, routing string) (bool, error)
-	PrimaryTerm(ctx context.Context, who es.Caller, s es.Shard, node string) (int64, error)
-	List(ctx context.Context, who es.Caller, expression string) (es.Listing, error)
+	ResolveIndex(ctx context.Context, caller es.Caller, name string) (es.Index, error)
+	SeesWhole(ctx context.Context, caller es.Caller, index, routing string) (bool, error)
+	PrimaryTerm(ctx context.Context, caller es.Caller, s es.Shard, node string) (int64, error)
+	List(ctx context.Context, caller es.Caller, expression string) (es.Listing, error)
 }
 
 // Asker is the client on whose behalf the engine is asked.
@@ -134,11 +134,11 @@ func cache[K comparable, V any]() *lru.Cache[K, V] {
 
 // Forget drops all answers: settings, mappings, templates, aliases or pipelines may have changed. What tells an index from one
 // that is made anew stays known, but for those (names, decoded) that are known to have been, as who sees them: see Others.
-func (c *Catalog) Forget(who session.Credentials, recreated ...string) {
+func (c *Catalog) Forget(credentials session.Credentials, recreated ...string) {
 	c.names.Purge()
 	c.noSeqNo.Purge()
 	for _, name := range recreated {
-		c.forgetUUID(who, name)
+		c.forgetUUID(credentials, name)
 	}
 }
 
@@ -161,8 +161,8 @@ func getOrAdd[K comparable, V any](c *lru.Cache[K, V], key K, fresh V) V {
 // Resolve tells what a name (decoded) stands for in a write. The answer is no older than maxAge, or than the catalog's own bound
 // where maxAge is zero. An index that isn't there yet is not remembered: the write may make it. But callers that wait at the same time
 // share that answer, as they do any other. The error is ErrUnavailable.
-func (c *Catalog) Resolve(ctx context.Context, who Asker, name string, maxAge time.Duration) (Index, error) {
-	e, began := c.entryOf(name, who.Realm), c.now()
+func (c *Catalog) Resolve(ctx context.Context, asker Asker, name string, maxAge time.Duration) (Index, error) {
+	e, began := c.entryOf(name, asker.Realm), c.now()
 	now := began
 	if a := e.index.Load(); a.fresh(now, maxAge) {
 		ix, whole := a.value, e.whole.Load()
@@ -181,16 +181,16 @@ func (c *Catalog) Resolve(ctx context.Context, who Asker, name string, maxAge ti
 	}
 	ctx, cancel := detached(ctx)
 	defer cancel()
-	ix, err := c.engine.ResolveIndex(ctx, c.asker(who), name)
+	ix, err := c.engine.ResolveIndex(ctx, c.asker(asker), name)
 	a := &answer[Index]{value: Index{Index: ix}, asked: now, until: now.Add(trustAge)}
 	switch {
 	case err == nil:
 		if name != "" && name[0] == '<' {
 			a.until = now.Add(dateMathAge)
 		}
-		c.note(who, ix)
+		c.note(asker, ix)
 	case errors.Is(err, es.ErrNoIndex):
-		c.Missing(who, name)
+		c.Missing(asker, name)
 		e.missing = now
 		return Index{Index: es.Index{Name: name}}, nil
 	case !es.IsAnswer(err) && before != nil && before.value.Name != "":
@@ -234,8 +234,8 @@ func (c *Catalog) Routing(realm session.Credentials, name string) (routing strin
 }
 
 // asker is who is asked as: the proxy itself, where it has credentials of its own, of the tenant that the client names.
-func (c *Catalog) asker(who Asker) es.Caller {
-	caller := who.Caller
+func (c *Catalog) asker(asker Asker) es.Caller {
+	caller := asker.Caller
 	caller.Own = c.ownAuth
 	return caller
 }
@@ -253,36 +253,36 @@ type identified struct {
 }
 
 // note compares an index with what was known of its name. The engine accepts old numbers in an index that was made anew.
-func (c *Catalog) note(who Asker, ix es.Index) {
+func (c *Catalog) note(asker Asker, ix es.Index) {
 	if why := whyNotMerged(ix); why != "" {
 		c.unguardable.Call(ix.Name, why)
 	}
-	key, now := nameKey{ix.Name, who.Realm}, c.now()
-	is := identified{ix.UUID, who.Credentials, now, now}
+	key, now := nameKey{ix.Name, asker.Realm}, c.now()
+	is := identified{ix.UUID, asker.Credentials, now, now}
 	before, found := c.uuids.Peek(key)
 	switch {
 	case !found:
 	case before.uuid == ix.UUID:
 		is.first = before.first
 	default:
-		c.recreated.Call(who.Credentials, ix.Name)
-		c.forgetUUID(who.Credentials, ix.Name)
+		c.recreated.Call(asker.Credentials, ix.Name)
+		c.forgetUUID(asker.Credentials, ix.Name)
 	}
 	c.uuids.Add(key, is)
 }
 
 // Missing notes that the engine has no index of the name (concrete). If there was one, what is known of it is void: an index that
 // is made anew counts from zero again, and the engine accepts the old numbers.
-func (c *Catalog) Missing(who Asker, index string) {
-	if _, known := c.uuids.Peek(nameKey{index, who.Realm}); known {
-		c.recreated.Call(who.Credentials, index)
-		c.forgetUUID(who.Credentials, index)
+func (c *Catalog) Missing(asker Asker, index string) {
+	if _, known := c.uuids.Peek(nameKey{index, asker.Realm}); known {
+		c.recreated.Call(asker.Credentials, index)
+		c.forgetUUID(asker.Credentials, index)
 	}
 }
 
 // forgetUUID forgets which index a name (concrete) stands for, but for those that Others returns.
-func (c *Catalog) forgetUUID(who session.Credentials, index string) {
-	spared := c.Others(index, who)
+func (c *Catalog) forgetUUID(credentials session.Credentials, index string) {
+	spared := c.Others(index, credentials)
 	for _, key := range c.uuids.Keys() {
 		if is, ok := c.uuids.Peek(key); key.name == index && ok && !slices.Contains(spared, is.credentials) {
 			c.uuids.Remove(key)
@@ -290,16 +290,16 @@ func (c *Catalog) forgetUUID(who session.Credentials, index string) {
 	}
 }
 
-// Others are the credentials for which the name (concrete) is known to stand for another index than for who: those of another
+// Others are the credentials for which the name (concrete) is known to stand for another index than for these credentials: those of another
 // cluster. Whatever happens to the one index, theirs is as it was. Within one cluster a name may stand for one index now and for
 // another one later, but never back and forth: that is how the two cases are told apart.
-func (c *Catalog) Others(index string, who session.Credentials) (others []session.Credentials) {
+func (c *Catalog) Others(index string, credentials session.Credentials) (others []session.Credentials) {
 	var own, all []identified
 	for _, key := range c.uuids.Keys() {
 		if key.name != index {
 			continue
 		}
-		if is, ok := c.uuids.Peek(key); ok && is.credentials == who {
+		if is, ok := c.uuids.Peek(key); ok && is.credentials == credentials {
 			own = append(own, is)
 		} else if ok {
 			all = append(all, is)
@@ -340,8 +340,8 @@ func whyNotMerged(ix es.Index) string {
 
 // SeesWhole tells whether the client's view of the index's documents is unfiltered. index is the name as the client gave it,
 // routing that of one of its documents. The error says that the engine couldn't be asked.
-func (c *Catalog) SeesWhole(ctx context.Context, who Asker, index, routing string) (bool, error) {
-	e := c.entryOf(index, who.Realm)
+func (c *Catalog) SeesWhole(ctx context.Context, asker Asker, index, routing string) (bool, error) {
+	e := c.entryOf(index, asker.Realm)
 	if a := e.whole.Load(); a.fresh(c.now(), 0) {
 		return a.value, nil
 	}
@@ -353,9 +353,9 @@ func (c *Catalog) SeesWhole(ctx context.Context, who Asker, index, routing strin
 	}
 	ctx, cancel := detached(ctx)
 	defer cancel()
-	whole, err := c.engine.SeesWhole(ctx, who.Caller, index, routing)
+	whole, err := c.engine.SeesWhole(ctx, asker.Caller, index, routing)
 	if busy := (*es.StatusError)(nil); err != nil && !errors.As(err, &busy) {
-		whole, err = c.engine.SeesWhole(ctx, who.Caller, index, routing) // the question or its answer was lost, and it changes nothing
+		whole, err = c.engine.SeesWhole(ctx, asker.Caller, index, routing) // the question or its answer was lost, and it changes nothing
 	}
 	if err != nil && !es.IsAnswer(err) {
 		return false, err
@@ -374,17 +374,17 @@ func (c *Catalog) SeesWhole(ctx context.Context, who Asker, index, routing strin
 }
 
 // Guardable tells whether guards work in the index, as far as is known.
-func (c *Catalog) Guardable(who Asker, ix Index) bool {
+func (c *Catalog) Guardable(asker Asker, ix Index) bool {
 	if ix.NoSeqNo {
 		return false
 	}
-	until, found := c.noSeqNo.Get(nameKey{ix.Name, who.Realm})
+	until, found := c.noSeqNo.Get(nameKey{ix.Name, asker.Realm})
 	return !found || c.now().After(until)
 }
 
 // RefusedGuard remembers that the engine refused a guard in the index (concrete name), because it has no sequence numbers.
-func (c *Catalog) RefusedGuard(who Asker, index string) {
-	c.noSeqNo.Add(nameKey{index, who.Realm}, c.now().Add(trustAge))
+func (c *Catalog) RefusedGuard(asker Asker, index string) {
+	c.noSeqNo.Add(nameKey{index, asker.Realm}, c.now().Add(trustAge))
 	c.unguardable.Call(index, outcome.ReasonSeqNo)
 }
 

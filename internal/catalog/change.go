@@ -10,10 +10,10 @@ import (
 
 // List tells what the indices of an expression are, to be compared with what they are later: see es.Client. The client itself is
 // asked as, never the proxy: who may change an index may see it, and nobody learns or changes anything by what they may not see.
-func (c *Catalog) List(ctx context.Context, who Asker, expression string) (es.Listing, error) {
+func (c *Catalog) List(ctx context.Context, asker Asker, expression string) (es.Listing, error) {
 	ctx, cancel := detached(ctx)
 	defer cancel()
-	return c.engine.List(ctx, who.Caller, expression)
+	return c.engine.List(ctx, asker.Caller, expression)
 }
 
 // Changed names, in order, the indices of before that are gone or are others, and all names besides that stand for something

@@ -38,8 +38,8 @@ func (f *Conflict) quick(current int64) bool {
 // grow, so that equal ones before and after prove it; the guard's own is one from before. What isn't proven is false. current is
 // the term of the document as it is now. Where the term may not be asked for, the time that the write took decides: a change of
 // primary takes a while.
-func (c *Catalog) SamePrimary(ctx context.Context, who Asker, f *Conflict, current int64) bool {
-	key := shardAt{es.Shard{Index: f.Index, Number: f.Shard}, f.Node, who.Realm}
+func (c *Catalog) SamePrimary(ctx context.Context, asker Asker, f *Conflict, current int64) bool {
+	key := shardAt{es.Shard{Index: f.Index, Number: f.Shard}, f.Node, asker.Realm}
 	p, ok := c.primaries.Get(key)
 	if !ok {
 		p = getOrAdd(c.primaries, key, &primary{})
@@ -50,7 +50,7 @@ func (c *Catalog) SamePrimary(ctx context.Context, who Asker, f *Conflict, curre
 		return f.quick(current)
 	}
 	if p.asked.Before(f.Answered) {
-		switch err := c.askTerm(ctx, who, p, key); {
+		switch err := c.askTerm(ctx, asker, p, key); {
 		case err == nil:
 		case errors.Is(err, es.ErrNoTerm):
 			return f.quick(current)
@@ -71,11 +71,11 @@ func (c *Catalog) SamePrimary(ctx context.Context, who Asker, f *Conflict, curre
 }
 
 // askTerm renews what is known of the shard's primary. p is locked.
-func (c *Catalog) askTerm(ctx context.Context, who Asker, p *primary, at shardAt) error {
+func (c *Catalog) askTerm(ctx context.Context, asker Asker, p *primary, at shardAt) error {
 	ctx, cancel := detached(ctx)
 	defer cancel()
 	began := time.Now()
-	term, err := c.engine.PrimaryTerm(ctx, c.asker(who), at.shard, at.node)
+	term, err := c.engine.PrimaryTerm(ctx, c.asker(asker), at.shard, at.node)
 	if err != nil {
 		return err
 	}

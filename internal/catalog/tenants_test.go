@@ -18,8 +18,8 @@ type clusters struct {
 	terms map[string]int64
 }
 
-func (c *clusters) ResolveIndex(_ context.Context, who es.Caller, name string) (es.Index, error) {
-	uuid := c.uuids[string(who.Params)]
+func (c *clusters) ResolveIndex(_ context.Context, caller es.Caller, name string) (es.Index, error) {
+	uuid := c.uuids[string(caller.Params)]
 	if uuid == "" {
 		return es.Index{}, es.ErrNoIndex
 	}
@@ -27,21 +27,21 @@ func (c *clusters) ResolveIndex(_ context.Context, who es.Caller, name string) (
 }
 
 func asker(name string) Asker {
-	who := identity.CredentialsOf([]byte(name))
-	return Asker{Realm: who, Credentials: who, Caller: es.Caller{Params: []byte(name)}}
+	credentials := identity.CredentialsOf([]byte(name))
+	return Asker{Realm: credentials, Credentials: credentials, Caller: es.Caller{Params: []byte(name)}}
 }
 
 func TestIndicesOfOneNameInTwoClustersAreTwo(t *testing.T) {
 	now := time.Unix(0, 0)
 	e := &clusters{uuids: map[string]string{"anna": "a1", "bert": "b1"}}
 	type renewal struct {
-		who    session.Credentials
-		others []session.Credentials
+		credentials session.Credentials
+		others      []session.Credentials
 	}
 	var renewed []renewal
 	var c *Catalog
-	c = New(Options{Engine: e, Now: func() time.Time { return now }, Recreated: func(who session.Credentials, index string) {
-		renewed = append(renewed, renewal{who, c.Others(index, who)})
+	c = New(Options{Engine: e, Now: func() time.Time { return now }, Recreated: func(credentials session.Credentials, index string) {
+		renewed = append(renewed, renewal{credentials, c.Others(index, credentials)})
 	}})
 	ask := func(who string) {
 		t.Helper()
@@ -63,7 +63,7 @@ func TestIndicesOfOneNameInTwoClustersAreTwo(t *testing.T) {
 	}
 	e.uuids["anna"] = "a2"
 	ask("anna")
-	if len(renewed) != 1 || renewed[0].who != anna.Credentials || !slices.Equal(renewed[0].others, []session.Credentials{bert.Credentials}) {
+	if len(renewed) != 1 || renewed[0].credentials != anna.Credentials || !slices.Equal(renewed[0].others, []session.Credentials{bert.Credentials}) {
 		t.Errorf("%v: want Anna's, and Bert is spared", renewed)
 	}
 	ask("bert")
@@ -110,6 +110,6 @@ func TestAPrimaryIsOneOfItsRealm(t *testing.T) {
 	}
 }
 
-func (c *clusters) PrimaryTerm(_ context.Context, who es.Caller, _ es.Shard, _ string) (int64, error) {
-	return c.terms[string(who.Params)], nil
+func (c *clusters) PrimaryTerm(_ context.Context, caller es.Caller, _ es.Shard, _ string) (int64, error) {
+	return c.terms[string(caller.Params)], nil
 }

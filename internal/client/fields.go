@@ -59,7 +59,7 @@ func (id *Identity) Of(fields []wire.Field, query []byte, addr netip.AddrPort, s
 
 func (id *Identity) client(m *marks, addr netip.AddrPort) Client {
 	c := Client{Params: m.params, Unlisted: len(m.address)+len(m.otherwise) > 0}
-	credentials := identity.CredentialsOf(m.who()...)
+	credentials := identity.CredentialsOf(m.askers()...)
 	c.Realm = credentials
 	if len(m.address) > 0 {
 		c.Realm = identity.CredentialsOf(append(texts(m.address), credentials[:])...)
@@ -108,8 +108,8 @@ func (id *Identity) origin(m *marks, peer netip.Addr, c *Client) session.Credent
 	return c.Realm
 }
 
-// who is what the request says of who asks, in an order that doesn't depend on that of the fields.
-func (m *marks) who() [][]byte {
+// askers is what the request says of who asks, in an order that doesn't depend on that of the fields.
+func (m *marks) askers() [][]byte {
 	list := texts(m.authority)
 	if len(m.params) > 0 {
 		list = append(list, []byte("?"), m.params)

@@ -28,7 +28,7 @@ func (id *Identity) Name(fields []wire.Field, query []byte, addr netip.AddrPort,
 	case id.Infer && id.Address:
 		name = uri.AppendSegment([]byte("ip="), id.address(addr.Addr(), m.forwarded).String())
 	}
-	if cr := fingerprint(m.who()); cr != "" {
+	if cr := fingerprint(m.askers()); cr != "" {
 		name = append(append(name, '@'), cr...)
 	}
 	return string(name)

@@ -58,9 +58,9 @@ type Caller struct {
 }
 
 // appendFields appends the fields that a call carries.
-func (who *Caller) appendFields(dst []wire.Field) []wire.Field {
-	for _, f := range who.Fields {
-		if !wire.IsOwn(f.Name) && !wire.IsForOptimist(f.Name) && !(who.Own && wire.IsCredential(f.Name)) {
+func (caller *Caller) appendFields(dst []wire.Field) []wire.Field {
+	for _, f := range caller.Fields {
+		if !wire.IsOwn(f.Name) && !wire.IsForOptimist(f.Name) && !(caller.Own && wire.IsCredential(f.Name)) {
 			dst = append(dst, f)
 		}
 	}
@@ -68,9 +68,9 @@ func (who *Caller) appendFields(dst []wire.Field) []wire.Field {
 }
 
 // target is the call's target, with the client's parameters. Credentials among these go only where the client's own fields go.
-func (who *Caller) target(path string) []byte {
-	params := who.Params
-	if who.Own {
+func (caller *Caller) target(path string) []byte {
+	params := caller.Params
+	if caller.Own {
 		params = withoutSecrets(params)
 	}
 	return uri.WithParams([]byte(path), params)
@@ -103,9 +103,9 @@ type Document struct {
 // Fetch reads the document's current revision in real time, that is from the primary's or a replica's live version, not from the
 // last refresh. The revision's source is the caller's own. Errors: doc.ErrMissing, ErrNoIndex, ErrNoSource (with the numbers, if
 // there are any), ErrForbidden, *StatusError, and those of the upstream.
-func (c *Client) Fetch(ctx context.Context, who Caller, d Document) (doc.Revision, error) {
+func (c *Client) Fetch(ctx context.Context, caller Caller, d Document) (doc.Revision, error) {
 	req := esapi.GetRequest{Index: Segment(d.Index), DocumentID: Segment(d.ID), Routing: d.Routing, Source: []string{"true"}}
-	status, body, err := c.do(ctx, who, req)
+	status, body, err := c.do(ctx, caller, req)
 	if err != nil {
 		return doc.Revision{}, err
 	}
@@ -131,13 +131,13 @@ func (c *Client) found(it *Item) (doc.Revision, error) {
 }
 
 // do sends a request of the library's on the caller's behalf.
-func (c *Client) do(ctx context.Context, who Caller, req esapi.Request) (status int, body []byte, err error) {
-	return c.doAt(ctx, who, "", req)
+func (c *Client) do(ctx context.Context, caller Caller, req esapi.Request) (status int, body []byte, err error) {
+	return c.doAt(ctx, caller, "", req)
 }
 
 // doAt is do at the node, if it is alive; any node's if none is named.
-func (c *Client) doAt(ctx context.Context, who Caller, node string, req esapi.Request) (status int, body []byte, err error) {
-	a, err := Ask(ctx, c.Upstream, req, Way{Caller: who, Node: node, Timeout: patience})
+func (c *Client) doAt(ctx context.Context, caller Caller, node string, req esapi.Request) (status int, body []byte, err error) {
+	a, err := Ask(ctx, c.Upstream, req, Way{Caller: caller, Node: node, Timeout: patience})
 	return a.Status, a.Body, err
 }
 

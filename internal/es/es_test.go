@@ -270,8 +270,8 @@ func TestACallGoesWhereTheClientsRequestWent(t *testing.T) {
 		{true, "Accept: application/json|Host: shop.example|X-Tenant: a|X-Odd: 1|X-Request-Id: 7", "tenant=a"},
 	} {
 		cl, e := newClient(nil)
-		who := Caller{Fields: fields, Params: []byte("tenant=a&api_key=s"), Own: c.own}
-		_, _ = cl.Fetch(t.Context(), who, Document{Ref: doc.Ref{Index: "shop", ID: "1"}}) // there is none
+		caller := Caller{Fields: fields, Params: []byte("tenant=a&api_key=s"), Own: c.own}
+		_, _ = cl.Fetch(t.Context(), caller, Document{Ref: doc.Ref{Index: "shop", ID: "1"}}) // there is none
 		var got []string
 		for _, f := range e.last.Fields {
 			got = append(got, string(f.Name)+": "+string(f.Value))

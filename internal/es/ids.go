@@ -20,14 +20,14 @@ const (
 // IDs gives the ids of the documents that a query finds in an index, up to most of them, as the caller sees them. What was
 // written before the call is found, if the caller may refresh the index. Errors: ErrNoIndex, ErrForbidden, *StatusError, and
 // those of the upstream.
-func (c *Client) IDs(ctx context.Context, who Caller, index string, query []byte, most int) ([]string, error) {
+func (c *Client) IDs(ctx context.Context, caller Caller, index string, query []byte, most int) ([]string, error) {
 	// Whoever may search and not refresh finds what was written a second ago.
-	if _, _, err := c.do(ctx, who, esapi.IndicesRefreshRequest{Index: []string{Segment(index)}}); err != nil {
+	if _, _, err := c.do(ctx, caller, esapi.IndicesRefreshRequest{Index: []string{Segment(index)}}); err != nil {
 		return nil, err
 	}
 	body := append(append([]byte(`{"query":`), query...), `,"_source":false,"sort":["_doc"]}`...)
 	size := min(hits, most)
-	status, page, err := c.do(ctx, who, esapi.SearchRequest{Index: []string{Segment(index)}, Body: bytes.NewReader(body), Size: &size,
+	status, page, err := c.do(ctx, caller, esapi.SearchRequest{Index: []string{Segment(index)}, Body: bytes.NewReader(body), Size: &size,
 		Scroll: scrolled})
 	var ids []string
 	for {
@@ -44,10 +44,10 @@ func (c *Client) IDs(ctx context.Context, who Caller, index string, query []byte
 		scroll := gjson.GetBytes(page, "_scroll_id").Str
 		if len(found) < size || len(ids) >= most || scroll == "" {
 			if scroll != "" {
-				_, _, _ = c.do(ctx, who, esapi.ClearScrollRequest{ScrollID: []string{scroll}}) // else it ends by itself
+				_, _, _ = c.do(ctx, caller, esapi.ClearScrollRequest{ScrollID: []string{scroll}}) // else it ends by itself
 			}
 			return ids[:min(len(ids), most)], nil
 		}
-		status, page, err = c.do(ctx, who, esapi.ScrollRequest{Body: strings.NewReader(`{"scroll":"1m","scroll_id":"` + scroll + `"}`)})
+		status, page, err = c.do(ctx, caller, esapi.ScrollRequest{Body: strings.NewReader(`{"scroll":"1m","scroll_id":"` + scroll + `"}`)})
 	}
 }

@@ -35,9 +35,9 @@ var indexFilter = []string{
 // ResolveIndex asks what the name (an index, an alias, a data stream, a date expression; decoded) stands for. Errors: ErrNoIndex,
 // ErrForbidden, *StatusError, and those of the upstream. An alias of several indices without one for writing is ErrNoIndex: the
 // engine refuses writes to it.
-func (c *Client) ResolveIndex(ctx context.Context, who Caller, name string) (Index, error) {
+func (c *Client) ResolveIndex(ctx context.Context, caller Caller, name string) (Index, error) {
 	req := esapi.IndicesGetRequest{Index: []string{Segment(name)}, FilterPath: indexFilter}
-	status, body, err := c.do(ctx, who, req)
+	status, body, err := c.do(ctx, caller, req)
 	if err != nil {
 		return Index{}, err
 	}
@@ -191,13 +191,13 @@ func gjsonKey(name string) string {
 // which is looked at after the security and before the index. For an index's own name that alone is the 404.
 //
 // The routing is that of a document at hand: an index may demand one.
-func (c *Client) SeesWhole(ctx context.Context, who Caller, index, routing string) (bool, error) {
+func (c *Client) SeesWhole(ctx context.Context, caller Caller, index, routing string) (bool, error) {
 	alias := true
 	req := esapi.UpdateRequest{
 		Index: Segment(index), DocumentID: "optimist-probe-" + rand.Text(), Routing: routing, RequireAlias: &alias,
 		Body: strings.NewReader(`{"doc":{}}`),
 	}
-	status, body, err := c.do(ctx, who, req)
+	status, body, err := c.do(ctx, caller, req)
 	if err != nil {
 		return false, err
 	}

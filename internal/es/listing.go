@@ -25,9 +25,9 @@ type Listed struct {
 // List tells what the indices of an expression are. The expression is one of the engine's, as it stands in a path: names and
 // patterns with commas between them, percent-encoded. Indices that aren't there, or that the caller may not see, are left out.
 // Errors: ErrForbidden, *StatusError, and those of the upstream.
-func (c *Client) List(ctx context.Context, who Caller, expression string) (Listing, error) {
+func (c *Client) List(ctx context.Context, caller Caller, expression string) (Listing, error) {
 	yes := true
-	status, body, err := c.do(ctx, who, esapi.IndicesGetRequest{Index: []string{expression}, FilterPath: listFilter,
+	status, body, err := c.do(ctx, caller, esapi.IndicesGetRequest{Index: []string{expression}, FilterPath: listFilter,
 		IgnoreUnavailable: &yes, AllowNoIndices: &yes, ExpandWildcards: "all"})
 	if err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ type Fetched struct {
 }
 
 // FetchAll is Fetch for several documents in one request. The error is of the request as a whole.
-func (c *Client) FetchAll(ctx context.Context, who Caller, ds []Document) ([]Fetched, error) {
+func (c *Client) FetchAll(ctx context.Context, caller Caller, ds []Document) ([]Fetched, error) {
 	body := []byte(`{"docs":[`)
 	for i := range ds {
 		d := &ds[i]
@@ -38,7 +38,7 @@ func (c *Client) FetchAll(ctx context.Context, who Caller, ds []Document) ([]Fet
 		body = append(body, `,"_source":true}`...)
 	}
 	req := esapi.MgetRequest{Body: bytes.NewReader(append(body, "]}"...))}
-	a, err := Ask(ctx, c.Upstream, req, Way{Caller: who, Timeout: patience, Reads: true})
+	a, err := Ask(ctx, c.Upstream, req, Way{Caller: caller, Timeout: patience, Reads: true})
 	switch {
 	case err != nil:
 		return nil, err

@@ -22,13 +22,13 @@ type Shard struct {
 // node (its URL) answers from its own copy of the cluster's state, which is what it has written by; another answers where it is
 // down, and any where none is named. Errors: ErrNoTerm, ErrNoIndex, ErrForbidden (it takes the cluster privilege monitor),
 // *StatusError, and those of the upstream.
-func (c *Client) PrimaryTerm(ctx context.Context, who Caller, s Shard, node string) (int64, error) {
+func (c *Client) PrimaryTerm(ctx context.Context, caller Caller, s Shard, node string) (int64, error) {
 	local := true
 	req := esapi.ClusterStateRequest{
 		Metric: []string{"metadata"}, Index: []string{Segment(s.Index)}, Local: &local,
 		FilterPath: []string{"metadata.indices.*.primary_terms"},
 	}
-	status, body, err := c.doAt(ctx, who, node, req)
+	status, body, err := c.doAt(ctx, caller, node, req)
 	if err != nil {
 		return 0, err
 	}

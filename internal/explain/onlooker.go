@@ -11,14 +11,14 @@ import (
 // Onlooker reads documents from the engine, and remembers what it read last. It is for one goroutine at a time.
 type Onlooker struct {
 	Engine interface {
-		Fetch(ctx context.Context, who es.Caller, d es.Document) (doc.Revision, error)
+		Fetch(ctx context.Context, caller es.Caller, d es.Document) (doc.Revision, error)
 	}
 	Last *doc.Revision // without numbers: there is no document. Nil: nothing was read
 }
 
 // Fetch is the engine's. What it couldn't tell isn't remembered.
-func (o *Onlooker) Fetch(ctx context.Context, who es.Caller, d es.Document) (doc.Revision, error) {
-	rev, err := o.Engine.Fetch(ctx, who, d)
+func (o *Onlooker) Fetch(ctx context.Context, caller es.Caller, d es.Document) (doc.Revision, error) {
+	rev, err := o.Engine.Fetch(ctx, caller, d)
 	if err == nil || errors.Is(err, doc.ErrMissing) || errors.Is(err, es.ErrNoIndex) || errors.Is(err, es.ErrNoSource) && rev.Known() {
 		o.Last = &rev
 	}

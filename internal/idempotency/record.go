@@ -48,8 +48,8 @@ func (k Key) ID() string { return k.id }
 func (k Key) DocumentID() string { return k.id[:20] }
 
 // NewKey makes the Key of a client, by its credentials or whatever stands for them, for a request of these parts.
-func NewKey(who []byte, key string, request ...[]byte) Key {
-	return Key{id: base64.RawURLEncoding.EncodeToString(digest(who, []byte(key))), fingerprint: hex.EncodeToString(digest(request...))}
+func NewKey(client []byte, key string, request ...[]byte) Key {
+	return Key{id: base64.RawURLEncoding.EncodeToString(digest(client, []byte(key))), fingerprint: hex.EncodeToString(digest(request...))}
 }
 
 func digest(parts ...[]byte) []byte {

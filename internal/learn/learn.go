@@ -196,14 +196,14 @@ const manyBlind = 8
 // Blind notes that a session overwrote a document of an index that it hadn't read through this optimist.
 func (l *Learner) Blind(name string, s session.Session) {
 	l.o.Blind.Call(name)
-	who := maphash.Comparable(l.seed, s.In(session.Trace{})) // many programs begin a trace with each request
+	client := maphash.Comparable(l.seed, s.In(session.Trace{})) // many programs begin a trace with each request
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ix := l.index(name)
 	if ix.doubted {
 		return
 	}
-	ix.blind[who] = true
+	ix.blind[client] = true
 	if len(ix.blind) < manyBlind {
 		return
 	}

@@ -87,9 +87,9 @@ func New(o Options) *Store {
 	s.sure.Store(int64(o.MaxAge))
 	s.notes = memo.NewBook(o.Notes, start, o.MaxAge)
 	if o.Others != nil {
-		s.indices.Others = func(name string, who indexstate.Owner) []indexstate.Owner {
+		s.indices.Others = func(name string, owner indexstate.Owner) []indexstate.Owner {
 			var owners []indexstate.Owner
-			for _, c := range o.Others(name, Credentials(who)) {
+			for _, c := range o.Others(name, Credentials(owner)) {
 				owners = append(owners, indexstate.Owner(c))
 			}
 			return owners

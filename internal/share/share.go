@@ -6,23 +6,23 @@ package share
 
 import "net/netip"
 
-// Client is whose places are counted. The zero value is optimist itself, which may have all.
+// Client is one whose places are counted. The zero value is optimist itself, which may have all.
 type Client struct {
 	// Addr is where the client is; of an IPv6 address its network of 64 bits, which is one customer's.
 	Addr netip.Addr
-	// Who stands for its credentials. They may be made up, so that they divide only what the address gets.
-	Who uint64
+	// Credentials stands for the client's. They may be made up, so that they divide only what the address gets.
+	Credentials uint64
 }
 
 // Of returns the client at an address.
-func Of(addr netip.Addr, who uint64) Client {
+func Of(addr netip.Addr, credentials uint64) Client {
 	addr = addr.Unmap()
 	if addr.Is6() {
 		if p, err := addr.Prefix(64); err == nil {
 			addr = p.Addr()
 		}
 	}
-	return Client{addr, who}
+	return Client{addr, credentials}
 }
 
 // share is how many times what is free an address may have, and a client of it times what the address may still get. So one that is

@@ -66,10 +66,10 @@ type mark struct{ name, value uint64 }
 // suspect is how often a field told two revisions apart, and how often it didn't.
 type suspect struct{ speaks, against int }
 
-// Saw looks at a read of a document by its id. at is what it saw; the zero value says that the document isn't there. who are the client's
-// credentials, and fields those of the request that neither the configuration nor optimist itself knows. It doesn't wait: where another
-// read is looked at, this one isn't.
-func (f *Finder) Saw(who []byte, ref *doc.Ref, at doc.Numbers, fields []wire.Field) {
+// Saw looks at a read of a document by its id. at is what it saw; the zero value says that the document isn't there. credentials are the
+// client's, and fields those of the request that neither the configuration nor optimist itself knows. Saw doesn't wait: where another read
+// is looked at, this one isn't.
+func (f *Finder) Saw(credentials []byte, ref *doc.Ref, at doc.Numbers, fields []wire.Field) {
 	if len(fields) > most || !f.mu.TryLock() {
 		return
 	}
@@ -80,7 +80,7 @@ func (f *Finder) Saw(who []byte, ref *doc.Ref, at doc.Numbers, fields []wire.Fie
 			now.fields[i] = mark{f.nameOf(field.Name), maphash.Bytes(f.seed, field.Value) | 1}
 		}
 	}
-	p := f.placeOf(who, ref)
+	p := f.placeOf(credentials, ref)
 	switch {
 	case p == nil:
 	case p.newest.seen && p.newest.Numbers == at:
@@ -106,10 +106,10 @@ func newer(a, b doc.Numbers) bool {
 }
 
 // placeOf is the document's place, or nil where another document stays there.
-func (f *Finder) placeOf(who []byte, ref *doc.Ref) *place {
+func (f *Finder) placeOf(credentials []byte, ref *doc.Ref) *place {
 	var h maphash.Hash
 	h.SetSeed(f.seed)
-	_, _ = h.Write(who) // it never fails
+	_, _ = h.Write(credentials) // it never fails
 	for _, s := range [...]string{ref.Index, ref.Routing, ref.ID} {
 		_, _ = h.WriteString(s)
 		_ = h.WriteByte(0)

@@ -71,7 +71,7 @@ func (p *pool) fits(c share.Client, total int) bool {
 	for _, u := range p.users {
 		if u.client.Addr == c.Addr {
 			addr++
-			if u.client.Who == c.Who {
+			if u.client.Credentials == c.Credentials {
 				own++
 			}
 		}

@@ -35,7 +35,7 @@ func (rd *Reading) get() bool {
 		return false
 	}
 	ref, ok := rd.r.Ref()
-	if who := rd.r.Client(); !ok || who.Signed || who.Bound {
+	if c := rd.r.Client(); !ok || c.Signed || c.Bound {
 		return false
 	}
 	tried := rd.document.stamper != nil

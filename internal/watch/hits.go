@@ -18,12 +18,12 @@ import (
 // mayWatch reports whether somebody may write what the search finds, as far as that is known: the client's credentials write in the
 // index, or the rule says that each search is watched.
 func (rd *Reading) mayWatch(f *searchPlan) bool {
-	who, name := rd.r.Client(), ""
-	if f.size == 0 || !who.Known || rd.r.Head().Minor == 0 || !wire.AcceptsJSON(rd.r.Fields()) {
+	client, name := rd.r.Client(), ""
+	if f.size == 0 || !client.Known || rd.r.Head().Minor == 0 || !wire.AcceptsJSON(rd.r.Fields()) {
 		return false
 	}
 	if a := &f.asked; api.OneIndex(a.Index) {
-		if ix, known := rd.w.Catalog.Known(who.Realm, a.Index); known {
+		if ix, known := rd.w.Catalog.Known(client.Realm, a.Index); known {
 			if a.Concrete, a.Stream, name = ix.Name, ix.DataStream, ix.Name; !rd.w.Catalog.Guardable(rd.r.Asker(), ix) {
 				return false
 			}
@@ -37,7 +37,7 @@ func (rd *Reading) mayWatch(f *searchPlan) bool {
 		}
 	}
 	// A large page is never told apart from an export: it is left alone, but known to have shown documents.
-	return rd.w.Sessions.WatchesSearches(who.Session, name) && f.size <= smallPage
+	return rd.w.Sessions.WatchesSearches(client.Session, name) && f.size <= smallPage
 }
 
 // smallPage is how many hits a search may ask for to be watched without a rule that says so. What the numbers cost grows with the hits,

@@ -13,11 +13,11 @@ import (
 // mget looks at a multi-get. What asks for parts of documents is left alone. Where a rule may stamp some of them, the answer is
 // collected. Which documents they are is read when the engine has answered.
 func (rd *Reading) mget() bool {
-	op, who := rd.r.Op(), rd.r.Client()
+	op, client := rd.r.Op(), rd.r.Client()
 	routing, ok := rd.r.Routing()
 	stamps := rd.rules.Stamps() && rd.w.Rules.Mode() == rule.Guard && rd.r.Rewritable()
-	watches := rd.rules.Takes(api.Mget) && who.Known
-	if !ok || !stamps && !watches || Partial(op.Query) || who.Signed || who.Bound {
+	watches := rd.rules.Takes(api.Mget) && client.Known
+	if !ok || !stamps && !watches || Partial(op.Query) || client.Signed || client.Bound {
 		return false
 	}
 	q := requestBodyOf(rd.r, rd.w.MaxBody)

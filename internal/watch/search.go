@@ -117,8 +117,9 @@ func (rd *Reading) hitsOf(f *searchPlan, answer []byte) {
 // showHits looks at the answer to a search that isn't watched, of a client that names its session: what it finds may be what the
 // session writes from next. Nothing of the answer changes, and nothing waits for it.
 func (rd *Reading) showHits() bool {
-	who := rd.r.Client()
-	if rd.w.Rules.Mode() == rule.Off || !who.Known || !who.Session.IsNamed() || who.Signed || who.Bound || asksForPart(rd.r.Op().Query) {
+	client := rd.r.Client()
+	if rd.w.Rules.Mode() == rule.Off || !client.Known || !client.Session.IsNamed() || client.Signed || client.Bound ||
+		asksForPart(rd.r.Op().Query) {
 		return false
 	}
 	// Of what can't be read it isn't known that a part is asked for: it may be whole documents that the client is shown.
@@ -133,9 +134,9 @@ func (rd *Reading) showHits() bool {
 		for d := range hits(answer, "") {
 			unrouted := d.Ref
 			unrouted.Routing = ""
-			rd.w.Sessions.ReadUnnumbered(who.Session, unrouted, d.Source)
+			rd.w.Sessions.ReadUnnumbered(client.Session, unrouted, d.Source)
 			if d.Ref.Routing != "" { // which an alias may have given
-				rd.w.Sessions.ReadUnnumbered(who.Session, d.Ref, d.Source)
+				rd.w.Sessions.ReadUnnumbered(client.Session, d.Ref, d.Source)
 			}
 		}
 	})

@@ -58,9 +58,9 @@ func (rd *Reading) put(d *Document, ix *catalog.Index) bool {
 
 // indexOf tells which index it is that the document is in.
 func (rd *Reading) indexOf(d *Document) (ix catalog.Index, known bool) {
-	name, who := string(d.Index), rd.r.Asker()
+	name, asker := string(d.Index), rd.r.Asker()
 	if d.asked != "" {
-		ix, err := rd.w.Catalog.Resolve(rd.r.Context(), who, d.asked, 0)
+		ix, err := rd.w.Catalog.Resolve(rd.r.Context(), asker, d.asked, 0)
 		if err == nil && ix.Exists() && (name == "" || ix.Name == name) {
 			return ix, true
 		}
@@ -68,6 +68,6 @@ func (rd *Reading) indexOf(d *Document) (ix catalog.Index, known bool) {
 	if name == "" {
 		return ix, false
 	}
-	ix, err := rd.w.Catalog.Resolve(rd.r.Context(), who, name, 0)
+	ix, err := rd.w.Catalog.Resolve(rd.r.Context(), asker, name, 0)
 	return ix, err == nil && ix.Exists() && ix.Name == name
 }

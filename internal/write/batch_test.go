@@ -161,15 +161,15 @@ func TestOnlyEqualWritesShareOneAndItsRevision(t *testing.T) {
 			w.put("1", `{"n":0}`)
 			var cs []*client
 			for i := range 4 {
-				who := alice
+				credentials := alice
 				if c.bob && i == 2 {
-					who = bob
+					credentials = bob
 				}
-				cs = append(cs, &client{w: w, sess: identity.Named(who, fmt.Append(nil, i))})
+				cs = append(cs, &client{w: w, sess: identity.Named(credentials, fmt.Append(nil, i))})
 				if c.route && i == 2 {
 					cs[i].route = bob
 				}
-				w.warmFor(&client{w: w, sess: identity.Named(who, []byte("warm"))}, "1")
+				w.warmFor(&client{w: w, sess: identity.Named(credentials, []byte("warm"))}, "1")
 			}
 			for _, c := range cs {
 				c.read("1")

@@ -30,7 +30,7 @@ type Engine interface {
 
 // primaries tells whether a conflict was one with others; a *catalog.Catalog does.
 type primaries interface {
-	SamePrimary(ctx context.Context, who catalog.Asker, f *catalog.Conflict, current int64) bool
+	SamePrimary(ctx context.Context, asker catalog.Asker, f *catalog.Conflict, current int64) bool
 }
 
 // Events are called for metrics. They must be quick and safe for concurrent use; any may be missing.
@@ -99,18 +99,18 @@ func (s *Service) NoteAnswer(r *Request) { r.change.Base.NoteAnswer() }
 // IndicesChanged makes the Service ask again what indices are: the proxy has seen a change of settings, mappings, aliases,
 // templates or pipelines, by a client with those credentials. What is known of documents under the given names (decoded) is
 // forgotten: they stand for other indices now. Call it after the engine's answer and before the client's.
-func (s *Service) IndicesChanged(who session.Credentials, recreated ...string) {
+func (s *Service) IndicesChanged(credentials session.Credentials, recreated ...string) {
 	s.lanes.DropGuesses()
 	for _, name := range recreated {
-		s.sessions.DropIndex(who, name) // first: whom it concerns is forgotten with the rest
+		s.sessions.DropIndex(credentials, name) // first: whom it concerns is forgotten with the rest
 	}
-	s.catalog.Forget(who, recreated...)
+	s.catalog.Forget(credentials, recreated...)
 }
 
 // IndexRenewed makes the Service ask again what an index is: the sessions have found out that it was made anew.
-func (s *Service) IndexRenewed(who session.Credentials, name string) {
+func (s *Service) IndexRenewed(credentials session.Credentials, name string) {
 	s.lanes.DropGuesses()
-	s.catalog.Forget(who, name)
+	s.catalog.Forget(credentials, name)
 }
 
 // Catalog is what the Service knows of indices.

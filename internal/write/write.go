@@ -44,9 +44,9 @@ func New(o Options) *Service {
 	s.carrier = s.direct
 	s.lanes = retry.NewLanes(o.BatchLimit, share)
 	s.catalog = catalog.New(catalog.Options{Engine: o.Engine, OwnAuth: o.OwnAuth, Now: o.Now, Unguardable: s.events.Unguardable.Call,
-		Recreated: func(who session.Credentials, index string) {
+		Recreated: func(credentials session.Credentials, index string) {
 			s.lanes.DropGuesses()
-			s.sessions.DropIndex(who, index)
+			s.sessions.DropIndex(credentials, index)
 		}})
 	s.primaries = s.catalog
 	s.bases = &base.Finder{Engine: o.Engine, Catalog: s.catalog, Sessions: o.Sessions, Fetched: o.Events.Fetch, Chosen: o.Events.BaseChosen}
