@@ -92,6 +92,10 @@ var oddBulks = map[string]string{
 	"the document in an item's answer":   lines(`{"update":{"_id":"1","_source":["a"]}}`, `{"doc":{"a":2}}`, `{"update":{"_id":"1"}}`, `{"doc":{"a":2},"_source":"b"}`),
 	"a script":                           lines(`{"index":{"_id":"1"}}`, `{"a":2,"b":1}`, `{"update":{"_id":"1"}}`, `{"script":"ctx._source.a++"}`),
 	"by an alias":                        lines(`{"create":{"_index":"store","_id":"1"}}`, `{}`, `{"index":{"_index":"store","_id":"1"}}`, `{"a":2,"b":1}`),
+	"a pipeline over an upsert":          lines(`{"update":{"_id":"1","pipeline":"none"}}`, `{"doc":{"a":2},"upsert":{}}`, `{"update":{"_id":"1"}}`, `{"doc":{"a":2},"doc_as_upsert":true}`),
+	"a pipeline over no upsert":          lines(`{"update":{"_id":"1","pipeline":"none"}}`, `{"doc":{"a":2}}`, `{"update":{"_id":"2","pipeline":"none"}}`, `{"doc":{"a":2},"doc_as_upsert":true}`),
+	"a pipeline for all":                 "?pipeline=none " + lines(`{"update":{"_id":"1"}}`, `{"doc":{"a":2}}`, `{"update":{"_id":"1"}}`, `{"doc":{"a":3},"upsert":{}}`, `{"index":{"_id":"1"}}`, `{}`),
+	"no pipeline":                        "?pipeline=_none " + lines(`{"update":{"_id":"1","pipeline":"_none"}}`, `{"doc":{"a":2},"upsert":{}}`),
 	"date math":                          lines(`{"index":{"_index":"<shop>","_id":"1"}}`, `{"a":2,"b":1}`),
 }
 

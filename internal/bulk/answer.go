@@ -17,7 +17,8 @@ type Result struct {
 	Body    []byte
 	element []byte // the engine's element, which the client gets as it stands; nil: the element is made from Status and Body
 	failed  bool   // element has an error
-	place   []byte // the members by which the engine names the document of an item that it refused
+	// Of an item that the engine refused: the name of the action, quoted, and the members that name the document, as the engine says them.
+	action, place []byte
 }
 
 // readResult makes a Result of an element of the engine's items: without the status, and with an error in the form that a single
@@ -28,15 +29,10 @@ func readResult(element []byte) (res Result, ok bool) {
 		return res, false
 	}
 	inner := s.Text()
-	var failure, place []byte
+	var failure []byte
 	from, to := 0, 0
 	for m, before := jsontext.Scan(inner), -1; m.Next(); before = m.Comma {
 		switch string(m.Name()) {
-		case "_index", "_type", "_id":
-			if len(place) > 0 {
-				place = append(place, ',')
-			}
-			place = append(place, inner[m.Key:m.End]...)
 		case "error":
 			failure = m.Text()
 		case "status":
@@ -59,8 +55,23 @@ func readResult(element []byte) (res Result, ok bool) {
 		res.Body = append(bytes.Clone(inner[:from]), inner[to:]...)
 		return res, true
 	}
-	res.Body, res.place = appendError(failure, res.Status), place
+	res.Body, res.place = appendError(failure, res.Status), placeOf(inner)
+	res.action = bytes.Clone(element[s.Key:s.KeyEnd])
 	return res, true
+}
+
+// placeOf is the members that name the document, as the engine says them: "_index":…,"_id":…
+func placeOf(inner []byte) (place []byte) {
+	for m := jsontext.Scan(inner); m.Next(); {
+		switch string(m.Name()) {
+		case "_index", "_type", "_id":
+			if len(place) > 0 {
+				place = append(place, ',')
+			}
+			place = append(place, inner[m.Key:m.End]...)
+		}
+	}
+	return place
 }
 
 // readAsIs is readResult for an item whose client gets the element as it stands.
@@ -105,10 +116,10 @@ func (it *Item) AppendItem(dst []byte, res Result) (out []byte, failed bool) {
 	if res.element != nil {
 		return append(dst, res.element...), res.failed
 	}
-	dst = append(append(append(dst, '{', '"'), it.Verb...), `":`...)
 	failure := es.Member(res.Body, "error")
 	if failure == nil && len(res.Body) > 2 && res.Body[0] == '{' {
 		body := bytes.TrimRight(res.Body, " \r\n\t")
+		dst = append(append(append(dst, '{', '"'), it.Verb...), `":`...)
 		dst = append(append(dst, body[:len(body)-1]...), `,"status":`...)
 		return append(strconv.AppendInt(dst, int64(res.Status), 10), '}', '}'), false
 	}
@@ -125,8 +136,14 @@ func (it *Item) AppendItem(dst []byte, res Result) (out []byte, failed bool) {
 	return append(dst, '}', '}'), true
 }
 
-// appendPlace appends the members that name the item's document: as the engine named it, else as the client did.
+// appendPlace appends the name of the action, and the members that name the item's document: as the engine named them, else as the client
+// did.
 func (it *Item) appendPlace(dst []byte) []byte {
+	if len(it.action) > 0 {
+		dst = append(append(dst, it.action...), ':', '{')
+	} else {
+		dst = append(append(append(dst, '"'), it.Verb...), `":{`...)
+	}
 	if len(it.place) > 0 {
 		return append(dst, it.place...)
 	}

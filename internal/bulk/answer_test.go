@@ -13,11 +13,13 @@ func TestAnswersOfItemsAreThoseOfRequestsAndBack(t *testing.T) {
 		`{"index":{"_index":"shop","_id":"1","_version":2,"result":"updated","_seq_no":1,"_primary_term":1,"status":200}}`: `{"_index":"shop","_id":"1","_version":2,"result":"updated","_seq_no":1,"_primary_term":1}`,
 		`{"index":{"_index":"shop","_id":"1","status":409,"error":{"type":"x","reason":"y"}}}`:                             `{"error":{"root_cause":[{"type":"x","reason":"y"}],"type":"x","reason":"y"},"status":409}`,
 		`{"index":{"_index":"shop","_id":"1","status":500,"error":{}}}`:                                                    `{"error":{"root_cause":[{}]},"status":500}`,
+		`{"update":{"_index":"store","_id":null,"status":400,"error":{}}}`:                                                 `{"error":{"root_cause":[{}]},"status":400}`, // of another action
 	} {
 		res, ok := readResult([]byte(element))
 		if !ok || string(res.Body) != alone || !json.Valid(res.Body) {
 			t.Errorf("%s: %s", element, res.Body)
 		}
+		it.place, it.action = res.place, res.action
 		if got, failed := it.AppendItem(nil, res); string(got) != element || failed != (res.Status > 299) {
 			t.Errorf("%s became %s", element, got)
 		}

@@ -209,7 +209,10 @@ func (w *Way) Do(ctx context.Context, r *upstream.Request) (*upstream.Response, 
 	if p.err != nil {
 		return nil, p.err
 	}
-	w.item.place = p.res.place
+	w.item.place, w.item.action = p.res.place, nil
+	if !bytes.HasPrefix(text[1:], p.res.action) {
+		w.item.action = p.res.action
+	}
 	return &upstream.Response{Head: wire.Head{Status: p.res.Status}, Payload: p.res.Body, Node: p.node}, nil
 }
 

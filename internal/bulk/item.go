@@ -42,14 +42,22 @@ type Item struct {
 	PassRejected bool
 	// Odd says that the item goes as it is: the engine refuses it alone, or nobody can tell what it would mean outside of its bulk.
 	Odd bool
+	// Piped says that the engine runs an ingest pipeline, which the client names, over the upsert of an update. It does that before it looks
+	// whether there is a document.
+	Piped bool
 
 	ownIndex  bool   // the action names the index; else the request's path does
 	ownSource bool   // the action has a _source, which says what of the document the answer shows
 	params    []byte // the query of a request for this document alone
+	pipeline  string // of an update's action, see shared
+	pipes     bool   // the action of an update, or the request, names a pipeline
 	rest      []byte // members of the action that such a request can't say: ,"name":value…
 	at        int    // the place in the bulk, from 0
 	meta      int    // where the action's members begin in Text
 	place     []byte // the members by which the engine named the document when it refused the item last: "_index":…,"_id":…
+	// action is the name, quoted, by which the engine called the action then, if it was sent another: of an update whose pipeline refuses the
+	// upsert, OpenSearch says index.
+	action []byte
 }
 
 // Defaults are what the request says of all its items. An item may say otherwise for itself.
@@ -123,6 +131,7 @@ func (r *Reader) Next() (it Item, ok bool, err error) {
 			return it, false, ErrUnreadable
 		}
 		it.Odd = it.Odd || !jsontext.LooksLikeObject(it.Source)
+		it.Piped = it.pipes && gjson.GetBytes(it.Source, "upsert").Exists()
 	}
 	it.Text, it.at = r.text[:len(r.text)-len(rest)], r.read
 	r.text = rest
@@ -343,8 +352,11 @@ func (it *Item) readRest(name string, v gjson.Result) bool {
 		it.ownSource = true
 		it.addParam(name, v.String())
 		return true
+	case name == "pipeline" && it.Kind == api.Update && v.Type != gjson.JSON:
+		it.pipeline = v.String()
+		it.pipes = it.pipes || it.pipeline != noPipeline
+		return true
 	case name == "_source", name == "dynamic_templates", name == "require_data_stream", name == "list_executed_pipelines":
-	case name == "pipeline" && it.Kind == api.Update && v.Type != gjson.JSON: // see shared
 	default:
 		return false
 	}
@@ -387,6 +399,8 @@ func (it *Item) complete(r *Reader) error {
 		first = firstOfAll
 	case api.Update: // engines run no pipeline over what an update changes
 		first = 1
+		name, _ := uri.Param(r.shared[0], shared[0])
+		it.pipes = it.pipes || len(name) > 0 && string(name) != noPipeline
 	}
 	for i := first; i < len(shared); i++ {
 		if len(r.shared[i]) == 0 {
@@ -421,6 +435,9 @@ var shared = [...]string{"pipeline", "require_alias", "_source", "_source_includ
 	"wait_for_active_shards"}
 
 const firstOfAll = 5
+
+// noPipeline is the name that stands for no pipeline at all.
+const noPipeline = "_none"
 
 // repeated are all parameters that count for each item: the shared ones, and filter_path, by which the answer to each item is filtered.
 var repeated = append(shared[:], "filter_path")

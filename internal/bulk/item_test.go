@@ -137,6 +137,26 @@ func TestWhatStandsBehindAPartIsNoPartOfIt(t *testing.T) {
 	}
 }
 
+// An engine runs the pipeline that an update or the request names over the upsert, and over nothing else.
+func TestAnUpsertThatGoesThroughAPipelineIsFound(t *testing.T) {
+	for text, piped := range map[string][2]bool{ // without a pipeline of the request's, and with one
+		`{"update":{"_id":"1"}}|{"upsert":{}}|`:                                         {false, true},
+		`{"update":{"_id":"1","pipeline":"p"}}|{"upsert":{}}|`:                          {true, true},
+		`{"update":{"_id":"1","pipeline":"_none"}}|{"upsert":{}}|`:                      {false, true}, // Elasticsearch 7 counts the request's
+		`{"update":{"_id":"1","pipeline":"p"}}|{"doc":{},"doc_as_upsert":true}|`:        {false, false},
+		`{"index":{"_id":"1","pipeline":"p"}}|{"upsert":{}}|`:                           {false, false},
+		`{"update":{"_id":"1","pipeline":null}}|{"doc":{},"upsert":{"a":1}}|`:           {false, true},
+		`{"update":{"_id":"1","pipeline":7}}|{"script":"ctx._source.n++","upsert":{}}|`: {true, true},
+	} {
+		for k, params := range []string{"pipeline=_none&refresh=true", "pipeline=q"} {
+			items, err := readAll(strings.ReplaceAll(text, "|", "\n"), Defaults{Index: "shop", Params: []byte(params)})
+			if err != nil || items[0].Piped != piped[k] {
+				t.Errorf("%s with %s: %+v, %v", text, params, items, err)
+			}
+		}
+	}
+}
+
 func TestAnUpdateIsToldToTryAgain(t *testing.T) {
 	items, err := readAll("\n { \"update\" : { \"_id\":\"1\"}}\r\n{\"doc\":{}}\n", Defaults{Index: "shop"})
 	if err != nil {
@@ -160,6 +180,13 @@ func TestRequestsBecomeItems(t *testing.T) {
 		{`{"index":{"_id":"1","dynamic_templates":{"a":"b"}}}|{}|`, "PUT", "/shop/_doc/1", "{\n}", `{"index":{"_id":"1","dynamic_templates":{"a":"b"}}}|{ }|`},
 		{`{"index":{"dynamic_templates":{}}}|{}|`, "POST", "/shop/_doc", "{}", `{"index":{"dynamic_templates":{}}}|{}|`},
 		{`{"update":{"_id":"1","_source":true}}|{}|`, "POST", "/shop/_update/1?_source=true", "{}", `{"update":{"_id":"1","_source":true}}|{}|`},
+		{`{"update":{"_id":"1","pipeline":"p"}}|{"upsert":{}}|`, "POST", "/shop/_update/1", `{"upsert":{}}`, `{"update":{"_id":"1","pipeline":"p"}}|{"upsert":{}}|`},
+		{`{"update":{"_id":"1","pipeline":"_none"}}|{"doc":{}}|`, "POST", "/shop/_update/1", `{"doc":{}}`, `{"update":{"_id":"1","pipeline":"_none"}}|{"doc":{}}|`},
+		{`{"update":{"_id":"1","pipeline":"p"}}|{"doc":{},"doc_as_upsert":true}|`, "POST", "/shop/_update/1", `{"doc":{},"upsert":{}}`,
+			`{"update":{"_id":"1","pipeline":"_none"}}|{"doc":{},"upsert":{}}|`}, // no pipeline runs over a doc_as_upsert
+		{`{"update":{"_id":"1","pipeline":"p"}}|{"doc":{}}|`, "PUT", "/shop/_doc/1", `{"a":1}`, `{"index":{"_id":"1","pipeline":"_none"}}|{"a":1}|`},
+		{`{"update":{"_id":"1"}}|{"upsert":{}}|`, "PUT", "/shop/_create/1", `{"a":1}`, `{"create":{"_id":"1"}}|{"a":1}|`},
+		{`{"update":{"_id":"1","pipeline":"p"}}|{"doc":{}}|`, "DELETE", "/shop/_doc/1", "", `{"delete":{"_id":"1"}}|`},
 		{`{"index":{"_id":"1"}}|{}|`, "PUT", "/shop/_doc/1", "{\n}", ""},
 		{`{"index":{"_id":"1"}}|{}|`, "PUT", "/shop/_doc/1?unknown=1", "{}", ""},
 		{`{"index":{"_id":"1"}}|{}|`, "GET", "/shop/_doc/1", "", ""},

@@ -35,6 +35,7 @@ func (it *Item) appendText(dst []byte, method string, target, body []byte) ([]by
 			return dst, false
 		}
 	}
+	it.appendPipeline(&m, op.Kind)
 	if rest := it.rest; len(rest) > 0 {
 		if len(m.dst) == m.first {
 			rest = rest[1:]
@@ -83,6 +84,21 @@ func (it *Item) appendNames(m *members) {
 	}
 	if it.ID != "" {
 		m.text("_id", it.ID)
+	}
+}
+
+// appendPipeline appends the pipeline of an update's action. No pipeline that the client names may run over what goes in place of its
+// update: a whole document, or an upsert where the client has sent none.
+func (it *Item) appendPipeline(m *members, as api.Kind) {
+	name := it.pipeline
+	switch {
+	case it.Kind != api.Update, as == api.Delete:
+		return
+	case it.pipes && !(it.Piped && as == api.Update):
+		name = noPipeline
+	}
+	if name != "" {
+		m.text(shared[0], name)
 	}
 }
 

@@ -238,6 +238,9 @@ func (c *call) runItem(dst []byte, it *bulkItem, refreshed bool) (out []byte, fa
 }
 
 func (c *call) perform(it *bulkItem) (x *index, o outcome, result string, err *Error) {
+	if it.verb == "update" && it.u.upsert == nil {
+		it.pipeline = "" // it runs over an upsert alone
+	}
 	if err = noPipeline(it.pipeline); err != nil {
 		return nil, o, "", err
 	}

@@ -392,7 +392,7 @@ func (b *items) perform(ctx context.Context, it *item) {
 	*w = write.Request{
 		Request: base.Request{Op: &it.op, Fields: b.fields, Rule: it.rule, Session: c.Session, Anonymous: !c.Known, Caller: b.caller,
 			Realm: c.Realm, Way: b.group.Item(&it.Item)},
-		Method: []byte(method), Body: it.Source, Route: c.Route, Background: background(b.fields, it.rule), Client: &b.r.Request}
+		Method: []byte(method), Body: it.Source, Route: c.Route, Background: background(b.fields, it.rule), Client: &b.r.Request, Piped: it.Piped}
 	if it.journal != nil {
 		w.Journal = gathered{it.journal, &b.group}
 	}

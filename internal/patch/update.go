@@ -37,6 +37,13 @@ func (p *Request) UpdateBody(op *api.Op, body []byte, part intent.Part, first []
 	return append(out, '}')
 }
 
+// Upserts reports whether an _update makes the document where there is none, as far as its body can be read.
+func Upserts(op *api.Op, body []byte) bool {
+	_, upserts := uri.Param(op.Query, "doc_as_upsert")
+	v := gjson.GetManyBytes(body, "upsert", "doc_as_upsert")
+	return upserts || v[0].Exists() || v[1].Bool()
+}
+
 // RunsScript reports whether the body of an _update, which is JSON, has a script: run twice, it may count twice. What can't be read may
 // have one.
 func RunsScript(body []byte) bool {

@@ -96,6 +96,8 @@ type Request struct {
 	// Reason says why nothing can guard the write (its request is signed, say). It is forwarded unchanged then, and the outcome names the
 	// reason. Empty: the write can be guarded.
 	Reason string
+	// Piped says that the write is an _update in a bulk, and that the engine runs an ingest pipeline of the client's over its upsert.
+	Piped bool
 	// WriteID is the id of the marks that the write leaves under a rule with write_id. The proxy that repeats the write finds it by that id.
 	// Zero: each try has an id of its own.
 	WriteID stamp.ID

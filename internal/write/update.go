@@ -14,6 +14,7 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/intent"
+	"optimist/internal/journal"
 	"optimist/internal/outcome"
 	"optimist/internal/patch"
 	"optimist/internal/respond"
@@ -32,22 +33,45 @@ func (s *Service) update(ctx context.Context, c *change) error {
 	if c.OnlyNew {
 		return s.updateOnlyNew(ctx, c)
 	}
-	if c.req.Journal != nil {
-		return s.updateJournalled(ctx, c)
-	}
-	if taken, err := s.updateSeen(ctx, c); taken || err != nil {
+	piped, err := s.pipesUpsert(ctx, c)
+	if err != nil {
 		return err
 	}
-	if c.makesUpdates() {
-		if taken, err := s.updateHere(ctx, c); taken || err != nil {
-			return err
+	taken := false
+	switch {
+	case piped && c.req.Journal != nil:
+		return journal.ForEngine()
+	case piped:
+		c.Outcome.Reason = outcome.ReasonPipeline
+	case c.req.Journal != nil:
+		return s.updateJournalled(ctx, c)
+	default:
+		if taken, err = s.updateSeen(ctx, c); !taken && err == nil && c.makesUpdates() {
+			taken, err = s.updateHere(ctx, c)
 		}
-		c.Outcome.Untransformed = c.Rule.Transform != nil
 	}
+	if taken || err != nil {
+		return err
+	}
+	c.Outcome.Untransformed = c.Rule.Transform != nil
 	if s.gate.Enforces(c.Rule) {
 		return s.pass(ctx, c, c.Outcome.Reason) // under the client's own guard, or not at all
 	}
 	return s.updateByEngine(ctx, c)
+}
+
+// pipesUpsert reports whether the engine runs an ingest pipeline over the upsert of an _update. In a bulk it does that before it looks
+// whether there is a document: an upsert that the pipeline refuses is refused, and what the pipeline makes of a doc_as_upsert goes into a
+// document that is there. The engine takes no upsert together with a guard. So such an _update has to go as it is.
+func (s *Service) pipesUpsert(ctx context.Context, c *change) (piped bool, err error) {
+	switch {
+	case c.req.Piped:
+		return true, nil
+	case c.Way == nil, !patch.Upserts(c.Op, c.req.Body):
+		return false, nil
+	}
+	err = s.bases.Locate(ctx, &c.Search)
+	return c.Index.Pipeline, err
 }
 
 // updateByEngine sends an _update for the engine to merge.
