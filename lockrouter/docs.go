@@ -225,7 +225,7 @@ func (b *batch) give(ctx context.Context) (*Answer, error) {
 		return nil, b.failure(ctx, err)
 	}
 	// What is committed stays: if a lease has ended since, nobody else had the lock before.
-	released, err := b.end(func(v state.Verdict) bool { return v == state.Released || committed && v == state.Expired })
+	released, err := b.end(func(v state.Verdict) bool { return v == state.Released || committed && v.Ended() })
 	if err != nil {
 		return nil, err // those that could be are released all the same; the request can be repeated
 	}

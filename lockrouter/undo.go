@@ -24,9 +24,9 @@ type Undo interface {
 	Settle(ctx context.Context, l *undo.Lock, blocks func(token int64, path string) (bool, error)) error
 	// Registered are those of the locks that leases before have left journals of.
 	Registered(ctx context.Context, locks []undo.Lock) ([]undo.Lock, error)
-	// Commit has what was written stay, and Rollback has it undone.
+	// Commit has what was written stay, and Rollback has it undone. left is of how many documents that can't be.
 	Commit(ctx context.Context, token int64) (had bool, err error)
-	Rollback(ctx context.Context, token int64) (had bool, err error)
+	Rollback(ctx context.Context, token int64) (left int, err error)
 }
 
 // undoer is a Keeper that gives out a lease only when nothing is left of leases before it whose writes are to be undone. The lease itself
@@ -129,7 +129,8 @@ func (u undoer) failure(ctx context.Context, t *target, err error) error {
 		return &Failure{Status: http.StatusConflict, Type: TypeHeld, Reason: "what an earlier holder of " + t.lock +
 			" had half done is being undone", Retry: time.Second, Detail: map[string]any{"lock": t.lock}}
 	case errors.Is(err, undo.ErrEnded), errors.Is(err, undo.ErrCommitted):
-		return refusal(t, state.Expired)
+		return &Failure{Status: http.StatusGone, Type: TypeExpired, Reason: t.lock + ": " + err.Error(),
+			Detail: map[string]any{"undone": errors.Is(err, undo.ErrEnded)}}
 	case errors.Is(err, undo.ErrTaken):
 		return &Failure{Status: http.StatusConflict, Type: TypeHeld, Reason: err.Error() + ": release the locks that you hold, and ask again",
 			Retry: time.Second, Detail: map[string]any{"lock": t.lock}}
@@ -156,15 +157,14 @@ func (u undoer) Release(ctx context.Context, c *Claim) error {
 	if err != nil {
 		return u.failure(ctx, c.Lock.t, err)
 	}
-	var f *Failure
-	if err := u.Keeper.Release(ctx, c); err != nil && !(committed && errors.As(err, &f) && f.Type == TypeExpired) {
+	if err := u.Keeper.Release(ctx, c); err != nil && !(committed && isOver(err)) {
 		return err
 	}
 	return nil // it is committed: if the lease has ended since, nobody else had the lock before
 }
 
-// commit commits the journals of leases. held reports, by an error, that one of the leases has ended. had is false where there is nothing
-// to be committed, or not any more. The error is undo.ErrEnded where something is undone already: the operator may have ended the lease.
+// commit commits the journals of leases. It can be repeated. held reports, by an error, that one of the leases has ended. had is false
+// where nothing was ever noted. The error is undo.ErrEnded where something is undone already: the operator may have ended the lease.
 func (u undoer) commit(ctx context.Context, leases []undo.Lock, held func() error) (had bool, err error) {
 	journals, err := u.journals(ctx, leases)
 	if err != nil {
@@ -173,9 +173,10 @@ func (u undoer) commit(ctx context.Context, leases []undo.Lock, held func() erro
 	if slices.ContainsFunc(journals, func(j undo.Begun) bool { return j.Ended }) {
 		return false, undo.ErrEnded
 	}
+	had = len(journals) > 0
 	journals = slices.DeleteFunc(journals, func(j undo.Begun) bool { return j.Committed })
 	if len(journals) == 0 {
-		return false, nil
+		return had, nil
 	}
 	if err := held(); err != nil {
 		return false, err
@@ -188,30 +189,41 @@ func (u undoer) commit(ctx context.Context, leases []undo.Lock, held func() erro
 	return true, nil
 }
 
-// rollback undoes what was written under leases. The error is errNothingToUndo where that was never noted.
-func (u undoer) rollback(ctx context.Context, wait time.Duration, leases []undo.Lock, held func() error) error {
+// rollback undoes what was written under leases. It can be repeated, and does the same where a lease has ended: whoever gets the lock next
+// would do it. held reports, by an error, that the leases are another owner's, or have ended. left is of how many documents a dead letter
+// holds what couldn't be undone. The error is errNothingToUndo where nothing was ever noted.
+func (u undoer) rollback(ctx context.Context, wait time.Duration, leases []undo.Lock, held func() error) (left int, err error) {
 	ctx, stop := context.WithTimeout(ctx, max(wait, u.r.o.Patience))
 	defer stop()
 	journals, err := u.journals(ctx, leases)
 	switch {
 	case err != nil:
-		return err
+		return 0, err
 	case len(journals) == 0:
-		return errNothingToUndo
+		return 0, errNothingToUndo
 	}
-	if err := held(); err != nil {
-		return err
+	if err := held(); err != nil && !isOver(err) {
+		return 0, err
 	}
 	for i := range journals {
-		if _, err := u.r.o.Undo.Rollback(ctx, journals[i].Token); err != nil {
-			return err
+		n, err := u.r.o.Undo.Rollback(ctx, journals[i].Token)
+		if err != nil {
+			return 0, err
 		}
+		left += n
 	}
-	return nil
+	return left, nil
+}
+
+// isOver reports whether an error says that a lease has ended.
+func isOver(err error) bool {
+	var f *Failure
+	return errors.As(err, &f) && (f.Type == TypeExpired || f.Type == TypeMissing)
 }
 
 // errNothingToUndo refuses a rollback of what was never noted.
-var errNothingToUndo = badRequest("the lock wasn't acquired with undo, or there is no lease of that token: nothing can be undone")
+var errNothingToUndo = badRequest("the lock wasn't acquired with undo, or there is no lease of that token, or it ended more than " +
+	"a day ago: nothing can be undone")
 
 // journals are those of leases. A journal of several leases that is open can't be ended for some of them: that is refused.
 func (u undoer) journals(ctx context.Context, leases []undo.Lock) ([]undo.Begun, error) {
@@ -291,13 +303,14 @@ func (r *Router) finishJournal(ctx context.Context, q *Request, t *target, end j
 	if !ok {
 		return nil, r.noUndo()
 	}
-	if err := u.rollback(ctx, c.Wait, []undo.Lock{*c.Lock.journal(c.Owner, c.Token)}, func() error { return u.held(ctx, c) }); err != nil {
+	left, err := u.rollback(ctx, c.Wait, []undo.Lock{*c.Lock.journal(c.Owner, c.Token)}, func() error { return u.held(ctx, c) })
+	if err != nil {
 		return nil, u.failure(ctx, t, err)
 	}
-	if err := u.Keeper.Release(ctx, c); err != nil {
+	if err := u.Keeper.Release(ctx, c); err != nil && !isOver(err) {
 		return nil, err
 	}
-	return reply(http.StatusOK, map[string]any{"released": true, "undone": true}), nil
+	return reply(http.StatusOK, map[string]any{"released": true, "undone": true, "left": left}), nil
 }
 
 // noUndo refuses undo where it can't be had.

@@ -113,16 +113,23 @@ func (b *batch) rollback(ctx context.Context) (*Answer, error) {
 	if !ok {
 		return nil, b.r.noUndo()
 	}
-	if err := b.kept(ctx, func(ctx context.Context) error {
-		return u.rollback(ctx, b.r.patience(b.a), b.leases(b.items), b.held)
-	}); err != nil {
+	left := 0
+	undoAll := func(ctx context.Context) (err error) {
+		left, err = u.rollback(ctx, b.r.patience(b.a), b.leases(b.items), b.held)
+		return err
+	}
+	err := b.kept(ctx, undoAll)
+	if isOver(err) { // there is nothing to be kept
+		err = undoAll(ctx)
+	}
+	if err != nil {
 		return nil, u.failure(ctx, b.items[0].t, err)
 	}
-	released, err := b.end(func(v state.Verdict) bool { return v == state.Released })
+	released, err := b.end(state.Verdict.Ended)
 	if err != nil {
 		return nil, err
 	}
-	return reply(http.StatusOK, map[string]any{"released": true, "undone": true, "count": released}), nil
+	return reply(http.StatusOK, map[string]any{"released": true, "undone": true, "left": left, "count": released}), nil
 }
 
 // commitFound commits what was written under leases that a list has shown, where some of them have one journal together. Others are

@@ -119,7 +119,11 @@ func TestWritesUnderAReleasedLockStay(t *testing.T) {
 				w.ask(200, method, "/_lock/global/x"+path+"?owner=one&token="+token, "")
 			}
 			w.ask(410, "PUT", "/docs/_doc/a", `{"n":2}`, field...)
-			w.ask(201, "PUT", "/_lock/global/x?owner=two", "")
+			for range 20 { // more than a lock itself remembers
+				next := w.ask(201, "PUT", "/_lock/global/x?owner=two", "").Get("token").Raw
+				w.ask(200, "DELETE", "/_lock/global/x?owner=two&token="+next, "")
+			}
+			w.ask(200, method, "/_lock/global/x"+path+"?owner=one&token="+token, "")
 			w.wants("/docs/_doc/a", `{"n":1}`)
 		})
 	}
@@ -135,6 +139,55 @@ func TestAHolderMayHaveItsWritesUndone(t *testing.T) {
 	w.ask(201, "PUT", "/docs/_lock/doc/a?owner=two&wait=0s", "")
 }
 
+// TestARollbackMayBeRepeated: its client may not have got the first answer. Whatever has become of the lease, it learns what has become of
+// the writes.
+func TestARollbackMayBeRepeated(t *testing.T) {
+	const lock = "/docs/_lock/doc/a"
+	for name, c := range map[string]struct {
+		end    func(w *undoWorld, by string)
+		undone bool
+	}{
+		"rolled back": {func(w *undoWorld, by string) { w.ask(200, "POST", lock+"/_rollback"+by, "") }, true},
+		"lapsed":      {func(w *undoWorld, _ string) { w.lapse(lock) }, true},
+		"lapsed, and held anew": {func(w *undoWorld, _ string) {
+			w.lapse(lock)
+			w.ask(201, "PUT", lock+"?owner=two&wait=20s", "")
+		}, true},
+		"released": {func(w *undoWorld, by string) { w.ask(200, "DELETE", lock+by, "") }, false},
+		"another owner asks": {func(w *undoWorld, by string) {
+			w.ask(403, "POST", lock+"/_rollback"+strings.Replace(by, "one", "two", 1), "")
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newUndoWorld(t, enginetest.Serve(t), "")
+			w.ask(201, "PUT", "/docs/_doc/a", `{"n":0}`)
+			token, field := w.lock(lock, "one", "")
+			by := "?owner=one&token=" + token
+			w.ask(200, "PUT", "/docs/_doc/a", `{"n":1}`, field...)
+			c.end(w, by)
+			if !c.undone {
+				r := w.ask(410, "POST", lock+"/_rollback"+by, "")
+				if r.Get("error.undone").Raw != "false" {
+					t.Error(r)
+				}
+				w.wants("/docs/_doc/a", `{"n":1}`)
+				return
+			}
+			for range 2 {
+				if r := w.ask(200, "POST", lock+"/_rollback"+by, ""); r.Raw != `{"left":0,"released":true,"undone":true}` {
+					t.Error(r)
+				}
+			}
+			w.wants("/docs/_doc/a", `{"n":0}`)
+			for _, end := range [][2]string{{"DELETE", lock}, {"POST", lock + "/_commit"}} {
+				if r := w.ask(410, end[0], end[1]+by, ""); r.Get("error.undone").Raw != "true" {
+					t.Error(r)
+				}
+			}
+		})
+	}
+}
+
 func TestUndoKeepsWhatOthersHaveChangedSince(t *testing.T) {
 	w := newUndoWorld(t, enginetest.Serve(t), "")
 	w.ask(201, "PUT", "/docs/_doc/a", `{"n":0,"theirs":0}`)
@@ -147,7 +200,9 @@ func TestUndoKeepsWhatOthersHaveChangedSince(t *testing.T) {
 	w.ask(200, "POST", "/docs/_update/b", `{"doc":{"n":8}}`)
 	w.ask(200, "POST", "/docs/_update/c", `{"doc":{"n":9}}`)
 	w.ask(201, "PUT", "/docs/_doc/z", `{"n":1}`, field...)
-	w.ask(200, "POST", "/_lock/global/x/_rollback?owner=one&token="+token, "")
+	if r := w.ask(200, "POST", "/_lock/global/x/_rollback?owner=one&token="+token, ""); r.Raw != `{"left":2,"released":true,"undone":true}` {
+		t.Error(r)
+	}
 	w.wants("/docs/_doc/a", `{"n":0,"theirs":7}`)
 	w.wants("/docs/_doc/b", `{"n":8}`)
 	w.wants("/docs/_doc/c", `{"n":9}`)

@@ -123,6 +123,36 @@ func TestALeaseThatHasEndedKeepsTheOthersFromBeingCommitted(t *testing.T) {
 	w.ask(201, "PUT", "/docs/_lock/doc/a?owner=next&wait=0s", "") // it protected nothing any more
 }
 
+func TestARollbackOfSeveralMayBeRepeated(t *testing.T) {
+	for name, end := range map[string]func(w *undoWorld, answer string){
+		"rolled back":            func(w *undoWorld, answer string) { w.ask(200, "POST", "/docs/_lock/docs/_rollback", answer) },
+		"one of them has lapsed": func(w *undoWorld, _ string) { w.lapse("/docs/_lock/doc/b") },
+		"and is held anew": func(w *undoWorld, _ string) {
+			w.lapse("/docs/_lock/doc/b")
+			w.ask(201, "PUT", "/docs/_lock/doc/b?owner=next&wait=20s", "")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newUndoWorld(t, enginetest.Serve(t), "")
+			w.fill("a", "b")
+			answer, tokens := w.lockDocs("a", "b")
+			w.ask(200, "PUT", "/docs/_doc/a", `{"n":1}`, tokens[0]...)
+			end(w, answer.Raw)
+			for range 2 {
+				r := w.ask(200, "POST", "/docs/_lock/docs/_rollback", answer.Raw)
+				if r.Raw != `{"count":2,"left":0,"released":true,"undone":true}` {
+					t.Error(r)
+				}
+			}
+			w.changed(false, "a", "b")
+			w.ask(201, "PUT", "/docs/_lock/doc/a?owner=next&wait=0s", "")
+			if r := w.ask(410, "DELETE", "/docs/_lock/docs", answer.Raw); !r.Get("error.undone").Bool() {
+				t.Error(r)
+			}
+		})
+	}
+}
+
 func TestALockOfSeveralMayBeAskedForAgain(t *testing.T) {
 	w := newUndoWorld(t, enginetest.Serve(t), "")
 	w.fill("a", "b", "c")

@@ -22,8 +22,8 @@ type Lock struct {
 const tries = 20
 
 // Open begins one journal of leases that were acquired together, before their holder knows of them. Its token is that of the first lease. A
-// write under any of the tokens is noted in it. It can be repeated. Errors: ErrEnded, if the journal was settled by somebody already;
-// ErrTaken; and ErrStore.
+// write under any of the tokens is noted in it. It can be repeated. Errors: ErrEnded or ErrCommitted, if somebody has settled the journal
+// already; ErrTaken; and ErrStore.
 func (s *Store) Open(ctx context.Context, leases []Lock) error {
 	if err := s.own.Prepare(ctx); err != nil {
 		return err
@@ -59,6 +59,8 @@ func (s *Store) Open(ctx context.Context, leases []Lock) error {
 		return err
 	case now == nil:
 		return ErrStore
+	case now.State == committed:
+		return ErrCommitted
 	case now.State != isOpen:
 		return ErrEnded
 	case len(leases) > 1 && (of != l.Token || now.Leases != len(leases)): // the lists are these leases'
@@ -191,16 +193,24 @@ func (s *Store) tidy(ctx context.Context, h *head) error {
 	return nil
 }
 
-// Rollback undoes what was written under a lease, at its holder's wish. It waits as Settle does. had is false where the token has no
-// journal.
-// Errors: ErrCommitted, ErrBusy, ErrStore.
-func (s *Store) Rollback(ctx context.Context, token int64) (had bool, err error) {
+// Rollback undoes what was written under a lease, at its holder's wish. It waits as Settle does. It can be repeated. left is of how many
+// documents a dead letter holds what couldn't be undone. Errors: ErrCommitted, ErrBusy, ErrStore.
+func (s *Store) Rollback(ctx context.Context, token int64) (left int, err error) {
 	h, err := s.head(ctx, token)
-	if err != nil || h == nil {
-		return false, err
+	switch {
+	case err != nil || h == nil:
+		return 0, err
+	case h.State == committed:
+		return 0, ErrCommitted
 	}
-	if h.State == committed {
-		return true, ErrCommitted
+	if err := s.settle(ctx, h.Doc, begun{h.Token, h.Path}); err != nil {
+		return 0, err
 	}
-	return true, s.settle(ctx, h.Doc, begun{h.Token, h.Path})
+	switch h, err = s.head(ctx, token); {
+	case err != nil || h == nil:
+		return 0, err
+	case h.State == committed: // by another proxy, at the same moment
+		return 0, ErrCommitted
+	}
+	return len(h.Left), nil
 }

@@ -132,6 +132,9 @@ const (
 // Grants reports whether whoever asked has the lock now.
 func (v Verdict) Grants() bool { return v == Acquired || v == Reentered }
 
+// Ended reports whether nobody has the lease any more.
+func (v Verdict) Ended() bool { return v == Released || v == Expired || v == Missing }
+
 // Positive reports whether a verdict may only be told once the document that says so was written.
 func (v Verdict) Positive() bool {
 	return v.Grants() || v == Renewed || v == Released || v == Left || v == Queued || v == Promised
