@@ -20,7 +20,7 @@ type requestBody struct {
 	taken          bool   // Piece has returned it
 	kept           []byte // what Piece has returned, as far as it may have to be forwarded
 	prefix         []byte // what was collected before the limit was reached; it is still to be forwarded
-	held           []byte // what came next, for which there was no memory: it is in the connection's buffer, and still to be forwarded
+	pending        []byte // what came next, for which there was no memory: it is in the connection's buffer, and still to be forwarded
 	noRoom         error  // why not
 	err            error  // final
 	received       int64  // bytes that were read
@@ -44,7 +44,7 @@ func (b *requestBody) drop() {
 	if cap(b.buffer) > maxKeptBuffer {
 		b.buffer = nil
 	}
-	b.whole, b.prefix, b.held, b.kept, b.noRoom = nil, nil, nil, nil, nil
+	b.whole, b.prefix, b.pending, b.kept, b.noRoom = nil, nil, nil, nil, nil
 }
 
 // reset makes b the body of the request whose head was just read.
@@ -87,7 +87,7 @@ func (b *requestBody) collectSmall() (bool, error) {
 	case b.body.Done():
 		b.collected = true
 		return true, nil
-	case b.awaitsContinue, len(b.prefix) > 0, len(b.held) > 0:
+	case b.awaitsContinue, len(b.prefix) > 0, len(b.pending) > 0:
 		return false, nil
 	case b.head.Body == wire.Length && b.head.Length <= small:
 		return b.awaitSmall()
@@ -129,8 +129,8 @@ func (b *requestBody) Next() ([]byte, error) {
 		b.prefix = nil
 		return p, nil
 	}
-	if p := b.held; len(p) > 0 {
-		b.held = nil
+	if p := b.pending; len(p) > 0 {
+		b.pending = nil
 		return p, nil
 	}
 	p, err := b.body.Next()
@@ -164,7 +164,7 @@ func (x *Exchange) Body(limit int64) ([]byte, error) {
 		return b.whole, nil
 	case b.err != nil:
 		return nil, b.err
-	case len(b.held) > 0:
+	case len(b.pending) > 0:
 		return nil, b.noRoom
 	case len(b.prefix) == 0 && b.takeBuffered():
 		if int64(len(b.whole)) > limit {
@@ -187,11 +187,11 @@ func (b *requestBody) collect(limit int64) ([]byte, error) {
 		p, err := b.body.Next()
 		b.received += int64(len(p))
 		if int64(len(buf)+len(p)) > limit && err == nil && !b.body.Done() { // room for it is room for twice as much
-			b.buffer, b.prefix, b.held, b.noRoom = buf, buf, p, ErrTooLarge
+			b.buffer, b.prefix, b.pending, b.noRoom = buf, buf, p, ErrTooLarge
 			return nil, ErrTooLarge
 		}
 		if err := b.c.taken.Take(wire.Growth(buf, len(p), b.head.Length)); err != nil {
-			b.buffer, b.prefix, b.held, b.noRoom = buf, buf, p, err
+			b.buffer, b.prefix, b.pending, b.noRoom = buf, buf, p, err
 			return nil, err
 		}
 		buf = wire.Gather(buf, p, b.head.Length)

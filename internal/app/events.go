@@ -59,7 +59,7 @@ func sessionNumbers(t session.Stats) obs.Sessions {
 	n := obs.Sessions{Evictions: t.Evicted, Bytes: t.Bytes, Entries: int64(t.Entries)}
 	for kind, taken := range t.Taken {
 		switch session.Kind(kind) {
-		case session.KindNone, session.KindLost, session.KindGiven:
+		case session.KindNone, session.KindLost, session.KindExplicit:
 			n.Misses += taken
 		default:
 			n.Hits += taken

@@ -197,7 +197,7 @@ func given(l *deadletter.Letter) *base.Preset {
 	if g.Stored == nil {
 		g.Stored = g.View
 	}
-	for _, kind := range []session.Kind{session.KindRead, session.KindView, session.KindAbsent, session.KindGiven} {
+	for _, kind := range []session.Kind{session.KindRead, session.KindView, session.KindAbsent, session.KindExplicit} {
 		if kind.String() == b.Kind {
 			g.Kind = kind
 			return g

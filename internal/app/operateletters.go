@@ -19,8 +19,8 @@ import (
 	"optimist/internal/unit"
 )
 
-// lettersAsked is what a request for several dead letters asks: which, and what may be done to them.
-type lettersAsked struct {
+// lettersQuery is what a request for several dead letters asks: which, and what may be done to them.
+type lettersQuery struct {
 	Rule      string `json:"rule"`
 	Index     string `json:"index"`
 	Document  string `json:"document"`
@@ -38,20 +38,20 @@ type lettersAsked struct {
 
 // operateLetters answers the admin listener's requests for dead letters.
 func (a *App) operateLetters(ctx context.Context, r *admin.LettersRequest) (status int, answer any) {
-	asked, err := askedOf(r)
+	query, err := readLettersQuery(r)
 	if err != nil {
 		return letterError(http.StatusBadRequest, "invalid_request", err)
 	}
 	id, do, _ := strings.Cut(strings.TrimPrefix(r.Path, "/"), "/")
 	switch {
 	case id == "":
-		return a.listLetters(ctx, asked)
+		return a.listLetters(ctx, query)
 	case id == "_replay":
-		return a.replayLetters(ctx, asked, r.Authorization)
+		return a.replayLetters(ctx, query, r.Authorization)
 	case id == "_delete":
-		return a.deleteLetters(ctx, asked)
+		return a.deleteLetters(ctx, query)
 	case do == "_replay":
-		result, err := a.letters.Replay(ctx, id, asked.allow(), a.makeAgain(asked, r.Authorization))
+		result, err := a.letters.Replay(ctx, id, query.allow(), a.makeAgain(query, r.Authorization))
 		return letterAnswer(result, err)
 	case r.Method == http.MethodDelete:
 		err := a.letters.Delete(ctx, id)
@@ -61,20 +61,20 @@ func (a *App) operateLetters(ctx context.Context, r *admin.LettersRequest) (stat
 	return letterAnswer(l, err)
 }
 
-func (a *App) makeAgain(asked *lettersAsked, authorization string) deadletter.Make {
+func (a *App) makeAgain(query *lettersQuery, authorization string) deadletter.Make {
 	return func(ctx context.Context, l *deadletter.Letter) deadletter.Written {
-		return a.replayLetter(ctx, l, authorization, asked.Overwrite)
+		return a.replayLetter(ctx, l, authorization, query.Overwrite)
 	}
 }
 
-// askedOf reads the query and the body. What can't be understood is an error: it may have been meant to leave letters out.
-func askedOf(r *admin.LettersRequest) (*lettersAsked, error) {
-	asked := &lettersAsked{}
-	if err := jsontext.Strict(r.Body, asked); err != nil {
+// readLettersQuery reads the query and the body. What can't be understood is an error: it may have been meant to leave letters out.
+func readLettersQuery(r *admin.LettersRequest) (*lettersQuery, error) {
+	query := &lettersQuery{}
+	if err := jsontext.Strict(r.Body, query); err != nil {
 		return nil, err
 	}
-	for name, into := range map[string]*string{"rule": &asked.Rule, "index": &asked.Index, "document": &asked.Document,
-		"reason": &asked.Reason, "state": &asked.State, "older_than": &asked.OlderThan, "newer_than": &asked.NewerThan, "after": &asked.After} {
+	for name, into := range map[string]*string{"rule": &query.Rule, "index": &query.Index, "document": &query.Document,
+		"reason": &query.Reason, "state": &query.State, "older_than": &query.OlderThan, "newer_than": &query.NewerThan, "after": &query.After} {
 		*into = cmp.Or(r.Query(name), *into)
 	}
 	if v := r.Query("size"); v != "" {
@@ -82,18 +82,18 @@ func askedOf(r *admin.LettersRequest) (*lettersAsked, error) {
 		if err != nil || n < 1 {
 			return nil, errors.New("size: want a number from 1 on")
 		}
-		asked.Size = n
+		query.Size = n
 	}
-	_, err := asked.query(time.Now())
-	return asked, err
+	_, err := query.query(time.Now())
+	return query, err
 }
 
-func (k *lettersAsked) allow() deadletter.Allow {
+func (k *lettersQuery) allow() deadletter.Allow {
 	return deadletter.Allow{Doubtful: k.Doubtful, Unchecked: k.Unchecked}
 }
 
 // query is which letters are meant.
-func (k *lettersAsked) query(now time.Time) (*deadletter.Query, error) {
+func (k *lettersQuery) query(now time.Time) (*deadletter.Query, error) {
 	q := &deadletter.Query{Rule: k.Rule, Index: k.Index, Document: k.Document, Reason: k.Reason, State: deadletter.State(k.State),
 		After: k.After, Size: k.Size}
 	switch q.State {
@@ -117,8 +117,8 @@ func (k *lettersAsked) query(now time.Time) (*deadletter.Query, error) {
 	return q, nil
 }
 
-func (a *App) listLetters(ctx context.Context, asked *lettersAsked) (int, any) {
-	q, _ := asked.query(time.Now()) // it was read once
+func (a *App) listLetters(ctx context.Context, query *lettersQuery) (int, any) {
+	q, _ := query.query(time.Now()) // it was read once
 	q.Size = cmp.Or(q.Size, 100)
 	page, err := a.letters.List(ctx, q)
 	return letterAnswer(page, err)
@@ -137,14 +137,14 @@ type lettersDone struct {
 }
 
 // replayLetters replays those that are meant, the oldest first, one after the other.
-func (a *App) replayLetters(ctx context.Context, asked *lettersAsked, authorization string) (int, any) {
-	return a.eachLetter(ctx, asked, func(l *deadletter.Letter) (*deadletter.Result, error) {
-		return a.letters.Replay(ctx, l.ID, asked.allow(), a.makeAgain(asked, authorization))
+func (a *App) replayLetters(ctx context.Context, query *lettersQuery, authorization string) (int, any) {
+	return a.eachLetter(ctx, query, func(l *deadletter.Letter) (*deadletter.Result, error) {
+		return a.letters.Replay(ctx, l.ID, query.allow(), a.makeAgain(query, authorization))
 	})
 }
 
-func (a *App) deleteLetters(ctx context.Context, asked *lettersAsked) (int, any) {
-	return a.eachLetter(ctx, asked, func(l *deadletter.Letter) (*deadletter.Result, error) {
+func (a *App) deleteLetters(ctx context.Context, query *lettersQuery) (int, any) {
+	return a.eachLetter(ctx, query, func(l *deadletter.Letter) (*deadletter.Result, error) {
 		switch err := a.letters.Delete(ctx, l.ID); {
 		case err == nil:
 			return &deadletter.Result{ID: l.ID, Result: "deleted"}, nil
@@ -160,9 +160,9 @@ func (a *App) deleteLetters(ctx context.Context, asked *lettersAsked) (int, any)
 
 // eachLetter does something to one letter after the other. An error ends it, and is told where nothing was done before it; otherwise what
 // was done is told, and the next call has the error.
-func (a *App) eachLetter(ctx context.Context, asked *lettersAsked, do func(*deadletter.Letter) (*deadletter.Result, error)) (int, any) {
+func (a *App) eachLetter(ctx context.Context, query *lettersQuery, do func(*deadletter.Letter) (*deadletter.Result, error)) (int, any) {
 	began := time.Now()
-	q, _ := asked.query(began) // it was read once
+	q, _ := query.query(began) // it was read once
 	if q.Size = cmp.Or(q.Size, batchSize); q.Size > batchSize {
 		q.Size = batchSize
 	}

@@ -12,7 +12,7 @@ func TestWhatIsAskedOfLettersIsReadToItsEnd(t *testing.T) {
 		``: true, `{"rule":"a"}`: true, `{"rul":"a"}`: false, `{"rule":"a"}{"index":"b"}`: false, `{"rule":"a"} x`: false,
 	} {
 		r := &admin.LettersRequest{Body: []byte(body), Query: func(string) string { return "" }}
-		if _, err := askedOf(r); (err == nil) != want {
+		if _, err := readLettersQuery(r); (err == nil) != want {
 			t.Errorf("%s: %v", body, err)
 		}
 	}

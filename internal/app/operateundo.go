@@ -34,8 +34,8 @@ const (
 var errUndoAfter = &lockrouter.Failure{Status: http.StatusBadRequest, Type: "invalid_request",
 	Reason: "after is what the page before has as next"}
 
-// undoAsked is what a request for journals asks.
-type undoAsked struct {
+// undoQuery is what a request for journals asks.
+type undoQuery struct {
 	owner, owners, prefix string
 	state                 undo.State
 	before                time.Time // begun before; zero: at any time
@@ -44,8 +44,8 @@ type undoAsked struct {
 	documents             bool
 }
 
-// shownJournal is a journal as operators see it.
-type shownJournal struct {
+// journalView is a journal as operators see it.
+type journalView struct {
 	Lock   string     `json:"lock"`
 	Owner  string     `json:"owner"`
 	Token  int64      `json:"token"`
@@ -58,8 +58,8 @@ type shownJournal struct {
 	Purged bool       `json:"purged,omitempty"`
 }
 
-// shownEntry is a write of a journal as operators see it.
-type shownEntry struct {
+// entryView is a write of a journal as operators see it.
+type entryView struct {
 	Token     int64     `json:"token"`
 	Nth       int       `json:"n"`
 	Index     string    `json:"index"`
@@ -80,14 +80,14 @@ func (a *App) operateUndo(ctx context.Context, r *admin.UndoRequest) (status int
 		return letterError(http.StatusNotFound, "undo_off",
 			errors.New("there are no journals: locks with undo need undo.auth, and locks in the engine (locks.store: engine)"))
 	}
-	asked, err := undoAskedOf(r, time.Now())
+	query, err := readUndoQuery(r, time.Now())
 	if err != nil {
 		return letterError(http.StatusBadRequest, "invalid_request", err)
 	}
 	if lock := strings.TrimSuffix(string(r.Lock), "/"); lock != "" {
-		answer, err = a.showJournals(ctx, lock, asked)
+		answer, err = a.showJournals(ctx, lock, query)
 	} else {
-		answer, err = a.listJournals(ctx, asked)
+		answer, err = a.listJournals(ctx, query)
 	}
 	var f *lockrouter.Failure
 	switch {
@@ -99,9 +99,9 @@ func (a *App) operateUndo(ctx context.Context, r *admin.UndoRequest) (status int
 	return http.StatusOK, answer
 }
 
-// undoAskedOf reads the query. What can't be understood is an error: it may have been meant to leave something out.
-func undoAskedOf(r *admin.UndoRequest, now time.Time) (*undoAsked, error) {
-	asked := &undoAsked{size: undoPage}
+// readUndoQuery reads the query. What can't be understood is an error: it may have been meant to leave something out.
+func readUndoQuery(r *admin.UndoRequest, now time.Time) (*undoQuery, error) {
+	query := &undoQuery{size: undoPage}
 	one := len(r.Lock) > 1
 	for name, value := range r.Query {
 		var err error
@@ -109,31 +109,31 @@ func undoAskedOf(r *admin.UndoRequest, now time.Time) (*undoAsked, error) {
 		case value == "" && (name == "size" || name == "state" || name == "older_than"): // not said
 		case name == "pretty": // the answer always is
 		case name == "size":
-			asked.size, err = strconv.Atoi(value)
-			if err != nil || asked.size < 1 || asked.size > maxUndoPage {
+			query.size, err = strconv.Atoi(value)
+			if err != nil || query.size < 1 || query.size > maxUndoPage {
 				err = errors.New("size is a number from 1 to " + strconv.Itoa(maxUndoPage))
 			}
 		case name == "after":
-			asked.after = value
+			query.after = value
 		case one && name == "documents":
-			asked.documents, err = strconv.ParseBool(cmp.Or(value, "true"))
+			query.documents, err = strconv.ParseBool(cmp.Or(value, "true"))
 			if err != nil {
 				err = errors.New("documents is true or false")
 			}
 		case one:
 			err = errors.New(name + ": there is no such parameter; there are documents, size and after")
 		default:
-			err = asked.filter(name, value, now)
+			err = query.filter(name, value, now)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	return asked, nil
+	return query, nil
 }
 
 // filter reads a parameter that says which journals are listed.
-func (k *undoAsked) filter(name, value string, now time.Time) error {
+func (k *undoQuery) filter(name, value string, now time.Time) error {
 	switch name {
 	case "owner":
 		k.owner = value
@@ -160,32 +160,32 @@ func (k *undoAsked) filter(name, value string, now time.Time) error {
 }
 
 // means reports whether a journal is to be listed. One of which nobody knows when it was begun is older than any time.
-func (k *undoAsked) means(j *shownJournal) bool {
+func (k *undoQuery) means(j *journalView) bool {
 	return (k.owner == "" || k.owner == j.Owner) && strings.HasPrefix(j.Owner, k.owners) && strings.HasPrefix(j.Lock, k.prefix) &&
 		(k.state == "" || k.state == j.State) && (k.before.IsZero() || j.Began.Before(k.before))
 }
 
-func (a *App) listJournals(ctx context.Context, asked *undoAsked) (answer any, err error) {
+func (a *App) listJournals(ctx context.Context, query *undoQuery) (answer any, err error) {
 	after := int64(-1)
-	if asked.after != "" {
-		if after, err = strconv.ParseInt(asked.after, 10, 64); err != nil {
+	if query.after != "" {
+		if after, err = strconv.ParseInt(query.after, 10, 64); err != nil {
 			return nil, errUndoAfter
 		}
 	}
-	listed, next, err := a.undo.List(ctx, after, asked.size)
+	listed, next, err := a.undo.List(ctx, after, query.size)
 	if err != nil {
 		return nil, err
 	}
-	all, err := a.shownJournals(ctx, listed)
+	all, err := a.viewJournals(ctx, listed)
 	if err != nil {
 		return nil, err
 	}
 	page := struct {
-		Journals []*shownJournal `json:"journals"`
-		Next     string          `json:"next,omitempty"`
-	}{Journals: []*shownJournal{}}
+		Journals []*journalView `json:"journals"`
+		Next     string         `json:"next,omitempty"`
+	}{Journals: []*journalView{}}
 	for _, j := range all {
-		if asked.means(j) {
+		if query.means(j) {
 			page.Journals = append(page.Journals, j)
 		}
 	}
@@ -195,8 +195,8 @@ func (a *App) listJournals(ctx context.Context, asked *undoAsked) (answer any, e
 	return page, nil
 }
 
-// shownJournals adds what the locks know: whether the leases last.
-func (a *App) shownJournals(ctx context.Context, listed []undo.Listed) ([]*shownJournal, error) {
+// viewJournals adds what the locks know: whether the leases last.
+func (a *App) viewJournals(ctx context.Context, listed []undo.Listed) ([]*journalView, error) {
 	leases := make([]undo.Lock, len(listed))
 	for i := range listed {
 		leases[i] = listed[i].Lock
@@ -205,10 +205,10 @@ func (a *App) shownJournals(ctx context.Context, listed []undo.Listed) ([]*shown
 	if err != nil {
 		return nil, err
 	}
-	all := make([]*shownJournal, len(listed))
+	all := make([]*journalView, len(listed))
 	for i := range listed {
 		j := &listed[i]
-		all[i] = &shownJournal{Lock: j.Name, Owner: j.Owner, Token: j.Token, State: j.State, Began: j.Began, Left: j.Left, Purged: j.Purged}
+		all[i] = &journalView{Lock: j.Name, Owner: j.Owner, Token: j.Token, State: j.State, Began: j.Began, Left: j.Left, Purged: j.Purged}
 		if j.Leases > 1 {
 			all[i].Leases = j.Leases
 		}
@@ -220,12 +220,12 @@ func (a *App) shownJournals(ctx context.Context, listed []undo.Listed) ([]*shown
 }
 
 // showJournals shows the writes in the journals of one lock, those of the oldest lease first.
-func (a *App) showJournals(ctx context.Context, path string, asked *undoAsked) (any, error) {
+func (a *App) showJournals(ctx context.Context, path string, query *undoQuery) (any, error) {
 	lock, err := a.locks.JournalOf([]byte(path))
 	if err != nil {
 		return nil, err
 	}
-	from, behind, err := asked.place()
+	from, behind, err := query.place()
 	if err != nil {
 		return nil, err
 	}
@@ -237,15 +237,15 @@ func (a *App) showJournals(ctx context.Context, path string, asked *undoAsked) (
 		return nil, &lockrouter.Failure{Status: http.StatusNotFound, Type: "journal_not_found",
 			Reason: "there is no journal of " + lock.Name + ": it wasn't acquired with undo, or was released, or everything is undone"}
 	}
-	page := &undoEntries{Entries: []*shownEntry{}, room: asked.size}
-	if page.Journals, err = a.shownJournals(ctx, listed); err != nil {
+	page := &undoEntries{Entries: []*entryView{}, room: query.size}
+	if page.Journals, err = a.viewJournals(ctx, listed); err != nil {
 		return nil, err
 	}
 	for _, j := range page.Journals {
 		if j.Token != from {
 			behind = 0
 		}
-		entries, err := a.undo.Entries(ctx, j.Token, behind, page.room, asked.documents)
+		entries, err := a.undo.Entries(ctx, j.Token, behind, page.room, query.documents)
 		if err != nil {
 			return nil, err
 		}
@@ -258,7 +258,7 @@ func (a *App) showJournals(ctx context.Context, path string, asked *undoAsked) (
 }
 
 // place reads where a page begins: behind the nth write of the journal of a token.
-func (k *undoAsked) place() (token int64, nth int, err error) {
+func (k *undoQuery) place() (token int64, nth int, err error) {
 	if k.after == "" {
 		return 0, 0, nil
 	}
@@ -275,23 +275,23 @@ func (k *undoAsked) place() (token int64, nth int, err error) {
 
 // undoEntries is a page of the writes in one lock's journals.
 type undoEntries struct {
-	Journals []*shownJournal `json:"journals"`
-	Entries  []*shownEntry   `json:"entries"`
-	Next     string          `json:"next,omitempty"`
+	Journals []*journalView `json:"journals"`
+	Entries  []*entryView   `json:"entries"`
+	Next     string         `json:"next,omitempty"`
 
 	room   int // for so many more entries
 	images int // bytes so far
 }
 
 // add adds what there is room for.
-func (p *undoEntries) add(j *shownJournal, entries *undo.Entries, behind int) {
+func (p *undoEntries) add(j *journalView, entries *undo.Entries, behind int) {
 	for i := range entries.Entries {
 		e := &entries.Entries[i]
 		size := len(e.Before) + len(e.After)
 		if p.Next != "" || size <= mostImages && p.images+size > mostImages {
 			break
 		}
-		s := &shownEntry{Token: j.Token, Nth: e.Nth, Index: e.Index, ID: e.ID, Routing: e.Routing, Rule: e.Rule, Operation: e.Operation,
+		s := &entryView{Token: j.Token, Nth: e.Nth, Index: e.Index, ID: e.ID, Routing: e.Routing, Rule: e.Rule, Operation: e.Operation,
 			Noted: e.Noted, State: e.State, Before: e.Before, After: e.After}
 		if size > mostImages {
 			s.Before, s.After, s.TooLarge = nil, nil, true

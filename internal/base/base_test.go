@@ -115,7 +115,7 @@ func TestTheStrongestBaseIsChosen(t *testing.T) {
 		kind outcome.BaseKind
 		void []string
 	}{
-		"given beats a guard":                      {target: guard, rule: all, more: given(session.KindGiven), seq: 8, kind: outcome.BaseIfMatch, void: api.GuardParams},
+		"given beats a guard":                      {target: guard, rule: all, more: given(session.KindExplicit), seq: 8, kind: outcome.BaseIfMatch, void: api.GuardParams},
 		"given as a read":                          {rule: all, more: given(session.KindRead), seq: 8, kind: outcome.BaseRead, void: api.GuardParams},
 		"given that says nothing":                  {rule: all, more: given(session.KindLost), seq: 2, kind: outcome.BaseRead},
 		"a guard beats If-Match":                   {target: guard, rule: all, fields: []wire.Field{ifMatch(`"5-1"`)}, pass: true, seq: 4, kind: outcome.BaseExplicit},
@@ -192,7 +192,7 @@ func TestALostBaseIsRefusedOnlyWhereTheRuleSaysSo(t *testing.T) {
 		"a create whose session forgot a document":   {rule: rejects, reason: session.ReasonEvicted, engine: missing, err: ErrLost, kind: session.KindLost, cause: "evicted"},
 		"the engine can't be asked after a restart":  {rule: rejects, reason: session.ReasonRestart, engine: library{err: errors.New("down")}, err: catalog.ErrUnavailable, kind: session.KindLost, cause: "restart"},
 		"demanded where the rule rejects unknown":    {rule: with(func(r *rule.Rule) { r.Unknown = rule.UnknownReject }), reason: session.ReasonAged, err: ErrPreconditionRequired, kind: session.KindLost, cause: "aged"},
-		"a document that only its numbers are known": {rule: with(func(r *rule.Rule) { r.Unknown = rule.UnknownFetch }), reason: session.ReasonAged, engine: library{rev: doc.Revision{Numbers: at(9)}, err: es.ErrNoSource}, kind: session.KindGiven, cause: "aged"},
+		"a document that only its numbers are known": {rule: with(func(r *rule.Rule) { r.Unknown = rule.UnknownFetch }), reason: session.ReasonAged, engine: library{rev: doc.Revision{Numbers: at(9)}, err: es.ErrNoSource}, kind: session.KindExplicit, cause: "aged"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			method := "PUT"
@@ -266,7 +266,7 @@ func TestTheEngineMergesAPartWhoseBaseSaysNothing(t *testing.T) {
 		"inferred, and it has a list":           {kind: session.KindRead, by: outcome.BaseRead, view: view, inferred: true, part: part(`{"list":[1,2]}`, false)},
 		"inferred, and it can't be read":        {kind: session.KindRead, by: outcome.BaseRead, view: view, inferred: true, part: part(`{"n":`, false)},
 		"inferred, and the numbers alone known": {kind: session.KindRead, by: outcome.BaseRead, inferred: true, part: part(`{"n":2}`, false)},
-		"named by If-Match":                     {kind: session.KindGiven, by: outcome.BaseIfMatch, view: view, inferred: true, part: part(`{"n":2}`, false)},
+		"named by If-Match":                     {kind: session.KindExplicit, by: outcome.BaseIfMatch, view: view, inferred: true, part: part(`{"n":2}`, false)},
 	} {
 		w := writing(t, "POST", "/shop/_update/1", all)
 		if c.inferred {
@@ -342,7 +342,7 @@ func TestABaseIsTakenLate(t *testing.T) {
 		"only new":             {"PUT", "/shop/_doc/1", func(w *Search) { w.OnlyNew = true }, session.KindNone},
 		"without a session":    {"PUT", "/shop/_doc/1", func(w *Search) { w.Anonymous = true }, session.KindNone},
 		"sessions give none":   {"PUT", "/shop/_doc/1", func(w *Search) { w.Rule.Session = false }, session.KindNone},
-		"the base is there":    {"PUT", "/shop/_doc/1", func(w *Search) { w.Base.Kind = session.KindGiven }, session.KindGiven},
+		"the base is there":    {"PUT", "/shop/_doc/1", func(w *Search) { w.Base.Kind = session.KindExplicit }, session.KindExplicit},
 		"by a stamp, not read": {"PUT", "/shop/_doc/1", stamped(6, "life-1"), session.KindRead},
 	} {
 		w := writing(t, c.method, c.target, all)

@@ -30,12 +30,12 @@ func (f *Finder) Choose(ctx context.Context, w *Search) (pass bool, err error) {
 	stampedCopy, stamped := w.stampedCopy()
 	switch {
 	case matched:
-		held, err := f.ReserveStamped(ctx, w)
+		reserved, err := f.ReserveStamped(ctx, w)
 		if err != nil {
 			return false, err
 		}
 		err = f.takeMatch(ctx, w, m)
-		w.Base.Join(held)
+		w.Base.Join(reserved)
 		return false, err
 	case stamped:
 		return false, f.takeStamp(ctx, w, stampedCopy)
@@ -71,7 +71,7 @@ func (w *Search) takePreset() {
 	w.Void = api.GuardParams
 	w.Base = session.Base{Kind: g.Kind, Numbers: g.Numbers, Version: g.Version, View: g.View, Stored: g.Stored}
 	w.Outcome.Base = kindOf(g.Kind)
-	if g.Kind == session.KindGiven {
+	if g.Kind == session.KindExplicit {
 		w.Outcome.Base = outcome.BaseIfMatch
 	}
 }

@@ -23,19 +23,19 @@ func (w *Search) IfMatch() (m etag.Match, found bool, err error) {
 
 // stampedCopy is the copy of the document that the client made its write from, by the stamp in it. ok is false without a stamp, and for the
 // stamp of another document or of another life of the index: the engine would take its numbers for those of the document as it is now.
-func (w *Search) stampedCopy() (held session.Copy, ok bool) {
+func (w *Search) stampedCopy() (c session.Copy, ok bool) {
 	st := &w.Stamp
 	if !st.Known() || !w.Rule.FromStamp || w.Index.UUID == "" {
-		return held, false
+		return c, false
 	}
 	if st.Document != stamp.DocumentOf(w.Index.UUID, w.Doc.Routing, w.Doc.ID) {
-		return held, false
+		return c, false
 	}
-	held = session.Copy{Numbers: st.Numbers, Token: uint64(st.Copy), Served: true}
+	c = session.Copy{Numbers: st.Numbers, Token: uint64(st.Copy), Served: true}
 	if w.Rule.FailConflict {
-		held.Token = 0 // a stamp from before the rule said so names the revision, and not what was sent from the copy since
+		c.Token = 0 // a stamp from before the rule said so names the revision, and not what was sent from the copy since
 	}
-	return held, true
+	return c, true
 }
 
 // takeGuard makes the revision that the client's own guard names the base. pass says that the write goes to the engine as it was sent. If
@@ -74,7 +74,7 @@ func (f *Finder) takeMatch(ctx context.Context, w *Search, m etag.Match) (err er
 	if m.Any || m.More != nil {
 		return f.takeOneOf(ctx, w, m)
 	}
-	return f.takeCopy(ctx, w, m.Tag.Held())
+	return f.takeCopy(ctx, w, m.Tag.AsCopy())
 }
 
 // takeOneOf is for an If-Match that names more than one revision: any (*), or a list. If the current revision is among them, it is the
@@ -92,12 +92,12 @@ func (f *Finder) takeOneOf(ctx context.Context, w *Search, m etag.Match) error {
 	if m.Any || slices.ContainsFunc(m.More, func(t etag.Tag) bool { return t.Numbers == rev.Numbers && t.Copy == 0 }) {
 		w.Base = f.Sessions.Witness(w.Session, w.Doc.Ref)
 		b := &w.Base
-		b.Kind, b.Numbers, b.Version, b.View, b.Stored = session.KindGiven, rev.Numbers, rev.Version, rev.Source, rev.Source
+		b.Kind, b.Numbers, b.Version, b.View, b.Stored = session.KindExplicit, rev.Numbers, rev.Version, rev.Source, rev.Source
 		return nil
 	}
 	slices.SortFunc(m.More, func(a, b etag.Tag) int { return cmp.Compare(b.SeqNo, a.SeqNo) })
 	for _, t := range m.More {
-		if err := f.takeCopy(ctx, w, t.Held()); err != nil {
+		if err := f.takeCopy(ctx, w, t.AsCopy()); err != nil {
 			return err
 		}
 		if w.Base.View != nil {
@@ -105,23 +105,23 @@ func (f *Finder) takeOneOf(ctx context.Context, w *Search, m etag.Match) error {
 		}
 		w.Base.Release()
 	}
-	return f.takeCopy(ctx, w, m.More[0].Held())
+	return f.takeCopy(ctx, w, m.More[0].AsCopy())
 }
 
 // ReserveStamped reserves the copy that the write's stamp names, though the write has another base. If the client writes from that copy
 // again, its next write is known to follow this one. ReserveStamped waits for the end of another write from the same copy. So nothing else
 // of the session may be reserved before.
-func (f *Finder) ReserveStamped(ctx context.Context, w *Search) (held session.Base, err error) {
+func (f *Finder) ReserveStamped(ctx context.Context, w *Search) (reserved session.Base, err error) {
 	if stampedCopy, ok := w.stampedCopy(); ok && stampedCopy.Token != 0 {
 		return f.sessionStore(w).Hold(ctx, w.Session, w.Doc.Ref, stampedCopy, w.Sent)
 	}
-	return held, nil
+	return reserved, nil
 }
 
 // takeStamp makes the copy that the stamp names the base.
-func (f *Finder) takeStamp(ctx context.Context, w *Search, held session.Copy) error {
+func (f *Finder) takeStamp(ctx context.Context, w *Search, c session.Copy) error {
 	w.Outcome.Base = outcome.BaseStamp
-	return f.takeCopy(ctx, w, held)
+	return f.takeCopy(ctx, w, c)
 }
 
 // GuardOfPart finds the guard for a write that the engine, or a PATCH, merges by itself: by If-Match, or by the stamp of a copy
@@ -147,13 +147,13 @@ func (f *Finder) GuardOfPart(ctx context.Context, w *Search) (n doc.Numbers, fou
 	if err := f.Locate(ctx, w); err != nil {
 		return n, true, err
 	}
-	held, ok := w.stampedCopy()
+	c, ok := w.stampedCopy()
 	if !ok {
 		return n, false, nil
 	}
-	err = f.takeStamp(ctx, w, held)
+	err = f.takeStamp(ctx, w, c)
 	if n = w.Base.Numbers; w.Base.Kind == session.KindView && w.Base.AnswerNumbers != n {
-		n = held.Numbers // what was stored then has more in it than the client has seen
+		n = c.Numbers // what was stored then has more in it than the client has seen
 	}
 	return n, true, err
 }

@@ -62,7 +62,7 @@ func (f *Finder) FetchBase(ctx context.Context, w *Search) error {
 	case errors.Is(err, doc.ErrMissing):
 		b.Kind = session.KindAbsent
 	case errors.Is(err, es.ErrNoSource) && rev.Known():
-		b.Kind, b.Numbers, b.Version = session.KindGiven, rev.Numbers, rev.Version // guarded, never merged
+		b.Kind, b.Numbers, b.Version = session.KindExplicit, rev.Numbers, rev.Version // guarded, never merged
 	case err != nil:
 		return err
 	default:

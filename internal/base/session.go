@@ -47,8 +47,8 @@ func (f *Finder) TakeFromSession(ctx context.Context, w *Search) (err error) {
 	return w.checkClient(ctx)
 }
 
-func (f *Finder) takeCopy(ctx context.Context, w *Search, held session.Copy) (err error) {
-	if w.Base, err = f.sessionStore(w).TakeCopy(ctx, w.Session, w.Doc.Ref, held, w.Sent); err != nil {
+func (f *Finder) takeCopy(ctx context.Context, w *Search, c session.Copy) (err error) {
+	if w.Base, err = f.sessionStore(w).TakeCopy(ctx, w.Session, w.Doc.Ref, c, w.Sent); err != nil {
 		return err
 	}
 	return w.checkClient(ctx)

@@ -15,7 +15,7 @@ type Account struct {
 
 	mu      sync.Mutex
 	owner   Owner // once charged isn't zero
-	held    int64 // what the request holds, with what is free
+	taken   int64 // what the request holds, with what is free
 	charged int64 // what of it is taken from the budget
 }
 
@@ -34,10 +34,10 @@ func (a *Account) Take(n int64) error {
 		if err := a.whole.Take(n); err != nil {
 			return err
 		}
-	} else if err := a.charge(a.held + n - Free - a.charged); err != nil {
+	} else if err := a.charge(a.taken + n - Free - a.charged); err != nil {
 		return err
 	}
-	a.held += n
+	a.taken += n
 	return nil
 }
 
@@ -66,7 +66,7 @@ func (a *Account) Mark() int64 {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.held
+	return a.taken
 }
 
 // Cut gives back what was taken since the mark. It is for work that is done several times, one after the other, with nobody else at work
@@ -77,21 +77,21 @@ func (a *Account) Cut(mark int64) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.held > mark {
-		a.give(a.held - mark)
+	if a.taken > mark {
+		a.give(a.taken - mark)
 	}
 }
 
 // give gives n bytes back. It is called with mu locked.
 func (a *Account) give(n int64) {
-	a.held -= n
+	a.taken -= n
 	if a.whole != nil {
 		a.whole.mu.Lock()
 		defer a.whole.mu.Unlock()
 		a.whole.give(n)
 		return
 	}
-	if over := a.charged - max(a.held-Free, 0); over > 0 {
+	if over := a.charged - max(a.taken-Free, 0); over > 0 {
 		a.b.give(a.owner, over)
 		a.charged -= over
 	}

@@ -108,13 +108,13 @@ type entry struct {
 
 // answer is one of the engine's, with the time up to which it is believed.
 type answer[T any] struct {
-	value        T
-	asked, until time.Time
+	value          T
+	askedAt, until time.Time
 }
 
 // fresh reports whether the answer is still believed, and is younger than maxAge. Zero means any age.
 func (a *answer[T]) fresh(now time.Time, maxAge time.Duration) bool {
-	return a != nil && now.Before(a.until) && (maxAge == 0 || now.Sub(a.asked) < maxAge)
+	return a != nil && now.Before(a.until) && (maxAge == 0 || now.Sub(a.askedAt) < maxAge)
 }
 
 // New makes a Catalog.
@@ -182,7 +182,7 @@ func (c *Catalog) Resolve(ctx context.Context, asker Asker, name string, maxAge 
 	ctx, cancel := detached(ctx)
 	defer cancel()
 	ix, err := c.engine.ResolveIndex(ctx, c.asker(asker), name)
-	a := &answer[Index]{value: Index{Index: ix}, asked: now, until: now.Add(trustAge)}
+	a := &answer[Index]{value: Index{Index: ix}, askedAt: now, until: now.Add(trustAge)}
 	switch {
 	case err == nil:
 		if name != "" && name[0] == '<' {
@@ -205,8 +205,8 @@ func (c *Catalog) Resolve(ctx context.Context, asker Asker, name string, maxAge 
 	return a.value, nil
 }
 
-// Known is Describe as far as it can be told without asking the engine, or waiting for somebody who asks.
-func (c *Catalog) Known(realm session.Credentials, name string) (Index, bool) {
+// Cached is Resolve as far as it can be told without asking the engine, or waiting for somebody who asks.
+func (c *Catalog) Cached(realm session.Credentials, name string) (Index, bool) {
 	e, found := c.names.Get(nameKey{name, realm})
 	if !found {
 		return Index{}, false
@@ -290,8 +290,8 @@ func (c *Catalog) forgetUUID(credentials session.Credentials, index string) {
 	}
 }
 
-// Others are the credentials for which the name (concrete) is known to stand for another index than for these credentials: those of another
-// cluster. Whatever happens to the one index, theirs is as it was. Within one cluster a name may stand for one index now and for
+// Others are the credentials for which the name (concrete) is known to stand for another index than for these credentials: those of
+// another cluster. Whatever happens to the one index, theirs is as it was. Within one cluster a name may stand for one index now and for
 // another one later, but never back and forth: that is how the two cases are told apart.
 func (c *Catalog) Others(index string, credentials session.Credentials) (others []session.Credentials) {
 	var own, all []identified
@@ -360,7 +360,7 @@ func (c *Catalog) SeesWhole(ctx context.Context, asker Asker, index, routing str
 	if err != nil && !es.IsAnswer(err) {
 		return false, err
 	}
-	a := &answer[bool]{value: whole && err == nil, asked: now, until: now.Add(trustAge)}
+	a := &answer[bool]{value: whole && err == nil, askedAt: now, until: now.Add(trustAge)}
 	if !a.value {
 		a.until = now.Add(refusalAge)
 		name := index
@@ -400,6 +400,6 @@ type primary struct {
 	mu      sync.Mutex
 	term    int64
 	since   time.Time // when the term was first known
-	asked   time.Time // when it was last asked for
+	askedAt time.Time // when it was last asked for
 	refused time.Time // until when there is no use in asking
 }

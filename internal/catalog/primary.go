@@ -49,7 +49,7 @@ func (c *Catalog) SamePrimary(ctx context.Context, asker Asker, f *Conflict, cur
 	if time.Now().Before(p.refused) {
 		return f.quick(current)
 	}
-	if p.asked.Before(f.Answered) {
+	if p.askedAt.Before(f.Answered) {
 		switch err := c.askTerm(ctx, asker, p, key); {
 		case err == nil:
 		case errors.Is(err, es.ErrNoTerm):
@@ -82,6 +82,6 @@ func (c *Catalog) askTerm(ctx context.Context, asker Asker, p *primary, at shard
 	if term != p.term {
 		p.term, p.since = term, time.Now()
 	}
-	p.asked = began
+	p.askedAt = began
 	return nil
 }

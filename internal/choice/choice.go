@@ -11,8 +11,8 @@ import (
 	"optimist/internal/doc"
 )
 
-// Known is what a session knows of a document at the moment at which a write chooses its base.
-type Known struct {
+// Input is what a session knows of a document at the moment at which a write chooses its base.
+type Input struct {
 	Reads         []Read // outstanding, oldest first
 	View          *View  // what the session wrote last; nil: nothing, or it is reserved
 	Past          bool   // there is a history, in which the base may be, too
@@ -45,11 +45,11 @@ type Request struct {
 	On       func(base []byte) ([]byte, error) // what a part makes of a document; nil: sent is the whole document
 	Before   uint64                            // reads with a later place were made while the write waited: it wasn't made from them
 	Named    bool                              // the client named its session
-	Given    doc.Numbers                       // the client named the numbers itself; zero: it didn't
-	Served   bool                              // Given are those of a revision as it was served, and not those of an answer
-	Thread   bool                              // Given are those of a thread of work, which waits for its writes in flight
-	OfAnswer bool                              // an answer named Given, and something else than was sent is stored there
-	Spent    bool                              // the session has written from Given before
+	Explicit doc.Numbers                       // the client named the numbers itself; zero: it didn't
+	Served   bool                              // Explicit are those of a revision as it was served, and not those of an answer
+	Thread   bool                              // Explicit are those of a thread of work, which waits for its writes in flight
+	OfAnswer bool                              // an answer named Explicit, and something else than was sent is stored there
+	Spent    bool                              // the session has written from Explicit before
 
 	Repeat Repeat
 	Doubt  *doc.Numbers // the same was sent with the base of these numbers, and nobody knows what became of it; nil: it wasn't
@@ -71,14 +71,14 @@ type Action uint8
 
 // The actions.
 const (
-	TakeNothing Action = iota // nothing is known
-	TakeRead                  // one outstanding read
-	TakeView                  // what the session wrote last
-	TakeSent                  // what is sent: it was acknowledged before, and nothing of it may count again
-	TakeGiven                 // the numbers that the client named, of which the session knows nothing
-	TakePast                  // one of the history
-	RankAll                   // the likeliest of all that the session has seen
-	WaitForBase               // one that is in flight
+	TakeNothing  Action = iota // nothing is known
+	TakeRead                   // one outstanding read
+	TakeView                   // what the session wrote last
+	TakeSent                   // what is sent: it was acknowledged before, and nothing of it may count again
+	TakeExplicit               // the numbers that the client named, of which the session knows nothing
+	TakePast                   // one of the history
+	RankAll                    // the likeliest of all that the session has seen
+	WaitForBase                // one that is in flight
 )
 
 // Decision is what Choose decides.
@@ -90,15 +90,15 @@ type Decision struct {
 }
 
 // Choose decides what a write has as its base. It is pure: whoever asks does what is decided.
-func Choose(k *Known, r *Request) Decision {
-	if r.Given.Known() {
-		return chooseGiven(k, r)
+func Choose(k *Input, r *Request) Decision {
+	if r.Explicit.Known() {
+		return chooseExplicit(k, r)
 	}
-	return chooseSeen(k, r)
+	return chooseFromSession(k, r)
 }
 
 // candidates are the outstanding reads, or, where none is outstanding, neither free nor reserved, the own view.
-func (k *Known) candidates(r *Request) (reads []Read, v *View) {
+func (k *Input) candidates(r *Request) (reads []Read, v *View) {
 	reads = k.Reads
 	if i := slices.IndexFunc(reads, func(o Read) bool { return o.Order > r.Before }); i >= 0 {
 		reads = reads[:i]
@@ -112,8 +112,8 @@ func (k *Known) candidates(r *Request) (reads []Read, v *View) {
 	return reads, v
 }
 
-// chooseSeen decides for a write that names nothing.
-func chooseSeen(k *Known, r *Request) Decision {
+// chooseFromSession decides for a write that names nothing.
+func chooseFromSession(k *Input, r *Request) Decision {
 	reads, v := k.candidates(r)
 	d, doubt := k.inDoubt(r)
 	switch {
@@ -142,10 +142,10 @@ func chooseSeen(k *Known, r *Request) Decision {
 }
 
 // chooseGiven decides for a write whose client names the numbers itself.
-func chooseGiven(k *Known, r *Request) Decision {
+func chooseExplicit(k *Input, r *Request) Decision {
 	read := -1
 	if r.Served || !r.OfAnswer {
-		read = find(k.Reads, r.Given)
+		read = find(k.Reads, r.Explicit)
 	}
 	var v *View
 	if read < 0 && k.View.named(r) && (!r.Thread || k.InFlight == 0) { // what is in flight may have been made from the same revision
@@ -166,12 +166,12 @@ func chooseGiven(k *Known, r *Request) Decision {
 	case r.Thread && k.InFlight > 0:
 		return Decision{Action: WaitForBase}
 	default:
-		return Decision{Action: TakeGiven}
+		return Decision{Action: TakeExplicit}
 	}
 }
 
 // inDoubt decides for a write that was sent before and of which nobody knows what became: it has the same base, and isn't merged.
-func (k *Known) inDoubt(r *Request) (d Decision, ok bool) {
+func (k *Input) inDoubt(r *Request) (d Decision, ok bool) {
 	if r.Doubt == nil {
 		return d, false
 	}
@@ -210,13 +210,13 @@ func (v *View) named(r *Request) bool {
 	again := r.Spent && r.Sent != nil && v.is(r)
 	switch {
 	case again:
-	case answer != r.Given:
+	case answer != r.Explicit:
 		return false
-	case v.Differs && v.Sent != nil && v.Numbers == r.Given: // they are of what is stored, which was perhaps read elsewhere
+	case v.Differs && v.Sent != nil && v.Numbers == r.Explicit: // they are of what is stored, which was perhaps read elsewhere
 		return false
 	}
 	// Otherwise they may be those that somebody else of the session has read.
-	return v.Numbers == r.Given && v.Stored || r.Named && !r.Served
+	return v.Numbers == r.Explicit && v.Stored || r.Named && !r.Served
 }
 
 // find returns the index of the reads of a revision, or -1.

@@ -41,12 +41,12 @@ func TestChoose(t *testing.T) {
 	doubtful := func(d Decision) Decision { d.Doubtful = true; return d }
 	ambiguous := func(d Decision) Decision { d.Ambiguous = true; return d }
 	theRead := func(i int) Decision { return Decision{Action: TakeRead, Read: i} }
-	theView, theSent, theGiven := Decision{Action: TakeView}, Decision{Action: TakeSent}, Decision{Action: TakeGiven}
+	theView, theSent, theGiven := Decision{Action: TakeView}, Decision{Action: TakeSent}, Decision{Action: TakeExplicit}
 	nothing, wait := Decision{}, Decision{Action: WaitForBase}
 
 	type rule struct {
 		when string
-		k    Known
+		k    Input
 		r    func(*Request)
 		then Decision
 	}
@@ -56,74 +56,74 @@ func TestChoose(t *testing.T) {
 		rules []rule
 	}{
 		{"a write that names nothing", Request{Before: all}, []rule{
-			{"nothing is known", Known{}, nil, nothing},
-			{"there is one read", Known{Reads: reads(readOf(5))}, nil, theRead(0)},
-			{"there are several reads", Known{Reads: reads(readOf(5), readOf(6))}, nil, Decision{Action: RankAll, Read: 2}},
-			{"there is an own view", Known{View: viewOf(5, "mine")}, nil, theView},
-			{"a read comes before the own view", Known{Reads: reads(readOf(5)), View: viewOf(6, "mine")}, nil, theRead(0)},
-			{"a read comes before those who wait", Known{Reads: reads(readOf(5)), OthersWait: true}, nil, theRead(0)},
+			{"nothing is known", Input{}, nil, nothing},
+			{"there is one read", Input{Reads: reads(readOf(5))}, nil, theRead(0)},
+			{"there are several reads", Input{Reads: reads(readOf(5), readOf(6))}, nil, Decision{Action: RankAll, Read: 2}},
+			{"there is an own view", Input{View: viewOf(5, "mine")}, nil, theView},
+			{"a read comes before the own view", Input{Reads: reads(readOf(5)), View: viewOf(6, "mine")}, nil, theRead(0)},
+			{"a read comes before those who wait", Input{Reads: reads(readOf(5)), OthersWait: true}, nil, theRead(0)},
 
-			{"the view is reserved", Known{InFlight: 1}, nil, wait},
-			{"a read is reserved, and so outstanding", Known{InFlight: 1, ReadsInFlight: 1, View: viewOf(5, "mine")}, nil, wait},
-			{"a write in flight reserves neither", Known{InFlight: 1, View: viewOf(5, "mine")}, nil, theView},
-			{"others wait for the view", Known{View: viewOf(5, "mine"), OthersWait: true}, nil, wait},
+			{"the view is reserved", Input{InFlight: 1}, nil, wait},
+			{"a read is reserved, and so outstanding", Input{InFlight: 1, ReadsInFlight: 1, View: viewOf(5, "mine")}, nil, wait},
+			{"a write in flight reserves neither", Input{InFlight: 1, View: viewOf(5, "mine")}, nil, theView},
+			{"others wait for the view", Input{View: viewOf(5, "mine"), OthersWait: true}, nil, wait},
 
-			{"a read was made while it waited, and it can wait on", Known{Reads: reads(readOf(5)), InFlight: 1}, func(r *Request) { r.Before = 4 }, wait},
+			{"a read was made while it waited, and it can wait on", Input{Reads: reads(readOf(5)), InFlight: 1}, func(r *Request) { r.Before = 4 }, wait},
 			{"a read was made while it waited, and the view is there",
-				Known{Reads: reads(readOf(5)), View: viewOf(4, "mine")}, func(r *Request) { r.Before = 4 }, theView},
-			{"a read was made while it waited, and there is nothing else", Known{Reads: reads(readOf(5))}, func(r *Request) { r.Before = 4 }, theRead(0)},
-			{"one of two was made while it waited", Known{Reads: reads(readOf(4), readOf(5))}, func(r *Request) { r.Before = 4 }, theRead(0)},
+				Input{Reads: reads(readOf(5)), View: viewOf(4, "mine")}, func(r *Request) { r.Before = 4 }, theView},
+			{"a read was made while it waited, and there is nothing else", Input{Reads: reads(readOf(5))}, func(r *Request) { r.Before = 4 }, theRead(0)},
+			{"one of two was made while it waited", Input{Reads: reads(readOf(4), readOf(5))}, func(r *Request) { r.Before = 4 }, theRead(0)},
 		}},
 		{"a write whose first try was acknowledged", Request{Before: all, Sent: []byte(sent), Repeat: UnheardRepeat}, []rule{
-			{"nothing else is known", Known{}, nil, theSent},
-			{"the view is what is sent", Known{View: viewOf(5, sent)}, nil, theView},
-			{"the view is another client's", Known{View: viewOf(5, "other")}, nil, theSent},
-			{"others have reads, which may be its own", Known{Reads: reads(readOf(5))}, nil, ambiguous(theSent)},
-			{"others have reads, and it has waited for its first try", Known{Reads: reads(readOf(5))},
+			{"nothing else is known", Input{}, nil, theSent},
+			{"the view is what is sent", Input{View: viewOf(5, sent)}, nil, theView},
+			{"the view is another client's", Input{View: viewOf(5, "other")}, nil, theSent},
+			{"others have reads, which may be its own", Input{Reads: reads(readOf(5))}, nil, ambiguous(theSent)},
+			{"others have reads, and it has waited for its first try", Input{Reads: reads(readOf(5))},
 				func(r *Request) { r.Repeat = AwaitedRepeat }, theSent},
-			{"others wait", Known{OthersWait: true}, nil, theSent},
-			{"it names numbers that were read", Known{Reads: reads(readOf(5))}, func(r *Request) { r.Given = num(5) }, theSent},
+			{"others wait", Input{OthersWait: true}, nil, theSent},
+			{"it names numbers that were read", Input{Reads: reads(readOf(5))}, func(r *Request) { r.Explicit = num(5) }, theSent},
 		}},
 		{"a write of bytes that the session sent before", Request{Before: all, Sent: []byte(sent), Repeat: SameSent}, []rule{
-			{"a read is there, so it is an equal change", Known{Reads: reads(readOf(5))}, nil, theRead(0)},
-			{"only the view of another client is there", Known{View: viewOf(5, "other")}, nil, ambiguous(theSent)},
-			{"the view is what is sent", Known{View: viewOf(5, sent)}, nil, theView},
+			{"a read is there, so it is an equal change", Input{Reads: reads(readOf(5))}, nil, theRead(0)},
+			{"only the view of another client is there", Input{View: viewOf(5, "other")}, nil, ambiguous(theSent)},
+			{"the view is what is sent", Input{View: viewOf(5, sent)}, nil, theView},
 		}},
 		{"a write whose first try is in doubt", Request{Before: all, Sent: []byte(sent), Doubt: numbersOf(5)}, []rule{
-			{"its read was given back", Known{Reads: reads(readInDoubt(5))}, nil, doubtful(theRead(0))},
-			{"others have read since", Known{Reads: reads(readInDoubt(5), readOf(6))}, nil, doubtful(ambiguous(theRead(0)))},
-			{"its view was given back", Known{View: &View{Numbers: num(5), Doubt: true}}, nil, doubtful(theView)},
-			{"its base is gone", Known{Reads: reads(readOf(6))}, nil, theRead(0)},
-			{"the revision was read again by one client", Known{Reads: reads(readOf(5))}, nil, theRead(0)},
+			{"its read was given back", Input{Reads: reads(readInDoubt(5))}, nil, doubtful(theRead(0))},
+			{"others have read since", Input{Reads: reads(readInDoubt(5), readOf(6))}, nil, doubtful(ambiguous(theRead(0)))},
+			{"its view was given back", Input{View: &View{Numbers: num(5), Doubt: true}}, nil, doubtful(theView)},
+			{"its base is gone", Input{Reads: reads(readOf(6))}, nil, theRead(0)},
+			{"the revision was read again by one client", Input{Reads: reads(readOf(5))}, nil, theRead(0)},
 		}},
-		{"a write that names its revision, in a session of many", Request{Given: num(5), Served: true}, []rule{
-			{"the session knows nothing", Known{}, nil, theGiven},
-			{"it was read", Known{Reads: reads(readOf(4), readOf(5))}, nil, theRead(1)},
-			{"only others were read", Known{Reads: reads(readOf(4), readOf(6))}, nil, theGiven},
-			{"it was written as it is there", Known{View: viewOf(5, "mine")}, nil, theView},
-			{"something else was sent than is there", Known{View: mergedView(5, "mine", 5)}, nil, theGiven},
-			{"the answer to a merged write named it", Known{View: mergedView(7, "mine", 5)}, nil, theGiven},
-			{"a write is in flight: it doesn't wait", Known{InFlight: 1}, nil, theGiven},
-			{"others wait: it doesn't", Known{View: viewOf(5, "mine"), OthersWait: true}, nil, theView},
-			{"the view is of a delete", Known{View: &View{Absent: true}}, nil, theGiven},
+		{"a write that names its revision, in a session of many", Request{Explicit: num(5), Served: true}, []rule{
+			{"the session knows nothing", Input{}, nil, theGiven},
+			{"it was read", Input{Reads: reads(readOf(4), readOf(5))}, nil, theRead(1)},
+			{"only others were read", Input{Reads: reads(readOf(4), readOf(6))}, nil, theGiven},
+			{"it was written as it is there", Input{View: viewOf(5, "mine")}, nil, theView},
+			{"something else was sent than is there", Input{View: mergedView(5, "mine", 5)}, nil, theGiven},
+			{"the answer to a merged write named it", Input{View: mergedView(7, "mine", 5)}, nil, theGiven},
+			{"a write is in flight: it doesn't wait", Input{InFlight: 1}, nil, theGiven},
+			{"others wait: it doesn't", Input{View: viewOf(5, "mine"), OthersWait: true}, nil, theView},
+			{"the view is of a delete", Input{View: &View{Absent: true}}, nil, theGiven},
 		}},
-		{"numbers that may be a revision's or an answer's", Request{Given: num(5), OfAnswer: true}, []rule{
-			{"they were read, maybe by another client", Known{Reads: reads(readOf(5))}, nil, theGiven},
-			{"they are known to be those of a revision", Known{Reads: reads(readOf(5))}, func(r *Request) { r.Served = true }, theRead(0)},
+		{"numbers that may be a revision's or an answer's", Request{Explicit: num(5), OfAnswer: true}, []rule{
+			{"they were read, maybe by another client", Input{Reads: reads(readOf(5))}, nil, theGiven},
+			{"they are known to be those of a revision", Input{Reads: reads(readOf(5))}, func(r *Request) { r.Served = true }, theRead(0)},
 		}},
-		{"a write that names numbers, in a named session", Request{Given: num(5), Named: true, Sent: []byte(sent)}, []rule{
-			{"an answer named them for what it sent", Known{View: mergedView(7, "mine", 5)}, nil, theView},
-			{"what it sent was merged, and they are those of the result", Known{View: mergedView(5, "mine", 4)}, nil, theGiven},
-			{"it wrote from them, and sends the same again", Known{View: viewOf(7, sent)}, func(r *Request) { r.Spent = true }, theView},
-			{"it wrote from them, and sends something else", Known{View: viewOf(7, "mine")}, func(r *Request) { r.Spent = true }, theGiven},
-			{"it read them since its answer named them", Known{Reads: reads(readOf(5)), View: mergedView(7, "mine", 5)}, nil, theRead(0)},
+		{"a write that names numbers, in a named session", Request{Explicit: num(5), Named: true, Sent: []byte(sent)}, []rule{
+			{"an answer named them for what it sent", Input{View: mergedView(7, "mine", 5)}, nil, theView},
+			{"what it sent was merged, and they are those of the result", Input{View: mergedView(5, "mine", 4)}, nil, theGiven},
+			{"it wrote from them, and sends the same again", Input{View: viewOf(7, sent)}, func(r *Request) { r.Spent = true }, theView},
+			{"it wrote from them, and sends something else", Input{View: viewOf(7, "mine")}, func(r *Request) { r.Spent = true }, theGiven},
+			{"it read them since its answer named them", Input{Reads: reads(readOf(5)), View: mergedView(7, "mine", 5)}, nil, theRead(0)},
 		}},
-		{"a write of a thread of work that names numbers", Request{Given: num(5), Named: true, Thread: true}, []rule{
-			{"they were read", Known{Reads: reads(readOf(5)), InFlight: 1, OthersWait: true}, nil, theRead(0)},
-			{"its write is in flight", Known{InFlight: 1}, nil, wait},
-			{"its write is in flight, and an answer named them", Known{InFlight: 1, View: viewOf(5, "mine")}, nil, wait},
-			{"others wait", Known{View: viewOf(5, "mine"), OthersWait: true}, nil, wait},
-			{"nothing is in flight", Known{}, nil, theGiven},
+		{"a write of a thread of work that names numbers", Request{Explicit: num(5), Named: true, Thread: true}, []rule{
+			{"they were read", Input{Reads: reads(readOf(5)), InFlight: 1, OthersWait: true}, nil, theRead(0)},
+			{"its write is in flight", Input{InFlight: 1}, nil, wait},
+			{"its write is in flight, and an answer named them", Input{InFlight: 1, View: viewOf(5, "mine")}, nil, wait},
+			{"others wait", Input{View: viewOf(5, "mine"), OthersWait: true}, nil, wait},
+			{"nothing is in flight", Input{}, nil, theGiven},
 		}},
 	} {
 		for _, rule := range group.rules {

@@ -23,12 +23,12 @@ func Recent(sent []byte, seen [][]byte) (extends int, recent bool) {
 	if sent == nil || len(seen) == 0 {
 		return -1, false
 	}
-	held := len(sent)
+	size := len(sent)
 	for _, b := range seen {
-		held += len(b)
+		size += len(b)
 	}
 	s, ok := contentOf(sent)
-	if !ok || held > maxComparedBytes {
+	if !ok || size > maxComparedBytes {
 		return -1, false
 	}
 	first, _ := contentOf(seen[0])

@@ -12,7 +12,7 @@ import (
 
 // decodeNode reads a literal, or a reference: a mapping with from, and nothing else than path or name.
 func (v *Value) decodeNode(d *decoder, n *yaml.Node, path string) {
-	v.Given = true
+	v.IsSet = true
 	switch {
 	case n.Kind == yaml.MappingNode && len(n.Content) == 2 && n.Content[0].Value == "literal":
 		v.Literal = d.json(n.Content[1], path)

@@ -7,17 +7,17 @@ import (
 )
 
 // JSON is a value of any kind in a file that Decode reads, as JSON: keys in their order, numbers digit by digit as they were written.
-// Given tells null from nothing.
+// IsSet tells null from nothing.
 type JSON struct {
-	Given bool
+	IsSet bool
 	Text  json.RawMessage
 }
 
 // Null reports whether null was written.
-func (j *JSON) Null() bool { return j.Given && string(j.Text) == "null" }
+func (j *JSON) Null() bool { return j.IsSet && string(j.Text) == "null" }
 
 func (j *JSON) decodeNode(d *decoder, n *yaml.Node, path string) {
-	*j = JSON{Given: true, Text: d.json(n, path)}
+	*j = JSON{IsSet: true, Text: d.json(n, path)}
 }
 
 // Decoded is a file that Decode has read: it knows where each key stands.

@@ -52,7 +52,7 @@ func (a Action) wholeByDefault() bool { return a == ActionRemoveEmpty }
 
 // Value is what a step works with.
 type Value struct {
-	Given   bool            // the file has one
+	IsSet   bool            // the file has one
 	Source  Source          // where it comes from; empty: Literal
 	Literal json.RawMessage // JSON, numbers as they were written
 	Path    string          // of incoming, current and base

@@ -26,9 +26,9 @@ func (v *validator) step(s *Step, key string) {
 		v.pointer(key+".from", s.From)
 	}
 	switch takes := s.Op.takesValue(); {
-	case takes && !s.Value.Given:
+	case takes && !s.Value.IsSet:
 		v.fail(key, "%s needs a value", s.Op)
-	case !takes && s.Value.Given:
+	case !takes && s.Value.IsSet:
 		v.fail(key+".value", "%s has no value", s.Op)
 	}
 	if s.Format != "" && s.Op != ActionNow && s.Value.Source != SourceNow {

@@ -39,8 +39,8 @@ func OfCopy(n doc.Numbers) Tag {
 	return Tag{Numbers: n, Copy: stamp.IDOf(rand.Uint64())} //nolint:gosec // it has to differ from others, not to be hard to guess
 }
 
-// Held is what the tag stands for.
-func (t Tag) Held() session.Copy {
+// AsCopy is what the tag stands for.
+func (t Tag) AsCopy() session.Copy {
 	return session.Copy{Numbers: t.Numbers, Token: uint64(t.Copy), Served: t.Copy == 0}
 }
 

@@ -66,7 +66,7 @@ func compileStep(c *config.Step, key string) (s edit.Step, found []mistake) {
 	if c.Format == config.TimeRFC3339 {
 		s.Format = ""
 	}
-	if c.Value.Given {
+	if c.Value.IsSet {
 		s.Value = edit.Value{Literal: c.Value.Literal, Path: c.Value.Path, Name: c.Value.Name}
 		if c.Value.Source != "" {
 			if s.Value.Source, err = edit.ParseSource(string(c.Value.Source)); err != nil {

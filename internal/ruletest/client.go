@@ -19,7 +19,7 @@ func (p *play) headers(w *Write) http.Header {
 		h.Set(k.String(), v.String())
 		return true
 	})
-	if w.User.Given {
+	if w.User.IsSet {
 		h.Del("Authorization") // the test's, where the write has a user of its own
 	}
 	if name := gjson.ParseBytes(w.User.Text).String(); name != "" {
@@ -39,7 +39,7 @@ func (p *play) name(h http.Header, w *Write, session string) {
 // message makes the request of a write.
 func (p *play) message(w *Write, session string, seen *read) *message {
 	m := &message{method: w.request.method, target: w.request.target, header: p.headers(w), body: w.Sent.Text}
-	if w.Sent.Given && m.header.Get("Content-Type") == "" {
+	if w.Sent.IsSet && m.header.Get("Content-Type") == "" {
 		m.header.Set("Content-Type", mediaOf(w))
 	}
 	switch w.Via {

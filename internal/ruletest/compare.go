@@ -54,7 +54,7 @@ func (c *comparison) word(what, want, got string) {
 func (c *comparison) document() {
 	e, got := c.e, c.h.after.source
 	switch {
-	case !e.Document.Given:
+	case !e.Document.IsSet:
 	case e.Document.Null() && got != nil:
 		c.fail("document: expected none, got %s", short(got))
 	case e.Document.Null():
@@ -129,7 +129,7 @@ func (c *comparison) outcome() {
 			c.fail("overwrote: expected %s, got %s", list(want), list(got))
 		}
 	}
-	if e.Rule.Given && c.h.account != nil {
+	if e.Rule.IsSet && c.h.account != nil {
 		got := "none"
 		if c.h.account.Rule != nil {
 			got = c.h.account.Rule.Name
@@ -164,7 +164,7 @@ func (c *comparison) answer() {
 			c.fail("error: expected %s, got %s: %s", e.Error, kind, reason)
 		}
 	}
-	if e.Answer.Given {
+	if e.Answer.IsSet {
 		gjson.ParseBytes(e.Answer.Text).ForEach(func(k, v gjson.Result) bool {
 			got := member(a.Body, k.String()).Raw
 			if got == "" {

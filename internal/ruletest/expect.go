@@ -25,10 +25,10 @@ func (c *checker) expect(key string, e *Expect) {
 	if e.Attempts != nil && *e.Attempts < 0 {
 		c.fail(key+".attempts", "%d is not a number of attempts", *e.Attempts)
 	}
-	if e.Rule.Given && !e.Rule.Null() && gjson.ParseBytes(e.Rule.Text).Type != gjson.String {
+	if e.Rule.IsSet && !e.Rule.Null() && gjson.ParseBytes(e.Rule.Text).Type != gjson.String {
 		c.fail(key+".rule", "want the name of a rule, or null for none")
 	}
-	if e.Answer.Given && !isObject(e.Answer) {
+	if e.Answer.IsSet && !isObject(e.Answer) {
 		c.fail(key+".answer", "want members of the answer, as in {result: noop}")
 	}
 	for _, p := range e.Overwrote {

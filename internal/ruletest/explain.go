@@ -107,7 +107,7 @@ func (q *Question) checkHeader() error {
 }
 
 func given(text []byte) config.JSON {
-	return config.JSON{Given: text != nil, Text: []byte(strings.TrimSpace(string(text)))}
+	return config.JSON{IsSet: text != nil, Text: []byte(strings.TrimSpace(string(text)))}
 }
 
 // Online asks a running optimist what it would do with a write. It makes sure first that what answers there knows what a dry run

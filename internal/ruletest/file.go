@@ -215,13 +215,13 @@ func (c *checker) test(t *Test) {
 	c.user(t.key, &t.User, &t.Headers)
 	c.document(t.key+".base", &t.Base)
 	c.document(t.key+".current", &t.Current)
-	if r, _ := readRequest(t.Request); r.op == api.IndexAuto && (t.Base.Given || t.Current.Given) {
+	if r, _ := readRequest(t.Request); r.op == api.IndexAuto && (t.Base.IsSet || t.Current.IsSet) {
 		c.fail(t.key+".request", "%q creates a document with a new id, so it has neither base nor current", t.Request)
 	}
 	c.list(t, t.Others, "others")
 	switch {
 	case len(t.Writers) > 0:
-		if t.Sent.Given {
+		if t.Sent.IsSet {
 			c.fail(t.key+".sent", "with writers, each writer has a sent of its own")
 		}
 		t.writes = c.list(t, t.Writers, "writers")
@@ -258,13 +258,13 @@ func (c *checker) inherit(t *Test, w *Write, key string) {
 		w.Via, w.viaKey = t.Via, t.key+".via"
 	}
 	c.user(key, &w.User, &w.Headers)
-	if !w.User.Given && !hasCredentials(&w.Headers) {
+	if !w.User.IsSet && !hasCredentials(&w.Headers) {
 		w.User = t.User
 	}
 	switch {
-	case !w.Headers.Given:
+	case !w.Headers.IsSet:
 		w.Headers = t.Headers
-	case t.Headers.Given && isObject(t.Headers) && isObject(w.Headers) && len(t.Headers.Text) > 2 && len(w.Headers.Text) > 2:
+	case t.Headers.IsSet && isObject(t.Headers) && isObject(w.Headers) && len(t.Headers.Text) > 2 && len(w.Headers.Text) > 2:
 		all := append(slices.Clone(t.Headers.Text[:len(t.Headers.Text)-1]), ',')
 		w.Headers.Text = append(all, w.Headers.Text[1:]...)
 	}
@@ -284,7 +284,7 @@ func isObject(j config.JSON) bool { return strings.HasPrefix(string(j.Text), "{"
 
 // document checks that what is to be stored can be.
 func (c *checker) document(key string, j *config.JSON) {
-	if j.Given && !j.Null() && !isObject(*j) {
+	if j.IsSet && !j.Null() && !isObject(*j) {
 		c.fail(key, "a document is an object, with keys and values; null stands for none")
 	}
 }
@@ -296,7 +296,7 @@ func (c *checker) write(w *Write) {
 	} else if w.request, reason = readRequest(w.Request); reason != "" {
 		c.fail(w.requestKey, "%q %s", w.Request, reason)
 	}
-	if w.request.op != api.Delete && w.request.op != api.Other && !w.Sent.Given && !c.wrong(w.key+".sent") {
+	if w.request.op != api.Delete && w.request.op != api.Other && !w.Sent.IsSet && !c.wrong(w.key+".sent") {
 		c.fail(w.key, "the write needs a body; put it under sent")
 	}
 	c.choice(w.viaKey, w.Via, []string{"session", "inferred", "if_match", "stamp"})
@@ -305,7 +305,7 @@ func (c *checker) write(w *Write) {
 }
 
 func (c *checker) headers(w *Write) {
-	if !w.Headers.Given || w.Headers.Null() {
+	if !w.Headers.IsSet || w.Headers.Null() {
 		return
 	}
 	if !isObject(w.Headers) {
@@ -340,7 +340,7 @@ func badHeader(name, value string) string {
 
 // user checks who a client says that it is, against the headers that are given together with that.
 func (c *checker) user(key string, user, headers *config.JSON) {
-	if !user.Given || user.Null() {
+	if !user.IsSet || user.Null() {
 		return
 	}
 	switch v := gjson.ParseBytes(user.Text); {

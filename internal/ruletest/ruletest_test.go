@@ -255,7 +255,7 @@ func FuzzFile(f *testing.F) {
 		}
 		for i := range parsed.Tests {
 			for _, w := range parsed.Tests[i].writes {
-				if w.Sent.Given {
+				if w.Sent.IsSet {
 					if _, err := edit.Diff(w.Sent.Text, w.Sent.Text, tree.Limits{}); err != nil {
 						t.Fatalf("%s: %v", w.Sent.Text, err)
 					}

@@ -97,7 +97,7 @@ func (p *play) run() error {
 	}
 	p.reads = make([]read, len(t.writes))
 	for i, w := range t.writes {
-		if !t.Base.Given {
+		if !t.Base.IsSet {
 			break
 		}
 		var err error
@@ -127,7 +127,7 @@ func (p *play) run() error {
 // of an index (a date expression) is left to the first write.
 func (p *play) prepare(at request) error {
 	_, err := p.w.ask(p.ctx, p.w.direct, &message{method: http.MethodPut, target: at.path[:strings.LastIndex(at.path, "/_doc/")]})
-	if err == nil && p.t.Base.Given && !p.t.Base.Null() {
+	if err == nil && p.t.Base.IsSet && !p.t.Base.Null() {
 		if err = p.put(at, p.t.Base.Text); err != nil {
 			err = fmt.Errorf("base: %w", err)
 		}
@@ -147,7 +147,7 @@ func (p *play) meanwhile(place request) error {
 		if err != nil {
 			return fmt.Errorf("current: %w", err)
 		}
-	case t.Current.Given:
+	case t.Current.IsSet:
 		if err := p.put(place, t.Current.Text); err != nil {
 			return fmt.Errorf("current: %w", err)
 		}

@@ -13,12 +13,12 @@ type Kind uint8
 
 // The kinds of bases.
 const (
-	KindNone   Kind = iota // nothing is known of what the client has seen
-	KindRead               // the client read the revision
-	KindView               // the client wrote the revision; it has seen what it sent
-	KindAbsent             // the client saw that there was no such document
-	KindLost               // the client may have seen a revision, but it isn't known any more; Reason says why
-	KindGiven              // the client named the numbers itself, and this session doesn't know them
+	KindNone     Kind = iota // nothing is known of what the client has seen
+	KindRead                 // the client read the revision
+	KindView                 // the client wrote the revision; it has seen what it sent
+	KindAbsent               // the client saw that there was no such document
+	KindLost                 // the client may have seen a revision, but it isn't known any more; Reason says why
+	KindExplicit             // the client named the numbers itself, and this session doesn't know them
 )
 
 // String returns the kind as it stands in the outcome header and in metrics.

@@ -223,7 +223,7 @@ func TestGivenNumbersOfTheLastAnswerNameTheView(t *testing.T) {
 	b.Release()
 	// Only who has read what was stored knows its numbers.
 	b = s.TakeAt(one, ref, num(9), []byte(`{"a":1,"f":1}`))
-	want(t, b, KindGiven, 9)
+	want(t, b, KindExplicit, 9)
 	if string(b.View) != `{"a":2,"f":8}` {
 		t.Fatalf("view %q", b.View)
 	}
@@ -238,7 +238,7 @@ func TestGivenNumbersOfAReadAreNotSomebodyElsesView(t *testing.T) {
 	b.Commit(Ack{Stored: rev(9, `{"a":2,"f":8}`), Sent: []byte(`{"a":2,"f":1}`), AnswerNumbers: num(5)})
 	given := func() Base { return s.TakeAt(pool, ref, num(5), []byte(`{"a":3,"f":1}`)) }
 	b = given()
-	want(t, b, KindGiven, 5)
+	want(t, b, KindExplicit, 5)
 	if b.View != nil {
 		t.Fatalf("view %q, which may be another's", b.View)
 	}
@@ -250,7 +250,7 @@ func TestGivenNumbersOfAReadAreNotSomebodyElsesView(t *testing.T) {
 	want(t, read, KindRead, 5) // who has the tag of a read means what was read
 	s.Read(one, ref, rev(5, `{"a":1,"f":1}`), s.Epoch())
 	b = given()
-	want(t, b, KindGiven, 5)
+	want(t, b, KindExplicit, 5)
 	if b.View != nil {
 		t.Fatalf("view %q, which may be another's", b.View)
 	}
@@ -277,7 +277,7 @@ func TestGivenNumbersHaveTheBodyThatAnotherSessionHolds(t *testing.T) {
 	s, _ := newTest(t)
 	s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
 	b := s.TakeAt(pool, ref, num(5), []byte(`{"a":2}`))
-	want(t, b, KindGiven, 5)
+	want(t, b, KindExplicit, 5)
 	if string(b.View) != `{"a":1}` {
 		t.Fatalf("view %q", b.View)
 	}
@@ -300,7 +300,7 @@ func TestNumbersFromWhichANamedSessionHasWrittenHaveNoBody(t *testing.T) {
 	wantView(t, b, `{"a":2}`, `{"a":2}`)
 	b.Release()
 	b = s.TakeAt(one, ref, num(5), []byte(`{"a":2,"b":1}`)) // from memory, with the numbers of before
-	want(t, b, KindGiven, 5)
+	want(t, b, KindExplicit, 5)
 	if b.View != nil {
 		t.Errorf("counted from %q, of which a part is written", b.View)
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // choiceInput returns what choice.Choose has to know of the document, and completes the request to it.
-func (t *selection) choiceInput(e *viewcache.Entry, f *repeat.Pending) (k choice.Known) {
+func (t *selection) choiceInput(e *viewcache.Entry, f *repeat.Pending) (k choice.Input) {
 	k.InFlight, k.ReadsInFlight = f.Count()
 	k.OthersWait = f.OthersWait(t.attempt)
 	var r repeat.History
@@ -16,12 +16,12 @@ func (t *selection) choiceInput(e *viewcache.Entry, f *repeat.Pending) (k choice
 		if e.View.Set {
 			k.View = t.sh.choiceView(&e.View)
 		}
-		t.OfAnswer, t.Spent = t.Given.Known() && r.Named(t.Given), t.Given.Known() && e.IsSpent(t.Given)
+		t.OfAnswer, t.Spent = t.Explicit.Known() && r.Named(t.Explicit), t.Explicit.Known() && e.IsSpent(t.Explicit)
 	}
 	t.Doubt, t.mayRepeat = nil, false
 	if a := t.attempt; a != nil {
 		t.Repeat, t.first, t.inDoubt = r.Find(a, t.now)
-		t.mayRepeat = a.IsLookedFor() && !t.Given.Known() && (t.Repeat != choice.NoRepeat || f.Sends(a))
+		t.mayRepeat = a.IsLookedFor() && !t.Explicit.Known() && (t.Repeat != choice.NoRepeat || f.Sends(a))
 		if t.On != nil && t.Repeat == choice.SameSent {
 			t.Repeat = choice.NoRepeat // small parts are often alike: a status that is set again was changed in between
 		}

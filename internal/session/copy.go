@@ -9,7 +9,7 @@ import (
 
 // TakeCopy chooses the base of a write that was made from a copy, and reserves it. The base is what was last sent from the copy. If
 // nothing was sent from it yet, the base is the revision that was served, with its body if some session with the same credentials
-// holds that. If the store doesn't know the copy any more, or another proxy has handed it out, the base is KindGiven with the numbers
+// holds that. If the store doesn't know the copy any more, or another proxy has handed it out, the base is KindExplicit with the numbers
 // alone.
 //
 // TakeCopy waits for a write from the same copy that is in flight, as Take does, and with the same errors. So a write that is
@@ -18,7 +18,7 @@ import (
 // After the write the session has seen what was sent, as after any write of its own.
 func (s *Store) TakeCopy(ctx context.Context, sess Session, ref doc.Ref, c Copy, sent []byte) (Base, error) {
 	t := s.selection(sess, ref, sent)
-	t.Given = c.Numbers
+	t.Explicit = c.Numbers
 	if c.Token == 0 {
 		// In a named session the numbers are those of the session's own thread, and may name its view.
 		t.Served, t.Thread = c.Served && !t.Named, t.Named
@@ -36,7 +36,7 @@ func (s *Store) TakeCopy(ctx context.Context, sess Session, ref doc.Ref, c Copy,
 	}
 	own.Join(s.Witness(sess, ref))
 	if own.Kind != KindView { // also if a delete was sent from the copy: the copy names a document all the same
-		own.Kind, own.Reason, own.Numbers = KindGiven, ReasonNone, c.Numbers
+		own.Kind, own.Reason, own.Numbers = KindExplicit, ReasonNone, c.Numbers
 	}
 	return own, nil
 }
@@ -64,7 +64,7 @@ func (s *Store) Witness(sess Session, ref doc.Ref) Base {
 		return Base{}
 	}
 	k := viewcache.KeyOf(sess, ref.Clone())
-	b := Base{claim: claim{store: s, key: k, since: s.Epoch(), kind: KindGiven, kept: true}}
+	b := Base{claim: claim{store: s, key: k, since: s.Epoch(), kind: KindExplicit, kept: true}}
 	sh := s.shard(k)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

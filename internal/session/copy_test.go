@@ -47,7 +47,7 @@ func TestWhoSavesACopyAgainCountsFromWhatItSaved(t *testing.T) {
 			want(t, b, KindRead, 5)
 			wantView(t, b, `{"n":1}`, `{"n":1}`)
 		} else {
-			want(t, b, KindGiven, 5) // the session holds one copy; of another the revision's body may be gone
+			want(t, b, KindExplicit, 5) // the session holds one copy; of another the revision's body may be gone
 			wantView(t, b, "", "")
 		}
 		b.Commit(Ack{Stored: rev(7, `{"n":10}`), Sent: []byte(`{"n":9}`), AnswerNumbers: num(5)})
@@ -106,7 +106,7 @@ func TestACopyThatMayHaveBeenSavedIsNotCountedFromWhatWasServed(t *testing.T) {
 			b.Commit(Ack{Stored: rev(6, `{"n":2}`), Sent: []byte(`{"n":2}`), AnswerNumbers: num(6)})
 			forget(s, c)
 			b = takeCopy(t, s, pool, served(1), `{"n":3}`)
-			want(t, b, KindGiven, 5)
+			want(t, b, KindExplicit, 5)
 			wantView(t, b, "", "")
 			b.Commit(Ack{Stored: rev(9, `{"n":3}`), Sent: []byte(`{"n":3}`), AnswerNumbers: num(9)})
 			b = takeCopy(t, s, pool, served(1), `{"n":4}`)
@@ -123,7 +123,7 @@ func TestADoubtfulWriteOfACopyLeavesTheNumbersOnly(t *testing.T) {
 	b.Doubt()
 	s.Read(pool, ref, rev(5, `{"n":1}`), s.Epoch()) // somebody else's
 	b = takeCopy(t, s, pool, served(1), `{"n":2}`)
-	want(t, b, KindGiven, 5)
+	want(t, b, KindExplicit, 5)
 	wantView(t, b, "", "")
 	b.Release()
 	b = takeCopy(t, s, pool, served(2), `{"n":2}`)
@@ -193,11 +193,11 @@ func TestAnAnswersCopyNamesWhatWasSent(t *testing.T) {
 	wantView(t, b, `{"n":2}`, `{"n":8}`)
 	b.Release()
 	b = takeCopy(t, s, pool, Copy{Numbers: num(5), Token: 78}, `{"n":4}`) // another proxy's answer
-	want(t, b, KindGiven, 5)
+	want(t, b, KindExplicit, 5)
 	wantView(t, b, "", "")
 	b.Release()
 	b = takeCopy(t, s, identity.Inferred(bob, here), told, `{"n":4}`) // somebody else's
-	want(t, b, KindGiven, 5)
+	want(t, b, KindExplicit, 5)
 	wantView(t, b, "", "")
 	b.Release()
 }
@@ -209,11 +209,11 @@ func TestACopyOfAnIndexThatIsGoneNamesNothing(t *testing.T) {
 	b.Commit(Ack{Stored: rev(6, `{"n":2}`), Sent: []byte(`{"n":2}`), AnswerNumbers: num(6)})
 	s.DropIndex(Credentials{}, "shop")
 	b = takeCopy(t, s, pool, served(1), `{"n":3}`)
-	want(t, b, KindGiven, 5)
+	want(t, b, KindExplicit, 5)
 	wantView(t, b, "", "")
 	b.Release()
 	b = takeCopy(t, s, pool, served(2), `{"n":3}`)
-	want(t, b, KindGiven, 5)
+	want(t, b, KindExplicit, 5)
 	wantView(t, b, "", "")
 	b.Release()
 }
@@ -245,11 +245,11 @@ func TestACopyOfWhatAWriteLeftIsNotWhatWasSent(t *testing.T) {
 		b := take(t, s, sess, `{"n":2}`)
 		b.Commit(Ack{Stored: rev(6, `{"n":2,"by":"rule"}`), Sent: []byte(`{"n":2}`), AnswerNumbers: num(6)})
 		b = takeCopy(t, s, sess, Copy{Numbers: num(6), Token: 1, Served: true}, `{"n":3,"by":"rule"}`)
-		want(t, b, KindGiven, 6)
+		want(t, b, KindExplicit, 6)
 		wantView(t, b, `{"n":2,"by":"rule"}`, `{"n":2,"by":"rule"}`)
 		b.Release()
 		b = s.TakeAt(sess, ref, num(6), []byte(`{"n":3}`))
-		want(t, b, KindGiven, 6) // it may have been read, by another of the session or elsewhere
+		want(t, b, KindExplicit, 6) // it may have been read, by another of the session or elsewhere
 		wantView(t, b, "", "")
 		b.Release()
 	}
@@ -259,18 +259,18 @@ func TestADoubtfulWriteWithNumbersLeavesThemAlone(t *testing.T) {
 	s, _ := newTest(t)
 	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch()) // the body stays for others
 	b := s.TakeAt(one, ref, num(5), []byte(`{"a":2}`))
-	want(t, b, KindGiven, 5)
+	want(t, b, KindExplicit, 5)
 	if string(b.View) != `{"a":1}` {
 		t.Fatalf("view %q", b.View)
 	}
 	b.Doubt()
 	b = s.TakeAt(one, ref, num(5), []byte(`{"a":2}`))
-	if want(t, b, KindGiven, 5); b.View != nil {
+	if want(t, b, KindExplicit, 5); b.View != nil {
 		t.Errorf("counted from %q once more, though it may be in the document", b.View)
 	}
 	b.Release()
 	b = s.TakeAt(identity.Named(alice, []byte("two")), ref, num(5), []byte(`{"a":2}`))
-	if want(t, b, KindGiven, 5); string(b.View) != `{"a":1}` {
+	if want(t, b, KindExplicit, 5); string(b.View) != `{"a":1}` {
 		t.Errorf("another's: view %q", b.View)
 	}
 	b.Release()

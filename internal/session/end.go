@@ -95,9 +95,9 @@ func (c *claim) settle(a *Ack, deleted bool, ix *indexstate.Index[Session], now 
 	v.Difference = a.differs()
 	sh.See(e, v, stored, sent)
 	if a.Copy.Token != 0 { // the client may name what it sent by the copy that its answer hands out
-		held := sh.Put(viewcache.Key{Session: k.Session.Holding(a.Copy), Ref: e.Key.Ref}, gone, c.since, now)
-		sh.Move(held, k.Session) // it is the client's
-		sh.See(held, v, stored, sent)
+		copied := sh.Put(viewcache.Key{Session: k.Session.Holding(a.Copy), Ref: e.Key.Ref}, gone, c.since, now)
+		sh.Move(copied, k.Session) // it is the client's
+		sh.See(copied, v, stored, sent)
 	}
 	sh.Settled(e)
 	return unanswered, renewed

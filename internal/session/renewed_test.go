@@ -75,7 +75,7 @@ func TestBytesThatWereWrittenAreNotThoseThatAreRead(t *testing.T) {
 	for _, sess := range []Session{two, pool} {
 		s.ReadAsked(sess, ref, rev(5, `{"a":1}`), s.Epoch(), s.Ask())
 		b := s.TakeAt(identity.Named(alice, nil), ref, num(5), nil)
-		if want(t, b, KindGiven, 5); string(b.View) != `{"a":1}` {
+		if want(t, b, KindExplicit, 5); string(b.View) != `{"a":1}` {
 			t.Errorf("who names the revision has read %s", b.View)
 		}
 		b.Release()

@@ -273,11 +273,11 @@ func TestEqualChangesOfARevisionByWhoStaysAreNoRepeats(t *testing.T) {
 		first := match(newClient(t), s, tag, mine)
 		want(t, first.base, KindRead, 5)
 		second := match(newClient(t), s, tag, mine)
-		want(t, second.base, KindGiven, 5)
+		want(t, second.base, KindExplicit, 5)
 		first.base.Commit(ack(6, mine))
 		first.base.NoteAnswer()
 		second.base.Release()
-		want(t, match(newClient(t), s, tag, mine).base, KindGiven, 5)
+		want(t, match(newClient(t), s, tag, mine).base, KindExplicit, 5)
 	})
 }
 

@@ -23,7 +23,7 @@ func (t *selection) reserve(e *viewcache.Entry, d choice.Decision, b *Base) {
 		c.kind = KindAbsent
 	}
 	t.fillBase(b)
-	if d.Action == choice.TakeView && t.Given.Known() && !d.Doubtful {
+	if d.Action == choice.TakeView && t.Explicit.Known() && !d.Doubtful {
 		b.Doubtful = c.Doubt // the client names it, and so means it, whatever else it was shown
 		b.StoredDiffers = c.Difference && c.Answer.Known()
 	}
@@ -36,7 +36,7 @@ func (t *selection) reserve(e *viewcache.Entry, d choice.Decision, b *Base) {
 // reads.
 func (t *selection) isGuess(e *viewcache.Entry, d choice.Decision) bool {
 	switch {
-	case t.Named || t.Given.Known():
+	case t.Named || t.Explicit.Known():
 		return false
 	case !t.traced || d.Action != choice.TakeRead:
 		return true
@@ -76,9 +76,9 @@ func (t *selection) claim(e *viewcache.Entry, d choice.Decision, c *claim) {
 	case choice.TakeSent: // the view is what the write sends, so that nothing of it counts twice; the caller reads what the engine holds
 		c.kind, c.sent, c.again, c.part = KindView, bytes.Clone(t.Sent), true, t.On != nil
 		c.Numbers = t.lastSent(e)
-	case choice.TakeGiven:
-		c.kind, c.Numbers = KindGiven, t.Given
-		c.sent = t.bodyOfGiven(e)
+	case choice.TakeExplicit:
+		c.kind, c.Numbers = KindExplicit, t.Explicit
+		c.sent = t.bodyOfExplicit(e)
 		c.stored = c.sent
 	}
 }

@@ -19,7 +19,7 @@ import (
 // the write was made from a revision which the session has seen since the start.
 func (t *selection) takesMemo(e *viewcache.Entry, f *repeat.Pending) bool {
 	switch {
-	case e == nil || e.Memo == nil || t.Given.Known():
+	case e == nil || e.Memo == nil || t.Explicit.Known():
 		return false
 	case t.Named:
 		return e.Empty() && !f.Any()
@@ -62,7 +62,7 @@ func (t *selection) reserveMemo(e *viewcache.Entry, b *Base) { t.reserveGuard(e,
 // reserveGuard makes a noted revision the base. Nobody has its body.
 func (t *selection) reserveGuard(e *viewcache.Entry, m memo.Note, b *Base) {
 	c := &b.claim
-	c.kind, c.kept, c.Doubt, c.key = KindGiven, true, true, t.ownKey(e)
+	c.kind, c.kept, c.Doubt, c.key = KindExplicit, true, true, t.ownKey(e)
 	c.Numbers = m.Numbers
 	b.Kind = KindRead
 	switch {

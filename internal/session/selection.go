@@ -58,7 +58,7 @@ func (t *selection) count(k Kind) {
 
 // guesses reports whether the write's base has to be guessed from what the session has seen: the client doesn't name it.
 func (t *selection) guesses() bool {
-	return t.attempt.IsLookedFor() && !t.Given.Known() && !t.traced
+	return t.attempt.IsLookedFor() && !t.Explicit.Known() && !t.traced
 }
 
 // ownKey is the key with strings that belong to the store.
@@ -83,11 +83,11 @@ func (t *selection) lastSent(e *viewcache.Entry) doc.Numbers {
 // bodyOfGiven is the body that some session has read under the given numbers. It is nil if the numbers are ambiguous: they may name that
 // revision, or a view whose write was answered with them. A guard alone is right for both. It is nil, too, if a named session has written
 // from the revision before: what the session sent then may be in what it sends now, and would count twice.
-func (t *selection) bodyOfGiven(e *viewcache.Entry) []byte {
-	if !t.soleHolder && (t.OfAnswer || t.Spent || e != nil && answerNamesStored(&e.View, t.Given)) {
+func (t *selection) bodyOfExplicit(e *viewcache.Entry) []byte {
+	if !t.soleHolder && (t.OfAnswer || t.Spent || e != nil && answerNamesStored(&e.View, t.Explicit)) {
 		return nil
 	}
-	return t.sh.DocumentOf(t.k, e, t.ix.Gone()).Find(t.Given).Bytes()
+	return t.sh.DocumentOf(t.k, e, t.ix.Gone()).Find(t.Explicit).Bytes()
 }
 
 // answerNamesStored reports whether the answer to the view's write named n, although the revision of n isn't what was sent. The

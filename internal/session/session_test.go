@@ -360,7 +360,7 @@ func TestOtherCredentialsAreAnotherSession(t *testing.T) {
 	} {
 		want(t, take(t, s, sess, `{"a":1}`), KindNone, -1)
 	}
-	want(t, s.TakeAt(identity.Inferred(bob, here), ref, num(5), nil), KindGiven, 5)
+	want(t, s.TakeAt(identity.Inferred(bob, here), ref, num(5), nil), KindExplicit, 5)
 	if b := s.TakeAt(identity.Inferred(bob, here), ref, num(5), nil); b.View != nil {
 		t.Fatal("bytes under other credentials")
 	}
@@ -486,7 +486,7 @@ func TestBodyIsHeldOncePerRevisionAndCredentials(t *testing.T) {
 
 func TestWordsOfKindsAndReasons(t *testing.T) {
 	for k, w := range map[Kind]string{
-		KindNone: "none", KindRead: "read", KindView: "view", KindAbsent: "absent", KindLost: "lost", KindGiven: "given",
+		KindNone: "none", KindRead: "read", KindView: "view", KindAbsent: "absent", KindLost: "lost", KindExplicit: "given",
 	} {
 		if k.String() != w {
 			t.Errorf("%d is %q", k, k)

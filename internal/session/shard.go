@@ -26,7 +26,7 @@ type shard struct {
 	reads []choice.Read // room for what is handed to choice
 	view  choice.View   // likewise
 
-	taken [KindGiven + 1]uint64
+	taken [KindExplicit + 1]uint64
 }
 
 func newShard(s *Store, bound int64) *shard {

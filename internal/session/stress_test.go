@@ -89,7 +89,7 @@ func TestClientsThatLeaveHoldUpNobody(t *testing.T) {
 	s := New(Options{Memory: 96 << 10, MaxAge: 24 * time.Hour, Now: func() time.Time {
 		return start.Add(time.Duration(ticks.Add(1)) * 5 * time.Millisecond)
 	}})
-	var seen [KindGiven + 1]atomic.Int64
+	var seen [KindExplicit + 1]atomic.Int64
 	var seq, left atomic.Int64
 	var wg sync.WaitGroup
 	for range clients {

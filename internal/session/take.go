@@ -26,15 +26,15 @@ func (s *Store) Take(ctx context.Context, sess Session, ref doc.Ref, sent []byte
 }
 
 // TakeAt reserves the base whose numbers the client names by its own guard. If the session has read that revision, the read is the
-// base. If the session doesn't know it, the base is KindGiven; it has a body if another session with the same credentials holds it.
+// base. If the session doesn't know it, the base is KindExplicit; it has a body if another session with the same credentials holds it.
 // TakeAt never waits.
 //
 // The numbers may also be those in the answer to the session's last write. In a named session the base is the view then, with the
 // numbers of what was stored. In an inferred session another client may have read the revision of these numbers, and nobody can tell
-// which of the two writes: the base is KindGiven without a body.
+// which of the two writes: the base is KindExplicit without a body.
 func (s *Store) TakeAt(sess Session, ref doc.Ref, n doc.Numbers, sent []byte) Base {
 	t := s.selection(sess, ref, sent)
-	t.Given = n
+	t.Explicit = n
 	b, _ := t.try()
 	return b
 }
@@ -85,8 +85,8 @@ func (t *selection) try() (b Base, wait <-chan struct{}) {
 	b.claim = claim{store: t.s, key: t.k, since: t.s.Epoch()}
 	t.ix = t.s.index(t.k.Ref.Index, t.k.Session.Credentials(), t.now)
 	// In a named session the session's own view tells repeats. A write under the client's own guard never waits, and has no repeats.
-	if t.attempt == nil && t.Sent != nil && !t.Named && (!t.Given.Known() || t.client != nil) {
-		hash := repeat.Hash(t.s.seed, t.Sent, t.On != nil, t.Given)
+	if t.attempt == nil && t.Sent != nil && !t.Named && (!t.Explicit.Known() || t.client != nil) {
+		hash := repeat.Hash(t.s.seed, t.Sent, t.On != nil, t.Explicit)
 		if t.traced { // equal bytes are an equal change in another trace
 			hash = (hash ^ maphash.Comparable(t.s.seed, t.trace)) | 1
 		}
@@ -111,7 +111,7 @@ func (t *selection) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) 
 	defer t.sh.mu.Unlock()
 	e, f := t.sh.Get(t.k, t.ix.Gone(), t.now), t.sh.pending.Of(t.k)
 	b.claim.taken = t.sh.Order
-	if !t.Given.Known() && !t.Named && !t.traced && t.ix.IsBlind(t.k.Session, t.now) {
+	if !t.Explicit.Known() && !t.Named && !t.traced && t.ix.IsBlind(t.k.Session, t.now) {
 		b.Reason = ReasonBlind // it stays blind for as long as it writes what it hasn't read
 		b.claim.blind = (e == nil || e.Empty()) && !f.Any() && t.sh.Lost(t.k, e) == ReasonNone
 		t.count(KindNone)

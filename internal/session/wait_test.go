@@ -294,7 +294,7 @@ func TestAViewThatWasReplacedIsNotNamedByItsNumbers(t *testing.T) {
 	b = s.TakeAt(pool, ref, num(9), nil)
 	want(t, b, KindView, 9)
 	b.Commit(Ack{Stored: rev(10, `{"z":2}`), Sent: []byte(`{"z":2}`)})
-	want(t, s.TakeAt(pool, ref, num(9), []byte(`{"a":3}`)), KindGiven, 9)
+	want(t, s.TakeAt(pool, ref, num(9), []byte(`{"a":3}`)), KindExplicit, 9)
 }
 
 func TestARepeatedWriteOfManyClientsUndoesNothingOfTheOthers(t *testing.T) {

@@ -151,7 +151,7 @@ func (w *Write) Letter(reason string) *Letter {
 		if !b.Doubtful {
 			l.Base = base.Preset{Kind: b.Kind, Numbers: b.Numbers, Version: b.Version, View: b.View, Stored: b.Stored}
 		} else {
-			l.Base = base.Preset{Kind: session.KindGiven, Numbers: b.Numbers, Version: b.Version}
+			l.Base = base.Preset{Kind: session.KindExplicit, Numbers: b.Numbers, Version: b.Version}
 		}
 	}
 	return l

@@ -93,7 +93,7 @@ func TestALetterHoldsTheBaseAndALittleOfTheError(t *testing.T) {
 		t.Errorf("the detail has %d bytes", len(l.Detail))
 	}
 	w.Base.Doubtful = true
-	if l = w.Letter(outcome.UnplacedBusy); l.Checked || l.Base.Kind != session.KindGiven || l.Base.View != nil || l.Base.Numbers.SeqNo != 4 {
+	if l = w.Letter(outcome.UnplacedBusy); l.Checked || l.Base.Kind != session.KindExplicit || l.Base.View != nil || l.Base.Numbers.SeqNo != 4 {
 		t.Errorf("of a doubtful base only the numbers are kept: %+v", l)
 	}
 	w.Base = session.Base{Kind: session.KindLost}

@@ -47,14 +47,14 @@ func (m *Memory) retire(e *Entry, p Past) {
 		m.forgetPast(e, i)
 	}
 	e.Past = append(e.Past, p)
-	all, reads, held := 0, 0, int64(0)
+	all, reads, size := 0, 0, int64(0)
 	for i := len(e.Past) - 1; i >= 0; i-- {
 		p := &e.Past[i]
-		held += int64(len(p.SentBody.Data) + len(p.StoredBody.Data))
+		size += int64(len(p.SentBody.Data) + len(p.StoredBody.Data))
 		if !p.Written {
 			reads++
 		}
-		if all++; !p.Written && reads > maxPastReads || all > MaxPast || held > m.maxBody/2 {
+		if all++; !p.Written && reads > maxPastReads || all > MaxPast || size > m.maxBody/2 {
 			all--
 			m.forgetPast(e, i)
 		}
@@ -65,17 +65,17 @@ func (m *Memory) retire(e *Entry, p Past) {
 // KeepDigests keeps the digests that were made of an entry's bodies, oldest first, as far as they are worth their memory: of a document of
 // many small values one is several times as large as the document. A body, or its digest, may be nil.
 func (m *Memory) KeepDigests(e *Entry, bodies []*Body, digests []*rank.Digest) {
-	held := int64(0)
+	size := int64(0)
 	for _, b := range bodies {
-		held += b.Kept().Size()
+		size += b.Kept().Size()
 	}
 	for i := len(bodies) - 1; i >= 0; i-- {
 		b, d := bodies[i], digests[i]
-		if b == nil || d == nil || b.refs == 0 || b.digest != nil || held+d.Size() > m.maxBody/2 {
+		if b == nil || d == nil || b.refs == 0 || b.digest != nil || size+d.Size() > m.maxBody/2 {
 			continue
 		}
 		b.digest, b.maker = d, e.holder
-		held += d.Size()
+		size += d.Size()
 		m.bytes += d.Size()
 		m.holders.charge(e.holder, d.Size())
 	}

@@ -303,12 +303,12 @@ func (m *Memory) Settled(e *Entry) {
 
 // limit takes out the entry's oldest reads while there are too many of them, or too many bytes in them.
 func (m *Memory) limit(e *Entry) {
-	var held int64
+	var size int64
 	for i := range e.Reads {
-		held += int64(len(e.Reads[i].Body.Bytes()))
+		size += int64(len(e.Reads[i].Body.Bytes()))
 	}
-	for len(e.Reads) > 1 && (len(e.Reads) > m.o.Reads || held > m.maxBody) {
-		held -= int64(len(e.Reads[0].Body.Bytes()))
+	for len(e.Reads) > 1 && (len(e.Reads) > m.o.Reads || size > m.maxBody) {
+		size -= int64(len(e.Reads[0].Body.Bytes()))
 		m.crowded++
 		m.RemoveRead(e, 0)
 	}

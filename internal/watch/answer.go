@@ -18,7 +18,7 @@ import (
 type Document struct {
 	es.Item
 	Ref     doc.Ref // by the index's own name, where the answer tells it
-	asked   string  // the index as the request names it; "" if it names several
+	name    string  // the index as the request names it; "" if it names several
 	whole   bool    // it is there, and the answer shows all of it
 	absent  bool    // the answer says that there is none
 	noIndex bool    // nor the index, which the first write may make
@@ -70,7 +70,7 @@ func several(op *api.Op, routing string, requestBody, answer []byte) (documents 
 		d := usual
 		whole := d.want(wanted)
 		id := d.Ref.ID
-		d.asked = d.Ref.Index
+		d.name = d.Ref.Index
 		d.read(answer, parts[n-1])
 		d.whole, d.absent = d.Found && d.Source != nil, d.Missing || d.noIndex
 		if whole && d.ID() == id {
@@ -125,12 +125,12 @@ func eachWanted(requestBody []byte) iter.Seq[gjson.Result] {
 	}
 }
 
-// hits are the documents of a search. What stands below a hit, such as inner hits, stays aside. asked is the index that the
+// hits are the documents of a search. What stands below a hit, such as inner hits, stays aside. name is the index that the
 // search names, "" if it names several.
-func hits(answer []byte, asked string) iter.Seq[*Document] {
+func hits(answer []byte, name string) iter.Seq[*Document] {
 	return func(yield func(*Document) bool) {
 		for hit := range es.Elements(answer, "hits", "hits") {
-			if d := readHit(answer, hit, asked); d.whole && !yield(d) {
+			if d := readHit(answer, hit, name); d.whole && !yield(d) {
 				return
 			}
 		}
@@ -138,8 +138,8 @@ func hits(answer []byte, asked string) iter.Seq[*Document] {
 }
 
 // readHit reads a hit, which is a part of the answer.
-func readHit(answer, hit []byte, asked string) *Document {
-	d := &Document{asked: asked, hit: true}
+func readHit(answer, hit []byte, name string) *Document {
+	d := &Document{name: name, hit: true}
 	d.read(answer, hit)
 	d.Ref.ID, d.Ref.Routing = d.ID(), d.Routing()
 	d.whole = d.Source != nil && d.Index != nil

@@ -39,7 +39,7 @@ func (rd *Reading) get() bool {
 		return false
 	}
 	tried := rd.document.stamper != nil
-	rd.document = Document{Ref: ref, asked: ref.Index}
+	rd.document = Document{Ref: ref, name: ref.Index}
 	switch {
 	case op.Head || part:
 		return rd.watchStatus()
@@ -166,10 +166,10 @@ func (rd *Reading) compare(d *Document, ref *doc.Ref) {
 // may then also be the one of the routing that the answer tells (own).
 func (rd *Reading) home(d *Document) (ref doc.Ref, own string) {
 	ref = d.Ref
-	if ref.Routing != "" || d.asked == "" || d.asked == ref.Index {
+	if ref.Routing != "" || d.name == "" || d.name == ref.Index {
 		return ref, ""
 	}
-	routing, known := rd.w.Catalog.Routing(rd.client.Realm, d.asked)
+	routing, known := rd.w.Catalog.Routing(rd.client.Realm, d.name)
 	if !known && d.whole {
 		own = d.Routing()
 	}
@@ -185,7 +185,7 @@ func (rd *Reading) watchStatus() bool {
 		return false
 	}
 	op, ref := rd.r.Op(), rd.document.Ref
-	if ix, known := rd.w.Catalog.Known(rd.client.Realm, ref.Index); known {
+	if ix, known := rd.w.Catalog.Cached(rd.client.Realm, ref.Index); known {
 		ref.Index, ref.Routing = ix.Name, cmp.Or(ref.Routing, ix.Routing)
 	}
 	rd.r.Pass(proxy.ForwardOptions{OnHead: func(h *wire.Head, _ []byte) []wire.Field {
@@ -212,7 +212,7 @@ func (rd *Reading) stampedGet() bool {
 		return false
 	}
 	rd.choose()
-	rd.document = Document{Ref: ref, asked: ref.Index, stamper: stamper}
+	rd.document = Document{Ref: ref, name: ref.Index, stamper: stamper}
 	return rd.getWhole()
 }
 
@@ -306,7 +306,7 @@ func (rd *Reading) Written(ru *rule.Rule, keep bool, answer []byte) (body []byte
 	if document == nil || !ok {
 		return answer, nil
 	}
-	d := &Document{Ref: ref, asked: ref.Index, stamper: ru}
+	d := &Document{Ref: ref, name: ref.Index, stamper: ru}
 	d.read(answer, document)
 	if d.whole = d.Found && d.Source != nil; !d.whole {
 		return answer, nil

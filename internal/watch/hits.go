@@ -22,8 +22,8 @@ func (rd *Reading) mayWatch(f *searchPlan) bool {
 	if f.size == 0 || !client.Known || rd.r.Head().Minor == 0 || !wire.AcceptsJSON(rd.r.Fields()) {
 		return false
 	}
-	if a := &f.asked; api.OneIndex(a.Index) {
-		if ix, known := rd.w.Catalog.Known(client.Realm, a.Index); known {
+	if a := &f.target; api.OneIndex(a.Index) {
+		if ix, known := rd.w.Catalog.Cached(client.Realm, a.Index); known {
 			if a.Concrete, a.Stream, name = ix.Name, ix.DataStream, ix.Name; !rd.w.Catalog.Guardable(rd.r.Asker(), ix) {
 				return false
 			}
@@ -60,17 +60,17 @@ func (rd *Reading) watchHits(f *searchPlan) {
 			o.Target = append(o.Target, part.text...)
 		}
 	}
-	asked := ""
-	if api.OneIndex(f.asked.Index) {
-		asked = f.asked.Index
+	name := ""
+	if api.OneIndex(f.target.Index) {
+		name = f.target.Index
 	}
 	_, scrolls := uri.Param(query, "scroll")
-	rd.forwardHits(o, asked, more, scrolls)
+	rd.forwardHits(o, name, more, scrolls)
 }
 
 // forwardHits forwards a search that finds the numbers of its hits, and remembers them as they pass. What was added is taken out again;
 // of a scroll it is known, for its next page.
-func (rd *Reading) forwardHits(o proxy.ForwardOptions, asked string, more added, scrolls bool) {
+func (rd *Reading) forwardHits(o proxy.ForwardOptions, name string, more added, scrolls bool) {
 	rd.begin(false)
 	var rules rulesOf
 	looked, left := false, false
@@ -78,8 +78,8 @@ func (rd *Reading) forwardHits(o proxy.ForwardOptions, asked string, more added,
 		if !looked {
 			looked, left = true, rd.clientLeft()
 		}
-		if d := readHit(hit, hit, asked); d.whole && d.Numbered && !left {
-			if rules.find(rd, asked, d.Index); rd.remembers(rules.watches) {
+		if d := readHit(hit, hit, name); d.whole && d.Numbered && !left {
+			if rules.find(rd, name, d.Index); rd.remembers(rules.watches) {
 				rd.w.Sessions.Found(rd.client.Session, d.Ref, d.Revision, rd.epoch)
 			}
 		}

@@ -71,7 +71,7 @@ func (rd *Reading) mgetAnswer(q *requestBody, routing string, answer []byte, sta
 	var f rulesOf
 	for i := range documents {
 		d := &documents[i]
-		if f.find(rd, d.asked, d.Index); stamps {
+		if f.find(rd, d.name, d.Index); stamps {
 			d.stamper = f.stamper
 		}
 		d.watches = f.watches

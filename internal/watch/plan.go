@@ -14,7 +14,7 @@ import (
 // searchPlan is what is done with a search.
 type searchPlan struct {
 	requestBody
-	asked rule.Target
+	target rule.Target
 	// watches has its hits remembered, stamps has them stamped.
 	watches, stamps bool
 	// The client asks itself for the numbers, or for the version.

@@ -74,8 +74,8 @@ type hooks struct {
 
 // choice is which rule has a read remembered.
 type choice struct {
-	asked rule.Target
-	rule  *rule.Rule
+	target rule.Target
+	rule   *rule.Rule
 	// open says that the request's name may be an alias that another rule takes by its index, which the answer names.
 	open bool
 }

@@ -11,23 +11,23 @@ import (
 // choose is which rule watches the read, as far as that is known before the answer. Nothing is asked for it, and nobody waits.
 func (rd *Reading) choose() {
 	c := &rd.choice
-	c.asked = rule.Target{Index: rd.r.Index(), Kind: rd.r.Op().Kind, Fields: rd.r.Head().Fields}
-	c.rule = rd.rules.MatchRequest(&c.asked)
-	if !rd.rules.Elsewhere(&c.asked, c.rule) {
+	c.target = rule.Target{Index: rd.r.Index(), Kind: rd.r.Op().Kind, Fields: rd.r.Head().Fields}
+	c.rule = rd.rules.MatchRequest(&c.target)
+	if !rd.rules.Elsewhere(&c.target, c.rule) {
 		return
 	}
-	ix, known := rd.w.Catalog.Known(rd.r.Client().Realm, c.asked.Index)
+	ix, known := rd.w.Catalog.Cached(rd.r.Client().Realm, c.target.Index)
 	if c.open = !known; known {
-		c.asked.Concrete, c.asked.Stream = ix.Name, ix.DataStream
-		c.rule = rd.rules.MatchRequest(&c.asked)
+		c.target.Concrete, c.target.Stream = ix.Name, ix.DataStream
+		c.rule = rd.rules.MatchRequest(&c.target)
 	}
 }
 
 // decide is which rule it is after all, by the index that the answer names.
 func (rd *Reading) decide(index []byte) {
 	if c := &rd.choice; c.open && len(index) > 0 {
-		c.asked.Concrete, c.open = string(index), false
-		c.rule = rd.rules.MatchRequest(&c.asked)
+		c.target.Concrete, c.open = string(index), false
+		c.rule = rd.rules.MatchRequest(&c.target)
 	}
 }
 
@@ -66,17 +66,17 @@ func (w *Watcher) stamper(rules *rule.Set, a *rule.Target, least rule.Mode) *rul
 // rulesOf are the rules for one of several documents, by the name in the request, if that names one index, and by the index's
 // own: which has it remembered, and which stamps it.
 type rulesOf struct {
-	asked, index     string
+	name, index      string
 	watches, stamper *rule.Rule
 }
 
 // find finds the rules for the next document. Mostly they are those of the one before.
-func (f *rulesOf) find(rd *Reading, asked string, index []byte) {
-	if f.asked == asked && f.index == string(index) && f.index != "" {
+func (f *rulesOf) find(rd *Reading, name string, index []byte) {
+	if f.name == name && f.index == string(index) && f.index != "" {
 		return
 	}
-	f.asked, f.index = asked, string(index)
-	a := rule.Target{Index: cmp.Or(asked, f.index), Concrete: f.index, Kind: rd.r.Op().Kind, Fields: rd.r.Head().Fields}
+	f.name, f.index = name, string(index)
+	a := rule.Target{Index: cmp.Or(name, f.index), Concrete: f.index, Kind: rd.r.Op().Kind, Fields: rd.r.Head().Fields}
 	f.watches = rd.rules.MatchRequest(&a)
 	f.stamper = rd.w.stamper(rd.rules, &a, rule.Guard)
 }

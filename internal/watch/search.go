@@ -16,7 +16,7 @@ import (
 // upstream, and taken out of the answer again where the client didn't ask. Searches that give less than documents are left alone.
 func (rd *Reading) search() bool {
 	op := rd.r.Op()
-	f := searchPlan{asked: rule.Target{Index: rd.r.Index(), Kind: api.Search, Fields: rd.r.Head().Fields}}
+	f := searchPlan{target: rule.Target{Index: rd.r.Index(), Kind: api.Search, Fields: rd.r.Head().Fields}}
 	if Partial(op.Query) || !rd.plan(&f) {
 		return rd.showHits()
 	}
@@ -48,7 +48,7 @@ func (rd *Reading) plan(f *searchPlan) bool {
 		f.watches = true // as far as the rules of its hits say so
 	}
 	if rd.rules.Stamps() && rd.w.Rules.Mode() == rule.Guard {
-		f.stamps = rd.rules.MayStamp(&f.asked) || rd.w.Stamper(rd.r, f.asked.Index, rule.Guard) != nil
+		f.stamps = rd.rules.MayStamp(&f.target) || rd.w.Stamper(rd.r, f.target.Index, rule.Guard) != nil
 	}
 	return f.watches || f.stamps
 }
@@ -99,13 +99,13 @@ func (rd *Reading) forwardSearch() {
 
 // hitsOf remembers and stamps the hits of a search.
 func (rd *Reading) hitsOf(f *searchPlan, answer []byte) {
-	asked := ""
-	if api.OneIndex(f.asked.Index) {
-		asked = f.asked.Index
+	name := ""
+	if api.OneIndex(f.target.Index) {
+		name = f.target.Index
 	}
 	var rules rulesOf
-	for d := range hits(answer, asked) {
-		rules.find(rd, asked, d.Index)
+	for d := range hits(answer, name) {
+		rules.find(rd, name, d.Index)
 		d.watches, d.stamper = rules.watches, rules.stamper
 		if f.watches {
 			rd.remember(d)

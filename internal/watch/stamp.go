@@ -59,8 +59,8 @@ func (rd *Reading) put(d *Document, ix *catalog.Index) bool {
 // indexOf tells which index it is that the document is in.
 func (rd *Reading) indexOf(d *Document) (ix catalog.Index, known bool) {
 	name, asker := string(d.Index), rd.r.Asker()
-	if d.asked != "" {
-		ix, err := rd.w.Catalog.Resolve(rd.r.Context(), asker, d.asked, 0)
+	if d.name != "" {
+		ix, err := rd.w.Catalog.Resolve(rd.r.Context(), asker, d.name, 0)
 		if err == nil && ix.Exists() && (name == "" || ix.Name == name) {
 			return ix, true
 		}

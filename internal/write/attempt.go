@@ -56,7 +56,7 @@ func (s *Service) run(ctx context.Context, b *retry.Batch[*change]) {
 		a.open = slices.Clone(b.Members) // who leaves it stays a member
 	}
 	for _, c := range b.Members {
-		c.held = c.Room.Mark()
+		c.budgetMark = c.Room.Mark()
 	}
 	a.do(ctx)
 	if s.events.Collision != nil {
@@ -70,7 +70,7 @@ func (s *Service) run(ctx context.Context, b *retry.Batch[*change]) {
 
 func (a *attempt) do(ctx context.Context) {
 	a.start()
-	a.held = budget.Of(ctx).Mark()
+	a.budgetMark = budget.Of(ctx).Mark()
 	err := retry.Do(ctx, a.open[0].policy(), a.try)
 	if err != nil {
 		a.settleDoubt(ctx)
@@ -78,7 +78,7 @@ func (a *attempt) do(ctx context.Context) {
 	for _, c := range a.open {
 		c.answer, c.err = a.last(c, err)
 	}
-	for _, c := range a.alone {
+	for _, c := range a.separate {
 		a.single(ctx, c)
 	}
 }
@@ -111,10 +111,10 @@ func (a *attempt) try(ctx context.Context, n int) error {
 // giveBack gives back the memory of the try before this one. What it read is on the account of the leader's request. What the intents made
 // of that is on the accounts of their own requests. Nobody uses either any more.
 func (a *attempt) giveBack(leaders *budget.Account) {
-	leaders.Cut(a.held)
+	leaders.Cut(a.budgetMark)
 	for _, c := range a.open {
 		if c.Room != leaders {
-			c.Room.Cut(c.held)
+			c.Room.Cut(c.budgetMark)
 		}
 	}
 }
@@ -178,7 +178,7 @@ func (a *attempt) fold(ctx context.Context) (body []byte, changed bool, refusal 
 	for _, c := range a.open {
 		d, err := a.next(ctx, c, cur)
 		if err != nil && len(a.open) > 1 {
-			a.alone = append(a.alone, c)
+			a.separate = append(a.separate, c)
 			continue
 		}
 		if err == nil && !d.Unchanged {

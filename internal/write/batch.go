@@ -20,17 +20,17 @@ import (
 // guard. The current revision is, for the first try, the base itself, or what the lane's last write left: a guess, good for a
 // write under its guard, never for a decision. After a conflict it is read from the engine.
 type attempt struct {
-	s      *Service
-	batch  *retry.Batch[*change]
-	open   []*change // without an answer yet, in order
-	alone  []*change // could not go with the others: each goes by itself, after them
-	cur    doc.Revision
-	trail  mark.Trail // the marks of cur, which aren't in its Source
-	source source
-	doubt  doubt.Record
-	load   load       // of the last try
-	noted  undo.Place // where that is noted, if it is
-	held   int64      // what the leader's request held before the first try
+	s          *Service
+	batch      *retry.Batch[*change]
+	open       []*change // without an answer yet, in order
+	separate   []*change // could not go with the others: each goes by itself, after them
+	cur        doc.Revision
+	trail      mark.Trail // the marks of cur, which aren't in its Source
+	source     source
+	doubt      doubt.Record
+	load       load       // of the last try
+	noted      undo.Place // where that is noted, if it is
+	budgetMark int64      // what the leader's request held before the first try
 
 	conflict *respond.Answer // the engine's last 409, for when trying ends
 	noIndex  bool            // there was no index when the document was last read

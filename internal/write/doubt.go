@@ -88,7 +88,7 @@ func (a *attempt) samePrimary(ctx context.Context) bool {
 	first := a.open[0]
 	pending.Index = first.Doc.Index
 	same := a.s.primaries.SamePrimary(ctx, first.Asker(), &pending, a.cur.PrimaryTerm)
-	for _, changes := range [2][]*change{a.open, a.alone} {
+	for _, changes := range [2][]*change{a.open, a.separate} {
 		for _, c := range changes {
 			c.maybeApplied = c.maybeApplied || !same
 		}

@@ -206,7 +206,7 @@ func TestAWriteThatIsMadeAgainCountsFromWhatItsClientHadSeen(t *testing.T) {
 	read := base.Preset{Kind: session.KindRead, Numbers: rev.Numbers, View: rev.Source, Stored: rev.Source}
 	has(t, again(read), 200, "merged;attempts=2;base=session")
 	same(t, w.stored("1"), `{"n":6,"by":"y"}`)
-	numbers := base.Preset{Kind: session.KindGiven, Numbers: doc.Numbers{SeqNo: 0, PrimaryTerm: 1}}
+	numbers := base.Preset{Kind: session.KindExplicit, Numbers: doc.Numbers{SeqNo: 0, PrimaryTerm: 1}}
 	has(t, again(numbers), 409, "guarded;attempts=1")
 	if len(shelf.kept) > 0 {
 		t.Errorf("a write that is made again was kept again: %+v", shelf.kept)

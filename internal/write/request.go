@@ -58,8 +58,8 @@ type change struct {
 	answer *respond.Answer
 	err    error
 
-	held int64          // how much memory the request held before the first try
-	room respond.Answer // for the answer of most
+	budgetMark int64          // how much memory the request held before the first try
+	room       respond.Answer // for the answer of most
 }
 
 // The fields that optimist adds to answers.
@@ -86,7 +86,7 @@ func (c *change) read(r *Request, s *Service) (err error) {
 // Request is a write of one document, taken by a rule. Its slices must stay as they are until Do returns. Whoever writes again
 // and again may use one Request for it, one write after the other.
 type Request struct {
-	base.Request // a write with a Given base is kept nowhere again
+	base.Request // a write with a Preset base is kept nowhere again
 	Method       []byte
 	Body         []byte              // as sent, without transfer coding
 	Route        session.Credentials // stands for where the request goes: only those that are equal in it share a write

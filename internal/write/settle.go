@@ -166,7 +166,7 @@ func (c *change) copyOf(t etag.Tag) session.Copy {
 	if t.Copy == 0 || c.Outcome.Base != outcome.BaseIfMatch {
 		return session.Copy{}
 	}
-	return t.Held()
+	return t.AsCopy()
 }
 
 // settlePart ends the reservation of an _update of a part that was acknowledged.

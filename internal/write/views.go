@@ -99,9 +99,9 @@ func (s *Service) patchView(c *change, rev doc.Revision) {
 	if b.Doubtful || b.View == nil && b.Kind != session.KindAbsent {
 		return
 	}
-	alone := p.Patch
-	alone.Guard, alone.New, alone.Always = doc.Numbers{}, false, true
-	d, err := alone.Next(saw)
+	unguarded := p.Patch
+	unguarded.Guard, unguarded.New, unguarded.Always = doc.Numbers{}, false, true
+	d, err := unguarded.Next(saw)
 	if err != nil {
 		return
 	}

@@ -72,12 +72,12 @@ type Alignment struct {
 }
 
 // Removed is how many elements of the base have no partner.
-func (al *Alignment) Removed() int { return alone(al.To) }
+func (al *Alignment) Removed() int { return unpaired(al.To) }
 
 // Inserted is how many elements of the other array have no partner.
-func (al *Alignment) Inserted() int { return alone(al.From) }
+func (al *Alignment) Inserted() int { return unpaired(al.From) }
 
-func alone(partners []int32) (n int) {
+func unpaired(partners []int32) (n int) {
 	for _, p := range partners {
 		if p == None {
 			n++

@@ -16,12 +16,12 @@ type Visitor interface {
 	// Edit is called for one value: old is removed where new isn't there, new is added where old isn't, else new stands in old's
 	// place. The walk's trail leads to it.
 	Edit(old, new tree.Value)
-	// Unaligned is called for arrays whose comparison is over the limit. At least a common beginning is known: apart is how many
+	// Unaligned is called for arrays whose comparison is over the limit. At least a common beginning is known: unshared is how many
 	// elements of both are not in it.
-	Unaligned(old, new tree.Value, apart int)
-	// Element is called for an element in the place of another, which the visitor may have walked. alone says that its hunk has no
+	Unaligned(old, new tree.Value, unshared int)
+	// Element is called for an element in the place of another, which the visitor may have walked. only says that its hunk has no
 	// other.
-	Element(old, new tree.Value, alone bool)
+	Element(old, new tree.Value, only bool)
 	// Enough ends the walk.
 	Enough() bool
 }
