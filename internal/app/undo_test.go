@@ -139,6 +139,25 @@ func TestAHolderMayHaveItsWritesUndone(t *testing.T) {
 	w.ask(201, "PUT", "/docs/_lock/doc/a?owner=two&wait=0s", "")
 }
 
+// TestAJournalOfAResourceIsEndedByItsList: a lock whose name is a list of strings is named in the body.
+func TestAJournalOfAResourceIsEndedByItsList(t *testing.T) {
+	for end, want := range map[string]string{"_commit": `{"n":1}`, "_rollback": `{"n":0}`} {
+		t.Run(end, func(t *testing.T) {
+			w := newUndoWorld(t, enginetest.Serve(t), "")
+			w.ask(201, "PUT", "/docs/_doc/a", `{"n":0}`)
+			const resource = `"owner":"one","resource":["docs","a/b",""]`
+			token := w.ask(201, "PUT", "/_lock/global", `{`+resource+`,"undo":true}`).Get("token").Raw
+			w.ask(200, "PUT", "/docs/_doc/a", `{"n":1}`, "Optimist-Lock-Token", token)
+			w.ask(409, "PUT", "/_lock/global", `{"owner":"two","resource":["docs","a/b",""],"wait":"0s"}`)
+			for range 2 {
+				w.ask(200, "POST", "/_lock/global/"+end, `{`+resource+`,"token":`+token+`}`)
+			}
+			w.wants("/docs/_doc/a", want)
+			w.ask(201, "PUT", "/_lock/global", `{"owner":"two","resource":["docs","a/b",""],"wait":"0s"}`)
+		})
+	}
+}
+
 // TestARollbackMayBeRepeated: its client may not have got the first answer. Whatever has become of the lease, it learns what has become of
 // the writes.
 func TestARollbackMayBeRepeated(t *testing.T) {
@@ -272,6 +291,29 @@ func TestAnItemThatIsTooLargeToBeHeldIsRefusedUnderUndo(t *testing.T) {
 		t.Errorf("%s: %s", got, r)
 	}
 	w.wants("/docs/_doc/a", `{"n":0}`)
+}
+
+// TestABulkInWindowsIsUndone: it is larger than what is held at once, and so it is written window by window.
+func TestABulkInWindowsIsUndone(t *testing.T) {
+	w := newUndoWorld(t, enginetest.Serve(t), "limits: {max_guarded_body: 4KiB}\n")
+	const documents = 300
+	var bulk strings.Builder
+	for i := range documents / 2 {
+		w.ask(201, "PUT", fmt.Sprintf("/docs/_doc/old-%d", i), `{"n":0}`)
+		fmt.Fprintf(&bulk, `{"index":{"_id":"old-%d"}}`+"\n"+`{"n":1}`+"\n"+`{"create":{"_id":"new-%[1]d"}}`+"\n"+`{"n":1}`+"\n", i)
+	}
+	token, field := w.lock("/_lock/global/x", "one", "")
+	r := w.ask(200, "POST", "/docs/_bulk", bulk.String(), append(field, "Content-Type", "application/x-ndjson")...)
+	if r.Get("errors").Bool() || r.Get("items.#").Int() != documents {
+		t.Fatal(r)
+	}
+	w.wants("/docs/_doc/old-149", `{"n":1}`)
+	w.wants("/docs/_doc/new-149", `{"n":1}`)
+	w.ask(200, "POST", "/_lock/global/x/_rollback?owner=one&token="+token, "")
+	for i := range documents / 2 {
+		w.wants(fmt.Sprintf("/docs/_doc/old-%d", i), `{"n":0}`)
+		w.wantsNone(fmt.Sprintf("/docs/_doc/new-%d", i))
+	}
 }
 
 func TestASweepUndoesWhereNobodyWaits(t *testing.T) {
