@@ -23,9 +23,9 @@ type Config struct {
 	// Version of the file's format. Only 1 exists. May be left out.
 	Version int `json:"version"`
 
-	// Listen is the address of the data port. Applications send to it what they sent to the engine before. Default
+	// Listen is the address of the data port. Applications send their requests to it instead of to the engine. Default
 	// 127.0.0.1:9280: only this machine can reach it. `:9280` is every interface. Danger: optimist checks no
-	// credentials, it forwards them. Whoever reaches this port can do what the engine allows.
+	// credentials, it forwards them. Everybody who reaches this port can do what the engine allows.
 	Listen string `json:"listen"`
 
 	// ListenTLS is for the data port. Without it, the port speaks HTTP. Danger: then the credentials of clients on other
@@ -33,8 +33,8 @@ type Config struct {
 	ListenTLS ServerTLS `json:"listen_tls"`
 
 	// Admin is the address of the admin listener: health, readiness, metrics, mode, the current configuration,
-	// profiles. Default 127.0.0.1:9281. Empty switches the listener off. Danger: whoever may use it can switch guarding
-	// off. On a loopback address it asks for no credentials. On any other address optimist starts only with
+	// profiles. Default 127.0.0.1:9281. Empty switches the listener off. Danger: everybody who may use it can switch
+	// guarding off. On a loopback address it asks for no credentials. On any other address optimist starts only with
 	// `admin_token_file` or `admin_tls.client_ca_file`.
 	Admin string `json:"admin"`
 
@@ -46,7 +46,7 @@ type Config struct {
 	// are served only with a token or a client's certificate. A changed file counts within a second. Default: no token.
 	AdminTokenFile string `json:"admin_token_file"`
 
-	// Mode is what optimist does with writes: guard (default), observe (changes no byte, counts lost updates), off
+	// Mode is how optimist handles writes: guard (default), observe (changes no byte, counts lost updates), off
 	// (forwards everything). A rule's own mode can only do less than this. `optimist mode` changes it in a running
 	// optimist. A reload sets it again only if the file's value has changed.
 	Mode Mode `json:"mode"`
@@ -63,7 +63,7 @@ type Config struct {
 	// Sessions says how optimist knows which reads and writes belong to one client, and how long it remembers reads.
 	Sessions Sessions `json:"sessions"`
 
-	// Identity says which clients share nothing of what optimist knows, and never a write.
+	// Identity tells tenants and users apart: they share no knowledge of optimist, and no write.
 	Identity Identity `json:"identity"`
 
 	// Learning is what `optimist hot` tells of conflicts.
@@ -259,8 +259,8 @@ type Limits struct {
 	IdleTimeout unit.Duration `json:"idle_timeout" min:"1nanos"`
 }
 
-// Sniffing is the answer to clients that ask for the engine's addresses (`_nodes/http`). Danger: a client that gets
-// the engine's own addresses goes around optimist from then on, and its writes are not guarded.
+// Sniffing is the answer to clients that ask for the engine's addresses (`_nodes/http`). Danger: a client that gets the
+// engine's own addresses sends its requests there from then on, and its writes are not guarded.
 type Sniffing struct {
 	// Answer is rewrite (default: publish_address becomes optimist's address) or pass (the engine's answer as it is).
 	Answer SniffAnswer `json:"answer"`
@@ -279,7 +279,7 @@ type Sessions struct {
 	// comes after all names, wherever it stands: reads and writes of one trace belong together (docs/writes.md, Traces).
 	Header Headers `json:"header"`
 
-	// Infer says what a session is without the header: credentials_and_address (default), credentials (for clients
+	// Infer is the session of a client without the header: credentials_and_address (default), credentials (for clients
 	// whose address changes), or none (a base only by header or If-Match). A client whose token is renewed is a new
 	// session from then on. Danger: with credentials, all processes with one API key are one session.
 	Infer Infer `json:"infer"`
@@ -287,15 +287,15 @@ type Sessions struct {
 	// MaxAge is how long a read can be the base of a write. Default 5m. A later write follows the rule's base.lost.
 	MaxAge unit.Duration `json:"max_age" min:"1nanos"`
 
-	// Memory limits what optimist remembers of reads, documents included. Default 256MiB. If it is full, the client that
-	// holds most loses its oldest entry: watch optimist_session_evictions_total.
+	// Memory limits the remembered reads, documents included. Default 256MiB. If it is full, the client that holds most
+	// loses its oldest entry: watch optimist_session_evictions_total.
 	Memory unit.Size `json:"memory" min:"1MiB"`
 
-	// File is where optimist notes the numbers of what clients have read and written, 4 MiB, without documents and names.
-	// It outlives `kill -9`, not a power cut. After a start, a write from what was read before is guarded by it
-	// (docs/writes.md, After a start). Default: `sessions` in the folder that the variable STATE_DIRECTORY names, as systemd
-	// sets it for StateDirectory; without the variable there is none. Each process needs a file of its own, and its folder
-	// must be there.
+	// File is where optimist notes the numbers of the revisions that clients have read and written, 4 MiB, without
+	// documents and names. It outlives `kill -9`, but not a power cut. After a start, it guards writes of documents
+	// that were read before (docs/writes.md, After a start). Default: `sessions` in the folder that the variable
+	// STATE_DIRECTORY names, as systemd sets it for StateDirectory; without the variable there is none. Each process
+	// needs a file of its own, and its folder must be there.
 	File string `json:"file"`
 
 	// TrustedProxies are addresses or networks (10.0.0.0/8). optimist believes the X-Forwarded-For of requests from
@@ -304,14 +304,14 @@ type Sessions struct {
 	TrustedProxies []Prefix `json:"trusted_proxies"`
 }
 
-// Identity says which clients share nothing of what optimist knows, and never a write: those that differ in a header or a
-// query parameter by which a request says who asks, or which tenant, organisation or cluster is meant. optimist knows the
-// usual names of these (docs/operations.md, Tenants). The lists here add to them. A star stands for any characters. A
-// name that begins with a minus sign isn't one of them: `-x-user`. The last name that fits counts.
+// Identity tells tenants and users apart. Some headers and query parameters name the user, the tenant, the organisation
+// or the cluster of a request. Clients that differ in one of them share no knowledge of optimist, and no write.
+// optimist knows the usual names (docs/operations.md, Tenants). The lists here add to them. A star stands for any
+// characters. A name that begins with a minus sign isn't one of them: `-x-user`. The last name that fits counts.
 type Identity struct {
 	// Fields are further names of headers, for example [X-Shop, X-Env-*]. Danger: if a gateway between optimist and the
 	// engine chooses the cluster by a header that isn't known here, clients get each other's bases. The log names a
-	// header that looks like one. An id of requests must not be in the list: every request would be a stranger's.
+	// header that looks like one. Don't list an id of requests: every request would come from another client.
 	Fields []string `json:"fields"`
 
 	// Parameters are further names of query parameters.

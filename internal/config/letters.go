@@ -7,31 +7,31 @@ import (
 	"optimist/internal/unit"
 )
 
-// DeadLetters say where optimist keeps the writes that can't be placed, of rules with `on_exhausted: dead_letter`. Without
-// such a rule nothing is kept, and nothing is created.
+// DeadLetters say where optimist keeps writes that can't be placed, of rules with `on_exhausted: dead_letter`. Without
+// such a rule optimist keeps and creates nothing.
 type DeadLetters struct {
 	// Sink is engine (default: an index of the engine), kafka (a topic) or file (the folder alone).
 	Sink Sink `json:"sink"`
 
 	// Index is where the engine keeps them. optimist creates it with the first dead letter. Default
 	// optimist-dead-letters. optimist's own credentials (upstream.auth) need the rights to create, read and write it.
-	// Danger: dead letters hold documents. Whoever may read this index can read them.
+	// Danger: dead letters hold documents. Everybody who may read this index can read them.
 	Index string `json:"index"`
 
 	// Kafka is the topic, for sink: kafka.
 	Kafka Kafka `json:"kafka"`
 
-	// Folder is where dead letters are while the sink can't take them; optimist moves them there when it can, also after
-	// a restart. Each is a file, which is on the disk before its client has an answer. Default: `dead-letters` in the
-	// folder that the variable STATE_DIRECTORY names; without the variable there is none, and a write gets its error while
-	// the sink is away. sink: file needs it. Each process needs a folder of its own. optimist creates it.
+	// Folder is where dead letters are while the sink can't take them; optimist moves them there when it can, also
+	// after a restart. Each is a file. It is on the disk before the client gets the answer. Default: `dead-letters` in
+	// the folder that the variable STATE_DIRECTORY names; without the variable there is none, and a write gets its
+	// error while the sink is away. sink: file needs it. Each process needs a folder of its own. optimist creates it.
 	Folder string `json:"folder"`
 
 	// MaxFolder is how many bytes the folder may hold. If it is full, writes get their errors. Default 1GiB.
 	MaxFolder unit.Size `json:"max_folder" min:"1MiB"`
 
-	// MaxLetter is how large one dead letter may be: the request and what its client had seen. A larger one isn't kept, and
-	// its client gets the error. Default 512KiB. Most brokers take records of 1 MiB.
+	// MaxLetter is how large one dead letter may be: the request, and the document that its client had seen. optimist
+	// doesn't keep a larger one, and the client gets the error. Default 512KiB. Most brokers take records of 1 MiB.
 	MaxLetter unit.Size `json:"max_letter" min:"1KiB" max:"64MiB"`
 
 	// Timeout is how long the sink may take for one. Then the folder takes it. Default 5s.

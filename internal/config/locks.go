@@ -16,8 +16,8 @@ type Locks struct {
 	// engine.
 	Path string `json:"path"`
 
-	// Store is what the locks are kept in: engine (default), zookeeper or memcached. The last two have no trees and no list
-	// of locks: requests for them get a 400. memcached is best effort, and has no queue. All proxies need the same store.
+	// Store keeps the locks: engine (default), zookeeper or memcached. The last two have no trees and no list of locks:
+	// requests for them get a 400. memcached is best effort, and has no queue. All proxies need the same store.
 	Store LockStore `json:"store"`
 
 	// ZooKeeper is where ZooKeeper is, for store: zookeeper.
@@ -28,7 +28,7 @@ type Locks struct {
 
 	// Index is where the documents of the locks are. optimist creates it with the first lock. Default optimist-locks.
 	// optimist's own credentials (upstream.auth) need the rights to create, read and write it. Danger: if you delete
-	// it, optimist forgets who holds which lock, and tokens may start again from lower ones.
+	// it, optimist forgets all holders, and tokens may start again from lower ones.
 	Index string `json:"index"`
 
 	// Scripts is auto (default: optimist finds out with the first lock), always or never. With scripts, the engine's

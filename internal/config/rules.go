@@ -2,7 +2,7 @@ package config
 
 import "optimist/internal/unit"
 
-// Rule is one block of `rules`: which requests it takes, and what happens to them.
+// Rule is one block of `rules`: it selects requests, and says how optimist handles them.
 type Rule struct {
 	// Name stands for the rule in logs, metrics and `check`. Required, unique: letters, digits, dot, dash,
 	// underscore.
@@ -15,7 +15,7 @@ type Rule struct {
 	// that: `mode: off` at the top switches every rule off.
 	Mode Mode `json:"mode"`
 
-	// Base says from which revision a client's change is counted.
+	// Base says how optimist finds the revision from which a client made its change.
 	Base Base `json:"base"`
 
 	// Merge says what happens if a client and another client changed the same value.
@@ -44,15 +44,15 @@ type Rule struct {
 	// merge.default isn't sent, else sent.
 	OnDeleteConflict OnDeleteConflict `json:"on_delete_conflict"`
 
-	// Update says what an `_update` with `doc` is whose client has read the document: merge (default: a change of the
-	// paths in `doc`, counted from what the client has read; guarded, and after a conflict merged like a whole
-	// document) or engine (the engine merges it, as any other `_update`: a list or a number in `doc` replaces what
-	// others wrote since).
+	// Update is for an `_update` with `doc`, if the client has read the document: merge (default: a change of the paths
+	// in `doc`, from the document that the client has read; guarded, and after a conflict merged like a whole document)
+	// or engine (the engine merges it, as any other `_update`: a list or a number in `doc` replaces other clients'
+	// later ones).
 	Update Update `json:"update"`
 
-	// Bulk says what happens to the items of a `_bulk` that the rule takes: guard (default: an item is guarded and merged
-	// as a request of its own would be; items with nothing to guard go as they are), pass (all go as they are), or
-	// refuse (such an item gets an error; the others are written).
+	// Bulk is for the rule's items of a `_bulk`: guard (default: optimist guards and merges an item like a single
+	// request; items with nothing to guard go as they are), pass (all go as they are), or refuse (such an item gets an
+	// error; the others are written).
 	Bulk Bulk `json:"bulk"`
 
 	// Rerun says that an `_update_by_query` may run again over documents that it has changed: its script, or its pipeline,
@@ -61,56 +61,56 @@ type Rule struct {
 	Rerun bool `json:"rerun"`
 
 	// WriteID is the name of a field, such as `_writes`, at the top of documents. Every write of a whole document, of a
-	// part that optimist merges, and every PATCH leaves a mark in it: an id, and the revision whose place the write took.
+	// part that optimist merges, and every PATCH leaves a mark in it: an id, and the revision that the write replaced.
 	// The field keeps the marks of the last 16 writes, about 30 bytes each. If the answer to a write is lost, optimist
-	// reads the document: the mark says that the write was applied, and the client gets a success. Clients see the field,
-	// and needn't care: what they send in it is ignored. Map it as `{"type": "keyword", "index": false, "doc_values":
-	// false}`. An index with `dynamic: strict` must have it in its mapping, else the engine refuses the write with a 400.
-	// Default none: then only a write that is as good twice as once is finished after a lost answer, and all others get a
-	// 504. See docs/outcomes.md.
+	// reads the document: the mark says that the write was applied, and the client gets a success. Clients see the
+	// field, and needn't care: optimist ignores their values. Map it as `{"type": "keyword", "index": false,
+	// "doc_values": false}`. An index with `dynamic: strict` must have it in its mapping, else the engine refuses the
+	// write with a 400. Default none: then, after a lost answer, optimist finishes only a write that does no harm
+	// twice, and all others get a 504. See docs/outcomes.md.
 	WriteID string `json:"write_id"`
 
 	// Retry says how often and how long optimist tries a conflicting write.
 	Retry Retry `json:"retry"`
 
-	// RetryOnConflict is the `retry_on_conflict` that optimist adds to an `_update` which has neither this parameter
-	// nor a guard nor a script, and which it doesn't merge itself. Default 3. With 0, it adds nothing, and no `_update`
-	// that the engine merges is tried again, with a script or without.
+	// RetryOnConflict is the `retry_on_conflict` that optimist adds to an `_update` that the engine merges. It adds
+	// nothing to one with a script, a guard, or this parameter. Default 3. With 0, it adds nothing, and tries no
+	// `_update` again that the engine merges, with a script or without.
 	RetryOnConflict int `json:"retry_on_conflict" min:"0" max:"1000"`
 
-	// Rejected says what a write is that the engine rejects with 429 because it has too much to do: retry (default: nothing
-	// of it was applied, so it waits and goes again, within the limits of `retry`; the client waits meanwhile) or pass (the
-	// 429 is the client's answer at once).
+	// Rejected is for writes that the engine rejects with 429, because it has too much to do: retry (default: such a
+	// write was not applied, so optimist waits and sends it again, within the limits of `retry`; the client waits
+	// meanwhile) or pass (the client gets the 429 at once).
 	Rejected Rejected `json:"rejected"`
 
-	// OnExhausted says what happens to a write that can't be placed, and was not written: its conflict stands after all
+	// OnExhausted is for writes that can't be placed. Such a write was not written: it still conflicts after all
 	// attempts, the engine refuses it or is too busy for it, or can't be reached. fail (default): the client gets the
-	// error. dead_letter: optimist keeps the write, and the client gets a 202 with the dead letter's id once it is stored;
-	// if it can't be stored, the client gets the error. `optimist dead-letters` lists and replays it
+	// error. dead_letter: optimist keeps the write, and the client gets a 202 with the dead letter's id once it is
+	// stored; if it can't be stored, the client gets the error. `optimist dead-letters` lists and replays it
 	// (docs/dead-letters.md). Danger: a client that takes a 202 for success doesn't notice that nothing was written.
 	OnExhausted OnExhausted `json:"on_exhausted"`
 
-	// Locks says what locks are to the rule's writes: off (default: locks exclude each other, and no write) or enforce.
-	// With enforce, a write to a document that somebody else has locked is a 423, and a write that carries the token of
-	// a lease which has ended is a 409; the holder's writes carry their token in the header `Optimist-Lock-Token`. Reads
-	// are never held up. A document is protected by its own lock, and by the locks that lock_path and lock_global name.
-	// Every write is guarded then, so that none can come late: base.unknown is fetch where it would be pass, and what
-	// can't be guarded is refused: `_update` by script, by-query requests, signed requests, bodies that are too large.
-	// The rule must take all writes to its indices. All proxies have to have it. See docs/locks.md.
+	// Locks says whether locks keep out the rule's writes: off (default: locks exclude only clients that ask for locks)
+	// or enforce. With enforce, a write to a document that another client has locked gets a 423, and a write with the
+	// token of an ended lease gets a 409. The holder sends its token in the header `Optimist-Lock-Token`. Reads are
+	// never held up. A document is protected by its own lock, and by the locks that lock_path and lock_global name.
+	// optimist then guards every write, so that none can come late: base.unknown is fetch instead of pass. It refuses
+	// writes that can't be guarded: `_update` by script, by-query requests, signed requests, bodies that are too large.
+	// The rule must take all writes to its indices. All proxies need the rule. See docs/locks.md.
 	Locks Enforcement `json:"locks"`
 
-	// LockPath says where a document is in the tree of its index, `/{index}/_lock/tree/{path}`: a JSON Pointer (`/path`)
-	// names the field that holds its path, and `id` says that its id is its path. With it a lock of the path, or of one
-	// above it, protects the document. A write that moves the document is one to both paths. Default none. Only with
-	// `locks: enforce`.
+	// LockPath says where a document is in the tree of its index, `/{index}/_lock/tree/{path}`: a JSON Pointer
+	// (`/path`) names the field with the document's path; `id` means that the id is the path. A lock of the path, or of
+	// one above it, then protects the document. A write that moves the document needs the locks of both paths. Default
+	// none. Only with `locks: enforce`.
 	LockPath string `json:"lock_path"`
 
 	// LockGlobal is the name of a global lock, `/_lock/global/{name}`, that protects all documents of the rule. Default
 	// none. Only with `locks: enforce`.
 	LockGlobal string `json:"lock_global"`
 
-	// Priority is foreground (default) or background: it says who goes first if many changes wait for one document. A
-	// request's own `Optimist-Priority` header wins. The background never starves.
+	// Priority is foreground (default) or background: the foreground goes first if many changes wait for one document.
+	// A request's own `Optimist-Priority` header wins. The background never starves.
 	Priority Priority `json:"priority"`
 
 	key string // where the rule stands: see Config.RuleKey
@@ -132,12 +132,11 @@ type Match struct {
 	// For more values of one header write more rules.
 	Headers HeaderPatterns `json:"headers"`
 
-	// Users are names or patterns. One of them must fit the request's user. That is the user as whom the engine shall
-	// run the request (`es-security-runas-user`, else `opendistro_security_impersonate_as`, else
-	// `sg_impersonate_as`), else the name in its Basic credentials, else the user that a gateway names
-	// (`x-proxy-user`, else `x-forwarded-user`). API keys, tokens and certificates name no user. Default: anybody.
-	// Danger: the client itself sends this name. It chooses a rule, and protects nothing that the engine doesn't
-	// protect.
+	// Users are names or patterns. One of them must fit the request's user. The user is the first of these: the user as
+	// whom the engine shall run the request (`es-security-runas-user`, `opendistro_security_impersonate_as`,
+	// `sg_impersonate_as`); the name in its Basic credentials; the user that a gateway names (`x-proxy-user`,
+	// `x-forwarded-user`). API keys, tokens and certificates name no user. Default: anybody. Danger: the client itself
+	// sends this name. It chooses a rule, and protects nothing that the engine doesn't protect.
 	Users []string `json:"users"`
 
 	byDefault bool // the file names no index
@@ -147,7 +146,7 @@ type Match struct {
 // alone, which only the engine can tell.
 func (m *Match) ByDefault() bool { return m.byDefault }
 
-// Base says from which revision a client's change is counted, and what happens if that isn't known.
+// Base says how optimist finds the revision from which a client made its change, and what happens if it can't.
 type Base struct {
 	// From says where bases come from, strongest first: if_match (the client's If-Match header, and the ETag on
 	// document reads), stamp (the field that base.stamp names), session (the client's reads through this proxy).
@@ -155,9 +154,9 @@ type Base struct {
 	From []BaseSource `json:"from"`
 
 	// Stamp is the name of a field, such as `_rev`, at the top of documents. optimist puts the revision into it in
-	// every whole document that it serves, and removes it from every write. An application that writes back the whole
-	// document so names its base without knowing, through any proxy. Default none. Not for rules that ask for headers
-	// or users, because a copy may come back from a client that they don't take. Danger: if a write goes around
+	// every whole document that it serves, and removes it from every write. So an application that writes back the
+	// whole document names its base without knowing, through any proxy. Default none. Not for rules that ask for
+	// headers or users, because a copy may come back from a client that they don't take. Danger: if a write goes around
 	// optimist, the field is stored.
 	Stamp string `json:"stamp"`
 
@@ -218,8 +217,8 @@ type MergePath struct {
 	Key      string   // the field of the list's objects that tells them apart
 }
 
-// Retry says how often and how long optimist tries a conflicting write. The limit that comes first ends the tries,
-// and the client gets the conflict. The client's own `timeout` ends them, too, and so does a client that closes its
+// Retry says how often and how long optimist tries a conflicting write. The limit that comes first ends the tries, and
+// the client gets the conflict. The client's own `timeout` ends them, too. They also end when the client closes its
 // connection.
 type Retry struct {
 	// MaxAttempts counts the writes that are sent, the first included. Default 20. 1 never tries again.

@@ -21,8 +21,8 @@ type Undo struct {
 	// with a 413.
 	MaxBytes unit.Size `json:"max_bytes" min:"1KiB" max:"1GiB"`
 
-	// Grace is how long a rollback looks again for a document that a create on its way may still make, which no guard
-	// can stop. Default 5s. The lock isn't free before.
+	// Grace is for late creates, which no guard can stop: for so long a rollback looks again for the document. Default
+	// 5s. The lock isn't free before.
 	Grace unit.Duration `json:"grace" min:"0s" max:"5m"`
 }
 
