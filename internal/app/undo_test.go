@@ -346,3 +346,24 @@ func TestAWriteThatAJournalHasRefusedMayBeRepeatedWithItsKey(t *testing.T) {
 	w.ask(201, "PUT", "/docs/_doc/b", `{"n":1}`, key(field, "b")...)
 	w.ask(201, "PUT", "/docs/_doc/a", `{"n":1}`, key(field, "a")...) // its answer, and not another write: the journal is full
 }
+
+// TestWhatIsToldWhereTheJournalsAreDeleted is what docs/undo.md says of it.
+func TestWhatIsToldWhereTheJournalsAreDeleted(t *testing.T) {
+	w := newUndoWorld(t, enginetest.Serve(t), "")
+	token, field := w.lock("/_lock/global/x", "one", "")
+	_, unused := w.lock("/_lock/global/y", "one", "")
+	w.ask(201, "PUT", "/docs/_doc/a", `{"n":1}`, field...)
+	w.ask(200, "DELETE", "/optimist-undo-1", "")
+	w.ask(503, "PUT", "/docs/_doc/b", `{"n":1}`, field...)
+	w.ask(201, "PUT", "/docs/_doc/c", `{"n":1}`, unused...)
+	w.ask(400, "POST", "/_lock/global/x/_rollback?owner=one&token="+token, "")
+	w.ask(200, "DELETE", "/_lock/global/x?owner=one&token="+token, "")
+	w.lapse("/_lock/global/y")
+	w.wants("/docs/_doc/a", `{"n":1}`)
+	w.wantsNone("/docs/_doc/b")
+	token, field = w.lock("/_lock/global/y", "two", "&wait=20s")
+	w.ask(200, "PUT", "/docs/_doc/a", `{"n":2}`, field...)
+	w.ask(200, "POST", "/_lock/global/y/_rollback?owner=two&token="+token, "")
+	w.wants("/docs/_doc/a", `{"n":1}`)
+	w.wants("/docs/_doc/c", `{"n":1}`)
+}

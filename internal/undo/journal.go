@@ -69,20 +69,25 @@ func (s *Store) Journal(ctx context.Context, tokens []int64) (*Journal, error) {
 }
 
 func (s *Store) journal(ctx context.Context, token int64) (*Journal, error) {
-	if known, ok := s.journals.Load(token); ok {
+	known, wasKnown := s.journals.Load(token)
+	if wasKnown {
 		if j := known.(*Journal); j.fresh(s.o.Now()) { //nolint:forcetypeassert // nothing else is in it
 			return j, nil
 		}
 	}
 	h, of, _, err := s.headOf(ctx, token)
 	switch {
-	case err != nil || h == nil && of == token:
+	case err != nil:
 		return nil, err
+	case h == nil && wasKnown: // it stays known: the next write isn't made, either
+		return nil, fmt.Errorf("%w. Its journal is gone", ErrEnded)
+	case h == nil && of == token:
+		return nil, nil
 	case h == nil || h.State != isOpen: // nil: a journal of several leases that was never begun. So they are nobody's
 		s.forget(of)
 		return nil, ErrEnded
 	}
-	known, _ := s.journals.LoadOrStore(of, &Journal{s: s, token: of, next: 1})
+	known, _ = s.journals.LoadOrStore(of, &Journal{s: s, token: of, next: 1})
 	j := known.(*Journal) //nolint:forcetypeassert // nothing else is in it
 	j.mu.Lock()
 	defer j.mu.Unlock()
