@@ -233,22 +233,18 @@ func (r *renaming) round(death string, s scope) {
 	r.fill()
 	end := r.beside()
 	defer end()
-	lock, ttl := "/"+r.index+s.next, "2s"
-	if death == "nobody" {
-		ttl = "10m" // nobody waits for its end, and a busy machine may stop for longer than for 2 s
-	}
-	lease := s.acquire(r, ttl)
-	token := r.token(lease)
-	k, renewed := r.IntN(r.files), time.Now()
+	lock, lease := "/"+r.index+s.next, s.acquire(r, "1h") // a busy machine may stop for longer than a short lease lasts
+	token, k := r.token(lease), r.IntN(r.files)
 	whole := r.rename(token, func(i int) bool {
-		if time.Since(renewed) > 500*time.Millisecond { // as long as the holder lives
-			renewed = time.Now()
-			s.renew(r, ttl, lease)
+		if i != k || death == "nobody" {
+			return false
 		}
-		if i == k && death == "the holder and its proxy" {
+		r.renewLast(s, lease)
+		if death == "the holder and its proxy" {
 			go r.a.Kill() // while it is at work
+			return false
 		}
-		return i == k && death != "nobody" && death != "the holder and its proxy"
+		return true
 	})
 	if death == "nobody" {
 		if !whole {
@@ -267,7 +263,7 @@ func (r *renaming) round(death string, s scope) {
 		end() // they write through it, too
 		r.killWhileItRollsBack(lock)
 	}
-	a := enginetest.Ask(r.t, "PUT", next+lock+"?owner=next&wait=60s&ttl=10m", "")
+	a := enginetest.Ask(r.t, "PUT", next+lock+"?owner=next&wait=5m&ttl=1h", "")
 	if a.Status != 201 {
 		r.t.Fatalf("%d %s", a.Status, a.Body)
 	}
@@ -285,6 +281,14 @@ func (r *renaming) round(death string, s scope) {
 	}
 	if err := dead.Start(r.t.Context()); err != nil {
 		r.t.Fatal(err)
+	}
+}
+
+// renewLast is the last renewal of a holder that dies: the lease ends soon after it.
+func (r *renaming) renewLast(s scope, lease string) {
+	r.t.Helper()
+	if a := s.renew(r, "2s", lease); a.Status != 200 && a.Status != 410 { // 410: it has ended before the answer came
+		r.t.Fatalf("%d %s", a.Status, a.Body)
 	}
 }
 
