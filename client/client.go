@@ -1,7 +1,7 @@
-// Package client is for Go programs that work through optimist: it does work while a lock is held, and changes documents with a function
+// Package client is for Go programs that work through optimist. It does work under a lock, and changes documents by a function
 // that may run again.
 //
-// It talks HTTP, and works against any optimist. Update works against a bare engine, too.
+// It talks HTTP, and works with any optimist. Update also works with a bare engine.
 package client
 
 import (

@@ -1,8 +1,8 @@
-// Package lockrouter gives out locks: it takes the requests under _lock, has those wait who can't have their lock yet, in their order, and
-// hands it to the next one when it is free.
+// Package lockrouter gives out locks: it takes the requests under _lock, makes them wait in their order if the lock is held, and
+// hands the lock to the next one when it is free.
 //
-// A lease is not a mutex: a clock that steps, an engine that fails over, or a holder that is stopped can end one early. The token decides.
-// The package doesn't know where lock documents are kept (see Store), nor through which door a request came.
+// A lease is not a mutex: a clock that steps, an engine that fails over, or a holder that is stopped can end one early. The token
+// decides. The package doesn't know where lock documents are kept (see Store), or through which door a request came.
 package lockrouter
 
 import (

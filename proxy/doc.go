@@ -1,4 +1,4 @@
-// Package proxy is the door: it takes HTTP/1.1 connections from clients, hands each request to an interceptor or forwards it
+// Package proxy is the door. It takes HTTP/1.1 connections from clients, hands each request to an interceptor or forwards it
 // unchanged, and turns every failure into an answer of the engine's own shape.
 //
 // It promises three things. A request that isn't intercepted goes through unchanged: target, fields, framing and body keep

@@ -2,7 +2,7 @@
 // locks, and the lanes in which changes to one document wait for each other.
 //
 // It sends nothing and merges nothing itself, and it never makes an unknown outcome a known one. Other waits that grow repeat no
-// attempt: of nodes that are checked, of a listener that has no more file descriptors, of locks whose store fails.
+// attempt: for nodes that are checked, for a listener without file descriptors, for locks whose store fails.
 package retry
 
 import (

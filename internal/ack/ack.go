@@ -1,4 +1,5 @@
-// Package ack reads the engine's answers to writes: what was stored, what of the document is shown, why a write was refused.
+// Package ack reads the engine's answers to writes: the revision that was stored, the part of the document that is shown, the
+// reason of a refusal.
 //
 // It does no I/O, and decides nothing.
 package ack

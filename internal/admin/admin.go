@@ -1,9 +1,9 @@
-// Package admin is the listener for those who run optimist: health, readiness, metrics, the mode, the configuration in force,
-// profiles.
+// Package admin is the listener for operators: health, readiness, metrics, the mode, the configuration in force, profiles.
 //
-// On a loopback address it asks for no credentials, unless there is a token or an authority of clients' certificates: see Access. A web
-// page that an operator happens to have open can't change anything through it. Of what clients of the data port sent it tells the names
-// of indices, fields and documents, and no values, with two exceptions: a dead letter is shown whole, and documents of a journal on demand.
+// On a loopback address it asks for no credentials, unless there is a token or an authority of clients' certificates: see Access.
+// A web page that an operator has open can't change anything through it. It shows the names of indices, fields and documents that
+// clients of the data port sent, but no values, with two exceptions: a dead letter is shown whole, and documents of a journal on
+// demand.
 package admin
 
 import (

@@ -1,4 +1,4 @@
-// Package api reads the engine's document API off a request line: which operation, on which index and document.
+// Package api reads a request line of the engine's document API: the operation, the index and the document.
 //
 // It judges by the request line alone: it doesn't know whether an index exists, what an alias stands for, or what a body
 // holds. Names are kept as they stood in the request; Decode gives their meaning.

@@ -1,5 +1,5 @@
-// Package app puts optimist together: the door, what happens behind it, locks, the admin listener. It is the same for the
-// command, for users' tests of their rules, and for tests.
+// Package app puts optimist together: the door, the paths behind it, locks, the admin listener. It is the same for the command,
+// for users' tests of their rules, and for tests.
 //
 // It knows neither flags nor signals, and decides nothing about requests.
 package app

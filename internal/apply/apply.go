@@ -1,7 +1,7 @@
-// Package apply applies a write's rule to what its client wants: it makes the intent, which merges as the rule says, and transforms what
-// comes of that.
+// Package apply applies a write's rule to what its client wants. It makes the intent, which merges as the rule says, and
+// transforms the result.
 //
-// It does no I/O. Which rule takes a write, and what the write is based on, is decided before.
+// It does no I/O. The caller has chosen the rule and the base before.
 package apply
 
 import (

@@ -1,7 +1,8 @@
-// Package base finds what a write is based on: the revision that its client names, by a guard of its own, an If-Match or a stamp. Else it
-// is the one that the client's session has seen. Else, where the rule says so, it is the one that is stored now.
+// Package base finds a write's base. The base is the revision that the client names, by its own guard, an If-Match or a stamp.
+// Otherwise it is the revision that the client's session has seen. Otherwise, if the rule says so, it is the stored revision.
 //
-// The package takes a base from the session, and doesn't end it: its caller commits the base, or gives it back. It sends no writes.
+// The package takes a base from the session, but doesn't end it: the caller commits the base, or gives it back. It sends no
+// writes.
 package base
 
 import (

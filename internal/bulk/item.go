@@ -1,7 +1,7 @@
-// Package bulk reads the requests of the engine's _bulk item by item. It also sends items together: each is written by itself, as a
-// single write is, and the requests of all of them are joined.
+// Package bulk reads the requests of the engine's _bulk item by item. It also sends items together: package write handles each
+// item as a single write, and this package joins their requests.
 //
-// It doesn't decide which items are guarded, and it merges nothing. Package write does, for one document at a time.
+// It doesn't decide which items are guarded, and it merges nothing. Package write does both, for one document at a time.
 package bulk
 
 import (

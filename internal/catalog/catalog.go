@@ -1,8 +1,8 @@
-// Package catalog knows what index names stand for and what can be done with the indices: whether writes can be guarded there,
-// whether documents can be merged, whether a client sees documents whole, and whether a shard kept its primary.
+// Package catalog knows which indices names stand for, and what can be done there: whether writes can be guarded, whether
+// documents can be merged, whether a client sees documents whole, and whether a shard kept its primary.
 //
-// It asks the engine where it doesn't know, and remembers the answer for a bounded time. Between a change in the engine and the
-// end of that time it may be wrong. What one client may know of an index is never told to another.
+// It asks the engine if it doesn't know, and remembers the answer for a bounded time. After a change in the engine it may be
+// wrong until that time ends. What it learns with one client's credentials it never uses for another client.
 package catalog
 
 import (

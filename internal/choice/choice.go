@@ -1,7 +1,7 @@
-// Package choice decides what a write has as its base, of what its session has seen.
+// Package choice decides which of the revisions that a session has seen is a write's base.
 //
-// It promises no more than the session knows: which of several reads it is, it leaves to who compares their contents. It keeps nothing,
-// and reads no clock.
+// It knows only what the session knows. If several reads may be the base, the caller has to compare their contents. It keeps
+// nothing, and reads no clock.
 package choice
 
 import (

@@ -1,5 +1,5 @@
-// Package client tells who sent a request, by its credentials, its address and the session that it names, and reads what a
-// request says of its document.
+// Package client identifies the client of a request, by its credentials, its address and the session that it names. It also reads
+// which document a request names.
 //
 // It checks no credentials: the engine does. Clients that it can't tell apart share what they have read.
 package client

@@ -1,6 +1,6 @@
-// Package coding takes the content coding off a message's body: gzip, the one that the engines and their clients use.
+// Package coding decodes gzip bodies of messages, the one content coding that the engines and their clients use.
 //
-// It doesn't promise the whole of a body that becomes too large: everything that it decodes is bounded.
+// It bounds everything that it decodes, so it doesn't promise the whole of a body that becomes too large.
 package coding
 
 import (

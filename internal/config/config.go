@@ -1,8 +1,8 @@
-// Package config is optimist's configuration: the structs of the file, their defaults, how they are read, and what is
-// wrong with them, by line and column.
+// Package config is optimist's configuration: the structs of the file, their defaults, the reader, and the mistakes, by line and
+// column.
 //
-// It promises nothing about the world outside of the file: whether an upstream answers or a secret's file can be read is
-// found out by those who use it. A *Config is read-only once Load or Parse has returned it, and may be shared.
+// It promises nothing about the world outside of the file: its users find out whether an upstream answers, or whether a secret's
+// file can be read. A *Config is read-only once Load or Parse has returned it, and may be shared.
 //
 // The comments on the structs are the manual: effect, unit, default, danger. Keys are written as in the json tags.
 package config

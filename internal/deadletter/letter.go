@@ -1,8 +1,9 @@
-// Package deadletter keeps writes that couldn't be placed until somebody has them made again: in an index of the engine, in a Kafka
-// topic, or in a folder of files.
+// Package deadletter keeps writes that couldn't be placed, until an operator replays or deletes them: in an index of the engine,
+// in a Kafka topic, or in a folder of files.
 //
-// A letter that Keep has named outlives the process. Nothing here makes a write: whoever replays a letter is handed in. A replay whose
-// outcome nobody knows leaves a doubtful letter, which isn't replayed again unless somebody says so.
+// A letter that Keep has named outlives the process. The package makes no write: the caller hands in the function that replays a
+// letter. If nobody knows the outcome of a replay, the letter becomes doubtful, and is replayed again only if the operator says
+// so.
 package deadletter
 
 import (

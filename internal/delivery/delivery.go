@@ -1,6 +1,7 @@
-// Package delivery sends the request of a write to the engine, waits for the answer, and says what it means for the write if none comes.
+// Package delivery sends the request of a write to the engine and waits for the answer. If none comes, it says what that means
+// for the write.
 //
-// It doesn't know what is written, and sends again only what the engine has rejected unread.
+// It doesn't know the document. It sends a request again only if the engine has rejected it unread.
 package delivery
 
 import (

@@ -1,5 +1,5 @@
-// Package demo is `optimist demo`: it lets an application that knows nothing of versions work, first straight at an engine and then
-// through optimist, and shows what was lost each time.
+// Package demo is `optimist demo`. It lets an application that doesn't use versions work, first directly on an engine and then
+// through optimist, and shows how many changes were lost each time.
 //
 // Its figures are of this machine and this minute; e2e/bench has the ones to quote.
 package demo

@@ -1,7 +1,7 @@
-// Package doc holds the words that every layer shares: which document, which revision of it, and the errors that
-// mean a decision.
+// Package doc holds the words that every layer shares: which document, which revision of it, and the errors that stand for a
+// decision.
 //
-// It promises nothing about where a revision came from or whether it is still the current one.
+// It promises nothing about the origin of a revision, or whether the revision is still the current one.
 package doc
 
 import (

@@ -1,7 +1,7 @@
-// Package doctor asks a cluster what will work through optimist, and what won't.
+// Package doctor asks a cluster which features will work through optimist, and which won't.
 //
-// It writes nothing and changes nothing. It sees what the credentials that it is given may see; what clients with others may do,
-// it can't tell. What it says holds for the moment.
+// It writes nothing and changes nothing. It sees only what its own credentials may see; clients with others may see more or less.
+// Its report holds for the moment.
 package doctor
 
 import (

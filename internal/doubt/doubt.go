@@ -1,7 +1,8 @@
 // Package doubt keeps the record of writes to one document that may have been applied although the engine acknowledged none of them.
 //
-// A lost answer leaves the outcome open. A conflict does, too, where the shard's primary changed meanwhile: the engine then tries
-// again by itself, and may conflict with its own first try. The package asks nobody: who can tell, is told by its callers.
+// A lost answer leaves the outcome open. A conflict does, too, if the shard's primary changed meanwhile: the engine then tries
+// again by itself, and may conflict with its own first try. The package asks nobody: its callers tell it what they have found
+// out.
 package doubt
 
 import (

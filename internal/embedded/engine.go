@@ -1,9 +1,9 @@
 // Package embedded is an in-memory engine that speaks Elasticsearch's document API, for demonstrations and quick tests.
 //
-// It promises the engine's semantics of sequence numbers, versions, guards and error shapes, and to keep every document's
-// bytes as they were sent. It doesn't promise to keep data (all of it is gone when the process ends), nor anything of a
-// cluster: one node, one shard an index, one primary term, searches that see every write at once. What it doesn't have it
-// refuses; it never ignores a request's meaning in silence.
+// It promises the engine's semantics of sequence numbers, versions, guards and error shapes, and keeps every document's bytes as
+// they were sent. It doesn't keep data beyond the process, and it is no cluster: it has one node, one shard an index, one primary
+// term, and searches that see every write at once. It refuses features that it doesn't have; it never silently ignores a part of
+// a request.
 package embedded
 
 import (

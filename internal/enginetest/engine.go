@@ -1,5 +1,5 @@
-// Package enginetest is the engine that tests have, and the requests that they make: the embedded engine, as an upstream with a script for
-// what goes wrong on the way, and over HTTP, with or without a server in front of it.
+// Package enginetest is the engine of tests, and the requests that tests make: the embedded engine, as an upstream with a script
+// for failures on the way, and over HTTP, with or without a server in front of it.
 //
 // It is for tests only. Nothing of the program imports it.
 package enginetest

@@ -1,5 +1,5 @@
-// Package es asks the engine what optimist itself needs to know: the current revision of a document, what an index is, and
-// whether a client's view of it is whole.
+// Package es asks the engine optimist's own questions: the current revision of a document, what an index is, and whether a
+// client's view of it is whole.
 //
 // It never writes a client's document and never tries anything twice; every call is one exchange on the caller's behalf.
 package es

@@ -1,6 +1,6 @@
-// Package etag is the entity tags by which clients name revisions: with reads and writes of a document, and in If-Match.
+// Package etag is the entity tags that name revisions: in answers to reads and writes of a document, and in If-Match.
 //
-// It decides nothing: whether a tag's revision is known, or current, is its callers' business.
+// It decides nothing: its callers find out whether a tag's revision is known, or current.
 package etag
 
 import (

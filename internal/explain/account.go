@@ -1,5 +1,5 @@
-// Package explain is the account of what a write would do, and why. An Account looks on while package write makes the write, and
-// is told what the merge and the transform decide.
+// Package explain is the account of what a write would do, and why. Package write reports to an Account each step, and the
+// decisions of the merge and the transform.
 //
 // It decides nothing, and sends nothing.
 package explain

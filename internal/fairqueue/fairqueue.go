@@ -1,5 +1,5 @@
-// Package fairqueue is a line of those that wait for their turn, in two classes: foreground goes before background, which isn't passed over
-// for ever.
+// Package fairqueue is a queue with two classes: foreground goes before background, but the background isn't passed over for
+// ever.
 //
 // It takes no lock and wakes nobody.
 package fairqueue

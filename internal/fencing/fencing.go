@@ -1,6 +1,6 @@
-// Package fencing reads the tokens that a write carries: of the leases of the locks under which its client works.
+// Package fencing reads the lock tokens that a write carries.
 //
-// It doesn't know whether a token is one of a lease, nor of which.
+// It doesn't know whether a token belongs to a lease, or to which.
 package fencing
 
 import (

@@ -1,5 +1,5 @@
-// Package gate asks the locks whether a write may go, where a rule enforces them: which locks protect its document, and what its client is
-// told if they refuse it.
+// Package gate asks the locks whether a write may go, if a rule enforces them. It knows which locks protect the write's document,
+// and makes the answer if they refuse the write.
 //
 // It decides nothing about locks, and sends nothing.
 package gate

@@ -1,7 +1,7 @@
-// Package hook has functions that may be missing: a call of one that is nil does nothing. Structs of optional hooks need no
-// filling in then.
+// Package hook has functions that may be missing: a call of a nil one does nothing. So structs of optional hooks need no
+// defaults.
 //
-// Whoever sets a hook says in the field's comment what its arguments are, and whether it may block.
+// The struct that has a hook says in the field's comment what the hook's arguments are, and whether it may block.
 package hook
 
 // Func1 is a hook with one argument.

@@ -1,9 +1,9 @@
-// Package idempotency keeps what became of requests with an Idempotency-Key, in an index of the engine: a record is made before the
-// request is carried out, and completed with its answer afterwards. So whoever repeats it, through whichever proxy and whenever, gets
-// the same answer, and nothing is done twice.
+// Package idempotency keeps the results of requests with an Idempotency-Key, in an index of the engine. It makes a record before
+// a request is carried out, and completes the record with the answer afterwards. So a repeat gets the same answer, through any
+// proxy and at any time, and nothing is done twice.
 //
-// It doesn't know what requests do. A record that was never completed says only that nobody knows; who deletes the index, or repeats a
-// request after its record has expired, has it carried out again.
+// It doesn't know what requests do. A record that was never completed means that nobody knows the outcome. A repeat is carried
+// out again if the index was deleted, or if the record has expired.
 package idempotency
 
 import (

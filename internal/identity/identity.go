@@ -1,6 +1,7 @@
-// Package identity tells clients apart: by what they authenticate with, by what they call themselves, by what they have in hand.
+// Package identity tells clients apart: by their credentials, by the session that they name, and by the copy of a document that
+// they hold.
 //
-// It keeps nothing, and no secret can be read from its values.
+// It keeps nothing. Its values show no secret.
 package identity
 
 import (

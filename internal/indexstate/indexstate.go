@@ -1,8 +1,7 @@
-// Package indexstate knows the lives of indices: since when the numbers of one mean other documents than before, whether it is written
-// to, and who overwrites documents in it blindly.
+// Package indexstate knows the state of indices: since when the numbers of an index mean other documents than before, whether
+// clients write to it, and which clients overwrite documents in it blindly.
 //
-// It promises nothing about an index that nobody asks for for long: that is forgotten, and what is known from before its last
-// drop with it.
+// It forgets an index that nobody asks for for long, and what it knew from before the index's last drop.
 package indexstate
 
 import (

@@ -1,6 +1,6 @@
-// Package intake reads what the request of a write says: of which document, under which conditions, until when.
+// Package intake reads the request of a write: the document, the conditions, and the time limit.
 //
-// It does no I/O. It asks neither what the index is nor whether the conditions hold.
+// It does no I/O. It doesn't ask what the index is, or whether the conditions hold.
 package intake
 
 import (

@@ -1,8 +1,8 @@
-// Package intent says what clients want of documents, as immutable values: an Intent turns a revision into what shall stand in
-// its place.
+// Package intent says what clients want of documents, as immutable values: an Intent turns a revision into the draft that
+// replaces it.
 //
-// It does no I/O, and knows neither requests nor answers. Whoever calls Next decides whether the draft may be written, and under
-// which guard: a draft that was made from a revision may only ever take that revision's place.
+// It does no I/O, and knows neither requests nor answers. The caller of Next decides whether the draft may be written, and under
+// which guard: a draft may only ever replace the revision from which it was made.
 package intent
 
 import (

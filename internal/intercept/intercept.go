@@ -1,7 +1,7 @@
-// Package intercept decides what becomes of each request at the door: package watch looks at reads that can become bases, package
+// Package intercept decides how each request goes on from the door: package watch looks at reads that can become bases, package
 // write carries out the writes that a rule takes, and everything else passes.
 //
-// It parses no body that isn't needed: a request that no rule takes costs it a look at the request line.
+// It parses only bodies that it needs: for a request that no rule takes, it looks only at the request line.
 package intercept
 
 import (

@@ -1,7 +1,7 @@
-// Package journal notes writes in the journal of their client's lock before they are sent, so that they can be undone, and notes there
-// what became of them.
+// Package journal notes a write in the journal of its client's lock before the write is sent, so that it can be undone. Then it
+// notes the result.
 //
-// It undoes nothing: see internal/undo for what a journal is, and for what happens when the lock isn't released.
+// It undoes nothing: internal/undo says what a journal is, and what happens if the lock isn't released.
 package journal
 
 import (

@@ -1,8 +1,8 @@
-// Package learn finds out from conflicts what a rule would have to say: which numbers are counted together, which lists are sets,
-// which documents are fought over.
+// Package learn finds out from conflicts which rules would help: which numbers are counted together, which lists are sets, and
+// which documents have many conflicts.
 //
-// What it knows is a sample, held in bounded memory and gone at the end of the process. It never decides about a write: it looks at
-// what two clients did to a document, and counts.
+// Its knowledge is a sample, held in bounded memory and gone at the end of the process. It never decides about a write: it looks
+// at what two clients did to a document, and counts.
 package learn
 
 import (

@@ -1,7 +1,8 @@
-// Package mark makes, reads and puts in the marks that writes leave in a document: a field with the ids of the last writes, each with the
-// revision in whose place it stands. Whoever lost the answer to a write finds it there, or finds that another write took its place.
+// Package mark makes, reads and inserts the marks that writes leave in a document: a field with the ids of the last writes, each
+// with the revision that the write replaced. After a lost answer, optimist finds the write's mark, or the mark of another write
+// that replaced the same revision.
 //
-// A mark that isn't there proves nothing: a list has few of them, and who writes past optimist may drop them.
+// A missing mark proves nothing: the list is short, and writers that don't use optimist may drop marks.
 package mark
 
 import (

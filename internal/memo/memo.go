@@ -1,4 +1,4 @@
-// Package memo is about notes of what sessions know of documents, which outlive the process.
+// Package memo makes notes of what sessions know of documents. The notes outlive the process.
 //
 // It doesn't keep them: see Notebook. It reads no clock.
 package memo

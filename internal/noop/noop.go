@@ -1,7 +1,7 @@
-// Package noop asks the engine for its own answer to an update that changes nothing: the noop, in the form that a client asks for, and the
-// error of a document that isn't there.
+// Package noop asks the engine for its own answer to an update that changes nothing: the noop, in the form that a client asks
+// for, or the error for a missing document.
 //
-// It changes no document. Where the engine gives no such answer, its callers make one.
+// It changes no document. If the engine gives no such answer, the caller makes one.
 package noop
 
 import (

@@ -1,9 +1,9 @@
-// Package notes keeps, in a small file, the numbers of what sessions know of documents, so that they outlive the process, however that
-// ends.
+// Package notes keeps, in a small file, the numbers of the revisions that sessions know, so that they survive any end of the
+// process.
 //
-// The file is mapped into memory: what a process has noted is there for the next one, also after kill -9. It is not written through to
-// the disk, so that a power cut, or a crash of the system, may lose it. Another process that cuts the file off loses it, too, and nothing
-// else. It holds no names and no documents: a note stands under a keyed hash. It has a fixed size; where it is full, the oldest notes go
+// The file is mapped into memory: the next process finds the notes, also after kill -9. It isn't synced to the disk, so a power
+// cut, or a crash of the system, may lose it. If another process cuts the file off, the notes are lost, and nothing else. The
+// file holds no names and no documents: a note stands under a keyed hash. It has a fixed size; if it is full, the oldest notes go
 // first.
 package notes
 

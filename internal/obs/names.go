@@ -1,7 +1,7 @@
-// Package obs is what optimist tells about itself: the names of its metrics and log keys, the metrics, and the logger.
+// Package obs is optimist's own reporting: the names of its metrics and log keys, the metrics, and the logger.
 //
-// It promises that labels are bounded: never ids, never sessions, and index names only up to a cap. It doesn't decide
-// what is worth telling.
+// It promises that labels are bounded: never ids, never sessions, and index names only up to a cap. Its callers decide what they
+// report.
 package obs
 
 // Names of the metrics. They are part of what users build on: dashboards and alerts break when one changes.

@@ -1,4 +1,4 @@
-// Package outbound makes the requests by which a client's write goes to the engine: the client's own bytes, with a guard in them.
+// Package outbound makes the requests that carry a client's write to the engine: the client's own bytes, with a guard in them.
 //
 // It sends nothing.
 package outbound

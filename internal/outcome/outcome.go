@@ -1,5 +1,5 @@
-// Package outcome is the account of a write in the words of the Optimist-Outcome field: how it ended, what it was based on, why
-// it wasn't guarded or merged, and whose values it replaced.
+// Package outcome is the account of a write in the words of the Optimist-Outcome field: how it ended, its base, why it wasn't
+// guarded or merged, and the paths of other clients' values that it replaced.
 //
 // It decides nothing. Its words are tokens of a structured field and labels of metrics, so they are few and don't change.
 package outcome

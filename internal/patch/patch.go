@@ -1,6 +1,6 @@
-// Package patch reads what clients ask for by PATCH, and by an _update with a `doc`, as intents.
+// Package patch reads the bodies of PATCH, and of an _update with a `doc`, as intents.
 //
-// It does no I/O. What is read may still be impossible: only the document tells.
+// It does no I/O. A patch that it accepts may still fail on the document.
 package patch
 
 import (

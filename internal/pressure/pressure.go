@@ -1,8 +1,8 @@
-// Package pressure bounds how many writes are out to the engine at once, and finds that bound by itself.
+// Package pressure bounds how many writes are at the engine at once, and finds that bound by itself.
 //
-// An engine that gets more writes than it can do puts them in line, answers later and later, and then rejects them. A Limiter notices
-// both, and keeps the surplus in a line of its own: there foreground goes before background, a client that leaves gives up its place,
-// and nobody waits for longer than a bound. The engine then works at its best, instead of on its line.
+// An engine that gets more writes than it can do queues them, answers later and later, and then rejects writes. A Limiter notices
+// both, and keeps the surplus in its own queue. There foreground goes before background, a client that leaves gives up its place,
+// and no write waits for longer than a bound. So the engine spends its time on writes, not on its queue.
 package pressure
 
 import (

@@ -1,5 +1,5 @@
-// Package printable makes text of others fit to be printed: what a client or an engine has named must not move the cursor, hide what
-// stands before it, or begin a line of its own.
+// Package printable makes text of clients and engines safe to print: such a text must not move the cursor, hide what stands
+// before it, or begin a line of its own.
 package printable
 
 import (

@@ -1,6 +1,6 @@
-// Package rank tells which of several revisions a client most likely made its document from.
+// Package rank finds the revision from which a client most likely made its document, of several.
 //
-// It promises a guess: it sees bytes, and not who has read them.
+// It guesses: it sees bytes, but not which client has read them.
 package rank
 
 import (

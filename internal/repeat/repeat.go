@@ -1,5 +1,5 @@
-// Package repeat tells which writes of a session were sent before: those that are under way, and those that have ended and that a client
-// may send again. It keeps the queue of those that wait for a base, too, because a repeat takes its place there.
+// Package repeat knows which writes of a session were sent before: those that are under way, and ended ones that a client may
+// send again. It also keeps the queue of writes that wait for a base, because a repeat takes its place there.
 //
 // It doesn't know what a base is, takes no lock and reads no clock. Times are in nanoseconds since some moment.
 package repeat

@@ -1,7 +1,6 @@
-// Package respond makes the answers that clients get: the engine's own, passed on, and those that optimist makes in the engine's
-// shape.
+// Package respond makes the answers that clients get: the engine's own, passed on, and optimist's own, in the engine's shape.
 //
-// It decides nothing: what an answer has to say is its caller's business. It writes to no connection.
+// It decides nothing: the caller says what the answer contains. It writes to no connection.
 package respond
 
 import (

@@ -1,7 +1,7 @@
 // Package rule decides which rule takes a request, and holds what the rule says in a form that the hot path can use.
 //
-// It judges by the name that stood in the request: it doesn't know what an alias stands for, or whether a name is a data
-// stream. It doesn't do anything that a rule says.
+// It judges by the name in the request: it doesn't know what an alias stands for, or whether a name is a data stream. It carries
+// out nothing of a rule.
 package rule
 
 import (

@@ -1,5 +1,5 @@
-// Package secure is what optimist's listeners ask of those who connect: TLS with certificates from files, certificates of clients, and
-// a token.
+// Package secure is the protection of optimist's listeners: TLS with certificates from files, certificates of clients, and a
+// token.
 //
 // It doesn't say who may do what: the listeners do. Its values may be used by several goroutines.
 package secure

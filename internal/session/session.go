@@ -4,7 +4,7 @@
 // from credentials and address may have several reads of a document outstanding. Its base is then a guess among these reads. The
 // guess is certain to be right only if every read is written back once.
 //
-// The package holds a bounded number of bytes, and forgets what is above it. At the end of the process it forgets everything but the
+// The package holds a bounded number of bytes, and forgets the rest. At the end of the process it forgets everything but the
 // numbers in its notebook.
 package session
 

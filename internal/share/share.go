@@ -1,7 +1,7 @@
 // Package share says how many of a bounded number of places one client may have: connections of clients, connections to the engine.
 //
-// It keeps no accounts. A client that is alone gets most of the places, and always leaves some; the more places are taken, the fewer
-// each may have. So whoever comes later finds one, without a place being kept empty for somebody in particular.
+// It keeps no accounts. A client that is alone gets most of the places, but never all; the more places are taken, the fewer each
+// may have. So a later client finds a place, although no place is reserved.
 package share
 
 import "net/netip"

@@ -1,9 +1,10 @@
-// Package stamp makes, reads, puts in and takes out the field by which a document carries the revision that it was served as: an
-// application that writes back the whole document names its base without knowing.
+// Package stamp makes, reads, inserts and removes the field by which a document carries its revision. An application that writes
+// back the whole document names its base without knowing.
 //
-// A stamp isn't signed. Whoever makes one up can name numbers for the guard, and, where this proxy has seen that revision with the same
-// credentials, have it as the base of the merge; the engine compares the numbers, and a client may send any numbers anyway. So a wrong,
-// an old or a forged stamp causes a 409, or a merge from a revision that its client may read, and nothing else.
+// A stamp isn't signed. A client can invent one, and so name numbers for the guard. If this proxy has seen that revision with the
+// same credentials, the revision becomes the base of the merge. The engine compares the numbers, and a client may send any
+// numbers anyway. So a wrong, old or forged stamp causes a 409, or a merge from a revision that its client may read, and nothing
+// else.
 package stamp
 
 import (

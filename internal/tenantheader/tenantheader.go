@@ -1,8 +1,8 @@
-// Package tenantheader finds header fields that seem to choose a tenant, or a cluster, though the configuration doesn't name them: by their
-// values the same document has one revision, then another, then the first again.
+// Package tenantheader finds header fields that seem to choose a tenant, or a cluster, though the configuration doesn't name
+// them. Depending on such a field's value, the same document has one revision, then another, then the first again.
 //
-// It is a guess from the reads that pass, and it decides nothing. A field that it doesn't find may choose a tenant all the same: two
-// tenants have to have documents of the same name, which clients with the same credentials read.
+// It guesses from the reads that pass, and decides nothing. It misses a field unless two tenants have documents of the same name,
+// which clients with the same credentials read.
 package tenantheader
 
 import (

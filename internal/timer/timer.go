@@ -1,4 +1,4 @@
-// Package timer waits, and calls functions from time to time. Every proxy does so on its own.
+// Package timer waits, and calls functions from time to time.
 package timer
 
 import (

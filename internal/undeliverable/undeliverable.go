@@ -1,6 +1,6 @@
-// Package undeliverable tells which writes can't be placed, and says what of such a write is kept as a dead letter.
+// Package undeliverable decides which writes can't be placed, and what is kept of such a write as a dead letter.
 //
-// It keeps nothing, and decides nothing about the write: see internal/deadletter for where letters are kept.
+// It keeps nothing, and doesn't change the write: internal/deadletter keeps the letters.
 package undeliverable
 
 import (

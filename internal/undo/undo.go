@@ -1,8 +1,9 @@
-// Package undo keeps, in an index of the engine, what the holder of a lock has written under it, and undoes it if the holder doesn't
-// release the lock: all of it or nothing.
+// Package undo keeps the writes under a lock in an index of the engine, and undoes them if the holder doesn't release the lock:
+// all of them or none.
 //
-// Each write is noted before it is sent, with what the document was before. Whoever gets the lock next has to settle what was left open:
-// see Settle. The package knows neither requests nor leases. It doesn't hide what isn't committed: everybody can read it.
+// Each write is noted before it is sent, with the document as it was. The next holder of the lock has to settle the writes that
+// were left: see Settle. The package knows neither requests nor leases. It doesn't hide uncommitted writes: everybody can read
+// them.
 package undo
 
 import (

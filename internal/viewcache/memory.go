@@ -1,8 +1,8 @@
 // Package viewcache holds what sessions have seen of documents, within a bound of bytes: the revisions that clients read, those that they
 // wrote, and those that they may still write from. When the cache is full, the client that holds most of it loses its oldest entry.
 //
-// It doesn't choose: which of what was seen is a write's base is for package choice and package session. It reads no clock and takes no
-// lock. Times are in nanoseconds since some moment.
+// It doesn't choose a write's base: package choice and package session do. It reads no clock and takes no lock. Times are in
+// nanoseconds since some moment.
 package viewcache
 
 import (

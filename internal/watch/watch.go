@@ -1,9 +1,9 @@
 // Package watch looks at the answers to reads. It remembers which revisions each client has seen, because these can become the bases of the
 // client's writes. Where a rule asks for it, it stamps documents.
 //
-// It changes nothing of an answer but for an ETag and stamps. Answers are streamed. Two kinds are collected first: those that may get
-// stamps, and those that optimist asks for in another form than the client did. What a client reads is remembered before the client has all
-// of the answer.
+// It changes nothing of an answer except for an ETag and stamps. Answers are streamed. Two kinds are collected first: those that
+// may get stamps, and those that optimist asks for in another form than the client did. A read is remembered before the client
+// has all of the answer.
 package watch
 
 import (

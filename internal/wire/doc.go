@@ -1,4 +1,4 @@
-// Package wire is HTTP/1.1 as bytes (RFC 9112): heads, framing, bodies, and what of a head may be passed on.
+// Package wire is HTTP/1.1 as bytes (RFC 9112): heads, framing, bodies, and the fields of a head that may be passed on.
 //
 // It promises that a message that it accepts has one length, and that a head that it writes parses as the head that it read. It
 // doesn't promise tolerance: a request that two parsers could read differently is refused, never repaired. It knows nothing of

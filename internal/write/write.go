@@ -1,8 +1,8 @@
 // Package write takes one write of a client from request to answer: it chooses the base, guards the write, and on a conflict
 // merges the client's change into the newer revision and writes again.
 //
-// It answers success only for what the engine acknowledged. A write whose outcome is unknown it sends again only if that can't apply the
-// change twice. It doesn't know connections, configuration files or other proxies.
+// It answers success only if the engine has acknowledged the write. If the outcome is unknown, it sends a write again only if
+// that can't apply the change twice. It doesn't know connections, configuration files or other proxies.
 package write
 
 import (

@@ -1,7 +1,9 @@
-// Package compat answers the requests by which Elasticsearch: The Definitive Guide locks with plain documents (a global lock, one for each
-// document, and a tree of shared and exclusive ones), and gives them leases: each document of that index is the lock of its id.
+// Package compat answers the requests by which Elasticsearch: The Definitive Guide locks with plain documents: a global lock, one
+// for each document, and a tree of shared and exclusive ones. It gives these locks leases: each document of that index is the
+// lock of its id.
 //
-// It knows the requests by their shape. One that it doesn't know is refused: a lock that the engine would only store keeps nobody out here.
+// It recognises the requests by their shape, and refuses all others: a lock that the engine would only store keeps nobody out
+// here.
 package compat
 
 import (

@@ -1,5 +1,5 @@
-// Package conformance is what all stores of locks have in common, as tests. What a store can't do, it declares; then it has to refuse it
-// clearly.
+// Package conformance tests what all stores of locks have in common. A store declares what it can't do; then it has to refuse
+// that clearly.
 package conformance
 
 import (

@@ -1,8 +1,8 @@
 // Package engine keeps lock documents in an index of the engine: one document a lock, changed by one atomic step, a script where
 // the engine has them, else a write under the guard of the revision that it was made from.
 //
-// It tries nothing again whose outcome is unknown, and keeps no order among calls: whoever calls does. What it promises ends
-// where the index is deleted, or the engine's clock goes back by more than a lock document is kept.
+// It doesn't try again if an outcome is unknown, and keeps no order among calls: its caller does. Its promises end if the index
+// is deleted, or if the engine's clock goes back by more than a lock document is kept.
 package engine
 
 import (

@@ -1,7 +1,8 @@
-// Package memcached gives out locks that are items of memcached: an item is added with a time to live, and taken away by its owner alone.
+// Package memcached gives out locks that are items of memcached: it adds an item with a time to live, and only its owner removes
+// it.
 //
-// It promises its best effort. memcached keeps nothing for certain: an item that it evicts, or loses at a restart, is a lock that
-// somebody else can have at once. There is no queue: whoever waits tries again and again, and whoever comes at the right moment is next.
+// It is best effort. memcached keeps nothing for certain: if it evicts an item, or loses it at a restart, another client can have
+// the lock at once. There is no queue: waiting clients try again and again, and the one that tries at the right moment is next.
 package memcached
 
 import (

@@ -1,5 +1,5 @@
-// Package state is what a lock document says, and what becomes of it by the operations of a call: who may have a lock, who is next, and
-// with which token.
+// Package state is the content of a lock document, and how the operations of a call change it: which owner may have a lock, which
+// one is next, and with which token.
 //
 // It does no I/O and reads no clock: the same document, call and clock give the same result. It is the model that the engine's script
 // follows line by line, and the code that runs where the engine has no scripts.

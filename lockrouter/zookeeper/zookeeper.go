@@ -1,8 +1,8 @@
-// Package zookeeper gives out locks by ZooKeeper's own means: a request is a sequential ephemeral node below the lock's, and is told by a
-// watch on the one node before it when it may be next.
+// Package zookeeper gives out locks by ZooKeeper's own means. A request is a sequential ephemeral node below the lock's node. A
+// watch on the one node before it reports when the request may be next.
 //
-// All locks of a proxy are in the proxy's one session. So a lease is promised for no longer than a session lasts without its proxy: a proxy
-// that dies takes its locks with it then. The foreground always goes before the background, which may starve.
+// All locks of a proxy are in the proxy's one session. If the proxy dies, ZooKeeper removes its locks with the session. So no
+// lease is longer than a session lasts without its proxy. The foreground always goes before the background, which may starve.
 package zookeeper
 
 import (

@@ -1,5 +1,5 @@
-// Package diff finds the change between two documents: how the elements of their arrays belong together, each edit, and how much that is
-// in all. A merge, a patch and the choice of a base see the same change. It does no I/O.
+// Package diff finds the change between two documents: which elements of their arrays correspond, each edit, and the number of
+// edits. A merge, a patch and the choice of a base see the same change. It does no I/O.
 //
 // # Arrays
 //

@@ -1,12 +1,12 @@
-// Package edit changes documents by operations: JSON Patch (RFC 6902), merge patches (RFC 7396), the steps of rules, and the parts of
-// documents that the engine's _update takes. What no operation touches keeps its bytes.
+// Package edit changes documents by operations: JSON Patch (RFC 6902), merge patches (RFC 7396), the steps of rules, and the
+// parts of documents that the engine's _update takes. Bytes that no operation touches stay as they are.
 //
 // It does no I/O, keeps no state and no reference to what it was given, and is safe for concurrent use.
 //
 // # Steps
 //
-// A Transformer applies Steps to a candidate, each to what those before it left: the operations of RFC 6902, and those of
-// rules. They say what shall be, so they take more than a JSON Patch (Patch.Apply) does; what that takes, they do the same.
+// A Transformer applies Steps to a candidate, one after the other: the operations of RFC 6902, and those of rules. Steps say what
+// the result shall be, so they accept more than a JSON Patch (Patch.Apply) does. If a JSON Patch is accepted, both do the same.
 //
 //   - Removing, moving or copying what isn't there does nothing, nor does a step whose value refers to what isn't there.
 //     Only replace and test need a value at their path.

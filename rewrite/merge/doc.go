@@ -1,15 +1,15 @@
-// Package merge replays what a client changed, base→sent, on the document as it is by now.
+// Package merge replays a client's change, base→sent, on the current document.
 //
-// It does no I/O, keeps no reference to what it was given (but for Result.Doc), and is safe for concurrent use. It keeps no state
-// but how far numbers are usually moved, for guesses. It does not promise that a merged document may be written: that is the guard's
-// matter, and the loop's. It knows nothing of the engine: neither mappings nor that `{"a.b":1}` and `{"a":{"b":1}}` are one field there.
-// What values are, and when they are equal, package tree says.
+// It does no I/O, keeps no reference to its arguments (but for Result.Doc), and is safe for concurrent use. For guesses it
+// remembers how far numbers usually move; it keeps no other state. It does not promise that a merged document may be written: the
+// guard and the loop decide that. It knows nothing of the engine: neither mappings nor that `{"a.b":1}` and `{"a":{"b":1}}` are
+// one field there. Package tree says what values are, and when they are equal.
 //
 // # Merge
 //
-// A merge has three sides: the base, which the client saw; sent, what it made of it; and current, what the document is by
-// now. What sent changed against the base is done to current's bytes; every byte that no edit touches stays. A value that
-// only one side changed, or that both changed to the same, is settled. Where both changed it, differently:
+// A merge has three sides: the base, which the client saw; sent, which the client made of it; and current, the stored document.
+// The merge makes the changes from base to sent in current's bytes; every byte that no edit touches stays. A value that only one
+// side changed, or that both changed to the same, is settled. If both changed it differently:
 //
 //   - two objects merge key by key, and two arrays by their elements, if the base has a value of the same kind there, or
 //     null or nothing: those count as {} and [];

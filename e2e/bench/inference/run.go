@@ -1,7 +1,7 @@
-// Package inference simulates clients whose requests don't say which read a write was made from, and counts how often optimist finds out.
+// Package inference simulates clients whose requests don't name their base, and counts how often optimist finds the right one.
 //
-// What is simulated are the clients, the time and the engine. The store of the sessions, the ranking of the reads and the merge are the
-// product's own. It promises nothing about the rest of a write's way.
+// Clients, time and engine are simulated. The store of the sessions, the ranking of the reads and the merge are the product's
+// own. It promises nothing about the rest of a write's way.
 package inference
 
 import (

@@ -1,5 +1,5 @@
-// Command testsum reads what go test -json wrote and prints the output of what failed and one line of totals. It does not run
-// anything; its exit status is 1 if anything failed.
+// Command testsum reads the output of go test -json. It prints the output of failed tests, and one line of totals. It does not
+// run anything; its exit status is 1 if a test failed.
 package main
 
 import (

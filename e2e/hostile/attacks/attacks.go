@@ -1,5 +1,5 @@
-// Package attacks makes requests that are meant to cost a proxy more than their sender: each of any size, and of a form whose reading a
-// careless program repeats for each part of it.
+// Package attacks makes requests that are meant to cost a proxy more than their sender. Each has any size, and a form that a
+// careless program reads once more for each of its parts.
 //
 // It is for tests only.
 package attacks

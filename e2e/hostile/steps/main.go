@@ -1,5 +1,5 @@
-// Command steps counts what optimist does for requests of two sizes. It has to be built with -cover: the counters are those of the
-// blocks of code that were run, so that neither the machine nor its load count.
+// Command steps counts the code that optimist runs for requests of two sizes. It has to be built with -cover. The counters count
+// blocks of code, so neither the machine nor its load matters.
 //
 //	go build -cover -covermode=atomic -coverpkg=… -o steps ./e2e/hostile/steps && ./steps DIR SIZE
 //

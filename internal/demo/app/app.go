@@ -1,8 +1,7 @@
-// Package app is an application that knows nothing of versions: its workers read a document, change it, and write it back
-// whole, all at once. It counts what it was acknowledged and what of that it finds in the end.
+// Package app is an application that doesn't use versions. Its workers read a document, change it, and write it back whole, all
+// at once. It counts the changes that were acknowledged, and those that are in the document at the end.
 //
-// It promises honest accounts, not good manners: without somebody who guards its writes, it loses most of them. That is
-// what it is for.
+// It counts honestly, but writes carelessly: without a guard it loses most of its writes. This is its purpose.
 package app
 
 import (
