@@ -83,7 +83,10 @@ func TestExplainTellsEveryDecision(t *testing.T) {
 		{
 			"lists whose edits overlap", []PathRule{{Path: "/l", Strategy: Current}}, Sent,
 			`{"l":[1,2],"m":[1,2]}`, `{"l":[8,7,6],"m":[8,7,6]}`, `{"l":[5,4,3,2],"m":[5,4,3,2]}`,
-			[]string{"/l kept by current of /l: [1,2], [8,7,6], [5,4,3,2] = [5,4,3,2]", "/m overwritten by sent: [1,2], [8,7,6], [5,4,3,2] = [8,7,6]"},
+			[]string{
+				"/l combined: [1,2], [8,7,6], [5,4,3,2] = [5,4,3,7,6]", "/l/0 kept by current of /l: 1, 8, 5 = 5", "/l/3 taken: 2, 7, 2 = 7",
+				"/m combined: [1,2], [8,7,6], [5,4,3,2] = [8,4,3,7,6]", "/m/0 overwritten by sent: 1, 8, 5 = 8", "/m/3 taken: 2, 7, 2 = 7",
+			},
 		},
 		{
 			"elements by their key", []PathRule{{Path: "/lines", Strategy: ByKey, Key: "sku"}, {Path: "/lines/*/n", Strategy: Sum}}, Sent,

@@ -80,75 +80,120 @@ func (m *model) object(b, s, c map[string]any) any {
 	return out
 }
 
-// A side is one script: what stands at each gap of the base, and which of the base's elements are left.
+// A side is one script: what stands at each gap of the base, which of that is instead of the element there, and which of the base's elements
+// are left.
 type side struct {
-	left     []bool
-	run      [][]any
-	replaces []int // for each gap, how many elements the run there stands for
+	left    []bool
+	run     [][]any
+	instead []int // -1: none
 }
 
 func scriptOf(base, other []any, pairs [][2]int) side {
 	n := len(base)
-	s := side{make([]bool, n), make([][]any, n+1), make([]int, n+1)}
+	s := side{make([]bool, n+1), make([][]any, n+1), slices.Repeat([]int{-1}, n+1)}
+	away, in := moved(base, other, pairs)
 	pairs = append(pairs, [2]int{n, len(other)})
 	i, j := 0, 0
 	for _, p := range pairs {
-		run, removed := other[j:p[1]], p[0]-i
-		if len(run) == removed {
-			for x := range run {
-				s.run[i+x], s.replaces[i+x] = run[x:x+1], 1
-			}
-		} else {
-			s.run[i], s.replaces[i] = run, removed
-		}
-		if p[0] < n {
-			s.left[p[0]] = true
-		}
+		s.between(base[:p[0]], other[:p[1]], i, j, away, in)
+		s.left[p[0]] = p[0] < n
 		i, j = p[0]+1, p[1]+1
 	}
 	return s
 }
 
-// findMoves has a run stand for nothing if the elements that it stands for were all moved away, or its own were all moved there.
-func findMoves(base []any, s side, pairs [][2]int) {
-	if !slices.ContainsFunc(pairs, otherPlace) && !tellApart(base) {
+// between adds what the side has put from place j of its list on in place of the base's elements from place i on.
+func (s *side) between(base, other []any, i, j int, away, in map[string]int) {
+	gone, fresh := unmoved(base, i, away), unmoved(other, j, in)
+	n := min(len(gone), len(fresh))
+	if n == 0 {
+		s.run[i] = other[j:]
 		return
 	}
-	away, in := map[string]int{}, map[string]int{}
-	for i, e := range base {
-		if !s.left[i] {
-			away[fmt.Sprintf("%#v", e)]++
+	g, f := gone[:n], fresh[:n]
+	for shift := range max(len(gone), len(fresh)) - n + 1 {
+		shiftG, shiftF := gone[min(shift, len(gone)-n):][:n], fresh[min(shift, len(fresh)-n):][:n]
+		if inCommon(base, other, shiftG, shiftF) > inCommon(base, other, g, f) {
+			g, f = shiftG, shiftF
 		}
 	}
-	for _, run := range s.run {
-		for _, e := range run {
-			in[fmt.Sprintf("%#v", e)]++
+	for k := range g {
+		end := f[k] + 1
+		if k == n-1 {
+			end = len(other)
 		}
+		s.run[g[k]], s.instead[g[k]] = other[j:end], f[k]-j
+		j = end
+	}
+}
+
+// moved counts the elements that were moved, twice.
+func moved(base, other []any, pairs [][2]int) (away, in map[string]int) {
+	away, in = map[string]int{}, map[string]int{}
+	if !slices.ContainsFunc(pairs, otherPlace) && !tellApart(base) {
+		return away, in
+	}
+	for _, e := range base {
+		away[fmt.Sprintf("%#v", e)]++
+	}
+	for _, e := range other {
+		in[fmt.Sprintf("%#v", e)]++
+	}
+	for _, p := range pairs {
+		away[fmt.Sprintf("%#v", base[p[0]])]--
+		in[fmt.Sprintf("%#v", other[p[1]])]--
 	}
 	for k, n := range away {
 		away[k] = min(n, in[k])
 	}
-	in = maps.Clone(away)
-	unmoved := func(list []any, moved map[string]int) (row []int) {
-		for i, e := range list {
-			if k := fmt.Sprintf("%#v", e); moved[k] > 0 {
-				moved[k]--
-			} else if len(row) == 0 || row[len(row)-1] == i-1 {
-				row = append(row, i)
+	return away, maps.Clone(away)
+}
+
+// unmoved lists the places from one on whose elements weren't moved.
+func unmoved(list []any, from int, moved map[string]int) (places []int) {
+	for i := from; i < len(list); i++ {
+		if k := fmt.Sprintf("%#v", list[i]); moved[k] > 0 {
+			moved[k]--
+		} else {
+			places = append(places, i)
+		}
+	}
+	return places
+}
+
+// inCommon is how much two lists of elements have in common: texts count 4, all else 1.
+func inCommon(base, other []any, gone, fresh []int) (n int) {
+	for k := range gone {
+		a, b := leaves("", base[gone[k]]), leaves("", other[fresh[k]])
+		for path, v := range b {
+			switch w, ok := a[path]; {
+			case !ok || !alike(v, w):
+			case named(v):
+				n += 4
+			default:
+				n++
 			}
 		}
-		return row
 	}
-	for i := 0; i <= len(base); i++ {
-		n := s.replaces[i]
-		gone, fresh := unmoved(base[i:i+n], away), unmoved(s.run[i], in)
-		s.replaces[i] = 0
-		if len(gone) > 0 && len(fresh) > 0 {
-			s.run[i], s.run[i+gone[0]] = s.run[i+gone[0]], s.run[i]
-			s.replaces[i+gone[0]] = len(gone)
+	return n
+}
+
+// leaves are the values in v that are no containers, by their paths.
+func leaves(path string, v any) map[string]any {
+	all := map[string]any{}
+	switch v := v.(type) {
+	case map[string]any:
+		for name, m := range v {
+			maps.Copy(all, leaves(path+"/"+name, m))
 		}
-		i += max(n-1, 0)
+	case []any:
+		for i, e := range v {
+			maps.Copy(all, leaves(fmt.Sprint(path, "[", i), e))
+		}
+	default:
+		all[path] = v
 	}
+	return all
 }
 
 // canonicalLCS is the pairs of equal places, if no common subsequence is longer and a's elements aren't told apart, else the leftmost.
@@ -232,119 +277,48 @@ func (m *model) array(base, sent, cur []any) any {
 		toCur = samePlaces(base, cur) // a row
 	}
 	s, c := scriptOf(base, sent, toSent), scriptOf(base, cur, toCur)
-	findMoves(base, s, toSent)
-	findMoves(base, c, toCur)
-	region := regions(len(base), s, c) // for each element, the number of its region, or 0
-	oneToOne := func(i int) bool {
-		return s.replaces[i] == 1 && c.replaces[i] == 1 && len(s.run[i]) == 1 && len(c.run[i]) == 1
-	}
-	named, dropCur, dropSent, restored := map[int]bool{}, map[int]bool{}, map[int]bool{}, map[int]bool{}
-	for i, g := range region {
-		switch {
-		case g == 0 || count(region, g) == 1 && oneToOne(i):
-		case s.replaces[i] == count(region, g) && c.replaces[i] == count(region, g) && alike(s.run[i], c.run[i]):
-			dropSent[i] = true
-			named[g] = true // not a conflict: both made the same change
-		default:
-			dropCur[i] = c.replaces[i] > 0
-			restored[i] = s.left[i]
-			if !named[g] && !sameWhole(region, g, s, c) {
-				named[g] = true
-				m.overwritten++
-			}
-		}
-	}
-	leaveSent, leaveCur := moves(base, s, c, func(i int) bool { return region[i] != 0 && oneToOne(i) && count(region, region[i]) == 1 }, dropSent, dropCur)
+	both := func(i int) bool { return s.instead[i] >= 0 && c.instead[i] >= 0 }
+	leaveSent, leaveCur := moves(base, s, c)
 	out := []any{}
-	for i := 0; i <= len(base); i++ {
-		if i < len(base) && region[i] != 0 && count(region, region[i]) == 1 && oneToOne(i) {
-			out = append(out, m.value(base[i], s.run[i][0], c.run[i][0]))
-			continue
-		}
-		if !dropCur[i] {
-			for x, e := range c.run[i] {
-				if !leaveCur[[2]int{i, x}] {
-					out = append(out, e)
-				}
+	add := func(run []any, i, from, to int, leave map[[2]int]bool) {
+		for x := from; x < to; x++ {
+			if !leave[[2]int{i, x}] {
+				out = append(out, run[x])
 			}
 		}
-		if !dropSent[i] {
-			for x, e := range s.run[i] {
-				if !leaveSent[[2]int{i, x}] {
-					out = append(out, e)
-				}
-			}
+	}
+	for i := range len(base) + 1 {
+		from, to := s.instead[i], c.instead[i]
+		sentRun, curRun := s.run[i], c.run[i]
+		if both(i) && from == to && alike(sentRun, curRun) { // both made the same change
+			sentRun, from = sentRun[from:from+1], 0
 		}
-		if i < len(base) && s.left[i] && (c.left[i] || restored[i]) {
-			out = append(out, base[i])
+		switch {
+		case both(i):
+			add(curRun, i, 0, to, leaveCur)
+			add(sentRun, i, 0, from, leaveSent)
+			out = append(out, m.value(base[i], sentRun[from], curRun[to]))
+			add(curRun, i, to+1, len(curRun), leaveCur)
+			add(sentRun, i, from+1, len(sentRun), leaveSent)
+		case from >= 0 && c.left[i]:
+			add(curRun, i, 0, len(curRun), leaveCur)
+			add(sentRun, i, 0, from, leaveSent)
+			out = append(out, sentRun[from])
+			add(sentRun, i, from+1, len(sentRun), leaveSent)
+		default:
+			add(curRun, i, 0, len(curRun), leaveCur)
+			add(sentRun, i, 0, len(sentRun), leaveSent)
+			if s.left[i] && c.left[i] {
+				out = append(out, base[i])
+			}
 		}
 	}
 	return out
 }
 
-// sameWhole reports whether region g is one hunk on both sides, with the same run.
-func sameWhole(region []int, g int, s, c side) bool {
-	first, n := slices.Index(region, g), count(region, g)
-	return s.replaces[first] == n && c.replaces[first] == n && alike(s.run[first], c.run[first])
-}
-
-func count(list []int, g int) (n int) {
-	for _, x := range list {
-		if x == g {
-			n++
-		}
-	}
-	return n
-}
-
-// regions numbers the elements that hunks of both sides replace, together with all that those hunks touch.
-func regions(n int, s, c side) []int {
-	id := make([]int, n)
-	for i := range id {
-		id[i] = i + 1
-	}
-	join := func(lo, hi int) {
-		for changed := true; changed; {
-			changed = false
-			for i := lo; i < hi; i++ {
-				if least := slices.Min(id[lo:hi]); id[i] != least {
-					old := id[i]
-					for j := range id {
-						if id[j] == old {
-							id[j] = least
-						}
-					}
-					changed = true
-				}
-			}
-		}
-	}
-	by := [2][]bool{make([]bool, n), make([]bool, n)}
-	for k, x := range []side{s, c} {
-		for i := range n {
-			if x.replaces[i] > 0 && len(x.run[i]) > 0 {
-				join(i, i+x.replaces[i])
-				for j := i; j < i+x.replaces[i]; j++ {
-					by[k][j] = true
-				}
-			}
-		}
-	}
-	both := map[int]bool{}
-	for i := range n {
-		both[id[i]] = both[id[i]] || by[0][i] && by[1][i]
-	}
-	for i := range n {
-		if !both[id[i]] {
-			id[i] = 0
-		}
-	}
-	return id
-}
-
 // moves finds what was put in again of the elements that both sides removed, and is left out: what current has put in, too, and a string
 // or an object that is in the base once, and that only one side has put in, once.
-func moves(base []any, s, c side, paired func(int) bool, dropSent, dropCur map[int]bool) (bySent, byCur map[[2]int]bool) {
+func moves(base []any, s, c side) (bySent, byCur map[[2]int]bool) {
 	removed, movable := map[string]int{}, map[string]int{}
 	for i, e := range base {
 		if named(e) {
@@ -354,11 +328,11 @@ func moves(base []any, s, c side, paired func(int) bool, dropSent, dropCur map[i
 			removed[fmt.Sprintf("%#v", e)]++
 		}
 	}
-	again := func(s side, drop map[int]bool) map[string][][2]int {
+	again := func(s side) map[string][][2]int {
 		places := map[string][][2]int{}
 		for i := 0; i <= len(base); i++ {
 			for x, e := range s.run[i] {
-				if !drop[i] && (i == len(base) || !paired(i)) {
+				if x != s.instead[i] {
 					k := fmt.Sprintf("%#v", e)
 					places[k] = append(places[k], [2]int{i, x})
 				}
@@ -367,7 +341,7 @@ func moves(base []any, s, c side, paired func(int) bool, dropSent, dropCur map[i
 		return places
 	}
 	bySent, byCur = map[[2]int]bool{}, map[[2]int]bool{}
-	sent, cur := again(s, dropSent), again(c, dropCur)
+	sent, cur := again(s), again(c)
 	for k, n := range removed {
 		both := min(n, len(sent[k]), len(cur[k]))
 		for _, place := range sent[k][:both] {

@@ -19,6 +19,7 @@ type Workspace struct {
 
 	values      arena.Arena[tree.Value]
 	hunks       arena.Arena[Hunk]
+	edits       arena.Arena[Edit]
 	cells       []uint16
 	limit, left int // of cells: for one comparison, and for all that are still to come
 }
@@ -36,22 +37,26 @@ func (w *Workspace) Release() {
 	w.Table.Release(keepValues)
 	w.values.Reset(keepValues)
 	w.hunks.Reset(keepValues)
+	w.edits.Reset(keepValues)
 	if cap(w.cells) > keepCells {
 		w.cells = nil
 	}
 }
 
 // Marks is a point to which the workspace can be cut back.
-type Marks struct{ ints, values, hunks int }
+type Marks struct{ ints, values, hunks, edits int }
 
 // Mark returns where the workspace is.
-func (w *Workspace) Mark() Marks { return Marks{w.Ints.Mark(), w.values.Mark(), w.hunks.Mark()} }
+func (w *Workspace) Mark() Marks {
+	return Marks{w.Ints.Mark(), w.values.Mark(), w.hunks.Mark(), w.edits.Mark()}
+}
 
 // Cut gives back what was handed out since the mark.
 func (w *Workspace) Cut(m Marks) {
 	w.Ints.Cut(m.ints)
 	w.values.Cut(m.values)
 	w.hunks.Cut(m.hunks)
+	w.edits.Cut(m.edits)
 }
 
 // List returns an empty list with room for n values.

@@ -4,11 +4,7 @@ package diff
 // in their place. Where as many are inserted as removed, each has its own hunk.
 type Hunk struct {
 	I, R, J, K int32
-	Note       uint8 // for whoever works with the script; 0 at first
 }
-
-// Replaces reports whether h both removes and inserts.
-func (h *Hunk) Replaces() bool { return h.R > 0 && h.K > 0 }
 
 // One reports whether h puts one element in the place of one.
 func (h *Hunk) One() bool { return h.R == 1 && h.K == 1 }

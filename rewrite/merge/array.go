@@ -1,27 +1,17 @@
 package merge
 
 import (
-	"slices"
-
 	"optimist/rewrite/diff"
 	"optimist/rewrite/tree"
-)
-
-// What becomes of a hunk's insertions, as its Note.
-const (
-	kept    = iota
-	dropped // the other side's stand instead
-	paired  // its one element is merged with the other side's
 )
 
 // edits are the scripts from the base's array to the client's and to current's.
 type edits struct {
 	sides
 	sent, cur     diff.Alignment
-	bySent, byCur []diff.Hunk
-	regions       []diff.Hunk // [I, I+R) of the base is as one side has it: K is 1 for the client's, 0 for current's
-	drop          []int32     // 1 for an element of sent that is left out: see dropMoves and dropEchoes
-	dropCur       []int32     // 1 for an element of current that is left out: the client has removed it, and others have moved it
+	bySent, byCur []diff.Edit
+	drop          []int32 // 1 for an element of sent that is left out: see dropMoves, dropCopies and dropEchoes
+	dropCur       []int32 // 1 for an element of current that is left out: the client has removed it, and others have moved it
 }
 
 // edits aligns the arrays. ok is false if that is over the limit.
@@ -40,63 +30,10 @@ func (r *run) edits(b, s, c tree.Value, sc scope) (e edits, ok bool) {
 		e.cur = r.AlignByPlace(b, c)
 	}
 	if ok {
-		e.bySent, e.byCur = r.Script(&e.sent), r.Script(&e.cur)
-		r.findMoves(&e.sent, e.bySent)
-		r.findMoves(&e.cur, e.byCur)
+		e.bySent, e.byCur = r.Edits(&e.sent), r.Edits(&e.cur)
 		e.drop, e.dropCur = r.Ints.Alloc(len(e.sent.B)), r.Ints.Alloc(len(e.cur.B))
 	}
 	return e, ok
-}
-
-// findMoves leaves of the replacements what isn't moved: elements that the same side has put in elsewhere aren't replaced, and elements
-// that come from elsewhere replace nothing. Else, where clients keep an array in an order, the entry of one would stand in the place of
-// another's. Where no element has another place than before, nothing was moved, unless the elements are told apart.
-func (r *run) findMoves(al *diff.Alignment, hunks []diff.Hunk) {
-	if !slices.ContainsFunc(hunks, func(h diff.Hunk) bool { return h.Replaces() }) || al.KeepsPlaces() && !r.TellApart(al.A) {
-		return
-	}
-	mark, ids := r.Ints.Mark(), &r.Table
-	defer r.Ints.Cut(mark)
-	ids.Reset(len(al.A))
-	away, in := r.Ints.Alloc(len(al.A)), r.Ints.Alloc(len(al.A)) // how many equal elements were moved
-	for i, a := range al.A {
-		if id := ids.Number(a); al.To[i] == diff.None {
-			away[id]++
-		}
-	}
-	inserted(hunks, func(x int32) {
-		if id, ok := ids.Find(al.B[x]); ok {
-			in[id]++
-		}
-	})
-	for id := range away {
-		away[id] = min(away[id], in[id])
-		in[id] = away[id]
-	}
-	for i := range hunks {
-		h := &hunks[i]
-		at, gone := r.unmoved(al.A[h.I:h.I+h.R], away)
-		if _, fresh := r.unmoved(al.B[h.J:h.J+h.K], in); gone == 0 || fresh == 0 {
-			h.R = 0
-		} else {
-			h.I, h.R = h.I+at, gone
-		}
-	}
-}
-
-// unmoved returns the first n elements in a row that are none of those that were moved, and takes all others from moved.
-func (r *run) unmoved(elements []tree.Value, moved []int32) (at, n int32) {
-	for i, e := range elements {
-		switch id, ok := r.Table.Find(e); {
-		case ok && moved[id] > 0:
-			moved[id]--
-		case n == 0:
-			at, n = int32(i), 1
-		case at+n == int32(i):
-			n++
-		}
-	}
-	return at, n
 }
 
 // countsByPlace reports whether a rule makes each element of the array at sc a number of its own, which has no other place.
@@ -128,85 +65,49 @@ func (r *run) array(b, s, c tree.Value, sc scope) {
 		return
 	}
 	r.observer.edited(r, e.sides)
-	if len(e.bySent) == 0 {
+	if len(e.bySent) == 0 && e.sent.Removed() == 0 {
 		return
 	}
 	if p, ok := r.byIdentity(&e, sc); ok {
 		r.carryOut(p, c, sc)
 		return
 	}
-	r.overlaps(&e, sc)
+	e.dropCopies()
 	r.dropMoves(&e)
 	r.dropEchoes(&e)
 	r.writeElements(&e, sc)
 }
 
-// overlaps finds the regions in which both scripts replace, and decides about them.
-func (r *run) overlaps(e *edits, sc scope) {
-	x, y := 0, 0
-	for x < len(e.bySent) && y < len(e.byCur) {
-		s, c := &e.bySent[x], &e.byCur[y]
-		switch {
-		case !s.Replaces() || s.I+s.R <= c.I:
-			x++
-			continue
-		case !c.Replaces() || c.I+c.R <= s.I:
-			y++
+// dropCopies notes of which elements both sides have others instead, and leaves out what the client has inserted beside such a one if
+// current has the same elements there: both made the same change.
+func (e *edits) dropCopies() {
+	byCur := e.byCur
+	for x := range e.bySent {
+		s := &e.bySent[x]
+		for len(byCur) > 0 && byCur[0].I < s.I {
+			byCur = byCur[1:]
+		}
+		if len(byCur) == 0 || byCur[0].I != s.I || !s.Replaces() || !byCur[0].Replaces() {
 			continue
 		}
-		lo, hi := min(s.I, c.I), max(s.I+s.R, c.I+c.R)
-		toX, toY := x+1, y+1
-		for grown := true; grown; {
-			for ; toX < len(e.bySent) && e.bySent[toX].I < hi; toX++ {
-				reach(&e.bySent[toX], &hi)
-			}
-			grown = false
-			for ; toY < len(e.byCur) && e.byCur[toY].I < hi; toY++ {
-				grown = reach(&e.byCur[toY], &hi) || grown
+		c := &byCur[0]
+		s.Both, c.Both = true, true
+		if !e.sameElements(s, c) {
+			continue
+		}
+		for j := s.J; j < s.J+s.K; j++ {
+			if j != s.Instead {
+				e.drop[j] = 1
 			}
 		}
-		r.region(e, e.bySent[x:toX], e.byCur[y:toY], diff.Hunk{I: lo, R: hi - lo}, sc)
-		x, y = toX, toY
 	}
 }
 
-// reach extends a region to the end of h, if h replaces.
-func reach(h *diff.Hunk, hi *int32) bool {
-	if !h.Replaces() || h.I+h.R <= *hi {
+// sameElements reports whether two edits insert the same.
+func (e *edits) sameElements(s, c *diff.Edit) bool {
+	if s.K != c.K || s.Instead-s.J != c.Instead-c.J {
 		return false
 	}
-	*hi = h.I + h.R
-	return true
-}
-
-// region decides about the base's elements in reg, which hunks of both sides replace.
-func (r *run) region(e *edits, bySent, byCur []diff.Hunk, reg diff.Hunk, sc scope) {
-	s, c := &bySent[0], &byCur[0]
-	if len(bySent) == 1 && len(byCur) == 1 {
-		if s.One() && c.One() {
-			s.Note, c.Note = paired, paired
-			return
-		}
-		if s.I == c.I && s.R == c.R && s.K == c.K && e.sameRun(s, c) {
-			s.Note = dropped // both made the same change
-			return
-		}
-	}
-	v, losers := r.byStrategy(sc), bySent
-	r.observer.overlapped(r, v, sc)
-	if r.note(v) {
-		reg.K, losers = 1, byCur
-	}
-	for i := range losers {
-		if losers[i].Replaces() {
-			losers[i].Note = dropped
-		}
-	}
-	e.regions = append(e.regions, reg)
-}
-
-// sameRun reports whether two hunks of the same length insert the same elements.
-func (e *edits) sameRun(s, c *diff.Hunk) bool {
 	for x := range s.K {
 		if !e.sent.B[s.J+x].Equal(e.cur.B[c.J+x]) {
 			return false
@@ -234,8 +135,8 @@ func (r *run) dropMoves(e *edits) {
 			gone[id]++
 		}
 	}
-	again := func(hunks []diff.Hunk, elements []tree.Value, visit func(id, x int32)) {
-		inserted(hunks, func(x int32) {
+	again := func(by []diff.Edit, elements []tree.Value, visit func(id, x int32)) {
+		inserted(by, func(x int32) {
 			if id, ok := ids.Find(elements[x]); ok && gone[id] > 0 {
 				visit(id, x)
 			}
@@ -261,12 +162,13 @@ func (r *run) dropMoves(e *edits) {
 	})
 }
 
-// inserted calls visit for the places of the elements that hunks insert on their own.
-func inserted(hunks []diff.Hunk, visit func(x int32)) {
-	for i := range hunks {
-		h := &hunks[i]
-		for x := h.J; h.Note == kept && x < h.J+h.K; x++ {
-			visit(x)
+// inserted calls visit for the places of the inserted elements that replace none.
+func inserted(by []diff.Edit, visit func(x int32)) {
+	for i := range by {
+		for x := by[i].J; x < by[i].J+by[i].K; x++ {
+			if x != by[i].Instead {
+				visit(x)
+			}
 		}
 	}
 }
@@ -278,48 +180,61 @@ func (r *run) writeElements(e *edits, sc scope) {
 	bySent, byCur := e.bySent, e.byCur
 	for i := range n + 1 {
 		s, c := at(&bySent, i), at(&byCur, i)
-		for j := c.J; j < c.J+c.K; j++ {
-			out.keepOrRemove(e.cur.B[j], c.Note != dropped && e.dropCur[j] == 0)
-			if c.Note == paired && e.drop[s.J] == 0 {
-				r.element(e.sent.A[i], e.sent.B[s.J], e.cur.B[j], int(j), sc)
-			}
+		target := c.Instead
+		if target == diff.None && i < n {
+			target = e.cur.To[i]
 		}
-		if s.One() && s.Note == kept && e.cur.To[i] != diff.None && e.drop[s.J] == 0 { // only the client has changed the element
-			j := e.cur.To[i]
-			out.keep(e.cur.B[j])
-			r.element(e.sent.A[i], e.sent.B[s.J], e.cur.B[j], int(j), sc)
+		if !s.Replaces() || target == diff.None || e.drop[s.Instead] != 0 {
+			e.writeCur(&out, c.J, c.J+c.K)
+			e.writeSent(&out, s.J, s.J+s.K)
+			if i < n {
+				e.writeNext(i, &out)
+			}
 			continue
 		}
-		for j := s.J; s.Note == kept && j < s.J+s.K; j++ {
-			if e.drop[j] == 0 {
-				out.insert(e.sent.B[j].Raw())
-			}
+		before := c.J + c.K
+		if c.Replaces() {
+			before = c.Instead
 		}
-		if i < n {
-			e.writeNext(i, &out)
-		}
+		e.writeCur(&out, c.J, before)
+		e.writeSent(&out, s.J, s.Instead)
+		out.keep(e.cur.B[target])
+		r.element(e.sent.A[i], e.sent.B[s.Instead], e.cur.B[target], int(target), sc)
+		e.writeCur(&out, before+1, c.J+c.K)
+		e.writeSent(&out, s.Instead+1, s.J+s.K)
 	}
 }
 
-// at takes the first of the hunks if it is at gap i, else none.
-func at(hunks *[]diff.Hunk, i int32) (h diff.Hunk) {
-	if len(*hunks) > 0 && (*hunks)[0].I == i {
-		h, *hunks = (*hunks)[0], (*hunks)[1:]
+// at takes the first of the edits if it is at gap i, else none.
+func at(by *[]diff.Edit, i int32) diff.Edit {
+	if len(*by) == 0 || (*by)[0].I != i {
+		return diff.Edit{Instead: diff.None}
 	}
-	return h
+	e := (*by)[0]
+	*by = (*by)[1:]
+	return e
+}
+
+// writeCur writes what current has inserted from one place to before another.
+func (e *edits) writeCur(out *container, from, to int32) {
+	for j := from; j < to; j++ {
+		out.keepOrRemove(e.cur.B[j], e.dropCur[j] == 0)
+	}
+}
+
+// writeSent writes what the client has inserted from one place to before another.
+func (e *edits) writeSent(out *container, from, to int32) {
+	for j := from; j < to; j++ {
+		if e.drop[j] == 0 {
+			out.insert(e.sent.B[j].Raw())
+		}
+	}
 }
 
 // writeNext writes the base's element i if it is still there.
 func (e *edits) writeNext(i int32, out *container) {
-	for len(e.regions) > 0 && e.regions[0].I+e.regions[0].R <= i {
-		e.regions = e.regions[1:]
-	}
-	inRegion := len(e.regions) > 0 && e.regions[0].I <= i
-	switch inCur, inSent := e.cur.To[i], e.sent.To[i]; {
-	case inCur != diff.None:
-		out.keepOrRemove(e.cur.B[inCur], inSent != diff.None || inRegion && e.regions[0].K == 0)
-	case inSent != diff.None && inRegion && e.regions[0].K == 1:
-		out.insert(e.sent.B[inSent].Raw())
+	if j := e.cur.To[i]; j != diff.None {
+		out.keepOrRemove(e.cur.B[j], e.sent.To[i] != diff.None)
 	}
 }
 

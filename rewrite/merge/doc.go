@@ -30,13 +30,12 @@
 //   - Strings and objects that one side moved and the other removed are gone, if the base has them once.
 //   - What a side puts in the place of elements that it moved away is an insertion, and no replacement, and elements that it
 //     moved replace nothing. Numbers are equal by chance: among them nothing was moved where all keep their places.
-//   - Replacements of both sides that touch a common element of the base overlap. One by one on both sides: the element
-//     is merged like the value of a key, so that objects merge key by key. The same hunk with the same elements on both
-//     sides: once. Else all hunks that touch each other, directly or by others between them, make one region of the base;
-//     the Strategy of the array's path gives it to one side as a whole, but for the other's insertions that replace
-//     nothing: they are kept.
+//   - What was removed and what was inserted between the same two neighbours stands for each other one by one, those in a row
+//     that have most in common; what is left of either is removed, or inserted. An element for which both sides have
+//     another is merged like the value of a key, so that objects merge key by key. The same elements beside it on both
+//     sides count once.
 //
-// Where a region would go to one side, or where one side moved and changed an object that the other touched, the elements
+// Where one side moved and changed an object that the other touched, or both replaced it, and not by the same object, the elements
 // are merged as ByKey does, if all of them are objects that a member tells apart: see byIdentity. So they are where one side
 // put an object with another `id` into the place of one that the other side changed.
 //

@@ -108,14 +108,6 @@ func (a *account) edited(r *run, of sides) {
 	}
 }
 
-// overlapped says who wins of the array, which is what was noted last.
-func (a *account) overlapped(r *run, v Verdict, sc scope) {
-	if n := len(a.list); n < MaxDecisions {
-		a.list[n-1].Verdict = v
-		r.byRule(&a.list[n-1], sc)
-	}
-}
-
 // untouched notes what somebody else changed.
 func (a *account) untouched(r *run, b, c tree.Value) {
 	if !b.Exists() {

@@ -106,43 +106,29 @@ func (r *run) dropEchoes(e *edits) {
 	mark, ids := r.Ints.Mark(), &r.Table
 	defer r.Ints.Cut(mark)
 	ids.Reset(len(e.cur.B))
-	theirs, echoes := r.Ints.Alloc(len(e.cur.B)), r.Ints.Alloc(len(e.sent.A) + len(e.sent.B))[:0]
-	inserted(e.byCur, func(x int32) { theirs[ids.Number(e.cur.B[x])]++ })
-	look := func(element tree.Value, mark int32) {
-		if id, ok := ids.Find(element); ok && theirs[id] > 0 {
-			theirs[id]--
-			echoes = append(echoes, mark)
-		}
-	}
-	for i := range e.bySent {
-		h := &e.bySent[i]
-		for x := h.J; h.Note != dropped && x < h.J+h.K; x++ {
-			if e.drop[x] == 0 {
-				look(e.sent.B[x], x)
+	theirs, echoes := r.Ints.Alloc(len(e.cur.B)), r.Ints.Alloc(len(e.sent.B))[:0]
+	for i := range e.byCur {
+		c := &e.byCur[i]
+		for x := c.J; x < c.J+c.K; x++ {
+			if !c.Both || x != c.Instead {
+				theirs[ids.Number(e.cur.B[x])]++
 			}
 		}
 	}
-	e.restored(func(i int32) { look(e.sent.A[i], ^i) })
+	for x, i := range e.sent.From {
+		if i != diff.None || e.drop[x] != 0 {
+			continue
+		}
+		if id, ok := ids.Find(e.sent.B[x]); ok && theirs[id] > 0 {
+			theirs[id]--
+			echoes = append(echoes, int32(x))
+		}
+	}
 	if len(echoes) <= 1 {
 		return
 	}
 	r.echo = true
 	for _, x := range echoes {
-		if x < 0 {
-			e.sent.To[^x] = diff.None
-		} else {
-			e.drop[x] = 1
-		}
-	}
-}
-
-// restored calls visit for the base's elements that current doesn't have, and that stand again because a region is as the client has it.
-func (e *edits) restored(visit func(i int32)) {
-	for _, reg := range e.regions {
-		for i := reg.I; reg.K == 1 && i < reg.I+reg.R; i++ {
-			if e.cur.To[i] == diff.None && e.sent.To[i] != diff.None {
-				visit(i)
-			}
-		}
+		e.drop[x] = 1
 	}
 }

@@ -86,7 +86,10 @@ func (e *edits) otherObjects(key string) bool {
 	bySent, byCur := e.bySent, e.byCur
 	for i, b := range e.sent.A {
 		s, c := over(&bySent, int32(i)), over(&byCur, int32(i))
-		if s.One() && c.One() && !(keyOf(e.sent.B[s.J], key).Equal(keyOf(b, key)) && keyOf(e.cur.B[c.J], key).Equal(keyOf(b, key))) {
+		if !s.Replaces() || !c.Replaces() {
+			continue
+		}
+		if id := keyOf(b, key); !id.Equal(keyOf(e.sent.B[s.Instead], key)) || !id.Equal(keyOf(e.cur.B[c.Instead], key)) {
 			return true
 		}
 	}
@@ -120,15 +123,13 @@ func (r *run) scattered(e *edits, in keyed, key string) bool {
 		id := r.Table.Number(keyOf(b, key))
 		toSent, toCur := in.sent[id], in.cur[id]
 		switch {
-		case s.One() && c.One():
-			inSent, inCur := e.sent.B[s.J], e.cur.B[c.J]
+		case s.Replaces() && c.Replaces():
+			inSent, inCur := e.sent.B[s.Instead], e.cur.B[c.Instead]
 			sentStays, curStays := toSent == inSent || !toSent.Exists(), toCur == inCur || !toCur.Exists()
 			renamed := !toSent.Exists() && !toCur.Exists() && !keyOf(inSent, key).Equal(keyOf(inCur, key))
 			if !sentStays || !curStays || renamed {
 				return true
 			}
-		case s.Replaces() && c.Replaces():
-			return true
 		case !toSent.Exists() && !toCur.Exists(): // both removed it
 		case !toSent.Equal(b) || !toCur.Equal(b): // not both moved it as it is
 			return true
@@ -137,13 +138,10 @@ func (r *run) scattered(e *edits, in keyed, key string) bool {
 	return false
 }
 
-// over takes the hunks before the base's element i, and returns the one that removes it, if there is one.
-func over(hunks *[]diff.Hunk, i int32) (h diff.Hunk) {
-	for len(*hunks) > 0 && (*hunks)[0].I+(*hunks)[0].R <= i {
-		*hunks = (*hunks)[1:]
+// over takes the edits before the base's element i, and returns the one of which an element stands for it, if there is one.
+func over(by *[]diff.Edit, i int32) diff.Edit {
+	for len(*by) > 0 && (*by)[0].I < i {
+		*by = (*by)[1:]
 	}
-	if len(*hunks) > 0 && (*hunks)[0].I <= i {
-		h = (*hunks)[0]
-	}
-	return h
+	return at(by, i)
 }

@@ -109,8 +109,6 @@ type observer interface {
 	decided(r *run, v Verdict, both bool, of sides, sc scope)
 	// edited is called for an array before its edits are carried out one by one.
 	edited(r *run, of sides)
-	// overlapped is called after edited for edits that replace the same elements.
-	overlapped(r *run, v Verdict, sc scope)
 }
 
 // silence is the observer of a merge that nobody asked about.
@@ -119,4 +117,3 @@ type silence struct{}
 func (silence) untouched(*run, tree.Value, tree.Value)    {}
 func (silence) decided(*run, Verdict, bool, sides, scope) {}
 func (silence) edited(*run, sides)                        {}
-func (silence) overlapped(*run, Verdict, scope)           {}
