@@ -35,7 +35,7 @@ func Tree(index, path string) Lock {
 
 // LockOptions say how a lock is held. The zero value is good for most work.
 type LockOptions struct {
-	// Owner is who holds the lock. Whoever asks with the same owner has the lock, too. Default: a new name for each call.
+	// Owner is the name of the holder. Another request with the same owner has the lock, too. Default: a new name for each call.
 	Owner string
 	// TTL is how long the lease is, in case that this process dies. It is renewed at a third of it. Default 30 s.
 	TTL time.Duration

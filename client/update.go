@@ -26,14 +26,15 @@ type Written struct {
 // Change makes of a document what shall stand in its place; source is nil where there is no document.
 type Change func(source json.RawMessage) (json.RawMessage, error)
 
-// Update reads a document, calls fn with its bytes, and writes what fn returns in its place. fn gets nil if there is no document; then its
-// result is written as a new one. If fn returns nil, or an error, nothing is written; the error is Update's.
+// Update reads a document, calls fn with its bytes, and replaces the document by fn's result. fn gets nil if there is no document; then
+// its result is written as a new one. If fn returns nil, or an error, nothing is written; the error is Update's.
 //
-// The write is guarded by what was read. If somebody else has changed the document meanwhile, nothing is merged: Update reads it again and
-// calls fn again, until the write goes through, for half a minute at most. So fn has to change nothing but the document.
+// The revision that was read guards the write. If another client has changed the document meanwhile, Update merges nothing: it reads the
+// document again and calls fn again, until the write goes through, for half a minute at most. So fn has to change nothing but the
+// document.
 //
-// Within DoInLock the write carries the lock's token. Errors are those of the context and of fn; an *Error for an answer that refuses; with
-// ErrUnknownOutcome in their chain, those of a write that may have been applied.
+// Within DoInLock the write carries the lock's token. Errors are those of the context and of fn; an *Error for an answer that refuses; an
+// error with ErrUnknownOutcome in its chain, if the write may have been applied.
 func (c *Client) Update(ctx context.Context, index, id string, fn Change) (w Written, err error) {
 	u := &update{c: c, index: url.PathEscape(index), id: url.PathEscape(id), header: http.Header{}}
 	if token, ok := Token(ctx); ok {

@@ -39,8 +39,8 @@ const (
 
 // Admit decides whether a write may go, and gives the answer to one that may not.
 //
-// It says what holds at some time during the call. Who gets the lock after that may be faster than the write: so the write has to go under
-// the guard of a revision that was known before the call. Then it conflicts with whatever the next holder has written.
+// The decision is true at some time during the call. The next holder may be faster than the write. So the write has to go under the guard
+// of a revision that was known before the call. Then it conflicts with the next holder's writes.
 func (r *Router) Admit(ctx context.Context, w *Writing) (*Answer, Refused) {
 	a := r.protecting(w)
 	if len(w.Tokens) == 0 && r.allFree(a.gates) {

@@ -15,11 +15,11 @@ type Request struct {
 	Method      string
 	Path, Query []byte // as they stood on the wire
 	Body        []byte
-	// Fields are those of the client's request that carry its credentials, for a search on its behalf.
+	// Fields are the fields of the client's request with its credentials, for a search on its behalf.
 	Fields []wire.Field
 	// Client is where the client is, by which it shares trees with others. Empty: nowhere that counts.
 	Client string
-	// Admin allows what only the operator may: to release what somebody else holds.
+	// Admin allows an operator's requests: to release another owner's lock.
 	Admin bool
 }
 

@@ -8,8 +8,8 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// Ask is one operation on the lock of a document, for requests of another form than those under _lock. Nobody waits for it in a
-// queue. An acquisition needs a Rid of its own: see Rid.
+// Ask is one operation on the lock of a document, for requests of another form than those under _lock. It doesn't wait in a queue. An
+// acquisition needs a Rid of its own: see Rid.
 type Ask struct {
 	Index, ID string
 	Op        state.Op

@@ -68,7 +68,7 @@ type guest struct {
 	Keeper
 }
 
-// Acquire lets as many wait as there are places, and gives back what nobody is told of.
+// Acquire lets as many requests wait as there are places, and gives back leases of which no client learns.
 func (g guest) Acquire(ctx context.Context, c *Claim) (*Lease, error) {
 	r, mine, began := g.r, *c, time.Now()
 	mine.TTL = c.ttl(r)

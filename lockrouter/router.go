@@ -26,8 +26,8 @@ type Options struct {
 	Undo Undo
 	// Path is the segment, with its slash, under which locks are: /_lock.
 	Path string
-	// Reserved is an index whose documents' locks others give out: requests under Path may look at them, and only the operator may end one.
-	// Whoever knew their owner's name could take them otherwise.
+	// Reserved is an index whose documents' locks are given out by the requests of package compat. Requests under Path may look at these
+	// locks, and only the operator may end one. Otherwise a client that knows an owner's name could take them.
 	Reserved string
 	// TTL is a lease's length where the request says none: 30s. MaxTTL is the longest: 24h.
 	TTL, MaxTTL time.Duration
@@ -41,13 +41,13 @@ type Options struct {
 	Chain int
 	// MostHeld is how many leases a tree may hold: 20000. They take no more bytes than state.Bytes says.
 	MostHeld int
-	// MostWaiting is how many requests may wait at the same time, of all locks: 0, any number. One client gets a share of them, and less
-	// beside others. Whoever gets no place doesn't wait: it tries once.
+	// MostWaiting is how many requests may wait at the same time, for all locks together: 0, any number. One client gets a share of the
+	// places, and less beside others. A request without a place doesn't wait: it tries once.
 	MostWaiting int
 	// Patience is how long what can't wait is tried again while the store is unavailable: 2s.
 	Patience time.Duration
-	// Search gives the ids of the documents that a query finds in an index now, up to most of them, on behalf of the client whose
-	// request it is. A *Failure is told the client. Nil: there are no locks by query.
+	// Search returns the ids of the documents that a query finds in an index now, at most `most` of them, on behalf of the request's
+	// client. The client gets a *Failure as its answer. Nil: there are no locks by query.
 	Search func(ctx context.Context, q *Request, index string, query []byte, most int) ([]string, error)
 	// Gates are the Store's, where writes are admitted by it: see Admit. Nil: none are.
 	Gates Gates
@@ -150,12 +150,12 @@ func New(o Options) *Router {
 	return r
 }
 
-// Drain ends all waits with ErrStore, those that come later, too: a lock may be waited for an hour, and another proxy can do
-// that. What needn't wait is still done.
+// Drain ends all waits with ErrStore, those that come later, too: a lock may be waited for an hour, and another proxy can do that.
+// Requests that needn't wait are still handled.
 func (r *Router) Drain() { r.drained.Do(func() { close(r.leave); r.shut() }) }
 
-// Close ends what runs beside requests. Requests that wait end with ErrStore; leases stay until they lapse, but for those that
-// nobody knows of, because whoever waited for them has been given up: they are given back, for which the store has a second.
+// Close ends what runs beside requests. Requests that wait end with ErrStore; leases stay until they lapse. Leases of which no client
+// knows, because its wait was given up, are given back; for that the store has a second.
 func (r *Router) Close() {
 	r.Drain()
 	r.finish(time.Second)

@@ -15,8 +15,8 @@ import (
 
 // The door's own decisions about a request.
 var (
-	// ErrTooLarge reports a request body over Body's limit, or over Limits.MaxBody. What was read of it is kept: Forward still
-	// sends the whole body.
+	// ErrTooLarge reports a request body over Body's limit, or over Limits.MaxBody. The part that was read is kept: Forward still sends
+	// the whole body.
 	ErrTooLarge = errors.New("request body too large")
 	// ErrLeft reports that the client closed its connection, or its sending side, before it had its answer.
 	ErrLeft = errors.New("the client left")

@@ -21,8 +21,8 @@ type Exchange struct {
 	// gets. It is called also if the client has left, but not if there is no answer. It is nil again at the next request.
 	OnAnswer func(status int, fields []wire.Field, body []byte) (int, []wire.Field, []byte)
 
-	// OnStatus, if it is set, is called once with the status of the answer to this request, whoever makes it, before the client has any of
-	// it. It isn't called where there is no answer. It is nil again at the next request.
+	// OnStatus, if it is set, is called once with the status of the answer to this request, also of optimist's own answer, before the
+	// client has any of it. It isn't called if there is no answer. It is nil again at the next request.
 	OnStatus func(status int)
 
 	// Local belongs to the interceptor. It is nil at a connection's first request, and stays from one request to the next.
@@ -168,8 +168,8 @@ func (x *Exchange) Op() *api.Op { return &x.op }
 // Client is the address that the connection comes from.
 func (x *Exchange) Client() netip.AddrPort { return x.c.client }
 
-// Subject is what the client's certificate says of who it is: see secure.Subject. It is nil without a certificate. It stays the same, and
-// valid, as long as the connection.
+// Subject is the client's identity in its certificate: see secure.Subject. It is nil without a certificate. It stays the same, and valid,
+// as long as the connection.
 func (x *Exchange) Subject() []byte { return x.c.subject }
 
 // Place is whose places the request takes: those of its client's address and Authorization.

@@ -30,9 +30,9 @@ type ForwardOptions struct {
 	// comes later. It isn't called for an answer that breaks off. If the body has no known length, each piece is held back until
 	// the next one comes.
 	Last func()
-	// Change is called with each piece of the answer's body in order, as Copy is, and returns what the client gets in its place: more, or
-	// less, or nothing yet. last says that no more comes. What it returns must stay until the next call. An answer that isn't here whole
-	// when its head goes on gets chunks in place of a length. Not together with Peek, Copy or Last.
+	// Change is called with each piece of the answer's body in order, as Copy is, and returns the bytes for the client instead: more, or
+	// less, or nothing yet. last says that no more comes. The result must stay valid until the next call. If the answer isn't complete
+	// when its head goes on, it gets chunks instead of a length. Not together with Peek, Copy or Last.
 	Change func(p []byte, last bool) []byte
 }
 

@@ -32,7 +32,7 @@ type Options struct {
 	Advertise string
 	// TLS is that of the data port. Nil: it speaks HTTP without TLS.
 	TLS *tls.Config
-	// Identity are the fields by which a request says who asks, or for whom: no client can have one of them taken out by naming it in
+	// Identity are the fields that identify the client or the tenant of a request: a client can't remove one of them by naming it in
 	// Connection. Nil: wire.DefaultIdentity.
 	Identity *wire.Names
 	// Address tells where a request comes from, by its fields and the address of its connection: behind balancers these differ. Nil: the

@@ -15,12 +15,12 @@ import (
 // have been deleted and made anew, where the engine accepts old numbers.
 const GuessAge = time.Second
 
-// Patience is how long a change waits in its lane at most. Whoever holds the lane for longer waits for the engine (for shards, say, that
-// don't come), and must not hold up other clients' changes: they then go without the lane, and only their guards keep them apart.
+// Patience is how long a change waits in its lane at most. A change that holds the lane for longer waits for the engine (for missing
+// shards, for example). It must not hold up other clients' changes: they then go without the lane, and only their guards keep them apart.
 const Patience = 2 * time.Second
 
-// Batch is what a lane's leader works on: changes to one document that may share a write, in the order in which they came, and
-// what the lane remembers. It belongs to the leader until the leader's function returns.
+// Batch is the work of a lane's leader: changes to one document that may share a write, in their order, and what the lane remembers. It
+// belongs to the leader until the leader's function returns.
 type Batch[M any] struct {
 	Members []M
 	lane    *lane[M]
@@ -43,7 +43,7 @@ func (b *Batch[M]) Wrote(scope string, rev doc.Revision) {
 	b.lane.last, b.lane.scope, b.lane.at, b.lane.epoch = rev, scope, time.Now(), b.epoch
 }
 
-// Waited reports whether changes wait for the batch to end, for whom it is worth remembering what it wrote.
+// Waited reports whether changes wait for the batch to end. Then it is worth remembering the batch's result.
 func (b *Batch[M]) Waited() bool {
 	s := b.lanes.slot(b.lane.place)
 	s.mu.Lock()
@@ -108,17 +108,17 @@ const (
 	done             // its change was in somebody's batch, which is finished
 )
 
-// NewLanes makes lanes whose changes share writes, at most limit of them, where share says that m may go with the one that leads a batch.
-// share must be quick: the lane is locked while it is asked.
+// NewLanes makes lanes. At most limit changes share a write, if share says that m may go with the leader of the batch. share must be
+// quick: the lane is locked while it is asked.
 func NewLanes[M any](limit int, share func(lead, m M) bool) *Lanes[M] {
 	return &Lanes[M]{share: share, limit: max(limit, 1), seed: maphash.MakeSeed()}
 }
 
-// Do brings the change m to the document's lane. When its turn comes, either run is called with a batch whose first member is m, in
-// this goroutine, or m was a member of another's batch. In both cases m has been dealt with when Do returns nil. Do returns the
-// context's cause, and m has not been touched, when ctx ends before m became a member of a batch; after that the change counts, and
-// Do waits for its end. Background changes go after foreground ones, but are not passed over for ever. Nothing waits for longer than
-// Patience: then run is called for m alone, beside whoever has the lane.
+// Do brings the change m to the document's lane. When its turn comes, either run is called with a batch whose first member is m, in this
+// goroutine, or m was a member of another's batch. In both cases m has been dealt with when Do returns nil. Do returns the context's
+// cause, and m has not been touched, when ctx ends before m became a member of a batch; after that the change counts, and Do waits for
+// its end. Background changes go after foreground ones, but are not passed over for ever. Nothing waits for longer than Patience: then
+// run is called for m alone, beside the lane's leader.
 func (ls *Lanes[M]) Do(ctx context.Context, at Place, m M, background bool, run func(*Batch[M])) error {
 	s := ls.slot(at)
 	s.mu.Lock()

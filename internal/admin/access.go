@@ -9,8 +9,8 @@ import (
 	"optimist/internal/secure"
 )
 
-// Access is who may use the listener. The zero value is everybody who reaches it, for a loopback address: then there are no profiles,
-// which tell what is in the memory of the process.
+// Access says who may use the listener. The zero value is for a loopback address: everybody who reaches the listener may use it. Then
+// there are no profiles, because they show the memory of the process.
 type Access struct {
 	// Token is what requests have to bring, as Authorization: Bearer. Nil: there is none.
 	Token *secure.Token

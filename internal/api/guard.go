@@ -14,8 +14,8 @@ var (
 	none        = [...]string{"-2", "0", "-3", "internal"}
 )
 
-// OwnGuard reads the client's own guard: if_seq_no and if_primary_term, or version. found without numbers is a version. What says
-// that there is none isn't found: the engine would write whatever is there.
+// OwnGuard reads the client's own guard: if_seq_no and if_primary_term, or version. found without numbers is a version. A parameter that
+// asks for no guard isn't found: with it the engine writes in any case.
 func OwnGuard(query []byte) (n doc.Numbers, found bool) {
 	if n, found = ReadGuard(query); !found || n.Known() {
 		return n, found

@@ -67,7 +67,8 @@ func (w *Write) New(sent []byte) intent.Intent {
 	return w.Transforming(&w.document)
 }
 
-// Partial is what a client wants that sends a part. made is what the part makes of what the client has seen; nil: not known.
+// Partial is the intent of a client that sends a part. made is the document that the client has seen, with the part in it; nil: not
+// known.
 func (w *Write) Partial(made []byte) *intent.Partial {
 	return &intent.Partial{Base: w.seen(), Part: w.Part.Incoming, Made: made, First: w.Part.First, Recreate: w.Rule.RecreateMissing,
 		Merger: w.merger(), Room: w.Room}
@@ -108,13 +109,13 @@ func (w *Write) merger() intent.Merger {
 // has anyway. What is stored now is about as large.
 const smallMerge = 4 << 10
 
-// Transformer is the rule's transform, if it is applied to this write: a PUT or a POST of a document, a create, a PATCH, an
-// _update of a part that is made here. A delete has nothing to transform, and of a document that can't be read, or may not be
-// changed, the outcome says that it wasn't.
+// Transformer is the rule's transform, if it is applied to this write: a PUT or a POST of a document, a create, a PATCH, an _update of a
+// part that is made here. A delete has nothing to transform. If the document can't be read, or may not be changed, the outcome says that
+// it wasn't transformed.
 //
-// The client has seen what it sent, not what the transform made of that: its next change counts from what it sent, so that it
-// undoes nothing of the transform's, and the numbers in its answer are those of its base. Of a write without a base there are
-// none that would conflict: its answer carries the engine's, as where an ingest pipeline changes what is stored.
+// The client has seen the body that it sent, not the transform's result. So its next change counts from that body, and undoes nothing of
+// the transform. The answer has the numbers of the client's base. A write without a base has no such numbers: its answer has the
+// engine's, as if an ingest pipeline had changed the document.
 func (w *Write) Transformer() *edit.Transformer {
 	t := w.Rule.Transform
 	if t == nil || w.Untransformed {
@@ -131,8 +132,8 @@ func (w *Write) Transformer() *edit.Transformer {
 	return nil
 }
 
-// Inputs implements intent.InputSource: what steps can refer to. What a PATCH of operations sends is no document: to steps it is
-// as if nothing had been sent.
+// Inputs implements intent.InputSource: the documents that steps can refer to. The operations of a PATCH are no document: for steps,
+// nothing was sent.
 func (w *Write) Inputs(current []byte) *edit.Inputs {
 	op := w.Op.Kind
 	if op == api.IndexAuto {

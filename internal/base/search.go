@@ -69,7 +69,7 @@ type Way interface {
 	Fetcher
 }
 
-// Credentials are those that stand for what is known of indices: the realm's, else the session's.
+// Credentials are those under which knowledge of indices is kept: the realm's, else the session's.
 func (r *Request) Credentials() session.Credentials { return cmp.Or(r.Realm, r.Session.Credentials()) }
 
 // Asker is the request's client, for the catalog.

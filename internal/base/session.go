@@ -68,8 +68,8 @@ func (w *Search) checkClient(ctx context.Context) error {
 	return context.Canceled
 }
 
-// TakeLate takes what the session has seen as the base of a write that ended before it had one, because the engine couldn't be asked
-// which index the name stands for. It takes the name for the index's own, which it mostly is.
+// TakeLate takes a base from the session for a write that ended without one, because the engine couldn't be asked which index the name
+// stands for. It takes the name for the index's own, which is mostly right.
 func (f *Finder) TakeLate(ctx context.Context, w *Search) {
 	whole := w.Op.Kind == api.Index || w.Op.Kind == api.Delete
 	if !whole || w.Base.Kind != session.KindNone || !w.Rule.Session || w.Anonymous || w.OnlyNew {

@@ -47,12 +47,12 @@ type Options struct {
 	Refused func(Owner)
 }
 
-// Budget is what there is for all requests. It is safe for concurrent use.
+// Budget is the memory for all requests. It is safe for concurrent use.
 //
-// The more is taken already, the less an owner gets: what it holds, and what its network holds, may be twice what is left for others
-// together. So a client that is alone gets half. A client that comes late finds something, whoever is there: it gets a quarter if
-// one client took all that it could, an eighth after two. One network with any number of names gets two thirds. No figure has to be
-// configured for that. (Switches share their buffers by such dynamic thresholds.)
+// The more is taken already, the less an owner gets: an owner, and a network, may hold up to twice the memory that is left for all
+// others. So a client that is alone gets half. A late client always finds something: it gets a quarter if one client took all that it
+// could, an eighth after two. One network with any number of names gets two thirds. No figure has to be configured for that. (Switches
+// share their buffers by such dynamic thresholds.)
 type Budget struct {
 	o Options
 

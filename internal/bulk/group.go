@@ -496,7 +496,7 @@ func (g *Group) notePanic(p any) {
 	g.panicked = fmt.Errorf("panic in a bulk: %v\n%s", p, debug.Stack())
 }
 
-// Panic is what a goroutine of the group panicked with; nil if none has. After a panic nobody knows what became of the items.
+// Panic is what a goroutine of the group panicked with; nil if none has. After a panic the results of the items are unknown.
 func (g *Group) Panic() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -40,7 +40,7 @@ type Item struct {
 	Token string
 	// PassRejected says that the client gets a rejection by the engine (429). Else the item waits and goes again.
 	PassRejected bool
-	// Odd says that the item goes as it is: the engine refuses it alone, or nobody can tell what it would mean outside of its bulk.
+	// Odd says that the item goes as it is: the engine refuses only this item, or the item has no certain meaning outside of its bulk.
 	Odd bool
 	// Piped says that the engine runs an ingest pipeline, which the client names, over the upsert of an update. It does that before it looks
 	// whether there is a document.

@@ -72,7 +72,7 @@ type Options struct {
 	// Unguardable is called when an index is found that can't be guarded or merged.
 	Unguardable hook.Func2[string, string] // index, reason
 	// Recreated is called when an index turns out to be another one of the same name, for clients with those credentials and for all
-	// others but Catalog.Others. That is as it was before, while Recreated runs.
+	// others except Catalog.Others. While Recreated runs, Catalog.Others is as it was before.
 	Recreated hook.Func2[session.Credentials, string]
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
@@ -132,8 +132,8 @@ func cache[K comparable, V any]() *lru.Cache[K, V] {
 	return c
 }
 
-// Forget drops all answers: settings, mappings, templates, aliases or pipelines may have changed. What tells an index from one
-// that is made anew stays known, but for those (names, decoded) that are known to have been, as who sees them: see Others.
+// Forget drops all answers: settings, mappings, templates, aliases or pipelines may have changed. The identities of indices stay known,
+// except of those (names, decoded) that were certainly created again, as seen by the given credentials: see Others.
 func (c *Catalog) Forget(credentials session.Credentials, recreated ...string) {
 	c.names.Purge()
 	c.noSeqNo.Purge()
@@ -205,7 +205,7 @@ func (c *Catalog) Resolve(ctx context.Context, asker Asker, name string, maxAge 
 	return a.value, nil
 }
 
-// Cached is Resolve as far as it can be told without asking the engine, or waiting for somebody who asks.
+// Cached is Resolve from memory: it neither asks the engine, nor waits for another call that asks.
 func (c *Catalog) Cached(realm session.Credentials, name string) (Index, bool) {
 	e, found := c.names.Get(nameKey{name, realm})
 	if !found {
@@ -271,8 +271,8 @@ func (c *Catalog) note(asker Asker, ix es.Index) {
 	c.uuids.Add(key, is)
 }
 
-// Missing notes that the engine has no index of the name (concrete). If there was one, what is known of it is void: an index that
-// is made anew counts from zero again, and the engine accepts the old numbers.
+// Missing notes that the engine has no index of the name (concrete). If there was one, its knowledge is void: an index that is created
+// again counts from zero, and the engine accepts the old numbers.
 func (c *Catalog) Missing(asker Asker, index string) {
 	if _, known := c.uuids.Peek(nameKey{index, asker.Realm}); known {
 		c.recreated.Call(asker.Credentials, index)
@@ -291,7 +291,7 @@ func (c *Catalog) forgetUUID(credentials session.Credentials, index string) {
 }
 
 // Others are the credentials for which the name (concrete) is known to stand for another index than for these credentials: those of
-// another cluster. Whatever happens to the one index, theirs is as it was. Within one cluster a name may stand for one index now and for
+// another cluster. A change of the one index doesn't concern theirs. Within one cluster a name may stand for one index now and for
 // another one later, but never back and forth: that is how the two cases are told apart.
 func (c *Catalog) Others(index string, credentials session.Credentials) (others []session.Credentials) {
 	var own, all []identified

@@ -8,8 +8,9 @@ import (
 	"optimist/internal/es"
 )
 
-// List tells what the indices of an expression are, to be compared with what they are later: see es.Client. The client itself is
-// asked as, never the proxy: who may change an index may see it, and nobody learns or changes anything by what they may not see.
+// List describes the indices of an expression, to compare them with a later List: see es.Client. The question has the client's
+// credentials, never the proxy's: a client that may change an index may see it, and so no client learns of, or changes, an index that it
+// may not see.
 func (c *Catalog) List(ctx context.Context, asker Asker, expression string) (es.Listing, error) {
 	ctx, cancel := detached(ctx)
 	defer cancel()

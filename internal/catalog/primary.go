@@ -34,10 +34,10 @@ func (f *Conflict) quick(current int64) bool {
 // again after a change of primary, and may conflict with its own first try; under one primary, a conflict proves that the write
 // wasn't applied.
 //
-// The node that was to write is asked: that node tries again by itself, and only once it knows of another primary. Terms only
-// grow, so that equal ones before and after prove it; the guard's own is one from before. What isn't proven is false. current is
-// the term of the document as it is now. Where the term may not be asked for, the time that the write took decides: a change of
-// primary takes a while.
+// SamePrimary asks the node to which the write was sent: that node tries again by itself, but only once it knows of another primary.
+// Terms only grow, so equal terms before and after prove it; the guard's own term is one from before. Without a proof the result is
+// false. current is the term of the document as it is now. If optimist may not ask for the term, the time that the write took decides: a
+// change of primary takes a while.
 func (c *Catalog) SamePrimary(ctx context.Context, asker Asker, f *Conflict, current int64) bool {
 	key := shardAt{es.Shard{Index: f.Index, Number: f.Shard}, f.Node, asker.Realm}
 	p, ok := c.primaries.Get(key)

@@ -11,7 +11,7 @@ import (
 	"optimist/internal/doc"
 )
 
-// Input is what a session knows of a document at the moment at which a write chooses its base.
+// Input is a session's knowledge of a document when a write chooses its base.
 type Input struct {
 	Reads         []Read // outstanding, oldest first
 	View          *View  // what the session wrote last; nil: nothing, or it is reserved
@@ -89,7 +89,7 @@ type Decision struct {
 	Doubtful  bool // the base is that of a write of the same bytes of which nobody knows what became
 }
 
-// Choose decides what a write has as its base. It is pure: whoever asks does what is decided.
+// Choose decides on a write's base. It is pure: its caller carries out the decision.
 func Choose(k *Input, r *Request) Decision {
 	if r.Explicit.Known() {
 		return chooseExplicit(k, r)

@@ -28,7 +28,7 @@ type Client struct {
 	Unlisted bool
 	// Address is where the request comes from: see Identity.Trusted.
 	Address netip.Addr
-	// Params are the parameters of the query that say who asks, or for whom.
+	// Params are the parameters of the query that identify the client or the tenant.
 	Params []byte
 }
 

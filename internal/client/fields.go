@@ -48,8 +48,8 @@ func (id *Identity) gather(fields []wire.Field, query []byte, roles *recent) (m 
 	return m
 }
 
-// Of tells the client from a request's fields and query, and from its connection: the address, and the subject of the client's
-// certificate, or nil. What it returns doesn't point into them.
+// Of identifies the client by a request's fields and query, and by its connection: the address, and the subject of the client's
+// certificate, or nil. The result doesn't point into them.
 func (id *Identity) Of(fields []wire.Field, query []byte, addr netip.AddrPort, subject []byte) Client {
 	m := id.gather(fields, query, nil)
 	m.subject = subject

@@ -16,7 +16,7 @@ type Identity struct {
 	Infer   bool           // without it, credentials do, or (Address too) credentials and address; false: none
 	Trusted []netip.Prefix // proxies whose X-Forwarded-For is believed
 
-	// Fields and Parameters say who asks, and which tenant or cluster is meant: what differs in one of them shares nothing here. Nil:
+	// Fields and Parameters identify the client, and the tenant or cluster: requests that differ in one of them share nothing here. Nil:
 	// the lists of package wire.
 	Fields, Parameters *wire.Names
 }
@@ -31,8 +31,8 @@ func (id *Identity) identifies(name []byte) bool {
 	return wire.DefaultIdentity().Has(name)
 }
 
-// Params are the parameters of a query that say who asks, or for whom, as they stand there. A request of ours on the client's behalf
-// carries them.
+// Params are the parameters of a query that identify the client or the tenant, as they stand there. A request of ours on the client's
+// behalf carries them.
 func (id *Identity) Params(query []byte) []byte {
 	if len(query) == 0 {
 		return nil

@@ -15,9 +15,9 @@ import (
 	"optimist/proxy"
 )
 
-// Request is a request with what it says of its client and of its document. A connection has one for all its requests, which come
-// one after the other, mostly from the same client and for the same index: what is the same isn't read again. It is for one
-// goroutine, and nothing that it returns may be used after the request.
+// Request is a request with its client and its document. A connection has one Request for all its requests. These come one after the
+// other, mostly from the same client and for the same index: what is the same isn't read again. A Request is for one goroutine, and its
+// results may not be used after the request.
 type Request struct {
 	*proxy.Exchange
 	identity *Identity

@@ -4,10 +4,10 @@ import "optimist/internal/unit"
 
 // Idempotency is how writes with the header `Idempotency-Key` are carried out once, however often clients send them.
 type Idempotency struct {
-	// Index is where optimist keeps what it answered to such requests. optimist creates it with the first one. Default
-	// optimist-idempotency. optimist's own credentials (upstream.auth) need the rights to create, read and write it.
-	// Nobody else should be able to read it: the answers are in it. Empty: the header means nothing, and goes to the
-	// engine. Danger: if you delete the index, repeats are carried out again.
+	// Index is where optimist keeps its answers to such requests. optimist creates it with the first one. Default optimist-idempotency.
+	// optimist's own credentials (upstream.auth) need the rights to create, read and write it. Only optimist should be able to read it,
+	// because of the answers. Empty: the header means nothing, and goes to the engine. Danger: if you delete the index, repeats are
+	// carried out again.
 	Index string `json:"index"`
 
 	// Keep is how long an answer is kept. Default 24h. A repeat after that is carried out again.

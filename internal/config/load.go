@@ -38,9 +38,9 @@ func Load(name string, o Overrides) (*Config, error) {
 	return parse(name, data, o, true)
 }
 
-// Parse reads a configuration: defaults, then data, then overrides, then all that can be checked. name stands in
-// messages, and its folder is what relative file names in it start from. It reads no further file: what rule_files names, only Load
-// does. The error, if any, is a Problems; with no error, Warnings tells what else was found.
+// Parse reads a configuration: defaults, then data, then overrides, then all checks. name stands in messages, and relative file names
+// start from its folder. It reads no further file: only Load reads rule_files. The error, if any, is a Problems; with no error, Warnings
+// has the other findings.
 func Parse(name string, data []byte, o Overrides) (*Config, error) {
 	return parse(name, data, o, false)
 }

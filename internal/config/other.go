@@ -33,8 +33,8 @@ func (f *Decoded) Line(key string) int { return f.c.Fail(key, "").Pos.Line }
 
 // Decode reads a YAML file that isn't a configuration as strictly as one: unknown keys, keys that are there twice and values of another
 // type are mistakes, all reported at once. v points to a struct whose fields have json tags; they may be structs, slices, strings, ints,
-// bools, pointers to them (nil without the key), JSON, and what else has a form in a configuration. name stands in messages. What could
-// be read of a file with mistakes is in v.
+// bools, pointers to them (nil without the key), JSON, and other types that a configuration has. name stands in messages. If the file has
+// mistakes, v holds the parts that could be read.
 func Decode(name string, data []byte, v any) (*Decoded, Problems) {
 	c := &Config{file: name, at: map[string]spot{}}
 	d := newDecoder(c, name, data)

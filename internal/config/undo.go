@@ -9,8 +9,8 @@ type Undo struct {
 	// to read and write every document that is written under such a lock.
 	Auth Auth `json:"auth"`
 
-	// Index is where the journals are. optimist creates it with the first lock with undo. Default optimist-undo. Nobody
-	// else should be able to read it: documents are in it. Danger: if you delete it, nothing is undone.
+	// Index is where the journals are. optimist creates it with the first lock with undo. Default optimist-undo. Only optimist should be
+	// able to read it, because of the documents. Danger: if you delete it, nothing is undone.
 	Index string `json:"index"`
 
 	// MaxDocuments is how many writes may be made under one lock with undo. Default 10000. More are refused with a 413.

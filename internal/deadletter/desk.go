@@ -35,7 +35,7 @@ type Options struct {
 	Now func() time.Time
 	// Kept is called for each letter that was kept, with the reason and the place: store or folder; and for each that wasn't: lost.
 	Kept hook.Func2[string, string]
-	// Replayed is called for each replay, with what came of it.
+	// Replayed is called for each replay, with its result.
 	Replayed hook.Func1[string]
 	Log      *slog.Logger
 }

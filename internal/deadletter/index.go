@@ -19,11 +19,11 @@ import (
 	"optimist/internal/upstream"
 )
 
-// Index keeps letters in an index of the engine, which it makes with the first one. What it asks the engine for goes by optimist's own
-// credentials. A letter is read by its id for a decision, and found by a search for a list.
+// Index keeps letters in an index of the engine, which it makes with the first one. Its requests have optimist's own credentials. For a
+// decision it reads a letter by its id; for a list it searches.
 //
-// The name that is configured is an alias of the index, and every write asks for the alias: an index that somebody deletes isn't made
-// anew by the engine, without our mapping.
+// The configured name is an alias of the index, and every write requires the alias: so if the index is deleted, the engine doesn't create
+// it again without our mapping.
 type Index struct {
 	o     IndexOptions
 	alias string // as a segment of a path
@@ -207,7 +207,7 @@ func readFailure(a es.Answer) error {
 	return failure(a)
 }
 
-// List implements Store. What was stored a moment ago has to be among it.
+// List implements Store. Its result includes letters that were stored a moment ago.
 func (x *Index) List(ctx context.Context, q *Query) ([]*Letter, error) {
 	switch a, err := x.ask(ctx, esapi.IndicesRefreshRequest{Index: []string{x.alias}}, true); {
 	case err != nil:

@@ -16,15 +16,15 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl"
 )
 
-// Topic keeps letters in a Kafka topic, for other consumers, too: a record a letter, by its id, and without a value where the letter
-// was deleted.
+// Topic keeps letters in a Kafka topic, also for other consumers: one record for each letter, by its id; a record without a value deletes
+// the letter.
 //
-// A topic only grows, so who changes a letter appends a record that names the one which it replaces. All readers go through the
-// records in their order, and one that names a record which isn't the letter's last any more doesn't count. So of two who change a
-// letter at once one wins, and both know who. It takes one order of all records: they are in partition 0.
+// A topic only grows. So a change of a letter appends a record, which names the record that it replaces. All readers go through the
+// records in their order. A record doesn't count if it names one that isn't the letter's last any more. So if two proxies change a letter
+// at once, one wins, and both know which. This needs one order of all records: they are in partition 0.
 //
-// What it can't do: give room back (the topic's retention does), say that a new letter is there already (the second one doesn't count),
-// and work with a compacted topic.
+// It can't do three things: give room back (the topic's retention does), say that a new letter is there already (the second one doesn't
+// count), and work with a compacted topic.
 type Topic struct {
 	o     TopicOptions
 	ready atomic.Bool
@@ -75,7 +75,7 @@ func (t *Topic) client(more ...kgo.Opt) (*kgo.Client, error) {
 	return kgo.NewClient(opts...)
 }
 
-// Close ends its connections. What is under way fails.
+// Close ends its connections. Calls under way fail.
 func (t *Topic) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -40,7 +40,7 @@ type Store interface {
 	Delete(ctx context.Context, id string, at Revision) error
 }
 
-// Query says which letters are meant. What is zero doesn't count.
+// Query selects letters. Zero fields don't count.
 type Query struct {
 	Rule, Index, Document, Reason string
 	State                         State

@@ -20,8 +20,8 @@ import (
 )
 
 var (
-	// ErrUnknownOutcome reports a write that may or may not have been applied.
-	// Whatever error has it in its chain is one; all others say that nothing was written.
+	// ErrUnknownOutcome reports a write that may or may not have been applied. Every error with it in the chain means this; all others
+	// mean that nothing was written.
 	ErrUnknownOutcome = errors.New("the outcome of the write is unknown: it was sent, and nobody can tell whether it was applied")
 
 	// ErrNotWritten reports that the engine couldn't be asked what had to be known before the write. Nothing was written.
@@ -38,9 +38,9 @@ func CantAsk(err error) error {
 const answerTimeout = 2 * time.Minute
 
 // Sender sends writes. It waits for the answer even when the client leaves, for a while: a write that is out has an outcome, and the
-// client's next one is based on it. What isn't sent yet when the client leaves never is.
+// client's next one is based on it. If the client leaves before its write was sent, the write is never sent.
 //
-// Errors are ErrUnknownOutcome, but where nothing was sent: then they are ErrNotWritten or upstream.ErrNotSent.
+// Errors are ErrUnknownOutcome, except if nothing was sent: then they are ErrNotWritten or upstream.ErrNotSent.
 type Sender struct{ Up es.Doer }
 
 // Send sends one request and waits for its answer.

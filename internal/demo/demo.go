@@ -16,7 +16,7 @@ import (
 	"optimist/internal/demo/app"
 )
 
-// ErrLost reports that a change that was acknowledged through optimist isn't in the document, or one is that nobody made.
+// ErrLost reports that the document lacks a change that was acknowledged through optimist, or has a change that no worker made.
 var ErrLost = errors.New("changes were lost through optimist")
 
 // Optimist starts the proxy with a configuration and returns the base URL of its data port, and what ends it.

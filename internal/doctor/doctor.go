@@ -91,8 +91,7 @@ func (r *Report) add(l Level, topic, format string, args ...any) {
 	r.Findings = append(r.Findings, Finding{l, topic, fmt.Sprintf(format, args...)})
 }
 
-// Examine asks all there is to ask. A cluster that doesn't answer is a finding, too; nothing is an error but the end of ctx,
-// after which the report has what was found until then.
+// Examine makes all checks. A cluster that doesn't answer is a finding, too. If ctx ends, the report has the findings until then.
 func Examine(ctx context.Context, o Options) *Report {
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	e := &examination{Options: o, ctx: ctx, report: &Report{Seen: -1}}

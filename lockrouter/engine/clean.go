@@ -38,8 +38,8 @@ func (s *Store) CleanEvery(ctx context.Context, every time.Duration) {
 	})
 }
 
-// Clean removes documents of locks that nobody holds or waits for and whose last token is older than age, and says how many. One that is
-// taken meanwhile stays: each is judged again as it is removed.
+// Clean removes documents of idle locks: nobody holds them or waits for them, and their last token is older than age. It returns how
+// many. If a client takes one meanwhile, it stays: Clean checks each again when it removes it.
 func (s *Store) Clean(ctx context.Context, age time.Duration) (removed int, err error) {
 	method, err := s.prepare(ctx)
 	if err != nil {

@@ -38,8 +38,8 @@ const (
 )
 
 var (
-	// ErrFormat reports an index that this program can't use: one of a newer format, one that isn't a lock index, or one whose
-	// leases are judged in a way that isn't to be had here. It wraps lockrouter.ErrStore.
+	// ErrFormat reports an index that this program can't use: it has a newer format, it isn't a lock index, or its leases are judged in a
+	// way that isn't possible here. It wraps lockrouter.ErrStore.
 	ErrFormat = fmt.Errorf("%w: the index of the locks can't be used", lockrouter.ErrStore)
 
 	errConflict = errors.New("too many others change the same lock document")

@@ -22,8 +22,8 @@ type Op struct {
 	Mode  Mode   `json:"mode"`
 	Class Class  `json:"class"`
 	Note  string `json:"note"`
-	// Client is whose lease it is, beside its owner, whose name anybody can make up: nobody gets more than a share of a document. Empty:
-	// nobody's.
+	// Client identifies the client of the lease. (Anybody can make up an owner's name.) No client gets more than a share of a document.
+	// Empty: no client.
 	Client string `json:"client"`
 	Size   int64  `json:"size"` // of Acquire and Renew: bytes that the lease takes in the document, with the note. See Measure
 	TTL    int64  `json:"ttl"`  // ms; 0 in Renew: as it was

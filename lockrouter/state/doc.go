@@ -56,8 +56,8 @@ type Doc struct {
 	Queue []Entry `json:"queue"` // who waits
 	Freed []int64 `json:"freed"` // the tokens that were released last, so that a release can be repeated
 
-	// Chain are leases that are promised to waiters of one proxy, Promiser, in the order in which they get them: each has its lease once
-	// all before it have been released. The proxy may hand them over by itself. Nobody is promised anything while nobody holds the lock.
+	// Chain are leases that are promised to waiters of one proxy, Promiser, in their order: each waiter has its lease once all leases
+	// before it have been released. The proxy may hand them over by itself. While nobody holds the lock, there are no promises.
 	Chain    []Hold `json:"chain,omitempty"`
 	Promiser string `json:"promiser,omitempty"`
 
@@ -176,8 +176,8 @@ func (d *Doc) Conflict(owner, path string, mode Mode) (Hold, bool) {
 	return Hold{}, false
 }
 
-// Ahead counts those in the queue who come before the entry of that proxy, class, path and mode, or, if it isn't there, before one who
-// comes now.
+// Ahead counts the entries in the queue before the one of that proxy, class, path and mode. If there is none, it counts the entries
+// before a new one.
 func (d *Doc) Ahead(proxy string, class Class, path string, mode Mode, bound int64) int64 {
 	me := Entry{Proxy: proxy, Class: class, Path: path, Mode: mode, Since: d.Seen + 1}
 	if i := d.entry(&me); i >= 0 {

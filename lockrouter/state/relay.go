@@ -2,12 +2,12 @@ package state
 
 import "slices"
 
-// Relay is what a proxy knows of the leases that one document has promised to its waiters, and decides when it may hand the next
-// one over without asking the document: when it knows for sure that everybody before has released. The zero value knows nothing.
-// It is not safe for concurrent use. Times are ms of the proxy's own clock, which never goes back.
+// Relay holds a proxy's knowledge of the leases that one document has promised to the proxy's waiters. It decides when the proxy may hand
+// the next one over without asking the document: when all holders before have certainly released. The zero value knows nothing. It is not
+// safe for concurrent use. Times are ms of the proxy's own clock, which never goes back.
 //
-// What makes it safe: a lease that is in the chain keeps all others from the lock until it ends, however far the document lags
-// behind; and a seat is handed over while most of its lease is left, so that its end is told rightly.
+// This is safe for two reasons. A lease in the chain keeps all others from the lock until it ends, however far the document lags behind.
+// And a seat is handed over while most of its lease is left, so the client gets its right end.
 type Relay struct {
 	lead  Hold   // whose release is enough to hand over; Token 0: nobody's that is known
 	idle  bool   // the last one that was given its lease here has released, and nobody was given one since
@@ -51,8 +51,8 @@ func (r *Relay) NotePromise(h Hold, from int64) {
 	r.seats[i] = seat{h, from}
 }
 
-// NoteDoc takes note of the document as it was after the calls that Granted and Promised have told of. Seats that a call has got
-// whose answer was lost stand in the way of those behind them, until a call with an answer has told of them.
+// NoteDoc takes note of the document after the calls that Granted and Promised have reported. If the answer to a call was lost, its seats
+// block those behind them, until a call with an answer reports them.
 func (r *Relay) NoteDoc(d *Doc, proxy string) {
 	if d == nil || len(d.Holds) == 0 || d.Beat < r.beat {
 		r.lead, r.idle, r.seats = Hold{}, false, nil

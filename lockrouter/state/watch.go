@@ -6,7 +6,7 @@ type Watch struct {
 	since map[Mark]int64
 }
 
-// See takes note of a document that was read, or written, no later than now; nil is one that isn't there. What isn't in it is forgotten.
+// See takes note of a document that was read, or written, no later than now; nil is a missing one. See forgets leases that aren't in it.
 func (w *Watch) See(d *Doc, now int64) {
 	old := w.since
 	w.since = nil

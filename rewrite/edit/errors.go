@@ -22,7 +22,7 @@ func (e *PatchError) Error() string {
 	return fmt.Sprintf("patch operation %d (%s %q): %s", e.Index, e.Op, e.Path, e.Reason)
 }
 
-// A TestError reports a `test` whose value is not what the document has. Nothing was applied.
+// A TestError reports a `test` whose value differs from the document's. Nothing was applied.
 type TestError struct {
 	Index  int    // of the operation in the patch, or of the step in the transform, from 0
 	Path   string // JSON Pointer that was tested; without `*`, but with what it stood for

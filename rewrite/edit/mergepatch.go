@@ -9,8 +9,8 @@ import (
 	"optimist/rewrite/tree"
 )
 
-// MergePatch returns doc with a merge patch (RFC 7396) applied to it. Both may be any JSON value. What the patch doesn't name
-// keeps its bytes; what it sets is spelled as in the patch.
+// MergePatch returns doc with a merge patch (RFC 7396) applied to it. Both may be any JSON value. Members that the patch doesn't name
+// keep their bytes; values that it sets are spelled as in the patch.
 //
 // Errors: *tree.SyntaxError, tree.ErrTooDeep, tree.ErrTooLarge.
 func MergePatch(doc, patch []byte, l tree.Limits) ([]byte, error) {
@@ -29,10 +29,9 @@ func MergePatch(doc, patch []byte, l tree.Limits) ([]byte, error) {
 	return r.render()
 }
 
-// EngineMerge returns what an _update with part as its `doc` makes of doc; both are objects. The engine merges objects key by key, and
-// everything else takes the place of what was there; null, too, which is stored. What the engine takes for the same as before keeps its
-// bytes. Where it takes all for the same, it answers a noop, and the result is doc itself. Of duplicate keys, which the engine refuses, the
-// last counts.
+// EngineMerge returns doc after an _update with part as its `doc`; both are objects. The engine merges objects key by key, and everything
+// else replaces the old value; null, too, is stored. Values that the engine takes for unchanged keep their bytes. If all are unchanged,
+// the engine answers a noop, and the result is doc itself. The engine refuses duplicate keys; here the last one counts.
 //
 // Errors: those of tree.Tree.ParseObject for either.
 func EngineMerge(doc, part []byte, l tree.Limits) ([]byte, error) {

@@ -81,11 +81,10 @@ func (o *operation) text(key int) (s, reason string) {
 	return "", "is not a string"
 }
 
-// ParseSteps reads the body of an application/vnd.optimist-patch+json request: an array of objects with op, path, from, value
-// and format, and nothing else. A value is a literal, unless it is an object whose only keys are `from` and, if need
-// be, `path` or `name`, with `from` one of the sources: {"from":"incoming","path":"/x"}, {"from":"header","name":"X-Team"},
-// {"from":"now"}. An object whose only key is `literal` is what stands there, so that {"literal":{"from":"id"}} is the object
-// {"from":"id"}.
+// ParseSteps reads the body of an application/vnd.optimist-patch+json request: an array of objects with op, path, from, value and format,
+// and nothing else. A value is a literal, unless it is an object whose only keys are `from` and, if need be, `path` or `name`, with
+// `from` one of the sources: {"from":"incoming","path":"/x"}, {"from":"header","name":"X-Team"}, {"from":"now"}. An object whose only key
+// is `literal` stands for its value, so that {"literal":{"from":"id"}} is the object {"from":"id"}.
 //
 // Errors: *StepError, whose Step is -1 where the body as a whole is meant; *tree.SyntaxError, tree.ErrTooDeep, tree.ErrTooLarge.
 func ParseSteps(src []byte, l tree.Limits) (steps []Step, err error) {

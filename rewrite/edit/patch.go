@@ -107,12 +107,12 @@ func (op *Operation) compile() (s step, reason string) {
 	return s, ""
 }
 
-// Apply returns doc with the patch applied to it, all of it or, with an error, none. doc may be any JSON value. What no
-// operation touches keeps its bytes; a new member goes to the end of its object; of duplicate keys the last is meant, and
-// a removal takes all of them. Numbers are tested by their decimal value, strings by their content.
+// Apply returns doc with the patch applied to it, all of it or, with an error, none. doc may be any JSON value. Bytes that no operation
+// touches stay; a new member goes to the end of its object; of duplicate keys the last is meant, and a removal takes all of them. Numbers
+// are tested by their decimal value, strings by their content.
 //
-// Errors: *PatchError, *TestError; *tree.SyntaxError for doc; tree.ErrTooDeep and tree.ErrTooLarge for doc, or for the result, in
-// which what the patch put there counts although it took it away again.
+// Errors: *PatchError, *TestError; *tree.SyntaxError for doc; tree.ErrTooDeep and tree.ErrTooLarge for doc, or for the result. Values
+// that the patch adds and then removes count, too.
 func (p Patch) Apply(doc []byte, l tree.Limits) ([]byte, error) {
 	r := newRun(nil)
 	defer r.end()

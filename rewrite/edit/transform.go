@@ -73,7 +73,7 @@ type Inputs struct {
 	Incoming []byte // what the client sent; nil is absent, as for the next two
 	Current  []byte // the stored document, before this write
 	Base     []byte // the document as the client saw it
-	// Candidate is what would be stored so far: what the steps before made of it. Transformers set it, for conditions that read it.
+	// Candidate is the document that would be stored so far, after the steps before. Transformers set it, for conditions that read it.
 	Candidate []byte
 	Index     string
 	ID        string
@@ -121,13 +121,12 @@ func tooManySteps() *StepError {
 	return &StepError{Step: MaxSteps, Reason: fmt.Sprintf("is one more than the %d that a transform may have", MaxSteps)}
 }
 
-// Apply returns the candidate with all steps applied to it in their order, each to what those before it left, or, with an
-// error, none of them. A nil candidate is an empty object. What no step touches keeps its bytes: where no step changes
-// anything, the result is the candidate itself. The result is an object.
+// Apply returns the candidate with all steps applied to it, one after the other, or, with an error, none of them. A nil candidate is an
+// empty object. Bytes that no step touches stay: if no step changes anything, the result is the candidate itself. The result is an
+// object.
 //
-// Errors: *TestError, *TypeError, *StepError; *SyntaxError for the candidate, or for a document of in that is referred to;
-// ErrNotObject for the candidate, or for the result; ErrTooDeep and ErrTooLarge for any of them, or for the work that the
-// steps are.
+// Errors: *TestError, *TypeError, *StepError; *SyntaxError for the candidate, or for a document of in to which a step refers;
+// ErrNotObject for the candidate, or for the result; ErrTooDeep and ErrTooLarge for any of them, or for the work that the steps are.
 func (t *Transformer) Apply(candidate []byte, in *Inputs) ([]byte, error) {
 	return t.apply(candidate, in, func(*run, bool, error) {})
 }

@@ -3,11 +3,10 @@ package merge
 import "optimist/rewrite/tree"
 
 // AfterCreation returns the Merger with the same strategies for a client that found no document, where another client has made one
-// meanwhile: created returns that as it was made, or nil where it isn't known. Both have begun with what every new document of the kind
-// has. So a value that is equal in both counts as one that the client has left alone. Otherwise the client's defaults would undo what
-// others have set since.
+// meanwhile: created returns the document as it was created, or nil if that isn't known. Both clients begin with the same defaults. So a
+// value that is equal in both counts as unchanged. Otherwise the client's defaults would undo later changes of others.
 //
-// What a rule calculates with counts from nothing, and lists are merged by their elements: two clients may well put in the same.
+// Values with a rule that calculates count from nothing, and lists merge by their elements: two clients may well add the same.
 func (m *Merger) AfterCreation(created func() []byte) *Merger {
 	with := *m
 	with.created = created

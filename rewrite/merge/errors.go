@@ -7,8 +7,8 @@ import (
 	"optimist/rewrite/tree"
 )
 
-// A ConflictError reports values that the client and somebody else both changed, at paths whose strategy is Fail, or
-// whose strategy can't be applied to what is there (a sum of strings). Nothing was merged.
+// A ConflictError reports values that the client and another client both changed, at paths whose strategy is Fail, or can't be applied to
+// the values (a sum of strings). Nothing was merged.
 type ConflictError struct {
 	Paths []string // JSON Pointers into current, or into sent where current has no such value; at most MaxPaths
 	More  int      // how many there were beyond Paths

@@ -10,7 +10,7 @@ import (
 	"optimist/rewrite/tree"
 )
 
-// A Decision is what became of one value that the client, somebody else, or both had changed. A value that isn't there is nil.
+// A Decision is the result for one value that the client, another client, or both had changed. A missing value is nil.
 type Decision struct {
 	// Path is a JSON Pointer into current, or into sent where current has no such value. The index of an element is that in current, or, of
 	// one that only sent has, that in sent.
@@ -24,15 +24,15 @@ type Decision struct {
 	Both     bool
 	Strategy Strategy
 	Rule     string
-	// Unfit says that the rule's strategy can't be applied to what is there, so that it decided like Fail.
+	// Unfit says that the rule's strategy can't be applied to the values, and so decided like Fail.
 	Unfit bool
 }
 
 // MaxDecisions bounds how many decisions Explain returns.
 const MaxDecisions = 1000
 
-// Explain is Merge with what was decided, parents before what is below them and otherwise in the order of the work. With a *ConflictError
-// there are decisions, too. They are copies. It costs several times as much as Merge.
+// Explain is Merge with its decisions, parents before their members and otherwise in the order of the work. A *ConflictError comes with
+// decisions, too. They are copies. It costs several times as much as Merge.
 func (m *Merger) Explain(base, sent, current []byte) (Result, []Decision, error) {
 	var a account
 	res, err := m.merge(base, sent, current, &a)

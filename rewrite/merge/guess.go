@@ -8,13 +8,13 @@ import (
 	"optimist/rewrite/tree"
 )
 
-// Guessing returns the Merger with the same strategies for bases that nobody has named. A base that is older than what the client has
-// seen makes others' changes look like the client's, too: an echo. Each echo that counts makes the next one larger. So what both sides
-// seem to have added since such a base may count twice only within bounds: of a list one entry, of a number a step that is not
-// out of proportion to what both sides of earlier merges had in common. What is beyond counts once, and the Result says so. So it does
-// where the guess is that the client found no document: what it sent may be a default, and not a change.
+// Guessing returns the Merger with the same strategies for bases that the client has not named. If the base is older than the revision
+// that the client has seen, other clients' changes look like the client's own: an echo. Each echo that counts makes the next one larger.
+// So additions that both sides seem to share count twice only within bounds: one entry of a list; of a number, a step in proportion to
+// what both sides of earlier merges had in common. The rest counts once, and the Result says so. The Result also says so if the guess is
+// that the client found no document: a value that it sent may be a default, and not a change.
 //
-// The Merger that it returns is always the same. It remembers how far numbers were moved, for the path of each rule.
+// It always returns the same Merger. That one remembers how far numbers were moved, for the path of each rule.
 func (m *Merger) Guessing() *Merger {
 	if m.steps != nil {
 		return m

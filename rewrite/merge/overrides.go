@@ -2,8 +2,8 @@ package merge
 
 import "optimist/rewrite/tree"
 
-// Overrides reports whether a part of a document only sets values, all of them to others than base has, and whether each takes the place of
-// whatever somebody else writes there. Such a part says the same whatever its base is, and nothing in it shows that anybody has read one.
+// Overrides reports whether a part of a document only sets values, all of them other than base's, and whether each replaces any value
+// that another client writes there. Such a part means the same from any base, and doesn't show that its client has read one.
 //
 // A nil base is the absent document. Errors are those of Merge for a document.
 func (m *Merger) Overrides(base, part []byte) (bool, error) {

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// A Strategy decides what a merge does with a value that both sides changed. What only one side changed is never its
-// matter.
+// A Strategy decides what a merge does with a value that both sides changed. It has no say about a value that only one side changed.
 type Strategy uint8
 
 const (

@@ -29,7 +29,7 @@ func (v Value) SameBytes(w Value) bool {
 }
 
 // Equal reports whether two values are the same, as the package comment has it: a client that re-serializes a document has changed
-// nothing. What isn't there equals what isn't there either.
+// nothing. A missing value equals another missing one.
 func (v Value) Equal(w Value) bool {
 	k := v.Kind()
 	if k != w.Kind() {

@@ -47,7 +47,7 @@ const (
 	maxCells = 1<<32 - 1
 )
 
-// WithDefaults fills in what is zero, and pulls what the representation can't hold down to what it can.
+// WithDefaults fills in zero limits, and lowers limits that the representation can't hold.
 func (l Limits) WithDefaults() Limits {
 	l.Depth = orDefault(l.Depth, DefaultDepth, 1<<15)
 	l.Bytes = orDefault(l.Bytes, DefaultBytes, maxBytes)

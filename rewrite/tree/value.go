@@ -41,7 +41,7 @@ func (v Value) Outer() (start, end int) {
 	return int(n.start), int(n.end)
 }
 
-// Member returns the bytes of a member: key and value with what is between them. Of anything else it returns the value.
+// Member returns the bytes of a member: key and value with what is between them. For anything else it returns the value.
 func (v Value) Member() []byte {
 	start, end := v.Outer()
 	return v.t.src[start:end]
@@ -144,7 +144,7 @@ func (v Value) IsEmpty() bool {
 	return false
 }
 
-// Leaves counts the values in v, with v itself, that aren't containers, or are empty ones. What isn't there has none.
+// Leaves counts the values in v, with v itself, that aren't containers, or are empty ones. A missing value has none.
 func (v Value) Leaves() int {
 	if v.t == nil {
 		return 0

@@ -41,8 +41,8 @@ const (
 	ByNumbers
 	// ByMatch workers send the ETag that they last got as If-Match.
 	ByMatch
-	// ByAnswer workers write what they read unguarded, and what they change after that under the numbers of the last answer. They
-	// begin again after a 409.
+	// ByAnswer workers write their first change unguarded, and later changes under the numbers of the last answer. They begin again after
+	// a 409.
 	ByAnswer
 )
 

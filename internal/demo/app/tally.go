@@ -55,7 +55,7 @@ type Result struct {
 	Rounds int64
 	// Acknowledged changes: the sum of their sizes.
 	Acknowledged int64
-	// Unknown changes: those whose writes had no answer, or one that says that nobody knows. They may be found or not.
+	// Unknown changes: their writes had no answer, or an answer with an unknown outcome. They may be in the document or not.
 	Unknown int64
 	// Found changes in the document.
 	Found int64
