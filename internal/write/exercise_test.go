@@ -49,6 +49,19 @@ func (appendLine) Repeatable(*intent.Draft, doc.Revision) bool { return false }
 
 // end: intent
 
+// begin: request
+
+// appendTo adds the request's body as a line to the field log.
+func (s *Service) appendTo(ctx context.Context, c *change) error {
+	if err := s.bases.Locate(ctx, &c.Search); err != nil {
+		return err
+	}
+	c.intent = appendLine{field: "log", line: string(c.req.Body)}
+	return s.inLane(ctx, c)
+}
+
+// end: request
+
 // begin: carrier
 
 // bulkItem carries each load as the only item of a _bulk.
@@ -115,17 +128,13 @@ func TestAToyIntentByAToyCarrierLosesNothing(t *testing.T) {
 func (w *world) appendLine(line string) error {
 	var op api.Op
 	api.Parse([]byte("PUT"), []byte(target1), &op)
-	r := &Request{Method: []byte("PUT"), Body: []byte("{}"),
+	r := &Request{Method: []byte("PUT"), Body: []byte(line),
 		Request: base.Request{Op: &op, Rule: w.rules.Match("shop", api.Index), Session: w.client("c").sess}}
 	c := &r.change
 	if err := c.read(r, w.s); err != nil {
 		return err
 	}
-	if err := w.s.bases.Locate(w.t.Context(), &c.Search); err != nil {
-		return err
-	}
-	c.intent = appendLine{field: "log", line: line}
-	a, err := w.s.finish(c, w.s.inLane(w.t.Context(), c))
+	a, err := w.s.finish(c, w.s.appendTo(w.t.Context(), c))
 	if err == nil && a.Status != http.StatusOK {
 		err = fmt.Errorf("%d %s", a.Status, a.Body)
 	}
@@ -142,7 +151,7 @@ func TestTheExerciseIsTheOneOfThePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"intent", "carrier"} {
+	for _, name := range []string{"intent", "request", "carrier"} {
 		_, rest, _ := strings.Cut(string(source), "// begin: "+name+"\n")
 		piece, _, found := strings.Cut(rest, "// end: "+name+"\n")
 		if piece = strings.TrimSpace(piece); !found || piece == "" || !strings.Contains(string(page), "```go\n"+piece+"\n```") {
