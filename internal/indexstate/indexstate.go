@@ -247,15 +247,14 @@ func (ix *Index[W]) Wrote() {
 	}
 }
 
-// Acknowledged notes that a write of the index is known to be acknowledged, before any read was asked for with a place after
-// asked.
-func (ix *Index[W]) Acknowledged(asked uint64) { raise(&ix.acknowledged, asked) }
+// Acknowledged notes that a write of the index is known to be acknowledged, before any read was asked for with a later ticket.
+func (ix *Index[W]) Acknowledged(ticket uint64) { raise(&ix.acknowledged, ticket) }
 
-// Missing ends the life of the index that a read hasn't found, which was asked for at that place. It reports whether it did: it
-// doesn't where nothing is known of the index, or a write of it was acknowledged since, which has made it.
-func (ix *Index[W]) Missing(o Owner, asked uint64) bool {
+// Missing forgets what is known of the index, after a read with that ticket hasn't found it. It reports whether it did: it doesn't where
+// nothing is known of the index, or a write of it was acknowledged since, which has made it.
+func (ix *Index[W]) Missing(o Owner, ticket uint64) bool {
 	known := ix.wrote.Load() || ix.first.Load() != 0
-	if !known || asked <= ix.acknowledged.Load() {
+	if !known || ticket <= ix.acknowledged.Load() {
 		return false
 	}
 	if _, renewed := ix.Renew(o, ix.Gone()); !renewed {

@@ -83,7 +83,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix *indexstate.Index[Session], now 
 		return nil, renewed
 	}
 	e = sh.Put(k, gone, c.since, now)
-	sh.acknowledged(e, ix, a.Stored.Numbers, c.store.asked.Load())
+	sh.acknowledged(e, ix, a.Stored.Numbers, c.store.tickets.Load())
 	if !deleted && !k.Session.IsNamed() {
 		unanswered = e.Repeats.Acknowledge(c.attempt, a.Stored.Numbers, a.alias(), waited)
 	}

@@ -61,7 +61,7 @@ func (s *Store) WroteForwarded(sess Session, ref doc.Ref, left doc.Revision, who
 		return
 	}
 	if left.Known() && at >= gone {
-		sh.acknowledged(e, s.index(ref.Index, sess.Credentials(), now), left.Numbers, s.asked.Load())
+		sh.acknowledged(e, s.index(ref.Index, sess.Credentials(), now), left.Numbers, s.tickets.Load())
 	}
 	v := e.View
 	if v.Set && left.Known() && left.SeqNo < v.Numbers.SeqNo {

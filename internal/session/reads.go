@@ -18,14 +18,15 @@ func (s *Store) Read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) {
 	}
 }
 
-// Ask returns a place in the order of reads. Take one before a read is sent upstream, and hand it to ReadAsked.
-func (s *Store) Ask() uint64 { return s.asked.Add(1) }
+// Ticket returns a ticket for a read: its place in the order of reads. Take one before a read is sent upstream, and hand it to
+// ReadWithTicket.
+func (s *Store) Ticket() uint64 { return s.tickets.Add(1) }
 
-// ReadAsked is Read for a read that has a place in the order of reads; with a rev without numbers it is ReadAbsent. In a named
+// ReadWithTicket is Read for a read that has a ticket; with a rev without numbers it is ReadAbsent. In a named
 // session a read that was sent before another, and is answered after it, is left out: its client has given it up, or would have
 // waited for it.
-func (s *Store) ReadAsked(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, asked uint64) {
-	s.read(sess, ref, rev, at, asked)
+func (s *Store) ReadWithTicket(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, ticket uint64) {
+	s.read(sess, ref, rev, at, ticket)
 }
 
 // ReadAbsent remembers that the session saw that there was no document ref. at is as for Read.
@@ -42,17 +43,17 @@ type reading struct {
 	trace   Trace
 	rev     doc.Revision
 	at      Epoch
-	asked   uint64 // 0: not known
+	ticket  uint64 // 0: not known
 	now     int64
 	renewed bool // the index is another than was known
 }
 
-func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, asked uint64) {
+func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, ticket uint64) {
 	if s.dryRun {
 		return
 	}
 	k := viewcache.KeyOf(sess, ref)
-	r := reading{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), rev: rev, at: at, asked: asked, now: s.clock()}
+	r := reading{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), rev: rev, at: at, ticket: ticket, now: s.clock()}
 	r.ix = s.index(ref.Index, sess.Credentials(), r.now)
 	if rev.Source != nil {
 		r.rev.Source = s.worth(rev.Source, r.ix, r.now)
@@ -83,8 +84,8 @@ func (r *reading) into(own bool) bool {
 	d := e.Document
 	held, src := d.Find(r.rev.Numbers), r.rev.Source
 	same := held != nil && src != nil && bytes.Equal(held.Data, src)
-	if older, other := d.KnewNewer(r.rev.Numbers, r.asked, 0), !same && held.IsOther(src, r.asked); older || other {
-		if gone, r.renewed = r.ix.Renew(indexstate.Owner(r.k.Session.Credentials()), gone); !r.renewed || !older && r.asked <= held.Asked {
+	if older, other := d.KnewNewer(r.rev.Numbers, r.ticket, 0), !same && held.IsOther(src, r.ticket); older || other {
+		if gone, r.renewed = r.ix.Renew(indexstate.Owner(r.k.Session.Credentials()), gone); !r.renewed || !older && r.ticket <= held.Ticket {
 			r.sh.Get(r.k, gone, r.now)
 			r.sh.Lose(r.k, ReasonIndex) // it may be a read of the index that was there before
 			return true
@@ -107,10 +108,10 @@ func (r *reading) into(own bool) bool {
 		e.Document.Unlist(e.Document.Find(r.rev.Numbers)) // the next reads of the revision share this one
 		b = r.sh.List(e, r.rev.Numbers, src)
 	}
-	if b != nil && b.Asked == 0 && r.asked != 0 {
-		b.Asked = r.s.asked.Load()
+	if b != nil && b.Ticket == 0 && r.ticket != 0 {
+		b.Ticket = r.s.tickets.Load()
 	}
-	e.Asked = max(e.Asked, r.asked)
+	e.Ticket = max(e.Ticket, r.ticket)
 	r.sh.Read(e, &r.rev, b, r.now, r.sh.pending.Of(r.k).Any())
 	e.Trace(r.trace, r.rev.Numbers)
 	r.sh.Settled(e)
@@ -123,12 +124,12 @@ func (r *reading) void(e *viewcache.Entry, gone Epoch) bool {
 	case !r.k.Session.IsNamed() && r.trace == Trace{} && r.ix.IsBlind(r.k.Session, r.now):
 		r.sh.Lose(r.k, ReasonBlind) // it does read this one: overwriting it is not blind
 	case r.at < gone:
-		if named && r.asked > e.Asked {
+		if named && r.ticket > e.Ticket {
 			r.sh.outdate(e) // the client has this revision in hand now
 		}
 		r.sh.Lose(r.k, ReasonIndex)
 	default:
-		return named && r.asked != 0 && r.asked < e.Asked
+		return named && r.ticket != 0 && r.ticket < e.Ticket
 	}
 	return true
 }

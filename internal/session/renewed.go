@@ -18,17 +18,17 @@ import (
 // because clients may be shown less than that.
 
 // acknowledged notes that a write of the entry's document was acknowledged, and left the revision n. If n isn't known, it does nothing.
-func (sh *shard) acknowledged(e *viewcache.Entry, ix *indexstate.Index[Session], n doc.Numbers, asked uint64) {
+func (sh *shard) acknowledged(e *viewcache.Entry, ix *indexstate.Index[Session], n doc.Numbers, ticket uint64) {
 	if n.Known() {
-		sh.Acknowledge(e, n, asked)
-		ix.Acknowledged(asked)
+		sh.Acknowledge(e, n, ticket)
+		ix.Acknowledged(ticket)
 	}
 }
 
-// IndexMissing notes that the answer to a read says that there is no such index. asked is the read's place in the order of reads.
+// IndexMissing notes that the answer to a read says that there is no such index. ticket is the read's.
 // What is known of the index is forgotten, unless a write was acknowledged since: that write has made the index.
-func (s *Store) IndexMissing(c Credentials, name string, asked uint64) {
-	if !s.dryRun && s.index(name, c, s.clock()).Missing(indexstate.Owner(c), asked) {
+func (s *Store) IndexMissing(c Credentials, name string, ticket uint64) {
+	if !s.dryRun && s.index(name, c, s.clock()).Missing(indexstate.Owner(c), ticket) {
 		s.notes.DropIndex(name, s.clock())
 		s.o.Renewed.Call(c, name)
 	}

@@ -35,7 +35,7 @@ func wantKnown(t *testing.T, s *Store, sess Session, known bool) {
 
 func TestOtherBytesUnderTheSameNumbersAreAnotherIndex(t *testing.T) {
 	for name, c := range map[string]struct {
-		asked   bool // the reads have a place in the order
+		ticket  bool // the reads have a place in the order
 		body    string
 		dropped bool
 	}{
@@ -48,8 +48,8 @@ func TestOtherBytesUnderTheSameNumbersAreAnotherIndex(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, _ := newTest(t)
 			read := func(sess Session, body string) {
-				if c.asked {
-					s.ReadAsked(sess, ref, rev(5, body), s.Epoch(), s.Ask())
+				if c.ticket {
+					s.ReadWithTicket(sess, ref, rev(5, body), s.Epoch(), s.Ticket())
 				} else {
 					s.Read(sess, ref, rev(5, body), s.Epoch())
 				}
@@ -70,10 +70,10 @@ func TestBytesThatWereWrittenAreNotThoseThatAreRead(t *testing.T) {
 	// Field level security, or an engine that makes _source up: what a client reads back isn't what it wrote. That is no other
 	// index.
 	s, _ := newTest(t)
-	s.ReadAsked(one, ref, rev(4, `{"a":1}`), s.Epoch(), s.Ask())
+	s.ReadWithTicket(one, ref, rev(4, `{"a":1}`), s.Epoch(), s.Ticket())
 	write(t, s, one, 5, `{"a":1,"secret":1}`)
 	for _, sess := range []Session{two, pool} {
-		s.ReadAsked(sess, ref, rev(5, `{"a":1}`), s.Epoch(), s.Ask())
+		s.ReadWithTicket(sess, ref, rev(5, `{"a":1}`), s.Epoch(), s.Ticket())
 		b := s.TakeAt(identity.Named(alice, nil), ref, num(5), nil)
 		if want(t, b, KindExplicit, 5); string(b.View) != `{"a":1}` {
 			t.Errorf("who names the revision has read %s", b.View)
@@ -94,12 +94,12 @@ func TestALargeBodyOfAnotherIndex(t *testing.T) {
 	s, _ := newTest(t)
 	large := fmt.Sprintf(`{"a":1,"text":"%0*d"}`, 2*copyOutside, 0)
 	for _, sess := range []Session{one, pool} {
-		s.ReadAsked(sess, ref, rev(5, large), s.Epoch(), s.Ask())
+		s.ReadWithTicket(sess, ref, rev(5, large), s.Epoch(), s.Ticket())
 	}
 	if n := s.Stats().Bodies; n != 1 {
 		t.Errorf("%d bodies of one revision", n)
 	}
-	s.ReadAsked(two, ref, rev(5, large[:len(large)-3]+`1"}`), s.Epoch(), s.Ask())
+	s.ReadWithTicket(two, ref, rev(5, large[:len(large)-3]+`1"}`), s.Epoch(), s.Ticket())
 	wantKnown(t, s, one, false)
 	wantKnown(t, s, pool, false)
 	wantKnown(t, s, two, true)
@@ -126,18 +126,18 @@ func TestAReadOfAnOlderRevisionThanWasAcknowledgedIsOfAnotherIndex(t *testing.T)
 		t.Run(name, func(t *testing.T) {
 			var renewed []string
 			s, _ := newTest(t, func(o *Options) { o.Renewed = func(_ Credentials, index string) { renewed = append(renewed, index) } })
-			s.ReadAsked(one, ref, rev(7, `{"a":1}`), s.Epoch(), s.Ask())
-			s.ReadAsked(two, at(2), rev(2, `{"a":1}`), s.Epoch(), s.Ask())
-			asked := s.Ask()
+			s.ReadWithTicket(one, ref, rev(7, `{"a":1}`), s.Epoch(), s.Ticket())
+			s.ReadWithTicket(two, at(2), rev(2, `{"a":1}`), s.Epoch(), s.Ticket())
+			ticket := s.Ticket()
 			write(t, s, one, 8, `{"a":2}`)
 			if !c.before {
-				asked = s.Ask()
+				ticket = s.Ticket()
 			}
 			r := doc.Revision{Numbers: c.n, Source: []byte(`{"b":1}`)}
 			if c.search {
 				s.Read(pool, ref, r, s.Epoch())
 			} else {
-				s.ReadAsked(pool, ref, r, s.Epoch(), asked)
+				s.ReadWithTicket(pool, ref, r, s.Epoch(), ticket)
 			}
 			wantKnown(t, s, one, !c.dropped)
 			b, _ := s.Take(ended(), two, at(2), nil)
@@ -180,13 +180,13 @@ func TestAnIndexThatIsMissingIsForgotten(t *testing.T) {
 	for name, late := range map[string]bool{"missing since": false, "made by the write": true} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := newTest(t)
-			asked := s.Ask()
-			s.ReadAsked(one, ref, rev(5, `{"a":1}`), s.Epoch(), s.Ask())
+			ticket := s.Ticket()
+			s.ReadWithTicket(one, ref, rev(5, `{"a":1}`), s.Epoch(), s.Ticket())
 			write(t, s, one, 6, `{"a":2}`)
 			if !late {
-				asked = s.Ask()
+				ticket = s.Ticket()
 			}
-			s.IndexMissing(Credentials{}, "shop", asked)
+			s.IndexMissing(Credentials{}, "shop", ticket)
 			wantKnown(t, s, one, late)
 		})
 	}
@@ -238,10 +238,10 @@ type renewalClient struct {
 
 // askedRead is a read that the engine has answered, and its client hasn't seen.
 type askedRead struct {
-	at    Epoch
-	asked uint64
-	n     int64
-	count map[string]int
+	at     Epoch
+	ticket uint64
+	n      int64
+	count  map[string]int
 }
 
 func (w *renewal) client(t *rapid.T) *renewalClient {
@@ -258,7 +258,7 @@ func counted(count map[string]int) string {
 
 func (w *renewal) ask(t *rapid.T) {
 	if c := w.client(t); w.n != 0 {
-		c.asked = append(c.asked, askedRead{at: w.s.Epoch(), asked: w.s.Ask(), n: w.n, count: maps.Clone(w.count)})
+		c.asked = append(c.asked, askedRead{at: w.s.Epoch(), ticket: w.s.Ticket(), n: w.n, count: maps.Clone(w.count)})
 	}
 }
 
@@ -270,7 +270,7 @@ func (w *renewal) answer(t *rapid.T) {
 	i := rapid.IntRange(0, len(c.asked)-1).Draw(t, "read")
 	r := c.asked[i]
 	c.asked = slices.Delete(c.asked, 0, i+1) // those before it are given up
-	w.s.ReadAsked(c.sess, ref, rev(r.n, counted(r.count)), r.at, r.asked)
+	w.s.ReadWithTicket(c.sess, ref, rev(r.n, counted(r.count)), r.at, r.ticket)
 	c.has, c.read = r.count, true
 }
 

@@ -48,7 +48,7 @@ type contents struct {
 	// see it.
 	sure atomic.Int64
 
-	asked    atomic.Uint64
+	tickets  atomic.Uint64
 	waited   atomic.Uint64
 	tooLarge atomic.Uint64
 }

@@ -11,24 +11,24 @@ import (
 func Newer(a, b doc.Numbers) bool { return a.PrimaryTerm == b.PrimaryTerm && a.SeqNo > b.SeqNo }
 
 // KnewNewer reports whether a newer revision than n was known when a read was asked for that answers n, or when a write took its
-// base that left n. Of asked and order the other one is 0.
-func (d *Document) KnewNewer(n doc.Numbers, asked, order uint64) bool {
-	return d != nil && Newer(d.acked.numbers, n) && (asked > d.acked.asked || order >= d.acked.order)
+// base that left n. Of ticket and order the other one is 0.
+func (d *Document) KnewNewer(n doc.Numbers, ticket, order uint64) bool {
+	return d != nil && Newer(d.acked.numbers, n) && (ticket > d.acked.ticket || order >= d.acked.order)
 }
 
-// Acknowledge notes that a write of the entry's document was acknowledged, and left n. Reads with a later place than asked were asked for
+// Acknowledge notes that a write of the entry's document was acknowledged, and left n. Reads with a later ticket were asked for
 // since.
-func (m *Memory) Acknowledge(e *Entry, n doc.Numbers, asked uint64) {
+func (m *Memory) Acknowledge(e *Entry, n doc.Numbers, ticket uint64) {
 	m.Order++
 	if d := e.Document; !Newer(d.acked.numbers, n) {
-		d.acked = acked{n, asked, m.Order}
+		d.acked = acked{n, ticket, m.Order}
 	}
 }
 
 // IsOther reports whether b, which was read, is certainly of another document than what is read now: not only of another form of
 // the same. An engine that is asked for a readable form writes numbers anew, and rounds them to what a float64 holds.
-func (b *Body) IsOther(data []byte, asked uint64) bool {
-	if b == nil || data == nil || b.Asked == 0 || asked == 0 {
+func (b *Body) IsOther(data []byte, ticket uint64) bool {
+	if b == nil || data == nil || b.Ticket == 0 || ticket == 0 {
 		return false
 	}
 	var x, y any

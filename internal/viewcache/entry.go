@@ -53,7 +53,7 @@ type Body struct {
 	doc     *Document
 	refs    int
 	Data    []byte
-	Asked   uint64       // reads with a later place were asked for when it was known; 0: it isn't known from such a read
+	Ticket  uint64       // reads with a later one were asked for when it was known; 0: it isn't known from such a read
 	digest  *rank.Digest // nil: nobody had to compare it yet
 	maker   *holder      // of the digest
 }
@@ -163,7 +163,7 @@ type TracedRead struct {
 // acked is the newest write of a document that is known to be acknowledged.
 type acked struct {
 	numbers doc.Numbers
-	asked   uint64 // reads with a later place were asked for when it was known
+	ticket  uint64 // reads with a later one were asked for when it was known
 	order   uint64 // writes that took their base at this place, or later, did so when it was known
 }
 
@@ -190,7 +190,7 @@ type Entry struct {
 	NoteID memo.ID      // where it is noted; zero: nowhere
 	Memo   *memo.Memo   // what the process before has noted; nil: nothing
 
-	Asked   uint64         // the place of the last read that was asked for
+	Ticket  uint64         // of the last read that was asked for
 	Repeats repeat.History // what was written last in an inferred session
 	spent   []doc.Numbers  // of the bases that a named session has written from, oldest first
 

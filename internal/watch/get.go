@@ -134,16 +134,16 @@ func (rd *Reading) remember(d *Document) {
 	rd.compare(d, &ref)
 	switch {
 	case d.absent:
-		if d.noIndex && rd.order != 0 {
-			rd.w.Sessions.IndexMissing(rd.client.Session.Credentials(), d.Ref.Index, rd.order)
+		if d.noIndex && rd.ticket != 0 {
+			rd.w.Sessions.IndexMissing(rd.client.Session.Credentials(), d.Ref.Index, rd.ticket)
 			rd.epoch = rd.w.Sessions.Epoch() // the read itself is of the time after that
 		}
-		rd.w.Sessions.ReadAsked(rd.client.Session, ref, doc.Revision{}, rd.epoch, rd.order)
+		rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, doc.Revision{}, rd.epoch, rd.ticket)
 	case d.whole && d.Numbered:
-		rd.w.Sessions.ReadAsked(rd.client.Session, ref, d.Revision, rd.epoch, rd.order)
+		rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, d.Revision, rd.epoch, rd.ticket)
 		if ref.Routing == "" && own != "" {
 			ref.Routing = own
-			rd.w.Sessions.ReadAsked(rd.client.Session, ref, d.Revision, rd.epoch, rd.order)
+			rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, d.Revision, rd.epoch, rd.ticket)
 		}
 	}
 }
@@ -154,7 +154,7 @@ const sampled = 8
 // compare looks for fields by which the document is another one for other clients: what they share could cross tenants then.
 func (rd *Reading) compare(d *Document, ref *doc.Ref) {
 	if rand.Uint32()%sampled != 0 || !rd.client.Unlisted || //nolint:gosec // chance is all that it takes
-		rd.order == 0 || rd.r.Op().Kind == api.Mget || !d.absent && !d.Numbered {
+		rd.ticket == 0 || rd.r.Op().Kind == api.Mget || !d.absent && !d.Numbered {
 		return
 	}
 	credentials := rd.client.Session.Credentials()

@@ -50,7 +50,7 @@ type Reading struct {
 	client *client.Client
 	rules  *rule.Set
 	epoch  session.Epoch // from before the read
-	order  uint64        // of the read among all; 0: it has none
+	ticket uint64        // of the read among all; 0: it has none
 	began  time.Time
 
 	choice   choice
@@ -94,16 +94,16 @@ func New(o Options) *Watcher {
 
 // begin is for right before the read is sent. exact says that its answer has the bytes that are stored now. A search sees what
 // was refreshed last, and so does a read that needn't be real-time. One that prefers a copy of the shard may get a stale one. A
-// pretty answer has a document's numbers and texts in another form. Such reads prove nothing of the index, and have no order.
+// pretty answer has a document's numbers and texts in another form. Such reads prove nothing of the index, and have no ticket.
 func (rd *Reading) begin(exact bool) {
 	rd.client = rd.r.Client()
-	rd.epoch, rd.order, rd.began = rd.w.Sessions.Epoch(), 0, time.Now()
+	rd.epoch, rd.ticket, rd.began = rd.w.Sessions.Epoch(), 0, time.Now()
 	for _, name := range [...]string{"pretty", "realtime", "preference"} {
 		v, given := uri.Param(rd.r.Op().Query, name)
 		exact = exact && (!given || name == "realtime" && (len(v) == 0 || string(v) == "true"))
 	}
 	if exact {
-		rd.order = rd.w.Sessions.Ask()
+		rd.ticket = rd.w.Sessions.Ticket()
 	}
 	rd.copy.reset(budget.Of(rd.r.Context()), copyLimit)
 }

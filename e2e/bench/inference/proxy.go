@@ -87,11 +87,11 @@ func sessionOf(trace uint64) session.Session {
 // get reads the document.
 func (x *proxy) get(p *process, trace uint64) doc.Revision {
 	store := x.store
-	at, asked := store.Epoch(), store.Ask()
+	at, ticket := store.Epoch(), store.Ticket()
 	p.sleep(x.w.about(x.trip / 2))
 	rev := x.engine.Revision
 	p.sleep(x.w.about(x.trip / 2))
-	store.ReadAsked(sessionOf(trace), ref, rev, at, asked)
+	store.ReadWithTicket(sessionOf(trace), ref, rev, at, ticket)
 	return rev
 }
 
