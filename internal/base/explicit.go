@@ -22,7 +22,8 @@ func (w *Search) IfMatch() (m etag.Match, found bool, err error) {
 }
 
 // stampedCopy is the copy of the document that the client made its write from, by the stamp in it. ok is false without a stamp, and for the
-// stamp of another document or of another life of the index: the engine would take its numbers for those of the document as it is now.
+// stamp of another document or of another incarnation of the index: the engine would take its numbers for those of the document as it is
+// now.
 func (w *Search) stampedCopy() (c session.Copy, ok bool) {
 	st := &w.Stamp
 	if !st.Known() || !w.Rule.FromStamp || w.Index.UUID == "" {

@@ -25,7 +25,7 @@ func (r Ref) Clone() Ref {
 }
 
 // Numbers are the engine's numbers of one revision, as in if_seq_no and if_primary_term. They are meaningful only
-// within one life of an index: an index that was deleted and made anew counts from 0 again and accepts old numbers.
+// within one incarnation of an index: an index that was deleted and made anew counts from 0 again and accepts old numbers.
 // Primary terms start at 1, so the zero value is never a revision.
 type Numbers struct {
 	SeqNo       int64

@@ -18,7 +18,7 @@ import (
 // kept, and what drops one of them drops all.
 const MaxIndices = 4096
 
-// Epoch is a moment in the lives of all indices.
+// Epoch is a moment, by which incarnations of indices are told apart.
 type Epoch uint64
 
 // Owner stands for clients to whom the name of an index means the same index.
@@ -124,7 +124,7 @@ func (t *Indices[W]) purge(now int64) {
 	t.byName.Store(&m)
 }
 
-// DropAll begins a new life of all indices.
+// DropAll begins a new incarnation of all indices.
 func (t *Indices[W]) DropAll() {
 	t.changing.Lock()
 	defer t.changing.Unlock()
@@ -133,8 +133,8 @@ func (t *Indices[W]) DropAll() {
 	t.epoch.Store(n)
 }
 
-// drop begins a new epoch, in which the index has a new life for its owner o and for all who may share it. Whoever sees the epoch sees
-// what it drops, so that nothing gets in between the two.
+// drop begins a new epoch, in which the index has a new incarnation for its owner o and for all who may share it. Whoever sees the epoch
+// sees what it drops, so that nothing gets in between the two.
 func (ix *Index[W]) drop(o Owner) Epoch {
 	t, root := ix.in, ix
 	if ix.root != nil {
@@ -223,14 +223,14 @@ type clients[W comparable] struct {
 // so that nothing from before gets in beside what was put there after.
 func (ix *Index[W]) Gone() Epoch { return Epoch(max(ix.dropped.Load(), ix.in.floor.Load())) }
 
-// Drop begins a new life of the index for its owner, and for all who may share it.
+// Drop begins a new incarnation of the index for its owner, and for all who may share it.
 func (ix *Index[W]) Drop(o Owner) {
 	ix.in.changing.Lock()
 	defer ix.in.changing.Unlock()
 	ix.drop(o)
 }
 
-// Renew is Drop, unless a new life has begun since gone. It returns the epoch at which the index's life began.
+// Renew is Drop, unless a new incarnation has begun since gone. It returns the epoch at which that began.
 func (ix *Index[W]) Renew(o Owner, gone Epoch) (at Epoch, renewed bool) {
 	ix.in.changing.Lock()
 	defer ix.in.changing.Unlock()

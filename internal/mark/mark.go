@@ -30,7 +30,7 @@ const Most = 16
 // with id and document as ten digits each to the base of 32.
 type Mark struct {
 	ID stamp.ID
-	// Document is the digest of the document, in which life of which index: a copy of a document holds marks, too, and its numbers are
+	// Document is the digest of the document, and of the incarnation of its index: a copy of a document holds marks, too, and its numbers are
 	// another shard's. 0: not known.
 	Document stamp.ID
 	Over     doc.Numbers

@@ -59,6 +59,6 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Epoch is a moment in the life of the indices. Take one with Store.Epoch before a request is sent, and hand it in with what the
-// answer says. So the store doesn't remember an answer if its index was deleted before the answer came.
+// Epoch is a moment, by which incarnations of indices are told apart. Take one with Store.Epoch before a request is sent, and hand it in
+// with what the answer says. So the store doesn't remember an answer if its index was deleted before the answer came.
 type Epoch = indexstate.Epoch

@@ -118,7 +118,7 @@ func (s *Store) shard(k viewcache.Key) *shard {
 	return s.shards[k.Hash(s.seed)%uint64(len(s.shards))]
 }
 
-// Epoch returns the current moment in the life of the indices. It is one load.
+// Epoch returns the current moment, by which incarnations of indices are told apart. It is one load.
 func (s *Store) Epoch() Epoch { return s.indices.Epoch() }
 
 // Now is the time since the store's start, in nanoseconds.

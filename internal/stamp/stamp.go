@@ -22,7 +22,7 @@ import (
 // with Document and Copy as ten digits each to the base of 32 (0-9, a-v): 7-1-4d0k2p9c7a-r81u3e5tq0.
 type Stamp struct {
 	doc.Numbers
-	// Document is a short digest of which document it is, in which life of which index: see DocumentOf.
+	// Document is a short digest of which document it is, and of the incarnation of its index: see DocumentOf.
 	Document ID
 	// Copy tells the copy that was served from all others, of the same revision too; 0: it isn't told. What was written from the copy
 	// before can so be told from what was written from another one.

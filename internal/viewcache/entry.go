@@ -87,7 +87,7 @@ func (d *Document) Find(n doc.Numbers) *Body {
 	return nil
 }
 
-// renew begins a new life of the document: the same numbers mean other bytes now. Who still holds the old ones keeps them until
+// renew begins a new incarnation of the document: the same numbers mean other bytes now. Who still holds the old ones keeps them until
 // it is looked at.
 func (d *Document) renew(at indexstate.Epoch) {
 	for _, b := range d.bodies {

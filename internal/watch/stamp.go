@@ -27,7 +27,7 @@ func (rd *Reading) stamp(d *Document) {
 	case int64(len(d.Source)) > rd.w.MaxBody-maxStamp: // it couldn't be taken out of a write of it
 		rd.stamps.skip(outcome.ReasonTooLarge)
 	case rd.w.Sessions.Dropped(rd.client.Session.Credentials(), d.Ref.Index, rd.epoch):
-		// the numbers are of another life than what is known of the index now
+		// the numbers are of an earlier incarnation of the index
 		rd.stamps.skip(session.ReasonIndex.String())
 	case !rd.put(d, &ix):
 		rd.stamps.skip(outcome.ReasonFormat)
