@@ -64,7 +64,7 @@ func (d *Record) Merged() catalog.Conflict {
 	return d.Pending
 }
 
-// Dispel notes that none of the conflicts was one with an earlier try of the same write, or that whatever became of the tries is known.
+// Dispel notes that no conflict was one with an earlier try of the same write, or that the results of all tries are known.
 func (d *Record) Dispel() { d.Last, d.Pending = Try{}, catalog.Conflict{} }
 
 // StillAt reports whether the current revision is that which the last write was to replace. It wasn't applied then.

@@ -17,7 +17,7 @@ import (
 	"optimist/internal/wire"
 )
 
-// ErrLost is what a sender gets whose request was sent and whose answer didn't come.
+// ErrLost is the sender's error if its request was sent, and no answer came.
 var ErrLost = &upstream.Error{Node: "http://stub", Class: upstream.Lost, Sent: true, Err: errors.New("connection reset")}
 
 // Engine is the embedded engine as an upstream. Before and After are its script; either may be nil. It is safe for concurrent use, as far

@@ -63,7 +63,7 @@ func (l *Log) look() (text string, more <-chan struct{}) {
 // Contains reports whether the log has that text now.
 func (l *Log) Contains(text string) bool { return strings.Contains(l.String(), text) }
 
-// Wait waits until the log has what the pattern matches, and returns the match's last group, or all of it.
+// Wait waits until the pattern matches in the log, and returns the match's last group, or the whole match.
 func (l *Log) Wait(t testing.TB, pattern string) string {
 	t.Helper()
 	re := regexp.MustCompile(pattern)

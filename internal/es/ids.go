@@ -17,9 +17,8 @@ const (
 	scrolled = time.Minute
 )
 
-// IDs gives the ids of the documents that a query finds in an index, up to most of them, as the caller sees them. What was
-// written before the call is found, if the caller may refresh the index. Errors: ErrNoIndex, ErrForbidden, *StatusError, and
-// those of the upstream.
+// IDs returns the ids of the documents that a query finds in an index, at most `most` of them, as the caller sees them. It finds writes
+// from before the call, if the caller may refresh the index. Errors: ErrNoIndex, ErrForbidden, *StatusError, and those of the upstream.
 func (c *Client) IDs(ctx context.Context, caller Caller, index string, query []byte, most int) ([]string, error) {
 	// Whoever may search and not refresh finds what was written a second ago.
 	if _, _, err := c.do(ctx, caller, esapi.IndicesRefreshRequest{Index: []string{Segment(index)}}); err != nil {

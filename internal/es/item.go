@@ -24,7 +24,7 @@ type Item struct {
 	Result   []byte // result, of a write
 }
 
-// ParseItem reads an Item in one pass, without copying anything. Of JSON that breaks off it reads what is whole.
+// ParseItem reads an Item in one pass, without copying anything. If the JSON breaks off, it reads the complete members.
 func ParseItem(body []byte) Item {
 	var it Item
 	var seq, term bool

@@ -18,7 +18,7 @@ type Listing map[string]Listed
 type Listed struct {
 	// ID tells the index from one of the same name that is made anew, or restored.
 	ID string
-	// Names are its aliases and the data stream that it backs, each with what is set for it, to be compared only.
+	// Names are its aliases and the data stream that it backs, each with its settings, for comparisons only.
 	Names map[string]string
 }
 

@@ -10,9 +10,9 @@ import (
 // errNoFormat reports an index that isn't one of optimist's own.
 var errNoFormat = errors.New("it has no format number in its _meta")
 
-// OwnMeta is what an index of optimist's own says of itself, in _meta.optimist of its mapping, which is the engine's answer about that one
-// index. known is the newest format that this program knows. The error continues a sentence that begins with the index: that it isn't
-// what it has to be, or is of a newer format.
+// OwnMeta is the description of an index of optimist's own, in _meta.optimist of its mapping. The mapping is the engine's answer about
+// that one index. known is the newest format that this program knows. The error continues a sentence that begins with the index: the
+// index isn't of the right kind, or has a newer format.
 func OwnMeta(mapping []byte, is string, known int64) (meta gjson.Result, err error) {
 	gjson.ParseBytes(mapping).ForEach(func(_, index gjson.Result) bool {
 		meta = index.Get("mappings._meta.optimist")

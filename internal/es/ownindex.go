@@ -16,8 +16,8 @@ import (
 	"optimist/internal/upstream"
 )
 
-// OwnIndex is an index in which optimist keeps records of its own. Whoever needs it first makes it. Its fields are set before its first
-// use; then it is safe for concurrent use.
+// OwnIndex is an index in which optimist keeps records of its own. Its first user creates it. Its fields are set before its first use;
+// then it is safe for concurrent use.
 type OwnIndex struct {
 	Upstream Doer
 	Caller   Caller        // by whose credentials everything is asked
@@ -89,7 +89,7 @@ func (x *OwnIndex) Failure(a Answer) error {
 	return fmt.Errorf("%w: the engine answered %d: %.300s", x.Err, a.Status, a.Body)
 }
 
-// ErrorOf is what went wrong with a request whose answer isn't the one that was asked for.
+// ErrorOf is the error of a request with an unexpected answer.
 func (x *OwnIndex) ErrorOf(a Answer, err error) error {
 	if err != nil {
 		return err

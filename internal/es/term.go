@@ -18,10 +18,10 @@ type Shard struct {
 	Number string
 }
 
-// PrimaryTerm asks a node under which primary term it sends writes to the shard. The term grows with every change of primary. The
-// node (its URL) answers from its own copy of the cluster's state, which is what it has written by; another answers where it is
-// down, and any where none is named. Errors: ErrNoTerm, ErrNoIndex, ErrForbidden (it takes the cluster privilege monitor),
-// *StatusError, and those of the upstream.
+// PrimaryTerm asks a node under which primary term it sends writes to the shard. The term grows with every change of primary. The node
+// (its URL) answers from its own copy of the cluster's state, the one by which it has written. If it is down, another node answers; if
+// none is named, any node does. Errors: ErrNoTerm, ErrNoIndex, ErrForbidden (it takes the cluster privilege monitor), *StatusError, and
+// those of the upstream.
 func (c *Client) PrimaryTerm(ctx context.Context, caller Caller, s Shard, node string) (int64, error) {
 	local := true
 	req := esapi.ClusterStateRequest{

@@ -15,10 +15,9 @@ import (
 	"optimist/internal/wire"
 )
 
-// Tag is an entity tag of optimist's: "<seq_no>-<primary_term>" stands for the revision of these numbers. The answer to a write
-// of which something else was stored than was sent has "<seq_no>-<primary_term>-<copy>", with the numbers of the base and
-// something that nobody else was told: it stands for what was sent. Whoever read the base meanwhile has its plain tag, and means
-// the base.
+// Tag is an entity tag of optimist's: "<seq_no>-<primary_term>" stands for the revision of these numbers. If a write stored another
+// document than the sent one, its answer has "<seq_no>-<primary_term>-<copy>": the numbers of the base, and a part that no other client
+// knows. This tag stands for the sent body. A client that has read the base has its plain tag, and means the base.
 type Tag struct {
 	doc.Numbers
 	Copy stamp.ID

@@ -49,7 +49,7 @@ type Account struct {
 	Notes    []string        `json:"notes,omitempty"`
 }
 
-// Rule is the rule that takes the write, and what of it fits.
+// Rule is the rule that takes the write, and the index pattern that fits.
 type Rule struct {
 	Name  string `json:"name"`
 	Place int    `json:"place"` // among the rules, from 1
@@ -140,7 +140,7 @@ type Error struct {
 	Reason string `json:"reason"`
 }
 
-// About tells which document is written, under which rule, and what the write is based on.
+// About notes the write's document, its rule and its base.
 func (a *Account) About(w *base.Search) {
 	a.Operation, a.Index, a.ID, a.Routing = w.Op.Kind.String(), w.Doc.Index, w.Doc.ID, w.Doc.Routing
 	a.Mode = rule.Guard.String()

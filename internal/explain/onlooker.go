@@ -16,7 +16,7 @@ type Onlooker struct {
 	Last *doc.Revision // without numbers: there is no document. Nil: nothing was read
 }
 
-// Fetch is the engine's. What it couldn't tell isn't remembered.
+// Fetch is the engine's. It remembers only answers.
 func (o *Onlooker) Fetch(ctx context.Context, caller es.Caller, d es.Document) (doc.Revision, error) {
 	rev, err := o.Engine.Fetch(ctx, caller, d)
 	if err == nil || errors.Is(err, doc.ErrMissing) || errors.Is(err, es.ErrNoIndex) || errors.Is(err, es.ErrNoSource) && rev.Known() {

@@ -17,14 +17,13 @@ import (
 	"optimist/internal/wire"
 )
 
-// Locks know who may write what locks protect. It is safe for concurrent use.
+// Locks know which clients may write a document that locks protect. It is safe for concurrent use.
 type Locks interface {
-	// Admit gives nil for a write that may go, else the answer to its client: 423 for one to a document that somebody else has locked,
-	// 409 for one with a token of a lease that has ended, 503 if that can't be told.
+	// Admit gives nil for a write that may go, else the answer to its client: 423 if another client has locked the document, 409 if the
+	// write has the token of an ended lease, 503 if the locks can't be asked.
 	//
-	// What it says holds for the time of the call. Whoever gets the lock after that may have written the document before the write
-	// that was admitted arrives. So a write has to go under the guard of a revision that was known before the call: then it is a
-	// conflict.
+	// The answer holds for the time of the call. The next holder may write the document before the admitted write arrives. So the write
+	// has to go under the guard of a revision that was known before the call: then it conflicts.
 	Admit(ctx context.Context, p *Protected) *Refusal
 }
 

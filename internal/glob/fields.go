@@ -6,13 +6,14 @@ import "strings"
 // stands for dots, too, and lists lose the objects that the filter empties. Fields don't change: goroutines may share them.
 type Fields struct{ includes, excludes fieldNames }
 
-// NewFields returns what the names and patterns of includes name, everything without any, and of that what excludes don't name. Whatever is
-// below a name is named by it, too. Empty names don't count.
+// NewFields returns the fields that the names and patterns of includes name (all, if there are none), without those that excludes name. A
+// name also names everything below it. Empty names don't count.
 func NewFields(includes, excludes []string) *Fields {
 	return &Fields{includes: newFieldNames(includes), excludes: newFieldNames(excludes)}
 }
 
-// Append appends what is shown of a document: see walk. Of a document whose fields' paths are far longer than itself, it appends the whole.
+// Append appends the shown part of a document: see walk. If the paths of a document's fields are far longer than the document, it appends
+// the whole.
 func (f *Fields) Append(dst, source []byte) []byte {
 	w := f.over(dst, source)
 	return w.all(place{selected: f.includes.none()})

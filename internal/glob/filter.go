@@ -28,7 +28,7 @@ func ParseFilter(value string) Filter {
 // Len is the number of the filter's patterns.
 func (f *Filter) Len() int { return len(f.include.starts) + len(f.exclude.starts) }
 
-// Append appends what the filter keeps of an object or a list, which is an empty one if that is nothing: see walk.
+// Append appends the part of an object or a list that the filter keeps; it is empty if the filter keeps nothing: see walk.
 func (f *Filter) Append(dst, value []byte) []byte {
 	w := walk{rules: f, dst: dst, value: value}
 	return w.all(f.top())

@@ -27,7 +27,7 @@ var (
 	ErrOther = errors.New("the Idempotency-Key was used for another request")
 	// ErrUnderWay reports a request that is perhaps still being carried out.
 	ErrUnderWay = errors.New("a request with this Idempotency-Key is under way")
-	// ErrUnknown reports a request whose end nobody has recorded.
+	// ErrUnknown reports a request without a recorded end.
 	ErrUnknown = errors.New("nobody knows what became of the first request with this Idempotency-Key")
 	// ErrTooLong reports an answer that was too large to be kept.
 	ErrTooLong = errors.New("the request was carried out, and its answer was too large to be kept")
@@ -107,7 +107,7 @@ func parseKey(v []byte) (string, error) {
 	return string(out), nil
 }
 
-// Answer is what the first client got, for all who repeat.
+// Answer is the answer to the first request, for all repeats.
 type Answer struct {
 	Status int
 	Fields []wire.Field

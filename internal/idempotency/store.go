@@ -66,9 +66,9 @@ type Claim struct {
 	rec record
 }
 
-// Begin claims the key: whoever has the claim carries the request out. If the key is used up, the answer is that of the first request, and
-// there is no claim. A pending claim is of a request that was begun, and of which nobody knows the end: whoever has it may only find out.
-// Errors: ErrOther, ErrUnderWay, ErrTooLong and ErrStore. ctx mustn't end with the client: nobody would know what was recorded.
+// Begin claims the key: with the claim, the caller carries the request out. If the key was used, Begin returns the answer to the first
+// request, and no claim. A pending claim belongs to a request that was begun, and whose end isn't known: with it, the caller may only
+// find out. Errors: ErrOther, ErrUnderWay, ErrTooLong and ErrStore. ctx mustn't end with the client: the record would be unknown.
 func (s *Store) Begin(ctx context.Context, key Key) (c *Claim, a *Answer, pending bool, err error) {
 	if _, busy := s.active.LoadOrStore(key.id, nil); busy {
 		return nil, nil, false, s.whileActive(ctx, key)
@@ -137,7 +137,7 @@ func (s *Store) found(key Key, r *record) (c *Claim, a *Answer, pending bool, er
 	return &Claim{s: s, key: key, rec: *r}, nil, true, nil
 }
 
-// Unsettled is why the request of a pending claim has no answer: somebody may still be at it, or nobody knows.
+// Unsettled is why the request of a pending claim has no answer: another proxy may still carry it out, or the reason is unknown.
 func (c *Claim) Unsettled() error {
 	mine := strings.HasPrefix(c.rec.Owner, c.s.self+"/") // and it isn't under way here
 	if !mine && c.s.o.Now().Before(time.UnixMilli(c.rec.Since).Add(c.s.o.Patience)) {

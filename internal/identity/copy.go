@@ -6,10 +6,10 @@ import (
 	"optimist/internal/doc"
 )
 
-// Copy is one copy of a document that a client holds, told from all others by what it was handed out with: a stamp, or the entity
-// tag of an answer. Who holds it may be one of many in a session, and may write from it again and again.
+// Copy is one copy of a document that a client holds, told from all others by what it was handed out with: a stamp, or the entity tag of
+// an answer. Its client may be one of many in a session, and may write from the copy again and again.
 type Copy struct {
-	// Numbers are those of the revision that was served, or those that an answer told.
+	// Numbers are those of the revision that was served, or those in an answer.
 	Numbers doc.Numbers
 	// Token tells the copy from others with the same numbers. 0: nothing does.
 	Token uint64

@@ -14,9 +14,8 @@ import (
 // compared only for equality. The zero value stands for a client without credentials.
 type Credentials [16]byte
 
-// CredentialsOf returns the credentials of a request that carries these values: its Authorization and whatever else
-// decides what the engine lets it see. The values' boundaries count. With no values, or only empty ones, it returns the
-// zero value.
+// CredentialsOf returns the credentials of a request that carries these values: its Authorization, and all other values that decide which
+// documents the engine shows. The values' boundaries count. With no values, or only empty ones, it returns the zero value.
 func CredentialsOf(values ...[]byte) (c Credentials) {
 	var buf [sha256.Size]byte
 	h, empty := sha256.New(), true
@@ -94,8 +93,8 @@ func (s Session) Trace() Trace { return s.trace }
 // InTrace reports whether the request is of a trace.
 func (s Session) InTrace() bool { return s.trace != Trace{} }
 
-// Thread returns the session of the thread of work that the client names: itself, or that of what is written in its trace. ok is false
-// where it names none.
+// Thread returns the session of the thread of work that the client names: the session itself, or the one of writes in its trace. ok is
+// false if the client names none.
 func (s Session) Thread() (thread Session, ok bool) {
 	if s.InTrace() {
 		return s.Written(), true

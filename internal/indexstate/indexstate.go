@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// MaxIndices bounds how many indices are told apart. Those beyond it share one state, which errs to the safe side: bodies are
-// kept, and what drops one of them drops all.
+// MaxIndices bounds how many indices are told apart. Further indices share one state, which errs on the safe side: bodies are kept, and
+// if one of these indices is dropped, all are.
 const MaxIndices = 4096
 
 // Epoch is a moment, by which incarnations of indices are told apart.
@@ -30,8 +30,8 @@ const maxForks = 1024
 // Indices are the states of indices by name, for writers of type W. They are safe for concurrent use. Times are in nanoseconds
 // since some moment, which must not be after the first of them.
 type Indices[W comparable] struct {
-	// Others returns the owners for whom the name certainly stands for another index than for o: they are clients of another cluster.
-	// What happens to o's index doesn't concern theirs. Nil: there are none. It is called with a lock held.
+	// Others returns the owners for whom the name certainly stands for another index than for o: they are clients of another cluster. A
+	// change of o's index doesn't concern theirs. Nil: there are none. It is called with a lock held.
 	Others func(name string, o Owner) []Owner
 
 	maxAge int64
@@ -45,7 +45,7 @@ type Indices[W comparable] struct {
 	floor    atomic.Uint64 // everything from before it is void
 }
 
-// New returns states of no index. What is known of an index, or of a writer in it, counts for maxAge.
+// New returns states of no index. Knowledge of an index, or of a writer in it, counts for maxAge.
 func New[W comparable](maxAge time.Duration) *Indices[W] {
 	t := &Indices[W]{maxAge: int64(maxAge)}
 	t.byName.Store(&map[string]*Index[W]{})
@@ -219,8 +219,8 @@ type clients[W comparable] struct {
 	searchers recentClients[W] // those who have seen what isn't known
 }
 
-// Gone returns the epoch before which everything known of the index is void. Ask it under the lock of what it is compared with,
-// so that nothing from before gets in beside what was put there after.
+// Gone returns an epoch: all knowledge of the index from before it is void. Call it under the lock of the data that you compare with it,
+// so that no older data gets in beside newer data.
 func (ix *Index[W]) Gone() Epoch { return Epoch(max(ix.dropped.Load(), ix.in.floor.Load())) }
 
 // Drop begins a new incarnation of the index for its owner, and for all who may share it.
@@ -281,8 +281,8 @@ func (ix *Index[W]) KeepsBodies(now int64) bool {
 // IsBlind reports whether w is a blind writer. Without any in the index it is one load.
 func (ix *Index[W]) IsBlind(w W, now int64) bool { return ix.blind.has(w, now) }
 
-// WroteBlindly makes w a blind writer for the age of what is known, unless it has searched the index, or one whose name isn't known: "".
-// Of too many indices nobody is blind in any.
+// WroteBlindly makes w a blind writer for maxAge, unless it has searched the index, or one with an unknown name: "". In indices beyond
+// MaxIndices nobody counts as blind.
 func (ix *Index[W]) WroteBlindly(w W, now int64) {
 	if ix != &ix.in.others && !ix.searchers.has(w, now) && !ix.in.Index("", Owner{}, now).searchers.has(w, now) {
 		ix.blind.add(w, now, ix.in.maxAge)

@@ -8,9 +8,9 @@ import (
 // momentCells is how many moments are told apart. They take 32 KiB, once there is any.
 const momentCells = 4096
 
-// Moments are those at which clients have last done something. Two clients may share a cell: then each of them counts as having done what
-// either did. So none is ever forgotten, however many there are, and whoever asks must be on the safe side with a yes. The zero value is
-// none. Moments is safe for concurrent use.
+// Moments are the times at which clients have last done something. Two clients may share a cell: then each of them counts as having done
+// what the other did. So no client is ever forgotten, but a yes may be wrong: it must be the safe answer. The zero value is none. Moments
+// is safe for concurrent use.
 type Moments[W comparable] struct {
 	cells atomic.Pointer[cells]
 }

@@ -24,7 +24,7 @@ var ErrContradiction = errors.New("If-None-Match: * asks that there be no docume
 // ErrTimeout reports that the time which the client gave ended before the write's turn came. Nothing was written.
 var ErrTimeout = errors.New("the request's own timeout ended before it could be written")
 
-// LeastPatience is how long a write waits for its turn at least, whatever its own timeout: the engine, too, takes a timeout of 0
+// LeastPatience is the least time that a write waits for its turn, even with a shorter timeout: the engine, too, takes a timeout of 0
 // only as "don't wait for shards", and writes.
 const LeastPatience = time.Second
 

@@ -12,7 +12,7 @@ type Base struct {
 	Numbers doc.Numbers // zero: there was no document, or nothing is known
 	View    []byte      // what the client saw; nil: there was no document, or it isn't known
 	Absent  bool        // the client saw that there was no document
-	// Stored says that View is what the engine holds at Numbers. What the client sends needs no merge there.
+	// Stored says that View is the document that the engine holds at Numbers. There the sent document needs no merge.
 	Stored bool
 }
 

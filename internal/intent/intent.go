@@ -33,7 +33,8 @@ type Draft struct {
 	Delete    bool
 	Unchanged bool // the revision says that already
 	AsSent    bool // Body is what the client sent, in place of what the client has seen
-	// From is what an edit was applied to, or a document merged into; Edited what the edit made of it before a rule's transform.
+	// From is the document to which an edit was applied, or into which a document was merged. Edited is the edit's result before a rule's
+	// transform.
 	From, Edited  []byte
 	Overwrote     []string // JSON Pointers of others' values that the draft replaces
 	More          int      // how many there are beyond Overwrote
@@ -44,7 +45,7 @@ type Draft struct {
 var (
 	// ErrUnread reports that cur's source is needed, and isn't there: only the revision's numbers are known.
 	ErrUnread = errors.New("the revision has to be read first")
-	// ErrUnmergeable reports that others have changed the document, and that what the client had seen isn't known.
+	// ErrUnmergeable reports that others have changed the document, and that the client's view isn't known.
 	ErrUnmergeable = errors.New("the document changed since the revision that the write is based on")
 	// ErrDeleted reports a document that was deleted since the client saw it.
 	ErrDeleted = errors.New("the document was deleted since the revision that the write is based on")

@@ -64,8 +64,8 @@ func escaped(b []byte) rune {
 	return rune(n)
 }
 
-// RepeatsKeys reports whether JSON has an object with a key twice. What can't be read counts as that, too, and what doesn't fit into the
-// room, which may be nil.
+// RepeatsKeys reports whether JSON has an object with a key twice. Unreadable JSON counts as that, too, and so does JSON that doesn't fit
+// into the room, which may be nil.
 func RepeatsKeys(b []byte, room tree.Room) bool {
 	t := tree.Borrow()
 	defer t.Return()

@@ -12,7 +12,7 @@ import (
 type Partial struct {
 	Base Base
 	Part Part
-	// Made is what the part makes of what the client has seen: nil where that isn't known.
+	// Made is the document that the client has seen, with the part in it: nil if that isn't known.
 	Made []byte
 	// First is made where there is no document; nil is nothing. Recreate says that it is made also where the client saw one.
 	First    []byte
@@ -103,7 +103,7 @@ func project(dst []byte, part, from gjson.Result) []byte {
 	return append(dst, '}')
 }
 
-// Stale is an edit that fits no document: others have changed the one that its client has seen, and what it saw isn't known.
+// Stale is an edit that fits no document: others have changed the document, and the client's view isn't known.
 type Stale struct{}
 
 // Apply implements Edit. The error is ErrUnmergeable.

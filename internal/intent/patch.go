@@ -75,7 +75,7 @@ func unapplied(err error) error {
 	return &ApplyError{What: "the patch", Err: err}
 }
 
-// Idle reports whether the edit, with what a rule makes of it, has changed nothing, so that nothing is written.
+// Idle reports whether the edit, with the rule's transform, has changed nothing, so that nothing is written.
 func (p *Patch) Idle(before, after []byte) bool {
 	return before != nil && !p.Always && p.Edit.Same(before, after)
 }

@@ -9,9 +9,9 @@ import (
 	"optimist/rewrite/tree"
 )
 
-// Transformed is an intent under a rule that transforms what is written. The transform is applied at every attempt to what would
-// be written: to what was sent where that goes as it is, else to what the merge made of the current revision. A merge that
-// changes nothing is not transformed: it stays the engine's noop.
+// Transformed is an intent under a rule with a transform. At every attempt, the transform is applied to the document that would be
+// written: to the sent one if it goes as it is, else to the merge's result. A merge that changes nothing is not transformed: it stays the
+// engine's noop.
 type Transformed struct {
 	Intent
 	Rule        string // its name, for errors

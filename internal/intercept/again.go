@@ -27,11 +27,11 @@ type Again struct {
 	Rule           string       // by which it was made first
 	Name           string       // tells it from other writes
 	Given          *base.Preset // what it is based on; nil: nobody knows
-	// Overwrite says that a whole document may be written though nobody knows what that was made from.
+	// Overwrite says that a whole document may be written although its base isn't known.
 	Overwrite bool
 }
 
-// Done is what came of it.
+// Done is the result.
 type Done struct {
 	Status  int
 	Outcome string
@@ -43,7 +43,7 @@ type Done struct {
 var (
 	// ErrNoWrite reports a request that isn't a write of one document.
 	ErrNoWrite = errors.New("this isn't a write of one document")
-	// ErrNoBase reports a write of a whole document of which nobody knows what it was made from.
+	// ErrNoBase reports a write of a whole document whose base isn't known.
 	ErrNoBase = errors.New("nobody knows what the client had seen: the write would take the place of whatever is there now (overwrite)")
 	// ErrNoRule reports that no rule takes the write, or that rules don't guard now: it would go unguarded.
 	ErrNoRule = errors.New("no rule guards this write")

@@ -93,7 +93,7 @@ type Member struct {
 	Comma       int // behind it, -1 for the last
 }
 
-// Scan returns a Scanner of the object or array that the text is, with white space around it. Of anything else it finds nothing.
+// Scan returns a Scanner of the object or array that the text is, with white space around it. In any other text it finds nothing.
 func Scan(text []byte) Scanner {
 	s := Scanner{text: text, at: -1}
 	i := SkipSpace(text, 0)

@@ -150,9 +150,9 @@ func (l *Learner) learn(c *Conflict, d *document, v *sides, client string) {
 	}
 }
 
-// Observed learns from a write in observe mode, where nothing says what it overwrote but the writes before it. Two writes that were made
-// from the same base are as good as the sides of a merge; others aren't, because what lies between may have erased something itself.
-// lost says that the write lost others' changes; base are the numbers that its client had read, stored those of what it has written.
+// Observed learns from a write in observe mode. There only the writes before it show what it overwrote. Two writes from the same base are
+// as good as the sides of a merge; others aren't, because writes in between may have erased something themselves. lost says that the
+// write erased others' changes; base are the numbers that its client had read, stored those of the written revision.
 func (l *Learner) Observed(c *Conflict, lost bool, base, stored doc.Numbers) {
 	l.mu.Lock()
 	list, _ := l.written.Get(c.Ref)

@@ -9,7 +9,7 @@ import (
 	"optimist/rewrite/merge"
 )
 
-// Rules tells what the rules in force say about a path of an index, which has one name of its own and perhaps another.
+// Rules returns the strategy of the rules in force for a path of an index. The index has its own name and perhaps another one.
 type Rules func(index, name, path string) Ruled
 
 // Ruled is what the rules in force say about a path of an index.

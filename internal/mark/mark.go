@@ -126,8 +126,8 @@ func (t Trail) replaced(w Mark) bool {
 	return false
 }
 
-// Take takes the trail out of a document, a JSON object, with all that stands under the field. Every other byte stays as it is. What is
-// no object stays what it is; what is no mark is left out.
+// Take takes the trail out of a document, a JSON object, with everything under the field. Every other byte stays as it is. A text that is
+// no object stays unchanged; entries that are no marks are left out.
 func Take(document []byte, field string) (rest []byte, t Trail) {
 	rest, taken, ok := stamp.Take(document, field)
 	if !ok || taken.Value == nil {
@@ -152,8 +152,8 @@ func Drop(text []byte, field string, names ...string) []byte {
 	return text
 }
 
-// Put is the document with the trail as its last member, in place of all that stood under the field. What is no JSON object stays as it
-// is, and ok is false.
+// Put is the document with the trail as its last member; it replaces everything under the field. If the text is no JSON object, it stays
+// as it is, and ok is false.
 func Put(document []byte, field string, t Trail) (out []byte, ok bool) {
 	value := append(make([]byte, 0, 2+48*len(t)), '[')
 	for i, m := range t {

@@ -12,7 +12,7 @@ import (
 	"optimist/internal/doc"
 )
 
-// Note is what is noted of what a session knows of a document.
+// Note is a note of a session's knowledge of a document.
 type Note struct {
 	// Numbers are of what a client of the session had in hand, or of something older. They are zero where there was no document.
 	Numbers doc.Numbers
@@ -22,7 +22,7 @@ type Note struct {
 	Clients int
 	// Written says that the session wrote the revision, and hadn't read it.
 	Written bool
-	// StoredDiffers says that what the client had in hand isn't what the engine holds at Numbers.
+	// StoredDiffers says that the client's view isn't the document that the engine holds at Numbers.
 	StoredDiffers bool
 }
 
@@ -35,7 +35,7 @@ type Notebook interface {
 	Secret() [sha256.Size]byte
 	// Put notes n under id. A note of no clients erases what is noted there.
 	Put(id ID, n Note)
-	// Get returns what is noted under id, unless that was before its index was dropped.
+	// Get returns the note under id, unless it is from before its index was dropped.
 	Get(id ID) (Note, bool)
 	// Drop makes all notes of an index, of which that is the hash, none that were made up to the moment at.
 	Drop(index uint64, at int64)
@@ -51,7 +51,7 @@ type Book struct {
 	maxAge  int64
 }
 
-// NewBook returns what a process that began at start does with the notebook, which may be nil. maxAge is for how long a note counts.
+// NewBook returns the use of the notebook, which may be nil, by a process that began at start. A note counts for maxAge.
 func NewBook(b Notebook, start time.Time, maxAge time.Duration) *Book {
 	if b == nil {
 		return nil
@@ -124,8 +124,8 @@ type Memo struct {
 	Left int   // how many writes of an inferred session it is the base of at most that may have another
 }
 
-// MaxLeft bounds how many writes of an inferred session are refused, at most, because they may be made from what is noted, and not
-// from what was read since.
+// MaxLeft bounds how many writes of an inferred session are refused because they may be made from a noted revision, and not from a later
+// read.
 const MaxLeft = 32
 
 // Recall returns what the process before has noted under id.

@@ -46,10 +46,10 @@ func (a Asker) Missing(ctx context.Context, w *Write, noIndex bool) *respond.Ans
 	return respond.ErrorIn(w.Doc.Index, http.StatusNotFound, "document_missing_exception", "["+w.Doc.ID+"]: document missing")
 }
 
-// Unchanged is the noop, with what of the document a patch is to show, of a client that wants its answer in a form of its own
-// (filter_path, pretty, another format than JSON): the engine's answer to an update that changes nothing, under the guard of the
-// revision n. It is nil where the plain form is wanted, which callers make, and where the engine gives none now: the plain form is
-// then better than no answer.
+// Unchanged is the noop for a client that wants its answer in a special form (filter_path, pretty, another format than JSON), with the
+// part of the document that a patch is to show. It is the engine's answer to an update that changes nothing, under the guard of the
+// revision n. It is nil if the client wants the plain form, which the caller makes, or if the engine gives no such answer now: the plain
+// form is then better than none.
 func (a Asker) Unchanged(ctx context.Context, w *Write, n doc.Numbers) *respond.Answer {
 	form := uri.Only(nil, w.Out.Query, "filter_path", "pretty", "format", "human")
 	if len(form) == 0 && w.Plain {

@@ -225,7 +225,7 @@ func (b *Book) Put(id memo.ID, n memo.Note) {
 	s[tagAt].Store(id.Tag)
 }
 
-// Get returns what is noted under id. What was noted before its index was dropped isn't.
+// Get returns the note under id. Notes from before their index was dropped don't count.
 func (b *Book) Get(id memo.ID) (n memo.Note, ok bool) {
 	bucket, l := b.bucket(id)
 	defer l.Unlock()

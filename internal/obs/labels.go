@@ -8,9 +8,9 @@ import (
 // OtherIndex is the label of every index beyond the cap.
 const OtherIndex = "other"
 
-// IndexLabels gives index names as metric labels, up to a number of different ones; further ones are OtherIndex. Whoever can
-// write to the engine can make up names, and each label costs memory here and in whatever scrapes it. Its methods may be
-// called by anybody at any time.
+// IndexLabels gives index names as metric labels, up to a number of different ones; further ones are OtherIndex. Every client that can
+// write to the engine can make up names, and each label costs memory here and where the metrics are scraped. Its methods are safe for
+// concurrent use.
 type IndexLabels struct {
 	limit int
 	mu    sync.RWMutex

@@ -228,7 +228,7 @@ func (m *Metrics) LostUpdates(index string, n int64) { m.countIndex(m.lostUpdate
 // EqualMove counts that two clients moved a number of an index's equally, without a rule for it.
 func (m *Metrics) EqualMove(index string) { m.countIndex(m.equalMoves, index, 1) }
 
-// Blind counts a write that overwrote what its session hadn't read.
+// Blind counts a write that overwrote a document that its session hadn't read.
 func (m *Metrics) Blind(index string) { m.countIndex(m.blind, index, 1) }
 
 func (m *Metrics) countIndex(c Counter, index string, n int64) {

@@ -13,8 +13,9 @@ import (
 	"optimist/internal/uri"
 )
 
-// UpdateBody is the body of an _update with another part: the client's own but for that, and for what no engine takes together with a
-// guard. Of a document that is to be made it makes first only where there is none, and changes nothing otherwise.
+// UpdateBody is the body of an _update with another part: the client's own body, except for the part, and without keys that engines
+// refuse together with a guard. If the document is to be created, the body creates first only if there is none, and changes nothing
+// otherwise.
 func (p *Request) UpdateBody(op *api.Op, body []byte, part intent.Part, first []byte) []byte {
 	_, upserts := uri.Param(op.Query, "doc_as_upsert")
 	if first == nil && !upserts && p.First == nil && bytes.Equal(part, p.Incoming) {
@@ -44,8 +45,8 @@ func Upserts(op *api.Op, body []byte) bool {
 	return upserts || v[0].Exists() || v[1].Bool()
 }
 
-// RunsScript reports whether the body of an _update, which is JSON, has a script: run twice, it may count twice. What can't be read may
-// have one.
+// RunsScript reports whether the body of an _update, which is JSON, has a script: run twice, it may count twice. A body that can't be
+// read may have one.
 func RunsScript(body []byte) bool {
 	s := jsontext.Scan(body)
 	for s.Next() {
@@ -56,8 +57,7 @@ func RunsScript(body []byte) bool {
 	return !s.Whole()
 }
 
-// Shows reports whether the answer to an _update is to show something of the document, and whether all of it. What the body says counts
-// more than the query.
+// Shows reports whether the answer to an _update is to show a part of the document, and whether all of it. The body wins over the query.
 func Shows(op *api.Op, body []byte) (shows, all bool) {
 	_, filtered := uri.Param(op.Query, "filter_path")
 	switch own := es.Member(body, "_source"); {

@@ -182,7 +182,7 @@ func (d *digester) read(source []byte) bool {
 	return true
 }
 
-// Size is how many bytes it takes. That of nil is 0.
+// Size is how many bytes it takes. nil takes none.
 func (d *Digest) Size() int64 {
 	if d == nil {
 		return 0

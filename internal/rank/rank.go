@@ -30,10 +30,10 @@ type Choice struct {
 // Likeliest returns the likeliest candidate. The candidates come oldest first.
 // Likeliest fills in the digests that are missing. Different calls may run at the same time, but not with the same candidates.
 //
-// A client that changes a document leaves alone what others have written. So the base is the candidate from which the client would have
-// taken back, or written once more, the least of that: see evidence.go. Of equals the one with the fewest edits wins, then the one from
-// which numbers were moved the least, then the oldest. A candidate whose content isn't known comes last. What isn't a JSON object, and a
-// delete, which sends nothing, has the oldest as its base: the guard of the oldest overlooks the least.
+// A client that changes a document leaves other clients' content alone. So the base is the candidate from which the client would have
+// removed, or written once more, the least of that content: see evidence.go. If candidates are equal, the one with the fewest edits wins,
+// then the one from which numbers were moved the least, then the oldest. A candidate with unknown content comes last. A delete, and a
+// body that isn't a JSON object, have the oldest as their base: the guard of the oldest overlooks the least.
 func Likeliest(cs []Candidate, sent Sent) Choice {
 	mine := digesters.Get().(*digester)
 	defer mine.release()

@@ -3,7 +3,7 @@ package rank
 // Trace is what the content of a write shows of the trace that it is in.
 type Trace uint8
 
-// What content shows.
+// Verdicts of content on traces.
 const (
 	TraceUnknown  Trace = iota
 	TraceTells          // the base is beyond doubt, and was read in the trace of the write

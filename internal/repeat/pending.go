@@ -30,7 +30,7 @@ type PendingWrite struct {
 	Guard   doc.Numbers
 }
 
-// Of returns what is under way at k; nil: nothing.
+// Of returns the writes under way at k; nil: there are none.
 func (fs *PendingTable[K]) Of(k K) *Pending { return fs.of[k] }
 
 // Len is how many entries the table has.
@@ -168,9 +168,8 @@ func (f *Pending) ended() <-chan struct{} {
 	return f.done
 }
 
-// Wait makes a wait behind those that wait already, and returns what to wait for. The order matters: a client that gave a write
-// up and repeated it has two waiting, and goes on after the answer to the later one. The earlier one must not undo what it writes
-// then.
+// Wait adds a wait behind the others, and returns the channel to wait for. The order matters: a client that gave a write up and repeated
+// it has two waiting, and goes on after the answer to the later one. The earlier one must not undo what it writes then.
 func (f *Pending) Wait(a *Attempt) <-chan struct{} {
 	if a.turn == nil {
 		a.turn = make(chan struct{})

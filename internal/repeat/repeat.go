@@ -80,7 +80,8 @@ func New(hash uint64, left func(context.Context) bool) *Attempt {
 // Waiting is an attempt of which nobody looks for repeats. It came after the read of that order.
 func Waiting(before uint64) *Attempt { return &Attempt{before: before} }
 
-// Begin notes when the attempt came, after the read of which order, and the request whose client waits for its answer, which may be nil.
+// Begin notes the attempt: when it came, the order of the read before it, and the request whose client waits for the answer, which may be
+// nil.
 func (a *Attempt) Begin(client context.Context, now int64, before uint64) {
 	a.client, a.began, a.before = client, now, before
 }
@@ -145,7 +146,7 @@ func (a *Attempt) Disown(now int64) {
 	}
 }
 
-// Repeatable has a write that was acknowledged, and whose repeat has come to nothing, be repeated by whoever comes.
+// Repeatable is for an acknowledged write whose repeat has failed: any later write may be its repeat.
 func (a *Attempt) Repeatable(now int64) {
 	if a != nil && a.state == acknowledged && a.repeat == nil {
 		a.state, a.at = unheard, now
@@ -178,8 +179,8 @@ type Missed struct {
 // Or reports whether the read of that order may be written from by the client that misses its read.
 func (m Missed) Or(order uint64) bool { return order <= m.Till && order != m.Read }
 
-// Find returns what a repeats, as far as that is known for certain: the attempt that it has waited for, or one that was
-// acknowledged and that its client hasn't heard of. doubt is one of which nobody knows what became.
+// Find returns the attempt that a certainly repeats: the one that a has waited for, or an acknowledged one whose client got no answer.
+// doubt is an attempt with an unknown result.
 func (k *History) Find(a *Attempt, now int64) (how choice.Repeat, first, doubt *Attempt) {
 	if first = a.first; first != nil {
 		how = choice.AwaitedRepeat
@@ -256,7 +257,7 @@ func (k *History) Acknowledge(o *Attempt, n, alias doc.Numbers, waiting *Attempt
 	return o
 }
 
-// Doubt keeps a write of which nobody knows what became. n are its base's numbers.
+// Doubt keeps a write with an unknown result. n are its base's numbers.
 func (k *History) Doubt(o *Attempt, n doc.Numbers) {
 	o.state, o.numbers, o.client = inDoubt, n, nil
 	k.keep(o)
@@ -272,8 +273,8 @@ func (k *History) Forget() {
 // Room is for how many attempts there is room.
 func (k *History) Room() int { return cap(k.kept) }
 
-// Named reports whether an answer named n although what was sent isn't the revision that n are of. Who gives n then may mean what
-// it sent, or, like everybody who hasn't written, that revision.
+// Named reports whether an answer named n although the sent body isn't n's revision. A client that gives n may then mean the body that it
+// sent, or, like clients that haven't written, n's revision.
 func (k *History) Named(n doc.Numbers) bool {
 	return slices.ContainsFunc(k.kept, func(o *Attempt) bool { return o.alias == n })
 }

@@ -174,7 +174,7 @@ func Exists(index, id string, version int64) *Answer {
 	return Conflict(index, id, "document already exists (current version ["+strconv.FormatInt(version, 10)+"])")
 }
 
-// NoSuchIndex is the engine's answer to what needs an index that isn't there, or that isn't what is needed: more says why.
+// NoSuchIndex is the engine's answer if an index is missing, or isn't of the kind that is needed: more says why.
 func NoSuchIndex(name, more string) *Answer {
 	cause := gjson.AppendJSONString([]byte(`{"type":"index_not_found_exception","reason":`), "no such index ["+name+"]"+more)
 	if more == "" {

@@ -64,7 +64,7 @@ func (s *SourceFilter) Shows() bool { return s.shows }
 // Whole reports whether all of the document is shown.
 func (s *SourceFilter) Whole() bool { return s.shows && s.fields == nil }
 
-// Append appends what is shown of a document. What is kept of it keeps its bytes.
+// Append appends the shown part of a document. The part keeps its bytes.
 func (s *SourceFilter) Append(dst, source []byte) []byte {
 	if s.fields == nil {
 		return append(dst, source...)

@@ -165,7 +165,7 @@ func (m *matcher) conditions(c *config.Match) {
 	}
 }
 
-// User is the user that a request names, or "". Nobody has checked it: the engine does, where it looks at the same fields.
+// User is the user that a request names, or "". It is unchecked: the engine checks it, if it looks at the same fields.
 func User(fields []wire.Field) string {
 	for _, name := range userFields {
 		for i := range fields {

@@ -49,7 +49,7 @@ type Rule struct {
 	// AllSearches says that all searches are watched. Else those are of clients that write in the index.
 	AllSearches bool
 
-	// Stamp is the field in which documents that are served have their revision, and which is taken out of what is written; "" is none.
+	// Stamp is the field for the revision. It is put into documents that are served, and removed from writes; "" is none.
 	Stamp string
 
 	Unknown         Unknown

@@ -58,8 +58,8 @@ func (s *Set) MatchRequest(a *Target) *Rule {
 	return nil
 }
 
-// MatchAny is the first rule that takes some writes to an index, whoever sends them and with what headers. names are the index's own, or
-// its data stream's, first, then all others that it has.
+// MatchAny is the first rule that takes some writes to an index, of any client and with any headers. names are the index's own, or its
+// data stream's, first, then all others that it has.
 func (s *Set) MatchAny(names ...string) *Rule {
 	for _, r := range s.rules {
 		for i, name := range names {

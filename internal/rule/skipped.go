@@ -1,7 +1,7 @@
 package rule
 
-// Pattern is the first of the rule's index patterns that takes one of the names (decoded), which are tried in their order: that of the
-// request, and those of what it stands for. It is for whoever asks why the rule took a request; "" where none does.
+// Pattern is the first of the rule's index patterns that takes one of the names (decoded), which are tried in their order: the request's
+// own name, and the names for which it stands. It explains why the rule took a request; "" if no pattern does.
 func (r *Rule) Pattern(names ...string) string {
 	for _, name := range names {
 		if name == "" {

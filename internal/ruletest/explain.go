@@ -110,8 +110,8 @@ func given(text []byte) config.JSON {
 	return config.JSON{IsSet: text != nil, Text: []byte(strings.TrimSpace(string(text)))}
 }
 
-// Online asks a running optimist what it would do with a write. It makes sure first that what answers there knows what a dry run
-// is: anything else would carry the write out.
+// Online asks a running optimist what it would do with a write. It makes sure first that an optimist answers there which knows dry runs:
+// any other server would carry the write out.
 func Online(ctx context.Context, proxy string, q *Question) (*explain.Account, []byte, error) {
 	if err := q.checkHeader(); err != nil {
 		return nil, nil, err

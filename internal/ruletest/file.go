@@ -23,7 +23,7 @@ type File struct {
 	Tests []Test
 }
 
-// Test is one test: a document, what becomes of it, and what is expected.
+// Test is one test: a document, the writes to it, and the expected result.
 type Test struct {
 	// Name says what the test finds out. Required, and unique in its file.
 	Name string `json:"name"`
@@ -39,8 +39,8 @@ type Test struct {
 	// headers name.
 	User config.JSON `json:"user"`
 
-	// Via is how the write says what it is based on: session (default: the client names its session), inferred (it names none), if_match (the
-	// ETag of what it read), stamp (what it read carries the stamp of the rule, and so does what it sends).
+	// Via is how the write names its base: session (default: the client names its session), inferred (it names none), if_match (the ETag
+	// of its read), stamp (its read has the rule's stamp, and so has the sent body).
 	Via string `json:"via"`
 
 	// Now is the time of the proxy for this test, as in 2026-01-01T00:00:00Z. Default: the real one.
@@ -49,7 +49,8 @@ type Test struct {
 	// Base is the document as the client reads it. null: the client looks, and there is none. Without it the client doesn't read.
 	Base config.JSON `json:"base"`
 
-	// Current is what somebody else makes of the document after that. null: it is deleted. Without it nobody writes in between.
+	// Current is the document that another client writes after that. null: it deletes the document. Without it no other client writes in
+	// between.
 	Current config.JSON `json:"current"`
 
 	// Others are writes of other clients, through optimist, after the client has read; each reads just before it writes.
@@ -92,7 +93,7 @@ type Write struct {
 	request            request
 }
 
-// Expect is what must come of a write. What isn't named isn't looked at.
+// Expect is what must come of a write. Keys that are missing aren't compared.
 type Expect struct {
 	// Document is what is stored in the end; null: there is none. The order of keys doesn't count, numbers are compared digit by digit.
 	Document config.JSON `json:"document"`

@@ -82,8 +82,8 @@ func parseTLS(o *Options, files [][]byte) (*tls.Config, error) {
 
 var errNoCertificate = errors.New("there is no certificate in it")
 
-// Subject is what a client's certificate says of who it is: its subject and its alternative names, as they stand in it. It stays the same
-// when the certificate is renewed. It is nil for a client that has shown none.
+// Subject is the identity in a client's certificate: its subject and its alternative names, as they stand in it. It stays the same when
+// the certificate is renewed. It is nil for a client that has shown none.
 func Subject(s *tls.ConnectionState) []byte {
 	if len(s.VerifiedChains) == 0 {
 		return nil

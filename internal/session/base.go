@@ -50,8 +50,8 @@ type Base struct {
 	// Guessed says that the client hasn't named the revision, and that the session is inferred. Another client of the session may have read
 	// the revision, and this client something else that isn't known any more.
 	Guessed bool
-	// Doubtful says that the base must not be merged. Either nobody knows what became of an earlier write with this base, and this write may
-	// repeat it: see Doubt. Or the client may have written from something else: see Store.ReadUnnumbered.
+	// Doubtful says that the base must not be merged. Either an earlier write with this base has an unknown result, and this write may
+	// repeat it: see Doubt. Or the client may have written from another revision: see Store.ReadUnnumbered.
 	Doubtful bool
 	// Numbers are the revision's, for the guard. They are zero if there is none: for KindNone, KindLost and KindAbsent.
 	Numbers doc.Numbers

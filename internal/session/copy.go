@@ -57,8 +57,7 @@ func (b *Base) Join(o Base) {
 	j.joined, b.joined = b.joined, j
 }
 
-// Witness returns a base that reserves nothing: its Kind is KindNone. After its Commit the session has seen what was sent, whatever
-// base the write had.
+// Witness returns a base that reserves nothing: its Kind is KindNone. After its Commit the session has seen the sent body, with any base.
 func (s *Store) Witness(sess Session, ref doc.Ref) Base {
 	if s.dryRun {
 		return Base{}

@@ -6,8 +6,8 @@ import (
 	"optimist/internal/viewcache"
 )
 
-// Commit ends the reservation after an acknowledged write. What was reserved is used up, and the session has seen what it sent. In an
-// inferred session a write without a base leaves nothing: what the session sends next is stored as it is, too.
+// Commit ends the reservation after an acknowledged write. The reserved base is used up, and the session has seen the body that it sent.
+// In an inferred session a write without a base leaves nothing: the session's next write is stored as it is, too.
 func (b *Base) Commit(a Ack) { b.acknowledged(a, false) }
 
 // Delete ends the reservation after an acknowledged delete. The session has seen that the document is absent.
@@ -103,8 +103,8 @@ func (c *claim) settle(a *Ack, deleted bool, ix *indexstate.Index[Session], now 
 	return unanswered, renewed
 }
 
-// Release ends the reservation after a write that failed. What was reserved is given back, and is as old as before. In a named
-// session a read is given back only if the session has made no newer read since.
+// Release ends the reservation after a write that failed. The reserved base is given back, and is as old as before. In a named session a
+// read is given back only if the session has made no newer read since.
 func (b *Base) Release() {
 	if j := b.takeJoined(); j != nil {
 		j.Release()

@@ -8,9 +8,9 @@ import (
 	"optimist/internal/viewcache"
 )
 
-// ReadUnknown notes that the session has seen the document, in a revision that nobody knows. What the session has written before is
-// no base any more. In a named session, nor is what it has read. Its next write may be made from what it has just seen: merged from
-// an older base, the changes that others made in between would count as its own.
+// ReadUnknown notes that the session has seen the document, in an unknown revision. The session's earlier writes are no base any more. In
+// a named session, neither are its earlier reads. The next write may be made from the unknown revision. In a merge from an older base,
+// changes of others in between would count as the session's own.
 func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
 	if sess.InTrace() {
 		s.ReadUnknown(sess.Written(), ref)
@@ -99,9 +99,9 @@ func (sh *shard) superseded(e *viewcache.Entry, left doc.Numbers, v viewcache.Vi
 	return v
 }
 
-// ChangedUnknown notes that a thread of work has changed documents, and that nobody knows which ones: by an update by query, for
-// example. What the thread has read or written before still guards its next writes. It isn't merged: the client may have worked that
-// change into what it sends, and the change would count twice. It does nothing for an inferred session, which is many threads.
+// ChangedUnknown notes that a thread of work has changed unknown documents, by an update by query, for example. The thread's earlier
+// reads and writes still guard its next writes, but aren't merged: the client may have put that change into the body that it sends, and
+// the change would count twice. It does nothing for an inferred session, which is many threads.
 func (s *Store) ChangedUnknown(sess Session) {
 	if thread, ok := sess.Thread(); ok && !s.dryRun {
 		s.changers.Note(thread, s.clock())
@@ -129,9 +129,9 @@ func (sh *shard) emptied(e *viewcache.Entry, was bool) {
 	sh.note(e)
 }
 
-// ReadUnnumbered notes that a thread of work has seen the document in an answer without numbers. If the document differs from what
-// the thread sent last, nobody can tell from which of the two it writes next. Its view only guards the next write then, and isn't
-// merged. If that write is refused, and the thread sees the document again, the view is no base any more.
+// ReadUnnumbered notes that a thread of work has seen the document in an answer without numbers. If the document differs from the
+// thread's last sent body, the next write may be made from either. Its view only guards the next write then, and isn't merged. If that
+// write is refused, and the thread sees the document again, the view is no base any more.
 func (s *Store) ReadUnnumbered(sess Session, ref doc.Ref, source []byte) {
 	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()

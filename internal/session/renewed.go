@@ -25,8 +25,8 @@ func (sh *shard) acknowledged(e *viewcache.Entry, ix *indexstate.Index[Session],
 	}
 }
 
-// IndexMissing notes that the answer to a read says that there is no such index. ticket is the read's.
-// What is known of the index is forgotten, unless a write was acknowledged since: that write has made the index.
+// IndexMissing notes an answer to a read that says that there is no such index. ticket is the read's. The store forgets the index, unless
+// a write was acknowledged since: that write has created the index.
 func (s *Store) IndexMissing(c Credentials, name string, ticket uint64) {
 	if !s.dryRun && s.index(name, c, s.clock()).Missing(indexstate.Owner(c), ticket) {
 		s.notes.DropIndex(name, s.clock())

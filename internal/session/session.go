@@ -47,8 +47,8 @@ type Options struct {
 	// Left reports whether the client of a write has left; ctx is the context of the write. It is called for few writes, with a lock
 	// held, and mustn't wait. It may be called after the write, and ctx, have ended. Default: whether ctx was cancelled.
 	Left func(ctx context.Context) bool
-	// Renewed is called with the name of an index that was made anew. The store has found that out from what clients with those credentials
-	// read or wrote, and has forgotten what it knew of the index. No lock is held.
+	// Renewed is called with the name of an index that was created again. The store has found that out from reads or writes of clients
+	// with those credentials, and has forgotten the index. No lock is held.
 	Renewed hook.Func2[Credentials, string]
 	// Others returns the credentials for which the index's name certainly stands for another index than for c. It is asked with a lock
 	// held, and must not wait. Nil: there are none.

@@ -169,18 +169,18 @@ func (s *contents) index(name string, c Credentials, now int64) *indexstate.Inde
 	return s.indices.Index(name, indexstate.Owner(c), now)
 }
 
-// DropIndex forgets all that clients with those credentials know of an index: its numbers may mean other documents from now on. What
-// other clients know of it is forgotten, too, unless the name certainly stands for another index for them: see Options.Others. Call
-// it after the answer to a request that deletes or changes an index or alias, or when that answer is lost.
+// DropIndex forgets an index for clients with those credentials: its numbers may mean other documents from now on. It forgets the index
+// for other clients, too, unless the name certainly stands for another index for them: see Options.Others. Call it after the answer to a
+// request that deletes or changes an index or alias, or when that answer is lost.
 func (s *Store) DropIndex(c Credentials, index string) {
 	now := s.clock()
 	s.index(index, c, now).Drop(indexstate.Owner(c))
 	s.notes.DropIndex(index, now)
 }
 
-// Resume is called when optimist sees requests again that it didn't see for a while. As after a start, a client of which nothing is
-// known may have read before. missed says that optimist had seen earlier requests of the same clients. What is known of these clients
-// is forgotten then: what they write next may be based on what they have read or written meanwhile.
+// Resume is called when optimist sees requests again that it didn't see for a while. As after a start, an unknown client may have read
+// before. missed says that optimist had seen earlier requests of the same clients. Then it forgets these clients' reads and writes: their
+// next writes may be based on reads or writes that it didn't see.
 func (s *Store) Resume(missed bool) {
 	s.sure.Store(s.clock() + int64(s.o.MaxAge))
 	if missed {

@@ -24,8 +24,8 @@ type Stamp struct {
 	doc.Numbers
 	// Document is a short digest of which document it is, and of the incarnation of its index: see DocumentOf.
 	Document ID
-	// Copy tells the copy that was served from all others, of the same revision too; 0: it isn't told. What was written from the copy
-	// before can so be told from what was written from another one.
+	// Copy tells the served copy from all others, also of the same revision; 0: it doesn't. So earlier writes from this copy can be told
+	// from writes from another one.
 	Copy ID
 }
 
@@ -45,7 +45,7 @@ const (
 func IDOf(random uint64) ID { return ID(random&idMask | 1) }
 
 // DocumentOf is the digest of a document: its id, the routing that its requests need (both decoded), and the unique identifier of its
-// index, which another index of the same name doesn't have.
+// index; another index of the same name has another one.
 func DocumentOf(uuid, routing, id string) ID {
 	buf := make([]byte, 0, 160)
 	for _, part := range [3]string{uuid, routing, id} {

@@ -160,7 +160,7 @@ type Begun struct {
 	Token int64 // by which Commit and Rollback know it
 	// Committed says that the writes stay; Ended, that they are undone, or about to be. Neither: they are noted.
 	Committed, Ended bool
-	// Of is under how many leases it was begun, and Missing are the locks of those of them that weren't asked for.
+	// Of is the number of leases under which it was begun. Missing are the locks of those leases that weren't asked for.
 	Of      int
 	Missing []string
 }

@@ -156,8 +156,8 @@ type Entries struct {
 	Bytes   int64 // of the whole journal, as undo.max_bytes counts them
 }
 
-// Entries reads the writes of a journal behind the nth, most of them at most. Images are read only on demand. Whoever calls it sees what is
-// stored, and what this process knows of the writes' answers: the answers that another proxy has got come with its next write. Errors:
+// Entries reads the writes of a journal behind the nth, most of them at most. Images are read only on demand. The result has the stored
+// writes, and this process's knowledge of their answers: the answers that another proxy has got come with its next write. Errors:
 // ErrStore.
 func (s *Store) Entries(ctx context.Context, token int64, behind, most int, images bool) (*Entries, error) {
 	h, err := s.head(ctx, token)

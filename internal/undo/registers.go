@@ -85,7 +85,7 @@ func (s *Store) register(ctx context.Context, lock string) (*register, error) {
 	return all[0], nil
 }
 
-// Registered are those of the locks whose documents have journals that aren't settled. Errors: ErrStore.
+// Registered are those of the locks that have unsettled journals. Errors: ErrStore.
 func (s *Store) Registered(ctx context.Context, locks []Lock) (left []Lock, err error) {
 	if err := s.own.Prepare(ctx); err != nil {
 		return nil, err

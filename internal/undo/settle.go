@@ -73,9 +73,9 @@ func (s *Store) Open(ctx context.Context, leases []Lock) error {
 	return ErrTaken
 }
 
-// Settle ends what leases before this one have left open, where blocks says that they kept others from what the lease is of, and have
-// ended: the writes under them are undone. When it returns without an error, nothing of them is left. The lease's holder mustn't know of it
-// before. It waits for another proxy that undoes until ctx ends. Errors: ErrBusy, ErrStore, and ctx's cause; then the rollback may go on.
+// Settle ends the journals of earlier leases that have ended, if blocks says that these leases excluded this one: it undoes the writes
+// under them. When it returns without an error, nothing of them is left. The holder mustn't learn of its lease before. If another proxy
+// undoes, Settle waits for it until ctx ends. Errors: ErrBusy, ErrStore, and ctx's cause; then the rollback may go on.
 func (s *Store) Settle(ctx context.Context, l *Lock, blocks func(token int64, path string) (bool, error)) error {
 	if err := s.own.Prepare(ctx); err != nil {
 		return err

@@ -20,8 +20,8 @@ import (
 // sweeps is how many sweeps go before one that cleans.
 const sweeps = 60
 
-// SweepEvery has journals recovered that aren't settled, once in that time, until ctx ends, and removes what is left of old ones. Every
-// proxy does: again has to find out itself whether a journal's lease has ended.
+// SweepEvery recovers unsettled journals, once in that time, until ctx ends, and removes the rest of old ones. Every proxy does so: again
+// has to find out itself whether a journal's lease has ended.
 func (s *Store) SweepEvery(ctx context.Context, every time.Duration, again func(ctx context.Context, lock string, token int64) error) {
 	n, failing := 0, false
 	timer.Every(ctx, every, func(ctx context.Context) {

@@ -24,7 +24,7 @@ import (
 )
 
 var (
-	// ErrStore reports that the journal couldn't be read or written. What was to be noted isn't to be sent.
+	// ErrStore reports that the journal couldn't be read or written. A write that couldn't be noted must not be sent.
 	ErrStore = errors.New("the journal of the lock can't be reached")
 	// ErrEnded reports a journal that takes no more writes: its lock was released, or its lease lapsed and its writes are undone. Nothing
 	// was sent.
@@ -38,7 +38,7 @@ var (
 	// ErrTaken reports leases that can't have one journal, because the token of one of them has another: that of a lock which was acquired
 	// at the same moment, by chance, or the lease's own, if its holder had it before.
 	ErrTaken = errors.New("a lock of these is held with undo already, or another lock has got the same token by chance")
-	// ErrTwo reports a write under several locks with undo: nobody could undo it for one of them alone.
+	// ErrTwo reports a write under several locks with undo: it couldn't be undone for one of them alone.
 	ErrTwo = errors.New("one journal for a write")
 	// errLost reports that another proxy has taken over.
 	errLost = errors.New("another proxy has taken over")

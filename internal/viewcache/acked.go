@@ -10,8 +10,8 @@ import (
 // Newer reports whether a is of a newer revision than b, under the same primary term.
 func Newer(a, b doc.Numbers) bool { return a.PrimaryTerm == b.PrimaryTerm && a.SeqNo > b.SeqNo }
 
-// KnewNewer reports whether a newer revision than n was known when a read was asked for that answers n, or when a write took its
-// base that left n. Of ticket and order the other one is 0.
+// KnewNewer reports whether a newer revision than n was already known when the read that answers n was asked for, or when the write that
+// left n took its base. A read has a ticket, a write has order; the other one is 0.
 func (d *Document) KnewNewer(n doc.Numbers, ticket, order uint64) bool {
 	return d != nil && Newer(d.acked.numbers, n) && (ticket > d.acked.ticket || order >= d.acked.order)
 }

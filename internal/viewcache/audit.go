@@ -11,7 +11,7 @@ type recount struct {
 	holders map[*holder]int64
 }
 
-// Audit counts anew what the memory holds, and compares that with its accounts. It is for tests.
+// Audit counts the content of the memory again, and compares it with the accounts. It is for tests.
 func (m *Memory) Audit(complain Complain) {
 	r := recount{refs: map[*Body]int{}, entries: map[*Document]int{}, holders: map[*holder]int64{}}
 	for _, e := range m.lru.Values() {

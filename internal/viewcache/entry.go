@@ -25,7 +25,7 @@ type Key struct {
 	Ref     doc.Ref
 }
 
-// KeyOf returns the key of what a session knows of a document, whatever the trace of its request.
+// KeyOf returns the key of a session's entry for a document, without the request's trace.
 func KeyOf(s identity.Session, ref doc.Ref) Key {
 	return Key{Session: s.In(identity.Trace{}), Ref: ref}
 }

@@ -45,7 +45,7 @@ type Options struct {
 
 // Memory is what sessions have seen of the documents of a part of the key space. It is for one goroutine at a time.
 type Memory struct {
-	// Order is the place of the newest of what was seen. What is seen next comes after it.
+	// Order is the place of the newest read or write. The next one comes after it.
 	Order uint64
 
 	o       Options

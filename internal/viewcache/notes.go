@@ -34,7 +34,7 @@ func (m *Memory) recall(e *Entry, now int64) {
 	}
 }
 
-// Note is what is noted of a view. The numbers that its answer named stand for what its client has in hand.
+// Note is the note of a view. The numbers in its answer stand for the client's view.
 func (v *View) Note() memo.Note {
 	n := memo.Note{Numbers: v.Numbers, Clients: 1, Written: !v.Absent, StoredDiffers: v.Difference}
 	if v.Absent {

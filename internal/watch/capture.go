@@ -73,8 +73,8 @@ func (c *Capture) beginning(first []byte) es.Item {
 	return es.ParseItem(first)
 }
 
-// Copy takes the next bytes of the answer. Of one for which there is no memory no more is known than of one that is too large: its
-// client has it all the same.
+// Copy takes the next bytes of the answer. If there is no memory for the answer, it counts as too large: it isn't remembered, but the
+// client still gets it.
 func (c *Capture) Copy(b []byte) {
 	if !c.usable || c.full {
 		return

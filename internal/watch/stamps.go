@@ -5,8 +5,7 @@ import (
 	"optimist/internal/wire"
 )
 
-// StampField is the field by which an answer says that something in it, which a rule stamps and which was asked for whole, has no
-// stamp.
+// StampField is the field of an answer that says that a whole document in it has no stamp, although a rule stamps it.
 const StampField = "Optimist-Stamp"
 
 // stamps are those that go into an answer. Whatever a document has under the field itself goes.

@@ -29,7 +29,7 @@ const (
 // Head that is used again allocates only for a message that is larger than all before. All slices point into the Head's own
 // buffer and are valid until it is read again. It is not safe for concurrent use.
 type Head struct {
-	// Method and Target are those of a request. Target has the request's own bytes. Of a target in absolute form it is the part
+	// Method and Target are those of a request. Target has the request's own bytes. If the target is in absolute form, it is the part
 	// after the authority. It may be "*".
 	Method, Target []byte
 	// Minor is the minor version, 0 or 1 (a higher one counts as 1).
@@ -51,7 +51,7 @@ type Head struct {
 	// an Expect field of that value.
 	Expect100 bool
 
-	// Identity are the fields that say who asks, which Connection can't name. It stays when the Head is read again. Nil:
+	// Identity are the fields that identify the client. Connection can't name them. It stays when the Head is read again. Nil:
 	// DefaultIdentity.
 	Identity *Names
 

@@ -1,12 +1,11 @@
 package wire
 
 // EndToEnd appends to dst the fields that may be passed on (RFC 9110 §7.6.1): all but Connection, Keep-Alive, Proxy-Connection,
-// Proxy-Authenticate, Proxy-Authorization, TE, Trailer, Transfer-Encoding, Upgrade, HTTP2-Settings, and those that Connection
-// names. Three kinds of fields stay even if Connection names them. Host stays because the request is invalid without it.
-// Content-Length stays because it follows the framing that this package decided: AppendRequest and AppendResponse write it at
-// its place with the value of Length. Fields that say who asks stay (Head.Identity) because a gateway in front may have added them to
-// restrict its clients, and those must not be able to remove them (RFC 9110 §7.6.1 forbids naming fields that are meant for all
-// recipients).
+// Proxy-Authenticate, Proxy-Authorization, TE, Trailer, Transfer-Encoding, Upgrade, HTTP2-Settings, and those that Connection names.
+// Three kinds of fields stay even if Connection names them. Host stays because the request is invalid without it. Content-Length stays
+// because it follows the framing that this package decided: AppendRequest and AppendResponse write it at its place with the value of
+// Length. Fields that identify the client (Head.Identity) stay, because a gateway in front may have added them to restrict its clients.
+// The clients must not be able to remove them (RFC 9110 §7.6.1 forbids naming fields that are meant for all recipients).
 func (h *Head) EndToEnd(dst []Field) []Field {
 	for i := range h.Fields {
 		if !h.hopByHop(h.Fields[i].Name) {

@@ -73,9 +73,9 @@ func (n *Names) Has(name []byte) bool {
 	return place > 0
 }
 
-// CredentialNames are the fields by which a client says who it is: those of the engines' own realms, of their proxy authentication
-// and run-as, of the gateways that stand before them, and cookies for those that keep logins in them. They are a part of
-// IdentityNames. Our own requests never carry a client's together with credentials of ours.
+// CredentialNames are the fields that identify a client: those of the engines' own realms, of their proxy authentication and run-as, of
+// gateways in front of them, and cookies, which may hold logins. They are a part of IdentityNames. Our own requests never carry a
+// client's together with credentials of ours.
 var CredentialNames = []string{
 	"authorization", "cookie", "es-security-runas-user", "opendistro_security_impersonate_as", "sg_impersonate_as",
 	"es-secondary-authorization", "es-client-authentication", "es-secondary-x-client-authentication",
@@ -93,7 +93,7 @@ var TenantNames = []string{
 	"*-realm", "*-domain", "*-instance-id", "*-database",
 }
 
-// PassingNames are fields of one request or of one piece of work. They tell nobody apart, whatever else their names look like.
+// PassingNames are fields of one request or of one piece of work. They tell no clients apart, even if their names look like it.
 var PassingNames = []string{
 	"*request-id*", "*requestid*", "*request_id*", "*trace*", "*span*", "*correlation*", "*csrf*", "*xsrf*", "*idempotency*",
 	"x-opaque-id", "baggage", "newrelic", "x-b3-*", "x-datadog-*", "x-envoy-*", "x-request-start", "x-queue-start", "x-timer", "cf-ray",

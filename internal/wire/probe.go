@@ -47,8 +47,8 @@ func NewProbe(c net.Conn) *Probe {
 	return p
 }
 
-// Acknowledged returns how many bytes the peer's system has acknowledged. ok is false where the socket can't tell. It differs from what was
-// written by what waits in our own system's buffer, which may be megabytes.
+// Acknowledged returns how many bytes the peer's system has acknowledged. ok is false where the socket can't tell. The rest of the
+// written bytes waits in our own system's buffer, which may hold megabytes.
 func (p *Probe) Acknowledged() (n int64, ok bool) {
 	if p == nil {
 		return 0, false

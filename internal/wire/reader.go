@@ -14,8 +14,8 @@ const (
 // errFull reports that a Reader's buffer may not grow any more. It doesn't leave the package.
 var errFull = errors.New("buffer full")
 
-// Reader buffers a connection for heads and bodies. The zero value with Reset is ready. It is not safe for concurrent
-// use. What Peek returns is valid until the next Fill.
+// Reader buffers a connection for heads and bodies. The zero value with Reset is ready. It is not safe for concurrent use. Bytes from
+// Peek are valid until the next Fill.
 type Reader struct {
 	src  io.Reader
 	buf  []byte
@@ -31,8 +31,8 @@ func (r *Reader) Reset(src io.Reader) {
 	*r = Reader{src: src, buf: r.buf}
 }
 
-// Shrink gives up a buffer that grew, if nothing is in it. It is for connections that stay idle after a large body. What Peek
-// or a Body returned stays intact.
+// Shrink gives up a buffer that grew, if nothing is in it. It is for connections that stay idle after a large body. Bytes from Peek or a
+// Body stay intact.
 func (r *Reader) Shrink() {
 	if len(r.buf) > 4*minBuffer && r.r == r.w {
 		r.buf, r.r, r.w, r.full = nil, 0, 0, false
@@ -45,7 +45,7 @@ func (r *Reader) Peek() []byte { return r.buf[r.r:r.w] }
 // Buffered returns how many bytes Peek would return.
 func (r *Reader) Buffered() int { return r.w - r.r }
 
-// Discard skips n buffered bytes. What an earlier Peek returned stays valid until the next Fill.
+// Discard skips n buffered bytes. Bytes from an earlier Peek stay valid until the next Fill.
 func (r *Reader) Discard(n int) { r.r += min(n, r.w-r.r) }
 
 // Fill reads once and appends at least one byte to what is buffered, or returns the connection's error. It returns

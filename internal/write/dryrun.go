@@ -14,11 +14,11 @@ import (
 	"optimist/retry"
 )
 
-// Explain tells what Do would do with the write, without doing it: it is Do, with a stand-in for the engine where writes are
-// sent, which answers as the engine would to the document as it is now. The session's base is looked at and given back at once;
-// nobody's lane is held up; nothing is counted. What the engine would find wrong with the document itself it doesn't know.
+// Explain tells what Do would do with the write, without doing it. It is Do, with a stand-in that gets the writes and answers as the
+// engine would, for the current document. The session's base is looked at and given back at once; no lane is held up; nothing is counted.
+// It doesn't know the engine's own objections to the document.
 //
-// Errors are those of Do. With those that are the client's answer (a rule that demands a base, say) the account comes, too.
+// Errors are those of Do. If an error is the client's answer (a rule demands a base, for example), there is an account, too.
 func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, error) {
 	a := &explain.Account{Requests: []explain.Request{}}
 	eyes := &explain.Onlooker{Engine: s.engine}

@@ -83,8 +83,8 @@ func (c *change) read(r *Request, s *Service) (err error) {
 	return err
 }
 
-// Request is a write of one document, taken by a rule. Its slices must stay as they are until Do returns. Whoever writes again
-// and again may use one Request for it, one write after the other.
+// Request is a write of one document, taken by a rule. Its slices must stay as they are until Do returns. A caller may use one Request
+// for many writes, one after the other.
 type Request struct {
 	base.Request // a write with a Preset base is kept nowhere again
 	Method       []byte

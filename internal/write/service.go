@@ -43,8 +43,8 @@ type Events struct {
 	BaseChosen  hook.Func2[session.Kind, session.Reason]  // what a session knew was chosen as a base
 	Collision   hook.Func1[*learn.Conflict]               // a write met changes that its client hadn't seen; the client waits meanwhile
 	Blind       hook.Func2[string, session.Session]       // a session overwrote a document of this index, without having read it
-	// Marked is told the name of a rule under which the marks of a document told what became of a write whose answer was lost, and whether
-	// it was applied.
+	// Marked is called if an answer was lost, and the document's marks showed whether the write was applied: with the rule's name and the
+	// result.
 	Marked hook.Func2[string, bool]
 	// StrategiesUnused is told the name of a rule with strategies under which the engine merged an _update: it doesn't know them.
 	StrategiesUnused hook.Func1[string]
@@ -63,7 +63,7 @@ type Options struct {
 	Letters undeliverable.Letters
 	// Locks know who may write, of rules that enforce locks. Nil: nothing is locked.
 	Locks gate.Locks
-	// OwnAuth says that the upstream has credentials of the proxy's own, which then ask what an index is.
+	// OwnAuth says that the upstream has the proxy's own credentials. Questions about indices then go by these.
 	OwnAuth bool
 	// MaxBody is how many bytes a patch, or a rule's transform, may add to a document: as many as a guarded body may have. Zero: as many
 	// as package edit allows.
@@ -96,9 +96,9 @@ type Service struct {
 // NoteAnswer notes that the answer of Do is written to the client, if that is still there: see session.Base.NoteAnswer.
 func (s *Service) NoteAnswer(r *Request) { r.change.Base.NoteAnswer() }
 
-// IndicesChanged makes the Service ask again what indices are: the proxy has seen a change of settings, mappings, aliases,
-// templates or pipelines, by a client with those credentials. What is known of documents under the given names (decoded) is
-// forgotten: they stand for other indices now. Call it after the engine's answer and before the client's.
+// IndicesChanged makes the Service ask again what indices are: the proxy has seen a change of settings, mappings, aliases, templates or
+// pipelines, by a client with those credentials. The Service forgets the documents under the given names (decoded): they stand for other
+// indices now. Call it after the engine's answer and before the client's.
 func (s *Service) IndicesChanged(credentials session.Credentials, recreated ...string) {
 	s.lanes.DropGuesses()
 	for _, name := range recreated {

@@ -54,9 +54,9 @@ func New(o Options) *Service {
 	return s
 }
 
-// Do performs the write and returns the answer for the client. Errors that a client is to blame for, or that say that nothing was
-// acknowledged, are this package's sentinels, those of upstream, and budget.ErrOverloaded; the caller maps them to a status. ctx ends
-// when the client leaves: what isn't sent by then never is; what is, runs to its end, and the session knows of it.
+// Do performs the write and returns the answer for the client. Errors of the client, and errors that say that nothing was acknowledged,
+// are this package's sentinels, those of upstream, and budget.ErrOverloaded; the caller maps them to a status. ctx ends when the client
+// leaves. If the write isn't sent by then, it never is. Otherwise it runs to its end, and the session knows of it.
 func (s *Service) Do(ctx context.Context, r *Request) (*respond.Answer, error) {
 	c := &r.change
 	if err := c.read(r, s); err != nil {
