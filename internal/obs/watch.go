@@ -61,7 +61,7 @@ func (m *Metrics) WatchSessions(read func() Sessions) {
 func (m *Metrics) WatchNodes(read func() []Node) {
 	up := desc(MetricUpstreamUp, "1 if optimist takes the node to be alive.", LabelNode)
 	auth := desc(MetricUpstreamAuth, "1 while the node refuses optimist's own credentials (upstream.auth).", LabelNode)
-	conns := desc(MetricUpstreamConns, "Connections to the node, by state: open ones, and those of them that are idle.", LabelNode, LabelState)
+	conns := desc(MetricUpstreamConns, "Connections to the node, by state: open, or idle (a part of the open ones).", LabelNode, LabelState)
 	m.registry.MustRegister(&collector{prometheus.GaugeValue, []*prometheus.Desc{up, auth, conns}, func(emit emit) {
 		for _, n := range read() {
 			emit(up, oneIf(n.Up), n.Name)
