@@ -69,7 +69,7 @@ type result struct {
 func (s *Store) writeAll(ctx context.Context, all []*target) ([]result, error) {
 	results := make([]result, len(all))
 	for from := 0; from < len(all); {
-		n := inOneBulk(all[from:])
+		n := s.inOneBulk(all[from:])
 		if err := s.writeSome(ctx, all[from:from+n], results[from:from+n]); err != nil {
 			return nil, err
 		}
@@ -78,26 +78,25 @@ func (s *Store) writeAll(ctx context.Context, all []*target) ([]result, error) {
 	return results, nil
 }
 
-// bulkBytes is how many bytes of documents one bulk has. Engines take 100 MiB, but what stands before them may take less.
-const bulkBytes = 8 << 20
-
 // inOneBulk is how many of some documents, at least one, go in one bulk.
-func inOneBulk(all []*target) (n int) {
+func (s *Store) inOneBulk(all []*target) (n int) {
 	size := len(all[0].img)
-	for n = 1; n < len(all) && !all[n-1].goesAlone() && !all[n].goesAlone(); n++ {
-		if size += len(all[n].img); size > bulkBytes {
+	for n = 1; n < len(all) && !s.goesAlone(all[n-1]) && !s.goesAlone(all[n]); n++ {
+		if size += len(all[n].img); size > s.o.BulkBytes {
 			break
 		}
 	}
 	return n
 }
 
-// goesAlone reports whether the document is no item of a bulk: a line break in it would make two lines of it.
-func (t *target) goesAlone() bool { return len(t.img) > bulkBytes || bytes.ContainsAny(t.img, "\r\n") }
+// goesAlone reports whether a document is no item of a bulk: it is too large, or a line break in it would make two lines of it.
+func (s *Store) goesAlone(t *target) bool {
+	return len(t.img) > s.o.BulkBytes || bytes.ContainsAny(t.img, "\r\n")
+}
 
 // writeSome writes documents in one request. Where that is too large for whatever stands before the engine, they go in two halves.
 func (s *Store) writeSome(ctx context.Context, some []*target, results []result) (err error) {
-	if some[0].goesAlone() {
+	if s.goesAlone(some[0]) {
 		results[0], err = s.writeOne(ctx, some[0])
 		return err
 	}

@@ -23,11 +23,11 @@ func TestLargeDocumentsAreUndone(t *testing.T) {
 		largestBulk, largestAnswer int
 		sizes                      []int // of the documents
 	}{
-		"more than goes into one bulk":              {9 << 20, 128 << 20, slices.Repeat([]int{900 << 10}, 12)},
-		"one of them doesn't go into a bulk":        {9 << 20, 128 << 20, []int{10, 10, 9<<20 + 1000, 10}},
-		"more than what is before the engine takes": {1 << 20, 128 << 20, slices.Repeat([]int{300 << 10}, 10)},
-		"pages that don't go into one answer":       {9 << 20, 1 << 20, slices.Repeat([]int{300 << 10}, 7)},
-		"documents that don't go into one answer":   {9 << 20, 1 << 20, append(slices.Repeat([]int{10}, 100), slices.Repeat([]int{300 << 10}, 4)...)},
+		"more than goes into one bulk":              {bulkBytes + 1000, 1 << 20, slices.Repeat([]int{900}, 12)},
+		"one of them doesn't go into a bulk":        {bulkBytes + 1000, 1 << 20, []int{10, 10, 2 * bulkBytes, 10}},
+		"more than what is before the engine takes": {1000, 1 << 20, slices.Repeat([]int{300}, 10)},
+		"pages that don't go into one answer":       {bulkBytes + 1000, 2000, slices.Repeat([]int{300}, 7)},
+		"documents that don't go into one answer":   {bulkBytes + 1000, 2000, append(slices.Repeat([]int{1}, 20), slices.Repeat([]int{300}, 4)...)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLister(t)
@@ -50,7 +50,7 @@ func TestLargeDocumentsAreUndone(t *testing.T) {
 			if err := l.settle(lock); err != nil {
 				t.Fatal(err)
 			}
-			if refused > 0 && c.largestBulk > 8<<20 {
+			if refused > 0 && c.largestBulk > bulkBytes {
 				t.Errorf("%d bulks are larger than they have to be", refused)
 			}
 			for i := range c.sizes {
@@ -95,7 +95,7 @@ func TestAWriteOfWhichTheEngineTakesNoRecordIsRefused(t *testing.T) {
 	lock := undo.Lock{Doc: "global:x", Name: "/_lock/global/x", Owner: "o", Token: 7}
 	l.large(&lock, []int{10})
 	l.e.Before = func(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
-		if len(r.Body) > 1<<20 {
+		if len(r.Body) > 2000 {
 			return enginetest.Response(413, `{"error":"too large","status":413}`), nil
 		}
 		return nil, nil
@@ -104,7 +104,7 @@ func TestAWriteOfWhichTheEngineTakesNoRecordIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &undo.Write{Ref: doc.Ref{Index: "docs", ID: "new"}, After: []byte(`"` + strings.Repeat("x", 1<<20) + `"`)}
+	w := &undo.Write{Ref: doc.Ref{Index: "docs", ID: "new"}, After: []byte(`"` + strings.Repeat("x", 2000) + `"`)}
 	if _, err := j.Note(t.Context(), w); !errors.Is(err, undo.ErrFull) {
 		t.Errorf("%v; want ErrFull", err)
 	}

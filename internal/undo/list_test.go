@@ -14,6 +14,9 @@ import (
 	"optimist/rewrite/merge"
 )
 
+// bulkBytes is how many bytes of documents the bulks of tests have at most.
+const bulkBytes = 8 << 10
+
 // lister is a store whose rollbacks end at a step, while end names one.
 type lister struct {
 	*undo.Store
@@ -30,7 +33,7 @@ func newLister(t *testing.T) *lister {
 	}
 	l := &lister{t: t, e: enginetest.New()}
 	l.Store = undo.New(undo.Options{Upstream: l.e, Index: "undo", Authorization: "Basic x", Grace: time.Millisecond, Takeover: time.Nanosecond,
-		Poll: time.Millisecond, Merger: func(string) undo.Merger { return plain },
+		BulkBytes: bulkBytes, Poll: time.Millisecond, Merger: func(string) undo.Merger { return plain },
 		Left: func(context.Context, *undo.Left) error { return nil },
 		Fault: func(step string) error {
 			if step == l.end {
@@ -66,7 +69,7 @@ func (l *lister) open(lock *undo.Lock, ids ...string) {
 // settle undoes what leases on the lock's document have left.
 func (l *lister) settle(lock undo.Lock) error {
 	lock.Token += 1000
-	ctx, stop := context.WithTimeout(l.t.Context(), 10*time.Second)
+	ctx, stop := context.WithTimeout(l.t.Context(), 5*time.Minute)
 	defer stop()
 	return l.Settle(ctx, &lock, func(int64, string) (bool, error) { return true, nil })
 }

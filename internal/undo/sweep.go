@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -28,6 +29,7 @@ func (s *Store) SweepEvery(ctx context.Context, every time.Duration, again func(
 		err := s.sweep(ctx, again)
 		if n++; err == nil && n%sweeps == 0 {
 			_, err = s.Clean(ctx)
+			err = errors.Join(err, s.forgetEnded(ctx))
 		}
 		if err != nil && ctx.Err() == nil && !failing {
 			s.o.Log.Warn("journals of locks couldn't be looked through", obs.KeyError, err.Error())
@@ -36,38 +38,28 @@ func (s *Store) SweepEvery(ctx context.Context, every time.Duration, again func(
 	})
 }
 
+// sweep has some journals recovered that aren't settled, and goes on with others the next time: however many there are, each has its turn.
 func (s *Store) sweep(ctx context.Context, again func(ctx context.Context, lock string, token int64) error) error {
-	all, err := s.Pending(ctx)
-	for _, p := range all {
-		if failed := again(ctx, p.Name, p.Token); err == nil {
+	heads, err := s.find(ctx, shownUnsettled, s.swept)
+	for _, h := range heads {
+		if failed := again(ctx, h.Lock, h.Token); err == nil {
 			err = failed
 		}
 	}
+	if s.swept = -1; len(heads) == atOnce {
+		s.swept = heads[len(heads)-1].numbers.SeqNo
+	}
 	return err
-}
-
-// Pending is a journal that isn't settled.
-type Pending struct {
-	Lock
-	State string // open, or rolling
 }
 
 // atOnce is how many records are looked at with one search.
 const atOnce = 100
 
-// Pending lists journals that aren't settled, at most 100. It may be a second behind, and so decides nothing.
-func (s *Store) Pending(ctx context.Context) ([]Pending, error) {
-	heads, err := s.find(ctx, `{"terms":{"state":["open","rolling"]}}`)
-	var all []Pending
-	for _, h := range heads {
-		all = append(all, Pending{Lock{Doc: h.Doc, Name: h.Lock, Path: h.Path, Owner: h.Owner, Token: h.Token}, string(h.State)})
-	}
-	return all, err
-}
-
-// find searches journals' records. There are none where there is no index.
-func (s *Store) find(ctx context.Context, query string) ([]*head, error) {
-	body := fmt.Sprintf(`{"size":%d,"seq_no_primary_term":true,"track_total_hits":false,"query":%s}`, atOnce, query)
+// find searches journals' records behind the one with that sequence number, the oldest first. There are none where there is no index. What
+// it finds may be a second old, and so decides nothing.
+func (s *Store) find(ctx context.Context, which string, after int64) ([]*head, error) {
+	body := fmt.Sprintf(`{"size":%d,"seq_no_primary_term":true,"track_total_hits":false,"sort":[{"_seq_no":"asc"}],`+
+		`"query":{"bool":{"filter":[{"term":{"kind":%q}},%s,{"range":{"_seq_no":{"gt":%d}}}]}}}`, atOnce, kindHead, which, after)
 	a, err := s.own.Ask(ctx, esapi.SearchRequest{Index: []string{s.index}, Body: strings.NewReader(body)}, true)
 	switch {
 	case err != nil:
@@ -81,28 +73,69 @@ func (s *Store) find(ctx context.Context, query string) ([]*head, error) {
 	for hit := range es.Elements(es.Member(a.Body, "hits"), "hits") {
 		it := es.ParseItem(hit)
 		h := &head{}
-		if json.Unmarshal(it.Source, h) == nil && h.Kind == kindHead {
-			h.numbers = it.Numbers
-			all = append(all, h)
+		if err := json.Unmarshal(it.Source, h); err != nil {
+			return all, fmt.Errorf("%w: a journal's record can't be read: %w", ErrStore, err)
 		}
+		h.numbers = it.Numbers
+		all = append(all, h)
 	}
 	return all, nil
+}
+
+// forgetEnded removes what this process knows of journals that have ended through another one.
+func (s *Store) forgetEnded(ctx context.Context) error {
+	var idle []int64
+	now := s.o.Now()
+	s.journals.Range(func(token, known any) bool {
+		if j := known.(*Journal); j.token == token && !j.fresh(now) { //nolint:forcetypeassert // nothing else is in it
+			idle = append(idle, j.token)
+		}
+		return true
+	})
+	for some := range slices.Chunk(idle, pageEntries) {
+		ids := make([]string, len(some))
+		for i, token := range some {
+			ids[i] = headID(token)
+		}
+		if err := s.getAll(ctx, ids, func(nth int, it *es.Item) error {
+			var h head
+			if !it.Missing && json.Unmarshal(it.Source, &h) == nil && (h.State == committed || h.State == undone) {
+				s.forget(some[nth])
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for token, seen := range s.seen {
+		if now.Sub(seen.since) > s.o.KeepPages {
+			delete(s.seen, token)
+		}
+	}
+	return nil
 }
 
 // Clean removes what is left of journals that have ended long ago: first what was noted, and later that there was a journal. It says of how
 // many.
 func (s *Store) Clean(ctx context.Context) (cleaned int, err error) {
-	heads, err := s.find(ctx, fmt.Sprintf(`{"range":{"until":{"gt":0,"lte":%d}}}`, s.o.Now().UnixMilli()))
-	for _, h := range heads {
-		if h.State != committed && h.State != undone {
-			continue
-		}
-		if err := s.clean(ctx, h); err != nil {
+	old := fmt.Sprintf(`{"terms":{"state":[%q,%q]}},{"range":{"until":{"gt":0,"lte":%d}}}`, committed, undone, s.o.Now().UnixMilli())
+	for after, more := int64(-1), true; more; {
+		heads, err := s.find(ctx, old, after)
+		if err != nil {
 			return cleaned, err
 		}
-		cleaned++
+		for _, h := range heads {
+			after = h.numbers.SeqNo
+			if err := s.clean(ctx, h); err != nil {
+				return cleaned, err
+			}
+			cleaned++
+		}
+		more = len(heads) == atOnce
 	}
-	return cleaned, err
+	return cleaned, nil
 }
 
 func (s *Store) clean(ctx context.Context, h *head) error {

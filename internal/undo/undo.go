@@ -89,6 +89,9 @@ type Options struct {
 	// KeepPages is how long what was noted is kept after the end; KeepHeads how long it is known that a token's journal has ended.
 	// Defaults: 10m, 24h.
 	KeepPages, KeepHeads time.Duration
+	// BulkBytes is how many bytes of documents one bulk of a rollback has. Engines take 100 MiB, but what stands before them may take less.
+	// Default 8 MiB.
+	BulkBytes int
 	// Timeout bounds one request to the engine. Default 30s.
 	Timeout time.Duration
 	// Merger merges as the rule of that name says; for a name that isn't known any more, as one without strategies does.
@@ -123,6 +126,8 @@ type Store struct {
 	index string // as a segment of a path
 	self  string // this process
 
+	swept int64 // the sequence number of the journal that was looked at last by a sweep; -1: none
+
 	mu       sync.Mutex
 	own      *es.OwnIndex
 	journals sync.Map // *Journal by token, of writes that were noted here
@@ -142,11 +147,12 @@ func New(o Options) *Store {
 	o.Grace, o.Takeover = cmp.Or(o.Grace, 5*time.Second), cmp.Or(o.Takeover, 10*time.Second)
 	o.KeepPages, o.KeepHeads = cmp.Or(o.KeepPages, 10*time.Minute), cmp.Or(o.KeepHeads, 24*time.Hour)
 	o.Timeout, o.Poll = cmp.Or(o.Timeout, 30*time.Second), cmp.Or(o.Poll, 100*time.Millisecond)
+	o.BulkBytes = cmp.Or(o.BulkBytes, 8<<20)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Store{o: o, docs: &es.Client{Upstream: o.Upstream}, index: es.Segment(o.Index), self: rand.Text(),
+	s := &Store{o: o, docs: &es.Client{Upstream: o.Upstream}, index: es.Segment(o.Index), self: rand.Text(), swept: -1,
 		seen: map[int64]sighting{}, runs: map[int64]*run{}}
 	s.own = &es.OwnIndex{
 		Upstream: o.Upstream, Caller: s.caller(), Timeout: o.Timeout, Name: o.Index, Made: o.Index + generation,

@@ -1,0 +1,127 @@
+package undo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"optimist/internal/enginetest"
+	"optimist/internal/undo"
+)
+
+// many begins the journals of so many locks.
+func many(t *testing.T, s *undo.Store, locks int) {
+	t.Helper()
+	for i := range locks {
+		l := undo.Lock{Doc: fmt.Sprint("global:", i), Name: fmt.Sprint("/_lock/global/", i), Owner: "o", Token: int64(i + 1)}
+		if err := s.Open(t.Context(), []undo.Lock{l}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestEachOfManyJournalsHasItsTurn: one whose holder is dead isn't hidden behind those of holders that live.
+func TestEachOfManyJournalsHasItsTurn(t *testing.T) {
+	e := enginetest.New()
+	s := undo.New(undo.Options{Upstream: e, Index: "undo", Authorization: "Basic x"})
+	const locks = 250
+	many(t, s, locks)
+	e.Ask(t, "POST", "/undo/_refresh", "")
+	var mu sync.Mutex
+	looked := map[int64]int{}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.SweepEvery(ctx, time.Millisecond, func(_ context.Context, lock string, token int64) error {
+			if lock != fmt.Sprint("/_lock/global/", token-1) {
+				t.Errorf("%s has the token %d", lock, token)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			looked[token]++
+			return nil
+		})
+	}()
+	enginetest.Wait(t, "each was looked at twice", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		for i := range int64(locks) {
+			if looked[i+1] < 2 {
+				return false
+			}
+		}
+		return true
+	})
+	stop()
+	<-done
+}
+
+// TestAllOldJournalsAreCleanedAtOnce: as many as end in some minutes, else their documents would be kept longer and longer.
+func TestAllOldJournalsAreCleanedAtOnce(t *testing.T) {
+	e, now := enginetest.New(), time.Unix(1e9, 0)
+	s := undo.New(undo.Options{Upstream: e, Index: "undo", Authorization: "Basic x", Now: func() time.Time { return now }})
+	const locks = 250
+	many(t, s, locks+1)
+	for i := range locks { // the last one is open
+		if _, err := s.Commit(t.Context(), int64(i+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var cleaned []int
+	for range 4 {
+		e.Ask(t, "POST", "/undo/_refresh", "")
+		n, err := s.Clean(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		cleaned, now = append(cleaned, n), now.Add(25*time.Hour)
+	}
+	if want := []int{0, locks, locks, 0}; !slices.Equal(cleaned, want) {
+		t.Errorf("cleaned %v; want %v", cleaned, want)
+	}
+}
+
+// TestWhatHasEndedElsewhereIsForgotten: the holder writes through one proxy, and releases through another.
+func TestWhatHasEndedElsewhereIsForgotten(t *testing.T) {
+	e, now := enginetest.New(), time.Unix(1e9, 0)
+	open := func() *undo.Store {
+		return undo.New(undo.Options{Upstream: e, Index: "undo", Authorization: "Basic x", Now: func() time.Time { return now }})
+	}
+	writes, ends := open(), open()
+	leases := []undo.Lock{{Doc: "doc:1", Name: "/docs/_lock/doc/1", Token: 1001}, {Doc: "doc:2", Name: "/docs/_lock/doc/2", Token: 1002}}
+	if err := ends.Open(t.Context(), leases); err != nil {
+		t.Fatal(err)
+	}
+	many(t, ends, 2)
+	for _, token := range []int64{1, 2, 1002} {
+		if j, err := writes.Journal(t.Context(), []int64{token}); j == nil || err != nil {
+			t.Fatal(j, err)
+		}
+	}
+	known := func(want int) {
+		t.Helper()
+		if n, err := writes.Known(t.Context()); n != want || err != nil {
+			t.Errorf("%d are known, %v; want %d", n, err, want)
+		}
+	}
+	known(4)
+	for _, token := range []int64{1, 1001} {
+		if _, err := ends.Commit(t.Context(), token); err != nil {
+			t.Fatal(err)
+		}
+	}
+	known(4) // they were seen open a moment ago
+	now = now.Add(2 * time.Minute)
+	known(1)
+	if _, err := writes.Journal(t.Context(), []int64{1002}); !errors.Is(err, undo.ErrEnded) {
+		t.Errorf("%v; want ErrEnded", err)
+	}
+	if j, err := writes.Journal(t.Context(), []int64{2}); j == nil || err != nil {
+		t.Error(j, err)
+	}
+}
