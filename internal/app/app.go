@@ -20,7 +20,7 @@ import (
 	"optimist/internal/embedded"
 	"optimist/internal/intercept"
 	"optimist/internal/learn"
-	"optimist/internal/notes"
+	"optimist/internal/notefile"
 	"optimist/internal/obs"
 	"optimist/internal/rule"
 	"optimist/internal/session"
@@ -64,7 +64,7 @@ type App struct {
 	nodes       *upstream.Set
 	budget      *budget.Budget
 	sessions    *session.Store
-	notes       *notes.Book // nil: there is none
+	notes       *notefile.Book // nil: there is none
 	learner     *learn.Learner
 	letters     *deadletter.Desk
 	undo        *undo.Store // nil: nothing is undone

@@ -7,7 +7,7 @@ import (
 
 	"optimist/internal/config"
 	"optimist/internal/filelock"
-	"optimist/internal/notes"
+	"optimist/internal/notefile"
 	"optimist/internal/obs"
 )
 
@@ -19,7 +19,7 @@ func (a *App) openNotes(c *config.Config) {
 		return
 	}
 	urls := slices.Sorted(slices.Values(c.Upstream.URLs)) // numbers of another cluster mean other documents
-	book, aside, err := notes.Open(file, []byte(strings.Join(urls, "\n")))
+	book, aside, err := notefile.Open(file, []byte(strings.Join(urls, "\n")))
 	if aside != "" {
 		a.log.Warn("the sessions' file isn't one, or is damaged: it is set aside", obs.KeyFile, file, "aside", aside)
 	}

@@ -2,24 +2,24 @@ package session
 
 import (
 	"optimist/internal/choice"
-	"optimist/internal/memo"
+	"optimist/internal/note"
 	"optimist/internal/repeat"
 	"optimist/internal/viewcache"
 )
 
-// What a session knows ends with the process. Its numbers are noted in a Notebook, which outlives the process. After a start a
-// session's document has a memo: what the process before noted. It lasts as long as a read would (Options.MaxAge). The memo guards a
+// What a session knows ends with the process. Its numbers are noted in a Notebook, which outlives the process. After a start a session's
+// document has a recollection: what the process before noted. It lasts as long as a read would (Options.MaxAge). The recollection guards a
 // write that has no other base. Such a write is never merged: nobody has the body of the base, and the write may repeat one that the
 // process before sent.
 //
 // For an inferred session the oldest revision is noted that any of its clients may have in hand. A client with a newer one is refused
 // without need, and reads again.
 
-// takesMemo reports whether the memo is the base of the write. In an inferred session it is, unless the write's content shows that
-// the write was made from a revision which the session has seen since the start.
-func (t *selection) takesMemo(e *viewcache.Entry, f *repeat.Pending) bool {
+// takesRecollection reports whether the recollection is the base of the write. In an inferred session it is, unless the write's content
+// shows that the write was made from a revision which the session has seen since the start.
+func (t *selection) takesRecollection(e *viewcache.Entry, f *repeat.Pending) bool {
 	switch {
-	case e == nil || e.Memo == nil || t.Explicit.Known():
+	case e == nil || e.Recollection == nil || t.Explicit.Known():
 		return false
 	case t.Named:
 		return e.Empty() && !f.Any()
@@ -27,7 +27,7 @@ func (t *selection) takesMemo(e *viewcache.Entry, f *repeat.Pending) bool {
 		return false
 	case e.Empty() && len(e.Past) == 0:
 		return true
-	case e.Memo.Left == 0 || t.Repeat >= choice.UnheardRepeat || t.Doubt != nil:
+	case e.Recollection.Left == 0 || t.Repeat >= choice.UnheardRepeat || t.Doubt != nil:
 		return false
 	}
 	recent := false
@@ -35,7 +35,7 @@ func (t *selection) takesMemo(e *viewcache.Entry, f *repeat.Pending) bool {
 		return false
 	}
 	if !t.s.dryRun {
-		e.Memo.Left--
+		e.Recollection.Left--
 	}
 	return true
 }
@@ -51,16 +51,18 @@ func (t *selection) reserveExtended(e *viewcache.Entry, b *Base) {
 			t.sh.RetireRead(e, i)
 		}
 	}
-	t.reserveGuard(e, memo.Note{Numbers: t.extends.Numbers, Clients: 2}, b)
+	t.reserveGuard(e, note.Note{Numbers: t.extends.Numbers, Clients: 2}, b)
 	b.View, b.Stored, b.Doubtful = t.extends.data, t.extends.data, false
 	b.claim.sent, b.claim.stored, b.claim.Doubt = b.View, b.View, false
 }
 
-// reserveMemo makes the memo the base.
-func (t *selection) reserveMemo(e *viewcache.Entry, b *Base) { t.reserveGuard(e, e.Memo.Note, b) }
+// reserveRecollection makes the recollection the base.
+func (t *selection) reserveRecollection(e *viewcache.Entry, b *Base) {
+	t.reserveGuard(e, e.Recollection.Note, b)
+}
 
 // reserveGuard makes a noted revision the base. Nobody has its body.
-func (t *selection) reserveGuard(e *viewcache.Entry, m memo.Note, b *Base) {
+func (t *selection) reserveGuard(e *viewcache.Entry, m note.Note, b *Base) {
 	c := &b.claim
 	c.kind, c.kept, c.Doubt, c.key = KindExplicit, true, true, t.ownKey(e)
 	c.Numbers = m.Numbers

@@ -7,28 +7,28 @@ import (
 	"time"
 
 	"optimist/internal/doc"
-	"optimist/internal/memo"
+	"optimist/internal/note"
 	"optimist/internal/viewcache"
 )
 
 // pages is a Notebook in memory.
 type pages struct {
-	notes   map[memo.ID]memo.Note
+	notes   map[note.ID]note.Note
 	dropped map[uint64]int64
 	all     int64
 }
 
-func newPages() *pages { return &pages{notes: map[memo.ID]memo.Note{}, dropped: map[uint64]int64{}} }
+func newPages() *pages { return &pages{notes: map[note.ID]note.Note{}, dropped: map[uint64]int64{}} }
 
 func (p *pages) Secret() [sha256.Size]byte { return [sha256.Size]byte{7} }
 
-func (p *pages) Put(id memo.ID, n memo.Note) {
+func (p *pages) Put(id note.ID, n note.Note) {
 	if p.notes[id] = n; n.Clients == 0 {
 		delete(p.notes, id)
 	}
 }
 
-func (p *pages) Get(id memo.ID) (memo.Note, bool) {
+func (p *pages) Get(id note.ID) (note.Note, bool) {
 	n, ok := p.notes[id]
 	return n, ok && n.At > max(p.dropped[id.Index], p.all)
 }
@@ -57,7 +57,7 @@ func (p *processes) next() *Store {
 	return s
 }
 
-func wantMemo(t *testing.T, b Base, k Kind, n doc.Numbers) {
+func wantRecollection(t *testing.T, b Base, k Kind, n doc.Numbers) {
 	t.Helper()
 	if b.Kind != k || b.Numbers != n || b.Reason != ReasonRestart || b.View != nil || !b.Doubtful {
 		t.Errorf("%v %v %v %q doubtful=%v, want %v %v", b.Kind, b.Reason, b.Numbers, b.View, b.Doubtful, k, n)
@@ -97,17 +97,17 @@ func TestWhatANamedSessionHasInHandGuardsItsWriteAfterAStart(t *testing.T) {
 			}
 			for range 2 { // and again after a failure
 				b := take(t, s, one, `{"a":3}`)
-				wantMemo(t, b, c.kind, c.n)
+				wantRecollection(t, b, c.kind, c.n)
 				b.Release()
 			}
 			b := take(t, p.next(), one, `{"a":3}`) // and after the next start
-			wantMemo(t, b, c.kind, c.n)
+			wantRecollection(t, b, c.kind, c.n)
 			b.Commit(Ack{Stored: rev(20, `{"a":3}`), Sent: []byte(`{"a":3}`)})
 		})
 	}
 }
 
-func TestWhatIsReadAfterAStartCountsMoreThanTheMemo(t *testing.T) {
+func TestWhatIsReadAfterAStartCountsMoreThanWhatIsRecalled(t *testing.T) {
 	p := newProcesses(t)
 	p.next().Read(one, ref, rev(5, `{"a":1}`), 0)
 	s := p.next()
@@ -141,7 +141,7 @@ func TestOfAnInferredSessionTheOldestGuards(t *testing.T) {
 	}
 	take(t, s, pool, `{"a":5}`) // in flight
 	b := take(t, p.next(), pool, `{"x":1}`)
-	wantMemo(t, b, KindRead, num(5))
+	wantRecollection(t, b, KindRead, num(5))
 	if !b.Ambiguous {
 		t.Error("it may have been made from something else")
 	}
@@ -156,7 +156,7 @@ func TestAWriteFromBeforeTheStartIsToldFromOneSince(t *testing.T) {
 	s = p.next()
 	s.Read(pool, ref, rev(6, now), s.Epoch())
 	late := take(t, s, pool, `{"list":["first","third"],"count":2}`)
-	wantMemo(t, late, KindRead, num(5))
+	wantRecollection(t, late, KindRead, num(5))
 	late.Release()
 	for range 2 { // another client may have read the same before the start
 		b := take(t, s, pool, `{"list":["first","second","fourth"],"count":3}`)
@@ -167,7 +167,7 @@ func TestAWriteFromBeforeTheStartIsToldFromOneSince(t *testing.T) {
 	}
 }
 
-func TestRefusalsForAMemoAreBounded(t *testing.T) {
+func TestRefusalsForWhatIsRecalledAreBounded(t *testing.T) {
 	p := newProcesses(t)
 	s := p.next()
 	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
@@ -180,13 +180,13 @@ func TestRefusalsForAMemoAreBounded(t *testing.T) {
 		if kind == num(6) {
 			break
 		}
-		if n > memo.MaxLeft {
+		if n > note.MaxLeft {
 			t.Fatal("a client is refused for ever")
 		}
 	}
 }
 
-func TestARevisionThatIsReadAgainIsNoMemo(t *testing.T) {
+func TestARevisionThatIsReadAgainIsNotRecalled(t *testing.T) {
 	p := newProcesses(t)
 	s := p.next()
 	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())

@@ -32,7 +32,7 @@ type selection struct {
 	looked  bool            // it has looked for a base before
 	now     int64
 
-	extends seenBody // a revision that the write holds all of, if its base may be a memo; zero: none
+	extends seenBody // a revision that the write holds all of, if its base may be a recollection; zero: none
 
 	first, inDoubt *repeat.Attempt // the write that it certainly repeats; one of the same bytes whose outcome is unknown; nil: none
 	mayRepeat      bool            // the base is a guess, and the session sends the same bytes, or has sent them

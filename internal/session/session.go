@@ -15,7 +15,7 @@ import (
 	"optimist/internal/hook"
 	"optimist/internal/identity"
 	"optimist/internal/indexstate"
-	"optimist/internal/memo"
+	"optimist/internal/note"
 	"optimist/internal/rank"
 )
 
@@ -53,8 +53,8 @@ type Options struct {
 	// Others returns the credentials for which the index's name certainly stands for another index than for c. It is asked with a lock
 	// held, and must not wait. Nil: there are none.
 	Others func(index string, c Credentials) []Credentials
-	// Notes outlive the process, and are for the next one: see memo.Notebook. Nil: nothing outlives the process.
-	Notes memo.Notebook
+	// Notes outlive the process, and are for the next one: see note.Notebook. Nil: nothing outlives the process.
+	Notes note.Notebook
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"optimist/internal/choice"
-	"optimist/internal/memo"
+	"optimist/internal/note"
 	"optimist/internal/repeat"
 	"optimist/internal/viewcache"
 )
@@ -18,7 +18,7 @@ type shard struct {
 
 	clock   func() int64
 	left    func(context.Context) bool
-	notes   *memo.Book // nil: there is none
+	notes   *note.Book // nil: there is none
 	pending repeat.PendingTable[viewcache.Key]
 	// inheritances are the claims that first tries have given back for their repeats, until the repeats take them.
 	inheritances map[*repeat.Attempt]*claim

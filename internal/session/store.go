@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"optimist/internal/indexstate"
-	"optimist/internal/memo"
+	"optimist/internal/note"
 	"optimist/internal/rank"
 	"optimist/internal/viewcache"
 )
@@ -41,7 +41,7 @@ type contents struct {
 	indices *indexstate.Indices[Session]
 	// changers are threads of work that have changed documents, and nobody knows which ones: see ChangedUnknown.
 	changers indexstate.Moments[Session]
-	notes    *memo.Book // nil: there is none
+	notes    *note.Book // nil: there is none
 	shards   []*shard
 
 	// sure is a moment. After it, a client of which nothing is known can't have a base: it would have to have read before optimist could
@@ -85,7 +85,7 @@ func New(o Options) *Store {
 		o: o, clock: clock, seed: maphash.MakeSeed(), indices: indexstate.New[Session](o.MaxAge), shards: make([]*shard, n),
 	}}
 	s.sure.Store(int64(o.MaxAge))
-	s.notes = memo.NewBook(o.Notes, start, o.MaxAge)
+	s.notes = note.NewBook(o.Notes, start, o.MaxAge)
 	if o.Others != nil {
 		s.indices.Others = func(name string, owner indexstate.Owner) []indexstate.Owner {
 			var owners []indexstate.Owner

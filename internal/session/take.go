@@ -124,8 +124,8 @@ func (t *selection) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) 
 		e = t.sh.Put(t.k, t.ix.Gone(), b.claim.since, t.now)
 	}
 	k := t.choiceInput(e, f)
-	if t.takesMemo(e, f) {
-		t.reserveMemo(e, b)
+	if t.takesRecollection(e, f) {
+		t.reserveRecollection(e, b)
 		return nil, nil
 	}
 	if t.extends.Numbers.Known() {

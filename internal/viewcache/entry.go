@@ -8,7 +8,7 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/identity"
 	"optimist/internal/indexstate"
-	"optimist/internal/memo"
+	"optimist/internal/note"
 	"optimist/internal/rank"
 	"optimist/internal/repeat"
 )
@@ -186,9 +186,9 @@ type Entry struct {
 	older, newer *Entry // of its holder's
 	leaves       bool   // it is being taken out
 
-	Traced []TracedRead // oldest first
-	NoteID memo.ID      // where it is noted; zero: nowhere
-	Memo   *memo.Memo   // what the process before has noted; nil: nothing
+	Traced       []TracedRead       // oldest first
+	NoteID       note.ID            // where it is noted; zero: nowhere
+	Recollection *note.Recollection // what the process before has noted; nil: nothing
 
 	Ticket  uint64         // of the last read that was asked for
 	Repeats repeat.History // what was written last in an inferred session

@@ -15,7 +15,7 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/identity"
 	"optimist/internal/indexstate"
-	"optimist/internal/memo"
+	"optimist/internal/note"
 )
 
 // What things cost beyond the bytes of strings and bodies: their structs, list elements, map slots and allocator
@@ -39,7 +39,7 @@ type Options struct {
 	MaxAge  int64        // how long a read or a view counts
 	Bound   int64        // of all that is kept, in bytes
 	Reads   int          // how many revisions a session may have read of a document and not written from
-	Notes   *memo.Book   // what the process before has noted; nil: nothing
+	Notes   *note.Book   // what the process before has noted; nil: nothing
 	Changed func(*Entry) // is called when what a session knows of a document has changed
 }
 
@@ -107,8 +107,8 @@ func (m *Memory) Get(k Key, gone indexstate.Epoch, now int64) *Entry {
 		m.ClearView(e)
 	}
 	m.ageHistory(e, now)
-	if e.Memo != nil && now >= e.Memo.Till {
-		e.Memo, known = nil, true
+	if e.Recollection != nil && now >= e.Recollection.Till {
+		e.Recollection, known = nil, true
 	}
 	if known && e.Empty() {
 		e.Lost = Aged

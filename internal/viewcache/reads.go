@@ -102,7 +102,7 @@ func (m *Memory) DropView(e *Entry) {
 	m.ClearView(e)
 	m.forgetHistory(e)
 	if e.Key.Session.IsNamed() {
-		e.Memo = nil
+		e.Recollection = nil
 	}
 	m.Order++
 	e.NewestView = m.Order

@@ -1,7 +1,7 @@
 package session
 
 import (
-	"optimist/internal/memo"
+	"optimist/internal/note"
 	"optimist/internal/repeat"
 	"optimist/internal/viewcache"
 )
@@ -17,18 +17,18 @@ func (sh *shard) note(e *viewcache.Entry) {
 }
 
 // noteOf makes the note of an entry; f is its writes in flight.
-func noteOf(e *viewcache.Entry, f *repeat.Pending) (n memo.Note) {
+func noteOf(e *viewcache.Entry, f *repeat.Pending) (n note.Note) {
 	if e.Key.Session.IsNamed() {
 		return noteOfThread(e, f)
 	}
-	if e.Memo != nil {
-		n = e.Memo.Note
+	if e.Recollection != nil {
+		n = e.Recollection.Note
 	}
 	for i := range e.Reads {
-		n.Add(memo.Note{Numbers: e.Reads[i].Numbers, Clients: e.Reads[i].Count})
+		n.Add(note.Note{Numbers: e.Reads[i].Numbers, Clients: e.Reads[i].Count})
 	}
 	for _, g := range f.Guards() {
-		n.Add(memo.Note{Numbers: g, Clients: 1})
+		n.Add(note.Note{Numbers: g, Clients: 1})
 	}
 	if e.View.Set && (e.Shared || n.Clients == 0) {
 		n.Add(e.View.Note())
@@ -42,20 +42,20 @@ func noteOf(e *viewcache.Entry, f *repeat.Pending) (n memo.Note) {
 }
 
 // noteOfThread makes the note of a named session: what it has seen last.
-func noteOfThread(e *viewcache.Entry, f *repeat.Pending) (n memo.Note) {
+func noteOfThread(e *viewcache.Entry, f *repeat.Pending) (n note.Note) {
 	switch {
 	case len(e.Reads) > 0:
-		return memo.Note{Numbers: e.Reads[0].Numbers, Clients: 1}
+		return note.Note{Numbers: e.Reads[0].Numbers, Clients: 1}
 	case len(f.Guards()) > 0:
 		for _, g := range f.Guards() {
-			n.Add(memo.Note{Numbers: g, Clients: 1})
+			n.Add(note.Note{Numbers: g, Clients: 1})
 		}
 		return n
 	case e.View.Set:
 		return e.View.Note()
 	}
-	if e.Memo != nil {
-		return e.Memo.Note
+	if e.Recollection != nil {
+		return e.Recollection.Note
 	}
 	return n
 }

@@ -1,11 +1,11 @@
-// Package notes keeps, in a small file, the numbers of the revisions that sessions know, so that they survive any end of the
+// Package notefile keeps, in a small file, the numbers of the revisions that sessions know, so that they survive any end of the
 // process.
 //
 // The file is mapped into memory: the next process finds the notes, also after kill -9. It isn't synced to the disk, so a power
 // cut, or a crash of the system, may lose it. If another process cuts the file off, the notes are lost, and nothing else. The
 // file holds no names and no documents: a note stands under a keyed hash. It has a fixed size; if it is full, the oldest notes go
 // first.
-package notes
+package notefile
 
 import (
 	"crypto/rand"
@@ -21,7 +21,7 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/filelock"
 	"optimist/internal/hook"
-	"optimist/internal/memo"
+	"optimist/internal/note"
 )
 
 // The file is an array of words in the machine's own order: a head, the moments at which indices were dropped, and the slots.
@@ -60,7 +60,7 @@ var ErrLost = errors.New("it was cut off, or can't be read or written any more")
 // errForeign reports that the file is damaged, or isn't ours.
 var errForeign = errors.New("it isn't a file of notes, or is damaged")
 
-// Book is an open file of notes. It is safe for concurrent use. It implements memo.Notebook.
+// Book is an open file of notes. It is safe for concurrent use. It implements note.Notebook.
 type Book struct {
 	file   *os.File
 	data   []byte
@@ -186,7 +186,7 @@ func faulted(recovered any) bool {
 func (b *Book) Secret() [sha256.Size]byte { return b.secret }
 
 // bucket locks the bucket of id, and returns it: nil of a book that is closed.
-func (b *Book) bucket(id memo.ID) (bucket []atomic.Uint64, l *sync.Mutex) {
+func (b *Book) bucket(id note.ID) (bucket []atomic.Uint64, l *sync.Mutex) {
 	n := id.Place % buckets
 	l = &b.locks[n%uint64(len(b.locks))]
 	l.Lock()
@@ -199,7 +199,7 @@ func (b *Book) bucket(id memo.ID) (bucket []atomic.Uint64, l *sync.Mutex) {
 
 // Put notes n under id, in the place of what was noted there before. A note of no clients is none: what was noted goes. It doesn't
 // allocate, and waits for nothing but another note in the same place.
-func (b *Book) Put(id memo.ID, n memo.Note) {
+func (b *Book) Put(id note.ID, n note.Note) {
 	bucket, l := b.bucket(id)
 	defer l.Unlock()
 	if bucket == nil {
@@ -226,7 +226,7 @@ func (b *Book) Put(id memo.ID, n memo.Note) {
 }
 
 // Get returns the note under id. Notes from before their index was dropped don't count.
-func (b *Book) Get(id memo.ID) (n memo.Note, ok bool) {
+func (b *Book) Get(id note.ID) (n note.Note, ok bool) {
 	bucket, l := b.bucket(id)
 	defer l.Unlock()
 	defer b.survive(debug.SetPanicOnFault(true))
@@ -235,7 +235,7 @@ func (b *Book) Get(id memo.ID) (n memo.Note, ok bool) {
 		return n, false
 	}
 	m := s[metaAt].Load()
-	n = memo.Note{
+	n = note.Note{
 		Numbers: doc.Numbers{SeqNo: int64(s[seqNoAt].Load()), PrimaryTerm: int64(s[termAt].Load())}, //nolint:gosec // the same bits
 		At:      int64(s[timeAt].Load()),                                                            //nolint:gosec // likewise
 		Clients: int(m & 0xff), Written: m&(1<<8) != 0, StoredDiffers: m&(1<<9) != 0,
@@ -292,7 +292,7 @@ func oldest(bucket []atomic.Uint64) []atomic.Uint64 {
 	return bucket[best : best+slotWords : best+slotWords]
 }
 
-func meta(n *memo.Note) uint64 {
+func meta(n *note.Note) uint64 {
 	m := uint64(min(n.Clients, 0xff)) //nolint:gosec // not negative
 	if n.Written {
 		m |= 1 << 8

@@ -1,7 +1,7 @@
-// Package memo makes notes of what sessions know of documents. The notes outlive the process.
+// Package note makes notes of what sessions know of documents. The notes outlive the process.
 //
 // It doesn't keep them: see Notebook. It reads no clock.
-package memo
+package note
 
 import (
 	"cmp"
@@ -117,8 +117,8 @@ func (b *Book) Counts(now int64) bool { return b != nil && now < b.maxAge }
 // Started is when the process began, in nanoseconds since 1970. Moments of it count from there.
 func (b *Book) Started() int64 { return b.started }
 
-// Memo is a note of the process before, as long as a client may write from what it stands for.
-type Memo struct {
+// Recollection is a note of the process before, as long as a client may write from what it stands for.
+type Recollection struct {
 	Note
 	Till int64 // on the clock of this process
 	Left int   // how many writes of an inferred session it is the base of at most that may have another
@@ -129,13 +129,13 @@ type Memo struct {
 const MaxLeft = 32
 
 // Recall returns what the process before has noted under id.
-func (b *Book) Recall(id ID, now int64) *Memo {
+func (b *Book) Recall(id ID, now int64) *Recollection {
 	n, ok := b.pages.Get(id)
 	// What this process has noted, it has forgotten for a reason. A clock that was set back makes the rest older.
 	if !ok || n.At >= b.started || b.started+now-n.At >= b.maxAge {
 		return nil
 	}
-	return &Memo{Note: n, Till: n.At - b.started + b.maxAge, Left: MaxLeft}
+	return &Recollection{Note: n, Till: n.At - b.started + b.maxAge, Left: MaxLeft}
 }
 
 // Put notes n under id.

@@ -2,7 +2,7 @@ package viewcache
 
 import (
 	"optimist/internal/doc"
-	"optimist/internal/memo"
+	"optimist/internal/note"
 )
 
 // keepsNotes reports whether what the process before has noted counts for k.
@@ -11,8 +11,8 @@ func (m *Memory) keepsNotes(k *Key, now int64) bool {
 }
 
 // Noted is k as notes know it.
-func (k *Key) Noted() *memo.Key {
-	return &memo.Key{Credentials: k.Session.Credentials(), Session: k.Session.Name(), Named: k.Session.IsNamed(), Ref: k.Ref}
+func (k *Key) Noted() *note.Key {
+	return &note.Key{Credentials: k.Session.Credentials(), Session: k.Session.Name(), Named: k.Session.IsNamed(), Ref: k.Ref}
 }
 
 // Noted reports whether the process before has noted something of k.
@@ -30,26 +30,26 @@ func (m *Memory) recall(e *Entry, now int64) {
 	}
 	e.NoteID = m.o.Notes.ID(e.Key.Noted())
 	if m.keepsNotes(&e.Key, now) {
-		e.Memo = m.o.Notes.Recall(e.NoteID, now)
+		e.Recollection = m.o.Notes.Recall(e.NoteID, now)
 	}
 }
 
 // Note is the note of a view. The numbers in its answer stand for the client's view.
-func (v *View) Note() memo.Note {
-	n := memo.Note{Numbers: v.Numbers, Clients: 1, Written: !v.Absent, StoredDiffers: v.Difference}
+func (v *View) Note() note.Note {
+	n := note.Note{Numbers: v.Numbers, Clients: 1, Written: !v.Absent, StoredDiffers: v.Difference}
 	if v.Absent {
 		n.Numbers = doc.Numbers{}
 	}
 	if v.Answer.Known() && v.Answer != v.Numbers {
-		n = memo.Note{Numbers: v.Answer, Clients: 1, StoredDiffers: true}
+		n = note.Note{Numbers: v.Answer, Clients: 1, StoredDiffers: true}
 	}
 	return n
 }
 
-// outlives takes the memo away where it stands for nothing any more: the session has read or written since, if it is named; or what
+// outlives takes the recollection away where it stands for nothing any more: the session has read or written since, if it is named; or what
 // stands there is known by now, because somebody has read it.
 func (e *Entry) outlives(n doc.Numbers) {
-	if m := e.Memo; m != nil && (e.Key.Session.IsNamed() || n == m.Numbers && !m.StoredDiffers) {
-		e.Memo = nil
+	if m := e.Recollection; m != nil && (e.Key.Session.IsNamed() || n == m.Numbers && !m.StoredDiffers) {
+		e.Recollection = nil
 	}
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package notes
+package notefile
 
 import (
 	"os"

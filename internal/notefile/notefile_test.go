@@ -1,6 +1,6 @@
 //go:build unix
 
-package notes
+package notefile
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/filelock"
-	"optimist/internal/memo"
+	"optimist/internal/note"
 )
 
 func opened(t testing.TB, path, realm string) *Book {
@@ -26,20 +26,20 @@ func opened(t testing.TB, path, realm string) *Book {
 
 func file(t testing.TB) string { return filepath.Join(t.TempDir(), "sessions") }
 
-func note(seqNo int64) memo.Note {
-	return memo.Note{Numbers: doc.Numbers{SeqNo: seqNo, PrimaryTerm: 1}, At: 1000 + seqNo, Clients: 1 + int(seqNo)%9, Written: seqNo%2 == 0, StoredDiffers: seqNo%3 == 0}
+func noteAt(seqNo int64) note.Note {
+	return note.Note{Numbers: doc.Numbers{SeqNo: seqNo, PrimaryTerm: 1}, At: 1000 + seqNo, Clients: 1 + int(seqNo)%9, Written: seqNo%2 == 0, StoredDiffers: seqNo%3 == 0}
 }
 
-func id(n uint64) memo.ID { return memo.ID{Place: n % 7, Tag: n<<1 | 1, Index: n % 5} }
+func id(n uint64) note.ID { return note.ID{Place: n % 7, Tag: n<<1 | 1, Index: n % 5} }
 
 func TestABookHoldsWhatAMapHolds(t *testing.T) {
-	path, model := file(t), map[memo.ID]memo.Note{}
+	path, model := file(t), map[note.ID]note.Note{}
 	b := opened(t, path, "engine")
 	r := rand.New(rand.NewPCG(1, 2))
 	for n := range int64(5000) {
 		switch i := id(r.Uint64N(7 * slots)); r.IntN(4) {
 		case 0:
-			b.Put(i, memo.Note{})
+			b.Put(i, note.Note{})
 			delete(model, i)
 		case 1:
 			if n%500 == 0 { // the next process
@@ -47,8 +47,8 @@ func TestABookHoldsWhatAMapHolds(t *testing.T) {
 				b = opened(t, path, "engine")
 			}
 		default:
-			b.Put(i, note(n))
-			model[i] = note(n)
+			b.Put(i, noteAt(n))
+			model[i] = noteAt(n)
 		}
 	}
 	for n := range uint64(7 * slots) {
@@ -63,18 +63,18 @@ func TestABookHoldsWhatAMapHolds(t *testing.T) {
 func TestInAFullBucketTheOldestGoes(t *testing.T) {
 	b := opened(t, file(t), "")
 	for n := range int64(slots + 1) {
-		b.Put(memo.ID{Tag: uint64(n) + 1}, note((n+3)%(slots+1)))
+		b.Put(note.ID{Tag: uint64(n) + 1}, noteAt((n+3)%(slots+1)))
 	}
 	for n := range int64(slots + 1) {
 		oldest := (n+3)%(slots+1) == 0
 		if n == slots || oldest {
 			continue // the last one found all places taken, and the oldest gone
 		}
-		if _, ok := b.Get(memo.ID{Tag: uint64(n) + 1}); !ok && (n+3)%(slots+1) != 1 {
+		if _, ok := b.Get(note.ID{Tag: uint64(n) + 1}); !ok && (n+3)%(slots+1) != 1 {
 			t.Errorf("%d is gone", n)
 		}
 	}
-	if _, ok := b.Get(memo.ID{Tag: slots + 1}); !ok {
+	if _, ok := b.Get(note.ID{Tag: slots + 1}); !ok {
 		t.Error("the newest isn't there")
 	}
 }
@@ -82,7 +82,7 @@ func TestInAFullBucketTheOldestGoes(t *testing.T) {
 func TestASlotThatIsTornIsNone(t *testing.T) {
 	for word := range slotWords {
 		b := opened(t, file(t), "")
-		b.Put(id(3), note(3))
+		b.Put(id(3), noteAt(3))
 		bucket, l := b.bucket(id(3))
 		l.Unlock()
 		s := find(bucket, id(3).Tag)
@@ -96,20 +96,20 @@ func TestASlotThatIsTornIsNone(t *testing.T) {
 func TestNotesFromBeforeADropAreNone(t *testing.T) {
 	b := opened(t, file(t), "")
 	for n := range uint64(5) {
-		b.Put(id(n), note(int64(n)))
+		b.Put(id(n), noteAt(int64(n)))
 	}
-	b.Drop(id(2).Index, note(2).At)
+	b.Drop(id(2).Index, noteAt(2).At)
 	for n := range uint64(5) {
 		if _, ok := b.Get(id(n)); ok != (n != 2) {
 			t.Error(n, ok)
 		}
 	}
-	if b.Put(id(2), note(7)); true {
+	if b.Put(id(2), noteAt(7)); true {
 		if _, ok := b.Get(id(2)); !ok {
 			t.Error("what was noted after the drop is none")
 		}
 	}
-	b.DropAll(note(9).At)
+	b.DropAll(noteAt(9).At)
 	if _, ok := b.Get(id(2)); ok {
 		t.Error("something outlives the drop of all")
 	}
@@ -140,7 +140,7 @@ func TestWhatIsNoFileOfNotesIsSetAside(t *testing.T) {
 			if kept, err := os.ReadFile(aside); err != nil || string(kept) != string(content) {
 				t.Error("what was there is gone", err)
 			}
-			b.Put(id(1), note(1))
+			b.Put(id(1), noteAt(1))
 			if _, ok := b.Get(id(1)); !ok {
 				t.Error("the new file isn't used")
 			}
@@ -168,9 +168,9 @@ func TestEachRealmHasASecret(t *testing.T) {
 
 func TestAClosedBookIsEmpty(t *testing.T) {
 	b := opened(t, file(t), "")
-	b.Put(id(1), note(1))
+	b.Put(id(1), noteAt(1))
 	b.Close()
-	b.Put(id(1), note(1))
+	b.Put(id(1), noteAt(1))
 	b.DropAll(5)
 	if _, ok := b.Get(id(1)); ok {
 		t.Error("it holds something")
@@ -180,7 +180,7 @@ func TestAClosedBookIsEmpty(t *testing.T) {
 // Somebody cuts the file off while it is in use. What a process reads behind the end of a file that is mapped is a fault.
 func TestAFileThatIsCutOffEndsNobody(t *testing.T) {
 	for name, use := range map[string]func(b *Book){
-		"put":      func(b *Book) { b.Put(id(1), note(2)) },
+		"put":      func(b *Book) { b.Put(id(1), noteAt(2)) },
 		"get":      func(b *Book) { b.Get(id(1)) },
 		"drop":     func(b *Book) { b.Drop(1, 5) },
 		"drop all": func(b *Book) { b.DropAll(5) },
@@ -188,7 +188,7 @@ func TestAFileThatIsCutOffEndsNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := file(t)
 			b := opened(t, path, "")
-			b.Put(id(1), note(1))
+			b.Put(id(1), noteAt(1))
 			var lost []error
 			b.Lost = func(err error) { lost = append(lost, err) }
 			if err := os.Truncate(path, 0); err != nil {
@@ -198,7 +198,7 @@ func TestAFileThatIsCutOffEndsNobody(t *testing.T) {
 			if len(lost) != 1 || !errors.Is(lost[0], ErrLost) {
 				t.Fatalf("told: %v", lost)
 			}
-			b.Put(id(2), note(2))
+			b.Put(id(2), noteAt(2))
 			b.Drop(2, 5)
 			for n := range uint64(4) {
 				if _, ok := b.Get(id(n)); ok {
@@ -214,7 +214,7 @@ func TestAFileThatIsCutOffEndsNobody(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer next.Close()
-			if next.Put(id(1), note(1)); aside != "" {
+			if next.Put(id(1), noteAt(1)); aside != "" {
 				t.Errorf("an empty file is a new one: %s", aside)
 			}
 			if _, ok := next.Get(id(1)); !ok {
@@ -227,7 +227,7 @@ func TestAFileThatIsCutOffEndsNobody(t *testing.T) {
 func TestPanicsThatAreNoFaultsGoOn(t *testing.T) {
 	b := opened(t, file(t), "")
 	for name, bad := range map[string]func(){
-		"a nil pointer": func() { var n *memo.Note; n.At++ },
+		"a nil pointer": func() { var n *note.Note; n.At++ },
 		"an index":      func() { _ = make([]int, 1)[len(b.words)] },
 		"one of ours":   func() { panic("ours") },
 	} {
@@ -245,7 +245,7 @@ func TestPanicsThatAreNoFaultsGoOn(t *testing.T) {
 
 func TestANoteAllocatesNothing(t *testing.T) {
 	b := opened(t, file(t), "")
-	if n := testing.AllocsPerRun(100, func() { b.Put(id(1), note(1)); b.Get(id(1)) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { b.Put(id(1), noteAt(1)); b.Get(id(1)) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -256,6 +256,6 @@ func BenchmarkPut(b *testing.B) {
 	n := uint64(0)
 	for b.Loop() {
 		n++
-		book.Put(memo.ID{Place: n * 7919, Tag: n | 1}, note(5))
+		book.Put(note.ID{Place: n * 7919, Tag: n | 1}, noteAt(5))
 	}
 }

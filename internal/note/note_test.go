@@ -1,4 +1,4 @@
-package memo
+package note
 
 import (
 	"crypto/sha256"
