@@ -245,7 +245,7 @@ func (r *Router) sleep(ctx context.Context, d time.Duration) error {
 func (r *Router) tend(name string) {
 	defer r.gates.tended(name, r.o.Quiet)
 	if err := r.drain(r.ctx, name); err != nil && r.ctx.Err() == nil {
-		r.o.Log.Warn("it can't be told whether locks are held; each write asks", "gate", name, obs.KeyError, err.Error())
+		r.o.Log.Warn("optimist can't find out whether locks are held; each write asks", "gate", name, obs.KeyError, err.Error())
 	}
 }
 

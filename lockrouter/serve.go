@@ -79,7 +79,7 @@ func (r *Router) one(ctx context.Context, q *Request, t *target) (*Answer, error
 	case q.Admin && q.Method == http.MethodDelete:
 		return r.evict(ctx, t, a)
 	case a.Owner == "":
-		return nil, badRequest("owner is missing: say who asks, in the body or as ?owner=")
+		return nil, badRequest("owner is missing: name it in the body, or as ?owner=")
 	case q.Method == http.MethodPut && a.renew:
 		return r.renew(ctx, r.claim(t, a, q.Client))
 	case q.Method == http.MethodPut:

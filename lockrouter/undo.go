@@ -143,7 +143,7 @@ func (u undoer) giveBack(ctx context.Context, c *Claim) {
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), u.r.o.Patience)
 	defer cancel()
 	if err := u.Keeper.Release(back, c); err != nil {
-		u.r.o.Log.Warn("a lease that nobody is told of lasts until it ends: it couldn't be released", obs.KeyLock, c.Lock.Name,
+		u.r.o.Log.Warn("a lease couldn't be released: it lasts until it ends, and no client has it", obs.KeyLock, c.Lock.Name,
 			obs.KeyError, err)
 	}
 }
@@ -233,8 +233,8 @@ func (u undoer) journals(ctx context.Context, leases []undo.Lock) ([]undo.Begun,
 	}
 	for i := range journals {
 		if j := &journals[i]; !j.Committed && !j.Ended && len(j.Missing) > 0 {
-			return nil, badRequest(fmt.Sprintf("this lock was acquired with undo, together with others, and what was written under them "+
-				"stays, or is undone, together. Release all %d at once: DELETE /{index}/_lock/docs, or POST /{index}/_lock/docs/_rollback, "+
+			return nil, badRequest(fmt.Sprintf("this lock was acquired with undo, together with others. The writes under them "+
+				"stay, or are undone, together. Release all %d at once: DELETE /{index}/_lock/docs, or POST /{index}/_lock/docs/_rollback, "+
 				"with the answer that named them. %s is missing", j.Of, j.Missing[0]))
 		}
 	}
@@ -290,7 +290,7 @@ func (r *Router) finishJournal(ctx context.Context, q *Request, t *target, end j
 	case err != nil:
 		return nil, err
 	case p.Owner == "":
-		return nil, badRequest("owner is missing: say who asks, in the body or as ?owner=")
+		return nil, badRequest("owner is missing: name it in the body, or as ?owner=")
 	}
 	if t, err = r.resource(t, p); err != nil {
 		return nil, err

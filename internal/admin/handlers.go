@@ -44,7 +44,7 @@ func (s *Server) index(ctx *fasthttp.RequestCtx) {
 		"/_optimist/ready":  "can it serve requests: 200, else 503 and why",
 		"/_optimist/mode":   `GET, or PUT {"mode": "guard" | "observe" | "off"}`,
 		"/_optimist/config": "the configuration in force",
-		"/_optimist/locks":  `what is held; /_optimist/locks/{lock}: GET, DELETE; POST /_optimist/locks/_release {"owner": …}`,
+		"/_optimist/locks":  `the locks that are held; /_optimist/locks/{lock}: GET, DELETE; POST /_optimist/locks/_release {"owner": …}`,
 		"/_optimist/dead-letters": `writes that could not be placed; /_optimist/dead-letters/{id}: GET, DELETE; POST {id}/_replay; ` +
 			`POST /_optimist/dead-letters/_replay or _delete {"rule": …}`,
 		"/_optimist/undo":        "journals of locks with undo that are open, or have left dead letters; /_optimist/undo/{lock}: its writes",

@@ -61,7 +61,7 @@ func (v *validator) top() {
 	if c.Admin != "" {
 		v.address("admin", c.Admin)
 		if !c.AdminIsProtected() && !Loopback(c.Admin) {
-			v.fail("admin", "%s isn't a loopback address: whoever reaches it could switch guarding off; set admin_token_file, "+
+			v.fail("admin", "%s isn't a loopback address: everybody who reaches it could switch guarding off; set admin_token_file, "+
 				"or admin_tls with a client_ca_file", c.Admin)
 		}
 		if c.Admin == c.Listen && !strings.HasSuffix(c.Admin, ":0") {
@@ -221,7 +221,7 @@ func (v *validator) identity() {
 			case strings.Trim(name, "*") == "":
 				v.fail(at, "%q is every name: then nothing tells two requests apart, or everything", entry)
 			case name != entry && key == "identity.fields" && glob.Match(strings.ToLower(name), "authorization"):
-				v.fail(at, "Authorization says who asks: without it, clients would get what only others may see")
+				v.fail(at, "Authorization identifies the client: without it, clients would get documents that only others may see")
 			}
 		}
 	}

@@ -78,7 +78,7 @@ func (v *validator) uses(r *Rule, key string) {
 	case !named || len(r.Merge.Paths) == 0:
 	case !slices.Contains(ops, OpIndex) && !(updates && merges):
 		v.warn(key+".merge.paths", "strategies have no effect without index or update in match.ops: only documents and their parts are merged "+
-			"(with update: engine the engine merges _update itself; a PATCH is applied to what is stored)")
+			"(with update: engine the engine merges _update itself; a PATCH is applied to the stored document)")
 	case updates && !merges:
 		v.warn(key+".merge.paths", "strategies don't apply to _update, which match.ops names: "+
 			"with update: engine the engine merges such requests itself")
@@ -94,7 +94,7 @@ func (v *validator) uses(r *Rule, key string) {
 	}
 	for _, p := range r.Merge.Paths {
 		if atField(p.Path, r.Base.Stamp) {
-			v.warn(key+".merge.paths."+p.Path, "it has no effect: base.stamp has the field %s, which is never in what is merged", r.Base.Stamp)
+			v.warn(key+".merge.paths."+p.Path, "it has no effect: base.stamp names the field %s, which is never merged", r.Base.Stamp)
 		}
 	}
 }
@@ -113,10 +113,10 @@ func (v *validator) touches(r *Rule, s *Step, key, at string) {
 			continue
 		}
 		if p.Strategy == StrategyFail {
-			v.warn(at, "it sets %s, whatever the client sent; but with merge.paths (line %d) two different values there are a 409 before that",
+			v.warn(at, "it sets %s in every write; but with merge.paths (line %d) two different values there are a 409 before that",
 				p.Path, v.cfg.at[sub].Line)
 		} else {
-			v.warn(sub, "it has no effect: transform (line %d) sets the value after the merge, whatever it is", v.cfg.at[at].Line)
+			v.warn(sub, "it has no effect: transform (line %d) sets the value after the merge anyway", v.cfg.at[at].Line)
 		}
 	}
 }

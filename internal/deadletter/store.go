@@ -11,7 +11,7 @@ var (
 	// ErrNoLetter reports that there is no such letter: somebody has replayed or deleted it.
 	ErrNoLetter = errors.New("there is no such dead letter")
 	// ErrTaken reports that the letter isn't at the revision any more, or, of a new one, that it is there. Nothing was changed.
-	ErrTaken = errors.New("somebody else has changed the dead letter")
+	ErrTaken = errors.New("the dead letter has changed meanwhile")
 	// ErrFull reports that a folder holds as many bytes as it may. Nothing was stored.
 	ErrFull = errors.New("the folder of dead letters is full (dead_letters.max_folder)")
 	// ErrTooLarge reports a letter that is larger than letters may be. Nothing was stored.
@@ -19,7 +19,7 @@ var (
 	// ErrAway reports a store that can't be asked now. Nothing was stored.
 	ErrAway = errors.New("the store of the dead letters can't be reached")
 	// ErrUnsure reports that a letter may be stored, or changed, or not.
-	ErrUnsure = errors.New("nobody knows whether the store of the dead letters has done it")
+	ErrUnsure = errors.New("it isn't known whether the store of the dead letters has done it")
 	// ErrStore reports a store that refuses what it is asked.
 	ErrStore = errors.New("the store of the dead letters refuses")
 )

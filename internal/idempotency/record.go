@@ -28,7 +28,7 @@ var (
 	// ErrUnderWay reports a request that is perhaps still being carried out.
 	ErrUnderWay = errors.New("a request with this Idempotency-Key is under way")
 	// ErrUnknown reports a request without a recorded end.
-	ErrUnknown = errors.New("nobody knows what became of the first request with this Idempotency-Key")
+	ErrUnknown = errors.New("the outcome of the first request with this Idempotency-Key is unknown")
 	// ErrTooLong reports an answer that was too large to be kept.
 	ErrTooLong = errors.New("the request was carried out, and its answer was too large to be kept")
 	// ErrBadKey reports a field that is no key.
@@ -132,7 +132,7 @@ type record struct {
 func parseRecord(source []byte, n doc.Numbers) (*record, error) {
 	r := &record{numbers: n}
 	if err := json.Unmarshal(source, r); err != nil || r.Fingerprint == "" {
-		return nil, fmt.Errorf("%w: its index holds what is no record: %.100s", ErrStore, source)
+		return nil, fmt.Errorf("%w: its index holds a document that is no record: %.100s", ErrStore, source)
 	}
 	return r, nil
 }

@@ -44,7 +44,7 @@ var (
 	// ErrNoWrite reports a request that isn't a write of one document.
 	ErrNoWrite = errors.New("this isn't a write of one document")
 	// ErrNoBase reports a write of a whole document whose base isn't known.
-	ErrNoBase = errors.New("nobody knows what the client had seen: the write would take the place of whatever is there now (overwrite)")
+	ErrNoBase = errors.New("it isn't known what the client had seen: the write would replace the stored document (overwrite)")
 	// ErrNoRule reports that no rule takes the write, or that rules don't guard now: it would go unguarded.
 	ErrNoRule = errors.New("no rule guards this write")
 )

@@ -120,7 +120,7 @@ func (e *Entry) before(ctx context.Context) ([]byte, error) {
 func whyNotUndone(w *base.Search) string {
 	switch {
 	case w.Pipeline || w.Index.Pipeline:
-		return "an ingest pipeline changes the document, so that nobody knows what is stored"
+		return "an ingest pipeline changes the document, so the stored document isn't known"
 	case w.Index.DataStream != "":
 		return "it is of a data stream"
 	case w.Index.Unknown != "":

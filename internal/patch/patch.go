@@ -70,7 +70,7 @@ func Read(op *api.Op, fields []wire.Field, body []byte, room tree.Room) (p *Requ
 		p.Edit, err = intent.Operations(ops), withHint(err)
 	case media == MediaMerge:
 		if !jsontext.LooksLikeObject(body) {
-			err = &edit.PatchError{Index: -1, Reason: "a merge patch that is no object would replace the document by what is none"}
+			err = &edit.PatchError{Index: -1, Reason: "a merge patch that is no object would replace the document by a value that is no object"}
 			break
 		}
 		p.Edit, err = intent.MergePatch(body), tree.Check(body, tree.Limits{Room: room})

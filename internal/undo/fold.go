@@ -66,7 +66,7 @@ const (
 	whyBoth     = "others have changed what the holder changed, too"
 	whyCreated  = "the holder made the document, and others have changed it since"
 	whyDeleted  = "the holder deleted the document, and others have made it anew since"
-	whyUnsure   = "others have changed the document, and nobody knows whether the holder's change is in it"
+	whyUnsure   = "others have changed the document, and it isn't known whether the holder's change is in it"
 	whyGone     = "others have deleted the document since"
 	whyNoSource = "the document can't be read whole"
 )

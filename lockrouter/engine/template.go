@@ -43,7 +43,7 @@ func (s *Store) gone() {
 	defer s.mu.Unlock()
 	if m := s.method.Swap(0); m != 0 {
 		s.before = m
-		s.o.Log.Warn("the index of the locks was deleted: it is made anew, and nobody holds what was held", "index", s.o.Index)
+		s.o.Log.Warn("the index of the locks was deleted: it is created again, and all locks are free", "index", s.o.Index)
 	}
 }
 

@@ -136,7 +136,7 @@ func (r *run) operate(n int, op *Operation) error {
 	case s.Action == OpRemove && op.Path == "":
 		reason = "the whole document can't be removed"
 	case s.Action == OpMove && inside:
-		reason = "is inside of what is moved"
+		reason = "is inside the value that is moved"
 	}
 	if reason != "" {
 		return &PatchError{Index: n, Op: op.Op, Path: op.Path, Reason: reason}
