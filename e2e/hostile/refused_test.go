@@ -43,7 +43,10 @@ func TestRefusedCredentialsEndABulk(t *testing.T) {
 				if !strings.Contains(item, "delete") {
 					part += "{\"a\":1}\n"
 				}
-				g.exchange(request("POST", "/i/_bulk", []byte(attacks.Fill(1<<20, part, "")), "Content-Type", "application/x-ndjson"))
+				body := []byte(attacks.Fill(1<<20, part, ""))
+				if status := g.exchange(request("POST", "/i/_bulk", body, "Content-Type", "application/x-ndjson")); status != http.StatusUnauthorized {
+					t.Errorf("the client got a %d", status)
+				}
 				if n := asked.Load(); n == 0 || n > most {
 					t.Errorf("the engine got %d requests", n)
 				}

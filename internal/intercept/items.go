@@ -439,6 +439,25 @@ func (d *denial) note(err, gets error) {
 	}
 }
 
+// deniedWhole is why nothing of the bulk was done, where the engine has refused the client's credentials for each of its items; else nil.
+// The client gets one answer, as from the engine. account counts the items then.
+func (b *items) deniedWhole(account *outcome.Items) error {
+	denied := b.denied.err()
+	if denied == nil {
+		return nil
+	}
+	for k := range b.all {
+		var f *proxy.Failure
+		if !errors.As(b.all[k].err, &f) || f.Status != http.StatusUnauthorized {
+			return nil
+		}
+	}
+	for k := range b.all {
+		account.Add(&b.all[k].account)
+	}
+	return denied
+}
+
 // passed waits for what became of an item that went as it was.
 func (b *items) passed(it *item, wait func() (bulk.Result, error)) {
 	it.account = outcome.Outcome{Kind: outcome.Passed, Attempts: 1}
@@ -472,6 +491,11 @@ func (b *items) answer(began time.Time) {
 		return
 	}
 	var account outcome.Items
+	if err := b.deniedWhole(&account); err != nil {
+		b.noteAnswers()
+		r.Fail(err, itemsField(&account))
+		return
+	}
 	s := b.group.Summary()
 	s.Took = time.Since(began)
 	var out []byte

@@ -201,8 +201,14 @@ func (s *stream) work(b *items) {
 	s.failed = s.take(b)
 }
 
-// take takes the results of a window.
+// take takes the results of a window. The error is why the client gets no results.
 func (s *stream) take(b *items) error {
+	if s.windows == 0 {
+		if err := b.deniedWhole(&s.account); err != nil {
+			b.noteAnswers()
+			return err
+		}
+	}
 	if whole := b.refusal(); whole != nil && s.windows == 0 {
 		s.refusal = whole
 	}
