@@ -252,3 +252,82 @@ func TestWhatIsCopiedAndChangedAgainAndAgainIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// small is a room of so many bytes.
+type small struct{ left int64 }
+
+var errFull = errors.New("full")
+
+func (s *small) Take(n int64) error {
+	if n > s.left {
+		return errFull
+	}
+	s.left -= n
+	return nil
+}
+
+// A patch is read in memory of the room: its text, its values and the tokens of its paths.
+func TestPatchesAreReadInMemoryOfTheRoom(t *testing.T) {
+	steps := func(body string, room int64) error {
+		l := Limits{Room: &small{room}}
+		list, err := edit.ParseSteps([]byte(body), l)
+		if err == nil {
+			_, err = edit.NewTransformer(list, l)
+		}
+		return err
+	}
+	operations := func(body string, room int64) error {
+		return second(edit.ParsePatch([]byte(body), Limits{Room: &small{room}}))
+	}
+	text, values := strings.Repeat("x", 1<<16), strings.Repeat("0,", 1<<15) // more values than there is memory for from calls before
+	for name, c := range map[string]struct {
+		read func(string, int64) error
+		body string
+		room int64
+	}{
+		"a step's text":               {steps, `[{"op":"add","path":"/a","value":"` + text + `"}]`, 1 << 16},
+		"a step's own copy of it":     {steps, `[{"op":"add","path":"/a","value":"` + text + `"}]`, 5 << 15},
+		"a step's values":             {steps, `[{"op":"add","path":"/a","value":[` + values + `0]}]`, 1 << 18},
+		"what is no step":             {steps, `[` + values + `0]`, 1 << 18},
+		"the tokens of a step's path": {steps, `[{"op":"remove","path":"` + strings.Repeat("/", 1000) + `"}]`, 1 << 14},
+		"the tokens of its value's": {steps, `[{"op":"add","path":"/a","value":{"from":"base","path":"` + strings.Repeat("/", 1000) + `"}}]`,
+			1 << 14},
+		"an operation's text":   {operations, `[{"op":"add","path":"/a","value":"` + text + `"}]`, 1 << 16},
+		"an operation's values": {operations, `[{"op":"add","path":"/a","value":[` + values + `0]}]`, 1 << 18},
+	} {
+		if err := c.read(c.body, c.room); !errors.Is(err, errFull) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := c.read(c.body, 1<<30); err != nil && name != "what is no step" {
+			t.Errorf("%s, with room: %v", name, err)
+		}
+	}
+}
+
+// What is wrong with a patch is said in few words, however long the client's are.
+func TestErrorsOfPatchesAreShort(t *testing.T) {
+	const most = 20 << 10 // four bytes for each of a path, and a little more
+	long := strings.Repeat("\xff", 1<<20)
+	for _, body := range []string{
+		`[{"op":"` + long + `","path":"/a"}]`, `[{"op":"add","path":"` + long + `","value":1}]`, `[{"op":"add","path":"/` + long + `"}]`,
+		`[{"op":"copy","path":"/a","from":"` + long + `"}]`, `[{"op":"remove","path":"/a","` + long + `":""}]`,
+		`[{"op":"increment","path":"/a","value":{"from":"header","name":"` + long + `"},"format":"epoch_millis"}]`,
+		`[{"op":"add","path":"/a","value":{"from":"` + long + `","path":""}}]`,
+	} {
+		errs := []error{second(edit.ParsePatch([]byte(body), Limits{}))}
+		list, err := edit.ParseSteps([]byte(body), Limits{})
+		if err == nil {
+			_, err = edit.NewTransformer(list, Limits{})
+		}
+		for _, err := range append(errs, err) {
+			if err != nil && len(err.Error()) > most {
+				t.Errorf("%d bytes: %.200s", len(err.Error()), err)
+			}
+		}
+	}
+	for _, p := range []Patch{{{Op: "test", Path: "/" + long, Value: []byte("1")}}, {{Op: "remove", Path: "/" + long}}, {{Op: "copy", From: "/" + long, Path: "/a"}}} {
+		if err := second(p.Apply([]byte(`{"a":1}`), Limits{})); err == nil || len(err.Error()) > most {
+			t.Errorf("%d bytes: %.200s", len(err.Error()), err)
+		}
+	}
+}

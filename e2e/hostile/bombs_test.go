@@ -231,6 +231,43 @@ func TestPatchesThatDoubleTheDocumentStayWithinTheBudget(t *testing.T) {
 	}
 }
 
+// Patches that are short when they are compressed are dear to read: of many values, or with a path of millions of tokens.
+func TestPatchesThatAreDearToReadStayWithinTheBudget(t *testing.T) {
+	const operations, steps = "application/json-patch+json", "application/vnd.optimist-patch+json"
+	path := strings.Repeat("/", 2*mebi)
+	for _, c := range []struct{ name, media, before, repeated, after string }{
+		{"operations without anything", operations, "[", "{},", "{}]"},
+		{"steps without anything", steps, "[", "{},", "{}]"},
+		{"steps that are numbers", steps, "[", "0,", "0]"},
+		{"a value of many values", steps, `[{"op":"add","path":"/a","value":[`, "{},", "{}]}]"},
+		{"an operation's path", operations, `[{"op":"add","path":"` + path, "/", `","value":1}]`},
+		{"where an operation copies from", operations, `[{"op":"copy","path":"/a","from":"` + path, "/", `"}]`},
+		{"a step's path", steps, `[{"op":"add","path":"` + path, "/", `","value":1}]`},
+		{"the path of a step's value", steps, `[{"op":"add","path":"/a","value":{"from":"current","path":"` + path, "/", `"}}]`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := start(t, bounded)
+			g.put(t, "/i/_doc/1", `{"a":1}`)
+			body := zipped(t, func(w io.Writer) {
+				_, _ = io.WriteString(w, c.before)
+				repeat(w, c.repeated, (4*mebi-len(c.before)-len(c.after)-1)/len(c.repeated))
+				_, _ = io.WriteString(w, c.after)
+			})
+			var statuses map[int]int
+			grown := g.growth(t, func() {
+				statuses = atOnce(16, func(int) int {
+					return g.exchange(request("PATCH", "/i/_doc/1", body, "Content-Type", c.media, "Content-Encoding", "gzip"))
+				})
+			})
+			t.Logf("%d bytes of each; statuses %v", len(body), statuses)
+			if statuses[400]+statuses[413]+statuses[503] != 16 {
+				t.Errorf("%v", statuses)
+			}
+			g.holds(t, grown)
+		})
+	}
+}
+
 // Documents of as many values as their bytes hold are dear to take apart: each of 12 clients changes one that others have changed, by a
 // document, a patch, and a part.
 func TestMergesStayWithinTheBudget(t *testing.T) {

@@ -1,7 +1,10 @@
 package api
 
 import (
+	"strings"
 	"testing"
+
+	"github.com/tidwall/gjson"
 
 	"optimist/internal/uri"
 )
@@ -138,5 +141,17 @@ func BenchmarkParse(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		Parse(m, target, &op)
+	}
+}
+
+// An error may quote what a client has sent. Its answer stays short, however long that is.
+func TestALongReasonIsCut(t *testing.T) {
+	e := Error{Status: 400, Type: "t", Reason: strings.Repeat("\xff", 1<<20)}
+	if b := e.Append(nil); len(b) > 300<<10 || !gjson.ValidBytes(b) {
+		t.Errorf("%d bytes", len(b))
+	}
+	e.Reason = strings.Repeat("a", 1000)
+	if b := e.Append(nil); gjson.GetBytes(b, "error.reason").Str != e.Reason {
+		t.Errorf("%s", b)
 	}
 }

@@ -8,10 +8,13 @@ import (
 	"github.com/tidwall/gjson"
 )
 
+// maxReason bounds a reason, which may quote what a client has sent, in bytes. An answer has it twice, and escaped.
+const maxReason = 16 << 10
+
 // Error is an error as the engine answers it.
 type Error struct {
 	Status       int
-	Type, Reason string
+	Type, Reason string // a very long reason is cut
 	Index        string // the index whose document it is about; "" is left out
 	Detail       []byte // a JSON object of further members; nil: none
 }
@@ -20,7 +23,7 @@ type Error struct {
 func (e *Error) Append(dst []byte) []byte {
 	cause := append(make([]byte, 0, 200), `{"type":`...)
 	cause = gjson.AppendJSONString(cause, e.Type)
-	cause = gjson.AppendJSONString(append(cause, `,"reason":`...), e.Reason)
+	cause = gjson.AppendJSONString(append(cause, `,"reason":`...), e.Reason[:min(len(e.Reason), maxReason)])
 	if e.Index != "" {
 		cause = gjson.AppendJSONString(append(cause, `,"index":`...), e.Index)
 	}

@@ -65,7 +65,7 @@ func TestADocumentIsMergedAndThenTransformed(t *testing.T) {
 		if current != `{"n":5}` {
 			cur.Numbers = numbers(9)
 		}
-		if d, err := in.Next(cur); err != nil || !intent.Equal(d.Body, []byte(want)) {
+		if d, err := in.Next(cur); err != nil || !intent.Equal(d.Body, []byte(want), nil) {
 			t.Errorf("in place of %s: %s, %v", current, d.Body, err)
 		}
 	}
@@ -81,7 +81,7 @@ func TestAnOwnGuardLetsNothingElseBeReplaced(t *testing.T) {
 
 func TestADocumentIsMadeOnlyWhereThereIsNone(t *testing.T) {
 	in := change(t, setsTag).New([]byte(`{"n":1}`))
-	if d, err := in.Next(doc.Revision{}); err != nil || !intent.Equal(d.Body, []byte(`{"n":1,"tag":"t"}`)) {
+	if d, err := in.Next(doc.Revision{}); err != nil || !intent.Equal(d.Body, []byte(`{"n":1,"tag":"t"}`), nil) {
 		t.Errorf("%s, %v", d.Body, err)
 	}
 }
@@ -90,7 +90,7 @@ func TestAPartIsMergedAtItsPathsAlone(t *testing.T) {
 	w := change(t, "")
 	w.Part = &patch.Request{Incoming: []byte(`{"n":6}`)}
 	d, err := w.Partial([]byte(`{"n":6}`)).Next(doc.Revision{Numbers: numbers(9), Source: []byte(`{"n":5,"by":"b"}`)})
-	if err != nil || !intent.Equal(d.Body, []byte(`{"n":6,"by":"b"}`)) {
+	if err != nil || !intent.Equal(d.Body, []byte(`{"n":6,"by":"b"}`), nil) {
 		t.Errorf("%s, %v", d.Body, err)
 	}
 }

@@ -28,7 +28,7 @@ func (p Part) Apply(doc []byte, in *edit.Inputs) ([]byte, error) {
 func (p Part) Repeatable() bool { return true }
 
 // Same implements Edit.
-func (p Part) Same(before, after []byte) bool { return string(before) == string(after) }
+func (p Part) Same(before, after []byte, _ tree.Room) bool { return string(before) == string(after) }
 
 // HasHalfSurrogates reports whether valid JSON has an escape in it that is half a character.
 func HasHalfSurrogates(b []byte) bool {

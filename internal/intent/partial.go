@@ -110,7 +110,7 @@ type Stale struct{}
 func (Stale) Apply([]byte, *edit.Inputs) ([]byte, error) { return nil, ErrUnmergeable }
 
 // Same implements Edit.
-func (Stale) Same(before, after []byte) bool { return Equal(before, after) }
+func (Stale) Same(before, after []byte, room tree.Room) bool { return Equal(before, after, room) }
 
 // Repeatable implements Edit.
 func (Stale) Repeatable() bool { return false }
@@ -125,7 +125,9 @@ func (r Rebased) Apply(doc []byte, _ *edit.Inputs) ([]byte, error) {
 }
 
 // Same implements Edit.
-func (r Rebased) Same(before, after []byte) bool { return r.Part.Same(before, after) }
+func (r Rebased) Same(before, after []byte, room tree.Room) bool {
+	return r.Part.Same(before, after, room)
+}
 
 // Repeatable implements Edit.
 func (r Rebased) Repeatable() bool { return false }

@@ -43,7 +43,7 @@ func TestAPartIsReplayedForItsPathsOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := partial(t, c.view, c.part, sum)
 			d, err := p.Next(revision(6, c.cur))
-			if err != nil || string(d.Part) != c.sent || !Equal(d.Body, []byte(c.body)) || strings.Join(d.Overwrote, " ") != c.overwrote || d.AsSent || d.Unchanged {
+			if err != nil || string(d.Part) != c.sent || !Equal(d.Body, []byte(c.body), nil) || strings.Join(d.Overwrote, " ") != c.overwrote || d.AsSent || d.Unchanged {
 				t.Errorf("%s, which makes %s, overwrites %v, %v", d.Part, d.Body, d.Overwrote, err)
 			}
 			if d, err = p.Next(revision(5, c.view)); err != nil || string(d.Part) != c.part || !d.AsSent {
@@ -52,7 +52,7 @@ func TestAPartIsReplayedForItsPathsOnly(t *testing.T) {
 			if d, err = p.Next(revision(5, "")); err != nil || string(d.Part) != c.part || !d.AsSent {
 				t.Errorf("at its base's numbers: %s, %v", d.Part, err)
 			}
-			if after, err := (Rebased{p}).Apply([]byte(c.cur), nil); err != nil || !Equal(after, []byte(c.body)) {
+			if after, err := (Rebased{p}).Apply([]byte(c.cur), nil); err != nil || !Equal(after, []byte(c.body), nil) {
 				t.Errorf("as an edit: %s, %v", after, err)
 			}
 		})
@@ -116,14 +116,14 @@ func TestAReplayedPartSaysWhatAMergeOfDocumentsSays(t *testing.T) {
 			continue
 		}
 		want, err := edit.EngineMerge([]byte(cur), p.Part.of(whole.Doc), tree.Limits{})
-		if err != nil || !Equal(d.Body, want) {
+		if err != nil || !Equal(d.Body, want, nil) {
 			t.Fatalf("%s in %s: %s, want %s, %v", part, cur, d.Body, want, err)
 		}
 		again, err := edit.EngineMerge(d.Body, d.Part, tree.Limits{})
-		if err != nil || !Equal(again, d.Body) {
+		if err != nil || !Equal(again, d.Body, nil) {
 			t.Fatalf("%s isn't in %s: %v", d.Part, d.Body, err)
 		}
-		if flat := !strings.Contains(view+cur+part, ":{"); flat && !Equal(d.Body, whole.Doc) {
+		if flat := !strings.Contains(view+cur+part, ":{"); flat && !Equal(d.Body, whole.Doc, nil) {
 			t.Fatalf("%s of %s in %s: %s, and of documents %s", part, view, cur, d.Body, whole.Doc)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 type Edit interface {
 	// Apply returns the document with the edit in it.
 	Apply(doc []byte, in *edit.Inputs) ([]byte, error)
-	// Same reports whether the edit has changed nothing.
-	Same(before, after []byte) bool
+	// Same reports whether the edit has changed nothing, as far as there is room, which may be nil, to find it out.
+	Same(before, after []byte, room tree.Room) bool
 	// Repeatable reports whether the edit may be applied again to what has it already, if its paths are as they were.
 	Repeatable() bool
 }
@@ -77,7 +77,7 @@ func unapplied(err error) error {
 
 // Idle reports whether the edit, with the rule's transform, has changed nothing, so that nothing is written.
 func (p *Patch) Idle(before, after []byte) bool {
-	return before != nil && !p.Always && p.Edit.Same(before, after)
+	return before != nil && !p.Always && p.Edit.Same(before, after, p.Source.Inputs(before).Room)
 }
 
 // Merges implements Intent: a patch is never stale.
@@ -101,7 +101,9 @@ func (o Operations) Apply(doc []byte, in *edit.Inputs) ([]byte, error) {
 }
 
 // Same implements Edit.
-func (o Operations) Same(before, after []byte) bool { return Equal(before, after) }
+func (o Operations) Same(before, after []byte, room tree.Room) bool {
+	return Equal(before, after, room)
+}
 
 // Repeatable implements Edit.
 func (o Operations) Repeatable() bool { return true }
@@ -115,7 +117,9 @@ func (m MergePatch) Apply(doc []byte, in *edit.Inputs) ([]byte, error) {
 }
 
 // Same implements Edit.
-func (m MergePatch) Same(before, after []byte) bool { return Equal(before, after) }
+func (m MergePatch) Same(before, after []byte, room tree.Room) bool {
+	return Equal(before, after, room)
+}
 
 // Repeatable implements Edit.
 func (m MergePatch) Repeatable() bool { return true }
@@ -129,16 +133,16 @@ func (s Steps) Apply(doc []byte, in *edit.Inputs) ([]byte, error) {
 }
 
 // Same implements Edit.
-func (s Steps) Same(before, after []byte) bool { return Equal(before, after) }
+func (s Steps) Same(before, after []byte, room tree.Room) bool { return Equal(before, after, room) }
 
 // Repeatable implements Edit.
 func (s Steps) Repeatable() bool { return s.Transformer.Repeatable() }
 
-// Equal reports whether two documents say the same.
-func Equal(a, b []byte) bool {
+// Equal reports whether two documents say the same, as far as there is room, which may be nil, to compare them.
+func Equal(a, b []byte, room tree.Room) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}
-	same, err := tree.Same(a, b, tree.Limits{})
+	same, err := tree.Same(a, b, tree.Limits{Room: room})
 	return same && err == nil
 }

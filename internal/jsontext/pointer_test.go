@@ -3,6 +3,7 @@ package jsontext
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -28,9 +29,16 @@ func TestWhatIsNoPointerIsRefused(t *testing.T) {
 	for pointer, want := range map[string]error{
 		"a": ErrPointerSlash, "~0": ErrPointerSlash, "/~": ErrPointerEscape, "/a~": ErrPointerEscape, "/~2": ErrPointerEscape,
 		"/~0~": ErrPointerEscape, "/~~0": ErrPointerEscape, "/~/0": ErrPointerEscape,
+		strings.Repeat("/", MaxNesting+1): ErrPointerDepth,
 	} {
 		if got, err := SplitPointer(pointer); !errors.Is(err, want) {
 			t.Errorf("%q: %q, %v", pointer, got, err)
 		}
+	}
+}
+
+func TestAPointerGoesAsDeepAsADocument(t *testing.T) {
+	if got, err := SplitPointer(strings.Repeat("/", MaxNesting)); err != nil || len(got) != MaxNesting {
+		t.Errorf("%d tokens, %v", len(got), err)
 	}
 }

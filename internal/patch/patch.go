@@ -4,6 +4,7 @@
 package patch
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"github.com/tidwall/sjson"
 
 	"optimist/internal/api"
+	"optimist/internal/budget"
 	"optimist/internal/doc"
 	"optimist/internal/glob"
 	"optimist/internal/intent"
@@ -50,39 +52,43 @@ type Request struct {
 	Room        tree.Room            // where memory for reading and applying it is taken from; nil: there is no limit
 }
 
-// Read reads a PATCH, in memory of the room, which may be nil. A refusal is its answer.
-func Read(op *api.Op, fields []wire.Field, body []byte, room tree.Room) (p *Request, refusal *respond.Answer) {
+// Read reads a PATCH, in memory of the room, which may be nil. A refusal is its answer. Errors are those of package budget: there is no
+// memory for it.
+func Read(op *api.Op, fields []wire.Field, body []byte, room tree.Room) (p *Request, refusal *respond.Answer, err error) {
 	p = &Request{Retries: -1, Media: mediaFor(wire.Value(fields, "accept")), Room: room}
 	if !AnsweredInJSON(op, fields) {
-		return p, respond.Error(http.StatusNotAcceptable, "illegal_argument_exception", "a PATCH is answered in JSON")
+		return p, respond.Error(http.StatusNotAcceptable, "illegal_argument_exception", "a PATCH is answered in JSON"), nil
 	}
 	if refusal := p.readQuery(op); refusal != nil {
-		return p, refusal
+		return p, refusal, nil
 	}
+	limits := tree.Limits{Room: room}
 	media, coded := contentOf(fields)
-	var err error
 	switch {
 	case coded:
-		return p, unsupportedMedia("a body with a Content-Encoding other than gzip")
+		return p, unsupportedMedia("a body with a Content-Encoding other than gzip"), nil
 	case media == MediaOperations:
 		var ops edit.Patch
-		ops, err = edit.ParsePatch(body, tree.Limits{Room: room})
+		ops, err = edit.ParsePatch(body, limits)
 		p.Edit, err = intent.Operations(ops), withHint(err)
 	case media == MediaMerge:
 		if !jsontext.LooksLikeObject(body) {
 			err = &edit.PatchError{Index: -1, Reason: "a merge patch that is no object would replace the document by a value that is no object"}
 			break
 		}
-		p.Edit, err = intent.MergePatch(body), tree.Check(body, tree.Limits{Room: room})
+		p.Edit, err = intent.MergePatch(body), tree.Check(body, limits)
 	case media == MediaSteps:
-		p.Edit, err = readSteps(body)
+		p.Edit, err = readSteps(body, limits)
 	default:
-		return p, unsupportedMedia("[" + media + "]")
+		return p, unsupportedMedia("[" + media + "]"), nil
 	}
-	if err != nil {
-		return p, badPatch(err)
+	switch {
+	case errors.Is(err, budget.ErrOverloaded), errors.Is(err, budget.ErrTooMuch):
+		return p, nil, err
+	case err != nil:
+		return p, badPatch(err), nil
 	}
-	return p, nil
+	return p, nil, nil
 }
 
 // AnsweredInJSON reports whether the answer to a request is JSON. Another can't be made here, and a patch is answered here as

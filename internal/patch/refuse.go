@@ -25,12 +25,12 @@ func withHint(err error) error {
 	return err
 }
 
-func readSteps(body []byte) (intent.Edit, error) {
-	list, err := edit.ParseSteps(body, tree.Limits{})
+func readSteps(body []byte, l tree.Limits) (intent.Edit, error) {
+	list, err := edit.ParseSteps(body, l)
 	if err != nil {
 		return nil, err
 	}
-	t, err := edit.NewTransformer(list, tree.Limits{})
+	t, err := edit.NewTransformer(list, l)
 	return intent.Steps{Transformer: t}, err
 }
 

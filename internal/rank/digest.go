@@ -160,7 +160,7 @@ func (d *digester) read(source []byte) bool {
 	d.members, d.parts, d.numbers = d.members[:0], d.parts[:0], d.numbers[:0]
 	d.lists, d.elements = d.lists[:0], d.elements[:0]
 	defer d.tree.Release()
-	if d.tree.ParseObject(source, tree.Limits{}) != nil || d.tree.Len() > maxValues {
+	if d.tree.ParseObject(source, tree.Limits{Values: maxValues}) != nil {
 		return false
 	}
 	d.object(d.tree.Root(), 0, false)

@@ -41,10 +41,10 @@ func (c *change) guardPatch(n doc.Numbers) { c.guard, c.patch.Guard = n, n }
 
 // patchDocument performs a PATCH.
 func (s *Service) patchDocument(ctx context.Context, c *change) error {
-	p, refusal := patch.Read(c.Op, c.Fields, c.Sent, c.Room)
-	if c.asPatch(p); refusal != nil {
+	p, refusal, err := patch.Read(c.Op, c.Fields, c.Sent, c.Room)
+	if c.asPatch(p); err != nil || refusal != nil {
 		c.answer = refusal
-		return nil
+		return err
 	}
 	return s.edit(ctx, c)
 }

@@ -106,7 +106,7 @@ func (s *Service) patchView(c *change, rev doc.Revision) {
 		return
 	}
 	b.Commit(session.Ack{Stored: rev, Sent: c.withMarks(d.Edited), AnswerNumbers: rev.Numbers})
-	if plain, _ := c.unmarked(rev); intent.Equal(d.Edited, plain.Source) {
+	if plain, _ := c.unmarked(rev); intent.Equal(d.Edited, plain.Source, c.Room) {
 		c.answer.Add(etagName, etag.Tag{Numbers: rev.Numbers}.Append)
 	}
 }

@@ -89,7 +89,7 @@ func ParseAction(name string) (Action, error) {
 	for a := OpAdd; a <= OpRemoveEmpty; a++ {
 		names = append(names, actions[a].name)
 	}
-	return 0, fmt.Errorf("unknown operation %q: one of %s", name, strings.Join(names, ", "))
+	return 0, fmt.Errorf("unknown operation %q: one of %s", cut(name, maxShown), strings.Join(names, ", "))
 }
 
 // wants is what the action's value must be; "" is anything.
@@ -149,7 +149,7 @@ func ParseSource(name string) (Source, error) {
 			return Source(i), nil
 		}
 	}
-	return FromLiteral, fmt.Errorf("unknown source %q: one of %s", name, strings.Join(sourceNames[1:], ", "))
+	return FromLiteral, fmt.Errorf("unknown source %q: one of %s", cut(name, maxShown), strings.Join(sourceNames[1:], ", "))
 }
 
 // isDocument reports whether s is a document, in which a path leads to the value.

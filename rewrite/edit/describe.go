@@ -15,13 +15,13 @@ const maxShown = 200
 // maxPathBytes bounds the pointers of errors.
 const maxPathBytes = 4096
 
-// cut returns the beginning of a JSON text, whole if it is short.
-func cut(text []byte) string {
-	if len(text) <= maxShown {
+// cut returns the beginning of a text that a client has sent, whole if it is short.
+func cut[T string | []byte](text T, most int) string {
+	if len(text) <= most {
 		return string(text)
 	}
-	end := maxShown
-	for end > maxShown-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+	end := most
+	for end > most-utf8.UTFMax && !utf8.RuneStart(text[end]) {
 		end--
 	}
 	return string(text[:end]) + "…"
@@ -31,7 +31,7 @@ func cut(text []byte) string {
 func describe(v tree.Value) string {
 	k := v.Kind()
 	if k == tree.Number || k == tree.String {
-		return k.String() + " " + cut(v.Raw())
+		return k.String() + " " + cut(v.Raw(), maxShown)
 	}
 	return k.String()
 }
@@ -68,9 +68,9 @@ func (r *run) unfit() error {
 
 // differs returns the error of a test.
 func (r *run) differs(path, found string) error {
-	wanted := cut(r.val.Raw())
+	wanted := cut(r.val.Raw(), maxShown)
 	if !r.val.Exists() {
-		wanted = "what isn't there: " + r.source() + " " + r.s.Value.Path
+		wanted = "what isn't there: " + r.source() + " " + cut(r.s.Value.Path, maxPathBytes)
 	}
 	return &TestError{Index: r.n, Path: path, Wanted: wanted, Found: found}
 }
@@ -78,7 +78,7 @@ func (r *run) differs(path, found string) error {
 // source names where the step's value is from.
 func (r *run) source() string {
 	if v := &r.s.Value; v.Name != "" {
-		return v.Source.String() + " " + v.Name
+		return v.Source.String() + " " + cut(v.Name, maxShown)
 	}
 	return r.s.Value.Source.String()
 }

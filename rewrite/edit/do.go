@@ -89,7 +89,11 @@ func (r *run) test(p slot, n *node) error {
 			return nil
 		}
 	}
-	return r.differs(r.pointer(len(r.s.path)), cut(n.append(nil)))
+	size, _ := n.size()
+	if err := r.take(size); err != nil {
+		return err
+	}
+	return r.differs(r.pointer(len(r.s.path)), cut(n.append(nil), maxShown))
 }
 
 // increment adds the value to n, exactly; nil is 0.

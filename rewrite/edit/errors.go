@@ -19,7 +19,7 @@ func (e *PatchError) Error() string {
 	if e.Index < 0 {
 		return "patch: " + e.Reason
 	}
-	return fmt.Sprintf("patch operation %d (%s %q): %s", e.Index, e.Op, e.Path, e.Reason)
+	return fmt.Sprintf("patch operation %d (%s %q): %s", e.Index, cut(e.Op, maxShown), cut(e.Path, maxPathBytes), e.Reason)
 }
 
 // A TestError reports a `test` whose value differs from the document's. Nothing was applied.
@@ -31,7 +31,7 @@ type TestError struct {
 }
 
 func (e *TestError) Error() string {
-	return fmt.Sprintf("operation %d: test of %q failed: wanted %s, found %s", e.Index, e.Path, e.Wanted, e.Found)
+	return fmt.Sprintf("operation %d: test of %q failed: wanted %s, found %s", e.Index, cut(e.Path, maxPathBytes), e.Wanted, e.Found)
 }
 
 // A TypeError reports a step that can't be applied to what it found. Nothing was applied.
@@ -49,7 +49,7 @@ func (e *TypeError) Error() string {
 	if e.Source != "" {
 		in = " of " + e.Source
 	}
-	return fmt.Sprintf("operation %d (%s): wanted %s at %q%s, found %s", e.Step, e.Action, e.Want, e.Path, in, e.Found)
+	return fmt.Sprintf("operation %d (%s): wanted %s at %q%s, found %s", e.Step, e.Action, e.Want, cut(e.Path, maxPathBytes), in, e.Found)
 }
 
 // A StepError reports a step that is malformed (from NewTransformer and ParseSteps), or that can't be applied for another reason
@@ -60,7 +60,7 @@ type StepError struct {
 	Path   string // the step's, or the JSON Pointer that could not be followed
 	Field  string // that is to blame: op, path, from, value, format, when; "" where it is none of them
 	Reason string
-	Err    error // of a condition; tree.ErrTooLarge or tree.ErrTooDeep, where the step is over a bound; else nil
+	Err    error // of a condition, of a literal, or of a bound that the step is over; else nil
 }
 
 func (e *StepError) Error() string {
@@ -69,13 +69,13 @@ func (e *StepError) Error() string {
 		text = fmt.Sprintf("operation %d", e.Step)
 	}
 	if e.Action != 0 {
-		text += fmt.Sprintf(" (%s %q)", e.Action, e.Path)
+		text += fmt.Sprintf(" (%s %q)", e.Action, cut(e.Path, maxPathBytes))
 	}
 	if e.Field != "" {
-		text += ": " + e.Field
+		text += ": " + cut(e.Field, maxShown)
 	}
 	return text + ": " + e.Reason
 }
 
-// Unwrap returns the error of the condition, or of the bound.
+// Unwrap returns the error of the condition, the literal or the bound.
 func (e *StepError) Unwrap() error { return e.Err }

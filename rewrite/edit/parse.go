@@ -24,8 +24,11 @@ type operation [len(keyNames)]tree.Value
 
 // parseOperations calls read for each element of a body, until it returns an error. What read keeps of it outlives src.
 //
-// Errors: *tree.SyntaxError, tree.ErrTooDeep, tree.ErrTooLarge, notArray.
+// Errors: *tree.SyntaxError, tree.ErrTooDeep, tree.ErrTooLarge, those of Limits.Room, notArray.
 func parseOperations(src []byte, l tree.Limits, notArray error, read func(v tree.Value) error) error {
+	if err := l.Take(2 * len(src)); err != nil { // for the clone, and for the texts that are read from it
+		return err
+	}
 	t := tree.Borrow()
 	defer t.Return()
 	if err := t.Parse(bytes.Clone(src), l); err != nil {
@@ -86,7 +89,8 @@ func (o *operation) text(key int) (s, reason string) {
 // `from` one of the sources: {"from":"incoming","path":"/x"}, {"from":"header","name":"X-Team"}, {"from":"now"}. An object whose only key
 // is `literal` stands for its value, so that {"literal":{"from":"id"}} is the object {"from":"id"}.
 //
-// Errors: *StepError, whose Step is -1 where the body as a whole is meant; *tree.SyntaxError, tree.ErrTooDeep, tree.ErrTooLarge.
+// Errors: *StepError, whose Step is -1 where the body as a whole is meant; *tree.SyntaxError, tree.ErrTooDeep, tree.ErrTooLarge, and
+// those of Limits.Room.
 func ParseSteps(src []byte, l tree.Limits) (steps []Step, err error) {
 	err = parseOperations(src, l, &StepError{Step: -1, Reason: "is not an array of operations"}, func(v tree.Value) error {
 		if len(steps) == MaxSteps {

@@ -30,7 +30,7 @@ func (op *Operation) action() Action {
 // ParsePatch reads the body of an application/json-patch+json request. Members that RFC 6902 doesn't define are ignored, as
 // it says; one that it does define must not be there twice. The patch keeps no reference to src.
 //
-// Errors: *PatchError; *tree.SyntaxError, tree.ErrTooDeep or tree.ErrTooLarge for the body as a whole.
+// Errors: *PatchError; *tree.SyntaxError, tree.ErrTooDeep or tree.ErrTooLarge for the body as a whole; those of Limits.Room.
 func ParsePatch(src []byte, l tree.Limits) (p Patch, err error) {
 	p = Patch{}
 	err = parseOperations(src, l, &PatchError{Index: -1, Reason: "is not an array of operations"}, func(v tree.Value) error {

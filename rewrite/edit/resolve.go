@@ -25,7 +25,7 @@ func (r *run) resolve() error {
 		return nil
 	}
 	if !utf8.ValidString(text) {
-		return r.fail("value", r.s.Path, v.Source.String()+" "+v.Name+" is not UTF-8")
+		return r.fail("value", r.s.Path, v.Source.String()+" "+cut(v.Name, maxShown)+" is not UTF-8")
 	}
 	r.buf = tree.AppendString(r.buf[:0], text)
 	r.val = r.made(r.buf)

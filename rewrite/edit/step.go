@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"strings"
 
 	"optimist/internal/jsontext"
 	"optimist/rewrite/tree"
@@ -42,7 +43,10 @@ func (s *step) compile(l tree.Limits) *StepError {
 	if s.Action == 0 || int(s.Action) >= len(actions) {
 		return &StepError{Field: "op", Reason: "is not an operation"}
 	}
-	var err error
+	err := l.Take(s.room())
+	if err != nil {
+		return &StepError{Reason: err.Error(), Err: err}
+	}
 	if s.path, err = jsontext.SplitPointer(s.Path); err != nil {
 		return &StepError{Field: "path", Reason: err.Error()}
 	}
@@ -52,8 +56,11 @@ func (s *step) compile(l tree.Limits) *StepError {
 	if reason := s.compileFrom(); reason != "" {
 		return &StepError{Field: "from", Reason: reason}
 	}
-	if reason := s.compileValue(l); reason != "" {
+	if reason := s.compileValue(); reason != "" {
 		return &StepError{Field: "value", Reason: reason}
+	}
+	if err := s.readLiteral(l); err != nil {
+		return &StepError{Field: "value", Reason: err.Error(), Err: err}
 	}
 	switch s.Format {
 	case "", formatMillis, formatSecond:
@@ -64,6 +71,16 @@ func (s *step) compile(l tree.Limits) *StepError {
 		return &StepError{Field: "format", Reason: "is for the time only"}
 	}
 	return nil
+}
+
+// room is how many bytes the compiled form takes beside its literal's tree.
+func (s *step) room() int {
+	const token = 16 // a string
+	n := len(s.Value.Literal)
+	for _, pointer := range [...]string{s.Path, s.From, s.Value.Path} {
+		n += token * min(strings.Count(pointer, "/"), jsontext.MaxNesting)
+	}
+	return n
 }
 
 // readsClock reports whether the value is the time.
@@ -106,7 +123,7 @@ func (s *step) compileFrom() (reason string) {
 	return ""
 }
 
-func (s *step) compileValue(l tree.Limits) (reason string) {
+func (s *step) compileValue() (reason string) {
 	v := &s.Value
 	if !actions[s.Action].value {
 		if v.Source != FromLiteral || v.Literal != nil || v.Path != "" || v.Name != "" {
@@ -121,22 +138,29 @@ func (s *step) compileValue(l tree.Limits) (reason string) {
 		if !v.Source.isDocument() && (v.Source != FromNow || s.Format == "") && !s.Action.fits(tree.String) {
 			return "must be a " + s.Action.wants() + ", and from " + v.Source.String() + " is a string"
 		}
-		return ""
 	}
-	v.Literal = bytes.Clone(v.Literal)
+	return ""
+}
+
+// readLiteral reads the step's own copy of its literal.
+func (s *step) readLiteral(l tree.Limits) error {
+	if !actions[s.Action].value || s.Value.Source != FromLiteral {
+		return nil
+	}
+	s.Value.Literal = bytes.Clone(s.Value.Literal)
 	t := new(tree.Tree)
 	var syntax *tree.SyntaxError
-	switch err := t.Parse(v.Literal, l); {
+	switch err := t.Parse(s.Value.Literal, l); {
 	case errors.As(err, &syntax):
-		return "is not JSON: " + syntax.Reason
+		return errors.New("is not JSON: " + syntax.Reason)
 	case err != nil:
-		return err.Error()
+		return err
 	}
 	t.Freeze()
 	if s.literal = t.Root(); !s.Action.fits(s.literal.Kind()) {
-		return "must be a " + s.Action.wants() + ", and is " + describe(s.literal)
+		return errors.New("must be a " + s.Action.wants() + ", and is " + describe(s.literal))
 	}
-	return ""
+	return nil
 }
 
 func (v *Value) check() (path []string, reason string) {

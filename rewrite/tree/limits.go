@@ -28,6 +28,14 @@ type Room interface {
 	Take(n int64) error
 }
 
+// Take takes n bytes of the room. Its errors are those of the room.
+func (l *Limits) Take(n int) error {
+	if l.Room == nil {
+		return nil
+	}
+	return l.Room.Take(int64(n))
+}
+
 // roomOfValue is how many bytes a value needs: its node, and what is made of the values of an array that is compared.
 const roomOfValue = 128
 

@@ -75,29 +75,37 @@ func nested(size int, open, inner, end string, depth int) string {
 func documents() map[string]func(size int) string {
 	wide := func(size int) string { return "{" + Fill(size, `"k%d":%d`, ",") + "}" }
 	return map[string]func(size int) string{
-		"many members":         wide,
-		"one key many times":   func(size int) string { return "{" + Fill(size, `"a":1`, ",") + "}" },
-		"keys with escapes":    func(size int) string { return "{" + Fill(size, `"\u0061%d\\":1`, ",") + "}" },
-		"a long list":          func(size int) string { return `{"l":[` + Fill(size, "%d", ",") + "]}" },
-		"a list of objects":    func(size int) string { return `{"l":[` + Fill(size, `{"a":[],"b":null}`, ",") + "]}" },
-		"empty containers":     func(size int) string { return `{"o":{` + Fill(size, `"e%d":{}`, ",") + "}}" },
-		"a long string":        func(size int) string { return `{"s":"` + strings.Repeat("x", size) + `"}` },
-		"a string of escapes":  func(size int) string { return `{"s":"` + strings.Repeat(`\\`, size/2) + `"}` },
-		"quotes in a string":   func(size int) string { return `{"s":"` + strings.Repeat(`\"`, size/2) + `"}` },
-		"half characters":      func(size int) string { return `{"s":"` + strings.Repeat(`\ud800`, size/6) + `"}` },
-		"a long number":        func(size int) string { return `{"n":1` + strings.Repeat("7", size) + `}` },
-		"a long fraction":      func(size int) string { return `{"n":0.` + strings.Repeat("3", size) + `}` },
-		"a large exponent":     func(size int) string { return `{"n":1e` + strings.Repeat("9", size) + `}` },
-		"objects in objects":   func(size int) string { return `{"x":` + nested(size, `{"a":`, "1", "}", 0) + "}" },
-		"deep, then wide":      func(size int) string { return nested(size, `{"a":`, wide(size), "}", 90) },
-		"lists in lists":       func(size int) string { return `{"x":` + nested(size, "[", "1", "]", 0) + "}" },
-		"deep, 990 levels":     func(size int) string { return nested(size, `{"a":1,"b":[],"c":`, "1", "}", 990) },
-		"objects in lists":     func(size int) string { return `{"l":[` + Fill(size, `{"l":[{"l":[1]}]}`, ",") + "]}" },
-		"white space":          func(size int) string { return `{"a":` + strings.Repeat(" \n\t", size/3) + `1}` },
-		"brackets in a string": func(size int) string { return `{"s":"` + strings.Repeat("[{", size/2) + `"}` },
-		"not ended":            func(size int) string { return `{"l":[` + Fill(size, `"x`, ",") },
-		"only brackets":        func(size int) string { return strings.Repeat("[", size) },
-		"only braces":          func(size int) string { return strings.Repeat(`{"a":`, size/5) },
+		"many members":          wide,
+		"one key many times":    func(size int) string { return "{" + Fill(size, `"a":1`, ",") + "}" },
+		"keys with escapes":     func(size int) string { return "{" + Fill(size, `"\u0061%d\\":1`, ",") + "}" },
+		"a long list":           func(size int) string { return `{"l":[` + Fill(size, "%d", ",") + "]}" },
+		"a list of objects":     func(size int) string { return `{"l":[` + Fill(size, `{"a":[],"b":null}`, ",") + "]}" },
+		"empty containers":      func(size int) string { return `{"o":{` + Fill(size, `"e%d":{}`, ",") + "}}" },
+		"a long string":         func(size int) string { return `{"s":"` + strings.Repeat("x", size) + `"}` },
+		"a string of escapes":   func(size int) string { return `{"s":"` + strings.Repeat(`\\`, size/2) + `"}` },
+		"quotes in a string":    func(size int) string { return `{"s":"` + strings.Repeat(`\"`, size/2) + `"}` },
+		"half characters":       func(size int) string { return `{"s":"` + strings.Repeat(`\ud800`, size/6) + `"}` },
+		"a long number":         func(size int) string { return `{"n":1` + strings.Repeat("7", size) + `}` },
+		"a long fraction":       func(size int) string { return `{"n":0.` + strings.Repeat("3", size) + `}` },
+		"a large exponent":      func(size int) string { return `{"n":1e` + strings.Repeat("9", size) + `}` },
+		"objects in objects":    func(size int) string { return `{"x":` + nested(size, `{"a":`, "1", "}", 0) + "}" },
+		"deep, then wide":       func(size int) string { return nested(size, `{"a":`, wide(size), "}", 90) },
+		"lists in lists":        func(size int) string { return `{"x":` + nested(size, "[", "1", "]", 0) + "}" },
+		"deep, 990 levels":      func(size int) string { return nested(size, `{"a":1,"b":[],"c":`, "1", "}", 990) },
+		"objects in lists":      func(size int) string { return `{"l":[` + Fill(size, `{"l":[{"l":[1]}]}`, ",") + "]}" },
+		"white space":           func(size int) string { return `{"a":` + strings.Repeat(" \n\t", size/3) + `1}` },
+		"brackets in a string":  func(size int) string { return `{"s":"` + strings.Repeat("[{", size/2) + `"}` },
+		"not ended":             func(size int) string { return `{"l":[` + Fill(size, `"x`, ",") },
+		"long numbers":          func(size int) string { return `{"l":[` + Fill(size, strings.Repeat("7", 900)+"%d", ",") + "]}" },
+		"large exponents":       func(size int) string { return `{"l":[` + Fill(size, "1e-%d999999", ",") + "]}" },
+		"empty strings":         func(size int) string { return `{"l":[` + Fill(size, `""`, ",") + "]}" },
+		"names of paths":        func(size int) string { return "{" + Fill(size, `"o.x.%d":{"o.x":1}`, ",") + "}" },
+		"a name of many dots":   func(size int) string { return `{"` + strings.Repeat("a.", size/2) + `":1}` },
+		"characters as escapes": func(size int) string { return `{"s":"` + strings.Repeat(`\u0001`, size/6) + `"}` },
+		"bytes of no character": func(size int) string { return `{"s":"` + strings.Repeat("\xff", size) + `"}` },
+		"stamps":                func(size int) string { return "{" + Fill(size, `"_stamp":"%d-1"`, ",") + "}" },
+		"only brackets":         func(size int) string { return strings.Repeat("[", size) },
+		"only braces":           func(size int) string { return strings.Repeat(`{"a":`, size/5) },
 	}
 }
 
@@ -114,45 +122,19 @@ func All() []Attack {
 		add("merge patch: "+name, func(n int) []byte { return request("PATCH", "/i/_doc/1", "application/merge-patch+json", body(n)) })
 		add("_mget: "+name, func(n int) []byte { return request("POST", "/i/_mget", jsonType, body(n)) })
 		add("_search: "+name, func(n int) []byte { return request("POST", "/i/_search", jsonType, body(n)) })
+		add("_delete_by_query: "+name, func(n int) []byte { return request("POST", "/i/_delete_by_query", jsonType, body(n)) })
 		add("lock: "+name, func(n int) []byte { return request("PUT", "/_lock/global/a", jsonType, body(n)) })
 		add("compat: "+name, func(n int) []byte { return request("POST", "/fs/lock/1/_update", jsonType, body(n)) })
 	}
 	list = append(list, patches()...)
+	list = append(list, transforms()...)
 	list = append(list, questions()...)
 	list = append(list, heads()...)
 	list = append(list, lines()...)
 	list = append(list, products()...)
+	list = append(list, codings()...)
 	slices.SortFunc(list, func(a, b Attack) int { return strings.Compare(a.Name, b.Name) })
 	return list
-}
-
-func patches() []Attack {
-	patch := func(part string) func(n int) []byte {
-		return func(n int) []byte {
-			return request("PATCH", "/i/_doc/1", "application/json-patch+json", "["+Fill(n, part, ",")+"]")
-		}
-	}
-	steps := func(part string) func(n int) []byte {
-		return func(n int) []byte {
-			return request("PATCH", "/i/_doc/1", "application/vnd.optimist-patch+json", "["+Fill(n, part, ",")+"]")
-		}
-	}
-	return []Attack{
-		{Name: "patch: insertions at the front", Request: patch(`{"op":"add","path":"/l/0","value":%d}`)},
-		{Name: "patch: at the end", Request: patch(`{"op":"add","path":"/l/-","value":%d}`)},
-		{Name: "patch: removals", Request: patch(`{"op":"remove","path":"/l/0"}`)},
-		{Name: "patch: tests", Request: patch(`{"op":"test","path":"/o","value":{"a":%d}}`)},
-		{Name: "patch: copies", Request: patch(`{"op":"copy","from":"/l","path":"/c%d"}`)},
-		{Name: "patch: moves", Request: patch(`{"op":"move","from":"/l/0","path":"/l/1"}`)},
-		{Name: "patch: long paths", Request: patch(`{"op":"add","path":"` + strings.Repeat("/a", 90) + `","value":%d}`)},
-		{Name: "patch: escapes in paths", Request: func(n int) []byte {
-			return request("PATCH", "/i/_doc/1", "application/json-patch+json", `[{"op":"add","path":"/`+strings.Repeat("~01", n/3)+`","value":1}]`)
-		}},
-		{Name: "steps: increments", Request: steps(`{"op":"increment","path":"/n","value":1}`)},
-		{Name: "steps: unions", Request: steps(`{"op":"union","path":"/l","value":%d}`),
-			Bounded: "each step reads the list that the one before it made; the work of edits is bounded"},
-		{Name: "steps: remove_empty", Request: steps(`{"op":"remove_empty"}`)},
-	}
 }
 
 func questions() []Attack {
@@ -187,6 +169,12 @@ func questions() []Attack {
 		}},
 		{Name: "lock: a deep tree", Request: get(func(n int) string { return "/i/_lock/tree" + strings.Repeat("/a", n/2) })},
 		{Name: "lock: parameters", Request: get(func(n int) string { return "/_lock/global/a?" + Fill(n, "owner=o%d", "&") })},
+		{Name: "query: long numbers", Request: get(func(n int) string { return "/i/_doc/1?version=" + strings.Repeat("9", n) })},
+		{Name: "query: zeros", Request: func(n int) []byte {
+			return request("PUT", "/i/_doc/1?if_primary_term=1&if_seq_no="+strings.Repeat("0", n), jsonType, `{"a":1}`)
+		}},
+		{Name: "query: a date", Request: get(func(n int) string { return "/_lock/global/a?owner=o&ttl=" + strings.Repeat("1h", n/2) })},
+		{Name: "scroll: a long id", Request: get(func(n int) string { return "/_search/scroll/" + strings.Repeat("RkdM", n/4) })},
 		{Name: "locks: prefix", Request: get(func(n int) string { return "/_lock?prefix=" + strings.Repeat("%2Fa", n/4) })},
 	}
 }
@@ -222,16 +210,21 @@ func heads() []Attack {
 		{Name: "field: Forwarded", Request: one("Forwarded", "for=10.0.0.%d", ", ")},
 		{Name: "field: Optimist-Lock-Token", Request: one("Optimist-Lock-Token", "10000000%d", ",")},
 		{Name: "field: Optimist-Session", Request: one("Optimist-Session", "x", "")},
+		{Name: "field: Idempotency-Key", Request: one("Idempotency-Key", "x", "")},
+		{Name: "field: Optimist-Priority", Request: one("Optimist-Priority", "background", ", ")},
+		{Name: "field: Accept-Encoding", Request: one("Accept-Encoding", "a%d;q=0.5", ", ")},
+		{Name: "field: Cookie", Request: one("Cookie", "a%d=1", "; ")},
+		{Name: "field: tracestate", Request: one("tracestate", "a%d=1", ",")},
+		{Name: "field: X-Opaque-Id", Request: one("X-Opaque-Id", "%d", "-")},
+		{Name: "field: the same many times", Request: with(func(n int) []string {
+			return strings.Split(Fill(n, "if-match: \"%d-1\"", "\n"), "\n")
+		})},
 	}
 }
 
 func lines() []Attack {
 	bulk := func(line string) func(n int) []byte {
 		return func(n int) []byte { return request("POST", "/_bulk", bulkType, Fill(n, line, "")) }
-	}
-	chunks := func(n int) []byte {
-		return []byte("PUT /i/_doc/1 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" +
-			"1\r\n{\r\n" + strings.Repeat("1\r\n \r\n", n/6) + "1\r\n}\r\n0\r\n\r\n")
 	}
 	return []Attack{
 		{Name: "_bulk: writes", Request: bulk("{\"index\":{\"_index\":\"i\",\"_id\":\"%d\"}}\n{\"a\":1}\n")},
@@ -259,7 +252,6 @@ func lines() []Attack {
 		{Name: "locks: tokens", Request: func(n int) []byte {
 			return request("POST", "/_lock/_release", jsonType, `{"owner":"o","tokens":[`+Fill(n, "%d1", ",")+"]}")
 		}},
-		{Name: "chunks of one byte", Request: chunks},
 	}
 }
 
