@@ -6,19 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"optimist/internal/obs"
-	"optimist/internal/secure"
 )
-
-// Access says who may use the listener. The zero value is for a loopback address: everybody who reaches the listener may use it. Then
-// there are no profiles, because they show the memory of the process.
-type Access struct {
-	// Token is what requests have to bring, as Authorization: Bearer. Nil: there is none.
-	Token *secure.Token
-	// Certificates says that a client's certificate is enough, too. Those that the listener accepts have been checked.
-	Certificates bool
-}
-
-func (a *Access) asks() bool { return a.Token != nil || a.Certificates }
 
 var bearer = []byte("bearer ")
 

@@ -16,67 +16,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttpadaptor"
 	"github.com/valyala/fasthttp/pprofhandler"
 
-	"optimist/internal/hook"
 	"optimist/internal/obs"
-	"optimist/internal/rule"
 )
-
-// Switch is the mode of the whole; *rule.Switch is one.
-type Switch interface {
-	Mode() rule.Mode
-	SetMode(rule.Mode) (before rule.Mode)
-}
-
-// Node is what is told of a node of the engine.
-type Node struct {
-	URL   string `json:"url"`
-	Alive bool   `json:"alive"`
-	Error string `json:"error,omitempty"` // why it isn't alive
-}
-
-// Locks answers a request for locks as the data port does, in the operator's name: it sees tokens, and may release what others
-// hold.
-type Locks func(ctx context.Context, method string, path, query, body []byte) (status int, answer []byte, err error)
-
-// Options are what the listener tells and changes. All but Access, Hosts, Log, Locks, Letters, Undo and Changed are required. Its
-// functions are called from many goroutines.
-type Options struct {
-	Build   obs.Build
-	Metrics prometheus.Gatherer
-	Switch  Switch
-	Config  func() ([]byte, error) // the configuration in force, as JSON, without secrets
-	Nodes   func() []Node
-	Ready   func() error          // nil if requests can be served; else why not
-	Changed hook.Func1[rule.Mode] // called with a changed mode, after it is in force
-	Locks   Locks                 // nil: there are none
-	Letters Letters               // nil: there are none
-	Undo    Undo                  // nil: there is no path for journals
-
-	// Hot tells the documents with the most conflicts, at most top; Suggestions what rules could say about an index, or, without a
-	// name, about all.
-	Hot         func(top int) any
-	Suggestions func(index string) any
-
-	Access Access
-	Hosts  []string // names by which the listener may be reached, beyond addresses and localhost
-	Log    *slog.Logger
-}
-
-// Server serves the admin listener. Make it with New.
-type Server struct {
-	o        Options
-	http     *fasthttp.Server
-	paths    map[string]endpoint
-	profiles fasthttp.RequestHandler
-	started  time.Time
-	hosts    map[string]bool
-}
 
 // New makes a server that listens nowhere yet.
 func New(o Options) *Server {
@@ -121,15 +67,6 @@ func (s *Server) Serve(l net.Listener) error { return s.http.Serve(l) }
 func (s *Server) Shutdown(ctx context.Context) error { return s.http.ShutdownWithContext(ctx) }
 
 var pprofPrefix = []byte("/debug/pprof")
-
-// endpoint is one path: who answers it, and what it takes.
-type endpoint struct {
-	handle  fasthttp.RequestHandler // nil: it can't be read
-	put     fasthttp.RequestHandler // nil: it can't be changed
-	change  string                  // the method that put is for
-	guarded bool                    // not for pages of other sites, not even to read
-	open    bool                    // everybody may ask, but is told less
-}
 
 func (s *Server) endpoints() map[string]endpoint {
 	return map[string]endpoint{

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"bytes"
-	"context"
 
 	"github.com/valyala/fasthttp"
 )
@@ -17,19 +16,6 @@ const (
 // AuthorizationField has the credentials by which the writes of dead letters are made again: the value of the Authorization that the
 // engine gets. The listener's own Authorization has its token.
 const AuthorizationField = "Optimist-Authorization"
-
-// Letters answers a request for dead letters. path is what stands behind their path; authorization is for replays.
-type Letters func(ctx context.Context, r *LettersRequest) (status int, answer any)
-
-// LettersRequest is what the listener is asked.
-type LettersRequest struct {
-	Method string
-	Path   string // "", "/{id}", "/{id}/_replay", "/_replay" or "/_delete"
-	Query  func(name string) string
-	Body   []byte
-	// Authorization is for replays; empty: they have no credentials.
-	Authorization string
-}
 
 func (s *Server) letterEndpoint(path []byte) (endpoint, bool) {
 	rest, ok := bytes.CutPrefix(path, []byte(lettersPath))

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"bytes"
-	"context"
 	"net/http"
 
 	"github.com/valyala/fasthttp"
@@ -11,15 +10,6 @@ import (
 // Under undoPath are the journals of locks with undo: the list, and the writes of each lock by its path on the data port
 // (/_optimist/undo/_lock/global/nightly).
 const undoPath = "/_optimist/undo"
-
-// Undo answers a request for journals.
-type Undo func(ctx context.Context, r *UndoRequest) (status int, answer any)
-
-// UndoRequest is what the listener is asked.
-type UndoRequest struct {
-	Lock  []byte            // the path of a lock as it was sent; empty: all
-	Query map[string]string // the parameters, decoded
-}
 
 func (s *Server) undoEndpoint(path []byte) (endpoint, bool) {
 	rest, ok := bytes.CutPrefix(path, []byte(undoPath))

@@ -9,17 +9,6 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 )
 
-// welcome is what GET / says.
-type welcome struct {
-	product     string // Elasticsearch, OpenSearch, or what it calls itself
-	number      string
-	major       int
-	minor       int
-	cluster     string
-	clusterUUID string
-	header      bool // X-Elastic-Product
-}
-
 // reach asks every node who it is. The first that tells is asked all the rest.
 func (e *examination) reach() {
 	for _, n := range e.Nodes {

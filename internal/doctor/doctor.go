@@ -5,7 +5,6 @@
 package doctor
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,22 +90,6 @@ func (r *Report) add(l Level, topic, format string, args ...any) {
 	r.Findings = append(r.Findings, Finding{l, topic, fmt.Sprintf(format, args...)})
 }
 
-// Examine makes all checks. A cluster that doesn't answer is a finding, too. If ctx ends, the report has the findings until then.
-func Examine(ctx context.Context, o Options) *Report {
-	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
-	e := &examination{Options: o, ctx: ctx, report: &Report{Seen: -1}}
-	e.reach()
-	if e.node.Doer == nil {
-		return e.report
-	}
-	e.version()
-	e.cluster()
-	e.privileges()
-	e.scripts()
-	e.indices()
-	return e.report
-}
-
 // examination is one run of Examine.
 type examination struct {
 	Options
@@ -171,4 +154,15 @@ func reason(err error) error {
 		return up.Err
 	}
 	return err
+}
+
+// welcome is what GET / says.
+type welcome struct {
+	product     string // Elasticsearch, OpenSearch, or what it calls itself
+	number      string
+	major       int
+	minor       int
+	cluster     string
+	clusterUUID string
+	header      bool // X-Elastic-Product
 }
