@@ -27,7 +27,7 @@ func (s *Server) index(ctx *fasthttp.RequestCtx) {
 			`POST /_optimist/dead-letters/_replay or _delete {"rule": …}`,
 		"/_optimist/undo":        "journals of locks with undo that are open, or have left dead letters; /_optimist/undo/{lock}: its writes",
 		"/_optimist/hot":         "the documents with the most conflicts; ?top=20",
-		"/_optimist/suggestions": "what rules could say, from the conflicts so far; ?index=shop",
+		"/_optimist/suggestions": "suggested rules, from the conflicts so far; ?index=shop",
 		"/_optimist/version":     "which program this is",
 		"/metrics":               "Prometheus metrics",
 		"/debug/pprof":           "profiles; only with a token or a certificate",
