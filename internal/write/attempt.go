@@ -29,8 +29,8 @@ func (s *Service) inLane(ctx context.Context, c *change) error {
 	return c.verdict()
 }
 
-// place is where the change's document is. Where its index isn't known, those whom a gateway may send elsewhere have places of their
-// own.
+// place is the place of the change's document. If its index isn't known, each realm has a place of its own: a gateway may send its
+// clients elsewhere.
 func (c *change) place() retry.Place {
 	if c.Index.UUID != "" {
 		return retry.Place{Ref: c.Doc.Ref, UUID: c.Index.UUID}
@@ -53,14 +53,14 @@ func (s *Service) run(ctx context.Context, b *retry.Batch[*change]) {
 	}
 	*a = attempt{s: s, batch: b, open: b.Members}
 	if len(b.Members) > 1 {
-		a.open = slices.Clone(b.Members) // who leaves it stays a member
+		a.open = slices.Clone(b.Members) // a change that leaves a.open stays a member
 	}
 	for _, c := range b.Members {
 		c.budgetMark = c.Room.Mark()
 	}
 	a.do(ctx)
 	if s.events.Collision != nil {
-		for _, c := range b.Members { // before any of them has its answer: their documents may be others' requests
+		for _, c := range b.Members { // before any of them has its answer: then their memory may belong to other requests
 			s.reportCollision(c)
 		}
 	}
@@ -99,7 +99,7 @@ func (a *attempt) try(ctx context.Context, n int) error {
 	case err != nil || len(a.open) == 0:
 		return err
 	case (n > 1 || a.source == read) && ctx.Err() != nil:
-		return context.Cause(ctx) // what isn't sent by the time that the client leaves never is
+		return context.Cause(ctx) // the client has left: what isn't sent yet never is
 	}
 	res, err := a.send(ctx, body)
 	if err != nil {
@@ -108,8 +108,8 @@ func (a *attempt) try(ctx context.Context, n int) error {
 	return a.judge(ctx, res, body)
 }
 
-// giveBack gives back the memory of the try before this one. What it read is on the account of the leader's request. What the intents made
-// of that is on the accounts of their own requests. Nobody uses either any more.
+// giveBack gives back the memory of the try before this one. The document that it read is on the account of the leader's request. The
+// drafts are on the accounts of their own requests. Neither is used any more.
 func (a *attempt) giveBack(leaders *budget.Account) {
 	leaders.Cut(a.budgetMark)
 	for _, c := range a.open {
@@ -128,7 +128,7 @@ func (a *attempt) start() {
 		return
 	}
 	if !first.stales {
-		return // it is of the document as it is
+		return // it is a change of the current document
 	}
 	a.cur, a.trail, a.source = first.revision(), first.trail, based
 	for _, c := range a.open[1:] {
@@ -139,8 +139,8 @@ func (a *attempt) start() {
 	}
 }
 
-// compose makes what shall be written from the current revision. A write under a guard may start from a guess. A decision (a refusal, or
-// that nothing has to be written) is made on a fresh read alone: on the document as it is, not as waiting changes may make it.
+// compose makes the document to write from the current revision. A write under a guard may start from a guess. A decision (a refusal, or
+// that nothing has to be written) needs a fresh read: it is about the stored document, not about one that waiting changes may make.
 func (a *attempt) compose(ctx context.Context) (body []byte, err error) {
 	for {
 		if a.source == unread {
@@ -149,7 +149,7 @@ func (a *attempt) compose(ctx context.Context) (body []byte, err error) {
 			}
 		}
 		if !a.cur.Known() && len(a.open) > 1 {
-			// Creates share no write: there are no numbers that could tell the others that they haven't seen all of it.
+			// Creates share no write: without numbers, the others couldn't learn that they haven't seen all of the document.
 			a.split(ctx)
 			return nil, nil
 		}
@@ -171,8 +171,8 @@ func (a *attempt) compose(ctx context.Context) (body []byte, err error) {
 	}
 }
 
-// fold asks the intents in their order, each for what shall stand in place of what those before it have made. A change that can't
-// go with its neighbours, which may be refused themselves, goes alone after them.
+// fold asks the intents one after the other: each gets the draft of the one before, and returns the draft that replaces it. A change that
+// is refused beside others goes alone after them, because the others may be refused themselves.
 func (a *attempt) fold(ctx context.Context) (body []byte, changed bool, refusal error) {
 	cur, left := a.cur, a.open[:0:len(a.open)]
 	for _, c := range a.open {
@@ -192,7 +192,7 @@ func (a *attempt) fold(ctx context.Context) (body []byte, changed bool, refusal 
 	return cur.Source, changed, refusal
 }
 
-// next is what a change makes of cur, which has numbers unless changes before it in the batch have made it.
+// next is the change's draft for cur. cur has no numbers if it is the draft of an earlier change in the batch.
 func (a *attempt) next(ctx context.Context, c *change, cur doc.Revision) (intent.Draft, error) {
 	if c.intent.Merges(cur) && cur.Source != nil {
 		if reason := a.s.whyNotReplayed(ctx, c); reason != "" {
@@ -206,14 +206,14 @@ func (a *attempt) next(ctx context.Context, c *change, cur doc.Revision) (intent
 	return d, err
 }
 
-// fetch reads the current revision, with the client's own credentials, and then judges the changes of which a try may have been
-// applied.
+// fetch reads the current revision, with the client's own credentials. Then it judges the changes that may have been applied by an
+// earlier try.
 func (a *attempt) fetch(ctx context.Context) error {
 	first := a.open[0]
 	a.s.events.Fetch.Call(first.Rule.Name)
 	a.batch.Forget()
 	if a.anyMaybeApplied() {
-		ctx = context.WithoutCancel(ctx) // what became of a write is worth knowing though its client left: the next one builds on it
+		ctx = context.WithoutCancel(ctx) // the client may have left, but its next write builds on the result
 	}
 	rev, err := a.s.bases.Current(ctx, &first.Search)
 	a.noIndex = errors.Is(err, base.ErrNoIndex)
@@ -241,7 +241,7 @@ func (a *attempt) fetch(ctx context.Context) error {
 
 // locateAgain asks what the index is, for changes that came before there was one. The write that made the index may have given it a
 // pipeline, or a _source that isn't kept whole. Changes can't be merged into its documents then, nor patches be applied. An index that
-// can't be asked about counts as such a one.
+// optimist can't ask about counts as one.
 func (a *attempt) locateAgain(ctx context.Context) {
 	left := a.open[:0:len(a.open)]
 	for _, c := range a.open {
@@ -347,7 +347,7 @@ func (a *attempt) conflicted(ctx context.Context, res *upstream.Response) error 
 	return nil
 }
 
-// split gives every open change an attempt of its own. Of those of which a try may have been applied the outcome stays unknown.
+// split gives every open change an attempt of its own. If a try of a change may have been applied, its outcome stays unknown.
 func (a *attempt) split(ctx context.Context) {
 	for _, c := range a.open {
 		if c.maybeApplied {
@@ -361,12 +361,12 @@ func (a *attempt) split(ctx context.Context) {
 
 // single gives a change of the batch an attempt of its own.
 func (a *attempt) single(ctx context.Context, c *change) {
-	a.batch.Forget() // what it couldn't go with is no place to start from
+	a.batch.Forget() // the batch's document is no start for it
 	one := &attempt{s: a.s, batch: a.batch, open: []*change{c}, doubt: a.doubt.Inherited()}
 	one.do(ctx)
 }
 
-// last is the answer to a change that is still open when trying ends: the engine's own conflict, if that came last.
+// last is the answer to a change that is still open when the tries end: the engine's own conflict, if that came last.
 func (a *attempt) last(c *change, err error) (*respond.Answer, error) {
 	switch {
 	case c.maybeApplied && !errors.Is(err, ErrUnknownOutcome):

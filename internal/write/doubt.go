@@ -8,8 +8,7 @@ import (
 	"optimist/internal/doubt"
 )
 
-// lost deals with a write without an answer. What is left open afterwards may be sent again: by the guard, or because twice is as
-// good as once.
+// lost deals with a write without an answer. Changes that stay open may be sent again: the guard protects them, or twice does no harm.
 func (a *attempt) lost(ctx context.Context, err error) error {
 	lost := errors.Is(err, ErrUnknownOutcome)
 	for _, c := range a.open {

@@ -55,7 +55,7 @@ func (a *attempt) leave(ctx context.Context, res *upstream.Response, err error) 
 		j.Outcome(at, true)
 	case res.Status == http.StatusConflict && (!a.doubt.Last.Quick() || a.anyMaybeApplied()):
 	case res.Status == http.StatusConflict && !a.load.guard.Known():
-		// What is there is another client's: if it is the same, it mustn't be taken for this client's.
+		// The stored document is another client's: even if it is equal, it mustn't be taken for this client's.
 		_ = j.Failed(context.WithoutCancel(ctx), at)
 	case res.Status < http.StatusInternalServerError:
 		j.Outcome(at, false)

@@ -10,8 +10,8 @@ import (
 	"optimist/internal/undeliverable"
 )
 
-// keep makes a dead letter of a write that can't be placed, whose rule asks for that, and returns what is left of its error. The
-// client gets a 202 once the letter is stored. Otherwise it gets what it would have got without one.
+// keep makes a dead letter of a write that can't be placed, if the rule asks for that, and returns the error that remains. The client
+// gets a 202 once the letter is stored. Otherwise it gets the error that it would get without a letter.
 func (s *Service) keep(ctx context.Context, c *change, err error) error {
 	if c.Preset != nil {
 		return err
@@ -42,8 +42,8 @@ func (s *Service) keep(ctx context.Context, c *change, err error) error {
 	}
 	c.answer = respond.Kept(s.named(c), id, reason)
 	c.Outcome.Kind, c.Outcome.Reason = outcome.DeadLetter, reason
-	// What the client goes on with has a change in it that isn't stored. Its next write from the same revision is guarded by the
-	// numbers alone: merged, it would make this change a second time.
+	// The client's copy has a change that isn't stored. The numbers alone guard its next write from the same revision: a merge would make
+	// this change a second time.
 	c.Base.Doubt()
 	return nil
 }

@@ -16,15 +16,15 @@ import (
 	"optimist/retry"
 )
 
-// Marks tell what became of a write whose answer was lost, under a rule with write_id. Every write of a whole document, or of a part that
-// is merged here, leaves an id in the document, with the revision whose place it took; the document keeps the last few.
+// Marks show whether a write was applied whose answer was lost, under a rule with write_id. Every write of a whole document, or of a part
+// that is merged here, leaves an id in the document, with the revision that it replaced. The document keeps the last few.
 //
 //	one of ours is there                             it was applied
 //	another's is there, in the place of our guard     it wasn't, and never will be: a revision is replaced once
 //	neither                                          nobody can tell
 //
-// Marks belong to optimist: intents, rules and merges never see them. They are taken out of a document as it comes, and put back as it
-// goes. What is kept of documents (a session's views, a lane's guess) has them in it.
+// Marks belong to optimist: intents, rules and merges never see them. They are taken out of a document when it comes, and put back when
+// it goes. Kept documents (a session's views, a lane's guess) include them.
 
 // dropMarks takes out of a part what its client sent in the field of marks: in a document it makes no difference, since what is stored
 // there is put in last.
@@ -45,7 +45,7 @@ func (c *change) unmarked(rev doc.Revision) (doc.Revision, mark.Trail) {
 	return rev, t
 }
 
-// unmark takes the marks out of what is known of the change's base, and out of what its client sent.
+// unmark takes the marks out of the change's known base, and out of the sent body.
 func (c *change) unmark() {
 	if c.field() == "" {
 		return
@@ -183,8 +183,8 @@ func (a *attempt) applied(ctx context.Context, c *change, at int) {
 	a.s.sessions.Wrote(c.Session.Credentials(), c.Doc.Index)
 }
 
-// markPassed has a write that goes without a merge leave a mark. What it takes the place of isn't known, unless it makes a document, or
-// its client guards it.
+// markPassed puts a mark into a write that goes without a merge. The revision that it replaces isn't known, unless it creates a document,
+// or its client guards it.
 func (c *change) markPassed(body []byte) []byte {
 	kind := c.Op.Kind
 	if c.field() == "" || kind != api.Index && kind != api.Create {
@@ -205,14 +205,13 @@ func (c *change) markPassed(body []byte) []byte {
 	return out
 }
 
-// findPassed finds out what became of a write that went without a merge, and whose answer was lost. The error is lost where that can't be
-// told.
+// findPassed finds out whether a write was applied that went without a merge, and whose answer was lost. If it can't, the error is lost.
 func (s *Service) findPassed(ctx context.Context, c *change, lost error) error {
 	if len(c.tries) == 0 || !errors.Is(lost, ErrUnknownOutcome) {
 		return lost
 	}
 	c.maybeApplied = true
-	ctx = context.WithoutCancel(ctx) // what became of it is worth knowing though its client left
+	ctx = context.WithoutCancel(ctx) // the client may have left, but its next write builds on the result
 	a := &attempt{s: s, open: []*change{c}}
 	err := retry.Do(ctx, c.policy(), func(ctx context.Context, _ int) error {
 		s.events.Fetch.Call(c.Rule.Name)

@@ -11,13 +11,12 @@ import (
 	"optimist/internal/uri"
 )
 
-// updateSeen performs an _update with `doc` whose client has seen the document: a change of the paths that the part holds, from what the
-// client has seen. The client's own request goes under the guard of that. After a conflict the change is merged as that of a whole document
-// is, and goes again as an _update, with the values that the merge has at these paths. So the engine's merge, its answer, detect_noop and
-// _source stay what they are.
+// updateSeen performs an _update with `doc` whose client has seen the document: a change of the part's paths, from the client's view. The
+// client's own request goes under the view's guard. After a conflict the change is merged like a whole document, and goes again as an
+// _update, with the merge's values at these paths. So the engine's merge, its answer, detect_noop and _source stay what they are.
 //
-// taken is false where nothing is known of what the client has seen, and for what the rule, or the kind of _update, leaves to the engine.
-// A client that gives its own guard, or retry_on_conflict, has its request sent as it is; what it has seen then is known all the same.
+// taken is false if the client's view isn't known, or if the rule, or the kind of _update, leaves the request to the engine. If the
+// client gives its own guard, or retry_on_conflict, its request is sent as it is; its view is known all the same.
 func (s *Service) updateSeen(ctx context.Context, c *change) (taken bool, err error) {
 	if c.Rule.EngineUpdates {
 		return false, nil
@@ -81,7 +80,7 @@ func (c *change) retriesItself() bool {
 	return false
 }
 
-// seePart finds out what the part makes of what the client has seen. A document that nothing can be made of is known by its numbers alone.
+// seePart applies the part to the client's view. If it can't be applied, only the view's numbers count.
 func (c *change) seePart() {
 	c.unmark()
 	if !c.BaseKnown() {
@@ -93,8 +92,8 @@ func (c *change) seePart() {
 	}
 }
 
-// rebasePatch has a patch that an _update has become be the change of its part from what the client has seen. Where that can't be
-// merged, it guards the patch; where more is stored than the client has seen, it refuses it.
+// rebasePatch makes a patch that stands for an _update a change of its part from the client's view. If that can't be merged, it guards
+// the patch; if more is stored than the client has seen, it refuses the patch.
 func (s *Service) rebasePatch(c *change) {
 	if c.patch.Upsert && c.Base.Kind != session.KindAbsent && !c.Rule.RecreateMissing {
 		c.patch.Upsert, c.patch.Gone = false, intent.ErrDeleted

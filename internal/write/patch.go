@@ -16,16 +16,16 @@ import (
 	"optimist/internal/session"
 )
 
-// asPatch has the change written as a document that the patch has been applied to.
+// asPatch makes the change a document with the patch applied.
 //
-// What the session of its client knows afterwards: with `_source=true` the client was shown the document, as by a read. Else, in
-// a session that names itself, it knows what the client had seen, with the patch applied to that: a client that patches a
-// document of which it keeps a copy either patches the copy, too, or means to put the old values back, as it would without
-// optimist; it hasn't seen what others changed in between either way. Where the patch doesn't fit what the client had seen, that
-// stays. In an inferred session nobody can tell whose copy it was: what its threads have read stays as it is.
+// Afterwards the client's session knows one of these. With `_source=true` the client has seen the document, as by a read. Otherwise, in a
+// named session, its view is the earlier view with the patch applied: a client that keeps a copy of a document and patches the document
+// either patches the copy, too, or means to put the old values back, as it would without optimist. In both cases it hasn't seen changes
+// of others in between. If the patch doesn't fit the earlier view, that view stays. In an inferred session the patch's client isn't
+// known: the reads of its threads stay as they are.
 //
-// The answer carries the numbers of what was stored, as that of an _update does, and an ETag only if the client has seen all of
-// that.
+// The answer carries the numbers of the stored revision, like the answer to an _update. It has an ETag only if the client has seen the
+// whole document.
 func (c *change) asPatch(p *patch.Request) {
 	c.patch, c.JSON, c.Plain = p, true, patch.AnsweredInJSON(c.Op, c.Fields)
 	c.intents.Patch, p.Source, p.New = p, &c.intents, c.OnlyNew
@@ -49,13 +49,12 @@ func (s *Service) patchDocument(ctx context.Context, c *change) error {
 	return s.edit(ctx, c)
 }
 
-// edit performs a patch: the document is read, the patch applied to it, then the rule's transform, and what comes of it written
-// under the guard of what was read; on a conflict again. Patches of one document that wait together share a write, as other
-// changes do.
+// edit performs a patch. It reads the document, applies the patch and then the rule's transform, and writes the result under the guard of
+// the read. On a conflict it does so again. Patches of one document that wait together share a write, as other changes do.
 //
-// A patch that changes nothing is not written, and then nor is what the transform would make of the document. A rule's
-// base.unknown, base.lost, merge strategies and on_conflict are for clients that write documents whole: a patch is never stale.
-// Where the proxy can't read the document as it is stored, a patch is refused, never written back from a part of it.
+// A patch that changes nothing is not written, even if the transform would change the document. A rule's base.unknown, base.lost, merge
+// strategies and on_conflict are for clients that write documents whole: a patch is never stale. If the proxy can't read the document as
+// it is stored, it refuses the patch: it never writes a document back from a part.
 func (s *Service) edit(ctx context.Context, c *change) error {
 	if err := s.bases.Locate(ctx, &c.Search); err != nil {
 		return err

@@ -71,7 +71,7 @@ func (a *attempt) refusal(c *change, err error) *respond.Answer {
 		c.unfit = true
 		return c.unapplied(unfit)
 	default:
-		// What the merge can't read, the engine may still store: it is guarded, and the conflict is the answer.
+		// The engine may store a body that the merge can't read: it is guarded, and the conflict is the answer.
 		c.Outcome.Reason = outcome.ReasonFormat
 		err = fmt.Errorf("and it can't be merged: %w", err)
 	}

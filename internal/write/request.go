@@ -34,12 +34,12 @@ type change struct {
 
 	// What it is made from: chooseWay, and apply.
 	intents apply.Write // makes its intent, under its rule
-	made    []byte      // what that part makes of what the client has seen; nil: not known
+	made    []byte      // the client's view, with that part in it; nil: not known
 	epoch   session.Epoch
 	began   int64       // when that was
 	guard   doc.Numbers // the client's own, of a write that is made here and not passed
 	intent  intent.Intent
-	trail   mark.Trail // the marks of the base, which aren't in what is known of it
+	trail   mark.Trail // the marks of the base, taken out of it
 	stales  bool       // is stale once others have changed the document: it was made from a base
 	shares  bool       // may share a write with others: it can be merged, and that is known
 
@@ -50,7 +50,7 @@ type change struct {
 	unpatchable  bool         // the patch turned out to be one that can't be made here
 	maybeApplied bool         // a try may have been applied: a 409 proves nothing any more
 	tries        []mark.Mark  // those of its writes of which it isn't known yet whether they were applied: see marks.go
-	left         mark.Trail   // what the last of them leaves in the document, if it is applied
+	left         mark.Trail   // the marks that the last of them leaves in the document, if it is applied
 
 	barred bool // refused for the sake of locks
 

@@ -26,13 +26,12 @@ type end struct {
 	created bool
 	noop    bool
 	current doc.Numbers // of the revision that the change was merged into; zero for a create, and where nothing was merged
-	same    bool        // what is stored is what was sent
+	same    bool        // the stored document is the sent one
 }
 
-// settle ends the change's reservation, and tells the client the numbers that are true for what it has seen. Where something else
-// was stored than the client sent, those are the numbers of its base, so that a later guard of the client's with them conflicts
-// instead of overwriting what it hasn't seen. A client that had seen nothing gets those of the revision that its write was merged
-// into.
+// settle ends the change's reservation, and gives the client the numbers that fit its view. If another document was stored than the
+// client sent, these are the numbers of its base: if the client later guards with them, it gets a conflict, and overwrites nothing that
+// it hasn't seen. A client without a view gets the numbers of the revision into which its write was merged.
 func (c *change) settle(e end) {
 	n := e.stored.Numbers
 	t := etag.Tag{Numbers: n}
@@ -66,7 +65,7 @@ func (c *change) settle(e end) {
 	}
 }
 
-// inHand is what the client has of the document after an acknowledged write: what it sent, or what it has seen, with its part in that.
+// inHand is the client's copy of the document after an acknowledged write: the sent body, or the view with the part in it.
 func (c *change) inHand() []byte {
 	if c.Part != nil {
 		return c.made
@@ -202,14 +201,14 @@ func (c *change) seeStored(res *upstream.Response, e *end, numbered bool) (some 
 	return some
 }
 
-// settleNumbers ends the reservation of a write of a part that was acknowledged with these numbers. What its client has of the
-// document since isn't known: its next write from the same copy is guarded by the numbers, and not merged.
+// settleNumbers ends the reservation of a write of a part that was acknowledged with these numbers. The client's copy isn't known then:
+// the numbers guard its next write from the same copy, which isn't merged.
 func (c *change) settleNumbers(stored doc.Revision) {
 	c.Base.Commit(session.Ack{Stored: doc.Revision{Numbers: stored.Numbers, Version: stored.Version}, AnswerNumbers: stored.Numbers})
 }
 
-// locateNew asks what the index is that the change's write has made, if it has: a template may have given it a pipeline. Else
-// nobody would know whether the engine holds what was sent.
+// locateNew asks what the index is that the change's write has made, if it has: a template may have given it a pipeline. Otherwise
+// optimist wouldn't know whether the engine holds the sent document.
 func (s *Service) locateNew(ctx context.Context, c *change) {
 	if c.Index.Name != "" && c.Index.UUID == "" && c.Index.Unknown == "" {
 		_ = s.bases.Locate(ctx, &c.Search) // if it can't be asked, it stays unknown
@@ -260,7 +259,7 @@ func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response, body 
 
 // decide answers the change that can't be written, which is alone, and those that need no write; the others stay open.
 //
-// A locked document is locked for all of them: its lock is the answer to whatever they would have been told.
+// A locked document is locked for all of them: each gets the lock as its answer.
 func (a *attempt) decide(ctx context.Context, refusal error, changed bool) {
 	if refusal == nil && (changed || a.source != read) {
 		return

@@ -25,9 +25,9 @@ import (
 	"optimist/retry"
 )
 
-// update sends an _update. That of a part whose client has seen the document is a change from what it has seen: see partial.go. Any other
-// the engine merges by itself; what optimist adds is that it tries often enough, and what If-Match asks for. Under a rule that transforms,
-// an _update of a part is made here, as a patch is.
+// update sends an _update. If it is a part, and its client has seen the document, it is a change from the client's view: see partial.go.
+// Any other the engine merges by itself; optimist only adds tries, and the guard of an If-Match. Under a rule with a transform, an
+// _update of a part is carried out here, like a patch.
 func (s *Service) update(ctx context.Context, c *change) error {
 	c.epoch, c.began = s.sessions.Epoch(), s.sessions.Now()
 	if c.OnlyNew {
@@ -61,8 +61,8 @@ func (s *Service) update(ctx context.Context, c *change) error {
 }
 
 // pipesUpsert reports whether the engine runs an ingest pipeline over the upsert of an _update. In a bulk it does that before it looks
-// whether there is a document: an upsert that the pipeline refuses is refused, and what the pipeline makes of a doc_as_upsert goes into a
-// document that is there. The engine takes no upsert together with a guard. So such an _update has to go as it is.
+// whether there is a document: it refuses an upsert that the pipeline refuses, and merges the pipeline's result for a doc_as_upsert into
+// an existing document. The engine takes no upsert together with a guard. So such an _update has to go as it is.
 func (s *Service) pipesUpsert(ctx context.Context, c *change) (piped bool, err error) {
 	switch {
 	case c.req.Piped:
@@ -177,14 +177,14 @@ func (s *Service) updateGuarded(ctx context.Context, c *change, n doc.Numbers) e
 	return nil
 }
 
-// updateHere performs an _update with `doc` under a rule that transforms, as a patch: the document is read, the part merged into
-// it as the engine merges, then the transform applied, and the whole written under the guard of what was read. So a transform
-// means the same for whoever sends a document and for whoever sends a part of it; put into the part, `default` would overwrite,
-// `increment` count from nothing, and `now` make a write of every noop.
+// updateHere performs an _update with `doc` under a rule with a transform, like a patch: it reads the document, merges the part as the
+// engine would, applies the transform, and writes the whole document under the guard of the read. So a transform means the same for
+// documents and for parts. Put into the part, `default` would overwrite, `increment` would count from nothing, and `now` would turn every
+// noop into a write.
 //
-// taken is false for what only the engine can do, which is passed untransformed: an _update with a script; one through an ingest
-// pipeline (unless it may run again), of a document that isn't seen whole, or by a client that may write but not read; and what
-// isn't valid, so that the engine says what is wrong with it. An upsert is transformed as the document that it is.
+// taken is false for requests that only the engine can carry out. They pass untransformed: an _update with a script; one through an
+// ingest pipeline (unless it may run again), of a document that isn't seen whole, or by a client that may write but not read; and invalid
+// requests, so that the engine says what is wrong. An upsert is transformed like any document.
 func (s *Service) updateHere(ctx context.Context, c *change) (taken bool, err error) {
 	p, refusal, ok := patch.ReadUpdate(c.Op, c.Fields, c.req.Body, false, c.Room)
 	if !ok {

@@ -58,7 +58,7 @@ func (s *Service) settleIdlePatch(ctx context.Context, c *change, rev doc.Revisi
 	s.rememberPatched(c, rev)
 }
 
-// rememberPatched tells the session what its client has seen of the revision that a patch left: see asPatch.
+// rememberPatched notes in the session the client's view of the revision that a patch left: see asPatch.
 func (s *Service) rememberPatched(c *change, rev doc.Revision) {
 	p := c.patch
 	known := rev.Known() && rev.Source != nil
@@ -74,8 +74,8 @@ func (s *Service) rememberPatched(c *change, rev doc.Revision) {
 	}
 }
 
-// patchView applies a patch to what its client had seen, as far as that is known: what it named by If-Match or a stamp, or what its
-// thread of work read or wrote.
+// patchView applies a patch to its client's view, if that is known: the revision that the client named by If-Match or a stamp, or the
+// last read or write of its thread of work.
 func (s *Service) patchView(c *change, rev doc.Revision) {
 	b, p := &c.Base, c.patch
 	if b.Kind == session.KindNone {
