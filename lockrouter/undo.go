@@ -126,8 +126,8 @@ func (u undoer) failure(ctx context.Context, t *target, err error) error {
 	case gone(ctx) != nil:
 		return gone(ctx)
 	case errors.Is(err, undo.ErrBusy), errors.Is(err, context.DeadlineExceeded):
-		return &Failure{Status: http.StatusConflict, Type: TypeHeld, Reason: "what an earlier holder of " + t.lock +
-			" had half done is being undone", Retry: time.Second, Detail: map[string]any{"lock": t.lock}}
+		return &Failure{Status: http.StatusConflict, Type: TypeHeld, Reason: "what was written under " + t.lock +
+			" is being undone", Retry: time.Second, Detail: map[string]any{"lock": t.lock}}
 	case errors.Is(err, undo.ErrEnded), errors.Is(err, undo.ErrCommitted):
 		return &Failure{Status: http.StatusGone, Type: TypeExpired, Reason: t.lock + ": " + err.Error(),
 			Detail: map[string]any{"undone": errors.Is(err, undo.ErrEnded)}}

@@ -107,7 +107,7 @@ func TestAJournalThatHasLeftADeadLetterIsListed(t *testing.T) {
 		w.ask(200, "PUT", fmt.Sprint("/docs/_doc/", i), `{"n":1}`, field...)
 	}
 	w.ask(200, "POST", "/docs/_update/1", `{"doc":{"n":8}}`)
-	w.ask(200, "POST", "/_lock/global/x/_rollback?owner=one&token="+token, "")
+	w.ask(200, "POST", "/_lock/global/x/_rollback?wait=5m&owner=one&token="+token, "")
 	if got := w.listed("?state=left"); got != "/_lock/global/x left" {
 		t.Error(got)
 	}

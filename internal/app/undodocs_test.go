@@ -125,7 +125,7 @@ func TestALeaseThatHasEndedKeepsTheOthersFromBeingCommitted(t *testing.T) {
 
 func TestARollbackOfSeveralMayBeRepeated(t *testing.T) {
 	for name, end := range map[string]func(w *undoWorld, answer string){
-		"rolled back":            func(w *undoWorld, answer string) { w.ask(200, "POST", "/docs/_lock/docs/_rollback", answer) },
+		"rolled back":            func(w *undoWorld, answer string) { w.ask(200, "POST", "/docs/_lock/docs/_rollback?wait=5m", answer) },
 		"one of them has lapsed": func(w *undoWorld, _ string) { w.lapse("/docs/_lock/doc/b") },
 		"and is held anew": func(w *undoWorld, _ string) {
 			w.lapse("/docs/_lock/doc/b")
@@ -139,7 +139,7 @@ func TestARollbackOfSeveralMayBeRepeated(t *testing.T) {
 			w.ask(200, "PUT", "/docs/_doc/a", `{"n":1}`, tokens[0]...)
 			end(w, answer.Raw)
 			for range 2 {
-				r := w.ask(200, "POST", "/docs/_lock/docs/_rollback", answer.Raw)
+				r := w.ask(200, "POST", "/docs/_lock/docs/_rollback?wait=5m", answer.Raw)
 				if r.Raw != `{"count":2,"left":0,"released":true,"undone":true}` {
 					t.Error(r)
 				}
@@ -189,7 +189,7 @@ func TestWritesUnderAThousandLocksAreUndone(t *testing.T) {
 		t.Fatal(r)
 	}
 	w.changed(true, ids[:3]...)
-	w.ask(200, "POST", "/docs/_lock/docs/_rollback", answer.Raw)
+	w.ask(200, "POST", "/docs/_lock/docs/_rollback?wait=5m", answer.Raw)
 	w.changed(false, ids...)
 	w.ask(201, "POST", "/docs/_lock/docs", fmt.Sprintf(`{"owner":"next","wait":"0s","ids":["%s"]}`, strings.Join(ids, `","`)))
 }
@@ -220,7 +220,7 @@ func TestWhatTheOperatorHasEndedIsntSaidToStay(t *testing.T) {
 
 func TestTheGuidesLocksArentCommittedByOurRequests(t *testing.T) {
 	w := newUndoWorld(t, enginetest.Serve(t), "locks: {compat: {index: docs, type: lock}}\n")
-	for _, target := range []string{"/docs/_lock/doc/a/_commit?owner=o&token=1", "/docs/_lock/doc/a/_rollback?owner=o&token=1"} {
+	for _, target := range []string{"/docs/_lock/doc/a/_commit?owner=o&token=1", "/docs/_lock/doc/a/_rollback?wait=5m&owner=o&token=1"} {
 		if r := w.ask(403, "POST", target, ""); r.Get("error.type").Str != "lock_reserved" {
 			t.Errorf("%s: %s", target, r)
 		}
