@@ -110,8 +110,11 @@ func (a *App) openSessions(c *config.Config) error {
 	})
 	var keys *idempotency.Store
 	if k := &c.Idempotency; k.Index != "" {
-		keys = idempotency.New(idempotency.Options{Upstream: a.nodes, Index: k.Index, Keep: k.Keep.Std(),
-			MaxAnswer: k.MaxAnswer.Bytes(), Log: a.log})
+		o := idempotency.Options{Upstream: a.nodes, Index: k.Index, Keep: k.Keep.Std(), MaxAnswer: k.MaxAnswer.Bytes(), Log: a.log}
+		if a.undo != nil {
+			o.Undone = a.undo.Undone
+		}
+		keys = idempotency.New(o)
 		a.beside.Go(func() { keys.CleanEvery(a.ctx, cleanEvery) })
 	}
 	doors := intercept.Options{

@@ -134,7 +134,7 @@ func TestAHolderMayHaveItsWritesUndone(t *testing.T) {
 	w.ask(201, "PUT", "/docs/_doc/a", `{"n":0}`)
 	token, field := w.lock("/docs/_lock/doc/a", "one", "")
 	w.ask(200, "PUT", "/docs/_doc/a", `{"n":1}`, field...)
-	w.ask(200, "POST", "/docs/_lock/doc/a/_rollback?owner=one&token="+token, "")
+	w.ask(200, "POST", "/docs/_lock/doc/a/_rollback?wait=5m&owner=one&token="+token, "")
 	w.wants("/docs/_doc/a", `{"n":0}`)
 	w.ask(201, "PUT", "/docs/_lock/doc/a?owner=two&wait=0s", "")
 }
@@ -150,7 +150,7 @@ func TestAJournalOfAResourceIsEndedByItsList(t *testing.T) {
 			w.ask(200, "PUT", "/docs/_doc/a", `{"n":1}`, "Optimist-Lock-Token", token)
 			w.ask(409, "PUT", "/_lock/global", `{"owner":"two","resource":["docs","a/b",""],"wait":"0s"}`)
 			for range 2 {
-				w.ask(200, "POST", "/_lock/global/"+end, `{`+resource+`,"token":`+token+`}`)
+				w.ask(200, "POST", "/_lock/global/"+end+"?wait=5m", `{`+resource+`,"token":`+token+`}`)
 			}
 			w.wants("/docs/_doc/a", want)
 			w.ask(201, "PUT", "/_lock/global", `{"owner":"two","resource":["docs","a/b",""],"wait":"0s"}`)
@@ -166,7 +166,7 @@ func TestARollbackMayBeRepeated(t *testing.T) {
 		end    func(w *undoWorld, by string)
 		undone bool
 	}{
-		"rolled back": {func(w *undoWorld, by string) { w.ask(200, "POST", lock+"/_rollback"+by, "") }, true},
+		"rolled back": {func(w *undoWorld, by string) { w.ask(200, "POST", lock+"/_rollback"+by+"&wait=5m", "") }, true},
 		"lapsed":      {func(w *undoWorld, _ string) { w.lapse(lock) }, true},
 		"lapsed, and held anew": {func(w *undoWorld, _ string) {
 			w.lapse(lock)
@@ -185,7 +185,7 @@ func TestARollbackMayBeRepeated(t *testing.T) {
 			w.ask(200, "PUT", "/docs/_doc/a", `{"n":1}`, field...)
 			c.end(w, by)
 			if !c.undone {
-				r := w.ask(410, "POST", lock+"/_rollback"+by, "")
+				r := w.ask(410, "POST", lock+"/_rollback"+by+"&wait=5m", "")
 				if r.Get("error.undone").Raw != "false" {
 					t.Error(r)
 				}
@@ -193,7 +193,7 @@ func TestARollbackMayBeRepeated(t *testing.T) {
 				return
 			}
 			for range 2 {
-				if r := w.ask(200, "POST", lock+"/_rollback"+by, ""); r.Raw != `{"left":0,"released":true,"undone":true}` {
+				if r := w.ask(200, "POST", lock+"/_rollback"+by+"&wait=5m", ""); r.Raw != `{"left":0,"released":true,"undone":true}` {
 					t.Error(r)
 				}
 			}
@@ -219,7 +219,7 @@ func TestUndoKeepsWhatOthersHaveChangedSince(t *testing.T) {
 	w.ask(200, "POST", "/docs/_update/b", `{"doc":{"n":8}}`)
 	w.ask(200, "POST", "/docs/_update/c", `{"doc":{"n":9}}`)
 	w.ask(201, "PUT", "/docs/_doc/z", `{"n":1}`, field...)
-	if r := w.ask(200, "POST", "/_lock/global/x/_rollback?owner=one&token="+token, ""); r.Raw != `{"left":2,"released":true,"undone":true}` {
+	if r := w.ask(200, "POST", "/_lock/global/x/_rollback?wait=5m&owner=one&token="+token, ""); r.Raw != `{"left":2,"released":true,"undone":true}` {
 		t.Error(r)
 	}
 	w.wants("/docs/_doc/a", `{"n":0,"theirs":7}`)
@@ -277,7 +277,7 @@ func TestAJournalHasBounds(t *testing.T) {
 		w.ask(201, "PUT", fmt.Sprintf("/docs/_doc/%d", i), `{"n":0}`, field...)
 	}
 	w.ask(413, "PUT", "/docs/_doc/4", `{"n":0}`, field...)
-	w.ask(200, "POST", "/_lock/global/x/_rollback?owner=one&token="+token, "")
+	w.ask(200, "POST", "/_lock/global/x/_rollback?wait=5m&owner=one&token="+token, "")
 	w.wantsNone("/docs/_doc/0")
 }
 
@@ -309,7 +309,7 @@ func TestABulkInWindowsIsUndone(t *testing.T) {
 	}
 	w.wants("/docs/_doc/old-149", `{"n":1}`)
 	w.wants("/docs/_doc/new-149", `{"n":1}`)
-	w.ask(200, "POST", "/_lock/global/x/_rollback?owner=one&token="+token, "")
+	w.ask(200, "POST", "/_lock/global/x/_rollback?wait=5m&owner=one&token="+token, "")
 	for i := range documents / 2 {
 		w.wants(fmt.Sprintf("/docs/_doc/old-%d", i), `{"n":0}`)
 		w.wantsNone(fmt.Sprintf("/docs/_doc/new-%d", i))
@@ -347,6 +347,44 @@ func TestAWriteThatAJournalHasRefusedMayBeRepeatedWithItsKey(t *testing.T) {
 	w.ask(201, "PUT", "/docs/_doc/a", `{"n":1}`, key(field, "a")...) // its answer, and not another write: the journal is full
 }
 
+// TestAWriteThatIsUndoneMayBeRepeatedWithItsKey: the key's answer is of a write that isn't there any more.
+func TestAWriteThatIsUndoneMayBeRepeatedWithItsKey(t *testing.T) {
+	const lock = "/docs/_lock/doc/a"
+	for name, c := range map[string]struct {
+		end  func(w *undoWorld, by string)
+		want string // of n, which is 0 before
+	}{
+		"rolled back": {func(w *undoWorld, by string) { w.ask(200, "POST", lock+"/_rollback"+by+"&wait=5m", "") }, "1"},
+		"lapsed":      {func(w *undoWorld, _ string) { w.lapse(lock) }, "1"},
+		"released":    {func(w *undoWorld, by string) { w.ask(200, "DELETE", lock+by, "") }, "7"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newUndoWorld(t, enginetest.Serve(t), "")
+			w.ask(201, "PUT", "/docs/_doc/a", `{"n":0}`)
+			write := func(field []string) {
+				t.Helper()
+				w.ask(200, "PATCH", "/docs/_doc/a", `[{"op":"increment","path":"/n","value":1}]`,
+					append(field, "Idempotency-Key", "k", "Content-Type", "application/vnd.optimist-patch+json")...)
+			}
+			token, field := w.lock(lock, "one", "")
+			write(field)
+			write(field)
+			w.wants("/docs/_doc/a", `{"n":1}`)
+			c.end(w, "?owner=one&token="+token)
+			token, field = w.lock(lock, "one", "&wait=20s")
+			if c.want != "1" {
+				w.ask(200, "PUT", "/docs/_doc/a", `{"n":7}`, field...)
+			}
+			write(field)
+			write(field)
+			w.wants("/docs/_doc/a", `{"n":`+c.want+`}`)
+			w.ask(200, "DELETE", lock+"?owner=one&token="+token, "")
+			write(nil)
+			w.wants("/docs/_doc/a", `{"n":`+c.want+`}`)
+		})
+	}
+}
+
 // TestWhatIsToldWhereTheJournalsAreDeleted is what docs/undo.md says of it.
 func TestWhatIsToldWhereTheJournalsAreDeleted(t *testing.T) {
 	w := newUndoWorld(t, enginetest.Serve(t), "")
@@ -356,14 +394,14 @@ func TestWhatIsToldWhereTheJournalsAreDeleted(t *testing.T) {
 	w.ask(200, "DELETE", "/optimist-undo-1", "")
 	w.ask(503, "PUT", "/docs/_doc/b", `{"n":1}`, field...)
 	w.ask(201, "PUT", "/docs/_doc/c", `{"n":1}`, unused...)
-	w.ask(400, "POST", "/_lock/global/x/_rollback?owner=one&token="+token, "")
+	w.ask(400, "POST", "/_lock/global/x/_rollback?wait=5m&owner=one&token="+token, "")
 	w.ask(200, "DELETE", "/_lock/global/x?owner=one&token="+token, "")
 	w.lapse("/_lock/global/y")
 	w.wants("/docs/_doc/a", `{"n":1}`)
 	w.wantsNone("/docs/_doc/b")
 	token, field = w.lock("/_lock/global/y", "two", "&wait=20s")
 	w.ask(200, "PUT", "/docs/_doc/a", `{"n":2}`, field...)
-	w.ask(200, "POST", "/_lock/global/y/_rollback?owner=two&token="+token, "")
+	w.ask(200, "POST", "/_lock/global/y/_rollback?wait=5m&owner=two&token="+token, "")
 	w.wants("/docs/_doc/a", `{"n":1}`)
 	w.wants("/docs/_doc/c", `{"n":1}`)
 }

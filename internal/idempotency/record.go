@@ -39,6 +39,13 @@ var (
 type Key struct {
 	id          string // of the record
 	fingerprint string // of the request
+	tokens      []int64
+}
+
+// Under is the key of the same request under locks with these tokens. Another try of it may be under others.
+func (k Key) Under(tokens []int64) Key {
+	k.tokens = tokens
+	return k
 }
 
 // ID is a word that stands for the key, and for the client whose it is.
@@ -117,9 +124,10 @@ type Answer struct {
 // record is the document of a key.
 type record struct {
 	Fingerprint string      `json:"fingerprint"`
-	Owner       string      `json:"owner"` // the process that carries the request out
-	Since       int64       `json:"since"` // ms, by the owner's clock
-	Until       int64       `json:"until"` // when it expires
+	Owner       string      `json:"owner"`            // the process that carries the request out
+	Since       int64       `json:"since"`            // ms, by the owner's clock
+	Until       int64       `json:"until"`            // when it expires
+	Tokens      []int64     `json:"tokens,omitempty"` // of the locks under which it is carried out
 	Done        bool        `json:"done"`
 	Status      int         `json:"status,omitempty"`
 	Fields      [][2]string `json:"fields,omitempty"`

@@ -30,8 +30,11 @@ type Options struct {
 	Patience time.Duration
 	// Timeout bounds one request to the engine. Default 5s.
 	Timeout time.Duration
-	Log     *slog.Logger
-	Now     func() time.Time
+	// Undone reports whether what was written under locks with these tokens is undone, or about to be: then the request counts as not
+	// carried out, and nothing of it arrives any more. Nil: nothing is ever undone.
+	Undone func(ctx context.Context, tokens []int64) (bool, error)
+	Log    *slog.Logger
+	Now    func() time.Time
 }
 
 // Store keeps the records. It is safe for concurrent use; make it with New.
@@ -95,6 +98,9 @@ func (s *Store) begin(ctx context.Context, key Key) (c *Claim, a *Answer, pendin
 	now := s.o.Now()
 	c = &Claim{s: s, key: key, rec: record{Fingerprint: key.fingerprint, Owner: s.self + "/" + rand.Text(), Since: now.UnixMilli(),
 		Until: now.Add(s.o.Keep).UnixMilli()}}
+	if s.o.Undone != nil {
+		c.rec.Tokens = key.tokens
+	}
 	for range 3 {
 		made, err := c.write(ctx)
 		if err != nil || made {
@@ -112,10 +118,27 @@ func (s *Store) begin(ctx context.Context, key Key) (c *Claim, a *Answer, pendin
 		case r.expired(now):
 			c.rec.numbers = r.numbers // in its place
 		default:
-			return s.found(key, r)
+			if undone, err := s.undone(ctx, key, r); err != nil {
+				return nil, nil, false, err
+			} else if !undone {
+				return s.found(key, r)
+			}
+			c.rec.numbers = r.numbers // in its place
 		}
 	}
 	return nil, nil, false, fmt.Errorf("%w: others change it at the same time", ErrStore)
+}
+
+// undone reports whether the request of a record was carried out, and is undone.
+func (s *Store) undone(ctx context.Context, key Key, r *record) (bool, error) {
+	if s.o.Undone == nil || len(r.Tokens) == 0 || r.Fingerprint != key.fingerprint {
+		return false, nil
+	}
+	undone, err := s.o.Undone(ctx, r.Tokens)
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	return undone, nil
 }
 
 func (c *Claim) orNil(err error) *Claim {

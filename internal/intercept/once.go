@@ -67,7 +67,7 @@ func (i *Interceptor) once(r *request) bool {
 		r.Fail(keyFailure(err))
 		return true
 	}
-	i.carryOutOnce(r, i.keyOf(r, name, body))
+	i.carryOutOnce(r, i.keyOf(r, name, body).Under(r.tokens))
 	return true
 }
 

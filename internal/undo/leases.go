@@ -194,6 +194,17 @@ func (s *Store) Begun(ctx context.Context, leases []Lock) ([]Begun, error) {
 	return all, nil
 }
 
+// Undone reports whether the writes under any of these tokens are undone, or about to be. What was on its way then doesn't arrive any more.
+// Errors: ErrStore.
+func (s *Store) Undone(ctx context.Context, tokens []int64) (bool, error) {
+	leases := make([]Lock, len(tokens))
+	for i, token := range tokens {
+		leases[i].Token = token
+	}
+	heads, err := s.headsOf(ctx, leases)
+	return slices.ContainsFunc(heads, func(h *head) bool { return h.State == rolling || h.State == undone }), err
+}
+
 // headsOf reads the journals of leases' tokens, each once.
 func (s *Store) headsOf(ctx context.Context, leases []Lock) (all []*head, err error) {
 	asked, next := map[int64]bool{}, []string{}
