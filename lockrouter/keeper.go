@@ -101,7 +101,7 @@ func (g guest) Acquire(ctx context.Context, c *Claim) (*Lease, error) {
 		err = context.Cause(waits)
 	}
 	if err == nil {
-		r.held.add(c.Lock.t.root, l.Token, began.Add(l.left()))
+		r.held.add(c.Lock.t.root, l.Token, began.Add(l.remaining()))
 	}
 	return l, err
 }
@@ -111,7 +111,7 @@ func (g guest) Renew(ctx context.Context, c *Claim) (*Lease, error) {
 	began := time.Now()
 	l, err := g.Keeper.Renew(ctx, c)
 	if err == nil {
-		g.r.held.add(c.Lock.t.root, l.Token, began.Add(l.left()))
+		g.r.held.add(c.Lock.t.root, l.Token, began.Add(l.remaining()))
 	}
 	return l, err
 }
@@ -125,14 +125,14 @@ func (g guest) Release(ctx context.Context, c *Claim) error {
 	return err
 }
 
-func (l *Lease) left() time.Duration { return time.Duration(l.ExpiresIn) * time.Millisecond }
+func (l *Lease) remaining() time.Duration { return time.Duration(l.ExpiresIn) * time.Millisecond }
 
 // ttl is how long a new lease is.
 func (c *Claim) ttl(r *Router) time.Duration { return cmp.Or(c.TTL, r.o.TTL) }
 
 // show tells who holds a lock, to the operator with the token.
 func (r *Router) show(ctx context.Context, t *target, admin bool) (*Answer, error) {
-	l, err := r.keeper.Look(ctx, t.shown())
+	l, err := r.keeper.Look(ctx, t.asLock())
 	switch {
 	case err != nil:
 		return nil, err
@@ -142,12 +142,12 @@ func (r *Router) show(ctx context.Context, t *target, admin bool) (*Answer, erro
 	if !admin {
 		l.Token = 0
 	}
-	return reply(http.StatusOK, r.tell(l, t.shown())), nil
+	return reply(http.StatusOK, r.tell(l, t.asLock())), nil
 }
 
 // oust ends a lease in its holder's place. Only the operator may.
 func (r *Router) oust(ctx context.Context, t *target, a *parameters) (*Answer, error) {
-	l, err := r.keeper.Look(ctx, t.shown())
+	l, err := r.keeper.Look(ctx, t.asLock())
 	switch {
 	case err != nil:
 		return nil, err
@@ -156,11 +156,11 @@ func (r *Router) oust(ctx context.Context, t *target, a *parameters) (*Answer, e
 	case l == nil, a.token > 0 && l.Token != a.token:
 		return nil, missing("there is no such lease on " + t.lock)
 	}
-	if err := r.keeper.Release(ctx, &Claim{Lock: t.shown(), Owner: l.Owner, Token: l.Token}); err != nil {
+	if err := r.keeper.Release(ctx, &Claim{Lock: t.asLock(), Owner: l.Owner, Token: l.Token}); err != nil {
 		return nil, err
 	}
 	r.o.Log.Warn("the operator has released a lease", obs.KeyLock, t.lock, obs.KeyOwner, l.Owner, obs.KeyToken, l.Token, obs.KeyNote, l.Note)
-	return reply(http.StatusOK, r.say(map[string]any{"released": 1, "leases": []*Lease{r.tell(l, t.shown())}})), nil
+	return reply(http.StatusOK, r.say(map[string]any{"released": 1, "leases": []*Lease{r.tell(l, t.asLock())}})), nil
 }
 
 // enter takes a place for a request that waits, if there is one.
@@ -181,22 +181,22 @@ func (r *Router) exit(op *state.Op) {
 }
 
 // unable refuses what only lock documents can do.
-func (r *Router) unable(what string) error {
+func (r *Router) unable(feature string) error {
 	return &Failure{Status: http.StatusBadRequest, Type: TypeUnable,
-		Reason: fmt.Sprintf("the store of the locks, %s, has no %s; the engine has (locks.store: engine)", r.o.Ability.Store, what),
+		Reason: fmt.Sprintf("the store of the locks, %s, has no %s; the engine has (locks.store: engine)", r.o.Ability.Store, feature),
 		Detail: map[string]any{"store": r.o.Ability.Store}}
 }
 
 // lacks refuses requests that the Keeper can't serve.
-func (r *Router) lacks(what endpoint, t *target) error {
+func (r *Router) lacks(wanted endpoint, t *target) error {
 	switch {
 	case r.o.Keeper == nil:
 		return nil
-	case what == manyDocs:
+	case wanted == manyDocs:
 		return r.unable("locks of several documents at once")
-	case what == listing:
+	case wanted == listing:
 		return r.unable("list of locks")
-	case what == releasing:
+	case wanted == releasing:
 		return r.unable("release of all that an owner has")
 	case t != nil && t.kind == state.Tree:
 		return r.unable("locks of trees")
@@ -224,9 +224,9 @@ func HeldFailure(lock Lock, l *Lease, waited bool, place int64) *Failure {
 		f.Detail["queue"] = map[string]any{"place": place}
 	}
 	if l != nil {
-		shown := *l
-		shown.Token, shown.Lock = 0, lock.Name
-		f.Detail["holder"] = shown
+		holder := *l
+		holder.Token, holder.Lock = 0, lock.Name
+		f.Detail["holder"] = holder
 		f.Reason = fmt.Sprintf("%s is held by %s until %s", lock.Name, l.Owner, l.ExpiresAt)
 		f.Retry = time.Duration(l.ExpiresIn) * time.Millisecond
 	}
@@ -240,16 +240,16 @@ func HeldFailure(lock Lock, l *Lease, waited bool, place int64) *Failure {
 func Refuse(lock Lock, v state.Verdict) error { return refusal(&target{lock: lock.Name}, v) }
 
 // NewLease is a lease that an owner was given at that time, and has for so long from now on.
-func NewLease(owner, note string, token int64, since time.Time, left time.Duration) *Lease {
-	ms := max(left.Milliseconds(), 0)
+func NewLease(owner, note string, token int64, since time.Time, remaining time.Duration) *Lease {
+	ms := max(remaining.Milliseconds(), 0)
 	return &Lease{Owner: owner, Note: note, Token: token, AcquiredAt: instant(since.UnixMilli()),
 		ExpiresAt: instant(time.Now().UnixMilli() + ms), ExpiresIn: ms}
 }
 
 // claim is a request as a Keeper gets it.
 func (r *Router) claim(t *target, a *parameters, client string) *Claim {
-	return &Claim{Lock: t.shown(), Owner: a.Owner, Note: a.Note, Class: a.class, Token: a.token, TTL: a.ttl, Wait: r.patience(a),
+	return &Claim{Lock: t.asLock(), Owner: a.Owner, Note: a.Note, Class: a.class, Token: a.token, TTL: a.ttl, Wait: r.patience(a),
 		Delay: a.delay, Tries: a.tries, mode: a.mode, client: client, undo: a.Undo}
 }
 
-func (t *target) shown() Lock { return Lock{ID: t.id, Name: t.lock, t: t} }
+func (t *target) asLock() Lock { return Lock{ID: t.id, Name: t.lock, t: t} }

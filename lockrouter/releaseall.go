@@ -124,7 +124,7 @@ func (r *Router) ambiguous(list []foundLease, tokens map[int64]int) error {
 }
 
 func (l foundLease) claim() *Claim {
-	return &Claim{Lock: l.t.shown(), Owner: l.h.Owner, Token: l.h.Token}
+	return &Claim{Lock: l.t.asLock(), Owner: l.h.Owner, Token: l.h.Token}
 }
 
 // releaseThese releases what a list has shown. With commits, what was written under the leases stays; else it is undone. The list decides

@@ -94,11 +94,11 @@ func (r *Router) one(ctx context.Context, q *Request, t *target) (*Answer, error
 }
 
 // reserves reports whether a request would change a lock that is reserved.
-func (r *Router) reserves(q *Request, what endpoint, t *target, index string) bool {
+func (r *Router) reserves(q *Request, wanted endpoint, t *target, index string) bool {
 	if r.o.Reserved == "" || index != r.o.Reserved || q.Admin || q.Method == http.MethodGet {
 		return false
 	}
-	return what == manyDocs || what == oneLock && t.kind == state.Document
+	return wanted == manyDocs || wanted == oneLock && t.kind == state.Document
 }
 
 func wrongMethod(method string) error {

@@ -351,7 +351,7 @@ func (r *Router) Recover(ctx context.Context, name string, token int64) error {
 	if d := docs[0]; d != nil && r.o.Store.Timed() && d.Lasts(token, r.clockNow()) {
 		return nil
 	}
-	c := &Claim{Lock: t.shown(), Owner: sweeper, Note: "undoes what a dead holder had half done", Class: state.Background, TTL: r.o.TTL,
+	c := &Claim{Lock: t.asLock(), Owner: sweeper, Note: "undoes what a dead holder had half done", Class: state.Background, TTL: r.o.TTL,
 		mode: state.Exclusive}
 	l, err := r.keeper.Acquire(ctx, c)
 	var f *Failure
@@ -374,7 +374,7 @@ func (r *Router) JournalOf(path []byte) (*undo.Lock, error) {
 	case what != oneLock:
 		return nil, r.noLock(path)
 	}
-	l := t.shown()
+	l := t.asLock()
 	return l.journal("", 0), nil
 }
 

@@ -81,7 +81,7 @@ func (b *batch) kept(ctx context.Context, f func(ctx context.Context) error) err
 func (b *batch) leases(items []*item) []undo.Lock {
 	all := make([]undo.Lock, len(items))
 	for i, it := range items {
-		lock := it.t.shown()
+		lock := it.t.asLock()
 		all[i] = *lock.journal(b.a.Owner, it.token)
 	}
 	return all

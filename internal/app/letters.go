@@ -209,7 +209,7 @@ func given(l *deadletter.Letter) *base.Preset {
 // replayLetter makes a letter's write again by the credentials of whoever asks.
 func (a *App) replayLetter(ctx context.Context, l *deadletter.Letter, authorization string, overwrite bool) deadletter.Written {
 	again := &intercept.Again{Method: l.Request.Method, Target: l.Request.Target, Body: l.Request.Body, Rule: l.Rule, Name: l.ID,
-		Given: given(l), Overwrite: overwrite}
+		Preset: given(l), Overwrite: overwrite}
 	for _, f := range l.Request.Fields {
 		again.Fields = append(again.Fields, wire.Field{Name: []byte(f[0]), Value: []byte(f[1])})
 	}

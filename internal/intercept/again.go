@@ -26,7 +26,7 @@ type Again struct {
 	Body           []byte
 	Rule           string       // by which it was made first
 	Name           string       // tells it from other writes
-	Given          *base.Preset // what it is based on; nil: nobody knows
+	Preset         *base.Preset // what it is based on; nil: nobody knows
 	// Overwrite says that a whole document may be written although its base isn't known.
 	Overwrite bool
 }
@@ -58,7 +58,7 @@ func (i *Interceptor) Again(ctx context.Context, a *Again) (*Done, error) {
 	switch {
 	case !op.Kind.Write() && op.Kind != api.IndexAuto:
 		return nil, ErrNoWrite
-	case a.Given == nil && !a.Overwrite && takesAnyPlace(&op, a.Fields):
+	case a.Preset == nil && !a.Overwrite && takesAnyPlace(&op, a.Fields):
 		return nil, ErrNoBase
 	}
 	c := i.Identity.Of(a.Fields, op.Query, netip.AddrPort{}, nil)
@@ -67,14 +67,14 @@ func (i *Interceptor) Again(ctx context.Context, a *Again) (*Done, error) {
 	if err != nil {
 		return nil, err
 	}
-	given := a.Given
-	if given == nil {
-		given = &base.Preset{}
+	preset := a.Preset
+	if preset == nil {
+		preset = &base.Preset{}
 	}
 	session := identity.Named(c.Session.Credentials(), []byte("dead letter "+a.Name))
 	w := &write.Request{
 		Request: base.Request{Op: &op, Fields: a.Fields, Rule: ru, Session: session, Anonymous: true, Caller: caller,
-			Realm: c.Realm, Preset: given},
+			Realm: c.Realm, Preset: preset},
 		Method: method, Body: a.Body, Route: c.Route, Background: background(a.Fields, ru)}
 	answer, err := i.Writes.Do(ctx, w)
 	if err != nil {
@@ -98,7 +98,7 @@ func takesAnyPlace(op *api.Op, fields []wire.Field) bool {
 }
 
 // ruleAgain is the rule for a write that is made again.
-func (i *Interceptor) ruleAgain(ctx context.Context, a *Again, op *api.Op, who catalog.Asker) (*rule.Rule, error) {
+func (i *Interceptor) ruleAgain(ctx context.Context, a *Again, op *api.Op, asker catalog.Asker) (*rule.Rule, error) {
 	rules := i.Rules.Rules()
 	var ru *rule.Rule
 	for _, r := range rules.All() {
@@ -107,14 +107,14 @@ func (i *Interceptor) ruleAgain(ctx context.Context, a *Again, op *api.Op, who c
 		}
 	}
 	if ru == nil {
-		asked := rule.Target{Index: api.Name(op.Index), Kind: op.Kind, Fields: a.Fields}
-		if ru = rules.MatchRequest(&asked); rules.Elsewhere(&asked, ru) {
-			ix, err := i.catalog.Resolve(ctx, who, asked.Index, 0)
+		target := rule.Target{Index: api.Name(op.Index), Kind: op.Kind, Fields: a.Fields}
+		if ru = rules.MatchRequest(&target); rules.Elsewhere(&target, ru) {
+			ix, err := i.catalog.Resolve(ctx, asker, target.Index, 0)
 			if err != nil {
 				return nil, failure(err)
 			}
-			asked.Concrete, asked.Stream = ix.Name, ix.DataStream
-			ru = rules.MatchRequest(&asked)
+			target.Concrete, target.Stream = ix.Name, ix.DataStream
+			ru = rules.MatchRequest(&target)
 		}
 	}
 	if mode := i.Rules.Effective(ru); mode != rule.Guard {
@@ -130,8 +130,8 @@ func failedAgain(err error) *Done {
 	if errors.As(err, &f) {
 		err, d.Outcome = f.Err, string(f.Outcome.Append(nil))
 	}
-	if told := proxy.FailureOf(failure(err), false); told != nil {
-		d.Status, d.Body, d.Unknown = told.Status, told.Append(nil), d.Unknown || told.Type == proxy.TypeUnknown
+	if refusal := proxy.FailureOf(failure(err), false); refusal != nil {
+		d.Status, d.Body, d.Unknown = refusal.Status, refusal.Append(nil), d.Unknown || refusal.Type == proxy.TypeUnknown
 		return d
 	}
 	d.Unknown = d.Unknown || !errors.Is(err, write.ErrNotWritten)

@@ -179,7 +179,7 @@ func (c *renumbering) compare() []string {
 				left.add(uri.AppendSegment(nil, index))
 			}
 		}
-		if len(left.asked) > 0 {
+		if len(left.encoded) > 0 {
 			more, err := c.i.catalog.List(c.ctx, c.asker, left.expression())
 			if err != nil {
 				return nil
@@ -192,11 +192,11 @@ func (c *renumbering) compare() []string {
 
 // names are those that a change may concern.
 type names struct {
-	proven []string // indices that it makes or deletes, if it isn't refused
-	makes  bool     // it makes one index, of a name that none has
-	asked  []byte   // an expression for all of them, percent-encoded
-	named  bool     // by aliases: an index may be one of theirs before, and not after
-	all    bool     // they can't be account: any
+	proven  []string // indices that it makes or deletes, if it isn't refused
+	makes   bool     // it makes one index, of a name that none has
+	encoded []byte   // an expression for all of them, percent-encoded
+	named   bool     // by aliases: an index may be one of theirs before, and not after
+	all     bool     // they can't be told: any
 }
 
 // longestActions is how many bytes a body may have to be looked at for names.
@@ -206,21 +206,21 @@ const longestActions = 256 << 10
 const longestExpression = 3 << 10
 
 func (n *names) expression() string {
-	if n.all || len(n.asked) == 0 || len(n.asked) > longestExpression {
+	if n.all || len(n.encoded) == 0 || len(n.encoded) > longestExpression {
 		return "*"
 	}
-	return string(n.asked)
+	return string(n.encoded)
 }
 
 // add adds names as they stand in a path. What begins with an underscore means all aliases of the indices that are named besides.
 func (n *names) add(raw []byte) {
-	if n.named && len(raw) > 0 && raw[0] == '_' || len(n.asked) > longestExpression {
+	if n.named && len(raw) > 0 && raw[0] == '_' || len(n.encoded) > longestExpression {
 		return
 	}
-	if len(n.asked) > 0 {
-		n.asked = append(n.asked, ',')
+	if len(n.encoded) > 0 {
+		n.encoded = append(n.encoded, ',')
 	}
-	n.asked = append(n.asked, raw...)
+	n.encoded = append(n.encoded, raw...)
 }
 
 // of finds the names in a request that renumbers. unread says that its body can't be read.
@@ -276,8 +276,8 @@ func (n *names) aliases(index []byte, path [][]byte, body []byte, unread bool) {
 	request := gjson.ParseBytes(body)
 	n.action("", request)
 	request.Get("actions").ForEach(func(_, action gjson.Result) bool {
-		action.ForEach(func(kind, what gjson.Result) bool {
-			n.action(kind.String(), what)
+		action.ForEach(func(kind, change gjson.Result) bool {
+			n.action(kind.String(), change)
 			return true
 		})
 		return true
@@ -285,8 +285,8 @@ func (n *names) aliases(index []byte, path [][]byte, body []byte, unread bool) {
 }
 
 // action is for one change of an alias.
-func (n *names) action(kind string, what gjson.Result) {
-	what.ForEach(func(key, v gjson.Result) bool {
+func (n *names) action(kind string, change gjson.Result) {
+	change.ForEach(func(key, v gjson.Result) bool {
 		switch key.String() {
 		case "alias", "aliases", "index", "indices":
 		default:

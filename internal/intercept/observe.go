@@ -66,9 +66,9 @@ func (o *observed) overrides() bool {
 	return overrides && err == nil
 }
 
-// answered counts what the write did: where the version that it made isn't the one after the version that its client had read, it
+// countAnswer counts what the write did: where the version that it made isn't the one after the version that its client had read, it
 // overwrote a change that the client hadn't seen.
-func (o *observed) answered(capture *watch.Capture) {
+func (o *observed) countAnswer(capture *watch.Capture) {
 	body, ok := capture.Body()
 	if !ok || capture.Status != 200 && capture.Status != 201 {
 		return

@@ -73,8 +73,8 @@ func (i *Interceptor) once(r *request) bool {
 
 // keyOf is the key with the client, and with all of the request that decides what it does.
 func (i *Interceptor) keyOf(r *request, name string, body []byte) idempotency.Key {
-	who, h := r.Client().Session.Credentials(), r.Head()
-	return idempotency.NewKey(who[:], name, h.Method, h.Target, h.Get("content-type"), h.Get("if-match"), h.Get("if-none-match"), body)
+	credentials, h := r.Client().Session.Credentials(), r.Head()
+	return idempotency.NewKey(credentials[:], name, h.Method, h.Target, h.Get("content-type"), h.Get("if-match"), h.Get("if-none-match"), body)
 }
 
 func (i *Interceptor) carryOutOnce(r *request, key idempotency.Key) {

@@ -135,6 +135,6 @@ func (i *Interceptor) observe(r *request, ru *rule.Rule) bool {
 		o.base.NoteAnswer()
 	}()
 	capture := watch.NewCapture(budget.Of(r.Context()), 1<<20) // an answer to a write is short
-	capture.Whole = func() { o.answered(capture) }
+	capture.Whole = func() { o.countAnswer(capture) }
 	return i.forward(r, &s, nil, capture)
 }

@@ -138,7 +138,7 @@ func (s *stream) filteredHead(head []byte) (before, behind []byte) {
 // that ends there.
 type refresh struct {
 	wanted bool
-	asked  bool // whether the client may refresh indices by themselves
+	probed bool // whether the client may refresh indices by themselves
 	once   bool // it may
 	names  map[string]bool
 }
@@ -153,8 +153,8 @@ func (f *refresh) of(s *stream, b *items) bool {
 	if !f.wanted {
 		return true // the parameter may say so, or be wrong, which the engine tells
 	}
-	if s.windows > 0 && !f.asked {
-		f.asked, f.once = true, f.now(s)
+	if s.windows > 0 && !f.probed {
+		f.probed, f.once = true, f.now(s)
 	}
 	for name := range b.names {
 		f.names[name] = true

@@ -25,8 +25,8 @@ const touchedAtOnce = 100
 // else writes meanwhile needn't be: its number is new already. Errors are for the client; some documents may have been touched then.
 func (i *Interceptor) Touch(ctx context.Context, fields []wire.Field, query []byte, index string, ids []string) error {
 	c := i.Identity.Of(fields, query, netip.AddrPort{}, nil)
-	who := es.Caller{Fields: fields, Params: c.Params}
-	asker := catalog.Asker{Realm: c.Realm, Credentials: c.Session.Credentials(), Caller: who}
+	caller := es.Caller{Fields: fields, Params: c.Params}
+	asker := catalog.Asker{Realm: c.Realm, Credentials: c.Session.Credentials(), Caller: caller}
 	ix, err := i.catalog.Resolve(ctx, asker, index, 0)
 	if err != nil {
 		return failure(err)
@@ -43,19 +43,19 @@ func (i *Interceptor) Touch(ctx context.Context, fields []wire.Field, query []by
 			"credentials, or the index, don't show all of them")
 	}
 	for part := range slices.Chunk(ids, touchedAtOnce) {
-		if err := i.touch(ctx, who, index, part); err != nil {
+		if err := i.touch(ctx, caller, index, part); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (i *Interceptor) touch(ctx context.Context, who es.Caller, index string, ids []string) error {
+func (i *Interceptor) touch(ctx context.Context, caller es.Caller, index string, ids []string) error {
 	ds := make([]es.Document, len(ids))
 	for k, id := range ids {
 		ds[k].Ref = doc.Ref{Index: index, ID: id}
 	}
-	found, err := i.Documents.FetchAll(ctx, who, ds)
+	found, err := i.Documents.FetchAll(ctx, caller, ds)
 	if err != nil {
 		return unasked(err)
 	}
@@ -69,7 +69,7 @@ func (i *Interceptor) touch(ctx context.Context, who es.Caller, index string, id
 		n := found[k].Revision
 		seqNo, term := int(n.SeqNo), int(n.PrimaryTerm)
 		a, err := es.Ask(ctx, i.Upstream, esapi.IndexRequest{Index: es.Segment(index), DocumentID: es.Segment(ids[k]), IfSeqNo: &seqNo,
-			IfPrimaryTerm: &term, Pipeline: "_none", Body: bytes.NewReader(n.Source)}, es.Way{Caller: who})
+			IfPrimaryTerm: &term, Pipeline: "_none", Body: bytes.NewReader(n.Source)}, es.Way{Caller: caller})
 		switch {
 		case err != nil:
 			return unasked(err)

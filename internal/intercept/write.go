@@ -83,8 +83,8 @@ func (i *Interceptor) perform(r *request, ru *rule.Rule) bool {
 	case reason != "":
 		return i.pass(r, []wire.Field{i.passedField(r, ru, reason)})
 	}
-	shows := ru.Stamp != "" && showsDocument(w)
-	if shows {
+	stamps := ru.Stamp != "" && showsDocument(w)
+	if stamps {
 		r.reading.BeginWrite(i.watcher, &r.Request)
 	}
 	a, err := i.Writes.Do(r.Context(), w)
@@ -92,7 +92,7 @@ func (i *Interceptor) perform(r *request, ru *rule.Rule) bool {
 		fail(r, err)
 		return true
 	}
-	if shows && a.Status < 300 {
+	if stamps && a.Status < 300 {
 		keep := ru.FromStamp && (!ru.Session || w.Anonymous) // else the session knows already
 		var more []wire.Field
 		a.Body, more = r.reading.Written(ru, keep, a.Body)

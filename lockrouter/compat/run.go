@@ -139,7 +139,7 @@ func (c *Compat) op(r *result, d *state.Doc, session string) (op state.Op, ok bo
 	in := r.in
 	op = state.Op{Do: state.Acquire, Rid: c.o.Locks.Rid(), Mode: state.Exclusive, Class: state.Foreground, Note: string(in.source),
 		Client: in.client, TTL: c.o.TTL.Milliseconds()}
-	op.Owner = owner(processOf(gjson.Parse(in.who)), session, op.Rid)
+	op.Owner = owner(processOf(gjson.Parse(in.process)), session, op.Rid)
 	switch in.do {
 	case share:
 		op.Mode = state.Shared

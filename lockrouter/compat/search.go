@@ -194,11 +194,11 @@ func (s *searchRequest) count(name, text string) string {
 // byText reads the parameter q.
 func (s *searchRequest) byText(q []byte) string {
 	text, err := uri.DecodeValue(nil, q)
-	who, ok := strings.CutPrefix(string(text), "process_id:")
-	if err != nil || !ok || who == "" || strings.ContainsAny(who, ` *?()[]{}"~^:`) {
+	process, ok := strings.CutPrefix(string(text), "process_id:")
+	if err != nil || !ok || process == "" || strings.ContainsAny(process, ` *?()[]{}"~^:`) {
 		return "they are searched by process_id only"
 	}
-	s.Process = string(uri.AppendSegment(nil, who))
+	s.Process = string(uri.AppendSegment(nil, process))
 	return ""
 }
 
@@ -206,7 +206,7 @@ func (s *searchRequest) byText(q []byte) string {
 const deepest = 8
 
 // process is the process_id that a query asks for: alone, or within what changes nothing about it.
-func process(query gjson.Result, depth int) (who string, ok bool) {
+func process(query gjson.Result, depth int) (id string, ok bool) {
 	if query.IsArray() && len(query.Array()) == 1 {
 		query = query.Array()[0]
 	}
@@ -223,8 +223,8 @@ func process(query gjson.Result, depth int) (who string, ok bool) {
 		}
 	case "term", "match":
 		if key, value, ok := only(clause); ok && key == "process_id" {
-			who = clauseProcess(value)
-			return who, who != "" // nobody's locks are not everybody's
+			id = clauseProcess(value)
+			return id, id != "" // nobody's locks are not everybody's
 		}
 	}
 	return "", false

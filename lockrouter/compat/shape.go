@@ -31,15 +31,15 @@ var names = [...]string{"create", "update", "update", "update", "delete"}
 
 // intent is what is asked of one lock.
 type intent struct {
-	do     verb
-	id     string
-	client string // as Request.Client
-	source []byte // of the document that would be created
-	who    string // process_id in the source, as it stands there; empty: none
-	same   string // the process_id that the document must have, if it is there
-	guard  int64  // the _seq_no that the document must have; 0: any
-	script string // as it stands in the request, for the failure's shape
-	bad    *failure
+	do      verb
+	id      string
+	client  string // as Request.Client
+	source  []byte // of the document that would be created
+	process string // process_id in the source, as it stands there; empty: none
+	same    string // the process_id that the document must have, if it is there
+	guard   int64  // the _seq_no that the document must have; 0: any
+	script  string // as it stands in the request, for the failure's shape
+	bad     *failure
 }
 
 // The longest that is kept of a request: the lock's document shows it.
@@ -64,24 +64,24 @@ func (in *intent) create(body []byte) *failure {
 // from takes the document that would be created.
 func (in *intent) from(source []byte) *failure {
 	in.source = compact(source)
-	who := gjson.GetBytes(source, "process_id")
+	process := gjson.GetBytes(source, "process_id")
 	switch {
 	case len(in.source) > longestSource:
 		return unsupported(fmt.Sprintf("the document of a lock has up to %d bytes", longestSource))
-	case who.IsObject() || who.IsArray() || who.Exists() && len(processOf(who)) > longestProcess:
+	case process.IsObject() || process.IsArray() || process.Exists() && len(processOf(process)) > longestProcess:
 		return unsupported(fmt.Sprintf("a process_id is a number or a string of up to %d bytes", longestProcess))
 	}
-	in.who = who.Raw
+	in.process = process.Raw
 	return nil
 }
 
 // processOf is a process_id as it stands in an owner: 123 and "123" are told apart by the document only, as in the engine's
 // searches.
-func processOf(who gjson.Result) string {
-	if !who.Exists() {
+func processOf(process gjson.Result) string {
+	if !process.Exists() {
 		return ""
 	}
-	return string(uri.AppendSegment(nil, who.String()))
+	return string(uri.AppendSegment(nil, process.String()))
 }
 
 // update reads the body of an _update: one of the three scripts of the book, in the syntax of any of the engine's versions.
@@ -145,7 +145,7 @@ func (in *intent) reenter(upsert, params gjson.Result) *failure {
 	if f := in.from([]byte(upsert.Raw)); f != nil {
 		return f
 	}
-	in.same = in.who
+	in.same = in.process
 	if p := params.Get("process_id"); p.Exists() {
 		in.same = p.Raw
 	}

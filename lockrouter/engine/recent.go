@@ -33,10 +33,10 @@ func (r *reading) at(now int64) (c state.Clock, ok bool) {
 
 // latest is a document as this process's last call has left it.
 type latest struct {
-	doc     *state.Doc // not to be changed
-	numbers numbers
-	reading reading
-	alone   bool // nobody else has changed it since the call before
+	doc         *state.Doc // not to be changed
+	numbers     numbers
+	reading     reading
+	undisturbed bool // nobody else has changed it since the call before
 }
 
 // recent are documents that were changed a moment ago. It is safe for concurrent use.
@@ -61,7 +61,7 @@ func (r *recent) noteOwn(id string, d *state.Doc, n numbers, read reading) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before, ok := r.docs.Peek(id)
-	r.put(id, &latest{doc: d, numbers: n, reading: read, alone: !ok || before.doc.Beat+1 == d.Beat})
+	r.put(id, &latest{doc: d, numbers: n, reading: read, undisturbed: !ok || before.doc.Beat+1 == d.Beat})
 }
 
 // noteForeign takes note that somebody else has changed a document.
@@ -69,7 +69,7 @@ func (r *recent) noteForeign(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if l, ok := r.docs.Peek(id); ok {
-		l.alone = false
+		l.undisturbed = false
 	}
 }
 
@@ -78,7 +78,7 @@ func (r *recent) get(id string) (latest, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l, ok := r.docs.Get(id)
-	if !ok || !l.alone {
+	if !ok || !l.undisturbed {
 		return latest{}, false
 	}
 	return *l, true

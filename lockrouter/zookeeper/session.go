@@ -17,11 +17,11 @@ import (
 
 // session is the connection to ZooKeeper. Its errors are errAgain, if something has changed, or wrap lockrouter.ErrStore.
 type session struct {
-	conn    *zk.Conn
-	root    string
-	asked   time.Duration
-	granted *atomic.Int64 // ms that the ensemble has granted; 0: not yet
-	line    *line
+	conn      *zk.Conn
+	root      string
+	requested time.Duration
+	granted   *atomic.Int64 // ms that the ensemble has granted; 0: not yet
+	line      *line
 }
 
 // mostSilence is how long a server may take to greet. Then the next one is tried: one that has just started may take a connection, and
@@ -30,7 +30,7 @@ const mostSilence = 2 * time.Second
 
 // dial makes a session, and doesn't wait for it.
 func dial(o *Options) (*session, error) {
-	s := &session{root: o.Root, asked: o.SessionTimeout, granted: new(atomic.Int64), line: new(line)}
+	s := &session{root: o.Root, requested: o.SessionTimeout, granted: new(atomic.Int64), line: new(line)}
 	const largest = 4 << 20 // bytes of an answer: the names of 50,000 nodes
 	g := guard{min(o.SessionTimeout, mostSilence), largest, s.granted, s.line}
 	conn, events, err := zk.Connect(o.Servers, o.SessionTimeout, zk.WithLogger(logger{o.Log}), zk.WithLogInfo(false),
@@ -65,7 +65,7 @@ func (s *session) timeout() time.Duration {
 	if ms := s.granted.Load(); ms > 0 {
 		return time.Duration(ms) * time.Millisecond
 	}
-	return s.asked
+	return s.requested
 }
 
 // call makes a request, and waits for the answer no longer than a session lasts: the client itself may wait for longer.

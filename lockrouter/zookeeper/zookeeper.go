@@ -49,20 +49,20 @@ type Keeper struct {
 	wg      sync.WaitGroup
 
 	mu     sync.Mutex
-	leases map[string]*held // of this proxy's session, by the path of their nodes
+	leases map[string]*ownLease // of this proxy's session, by the path of their nodes
 	closed bool
 }
 
-// held is a lease that this proxy ends, if nobody renews it. A renewal without an answer may have been made or not: then there are two
+// ownLease is a lease that this proxy ends, if nobody renews it. A renewal without an answer may have been made or not: then there are two
 // ends.
-type held struct {
+type ownLease struct {
 	lock  lockrouter.Lock
 	ends  map[int64]time.Time // by holder.Until
 	timer *time.Timer
 }
 
 // first is the earliest of the ends.
-func (h *held) first() time.Time {
+func (h *ownLease) first() time.Time {
 	var first time.Time
 	for _, at := range h.ends {
 		if first.IsZero() || at.Before(first) {
@@ -83,7 +83,7 @@ func New(o Options) (*Keeper, error) {
 	o.Retries = max(cmp.Or(o.Retries, 5), 0)
 	o.Foreground, o.Background = cmp.Or(o.Foreground, "A"), cmp.Or(o.Background, "B")
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	k := &Keeper{o: o, leases: map[string]*held{}}
+	k := &Keeper{o: o, leases: map[string]*ownLease{}}
 	k.over, k.close = context.WithCancel(context.Background())
 	var err error
 	k.session, err = dial(&o)
@@ -280,7 +280,7 @@ func (k *Keeper) keep(path string, lock lockrouter.Lock, l *holder) (until int64
 	}
 	h := k.leases[path]
 	if h == nil {
-		h = &held{lock: lock, ends: map[int64]time.Time{}}
+		h = &ownLease{lock: lock, ends: map[int64]time.Time{}}
 		h.timer = time.AfterFunc(ttl, func() { k.lapse(path, h) })
 		k.leases[path] = h
 	}
@@ -310,7 +310,7 @@ func (k *Keeper) forget(path string) {
 }
 
 // lapse ends a lease that nobody has renewed. If there is no connection, it tries until there is one, or another session.
-func (k *Keeper) lapse(path string, h *held) {
+func (k *Keeper) lapse(path string, h *ownLease) {
 	k.mu.Lock()
 	if k.closed || k.leases[path] != h {
 		k.mu.Unlock()
@@ -338,7 +338,7 @@ func (k *Keeper) lapse(path string, h *held) {
 }
 
 // end frees a lock, if its lease is over. again is when it will be, if it isn't; 0 if it isn't this proxy's to end any more.
-func (k *Keeper) end(ctx context.Context, path string, h *held) (again time.Duration, err error) {
+func (k *Keeper) end(ctx context.Context, path string, h *ownLease) (again time.Duration, err error) {
 	v, err := k.look(ctx, h.lock)
 	if err != nil {
 		return 0, err
