@@ -56,7 +56,7 @@ func (a *App) greet(ctx context.Context) {
 	}
 }
 
-// greetOnce reports whether the engine refuses optimist's credentials. What it logs holds already: who reads the log may go on.
+// greetOnce reports whether the engine refuses optimist's credentials. Its log lines hold already: a reader of the log may go on.
 func (a *App) greetOnce(ctx context.Context) (refused bool) {
 	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()

@@ -7,7 +7,7 @@ import (
 // hot is what the admin listener tells of the documents with the most conflicts.
 func (a *App) hot(top int) any { return a.learner.Hot(top, a.ruled) }
 
-// suggestions is what the admin listener tells of what rules could say.
+// suggestions are the suggested rules that the admin listener shows.
 func (a *App) suggestions(index string) any {
 	s := a.learner.Suggest(index, a.ruled)
 	s.OwnRules = !a.current.Load().DefaultRules()

@@ -33,7 +33,7 @@ type lettersQuery struct {
 
 	Doubtful  bool `json:"doubtful"`  // also those that may have been written already
 	Unchecked bool `json:"unchecked"` // also those whose clients the engine hasn't let write
-	Overwrite bool `json:"overwrite"` // also whole documents of which nobody knows what they were made from
+	Overwrite bool `json:"overwrite"` // also whole documents whose base is unknown
 }
 
 // operateLetters answers the admin listener's requests for dead letters.
@@ -129,7 +129,7 @@ const (
 	batchTime = 10 * time.Second // no further letter is begun after this long: whoever asks sees how far it is
 )
 
-// lettersDone is what one call has done. Who wants all done calls again with after: next, until that is empty.
+// lettersDone is the result of one call. To handle all letters, the caller calls again with after: next, until that is empty.
 type lettersDone struct {
 	Results []*deadletter.Result `json:"results"`
 	Counts  map[string]int       `json:"counts"`

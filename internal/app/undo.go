@@ -15,7 +15,7 @@ import (
 	"optimist/rewrite/merge"
 )
 
-// sweepUndoEvery is how often journals are looked for whose leases have ended, and nobody waits for the lock.
+// sweepUndoEvery is how often optimist looks for journals whose leases have ended, if nobody waits for the lock.
 const sweepUndoEvery = 5 * time.Second
 
 // openUndo makes what undoes the writes of dead holders, if there are credentials for it.
@@ -51,7 +51,7 @@ func (a *App) openUndo(c *config.Config) error {
 	return nil
 }
 
-// undoLeft makes a dead letter of what can't be undone. Whoever replays it has the holder's change taken out of the document as it is then.
+// undoLeft makes a dead letter of a change that can't be undone. A replay takes the holder's change out of the then current document.
 func (a *App) undoLeft(ctx context.Context, l *undo.Left) error {
 	target := append([]byte("/"), uri.AppendSegment(nil, l.Index)...)
 	target = uri.AppendSegment(append(target, "/_doc/"...), l.ID)

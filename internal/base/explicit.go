@@ -54,7 +54,7 @@ func (f *Finder) takeGuard(ctx context.Context, w *Search, n doc.Numbers) (pass 
 	case n.Known():
 		err = f.takeCopy(ctx, w, session.Copy{Numbers: n})
 	case w.Rule.Session && w.Session.IsNamed():
-		// An external version says nothing of what was read, but what the session has seen afterwards is this.
+		// An external version doesn't name a read. But afterwards the session has seen this document.
 		err = f.TakeFromSession(ctx, w)
 	}
 	w.Base.Join(held)

@@ -394,8 +394,8 @@ func (g *Group) finish(writes []*parkedWrite) {
 	}
 }
 
-// refusedWhole is the engine's refusal of the whole bulk, if it came before anything was written; else nil. What is left of the bulk
-// isn't sent then. A 429 isn't one: it holds for the moment only.
+// refusedWhole is the engine's refusal of the whole bulk, if it came before anything was written; else nil. The rest of the bulk isn't
+// sent then. A 429 isn't one: it holds for the moment only.
 func (g *Group) refusedWhole() *Refusal {
 	g.mu.Lock()
 	defer g.mu.Unlock()

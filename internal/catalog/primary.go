@@ -9,8 +9,7 @@ import (
 	"optimist/internal/es"
 )
 
-// quickest is in how short a time no primary was seen to die, be replaced, and answer what had been asked of it: 13 ms is the
-// shortest.
+// quickest is less than the shortest time in which a primary was seen to die, to be replaced, and the write to be answered: 13 ms.
 const quickest = 10 * time.Millisecond
 
 // Conflict is a guarded write that the engine answered with a conflict, or several of one change.

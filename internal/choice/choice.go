@@ -25,7 +25,7 @@ type Input struct {
 type Read struct {
 	Numbers doc.Numbers
 	Order   uint64 // its place among what clients have seen
-	Doubt   bool   // the base of a write of which nobody knows what became
+	Doubt   bool   // the base of a write with an unknown result
 }
 
 // View is what a write has left.
@@ -52,7 +52,7 @@ type Request struct {
 	Spent    bool                              // the session has written from Explicit before
 
 	Repeat Repeat
-	Doubt  *doc.Numbers // the same was sent with the base of these numbers, and nobody knows what became of it; nil: it wasn't
+	Doubt  *doc.Numbers // the same was sent with the base of these numbers, with an unknown result; nil: it wasn't
 }
 
 // Repeat says how likely it is that a write was sent before, and acknowledged.
@@ -86,7 +86,7 @@ type Decision struct {
 	Action    Action
 	Read      int  // TakeRead: which. RankAll: how many, from the oldest on
 	Ambiguous bool // another base would do, too
-	Doubtful  bool // the base is that of a write of the same bytes of which nobody knows what became
+	Doubtful  bool // the base is that of a write of the same bytes with an unknown result
 }
 
 // Choose decides on a write's base. It is pure: its caller carries out the decision.
@@ -170,7 +170,7 @@ func chooseExplicit(k *Input, r *Request) Decision {
 	}
 }
 
-// inDoubt decides for a write that was sent before and of which nobody knows what became: it has the same base, and isn't merged.
+// inDoubt decides for a write that was sent before, with an unknown result: it has the same base, and isn't merged.
 func (k *Input) inDoubt(r *Request) (d Decision, ok bool) {
 	if r.Doubt == nil {
 		return d, false

@@ -6,9 +6,9 @@ import (
 	"hash/maphash"
 )
 
-// A client of an inferred session may write, after a start, from what it had read before, or from what it, or another, has read since.
-// Nobody has the bodies from before. The write tells by what it holds: a document from before can't hold what was added to the document
-// since then, and a write must not undo that.
+// After a start, a client of an inferred session may write from a read from before, or from a later read of any client of the session.
+// The bodies from before aren't known. The content of the write decides: a document from before can't hold later additions, and a write
+// must not undo these.
 
 const (
 	maxComparedBytes = 1 << 20
@@ -97,8 +97,8 @@ func (c content) add(path uint64, v any) bool {
 	return err == nil
 }
 
-// extends reports whether c holds all that was holds, and something more: then it undoes nothing. A value may be another where the
-// document has grown, too: those who change it together all add to it, and what was added before the start is there.
+// extends reports whether c holds everything in was, and more: then it undoes nothing. A value may differ if the document has grown, too:
+// clients that change it together all add to it, and additions from before the start are there.
 func (c content) extends(was content) bool {
 	paths := make(map[uint64]bool, len(c))
 	for i := range c {

@@ -45,7 +45,7 @@ type Merger interface {
 	Repeatable(base, sent, current []byte) (bool, error)
 }
 
-// unmoved reports whether cur is what the client made its change from, all of which it has seen.
+// unmoved reports whether cur is the client's base, and the client has seen all of it.
 func (d *Document) unmoved(cur doc.Revision) bool {
 	if d.Guard.Known() {
 		return cur.Numbers == d.Guard

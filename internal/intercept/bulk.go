@@ -166,8 +166,8 @@ func (b *items) itemNames() []bulk.Name {
 	return of
 }
 
-// noteBulk ends what a session knew of the documents that a bulk of its own has written or deleted. of are those that the request names;
-// only it says by which routing, and a document is another one by each.
+// noteBulk ends a session's knowledge of the documents that its own bulk has written or deleted. of are the documents that the request
+// names. Only the request has their routing, and with another routing it is another document.
 func (i *Interceptor) noteBulk(r *request, capture *watch.Capture, of []bulk.Name, epoch session.Epoch) {
 	sess := r.Client().Session
 	usual, _ := r.Routing()

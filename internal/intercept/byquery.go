@@ -22,8 +22,8 @@ import (
 	"optimist/retry"
 )
 
-// changesUnknown notes, once r has its status, that it has changed documents, and that nobody knows which. Call what it returns when r is
-// done with. What its client has read before is no base to merge from any more.
+// changesUnknown notes, once r has its status, that r has changed unknown documents. Call the returned function when r is done. Earlier
+// reads of r's client are no base for a merge any more.
 func (i *Interceptor) changesUnknown(r *request) (over func()) {
 	return judged(r, func(status int) {
 		if status != http.StatusUnauthorized { // with any other the engine may have changed some documents: it stops at what fails

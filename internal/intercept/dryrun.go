@@ -48,8 +48,8 @@ func asks(fields []wire.Field) (dry, wrong bool) {
 // Intercept never sees: a request for a lock isn't to be carried out either.
 func (i *Interceptor) DryRun(x *proxy.Exchange) bool { return i.dryRun(i.of(x)) }
 
-// dryRun deals with requests that have the field, and reports false for all others, and for reads. A client that asks for a dry
-// run must never have its request carried out, whatever it is and whatever mode is on: the answer says what is wrong.
+// dryRun deals with requests that have the field, and reports false for all others, and for reads. A request for a dry run must never be
+// carried out, of any kind and in any mode: the answer says what is wrong.
 func (i *Interceptor) dryRun(r *request) bool {
 	dry, wrong := asks(r.Head().Fields)
 	op := r.Op()

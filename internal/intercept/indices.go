@@ -21,9 +21,9 @@ import (
 	"optimist/proxy"
 )
 
-// changeIndices forwards a change of indices, aliases, settings, mappings, templates or pipelines. Where an index may be another
-// one afterwards, what is known of it is forgotten before the client has its answer: the next write must not find the old bases.
-// That takes a request that was sent whole, and that the engine didn't refuse: anybody can send one that it refuses.
+// changeIndices forwards a change of indices, aliases, settings, mappings, templates or pipelines. If an index may be another one
+// afterwards, optimist forgets the index before the client has its answer: the next write must not find the old bases. The request must
+// have been sent whole, and the engine must not have refused it: everybody can send a request that is refused.
 func (i *Interceptor) changeIndices(r *request) {
 	if r.Op().Renumbers {
 		i.renumber(r)
@@ -94,7 +94,8 @@ func (i *Interceptor) renumber(r *request) {
 	if body == nil && r.Head().Body != wire.None {
 		body = []byte{}
 	}
-	// A client that leaves must not have the answer lost: whoever sends a change that is refused would make it one that may be done.
+	// The answer must not be lost when the client leaves: otherwise a client could make its refused change look like one that may have
+	// been carried out.
 	ctx, cancel := outlasting(r.Context())
 	defer cancel()
 	res, err := i.send(ctx, r, body, r.Fields())
@@ -146,8 +147,8 @@ func (c *renumbering) before() {
 	c.listed, _ = c.i.catalog.List(c.ctx, c.asker, c.expression()) // without it only what a success proves is known
 }
 
-// after forgets what stands for something else now. A success proves that the indices that the request named are others. Of a
-// change that may be carried out later that is taken to be so for those that the client was able to see.
+// after forgets the names that stand for other indices now. A success proves that the indices in the request are others. If the change
+// may be carried out later, this is assumed for the indices that the client could see.
 func (c *renumbering) after(status int) {
 	verdict := verdictOf(status)
 	if verdict == refused {

@@ -418,8 +418,8 @@ func (b *items) perform(ctx context.Context, it *item) {
 	a.Release()
 }
 
-// denial is what the items of a bulk get whose client's credentials the engine has refused with its answer to one of them. The engine isn't
-// asked for the others: a small compressed bulk may have a hundred thousand items. All goroutines of the bulk may use it.
+// denial is the answer to a bulk's items after the engine has refused the client's credentials for one of them. The engine isn't asked
+// for the others: a small compressed bulk may have a hundred thousand items. All goroutines of the bulk may use it.
 type denial struct{ of atomic.Pointer[error] }
 
 // err is what the next item gets; nil if the engine has refused no credentials.
@@ -430,8 +430,7 @@ func (d *denial) err() error {
 	return nil
 }
 
-// note keeps what an item gets, if err says that the engine has refused the credentials (401). That the client may not do something (403)
-// says nothing of the other items.
+// note keeps what an item gets, if err says that the engine has refused the credentials (401). A 403 says nothing about the other items.
 func (d *denial) note(err, gets error) {
 	var refusal *es.StatusError
 	if errors.As(err, &refusal) && refusal.Status == http.StatusUnauthorized {

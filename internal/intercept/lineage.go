@@ -10,10 +10,10 @@ import (
 	"optimist/internal/doc"
 )
 
-// lineages count the updates that are gone from documents. A write holds what its base held, and itself: what was written
-// between its base and itself is gone, and what had been erased since its base is there again. So each version has lost
-// what its base had lost, and what lies between the two. A document's loss is the most that any of its versions had: then
-// an update that comes back and goes again counts once.
+// lineages count the updates that are gone from documents. A write holds its base's content, and its own change. Writes between its base
+// and itself are gone, and content that was erased since its base is there again. So each version has lost its base's losses, and the
+// writes between the two. A document's loss is the most that any of its versions had: then an update that comes back and goes again
+// counts once.
 type lineages struct {
 	mu        sync.Mutex
 	documents *lru.Cache[doc.Ref, *lineage]
@@ -76,7 +76,7 @@ func (l *lineages) end(ref doc.Ref, made edge) int64 {
 	return d.most - before
 }
 
-// resolve settles what is pending, as far as the bases are known, or nobody can tell them any more.
+// resolve settles the pending versions whose bases are known, or can't become known any more.
 func (d *lineage) resolve() {
 	slices.SortFunc(d.pending, func(a, b edge) int { return cmp.Compare(a.version, b.version) })
 	for i := 0; i < len(d.pending); {

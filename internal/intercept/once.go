@@ -42,7 +42,7 @@ type keyed struct {
 //
 //	record made → the request is carried out, and leaves its mark → record completed → the client's answer
 //
-// A process may end between any two of these. Whoever finds a record that isn't complete looks for the mark in the document.
+// A process may end between any two of these. A repeat that finds an incomplete record looks for the mark in the document.
 func (i *Interceptor) once(r *request) bool {
 	r.keyed = keyed{}
 	op := r.Op()
@@ -78,7 +78,7 @@ func (i *Interceptor) keyOf(r *request, name string, body []byte) idempotency.Ke
 }
 
 func (i *Interceptor) carryOutOnce(r *request, key idempotency.Key) {
-	ctx := wire.WithoutPeer(context.WithoutCancel(r.Context())) // else nobody would know what was recorded
+	ctx := wire.WithoutPeer(context.WithoutCancel(r.Context())) // else the record would be unknown
 	claim, a, pending, err := i.Keys.Begin(ctx, key)
 	switch {
 	case err != nil:

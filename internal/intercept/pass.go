@@ -96,8 +96,8 @@ func untransformed(r *request, ru *rule.Rule) bool {
 	return ru.Transform != nil && kind != api.Delete && kind != api.DeleteByQuery
 }
 
-// observe forwards a write as it is and counts what it did: where the version that it made isn't the one after the version that
-// its client had read, it overwrote a change that the client hadn't seen.
+// observe forwards a write as it is and counts its effect: if the write's version doesn't follow the version that its client had read, it
+// overwrote a change that the client hadn't seen.
 func (i *Interceptor) observe(r *request, ru *rule.Rule) bool {
 	s, err := i.withoutStamps(r)
 	if err != nil {

@@ -55,8 +55,8 @@ func (i *Interceptor) takeStamp(ctx context.Context, r *request, w *write.Reques
 	return nil
 }
 
-// substitute is a write that isn't guarded, without the stamps that are in it. What clients were served while documents were
-// stamped must not be stored by them after.
+// substitute is a write that isn't guarded, without the stamps that are in it. Clients must not store stamps that they got while
+// documents were stamped.
 type substitute struct {
 	changed bool // there were some; body and fields are what to send instead
 	unread  bool // it is too large to be looked into
@@ -174,8 +174,8 @@ func (f *stampField) isIn(pointer string) bool {
 	return err == nil && len(names) > 0 && names[0] == f.name
 }
 
-// bulkWithoutStamps is a bulk without the stamps that are in its documents. Its lines stay as they are but for these; from what
-// can't be read on, all of it does.
+// bulkWithoutStamps is a bulk without the stamps that are in its documents. Its lines otherwise stay as they are; from the first
+// unreadable one on, all of the bulk does.
 func (i *Interceptor) bulkWithoutStamps(r *request, body []byte) []byte {
 	fields := map[string]*stampField{}
 	var out []byte

@@ -98,9 +98,9 @@ func inDoubt(verdicts []verdict, best int) bool {
 	return false
 }
 
-// judgeSaves judges the candidates that the client would have saved unchanged, and those from which it would have made just that. A client
-// may well make what somebody else has stored meanwhile, a count say, where no other write lies between. Where more lie between, taking
-// an unchanged save for a change would do again what all others have done since.
+// judgeSaves judges the candidates that the client would have saved unchanged, and those from which a change leads to the same document.
+// If no other write lies between, a client may well arrive at another client's document, by a count for example. If more lie between,
+// taking an unchanged save for a change would repeat all changes of others since.
 func judgeSaves(cs []Candidate, verdicts []verdict) {
 	saved := -1
 	for i := range verdicts {

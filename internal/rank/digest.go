@@ -139,7 +139,7 @@ func (d *Digest) distance(o *Digest) int {
 	return d.values() + o.values() - 2*alike
 }
 
-// digester makes digests. What it has made last is good until it reads the next document.
+// digester makes digests. Its last result is good until it reads the next document.
 type digester struct {
 	Digest
 	tree   tree.Tree
@@ -244,8 +244,8 @@ func (d *digester) list(v tree.Value, place uint64) {
 	d.lists = append(d.lists, list{place, int32(from), int32(len(d.elements))}) //nolint:gosec // bounded by maxValues
 }
 
-// identityOf is what tells an entry of a list from others; 0 where nothing does. What an entry says is of that entry then: a state that one
-// client sets isn't the state that another sets elsewhere in the list.
+// identityOf is what tells an entry of a list from others; 0 where nothing does. Content then belongs to its entry: a state that one
+// client sets isn't the state that another client sets elsewhere in the list.
 func identityOf(e tree.Value) uint64 {
 	if e.Kind() != tree.Object {
 		return 0
@@ -287,8 +287,8 @@ func (d *digester) part(hash uint64, weight uint8) {
 	d.parts = append(d.parts, part{hash, d.listed, 1, weight})
 }
 
-// element adds an entry of a list as a whole: an object, whose values say little one by one because they are often the same, or a long
-// text, whose words say how near another is, and not that it is another entry.
+// element adds an entry of a list as a whole. An object's single values say little, because they are often the same. A long text's words
+// say how similar another text is, but not that it is another entry.
 func (d *digester) element(v tree.Value, place uint64, before int) {
 	sum := 0
 	if v.Kind() == tree.Object {

@@ -21,8 +21,8 @@ import (
 //
 // The weight is the larger the more content there is: that two clients think of the same text is unlikely, of the same flag isn't.
 
-// weigh returns a verdict on each candidate. part says that mine is of a part of a document, which leaves alone what it doesn't name. The
-// verdicts are good until the next call.
+// weigh returns a verdict on each candidate. part says that mine is a part of a document: it leaves other members alone. The verdicts are
+// good until the next call.
 func (w *weighing) weigh(cs []Candidate, mine *Digest, part bool) []verdict {
 	w.begin(len(cs), mine, part)
 	w.few = w.fewest(cs)
@@ -164,9 +164,9 @@ func creation(cs []Candidate) int32 {
 	return int32(slices.IndexFunc(cs, func(c Candidate) bool { return c.Known() && c.Version == 1 })) //nolint:gosec // few
 }
 
-// judgeChanges judges all changes. Who makes a document writes the members that every new document of its kind has, and the words of its
-// texts. So these cost nothing where there was no document, as far as the one has them that another client has made. Entries of lists cost
-// what they cost elsewhere: they are what the document is about.
+// judgeChanges judges all changes. A client that creates a document writes the members that every new document of its kind has, and the
+// words of its texts. So if there was no document, these cost nothing, as far as the document that another client has created has them.
+// Entries of lists cost what they cost elsewhere: they are the document's content.
 func (w *weighing) judgeChanges(creation int32) {
 	for k := range w.verdicts {
 		v := &w.verdicts[k]

@@ -3,7 +3,7 @@ package rank
 import "slices"
 
 // The order of a list counts only in sliding windows: clients of a log append entries and drop the oldest. That is one change, however
-// many entries they drop. Else it would look as if they had put entries in the place of others.
+// many entries they drop. Otherwise it would look as if they had replaced entries.
 
 const (
 	// minKept is how many entries such a list has to keep: what two lists have in common may be chance where it is less.

@@ -19,8 +19,8 @@ const (
 	minRepeats = 2
 )
 
-// learn reads what was at a place, which is likely to be the i-th member, in one revision after the other. Views show what one client had
-// seen, and so values return in them that nobody has set again.
+// learn reads what was at a place, which is likely to be the i-th member, in one revision after the other. A view is one client's copy,
+// so old values return in views although no client has set them again.
 func (v *vocabulary) learn(cs []Candidate, i int, place uint64) {
 	v.words, v.sets = v.words[:0], 0
 	last := uint64(0)

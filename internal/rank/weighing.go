@@ -110,7 +110,7 @@ func (w *weighing) putPart(i int) {
 	w.add(change{p.place, w.at, int32(i), puts, p.weight}, p.hash) //nolint:gosec // bounded by maxValues
 }
 
-// take adds that the client took out what has that hash, which mine doesn't have.
+// take adds that the client removed the content with that hash, which mine doesn't have.
 func (w *weighing) take(hash, place uint64, weight uint8) {
 	if slices.Contains(w.sliding, place) {
 		w.dropped++

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// What tests of sessions look at.
+// These are for tests of sessions.
 
 // Attempts are what is kept, oldest first.
 func (k *History) Attempts() []*Attempt { return k.kept }

@@ -15,9 +15,9 @@ import (
 	"optimist/internal/doc"
 )
 
-// A client that gives a write up, because of a time-out say, sends it again, and its change must not count twice. In a named session the
-// own view is enough for that: nobody else writes there. In an inferred session others may have read and written since. So every write of
-// such a session is known by a hash of what it sends, from when it comes until nobody can repeat it any more:
+// A client that gives up a write, because of a time-out for example, sends it again, and its change must not count twice. In a named
+// session its own view is enough for that: no other client writes there. In an inferred session others may have read and written since.
+// So the package knows every write of such a session by a hash of its body, until no client can repeat it any more:
 //
 //	the first try is ...          the repeat, which sends the same bytes,
 //	under way, and given up       waits for its end, and then:
@@ -69,7 +69,7 @@ const (
 	underWay     state = iota // it waits for its base, or is in flight
 	acknowledged              // and its client has its answer, or may get it
 	unheard                   // it was acknowledged when its client had left, and hasn't been repeated yet
-	inDoubt                   // nobody knows what became of it, and its base was given back
+	inDoubt                   // its result is unknown, and its base was given back
 )
 
 // New is an attempt of a write that is known by its hash. left reports whether the client of a request has left.

@@ -85,7 +85,7 @@ type Ack struct {
 	AnswerNumbers doc.Numbers
 	// Copy is the copy that the answer hands out: it stands for what was sent, and TakeCopy knows it. Without a Token there is none.
 	Copy Copy
-	// StoredDiffers says that something else was stored than was sent. Nobody needs to know what.
+	// StoredDiffers says that another document was stored than the sent one.
 	StoredDiffers bool
 	// Created says that the engine made the document instead of overwriting one.
 	Created bool

@@ -5,8 +5,8 @@ import (
 	"optimist/internal/viewcache"
 )
 
-// claim is what is reserved for a write, and what is needed to end the reservation. The exported fields of Base are the caller's to
-// change, so that claim has copies of those that are given back.
+// claim is a write's reservation, with all that is needed to end it. The caller may change the exported fields of Base, so claim has
+// copies of those that are given back.
 type claim struct {
 	store *Store
 	key   viewcache.Key
@@ -18,7 +18,7 @@ type claim struct {
 	blind  bool // if the write overwrites a document, its session becomes a blind writer
 	viewed bool // the session's own view is reserved
 	past   bool // the base is one of the history, of which nothing is reserved
-	// doubted says that nobody knows what became of this write, or of its first try. (Doubt says so of any write with this base.)
+	// doubted says that the result of this write, or of its first try, is unknown. (Doubt says so of any write with this base.)
 	doubted bool
 
 	attempt *repeat.Attempt // nil: nobody looks for repeats of it

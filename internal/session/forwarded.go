@@ -24,8 +24,8 @@ func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
 	}
 }
 
-// outdate drops what the entry's session has written and, if it is named, read, because it has seen something newer. What is reserved
-// at the moment doesn't come back.
+// outdate drops the writes of the entry's session and, if it is named, its reads, because it has seen a newer revision. Bases that are
+// reserved at the moment don't come back.
 func (sh *shard) outdate(e *viewcache.Entry) {
 	sh.DropView(e)
 	if e.Key.Session.IsNamed() {

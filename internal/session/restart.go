@@ -8,12 +8,12 @@ import (
 )
 
 // What a session knows ends with the process. Its numbers are noted in a Notebook, which outlives the process. After a start a session's
-// document has a recollection: what the process before noted. It lasts as long as a read would (Options.MaxAge). The recollection guards a
-// write that has no other base. Such a write is never merged: nobody has the body of the base, and the write may repeat one that the
+// document has a recollection: the note of the process before. It lasts as long as a read would (Options.MaxAge). The recollection guards
+// a write that has no other base. Such a write is never merged: the body of the base isn't known, and the write may repeat one that the
 // process before sent.
 //
-// For an inferred session the oldest revision is noted that any of its clients may have in hand. A client with a newer one is refused
-// without need, and reads again.
+// For an inferred session, the note is the oldest revision that one of its clients may hold. A client with a newer one is refused without
+// need, and reads again.
 
 // takesRecollection reports whether the recollection is the base of the write. In an inferred session it is, unless the write's content
 // shows that the write was made from a revision which the session has seen since the start.
@@ -61,7 +61,7 @@ func (t *selection) reserveRecollection(e *viewcache.Entry, b *Base) {
 	t.reserveGuard(e, e.Recollection.Note, b)
 }
 
-// reserveGuard makes a noted revision the base. Nobody has its body.
+// reserveGuard makes a noted revision the base. Its body isn't known.
 func (t *selection) reserveGuard(e *viewcache.Entry, m note.Note, b *Base) {
 	c := &b.claim
 	c.kind, c.kept, c.Doubt, c.key = KindExplicit, true, true, t.ownKey(e)

@@ -82,7 +82,7 @@ func (t *selection) lastSent(e *viewcache.Entry) doc.Numbers {
 
 // bodyOfGiven is the body that some session has read under the given numbers. It is nil if the numbers are ambiguous: they may name that
 // revision, or a view whose write was answered with them. A guard alone is right for both. It is nil, too, if a named session has written
-// from the revision before: what the session sent then may be in what it sends now, and would count twice.
+// from the revision before: the earlier change may be in the new body, and would count twice.
 func (t *selection) bodyOfExplicit(e *viewcache.Entry) []byte {
 	if !t.soleHolder && (t.OfAnswer || t.Spent || e != nil && answerNamesStored(&e.View, t.Explicit)) {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"optimist/internal/viewcache"
 )
 
-// shard has a part of the documents: what sessions have seen of them, and which writes of them are under way. Its methods are called with
-// mu held.
+// shard has a part of the documents: the sessions' reads and writes of them, and the writes that are under way. Its methods are called
+// with mu held.
 type shard struct {
 	mu sync.Mutex
 	*viewcache.Memory

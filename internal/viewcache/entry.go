@@ -87,8 +87,8 @@ func (d *Document) Find(n doc.Numbers) *Body {
 	return nil
 }
 
-// renew begins a new incarnation of the document: the same numbers mean other bytes now. Who still holds the old ones keeps them until
-// it is looked at.
+// renew begins a new incarnation of the document: the same numbers mean other bytes now. An entry that still holds the old ones keeps
+// them until it is looked at.
 func (d *Document) renew(at indexstate.Epoch) {
 	for _, b := range d.bodies {
 		b.doc = nil
@@ -111,7 +111,7 @@ type Sight struct {
 	Version int64
 	Order   uint64 // its place among what the shard's clients have seen
 	At      int64
-	Doubt   bool // the base of a write of which nobody knows what became; in a named session, not read since
+	Doubt   bool // the base of a write with an unknown result; in a named session, not read since
 }
 
 // Read is the outstanding, unreserved reads of one revision. They count as old as the first of them when it is about

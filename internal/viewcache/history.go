@@ -6,9 +6,9 @@ import (
 	"optimist/internal/rank"
 )
 
-// Where several clients share an inferred session, its entry keeps a history: what was read or written, and that no client is known
-// to have in hand any more. It shows what each client has done, and by that what another has not. And it may be a base itself: of a
-// client that writes again from memory, or whose read was taken for another's.
+// If several clients share an inferred session, its entry keeps a history: revisions that were read or written, and that no client is
+// known to hold any more. The history shows the changes of each client. And its revisions may be bases: a client may write again from
+// memory, or its read may have been taken for another client's.
 
 // MaxPast bounds the history, and maxPastReads what was read in it.
 const (

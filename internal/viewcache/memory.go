@@ -18,8 +18,8 @@ import (
 	"optimist/internal/note"
 )
 
-// What things cost beyond the bytes of strings and bodies: their structs, list elements, map slots and allocator
-// rounding. A test holds these to the sizes of the structs.
+// The cost of entries beyond the bytes of strings and bodies: their structs, list elements, map slots and allocator rounding. A test
+// holds these to the sizes of the structs.
 const (
 	entryCost    = 912
 	attemptCost  = 144

@@ -27,7 +27,7 @@ type holders struct {
 	heap bySize
 }
 
-// get returns who holds what sess has seen, made if there is none.
+// get returns the holder of sess's entries. It makes one if there is none.
 func (hs *holders) get(sess identity.Session) (h *holder, made bool) {
 	sess = sess.Client()
 	if h = hs.of[sess]; h != nil {
@@ -52,8 +52,8 @@ func (hs *holders) charge(h *holder, bytes int64) {
 	}
 }
 
-// next returns the entry that has to leave to make room: the oldest of the largest client. That is e only if all others have left, or
-// if e can be made smaller: what a client has seen last isn't lost to others that have seen more, but less of each.
+// next returns the entry that has to leave to make room: the oldest of the largest client. It returns e only if all others have left, or
+// if e can be made smaller: a client's last read isn't lost to clients with more, but smaller, entries.
 func (hs *holders) next(e *Entry) *Entry {
 	if len(hs.heap) == 0 {
 		return nil

@@ -121,8 +121,8 @@ func (rd *Reading) rememberCopy() {
 	rd.remember(d)
 }
 
-// remember has the client's session remember what it saw of a document, if a rule asks for that, and there is somebody who still
-// wants the answer: what its client never sees is no base. A stamp's document is remembered for whoever brings the stamp back.
+// remember notes in the client's session the document that it saw, if a rule asks for that, and the client still waits: an answer that
+// its client never sees is no base. A stamped document is remembered for any client that brings the stamp back.
 func (rd *Reading) remember(d *Document) {
 	if !rd.remembers(d.watches) && !(d.stamper != nil && d.stamper.FromStamp && d.whole) {
 		return
@@ -161,9 +161,9 @@ func (rd *Reading) compare(d *Document, ref *doc.Ref) {
 	rd.w.TenantHeaders.Saw(credentials[:], ref, d.Numbers, rd.r.Unlisted(rd.room[:0]))
 }
 
-// home is the document as its writes name it. Documents that are read through an alias which routes have the alias's routing: those of two
-// such aliases differ, also where their ids don't. As long as nobody knows whether the alias routes, nobody waits for that: the document
-// may then also be the one of the routing that the answer tells (own).
+// home is the document as its writes name it. Documents that are read through a routing alias have the alias's routing: documents of two
+// such aliases differ, even with the same id. If it isn't known yet whether the alias routes, home doesn't wait for that: the document
+// may then also be the one with the routing in the answer (own).
 func (rd *Reading) home(d *Document) (ref doc.Ref, own string) {
 	ref = d.Ref
 	if ref.Routing != "" || d.name == "" || d.name == ref.Index {
@@ -177,8 +177,8 @@ func (rd *Reading) home(d *Document) (ref doc.Ref, own string) {
 	return ref, own
 }
 
-// watchStatus looks at a read of which the status is all that is of use: that there is no document is a base, too. Of one that
-// shows a document whose numbers aren't known the session knows that it has seen it.
+// watchStatus looks at a read of which only the status is of use: a missing document is a base, too. If the read shows a document without
+// its numbers, the session knows that it has seen the document.
 func (rd *Reading) watchStatus() bool {
 	rd.begin(true)
 	if !rd.remembers(rd.choice.rule) {

@@ -40,7 +40,7 @@ func (rd *Reading) mayWatch(f *searchPlan) bool {
 	return rd.w.Sessions.WatchesSearches(client.Session, name) && f.size <= smallPage
 }
 
-// smallPage is how many hits a search may ask for to be watched without a rule that says so. What the numbers cost grows with the hits,
+// smallPage is how many hits a search may ask for to be watched without a rule that says so. The cost of the numbers grows with the hits,
 // and faster than the rest of a search.
 const smallPage = 20
 
@@ -68,8 +68,8 @@ func (rd *Reading) watchHits(f *searchPlan) {
 	rd.forwardHits(o, name, more, scrolls)
 }
 
-// forwardHits forwards a search that finds the numbers of its hits, and remembers them as they pass. What was added is taken out again;
-// of a scroll it is known, for its next page.
+// forwardHits forwards a search that finds the numbers of its hits, and remembers them as they pass. The added numbers are taken out
+// again; a scroll's next page knows of them.
 func (rd *Reading) forwardHits(o proxy.ForwardOptions, name string, more added, scrolls bool) {
 	rd.begin(false)
 	var rules rulesOf

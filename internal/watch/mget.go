@@ -10,7 +10,7 @@ import (
 	"optimist/proxy"
 )
 
-// mget looks at a multi-get. What asks for parts of documents is left alone. Where a rule may stamp some of them, the answer is
+// mget looks at a multi-get. A multi-get for parts of documents is left alone. Where a rule may stamp some of them, the answer is
 // collected. Which documents they are is read when the engine has answered.
 func (rd *Reading) mget() bool {
 	op, client := rd.r.Op(), rd.r.Client()

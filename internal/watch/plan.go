@@ -25,7 +25,7 @@ type searchPlan struct {
 // defaultSize is how many hits a search has that doesn't say.
 const defaultSize = 10
 
-// judge decides by what a search asks for what is done with its hits.
+// judge decides how the hits of a search are handled, by the search's request.
 func (f *searchPlan) judge(text []byte) {
 	if n := gjson.GetBytes(text, "size"); n.Exists() {
 		f.size = n.Int()

@@ -10,15 +10,14 @@ import (
 	"optimist/internal/jsontext"
 )
 
-// requestBody is what a read of many documents asks for. Nothing of it is expanded, and nothing made of it, before the engine has
-// answered it: until then anybody may have sent it.
+// requestBody is the body of a read of many documents. It is neither expanded nor read before the engine has answered: until then anybody
+// may have sent it.
 type requestBody struct {
 	body []byte
 	gzip bool
 	room *budget.Account
-	// readable says that it can be told what is asked for: it is JSON, as far as that is known before the answer, not too large, and there
-	// is memory for it.
-	// What the answer is can't be told otherwise, either.
+	// readable says that the request can be understood: it is JSON, as far as that is known before the answer, not too large, and there
+	// is memory for it. Otherwise the answer can't be understood, either.
 	readable bool
 }
 
