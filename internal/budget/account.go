@@ -114,12 +114,21 @@ func Of(ctx context.Context) *Account {
 // Part returns a context for a part of the request's work that is done beside other parts of it, with an account that is taken from the
 // request's. End it.
 func Part(ctx context.Context) (context.Context, *Account) {
-	whole := Of(ctx)
-	if whole == nil {
+	if Of(ctx) == nil {
 		return ctx, nil
 	}
-	part := &Account{whole: whole}
-	return With(ctx, part), part
+	part := &Account{}
+	return PartOf(ctx, part), part
+}
+
+// PartOf is Part for an account that is there already: nobody may use what it was before.
+func PartOf(ctx context.Context, part *Account) context.Context {
+	whole := Of(ctx)
+	if whole == nil {
+		return ctx
+	}
+	*part = Account{whole: whole}
+	return With(ctx, part)
 }
 
 // Detached returns the context for work that outlives the request, and isn't taken from its account.

@@ -116,7 +116,10 @@ func (it *Item) AppendItem(dst []byte, res Result) (out []byte, failed bool) {
 	if res.element != nil {
 		return append(dst, res.element...), res.failed
 	}
-	failure := es.Member(res.Body, "error")
+	var failure []byte
+	if res.Status >= 300 || res.Status < 200 {
+		failure = es.Member(res.Body, "error")
+	}
 	if failure == nil && len(res.Body) > 2 && res.Body[0] == '{' {
 		body := bytes.TrimRight(res.Body, " \r\n\t")
 		dst = append(append(append(dst, '{', '"'), it.Verb...), `":`...)

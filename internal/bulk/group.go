@@ -189,22 +189,25 @@ func (g *Group) Summary() Summary {
 	return g.summary
 }
 
-// Item returns the Way of one item.
-func (g *Group) Item(it *Item) *Way { return &Way{group: g, item: it} }
-
-// Way takes the requests of one item to the engine, together with those of the other items of its Group.
+// Way takes the requests of one item to the engine, one after the other, together with those of the other items of its Group.
 type Way struct {
-	group *Group
-	item  *Item
+	group    *Group
+	item     *Item
+	parked   parkedWrite // the write under way
+	response upstream.Response
 }
+
+// Open makes the Way that of an item. Nobody may use what it was before.
+func (w *Way) Open(g *Group, it *Item) { *w = Way{group: g, item: it} }
 
 // Do sends a write of the item's document. It goes with the writes of other items if a bulk can say it, else by itself.
 func (w *Way) Do(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
-	text, ok := w.item.appendText(nil, r.Method, r.Target, r.Body)
+	text, ok := w.item.appendText(make([]byte, 0, len(r.Target)+len(r.Body)+roomOfAction), r.Method, r.Target, r.Body)
 	if !ok {
 		return w.group.sendAlone(ctx, r)
 	}
-	p := &parkedWrite{text: text, at: w.item.at, once: w.item.PassRejected, done: make(chan struct{})}
+	p := &w.parked
+	*p = parkedWrite{text: text, at: w.item.at, once: w.item.PassRejected, done: make(chan struct{})}
 	w.group.park(p)
 	if p.err != nil {
 		return nil, p.err
@@ -213,8 +216,12 @@ func (w *Way) Do(ctx context.Context, r *upstream.Request) (*upstream.Response, 
 	if !bytes.HasPrefix(text[1:], p.res.action) {
 		w.item.action = p.res.action
 	}
-	return &upstream.Response{Head: wire.Head{Status: p.res.Status}, Payload: p.res.Body, Node: p.node}, nil
+	w.response = upstream.Response{Head: wire.Head{Status: p.res.Status}, Payload: p.res.Body, Node: p.node}
+	return &w.response, nil
 }
+
+// roomOfAction is what most actions take, in bytes, beyond what the target of a request for the item's document alone takes.
+const roomOfAction = 64
 
 // sendAlone sends a request by itself. The other items don't wait for its item meanwhile.
 func (g *Group) sendAlone(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
@@ -223,7 +230,7 @@ func (g *Group) sendAlone(ctx context.Context, r *upstream.Request) (*upstream.R
 	g.sendIfComplete(false)
 	defer g.Begin(1)
 	r.Target = uri.WithParams(r.Target, g.Params)
-	return g.Upstream.Do(ctx, r)
+	return g.Upstream.Do(wire.Last(ctx), r)
 }
 
 // Fetch reads the item's document, together with the documents of other items.

@@ -85,8 +85,14 @@ func itemOf(id string) *Item {
 	return &items[0]
 }
 
+func wayOf(g *Group, id string) *Way {
+	w := &Way{}
+	w.Open(g, itemOf(id))
+	return w
+}
+
 func put(t *testing.T, g *Group, id string) (*upstream.Response, error) {
-	return g.Item(itemOf(id)).Do(t.Context(), &upstream.Request{Method: "PUT", Target: []byte("/shop/_doc/" + id), Body: []byte("{}")})
+	return wayOf(g, id).Do(t.Context(), &upstream.Request{Method: "PUT", Target: []byte("/shop/_doc/" + id), Body: []byte("{}")})
 }
 
 func TestItemsThatAreWrittenAtTheSameTimeShareARequest(t *testing.T) {
@@ -106,7 +112,7 @@ func TestItemsThatAreWrittenAtTheSameTimeShareARequest(t *testing.T) {
 				if err != nil || res.Status != 200+len(id) || string(res.Payload) != fmt.Sprintf(`{"_id":%q}`, id) {
 					t.Errorf("%s: %+v, %v", id, res, err)
 				}
-				if rev, err := g.Item(itemOf(id)).Fetch(t.Context(), es.Caller{}, es.Document{Ref: doc.Ref{ID: id}}); err != nil || rev.Version != int64(len(id)) {
+				if rev, err := wayOf(g, id).Fetch(t.Context(), es.Caller{}, es.Document{Ref: doc.Ref{ID: id}}); err != nil || rev.Version != int64(len(id)) {
 					t.Errorf("%s: %+v, %v", id, rev, err)
 				}
 			})
@@ -271,7 +277,7 @@ func TestWhatABulkCantSayGoesByItself(t *testing.T) {
 		g.Begin(1)
 		defer g.End()
 		r := &upstream.Request{Method: "PUT", Target: []byte("/shop/_doc/1?if_seq_no=1&if_primary_term=1"), Body: []byte("{\n}")}
-		if _, err := g.Item(itemOf("1")).Do(t.Context(), r); err != nil || len(targets) != 1 || targets[0] != "/shop/_doc/1?if_seq_no=1&if_primary_term=1&tenant=a" {
+		if _, err := wayOf(g, "1").Do(t.Context(), r); err != nil || len(targets) != 1 || targets[0] != "/shop/_doc/1?if_seq_no=1&if_primary_term=1&tenant=a" {
 			t.Errorf("%q, %v", targets, err)
 		}
 	})

@@ -189,7 +189,7 @@ func Names(text []byte, d Defaults) (of []Name) {
 			meta.ForEach(n.read)
 			return false
 		})
-		if _, known := verbs[n.Verb]; !known {
+		if _, _, known := verbOf([]byte(n.Verb)); !known {
 			return of
 		}
 		if of = append(of, n); n.Verb != "delete" {
@@ -227,7 +227,20 @@ func cutLine(text []byte) (line, rest []byte, ended bool) {
 	return bytes.TrimSuffix(line, []byte("\r")), rest, ended
 }
 
-var verbs = map[string]api.Kind{"index": api.Index, "create": api.Create, "update": api.Update, "delete": api.Delete}
+// verbOf is the action of that name.
+func verbOf(name []byte) (verb string, kind api.Kind, known bool) {
+	switch string(name) {
+	case "index":
+		return "index", api.Index, true
+	case "create":
+		return "create", api.Create, true
+	case "update":
+		return "update", api.Update, true
+	case "delete":
+		return "delete", api.Delete, true
+	}
+	return "", 0, false
+}
 
 func (it *Item) readAction(line []byte, r *Reader) error {
 	action, whole := scanAction(line)
@@ -237,8 +250,7 @@ func (it *Item) readAction(line []byte, r *Reader) error {
 	}
 	known := false
 	if whole {
-		it.Verb = string(action.Name())
-		it.Kind, known = verbs[it.Verb]
+		it.Verb, it.Kind, known = verbOf(action.Name())
 	}
 	if !known {
 		return ErrUnreadable
@@ -249,7 +261,7 @@ func (it *Item) readAction(line []byte, r *Reader) error {
 	var room [maxMembers]string
 	seen := room[:0]
 	for s := jsontext.Scan(meta); s.Next(); {
-		name, plain := s.PlainName()
+		name, plain := memberName(&s)
 		v := gjson.ParseBytes(s.Text())
 		switch {
 		case !plain, len(seen) == maxMembers, slices.Contains(seen, name): // the engine refuses a member that is there twice
@@ -260,6 +272,17 @@ func (it *Item) readAction(line []byte, r *Reader) error {
 		seen = append(seen, name)
 	}
 	return it.complete(r)
+}
+
+// memberName is the name of a member; plain is false for what no JSON has as one. Names that most actions have take no memory.
+func memberName(s *jsontext.Scanner) (name string, plain bool) {
+	switch string(s.Name()) {
+	case "_id":
+		return "_id", true
+	case "_index":
+		return "_index", true
+	}
+	return s.PlainName()
 }
 
 // scanAction returns a Scanner at the only member of an action. whole is false where the line isn't an object with one member, itself an

@@ -26,14 +26,13 @@ func (it *Item) appendText(dst []byte, method string, target, body []byte) ([]by
 	dst = append(append(append(dst, '{', '"'), verb...), `":{`...)
 	m := members{dst: dst, first: len(dst)}
 	it.appendNames(&m)
-	pairs, err := uri.Pairs(op.Query, uri.DecodeValue)
-	if err != nil {
+	said := true
+	err := uri.EachParam(op.Query, func(name, value []byte) bool {
+		said = it.appendParam(&m, string(name), string(value))
+		return said
+	})
+	if err != nil || !said {
 		return dst, false
-	}
-	for _, p := range pairs {
-		if !it.appendParam(&m, p.Name, p.Value) {
-			return dst, false
-		}
 	}
 	it.appendPipeline(&m, op.Kind)
 	if rest := it.rest; len(rest) > 0 {
@@ -133,7 +132,7 @@ func (it *Item) appendParam(m *members, name, value string) bool {
 func (it *Item) appendSource(dst, body []byte) ([]byte, bool) {
 	at := len(dst)
 	dst = append(dst, body...)
-	if bytes.ContainsAny(dst[at:], "\n\r") {
+	if bytes.IndexByte(body, '\n') >= 0 || bytes.IndexByte(body, '\r') >= 0 {
 		if len(it.rest) == 0 {
 			return dst, false
 		}

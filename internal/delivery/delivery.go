@@ -45,8 +45,14 @@ type Sender struct{ Up es.Doer }
 
 // Send sends one request and waits for its answer.
 func (s Sender) Send(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
+	return s.SendJoined(wire.Last(ctx), r)
+}
+
+// SendJoined is Send on a way that sends the request together with others', and that sees to it by itself that the request outlasts the
+// client.
+func (s Sender) SendJoined(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
 	r.Timeout = answerTimeout
-	res, err := s.Up.Do(wire.Last(ctx), r)
+	res, err := s.Up.Do(ctx, r)
 	if err != nil {
 		return nil, lostAnswer(err)
 	}

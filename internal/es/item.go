@@ -1,6 +1,7 @@
 package es
 
 import (
+	"iter"
 	"strconv"
 
 	"github.com/tidwall/gjson"
@@ -26,12 +27,58 @@ type Item struct {
 
 // ParseItem reads an Item in one pass, without copying anything. If the JSON breaks off, it reads the complete members.
 func ParseItem(body []byte) Item {
-	var it Item
-	var seq, term bool
 	s := jsontext.Scan(body)
 	if !s.IsObject() {
-		return it
+		return Item{}
 	}
+	return parseItem(&s)
+}
+
+// Results goes through the items of an answer to a bulk, in one pass. verb is the name of the action. It stops at the first item that can't
+// be read.
+func Results(answer []byte) iter.Seq2[[]byte, Item] {
+	return func(yield func(verb []byte, it Item) bool) {
+		all := itemsOf(answer)
+		for !all.IsObject() && all.Enter() {
+			action := all.Inner()
+			verb, it, ok := readResult(&action)
+			if !ok || !all.Leave(&action) || !yield(verb, it) {
+				return
+			}
+		}
+	}
+}
+
+// itemsOf is the items of an answer to a bulk, of which nobody knows yet where they end.
+func itemsOf(answer []byte) jsontext.Scanner {
+	top := jsontext.Scan(answer)
+	for top.IsObject() && top.Enter() {
+		if string(top.Name()) == "items" {
+			return top.Inner()
+		}
+		if !top.Skip() {
+			break
+		}
+	}
+	return jsontext.Scan(nil)
+}
+
+// readResult reads an item of an answer to a bulk: an action, and what became of it.
+func readResult(action *jsontext.Scanner) (verb []byte, it Item, ok bool) {
+	if !action.IsObject() || !action.Enter() {
+		return nil, it, false
+	}
+	inner := action.Inner()
+	if !inner.IsObject() {
+		return nil, it, false
+	}
+	it = parseItem(&inner)
+	return action.Name(), it, action.Leave(&inner)
+}
+
+// parseItem reads the members of an Item.
+func parseItem(s *jsontext.Scanner) (it Item) {
+	var seq, term bool
 	for s.Next() {
 		value := s.Text()
 		switch string(s.Name()) {
@@ -62,6 +109,9 @@ func ParseItem(body []byte) Item {
 	it.Numbered = seq && term
 	return it
 }
+
+// Named reports whether it says which document it is of.
+func (it *Item) Named() bool { return len(it.Index) > 0 && len(it.id) > len(`""`) }
 
 // ID is the document's, or "".
 func (it *Item) ID() string { return gjson.ParseBytes(it.id).String() }

@@ -1,10 +1,13 @@
 package es
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/tidwall/gjson"
+
+	"optimist/internal/jsontext"
 )
 
 func TestItemIsReadWhateverItsOrderAndSpaces(t *testing.T) {
@@ -82,4 +85,59 @@ func TestElementsAreThoseOfTheArrayAlone(t *testing.T) {
 	if it.ID() != `a"é` || it.Routing() != "r" {
 		t.Errorf("%q %q", it.ID(), it.Routing())
 	}
+}
+
+// Results is Elements and ParseItem in one pass.
+func TestResultsAreReadInOnePass(t *testing.T) {
+	for answer, want := range map[string]string{
+		`{"took":1,"errors":false,"items":[]}`:                                        ``,
+		`{"took":1,"items":{"index":{}}}`:                                             ``,
+		`{"error":{"items":[{"index":{"_id":"1"}}]},"status":400}`:                    ``,
+		`{"items":[{"index":{"_id":"1"}},{"delete":{"_id":"2"}}]}`:                    `index 1;delete 2;`,
+		`{"a":[{"index":{"_id":"1"}}]}`:                                               ``,
+		"{\n\"items\":[\t{ \"index\" : {} } ,{\"create\":{\"_id\":\"\\\"]}\"} } ]\r}": `index ;create "]};`,
+		`{"a":[{"index":{"_id":"0"}}],"items":[{"index":{"_id":"1"}}]}`:               `index 1;`,
+		`{"items":[{"index":{"_id":"1"}},{"delete":{"_id":"2"`:                        `index 1;`,
+		`{"items":[{"index":{"_id":"1"}},7,{"delete":{"_id":"2"}}]}`:                  `index 1;`,
+		`{"items":[{"index":{"_id":"1"},"b":2},{"delete":{"_id":"2"}}]}`:              ``,
+		`{"items"`: ``, `{"items":`: ``, `{"items":[`: ``, `{"items":[{`: ``, `{"items":[{"index":`: ``, `[`: ``, ``: ``,
+	} {
+		got := ""
+		for verb, it := range Results([]byte(answer)) {
+			got += string(verb) + " " + it.ID() + ";"
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", answer, got, want)
+		}
+	}
+}
+
+func FuzzResults(f *testing.F) {
+	f.Add([]byte(`{"took":1,"items":[{"index":{"_index":"a","_id":"1","_version":3,"result":"created"}},{"update":{"error":{"type":"x"}}}]}`))
+	f.Add([]byte(`{"items":[{"delete":{"_id":"1"}} , {"index":{}}`))
+	f.Fuzz(func(t *testing.T, answer []byte) {
+		if !jsontext.Valid(answer) {
+			for range Results(answer) { // it ends, and doesn't panic
+			}
+			return
+		}
+		var want []Item
+		for element := range Elements(answer, "items") {
+			s := jsontext.Scan(element)
+			if !s.IsObject() || !s.Next() || s.Comma >= 0 || s.Text()[0] != '{' {
+				break
+			}
+			want = append(want, ParseItem(s.Text()))
+		}
+		k := 0
+		for _, it := range Results(answer) {
+			if k == len(want) || !reflect.DeepEqual(it, want[k]) {
+				t.Fatalf("%s: item %d is %+v", answer, k, it)
+			}
+			k++
+		}
+		if k != len(want) {
+			t.Fatalf("%s: %d items, want %d", answer, k, len(want))
+		}
+	})
 }

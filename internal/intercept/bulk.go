@@ -172,24 +172,19 @@ func (i *Interceptor) noteBulk(r *request, capture *watch.Capture, of []bulk.Nam
 	sess := r.Client().Session
 	usual, _ := r.Routing()
 	answer, readable := capture.Body()
-	if whole := es.Member(answer, "error"); readable && whole != nil {
-		return // nothing was done
-	}
 	n, told := 0, readable
-	for item := range es.Elements(answer, "items") {
-		verb, did := ofItem(item)
-		it := es.ParseItem(did)
-		if told = told && len(it.Index) > 0 && len(it.ID()) > 0; !told {
+	for verb, it := range es.Results(answer) {
+		if told = told && it.Named(); !told {
 			break
 		}
 		index, routing := r.Index(), usual
 		if n++; n <= len(of) {
 			index, routing = of[n-1].Index, of[n-1].Routing
 		}
-		i.noteItem(sess, verb, it, i.routing(r, routing, index), epoch)
+		i.noteItem(r, string(verb), &it, bulk.Name{Index: index, Routing: routing}, epoch)
 	}
-	if told && n >= len(of) {
-		return
+	if told && (n >= len(of) || n == 0 && es.Member(answer, "error") != nil) {
+		return // all are known, or nothing was done
 	}
 	var ix catalog.Index
 	var err error
@@ -212,23 +207,16 @@ func (i *Interceptor) routing(r *request, given, index string) string {
 	return given
 }
 
-// ofItem is an element of a bulk's items: what was done, and what became of it.
-func ofItem(element []byte) (verb string, did []byte) {
-	for _, verb := range [...]string{"index", "create", "update", "delete"} {
-		if did := es.Member(element, verb); did != nil {
-			return verb, did
-		}
-	}
-	return "", nil
-}
-
-func (i *Interceptor) noteItem(sess session.Session, action string, it es.Item, routing string, epoch session.Epoch) {
+// noteItem ends what the request's session knew of the document of an item, which the request calls so.
+func (i *Interceptor) noteItem(r *request, action string, it *es.Item, called bulk.Name, epoch session.Epoch) {
 	result := string(it.Result)
-	ref := doc.Ref{Index: string(it.Index), ID: it.ID(), Routing: routing}
+	if result == "" || result == "noop" || result == "created" && it.Version == 1 {
+		return // It was refused, or is new, so that nobody knew of it: most items of most bulks.
+	}
+	sess := r.Client().Session
+	ref := doc.Ref{Index: string(it.Index), ID: it.ID(), Routing: i.routing(r, called.Routing, called.Index)}
 	whole := action != "update" || result == "created" // an update that creates the document has sent all of it
 	switch {
-	case result == "" || result == "noop" || result == "created" && it.Version == 1:
-		// It was refused, or is new, so that nobody knew of it: most items of most bulks.
 	case result == "deleted", result == "not_found":
 		i.Sessions.ReadUnknown(sess, ref) // nor is what it read of it a base for what comes after
 	case it.Numbered:

@@ -2,6 +2,7 @@ package intercept
 
 import (
 	"context"
+	"sync"
 
 	"optimist/internal/api"
 	"optimist/internal/budget"
@@ -55,6 +56,7 @@ type Interceptor struct {
 	watcher *watch.Watcher
 
 	lineages *lineages // of what is observed
+	works    sync.Pool // of *work
 }
 
 // New makes an Interceptor.

@@ -56,18 +56,25 @@ type items struct {
 type item struct {
 	bulk.Item
 	named   *named
-	rule    *rule.Rule // nil: none takes it
-	guarded bool       // package write writes it
-	retries bool       // it goes as it is, but for the rule's retry_on_conflict
-	queued  bool       // it waits for items of the same document
-	done    bool       // it has its result, or an error
-	req     *write.Request
-	journal journal.Journal // of the lock under which it is written; nil: there is none
-	op      api.Op
+	rule    *rule.Rule                  // nil: none takes it
+	guarded bool                        // package write writes it
+	retries bool                        // it goes as it is, but for the rule's retry_on_conflict
+	queued  bool                        // it waits for items of the same document
+	done    bool                        // it has its result, or an error
+	work    *work                       // of one that package write has written; nil: that of no other
+	journal journal.Journal             // of the lock under which it is written; nil: there is none
 	wait    func() (bulk.Result, error) // of one that isn't guarded
 	res     bulk.Result
 	account outcome.Outcome
 	err     error // instead of res
+}
+
+// work is what the write of one item needs. Bulks use it again and again: it is large.
+type work struct {
+	write write.Request
+	op    api.Op
+	way   bulk.Way
+	room  budget.Account
 }
 
 // named is what the items of a bulk need to know of an index, by the name that they give it.
@@ -382,16 +389,18 @@ func (b *items) perform(ctx context.Context, it *item) {
 			return
 		}
 	}
-	ctx, taken := budget.Part(ctx) // of its own: items are written at the same time, and each gives back what its tries have taken
-	defer taken.End()
-	w := &write.Request{}
-	it.req = w
+	it.work = b.i.newWork()
+	w := &it.work.write
+	// The account is its own: items are written at the same time, and each gives back what its tries have taken.
+	ctx = budget.PartOf(ctx, &it.work.room)
+	defer it.work.room.End()
 	method, target := it.Request()
-	api.Parse([]byte(method), target, &it.op)
+	api.Parse([]byte(method), target, &it.work.op)
+	it.work.way.Open(&b.group, &it.Item)
 	c := b.r.Client()
 	*w = write.Request{
-		Request: base.Request{Op: &it.op, Fields: b.fields, Rule: it.rule, Session: c.Session, Anonymous: !c.Known, Caller: b.caller,
-			Realm: c.Realm, Way: b.group.Item(&it.Item)},
+		Request: base.Request{Op: &it.work.op, Fields: b.fields, Rule: it.rule, Session: c.Session, Anonymous: !c.Known, Caller: b.caller,
+			Realm: c.Realm, Way: &it.work.way},
 		Method: []byte(method), Body: it.Source, Route: c.Route, Background: background(b.fields, it.rule), Client: &b.r.Request, Piped: it.Piped}
 	if it.journal != nil {
 		w.Journal = gathered{it.journal, &b.group}
@@ -477,7 +486,8 @@ func (b *items) passed(it *item, wait func() (bulk.Result, error)) {
 	case res.Status >= http.StatusInternalServerError:
 		it.account.Kind = outcome.Unknown // the primary may have written, or a balancer have lost the engine's answer
 	case b.r.Client().Known:
-		b.i.noteItem(b.r.Client().Session, it.Verb, es.ParseItem(res.Body), b.i.routing(b.r, it.Routing, it.Index), b.epoch)
+		did := es.ParseItem(res.Body)
+		b.i.noteItem(b.r, it.Verb, &did, bulk.Name{Index: it.Index, Routing: it.Routing}, b.epoch)
 	}
 	it.res = res
 }
@@ -497,14 +507,20 @@ func (b *items) answer(began time.Time) {
 	}
 	s := b.group.Summary()
 	s.Took = time.Since(began)
-	var out []byte
+	room := roomOfSummary
+	for k := range b.all {
+		room += len(b.all[k].res.Body) + roomOfElement
+	}
+	out := make([]byte, roomOfSummary, room)
 	for k := range b.all {
 		if k > 0 {
 			out = append(out, ',')
 		}
 		out = b.appendItem(out, k, &account, &s)
 	}
-	body := append(append(s.Append(nil), out...), "]}"...)
+	head := s.Append(nil) // which says whether any item failed
+	body := append(out[roomOfSummary-len(head):], "]}"...)
+	copy(body, head)
 	body = respond.Filtered(r.Op().Query, body)
 	b.noteAnswers()
 	field := itemsField(&account)
@@ -519,6 +535,13 @@ func (b *items) answer(began time.Time) {
 	_ = r.AnswerOwn(http.StatusOK, []wire.Field{jsonField, field}, body)
 }
 
+// roomOfSummary is more bytes than a bulk.Summary takes, and roomOfElement what an element of the answer takes beyond the body of a single
+// write's answer.
+const (
+	roomOfSummary = 128
+	roomOfElement = 32
+)
+
 // appendItem appends the element of an item's result, and counts it.
 func (b *items) appendItem(dst []byte, k int, account *outcome.Items, s *bulk.Summary) []byte {
 	it := &b.all[k]
@@ -532,10 +555,21 @@ func (b *items) appendItem(dst []byte, k int, account *outcome.Items, s *bulk.Su
 // may close the connection at once.
 func (b *items) noteAnswers() {
 	for k := range b.all {
-		if w := b.all[k].req; w != nil {
-			b.i.Writes.NoteAnswer(w)
+		if w := b.all[k].work; w != nil {
+			b.i.Writes.NoteAnswer(&w.write)
+			*w = work{} // what nobody uses holds no bodies
+			b.i.works.Put(w)
+			b.all[k].work = nil
 		}
 	}
+}
+
+// newWork is room for the write of an item.
+func (i *Interceptor) newWork() *work {
+	if w, _ := i.works.Get().(*work); w != nil {
+		return w
+	}
+	return &work{}
 }
 
 var jsonField = wire.Field{Name: []byte("Content-Type"), Value: []byte("application/json")}

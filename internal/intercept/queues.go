@@ -6,7 +6,10 @@ import "net/http"
 // order.
 func (b *items) queues() (queues [][]*item) {
 	const unqueued = -1
-	at := map[document]int{}
+	guarded := b.guarded()
+	at := make(map[document]int, guarded)
+	queues = make([][]*item, 0, guarded)
+	alone := make([]*item, 0, len(b.all)) // room for queues of one item
 	for k := range b.all {
 		if it := &b.all[k]; it.guarded && it.ID != "" {
 			at[b.document(it)] = unqueued
@@ -28,7 +31,8 @@ func (b *items) queues() (queues [][]*item) {
 			if shared {
 				at[d] = len(queues)
 			}
-			queues = append(queues, []*item{it})
+			alone = append(alone, it)
+			queues = append(queues, alone[len(alone)-1:len(alone):len(alone)])
 		}
 		it.queued = true
 	}

@@ -83,6 +83,7 @@ type Scanner struct {
 	text  []byte
 	at    int  // where the next one begins; -1 where nothing can be read
 	end   byte // the bracket
+	over  int  // behind the bracket; 0 before it is reached
 	whole bool
 }
 
@@ -102,7 +103,7 @@ func Scan(text []byte) Scanner {
 	}
 	s.end = text[i] + 2 // as } and ] are in ASCII
 	if i = SkipSpace(text, i+1); s.byte(i) == s.end {
-		s.whole = SkipSpace(text, i+1) == len(text)
+		s.close(i)
 	} else {
 		s.at = i
 	}
@@ -120,6 +121,15 @@ func (s *Scanner) byte(i int) byte {
 // Next goes to the next member. It reports false behind the last, and at the first byte that can't be. A value that may go on behind
 // the text is left out.
 func (s *Scanner) Next() bool {
+	return s.Enter() && s.Skip()
+}
+
+// Skip ends what Enter has begun, for a value that nobody has read. It reports false for a value that may go on behind the text.
+func (s *Scanner) Skip() bool { return s.leave(ValueEnd(s.text, s.Value)) }
+
+// Enter goes to the next member as Next does, for a value that is read by Inner, and before anybody knows where the value ends.
+// Leave or Skip has to follow.
+func (s *Scanner) Enter() bool {
 	i := s.at
 	if s.at = -1; i < 0 {
 		return false
@@ -135,16 +145,33 @@ func (s *Scanner) Next() bool {
 		i = SkipSpace(s.text, i+1)
 	}
 	s.Value, s.Comma = i, -1
-	if s.End = ValueEnd(s.text, i); s.End <= i {
+	return true
+}
+
+// Inner returns a Scanner of the value that Enter has found. What stands behind the value doesn't matter to it.
+func (s *Scanner) Inner() Scanner { return Scan(s.text[min(s.Value, len(s.text)):]) }
+
+// Leave ends what Enter has begun, once inner has gone through the value. It reports false if inner hasn't reached the value's end.
+func (s *Scanner) Leave(inner *Scanner) bool { return inner.over > 0 && s.leave(s.Value+inner.over) }
+
+// leave notes that the value ends before the index end.
+func (s *Scanner) leave(end int) bool {
+	if s.End = end; end <= s.Value {
 		return false
 	}
-	switch i = SkipSpace(s.text, s.End); s.byte(i) {
+	switch i := SkipSpace(s.text, end); s.byte(i) {
 	case ',':
 		s.Comma, s.at = i, SkipSpace(s.text, i+1)
 	case s.end:
-		s.whole = SkipSpace(s.text, i+1) == len(s.text)
+		s.close(i)
 	}
 	return true
+}
+
+// close notes that the bracket is at i.
+func (s *Scanner) close(i int) {
+	s.over = i + 1
+	s.whole = SkipSpace(s.text, s.over) == len(s.text)
 }
 
 // IsObject reports whether it goes through an object's members.

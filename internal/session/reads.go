@@ -140,8 +140,11 @@ func (s *Store) MayHaveBase(sess Session, ref doc.Ref) bool {
 	if sess.InTrace() && s.MayHaveBase(sess.Written(), ref) {
 		return true
 	}
-	sh, e, _, _ := s.open(sess, ref)
+	sh, e, _, now := s.open(sess, ref)
 	defer sh.mu.Unlock()
+	if e != nil {
+		return true
+	}
 	k := viewcache.KeyOf(sess, ref)
-	return e != nil || sh.pending.Of(k) != nil || sh.Lost(k, nil) != ReasonNone || sh.Noted(&k, s.clock())
+	return sh.pending.Of(k) != nil || sh.Lost(k, nil) != ReasonNone || sh.Noted(&k, now)
 }

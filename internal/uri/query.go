@@ -1,6 +1,9 @@
 package uri
 
-import "bytes"
+import (
+	"bytes"
+	"unicode/utf8"
+)
 
 // Param returns the raw, undecoded value of a query parameter, and whether it is there. The last one counts. Pairs end at
 // an ampersand or a semicolon, and names may be percent-encoded, as the engines read them.
@@ -97,6 +100,41 @@ func (p pair) isAny(names []string) bool {
 		}
 	}
 	return false
+}
+
+// EachParam goes through the parameters of a query in their order, decoded as by DecodeValue, until yield returns false. It takes no memory
+// for those without escapes. Malformed escapes are its error.
+func EachParam(query []byte, yield func(name, value []byte) bool) error {
+	for len(query) > 0 {
+		var p pair
+		if p, query = nextPair(query); len(p.raw) == 0 {
+			continue
+		}
+		for _, text := range [...]*[]byte{&p.key, &p.value} {
+			if plain(*text) {
+				continue
+			}
+			decoded, err := DecodeValue(nil, *text)
+			if err != nil {
+				return err
+			}
+			*text = decoded
+		}
+		if !yield(p.key, p.value) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// plain reports whether text stands for itself.
+func plain(text []byte) bool {
+	for _, c := range text {
+		if c == '%' || c == '+' || c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // Pair is one parameter of a query, decoded.

@@ -46,7 +46,7 @@ func (s single) send(ctx context.Context, c *change, r *upstream.Request) (*upst
 	r.Background = c.req.Background
 	switch {
 	case c.Way != nil:
-		return delivery.Sender{Up: c.Way}.Send(ctx, r)
+		return delivery.Sender{Up: c.Way}.SendJoined(ctx, r)
 	case c.Rule.PassRejected:
 		return s.Send(ctx, r)
 	}

@@ -1,0 +1,145 @@
+package app
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// bulkEngine is an engine whose documents are never in conflict. It costs little: it carries out nothing, and answers each bulk with as many
+// items.
+func bulkEngine(b *testing.B, items int) string {
+	var element []byte
+	for i := range items {
+		element = fmt.Appendf(element, `{"index":{"_index":"shop","_id":"%03d","_version":#########,"result":"updated","_shards":{"total":2,"successful":1,"failed":0},`+
+			`"_seq_no":#########,"_primary_term":1,"status":200}},`, i)
+	}
+	docs := []byte(`{"docs":[`)
+	for i := range items {
+		docs = fmt.Appendf(docs, `{"_index":"shop","_id":"%d","_version":1,"_seq_no":1,"_primary_term":1,"found":true,"_source":{"name":"a small document"}},`, i)
+	}
+	docs = append(bytes.TrimSuffix(docs, []byte(",")), "]}"...)
+	const before, behind = `{"took":3,"errors":false,"items":[`, "]}"
+	const index = `{"shop":{"aliases":{},"settings":{"index":{"uuid":"0123456789abcdefghijkl","number_of_shards":"1"}}}}`
+	const missing = `{"error":{"type":"document_missing_exception","reason":"[1]: document missing"},"status":404}`
+	var number atomic.Int64
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = ln.Close() })
+	answer := func(r *http.Request) (status int, body []byte) {
+		asked, _ := io.ReadAll(r.Body)
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/_bulk"):
+			seq := strconv.FormatInt(100_000_000+number.Add(1), 10)
+			n := bytes.Count(asked, []byte("\n")) / 2
+			body = append(append([]byte(before), bytes.TrimSuffix(element[:len(element)/items*n], []byte(","))...), behind...)
+			return 200, bytes.ReplaceAll(body, []byte("#########"), []byte(seq))
+		case strings.HasSuffix(r.URL.Path, "/_mget"):
+			return 200, docs
+		case r.Method == http.MethodPost:
+			return 404, []byte(missing)
+		}
+		return 200, []byte(index)
+	}
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				in := bufio.NewReaderSize(c, 256<<10)
+				for {
+					r, err := http.ReadRequest(in)
+					if err != nil {
+						return
+					}
+					status, body := answer(r)
+					head := fmt.Appendf(nil, "HTTP/1.1 %d OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n", status, len(body))
+					if _, err := c.Write(append(head, body...)); err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	return "http://" + ln.Addr().String()
+}
+
+// BenchmarkBulk is a bulk of 1,000 items through the door, over sockets: passed on, looked at, and guarded. The time includes the client's
+// and the engine's.
+func BenchmarkBulk(b *testing.B) {
+	const items = 1000
+	var text bytes.Buffer
+	var names []string
+	for i := range items {
+		names = append(names, strconv.Itoa(i))
+		fmt.Fprintf(&text, "{\"index\":{\"_id\":\"%d\"}}\n{\"name\":\"a small document\",\"stock\":#########,\"tags\":[\"a\",\"b\"]}\n", i)
+	}
+	for _, way := range []string{"Passed", "Looked", "Guarded"} {
+		b.Run(way, func(b *testing.B) {
+			c := behind(b, bulkEngine(b, items), way != "Passed")
+			session := ""
+			if way == "Guarded" {
+				session = "Optimist-Session: thread\r\n"
+			}
+			head := fmt.Appendf(nil, "POST /shop/_bulk HTTP/1.1\r\nHost: h\r\nAuthorization: Basic YTpi\r\n%sContent-Type: application/x-ndjson\r\n"+
+				"Content-Length: %d\r\n\r\n", session, text.Len())
+			in := bufio.NewReaderSize(c, 256<<10)
+			n := 0
+			send := func(request []byte) string {
+				if _, err := c.Write(request); err != nil {
+					b.Fatal(err)
+				}
+				res, err := http.ReadResponse(in, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer res.Body.Close()
+				if _, err = io.Copy(io.Discard, res.Body); err != nil || res.StatusCode != http.StatusOK {
+					b.Fatal(res.Status, err)
+				}
+				return res.Header.Get("Optimist-Outcome")
+			}
+			bulk := func() string {
+				n++
+				body := bytes.ReplaceAll(text.Bytes(), []byte("#########"), []byte(strconv.Itoa(100_000_000+n)))
+				return send(append(head[:len(head):len(head)], body...))
+			}
+			ids := `{"ids":["` + strings.Join(names, `","`) + `"]}`
+			if way == "Guarded" {
+				send(fmt.Appendf(nil, "POST /shop/_mget HTTP/1.1\r\nHost: h\r\nAuthorization: Basic YTpi\r\n%sContent-Type: application/json\r\n"+
+					"Content-Length: %d\r\n\r\n%s", session, len(ids), ids))
+			}
+			b.ReportAllocs()
+			before := processorTime()
+			for b.Loop() {
+				if got := bulk(); way == "Guarded" && got != "guarded;items=1000;guarded=1000" {
+					b.Fatal(got)
+				}
+			}
+			b.ReportMetric(float64(processorTime()-before)/float64(b.N*items), "cpu-ns/item")
+		})
+	}
+}
+
+// processorTime is what the process has used so far. On a busy machine it says more than the time that has passed.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
