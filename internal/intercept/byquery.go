@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/elastic/go-elasticsearch/v8/esapi"
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 
 	"optimist/internal/api"
 	"optimist/internal/doc"
+	"optimist/internal/es"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/rule"
@@ -177,13 +179,8 @@ func (q *queryRun) count() {
 // refresh lets the next search find the documents that conflicted as they are now. Where it isn't allowed, the index is refreshed when it
 // is.
 func (q *queryRun) refresh(ctx context.Context) {
-	target := append(append([]byte("/"), q.r.Op().Index...), "/_refresh"...)
-	target = uri.WithParams(target, q.r.Caller().Params)
-	u := &upstream.Request{Method: http.MethodPost, Target: target, Body: []byte{}, Client: q.r.Place()}
-	u.Fields = wire.Without(q.fields, "content-length", "content-type", "expect")
-	if res, err := q.i.Upstream.Do(ctx, u); err == nil {
-		res.Release()
-	}
+	req := esapi.IndicesRefreshRequest{Index: []string{string(q.r.Op().Index)}}
+	_, _ = es.Ask(ctx, q.i.Upstream, req, es.Way{Caller: q.r.Caller()})
 }
 
 // answer gives the client the last answer, with what all attempts have done.

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
 	"optimist/internal/es"
 	"optimist/internal/respond"
 	"optimist/internal/upstream"
@@ -167,29 +169,21 @@ func (f *refresh) last(s *stream) bool { return !f.once || f.now(s) }
 
 // now refreshes all indices that were written.
 func (f *refresh) now(s *stream) bool {
-	var target []byte
+	var names []string
+	length, lenient := 0, true
 	send := func() bool {
-		u := &upstream.Request{Method: http.MethodPost, Client: s.r.Place(), Body: []byte{}, Timeout: bulkTimeout,
-			Target: uri.WithParams(append(target, "/_refresh?ignore_unavailable=true"...), s.r.Caller().Params),
-			Fields: wire.Without(groupFields(s.r.Fields()), "content-type")}
-		target = target[:0]
-		res, err := s.i.Upstream.Do(s.r.Context(), u)
-		if err != nil {
-			return false
-		}
-		defer res.Release()
-		return res.Status == http.StatusOK
+		req := esapi.IndicesRefreshRequest{Index: names, IgnoreUnavailable: &lenient}
+		names, length = nil, 0
+		a, err := es.Ask(s.r.Context(), s.i.Upstream, req, es.Way{Caller: s.r.Caller(), Timeout: bulkTimeout})
+		return err == nil && a.Status == http.StatusOK
 	}
 	for name := range f.names {
-		sep := byte(',')
-		if len(target) == 0 {
-			sep = '/'
-		}
-		if target = uri.AppendSegment(append(target, sep), name); len(target) > mostOfTarget && !send() {
+		names = append(names, es.Segment(name))
+		if length += len(names[len(names)-1]); length > mostOfTarget && !send() {
 			return false
 		}
 	}
-	return len(target) == 0 || send()
+	return len(names) == 0 || send()
 }
 
 // mostOfTarget is up to how many bytes of names go into one request: the engines take 4 KiB of a request line.
