@@ -203,8 +203,9 @@ func repeat(w io.Writer, text string, times int) {
 // does what no rule is needed for.
 type good struct {
 	target *target
+	url    string // what it asks: the target, or another way to its engine
+	from   string // its own address; "" is any
 	path   string
-	fields []string
 	stop   chan struct{}
 	done   chan error
 
@@ -212,20 +213,27 @@ type good struct {
 	took                         []time.Duration // of the writes; read them after finish
 }
 
-// begin has a good client work on a document of its own, until finish. Fields are its own: name, value, name, value.
-func (g *target) begin(t testing.TB, path string, fields ...string) *good {
+// begin has the client work on a document of its own, until finish.
+func (c *good) begin(t testing.TB) *good {
 	t.Helper()
-	c := &good{target: g, path: path, fields: fields, stop: make(chan struct{}), done: make(chan error, 1)}
-	if a := g.ask(t, http.MethodPut, path, `{"n":0}`, fields...); a.Status != 201 {
+	c.stop, c.done = make(chan struct{}), make(chan error, 1)
+	if a := enginetest.Ask(t, http.MethodPut, c.url+c.path, `{"n":0}`); a.Status != 201 {
 		t.Fatalf("the good client's document: %d %s", a.Status, a.Body)
 	}
 	go func() { c.done <- c.work() }()
 	return c
 }
 
+// direct reports whether the client works past the target.
+func (c *good) direct() bool { return c.url != c.target.URL }
+
 // work counts up until the client is stopped. A request that gets a 503 is made again: the client has been told that nothing was done.
 func (c *good) work() error {
-	own := &http.Client{Transport: &http.Transport{}}
+	dialer := &net.Dialer{}
+	if c.from != "" {
+		dialer.LocalAddr = &net.TCPAddr{IP: net.ParseIP(c.from)}
+	}
+	own := &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext}}
 	defer own.CloseIdleConnections()
 	for {
 		select {
@@ -265,7 +273,7 @@ func (c *good) once(own *http.Client) error {
 		return nil
 	case err != nil:
 		return fmt.Errorf("the good client's write: %w", err)
-	case !strings.HasPrefix(outcome, "guarded") && !strings.HasPrefix(outcome, "merged") && !strings.HasPrefix(outcome, "combined"):
+	case !c.direct() && !strings.HasPrefix(outcome, "guarded") && !strings.HasPrefix(outcome, "merged") && !strings.HasPrefix(outcome, "combined"):
 		return fmt.Errorf("a write of the good client isn't guarded: %s", outcome)
 	}
 	c.took = append(c.took, time.Since(begun))
@@ -274,14 +282,11 @@ func (c *good) once(own *http.Client) error {
 }
 
 func (c *good) do(own *http.Client, method, body string) (answer []byte, outcome string, err error) {
-	req, err := http.NewRequest(method, c.target.URL+c.path, strings.NewReader(body))
+	req, err := http.NewRequest(method, c.url+c.path, strings.NewReader(body))
 	if err != nil {
 		return nil, "", err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	for i := 0; i+1 < len(c.fields); i += 2 {
-		req.Header.Set(c.fields[i], c.fields[i+1])
-	}
 	res, err := own.Do(req)
 	if err != nil {
 		return nil, "", err
@@ -323,6 +328,6 @@ func (c *good) finish(t testing.TB) (p50, p99 time.Duration) {
 	}
 	slices.Sort(c.took)
 	p50, p99 = c.took[len(c.took)/2], c.took[len(c.took)*99/100]
-	t.Logf("good client: %d writes acknowledged, %d requests refused, p50 %v, p99 %v", len(c.took), c.refused.Load(), p50, p99)
+	t.Logf("client of %s: %d writes acknowledged, %d requests refused, p50 %v, p99 %v", c.path, len(c.took), c.refused.Load(), p50, p99)
 	return p50, p99
 }

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"optimist/internal/wire"
 )
 
 // silent reads requests, never answers, and tells when each connection ends.
@@ -237,4 +240,54 @@ func TestRequestsThatRanOutOfTimeLeaveNothingWithTheirContext(t *testing.T) {
 	if n := ctx.now.Load(); n != 0 {
 		t.Errorf("%d exchanges are still bound", n)
 	}
+}
+
+// While many requests are under way, nothing is read for a client that has left, though nobody has noticed that yet. A write is made: its
+// client may not want to know more.
+func TestNothingIsReadForAClientThatLeft(t *testing.T) {
+	s := newStub(t, echo)
+	set := newSet(t, nil, s.url)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	served, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = served.Close() }()
+	_ = client.Close()
+	if _, err := served.Read(make([]byte, 1)); err != io.EOF { // its end has come
+		t.Fatal(err)
+	}
+	ctx := wire.WithPeer(t.Context(), served)
+	resp, err := set.Do(ctx, get())
+	if err != nil {
+		t.Fatalf("nothing else is under way: %v", err)
+	}
+	resp.Release()
+	n, before := set.nodes[0], s.requests.Load()
+	for range crowdedFrom {
+		u := new(user)
+		if c, _, _, err := n.take(u, true); c != nil || err != nil {
+			t.Fatal(c, err)
+		}
+		defer n.freePlace(u)
+	}
+	resp, err = set.Do(ctx, get())
+	if e := failed(t, resp, err, Cancelled); e.Sent || !errors.Is(e, context.Canceled) {
+		t.Errorf("%+v", e)
+	}
+	if st := set.Nodes()[0]; !st.Alive || s.requests.Load() != before {
+		t.Errorf("%+v, %d requests", st, s.requests.Load()-before)
+	}
+	if resp, err = set.Do(ctx, put("{}")); err != nil {
+		t.Fatal(err)
+	}
+	resp.Release()
 }

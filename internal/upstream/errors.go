@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"context"
 	"errors"
 	"fmt"
 )
@@ -21,6 +22,8 @@ var (
 	// ErrBody reports that the request's Stream failed. No node has got the whole request.
 	ErrBody = errors.New("request body failed")
 
+	// errLeft is the reason of a Cancelled: its client had left before anything was sent.
+	errLeft = fmt.Errorf("the client left: %w", context.Canceled)
 	// ErrBusy is the reason of a NotSent: all connections were in use for Config.AcquireTimeout.
 	ErrBusy = errors.New("no free connection")
 	// ErrLimited is the reason of a NotSent of a write whose turn didn't come, because the engine has too much to do.

@@ -203,6 +203,11 @@ func (x *Exchange) attempt(n *node, r *Request, fresh bool) *Error {
 		if why := x.stopReason(); why != nil {
 			return &Error{Class: Cancelled, Err: why}
 		}
+		// Many clients that read and leave would have the engine work for nobody. That they have left may not have been noticed yet. Where
+		// there are few, nobody looks: a client that has only ended its sending side gets its answer, if that comes soon.
+		if r.Repeatable && n.crowded() && wire.PeerClosed(x.waiting()) {
+			return &Error{Node: n.url, Class: Cancelled, Err: errLeft}
+		}
 		x.user.client = r.Client
 		c, err := n.get(x.waiting(), &x.user, fresh)
 		if err != nil {

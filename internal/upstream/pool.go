@@ -86,6 +86,16 @@ func (n *node) hasRoom(c share.Client) bool {
 	return n.pool.fits(c, n.set.cfg.MaxConns)
 }
 
+// crowdedFrom is how many requests under way are many.
+const crowdedFrom = 8
+
+// crowded reports whether many requests are under way, so that they feel one more.
+func (n *node) crowded() bool {
+	n.pool.Lock()
+	defer n.pool.Unlock()
+	return len(n.pool.users) >= crowdedFrom
+}
+
 // get returns an idle connection that is usable, else a new one; with fresh, always a new one. It waits while the node has as
 // many connections as it may have, or the client as many as it may have of them. u is used with the connection until that is given back.
 func (n *node) get(ctx context.Context, u *user, fresh bool) (*conn, error) {
