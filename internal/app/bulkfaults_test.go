@@ -60,6 +60,31 @@ func TestAnItemUnderAnotherNameWaitsForTheOneBeforeIt(t *testing.T) {
 	}
 }
 
+// A small bulk can't have the engine do a hundred thousand requests, one after the other.
+func TestABulkNamesADocumentSoManyTimes(t *testing.T) {
+	const items = 3000
+	for name, c := range map[string]struct{ held, least, most int }{"held": {1 << 20, 1001, 1001}, "in windows": {tinyBody, 1001, items / 2}} {
+		w := newSizedWorldOn(t, "rules:\n- {name: r, match: {index: [shop]}, transform: [{op: add, path: /c, value: 1}]}\n", Identity{}, enginetest.Serve(t), int64(c.held))
+		w.put("/shop", `{}`)
+		a := w.ask(w.proxied, "POST", "/shop/_bulk", strings.Repeat(lines(`{"index":{"_id":"1"}}`, `{"a":2}`), items), "Optimist-Session", "s")
+		written, refused := 0, 0
+		for _, item := range gjson.Get(a.Body, "items.#.index").Array() {
+			switch status := item.Get("status").Int(); {
+			case status == 429 && item.Get("error.type").Str == "es_rejected_execution_exception":
+				refused++
+			case refused > 0:
+				t.Fatalf("%s: an item behind one that wasn't sent is %s", name, item)
+			case status < 300:
+				written++
+			}
+		}
+		version := gjson.Get(w.ask(w.direct, "GET", doc1, "").Body, "_version").Int()
+		if written < c.least || written > c.most || written+refused != items || version != int64(written) {
+			t.Errorf("%s: %d were written, %d refused [%s]; version %d", name, written, refused, a.Outcome(), version)
+		}
+	}
+}
+
 // An item behind a guarded one of its document is guarded by what that left: others may write between the two.
 func TestAnItemIsBasedOnWhatTheOneBeforeItLeft(t *testing.T) {
 	w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, transform: [{op: add, path: /c, value: 1}]}\n", Identity{})

@@ -50,6 +50,9 @@ type items struct {
 	passes bool // a rule says that items go as they are
 	// refreshes says that the engine is to refresh with each request, as far as the client wants that.
 	refreshes bool
+	// rounds is how many more requests, one after the other, the bulk may need because it names documents several times. Negative: it needed
+	// more than that.
+	rounds *int
 }
 
 // item is one of them.
@@ -102,7 +105,7 @@ func (i *Interceptor) readItems(r *request, body []byte, d bulk.Defaults) (*item
 // newItems has room for so many items.
 func (i *Interceptor) newItems(r *request, room int) *items {
 	return &items{i: i, r: r, ctx: r.Context(), names: map[string]*named{}, epoch: i.Sessions.Epoch(), stamps: i.Rules.Rules().Stamps(),
-		refreshes: true, all: make([]item, 0, room), denied: &denial{}}
+		refreshes: true, all: make([]item, 0, room), denied: &denial{}, rounds: new(mostRounds)}
 }
 
 // read reads at most so many items. The error is bulk.ErrUnreadable.
@@ -331,7 +334,34 @@ func (b *items) work(ctx context.Context, queues [][]*item) {
 	}
 }
 
+// mostRounds bounds how many requests to the engine a bulk may need because it names documents several times: each item waits for the one
+// before it of its document. A small compressed bulk may name one document a hundred thousand times. Each window of a bulk that comes as a
+// stream may have windowRounds more.
+const (
+	mostRounds   = 1000
+	windowRounds = 10
+)
+
+// tooOften is what an item gets that would need a round too many. Nothing of it was sent, and the client may send it again.
+var tooOften = &proxy.Failure{Status: http.StatusTooManyRequests, Type: "es_rejected_execution_exception", Reason: fmt.Sprintf(
+	"the bulk names documents more than %d times, and their items have to be written one after the other. Send this item again", mostRounds)}
+
+// takeRounds is how many items of each queue may be written. Once the rounds are used up, none of a later queue may: it could hold an item
+// of a document of which one before it wasn't sent.
+func (b *items) takeRounds(queues [][]*item) (most int) {
+	longest := 1
+	for _, queue := range queues {
+		longest = max(longest, len(queue))
+	}
+	most = min(longest, 1+*b.rounds)
+	if *b.rounds -= longest - 1; *b.rounds < 0 {
+		*b.rounds = -1
+	}
+	return most
+}
+
 func (b *items) workWave(ctx context.Context, queues [][]*item) {
+	most := b.takeRounds(queues)
 	b.group.Begin(len(queues))
 	var wg sync.WaitGroup
 	var failed atomic.Pointer[string]
@@ -344,7 +374,11 @@ func (b *items) workWave(ctx context.Context, queues [][]*item) {
 					failed.Store(&text)
 				}
 			}()
-			for _, it := range queue {
+			for k, it := range queue {
+				if k >= most && it.err == nil {
+					it.err, it.account.Kind = tooOften, outcome.NotSent
+					continue
+				}
 				b.perform(ctx, it)
 			}
 		})

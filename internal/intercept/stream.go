@@ -33,6 +33,7 @@ type stream struct {
 	ended bool   // nothing follows text
 
 	denied denial
+	rounds int // see items
 
 	working chan struct{} // closed when the window under way is done; nil: none is
 	failed  error         // why nothing more is to be done; valid when working is closed
@@ -78,7 +79,7 @@ func (i *Interceptor) stream(r *request) (done bool, reason string, of []bulk.Na
 		return true, "", nil
 	}
 	s := &stream{i: i, r: r, d: d, in: &pieces{r: r, keeps: true}, size: max(int(i.MaxBody/windowPart), leastWindow), short: true,
-		began: time.Now(), filtered: filters(r), refresh: refreshOf(r)}
+		rounds: mostRounds, began: time.Now(), filtered: filters(r), refresh: refreshOf(r)}
 	defer s.out.Close()
 	if s.plain = s.in; r.Gzipped() {
 		s.plain = &unzipped{in: s.in}
@@ -196,6 +197,10 @@ func (s *stream) work(b *items) {
 	defer taken.End()
 	b.ctx, b.epoch = ctx, s.i.Sessions.Epoch()
 	b.refreshes = s.refresh.of(s, b)
+	if s.rounds >= 0 {
+		s.rounds += windowRounds
+	}
+	b.rounds = &s.rounds
 	b.choose()
 	b.run()
 	s.failed = s.take(b)
