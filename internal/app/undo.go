@@ -8,7 +8,9 @@ import (
 
 	"optimist/internal/config"
 	"optimist/internal/deadletter"
+	"optimist/internal/doc"
 	"optimist/internal/journal"
+	"optimist/internal/session"
 	"optimist/internal/undo"
 	"optimist/internal/uri"
 	"optimist/proxy"
@@ -41,6 +43,11 @@ func (a *App) openUndo(c *config.Config) error {
 				}
 			}
 			return plain
+		},
+		Undone: func(by any, ref doc.Ref, n doc.Numbers) {
+			if s, ok := by.(session.Session); ok {
+				a.sessions.WriteUndone(s, ref, n)
+			}
 		},
 		Events: undo.Events{
 			Noted: func(n int) { a.metrics.UndoNoted.Add(int64(n)) },

@@ -385,6 +385,30 @@ func TestAWriteThatIsUndoneMayBeRepeatedWithItsKey(t *testing.T) {
 	}
 }
 
+// TestAWriteThatIsUndoneCanBeMadeAgainByItsClient, which may not have read the document since: its own last write is no base any more.
+func TestAWriteThatIsUndoneCanBeMadeAgainByItsClient(t *testing.T) {
+	for name, client := range map[string][]string{"anybody": nil, "a session": {"Optimist-Session", "s"}, "a user": {"Authorization", "Basic YTph"}} {
+		for _, elsewhere := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", undone elsewhere: ", elsewhere), func(t *testing.T) {
+				engine := enginetest.Serve(t)
+				w := newUndoWorld(t, engine, "")
+				other := w
+				if elsewhere {
+					other = newUndoWorld(t, engine, "")
+				}
+				w.ask(201, "PUT", "/docs/_doc/a", `{"n":0,"m":0}`)
+				w.ask(200, "GET", "/docs/_doc/a", "", client...)
+				token, field := w.lock("/docs/_lock/doc/a", "one", "")
+				w.ask(200, "PUT", "/docs/_doc/a", `{"n":1,"m":0}`, append(field, client...)...)
+				other.ask(200, "POST", "/docs/_lock/doc/a/_rollback?wait=5m&owner=one&token="+token, "")
+				_, field = other.lock("/docs/_lock/doc/a", "one", "")
+				w.ask(200, "PUT", "/docs/_doc/a", `{"n":1,"m":2}`, append(field, client...)...)
+				w.wants("/docs/_doc/a", `{"n":1,"m":2}`)
+			})
+		}
+	}
+}
+
 // TestWhatIsToldWhereTheJournalsAreDeleted is what docs/undo.md says of it.
 func TestWhatIsToldWhereTheJournalsAreDeleted(t *testing.T) {
 	w := newUndoWorld(t, enginetest.Serve(t), "")

@@ -24,6 +24,8 @@ type Journal interface {
 	Note(ctx context.Context, w *undo.Write) (at undo.Place, err error)
 	// Outcome says what became of a write that was noted: it is applied, or never will be.
 	Outcome(at undo.Place, applied bool)
+	// Wrote says who has written a document, and which revision that has left; zero: it isn't known which.
+	Wrote(by any, ref doc.Ref, n doc.Numbers)
 	// Failed says that a write that was noted never will be applied. It returns when that is stored.
 	Failed(ctx context.Context, at undo.Place) error
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 
 	"optimist/internal/doc"
 	"optimist/internal/viewcache"
@@ -80,6 +81,35 @@ func (s *Store) WroteForwarded(sess Session, ref doc.Ref, left doc.Revision, who
 		sight := viewcache.Sight{Numbers: left.Numbers, Version: left.Version, At: now}
 		sh.See(e, viewcache.View{Sight: sight, Difference: !whole && !next}, nil, nil)
 	}
+	sh.emptied(e, was)
+}
+
+// WriteUndone notes that a write of the session was undone, which had left the revision n; zero: it isn't known which. The client doesn't
+// know that, and may send the same again. In a merge from what it wrote before it would have changed nothing. So the session's view is no
+// base any more, unless it has written since. In a named session, neither are its reads up to that write.
+func (s *Store) WriteUndone(sess Session, ref doc.Ref, n doc.Numbers) {
+	if s.dryRun {
+		return
+	}
+	if sess.InTrace() {
+		s.WriteUndone(sess.Written(), ref, n)
+	}
+	sh, e, _, _ := s.open(sess, ref)
+	defer sh.mu.Unlock()
+	switch {
+	case e == nil, n.Known() && e.View.Set && e.View.Numbers.SeqNo > n.SeqNo:
+		return
+	case !n.Known():
+		n.SeqNo = math.MaxInt64
+	}
+	was := e.Empty()
+	sh.DropView(e)
+	for i := len(e.Reads) - 1; i >= 0 && e.Key.Session.IsNamed(); i-- {
+		if e.Reads[i].Numbers.SeqNo <= n.SeqNo {
+			sh.RemoveRead(e, i)
+		}
+	}
+	e.Repeats.Forget()
 	sh.emptied(e, was)
 }
 

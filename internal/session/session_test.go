@@ -531,6 +531,46 @@ func TestAReadOfAnUnknownRevisionEndsWhatWasKnown(t *testing.T) {
 	}
 }
 
+// TestAWriteThatIsUndoneIsNoBase: its client may send the same again, and would have changed nothing.
+func TestAWriteThatIsUndoneIsNoBase(t *testing.T) {
+	for _, sess := range []Session{pool, one} {
+		s, _ := newTest(t)
+		s.WriteUndone(sess, ref, rev(6, "").Numbers) // of which nothing was known
+		s.Read(sess, ref, rev(5, `{"a":1}`), s.Epoch())
+		write := func(seq int64) {
+			t.Helper()
+			b := take(t, s, sess, `{"a":2}`)
+			b.Commit(Ack{Stored: rev(seq, `{"a":2}`), Sent: []byte(`{"a":2}`)})
+			b.NoteAnswer()
+		}
+		write(6)
+		s.WriteUndone(sess, ref, rev(6, "").Numbers)
+		b := take(t, s, sess, `{"a":2}`)
+		want(t, b, KindLost, -1)
+		b.Release()
+
+		s.Read(sess, ref, rev(8, `{"a":1}`), s.Epoch())
+		write(9)
+		s.WriteUndone(sess, ref, rev(6, "").Numbers) // it comes late: the client has written since
+		b = take(t, s, sess, `{"a":3}`)
+		want(t, b, KindView, 9)
+		b.Release()
+
+		s.Read(sess, ref, rev(10, `{"a":1}`), s.Epoch())
+		s.WriteUndone(sess, ref, rev(9, "").Numbers) // the client has read since
+		b = take(t, s, sess, `{"a":2}`)
+		want(t, b, KindRead, 10)
+		b.Release()
+		s.WriteUndone(sess, ref, doc.Numbers{}) // nobody knows what it had left
+		if b = take(t, s, sess, `{"a":2}`); sess == pool {
+			want(t, b, KindRead, 10) // it may be another thread's
+		} else {
+			want(t, b, KindLost, -1)
+		}
+		audit(t, s)
+	}
+}
+
 func TestAViewThatMayNotBeWhatIsWrittenFromIsAGuardAlone(t *testing.T) {
 	s, _ := newTest(t)
 	shown := func(b *Base, doubtful bool) {

@@ -4,7 +4,7 @@ import "context"
 
 // Known is of how many tokens this process knows the journal, after it has forgotten what has ended.
 func (s *Store) Known(ctx context.Context) (n int, err error) {
-	err = s.forgetEnded(ctx)
+	err = s.forgetEnded(ctx, s.isIdle)
 	s.journals.Range(func(any, any) bool {
 		n++
 		return true

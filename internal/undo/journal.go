@@ -24,6 +24,7 @@ type Write struct {
 type Journal struct {
 	s     *Store
 	token int64
+	doc   string // of its lock
 
 	mu      sync.Mutex
 	waiting []*entry
@@ -34,7 +35,14 @@ type Journal struct {
 	next    int  // its number + 1
 	looked  time.Time
 	ended   bool
-	members []int64 // the tokens of other leases by which writes were noted
+	members []int64                // the tokens of other leases by which writes were noted
+	wrote   map[writer]doc.Numbers // through this process, and what that has left
+}
+
+// writer is who has written a document.
+type writer struct {
+	by any
+	doc.Ref
 }
 
 // entry is a write that waits for its page.
@@ -71,7 +79,7 @@ func (s *Store) Journal(ctx context.Context, tokens []int64) (*Journal, error) {
 func (s *Store) journal(ctx context.Context, token int64) (*Journal, error) {
 	known, wasKnown := s.journals.Load(token)
 	if wasKnown {
-		if j := known.(*Journal); j.fresh(s.o.Now()) { //nolint:forcetypeassert // nothing else is in it
+		if j := known.(*Journal); j.fresh(s.o.Now(), stale) { //nolint:forcetypeassert // nothing else is in it
 			return j, nil
 		}
 	}
@@ -84,10 +92,15 @@ func (s *Store) journal(ctx context.Context, token int64) (*Journal, error) {
 	case h == nil && of == token:
 		return nil, nil
 	case h == nil || h.State != isOpen: // nil: a journal of several leases that was never begun. So they are nobody's
-		s.forget(of)
+		s.settled(of, h)
 		return nil, ErrEnded
 	}
-	known, _ = s.journals.LoadOrStore(of, &Journal{s: s, token: of, next: 1})
+	if !wasKnown { // its holder may do again what was undone: then that has to be known here
+		if err := s.forgetEnded(ctx, func(o *Journal) bool { return o.doc == h.Doc && o.token != of }); err != nil {
+			return nil, err
+		}
+	}
+	known, _ = s.journals.LoadOrStore(of, &Journal{s: s, token: of, doc: h.Doc, next: 1})
 	j := known.(*Journal) //nolint:forcetypeassert // nothing else is in it
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -99,6 +112,30 @@ func (s *Store) journal(ctx context.Context, token int64) (*Journal, error) {
 		s.journals.Store(token, j)
 	}
 	return j, nil
+}
+
+// settled forgets a journal that isn't open any more; of one that never was, h is nil.
+func (s *Store) settled(token int64, h *head) {
+	if h != nil && (h.State == rolling || h.State == undone) {
+		s.tellUndone(token)
+	}
+	s.forget(token)
+}
+
+// tellUndone tells of what was written through this process under a journal.
+func (s *Store) tellUndone(token int64) {
+	known, ok := s.journals.Load(token)
+	if !ok || s.o.Undone == nil {
+		return
+	}
+	j := known.(*Journal) //nolint:forcetypeassert // nothing else is in it
+	j.mu.Lock()
+	wrote := j.wrote
+	j.wrote = nil
+	j.mu.Unlock()
+	for w, n := range wrote {
+		s.o.Undone(w.by, w.Ref, n)
+	}
 }
 
 // forget removes what this process knows of a journal.
@@ -117,10 +154,10 @@ func (s *Store) forget(token int64) {
 }
 
 // fresh reports whether the journal was seen open a short while ago. It may have ended since: the next page tells.
-func (j *Journal) fresh(now time.Time) bool {
+func (j *Journal) fresh(now time.Time, since time.Duration) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return !j.ended && now.Sub(j.looked) < stale
+	return !j.ended && now.Sub(j.looked) < since
 }
 
 // Note notes a write, and returns when that is stored. Only then may the write be sent. If it was a try before that is noted elsewhere,
@@ -149,6 +186,20 @@ func (j *Journal) Outcome(at Place, applied bool) {
 	} else {
 		j.failed = append(j.failed, at)
 	}
+}
+
+// Wrote says who has written a document, and which revision that has left; zero: it isn't known which. It is for Options.Undone.
+func (j *Journal) Wrote(by any, ref doc.Ref, n doc.Numbers) {
+	if j.s.o.Undone == nil {
+		return
+	}
+	w := writer{by, ref.Clone()}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.wrote == nil {
+		j.wrote = map[writer]doc.Numbers{}
+	}
+	j.wrote[w] = n
 }
 
 // Failed is Outcome for a write that never will be applied. It returns when that is stored.
@@ -277,8 +328,7 @@ func (j *Journal) append(ctx context.Context, p *page) (n int, err error) {
 			continue
 		}
 		if there[0].Kind == "end" {
-			j.s.forget(j.token)
-			return 0, ErrEnded
+			return 0, j.end(ctx)
 		}
 		n = j.step(there[0])
 		if there[0].ID == p.ID {
@@ -289,6 +339,18 @@ func (j *Journal) append(ctx context.Context, p *page) (n int, err error) {
 		}
 	}
 	return 0, fmt.Errorf("%w: the answers to its writes are lost", ErrStore)
+}
+
+// end is the error of a journal that takes no more writes.
+func (j *Journal) end(ctx context.Context) error {
+	h, err := j.s.head(ctx, j.token)
+	if err != nil {
+		return err
+	}
+	if h == nil || h.State != isOpen { // else it is being committed
+		j.s.settled(j.token, h)
+	}
+	return ErrEnded
 }
 
 // step goes behind a page, whose number it gives.

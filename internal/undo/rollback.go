@@ -74,6 +74,7 @@ func (s *Store) undo(ctx context.Context, token int64) error {
 	s.o.Log.Info("a lock's writes were undone", "lock", h.Lock, "owner", h.Owner, "token", h.Token, "documents", len(u.docs),
 		"left", len(u.h.Left))
 	s.o.Events.Ended.Call("rolled_back")
+	s.tellUndone(token)
 	return nil
 }
 

@@ -29,8 +29,9 @@ func (s *Store) SweepEvery(ctx context.Context, every time.Duration, again func(
 		err := s.sweep(ctx, again)
 		if n++; err == nil && n%sweeps == 0 {
 			_, err = s.Clean(ctx)
-			err = errors.Join(err, s.forgetEnded(ctx))
+			s.forgetSeen()
 		}
+		err = errors.Join(err, s.forgetEnded(ctx, s.isIdle))
 		if err != nil && ctx.Err() == nil && !failing {
 			s.o.Log.Warn("journals of locks couldn't be looked through", obs.KeyError, err.Error())
 		}
@@ -82,39 +83,48 @@ func (s *Store) find(ctx context.Context, which string, after int64) ([]*head, e
 	return all, nil
 }
 
-// forgetEnded removes what this process knows of journals that have ended through another one.
-func (s *Store) forgetEnded(ctx context.Context) error {
-	var idle []int64
-	now := s.o.Now()
+// isIdle reports whether nothing was noted in a journal for a while.
+func (s *Store) isIdle(j *Journal) bool { return !j.fresh(s.o.Now(), idle) }
+
+// idle is after how long without a write a journal is looked at by sweeps.
+const idle = 5 * time.Second
+
+// forgetEnded removes what this process knows of journals that have ended through another one: of those that are to be looked at.
+func (s *Store) forgetEnded(ctx context.Context, which func(*Journal) bool) error {
+	var some []int64
 	s.journals.Range(func(token, known any) bool {
-		if j := known.(*Journal); j.token == token && !j.fresh(now) { //nolint:forcetypeassert // nothing else is in it
-			idle = append(idle, j.token)
+		if j := known.(*Journal); j.token == token && which(j) { //nolint:forcetypeassert // nothing else is in it
+			some = append(some, j.token)
 		}
 		return true
 	})
-	for some := range slices.Chunk(idle, pageEntries) {
-		ids := make([]string, len(some))
-		for i, token := range some {
+	for part := range slices.Chunk(some, pageEntries) {
+		ids := make([]string, len(part))
+		for i, token := range part {
 			ids[i] = headID(token)
 		}
 		if err := s.getAll(ctx, ids, func(nth int, it *es.Item) error {
 			var h head
 			if !it.Missing && json.Unmarshal(it.Source, &h) == nil && (h.State == committed || h.State == undone) {
-				s.forget(some[nth])
+				s.settled(part[nth], &h)
 			}
 			return nil
 		}); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// forgetSeen removes what was seen of rollbacks of other proxies long ago.
+func (s *Store) forgetSeen() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for token, seen := range s.seen {
-		if now.Sub(seen.since) > s.o.KeepPages {
+		if s.o.Now().Sub(seen.since) > s.o.KeepPages {
 			delete(s.seen, token)
 		}
 	}
-	return nil
 }
 
 // Clean removes what is left of journals that have ended long ago: first what was noted, and later that there was a journal. It says of how

@@ -9,8 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"optimist/internal/doc"
 	"optimist/internal/enginetest"
 	"optimist/internal/undo"
+	"optimist/rewrite/merge"
 )
 
 // many begins the journals of so many locks.
@@ -123,5 +125,63 @@ func TestWhatHasEndedElsewhereIsForgotten(t *testing.T) {
 	}
 	if j, err := writes.Journal(t.Context(), []int64{2}); j == nil || err != nil {
 		t.Error(j, err)
+	}
+}
+
+// TestWhoHasWrittenWhatIsUndoneIsTold in the process that knows it, whichever undoes it: at once, where it does so itself, and before the next
+// holder of the lock writes through it.
+func TestWhoHasWrittenWhatIsUndoneIsTold(t *testing.T) {
+	e := enginetest.New()
+	var told []string
+	plain, err := merge.New(merge.Sent, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func(tell bool) *undo.Store {
+		o := undo.Options{Upstream: e, Index: "undo", Authorization: "Basic x", Merger: func(string) undo.Merger { return plain }, Grace: 1}
+		if tell {
+			o.Undone = func(by any, ref doc.Ref, n doc.Numbers) {
+				told = append(told, fmt.Sprint(by, " ", ref.ID, " ", n.SeqNo))
+			}
+		}
+		return undo.New(o)
+	}
+	here, elsewhere := open(true), open(false)
+	for token, c := range map[int64]struct {
+		end  func(token int64) error
+		want []string
+	}{
+		1: {func(token int64) error { _, err := here.Rollback(t.Context(), token); return err }, []string{"me 1 9"}},
+		2: {func(token int64) error { _, err := elsewhere.Rollback(t.Context(), token); return err }, []string{"me 2 9"}},
+		3: {func(token int64) error { _, err := elsewhere.Commit(t.Context(), token); return err }, nil},
+	} {
+		lock := undo.Lock{Doc: fmt.Sprint("global:", token), Name: fmt.Sprint("/_lock/global/", token), Owner: "o", Token: token}
+		if err := here.Open(t.Context(), []undo.Lock{lock}); err != nil {
+			t.Fatal(err)
+		}
+		j, err := here.Journal(t.Context(), []int64{token})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ref := doc.Ref{Index: "docs", ID: fmt.Sprint(token)}
+		at, err := j.Note(t.Context(), &undo.Write{Ref: ref, After: []byte(`{}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Put(t, "/docs/_doc/"+ref.ID, `{}`)
+		j.Outcome(at, true)
+		j.Wrote("me", ref, doc.Numbers{SeqNo: 7, PrimaryTerm: 1})
+		j.Wrote("me", ref, doc.Numbers{SeqNo: 9, PrimaryTerm: 1})
+		told = nil
+		if err := c.end(token); err != nil {
+			t.Fatal(err)
+		}
+		lock.Token += 10
+		if err := elsewhere.Open(t.Context(), []undo.Lock{lock}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := here.Journal(t.Context(), []int64{lock.Token}); err != nil || !slices.Equal(told, c.want) {
+			t.Errorf("%d: told %q, %v; want %q", token, told, err, c.want)
+		}
 	}
 }

@@ -98,6 +98,9 @@ type Options struct {
 	Merger func(rule string) Merger
 	// Left keeps what couldn't be undone. An error has it tried again.
 	Left func(ctx context.Context, l *Left) error
+	// Undone is told of each document that was written through this process, and is undone, or about to be: by whom, and which revision the
+	// write had left. Nil: nobody wants to know.
+	Undone func(by any, ref doc.Ref, n doc.Numbers)
 	// Fault is called before each step that writes, with its name: an error ends it there, as the end of the process would. For tests.
 	Fault  func(step string) error
 	Events Events

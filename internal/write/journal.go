@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"optimist/internal/ack"
 	"optimist/internal/journal"
 	"optimist/internal/undo"
 	"optimist/internal/upstream"
@@ -53,6 +54,7 @@ func (a *attempt) leave(ctx context.Context, res *upstream.Response, err error) 
 	case err != nil:
 	case res.Status == http.StatusOK || res.Status == http.StatusCreated:
 		j.Outcome(at, true)
+		j.Wrote(a.load.Session, a.load.Doc.Ref, ack.Read(res).Numbers)
 	case res.Status == http.StatusConflict && (!a.doubt.Last.Quick() || a.anyMaybeApplied()):
 	case res.Status == http.StatusConflict && !a.load.guard.Known():
 		// The stored document is another client's: even if it is equal, it mustn't be taken for this client's.
