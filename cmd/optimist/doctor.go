@@ -27,7 +27,7 @@ func (doctorCmd) Help() string {
 takes: whether the index has sequence numbers, keeps _source whole, and has ingest pipelines. It writes nothing, and it
 sees only what its own credentials may see.
 
-Exit status: 0 if everything will work, 1 if something won't, 2 if no engine is named.`
+Exit status: 0 if everything will work, 1 if something won't, 2 if no engine is named or a flag's file can't be read.`
 }
 
 // Run asks and prints.
@@ -39,7 +39,9 @@ func (c *doctorCmd) Run(p *process) error {
 	if len(cfg.Upstream.URLs) == 0 {
 		return usageError("optimist doctor: no engine is named; name it with --upstream URL, or with upstream.urls in the file of --config")
 	}
-	c.override(&cfg.Upstream)
+	if err := c.override(&cfg.Upstream); err != nil {
+		return usageError("optimist doctor: %v", err)
+	}
 	report, err := c.examine(p, cfg, rules)
 	if err != nil {
 		return err
@@ -53,14 +55,18 @@ func (c *doctorCmd) Run(p *process) error {
 	return nil
 }
 
-// override puts the flags' files over those of the configuration.
-func (c *doctorCmd) override(u *config.Upstream) {
-	if c.APIKeyFile+c.BasicFile+c.BearerFile != "" {
-		u.Auth = config.Auth{APIKeyFile: c.APIKeyFile, BasicFile: c.BasicFile, BearerFile: c.BearerFile}
-	}
+// override puts the flags' files over those of the configuration. An error names the flag whose file can't be read.
+func (c *doctorCmd) override(u *config.Upstream) error {
 	if c.CAFile != "" {
 		u.TLS.CAFile = c.CAFile
 	}
+	auth := config.Auth{APIKeyFile: c.APIKeyFile, BasicFile: c.BasicFile, BearerFile: c.BearerFile}
+	if auth == (config.Auth{}) {
+		return nil
+	}
+	u.Auth = auth
+	_, err := auth.AuthorizationOf(flagOf)
+	return err
 }
 
 // examine asks each node by itself, so that one that answers doesn't stand in for one that doesn't.

@@ -170,7 +170,7 @@ func (c *lettersReplay) Run(p *process) error {
 		return usageError("optimist dead-letters replay: give one of --api-key-file, --basic-file and --bearer-file")
 	}
 	authorization, err := (&config.Auth{APIKeyFile: c.APIKeyFile, BasicFile: c.BasicFile, BearerFile: c.BearerFile}).
-		AuthorizationOf(func(key string) string { return "--" + strings.ReplaceAll(key, "_", "-") })
+		AuthorizationOf(flagOf)
 	if err != nil {
 		return usageError("optimist dead-letters replay: %v", err)
 	}
@@ -178,6 +178,9 @@ func (c *lettersReplay) Run(p *process) error {
 		asked: map[string]any{"doubtful": c.Doubtful, "unchecked": c.Unchecked, "overwrite": c.Overwrite}}
 	return run.run(p, c.IDs, c.All, &c.letterFilter)
 }
+
+// flagOf is the flag for a key of the configuration.
+func flagOf(key string) string { return "--" + strings.ReplaceAll(key, "_", "-") }
 
 type lettersDelete struct {
 	adminFlag    `embed:""`
