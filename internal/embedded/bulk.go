@@ -208,7 +208,7 @@ func (it *bulkItem) validate(v *validation) {
 // runItem carries out one action and appends its answer.
 func (c *call) runItem(dst []byte, it *bulkItem, refreshed bool) (out []byte, failed bool) {
 	if it.u.id == "" {
-		it.u.id, it.u.autoID = c.ids.next(), true
+		it.u.id = c.ids.next()
 		if it.u.versionType == versionInternal && it.u.ifSeqNo == unassigned {
 			it.u.act = actCreate
 		}

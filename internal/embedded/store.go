@@ -69,7 +69,6 @@ type write struct {
 	versionType versionType
 	ifSeqNo     int64 // unassigned without a guard
 	ifTerm      int64
-	autoID      bool
 }
 
 // matchAny is the version of a write that doesn't care.

@@ -116,7 +116,7 @@ func (c *call) put(act action) *Error {
 		return err
 	}
 	if w.id == "" {
-		w.id, w.autoID = c.ids.next(), true
+		w.id = c.ids.next()
 		if w.versionType == versionInternal && w.ifSeqNo == unassigned {
 			w.act = actCreate // nobody else can have the id
 		}

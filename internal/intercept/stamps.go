@@ -59,7 +59,6 @@ func (i *Interceptor) takeStamp(ctx context.Context, r *request, w *write.Reques
 // documents were stamped.
 type substitute struct {
 	changed bool // there were some; body and fields are what to send instead
-	unread  bool // it is too large to be looked into
 	body    []byte
 	fields  []wire.Field
 }
@@ -89,7 +88,6 @@ func (i *Interceptor) withoutStamps(r *request) (s substitute, err error) {
 	case errors.Is(err, budget.ErrOverloaded):
 		return s, err
 	case err != nil:
-		s.unread = errors.Is(err, proxy.ErrTooLarge)
 		return s, nil //nolint:nilerr // the request is forwarded as it is: what is wrong with it shows there
 	}
 	if s.fields = fields; bulk {

@@ -30,8 +30,6 @@ type Config struct {
 	IdleTimeout time.Duration
 	// MaxConns bounds the open connections to one node, MaxIdle the unused ones. Defaults: 512, and MaxConns.
 	MaxConns, MaxIdle int
-	// MaxHead bounds an answer's head in bytes. Default wire.DefaultMaxHead.
-	MaxHead int
 	// MaxAnswer bounds the body in bytes that Do collects. Default 128 MiB: the engine takes documents of up to 100 MiB.
 	MaxAnswer int64
 

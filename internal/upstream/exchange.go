@@ -294,7 +294,7 @@ var errInterim = errors.New("too many interim answers")
 // readHead reads the head of the final answer.
 func (x *Exchange) readHead(c *conn, r *Request) error {
 	for range maxInterim {
-		if err := x.head.ReadResponse(&c.r, r.Method, x.set.cfg.MaxHead); err != nil {
+		if err := x.head.ReadResponse(&c.r, r.Method, wire.DefaultMaxHead); err != nil {
 			if err == io.EOF {
 				err = errHungUp
 			}

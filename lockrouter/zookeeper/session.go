@@ -18,7 +18,6 @@ import (
 // session is the connection to ZooKeeper. Its errors are errAgain, if something has changed, or wrap lockrouter.ErrStore.
 type session struct {
 	conn      *zk.Conn
-	root      string
 	requested time.Duration
 	granted   *atomic.Int64 // ms that the ensemble has granted; 0: not yet
 	line      *line
@@ -30,7 +29,7 @@ const mostSilence = 2 * time.Second
 
 // dial makes a session, and doesn't wait for it.
 func dial(o *Options) (*session, error) {
-	s := &session{root: o.Root, requested: o.SessionTimeout, granted: new(atomic.Int64), line: new(line)}
+	s := &session{requested: o.SessionTimeout, granted: new(atomic.Int64), line: new(line)}
 	const largest = 4 << 20 // bytes of an answer: the names of 50,000 nodes
 	g := guard{min(o.SessionTimeout, mostSilence), largest, s.granted, s.line}
 	conn, events, err := zk.Connect(o.Servers, o.SessionTimeout, zk.WithLogger(logger{o.Log}), zk.WithLogInfo(false),

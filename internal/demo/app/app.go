@@ -119,7 +119,7 @@ func (a *Application) Prepare(ctx context.Context) error {
 func (a *Application) Work(ctx context.Context) *Tally {
 	pool := a.transport(max(a.Workers/2, 1))
 	defer pool.CloseIdleConnections()
-	t := &Tally{application: a, workers: make([]account, a.Workers)}
+	t := &Tally{workers: make([]account, a.Workers)}
 	watching, enough := context.WithCancel(ctx)
 	var readers, wg sync.WaitGroup
 	for i := range a.Readers {

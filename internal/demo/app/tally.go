@@ -10,9 +10,8 @@ import (
 
 // Tally is the accounts of all workers.
 type Tally struct {
-	application *Application
-	workers     []account
-	elapsed     time.Duration
+	workers []account
+	elapsed time.Duration
 }
 
 // account is what the answers to one worker say. A change's size is its step: how much it adds to the counter, or how many entries to
