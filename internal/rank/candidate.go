@@ -15,6 +15,9 @@ type Candidate struct {
 const (
 	// spent is the price of a candidate that no client has in hand any more, as far as is known.
 	spent = 12
+	// spentSave is the price of saving such a candidate unchanged. A document of few states often comes back to one that it had. It is
+	// below narrow, so that the outcome says that it may be one.
+	spentSave = narrow - 1
 	// elsewhere is the price of a candidate of another piece of work: more than content can weigh, as long as traces tell.
 	elsewhere = 1 << 40
 	// idle is the price of a save that changes nothing. To set a few flags or numbers as somebody else did is likelier.

@@ -50,6 +50,8 @@ const (
 	weightOfWords     = 1
 	maxWeightOfNumber = 8 // in a list
 	maxWeight         = 12
+	// weightOfRepeated is that of a value that is several times in its list: a free seat, say, is like all others.
+	weightOfRepeated = 2
 	// longText is from how many bytes on a text is compared by its words.
 	longText = 32
 	// firstOfUndivided is the first letter of the scripts of East Asia.
@@ -173,6 +175,7 @@ func (d *digester) read(source []byte) bool {
 	for _, p := range d.parts {
 		if n := len(unique); n > 0 && unique[n-1].hash == p.hash {
 			unique[n-1].count++
+			unique[n-1].weight = min(unique[n-1].weight, weightOfRepeated)
 		} else {
 			unique = append(unique, p)
 		}

@@ -35,8 +35,11 @@ func (w *weighing) weigh(cs []Candidate, mine *Digest, part bool) []verdict {
 	w.judgeChanges(creation(cs))
 	w.judgeSteps(cs)
 	for i := range cs {
-		if cs[i].Spent {
-			w.verdicts[i].price += spent
+		switch v := &w.verdicts[i]; {
+		case cs[i].Spent && v.saves():
+			v.price += spentSave
+		case cs[i].Spent:
+			v.price += spent
 		}
 	}
 	return w.verdicts

@@ -57,6 +57,18 @@ func TestLikeliest(t *testing.T) {
 	}
 }
 
+// A document of few states comes back to one that it had. That is a change of what a client has in hand, and no save of what nobody has.
+func TestAStateThatReturnsIsAChange(t *testing.T) {
+	cs := []Candidate{
+		{Revision: at(1, `{"seats":["free","free","free","free"]}`), Spent: true},
+		{Revision: at(2, `{"seats":["free","ann","free","free"]}`), Spent: true},
+		{Revision: at(3, `{"seats":["bob","ann","free","free"]}`)},
+	}
+	if c := Likeliest(cs, Sent{Body: []byte(`{"seats":["free","ann","free","free"]}`)}); c.Best != 2 || !c.Ambiguous {
+		t.Errorf("%+v", c)
+	}
+}
+
 // A new document of many members is many changes. That doesn't make it unlikely.
 func TestALargeNewDocumentIsMadeFromNothing(t *testing.T) {
 	text := strings.Repeat("each new page begins with these words ", 10)
