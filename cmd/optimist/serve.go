@@ -70,6 +70,7 @@ type service struct {
 	load    func() (*config.Config, *rule.Set, error) // reads the configuration again
 	changes <-chan struct{}                           // of its file
 	unwatch func()
+	reserve []byte // see limitMemory
 }
 
 // prepare makes the service that flags and file describe, listening but not yet serving. The file is watched from before it is
@@ -107,21 +108,27 @@ func (c *serveCmd) newService(stderr io.Writer) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	limitMemory(a, log)
-	return &service{App: a, log: log, level: level}, nil
+	return &service{App: a, log: log, level: level, reserve: limitMemory(a, log)}, nil
 }
 
+// reserveSize is how many bytes are reserved.
+const reserveSize = 16 << 20
+
 // limitMemory has the garbage collector keep the process within what it may take if all that is bounded reaches its bound, unless the
-// operator has set another limit.
-func limitMemory(a *app.App, log *slog.Logger) {
+// operator has set another limit. It returns a reserve, which nobody reads or writes: the system gives no memory for it, and the collector
+// counts it as in use. Without it, a process that needs little would be collected after each few MiB that requests allocate. Each time
+// all requests wait, and for long where other processes have the processors.
+func limitMemory(a *app.App, log *slog.Logger) (reserve []byte) {
 	all, there := a.MemoryOfAll(), budget.Machine()
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(min(all, there/10*9)) // what else is in a container needs some, too
+		reserve = make([]byte, reserveSize)
+		debug.SetMemoryLimit(min(all, there/10*9) + reserveSize) // what else is in a container needs some, too
 	}
 	if all > there {
 		log.Warn("optimist may need more memory than there is: lower limits.memory, sessions.memory or limits.max_connections",
 			"needs", unit.Size(all>>20<<20).String(), "there", unit.Size(there>>20<<20).String())
 	}
+	return reserve
 }
 
 // load reads the configuration, with what the service manager has prepared for the service.
