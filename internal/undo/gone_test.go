@@ -1,14 +1,53 @@
 package undo_test
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"optimist/internal/doc"
 	"optimist/internal/enginetest"
 	"optimist/internal/undo"
+	"optimist/internal/upstream"
 )
+
+// TestAWriteWhoseClientLeftIsntUndone: its client left while it was noted, so that it was never sent. Another client makes the same document.
+func TestAWriteWhoseClientLeftIsntUndone(t *testing.T) {
+	l := newLister(t)
+	lock := undo.Lock{Doc: "global:x", Name: "/_lock/global/x", Owner: "o", Token: 7}
+	l.open(&lock)
+	j, err := l.Journal(t.Context(), []int64{7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	left := make(chan struct{})
+	l.e.Before = func(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
+		if strings.Contains(string(r.Target), "page-7-1") {
+			leave()
+			<-left
+		}
+		return nil, nil
+	}
+	_, err = j.Note(ctx, &undo.Write{Ref: doc.Ref{Index: "docs", ID: "1"}, After: []byte(`{"n":1}`)})
+	close(left)
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	enginetest.Wait(t, "it is known not to be sent", func() bool {
+		e, err := l.Entries(t.Context(), 7, 0, 10, false)
+		return err == nil && len(e.Entries) == 1 && e.Entries[0].State == "not_applied"
+	})
+	l.e.Put(t, "/docs/_doc/1", `{"n":1}`)
+	if err := l.settle(lock); err != nil {
+		t.Fatal(err)
+	}
+	if status, _ := l.e.Ask(t, "GET", "/docs/_doc/1", ""); status != 200 {
+		t.Error("another client's document is deleted")
+	}
+}
 
 // TestNothingIsWrittenUnderAJournalThatIsGone: somebody has deleted the index. What is written would never be undone. A proxy that has noted
 // nothing in the journal doesn't know that there was one.

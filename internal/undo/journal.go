@@ -173,6 +173,11 @@ func (j *Journal) Note(ctx context.Context, w *Write) (Place, error) {
 	case err := <-e.done:
 		return e.at, err
 	case <-ctx.Done():
+		go func() { // the write isn't sent. If another client makes the same document, that isn't to be taken for this one's
+			if <-e.done == nil {
+				j.Outcome(e.at, false)
+			}
+		}()
 		return Place{}, context.Cause(ctx)
 	}
 }
