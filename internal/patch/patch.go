@@ -25,16 +25,6 @@ import (
 	"optimist/rewrite/tree"
 )
 
-// The media types of a PATCH. Plain application/json is none of them: an array would be one kind of patch, an object another, and
-// the body of an _update a third.
-const (
-	MediaOperations = "application/json-patch+json"         // RFC 6902
-	MediaMerge      = "application/merge-patch+json"        // RFC 7396
-	MediaSteps      = "application/vnd.optimist-patch+json" // the operations of rules, without `when`
-	mediaEngine     = "application/vnd.elasticsearch+json"  // begins what asks an Elasticsearch for the forms of an older one
-	acceptPatch     = MediaOperations + ", " + MediaMerge + ", " + MediaSteps
-)
-
 // Params are the query parameters of a PATCH that the engine's index request doesn't have.
 var Params = []string{"upsert", "doc_as_upsert", "retry_on_conflict", "if_seq_no", "if_primary_term",
 	"_source", "_source_includes", "_source_excludes", "filter_path"}
