@@ -191,10 +191,9 @@ func (g *Group) Summary() Summary {
 
 // Way takes the requests of one item to the engine, one after the other, together with those of the other items of its Group.
 type Way struct {
-	group    *Group
-	item     *Item
-	parked   parkedWrite // the write under way
-	response upstream.Response
+	group  *Group
+	item   *Item
+	parked parkedWrite // the write under way
 }
 
 // Open makes the Way that of an item. Nobody may use what it was before.
@@ -216,8 +215,8 @@ func (w *Way) Do(ctx context.Context, r *upstream.Request) (*upstream.Response, 
 	if !bytes.HasPrefix(text[1:], p.res.action) {
 		w.item.action = p.res.action
 	}
-	w.response = upstream.Response{Head: wire.Head{Status: p.res.Status}, Payload: p.res.Body, Node: p.node}
-	return &w.response, nil
+	// The response isn't a part of the Way: changes that share a write hold it longer than the one whose Way it came by.
+	return &upstream.Response{Head: wire.Head{Status: p.res.Status}, Payload: p.res.Body, Node: p.node}, nil
 }
 
 // roomOfAction is what most actions take, in bytes, beyond what the target of a request for the item's document alone takes.
