@@ -3,6 +3,7 @@ package admin
 import (
 	"crypto/tls"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -116,5 +117,24 @@ func TestCertificateStandsForTheToken(t *testing.T) {
 		if status, _ := s.do(t, "GET", "/_optimist/ready", ""); status != 200 {
 			t.Errorf("%s certificate: not ready, %d", name, status)
 		}
+	}
+}
+
+// A request that can't be read may have a token in it: the answer doesn't say what was sent.
+func TestAnAnswerHasNoTokenInIt(t *testing.T) {
+	s := serveFor(t, Access{Token: newToken(t)}, nil)
+	for _, head := range []string{"Host: a\r\nHost: b\r\n", "", "Host: a\r\nX\x00: b\r\n", "Host: \r\n"} {
+		c, err := s.client.Transport.(*http.Transport).DialContext(t.Context(), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nAuthorization: Bearer "+goodToken+"\r\n"+head+"\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(c)
+		if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 400 ") || strings.Contains(string(answer), goodToken) {
+			t.Errorf("%q: %s, %v", head, answer, err)
+		}
+		_ = c.Close()
 	}
 }

@@ -46,6 +46,7 @@ func New(o Options) *Server {
 		Concurrency:           1024,
 		CloseOnShutdown:       true,
 		Logger:                quiet{o.Log},
+		SecureErrorLogMessage: true, // else errors quote heads, with the tokens in them
 		ErrorHandler: func(ctx *fasthttp.RequestCtx, err error) {
 			fail(ctx, fasthttp.StatusBadRequest, "invalid_request", err.Error())
 		},
