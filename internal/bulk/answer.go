@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/api"
 	"optimist/internal/es"
 	"optimist/internal/jsontext"
 )
@@ -55,7 +56,7 @@ func readResult(element []byte) (res Result, ok bool) {
 		res.Body = append(bytes.Clone(inner[:from]), inner[to:]...)
 		return res, true
 	}
-	res.Body, res.place = appendError(failure, res.Status), placeOf(inner)
+	res.Body, res.place = api.AppendError(nil, failure, nil, res.Status), placeOf(inner)
 	res.action = bytes.Clone(element[s.Key:s.KeyEnd])
 	return res, true
 }
@@ -96,19 +97,6 @@ func readAsIs(element []byte) (res Result, ok bool) {
 	res.element = bytes.Clone(element)
 	res.Body = res.element[value:s.End]
 	return res, res.Status != 0
-}
-
-// appendError returns the body of a single write's answer with the error of an item.
-func appendError(failure []byte, status int) []byte {
-	b := append([]byte(`{"error":{"root_cause":[`), failure...)
-	b = append(b, ']')
-	if inner := bytes.TrimSpace(failure[1:]); len(failure) > 1 && failure[0] == '{' && inner[0] != '}' {
-		b = append(append(b, ','), inner...)
-	} else {
-		b = append(b, '}')
-	}
-	b = strconv.AppendInt(append(b, `,"status":`...), int64(status), 10)
-	return append(b, '}')
 }
 
 // AppendItem appends a result as an element of the items of an answer to a bulk. failed reports whether it is an error.
