@@ -375,11 +375,7 @@ func (b *items) workWave(ctx context.Context, queues [][]*item) {
 				}
 			}()
 			for k, it := range queue {
-				if k >= most && it.err == nil {
-					it.err, it.account.Kind = tooOften, outcome.NotSent
-					continue
-				}
-				b.perform(ctx, it)
+				b.perform(ctx, it, k < most)
 			}
 		})
 	}
@@ -404,9 +400,9 @@ func (b *items) patience() (p retry.Policy, behind bool) {
 // but goes through them one after the other.
 const bulkTimeout = 10 * time.Minute
 
-// perform has package write write one item, if it is guarded.
-func (b *items) perform(ctx context.Context, it *item) {
-	if !it.guarded && !it.done && it.rule != nil {
+// perform has package write write one item, if it is guarded, and the bulk has a round for it.
+func (b *items) perform(ctx context.Context, it *item, hasRound bool) {
+	if hasRound && !it.guarded && !it.done && it.rule != nil {
 		it.guarded, it.err = b.needsGuard(it) // the one before it may have left a base
 		it.guarded = it.guarded && it.err == nil
 	}
@@ -416,6 +412,9 @@ func (b *items) perform(ctx context.Context, it *item) {
 	switch {
 	case it.err != nil:
 		it.account.Kind = outcome.Refused
+		return
+	case !hasRound:
+		it.err, it.account.Kind = tooOften, outcome.NotSent
 		return
 	case !it.guarded && !it.done:
 		b.passed(it, func() (bulk.Result, error) { return b.group.Pass(&it.Item) })
