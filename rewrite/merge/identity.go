@@ -12,8 +12,8 @@ const maxIdentities = 16
 var identityNames = []string{"id", "_id", "uuid", "guid", "key", "sku"}
 
 // byIdentity merges the elements of arrays of objects as ByKey does, by a member that no rule names, where the scripts would take
-// elements apart: one side moved and changed an element that the other side touched, too, or replacements don't match up. ok is false
-// where the scripts do as well, and where nothing tells the elements apart.
+// elements apart: one side moved and changed an element that the other side touched, too, or both replaced it, and not by the same
+// object. ok is false where the scripts do as well, and where nothing tells the elements apart.
 func (r *run) byIdentity(e *edits, sc scope) (p plan, ok bool) {
 	if !e.bothRemove() {
 		return plan{}, false
@@ -27,7 +27,7 @@ func (r *run) byIdentity(e *edits, sc scope) (p plan, ok bool) {
 	if ok {
 		var in keyed
 		in, ok = r.match(e.sent.A, e.sent.B, e.cur.B, key)
-		ok = ok && (r.scattered(e, in, key) || named && e.otherObjects(key))
+		ok = ok && r.scattered(e, in, key, named)
 	}
 	r.Cut(mark)
 	if !ok {
@@ -81,21 +81,6 @@ func (r *run) named(e *edits) (key string, ok bool) {
 	return "", false
 }
 
-// otherObjects reports whether a side puts one object into the place of another that the other side has changed there.
-func (e *edits) otherObjects(key string) bool {
-	bySent, byCur := e.bySent, e.byCur
-	for i, b := range e.sent.A {
-		s, c := over(&bySent, int32(i)), over(&byCur, int32(i))
-		if !s.Replaces() || !c.Replaces() {
-			continue
-		}
-		if id := keyOf(b, key); !id.Equal(keyOf(e.sent.B[s.Instead], key)) || !id.Equal(keyOf(e.cur.B[c.Instead], key)) {
-			return true
-		}
-	}
-	return false
-}
-
 // common counts the keys of the base that the two others have.
 func (in *keyed) common() (n int) {
 	for id, b := range in.base {
@@ -112,22 +97,26 @@ func (in *keyed) common() (n int) {
 	return n
 }
 
-// scattered reports whether the scripts disagree with the identities of an element that both remove.
-func (r *run) scattered(e *edits, in keyed, key string) bool {
+// scattered reports whether the scripts disagree with the identities of an element that both remove. named says that an element with
+// another key is another object.
+func (r *run) scattered(e *edits, in keyed, key string, named bool) bool {
 	bySent, byCur := e.bySent, e.byCur
 	for i, b := range e.sent.A {
 		if e.sent.To[i] != diff.None || e.cur.To[i] != diff.None {
 			continue
 		}
 		s, c := over(&bySent, int32(i)), over(&byCur, int32(i))
-		id := r.Table.Number(keyOf(b, key))
+		own := keyOf(b, key)
+		id := r.Table.Number(own)
 		toSent, toCur := in.sent[id], in.cur[id]
 		switch {
 		case s.Replaces() && c.Replaces():
 			inSent, inCur := e.sent.B[s.Instead], e.cur.B[c.Instead]
 			sentStays, curStays := toSent == inSent || !toSent.Exists(), toCur == inCur || !toCur.Exists()
-			renamed := !toSent.Exists() && !toCur.Exists() && !keyOf(inSent, key).Equal(keyOf(inCur, key))
-			if !sentStays || !curStays || renamed {
+			keySent, keyCur := keyOf(inSent, key), keyOf(inCur, key)
+			renamed := !toSent.Exists() && !toCur.Exists() && !keySent.Equal(keyCur)
+			other := named && !(keySent.Equal(own) && keyCur.Equal(own))
+			if !sentStays || !curStays || renamed || other {
 				return true
 			}
 		case !toSent.Exists() && !toCur.Exists(): // both removed it
