@@ -13,6 +13,21 @@ import (
 // answering is an engine that says the same to everything, and costs next to nothing itself: every request comes in one piece.
 func answering(b *testing.B, body string) string {
 	answer := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s", len(body), body)
+	return serving(b, func(c net.Conn) {
+		buf := make([]byte, 16<<10)
+		for {
+			if _, err := c.Read(buf); err != nil {
+				return
+			}
+			if _, err := c.Write(answer); err != nil {
+				return
+			}
+		}
+	})
+}
+
+// serving calls serve for each connection that comes to the address that it returns, and closes the connection afterwards.
+func serving(b *testing.B, serve func(c net.Conn)) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
@@ -26,15 +41,7 @@ func answering(b *testing.B, body string) string {
 			}
 			go func() {
 				defer c.Close()
-				buf := make([]byte, 16<<10)
-				for {
-					if _, err := c.Read(buf); err != nil {
-						return
-					}
-					if _, err := c.Write(answer); err != nil {
-						return
-					}
-				}
+				serve(c)
 			}()
 		}
 	}()

@@ -32,11 +32,6 @@ func bulkEngine(b *testing.B, items int) string {
 	const index = `{"shop":{"aliases":{},"settings":{"index":{"uuid":"0123456789abcdefghijkl","number_of_shards":"1"}}}}`
 	const missing = `{"error":{"type":"document_missing_exception","reason":"[1]: document missing"},"status":404}`
 	var number atomic.Int64
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = ln.Close() })
 	answer := func(r *http.Request) (status int, body []byte) {
 		asked, _ := io.ReadAll(r.Body)
 		switch {
@@ -52,30 +47,20 @@ func bulkEngine(b *testing.B, items int) string {
 		}
 		return 200, []byte(index)
 	}
-	go func() {
+	return serving(b, func(c net.Conn) {
+		in := bufio.NewReaderSize(c, 256<<10)
 		for {
-			c, err := ln.Accept()
+			r, err := http.ReadRequest(in)
 			if err != nil {
 				return
 			}
-			go func() {
-				defer c.Close()
-				in := bufio.NewReaderSize(c, 256<<10)
-				for {
-					r, err := http.ReadRequest(in)
-					if err != nil {
-						return
-					}
-					status, body := answer(r)
-					head := fmt.Appendf(nil, "HTTP/1.1 %d OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n", status, len(body))
-					if _, err := c.Write(append(head, body...)); err != nil {
-						return
-					}
-				}
-			}()
+			status, body := answer(r)
+			head := fmt.Appendf(nil, "HTTP/1.1 %d OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n", status, len(body))
+			if _, err := c.Write(append(head, body...)); err != nil {
+				return
+			}
 		}
-	}()
-	return "http://" + ln.Addr().String()
+	})
 }
 
 // BenchmarkBulk is a bulk of 1,000 items through the door, over sockets: passed on, looked at, and guarded. The time includes the client's

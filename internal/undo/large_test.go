@@ -66,13 +66,7 @@ func TestLargeDocumentsAreUndone(t *testing.T) {
 // large writes documents of some sizes under a lock.
 func (l *lister) large(lock *undo.Lock, sizes []int) {
 	l.t.Helper()
-	if err := l.Open(l.t.Context(), []undo.Lock{*lock}); err != nil {
-		l.t.Fatal(err)
-	}
-	j, err := l.Journal(l.t.Context(), []int64{lock.Token})
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	j := l.begin(lock)
 	for i, size := range sizes {
 		text := func(n int) string { return fmt.Sprintf(`{"n":%d,"text":%q}`, n, strings.Repeat("x", size)) }
 		target := fmt.Sprint("/docs/_doc/", i)

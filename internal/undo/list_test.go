@@ -44,8 +44,8 @@ func newLister(t *testing.T) *lister {
 	return l
 }
 
-// open begins the journal of a lease with writes to documents that are there; then is what stands in a document afterwards.
-func (l *lister) open(lock *undo.Lock, ids ...string) {
+// begin begins the journal of a lease.
+func (l *lister) begin(lock *undo.Lock) *undo.Journal {
 	l.t.Helper()
 	if err := l.Open(l.t.Context(), []undo.Lock{*lock}); err != nil {
 		l.t.Fatal(err)
@@ -54,6 +54,13 @@ func (l *lister) open(lock *undo.Lock, ids ...string) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
+	return j
+}
+
+// open begins the journal of a lease with writes to documents that are there.
+func (l *lister) open(lock *undo.Lock, ids ...string) {
+	l.t.Helper()
+	j := l.begin(lock)
 	for _, id := range ids {
 		l.e.Put(l.t, "/docs/_doc/"+id, `{"n":1,"secret":"x"}`)
 		w := &undo.Write{Ref: doc.Ref{Index: "docs", ID: id}, Guard: doc.Numbers{SeqNo: 0, PrimaryTerm: 1}, Before: []byte(`{"n":0,"secret":"x"}`),
