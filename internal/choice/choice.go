@@ -13,12 +13,12 @@ import (
 
 // Input is a session's knowledge of a document when a write chooses its base.
 type Input struct {
-	Reads         []Read // outstanding, oldest first
-	View          *View  // what the session wrote last; nil: nothing, or it is reserved
-	Past          bool   // there is a history, in which the base may be, too
-	InFlight      int    // writes whose base is reserved
-	ReadsInFlight int    // of them, those that have reserved a read
-	OthersWait    bool   // writes that came earlier wait for a base
+	Reads          []Read // outstanding, oldest first
+	View           *View  // what the session wrote last; nil: nothing, or it is reserved
+	Past           bool   // there is a history, in which the base may be, too
+	InFlight       bool   // there are writes whose base is reserved
+	ReadsOfEarlier bool   // a read is reserved for a write that came earlier
+	OthersWait     bool   // writes that came earlier wait for a base
 }
 
 // Read is the outstanding reads of one revision.
@@ -97,16 +97,17 @@ func Choose(k *Input, r *Request) Decision {
 	return chooseFromSession(k, r)
 }
 
-// candidates are the outstanding reads, or, where none is outstanding, neither free nor reserved, the own view.
+// candidates are the outstanding reads, or, where none is outstanding, neither free nor reserved for an earlier write, the own view. What
+// a later write has reserved doesn't count: one would follow another, and the write would wait until all clients have had enough.
 func (k *Input) candidates(r *Request) (reads []Read, v *View) {
 	reads = k.Reads
 	if i := slices.IndexFunc(reads, func(o Read) bool { return o.Order > r.Before }); i >= 0 {
 		reads = reads[:i]
 	}
-	if len(reads) == 0 && k.ReadsInFlight == 0 {
+	if len(reads) == 0 && !k.ReadsOfEarlier {
 		v = k.View
 	}
-	if len(reads) == 0 && v == nil && k.InFlight == 0 {
+	if len(reads) == 0 && v == nil && !k.InFlight {
 		reads = k.Reads // made while the write waited, and better than nothing
 	}
 	return reads, v
@@ -134,7 +135,7 @@ func chooseFromSession(k *Input, r *Request) Decision {
 		return Decision{Action: RankAll}
 	case v != nil:
 		return Decision{Action: TakeView}
-	case k.InFlight > 0:
+	case k.InFlight:
 		return Decision{Action: WaitForBase}
 	default:
 		return Decision{Action: TakeNothing}
@@ -148,7 +149,7 @@ func chooseExplicit(k *Input, r *Request) Decision {
 		read = find(k.Reads, r.Explicit)
 	}
 	var v *View
-	if read < 0 && k.View.named(r) && (!r.Thread || k.InFlight == 0) { // what is in flight may have been made from the same revision
+	if read < 0 && k.View.named(r) && (!r.Thread || !k.InFlight) { // what is in flight may have been made from the same revision
 		v = k.View
 	}
 	d, doubt := k.inDoubt(r)
@@ -163,7 +164,7 @@ func chooseExplicit(k *Input, r *Request) Decision {
 		return Decision{Action: WaitForBase}
 	case v != nil:
 		return Decision{Action: TakeView}
-	case r.Thread && k.InFlight > 0:
+	case r.Thread && k.InFlight:
 		return Decision{Action: WaitForBase}
 	default:
 		return Decision{Action: TakeExplicit}

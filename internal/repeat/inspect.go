@@ -27,12 +27,12 @@ func (a *Attempt) String() string {
 // Check returns what is wrong with the pending writes; nil: nothing.
 func (fs *PendingTable[K]) Check() error {
 	for k, f := range fs.of {
-		if f.count < 0 || f.count+len(f.queue) < 1 || f.reads < 0 || f.reads > f.count || len(f.attempts) > f.count {
+		if len(f.writes)+len(f.queue) == 0 {
 			return fmt.Errorf("pending at %v: %+v", k, f)
 		}
 	}
 	if i := slices.IndexFunc(fs.idle, func(f *Pending) bool {
-		return f.count != 0 || f.reads != 0 || len(f.attempts) != 0 || len(f.queue) != 0 || f.done != nil
+		return len(f.writes) != 0 || len(f.queue) != 0 || f.done != nil
 	}); i >= 0 {
 		return fmt.Errorf("idle: %+v", fs.idle[i])
 	}

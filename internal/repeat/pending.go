@@ -14,16 +14,14 @@ type PendingTable[K comparable] struct {
 
 // Pending is what a session has under way on one document.
 type Pending struct {
-	count    int           // the writes whose base is reserved
-	reads    int           // of them, those with an outstanding read
-	attempts []*Attempt    // of them, those that may be repeated
-	guards   []doc.Numbers // of the bases that are reserved
-	queue    []*Attempt    // the writes that wait for a base, in the order in which they came
-	done     chan struct{}
+	writes []PendingWrite // whose base is reserved, in the order in which they got it
+	queue  []*Attempt     // the writes that wait for a base, in the order in which they came
+	done   chan struct{}
 }
 
 // PendingWrite is a write whose base is reserved.
 type PendingWrite struct {
+	Arrived uint64   // the place of the newest read when it came
 	Attempt *Attempt // nil: nobody looks for repeats of it
 	Reads   bool     // an outstanding read is reserved
 	Guards  bool     // a base is reserved that somebody has in hand
@@ -36,24 +34,25 @@ func (fs *PendingTable[K]) Of(k K) *Pending { return fs.of[k] }
 // Len is how many entries the table has.
 func (fs *PendingTable[K]) Len() int { return len(fs.of) }
 
-// Count returns how many writes have a base reserved, and how many of them an outstanding read. f may be nil, as in
-// all methods of an entry that only read.
-func (f *Pending) Count() (writes, reads int) {
-	if f == nil {
-		return 0, 0
-	}
-	return f.count, f.reads
+// Any reports whether a base is reserved for any write. f may be nil, as in all methods of an entry that only read.
+func (f *Pending) Any() bool { return f != nil && len(f.writes) > 0 }
+
+// ReadsOfEarlier reports whether an outstanding read is reserved for a write that came no later than the read of that order.
+func (f *Pending) ReadsOfEarlier(arrived uint64) bool {
+	return f != nil && slices.ContainsFunc(f.writes, func(w PendingWrite) bool { return w.Reads && w.Arrived <= arrived })
 }
 
-// Any reports whether a base is reserved for any write.
-func (f *Pending) Any() bool { return f != nil && f.count > 0 }
-
 // Guards are the numbers of the bases that are reserved.
-func (f *Pending) Guards() []doc.Numbers {
+func (f *Pending) Guards() (ns []doc.Numbers) {
 	if f == nil {
 		return nil
 	}
-	return f.guards
+	for i := range f.writes {
+		if w := &f.writes[i]; w.Guards {
+			ns = append(ns, w.Guard)
+		}
+	}
+	return ns
 }
 
 // OthersWait reports whether writes that came before a wait for a base.
@@ -61,7 +60,7 @@ func (f *Pending) OthersWait(a *Attempt) bool { return f != nil && len(f.queue) 
 
 // Sends reports whether one of the writes that may be repeated sends what a does.
 func (f *Pending) Sends(a *Attempt) bool {
-	return f != nil && slices.ContainsFunc(f.attempts, func(o *Attempt) bool { return o.hash == a.hash })
+	return f != nil && slices.ContainsFunc(f.writes, func(w PendingWrite) bool { return w.Attempt != nil && w.Attempt.hash == a.hash })
 }
 
 // Follow returns what to wait for where a is sent again: its first try, which the client has given up, is in flight or waits for
@@ -79,8 +78,8 @@ func (a *Attempt) Follow(f *Pending, now int64) <-chan struct{} {
 	if f == nil || a.hash == 0 {
 		return nil
 	}
-	for _, o := range f.attempts {
-		if o.hash == a.hash && o.gaveUp(now) && (o.repeat == nil || o.repeat.gaveUp(now)) {
+	for i := range f.writes {
+		if o := f.writes[i].Attempt; o != nil && o.hash == a.hash && o.gaveUp(now) && (o.repeat == nil || o.repeat.gaveUp(now)) {
 			a.first, o.repeat = o, a
 			return f.ended()
 		}
@@ -111,32 +110,17 @@ func (fs *PendingTable[K]) Start(k K, d PendingWrite) {
 		}
 		fs.of[k] = f
 	}
-	f.count++
-	if d.Reads {
-		f.reads++
-	}
-	if d.Guards {
-		f.guards = append(f.guards, d.Guard)
-	}
-	if d.Attempt != nil {
-		f.attempts = append(f.attempts, d.Attempt)
-	}
+	f.writes = append(f.writes, d)
 }
 
 // End counts a write as no longer in flight, and wakes the writes that wait for its end. It returns the repeat that has waited for it, if
 // there is one.
 func (fs *PendingTable[K]) End(k K, d PendingWrite) (repeat *Attempt) {
 	f := fs.of[k]
-	f.count--
-	if d.Reads {
-		f.reads--
-	}
-	if i := slices.Index(f.guards, d.Guard); i >= 0 && d.Guards {
-		f.guards = slices.Delete(f.guards, i, i+1)
-	}
-	if i := slices.Index(f.attempts, d.Attempt); i >= 0 {
+	i := slices.Index(f.writes, d)
+	f.writes = slices.Delete(f.writes, i, i+1)
+	if d.Attempt != nil {
 		repeat, d.Attempt.repeat = d.Attempt.repeat, nil
-		f.attempts = slices.Delete(f.attempts, i, i+1)
 	}
 	if f.done != nil {
 		close(f.done)
@@ -151,7 +135,7 @@ const maxIdle = 64
 
 // rest puts f away where nothing is in flight any more, and nobody waits.
 func (fs *PendingTable[K]) rest(k K, f *Pending) {
-	if f.count > 0 || len(f.queue) > 0 {
+	if len(f.writes) > 0 || len(f.queue) > 0 {
 		return
 	}
 	delete(fs.of, k)

@@ -8,7 +8,7 @@ import (
 
 // choiceInput returns what choice.Choose has to know of the document, and completes the request to it.
 func (t *selection) choiceInput(e *viewcache.Entry, f *repeat.Pending) (k choice.Input) {
-	k.InFlight, k.ReadsInFlight = f.Count()
+	k.InFlight, k.ReadsOfEarlier = f.Any(), f.ReadsOfEarlier(t.arrived)
 	k.OthersWait = f.OthersWait(t.attempt)
 	var r repeat.History
 	if e != nil {

@@ -12,7 +12,9 @@ type claim struct {
 	key   viewcache.Key
 	since Epoch
 	taken uint64 // the order of the newest that any session had seen when the base was taken
-	kind  Kind
+	// arrived is the same when the write came, before it waited for its base.
+	arrived uint64
+	kind    Kind
 
 	kept   bool // a later write can be based on what this one leaves
 	blind  bool // if the write overwrites a document, its session becomes a blind writer
@@ -44,7 +46,7 @@ func (c *claim) guards() bool { return c.viewed || c.past || c.reads() }
 
 // departure is the claim's write as one that is in flight.
 func (c *claim) departure() repeat.PendingWrite {
-	d := repeat.PendingWrite{Attempt: c.attempt, Reads: c.reads(), Guards: c.guards()}
+	d := repeat.PendingWrite{Arrived: c.arrived, Attempt: c.attempt, Reads: c.reads(), Guards: c.guards()}
 	if d.Guards {
 		d.Guard = c.Note().Numbers
 	}

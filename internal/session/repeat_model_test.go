@@ -373,8 +373,7 @@ func (w *repeatWorld) known() string {
 		out += fmt.Sprintf("recent %v\n", o)
 	}
 	if f := sh.pending.Of(k); f != nil {
-		writes, reads := f.Count()
-		out += fmt.Sprintf("flights %d %d %d\n", writes, reads, len(f.Guards()))
+		out += fmt.Sprintf("flights %v %v\n", f.Any(), f.Guards())
 	}
 	return out
 }

@@ -30,6 +30,7 @@ type selection struct {
 	client  context.Context // of the request; nil: the call never waits
 	attempt *repeat.Attempt // nil: nobody looks for repeats of the write, and it hasn't waited
 	looked  bool            // it has looked for a base before
+	arrived uint64          // the order of the newest read when it did so first
 	now     int64
 
 	extends seenBody // a revision that the write holds all of, if its base may be a recollection; zero: none

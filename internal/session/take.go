@@ -120,6 +120,7 @@ func (t *selection) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) 
 	if inherited, wait := t.followFirst(f, b); inherited || wait != nil {
 		return nil, wait
 	}
+	b.claim.arrived = t.arrived
 	if e == nil && t.sh.Noted(&t.k, t.now) {
 		e = t.sh.Put(t.k, t.ix.Gone(), b.claim.since, t.now)
 	}
@@ -151,7 +152,7 @@ func (t *selection) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) 
 func (t *selection) followFirst(f *repeat.Pending, b *Base) (inherited bool, wait <-chan struct{}) {
 	a := t.attempt
 	if !t.looked {
-		t.looked, t.Before = true, t.sh.Order
+		t.looked, t.Before, t.arrived = true, t.sh.Order, t.sh.Order
 		if a != nil {
 			a.Begin(t.client, t.now, t.Before)
 		}

@@ -90,6 +90,34 @@ func TestRepeatedWriteAfterADeleteHasTheBaseAbsent(t *testing.T) {
 	})
 }
 
+// A client whose read was taken by mistake waits for the write that took it, and for no later one: where clients never pause there is always
+// a later one, until the revision that the client read is forgotten.
+func TestAWriteWaitsForEarlierWritesAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Options{Rank: rank.Likeliest, MaxAge: maxAge, Memory: 1 << 20})
+		time.Sleep(maxAge) // of the bubble
+		s.Read(pool, ref, rev(4, `{"list":["apples"]}`), s.Epoch())
+		s.Read(pool, ref, rev(5, `{"list":["apples","figs"]}`), s.Epoch())
+		thief := take(t, s, pool, `{"list":["apples","figs","bread"]}`)
+		other := take(t, s, pool, `{"list":["apples","nuts"]}`)
+		robbed := start(t.Context(), s, pool, `{"list":["apples","figs","cheese"]}`)
+		if robbed.done {
+			t.Fatal("did not wait, though the others may fail, and give their bases back")
+		}
+		s.Read(pool, ref, rev(6, `{"list":["apples","figs","dates"]}`), s.Epoch())
+		later := take(t, s, pool, `{"list":["apples","figs","dates","eggs"]}`)
+		thief.Commit(Ack{Stored: rev(7, `{"list":["apples","figs","dates","bread"]}`), Sent: []byte(`{"list":["apples","figs","bread"]}`)})
+		other.Commit(Ack{Stored: rev(8, `{"list":["apples","figs","dates","bread","nuts"]}`), Sent: []byte(`{"list":["apples","nuts"]}`)})
+		synctest.Wait()
+		if !robbed.done {
+			t.Fatal("waits for a write that came later")
+		}
+		want(t, robbed.base, KindRead, 5)
+		robbed.base.Release()
+		later.Release()
+	})
+}
+
 func TestClientThatLeavesEndsItsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newWaiting(t)
