@@ -33,30 +33,46 @@ func TestTwiceTheSizeIsTwiceTheSteps(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for name, args := range map[string][]string{"an engine that carries out": nil, "an engine that refuses": {"refused"}} {
+	for name, engine := range map[string]string{"an engine that carries out": "", "an engine that refuses": "refused"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			counters := t.TempDir()
-			run := exec.Command(binary, append([]string{counters, strconv.Itoa(smallAttack)}, args...)...)
-			run.Env = append(os.Environ(), "GOCOVERDIR="+t.TempDir())
-			if out, err := run.CombinedOutput(); err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
+			counters := runSteps(t, binary, engine, "")
 			for i, attack := range attacks.All() {
 				small, large := steps(t, counters, i, 1), steps(t, counters, i, 2)
 				if os.Getenv("HOSTILE_STEPS") != "" {
 					t.Logf("%-45s %9d %9d %.2f", attack.Name, small, large, float64(large)/float64(small))
 				}
-				grows, most := float64(large) > mostGrowth*float64(small)+noise, int64(mostSteps*2*smallAttack)
-				if attack.Bounded != "" {
-					grows, most = false, mostBounded
+				for try := 1; tooMany(&attack, small, large) && try < attackTries; try++ {
+					again := runSteps(t, binary, engine, attack.Name)
+					small, large = steps(t, again, i, 1), steps(t, again, i, 2)
 				}
-				if grows || large > most {
+				if tooMany(&attack, small, large) {
 					t.Errorf("%s: %d steps, and %d for twice the size", attack.Name, small, large)
 				}
 			}
 		})
 	}
+}
+
+// tooMany reports whether the steps of a request and of one of twice the size are too many, or grow too fast. How much of a bulk is written
+// before its first refusal is heard is a matter of luck: what is too much has to be so each time.
+func tooMany(a *attacks.Attack, small, large int64) bool {
+	if a.Bounded != "" {
+		return large > mostBounded
+	}
+	return float64(large) > mostGrowth*float64(small)+noise || large > mostSteps*2*smallAttack
+}
+
+// runSteps counts the steps of all attacks, or of the one of that name, and returns where the counters are.
+func runSteps(t *testing.T, binary, engine, attack string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	run := exec.Command(binary, dir, strconv.Itoa(smallAttack), engine, attack)
+	run.Env = append(os.Environ(), "GOCOVERDIR="+t.TempDir())
+	if out, err := run.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return dir
 }
 
 // counted are the packages whose blocks count.

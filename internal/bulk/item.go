@@ -106,11 +106,8 @@ func (r *Reader) Rest() []byte { return r.text }
 
 // Next reads the next item. ok is false after the last one. The error is ErrUnreadable.
 func (r *Reader) Next() (it Item, ok bool, err error) {
+	r.text = skipEmpty(r.text)
 	line, rest, ended := cutLine(r.text)
-	for ended && len(bytes.TrimLeft(line, " \t\r")) == 0 { // the engines skip empty lines between items
-		r.text = rest
-		line, rest, ended = cutLine(r.text)
-	}
 	switch {
 	case !ended && (r.More || len(r.text) == 0):
 		return it, false, nil
@@ -142,10 +139,7 @@ func (r *Reader) Next() (it Item, ok bool, err error) {
 // Action reads the action of the next item, whose document isn't here as a whole. ok is false if the action isn't here as a whole,
 // either, or if it has no document.
 func (r *Reader) Action() (it Item, ok bool, err error) {
-	line, rest, ended := cutLine(r.text)
-	for ended && len(bytes.TrimLeft(line, " \t\r")) == 0 {
-		line, rest, ended = cutLine(rest)
-	}
+	line, _, ended := cutLine(skipEmpty(r.text))
 	if !ended {
 		return it, false, nil
 	}
@@ -177,12 +171,9 @@ type Name struct{ Verb, Index, ID, Routing string }
 // Names returns the names of the items of a bulk that can't be read, in their order. It stops at the first action that nobody knows.
 // Engines may still carry out such a bulk: they read no further than they need, and some accept whatever follows.
 func Names(text []byte, d Defaults) (of []Name) {
-	for len(text) > 0 {
+	for text = skipEmpty(text); len(text) > 0; text = skipEmpty(text) {
 		var line []byte
 		line, text, _ = cutLine(text)
-		if len(bytes.TrimLeft(line, " \t\r")) == 0 {
-			continue
-		}
 		n := Name{Index: d.Index, Routing: d.Routing}
 		gjson.ParseBytes(line).ForEach(func(verb, meta gjson.Result) bool {
 			n.Verb = verb.String()
@@ -219,6 +210,15 @@ func (n *Name) read(name, v gjson.Result) bool {
 func upserts(update []byte) bool {
 	v := gjson.GetManyBytes(update, "upsert", "doc_as_upsert")
 	return v[0].Exists() || v[1].Bool()
+}
+
+// skipEmpty returns the text without the empty lines that it begins with: the engines skip them between items.
+func skipEmpty(text []byte) []byte {
+	content := 0
+	for content < len(text) && (text[content] == '\n' || text[content] == '\r' || text[content] == ' ' || text[content] == '\t') {
+		content++
+	}
+	return text[bytes.LastIndexByte(text[:content], '\n')+1:]
 }
 
 // cutLine returns the first line without its end (LF, or CR and LF), and the rest of the text. ended is false if the line has no end.

@@ -138,8 +138,11 @@ func defaults(r *request) (d bulk.Defaults, reason string) {
 	return d, ""
 }
 
-// mostItems is how many items a bulk has at most: as many as lines.
-func mostItems(body []byte) int { return bytes.Count(body, []byte("\n")) + 1 }
+// leastItem is the length of the shortest action and the end of its line, in bytes.
+const leastItem = len(`{"index":{}}`) + 1
+
+// mostItems is how many items a bulk has at most. Each has a line of its own, which isn't empty.
+func mostItems(body []byte) int { return min(bytes.Count(body, []byte("\n")), len(body)/leastItem) + 1 }
 
 // guarded is how many items package write writes.
 func (b *items) guarded() (n int) {

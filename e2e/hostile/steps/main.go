@@ -1,9 +1,10 @@
 // Command steps counts the code that optimist runs for requests of two sizes. It has to be built with -cover. The counters count
 // blocks of code, so neither the machine nor its load matters.
 //
-//	go build -cover -covermode=atomic -coverpkg=… -o steps ./e2e/hostile/steps && ./steps DIR SIZE
+//	go build -cover -covermode=atomic -coverpkg=… -o steps ./e2e/hostile/steps && ./steps DIR SIZE ENGINE ATTACK
 //
-// For each attack it leaves the counters in DIR/NUMBER-1 and, for twice the size, in DIR/NUMBER-2, in the order of attacks.All.
+// ENGINE is "refused" for an engine that refuses all credentials, and ATTACK the name of one, or empty. For each attack it leaves the
+// counters in DIR/NUMBER-1 and, for twice the size, in DIR/NUMBER-2, in the order of attacks.All.
 package main
 
 import (
@@ -29,15 +30,16 @@ import (
 func main() {
 	size, err := strconv.Atoi(os.Args[2])
 	if err == nil {
-		err = run(os.Args[1], size, len(os.Args) > 3)
+		err = run(os.Args[1], size, os.Args[3] == "refused", os.Args[4])
 	}
 	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-// run counts. Unless refused, the engine carries out what it is asked; else it refuses all credentials.
-func run(dir string, size int, refused bool) error {
+// run counts. Unless refused, the engine carries out what it is asked; else it refuses all credentials. With only it counts the attack
+// of that name, else all.
+func run(dir string, size int, refused bool, only string) error {
 	engine, err := startEngine(refused)
 	if err != nil {
 		return err
@@ -60,6 +62,9 @@ func run(dir string, size int, refused bool) error {
 	a.Serve()
 	addr := strings.TrimPrefix(a.URL(), "http://")
 	for i, attack := range attacks.All() {
+		if only != "" && attack.Name != only {
+			continue
+		}
 		for n := range 2 {
 			to := filepath.Join(dir, fmt.Sprint(i, "-", n+1))
 			if err := os.Mkdir(to, 0o700); err != nil {
