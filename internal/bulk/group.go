@@ -22,8 +22,8 @@ import (
 
 // Documents reads documents as they are now; *es.Client is one.
 type Documents interface {
-	Fetch(ctx context.Context, who es.Caller, d es.Document) (doc.Revision, error)
-	FetchAll(ctx context.Context, who es.Caller, ds []es.Document) ([]es.Fetched, error)
+	Fetch(ctx context.Context, caller es.Caller, d es.Document) (doc.Revision, error)
+	FetchAll(ctx context.Context, caller es.Caller, ds []es.Document) ([]es.Fetched, error)
 }
 
 // Group joins the requests of items that are written at the same time: their writes go as one _bulk, their reads as one _mget. A
@@ -95,12 +95,12 @@ type parkedWrite struct {
 
 // parkedRead is a read that waits for its request, and then for the document.
 type parkedRead struct {
-	ctx  context.Context
-	who  es.Caller
-	doc  es.Document
-	res  es.Fetched
-	err  error
-	done chan struct{}
+	ctx    context.Context
+	caller es.Caller
+	doc    es.Document
+	res    es.Fetched
+	err    error
+	done   chan struct{}
 }
 
 // Begin notes that so many items begin their work.
@@ -233,8 +233,8 @@ func (g *Group) sendAlone(ctx context.Context, r *upstream.Request) (*upstream.R
 }
 
 // Fetch reads the item's document, together with the documents of other items.
-func (w *Way) Fetch(ctx context.Context, who es.Caller, d es.Document) (doc.Revision, error) {
-	p := &parkedRead{ctx: ctx, who: who, doc: d, done: make(chan struct{})}
+func (w *Way) Fetch(ctx context.Context, caller es.Caller, d es.Document) (doc.Revision, error) {
+	p := &parkedRead{ctx: ctx, caller: caller, doc: d, done: make(chan struct{})}
 	g := w.group
 	g.mu.Lock()
 	g.reads = append(g.reads, p)
@@ -479,13 +479,13 @@ func (g *Group) read(reads []*parkedRead) {
 	}()
 	first := reads[0]
 	if len(reads) == 1 {
-		first.res.Revision, first.res.Err = g.Documents.Fetch(first.ctx, first.who, first.doc)
+		first.res.Revision, first.res.Err = g.Documents.Fetch(first.ctx, first.caller, first.doc)
 	} else {
 		docs := make([]es.Document, len(reads))
 		for i, p := range reads {
 			docs[i] = p.doc
 		}
-		all, err := g.Documents.FetchAll(first.ctx, first.who, docs)
+		all, err := g.Documents.FetchAll(first.ctx, first.caller, docs)
 		for i, p := range reads {
 			if p.err = err; err == nil {
 				p.res = all[i]

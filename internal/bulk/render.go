@@ -26,12 +26,12 @@ func (it *Item) appendText(dst []byte, method string, target, body []byte) ([]by
 	dst = append(append(append(dst, '{', '"'), verb...), `":{`...)
 	m := members{dst: dst, first: len(dst)}
 	it.appendNames(&m)
-	said := true
+	known := true
 	err := uri.EachParam(op.Query, func(name, value []byte) bool {
-		said = it.appendParam(&m, string(name), string(value))
-		return said
+		known = it.appendParam(&m, string(name), string(value))
+		return known
 	})
-	if err != nil || !said {
+	if err != nil || !known {
 		return dst, false
 	}
 	it.appendPipeline(&m, op.Kind)

@@ -106,7 +106,7 @@ func (c content) extends(was content) bool {
 			paths[i.path] = true
 		}
 	}
-	changed, had := false, make(map[uint64]bool, len(was))
+	changed, wasThere := false, make(map[uint64]bool, len(was))
 	for i, n := range was {
 		switch {
 		case c[i] >= n:
@@ -116,12 +116,12 @@ func (c content) extends(was content) bool {
 			changed = true
 		}
 		if !i.inList {
-			had[i.path] = true
+			wasThere[i.path] = true
 		}
 	}
 	grown := false
 	for i, n := range c {
-		grown = grown || i.inList && was[i] < n || !i.inList && !had[i.path]
+		grown = grown || i.inList && was[i] < n || !i.inList && !wasThere[i.path]
 	}
 	return grown || !changed
 }

@@ -24,7 +24,7 @@ import (
 // was done: whoever counts on a rule must not have to guess.
 func (i *Interceptor) many(r *request) bool {
 	rules, op := i.Rules.Rules(), r.Op()
-	a := asked(r, api.Index)
+	a := targetOf(r, api.Index)
 	ru := rules.MatchRequest(&a)
 	if len(op.Index) == 0 && len(rules.All()) > 0 {
 		ru = rules.All()[0] // any of its items may be of an index that a rule takes
@@ -172,9 +172,9 @@ func (i *Interceptor) noteBulk(r *request, capture *watch.Capture, of []bulk.Nam
 	sess := r.Client().Session
 	usual, _ := r.Routing()
 	answer, readable := capture.Body()
-	n, told := 0, readable
+	n, named := 0, readable
 	for verb, it := range es.Results(answer) {
-		if told = told && it.Named(); !told {
+		if named = named && it.Named(); !named {
 			break
 		}
 		index, routing := r.Index(), usual
@@ -183,7 +183,7 @@ func (i *Interceptor) noteBulk(r *request, capture *watch.Capture, of []bulk.Nam
 		}
 		i.noteItem(r, string(verb), &it, bulk.Name{Index: index, Routing: routing}, epoch)
 	}
-	if told && (n >= len(of) || n == 0 && es.Member(answer, "error") != nil) {
+	if named && (n >= len(of) || n == 0 && es.Member(answer, "error") != nil) {
 		return // all are known, or nothing was done
 	}
 	var ix catalog.Index

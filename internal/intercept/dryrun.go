@@ -96,7 +96,7 @@ func (i *Interceptor) account(r *request) (*explain.Account, error) {
 	if err != nil {
 		return nil, failure(err)
 	}
-	rules, mode, a := i.Rules.Rules(), i.Rules.Effective(ru), asked(r, r.Op().Kind)
+	rules, mode, a := i.Rules.Rules(), i.Rules.Effective(ru), targetOf(r, r.Op().Kind)
 	if mode == rule.Off {
 		account := explain.Untaken(r.Op(), r.Head().Method, ru, mode)
 		account.Skip(rules.Skipped(&a, ru))

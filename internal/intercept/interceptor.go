@@ -104,7 +104,7 @@ func (i *Interceptor) Owner(x *proxy.Exchange) budget.Owner {
 // where a rule could be in question by that alone, the engine is asked, once a minute for a name. The error says that it couldn't
 // be, and that the write can't be let through, since a rule might have guarded it.
 func (i *Interceptor) taker(r *request) (*rule.Rule, error) {
-	rules, a := i.Rules.Rules(), asked(r, r.Op().Kind)
+	rules, a := i.Rules.Rules(), targetOf(r, r.Op().Kind)
 	ru := rules.MatchRequest(&a)
 	if !rules.Elsewhere(&a, ru) {
 		return ru, nil
@@ -120,8 +120,8 @@ func (i *Interceptor) taker(r *request) (*rule.Rule, error) {
 	return nil, err
 }
 
-// asked is the request as rules look at it.
-func asked(r *request, kind api.Kind) rule.Target {
+// targetOf is the request as rules look at it.
+func targetOf(r *request, kind api.Kind) rule.Target {
 	return rule.Target{Index: r.Index(), Kind: kind, Fields: r.Head().Fields}
 }
 

@@ -49,7 +49,7 @@ func (i *Interceptor) auto(r *request) bool {
 			return true
 		}
 	} else {
-		a := asked(r, api.IndexAuto)
+		a := targetOf(r, api.IndexAuto)
 		ru = rules.MatchRequest(&a)
 	}
 	switch {

@@ -171,9 +171,9 @@ func (s *Store) Begun(ctx context.Context, leases []Lock) ([]Begun, error) {
 	if err != nil {
 		return nil, err
 	}
-	asked := map[lease]bool{}
+	listed := map[lease]bool{}
 	for i := range leases {
-		asked[lease{leases[i].Doc, leases[i].Name, leases[i].Token}] = true
+		listed[lease{leases[i].Doc, leases[i].Name, leases[i].Token}] = true
 	}
 	var all []Begun
 	for _, h := range heads {
@@ -183,7 +183,7 @@ func (s *Store) Begun(ctx context.Context, leases []Lock) ([]Begun, error) {
 		}
 		b := Begun{Token: h.Token, Committed: h.State == committed, Ended: h.State == rolling || h.State == undone, Of: len(of)}
 		for _, l := range of {
-			if !asked[l] {
+			if !listed[l] {
 				b.Missing = append(b.Missing, l.Lock)
 			}
 		}
@@ -207,10 +207,10 @@ func (s *Store) Undone(ctx context.Context, tokens []int64) (bool, error) {
 
 // headsOf reads the journals of leases' tokens, each once.
 func (s *Store) headsOf(ctx context.Context, leases []Lock) (all []*head, err error) {
-	asked, next := map[int64]bool{}, []string{}
+	listed, next := map[int64]bool{}, []string{}
 	ask := func(token int64) {
-		if token > 0 && !asked[token] {
-			asked[token] = true
+		if token > 0 && !listed[token] {
+			listed[token] = true
 			next = append(next, headID(token))
 		}
 	}
