@@ -7,7 +7,7 @@ import (
 
 // These are for tests of sessions.
 
-// Attempts are what is kept, oldest first.
+// Attempts returns the attempts that are kept, oldest first.
 func (k *History) Attempts() []*Attempt { return k.kept }
 
 // Awaits reports whether a client waits for the attempt's answer, as far as is known.
@@ -16,7 +16,7 @@ func (a *Attempt) Awaits() bool { return a.client != nil }
 // IsUnheard reports whether the attempt was acknowledged when its client had left, and hasn't been repeated yet.
 func (a *Attempt) IsUnheard() bool { return a.state == unheard }
 
-// IsOver reports whether nothing of a request is held any more.
+// IsOver reports whether the attempt holds neither a request's context nor another attempt.
 func (a *Attempt) IsOver() bool { return a.client == nil && a.repeat == nil }
 
 // String shows the attempt.

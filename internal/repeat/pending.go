@@ -6,7 +6,8 @@ import (
 	"optimist/internal/doc"
 )
 
-// PendingTable has the writes that are under way, by session and document. The zero value holds nothing. It is for one goroutine at a time.
+// PendingTable holds the writes that are under way, by session and document. The zero value is empty. Only one goroutine at a time may
+// use it.
 type PendingTable[K comparable] struct {
 	of   map[K]*Pending
 	idle []*Pending
@@ -14,18 +15,18 @@ type PendingTable[K comparable] struct {
 
 // Pending is what a session has under way on one document.
 type Pending struct {
-	writes []PendingWrite // whose base is reserved, in the order in which they got it
+	writes []PendingWrite // the writes with a reserved base, in the order in which they got it
 	queue  []*Attempt     // the writes that wait for a base, in the order in which they came
-	done   chan struct{}
+	done   chan struct{}  // closed when the next of writes ends; nil: nobody waits for that
 }
 
 // PendingWrite is a write whose base is reserved.
 type PendingWrite struct {
-	Arrived uint64   // the place of the newest read when it came
-	Attempt *Attempt // nil: nobody looks for repeats of it
-	Reads   bool     // an outstanding read is reserved
-	Guards  bool     // a base is reserved that somebody has in hand
-	Guard   doc.Numbers
+	Arrived uint64      // the order of the newest read when the write came
+	Attempt *Attempt    // nil: nobody looks for repeats of the write
+	Reads   bool        // the reserved base is an outstanding read
+	Guards  bool        // the reserved base is a revision that a client has in hand
+	Guard   doc.Numbers // the numbers of that revision
 }
 
 // Of returns the writes under way at k; nil: there are none.
@@ -34,15 +35,16 @@ func (fs *PendingTable[K]) Of(k K) *Pending { return fs.of[k] }
 // Len is how many entries the table has.
 func (fs *PendingTable[K]) Len() int { return len(fs.of) }
 
-// Any reports whether a base is reserved for any write. f may be nil, as in all methods of an entry that only read.
+// Any reports whether any write has a reserved base. f may be nil, as for all methods that change nothing.
 func (f *Pending) Any() bool { return f != nil && len(f.writes) > 0 }
 
-// ReadsOfEarlier reports whether an outstanding read is reserved for a write that came no later than the read of that order.
+// ReadsOfEarlier reports whether an outstanding read is reserved for a write that came no later than arrived: the order of the newest read
+// at the time.
 func (f *Pending) ReadsOfEarlier(arrived uint64) bool {
 	return f != nil && slices.ContainsFunc(f.writes, func(w PendingWrite) bool { return w.Reads && w.Arrived <= arrived })
 }
 
-// Guards are the numbers of the bases that are reserved.
+// Guards returns the numbers of the reserved bases that clients have in hand.
 func (f *Pending) Guards() (ns []doc.Numbers) {
 	if f == nil {
 		return nil
@@ -55,16 +57,17 @@ func (f *Pending) Guards() (ns []doc.Numbers) {
 	return ns
 }
 
-// OthersWait reports whether writes that came before a wait for a base.
+// OthersWait reports whether another write than a is the first that waits for a base.
 func (f *Pending) OthersWait(a *Attempt) bool { return f != nil && len(f.queue) > 0 && f.queue[0] != a }
 
-// Sends reports whether one of the writes that may be repeated sends what a does.
+// Sends reports whether one of the writes under way may be repeated, and sends the same bytes as a.
 func (f *Pending) Sends(a *Attempt) bool {
 	return f != nil && slices.ContainsFunc(f.writes, func(w PendingWrite) bool { return w.Attempt != nil && w.Attempt.hash == a.hash })
 }
 
-// Follow returns what to wait for where a is sent again: its first try, which the client has given up, is in flight or waits for
-// its base. All other clients of the session may have reads outstanding, and none of these is what a was made from.
+// Follow looks for the first try of a: a write of the same bytes whose client has left. If that is in flight, or waits for its base,
+// Follow returns the channel to wait for. Else it returns nil. a must not take a read meanwhile: the outstanding reads are those of other
+// clients, because the first try holds, or waits for, the base that a was made from.
 func (a *Attempt) Follow(f *Pending, now int64) <-chan struct{} {
 	if a.first != nil && a.first.repeat != a {
 		a.first = nil // another repeat has taken its place
@@ -96,7 +99,7 @@ func (a *Attempt) Follow(f *Pending, now int64) <-chan struct{} {
 	return nil
 }
 
-// Start counts a write as in flight until End. The strings of k are kept.
+// Start counts a write as in flight until End. The table keeps the strings of k.
 func (fs *PendingTable[K]) Start(k K, d PendingWrite) {
 	f := fs.of[k]
 	if f == nil {
@@ -113,8 +116,8 @@ func (fs *PendingTable[K]) Start(k K, d PendingWrite) {
 	f.writes = append(f.writes, d)
 }
 
-// End counts a write as no longer in flight, and wakes the writes that wait for its end. It returns the repeat that has waited for it, if
-// there is one.
+// End counts a write as no longer in flight, and wakes the writes that wait for its end. It returns the repeat that waits for this write;
+// nil: there is none.
 func (fs *PendingTable[K]) End(k K, d PendingWrite) (repeat *Attempt) {
 	f := fs.of[k]
 	i := slices.Index(f.writes, d)
@@ -133,7 +136,7 @@ func (fs *PendingTable[K]) End(k K, d PendingWrite) (repeat *Attempt) {
 // maxIdle bounds the entries that are kept for reuse.
 const maxIdle = 64
 
-// rest puts f away where nothing is in flight any more, and nobody waits.
+// rest puts f away for reuse if no write is in flight any more, and none waits.
 func (fs *PendingTable[K]) rest(k K, f *Pending) {
 	if len(f.writes) > 0 || len(f.queue) > 0 {
 		return
@@ -152,8 +155,9 @@ func (f *Pending) ended() <-chan struct{} {
 	return f.done
 }
 
-// Wait adds a wait behind the others, and returns the channel to wait for. The order matters: a client that gave a write up and repeated
-// it has two waiting, and goes on after the answer to the later one. The earlier one must not undo what it writes then.
+// Wait puts a at the end of the queue, if it isn't in it, and returns the channel to wait for. Writes leave the queue in the order in
+// which they came. Otherwise this could happen: a client gives up a write and repeats it, both wait, the repeat is answered first, and the
+// client writes again. If the first try went only then, it would undo that newer write.
 func (f *Pending) Wait(a *Attempt) <-chan struct{} {
 	if a.turn == nil {
 		a.turn = make(chan struct{})
@@ -168,7 +172,7 @@ func (f *Pending) Wait(a *Attempt) <-chan struct{} {
 	return f.ended()
 }
 
-// Leave ends a's wait and gives the turn to the next.
+// Leave takes a out of the queue, and gives the turn to the next write.
 func (fs *PendingTable[K]) Leave(k K, a *Attempt) {
 	f := fs.of[k]
 	if f == nil {

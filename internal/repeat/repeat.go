@@ -24,41 +24,44 @@ import (
 //	  failed                        has the base of the first try
 //	  acknowledged                  has what it sends as its view: nothing of it counts again
 //	acknowledged, and unheard     likewise. The client left before it had the answer
-//	acknowledged, and heard       is an equal change of somebody else, if a read is there that it can be made from
+//	acknowledged, and heard       counts as an equal change of another client, if there is a read that can be its base
 //	in doubt                      has the base of the first try, as a guard alone
+//
+// "Heard" means that the client got the answer, as far as is known.
 //
 // Attempt.Follow and Kept.Find are asked before a base is chosen; Kept.Keep, Inherit and the like are told after the end.
 
 const (
-	// soon is how long a client waits for an answer at least, before it gives up. Whether it has left isn't asked before.
+	// soon is the shortest time after which a client gives up a write. A younger write's client is taken to be there, without asking.
 	soon = int64(time.Millisecond)
-	// late is the same where an answer is there, and most often in time.
+	// late is the same for a write that has been answered. It is longer, because most answers come in time.
 	late = 10 * soon
-	// repeatWindow is how long after its write was acknowledged a client that gave it up may repeat it, and have that known for
-	// certain.
+	// repeatWindow is how long a write of the same bytes certainly is a repeat, after the client of an acknowledged write was found to
+	// have left.
 	repeatWindow = 10 * int64(time.Second)
 
 	// MaxHeard bounds how many writes of a document are kept that were acknowledged and heard.
 	MaxHeard = 16
-	// MaxPending bounds how many more are kept that may be repeated: as many as may have waited for the one that held them up.
+	// MaxPending bounds how many other writes of a document are kept: those that may still be repeated. That many may have waited for one
+	// slow write.
 	MaxPending = 128
 )
 
 // Attempt is one request to write.
 type Attempt struct {
 	left   func(context.Context) bool
-	hash   uint64          // of what it sends; 0: nobody looks for repeats of it
-	client context.Context // nil once the client has its answer, or its repeat is here; and where it doesn't wait
+	hash   uint64          // of the bytes that it sends; 0: nobody looks for repeats of it
+	client context.Context // of its request; nil: no client waits for its answer, or its repeat has come
 	began  int64           // when it came
-	before uint64          // the place of the newest read when it came: later ones are not what it was made from
-	turn   chan struct{}   // closed when it is the first of those that wait
+	before uint64          // the order of the newest read when it came: no later read is its base
+	turn   chan struct{}   // closed when it is the first in the queue
 
-	repeat *Attempt // has waited for the end of this attempt; nil: none has
-	first  *Attempt // what this attempt repeats and has waited for; nil: none
+	repeat *Attempt // the attempt that repeats this one, and waits for its end; nil: there is none
+	first  *Attempt // the attempt that this one repeats; nil: there is none
 
 	state   state
-	numbers doc.Numbers // of the revision that it left; of one in doubt, those of its base
-	alias   doc.Numbers // what its answer named, where what was stored isn't what was sent
+	numbers doc.Numbers // of the revision that it left; if it is in doubt, of its base
+	alias   doc.Numbers // the numbers in its answer, if something else was stored than was sent
 	at      int64       // when its client was found to have left
 }
 
@@ -67,21 +70,21 @@ type state uint8
 
 const (
 	underWay     state = iota // it waits for its base, or is in flight
-	acknowledged              // and its client has its answer, or may get it
-	unheard                   // it was acknowledged when its client had left, and hasn't been repeated yet
+	acknowledged              // the engine acknowledged it; its client has the answer, or may still get it
+	unheard                   // the engine acknowledged it, its client left before the answer, and no repeat has come yet
 	inDoubt                   // its result is unknown, and its base was given back
 )
 
-// New is an attempt of a write that is known by its hash. left reports whether the client of a request has left.
+// New returns the attempt of a write whose repeats are found by its hash. left reports whether the client of a request has left.
 func New(hash uint64, left func(context.Context) bool) *Attempt {
 	return &Attempt{hash: hash, left: left}
 }
 
-// Waiting is an attempt of which nobody looks for repeats. It came after the read of that order.
+// Waiting returns an attempt that only waits for a base: nobody looks for repeats of it. before is the order of the newest read.
 func Waiting(before uint64) *Attempt { return &Attempt{before: before} }
 
-// Begin notes the attempt: when it came, the order of the read before it, and the request whose client waits for the answer, which may be
-// nil.
+// Begin notes when the attempt came (now), and the order of the newest read then (before). client is the context of its request; nil: no
+// client waits for the answer.
 func (a *Attempt) Begin(client context.Context, now int64, before uint64) {
 	a.client, a.began, a.before = client, now, before
 }
@@ -89,13 +92,14 @@ func (a *Attempt) Begin(client context.Context, now int64, before uint64) {
 // Before is the order of the newest read that the write may have been made from.
 func (a *Attempt) Before() uint64 { return a.before }
 
-// Numbers are of the revision that a write which was acknowledged has left.
+// Numbers are those of the revision that an acknowledged write left. For a write in doubt they are those of its base.
 func (a *Attempt) Numbers() doc.Numbers { return a.numbers }
 
-// IsLookedFor reports whether the attempt is known again. a may be nil.
+// IsLookedFor reports whether repeats of the attempt are looked for. a may be nil.
 func (a *Attempt) IsLookedFor() bool { return a != nil && a.hash != 0 }
 
-// Hash is how what is sent, a document or a part, is known again, with the numbers that the client named.
+// Hash returns the hash by which repeats are found. It covers the sent bytes, whether they are a part of a document, and the numbers that
+// the client named.
 func Hash(seed maphash.Seed, sent []byte, part bool, given doc.Numbers) uint64 {
 	h := maphash.Bytes(seed, sent)
 	if part {
@@ -107,21 +111,21 @@ func Hash(seed maphash.Seed, sent []byte, part bool, given doc.Numbers) uint64 {
 	return h | 1
 }
 
-// gaveUp reports whether the client has left that waits for a's answer.
+// gaveUp reports whether the client of an unanswered attempt has left.
 func (a *Attempt) gaveUp(now int64) bool {
 	return a != nil && a.client != nil && now-a.began >= soon && a.left(a.client)
 }
 
-// pending reports whether it isn't known yet that nobody repeats the attempt.
+// pending reports whether the attempt may still be repeated.
 func (a *Attempt) pending() bool {
 	return a.state == unheard || a.state == inDoubt || a.client != nil || a.repeat != nil
 }
 
-// Inherit ends a's wait for its first try, whose base it holds from now on.
+// Inherit ends a's wait for its first try. The first try has failed, and a gets its base.
 func (a *Attempt) Inherit() { a.first = nil }
 
-// Replace has a wait no longer: what it repeats was a repeat itself, of first, which was acknowledged, and left the revision of n. first
-// may be nil.
+// Replace makes a the repeat of first. Until now a waited for another repeat of first, and that one has failed. first was acknowledged; if
+// it isn't known (nil), n are the numbers of the revision that it left.
 func (a *Attempt) Replace(first *Attempt, n doc.Numbers) {
 	if first == nil {
 		first = &Attempt{state: acknowledged, numbers: n}
@@ -129,14 +133,14 @@ func (a *Attempt) Replace(first *Attempt, n doc.Numbers) {
 	a.first, first.repeat = first, a
 }
 
-// StartAnew ends the wait of a repeat for a first try that leaves it nothing.
+// StartAnew ends the wait of a repeat whose first try leaves it no base. The repeat is then a write like any other. a may be nil.
 func (a *Attempt) StartAnew() {
 	if a != nil {
 		a.first = nil
 	}
 }
 
-// Disown leaves what the first try leaves to others: a isn't going to be written.
+// Disown is for a repeat that won't be written, because its client has left. Another write may then be the repeat of a's first try.
 func (a *Attempt) Disown(now int64) {
 	first := a.first
 	a.first = nil
@@ -146,17 +150,17 @@ func (a *Attempt) Disown(now int64) {
 	}
 }
 
-// Repeatable is for an acknowledged write whose repeat has failed: any later write may be its repeat.
+// Repeatable is for an acknowledged write whose repeat has failed. A later write of the same bytes may then be its repeat. a may be nil.
 func (a *Attempt) Repeatable(now int64) {
 	if a != nil && a.state == acknowledged && a.repeat == nil {
 		a.state, a.at = unheard, now
 	}
 }
 
-// Repeated notes that a has its repeat: it has only one.
+// Repeated notes that the repeat of a has come. Later writes of the same bytes are no repeats of a.
 func (a *Attempt) Repeated() { a.state, a.client, a.repeat = acknowledged, nil, nil }
 
-// Answer notes that a's client is sent its answer, if it is still there.
+// Answer notes that the answer to a is sent. If a's client has left by then, a is unheard.
 func (a *Attempt) Answer(now int64) {
 	if a.client != nil && now-a.began >= late && a.left(a.client) {
 		a.state, a.at = unheard, now
@@ -164,23 +168,24 @@ func (a *Attempt) Answer(now int64) {
 	a.client = nil
 }
 
-// History are the writes of a document that an inferred session knows of though they have ended.
+// History holds the ended writes of a document that a client of an inferred session may repeat.
 type History struct {
 	kept   []*Attempt // oldest first
 	Missed Missed
 }
 
-// Missed is a read that was taken by what may be a repeat. The client that made it may write without it. It then takes another
-// client's read, and that client is left without one.
+// Missed is a read that a write took although the write may be a repeat. If it is a repeat, the read is missed by the client that made it:
+// that client's own write then takes another client's read, and so on.
 type Missed struct {
-	Read, Till uint64 // its order, and that of the newest read at the time; 0: none
+	Read uint64 // the order of the read; 0: there is none
+	Till uint64 // the order of the newest read when it was taken
 }
 
-// Or reports whether the read of that order may be written from by the client that misses its read.
+// Or reports whether the client that misses its read may take the read of that order in its place.
 func (m Missed) Or(order uint64) bool { return order <= m.Till && order != m.Read }
 
-// Find returns the attempt that a certainly repeats: the one that a has waited for, or an acknowledged one whose client got no answer.
-// doubt is an attempt with an unknown result.
+// Find returns the attempt that a certainly repeats (first): the one that a has waited for, or an acknowledged one whose client got no
+// answer. doubt is an attempt of the same bytes with an unknown result. Both are nil if there is none.
 func (k *History) Find(a *Attempt, now int64) (how choice.Repeat, first, doubt *Attempt) {
 	if first = a.first; first != nil {
 		how = choice.AwaitedRepeat
@@ -200,7 +205,7 @@ func (k *History) Find(a *Attempt, now int64) (how choice.Repeat, first, doubt *
 	return how, first, doubt
 }
 
-// Last returns the numbers that the last write of the same bytes left, or those of first.
+// Last returns the numbers of the revision that the last write of the same bytes left. If none is kept, they are those of first.
 func (k *History) Last(a, first *Attempt) (n doc.Numbers) {
 	if first != nil {
 		n = first.numbers
@@ -213,7 +218,8 @@ func (k *History) Last(a, first *Attempt) (n doc.Numbers) {
 	return n
 }
 
-// keep adds a write that has ended. It takes out the oldest that nobody repeats, or the oldest of all, where there are too many.
+// keep adds a write that has ended. If too many are kept that can't be repeated any more, the oldest of these goes. If too many others are
+// kept, the oldest of all goes.
 func (k *History) keep(a *Attempt) {
 	oldest, heard := -1, 0
 	for i := len(k.kept) - 1; i >= 0; i-- {
@@ -230,14 +236,14 @@ func (k *History) keep(a *Attempt) {
 	k.kept = append(k.kept, a)
 }
 
-// Drop takes out what is kept of a.
+// Drop removes a.
 func (k *History) Drop(a *Attempt) {
 	k.kept = slices.DeleteFunc(k.kept, func(o *Attempt) bool { return o == a })
 }
 
-// Acknowledge keeps a write that was acknowledged, and left the revision of n. alias is what its answer named, where something else is
-// stored than was sent. o may be nil, if its answer alone is to be known. waiting is the repeat that has waited for it. Acknowledge returns
-// the write if its client has no answer yet, and nobody repeats it.
+// Acknowledge keeps the write o, which was acknowledged and left the revision of n. alias is the numbers in its answer if something else
+// was stored than was sent; else it is zero. If nobody looks for repeats of the write, o is nil, and only alias is kept. waiting is the
+// repeat that waits for o; nil: there is none. Acknowledge returns the write if its client has no answer yet and it has no repeat.
 func (k *History) Acknowledge(o *Attempt, n, alias doc.Numbers, waiting *Attempt) (unanswered *Attempt) {
 	switch {
 	case o != nil:
@@ -257,13 +263,13 @@ func (k *History) Acknowledge(o *Attempt, n, alias doc.Numbers, waiting *Attempt
 	return o
 }
 
-// Doubt keeps a write with an unknown result. n are its base's numbers.
+// Doubt keeps the write o, whose result is unknown. n are the numbers of its base.
 func (k *History) Doubt(o *Attempt, n doc.Numbers) {
 	o.state, o.numbers, o.client = inDoubt, n, nil
 	k.keep(o)
 }
 
-// Forget has nothing be a repeat of what is kept.
+// Forget makes sure that no later write counts as a repeat of a kept one.
 func (k *History) Forget() {
 	for _, o := range k.kept {
 		o.hash = 0
@@ -273,8 +279,8 @@ func (k *History) Forget() {
 // Room is for how many attempts there is room.
 func (k *History) Room() int { return cap(k.kept) }
 
-// Named reports whether an answer named n although the sent body isn't n's revision. A client that gives n may then mean the body that it
-// sent, or, like clients that haven't written, n's revision.
+// Named reports whether the answer to a kept write named n, although the write had sent another body than n's revision has. If a client
+// then names n, it is unknown which of the two it has: the client of that write has the sent body, all others have n's revision.
 func (k *History) Named(n doc.Numbers) bool {
 	return slices.ContainsFunc(k.kept, func(o *Attempt) bool { return o.alias == n })
 }
