@@ -10,14 +10,15 @@ import (
 // Newer reports whether a is of a newer revision than b, under the same primary term.
 func Newer(a, b doc.Numbers) bool { return a.PrimaryTerm == b.PrimaryTerm && a.SeqNo > b.SeqNo }
 
-// KnewNewer reports whether a newer revision than n was already known when the read that answers n was asked for, or when the write that
-// left n took its base. A read has a ticket, a write has order; the other one is 0.
+// KnewNewer reports whether a newer revision than n was already acknowledged when the read that returned n was sent, or when the write that
+// left n took its base. For a read, ticket is its ticket, and order is 0. For a write, ticket is 0, and order is its place when it took its
+// base. d may be nil.
 func (d *Document) KnewNewer(n doc.Numbers, ticket, order uint64) bool {
 	return d != nil && Newer(d.acked.numbers, n) && (ticket > d.acked.ticket || order >= d.acked.order)
 }
 
-// Acknowledge notes that a write of the entry's document was acknowledged, and left n. Reads with a later ticket were asked for
-// since.
+// Acknowledge notes that a write of the entry's document was acknowledged, and left the revision of n. ticket is that of the newest read
+// at that moment.
 func (m *Memory) Acknowledge(e *Entry, n doc.Numbers, ticket uint64) {
 	m.Order++
 	if d := e.Document; !Newer(d.acked.numbers, n) {
@@ -25,8 +26,9 @@ func (m *Memory) Acknowledge(e *Entry, n doc.Numbers, ticket uint64) {
 	}
 }
 
-// IsOther reports whether b, which was read, is certainly of another document than what is read now: not only of another form of
-// the same. An engine that is asked for a readable form writes numbers anew, and rounds them to what a float64 holds.
+// IsOther reports whether data, which was read now, is certainly another document than b, which was read before under the same numbers. It
+// isn't if both are the same document in two forms: an engine that is asked for a readable form writes numbers anew, and rounds them to
+// what a float64 holds.
 func (b *Body) IsOther(data []byte, ticket uint64) bool {
 	if b == nil || data == nil || b.Ticket == 0 || ticket == 0 {
 		return false

@@ -1,9 +1,9 @@
 package viewcache
 
-// Complain is told what is wrong, as testing.T.Errorf is.
+// Complain reports a defect, as testing.T.Errorf does.
 type Complain func(format string, args ...any)
 
-// recount is what a memory holds, counted anew.
+// recount is what a memory holds, counted again.
 type recount struct {
 	bytes   int64
 	refs    map[*Body]int
@@ -95,7 +95,7 @@ func (r *recount) document(complain Complain, d *Document) {
 	}
 }
 
-// heldBy counts anew what a client holds by an entry.
+// heldBy counts again how many bytes an entry costs its client.
 func heldBy(e *Entry) int64 {
 	n := documentCost + refLen(e.Key.Ref) + e.charged
 	for _, r := range e.Reads {
@@ -118,7 +118,7 @@ func heldBy(e *Entry) int64 {
 	return n
 }
 
-// auditHolders compares what the entries and digests of each holder take with its account.
+// auditHolders compares each holder's account with the bytes that its entries and digests take.
 func (m *Memory) auditHolders(complain Complain, held map[*holder]int64) {
 	hs := &m.holders
 	if len(hs.of) != len(held) || len(hs.heap) != len(held) {

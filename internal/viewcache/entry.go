@@ -13,7 +13,7 @@ import (
 	"optimist/internal/repeat"
 )
 
-// docKey is a document as seen under some credentials: nothing is ever shared across different ones.
+// docKey is a document as clients with certain credentials see it. Clients with different credentials never share anything.
 type docKey struct {
 	Credentials identity.Credentials
 	Ref         doc.Ref
@@ -32,7 +32,7 @@ func KeyOf(s identity.Session, ref doc.Ref) Key {
 
 func (k Key) doc() docKey { return docKey{Credentials: k.Session.Credentials(), Ref: k.Ref} }
 
-// Hash is that of the document, whoever of the same credentials has seen it.
+// Hash is the hash of the document. It is the same for all sessions with the same credentials.
 func (k Key) Hash(seed maphash.Seed) uint64 { return maphash.Comparable(seed, k.doc()) }
 
 func refLen(r doc.Ref) int64 { return int64(len(r.Index) + len(r.Routing) + len(r.ID)) }
@@ -53,9 +53,9 @@ type Body struct {
 	doc     *Document
 	refs    int
 	Data    []byte
-	Ticket  uint64       // reads with a later one were asked for when it was known; 0: it isn't known from such a read
-	digest  *rank.Digest // nil: nobody had to compare it yet
-	maker   *holder      // of the digest
+	Ticket  uint64       // the newest ticket when a read first returned the bytes; 0: no read with a ticket has returned them
+	digest  *rank.Digest // nil: nobody had to compare the bytes yet
+	maker   *holder      // the client for which the digest was made; it pays for it
 }
 
 // Bytes returns the bytes, nil for no body.
@@ -66,7 +66,7 @@ func (b *Body) Bytes() []byte {
 	return b.Data
 }
 
-// Kept returns the digest that is kept of the bytes; nil: there is none.
+// Kept returns the digest of the bytes, if one is kept; else nil.
 func (b *Body) Kept() *rank.Digest {
 	if b == nil {
 		return nil
@@ -74,7 +74,7 @@ func (b *Body) Kept() *rank.Digest {
 	return b.digest
 }
 
-// Find returns the body of a revision; nil: there is none, or no document.
+// Find returns the body of a revision; nil: it isn't known. d may be nil.
 func (d *Document) Find(n doc.Numbers) *Body {
 	if d == nil {
 		return nil
@@ -87,8 +87,8 @@ func (d *Document) Find(n doc.Numbers) *Body {
 	return nil
 }
 
-// renew begins a new incarnation of the document: the same numbers mean other bytes now. An entry that still holds the old ones keeps
-// them until it is looked at.
+// renew begins a new incarnation of the document: the same numbers mean other bytes now. Entries that still hold old bytes drop them at the
+// next Get.
 func (d *Document) renew(at indexstate.Epoch) {
 	for _, b := range d.bodies {
 		b.doc = nil
@@ -96,7 +96,7 @@ func (d *Document) renew(at indexstate.Epoch) {
 	d.bodies, d.epoch, d.acked = nil, at, acked{}
 }
 
-// Unlist has nobody share b any more, which may be nil.
+// Unlist takes b off the list of shared bodies: entries that refer to it keep it, and no others get it. b may be nil.
 func (d *Document) Unlist(b *Body) {
 	if b != nil && b.doc != nil {
 		b.doc = nil
@@ -109,20 +109,20 @@ func (d *Document) Unlist(b *Body) {
 type Sight struct {
 	Numbers doc.Numbers // zero: the document was absent
 	Version int64
-	Order   uint64 // its place among what the shard's clients have seen
-	At      int64
-	Doubt   bool // the base of a write with an unknown result; in a named session, not read since
+	Order   uint64 // its place among all reads and writes of the shard
+	At      int64  // when it was seen
+	Doubt   bool   // a write with this base has an unknown result; in a named session, and the client hasn't read the revision since
 }
 
-// Read is the outstanding, unreserved reads of one revision. They count as old as the first of them when it is about
-// order, and as young as the last when it is about age.
+// Read stands for all outstanding, unreserved reads of one revision. Its Order is that of the first of these reads, and its At is that of
+// the last.
 type Read struct {
 	Sight
 	Body  *Body // nil: only the numbers are known
 	Count int
 }
 
-// Same reports whether a and b are the same bytes, and there.
+// Same reports whether a and b are both known, and the same bytes.
 func Same(a, b []byte) bool { return a != nil && b != nil && bytes.Equal(a, b) }
 
 // Find returns the index of the reads of a revision, or -1.
@@ -138,14 +138,15 @@ func Find(reads []Read, n doc.Numbers) int {
 // View is what the session's last write of the document left.
 type View struct {
 	Sight
-	Set, Absent bool        // absent: it was a delete
-	Answer      doc.Numbers // that the answer to the write carried
-	StoredBody  *Body
-	SentBody    *Body
-	Difference  bool // other bytes were stored than were sent
+	Set        bool        // false: there is no view
+	Absent     bool        // the write was a delete
+	Answer     doc.Numbers // the numbers in the answer to the write
+	StoredBody *Body
+	SentBody   *Body
+	Difference bool // other bytes were stored than were sent
 
-	// Contradiction says that an answer has shown the document otherwise since. Failure says that a write has failed since then.
-	Contradiction, Failure bool
+	Contradiction bool // a later answer without numbers has shown the client another document
+	Failure       bool // after that, a write with this base has failed
 }
 
 // Past is a revision of the history.
@@ -154,7 +155,7 @@ type Past struct {
 	Written bool // by the session; else it has read it
 }
 
-// TracedRead is an outstanding read that was made in a trace.
+// TracedRead is an outstanding read, and the trace in which it was made.
 type TracedRead struct {
 	Trace   identity.Trace
 	Numbers doc.Numbers
@@ -163,8 +164,8 @@ type TracedRead struct {
 // acked is the newest write of a document that is known to be acknowledged.
 type acked struct {
 	numbers doc.Numbers
-	ticket  uint64 // reads with a later one were asked for when it was known
-	order   uint64 // writes that took their base at this place, or later, did so when it was known
+	ticket  uint64 // the newest ticket when it was acknowledged: reads with a later ticket were sent after that
+	order   uint64 // its place in the shard's order: writes that took their base at this place or later did so after that
 }
 
 // Entry is what one session knows of one document.
@@ -175,36 +176,36 @@ type Entry struct {
 	Reads    []Read // by order
 	View     View
 	Past     []Past         // see history.go
-	Patterns *rank.Patterns // of what its clients have changed; nil: none is known
-	Shared   bool           // several clients work on the document at once, for all that is known
-	Lost     Reason         // why there is nothing where something was
-	Touched  int64
-	charged  int64 // what the entry itself costs
-	held     int64 // that, the document and each body: what its client holds by it
+	Patterns *rank.Patterns // what the session's clients usually change; nil: not known
+	Shared   bool           // it seems that several clients of the session work on the document at once
+	Lost     Reason         // why the entry has no base any more
+	Touched  int64          // when the entry was last used
+	charged  int64          // the bytes of the entry itself
+	held     int64          // the bytes that count against its client: charged, the document, and each body that the entry refers to
 
-	holder       *holder
-	older, newer *Entry // of its holder's
-	leaves       bool   // it is being taken out
+	holder       *holder // the client whose entry it is
+	older, newer *Entry  // its neighbours among the holder's entries
+	leaves       bool    // it is being removed
 
 	Traced       []TracedRead       // oldest first
 	NoteID       note.ID            // where it is noted; zero: nowhere
 	Recollection *note.Recollection // what the process before has noted; nil: nothing
 
-	Ticket  uint64         // of the last read that was asked for
-	Repeats repeat.History // what was written last in an inferred session
-	spent   []doc.Numbers  // of the bases that a named session has written from, oldest first
+	Ticket  uint64         // the latest ticket among its reads
+	Repeats repeat.History // the session's ended writes, if the session is inferred
+	spent   []doc.Numbers  // the bases that the session has written from, oldest first, if the session is named
 
-	// NewestRead and NewestView are the order of the last of each, also where it is reserved or used up.
+	// NewestRead and NewestView are the order of the newest read and the newest view. They stay when that is reserved or used up.
 	NewestRead, NewestView uint64
 }
 
-// Empty reports whether nothing of the entry is a base, but perhaps of its history.
+// Empty reports whether the entry has neither reads nor a view. It may still have a history.
 func (e *Entry) Empty() bool { return len(e.Reads) == 0 && !e.View.Set }
 
-// maxSpent bounds how many bases a named session is known to have written from.
+// maxSpent bounds how many of these bases are kept.
 const maxSpent = 16
 
-// Spend keeps the numbers of the base that a write of a named session was made from.
+// Spend notes that the session has written from the base v. It does nothing for sessions that aren't named.
 func (e *Entry) Spend(v *View) {
 	if !e.Key.Session.IsNamed() || e.Key.Session.IsOfHolder() {
 		return
@@ -220,5 +221,5 @@ func (e *Entry) Spend(v *View) {
 	}
 }
 
-// IsSpent reports whether the session, which is named, has written from the revision of these numbers.
+// IsSpent reports whether a named session has written from the revision of n.
 func (e *Entry) IsSpent(n doc.Numbers) bool { return slices.Contains(e.spent, n) }

@@ -10,13 +10,13 @@ import (
 // known to hold any more. The history shows the changes of each client. And its revisions may be bases: a client may write again from
 // memory, or its read may have been taken for another client's.
 
-// MaxPast bounds the history, and maxPastReads what was read in it.
+// MaxPast bounds the history, and maxPastReads the reads in it.
 const (
 	MaxPast      = 64
 	maxPastReads = 16
 )
 
-// RetireRead takes out a read that was written from, and keeps it in the history.
+// RetireRead removes a read that was written from. If several clients share the session, the history keeps it.
 func (m *Memory) RetireRead(e *Entry, i int) {
 	if r := &e.Reads[i]; e.Shared && r.Body != nil {
 		m.Ref(e, r.Body)
@@ -27,7 +27,7 @@ func (m *Memory) RetireRead(e *Entry, i int) {
 	m.RemoveRead(e, i)
 }
 
-// RetireView takes the own view out, and keeps it in the history.
+// RetireView removes the session's own view. If several clients share the session, the history keeps it.
 func (m *Memory) RetireView(e *Entry) {
 	if v := &e.View; e.Shared && v.Set && v.SentBody != nil && v.StoredBody != nil {
 		m.Ref(e, v.StoredBody)
@@ -62,8 +62,9 @@ func (m *Memory) retire(e *Entry, p Past) {
 	m.charge(e)
 }
 
-// KeepDigests keeps the digests that were made of an entry's bodies, oldest first, as far as they are worth their memory: of a document of
-// many small values one is several times as large as the document. A body, or its digest, may be nil.
+// KeepDigests keeps the digests that were made of an entry's bodies. Both lists are in the same order, oldest first; a body or a digest may
+// be nil. The newest come first, until the digests take half as much memory as the largest body may: the digest of a document with many
+// small values is several times as large as the document.
 func (m *Memory) KeepDigests(e *Entry, bodies []*Body, digests []*rank.Digest) {
 	size := int64(0)
 	for _, b := range bodies {

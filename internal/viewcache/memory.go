@@ -38,7 +38,7 @@ type Options struct {
 	Seed    maphash.Seed
 	MaxAge  int64        // how long a read or a view counts
 	Bound   int64        // of all that is kept, in bytes
-	Reads   int          // how many revisions a session may have read of a document and not written from
+	Reads   int          // how many outstanding reads a session may have of a document, counted by revision
 	Notes   *note.Book   // what the process before has noted; nil: nothing
 	Changed func(*Entry) // is called when what a session knows of a document has changed
 }
@@ -73,19 +73,20 @@ func New(o Options) *Memory {
 	return m
 }
 
-// HasRoomFor reports whether a body isn't too large to be kept.
+// HasRoomFor reports whether a body is small enough to be kept.
 func (m *Memory) HasRoomFor(data []byte) bool { return int64(len(data)) <= m.maxBody }
 
-// Peek returns the entry of k as it is; nil: there is none. It is no use of the entry.
+// Peek returns the entry of k as it is; nil: there is none. It doesn't count as a use of the entry.
 func (m *Memory) Peek(k Key) *Entry {
 	e, _ := m.lru.Peek(k)
 	return e
 }
 
-// All are the entries, the one that was used first in front.
+// All returns the entries; the one that hasn't been used for the longest time comes first.
 func (m *Memory) All() []*Entry { return m.lru.Values() }
 
-// Get returns the entry of k with nothing in it that is void or too old, or nil.
+// Get returns the entry of k; nil: there is none. It first drops what is too old. If the entry is from before the epoch gone, Get drops all
+// of it.
 func (m *Memory) Get(k Key, gone indexstate.Epoch, now int64) *Entry {
 	e, ok := m.lru.Get(k)
 	if !ok {
@@ -116,12 +117,12 @@ func (m *Memory) Get(k Key, gone indexstate.Epoch, now int64) *Entry {
 	return e
 }
 
-// Put returns the entry of k as get does, made if there is none.
+// Put returns the entry of k as Get does. If there is none, it makes one, of the epoch at.
 func (m *Memory) Put(k Key, gone, at indexstate.Epoch, now int64) *Entry {
 	if e := m.Get(k, gone, now); e != nil {
 		return e
 	}
-	// Entries that nobody asks for any more leave by age here, two for one that comes.
+	// Get drops old entries only if somebody asks for them. All others are dropped here: up to two for each new one.
 	for range 2 {
 		if _, old, ok := m.lru.GetOldest(); ok && now-old.Touched >= m.o.MaxAge {
 			m.Forget(old, Aged)
@@ -148,7 +149,7 @@ func (m *Memory) Put(k Key, gone, at indexstate.Epoch, now int64) *Entry {
 	return e
 }
 
-// DocumentOf returns the document of k, whose entry is e, which may be nil. It is nil where nothing is known of it.
+// DocumentOf returns the document of k; nil: no session with the same credentials knows it. e is the entry of k, or nil.
 func (m *Memory) DocumentOf(k Key, e *Entry, gone indexstate.Epoch) *Document {
 	if e != nil {
 		return e.Document
@@ -159,7 +160,7 @@ func (m *Memory) DocumentOf(k Key, e *Entry, gone indexstate.Epoch) *Document {
 	return nil
 }
 
-// charge brings the account of the entry itself up to date.
+// charge counts the bytes of the entry itself again.
 func (m *Memory) charge(e *Entry) {
 	c := int64(entryCost + readCost*cap(e.Reads) + pastCost*cap(e.Past) + attemptCost*e.Repeats.Room() +
 		spentCost*cap(e.spent) + tracedCost*cap(e.Traced))
@@ -174,21 +175,21 @@ func (m *Memory) charge(e *Entry) {
 	e.charged = c
 }
 
-// hold returns the body of a revision of the entry's document, with one reference more. data is kept as it is: it must
-// be the store's own.
+// hold returns the body of a revision of the entry's document, with one reference more. If the body isn't known yet, hold keeps data
+// itself, and no copy: nobody else may change it.
 func (m *Memory) hold(e *Entry, n doc.Numbers, data []byte) *Body {
 	b := e.Document.Find(n)
 	switch {
 	case b == nil:
 		return m.List(e, n, data)
-	case !bytes.Equal(b.Data, data): // what clients are shown isn't what was written
+	case !bytes.Equal(b.Data, data): // the engine shows clients another form of the document than was written
 		return m.own(e, data)
 	}
 	m.Ref(e, b)
 	return b
 }
 
-// List returns a body that is shared by all who read or write the revision.
+// List returns a new body of a revision. All sessions that read or write the revision share it.
 func (m *Memory) List(e *Entry, n doc.Numbers, data []byte) *Body {
 	b := m.own(e, data)
 	b.numbers, b.doc = n, e.Document
@@ -205,7 +206,7 @@ func (m *Memory) own(e *Entry, data []byte) *Body {
 	return b
 }
 
-// free ends one of the places where e refers to b, which may be nil.
+// free drops one reference of e to b. b may be nil.
 func (m *Memory) free(e *Entry, b *Body) {
 	if b == nil {
 		return
@@ -213,7 +214,7 @@ func (m *Memory) free(e *Entry, b *Body) {
 	m.account(e, -b.cost())
 	if b.refs--; b.refs > 0 {
 		if e.leaves && b.maker == e.holder {
-			m.dropDigest(b) // who still refers to b may be another client
+			m.dropDigest(b) // its maker pays for it, and leaves; other clients may still refer to b
 		}
 		return
 	}
@@ -223,7 +224,8 @@ func (m *Memory) free(e *Entry, b *Body) {
 	b.doc.Unlist(b)
 }
 
-// freeBoth frees what a view refers to: one place where it stored what it sent.
+// freeBoth drops a view's references to its bodies. If both are the same body, they count as one reference for the client, and as two for
+// the body.
 func (m *Memory) freeBoth(e *Entry, v *View) {
 	if v.SentBody != nil && v.SentBody == v.StoredBody {
 		v.SentBody.refs--
@@ -241,7 +243,7 @@ func (m *Memory) dropDigest(b *Body) {
 	}
 }
 
-// RemoveRead takes a read out, and gives back the room that many reads had taken.
+// RemoveRead removes a read. If few reads are left of many, it also frees their room in the list.
 func (m *Memory) RemoveRead(e *Entry, i int) {
 	n := e.Reads[i].Numbers
 	e.Traced = slices.DeleteFunc(e.Traced, func(r TracedRead) bool { return r.Numbers == n })
@@ -253,13 +255,13 @@ func (m *Memory) RemoveRead(e *Entry, i int) {
 	}
 }
 
-// ClearView takes the view out.
+// ClearView removes the view.
 func (m *Memory) ClearView(e *Entry) {
 	m.freeBoth(e, &e.View)
 	e.View = View{}
 }
 
-// remove takes the entry out with all that it holds.
+// remove removes the entry and all that it holds.
 func (m *Memory) remove(e *Entry) {
 	e.leaves = true
 	for _, r := range e.Reads {
@@ -278,8 +280,8 @@ func (m *Memory) remove(e *Entry) {
 	}
 }
 
-// Settled brings the accounts and the notes up to date after a change of e, and evicts until the shard is within its bound: the oldest
-// entry of the client that holds most, and e last.
+// Settled is called after each change of e. It counts the bytes, calls Options.Changed, and evicts entries until the memory is within its
+// bound: always the oldest entry of the client that holds most, and e last.
 func (m *Memory) Settled(e *Entry) {
 	m.charge(e)
 	if m.o.Changed != nil {
@@ -301,7 +303,7 @@ func (m *Memory) Settled(e *Entry) {
 	}
 }
 
-// limit takes out the entry's oldest reads while there are too many of them, or too many bytes in them.
+// limit removes the entry's oldest reads while there are too many, or while they hold too many bytes. One read always stays.
 func (m *Memory) limit(e *Entry) {
 	var size int64
 	for i := range e.Reads {
@@ -314,7 +316,7 @@ func (m *Memory) limit(e *Entry) {
 	}
 }
 
-// Forget takes the entry out and leaves a marker if there is, or was, anything in it.
+// Forget removes the entry. If there is, or was, anything in it, Forget leaves a marker with the reason.
 func (m *Memory) Forget(e *Entry, why Reason) {
 	was := e.Lost
 	if !e.Empty() {
@@ -329,7 +331,7 @@ func (m *Memory) Forget(e *Entry, why Reason) {
 	}
 }
 
-// Lose notes that something of k was lost, unless something better is known.
+// Lose notes that a base of k was lost. If the entry of k has another base, Lose does nothing.
 func (m *Memory) Lose(k Key, why Reason) {
 	if e, ok := m.lru.Peek(k); !ok {
 		m.markers.Add(m.mark(k), why)
@@ -341,7 +343,7 @@ func (m *Memory) Lose(k Key, why Reason) {
 // Unlose notes that nothing of k is lost any more.
 func (m *Memory) Unlose(k Key) { m.markers.Remove(m.mark(k)) }
 
-// Lost returns why nothing is known of k where something was. e is its entry, which may be nil.
+// Lost returns why no base of k is known any more; NoReason: none was lost. e is the entry of k, or nil.
 func (m *Memory) Lost(k Key, e *Entry) Reason {
 	if e != nil {
 		return e.Lost
@@ -350,7 +352,7 @@ func (m *Memory) Lost(k Key, e *Entry) Reason {
 	return why
 }
 
-// mark is what stands for a key among the markers. Two keys with the same mark make a base lost that there never was.
+// mark is the hash that stands for a key among the markers. If two keys have the same, optimist reports a lost base that never existed.
 func (m *Memory) mark(k Key) uint64 { return maphash.Comparable(m.o.Seed, k) }
 
 func (m *Memory) forgetPast(e *Entry, i int) {
@@ -358,8 +360,8 @@ func (m *Memory) forgetPast(e *Entry, i int) {
 	e.Past = slices.Delete(e.Past, i, i+1)
 }
 
-// ageHistory forgets what was read or written too long ago to be a base. The history is in the order of when clients had no use for it any
-// more, which is another one.
+// ageHistory forgets what was read or written too long ago to be a base. It looks at all of the history, because that is in the order in
+// which revisions were retired, not in the order of At.
 func (m *Memory) ageHistory(e *Entry, now int64) {
 	for i := len(e.Past) - 1; i >= 0; i-- {
 		if now-e.Past[i].At >= m.o.MaxAge {

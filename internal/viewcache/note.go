@@ -5,12 +5,12 @@ import (
 	"optimist/internal/note"
 )
 
-// keepsNotes reports whether what the process before has noted counts for k.
+// keepsNotes reports whether the notes of the process before count for k.
 func (m *Memory) keepsNotes(k *Key, now int64) bool {
 	return !k.Session.IsOfHolder() && m.o.Notes.Counts(now)
 }
 
-// Noted is k as notes know it.
+// Noted returns k in the form that notes use.
 func (k *Key) Noted() *note.Key {
 	return &note.Key{Credentials: k.Session.Credentials(), Session: k.Session.Name(), Named: k.Session.IsNamed(), Ref: k.Ref}
 }
@@ -23,7 +23,7 @@ func (m *Memory) Noted(k *Key, now int64) bool {
 	return m.o.Notes.Recall(m.o.Notes.ID(k.Noted()), now) != nil
 }
 
-// recall gives a new entry its place in the notebook, and what the process before has noted there.
+// recall gives a new entry its place in the notebook, and the note that the process before left there.
 func (m *Memory) recall(e *Entry, now int64) {
 	if m.o.Notes == nil || e.Key.Session.IsOfHolder() {
 		return
@@ -34,7 +34,7 @@ func (m *Memory) recall(e *Entry, now int64) {
 	}
 }
 
-// Note is the note of a view. The numbers in its answer stand for the client's view.
+// Note returns the note of a view. If the write's answer had other numbers than the revision, the note has those of the answer.
 func (v *View) Note() note.Note {
 	n := note.Note{Numbers: v.Numbers, Clients: 1, Written: !v.Absent, StoredDiffers: v.Difference}
 	if v.Absent {
@@ -46,8 +46,8 @@ func (v *View) Note() note.Note {
 	return n
 }
 
-// outlives takes the recollection away where it stands for nothing any more: the session has read or written since, if it is named; or what
-// stands there is known by now, because somebody has read it.
+// outlives is called when the session has read or written the revision n. It drops the recollection if that isn't needed any more: in a
+// named session always, because n is newer; in an inferred session if n is the revision that was noted.
 func (e *Entry) outlives(n doc.Numbers) {
 	if m := e.Recollection; m != nil && (e.Key.Session.IsNamed() || n == m.Numbers && !m.StoredDiffers) {
 		e.Recollection = nil

@@ -6,22 +6,22 @@ import (
 	"optimist/internal/identity"
 )
 
-// holder is a client as far as memory is concerned: what one memory keeps for it counts against it. When the memory is full, the client
-// that holds most gives up its oldest entry. As all clients together hold at least the bound then, it holds at least its fair share: the
-// bound, divided by the number of clients. A client below that loses nothing to the others.
+// holder is the account of one client: how many bytes the memory keeps for it. When the memory is full, the client that holds most loses its
+// oldest entry. A client's fair share is the bound, divided by the number of clients. In a full memory the largest client holds at least
+// that much. So a client below its fair share loses nothing to the others.
 //
-// Bytes that several clients share count in full against each of them: a client that shares them is no lighter when the others leave.
+// Bytes that several clients share count in full against each of them. Otherwise a client would grow when others leave.
 type holder struct {
 	sess           identity.Session
-	bytes          int64 // of its entries, and of the digests that were made for it
-	place          int   // among the holders
+	bytes          int64 // its entries, and the digests that were made for it
+	place          int   // its index in the heap; -1: it has left
 	newest, oldest *Entry
 }
 
 // holderCost is what a holder costs: the struct, its slots in the map and in the heap.
 const holderCost = 320
 
-// holders are all of a memory: a heap, with the largest first.
+// holders are all holders of a memory. In the heap the largest comes first.
 type holders struct {
 	of   map[identity.Session]*holder
 	heap bySize
@@ -45,15 +45,16 @@ func (hs *holders) remove(h *holder) {
 	delete(hs.of, h.sess)
 }
 
-// charge adds bytes to what h holds, which may have left.
+// charge adds bytes to the account of h. h may have left.
 func (hs *holders) charge(h *holder, bytes int64) {
 	if h.bytes += bytes; bytes != 0 && h.place >= 0 {
 		heap.Fix(&hs.heap, h.place)
 	}
 }
 
-// next returns the entry that has to leave to make room: the oldest of the largest client. It returns e only if all others have left, or
-// if e can be made smaller: a client's last read isn't lost to clients with more, but smaller, entries.
+// next returns the entry that has to leave to make room: the oldest entry of the largest client. If that is e, and e can't be made smaller,
+// next returns the oldest entry of the second largest client, if there is one: a client must not lose what it has just read because that is large.
+// nil: there are no entries.
 func (hs *holders) next(e *Entry) *Entry {
 	if len(hs.heap) == 0 {
 		return nil
@@ -69,7 +70,7 @@ func (hs *holders) next(e *Entry) *Entry {
 	return second.oldest
 }
 
-// join puts e, which nobody holds, among the entries of h, as the newest.
+// join makes e the newest entry of h. e must have no holder.
 func (h *holder) join(e *Entry) {
 	e.holder, e.older, e.newer = h, h.newest, nil
 	if h.newest != nil {
@@ -102,7 +103,7 @@ func (e *Entry) touch() {
 	}
 }
 
-// enter has the client of sess hold e, which nobody holds.
+// enter makes the client of sess the holder of e. e must have no holder.
 func (m *Memory) enter(e *Entry, sess identity.Session) {
 	h, made := m.holders.get(sess)
 	if made {
@@ -112,7 +113,7 @@ func (m *Memory) enter(e *Entry, sess identity.Session) {
 	m.holders.charge(h, e.held)
 }
 
-// exit has nobody hold e.
+// exit takes e away from its holder.
 func (m *Memory) exit(e *Entry) {
 	h := e.holder
 	h.leave(e)
@@ -123,7 +124,7 @@ func (m *Memory) exit(e *Entry) {
 	}
 }
 
-// Move has the client of sess hold e.
+// Move makes the client of sess the holder of e.
 func (m *Memory) Move(e *Entry, sess identity.Session) {
 	if e.holder.sess != sess.Client() {
 		m.exit(e)
@@ -131,19 +132,19 @@ func (m *Memory) Move(e *Entry, sess identity.Session) {
 	}
 }
 
-// account adds bytes to what e, and with it its client, holds.
+// account adds bytes to what e holds, and to its client's account.
 func (m *Memory) account(e *Entry, bytes int64) {
 	e.held += bytes
 	m.holders.charge(e.holder, bytes)
 }
 
-// Ref counts one more of the places where e refers to b.
+// Ref counts one more reference of e to b.
 func (m *Memory) Ref(e *Entry, b *Body) {
 	b.refs++
 	m.account(e, b.cost())
 }
 
-// cost is what b costs, without its digest.
+// cost is how many bytes b takes, without its digest.
 func (b *Body) cost() int64 { return bodyCost + int64(len(b.Data)) }
 
 // bySize is a heap, with the largest first.

@@ -8,8 +8,8 @@ import (
 	"optimist/internal/identity"
 )
 
-// Read adds a read to the entry, of the body b, whose reference it takes. busy says that a write
-// of the session is under way.
+// Read adds a read of the revision rev to the entry. b is its body, and may be nil; Read takes over the caller's reference to it. busy says
+// that a write of the session is under way.
 func (m *Memory) Read(e *Entry, rev *doc.Revision, b *Body, now int64, busy bool) {
 	m.Order++
 	e.NewestRead = m.Order
@@ -30,7 +30,7 @@ func (m *Memory) Read(e *Entry, rev *doc.Revision, b *Body, now int64, busy bool
 	r.At = now
 	r.Count++
 	if named {
-		r.Count, r.Order, r.Doubt = 1, m.Order, false // of many, it may be another who has read it
+		r.Count, r.Order, r.Doubt = 1, m.Order, false // in an inferred session another client may have made the read
 	}
 	r.Version = cmp.Or(rev.Version, r.Version)
 	switch was := r.Body; {
@@ -50,7 +50,7 @@ func (m *Memory) Read(e *Entry, rev *doc.Revision, b *Body, now int64, busy bool
 	m.limit(e)
 }
 
-// GiveBack puts a read where it was: what was seen, in the trace t, and its bytes.
+// GiveBack puts a reserved read back to its old place in the order. data is its body (nil: not known), and t the trace in which it was made.
 func (m *Memory) GiveBack(e *Entry, s Sight, data []byte, t identity.Trace) {
 	r := Read{Sight: s, Count: 1}
 	if i := Find(e.Reads, s.Numbers); i >= 0 {
@@ -72,8 +72,8 @@ func (m *Memory) GiveBack(e *Entry, s Sight, data []byte, t identity.Trace) {
 	m.limit(e)
 }
 
-// See makes v the entry's own view, newer than all before unless it has its place in the order. Its bodies are the
-// store's own.
+// See makes v the entry's view. If v has no Order yet, it becomes the newest. See keeps stored and sent themselves, and no copies: nobody
+// else may change them.
 func (m *Memory) See(e *Entry, v View, stored, sent []byte) {
 	m.RetireView(e)
 	v.Set, v.StoredBody, v.SentBody = true, nil, nil
@@ -97,7 +97,7 @@ func (m *Memory) See(e *Entry, v View, stored, sent []byte) {
 	e.outlives(v.Numbers)
 }
 
-// DropView takes the entry's view away, also one that is reserved now: that doesn't come back.
+// DropView removes the entry's view and history. A view that is reserved at the moment doesn't come back, either.
 func (m *Memory) DropView(e *Entry) {
 	m.ClearView(e)
 	m.forgetHistory(e)

@@ -6,10 +6,10 @@ type Reason uint8
 // The reasons.
 const (
 	NoReason Reason = iota
-	Evicted         // for want of memory; or an answer to a write, or to a read after it, named no numbers
+	Evicted         // there was no memory left for it; or the answer to a later write or read had no numbers
 	Aged            // it was older than the sessions' age
 	Restart         // the store started, or was resumed, less than the sessions' age ago: the client may have read before
-	Index           // the index was changed, deleted or made anew, so its numbers may mean other documents; or requests went by unseen
+	Index           // the index was changed, deleted or created again, so its numbers may mean other documents; or requests bypassed optimist
 	Blind           // the session is a blind writer in the index, and its reads are not kept there
 )
 

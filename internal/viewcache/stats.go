@@ -2,8 +2,8 @@ package viewcache
 
 // Stats are counters since the memory's start, and gauges.
 type Stats struct {
-	Evicted uint64 // how often all that a session knew of a document went for want of memory
-	Crowded uint64 // single revisions that went because the session had too many outstanding
+	Evicted uint64 // how often all that a session knew of a document was dropped to make room
+	Crowded uint64 // how often a single revision was dropped because the session had too many outstanding
 
 	Bytes                    int64
 	Entries, Bodies, Markers int

@@ -7,10 +7,10 @@ import (
 	"optimist/internal/identity"
 )
 
-// maxTraced bounds how many of them are known of a session and document. Those before are of no trace.
+// maxTraced bounds how many traced reads an entry keeps. Older reads count as made in no trace.
 const maxTraced = 512
 
-// Trace notes that a read was made in t.
+// Trace notes that a read of the revision n was made in the trace t. If t is zero, it does nothing.
 func (e *Entry) Trace(t identity.Trace, n doc.Numbers) {
 	if t == (identity.Trace{}) {
 		return
@@ -21,8 +21,9 @@ func (e *Entry) Trace(t identity.Trace, n doc.Numbers) {
 	e.Traced = append(e.Traced, TracedRead{t, n})
 }
 
-// Untrace returns in which trace the read was made that a write in t takes, one of count of the same revision: in t if one was, else
-// in none if one was, else in that of the oldest.
+// Untrace is called when a write in the trace t takes one of the count reads of the revision n. It returns the trace of the read that the
+// write takes, and removes that from e.Traced. The write takes a read of its own trace if there is one, else a read of no trace (Untrace
+// returns the zero value), else the oldest.
 func (e *Entry) Untrace(t identity.Trace, n doc.Numbers, count int) identity.Trace {
 	i := slices.Index(e.Traced, TracedRead{t, n})
 	for k := len(e.Traced) - 1; i < 0 && k >= 0; k-- {
@@ -41,7 +42,7 @@ func (e *Entry) Untrace(t identity.Trace, n doc.Numbers, count int) identity.Tra
 	return t
 }
 
-// HasReadIn reports whether a read that was made in t is outstanding.
+// HasReadIn reports whether a read in the trace t is outstanding. e may be nil.
 func (e *Entry) HasReadIn(t identity.Trace) bool {
 	return e != nil && t != (identity.Trace{}) && slices.ContainsFunc(e.Reads, func(r Read) bool {
 		return slices.Contains(e.Traced, TracedRead{t, r.Numbers})
