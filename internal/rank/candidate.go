@@ -4,10 +4,10 @@ import "optimist/internal/doc"
 
 // Candidate is what a client may have made its change from.
 type Candidate struct {
-	doc.Revision         // Source is what the client has seen; nil: it isn't known. Without numbers there was no document
+	doc.Revision         // Source is what the client has seen; nil: not known. Without numbers there was no document
 	Digest       *Digest // of Source; nil: it hasn't been made yet
 	Spent        bool    // no client has it in hand any more, as far as is known
-	Elsewhere    bool    // other reads are known to be of the same piece of work as the write
+	Elsewhere    bool    // the write is in a trace with reads of its own, and this isn't one of them
 	View         bool    // one client sent it, and something else was stored: it doesn't show what others did
 }
 
@@ -15,32 +15,32 @@ type Candidate struct {
 const (
 	// spent is the price of a candidate that no client has in hand any more, as far as is known.
 	spent = 12
-	// spentSave is the price of saving such a candidate unchanged. A document of few states often comes back to one that it had. It is
-	// below narrow, so that the outcome says that it may be one.
+	// spentSave is the price of saving such a candidate unchanged. A document with few states often returns to an earlier state. The price
+	// is below narrow, so that the outcome is ambiguous: the write may have saved that candidate.
 	spentSave = narrow - 1
-	// elsewhere is the price of a candidate of another piece of work: more than content can weigh, as long as traces tell.
+	// elsewhere is the price of a candidate that was read in another trace. It is more than all content weighs.
 	elsewhere = 1 << 40
-	// idle is the price of a save that changes nothing. To set a few flags or numbers as somebody else did is likelier.
+	// idle is the price of a save that changes nothing. It is likelier that two clients set the same few flags or numbers.
 	idle = 3
-	// distant is the price of making just what was stored, where others wrote in between.
+	// distant is the price of a change that makes exactly a stored document, if others wrote between the candidate and that document.
 	distant = 3
-	// doubtful is by how much it has to be dearer for the choice to show a habit.
+	// doubtful is the least difference in price between the best candidate and the second, for a change to count as a habit of clients.
 	doubtful = 8
-	// narrow is by how much the second candidate has to be dearer for the choice to be beyond doubt.
+	// narrow is the least difference in price between the best candidate and the second, for the outcome not to be ambiguous.
 	narrow = 20
 )
 
 // verdict is what the client would have done to a candidate.
 type verdict struct {
-	unknown  bool   // the content of the candidate isn't known
-	far      bool   // it isn't looked at any further
-	absent   bool   // there was no document
-	changes  uint64 // what they have in common that are of the same changes
-	price    int    // of what is unlikely
-	removals int    // of it, for what the client would have taken out
-	keys     int    // of it, for keys that others have put in
-	edits    int
-	from, to int     // of the changes
+	unknown  bool    // the content of the candidate isn't known
+	far      bool    // the candidate needs too many changes, and isn't compared any further
+	absent   bool    // there was no document
+	changes  uint64  // a hash of the changes: two candidates from which the client made the same changes have the same
+	price    int     // how unlikely the changes are
+	removals int     // the part of price for what the client would have taken out
+	keys     int     // the part of price for keys that others have put in
+	edits    int     // how many changes there are
+	from, to int     // where they are in weighing.changes
 	moved    float64 // the sum of how far numbers were moved
 }
 
@@ -74,7 +74,8 @@ func likeliest(verdicts []verdict) (best int) {
 	return best
 }
 
-// certain reports whether no other candidate is nearly as likely as the best one, of those that would make a difference.
+// certain reports whether the client's changes are beyond doubt: all candidates that are nearly as likely as the best one have the same
+// changes.
 func certain(verdicts []verdict, best int) bool {
 	b := &verdicts[best]
 	if b.unknown || b.price >= spent {
@@ -89,7 +90,7 @@ func certain(verdicts []verdict, best int) bool {
 	return true
 }
 
-// inDoubt reports whether another candidate than the best one may be the base, and would make a difference.
+// inDoubt reports whether the base may be another candidate than the best one, with other changes.
 func inDoubt(verdicts []verdict, best int) bool {
 	b := &verdicts[best]
 	for i := range verdicts {
@@ -101,9 +102,11 @@ func inDoubt(verdicts []verdict, best int) bool {
 	return false
 }
 
-// judgeSaves judges the candidates that the client would have saved unchanged, and those from which a change leads to the same document.
-// If no other write lies between, a client may well arrive at another client's document, by a count for example. If more lie between,
-// taking an unchanged save for a change would repeat all changes of others since.
+// judgeSaves is for a sent document that is the same as a candidate. Either the client saved that candidate unchanged, or it changed an
+// older candidate and arrived at the same document.
+//
+// If no other write lies between the two, a change is likely: both clients counted from 4 to 5, for example. If other writes lie between,
+// an unchanged save is likely. If optimist took that for a change of the older candidate, it would make the others' changes once more.
 func judgeSaves(cs []Candidate, verdicts []verdict) {
 	saved := -1
 	for i := range verdicts {
@@ -114,7 +117,7 @@ func judgeSaves(cs []Candidate, verdicts []verdict) {
 	if saved < 0 {
 		return
 	}
-	until := int64(0) // the last version in a row that says the same as the candidate
+	until := int64(0) // the last of the versions in a row, from the candidate on, that have the same changes
 	for i := len(cs) - 1; i >= 0; i-- {
 		v := &verdicts[i]
 		if i == len(cs)-1 || v.changes != verdicts[i+1].changes || cs[i+1].Version != cs[i].Version+1 {

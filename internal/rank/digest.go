@@ -10,8 +10,8 @@ import (
 	"optimist/rewrite/tree"
 )
 
-// Digest is what a document says, in a form in which it is quick to compare: the scalars that stand at places of their own, and in any
-// order what lists and long texts consist of. It is immutable.
+// Digest is a document's content in a form that is quick to compare: its scalars by their places, and the parts of its lists and long texts
+// without their order. It is immutable.
 type Digest struct {
 	members  []member // by place
 	parts    []part   // by their hashes; none twice
@@ -43,22 +43,22 @@ type part struct {
 	weight uint8
 }
 
-// How much it says that two documents have something in common, which nobody but the same client may have put there: the more there is
-// of it, the less it is chance. Two clients move numbers and turn switches alike every day.
+// A weight says how unlikely it is that two clients put the same content into a document independently. More content has more weight. Small
+// numbers and flags have little: two clients often count alike, or turn the same switch.
 const (
 	weightOfFlag      = 1
 	weightOfWords     = 1
 	maxWeightOfNumber = 8 // in a list
 	maxWeight         = 12
-	// weightOfRepeated is that of a value that is several times in its list: a free seat, say, is like all others.
+	// weightOfRepeated is the weight of a value that occurs several times in its list, such as a free seat.
 	weightOfRepeated = 2
-	// longText is from how many bytes on a text is compared by its words.
+	// longText is the length in bytes from which a text is compared by its words.
 	longText = 32
 	// firstOfUndivided is the first letter of the scripts of East Asia.
 	firstOfUndivided = 0x2e80
 )
 
-// NewDigest digests a document; nil bytes are the absent one. It returns nil for what isn't a JSON object, or is too large to digest.
+// NewDigest digests a document; nil means that there is no document. It returns nil if the bytes are no JSON object, or too large.
 func NewDigest(source []byte) *Digest {
 	d := digesters.Get().(*digester)
 	defer d.release()
@@ -69,9 +69,9 @@ func NewDigest(source []byte) *Digest {
 }
 
 const (
-	// maxValues bounds the values of a document that is digested, and the parts that its lists and texts have.
+	// maxValues bounds the values of a document, and the parts of its lists and texts. A larger document isn't digested.
 	maxValues = 1 << 16
-	// maxIdle is up to how many values a digester, and how many changes a weighing, keeps memory for while nobody uses it.
+	// maxIdle bounds the memory of a digester that is kept for reuse, in values, and of a weighing, in changes.
 	maxIdle = 1 << 14
 )
 
@@ -84,7 +84,7 @@ func (d *Digest) find(place uint64) int {
 	return i
 }
 
-// member returns the member at a place, which is likely to be the i-th; nil where there is none.
+// member returns the member at a place; nil: there is none. It looks at the i-th member first.
 func (d *Digest) member(i int, place uint64) *member {
 	if i >= len(d.members) || d.members[i].place != place {
 		i = d.find(place)
@@ -95,7 +95,7 @@ func (d *Digest) member(i int, place uint64) *member {
 	return &d.members[i]
 }
 
-// number returns the number at a place, which is likely to be the i-th member; nil where there is none.
+// number returns the number at a place; nil: there is none. It looks at the i-th member first.
 func (d *Digest) number(i int, place uint64) *number {
 	if d == nil {
 		return nil
@@ -106,10 +106,10 @@ func (d *Digest) number(i int, place uint64) *number {
 	return nil
 }
 
-// values is how many there are to be compared.
+// values is how many values have to be compared.
 func (d *Digest) values() int { return len(d.members) + len(d.parts) }
 
-// distance is how many members and parts one has and the other hasn't, about.
+// distance is about how many members and parts only one of the two digests has.
 func (d *Digest) distance(o *Digest) int {
 	alike := 0
 	for i, j := 0, 0; i < len(d.members) && j < len(o.members); {
@@ -150,14 +150,14 @@ type digester struct {
 
 var digesters = sync.Pool{New: func() any { return new(digester) }}
 
-// release gives the digester to whoever needs the next one.
+// release puts the digester back for reuse.
 func (d *digester) release() {
 	if cap(d.members)+cap(d.parts)+cap(d.elements) <= maxIdle {
 		digesters.Put(d)
 	}
 }
 
-// read digests a document, and reports whether it can.
+// read digests a document. It reports whether the document can be digested.
 func (d *digester) read(source []byte) bool {
 	d.members, d.parts, d.numbers = d.members[:0], d.parts[:0], d.numbers[:0]
 	d.lists, d.elements = d.lists[:0], d.elements[:0]
@@ -185,7 +185,7 @@ func (d *digester) read(source []byte) bool {
 	return true
 }
 
-// Size is how many bytes it takes. nil takes none.
+// Size is how many bytes the digest takes. d may be nil.
 func (d *Digest) Size() int64 {
 	if d == nil {
 		return 0
@@ -247,8 +247,8 @@ func (d *digester) list(v tree.Value, place uint64) {
 	d.lists = append(d.lists, list{place, int32(from), int32(len(d.elements))}) //nolint:gosec // bounded by maxValues
 }
 
-// identityOf is what tells an entry of a list from others; 0 where nothing does. Content then belongs to its entry: a state that one
-// client sets isn't the state that another client sets elsewhere in the list.
+// identityOf returns a hash of what identifies an entry of a list; 0: nothing does. With it, content belongs to its entry: a state in one
+// entry isn't the same content as an equal state in another entry.
 func identityOf(e tree.Value) uint64 {
 	if e.Kind() != tree.Object {
 		return 0
@@ -262,7 +262,7 @@ func identityOf(e tree.Value) uint64 {
 	return hash
 }
 
-// identities are the names, by their hashes, of the members that tell entries apart in most lists. The highest does best.
+// identities are the members that identify entries in most lists, by the hashes of their names. A higher value identifies better.
 var identities = func() map[uint64]int {
 	all := map[uint64]int{}
 	for i, name := range []string{"no", "number", "position", "pos", "name", "code", "sku", "key", "uuid", "_id", "id"} {
@@ -271,7 +271,7 @@ var identities = func() map[uint64]int {
 	return all
 }()
 
-// member adds what has a place of its own. Of lists and long texts, whose parts are compared, only their kind counts.
+// member adds a value that has a place of its own. Of a list or long text, only the kind counts here, because its parts are compared.
 func (d *digester) member(v tree.Value, place uint64) {
 	m := member{place: place, value: uint64(v.Kind()), key: weightOfText(v.KeyLen()), weight: weightOf(v), container: v.Kind().IsContainer()}
 	if !m.container && !isLong(v) {
@@ -290,8 +290,8 @@ func (d *digester) part(hash uint64, weight uint8) {
 	d.parts = append(d.parts, part{hash, d.listed, 1, weight})
 }
 
-// element adds an entry of a list as a whole. An object's single values say little, because they are often the same. A long text's words
-// say how similar another text is, but not that it is another entry.
+// element adds an entry of a list as a whole. Its parts alone don't tell entries apart: single values of objects are often the same, and
+// the words of a long text only tell how similar two texts are.
 func (d *digester) element(v tree.Value, place uint64, before int) {
 	sum := 0
 	if v.Kind() == tree.Object {
@@ -346,7 +346,7 @@ func (d *digester) words(v tree.Value, place uint64) {
 	}
 }
 
-// wordOf is how long the word is that a text begins with; 0: it begins with none. Scripts that don't divide words have one a letter.
+// wordOf returns the length of the word that a text begins with; 0: it begins with none. In scripts without spaces each letter is a word.
 func wordOf(text string) int {
 	for i, r := range text {
 		switch {
@@ -360,14 +360,14 @@ func wordOf(text string) int {
 	return len(text)
 }
 
-// number is about the value of a number; whole is it where exact says so.
+// number is the value of a number: near is about it, and whole is exactly it, if exact is set.
 type number struct {
 	whole int64 // below 10^18
 	exact bool
 	near  float64
 }
 
-// step is how far a number was moved from another.
+// step is the difference between two numbers.
 func (n *number) step(from *number) float64 {
 	if n.exact && from.exact {
 		return float64(n.whole - from.whole)

@@ -5,28 +5,29 @@ import (
 	"slices"
 )
 
-// What the client would have done to a candidate is weighed against what the other candidates show that others did:
+// To judge a candidate, suppose that it is the base, and compare it with what the client sent. The differences are what the client would
+// have changed. A change has a price if the other candidates make it unlikely:
 //
-//	the client would have put in                      the price is
-//	  what an older candidate has                       twice its weight: the client hasn't seen that it was taken out (undo)
-//	  what a newer candidate has                        its weight: the client has seen it, and made its change from there (echo)
-//	  keys that others have put in, with other values   otherKeys, however many they are
-//	  what no other candidate has                       nothing: this is the client's change
+//	the client would have put in                         the price, and why the change is unlikely
+//	  content of an older candidate                        twice its weight: others removed it, and the client hasn't seen that (undo)
+//	  content of a newer candidate                         its weight: the newer candidate is the likelier base (echo)
+//	  keys that others put in, with other values           otherKeys, however many keys
+//	  content of no other candidate                        nothing: this is the client's own change
 //	the client would have taken out
-//	  what a newer candidate doesn't have, either       an eighth of its weight: clients take the same job out of a queue
-//	  anything else                                     its weight: it is likelier that the client has never seen it
-//	  of a list into which it has put something else    replacing times that: two clients have each put something in
-//	  at the other end of such a list                   dropping, however much: see list.go
-//	the client would have moved a number                see habit
+//	  content that a newer candidate lacks, too            an eighth of its weight: two clients may take the same job out of a queue
+//	  any other content                                    its weight: it is likelier that the client has never seen it
+//	  entries of a list into which it put others           the same, times replacing: likelier two clients each put something in
+//	  entries at one end, and put others in at the other   dropping, however many entries: see list.go
+//	the client would have moved a number                 see habit
 //
-// The weight is the larger the more content there is: that two clients think of the same text is unlikely, of the same flag isn't.
+// More content has more weight: two clients rarely write the same text, but often set the same flag.
 
-// weigh returns a verdict on each candidate. part says that mine is a part of a document: it leaves other members alone. The verdicts are
-// good until the next call.
+// weigh returns a verdict on each candidate. part says that mine is a part of a document, so members that it lacks aren't taken out. The
+// verdicts are good until the next call.
 func (w *weighing) weigh(cs []Candidate, mine *Digest, part bool) []verdict {
 	w.begin(len(cs), mine, part)
 	w.few = w.fewest(cs)
-	for i := len(cs) - 1; i >= 0; i-- { // the newest is near most often, and then the others are soon too far
+	for i := len(cs) - 1; i >= 0; i-- { // the newest is mostly the nearest, and then the older ones are soon known to be too far
 		w.at = int32(i) //nolint:gosec // few
 		w.verdicts[i].absent = !cs[i].Known()
 		w.compare(&cs[i], &w.verdicts[i])
@@ -45,7 +46,7 @@ func (w *weighing) weigh(cs []Candidate, mine *Digest, part bool) []verdict {
 	return w.verdicts
 }
 
-// compare finds what the client would have done to a candidate.
+// compare finds the changes that the client would have made to a candidate.
 func (w *weighing) compare(c *Candidate, v *verdict) {
 	if c.Digest == nil && (c.Source != nil || !c.Known()) {
 		c.Digest = NewDigest(c.Source)
@@ -66,7 +67,7 @@ func (w *weighing) compare(c *Candidate, v *verdict) {
 	before := len(w.changes)
 	w.limit = before + 2*w.few + enough
 	if v.absent {
-		w.limit = math.MaxInt // all of a new document is a change
+		w.limit = math.MaxInt // a client that creates a document changes all of it
 	}
 	if w.compareMembers(c.Digest); !w.tooFar() {
 		w.compareParts(c.Digest)
@@ -80,8 +81,8 @@ func (w *weighing) compare(c *Candidate, v *verdict) {
 	}
 }
 
-// fewest returns how many changes the candidate takes that is about as large as mine. It is near most often, and then the others are soon
-// too far.
+// fewest returns how many changes lead to mine from the candidate with the nearest size. That is mostly the nearest candidate, and then
+// the others are soon known to be too far.
 func (w *weighing) fewest(cs []Candidate) int {
 	size := len(w.mine.members) + len(w.mine.parts)
 	near, least := -1, math.MaxInt
@@ -98,19 +99,19 @@ func (w *weighing) fewest(cs []Candidate) int {
 	return w.mine.distance(cs[near].Digest)
 }
 
-// How many values are compared: of all candidates, and before those that nobody has in hand aren't looked at any more.
+// How many values are compared at most. Beyond smallRoom, spent candidates aren't compared any more; beyond largeRoom, none are.
 const (
 	largeRoom = 1 << 20
 	smallRoom = 1 << 14
 )
 
-// enough is how many changes a candidate may have beyond twice as many as another, before it isn't looked at any further.
+// A candidate is too far if it needs more than 2n + enough changes, where n is the fewest that any candidate needs.
 const enough = 24
 
 func (w *weighing) compareMembers(theirs *Digest) {
 	a, b := w.mine.members, theirs.members
 	for i, j := 0, 0; i < len(a) || j < len(b); {
-		if i < len(a) && j < len(b) && a[i].place == b[j].place { // as nearly all are
+		if i < len(a) && j < len(b) && a[i].place == b[j].place { // true for nearly all members
 			w.members[i].key = w.at
 			if a[i].value == b[j].value {
 				w.members[i].value = w.at
@@ -147,7 +148,7 @@ func (w *weighing) compareParts(theirs *Digest) {
 				w.parts[i] = w.at
 			}
 			if b[j].count > a[i].count {
-				w.take(^b[j].hash, b[j].place, b[j].weight) // more of it
+				w.take(^b[j].hash, b[j].place, b[j].weight) // the candidate has it more often than mine
 			}
 			i, j = i+1, j+1
 		case j == len(b) || i < len(a) && a[i].hash < b[j].hash:
@@ -162,14 +163,15 @@ func (w *weighing) compareParts(theirs *Digest) {
 	}
 }
 
-// creation returns the index of the revision with which the document was made; -1: it isn't among the candidates.
+// creation returns the index of the document's first revision; -1: it isn't among the candidates.
 func creation(cs []Candidate) int32 {
 	return int32(slices.IndexFunc(cs, func(c Candidate) bool { return c.Known() && c.Version == 1 })) //nolint:gosec // few
 }
 
-// judgeChanges judges all changes. A client that creates a document writes the members that every new document of its kind has, and the
-// words of its texts. So if there was no document, these cost nothing, as far as the document that another client has created has them.
-// Entries of lists cost what they cost elsewhere: they are the document's content.
+// judgeChanges adds up the prices of all changes.
+//
+// If there was no document, the client would have created it. New documents of one kind have members and words in common. So those that the
+// document's first revision has, too, cost nothing. Entries of lists have their usual price: they aren't what new documents have in common.
 func (w *weighing) judgeChanges(creation int32) {
 	for k := range w.verdicts {
 		v := &w.verdicts[k]
@@ -178,7 +180,7 @@ func (w *weighing) judgeChanges(creation int32) {
 		for i := range changes {
 			c := &changes[i]
 			if c.effect == drops {
-				continue // all of a list cost as one
+				continue // compare has added the price, once for each list
 			}
 			v.edits++
 			switch {
@@ -207,12 +209,13 @@ func (w *weighing) findFilled(changes []change) {
 	}
 }
 
-// isDefault reports whether the document was made with such a member.
+// isDefault reports whether the document's first revision has the member: with the same value, or, if no candidate has that value, with any.
 func (o *oldest) isDefault(creation int32) bool {
 	return creation >= 0 && (o.value == creation || o.value == none && o.key == creation)
 }
 
-// priceOf is that of what was put into a candidate, if the oldest one that has it is that.
+// priceOf returns the price of content that the client would have put into candidate. oldest is the oldest candidate that has the content;
+// none: no candidate has it.
 func priceOf(oldest, candidate int32, undo, echo int) int {
 	switch {
 	case oldest == none:
@@ -223,11 +226,11 @@ func priceOf(oldest, candidate int32, undo, echo int) int {
 	return echo
 }
 
-// otherKeys is the price of putting in keys that others have put in, with other values, however many: most keys are of every document of
-// their kind, and come together.
+// otherKeys is the price of keys that others have put in, too, with other values. It is the same for any number of keys, because the keys
+// of one kind of document come together.
 const otherKeys = 1
 
-// priceOfMember is that of a member which was put in, or has another value.
+// priceOfMember returns the price of a member that the client would have put in, or set to another value.
 func (w *weighing) priceOfMember(c *change) int {
 	weight := int(w.weights[c.index])
 	undo, echo := 2*weight, weight
@@ -250,9 +253,10 @@ func (w *weighing) priceOfMember(c *change) int {
 // dropping is the price of dropping entries at one end of a list, and putting others in at the other end.
 const dropping = 5
 
-// replacing is by how much it is dearer to put an entry in the place of another than to take that out.
+// replacing is the factor on the price of an entry that is taken out of a list into which the client puts another one.
 const replacing = 3
 
+// priceOfTaking returns the price of content that the client would have taken out.
 func (w *weighing) priceOfTaking(c *change) int {
 	price := int(c.weight)
 	if c.weight > weightOfWords && slices.Contains(w.filled, c.place) {
@@ -264,7 +268,7 @@ func (w *weighing) priceOfTaking(c *change) int {
 	return price
 }
 
-// weighWords finds out which of mine's members are of a vocabulary.
+// weighWords lowers the weights of mine's members whose values come from a vocabulary.
 func (w *weighing) weighWords(cs []Candidate) {
 	w.weights = w.weights[:0]
 	for i := range w.mine.members {

@@ -2,26 +2,26 @@ package rank
 
 import "math"
 
-// habit is how clients have moved a number, as far as the candidates show that were stored right after one another. Many numbers are
-// counts: they move by one, and some of them with each write. A base that is wrong shows by another step.
+// habit is how clients usually move a number. It is found from candidates whose versions follow one another. Many numbers are counts: they
+// move by one, and some of them with each write. From a wrong base the step would be another one.
 type habit struct {
-	step    float64
-	moves   int  // how often the number was moved
-	regular bool // mostly by that step: a wrong base may have led to another
-	always  bool // by each write
+	step    float64 // the most frequent step
+	moves   int     // how often the number was moved
+	regular bool    // most moves are by step
+	always  bool    // every write moved the number
 }
 
 const (
-	// irregular is the price of another step than most others have taken.
+	// irregular is the price of a step that isn't the usual one.
 	irregular = 8
-	// idleHabit is the price of leaving alone what all others move.
+	// idleHabit is the price of leaving a number alone that every other write moves.
 	idleHabit = 4
-	// farStep is the price of each doubling of a step that is more than freeStep times as far as the smallest that any candidate means.
-	// A sum would add such a step, and the next one that is counted from a wrong base is larger still.
+	// A step may be freeStep times the smallest step from any candidate. Beyond that, each doubling costs farStep. A rule with sum would
+	// add a far step that comes from a wrong base, and the next wrong base would lead to an even larger one.
 	farStep, freeStep = 4, 8
 )
 
-// judgeSteps judges how far each number would have been moved.
+// judgeSteps adds the prices of how far the client would have moved each number.
 func (w *weighing) judgeSteps(cs []Candidate) {
 	for i := range w.mine.members {
 		if m := &w.mine.members[i]; m.number != 0 && w.moved[i] {
@@ -44,8 +44,8 @@ func (w *weighing) judgeStep(cs []Candidate, i int, m *member) {
 	}
 }
 
-// findSteps finds out how far the client would have moved a number from each candidate, and returns how far at least. A number that wasn't
-// there was moved from 0: a sum counts from there.
+// findSteps finds out how far the client would have moved a number from each candidate, and returns the smallest of these steps. If a
+// candidate lacks the number, the step is from 0, as for a sum.
 func (w *weighing) findSteps(cs []Candidate, i int, m *member) (nearest float64) {
 	sent := &w.mine.numbers[m.number-1]
 	nearest, w.steps, w.numbers = math.Inf(1), w.steps[:0], w.numbers[:0]
@@ -66,7 +66,7 @@ func (w *weighing) findSteps(cs []Candidate, i int, m *member) (nearest float64)
 	return nearest
 }
 
-// findHabit finds out how the number that findSteps has found was moved from one revision to the next.
+// findHabit finds out how the number of the last findSteps was moved from one revision to the next.
 func (w *weighing) findHabit(cs []Candidate) habit {
 	h := habit{always: true}
 	w.moves = w.moves[:0]
@@ -88,7 +88,7 @@ func (w *weighing) findHabit(cs []Candidate) habit {
 			case same(step, h.step):
 				lead++
 			default:
-				lead-- // of what most have taken some are left
+				lead-- // Boyer–Moore: a step that more than half of the moves take is left at the end
 			}
 			if step != 0 {
 				w.moves = append(w.moves, step)
@@ -107,13 +107,13 @@ func (w *weighing) findHabit(cs []Candidate) habit {
 	return h
 }
 
-// mostly is how many moves of a habit are by its step, for one that is by another.
+// mostly is the least ratio, in a regular habit, of moves by the usual step to other moves.
 const mostly = 3
 
-// same reports whether two steps are the same, but for what is rounded.
+// same reports whether two steps are the same, apart from rounding.
 func same(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(b) }
 
-// price is that of a step that the client would have taken. Three moves are a habit.
+// price returns the price of a step that the client would have taken. Fewer than three moves are no habit.
 func (h *habit) price(step float64) int {
 	switch {
 	case !h.regular || h.moves < 3 || same(step, h.step):

@@ -6,13 +6,13 @@ import "slices"
 // many entries they drop. Otherwise it would look as if they had replaced entries.
 
 const (
-	// minKept is how many entries such a list has to keep: what two lists have in common may be chance where it is less.
+	// minKept is how many entries such a list has to keep. Two lists may have fewer in common by chance.
 	minKept = 3
-	// maxTries bounds the work with lists of entries that are often the same.
+	// maxTries bounds the work if many entries of a list are equal.
 	maxTries = 8
 )
 
-// findSliding finds the lists of a candidate from which the client has dropped entries at one end, while it has put others in at the other.
+// findSliding finds the lists in which the client would have dropped entries at one end, and put others in at the other end.
 func (w *weighing) findSliding(theirs *Digest) {
 	w.sliding, w.dropped = w.sliding[:0], 0
 	a, b := theirs.lists, w.mine.lists
@@ -31,10 +31,10 @@ func (w *weighing) findSliding(theirs *Digest) {
 	}
 }
 
-// slides reports whether b is a without some entries at one end, and with others at the other.
+// slides reports whether b is a with some entries dropped at one end, and others put in at the other end.
 func slides(a, b []uint64) bool {
 	if len(a) <= minKept || len(b) <= minKept || a[0] == b[0] && a[1] == b[1] {
-		return false // as it mostly is
+		return false // the common case
 	}
 	tries := maxTries
 	for dropped := 1; len(a)-dropped >= minKept && tries > 0; dropped++ {

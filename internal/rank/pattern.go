@@ -6,10 +6,11 @@ import (
 	"slices"
 )
 
-// Patterns are the habits of a document's clients: which places their changes touch, and how, as far as the base of the change was beyond
-// doubt. A job that is taken out of a queue, say, comes with a count that goes up. A wrong base shows by a change that nobody makes.
+// Patterns are the habits of a document's clients: which places a change touches together, and how. For example, a client takes a job out
+// of a queue and moves a count up. A wrong base makes the write look like a change that no client makes. Only changes whose base was beyond
+// doubt are counted.
 //
-// The zero value knows nothing. It is a value: copy it to have it stay as it is.
+// The zero value knows nothing. Patterns are a value: a copy doesn't change with the original.
 type Patterns struct {
 	known [maxPatterns]frequency
 	total int
@@ -23,9 +24,9 @@ type frequency struct {
 
 const (
 	maxPatterns = 24
-	// minHabit is how often a pattern has to be seen. Then what it takes out costs habitual at most: clients do so, whatever it says.
+	// minHabit is how often a pattern has to be seen to be a habit. All that a habitual change takes out costs habitual at most.
 	minHabit, habitual = 3, 3
-	// enoughChanges is how many changes make a habit: with more, the older ones count half.
+	// enoughChanges is how many changes are counted. Each time that there are more, the counts are halved, so that older changes count less.
 	enoughChanges = 128
 )
 
@@ -52,14 +53,14 @@ func (p *Patterns) Add(pattern uint64) {
 	p.known[rarest] = frequency{pattern, 1}
 }
 
-// price is that of a change with the pattern, in bits: the rarer it is, the dearer. Where changes have new patterns all the time, a new
-// one costs no more than others.
+// price returns the price of a change with the pattern, in bits. The rarer the pattern, the higher the price. If changes have new patterns
+// all the time, a new one costs no more than others.
 func (p *Patterns) price(pattern uint64) (price int, habit bool) {
 	count, once := 0.0, 0.5
 	for i := range p.known {
 		k := &p.known[i]
 		if k.count == 1 {
-			once++ // as many patterns as were seen once, no more, are yet to be seen
+			once++ // Good–Turing: what is still unseen is about as frequent as all that was seen once
 		}
 		if k.count > 0 && k.pattern == pattern {
 			count = float64(k.count)
@@ -76,7 +77,7 @@ const (
 	touchDown
 )
 
-// pattern is that of the changes of one candidate.
+// pattern returns the pattern of changes to the candidate c.
 func (w *weighing) pattern(changes []change, c *Candidate) (pattern uint64) {
 	w.touches = w.touches[:0]
 	for i := range changes {
@@ -99,7 +100,7 @@ func (w *weighing) pattern(changes []change, c *Candidate) (pattern uint64) {
 	return pattern
 }
 
-// touch is how a change touches its place.
+// touch returns how a change touches its place.
 func (w *weighing) touch(g *change, c *Candidate) uint64 {
 	switch g.effect {
 	case takes, drops:
@@ -117,7 +118,7 @@ func (w *weighing) touch(g *change, c *Candidate) uint64 {
 	return touchPut
 }
 
-// judgePatterns adds the prices of the patterns, as far as they can matter.
+// judgePatterns adds the prices of the patterns to the candidates that may still be the likeliest.
 func (w *weighing) judgePatterns(cs []Candidate, p *Patterns, best int) {
 	if p == nil || p.total == 0 {
 		return
@@ -134,7 +135,7 @@ func (w *weighing) judgePatterns(cs []Candidate, p *Patterns, best int) {
 	}
 }
 
-// patternOf is the pattern of what the client would have done to a candidate.
+// patternOf returns the pattern of what the client would have changed in the i-th candidate.
 func (w *weighing) patternOf(cs []Candidate, i int) uint64 {
 	v := &w.verdicts[i]
 	return w.pattern(w.changes[v.from:v.to], &cs[i])

@@ -10,21 +10,21 @@ import (
 // Sent is what a client sent.
 type Sent struct {
 	Body []byte // the document, or a part of it; nil is a delete
-	// On returns what a part makes of a document, which is nil where there is none. A nil On says that Body is the whole document.
+	// On applies the part to a document; base is nil if there is no document. Nil: Body is a whole document.
 	On func(base []byte) ([]byte, error)
 	// Patterns are the habits of the clients. Nil: they aren't known.
 	Patterns *Patterns
-	// Misled says that traces don't tell: to be Elsewhere costs a candidate nothing.
+	// Misled says that traces were seen to mislead. Elsewhere then costs a candidate nothing.
 	Misled bool
 }
 
 // Choice is the likeliest candidate.
 type Choice struct {
 	Best      int
-	Ambiguous bool   // another one may be it as well, and would make a difference
-	Certain   bool   // what the client has changed is beyond doubt, whatever its habits are
-	Pattern   uint64 // of what the client has changed, if that is certain
-	Traces    Trace  // what the choice shows of traces
+	Ambiguous bool   // the base may be another candidate, from which the client made other changes
+	Certain   bool   // the client's changes are beyond doubt, even without a look at habits
+	Pattern   uint64 // the pattern of the client's changes, if they are certain
+	Traces    Trace  // whether traces tell pieces of work apart, as far as this choice shows it
 }
 
 // Likeliest returns the likeliest candidate. The candidates come oldest first.

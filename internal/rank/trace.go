@@ -1,21 +1,21 @@
 package rank
 
-// Trace is what the content of a write shows of the trace that it is in.
+// Trace says whether a write's trace names its base, as far as the write's content shows that.
 type Trace uint8
 
-// Verdicts of content on traces.
+// What content shows of traces.
 const (
 	TraceUnknown  Trace = iota
-	TraceTells          // the base is beyond doubt, and was read in the trace of the write
-	TraceMisleads       // it was read elsewhere, and the trace of the write holds another read
+	TraceTells          // the base is beyond doubt, and was read in the write's trace
+	TraceMisleads       // the base is beyond doubt, and was read elsewhere; the write's trace has another read
 )
 
-// traceMargin is by how much the reads of the trace have to be dearer than one elsewhere for content to speak against the trace. With
-// less, a document in which little tells changes apart speaks against traces that tell.
+// traceMargin is the least difference in price between the reads of the write's trace and the best candidate, for TraceMisleads. With a
+// smaller margin, documents whose changes look alike would make good traces look bad.
 const traceMargin = 14
 
-// traceOf is what the choice by content alone, best, shows. It shows nothing where the document of the trace would make no difference, or
-// is nearly as likely.
+// traceOf returns what the choice by content alone shows; best is that choice. It is TraceUnknown if a read of the write's trace has the
+// same changes, or is nearly as likely.
 func traceOf(cs []Candidate, verdicts []verdict, best int) Trace {
 	if verdicts[best].saves() || !certain(verdicts, best) {
 		return TraceUnknown

@@ -12,31 +12,37 @@ type weighing struct {
 	verdicts []verdict
 	changes  []change
 
-	members []oldest   // that have mine's members
-	parts   []int32    // the oldest candidate that has each of mine's parts; none where there is none
-	moved   []bool     // which of mine's members are missing somewhere, or have another value
-	steps   []float64  // how far one number was moved from each candidate
-	numbers []*number  // the number itself, there; nil: there is none
-	moves   []float64  // how far it was moved from each revision to the next, if it was
-	removed table      // of what mine doesn't have
+	// For each of mine's members or parts.
+	members []oldest // the oldest candidates that have the member
+	parts   []int32  // the oldest candidate that has the part; none: there is none
+	moved   []bool   // whether some candidate has another value of the member
+	weights []uint8  // the member's weight; lower than in the digest if its value is a word of a vocabulary
+
+	// For one number, and each candidate.
+	steps   []float64 // how far the client would have moved it
+	numbers []*number // its value in the candidate; nil: there is none
+	moves   []float64 // how far it was moved from each revision to the next, without the moves by 0
+
+	removed table      // which candidates have the content that mine lacks
 	words   vocabulary // of one member
 	touches []touched  // of one candidate
-	weights []uint8    // of mine's members, as far as they are of a vocabulary
-	filled  []uint64   // places of lists, of one candidate
-	sliding []uint64   // places of lists from which entries are dropped at one end, while others are put in at the other
-	dropped int        // entries, of one candidate, and what they consist of
 
-	at       int32 // the candidate that is compared
-	view     bool  // it shows what one client had seen, and others may have changed since
-	limit    int   // of the changes, from which on it is too far
-	few      int   // the fewest that any candidate has
-	compared int   // values
-	newest   int32 // the newest that is no view: what a view doesn't have, others may not have taken out
+	// For one candidate.
+	filled  []uint64 // places of lists into which the client would have put something
+	sliding []uint64 // places of lists with entries dropped at one end, and others put in at the other
+	dropped int      // how many changes are such dropped entries, or content of them
+
+	at       int32 // the candidate that is being compared
+	view     bool  // that candidate is a view: others may have changed its content since
+	limit    int   // with more changes than this, a candidate is too far
+	few      int   // the fewest changes that any candidate has so far
+	compared int   // how many values were compared so far
+	newest   int32 // the newest candidate that is no view; only such a one shows what others have taken out
 }
 
 var weighings = sync.Pool{New: func() any { return new(weighing) }}
 
-// release gives the weighing to whoever needs the next one.
+// release puts the weighing back for reuse.
 func (w *weighing) release() {
 	w.mine = nil
 	clear(w.numbers[:cap(w.numbers)])
@@ -45,7 +51,7 @@ func (w *weighing) release() {
 	}
 }
 
-// oldest are the oldest candidates that have a member's key, and its value; none where there is none.
+// oldest are the oldest candidate that has a member's key, and the oldest one that has its value; none: there is none.
 type oldest struct{ key, value int32 }
 
 const none int32 = -1
@@ -54,29 +60,29 @@ const none int32 = -1
 type change struct {
 	place     uint64 // of the member, or of the list or text
 	candidate int32
-	index     int32 // of mine's member or part, or of what was taken out
+	index     int32 // which of mine's members or parts; if something was taken out, its index in weighing.removed
 	effect    effect
-	weight    uint8 // of a part, or of what was taken out
+	weight    uint8 // of the part, or of what was taken out
 }
 
 // effect is what a change does.
 type effect uint8
 
 const (
-	sets  effect = iota // a member to another value
-	adds                // a member
-	puts                // a part into a list or text
-	takes               // a member or a part out
-	drops               // a part, with an entry at one end of a list: see slides
+	sets  effect = iota // sets a member to another value
+	adds                // adds a member
+	puts                // puts a part into a list or text
+	takes               // takes a member or a part out
+	drops               // takes a part out with an entry at one end of a list: see slides
 )
 
-// touched is a place that the changes of a candidate touch, and how many parts of it.
+// touched is a place that the changes of a candidate touch, how they touch it, and how many parts.
 type touched struct {
 	how   uint64
 	parts int
 }
 
-// maxTouches is how many places a pattern tells apart. Changes of more have one pattern in common.
+// maxTouches is how many places a pattern tells apart. All changes of more places have one pattern.
 const maxTouches = 16
 
 // begin makes the weighing ready for n candidates.
@@ -95,22 +101,22 @@ func (w *weighing) begin(n int, mine *Digest, part bool) {
 	}
 }
 
-// tooFar reports whether the candidate that is compared has more changes than the likeliest one can have.
+// tooFar reports whether the candidate that is being compared has too many changes to be the likeliest.
 func (w *weighing) tooFar() bool { return len(w.changes)-w.dropped > w.limit }
 
-// add adds a change; what it is of, and was before, has that hash.
+// add adds a change. hash is of the place and its content before the change.
 func (w *weighing) add(c change, hash uint64) {
 	w.changes = append(w.changes, c)
 	w.verdicts[w.at].changes += step(hash, elementKey)
 }
 
-// putPart adds that the client put in mine's i-th part.
+// putPart adds a change: the client put in mine's i-th part.
 func (w *weighing) putPart(i int) {
 	p := &w.mine.parts[i]
 	w.add(change{p.place, w.at, int32(i), puts, p.weight}, p.hash) //nolint:gosec // bounded by maxValues
 }
 
-// take adds that the client removed the content with that hash, which mine doesn't have.
+// take adds a change: the client removed the content with that hash, which mine lacks.
 func (w *weighing) take(hash, place uint64, weight uint8) {
 	if slices.Contains(w.sliding, place) {
 		w.dropped++
@@ -124,7 +130,7 @@ func (w *weighing) take(hash, place uint64, weight uint8) {
 	w.add(change{place, w.at, k, takes, weight}, ^hash)
 }
 
-// table has the newest candidate, but for views, that has something which is known by its hash. The zero table is ready for use.
+// table finds, by the hash of some content, the newest candidate that has the content. Views don't count. The zero table is ready for use.
 type table struct {
 	slots  []slot // open addressing; a power of two of them
 	newest []int32
@@ -144,7 +150,7 @@ func (t *table) reset() {
 	}
 }
 
-// place returns the index of what has that hash, in newest.
+// place returns the index in newest of the content with that hash.
 func (t *table) place(hash uint64) int32 {
 	if 2*len(t.newest) >= len(t.slots) {
 		old := t.slots

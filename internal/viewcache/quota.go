@@ -6,9 +6,9 @@ import (
 	"optimist/internal/identity"
 )
 
-// holder is the account of one client: how many bytes the memory keeps for it. When the memory is full, the client that holds most loses its
-// oldest entry. A client's fair share is the bound, divided by the number of clients. In a full memory the largest client holds at least
-// that much. So a client below its fair share loses nothing to the others.
+// holder is the account of one client: how many bytes the memory keeps for it. When the memory is full, the client that holds most loses
+// its oldest entry. A client's fair share is the bound, divided by the number of clients. In a full memory the largest client holds at
+// least that much. So a client below its fair share loses nothing to the others.
 //
 // Bytes that several clients share count in full against each of them. Otherwise a client would grow when others leave.
 type holder struct {
@@ -53,8 +53,8 @@ func (hs *holders) charge(h *holder, bytes int64) {
 }
 
 // next returns the entry that has to leave to make room: the oldest entry of the largest client. If that is e, and e can't be made smaller,
-// next returns the oldest entry of the second largest client, if there is one: a client must not lose what it has just read because that is large.
-// nil: there are no entries.
+// next returns the oldest entry of the second largest client, if there is one: a client must not lose what it has just read because that
+// is large. nil: there are no entries.
 func (hs *holders) next(e *Entry) *Entry {
 	if len(hs.heap) == 0 {
 		return nil

@@ -50,7 +50,8 @@ func (m *Memory) Read(e *Entry, rev *doc.Revision, b *Body, now int64, busy bool
 	m.limit(e)
 }
 
-// GiveBack puts a reserved read back to its old place in the order. data is its body (nil: not known), and t the trace in which it was made.
+// GiveBack puts a reserved read back to its old place in the order. data is its body (nil: not known), and t the trace in which it was
+// made.
 func (m *Memory) GiveBack(e *Entry, s Sight, data []byte, t identity.Trace) {
 	r := Read{Sight: s, Count: 1}
 	if i := Find(e.Reads, s.Numbers); i >= 0 {
