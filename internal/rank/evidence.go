@@ -209,7 +209,8 @@ func (w *weighing) findFilled(changes []change) {
 	}
 }
 
-// isDefault reports whether the document's first revision has the member: with the same value, or, if no candidate has that value, with any.
+// isDefault reports whether the document's first revision has the member: with the same value or, if no candidate has that value, with
+// any value.
 func (o *oldest) isDefault(creation int32) bool {
 	return creation >= 0 && (o.value == creation || o.value == none && o.key == creation)
 }

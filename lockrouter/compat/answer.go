@@ -1,93 +1,16 @@
 package compat
 
 import (
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"time"
 
-	"optimist/internal/wire"
 	"optimist/lockrouter"
-	"optimist/lockrouter/state"
 )
-
-type object = map[string]any
 
 // reply makes answers in the shapes that the engine would give.
 type reply struct {
 	c     *Compat
 	typed bool
-}
-
-// failure is an error as the engine would tell it.
-type failure struct {
-	status int
-	typ    string
-	reason string
-	cause  object // caused_by
-}
-
-func unsupported(reason string) *failure {
-	return &failure{http.StatusBadRequest, "illegal_argument_exception", "the documents of this index are locks: " + reason, nil}
-}
-
-func malformed(reason string) *failure {
-	return &failure{http.StatusBadRequest, "parse_exception", reason, nil}
-}
-
-// conflict is what a create gets where the document is there already.
-func conflict(in *intent, why string) *failure {
-	return &failure{http.StatusConflict, "version_conflict_engine_exception", "[" + in.id + "]: version conflict, " + why, nil}
-}
-
-// refusal is what is told where a lock isn't to be had: for a create the conflict, for a script its failed assertion.
-func refusal(in *intent, h *state.Hold, why string) *failure {
-	if in.do == create {
-		return conflict(in, "document already exists (current version [1]): "+why)
-	}
-	cause := object{"type": lockrouter.TypeHeld, "reason": "[" + in.id + "]: " + why}
-	if h != nil {
-		cause["expires_at"] = instant(h.Until)
-	}
-	return &failure{http.StatusBadRequest, "illegal_argument_exception", "failed to execute script", object{"type": "script_exception",
-		"reason": "runtime error", "script": in.script, "lang": "painless", "caused_by": cause}}
-}
-
-func holderText(h *state.Hold) string {
-	return fmt.Sprintf("held by [%s] until %s", h.Owner, instant(h.Until))
-}
-
-func instant(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
-
-// object is the error within an answer.
-func (f *failure) object() object {
-	cause := object{"type": f.typ, "reason": f.reason}
-	e := object{"type": f.typ, "reason": f.reason, "root_cause": []object{cause}}
-	if f.cause != nil {
-		e["caused_by"] = f.cause
-	}
-	return e
-}
-
-func (f *failure) answer() *lockrouter.Answer {
-	return encode(f.status, object{"error": f.object(), "status": f.status})
-}
-
-func encode(status int, body any) *lockrouter.Answer {
-	b, err := json.Marshal(body)
-	if err != nil {
-		b = []byte("{}") // only strings, numbers and JSON that was read are ever passed
-	}
-	return answer(status, b)
-}
-
-func answer(status int, body []byte) *lockrouter.Answer {
-	return &lockrouter.Answer{Status: status, Body: body,
-		Fields: []wire.Field{{Name: []byte("content-type"), Value: []byte("application/json; charset=UTF-8")}}}
-}
-
-func shards(successful int) object {
-	return object{"total": successful, "successful": successful, "failed": 0}
 }
 
 // status is that of a write.

@@ -3,6 +3,8 @@ package compat
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -281,4 +283,26 @@ func sharers(d *state.Doc) (n int64) {
 		}
 	}
 	return n
+}
+
+// conflict is what a create gets where the document is there already.
+func conflict(in *intent, why string) *failure {
+	return &failure{http.StatusConflict, "version_conflict_engine_exception", "[" + in.id + "]: version conflict, " + why, nil}
+}
+
+// refusal is what is told where a lock isn't to be had: for a create the conflict, for a script its failed assertion.
+func refusal(in *intent, h *state.Hold, why string) *failure {
+	if in.do == create {
+		return conflict(in, "document already exists (current version [1]): "+why)
+	}
+	cause := object{"type": lockrouter.TypeHeld, "reason": "[" + in.id + "]: " + why}
+	if h != nil {
+		cause["expires_at"] = instant(h.Until)
+	}
+	return &failure{http.StatusBadRequest, "illegal_argument_exception", "failed to execute script", object{"type": "script_exception",
+		"reason": "runtime error", "script": in.script, "lang": "painless", "caused_by": cause}}
+}
+
+func holderText(h *state.Hold) string {
+	return fmt.Sprintf("held by [%s] until %s", h.Owner, instant(h.Until))
 }
