@@ -6,9 +6,74 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"os"
+
+	"github.com/alecthomas/kong"
 )
 
 func main() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// commandLine lists the commands. The tags are what --help prints.
+type commandLine struct {
+	Serve   serveCmd   `cmd:"" help:"Run the proxy."`
+	Demo    demoCmd    `cmd:"" help:"Show lost updates on an engine in memory, without optimist and with it."`
+	Check   checkCmd   `cmd:"" help:"Check a configuration file: mistakes by line and column, or what its rules do."`
+	Explain explainCmd `cmd:"" help:"Show what would happen to one write, and why, without writing it."`
+	Test    testCmd    `cmd:"" help:"Run your own tests of your rules."`
+	Doctor  doctorCmd  `cmd:"" help:"Ask a cluster what will work through optimist, and what won't. Writes nothing."`
+	Mode    modeCmd    `cmd:"" help:"Show or change what a running optimist does with writes."`
+	Suggest suggestCmd `cmd:"" help:"Print the rules that the conflicts of a running optimist suggest."`
+	Hot     hotCmd     `cmd:"" help:"List the documents with the most conflicts."`
+	Locks   locksCmd   `cmd:"" help:"Show who holds locks, and release locks that nobody else releases."`
+	Undo    undoCmd    `cmd:"" help:"Show what was written under locks with undo, and isn't committed."`
+	Letters lettersCmd `cmd:"" name:"dead-letters" help:"List, show, replay or delete the writes that could not be placed."`
+	Version versionCmd `cmd:"" help:"Show the version of this program."`
+}
+
+const description = `A reverse proxy for Elasticsearch and OpenSearch that keeps concurrent writers of one document from
+erasing each other's changes. Applications change their base URL, and nothing else.`
+
+// run is the program: it reads args, does what they say, and returns the exit status. It ends early when ctx does.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var cli commandLine
+	helped := false
+	options := append(valueMappers(), kong.Name("optimist"), kong.Description(description), kong.Writers(stdout, stderr),
+		kong.Exit(func(int) { helped = true }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110, NoExpandSubcommands: true}))
+	parser, err := kong.New(&cli, options...)
+	if err != nil {
+		fmt.Fprintf(stderr, "optimist: %v\n", err)
+		return exitFailed
+	}
+	parser.Model.HelpFlag.Help = "Show this."
+	parsed, err := parser.Parse(asFlags(args))
+	switch {
+	case helped && len(args) == 0:
+		return exitUsage
+	case helped:
+		return exitOK
+	}
+	if err != nil {
+		command := commandOf(err)
+		fmt.Fprintf(stderr, "%s: %v\nRun `%s --help`.\n", command, err, command)
+		return exitUsage
+	}
+	err = parsed.Run(&process{ctx, stdout, stderr})
+	var exit *exitError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &exit):
+		if exit.text != "" {
+			fmt.Fprintln(stderr, exit.text)
+		}
+		return exit.status
+	}
+	fmt.Fprintf(stderr, "optimist: %v\n", err)
+	return exitFailed
 }
