@@ -279,7 +279,7 @@ func (x *Exchange) attemptOn(c *conn, r *Request) *Error {
 		x.head.Close = true
 	}
 	if r.Own && len(r.Target) == 1 {
-		c.node.judged(x.head.Status)
+		c.node.recordCredentials(x.head.Status)
 	}
 	x.body.Reset(&c.r, &x.head)
 	return nil
@@ -423,3 +423,6 @@ func (x *Exchange) release(keep bool) {
 		c.node.drop(c)
 	}
 }
+
+// maxKept is the size in bytes above which a buffer isn't kept for the next use.
+const maxKept = 16 << 10

@@ -4,64 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 )
-
-// recordFailure records that a node couldn't be reached, or, with checked, that it failed its check. The node is ejected, and
-// checked again after a wait that doubles with each check that fails. Requests that fail in that time don't make the wait
-// longer.
-func (n *node) recordFailure(err error, checked bool) {
-	s := n.set
-	now := s.now()
-	n.failedAt.Store(int64(now))
-	n.health.Lock()
-	n.health.err = err
-	first := n.alive.Swap(false)
-	if first || checked {
-		wait := s.cfg.EjectMin << min(n.health.fails, 20)
-		if wait > s.cfg.EjectMax || wait <= 0 {
-			wait = s.cfg.EjectMax
-		}
-		n.health.fails++
-		n.health.next = now + wait
-	}
-	n.health.Unlock()
-	if !first {
-		return
-	}
-	s.cfg.Hooks.Ejected.Call(n.url, err)
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
-
-// recordSuccess records that a node could be reached.
-func (n *node) recordSuccess() {
-	n.health.Lock()
-	n.health.fails, n.health.err = 0, nil
-	back := !n.alive.Swap(true)
-	n.health.Unlock()
-	if back {
-		n.set.cfg.Hooks.Returned.Call(n.url)
-	}
-}
-
-// judged takes note of how the node answered a "GET /" of our own: whether it accepts our credentials. Clients have others, so
-// that the node stays alive for them.
-func (n *node) judged(status int) {
-	if n.set.cfg.Authorization == "" || status >= 500 {
-		return
-	}
-	if status != http.StatusUnauthorized && status != http.StatusForbidden {
-		status = 0
-	}
-	before := n.refusal.Swap(int32(status))
-	if (before == 0) != (status == 0) {
-		n.set.cfg.Hooks.Credentials.Call(n.url, status)
-	}
-}
 
 // watch checks nodes, and closes connections that were idle for too long, until Close. One goroutine runs it.
 func (s *Set) watch() {

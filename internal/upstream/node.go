@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 	"sync"
@@ -75,6 +76,18 @@ func newNode(s *Set, i int, raw string, tlsConfig *tls.Config) (*node, error) {
 	return n, nil
 }
 
+// NodeState is what is known of one node.
+type NodeState struct {
+	URL   string
+	Alive bool
+	// Open and Idle count connections.
+	Open, Idle int
+	// Err is why the node was ejected, nil while it is alive.
+	Err error
+	// Refusal is the status, 401 or 403, with which it refused Config.Authorization when it was last asked for "GET /"; else 0.
+	Refusal int
+}
+
 func (n *node) snapshot() NodeState {
 	st := NodeState{URL: n.url, Alive: n.alive.Load(), Refusal: int(n.refusal.Load())}
 	n.pool.Lock()
@@ -84,4 +97,59 @@ func (n *node) snapshot() NodeState {
 	st.Err = n.health.err
 	n.health.Unlock()
 	return st
+}
+
+// recordFailure records that a node couldn't be reached, or, with checked, that it failed its check. The node is ejected, and
+// checked again after a wait that doubles with each check that fails. Requests that fail in that time don't make the wait
+// longer.
+func (n *node) recordFailure(err error, checked bool) {
+	s := n.set
+	now := s.now()
+	n.failedAt.Store(int64(now))
+	n.health.Lock()
+	n.health.err = err
+	first := n.alive.Swap(false)
+	if first || checked {
+		wait := s.cfg.EjectMin << min(n.health.fails, 20)
+		if wait > s.cfg.EjectMax || wait <= 0 {
+			wait = s.cfg.EjectMax
+		}
+		n.health.fails++
+		n.health.next = now + wait
+	}
+	n.health.Unlock()
+	if !first {
+		return
+	}
+	s.cfg.Hooks.Ejected.Call(n.url, err)
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// recordSuccess records that a node could be reached.
+func (n *node) recordSuccess() {
+	n.health.Lock()
+	n.health.fails, n.health.err = 0, nil
+	back := !n.alive.Swap(true)
+	n.health.Unlock()
+	if back {
+		n.set.cfg.Hooks.Returned.Call(n.url)
+	}
+}
+
+// recordCredentials records whether the node accepts our own credentials, by the status of its answer to a "GET /". Clients have others, so
+// that the node stays alive for them.
+func (n *node) recordCredentials(status int) {
+	if n.set.cfg.Authorization == "" || status >= 500 {
+		return
+	}
+	if status != http.StatusUnauthorized && status != http.StatusForbidden {
+		status = 0
+	}
+	before := n.refusal.Swap(int32(status))
+	if (before == 0) != (status == 0) {
+		n.set.cfg.Hooks.Credentials.Call(n.url, status)
+	}
 }

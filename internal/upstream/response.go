@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"context"
 	"fmt"
 
 	"optimist/internal/budget"
@@ -18,9 +19,6 @@ type Response struct {
 
 	set *Set
 }
-
-// maxKept is the size in bytes above which a buffer isn't kept for the next use.
-const maxKept = 16 << 10
 
 // Release lets later Responses use this one's memory. Neither it nor any slice of it may be used afterwards.
 func (r *Response) Release() {
@@ -106,4 +104,22 @@ func (x *Exchange) collect() (*Response, *Error) {
 	x.Finish()
 	resp.Head, x.head = x.head, resp.Head // swapped, because their buffers belong to them
 	return resp, nil
+}
+
+// Do sends r and collects the answer's body without its transfer coding. If nothing was sent it tries another node. If the
+// answer was lost and r is Repeatable it sends r once more. Any other failure is returned at once, as an *Error. When ctx ends
+// the connection is closed, so that the engine can stop working. Release the Response after use.
+func (s *Set) Do(ctx context.Context, r *Request) (*Response, error) {
+	x, _ := s.exchanges.Get().(*Exchange)
+	if x == nil {
+		x = newExchange(s)
+	}
+	x.bind(ctx)
+	x.limit(r.Timeout)
+	resp, err := x.Do(r)
+	stopped := x.unlimit(r.Timeout)
+	if x.unbind() && stopped { // unbind in any case: a context that lives on would keep the Exchange
+		s.exchanges.Put(x)
+	}
+	return resp, err
 }

@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"net"
-	"time"
 
 	"optimist/internal/wire"
 )
@@ -13,10 +12,6 @@ const (
 	// maxInline is the size up to which a body is written before the answer is read. With a larger body, an engine that answers
 	// without reading could block both sides for ever.
 	maxInline = 32 << 10
-	// afterBreak is how long an answer is waited for after writing has failed.
-	afterBreak = 2 * time.Second
-	// afterAnswer is how long the last write of a body may take after the whole answer has come.
-	afterAnswer = 200 * time.Millisecond
 )
 
 // write sends the request's head and, if all of it is here and small, the body. Anything larger is written by another goroutine.

@@ -9,6 +9,13 @@ import (
 	"optimist/internal/wire"
 )
 
+const (
+	// afterBreak is how long an answer is waited for after writing has failed.
+	afterBreak = 2 * time.Second
+	// afterAnswer is how long the last write of a body may take after the whole answer has come.
+	afterAnswer = 200 * time.Millisecond
+)
+
 // writer sends a request from a goroutine of its own. The answer may be read at the same time.
 type writer struct {
 	c         *conn
