@@ -2,17 +2,11 @@ package proxy
 
 import (
 	"context"
-	"errors"
-	"io"
-	"log/slog"
 	"net"
 	"net/netip"
-	"runtime/debug"
-	"syscall"
 	"time"
 
 	"optimist/internal/budget"
-	"optimist/internal/obs"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -26,7 +20,7 @@ type conn struct {
 	client  netip.AddrPort
 	subject []byte      // of the client's certificate; nil without one
 	index   int         // in Server.conns
-	probe   *wire.Probe // of the watcher while a request is served, of readLate while none is
+	probe   *wire.Probe // used by the watcher while a request is served, else by readLate
 	state   state
 	r       wire.Reader
 	up      *upstream.Exchange // made with the first request that is forwarded
@@ -39,85 +33,6 @@ type conn struct {
 	lastRequest bool  // the connection ends after this request
 }
 
-func newConn(s *Server, nc net.Conn) *conn {
-	c := &conn{server: s, nc: nc, probe: wire.NewProbe(nc)}
-	if a, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
-		ap := a.AddrPort()
-		c.client = netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
-	}
-	c.ctx, c.cancel = context.WithCancelCause(budget.With(wire.WithPeer(s.ctx, nc), &c.taken))
-	c.taken.Open(s.budget, func() budget.Owner { return s.owner(&c.x) })
-	c.r.Reset(c)
-	c.x.c = c
-	c.x.head.Identity = s.identity
-	c.x.onInterim = c.x.sendInterim
-	c.state.enter(idle)
-	if s.tls != nil {
-		c.tls = newSecureConn(c, s.tls)
-	}
-	return c
-}
-
-// serve answers requests until the connection ends.
-func (c *conn) serve() {
-	defer c.server.wg.Done()
-	defer c.close()
-	defer c.recoverPanic()
-	for ok := c.handshake(); ok; {
-		ok = c.serveOne()
-	}
-	c.finish()
-}
-
-// recoverPanic keeps a bug that one request meets from ending the requests of all clients.
-func (c *conn) recoverPanic() {
-	if p := recover(); p != nil {
-		c.server.log.Error("panic while serving a request", obs.KeyError, p, slog.String("stack", string(debug.Stack())))
-	}
-}
-
-// close frees what the connection holds.
-func (c *conn) close() {
-	if c.up != nil {
-		c.up.Close()
-	}
-	c.cancel(ErrLeft)
-	_ = c.nc.Close()
-	c.taken.End() // of a request that panicked
-	c.server.remove(c)
-}
-
-// serveOne waits for one request and serves it. It reports whether another may follow.
-func (c *conn) serveOne() bool {
-	x := &c.x
-	x.reset()
-	err := x.head.ReadRequest(&c.r, c.server.limits.MaxHeader)
-	if errors.Is(err, errIdle) {
-		err = c.readLate()
-	}
-	c.state.enter(busy)
-	if err != nil {
-		c.refuse(err)
-		return false
-	}
-	x.start()
-	x.serve()
-	return x.finish()
-}
-
-// readLate reads a request that arrived while the watcher ended the idle wait for it. The client can't know that, and may not
-// be able to repeat the request. It returns errIdle if no byte has arrived.
-func (c *conn) readLate() error {
-	if !c.resumeReads() {
-		return ErrStopped
-	}
-	if c.probe.State() == wire.PeerQuiet {
-		return errIdle
-	}
-	c.lastRequest = true
-	return c.x.head.ReadRequest(&c.r, c.server.limits.MaxHeader)
-}
-
 // resumeReads lets reads wait again after the watcher cut one, or Interrupt did. It returns false if the Server was closed
 // meanwhile.
 func (c *conn) resumeReads() bool {
@@ -125,26 +40,6 @@ func (c *conn) resumeReads() bool {
 	c.state.cut.CompareAndSwap(uint32(cutIdle), uint32(notCut))
 	c.r.Recover()
 	return cause(c.state.cut.Load()) != cutStopped
-}
-
-// refuse answers a request that couldn't be read, and ends the connection. A client that has left gets no answer.
-func (c *conn) refuse(err error) {
-	if errors.Is(err, errIdle) || isConnError(err) || errors.Is(err, ErrStopped) {
-		return
-	}
-	c.lastRequest = true
-	c.x.Fail(err)
-}
-
-// finish ends the connection in a way that lets the client read its last answer.
-func (c *conn) finish() {
-	x := &c.x
-	if c.tls != nil && !x.broken {
-		c.tls.end()
-	}
-	if x.hasAnswer && !x.broken && (!x.in.complete() || c.r.Buffered() > 0) {
-		c.linger()
-	}
 }
 
 // Read implements io.Reader for the wire.Reader.
@@ -250,38 +145,4 @@ func (c *conn) resumeWrite(n int64) bool {
 		_ = c.nc.SetWriteDeadline(time.Now().Add(lastAnswerTime))
 	}
 	return true
-}
-
-// linger ends the sending side, and reads and drops what the client still sends, for a bounded time. Closing at once would reset
-// the connection, and the client would lose the answer that was just written.
-func (c *conn) linger() {
-	l := &c.server.limits
-	half, ok := c.nc.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil || l.Linger < 0 {
-		return
-	}
-	buf := make([]byte, 16<<10)
-	end := time.Now().Add(l.Linger)
-	for left := l.MaxLinger; left > 0; {
-		silence := time.Now().Add(l.Linger / 6)
-		if silence.After(end) {
-			silence = end
-		}
-		_ = c.nc.SetReadDeadline(silence)
-		if cause(c.state.cut.Load()) == cutStopped {
-			return
-		}
-		n, err := c.nc.Read(buf)
-		if err != nil {
-			return
-		}
-		left -= int64(n)
-	}
-}
-
-// isConnError reports whether err says that the connection to a client broke.
-func isConnError(err error) bool {
-	var op *net.OpError
-	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) ||
-		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.As(err, &op)
 }

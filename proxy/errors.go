@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"strings"
+	"syscall"
 
 	"optimist/internal/api"
 	"optimist/internal/budget"
@@ -33,6 +36,10 @@ var (
 	errCrowded       = errors.New("too many clients are connected")
 	errPlain         = errors.New("this port speaks TLS: the URL must begin with https")
 	errNoAnswer      = errors.New("the request was taken and not answered")
+	// errNotJSON reports an answer of the engine that should have been rewritten, and isn't JSON.
+	errNotJSON = errors.New("the engine's answer is not a JSON document")
+	// errEncoding reports an answer of the engine whose content coding can't be undone.
+	errEncoding = errors.New("the engine's answer can't be decoded")
 )
 
 // The types of the errors that the door itself answers, as in error.type of the body. There are no others, so that they can be
@@ -195,4 +202,11 @@ func allNodesDown(f *Failure, nodes []upstream.NodeState) {
 		fmt.Fprintf(&b, "; %s: %v", n.URL, n.Err)
 	}
 	f.Status, f.Type, f.Reason = http.StatusServiceUnavailable, TypeNoNode, b.String()
+}
+
+// isConnError reports whether err says that the connection to a client broke.
+func isConnError(err error) bool {
+	var op *net.OpError
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.As(err, &op)
 }

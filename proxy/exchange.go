@@ -87,29 +87,6 @@ func (x *Exchange) start() {
 	api.Parse(x.head.Method, x.head.Target, &x.op)
 }
 
-// serve has the interceptor answer the request, or forwards it.
-func (x *Exchange) serve() {
-	switch {
-	case x.c.server.intercept == nil || !x.c.server.intercept(x):
-		x.forwardUnchanged()
-	case !x.hasAnswer && !x.broken:
-		x.Fail(errNoAnswer)
-	}
-}
-
-// forwardUnchanged forwards the request as it is. Answers to sniffing clients may be rewritten.
-func (x *Exchange) forwardUnchanged() {
-	var err error
-	if x.op.Kind == api.NodesHTTP && x.c.server.sniffing == SniffRewrite {
-		err = x.forwardSniffing()
-	} else {
-		err = x.Forward(ForwardOptions{})
-	}
-	if err != nil {
-		x.Fail(err)
-	}
-}
-
 // finish reports the request to metrics and log. It returns whether the connection can carry another.
 func (x *Exchange) finish() bool {
 	c := x.c
@@ -252,36 +229,14 @@ func (x *Exchange) flush(tail []byte) error {
 // maxCopied is the size in bytes up to which a body is copied behind its head, for one write.
 const maxCopied = 16 << 10
 
-// Fail answers with the error's status in the engine's shape: see FailureOf. The extra fields stand behind the answer's own. A
-// client that left gets no answer. An answer that had begun is broken off.
-func (x *Exchange) Fail(err error, extra ...wire.Field) {
-	if x.hasAnswer {
-		x.broken = true
-		return
-	}
-	f := FailureOf(err, x.isRead())
-	if f == nil {
-		x.broken = true
-		return
-	}
-	failure := *f
-	allNodesDown(&failure, x.c.server.upstream.Nodes())
-	x.c.server.metrics.Failed(failure.Type)
-	fields := append([]wire.Field{{Name: []byte("content-type"), Value: []byte("application/json")}}, extra...)
-	if failure.Type == TypeOverloaded || failure.Type == TypeLimited {
-		fields = append(fields, wire.Field{Name: []byte("Retry-After"), Value: []byte(retryAfter)})
-	}
-	_ = x.AnswerOwn(failure.Status, fields, failure.Append(nil))
-}
-
-// The field by which Elasticsearch's own clients know it, and refuse answers without it.
-const (
-	productField = "X-elastic-product"
-	productName  = "Elasticsearch"
-)
-
-// retryAfter is after how many seconds a client may find the memory, or the turn, that it didn't find: most requests take less than one.
-const retryAfter = "1"
-
 // isRead reports whether the request changes nothing. If its answer is lost, no outcome is unknown.
 func (x *Exchange) isRead() bool { return x.op.Kind.Read() || safe(x.head.Method) }
+
+// safe reports whether requests with the method change nothing (RFC 9110 §9.2.1).
+func safe(method []byte) bool {
+	switch string(method) {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return true
+	}
+	return false
+}

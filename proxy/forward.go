@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"io"
 	"net"
-	"net/http"
 	"slices"
 
 	"optimist/internal/upstream"
@@ -118,15 +117,6 @@ func (x *Exchange) composeRequest(o *ForwardOptions) error {
 // method is GET: each request moves it on, and a second one would get the next page in place of the lost one.
 func (x *Exchange) repeatable() bool {
 	return safe(x.head.Method) && !scrolls(x.op.Path)
-}
-
-// safe reports whether requests with the method change nothing (RFC 9110 §9.2.1).
-func safe(method []byte) bool {
-	switch string(method) {
-	case http.MethodGet, http.MethodHead, http.MethodOptions:
-		return true
-	}
-	return false
 }
 
 // scrolls reports whether a path may be that of a scroll. Engines decode escaped letters, so that an API's path with an escape

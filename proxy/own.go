@@ -24,3 +24,34 @@ func (x *Exchange) withProduct(fields []wire.Field) []wire.Field {
 	}
 	return append(fields[:len(fields):len(fields)], wire.Field{Name: []byte(productField), Value: []byte(productName)})
 }
+
+// Fail answers with the error's status in the engine's shape: see FailureOf. The extra fields stand behind the answer's own. A
+// client that left gets no answer. An answer that had begun is broken off.
+func (x *Exchange) Fail(err error, extra ...wire.Field) {
+	if x.hasAnswer {
+		x.broken = true
+		return
+	}
+	f := FailureOf(err, x.isRead())
+	if f == nil {
+		x.broken = true
+		return
+	}
+	failure := *f
+	allNodesDown(&failure, x.c.server.upstream.Nodes())
+	x.c.server.metrics.Failed(failure.Type)
+	fields := append([]wire.Field{{Name: []byte("content-type"), Value: []byte("application/json")}}, extra...)
+	if failure.Type == TypeOverloaded || failure.Type == TypeLimited {
+		fields = append(fields, wire.Field{Name: []byte("Retry-After"), Value: []byte(retryAfter)})
+	}
+	_ = x.AnswerOwn(failure.Status, fields, failure.Append(nil))
+}
+
+// The field by which Elasticsearch's own clients know it, and refuse answers without it.
+const (
+	productField = "X-elastic-product"
+	productName  = "Elasticsearch"
+)
+
+// retryAfter is after how many seconds a client may find the memory, or the turn, that it didn't find: most requests take less than one.
+const retryAfter = "1"

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net/http"
 
@@ -23,13 +22,6 @@ const (
 	SniffRewrite Sniffing = iota
 	// SniffPass leaves the addresses as they are: clients that sniff go around the proxy.
 	SniffPass
-)
-
-var (
-	// errNotJSON reports an answer that should have been rewritten and isn't JSON.
-	errNotJSON = errors.New("the engine's answer is not a JSON document")
-	// errEncoding reports one whose content coding can't be taken off.
-	errEncoding = errors.New("the engine's answer can't be decoded")
 )
 
 // maxDecoded bounds in bytes what a compressed answer may become: that of a cluster of thousands of nodes.
