@@ -12,42 +12,14 @@ import (
 	"io"
 	"strings"
 
-	"optimist/internal/config"
 	"optimist/internal/demo/app"
 )
 
 // ErrLost reports that the document lacks a change that was acknowledged through optimist, or has a change that no worker made.
 var ErrLost = errors.New("changes were lost through optimist")
 
-// Optimist starts the proxy with a configuration and returns the base URL of its data port, and what ends it.
-type Optimist func(ctx context.Context, c *config.Config) (url string, stop func() error, err error)
-
-// Options adjust the demonstration. Optimist, Workers and Rounds are required.
-type Options struct {
-	Optimist Optimist
-	// Upstream is the base URL of a real engine. Empty: the embedded one. On a real one an index of its own is made, and deleted in
-	// the end.
-	Upstream string
-	// Once ends the demonstration after the table, instead of serving on until the context ends.
-	Once bool
-	// Workers is how many work at once, and Rounds how often each reads and writes.
-	Workers, Rounds int
-	// Terminal says that the output is a terminal, on which progress can be drawn.
-	Terminal bool
-}
-
-// stage is what the demonstration plays on.
-type stage struct {
-	Options
-	out    io.Writer
-	engine string // its base URL
-	title  string // what it says it is
-	index  string
-	proxy  string // optimist's base URL
-}
-
-// Run shows it all on out. It returns ErrLost if optimist lost anything, and otherwise why the demonstration couldn't be given. A
-// context that ends is no error: it is how a demonstration that serves on ends.
+// Run runs the demonstration, and prints it to out. It returns ErrLost if optimist lost a change. Other errors say why the demonstration
+// couldn't run. The end of the context is no error: a demonstration that serves on ends in this way.
 func Run(ctx context.Context, o Options, out io.Writer) (err error) {
 	s := &stage{Options: o, out: out, index: "demo-" + strings.ToLower(rand.Text()[:8])}
 	end, err := s.open(ctx)
@@ -80,18 +52,12 @@ func Run(ctx context.Context, o Options, out io.Writer) (err error) {
 	return verdict(results)
 }
 
-// ended is nil where an error is only that the context has ended.
+// ended returns err, or nil if the context has ended: then that is the cause of err.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
 	}
 	return err
-}
-
-// outcome is one shape's two results.
-type outcome struct {
-	shape           app.Shape
-	direct, through app.Result
 }
 
 // play lets the application work on each shape, straight at the engine and through optimist.
@@ -125,10 +91,6 @@ func (s *stage) play(ctx context.Context) ([]outcome, error) {
 		results = append(results, o)
 	}
 	return results, nil
-}
-
-func labelOf(s app.Shape) string {
-	return [...]string{app.Fields: "own fields", app.Counter: "one counter, +1", app.List: "a list, append"}[s]
 }
 
 // verdict is an error if a change went missing, or came from nowhere, through optimist.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -18,15 +19,42 @@ import (
 	"optimist/internal/roundtrip"
 )
 
-// rules is what the demonstration configures. The counter needs it: two writers who both made 8 of 7 would else count as one.
+// Optimist starts the proxy with a configuration and returns the base URL of its data port, and what ends it.
+type Optimist func(ctx context.Context, c *config.Config) (url string, stop func() error, err error)
+
+// Options adjust the demonstration. Optimist, Workers and Rounds are required.
+type Options struct {
+	Optimist Optimist
+	// Upstream is the base URL of a real engine. Empty: the embedded one. On a real one an index of its own is made, and deleted in
+	// the end.
+	Upstream string
+	// Once ends the demonstration after the table, instead of serving on until the context ends.
+	Once bool
+	// Workers is how many work at once, and Rounds how often each reads and writes.
+	Workers, Rounds int
+	// Terminal says that the output is a terminal, on which progress can be drawn.
+	Terminal bool
+}
+
+// stage is one run of the demonstration: the engine, the index and the proxy that it uses.
+type stage struct {
+	Options
+	out    io.Writer
+	engine string // the engine's base URL
+	title  string // what the engine calls itself
+	index  string
+	proxy  string // optimist's base URL
+}
+
+// rules is the rule of the demonstration. The counter needs it: without it, two writers that each add 1 to 7 would both store 8.
 const rules = `rules:
   - name: demo
     merge:
       paths: {` + app.CounterPath + `: sum}
 `
 
-// configuration is the proxy's: all defaults, on a free port, but for the rule. Warnings aren't logged: optimist warns of numbers that may
-// be counters, and the table shows better whether anything was lost.
+// configuration returns the proxy's configuration: the defaults, a free port, and the rule. Warnings aren't logged: optimist would warn of
+// numbers that may be counters, and the table shows better whether anything was lost.
 func (s *stage) configuration() (*config.Config, error) {
 	text := "listen: 127.0.0.1:0\nadmin: \"\"\nlog: {level: error}\n" + rules
 	return config.Parse("", []byte(text), config.Overrides{Upstream: []string{s.engine}})
@@ -46,8 +74,8 @@ One rule is configured: changes of the counter add up. Fields and lists need no 
 
 func indent(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }
 
-// open brings the engine up, or looks at the one that is there and makes the index. The function returned undoes that, and is never
-// nil.
+// open starts the engine in memory, or asks the given engine what it is, and makes the index there. The returned function undoes that. It
+// is never nil.
 func (s *stage) open(ctx context.Context) (end func() error, err error) {
 	end = func() error { return nil }
 	if s.Upstream == "" {

@@ -8,9 +8,15 @@ import (
 	"optimist/internal/demo/app"
 )
 
+// outcome holds the results of one kind of change: without optimist, and through it.
+type outcome struct {
+	shape           app.Shape
+	direct, through app.Result
+}
+
 const rowFormat = "  %-16s %-23s %13s %16s %15s %9s %10s\n"
 
-// printTable prints what became of the changes.
+// printTable prints how many changes were kept, and how many were lost.
 func printTable(out io.Writer, s *stage, results []outcome) {
 	fmt.Fprintf(out, "\n%d workers, %d rounds each, one document:\n\n", s.Workers, s.Rounds)
 	fmt.Fprintf(out, rowFormat, "change", "where", "acknowledged", "in the document", "lost", "refused", "rounds/s")
@@ -35,4 +41,8 @@ func lost(r *app.Result) string {
 		return "0"
 	}
 	return fmt.Sprintf("%d (%.0f %%)", r.Lost, 100*float64(r.Lost)/float64(r.Acknowledged))
+}
+
+func labelOf(s app.Shape) string {
+	return [...]string{app.Fields: "own fields", app.Counter: "one counter, +1", app.List: "a list, append"}[s]
 }
