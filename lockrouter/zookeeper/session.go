@@ -11,9 +11,32 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"optimist/internal/hook"
 	"optimist/internal/obs"
 	"optimist/lockrouter"
 )
+
+// Options say where ZooKeeper is. Servers is required; zero values take the defaults that the fields name.
+type Options struct {
+	// Servers are the servers of one ensemble, as host:port.
+	Servers []string
+	// Root is the node below which locks are: /optimist.
+	Root string
+	// SessionTimeout is how long ZooKeeper keeps the leases of a proxy that it doesn't hear from: 5s. The ensemble may shorten or lengthen
+	// it.
+	SessionTimeout time.Duration
+	// Retries is how often a step that found no connection is tried again: 5. Negative: never. RetryDelay is the pause between tries: 1s.
+	Retries    int
+	RetryDelay time.Duration
+	// Foreground and Background are the first letters of the names of waiters' nodes: A and B. The first must come first in the alphabet.
+	Foreground, Background string
+	// Lapsed is as in lockrouter.Events. Leases that ended because their proxy died aren't counted.
+	Lapsed hook.Func2[int, bool]
+	Log    *slog.Logger
+}
+
+// errAgain reports that a node has changed since a step read it. attempt then runs the step again.
+var errAgain = errors.New("the lock has changed")
 
 // session is the connection to ZooKeeper. Its errors are errAgain, if something has changed, or wrap lockrouter.ErrStore.
 type session struct {

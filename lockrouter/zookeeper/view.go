@@ -1,18 +1,11 @@
 package zookeeper
 
 import (
-	"cmp"
-	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
 	"optimist/internal/uri"
-	"optimist/lockrouter"
-	"optimist/lockrouter/state"
 )
 
 // top is what a lock's own node says. Every grant, renewal and release writes it under its version: so only one of two has its way.
@@ -72,39 +65,6 @@ func (v *view) holder() *holder {
 	return nil
 }
 
-// look reads a lock.
-func (k *Keeper) look(ctx context.Context, lock lockrouter.Lock) (*view, error) {
-	v := &view{parent: k.o.Root + "/" + nodeName(lock.ID), version: -1}
-	data, at, err := k.session.read(ctx, v.parent)
-	if err != nil || at == nil {
-		return v, err
-	}
-	v.version, v.zxid = at.Version, max(at.Mzxid, at.Pzxid)
-	if len(data) > 0 {
-		if err := json.Unmarshal(data, &v.top); err != nil || v.top.Last < 0 {
-			return nil, fmt.Errorf("%w: what ZooKeeper has at %s is no lock", lockrouter.ErrStore, v.parent)
-		}
-	}
-	names, err := k.session.children(ctx, v.parent)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range names {
-		switch _, _, ok := parse(name); {
-		case v.top.Holder != nil && name == v.top.Holder.Node:
-			v.holds = true
-		case ok:
-			v.queue = append(v.queue, name)
-		}
-	}
-	slices.SortFunc(v.queue, func(a, b string) int {
-		class, seq, _ := parse(a)
-		class2, seq2, _ := parse(b)
-		return cmp.Or(cmp.Compare(class, class2), cmp.Compare(seq, seq2))
-	})
-	return v, nil
-}
-
 // find is the node whose name begins so, also if it holds the lock; empty if there is none.
 func (v *view) find(begin string) string {
 	if h := v.holder(); h != nil && strings.HasPrefix(h.Node, begin) {
@@ -143,18 +103,6 @@ func (v *view) before(begin string) string {
 		return h.Node
 	}
 	return ""
-}
-
-// newName begins the name of a node: its class, and what tells it from all others, also if the answer that would name it is lost. ZooKeeper
-// puts the sequence behind it.
-func (k *Keeper) newName(c state.Class) string {
-	class := k.o.Foreground
-	if c == state.Background {
-		class = k.o.Background
-	}
-	id := make([]byte, 8)
-	_, _ = rand.Read(id) // never fails, says its documentation
-	return class + "-" + hex.EncodeToString(id) + "-"
 }
 
 // parse takes a node's name apart. Sequences have as many digits each that they are in the order of texts.

@@ -213,3 +213,13 @@ func (w *waiter) remove() error {
 	}
 	return err
 }
+
+// Acquire queues, and waits until the lock is free and nobody comes before.
+func (k *Keeper) Acquire(ctx context.Context, c *lockrouter.Claim) (*lockrouter.Lease, error) {
+	w := &waiter{k: k, c: c, began: time.Now(), name: k.newName(c.Class)}
+	l, err := w.acquire(ctx)
+	if l == nil || l.Reentered {
+		w.leave(errors.Is(err, lockrouter.ErrStore))
+	}
+	return l, err
+}

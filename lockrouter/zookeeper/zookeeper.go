@@ -8,37 +8,23 @@ package zookeeper
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
-	"optimist/internal/hook"
 	"optimist/internal/timer"
 	"optimist/lockrouter"
 	"optimist/lockrouter/state"
 )
-
-// Options say where ZooKeeper is. Servers is required; zero values take the defaults that the fields name.
-type Options struct {
-	// Servers are host:port, of one ensemble.
-	Servers []string
-	// Root is the node below which locks are: /optimist.
-	Root string
-	// SessionTimeout is how long ZooKeeper waits for a proxy that it doesn't hear of: 5s. The ensemble may shorten or lengthen it.
-	SessionTimeout time.Duration
-	// Retries is how often a step is tried again that found no connection, RetryDelay apart: 5, 1s. Negative: never.
-	Retries    int
-	RetryDelay time.Duration
-	// Foreground and Background begin the names of nodes: A, B. The first must come before the second in the alphabet.
-	Foreground, Background string
-	// Lapsed is as in lockrouter.Events. Leases that ended because their proxy died aren't counted.
-	Lapsed hook.Func2[int, bool]
-	Log    *slog.Logger
-}
 
 // Keeper is a lockrouter.Keeper. It is safe for concurrent use; make it with New, and Close it.
 type Keeper struct {
@@ -106,9 +92,6 @@ func (k *Keeper) Close() {
 	k.session.end(leases > 0)
 }
 
-// errAgain has a step begin anew: what it was decided by has changed.
-var errAgain = errors.New("the lock has changed")
-
 // attempt tries a step, and again if the lock has changed meanwhile, or, as often as Options says, if there was no connection. A step looks
 // first what there is: so it finds what a try without an answer has done.
 func (k *Keeper) attempt(ctx context.Context, step func(ctx context.Context) error) error {
@@ -122,16 +105,6 @@ func (k *Keeper) attempt(ctx context.Context, step func(ctx context.Context) err
 			lost++
 		}
 	}
-}
-
-// Acquire queues, and waits until the lock is free and nobody comes before.
-func (k *Keeper) Acquire(ctx context.Context, c *lockrouter.Claim) (*lockrouter.Lease, error) {
-	w := &waiter{k: k, c: c, began: time.Now(), name: k.newName(c.Class)}
-	l, err := w.acquire(ctx)
-	if l == nil || l.Reentered {
-		w.leave(errors.Is(err, lockrouter.ErrStore))
-	}
-	return l, err
 }
 
 // within bounds how long a request goes on without a connection.
@@ -361,4 +334,49 @@ func (k *Keeper) end(ctx context.Context, path string, h *ownLease) (again time.
 		k.o.Lapsed.Call(1, false)
 	}
 	return 0, err
+}
+
+// look reads a lock.
+func (k *Keeper) look(ctx context.Context, lock lockrouter.Lock) (*view, error) {
+	v := &view{parent: k.o.Root + "/" + nodeName(lock.ID), version: -1}
+	data, at, err := k.session.read(ctx, v.parent)
+	if err != nil || at == nil {
+		return v, err
+	}
+	v.version, v.zxid = at.Version, max(at.Mzxid, at.Pzxid)
+	if len(data) > 0 {
+		if err := json.Unmarshal(data, &v.top); err != nil || v.top.Last < 0 {
+			return nil, fmt.Errorf("%w: what ZooKeeper has at %s is no lock", lockrouter.ErrStore, v.parent)
+		}
+	}
+	names, err := k.session.children(ctx, v.parent)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		switch _, _, ok := parse(name); {
+		case v.top.Holder != nil && name == v.top.Holder.Node:
+			v.holds = true
+		case ok:
+			v.queue = append(v.queue, name)
+		}
+	}
+	slices.SortFunc(v.queue, func(a, b string) int {
+		class, seq, _ := parse(a)
+		class2, seq2, _ := parse(b)
+		return cmp.Or(cmp.Compare(class, class2), cmp.Compare(seq, seq2))
+	})
+	return v, nil
+}
+
+// newName begins the name of a node: its class, and what tells it from all others, also if the answer that would name it is lost. ZooKeeper
+// puts the sequence behind it.
+func (k *Keeper) newName(c state.Class) string {
+	class := k.o.Foreground
+	if c == state.Background {
+		class = k.o.Background
+	}
+	id := make([]byte, 8)
+	_, _ = rand.Read(id) // never fails, says its documentation
+	return class + "-" + hex.EncodeToString(id) + "-"
 }
