@@ -11,3 +11,10 @@ func (s *Store) Known(ctx context.Context) (n int, err error) {
 	})
 	return n, err
 }
+
+// Seen is of how many rollbacks of other proxies this process knows how far they had come.
+func (s *Store) Seen() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.seen)
+}

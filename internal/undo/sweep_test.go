@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -184,4 +185,48 @@ func TestWhoHasWrittenWhatIsUndoneIsTold(t *testing.T) {
 			t.Errorf("%d: told %q, %v; want %q", token, told, err, c.want)
 		}
 	}
+}
+
+// TestOldSightingsAreForgotten: a rollback of another proxy was seen, and is over. Nobody asks for it again, and so nothing else removes what
+// was seen.
+func TestOldSightingsAreForgotten(t *testing.T) {
+	l := newLister(t)
+	lock := undo.Lock{Doc: "global:x", Name: "/_lock/global/x", Token: 7}
+	l.open(&lock, "1")
+	l.end = "plan"
+	if _, err := l.Rollback(t.Context(), 7); !errors.Is(err, errCrash) {
+		t.Fatal(err)
+	}
+	var now atomic.Int64
+	s := undo.New(undo.Options{Upstream: l.e, Index: "undo", Authorization: "Basic x", Takeover: time.Hour, Poll: time.Hour,
+		Now: func() time.Time { return time.Unix(now.Load(), 0) }})
+	settling, leave := context.WithCancel(t.Context())
+	settled := make(chan error, 1)
+	go func() {
+		settled <- s.Settle(settling, &undo.Lock{Doc: lock.Doc, Token: 8}, func(int64, string) (bool, error) { return true, nil })
+	}()
+	enginetest.Wait(t, "the rollback is seen", func() bool { return s.Seen() == 1 })
+	leave()
+	if err := <-settled; !errors.Is(err, undo.ErrBusy) && !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	swept := make(chan struct{})
+	var sweeps atomic.Int64
+	go func() {
+		defer close(swept)
+		s.SweepEvery(ctx, time.Millisecond, func(context.Context, string, int64) error {
+			sweeps.Add(1)
+			return nil
+		})
+	}()
+	l.e.Ask(t, "POST", "/undo/_refresh", "")
+	enginetest.Wait(t, "it is cleaned up twice", func() bool { return sweeps.Load() > 130 })
+	if s.Seen() != 1 {
+		t.Error("what was seen a moment ago is forgotten")
+	}
+	now.Add(int64((11 * time.Minute).Seconds()))
+	enginetest.Wait(t, "what was seen long ago is forgotten", func() bool { return s.Seen() == 0 })
+	stop()
+	<-swept
 }
