@@ -319,7 +319,7 @@ func (u *undoing) leave(ctx context.Context, t *target) error {
 	if err := u.note(ctx, "leave"); err != nil { // who has been taken over leaves nothing
 		return err
 	}
-	return u.s.o.Left(ctx, &Left{Lock: u.h.Lock, Owner: u.h.Owner, Token: u.h.Token, Index: t.Index, ID: t.ID, Routing: t.Routing,
+	return u.s.o.Left(ctx, &Left{Lock: u.h.Lock, Owner: u.h.Owner, Index: t.Index, ID: t.ID, Routing: t.Routing,
 		Rule: last.Rule, Why: t.why, Current: t.cur, After: last.After, Before: first.Before})
 }
 

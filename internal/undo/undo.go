@@ -63,7 +63,6 @@ type Merger interface {
 // Left is what couldn't be undone of a document. Nil images are a document that isn't there.
 type Left struct {
 	Lock, Owner        string
-	Token              int64
 	Index, ID, Routing string
 	Rule               string
 	Why                string
