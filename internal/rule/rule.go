@@ -73,9 +73,8 @@ type Rule struct {
 	// Merger merges as the rule says. It is never nil.
 	Merger *merge.Merger
 
-	// Transform is applied to every document that the rule's writes leave; nil is nothing. Steps are what it is made of, for telling.
+	// Transform is applied to every document that the rule's writes leave; nil is nothing.
 	Transform *edit.Transformer
-	Steps     []edit.Step
 
 	// HasStrategies says that the rule names merge strategies, which the engine's own _update doesn't follow.
 	HasStrategies bool
@@ -119,7 +118,7 @@ type Retry struct {
 // compile turns one block of the configuration into a Rule, or tells what is wrong with it.
 func compile(n int, c *config.Rule) (*Rule, []mistake) {
 	merger, err := newMerger(&c.Merge)
-	transform, steps, wrong := compileTransform(c.Transform)
+	transform, wrong := compileTransform(c.Transform)
 	if err != nil {
 		wrong = append(wrong, mistake{key: "merge", reason: err.Error()})
 	}
@@ -148,7 +147,6 @@ func compile(n int, c *config.Rule) (*Rule, []mistake) {
 		AllSearches:     slices.Contains(c.Base.Reads, config.ReadSearch),
 		Merger:          merger,
 		Transform:       transform,
-		Steps:           steps,
 		Stamp:           c.Base.Stamp,
 		Background:      c.Priority == config.PriorityBackground,
 		PassRejected:    c.Rejected == config.RejectedPass,

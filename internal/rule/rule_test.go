@@ -118,13 +118,20 @@ rules:
   - {name: deletes, match: {index: [c]}, on_conflict: fail, on_delete_conflict: sent}
 `)
 	got := *s.All()[0]
-	if got.Transform == nil || !got.Transform.ReadsCurrent() || got.Steps[0].When == nil {
-		t.Errorf("the transform is %+v of %+v", got.Transform, got.Steps)
+	if got.Transform == nil || !got.Transform.ReadsCurrent() {
+		t.Fatalf("the transform is %+v", got.Transform)
 	}
-	got.Merger, got.Transform, got.match, got.Steps[0].When = nil, nil, matcher{}, nil
-	steps := []edit.Step{{Action: edit.OpIncrement, Path: "/n", Value: edit.Value{Literal: []byte("1")}},
-		{Action: edit.OpMax, Path: "/t", Value: edit.Value{Source: edit.FromNow}, Format: "epoch_millis"}}
-	want := Rule{Name: "all", Mode: Observe, FromStamp: true, Session: true, Stamp: "_rev", Steps: steps, MergeExplicit: true, Unknown: UnknownFetch, RejectLost: true,
+	for current, want := range map[string]string{"": `{"n":2,"t":5000}`, `{"n":1}`: `{"n":1,"t":5000}`} {
+		in := &edit.Inputs{Now: time.Unix(5, 0)}
+		if current != "" {
+			in.Current = []byte(current)
+		}
+		if made, err := got.Transform.Apply([]byte(`{"n":1,"t":1}`), in); err != nil || string(made) != want {
+			t.Errorf("of a document where %q is stored the transform makes %s, %v; want %s", current, made, err, want)
+		}
+	}
+	got.Merger, got.Transform, got.match = nil, nil, matcher{}
+	want := Rule{Name: "all", Mode: Observe, FromStamp: true, Session: true, Stamp: "_rev", MergeExplicit: true, Unknown: UnknownFetch, RejectLost: true,
 		FailAmbiguous: true, RerunPipeline: true, RecreateMissing: true, FailStaleDelete: true, EngineUpdates: true, Bulk: BulkRefuse, Rerun: true, WriteID: "_writes", Background: true,
 		HasStrategies: true, RetryOnConflict: 7,
 		Retry: Retry{MaxAttempts: 5, MaxElapsed: 3 * time.Second, BaseInterval: 10 * time.Millisecond, MaxInterval: time.Second}}

@@ -18,9 +18,9 @@ type mistake struct {
 }
 
 // compileTransform turns a transform block into what is carried out; without one it is nil. All mistakes are found, not the first alone.
-func compileTransform(list []config.Step) (*edit.Transformer, []edit.Step, []mistake) {
+func compileTransform(list []config.Step) (*edit.Transformer, []mistake) {
 	if len(list) == 0 {
-		return nil, nil, nil
+		return nil, nil
 	}
 	steps := make([]edit.Step, len(list))
 	var found []mistake
@@ -36,13 +36,13 @@ func compileTransform(list []config.Step) (*edit.Transformer, []edit.Step, []mis
 		}
 	}
 	if len(found) > 0 {
-		return nil, nil, found
+		return nil, found
 	}
 	t, err := edit.NewTransformer(steps, tree.Limits{})
 	if err != nil {
-		return nil, nil, []mistake{stepMistake(err, "transform")}
+		return nil, []mistake{stepMistake(err, "transform")}
 	}
-	return t, steps, nil
+	return t, nil
 }
 
 // stepMistake is what the transformer says of a step.
