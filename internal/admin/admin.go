@@ -62,7 +62,7 @@ func (q quiet) Printf(format string, args ...any) {
 }
 
 // Serve serves the listener until Shutdown.
-func (s *Server) Serve(l net.Listener) error { return s.http.Serve(l) }
+func (s *Server) Serve(l net.Listener) error { return s.http.Serve(gatedListener{l}) }
 
 // Shutdown closes the listener and waits for requests under way, until ctx ends.
 func (s *Server) Shutdown(ctx context.Context) error { return s.http.ShutdownWithContext(ctx) }

@@ -1,0 +1,119 @@
+package admin
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+
+	"optimist/internal/api"
+	"optimist/internal/wire"
+)
+
+// gatedListener puts a gate in front of each connection that it accepts.
+type gatedListener struct{ net.Listener }
+
+func (l gatedListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	g := &gate{Conn: c}
+	g.in.Reset(c)
+	if t, ok := c.(*tls.Conn); ok {
+		return &tlsGate{gate: g, tls: t}, nil
+	}
+	return g, nil
+}
+
+// gate is a connection that hands fasthttp only requests that the data port would take. It reads them with the parser of the data port,
+// and hands them on in that parser's own spelling. It answers the first request that it refuses itself, as soon as its head or its
+// chunk is there, and hands on nothing more: fasthttp takes some framings in another way than other parsers do, and waits for the bodies
+// of others.
+//
+// A read never returns bytes of two requests. So fasthttp has sent all answers before the gate refuses a request.
+type gate struct {
+	net.Conn
+	in      wire.Reader
+	head    wire.Head
+	body    wire.Body
+	chunked bool   // the body of the current request is handed on in chunks
+	buf     []byte // of ready
+	ready   []byte // is to be handed on
+	refused bool
+}
+
+// tlsGate is a gate that tells fasthttp about TLS and the client's certificate.
+type tlsGate struct {
+	*gate
+	tls *tls.Conn
+}
+
+func (g *tlsGate) Handshake() error { return g.tls.Handshake() }
+
+func (g *tlsGate) ConnectionState() tls.ConnectionState { return g.tls.ConnectionState() }
+
+// Read hands on the next bytes of a request. It returns io.EOF after a request that was refused.
+func (g *gate) Read(p []byte) (int, error) {
+	if g.refused {
+		return 0, io.EOF
+	}
+	if len(g.ready) == 0 {
+		if err := g.next(); err != nil {
+			return 0, g.refuse(err)
+		}
+	}
+	n := copy(p, g.ready)
+	g.ready = g.ready[n:]
+	return n, nil
+}
+
+// next makes the next piece of a request ready: its head, or a part of its body.
+func (g *gate) next() error {
+	if !g.chunked && g.body.Done() || g.head.Method == nil {
+		if err := g.head.ReadRequest(&g.in, wire.DefaultMaxHead); err != nil {
+			return err
+		}
+		g.body.Reset(&g.in, &g.head)
+		g.chunked = g.head.Body == wire.Chunked
+		g.buf = g.head.AppendRequest(g.buf[:0])
+		g.ready = g.buf
+		return nil
+	}
+	data, err := g.body.Next()
+	switch {
+	case err == io.EOF: // only a chunked body is read up to here
+		g.chunked = false
+		g.ready = append(g.buf[:0], wire.LastChunk...)
+		return nil
+	case err != nil:
+		return err
+	case g.chunked:
+		g.buf = wire.AppendChunk(g.buf[:0], data)
+		g.ready = g.buf
+	default:
+		g.ready = data
+	}
+	return nil
+}
+
+// refuse answers a request that two parsers may read differently. It returns the error for fasthttp: that of the connection if err is one.
+func (g *gate) refuse(err error) error {
+	status := wire.StatusOf(err)
+	if status == 0 {
+		return err
+	}
+	body := (&api.Error{Status: status, Type: "invalid_request", Reason: err.Error()}).Append(nil)
+	h := wire.Head{Status: status, Body: wire.Length, Length: int64(len(body)), Close: true, Minor: 1,
+		Fields: []wire.Field{{Name: []byte("Content-Type"), Value: []byte("application/json")}}}
+	_, _ = g.Conn.Write(append(h.AppendResponse(nil), body...))
+	g.refused = true
+	return io.EOF
+}
+
+// Write drops what fasthttp has to say about a request that the gate has answered.
+func (g *gate) Write(p []byte) (int, error) {
+	if g.refused {
+		return len(p), nil
+	}
+	return g.Conn.Write(p)
+}
