@@ -24,7 +24,7 @@ type Writing struct {
 	Paths   []string // where in the tree of its index it is, and where it will be; decoded
 	Global  string   // a global lock that protects it; empty: none does
 	Tokens  []int64  // of the leases under which it is made
-	Dry     bool     // it isn't made: the locks' documents stay as they are. Leases count as ended by what is known here of the clock
+	Dry     bool     // a dry run: the locks' documents stay as they are, and this proxy's clock judges whether leases have ended
 }
 
 // Refused is why a write isn't admitted.
@@ -32,15 +32,15 @@ type Refused uint8
 
 // The reasons; 0: it is admitted.
 const (
-	Locked  Refused = iota + 1 // somebody else holds a lock that protects the document
-	Stale                      // none of its tokens is one of a lease that protects the document now
-	Unasked                    // who holds the locks couldn't be asked
+	Locked  Refused = iota + 1 // another owner holds a lock that protects the document
+	Stale                      // none of the write's tokens belongs to a lease that protects the document now
+	Unasked                    // the store couldn't be asked who holds the locks
 )
 
 // Admit decides whether a write may go, and gives the answer to one that may not.
 //
-// The decision is true at some time during the call. The next holder may be faster than the write. So the write has to go under the guard
-// of a revision that was known before the call. Then it conflicts with the next holder's writes.
+// The decision is true at some moment during the call. After that, another owner may acquire the lock and write first. So the caller has to
+// guard its write with a revision that it knew before the call. The write then conflicts with the other owner's writes.
 func (r *Router) Admit(ctx context.Context, w *Writing) (*Answer, Refused) {
 	a := r.protecting(w)
 	if len(w.Tokens) == 0 && r.allFree(a.gates) {
@@ -64,7 +64,7 @@ func (r *Router) Admit(ctx context.Context, w *Writing) (*Answer, Refused) {
 		case v.promised != nil && again < 2:
 			err = r.handOver(ctx, v)
 		case v.holder != nil && !v.stale && again < 2:
-			err = r.lapseAll(ctx, a) // a refusal is decided by the clock that judges leases
+			err = r.lapseAll(ctx, a) // before a refusal: the store's clock decides which leases have ended
 		default:
 			return r.refusedWrite(w, a, v)
 		}
@@ -81,19 +81,19 @@ type admission struct {
 	gates []string
 }
 
-// protection is a lock document that protects the document.
+// protection is one lock document that may protect the written document.
 type protection struct {
 	t     *target
-	paths []string // of a tree: the paths that count, in the form of state.Path
+	paths []string // of a tree: the paths of the written document, in the form of state.Path; nil for other locks
 	doc   *state.Doc
 }
 
-// protecting are the locks that protect a document.
+// protecting returns the locks that may protect the written document, and the gates that these are behind.
 func (r *Router) protecting(w *Writing) *admission {
 	a := &admission{}
 	var paths []string
 	for _, p := range w.Paths {
-		if path, err := state.Path(p); err == nil { // nobody can lock another
+		if path, err := state.Path(p); err == nil { // a path that isn't valid can't be locked
 			paths = append(paths, path)
 		}
 	}
@@ -113,7 +113,7 @@ func (r *Router) protecting(w *Writing) *admission {
 	return a
 }
 
-// allFree reports whether nobody holds any of the locks behind the gates, as far as that may be counted on.
+// allFree reports whether all of the gates are known to be free now: nobody holds a lock behind them.
 func (r *Router) allFree(names []string) bool {
 	now, all := time.Now(), true
 	for _, name := range names {
@@ -126,9 +126,9 @@ func (r *Router) allFree(names []string) bool {
 	return all
 }
 
-// lookAhead reads a gate again, while it can still be counted on: so no write waits for it.
+// lookAhead reads a gate again in the background, before the last reading is too old to be counted on. So no write has to wait for it.
 func (r *Router) lookAhead(name string) {
-	r.beside(func() { _, _ = r.looks.do(r.ctx, nil, []string{name}) }) // what fails ends the time for which it is counted on
+	r.beside(func() { _, _ = r.looks.do(r.ctx, nil, []string{name}) }) // after a failure the next write reads the gate itself
 }
 
 // lookAt reads the documents of the locks.
@@ -150,16 +150,16 @@ func (r *Router) lookAt(ctx context.Context, a *admission) error {
 	return nil
 }
 
-// verdict is what the documents say of a write.
+// verdict says whether the locks admit a write, and if not, why.
 type verdict struct {
 	admits   bool
-	stale    bool
-	at       *protection // whose holder, or promised lease, it is
-	holder   *state.Hold // a lease that keeps the write out
-	promised *state.Hold // the writer's lease, which was handed over without the document knowing it
+	stale    bool        // the write has tokens, and none of them counts
+	holder   *state.Hold // a lease that keeps the write out; nil: none
+	promised *state.Hold // the writer's own lease, if it was handed over and the lock's document doesn't know that yet
+	at       *protection // the lock of holder or promised
 }
 
-// judge says what the documents mean for a write.
+// judge decides about a write by the locks' documents.
 func (a *admission) judge(w *Writing) (v verdict) {
 	matched := false
 	for i := range a.locks {
@@ -187,12 +187,12 @@ func (a *admission) judge(w *Writing) (v verdict) {
 	return v
 }
 
-// covers reports whether a lease protects the document.
+// covers reports whether the lease h protects the written document.
 func (p *protection) covers(h *state.Hold) bool {
 	return p.paths == nil || slices.ContainsFunc(p.paths, func(path string) bool { return strings.HasPrefix(path, h.Path) })
 }
 
-// dropEnded leaves out the leases that have ended by now. The documents stay as they are: other writes may look at them, too.
+// dropEnded leaves out the leases that have ended by now. It changes copies of the documents, because other writes may look at them, too.
 func (a *admission) dropEnded(now int64) {
 	for i := range a.locks {
 		if d := a.locks[i].doc; d != nil {
@@ -203,7 +203,7 @@ func (a *admission) dropEnded(now int64) {
 	}
 }
 
-// handOver has a document know that a promised lease was handed over: whoever had it before must not write any more.
+// handOver writes into the lock's document that a promised lease was handed over, so that the holder before can't write any more.
 func (r *Router) handOver(ctx context.Context, v verdict) error {
 	op := state.Op{Do: state.Renew, Owner: v.promised.Owner, Token: v.promised.Token, Path: v.at.t.path, Class: state.Foreground,
 		Mode: state.Exclusive}
@@ -214,7 +214,7 @@ func (r *Router) handOver(ctx context.Context, v verdict) error {
 	return done.Err
 }
 
-// lapseAll takes leases away that have ended, of all locks that somebody holds.
+// lapseAll has the store end the leases that are over.
 func (r *Router) lapseAll(ctx context.Context, a *admission) error {
 	var held []*protection
 	var changes []Change

@@ -10,20 +10,21 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// Request is one under the path of the locks. Nothing of it is kept.
+// Request is a request under the path of the locks. The Router keeps nothing of it.
 type Request struct {
 	Method      string
 	Path, Query []byte // as they stood on the wire
 	Body        []byte
 	// Fields are the fields of the client's request with its credentials, for a search on its behalf.
 	Fields []wire.Field
-	// Client is where the client is, by which it shares trees with others. Empty: nowhere that counts.
+	// Client identifies the client's place (its address, say). Clients share the room of trees, and the places to wait, by it. Empty: it is
+	// optimist's own request, and has no share.
 	Client string
 	// Admin allows an operator's requests: to release another owner's lock.
 	Admin bool
 }
 
-// Answer is what the client is told. Body is JSON.
+// Answer is the client's answer. Body is JSON.
 type Answer struct {
 	Status int
 	Fields []wire.Field
@@ -45,13 +46,13 @@ const (
 	TypeBad       = "illegal_argument_exception"
 )
 
-// Failure is an error as a client is told of it.
+// Failure is an error in the form in which a client gets it.
 type Failure struct {
 	Status int
 	Type   string
 	Reason string
 	Detail map[string]any // further members of error
-	Retry  time.Duration  // when it may be worth to ask again; 0: not said
+	Retry  time.Duration  // after how long the client may ask again (Retry-After); 0: the answer doesn't say
 }
 
 // Error implements error.
@@ -89,7 +90,7 @@ func jsonAnswer(status int, body []byte) *Answer {
 		Fields: []wire.Field{{Name: []byte("content-type"), Value: []byte("application/json")}}}
 }
 
-// Lease is a lease as its holder is told of it. Times are in UTC, ExpiresIn and Waited in ms.
+// Lease is a lease in the form of an answer. Times are in UTC, ExpiresIn and Waited in ms.
 type Lease struct {
 	Lock       string     `json:"lock"`
 	Owner      string     `json:"owner"`
@@ -106,7 +107,8 @@ type Lease struct {
 	Reentered  bool       `json:"-"`                     // the owner had it already
 }
 
-// leaseOf makes it; now is the time by the document's clock. Of others' leases the token isn't told: it is what releases them.
+// leaseOf makes the Lease of h; now is the time by the document's clock. If own is false, the lease is another owner's, and the token is
+// left out: whoever knows a token can release its lease.
 func leaseOf(d *state.Doc, h *state.Hold, now int64, own bool) Lease {
 	l := Lease{Lock: lockOf(d, h.Path), Owner: h.Owner, AcquiredAt: instant(h.Since), ExpiresAt: instant(h.Until),
 		ExpiresIn: max(min(h.Until-now, h.TTL), 0), Note: h.Note}

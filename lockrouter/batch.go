@@ -10,12 +10,12 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// The calls that acquire, renew and release the locks of several documents. They go on after the client has left: a call that is cut off
-// may still be carried out, and then after the release that gives its locks back.
+// The calls that acquire, renew and release the locks of several documents. They go on after the client has left. If a call were cut off,
+// the store might still carry it out, and later than the release that is to give its locks back.
 
-// acquire takes the locks in their order. It tries for many at once. At the first lock that another owner has, it gives back the
-// locks behind that one, and waits for it. So a request that waits holds only locks that come before, and no two requests wait
-// for each other.
+// acquire takes the locks in their order, many with one call. If another owner has one of them, acquire gives back the locks after that
+// one, and waits for it. So a waiting request only holds locks that come before the one it waits for. All requests use the same order, so
+// that no two wait for each other.
 func (b *batch) acquire(ctx context.Context) error {
 	deadline := b.began.Add(b.r.patience(b.a))
 	for next := 0; next < len(b.items); {
@@ -49,7 +49,7 @@ func (b *batch) op(it *item) state.Op {
 		TTL: b.r.ttl(b.a).Milliseconds()}
 }
 
-// try asks for some locks at once. taken is the place of the first that isn't free, or -1.
+// try tries to acquire some locks with one call. taken is the index of the first that isn't free; -1: all were acquired.
 func (b *batch) try(part []*item) (taken int, err error) {
 	taken = -1
 	b.do(part, b.op, func(i int, it *item, d *Changed) {
@@ -66,8 +66,8 @@ func (b *batch) try(part []*item) (taken int, err error) {
 	return taken, err
 }
 
-// doubt releases what a call without an answer may have acquired. It returns a new request id for the item: the release is for
-// the old one.
+// doubt releases the lock that a call without an answer may have acquired. It returns a new request id for the item, so that the release,
+// which names the old id, can't hit a later acquisition.
 func (b *batch) doubt(it *item) string {
 	b.r.doubt(it.t, &state.Op{Rid: it.rid, TTL: b.r.ttl(b.a).Milliseconds()})
 	return b.r.rid()
@@ -78,7 +78,8 @@ func (b *batch) do(part []*item, op func(*item) state.Op, each func(i int, it *i
 	b.r.carryOut(part, func(i int) state.Op { return op(part[i]) }, each)
 }
 
-// carryOut has the store carry out one operation on each item, past those who wait. It goes on when the client has left.
+// carryOut has the store carry out one operation on each item. The operations don't queue behind waiters. carryOut goes on if the client
+// leaves.
 func (r *Router) carryOut(part []*item, op func(i int) state.Op, each func(i int, it *item, d *Changed)) {
 	if len(part) == 0 {
 		return
@@ -104,7 +105,7 @@ func (r *Router) carryOut(part []*item, op func(i int) state.Op, each func(i int
 	}
 }
 
-// wait waits for the n-th lock, and renews those before it meanwhile.
+// wait waits for the n-th lock. Meanwhile it renews the leases of the locks before it.
 func (b *batch) wait(ctx context.Context, n int, deadline time.Time) error {
 	it, op := b.items[n], b.op(b.items[n])
 	left := time.Until(deadline)
@@ -125,15 +126,15 @@ func (b *batch) wait(ctx context.Context, n int, deadline time.Time) error {
 	if _, err := b.r.acquisition(it.t, &op, o, true, b.began); err != nil {
 		return err
 	}
-	// The request may have another name by now; it has none any more where its owner has asked for the same lock meanwhile.
+	// The request's id may have changed while it waited. It is empty if the owner has acquired the same lock by another request meanwhile.
 	it.rid, it.mine = o.hold.Rid, o.result.Verdict == state.Acquired && o.hold.Rid != ""
 	it.token, it.sent, it.seen, it.doc = o.result.Token, o.sent, o.doc.Seen, o.doc
 	it.ttl = time.Duration(o.hold.TTL) * time.Millisecond
 	return nil
 }
 
-// keep renews leases until ctx ends. A store that is away for a while is no reason to give up: whether the leases have outlasted it is
-// found out by the next call.
+// keep renews leases until ctx ends. It doesn't give up if the store is away for a while: the next call shows whether the leases are still
+// there.
 func (b *batch) keep(ctx context.Context, cancel context.CancelCauseFunc, part []*item) {
 	every := time.NewTicker(max(b.r.ttl(b.a)/3, time.Millisecond))
 	defer every.Stop()
@@ -158,8 +159,8 @@ func (b *batch) refresh(part []*item, fraction time.Duration) error {
 	return b.renew(part, 0)
 }
 
-// renew makes leases begin anew: for ttl, or, if ttl is 0, each for as long as it was. A lease may be older than this request,
-// and longer. If one lease has ended and the store couldn't be asked for another, the error says that the lease has ended.
+// renew renews leases for ttl; 0: each for its own length. (A lease may be older than this request, and longer.) If one lease has ended,
+// and the store didn't answer for another, the error says that the lease has ended.
 func (b *batch) renew(part []*item, ttl time.Duration) (err error) {
 	b.do(part, func(it *item) state.Op {
 		return state.Op{Do: state.Renew, Owner: b.a.Owner, Token: it.token, Mode: state.Exclusive, Class: b.a.class,
@@ -176,8 +177,8 @@ func (b *batch) renew(part []*item, ttl time.Duration) (err error) {
 	return err
 }
 
-// release gives back the locks that this request has acquired, except those that their owner has asked for again meanwhile. It
-// doesn't wait: the client may have left. The lanes go on with releases that fail.
+// release gives back the locks that this request has acquired. It leaves those that the owner has acquired again by another request. It
+// doesn't wait, because the client may have left; the lanes repeat releases that fail.
 func (b *batch) release(part []*item) {
 	part = slices.DeleteFunc(slices.Clone(part), func(it *item) bool { return !it.mine })
 	b.do(part, func(it *item) state.Op { return state.Op{Do: state.Abandon, Rid: it.rid} }, func(_ int, it *item, d *Changed) {
@@ -190,7 +191,7 @@ func (b *batch) release(part []*item) {
 	b.r.runLanes(part)
 }
 
-// runLanes makes the lanes of these locks look who is next: the locks were released without the lanes.
+// runLanes wakes the lanes of these locks, so that the next waiters get them: the locks were released by calls that bypass the lanes.
 func (r *Router) runLanes(part []*item) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,25 +9,25 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// One call of a lane: what goes into it, and what becomes of it.
+// One call of a lane: which operations go into it, and who gets their results.
 
-// The bounds of one call: the script that carries it out is one step of the engine.
+// The bounds of one call. They are small because the engine runs the call as one script.
 const (
 	maxTasks   = 64
-	maxGroups  = 48 // of the foreground that stand in a document's queue at once
-	maxBehind  = 16 // of the background: it is owed its turn, which the queue counts, and so has places of its own
-	maxReaders = 32 // of a group that ask at once
+	maxGroups  = 48 // groups of the foreground that this proxy has in a document's queue
+	maxBehind  = 16 // groups of the background there: these have places of their own, because the queue owes them a turn
+	maxReaders = 32 // waiters of a group for a shared lock that ask at once
 )
 
-// parcel is one call, and who waits for it.
+// parcel is one call, with the tasks and waiters whose operations are in it.
 type parcel struct {
 	call   *state.Call
 	tasks  []*task
 	asking []*waiter
 }
 
-// call makes a call of this proxy for a lock's document. The proxy has one name for calls of its lanes, which queue, and another
-// one for all others. Each acquisition gets a salt of its own: from one's own token nobody can tell another one's.
+// call makes a call for a lock's document. proxy is this proxy's name: it has one for the calls of its lanes, which queue, and another one
+// for all other calls. Each acquisition gets a random salt, so that no owner can guess another owner's token from its own.
 func (r *Router) call(lock string, kind state.Kind, proxy string, ops []state.Op) *state.Call {
 	complete(ops)
 	most := int64(r.o.MostHeld)
@@ -35,7 +35,7 @@ func (r *Router) call(lock string, kind state.Kind, proxy string, ops []state.Op
 		Ops: ops}
 }
 
-// complete gives operations what doesn't come from their requests.
+// complete fills in the fields of operations that no request sets.
 func complete(ops []state.Op) {
 	for i := range ops {
 		switch op := &ops[i]; op.Do {
@@ -55,12 +55,12 @@ func salt() int64 {
 	return int64(binary.BigEndian.Uint64(b[:]) >> 2)
 }
 
-// change is a call of one operation that doesn't go through a lane.
+// change makes a call with one operation. The call bypasses the lanes.
 func (r *Router) change(t *target, op state.Op) Change {
 	return Change{t.id, r.call(t.root, t.kind, r.name, []state.Op{op})}
 }
 
-// split divides sorted tasks into those that go first in a call, and those that only try to acquire.
+// split divides sorted tasks into releases and renewals, which go first in a call, and acquisitions that only try once.
 func split(tasks []*task) (first, tries []*task) {
 	i := slices.IndexFunc(tasks, func(k *task) bool { return k.op.Do == state.Acquire })
 	if i < 0 {
@@ -69,10 +69,11 @@ func split(tasks []*task) (first, tries []*task) {
 	return tasks[:i], tasks[i:]
 }
 
-// assemble makes the next call: releases and renewals first, then acquisitions of waiters, then those of requests that only try.
-// If a release is in the call, the waiters for what it frees ask in the same call: so a lock is handed over by one call. If there
-// are more releases than go into one call, no waiter asks before all of them are carried out: one of them may be of a lock that
-// was handed on already, and the old holder would re-enter it.
+// assemble makes the next call. Releases and renewals come first, then the acquisitions of waiters, then those of requests that only try
+// once. A release and the waiters that want its lock go into the same call, so that one call hands a lock over.
+//
+// If there are more releases than one call takes, no waiter asks until all of them are carried out. One of these releases may be of a lock
+// that was handed over already. If its old holder asked now, it would get the lock back as the lock's present holder.
 func (l *lane) assemble() *parcel {
 	r, now := l.r, l.r.now()
 	first := func(a, b *task) int { return rank(a) - rank(b) }
@@ -112,7 +113,7 @@ func (l *lane) assemble() *parcel {
 	return &parcel{r.call(l.lock, l.kind, r.queue, ops), tasks, asking}
 }
 
-// standing are the groups, each with whether the document's queue has room for it. In a class, the groups whose first waiter has
+// standing yields the groups, each with whether it has a place in the document's queue. In each class, the groups whose first waiter has
 // waited for longest have the places.
 func (l *lane) standing() iter.Seq2[*group, bool] {
 	return func(yield func(*group, bool) bool) {
@@ -126,7 +127,7 @@ func (l *lane) standing() iter.Seq2[*group, bool] {
 	}
 }
 
-// rank is a task's place in a call: requests that only try come last.
+// rank is a task's place in a call: 0 for releases and renewals, 1 for requests that only try once.
 func rank(k *task) int {
 	if k.op.Do == state.Acquire {
 		return 1
@@ -134,7 +135,7 @@ func rank(k *task) int {
 	return 0
 }
 
-// ask is the operation of a waiter. It says who waits behind it.
+// ask returns the operation by which a waiter asks for its lock. The operation also says which waiters of the group come after this one.
 func (w *waiter) ask(now int64) state.Op {
 	op := w.op
 	op.Wait, op.Age, op.Left = true, now-w.came, max(w.until-now, 1)
@@ -148,7 +149,7 @@ func (w *waiter) ask(now int64) state.Op {
 	return op
 }
 
-// settle hands everybody in a call its outcome.
+// settle gives each task and waiter in a call its outcome.
 func (l *lane) settle(p *parcel, o *outcome, results []state.Result) {
 	l.failed = 0
 	l.r.storeUp()
@@ -174,7 +175,7 @@ func (l *lane) settle(p *parcel, o *outcome, results []state.Result) {
 	l.observe(o.doc)
 }
 
-// deliver hands a task its outcome. If the task's client has left, its lease is given back.
+// deliver gives a task its outcome. If the task's client has left, its lease is released.
 func (k *task) deliver(l *lane, o outcome) {
 	switch {
 	case k.gone && o.result.Verdict == state.Acquired:
@@ -196,7 +197,7 @@ func (w *waiter) answer(l *lane, o outcome) {
 		w.countContention(l)
 	}
 	switch {
-	case w.handed: // meanwhile
+	case w.handed: // a release has given it the lock while the call was out
 	case w.gone, w.expired && promised:
 		l.remove(w)
 		if got || promised {
@@ -219,8 +220,8 @@ func (w *waiter) answer(l *lane, o outcome) {
 	}
 }
 
-// fault deals with a call that failed: it may have been carried out or not. Waiters go on waiting. Tasks are tried again for a
-// while, because all operations can be repeated.
+// fault is called after a call without an answer. The store may have carried the call out, or not. Waiters go on waiting. Tasks are tried
+// again for a while: every operation can be repeated.
 func (l *lane) fault(p *parcel, err error) {
 	now := l.r.now()
 	if l.failed == 0 {

@@ -8,31 +8,31 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// Ask is one operation on the lock of a document, for requests of another form than those under _lock. It doesn't wait in a queue. An
-// acquisition needs a Rid of its own: see Rid.
+// Ask is one operation on the lock of a document, for requests that aren't under _lock: see package compat. It doesn't wait in a queue. An
+// acquisition needs a request id of its own: see Rid.
 type Ask struct {
 	Index, ID string
 	Op        state.Op
 }
 
-// AskResult is what became of an Ask. Doc is not to be changed. With Err it isn't known whether it was carried out; a lease that
-// nobody knows of by it is given back.
+// AskResult is the result of an Ask. The caller must not change Doc. Err says that it isn't known whether the operation was carried out. If
+// it has acquired a lease, that is released.
 type AskResult struct {
 	Result state.Result
 	Doc    *state.Doc
 	Err    error
 }
 
-// Rid names a request, for all proxies.
+// Rid returns a new request id, which no other proxy uses.
 func (r *Router) Rid() string { return r.rid() }
 
-// Now is the documents' time in ms, as far as is known here. It is for telling, not for deciding.
+// Now is about the time of the documents' clock, in ms. It is good enough for answers, but not for decisions.
 func (r *Router) Now() int64 { return r.clockNow() }
 
 // DocLock is the path of a document's lock, as users name it.
 func (r *Router) DocLock(index, id string) string { return r.docOf(index, id).lock }
 
-// Find lists lock documents. It decides nothing.
+// Find lists lock documents. The list may be out of date: don't decide by it.
 func (r *Router) Find(ctx context.Context, q *Query) (*Page, error) { return r.o.Store.Find(ctx, q) }
 
 // Look gives the lock documents of an index's documents as they are now; nil for one that isn't there.
@@ -44,8 +44,7 @@ func (r *Router) Look(ctx context.Context, index string, ids []string) ([]*state
 	return r.o.Store.Read(ctx, names)
 }
 
-// Direct carries operations out, each by itself: one fails, the others don't. Those on the same document are carried out in their
-// order.
+// Direct carries out operations. Each succeeds or fails by itself. Those on the same document are carried out in their order.
 func (r *Router) Direct(ctx context.Context, asks []Ask) []AskResult {
 	r.past.Add(1)
 	defer r.past.Add(-1)

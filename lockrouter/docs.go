@@ -37,7 +37,7 @@ type docsParameters struct {
 	Waited     int64  `json:"waited_ms"`
 }
 
-// batch is the locks of several documents on their way: all or none.
+// batch is one request for the locks of several documents. It gets all of them or none.
 type batch struct {
 	r     *Router
 	a     *parameters
@@ -45,16 +45,16 @@ type batch struct {
 	items []*item // sorted, so that no two requests wait for each other
 }
 
-// item is one of them.
+// item is one document of a batch, with its lock.
 type item struct {
 	id    string
 	t     *target
 	rid   string
 	token int64
-	mine  bool          // it wasn't held before
-	sent  time.Time     // when the call was sent that the lease counts from
-	seen  int64         // the document's clock then
-	ttl   time.Duration // of the lease from then on
+	mine  bool          // this request acquired the lock; its owner didn't hold it before
+	sent  time.Time     // when the call was sent by which the lease began
+	seen  int64         // that moment by the document's clock
+	ttl   time.Duration // the length of the lease, from that moment on
 	doc   *state.Doc
 }
 

@@ -7,10 +7,10 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// documents is the Keeper of the Router itself: leases are in lock documents, which a Store keeps.
+// documents is the Router's own Keeper. Its leases are in lock documents, which a Store keeps.
 type documents struct{ r *Router }
 
-// Acquire gets a lease by the lock's lane.
+// Acquire gets a lease through the lock's lane.
 func (k documents) Acquire(ctx context.Context, c *Claim) (*Lease, error) {
 	r, began := k.r, time.Now()
 	op := state.Op{Do: state.Acquire, Owner: c.Owner, Rid: r.rid(), Path: c.Lock.t.path, Mode: c.mode, Class: c.Class, Note: c.Note,
@@ -28,8 +28,8 @@ func (k documents) Acquire(ctx context.Context, c *Claim) (*Lease, error) {
 	return r.acquisition(c.Lock.t, &op, o, c.Wait > 0, began)
 }
 
-// confirmed is the outcome of an acquisition once the lock's gate is shut. If that took a while, the lease is made longer, or acquired
-// again.
+// confirmed shuts the lock's gate after the acquisition o. If that took a while, confirmed renews the lease, or acquires it again. It
+// returns the outcome that holds then.
 func (r *Router) confirmed(ctx context.Context, t *target, op state.Op, o outcome) outcome {
 	for o.err == nil && o.result.Verdict.Grants() {
 		waited, err := r.confirm(ctx, t.gate)
@@ -47,7 +47,7 @@ func (r *Router) confirmed(ctx context.Context, t *target, op state.Op, o outcom
 	return o
 }
 
-// acquisition is the lease that an acquisition has come to.
+// acquisition turns the outcome of an acquisition into a lease, or into the error that the client gets.
 func (r *Router) acquisition(t *target, op *state.Op, o outcome, waited bool, began time.Time) (*Lease, error) {
 	if o.err != nil {
 		return nil, o.err
@@ -55,7 +55,7 @@ func (r *Router) acquisition(t *target, op *state.Op, o outcome, waited bool, be
 	switch v := o.result.Verdict; v {
 	case state.Acquired, state.Reentered:
 		l := leaseOf(o.doc, &o.hold, o.doc.Seen, true)
-		// Who counts the lease from when the request was sent, and this much on, never counts on it for too long.
+		// The lease begins Waited after the client sent its request, or later. A client that counts from there never trusts it for too long.
 		ms := max(o.sent.Sub(began).Milliseconds(), 0)
 		l.Waited, l.Reentered = &ms, v == state.Reentered
 		r.held.add(t.root, l.Token, o.sent.Add(time.Duration(o.hold.TTL)*time.Millisecond))
@@ -65,7 +65,7 @@ func (r *Router) acquisition(t *target, op *state.Op, o outcome, waited bool, be
 	}
 	f := r.heldFailure(t, op, o.doc)
 	if waited && !o.tried {
-		f.Type, f.Reason = TypeTimeout, "the lock was not to be had in time: "+f.Reason
+		f.Type, f.Reason = TypeTimeout, "the wait ended before the lock was free: "+f.Reason
 		if o.nth > 0 {
 			f.Detail["queue"] = map[string]any{"place": o.nth}
 		}
@@ -103,7 +103,7 @@ func (k documents) Release(ctx context.Context, c *Claim) error {
 	return nil
 }
 
-// Look gives the lease on a lock that one owner holds; of others the first.
+// Look returns the lease on a lock. If the lock has several leases, it returns the first.
 func (k documents) Look(ctx context.Context, lock Lock) (*Lease, error) {
 	docs, err := k.r.o.Store.Read(ctx, []string{lock.t.id})
 	if err != nil || docs[0] == nil {

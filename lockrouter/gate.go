@@ -10,9 +10,10 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// Where locks are enforced, a proxy asks before each write who holds the locks that protect the document. It needn't ask while it knows
-// that there are none: an index, or a global lock, has a gate in the store, and while the gate is free, a proxy that has read so counts on
-// it for freeFor. Whoever acquires a lock shuts the gate, and waits until nobody can count on it any more:
+// If locks are enforced, a proxy asks the store before each write who holds the locks that protect the document. Gates save most of these
+// questions. Each index, and each global lock, has a gate in the store. A free gate says that nobody holds a lock behind it. A proxy that
+// has read a free gate counts on that for freeFor, and doesn't ask. A proxy that acquires a lock first shuts the gate, and waits until no
+// other proxy can count on it any more:
 //
 //	ABSENT ──────────┐ a writer's proxy                         a writer's proxy finds nobody who holds anything
 //	                 ▼                                                    │
@@ -20,53 +21,54 @@ import (
 //	  ▲  quiet   │ somebody acquires: at once                             │ somebody acquires
 //	  └──────────┴─────────────── after waitOut ◀── SHUTTING ◀────────────┘
 //
-// Each step is a write under the guard of the state that was read. A lock is acquired first, and then its gate is read: so a search
-// between DRAINING and FREE finds the lock, or whoever acquired it finds DRAINING or FREE. No clocks are compared.
+// Each step is a write under the guard of the state that was read. A proxy acquires the lock first, and reads the gate after that. So
+// either the search between DRAINING and FREE finds the lock, or the proxy that acquired it finds DRAINING or FREE. No clocks are compared.
 
-// GateState is what is known of the locks behind a gate.
+// GateState says whether anybody may hold a lock behind a gate.
 type GateState string
 
-// The states. The zero value is that of a gate that isn't there: no proxy that enforces locks has been here.
+// The states. The zero value means that there is no gate yet: no proxy has enforced locks here.
 const (
 	GateAbsent   GateState = ""
-	GateFree     GateState = "free"     // nobody holds a lock: whoever has read so may count on it for a while
-	GateShutting GateState = "shutting" // somebody may, and some may still count on that nobody does
-	GateShut     GateState = "shut"     // somebody may
-	GateDraining GateState = "draining" // somebody may; a proxy looks whether anybody does
+	GateFree     GateState = "free"     // nobody holds a lock; a proxy that has read this counts on it for freeFor
+	GateShutting GateState = "shutting" // a lock may be held, and some proxies may still count on the free gate
+	GateShut     GateState = "shut"     // a lock may be held
+	GateDraining GateState = "draining" // a lock may be held; a proxy is finding out whether one is
 )
 
-// Gate is a gate as it was read. Its numbers are the store's.
+// Gate is a gate as it was read. Its numbers are for the store: they guard the next change.
 type Gate struct {
 	State       GateState
 	SeqNo, Term int64
 }
 
-// Gates are kept by a Store whose locks can be enforced. Errors are, or wrap, ErrStore.
+// Gates reads and changes gates. A Store implements it if its locks can be enforced. Errors are, or wrap, ErrStore.
 type Gates interface {
-	// Look gives lock documents and gates as they are now, with one request; nil, and a zero Gate, for one that isn't there.
+	// Look returns lock documents and gates as they are now, with one request. A missing document is nil, and a missing gate a zero Gate.
 	Look(ctx context.Context, ids, gates []string) ([]*state.Doc, []Gate, error)
-	// Move gives a gate another state, if it is as it was seen; moved is false if it is not. now is the gate after it.
+	// Move gives a gate another state, if it still is as it was seen; else moved is false. now is the gate after the call.
 	Move(ctx context.Context, name string, seen Gate, to GateState) (now Gate, moved bool, err error)
-	// Leased gives documents that hold leases, or have changed since a time in ms by their clock, of locks whose path begins so: up to
-	// most of them. All changes that were acknowledged before the call count.
+	// Leased returns the documents of locks whose path begins with prefix, if they hold leases or have changed since a time in ms by their
+	// clock. It returns up to most of them, and takes account of all changes that were acknowledged before the call.
 	Leased(ctx context.Context, prefix string, since int64, most int) ([]*state.Doc, error)
 }
 
 // The times of gates.
 const (
-	// freeFor is how long a proxy counts on a gate that it has read to be free, from before it asked.
+	// freeFor is how long a proxy counts on a free gate. The time begins before the proxy reads the gate.
 	freeFor = time.Second
-	// waitOut is how long whoever acquires the first lock waits, so that nobody counts on the gate any more.
+	// waitOut is how long a proxy waits that acquires the first lock. After that no proxy counts on the free gate any more.
 	waitOut = freeFor + 100*time.Millisecond
-	// quiet is for how long nothing must have happened behind a gate before it is made free: whoever comes next has to wait.
+	// quiet is how long no lock must have been used behind a gate before it is made free again. A shorter time would let the next owners
+	// wait more often.
 	quiet = 30 * time.Second
-	// mostLeased is how many documents with leases are looked at one by one when a gate is drained.
+	// mostLeased is how many documents with leases are checked one by one when a gate is drained.
 	mostLeased = 50
-	// mostGates bounds what is remembered of gates: names of indices come from clients.
+	// mostGates bounds how many gates a proxy remembers: the names of indices come from clients.
 	mostGates = 10_000
 )
 
-// gates are what this proxy knows of gates. It is safe for concurrent use.
+// gates is what this proxy knows of the gates. It is safe for concurrent use.
 type gates struct {
 	mu    sync.Mutex
 	known map[string]*gate
@@ -74,10 +76,10 @@ type gates struct {
 
 type gate struct {
 	state   GateState
-	read    time.Time // just before it was read to be free
-	tendAt  time.Time // when it may be looked at whether it can be made free
+	read    time.Time // the moment before it was last read as free
+	tendAt  time.Time // when this proxy may next try to make it free
 	tending bool
-	asking  bool // it is being read again, before it ends
+	asking  bool // it is being read again, before the last reading is too old
 }
 
 func (g *gates) of(name string) *gate {
@@ -92,7 +94,8 @@ func (g *gates) of(name string) *gate {
 	return k
 }
 
-// free reports whether a gate is known to be free now. again says that it is worth to read it again soon; that is said to one caller.
+// free reports whether a gate is known to be free now. again asks the caller to read the gate again in the background. Only one caller is
+// asked.
 func (g *gates) free(name string, now time.Time) (free, again bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -119,7 +122,7 @@ func boolean(b bool) time.Duration {
 	return 0
 }
 
-// note takes note of a gate that was read at that time, or a little later.
+// note notes the state of a gate that was read at that time, or a little later.
 func (g *gates) note(name string, s GateState, read time.Time, quiet time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -136,7 +139,7 @@ func (g *gates) note(name string, s GateState, read time.Time, quiet time.Durati
 	}
 }
 
-// tend reports whether somebody should look whether a gate can be made free. That is said to one caller, who has to call tended.
+// tend reports whether the caller should try to make a gate free. Only one caller is asked. It has to call tended afterwards.
 func (g *gates) tend(name string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -167,7 +170,7 @@ func (g *gates) shut(name string) bool {
 // enforces reports whether any rule enforces locks.
 func (r *Router) enforces() bool { return r.o.Gates != nil && r.o.Enforces() }
 
-// prepare shuts a lock's gate before the lock is acquired, so that the lease needn't wait for that. confirm decides.
+// prepare shuts a lock's gate before the lock is acquired, so that confirm mostly finds it shut and the lease needn't wait.
 func (r *Router) prepare(ctx context.Context, t *target) error {
 	if !r.enforces() || r.gates.shut(t.gate) {
 		return nil
@@ -176,8 +179,8 @@ func (r *Router) prepare(ctx context.Context, t *target) error {
 	return err
 }
 
-// confirm has a gate be shut, after a lock behind it was acquired and before that is answered. waited says that it took a while: the
-// lease is shorter by that.
+// confirm makes sure that a gate is shut. Call it after a lock behind the gate was acquired, and before the client gets its answer. waited
+// says that it took a while: the lease is shorter by that.
 func (r *Router) confirm(ctx context.Context, gate string) (waited bool, err error) {
 	if !r.enforces() {
 		return false, nil
@@ -185,8 +188,7 @@ func (r *Router) confirm(ctx context.Context, gate string) (waited bool, err err
 	return r.shutGate(ctx, gate)
 }
 
-// shutGate reads a gate, and shuts it, if it isn't. When it returns without an error, no proxy counts any more on there being no locks
-// behind the gate.
+// shutGate reads a gate, and shuts it if it isn't shut. When it returns without an error, no proxy counts on a free gate any more.
 func (r *Router) shutGate(ctx context.Context, name string) (waited bool, err error) {
 	const tries = 10
 	for range tries {
@@ -200,7 +202,7 @@ func (r *Router) shutGate(ctx context.Context, name string) (waited bool, err er
 		switch seen.State {
 		case GateAbsent, GateShut:
 			return waited, nil
-		case GateShutting: // since when nobody can tell
+		case GateShutting: // nobody knows since when, so wait for the whole time
 			if err := r.sleep(ctx, waitOut); err != nil {
 				return waited, err
 			}
@@ -215,8 +217,8 @@ func (r *Router) shutGate(ctx context.Context, name string) (waited bool, err er
 	return waited, ErrStore
 }
 
-// readGates reads lock documents and gates, and says since when at the earliest they are as they were read. While the store is
-// unavailable it tries again for a while: an index that was just made can't be read at once.
+// readGates reads lock documents and gates. read is the moment before they were read. If the store is unavailable, readGates tries again
+// for a while: an index that was just created can't be read at once.
 func (r *Router) readGates(ctx context.Context, ids, names []string) (docs []*state.Doc, found []Gate, read time.Time, err error) {
 	for end := time.Now().Add(r.o.Patience); ; {
 		read = time.Now()
@@ -227,7 +229,7 @@ func (r *Router) readGates(ctx context.Context, ids, names []string) (docs []*st
 	}
 }
 
-// sleep waits, unless the client leaves, or the Router is closed.
+// sleep waits for d. It returns early, with an error, if the client leaves or the Router is closed.
 func (r *Router) sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -258,7 +260,7 @@ func (r *Router) drain(ctx context.Context, name string) error {
 	switch seen.State {
 	case GateFree:
 		return nil
-	case GateShutting: // whoever did that may have died
+	case GateShutting: // the proxy that began to shut it may have died
 		if err = r.sleep(ctx, waitOut); err == nil {
 			_, _, err = r.o.Gates.Move(ctx, name, seen, GateShut)
 		}
@@ -272,7 +274,7 @@ func (r *Router) drain(ctx context.Context, name string) error {
 	if err != nil || !moved {
 		return err
 	}
-	busy, err := r.leased(ctx, name, never) // what was acquired since finds the gate draining
+	busy, err := r.leased(ctx, name, never) // a proxy that acquires a lock from now on finds the gate draining
 	if err != nil {
 		return err
 	}
@@ -284,7 +286,7 @@ func (r *Router) drain(ctx context.Context, name string) error {
 	return err
 }
 
-// leased reports whether anybody holds a lock behind a gate, or anything has happened there since. Leases that have ended are taken away.
+// leased reports whether a lock behind a gate is held, or was used since that time. It has the store end the leases that are over.
 func (r *Router) leased(ctx context.Context, name string, since int64) (bool, error) {
 	docs, err := r.behind(ctx, name, since)
 	if err != nil || len(docs) == 0 {
@@ -315,7 +317,7 @@ func (r *Router) leased(ctx context.Context, name string, since int64) (bool, er
 	return false, nil
 }
 
-// behind are the documents that leased looks at.
+// behind returns the lock documents behind a gate that leased has to check.
 func (r *Router) behind(ctx context.Context, name string, since int64) ([]*state.Doc, error) {
 	if index, ok := strings.CutPrefix(name, indexGate); ok {
 		return r.o.Gates.Leased(ctx, "/"+escapeSegment(index)+"/", since, mostLeased)
@@ -327,7 +329,7 @@ func (r *Router) behind(ctx context.Context, name string, since int64) ([]*state
 	return docs, nil
 }
 
-// lookAgain is a call that does nothing but take away leases that have ended. Nobody loses a turn by it.
+// lookAgain makes a call that only ends the leases that are over. It changes nothing in the queue.
 func lookAgain(d *state.Doc) *state.Call {
 	return &state.Call{Lock: d.Lock, Kind: d.Kind, Ops: []state.Op{}, Bound: 1 << 30, Grace: (24 * time.Hour).Milliseconds()}
 }

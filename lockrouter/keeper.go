@@ -12,19 +12,20 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// Keeper gives out leases on single locks. The Router's own keeps lock documents in a Store; others have a service of their own for
-// it, which can do less: see Ability. Its methods are safe for concurrent use.
+// Keeper gives out leases on single locks. The Router's own Keeper has lock documents in a Store. Others use another service, such as
+// ZooKeeper, and can do less: see Ability. The methods are safe for concurrent use.
 //
-// An error is a *Failure, which the client is told; or it is, or wraps, ErrStore: what was mine for may have been done or not; or it is the
-// cause of the context's end. A lease that a caller isn't told of, because of any error, is given back as soon as that is possible.
+// There are three kinds of errors. A *Failure is the client's answer. An error that is, or wraps, ErrStore says that the operation may have
+// been carried out or not. Any other error is the cause of the context's end. If an acquisition ends with an error, the Keeper gives its
+// lease back as soon as it can.
 type Keeper interface {
-	// Acquire gives out a lease: a new one, or one that the owner has already, which then begins anew. It waits for it if the ask says so.
+	// Acquire gives out a lease. If the owner has the lease already, it renews that. It waits for the lock if Claim.Wait says so.
 	Acquire(ctx context.Context, c *Claim) (*Lease, error)
-	// Renew has the lease of Claim.Token begin anew. Refuse says how it refuses.
+	// Renew renews the lease of Claim.Token. If it can't, it returns what Refuse returns.
 	Renew(ctx context.Context, c *Claim) (*Lease, error)
 	// Release ends the lease of Claim.Token. The last release of a lock may be repeated.
 	Release(ctx context.Context, c *Claim) error
-	// Look gives the lease on a lock, with its token and with how many wait, or nil if there is none.
+	// Look returns the lease on a lock, with its token and the number of waiters; nil: nobody has the lock.
 	Look(ctx context.Context, lock Lock) (*Lease, error)
 }
 
@@ -32,11 +33,11 @@ type Keeper interface {
 type Ability struct {
 	// Store is the Keeper's name in answers.
 	Store string
-	// BestEffort says that two may have a lock at the same time, if the store forgets what it should keep.
+	// BestEffort says that two owners may have a lock at the same time, if the store loses data (as memcached may).
 	BestEffort bool
 }
 
-// Lock names a lock: ID for stores, unique and printable up to its length of 512 bytes; Name for people, which is its path.
+// Lock names a lock. ID is for stores: unique, printable, 512 bytes at most. Name is for people: the lock's path.
 type Lock struct {
 	ID, Name string
 
@@ -49,26 +50,26 @@ type Claim struct {
 	Owner string
 	Note  string
 	Class state.Class
-	Token int64         // of Renew and Release; 0: not said
-	TTL   time.Duration // 0 in Renew: as it was
+	Token int64         // for Renew and Release; 0: the request named none
+	TTL   time.Duration // 0: the default; in Renew: as before
 	Wait  time.Duration // how long Acquire waits; 0: it tries once
-	// Delay is the time between two tries, for Keepers that can't wait for a lock otherwise; 0: the Keeper's own. Tries, if not negative, is
-	// how many tries follow the first one at most.
+	// Delay and Tries are for Keepers that wait by trying again. Delay is the time between two tries; 0: the Keeper's default. Tries is how
+	// many tries follow the first one at most; negative: any number.
 	Delay time.Duration
 	Tries int
 
 	mode   state.Mode
 	client string
-	undo   bool // what is written under the lease is undone if it isn't released
+	undo   bool // if the lease ends without a release, what was written under it is undone
 }
 
-// guest is a Keeper from outside: the Router looks after who waits, and who has left.
+// guest wraps a Keeper from outside. The Router bounds how many requests wait, and notices clients that have left.
 type guest struct {
 	r *Router
 	Keeper
 }
 
-// Acquire lets as many requests wait as there are places, and gives back leases of which no client learns.
+// Acquire acquires a lease. If there is no place to wait, it tries once. If the client has left meanwhile, it gives the lease back.
 func (g guest) Acquire(ctx context.Context, c *Claim) (*Lease, error) {
 	r, mine, began := g.r, *c, time.Now()
 	mine.TTL = c.ttl(r)
@@ -130,7 +131,7 @@ func (l *Lease) remaining() time.Duration { return time.Duration(l.ExpiresIn) * 
 // ttl is how long a new lease is.
 func (c *Claim) ttl(r *Router) time.Duration { return cmp.Or(c.TTL, r.o.TTL) }
 
-// show tells who holds a lock, to the operator with the token.
+// show answers who holds a lock. Only the operator gets the token, too.
 func (r *Router) show(ctx context.Context, t *target, admin bool) (*Answer, error) {
 	l, err := r.keeper.Look(ctx, t.asLock())
 	switch {
@@ -204,7 +205,7 @@ func (r *Router) lacks(wanted endpoint, t *target) error {
 	return nil
 }
 
-// say adds what is to be known of the store to an answer.
+// say adds to an answer which store the lock is in, and whether it is kept by best effort only.
 func (r *Router) say(to map[string]any) map[string]any {
 	if r.o.Keeper != nil {
 		to["store"] = r.o.Ability.Store
@@ -215,8 +216,8 @@ func (r *Router) say(to map[string]any) map[string]any {
 	return to
 }
 
-// HeldFailure says that somebody else has the lock: l, without its token; nil if only others come first. waited says that the request has
-// waited for it, and place, if not 0, is its place in the queue.
+// HeldFailure is the failure of a request for a lock that isn't free. l is the lease of its holder, and is shown without its token; nil:
+// the lock is free, but others wait for it. waited says that the request has waited. place is its place in the queue; 0: not known.
 func HeldFailure(lock Lock, l *Lease, waited bool, place int64) *Failure {
 	f := &Failure{Status: http.StatusConflict, Type: TypeHeld, Reason: "others come first for " + lock.Name, Retry: time.Second,
 		Detail: map[string]any{"lock": lock.Name}}
@@ -231,22 +232,22 @@ func HeldFailure(lock Lock, l *Lease, waited bool, place int64) *Failure {
 		f.Retry = time.Duration(l.ExpiresIn) * time.Millisecond
 	}
 	if waited {
-		f.Type, f.Reason = TypeTimeout, "the lock was not to be had in time: "+f.Reason
+		f.Type, f.Reason = TypeTimeout, "the wait ended before the lock was free: "+f.Reason
 	}
 	return f
 }
 
-// Refuse says why a lease can't be renewed or released: what a verdict other than Renewed and Released means to a client.
+// Refuse returns the failure of a renewal or release with another verdict than Renewed and Released.
 func Refuse(lock Lock, v state.Verdict) error { return refusal(&target{lock: lock.Name}, v) }
 
-// NewLease is a lease that an owner was given at that time, and has for so long from now on.
+// NewLease returns a lease that began at since, and lasts for remaining from now on.
 func NewLease(owner, note string, token int64, since time.Time, remaining time.Duration) *Lease {
 	ms := max(remaining.Milliseconds(), 0)
 	return &Lease{Owner: owner, Note: note, Token: token, AcquiredAt: instant(since.UnixMilli()),
 		ExpiresAt: instant(time.Now().UnixMilli() + ms), ExpiresIn: ms}
 }
 
-// claim is a request as a Keeper gets it.
+// claim turns a request into a Claim for a Keeper.
 func (r *Router) claim(t *target, a *parameters, client string) *Claim {
 	return &Claim{Lock: t.asLock(), Owner: a.Owner, Note: a.Note, Class: a.class, Token: a.token, TTL: a.ttl, Wait: r.patience(a),
 		Delay: a.delay, Tries: a.tries, mode: a.mode, client: client, undo: a.Undo}

@@ -10,8 +10,8 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// lane is what goes to one lock document from this proxy: one call at a time, and with it whatever has come meanwhile. A lane
-// exists while there is something to send or somebody waits. All of it is guarded by Router.mu.
+// lane sends this proxy's operations on one lock document. Only one call is out at a time; the next call carries all operations that have
+// come meanwhile. A lane exists while it has something to send, or requests wait in it. Router.mu guards all of it.
 type lane struct {
 	r    *Router
 	id   string
@@ -19,45 +19,45 @@ type lane struct {
 	kind state.Kind
 
 	tasks   []*task
-	groups  []*group // of those who wait; foreground first, then by who came first
-	running bool     // a goroutine sends
-	failed  int64    // since when calls fail, in ms of Router.now; 0 if the last one didn't
+	groups  []*group // the waiters; the foreground's groups first, in each class the one that came first
+	running bool     // a goroutine is sending
+	failed  int64    // since when calls fail, in ms of Router.now; 0: the last one succeeded
 
-	doc     *state.Doc // as last seen; nil if it was never, or isn't there
-	known   bool       // it was seen
-	seenAt  int64      // when doc was first seen as it is
-	version uint64     // counts what was seen, so that a look that was overtaken is known
+	doc     *state.Doc // the document as last seen; nil: it wasn't seen yet, or there is none
+	known   bool       // the document was seen, or was seen to be missing
+	seenAt  int64      // when doc was first seen in its present state
+	version uint64     // is counted up whenever the document is seen, so that a look can tell that a call has seen it later
 	watch   state.Watch
 	tick    int64 // ms to the next look
 	lookAt  int64
-	tryAt   int64 // when somebody who waits may have a chance without being told; never if none
+	tryAt   int64 // when a waiter may get the lock although no look or call says so; never: no waiter may
 
 	relay    state.Relay
-	promised []*waiter // those of groups who were promised their leases
-	since    int64     // when somebody here was last given a lease
-	quick    bool      // the last holder here kept it for a short time
+	promised []*waiter // the waiters with promised leases
+	since    int64     // when a lease was last given to a request of this proxy
+	quick    bool      // the last holder of this proxy kept the lock for a short time
 }
 
 const never = int64(1) << 62
 
-// task is one operation that is waited for, or, with done nil, that only has to be done.
+// task is one operation that doesn't wait in the queue.
 type task struct {
 	op     state.Op
-	came   int64 // ms of Router.now
-	until  int64 // up to when it is tried again while the store is unavailable
-	follow int64 // up to when a release is tried that somebody else was handed the lock by: the document must know
-	gone   bool  // nobody waits for it any more
-	done   chan outcome
+	came   int64        // ms of Router.now
+	until  int64        // while the store is unavailable, the operation is tried again until then
+	follow int64        // a release that has handed the lock over is tried until then, because the document must know of it
+	gone   bool         // nobody waits for the outcome any more
+	done   chan outcome // gets the outcome; nil: nobody waits for it
 }
 
-// outcome is what became of an operation.
+// outcome is the result of an operation.
 type outcome struct {
 	result state.Result
-	doc    *state.Doc // as it is then; not to be changed
-	hold   state.Hold // the lease, of a verdict that has one
+	doc    *state.Doc // the document after it; not to be changed
+	hold   state.Hold // the lease, if the verdict grants one
 	sent   time.Time  // when the call that decided it was sent
-	nth    int64      // the place in the queue of who has stopped to wait; 0 where that isn't known
-	tried  bool       // it was tried once only, because too many wait
+	nth    int64      // the place in the queue of a waiter whose time was up; 0: not known
+	tried  bool       // the request tried once only, because too many requests wait
 	err    error
 }
 
@@ -65,28 +65,28 @@ type outcome struct {
 type waiter struct {
 	task
 	g         *group
-	inCall    bool // it is in the call that is out
-	gone      bool // its client has left while it was
-	expired   bool // its time was up while it was
-	doubt     bool // a call with it had no answer: it may have got its lock
-	contended bool // somebody else had it, or came first: counted
+	inCall    bool // its operation is in the call that is out
+	gone      bool // its client has left during that call
+	expired   bool // its time was up during that call
+	doubt     bool // a call with its operation had no answer: it may have got its lock
+	contended bool // another owner had the lock, or others came first; that was counted
 
 	promised bool    // its lease is in the document's chain
-	seat     outcome // that lease
-	handed   bool    // it has got it
+	seat     outcome // the outcome with the promised lease
+	handed   bool    // a release has given it the promised lease
 }
 
-// group is those who wait for the same in the same class, in the order in which they came. They share one entry of the document's
-// queue.
+// group holds the waiters of one class that want the same lock in the same mode, in the order in which they came. They share one entry of
+// the document's queue.
 type group struct {
 	class   state.Class
 	path    string
 	mode    state.Mode
 	waiters []*waiter
-	due     bool // to be asked for with the next call
+	due     bool // it asks with the next call
 }
 
-// lane is the lane of a lock, made if need be.
+// lane returns the lane of a lock, and makes it if there is none.
 func (r *Router) lane(t *target) *lane {
 	l := r.lanes[t.id]
 	if l == nil {
@@ -119,8 +119,8 @@ func (r *Router) submit(ctx context.Context, t *target, op state.Op) outcome {
 	return r.forsake(l, k, r.why(ctx))
 }
 
-// forsake gives up a task whose client has left. An operation that was sent counts all the same, but a lease that nobody knows of
-// is released.
+// forsake gives up a task whose client has left. An operation that was sent is carried out all the same. If it acquires a lease, that is
+// released.
 func (r *Router) forsake(l *lane, k *task, why error) outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,19 +148,19 @@ func (r *Router) why(ctx context.Context) error {
 
 var errClosed = fmt.Errorf("%w: the proxy is shutting down", ErrStore)
 
-// abandon releases whatever a request has got or will get.
+// abandon releases the lease that a request has acquired, or will still acquire.
 func (l *lane) abandon(op *state.Op) {
 	l.tasks = append(l.tasks, l.r.abandonment(op))
 	l.run()
 }
 
-// abandonment is the task that releases whatever an acquisition has got or will get. It is tried until the lease would have ended.
+// abandonment is the task of abandon. It is tried until the lease would have ended.
 func (r *Router) abandonment(op *state.Op) *task {
 	now := r.now()
 	return &task{op: state.Op{Do: state.Abandon, Rid: op.Rid}, came: now, until: now + op.TTL}
 }
 
-// run has the lane send what there is, if it isn't sending already.
+// run makes the lane send its operations, if it isn't sending already.
 func (l *lane) run() {
 	if l.start() {
 		l.r.wg.Go(func() {
@@ -189,7 +189,7 @@ func (l *lane) runHere() {
 			l.send()
 		})
 	case !l.stop():
-		next := l.assemble() // before anybody is told what has become of the first: nobody gets into it for having made the call
+		next := l.assemble() // before Router.mu is unlocked: the client that made the first call mustn't get into the next one for that
 		r.wg.Go(func() {
 			r.mu.Lock()
 			l.sendAfter(l.carry(next))
@@ -242,7 +242,7 @@ func (l *lane) stop() bool {
 	return true
 }
 
-// carry makes a call and hands everybody in it the outcome. After a call that failed, pause is how long the next one has to wait.
+// carry makes a call, and gives each task and waiter in it its outcome. After a failed call, pause is how long the next one has to wait.
 // Router.mu is unlocked while the call is out.
 func (l *lane) carry(p *parcel) (pause time.Duration) {
 	r := l.r
@@ -258,8 +258,7 @@ func (l *lane) carry(p *parcel) (pause time.Duration) {
 	return 0
 }
 
-// The waits after a call that failed: longer, the longer calls have failed. That is no retry: the next call carries what is asked
-// by then.
+// The pauses after a failed call. They grow while calls fail. This is no retry: the next call carries what the lane has to send by then.
 const (
 	shortPause = 50 * time.Millisecond
 	longPause  = time.Second

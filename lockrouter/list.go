@@ -11,13 +11,13 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// pageSize is how many lock documents a page of a list has, if the request doesn't say; and at most.
+// How many lock documents a page of a list has: by default, and at most.
 const (
 	pageSize = 100
 	maxPage  = 1000
 )
 
-// list tells what is held: GET /_lock?owner=&prefix=&older_than=&size=&after=.
+// list lists the locks that are held: GET /_lock?owner=&prefix=&older_than=&size=&after=.
 func (r *Router) list(ctx context.Context, q *Request) (*Answer, error) {
 	now := r.clockNow()
 	query, prefix, err := listQuery(q.Query, now)
@@ -53,7 +53,7 @@ func (r *Router) list(ctx context.Context, q *Request) (*Answer, error) {
 	return reply(http.StatusOK, body), nil
 }
 
-// byOwner asks for an owner's documents, or, with a star at the end, for those of all owners that begin so.
+// byOwner asks for the locks of an owner. With a star at the end, it asks for those of all owners whose names begin so.
 func (q *Query) byOwner(owner string) {
 	q.Owner, q.Owners = owner, ""
 	if begin, ok := strings.CutSuffix(owner, "*"); ok {
@@ -61,12 +61,13 @@ func (q *Query) byOwner(owner string) {
 	}
 }
 
-// owns reports whether a lease is of the owner that is asked for.
+// owns reports whether a lease belongs to an owner that the query asks for.
 func (q *Query) owns(h *state.Hold) bool {
 	return (q.Owner == "" || h.Owner == q.Owner) && strings.HasPrefix(h.Owner, q.Owners)
 }
 
-// evict ends the leases on a lock in their holders' place: the one of the token, if one is said. Only the operator may.
+// evict ends the leases on a lock in place of their holders. If the request names a token, it ends only that lease. Only the operator may
+// do this.
 func (r *Router) evict(ctx context.Context, t *target, a *parameters) (*Answer, error) {
 	if r.o.Keeper != nil {
 		return r.oust(ctx, t, a)
@@ -101,8 +102,8 @@ func (r *Router) evict(ctx context.Context, t *target, a *parameters) (*Answer, 
 	return reply(http.StatusOK, map[string]any{"released": len(ended), "leases": ended}), nil
 }
 
-// listQuery reads which locks are to be listed. now is in milliseconds of the clock of the locks' documents. A size or an older_than that
-// is empty counts as not there.
+// listQuery reads which locks are to be listed. now is in milliseconds of the documents' clock. An empty size or older_than counts as
+// missing.
 func listQuery(raw []byte, now int64) (query *Query, prefix string, err error) {
 	pairs, err := params(raw)
 	if err != nil {

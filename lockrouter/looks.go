@@ -8,14 +8,14 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// looks read lock documents and gates for writes. Looks that are asked for while others are out go together, with one request: it starts
-// after all of them have come, so that none is told what was before it.
+// looks reads lock documents and gates for writes. While requests are out, further looks are collected, and go with one request. That
+// request starts after all of its looks were asked for, so that none of them gets an older state.
 type looks struct {
 	r *Router
 
 	mu   sync.Mutex
 	out  int   // requests under way
-	next *look // what goes with the next one; nil: nobody has come
+	next *look // what goes with the next request; nil: nothing
 }
 
 // mostLooks is how many requests may be out at once.
@@ -25,7 +25,7 @@ const mostLooks = 2
 type look struct {
 	ids   map[string]bool
 	gates map[string]bool
-	docs  map[string]*state.Doc // as they are; not there: nil
+	docs  map[string]*state.Doc // the documents that were read; nil: there is none
 	err   error
 	done  chan struct{}
 }
@@ -55,7 +55,7 @@ func (l *looks) do(ctx context.Context, ids, gates []string) (*look, error) {
 	}
 }
 
-// start sends what has come. The caller holds mu.
+// start sends the next request, if there is room for one. The caller holds mu.
 func (l *looks) start() {
 	k := l.next
 	l.next = nil
@@ -77,7 +77,7 @@ func (l *looks) run(k *look) {
 	}
 }
 
-// lookFor carries a look out.
+// lookFor makes the request of a look.
 func (r *Router) lookFor(k *look) {
 	ids, names := keys(k.ids), keys(k.gates)
 	docs, found, read, err := r.readGates(r.ctx, ids, names)
@@ -100,7 +100,7 @@ func (r *Router) lookFor(k *look) {
 	}
 }
 
-// missed takes note that a gate couldn't be read.
+// missed notes that a gate couldn't be read.
 func (g *gates) missed(name string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -115,7 +115,7 @@ func keys(set map[string]bool) []string {
 	return list
 }
 
-// beside runs something beside requests. It reports false after Close.
+// beside runs something on a goroutine of its own. After Close it doesn't, and returns false.
 func (r *Router) beside(run func()) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

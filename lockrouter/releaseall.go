@@ -16,11 +16,11 @@ type foundLease struct {
 	h *state.Hold
 }
 
-// releaseAll releases an owner's leases: those of the tokens, or, for the operator, all. POST /_lock/_release.
+// releaseAll releases leases of an owner: POST /_lock/_release. An owner has to name their tokens; the operator may release all.
 func (r *Router) releaseAll(ctx context.Context, q *Request) (*Answer, error) {
 	var want struct {
 		Owner  string  `json:"owner"`
-		Tokens []int64 `json:"tokens"` // as often as they are of a lock
+		Tokens []int64 `json:"tokens"` // a token that belongs to two locks is there twice
 	}
 	if err := strict(q.Body, &want); err != nil {
 		return nil, err
@@ -55,8 +55,8 @@ func (r *Router) releaseAll(ctx context.Context, q *Request) (*Answer, error) {
 	return reply(http.StatusOK, map[string]any{"released": len(released), "locks": released}), nil
 }
 
-// releaseFound releases the leases that a query finds, page by page. Those of tokens it releases when it has seen all pages: a token may be
-// of several.
+// releaseFound releases the leases that a query finds, page by page. If the request names tokens, it first reads all pages, because two
+// locks may have the same token.
 func (r *Router) releaseFound(ctx context.Context, query *Query, tokens map[int64]int, commits bool) (released []string, err error) {
 	released = []string{}
 	var named []foundLease
@@ -84,7 +84,7 @@ func (r *Router) releaseFound(ctx context.Context, query *Query, tokens map[int6
 	return r.releaseThese(ctx, named, released, commits)
 }
 
-// ownedLeases adds an owner's leases in one document to a list: those of the tokens, if the request names any.
+// ownedLeases adds an owner's leases in one document to a list. If the request names tokens, it adds only theirs.
 func ownedLeases(list []foundLease, d *state.Doc, q *Query, tokens map[int64]int) ([]foundLease, error) {
 	if q.Without != "" && strings.HasPrefix(d.Lock, q.Without) {
 		return list, nil
@@ -103,8 +103,8 @@ func ownedLeases(list []foundLease, d *state.Doc, q *Query, tokens map[int64]int
 	return list, nil
 }
 
-// ambiguous refuses tokens that are of more of the owner's leases than were named: tokens are those of one lock, and two locks may have
-// the same. Nothing must be released that somebody counts on.
+// ambiguous refuses a token that belongs to more of the owner's leases than the request names it. Tokens are unique for one lock only, so
+// the owner may still count on one of these leases.
 func (r *Router) ambiguous(list []foundLease, tokens map[int64]int) error {
 	now := r.clockNow()
 	locks := map[int64][]string{}
@@ -127,8 +127,8 @@ func (l foundLease) claim() *Claim {
 	return &Claim{Lock: l.t.asLock(), Owner: l.h.Owner, Token: l.h.Token}
 }
 
-// releaseThese releases what a list has shown. With commits, what was written under the leases stays; else it is undone. The list decides
-// nothing: the release looks at the document.
+// releaseThese releases the leases of a list. With commits, what was written under them stays; else it is undone. The list may be out of
+// date, so each release looks at the lock's document.
 func (r *Router) releaseThese(ctx context.Context, list []foundLease, released []string, commits bool) ([]string, error) {
 	if commits {
 		if err := r.commitFound(ctx, list); err != nil {

@@ -34,21 +34,21 @@ type parameters struct {
 
 	renew bool
 	token int64
-	ttl   time.Duration // 0: not said
-	wait  time.Duration // negative: not said
-	delay time.Duration // 0: not said
-	tries int           // after the first one; negative: not said
+	ttl   time.Duration // 0: the request doesn't say
+	wait  time.Duration // negative: the request doesn't say
+	delay time.Duration // 0: the request doesn't say
+	tries int           // after the first one; negative: the request doesn't say
 	class state.Class
 	mode  state.Mode
 }
 
-// The bounds of what clients name, in bytes: all of it is kept in the lock's document.
+// The bounds of names, in bytes: the lock's document keeps them.
 const (
 	longestOwner = 512
 	longestNote  = 1024
 )
 
-// fenceTouch has an acquisition give the locked documents new sequence numbers.
+// fenceTouch is the value of fence by which an acquisition gives the locked documents new sequence numbers.
 const fenceTouch = "touch"
 
 // parse reads a request for one lock.
@@ -57,7 +57,7 @@ func (r *Router) parse(q *Request) (*parameters, error) {
 	return a, r.read(q, a, a)
 }
 
-// read reads a request's body, and then its query, whose parameters are of the part a of body.
+// read reads a request's body into body, and then its query into a, which is a part of body.
 func (r *Router) read(q *Request, body any, a *parameters) error {
 	if err := strict(q.Body, body); err != nil {
 		return err
@@ -78,7 +78,8 @@ func (r *Router) read(q *Request, body any, a *parameters) error {
 	return r.check(a)
 }
 
-// text refuses what is no text: all of it would be the same in JSON, and the locks of two owners those of one.
+// text refuses a value that isn't valid UTF-8. JSON would replace all wrong bytes by the same character, so that two owners could look like
+// one.
 func text(name, value string) error {
 	if !utf8.ValidString(value) || strings.ContainsRune(value, utf8.RuneError) {
 		return badRequest(name + " isn't UTF-8")
@@ -103,7 +104,7 @@ func params(query []byte) ([]uri.Pair, error) {
 	return pairs, nil
 }
 
-// engineParameters are those of every request of the engine's. They mean nothing here.
+// engineParameters are the parameters that the engine takes with every request. The Router ignores them.
 var engineParameters = []string{"pretty", "human", "error_trace"}
 
 func unknownParameter(name string) error {
@@ -131,7 +132,7 @@ func (a *parameters) param(name, value string) error {
 	return nil
 }
 
-// check gives the words their meaning.
+// check checks the parameters, and parses those that are text: token, durations, mode and class.
 func (r *Router) check(a *parameters) (err error) {
 	if len(a.Owner) > longestOwner || len(a.Note) > longestNote {
 		return badRequest("owner must be no longer than 512 bytes, and note than 1024")
@@ -178,8 +179,8 @@ func (r *Router) check(a *parameters) (err error) {
 // defaultDelay is the time between two tries, if a request says only how many.
 const defaultDelay = 100 * time.Millisecond
 
-// checkTries reads how often, and how far apart, a lock is tried for. Together they are a wait: a store with a queue tells the client
-// that is next, and needs no tries.
+// checkTries reads how often a lock is tried for, and the time between two tries. Together they make a time to wait. A store with a queue
+// uses only that.
 func (r *Router) checkTries(a *parameters) (err error) {
 	a.tries = -1
 	if a.Delay != "" {

@@ -36,27 +36,27 @@ type Options struct {
 	Foreground, Background, MaxWait time.Duration
 	// Bound is how many of the foreground may go past one of the background that waits: 16.
 	Bound int
-	// Chain is how many who wait here may be promised their leases ahead, so that a lock is handed from one to the next without
-	// waiting for the store: 0, nobody.
+	// Chain is how many waiters of this proxy may be promised their leases ahead: 0, nobody. With promises, a lock is handed from one to
+	// the next without waiting for the store.
 	Chain int
 	// MostHeld is how many leases a tree may hold: 20000. They take no more bytes than state.Bytes says.
 	MostHeld int
 	// MostWaiting is how many requests may wait at the same time, for all locks together: 0, any number. One client gets a share of the
 	// places, and less beside others. A request without a place doesn't wait: it tries once.
 	MostWaiting int
-	// Patience is how long what can't wait is tried again while the store is unavailable: 2s.
+	// Patience is how long an operation that doesn't wait in the queue is tried again while the store is unavailable: 2s.
 	Patience time.Duration
 	// Search returns the ids of the documents that a query finds in an index now, at most `most` of them, on behalf of the request's
 	// client. The client gets a *Failure as its answer. Nil: there are no locks by query.
 	Search func(ctx context.Context, q *Request, index string, query []byte, most int) ([]string, error)
-	// Gates are the Store's, where writes are admitted by it: see Admit. Nil: none are.
+	// Gates are those of the Store. Nil: locks can't be enforced (see Admit).
 	Gates Gates
 	// Enforces reports whether any rule enforces locks now. Required where there are Gates.
 	Enforces func() bool
-	// Quiet is for how long nothing must have happened behind a gate before it is made free: 30s.
+	// Quiet is how long no lock must have been used behind a gate before it is made free: 30s.
 	Quiet time.Duration
-	// Touch gives documents of an index new sequence numbers, on behalf of the client whose request it is. A *Failure is told the client.
-	// Nil: no acquisition can ask for it.
+	// Touch gives documents of an index new sequence numbers, with the credentials of the request's client. A *Failure is the client's
+	// answer. Nil: no acquisition can ask for it.
 	Touch func(ctx context.Context, q *Request, index string, ids []string) error
 	// Events are told what happens. Log gets a line for each lease that lapsed or was taken over, and when the store comes and
 	// goes.
@@ -71,12 +71,12 @@ type Events struct {
 	Acquired hook.Func3[state.Class, string, time.Duration]
 	// Contended counts a request that met somebody else: the lock was taken, or others waited for it.
 	Contended hook.Func1[state.Class]
-	// Lapsed counts leases that ended without a release, and says whether somebody else got the lock by it.
+	// Lapsed counts leases that ended without a release, and says whether another owner got the lock because of that.
 	Lapsed hook.Func2[int, bool]
 }
 
-// The time between two looks at a lock that is waited for: the first after it changed, and the longest, to which it grows while nothing
-// happens.
+// The time between two looks at a lock that requests wait for. It begins with the first after each change, and grows to the second while
+// nothing changes.
 const (
 	firstTick = 20 * time.Millisecond
 	lastTick  = 250 * time.Millisecond
@@ -100,7 +100,7 @@ type Router struct {
 	o      Options
 	keeper Keeper
 	name   string // of this proxy, unique to the process
-	queue  string // its name in queues and chains: what doesn't come through a lane has another one, and is taken for somebody else's
+	queue  string // its name in queues and chains. Operations that bypass the lanes have another name, so that they count as another proxy's
 	epoch  time.Time
 	rids   atomic.Uint64
 	past   atomic.Int64 // requests that call the store past the lanes
@@ -216,26 +216,26 @@ func (r *Router) now() int64 { return time.Since(r.epoch).Milliseconds() }
 // rid names a request for all proxies.
 func (r *Router) rid() string { return r.name + "-" + strconv.FormatUint(r.rids.Add(1), 36) }
 
-// grace is how long the first of a queue may take to take its lock: it looks at it once in lastTick, and asks then.
+// grace is how long the first of a queue may take to acquire its lock. Its proxy looks at the lock once in lastTick, and asks then.
 func (r *Router) grace() int64 { return (3 * lastTick).Milliseconds() }
 
-// clockNow is the documents' time, as far as is known here. It is for telling, not for deciding.
+// clockNow is about the time of the documents' clock. It is good enough for answers, but not for decisions.
 func (r *Router) clockNow() int64 { return time.Now().UnixMilli() + r.offset.Load() }
 
 // holdings count leases, for a gauge.
 type holdings struct {
 	mu     sync.Mutex
-	leases map[holding]time.Time // until when
-	full   int                   // how many there may be before those that have ended are taken out
+	leases map[holding]time.Time // when each lease ends
+	full   int                   // with more leases than this, those that have ended are removed
 }
 
-// holding names a lease: tokens are those of one document.
+// holding identifies a lease. A token alone doesn't, because it is unique within one document only.
 type holding struct {
 	document string
 	token    int64
 }
 
-// fewHoldings are never worth being looked through.
+// fewHoldings is the least value of holdings.full.
 const fewHoldings = 1024
 
 func (h *holdings) add(document string, token int64, until time.Time) {

@@ -11,8 +11,8 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// Serve answers a request whose path the Router takes. It waits as long as the request says, and returns an error only where
-// nobody is left to be answered: the context's cause.
+// Serve answers a request whose path the Router takes. It waits as long as the request says. It returns an error, the context's cause, only
+// if the client has left.
 func (r *Router) Serve(ctx context.Context, q *Request) (*Answer, error) {
 	a, err := r.serve(ctx, q)
 	if err == nil {
@@ -106,7 +106,7 @@ func wrongMethod(method string) error {
 		Reason: "a lock is acquired and renewed with PUT, released with DELETE and looked at with GET; not with " + method}
 }
 
-// acquireFenced is acquire, and then has the locked document touched, if the request says so.
+// acquireFenced is acquire. If the request says so, it then touches the locked document.
 func (r *Router) acquireFenced(ctx context.Context, q *Request, t *target, a *parameters) (*Answer, error) {
 	c := r.claim(t, a, q.Client)
 	switch {
@@ -126,7 +126,7 @@ func (r *Router) acquire(ctx context.Context, c *Claim, touch func() error) (*An
 		if err = touch(); err != nil && !l.Reentered {
 			back := *c
 			back.Token = l.Token
-			_ = r.keeper.Release(context.WithoutCancel(ctx), &back) // else it ends by itself
+			_ = r.keeper.Release(context.WithoutCancel(ctx), &back) // if that fails, the lease ends by itself
 		}
 	}
 	r.countRequest(c.Class, ending(l, err), began)
@@ -139,7 +139,7 @@ func (r *Router) acquire(ctx context.Context, c *Claim, touch func() error) (*An
 	return reply(http.StatusCreated, r.tell(l, c.Lock)), nil
 }
 
-// tell completes a lease that a Keeper gives, for an answer.
+// tell completes a Keeper's lease for an answer.
 func (r *Router) tell(l *Lease, lock Lock) *Lease {
 	l.Lock = lock.Name
 	if r.o.Keeper != nil {
@@ -148,7 +148,7 @@ func (r *Router) tell(l *Lease, lock Lock) *Lease {
 	return l
 }
 
-// ending is what became of a request for a lock, for metrics.
+// ending returns the outcome of a request for a lock, as metrics name it.
 func ending(l *Lease, err error) string {
 	words := map[string]string{TypeTimeout: "timeout", TypeHeld: "held", TypeFull: "full"}
 	var f *Failure
@@ -165,7 +165,7 @@ func ending(l *Lease, err error) string {
 	return "acquired"
 }
 
-// countRequest counts a request for a lock, which has ended, by what became of it.
+// countRequest counts a request for a lock that has ended, by its outcome.
 func (r *Router) countRequest(class state.Class, word string, began time.Time) {
 	r.o.Events.Acquired.Call(class, word, time.Since(began))
 	if word == "held" {
@@ -191,7 +191,7 @@ func (r *Router) patience(a *parameters) time.Duration {
 	return r.o.Foreground
 }
 
-// fullFailure says what a tree has no room for.
+// fullFailure returns the failure of an acquisition for which a tree has no room.
 func (r *Router) fullFailure(v state.Verdict) *Failure {
 	f := &Failure{Status: http.StatusTooManyRequests, Type: TypeFull, Retry: time.Second}
 	switch most := int64(r.o.MostHeld); v {
@@ -206,7 +206,7 @@ func (r *Router) fullFailure(v state.Verdict) *Failure {
 	return f
 }
 
-// heldFailure says why a lock isn't to be had.
+// heldFailure returns the failure of an acquisition of a lock that isn't free.
 func (r *Router) heldFailure(t *target, op *state.Op, d *state.Doc) *Failure {
 	f := &Failure{Status: http.StatusConflict, Type: TypeHeld, Reason: "others come first for " + t.lock, Retry: time.Second,
 		Detail: map[string]any{"lock": t.lock}}
@@ -242,7 +242,7 @@ func (r *Router) release(ctx context.Context, c *Claim) (*Answer, error) {
 	return reply(http.StatusOK, r.say(map[string]any{"released": true})), nil
 }
 
-// end ends a lease. Other verdicts than Released say why it couldn't.
+// end ends a lease. Any other verdict than Released says why it couldn't.
 func (r *Router) end(ctx context.Context, t *target, owner string, token int64) (state.Verdict, error) {
 	o := r.submit(ctx, t, state.Op{Do: state.Release, Owner: owner, Token: token, Path: t.path, Class: state.Foreground,
 		Mode: state.Exclusive})
@@ -252,7 +252,7 @@ func (r *Router) end(ctx context.Context, t *target, owner string, token int64) 
 	return o.result.Verdict, o.err
 }
 
-// refusal says why a lease can't be renewed or released. Nothing has changed by it.
+// refusal returns the failure of a renewal or release that the verdict v refuses. Nothing has changed.
 func refusal(t *target, v state.Verdict) error {
 	switch v {
 	case state.Expired:
@@ -266,7 +266,7 @@ func refusal(t *target, v state.Verdict) error {
 	return missing("there is no lease of that token on " + t.lock)
 }
 
-// get tells who holds a lock; to the operator with the tokens.
+// get answers who holds a lock. Only the operator gets the tokens, too.
 func (r *Router) get(ctx context.Context, t *target, admin bool) (*Answer, error) {
 	if r.o.Keeper != nil {
 		return r.show(ctx, t, admin)

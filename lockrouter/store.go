@@ -12,21 +12,22 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// ErrStore reports that the store couldn't be asked, or that its answer was lost: what was asked for may have been done or not. All calls
+// ErrStore reports that the store couldn't be asked, or that its answer was lost. The operation may have been carried out or not. All calls
 // can be repeated.
 var ErrStore = errors.New("the store of the locks is unavailable")
 
 // Store keeps lock documents. Its methods are safe for concurrent use. Every error is, or wraps, ErrStore.
 type Store interface {
-	// Do carries each call out on its document, as one atomic step, and gives the documents as they are then, in the order of the changes.
-	// The steps of several changes are in no order, and each succeeds or fails by itself. No two may be of one document. A positive
-	// verdict is given only for what was written, and replicated as far as the store replicates anything.
+	// Do carries out each call on its document, as one atomic step. It returns the documents after these steps, in the order of the
+	// changes. The steps run in any order, and each succeeds or fails by itself. No two changes may be for one document. A positive verdict
+	// means that the change was written, and replicated as far as the store replicates.
 	Do(ctx context.Context, changes []Change) []Changed
-	// Read gives the documents as they are now, with one request; nil for one that isn't there.
+	// Read returns the documents as they are now, with one request. A missing document is nil.
 	Read(ctx context.Context, ids []string) ([]*state.Doc, error)
-	// Find lists documents. It may be a second behind, and so decides nothing.
+	// Find lists documents. The list may be a second old, so nothing may be decided by it.
 	Find(ctx context.Context, q *Query) (*Page, error)
-	// Timed reports whether leases are judged by the store's clock; else by how long this process has seen them unchanged.
+	// Timed reports whether the store's clock decides when leases end. If not, they end when this process has seen them unchanged for long
+	// enough.
 	Timed() bool
 }
 
@@ -36,22 +37,22 @@ type Change struct {
 	Call *state.Call
 }
 
-// Changed is what became of a Change. Doc is not to be changed.
+// Changed is the result of a Change. The caller must not change Doc.
 type Changed struct {
 	Doc     *state.Doc
 	Results []state.Result
 	Err     error
 }
 
-// Query says which documents are listed: those with leases.
+// Query says which documents are listed. Only documents with leases are.
 type Query struct {
 	Owner  string // only those of this owner, if not empty
 	Owners string // only those of an owner that begins so, if not empty
 	Prefix string // only those whose path begins so
-	// Without has a release pass over locks whose path begins so. Stores needn't know it.
+	// Without is for releases: they leave out locks whose path begins so. Stores may ignore it.
 	Without string
-	Before  int64  // only those with a lease from before, in ms by the store's clock, if not 0
-	After   string // only those behind this path: the last of the page before
+	Before  int64  // only those with a lease from before that time, in ms by the store's clock, if not 0
+	After   string // only those behind this path, which is the last one of the page before
 	Size    int
 }
 

@@ -14,11 +14,11 @@ import (
 // target is a lock: what a path under _lock names.
 type target struct {
 	kind state.Kind
-	id   string // of its document
-	root string // the path of the document's lock, as users name it
-	path string // within a tree, else empty
-	gate string // behind which it is
-	doc  string // the id of the document, of the lock of one
+	id   string // the id of the lock's document
+	root string // the path of that document's lock, as users name it; for a tree, the path of its root
+	path string // the path within a tree; else empty
+	gate string // the gate that the lock is behind
+	doc  string // for a lock of one document, that document's id
 	lock string // the lock's path, as users name it
 }
 
@@ -33,7 +33,7 @@ const (
 	releasing                // POST /_lock/_release
 )
 
-// Takes reports whether a request's path is one of the locks'. It costs a request that isn't next to nothing.
+// Takes reports whether a request is for the locks, by its path. For all other requests it costs next to nothing.
 func (r *Router) Takes(path []byte) bool {
 	p := r.o.Path
 	if under(path, p) {
@@ -58,7 +58,7 @@ const (
 	longestName  = 1024
 )
 
-// locate reads a path. The errors are answers.
+// locate finds out which lock, or which list, a path names. Its errors are answers.
 func (r *Router) locate(path []byte) (endpoint, *target, string, error) {
 	if !r.Takes(path) { // the operator may name anything
 		return unknownEndpoint, nil, "", r.noLock(path)
@@ -136,11 +136,11 @@ func (r *Router) globalOf(name string) *target {
 	return &target{kind: state.Global, id: globalID(name), root: lock, lock: lock, gate: globalGate + name}
 }
 
-// onlyGlobal refuses a resource elsewhere.
+// onlyGlobal is the reason for refusing a resource with any other path.
 const onlyGlobal = "a resource is a lock without an index and without another name: PUT /_lock/global"
 
-// resource is the lock that a request names: by its path, or by a list of strings. Such a list is the lock of its strings, each encoded
-// as a segment of a path, joined by slashes: no two lists are one lock.
+// resource returns the lock that a request names: by its path, or by a list of strings. The name of a list's lock is its strings, each
+// encoded as a segment of a path, joined by slashes. So two different lists are always two locks.
 func (r *Router) resource(t *target, a *parameters) (*target, error) {
 	if len(a.Resource) == 0 {
 		return t, nil
@@ -209,7 +209,7 @@ func treePath(path string) string {
 	return string(b)
 }
 
-// of is the path of a lease of a document, as users name it.
+// lockOf returns the path of a lease of a document, as users name it.
 func lockOf(d *state.Doc, path string) string {
 	if d.Kind == state.Tree {
 		return d.Lock + treePath(path)
@@ -217,7 +217,7 @@ func lockOf(d *state.Doc, path string) string {
 	return d.Lock
 }
 
-// targetOf is the lock of a document's lease. Its path may be one of before the operator gave locks.path another value.
+// targetOf returns the lock of a document's lease. Its path may begin with an earlier value of locks.path.
 func targetOf(d *state.Doc, path string) (*target, error) {
 	var names []string
 	for seg := range strings.SplitSeq(strings.TrimPrefix(d.Lock, "/"), "/") {
@@ -247,7 +247,7 @@ func globalID(name string) string        { return Identity("global:" + name) }
 func documentID(index, id string) string { return Identity("doc:" + index + "/" + id) }
 func treeID(index string) string         { return Identity("tree:" + index) }
 
-// Identity is a document's id for a name: itself, where the engine takes it.
+// Identity returns a document's id for a name: the name itself if the engine accepts it as an id.
 func Identity(name string) string {
 	if len(name) <= longestID {
 		return name

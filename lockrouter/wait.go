@@ -41,14 +41,14 @@ func (r *Router) wait(ctx context.Context, t *target, op state.Op, limit time.Du
 	}
 	l := r.lane(t)
 	l.join(w)
-	timer := time.NewTimer(limit) // from now, whatever a call takes
+	timer := time.NewTimer(limit) // before the call: its time counts, too
 	defer timer.Stop()
 	l.runHere()
-	if why := gone(ctx); why != nil { // it may have left while the call was out
+	if why := gone(ctx); why != nil { // the client may have left while the call was out
 		return l.leave(w, why)
 	}
 	select {
-	case o := <-w.done: // also where this proxy is about to end
+	case o := <-w.done: // taken first, even if this proxy is about to end
 		return o
 	default:
 	}
@@ -75,7 +75,7 @@ func (r *Router) wait(ctx context.Context, t *target, op state.Op, limit time.Du
 	}
 }
 
-// join puts a waiter behind those who wait for the same.
+// join adds a waiter to the group that waits for the same lock in the same mode and class.
 func (l *lane) join(w *waiter) {
 	l.r.countWaiting(&w.op, 1)
 	i := slices.IndexFunc(l.groups, func(g *group) bool {
@@ -98,7 +98,7 @@ func (l *lane) join(w *waiter) {
 	g := l.groups[i]
 	w.g = g
 	if g.mode == state.Shared || g.first() == nil {
-		g.due = true // it needn't wait for those before it, or they are no longer in the queue
+		g.due = true // the waiter needn't wait for those before it, or they are no longer in the queue
 	}
 	if len(g.waiters) > 0 && g.mode != state.Shared {
 		w.countContention(l)
@@ -106,7 +106,7 @@ func (l *lane) join(w *waiter) {
 	g.waiters = append(g.waiters, w)
 }
 
-// countContention counts, once, that the lock wasn't to be had at once.
+// countContention counts, once, that a request didn't get its lock at once.
 func (w *waiter) countContention(l *lane) {
 	if !w.contended {
 		w.contended = true
@@ -114,7 +114,7 @@ func (w *waiter) countContention(l *lane) {
 	}
 }
 
-// remove takes a waiter out of the lane.
+// remove removes a waiter from the lane.
 func (l *lane) remove(w *waiter) {
 	g := w.g
 	l.unpromise(w)
@@ -131,8 +131,9 @@ func (l *lane) remove(w *waiter) {
 	}
 }
 
-// yield moves a group behind those of its class whose first waiter has waited for longer than its own new first. There may be
-// more groups than places in the document's queue: a group that new waiters join again and again would keep its place for ever.
+// yield is called when the first waiter of a group has gone. It moves the group behind those of its class whose first waiter has waited for
+// longer than the group's new first one. Otherwise a group that is joined again and again would keep its place in the document's queue for
+// ever, and there may be more groups than places.
 func (l *lane) yield(g *group) {
 	at := slices.Index(l.groups, g)
 	to := at
@@ -143,8 +144,7 @@ func (l *lane) yield(g *group) {
 	l.groups[to] = g
 }
 
-// drop removes a waiter that hasn't got the lock, and takes it out of the document's queue: nobody may wait behind a waiter that
-// has gone.
+// drop removes a waiter that hasn't got the lock, from the lane and from the document's queue: others must not wait behind it.
 func (l *lane) drop(w *waiter) {
 	promised := w.promised
 	l.remove(w)
@@ -153,13 +153,12 @@ func (l *lane) drop(w *waiter) {
 		l.tasks = append(l.tasks, l.r.abandonment(&w.op))
 	}
 	if len(w.g.waiters) == 0 && (!l.known || l.failed != 0) {
-		l.resign(w.g.class, w.g.path, w.g.mode) // it may have been put there by a call without an answer
+		l.resign(w.g.class, w.g.path, w.g.mode) // a call without an answer may have put it into the document's queue
 	}
 	l.tidy()
 }
 
-// tidy takes entries of this proxy out of the document's queue: those without a waiter, and those of groups that have lost their
-// place.
+// tidy removes entries of this proxy from the document's queue: those without a waiter, and those of groups that have lost their place.
 func (l *lane) tidy() {
 	if l.doc == nil {
 		return
@@ -190,8 +189,8 @@ func (l *lane) resign(class state.Class, path string, mode state.Mode) {
 	l.tasks = append(l.tasks, &task{op: op, came: now, until: now + l.r.o.Patience.Milliseconds()})
 }
 
-// expire ends a wait whose time is up. If a call with the waiter is out, it waits for that call: the waiter may have got its
-// lock.
+// expire ends the wait of a waiter whose time is up. If a call with the waiter is out, the wait ends with that call, because the waiter may
+// get its lock by it.
 func (l *lane) expire(w *waiter) (outcome, bool) {
 	r := l.r
 	r.mu.Lock()
@@ -219,8 +218,8 @@ func (l *lane) nth(w *waiter, d *state.Doc) int64 {
 	return n
 }
 
-// gone is why nobody waits for the answer any more, nil if somebody does. The client may have closed its connection without ctx having been
-// told yet: it then would never hear of a lease that it is given now.
+// gone returns why the client doesn't wait for its answer any more; nil: it still waits. gone also asks the connection, because ctx may
+// learn late that the client has left. Such a client would never hear of a lease that it gets now.
 func gone(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
@@ -231,7 +230,7 @@ func gone(ctx context.Context) error {
 	return nil
 }
 
-// leave ends the wait of a client that has left.
+// leave ends the wait of a waiter whose client has left.
 func (l *lane) leave(w *waiter, why error) outcome {
 	r := l.r
 	r.mu.Lock()
@@ -254,7 +253,7 @@ func (l *lane) leave(w *waiter, why error) outcome {
 	return outcome{err: why}
 }
 
-// again is the lock's current lane: this one may have been removed.
+// again returns the lock's current lane. l itself may have been removed meanwhile.
 func (l *lane) again() *lane {
 	if now := l.r.lanes[l.id]; now != nil {
 		return now
@@ -263,7 +262,7 @@ func (l *lane) again() *lane {
 	return l
 }
 
-// observe takes note of the document as it is, and finds out who has a chance now, or when.
+// observe notes the document as it is now, and finds out which groups may get the lock, now or later.
 func (l *lane) observe(d *state.Doc) {
 	now := l.r.now()
 	changed := !l.known || (d == nil) != (l.doc == nil) || d != nil && (d.Beat != l.doc.Beat || d.Seen != l.doc.Seen)
@@ -286,7 +285,7 @@ func (l *lane) observe(d *state.Doc) {
 	l.judge(now)
 }
 
-// judge marks the groups that have a chance, and finds when the next one may have one.
+// judge marks the groups that may get the lock now as due, and finds out when the next one may get it.
 func (l *lane) judge(now int64) {
 	l.tryAt = never
 	for g, stands := range l.standing() {
@@ -302,14 +301,14 @@ func (l *lane) judge(now int64) {
 	}
 }
 
-// chance is when a group should ask: at once if it isn't in the queue or if its turn has come, else when the leases before it
-// will have ended. Every proxy asks then, because the first in the queue may be of a proxy that has died.
+// chance returns when a group should ask. It is now if the group isn't in the queue, or if its turn has come. Else it is when the leases
+// before it will have ended. All proxies ask then, because the proxy of the first in the queue may have died.
 func (l *lane) chance(g *group) int64 {
 	if l.doc == nil || l.doc.Beat == 0 {
 		return 0
 	}
 	head := g.first()
-	if head == nil { // all are promised theirs: at the latest the next one asks when the holder's lease has ended
+	if head == nil { // all waiters have promises; the next of them asks when the holder's lease has ended, at the latest
 		return l.ends(g, "")
 	}
 	if l.reenters(head) {
@@ -329,15 +328,15 @@ func (l *lane) chance(g *group) int64 {
 	}
 	if end, ok := l.watch.Since(e.Mark()); ok {
 		end += e.Left
-		if g.until() > end+e.Left/4 { // others have come who wait for longer
+		if g.until() > end+e.Left/4 { // waiters have joined that wait for longer than the entry says
 			at = min(at, end-e.Left/4)
 		}
 	}
 	return at
 }
 
-// reenters reports whether the owner of a waiter has the lock already. Nobody comes before such a waiter. It waits only because
-// it asked while another proxy had promises.
+// reenters reports whether the owner of a waiter has the lock already. Such a waiter comes before all others. It waits only because it
+// asked while another proxy had promises.
 func (l *lane) reenters(w *waiter) bool {
 	d := l.doc
 	return (len(d.Chain) == 0 || d.Promiser == l.r.queue) && slices.ContainsFunc(d.Holds, func(h state.Hold) bool {
@@ -345,7 +344,7 @@ func (l *lane) reenters(w *waiter) bool {
 	})
 }
 
-// ends is when the leases that keep an owner from a group's lock will have ended.
+// ends returns when the leases that keep an owner from a group's lock will have ended.
 func (l *lane) ends(g *group, owner string) int64 {
 	last := int64(0)
 	for i := range l.doc.Holds {
@@ -359,7 +358,7 @@ func (l *lane) ends(g *group, owner string) int64 {
 	return last
 }
 
-// first is the first waiter of a group without a promise, or nil. Waiters with a promise stand before all others.
+// first returns the first waiter of a group without a promise; nil: all have promises. Waiters with a promise stand before all others.
 func (g *group) first() *waiter {
 	for _, w := range g.waiters {
 		if !w.promised {
@@ -369,7 +368,7 @@ func (g *group) first() *waiter {
 	return nil
 }
 
-// lapse is when a lease will have ended, by this process's clock. It may be late by the time between two looks, never early.
+// lapse returns when a lease will have ended, by this process's clock. That may be late by the time between two looks, but never early.
 func (l *lane) lapse(h *state.Hold) int64 {
 	if l.r.o.Store.Timed() {
 		return l.seenAt + max(h.Until-l.doc.Seen, 0) + 1
@@ -381,7 +380,7 @@ func (l *lane) lapse(h *state.Hold) int64 {
 	return since + h.TTL + 1
 }
 
-// until is when the last of a group stops waiting.
+// until returns when the last waiter of a group stops waiting.
 func (g *group) until() int64 {
 	var last int64
 	for _, w := range g.waiters {

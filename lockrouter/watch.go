@@ -9,7 +9,7 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// alert tells the watcher that there is something to wait for.
+// alert wakes the watcher, because there is a lane to look after.
 func (r *Router) alert() {
 	select {
 	case r.wake <- struct{}{}:
@@ -20,8 +20,7 @@ func (r *Router) alert() {
 // maxLook is how many documents one look reads.
 const maxLook = 1000
 
-// watch looks at the locks that are waited for: those of other proxies may have been released. One request serves all that are
-// due.
+// watch looks at the locks that requests wait for, because other proxies may have released them. One request reads all that are due.
 func (r *Router) watch() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -33,7 +32,7 @@ func (r *Router) watch() {
 		case <-timer.C:
 		}
 		due, next := r.due()
-		for len(due) > 0 { // more may be due by then
+		for len(due) > 0 { // after each look, more lanes may be due
 			r.look(due)
 			due, next = r.due()
 		}
@@ -41,8 +40,8 @@ func (r *Router) watch() {
 	}
 }
 
-// due are the lanes that have to be looked at, and the time to the next one. Those who may have a chance without a look are sent.
-// With one that is due go all whose tick is half over: from then on they are due together.
+// due returns the lanes whose documents have to be read now, and when the next one has to be. If a lane's waiters may get the lock without
+// a look, due makes the lane send. If one lane is due, all lanes whose tick is half over count as due, too, so that one request reads them.
 func (r *Router) due() (lanes []*lane, next time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,7 +53,7 @@ func (r *Router) due() (lanes []*lane, next time.Duration) {
 		}
 		l.withdraw(now)
 		if l.tryAt <= now || len(l.tasks) > 0 {
-			// Whoever asks finds the document as it is: that is a look, too.
+			// A waiter that asks gets the document as it is now, so that no look is needed.
 			l.judge(now)
 			if l.run(); l.running {
 				continue
@@ -94,7 +93,7 @@ func (r *Router) look(lanes []*lane) {
 		case err != nil:
 			l.lookAt = r.now() + lastTick.Milliseconds()
 		case l.version != versions[i] || l.running:
-			// A call has seen it meanwhile, or is about to.
+			// A call has seen the document meanwhile, or is about to.
 		default:
 			l.observe(docs[i])
 			l.run()
@@ -105,7 +104,7 @@ func (r *Router) look(lanes []*lane) {
 	}
 }
 
-// storeDown and storeUp say once that the store has gone, and that it is back.
+// storeDown and storeUp log, once each, that the store is away and that it is back.
 func (r *Router) storeDown(lock string, err error) {
 	if !r.down && r.ctx.Err() == nil {
 		r.down = true
@@ -120,16 +119,16 @@ func (r *Router) storeUp() {
 	}
 }
 
-// lapses tells of leases that a call of ours found lapsed.
+// lapses reports the leases that a call of this proxy has ended.
 func (l *lane) lapses(d *state.Doc, results []state.Result) {
 	written := slices.ContainsFunc(results, func(s state.Result) bool { return s.Verdict.Positive() }) ||
 		l.doc != nil && d.Beat != l.doc.Beat && slices.Equal(d.Results, results)
 	if written {
-		l.r.lapses(d) // else what the document says is of an earlier call
+		l.r.lapses(d) // otherwise the document still names the leases of an earlier call
 	}
 }
 
-// lapses tells of the leases that the call that wrote the document found lapsed.
+// lapses reports the leases that were ended by the call that wrote the document.
 func (r *Router) lapses(d *state.Doc) {
 	if d.Beat == 0 {
 		return

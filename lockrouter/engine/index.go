@@ -146,7 +146,7 @@ func (s *Store) scripts(ctx context.Context) (bool, error) {
 	_, _, err := s.run(ctx, "probe", &state.Call{Kind: state.Global, Ops: []state.Op{}})
 	var refused *refusedError
 	if errors.As(err, &refused) && s.o.Scripts == Auto {
-		s.o.Log.Warn("the engine runs no scripts: locks do without", "index", s.o.Index, "error", err.Error())
+		s.o.Log.Warn("the engine runs no scripts: locks use guarded writes instead", "index", s.o.Index, "error", err.Error())
 		return false, nil
 	}
 	return err == nil, err

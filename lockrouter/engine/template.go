@@ -25,7 +25,7 @@ func (s *Store) template(ctx context.Context, clock string) error {
 	case a.Status == http.StatusOK:
 		return nil
 	case slices.Contains([]int{400, 401, 403, 404, 405}, a.Status):
-		s.o.Log.Warn("there is no index template for the locks: should their index be deleted, stop all proxies first", "index", s.o.Index,
+		s.o.Log.Warn("there is no index template for the locks: before you delete their index, stop all proxies", "index", s.o.Index,
 			"error", failure(a).Error())
 		return nil
 	}
