@@ -142,10 +142,7 @@ func (b *batch) acquireAll(ctx context.Context, q *Request, index string, want *
 	gate := indexGate + index
 	err := b.r.prepare(ctx, &target{gate: gate})
 	if err == nil {
-		err = b.acquire(ctx)
-	}
-	if err == nil {
-		err = b.settleAll(ctx)
+		err = b.acquireSettled(ctx)
 	}
 	for waited := true; err == nil && waited; {
 		if waited, err = b.r.confirm(ctx, gate); err == nil && waited {

@@ -39,7 +39,7 @@ type undoer struct {
 // Acquire settles what was left, and begins a journal if the request asks for one.
 func (u undoer) Acquire(ctx context.Context, c *Claim) (*Lease, error) {
 	began := time.Now()
-	l, err := u.Keeper.Acquire(ctx, c)
+	l, err := u.acquire(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -52,6 +52,42 @@ func (u undoer) Acquire(ctx context.Context, c *Claim) (*Lease, error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+// acquire acquires. If the owner still has a lease whose journal has ended, it ends that lease, and acquires another one: no write can be
+// made under the token of the old one, and by asking again the owner would only make it longer.
+func (u undoer) acquire(ctx context.Context, c *Claim) (*Lease, error) {
+	l, err := u.Keeper.Acquire(ctx, c)
+	if err != nil || !l.Reentered {
+		return l, err
+	}
+	old := *c
+	old.Token = l.Token
+	switch over, err := u.over(ctx, []undo.Lock{*c.Lock.journal(c.Owner, l.Token)}); {
+	case err != nil:
+		return nil, err
+	case len(over) == 0:
+		return l, nil
+	}
+	if err := u.Keeper.Release(ctx, &old); err != nil && !isOver(err) {
+		return nil, err
+	}
+	return u.Keeper.Acquire(ctx, c)
+}
+
+// over are those of some leases whose journal has ended: the ids of their locks' documents. A lease may outlast its journal, if that is of
+// several leases and another one of them has ended, or if a proxy dies between the end of the journal and that of the lease.
+func (u undoer) over(ctx context.Context, leases []undo.Lock) (over []string, err error) {
+	journals, err := u.r.o.Undo.Begun(ctx, leases)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	for i := range journals {
+		if j := &journals[i]; j.Committed || j.Ended {
+			over = append(over, j.Asked...)
+		}
+	}
+	return over, nil
 }
 
 // ready settles what was left. It renews the lease meanwhile, and for its holder afterwards.

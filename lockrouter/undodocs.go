@@ -14,6 +14,50 @@ import (
 
 // Undo for the locks of several documents: they have one journal.
 
+// acquireSettled acquires the locks, and settles what was left. If the owner still has leases whose journal has ended, it ends them, and
+// begins again: see undoer.acquire.
+func (b *batch) acquireSettled(ctx context.Context) error {
+	for {
+		err := b.acquire(ctx)
+		if err == nil {
+			err = b.settleAll(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		over, err := b.over(ctx)
+		if err != nil || len(over) == 0 {
+			return err
+		}
+		b.release(b.items) // the others, too: a request that waits holds only locks that come before
+		ended := &batch{r: b.r, a: b.a, items: over}
+		if _, err := ended.end(state.Verdict.Ended); err != nil {
+			return err
+		}
+		for _, it := range b.items {
+			it.rid = b.r.rid()
+		}
+	}
+}
+
+// over are the locks that the owner had before, by leases whose journal has ended.
+func (b *batch) over(ctx context.Context) ([]*item, error) {
+	u, ok := b.r.keeper.(undoer)
+	had := slices.DeleteFunc(slices.Clone(b.items), func(it *item) bool { return it.mine })
+	if !ok || len(had) == 0 {
+		return nil, nil
+	}
+	over, err := u.over(ctx, b.leases(had))
+	if err != nil {
+		return nil, err
+	}
+	ended := map[string]bool{}
+	for _, id := range over {
+		ended[id] = true
+	}
+	return slices.DeleteFunc(had, func(it *item) bool { return !ended[it.t.id] }), nil
+}
+
 // settleAll settles what was left by leases on the locks of several documents.
 func (b *batch) settleAll(ctx context.Context) error {
 	u, ok := b.r.keeper.(undoer)

@@ -242,3 +242,42 @@ func TestTheJournalOfSeveralLocksIsShownByEachOfThem(t *testing.T) {
 		}
 	}
 }
+
+// TestAnOwnerWhoseWritesAreUndoneGetsTheLocksAgain: one of its leases has ended, and so what it wrote under all of them is undone. It comes back
+// by the same name while it still has the others. Under those nothing can be written any more.
+func TestAnOwnerWhoseWritesAreUndoneGetsTheLocksAgain(t *testing.T) {
+	all := func(w *undoWorld, undo string) string {
+		r := w.ask(201, "POST", "/docs/_lock/docs", `{"owner":"one","wait":"0s","undo":`+undo+`,"ids":["a","b","c"]}`)
+		w.changed(false, "b")
+		return r.Get(`locks.#(id=="b").token`).Raw
+	}
+	for name, asks := range map[string]func(w *undoWorld, undo string) (token string){
+		"with others":        all,
+		"with others, first": all,
+		"alone": func(w *undoWorld, undo string) string {
+			return w.ask(201, "PUT", "/docs/_lock/doc/b?owner=one&wait=0s&undo="+undo, "").Get("token").Raw
+		},
+	} {
+		for _, undo := range []string{"true", "false"} {
+			t.Run(name+", undo: "+undo, func(t *testing.T) {
+				w := newUndoWorld(t, enginetest.Serve(t), "")
+				w.fill("a", "b", "c")
+				_, tokens := w.lockDocs("a", "b", "c")
+				w.ask(200, "PUT", "/docs/_doc/b", `{"n":1}`, tokens[1]...)
+				w.lapse("/docs/_lock/doc/a")
+				if name != "with others, first" { // else its own request has that undone
+					next := w.ask(201, "PUT", "/docs/_lock/doc/a?owner=next&wait=20s", "").Get("token").Raw
+					w.changed(false, "b")
+					w.ask(200, "DELETE", "/docs/_lock/doc/a?owner=next&token="+next, "")
+				}
+				token := asks(w, undo)
+				if token == tokens[1][1] {
+					t.Error("it has the same lease as before")
+				}
+				w.ask(200, "PUT", "/docs/_doc/b", `{"n":1}`, "Optimist-Lock-Token", token)
+				w.ask(410, "PUT", "/docs/_doc/b", `{"n":2}`, tokens[1]...)
+				w.changed(true, "b")
+			})
+		}
+	}
+}

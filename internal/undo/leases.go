@@ -160,8 +160,10 @@ type Begun struct {
 	Token int64 // by which Commit and Rollback know it
 	// Committed says that the writes stay; Ended, that they are undone, or about to be. Neither: they are noted.
 	Committed, Ended bool
-	// Of is the number of leases under which it was begun. Missing are the locks of those leases that weren't asked for.
+	// Of is the number of leases under which it was begun. Asked are the ids of the locks' documents of those that were asked for. Missing
+	// are the locks of the others.
 	Of      int
+	Asked   []string
 	Missing []string
 }
 
@@ -183,11 +185,13 @@ func (s *Store) Begun(ctx context.Context, leases []Lock) ([]Begun, error) {
 		}
 		b := Begun{Token: h.Token, Committed: h.State == committed, Ended: h.State == rolling || h.State == undone, Of: len(of)}
 		for _, l := range of {
-			if !listed[l] {
+			if listed[l] {
+				b.Asked = append(b.Asked, l.Doc)
+			} else {
 				b.Missing = append(b.Missing, l.Lock)
 			}
 		}
-		if len(b.Missing) < len(of) { // else the tokens are the same by chance
+		if len(b.Asked) > 0 { // else the tokens are the same by chance
 			all = append(all, b)
 		}
 	}
