@@ -58,7 +58,7 @@ const (
 	TypeNoNode      = "no_upstream_available"    // nor can any other one
 	TypeBusy        = "upstream_busy"            // all connections to the engine are in use; nothing was sent
 	TypeLimited     = "upstream_overloaded"      // the engine has too much to do, and the write's turn didn't come; nothing was sent
-	TypeTimeout     = "upstream_timeout"         // connecting took too long; nothing was sent
+	TypeTimeout     = "upstream_timeout"         // connecting, or waiting before that, took too long; nothing was sent
 	TypeLost        = "upstream_answer_lost"     // a read was sent, and its answer didn't come, or not whole
 	TypeUnknown     = "unknown_outcome"          // the same for a request that changes something: it may have been applied
 	TypeAnswer      = "upstream_answer_invalid"  // the engine's answer can't be read
@@ -151,15 +151,26 @@ func upstreamFailure(e *upstream.Error, read bool) *Failure {
 	case upstream.Body:
 		return clientFailure(e.Err)
 	case upstream.Cancelled:
-		if !errors.Is(e.Err, ErrStopped) {
-			return nil
-		}
-		f.Status, f.Type = http.StatusServiceUnavailable, TypeStopped
-		if e.Sent {
-			lostFailure(f, read)
-		}
+		return cancelledFailure(f, e, read)
 	default:
 		f.Type = TypeUnreachable
+	}
+	return f
+}
+
+// cancelledFailure is the failure for an exchange that optimist ended itself. It is nil if the client left. A client whose request ran out
+// of time is still there.
+func cancelledFailure(f *Failure, e *upstream.Error, read bool) *Failure {
+	switch {
+	case errors.Is(e.Err, ErrStopped):
+		f.Status, f.Type = http.StatusServiceUnavailable, TypeStopped
+	case errors.Is(e.Err, context.DeadlineExceeded):
+		f.Status, f.Type = http.StatusGatewayTimeout, TypeTimeout
+	default:
+		return nil
+	}
+	if e.Sent {
+		lostFailure(f, read)
 	}
 	return f
 }
