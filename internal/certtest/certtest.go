@@ -72,6 +72,17 @@ func (a *Authority) write(name, kind string, der []byte) string {
 // workload's: the certificate has no subject, only that alternative name, and its files are named workload.
 func (a *Authority) Issue(name string) (cert, key string) {
 	a.t.Helper()
+	return a.issue(name, func(*x509.Certificate) {})
+}
+
+// Changed is Pair of a certificate that change has changed before the authority signed it.
+func (a *Authority) Changed(name string, change func(*x509.Certificate)) tls.Certificate {
+	a.t.Helper()
+	return a.load(a.issue(name, change))
+}
+
+func (a *Authority) issue(name string, change func(*x509.Certificate)) (cert, key string) {
+	a.t.Helper()
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		a.t.Fatal(err)
@@ -88,6 +99,7 @@ func (a *Authority) Issue(name string) (cert, key string) {
 		template.Subject, template.DNSNames, template.URIs = pkix.Name{}, nil, []*url.URL{u}
 		name = "workload"
 	}
+	change(template)
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &k.PublicKey, a.key)
 	if err != nil {
 		a.t.Fatal(err)
@@ -102,7 +114,12 @@ func (a *Authority) Issue(name string) (cert, key string) {
 // Pair is Issue's certificate with its key, as the tls package wants it.
 func (a *Authority) Pair(name string) tls.Certificate {
 	a.t.Helper()
-	pair, err := tls.LoadX509KeyPair(a.Issue(name))
+	return a.load(a.Issue(name))
+}
+
+func (a *Authority) load(cert, key string) tls.Certificate {
+	a.t.Helper()
+	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
 		a.t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package secure
 import (
 	"bytes"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"log/slog"
@@ -132,6 +133,16 @@ func TestOldVersionsAndOtherProtocolsAreRefused(t *testing.T) {
 	}
 }
 
+func expired(c *x509.Certificate) {
+	c.NotBefore, c.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(-time.Minute)
+}
+
+func ofTheFuture(c *x509.Certificate) {
+	c.NotBefore, c.NotAfter = time.Now().Add(time.Hour), time.Now().Add(2*time.Hour)
+}
+
+func forServers(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} }
+
 func TestClientsCertificatesAreAskedForAndChecked(t *testing.T) {
 	ours, others := certtest.New(t), certtest.New(t)
 	cert, key := ours.Issue("es.test")
@@ -147,6 +158,10 @@ func TestClientsCertificatesAreAskedForAndChecked(t *testing.T) {
 			"none":                    {nil, may},
 			"ours":                    {[]tls.Certificate{ours.Pair("billing")}, true},
 			"of another authority":    {[]tls.Certificate{others.Pair("billing")}, false},
+			"expired":                 {[]tls.Certificate{ours.Changed("billing", expired)}, false},
+			"of the future":           {[]tls.Certificate{ours.Changed("billing", ofTheFuture)}, false},
+			"of a server":             {[]tls.Certificate{ours.Changed("billing", forServers)}, false},
+			"of ours, another's key":  {[]tls.Certificate{{Certificate: ours.Pair("billing").Certificate, PrivateKey: others.Pair("billing").PrivateKey}}, false},
 			"of a workload, no names": {[]tls.Certificate{ours.Pair("spiffe://shop/billing")}, true},
 		} {
 			client := &tls.Config{RootCAs: ours.Pool, ServerName: "es.test"}
