@@ -203,9 +203,9 @@ func (s *Store) put(ctx context.Context, id string, record any, in doc.Numbers) 
 // record is one of several that are written together.
 type record struct {
 	id  string
-	is  any
+	is  any         // nil: the record is deleted
 	in  doc.Numbers // of the revision in whose place it is written; the zero value: a new one
-	put bool        // it was written. After a lost answer it is false, too
+	put bool        // it was written, or deleted. After a lost answer it is false, too
 }
 
 // putAll is put for several records.
@@ -216,7 +216,11 @@ func (s *Store) putAll(ctx context.Context, records []*record) error {
 		if r.in.Known() {
 			verb, action["if_seq_no"], action["if_primary_term"] = "index", r.in.SeqNo, r.in.PrimaryTerm
 		}
-		for _, line := range []any{map[string]any{verb: action}, r.is} {
+		lines := []any{map[string]any{verb: action}, r.is}
+		if r.is == nil {
+			lines = []any{map[string]any{"delete": action}}
+		}
+		for _, line := range lines {
 			text, err := json.Marshal(line)
 			if err != nil {
 				return err

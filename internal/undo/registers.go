@@ -37,9 +37,14 @@ func (s *Store) changeSome(ctx context.Context, locks []Lock, change func(*regis
 	var changed []*record
 	var of []Lock
 	for i, r := range registers {
-		if change(r, &locks[i]) {
-			changed, of = append(changed, &record{id: registerID(r.Doc), is: r, in: r.numbers}), append(of, locks[i])
+		if !change(r, &locks[i]) {
+			continue
 		}
+		record := &record{id: registerID(r.Doc), in: r.numbers}
+		if len(r.Open) > 0 { // an empty one is deleted: else one would stay of each lock that was ever held with undo
+			record.is = r
+		}
+		changed, of = append(changed, record), append(of, locks[i])
 	}
 	if len(changed) == 0 {
 		return nil, nil

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"optimist/internal/doc"
 	"optimist/internal/enginetest"
 	"optimist/internal/undo"
@@ -86,6 +88,47 @@ func TestAllOldJournalsAreCleanedAtOnce(t *testing.T) {
 	}
 	if want := []int{0, locks, locks, 0}; !slices.Equal(cleaned, want) {
 		t.Errorf("cleaned %v; want %v", cleaned, want)
+	}
+}
+
+// TestNothingIsKeptOfALockWhoseJournalsAreSettled: an application that never uses the same lock twice would fill the index.
+func TestNothingIsKeptOfALockWhoseJournalsAreSettled(t *testing.T) {
+	l := newLister(t)
+	registers := func() int64 {
+		l.e.Ask(t, "POST", "/undo/_refresh", "")
+		_, body := l.e.Ask(t, "POST", "/undo/_count", `{"query":{"term":{"kind":"lock"}}}`)
+		return gjson.Get(body, "count").Int()
+	}
+	x, y := undo.Lock{Doc: "tree:x", Name: "/_lock/tree/x", Path: "x"}, undo.Lock{Doc: "global:y", Name: "/_lock/global/y"}
+	for i, ends := range []func(token int64) error{
+		func(token int64) error { _, err := l.Commit(t.Context(), token); return err },
+		func(token int64) error { _, err := l.Rollback(t.Context(), token); return err },
+	} {
+		x.Token, y.Token = int64(10*i+1), int64(10*i+2)
+		other := undo.Lock{Doc: x.Doc, Name: "/_lock/tree/z", Path: "z", Token: int64(10*i + 3)}
+		for _, leases := range [][]undo.Lock{{x, y}, {other}} {
+			if err := l.Open(t.Context(), leases); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := registers(); n != 2 {
+			t.Errorf("%d registers of two locks with journals", n)
+		}
+		if err := ends(x.Token); err != nil {
+			t.Fatal(err)
+		}
+		if n := registers(); n != 1 {
+			t.Errorf("%d registers of one lock with a journal", n)
+		}
+		if left, err := l.Registered(t.Context(), []undo.Lock{x, y}); err != nil || len(left) != 1 || left[0].Doc != x.Doc {
+			t.Errorf("%+v are registered, %v", left, err)
+		}
+		if err := ends(other.Token); err != nil {
+			t.Fatal(err)
+		}
+		if n := registers(); n != 0 {
+			t.Errorf("%d registers of no lock", n)
+		}
 	}
 }
 
