@@ -90,7 +90,7 @@ func (s settings) unknown() *Error {
 	return nil
 }
 
-// knownSetting knows the engine's settings by their first part.
+// knownSetting reports whether the engine has settings with that first part.
 func knownSetting(name string) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(name, "index."), ".")
 	return slices.Contains([]string{"number_of_shards", "number_of_replicas", "number_of_routing_shards", "routing_partition_size", "auto_expand_replicas",
@@ -172,7 +172,7 @@ func (c *call) getSettings() *Error {
 	})
 }
 
-// appendSettings appends what was given and what the engine adds. The engine's lock must be held.
+// appendSettings appends the settings that were given, and those that the engine adds. The caller holds the engine's lock.
 func (x *index) appendSettings(dst []byte, flat bool) []byte {
 	all := slices.Clone(x.settings)
 	for _, name := range []string{"index.number_of_shards", "index.number_of_replicas"} {

@@ -81,7 +81,7 @@ func (e *Engine) dropAliases(indexName string) {
 	}
 }
 
-// appendAliases appends the aliases of an index that match one of the patterns, all without patterns.
+// appendAliases appends the aliases of an index that match one of the patterns. Without patterns it appends all.
 func (e *Engine) appendAliases(dst []byte, indexName string, patterns []string) []byte {
 	dst = append(dst, '{')
 	for _, name := range slices.Sorted(maps.Keys(e.aliases)) {
@@ -222,7 +222,7 @@ func (c *call) updateAliases() *Error {
 	return c.changeAliases(actions)
 }
 
-// changeAliases applies all actions or, if one of them can't be, none.
+// changeAliases applies all actions. If one of them can't be applied, it applies none.
 func (c *call) changeAliases(actions []aliasAction) *Error {
 	resolved := make([][]*index, len(actions))
 	for i, a := range actions {

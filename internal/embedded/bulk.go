@@ -13,7 +13,7 @@ type bulkItem struct {
 	index     string
 	needAlias bool
 	pipeline  string
-	u         update // update.write is the write of the other actions, too
+	u         update // for the other actions, only update.write counts
 }
 
 func (c *call) bulk() *Error {
@@ -37,7 +37,7 @@ func (c *call) bulk() *Error {
 	return nil
 }
 
-// bulkItems reads and checks every action before the first of them is carried out: one that is malformed refuses all.
+// bulkItems reads and checks all actions before any is carried out: one malformed action refuses the whole request.
 func (c *call) bulkItems() ([]bulkItem, *Error) {
 	defaults := bulkItem{index: c.vars.index, pipeline: c.params.get("pipeline")}
 	if defaults.needAlias = c.flag("require_alias", false); c.bad != nil {
@@ -45,7 +45,7 @@ func (c *call) bulkItems() ([]bulkItem, *Error) {
 	}
 	var items []bulkItem
 	var v validation
-	var item *bulkItem // whose source comes next
+	var item *bulkItem // the action whose source is the next line
 	line := 0
 	for text := range bytes.Lines(c.req.Body) {
 		line++
@@ -73,7 +73,7 @@ func (c *call) bulkItems() ([]bulkItem, *Error) {
 		if next.verb == "delete" {
 			items = append(items, next)
 		} else {
-			item = &next // without its source, at the end, it is not an action
+			item = &next // if the body ends before its source, it isn't an action
 		}
 	}
 	if len(items) == 0 {
@@ -133,7 +133,7 @@ func (it *bulkItem) metadata(kid *node, line int) (err *Error) {
 	object := kid.name == "_source" || kid.name == "dynamic_templates"
 	switch {
 	case kid.kind == tree.Null:
-		return nil // as if it weren't there
+		return nil // null counts as missing
 	case kid.kind == tree.Array, kid.kind == tree.Object && !object:
 		return illegalArgument("Malformed action/metadata line [%d], expected a simple value for field [%s] but found [%s]",
 			line, kid.name, tokenName(kid.raw))
@@ -147,7 +147,7 @@ func (it *bulkItem) metadata(kid *node, line int) (err *Error) {
 		it.u.routing = kid.text()
 	case "op_type":
 		if it.verb == "index" && kid.text() == "create" {
-			it.u.act, it.verb = actCreate, "create" // which the answer names
+			it.u.act, it.verb = actCreate, "create" // the answer says create, too
 		}
 	case "version":
 		it.u.version = number()
@@ -239,7 +239,7 @@ func (c *call) runItem(dst []byte, it *bulkItem, refreshed bool) (out []byte, fa
 
 func (c *call) perform(it *bulkItem) (x *index, o outcome, result string, err *Error) {
 	if it.verb == "update" && it.u.upsert == nil {
-		it.pipeline = "" // it runs over an upsert alone
+		it.pipeline = "" // the engine runs the pipeline of an update on its upsert only
 	}
 	if err = noPipeline(it.pipeline); err != nil {
 		return nil, o, "", err

@@ -60,7 +60,7 @@ func (c *call) byQuery(act action, word string) *Error {
 	return nil
 }
 
-// writeHits deletes or writes again every hit, unless it changed since the search.
+// writeHits deletes every hit, or writes it again, unless the hit has changed since the search.
 func (c *call) writeHits(hits []*hit, act action, proceed bool) byQuery {
 	done := byQuery{total: len(hits)}
 	for _, h := range hits {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// tagline is what GET / says instead of the engine's: nobody may take this for a database.
+// tagline stands in the answer to GET / in place of the engine's own, so that nobody takes this for a database.
 const tagline = "You know, for trying: in memory only, all data is lost when optimist ends"
 
 const clusterName = "optimist-embedded"
@@ -23,7 +23,7 @@ func (c *call) root() *Error {
 	return nil
 }
 
-// health answers _cluster/health. An index that wants replicas is yellow: there is no second node, and never will be.
+// health answers _cluster/health. An index with replicas is yellow, because there never is a second node.
 func (c *call) health() *Error {
 	found, err := c.resolve(c.vars.index, expand{empty: true, lenient: true, hidden: true})
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *call) health() *Error {
 	return nil
 }
 
-// clusterState answers the one part of _cluster/state that there is something to say of: the primary terms of indices.
+// clusterState answers the only part of _cluster/state that this engine knows: the primary terms of indices.
 func (c *call) clusterState() *Error {
 	found, err := c.resolve(c.vars.index, expand{empty: true, lenient: true, hidden: true})
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *call) clusterState() *Error {
 	return nil
 }
 
-// nodes answers _nodes and _nodes/http: this one.
+// nodes answers _nodes and _nodes/http. There is only this node.
 func (c *call) nodes() *Error {
 	bound := c.door.addresses()
 	publish := "127.0.0.1:0"

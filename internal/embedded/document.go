@@ -13,8 +13,8 @@ import (
 	"optimist/rewrite/tree"
 )
 
-// checkDocument refuses what the engine's mapper refuses, adds the fields that are new to the mapping, and drops from
-// the stored source what the mapping says.
+// checkDocument refuses the documents that the engine's mapper refuses. It adds new fields to the mapping, and drops from the stored source
+// what the mapping excludes.
 func checkDocument(x *index, w *write) *Error {
 	n, rest, err := parseJSON(w.source)
 	if errors.Is(err, errEmpty) {
@@ -76,7 +76,7 @@ func (c *checker) at(n *node) string {
 
 func (c *checker) object(f *field, n *node, path string) *Error {
 	if f.skip {
-		return nil // not even names are looked at
+		return nil // enabled: false; the engine doesn't even look at names
 	}
 	for _, kid := range n.kids {
 		if err := c.name(kid, path); err != nil {
@@ -135,7 +135,7 @@ func (c *checker) member(parent *field, name string, n *node, path string) *Erro
 	return c.value(f, n, path+name)
 }
 
-// field is the field of a member. One that the mapping doesn't have gets the type, or is nil if it is to be left alone.
+// field returns the field of a member. If the mapping doesn't have it, it gets the type of typ, or is nil if the mapping ignores it.
 func (c *checker) field(parent *field, name string, typ func() string, n *node, path string) (*field, *Error) {
 	if f := parent.find(name); f != nil {
 		return f, nil
@@ -143,7 +143,7 @@ func (c *checker) field(parent *field, name string, typ func() string, n *node, 
 	return c.unmapped(parent, name, typ(), n, path)
 }
 
-// unmapped decides on a member that the mapping doesn't have: nil if it is to be left alone.
+// unmapped decides about a member that the mapping doesn't have. It returns nil if the mapping ignores such members.
 func (c *checker) unmapped(parent *field, name, typ string, n *node, path string) (*field, *Error) {
 	dynamic := cmp.Or(parent.dynamic, c.m.root.dynamic)
 	switch dynamic {
@@ -252,7 +252,7 @@ func badSyntax(err error) *Error {
 	return parsingError(where+" failed to parse: "+s.msg, &Error{Type: typ, Reason: s.msg})
 }
 
-// tokenName names what follows a document, as the engine's parser does.
+// tokenName returns the name that the engine's parser has for what follows a document.
 func tokenName(rest []byte) string {
 	name := map[byte]string{'{': "START_OBJECT", '[': "START_ARRAY", '}': "END_OBJECT", ']': "END_ARRAY", '"': "VALUE_STRING"}[rest[0]]
 	return cmp.Or(name, "VALUE")

@@ -1,9 +1,8 @@
 // Package embedded is an in-memory engine that speaks Elasticsearch's document API, for demonstrations and quick tests.
 //
 // It promises the engine's semantics of sequence numbers, versions, guards and error shapes, and keeps every document's bytes as
-// they were sent. It doesn't keep data beyond the process, and it is no cluster: it has one node, one shard an index, one primary
-// term, and searches that see every write at once. It refuses features that it doesn't have; it never silently ignores a part of
-// a request.
+// they were sent. Its data ends with the process. It is no cluster: it has one node, one shard for each index, and one primary term, and
+// searches see every write at once. It refuses features that it doesn't have, and never silently ignores a part of a request.
 package embedded
 
 import (
@@ -13,7 +12,7 @@ import (
 	"time"
 )
 
-// Version is the release of Elasticsearch whose document API the engine follows and says on GET /.
+// Version is the release of Elasticsearch whose document API the engine follows. GET / names it.
 const Version = "9.5.3"
 
 // Request is one request as it came in.
@@ -22,10 +21,10 @@ type Request struct {
 	Target string // path and query as they were sent, undecoded
 	// ContentType and Accept are the headers of those names; OpaqueID is X-Opaque-Id, given back with the answer.
 	ContentType, Accept, OpaqueID string
-	Body                          []byte // kept by the engine where it holds documents: must not be changed afterwards
+	Body                          []byte // the engine may keep it as a document: don't change it afterwards
 }
 
-// Response is an answer. For a HEAD the body is there only to be measured.
+// Response is an answer. The body of an answer to HEAD isn't sent: only its length is.
 type Response struct {
 	Status      int
 	ContentType string // empty without a body
@@ -38,7 +37,7 @@ type Field struct{ Name, Value string }
 
 // Engine holds indices in memory. Create it with New; its methods may be called concurrently.
 type Engine struct {
-	mu      sync.RWMutex // guards the maps; what they hold has locks of its own
+	mu      sync.RWMutex // guards the maps; the indices in them have locks of their own
 	indices map[string]*index
 	aliases map[string]map[string]*alias // alias → index → its properties
 
@@ -83,12 +82,12 @@ type call struct {
 	path   string // decoded as a whole, for messages
 	vars   vars
 	params params
-	bad    *Error // what is wrong with the first parameter that is
+	bad    *Error // the mistake in the first wrong parameter
 	resp   Response
 	out    []byte // the answer's body
-	// whole says that the answer is the document itself: filter_path has it written anew, but takes nothing out of it.
+	// whole says that the answer is the document itself. With filter_path, the engine writes it again, but takes nothing out of it.
 	whole bool
-	// mediaType is what JSON is called in the answer.
+	// mediaType is the answer's Content-Type for JSON.
 	mediaType string
 }
 
@@ -113,7 +112,7 @@ func (e *Engine) Handle(r *Request) *Response {
 	if r.OpaqueID != "" {
 		c.header("X-Opaque-Id", r.OpaqueID)
 	}
-	// Clients of the official kind refuse answers without it. It names the API that is spoken; GET / names the engine.
+	// Elastic's own clients refuse answers without this field. It names the API; GET / names the engine.
 	c.header("X-Elastic-Product", "Elasticsearch")
 	c.resp.Body = c.out
 	return &c.resp

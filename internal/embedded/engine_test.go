@@ -106,7 +106,8 @@ func TestHugeExponentsCostNothing(t *testing.T) {
 	}
 }
 
-// A number of four million digits took 25 s as a big.Float, which forgets the last ones. Here the last digit decides, and fewer digits will do.
+// A number of four million digits took 25 s as a big.Float, which forgets the last ones. Here the last digit decides, and fewer digits will
+// do.
 func TestLongNumbersAreComparedDigitByDigit(t *testing.T) {
 	digits := strings.Repeat("7", 200_000)
 	e := New(Options{})

@@ -14,14 +14,14 @@ type Error struct {
 	// Plain errors have no root cause: `{"error":"reason","status":400}`.
 	Plain bool
 
-	index    *index // where it happened, for index_uuid, shard and index; nil if nowhere
-	name     string // a name that is no index, with index_uuid "_na_"
+	index    *index // the index where it happened, for index_uuid, shard and index; nil: there is none
+	name     string // a name without an index; its index_uuid is "_na_"
 	resource string // resource.type; resource.id is name
 	cause    *Error // caused_by
 	root     *Error // root_cause, if it isn't the error itself
 	noStatus bool
 	shard    bool     // it happened in the index's shard
-	messages []string // of a validation
+	messages []string // the messages of a validation
 	failed   *index   // the index whose shard failed in a search
 }
 
@@ -112,7 +112,7 @@ func errConflict(x *index, format string, args ...any) *Error {
 	return &Error{Status: 409, Type: "version_conflict_engine_exception", Reason: fmt.Sprintf(format, args...), index: x, shard: true}
 }
 
-// unsupported refuses what this engine doesn't have, so that nobody takes silence for success.
+// unsupported refuses a feature that this engine doesn't have.
 func unsupported(what string) *Error {
 	return illegalArgument("%s are not supported by the embedded in-memory engine", what)
 }

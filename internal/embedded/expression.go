@@ -8,7 +8,8 @@ import (
 	"optimist/internal/glob"
 )
 
-// target finds the index that a write goes to: itself, an alias's write index, or one made for it. a is the alias, or nil.
+// target finds the index that a write goes to: the index of that name, the write index of that alias, or a new index. a is the alias, or
+// nil.
 func (e *Engine) target(name string, needAlias bool) (x *index, a *alias, err *Error) {
 	if name, err = e.dateMath(name); err != nil {
 		return nil, nil, err
@@ -98,7 +99,7 @@ func (c *call) expand() expand {
 		hidden: slices.Contains(states, "all") || slices.Contains(states, "hidden")}
 }
 
-// found are the indices of the request.
+// found returns the indices that the request names.
 func (c *call) found() ([]*index, *Error) {
 	how := c.expand()
 	if c.bad != nil {
@@ -107,8 +108,8 @@ func (c *call) found() ([]*index, *Error) {
 	return c.resolve(c.vars.index, how)
 }
 
-// resolve finds the indices of an expression: names, aliases and wildcards, separated by commas, a minus takes away what
-// a wildcard before it brought. They come sorted by name.
+// resolve finds the indices of an expression, sorted by name. The expression has names, aliases and wildcards, separated by commas. A name
+// with a minus excludes indices that an earlier wildcard has matched.
 func (e *Engine) resolve(expr string, how expand) ([]*index, *Error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()

@@ -19,10 +19,10 @@ type index struct {
 	shard      shard
 
 	mapMu   sync.RWMutex
-	mapping *mapping // never nil; replaced, not changed, once others may see it
+	mapping *mapping // never nil; a change replaces it, because others may read it
 }
 
-// alias is what one alias says about one of its indices.
+// alias holds the properties of one alias for one of its indices.
 type alias struct {
 	writeIndex    *bool  // is_write_index, where it was given
 	indexRouting  string // given to writes through the alias
@@ -39,7 +39,7 @@ func newUUID() string {
 
 const forbiddenInNames = ` "*,/<>?\|`
 
-// checkName says what is wrong with the name of an index that is to be made.
+// checkName checks the name of a new index.
 func checkName(name string) *Error {
 	bad := func(format string, args ...any) *Error {
 		e := badRequest("invalid_index_name_exception", "Invalid index name [%s], %s", name, fmt.Sprintf(format, args...))
@@ -77,7 +77,7 @@ func (e *Engine) newIndex(name string, s settings, m *mapping) (*index, *Error) 
 	return x, x.adopt(s)
 }
 
-// adopt takes settings that mean something here, and refuses those that would be silently ignored.
+// adopt applies the settings that this engine knows, and refuses those that it would otherwise ignore silently.
 func (x *index) adopt(s settings) *Error {
 	x.replicas = 1
 	for _, p := range s {
@@ -100,7 +100,7 @@ func (x *index) adopt(s settings) *Error {
 	return nil
 }
 
-// hidden reports whether wildcards pass the index over.
+// hidden reports whether wildcards leave the index out.
 func (x *index) hidden() bool {
 	v, _ := x.settings.get("index.hidden")
 	return v == "true"

@@ -12,7 +12,7 @@ import (
 	"optimist/rewrite/tree"
 )
 
-// limits are the engines': their parser gives up where a document is nested more deeply. What a body may have in bytes is the door's.
+// limits are those of the engines' parser, which refuses documents that are nested more deeply. The door limits the bytes of a body.
 var limits = tree.Limits{Depth: jsontext.MaxNesting, Bytes: math.MaxInt32, Values: math.MaxInt32}
 
 // node is one JSON value as it stands in its source. Nothing is converted: numbers keep every digit, strings their
@@ -21,7 +21,7 @@ type node struct {
 	kind      tree.Kind
 	raw       []byte // the value's own bytes, from its first to its last
 	start     int    // where they begin in the source
-	name      string // of an object's member, decoded
+	name      string // the name of an object's member, decoded
 	nameStart int    // where the name's quotes begin in the source
 	kids      []*node
 }
@@ -53,7 +53,7 @@ func (n *node) text() string {
 // isTrue reports whether the value is true, or the string "true", which the engines take as well.
 func (n *node) isTrue() bool { return n != nil && n.text() == "true" }
 
-// elements are those of an array; a lone value stands for an array of one.
+// elements returns the elements of an array. Any other value counts as an array of one.
 func (n *node) elements() []*node {
 	switch {
 	case n == nil:
@@ -83,14 +83,14 @@ func unquote(raw []byte) string {
 	return s
 }
 
-// textNode and numberNode are values that no request gave.
+// textNode and numberNode make values that come from no request.
 func textNode(s string) *node {
 	return &node{kind: tree.String, raw: appendString(nil, s)}
 }
 
 func numberNode(text []byte) *node { return &node{kind: tree.Number, raw: text} }
 
-// syntaxError says where a body stops being JSON, in the words of the engines' parser as far as clients look at them.
+// syntaxError says where a body isn't JSON. Its words are those of the engines' parser, as far as clients depend on them.
 type syntaxError struct {
 	eof bool // the body ends too early
 	msg string
@@ -101,8 +101,8 @@ func (e *syntaxError) Error() string { return e.msg }
 // errEmpty reports a body with nothing but white space.
 var errEmpty = errors.New("empty body")
 
-// parseJSON reads exactly one value. It returns errEmpty or a *syntaxError. rest is what follows the value, white space
-// skipped: the callers differ in whether they mind.
+// parseJSON reads exactly one value. Its errors are errEmpty or a *syntaxError. rest is what follows the value, without white space before
+// it: some callers refuse that, and others ignore it.
 func parseJSON(src []byte) (n *node, rest []byte, err error) {
 	if jsontext.SkipSpace(src, 0) == len(src) {
 		return nil, nil, errEmpty
@@ -112,7 +112,7 @@ func parseJSON(src []byte) (n *node, rest []byte, err error) {
 	err = t.Parse(src, limits)
 	var syntax *tree.SyntaxError
 	if errors.As(err, &syntax) && syntax.Offset < len(src) && t.Parse(src[:syntax.Offset], limits) == nil {
-		rest, err = src[syntax.Offset:], nil // all before the mistake is a value: the mistake is what follows it
+		rest, err = src[syntax.Offset:], nil // there is a whole value before the mistake, so the mistake is what follows the value
 	}
 	if err != nil {
 		return nil, nil, syntaxErrorOf(src, err)
@@ -163,7 +163,7 @@ func (n *node) each(take func(kid *node) *Error) *Error {
 	return nil
 }
 
-// builder makes the nodes of a document, all of them in one piece of memory.
+// builder makes the nodes of a document in one piece of memory.
 type builder struct {
 	src  []byte
 	free []node
@@ -196,7 +196,7 @@ func (b *builder) node(v tree.Value) (*node, error) {
 	return n, nil
 }
 
-// syntaxErrorOf words the parser's error as the engines do.
+// syntaxErrorOf turns an error of our parser into the engines' words.
 func syntaxErrorOf(src []byte, err error) error {
 	var syntax *tree.SyntaxError
 	switch {
@@ -209,13 +209,13 @@ func syntaxErrorOf(src []byte, err error) error {
 	return &syntaxError{msg: fmt.Sprintf("%s Unexpected character ('%c' (code %d))", place(src, syntax.Offset), r, r)}
 }
 
-// place is an offset as [line:column], both from 1, columns in bytes as the engines count them.
+// place returns an offset as [line:column]. Both count from 1. Columns are in bytes, as in the engines.
 func place(src []byte, at int) string {
 	before := src[:at]
 	return fmt.Sprintf("[%d:%d]", bytes.Count(before, []byte{'\n'})+1, at-bytes.LastIndexByte(before, '\n'))
 }
 
-// invalidUTF8 is the offset of the first byte that is no UTF-8, -1 without one.
+// invalidUTF8 returns the offset of the first byte that isn't UTF-8; -1: there is none.
 func invalidUTF8(src []byte) int {
 	if utf8.Valid(src) {
 		return -1

@@ -28,7 +28,7 @@ type raw struct {
 	value []byte
 }
 
-// mapping is what an index knows of its documents' fields. The index's mapping lock guards it.
+// mapping holds the fields of an index's documents. The index's mapping lock guards it.
 type mapping struct {
 	top      []raw // dynamic, _meta, _source, …, in their order
 	root     field
@@ -72,8 +72,7 @@ func (m *mapping) at(path string) *field {
 	return f
 }
 
-// merge takes the members of a mapping that a request gives. Nothing is changed if it returns an error, as long as the
-// caller works on a copy.
+// merge adds the members of a mapping that a request gives. After an error the mapping may be half changed, so the caller works on a copy.
 func (m *mapping) merge(n *node) *Error {
 	for _, kid := range n.kids {
 		switch kid.name {
@@ -199,7 +198,7 @@ var fieldTypes = []string{"object", "nested", "long", "integer", "short", "byte"
 	"geo_point", "geo_shape", "point", "shape", "integer_range", "long_range", "float_range", "double_range", "date_range", "ip_range",
 	"completion", "search_as_you_type", "token_count", "rank_feature", "rank_features", "dense_vector", "version"}
 
-// refusedTypes are those of fields that are more than a value of the document: taken for one they would be wrong without anybody's notice.
+// refusedTypes are types of fields that aren't simply values of the document. As plain values they would give wrong results silently.
 var refusedTypes = []string{"join", "alias", "percolator"}
 
 // clone copies a mapping, so that a refused change leaves nothing behind.

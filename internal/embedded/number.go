@@ -7,8 +7,8 @@ import (
 	"optimist/rewrite/tree"
 )
 
-// compareNumbers orders two numbers by their digits, as far as the first that differs: numbers with millions of digits, or an exponent
-// of any size, cost no more than to read them. ok is false if one of the two is no number.
+// compareNumbers orders two numbers by their digits. It stops at the first digit that differs, so that numbers with millions of digits, or
+// with any exponent, cost no more than to read them. ok is false if one of the two is no number.
 func compareNumbers(a, b string) (order int, ok bool) {
 	x, y := numberOf(a), numberOf(b)
 	if x == nil || y == nil {
@@ -17,7 +17,8 @@ func compareNumbers(a, b string) (order int, ok bool) {
 	return tree.CompareNumbers(x, y)
 }
 
-// numberOf is a number as JSON has it, nil for what is none. A string holds one in more ways, which Java's Double.parseDouble reads.
+// numberOf returns the text of a number in JSON's form; nil: the text is no number. A string may have other forms, which Java's
+// Double.parseDouble reads.
 func numberOf(text string) []byte {
 	number, parsed := []byte(text), tree.Borrow()
 	defer parsed.Return()
@@ -31,7 +32,7 @@ func numberOf(text string) []byte {
 	return strconv.AppendFloat(nil, f, 'g', -1, 64)
 }
 
-// integers are the smallest value of each type of whole numbers, and the first one above the largest.
+// integers holds, for each type of whole numbers, the smallest value and the first value above the largest.
 var integers = map[string]struct{ least, above string }{
 	"long": {"-9223372036854775808", "9223372036854775808"}, "integer": {"-2147483648", "2147483648"}, "short": {"-32768", "32768"}, "byte": {"-128", "128"},
 }

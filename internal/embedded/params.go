@@ -11,7 +11,7 @@ import (
 	"optimist/internal/uri"
 )
 
-// params are the decoded parameters of a query string, in their order; of a name given twice the last counts.
+// params are the decoded parameters of a query string, in their order. If a name is there twice, the last one counts.
 type params []uri.Pair
 
 func parseQuery(q string) (params, *Error) {
@@ -44,7 +44,7 @@ func (p params) lookup(name string) (string, bool) {
 
 func (p params) get(name string) string { v, _ := p.lookup(name); return v }
 
-// wrong keeps the first wrong value of a request, for which its handler looks before it does anything.
+// wrong notes a wrong parameter. The first one counts. Each handler looks at c.bad before it changes anything.
 func (c *call) wrong(err *Error) {
 	if c.bad == nil {
 		c.bad = err
@@ -101,7 +101,7 @@ func (p params) list(name string) []string {
 // answerParams are understood by every request.
 var answerParams = []string{"pretty", "human", "error_trace", "filter_path", "format"}
 
-// unknown refuses parameters that the request doesn't have, as the engine does: a misspelt guard must not pass.
+// unknown refuses parameters that the endpoint doesn't know, as the engine does: a misspelt guard must not be ignored.
 func (p params) unknown(path string, known []string) *Error {
 	var bad []string
 	for _, kv := range p {

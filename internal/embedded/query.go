@@ -212,7 +212,7 @@ func parseField(body *node, now time.Time) (query, *Error) {
 	return termsQuery(name, []*node{value}), nil
 }
 
-// plainField takes a multi-field (name.keyword) to the field whose values it has.
+// plainField returns the field that a multi-field (name.keyword) has its values from.
 func plainField(x *index, name string) string {
 	i := strings.LastIndexByte(name, '.')
 	if i < 0 {
@@ -257,7 +257,7 @@ func sameTerm(typ string, v, want *node) bool {
 	return ok && order == 0
 }
 
-// magnitude is a value as the text of a number: a date in milliseconds, as numbers stand for dates.
+// magnitude returns a value as the text of a number. A date becomes its milliseconds since 1970.
 func magnitude(typ string, n *node) string {
 	if typ == "date" || typ == "date_nanos" {
 		if t, ok := parseDate(n.text()); ok {

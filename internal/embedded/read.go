@@ -36,7 +36,7 @@ func (c *call) getSource() *Error {
 // find reads the parameters of a read and finds the document, or nil.
 func (c *call) find() (*index, *revision, *sourceFilter, *Error) {
 	filter, version := c.sourceFilter(), c.long("version", matchAny)
-	_, _ = c.versionType(), c.flag("realtime", true) // they make no difference here, but must be right
+	_, _ = c.versionType(), c.flag("realtime", true) // they have no effect here, but wrong values are refused
 	if c.bad != nil {
 		return nil, nil, nil, c.bad
 	}
@@ -44,7 +44,7 @@ func (c *call) find() (*index, *revision, *sourceFilter, *Error) {
 	return x, r, filter, err
 }
 
-// look finds a document, or nil where there is none.
+// look finds a document; nil: there is none.
 func (e *Engine) look(w *wanted) (*index, *revision, *Error) {
 	x, err := e.single(w.index)
 	if err != nil {

@@ -18,7 +18,7 @@ type search struct {
 	version    bool
 	seqNo      bool
 	noID       bool
-	total      int64 // up to where hits are counted exactly; -1 for not at all
+	total      int64 // hits are counted exactly up to this number; -1: they aren't counted
 	intTotal   bool
 }
 

@@ -28,7 +28,7 @@ type door struct {
 	closed    bool
 }
 
-// Serve answers requests on ln until Close, and returns at once after it. It may be called for several listeners. The error is the
+// Serve answers requests on ln until Close. After Close it returns at once. It may be called for several listeners. The error is the
 // listener's.
 func (e *Engine) Serve(ln net.Listener) error {
 	s := e.start()
@@ -56,8 +56,8 @@ func (d *door) addresses() []string {
 	return bound
 }
 
-// close closes what the server's own Shutdown doesn't: listeners that its Serve hasn't got to yet, and connections without a request,
-// for which it would wait.
+// close closes what the server's own Shutdown doesn't close: listeners on which Serve hasn't begun yet, and connections without a request.
+// Shutdown would wait for these connections.
 func (d *door) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -70,7 +70,7 @@ func (d *door) close() {
 	}
 }
 
-// listener gives connections that are known to the door until the first byte of a request comes.
+// listener accepts connections. The door knows each of them until the first byte of its first request comes.
 type listener struct {
 	net.Listener
 	door *door
@@ -84,7 +84,7 @@ func (l listener) Accept() (net.Conn, error) {
 	l.door.mu.Lock()
 	defer l.door.mu.Unlock()
 	if l.door.closed {
-		_ = c.Close() // whoever reads from it finds that
+		_ = c.Close() // the server's next read finds it closed
 	}
 	l.door.silent[c] = struct{}{}
 	return &conn{Conn: c, door: l.door}, nil
@@ -123,7 +123,7 @@ func (e *Engine) start() *fasthttp.Server {
 			IdleTimeout:           10 * time.Minute,
 			CloseOnShutdown:       true,
 			ErrorHandler:          refuseRequest,
-			Logger:                silent{}, // whoever sends nonsense has had an answer
+			Logger:                silent{}, // a client that sends nonsense gets an answer; there is nothing to log
 		}
 	}
 	return e.door.server

@@ -23,7 +23,7 @@ var formats = map[string]string{
 }
 
 func parseMediaType(s string) mediaType {
-	s, _, _ = strings.Cut(s, ",") // of several that are accepted the first counts
+	s, _, _ = strings.Cut(s, ",") // if a client accepts several, the first counts
 	typ, rest, _ := strings.Cut(s, ";")
 	m := mediaType{format: formats[strings.ToLower(strings.TrimSpace(typ))]}
 	for p := range strings.SplitSeq(rest, ";") {
@@ -76,7 +76,7 @@ func (c *call) versions(accept, content mediaType, hasBody bool) *Error {
 	return nil
 }
 
-// shape applies what every answer may be asked for: filter_path and pretty.
+// shape applies the parameters that change the form of every answer: filter_path and pretty.
 func (c *call) shape(failed bool) *Error {
 	if c.resp.ContentType != "application/json" {
 		return nil

@@ -78,7 +78,7 @@ func parseSortKey(n *node) (sortKey, *Error) {
 	return k, nil
 }
 
-// check refuses what an index can't be sorted by.
+// check refuses fields by which the index can't be sorted.
 func (k *sortKey) check(x *index) *Error {
 	switch k.field {
 	case "_doc", "_score", "_id", "_seq_no":

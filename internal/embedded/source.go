@@ -51,8 +51,8 @@ func filterOf(n *node) *sourceFilter {
 	return &sourceFilter{includes: n.texts()}
 }
 
-// append appends the served part of a document. What is filtered is written anew, as the
-// engine does: without white space, decimals as doubles.
+// append appends the served part of a document. A filtered document is written again, as the engine does: without white space, and with
+// decimals as doubles.
 func (f *sourceFilter) append(dst, source []byte) []byte {
 	if f == nil || len(f.includes) == 0 && len(f.excludes) == 0 {
 		return append(dst, source...)

@@ -9,7 +9,7 @@ import (
 // graveTime is how long a deleted document's version is remembered (the engines' index.gc_deletes).
 const graveTime = time.Minute
 
-// unassigned is the guard that no document can have: none was given.
+// unassigned is the sequence number of a write without a guard. No document can have it.
 const unassigned = -2
 
 // revision is one state of a document. It is never changed: a write puts another one in its place.
@@ -18,8 +18,8 @@ type revision struct {
 	version     int64
 	seqNo       int64
 	deleted     bool   // a grave: only its version counts
-	source      []byte // as it is served: nil where the mapping keeps none
-	full        []byte // as it was sent, for searches, where the mapping keeps less
+	source      []byte // the document as it is served; nil: the mapping keeps no source
+	full        []byte // the document as it was sent, for searches, if the mapping keeps less of it
 }
 
 // shard holds the documents of an index. The zero value is empty. All methods may be called concurrently; each write is
@@ -71,10 +71,10 @@ type write struct {
 	ifTerm      int64
 }
 
-// matchAny is the version of a write that doesn't care.
+// matchAny is the version of a write that names none.
 const matchAny = -3
 
-// primaryTerm never grows: the only copy of a shard is never handed to another node.
+// primaryTerm never grows, because a shard never moves to another node.
 const primaryTerm = 1
 
 func newWrite(act action, id string) write {
@@ -117,7 +117,7 @@ func (s *shard) stats() (live int, maxSeqNo int64) {
 	return s.live, s.next - 1
 }
 
-// apply carries a write out, or says which rule forbids it. x is for the error only.
+// apply carries out a write, or returns the conflict that forbids it. x is for the error only.
 func (s *shard) apply(x *index, w *write) (outcome, *Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -29,7 +29,7 @@ func appendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// appendComma separates what follows from what is there; behind a bracket and a colon it need not.
+// appendComma appends a comma, unless nothing, an opening bracket or a colon stands before it.
 func appendComma(dst []byte) []byte {
 	if n := len(dst); n == 0 || strings.IndexByte("{[:", dst[n-1]) >= 0 {
 		return dst
@@ -47,9 +47,8 @@ func appendName(dst []byte, name string) []byte {
 	return append(appendString(appendComma(dst), name), ':')
 }
 
-// appendScalar appends a string, number or literal as the engine writes what it has parsed: escapes that need none are
-// undone, and decimals are doubles. That it loses digits is the engine's doing, and why a filtered, pretty or updated
-// document is no source of bytes.
+// appendScalar appends a string, number or literal in the form in which the engine writes it after parsing: without needless escapes, and
+// with decimals as doubles. Digits may be lost, as in the engine. So a filtered, pretty or updated document doesn't show the stored bytes.
 func appendScalar(dst []byte, n *node) []byte {
 	switch {
 	case n.kind == tree.String && bytes.IndexByte(n.raw, '\\') >= 0:
@@ -94,7 +93,7 @@ func appendDouble(dst, raw []byte) []byte {
 // appendCompact appends a value without white space between its parts.
 func appendCompact(dst []byte, n *node) []byte { return appendValue(dst, n, "") }
 
-// rewritten is what the engine makes of a document that it has parsed. What isn't JSON stays as it is.
+// rewritten returns a document in the form in which the engine writes it after parsing. Bytes that aren't JSON stay as they are.
 func rewritten(source []byte) []byte {
 	n, _, err := parseJSON(source)
 	if err != nil {
@@ -103,8 +102,8 @@ func rewritten(source []byte) []byte {
 	return appendCompact(nil, n)
 }
 
-// appendValue appends a value: compact with an empty line, else as ?pretty shows it, where line is a line break and the indentation
-// that the value has.
+// appendValue appends a value. If line is empty, the value is compact. Else it is as ?pretty shows it, and line is a line break and the
+// value's indentation.
 func appendValue(dst []byte, n *node, line string) []byte {
 	if !n.kind.IsContainer() {
 		return appendScalar(dst, n)

@@ -153,7 +153,8 @@ func (u *update) validate() *Error {
 	return v.err()
 }
 
-// update reads the document, merges, and writes under the guard of what it read; as often as retry_on_conflict says.
+// update reads the document, merges, and writes the result under the guard of the revision that it read. After a conflict it tries again,
+// as often as retry_on_conflict says.
 func (e *Engine) update(x *index, u *update) (outcome, string, *Error) {
 	for left := u.retries; ; left-- {
 		o, result, err := e.updateOnce(x, u)
@@ -197,7 +198,7 @@ func (e *Engine) updateOnce(x *index, u *update) (outcome, string, *Error) {
 	}
 	merged, failed := edit.EngineMerge(old.source, u.doc.raw, limits)
 	if failed != nil {
-		return outcome{}, "", badSyntax(failed) // unreachable: both were parsed when they came
+		return outcome{}, "", badSyntax(failed) // can't happen: both documents were parsed when they came
 	}
 	if bytes.Equal(merged, old.source) && !u.always {
 		return outcome{old, true}, "noop", nil
@@ -230,7 +231,7 @@ func appendNoop(dst []byte, x *index, r *revision) []byte {
 	return appendSeqNo(dst, r)
 }
 
-// appendAnswer appends the document after the update, where it is wanted.
+// appendAnswer appends the document after the update, if the request asks for it.
 func (u *update) appendAnswer(dst []byte, r *revision) []byte {
 	if !u.answer || u.filter.hidden() || r.source == nil {
 		return dst

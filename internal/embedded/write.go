@@ -50,7 +50,8 @@ func (c *call) deleteDoc() *Error {
 	return nil
 }
 
-// indexOfDelete finds a delete's index. Only a delete with an external version makes one: its number must be kept.
+// indexOfDelete finds a delete's index. A delete with an external version makes the index if there is none, because its number must be
+// kept.
 func (e *Engine) indexOfDelete(name string, w *write) (*index, *Error) {
 	if w.versionType != versionInternal {
 		return e.indexOfWrite(name, false, w)
@@ -89,7 +90,7 @@ func (c *call) indexOfRequest(w *write) (*index, *Error) {
 	return c.indexOfWrite(c.vars.index, needAlias, w)
 }
 
-// route gives the write the routing of its alias, and insists on one where the mapping does.
+// route gives the write the routing of its alias. It refuses a write without routing if the mapping requires one.
 func (w *write) route(x *index, a *alias) *Error {
 	if a != nil && a.indexRouting != "" {
 		if w.routing != "" && w.routing != a.indexRouting {
@@ -186,7 +187,7 @@ func noPipeline(name string) *Error {
 	return illegalArgument("pipeline with id [%s] does not exist", name)
 }
 
-// refresh reports whether the request forces a refresh.
+// refresh reads the parameter refresh. It reports whether the request forces a refresh.
 func (c *call) refresh() bool {
 	v, given := c.params.lookup("refresh")
 	if given && !slices.Contains([]string{"", "true", "false", "wait_for"}, v) {
