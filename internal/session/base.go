@@ -67,23 +67,23 @@ type Base struct {
 	StoredDiffers bool
 
 	claim      claim
-	joined     *Base         // ends together with it; nil: none
-	unanswered pendingAnswer // after a Commit, while its client has no answer yet
+	joined     *Base         // another base that ends together with this one; nil: none
+	unanswered pendingAnswer // the write after its Commit, while its client has no answer yet
 }
 
-// SeenSince reports whether the client has seen the base after a moment, of Now.
+// SeenSince reports whether the client has seen the base after a moment (by Store.Now).
 func (b *Base) SeenSince(moment int64) bool { return b.claim.At > moment }
 
 // Ack is an acknowledged write. Its bodies are copied.
 type Ack struct {
-	// Stored is the revision that the write left: the numbers that the engine answered with, and the bytes that it
-	// holds there; no bytes where they aren't known (an ingest pipeline).
+	// Stored is the revision that the write left: the numbers in the engine's answer, and the bytes that the engine holds there. The bytes
+	// are nil if they aren't known, behind an ingest pipeline for example.
 	Stored doc.Revision
-	// Sent is what the client sent. The client has seen that of the stored revision.
+	// Sent is what the client sent. Of the stored revision, this is what the client knows.
 	Sent []byte
 	// AnswerNumbers are the numbers in the answer to the client, if they aren't Stored's. TakeAt knows the view by both.
 	AnswerNumbers doc.Numbers
-	// Copy is the copy that the answer hands out: it stands for what was sent, and TakeCopy knows it. Without a Token there is none.
+	// Copy is the copy that the answer hands out. It stands for what was sent, and TakeCopy finds that by it. Without a Token there is none.
 	Copy Copy
 	// StoredDiffers says that another document was stored than the sent one.
 	StoredDiffers bool

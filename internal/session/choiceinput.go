@@ -6,7 +6,7 @@ import (
 	"optimist/internal/viewcache"
 )
 
-// choiceInput returns what choice.Choose has to know of the document, and completes the request to it.
+// choiceInput returns what choice.Choose has to know of the document. It also fills in the fields of the request that come from the entry.
 func (t *selection) choiceInput(e *viewcache.Entry, f *repeat.Pending) (k choice.Input) {
 	k.InFlight, k.ReadsOfEarlier = f.Any(), f.ReadsOfEarlier(t.arrived)
 	k.OthersWait = f.OthersWait(t.attempt)
@@ -23,7 +23,7 @@ func (t *selection) choiceInput(e *viewcache.Entry, f *repeat.Pending) (k choice
 		t.Repeat, t.first, t.inDoubt = r.Find(a, t.now)
 		t.mayRepeat = a.IsLookedFor() && !t.Explicit.Known() && (t.Repeat != choice.NoRepeat || f.Sends(a))
 		if t.On != nil && t.Repeat == choice.SameSent {
-			t.Repeat = choice.NoRepeat // small parts are often alike: a status that is set again was changed in between
+			t.Repeat = choice.NoRepeat // two equal small parts are often two changes: a status is set, changed by others, and set again
 		}
 	}
 	if t.inDoubt != nil {
@@ -33,7 +33,7 @@ func (t *selection) choiceInput(e *viewcache.Entry, f *repeat.Pending) (k choice
 	return k
 }
 
-// choiceReads returns the entry's outstanding reads for choice.Choose. They are good until the lock is given back.
+// choiceReads returns the entry's outstanding reads for choice.Choose. They are valid until the shard is unlocked.
 func (sh *shard) choiceReads(e *viewcache.Entry) []choice.Read {
 	sh.reads = sh.reads[:0]
 	for i := range e.Reads {
@@ -43,7 +43,7 @@ func (sh *shard) choiceReads(e *viewcache.Entry) []choice.Read {
 	return sh.reads
 }
 
-// choiceView returns a view for choice.Choose, likewise.
+// choiceView returns a view for choice.Choose. It is valid until the shard is unlocked.
 func (sh *shard) choiceView(v *viewcache.View) *choice.View {
 	sh.view = choice.View{
 		Numbers: v.Numbers, Answer: v.Answer, Sent: v.SentBody.Bytes(), Stored: v.SentBody == v.StoredBody, Differs: v.Difference,

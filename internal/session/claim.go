@@ -11,28 +11,28 @@ type claim struct {
 	store *Store
 	key   viewcache.Key
 	since Epoch
-	taken uint64 // the order of the newest that any session had seen when the base was taken
-	// arrived is the same when the write came, before it waited for its base.
+	taken uint64 // the shard's order when the base was taken
+	// arrived is the shard's order when the write came, before it waited for its base.
 	arrived uint64
 	kind    Kind
 
-	kept   bool // a later write can be based on what this one leaves
+	kept   bool // the revision that this write leaves can be a later write's base
 	blind  bool // if the write overwrites a document, its session becomes a blind writer
 	viewed bool // the session's own view is reserved
-	past   bool // the base is one of the history, of which nothing is reserved
+	past   bool // the base is from the history; nothing of that is reserved
 	// doubted says that the result of this write, or of its first try, is unknown. (Doubt says so of any write with this base.)
 	doubted bool
 
 	attempt *repeat.Attempt // nil: nobody looks for repeats of it
 	guessed bool            // the base is one of several candidates
-	trace   Trace           // in which the reserved read was made
-	// again says that the write repeats one that was acknowledged. Nothing is reserved for it. first is the write that it repeats, if that
-	// is known to have been given up by its client; the base may be the view then.
+	trace   Trace           // the trace in which the reserved read was made
+	// again says that the write repeats one that was acknowledged. Nothing is reserved for it.
 	again bool
+	// first is the acknowledged write that this one repeats, if its client is known to have given it up. The base may be the view then.
 	first *repeat.Attempt
 	part  bool // sent is a part of a document, and not what the client has seen
 
-	viewcache.View        // what was reserved; of a read, what reads and views have in common
+	viewcache.View        // the reserved view; for a read, only the fields that reads have, too
 	sent, stored   []byte // the bodies of View
 }
 
@@ -41,10 +41,10 @@ func (c *claim) reads() bool {
 	return !c.viewed && !c.past && (c.kind == KindRead || c.kind == KindAbsent)
 }
 
-// guards reports whether a base is reserved that a client has in hand.
+// guards reports whether the base is a revision that a client has in hand.
 func (c *claim) guards() bool { return c.viewed || c.past || c.reads() }
 
-// departure is the claim's write as one that is in flight.
+// departure returns the claim's write in the form in which the table of pending writes keeps it.
 func (c *claim) departure() repeat.PendingWrite {
 	d := repeat.PendingWrite{Arrived: c.arrived, Attempt: c.attempt, Reads: c.reads(), Guards: c.guards()}
 	if d.Guards {

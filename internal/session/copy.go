@@ -7,10 +7,9 @@ import (
 	"optimist/internal/viewcache"
 )
 
-// TakeCopy chooses the base of a write that was made from a copy, and reserves it. The base is what was last sent from the copy. If
-// nothing was sent from it yet, the base is the revision that was served, with its body if some session with the same credentials
-// holds that. If the store doesn't know the copy any more, or another proxy has handed it out, the base is KindExplicit with the numbers
-// alone.
+// TakeCopy chooses the base of a write that was made from a copy, and reserves it. If something was sent from the copy before, the base is
+// what was sent last. Otherwise it is the revision that was served; its body is known if some session with the same credentials holds it.
+// If the store doesn't know the copy any more, or another proxy has handed it out, the base is KindExplicit with the numbers alone.
 //
 // TakeCopy waits for a write from the same copy that is in flight, as Take does, and with the same errors. So a write that is
 // repeated after a time-out counts once. For a copy without a Token it waits for writes of the same named session.
@@ -47,7 +46,7 @@ func (s *Store) Hold(ctx context.Context, sess Session, ref doc.Ref, c Copy, sen
 	return s.Take(ctx, sess.Holding(c), ref, sent)
 }
 
-// Join has o end together with b, as b does.
+// Join makes o end when b ends, and in the same way.
 func (b *Base) Join(o Base) {
 	if o.claim.store == nil {
 		return

@@ -9,9 +9,9 @@ import (
 // firstVersion is the version of a document that was just made.
 const firstVersion = 1
 
-// Created returns the document as another client first made it, if the session knows that by now: a client that found no document may
-// have made one with the same defaults. It is nil for a base that isn't absent, and for one that the client has named. The bytes are
-// immutable. Call it before the base is ended.
+// Created is for a write by a client that had found no document. It returns the first revision of the document that another client has
+// created meanwhile; nil: the session doesn't know it. Both clients may have put in the same defaults, so a merge needs that revision. For
+// any other base, and for a base that the client has named, Created returns nil. The bytes are immutable. Call it before the base is ended.
 func (b *Base) Created() []byte {
 	c := &b.claim
 	if b.Kind != KindAbsent || !b.Guessed || c.store == nil {

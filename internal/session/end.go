@@ -55,7 +55,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix *indexstate.Index[Session], now 
 	defer sh.mu.Unlock()
 	gone := ix.Gone()
 	e := sh.Get(k, gone, now)
-	if e != nil { // a loss is the base of one write, as a read is
+	if e != nil { // a lost base, too, serves one write only
 		e.Lost = ReasonNone
 	} else {
 		sh.Unlose(k)
@@ -69,13 +69,13 @@ func (c *claim) settle(a *Ack, deleted bool, ix *indexstate.Index[Session], now 
 		return nil, renewed
 	}
 	waited := sh.endPending(c)
-	waited.StartAnew() // unless it is known what the write left
+	waited.StartAnew() // Acknowledge, below, undoes this if it is known what the write left
 	switch {
 	case c.since < gone:
 		sh.Lose(k, ReasonIndex)
 		return nil, renewed
 	case !deleted && !a.Stored.Known():
-		if e = sh.Get(k, gone, now); e != nil { // the view is older: with it as a base, what was sent now would count once more
+		if e = sh.Get(k, gone, now); e != nil { // with the older view as a base, the change of this write would count twice
 			sh.outdate(e)
 			sh.note(e)
 		}
@@ -96,7 +96,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix *indexstate.Index[Session], now 
 	sh.See(e, v, stored, sent)
 	if a.Copy.Token != 0 { // the client may name what it sent by the copy that its answer hands out
 		copied := sh.Put(viewcache.Key{Session: k.Session.Holding(a.Copy), Ref: e.Key.Ref}, gone, c.since, now)
-		sh.Move(copied, k.Session) // it is the client's
+		sh.Move(copied, k.Session) // the copy counts against the client's memory
 		sh.See(copied, v, stored, sent)
 	}
 	sh.Settled(e)

@@ -84,9 +84,10 @@ func (s *Store) WroteForwarded(sess Session, ref doc.Ref, left doc.Revision, who
 	sh.emptied(e, was)
 }
 
-// WriteUndone notes that a write of the session was undone, which had left the revision n; zero: it isn't known which. The client doesn't
-// know that, and may send the same again. In a merge from what it wrote before it would have changed nothing. So the session's view is no
-// base any more, unless it has written since. In a named session, neither are its reads up to that write.
+// WriteUndone notes that a write of the session was undone. n is the revision that the write had left; zero: it isn't known. The client
+// doesn't know of the undo, and may send the same document again. A merge from the session's view would then find no change, and the write
+// would get lost. So the view is no base any more, unless the session has written since. In a named session, reads up to that write are no
+// bases any more, either.
 func (s *Store) WriteUndone(sess Session, ref doc.Ref, n doc.Numbers) {
 	if s.dryRun {
 		return
@@ -138,8 +139,8 @@ func (s *Store) ChangedUnknown(sess Session) {
 	}
 }
 
-// open locks the shard of ref, and returns the entry of what the session knows of it; nil if it knows nothing. What is older than the
-// epoch gone doesn't count any more. The caller unlocks the shard.
+// open locks the shard of ref, and returns the session's entry for ref; nil: there is none. Reads from before the epoch gone don't count
+// any more. The caller unlocks the shard.
 func (s *Store) open(sess Session, ref doc.Ref) (sh *shard, e *viewcache.Entry, gone Epoch, now int64) {
 	now = s.clock()
 	ix := s.index(ref.Index, sess.Credentials(), now)
@@ -150,8 +151,8 @@ func (s *Store) open(sess Session, ref doc.Ref) (sh *shard, e *viewcache.Entry, 
 	return sh, sh.Get(k, gone, now), gone, now
 }
 
-// emptied marks the entry's base as lost if everything was dropped just now, or if the rest is reserved. was says that the entry was
-// empty before that.
+// emptied is called after something was dropped from the entry. If nothing is left, or only a reserved base, it marks the base as lost. was
+// says that the entry was empty before.
 func (sh *shard) emptied(e *viewcache.Entry, was bool) {
 	if e.Empty() && (!was || sh.pending.Of(e.Key) != nil) {
 		e.Lost = ReasonEvicted
@@ -177,7 +178,7 @@ func (s *Store) ReadUnnumbered(sess Session, ref doc.Ref, source []byte) {
 	e.View.Contradiction = true
 }
 
-// alike reports whether two documents are the same but for white space: a client may ask for an answer that is indented.
+// alike reports whether two documents differ in white space at most: a client may have asked for an indented answer.
 func alike(a, b []byte) bool {
 	if viewcache.Same(a, b) {
 		return true

@@ -25,7 +25,8 @@ func candidateOf(a choice.Action, s *viewcache.Sight, b *viewcache.Body) candida
 	return c
 }
 
-// candidates are the revisions that may be the base, oldest first: the reads, and the view and the history if they may be.
+// candidates returns the revisions that may be the base, oldest first: the history, the reads, and the view if several clients share the
+// session.
 func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read) []*candidate {
 	if t.patterns = nil; e.Patterns != nil {
 		now := *e.Patterns

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever clients read and write, and however their writes end, the accounts are right while the product's ranking chooses, and the history
-// and its digests come and go.
+// Whatever clients read and write, and however their writes end, the accounts are right while the product's ranking chooses, and the
+// history and its digests come and go.
 func TestTheAccountsAreRightWhileBasesAreRanked(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s, c := newTest(t, func(o *Options) { o.Rank = nil; o.Memory = 64 << 10 })

@@ -6,7 +6,7 @@ import (
 	"optimist/internal/viewcache"
 )
 
-// note notes for the next process what the entry's session has in hand.
+// note writes a note for the next process: which revisions clients of the entry's session have in hand.
 func (sh *shard) note(e *viewcache.Entry) {
 	if sh.notes == nil || e.Key.Session.IsOfHolder() {
 		return

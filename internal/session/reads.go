@@ -22,9 +22,8 @@ func (s *Store) Read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) {
 // ReadWithTicket.
 func (s *Store) Ticket() uint64 { return s.tickets.Add(1) }
 
-// ReadWithTicket is Read for a read that has a ticket; with a rev without numbers it is ReadAbsent. In a named
-// session a read that was sent before another, and is answered after it, is left out: its client has given it up, or would have
-// waited for it.
+// ReadWithTicket is Read for a read that has a ticket. If rev has no numbers, it is ReadAbsent. In a named session it ignores a read that
+// was sent before another and answered after that: the client didn't wait for its answer, and has given it up.
 func (s *Store) ReadWithTicket(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, ticket uint64) {
 	s.read(sess, ref, rev, at, ticket)
 }
@@ -68,8 +67,8 @@ func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, tick
 	}
 }
 
-// into puts the read into its shard, and reports whether it did. It doesn't if it would have to copy a large body while it holds the
-// lock. own says that the body is the store's own already.
+// into puts the read into its shard. It returns false, and does nothing, if it would have to copy a large body while it holds the lock. own
+// says that the body is a copy already.
 func (r *reading) into(own bool) bool {
 	r.sh.mu.Lock()
 	defer r.sh.mu.Unlock()
@@ -79,7 +78,7 @@ func (r *reading) into(own bool) bool {
 		return true
 	}
 	if e == nil {
-		e = r.sh.Put(r.k, gone, r.at, r.now) // which forgets what is too old, and so can't be shared
+		e = r.sh.Put(r.k, gone, r.at, r.now) // also drops bodies that are too old to be shared
 	}
 	d := e.Document
 	held, src := d.Find(r.rev.Numbers), r.rev.Source
@@ -122,7 +121,7 @@ func (r *reading) into(own bool) bool {
 func (r *reading) void(e *viewcache.Entry, gone Epoch) bool {
 	switch named := e != nil && r.k.Session.IsNamed(); {
 	case !r.k.Session.IsNamed() && r.trace == Trace{} && r.ix.IsBlind(r.k.Session, r.now):
-		r.sh.Lose(r.k, ReasonBlind) // it does read this one: overwriting it is not blind
+		r.sh.Lose(r.k, ReasonBlind) // the session has read this document, so a write of it has lost its base
 	case r.at < gone:
 		if named && r.ticket > e.Ticket {
 			r.sh.outdate(e) // the client has this revision in hand now

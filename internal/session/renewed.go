@@ -6,13 +6,13 @@ import (
 	"optimist/internal/viewcache"
 )
 
-// An index that was deleted and made anew around optimist counts from 0 again, and the engine accepts the numbers of the old one.
-// It shows by one of these, and then nothing that was known of the index is a base any more:
+// Clients may delete an index and create it again without optimist seeing it. Its sequence numbers then begin at 0 again, and the engine
+// takes guards with the numbers of the old index. Any of these shows it, and then nothing that was known of the index is a base any more:
 //
-//   - a read that was asked for after a write was known to be acknowledged, and answers an older revision under the same primary term;
-//   - the answer to a write that has taken its base after another was acknowledged, and left an older revision likewise;
-//   - another document under the numbers of one that was read;
-//   - a read that was asked for after the last acknowledged write, and says that the index is missing.
+//   - a read returns an older revision than a write had left that was acknowledged before the read was sent (under the same primary term);
+//   - a write leaves an older revision than another write that was acknowledged before this one took its base (likewise);
+//   - a read returns another document under the same numbers as an earlier read;
+//   - a read that was sent after the last acknowledged write finds no index.
 //
 // Searches prove nothing, because they see the index as it was at its last refresh. Bytes that were written prove nothing, either,
 // because clients may be shown less than that.

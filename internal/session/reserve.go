@@ -9,7 +9,7 @@ import (
 	"optimist/internal/viewcache"
 )
 
-// reserve makes the base that d says, and takes it out of the entry. A dry run takes nothing out.
+// reserve makes the base that the decision d names, and takes it out of the entry. A dry run takes nothing out.
 func (t *selection) reserve(e *viewcache.Entry, d choice.Decision, b *Base) {
 	if d.Action == choice.TakeNothing {
 		t.reserveNothing(e, b)
@@ -24,7 +24,7 @@ func (t *selection) reserve(e *viewcache.Entry, d choice.Decision, b *Base) {
 	}
 	t.fillBase(b)
 	if d.Action == choice.TakeView && t.Explicit.Known() && !d.Doubtful {
-		b.Doubtful = c.Doubt // the client names it, and so means it, whatever else it was shown
+		b.Doubtful = c.Doubt // the client names the view, so contradictory answers don't count
 		b.StoredDiffers = c.Difference && c.Answer.Known()
 	}
 	if !t.s.dryRun {
@@ -32,8 +32,7 @@ func (t *selection) reserve(e *viewcache.Entry, d choice.Decision, b *Base) {
 	}
 }
 
-// isGuess reports whether the base is a guess. It is one if the session is inferred, and neither numbers nor a trace name one of its
-// reads.
+// isGuess reports whether the base is a guess: the session is inferred, and neither numbers nor a trace name one of its reads.
 func (t *selection) isGuess(e *viewcache.Entry, d choice.Decision) bool {
 	switch {
 	case t.Named || t.Explicit.Known():
@@ -46,8 +45,8 @@ func (t *selection) isGuess(e *viewcache.Entry, d choice.Decision) bool {
 	return !slices.Contains(e.Traced, chosen) || slices.ContainsFunc(e.Traced, another)
 }
 
-// mayBeAnothers reports whether another client may need the base: this write, or an earlier one, may be a repeat, and may have taken
-// the base of another write.
+// mayBeAnothers reports whether the base may belong to another client. That is so if this write, or an earlier one, may be a repeat: a
+// repeat that isn't recognised takes the base of another client.
 func (t *selection) mayBeAnothers(e *viewcache.Entry, d choice.Decision) bool {
 	switch d.Action {
 	case choice.TakeRead:
@@ -73,7 +72,7 @@ func (t *selection) claim(e *viewcache.Entry, d choice.Decision, c *claim) {
 			c.kind = KindView
 		}
 		c.View, c.sent, c.stored = p.View, p.SentBody.Bytes(), p.StoredBody.Bytes()
-	case choice.TakeSent: // the view is what the write sends, so that nothing of it counts twice; the caller reads what the engine holds
+	case choice.TakeSent: // the view is what the write sends, so that its change doesn't count twice; the caller reads the stored document
 		c.kind, c.sent, c.again, c.part = KindView, bytes.Clone(t.Sent), true, t.On != nil
 		c.Numbers = t.lastSent(e)
 	case choice.TakeExplicit:
@@ -123,7 +122,7 @@ func (t *selection) reserveNothing(e *viewcache.Entry, b *Base) {
 	c.kept = t.Named
 	if why := t.sh.Lost(t.k, e); why != ReasonNone {
 		b.Kind, b.Reason, c.kept = KindLost, why, true
-	} else if t.now < t.s.sure.Load() && !t.k.Session.IsOfHolder() { // it may have read before the start; a copy was served after that
+	} else if t.now < t.s.sure.Load() && !t.k.Session.IsOfHolder() { // the client may have read before the start; copies are younger
 		b.Kind, b.Reason = KindLost, ReasonRestart
 	}
 	c.kind, c.blind = b.Kind, b.Kind == KindNone && !t.Named

@@ -40,8 +40,8 @@ func (t *selection) takesRecollection(e *viewcache.Entry, f *repeat.Pending) boo
 	return true
 }
 
-// reserveExtended makes t.extends the base, the revision that the write holds everything of. It is a guard, and not merged: a client
-// may have read it before the start, and another client, that has read it since, must find it, too.
+// reserveExtended makes t.extends the base: a revision whose content is all in the write. The base stays in reach of another client that
+// has read the revision since the start, because this write's client may have read it before the start.
 func (t *selection) reserveExtended(e *viewcache.Entry, b *Base) {
 	if i := viewcache.Find(e.Reads, t.extends.Numbers); i >= 0 && !t.s.dryRun {
 		e.Shared = true

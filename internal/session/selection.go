@@ -20,7 +20,7 @@ type selection struct {
 	choice.Request
 	trace      Trace
 	inTrace    bool    // a read of the trace is outstanding
-	traced     bool    // inTrace, and traces tell pieces of work apart: the contents of earlier writes haven't shown that they mislead
+	traced     bool    // inTrace, and the contents of earlier writes haven't shown that traces mislead in this index
 	thread     Session // the thread of work that the client names, if threaded
 	threaded   bool
 	soleHolder bool // no other client holds the copy that has the given numbers
@@ -29,14 +29,15 @@ type selection struct {
 
 	client  context.Context // of the request; nil: the call never waits
 	attempt *repeat.Attempt // nil: nobody looks for repeats of the write, and it hasn't waited
-	looked  bool            // it has looked for a base before
-	arrived uint64          // the order of the newest read when it did so first
+	looked  bool            // the write has looked for a base before
+	arrived uint64          // the order of the newest read when it first did
 	now     int64
 
-	extends seenBody // a revision that the write holds all of, if its base may be a recollection; zero: none
+	extends seenBody // a revision whose content is all in the write, if the base may be a recollection; zero: none
 
-	first, inDoubt *repeat.Attempt // the write that it certainly repeats; one of the same bytes whose outcome is unknown; nil: none
-	mayRepeat      bool            // the base is a guess, and the session sends the same bytes, or has sent them
+	first     *repeat.Attempt // the earlier write that this one certainly repeats; nil: none
+	inDoubt   *repeat.Attempt // an earlier write of the same bytes whose outcome is unknown; nil: none
+	mayRepeat bool            // the base is a guess, and another write of the session sends, or has sent, the same bytes
 }
 
 func (s *Store) selection(sess Session, ref doc.Ref, sent []byte) selection {
@@ -57,7 +58,7 @@ func (t *selection) count(k Kind) {
 	}
 }
 
-// guesses reports whether the write's base has to be guessed from what the session has seen: the client doesn't name it.
+// guesses reports whether the write's base has to be guessed, because the client doesn't name it.
 func (t *selection) guesses() bool {
 	return t.attempt.IsLookedFor() && !t.Explicit.Known() && !t.traced
 }
@@ -81,9 +82,9 @@ func (t *selection) lastSent(e *viewcache.Entry) doc.Numbers {
 	return e.Repeats.Last(t.attempt, t.first)
 }
 
-// bodyOfGiven is the body that some session has read under the given numbers. It is nil if the numbers are ambiguous: they may name that
-// revision, or a view whose write was answered with them. A guard alone is right for both. It is nil, too, if a named session has written
-// from the revision before: the earlier change may be in the new body, and would count twice.
+// bodyOfExplicit returns the body that some session has read under the numbers that the client names. It returns nil in two cases, in which
+// the base is a guard alone. First, the numbers are ambiguous: they name that revision, and were also the answer to a write that had sent
+// another body. Second, a named session has written from the revision before: that change may be in the new body, and would count twice.
 func (t *selection) bodyOfExplicit(e *viewcache.Entry) []byte {
 	if !t.soleHolder && (t.OfAnswer || t.Spent || e != nil && answerNamesStored(&e.View, t.Explicit)) {
 		return nil

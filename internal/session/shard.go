@@ -23,8 +23,8 @@ type shard struct {
 	// inheritances are the claims that first tries have given back for their repeats, until the repeats take them.
 	inheritances map[*repeat.Attempt]*claim
 
-	reads []choice.Read // room for what is handed to choice
-	view  choice.View   // likewise
+	reads []choice.Read // memory for choiceReads
+	view  choice.View   // memory for choiceView
 
 	taken [KindExplicit + 1]uint64
 }
@@ -43,8 +43,8 @@ func (sh *shard) startPending(c *claim) { sh.pending.Start(c.key, c.departure())
 // endPending counts c's write as no longer in flight. It returns the repeat that waits for it; nil if there is none.
 func (sh *shard) endPending(c *claim) *repeat.Attempt { return sh.pending.End(c.key, c.departure()) }
 
-// handOver reserves for the repeat r what its first try gives back: the claim c. The claim stays in flight until r takes it, so that
-// no other write takes the base, or finds that it isn't there.
+// handOver reserves the base of a first try for its repeat r. c is the claim that the first try gives back. The claim stays in flight until
+// r takes it, so that no other write takes the base or misses it.
 func (sh *shard) handOver(c claim, r *repeat.Attempt) {
 	if c.again {
 		r.Replace(c.first, c.Numbers)
@@ -90,8 +90,8 @@ func (sh *shard) release(c *claim, gone Epoch, now int64) {
 	}
 }
 
-// giveBack puts what c had reserved back. A view isn't put back if the session has written since, nor a read if a named session has
-// read since.
+// giveBack puts back what c had reserved. A view isn't put back if the session has written since. A read isn't put back if a named session
+// has read since.
 func (sh *shard) giveBack(e *viewcache.Entry, c *claim) {
 	switch {
 	case !c.viewed && (!c.key.Session.IsNamed() || e.NewestRead <= c.Order):

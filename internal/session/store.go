@@ -44,8 +44,8 @@ type contents struct {
 	notes    *note.Book // nil: there is none
 	shards   []*shard
 
-	// sure is a moment. After it, a client of which nothing is known can't have a base: it would have to have read before optimist could
-	// see it.
+	// sure is the moment from which on a client without a known read certainly has no base. Before it, the client may have read at a time
+	// when optimist saw no requests.
 	sure atomic.Int64
 
 	tickets  atomic.Uint64

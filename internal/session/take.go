@@ -11,10 +11,10 @@ import (
 
 // Take chooses the base of a write of sent (nil for a delete) and reserves it.
 //
-// If writes of the session in flight have reserved all bases, Take waits for them. So a client that repeats a write after a time-out
-// gets the base that its first try has left. A repeat in an inferred session waits for its first try even if reads of other clients
-// could be its base. The error is the cause of ctx's end, or context.Canceled for a client that has left. With a ctx that has ended,
-// Take never waits.
+// If writes of the session that are in flight have reserved all bases, Take waits for them. So a client that repeats a write after a
+// time-out gets the base that its first try has left. In an inferred session, a repeat waits for its first try even if it could take reads
+// of other clients. The error is the cause of ctx's end, or context.Canceled if the client has left. If ctx has ended already, Take never
+// waits.
 //
 // A caller that holds one base must not wait for another: two callers that do so in opposite order would wait for each other.
 func (s *Store) Take(ctx context.Context, sess Session, ref doc.Ref, sent []byte) (Base, error) {
@@ -67,7 +67,8 @@ func (t *selection) take(ctx context.Context) (Base, error) {
 	}
 }
 
-// leave ends the wait. If a claim was handed over to the write, and the write hasn't taken it, it is given back.
+// leave ends the wait. If the first try has handed its claim over to this write, and this write hasn't taken it, leave gives the claim
+// back.
 func (t *selection) leave() {
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
@@ -96,7 +97,7 @@ func (t *selection) try() (b Base, wait <-chan struct{}) {
 		b.claim.attempt = t.attempt
 	}
 	candidates, wait := t.takeOrWait(&b)
-	for candidates != nil && !t.rank(candidates, &b) { // until nobody else has reserved the likeliest while it was looked for
+	for candidates != nil && !t.rank(candidates, &b) { // again if another write has reserved the likeliest meanwhile
 		candidates, wait = t.takeOrWait(&b)
 	}
 	if t.s.dryRun {
@@ -112,7 +113,7 @@ func (t *selection) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) 
 	e, f := t.sh.Get(t.k, t.ix.Gone(), t.now), t.sh.pending.Of(t.k)
 	b.claim.taken = t.sh.Order
 	if !t.Explicit.Known() && !t.Named && !t.traced && t.ix.IsBlind(t.k.Session, t.now) {
-		b.Reason = ReasonBlind // it stays blind for as long as it writes what it hasn't read
+		b.Reason = ReasonBlind // the session stays blind while it writes documents that it hasn't read
 		b.claim.blind = (e == nil || e.Empty()) && !f.Any() && t.sh.Lost(t.k, e) == ReasonNone
 		t.count(KindNone)
 		return nil, nil
@@ -147,8 +148,8 @@ func (t *selection) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) 
 	return nil, nil
 }
 
-// followFirst is for a write that repeats another. It takes the base that the first try has given back, or returns a channel to wait
-// for the end of the first try.
+// followFirst is for a write that may repeat another. If the first try has given its base back for it, followFirst takes that. If the first
+// try is under way, it returns a channel to wait for.
 func (t *selection) followFirst(f *repeat.Pending, b *Base) (inherited bool, wait <-chan struct{}) {
 	a := t.attempt
 	if !t.looked {

@@ -90,8 +90,8 @@ func TestRepeatedWriteAfterADeleteHasTheBaseAbsent(t *testing.T) {
 	})
 }
 
-// A client whose read was taken by mistake waits for the write that took it, and for no later one: where clients never pause there is always
-// a later one, until the revision that the client read is forgotten.
+// A client whose read was taken by mistake waits for the write that took it, and for no later one: where clients never pause there is
+// always a later one, until the revision that the client read is forgotten.
 func TestAWriteWaitsForEarlierWritesAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Rank: rank.Likeliest, MaxAge: maxAge, Memory: 1 << 20})
