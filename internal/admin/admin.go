@@ -43,7 +43,7 @@ func New(o Options) *Server {
 		ReadTimeout:           10 * time.Second,
 		IdleTimeout:           2 * time.Minute,
 		MaxRequestBodySize:    64 << 10,
-		Concurrency:           1024,
+		Concurrency:           2 * maxConns, // the gate keeps to maxConns
 		CloseOnShutdown:       true,
 		Logger:                quiet{o.Log},
 		SecureErrorLogMessage: true, // else errors quote heads, with the tokens in them
@@ -62,7 +62,9 @@ func (q quiet) Printf(format string, args ...any) {
 }
 
 // Serve serves the listener until Shutdown.
-func (s *Server) Serve(l net.Listener) error { return s.http.Serve(gatedListener{l}) }
+func (s *Server) Serve(l net.Listener) error {
+	return s.http.Serve(&gatedListener{Listener: l, of: map[string]int{}})
+}
 
 // Shutdown closes the listener and waits for requests under way, until ctx ends.
 func (s *Server) Shutdown(ctx context.Context) error { return s.http.ShutdownWithContext(ctx) }

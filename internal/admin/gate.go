@@ -4,25 +4,69 @@ import (
 	"crypto/tls"
 	"io"
 	"net"
+	"sync"
 
 	"optimist/internal/api"
 	"optimist/internal/wire"
 )
 
-// gatedListener puts a gate in front of each connection that it accepts.
-type gatedListener struct{ net.Listener }
+// How many connections the listener serves at once, and how many of them may be of one address.
+const (
+	maxConns       = 1024
+	maxConnsOfPeer = 256
+)
 
-func (l gatedListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
+// gatedListener puts a gate in front of each connection that it accepts. It closes those that are too many at once. fasthttp would answer
+// them first, with TLS only after their handshakes: meanwhile it accepts nobody, and a handshake need never end.
+type gatedListener struct {
+	net.Listener
+	mu   sync.Mutex
+	open int
+	of   map[string]int // by address
+}
+
+func (l *gatedListener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		peer := c.RemoteAddr().String()
+		if host, _, err := net.SplitHostPort(peer); err == nil {
+			peer = host
+		}
+		if !l.take(peer) {
+			_ = c.Close()
+			continue
+		}
+		g := &gate{Conn: c, leave: sync.OnceFunc(func() { l.giveBack(peer) })}
+		g.in.Reset(c)
+		if t, ok := c.(*tls.Conn); ok {
+			return &tlsGate{gate: g, tls: t}, nil
+		}
+		return g, nil
 	}
-	g := &gate{Conn: c}
-	g.in.Reset(c)
-	if t, ok := c.(*tls.Conn); ok {
-		return &tlsGate{gate: g, tls: t}, nil
+}
+
+// take reports whether there is a place for a connection of peer, and takes it.
+func (l *gatedListener) take(peer string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open >= maxConns || l.of[peer] >= maxConnsOfPeer {
+		return false
 	}
-	return g, nil
+	l.open++
+	l.of[peer]++
+	return true
+}
+
+func (l *gatedListener) giveBack(peer string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open--
+	if l.of[peer]--; l.of[peer] == 0 {
+		delete(l.of, peer)
+	}
 }
 
 // gate is a connection that hands fasthttp only requests that the data port would take. It reads them with the parser of the data port,
@@ -40,6 +84,13 @@ type gate struct {
 	buf     []byte // of ready
 	ready   []byte // is to be handed on
 	refused bool
+	leave   func() // gives the connection's place back
+}
+
+// Close closes the connection, and gives its place back.
+func (g *gate) Close() error {
+	defer g.leave()
+	return g.Conn.Close()
 }
 
 // tlsGate is a gate that tells fasthttp about TLS and the client's certificate.

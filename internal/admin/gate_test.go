@@ -2,6 +2,7 @@ package admin
 
 import (
 	"bufio"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,7 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"optimist/internal/certtest"
+	"optimist/internal/obs"
 	"optimist/internal/rule"
+	"optimist/internal/secure"
 )
 
 // trap is a request that two parsers may read differently. Its bytes are the code points of its text.
@@ -136,5 +140,46 @@ func TestRequestsBehindOneAnotherAreAnsweredInOrder(t *testing.T) {
 	}
 	if got := strings.Join(statuses, " "); got != "200 200 400 400" || err != nil || s.sw.Mode() != rule.Off {
 		t.Errorf("%s, %v, mode %v: %s", got, err, s.sw.Mode(), all)
+	}
+}
+
+// Clients that begin handshakes and don't end them take the places of their own address alone.
+func TestHandshakesThatNeverEndKeepNobodyOut(t *testing.T) {
+	a := certtest.New(t)
+	cert, key := a.Issue("by-address")
+	conf, err := secure.NewTLS(secure.Options{Files: secure.Files{Cert: cert, Key: key}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(Options{Ready: func() error { return nil }, Switch: rule.NewSwitch(rule.Guard, nil), Metrics: obs.NewMetrics(obs.Build{}).Gatherer(),
+		Config: func() ([]byte, error) { return nil, nil }, Nodes: func() []Node { return nil }})
+	go func() { _ = s.Serve(tls.NewListener(l, conf)) }()
+	t.Cleanup(func() { _ = l.Close() })
+	for range maxConns + 100 {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		_, _ = io.WriteString(c, "\x16\x03\x01\x02\x00\x01") // may be refused already
+	}
+	other := net.Dialer{Timeout: time.Minute, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	c, err := tls.DialWithDialer(&other, "tcp", l.Addr().String(), &tls.Config{RootCAs: a.Pool, ServerName: "127.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(c, "GET /_optimist/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := io.ReadAll(c); err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 200 ") {
+		t.Errorf("%s, %v", all, err)
 	}
 }
