@@ -9,6 +9,7 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/fairqueue"
+	"optimist/internal/hook"
 )
 
 // GuessAge is how long a lane's last written revision may be taken for the current one without a look. Longer, and the index may
@@ -26,6 +27,8 @@ type Batch[M any] struct {
 	lane    *lane[M]
 	lanes   *Lanes[M]
 	epoch   uint64
+	beside  bool // it goes beside the lane's leader
+	kept    bool // see Keep
 }
 
 // Guess is the revision that the lane's last write left, if that was less than GuessAge ago and of the same scope (credentials and
@@ -54,6 +57,16 @@ func (b *Batch[M]) Waited() bool {
 // Forget drops what the lane remembers: after a conflict, an unknown outcome, or a delete.
 func (b *Batch[M]) Forget() { b.lane.last = doc.Revision{} }
 
+// Keep has the batch, which is of one change, go on when its function has returned. It holds the lane until End.
+func (b *Batch[M]) Keep() { b.kept = true }
+
+// End ends a batch that was kept. Nobody may use it any more. Call it only after Do has returned.
+func (b *Batch[M]) End() {
+	if !b.beside {
+		b.lanes.pass(b.lanes.slot(b.lane.place), b.lane)
+	}
+}
+
 // Place is one document of one index. Two clusters may have indices of one name, with documents of the same id in them: UUID tells these
 // indices apart.
 type Place struct {
@@ -64,6 +77,8 @@ type Place struct {
 // Lanes are the queues of changes to single documents inside this process. A document has a lane only while a change to it is
 // under way. Safe for concurrent use; make it with NewLanes.
 type Lanes[M any] struct {
+	Waits hook.Func1[M] // a change waits for its turn; nil: nobody needs to know
+
 	share func(lead, m M) bool
 	limit int
 	epoch atomic.Uint64 // counts DropGuesses: what was remembered in an earlier epoch is void
@@ -134,6 +149,7 @@ func (ls *Lanes[M]) Do(ctx context.Context, at Place, m M, background bool, run 
 	w.place.Value = w
 	l.queue.Join(&w.place, background)
 	s.mu.Unlock()
+	ls.Waits.Call(m)
 	return ls.await(ctx, at, l, w, run)
 }
 
@@ -157,7 +173,7 @@ func (ls *Lanes[M]) await(ctx context.Context, at Place, l *lane[M], w *waiter[M
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	run(&Batch[M]{Members: []M{w.m}, lane: &lane[M]{place: at}, lanes: ls, epoch: ls.epoch.Load()})
+	run(&Batch[M]{Members: []M{w.m}, lane: &lane[M]{place: at}, lanes: ls, epoch: ls.epoch.Load(), beside: true})
 	return nil
 }
 
@@ -197,7 +213,9 @@ func (ls *Lanes[M]) lead(s *laneSlot[M], l *lane[M], others *waiter[M], run func
 		for w := others; w != nil; w = w.next {
 			w.turn <- done
 		}
-		ls.pass(s, l)
+		if !l.b.kept {
+			ls.pass(s, l)
+		}
 	}()
 	l.b = Batch[M]{Members: l.batch, lane: l, lanes: ls, epoch: ls.epoch.Load()}
 	run(&l.b)

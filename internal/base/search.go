@@ -60,6 +60,8 @@ type Request struct {
 	Preset *Preset
 	// Way takes the write to the engine, and reads its document. Nil: requests of their own do.
 	Way Way
+	// Parker keeps the first try while its answer is waited for, where it can. Nil: whoever sends the write waits.
+	Parker es.Parker
 }
 
 // Way takes writes of one document to the engine, and reads that document: an item of a bulk, say, has both done together with other
@@ -68,6 +70,9 @@ type Way interface {
 	es.Doer
 	Fetcher
 }
+
+// ErrParked reports that a Parker has the write.
+var ErrParked = errors.New("the write waits for its answer")
 
 // Credentials are those under which knowledge of indices is kept: the realm's, else the session's.
 func (r *Request) Credentials() session.Credentials { return cmp.Or(r.Realm, r.Session.Credentials()) }

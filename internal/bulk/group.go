@@ -30,7 +30,7 @@ type Documents interface {
 // request of one item is parked until every other item has parked one, too, or waits for something else. It goes earlier if there is
 // enough for a request.
 //
-// A Group is for one bulk of one client. Each item has a goroutine of its own, and all of them may use the Group at the same time.
+// A Group is for one bulk of one client. Many goroutines may use it at the same time, each for another item.
 type Group struct {
 	Upstream  es.Doer
 	Documents Documents
@@ -49,7 +49,7 @@ type Group struct {
 	Background bool
 
 	mu      sync.Mutex
-	working int // items whose goroutines are at work: they have parked nothing, and haven't ended
+	working int // items at work: they have parked nothing, and haven't ended
 	writes  []*parkedWrite
 	reads   []*parkedRead
 	meeting []chan struct{} // items that wait in Meet
@@ -91,6 +91,9 @@ type parkedWrite struct {
 	unowned bool          // no goroutine is at work on its item
 	asIs    bool          // the client gets the engine's element as it stands
 	once    bool          // it isn't sent again after a rejection
+	// resume goes on with the item of a write that no goroutine waits for. It is called in place of closing done, which is nil then.
+	resume func()
+	ended  bool // resume is called, or about to be
 }
 
 // parkedRead is a read that waits for its request, and then for the document.
@@ -141,17 +144,17 @@ func (g *Group) flush() {
 func (g *Group) Pass(it *Item) (Result, error) {
 	p := &parkedWrite{text: it.Text, at: it.at, asIs: true, once: it.PassRejected, done: make(chan struct{})}
 	g.park(p)
+	<-p.done
 	return p.res, p.err
 }
 
-// park parks a write, and waits for its result.
+// park parks a write of an item that was at work.
 func (g *Group) park(p *parkedWrite) {
 	g.mu.Lock()
 	g.writes = append(g.writes, p)
 	g.bytes += len(p.text)
 	g.working--
 	g.sendIfComplete(true)
-	<-p.done
 }
 
 // Meet waits until every other item has parked a request, or waits for something else. Then all items that wait in Meet go on at the same
@@ -193,26 +196,58 @@ func (g *Group) Summary() Summary {
 type Way struct {
 	group  *Group
 	item   *Item
+	turns  *Turns      // in one of which the item begins; nil: it has a goroutine of its own
 	parked parkedWrite // the write under way
 }
 
-// Open makes the Way that of an item. Nobody may use what it was before.
-func (w *Way) Open(g *Group, it *Item) { *w = Way{group: g, item: it} }
+// Open makes the Way that of an item. Nobody may use what it was before. turns are the ones that the item's goroutine does; nil: it does
+// nothing but this item.
+func (w *Way) Open(g *Group, it *Item, turns *Turns) { *w = Way{group: g, item: it, turns: turns} }
+
+// Waits is for before the item's goroutine waits for the engine, or for other writes.
+func (w *Way) Waits() {
+	if w.turns != nil {
+		w.turns.Wait()
+	}
+}
 
 // Do sends a write of the item's document. It goes with the writes of other items if a bulk can say it, else by itself.
 func (w *Way) Do(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
-	text, ok := w.item.appendText(make([]byte, 0, len(r.Target)+len(r.Body)+roomOfAction), r.Method, r.Target, r.Body)
-	if !ok {
+	w.Waits()
+	if !w.Park(r) {
 		return w.group.sendAlone(ctx, r)
 	}
+	w.parked.done = make(chan struct{})
+	w.group.park(&w.parked)
+	<-w.parked.done
+	return w.Received()
+}
+
+// Park makes an item of the request that will go with the writes of other items: see Launch. It reports false if no item can say what the
+// request says.
+func (w *Way) Park(r *upstream.Request) bool {
+	text, ok := w.item.appendText(make([]byte, 0, len(r.Target)+len(r.Body)+roomOfAction), r.Method, r.Target, r.Body)
+	if ok {
+		w.parked = parkedWrite{text: text, at: w.item.at, once: w.item.PassRejected}
+	}
+	return ok
+}
+
+// Launch sends what was parked. resume is called once there is what Received returns. Items that may go on without waiting for the engine
+// do so in few goroutines, in turn.
+func (w *Way) Launch(resume func()) {
+	w.parked.resume = resume
+	w.group.park(&w.parked)
+}
+
+// Received is what came of the write that was sent last.
+func (w *Way) Received() (*upstream.Response, error) {
 	p := &w.parked
-	*p = parkedWrite{text: text, at: w.item.at, once: w.item.PassRejected, done: make(chan struct{})}
-	w.group.park(p)
 	if p.err != nil {
 		return nil, p.err
 	}
 	w.item.place, w.item.action = p.res.place, nil
-	if !bytes.HasPrefix(text[1:], p.res.action) {
+	if !bytes.HasPrefix(p.text[1:], p.res.action) {
 		w.item.action = p.res.action
 	}
 	// The response isn't a part of the Way: changes that share a write hold it longer than the one whose Way it came by.
@@ -234,6 +269,7 @@ func (g *Group) sendAlone(ctx context.Context, r *upstream.Request) (*upstream.R
 
 // Fetch reads the item's document, together with the documents of other items.
 func (w *Way) Fetch(ctx context.Context, caller es.Caller, d es.Document) (doc.Revision, error) {
+	w.Waits()
 	p := &parkedRead{ctx: ctx, caller: caller, doc: d, done: make(chan struct{})}
 	g := w.group
 	g.mu.Lock()
@@ -395,8 +431,19 @@ func (g *Group) finish(writes []*parkedWrite) {
 		}
 	}
 	g.Begin(items) // before any of them goes on, so that the first doesn't take itself for the last
+	quick := make([]*parkedWrite, 0, len(writes))
 	for _, w := range writes {
-		close(w.done)
+		switch w.ended = true; {
+		case w.resume == nil:
+			close(w.done)
+		case w.err == nil && w.res.Status < 300:
+			quick = append(quick, w)
+		default:
+			go w.resume()
+		}
+	}
+	if len(quick) > 0 {
+		InTurn(len(quick), func(_ *Turns, k int) { quick[k].resume() })
 	}
 }
 
@@ -511,11 +558,8 @@ func (g *Group) Panic() error {
 
 // markLost gives a write that has no result yet an unknown outcome. It reports whether the write had its result.
 func (w *parkedWrite) markLost(why error) (ended bool) {
-	select {
-	case <-w.done:
-		return true
-	default:
+	if !w.ended {
 		w.res, w.err = Result{}, &upstream.Error{Class: upstream.Lost, Sent: true, Err: why}
-		return false
 	}
+	return w.ended
 }

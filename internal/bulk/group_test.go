@@ -87,7 +87,7 @@ func itemOf(id string) *Item {
 
 func wayOf(g *Group, id string) *Way {
 	w := &Way{}
-	w.Open(g, itemOf(id))
+	w.Open(g, itemOf(id), nil)
 	return w
 }
 

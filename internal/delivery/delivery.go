@@ -52,7 +52,11 @@ func (s Sender) Send(ctx context.Context, r *upstream.Request) (*upstream.Respon
 // client.
 func (s Sender) SendJoined(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
 	r.Timeout = answerTimeout
-	res, err := s.Up.Do(ctx, r)
+	return Received(s.Up.Do(ctx, r))
+}
+
+// Received is what SendJoined returns for what a way has brought.
+func Received(res *upstream.Response, err error) (*upstream.Response, error) {
 	if err != nil {
 		return nil, lostAnswer(err)
 	}
@@ -100,4 +104,10 @@ func lostAnswer(err error) error {
 		return fmt.Errorf("%w: %w", ErrNotWritten, err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+}
+
+// MayAskAgain reports whether a read that failed is worth another try: its answer was lost, or the engine had no time for it.
+// Where no node can be reached the client is told at once.
+func MayAskAgain(err error) bool {
+	return errors.Is(err, ErrNotWritten) && !es.IsAnswer(err) && !errors.Is(err, upstream.ErrNotSent) && !errors.Is(err, es.ErrNoSource)
 }

@@ -145,3 +145,13 @@ func (w *Write) Within(ctx context.Context) (context.Context, context.CancelFunc
 	}
 	return context.WithDeadlineCause(ctx, end, ErrTimeout)
 }
+
+// Outlive is ctx without its client: the leader's may leave, and the others' changes are still to be written. The time that the
+// client gives stays, because changes that share a write have the same.
+func Outlive(ctx context.Context) (context.Context, context.CancelFunc) {
+	stay := wire.WithoutPeer(context.WithoutCancel(ctx))
+	if end, ok := ctx.Deadline(); ok {
+		return context.WithDeadlineCause(stay, end, ErrTimeout)
+	}
+	return stay, func() {}
+}

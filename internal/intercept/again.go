@@ -125,7 +125,7 @@ func (i *Interceptor) ruleAgain(ctx context.Context, a *Again, op *api.Op, asker
 
 // failedAgain is what came of a write that ended without an answer.
 func failedAgain(err error) *Done {
-	var f *write.Failure
+	var f *outcome.Failure
 	d := &Done{Unknown: errors.Is(err, write.ErrUnknownOutcome)}
 	if errors.As(err, &f) {
 		err, d.Outcome = f.Err, string(f.Outcome.Append(nil))

@@ -19,7 +19,6 @@ import (
 	"optimist/internal/upstream"
 	"optimist/internal/uri"
 	"optimist/internal/wire"
-	"optimist/internal/write"
 	"optimist/proxy"
 	"optimist/retry"
 )
@@ -77,7 +76,7 @@ func (i *Interceptor) byQuery(r *request, ru *rule.Rule) (done bool) {
 		return false
 	}
 	q := queryRun{i: i, r: r, body: body, fields: fields, untransformed: untransformed(r, ru)}
-	err = retry.Do(r.Context(), write.PolicyOf(ru), q.attempt)
+	err = retry.Do(r.Context(), retry.Policy(ru.Retry), q.attempt)
 	switch {
 	case q.last == nil, err != nil && !errors.Is(err, doc.ErrConflict):
 		r.Fail(err)

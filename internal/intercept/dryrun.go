@@ -7,6 +7,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/explain"
 	"optimist/internal/intake"
+	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/rule"
 	"optimist/internal/upstream"
@@ -127,7 +128,7 @@ func (i *Interceptor) account(r *request) (*explain.Account, error) {
 
 // answers reports whether an error of package write is what the client would be answered, rather than that it can't be said.
 func answers(err error) bool {
-	var f *write.Failure
+	var f *outcome.Failure
 	var up *upstream.Error
 	return errors.As(err, &f) && !errors.Is(err, write.ErrNotWritten) && !errors.Is(err, intake.ErrTimeout) &&
 		!errors.Is(err, write.ErrUnknownOutcome) && !errors.As(err, &up)

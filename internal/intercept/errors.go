@@ -7,6 +7,7 @@ import (
 	"optimist/internal/es"
 	"optimist/internal/etag"
 	"optimist/internal/intake"
+	"optimist/internal/outcome"
 	"optimist/internal/undo"
 	"optimist/internal/uri"
 	"optimist/internal/write"
@@ -16,7 +17,7 @@ import (
 // fail answers a write that package write couldn't: with the outcome, where there is one.
 func fail(r *request, err error) {
 	r.failed = err
-	var f *write.Failure
+	var f *outcome.Failure
 	if !errors.As(err, &f) {
 		r.Fail(failure(err))
 		return

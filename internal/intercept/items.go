@@ -366,26 +366,72 @@ func (b *items) takeRounds(queues [][]*item) (most int) {
 func (b *items) workWave(ctx context.Context, queues [][]*item) {
 	most := b.takeRounds(queues)
 	b.group.Begin(len(queues))
-	var wg sync.WaitGroup
-	var failed atomic.Pointer[string]
+	w := &wave{b: b, ctx: ctx}
+	w.open.Add(len(queues))
 	for _, queue := range queues {
-		wg.Go(func() {
-			defer b.group.End()
-			defer func() {
-				if p := recover(); p != nil {
-					text := fmt.Sprintf("%v\n%s", p, debug.Stack())
-					failed.Store(&text)
-				}
-			}()
+		if most > 0 && len(queue) == 1 && queue[0].mayPark() {
+			w.single = append(w.single, queue[0])
+			continue
+		}
+		go w.step(func() (ended bool) {
 			for k, it := range queue {
 				b.perform(ctx, it, k < most)
 			}
+			return true
 		})
 	}
-	wg.Wait()
-	if text := failed.Load(); text != nil {
+	bulk.InTurn(len(w.single), func(t *bulk.Turns, k int) { w.begin(w.single[k], t) })
+	w.open.Wait()
+	if text := w.failed.Load(); text != nil {
 		panic(*text)
 	}
+}
+
+// wave is the work on some items that are written at the same time.
+type wave struct {
+	b      *items
+	ctx    context.Context
+	single []*item                // that need no goroutine of their own
+	open   sync.WaitGroup         // the queues that have items to be written
+	failed atomic.Pointer[string] // a panic
+}
+
+// step does some of the work on a queue. A panic ends the queue, as f does if it returns true.
+func (w *wave) step(f func() (ended bool)) {
+	ended := true
+	defer func() {
+		if p := recover(); p != nil {
+			text := fmt.Sprintf("%v\n%s", p, debug.Stack())
+			w.failed.Store(&text)
+		}
+		if ended {
+			w.b.group.End()
+			w.open.Done()
+		}
+	}()
+	ended = f()
+}
+
+// begin begins the write of an item that is alone in its queue. Nobody waits for the engine's answer: end goes on with the item then.
+func (w *wave) begin(it *item, turns *bulk.Turns) {
+	w.step(func() (ended bool) {
+		if it.err = w.b.denied.err(); it.err != nil {
+			it.account.Kind = outcome.Refused
+			return true
+		}
+		if ended = w.b.begin(w.ctx, it, turns); !ended {
+			it.work.way.Launch(func() { w.end(it) })
+		}
+		return ended
+	})
+}
+
+// end ends the write of an item whose answer is here.
+func (w *wave) end(it *item) {
+	w.step(func() (ended bool) {
+		w.b.end(it)
+		return true
+	})
 }
 
 // patience is for items that the engine rejects for having too much to do, and behind says whether other writes go before: as the rule
@@ -393,7 +439,7 @@ func (b *items) workWave(ctx context.Context, queues [][]*item) {
 func (b *items) patience() (p retry.Policy, behind bool) {
 	for k := range b.all {
 		if ru := b.all[k].rule; ru != nil {
-			return write.PolicyOf(ru), background(b.fields, ru)
+			return retry.Policy(ru.Retry), background(b.fields, ru)
 		}
 	}
 	return retry.Policy{}, false
@@ -425,14 +471,30 @@ func (b *items) perform(ctx context.Context, it *item, hasRound bool) {
 			return
 		}
 	}
+	b.begin(ctx, it, nil)
+}
+
+// mayPark reports whether the item's write waits for nothing, in all likelihood, but for its own answer.
+func (it *item) mayPark() bool {
+	return it.guarded && it.journal == nil && it.rule.Locks == nil && it.Kind != api.Create && it.Kind != api.IndexAuto
+}
+
+// begin has package write write an item. It reports whether that has ended. With turns it may return before: then the item has to be
+// launched.
+func (b *items) begin(ctx context.Context, it *item, turns *bulk.Turns) (ended bool) {
 	it.work = b.i.newWork()
 	w := &it.work.write
 	// The account is its own: items are written at the same time, and each gives back what its tries have taken.
 	ctx = budget.PartOf(ctx, &it.work.room)
-	defer it.work.room.End()
+	ended = true
+	defer func() {
+		if ended {
+			it.work.room.End()
+		}
+	}()
 	method, target := it.Request()
 	api.Parse([]byte(method), target, &it.work.op)
-	it.work.way.Open(&b.group, &it.Item)
+	it.work.way.Open(&b.group, &it.Item, turns)
 	c := b.r.Client()
 	*w = write.Request{
 		Request: base.Request{Op: &it.work.op, Fields: b.fields, Rule: it.rule, Session: c.Session, Anonymous: !c.Known, Caller: b.caller,
@@ -441,18 +503,36 @@ func (b *items) perform(ctx context.Context, it *item, hasRound bool) {
 	if it.journal != nil {
 		w.Journal = gathered{it.journal, &b.group}
 	}
+	if turns != nil {
+		w.Parker = &it.work.way
+	}
 	if w.Tokens, it.err = b.r.tokensOf(budget.Of(b.r.Context()), &it.Item); it.err != nil {
 		it.account.Kind = outcome.Refused
-		return
+		return true
 	}
 	if it.err = b.i.takeStamp(ctx, b.r, w, it.Index, it.rule); it.err != nil {
 		it.account.Kind = outcome.Refused
-		return
+		return true
 	}
 	a, err := b.i.Writes.Do(ctx, w)
-	it.account = *w.Outcome()
+	if ended = !errors.Is(err, base.ErrParked); ended {
+		b.note(it, a, err)
+	}
+	return ended
+}
+
+// end goes on with the write of an item whose answer is here, to its end.
+func (b *items) end(it *item) {
+	defer it.work.room.End()
+	a, err := b.i.Writes.Resume(&it.work.write)
+	b.note(it, a, err)
+}
+
+// note keeps what has become of the write of an item.
+func (b *items) note(it *item, a *respond.Answer, err error) {
+	it.account = *it.work.write.Outcome()
 	if err != nil {
-		var f *write.Failure
+		var f *outcome.Failure
 		if it.err = failure(err); errors.As(err, &f) {
 			it.err = failure(f.Err)
 		}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"optimist/internal/ack"
 	"optimist/internal/base"
 	"optimist/internal/budget"
+	"optimist/internal/delivery"
 	"optimist/internal/doc"
 	"optimist/internal/intake"
 	"optimist/internal/intent"
@@ -23,10 +25,23 @@ import (
 // inLane has the change written in its document's lane.
 func (s *Service) inLane(ctx context.Context, c *change) error {
 	c.shares = c.shares && c.req.WriteID == 0 && c.req.Journal == nil // a shared write leaves the mark of one
-	if err := s.lanes.Do(ctx, c.place(), c, c.req.Background, func(b *retry.Batch[*change]) { s.run(ctx, b) }); err != nil {
+	err := s.lanes.Do(ctx, c.place(), c, c.req.Background, func(b *retry.Batch[*change]) { s.run(ctx, b) })
+	if err != nil || c.parked != nil {
 		return err
 	}
-	return c.verdict()
+	return s.outOfLane(ctx, c)
+}
+
+// outOfLane is the rest of inLane, once the lane is done with the change.
+func (s *Service) outOfLane(ctx context.Context, c *change) error {
+	switch err := c.verdict(); {
+	case !errors.Is(err, errNoGuard) || c.patch != nil:
+		return err
+	case c.Part != nil:
+		c.leaveToEngine()
+		return s.updateUnseen(ctx, c, false)
+	}
+	return s.pass(ctx, c, outcome.ReasonSeqNo)
 }
 
 // place is the place of the change's document. If its index isn't known, each realm has a place of its own: a gateway may send its
@@ -44,7 +59,7 @@ func (s *Service) run(ctx context.Context, b *retry.Batch[*change]) {
 	if len(b.Members) > 1 {
 		s.events.Batch.Call(len(b.Members))
 		var cancel context.CancelFunc
-		ctx, cancel = outlive(ctx)
+		ctx, cancel = intake.Outlive(ctx)
 		defer cancel()
 	}
 	a, _ := s.attempts.Get().(*attempt)
@@ -58,9 +73,18 @@ func (s *Service) run(ctx context.Context, b *retry.Batch[*change]) {
 	for _, c := range b.Members {
 		c.budgetMark = c.Room.Mark()
 	}
-	a.do(ctx)
+	if a.do(ctx); a.parked {
+		b.Members[0].parked = a
+		b.Keep()
+		return
+	}
+	s.leaveBatch(a)
+}
+
+// leaveBatch is for when all changes of a batch have their answers.
+func (s *Service) leaveBatch(a *attempt) {
 	if s.events.Collision != nil {
-		for _, c := range b.Members { // before any of them has its answer: then their memory may belong to other requests
+		for _, c := range a.batch.Members { // before any of them has its answer: then their memory may belong to other requests
 			s.reportCollision(c)
 		}
 	}
@@ -69,10 +93,19 @@ func (s *Service) run(ctx context.Context, b *retry.Batch[*change]) {
 }
 
 func (a *attempt) do(ctx context.Context) {
-	a.start()
-	a.budgetMark = budget.Of(ctx).Mark()
-	err := retry.Do(ctx, a.open[0].policy(), a.try)
-	if err != nil {
+	if !a.parked {
+		a.start()
+		a.budgetMark = budget.Of(ctx).Mark()
+	}
+	p := a.open[0].policy()
+	if a.parked && p.MaxElapsed > 0 {
+		p.MaxElapsed = max(p.MaxElapsed-time.Since(a.open[0].Began), 1)
+	}
+	err := retry.Do(ctx, p, a.try)
+	switch {
+	case a.parked:
+		return
+	case err != nil:
 		a.settleDoubt(ctx)
 	}
 	for _, c := range a.open {
@@ -85,6 +118,11 @@ func (a *attempt) do(ctx context.Context) {
 
 // try is one turn of the loop. It returns doc.ErrConflict to be called again.
 func (a *attempt) try(ctx context.Context, n int) error {
+	if a.parked {
+		a.parked = false
+		res, err := delivery.Received(a.open[0].req.Parker.Received())
+		return a.judge(ctx, res, err)
+	}
 	if n > 1 && a.source != read {
 		a.source = unread
 	}
@@ -101,11 +139,12 @@ func (a *attempt) try(ctx context.Context, n int) error {
 	case (n > 1 || a.source == read) && ctx.Err() != nil:
 		return context.Cause(ctx) // the client has left: what isn't sent yet never is
 	}
+	a.body = body
 	res, err := a.send(ctx, body)
-	if err != nil {
-		return a.lost(ctx, err)
+	if a.parked {
+		return err
 	}
-	return a.judge(ctx, res, body)
+	return a.judge(ctx, res, err)
 }
 
 // giveBack gives back the memory of the try before this one. The document that it read is on the account of the leader's request. The
@@ -195,7 +234,7 @@ func (a *attempt) fold(ctx context.Context) (body []byte, changed bool, refusal 
 // next is the change's draft for cur. cur has no numbers if it is the draft of an earlier change in the batch.
 func (a *attempt) next(ctx context.Context, c *change, cur doc.Revision) (intent.Draft, error) {
 	if c.intent.Merges(cur) && cur.Source != nil {
-		if reason := a.s.whyNotReplayed(ctx, c); reason != "" {
+		if reason := a.s.bases.WhyNotReplayed(ctx, &c.Search, c.guard.Known(), c.stales); reason != "" {
 			return intent.Draft{}, &standsError{reason}
 		}
 	}
@@ -227,7 +266,7 @@ func (a *attempt) fetch(ctx context.Context) error {
 			a.judgeDoubt(ctx)
 		}
 		return nil
-	case mayAskAgain(err):
+	case delivery.MayAskAgain(err):
 		return fmt.Errorf("%w: %w", doc.ErrConflict, err)
 	case a.anyMaybeApplied(), a.conflict != nil && !a.samePrimary(ctx):
 		return fmt.Errorf("%w; then: %w", ErrUnknownOutcome, err)
@@ -277,11 +316,22 @@ func (a *attempt) send(ctx context.Context, body []byte) (*upstream.Response, er
 			return nil, err
 		}
 	}
+	if a.mayPark() && first.req.Parker.Park(a.load.request()) {
+		a.parked = true
+		return nil, base.ErrParked
+	}
 	res, err := a.s.carrier.carry(ctx, &a.load)
 	if first.req.Journal != nil {
 		a.leave(ctx, res, err)
 	}
 	return res, err
+}
+
+// mayPark reports whether nobody has to wait for the answer to the try that is about to be sent.
+func (a *attempt) mayPark() bool {
+	first := a.open[0]
+	return first.req.Parker != nil && len(a.batch.Members) == 1 && first.attempts == 1 && first.req.Journal == nil && first.patch == nil &&
+		!first.makes()
 }
 
 func (a *attempt) kind(c *change) outcome.Kind {
@@ -294,14 +344,16 @@ func (a *attempt) kind(c *change) outcome.Kind {
 	return outcome.Merged
 }
 
-// judge deals with the engine's answer.
-func (a *attempt) judge(ctx context.Context, res *upstream.Response, body []byte) error {
+// judge deals with what came of a try.
+func (a *attempt) judge(ctx context.Context, res *upstream.Response, err error) error {
 	first := a.open[0]
 	switch {
+	case err != nil:
+		return a.lost(ctx, err)
 	case res.Status == 409, res.Status == 200 && first.makes():
 		return a.conflicted(ctx, res)
 	case res.Status == 200 || res.Status == 201:
-		a.acknowledge(ctx, res, body)
+		a.acknowledge(ctx, res)
 		return nil
 	case res.Status == 404 && first.goesAsPart() && first.Part.Upsert && ack.SaysMissing(res):
 		res.Release()
@@ -333,11 +385,11 @@ func (a *attempt) conflicted(ctx context.Context, res *upstream.Response) error 
 	if len(a.open) > 1 || first.maybeApplied {
 		return doc.ErrConflict
 	}
-	reason := a.s.whyNotReplayed(ctx, first)
+	reason := a.s.bases.WhyNotReplayed(ctx, &first.Search, first.guard.Known(), first.stales)
 	if reason == "" || !a.samePrimary(ctx) {
 		return doc.ErrConflict
 	}
-	if reason != reasonRule {
+	if reason != base.ReasonRule {
 		if first.Base.Reason == session.ReasonNone {
 			first.Outcome.Reason = reason
 		}

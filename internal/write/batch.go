@@ -1,16 +1,12 @@
 package write
 
 import (
-	"context"
-
 	"optimist/internal/doc"
 	"optimist/internal/doubt"
-	"optimist/internal/intake"
 	"optimist/internal/mark"
 	"optimist/internal/outbound"
 	"optimist/internal/respond"
 	"optimist/internal/undo"
-	"optimist/internal/wire"
 	"optimist/retry"
 )
 
@@ -29,6 +25,8 @@ type attempt struct {
 	source     source
 	doubt      doubt.Record
 	load       load       // of the last try
+	body       []byte     // that it was made of, without marks
+	parked     bool       // the first try waits for its answer: see Parker
 	noted      undo.Place // where that is noted, if it is
 	budgetMark int64      // what the leader's request held before the first try
 
@@ -53,14 +51,4 @@ func share(first, m *change) bool {
 		first.policy().MaxAttempts == m.policy().MaxAttempts &&
 		first.req.Tokens.Equal(m.req.Tokens) && first.Credentials() == m.Credentials() && first.req.Route == m.req.Route &&
 		outbound.Alike(&first.out, &m.out)
-}
-
-// outlive is ctx without its client: the leader's may leave, and the others' changes are still to be written. The time that the
-// client gives stays, because changes that share a write have the same.
-func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
-	stay := wire.WithoutPeer(context.WithoutCancel(ctx))
-	if end, ok := ctx.Deadline(); ok {
-		return context.WithDeadlineCause(stay, end, intake.ErrTimeout)
-	}
-	return stay, func() {}
 }

@@ -28,6 +28,11 @@ type load struct {
 type single struct{ delivery.Sender }
 
 func (s single) carry(ctx context.Context, l *load) (*upstream.Response, error) {
+	return s.send(ctx, l.change, l.request())
+}
+
+// request is the client's request, with the load's body and guard put in.
+func (l *load) request() *upstream.Request {
 	body, create := l.body, !l.guard.Known() && !l.remove
 	switch {
 	case l.remove:
@@ -37,7 +42,7 @@ func (s single) carry(ctx context.Context, l *load) (*upstream.Response, error) 
 	case l.goesAsPart():
 		body = l.change.Part.UpdateBody(l.Op, l.req.Body, l.part, nil)
 	}
-	return s.send(ctx, l.change, l.out.Guarded(body, l.guard, create))
+	return l.out.Guarded(body, l.guard, create)
 }
 
 // send sends a request of the change's, on the way that its request brings, if it does: what the engine rejects in a bulk the bulk sends

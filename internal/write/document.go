@@ -50,10 +50,7 @@ func (s *Service) put(ctx context.Context, c *change) error {
 	} else {
 		c.intent, c.shares = c.intents.Document(c.guard), c.mayShare()
 	}
-	if err = s.inLane(ctx, c); errors.Is(err, errNoGuard) {
-		return s.pass(ctx, c, outcome.ReasonSeqNo)
-	}
-	return err
+	return s.inLane(ctx, c)
 }
 
 // chooseWay chooses the base, and whether the write is passed.

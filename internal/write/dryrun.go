@@ -42,9 +42,6 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 	if last := eyes.Last; last != nil {
 		a.Current = explain.NewRevision(last.Numbers, last.Version, last.Source)
 	}
-	if answer != nil {
-		defer answer.Release()
-	}
 	if n := len(a.Requests); n > 0 && a.Requests[n-1].Status >= 300 {
 		a.Document = nil
 	}
@@ -55,6 +52,7 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 	a.Outcome = explain.OutcomeOf(&c.Outcome)
 	if answer != nil {
 		a.SetAnswer(answer.Status, answer.Body)
+		defer answer.Release()
 	}
 	if c.Rule.DeadLetters && (err != nil || answer != nil && c.ended(nil).Why() != "") {
 		a.Notes = append(a.Notes,

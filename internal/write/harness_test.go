@@ -1,6 +1,7 @@
 package write
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 	"optimist/internal/embedded"
 	"optimist/internal/es"
 	"optimist/internal/identity"
+	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/upstream"
@@ -84,6 +87,27 @@ type world struct {
 	rules  *rule.Set
 	read5  string        // a document as it was once
 	later  time.Duration // by how much the service's clock is ahead
+	parks  bool          // nobody waits for the answer to a first try: see es.Parker
+	parked func()        // is called while one is parked
+}
+
+// parker sends the request that it keeps when it is asked for the answer.
+type parker struct {
+	ctx     context.Context
+	engine  *engine
+	request upstream.Request
+	waits   atomic.Int64
+}
+
+func (p *parker) Waits() { p.waits.Add(1) }
+
+func (p *parker) Park(r *upstream.Request) bool {
+	p.request = upstream.Request{Method: r.Method, Target: bytes.Clone(r.Target), Body: bytes.Clone(r.Body)}
+	return true
+}
+
+func (p *parker) Received() (*upstream.Response, error) {
+	return p.engine.Do(context.WithoutCancel(p.ctx), &p.request)
 }
 
 // newWorld starts one whose rules come from YAML; none is the default rule.
@@ -251,10 +275,19 @@ func (c *client) doRequest(ctx context.Context, r *Request, method, target strin
 		c.w.t.Fatalf("no rule takes %s %s", method, target)
 	}
 	r.Fields = append(r.Fields, wire.Field{Name: []byte("Content-Type"), Value: []byte("application/json")})
+	if c.w.parks {
+		r.Parker = &parker{ctx: ctx, engine: c.w.engine}
+	}
 	a, err := c.w.s.Do(ctx, r)
+	if errors.Is(err, base.ErrParked) {
+		if c.w.parked != nil {
+			c.w.parked()
+		}
+		a, err = c.w.s.Resume(r)
+	}
 	if err != nil {
 		out := result{err: err}
-		var f *Failure
+		var f *outcome.Failure
 		if errors.As(err, &f) {
 			out.outcome = string(f.Outcome.Append(nil))
 		}

@@ -3,9 +3,7 @@ package write
 import (
 	"context"
 	"errors"
-	"net/http"
 
-	"optimist/internal/ack"
 	"optimist/internal/journal"
 	"optimist/internal/undo"
 	"optimist/internal/upstream"
@@ -41,25 +39,11 @@ func (a *attempt) enter(ctx context.Context) (err error) {
 	return err
 }
 
-// leave tells the journal what became of a write that it has noted. Of an unknown outcome there is nothing to tell.
+// leave tells the journal what became of a write that it has noted.
 func (a *attempt) leave(ctx context.Context, res *upstream.Response, err error) {
-	j, at := a.load.req.Journal, a.noted
+	c := a.load.change
+	n := journal.Noted{Journal: c.req.Journal, At: a.noted, Search: &c.Search, Guard: a.load.guard,
+		Certain: a.doubt.Last.Quick() && !a.anyMaybeApplied()}
 	a.noted = undo.Place{}
-	if j == nil || at == (undo.Place{}) {
-		return
-	}
-	switch {
-	case err != nil && !errors.Is(err, ErrUnknownOutcome):
-		j.Outcome(at, false)
-	case err != nil:
-	case res.Status == http.StatusOK || res.Status == http.StatusCreated:
-		j.Outcome(at, true)
-		j.Wrote(a.load.Session, a.load.Doc.Ref, ack.Read(res).Numbers)
-	case res.Status == http.StatusConflict && (!a.doubt.Last.Quick() || a.anyMaybeApplied()):
-	case res.Status == http.StatusConflict && !a.load.guard.Known():
-		// The stored document is another client's: even if it is equal, it mustn't be taken for this client's.
-		_ = j.Failed(context.WithoutCancel(ctx), at)
-	case res.Status < http.StatusInternalServerError:
-		j.Outcome(at, false)
-	}
+	n.Answered(ctx, res, err)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"optimist/internal/api"
+	"optimist/internal/delivery"
 	"optimist/internal/doc"
 	"optimist/internal/intent"
 	"optimist/internal/mark"
@@ -216,7 +217,7 @@ func (s *Service) findPassed(ctx context.Context, c *change, lost error) error {
 	err := retry.Do(ctx, c.policy(), func(ctx context.Context, _ int) error {
 		s.events.Fetch.Call(c.Rule.Name)
 		rev, err := s.bases.Current(ctx, &c.Search)
-		if err != nil && mayAskAgain(err) {
+		if err != nil && delivery.MayAskAgain(err) {
 			return doc.ErrConflict
 		}
 		a.cur, a.trail = c.unmarked(rev)

@@ -2,7 +2,6 @@ package write
 
 import (
 	"context"
-	"errors"
 
 	"optimist/internal/intent"
 	"optimist/internal/outcome"
@@ -53,11 +52,7 @@ func (s *Service) updateSeen(ctx context.Context, c *change) (taken bool, err er
 	}
 	c.out.Query = uri.Without(nil, c.out.Query, "retry_on_conflict", "doc_as_upsert")
 	c.stales, c.intent = true, c.intents.Partial(c.made)
-	if err = s.inLane(ctx, c); errors.Is(err, errNoGuard) {
-		c.leaveToEngine()
-		return false, nil
-	}
-	return true, err
+	return true, s.inLane(ctx, c)
 }
 
 // leaveToEngine makes the change one that the engine merges by itself.

@@ -5,8 +5,6 @@ import (
 	"errors"
 
 	"optimist/internal/api"
-	"optimist/internal/doc"
-	"optimist/internal/intent"
 	"optimist/internal/journal"
 	"optimist/internal/mark"
 	"optimist/internal/outcome"
@@ -22,7 +20,7 @@ func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 	if c.Outcome.Base == outcome.BaseExplicit || c.Outcome.Base == outcome.BaseAbsent && c.Op.Kind != api.Delete {
 		c.Outcome.Kind = outcome.Guarded // by the client, or by the engine, which makes no document twice
 	}
-	body, unfit := s.outgoing(c)
+	body, unfit := c.intents.Outgoing(c.req.Body)
 	if unfit != nil {
 		c.Outcome.Kind, c.answer = outcome.Refused, c.unapplied(unfit)
 		return nil
@@ -54,23 +52,4 @@ func (s *Service) sendDirect(ctx context.Context, c *change, r *upstream.Request
 		c.attempts++
 	}
 	return res, err
-}
-
-// outgoing is the body of a write that goes without a merge: as it was sent, or what the rule's transform makes of that.
-func (s *Service) outgoing(c *change) ([]byte, *intent.ApplyError) {
-	t := c.intents.Transformer()
-	switch {
-	case c.Rule.Transform == nil:
-		return c.req.Body, nil
-	case t == nil, !c.JSON, t.ReadsCurrent() && c.Op.Kind == api.Index && !c.OnlyNew:
-		c.Outcome.Untransformed = c.Op.Kind != api.Delete
-		return c.req.Body, nil
-	}
-	d, err := c.intents.New(c.req.Body).Next(doc.Revision{})
-	var unfit *intent.ApplyError
-	if errors.As(err, &unfit) {
-		return nil, unfit
-	}
-	c.Outcome.Untransformed = d.Untransformed
-	return d.Body, nil
 }

@@ -51,7 +51,7 @@ func (a *attempt) refusal(c *change, err error) *respond.Answer {
 	var unfit *intent.ApplyError
 	switch {
 	case errors.As(err, &stands):
-		if stands.reason != reasonRule && c.Base.Reason == session.ReasonNone {
+		if stands.reason != base.ReasonRule && c.Base.Reason == session.ReasonNone {
 			c.Outcome.Reason = stands.reason
 		}
 	case errors.Is(err, intent.ErrExists):

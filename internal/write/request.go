@@ -1,6 +1,7 @@
 package write
 
 import (
+	"context"
 	"time"
 
 	"optimist/internal/api"
@@ -16,7 +17,6 @@ import (
 	"optimist/internal/outcome"
 	"optimist/internal/patch"
 	"optimist/internal/respond"
-	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/stamp"
 	"optimist/retry"
@@ -54,12 +54,16 @@ type change struct {
 
 	barred bool // refused for the sake of locks
 
+	parked *attempt // waits for the answer to its first try
+
 	// What its client gets: settle.
 	answer *respond.Answer
 	err    error
 
-	budgetMark int64          // how much memory the request held before the first try
-	room       respond.Answer // for the answer of most
+	budgetMark int64           // how much memory the request held before the first try
+	room       respond.Answer  // for the answer of most
+	ctx        context.Context // of Do, within the client's own time
+	cancel     context.CancelFunc
 }
 
 // The fields that optimist adds to answers.
@@ -118,15 +122,9 @@ func (c *change) scope() string {
 	return string(realm[:]) + string(c.req.Route[:]) + string(c.out.Query)
 }
 
-// PolicyOf is how often and how long a rule has something tried.
-func PolicyOf(ru *rule.Rule) retry.Policy {
-	r := &ru.Retry
-	return retry.Policy{MaxAttempts: r.MaxAttempts, MaxElapsed: r.MaxElapsed, BaseInterval: r.BaseInterval, MaxInterval: r.MaxInterval}
-}
-
 // policy is the rule's, within what is left of the client's own time.
 func (c *change) policy() retry.Policy {
-	p := PolicyOf(c.Rule)
+	p := retry.Policy(c.Rule.Retry)
 	if c.patch != nil && c.patch.Retries >= 0 {
 		p.MaxAttempts = min(p.MaxAttempts, c.patch.Retries+1) // the operator's limit stays one
 	}

@@ -139,7 +139,7 @@ func (s *Service) finish(c *change, err error) (*respond.Answer, error) {
 	c.giveBack(o.Kind == outcome.Unknown) // nothing where the write was acknowledged
 	if err != nil {
 		s.events.Done.Call(c.Rule.Name, o, 0)
-		return nil, &Failure{Outcome: *o, Err: err}
+		return nil, &outcome.Failure{Outcome: *o, Err: err}
 	}
 	c.answer.Add(outcomeName, o.Append)
 	s.events.Done.Call(c.Rule.Name, o, c.answer.Status)
@@ -216,7 +216,7 @@ func (s *Service) locateNew(ctx context.Context, c *change) {
 }
 
 // acknowledge gives every open change its answer: the write counts for all of them.
-func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response, body []byte) {
+func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response) {
 	first := a.open[0]
 	got := ack.Read(res)
 	if got.Created {
@@ -244,7 +244,7 @@ func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response, body 
 			stored.Source = nil // the engine's spelling of it isn't known
 			a.s.settlePart(c, res, end{stored: stored, created: got.Created, current: a.cur.Numbers, same: c.draft.AsSent}, got.Numbered)
 		default:
-			c.settle(end{stored: stored, created: got.Created, current: a.cur.Numbers, same: bytes.Equal(body, c.Sent)})
+			c.settle(end{stored: stored, created: got.Created, current: a.cur.Numbers, same: bytes.Equal(a.body, c.Sent)})
 		}
 		a.s.sessions.Wrote(c.Session.Credentials(), c.Doc.Index)
 	}

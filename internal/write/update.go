@@ -37,21 +37,27 @@ func (s *Service) update(ctx context.Context, c *change) error {
 	if err != nil {
 		return err
 	}
-	taken := false
 	switch {
 	case piped && c.req.Journal != nil:
 		return journal.ForEngine()
 	case piped:
 		c.Outcome.Reason = outcome.ReasonPipeline
+		return s.updateUnseen(ctx, c, true)
 	case c.req.Journal != nil:
 		return s.updateJournalled(ctx, c)
-	default:
-		if taken, err = s.updateSeen(ctx, c); !taken && err == nil && c.makesUpdates() {
-			taken, err = s.updateHere(ctx, c)
-		}
 	}
-	if taken || err != nil {
+	if taken, err := s.updateSeen(ctx, c); taken || err != nil {
 		return err
+	}
+	return s.updateUnseen(ctx, c, false)
+}
+
+// updateUnseen is update for a client that hasn't seen the document.
+func (s *Service) updateUnseen(ctx context.Context, c *change, piped bool) error {
+	if !piped && c.makesUpdates() {
+		if taken, err := s.updateHere(ctx, c); taken || err != nil {
+			return err
+		}
 	}
 	c.Outcome.Untransformed = c.Rule.Transform != nil
 	if s.gate.Enforces(c.Rule) {

@@ -43,6 +43,7 @@ func New(o Options) *Service {
 	s.direct, s.idle = single{delivery.Sender{Up: o.Writes}}, noop.Asker{Sender: delivery.Sender{Up: o.Upstream}}
 	s.carrier = s.direct
 	s.lanes = retry.NewLanes(o.BatchLimit, share)
+	s.lanes.Waits = (*change).waits
 	s.catalog = catalog.New(catalog.Options{Engine: o.Engine, OwnAuth: o.OwnAuth, Now: o.Now, Unguardable: s.events.Unguardable.Call,
 		Recreated: func(credentials session.Credentials, index string) {
 			s.lanes.DropGuesses()
@@ -56,21 +57,17 @@ func New(o Options) *Service {
 
 // Do performs the write and returns the answer for the client. Errors of the client, and errors that say that nothing was acknowledged,
 // are this package's sentinels, those of upstream, and budget.ErrOverloaded; the caller maps them to a status. ctx ends when the client
-// leaves. If the write isn't sent by then, it never is. Otherwise it runs to its end, and the session knows of it.
+// leaves. If the write isn't sent by then, it never is. Otherwise it runs to its end, and the session knows of it. The error is
+// base.ErrParked if the request's Parker has the write: see Resume.
 func (s *Service) Do(ctx context.Context, r *Request) (*respond.Answer, error) {
 	c := &r.change
 	if err := c.read(r, s); err != nil {
 		return nil, err
 	}
 	c.Room = budget.Of(ctx)
-	defer func() { c.Base.Release() }() // a panic must not have the session wait for ever
-	ctx, cancel := c.Within(ctx)
-	defer cancel()
-	err := s.perform(ctx, c)
-	if s.letters != nil && c.Rule.DeadLetters {
-		err = s.keep(ctx, c, err)
-	}
-	return s.finish(c, err)
+	c.ctx, c.cancel = c.Within(ctx)
+	defer c.leave()
+	return s.end(c, s.perform(c.ctx, c))
 }
 
 // perform does what a write of its kind takes: a base, an intent, a place in the document's lane.

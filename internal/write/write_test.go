@@ -462,7 +462,7 @@ func TestWritesWithoutABaseFollowTheRule(t *testing.T) {
 	if !errors.Is(r.err, base.ErrPreconditionRequired) || w.engine.writes() != 0 {
 		t.Errorf("got %v", r)
 	}
-	var f *Failure
+	var f *outcome.Failure
 	if !errors.As(r.err, &f) || string(f.Outcome.Append(nil)) != "refused;attempts=0;base=none" {
 		t.Errorf("a write that was refused is said to be let through, or to have been sent: %+v", f)
 	}

@@ -1,0 +1,52 @@
+package write
+
+import (
+	"context"
+
+	"optimist/internal/base"
+	"optimist/internal/respond"
+)
+
+// Resume goes on with a write of which Do has returned base.ErrParked: the answer to its first try is there. It returns what Do would have
+// returned. Unless that answer is an acknowledgement, Resume may wait for other requests to the engine.
+func (s *Service) Resume(r *Request) (*respond.Answer, error) {
+	c := &r.change
+	a := c.parked
+	c.parked = nil
+	defer c.leave()
+	s.resume(c.ctx, a)
+	return s.end(c, s.outOfLane(c.ctx, c))
+}
+
+// resume is the rest of run.
+func (s *Service) resume(ctx context.Context, a *attempt) {
+	defer a.batch.End()
+	a.do(ctx)
+	s.leaveBatch(a)
+}
+
+// leave ends what a write holds, whatever has become of it, unless it is parked: a panic must not have the session wait for ever.
+func (c *change) leave() {
+	if c.parked == nil {
+		c.Base.Release()
+		c.cancel()
+	}
+}
+
+// end makes the answer of a write that has ended with err, unless it is parked.
+func (s *Service) end(c *change, err error) (*respond.Answer, error) {
+	if c.parked != nil {
+		return nil, base.ErrParked
+	}
+	if s.letters != nil && c.Rule.DeadLetters {
+		err = s.keep(c.ctx, c, err)
+	}
+	return s.finish(c, err)
+}
+
+// waits tells the change's Parker that the change waits for its turn.
+func (c *change) waits() {
+	if c.req.Parker != nil {
+		c.req.Parker.Waits()
+	}
+}
