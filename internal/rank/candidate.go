@@ -1,6 +1,10 @@
 package rank
 
-import "optimist/internal/doc"
+import (
+	"slices"
+
+	"optimist/internal/doc"
+)
 
 // Candidate is what a client may have made its change from.
 type Candidate struct {
@@ -20,6 +24,11 @@ const (
 	spentSave = narrow - 1
 	// elsewhere is the price of a candidate that was read in another trace. It is more than all content weighs.
 	elsewhere = 1 << 40
+	// restated is the price of sending a part with a value that was there already, where other candidates have none of the part's values.
+	restated = 18
+	// quietSave is the price of saving unchanged what isn't the newest, where nothing shows that several clients are at work. It is likelier
+	// that one client sets a few values back to what they were.
+	quietSave = 48
 	// idle is the price of a save that changes nothing. It is likelier that two clients set the same few flags or numbers.
 	idle = 3
 	// distant is the price of a change that makes exactly a stored document, if others wrote between the candidate and that document.
@@ -32,6 +41,7 @@ const (
 
 // verdict is what the client would have done to a candidate.
 type verdict struct {
+	restates bool    // the part has a value that the candidate has already
 	unknown  bool    // the content of the candidate isn't known
 	far      bool    // the candidate needs too many changes, and isn't compared any further
 	absent   bool    // there was no document
@@ -100,6 +110,30 @@ func inDoubt(verdicts []verdict, best int) bool {
 		}
 	}
 	return false
+}
+
+// judgeRestated judges the candidates that have a value of the part already. Most clients send only what they have changed. Some clients
+// send all fields of a form: then nearly all candidates have a value of it, and that says nothing.
+func judgeRestated(verdicts []verdict) {
+	if !slices.ContainsFunc(verdicts, func(v verdict) bool { return !v.restates && !v.far && !v.unknown && !v.absent }) {
+		return
+	}
+	for i := range verdicts {
+		if v := &verdicts[i]; v.restates {
+			v.price += restated
+		}
+	}
+}
+
+// judgeOldSaves judges the candidates that the client would have saved unchanged though somebody has a newer one in hand.
+func judgeOldSaves(cs []Candidate, verdicts []verdict) {
+	newer := false
+	for i := len(cs) - 1; i >= 0; i-- {
+		if v := &verdicts[i]; newer && v.saves() {
+			v.price += quietSave
+		}
+		newer = newer || !cs[i].Spent
+	}
 }
 
 // judgeSaves is for a sent document that is the same as a candidate. Either the client saved that candidate unchanged, or it changed an

@@ -35,6 +35,7 @@ func (w *weighing) weigh(cs []Candidate, mine *Digest, part bool) []verdict {
 	w.weighWords(cs)
 	w.judgeChanges(creation(cs))
 	w.judgeSteps(cs)
+	judgeRestated(w.verdicts)
 	for i := range cs {
 		switch v := &w.verdicts[i]; {
 		case cs[i].Spent && v.saves():
@@ -68,6 +69,10 @@ func (w *weighing) compare(c *Candidate, v *verdict) {
 	w.limit = before + 2*w.few + enough
 	if v.absent {
 		w.limit = math.MaxInt // a client that creates a document changes all of it
+	}
+	if differ := w.mine.values() - c.Digest.values(); !w.part && len(w.sliding) == 0 && max(differ, -differ) > w.limit-before {
+		v.far = true // each value that only one of them has is a change
+		return
 	}
 	if w.compareMembers(c.Digest); !w.tooFar() {
 		w.compareParts(c.Digest)
@@ -115,6 +120,7 @@ func (w *weighing) compareMembers(theirs *Digest) {
 			w.members[i].key = w.at
 			if a[i].value == b[j].value {
 				w.members[i].value = w.at
+				w.verdicts[w.at].restates = w.verdicts[w.at].restates || w.part && !a[i].container
 			} else {
 				w.moved[i] = true
 				w.add(change{a[i].place, w.at, int32(i), sets, 0}, step(a[i].place, b[j].value))

@@ -14,6 +14,8 @@ type Sent struct {
 	On func(base []byte) ([]byte, error)
 	// Patterns are the habits of the clients. Nil: they aren't known.
 	Patterns *Patterns
+	// Quiet says that nothing shows that several clients work on the document at once.
+	Quiet bool
 	// Misled says that traces were seen to mislead. Elsewhere then costs a candidate nothing.
 	Misled bool
 }
@@ -23,6 +25,7 @@ type Choice struct {
 	Best      int
 	Ambiguous bool   // the base may be another candidate, from which the client made other changes
 	Certain   bool   // the client's changes are beyond doubt, even without a look at habits
+	Behind    bool   // the changes are certain, and were made from an older revision than the newest, which says something else
 	Pattern   uint64 // the pattern of the client's changes, if they are certain
 	Traces    Trace  // whether traces tell pieces of work apart, as far as this choice shows it
 }
@@ -48,11 +51,15 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	if !sent.Misled {
 		chargeElsewhere(cs, verdicts)
 	}
+	if sent.Quiet {
+		judgeOldSaves(cs, verdicts)
+	}
 	judgeSaves(cs, verdicts)
 	c.Best = likeliest(verdicts)
 	if c.Certain = certain(verdicts, c.Best); c.Certain {
 		c.Pattern = w.patternOf(cs, c.Best)
 	}
+	c.Behind = c.Certain && verdicts[len(cs)-1].changes != verdicts[c.Best].changes
 	w.judgePatterns(cs, sent.Patterns, c.Best)
 	c.Best = likeliest(verdicts)
 	against := cs[byContent].Elsewhere && (verdicts[c.Best].far || verdicts[byContent].changes != verdicts[c.Best].changes)

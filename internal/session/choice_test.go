@@ -315,3 +315,24 @@ func TestNumbersFromWhichANamedSessionHasWrittenHaveNoBody(t *testing.T) {
 	s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
 	want(t, s.TakeAt(one, ref, num(5), []byte(`{"a":3}`)), KindRead, 5) // who reads it again has it
 }
+
+// One client reads and writes, again and again, and sometimes only looks. It sets the state back to what it was, and that is written.
+func TestALoneClientSetsAStateBack(t *testing.T) {
+	s, _ := newTest(t, func(o *Options) { o.Rank = nil })
+	states := [3]string{"open", "closed", "review"}
+	version := int64(5)
+	body := func(n int) string { return `{"state":"` + states[n%len(states)] + `"}` }
+	s.Read(pool, ref, rev(version, body(0)), s.Epoch()) // and looks
+	for n := range 30 {
+		s.Read(pool, ref, rev(version, body(n)), s.Epoch())
+		if n%7 == 0 {
+			s.Read(pool, ref, rev(version, body(n)), s.Epoch())
+		}
+		b := take(t, s, pool, body(n+1))
+		if string(b.View) == body(n+1) {
+			t.Fatalf("change %d, from %s to %s, is taken for a save of what was looked at before", n, body(n), body(n+1))
+		}
+		version++
+		b.Commit(Ack{Stored: rev(version, body(n+1)), Sent: []byte(body(n + 1))})
+	}
+}

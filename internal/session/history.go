@@ -32,6 +32,7 @@ func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read) []*ca
 		now := *e.Patterns
 		t.patterns = &now
 	}
+	t.quiet = e.Crowd == 0
 	list := make([]candidate, 0, len(reads)+len(e.Past)+1)
 	for i := range e.Past {
 		if p := &e.Past[i]; p.Order <= t.Before {
@@ -66,7 +67,7 @@ func (t *selection) rank(cs []*candidate, b *Base) (taken bool) {
 	for i := range cs {
 		ranked[i] = cs[i].Candidate
 	}
-	likeliest := t.s.o.Rank(ranked, rank.Sent{Body: t.Sent, On: t.On, Patterns: t.patterns, Misled: t.inTrace && !t.traced})
+	likeliest := t.s.o.Rank(ranked, rank.Sent{Body: t.Sent, On: t.On, Patterns: t.patterns, Quiet: t.quiet, Misled: t.inTrace && !t.traced})
 	for i := range cs {
 		cs[i].Digest = ranked[i].Digest
 	}
@@ -103,6 +104,12 @@ func (t *selection) pick(cs []*candidate, likeliest rank.Choice, b *Base) (taken
 	if d.Read < 0 {
 		t.sh.Settled(e)
 		return false
+	}
+	if !t.s.dryRun {
+		e.Crowd.Passed()
+		if likeliest.Behind {
+			e.Crowd.Met()
+		}
 	}
 	if likeliest.Certain && !t.s.dryRun {
 		if e.Patterns == nil {

@@ -177,6 +177,7 @@ type Entry struct {
 	View     View
 	Past     []Past         // see history.go
 	Patterns *rank.Patterns // what the session's clients usually change; nil: not known
+	Crowd    Crowd          // whether clients get in each other's way
 	Shared   bool           // it seems that several clients of the session work on the document at once
 	Lost     Reason         // why the entry has no base any more
 	Touched  int64          // when the entry was last used
@@ -198,6 +199,19 @@ type Entry struct {
 	// NewestRead and NewestView are the order of the newest read and the newest view. They stay when that is reserved or used up.
 	NewestRead, NewestView uint64
 }
+
+// Crowd says whether the session's clients get in each other's way on a document: one reads it while another's write is under way, or has
+// written from an older revision than the newest. The zero value says that nothing shows it.
+type Crowd uint8
+
+// crowded is for how many choices of a base it counts that clients got in each other's way.
+const crowded Crowd = 32
+
+// Met notes that they did.
+func (c *Crowd) Met() { *c = crowded }
+
+// Passed notes that a base was chosen.
+func (c *Crowd) Passed() { *c -= min(*c, 1) }
 
 // Empty reports whether the entry has neither reads nor a view. It may still have a history.
 func (e *Entry) Empty() bool { return len(e.Reads) == 0 && !e.View.Set }

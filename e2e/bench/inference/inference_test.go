@@ -62,22 +62,27 @@ func TestTheBaseIsFoundByWhatOthersWrote(t *testing.T) {
 		shapes []string
 		wrong  int // of 1000 changes
 	}{
-		"nobody only looks":                {Config{}, Shapes(), 20},
-		"every other read is a look":       {Config{Looks: 0.5}, Shapes(), 25},
-		"views are saved again":            {Config{Kept: 0.2}, Shapes(), 80}, // nothing shows whose view a bare number is
-		"clients give up and repeat":       {Config{Slow: 0.05}, Shapes(), 25},
-		"saves that change nothing":        {Config{Unchanged: 0.1}, Shapes(), 75},
-		"traces mislead":                   {Config{Forms: true, Traces: WorkTraces}, []string{"fields", "ticket", "profile", "wiki"}, 60},
-		"values are few and often equal":   {Config{}, []string{"readings", "chat", "thread", "switches"}, 30},
-		"only the newest are kept":         {Config{Looks: 0.1}, []string{"lines", "window"}, 5},
-		"a number tells the revision":      {Config{}, []string{"auction"}, 60},
-		"most entries of a list are equal": {Config{}, []string{"seats"}, 120},
-		"entries of lists have names":      {Config{}, []string{"tasks", "invoice", "columns"}, 90},
+		"one client, which also only looks": {Config{Workers: 1, Rounds: 200, Looks: 0.1}, slices.Concat(Shapes(), VagueShapes()), 20},
+		"nobody only looks":                 {Config{}, Shapes(), 20},
+		"every other read is a look":        {Config{Looks: 0.5}, Shapes(), 25},
+		"views are saved again":             {Config{Kept: 0.2}, Shapes(), 80}, // nothing shows whose view a bare number is
+		"clients give up and repeat":        {Config{Slow: 0.05}, Shapes(), 25},
+		"saves that change nothing":         {Config{Unchanged: 0.1}, Shapes(), 75},
+		"traces mislead":                    {Config{Forms: true, Traces: WorkTraces}, []string{"fields", "ticket", "profile", "wiki"}, 60},
+		"values are few and often equal":    {Config{}, []string{"readings", "chat", "thread", "switches"}, 30},
+		"only the newest are kept":          {Config{Looks: 0.1}, []string{"lines", "window"}, 5},
+		"clients send what they changed":    {Config{Parts: true}, Shapes(), 12},
+		"one client sends what it changed":  {Config{Workers: 1, Rounds: 200, Parts: true}, slices.Concat(Shapes(), VagueShapes()), 20},
+		"a number tells the revision":       {Config{}, []string{"auction"}, 60},
+		"most entries of a list are equal":  {Config{}, []string{"seats"}, 120},
+		"entries of lists have names":       {Config{}, []string{"tasks", "invoice", "columns"}, 90},
 	} {
 		var all Tally
 		for _, shape := range c.shapes {
 			c := c.Config
-			c.Shape, c.Workers, c.Rounds = shape, 16, 15
+			if c.Shape = shape; c.Workers == 0 {
+				c.Workers, c.Rounds = 16, 15
+			}
 			all.Add(run(t, c))
 		}
 		if 1000*all.Wrong > c.wrong*all.Changes || all.Refused > 0 || 1000*all.Silent > c.wrong/10*all.Changes || len(all.Errors) > 0 {
@@ -85,6 +90,18 @@ func TestTheBaseIsFoundByWhatOthersWrote(t *testing.T) {
 		}
 		if most := 3 * all.Changes; all.Lost+all.Invented > most {
 			t.Errorf("%s: %d lost and %d invented of %d: it ran away", name, all.Lost, all.Invented, all.Changes)
+		}
+	}
+}
+
+// A client that is alone, and looks at nothing but what it changes, is always understood.
+func TestALoneClientIsExact(t *testing.T) {
+	for _, shape := range slices.Concat(Shapes(), VagueShapes()) {
+		for _, c := range []Config{{}, {Unchanged: 0.1}} {
+			c.Shape, c.Workers, c.Rounds = shape, 1, 100
+			if got := run(t, c); got.Changes != 100 || got.Wrong+got.Refused+len(got.Errors) != 0 {
+				t.Errorf("%s, %+v: %+v", shape, c, got)
+			}
 		}
 	}
 }

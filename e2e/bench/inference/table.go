@@ -21,7 +21,8 @@ func Conditions() []Condition {
 	busy := func(workers int, looks float64) Config {
 		return Config{Workers: workers, Looks: looks, Think: fast, Pause: fast}
 	}
-	var list []Condition
+	list := []Condition{{"1 worker, 10 % looks", busy(1, 0.1)}, {"1 worker, parts", busy(1, 0)}}
+	list[1].Parts = true
 	for _, looks := range []float64{0, 0.1, 0.5} {
 		for _, workers := range []int{2, 16, 64} {
 			list = append(list, Condition{fmt.Sprintf("%d workers, %.0f %% looks", workers, 100*looks), busy(workers, looks)})
