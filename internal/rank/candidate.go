@@ -1,10 +1,6 @@
 package rank
 
-import (
-	"slices"
-
-	"optimist/internal/doc"
-)
+import "optimist/internal/doc"
 
 // Candidate is what a client may have made its change from.
 type Candidate struct {
@@ -24,8 +20,6 @@ const (
 	spentSave = narrow - 1
 	// elsewhere is the price of a candidate that was read in another trace. It is more than all content weighs.
 	elsewhere = 1 << 40
-	// restated is the price of sending a part with a value that was there already, where other candidates have none of the part's values.
-	restated = 18
 	// quietSave is the price of saving unchanged what isn't the newest, where nothing shows that several clients are at work. It is likelier
 	// that one client sets a few values back to what they were.
 	quietSave = 48
@@ -41,7 +35,6 @@ const (
 
 // verdict is what the client would have done to a candidate.
 type verdict struct {
-	restates bool    // the part has a value that the candidate has already
 	unknown  bool    // the content of the candidate isn't known
 	far      bool    // the candidate needs too many changes, and isn't compared any further
 	absent   bool    // there was no document
@@ -110,19 +103,6 @@ func inDoubt(verdicts []verdict, best int) bool {
 		}
 	}
 	return false
-}
-
-// judgeRestated judges the candidates that have a value of the part already. Most clients send only what they have changed. Some clients
-// send all fields of a form: then nearly all candidates have a value of it, and that says nothing.
-func judgeRestated(verdicts []verdict) {
-	if !slices.ContainsFunc(verdicts, func(v verdict) bool { return !v.restates && !v.far && !v.unknown && !v.absent }) {
-		return
-	}
-	for i := range verdicts {
-		if v := &verdicts[i]; v.restates {
-			v.price += restated
-		}
-	}
 }
 
 // judgeOldSaves judges the candidates that the client would have saved unchanged though somebody has a newer one in hand.

@@ -35,7 +35,6 @@ func (w *weighing) weigh(cs []Candidate, mine *Digest, part bool) []verdict {
 	w.weighWords(cs)
 	w.judgeChanges(creation(cs))
 	w.judgeSteps(cs)
-	judgeRestated(w.verdicts)
 	for i := range cs {
 		switch v := &w.verdicts[i]; {
 		case cs[i].Spent && v.saves():
@@ -120,7 +119,6 @@ func (w *weighing) compareMembers(theirs *Digest) {
 			w.members[i].key = w.at
 			if a[i].value == b[j].value {
 				w.members[i].value = w.at
-				w.verdicts[w.at].restates = w.verdicts[w.at].restates || w.part && !a[i].container
 			} else {
 				w.moved[i] = true
 				w.add(change{a[i].place, w.at, int32(i), sets, 0}, step(a[i].place, b[j].value))

@@ -128,24 +128,6 @@ func TestTextsOfVeryManyWordsArentDigested(t *testing.T) {
 	}
 }
 
-// Clients that send a part mostly send what they have changed.
-func TestAPartMostlyChangesWhatItSays(t *testing.T) {
-	open, solved := `{"comments":["a"],"status":"open","agent":"x"}`, `{"comments":["a"],"status":"solved","agent":"y"}`
-	for name, c := range map[string]struct {
-		revisions []doc.Revision
-		part      string
-		want      int
-	}{
-		"the status was open":   {[]doc.Revision{at(1, open), at(2, solved)}, `{"status":"solved"}`, 0},
-		"the status was solved": {[]doc.Revision{at(1, solved), at(2, open)}, `{"status":"open"}`, 0},
-	} {
-		on := func(base []byte) ([]byte, error) { return edit.EngineMerge(base, []byte(c.part), tree.Limits{}) }
-		if got := closest(c.revisions, Sent{Body: []byte(c.part), On: on}); got != c.want {
-			t.Errorf("%s: %d, want %d", name, got, c.want)
-		}
-	}
-}
-
 // One client sets a state back to what it was. As long as nothing shows that several clients are at work, that is no save of what somebody
 // has only looked at.
 func TestInQuietAStateIsSetBackAndNotSavedAgain(t *testing.T) {

@@ -120,8 +120,9 @@ func (fs *PendingTable[K]) Start(k K, d PendingWrite) {
 // nil: there is none.
 func (fs *PendingTable[K]) End(k K, d PendingWrite) (repeat *Attempt) {
 	f := fs.of[k]
-	i := slices.Index(f.writes, d)
-	f.writes = slices.Delete(f.writes, i, i+1)
+	if i := slices.Index(f.writes, d); i >= 0 {
+		f.writes = slices.Delete(f.writes, i, i+1)
+	}
 	if d.Attempt != nil {
 		repeat, d.Attempt.repeat = d.Attempt.repeat, nil
 	}

@@ -93,13 +93,12 @@ func (s *Service) leaveBatch(a *attempt) {
 }
 
 func (a *attempt) do(ctx context.Context) {
+	p := a.open[0].policy()
 	if !a.parked {
 		a.start()
-		a.budgetMark = budget.Of(ctx).Mark()
-	}
-	p := a.open[0].policy()
-	if a.parked && p.MaxElapsed > 0 {
-		p.MaxElapsed = max(p.MaxElapsed-time.Since(a.open[0].Began), 1)
+		a.budgetMark, a.until = budget.Of(ctx).Mark(), time.Now().Add(p.MaxElapsed)
+	} else if p.MaxElapsed > 0 {
+		p.MaxElapsed = max(time.Until(a.until), 1)
 	}
 	err := retry.Do(ctx, p, a.try)
 	switch {

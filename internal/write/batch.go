@@ -1,6 +1,8 @@
 package write
 
 import (
+	"time"
+
 	"optimist/internal/doc"
 	"optimist/internal/doubt"
 	"optimist/internal/mark"
@@ -24,14 +26,14 @@ type attempt struct {
 	trail      mark.Trail // the marks of cur, which aren't in its Source
 	source     source
 	doubt      doubt.Record
-	load       load       // of the last try
-	body       []byte     // that it was made of, without marks
-	parked     bool       // the first try waits for its answer: see Parker
-	noted      undo.Place // where that is noted, if it is
-	budgetMark int64      // what the leader's request held before the first try
-
-	conflict *respond.Answer // the engine's last 409, for when trying ends
-	noIndex  bool            // there was no index when the document was last read
+	load       load            // of the last try
+	body       []byte          // that it was made of, without marks
+	until      time.Time       // no try begins later, if the policy has a limit
+	parked     bool            // the first try waits for its answer: see Parker
+	noted      undo.Place      // where that is noted, if it is
+	budgetMark int64           // what the leader's request held before the first try
+	conflict   *respond.Answer // the engine's last 409, for when trying ends
+	noIndex    bool            // there was no index when the document was last read
 }
 
 // source is where the current revision comes from.

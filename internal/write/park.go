@@ -18,7 +18,6 @@ func (s *Service) Resume(r *Request) (*respond.Answer, error) {
 	return s.end(c, s.outOfLane(c.ctx, c))
 }
 
-// resume is the rest of run.
 func (s *Service) resume(ctx context.Context, a *attempt) {
 	defer a.batch.End()
 	a.do(ctx)

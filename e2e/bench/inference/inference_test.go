@@ -71,8 +71,6 @@ func TestTheBaseIsFoundByWhatOthersWrote(t *testing.T) {
 		"traces mislead":                    {Config{Forms: true, Traces: WorkTraces}, []string{"fields", "ticket", "profile", "wiki"}, 60},
 		"values are few and often equal":    {Config{}, []string{"readings", "chat", "thread", "switches"}, 30},
 		"only the newest are kept":          {Config{Looks: 0.1}, []string{"lines", "window"}, 5},
-		"clients send what they changed":    {Config{Parts: true}, Shapes(), 12},
-		"one client sends what it changed":  {Config{Workers: 1, Rounds: 200, Parts: true}, slices.Concat(Shapes(), VagueShapes()), 20},
 		"a number tells the revision":       {Config{}, []string{"auction"}, 60},
 		"most entries of a list are equal":  {Config{}, []string{"seats"}, 120},
 		"entries of lists have names":       {Config{}, []string{"tasks", "invoice", "columns"}, 90},
