@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -62,6 +63,24 @@ func TestABulkThatBreaksBehindAWindowSaysHowFarItCame(t *testing.T) {
 		t.Errorf("%d %s [%s]", a.Status, a.Body, a.Outcome())
 	}
 	w.holds("/other/_doc/1", "")
+}
+
+// TestABulkWhoseAnswerFindsNoDiskSaysHowFarItCame: the items that were sent are counted, and those behind them are not written.
+func TestABulkWhoseAnswerFindsNoDiskSaysHowFarItCame(t *testing.T) {
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "nothing"))
+	w := newSizedWorldOn(t, "", Identity{}, enginetest.Serve(t), tinyBody)
+	a := w.ask(w.proxied, "POST", "/shop/_bulk", numbered(9000))
+	var done int
+	reason := gjson.Get(a.Body, "error.reason").Str
+	if _, err := fmt.Sscanf(reason, "the first %d items of the bulk were carried out, and nothing behind them", &done); err != nil {
+		t.Fatalf("%d %s", a.Status, a.Body)
+	}
+	if gjson.Get(a.Body, "error.type").Str != "answer_not_kept" || !strings.Contains(reason, "temporary folder") || done == 0 || done >= 9000 {
+		t.Error(a.Body)
+	}
+	w.wants(a, 503, fmt.Sprintf("passed;items=%d;passed=%[1]d", done))
+	w.holds(fmt.Sprintf("/shop/_doc/%d", done-1), fmt.Sprintf(`{"n":%d}`, done-1))
+	w.holds(fmt.Sprintf("/shop/_doc/%d", done), "")
 }
 
 // TestAnItemThatIsTooLargePassesByItself in its place, unless its rule refuses items of bulks.

@@ -2,8 +2,6 @@ package intercept
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 )
@@ -19,29 +17,26 @@ type spool struct {
 // spoolMemory is how many bytes a spool keeps in memory.
 const spoolMemory = 1 << 20
 
-// errSpool reports that there is no room on the disk for what is kept.
-var errSpool = errors.New("the answers of the bulk can't be kept")
-
-// Write implements io.Writer. Its error is errSpool; what was written before is still there.
+// Write implements io.Writer. Its error is that of the disk, which has no room, for example. Nothing may be written after it.
 func (s *spool) Write(p []byte) (int, error) {
 	if s.file == nil && len(s.memory)+len(p) > spoolMemory {
 		f, err := os.CreateTemp("", "optimist-bulk-")
 		if err != nil {
-			return 0, fmt.Errorf("%w: %w", errSpool, err)
+			return 0, err
 		}
 		s.file = f
 		if err := os.Remove(f.Name()); err != nil {
-			return 0, fmt.Errorf("%w: %w", errSpool, err)
+			return 0, err
 		}
 		if _, err := f.Write(s.memory); err != nil {
-			return 0, fmt.Errorf("%w: %w", errSpool, err)
+			return 0, err
 		}
 		s.memory = nil
 	}
 	if s.file == nil {
 		s.memory = append(s.memory, p...)
 	} else if _, err := s.file.Write(p); err != nil {
-		return 0, fmt.Errorf("%w: %w", errSpool, err)
+		return 0, err
 	}
 	s.size += int64(len(p))
 	return len(p), nil

@@ -225,15 +225,30 @@ func (s *stream) take(b *items) error {
 		s.summary.Ingest = max(s.summary.Ingest, 0) + part.Ingest
 	}
 	var element []byte
-	for k := range b.all {
+	var err error
+	for k := range b.all { // all are counted, although the answer can't be kept
 		element = b.appendItem(element[:0], k, &s.account, &s.summary)
-		if err := s.keep(element); err != nil {
-			return err
+		if err == nil && s.refusal == nil {
+			err = s.keep(element)
 		}
 	}
 	s.items += len(b.all)
 	b.noteAnswers()
+	if err != nil {
+		return s.notKept(err)
+	}
 	return nil
+}
+
+// typeNotKept is the type of the error that a bulk gets whose answer finds no room on the disk.
+const typeNotKept = "answer_not_kept"
+
+// notKept is the failure of a bulk whose answer can't be kept. The items so far were sent, and the client learns only how many had which
+// outcome.
+func (s *stream) notKept(err error) error {
+	return &proxy.Failure{Status: http.StatusServiceUnavailable, Type: typeNotKept, Reason: fmt.Sprintf(
+		"the first %d items of the bulk were carried out, and nothing behind them. Their results can't be kept in optimist's "+
+			"temporary folder: %v", s.items, err)}
 }
 
 // keep keeps an element of the answer.
