@@ -335,11 +335,10 @@ var errShort = errors.New("the engine's answer to a bulk doesn't tell what becam
 // write sends a bulk, and gives each of its items the result. If the engine rejects items because it has too much to do (429), they wait
 // and go again: nothing of them was applied.
 func (g *Group) write(writes []*parkedWrite) {
-	all := writes
 	defer func() {
 		if p := recover(); p != nil {
 			g.notePanic(p)
-			g.finish(slices.DeleteFunc(all, func(w *parkedWrite) bool { return w.markLost(g.Panic()) }))
+			g.finish(slices.DeleteFunc(writes, func(w *parkedWrite) bool { return w.markLost(g.Panic()) }))
 		}
 	}()
 	slices.SortStableFunc(writes, func(a, b *parkedWrite) int { return a.at - b.at })

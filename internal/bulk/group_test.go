@@ -299,3 +299,45 @@ func TestAPanicIsTheCallers(t *testing.T) {
 	}
 	g.End()
 }
+
+// An item whose write has ended may send another by the same Way. A panic in a later round of the first request is none of its business.
+func TestAPanicSparesItemsThatHaveGoneOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &engine{answer: func(n int, ids []string) (int, string, error) {
+			if n == 2 {
+				time.Sleep(idle / 2) // the other item has parked its next write by now, which goes later
+				panic("broken")
+			}
+			return 200, written(ids, func(id string) int { return map[string]int{"busy": 429, "conflict": 409}[id] }), nil
+		}}
+		g := group(t, e)
+		defer g.Close()
+		g.Begin(3)
+		again := func(w *Way, id string) bool {
+			return w.Park(&upstream.Request{Method: "PUT", Target: []byte("/shop/_doc/" + id), Body: []byte("{}")})
+		}
+		var busyErr error
+		busy, conflict := wayOf(g, "busy"), wayOf(g, "conflict")
+		if !again(busy, "busy") || !again(conflict, "conflict") {
+			t.Fatal("no item of a bulk")
+		}
+		conflicts := 0
+		var resume func()
+		resume = func() {
+			if conflicts++; conflicts == 1 && again(conflict, "conflict") { // it is parked while the other goes again
+				conflict.Launch(resume)
+			}
+		}
+		conflict.Launch(resume)
+		busy.Launch(func() { _, busyErr = busy.Received() })
+		time.Sleep(time.Hour) // the first request goes after a while, although the third item is at work
+		synctest.Wait()
+		g.End()
+		if res, err := conflict.Received(); err != nil || res.Status != 409 || conflicts != 2 {
+			t.Errorf("%v, %v after %d results: the panic was another request's", res, err, conflicts)
+		}
+		if !errors.Is(busyErr, upstream.ErrLost) {
+			t.Error(busyErr)
+		}
+	})
+}
