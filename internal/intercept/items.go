@@ -611,7 +611,7 @@ func (b *items) passed(it *item, wait func() (bulk.Result, error)) {
 // answer gives the client what became of all items.
 func (b *items) answer(began time.Time) {
 	r := b.r
-	if err := context.Cause(r.Context()); err != nil {
+	if err := context.Cause(r.Context()); err != nil && !b.anySent() {
 		r.Fail(err)
 		return
 	}
@@ -714,10 +714,29 @@ func (it *item) result() bulk.Result {
 		return it.res
 	}
 	f := proxy.FailureOf(it.err, false)
-	if f == nil {
+	switch {
+	case f != nil:
+	case errors.Is(it.err, context.Canceled), errors.Is(it.err, proxy.ErrLeft):
+		f = clientLeft
+	default:
 		f = &proxy.Failure{Status: http.StatusInternalServerError, Type: proxy.TypeInternal, Reason: it.err.Error()}
 	}
 	return bulk.Result{Status: f.Status, Body: f.Append(nil)}
+}
+
+// clientLeft is what an item gets that wasn't sent, because the client had left by then. A client that has only ended its sending side
+// looks the same, and still reads the answer.
+var clientLeft = &proxy.Failure{Status: http.StatusServiceUnavailable, Type: "client_left",
+	Reason: "the client closed its connection, or its sending side, before the item was sent: nothing of it was written"}
+
+// anySent reports whether the engine may have done anything for any item.
+func (b *items) anySent() bool {
+	for k := range b.all {
+		if it := &b.all[k]; it.err == nil || it.account.Kind == outcome.Unknown {
+			return true
+		}
+	}
+	return false
 }
 
 // ofBulks are fields that count for the bulk as a whole, and neither for an item nor for a bulk of other items.
