@@ -98,7 +98,7 @@ type ruled struct {
 
 // readItems reads the items of a bulk. The error is bulk.ErrUnreadable.
 func (i *Interceptor) readItems(r *request, body []byte, d bulk.Defaults) (*items, error) {
-	b := i.newItems(r, mostItems(body)/2+1) // most have a line with their document
+	b := i.newItems(r, likelyItems(body))
 	return b, b.read(bulk.NewReader(body, d), math.MaxInt)
 }
 
@@ -143,6 +143,13 @@ const leastItem = len(`{"index":{}}`) + 1
 
 // mostItems is how many items a bulk has at most. Each has a line of its own, which isn't empty.
 func mostItems(body []byte) int { return min(bytes.Count(body, []byte("\n")), len(body)/leastItem) + 1 }
+
+// likelyItems is how many items a bulk has in all likelihood. All but deletes have a second line, with their document. If a bulk has more,
+// its items are copied while they are read: a small compressed bulk of deletes took half its processor time for that.
+func likelyItems(body []byte) int {
+	most := mostItems(body)
+	return min(most, (most+bytes.Count(body, []byte(`"delete"`)))/2+1)
+}
 
 // guarded is how many items package write writes.
 func (b *items) guarded() (n int) {
@@ -570,8 +577,8 @@ func (b *items) deniedWhole(account *outcome.Items) error {
 	if denied == nil {
 		return nil
 	}
+	var f *proxy.Failure // one for all items: errors.As would allocate each
 	for k := range b.all {
-		var f *proxy.Failure
 		if !errors.As(b.all[k].err, &f) || f.Status != http.StatusUnauthorized {
 			return nil
 		}
