@@ -42,6 +42,15 @@ func framings(t *testing.T) (list []framing) {
 	return list
 }
 
+// TestHTTP09IsRefusedAtOnce: its client sends one line, and waits for the answer.
+func TestHTTP09IsRefusedAtOnce(t *testing.T) {
+	addr, _ := newProxy(t, newStub(t, nil), nil)
+	c := dial(t, addr)
+	c.send("GET /\r\n")
+	wantError(t, c.answer("GET"), 400, TypeInvalid)
+	c.gone()
+}
+
 // TestAmbiguousFramingIsRefused sends what two parsers could read differently, with a second request behind it. Each must be
 // refused in the engine's shape, the connection closed, and nothing may reach the engine: not the request, not its tail.
 func TestAmbiguousFramingIsRefused(t *testing.T) {

@@ -34,7 +34,7 @@ func (h *Head) ReadRequest(r *Reader, limit int) error {
 		}
 		r.Discard(2)
 	}
-	if err := h.readHead(r, limit); err != nil {
+	if err := h.readHead(r, limit, h.requestVersion); err != nil {
 		return err
 	}
 	return h.parseRequest()
@@ -52,44 +52,55 @@ func (h *Head) ReadResponse(r *Reader, method string, limit int) error {
 	if r.Peek()[0] != 'H' {
 		return ErrStatusLine
 	}
-	if err := h.readHead(r, limit); err != nil {
+	if err := h.readHead(r, limit, nil); err != nil {
 		return err
 	}
 	return h.parseResponse(method == "HEAD")
 }
 
-// readHead moves one head from r to the Head's buffer, up to and including its empty line.
-func (h *Head) readHead(r *Reader, limit int) error {
+// readHead moves one head from r to the Head's buffer, up to and including its empty line. check, unless it is nil, looks at the first line
+// before the others are waited for.
+func (h *Head) readHead(r *Reader, limit int, check func(line []byte) error) error {
 	if limit <= 0 {
 		limit = DefaultMaxHead
 	}
-	line, seen := 0, 0 // where the current line begins; up to where its end was looked for
-	for {
+	for line := 0; ; { // where the current line begins
+		end, err := endOfLine(r, line, limit)
+		if err != nil {
+			return err
+		}
 		b := r.Peek()
-		i := bytes.IndexByte(b[seen:], '\n')
-		if i < 0 {
-			seen = len(b)
-			if seen >= limit {
-				return ErrHeadTooLarge
-			}
-			if err := r.fill(2 * limit); err != nil {
-				return unexpectedEOF(err, true)
-			}
-			continue
-		}
-		end := seen + i
-		if end == line || b[end-1] != '\r' {
+		switch {
+		case end == line || b[end-1] != '\r':
 			return ErrBareLF
-		}
-		if end+1 > limit {
+		case end+1 > limit:
 			return ErrHeadTooLarge
-		}
-		if end == line+1 {
+		case end == line+1:
 			h.buf = append(h.buf[:0], b[:end+1]...)
 			r.Discard(end + 1)
 			return nil
+		case line == 0 && check != nil:
+			if err := check(b[:end-1]); err != nil {
+				return err
+			}
 		}
-		line, seen = end+1, end+1
+		line = end + 1
+	}
+}
+
+// endOfLine reads until r holds the end of the line that begins at line, and returns the place of its LF.
+func endOfLine(r *Reader, line, limit int) (int, error) {
+	for seen := line; ; { // up to where the end was looked for
+		b := r.Peek()
+		if i := bytes.IndexByte(b[seen:], '\n'); i >= 0 {
+			return seen + i, nil
+		}
+		if seen = len(b); seen >= limit {
+			return 0, ErrHeadTooLarge
+		}
+		if err := r.fill(2 * limit); err != nil {
+			return 0, unexpectedEOF(err, true)
+		}
 	}
 }
 
@@ -101,6 +112,16 @@ func unexpectedEOF(err error, middle bool) error {
 	return err
 }
 
+// requestVersion reads the version at the end of a request line. A client that names none speaks HTTP/0.9: it sends no other line, and
+// waits for its answer.
+func (h *Head) requestVersion(line []byte) error {
+	if v := line[bytes.LastIndexByte(line, ' ')+1:]; !h.version(v) {
+		return versionError(v, ErrRequestLine)
+	}
+	return nil
+}
+
+// parseRequest parses the head but for its version, which requestVersion has read.
 func (h *Head) parseRequest() error {
 	line, rest := cutLine(h.buf)
 	sp := bytes.IndexByte(line, ' ')
@@ -108,14 +129,10 @@ func (h *Head) parseRequest() error {
 		return ErrRequestLine
 	}
 	h.Method, line = line[:sp], line[sp+1:]
-	sp = bytes.LastIndexByte(line, ' ')
-	if sp < 0 {
+	if sp = bytes.LastIndexByte(line, ' '); sp < 0 {
 		return ErrRequestLine
 	}
-	target, version := line[:sp], line[sp+1:]
-	if !h.version(version) {
-		return versionError(version, ErrRequestLine)
-	}
+	target := line[:sp] // what follows is the version
 	if string(h.Method) == "CONNECT" {
 		return ErrConnect
 	}

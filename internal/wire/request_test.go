@@ -107,6 +107,20 @@ func TestRequestsThatTwoParsersCouldReadDifferentlyAreRefused(t *testing.T) {
 	}
 }
 
+// TestALineWithoutAVersionIsRefusedAtOnce: a client that speaks HTTP/0.9 sends nothing more, and waits for its answer.
+func TestALineWithoutAVersionIsRefusedAtOnce(t *testing.T) {
+	errWaits := errors.New("more is waited for")
+	for raw, want := range map[string]error{
+		"GET /\r\n": ErrRequestLine, "\r\nGET /\r\n": ErrRequestLine, "GET\r\n": ErrRequestLine, "GET /a b\r\n": ErrRequestLine,
+		"GET / HTTP/2.0\r\n": ErrVersion, "GET /": errWaits, "GET / HTTP/1.1\r\n": errWaits, "GET / HTTP/1.1\r\nHost: es\r\n": errWaits,
+	} {
+		var h Head
+		if err := h.ReadRequest(newReader(io.MultiReader(strings.NewReader(raw), iotest.ErrReader(errWaits))), 0); !errors.Is(err, want) {
+			t.Errorf("%q: %v, want %v", raw, err, want)
+		}
+	}
+}
+
 func TestRequestKeepsTargetAndFieldsAsSent(t *testing.T) {
 	const raw = "\r\nPUT /a/_doc/x%2Fy+..%2F\xc3\xa4?q=a%20b&&z HTTP/1.1\r\nhOsT: es:9200\r\nX-A: 1\r\nx-a:  2 \t\r\nEmpty:\r\ncontent-length: 5\r\n\r\nhello"
 	bothWays(t, raw, func(t *testing.T, r *Reader) {
