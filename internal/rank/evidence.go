@@ -119,6 +119,7 @@ func (w *weighing) compareMembers(theirs *Digest) {
 			w.members[i].key = w.at
 			if a[i].value == b[j].value {
 				w.members[i].value = w.at
+				w.restate(&a[i])
 			} else {
 				w.moved[i] = true
 				w.add(change{a[i].place, w.at, int32(i), sets, 0}, step(a[i].place, b[j].value))

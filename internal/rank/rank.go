@@ -16,6 +16,8 @@ type Sent struct {
 	Patterns *Patterns
 	// Quiet says that nothing shows that several clients work on the document at once.
 	Quiet bool
+	// Changes says that a part holds what its client changes and nothing else, as far as earlier parts show.
+	Changes bool
 	// Misled says that traces were seen to mislead. Elsewhere then costs a candidate nothing.
 	Misled bool
 }
@@ -27,6 +29,7 @@ type Choice struct {
 	Certain   bool   // the client's changes are beyond doubt, even without a look at habits
 	Behind    bool   // the changes are certain, and were made from an older revision than the newest, which says something else
 	Pattern   uint64 // the pattern of the client's changes, if they are certain
+	Part      Part   // whether the part holds only what its client changes, as far as this choice shows it
 	Traces    Trace  // whether traces tell pieces of work apart, as far as this choice shows it
 }
 
@@ -47,7 +50,10 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	defer w.release()
 	verdicts := w.weigh(cs, &mine.Digest, sent.On != nil)
 	byContent := likeliest(verdicts)
-	c := Choice{Traces: traceOf(cs, verdicts, byContent)}
+	c := Choice{Traces: traceOf(cs, verdicts, byContent), Part: w.partOf(cs)}
+	if sent.Changes && c.Part != PartRestates {
+		w.chargeRestated()
+	}
 	if !sent.Misled {
 		chargeElsewhere(cs, verdicts)
 	}

@@ -30,6 +30,7 @@ type claim struct {
 	again bool
 	// first is the acknowledged write that this one repeats, if its client is known to have given it up. The base may be the view then.
 	first *repeat.Attempt
+	left  bool // a part was written that the engine merges, perhaps by the client that made the reserved read
 	part  bool // sent is a part of a document, and not what the client has seen
 
 	viewcache.View        // the reserved view; for a read, only the fields that reads have, too

@@ -121,6 +121,13 @@ func (b *Base) Release() {
 	sh.release(&c, ix.Gone(), now)
 }
 
+// LeaveToEngine ends the reservation of a part that the engine merges by itself. The reserved read is given back, because another client
+// may have made it. But it is less likely to be a later write's base than a read of which nothing was written.
+func (b *Base) LeaveToEngine() {
+	b.claim.left = b.claim.Numbers.Known() // who found no document writes a part to make one, or not at all
+	b.Release()
+}
+
 // Doubt ends the reservation after a write whose outcome isn't known. It gives back the numbers, as Release does, without the bodies.
 // A write that repeats this one can be guarded by the numbers. It is never merged, because its change may be in the document already.
 func (b *Base) Doubt() {

@@ -43,6 +43,7 @@ func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read) []*ca
 	}
 	for i := range reads {
 		c := candidateOf(choice.TakeRead, &reads[i].Sight, reads[i].Body)
+		c.Spent = reads[i].Spent
 		c.Elsewhere = t.inTrace && !slices.Contains(e.Traced, viewcache.TracedRead{Trace: t.trace, Numbers: c.Numbers})
 		list = append(list, c)
 	}
@@ -67,7 +68,10 @@ func (t *selection) rank(cs []*candidate, b *Base) (taken bool) {
 	for i := range cs {
 		ranked[i] = cs[i].Candidate
 	}
-	likeliest := t.s.o.Rank(ranked, rank.Sent{Body: t.Sent, On: t.On, Patterns: t.patterns, Quiet: t.quiet, Misled: t.inTrace && !t.traced})
+	likeliest := t.s.o.Rank(ranked, rank.Sent{
+		Body: t.Sent, On: t.On, Patterns: t.patterns, Quiet: t.quiet, Misled: t.inTrace && !t.traced,
+		Changes: t.On != nil && t.ix.PartsAreChanges(),
+	})
 	for i := range cs {
 		cs[i].Digest = ranked[i].Digest
 	}
@@ -106,20 +110,28 @@ func (t *selection) pick(cs []*candidate, likeliest rank.Choice, b *Base) (taken
 		return false
 	}
 	if !t.s.dryRun {
-		e.Crowd.Passed()
-		if likeliest.Behind {
-			e.Crowd.Met()
-		}
-	}
-	if likeliest.Certain && !t.s.dryRun {
-		if e.Patterns == nil {
-			e.Patterns = new(rank.Patterns)
-		}
-		e.Patterns.Add(likeliest.Pattern)
-	}
-	if likeliest.Traces != rank.TraceUnknown && !t.s.dryRun {
-		t.ix.Traced(likeliest.Traces == rank.TraceTells)
+		t.learn(e, &likeliest)
 	}
 	t.reserve(e, d, b)
 	return true
+}
+
+// learn notes what the choice has shown of the document's clients, and of the index.
+func (t *selection) learn(e *viewcache.Entry, c *rank.Choice) {
+	e.Crowd.Passed()
+	if c.Behind {
+		e.Crowd.Met()
+	}
+	if c.Certain {
+		if e.Patterns == nil {
+			e.Patterns = new(rank.Patterns)
+		}
+		e.Patterns.Add(c.Pattern)
+	}
+	if c.Part != rank.PartUnknown {
+		t.ix.PartSeen(c.Part == rank.PartChanges)
+	}
+	if c.Traces != rank.TraceUnknown {
+		t.ix.Traced(c.Traces == rank.TraceTells)
+	}
 }

@@ -25,7 +25,7 @@ func noteOf(e *viewcache.Entry, f *repeat.Pending) (n note.Note) {
 		n = e.Recollection.Note
 	}
 	for i := range e.Reads {
-		n.Add(note.Note{Numbers: e.Reads[i].Numbers, Clients: e.Reads[i].Count})
+		n.Add(note.Note{Numbers: e.Reads[i].Numbers, Clients: int(e.Reads[i].Count)})
 	}
 	for _, g := range f.Guards() {
 		n.Add(note.Note{Numbers: g, Clients: 1})

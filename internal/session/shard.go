@@ -95,7 +95,7 @@ func (sh *shard) release(c *claim, gone Epoch, now int64) {
 func (sh *shard) giveBack(e *viewcache.Entry, c *claim) {
 	switch {
 	case !c.viewed && (!c.key.Session.IsNamed() || e.NewestRead <= c.Order):
-		sh.Memory.GiveBack(e, c.Sight, c.sent, c.trace)
+		sh.Memory.GiveBack(e, c.Sight, c.sent, c.trace, c.left)
 	case c.viewed && e.NewestView <= c.Order:
 		sh.See(e, c.View, c.stored, c.sent)
 	}

@@ -119,7 +119,8 @@ type Sight struct {
 type Read struct {
 	Sight
 	Body  *Body // nil: only the numbers are known
-	Count int
+	Count int32
+	Spent bool // the client that made the only read of the revision has perhaps written a part since
 }
 
 // Same reports whether a and b are both known, and the same bytes.

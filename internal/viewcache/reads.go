@@ -29,6 +29,7 @@ func (m *Memory) Read(e *Entry, rev *doc.Revision, b *Body, now int64, busy bool
 	r := &e.Reads[i]
 	r.At = now
 	r.Count++
+	r.Spent = false
 	if named {
 		r.Count, r.Order, r.Doubt = 1, m.Order, false // in an inferred session another client may have made the read
 	}
@@ -54,12 +55,13 @@ func (m *Memory) Read(e *Entry, rev *doc.Revision, b *Body, now int64, busy bool
 }
 
 // GiveBack puts a reserved read back to its old place in the order. data is its body (nil: not known), and t the trace in which it was
-// made.
-func (m *Memory) GiveBack(e *Entry, s Sight, data []byte, t identity.Trace) {
-	r := Read{Sight: s, Count: 1}
+// made. spent says that its client has perhaps written a part since.
+func (m *Memory) GiveBack(e *Entry, s Sight, data []byte, t identity.Trace, spent bool) {
+	r := Read{Sight: s, Count: 1, Spent: spent}
 	if i := Find(e.Reads, s.Numbers); i >= 0 {
 		old := e.Reads[i]
 		r.Order, r.At, r.Count = min(r.Order, old.Order), max(r.At, old.At), old.Count+1
+		r.Spent = false
 		r.Body, r.Doubt = old.Body, r.Doubt || old.Doubt
 		e.Reads = slices.Delete(e.Reads, i, i+1)
 	}

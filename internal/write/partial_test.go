@@ -517,6 +517,19 @@ func TestAPartThatNobodyNeedsToReadForTakesNobodysRead(t *testing.T) {
 	}
 }
 
+// A client that works alone sets a status back to what it was. Its earlier read, after which it has written, isn't taken for the base: from
+// that read, the part would say nothing of the status.
+func TestALoneClientSetsAValueBack(t *testing.T) {
+	w := newWorld(t, "")
+	w.put("1", `{"status":"open","at":0}`)
+	for at, status := range []string{"solved", "open", "solved", "open", "waiting", "solved"} {
+		all := w.stranger()
+		all.read("1")
+		has(t, all.send("POST", update1, fmt.Sprintf(`{"doc":{"status":%q,"at":%d}}`, status, at+1)), 200, "")
+		same(t, w.stored("1"), fmt.Sprintf(`{"status":%q,"at":%d}`, status, at+1))
+	}
+}
+
 // Nor does it take that of a client which has found no document, though it would make one.
 func TestAPartThatMakesADocumentTakesNobodysRead(t *testing.T) {
 	w := newWorld(t, "")

@@ -73,6 +73,9 @@ func TestTheBaseIsFoundByWhatOthersWrote(t *testing.T) {
 		"only the newest are kept":          {Config{Looks: 0.1}, []string{"lines", "window"}, 5},
 		"a number tells the revision":       {Config{}, []string{"auction"}, 60},
 		"most entries of a list are equal":  {Config{}, []string{"seats"}, 120},
+		"one client writes parts":           {Config{Workers: 1, Rounds: 200, Parts: true}, Shapes(), 3},
+		"parts hold what has changed":       {Config{Parts: true}, []string{"ticket", "profile", "settings", "wide"}, 15},
+		"parts hold more than that":         {Config{Parts: true, Dialogs: true}, []string{"fields", "profile", "settings", "wide"}, 10},
 		"entries of lists have names":       {Config{}, []string{"tasks", "invoice", "columns"}, 90},
 	} {
 		var all Tally

@@ -303,6 +303,6 @@ func (r *request) pass(p *process, b *session.Base) {
 		return
 	}
 	x.tally.judge(&verdict{x.merger, r.truth, before.Source, x.engine.Source, false})
-	b.Release()
+	b.LeaveToEngine()
 	x.store.WroteForwarded(sessionOf(r.trace), ref, x.engine.Revision, false, at)
 }

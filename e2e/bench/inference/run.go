@@ -30,8 +30,9 @@ type Config struct {
 	Kept float64
 	// Absent says that there is no document at first: whoever finds none makes one.
 	Absent bool
-	// Parts says that clients send, as an _update does, only what they have changed.
-	Parts bool
+	// Parts says that clients send, as an _update does, only what they have changed. With Dialogs they send three fields besides, as a
+	// dialog with a few fields does.
+	Parts, Dialogs bool
 	// Forms says that the read is one piece of work, and the write another one, which begins with a read only to see whether the
 	// document is there.
 	Forms bool

@@ -46,6 +46,7 @@ func Conditions() []Condition {
 		{"no document at first, parts", func(c *Config) { c.Absent, c.Parts, c.Rounds = true, true, 5 }},
 		{"no document at first, 50 % looks", func(c *Config) { c.Absent, c.Looks, c.Rounds = true, 0.5, 5 }},
 		{"parts", func(c *Config) { c.Parts = true }},
+		{"parts of dialogs", func(c *Config) { c.Parts, c.Dialogs = true, true }},
 		{"forms", func(c *Config) { c.Forms = true }},
 		{"forms, a trace for each piece of work", func(c *Config) { c.Forms, c.Traces = true, WorkTraces }},
 	} {

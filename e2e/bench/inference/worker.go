@@ -3,6 +3,8 @@ package inference
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"optimist/rewrite/merge"
@@ -133,12 +135,31 @@ func changed(from, to map[string]any) map[string]any {
 	return part
 }
 
+// show adds the fields that a dialog has besides: the first three that are no objects and no lists.
+func (w *worker) show(part map[string]any) {
+	shown := 0
+	for _, k := range slices.Sorted(maps.Keys(w.doc)) {
+		switch w.doc[k].(type) {
+		case map[string]any, []any:
+			continue
+		}
+		if shown++; shown > 3 {
+			return
+		}
+		part[k] = w.doc[k]
+	}
+}
+
 // send writes, and repeats that as long as no answer comes in time. What the worker has changed is the difference from from.
 func (w *worker) send(from, sent []byte) {
 	tr := &truth{view: from, sent: sent}
 	if w.Parts {
 		from, _ := decode(w.view).(map[string]any)
-		sent = encode(changed(from, w.doc))
+		part := changed(from, w.doc)
+		if w.Dialogs {
+			w.show(part)
+		}
+		sent = encode(part)
 		tr.sent, _ = (&request{part: true, sent: sent}).made(w.view)
 	}
 	for {

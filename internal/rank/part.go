@@ -1,0 +1,53 @@
+package rank
+
+import "slices"
+
+// Part says whether a part of a document holds what its client changes and nothing else, as far as the part's content shows that.
+type Part uint8
+
+// What content shows of parts.
+const (
+	PartUnknown  Part = iota
+	PartChanges       // each of its values is news in a revision that a client has in hand
+	PartRestates      // there is no such revision
+)
+
+// restate notes that the client would have sent a value that the candidate has already.
+func (w *weighing) restate(m *member) {
+	if w.part && !m.container {
+		v := &w.verdicts[w.at]
+		v.restated += 2*int(m.weight) + 1 // more than for setting it back to that
+	}
+}
+
+// plain reports whether the client sent a part without lists and long texts. Their content says more than whether they were changed.
+func (w *weighing) plain() bool { return w.part && len(w.mine.parts) == 0 }
+
+// partOf returns what the part shows. A client changes a revision that it has in hand.
+func (w *weighing) partOf(cs []Candidate) Part {
+	p := PartUnknown
+	for i := range cs {
+		switch v := &w.verdicts[i]; {
+		case !w.plain() || cs[i].Spent || v.absent || v.unknown || v.far:
+		case v.restated > 0:
+			p = PartRestates
+		case !w.adds(v):
+			return PartChanges
+		}
+	}
+	return p
+}
+
+// adds reports whether the client would have added a member. An early revision of a document may lack most members of a part.
+func (w *weighing) adds(v *verdict) bool {
+	return slices.ContainsFunc(w.changes[v.from:v.to], func(c change) bool { return c.effect == adds })
+}
+
+// chargeRestated adds the price of what the client would have sent as it was.
+func (w *weighing) chargeRestated() {
+	if w.plain() {
+		for i := range w.verdicts {
+			w.verdicts[i].price += w.verdicts[i].restated
+		}
+	}
+}
