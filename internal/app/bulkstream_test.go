@@ -78,7 +78,7 @@ func TestABulkWhoseAnswerFindsNoDiskSaysHowFarItCame(t *testing.T) {
 	if gjson.Get(a.Body, "error.type").Str != "answer_not_kept" || !strings.Contains(reason, "temporary folder") || done == 0 || done >= 9000 {
 		t.Error(a.Body)
 	}
-	w.wants(a, 503, fmt.Sprintf("passed;items=%d;passed=%[1]d", done))
+	w.wants(a, 507, fmt.Sprintf("passed;items=%d;passed=%[1]d", done))
 	w.holds(fmt.Sprintf("/shop/_doc/%d", done-1), fmt.Sprintf(`{"n":%d}`, done-1))
 	w.holds(fmt.Sprintf("/shop/_doc/%d", done), "")
 }

@@ -244,9 +244,9 @@ func (s *stream) take(b *items) error {
 const typeNotKept = "answer_not_kept"
 
 // notKept is the failure of a bulk whose answer can't be kept. The items so far were sent, and the client learns only how many had which
-// outcome.
+// outcome. It isn't a 503: clients send a request with that answer again by themselves, and items without an id would be stored twice.
 func (s *stream) notKept(err error) error {
-	return &proxy.Failure{Status: http.StatusServiceUnavailable, Type: typeNotKept, Reason: fmt.Sprintf(
+	return &proxy.Failure{Status: http.StatusInsufficientStorage, Type: typeNotKept, Reason: fmt.Sprintf(
 		"the first %d items of the bulk were carried out, and nothing behind them. Their results can't be kept in optimist's "+
 			"temporary folder: %v", s.items, err)}
 }
