@@ -24,10 +24,10 @@ type explainCmd struct {
 	Path   string `arg:"" help:"Path of the write, such as /shop/_doc/1."`
 
 	Config  string   `help:"Configuration file with the rules. Default: the built-in rule." env:"OPTIMIST_CONFIG" placeholder:"FILE"`
-	Body    string   `help:"The body that the client sends: a file, - for standard input, or JSON that begins with { or [." placeholder:"F"`
+	Body    string   `help:"What the client sends: a file, - for standard input, or JSON that begins with { or [." short:"d" placeholder:"F"`
 	Base    string   `help:"What the client has read, in the same forms; null: there was none. Default: it has not read." placeholder:"F"`
 	Current string   `help:"The document that is stored now, in the same forms, or null. Default: the base." placeholder:"F"`
-	Header  []string `help:"A header of the request: 'Name: value'. Repeat it for more." sep:"none" placeholder:"'K: V'"`
+	Header  []string `help:"A header of the request: 'Name: value'. Repeat it for more." short:"H" sep:"none" placeholder:"'K: V'"`
 	User    string   `help:"The user's name, in Basic credentials without a password." placeholder:"NAME"`
 	Now     string   `help:"The time that rules see, such as 2026-01-01T00:00:00Z. Default: the real time." placeholder:"TIME"`
 	JSON    bool     `name:"json" help:"Print the account as JSON."`
