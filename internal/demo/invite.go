@@ -26,7 +26,7 @@ func (s *stage) invite(ctx context.Context) error {
 
 Interrupt (Ctrl-C) to end.
 `, s.proxy, s.engine, indent(tryRead(doc)), indent(tryWrite(doc, "ann", `{"name":"chair","price":20,"stock":9}`)),
-		indent(tryWrite(doc, "bob", `{"name":"chair","price":25,"stock":9}`)+"; curl -s "+doc))
+		indent(tryWrite(doc, "bob", `{"name":"chair","price":25,"stock":9}`)+"; echo; curl -s "+doc))
 	return nil
 }
 
