@@ -227,6 +227,12 @@ func TestTheEngineInMemoryAnswersThroughTheDoor(t *testing.T) {
 	if a := r.ask(t, "PUT", "/shop/_doc/1", `{"stock":1}`); a.Status != 201 {
 		t.Errorf("a document is answered %d", a.Status)
 	}
+	if a := r.ask(t, "PUT", "/_lock/global/reindex", `{"owner":"job-7"}`); a.Status != 200 && a.Status != 201 {
+		t.Errorf("a lock is answered %d", a.Status)
+	}
+	if n := strings.Count(r.log.String(), "level=WARN"); n != 1 {
+		t.Errorf("%d warnings instead of one, that all is lost at the end:\n%s", n, r.log)
+	}
 	for metrics := ""; !strings.Contains(metrics, `optimist_requests_total{code="2xx",op="index"} 1`); { // counted after its answer
 		_, metrics = r.get(t, "/metrics")
 	}

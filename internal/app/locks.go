@@ -106,7 +106,7 @@ func (a *App) lockDocuments(l *config.Locks) *engine.Store {
 	case config.ScriptsNever:
 		scripts = engine.Never
 	}
-	store := engine.New(engine.Options{Upstream: a.nodes, Index: l.Index, Scripts: scripts, Log: a.log})
+	store := engine.New(engine.Options{Upstream: a.nodes, Index: l.Index, Scripts: scripts, InMemory: a.o.InMemory, Log: a.log})
 	a.beside.Go(func() { store.CleanEvery(a.ctx, cleanEvery) })
 	return store
 }

@@ -51,6 +51,9 @@ type Options struct {
 	Upstream es.Doer
 	Index    string
 	Scripts  Scripts
+	// InMemory says that the engine is this process's own. It runs no scripts and has no templates, so the Store asks for neither. No
+	// other proxy uses it.
+	InMemory bool
 	// Timeout bounds one request. Default 5s.
 	Timeout time.Duration
 	// Log is told how leases are judged. Nil: nobody.
@@ -86,6 +89,9 @@ const defaultTimeout = 5 * time.Second
 func New(o Options) *Store {
 	if o.Timeout <= 0 {
 		o.Timeout = defaultTimeout
+	}
+	if o.InMemory && o.Scripts == Auto {
+		o.Scripts = Never
 	}
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &Store{o: o, index: es.Segment(o.Index), epoch: time.Now(), source: script(), known: newRevisions(), recent: newRecent()}
@@ -127,6 +133,15 @@ func failure(a es.Answer) error {
 		return fmt.Errorf("%w: %w", lockrouter.ErrStore, errNoIndex)
 	}
 	return fmt.Errorf("%w: the engine answered %d: %.300s", lockrouter.ErrStore, a.Status, a.Body)
+}
+
+// reason says for the log why the engine has refused a request.
+func reason(a es.Answer) string {
+	why := gjson.GetBytes(a.Body, "error.reason").Str
+	if cause := gjson.GetBytes(a.Body, "error.caused_by.reason").Str; cause != "" {
+		why += ": " + cause
+	}
+	return fmt.Sprintf("%d %.300s", a.Status, cmp.Or(why, string(a.Body)))
 }
 
 // contention bounds the attempts at a document that others change at the same time.

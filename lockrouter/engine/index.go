@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/es"
+	"optimist/internal/obs"
 	"optimist/lockrouter"
 	"optimist/lockrouter/state"
 )
@@ -146,7 +147,7 @@ func (s *Store) scripts(ctx context.Context) (bool, error) {
 	_, _, err := s.run(ctx, "probe", &state.Call{Kind: state.Global, Ops: []state.Op{}})
 	var refused *refusedError
 	if errors.As(err, &refused) && s.o.Scripts == Auto {
-		s.o.Log.Warn("the engine runs no scripts: locks use guarded writes instead", "index", s.o.Index, "error", err.Error())
+		s.o.Log.Warn("the engine runs no scripts: locks use guarded writes instead", "index", s.o.Index, obs.KeyReason, reason(refused.a))
 		return false, nil
 	}
 	return err == nil, err

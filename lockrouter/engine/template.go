@@ -9,13 +9,17 @@ import (
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
+	"optimist/internal/obs"
 	"optimist/lockrouter"
 )
 
-// template has the engine make the index as it should be, should somebody delete it while proxies run: the engine makes an index
-// that isn't there with the next write, of itself, and nothing in that would say how leases are judged, nor let documents be
-// found. An engine, or a user, that may have no templates does without: then see Clean.
+// template makes an index template for the locks' index. Somebody may delete that index while proxies run. The engine then creates it
+// again with the next write. Without the template, the new index doesn't say how leases are judged, and its documents can't be found.
+// Some engines have no templates, and some users may not make one. Locks work without it, and Clean finds out such an index.
 func (s *Store) template(ctx context.Context, clock string) error {
+	if s.o.InMemory {
+		return nil
+	}
 	body := jsonBody(map[string]any{"index_patterns": []string{s.o.Index}, "priority": priority,
 		"template": json.RawMessage(fmt.Sprintf(settings, format, clock))})
 	a, err := s.send(ctx, esapi.IndicesPutIndexTemplateRequest{Name: s.index, Body: body})
@@ -26,7 +30,7 @@ func (s *Store) template(ctx context.Context, clock string) error {
 		return nil
 	case slices.Contains([]int{400, 401, 403, 404, 405}, a.Status):
 		s.o.Log.Warn("there is no index template for the locks: before you delete their index, stop all proxies", "index", s.o.Index,
-			"error", failure(a).Error())
+			obs.KeyReason, reason(a))
 		return nil
 	}
 	return failure(a) // one of another clock may be there: the index must not be used before it is known that it isn't

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -63,5 +64,32 @@ func TestAnIndexThatAnEngineMadeByItselfIsFoundOut(t *testing.T) {
 	}
 	if _, err := s.Clean(t.Context(), 0); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "Stop all of them") {
 		t.Error(err)
+	}
+}
+
+func TestWhatAnEngineLacksIsToldInOnePlainLineEach(t *testing.T) {
+	for name, c := range map[string]struct {
+		inMemory bool
+		want     []string
+	}{
+		"a real engine": {false, []string{
+			`level=WARN msg="the engine runs no scripts: locks use guarded writes instead" index=locks reason="400 failed to execute script: script_lang not supported [painless]"`,
+			`level=WARN msg="there is no index template for the locks: before you delete their index, stop all proxies" index=locks reason="400 index templates are not supported by the embedded in-memory engine"`,
+		}},
+		"the engine in memory": {true, nil},
+	} {
+		var log strings.Builder
+		s := New(Options{Upstream: newNode(), Index: "locks", InMemory: c.inMemory, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		if _, _, err := do(t, s, "a", acquire("a")); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(log.String(), "level=WARN"); n != len(c.want) {
+			t.Errorf("%s: %d warnings:\n%s", name, n, &log)
+		}
+		for _, line := range c.want {
+			if !strings.Contains(log.String(), line) {
+				t.Errorf("%s: %s isn't in\n%s", name, line, &log)
+			}
+		}
 	}
 }
