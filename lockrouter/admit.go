@@ -27,28 +27,28 @@ type Writing struct {
 	Dry     bool     // a dry run: the locks' documents stay as they are, and this proxy's clock judges whether leases have ended
 }
 
-// Refused is why a write isn't admitted.
-type Refused uint8
+// Refusal is why a write isn't admitted.
+type Refusal uint8
 
 // The reasons; 0: it is admitted.
 const (
-	Locked  Refused = iota + 1 // another owner holds a lock that protects the document
-	Stale                      // none of the write's tokens belongs to a lease that protects the document now
-	Unasked                    // the store couldn't be asked who holds the locks
+	Locked           Refusal = iota + 1 // another owner holds a lock that protects the document
+	Stale                               // none of the write's tokens belongs to a lease that protects the document now
+	StoreUnavailable                    // the store couldn't be asked who holds the locks
 )
 
 // Admit decides whether a write may go, and gives the answer to one that may not.
 //
 // The decision is true at some moment during the call. After that, another owner may acquire the lock and write first. So the caller has to
 // guard its write with a revision that it knew before the call. The write then conflicts with the other owner's writes.
-func (r *Router) Admit(ctx context.Context, w *Writing) (*Answer, Refused) {
+func (r *Router) Admit(ctx context.Context, w *Writing) (*Answer, Refusal) {
 	a := r.protecting(w)
 	if len(w.Tokens) == 0 && r.allFree(a.gates) {
 		return nil, 0
 	}
 	if err := r.lookAt(ctx, a); err != nil {
 		f := &Failure{Status: http.StatusServiceUnavailable, Type: TypeStore, Reason: err.Error() + "; nothing was written", Retry: time.Second}
-		return f.answer(), Unasked
+		return f.answer(), StoreUnavailable
 	}
 	if w.Dry {
 		a.dropEnded(r.clockNow())
@@ -70,7 +70,7 @@ func (r *Router) Admit(ctx context.Context, w *Writing) (*Answer, Refused) {
 		}
 		if err != nil {
 			f := &Failure{Status: http.StatusServiceUnavailable, Type: TypeStore, Reason: err.Error() + "; nothing was written", Retry: time.Second}
-			return f.answer(), Unasked
+			return f.answer(), StoreUnavailable
 		}
 	}
 }
@@ -236,7 +236,7 @@ func (r *Router) lapseAll(ctx context.Context, a *admission) error {
 }
 
 // refusedWrite is the answer to a write that isn't admitted.
-func (r *Router) refusedWrite(w *Writing, a *admission, v verdict) (*Answer, Refused) {
+func (r *Router) refusedWrite(w *Writing, a *admission, v verdict) (*Answer, Refusal) {
 	f := &Failure{Status: http.StatusLocked, Type: TypeLocked, Detail: map[string]any{}}
 	why := Locked
 	if v.stale {

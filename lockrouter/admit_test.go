@@ -84,7 +84,7 @@ func enforcing(t *testing.T, d *doors, quiet time.Duration) *lockrouter.Router {
 const doc1 = "/shop/_lock/doc/1"
 
 // admits asks for a write to the document 1 of shop.
-func admits(t *testing.T, r *lockrouter.Router, tokens ...int64) lockrouter.Refused {
+func admits(t *testing.T, r *lockrouter.Router, tokens ...int64) lockrouter.Refusal {
 	t.Helper()
 	a, why := r.Admit(t.Context(), &lockrouter.Writing{Indices: []string{"shop"}, ID: "1", Tokens: tokens})
 	if (a == nil) != (why == 0) {
@@ -416,7 +416,7 @@ func TestAWriteIsRefusedWhereLocksCantBeAsked(t *testing.T) {
 		d := &doors{Store: memory.New(nil)}
 		r := router(t, d, lockrouter.Options{Gates: blind{d}, Enforces: func() bool { return true }})
 		a, why := r.Admit(t.Context(), &lockrouter.Writing{Indices: []string{"shop"}, ID: "1"})
-		if why != lockrouter.Unasked || a.Status != 503 || !strings.Contains(string(a.Body), lockrouter.TypeStore) {
+		if why != lockrouter.StoreUnavailable || a.Status != 503 || !strings.Contains(string(a.Body), lockrouter.TypeStore) {
 			t.Errorf("%d %+v", why, a)
 		}
 		ask(t, r, 503, lockrouter.TypeStore, "PUT", doc1+"?owner=anna", "")

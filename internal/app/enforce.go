@@ -24,7 +24,7 @@ func (e enforcement) Admit(ctx context.Context, p *gate.Protected) *gate.Refusal
 	switch why {
 	case lockrouter.Stale:
 		refusal.Reason = outcome.ReasonStaleToken
-	case lockrouter.Unasked:
+	case lockrouter.StoreUnavailable:
 		refusal.Reason = outcome.ReasonLockStore
 	default:
 		refusal.Reason = outcome.ReasonLocked
